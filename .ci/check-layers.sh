@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# An engine folder may include itself, the folders before it in this order, and
+# arch/arch.h (rooms that handle stopped threads: arch/host.h too).
+order='base spec object event fetch sink trace plant stack hit session'
+rc=0 seen=' '
+say() { echo "$*" >&2; rc=1; }
+for layer in $order; do
+	seen="$seen$layer "
+	[ -d "engine/$layer" ] || continue
+	for used in $(grep -rhoE '#include "(engine/[a-z]+|cli|tests|arch/[a-z0-9]+/)' "engine/$layer" |
+	              sed 's|#include "||; s|^engine/||' | sort -u); do
+		case $seen in *" $used "*) continue ;; esac
+		say "engine/$layer must not include $used"
+	done
+	case $layer in
+	trace|plant|stack|hit|session) ;;
+	*) if grep -rl '#include "arch/host.h"' "engine/$layer" >&2; then say "engine/$layer must not touch threads"; fi ;;
+	esac
+done
+for d in engine/*/; do
+	d=${d#engine/}
+	case " $order " in *" ${d%/} "*) ;; *) say "engine/$d is not in the order of layers" ;; esac
+done
+# arch/ stands beside the engine: it knows base alone.
+if grep -rnE '#include "(engine|cli)/' arch | grep -vE '"engine/base/'; then
+	say "arch/ may include engine/base only"
+fi
+if grep -rnE '#include "engine/' cli | grep -vE '"engine/(session/ubp|base/[a-z_]+)\.h"'; then
+	say "cli/ is built on engine/session/ubp.h alone"
+fi
+if grep -rnE '^ *# *(if|ifdef|ifndef|elif).*(__x86_64__|__i386__|__aarch64__|__powerpc)' engine cli; then
+	say "conditions on the instruction set belong into arch/"
+fi
+exit $rc

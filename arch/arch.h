@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What the engine needs to know about an instruction set.
+ *
+ * One const table per tracee ISA. The table is picked per tracee (an x86_64
+ * tracer meets i386 tracees), so nothing here is chosen with #ifdef.
+ *
+ * These functions are pure: bytes and numbers in, bytes and numbers out. They do
+ * no I/O and know no tracee, so every back-end is compiled and unit-tested on
+ * every host. Moving registers in and out of a thread is arch/host.h.
+ *
+ * Words: swbp = software breakpoint; SSOL = single-step (or execute) out of
+ * line, XOL in the kernel's source, displaced stepping in gdb.
+ */
+
+#ifndef UBP_ARCH_ARCH_H
+#define UBP_ARCH_ARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ubp_err;
+
+#define UBP_INSN_MAX  16
+#define UBP_SLOT_SIZE 64
+#define UBP_REGS_MAX  40
+
+/*
+ * The general registers of a stopped thread, in the order in which the kernel
+ * hands them out (x86-64: struct user_regs_struct), so that reading them is one
+ * ptrace request and no copying. Index with the numbers the arch table gives.
+ */
+struct ubp_regs {
+	uint64_t r[UBP_REGS_MAX];
+};
+
+/* How a displaced instruction is carried out after its probe was hit. */
+enum insn_class {
+	INSN_BOOST, /* slot code has the whole effect and ends in its own jump */
+	INSN_SKIP,  /* what the swbp leaves behind is a nop: the pc needs no change
+		     * (endbr64). A slot is built all the same, for late traps. */
+};
+
+/* A displaced instruction, decoded once when its probe is planted. */
+struct displaced_insn {
+	uint64_t vaddr;              /* where it stands in the tracee */
+	uint8_t bytes[UBP_INSN_MAX]; /* original bytes */
+	uint8_t len;
+	enum insn_class kind;
+	bool pc_relative;            /* needs its slot within reach of what it refers to */
+	bool is_call;                /* pushes a return address */
+	char text[80];               /* disassembly, for messages and --explain */
+	/* What follows is the back-end's own. */
+	uint32_t form;
+	uint8_t opcode_at, modrm_at, disp_at;
+	uint64_t target;             /* of a direct branch, or of a pc-relative operand */
+};
+
+/* Code for one slot. */
+struct slot_code {
+	uint8_t code[UBP_SLOT_SIZE];
+	uint8_t len;
+	uint8_t done_at; /* offset of the jump back that runs once the instruction's
+			  * effect is complete; a pc there means "behind it". 0xff: none */
+};
+
+struct ubp_arch {
+	const char *name;     /* "x86_64" */
+	uint16_t e_machine;   /* ELF EM_* of the tracee */
+	uint8_t elf_class;    /* ELFCLASS* */
+	uint8_t addr_size;    /* bytes in a pointer */
+	uint8_t insn_align;   /* addresses of instructions are multiples of this */
+	uint8_t swbp[4];      /* breakpoint instruction */
+	uint8_t swbp_len;
+	uint8_t swbp_pc_advance; /* pc - probe address at the trap */
+	uint8_t n_regs;
+	uint8_t pc, sp, fp, retval; /* indexes into struct ubp_regs */
+	uint64_t near_max;    /* how far from its object an SSOL area may lie, bytes */
+
+	/*
+	 * Register of a %REG fetch arg by the kernel's name (without the '%', @len
+	 * bytes). Returns an index into struct ubp_regs, or -1.
+	 */
+	int (*reg_by_name)(const char *name, size_t len);
+
+	/*
+	 * Length of the instruction at @code (at most @len bytes may be read), or
+	 * 0 if it is none. Fast: used to walk a function to an address.
+	 */
+	int (*insn_len)(const uint8_t *code, size_t len, uint64_t vaddr);
+
+	/*
+	 * Decode the instruction at @code and say how it can be displaced.
+	 * Returns 0; -EILSEQ: not an instruction; -EOPNOTSUPP: one that must not
+	 * be probed (the text names it and says why).
+	 */
+	int (*analyze_insn)(const uint8_t *code, size_t len, uint64_t vaddr,
+			    struct displaced_insn *ret_insn, struct ubp_err *err);
+
+	/*
+	 * Code for a slot at @slot_vaddr that has the effect of @insn. Returns 0,
+	 * or -ERANGE when an operand or target can't be reached from there.
+	 */
+	int (*build_slot)(const struct displaced_insn *insn, uint64_t slot_vaddr,
+			  struct slot_code *ret_code, struct ubp_err *err);
+
+	/*
+	 * The return trampoline: a breakpoint, then a jump to the address that the
+	 * tracer put back into the slot on the stack the return address came from.
+	 */
+	int (*build_return_trampoline)(struct slot_code *ret_code);
+
+	/*
+	 * Remote system calls (mechanisms.md B): a stub that takes number and
+	 * arguments from a frame on the stack, makes the call, restores every
+	 * register from the frame and returns. Position-independent, re-entrant.
+	 */
+	const uint8_t *stub;
+	uint8_t stub_len;
+	uint8_t stub_syscall_end; /* offset behind the stub's syscall instruction */
+
+	/*
+	 * Build the frame that continues a thread with @regs after its remote
+	 * call: @orig tells the registers at the stop; a system call that the stop
+	 * interrupted is set to restart. Fills @ret_frame (at most 256 bytes),
+	 * *ret_len and the stack address *ret_sp where it must be written.
+	 */
+	void (*stub_frame)(const struct ubp_regs *orig, uint8_t *ret_frame, size_t *ret_len,
+			   uint64_t *ret_sp);
+	/* Put number and six arguments at the start of a frame: 7 u64. */
+	void (*stub_args)(uint64_t nr, const uint64_t args[6], uint8_t frame[56]);
+	/* Registers that start the stub at @stub_vaddr with a frame at @sp. */
+	void (*stub_regs)(struct ubp_regs *regs, uint64_t stub_vaddr, uint64_t sp);
+	/* Number of a system call the engine makes remotely. */
+	int nr_mmap, nr_munmap, nr_rt_sigaction;
+};
+
+/* Table for an ELF machine and class, or NULL. Static storage. */
+const struct ubp_arch *ubp_arch_find(uint16_t e_machine, uint8_t elf_class);
+
+/* Table by name, or NULL. */
+const struct ubp_arch *ubp_arch_by_name(const char *name);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Registers of a stopped thread. Built for the machine ubp runs on. Each
+ * function returns 0 or a negative errno (-ESRCH: the thread is gone or runs).
+ */
+
+#ifndef UBP_ARCH_HOST_H
+#define UBP_ARCH_HOST_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "arch/arch.h"
+
+/* The instruction set of the machine ubp itself runs on. */
+const struct ubp_arch *ubp_host_arch(void);
+
+/* All general registers, one request. */
+int ubp_host_get_regs(pid_t tid, struct ubp_regs *ret_regs);
+
+/* Put all back. Not on the hot path. */
+int ubp_host_set_regs(pid_t tid, const struct ubp_regs *regs);
+
+/* The pc alone: half the price. */
+int ubp_host_get_pc(pid_t tid, uint64_t *ret_vaddr);
+int ubp_host_set_pc(pid_t tid, uint64_t vaddr);
+
+#endif

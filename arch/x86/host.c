@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "arch/host.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stddef.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+
+_Static_assert(sizeof(struct user_regs_struct) <= sizeof(struct ubp_regs), "registers fit");
+
+#define RIP_OFFSET offsetof(struct user, regs.rip)
+
+const struct ubp_arch *ubp_host_arch(void)
+{
+	return ubp_arch_find(EM_X86_64, ELFCLASS64);
+}
+
+int ubp_host_get_regs(pid_t tid, struct ubp_regs *ret_regs)
+{
+	return ptrace(PTRACE_GETREGS, tid, 0, ret_regs->r) < 0 ? -errno : 0;
+}
+
+int ubp_host_set_regs(pid_t tid, const struct ubp_regs *regs)
+{
+	return ptrace(PTRACE_SETREGS, tid, 0, regs->r) < 0 ? -errno : 0;
+}
+
+int ubp_host_get_pc(pid_t tid, uint64_t *ret_vaddr)
+{
+	long word;
+
+	errno = 0;
+	word = ptrace(PTRACE_PEEKUSER, tid, RIP_OFFSET, 0);
+	if (word == -1 && errno != 0)
+		return -errno;
+	*ret_vaddr = (uint64_t)word;
+	return 0;
+}
+
+int ubp_host_set_pc(pid_t tid, uint64_t vaddr)
+{
+	return ptrace(PTRACE_POKEUSER, tid, RIP_OFFSET, vaddr) < 0 ? -errno : 0;
+}

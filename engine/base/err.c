@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/base/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void ubp_err_reset(struct ubp_err *err)
+{
+	err->code = 0;
+	err->has_caret = false;
+	err->caret = 0;
+	err->text[0] = '\0';
+	err->command[0] = '\0';
+}
+
+int ubp_fail(struct ubp_err *err, int code, const char *fmt, ...)
+{
+	int saved = errno;
+	va_list ap;
+
+	ubp_err_reset(err);
+	err->code = code;
+	va_start(ap, fmt);
+	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	va_end(ap);
+	errno = saved;
+	return -code;
+}
+
+int ubp_fail_sys(struct ubp_err *err, const char *fmt, ...)
+{
+	int saved = errno;
+	size_t len;
+	va_list ap;
+
+	ubp_err_reset(err);
+	err->code = saved;
+	va_start(ap, fmt);
+	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	va_end(ap);
+	len = strlen(err->text);
+	snprintf(err->text + len, sizeof(err->text) - len, ": %s", strerror(saved));
+	errno = saved;
+	return -saved;
+}
+
+int ubp_context(struct ubp_err *err, const char *fmt, ...)
+{
+	char inner[UBP_ERR_TEXT_MAX];
+	size_t len;
+	va_list ap;
+
+	memcpy(inner, err->text, sizeof(inner));
+	va_start(ap, fmt);
+	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	va_end(ap);
+	len = strlen(err->text);
+	snprintf(err->text + len, sizeof(err->text) - len, ": %s", inner);
+	return -err->code;
+}
+
+void ubp_err_caret(struct ubp_err *err, const char *command, size_t len, unsigned caret)
+{
+	if (len > sizeof(err->command) - 1)
+		len = sizeof(err->command) - 1;
+	memcpy(err->command, command, len);
+	err->command[len] = '\0';
+	err->caret = caret;
+	err->has_caret = true;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Fetch programs: what FETCHARGS are compiled to. Kept in base because two
+ * rooms that do not know each other read it: the interpreter (engine/fetch) and
+ * the instruction sets, which make machine code of the same program.
+ *
+ * A program is a flat list of ops. Each fetch arg is a run of ops: one source
+ * op, any number of dereferences, then exactly one store op, which says where
+ * in the record's data the value goes. There is one accumulator, 64 bits wide.
+ *
+ *   FETCH_REG 5           acc = regs[5]
+ *   FETCH_DEREF 8         acc = *(u64 *)(acc + 8)        (an inner one)
+ *   FETCH_STORE_MEM -4    data[at] = *(type *)(acc - 4)  (the outermost one)
+ *
+ * A read that fails in FETCH_DEREF ends the arg: numeric data stays zero, a
+ * string is marked as failed. A read that fails in FETCH_STORE_MEM keeps the
+ * bytes before the fault and zeroes the rest.
+ */
+
+#ifndef UBP_BASE_FETCH_OP_H
+#define UBP_BASE_FETCH_OP_H
+
+#include <stdint.h>
+
+enum fetch_opcode {
+	/* Sources: set the accumulator. */
+	FETCH_REG,   /* regs[.reg] */
+	FETCH_STACK, /* memory word at sp + 8 * .imm, unreadable: 0 */
+	FETCH_IMM,   /* .imm */
+	FETCH_FOFF,  /* hit address - probe OFFSET + .imm: the address @+OFF means */
+	FETCH_COMM,  /* no value; followed by FETCH_STORE_COMM only */
+	/* Step. */
+	FETCH_DEREF, /* acc = u64 at acc + .imm */
+	/* Stores; end the arg. .at, .size, .count, bit-field members apply. */
+	FETCH_STORE_VALUE,  /* accumulator, cut to .size bytes */
+	FETCH_STORE_MEM,    /* .size bytes (times .count for an array) at acc + .imm */
+	FETCH_STORE_STRING, /* C string at acc + .imm; .count > 0: at acc + .imm an
+			     * array of .count 8-byte pointers to strings */
+	FETCH_STORE_COMM,   /* the task's name, as a string */
+	FETCH_STORE_FAULT,  /* a string that always prints (fault) */
+};
+
+struct fetch_op {
+	uint8_t code;       /* enum fetch_opcode */
+	uint8_t size;       /* stores: element size in bytes 1 2 4 8 (strings: 4) */
+	uint8_t bit_width;  /* stores: 0 = no bit-field */
+	uint8_t bit_offset; /* bits the container is shifted right by */
+	uint16_t reg;       /* FETCH_REG: index into struct ubp_regs */
+	uint16_t count;     /* stores: array elements, 0 = scalar */
+	uint32_t at;        /* stores: byte offset in the record's data */
+	int64_t imm;
+};
+
+/*
+ * Strings in a record's data: a 32-bit word in the fixed area, length << 16 |
+ * offset, where offset counts from the start of the data and length includes
+ * the NUL. Length 0 is a string that could not be read: "(fault)".
+ */
+#define FETCH_STRING_MAX 4096
+
+struct fetch_program {
+	uint32_t n_ops;
+	uint32_t fixed_size;  /* bytes of the fixed area, at most 3072 */
+	uint32_t has_strings; /* number of string stores; 0 means size is fixed_size */
+	uint32_t needs_comm;  /* a FETCH_STORE_COMM is in it */
+	uint64_t offset;      /* the probe's OFFSET, for FETCH_FOFF */
+	struct fetch_op ops[];
+};
+
+#endif

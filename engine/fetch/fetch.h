@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Fetch programs: compile the args of a definition, and run the program over
+ * the registers and the memory of a stopped thread.
+ */
+
+#ifndef UBP_FETCH_FETCH_H
+#define UBP_FETCH_FETCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/arch.h"
+#include "engine/base/fetch_op.h"
+#include "engine/event/record.h"
+#include "engine/spec/spec.h"
+
+struct ubp_err;
+
+/*
+ * One piece of target memory to be read. A reader fills all of a batch with as
+ * few system calls as it can.
+ */
+struct fetch_span {
+	uint64_t vaddr;
+	uint32_t len;
+	uint32_t got; /* out: bytes read from the start before the first fault */
+	void *buf;
+};
+
+/*
+ * Where memory comes from. Handed in: a process (engine/trace), or an array in
+ * a test. Reads what the program itself could read: no kernel half, nothing
+ * that is PROT_NONE; short counts at a fault are exact to the byte.
+ */
+struct fetch_memory {
+	void (*read)(void *ctx, struct fetch_span *spans, size_t n);
+	void *ctx;
+};
+
+struct fetch_input {
+	const struct ubp_arch *arch;
+	const struct ubp_regs *regs;
+	const struct fetch_memory *memory;
+	uint64_t hit_vaddr;  /* address of the probe, for @+OFF (also on return) */
+	const char *comm;    /* the task's name; may be NULL if !program->needs_comm */
+};
+
+/* Compile the args of @probe. Returns 0 or -ENOMEM. The caller frees with free(). */
+int fetch_compile(const struct spec_probe *probe, struct fetch_program **ret_program,
+		  struct ubp_err *err);
+
+/*
+ * Scratch space for runs, so that the hot path never allocates. One per tracer
+ * thread.
+ */
+struct fetch_scratch;
+struct fetch_scratch *fetch_scratch_new(void);
+void fetch_scratch_free(struct fetch_scratch *scratch);
+
+/*
+ * Run @program; write the data (fixed area, strings) to @data, which has room
+ * for EVENT_DATA_MAX bytes. Returns the length of the data, or -E2BIG when the
+ * record with a head of @head bytes would exceed EVENT_RECORD_LIMIT. No
+ * allocation; memory is read in one batch wherever the addresses are known from
+ * registers alone, plus one batch per level of dereferences and per continued
+ * string.
+ */
+int fetch_run(const struct fetch_program *program, const struct fetch_input *in,
+	      struct fetch_scratch *scratch, size_t head, uint8_t *data);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * libubp: uprobes without the kernel's uprobes. The public interface.
+ *
+ *   struct ubp_err err;
+ *   struct ubp_options opt = UBP_OPTIONS_INIT;
+ *   struct ubp_session *s;
+ *
+ *   ubp_session_new(&opt, &s, &err);
+ *   ubp_add(s, "p:bash:readline", NULL, &err);
+ *   ubp_start(s, &err);
+ *   while (!ubp_is_done(s) && poll(...ubp_fd(s)...) >= 0)
+ *           ubp_dispatch(s, on_event, ctx);
+ *   ubp_stop(s);
+ *   ubp_session_free(s);
+ *
+ * All functions are called from one thread, the caller's; callbacks run inside
+ * ubp_dispatch(), on that thread. Threads of the session's own do the tracing.
+ * Functions that can fail return 0 or a negative errno and fill *err.
+ */
+
+#ifndef UBP_SESSION_UBP_H
+#define UBP_SESSION_UBP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "engine/base/err.h"
+
+struct ubp_session;
+struct ubp_event; /* one hit; valid during the callback only */
+
+enum ubp_mode {
+	UBP_MODE_AUTO, /* the best rung that is safe */
+	UBP_MODE_JUMP, /* accepted; today the same as auto */
+	UBP_MODE_TRAP, /* breakpoint and boosted copy */
+	UBP_MODE_STEP, /* breakpoint and single-stepped copy */
+};
+
+struct ubp_options {
+	const pid_t *pids;      /* trace only these processes (thread groups) ... */
+	size_t n_pids;
+	pid_t tid;              /* ... or only this thread; 0: no choice */
+	bool strict;            /* definitions: the kernel's grammar only */
+	bool lossless;          /* wait for the reader rather than lose records */
+	bool force;             /* override refusals where that can make sense */
+	bool stack;             /* take user stacks (frame pointers) */
+	enum ubp_mode mode;
+	const char *clock;      /* "mono" (default, NULL), "mono_raw", "boot", "real" */
+	size_t queue_bytes;     /* 0: default */
+	/* A warning for the user, e.g. a process that had to be skipped. One line,
+	 * no newline. May be NULL. Called on the caller's thread. */
+	void (*warn)(void *ctx, const char *text);
+	void *warn_ctx;
+};
+
+#define UBP_OPTIONS_INIT { .mode = UBP_MODE_AUTO }
+
+int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_session,
+		    struct ubp_err *err);
+/* Stops first if need be. NULL is fine. */
+void ubp_session_free(struct ubp_session *session);
+
+/*
+ * Add definitions: before ubp_start(). ubp_add() takes one in the perf-tools
+ * form, ubp_add_events() text as written to uprobe_events (several lines; with
+ * the extended grammar unless .strict). @filter may be NULL and applies to all
+ * that this call adds. Everything is parsed, resolved and checked here: file,
+ * symbol, instruction boundary. On failure the call adds nothing.
+ */
+int ubp_add(struct ubp_session *session, const char *definition, const char *filter,
+	    struct ubp_err *err);
+int ubp_add_events(struct ubp_session *session, const char *text, size_t len,
+		   const char *filter, struct ubp_err *err);
+
+/* Run a command under the session, from its first instruction; before
+ * ubp_start(). @argv ends in NULL. */
+int ubp_run_command(struct ubp_session *session, char *const argv[], struct ubp_err *err);
+
+/* What was added. Indexes count probes in order of definition. */
+size_t ubp_n_probes(const struct ubp_session *session);
+/* The line uprobe_events would list; valid until the next ubp_add. */
+const char *ubp_probe_listing(struct ubp_session *session, size_t i);
+/* Group, event name and path (owned by the session), and the format file's text. */
+const char *ubp_probe_group(const struct ubp_session *session, size_t i);
+const char *ubp_probe_event(const struct ubp_session *session, size_t i);
+const char *ubp_probe_path(const struct ubp_session *session, size_t i);
+bool ubp_probe_is_return(const struct ubp_session *session, size_t i);
+const char *ubp_probe_format(struct ubp_session *session, size_t i);
+/* --explain: which rung the site will get, and why not a better one. One line. */
+const char *ubp_probe_explain(struct ubp_session *session, size_t i);
+
+/*
+ * Attach and plant. On failure nothing is left planted and the session can only
+ * be freed. Without pids and command: every process that maps a probed file, and
+ * those that start later; none yet is no error.
+ */
+int ubp_start(struct ubp_session *session, struct ubp_err *err);
+
+/* Becomes readable when ubp_dispatch() has something to do. */
+int ubp_fd(const struct ubp_session *session);
+
+typedef void ubp_event_fn(void *ctx, const struct ubp_event *event);
+
+/*
+ * Deliver waiting records, oldest first, to @fn. Does not block. Returns the
+ * number delivered, or a negative errno if tracing has failed.
+ */
+int ubp_dispatch(struct ubp_session *session, ubp_event_fn *fn, void *ctx,
+		 struct ubp_err *err);
+
+/* Nothing more can come: the command, or all of .pids, have ended. */
+bool ubp_is_done(const struct ubp_session *session);
+
+/* Wait status (as waitpid) of the command once it ended; false: it has not. */
+bool ubp_command_status(const struct ubp_session *session, int *ret_status);
+
+/*
+ * Remove all probes, restore every byte, let go of the targets. Records that
+ * still wait can be dispatched afterwards. Does not end the command.
+ */
+void ubp_stop(struct ubp_session *session);
+
+/* --- events --------------------------------------------------------------- */
+
+/* Number of the probe, or -1 for a gap: ubp_event_lost() records were lost. */
+int ubp_event_probe(const struct ubp_event *event);
+uint64_t ubp_event_lost(const struct ubp_event *event);
+uint64_t ubp_event_time_ns(const struct ubp_event *event);
+pid_t ubp_event_pid(const struct ubp_event *event);
+pid_t ubp_event_tid(const struct ubp_event *event);
+unsigned ubp_event_cpu(const struct ubp_event *event);
+const char *ubp_event_comm(const struct ubp_event *event);
+uint64_t ubp_event_ip(const struct ubp_event *event);
+
+enum ubp_format { UBP_FORMAT_TEXT, UBP_FORMAT_TEXT_ESCAPED, UBP_FORMAT_JSON };
+
+/*
+ * The event as a line, newline included, as the kernel's tracer prints it or as
+ * JSON. Returns its bytes (owned by the session, valid until the next call;
+ * strings may hold any byte) and sets *ret_len.
+ */
+const char *ubp_event_line(const struct ubp_event *event, enum ubp_format format,
+			   size_t *ret_len);
+
+/* Name and value of argument @i as printed; NULL when there is none such. */
+const char *ubp_event_arg_name(const struct ubp_event *event, size_t i);
+const char *ubp_event_arg_text(const struct ubp_event *event, size_t i);
+
+/* The kernel's trace header, for -H. Owned by the session. */
+const char *ubp_trace_header(struct ubp_session *session);
+
+/* --- statistics ------------------------------------------------------------ */
+
+struct ubp_probe_stats {
+	uint64_t hits;     /* before filtering, as uprobe_profile counts */
+	uint64_t passed;   /* delivered or lost: the filter said yes */
+	uint64_t lost;     /* passed, but the queue was full */
+	uint64_t too_big;  /* passed, but over the kernel's record limit */
+	uint64_t missed;   /* returns that can't come (longjmp, thread ended, ...) */
+	unsigned sites;    /* places where it is or was planted */
+	unsigned boosted, stepped, in_place; /* rung of these sites */
+};
+
+void ubp_probe_stats(const struct ubp_session *session, size_t i,
+		     struct ubp_probe_stats *ret_stats);
+
+struct ubp_stats {
+	unsigned processes; /* traced at any time */
+	unsigned skipped;   /* not allowed to attach */
+	const char *finder; /* how later processes are found: "proc connector", "scan of /proc" */
+};
+
+void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats);
+
+/* --- files ------------------------------------------------------------------ */
+
+/* List the functions of TARGET (a path, program or library; @pid 0 or in that
+ * process's view), sorted, each name once. */
+int ubp_list_functions(const char *target, pid_t pid,
+		       int (*each)(void *ctx, const char *name, uint64_t offset), void *ctx,
+		       struct ubp_err *err);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * The set of probes defined so far: what writes to uprobe_events build up. A
+ * table takes whole writes (several lines, comments, deletions) and refuses
+ * what the kernel refuses, with its message and caret.
+ */
+
+#ifndef UBP_SPEC_TABLE_H
+#define UBP_SPEC_TABLE_H
+
+#include "engine/spec/spec.h"
+
+struct ubp_arch;
+struct ubp_err;
+
+/* What the parser must be told; handed in, because spec knows no files. */
+struct spec_env {
+	const struct ubp_arch *arch; /* register names */
+	bool strict;                 /* the kernel's grammar only */
+
+	/*
+	 * Find the file of a definition: called in the middle of parsing, as the
+	 * kernel does. @path is what stands before ':OFFSET'. Sets *ret_dev and
+	 * *ret_ino. Returns 0, -EINVAL when it is no regular file, or the negative
+	 * errno of the look-up. Extended grammar: @path may be a bare program or
+	 * library name; then the callback may replace it by setting *ret_path to a
+	 * malloc()ed absolute path, which the parser takes over. For those it may
+	 * record a better text in @err; the parser keeps a text that it finds there.
+	 */
+	int (*find_file)(void *ctx, const char *path, uint64_t *ret_dev, uint64_t *ret_ino,
+			 char **ret_path, struct ubp_err *err);
+	void *ctx;
+};
+
+struct spec_table;
+
+/* Returns NULL when memory is short. */
+struct spec_table *spec_table_new(const struct spec_env *env);
+void spec_table_free(struct spec_table *table);
+
+/*
+ * Carry out one write(2) of @len bytes, as fetchargs 2 describes: lines run in
+ * order, the first failing line ends the write and earlier lines stay in force.
+ * Returns 0 or a negative errno; *err then holds the kernel's message with
+ * caret, or a text of ours where the kernel logs nothing
+ * (err->has_caret is false then).
+ */
+int spec_table_write(struct spec_table *table, const char *text, size_t len,
+		     struct ubp_err *err);
+
+/*
+ * The same, but a failing line leaves nothing of the write in force: for the
+ * command line, where half a file of definitions must never be planted.
+ */
+int spec_table_write_all(struct spec_table *table, const char *text, size_t len,
+			 struct ubp_err *err);
+
+/*
+ * Add one definition in the perf-tools form, extended grammar:
+ *   p|r[:ALIAS] TARGET:PLACE[%return] [ARG...]     (ALIAS may be [GRP/]EVENT)
+ *   p|r:TARGET:PLACE[%return] [ARG...]
+ *   TARGET:PLACE[%return] [ARG...]
+ * PLACE is SYMBOL, SYMBOL+OFF or a number. TARGET is a path, a program or a
+ * library name. Without ALIAS the event is named like the symbol, or
+ * BASE_0xOFF. Errors as for spec_table_write; carets point into @text with
+ * its words joined by one blank.
+ */
+int spec_table_add_short(struct spec_table *table, const char *text, struct ubp_err *err);
+
+/* Probes in order of definition. The pointers live until the next change. */
+size_t spec_table_count(const struct spec_table *table);
+const struct spec_probe *spec_table_probe(const struct spec_table *table, size_t i);
+
+/*
+ * Once a symbol is resolved by whoever opened the file: the probe gets its
+ * offset, and the listing shows a number. @i as for spec_table_probe().
+ */
+void spec_table_resolve(struct spec_table *table, size_t i, uint64_t offset);
+
+/*
+ * One line of the uprobe_events listing, without newline, into @buf. Returns
+ * the length it has or would have (as snprintf).
+ */
+int spec_probe_listing(const struct spec_probe *probe, char *buf, size_t size);
+
+#endif
