@@ -18,7 +18,7 @@ struct ubp_err;
 /* What the parser must be told; handed in, because spec knows no files. */
 struct spec_env {
 	const struct ubp_arch *arch; /* register names */
-	bool strict;                 /* the kernel's grammar only */
+	bool strict;		     /* the kernel's grammar only */
 
 	/*
 	 * Find the file of a definition: called in the middle of parsing, as the
@@ -31,6 +31,12 @@ struct spec_env {
 	 */
 	int (*find_file)(void *ctx, const char *path, uint64_t *ret_dev, uint64_t *ret_ino,
 			 char **ret_path, struct ubp_err *err);
+
+	/*
+	 * Is GRP/EVENT the name of an event that is none of the table's? Such
+	 * names are refused. May be NULL: there are no others.
+	 */
+	bool (*event_taken)(void *ctx, const char *group, const char *event);
 	void *ctx;
 };
 
@@ -74,14 +80,16 @@ size_t spec_table_count(const struct spec_table *table);
 const struct spec_probe *spec_table_probe(const struct spec_table *table, size_t i);
 
 /*
- * Once a symbol is resolved by whoever opened the file: the probe gets its
- * offset, and the listing shows a number. @i as for spec_table_probe().
+ * Once a symbol is resolved by whoever opened the file: the probe gets its file
+ * offset (symbol_off added already), and the listing shows a number. @i as for
+ * spec_table_probe().
  */
 void spec_table_resolve(struct spec_table *table, size_t i, uint64_t offset);
 
 /*
- * One line of the uprobe_events listing, without newline, into @buf. Returns
- * the length it has or would have (as snprintf).
+ * One line of the uprobe_events listing, without newline, into @buf. A symbol
+ * that is not resolved yet stands as PATH:SYMBOL[+0xOFF], which extended
+ * grammar reads back. Returns the length it has or would have (as snprintf).
  */
 int spec_probe_listing(const struct spec_probe *probe, char *buf, size_t size);
 
