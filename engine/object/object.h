@@ -7,6 +7,9 @@
  *
  * Three kinds of address, never mixed: foffset is a byte in the file, elf_vaddr
  * an address as linked, vaddr (elsewhere) an address in a running process.
+ *
+ * Threads: symbols and the like are read on first use, so one object belongs to
+ * one thread at a time. Names and other strings live as long as the object.
  */
 
 #ifndef UBP_OBJECT_OBJECT_H
@@ -24,9 +27,12 @@ struct ubp_err;
 struct object;
 
 /*
- * Open @path (followed through symlinks). Errors: errno of open(), -EINVAL for
- * what is no regular file, -ENOEXEC for what is no ELF file of a known machine
- * or is cut short (the text says what and where).
+ * Open @path (followed through symlinks; a fifo or device is never opened).
+ * Errors: errno of open(), -EINVAL for what is no regular file, -ENOEXEC for what
+ * is no ELF program or library (text, object file, core) or is cut short or
+ * corrupt (the text says what and where). Any machine is accepted: see
+ * object_arch(). Every later answer stands on the file as it was here; bytes are
+ * read from it when asked for.
  */
 int object_open(const char *path, struct object **ret_object, struct ubp_err *err);
 void object_free(struct object *object);
@@ -35,14 +41,21 @@ const char *object_path(const struct object *object);
 uint64_t object_dev(const struct object *object);
 uint64_t object_ino(const struct object *object);
 uint64_t object_size(const struct object *object); /* of the file, bytes */
-/* NULL: an instruction set ubp cannot trace (yet); machine says which. */
+/* NULL: an instruction set ubp cannot trace (yet); machine_name says which. */
 const struct ubp_arch *object_arch(const struct object *object);
 const char *object_machine_name(const struct object *object);
-bool object_is_pie(const struct object *object);     /* ET_DYN */
+bool object_is_pie(const struct object *object); /* ET_DYN: a PIE or a library */
 /* PT_INTERP, or NULL for a static program. */
 const char *object_interp(const struct object *object);
+/* DT_SONAME, or NULL. */
+const char *object_soname(const struct object *object);
+/* Is @soname among the libraries it asks for (DT_NEEDED)? */
+bool object_has_needed(const struct object *object, const char *soname);
 
-/* PT_LOAD arithmetic. Return 0 or -ENOENT: no segment (with file bytes) there. */
+/*
+ * PT_LOAD arithmetic. Return 0 or -ENOENT: no segment (with file bytes) there.
+ * Where two segments hold one file byte, the executable one counts.
+ */
 int object_foffset_to_vaddr(const struct object *object, uint64_t foffset,
 			    uint64_t *ret_elf_vaddr);
 int object_vaddr_to_foffset(const struct object *object, uint64_t elf_vaddr,
@@ -52,37 +65,60 @@ bool object_is_executable(const struct object *object, uint64_t foffset);
 /* Bytes of the file. Returns the number read (short at the end), or -errno. */
 ssize_t object_read(const struct object *object, uint64_t foffset, void *buf, size_t len);
 
+/*
+ * A code cave: the zero bytes between the end of an executable segment and the
+ * end of its last 4 KiB page (the longest such, if it has several executable
+ * segments). *ret_elf_vaddr is a multiple of 16. Only segments with p_filesz ==
+ * p_memsz count. -ENOSPC: less than @need bytes.
+ */
+int object_find_bytes_slack(const struct object *object, uint64_t need, uint64_t *ret_elf_vaddr,
+			    uint64_t *ret_len);
+
 struct object_symbol {
-	const char *name;    /* without version; owned by the object */
+	const char *name;    /* without version; owned by the object; NULL only from
+			      * object_function_at() where just an FDE is known */
 	const char *version; /* or NULL */
 	uint64_t elf_vaddr;
-	uint64_t size;       /* 0: not known */
+	uint64_t size; /* bytes; 0: not known */
 	uint64_t foffset;
-	bool is_ifunc;       /* elf_vaddr is the resolver */
-	bool is_function;    /* STT_FUNC or IFUNC (else NOTYPE in executable code) */
+	bool is_ifunc;	  /* elf_vaddr is the resolver */
+	bool is_function; /* STT_FUNC or IFUNC (else NOTYPE in executable code) */
 	bool is_global;
 };
 
 /*
  * Find a function by name; "name@VERSION" and "name@@VERSION" choose a version,
  * else the default version wins. .symtab and .dynsym are searched. Symbols at
- * one address are one function. Errors: -ENOENT (the text suggests near names,
- * or says that the symbol is imported, not defined here, or that it is data);
- * -EEXIST when local functions of that name stand at several addresses (the
- * text lists the offsets).
+ * one address are one function; a global function wins over static ones of its
+ * name. Errors: -ENOENT (the text suggests near names, or says that the symbol is
+ * imported, not defined here, or that it is data); -EEXIST when static functions
+ * of that name (or old versions, none of them the default) stand at several
+ * addresses (the text lists up to 4 offsets); -ENOEXEC: symbol table corrupt.
  */
 int object_find_symbol(struct object *object, const char *name,
 		       struct object_symbol *ret_symbol, struct ubp_err *err);
 
 /*
+ * The elf_vaddr (or TLS offset) of any defined symbol, function or not, by its
+ * exact name without version: _r_debug, _dl_debug_state. The default version
+ * wins, a global symbol wins over local ones (of which the first is taken).
+ * Returns 0, or -ENOENT (also when the symbol tables can't be read).
+ */
+int object_symbol_value(struct object *object, const char *name, uint64_t *ret_elf_vaddr);
+
+/*
  * The function that contains @foffset: the last function symbol at or below it
- * (an .eh_frame FDE's start where no symbol serves). Returns 0 or -ENOENT.
+ * that reaches over it (one without size reaches to the next, or to the end of its
+ * section); where no symbol serves the .eh_frame FDE that covers it: then name is
+ * NULL. Returns 0 or -ENOENT (padding, data, not executable).
  */
 int object_function_at(struct object *object, uint64_t foffset,
 		       struct object_symbol *ret_symbol);
 
-/* All defined functions, sorted by name, each name once. Stops when @each
- * returns non-zero, and returns that. */
+/*
+ * All defined functions, sorted by name (strcmp), each name once. Stops when
+ * @each returns non-zero, and returns that.
+ */
 int object_each_function(struct object *object,
 			 int (*each)(void *ctx, const struct object_symbol *symbol), void *ctx,
 			 struct ubp_err *err);
@@ -90,21 +126,25 @@ int object_each_function(struct object *object,
 /*
  * Where a process keeps the choice of an IFUNC: elf_vaddrs of GOT words of this
  * object. Two kinds: IRELATIVE slots whose resolver is at @resolver_elf_vaddr
- * (of this object), and slots of the imported symbol @name (JUMP_SLOT or
- * GLOB_DAT; @resolver 0). Fills up to @max and returns how many there are.
+ * (of this object; 0: none wanted), and slots of the symbol @name (JUMP_SLOT or
+ * GLOB_DAT; NULL: none wanted). A JUMP_SLOT that was not yet bound holds the
+ * address of its PLT entry, in this object. Fills up to @max and returns how many
+ * there are.
  */
-size_t object_ifunc_slots(struct object *object, const char *name,
-			  uint64_t resolver_elf_vaddr, uint64_t *slots, size_t max);
+size_t object_ifunc_slots(struct object *object, const char *name, uint64_t resolver_elf_vaddr,
+			  uint64_t *slots, size_t max);
 
 enum object_boundary {
-	BOUNDARY_OK,      /* an instruction of its function starts here */
+	BOUNDARY_OK,	  /* an instruction of its function starts here */
 	BOUNDARY_INSIDE,  /* falls into an instruction; *ret_start is where that starts */
-	BOUNDARY_UNKNOWN, /* no symbol or FDE to decode from */
+	BOUNDARY_UNKNOWN, /* no symbol or FDE to decode from, or no decoder for this ISA */
 };
 
 /*
- * Does an instruction start at @foffset? Decodes from the start of the function.
- * Returns an enum object_boundary, or -EILSEQ when undecodable bytes lie between.
+ * Does an instruction start at @foffset? Decodes from the start of the function (a
+ * symbol or FDE, whichever is nearer). Returns an enum object_boundary, -EILSEQ
+ * when undecodable bytes lie between, or another -errno when reading fails.
+ * *ret_start is written for BOUNDARY_INSIDE only.
  */
 int object_check_boundary(struct object *object, uint64_t foffset, uint64_t *ret_start);
 
