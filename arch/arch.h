@@ -28,6 +28,8 @@ struct ubp_err;
 #define UBP_SLOT_SIZE 64
 #define UBP_REGS_MAX  40
 
+#define UBP_STUB_FRAME_MAX 256
+
 /*
  * The general registers of a stopped thread, in the order in which the kernel
  * hands them out (x86-64: struct user_regs_struct), so that reading them is one
@@ -46,39 +48,42 @@ enum insn_class {
 
 /* A displaced instruction, decoded once when its probe is planted. */
 struct displaced_insn {
-	uint64_t vaddr;              /* where it stands in the tracee */
+	uint64_t vaddr;		     /* where it stands in the tracee */
 	uint8_t bytes[UBP_INSN_MAX]; /* original bytes */
 	uint8_t len;
 	enum insn_class kind;
-	bool pc_relative;            /* needs its slot within reach of what it refers to */
-	bool is_call;                /* pushes a return address */
-	char text[80];               /* disassembly, for messages and --explain */
+	bool pc_relative; /* has a memory operand relative to the pc: needs its slot
+				      * within reach of it. Everything else works anywhere. */
+	bool is_call;	  /* pushes a return address */
+	char text[80];	  /* disassembly, for messages and --explain */
+	uint64_t target;  /* of a direct branch, or of a pc-relative operand */
 	/* What follows is the back-end's own. */
 	uint32_t form;
-	uint8_t opcode_at, modrm_at, disp_at;
-	uint64_t target;             /* of a direct branch, or of a pc-relative operand */
+	uint8_t opcode_at, modrm_at, disp_at; /* offsets in bytes[]; 0: has none */
+	bool addr32;			      /* addresses are computed in 32 bits */
 };
 
 /* Code for one slot. */
 struct slot_code {
 	uint8_t code[UBP_SLOT_SIZE];
 	uint8_t len;
-	uint8_t done_at; /* offset of the jump back that runs once the instruction's
-			  * effect is complete; a pc there means "behind it". 0xff: none */
+	uint8_t done_at;  /* offset of the jump back that runs once the instruction's
+			   * effect is complete; a pc there means "behind it". 0xff: none */
+	uint8_t taken_at; /* offset of the jump to the branch target. 0xff: none */
 };
 
 struct ubp_arch {
-	const char *name;     /* "x86_64" */
-	uint16_t e_machine;   /* ELF EM_* of the tracee */
-	uint8_t elf_class;    /* ELFCLASS* */
-	uint8_t addr_size;    /* bytes in a pointer */
-	uint8_t insn_align;   /* addresses of instructions are multiples of this */
-	uint8_t swbp[4];      /* breakpoint instruction */
+	const char *name;   /* "x86_64" */
+	uint16_t e_machine; /* ELF EM_* of the tracee */
+	uint8_t elf_class;  /* ELFCLASS* */
+	uint8_t addr_size;  /* bytes in a pointer */
+	uint8_t insn_align; /* addresses of instructions are multiples of this */
+	uint8_t swbp[4];    /* breakpoint instruction */
 	uint8_t swbp_len;
 	uint8_t swbp_pc_advance; /* pc - probe address at the trap */
 	uint8_t n_regs;
 	uint8_t pc, sp, fp, retval; /* indexes into struct ubp_regs */
-	uint64_t near_max;    /* how far from its object an SSOL area may lie, bytes */
+	uint64_t near_max;	    /* how far from its object an SSOL area may lie, bytes */
 
 	/*
 	 * Register of a %REG fetch arg by the kernel's name (without the '%', @len
@@ -102,10 +107,25 @@ struct ubp_arch {
 
 	/*
 	 * Code for a slot at @slot_vaddr that has the effect of @insn. Returns 0,
-	 * or -ERANGE when an operand or target can't be reached from there.
+	 * or -ERANGE when a pc-relative operand can't be reached from there.
+	 *
+	 * A thread enters at the start of the slot only. The first instruction in it
+	 * is the one that can fault, with all registers but the pc as they would be
+	 * at @insn (the exceptions: slot_leave).
 	 */
 	int (*build_slot)(const struct displaced_insn *insn, uint64_t slot_vaddr,
 			  struct slot_code *ret_code, struct ubp_err *err);
+
+	/*
+	 * Turn the registers of a thread whose pc is in the slot at @slot_vaddr (code
+	 * @code) into those it would have in the program: pc at the instruction, or
+	 * behind it, or at the branch target; where an imitated call is half done, it
+	 * is taken back (stack pointer too). For reports: signals, stacks. Returns
+	 * whether the result is exact; false: a syscall that has not got its rcx yet,
+	 * or a call taken back that has written below the stack pointer.
+	 */
+	bool (*slot_leave)(const struct displaced_insn *insn, const struct slot_code *code,
+			   uint64_t slot_vaddr, struct ubp_regs *regs);
 
 	/*
 	 * The return trampoline: a breakpoint, then a jump to the address that the
@@ -125,15 +145,26 @@ struct ubp_arch {
 	/*
 	 * Build the frame that continues a thread with @regs after its remote
 	 * call: @orig tells the registers at the stop; a system call that the stop
-	 * interrupted is set to restart. Fills @ret_frame (at most 256 bytes),
-	 * *ret_len and the stack address *ret_sp where it must be written.
+	 * interrupted is set to restart. @redo_eintr: also one that ended with EINTR
+	 * (only when no signal of the thread's own explains that). Fills @ret_frame
+	 * (at most UBP_STUB_FRAME_MAX bytes), *ret_len and the stack address *ret_sp
+	 * where it must be written.
 	 */
-	void (*stub_frame)(const struct ubp_regs *orig, uint8_t *ret_frame, size_t *ret_len,
+	void (*stub_frame)(const struct ubp_regs *orig, bool redo_eintr,
+			   uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len,
 			   uint64_t *ret_sp);
+	/* Offset in a frame of a buffer (32 bytes) that a remote call may point to. */
+	uint8_t stub_buffer_at;
 	/* Put number and six arguments at the start of a frame: 7 u64. */
 	void (*stub_args)(uint64_t nr, const uint64_t args[6], uint8_t frame[56]);
-	/* Registers that start the stub at @stub_vaddr with a frame at @sp. */
+	/*
+	 * Make of the registers at the stop those that start the stub at @stub_vaddr
+	 * with a frame at @sp. A further call: write new arguments at @sp while the
+	 * thread sits in the stub's syscall-exit-stop, and do this again.
+	 */
 	void (*stub_regs)(struct ubp_regs *regs, uint64_t stub_vaddr, uint64_t sp);
+	/* Result of the system call a thread has just come out of. */
+	int64_t (*syscall_result)(const struct ubp_regs *regs);
 	/* Number of a system call the engine makes remotely. */
 	int nr_mmap, nr_munmap, nr_rt_sigaction;
 };
