@@ -52,24 +52,27 @@ struct displaced_insn {
 	uint8_t bytes[UBP_INSN_MAX]; /* original bytes */
 	uint8_t len;
 	enum insn_class kind;
-	bool pc_relative; /* has a memory operand relative to the pc: needs its slot
-				      * within reach of it. Everything else works anywhere. */
-	bool is_call;	  /* pushes a return address */
-	char text[80];	  /* disassembly, for messages and --explain */
-	uint64_t target;  /* of a direct branch, or of a pc-relative operand */
+	/* Has a memory operand relative to the pc: its slot must lie within reach of
+	 * that. Every other instruction, branches too, works from a slot anywhere. */
+	bool pc_relative;
+	bool is_call;	 /* pushes a return address */
+	char text[80];	 /* disassembly, for messages and --explain */
+	uint64_t target; /* of a direct branch, or of a pc-relative operand */
 	/* What follows is the back-end's own. */
 	uint32_t form;
-	uint8_t opcode_at, modrm_at, disp_at; /* offsets in bytes[]; 0: has none */
-	bool addr32;			      /* addresses are computed in 32 bits */
+	uint8_t disp_at; /* offset in bytes[] of the pc-relative displacement */
+	bool addr32;	 /* addresses are computed in 32 bits */
 };
 
 /* Code for one slot. */
 struct slot_code {
 	uint8_t code[UBP_SLOT_SIZE];
 	uint8_t len;
-	uint8_t done_at;  /* offset of the jump back that runs once the instruction's
-			   * effect is complete; a pc there means "behind it". 0xff: none */
-	uint8_t taken_at; /* offset of the jump to the branch target. 0xff: none */
+	/* Offset of the jump back that runs once the instruction's effect is complete;
+	 * a pc there means "behind it". 0xff: none. */
+	uint8_t done_at;
+	/* Offset of the jump to the branch target; 0xff: none. */
+	uint8_t taken_at;
 };
 
 struct ubp_arch {
