@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * A hash map from 64-bit keys (addresses, thread ids) to pointers. Open
+ * addressing, grows by doubling; a look-up is one multiplication and usually
+ * one probe. Values are never NULL. Not thread-safe.
+ */
+
+#ifndef UBP_BASE_MAP_H
+#define UBP_BASE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct map_entry {
+	uint64_t key;
+	void *value; /* NULL: free */
+};
+
+/* Zero-initialise. */
+struct map {
+	struct map_entry *entries;
+	size_t n, cap; /* cap: 0 or a power of two */
+};
+
+/* The value of @key, or NULL. */
+void *map_get(const struct map *map, uint64_t key);
+
+/* Set or replace. Returns 0 or -ENOMEM. */
+int map_put(struct map *map, uint64_t key, void *value);
+
+/* Take out; returns what was there, or NULL. */
+void *map_remove(struct map *map, uint64_t key);
+
+/*
+ * Walk: start with *pos = 0, ends with false. The map must not change
+ * meanwhile. Either out-parameter may be NULL.
+ */
+bool map_next(const struct map *map, size_t *pos, uint64_t *ret_key, void **ret_value);
+
+/* Free the map (not the values); leaves it empty. */
+void map_free(struct map *map);
+
+#endif

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/trace/attach.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "arch/host.h"
+#include "engine/base/err.h"
+#include "engine/trace/task.h"
+
+/* TRACESYSGOOD: without it a syscall-stop turns into a SIGTRAP if the tracer dies. */
+#define OPTIONS                                                                               	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |                   	 PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
+
+#define STOP_LIMIT_MS  500  /* for one thread to stop */
+#define DRAIN_LIMIT_MS 2000
+
+static int seize(struct tracer *tracer, struct process *p, pid_t tid, struct ubp_err *err)
+{
+	if (ptrace(PTRACE_SEIZE, tid, 0, OPTIONS) < 0)
+		return task_explain_refusal(p->pid, tid, errno, err);
+	if (!tracer_add_tracee(tracer, p, tid))
+		return ubp_fail(err, ENOMEM, "out of memory");
+	return 0;
+}
+
+/* One pass over /proc/PID/task. *ret_found: a thread not yet ours was seen. */
+static int seize_new_threads(struct tracer *tracer, struct process *p, bool *ret_found,
+			     struct ubp_err *err)
+{
+	struct dirent *ent;
+	char path[64];
+	DIR *dir;
+	int rc = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)p->pid);
+	dir = opendir(path);
+	if (!dir)
+		return ubp_fail(err, ESRCH, "no process %d", (int)p->pid);
+	*ret_found = false;
+	while ((ent = readdir(dir))) {
+		pid_t tid = (pid_t)strtol(ent->d_name, NULL, 10);
+		char state;
+
+		if (tid <= 0 || map_get(&tracer->tracees, (uint64_t)tid))
+			continue;
+		if (map_remove(&tracer->limbo, (uint64_t)tid)) {
+			/* Born of a thread seized before; its first stop came before
+			 * the parent's report. */
+			struct tracee *t = tracer_add_tracee(tracer, p, tid);
+
+			if (t)
+				tracee_resume(t, 0);
+			continue;
+		}
+		rc = seize(tracer, p, tid, err);
+		state = rc == 0 ? 0 : task_state(tid);
+		if (rc < 0 && tid != p->pid && (state == 0 || state == 'Z' || state == 'X')) {
+			rc = 0; /* it ended after readdir() saw it */
+			continue;
+		}
+		/* A thread that a seized one has just born is ours already. */
+		if (rc < 0 && tid != p->pid && task_tracer(tid) == getpid()) {
+			rc = 0;
+			continue;
+		}
+		if (rc < 0)
+			break;
+		*ret_found = true;
+	}
+	closedir(dir);
+	return rc;
+}
+
+static bool has_tracee(const struct tracer *tracer, const struct process *p)
+{
+	return map_get(&tracer->processes, (uint64_t)p->pid) == p;
+}
+
+void attach_undo(struct tracer *tracer, struct process *p)
+{
+	size_t pos = 0;
+	void *value;
+
+	/* Detaching needs a stop, and a stop may disturb: only where it can't be
+	 * avoided, and it is the exception that brings us here. */
+	while (has_tracee(tracer, p) && map_next(&tracer->tracees, &pos, NULL, &value)) {
+		struct tracee *t = value;
+		struct stop stop;
+		pid_t tid = t->tid;
+
+		if (t->process != p)
+			continue;
+		pos = 0;
+		if (!t->held && ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0 &&
+		    wait_one(tid, STOP_LIMIT_MS, &stop) == 1 && stop.exited) {
+			tracer_dispatch(tracer, &stop);
+			continue;
+		}
+		if (p->n_tracees == 1) {
+			tracer_drop_tracee(tracer, t);
+			(void)ptrace(PTRACE_DETACH, tid, 0, 0);
+			return;
+		}
+		tracer_drop_tracee(tracer, t);
+		(void)ptrace(PTRACE_DETACH, tid, 0, 0);
+	}
+}
+
+int attach_process(struct tracer *tracer, pid_t pid, const struct ubp_arch *arch,
+		   struct process **ret_process, struct ubp_err *err)
+{
+	struct process *p;
+	struct space *space;
+	bool found = true;
+	int rc;
+
+	/* Seize the leader first: a refusal then tells the better reason. */
+	if (task_tracer(pid) || task_state(pid) == 'Z' || task_state(pid) == 0)
+		return task_explain_refusal(pid, pid, EPERM, err);
+	space = space_new(arch, pid, err);
+	if (!space)
+		return task_explain_refusal(pid, pid, err->code, err);
+	p = tracer_add_process(tracer, pid, space);
+	if (!p) {
+		mem_close(&space->mem);
+		free(space);
+		return ubp_fail(err, ENOMEM, "out of memory");
+	}
+	/* Threads can start while we look: stop after a pass that found none. */
+	do {
+		rc = seize_new_threads(tracer, p, &found, err);
+	} while (rc == 0 && found);
+	if (rc == 0 && p->n_tracees > 0) {
+		*ret_process = p;
+		return 0;
+	}
+	if (rc == 0)
+		rc = ubp_fail(err, ESRCH, "no process %d", (int)pid);
+	if (p->n_tracees > 0) {
+		attach_undo(tracer, p);
+		return rc;
+	}
+	map_remove(&tracer->processes, (uint64_t)pid);
+	space_put(tracer, space);
+	free(p);
+	return rc;
+}
+
+/* Stop @t. 1: it is held; 0: not now; -ESRCH: it is gone. */
+static int hold(struct tracer *tracer, struct tracee *t)
+{
+	pid_t tid = t->tid;
+	struct stop stop;
+	uint64_t pc;
+	int rc;
+
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
+		return -ESRCH;
+	t->want_interrupt = true;
+	while ((rc = wait_one(tid, STOP_LIMIT_MS, &stop)) == 1) {
+		if (stop.exited || stop.event != PTRACE_EVENT_STOP) {
+			tracer_dispatch(tracer, &stop);
+			if (map_get(&tracer->tracees, (uint64_t)tid) != t)
+				return -ESRCH;
+			continue;
+		}
+		tracee_consume(t);
+		t->want_interrupt = false;
+		if (ubp_host_get_pc(tid, &pc) == 0 && tracer->ops->pc_has_trap(tracer->ctx, t, pc)) {
+			/* Its SIGTRAP comes next; only then ask again. */
+			(void)ptrace(PTRACE_CONT, tid, 0, 0);
+			t->want_interrupt = true;
+			continue;
+		}
+		t->held = true;
+		t->listening = stop.sig != SIGTRAP;
+		return 1;
+	}
+	if (rc == 0)
+		t->want_interrupt = false; /* its stop will come and be passed over */
+	return rc;
+}
+
+int attach_hold_one(struct tracer *tracer, struct process *p, struct tracee **ret_tracee,
+		    struct ubp_err *err)
+{
+	pid_t pid = p->pid;
+
+	/* First those that run: stopping them disturbs no system call. */
+	for (int pass = 0; pass < 2; pass++) {
+		size_t pos = 0;
+		void *value;
+
+		while (map_next(&tracer->tracees, &pos, NULL, &value)) {
+			struct tracee *t = value;
+
+			if (t->process != p || (pass == 0 && task_state(t->tid) != 'R'))
+				continue;
+			switch (hold(tracer, t)) {
+			case 1:
+				*ret_tracee = t;
+				return 0;
+			case -ESRCH:
+				pos = 0; /* the table has changed */
+				break;
+			}
+			if (map_get(&tracer->processes, (uint64_t)pid) != p)
+				return ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
+		}
+	}
+	return ubp_fail(err, ETIMEDOUT, "no thread of process %d could be stopped", (int)pid);
+}
+
+void attach_let_go(struct tracee *t)
+{
+	if (t->listening) {
+		/* Back into its group stop: the stop that this asks for reports it. */
+		(void)ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
+	}
+	tracee_resume(t, 0);
+}
+
+static void child_exec(char *const argv[], int go, int report)
+{
+	sigset_t none;
+	char byte;
+
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	while (read(go, &byte, 1) < 0 && errno == EINTR)
+		;
+	execvp(argv[0], argv);
+	(void)!write(report, &errno, sizeof(errno));
+	_exit(127);
+}
+
+/* The child is seized: let it exec, and wait until it has. */
+static int wait_for_exec(struct tracer *tracer, struct process *p, int report,
+			 const char *name, struct ubp_err *err)
+{
+	struct tracee *t = map_get(&tracer->tracees, (uint64_t)p->pid);
+	struct stop stop;
+	int code = 0;
+
+	for (;;) {
+		if (wait_one(p->pid, 60000, &stop) != 1)
+			return ubp_fail(err, ETIMEDOUT, "%s does not start", name);
+		if (stop.exited)
+			break;
+		if (stop.event == PTRACE_EVENT_EXEC) {
+			tracee_consume(t);
+			t->held = true;
+			p->is_fresh = true;
+			return 0;
+		}
+		(void)ptrace(PTRACE_CONT, p->pid, 0, stop.event ? 0 : stop.sig);
+	}
+	tracer_dispatch(tracer, &stop);
+	if (read(report, &code, sizeof(code)) == sizeof(code))
+		return ubp_fail(err, code, "%s: %s", name, strerror(code));
+	return ubp_fail(err, ECHILD, "%s: ended before it ran", name);
+}
+
+int attach_command(struct tracer *tracer, char *const argv[], const struct ubp_arch *arch,
+		   struct tracee **ret_tracee, struct ubp_err *err)
+{
+	struct process *p = NULL;
+	int go[2], report[2], rc;
+	pid_t pid;
+
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return ubp_fail_sys(err, "pipe");
+	if (pipe2(report, O_CLOEXEC) < 0) {
+		rc = ubp_fail_sys(err, "pipe");
+		close(go[0]);
+		close(go[1]);
+		return rc;
+	}
+	pid = fork();
+	if (pid == 0) {
+		close(go[1]);
+		child_exec(argv, go[0], report[1]);
+	}
+	close(go[0]);
+	close(report[1]);
+	rc = pid < 0 ? ubp_fail_sys(err, "fork") : attach_process(tracer, pid, arch, &p, err);
+	if (rc == 0)
+		p->is_command = true;
+	else if (pid > 0)
+		(void)kill(pid, SIGKILL);
+	close(go[1]); /* end of file lets it go on */
+	if (rc == 0)
+		rc = wait_for_exec(tracer, p, report[0], argv[0], err);
+	close(report[0]);
+	if (rc < 0)
+		return rc;
+	/* The memory it was opened with was that of our own copy. */
+	mem_close(&p->space->mem);
+	rc = mem_open(&p->space->mem, pid, err);
+	*ret_tracee = map_get(&tracer->tracees, (uint64_t)pid);
+	return rc;
+}
+
+static bool all_drained(const struct tracer *tracer)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&tracer->tracees, &pos, NULL, &value))
+		if (!((struct tracee *)value)->drained)
+			return false;
+	return true;
+}
+
+void attach_drain(struct tracer *tracer)
+{
+	uint64_t pos_tid;
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&tracer->tracees, &pos, &pos_tid, &value)) {
+		struct tracee *t = value;
+		char state = task_state(t->tid);
+
+		/* Blocked in the kernel: no trap is pending, and stopping it might
+		 * make its system call return early. */
+		t->drained = t->listening || state == 'S' || state == 'D';
+		if (!t->drained && !t->held)
+			(void)ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
+	}
+	pos = 0;
+	while (!all_drained(tracer)) {
+		struct stop stop;
+		struct tracee *t;
+		pid_t tid;
+
+		if (!map_next(&tracer->tracees, &pos, NULL, &value)) {
+			pos = 0;
+			continue;
+		}
+		t = value;
+		if (t->drained)
+			continue;
+		tid = t->tid;
+		if (wait_one(tid, DRAIN_LIMIT_MS, &stop) == 1) {
+			t->want_interrupt = stop.event != PTRACE_EVENT_STOP;
+			tracer_dispatch(tracer, &stop);
+			pos = 0;
+		} else if (map_get(&tracer->tracees, (uint64_t)tid) == t) {
+			t->drained = true; /* it cannot be stopped: it is in the kernel */
+		}
+	}
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Seizing running processes, and starting commands under the tracer. */
+
+#ifndef UBP_TRACE_ATTACH_H
+#define UBP_TRACE_ATTACH_H
+
+#include <sys/types.h>
+
+#include "engine/trace/tracer.h"
+
+/*
+ * Seize all threads of process @pid; none is stopped by it. Errors: -ESRCH,
+ * -EPERM (the text names the reason), -ENOTSUP for an instruction set that ubp
+ * cannot trace. On failure nothing stays seized.
+ */
+int attach_process(struct tracer *tracer, pid_t pid, const struct ubp_arch *arch,
+		   struct process **ret_process, struct ubp_err *err);
+
+/*
+ * Give up a process that attach_process() has just returned and in which
+ * nothing was changed.
+ */
+void attach_undo(struct tracer *tracer, struct process *p);
+
+/*
+ * Get hold of a thread of @p: stopped, without a trap of ours pending, t->held
+ * set. A running thread is preferred to one that is blocked. Returns 0, -ESRCH
+ * when the process ended, -ETIMEDOUT when no thread could be stopped.
+ */
+int attach_hold_one(struct tracer *tracer, struct process *p, struct tracee **ret_tracee,
+		    struct ubp_err *err);
+
+/* Let a held thread go on, into a group stop if it was taken from one. */
+void attach_let_go(struct tracee *t);
+
+/*
+ * Start argv[0] (looked up in PATH), seized, stopped behind its exec: the
+ * returned tracee is held. Errors: errno of execvp(), with a text.
+ */
+int attach_command(struct tracer *tracer, char *const argv[], const struct ubp_arch *arch,
+		   struct tracee **ret_tracee, struct ubp_err *err);
+
+/*
+ * After everything of ours was taken out of the memory: see each thread stopped
+ * once without a trap of ours pending, unless it is blocked in the kernel. Then
+ * nothing of ours can be met any more, and the tracing thread may end.
+ */
+void attach_drain(struct tracer *tracer);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Threads and processes that traced threads give birth to.
+ *
+ * The kernel reports a birth twice, in either order: an event stop of the parent
+ * and the first stop of the child. The parent is held until the child has
+ * stopped too, so that the owner sees both at the same moment of the memory. A
+ * child that stops first waits in limbo.
+ *
+ * The kind of event tells nothing about shared memory: clone(CLONE_VM|SIGCHLD)
+ * is reported as a fork. kcmp() tells.
+ */
+
+#include <errno.h>
+#include <linux/kcmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/base/err.h"
+#include "engine/trace/task.h"
+#include "engine/trace/tracer.h"
+
+#define BIRTH_LIMIT_MS 5000
+
+static bool shares_memory(pid_t a, pid_t b, int event)
+{
+	long rc = syscall(SYS_kcmp, a, b, KCMP_VM, 0UL, 0UL);
+
+	/* Where kcmp() is forbidden, the usual meaning of the event has to do. */
+	return rc < 0 ? event == PTRACE_EVENT_VFORK : rc == 0;
+}
+
+static void detach(struct tracer *tracer, struct tracee *t)
+{
+	pid_t tid = t->tid;
+
+	tracer_drop_tracee(tracer, t);
+	(void)ptrace(PTRACE_DETACH, tid, 0, 0);
+}
+
+/* A new thread group @pid, stopped at its first instruction. */
+static void new_process(struct tracer *tracer, struct process *parent, pid_t pid, bool shares)
+{
+	struct space *space;
+	struct process *p = NULL;
+	struct tracee *t = NULL;
+	struct ubp_err err;
+
+	space = shares ? parent->space : space_new(parent->space->arch, pid, &err);
+	if (space)
+		p = tracer_add_process(tracer, pid, space);
+	if (p)
+		t = tracer_add_tracee(tracer, p, pid);
+	if (!t) {
+		/* Out of memory, or it was killed already. It may run into a breakpoint
+		 * that nobody handles; there is nothing better left to do. */
+		if (p) {
+			map_remove(&tracer->processes, (uint64_t)pid);
+			free(p);
+			space->refs--;
+		}
+		if (space && space->refs == 0) {
+			mem_close(&space->mem);
+			free(space);
+		}
+		(void)ptrace(PTRACE_DETACH, pid, 0, 0);
+		return;
+	}
+	t->held = true;
+	if (tracer->ops->forked(tracer->ctx, parent, t, shares) == LET_GO)
+		detach(tracer, t);
+	else
+		tracee_resume(t, 0);
+}
+
+static void new_thread(struct tracer *tracer, struct process *p, pid_t tid)
+{
+	struct tracee *t = tracer_add_tracee(tracer, p, tid);
+
+	if (t)
+		tracee_resume(t, 0);
+	else
+		(void)ptrace(PTRACE_CONT, tid, 0, 0);
+}
+
+static void consume_first_stop(pid_t tid)
+{
+	int status;
+
+	(void)waitpid(tid, &status, __WALL | __WNOTHREAD | WNOHANG);
+}
+
+void children_born(struct tracer *tracer, struct tracee *parent, int event)
+{
+	unsigned long message = 0;
+	struct stop stop;
+	pid_t tid;
+
+	if (ptrace(PTRACE_GETEVENTMSG, parent->tid, 0, &message) < 0 || message == 0) {
+		tracee_resume(parent, 0);
+		return;
+	}
+	tid = (pid_t)message;
+	if (map_remove(&tracer->limbo, (uint64_t)tid)) {
+		/* It has stopped before; its stop is consumed. */
+	} else if (wait_one(tid, BIRTH_LIMIT_MS, &stop) == 1 && !stop.exited) {
+		consume_first_stop(tid);
+	} else {
+		/* Killed before it ran; its end is reported on its own. */
+		tracee_resume(parent, 0);
+		return;
+	}
+	if (task_tgid(tid) == parent->process->pid)
+		new_thread(tracer, parent->process, tid);
+	else
+		new_process(tracer, parent->process, tid,
+			    shares_memory(parent->tid, tid, event));
+	tracee_resume(parent, 0);
+}
+
+void children_unknown(struct tracer *tracer, const struct stop *stop)
+{
+	if (stop->event != PTRACE_EVENT_STOP) {
+		/* No thread of ours: one that we could not take up. Let it be. */
+		(void)ptrace(PTRACE_CONT, stop->tid, 0, stop->event ? 0 : stop->sig);
+		return;
+	}
+	consume_first_stop(stop->tid);
+	if (map_put(&tracer->limbo, (uint64_t)stop->tid, tracer) < 0)
+		(void)ptrace(PTRACE_CONT, stop->tid, 0, 0);
+}
+
+/*
+ * A parent died, perhaps before it could report a child that is in limbo. Take
+ * up such children by what /proc says of them.
+ */
+void children_orphaned(struct tracer *tracer)
+{
+	uint64_t tid;
+	size_t pos = 0;
+
+	while (map_next(&tracer->limbo, &pos, &tid, NULL)) {
+		struct process *p = map_get(&tracer->processes, (uint64_t)task_tgid((pid_t)tid));
+		pid_t ppid = task_ppid((pid_t)tid);
+		struct process *parent = map_get(&tracer->processes, (uint64_t)ppid);
+
+		if (!p && parent)
+			continue; /* its parent lives and will report it */
+		map_remove(&tracer->limbo, tid);
+		pos = 0;
+		if (p)
+			new_thread(tracer, p, (pid_t)tid);
+		else
+			(void)ptrace(PTRACE_DETACH, (pid_t)tid, 0, 0);
+	}
+}
+
+static void drop_other_threads(struct tracer *tracer, struct process *p, struct tracee *keep)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
+		struct tracee *t = value;
+
+		if (t->process != p || t == keep)
+			continue;
+		tracer_drop_tracee(tracer, t);
+		pos = 0;
+	}
+}
+
+/*
+ * After an exec the group has one thread, whose id is the group's; the others
+ * are gone, some without a word.
+ */
+void children_execed(struct tracer *tracer, struct tracee *t)
+{
+	struct process *p = t->process;
+	struct space *old = p->space, *space;
+	struct ubp_err err;
+
+	tracee_consume(t);
+	drop_other_threads(tracer, p, t);
+	tracer->ops->tracee_gone(tracer->ctx, t); /* what it was in the old image */
+	space = space_new(old->arch, p->pid, &err);
+	if (!space) {
+		detach(tracer, t);
+		return;
+	}
+	space->refs++;
+	p->space = space;
+	space_put(tracer, old);
+	p->is_fresh = true;
+	task_forget(t);
+	t->held = true;
+	t->stepping = false;
+	if (tracer->ops->execed(tracer->ctx, t) == LET_GO)
+		detach(tracer, t);
+	else if (t->held)
+		tracee_resume(t, 0);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/trace/maps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "engine/base/err.h"
+
+#define USER_MIN 0x10000ULL        /* the usual vm.mmap_min_addr */
+#define GUARD    0x100000ULL       /* distance kept from neighbours that grow */
+
+/* All of a /proc file, NUL-ended. Its size is not known in advance. */
+static char *read_whole(const char *path, int *ret_errno)
+{
+	size_t len = 0, cap = 32768;
+	char *buf = NULL;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0) {
+		*ret_errno = errno;
+		return NULL;
+	}
+	for (;;) {
+		char *bigger = buf && len + 1 < cap ? buf : realloc(buf, buf ? cap *= 2 : cap);
+		ssize_t got;
+
+		if (!bigger) {
+			*ret_errno = ENOMEM;
+			goto fail;
+		}
+		buf = bigger;
+		got = read(fd, buf + len, cap - len - 1);
+		if (got < 0) {
+			*ret_errno = errno;
+			goto fail;
+		}
+		if (got == 0)
+			break;
+		len += (size_t)got;
+	}
+	close(fd);
+	buf[len] = '\0';
+	return buf;
+fail:
+	close(fd);
+	free(buf);
+	return NULL;
+}
+
+/* "7f..-7f.. r-xp 00001000 08:01 1234     /path": false if it is not that. */
+static bool parse_line(char *line, struct mapping *m)
+{
+	unsigned int major_no, minor_no;
+	char perms[5];
+	unsigned long start, end, foffset, ino;
+	int at = 0;
+
+	if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &start, &end, perms, &foffset, &major_no,
+		   &minor_no, &ino, &at) < 7)
+		return false;
+	*m = (struct mapping){
+		.start = start,
+		.end = end,
+		.foffset = foffset,
+		.dev = makedev(major_no, minor_no),
+		.ino = ino,
+		.read = perms[0] == 'r',
+		.write = perms[1] == 'w',
+		.exec = perms[2] == 'x',
+		.shared = perms[3] == 's',
+		.path = line + at,
+	};
+	return true;
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t n = 0;
+
+	for (; (text = strchr(text, '\n')); text++)
+		n++;
+	return n;
+}
+
+int maps_read(pid_t pid, struct maps *ret_maps, struct ubp_err *err)
+{
+	char path[64], *line, *end;
+	int code = 0;
+
+	*ret_maps = (struct maps){ 0 };
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	ret_maps->text = read_whole(path, &code);
+	if (!ret_maps->text)
+		return code == ENOENT || code == ESRCH ?
+			       ubp_fail(err, ESRCH, "no process %d", (int)pid) :
+			       ubp_fail(err, code, "%s: %s", path, strerror(code));
+	ret_maps->v = calloc(count_lines(ret_maps->text) + 1, sizeof(*ret_maps->v));
+	if (!ret_maps->v)
+		return ubp_fail(err, ENOMEM, "%s: out of memory", path);
+	for (line = ret_maps->text; (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		if (parse_line(line, &ret_maps->v[ret_maps->n]))
+			ret_maps->n++;
+	}
+	if (ret_maps->n == 0)
+		return ubp_fail(err, ESRCH, "process %d has no memory: it is ending, or a kernel thread",
+				(int)pid);
+	return 0;
+}
+
+void maps_free(struct maps *maps)
+{
+	free(maps->v);
+	free(maps->text);
+	*maps = (struct maps){ 0 };
+}
+
+const struct mapping *maps_at(const struct maps *maps, uint64_t vaddr)
+{
+	for (size_t i = 0; i < maps->n; i++)
+		if (vaddr >= maps->v[i].start && vaddr < maps->v[i].end)
+			return &maps->v[i];
+	return NULL;
+}
+
+bool maps_has_file(const struct maps *maps, uint64_t dev, uint64_t ino)
+{
+	for (size_t i = 0; i < maps->n; i++)
+		if (maps->v[i].exec && maps->v[i].ino == ino && maps->v[i].dev == dev)
+			return true;
+	return false;
+}
+
+static uint64_t distance(uint64_t at, uint64_t len, uint64_t lo, uint64_t hi)
+{
+	return at < lo ? hi - at : at + len - lo;
+}
+
+/* Best place in the free range [from, to), or 0. */
+static uint64_t place_in_gap(uint64_t from, uint64_t to, uint64_t lo, uint64_t hi, uint64_t len)
+{
+	if (to <= from || to - from < len)
+		return 0;
+	return to <= lo ? to - len : from >= hi ? from : 0;
+}
+
+uint64_t maps_find_gap(const struct maps *maps, uint64_t lo, uint64_t hi, uint64_t len,
+		       uint64_t reach)
+{
+	uint64_t best = 0, best_distance = reach;
+
+	for (size_t i = 0; i <= maps->n; i++) {
+		const struct mapping *below = i ? &maps->v[i - 1] : NULL;
+		const struct mapping *above = i < maps->n ? &maps->v[i] : NULL;
+		uint64_t from = below ? below->end : USER_MIN, to, at;
+
+		/* Above the last mapping lies nothing of ours: stack and vdso are there. */
+		if (!above)
+			break;
+		to = above->start;
+		if (below && strcmp(below->path, "[heap]") == 0)
+			continue; /* the break moves up here */
+		if (strcmp(above->path, "[stack]") == 0)
+			to = to > (8ULL << 30) ? to - (8ULL << 30) : 0;
+		/* The program's own break starts somewhere behind its last segment. */
+		if (below && from > lo)
+			from += GUARD;
+		else if (from + 2 * 4096 < to)
+			from += 4096;
+		if (from + len + 4096 < to)
+			to -= 4096;
+		at = place_in_gap(from, to, lo, hi, len);
+		if (at && distance(at, len, lo, hi) < best_distance) {
+			best = at;
+			best_distance = distance(at, len, lo, hi);
+		}
+	}
+	return best;
+}

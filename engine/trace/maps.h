@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* The mappings of a process, as /proc/PID/maps lists them. */
+
+#ifndef UBP_TRACE_MAPS_H
+#define UBP_TRACE_MAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct ubp_err;
+
+struct mapping {
+	uint64_t start, end;
+	uint64_t foffset;    /* of the first byte, in the file */
+	uint64_t dev, ino;   /* of the file; ino 0: none */
+	bool read, write, exec, shared;
+	const char *path;    /* as the kernel prints it; "" without a name */
+};
+
+struct maps {
+	struct mapping *v; /* ascending */
+	size_t n;
+	char *text;        /* what the paths point into */
+};
+
+/* Errors: -ESRCH (gone, or a zombie: it has none), -EACCES. Free in any case. */
+int maps_read(pid_t pid, struct maps *ret_maps, struct ubp_err *err);
+void maps_free(struct maps *maps);
+
+/* The mapping that contains @vaddr, or NULL. */
+const struct mapping *maps_at(const struct maps *maps, uint64_t vaddr);
+
+/* Does the process map this file with execute permission? */
+bool maps_has_file(const struct maps *maps, uint64_t dev, uint64_t ino);
+
+/*
+ * A free range of @len bytes (whole pages) from which all of [lo, hi) is within
+ * @reach. Keeps away from heap and stack, which grow. Returns its start, or 0.
+ */
+uint64_t maps_find_gap(const struct maps *maps, uint64_t lo, uint64_t hi, uint64_t len,
+		       uint64_t reach);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/trace/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "engine/base/err.h"
+#include "engine/trace/maps.h"
+
+#define BATCH 32
+
+/* Upper half: kernel, non-canonical, vsyscall. The program cannot read there. */
+#define USER_END (1ULL << 63)
+
+int mem_open(struct trace_mem *mem, pid_t pid, struct ubp_err *err)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	mem->fd = open(path, O_RDWR | O_CLOEXEC);
+	if (mem->fd >= 0)
+		return 0;
+	if (errno == ENOENT || errno == ESRCH)
+		return ubp_fail(err, ESRCH, "no process %d", (int)pid);
+	return ubp_fail_sys(err, "%s", path);
+}
+
+void mem_close(struct trace_mem *mem)
+{
+	if (mem->fd >= 0)
+		close(mem->fd);
+	mem->fd = -1;
+}
+
+/*
+ * A page that is only writable: the processor can read it, but
+ * process_vm_readv() honours the flags of the mapping. /proc/PID/mem does not;
+ * it would read PROT_NONE too, hence the look at the mapping.
+ */
+static size_t read_write_only(pid_t tid, uint64_t vaddr, void *buf, size_t len)
+{
+	const struct mapping *m;
+	struct ubp_err err;
+	struct maps maps;
+	size_t got = 0;
+
+	if (maps_read(tid, &maps, &err) == 0 && (m = maps_at(&maps, vaddr)) && !m->read &&
+	    m->write) {
+		char path[64];
+		int fd;
+
+		if (len > m->end - vaddr)
+			len = m->end - vaddr;
+		snprintf(path, sizeof(path), "/proc/%d/mem", (int)tid);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0) {
+			ssize_t n = pread(fd, buf, len, (off_t)vaddr);
+
+			got = n > 0 ? (size_t)n : 0;
+			close(fd);
+		}
+	}
+	maps_free(&maps);
+	return got;
+}
+
+/* One span, after the batch faulted in it: page by page, both ways. */
+static uint32_t read_slowly(pid_t tid, struct fetch_span *s)
+{
+	uint32_t got = 0;
+
+	while (got < s->len) {
+		uint64_t vaddr = s->vaddr + got;
+		size_t len = 4096 - (vaddr & 4095);
+		struct iovec to = { (char *)s->buf + got, 0 }, from = { (void *)(uintptr_t)vaddr, 0 };
+		ssize_t n;
+
+		if (vaddr >= USER_END)
+			break;
+		if (len > s->len - got)
+			len = s->len - got;
+		to.iov_len = from.iov_len = len;
+		n = process_vm_readv(tid, &to, 1, &from, 1, 0);
+		if (n <= 0)
+			n = (ssize_t)read_write_only(tid, vaddr, to.iov_base, len);
+		got += (uint32_t)n;
+		if ((size_t)n < len)
+			break;
+	}
+	return got;
+}
+
+/* Up to BATCH spans with one call. Returns how many of them are settled. */
+static size_t read_batch(pid_t tid, struct fetch_span *spans, size_t n)
+{
+	struct iovec to[BATCH], from[BATCH];
+	size_t used = 0, total;
+	ssize_t got;
+
+	while (used < n && used < BATCH && spans[used].vaddr < USER_END) {
+		to[used] = (struct iovec){ spans[used].buf, spans[used].len };
+		from[used] = (struct iovec){ (void *)(uintptr_t)spans[used].vaddr, spans[used].len };
+		used++;
+	}
+	got = used ? process_vm_readv(tid, to, used, from, used, 0) : 0;
+	total = got > 0 ? (size_t)got : 0;
+	for (size_t i = 0; i < used; i++) {
+		if (total >= spans[i].len) {
+			spans[i].got = spans[i].len;
+			total -= spans[i].len;
+			continue;
+		}
+		spans[i].got = read_slowly(tid, &spans[i]);
+		return i + 1;
+	}
+	if (used < n && used < BATCH)
+		spans[used++].got = 0; /* the one that ended the batch */
+	return used;
+}
+
+void mem_read_spans(pid_t tid, struct fetch_span *spans, size_t n)
+{
+	while (n) {
+		size_t done = read_batch(tid, spans, n);
+
+		spans += done;
+		n -= done;
+	}
+}
+
+size_t mem_read(pid_t tid, uint64_t vaddr, void *buf, size_t len)
+{
+	struct fetch_span span = { .vaddr = vaddr, .len = (uint32_t)len, .buf = buf };
+
+	mem_read_spans(tid, &span, 1);
+	return span.got;
+}
+
+/* Words of the tracee, for kernels that forbid writes to /proc/PID/mem. */
+static int poke(pid_t tid, uint64_t vaddr, const unsigned char *buf, size_t len)
+{
+	while (len) {
+		uint64_t at = vaddr & ~7ULL;
+		size_t skip = vaddr - at, n = 8 - skip < len ? 8 - skip : len;
+		long word;
+
+		errno = 0;
+		word = ptrace(PTRACE_PEEKTEXT, tid, at, 0);
+		if (word == -1 && errno)
+			return -errno;
+		memcpy((char *)&word + skip, buf, n);
+		if (ptrace(PTRACE_POKETEXT, tid, at, word) < 0)
+			return -errno;
+		vaddr += n;
+		buf += n;
+		len -= n;
+	}
+	return 0;
+}
+
+int mem_write(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, const void *buf,
+	      size_t len)
+{
+	ssize_t n = pwrite(mem->fd, buf, len, (off_t)vaddr);
+
+	if (n == (ssize_t)len)
+		return 0;
+	if (n < 0 && errno == EIO && tid)
+		return poke(tid, vaddr, buf, len);
+	return n < 0 ? -errno : -EFAULT;
+}

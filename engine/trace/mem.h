@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Memory of another process. */
+
+#ifndef UBP_TRACE_MEM_H
+#define UBP_TRACE_MEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "engine/fetch/fetch.h"
+
+struct ubp_err;
+
+/* Access to one address space. Outlives an exec: it stays with the old image. */
+struct trace_mem {
+	int fd; /* /proc/PID/mem, or -1 */
+};
+
+/* Open for @pid. Errors: -ESRCH, -EACCES or -EPERM (the text says what is missing). */
+int mem_open(struct trace_mem *mem, pid_t pid, struct ubp_err *err);
+void mem_close(struct trace_mem *mem);
+
+/*
+ * Read what the program itself could read. Returns the bytes got before the
+ * first fault, 0 to @len. @tid is any thread of the process.
+ */
+size_t mem_read(pid_t tid, uint64_t vaddr, void *buf, size_t len);
+
+/* A batch of reads, one system call where nothing faults. */
+void mem_read_spans(pid_t tid, struct fetch_span *spans, size_t n);
+
+/*
+ * Write, also to read-only text (the page becomes private). @tid: a stopped
+ * thread for the fallback by PTRACE_POKEDATA where /proc/PID/mem may not be
+ * written, or 0 if none is stopped. Returns 0 or -errno.
+ */
+int mem_write(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, const void *buf,
+	      size_t len);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * System calls made by a stopped thread of the target, on our behalf.
+ *
+ * The thread is sent through a stub that makes the call and then restores every
+ * register by itself from a frame on its stack: whatever becomes of the tracer
+ * in the middle, the thread ends up where it was (docs/architecture.md).
+ */
+
+#ifndef UBP_TRACE_REMOTE_H
+#define UBP_TRACE_REMOTE_H
+
+#include "arch/arch.h"
+#include "engine/trace/tracer.h"
+
+struct remote {
+	struct tracer *tracer;
+	struct tracee *t;
+	uint64_t stub; /* where it stands in the target */
+	uint64_t sp;   /* of the frame */
+	struct ubp_regs regs;
+};
+
+/*
+ * Prepare held thread @t. @at: registers it goes on with afterwards (as at its
+ * stop, but for a pc that the caller wants elsewhere); @stub: address of the
+ * stub's code, written there before. Returns 0 or -errno.
+ */
+int remote_begin(struct remote *remote, struct tracer *tracer, struct tracee *t,
+		 const struct ubp_regs *at, uint64_t stub, struct ubp_err *err);
+
+/*
+ * One system call. *ret_result is what the kernel returned (negative errno for a
+ * failure). May be repeated. Afterwards the thread is stopped, held. Returns 0,
+ * -ESRCH when the thread died, -ETIMEDOUT.
+ */
+int remote_call(struct remote *remote, int nr, const uint64_t args[6], int64_t *ret_result,
+		struct ubp_err *err);
+
+/*
+ * No more calls: from now on the thread is an ordinary held one; it leaves the
+ * stub when it is let go.
+ */
+void remote_end(struct remote *remote);
+
+#endif

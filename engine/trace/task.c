@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/trace/task.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <unistd.h>
+
+#include "engine/base/err.h"
+#include "engine/trace/tracer.h"
+
+#define FRESH_NS   10000000ULL /* how long names and affinities are believed */
+#define RSEQ_TRIES 64          /* a thread registers its rseq soon or never */
+
+#ifndef PTRACE_GET_RSEQ_CONFIGURATION
+#define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
+#endif
+
+static size_t read_small(const char *path, char *buf, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return 0;
+	n = read(fd, buf, size - 1);
+	close(fd);
+	buf[n > 0 ? n : 0] = '\0';
+	return n > 0 ? (size_t)n : 0;
+}
+
+/* Number behind "NAME:" in /proc/TID/status, or -1. */
+static long status_number(pid_t tid, const char *name)
+{
+	char path[64], buf[4096], *at;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+	if (!read_small(path, buf, sizeof(buf)))
+		return -1;
+	at = strstr(buf, name);
+	return at ? strtol(at + strlen(name), NULL, 10) : -1;
+}
+
+static pid_t status_pid(pid_t tid, const char *name)
+{
+	long value = status_number(tid, name);
+
+	return value > 0 ? (pid_t)value : 0;
+}
+
+pid_t task_tgid(pid_t tid)
+{
+	return status_pid(tid, "\nTgid:");
+}
+
+pid_t task_ppid(pid_t tid)
+{
+	return status_pid(tid, "\nPPid:");
+}
+
+pid_t task_tracer(pid_t tid)
+{
+	return status_pid(tid, "\nTracerPid:");
+}
+
+char task_state(pid_t tid)
+{
+	char path[64], buf[512], *at;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)tid);
+	if (!read_small(path, buf, sizeof(buf)))
+		return 0;
+	at = strrchr(buf, ')');
+	return at && at[1] == ' ' ? at[2] : 0;
+}
+
+void task_comm(pid_t tid, char comm[16])
+{
+	char path[64], buf[32];
+	size_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)tid);
+	len = read_small(path, buf, sizeof(buf));
+	if (len == 0) {
+		strcpy(comm, "<...>");
+		return;
+	}
+	if (buf[len - 1] == '\n')
+		len--;
+	if (len > 15)
+		len = 15;
+	memcpy(comm, buf, len);
+	comm[len] = '\0';
+}
+
+const char *task_comm_cached(struct tracee *t, uint64_t now_ns)
+{
+	if (t->comm_read_ns == 0 || now_ns - t->comm_read_ns > FRESH_NS) {
+		task_comm(t->tid, t->comm);
+		t->comm_read_ns = now_ns;
+	}
+	return t->comm;
+}
+
+void task_forget(struct tracee *t)
+{
+	t->comm_read_ns = 0;
+	t->rseq_vaddr = 0;
+	t->rseq_asked = 0;
+	t->one_cpu = -2;
+}
+
+uint64_t task_rseq_cpu_vaddr(struct tracee *t)
+{
+	struct {
+		uint64_t vaddr;
+		uint32_t size, signature, flags, pad;
+	} conf = { 0 };
+
+	if (t->rseq_vaddr == 0 && t->rseq_asked < RSEQ_TRIES) {
+		t->rseq_asked++;
+		if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, t->tid, sizeof(conf), &conf) > 0)
+			t->rseq_vaddr = conf.vaddr;
+	}
+	return t->rseq_vaddr ? t->rseq_vaddr + 4 : 0; /* struct rseq: cpu_id */
+}
+
+int task_one_cpu(struct tracee *t, uint64_t now_ns)
+{
+	cpu_set_t set;
+
+	if (t->one_cpu != -2 && now_ns - t->one_cpu_ns < FRESH_NS)
+		return t->one_cpu;
+	t->one_cpu = -1;
+	t->one_cpu_ns = now_ns;
+	/* Fails on machines with over 1024 CPUs: then the CPU is read at each hit. */
+	if (sched_getaffinity(t->tid, sizeof(set), &set) == 0 && CPU_COUNT(&set) == 1)
+		for (int i = 0; i < CPU_SETSIZE; i++)
+			if (CPU_ISSET(i, &set))
+				t->one_cpu = i;
+	return t->one_cpu;
+}
+
+unsigned task_cpu_from_proc(struct tracee *t)
+{
+	char path[64], buf[1024], *at;
+	ssize_t n;
+
+	if (t->stat_fd < 0) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)t->process->pid,
+			 (int)t->tid);
+		t->stat_fd = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	n = pread(t->stat_fd, buf, sizeof(buf) - 1, 0);
+	if (n <= 0)
+		return 0;
+	buf[n] = '\0';
+	at = strrchr(buf, ')');
+	/* Field 39; the state behind the name is field 3. */
+	for (int field = 2; at && field < 39; field++)
+		at = strchr(at + 1, ' ');
+	return at ? (unsigned)strtoul(at, NULL, 10) : 0;
+}
+
+static int yama_scope(void)
+{
+	char buf[16];
+
+	return read_small("/proc/sys/kernel/yama/ptrace_scope", buf, sizeof(buf)) ? atoi(buf) : 0;
+}
+
+int task_explain_refusal(pid_t pid, pid_t tid, int code, struct ubp_err *err)
+{
+	pid_t by = task_tracer(tid);
+	char state = task_state(tid);
+	char comm[16];
+
+	if (code == ESRCH || state == 0)
+		return ubp_fail(err, ESRCH, "no process %d", (int)pid);
+	if (state == 'Z' || state == 'X')
+		return ubp_fail(err, ESRCH, "process %d is a zombie: it has ended, its parent has not noticed",
+				(int)pid);
+	if (by) {
+		task_comm(by, comm);
+		return ubp_fail(err, EPERM, "process %d is already traced by process %d (%s)",
+				(int)pid, (int)by, comm);
+	}
+	if (status_number(pid, "\nKthread:") == 1)
+		return ubp_fail(err, EPERM, "process %d is a kernel thread", (int)pid);
+	if (pid == getpid())
+		return ubp_fail(err, EPERM, "process %d is ubp itself", (int)pid);
+	if (code == EPERM && yama_scope() > 0)
+		return ubp_fail(err, EPERM,
+				"no permission to trace process %d: kernel.yama.ptrace_scope is %d; "
+				"run as root, or start the program as a command of ubp",
+				(int)pid, yama_scope());
+	if (code == EPERM || code == EACCES)
+		return ubp_fail(err, code,
+				"no permission to trace process %d: run as the same user, or as root "
+				"(CAP_SYS_PTRACE)",
+				(int)pid);
+	return ubp_fail(err, code, "cannot trace process %d: %s", (int)pid, strerror(code));
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What /proc and the kernel know about a thread: ids, name, state, the CPU it is
+ * on. Also why it cannot be attached to.
+ */
+
+#ifndef UBP_TRACE_TASK_H
+#define UBP_TRACE_TASK_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct tracee;
+struct ubp_err;
+
+/* Thread group, parent, tracer of a thread; 0 if it is gone (or has none). */
+pid_t task_tgid(pid_t tid);
+pid_t task_ppid(pid_t tid);
+pid_t task_tracer(pid_t tid);
+
+/* State letter of /proc/TID/stat ('R', 'S', 'Z', ...), 0 if it is gone. */
+char task_state(pid_t tid);
+
+/* Name of a thread into buf[16]; "<...>" if it is gone. */
+void task_comm(pid_t tid, char comm[16]);
+
+/*
+ * The tracee's name, at most 10 ms old: cached, because reading it costs a
+ * system call or three. @now_ns: monotonic time.
+ */
+const char *task_comm_cached(struct tracee *t, uint64_t now_ns);
+
+/* The thread changed its image: forget what was cached. */
+void task_forget(struct tracee *t);
+
+/*
+ * Where a stopped tracee's CPU number can be read with its memory (its struct
+ * rseq), or 0 when it has none registered.
+ */
+uint64_t task_rseq_cpu_vaddr(struct tracee *t);
+
+/* The only CPU this thread may use, or -1. Cached for 10 ms. */
+int task_one_cpu(struct tracee *t, uint64_t now_ns);
+
+/* CPU of a stopped tracee from /proc; the expensive way. */
+unsigned task_cpu_from_proc(struct tracee *t);
+
+/*
+ * Explain a refused attach (errno @code of PTRACE_SEIZE) of thread @tid of
+ * process @pid: who traces it already, which permission is missing. Fills err,
+ * returns -code.
+ */
+int task_explain_refusal(pid_t pid, pid_t tid, int code, struct ubp_err *err);
+
+#endif

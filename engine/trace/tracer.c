@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/trace/tracer.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "arch/host.h"
+#include "engine/base/err.h"
+#include "engine/trace/waker.h"
+
+int tracer_init(struct tracer *tracer, const struct tracer_ops *ops, void *ctx,
+		struct ubp_err *err)
+{
+	*tracer = (struct tracer){ .ops = ops, .ctx = ctx, .cpu = -1, .next_cpu = -1 };
+	tracer->waker = waker_start(err);
+	return tracer->waker < 0 ? tracer->waker : 0;
+}
+
+struct space *space_new(const struct ubp_arch *arch, pid_t pid, struct ubp_err *err)
+{
+	struct space *space = calloc(1, sizeof(*space));
+
+	if (!space) {
+		ubp_fail(err, ENOMEM, "out of memory");
+		return NULL;
+	}
+	space->arch = arch;
+	if (mem_open(&space->mem, pid, err) < 0) {
+		free(space);
+		return NULL;
+	}
+	return space;
+}
+
+void space_put(struct tracer *tracer, struct space *space)
+{
+	if (--space->refs)
+		return;
+	tracer->ops->space_gone(tracer->ctx, space);
+	mem_close(&space->mem);
+	free(space);
+}
+
+struct process *tracer_add_process(struct tracer *tracer, pid_t pid, struct space *space)
+{
+	struct process *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->pid = pid;
+	p->space = space;
+	if (map_put(&tracer->processes, (uint64_t)pid, p) < 0) {
+		free(p);
+		return NULL;
+	}
+	space->refs++;
+	return p;
+}
+
+struct tracee *tracer_add_tracee(struct tracer *tracer, struct process *p, pid_t tid)
+{
+	struct tracee *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->tid = tid;
+	t->process = p;
+	t->stat_fd = -1;
+	t->one_cpu = -2;
+	if (map_put(&tracer->tracees, (uint64_t)tid, t) < 0) {
+		free(t);
+		return NULL;
+	}
+	p->n_tracees++;
+	return t;
+}
+
+void tracer_drop_tracee(struct tracer *tracer, struct tracee *t)
+{
+	struct process *p = t->process;
+
+	tracer->ops->tracee_gone(tracer->ctx, t);
+	wait_forget(tracer, t);
+	map_remove(&tracer->tracees, (uint64_t)t->tid);
+	if (t->stat_fd >= 0)
+		close(t->stat_fd);
+	free(t);
+	if (--p->n_tracees)
+		return;
+	map_remove(&tracer->processes, (uint64_t)p->pid);
+	tracer->ops->process_gone(tracer->ctx, p);
+	space_put(tracer, p->space);
+	free(p);
+}
+
+void tracee_consume(const struct tracee *t)
+{
+	int status;
+
+	(void)waitpid(t->tid, &status, __WALL | __WNOTHREAD | WNOHANG);
+}
+
+void tracee_resume(struct tracee *t, int sig)
+{
+	int request = t->stepping ? PTRACE_SINGLESTEP :
+		      t->in_remote ? PTRACE_SYSCALL :
+				     PTRACE_CONT;
+
+	/* A stop clears a pending interrupt: ask again before the thread runs. */
+	if (t->want_interrupt)
+		(void)ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
+	t->held = false;
+	if (!t->in_remote)
+		t->listening = false;
+	/* ESRCH: killed while it was stopped. Its end will be reported. */
+	(void)ptrace(request, t->tid, 0, sig);
+}
+
+static void ended(struct tracer *tracer, const struct stop *stop)
+{
+	struct tracee *t = map_get(&tracer->tracees, (uint64_t)stop->tid);
+	int status;
+
+	(void)waitpid(stop->tid, &status, __WALL | __WNOTHREAD | WNOHANG);
+	map_remove(&tracer->limbo, (uint64_t)stop->tid);
+	if (!t)
+		return;
+	if (t->process->is_command && t->tid == t->process->pid)
+		tracer->ops->command_ended(tracer->ctx, stop->wait_status);
+	tracer_drop_tracee(tracer, t);
+	children_orphaned(tracer);
+}
+
+static void group_or_interrupt_stop(struct tracer *tracer, struct tracee *t, int sig)
+{
+	tracee_consume(t);
+	if (sig == SIGTRAP) {
+		uint64_t pc;
+
+		t->want_interrupt = false;
+		/* This stop may overtake the SIGTRAP of a breakpoint that was just hit. */
+		if (ubp_host_get_pc(t->tid, &pc) == 0 &&
+		    !tracer->ops->pc_has_trap(tracer->ctx, t, pc))
+			t->drained = true;
+		tracee_resume(t, 0);
+		return;
+	}
+	/* Job control: stays stopped until SIGCONT, which is another stop. */
+	t->drained = true;
+	t->listening = true;
+	if (t->in_remote)
+		tracee_resume(t, 0); /* it stops again once its call is done */
+	else
+		(void)ptrace(PTRACE_LISTEN, t->tid, 0, 0);
+}
+
+static void trap(struct tracer *tracer, struct tracee *t)
+{
+	enum trap_verdict verdict = tracer->ops->trap(tracer->ctx, t);
+
+	if (!t->held)
+		tracee_resume(t, verdict == TRAP_FOREIGN ? SIGTRAP : 0);
+}
+
+void tracer_dispatch(struct tracer *tracer, const struct stop *stop)
+{
+	struct tracee *t;
+
+	if (stop->exited) {
+		ended(tracer, stop);
+		return;
+	}
+	t = map_get(&tracer->tracees, (uint64_t)stop->tid);
+	if (!t) {
+		children_unknown(tracer, stop);
+		return;
+	}
+	switch (stop->event) {
+	case 0:
+		break;
+	case PTRACE_EVENT_STOP:
+		group_or_interrupt_stop(tracer, t, stop->sig);
+		return;
+	case PTRACE_EVENT_CLONE:
+	case PTRACE_EVENT_FORK:
+	case PTRACE_EVENT_VFORK:
+		children_born(tracer, t, stop->event);
+		return;
+	case PTRACE_EVENT_EXEC:
+		children_execed(tracer, t);
+		return;
+	default:
+		tracee_resume(t, 0);
+		return;
+	}
+	if (stop->sig == SIGTRAP) {
+		trap(tracer, t);
+	} else if (stop->sig == (SIGTRAP | 0x80)) {
+		tracee_resume(t, 0);
+	} else {
+		tracer->ops->signal(tracer->ctx, t, stop->sig);
+		tracee_resume(t, stop->sig);
+	}
+}
+
+int tracer_run(struct tracer *tracer, unsigned max)
+{
+	struct stop stop;
+
+	for (unsigned i = 0; i < max; i++) {
+		if (!wait_any(tracer, &stop)) {
+			__atomic_store_n(&tracer->mailed, 0, __ATOMIC_RELAXED);
+			return 0;
+		}
+		if (stop.tid == tracer->waker)
+			waker_quiet(tracer->waker);
+		else
+			tracer_dispatch(tracer, &stop);
+	}
+	return 1;
+}
+
+void tracer_wake(struct tracer *tracer)
+{
+	__atomic_store_n(&tracer->mailed, 1, __ATOMIC_RELEASE);
+	waker_ring(tracer->waker);
+}
+
+void tracer_fini(struct tracer *tracer)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (pos = 0, map_next(&tracer->tracees, &pos, NULL, &value))
+		tracer_drop_tracee(tracer, value);
+	map_free(&tracer->tracees);
+	map_free(&tracer->processes);
+	map_free(&tracer->limbo);
+	waker_end(tracer->waker);
+	free(tracer->all_cpus);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * The tracer: one thread that seized others and looks after their stops. It
+ * knows threads, address spaces and signals, but no probe: what a breakpoint
+ * means is asked of its owner through struct tracer_ops.
+ *
+ *   space    one address space; shared by processes that were born with CLONE_VM
+ *   process  one thread group
+ *   tracee   one thread, seized
+ *
+ * All functions are for the tracing thread alone, because ptrace belongs to the
+ * thread that seized, except tracer_wake().
+ *
+ * Stops are looked at with WNOWAIT and never consumed when they carry a signal:
+ * a consumed signal is lost if the tracer dies (docs/architecture.md).
+ */
+
+#ifndef UBP_TRACE_TRACER_H
+#define UBP_TRACE_TRACER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "arch/arch.h"
+#include "engine/base/map.h"
+#include "engine/trace/mem.h"
+
+struct ubp_err;
+struct process;
+struct tracee;
+
+struct space {
+	unsigned refs;        /* processes that live in it */
+	struct trace_mem mem;
+	const struct ubp_arch *arch;
+	void *plant;          /* the owner's; NULL until it sets it */
+};
+
+struct process {
+	pid_t pid;
+	struct space *space;
+	unsigned n_tracees;
+	bool is_command;      /* child of this tracer */
+	bool is_fresh;        /* between exec and the first hit of its loader */
+	void *owner;          /* the owner's, not touched here */
+};
+
+struct tracee {
+	pid_t tid;
+	struct process *process;
+	bool held;            /* stopped, and kept so by us */
+	bool listening;       /* in a group stop (job control) */
+	bool want_interrupt;  /* a PTRACE_INTERRUPT is waited for */
+	bool drained;         /* seen stopped without a trap of ours pending */
+	bool stepping;        /* resume by single step; a step's trap is expected */
+	bool in_remote;       /* inside the stub of a remote call: stop at syscalls */
+	/* What a hit wants to know about its thread; filled lazily, kept here so
+	 * that the hot path looks nothing up. See engine/trace/task.h. */
+	char comm[16];
+	uint64_t comm_read_ns; /* when; 0: never */
+	uint64_t rseq_vaddr;   /* of its struct rseq; 0: not known */
+	unsigned rseq_asked;   /* tries so far */
+	int one_cpu;           /* the only CPU it may use; -1: several; -2: not asked */
+	uint64_t one_cpu_ns;
+	int stat_fd;           /* /proc/PID/task/TID/stat; -1: not open */
+};
+
+enum trap_verdict {
+	TRAP_OURS,    /* go on, the signal is not delivered */
+	TRAP_FOREIGN, /* not our trap: the program gets its SIGTRAP */
+};
+
+enum keep_verdict {
+	KEEP_TRACING,
+	LET_GO, /* nothing of ours is left in it: detach */
+};
+
+struct tracer_ops {
+	/* SIGTRAP at a thread. */
+	enum trap_verdict (*trap)(void *ctx, struct tracee *t);
+	/* Is @pc where a thread stands whose trap of ours is still pending? */
+	bool (*pc_has_trap)(void *ctx, struct tracee *t, uint64_t pc);
+	/* A signal is about to be delivered; the pc may be inside a slot. */
+	void (*signal)(void *ctx, struct tracee *t, int sig);
+	/*
+	 * @first is a stopped thread: of a new process with a copy of @parent's
+	 * memory, or of one that shares it (then always kept until its exec). @parent
+	 * may be NULL if it died meanwhile.
+	 */
+	enum keep_verdict (*forked)(void *ctx, struct process *parent, struct tracee *first,
+				    bool shares);
+	/* @t is stopped in its new image; its space is new. */
+	enum keep_verdict (*execed)(void *ctx, struct tracee *t);
+	void (*tracee_gone)(void *ctx, struct tracee *t);
+	void (*process_gone)(void *ctx, struct process *p);
+	/* The command ended; wait status as of waitpid(). */
+	void (*command_ended)(void *ctx, int status);
+	void (*space_gone)(void *ctx, struct space *space);
+	/* About to block: nothing hot is expected. */
+	void (*idle)(void *ctx);
+};
+
+#define TRACER_HOT 8
+
+struct tracer {
+	const struct tracer_ops *ops;
+	void *ctx;
+	struct map tracees;   /* tid -> struct tracee */
+	struct map processes; /* pid -> struct process */
+	struct map limbo;     /* tid of a new thread whose parent has not reported -> itself */
+	pid_t waker;          /* child that is signalled to wake the tracer */
+	int mailed;           /* atomic: tracer_wake() was called */
+	/* Recently hot threads are asked first (engine/trace/wait.c). */
+	struct tracee *hot[TRACER_HOT];
+	unsigned n_hot, next_hot, hits_since_sweep;
+	size_t sweep_pos;
+	unsigned idle_rounds;
+	/* Where the tracer runs (engine/trace/follow.c). */
+	int cpu, next_cpu, same_cpu;
+	void *all_cpus;
+};
+
+/* Returns 0 or a negative errno. Must be called on the tracing thread. */
+int tracer_init(struct tracer *tracer, const struct tracer_ops *ops, void *ctx,
+		struct ubp_err *err);
+
+/*
+ * Ends tracing: forgets all. The kernel lets go of every tracee when the tracing
+ * thread ends, without stopping it; nothing of ours may be left in them.
+ */
+void tracer_fini(struct tracer *tracer);
+
+/*
+ * Wait for one stop and handle it. Returns 1, or 0 when tracer_wake() was
+ * called or nothing is traced any more. Handles at most @max stops before it
+ * returns.
+ */
+int tracer_run(struct tracer *tracer, unsigned max);
+
+/* From any thread: make tracer_run() return soon. */
+void tracer_wake(struct tracer *tracer);
+
+/* --- used by the files of this room ----------------------------------------- */
+
+struct tracee *tracer_add_tracee(struct tracer *tracer, struct process *p, pid_t tid);
+void tracer_drop_tracee(struct tracer *tracer, struct tracee *t);
+struct process *tracer_add_process(struct tracer *tracer, pid_t pid, struct space *space);
+struct space *space_new(const struct ubp_arch *arch, pid_t pid, struct ubp_err *err);
+void space_put(struct tracer *tracer, struct space *space);
+
+/* One stop, as waitid() tells it: exited, or signal and event. */
+struct stop {
+	pid_t tid;
+	bool exited;
+	int wait_status; /* exited: as of waitpid() */
+	int sig, event;
+};
+
+/* Handle a stop, or an end, and let the thread go on unless it is held. */
+void tracer_dispatch(struct tracer *tracer, const struct stop *stop);
+
+/* Let a stopped thread run; @sig is delivered (0: none). */
+void tracee_resume(struct tracee *t, int sig);
+
+/* Consume the stop @t is in, so that waiting does not return it again. Only for
+ * stops that carry no signal. */
+void tracee_consume(const struct tracee *t);
+
+/* wait.c: the next stop of any thread. False: woken. */
+bool wait_any(struct tracer *tracer, struct stop *ret_stop);
+/*
+ * wait.c: the next stop of one thread, waiting at most @limit_ms. Returns 1, 0 on
+ * time-out, -ESRCH when it is gone without a trace.
+ */
+int wait_one(pid_t tid, unsigned limit_ms, struct stop *ret_stop);
+/* wait.c: note a hit, so that this thread is asked first. */
+void wait_note_hot(struct tracer *tracer, struct tracee *t);
+void wait_forget(struct tracer *tracer, const struct tracee *t);
+
+/* children.c */
+void children_born(struct tracer *tracer, struct tracee *parent, int event);
+void children_unknown(struct tracer *tracer, const struct stop *stop);
+void children_execed(struct tracer *tracer, struct tracee *t);
+void children_orphaned(struct tracer *tracer);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Waiting for stops.
+ *
+ * A blocking wait for any of N tracees walks all of them, twice (33 times the
+ * price of a kernel uprobe at 1000 threads). A hot thread stops again within
+ * microseconds, so the threads that stopped last are asked by their ids first,
+ * giving the CPU away in between; only when none of them comes does the tracer
+ * block. So that a few hot threads cannot starve the others, a few cold ones are
+ * asked by id every now and then.
+ */
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "engine/event/clock.h"
+#include "engine/trace/tracer.h"
+
+#define LOOK (WSTOPPED | WEXITED | WNOWAIT | __WALL | __WNOTHREAD)
+
+#define SPINS       24 /* looks at the hot threads before blocking */
+#define SWEEP_EVERY 16 /* hot stops between two sweeps */
+#define SWEEP_WIDTH 4  /* cold threads per sweep */
+
+static void fill(struct stop *stop, const siginfo_t *si)
+{
+	*stop = (struct stop){ .tid = si->si_pid };
+	if (si->si_code == CLD_EXITED) {
+		stop->exited = true;
+		stop->wait_status = (si->si_status & 0xff) << 8;
+	} else if (si->si_code == CLD_KILLED || si->si_code == CLD_DUMPED) {
+		stop->exited = true;
+		stop->wait_status = si->si_status | (si->si_code == CLD_DUMPED ? 0x80 : 0);
+	} else {
+		stop->sig = si->si_status & 0xff;
+		stop->event = si->si_status >> 8;
+	}
+}
+
+/* Has this thread stopped? */
+static bool look_at(pid_t tid, struct stop *ret_stop)
+{
+	siginfo_t si;
+
+	si.si_pid = 0;
+	if (waitid(P_PID, (id_t)tid, &si, LOOK | WNOHANG) < 0 || si.si_pid == 0)
+		return false;
+	fill(ret_stop, &si);
+	return true;
+}
+
+/* A few of the threads that are not hot, in turn. */
+static bool sweep(struct tracer *tracer, struct stop *ret_stop)
+{
+	for (unsigned i = 0; i < SWEEP_WIDTH; i++) {
+		struct tracee *t;
+		void *value;
+
+		if (!map_next(&tracer->tracees, &tracer->sweep_pos, NULL, &value)) {
+			tracer->sweep_pos = 0;
+			return false;
+		}
+		t = value;
+		if (!t->held && look_at(t->tid, ret_stop))
+			return true;
+	}
+	return false;
+}
+
+static bool look_at_hot(struct tracer *tracer, struct stop *ret_stop)
+{
+	for (unsigned i = 0; i < tracer->n_hot; i++) {
+		unsigned at = (tracer->next_hot + i) % tracer->n_hot;
+
+		if (look_at(tracer->hot[at]->tid, ret_stop)) {
+			tracer->next_hot = at + 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool woken(struct tracer *tracer)
+{
+	return __atomic_load_n(&tracer->mailed, __ATOMIC_ACQUIRE) != 0;
+}
+
+bool wait_any(struct tracer *tracer, struct stop *ret_stop)
+{
+	siginfo_t si;
+
+	if (tracer->n_hot && ++tracer->hits_since_sweep >= SWEEP_EVERY) {
+		tracer->hits_since_sweep = 0;
+		if (sweep(tracer, ret_stop))
+			return true;
+	}
+	for (unsigned i = 0; i < SPINS && tracer->n_hot; i++) {
+		if (woken(tracer))
+			return false;
+		if (look_at_hot(tracer, ret_stop))
+			return true;
+		sched_yield();
+	}
+	tracer->n_hot = 0;
+	tracer->ops->idle(tracer->ctx);
+	for (;;) {
+		if (woken(tracer))
+			return false;
+		si.si_pid = 0;
+		if (waitid(P_ALL, 0, &si, LOOK) == 0)
+			break;
+		if (errno != EINTR)
+			return false;
+	}
+	fill(ret_stop, &si);
+	return true;
+}
+
+int wait_one(pid_t tid, unsigned limit_ms, struct stop *ret_stop)
+{
+	uint64_t start = event_clock_now(CLOCK_KIND_MONO);
+	unsigned spins = 0;
+	siginfo_t si;
+
+	for (;;) {
+		si.si_pid = 0;
+		if (waitid(P_PID, (id_t)tid, &si, LOOK | WNOHANG) < 0)
+			return -ESRCH;
+		if (si.si_pid) {
+			fill(ret_stop, &si);
+			return 1;
+		}
+		if (event_clock_now(CLOCK_KIND_MONO) - start > limit_ms * 1000000ULL)
+			return 0;
+		/* There is no wait with a time limit; a stop usually takes microseconds. */
+		if (++spins < 100)
+			sched_yield();
+		else
+			nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+	}
+}
+
+void wait_note_hot(struct tracer *tracer, struct tracee *t)
+{
+	for (unsigned i = 0; i < tracer->n_hot; i++)
+		if (tracer->hot[i] == t)
+			return;
+	if (tracer->n_hot < TRACER_HOT)
+		tracer->hot[tracer->n_hot++] = t;
+	else
+		tracer->hot[tracer->next_hot++ % TRACER_HOT] = t;
+}
+
+void wait_forget(struct tracer *tracer, const struct tracee *t)
+{
+	for (unsigned i = 0; i < tracer->n_hot; i++)
+		if (tracer->hot[i] == t)
+			tracer->hot[i--] = tracer->hot[--tracer->n_hot];
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/trace/waker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/base/err.h"
+
+/* Ignored by default: a waker whose tracer is gone does not mind. */
+#define RING SIGWINCH
+
+static void sit_still(void)
+{
+	sigset_t none;
+
+	/* Hold no descriptor of the host: a pipe would never see its end. */
+	(void)syscall(SYS_close_range, 0U, ~0U, 0U);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)setsid();
+	sigemptyset(&none);
+	for (;;)
+		sigsuspend(&none);
+}
+
+pid_t waker_start(struct ubp_err *err)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return ubp_fail_sys(err, "fork");
+	if (pid == 0) {
+		sit_still();
+		_exit(1);
+	}
+	if (ptrace(PTRACE_SEIZE, pid, 0, 0) < 0) {
+		int rc = ubp_fail_sys(err, "cannot use ptrace at all: PTRACE_SEIZE of an own child");
+
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, NULL, __WALL);
+		return rc;
+	}
+	return pid;
+}
+
+void waker_ring(pid_t waker)
+{
+	(void)kill(waker, RING);
+}
+
+void waker_quiet(pid_t waker)
+{
+	(void)ptrace(PTRACE_CONT, waker, 0, 0);
+}
+
+void waker_end(pid_t waker)
+{
+	int status;
+
+	if (waker <= 0)
+		return;
+	(void)kill(waker, SIGKILL);
+	while (waitpid(waker, &status, __WALL | __WNOTHREAD) == waker &&
+	       !WIFEXITED(status) && !WIFSIGNALED(status))
+		;
+}
