@@ -83,6 +83,7 @@ struct ubp_arch {
 	uint8_t insn_align; /* addresses of instructions are multiples of this */
 	uint8_t swbp[4];    /* breakpoint instruction */
 	uint8_t swbp_len;
+	uint8_t nop[4];     /* does nothing, swbp_len bytes: may take a swbp's place */
 	uint8_t swbp_pc_advance; /* pc - probe address at the trap */
 	uint8_t n_regs;
 	uint8_t pc, sp, fp, retval; /* indexes into struct ubp_regs */

@@ -230,6 +230,52 @@ void attach_let_go(struct tracee *t)
 	tracee_resume(t, 0);
 }
 
+/* One that is to be held and is not yet. */
+static struct tracee *next_to_hold(struct tracer *tracer, const struct tracee *t,
+				   const pid_t *tried, size_t n)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
+		struct tracee *other = value;
+		size_t i = 0;
+
+		if (other == t || other->held || other->process->space != t->process->space)
+			continue;
+		while (i < n && tried[i] != other->tid)
+			i++;
+		if (i == n)
+			return other;
+	}
+	return NULL;
+}
+
+pid_t *attach_hold_others(struct tracer *tracer, const struct tracee *t, size_t *ret_n)
+{
+	pid_t *tids = calloc(tracer->tracees.n + 1, sizeof(*tids));
+	size_t max = tracer->tracees.n, n = 0;
+	struct tracee *other;
+
+	while (tids && n < max && (other = next_to_hold(tracer, t, tids, n))) {
+		tids[n++] = other->tid;
+		(void)hold(tracer, other);
+	}
+	*ret_n = n;
+	return tids;
+}
+
+void attach_let_others_go(struct tracer *tracer, pid_t *tids, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct tracee *t = map_get(&tracer->tracees, (uint64_t)tids[i]);
+
+		if (t && t->held)
+			attach_let_go(t);
+	}
+	free(tids);
+}
+
 static void child_exec(char *const argv[], int go, int report)
 {
 	sigset_t none;

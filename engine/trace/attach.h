@@ -36,6 +36,13 @@ int attach_hold_one(struct tracer *tracer, struct process *p, struct tracee **re
 void attach_let_go(struct tracee *t);
 
 /*
+ * Hold the other threads of @t's address space, as far as they can be stopped.
+ * Returns their ids (malloc()ed, for attach_let_others_go(), which frees them).
+ */
+pid_t *attach_hold_others(struct tracer *tracer, const struct tracee *t, size_t *ret_n);
+void attach_let_others_go(struct tracer *tracer, pid_t *tids, size_t n);
+
+/*
  * Start argv[0] (looked up in PATH), seized, stopped behind its exec: the
  * returned tracee is held. Errors: errno of execvp(), with a text.
  */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -128,6 +129,29 @@ const struct mapping *maps_at(const struct maps *maps, uint64_t vaddr)
 		if (vaddr >= maps->v[i].start && vaddr < maps->v[i].end)
 			return &maps->v[i];
 	return NULL;
+}
+
+int maps_identity(int fd, uint64_t *ret_dev, uint64_t *ret_ino)
+{
+	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	const struct mapping *m;
+	struct ubp_err err;
+	struct maps maps;
+	int rc;
+
+	if (page == MAP_FAILED)
+		return -errno;
+	rc = maps_read(getpid(), &maps, &err);
+	m = rc == 0 ? maps_at(&maps, (uint64_t)(uintptr_t)page) : NULL;
+	if (m) {
+		*ret_dev = m->dev;
+		*ret_ino = m->ino;
+	} else if (rc == 0) {
+		rc = -ENOENT;
+	}
+	maps_free(&maps);
+	(void)munmap(page, 4096);
+	return rc;
 }
 
 bool maps_has_file(const struct maps *maps, uint64_t dev, uint64_t ino)

@@ -34,6 +34,12 @@ void maps_free(struct maps *maps);
 /* The mapping that contains @vaddr, or NULL. */
 const struct mapping *maps_at(const struct maps *maps, uint64_t vaddr);
 
+/*
+ * How the file that is open as @fd shows in maps: on some file systems (btrfs,
+ * overlayfs) not with the device number that stat() tells. Returns 0 or -errno.
+ */
+int maps_identity(int fd, uint64_t *ret_dev, uint64_t *ret_ino);
+
 /* Does the process map this file with execute permission? */
 bool maps_has_file(const struct maps *maps, uint64_t dev, uint64_t ino);
 

@@ -143,6 +143,13 @@ size_t mem_read(pid_t tid, uint64_t vaddr, void *buf, size_t len)
 	return span.got;
 }
 
+size_t mem_peek(const struct trace_mem *mem, uint64_t vaddr, void *buf, size_t len)
+{
+	ssize_t n = pread(mem->fd, buf, len, (off_t)vaddr);
+
+	return n > 0 ? (size_t)n : 0;
+}
+
 /* Words of the tracee, for kernels that forbid writes to /proc/PID/mem. */
 static int poke(pid_t tid, uint64_t vaddr, const unsigned char *buf, size_t len)
 {

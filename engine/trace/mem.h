@@ -33,6 +33,12 @@ size_t mem_read(pid_t tid, uint64_t vaddr, void *buf, size_t len);
 void mem_read_spans(pid_t tid, struct fetch_span *spans, size_t n);
 
 /*
+ * Read through the open file: needs no thread, also sees what is PROT_NONE. For
+ * our own bytes, not for values of the program.
+ */
+size_t mem_peek(const struct trace_mem *mem, uint64_t vaddr, void *buf, size_t len);
+
+/*
  * Write, also to read-only text (the page becomes private). @tid: a stopped
  * thread for the fallback by PTRACE_POKEDATA where /proc/PID/mem may not be
  * written, or 0 if none is stopped. Returns 0 or -errno.

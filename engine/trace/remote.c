@@ -4,38 +4,16 @@
 #include "engine/trace/remote.h"
 
 #include <errno.h>
-#include <linux/ptrace.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/types.h>
 
 #include "arch/host.h"
 #include "engine/base/err.h"
+#include "engine/trace/task.h"
 
 #define CALL_LIMIT_MS 10000
-
-/* Does a signal wait that explains an EINTR? Then the program must see it. */
-static bool signal_waits(pid_t tid)
-{
-	unsigned long long blocked = 0, pending = 0, shared = 0;
-	char path[64], line[256];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-	f = fopen(path, "re");
-	if (!f)
-		return true;
-	while (fgets(line, sizeof(line), f)) {
-		(void)sscanf(line, "SigPnd: %llx", &pending);
-		(void)sscanf(line, "ShdPnd: %llx", &shared);
-		(void)sscanf(line, "SigBlk: %llx", &blocked);
-	}
-	fclose(f);
-	return ((pending | shared) & ~blocked) != 0;
-}
 
 int remote_begin(struct remote *remote, struct tracer *tracer, struct tracee *t,
 		 const struct ubp_regs *at, uint64_t stub, struct ubp_err *err)
@@ -48,7 +26,7 @@ int remote_begin(struct remote *remote, struct tracer *tracer, struct tracee *t,
 	*remote = (struct remote){ .tracer = tracer, .t = t, .stub = stub, .regs = *at };
 	/* A stop makes some system calls return EINTR that never do so by
 	 * themselves; they are made again, as if nothing had happened. */
-	arch->stub_frame(at, !signal_waits(t->tid), frame, &len, &remote->sp);
+	arch->stub_frame(at, !task_signal_waits(t->tid), frame, &len, &remote->sp);
 	rc = mem_write(&t->process->space->mem, t->tid, remote->sp, frame, len);
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to the stack of thread %d: %s",

@@ -80,6 +80,43 @@ char task_state(pid_t tid)
 	return at && at[1] == ' ' ? at[2] : 0;
 }
 
+struct signals {
+	unsigned long long blocked, pending, shared;
+};
+
+static bool read_signals(pid_t tid, struct signals *s)
+{
+	char path[64], buf[4096];
+	const char *pnd, *shd, *blk;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+	if (!read_small(path, buf, sizeof(buf)))
+		return false;
+	pnd = strstr(buf, "\nSigPnd:");
+	shd = strstr(buf, "\nShdPnd:");
+	blk = strstr(buf, "\nSigBlk:");
+	if (!pnd || !shd || !blk)
+		return false;
+	s->pending = strtoull(pnd + 8, NULL, 16);
+	s->shared = strtoull(shd + 8, NULL, 16);
+	s->blocked = strtoull(blk + 8, NULL, 16);
+	return true;
+}
+
+bool task_signal_pending(pid_t tid, int sig)
+{
+	struct signals s;
+
+	return read_signals(tid, &s) && (s.pending >> (sig - 1) & 1);
+}
+
+bool task_signal_waits(pid_t tid)
+{
+	struct signals s;
+
+	return !read_signals(tid, &s) || ((s.pending | s.shared) & ~s.blocked) != 0;
+}
+
 void task_comm(pid_t tid, char comm[16])
 {
 	char path[64], buf[32];

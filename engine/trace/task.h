@@ -9,6 +9,7 @@
 #ifndef UBP_TRACE_TASK_H
 #define UBP_TRACE_TASK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -22,6 +23,11 @@ pid_t task_tracer(pid_t tid);
 
 /* State letter of /proc/TID/stat ('R', 'S', 'Z', ...), 0 if it is gone. */
 char task_state(pid_t tid);
+
+/* Is @sig pending for this very thread? */
+bool task_signal_pending(pid_t tid, int sig);
+/* Does a signal wait that it would be interrupted by? */
+bool task_signal_waits(pid_t tid);
 
 /* Name of a thread into buf[16]; "<...>" if it is gone. */
 void task_comm(pid_t tid, char comm[16]);

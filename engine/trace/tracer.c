@@ -163,9 +163,11 @@ static void group_or_interrupt_stop(struct tracer *tracer, struct tracee *t, int
 
 static void trap(struct tracer *tracer, struct tracee *t)
 {
+	pid_t tid = t->tid;
 	enum trap_verdict verdict = tracer->ops->trap(tracer->ctx, t);
 
-	if (!t->held)
+	/* It may have ended while the owner worked on it. */
+	if (map_get(&tracer->tracees, (uint64_t)tid) == t && !t->held)
 		tracee_resume(t, verdict == TRAP_FOREIGN ? SIGTRAP : 0);
 }
 

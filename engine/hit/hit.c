@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/hit/hit.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+
+#include "arch/host.h"
+#include "engine/hit/in_place.h"
+#include "engine/hit/record.h"
+#include "engine/hit/return.h"
+#include "engine/trace/follow.h"
+#include "engine/trace/task.h"
+
+/* Was this SIGTRAP made by an instruction, or sent by somebody? */
+static bool is_from_kernel(pid_t tid)
+{
+	siginfo_t si;
+
+	return ptrace(PTRACE_GETSIGINFO, tid, 0, &si) == 0 && si.si_code > 0;
+}
+
+/*
+ * Only behind an instruction as long as the breakpoint can a thread stand where
+ * a breakpoint's trap leaves it without having met the breakpoint.
+ */
+static bool is_hit(const struct site *site, const struct ubp_arch *arch, pid_t tid)
+{
+	return site->insn.len != arch->swbp_pc_advance || is_from_kernel(tid);
+}
+
+static void begin_moment(struct hit *hit, struct moment *m, struct tracee *t,
+			 const struct ubp_regs *regs)
+{
+	m->t = t;
+	m->regs = regs;
+	m->now_ns = event_clock_now(hit->clock);
+	m->cpu = task_one_cpu(t, m->now_ns);
+}
+
+static void entry_probes(struct hit *hit, struct tracee *t, struct site *site,
+			 struct ubp_regs *regs)
+{
+	const struct ubp_arch *arch = t->process->space->arch;
+	bool wants_return = false;
+	struct moment m;
+
+	begin_moment(hit, &m, t, regs);
+	/* As the kernel shows it: the pc at the probed instruction. */
+	regs->r[arch->pc] = site->vaddr;
+	for (size_t i = 0; i < site->n_probes; i++) {
+		if (site->probes[i]->is_return)
+			wants_return = true;
+		else
+			record_hit(hit, &m, site->probes[i], site->vaddr, 0);
+	}
+	if (wants_return)
+		return_hijack(t, site, regs->r[arch->sp]);
+	if (m.cpu >= 0)
+		follow_cpu(hit->tracer, (unsigned)m.cpu);
+}
+
+/* Send the thread on: to the slot that carries out the displaced instruction. */
+static void carry_on(struct hit *hit, struct tracee *t, const struct site *site)
+{
+	if (site->rung == SITE_IN_PLACE) {
+		in_place_step(hit, t, site);
+		return;
+	}
+	if (site->insn.kind == INSN_SKIP && site->rung == SITE_BOOSTED)
+		return; /* what is left of the instruction is a nop */
+	(void)ubp_host_set_pc(t->tid, site->slot);
+	t->stepping = site->rung == SITE_STEPPED;
+}
+
+static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site *site,
+				 struct ubp_regs *regs)
+{
+	const struct plant_space *ps = t->process->space->plant;
+
+	wait_note_hot(hit->tracer, t);
+	if (site->n_probes && !ps->closing)
+		entry_probes(hit, t, site, regs);
+	carry_on(hit, t, site);
+	if (site->watches_loader && !ps->closing) {
+		regs->r[t->process->space->arch->pc] = site->slot;
+		hit->loader(hit->ctx, t, regs);
+	}
+	return TRAP_OURS;
+}
+
+static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct ubp_regs *regs)
+{
+	const struct ubp_arch *arch = t->process->space->arch;
+	struct return_instance *ri = return_take(t, regs->r[arch->sp]);
+	struct moment m;
+
+	if (!ri)
+		return TRAP_FOREIGN;
+	wait_note_hot(hit->tracer, t);
+	begin_moment(hit, &m, t, regs);
+	regs->r[arch->pc] = ri->real;
+	for (uint32_t i = ri->n_entries; i-- > 0;) {
+		struct site *site = ri->entries[i];
+
+		for (size_t p = 0; p < site->n_probes; p++)
+			if (site->probes[p]->is_return)
+				record_hit(hit, &m, site->probes[p], site->vaddr, ri->real);
+	}
+	if (m.cpu >= 0)
+		follow_cpu(hit->tracer, (unsigned)m.cpu);
+	return_free(ri);
+	return TRAP_OURS;
+}
+
+/* The displaced instruction was stepped; the slot's own jump does the rest. */
+static bool is_step_done(struct tracee *t)
+{
+	siginfo_t si;
+
+	if (!t->stepping)
+		return false;
+	t->stepping = false;
+	return ptrace(PTRACE_GETSIGINFO, t->tid, 0, &si) == 0 && si.si_code == TRAP_TRACE;
+}
+
+enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
+{
+	const struct space *space = t->process->space;
+	const struct plant_space *ps = space->plant;
+	const struct ubp_arch *arch = space->arch;
+	struct ubp_regs regs;
+	struct site *site;
+	uint64_t vaddr;
+
+	if (is_step_done(t))
+		return TRAP_OURS;
+	if (!ps || ubp_host_get_regs(t->tid, &regs) < 0)
+		return TRAP_FOREIGN;
+	vaddr = regs.r[arch->pc] - arch->swbp_pc_advance;
+	site = map_get(&ps->sites, vaddr);
+	if (site && is_hit(site, arch, t->tid))
+		return at_site(hit, t, site, &regs);
+	if (vaddr == ps->trampoline && ps->trampoline)
+		return at_trampoline(hit, t, &regs);
+	return TRAP_FOREIGN;
+}
+
+bool hit_pc_has_trap(const struct tracee *t, uint64_t pc)
+{
+	const struct space *space = t->process->space;
+	const struct plant_space *ps = space->plant;
+	uint64_t vaddr = pc - space->arch->swbp_pc_advance;
+	const struct site *site = plant_site_at(space, vaddr);
+
+	if (!ps)
+		return false;
+	if (vaddr == ps->trampoline && ps->trampoline)
+		return true;
+	/* Behind a short instruction a thread may stand for other reasons. */
+	return site && (site->insn.len != space->arch->swbp_pc_advance ||
+			task_signal_pending(t->tid, SIGTRAP));
+}
+
+static bool is_fault(int sig, pid_t tid)
+{
+	return (sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL) &&
+	       is_from_kernel(tid);
+}
+
+/* SIGILL and SIGFPE tell the address of the instruction: not that of its copy. */
+static void correct_fault_address(int sig, pid_t tid, const struct site *site)
+{
+	siginfo_t si;
+
+	if ((sig != SIGILL && sig != SIGFPE) || ptrace(PTRACE_GETSIGINFO, tid, 0, &si) < 0 ||
+	    (uint64_t)(uintptr_t)si.si_addr != site->slot)
+		return;
+	si.si_addr = (void *)(uintptr_t)site->vaddr;
+	(void)ptrace(PTRACE_SETSIGINFO, tid, 0, &si);
+}
+
+void hit_signal(struct tracee *t, int sig)
+{
+	const struct space *space = t->process->space;
+	const struct plant_space *ps = space->plant;
+	struct ubp_regs regs;
+	const struct site *site;
+	uint64_t pc, at;
+
+	/* A step that a signal interrupts is not finished: its trap will not come,
+	 * or come later, from inside the handler. */
+	t->stepping = false;
+	if (!ps || !ps->areas || ubp_host_get_pc(t->tid, &pc) < 0)
+		return;
+	site = plant_site_of_slot(space, pc);
+	if (!site)
+		return;
+	at = pc - site->slot;
+	/*
+	 * At the start the instruction has not run. If it has just failed, the
+	 * program must see its fault at the right place, and if it runs again it is
+	 * another hit, as with the kernel's uprobes. If the signal came from outside,
+	 * the thread stays in the slot: going back would count one hit twice.
+	 */
+	if (at == 0 && !is_fault(sig, t->tid))
+		return;
+	if (ubp_host_get_regs(t->tid, &regs) < 0)
+		return;
+	if (at == 0)
+		correct_fault_address(sig, t->tid, site);
+	if (space->arch->slot_leave(&site->insn, &site->code, site->slot, &regs) &&
+	    (at == 0 || at == site->code.done_at || at == site->code.taken_at))
+		(void)ubp_host_set_pc(t->tid, regs.r[space->arch->pc]);
+}
+
+void hit_tracee_gone(struct tracee *t)
+{
+	return_thread_ended(t);
+}

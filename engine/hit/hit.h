@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What happens at a stop: the hot path. One wait, the registers, one read of all
+ * the memory that the fetch program needs, one write of the pc, go on. No
+ * allocation (but for the table of hijacked returns), no output.
+ */
+
+#ifndef UBP_HIT_HIT_H
+#define UBP_HIT_HIT_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "engine/event/clock.h"
+#include "engine/event/queue.h"
+#include "engine/fetch/fetch.h"
+#include "engine/plant/plant.h"
+#include "engine/trace/tracer.h"
+
+struct hit {
+	struct tracer *tracer;
+	struct plant *plant;
+	struct event_queue *queue;
+	struct fetch_scratch *scratch;
+	enum event_clock clock;
+	pid_t only_tid;       /* 0: all */
+	bool lossless;
+	bool stack;           /* take user stacks */
+	uint64_t oldest_ns;   /* when the first record since the last wake-up came */
+	/* The thread passed the loader's hook: mappings have changed. @at: the
+	 * registers it goes on with. */
+	void (*loader)(void *ctx, struct tracee *t, const struct ubp_regs *at);
+	void *ctx;
+};
+
+/* SIGTRAP at @t: carry out what a breakpoint of ours asks for. */
+enum trap_verdict hit_trap(struct hit *hit, struct tracee *t);
+
+/* Does a thread at @pc still have to report a trap of ours? (tracer_ops) */
+bool hit_pc_has_trap(const struct tracee *t, uint64_t pc);
+
+/*
+ * A signal is about to be delivered: where the pc is inside a slot, put it where
+ * it would be in the program, if that can be done without doing anything twice.
+ */
+void hit_signal(struct tracee *t, int sig);
+
+/* A thread is gone or has a new image: its open returns can't come. */
+void hit_tracee_gone(struct tracee *t);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/hit/in_place.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+
+#include "arch/host.h"
+#include "engine/trace/attach.h"
+
+#define STEP_LIMIT_MS 5000
+
+/*
+ * Step once. True: done, the thread is in the stop of its step. False: it ended,
+ * or another stop came first, which waits to be looked at like any other.
+ */
+static bool step_over(const struct tracee *t, const struct site *site)
+{
+	struct stop stop;
+
+	return ubp_host_set_pc(t->tid, site->vaddr) == 0 &&
+	       ptrace(PTRACE_SINGLESTEP, t->tid, 0, 0) == 0 &&
+	       wait_one(t->tid, STEP_LIMIT_MS, &stop) == 1 && !stop.exited && stop.event == 0 &&
+	       stop.sig == SIGTRAP;
+}
+
+void in_place_step(struct hit *hit, struct tracee *t, const struct site *site)
+{
+	struct space *space = t->process->space;
+	size_t n;
+	pid_t *others = attach_hold_others(hit->tracer, t, &n);
+
+	site_unplant(space, t->tid, site);
+	/* Held: the caller must not resume it, its next stop waits already. */
+	t->held = !step_over(t, site);
+	(void)mem_write(&space->mem, t->tid, site->vaddr, space->arch->swbp,
+			space->arch->swbp_len);
+	attach_let_others_go(hit->tracer, others, n);
+}

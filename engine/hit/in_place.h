@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* The last rung: no slot, the original instruction is stepped where it stands. */
+
+#ifndef UBP_HIT_IN_PLACE_H
+#define UBP_HIT_IN_PLACE_H
+
+#include "engine/hit/hit.h"
+
+/*
+ * Hold the other threads of the address space, put the original bytes back, step
+ * @t over them, plant again, let the others go. Afterwards @t is stopped as before,
+ * behind the instruction; its SIGTRAP is not delivered.
+ */
+void in_place_step(struct hit *hit, struct tracee *t, const struct site *site);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/hit/record.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "engine/fetch/match.h"
+#include "engine/hit/stack.h"
+#include "engine/trace/follow.h"
+#include "engine/trace/task.h"
+
+#define MAX_SIZE                                                                              	(sizeof(struct event_record) + EVENT_DATA_MAX + 8 + EVENT_STACK_MAX * sizeof(uint64_t))
+
+/* The reader is woken at the latest when a record is this old. */
+#define WAKE_AFTER_NS 20000000ULL
+
+/* Memory of a stopped thread; the first batch also brings its CPU number. */
+struct reader {
+	struct hit *hit;
+	struct moment *m;
+};
+
+#define SPANS_MAX 160
+
+static void read_memory(void *ctx, struct fetch_span *spans, size_t n)
+{
+	struct reader *reader = ctx;
+	struct moment *m = reader->m;
+	struct fetch_span with_cpu[SPANS_MAX];
+	uint64_t vaddr = m->cpu < 0 && n < SPANS_MAX ? task_rseq_cpu_vaddr(m->t) : 0;
+	uint32_t cpu = 0;
+
+	if (!vaddr) {
+		mem_read_spans(m->t->tid, spans, n);
+		return;
+	}
+	with_cpu[0] = (struct fetch_span){ .vaddr = vaddr, .len = sizeof(cpu), .buf = &cpu };
+	memcpy(with_cpu + 1, spans, n * sizeof(*spans));
+	mem_read_spans(m->t->tid, with_cpu, n + 1);
+	for (size_t i = 0; i < n; i++)
+		spans[i].got = with_cpu[i + 1].got;
+	if (with_cpu[0].got == sizeof(cpu) && (int32_t)cpu >= 0)
+		m->cpu = (int)cpu;
+}
+
+static unsigned cpu_of(struct moment *m)
+{
+	uint64_t vaddr;
+	uint32_t cpu;
+
+	if (m->cpu >= 0)
+		return (unsigned)m->cpu;
+	vaddr = task_rseq_cpu_vaddr(m->t);
+	if (vaddr && mem_read(m->t->tid, vaddr, &cpu, sizeof(cpu)) == sizeof(cpu) &&
+	    (int32_t)cpu >= 0)
+		m->cpu = (int)cpu;
+	else
+		m->cpu = (int)task_cpu_from_proc(m->t);
+	return (unsigned)m->cpu;
+}
+
+static struct event_record *reserve(struct hit *hit)
+{
+	struct event_record *r = event_queue_reserve(hit->queue, MAX_SIZE);
+
+	if (!r && hit->lossless) {
+		event_queue_wake(hit->queue);
+		event_queue_wait_room(hit->queue, MAX_SIZE);
+		r = event_queue_reserve(hit->queue, MAX_SIZE);
+	}
+	return r;
+}
+
+/* So that rare events show at once and frequent ones cost no wake-up each. */
+static void wake_reader(struct hit *hit, uint64_t now_ns)
+{
+	if (hit->oldest_ns == 0)
+		hit->oldest_ns = now_ns;
+	if (now_ns - hit->oldest_ns < WAKE_AFTER_NS && !event_queue_is_filling(hit->queue))
+		return;
+	event_queue_wake(hit->queue);
+	hit->oldest_ns = 0;
+}
+
+static void fill_head(struct event_record *r, struct moment *m, const struct uprobe *probe,
+		      uint64_t site_vaddr, uint64_t ret_ip)
+{
+	r->kind = EVENT_HIT;
+	r->n_stack = 0;
+	r->probe = probe->number;
+	r->pid = m->t->process->pid;
+	r->tid = m->t->tid;
+	r->time = m->now_ns;
+	r->ip = ret_ip ? ret_ip : site_vaddr;
+	r->func = ret_ip ? site_vaddr : 0;
+	r->n_lost = 0;
+	r->pad = 0;
+	memcpy(r->comm, task_comm_cached(m->t, m->now_ns), sizeof(r->comm));
+}
+
+static size_t add_stack(struct hit *hit, struct moment *m, struct event_record *r)
+{
+	size_t at = (sizeof(*r) + r->data_len + 7) & ~(size_t)7;
+	uint64_t *stack = (uint64_t *)((char *)r + at);
+
+	if (!hit->stack)
+		return sizeof(*r) + r->data_len;
+	r->n_stack = (uint16_t)stack_take(m->t, m->regs, stack, EVENT_STACK_MAX);
+	return at + r->n_stack * sizeof(uint64_t);
+}
+
+/* Run the fetch program. Its length, or -E2BIG. */
+static int fetch(struct hit *hit, struct moment *m, struct event_record *r,
+		 const struct uprobe *probe, uint64_t site_vaddr)
+{
+	struct reader reader = { hit, m };
+	struct fetch_memory memory = { read_memory, &reader };
+	struct fetch_input in = {
+		.arch = m->t->process->space->arch,
+		.regs = m->regs,
+		.memory = &memory,
+		.hit_vaddr = site_vaddr,
+		.comm = r->comm,
+	};
+	size_t head = probe->is_return ? EVENT_HEAD_RETURN : EVENT_HEAD_ENTRY;
+
+	/* A name that is asked for must be the one at this moment. */
+	if (probe->program->needs_comm) {
+		task_comm(m->t->tid, m->t->comm);
+		m->t->comm_read_ns = m->now_ns;
+		memcpy(r->comm, m->t->comm, sizeof(r->comm));
+	}
+	return fetch_run(probe->program, &in, hit->scratch, head, r->data);
+}
+
+void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_t site_vaddr,
+		uint64_t ret_ip)
+{
+	struct event_record *r;
+	size_t size;
+	int len;
+
+	if (hit->only_tid && m->t->tid != hit->only_tid)
+		return;
+	uprobe_count(&probe->stats.hits);
+	r = reserve(hit);
+	if (!r) {
+		uprobe_count(&probe->stats.passed);
+		uprobe_count(&probe->stats.lost);
+		event_queue_lost(hit->queue, 1);
+		wake_reader(hit, m->now_ns);
+		return;
+	}
+	fill_head(r, m, probe, site_vaddr, ret_ip);
+	len = fetch(hit, m, r, probe, site_vaddr);
+	if (len < 0) {
+		uprobe_count(&probe->stats.too_big);
+		return;
+	}
+	r->data_len = (uint32_t)len;
+	r->cpu = cpu_of(m);
+	if (!filter_match(probe->filter, r))
+		return;
+	uprobe_count(&probe->stats.passed);
+	size = add_stack(hit, m, r);
+	event_queue_commit(hit->queue, size);
+	wake_reader(hit, m->now_ns);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/hit/return.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+
+/* How far above its word a callee may leave the stack pointer ("ret 16"). */
+#define RET_POPS_MAX 4096
+
+static int read_word(const struct tracee *t, uint64_t vaddr, uint64_t *ret_word)
+{
+	long word;
+
+	errno = 0;
+	word = ptrace(PTRACE_PEEKDATA, t->tid, vaddr, 0);
+	if (word == -1 && errno)
+		return -errno;
+	*ret_word = (uint64_t)word;
+	return 0;
+}
+
+static int write_word(const struct tracee *t, uint64_t vaddr, uint64_t word)
+{
+	return ptrace(PTRACE_POKEDATA, t->tid, vaddr, word) < 0 ? -errno : 0;
+}
+
+static void count_missed(const struct site *site)
+{
+	for (size_t i = 0; i < site->n_probes; i++)
+		if (site->probes[i]->is_return)
+			uprobe_count(&site->probes[i]->stats.missed);
+}
+
+static void count_all_missed(const struct return_instance *ri)
+{
+	for (uint32_t i = 0; i < ri->n_entries; i++)
+		count_missed(ri->entries[i]);
+}
+
+static int add_entry(struct return_instance *ri, struct site *site)
+{
+	if (ri->n_entries == ri->cap) {
+		uint32_t cap = ri->cap ? ri->cap * 2 : 2;
+		struct site **bigger = realloc(ri->entries, cap * sizeof(struct site *));
+
+		if (!bigger)
+			return -ENOMEM;
+		ri->entries = bigger;
+		ri->cap = cap;
+	}
+	ri->entries[ri->n_entries++] = site;
+	return 0;
+}
+
+void return_free(struct return_instance *ri)
+{
+	if (ri)
+		free(ri->entries);
+	free(ri);
+}
+
+/* An instance for the word at @sp, empty; one left by a longjmp() is reused. */
+static struct return_instance *instance_at(struct plant_space *ps, uint64_t sp)
+{
+	struct return_instance *ri = map_get(&ps->returns, sp);
+
+	if (ri) {
+		count_all_missed(ri);
+		ri->n_entries = 0;
+		return ri;
+	}
+	ri = calloc(1, sizeof(*ri));
+	if (!ri || map_put(&ps->returns, sp, ri) < 0) {
+		free(ri);
+		return NULL;
+	}
+	ri->slot_vaddr = sp;
+	return ri;
+}
+
+void return_hijack(struct tracee *t, struct site *site, uint64_t sp)
+{
+	struct plant_space *ps = t->process->space->plant;
+	struct return_instance *ri;
+	uint64_t real;
+
+	if (!ps->trampoline || read_word(t, sp, &real) < 0) {
+		count_missed(site);
+		return;
+	}
+	if (real == ps->trampoline) {
+		ri = map_get(&ps->returns, sp);
+		if (!ri || add_entry(ri, site) < 0)
+			count_missed(site);
+		return;
+	}
+	ri = instance_at(ps, sp);
+	if (!ri || add_entry(ri, site) < 0) {
+		count_missed(site);
+		return;
+	}
+	ri->real = real;
+	ri->tid = t->tid;
+	if (write_word(t, sp, ps->trampoline) < 0) {
+		count_missed(site);
+		ri->n_entries = 0;
+	}
+}
+
+/* A callee that pops its arguments returns with the stack pointer further up. */
+static struct return_instance *find_popped(struct plant_space *ps, uint64_t sp, size_t word)
+{
+	for (uint64_t at = sp - 2 * word; at >= sp - RET_POPS_MAX; at -= word) {
+		struct return_instance *ri = map_get(&ps->returns, at);
+
+		if (ri)
+			return ri;
+	}
+	return NULL;
+}
+
+struct return_instance *return_take(struct tracee *t, uint64_t sp)
+{
+	struct space *space = t->process->space;
+	struct plant_space *ps = space->plant;
+	size_t word = space->arch->addr_size;
+	struct return_instance *ri = map_get(&ps->returns, sp - word);
+
+	if (!ri)
+		ri = find_popped(ps, sp, word);
+	if (!ri)
+		return NULL;
+	if (write_word(t, sp - word, ri->real) < 0)
+		return NULL;
+	map_remove(&ps->returns, ri->slot_vaddr);
+	return ri;
+}
+
+void return_thread_ended(struct tracee *t)
+{
+	struct plant_space *ps = t->process->space->plant;
+	size_t pos = 0;
+	void *value;
+
+	if (!ps || !ps->returns.n)
+		return;
+	/*
+	 * The entries stay known: a coroutine that this thread left may go on in
+	 * another. They only count as missed, once.
+	 */
+	while (map_next(&ps->returns, &pos, NULL, &value)) {
+		struct return_instance *ri = value;
+
+		if (ri->tid != t->tid)
+			continue;
+		count_all_missed(ri);
+		ri->tid = 0;
+	}
+}

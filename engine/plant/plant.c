@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/plant/plant.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/host.h"
+#include "engine/base/err.h"
+#include "engine/trace/maps.h"
+
+/* One call of plant_update(). */
+struct update {
+	struct plant *plant;
+	struct tracer *tracer;
+	struct tracee *t;
+	struct ubp_regs at;
+	struct maps maps;
+	struct added *added; /* probes joined to sites by this call */
+	size_t n_added;
+};
+
+struct added {
+	struct site *site;
+	struct uprobe *probe; /* NULL: the loader's */
+	bool is_new;          /* the site was made for it */
+};
+
+struct plant_space *plant_space_get(struct space *space)
+{
+	if (!space->plant)
+		space->plant = calloc(1, sizeof(struct plant_space));
+	return space->plant;
+}
+
+static bool maps_probe(const struct mapping *m, const struct uprobe *probe)
+{
+	return m->exec && m->ino == probe->ino && m->dev == probe->dev &&
+	       probe->foffset >= m->foffset && probe->foffset - m->foffset < m->end - m->start;
+}
+
+bool plant_wants(const struct plant *plant, const struct maps *maps)
+{
+	for (size_t i = 0; i < maps->n; i++)
+		for (size_t p = 0; maps->v[i].exec && p < plant->n_probes; p++)
+			if (maps_probe(&maps->v[i], plant->probes[p]))
+				return true;
+	return false;
+}
+
+/* Sites whose file is no longer mapped there: nothing of ours is left to undo. */
+static void bury_unmapped(struct plant_space *ps, const struct maps *maps)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->sites, &pos, NULL, &value)) {
+		struct site *site = value;
+		const struct mapping *m = maps_at(maps, site->vaddr);
+
+		if (m && m->ino == site->ino && m->dev == site->dev &&
+		    m->foffset + (site->vaddr - m->start) == site->foffset)
+			continue;
+		map_remove(&ps->sites, site->vaddr);
+		site->planted = false;
+		site->next_dead = ps->dead;
+		ps->dead = site;
+		pos = 0;
+	}
+}
+
+static int note_added(struct update *u, struct site *site, struct uprobe *probe, bool is_new)
+{
+	struct added *bigger;
+
+	if ((u->n_added & (u->n_added - 1)) == 0) {
+		bigger = realloc(u->added, (u->n_added ? u->n_added * 2 : 1) * sizeof(*bigger));
+		if (!bigger)
+			return -ENOMEM;
+		u->added = bigger;
+	}
+	u->added[u->n_added++] = (struct added){ site, probe, is_new };
+	return 0;
+}
+
+static int join(struct update *u, const struct mapping *m, uint64_t vaddr, struct uprobe *probe,
+		struct ubp_err *err)
+{
+	struct space *space = u->t->process->space;
+	struct plant_space *ps = space->plant;
+	struct site *site = map_get(&ps->sites, vaddr);
+	bool is_new = !site;
+	int rc;
+
+	if (site && (probe ? site_has_probe(site, probe) : site->watches_loader))
+		return 0;
+	rc = site_provide(space, u->t->tid, vaddr, m, probe, &site, err);
+	if (rc < 0)
+		return rc;
+	rc = note_added(u, site, probe, is_new);
+	if (rc == 0 && probe)
+		rc = site_add_probe(site, probe);
+	if (rc < 0)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	if (!probe)
+		site->watches_loader = true;
+	return 0;
+}
+
+/* What this process should carry and does not yet. Nothing is written. */
+static int collect(struct update *u, struct ubp_err *err)
+{
+	uint64_t hook = loader_hook(u->plant, u->t->process->pid, &u->maps);
+	const struct mapping *m = hook ? maps_at(&u->maps, hook) : NULL;
+	int rc = 0;
+
+	for (size_t i = 0; i < u->maps.n && rc == 0; i++) {
+		const struct mapping *at = &u->maps.v[i];
+
+		for (size_t p = 0; at->exec && p < u->plant->n_probes && rc == 0; p++) {
+			struct uprobe *probe = u->plant->probes[p];
+
+			if (maps_probe(at, probe))
+				rc = join(u, at, at->start + (probe->foffset - at->foffset), probe,
+					  err);
+		}
+	}
+	if (rc == 0 && m && m->exec)
+		rc = join(u, m, hook, NULL, err);
+	return rc;
+}
+
+/* From where to where is this file mapped around @m? */
+static void file_extent(const struct maps *maps, const struct mapping *m, uint64_t *ret_lo,
+			uint64_t *ret_hi)
+{
+	size_t first = (size_t)(m - maps->v), last = first;
+
+	while (first > 0 && maps->v[first - 1].ino == m->ino &&
+	       maps->v[first - 1].end == maps->v[first].start)
+		first--;
+	/* The zeroed data behind the file's own is anonymous. */
+	while (last + 1 < maps->n && maps->v[last + 1].start == maps->v[last].end &&
+	       (maps->v[last + 1].ino == m->ino || maps->v[last + 1].ino == 0))
+		last++;
+	*ret_lo = maps->v[first].start;
+	*ret_hi = maps->v[last].end;
+}
+
+static size_t count_new_in(const struct update *u, uint64_t lo, uint64_t hi)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < u->n_added; i++) {
+		const struct site *site = u->added[i].site;
+
+		if (u->added[i].is_new && !site->slot && site->vaddr >= lo && site->vaddr < hi)
+			n++;
+	}
+	return n;
+}
+
+/* An area for the new sites of the object that @site is in. NULL: in place. */
+static int find_area(struct update *u, const struct site *site, struct area **ret_area,
+		     struct ubp_err *err)
+{
+	const struct mapping *m = maps_at(&u->maps, site->vaddr);
+	uint64_t lo, hi;
+	size_t n;
+	int rc;
+
+	file_extent(&u->maps, m, &lo, &hi);
+	n = count_new_in(u, lo, hi);
+	rc = area_provide(u->tracer, u->t, &u->at, &u->maps, lo, hi, n, ret_area, err);
+	if (rc == -ERANGE)
+		rc = area_provide(u->tracer, u->t, &u->at, &u->maps, 0, 0, n, ret_area, err);
+	if (rc < 0 && rc != -ESRCH && u->plant->force) {
+		*ret_area = NULL;
+		return 0;
+	}
+	return rc;
+}
+
+/* Slots for all new sites; still no breakpoint. */
+static int prepare(struct update *u, struct ubp_err *err)
+{
+	struct space *space = u->t->process->space;
+
+	for (size_t i = 0; i < u->n_added; i++) {
+		struct area *area = NULL;
+		int rc;
+
+		if (!u->added[i].is_new)
+			continue;
+		rc = find_area(u, u->added[i].site, &area, err);
+		if (rc == 0)
+			rc = site_prepare(u->plant, space, u->t->tid, u->added[i].site, area, err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static void count_site(struct uprobe *probe, const struct site *site)
+{
+	static const size_t at[] = {
+		[SITE_BOOSTED] = offsetof(struct uprobe_stats, boosted),
+		[SITE_STEPPED] = offsetof(struct uprobe_stats, stepped),
+		[SITE_IN_PLACE] = offsetof(struct uprobe_stats, in_place),
+	};
+	uint32_t *rung = (uint32_t *)((char *)&probe->stats + at[site->rung]);
+
+	__atomic_store_n(&probe->stats.sites, probe->stats.sites + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(rung, *rung + 1, __ATOMIC_RELAXED);
+}
+
+static int write_breakpoints(struct update *u, struct ubp_err *err)
+{
+	struct space *space = u->t->process->space;
+	int rc;
+
+	for (size_t i = 0; i < u->n_added; i++) {
+		struct site *site = u->added[i].site;
+
+		rc = site->planted ? 0 : site_plant(space, u->t->tid, site, err);
+		if (rc < 0)
+			return rc;
+	}
+	for (size_t i = 0; i < u->n_added; i++)
+		if (u->added[i].probe)
+			count_site(u->added[i].probe, u->added[i].site);
+	rc = semaphore_update(u->plant, space, u->t->tid, &u->maps);
+	return rc == 0 ? 0 :
+			 ubp_fail(err, -rc, "cannot increment a reference counter in process %d: %s",
+				  (int)u->t->process->pid, strerror(-rc));
+}
+
+/* Everything this call added goes again. Threads may have hit it meanwhile: a site
+ * that was planted stays known, without probes. */
+static void roll_back(struct update *u)
+{
+	struct space *space = u->t->process->space;
+
+	while (u->n_added--) {
+		struct added *a = &u->added[u->n_added];
+
+		if (a->probe)
+			site_drop_probe(a->site, a->probe);
+		else
+			a->site->watches_loader = false;
+		if (!a->is_new)
+			continue;
+		if (a->site->planted) {
+			site_unplant(space, u->t->tid, a->site);
+			a->site->planted = false;
+		} else {
+			site_discard(space->plant, a->site);
+		}
+	}
+}
+
+static size_t count_probe_sites(const struct plant_space *ps)
+{
+	size_t n = 0, pos = 0;
+	void *value;
+
+	while (map_next(&ps->sites, &pos, NULL, &value))
+		n += ((struct site *)value)->n_probes != 0;
+	return n;
+}
+
+int plant_update(struct plant *plant, struct tracer *tracer, struct tracee *t,
+		 const struct ubp_regs *at, size_t *ret_n, struct ubp_err *err)
+{
+	struct update u = { .plant = plant, .tracer = tracer, .t = t };
+	struct plant_space *ps = plant_space_get(t->process->space);
+	pid_t tid = t->tid;
+	int rc;
+
+	if (!ps)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	if (at)
+		u.at = *at;
+	rc = at ? 0 : ubp_host_get_regs(tid, &u.at);
+	if (rc < 0)
+		return ubp_fail(err, -rc, "thread %d has ended", (int)tid);
+	rc = maps_read(tid, &u.maps, err);
+	if (rc == 0) {
+		bury_unmapped(ps, &u.maps);
+		rc = collect(&u, err);
+	}
+	if (rc == 0)
+		rc = prepare(&u, err);
+	if (rc == 0)
+		rc = write_breakpoints(&u, err);
+	/* After -ESRCH the thread, perhaps the whole space, is gone. */
+	if (rc == -ESRCH && map_get(&tracer->tracees, (uint64_t)tid) != t)
+		u.n_added = 0;
+	else if (rc < 0)
+		roll_back(&u);
+	else
+		*ret_n = count_probe_sites(ps);
+	free(u.added);
+	maps_free(&u.maps);
+	return rc;
+}
+
+static void remove_from(const struct plant_space *ps, struct space *space, pid_t tid)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->sites, &pos, NULL, &value))
+		site_unplant(space, tid, value);
+	returns_put_back(ps, space, tid);
+	semaphore_remove(ps, space, tid);
+}
+
+void plant_remove(struct space *space, pid_t tid)
+{
+	struct plant_space *ps = space->plant;
+	const struct ubp_arch *arch = space->arch;
+
+	if (!ps || ps->closing)
+		return;
+	ps->closing = true;
+	remove_from(ps, space, tid);
+	/*
+	 * A thread may be at the trampoline already, perhaps in a signal handler that
+	 * will return there. With the real address back in its stack word the jump
+	 * behind the breakpoint is all it needs.
+	 */
+	if (ps->trampoline)
+		(void)mem_write(&space->mem, tid, ps->trampoline, arch->nop, arch->swbp_len);
+}
+
+void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid)
+{
+	if (parent->plant)
+		remove_from(parent->plant, child, tid);
+}
+
+static int copy_areas(const struct plant_space *from, struct plant_space *to)
+{
+	struct area **tail = &to->areas;
+
+	for (const struct area *a = from->areas; a; a = a->next) {
+		struct area *copy = malloc(sizeof(*copy));
+		size_t n = a->len / UBP_SLOT_SIZE;
+
+		if (!copy)
+			return -ENOMEM;
+		*copy = *a;
+		copy->next = NULL;
+		copy->owners = calloc(n, sizeof(*copy->owners));
+		*tail = copy;
+		tail = &copy->next;
+		if (!copy->owners)
+			return -ENOMEM;
+		for (size_t i = 0; i < n; i++)
+			if (a->owners[i])
+				copy->owners[i] = map_get(&to->sites, a->owners[i]->vaddr);
+	}
+	return 0;
+}
+
+int plant_copy(const struct space *parent, struct space *child)
+{
+	const struct plant_space *from = parent->plant;
+	struct plant_space *to;
+	size_t pos = 0;
+	void *value;
+
+	if (!from)
+		return 0;
+	to = plant_space_get(child);
+	if (!to)
+		return -ENOMEM;
+	while (map_next(&from->sites, &pos, NULL, &value)) {
+		struct site *copy = site_copy(value);
+
+		if (!copy || map_put(&to->sites, copy->vaddr, copy) < 0) {
+			site_free(copy);
+			return -ENOMEM;
+		}
+	}
+	to->trampoline = from->trampoline;
+	to->stub = from->stub;
+	to->semaphores = malloc((from->n_semaphores + 1) * sizeof(*to->semaphores));
+	if (!to->semaphores || copy_areas(from, to) < 0)
+		return -ENOMEM;
+	if (from->n_semaphores)
+		memcpy(to->semaphores, from->semaphores,
+		       from->n_semaphores * sizeof(*to->semaphores));
+	to->n_semaphores = from->n_semaphores;
+	return returns_copy(from, to);
+}
+
+void plant_forget(struct space *space)
+{
+	struct plant_space *ps = space->plant;
+	size_t pos = 0;
+	void *value;
+
+	if (!ps)
+		return;
+	while (map_next(&ps->sites, &pos, NULL, &value))
+		site_free(value);
+	while (ps->dead) {
+		struct site *next = ps->dead->next_dead;
+
+		site_free(ps->dead);
+		ps->dead = next;
+	}
+	map_free(&ps->sites);
+	returns_free(ps);
+	area_free_all(ps->areas);
+	free(ps->semaphores);
+	free(ps);
+	space->plant = NULL;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/err.h"
+#include "engine/plant/plant.h"
+#include "engine/trace/maps.h"
+
+static unsigned long ul(uint64_t n)
+{
+	return (unsigned long)n;
+}
+
+/* The bytes at @vaddr as they were before us. */
+static size_t read_original(const struct space *space, pid_t tid, uint64_t vaddr, uint8_t *buf,
+			    size_t len)
+{
+	size_t got = mem_read(tid, vaddr, buf, len);
+
+	for (size_t i = 0; i < got; i++) {
+		const struct site *site = plant_site_at(space, vaddr + i);
+
+		if (!site || !site->planted)
+			continue;
+		for (size_t k = 0; k < space->arch->swbp_len && i + k < got; k++)
+			buf[i + k] = site->insn.bytes[k];
+	}
+	return got;
+}
+
+static int check_bytes(const struct displaced_insn *insn, const uint8_t *now,
+		       const struct uprobe *probe, pid_t tid, struct ubp_err *err)
+{
+	for (size_t i = 0; i < insn->len && i < probe->code_len; i++)
+		if (now[i] != probe->code[i])
+			return ubp_fail(err, EBUSY,
+					"%s: byte at 0x%lx in process %d is 0x%02x, in the file it "
+					"is 0x%02x: another tracer has a breakpoint there, or the "
+					"program changed its code",
+					probe->what, ul(insn->vaddr + i), (int)tid, now[i],
+					probe->code[i]);
+	return 0;
+}
+
+int site_provide(struct space *space, pid_t tid, uint64_t vaddr, const struct mapping *m,
+		 const struct uprobe *probe, struct site **ret_site, struct ubp_err *err)
+{
+	struct plant_space *ps = space->plant;
+	struct site *site = map_get(&ps->sites, vaddr);
+	uint8_t now[UBP_INSN_MAX];
+	size_t got;
+	int rc;
+
+	if (site) {
+		*ret_site = site;
+		return 0;
+	}
+	site = calloc(1, sizeof(*site));
+	if (!site)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	site->vaddr = vaddr;
+	site->dev = m->dev;
+	site->ino = m->ino;
+	site->foffset = m->foffset + (vaddr - m->start);
+	got = read_original(space, tid, vaddr, now, sizeof(now));
+	/* What the file says was checked before; this is about what memory says. */
+	rc = probe ? check_bytes(&(struct displaced_insn){ .vaddr = vaddr, .len = 1 }, now, probe,
+				 tid, err) :
+		     0;
+	if (rc == 0)
+		rc = space->arch->analyze_insn(now, got, vaddr, &site->insn, err);
+	if (rc == 0 && probe)
+		rc = check_bytes(&site->insn, now, probe, tid, err);
+	if (rc == 0 && map_put(&ps->sites, vaddr, site) < 0)
+		rc = ubp_fail(err, ENOMEM, "out of memory");
+	if (rc < 0) {
+		free(site);
+		return rc;
+	}
+	*ret_site = site;
+	return 0;
+}
+
+bool site_has_probe(const struct site *site, const struct uprobe *probe)
+{
+	for (size_t i = 0; i < site->n_probes; i++)
+		if (site->probes[i] == probe)
+			return true;
+	return false;
+}
+
+int site_add_probe(struct site *site, struct uprobe *probe)
+{
+	struct uprobe **bigger =
+		realloc(site->probes, (site->n_probes + 1) * sizeof(struct uprobe *));
+	size_t at = site->n_probes;
+
+	if (!bigger)
+		return -ENOMEM;
+	site->probes = bigger;
+	/* Those at one address fire in order of definition. */
+	for (; at > 0 && bigger[at - 1]->number > probe->number; at--)
+		bigger[at] = bigger[at - 1];
+	bigger[at] = probe;
+	site->n_probes++;
+	return 0;
+}
+
+void site_drop_probe(struct site *site, const struct uprobe *probe)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < site->n_probes; i++)
+		if (site->probes[i] != probe)
+			site->probes[kept++] = site->probes[i];
+	site->n_probes = kept;
+}
+
+void site_free(struct site *site)
+{
+	if (site)
+		free(site->probes);
+	free(site);
+}
+
+void site_discard(struct plant_space *ps, struct site *site)
+{
+	map_remove(&ps->sites, site->vaddr);
+	for (struct area *a = ps->areas; a; a = a->next)
+		if (site->slot >= a->vaddr && site->slot - a->vaddr < a->len)
+			a->owners[(site->slot - a->vaddr) / UBP_SLOT_SIZE] = NULL;
+	site_free(site);
+}
+
+struct site *site_copy(const struct site *site)
+{
+	struct site *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return NULL;
+	*copy = *site;
+	copy->probes = malloc((site->n_probes + 1) * sizeof(struct uprobe *));
+	if (!copy->probes) {
+		free(copy);
+		return NULL;
+	}
+	if (site->n_probes)
+		memcpy(copy->probes, site->probes, site->n_probes * sizeof(struct uprobe *));
+	return copy;
+}
+
+int site_prepare(const struct plant *plant, struct space *space, pid_t tid, struct site *site,
+		 struct area *area, struct ubp_err *err)
+{
+	int rc;
+
+	site->rung = plant->step && !site->watches_loader ? SITE_STEPPED : SITE_BOOSTED;
+	if (!area) {
+		site->rung = SITE_IN_PLACE;
+		return 0;
+	}
+	site->slot = area_take(area, site);
+	if (!site->slot)
+		return ubp_fail(err, ENOMEM, "the SSOL area is full");
+	rc = space->arch->build_slot(&site->insn, site->slot, &site->code, err);
+	if (rc == -ERANGE && plant->force) {
+		site->rung = SITE_IN_PLACE;
+		return 0;
+	}
+	if (rc < 0)
+		return rc;
+	rc = mem_write(&space->mem, tid, site->slot, site->code.code, site->code.len);
+	return rc == 0 ? 0 :
+			 ubp_fail(err, -rc, "cannot write to the SSOL area: %s", strerror(-rc));
+}
+
+int site_plant(struct space *space, pid_t tid, struct site *site, struct ubp_err *err)
+{
+	const struct ubp_arch *arch = space->arch;
+	uint8_t back[sizeof(arch->swbp)];
+	int rc = mem_write(&space->mem, tid, site->vaddr, arch->swbp, arch->swbp_len);
+
+	if (rc == -EIO)
+		return ubp_fail(err, EIO,
+				"cannot write to code at 0x%lx: this kernel forbids writing to "
+				"/proc/PID/mem",
+				ul(site->vaddr));
+	if (rc < 0)
+		return ubp_fail(err, -rc, "cannot write to code at 0x%lx: %s", ul(site->vaddr),
+				strerror(-rc));
+	if (mem_read(tid, site->vaddr, back, arch->swbp_len) != arch->swbp_len ||
+	    memcmp(back, arch->swbp, arch->swbp_len) != 0)
+		return ubp_fail(err, EIO, "the breakpoint at 0x%lx cannot be read back",
+				ul(site->vaddr));
+	site->planted = true;
+	return 0;
+}
+
+void site_unplant(const struct space *space, pid_t tid, const struct site *site)
+{
+	const struct ubp_arch *arch = space->arch;
+	uint8_t now[sizeof(arch->swbp)];
+
+	if (!site->planted)
+		return;
+	/* Only if it is still ours: the program may have mapped something else. */
+	if (mem_peek(&space->mem, site->vaddr, now, arch->swbp_len) == arch->swbp_len &&
+	    memcmp(now, arch->swbp, arch->swbp_len) == 0)
+		(void)mem_write(&space->mem, tid, site->vaddr, site->insn.bytes, arch->swbp_len);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * A probe as the planter and the hit path see it: a byte in a file, and what to
+ * record there. Made by the session; lives as long as it.
+ */
+
+#ifndef UBP_PLANT_UPROBE_H
+#define UBP_PLANT_UPROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arch/arch.h"
+#include "engine/base/fetch_op.h"
+
+struct filter;
+
+/* Counters: written by the tracing thread alone, read by anybody, relaxed. */
+struct uprobe_stats {
+	uint64_t hits, passed, lost, too_big, missed;
+	uint32_t sites, boosted, stepped, in_place;
+};
+
+struct uprobe {
+	unsigned number;       /* in the session */
+	bool is_return;
+	uint64_t dev, ino;     /* the file */
+	uint64_t foffset;
+	uint64_t ref;          /* REF_CTR: offset of a 16-bit semaphore, 0: none */
+	uint8_t code[UBP_INSN_MAX]; /* the file's bytes at foffset */
+	uint8_t code_len;
+	const char *what;      /* "bash:readline" or so, for messages */
+	struct fetch_program *program;
+	struct filter *filter; /* NULL: none */
+	struct uprobe_stats stats;
+};
+
+static inline void uprobe_count(uint64_t *counter)
+{
+	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+}
+
+#endif
