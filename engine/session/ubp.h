@@ -78,7 +78,8 @@ int ubp_add_events(struct ubp_session *session, const char *text, size_t len,
 		   const char *filter, struct ubp_err *err);
 
 /* Run a command under the session, from its first instruction; before
- * ubp_start(). @argv ends in NULL. */
+ * ubp_start(). @argv ends in NULL. The command gets the signal mask that the
+ * caller has now, whatever the caller blocks afterwards. */
 int ubp_run_command(struct ubp_session *session, char *const argv[], struct ubp_err *err);
 
 /* What was added. Indexes count probes in order of definition. */
@@ -101,13 +102,15 @@ const char *ubp_probe_explain(struct ubp_session *session, size_t i);
  */
 int ubp_start(struct ubp_session *session, struct ubp_err *err);
 
-/* Becomes readable when ubp_dispatch() has something to do. */
+/* Becomes readable when ubp_dispatch() has something to do or ubp_is_done()
+ * has become true. */
 int ubp_fd(const struct ubp_session *session);
 
 typedef void ubp_event_fn(void *ctx, const struct ubp_event *event);
 
 /*
- * Deliver waiting records, oldest first, to @fn. Does not block. Returns the
+ * Deliver waiting records, oldest first, to @fn: what waits at the time of the
+ * call, so that it ends however fast new ones come. Does not block. Returns the
  * number delivered, or a negative errno if tracing has failed.
  */
 int ubp_dispatch(struct ubp_session *session, ubp_event_fn *fn, void *ctx,
@@ -116,7 +119,11 @@ int ubp_dispatch(struct ubp_session *session, ubp_event_fn *fn, void *ctx,
 /* Nothing more can come: the command, or all of .pids, have ended. */
 bool ubp_is_done(const struct ubp_session *session);
 
-/* Wait status (as waitpid) of the command once it ended; false: it has not. */
+/* Process id of the command; 0: there is none, or it does not run yet. */
+pid_t ubp_command_pid(const struct ubp_session *session);
+
+/* Wait status (as waitpid) of the command once it ended; false: it has not.
+ * After ubp_stop() too: then this call looks (WNOHANG) and reaps it. */
 bool ubp_command_status(const struct ubp_session *session, int *ret_status);
 
 /*

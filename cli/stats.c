@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "cli/stats.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/message.h"
+#include "engine/session/ubp.h"
+
+static void print_probe(struct ubp_session *session, size_t i)
+{
+	struct ubp_probe_stats st = { 0 };
+
+	ubp_probe_stats(session, i, &st);
+	(void)fprintf(stderr,
+		      "%s: stats: %s %s/%s hits=%" PRIu64 " passed=%" PRIu64 " lost=%" PRIu64
+		      " missed=%" PRIu64 " too_big=%" PRIu64
+		      " sites=%u boosted=%u stepped=%u in_place=%u\n",
+		      cli_program, ubp_probe_path(session, i), ubp_probe_group(session, i),
+		      ubp_probe_event(session, i), st.hits, st.passed, st.lost, st.missed,
+		      st.too_big, st.sites, st.boosted, st.stepped, st.in_place);
+}
+
+void cli_print_stats(struct ubp_session *session, uint64_t n_dropped)
+{
+	struct ubp_stats st = { 0 };
+
+	for (size_t i = 0; i < ubp_n_probes(session); i++)
+		print_probe(session, i);
+	ubp_stats(session, &st);
+	(void)fprintf(stderr,
+		      "%s: stats: processes=%u skipped=%u dropped=%" PRIu64 " finder=\"%s\"\n",
+		      cli_program, st.processes, st.skipped, n_dropped,
+		      st.finder ? st.finder : "none");
+}

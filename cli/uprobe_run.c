@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Order of the end, whatever the reason: probes out first, then what waits in
+ * the queue, then the last words, then the command if there is one. Once the
+ * probes are out a second signal ends the wait for a slow reader or command.
+ */
+
+#include "cli/uprobe_run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/message.h"
+#include "cli/output.h"
+#include "cli/signals.h"
+#include "cli/stats.h"
+
+#define BATCH_BYTES (64 * 1024)	       /* written at once, at most about this much */
+#define HOLD_BYTES  (64 * 1024 * 1024) /* -d: text kept in memory */
+
+struct run {
+	const struct uprobe_options *opt;
+	struct ubp_session *session;
+	struct output out;
+	enum ubp_format format;
+	int signal_fd;
+	uint64_t deadline_ns; /* 0: none */
+	uint64_t n_events;
+	uint64_t n_dropped; /* over HOLD_BYTES */
+	bool ending;	    /* asked to end by a signal */
+	int signal;	    /* that is to be handed on to the command, 0: none */
+	bool failed;	    /* said so; the exit status will tell */
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* --- what is printed -------------------------------------------------------- */
+
+/* Banners stand in the trace as perf-tools has it, but never in data or beside a
+ * command's own output. */
+__attribute__((format(printf, 2, 3))) static void say(struct run *run, const char *fmt, ...)
+{
+	bool in_trace = !run->opt->json && !run->opt->output && !run->opt->command;
+	va_list ap;
+	char *text;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	if (in_trace)
+		output_add(&run->out, text, (size_t)n);
+	else
+		(void)fputs(text, stderr);
+	free(text);
+}
+
+char *uprobe_banner_text(const char *listing)
+{
+	const char *name = listing + 2, *space = strchr(listing, ' ');
+	const char *offset = space, *digits;
+	char *text;
+
+	/* "uprobes" is the group of whoever named none. */
+	if (strncmp(name, "uprobes/", 8) == 0)
+		name += 8;
+	/* PATH:0x and 16 digits; a path may hold most of that, but not all. */
+	for (;;) {
+		offset = offset ? strstr(offset, ":0x") : NULL;
+		if (!offset)
+			return strdup(listing);
+		offset += 3;
+		if (strspn(offset, "0123456789abcdef") == 16)
+			break;
+	}
+	digits = offset + strspn(offset, "0");
+	if (digits > offset + 15)
+		digits = offset + 15;
+	if (asprintf(&text, "%.2s%.*s%s", listing, (int)(offset - name), name, digits) < 0)
+		return NULL;
+	return text;
+}
+
+static void say_banner(struct run *run)
+{
+	size_t n = ubp_n_probes(run->session);
+	const char *event = ubp_probe_event(run->session, 0);
+	char *text;
+
+	if (run->opt->duration && n == 1) {
+		say(run, "Tracing uprobe %s for %s seconds (buffered)...\n", event,
+		    run->opt->duration);
+	} else if (run->opt->duration) {
+		say(run, "Tracing %zu uprobes for %s seconds (buffered)...\n", n,
+		    run->opt->duration);
+	} else if (n == 1) {
+		text = uprobe_banner_text(ubp_probe_listing(run->session, 0));
+		say(run, "Tracing uprobe %s (%s). Ctrl-C to end.\n", event,
+		    text ? text : event);
+		free(text);
+	} else {
+		say(run, "Tracing %zu uprobes. Ctrl-C to end.\n", n);
+	}
+}
+
+static void on_event(void *ctx, const struct ubp_event *event)
+{
+	struct run *run = ctx;
+	const char *line;
+	size_t len;
+
+	if (run->opt->count && run->n_events == run->opt->count)
+		return;
+	if (ubp_event_probe(event) >= 0)
+		run->n_events++;
+	if (run->out.error)
+		return;
+	line = ubp_event_line(event, run->format, &len);
+	if (run->out.hold && run->out.len + len > HOLD_BYTES) {
+		run->n_dropped += ubp_event_probe(event) >= 0 ? 1 : ubp_event_lost(event);
+		return;
+	}
+	output_add(&run->out, line, len);
+	if (output_pending(&run->out) >= BATCH_BYTES)
+		(void)output_flush(&run->out);
+}
+
+static bool has_count(const struct run *run)
+{
+	return run->opt->count && run->n_events >= run->opt->count;
+}
+
+/* Take what waits. False: tracing has failed, which is said here. */
+static int take_events(struct run *run)
+{
+	struct ubp_err err;
+	int n;
+
+	ubp_err_reset(&err);
+	n = ubp_dispatch(run->session, on_event, run, &err);
+	if (n < 0 && !run->failed) {
+		run->failed = true;
+		(void)cli_error_record(&err);
+	}
+	return n;
+}
+
+/* --- waiting ---------------------------------------------------------------- */
+
+static void take_signals(struct run *run)
+{
+	struct signals_one one;
+
+	while (signals_read(run->signal_fd, &one)) {
+		/* Keys are the command's business: it may be a shell. */
+		if (run->opt->command && one.from_terminal &&
+		    (one.number == SIGINT || one.number == SIGQUIT))
+			continue;
+		run->ending = true;
+		if (!one.from_terminal)
+			run->signal = one.number;
+	}
+}
+
+/*
+ * Wait for a signal, our reader, @fd (-1: none) or @timeout_ms (-1: for ever).
+ * Nothing new is taken while the reader is behind by more than a batch.
+ */
+static void wait_for_something(struct run *run, int fd, int timeout_ms)
+{
+	size_t pending = output_pending(&run->out);
+	struct pollfd p[3] = {
+		{ .fd = run->signal_fd, .events = POLLIN },
+		{ .fd = run->out.can_vanish ? run->out.fd : -1,
+		  .events = pending ? POLLOUT : 0 },
+		{ .fd = pending < BATCH_BYTES ? fd : -1, .events = POLLIN },
+	};
+
+	if (run->out.error)
+		p[1].fd = -1;
+	if (poll(p, 3, timeout_ms) <= 0)
+		return;
+	if (p[0].revents)
+		take_signals(run);
+	if (p[1].revents)
+		output_polled(&run->out, p[1].revents);
+}
+
+static int time_left_ms(const struct run *run)
+{
+	uint64_t now = now_ns();
+
+	if (!run->deadline_ns)
+		return -1;
+	if (now >= run->deadline_ns)
+		return 0;
+	if (run->deadline_ns - now > 3600 * 1000000000ULL)
+		return 3600 * 1000;
+	return (int)((run->deadline_ns - now + 999999) / 1000000);
+}
+
+static void trace(struct run *run)
+{
+	int left;
+
+	for (;;) {
+		if (output_pending(&run->out) < BATCH_BYTES && take_events(run) < 0)
+			return;
+		if (!output_flush(&run->out) || run->ending || has_count(run))
+			return;
+		left = time_left_ms(run);
+		if (left == 0 || ubp_is_done(run->session))
+			return;
+		wait_for_something(run, ubp_fd(run->session), left);
+	}
+}
+
+/* --- the end ---------------------------------------------------------------- */
+
+/* Write all that waits, as slowly as the reader wants it. False: there is no more
+ * use in writing. */
+static bool drain(struct run *run)
+{
+	while (output_flush(&run->out) && output_pending(&run->out) && !run->ending)
+		wait_for_something(run, -1, -1);
+	return !run->out.error && !output_pending(&run->out);
+}
+
+static void print_rest(struct run *run)
+{
+	while (!has_count(run) && drain(run) && take_events(run) > 0)
+		;
+	run->out.hold = false;
+	if (run->n_dropped && run->opt->json)
+		output_printf(&run->out, "{\"lost\":%" PRIu64 "}\n", run->n_dropped);
+	else if (run->n_dropped)
+		output_printf(&run->out, "CPU:? [LOST %" PRIu64 " EVENTS]\n", run->n_dropped);
+	say(run, "\nEnding tracing...\n");
+	(void)drain(run);
+}
+
+/*
+ * The command goes on without probes; so do we, to have its status. A signal meant
+ * for us is handed on to it once; a second one ends the wait.
+ */
+static int wait_for_command(struct run *run)
+{
+	pid_t pid = ubp_command_pid(run->session);
+	int fd = -1, handed_on = 0, status;
+
+	while (!ubp_command_status(run->session, &status)) {
+		if (run->signal && handed_on)
+			return 128 + run->signal;
+		if (run->signal && pid > 0)
+			(void)kill(pid, run->signal);
+		handed_on = handed_on ? handed_on : run->signal;
+		run->signal = 0;
+		if (fd < 0 && pid > 0)
+			fd = (int)syscall(SYS_pidfd_open, pid, 0);
+		/* No pidfds before Linux 5.3: look now and then. */
+		wait_for_something(run, fd, fd < 0 ? 100 : -1);
+	}
+	if (fd >= 0)
+		(void)close(fd);
+	if (run->failed)
+		return CLI_FAILED;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void tell_ready(int fd)
+{
+	static const char text[] = "ready\n";
+
+	if (fd < 0)
+		return;
+	if (write(fd, text, sizeof(text) - 1) < 0)
+		cli_warn(NULL, "--ready-fd: could not write");
+	(void)close(fd);
+}
+
+static int run_started(struct run *run)
+{
+	say_banner(run);
+	if (run->opt->header)
+		output_printf(&run->out, "%s", ubp_trace_header(run->session));
+	(void)output_flush(&run->out);
+	tell_ready(run->opt->ready_fd);
+	run->out.hold = run->opt->duration != NULL;
+	if (run->opt->duration)
+		run->deadline_ns = now_ns() + run->opt->duration_ns;
+	trace(run);
+	ubp_stop(run->session);
+	run->ending = false;
+	print_rest(run);
+	if (output_finish(&run->out) != CLI_OK)
+		run->failed = true;
+	if (run->opt->stats)
+		cli_print_stats(run->session, run->n_dropped);
+	if (run->opt->command)
+		return wait_for_command(run);
+	return run->failed ? CLI_FAILED : CLI_OK;
+}
+
+int uprobe_run(struct ubp_session *session, const struct uprobe_options *options)
+{
+	struct run run = { .opt = options, .session = session, .signal_fd = -1 };
+	struct ubp_err err;
+	int status = CLI_FAILED;
+
+	ubp_err_reset(&err);
+	if (output_open(&run.out, options->output, &err) < 0)
+		return cli_error_record(&err);
+	run.format = options->json    ? UBP_FORMAT_JSON
+		     : run.out.is_tty ? UBP_FORMAT_TEXT_ESCAPED
+				      : UBP_FORMAT_TEXT;
+	run.signal_fd = signals_open(&err);
+	if (run.signal_fd < 0 || ubp_start(session, &err) < 0)
+		(void)cli_error_record(&err);
+	else
+		status = run_started(&run);
+	output_close(&run.out);
+	if (run.signal_fd >= 0)
+		(void)close(run.signal_fd);
+	return status;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * A trace from planting to "Ending tracing...": the loop that waits for events,
+ * signals, the time and the reader, and how it ends.
+ */
+
+#ifndef UBP_CLI_UPROBE_RUN_H
+#define UBP_CLI_UPROBE_RUN_H
+
+#include "cli/uprobe_options.h"
+
+/*
+ * Start @session, which has its definitions, print what comes, remove all probes.
+ * Returns the exit status.
+ */
+int uprobe_run(struct ubp_session *session, const struct uprobe_options *options);
+
+/*
+ * "p:NAME /path:0xOFF ARGS", what perf-tools says it traces, from the line that
+ * uprobe_events would list. Allocated; NULL: out of memory.
+ */
+char *uprobe_banner_text(const char *listing);
+
+#endif
