@@ -90,7 +90,7 @@ static int apply(const struct cli_option *o, void *into, const char *arg)
 int cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *into,
 	      char ***ret_rest)
 {
-	struct views views;
+	struct views views = { 0 };
 	int value, status = CLI_OK;
 
 	make_views(syntax, &views);

@@ -75,7 +75,11 @@ __attribute__((format(printf, 2, 3))) static void say(struct run *run, const cha
 	free(text);
 }
 
-char *uprobe_banner_text(const char *listing)
+/*
+ * "p:NAME /path:0xOFF ARGS", what perf-tools says it traces, from the line that
+ * uprobe_events would list. Allocated; NULL: out of memory.
+ */
+static char *banner_text(const char *listing)
 {
 	const char *name = listing + 2, *space = strchr(listing, ' ');
 	const char *offset = space, *digits;
@@ -114,7 +118,7 @@ static void say_banner(struct run *run)
 		say(run, "Tracing %zu uprobes for %s seconds (buffered)...\n", n,
 		    run->opt->duration);
 	} else if (n == 1) {
-		text = uprobe_banner_text(ubp_probe_listing(run->session, 0));
+		text = banner_text(ubp_probe_listing(run->session, 0));
 		say(run, "Tracing uprobe %s (%s). Ctrl-C to end.\n", event,
 		    text ? text : event);
 		free(text);

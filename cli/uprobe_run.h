@@ -17,10 +17,4 @@
  */
 int uprobe_run(struct ubp_session *session, const struct uprobe_options *options);
 
-/*
- * "p:NAME /path:0xOFF ARGS", what perf-tools says it traces, from the line that
- * uprobe_events would list. Allocated; NULL: out of memory.
- */
-char *uprobe_banner_text(const char *listing);
-
 #endif
