@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What "make demo" runs: real programs, real traces. Every expected event is
+# looked for; one that does not come ends the demo with an error. Nothing here
+# waits for time to pass: uprobe says when its probes stand (--ready-fd), the
+# programs say when they are ready, and traces end with a count or a program.
+set -u
+UPROBE=${UPROBE:-build/uprobe}
+top=$(cd "$(dirname "$0")/.." && pwd)
+hello=${HELLO:-$(dirname "$UPROBE")/fixtures/hello}
+[ -x "$hello" ] || hello=$top/build/fixtures/hello
+tmp=$(mktemp -d) || exit 1
+pids=()
+trap 'kill "${pids[@]}" 2> /dev/null; rm -rf "$tmp"' EXIT
+
+fail() { echo; echo "demo failed: $*"; cat "$tmp/err" 2> /dev/null; exit 1; }
+title() { printf '\n--- %s\n' "$*"; }
+
+# The command as one would type it.
+typed() {
+	local word
+	printf '$ uprobe'
+	for word; do
+		case $word in *[!A-Za-z0-9_./:=,-]*) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac
+	done
+	echo
+}
+
+# trace ARG...: start uprobe, come back when its probes are planted.
+trace() {
+	local line=
+	typed "$@"
+	rm -f "$tmp/ready"; mkfifo "$tmp/ready"
+	timeout 30 "$UPROBE" --ready-fd 9 "$@" 9> "$tmp/ready" > "$tmp/out" 2> "$tmp/err" &
+	uprobe=$!; pids+=("$uprobe")
+	read -r -t 30 line < "$tmp/ready"
+	[ "$line" = ready ] || fail "the probes were not planted"
+}
+
+# traced PATTERN...: wait for the end of the trace, show it; every PATTERN is in it.
+traced() {
+	local status pattern
+	wait "$uprobe"; status=$?
+	cat "$tmp/out" "$tmp/err"
+	[ $status = 0 ] || fail "uprobe ended with $status"
+	for pattern; do
+		grep -Eq -- "$pattern" "$tmp/out" "$tmp/err" || fail "this did not come: $pattern"
+	done
+}
+
+title 'what can be traced in bash?'
+typed -l bash '| grep ^readline'
+"$UPROBE" -l bash > "$tmp/out" 2> "$tmp/err" || fail "-l ended with $?"
+grep '^readline' "$tmp/out" || fail "no readline in bash"
+
+title 'every command that is typed in a running bash'
+# A real interactive bash on a terminal of its own; a typist that waits for the
+# prompt before each line.
+cat > "$tmp/typist.py" << 'PY'
+import os, pty, sys
+pid, tty = pty.fork()
+if pid == 0:
+    env = dict(os.environ, PS1="demo$ ", TERM="dumb", HISTFILE="/dev/null")
+    os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"], env)
+def prompt():
+    seen = b""
+    while not seen.endswith(b"demo$ "):
+        seen += os.read(tty, 4096)
+prompt()
+print(pid, flush=True)
+for line in sys.stdin:
+    os.write(tty, line.rstrip("\n").encode() + b"\r")
+    prompt()
+os.write(tty, b"exit\r")
+os.waitpid(pid, 0)
+PY
+coproc TYPIST { exec python3 "$tmp/typist.py"; }
+pids+=("$TYPIST_PID"); typist=$TYPIST_PID
+read -r -t 30 shell <&"${TYPIST[0]}" || fail "bash shows no prompt"
+trace -p "$shell" -n 3 'r:bash:readline +0($retval):string'
+# The shell was already inside readline when the probe came: the first line is not seen.
+printf '%s\n' ':' 'cd /tmp' 'echo "Hello, $USER"' 'ls | wc -l' >&"${TYPIST[1]}"
+traced 'readline: \(0x[0-9a-f]+ <- 0x[0-9a-f]+\) arg1="cd /tmp"' 'arg1="echo "Hello, \$USER""' \
+	'arg1="ls \| wc -l"'
+eval "exec ${TYPIST[1]}>&-"
+wait "$typist" || fail "the shell was harmed"
+
+title 'which files does libc open for a running python3? (with a filter)'
+python=$(command -v /usr/bin/python3 || command -v python3)
+coproc PYTHON { exec "$python" -u -c '
+import socket
+print("ready")
+input()
+socket.getaddrinfo("localhost", 80)
+print("done")'; }
+pids+=("$PYTHON_PID"); python=$PYTHON_PID
+exec 7<&"${PYTHON[0]}" 8>&"${PYTHON[1]}"
+read -r -t 30 line <&7 || fail "python3 did not start"
+trace -p "$python" --stats 'p:libc:fopen file=+0(%di):string mode=+0(%si):string' \
+	'file ~ "/etc/*"'
+echo >&8
+read -r -t 30 line <&7 || fail "python3 did not answer"
+exec 7<&- 8>&-
+traced 'fopen: \(0x[0-9a-f]+\) file="/etc/hosts" mode="r' 'libc.*hits='
+wait "$python" || fail "python3 was harmed"
+[ "$line" = "done" ] || fail "python3 did not get through"
+
+title 'entry and return of a function, from the start of a command, as JSON'
+typed -e 'p:greet '"$hello"':greet name=+0(%di):string times=%si:s32' \
+	-e 'r:length '"$hello"':greet len=$retval:s32' --json -- "$hello" you world
+echo go | timeout 30 "$UPROBE" -e "p:greet $hello:greet name=+0(%di):string times=%si:s32" \
+	-e "r:length $hello:greet len=\$retval:s32" --json -- "$hello" you world \
+	> "$tmp/out" 2> "$tmp/err"
+status=$?
+cat "$tmp/out"
+[ $status = 0 ] || fail "uprobe ended with $status"
+grep -Eq '"name": ?"world", ?"times": ?2' "$tmp/out" || fail "greet(\"world\", 2) was not seen"
+[ "$(grep -Ec '"event": ?"length"' "$tmp/out")" = 2 ] || fail "two returns were not seen"
+grep -qx 8 "$tmp/out" || fail "the program's own output is not right"
+
+title 'a mistake is shown where it is'
+typed 'p:bash:readline prompt=+0(%foo):string'
+"$UPROBE" 'p:bash:readline prompt=+0(%foo):string' > "$tmp/out" 2>&1
+status=$?
+cat "$tmp/out"
+[ $status = 1 ] || fail "exit status $status, not 1"
+grep -q 'uprobe: error: Invalid register name' "$tmp/out" && grep -q '^ *^$' "$tmp/out" ||
+	fail "no message with a caret"
+
+printf '\nAll traces came as expected.\n'

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Definitions that cannot be traced: exit status 1, one message, the caret under the
+# mistake, nothing planted. The order of definitions does not matter.
+. "${0%/*}/lib.bash"
+
+failed() {
+	local status
+	timeout 20 "$UPROBE" "$@" > out.txt 2> err.txt < /dev/null; status=$?
+	[ $status = 1 ] || { cat err.txt; fail "uprobe $*: exit status $status, not 1"; }
+	[ ! -s out.txt ] || fail "uprobe $*: something on standard output"
+	[ "$(grep -c '^uprobe: error: ' err.txt)" = 1 ] || { cat err.txt; fail "uprobe $*: not one error"; }
+}
+
+failed -e 'p:g/e  /bin/bash:0x100	%foo'
+cat > want.txt << 'END'
+uprobe: error: Invalid register name
+  p:g/e /bin/bash:0x100 %foo
+                        ^
+END
+diff -u want.txt err.txt || fail "the message with a caret is another"
+
+failed --check -e "p:g/e $FIXTURES/hello:greet" -e 'p:g/f /bin/bash:0x100 a=%di:u23'
+grep -q '^uprobe: error: Unknown type is specified$' err.txt || fail "the second definition is to blame"
+
+# From a file: its name is told.
+printf '# nothing\n\np:g/e /bin/bash:0x100 %%foo\n' > probes.txt
+failed -f probes.txt
+grep -q '^uprobe: error: probes.txt: Invalid register name$' err.txt || { cat err.txt; fail "no file name"; }
+failed -f - < probes.txt
+failed -f no-such-file
+grep -q '^uprobe: error: no-such-file: No such file or directory$' err.txt || fail "no file name"
+: > empty.txt
+failed -f empty.txt
+grep -q '^uprobe: error: no definition is given$' err.txt || fail "nothing to trace is an error"
+
+failed p:no-such-program-anywhere:main
+failed "p:$FIXTURES/hello:no_such_function"
+grep -q no_such_function err.txt || fail "the name is not told"
+failed -e "p:g/e $FIXTURES/hello:greet" --filter 'nofield == 1'
+failed -p 2147483647 "p:$FIXTURES/hello:greet"
+failed -o /no/such/folder/out "p:$FIXTURES/hello:greet"
+grep -q '^uprobe: error: /no/such/folder/out: No such file or directory$' err.txt || fail "no file name"
+failed -l no-such-program-anywhere
+
+# A wrong definition leaves an existing output file alone.
+echo precious > kept.txt
+failed -o kept.txt "p:$FIXTURES/hello:no_such_function"
+[ "$(cat kept.txt)" = precious ] || fail "the output file was emptied for nothing"
+exit 0

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# docs/example.c builds on ubp.h and libubp alone, is about as short as it says, and
+# traces.
+. "${0%/*}/lib.bash"
+
+[ "$(wc -l < "$UBP_SRC/docs/example.c")" -le 36 ] || fail "the example has grown long"
+grep '#include "' "$UBP_SRC/docs/example.c" | grep -v '"engine/session/ubp.h"' && fail "it needs more than ubp.h"
+# shellcheck disable=SC2046 # flags are words
+gcc -std=gnu11 -Wall -Wextra -Werror -I "$UBP_SRC" -o example "$UBP_SRC/docs/example.c" \
+	"$UBP_BUILD/libubp.a" $(pkg-config --libs capstone libelf jansson) -pthread || fail "it does not build"
+
+start hello you
+mkfifo err
+./example "$PID" "p:$FIXTURES/hello:greet name=+0(%di):string" > out.txt 2> err &
+UBP_PID=$!
+read -r line < err && [ "$line" = ready ] || fail "not ready: $line"
+go; finish
+wait "$UBP_PID" || fail "exit status $?"
+[ "$(grep -c ': greet: (0x[0-9a-f]*) name="you"$' out.txt)" = 1 ] || { cat out.txt; fail "other events"; }
+exit 0
