@@ -37,10 +37,11 @@ static int set_file(void *into, const char *arg)
 static int set_filter(void *into, const char *arg)
 {
 	struct uprobe_options *o = into;
-	struct uprobe_definition *last = o->definitions + o->n_definitions - 1;
+	struct uprobe_definition *last;
 
 	if (o->n_definitions == 0)
 		return cli_usage_error("a filter comes after the definition it is for");
+	last = &o->definitions[o->n_definitions - 1];
 	if (last->filter)
 		return cli_usage_error("more than one filter for '%s'", last->text);
 	last->filter = arg;

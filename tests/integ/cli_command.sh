@@ -6,27 +6,27 @@ hello=$FIXTURES/hello
 
 # Function and events; words after -- are the command's, options among them.
 echo go | "$UPROBE" -o trace.txt "p:$hello:greet name=+0(%di):string" -- "$hello" -n --json > out.txt 2> err.txt ||
-	{ cat err.txt; fail "exit status $?"; }
+	fail "exit status $?"
 printf 'ready\n8\n' | diff -u - out.txt || fail "the command's own output is another"
 [ "$(grep -o 'name=.*' trace.txt | tr '\n' ' ')" = 'name="-n" name="--json" ' ] || { cat trace.txt; fail "other events"; }
 grep -q '^Tracing uprobe greet ' err.txt && grep -qx 'Ending tracing...' err.txt || fail "no banners on standard error"
 
 # From the start: main, too.
 echo go | "$UPROBE" -o trace.txt "p:$hello:main" -- "$hello" > out.txt 2> err.txt || fail "exit status $?"
-[ "$(grep -c ': main: ' trace.txt)" = 1 ] || { cat err.txt; fail "main was not seen"; }
+[ "$(grep -c ': main: ' trace.txt)" = 1 ] || fail "main was not seen"
 
 # Exit status, death by a signal, a command that is not there.
 "$UPROBE" -o trace.txt "p:$hello:greet" -- sh -c 'exit 7' 2> err.txt; status=$?
-[ $status = 7 ] || { cat err.txt; fail "exit status $status, not 7"; }
+[ $status = 7 ] || fail "exit status $status, not 7"
 "$UPROBE" -o trace.txt "p:$hello:greet" -- sh -c 'kill -TERM $$' 2> err.txt; status=$?
-[ $status = 143 ] || { cat err.txt; fail "exit status $status, not 143"; }
+[ $status = 143 ] || fail "exit status $status, not 143"
 "$UPROBE" -o trace.txt "p:$hello:greet" -- ./no-such-command 2> err.txt; status=$?
-[ $status = 1 ] || { cat err.txt; fail "exit status $status, not 1"; }
-grep -q '^uprobe: error: .*no-such-command' err.txt || { cat err.txt; fail "no message"; }
+[ $status = 1 ] || fail "exit status $status, not 1"
+grep -q '^uprobe: error: .*no-such-command' err.txt || fail "no message"
 
 # -n ends the trace, not the command.
 echo go | "$UPROBE" -n 1 -o trace.txt "p:$hello:greet" -- "$hello" a bb ccc > out.txt 2> err.txt || fail "exit status $?"
-[ "$(tail -n 1 out.txt)" = 6 ] || { cat out.txt; fail "the command did not come to its end"; }
+[ "$(tail -n 1 out.txt)" = 6 ] || fail "the command did not come to its end"
 [ "$(wc -l < trace.txt)" = 1 ] || fail "-n 1: not one event"
 
 # The command's signal mask and dispositions are the caller's, not uprobe's.
@@ -46,5 +46,5 @@ UBP_PID=$!
 read -r line < ready && [ "$line" = ready ] || fail "not ready"
 kill -TERM "$UBP_PID"
 wait "$UBP_PID"; status=$?
-[ $status = 9 ] || [ $status = 143 ] || { cat err.txt; fail "TERM: exit status $status"; }
+[ $status = 9 ] || [ $status = 143 ] || fail "TERM: exit status $status"
 exit 0

@@ -4,7 +4,7 @@
 hello=$FIXTURES/hello
 
 "$UPROBE" -l "$hello" > out.txt || fail "-l: exit status $?"
-grep -qx greet out.txt && grep -qx main out.txt || { cat out.txt; fail "functions are missing"; }
+grep -qx greet out.txt && grep -qx main out.txt || fail "functions are missing"
 LC_ALL=C sort -u out.txt | cmp - out.txt || fail "not sorted, or twice"
 "$UPROBE" -F -l bash > out.txt || fail "-l bash: exit status $?"
 grep -qx readline out.txt || fail "bash has no readline"
@@ -32,10 +32,10 @@ diff -u want.txt out.txt || fail "another listing"
 
 "$UPROBE" -v "p:$hello:greet a=%di:u8 s=+0(%di):string" > out.txt || fail "-v: exit status $?"
 grep -qx 'name: greet' out.txt && grep -qx '	field:u8 a;	offset:16;	size:1;	signed:0;' out.txt &&
-	grep -q '^print fmt: "(%lx) a=%u s=' out.txt || { cat out.txt; fail "another format"; }
+	grep -q '^print fmt: "(%lx) a=%u s=' out.txt || fail "another format"
 
 "$UPROBE" --explain "p:$hello:greet" -- touch ran > out.txt || fail "--explain: exit status $?"
-[ "$(wc -l < out.txt)" = 1 ] || { cat out.txt; fail "--explain is one line for each probe"; }
+[ "$(wc -l < out.txt)" = 1 ] || fail "--explain is one line for each probe"
 [ ! -e ran ] || fail "the command was run"
 
 "$UPROBE" -l libc | head -n 1 > out.txt

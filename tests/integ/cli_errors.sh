@@ -6,9 +6,9 @@
 failed() {
 	local status
 	timeout 20 "$UPROBE" "$@" > out.txt 2> err.txt < /dev/null; status=$?
-	[ $status = 1 ] || { cat err.txt; fail "uprobe $*: exit status $status, not 1"; }
+	[ $status = 1 ] || fail "uprobe $*: exit status $status, not 1"
 	[ ! -s out.txt ] || fail "uprobe $*: something on standard output"
-	[ "$(grep -c '^uprobe: error: ' err.txt)" = 1 ] || { cat err.txt; fail "uprobe $*: not one error"; }
+	[ "$(grep -c '^uprobe: error: ' err.txt)" = 1 ] || fail "uprobe $*: not one error"
 }
 
 failed -e 'p:g/e  /bin/bash:0x100	%foo'
@@ -25,7 +25,7 @@ grep -q '^uprobe: error: Unknown type is specified$' err.txt || fail "the second
 # From a file: its name is told.
 printf '# nothing\n\np:g/e /bin/bash:0x100 %%foo\n' > probes.txt
 failed -f probes.txt
-grep -q '^uprobe: error: probes.txt: Invalid register name$' err.txt || { cat err.txt; fail "no file name"; }
+grep -q '^uprobe: error: probes.txt: Invalid register name$' err.txt || fail "no file name"
 failed -f - < probes.txt
 failed -f no-such-file
 grep -q '^uprobe: error: no-such-file: No such file or directory$' err.txt || fail "no file name"

@@ -16,5 +16,5 @@ UBP_PID=$!
 read -r line < err && [ "$line" = ready ] || fail "not ready: $line"
 go; finish
 wait "$UBP_PID" || fail "exit status $?"
-[ "$(grep -c ': greet: (0x[0-9a-f]*) name="you"$' out.txt)" = 1 ] || { cat out.txt; fail "other events"; }
+[ "$(grep -c ': greet: (0x[0-9a-f]*) name="you"$' out.txt)" = 1 ] || fail "other events"
 exit 0

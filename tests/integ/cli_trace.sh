@@ -19,7 +19,7 @@ Ending tracing...
 END
 sed 1d out.txt | sed -E -e 's/-[0-9]+ +\[[0-9]+\]/-PID [CPU]/' -e 's/ +[0-9]+\.[0-9]{6}:/ TIME:/' \
 	-e 's/0x[0-9a-f]+/ADDR/g' | diff -u want.txt - || fail "unexpected events"
-[ ! -s err.txt ] || { cat err.txt; fail "something on standard error"; }
+[ ! -s err.txt ] || fail "something on standard error"
 
 # Several definitions, header, a filter for each, a count.
 start hello a b c d
@@ -30,20 +30,20 @@ go; finish; trace_done
 [ "$(sed -n 2p out.txt)" = '# tracer: nop' ] || fail "no header"
 [ "$(grep -c '^#' out.txt)" = 11 ] || fail "another header"
 [ "$(grep -Eo 'in: .* n=[0-9]$|out:.*' out.txt | sed 's/.* //' | tr '\n' ' ')" = 'n=2 n=3 n=4 ' ] ||
-	{ cat out.txt; fail "unexpected events"; }
+	fail "unexpected events"
 
 # -n: more events than asked for.
 start hello a b c d
 trace -p "$PID" -n 2 "p:$hello:greet n=%si:s32"
 go; finish; trace_done
-[ "$(grep -c ' n=' out.txt)" = 2 ] || { cat out.txt; fail "not two events"; }
+[ "$(grep -c ' n=' out.txt)" = 2 ] || fail "not two events"
 [ "$(tail -n 2 out.txt)" = $'\nEnding tracing...' ] || fail "no last words"
 
 # -d: nothing is printed before the end, all of it then.
 start hello you
 trace -p "$PID" -d 300 "p:$hello:greet n=%si:s32"
 [ "$(cat out.txt)" = 'Tracing uprobe greet for 300 seconds (buffered)...' ] ||
-	{ cat out.txt; fail "another banner"; }
+	fail "another banner"
 go; finish; trace_done
 grep -q ' n=1$' out.txt || fail "the event is missing"
 start hello you
@@ -51,7 +51,7 @@ SECONDS=0
 "$UPROBE" -p "$PID" -d 0.2 "p:$hello:greet" > out.txt || fail "-d: exit status $?"
 [ $SECONDS -lt 20 ] || fail "-d 0.2 took $SECONDS s"
 [ "$(cat out.txt)" = $'Tracing uprobe greet for 0.2 seconds (buffered)...\n\nEnding tracing...' ] ||
-	{ cat out.txt; fail "-d without events"; }
+	fail "-d without events"
 go; finish
 
 # Data streams hold data alone.
@@ -65,7 +65,7 @@ assert len(lines) == 1 and lines[0]["args"] == {"n": 1}, lines' || fail "not one
 grep -q '^Tracing uprobe greet ' err.txt && grep -qx 'Ending tracing...' err.txt ||
 	fail "the banners are not on standard error"
 grep -q "^uprobe: stats: $hello uprobes/greet hits=1 passed=1 lost=0 " err.txt &&
-	grep -q '^uprobe: stats: processes=1 skipped=0 ' err.txt || { cat err.txt; fail "other counts"; }
+	grep -q '^uprobe: stats: processes=1 skipped=0 ' err.txt || fail "other counts"
 start hello you
 trace -p "$PID" -o file.txt "p:$hello:greet n=%si:s32"
 go; finish; trace_done

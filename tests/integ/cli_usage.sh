@@ -3,8 +3,8 @@
 # nothing on standard output. Help and version: on standard output, status 0.
 . "${0%/*}/lib.bash"
 
-# refused MESSAGE ARG...: the exact message.
-refused() {
+# usage MESSAGE ARG...: the exact message.
+usage() {
 	local want=$1 status; shift
 	"$UPROBE" "$@" > out.txt 2> err.txt; status=$?
 	[ $status = 2 ] || fail "uprobe $*: exit status $status, not 2"
@@ -13,35 +13,35 @@ refused() {
 		fail "uprobe $*: another message"
 }
 
-refused 'no definition is given'
-refused "unknown option '-x'" -x
-refused "unknown option '-x'" -Hx p:libc:getenv
-refused "unknown option '--bogus'" --bogus
-refused "option '-d' needs an argument" -d
-refused "option '--filter' needs an argument" -e p:libc:getenv --filter
-refused "option '--json=yes' takes no argument" --json=yes p:libc:getenv
-refused '-l takes a target only' -l libc extra
-refused '-l takes a target only' -l libc -d 1
-refused '-l takes one process' -l libc -p 1,2
-refused "-p takes process ids, not '1,x'" -p 1,x p:libc:getenv
-refused "-p takes process ids, not '0'" -p 0 p:libc:getenv
-refused "-p takes process ids, not '1,'" -p 1, p:libc:getenv
-refused "-p takes process ids, not '99999999999999999999'" -p 99999999999999999999 p:libc:getenv
-refused "-L takes a thread id, not 'main'" -L main p:libc:getenv
-refused "-d takes seconds, not '0'" -d 0 p:libc:getenv
-refused "-d takes seconds, not '-1'" -d -1 p:libc:getenv
-refused "-d takes seconds, not '1s'" -d 1s p:libc:getenv
-refused "-n takes a number of events, not '0'" -n 0 p:libc:getenv
-refused "--mode takes auto, jump, trap or step, not 'fast'" --mode fast p:libc:getenv
-refused "--clock takes mono, mono_raw, boot or real, not 'x86-tsc'" --clock x86-tsc p:libc:getenv
-refused "--ready-fd takes an open descriptor, not '77'" --ready-fd 77 p:libc:getenv
-refused 'a filter comes after the definition it is for' --filter 'a == 1' p:libc:getenv
-refused "more than one filter for 'p:libc:getenv'" p:libc:getenv 'a == 1' --filter 'a == 1'
-refused "'c' is one word too many (a definition with arguments is quoted as one word)" a b c
-refused "no command after '--'" p:libc:getenv --
-refused 'a command excludes -p and -L' -p 1 p:libc:getenv -- true
-refused '-d is for tracing: it excludes -v, --check and --explain' -v -d 1 p:libc:getenv
-refused '-H is for text: it excludes --json' -H --json p:libc:getenv
+usage 'no definition is given'
+usage "unknown option '-x'" -x
+usage "unknown option '-x'" -Hx p:libc:getenv
+usage "unknown option '--bogus'" --bogus
+usage "option '-d' needs an argument" -d
+usage "option '--filter' needs an argument" -e p:libc:getenv --filter
+usage "option '--json=yes' takes no argument" --json=yes p:libc:getenv
+usage '-l takes a target only' -l libc extra
+usage '-l takes a target only' -l libc -d 1
+usage '-l takes one process' -l libc -p 1,2
+usage "-p takes process ids, not '1,x'" -p 1,x p:libc:getenv
+usage "-p takes process ids, not '0'" -p 0 p:libc:getenv
+usage "-p takes process ids, not '1,'" -p 1, p:libc:getenv
+usage "-p takes process ids, not '99999999999999999999'" -p 99999999999999999999 p:libc:getenv
+usage "-L takes a thread id, not 'main'" -L main p:libc:getenv
+usage "-d takes seconds, not '0'" -d 0 p:libc:getenv
+usage "-d takes seconds, not '-1'" -d -1 p:libc:getenv
+usage "-d takes seconds, not '1s'" -d 1s p:libc:getenv
+usage "-n takes a number of events, not '0'" -n 0 p:libc:getenv
+usage "--mode takes auto, jump, trap or step, not 'fast'" --mode fast p:libc:getenv
+usage "--clock takes mono, mono_raw, boot or real, not 'x86-tsc'" --clock x86-tsc p:libc:getenv
+usage "--ready-fd takes an open descriptor, not '77'" --ready-fd 77 p:libc:getenv
+usage 'a filter comes after the definition it is for' --filter 'a == 1' p:libc:getenv
+usage "more than one filter for 'p:libc:getenv'" p:libc:getenv 'a == 1' --filter 'a == 1'
+usage "'c' is one word too many (a definition with arguments is quoted as one word)" a b c
+usage "no command after '--'" p:libc:getenv --
+usage 'a command excludes -p and -L' -p 1 p:libc:getenv -- true
+usage '-d is for tracing: it excludes -v, --check and --explain' -v -d 1 p:libc:getenv
+usage '-H is for text: it excludes --json' -H --json p:libc:getenv
 
 for opt in -h --help; do
 	"$UPROBE" $opt > help.txt 2> err.txt || fail "$opt: exit status $?"
