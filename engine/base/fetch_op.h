@@ -16,7 +16,8 @@
  *
  * A read that fails in FETCH_DEREF ends the arg: numeric data stays zero, a
  * string is marked as failed. A read that fails in FETCH_STORE_MEM keeps the
- * bytes before the fault and zeroes the rest.
+ * bytes before the fault and zeroes the rest, each array element by itself.
+ * An inner read that gets only some of its eight bytes has failed.
  */
 
 #ifndef UBP_BASE_FETCH_OP_H
@@ -33,23 +34,25 @@ enum fetch_opcode {
 	FETCH_COMM,  /* no value; followed by FETCH_STORE_COMM only */
 	/* Step. */
 	FETCH_DEREF, /* acc = u64 at acc + .imm */
-	/* Stores; end the arg. .at, .size, .count, bit-field members apply. */
+	/* Stores; end the arg, and come last in this list. .at, .size, .count and the
+	 * bit-field members apply. */
 	FETCH_STORE_VALUE,  /* accumulator, cut to .size bytes */
 	FETCH_STORE_MEM,    /* .size bytes (times .count for an array) at acc + .imm */
 	FETCH_STORE_STRING, /* C string at acc + .imm; .count > 0: at acc + .imm an
 			     * array of .count 8-byte pointers to strings */
 	FETCH_STORE_COMM,   /* the task's name, as a string */
-	FETCH_STORE_FAULT,  /* a string that always prints (fault) */
+	FETCH_STORE_FAULT,  /* a string (or .count of them) that always prints (fault) */
 };
 
 struct fetch_op {
-	uint8_t code;       /* enum fetch_opcode */
-	uint8_t size;       /* stores: element size in bytes 1 2 4 8 (strings: 4) */
+	uint8_t code;	    /* enum fetch_opcode */
+	uint8_t size;	    /* stores: element size in bytes 1 2 4 8 (strings: 4) */
 	uint8_t bit_width;  /* stores: 0 = no bit-field */
 	uint8_t bit_offset; /* bits the container is shifted right by */
-	uint16_t reg;       /* FETCH_REG: index into struct ubp_regs */
-	uint16_t count;     /* stores: array elements, 0 = scalar */
-	uint32_t at;        /* stores: byte offset in the record's data */
+	uint16_t reg;	    /* FETCH_REG: index into struct ubp_regs; stores of
+			     * strings: number of the (first) string in the program */
+	uint16_t count;	    /* stores: array elements, 0 = scalar */
+	uint32_t at;	    /* stores: byte offset in the record's data */
 	int64_t imm;
 };
 
@@ -57,13 +60,24 @@ struct fetch_op {
  * Strings in a record's data: a 32-bit word in the fixed area, length << 16 |
  * offset, where offset counts from the start of the data and length includes
  * the NUL. Length 0 is a string that could not be read: "(fault)".
+ *
+ * As in the kernel, strings are first measured (a string that cannot be read to
+ * its NUL, or takes more than FETCH_STRING_MAX bytes with it, counts 0), then
+ * each gets what is left of the sum. Two accidents follow from that, and filters
+ * and users of the kernel's tracer see both, so they are kept: a string without
+ * a NUL takes the room of those behind it if it has enough bytes to fill it; and
+ * a scalar string whose inner dereference failed describes all the room left, so
+ * it reads as the string behind it.
  */
-#define FETCH_STRING_MAX 4096
+#define FETCH_STRING_MAX  4096
+#define FETCH_STRINGS_MAX 768 /* fixed area of 3072 bytes / 4 */
+#define FETCH_FIXED_MAX	  3072
 
 struct fetch_program {
 	uint32_t n_ops;
-	uint32_t fixed_size;  /* bytes of the fixed area, at most 3072 */
-	uint32_t has_strings; /* number of string stores; 0 means size is fixed_size */
+	uint32_t fixed_size;  /* bytes of the fixed area, at most FETCH_FIXED_MAX */
+	uint32_t has_strings; /* strings stored, each array element counted; 0 means
+			       * the data's size is fixed_size */
 	uint32_t needs_comm;  /* a FETCH_STORE_COMM is in it */
 	uint64_t offset;      /* the probe's OFFSET, for FETCH_FOFF */
 	struct fetch_op ops[];

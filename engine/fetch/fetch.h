@@ -21,7 +21,9 @@ struct ubp_err;
 
 /*
  * One piece of target memory to be read. A reader fills all of a batch with as
- * few system calls as it can.
+ * few system calls as it can. Spans are never empty and never wrap around the
+ * end of the address space; guesses (strings) never reach into a page that the
+ * string is not known to touch.
  */
 struct fetch_span {
 	uint64_t vaddr;
@@ -44,17 +46,22 @@ struct fetch_input {
 	const struct ubp_arch *arch;
 	const struct ubp_regs *regs;
 	const struct fetch_memory *memory;
-	uint64_t hit_vaddr;  /* address of the probe, for @+OFF (also on return) */
-	const char *comm;    /* the task's name; may be NULL if !program->needs_comm */
+	uint64_t hit_vaddr; /* address of the probe, for @+OFF (also on return) */
+	const char *comm;   /* the task's name; may be NULL if !program->needs_comm */
 };
 
-/* Compile the args of @probe. Returns 0 or -ENOMEM. The caller frees with free(). */
+/*
+ * Compile the args of @probe. Returns 0, -ENOMEM, or -EINVAL for args that no
+ * accepted definition has (a string of a register, more than FETCH_FIXED_MAX
+ * bytes, ...). The caller frees with free().
+ */
 int fetch_compile(const struct spec_probe *probe, struct fetch_program **ret_program,
 		  struct ubp_err *err);
 
 /*
  * Scratch space for runs, so that the hot path never allocates. One per tracer
- * thread.
+ * thread. A few megabytes of address space, of which only what a program's
+ * strings need is ever touched. NULL: out of memory.
  */
 struct fetch_scratch;
 struct fetch_scratch *fetch_scratch_new(void);
@@ -62,7 +69,8 @@ void fetch_scratch_free(struct fetch_scratch *scratch);
 
 /*
  * Run @program; write the data (fixed area, strings) to @data, which has room
- * for EVENT_DATA_MAX bytes. Returns the length of the data, or -E2BIG when the
+ * for EVENT_DATA_MAX bytes. @head is EVENT_HEAD_ENTRY or EVENT_HEAD_RETURN.
+ * Returns the length of the data, or -E2BIG when the
  * record with a head of @head bytes would exceed EVENT_RECORD_LIMIT. No
  * allocation; memory is read in one batch wherever the addresses are known from
  * registers alone, plus one batch per level of dereferences and per continued

@@ -9,11 +9,16 @@
 #include "engine/sink/text.h"
 
 /*
- * One JSON object and a newline. Keys: time (seconds, 9 digits), task, pid, tid,
- * cpu, group, event, type ("p" or "r"), ip, func and ret_ip (returns), args (an
- * object in order), stack (if taken), or {"lost":n}. Addresses and x-types are
- * strings "0x..", other numbers numbers (s64 and u64 too), failed strings null.
- * Bytes of a string that are not UTF-8 are written as \xHH.
+ * One JSON object and a newline. Keys, in this order: time (seconds, 9 digits),
+ * task, pid, tid, cpu, group, event, type ("p" or "r"), ip (entries) or func and
+ * ret_ip (returns), args (an object, in order), stack (if taken). EVENT_LOST is
+ * {"lost":n} (@probe may be NULL).
+ *
+ * Addresses and x-types are strings "0x..", other numbers are numbers (s64 and
+ * u64 too: beyond 2^53 some readers lose digits), chars are strings of one
+ * character, arrays are arrays, strings that could not be read are null. A byte
+ * that is not UTF-8 becomes the four characters \xHH; a backslash of the string
+ * itself is not marked, so the text \xHH cannot be told from it.
  */
 void sink_json_line(struct sink_buf *buf, const struct spec_probe *probe,
 		    const struct event_record *record);

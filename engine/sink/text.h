@@ -12,35 +12,40 @@
 #include <stddef.h>
 
 #include "engine/event/record.h"
+#include "engine/sink/buf.h"
 #include "engine/spec/spec.h"
 
-/* A text buffer that grows. Zero-initialise; free with sink_buf_free(). */
-struct sink_buf {
-	char *data;
-	size_t len, cap;
-	int failed; /* -ENOMEM after a failed growth; then further text is dropped */
-};
-
-void sink_buf_add(struct sink_buf *buf, const void *data, size_t len);
-__attribute__((format(printf, 2, 3))) void sink_buf_printf(struct sink_buf *buf,
-							   const char *fmt, ...);
-void sink_buf_free(struct sink_buf *buf);
-
 struct sink_text_options {
-	bool escape; /* for a terminal: control bytes in strings as \ooo */
+	/*
+	 * For a terminal: control bytes (C1 controls in UTF-8 too) and bytes that are
+	 * not UTF-8 become \ooo in strings, chars and task names.
+	 */
+	bool escape;
 };
 
-/* " a=1 b=\"x\"": the args of a hit. */
+/*
+ * " a=1 b=\"x\"": the args of a hit. Strings and chars are raw bytes, as the
+ * kernel prints them: quotes, newlines, NULs of chars.
+ */
 void sink_text_args(struct sink_buf *buf, const struct spec_probe *probe,
 		    const struct event_record *record, const struct sink_text_options *opt);
 
-/* A whole line with its newline, and the stack lines if the record has any.
- * EVENT_LOST records become "CPU:? [LOST n EVENTS]" (probe may be NULL). */
+/*
+ * A whole line with its newline:
+ *
+ *             task-4242    [001] .....  3927.545993: event: (0x401136) a=0x1
+ *
+ * If the record has a user stack, as ftrace's userstacktrace shows it follows: a
+ * second line "...: <user stack trace>", then " =>  <0000000000401136>" for each
+ * entry. EVENT_LOST records become "[LOST n EVENTS]" (@probe may be NULL).
+ */
 void sink_text_line(struct sink_buf *buf, const struct spec_probe *probe,
 		    const struct event_record *record, const struct sink_text_options *opt);
 
-/* The header of a trace file (option -H): 11 lines, as the kernel's trace_pipe
- * readers know them. @n_cpus for "#P:". */
+/*
+ * The header of a trace file (option -H): 12 lines, as a current kernel writes
+ * them. @n_cpus for "#P:".
+ */
 void sink_text_header(struct sink_buf *buf, uint64_t n_entries, uint64_t n_written,
 		      unsigned n_cpus);
 

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Parsed args in, a flat fetch program out. */
+
+#include "engine/fetch/fetch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine/base/err.h"
+
+/* A source, up to SPEC_DEREF_MAX dereferences of which the last may be the store, a store. */
+#define OPS_PER_ARG_MAX (SPEC_DEREF_MAX + 2)
+
+static struct fetch_op source_op(const struct spec_arg *arg)
+{
+	switch (arg->source) {
+	case SPEC_REG:
+	case SPEC_RETVAL:
+		return (struct fetch_op){ .code = FETCH_REG, .reg = arg->reg };
+	case SPEC_STACK:
+		return (struct fetch_op){ .code = FETCH_STACK, .imm = (uint32_t)arg->value };
+	case SPEC_COMM:
+		return (struct fetch_op){ .code = FETCH_COMM };
+	case SPEC_FOFF:
+		return (struct fetch_op){ .code = FETCH_FOFF, .imm = (int64_t)arg->value };
+	case SPEC_IMM:
+	case SPEC_IMM_STRING:
+		break;
+	}
+	return (struct fetch_op){ .code = FETCH_IMM, .imm = (int64_t)arg->value };
+}
+
+/*
+ * Which store ends the arg. An immediate may be the address of a string, but an
+ * array of strings there has no dereference that could be repeated: the kernel
+ * never stores it. The text of \"TEXT" is lost to a uprobe in the kernel, which
+ * takes its own buffer for an address of the program.
+ */
+static enum fetch_opcode store_code(const struct spec_arg *arg)
+{
+	if (arg->source == SPEC_COMM)
+		return FETCH_STORE_COMM;
+	if (arg->source == SPEC_IMM_STRING)
+		return FETCH_STORE_FAULT;
+	if (arg->type.format == SPEC_STRING)
+		return arg->n_derefs == 0 && arg->type.count > 0 ? FETCH_STORE_FAULT
+								 : FETCH_STORE_STRING;
+	return arg->n_derefs > 0 ? FETCH_STORE_MEM : FETCH_STORE_VALUE;
+}
+
+/* @at: where the arg must be, since args are packed. */
+static bool arg_is_sound(const struct spec_arg *arg, size_t at)
+{
+	const struct spec_type *t = &arg->type;
+	bool is_string = t->format == SPEC_STRING;
+
+	if (t->size != 1 && t->size != 2 && t->size != 4 && t->size != 8)
+		return false;
+	if (t->count > SPEC_ARRAY_MAX || arg->n_derefs > SPEC_DEREF_MAX)
+		return false;
+	if (arg->at != at)
+		return false;
+	if ((arg->source == SPEC_REG || arg->source == SPEC_RETVAL) && arg->reg >= UBP_REGS_MAX)
+		return false;
+	if (arg->source == SPEC_COMM || arg->source == SPEC_IMM_STRING)
+		return is_string && t->size == 4 && arg->n_derefs == 0 && t->count == 0;
+	if (is_string)
+		return t->size == 4 && (arg->n_derefs > 0 || arg->source == SPEC_IMM);
+	return arg->n_derefs > 0 || t->count == 0;
+}
+
+static void compile_arg(struct fetch_program *program, const struct spec_arg *arg)
+{
+	struct fetch_op *op = &program->ops[program->n_ops];
+	const struct spec_type *t = &arg->type;
+	enum fetch_opcode code = store_code(arg);
+	size_t n_inner = arg->n_derefs;
+	struct fetch_op store = {
+		.code = (uint8_t)code,
+		.size = t->size,
+		.bit_width = t->bit_width,
+		.bit_offset = t->bit_offset,
+		.count = t->count,
+		.at = arg->at,
+	};
+
+	/* The outermost dereference is the store's own. */
+	if (n_inner > 0)
+		store.imm = arg->deref[--n_inner];
+	if (t->format == SPEC_STRING) {
+		store.reg = (uint16_t)program->has_strings;
+		program->has_strings += t->count ? t->count : 1;
+	}
+	if (code == FETCH_STORE_COMM)
+		program->needs_comm = 1;
+	*op++ = source_op(arg);
+	for (size_t i = 0; i < n_inner; i++)
+		*op++ = (struct fetch_op){ .code = FETCH_DEREF, .imm = arg->deref[i] };
+	*op++ = store;
+	program->n_ops = (uint32_t)(op - program->ops);
+}
+
+int fetch_compile(const struct spec_probe *probe, struct fetch_program **ret_program,
+		  struct ubp_err *err)
+{
+	struct fetch_program *program;
+	size_t at = 0;
+
+	for (size_t i = 0; i < probe->n_args; i++) {
+		const struct spec_arg *arg = &probe->args[i];
+
+		if (!arg_is_sound(arg, at))
+			return ubp_fail(err, EINVAL, "fetch arg '%s' can't be compiled",
+					arg->name);
+		at += (size_t)arg->type.size * (arg->type.count ? arg->type.count : 1);
+	}
+	if (probe->n_args > SPEC_ARGS_MAX || at > FETCH_FIXED_MAX || at != probe->fixed_size)
+		return ubp_fail(err, EINVAL, "fetch args don't fit into a record");
+	program = calloc(1, sizeof(*program) +
+				    probe->n_args * OPS_PER_ARG_MAX * sizeof(program->ops[0]));
+	if (!program)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	program->fixed_size = (uint32_t)probe->fixed_size;
+	program->offset = probe->offset;
+	for (size_t i = 0; i < probe->n_args; i++)
+		compile_arg(program, &probe->args[i]);
+	*ret_program = program;
+	return 0;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* A buffer that lines are put together in. */
+
+#ifndef UBP_SINK_BUF_H
+#define UBP_SINK_BUF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A text buffer that grows. Zero-initialise; free with sink_buf_free(). */
+struct sink_buf {
+	char *data;
+	size_t len, cap;
+	int failed; /* -ENOMEM after a failed growth; then further text is dropped */
+};
+
+/* Most characters that sink_put_dec(), _int() and _hex() write. */
+#define SINK_NUMBER_MAX 20
+
+void sink_buf_add(struct sink_buf *buf, const void *data, size_t len);
+void sink_buf_add_text(struct sink_buf *buf, const char *text);
+__attribute__((format(printf, 2, 3))) void sink_buf_printf(struct sink_buf *buf,
+							   const char *fmt, ...);
+void sink_buf_free(struct sink_buf *buf);
+
+/*
+ * The fast way, for text of bounded length: room for @len bytes at the end of
+ * the text, or NULL when there is no memory. What was written there is added
+ * with sink_buf_end(), which takes the address behind it.
+ */
+char *sink_buf_room(struct sink_buf *buf, size_t len);
+void sink_buf_end(struct sink_buf *buf, const char *end);
+
+/*
+ * Numbers and text, written at @to. Return the address behind. Several times as
+ * fast as printf(), which is what a line consists of otherwise.
+ */
+char *sink_put_dec(char *to, uint64_t value);
+char *sink_put_int(char *to, int64_t value);
+char *sink_put_hex(char *to, uint64_t value); /* digits only, no 0x */
+char *sink_put_text(char *to, const char *text, size_t len);
+
+/* @width digits of @value, zeros in front. */
+char *sink_put_digits(char *to, uint64_t value, unsigned width);
+
+/*
+ * Bytes of the valid UTF-8 sequence that starts at @s (1..4), or 0 if there is
+ * none: stray or missing continuation bytes, overlong forms, surrogates, beyond
+ * U+10FFFF. @len > 0 is what there is to look at.
+ */
+size_t sink_utf8_len(const uint8_t *s, size_t len);
+
+#endif

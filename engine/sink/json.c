@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Written by hand although jansson is at hand for reading: jansson refuses
+ * strings that are not UTF-8 (traced programs are full of them), has no number
+ * for the upper half of u64, and allocates for every value of every line.
+ * Writing JSON needs one thing done right, which is put_quoted() below; the
+ * tests read every line back with jansson.
+ */
+
+#include "engine/sink/json.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "engine/sink/value.h"
+
+/* Longest form of one byte in a string: \u001b, or \\xff. */
+#define QUOTED_BYTE_MAX 6
+
+static const char hex[] = "0123456789abcdef";
+
+static char *put_quoted_byte(char *to, uint8_t c)
+{
+	static const char short_forms[] = "\"\"\\\\\bb\ff\nn\rr\tt";
+
+	for (const char *p = short_forms; *p; p += 2) {
+		if ((uint8_t)p[0] != c)
+			continue;
+		*to++ = '\\';
+		*to++ = p[1];
+		return to;
+	}
+	if (c >= 0x20 && c < 0x80) {
+		*to++ = (char)c;
+		return to;
+	}
+	to = c < 0x20 ? sink_put_text(to, "\\u00", 4) : sink_put_text(to, "\\\\x", 3);
+	*to++ = hex[c >> 4];
+	*to++ = hex[c & 15];
+	return to;
+}
+
+/* Needs room for QUOTED_BYTE_MAX * len + 2 bytes. */
+static char *put_quoted(char *to, const void *bytes, size_t len)
+{
+	const uint8_t *s = bytes;
+
+	*to++ = '"';
+	for (size_t i = 0; i < len;) {
+		size_t n = sink_utf8_len(s + i, len - i);
+
+		if (n > 1) {
+			to = sink_put_text(to, (const char *)s + i, n);
+			i += n;
+		} else {
+			to = put_quoted_byte(to, s[i++]);
+		}
+	}
+	*to++ = '"';
+	return to;
+}
+
+static void add_quoted(struct sink_buf *buf, const void *bytes, size_t len)
+{
+	char *to = sink_buf_room(buf, QUOTED_BYTE_MAX * len + 2);
+
+	if (to)
+		sink_buf_end(buf, put_quoted(to, bytes, len));
+}
+
+static void add_text_member(struct sink_buf *buf, const char *key, const char *value,
+			    size_t len)
+{
+	sink_buf_add_text(buf, key);
+	add_quoted(buf, value, len);
+}
+
+static void add_hex(struct sink_buf *buf, const char *key, uint64_t value)
+{
+	size_t len = strlen(key);
+	char *to = sink_buf_room(buf, len + SINK_NUMBER_MAX + 4);
+
+	if (!to)
+		return;
+	to = sink_put_text(to, key, len);
+	to = sink_put_text(to, "\"0x", 3);
+	to = sink_put_hex(to, value);
+	*to++ = '"';
+	sink_buf_end(buf, to);
+}
+
+static void add_number(struct sink_buf *buf, const char *key, int64_t value)
+{
+	size_t len = strlen(key);
+	char *to = sink_buf_room(buf, len + SINK_NUMBER_MAX);
+
+	if (to)
+		sink_buf_end(buf, sink_put_int(sink_put_text(to, key, len), value));
+}
+
+static void add_value(struct sink_buf *buf, const struct event_record *record,
+		      const struct spec_arg *arg, size_t i)
+{
+	struct sink_str str;
+	uint8_t byte;
+	char *to;
+
+	switch (arg->type.format) {
+	case SPEC_STRING:
+		str = sink_string(record, arg, i);
+		if (str.bytes)
+			add_quoted(buf, str.bytes, str.len);
+		else
+			sink_buf_add(buf, "null", 4);
+		return;
+	case SPEC_CHAR:
+		byte = (uint8_t)sink_value(record, arg, i);
+		add_quoted(buf, &byte, 1);
+		return;
+	case SPEC_HEX:
+		add_hex(buf, "", sink_value(record, arg, i));
+		return;
+	case SPEC_SIGNED:
+		add_number(buf, "", sink_signed_value(record, arg, i));
+		return;
+	case SPEC_UNSIGNED:
+		break;
+	}
+	to = sink_buf_room(buf, SINK_NUMBER_MAX);
+	if (to)
+		sink_buf_end(buf, sink_put_dec(to, sink_value(record, arg, i)));
+}
+
+static void add_args(struct sink_buf *buf, const struct spec_probe *probe,
+		     const struct event_record *record)
+{
+	sink_buf_add_text(buf, ",\"args\":{");
+	for (size_t i = 0; i < probe->n_args; i++) {
+		const struct spec_arg *arg = &probe->args[i];
+
+		if (i > 0)
+			sink_buf_add(buf, ",", 1);
+		add_quoted(buf, arg->name, strlen(arg->name));
+		sink_buf_add(buf, arg->type.count ? ":[" : ":", arg->type.count ? 2 : 1);
+		for (size_t k = 0; k < sink_n_values(arg); k++) {
+			if (k > 0)
+				sink_buf_add(buf, ",", 1);
+			add_value(buf, record, arg, k);
+		}
+		if (arg->type.count)
+			sink_buf_add(buf, "]", 1);
+	}
+	sink_buf_add(buf, "}", 1);
+}
+
+static void add_head(struct sink_buf *buf, const struct spec_probe *probe,
+		     const struct event_record *record)
+{
+	char *to = sink_buf_room(buf, 64);
+
+	if (!to)
+		return;
+	to = sink_put_text(to, "{\"time\":", 8);
+	to = sink_put_dec(to, record->time / 1000000000);
+	*to++ = '.';
+	sink_buf_end(buf, sink_put_digits(to, record->time % 1000000000, 9));
+	add_text_member(buf, ",\"task\":", record->comm,
+			strnlen(record->comm, sizeof(record->comm)));
+	add_number(buf, ",\"pid\":", record->pid);
+	add_number(buf, ",\"tid\":", record->tid);
+	add_number(buf, ",\"cpu\":", record->cpu);
+	add_text_member(buf, ",\"group\":", probe->group, strlen(probe->group));
+	add_text_member(buf, ",\"event\":", probe->event, strlen(probe->event));
+	if (probe->is_return) {
+		add_hex(buf, ",\"type\":\"r\",\"func\":", record->func);
+		add_hex(buf, ",\"ret_ip\":", record->ip);
+	} else {
+		add_hex(buf, ",\"type\":\"p\",\"ip\":", record->ip);
+	}
+}
+
+void sink_json_line(struct sink_buf *buf, const struct spec_probe *probe,
+		    const struct event_record *record)
+{
+	if (record->kind == EVENT_LOST) {
+		sink_buf_printf(buf, "{\"lost\":%" PRIu64 "}\n", record->n_lost);
+		return;
+	}
+	add_head(buf, probe, record);
+	add_args(buf, probe, record);
+	for (size_t i = 0; i < record->n_stack; i++)
+		add_hex(buf, i == 0 ? ",\"stack\":[" : ",", sink_stack_entry(record, i));
+	sink_buf_add_text(buf, record->n_stack ? "]}\n" : "}\n");
+}

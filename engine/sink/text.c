@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/sink/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "engine/sink/value.h"
+
+/* Everything in front of the args but the event's name, all numbers at their longest. */
+#define HEAD_MAX 192
+
+/* "0x", a number, a comma. */
+#define NUMBER_MAX (SINK_NUMBER_MAX + 4)
+
+static bool is_control(const uint8_t *s, size_t n)
+{
+	if (n == 1)
+		return s[0] < 0x20 || s[0] == 0x7f;
+	return n == 2 && s[0] == 0xc2 && s[1] < 0xa0; /* U+0080..U+009F */
+}
+
+static char *put_escaped(char *to, const uint8_t *s, size_t len)
+{
+	for (size_t i = 0; i < len;) {
+		size_t n = sink_utf8_len(s + i, len - i);
+
+		if (n > 0 && !is_control(s + i, n)) {
+			to = sink_put_text(to, (const char *)s + i, n);
+			i += n;
+			continue;
+		}
+		for (size_t k = 0; k < (n ? n : 1); k++, i++) {
+			*to++ = '\\';
+			*to++ = (char)('0' + (s[i] >> 6));
+			*to++ = (char)('0' + (s[i] >> 3 & 7));
+			*to++ = (char)('0' + (s[i] & 7));
+		}
+	}
+	return to;
+}
+
+/* Needs room for 4 * len bytes when escaping, else for len. */
+static char *put_bytes(char *to, const uint8_t *s, size_t len,
+		       const struct sink_text_options *opt)
+{
+	return opt->escape ? put_escaped(to, s, len) : sink_put_text(to, (const char *)s, len);
+}
+
+static void add_string(struct sink_buf *buf, const struct sink_str *str,
+		       const struct sink_text_options *opt)
+{
+	char *to;
+
+	if (!str->bytes) {
+		sink_buf_add(buf, "(fault)", 7);
+		return;
+	}
+	to = sink_buf_room(buf, 4 * str->len + 2);
+	if (!to)
+		return;
+	*to++ = '"';
+	to = put_bytes(to, str->bytes, str->len, opt);
+	*to++ = '"';
+	sink_buf_end(buf, to);
+}
+
+static char *put_number(char *to, const struct event_record *record, const struct spec_arg *arg,
+			size_t i, const struct sink_text_options *opt)
+{
+	uint8_t byte;
+
+	switch (arg->type.format) {
+	case SPEC_SIGNED:
+		return sink_put_int(to, sink_signed_value(record, arg, i));
+	case SPEC_HEX:
+		*to++ = '0';
+		*to++ = 'x';
+		return sink_put_hex(to, sink_value(record, arg, i));
+	case SPEC_CHAR:
+		byte = (uint8_t)sink_value(record, arg, i);
+		*to++ = '\'';
+		to = put_bytes(to, &byte, 1, opt);
+		*to++ = '\'';
+		return to;
+	case SPEC_UNSIGNED:
+	case SPEC_STRING:
+		break;
+	}
+	return sink_put_dec(to, sink_value(record, arg, i));
+}
+
+static void add_numbers(struct sink_buf *buf, const struct event_record *record,
+			const struct spec_arg *arg, const struct sink_text_options *opt)
+{
+	size_t n = sink_n_values(arg);
+	char *to = sink_buf_room(buf, n * NUMBER_MAX);
+
+	if (!to)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		if (i > 0)
+			*to++ = ',';
+		to = put_number(to, record, arg, i, opt);
+	}
+	sink_buf_end(buf, to);
+}
+
+static void add_strings(struct sink_buf *buf, const struct event_record *record,
+			const struct spec_arg *arg, const struct sink_text_options *opt)
+{
+	for (size_t i = 0; i < sink_n_values(arg); i++) {
+		struct sink_str str = sink_string(record, arg, i);
+
+		if (i > 0)
+			sink_buf_add(buf, ",", 1);
+		add_string(buf, &str, opt);
+	}
+}
+
+static void add_name(struct sink_buf *buf, const char *name)
+{
+	size_t len = strlen(name);
+	char *to = sink_buf_room(buf, len + 2);
+
+	if (!to)
+		return;
+	*to++ = ' ';
+	to = sink_put_text(to, name, len);
+	*to++ = '=';
+	sink_buf_end(buf, to);
+}
+
+void sink_text_args(struct sink_buf *buf, const struct spec_probe *probe,
+		    const struct event_record *record, const struct sink_text_options *opt)
+{
+	for (size_t i = 0; i < probe->n_args; i++) {
+		const struct spec_arg *arg = &probe->args[i];
+
+		add_name(buf, arg->name);
+		if (arg->type.count)
+			sink_buf_add(buf, "{", 1);
+		if (arg->type.format == SPEC_STRING)
+			add_strings(buf, record, arg, opt);
+		else
+			add_numbers(buf, record, arg, opt);
+		if (arg->type.count)
+			sink_buf_add(buf, "}", 1);
+	}
+}
+
+/* @end in a field of @width that began at @start: blanks behind. */
+static char *pad(const char *start, char *end, size_t width)
+{
+	while ((size_t)(end - start) < width)
+		*end++ = ' ';
+	return end;
+}
+
+/* "            task-4242    [001] .....  3927.545993: " */
+static char *put_context(char *to, const struct event_record *record,
+			 const struct sink_text_options *opt)
+{
+	size_t comm_len = strnlen(record->comm, sizeof(record->comm));
+	uint64_t us = (record->time + 500) / 1000; /* rounded, as the kernel does */
+	char digits[SINK_NUMBER_MAX], *end, *start;
+
+	memset(to, ' ', 16 - comm_len);
+	to = put_bytes(to + 16 - comm_len, (const uint8_t *)record->comm, comm_len, opt);
+	*to++ = '-';
+	start = to;
+	to = pad(start, sink_put_int(to, record->tid), 7);
+	to = sink_put_text(to, " [", 2);
+	if (record->cpu < 1000)
+		to = sink_put_digits(to, record->cpu, 3);
+	else
+		to = sink_put_dec(to, record->cpu);
+	to = sink_put_text(to, "] ..... ", 8);
+	end = sink_put_dec(digits, us / 1000000);
+	to = pad(to, to, end - digits < 5 ? (size_t)(5 - (end - digits)) : 0);
+	to = sink_put_text(to, digits, (size_t)(end - digits));
+	*to++ = '.';
+	to = sink_put_digits(to, us % 1000000, 6);
+	return sink_put_text(to, ": ", 2);
+}
+
+/* "event: (0xIP)" or "event: (0xRETIP <- 0xFUNC)" */
+static char *put_place(char *to, const struct spec_probe *probe,
+		       const struct event_record *record)
+{
+	to = sink_put_text(to, probe->event, strlen(probe->event));
+	to = sink_put_text(to, ": (0x", 5);
+	to = sink_put_hex(to, record->ip);
+	if (probe->is_return) {
+		to = sink_put_text(to, " <- 0x", 6);
+		to = sink_put_hex(to, record->func);
+	}
+	*to++ = ')';
+	return to;
+}
+
+/* In ftrace the stack is an event of its own, so it gets a head of its own. */
+static void add_stack(struct sink_buf *buf, const struct event_record *record,
+		      const struct sink_text_options *opt)
+{
+	char *to = sink_buf_room(buf, HEAD_MAX + 32u * record->n_stack);
+
+	if (!to)
+		return;
+	to = put_context(to, record, opt);
+	to = sink_put_text(to, "<user stack trace>\n", 19);
+	for (size_t i = 0; i < record->n_stack; i++) {
+		char digits[SINK_NUMBER_MAX];
+		uint64_t entry = sink_stack_entry(record, i);
+		size_t len = (size_t)(sink_put_hex(digits, entry) - digits);
+
+		to = sink_put_text(to, " =>  <", 6);
+		memset(to, '0', 16 - len);
+		to = sink_put_text(to + 16 - len, digits, len);
+		to = sink_put_text(to, ">\n", 2);
+	}
+	sink_buf_end(buf, to);
+}
+
+void sink_text_line(struct sink_buf *buf, const struct spec_probe *probe,
+		    const struct event_record *record, const struct sink_text_options *opt)
+{
+	char *to;
+
+	if (record->kind == EVENT_LOST) {
+		sink_buf_printf(buf, "[LOST %" PRIu64 " EVENTS]\n", record->n_lost);
+		return;
+	}
+	to = sink_buf_room(buf, HEAD_MAX + SPEC_NAME_MAX);
+	if (!to)
+		return;
+	to = put_context(to, record, opt);
+	sink_buf_end(buf, put_place(to, probe, record));
+	sink_text_args(buf, probe, record, opt);
+	sink_buf_add(buf, "\n", 1);
+	if (record->n_stack > 0)
+		add_stack(buf, record, opt);
+}
+
+void sink_text_header(struct sink_buf *buf, uint64_t n_entries, uint64_t n_written,
+		      unsigned n_cpus)
+{
+	static const char legend[] =
+		"#                                _-----=> irqs-off/BH-disabled\n"
+		"#                               / _----=> need-resched\n"
+		"#                              | / _---=> hardirq/softirq\n"
+		"#                              || / _--=> preempt-depth\n"
+		"#                              ||| / _-=> migrate-disable\n"
+		"#                              |||| /     delay\n"
+		"#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n"
+		"#              | |         |   |||||     |         |\n";
+
+	sink_buf_printf(buf,
+			"# tracer: nop\n#\n"
+			"# entries-in-buffer/entries-written: %" PRIu64 "/%" PRIu64
+			"   #P:%u\n#\n",
+			n_entries, n_written, n_cpus);
+	sink_buf_add_text(buf, legend);
+}
