@@ -25,15 +25,15 @@ static char *put_quoted_byte(char *to, uint8_t c)
 {
 	static const char short_forms[] = "\"\"\\\\\bb\ff\nn\rr\tt";
 
+	if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
+		*to++ = (char)c;
+		return to;
+	}
 	for (const char *p = short_forms; *p; p += 2) {
 		if ((uint8_t)p[0] != c)
 			continue;
 		*to++ = '\\';
 		*to++ = p[1];
-		return to;
-	}
-	if (c >= 0x20 && c < 0x80) {
-		*to++ = (char)c;
 		return to;
 	}
 	to = c < 0x20 ? sink_put_text(to, "\\u00", 4) : sink_put_text(to, "\\\\x", 3);
