@@ -37,6 +37,7 @@
 #define END   (PAGES + 0x2000)
 #define HOLED UINT64_C(0x20000)
 #define LONGS UINT64_C(0x30000)
+#define PTRS  UINT64_C(0x40000)
 #define STACK UINT64_C(0x50000)
 
 struct fixture {
@@ -98,7 +99,7 @@ static const struct vector vectors[] = {
 	{ "a scalar is not resumed", "+0(%di):x64", HOLED + 0x2000 - 4, 0, " arg1=0x0", 1, 1 },
 	{ "half a pointer is none", "x=+0(+0(%di)) y=+0(+0(%di)):s16[2]", END - 4, 0,
 	  " x=0x0 y={0,0}", 1, 2 },
-	{ "half a stack word is 0", "$stack32766", 0, 0, " arg1=0x0", 1, 1 },
+	{ "half a stack word is 0", "$stack511", 0, 0, " arg1=0x0", 1, 1 },
 	{ "reads do not wrap around", "+0(%di):x8[4] +0(%di):string +0(+0(%di))",
 	  UINT64_MAX - 1, 0, " arg1={0x0,0x0,0x0,0x0} arg2=(fault) arg3=0x0", 1, 3 },
 	{ "offsets are 32 bits", "+0xffffffff(%di):u8 +0x100000008(%di):u8", PAGES + 9, 0,
@@ -118,7 +119,7 @@ static const struct vector vectors[] = {
 	{ "pointers up to the fault count", "a=+0(%di):string[3] b=+0(%si):string", END - 16,
 	  PAGES, " a={(fault),(fault),(fault)} b=\"hello\"", 2, 4 },
 	{ "a cut array of pointers keeps what it has", "a=+0(%di):string[3] b=+0(%si):string",
-	  HOLED + 0x1000 - 16, PAGES, " a={\"hello\",\"second\",(fault)} b=\"hello\"", 2, 4 },
+	  PTRS + 0x1000 - 16, PAGES, " a={\"hello\",\"second\",(fault)} b=\"hello\"", 2, 4 },
 	{ "immediates as addresses",
 	  "\\0x10000:string \\0x10000:string[2] \\\"text\" \\-70:string", 0, 0,
 	  " arg1=\"hello\" arg2={(fault),(fault)} arg3=(fault) arg4=(fault)", 1, 2 },
@@ -152,6 +153,9 @@ static void fill(struct fixture *f)
 	fake_memory_put_text(m, MID + 0xfa, "");
 	memset(fake_memory_map(m, HOLED, 0x1000), 0x66, 0x1000);
 	memset(fake_memory_map(m, HOLED + 0x2000, 0x1000), 0x77, 0x1000);
+	fake_memory_map(m, PTRS, 0x1000);
+	fake_memory_put_u64(m, PTRS + 0xff0, PAGES);
+	fake_memory_put_u64(m, PTRS + 0xff8, PAGES + 16);
 	memset(fake_memory_map(m, LONGS, 0x4000), 'L', 0x4000);
 	*(char *)fake_memory_at(m, LONGS + 4055 + 1) = '\0';
 	for (uint64_t i = 0; i < 0x100; i++) {
