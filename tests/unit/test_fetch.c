@@ -129,9 +129,9 @@ static const struct vector vectors[] = {
 	{ "... but takes the room of others", "+0(%di):string b=+0(%si):string", LONGS + 0x2000,
 	  PAGES, " arg1=\"LLLLL\" b=(fault)", 3, 4 },
 	{ "a string that runs into a fault takes it too", "+0(%di):string b=+0(%si):string",
-	  END - 6, PAGES, " arg1=\"UUUUU\" b=(fault)", 1, 2 },
+	  END - 6, PAGES, " arg1=\"UUUUU\" b=(fault)", 2, 3 },
 	{ "... unless it has too few bytes", "+0(%di):string b=+0(%si):string", END - 5, PAGES,
-	  " arg1=(fault) b=\"hello\"", 1, 2 },
+	  " arg1=(fault) b=\"hello\"", 2, 3 },
 };
 
 static void fill(struct fixture *f)
