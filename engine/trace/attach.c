@@ -276,13 +276,11 @@ void attach_let_others_go(struct tracer *tracer, pid_t *tids, size_t n)
 	free(tids);
 }
 
-static void child_exec(char *const argv[], int go, int report)
+static void child_exec(char *const argv[], const sigset_t *mask, int go, int report)
 {
-	sigset_t none;
 	char byte;
 
-	sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)sigprocmask(SIG_SETMASK, mask, NULL);
 	while (read(go, &byte, 1) < 0 && errno == EINTR)
 		;
 	execvp(argv[0], argv);
@@ -317,8 +315,9 @@ static int wait_for_exec(struct tracer *tracer, struct process *p, int report,
 	return ubp_fail(err, ECHILD, "%s: ended before it ran", name);
 }
 
-int attach_command(struct tracer *tracer, char *const argv[], const struct ubp_arch *arch,
-		   struct tracee **ret_tracee, struct ubp_err *err)
+int attach_command(struct tracer *tracer, char *const argv[], const sigset_t *mask,
+		   const struct ubp_arch *arch, struct tracee **ret_tracee,
+		   struct ubp_err *err)
 {
 	struct process *p = NULL;
 	int go[2], report[2], rc;
@@ -335,7 +334,7 @@ int attach_command(struct tracer *tracer, char *const argv[], const struct ubp_a
 	pid = fork();
 	if (pid == 0) {
 		close(go[1]);
-		child_exec(argv, go[0], report[1]);
+		child_exec(argv, mask, go[0], report[1]);
 	}
 	close(go[0]);
 	close(report[1]);

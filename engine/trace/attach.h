@@ -6,6 +6,7 @@
 #ifndef UBP_TRACE_ATTACH_H
 #define UBP_TRACE_ATTACH_H
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include "engine/trace/tracer.h"
@@ -44,10 +45,11 @@ void attach_let_others_go(struct tracer *tracer, pid_t *tids, size_t n);
 
 /*
  * Start argv[0] (looked up in PATH), seized, stopped behind its exec: the
- * returned tracee is held. Errors: errno of execvp(), with a text.
+ * returned tracee is held. It gets the signal mask @mask. Errors: errno of execvp(), with a text.
  */
-int attach_command(struct tracer *tracer, char *const argv[], const struct ubp_arch *arch,
-		   struct tracee **ret_tracee, struct ubp_err *err);
+int attach_command(struct tracer *tracer, char *const argv[], const sigset_t *mask,
+		   const struct ubp_arch *arch, struct tracee **ret_tracee,
+		   struct ubp_err *err);
 
 /*
  * After everything of ours was taken out of the memory: see each thread stopped

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Definitions: from text to probes that are known to be plantable. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arch/host.h"
+#include "engine/object/locate.h"
+#include "engine/session/session.h"
+#include "engine/spec/filter.h"
+#include "engine/trace/maps.h"
+
+static unsigned long ul(uint64_t n)
+{
+	return (unsigned long)n;
+}
+
+const struct spec_probe *define_spec(const struct ubp_session *s, size_t i)
+{
+	return spec_table_probe(s->table, i);
+}
+
+static struct session_file *file_by_id(struct ubp_session *s, uint64_t dev, uint64_t ino)
+{
+	struct session_file *f = s->files;
+
+	while (f && (f->dev != dev || f->ino != ino))
+		f = f->next;
+	return f;
+}
+
+/* Remember which path opens the file of this id; it is opened when it is needed. */
+static int remember_file(struct ubp_session *s, const struct stat *st, const char *open_path,
+			 struct ubp_err *err)
+{
+	struct session_file *f;
+	int fd, rc;
+
+	if (file_by_id(s, st->st_dev, st->st_ino))
+		return 0;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	f->dev = f->maps_dev = st->st_dev;
+	f->ino = f->maps_ino = st->st_ino;
+	rc = object_open(open_path, &f->object, err);
+	if (rc < 0) {
+		free(f);
+		return rc;
+	}
+	fd = open(open_path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		(void)maps_identity(fd, &f->maps_dev, &f->maps_ino);
+		close(fd);
+	}
+	f->next = s->files;
+	s->files = f;
+	return 0;
+}
+
+/* spec_env.find_file */
+static int find_file(void *ctx, const char *target, uint64_t *ret_dev, uint64_t *ret_ino,
+		     char **ret_path, struct ubp_err *err)
+{
+	struct ubp_session *s = ctx;
+	char *path = NULL, *open_path = NULL;
+	struct stat st;
+	int rc = object_locate(target, s->opt.n_pids ? s->pids[0] : 0, &path, &open_path, err);
+
+	if (rc == 0 && stat(open_path, &st) < 0)
+		rc = ubp_fail_sys(err, "%s", open_path);
+	if (rc == 0 && !S_ISREG(st.st_mode))
+		rc = ubp_fail(err, EINVAL, "%s: not a regular file", open_path);
+	if (rc == 0) {
+		*ret_dev = st.st_dev;
+		*ret_ino = st.st_ino;
+		rc = remember_file(s, &st, open_path, err);
+	}
+	if (rc == 0 && !strchr(target, '/')) {
+		*ret_path = path;
+		path = NULL;
+	}
+	/* The kernel's own words for what the kernel refuses. */
+	if (rc < 0 && s->opt.strict && rc != -ENOEXEC)
+		ubp_err_reset(err);
+	free(path);
+	free(open_path);
+	return rc;
+}
+
+int define_init(struct ubp_session *s, struct ubp_err *err)
+{
+	struct spec_env env = {
+		.arch = ubp_host_arch(),
+		.strict = s->opt.strict,
+		.find_file = find_file,
+		.ctx = s,
+	};
+
+	s->table = spec_table_new(&env);
+	return s->table ? 0 : ubp_fail(err, ENOMEM, "out of memory");
+}
+
+static void probe_free(struct session_probe *p)
+{
+	if (!p)
+		return;
+	free(p->uprobe.program);
+	filter_free(p->uprobe.filter);
+	free(p->command);
+	free(p->what);
+	free(p->symbol);
+	free(p->insn);
+	free(p->listing);
+	free(p->format);
+	free(p->explain);
+	free(p);
+}
+
+void define_free(struct ubp_session *s)
+{
+	while (s->n_probes)
+		probe_free(s->probes[--s->n_probes]);
+	free(s->probes);
+	while (s->files) {
+		struct session_file *next = s->files->next;
+
+		object_free(s->files->object);
+		free(s->files);
+		s->files = next;
+	}
+	spec_table_free(s->table);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* --- one probe: find its place, look whether it can be planted --------------- */
+
+static int resolve_symbol(struct ubp_session *s, size_t i, struct session_file *file,
+			  struct ubp_err *err)
+{
+	const struct spec_probe *spec = define_spec(s, i);
+	struct object_symbol symbol;
+	uint64_t foffset;
+	int rc = object_find_symbol(file->object, spec->symbol, &symbol, err);
+
+	if (rc < 0)
+		return rc;
+	foffset = symbol.foffset;
+	if (symbol.is_ifunc) {
+		rc = ifunc_choice(s, file, &symbol, &foffset, err);
+		if (rc < 0)
+			return rc;
+	}
+	/* An offset behind the end of its function is a slip of the pen. */
+	if (symbol.size && spec->symbol_off >= symbol.size && !symbol.is_ifunc && !s->opt.force)
+		return ubp_fail(err, EINVAL, "%s is only %lu bytes long: +0x%lx is not in it",
+				spec->symbol, ul(symbol.size), ul(spec->symbol_off));
+	spec_table_resolve(s->table, i, foffset + spec->symbol_off);
+	return 0;
+}
+
+static int check_arch(const struct session_file *file, const char *path, struct ubp_err *err)
+{
+	if (object_arch(file->object) == ubp_host_arch())
+		return 0;
+	return ubp_fail(err, ENOTSUP, "%s is a program for %s: ubp traces %s programs only", path,
+			object_machine_name(file->object), ubp_host_arch()->name);
+}
+
+static int check_place(struct ubp_session *s, const struct spec_probe *spec,
+		       struct session_file *file, struct ubp_err *err)
+{
+	uint64_t foffset = spec->offset;
+
+	if (foffset >= object_size(file->object))
+		return ubp_fail(err, EINVAL, "offset 0x%lx is outside of %s, which has 0x%lx bytes",
+				ul(foffset), spec->path, ul(object_size(file->object)));
+	if (!object_is_executable(file->object, foffset))
+		return ubp_fail(err, EINVAL, "offset 0x%lx of %s is not in an executable segment",
+				ul(foffset), spec->path);
+	if (spec->ref & 1)
+		return ubp_fail(err, EINVAL, "reference counter offset 0x%lx is odd", ul(spec->ref));
+	(void)s;
+	return 0;
+}
+
+/* "readline+0x4" for an offset; NULL if no function is known there. */
+static char *symbolise(struct object *object, uint64_t foffset)
+{
+	struct object_symbol symbol;
+	char *text = NULL;
+
+	if (object_function_at(object, foffset, &symbol) < 0 || !symbol.name)
+		return NULL;
+	if (asprintf(&text, foffset == symbol.foffset ? "%s" : "%s+0x%lx", symbol.name,
+		     ul(foffset - symbol.foffset)) < 0)
+		return NULL;
+	return text;
+}
+
+/* The instruction that foffset falls into. */
+static int refuse_inside(struct session_file *file, const struct spec_probe *spec,
+			 uint64_t start, struct ubp_err *err)
+{
+	const struct ubp_arch *arch = object_arch(file->object);
+	struct displaced_insn insn = { .text = "?" };
+	uint8_t code[UBP_INSN_MAX];
+	ssize_t n = object_read(file->object, start, code, sizeof(code));
+	struct ubp_err ignored;
+	char *at = symbolise(file->object, start);
+
+	/* A refused instruction leaves its text as well. */
+	if (n > 0)
+		(void)arch->analyze_insn(code, (size_t)n, start, &insn, &ignored);
+	ubp_fail(err, EINVAL,
+		 "offset 0x%lx of %s is inside the instruction at 0x%lx (%s%s%s): a breakpoint "
+		 "there would change it",
+		 ul(spec->offset), spec->path, ul(start), at ? at : "", at ? ": " : "", insn.text);
+	free(at);
+	return -EINVAL;
+}
+
+static int check_boundary(struct ubp_session *s, struct session_file *file,
+			  const struct spec_probe *spec, struct ubp_err *err)
+{
+	uint64_t start = 0;
+	int rc = object_check_boundary(file->object, spec->offset, &start);
+
+	if (rc == BOUNDARY_OK || s->opt.force)
+		return 0;
+	if (rc == BOUNDARY_INSIDE)
+		return refuse_inside(file, spec, start, err);
+	if (rc == BOUNDARY_UNKNOWN)
+		return ubp_fail(err, EINVAL,
+				"offset 0x%lx of %s is in no function that is known: it cannot be "
+				"told whether an instruction starts there (--force plants anyway)",
+				ul(spec->offset), spec->path);
+	return ubp_fail(err, EINVAL,
+			"offset 0x%lx of %s lies behind bytes that are no instructions (--force "
+			"plants anyway)",
+			ul(spec->offset), spec->path);
+}
+
+static int check_insn(struct session_probe *p, struct session_file *file,
+		      const struct spec_probe *spec, struct ubp_err *err)
+{
+	const struct ubp_arch *arch = object_arch(file->object);
+	struct displaced_insn insn;
+	uint64_t elf_vaddr = spec->offset;
+	ssize_t n = object_read(file->object, spec->offset, p->uprobe.code, UBP_INSN_MAX);
+	int rc;
+
+	if (n <= 0)
+		return ubp_fail(err, n < 0 ? (int)-n : EINVAL, "%s: cannot read at 0x%lx",
+				spec->path, ul(spec->offset));
+	p->uprobe.code_len = (uint8_t)n;
+	(void)object_foffset_to_vaddr(file->object, spec->offset, &elf_vaddr);
+	rc = arch->analyze_insn(p->uprobe.code, (size_t)n, elf_vaddr, &insn, err);
+	if (rc < 0)
+		return ubp_context(err, "%s", p->what);
+	p->insn = strdup(insn.text);
+	return p->insn ? 0 : ubp_fail(err, ENOMEM, "out of memory");
+}
+
+static int name_probe(struct session_probe *p, struct session_file *file,
+		      const struct spec_probe *spec, struct ubp_err *err)
+{
+	int n;
+
+	p->symbol = symbolise(file->object, spec->offset);
+	n = p->symbol ? asprintf(&p->what, "%s:%s", base_name(spec->path), p->symbol) :
+			asprintf(&p->what, "%s:0x%lx", base_name(spec->path), ul(spec->offset));
+	if (n < 0)
+		p->what = NULL;
+	p->command = strdup(spec->command);
+	return p->what && p->command ? 0 : ubp_fail(err, ENOMEM, "out of memory");
+}
+
+static int make_probe(struct ubp_session *s, size_t i, const char *filter,
+		      struct session_probe *p, struct ubp_err *err)
+{
+	const struct spec_probe *spec = define_spec(s, i);
+	struct session_file *file = file_by_id(s, spec->dev, spec->ino);
+	int rc = 0;
+
+	if (!file)
+		return ubp_fail(err, ENOENT, "%s: the file was replaced", spec->path);
+	rc = check_arch(file, spec->path, err);
+	if (rc == 0 && spec->symbol && !spec->is_resolved)
+		rc = resolve_symbol(s, i, file, err);
+	if (rc < 0)
+		return rc;
+	spec = define_spec(s, i);
+	rc = check_place(s, spec, file, err);
+	if (rc == 0)
+		rc = name_probe(p, file, spec, err);
+	if (rc == 0)
+		rc = check_boundary(s, file, spec, err);
+	if (rc == 0)
+		rc = check_insn(p, file, spec, err);
+	if (rc == 0)
+		rc = fetch_compile(spec, &p->uprobe.program, err);
+	if (rc == 0 && filter)
+		rc = filter_parse(filter, spec, &p->uprobe.filter, err);
+	p->uprobe.is_return = spec->is_return;
+	p->uprobe.dev = file->maps_dev;
+	p->uprobe.ino = file->maps_ino;
+	p->uprobe.foffset = spec->offset;
+	p->uprobe.ref = spec->ref;
+	p->uprobe.what = p->what;
+	return rc;
+}
+
+/* --- keeping session_probes beside spec_probes ---------------------------------- */
+
+/* A write may have deleted some and added others at the end. */
+static int sync_probes(struct ubp_session *s, const char *filter, struct ubp_err *err)
+{
+	size_t n = spec_table_count(s->table), old = 0, kept = 0;
+	struct session_probe **bigger =
+		realloc(s->probes, (s->n_probes + n + 1) * sizeof(struct session_probe *));
+	int rc = 0;
+
+	if (!bigger)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	s->probes = bigger;
+	for (size_t i = 0; i < n && old < s->n_probes; i++) {
+		while (old < s->n_probes &&
+		       strcmp(s->probes[old]->command, define_spec(s, i)->command) != 0)
+			probe_free(s->probes[old++]);
+		if (old < s->n_probes)
+			s->probes[kept++] = s->probes[old++];
+	}
+	while (old < s->n_probes)
+		probe_free(s->probes[old++]);
+	s->n_probes = kept;
+	while (rc == 0 && s->n_probes < n) {
+		struct session_probe *p = calloc(1, sizeof(*p));
+
+		if (!p)
+			return ubp_fail(err, ENOMEM, "out of memory");
+		rc = make_probe(s, s->n_probes, filter, p, err);
+		if (rc < 0) {
+			probe_free(p);
+			break;
+		}
+		p->uprobe.number = (unsigned)s->n_probes;
+		s->probes[s->n_probes++] = p;
+	}
+	for (size_t i = 0; i < s->n_probes; i++)
+		s->probes[i]->uprobe.number = (unsigned)i;
+	return rc;
+}
+
+static int take_up(struct ubp_session *s, size_t n_before, const char *filter,
+		   struct ubp_err *err)
+{
+	int rc = sync_probes(s, filter, err);
+
+	if (rc == 0)
+		return 0;
+	/* Nothing of this call stays. */
+	spec_table_truncate(s->table, n_before);
+	while (s->n_probes > n_before)
+		probe_free(s->probes[--s->n_probes]);
+	return rc;
+}
+
+int ubp_add(struct ubp_session *s, const char *definition, const char *filter,
+	    struct ubp_err *err)
+{
+	size_t n = spec_table_count(s->table);
+	int rc;
+
+	ubp_err_reset(err);
+	if (s->has_thread)
+		return ubp_fail(err, EBUSY, "the session has started");
+	if (s->opt.strict)
+		return ubp_add_events(s, definition, strlen(definition), filter, err);
+	rc = spec_table_add_short(s->table, definition, err);
+	return rc < 0 ? rc : take_up(s, n, filter, err);
+}
+
+int ubp_add_events(struct ubp_session *s, const char *text, size_t len, const char *filter,
+		   struct ubp_err *err)
+{
+	size_t n = spec_table_count(s->table);
+	int rc;
+
+	ubp_err_reset(err);
+	if (s->has_thread)
+		return ubp_fail(err, EBUSY, "the session has started");
+	rc = spec_table_write_all(s->table, text, len, err);
+	return rc < 0 ? rc : take_up(s, n, filter, err);
+}

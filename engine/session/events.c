@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Records to the caller: dispatch, and what can be asked of an event. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/session/session.h"
+#include "engine/sink/json.h"
+#include "engine/sink/text.h"
+
+struct ubp_event {
+	struct ubp_session *session;
+	const struct event_record *record;
+};
+
+int ubp_fd(const struct ubp_session *s)
+{
+	return s->poll_fd;
+}
+
+static void deliver_warnings(struct ubp_session *s)
+{
+	struct warning *list;
+
+	pthread_mutex_lock(&s->lock);
+	list = s->warnings;
+	s->warnings = NULL;
+	s->last_warning = &s->warnings;
+	pthread_mutex_unlock(&s->lock);
+	while (list) {
+		struct warning *next = list->next;
+
+		if (s->opt.warn)
+			s->opt.warn(s->opt.warn_ctx, list->text);
+		free(list);
+		list = next;
+	}
+}
+
+int ubp_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_err *err)
+{
+	uint64_t drained, stop_at = event_queue_mark(s->queue);
+	const struct event_record *record;
+	int n = 0;
+
+	ubp_err_reset(err);
+	if (read(s->news_fd, &drained, sizeof(drained)) > 0)
+		deliver_warnings(s);
+	while (event_queue_is_before(s->queue, stop_at) && (record = event_queue_peek(s->queue))) {
+		struct ubp_event event = { s, record };
+
+		fn(ctx, &event);
+		event_queue_next(s->queue);
+		n++;
+	}
+	if (!event_queue_peek(s->queue))
+		(void)event_queue_sleep(s->queue);
+	return n;
+}
+
+int ubp_event_probe(const struct ubp_event *e)
+{
+	return e->record->kind == EVENT_HIT ? (int)e->record->probe : -1;
+}
+
+uint64_t ubp_event_lost(const struct ubp_event *e)
+{
+	return e->record->n_lost;
+}
+
+uint64_t ubp_event_time_ns(const struct ubp_event *e)
+{
+	return e->record->time;
+}
+
+pid_t ubp_event_pid(const struct ubp_event *e)
+{
+	return e->record->pid;
+}
+
+pid_t ubp_event_tid(const struct ubp_event *e)
+{
+	return e->record->tid;
+}
+
+unsigned ubp_event_cpu(const struct ubp_event *e)
+{
+	return e->record->cpu;
+}
+
+const char *ubp_event_comm(const struct ubp_event *e)
+{
+	return e->record->comm;
+}
+
+uint64_t ubp_event_ip(const struct ubp_event *e)
+{
+	return e->record->ip;
+}
+
+static const struct spec_probe *spec_of(const struct ubp_event *e)
+{
+	return e->record->kind == EVENT_HIT ? define_spec(e->session, e->record->probe) : NULL;
+}
+
+const char *ubp_event_line(const struct ubp_event *e, enum ubp_format format, size_t *ret_len)
+{
+	struct sink_text_options opt = { .escape = format == UBP_FORMAT_TEXT_ESCAPED };
+	struct sink_buf *line = &e->session->line;
+
+	line->len = 0;
+	if (format == UBP_FORMAT_JSON)
+		sink_json_line(line, spec_of(e), e->record);
+	else
+		sink_text_line(line, spec_of(e), e->record, &opt);
+	*ret_len = line->len;
+	return line->data ? line->data : "";
+}
+
+const char *ubp_event_arg_name(const struct ubp_event *e, size_t i)
+{
+	const struct spec_probe *spec = spec_of(e);
+
+	return spec && i < spec->n_args ? spec->args[i].name : NULL;
+}
+
+const char *ubp_event_arg_text(const struct ubp_event *e, size_t i)
+{
+	const struct spec_probe *spec = spec_of(e);
+	struct sink_buf *arg = &e->session->arg;
+
+	if (!spec || i >= spec->n_args)
+		return NULL;
+	arg->len = 0;
+	sink_text_value(arg, &spec->args[i], e->record, false);
+	sink_buf_add(arg, "", 1);
+	return arg->data;
+}
+
+const char *ubp_trace_header(struct ubp_session *s)
+{
+	s->header.len = 0;
+	sink_text_header(&s->header, 0, 0, (unsigned)sysconf(_SC_NPROCESSORS_ONLN));
+	sink_buf_add(&s->header, "", 1);
+	return s->header.data ? s->header.data : "";
+}
+
+static uint64_t load(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+void ubp_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_stats *ret_stats)
+{
+	const struct uprobe_stats *u = &s->probes[i]->uprobe.stats;
+
+	*ret_stats = (struct ubp_probe_stats){
+		.hits = load(&u->hits),
+		.passed = load(&u->passed),
+		.lost = load(&u->lost),
+		.too_big = load(&u->too_big),
+		.missed = load(&u->missed),
+		.sites = __atomic_load_n(&u->sites, __ATOMIC_RELAXED),
+		.boosted = __atomic_load_n(&u->boosted, __ATOMIC_RELAXED),
+		.stepped = __atomic_load_n(&u->stepped, __ATOMIC_RELAXED),
+		.in_place = __atomic_load_n(&u->in_place, __ATOMIC_RELAXED),
+	};
+}
+
+void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats)
+{
+	struct ubp_session *s = (struct ubp_session *)session;
+
+	pthread_mutex_lock(&s->lock);
+	*ret_stats = (struct ubp_stats){
+		.processes = s->n_processes,
+		.skipped = s->n_skipped,
+		.finder = s->finder_kind ? s->finder_kind : "none",
+	};
+	pthread_mutex_unlock(&s->lock);
+}

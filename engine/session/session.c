@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/session/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/spec/format.h"
+
+#define QUEUE_DEFAULT (16u << 20)
+
+static int watch_fd(struct ubp_session *s, int fd, struct ubp_err *err)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	return epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? ubp_fail_sys(err, "epoll_ctl") :
+								   0;
+}
+
+static int open_descriptors(struct ubp_session *s, struct ubp_err *err)
+{
+	int rc;
+
+	s->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+	s->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->poll_fd < 0 || s->news_fd < 0)
+		return ubp_fail_sys(err, "cannot make descriptors");
+	rc = event_queue_new(s->opt.queue_bytes ? s->opt.queue_bytes : QUEUE_DEFAULT, &s->queue,
+			     err);
+	if (rc == 0)
+		rc = watch_fd(s, s->news_fd, err);
+	return rc == 0 ? watch_fd(s, event_queue_fd(s->queue), err) : rc;
+}
+
+static int take_options(struct ubp_session *s, struct ubp_err *err)
+{
+	int clock = s->opt.clock ? event_clock_by_name(s->opt.clock) : CLOCK_KIND_MONO;
+
+	if (clock < 0)
+		return ubp_fail(err, EINVAL, "unknown clock '%s'", s->opt.clock);
+	s->clock = (enum event_clock)clock;
+	s->pids = calloc(s->opt.n_pids + 1, sizeof(*s->pids));
+	if (!s->pids)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	if (s->opt.n_pids)
+		memcpy(s->pids, s->opt.pids, s->opt.n_pids * sizeof(*s->pids));
+	s->opt.pids = s->pids;
+	return 0;
+}
+
+int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_session,
+		    struct ubp_err *err)
+{
+	struct ubp_session *s = calloc(1, sizeof(*s));
+	int rc;
+
+	ubp_err_reset(err);
+	if (!s)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	s->opt = *opt;
+	s->poll_fd = s->news_fd = s->command_fd = -1;
+	s->last_warning = &s->warnings;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->changed, NULL);
+	rc = take_options(s, err);
+	if (rc == 0)
+		rc = open_descriptors(s, err);
+	if (rc == 0)
+		rc = define_init(s, err);
+	if (rc < 0) {
+		ubp_session_free(s);
+		return rc;
+	}
+	*ret_session = s;
+	return 0;
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+void ubp_session_free(struct ubp_session *s)
+{
+	if (!s)
+		return;
+	ubp_stop(s);
+	define_free(s);
+	event_queue_free(s->queue);
+	while (s->warnings) {
+		struct warning *next = s->warnings->next;
+
+		free(s->warnings);
+		s->warnings = next;
+	}
+	close_fd(s->poll_fd);
+	close_fd(s->news_fd);
+	close_fd(s->command_fd);
+	sink_buf_free(&s->line);
+	sink_buf_free(&s->arg);
+	sink_buf_free(&s->header);
+	map_free(&s->known);
+	map_free(&s->excluded);
+	free(s->candidates);
+	free(s->plant.probes);
+	free(s->pids);
+	pthread_mutex_destroy(&s->lock);
+	pthread_cond_destroy(&s->changed);
+	free(s);
+}
+
+int ubp_run_command(struct ubp_session *s, char *const argv[], struct ubp_err *err)
+{
+	ubp_err_reset(err);
+	if (s->has_thread)
+		return ubp_fail(err, EBUSY, "the session has started");
+	if (!argv[0])
+		return ubp_fail(err, EINVAL, "no command");
+	s->argv = argv;
+	pthread_sigmask(SIG_SETMASK, NULL, &s->command_mask);
+	return 0;
+}
+
+/* --- starting and stopping ------------------------------------------------------ */
+
+static int start_thread(struct ubp_session *s, struct ubp_err *err)
+{
+	sigset_t all, old;
+	int rc;
+
+	/* The caller's signals stay the caller's. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(&s->thread, NULL, run_thread, s);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (rc)
+		return ubp_fail(err, rc, "cannot start a thread: %s", strerror(rc));
+	s->has_thread = true;
+	return 0;
+}
+
+int ubp_start(struct ubp_session *s, struct ubp_err *err)
+{
+	int rc;
+
+	ubp_err_reset(err);
+	if (s->has_thread)
+		return ubp_fail(err, EBUSY, "the session has started");
+	rc = start_thread(s, err);
+	if (rc < 0)
+		return rc;
+	pthread_mutex_lock(&s->lock);
+	while (!s->is_ready && !s->start_failed)
+		pthread_cond_wait(&s->changed, &s->lock);
+	if (s->start_failed)
+		*err = s->thread_err;
+	pthread_mutex_unlock(&s->lock);
+	if (s->start_failed) {
+		rc = -err->code;
+		pthread_join(s->thread, NULL);
+		s->has_thread = false;
+		return rc;
+	}
+	if (s->command_pid) {
+		s->command_fd = (int)syscall(SYS_pidfd_open, s->command_pid, 0);
+		if (s->command_fd >= 0)
+			(void)watch_fd(s, s->command_fd, err);
+	}
+	return 0;
+}
+
+void ubp_stop(struct ubp_session *s)
+{
+	if (!s->has_thread)
+		return;
+	pthread_mutex_lock(&s->lock);
+	s->stop_asked = true;
+	pthread_mutex_unlock(&s->lock);
+	event_queue_give_up(s->queue);
+	tracer_wake(&s->tracer);
+	finder_stop(s->finder);
+	s->finder = NULL;
+	pthread_join(s->thread, NULL);
+	s->has_thread = false;
+}
+
+bool ubp_is_done(const struct ubp_session *session)
+{
+	struct ubp_session *s = (struct ubp_session *)session;
+	bool done;
+
+	pthread_mutex_lock(&s->lock);
+	done = s->has_ended;
+	pthread_mutex_unlock(&s->lock);
+	return done;
+}
+
+pid_t ubp_command_pid(const struct ubp_session *s)
+{
+	return s->command_pid;
+}
+
+bool ubp_command_status(const struct ubp_session *session, int *ret_status)
+{
+	struct ubp_session *s = (struct ubp_session *)session;
+	int status;
+
+	pthread_mutex_lock(&s->lock);
+	/* Once the tracing thread is gone, the command is an ordinary child. */
+	if (!s->command_ended && s->command_pid && !s->has_thread &&
+	    waitpid(s->command_pid, &status, WNOHANG) == s->command_pid &&
+	    (WIFEXITED(status) || WIFSIGNALED(status))) {
+		s->command_ended = true;
+		s->command_status = status;
+	}
+	if (s->command_ended)
+		*ret_status = s->command_status;
+	pthread_mutex_unlock(&s->lock);
+	return s->command_ended;
+}
+
+/* --- what was added --------------------------------------------------------------- */
+
+size_t ubp_n_probes(const struct ubp_session *s)
+{
+	return s->n_probes;
+}
+
+/* Text of @print, as long as it turns out to be. */
+static const char *keep_text(char **keep, const struct spec_probe *spec, unsigned number,
+			     int (*print)(const struct spec_probe *, unsigned, char *, size_t))
+{
+	int len;
+
+	if (*keep)
+		return *keep;
+	len = print(spec, number, NULL, 0);
+	*keep = malloc((size_t)len + 1);
+	if (!*keep)
+		return "";
+	(void)print(spec, number, *keep, (size_t)len + 1);
+	return *keep;
+}
+
+static int print_listing(const struct spec_probe *spec, unsigned number, char *buf, size_t size)
+{
+	(void)number;
+	return spec_probe_listing(spec, buf, size);
+}
+
+static int print_format(const struct spec_probe *spec, unsigned number, char *buf, size_t size)
+{
+	return spec_format_text(spec, number + 1, buf, size);
+}
+
+const char *ubp_probe_listing(struct ubp_session *s, size_t i)
+{
+	return keep_text(&s->probes[i]->listing, define_spec(s, i), (unsigned)i, print_listing);
+}
+
+const char *ubp_probe_format(struct ubp_session *s, size_t i)
+{
+	return keep_text(&s->probes[i]->format, define_spec(s, i), (unsigned)i, print_format);
+}
+
+const char *ubp_probe_group(const struct ubp_session *s, size_t i)
+{
+	return define_spec(s, i)->group;
+}
+
+const char *ubp_probe_event(const struct ubp_session *s, size_t i)
+{
+	return define_spec(s, i)->event;
+}
+
+const char *ubp_probe_path(const struct ubp_session *s, size_t i)
+{
+	return define_spec(s, i)->path;
+}
+
+bool ubp_probe_is_return(const struct ubp_session *s, size_t i)
+{
+	return define_spec(s, i)->is_return;
+}
+
+const char *ubp_probe_explain(struct ubp_session *s, size_t i)
+{
+	const struct spec_probe *spec = define_spec(s, i);
+	struct session_probe *p = s->probes[i];
+
+	if (!p->explain &&
+	    asprintf(&p->explain, "%s/%s %s at %s:0x%lx: %s [%s]; not a jump: jumps are not built in",
+		     spec->group, spec->event, p->symbol ? p->symbol : "-", spec->path,
+		     (unsigned long)spec->offset,
+		     s->opt.mode == UBP_MODE_STEP ?
+			     "stepped (breakpoint, single-stepped copy: two stops)" :
+			     "boosted (breakpoint, copy that jumps back: one stop)",
+		     p->insn) < 0)
+		p->explain = NULL;
+	return p->explain ? p->explain : "";
+}

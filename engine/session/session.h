@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* The inside of a session; for the files of this folder. */
+
+#ifndef UBP_SESSION_SESSION_H
+#define UBP_SESSION_SESSION_H
+
+#include <pthread.h>
+#include <signal.h>
+
+#include "engine/event/queue.h"
+#include "engine/hit/hit.h"
+#include "engine/object/object.h"
+#include "engine/plant/plant.h"
+#include "engine/session/ubp.h"
+#include "engine/sink/buf.h"
+#include "engine/spec/table.h"
+#include "engine/trace/finder.h"
+
+/* A file that definitions name. */
+struct session_file {
+	uint64_t dev, ino;           /* as stat() tells: what spec compares */
+	uint64_t maps_dev, maps_ino; /* as /proc/PID/maps tells */
+	struct object *object;
+	struct session_file *next;
+};
+
+/* A probe, beside the spec_probe of the same number. */
+struct session_probe {
+	struct uprobe uprobe;
+	char *command;  /* its definition: tells it from others after a deletion */
+	char *what;     /* "bash:readline", for messages */
+	char *symbol;   /* "readline+0x4", or NULL */
+	char *insn;     /* the displaced instruction */
+	char *listing, *format, *explain;
+};
+
+struct warning {
+	struct warning *next;
+	char text[];
+};
+
+struct ubp_session {
+	struct ubp_options opt;
+	pid_t *pids;
+	enum event_clock clock;
+	struct spec_table *table;
+	struct session_file *files;
+	struct session_probe **probes;
+	size_t n_probes;
+	char *const *argv;
+	sigset_t command_mask;
+
+	pthread_t thread;
+	bool has_thread;
+	pthread_mutex_t lock;        /* what follows, up to the blank line */
+	pthread_cond_t changed;
+	bool is_ready, start_failed, stop_asked, has_ended;
+	struct ubp_err thread_err;
+	pid_t *candidates;           /* found, not yet attached to */
+	size_t n_candidates, cap_candidates;
+	struct map known;            /* pids that are traced or were given up */
+	struct warning *warnings, **last_warning;
+	int command_status;
+	bool command_ended;
+	pid_t command_pid;
+	unsigned n_processes, n_skipped;
+
+	/* The tracing thread's. */
+	struct tracer tracer;
+	struct hit hit;
+	struct plant plant;
+	size_t n_wanted;             /* of .pids, still alive */
+	struct map excluded;         /* never attached to unless named */
+	bool probing_started;
+
+	struct event_queue *queue;
+	struct finder *finder;
+	const char *finder_kind;     /* how later processes are found; NULL: not at all */
+	int poll_fd, news_fd, command_fd;
+	struct sink_buf line, arg, header;
+};
+
+/* define.c */
+int define_init(struct ubp_session *s, struct ubp_err *err);
+void define_free(struct ubp_session *s);
+const struct spec_probe *define_spec(const struct ubp_session *s, size_t i);
+
+/* ifunc.c: file offset of the implementation an IFUNC was resolved to. */
+int ifunc_choice(struct ubp_session *s, struct session_file *file,
+		 const struct object_symbol *symbol, uint64_t *ret_foffset, struct ubp_err *err);
+
+/* exclude.c: pids never to be traced unless named: init, ubp and its ancestors,
+ * whoever reads its output. */
+int exclude_collect(struct map *ret_excluded);
+
+/* run.c: the tracing thread. */
+void *run_thread(void *arg);
+/* From any thread: a line for the user, delivered by ubp_dispatch(). */
+__attribute__((format(printf, 2, 3))) void session_warn(struct ubp_session *s, const char *fmt,
+							 ...);
+/* Make ubp_fd() readable. */
+void session_news(struct ubp_session *s);
+
+#endif
