@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* One fetch arg: [NAME=]EXPR[:TYPE]. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/spec/expr.h"
+#include "engine/spec/parse.h"
+#include "engine/spec/type.h"
+
+/* Bytes of the fixed area: what is left of a page once the kernel took its share. */
+#define FIXED_SIZE_MAX 3072
+
+static const char *const reserved_names[] = {
+	"common_type", "common_flags", "common_preempt_count", "common_pid",
+	"common_tgid", "__probe_ip",   "__probe_ret_ip",       "__probe_func",
+};
+
+#define N_RESERVED (sizeof(reserved_names) / sizeof(reserved_names[0]))
+
+static bool name_is_used(const struct spec_probe *probe, size_t n_before, const char *name)
+{
+	for (size_t i = 0; i < N_RESERVED; i++)
+		if (strcmp(reserved_names[i], name) == 0)
+			return true;
+	for (size_t i = 0; i < n_before; i++)
+		if (strcmp(probe->args[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* The NAME= of *word, which keeps what follows, or argN. */
+static int parse_arg_name(const struct spec_parse *p, struct spec_span *word,
+			  struct spec_probe *probe, size_t i)
+{
+	const char *equals = span_find(*word, '=');
+	size_t col = spec_col(p, word->s);
+	char *name = probe->args[i].name;
+
+	if (equals) {
+		struct spec_span text = span_until(*word, equals);
+
+		if (text.len > SPEC_ARG_NAME_MAX)
+			return spec_fail(p, EINVAL, col, "Argument name is too long");
+		if (text.len == 0)
+			return spec_fail(p, EINVAL, col, "Argument name is not specified");
+		if (!span_is_identifier(text))
+			return spec_fail(
+				p, EINVAL, col,
+				"Argument name must follow the same rules as C identifiers");
+		memcpy(name, text.s, text.len);
+		name[text.len] = '\0';
+		*word = span_from(*word, equals + 1);
+	} else {
+		snprintf(name, SPEC_ARG_NAME_MAX + 1, "arg%zu", i + 1);
+	}
+	if (name_is_used(probe, i, name))
+		return spec_fail(p, EINVAL, col, "This argument name is already used");
+	return 0;
+}
+
+/* $comm and immediate strings are known by their text, and have one type. */
+static bool is_text_expr(struct spec_span expr)
+{
+	return span_is(expr, "$comm") || span_is(expr, "$COMM") || span_starts(expr, "\\\"");
+}
+
+static int choose_type(const struct spec_parse *p, const struct spec_body *body, size_t col,
+		       struct spec_type *type)
+{
+	if (body->has_type)
+		col += (size_t)(body->type.s - body->all.s);
+	if (is_text_expr(body->expr)) {
+		if (body->count > 0 || (body->has_type && !span_is(body->type, "string")))
+			return spec_fail(p, EINVAL, col,
+					 "$comm and immediate-string only accepts string type");
+		*type = (struct spec_type){ .format = SPEC_STRING,
+					    .is_default = !body->has_type,
+					    .size = 4 };
+		return 0;
+	}
+	if (!spec_type_find(body, type))
+		return spec_fail(p, EINVAL, col, "Unknown type is specified");
+	type->count = body->count;
+	return 0;
+}
+
+static int fail_slots(struct spec_expr *e)
+{
+	return spec_fail(e->p, E2BIG, e->col, "Dereference is too much nested");
+}
+
+/* Can a value of this type be had from the outermost operation? */
+static int check_store(struct spec_expr *e, size_t type_col)
+{
+	const struct spec_type *type = &e->arg->type;
+	bool needs_slot =
+		e->outer == OUTER_VALUE || e->outer == OUTER_IMM || e->outer == OUTER_TEXT;
+
+	if (type->format == SPEC_STRING) {
+		if (e->outer == OUTER_VALUE)
+			return spec_fail(e->p, EINVAL, type_col,
+					 "String accepts only memory argument");
+		needs_slot = needs_slot || type->count > 0;
+	}
+	return needs_slot && !spec_expr_slot(e) ? fail_slots(e) : 0;
+}
+
+static int check_array(struct spec_expr *e, size_t type_col)
+{
+	const struct spec_type *type = &e->arg->type;
+
+	if (type->count == 0)
+		return 0;
+	if (type->format != SPEC_STRING && e->outer != OUTER_DEREF)
+		return spec_fail(e->p, EINVAL, type_col, "String accepts only memory argument");
+	return spec_expr_slot(e) ? 0 : fail_slots(e);
+}
+
+/* What the kernel does after the expression was read, in its order. */
+static int finish_arg(struct spec_expr *e, const struct spec_body *body)
+{
+	size_t type_col = e->col;
+	struct spec_type *type = &e->arg->type;
+	int rc;
+
+	if (body->has_type)
+		type_col += (size_t)(body->type.s - body->all.s);
+	rc = check_store(e, type_col);
+	if (rc < 0)
+		return rc;
+	if (!spec_type_bitfield(body, type) || (type->bit_width > 0 && !spec_expr_slot(e)))
+		return spec_fail(e->p, EINVAL, type_col, "Invalid bitfield");
+	return check_array(e, type_col);
+}
+
+static int parse_body(const struct spec_parse *p, struct spec_span text,
+		      struct spec_probe *probe, struct spec_arg *arg)
+{
+	struct spec_expr expr = { .p = p, .arg = arg, .is_return = probe->is_return };
+	struct spec_body body;
+	int rc;
+
+	expr.col = spec_col(p, text.s);
+	rc = spec_body_cut(p, text, expr.col, &body);
+	if (rc < 0)
+		return rc;
+	rc = choose_type(p, &body, expr.col, &arg->type);
+	if (rc < 0)
+		return rc;
+	rc = spec_parse_expr(&expr, body.expr);
+	if (rc < 0)
+		return rc;
+	arg->at = (uint32_t)probe->fixed_size;
+	probe->fixed_size += arg->type.size * (arg->type.count > 0 ? arg->type.count : 1u);
+	if (probe->fixed_size > FIXED_SIZE_MAX)
+		return spec_fail(p, E2BIG, expr.col, "Event too big (too many fields?)");
+	return finish_arg(&expr, &body);
+}
+
+int spec_parse_arg(const struct spec_parse *p, struct spec_span word, struct spec_probe *probe,
+		   size_t i)
+{
+	struct spec_arg *arg = &probe->args[i];
+	int rc;
+
+	rc = parse_arg_name(p, &word, probe, i);
+	if (rc < 0)
+		return rc;
+	if (word.len > SPEC_ARG_TEXT_MAX)
+		return spec_fail(p, E2BIG, spec_col(p, word.s),
+				 "Argument expression is too long");
+	if (word.len == 0)
+		return spec_fail(p, EINVAL, spec_col(p, word.s), "No argument expression");
+	memcpy(arg->text, word.s, word.len);
+	arg->text[word.len] = '\0';
+	return parse_body(p, word, probe, arg);
+}

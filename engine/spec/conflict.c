@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/spec/conflict.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "engine/spec/probe.h"
+#include "engine/spec/table.h"
+
+/* Names tried before giving up; the check then fails with the last one. */
+#define RENAMES_MAX 1000
+
+static const struct spec_probe *find_event(struct spec_probe *const *others, size_t n,
+					   const struct spec_probe *probe)
+{
+	for (size_t i = 0; i < n; i++)
+		if (spec_probe_same_event(others[i], probe))
+			return others[i];
+	return NULL;
+}
+
+/* A place has one reference counter, and none counts as one. */
+static bool ref_differs(struct spec_probe *const *others, size_t n,
+			const struct spec_probe *probe)
+{
+	for (size_t i = 0; i < n; i++)
+		if (spec_probe_same_place(others[i], probe) && others[i]->ref != probe->ref)
+			return true;
+	return false;
+}
+
+static bool is_there_already(struct spec_probe *const *others, size_t n,
+			     const struct spec_probe *probe)
+{
+	for (size_t i = 0; i < n; i++)
+		if (spec_probe_same_event(others[i], probe) &&
+		    spec_probe_same_place(others[i], probe) &&
+		    spec_probe_same_texts(others[i], probe))
+			return true;
+	return false;
+}
+
+static bool is_taken(const struct spec_env *env, const struct spec_probe *probe)
+{
+	return env->event_taken && env->event_taken(env->ctx, probe->group, probe->event);
+}
+
+/* Column of word @i, also of the one that would come behind the last. */
+static size_t word_col(const struct spec_parse *p, size_t i)
+{
+	if (i >= p->words->n)
+		return p->words->len + 1;
+	return spec_col(p, p->words->word[i].s);
+}
+
+int spec_conflict_check(const struct spec_parse *p, struct spec_probe *const *others, size_t n,
+			const struct spec_probe *probe)
+{
+	const struct spec_probe *event = find_event(others, n, probe);
+	size_t arg;
+
+	if (ref_differs(others, n, probe))
+		return spec_fail_unlogged(p, EINVAL, 0, "Reference counter offset mismatch");
+	if (!event && is_taken(p->env, probe))
+		return spec_fail(p, EEXIST, 0,
+				 "Given group/event name is already used by another event");
+	if (!event)
+		return 0;
+	if (event->is_return != probe->is_return)
+		return spec_fail(p, EEXIST, 0, "Probe type is different from existing probe");
+	arg = spec_probe_differing_arg(event, probe);
+	if (arg > 0)
+		return spec_fail(p, EEXIST, word_col(p, p->words->n - probe->n_args + arg - 1),
+				 "Argument type or name is different from existing probe");
+	if (is_there_already(others, n, probe))
+		return spec_fail(p, EEXIST, 0, "There is already the exact same probe event");
+	return 0;
+}
+
+void spec_conflict_rename(const struct spec_parse *p, struct spec_probe *const *others,
+			  size_t n, struct spec_probe *probe)
+{
+	char wanted[SPEC_NAME_MAX + 1];
+
+	memcpy(wanted, probe->event, sizeof(wanted));
+	for (unsigned k = 1; k <= RENAMES_MAX; k++) {
+		const struct spec_probe *event = find_event(others, n, probe);
+
+		if (event ? event->is_return == probe->is_return &&
+				    spec_probe_differing_arg(event, probe) == 0
+			  : !is_taken(p->env, probe))
+			return;
+		spec_name_number(wanted, k, probe->event);
+	}
+}

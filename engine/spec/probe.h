@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Probes as objects: copied, freed, compared.
+ */
+
+#ifndef UBP_SPEC_PROBE_H
+#define UBP_SPEC_PROBE_H
+
+#include "engine/spec/spec.h"
+
+/* With room for @n_args args. NULL when memory is short. */
+struct spec_probe *spec_probe_new(size_t n_args);
+struct spec_probe *spec_probe_copy(const struct spec_probe *probe);
+void spec_probe_free(struct spec_probe *probe);
+
+bool spec_probe_same_event(const struct spec_probe *a, const struct spec_probe *b);
+
+/* Same file and offset. Symbols that are not resolved are compared as texts. */
+bool spec_probe_same_place(const struct spec_probe *a, const struct spec_probe *b);
+
+/*
+ * Number (from 1) of the first arg that differs in name or type, 0 for none.
+ * When one probe has fewer, that is the number of the first it lacks.
+ */
+size_t spec_probe_differing_arg(const struct spec_probe *a, const struct spec_probe *b);
+
+/* The same texts of all args; for probes without a differing arg. */
+bool spec_probe_same_texts(const struct spec_probe *a, const struct spec_probe *b);
+
+/* Second word of the listing, as snprintf. */
+int spec_probe_place_text(const struct spec_probe *probe, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/spec/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/err.h"
+#include "engine/spec/conflict.h"
+#include "engine/spec/parse.h"
+#include "engine/spec/probe.h"
+#include "engine/spec/remove.h"
+
+struct spec_table {
+	struct spec_env env;
+	struct spec_probe **probes;
+	size_t n, capacity;
+};
+
+struct spec_table *spec_table_new(const struct spec_env *env)
+{
+	struct spec_table *table = calloc(1, sizeof(*table));
+
+	if (table)
+		table->env = *env;
+	return table;
+}
+
+static void free_probes(struct spec_table *table)
+{
+	for (size_t i = 0; i < table->n; i++)
+		spec_probe_free(table->probes[i]);
+	free(table->probes);
+}
+
+void spec_table_free(struct spec_table *table)
+{
+	if (!table)
+		return;
+	free_probes(table);
+	free(table);
+}
+
+static bool reserve(struct spec_table *table, size_t n)
+{
+	size_t capacity = table->capacity > 0 ? table->capacity : 8;
+	struct spec_probe **probes;
+
+	while (capacity < n)
+		capacity *= 2;
+	if (capacity == table->capacity)
+		return true;
+	probes = reallocarray(table->probes, capacity, sizeof(struct spec_probe *));
+	if (!probes)
+		return false;
+	table->probes = probes;
+	table->capacity = capacity;
+	return true;
+}
+
+/* Take over a parsed probe, or free it when it must not be added. */
+static int add_probe(struct spec_table *table, const struct spec_parse *p,
+		     struct spec_probe *probe, bool may_rename)
+{
+	int rc;
+
+	if (may_rename && probe->auto_event)
+		spec_conflict_rename(p, table->probes, table->n, probe);
+	rc = spec_conflict_check(p, table->probes, table->n, probe);
+	if (rc == 0 && !reserve(table, table->n + 1))
+		rc = spec_fail_memory(p);
+	if (rc < 0)
+		spec_probe_free(probe);
+	else
+		table->probes[table->n++] = probe;
+	return rc;
+}
+
+static int run_words(struct spec_table *table, const struct spec_parse *p, bool is_delete)
+{
+	struct spec_probe *probe;
+	int rc;
+
+	if (p->words->n == 0)
+		return 0;
+	if (is_delete)
+		return spec_remove(p, table->probes, &table->n);
+	rc = spec_parse_line(p, &probe);
+	if (rc < 0)
+		return rc;
+	/* What the kernel's grammar names keeps that name. */
+	return add_probe(table, p, probe, probe->symbol && !probe->is_resolved);
+}
+
+/* One line without its newline. */
+static int run_line(struct spec_table *table, const char *line, size_t len, struct ubp_err *err)
+{
+	const char *comment = memchr(line, '#', len);
+	struct spec_words words;
+	struct spec_parse p = { &table->env, &words, err };
+	int rc;
+
+	if (comment)
+		len = (size_t)(comment - line);
+	rc = spec_words_cut(line, len, &words, err);
+	/* A deletion is known by the line's first byte: blanks before it hide it. */
+	if (rc == 0)
+		rc = run_words(table, &p, len > 0 && line[0] == '-');
+	spec_words_free(&words);
+	return rc;
+}
+
+/* Length of the line at the start of @text, and of it with its newline. */
+static int cut_line(const char *text, size_t len, size_t *ret_line, size_t *ret_step,
+		    struct ubp_err *err)
+{
+	size_t window = len < SPEC_LINE_MAX - 1 ? len : SPEC_LINE_MAX - 1;
+	const char *nul = memchr(text, '\0', window);
+	size_t usable = nul ? (size_t)(nul - text) : window;
+	const char *newline = memchr(text, '\n', usable);
+
+	if (newline) {
+		*ret_line = (size_t)(newline - text);
+		*ret_step = *ret_line + 1;
+		return 0;
+	}
+	if (nul)
+		return ubp_fail(err, EINVAL, "NUL byte in a definition");
+	if (usable < len)
+		return ubp_fail(err, EINVAL, "Line is longer than %d bytes", SPEC_LINE_MAX - 2);
+	*ret_line = *ret_step = len;
+	return 0;
+}
+
+int spec_table_write(struct spec_table *table, const char *text, size_t len,
+		     struct ubp_err *err)
+{
+	while (len > 0) {
+		size_t line = 0, step = 0;
+		int rc = cut_line(text, len, &line, &step, err);
+
+		if (rc == 0)
+			rc = run_line(table, text, line, err);
+		if (rc < 0)
+			return rc;
+		text += step;
+		len -= step;
+	}
+	return 0;
+}
+
+/* The probes of @from into an empty @to. */
+static bool copy_probes(const struct spec_table *from, struct spec_table *to)
+{
+	if (!reserve(to, from->n))
+		return false;
+	for (; to->n < from->n; to->n++) {
+		to->probes[to->n] = spec_probe_copy(from->probes[to->n]);
+		if (!to->probes[to->n])
+			return false;
+	}
+	return true;
+}
+
+int spec_table_write_all(struct spec_table *table, const char *text, size_t len,
+			 struct ubp_err *err)
+{
+	struct spec_table trial = { .env = table->env };
+	int rc;
+
+	if (!copy_probes(table, &trial))
+		rc = ubp_fail(err, ENOMEM, "out of memory");
+	else
+		rc = spec_table_write(&trial, text, len, err);
+	if (rc < 0) {
+		free_probes(&trial);
+		return rc;
+	}
+	free_probes(table);
+	*table = trial;
+	return 0;
+}
+
+static int run_short(struct spec_table *table, const struct spec_parse *p)
+{
+	struct spec_probe *probe;
+	int rc = spec_parse_short(p, &probe);
+
+	return rc < 0 ? rc : add_probe(table, p, probe, true);
+}
+
+int spec_table_add_short(struct spec_table *table, const char *text, struct ubp_err *err)
+{
+	size_t len = strlen(text);
+	struct spec_env env = table->env;
+	struct spec_words words;
+	struct spec_parse p = { &env, &words, err };
+	int rc;
+
+	env.strict = false; /* there is no such form in the kernel's grammar */
+	if (len >= SPEC_LINE_MAX)
+		return ubp_fail(err, EINVAL, "Definition is longer than %d bytes",
+				SPEC_LINE_MAX - 1);
+	rc = spec_words_cut(text, len, &words, err);
+	if (rc == 0)
+		rc = run_short(table, &p);
+	spec_words_free(&words);
+	return rc;
+}
+
+size_t spec_table_count(const struct spec_table *table)
+{
+	return table->n;
+}
+
+const struct spec_probe *spec_table_probe(const struct spec_table *table, size_t i)
+{
+	return table->probes[i];
+}
+
+void spec_table_resolve(struct spec_table *table, size_t i, uint64_t offset)
+{
+	table->probes[i]->offset = offset;
+	table->probes[i]->is_resolved = true;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/spec/type.h"
+
+#include <errno.h>
+
+#include "engine/base/num.h"
+
+/* The [N] of a type: *type loses it. */
+static int parse_count(const struct spec_parse *p, struct spec_span *type,
+		       struct spec_span text, size_t col, uint16_t *ret_count)
+{
+	const char *open = span_find(*type, '['), *close;
+	struct spec_span size;
+	uint64_t count;
+
+	if (!open)
+		return 0;
+	size = span_from(*type, open + 1);
+	*type = span_until(*type, open);
+	close = span_find(size, ']');
+	if (!close)
+		return spec_fail(p, EINVAL, col + text.len, "Array is not closed");
+	if (close + 1 != size.s + size.len)
+		return spec_fail(p, EINVAL, col + (size_t)(close + 1 - text.s),
+				 "Array has wrong suffix");
+	size = span_until(size, close);
+	col += (size_t)(size.s - text.s);
+	if (num_u64(size.s, size.len, 0, &count) < 0 || count == 0 || count > UINT32_MAX)
+		return spec_fail(p, EINVAL, col, "Invalid array size");
+	if (count > SPEC_ARRAY_MAX)
+		return spec_fail(p, EINVAL, col, "Array number is too big");
+	*ret_count = (uint16_t)count;
+	return 0;
+}
+
+int spec_body_cut(const struct spec_parse *p, struct spec_span text, size_t col,
+		  struct spec_body *ret)
+{
+	const char *colon = span_find(text, ':');
+
+	*ret = (struct spec_body){ .all = text, .expr = text };
+	if (!colon)
+		return 0;
+	ret->expr = span_until(text, colon);
+	ret->has_type = true;
+	ret->type = span_from(text, colon + 1);
+	return parse_count(p, &ret->type, text, col, &ret->count);
+}
+
+/* clang-format off */
+static const struct {
+	const char *name;
+	struct spec_type type;
+} types[] = {
+	{ "u8", { .format = SPEC_UNSIGNED, .size = 1 } },
+	{ "u16", { .format = SPEC_UNSIGNED, .size = 2 } },
+	{ "u32", { .format = SPEC_UNSIGNED, .size = 4 } },
+	{ "u64", { .format = SPEC_UNSIGNED, .size = 8 } },
+	{ "s8", { .format = SPEC_SIGNED, .size = 1 } },
+	{ "s16", { .format = SPEC_SIGNED, .size = 2 } },
+	{ "s32", { .format = SPEC_SIGNED, .size = 4 } },
+	{ "s64", { .format = SPEC_SIGNED, .size = 8 } },
+	{ "x8", { .format = SPEC_HEX, .size = 1 } },
+	{ "x16", { .format = SPEC_HEX, .size = 2 } },
+	{ "x32", { .format = SPEC_HEX, .size = 4 } },
+	{ "x64", { .format = SPEC_HEX, .size = 8 } },
+	{ "char", { .format = SPEC_CHAR, .size = 1 } },
+	{ "string", { .format = SPEC_STRING, .size = 4 } },
+	{ "ustring", { .format = SPEC_STRING, .is_ustring = true, .size = 4 } },
+};
+/* clang-format on */
+
+#define N_TYPES (sizeof(types) / sizeof(types[0]))
+
+static bool find_by_name(struct spec_span name, struct spec_type *ret)
+{
+	for (size_t i = 0; i < N_TYPES; i++) {
+		if (span_is(name, types[i].name)) {
+			*ret = types[i].type;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Whatever begins with a 'b' is a bit-field; what is before the '/' is read later. */
+static bool find_container(struct spec_span name, struct spec_type *ret)
+{
+	const char *slash = span_find(name, '/');
+	struct spec_span size;
+	uint64_t bits;
+
+	if (!slash)
+		return false;
+	size = span_from(name, slash + 1);
+	if (num_u64(size.s, size.len, 0, &bits) < 0)
+		return false;
+	if (bits != 8 && bits != 16 && bits != 32 && bits != 64)
+		return false;
+	*ret = (struct spec_type){ .format = SPEC_UNSIGNED, .size = (uint8_t)(bits / 8) };
+	return true;
+}
+
+bool spec_type_find(const struct spec_body *body, struct spec_type *ret)
+{
+	if (!body->has_type) {
+		*ret = (struct spec_type){ .format = SPEC_HEX, .is_default = true, .size = 8 };
+		return true;
+	}
+	if (span_at(body->type, 0) == 'b')
+		return find_container(body->type, ret);
+	return find_by_name(body->type, ret);
+}
+
+bool spec_type_bitfield(const struct spec_body *body, struct spec_type *type)
+{
+	struct spec_span text = body->type;
+	uint64_t width, offset, bits = type->size * 8u;
+	size_t n;
+
+	if (!body->has_type || span_at(text, 0) != 'b')
+		return true;
+	text = span_from(text, text.s + 1);
+	n = num_scan(text.s, text.len, &width);
+	if (width == 0 || span_at(text, n) != '@')
+		return false;
+	text = span_from(text, text.s + n + 1);
+	n = num_scan(text.s, text.len, &offset);
+	if (n == 0 || span_at(text, n) != '/')
+		return false;
+	/* The kernel lets the sum wrap around; such a field has no defined value. */
+	if (width + offset > bits)
+		return false;
+	type->bit_width = (uint8_t)(width > bits ? bits : width);
+	type->bit_offset = (uint8_t)(offset >= bits ? 0 : offset);
+	return true;
+}
+
+bool spec_type_equal(const struct spec_type *a, const struct spec_type *b)
+{
+	return a->format == b->format && a->size == b->size && a->is_ustring == b->is_ustring &&
+	       a->count == b->count;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/spec/words.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/err.h"
+#include "engine/spec/chars.h"
+
+static size_t skip_spaces(const char *line, size_t len, size_t at)
+{
+	while (at < len && char_is_space(line[at]))
+		at++;
+	return at;
+}
+
+static size_t skip_word(const char *line, size_t len, size_t at)
+{
+	while (at < len && !char_is_space(line[at]))
+		at++;
+	return at;
+}
+
+int spec_words_cut(const char *line, size_t len, struct spec_words *ret, struct ubp_err *err)
+{
+	size_t at = 0;
+
+	*ret = (struct spec_words){ .text = malloc(len + 1) };
+	/* Each word takes two bytes at least, but for the last. */
+	ret->word = calloc(len / 2 + 1, sizeof(*ret->word));
+	if (!ret->text || !ret->word)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	while ((at = skip_spaces(line, len, at)) < len) {
+		size_t end = skip_word(line, len, at);
+
+		if (ret->n > 0)
+			ret->text[ret->len++] = ' ';
+		ret->word[ret->n++] = (struct spec_span){ ret->text + ret->len, end - at };
+		memcpy(ret->text + ret->len, line + at, end - at);
+		ret->len += end - at;
+		at = end;
+	}
+	ret->text[ret->len] = '\0';
+	return 0;
+}
+
+void spec_words_free(struct spec_words *words)
+{
+	free(words->text);
+	free(words->word);
+	*words = (struct spec_words){ 0 };
+}
+
+const char *span_find(struct spec_span span, char c)
+{
+	return span.len > 0 ? memchr(span.s, c, span.len) : NULL;
+}
+
+const char *span_rfind(struct spec_span span, char c)
+{
+	return span.len > 0 ? memrchr(span.s, c, span.len) : NULL;
+}
+
+struct spec_span span_from(struct spec_span span, const char *s)
+{
+	return (struct spec_span){ s, span.len - (size_t)(s - span.s) };
+}
+
+struct spec_span span_until(struct spec_span span, const char *end)
+{
+	return (struct spec_span){ span.s, (size_t)(end - span.s) };
+}
+
+bool span_is(struct spec_span span, const char *text)
+{
+	return span.len == strlen(text) && memcmp(span.s, text, span.len) == 0;
+}
+
+bool span_starts(struct spec_span span, const char *text)
+{
+	size_t len = strlen(text);
+
+	return span.len >= len && memcmp(span.s, text, len) == 0;
+}
+
+char span_at(struct spec_span span, size_t i)
+{
+	return i < span.len ? span.s[i] : '\0';
+}
+
+bool span_is_identifier(struct spec_span span)
+{
+	if (span.len == 0 || char_is_digit(span.s[0]))
+		return false;
+	for (size_t i = 0; i < span.len; i++)
+		if (!char_is_name(span.s[i]))
+			return false;
+	return true;
+}
