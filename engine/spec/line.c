@@ -10,6 +10,8 @@
 #include "engine/spec/parse.h"
 #include "engine/spec/probe.h"
 
+#define DEFAULT_GROUP "uprobes"
+
 static int parse_args(const struct spec_parse *p, size_t first, struct spec_probe *probe)
 {
 	for (size_t i = 0; i < probe->n_args; i++) {
@@ -24,7 +26,7 @@ static int parse_args(const struct spec_parse *p, size_t first, struct spec_prob
 static int fill_probe(const struct spec_parse *p, const struct spec_form *form,
 		      struct spec_probe *probe)
 {
-	struct spec_span target;
+	struct spec_span target = { 0 };
 	int rc;
 
 	probe->is_return = form->is_return;
@@ -34,7 +36,7 @@ static int fill_probe(const struct spec_parse *p, const struct spec_form *form,
 	rc = spec_parse_place(p, form->place, probe, &target);
 	if (rc < 0)
 		return rc;
-	strcpy(probe->group, "uprobes");
+	memcpy(probe->group, DEFAULT_GROUP, sizeof(DEFAULT_GROUP));
 	if (form->has_name) {
 		rc = spec_parse_name(p, form->name, probe);
 		if (rc < 0)

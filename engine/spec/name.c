@@ -106,7 +106,7 @@ static void name_with_offset(char *event, struct spec_span text, uint64_t offset
 	int len = snprintf(tail, sizeof(tail), "_0x%" PRIx64, offset);
 
 	sanitise(text, SPEC_NAME_MAX - (size_t)len, event);
-	strcat(event, tail);
+	memcpy(event + strlen(event), tail, (size_t)len + 1);
 }
 
 void spec_name_auto(struct spec_probe *probe, struct spec_span target, bool is_short)

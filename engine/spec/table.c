@@ -91,7 +91,7 @@ static int run_words(struct spec_table *table, const struct spec_parse *p, bool 
 	if (rc < 0)
 		return rc;
 	/* What the kernel's grammar names keeps that name. */
-	return add_probe(table, p, probe, probe->symbol && !probe->is_resolved);
+	return add_probe(table, p, probe, probe->symbol != NULL);
 }
 
 /* One line without its newline. */
