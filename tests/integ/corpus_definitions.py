@@ -8,6 +8,7 @@ import json
 import os
 import sys
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["UBP_SRC"], "tests", "tool"))
 from spec_client import Client, decode, encode  # noqa: E402
 

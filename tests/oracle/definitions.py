@@ -13,6 +13,7 @@ import re
 import sys
 import time
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["UBP_SRC"], "tests", "tool"))
 from spec_client import Client  # noqa: E402
 
