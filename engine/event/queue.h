@@ -5,6 +5,9 @@
  * The bounded queue between the tracing thread and the thread that writes
  * records out. One producer, one consumer, no locks. What does not fit is
  * counted, and the count is put into the stream where the gap is.
+ *
+ * Functions marked "producer" may be called by one thread at a time, those
+ * marked "consumer" by one other thread at a time.
  */
 
 #ifndef UBP_EVENT_QUEUE_H
@@ -12,49 +15,83 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "engine/event/record.h"
 
 struct ubp_err;
 struct event_queue;
 
-/* @bytes: capacity, a power of two. Returns 0 or -ENOMEM/-errno. */
+/* The smallest queue: room for two of the largest records, and a power of two. */
+#define EVENT_QUEUE_MIN 16384
+
+/*
+ * @bytes: capacity, a power of two, at least EVENT_QUEUE_MIN. Returns 0,
+ * -EINVAL for another capacity, or -ENOMEM/-errno.
+ */
 int event_queue_new(size_t bytes, struct event_queue **ret_queue, struct ubp_err *err);
+
+/* Both threads are done with it. NULL is fine. */
 void event_queue_free(struct event_queue *queue);
+
+/* The largest record that a queue of this capacity takes: a little under its half. */
+size_t event_queue_record_max(const struct event_queue *queue);
 
 /*
  * Producer: room for a record of up to @size bytes, to be filled in place, or
- * NULL when the queue is full. Commit with the size really used (rounded up to
- * 8 by the callee, which sets record->size).
+ * NULL when the queue is full or @size is more than event_queue_record_max().
+ * Commit with the size really used (rounded up to 8 by the callee, which sets
+ * record->size). A reservation is void after any other producer call but commit.
  */
 struct event_record *event_queue_reserve(struct event_queue *queue, size_t size);
 void event_queue_commit(struct event_queue *queue, size_t size);
 
 /*
  * Producer: @n records could not be kept. Put into the stream as an EVENT_LOST
- * record as soon as there is room.
+ * record in front of the next record that is kept, or by event_queue_wake() if
+ * there is room then. An EVENT_LOST record has no time, pid or probe.
  */
 void event_queue_lost(struct event_queue *queue, uint64_t n);
 
 /*
+ * Any thread: losses that are not in the stream (yet). Once the producer has
+ * stopped and the consumer has taken everything, add them to what the stream told.
+ */
+uint64_t event_queue_untold(const struct event_queue *queue);
+
+/*
  * Producer: wake the consumer if it sleeps. Not called for each record: the
  * tracing thread calls it before it blocks, when enough has gathered, and
- * when the oldest unread record gets old.
+ * when the oldest unread record gets old. Costs no system call when the
+ * consumer is awake.
  */
 void event_queue_wake(struct event_queue *queue);
 
-/* Producer, lossless mode: block until at least @size bytes are free. */
-void event_queue_wait_room(struct event_queue *queue, size_t size);
+/*
+ * Producer, lossless mode: wake the consumer and block until a record of @size
+ * bytes can be reserved. False when it never can: the queue was closed, or
+ * @size is more than event_queue_record_max().
+ */
+bool event_queue_wait_room(struct event_queue *queue, size_t size);
 
-/* True when more than half of the queue is taken. */
+/*
+ * Any thread: the consumer takes no more. A producer blocked in
+ * event_queue_wait_room() returns, and later calls do not block.
+ */
+void event_queue_close(struct event_queue *queue);
+
+/* Producer: true when more than half of the queue is taken. */
 bool event_queue_is_filling(const struct event_queue *queue);
 
-/* Consumer: descriptor that polls readable when records wait (an eventfd). */
+/*
+ * Consumer: descriptor that polls readable when records wait (an eventfd).
+ * Valid once event_queue_sleep() has returned true; never read it.
+ */
 int event_queue_fd(const struct event_queue *queue);
 
 /*
  * Consumer: the next record or NULL. It stays valid until event_queue_next() is
- * called. event_queue_next() frees its room.
+ * called. event_queue_next() frees its room; without a record it does nothing.
  */
 const struct event_record *event_queue_peek(struct event_queue *queue);
 void event_queue_next(struct event_queue *queue);
