@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* What the files of the filter parser share. Not for others. */
+
+#ifndef UBP_SPEC_FILTER_PARSE_H
+#define UBP_SPEC_FILTER_PARSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/spec/filter_program.h"
+
+struct spec_probe;
+struct ubp_err;
+
+/* A filter being parsed. */
+struct filter_parser {
+	const char *text; /* NUL-ended, without trailing blanks */
+	size_t len;
+	const struct spec_probe *probe;
+	struct filter *filter; /* .preds and .bytes are large enough for any outcome */
+	uint32_t n_bytes;      /* used in filter->bytes */
+	struct ubp_err *err;
+};
+
+/* Record the kernel's @message with @caret in the filter's text. Returns -@code. */
+int filter_fail(struct filter_parser *p, int code, const char *message, size_t caret);
+
+/*
+ * Parse one predicate (FIELD OP VALUE) that starts at byte *@at of the text.
+ * On success *at is behind it, *ret_pred lacks only its successors, which have
+ * to be exchanged if *ret_negated. Returns 0 or a negative errno.
+ */
+int filter_parse_pred(struct filter_parser *p, size_t *at, struct filter_pred *ret_pred,
+		      bool *ret_negated);
+
+/*
+ * A number as the kernel reads it: all @len bytes, 0x, octal or decimal, with
+ * a '-' only if @is_signed. Returns false when it is none, or out of range.
+ */
+bool filter_number(const char *text, size_t len, bool is_signed, uint64_t *ret_value);
+
+/* CPUs this machine can have: numbers in a CPU list are smaller. */
+unsigned filter_machine_cpus(void);
+
+/* Bytes of a CPU set. */
+#define FILTER_SET_SIZE(n_cpus) (((n_cpus) + 7) / 8)
+
+/*
+ * Parse a CPU list ("0-3,8", "all", "N", "0-N:1/2") of @len bytes into the bits
+ * of @set, FILTER_SET_SIZE(n_cpus) bytes. False when it is malformed or names a
+ * CPU that is not below @n_cpus.
+ */
+bool filter_cpu_list(const char *text, size_t len, unsigned n_cpus, uint8_t *set);
+
+/*
+ * What kind of match the pattern of a '~' is (filter_test). Strips what only
+ * says so: *text and *len then are what is to be compared. *ret_negated: it had
+ * a leading '!'.
+ */
+enum filter_test filter_pattern(const char **text, size_t *len, bool *ret_negated);
+
+/* Character classes of the kernel: bytes from 0xa0 are Latin-1. */
+static inline bool filter_is_blank(char byte)
+{
+	unsigned char c = (unsigned char)byte;
+
+	return (c >= 9 && c <= 13) || c == ' ' || c == 0xa0;
+}
+
+static inline bool filter_is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static inline bool filter_is_alnum(char byte)
+{
+	unsigned char c = (unsigned char)byte;
+
+	return filter_is_digit(byte) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c >= 0xc0 && c != 0xd7 && c != 0xf7);
+}
+
+#endif
