@@ -68,10 +68,11 @@ static const struct {
 } common_fields[] = {
 	{ "CPU", 1, 1, { FIELD_CPU, FILTER_FROM_CPU, 4, true, 0 } },
 	{ "cpu", 1, 1, { FIELD_CPU, FILTER_FROM_CPU, 4, true, 0 } },
+	{ "common_cpu", 1, 1, { FIELD_CPU, FILTER_FROM_CPU, 4, true, 0 } },
 	{ "COMM", 1, 1, { FIELD_COMM, FILTER_FROM_COMM, 0, false, 0 } },
 	{ "comm", 1, 1, { FIELD_COMM, FILTER_FROM_COMM, 0, false, 0 } },
 	{ "stacktrace", 1, 1, { FIELD_TRACE, FILTER_FROM_NOWHERE, 0, false, 0 } },
-	{ "common_stacktrace", 1, 1, { FIELD_TRACE, FILTER_FROM_NOWHERE, 0, false, 0 } },
+	{ "STACKTRACE", 1, 1, { FIELD_TRACE, FILTER_FROM_NOWHERE, 0, false, 0 } },
 	{ "common_type", 1, 1, { FIELD_NUMBER, FILTER_FROM_NOWHERE, 2, false, 0 } },
 	{ "common_flags", 1, 1, { FIELD_NUMBER, FILTER_FROM_NOWHERE, 1, false, 0 } },
 	{ "common_preempt_count", 1, 1, { FIELD_NUMBER, FILTER_FROM_NOWHERE, 1, false, 0 } },
