@@ -149,7 +149,9 @@ static inline void fixture_put_arg(struct event_record *record, const struct spe
 			fixture_put_text(record, arg->at, hit->s);
 		break;
 	case FROM_BYTES: /* behind the string the memory is zero */
-		memcpy(record->data + arg->at, hit->s, len < from->count ? len : from->count);
+		if (len)
+			memcpy(record->data + arg->at, hit->s,
+			       len < from->count ? len : from->count);
 		break;
 	case FROM_COMM:
 		fixture_put_text(record, arg->at, record->comm);
