@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/object/eh_frame.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/object/object_priv.h"
+
+/* LSB core, "Exception Frames": the one form of the table that linkers write. */
+#define HEADER_LEN    12
+#define COUNT_FORM    DW_EH_PE_udata4
+#define TABLE_FORM    (DW_EH_PE_datarel | DW_EH_PE_sdata4)
+#define ENTRY_LEN     8
+#define CIE_BYTES_MAX 64
+
+struct fde {
+	uint64_t start;
+	uint64_t at; /* elf_vaddr of the FDE */
+};
+
+struct fde_table {
+	size_t n;
+	struct fde fdes[];
+};
+
+/* At least @min bytes, up to @len where the file has them. */
+static bool read_at(const struct object *object, uint64_t elf_vaddr, uint8_t *bytes, size_t min,
+		    size_t len)
+{
+	uint64_t foffset;
+
+	return object_vaddr_to_foffset(object, elf_vaddr, &foffset) == 0 &&
+	       object_read(object, foffset, bytes, len) >= (ssize_t)min;
+}
+
+static bool find_header(const struct object *object, GElf_Phdr *ret_phdr)
+{
+	size_t n;
+
+	if (elf_getphdrnum(object->elf, &n) < 0)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (gelf_getphdr(object->elf, (int)i, ret_phdr) &&
+		    ret_phdr->p_type == PT_GNU_EH_FRAME)
+			return true;
+	return false;
+}
+
+/* Entries are offsets from the header: pairs of a first instruction and an FDE. */
+static size_t decode_entries(const struct object *object, uint64_t header_vaddr,
+			     const uint8_t *raw, size_t n, struct fde *fdes)
+{
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *entry = raw + i * ENTRY_LEN;
+		int32_t start = (int32_t)object_number(object, entry, 4);
+		int32_t at = (int32_t)object_number(object, entry + 4, 4);
+
+		fdes[i].start = header_vaddr + (uint64_t)(int64_t)start;
+		fdes[i].at = header_vaddr + (uint64_t)(int64_t)at;
+		if (i > 0 && fdes[i].start < fdes[i - 1].start)
+			return 0; /* the search needs the promised order */
+	}
+	return n;
+}
+
+/* An empty table where there is none, or one that makes no sense. NULL: no memory. */
+static struct fde_table *read_table(const struct object *object)
+{
+	uint8_t head[HEADER_LEN];
+	struct fde_table *table;
+	uint8_t *raw = NULL;
+	GElf_Phdr phdr;
+	size_t n = 0;
+
+	if (find_header(object, &phdr) && phdr.p_filesz >= HEADER_LEN &&
+	    phdr.p_filesz <= object->size &&
+	    object_read(object, phdr.p_offset, head, HEADER_LEN) == HEADER_LEN &&
+	    head[0] == 1 && head[1] != DW_EH_PE_omit && (head[1] & 0xf) != DW_EH_PE_udata8 &&
+	    (head[1] & 0xf) != DW_EH_PE_sdata8 && head[2] == COUNT_FORM &&
+	    head[3] == TABLE_FORM)
+		n = object_number(object, head + 8, 4);
+	if (n != 0 && n > (phdr.p_filesz - HEADER_LEN) / ENTRY_LEN)
+		n = 0;
+	table = calloc(1, sizeof(*table) + n * sizeof(table->fdes[0]));
+	if (n != 0)
+		raw = malloc(n * ENTRY_LEN);
+	if (table && raw &&
+	    object_read(object, phdr.p_offset + HEADER_LEN, raw, n * ENTRY_LEN) ==
+		    (ssize_t)(n * ENTRY_LEN))
+		table->n = decode_entries(object, phdr.p_vaddr, raw, n, table->fdes);
+	free(raw);
+	return table;
+}
+
+void fde_table_free(struct fde_table *table)
+{
+	free(table);
+}
+
+/* Bytes of a pointer in encoding @form, or 0 where that is not fixed. */
+static size_t pointer_len(const struct object *object, uint8_t form)
+{
+	switch (form & 0xf) {
+	case DW_EH_PE_absptr:
+		return object->ehdr.e_ident[EI_CLASS] == ELFCLASS64 ? 8 : 4;
+	case DW_EH_PE_udata2:
+	case DW_EH_PE_sdata2:
+		return 2;
+	case DW_EH_PE_udata4:
+	case DW_EH_PE_sdata4:
+		return 4;
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8:
+		return 8;
+	default:
+		return 0;
+	}
+}
+
+static size_t skip_leb128(const uint8_t *bytes, size_t at)
+{
+	while (at < CIE_BYTES_MAX && bytes[at] & 0x80)
+		at++;
+	return at + 1;
+}
+
+/* How a CIE says that its FDEs write pointers. Returns their length, or 0. */
+static size_t cie_pointer_len(const struct object *object, uint64_t cie_vaddr)
+{
+	uint8_t cie[CIE_BYTES_MAX + 16] = { 0 }; /* room to look ahead */
+	uint8_t version;
+	const char *augmentation;
+	size_t at;
+
+	/* length 4, id 4, version 1, augmentation, two leb128, return register */
+	if (!read_at(object, cie_vaddr, cie, 16, CIE_BYTES_MAX) ||
+	    object_number(object, cie + 4, 4))
+		return 0;
+	version = cie[8];
+	augmentation = (const char *)cie + 9;
+	at = 9 + strlen(augmentation) + 1;
+	if (at >= CIE_BYTES_MAX || augmentation[0] != 'z')
+		return augmentation[0] == '\0' ? pointer_len(object, DW_EH_PE_absptr) : 0;
+	at = skip_leb128(cie, skip_leb128(cie, at));
+	at = version == 1 ? at + 1 : skip_leb128(cie, at);
+	at = skip_leb128(cie, at); /* length of what follows */
+	for (const char *c = augmentation + 1; *c && at < CIE_BYTES_MAX; c++) {
+		if (*c == 'R')
+			return pointer_len(object, cie[at]);
+		if (*c == 'L')
+			at++;
+		else if (*c == 'P')
+			at += 1 + pointer_len(object, cie[at]);
+		else if (*c != 'S' && *c != 'B')
+			return 0;
+	}
+	return pointer_len(object, DW_EH_PE_absptr);
+}
+
+/* How many bytes an FDE covers, or 0 where that can't be read. */
+static uint64_t fde_range(const struct object *object, uint64_t fde_vaddr)
+{
+	uint8_t fde[8 + 16] = { 0 };
+	size_t len;
+
+	/* length 4, distance back to the CIE 4, first location, range */
+	if (!read_at(object, fde_vaddr, fde, 16, sizeof(fde)) ||
+	    object_number(object, fde, 4) == UINT32_MAX)
+		return 0;
+	len = cie_pointer_len(object, fde_vaddr + 4 - object_number(object, fde + 4, 4));
+	return len ? object_number(object, fde + 8 + len, len) : 0;
+}
+
+int fde_at(struct object *object, uint64_t elf_vaddr, uint64_t *ret_start, uint64_t *ret_end)
+{
+	size_t low = 0, high;
+	const struct fde *fde;
+	uint64_t range;
+
+	if (!object->fdes)
+		object->fdes = read_table(object);
+	high = object->fdes ? object->fdes->n : 0;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (object->fdes->fdes[mid].start <= elf_vaddr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == 0)
+		return -ENOENT;
+	fde = &object->fdes->fdes[low - 1];
+	range = fde_range(object, fde->at);
+	if (elf_vaddr - fde->start >= range)
+		return -ENOENT;
+	*ret_start = fde->start;
+	*ret_end = fde->start + range;
+	return 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Where functions start, by their unwinding tables: what a stripped program still
+ * knows. Reads the sorted table of .eh_frame_hdr, found by PT_GNU_EH_FRAME.
+ */
+
+#ifndef UBP_OBJECT_EH_FRAME_H
+#define UBP_OBJECT_EH_FRAME_H
+
+#include <stdint.h>
+
+struct fde_table;
+struct object;
+
+void fde_table_free(struct fde_table *table);
+
+/*
+ * The FDE that covers @elf_vaddr: *ret_start and *ret_end are elf_vaddrs. Returns
+ * 0, or -ENOENT (none, or no table that can be read).
+ */
+int fde_at(struct object *object, uint64_t elf_vaddr, uint64_t *ret_start, uint64_t *ret_end);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Functions by address. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/err.h"
+#include "engine/object/object_priv.h"
+#include "engine/object/symtab.h"
+
+static size_t leading_underscores(const char *name)
+{
+	return strspn(name, "_");
+}
+
+/* Which of two names of one address to show: negative when @a. */
+static int compare_names(const struct sym *a, const struct sym *b)
+{
+	unsigned rank_a = sym_rank(a), rank_b = sym_rank(b);
+	size_t plain_a, plain_b, len_a, len_b;
+
+	if (rank_a != rank_b)
+		return rank_a > rank_b ? -1 : 1;
+	if (a->is_weak != b->is_weak)
+		return a->is_weak ? 1 : -1;
+	plain_a = leading_underscores(a->name);
+	plain_b = leading_underscores(b->name);
+	if (plain_a != plain_b)
+		return plain_a < plain_b ? -1 : 1;
+	len_a = strnlen(a->name, SYM_NAME_MAX);
+	len_b = strnlen(b->name, SYM_NAME_MAX);
+	if (len_a != len_b)
+		return len_a < len_b ? -1 : 1;
+	return strncmp(a->name, b->name, SYM_NAME_MAX);
+}
+
+static int compare_extents(const void *pa, const void *pb)
+{
+	const struct extent *a = pa, *b = pb;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return compare_names(a->sym, b->sym);
+}
+
+/* Functions and labels, aliases folded: the best name stays, with the largest size. */
+static size_t collect(const struct symtab *symtab, struct extent *extents)
+{
+	size_t n = 0, kept = 0;
+
+	for (size_t i = 0; i < symtab->n_syms; i++) {
+		const struct sym *sym = &symtab->syms[i];
+
+		if (sym->kind != SYM_FUNCTION && sym->kind != SYM_LABEL)
+			continue;
+		extents[n++] = (struct extent){ .start = sym->elf_vaddr,
+						.end = sym->elf_vaddr,
+						.sym = sym };
+		if (__builtin_add_overflow(sym->elf_vaddr, sym->size, &extents[n - 1].end))
+			extents[n - 1].end = UINT64_MAX;
+	}
+	qsort(extents, n, sizeof(*extents), compare_extents);
+	for (size_t i = 0; i < n; i++) {
+		struct extent *last = kept ? &extents[kept - 1] : NULL;
+
+		if (!last || last->start != extents[i].start)
+			extents[kept++] = extents[i];
+		else if (extents[i].end > last->end)
+			last->end = extents[i].end;
+	}
+	return kept;
+}
+
+/* A label inside a function is a place of that function, not one of its own. */
+static size_t drop_inner_labels(struct extent *extents, size_t n)
+{
+	uint64_t reach = 0;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool is_label = extents[i].sym->kind == SYM_LABEL;
+
+		if (is_label && extents[i].start < reach)
+			continue;
+		if (!is_label && extents[i].end > reach)
+			reach = extents[i].end;
+		extents[kept++] = extents[i];
+	}
+	return kept;
+}
+
+/* The end of the section of code that holds @elf_vaddr, else of the segment. */
+static uint64_t end_of_code(const struct object *object, uint64_t elf_vaddr)
+{
+	const struct segment *s = object_segment_of(object, elf_vaddr);
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(object->elf, section)))
+		if (gelf_getshdr(section, &header) && header.sh_flags & SHF_EXECINSTR &&
+		    elf_vaddr >= header.sh_addr && elf_vaddr - header.sh_addr < header.sh_size)
+			return header.sh_addr + header.sh_size;
+	return s ? s->elf_vaddr + s->file_len : elf_vaddr;
+}
+
+/* Assembly has symbols without size: they reach to the next. */
+static void set_ends(const struct object *object, struct extent *extents, size_t n)
+{
+	uint64_t reach = 0, code_end = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct extent *e = &extents[i];
+
+		if (e->end == e->start) {
+			/* Sections are few, but corrupt files may hold very many. */
+			if (e->start >= code_end)
+				code_end = end_of_code(object, e->start);
+			e->end = code_end;
+			if (i + 1 < n && extents[i + 1].start < e->end)
+				e->end = extents[i + 1].start;
+		}
+		reach = e->end > reach ? e->end : reach;
+		e->reach = reach;
+	}
+}
+
+static int build(struct object *object)
+{
+	struct symtab *symtab = object->symtab;
+	size_t n = symtab->n_syms;
+
+	symtab->extents = calloc(n ? n : 1, sizeof(*symtab->extents));
+	if (!symtab->extents)
+		return -ENOMEM;
+	n = collect(symtab, symtab->extents);
+	n = drop_inner_labels(symtab->extents, n);
+	set_ends(object, symtab->extents, n);
+	symtab->n_extents = n;
+	return 0;
+}
+
+const struct extent *symtab_extent_at(struct object *object, uint64_t elf_vaddr)
+{
+	const struct symtab *symtab;
+	struct ubp_err ignored;
+	size_t low = 0, high;
+
+	ubp_err_reset(&ignored);
+	if (symtab_get(object, &symtab, &ignored) < 0)
+		return NULL;
+	if (!symtab->extents && build(object) < 0)
+		return NULL;
+	high = symtab->n_extents;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (symtab->extents[mid].start <= elf_vaddr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	/* A function may end before the address, inside a larger one that goes on. */
+	for (size_t i = low; i-- > 0 && symtab->extents[i].reach > elf_vaddr;)
+		if (symtab->extents[i].end > elf_vaddr)
+			return &symtab->extents[i];
+	return NULL;
+}

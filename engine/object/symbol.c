@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Functions by name, and what to say when there is none. */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/err.h"
+#include "engine/object/eh_frame.h"
+#include "engine/object/nearest.h"
+#include "engine/object/object_priv.h"
+#include "engine/object/symtab.h"
+
+/* How many places of an ambiguous name are listed. */
+#define PLACES_MAX 4
+
+#define NEAR_EDITS 3
+
+/* What was asked for: "name", "name@VERSION", "name@@VERSION". */
+struct wanted {
+	const char *name;
+	size_t len;
+	const char *version; /* or NULL */
+	bool is_default;     /* "@@" */
+};
+
+static struct wanted parse_name(const char *text)
+{
+	const char *at = text[0] ? strchr(text + 1, '@') : NULL;
+	struct wanted wanted = { .name = text, .len = strlen(text) };
+
+	if (at) {
+		wanted.len = (size_t)(at - text);
+		wanted.is_default = at[1] == '@';
+		wanted.version = at + 1 + wanted.is_default;
+	}
+	return wanted;
+}
+
+static bool is_wanted(const struct wanted *wanted, const struct sym *sym)
+{
+	if (sym->kind != SYM_FUNCTION && sym->kind != SYM_LABEL)
+		return false;
+	if (!wanted->version)
+		return true;
+	return sym->version && strcmp(sym->version, wanted->version) == 0 &&
+	       (!wanted->is_default || sym->is_default);
+}
+
+/* The symbols that answer best, one per address. */
+struct answers {
+	const struct sym *syms[PLACES_MAX];
+	size_t n; /* may be more than are kept */
+	unsigned rank;
+};
+
+static void add_answer(struct answers *answers, const struct sym *sym)
+{
+	unsigned rank = sym_rank(sym);
+
+	if (answers->n != 0 && rank < answers->rank)
+		return;
+	if (answers->n == 0 || rank > answers->rank) {
+		answers->n = 0;
+		answers->rank = rank;
+	}
+	for (size_t i = 0; i < answers->n && i < PLACES_MAX; i++)
+		if (answers->syms[i]->elf_vaddr == sym->elf_vaddr)
+			return;
+	if (answers->n < PLACES_MAX)
+		answers->syms[answers->n] = sym;
+	answers->n++;
+}
+
+static int fail_ambiguous(const struct object *object, const struct wanted *wanted,
+			  const struct answers *answers, struct ubp_err *err)
+{
+	char places[PLACES_MAX * 96];
+	size_t at = 0;
+
+	places[0] = '\0';
+	for (size_t i = 0; i < answers->n && i < PLACES_MAX && at < sizeof(places); i++) {
+		const struct sym *sym = answers->syms[i];
+		uint64_t foffset = 0;
+		int n;
+
+		(void)object_vaddr_to_foffset(object, sym->elf_vaddr, &foffset);
+		n = snprintf(places + at, sizeof(places) - at, "%s0x%" PRIx64 "%s%.40s%s",
+			     i ? ", " : "", foffset, sym->version ? " (@" : "",
+			     sym->version ? sym->version : "", sym->version ? ")" : "");
+		at += n > 0 ? (size_t)n : 0;
+	}
+	return ubp_fail(
+		err, EEXIST,
+		"'%.*s' is %zu functions of %s, at offsets %s%s; give the OFFSET of one",
+		(int)wanted->len, wanted->name, answers->n, object->path, places,
+		answers->n > PLACES_MAX ? ", ..." : "");
+}
+
+/* The library an import comes from: by its version, else if there is only one. */
+static const char *library_of(const struct object *object, const struct sym *sym)
+{
+	if (sym->library)
+		return sym->library;
+	return object->n_needed == 1 ? object->needed[0] : NULL;
+}
+
+/* The name is there, but is no function that could be probed. */
+static int fail_other_kind(const struct object *object, const struct symtab *symtab,
+			   const struct wanted *wanted, struct ubp_err *err)
+{
+	const struct sym *first = symtab_first(symtab, wanted->name, wanted->len);
+	const struct sym *import = NULL, *other_version = NULL;
+	const char *library = NULL;
+
+	for (const struct sym *sym = first; sym; sym = symtab_next(symtab, sym)) {
+		if (sym->kind == SYM_IMPORT) {
+			import = sym;
+			library = library ? library : library_of(object, sym);
+		} else if (sym->kind == SYM_DATA) {
+			return ubp_fail(err, ENOENT, "'%.*s' of %s is data, not a function",
+					(int)wanted->len, wanted->name, object->path);
+		} else if (!other_version || sym->version) {
+			other_version = sym;
+		}
+	}
+	if (other_version)
+		return ubp_fail(err, ENOENT, "%s has '%s'%s%.64s, but no version '%.64s' of it",
+				object->path, other_version->name,
+				other_version->version ? " of version " : "",
+				other_version->version ? other_version->version : "",
+				wanted->version ? wanted->version : "");
+	if (!import)
+		return 0;
+	return ubp_fail(err, ENOENT, "'%.*s' is imported, not defined in %s%s%s%s%.*s",
+			(int)wanted->len, wanted->name, object->path, library ? "; try " : "",
+			library ? library : "", library ? ":" : "",
+			library ? (int)wanted->len : 0, wanted->name);
+}
+
+static int fail_unknown(const struct object *object, const struct symtab *symtab,
+			const struct wanted *wanted, struct ubp_err *err)
+{
+	struct nearest nearest;
+	char near_text[NEAREST_NAMES * (NEAREST_NAME_MAX + 8) + 32];
+
+	if (symtab->n_functions == 0)
+		return ubp_fail(
+			err, ENOENT,
+			"no function '%.*s' in %s: it has no function symbols (stripped); "
+			"give an OFFSET",
+			(int)wanted->len, wanted->name, object->path);
+	nearest_init(&nearest, wanted->name, wanted->len, NEAR_EDITS);
+	for (size_t i = 0; i < symtab->n_syms; i++)
+		if (symtab->syms[i].kind == SYM_FUNCTION)
+			nearest_offer(&nearest, symtab->syms[i].name);
+	nearest_text(&nearest, near_text, sizeof(near_text));
+	return ubp_fail(err, ENOENT, "no function '%.*s' in %s%s%s", (int)wanted->len,
+			wanted->name, object->path, near_text,
+			symtab->has_symtab ? ""
+					   : " (stripped: only exported functions have names)");
+}
+
+int object_find_symbol(struct object *object, const char *name,
+		       struct object_symbol *ret_symbol, struct ubp_err *err)
+{
+	struct wanted wanted = parse_name(name);
+	struct answers answers = { 0 };
+	const struct symtab *symtab;
+	int rc = symtab_get(object, &symtab, err);
+
+	if (rc < 0)
+		return rc;
+	for (const struct sym *sym = symtab_first(symtab, wanted.name, wanted.len); sym;
+	     sym = symtab_next(symtab, sym))
+		if (is_wanted(&wanted, sym))
+			add_answer(&answers, sym);
+	if (answers.n > 1)
+		return fail_ambiguous(object, &wanted, &answers, err);
+	if (answers.n == 1)
+		return sym_describe(object, answers.syms[0], ret_symbol);
+	rc = fail_other_kind(object, symtab, &wanted, err);
+	return rc < 0 ? rc : fail_unknown(object, symtab, &wanted, err);
+}
+
+int object_symbol_value(struct object *object, const char *name, uint64_t *ret_elf_vaddr)
+{
+	const struct sym *best = NULL;
+	const struct symtab *symtab;
+	struct ubp_err ignored;
+
+	ubp_err_reset(&ignored);
+	if (symtab_get(object, &symtab, &ignored) < 0)
+		return -ENOENT;
+	for (const struct sym *sym = symtab_first(symtab, name, strlen(name)); sym;
+	     sym = symtab_next(symtab, sym))
+		if (sym->kind != SYM_IMPORT &&
+		    (!best || (sym_rank(sym) & 3u) > (sym_rank(best) & 3u)))
+			best = sym;
+	if (!best)
+		return -ENOENT;
+	*ret_elf_vaddr = best->elf_vaddr;
+	return 0;
+}
+
+int object_function_at(struct object *object, uint64_t foffset,
+		       struct object_symbol *ret_symbol)
+{
+	const struct extent *extent;
+	uint64_t elf_vaddr, start, end;
+
+	if (!object_is_executable(object, foffset) ||
+	    object_foffset_to_vaddr(object, foffset, &elf_vaddr) < 0)
+		return -ENOENT;
+	extent = symtab_extent_at(object, elf_vaddr);
+	if (extent)
+		return sym_describe(object, extent->sym, ret_symbol);
+	if (fde_at(object, elf_vaddr, &start, &end) < 0 || start > elf_vaddr)
+		return -ENOENT;
+	*ret_symbol = (struct object_symbol){
+		.elf_vaddr = start,
+		.size = end - start,
+		.is_function = true,
+	};
+	return object_vaddr_to_foffset(object, start, &ret_symbol->foffset);
+}
+
+static int compare_by_name(const void *pa, const void *pb)
+{
+	const struct sym *a = *(const struct sym *const *)pa;
+	const struct sym *b = *(const struct sym *const *)pb;
+	unsigned rank_a = sym_rank(a), rank_b = sym_rank(b);
+	int order = strcmp(a->name, b->name);
+
+	if (order != 0)
+		return order;
+	if (rank_a != rank_b)
+		return rank_a > rank_b ? -1 : 1;
+	return (a->elf_vaddr > b->elf_vaddr) - (a->elf_vaddr < b->elf_vaddr);
+}
+
+int object_each_function(struct object *object,
+			 int (*each)(void *ctx, const struct object_symbol *symbol), void *ctx,
+			 struct ubp_err *err)
+{
+	const struct symtab *symtab;
+	const struct sym **sorted;
+	const char *last = NULL;
+	size_t n = 0;
+	int rc = symtab_get(object, &symtab, err);
+
+	if (rc < 0)
+		return rc;
+	sorted = malloc((symtab->n_syms + 1) * sizeof(struct sym *));
+	if (!sorted)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	for (size_t i = 0; i < symtab->n_syms; i++) {
+		const struct sym *sym = &symtab->syms[i];
+
+		if ((sym->kind == SYM_FUNCTION || sym->kind == SYM_LABEL) &&
+		    strnlen(sym->name, SYM_NAME_MAX + 1) <= SYM_NAME_MAX)
+			sorted[n++] = sym;
+	}
+	qsort(sorted, n, sizeof(struct sym *), compare_by_name);
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		struct object_symbol symbol;
+
+		if ((last && strcmp(last, sorted[i]->name) == 0) ||
+		    sym_describe(object, sorted[i], &symbol) < 0)
+			continue;
+		last = sorted[i]->name;
+		rc = each(ctx, &symbol);
+	}
+	free(sorted);
+	return rc;
+}

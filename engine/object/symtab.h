@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * The symbols of an object: .symtab and .dynsym in one array, a hash over the
+ * names, and the functions in the order of their addresses.
+ */
+
+#ifndef UBP_OBJECT_SYMTAB_H
+#define UBP_OBJECT_SYMTAB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct object;
+struct object_symbol;
+struct ubp_err;
+
+enum sym_kind {
+	SYM_FUNCTION, /* STT_FUNC or IFUNC in an executable segment */
+	SYM_LABEL,    /* NOTYPE in an executable section: assembly */
+	SYM_DATA,     /* defined, and not to be run */
+	SYM_IMPORT,   /* undefined here */
+};
+
+struct sym {
+	const char *name;
+	const char *version; /* or NULL */
+	const char *library; /* of an import: where it is expected; or NULL */
+	uint64_t elf_vaddr, size;
+	uint32_t next; /* of the same hash bucket: index + 1, or 0 */
+	uint8_t kind;  /* enum sym_kind */
+	bool is_ifunc;
+	bool is_global; /* global or weak */
+	bool is_weak;
+	bool is_default; /* what the plain name means: not an old version */
+};
+
+/* The bytes of one function. Aliases are one. */
+struct extent {
+	uint64_t start, end;
+	uint64_t reach; /* largest end of this and all before it */
+	const struct sym *sym;
+};
+
+struct symtab {
+	struct sym *syms;
+	size_t n_syms;
+	size_t n_functions; /* SYM_FUNCTION among them */
+	bool has_symtab;    /* there is a .symtab: static functions are known */
+	uint32_t *buckets;
+	size_t n_buckets; /* a power of two */
+	char **owned;	  /* names that had to be cut from their version */
+	size_t n_owned;
+	struct extent *extents; /* by start; built on first use */
+	size_t n_extents;
+};
+
+/* Names longer than that can't be asked for: a definition has a line of 4096 bytes. */
+#define SYM_NAME_MAX 4095
+
+/* The table of @object, read on first use. Returns 0, -ENOEXEC or -ENOMEM. */
+int symtab_get(struct object *object, const struct symtab **ret_symtab, struct ubp_err *err);
+void symtab_free(struct symtab *symtab);
+
+/* The first symbol named @name (@len bytes), then the next ones. NULL: no more. */
+const struct sym *symtab_first(const struct symtab *symtab, const char *name, size_t len);
+const struct sym *symtab_next(const struct symtab *symtab, const struct sym *sym);
+
+/*
+ * How well a symbol answers to its plain name: functions before labels, global
+ * before static, default before old versions. Larger is better.
+ */
+unsigned sym_rank(const struct sym *sym);
+
+/* Fill @ret_symbol. Returns 0, or -ENOENT when its code is not in the file. */
+int sym_describe(const struct object *object, const struct sym *sym,
+		 struct object_symbol *ret_symbol);
+
+/* The innermost function whose bytes hold @elf_vaddr, or NULL. */
+const struct extent *symtab_extent_at(struct object *object, uint64_t elf_vaddr);
+
+#endif
