@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/object/library.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/object/ldcache.h"
+#include "engine/object/nearest.h"
+#include "engine/object/place.h"
+
+#define CACHE_PATH "/etc/ld.so.cache"
+
+/* Where loaders look without a cache; folders of one ISA are found below them. */
+static const char *const default_folders[] = { "/lib64", "/usr/lib64", "/lib", "/usr/lib",
+					       "/usr/local/lib" };
+#define ISA_FOLDER "-linux-"
+
+static bool is_version(const char *text, const char *allowed)
+{
+	return text[0] >= '0' && text[0] <= '9' && text[strspn(text, allowed)] == '\0';
+}
+
+/* The rest of a file's name behind what was asked for: "", ".so", ".so.6", "-2.31.so". */
+static bool rest_fits(const char *rest, bool wanted_has_so)
+{
+	const char *so = strstr(rest, ".so");
+	char version[32];
+	size_t len;
+
+	if (rest[0] == '\0')
+		return true;
+	if (wanted_has_so)
+		return rest[0] == '.' && is_version(rest + 1, "0123456789.");
+	if (strncmp(rest, ".so", 3) == 0)
+		return rest[3] == '\0' || rest[3] == '.';
+	/* Before glibc 2.34: libc-2.31.so. */
+	if (rest[0] != '-' || !so || so[3] != '\0')
+		return false;
+	len = (size_t)(so - rest) - 1;
+	if (len == 0 || len >= sizeof(version))
+		return false;
+	memcpy(version, rest + 1, len);
+	version[len] = '\0';
+	return is_version(version, "0123456789.");
+}
+
+enum library_fit library_fits(const char *file_name, const char *wanted)
+{
+	bool has_so = strstr(wanted, ".so") != NULL;
+	size_t len = strlen(wanted);
+
+	if (strcmp(file_name, wanted) == 0)
+		return FIT_EXACT;
+	if (!strstr(file_name, ".so") || len == 0)
+		return FIT_NONE;
+	if (strncmp(file_name, wanted, len) == 0 && rest_fits(file_name + len, has_so))
+		return FIT_LOOSE;
+	if (strncmp(file_name, "lib", 3) == 0 && strncmp(file_name + 3, wanted, len) == 0 &&
+	    rest_fits(file_name + 3 + len, has_so))
+		return FIT_LOOSE;
+	return FIT_NONE;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Take the file at @path in @place if it is a library of the right kind. */
+static int consider(const struct place *place, const char *path, const char *wanted,
+		    uint64_t hwcap, struct finds *finds)
+{
+	enum library_fit fit = library_fits(base_name(path), wanted);
+	struct elf_ident ident;
+	char *open = NULL;
+	int rc;
+
+	if (fit == FIT_NONE)
+		return 0;
+	rc = place_resolve(place, path, &open);
+	if (rc < 0)
+		return rc == -ENOMEM ? rc : 0;
+	if (header_peek(open, &ident) == 0 && ident.machine == place->ident.machine &&
+	    ident.elf_class == place->ident.elf_class)
+		rc = finds_add(finds, path, open, fit == FIT_EXACT, hwcap, false);
+	free(open);
+	return rc == -ENOMEM ? rc : 0;
+}
+
+static int search_folder(const struct place *place, const char *folder, const char *wanted,
+			 bool with_isa_folders, struct finds *finds)
+{
+	char *open = NULL, path[PATH_MAX];
+	struct dirent *entry;
+	int rc = place_resolve(place, folder, &open);
+	DIR *dir;
+
+	if (rc < 0)
+		return rc == -ENOMEM ? rc : 0;
+	dir = opendir(open);
+	free(open);
+	if (!dir)
+		return 0;
+	while (rc == 0 && (entry = readdir(dir))) {
+		int n = snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+
+		if (n < 0 || (size_t)n >= sizeof(path))
+			continue;
+		if (with_isa_folders && strstr(entry->d_name, ISA_FOLDER) &&
+		    !strstr(entry->d_name, ".so"))
+			rc = search_folder(place, path, wanted, false, finds);
+		else
+			rc = consider(place, path, wanted, 0, finds);
+	}
+	closedir(dir);
+	return rc;
+}
+
+/* The list of folders in LD_LIBRARY_PATH: ':' or ';' between, empty means here. */
+static int search_list(const struct place *place, const char *list, const char *wanted,
+		       struct finds *finds)
+{
+	char folder[PATH_MAX];
+	int rc = 0;
+
+	while (rc == 0 && list && *list) {
+		size_t len = strcspn(list, ":;");
+
+		if (len < sizeof(folder)) {
+			memcpy(folder, len ? list : ".", len ? len : 1);
+			folder[len ? len : 1] = '\0';
+			rc = search_folder(place, folder, wanted, false, finds);
+		}
+		list += len + (list[len] != '\0');
+	}
+	return rc;
+}
+
+static int read_cache(const struct place *place, struct ldcache *ret_cache)
+{
+	char *open = NULL;
+	int rc = place_resolve(place, CACHE_PATH, &open);
+
+	if (rc == 0)
+		rc = ldcache_read(open, ret_cache);
+	free(open);
+	return rc;
+}
+
+int library_find(const struct place *place, const char *wanted, struct finds *finds)
+{
+	size_t n_folders = sizeof(default_folders) / sizeof(default_folders[0]);
+	struct ldcache cache = { 0 };
+	int rc = 0;
+
+	if (place->pid == 0)
+		rc = search_list(place, getenv("LD_LIBRARY_PATH"), wanted, finds);
+	if (rc == 0 && read_cache(place, &cache) == -ENOMEM)
+		rc = -ENOMEM;
+	for (size_t i = 0; i < cache.n && rc == 0; i++)
+		rc = consider(place, cache.entries[i].path, wanted, cache.entries[i].hwcap,
+			      finds);
+	ldcache_free(&cache);
+	for (size_t i = 0; i < n_folders && rc == 0 && finds->n == 0; i++)
+		rc = search_folder(place, default_folders[i], wanted, true, finds);
+	return rc;
+}
+
+void library_offer_near(const struct place *place, struct nearest *nearest)
+{
+	bool full = strstr(nearest->word, ".so") != NULL;
+	bool with_lib = strncmp(nearest->word, "lib", 3) == 0;
+	char name[NEAREST_NAME_MAX];
+	struct ldcache cache = { 0 };
+
+	if (read_cache(place, &cache) < 0)
+		return;
+	for (size_t i = 0; i < cache.n; i++) {
+		const char *from = cache.entries[i].name;
+		size_t len;
+
+		/* Offered as the user spells: "libz.so.1", "libz" or "z". */
+		if (!with_lib && strncmp(from, "lib", 3) == 0)
+			from += 3;
+		len = full ? strlen(from) : strcspn(from, ".");
+		if (len >= sizeof(name))
+			continue;
+		memcpy(name, from, len);
+		name[len] = '\0';
+		nearest_offer(nearest, name);
+	}
+	ldcache_free(&cache);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/object/place.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SYMLINKS_MAX 40 /* as the kernel */
+
+static bool same_target(const char *path, const char *other)
+{
+	struct stat a, b;
+
+	return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+void place_init(struct place *place, pid_t pid)
+{
+	char path[48];
+
+	memset(place, 0, sizeof(*place));
+	place->pid = pid;
+	snprintf(path, sizeof(path), pid ? "/proc/%d/exe" : "/proc/self/exe", pid);
+	if (header_peek(path, &place->ident) < 0)
+		(void)header_peek("/proc/self/exe", &place->ident);
+	if (pid == 0)
+		return;
+	/* One root directory can carry other mounts in another mount namespace. */
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
+	snprintf(place->root, sizeof(place->root), "/proc/%d/root", pid);
+	if (same_target(path, "/proc/self/ns/mnt") &&
+	    same_target(place->root, "/proc/self/root"))
+		place->root[0] = '\0';
+}
+
+/* A walk along a path: what is done has no symlinks, what is to do may have. */
+struct path_walk {
+	const char *root;
+	char done[PATH_MAX];
+	char todo[2 * PATH_MAX];
+	unsigned n_links;
+};
+
+/* Take the first component off todo[]. */
+static void take_component(struct path_walk *walk, char component[static NAME_MAX + 2])
+{
+	size_t skip = strspn(walk->todo, "/");
+	size_t len = strcspn(walk->todo + skip, "/");
+	size_t kept = len <= NAME_MAX ? len : NAME_MAX + 1; /* too long: no such file */
+
+	memcpy(component, walk->todo + skip, kept);
+	component[kept] = '\0';
+	memmove(walk->todo, walk->todo + skip + len, strlen(walk->todo + skip + len) + 1);
+}
+
+static void drop_last(struct path_walk *walk)
+{
+	char *slash = strrchr(walk->done, '/');
+
+	if (slash)
+		*slash = '\0';
+}
+
+/* done[] ends in a symlink to @link: put that in front of todo[]. */
+static int follow(struct path_walk *walk, const char *link)
+{
+	char rest[PATH_MAX];
+	int n;
+
+	if (++walk->n_links > SYMLINKS_MAX)
+		return -ELOOP;
+	if (strlen(walk->todo) >= sizeof(rest))
+		return -ENAMETOOLONG;
+	memcpy(rest, walk->todo, strlen(walk->todo) + 1);
+	n = snprintf(walk->todo, sizeof(walk->todo), "%s/%s", link, rest);
+	if (n < 0 || (size_t)n >= sizeof(walk->todo))
+		return -ENAMETOOLONG;
+	if (link[0] == '/')
+		walk->done[0] = '\0';
+	else
+		drop_last(walk);
+	return 0;
+}
+
+static int step(struct path_walk *walk, const char *component)
+{
+	char full[PATH_MAX + 64], link[PATH_MAX];
+	size_t len = strlen(walk->done);
+	ssize_t n;
+
+	if (strcmp(component, ".") == 0 || component[0] == '\0')
+		return 0;
+	if (strcmp(component, "..") == 0) {
+		drop_last(walk);
+		return 0;
+	}
+	if (len + 1 + strlen(component) >= sizeof(walk->done))
+		return -ENAMETOOLONG;
+	walk->done[len] = '/';
+	memcpy(walk->done + len + 1, component, strlen(component) + 1);
+	snprintf(full, sizeof(full), "%s%s", walk->root, walk->done);
+	n = readlink(full, link, sizeof(link) - 1);
+	if (n < 0)
+		return errno == EINVAL ? 0 : -errno; /* EINVAL: no symlink */
+	link[n] = '\0';
+	return follow(walk, link);
+}
+
+/*
+ * Component by component: the kernel would take absolute symlinks under
+ * /proc/PID/root from our own root.
+ */
+static int resolve_in(const char *root, const char *path, char **ret_open)
+{
+	struct path_walk *walk = calloc(1, sizeof(*walk));
+	char component[NAME_MAX + 2];
+	int rc = 0;
+
+	if (!walk)
+		return -ENOMEM;
+	walk->root = root;
+	if (strlen(path) >= PATH_MAX)
+		rc = -ENAMETOOLONG;
+	else
+		memcpy(walk->todo, path, strlen(path) + 1);
+	while (rc == 0 && walk->todo[0] != '\0') {
+		take_component(walk, component);
+		rc = step(walk, component);
+	}
+	if (rc == 0 && asprintf(ret_open, "%s%s", root, walk->done[0] ? walk->done : "/") < 0)
+		rc = -ENOMEM;
+	free(walk);
+	return rc;
+}
+
+int place_resolve(const struct place *place, const char *path, char **ret_open)
+{
+	char *copy;
+
+	if (place->root[0] != '\0')
+		return resolve_in(place->root, path, ret_open);
+	copy = strdup(path);
+	if (!copy)
+		return -ENOMEM;
+	*ret_open = copy;
+	return 0;
+}

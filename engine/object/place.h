@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Whose file system names are looked up in: ours, or that of a process. */
+
+#ifndef UBP_OBJECT_PLACE_H
+#define UBP_OBJECT_PLACE_H
+
+#include <sys/types.h>
+
+#include "engine/object/header.h"
+
+struct place {
+	pid_t pid;		/* 0: us */
+	char root[32];		/* "", or "/proc/PID/root" where that is another than ours */
+	struct elf_ident ident; /* of the programs that run there */
+};
+
+/* @pid 0: our own place. The process must be one that maps_read() could read. */
+void place_init(struct place *place, pid_t pid);
+
+/*
+ * A path that opens from here what @path (absolute) is in @place; symlinks are
+ * followed as there. malloc()ed. Returns 0 or -errno (-ENOENT: no such file; a
+ * root of our own is not looked at).
+ */
+int place_resolve(const struct place *place, const char *path, char **ret_open);
+
+#endif

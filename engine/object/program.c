@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/object/program.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/object/nearest.h"
+#include "engine/object/place.h"
+
+/* What execvp() takes without PATH (confstr(_CS_PATH)), and what it may have. */
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
+/* The next folder of a list. False: that was all. An empty one means here. */
+static bool next_folder(const char **list, char folder[static PATH_MAX])
+{
+	while (*list) {
+		size_t len = strcspn(*list, ":");
+		const char *from = *list;
+
+		*list = from[len] == ':' ? from + len + 1 : NULL;
+		if (len >= PATH_MAX)
+			continue;
+		memcpy(folder, len ? from : ".", len ? len : 1);
+		folder[len ? len : 1] = '\0';
+		return true;
+	}
+	return false;
+}
+
+static const char *folders(void)
+{
+	const char *path = getenv("PATH");
+
+	return path ? path : DEFAULT_PATH;
+}
+
+int program_find(const struct place *place, const char *name, char **ret_path, char **ret_open,
+		 char **ret_script)
+{
+	char folder[PATH_MAX], path[2 * PATH_MAX];
+	const char *list = folders();
+	struct elf_ident ident;
+
+	*ret_script = NULL;
+	while (next_folder(&list, folder)) {
+		char *open = NULL;
+		int kind, n = snprintf(path, sizeof(path), "%s/%s", folder, name);
+
+		if (n < 0 || (size_t)n >= sizeof(path) || place_resolve(place, path, &open) < 0)
+			continue;
+		kind = faccessat(AT_FDCWD, open, X_OK, AT_EACCESS) < 0
+			       ? -EACCES
+			       : header_peek(open, &ident);
+		if (kind == 0) {
+			*ret_path = strdup(path);
+			*ret_open = open;
+			free(*ret_script);
+			*ret_script = NULL;
+			if (*ret_path)
+				return 0;
+			free(open);
+			return -ENOMEM;
+		}
+		free(open);
+		if (kind == -ENOEXEC && !*ret_script)
+			*ret_script = strdup(path);
+	}
+	return -ENOENT;
+}
+
+void program_offer_near(const struct place *place, struct nearest *nearest)
+{
+	const char *list = folders();
+	char folder[PATH_MAX];
+	struct dirent *entry;
+
+	while (next_folder(&list, folder)) {
+		char *open = NULL;
+		DIR *dir = NULL;
+
+		if (place_resolve(place, folder, &open) == 0)
+			dir = opendir(open);
+		free(open);
+		while (dir && (entry = readdir(dir)))
+			if (entry->d_name[0] != '.')
+				nearest_offer(nearest, entry->d_name);
+		if (dir)
+			closedir(dir);
+	}
+}
