@@ -15,8 +15,9 @@
 #include "engine/object/object_priv.h"
 #include "engine/object/symtab.h"
 
-/* How many places of an ambiguous name are listed. */
-#define PLACES_MAX 4
+/* How many places of an ambiguous name are listed, and how many told apart. */
+#define PLACES_MAX  4
+#define ANSWERS_MAX 64
 
 #define NEAR_EDITS 3
 
@@ -53,8 +54,8 @@ static bool is_wanted(const struct wanted *wanted, const struct sym *sym)
 
 /* The symbols that answer best, one per address. */
 struct answers {
-	const struct sym *syms[PLACES_MAX];
-	size_t n; /* may be more than are kept */
+	const struct sym *syms[ANSWERS_MAX];
+	size_t n;
 	unsigned rank;
 };
 
@@ -68,12 +69,11 @@ static void add_answer(struct answers *answers, const struct sym *sym)
 		answers->n = 0;
 		answers->rank = rank;
 	}
-	for (size_t i = 0; i < answers->n && i < PLACES_MAX; i++)
+	for (size_t i = 0; i < answers->n; i++)
 		if (answers->syms[i]->elf_vaddr == sym->elf_vaddr)
 			return;
-	if (answers->n < PLACES_MAX)
-		answers->syms[answers->n] = sym;
-	answers->n++;
+	if (answers->n < ANSWERS_MAX)
+		answers->syms[answers->n++] = sym;
 }
 
 static int fail_ambiguous(const struct object *object, const struct wanted *wanted,
