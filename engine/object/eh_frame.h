@@ -3,7 +3,8 @@
 
 /*
  * Where functions start, by their unwinding tables: what a stripped program still
- * knows. Reads the sorted table of .eh_frame_hdr, found by PT_GNU_EH_FRAME.
+ * knows. Reads the sorted table of .eh_frame_hdr, found by PT_GNU_EH_FRAME, or else
+ * the section .eh_frame.
  */
 
 #ifndef UBP_OBJECT_EH_FRAME_H

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Functions by address, instruction boundaries, slots of IFUNCs. */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "arch/arch.h"
+#include "engine/base/err.h"
+#include "engine/object/object.h"
+
+#define LIBC "/lib/x86_64-linux-gnu/libc.so.6"
+
+static struct ubp_err err;
+
+static const char *fixture(const char *name)
+{
+	static char path[4096];
+	const char *folder = getenv("FIXTURES");
+
+	snprintf(path, sizeof(path), "%s/%s", folder ? folder : "build/fixtures", name);
+	return path;
+}
+
+static struct object *open_ok(const char *path)
+{
+	struct object *object = NULL;
+
+	ubp_err_reset(&err);
+	if (object_open(path, &object, &err) != 0)
+		print_error("%s\n", err.text);
+	assert_non_null(object);
+	return object;
+}
+
+static struct object_symbol find_ok(struct object *object, const char *name)
+{
+	struct object_symbol symbol = { 0 };
+
+	ubp_err_reset(&err);
+	object_find_symbol(object, name, &symbol, &err);
+	assert_string_equal(err.text, "");
+	return symbol;
+}
+
+/* --- by address ----------------------------------------------------------------- */
+
+static void at_is(struct object *object, uint64_t foffset, const char *name)
+{
+	struct object_symbol symbol = { 0 };
+
+	assert_int_equal(object_function_at(object, foffset, &symbol), 0);
+	assert_string_equal(symbol.name, name);
+	assert_true(symbol.foffset <= foffset);
+}
+
+static void test_function_at(void **state)
+{
+	struct object *object = open_ok(fixture("obj_funcs"));
+	struct object_symbol plain = find_ok(object, "plain"), symbol;
+	uint64_t data, foffset;
+
+	(void)state;
+	/* Of the aliases, the global, strong one with the plainest name. */
+	at_is(object, plain.foffset, "plain");
+	at_is(object, plain.foffset + plain.size - 1, "plain");
+	at_is(object, find_ok(object, "only_here").foffset + 2, "only_here");
+	at_is(object, find_ok(object, "hot_one").foffset, "hot_one");
+	/* Without sizes, each label reaches to the next and no further than its section. */
+	at_is(object, find_ok(object, "bare_label").foffset + 1, "bare_label");
+	at_is(object, find_ok(object, "bare_second").foffset, "bare_second");
+	assert_int_equal(object_symbol_value(object, "data_word", &data), 0);
+	assert_int_equal(object_vaddr_to_foffset(object, data, &foffset), 0);
+	assert_int_equal(object_function_at(object, foffset, &symbol), -ENOENT);
+	assert_int_equal(object_function_at(object, 0, &symbol), -ENOENT);
+	assert_int_equal(object_function_at(object, UINT64_MAX, &symbol), -ENOENT);
+	object_free(object);
+}
+
+/* Every function starts and ends where its symbol says. */
+static int ends_match(void *ctx, const struct object_symbol *symbol)
+{
+	struct object *object = ctx;
+	struct object_symbol found;
+	uint64_t start;
+
+	assert_int_equal(object_function_at(object, symbol->foffset, &found), 0);
+	assert_int_equal(found.elf_vaddr, symbol->elf_vaddr);
+	assert_int_equal(object_check_boundary(object, symbol->foffset, &start), BOUNDARY_OK);
+	if (symbol->size <= 1)
+		return 0;
+	assert_int_equal(object_function_at(object, symbol->foffset + symbol->size - 1, &found),
+			 0);
+	/* It may belong to a function inside this one, never to one that starts before. */
+	assert_true(found.elf_vaddr >= symbol->elf_vaddr);
+	return 0;
+}
+
+static void test_all_functions(void **state)
+{
+	const char *paths[] = { "/bin/bash", LIBC, "/lib64/ld-linux-x86-64.so.2",
+				"/usr/bin/python3.11", NULL };
+
+	(void)state;
+	for (size_t i = 0; paths[i]; i++) {
+		struct object *object = open_ok(paths[i]);
+
+		assert_int_equal(object_each_function(object, ends_match, object, &err), 0);
+		object_free(object);
+	}
+}
+
+/* A stripped copy knows by its FDEs what the other knows by symbols. */
+static void stripped_agrees(const char *full_name, const char *stripped_name)
+{
+	static const char *const names[] = { "plain", "only_here", "CamelCase", "main" };
+	struct object *full = open_ok(fixture(full_name));
+	struct object *stripped = open_ok(fixture(stripped_name));
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct object_symbol known = find_ok(full, names[i]), found = { 0 };
+		uint64_t start;
+
+		assert_int_equal(
+			object_function_at(stripped, known.foffset + known.size - 1, &found),
+			0);
+		assert_null(found.name);
+		assert_int_equal(found.elf_vaddr, known.elf_vaddr);
+		assert_int_equal(found.foffset, known.foffset);
+		assert_int_equal(found.size, known.size);
+		assert_int_equal(object_check_boundary(stripped, known.foffset, &start),
+				 BOUNDARY_OK);
+	}
+	object_free(full);
+	object_free(stripped);
+}
+
+static void test_stripped(void **state)
+{
+	(void)state;
+	stripped_agrees("obj_funcs", "obj_stripped");
+	stripped_agrees("obj_static", "obj_static_s");
+}
+
+/* --- boundaries -------------------------------------------------------------------- */
+
+/* Each byte of a function behind @from against a walk with the same decoder over bytes read here. */
+static void check_function(struct object *object, const struct object_symbol *symbol,
+			   uint64_t from)
+{
+	const struct ubp_arch *arch = object_arch(object);
+	uint8_t *code = malloc(symbol->size + UBP_INSN_MAX);
+	ssize_t len = object_read(object, symbol->foffset, code, symbol->size + UBP_INSN_MAX);
+	uint64_t start = 0;
+
+	assert_true(len >= (ssize_t)symbol->size);
+	for (uint64_t at = 0; at < symbol->size;) {
+		int n = arch->insn_len(code + at, (size_t)len - at, symbol->elf_vaddr + at);
+
+		assert_true(n > 0);
+		if (at + (uint64_t)n <= from) {
+			at += (uint64_t)n;
+			continue;
+		}
+		assert_int_equal(object_check_boundary(object, symbol->foffset + at, &start),
+				 BOUNDARY_OK);
+		for (uint64_t k = 1; k < (uint64_t)n && at + k < symbol->size; k++) {
+			start = 0;
+			assert_int_equal(
+				object_check_boundary(object, symbol->foffset + at + k, &start),
+				BOUNDARY_INSIDE);
+			assert_int_equal(start, symbol->foffset + at);
+		}
+		at += (uint64_t)n;
+	}
+	free(code);
+}
+
+static void test_boundaries(void **state)
+{
+	static const char *const names[] = { "plain", "main", "by_ifunc", "in_own_section" };
+	struct object *object = open_ok(fixture("obj_funcs"));
+	struct object_symbol symbol;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		symbol = find_ok(object, names[i]);
+		check_function(object, &symbol, 0);
+	}
+	object_free(object);
+	object = open_ok(fixture("obj_nopie"));
+	symbol = find_ok(object, "main");
+	check_function(object, &symbol, 0);
+	object_free(object);
+	/* Longer than what is read at a time. */
+	object = open_ok("/usr/bin/python3.11");
+	symbol = find_ok(object, "_PyEval_EvalFrameDefault");
+	assert_true(symbol.size > 9000);
+	symbol.size = 8400;
+	check_function(object, &symbol, 8000);
+	object_free(object);
+}
+
+static void test_no_boundary(void **state)
+{
+	struct object *object = open_ok(fixture("obj_nopie"));
+	struct object_symbol label = find_ok(object, "bare_sized");
+	uint64_t data, foffset, start;
+
+	(void)state;
+	assert_int_equal(object_check_boundary(object, label.foffset, &start), BOUNDARY_OK);
+	/* Padding. */
+	assert_int_equal(object_check_boundary(object, label.foffset + 1, &start),
+			 BOUNDARY_UNKNOWN);
+	assert_int_equal(object_symbol_value(object, "data_word", &data), 0);
+	assert_int_equal(object_vaddr_to_foffset(object, data, &foffset), 0);
+	assert_int_equal(object_check_boundary(object, foffset, &start), BOUNDARY_UNKNOWN);
+	assert_int_equal(object_check_boundary(object, UINT64_MAX, &start), BOUNDARY_UNKNOWN);
+	object_free(object);
+}
+
+static void test_bad_code(void **state)
+{
+	struct object *object = open_ok(fixture("obj_badcode"));
+	struct object_symbol symbol = find_ok(object, "with_hole");
+	uint64_t start;
+
+	(void)state;
+	assert_int_equal(object_check_boundary(object, symbol.foffset, &start), BOUNDARY_OK);
+	assert_int_equal(object_check_boundary(object, symbol.foffset + 1, &start),
+			 BOUNDARY_OK);
+	assert_int_equal(object_check_boundary(object, symbol.foffset + 2, &start), -EILSEQ);
+	object_free(object);
+}
+
+/* --- IFUNC slots --------------------------------------------------------------------- */
+
+/* What readelf -r says of a slot. */
+static void slot_is(const char *path, uint64_t slot, const char *kind, const char *what)
+{
+	char command[5000], line[512] = "";
+	FILE *f;
+
+	snprintf(command, sizeof(command),
+		 "readelf -rW '%s' | grep '^0*%" PRIx64 " ' | grep -F %s | grep -i '%s'", path,
+		 slot, kind, what);
+	f = popen(command, "r");
+	assert_non_null(f);
+	if (!fgets(line, sizeof(line), f))
+		print_error("readelf does not confirm: %s\n", command);
+	pclose(f);
+	assert_string_not_equal(line, "");
+}
+
+static void test_irelative(void **state)
+{
+	static const char *const names[] = { "obj_funcs", "obj_nopie", "obj_static" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct object *object = open_ok(fixture(names[i]));
+		struct object_symbol symbol = find_ok(object, "pick_one");
+		uint64_t slots[4] = { 0 };
+		char resolver[32];
+
+		snprintf(resolver, sizeof(resolver), "%" PRIx64, symbol.elf_vaddr);
+		assert_true(object_ifunc_slots(object, NULL, symbol.elf_vaddr, slots, 4) >= 1);
+		slot_is(fixture(names[i]), slots[0], "IRELATIV", resolver);
+		assert_int_equal(
+			object_ifunc_slots(object, NULL, symbol.elf_vaddr + 1, slots, 4), 0);
+		object_free(object);
+	}
+}
+
+static void test_import_slots(void **state)
+{
+	struct object *object = open_ok(fixture("obj_funcs"));
+	uint64_t slots[4] = { 0 }, none[1] = { 77 };
+	size_t n = object_ifunc_slots(object, "strlen", 0, slots, 4);
+
+	(void)state;
+	assert_int_equal(n, 1);
+	slot_is(fixture("obj_funcs"), slots[0], "JUMP_SLO", "strlen");
+	assert_int_equal(object_ifunc_slots(object, "strlen", 0, none, 0), 1);
+	assert_int_equal(none[0], 77);
+	assert_int_equal(object_ifunc_slots(object, "strle", 0, slots, 4), 0);
+	assert_int_equal(object_ifunc_slots(object, NULL, 0, slots, 4), 0);
+	object_free(object);
+	object = open_ok("/bin/bash");
+	n = object_ifunc_slots(object, "memcpy", 0, slots, 4);
+	assert_true(n >= 1 && n <= 4);
+	slot_is("/bin/bash", slots[0], "R_X86_64_", "memcpy");
+	object_free(object);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_function_at), cmocka_unit_test(test_all_functions),
+		cmocka_unit_test(test_stripped),    cmocka_unit_test(test_boundaries),
+		cmocka_unit_test(test_no_boundary), cmocka_unit_test(test_bad_code),
+		cmocka_unit_test(test_irelative),   cmocka_unit_test(test_import_slots),
+	};
+
+	return cmocka_run_group_tests_name("object_code", tests, NULL, NULL);
+}
