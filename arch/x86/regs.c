@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "arch/x86/x86.h"
+
+#include <string.h>
+
+/* The kernel's names: no prefix r or e, no parts of registers, no segments of data. */
+static const struct {
+	const char *name;
+	enum user_reg reg;
+} names[] = {
+	{ "ax", X86_AX },	{ "bx", X86_BX },   { "cx", X86_CX },
+	{ "dx", X86_DX },	{ "si", X86_SI },   { "di", X86_DI },
+	{ "bp", X86_BP },	{ "sp", X86_SP },   { "r8", X86_R8 },
+	{ "r9", X86_R9 },	{ "r10", X86_R10 }, { "r11", X86_R11 },
+	{ "r12", X86_R12 },	{ "r13", X86_R13 }, { "r14", X86_R14 },
+	{ "r15", X86_R15 },	{ "ip", X86_IP },   { "cs", X86_CS },
+	{ "flags", X86_FLAGS }, { "ss", X86_SS },   { "orig_ax", X86_ORIG_AX },
+};
+
+int x86_reg_by_name(const char *name, size_t len)
+{
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strlen(names[i].name) == len && memcmp(names[i].name, name, len) == 0)
+			return names[i].reg;
+	return -1;
+}

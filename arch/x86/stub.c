@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Remote system calls. The thread is sent to the stub by one write of its
+ * registers and comes out of it by itself with all of them restored, whether or
+ * not its tracer still lives. All the stub's state is in the frame below the
+ * thread's red zone, so a thread that is inside it can be sent there again:
+ *
+ *   0 number  8 six arguments  56 buffer of 32 bytes
+ *   88 r9 r8 r10 rdx rsi rdi r11 rcx rax rflags  168 rip
+ */
+
+#include "arch/x86/x86.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define RED_ZONE 128
+
+/* Kernel's own results of an interrupted system call; user space never sees them. */
+#define ERESTARTSYS	      512
+#define ERESTARTNOINTR	      513
+#define ERESTARTNOHAND	      514
+#define ERESTART_RESTARTBLOCK 516
+
+#define NR_RESTART_SYSCALL 219
+#define SYSCALL_INSN_LEN   2
+
+struct frame {
+	uint64_t nr;
+	uint64_t args[6];
+	uint8_t buffer[32];
+	uint64_t r9, r8, r10, dx, si, di, r11, cx, ax, flags, ip;
+};
+
+_Static_assert(sizeof(struct frame) == 176, "no holes");
+_Static_assert(sizeof(struct frame) <= UBP_STUB_FRAME_MAX, "fits");
+_Static_assert(offsetof(struct frame, buffer) == X86_STUB_BUFFER_AT, "told in the table");
+_Static_assert(offsetof(struct frame, r9) == 88, "the stub's lea");
+
+const uint8_t x86_stub[X86_STUB_LEN] = {
+	0x48, 0x8b,	0x04, 0x24,		/* mov (%rsp),%rax: no pop, to be repeatable */
+	0x48, 0x8b,	0x7c, 0x24, 0x08,	/* mov 8(%rsp),%rdi */
+	0x48, 0x8b,	0x74, 0x24, 0x10,	/* mov 16(%rsp),%rsi */
+	0x48, 0x8b,	0x54, 0x24, 0x18,	/* mov 24(%rsp),%rdx */
+	0x4c, 0x8b,	0x54, 0x24, 0x20,	/* mov 32(%rsp),%r10 */
+	0x4c, 0x8b,	0x44, 0x24, 0x28,	/* mov 40(%rsp),%r8 */
+	0x4c, 0x8b,	0x4c, 0x24, 0x30,	/* mov 48(%rsp),%r9 */
+	0x0f, 0x05,				/* syscall */
+	0x48, 0x8d,	0x64, 0x24, 0x58,	/* lea 88(%rsp),%rsp */
+	0x41, 0x59,	0x41, 0x58, 0x41, 0x5a, /* pop %r9; pop %r8; pop %r10 */
+	0x5a, 0x5e,	0x5f, 0x41, 0x5b,	/* pop %rdx; pop %rsi; pop %rdi; pop %r11 */
+	0x59, 0x58,	0x9d,			/* pop %rcx; pop %rax; popf */
+	0xc2, RED_ZONE, 0x00,			/* ret $128 */
+};
+
+/*
+ * The kernel restarts a system call when it returns to user space with the
+ * registers as it left them. We replace them, so do what it would have done.
+ */
+static void restart_syscall(const struct ubp_regs *orig, bool redo_eintr, struct frame *f)
+{
+	if ((int32_t)orig->r[X86_ORIG_AX] < 0)
+		return; /* not in a system call */
+	switch (-(int64_t)f->ax) {
+	case EINTR:
+		if (!redo_eintr)
+			return;
+		/* fall through */
+	case ERESTARTSYS:
+	case ERESTARTNOINTR:
+	case ERESTARTNOHAND:
+		f->ax = orig->r[X86_ORIG_AX];
+		f->ip -= SYSCALL_INSN_LEN;
+		break;
+	case ERESTART_RESTARTBLOCK:
+		f->ax = NR_RESTART_SYSCALL;
+		f->ip -= SYSCALL_INSN_LEN;
+		break;
+	default:
+		break;
+	}
+}
+
+void x86_stub_frame(const struct ubp_regs *orig, bool redo_eintr,
+		    uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len, uint64_t *ret_sp)
+{
+	const uint64_t *r = orig->r;
+	struct frame f = {
+		.r9 = r[X86_R9],
+		.r8 = r[X86_R8],
+		.r10 = r[X86_R10],
+		.dx = r[X86_DX],
+		.si = r[X86_SI],
+		.di = r[X86_DI],
+		.r11 = r[X86_R11],
+		.cx = r[X86_CX],
+		.ax = r[X86_AX],
+		.flags = r[X86_FLAGS],
+		.ip = r[X86_IP],
+	};
+
+	restart_syscall(orig, redo_eintr, &f);
+	memcpy(ret_frame, &f, sizeof(f));
+	*ret_len = sizeof(f);
+	*ret_sp = r[X86_SP] - RED_ZONE - sizeof(f);
+}
+
+void x86_stub_args(uint64_t nr, const uint64_t args[6], uint8_t frame[56])
+{
+	memcpy(frame, &nr, sizeof(nr));
+	memcpy(frame + sizeof(nr), args, 6 * sizeof(args[0]));
+}
+
+void x86_stub_regs(struct ubp_regs *regs, uint64_t stub_vaddr, uint64_t sp)
+{
+	regs->r[X86_IP] = stub_vaddr;
+	regs->r[X86_SP] = sp;
+	regs->r[X86_ORIG_AX] = UINT64_MAX; /* the kernel has nothing to restart */
+	regs->r[X86_FLAGS] &= ~(uint64_t)(X86_FLAG_TF | X86_FLAG_DF);
+}
+
+int64_t x86_syscall_result(const struct ubp_regs *regs)
+{
+	return (int64_t)regs->r[X86_AX];
+}
+
+/*
+ * The breakpoint reports the return; the tracer writes the real return address
+ * back over the slot on the stack it was taken from, which is just below the
+ * stack pointer now, inside the red zone, where no signal frame comes.
+ */
+int x86_build_return_trampoline(struct slot_code *ret_code)
+{
+	static const uint8_t code[] = {
+		0xcc,			/* int3 */
+		0xff, 0x64, 0x24, 0xf8, /* jmp *-8(%rsp) */
+	};
+
+	memset(ret_code, 0, sizeof(*ret_code));
+	memcpy(ret_code->code, code, sizeof(code));
+	ret_code->len = sizeof(code);
+	ret_code->done_at = 0xff;
+	ret_code->taken_at = 0xff;
+	return 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "arch/x86/x86.h"
+
+#include <elf.h>
+
+extern const struct ubp_arch ubp_arch_x86_64;
+
+const struct ubp_arch ubp_arch_x86_64 = {
+	.name = "x86_64",
+	.e_machine = EM_X86_64,
+	.elf_class = ELFCLASS64,
+	.addr_size = 8,
+	.insn_align = 1,
+	.swbp = { 0xcc },
+	.swbp_len = 1,
+	.swbp_pc_advance = 1,
+	.n_regs = X86_N_REGS,
+	.pc = X86_IP,
+	.sp = X86_SP,
+	.fp = X86_BP,
+	.retval = X86_AX,
+	/* What a 32-bit displacement reaches, less the size of a large object. */
+	.near_max = 0x80000000 - 0x4000000,
+	.reg_by_name = x86_reg_by_name,
+	.insn_len = x86_insn_len,
+	.analyze_insn = x86_analyze_insn,
+	.build_slot = x86_build_slot,
+	.slot_leave = x86_slot_leave,
+	.build_return_trampoline = x86_build_return_trampoline,
+	.stub = x86_stub,
+	.stub_len = X86_STUB_LEN,
+	.stub_syscall_end = X86_STUB_SYSCALL_END,
+	.stub_frame = x86_stub_frame,
+	.stub_buffer_at = X86_STUB_BUFFER_AT,
+	.stub_args = x86_stub_args,
+	.stub_regs = x86_stub_regs,
+	.syscall_result = x86_syscall_result,
+	.nr_mmap = 9,
+	.nr_munmap = 11,
+	.nr_rt_sigaction = 13,
+};

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What the files of the x86-64 back-end share.
+ *
+ * decode.c knows bytes, classify.c decides what may be displaced and how, slot.c
+ * writes the code for it, stub.c is the remote-call stub, regs.c the registers.
+ */
+
+#ifndef UBP_ARCH_X86_X86_H
+#define UBP_ARCH_X86_X86_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/arch.h"
+
+/* Order of struct user_regs_struct, which other hosts don't have. */
+enum user_reg {
+	X86_R15,
+	X86_R14,
+	X86_R13,
+	X86_R12,
+	X86_BP,
+	X86_BX,
+	X86_R11,
+	X86_R10,
+	X86_R9,
+	X86_R8,
+	X86_AX,
+	X86_CX,
+	X86_DX,
+	X86_SI,
+	X86_DI,
+	X86_ORIG_AX,
+	X86_IP,
+	X86_CS,
+	X86_FLAGS,
+	X86_SP,
+	X86_SS,
+	X86_FS_BASE,
+	X86_GS_BASE,
+	X86_DS,
+	X86_ES,
+	X86_FS,
+	X86_GS,
+	X86_N_REGS,
+};
+
+#define X86_FLAG_TF 0x100
+#define X86_FLAG_DF 0x400
+
+/* How the slot of an instruction is built: displaced_insn.form. */
+enum x86_form {
+	FORM_COPY,     /* the instruction, then a jump back */
+	FORM_LEAVE,    /* the instruction alone: ret, jmp *x */
+	FORM_JMP,      /* jmp target */
+	FORM_JCC,      /* jcc target */
+	FORM_LOOP,     /* loop, loope, loopne, jrcxz: have short forms only */
+	FORM_CALL,     /* call target */
+	FORM_CALL_IND, /* call *x */
+	FORM_SYSCALL,  /* leaves the address behind it in rcx */
+};
+
+enum prefix_bit {
+	PREFIX_OPSIZE = 1 << 0,
+	PREFIX_ADDRSIZE = 1 << 1,
+	PREFIX_LOCK = 1 << 2,
+	PREFIX_REPNE = 1 << 3,
+	PREFIX_REP = 1 << 4,
+};
+
+enum x86_map {
+	MAP_ONE,    /* one-byte opcodes */
+	MAP_0F,	    /* 0f xx */
+	MAP_0F38,   /* 0f 38 xx */
+	MAP_0F3A,   /* 0f 3a xx */
+	MAP_VECTOR, /* VEX, EVEX, XOP: nothing there needs more than a look at the modrm */
+};
+
+/* The parts of an instruction that don't depend on what it does. */
+struct x86_parts {
+	unsigned prefixes; /* enum prefix_bit */
+	uint8_t segment;   /* 0x64, 0x65, or 0: the others mean nothing */
+	uint8_t rex;	   /* 0: none, or one that doesn't count */
+	enum x86_map map;
+	uint8_t opcode;
+	uint8_t opcode_at;
+	bool has_modrm;
+	uint8_t modrm;
+	uint8_t modrm_at;
+	bool rip_relative;
+	uint8_t disp_at; /* if rip_relative */
+	uint8_t end;	 /* behind opcode, modrm, sib, displacement: the immediate, if any */
+};
+
+/* Split up @len bytes. Returns whether that many bytes sufficed. */
+bool x86_split(const uint8_t *code, size_t len, struct x86_parts *ret_parts);
+
+static inline unsigned x86_modrm_mod(const struct x86_parts *p)
+{
+	return p->modrm >> 6;
+}
+
+static inline unsigned x86_modrm_reg(const struct x86_parts *p)
+{
+	return p->modrm >> 3 & 7;
+}
+
+/* What the disassembler makes of an instruction. */
+struct x86_decoded {
+	uint8_t len;
+	bool rip_relative;
+	char text[80];
+};
+
+/* Full decoding. Returns 0, -EILSEQ, or -ENOMEM. Any thread. */
+int x86_decode(const uint8_t *code, size_t len, uint64_t vaddr, struct x86_decoded *ret);
+
+/* The functions behind ubp_arch_x86_64, see arch/arch.h. */
+int x86_reg_by_name(const char *name, size_t len);
+int x86_insn_len(const uint8_t *code, size_t len, uint64_t vaddr);
+int x86_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
+		     struct displaced_insn *ret_insn, struct ubp_err *err);
+int x86_build_slot(const struct displaced_insn *insn, uint64_t slot_vaddr,
+		   struct slot_code *ret_code, struct ubp_err *err);
+bool x86_slot_leave(const struct displaced_insn *insn, const struct slot_code *code,
+		    uint64_t slot_vaddr, struct ubp_regs *regs);
+int x86_build_return_trampoline(struct slot_code *ret_code);
+void x86_stub_frame(const struct ubp_regs *orig, bool redo_eintr,
+		    uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len, uint64_t *ret_sp);
+void x86_stub_args(uint64_t nr, const uint64_t args[6], uint8_t frame[56]);
+void x86_stub_regs(struct ubp_regs *regs, uint64_t stub_vaddr, uint64_t sp);
+int64_t x86_syscall_result(const struct ubp_regs *regs);
+
+/* The stub: see stub.c. */
+#define X86_STUB_LEN	     58
+#define X86_STUB_SYSCALL_END 36
+#define X86_STUB_BUFFER_AT   56
+extern const uint8_t x86_stub[X86_STUB_LEN];
+
+#endif
