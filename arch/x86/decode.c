@@ -86,7 +86,7 @@ int x86_decode(const uint8_t *code, size_t len, uint64_t vaddr, struct x86_decod
 	if (rc == 0) {
 		ret->len = (uint8_t)insn->size;
 		ret->rip_relative = has_rip_operand(&insn->detail->x86);
-		snprintf(ret->text, sizeof(ret->text), "%s%s%s", insn->mnemonic,
+		snprintf(ret->text, sizeof(ret->text), "%.20s%s%.58s", insn->mnemonic,
 			 insn->op_str[0] ? " " : "", insn->op_str);
 	}
 	pthread_mutex_unlock(&decoder.lock);
