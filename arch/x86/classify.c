@@ -205,10 +205,10 @@ int x86_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
 	const char *why;
 	int rc;
 
-	rc = x86_decode(code, len, vaddr, &d);
+	rc = x86_decode(code, len, vaddr, &d, &p);
 	if (rc == -ENOMEM)
 		return ubp_fail(err, ENOMEM, "can't set up the disassembler");
-	if (rc < 0 || !x86_split(code, d.len, &p) || p.rip_relative != d.rip_relative)
+	if (rc < 0)
 		return fail_decode(code, len, err);
 
 	memset(ret_insn, 0, sizeof(*ret_insn));

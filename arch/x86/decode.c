@@ -17,84 +17,6 @@
 
 #define INSN_LONGEST 15
 
-/*
- * capstone sorts tables of its own on first use, without a lock, whatever handle
- * is used: so one lock for all, which costs a tenth of a decoding. The handles are
- * dear to open and are kept.
- */
-static struct {
-	pthread_mutex_t lock;
-	csh fast, detailed; /* 0: not open yet */
-	cs_insn *fast_insn, *detailed_insn;
-} decoder = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static int open_handle(bool detail, csh *ret_handle, cs_insn **ret_insn)
-{
-	csh handle;
-
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK)
-		return -ENOMEM;
-	cs_option(handle, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
-	cs_option(handle, CS_OPT_DETAIL, detail ? CS_OPT_ON : CS_OPT_OFF);
-	*ret_insn = cs_malloc(handle);
-	if (!*ret_insn) {
-		cs_close(&handle);
-		return -ENOMEM;
-	}
-	*ret_handle = handle;
-	return 0;
-}
-
-int x86_insn_len(const uint8_t *code, size_t len, uint64_t vaddr)
-{
-	int rc = 0;
-
-	pthread_mutex_lock(&decoder.lock);
-	if (!decoder.fast)
-		rc = open_handle(false, &decoder.fast, &decoder.fast_insn);
-	if (rc == 0 && cs_disasm_iter(decoder.fast, &code, &len, &vaddr, decoder.fast_insn))
-		rc = decoder.fast_insn->size;
-	pthread_mutex_unlock(&decoder.lock);
-	return rc > 0 && rc <= INSN_LONGEST ? rc : 0;
-}
-
-static bool has_rip_operand(const cs_x86 *x86)
-{
-	for (int i = 0; i < x86->op_count; i++) {
-		const cs_x86_op *op = &x86->operands[i];
-
-		if (op->type == X86_OP_MEM &&
-		    (op->mem.base == X86_REG_RIP || op->mem.base == X86_REG_EIP))
-			return true;
-	}
-	return false;
-}
-
-int x86_decode(const uint8_t *code, size_t len, uint64_t vaddr, struct x86_decoded *ret)
-{
-	const cs_insn *insn;
-	int rc = 0;
-
-	pthread_mutex_lock(&decoder.lock);
-	if (!decoder.detailed)
-		rc = open_handle(true, &decoder.detailed, &decoder.detailed_insn);
-	insn = decoder.detailed_insn;
-	if (rc == 0 &&
-	    (!cs_disasm_iter(decoder.detailed, &code, &len, &vaddr, decoder.detailed_insn) ||
-	     insn->size > INSN_LONGEST))
-		rc = -EILSEQ;
-	if (rc == 0) {
-		ret->len = (uint8_t)insn->size;
-		ret->rip_relative = has_rip_operand(&insn->detail->x86);
-		snprintf(ret->text, sizeof(ret->text), "%.20s%s%.58s", insn->mnemonic,
-			 insn->op_str[0] ? " " : "", insn->op_str);
-	}
-	pthread_mutex_unlock(&decoder.lock);
-	return rc;
-}
-
-/* --- parts ------------------------------------------------------------------- */
-
 /* Opcodes followed by a modrm byte: a bit each, lowest bit of [0] is opcode 0. */
 static const uint32_t modrm_one[8] = {
 	0x0f0f0f0f, /* 00-1f: add or adc sbb */
@@ -172,17 +94,21 @@ static size_t split_escape(const uint8_t *code, size_t len, struct x86_parts *p)
 
 	switch (code[0]) {
 	case 0xc5:
-		p->map = MAP_VECTOR;
+		p->map = MAP_VEX;
+		p->vector_map = 1;
 		return 2;
 	case 0xc4:
-		p->map = MAP_VECTOR;
+		p->map = MAP_VEX;
+		p->vector_map = second & 0x1f;
 		return 3;
 	case 0x62:
-		p->map = MAP_VECTOR;
+		p->map = MAP_EVEX;
+		p->vector_map = second & 7;
 		return 4;
 	case 0x8f: /* XOP where pop would be an extension it doesn't have */
-		p->map = (second & 0x1f) >= 8 ? MAP_VECTOR : MAP_ONE;
-		return p->map == MAP_VECTOR ? 3 : 0;
+		p->map = (second & 0x1f) >= 8 ? MAP_XOP : MAP_ONE;
+		p->vector_map = second & 0x1f;
+		return p->map == MAP_XOP ? 3 : 0;
 	case 0x0f:
 		p->map = second == 0x38 ? MAP_0F38 : second == 0x3a ? MAP_0F3A : MAP_0F;
 		return p->map == MAP_0F ? 1 : 2;
@@ -192,15 +118,15 @@ static size_t split_escape(const uint8_t *code, size_t len, struct x86_parts *p)
 	}
 }
 
-static bool opcode_has_modrm(const struct x86_parts *p, uint8_t first)
+static bool opcode_has_modrm(const struct x86_parts *p)
 {
 	switch (p->map) {
 	case MAP_ONE:
 		return bit(modrm_one, p->opcode);
 	case MAP_0F:
 		return bit(modrm_0f, p->opcode);
-	case MAP_VECTOR: /* vzeroupper has none; there is no EVEX 77 in its map */
-		return first == 0x62 || first == 0x8f || p->opcode != 0x77;
+	case MAP_VEX: /* all but vzeroupper */
+		return p->vector_map != 1 || p->opcode != 0x77;
 	default:
 		return true;
 	}
@@ -247,9 +173,151 @@ bool x86_split(const uint8_t *code, size_t len, struct x86_parts *ret_parts)
 		return false;
 	p->opcode = code[at];
 	p->opcode_at = (uint8_t)at++;
-	p->has_modrm = opcode_has_modrm(p, code[escape_at]);
+	p->has_modrm = opcode_has_modrm(p);
 	if (p->has_modrm)
 		at = split_modrm(code, len, at, p);
 	p->end = (uint8_t)at;
 	return at <= len;
+}
+
+/*
+ * Length of an instruction that capstone doesn't know but whose layout leaves no
+ * doubt: the vector maps (capstone 4 lacks half of AVX-512, AMX and FP16), hints
+ * (rdssp is one), rdpkru and wrpkru. 0: not one of these.
+ */
+static size_t regular_len(const uint8_t *code, size_t len)
+{
+	struct x86_parts p;
+	bool has_imm = false;
+	size_t total;
+
+	if (!x86_split(code, len, &p))
+		return 0;
+	switch (p.map) {
+	case MAP_0F:
+		if ((p.opcode & 0xf8) != 0x18 &&
+		    !(p.opcode == 0x01 && (p.modrm & 0xfe) == 0xee))
+			return 0;
+		break;
+	case MAP_VEX:
+	case MAP_EVEX:
+		if (p.vector_map == 1)
+			has_imm = (p.opcode & 0xfc) == 0x70 || p.opcode == 0xc2 ||
+				  (p.opcode >= 0xc4 && p.opcode <= 0xc6);
+		else if (p.vector_map == 3)
+			has_imm = true;
+		else if (p.vector_map != 2 &&
+			 (p.map == MAP_VEX || (p.vector_map != 5 && p.vector_map != 6)))
+			return 0;
+		break;
+	default:
+		return 0;
+	}
+	total = p.end + (has_imm ? 1u : 0u);
+	return total <= len && total <= INSN_LONGEST ? total : 0;
+}
+
+/* --- capstone ---------------------------------------------------------------- */
+
+/*
+ * capstone sorts tables of its own on first use, without a lock, whatever handle
+ * is used: so one lock for all, which costs a tenth of a decoding. The handles are
+ * dear to open and are kept.
+ */
+static struct {
+	pthread_mutex_t lock;
+	csh fast, detailed; /* 0: not open yet */
+	cs_insn *fast_insn, *detailed_insn;
+} decoder = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static int open_handle(bool detail, csh *ret_handle, cs_insn **ret_insn)
+{
+	csh handle;
+
+	if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK)
+		return -ENOMEM;
+	cs_option(handle, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
+	cs_option(handle, CS_OPT_DETAIL, detail ? CS_OPT_ON : CS_OPT_OFF);
+	*ret_insn = cs_malloc(handle);
+	if (!*ret_insn) {
+		cs_close(&handle);
+		return -ENOMEM;
+	}
+	*ret_handle = handle;
+	return 0;
+}
+
+int x86_insn_len(const uint8_t *code, size_t len, uint64_t vaddr)
+{
+	const uint8_t *start = code;
+	size_t start_len = len;
+	int rc = 0;
+
+	pthread_mutex_lock(&decoder.lock);
+	if (!decoder.fast)
+		rc = open_handle(false, &decoder.fast, &decoder.fast_insn);
+	if (rc == 0 && cs_disasm_iter(decoder.fast, &code, &len, &vaddr, decoder.fast_insn))
+		rc = decoder.fast_insn->size;
+	pthread_mutex_unlock(&decoder.lock);
+	if (rc > 0 && rc <= INSN_LONGEST)
+		return rc;
+	return (int)regular_len(start, start_len);
+}
+
+static bool has_rip_operand(const cs_x86 *x86)
+{
+	for (int i = 0; i < x86->op_count; i++) {
+		const cs_x86_op *op = &x86->operands[i];
+
+		if (op->type == X86_OP_MEM &&
+		    (op->mem.base == X86_REG_RIP || op->mem.base == X86_REG_EIP))
+			return true;
+	}
+	return false;
+}
+
+/* What capstone makes of it. Returns 0, -EILSEQ or -ENOMEM. */
+static int disassemble(const uint8_t *code, size_t len, uint64_t vaddr, struct x86_decoded *ret)
+{
+	const cs_insn *insn;
+	int rc = 0;
+
+	pthread_mutex_lock(&decoder.lock);
+	if (!decoder.detailed)
+		rc = open_handle(true, &decoder.detailed, &decoder.detailed_insn);
+	insn = decoder.detailed_insn;
+	if (rc == 0 &&
+	    (!cs_disasm_iter(decoder.detailed, &code, &len, &vaddr, decoder.detailed_insn) ||
+	     insn->size > INSN_LONGEST))
+		rc = -EILSEQ;
+	if (rc == 0) {
+		ret->len = (uint8_t)insn->size;
+		ret->rip_relative = has_rip_operand(&insn->detail->x86);
+		snprintf(ret->text, sizeof(ret->text), "%.20s%s%.58s", insn->mnemonic,
+			 insn->op_str[0] ? " " : "", insn->op_str);
+	}
+	pthread_mutex_unlock(&decoder.lock);
+	return rc;
+}
+
+int x86_decode(const uint8_t *code, size_t len, uint64_t vaddr, struct x86_decoded *ret_insn,
+	       struct x86_parts *ret_parts)
+{
+	size_t at = 0;
+	int rc;
+
+	rc = disassemble(code, len, vaddr, ret_insn);
+	if (rc == 0 && (!x86_split(code, ret_insn->len, ret_parts) ||
+			ret_parts->rip_relative != ret_insn->rip_relative))
+		return -EILSEQ;
+	if (rc != -EILSEQ)
+		return rc;
+	ret_insn->len = (uint8_t)regular_len(code, len);
+	if (ret_insn->len == 0 || !x86_split(code, ret_insn->len, ret_parts))
+		return -EILSEQ;
+	ret_insn->rip_relative = ret_parts->rip_relative;
+	for (size_t i = 0; i < ret_insn->len; i++)
+		at += (size_t)snprintf(ret_insn->text + at, sizeof(ret_insn->text) - at,
+				       "%s%02x", i ? " " : "(nameless) ", code[i]);
+	return 0;
 }

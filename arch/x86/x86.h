@@ -73,11 +73,13 @@ enum prefix_bit {
 };
 
 enum x86_map {
-	MAP_ONE,    /* one-byte opcodes */
-	MAP_0F,	    /* 0f xx */
-	MAP_0F38,   /* 0f 38 xx */
-	MAP_0F3A,   /* 0f 3a xx */
-	MAP_VECTOR, /* VEX, EVEX, XOP: nothing there needs more than a look at the modrm */
+	MAP_ONE,  /* one-byte opcodes */
+	MAP_0F,	  /* 0f xx */
+	MAP_0F38, /* 0f 38 xx */
+	MAP_0F3A, /* 0f 3a xx */
+	MAP_VEX,  /* nothing in these three needs more than a look at the modrm byte */
+	MAP_EVEX,
+	MAP_XOP,
 };
 
 /* The parts of an instruction that don't depend on what it does. */
@@ -86,6 +88,7 @@ struct x86_parts {
 	uint8_t segment;   /* 0x64, 0x65, or 0: the others mean nothing */
 	uint8_t rex;	   /* 0: none, or one that doesn't count */
 	enum x86_map map;
+	uint8_t vector_map; /* VEX, EVEX, XOP: the map of their own */
 	uint8_t opcode;
 	uint8_t opcode_at;
 	bool has_modrm;
@@ -109,15 +112,16 @@ static inline unsigned x86_modrm_reg(const struct x86_parts *p)
 	return p->modrm >> 3 & 7;
 }
 
-/* What the disassembler makes of an instruction. */
+/* What an instruction is. */
 struct x86_decoded {
 	uint8_t len;
 	bool rip_relative;
 	char text[80];
 };
 
-/* Full decoding. Returns 0, -EILSEQ, or -ENOMEM. Any thread. */
-int x86_decode(const uint8_t *code, size_t len, uint64_t vaddr, struct x86_decoded *ret);
+/* Full decoding, and the parts. Returns 0, -EILSEQ or -ENOMEM. Any thread. */
+int x86_decode(const uint8_t *code, size_t len, uint64_t vaddr, struct x86_decoded *ret_insn,
+	       struct x86_parts *ret_parts);
 
 /* The functions behind ubp_arch_x86_64, see arch/arch.h. */
 int x86_reg_by_name(const char *name, size_t len);
