@@ -15,6 +15,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.insn_align = 1,
 	.swbp = { 0xcc },
 	.swbp_len = 1,
+	.nop = { 0x90 },
 	.swbp_pc_advance = 1,
 	.n_regs = X86_N_REGS,
 	.pc = X86_IP,

@@ -364,6 +364,18 @@ const struct event_record *event_queue_peek(struct event_queue *queue)
 	}
 }
 
+uint64_t event_queue_mark(const struct event_queue *queue)
+{
+	return atomic_load_explicit(&queue->tail, memory_order_acquire);
+}
+
+const struct event_record *event_queue_peek_until(struct event_queue *queue, uint64_t mark)
+{
+	return atomic_load_explicit(&queue->head, memory_order_relaxed) < mark ?
+		       event_queue_peek(queue) :
+		       NULL;
+}
+
 void event_queue_next(struct event_queue *queue)
 {
 	uint64_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);

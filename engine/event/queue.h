@@ -96,6 +96,13 @@ int event_queue_fd(const struct event_queue *queue);
 const struct event_record *event_queue_peek(struct event_queue *queue);
 void event_queue_next(struct event_queue *queue);
 
+/*
+ * Consumer: a mark behind all that is in the queue now, and the next record in
+ * front of it: NULL when all these are taken, however fast new ones come.
+ */
+uint64_t event_queue_mark(const struct event_queue *queue);
+const struct event_record *event_queue_peek_until(struct event_queue *queue, uint64_t mark);
+
 /* Consumer: nothing left; arm the descriptor. False if something came meanwhile. */
 bool event_queue_sleep(struct event_queue *queue);
 

@@ -86,7 +86,7 @@ void return_hijack(struct tracee *t, struct site *site, uint64_t sp)
 {
 	struct plant_space *ps = t->process->space->plant;
 	struct return_instance *ri;
-	uint64_t real;
+	uint64_t real = 0;
 
 	if (!ps->trampoline || read_word(t, sp, &real) < 0) {
 		count_missed(site);

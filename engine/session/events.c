@@ -43,14 +43,14 @@ static void deliver_warnings(struct ubp_session *s)
 
 int ubp_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_err *err)
 {
-	uint64_t drained, stop_at = event_queue_mark(s->queue);
+	uint64_t drained, mark = event_queue_mark(s->queue);
 	const struct event_record *record;
 	int n = 0;
 
 	ubp_err_reset(err);
 	if (read(s->news_fd, &drained, sizeof(drained)) > 0)
 		deliver_warnings(s);
-	while (event_queue_is_before(s->queue, stop_at) && (record = event_queue_peek(s->queue))) {
+	while ((record = event_queue_peek_until(s->queue, mark))) {
 		struct ubp_event event = { s, record };
 
 		fn(ctx, &event);
@@ -130,13 +130,14 @@ const char *ubp_event_arg_name(const struct ubp_event *e, size_t i)
 
 const char *ubp_event_arg_text(const struct ubp_event *e, size_t i)
 {
+	static const struct sink_text_options opt = { .escape = false };
 	const struct spec_probe *spec = spec_of(e);
 	struct sink_buf *arg = &e->session->arg;
 
 	if (!spec || i >= spec->n_args)
 		return NULL;
 	arg->len = 0;
-	sink_text_value(arg, &spec->args[i], e->record, false);
+	sink_text_value(arg, &spec->args[i], e->record, &opt);
 	sink_buf_add(arg, "", 1);
 	return arg->data;
 }

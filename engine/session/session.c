@@ -185,7 +185,7 @@ void ubp_stop(struct ubp_session *s)
 	pthread_mutex_lock(&s->lock);
 	s->stop_asked = true;
 	pthread_mutex_unlock(&s->lock);
-	event_queue_give_up(s->queue);
+	event_queue_close(s->queue);
 	tracer_wake(&s->tracer);
 	finder_stop(s->finder);
 	s->finder = NULL;

@@ -132,21 +132,25 @@ static void add_name(struct sink_buf *buf, const char *name)
 	sink_buf_end(buf, to);
 }
 
+void sink_text_value(struct sink_buf *buf, const struct spec_arg *arg,
+		     const struct event_record *record, const struct sink_text_options *opt)
+{
+	if (arg->type.count)
+		sink_buf_add(buf, "{", 1);
+	if (arg->type.format == SPEC_STRING)
+		add_strings(buf, record, arg, opt);
+	else
+		add_numbers(buf, record, arg, opt);
+	if (arg->type.count)
+		sink_buf_add(buf, "}", 1);
+}
+
 void sink_text_args(struct sink_buf *buf, const struct spec_probe *probe,
 		    const struct event_record *record, const struct sink_text_options *opt)
 {
 	for (size_t i = 0; i < probe->n_args; i++) {
-		const struct spec_arg *arg = &probe->args[i];
-
-		add_name(buf, arg->name);
-		if (arg->type.count)
-			sink_buf_add(buf, "{", 1);
-		if (arg->type.format == SPEC_STRING)
-			add_strings(buf, record, arg, opt);
-		else
-			add_numbers(buf, record, arg, opt);
-		if (arg->type.count)
-			sink_buf_add(buf, "}", 1);
+		add_name(buf, probe->args[i].name);
+		sink_text_value(buf, &probe->args[i], record, opt);
 	}
 }
 

@@ -23,6 +23,10 @@ struct sink_text_options {
 	bool escape;
 };
 
+/* The value of one arg alone: 1, "x", {1,2}. */
+void sink_text_value(struct sink_buf *buf, const struct spec_arg *arg,
+		     const struct event_record *record, const struct sink_text_options *opt);
+
 /*
  * " a=1 b=\"x\"": the args of a hit. Strings and chars are raw bytes, as the
  * kernel prints them: quotes, newlines, NULs of chars.

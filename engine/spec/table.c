@@ -220,6 +220,12 @@ const struct spec_probe *spec_table_probe(const struct spec_table *table, size_t
 	return table->probes[i];
 }
 
+void spec_table_truncate(struct spec_table *table, size_t n)
+{
+	while (table->n > n)
+		spec_probe_free(table->probes[--table->n]);
+}
+
 void spec_table_resolve(struct spec_table *table, size_t i, uint64_t offset)
 {
 	table->probes[i]->offset = offset;

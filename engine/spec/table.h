@@ -79,6 +79,9 @@ int spec_table_add_short(struct spec_table *table, const char *text, struct ubp_
 size_t spec_table_count(const struct spec_table *table);
 const struct spec_probe *spec_table_probe(const struct spec_table *table, size_t i);
 
+/* Forget the probes from index @n on: undoes the last definitions. */
+void spec_table_truncate(struct spec_table *table, size_t n);
+
 /*
  * Once a symbol is resolved by whoever opened the file: the probe gets its file
  * offset (symbol_off added already), and the listing shows a number. @i as for

@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * The tracing thread of a session: attaches, plants, handles stops until it is
+ * told to end, and takes everything out again.
+ */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arch/host.h"
+#include "engine/session/session.h"
+#include "engine/trace/attach.h"
+#include "engine/trace/follow.h"
+#include "engine/trace/maps.h"
+#include "engine/trace/task.h"
+
+#define STOPS_PER_TURN 64
+
+void session_news(struct ubp_session *s)
+{
+	const uint64_t one = 1;
+
+	(void)!write(s->news_fd, &one, sizeof(one));
+}
+
+void session_warn(struct ubp_session *s, const char *fmt, ...)
+{
+	struct warning *w;
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	w = malloc(sizeof(*w) + strlen(text) + 1);
+	if (!w)
+		return;
+	w->next = NULL;
+	strcpy(w->text, text);
+	pthread_mutex_lock(&s->lock);
+	*s->last_warning = w;
+	s->last_warning = &w->next;
+	pthread_mutex_unlock(&s->lock);
+	session_news(s);
+}
+
+static void mark_known(struct ubp_session *s, pid_t pid, bool known)
+{
+	pthread_mutex_lock(&s->lock);
+	if (known)
+		(void)map_put(&s->known, (uint64_t)pid, s);
+	else
+		map_remove(&s->known, (uint64_t)pid);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void count_process(struct ubp_session *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->n_processes++;
+	pthread_mutex_unlock(&s->lock);
+}
+
+static bool is_open(const struct ubp_session *s)
+{
+	return !s->opt.n_pids && !s->opt.tid && !s->argv;
+}
+
+/* Are processes of this kind to be kept when a traced one gives birth to them? */
+static bool follows_children(const struct ubp_session *s)
+{
+	return !s->opt.n_pids && !s->opt.tid;
+}
+
+static void end_session(struct ubp_session *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->has_ended = true;
+	pthread_mutex_unlock(&s->lock);
+	event_queue_wake(s->queue);
+	session_news(s);
+}
+
+/* --- what the tracer asks (struct tracer_ops) ------------------------------------- */
+
+static enum trap_verdict on_trap(void *ctx, struct tracee *t)
+{
+	struct ubp_session *s = ctx;
+
+	return hit_trap(&s->hit, t);
+}
+
+static bool on_pc_has_trap(void *ctx, struct tracee *t, uint64_t pc)
+{
+	(void)ctx;
+	return hit_pc_has_trap(t, pc);
+}
+
+static void on_signal(void *ctx, struct tracee *t, int sig)
+{
+	(void)ctx;
+	hit_signal(t, sig);
+}
+
+static enum keep_verdict on_forked(void *ctx, struct process *parent, struct tracee *first,
+				   bool shares)
+{
+	struct ubp_session *s = ctx;
+	struct space *space = first->process->space;
+
+	if (shares) {
+		/* Its breakpoints are its parent's; it is kept until it has its own memory. */
+		mark_known(s, first->tid, true);
+		return KEEP_TRACING;
+	}
+	if (follows_children(s) && plant_copy(parent->space, space) == 0) {
+		mark_known(s, first->tid, true);
+		count_process(s);
+		return KEEP_TRACING;
+	}
+	plant_forget(space);
+	plant_clean_copy(parent->space, space, first->tid);
+	return LET_GO;
+}
+
+/* Plant what its mappings call for; LET_GO: nothing of ours may stay in it. */
+static enum keep_verdict update(struct ubp_session *s, struct tracee *t,
+				const struct ubp_regs *at)
+{
+	struct process *p = t->process;
+	pid_t pid = p->pid;
+	struct ubp_err err;
+	size_t n = 0;
+	int rc = plant_update(&s->plant, &s->tracer, t, at, &n, &err);
+
+	if (rc == -ESRCH)
+		return KEEP_TRACING; /* gone; its end is or will be reported */
+	if (rc < 0)
+		session_warn(s, "process %d: %s", (int)pid, err.text);
+	return KEEP_TRACING;
+}
+
+static bool is_dynamic(const struct process *p)
+{
+	const struct plant_space *ps = p->space->plant;
+	size_t pos = 0;
+	void *value;
+
+	while (ps && map_next(&ps->sites, &pos, NULL, &value))
+		if (((struct site *)value)->watches_loader)
+			return true;
+	return false;
+}
+
+static bool has_probes(const struct process *p)
+{
+	const struct plant_space *ps = p->space->plant;
+	size_t pos = 0;
+	void *value;
+
+	while (ps && map_next(&ps->sites, &pos, NULL, &value))
+		if (((struct site *)value)->n_probes)
+			return true;
+	return false;
+}
+
+static enum keep_verdict on_execed(void *ctx, struct tracee *t)
+{
+	struct ubp_session *s = ctx;
+	pid_t tid = t->tid;
+
+	mark_known(s, tid, true);
+	if (!s->opt.n_pids && !s->opt.tid && !s->argv && t->process->n_tracees != 1)
+		return KEEP_TRACING;
+	(void)update(s, t, NULL);
+	if (map_get(&s->tracer.tracees, (uint64_t)tid) != t)
+		return KEEP_TRACING;
+	/* Static and not one of ours: it can't become one without another exec. */
+	if (is_open(s) && !has_probes(t->process) && !is_dynamic(t->process)) {
+		mark_known(s, tid, false);
+		return LET_GO;
+	}
+	return KEEP_TRACING;
+}
+
+static void on_loader(void *ctx, struct tracee *t, const struct ubp_regs *at)
+{
+	struct ubp_session *s = ctx;
+	pid_t tid = t->tid;
+
+	t->process->is_fresh = false;
+	(void)update(s, t, at);
+	/* Held by a remote call: the hit goes on as if there had been none. */
+	if (map_get(&s->tracer.tracees, (uint64_t)tid) == t)
+		t->held = false;
+}
+
+static void on_tracee_gone(void *ctx, struct tracee *t)
+{
+	(void)ctx;
+	hit_tracee_gone(t);
+}
+
+static void on_process_gone(void *ctx, struct process *p)
+{
+	struct ubp_session *s = ctx;
+
+	mark_known(s, p->pid, false);
+	for (size_t i = 0; i < s->opt.n_pids; i++)
+		if (s->pids[i] == p->pid && s->n_wanted && --s->n_wanted == 0)
+			end_session(s);
+	if (s->opt.tid && s->opt.n_pids == 0 && s->tracer.processes.n == 0)
+		end_session(s);
+}
+
+static void on_command_ended(void *ctx, int status)
+{
+	struct ubp_session *s = ctx;
+
+	pthread_mutex_lock(&s->lock);
+	s->command_ended = true;
+	s->command_status = status;
+	pthread_mutex_unlock(&s->lock);
+	end_session(s);
+}
+
+static void on_space_gone(void *ctx, struct space *space)
+{
+	(void)ctx;
+	plant_forget(space);
+}
+
+static void on_idle(void *ctx)
+{
+	struct ubp_session *s = ctx;
+
+	event_queue_wake(s->queue);
+	s->hit.oldest_ns = 0;
+	follow_nobody(&s->tracer);
+}
+
+static const struct tracer_ops tracer_ops = {
+	.trap = on_trap,
+	.pc_has_trap = on_pc_has_trap,
+	.signal = on_signal,
+	.forked = on_forked,
+	.execed = on_execed,
+	.tracee_gone = on_tracee_gone,
+	.process_gone = on_process_gone,
+	.command_ended = on_command_ended,
+	.space_gone = on_space_gone,
+	.idle = on_idle,
+};
+
+/* --- attaching ----------------------------------------------------------------------- */
+
+static int attach_and_plant(struct ubp_session *s, pid_t pid, struct ubp_err *err)
+{
+	struct process *p;
+	struct tracee *t;
+	pid_t tid;
+	size_t n = 0;
+	int rc;
+
+	if (map_get(&s->tracer.processes, (uint64_t)pid))
+		return 0;
+	rc = attach_process(&s->tracer, pid, ubp_host_arch(), &p, err);
+	if (rc < 0)
+		return rc;
+	rc = attach_hold_one(&s->tracer, p, &t, err);
+	if (rc < 0) {
+		if (map_get(&s->tracer.processes, (uint64_t)pid) == p)
+			attach_undo(&s->tracer, p);
+		return rc;
+	}
+	tid = t->tid;
+	rc = plant_update(&s->plant, &s->tracer, t, NULL, &n, err);
+	if (map_get(&s->tracer.tracees, (uint64_t)tid) != t)
+		return rc < 0 ? rc : ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
+	if (rc < 0) {
+		plant_remove(p->space, tid);
+		attach_let_go(t);
+		attach_drain(&s->tracer);
+		attach_undo(&s->tracer, p);
+		return rc;
+	}
+	attach_let_go(t);
+	mark_known(s, pid, true);
+	count_process(s);
+	return 0;
+}
+
+/* A process that maps a probed file. One that may not be traced is passed over. */
+static void attach_candidate(struct ubp_session *s, pid_t pid)
+{
+	struct ubp_err err;
+	int rc;
+
+	if (map_get(&s->excluded, (uint64_t)pid) || task_tracer(pid) == getpid())
+		return;
+	rc = attach_and_plant(s, pid, &err);
+	if (rc == 0 || rc == -ESRCH)
+		return;
+	mark_known(s, pid, true); /* given up */
+	pthread_mutex_lock(&s->lock);
+	s->n_skipped++;
+	pthread_mutex_unlock(&s->lock);
+	/* What belongs to others is counted; the unexpected is told. */
+	if (rc != -EPERM && rc != -EACCES)
+		session_warn(s, "process %d is not traced: %s", (int)pid, err.text);
+}
+
+static bool wants(void *ctx, pid_t pid)
+{
+	struct ubp_session *s = ctx;
+	struct ubp_err err;
+	struct maps maps;
+	bool found = maps_read(pid, &maps, &err) == 0 && plant_wants(&s->plant, &maps);
+
+	maps_free(&maps);
+	return found;
+}
+
+static bool is_known(void *ctx, pid_t pid)
+{
+	struct ubp_session *s = ctx;
+	bool known;
+
+	pthread_mutex_lock(&s->lock);
+	known = map_get(&s->known, (uint64_t)pid) || map_get(&s->excluded, (uint64_t)pid);
+	pthread_mutex_unlock(&s->lock);
+	return known;
+}
+
+static void found(void *ctx, pid_t pid)
+{
+	struct ubp_session *s = ctx;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->n_candidates == s->cap_candidates) {
+		size_t cap = s->cap_candidates ? s->cap_candidates * 2 : 64;
+		pid_t *bigger = realloc(s->candidates, cap * sizeof(*bigger));
+
+		if (bigger) {
+			s->candidates = bigger;
+			s->cap_candidates = cap;
+		}
+	}
+	if (s->n_candidates < s->cap_candidates)
+		s->candidates[s->n_candidates++] = pid;
+	pthread_mutex_unlock(&s->lock);
+	tracer_wake(&s->tracer);
+}
+
+static const struct finder_ops finder_ops = {
+	.wants = wants,
+	.found = found,
+	.is_known = is_known,
+};
+
+static int attach_if_wanted(void *ctx, pid_t pid)
+{
+	struct ubp_session *s = ctx;
+
+	if (!map_get(&s->excluded, (uint64_t)pid) && wants(s, pid))
+		attach_candidate(s, pid);
+	return 0;
+}
+
+/* Every process there is, and from now on those that come. */
+static int attach_all(struct ubp_session *s, struct ubp_err *err)
+{
+	int rc = exclude_collect(&s->excluded);
+
+	if (rc < 0)
+		return ubp_fail(err, -rc, "cannot look through /proc: %s", strerror(-rc));
+	rc = finder_start(&finder_ops, s, &s->finder, err);
+	if (rc < 0)
+		return rc;
+	s->finder_kind = finder_kind(s->finder);
+	(void)finder_each_process(attach_if_wanted, s);
+	if (s->n_skipped && !s->n_processes)
+		return ubp_fail(err, EPERM,
+				"no permission to trace any of the %u processes that run this code: "
+				"run as the same user, or as root (CAP_SYS_PTRACE)",
+				s->n_skipped);
+	if (s->n_skipped)
+		session_warn(s, "%u processes could not be traced (no permission, or traced by another)",
+			     s->n_skipped);
+	return 0;
+}
+
+static int attach_named(struct ubp_session *s, struct ubp_err *err)
+{
+	for (size_t i = 0; i < s->opt.n_pids; i++) {
+		int rc = attach_and_plant(s, s->pids[i], err);
+
+		if (rc < 0)
+			return rc;
+		s->n_wanted++;
+	}
+	return 0;
+}
+
+static int attach_of_thread(struct ubp_session *s, struct ubp_err *err)
+{
+	pid_t pid = task_tgid(s->opt.tid);
+
+	return pid ? attach_and_plant(s, pid, err) :
+		     ubp_fail(err, ESRCH, "no thread %d", (int)s->opt.tid);
+}
+
+static int start_command(struct ubp_session *s, struct ubp_err *err)
+{
+	struct tracee *t;
+	pid_t pid;
+	size_t n = 0;
+	int rc = attach_command(&s->tracer, s->argv, &s->command_mask, ubp_host_arch(), &t, err);
+
+	if (rc < 0)
+		return rc;
+	pid = t->tid;
+	pthread_mutex_lock(&s->lock);
+	s->command_pid = pid;
+	pthread_mutex_unlock(&s->lock);
+	rc = plant_update(&s->plant, &s->tracer, t, NULL, &n, err);
+	if (rc < 0) {
+		(void)kill(pid, SIGKILL);
+		return rc;
+	}
+	mark_known(s, pid, true);
+	count_process(s);
+	attach_let_go(t);
+	return 0;
+}
+
+static int fill_plant(struct ubp_session *s, struct ubp_err *err)
+{
+	s->plant.step = s->opt.mode == UBP_MODE_STEP;
+	s->plant.force = s->opt.force;
+	s->plant.probes = calloc(s->n_probes + 1, sizeof(struct uprobe *));
+	if (!s->plant.probes)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	for (size_t i = 0; i < s->n_probes; i++)
+		s->plant.probes[s->plant.n_probes++] = &s->probes[i]->uprobe;
+	return 0;
+}
+
+static int fill_hit(struct ubp_session *s, struct ubp_err *err)
+{
+	s->hit = (struct hit){
+		.tracer = &s->tracer,
+		.plant = &s->plant,
+		.queue = s->queue,
+		.clock = s->clock,
+		.only_tid = s->opt.tid,
+		.lossless = s->opt.lossless,
+		.stack = s->opt.stack,
+		.loader = on_loader,
+		.ctx = s,
+	};
+	s->hit.scratch = fetch_scratch_new();
+	return s->hit.scratch ? 0 : ubp_fail(err, ENOMEM, "out of memory");
+}
+
+static int set_up(struct ubp_session *s, struct ubp_err *err)
+{
+	int rc = fill_plant(s, err);
+
+	if (rc == 0)
+		rc = fill_hit(s, err);
+	if (rc == 0)
+		rc = tracer_init(&s->tracer, &tracer_ops, s, err);
+	if (rc < 0)
+		return rc;
+	if (s->argv)
+		return start_command(s, err);
+	if (s->opt.n_pids)
+		return attach_named(s, err);
+	return s->opt.tid ? attach_of_thread(s, err) : attach_all(s, err);
+}
+
+/* --- the loop ----------------------------------------------------------------------------- */
+
+static pid_t next_candidate(struct ubp_session *s)
+{
+	pid_t pid = 0;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->n_candidates) {
+		pid = s->candidates[0];
+		memmove(s->candidates, s->candidates + 1,
+			--s->n_candidates * sizeof(*s->candidates));
+	}
+	pthread_mutex_unlock(&s->lock);
+	return pid;
+}
+
+static bool must_stop(struct ubp_session *s)
+{
+	bool stop;
+
+	pthread_mutex_lock(&s->lock);
+	stop = s->stop_asked;
+	pthread_mutex_unlock(&s->lock);
+	return stop;
+}
+
+static void tear_down(struct ubp_session *s)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&s->tracer.processes, &pos, NULL, &value))
+		plant_remove(((struct process *)value)->space, 0);
+	attach_drain(&s->tracer);
+	event_queue_wake(s->queue);
+	tracer_fini(&s->tracer);
+	fetch_scratch_free(s->hit.scratch);
+	s->hit.scratch = NULL;
+}
+
+static void announce(struct ubp_session *s, int rc, const struct ubp_err *err)
+{
+	pthread_mutex_lock(&s->lock);
+	if (rc < 0) {
+		s->thread_err = *err;
+		s->start_failed = true;
+	} else {
+		s->is_ready = true;
+	}
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void *run_thread(void *arg)
+{
+	struct ubp_session *s = arg;
+	struct ubp_err err;
+	pid_t pid;
+	int rc = set_up(s, &err);
+
+	if (rc < 0) {
+		/* Whatever was attached and planted already goes first. */
+		finder_stop(s->finder);
+		s->finder = NULL;
+		tear_down(s);
+		announce(s, rc, &err);
+		return NULL;
+	}
+	announce(s, 0, &err);
+	while (!must_stop(s)) {
+		(void)tracer_run(&s->tracer, STOPS_PER_TURN);
+		while ((pid = next_candidate(s)))
+			attach_candidate(s, pid);
+	}
+	tear_down(s);
+	return NULL;
+}
