@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# Helpers for integration tests. Sourced; needs $UPROBE and $FIXTURES. A test
+# runs in an empty folder of its own. It ends with 0 = pass, 77 = skip (the last
+# line says why), anything else = fail. Nothing here sleeps: fixtures say when
+# they are ready, uprobe says when it is (--ready-fd).
+
+set -u
+: "${UPROBE:?}" "${FIXTURES:?}"
+TIMEOUT=${TIMEOUT:-60} # s for one wait, in case that nothing comes at all
+PIDS=()                # what is to be killed when the test ends early
+UBP_PID=
+
+fail() {
+	echo "FAIL: $*"
+	[ ! -s err.txt ] || { echo "--- err.txt"; head -n 20 err.txt; }
+	[ ! -s out.txt ] || { echo "--- out.txt"; head -n 20 out.txt; }
+	exit 1
+}
+skip() { echo "$*"; exit 77; }
+have() { command -v "$1" > /dev/null || skip "needs $1"; }
+need_arch() { case " $* " in *" $(uname -m) "*) ;; *) skip "needs $*, this is $(uname -m)" ;; esac; }
+need_root() { [ "$(id -u)" = 0 ] || skip "needs root"; }
+
+cleanup() {
+	local pid
+	# uprobe first, so that it does not see its targets die.
+	for pid in $UBP_PID "${PIDS[@]}"; do
+		kill -9 "$pid" 2> /dev/null && wait "$pid" 2> /dev/null
+	done
+	:
+}
+trap cleanup EXIT
+
+# start FIXTURE [ARG...]: run it up to its "ready" line. Sets PID, and WORD to what
+# follows on that line (a child's pid). With NAME=x set before, PID_x and WORD_x too,
+# and go, finish take that name, so that several can run at once.
+start() {
+	local name=${NAME:-fix} prog=$1 line=
+	shift
+	[ "${prog#/}" != "$prog" ] || prog=$FIXTURES/$prog
+	mkfifo "$name.in" "$name.out" || fail "mkfifo"
+	"$prog" "$@" < "$name.in" > "$name.out" 2> "$name.err" &
+	PID=$!
+	PIDS+=("$PID")
+	exec {fd_in}> "$name.in" {fd_out}< "$name.out"
+	rm "$name.in" "$name.out"
+	eval "IN_$name=\$fd_in OUT_$name=\$fd_out PID_$name=\$PID"
+	read -r -t "$TIMEOUT" line WORD <&"$fd_out" && [ "$line" = ready ] ||
+		fail "$prog did not get ready: '$line' $(cat "$name.err")"
+	eval "WORD_$name=\$WORD"
+}
+# go [NAME]: let it do its work.
+go() { eval "echo go >&\$IN_${1:-fix}"; }
+# finish [NAME]: wait for its good end. LAST is the last line it wrote.
+finish() {
+	local name=${1:-fix} rc
+	eval "wait \$PID_$name"
+	rc=$?
+	eval "LAST=\$(timeout 5 tail -n 1 <&\$OUT_$name)"
+	[ $rc = 0 ] || fail "fixture $name ended with $rc: $LAST $(cat "$name.err")"
+}
+alive() { kill -0 "${1:-$PID}" 2> /dev/null || fail "target ${1:-$PID} is gone"; }
+
+# trace ARG...: run uprobe in the background until it has planted. Output in
+# out.txt, messages in err.txt; sets UBP_PID.
+trace() {
+	local line=
+	trace_start "$@"
+	read -r -t "$TIMEOUT" line <&"$ready_fd" || :
+	exec {ready_fd}<&-
+	[ "$line" = ready ] && return
+	wait "$UBP_PID"
+	fail "uprobe $* did not get ready (ended with $?)"
+}
+# The same without waiting: for what may never get ready.
+trace_start() {
+	mkfifo ready.fifo || fail "mkfifo"
+	"$UPROBE" --ready-fd 8 "$@" > out.txt 2> err.txt 8> ready.fifo &
+	UBP_PID=$!
+	exec {ready_fd}< ready.fifo
+	rm ready.fifo
+}
+# trace_done [STATUS]: wait until uprobe ends by itself.
+trace_done() {
+	local rc
+	timeout "$TIMEOUT" tail -s 0.05 --pid="$UBP_PID" -f /dev/null || fail "uprobe does not end"
+	wait "$UBP_PID"
+	rc=$?
+	UBP_PID=
+	[ $rc = "${1:-0}" ] || fail "uprobe ended with $rc, not ${1:-0}"
+}
+# trace_stop [SIGNAL]: end it as Ctrl-C does.
+trace_stop() {
+	kill -"${1:-INT}" "$UBP_PID" || fail "uprobe is gone already"
+	trace_done 0
+}
+
+# The events in out.txt (or FILE): no banner, no blank lines, no header.
+events() { grep -aE '^ *.{1,16}-[0-9]+ +\[[0-9]{3}\] ' "${1:-out.txt}" || :; }
+count() { events "${2:-out.txt}" | grep -acE -- "${1:-.}" || :; }
+expect_count() { # expect_count N REGEX
+	local n
+	n=$(count "$2")
+	[ "$n" = "$1" ] || fail "$n events match '$2', not $1"
+}
+
+# Put placeholders for what differs from run to run.
+mask() {
+	sed -E -e 's/-[0-9]+ +\[[0-9]+\] [^ ]{5} +[0-9]+\.[0-9]{6}:/-PID [CPU] FLAGS TIME:/' \
+	    -e 's/0x[0-9a-f]+/ADDR/g' "$1"
+}
+# same EXPECTED ACTUAL: equal after masking pids, cpu, time and addresses.
+same() {
+	events "$2" > "$2.events"
+	mask "$2.events" | diff -u "$1" - || fail "unexpected events in $2"
+}
+
+# wait_for FILE REGEX: until a line of a growing file matches; no polling.
+wait_for() {
+	timeout "$TIMEOUT" tail -n +1 -F "$1" 2> /dev/null | grep -aqm 1 -E -- "$2" ||
+		fail "'$2' did not come in $1"
+}
+
+# refused REGEX ARG...: uprobe ARG... must fail with 1, with one line (and a
+# caret's two) on stderr that matches, and print no event.
+refused() {
+	local want=$1 rc
+	shift
+	timeout "$TIMEOUT" "$UPROBE" "$@" > out.txt 2> err.txt < /dev/null
+	rc=$?
+	[ $rc = 1 ] || fail "uprobe $*: ended with $rc, not 1"
+	grep -aqE -- "$want" err.txt || fail "uprobe $*: no message like '$want'"
+	[ "$(grep -ac '^uprobe: ' err.txt)" = 1 ] || fail "uprobe $*: not one message"
+	[ "$(grep -acvE '^(uprobe: |  )' err.txt)" = 0 ] || fail "uprobe $*: more than a message"
+	[ -z "$(events)" ] || fail "uprobe $*: printed events"
+}
+
+# text_of PID FILE OUT: the bytes of FILE's executable mappings in PID's memory.
+text_of() {
+	python3 - "$1" "$2" > "$3" <<'PY' || fail "cannot read the text of $1"
+import os, sys
+pid, path = sys.argv[1], os.path.realpath(sys.argv[2])
+out = sys.stdout.buffer
+found = False
+with open(f"/proc/{pid}/mem", "rb") as mem, open(f"/proc/{pid}/maps") as maps:
+    for line in maps:
+        f = line.split(None, 5)
+        if len(f) == 6 and f[5].strip() == path and "x" in f[1]:
+            lo, hi = (int(x, 16) for x in f[0].split("-"))
+            mem.seek(lo)
+            out.write(mem.read(hi - lo))
+            found = True
+sys.exit(not found)
+PY
+}
+
+# tracer_gone PID: no thread of it is traced any more.
+untraced() {
+	! grep -hs '^TracerPid:' "/proc/$1/task/"*/status | grep -qv '[[:space:]]0$' ||
+		fail "$1 is still traced"
+}

@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+"""Run the same definitions on the kernel's uprobes and on ubp, and compare.
+
+A test gives definitions with symbols ("p:open FILE:SYMBOL[+OFF] ARGS") and a
+program. Both sides get the same text, with file offsets, in a group of our own:
+
+    oracle.compare(["p:area {args_int}:area w=%di:s32"], [fixture("args_int")])
+
+The program runs twice, not randomised, from the same folder with the same
+environment, so addresses are compared unmasked; what is masked is the pid, the cpu, the time
+and the flags column (which is the kernel's own state). Probed files that others
+use as well are copied first (private()), so that nobody else hits our probes.
+
+The kernel's side uses a tracefs instance of its own, one probe per event, and
+always disables before it deletes.
+"""
+
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+TRACEFS = "/sys/kernel/tracing"
+TIMEOUT = 120
+UPROBE = os.environ["UPROBE"]
+FIXTURES = os.environ["FIXTURES"]
+LAUNCH = os.path.join(FIXTURES, "launch")
+
+
+def fixture(name):
+    return os.path.join(FIXTURES, name)
+
+
+def skip(reason):
+    print(reason)
+    sys.exit(77)
+
+
+def private(path, name=None):
+    """Copy a file that others use, too, into the test's folder."""
+    copy = os.path.abspath(name or os.path.basename(path))
+    if not os.path.exists(copy):
+        shutil.copy(os.path.realpath(path), copy)
+    return copy
+
+
+def mapped_library(program, name):
+    """The file that PROGRAM gets for the library NAME (e.g. libc.so.6)."""
+    out = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    m = re.search(rf"^\s*{re.escape(name)} => (\S+)", out, re.M)
+    if not m:
+        skip(f"{program} does not use {name}")
+    return m.group(1)
+
+
+# --- ELF: symbol -> file offset, by program headers --------------------------
+
+
+class Elf:
+    """Symbols of a 64-bit little-endian ELF file: name -> (file offset, type, size)."""
+
+    FUNC, IFUNC = 2, 10
+
+    def __init__(self, path):
+        with open(path, "rb") as f:
+            self.data = f.read()
+        d = self.data
+        if d[:6] != b"\x7fELF\x02\x01":
+            raise ValueError(f"{path}: no 64-bit ELF file")
+        phoff, shoff = struct.unpack_from("<QQ", d, 32)
+        phsize, phnum, shsize, shnum = struct.unpack_from("<HHHH", d, 54)
+        self.loads = []
+        for i in range(phnum):
+            kind, _, off, vaddr, _, filesz = struct.unpack_from("<IIQQQQ", d, phoff + i * phsize)
+            if kind == 1:
+                self.loads.append((vaddr, off, filesz))
+        sections = [struct.unpack_from("<IIQQQQIIQQ", d, shoff + i * shsize) for i in range(shnum)]
+        self.symbols = {}
+        for s in sections:
+            if s[1] in (2, 11):  # SYMTAB, DYNSYM
+                self._read_symbols(s, sections[s[6]])
+
+    def _read_symbols(self, table, strings):
+        for at in range(table[4], table[4] + table[5], 24):
+            name, info, _, shndx, value, size = struct.unpack_from("<IBBHQQ", self.data, at)
+            if shndx == 0 or info & 15 not in (0, Elf.FUNC, Elf.IFUNC):
+                continue
+            start = strings[4] + name
+            text = self.data[start : self.data.index(b"\0", start)].decode()
+            offset = self.offset_of(value)
+            if text and offset is not None:
+                self.symbols.setdefault(text, (offset, info & 15, size))
+
+    def offset_of(self, vaddr):
+        for base, off, size in self.loads:
+            if base <= vaddr < base + size:
+                return vaddr - base + off
+        return None
+
+    def functions(self):
+        return {n: s for n, s in self.symbols.items() if s[1] == Elf.FUNC and s[2] > 0}
+
+
+_elfs = {}
+
+
+def resolve(definition, group):
+    """"p:EVENT FILE:SYMBOL[+OFF] ARGS" -> "p:GROUP/EVENT FILE:0xOFFSET ARGS"."""
+    head, place, *args = definition.split(" ")
+    kind, event = head.split(":")
+    path, where = place.rsplit(":", 1)
+    m = re.fullmatch(r"([^+%]+)(?:\+(\w+))?(%return)?", where)
+    if path not in _elfs:
+        _elfs[path] = Elf(path)
+    if m.group(1) not in _elfs[path].symbols:
+        raise KeyError(f"{path} has no symbol {m.group(1)}")
+    offset = _elfs[path].symbols[m.group(1)][0] + int(m.group(2) or "0", 0)
+    return " ".join([f"{kind}:{group}/{event}", f"{path}:0x{offset:x}{m.group(3) or ''}", *args])
+
+
+def instructions(path, symbol):
+    """Offsets of the instructions of a function from its start."""
+    out = subprocess.run(["objdump", "-d", "--no-show-raw-insn", f"--disassemble={symbol}", path],
+                         capture_output=True, text=True, check=True).stdout
+    at = [int(m.group(1), 16) for m in re.finditer(r"^\s+([0-9a-f]+):\t", out, re.M)]
+    return [a - at[0] for a in at]
+
+
+# --- events ------------------------------------------------------------------
+
+LINE = re.compile(rb"^ *(.{1,16})-(\d+) +\[(\d{3})\] (.{5}) +(\d+\.\d{6}): (\w+): (\(0x.*)$", re.S)
+
+
+class Event:
+    __slots__ = ("comm", "tid", "time", "name", "text")
+
+    def __init__(self, m):
+        self.comm, self.tid = m.group(1), int(m.group(2))
+        self.time, self.name = float(m.group(5)), m.group(6).decode()
+        self.text = m.group(7)
+
+    def __repr__(self):
+        return f"{self.tid} {self.name}: {self.text.decode(errors='backslashreplace')}"
+
+
+def parse(data):
+    """Trace text -> (events, number of lost records). A string may hold newlines."""
+    events, lost = [], 0
+    for line in data.split(b"\n"):
+        m = LINE.match(line)
+        if m:
+            events.append(Event(m))
+        elif m := re.search(rb"LOST (\d+) EVENTS", line):
+            lost += int(m.group(1))
+        elif line.startswith(b"#") or line.startswith(b"Tracing uprobe") or not events:
+            continue
+        else:
+            events[-1].text += b"\n" + line
+    if events:
+        events[-1].text = events[-1].text.rstrip(b"\n")
+    return events, lost
+
+
+# --- running the program -----------------------------------------------------
+
+
+def environment(extra):
+    env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": os.getcwd(), "TERM": "dumb"}
+    env.update(extra or {})
+    return env
+
+
+def on_pty(argv, env, script):
+    """Run argv on a terminal of its own. SCRIPT is a list of (text to wait for,
+    line to type then). Returns all output and the exit status."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execve(argv[0], argv, env)
+    out, at, deadline = b"", 0, time.monotonic() + TIMEOUT
+    script = list(script)
+    while True:
+        if script and script[0][0] in out[at:]:
+            at = len(out)
+            os.write(fd, script.pop(0)[1])
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([fd], [], [], left)[0]:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            raise TimeoutError(f"{argv}: no more output; so far: {out!r}")
+        try:
+            piece = os.read(fd, 65536)
+        except OSError:  # EIO: the other side was closed
+            piece = b""
+        if not piece:
+            break
+        out += piece
+    os.close(fd)
+    return out, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def run(argv, env, script, stdin):
+    if script:
+        return on_pty(argv, env, script)
+    p = subprocess.run(argv, env=env, input=stdin, stdout=subprocess.PIPE,
+                       stderr=subprocess.STDOUT, timeout=TIMEOUT)
+    return p.stdout, p.returncode
+
+
+# --- the kernel's side -------------------------------------------------------
+
+
+def write(path, text):
+    """One write(2), without O_TRUNC: that would delete everybody's events."""
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        os.write(fd, text.encode(errors="surrogateescape"))
+    finally:
+        os.close(fd)
+
+
+def mount_tracefs():
+    if os.path.exists(f"{TRACEFS}/uprobe_events"):
+        return
+    if os.geteuid() != 0:
+        skip("kernel uprobes need root")
+    subprocess.run(["mount", "-t", "tracefs", "nodev", TRACEFS], capture_output=True, check=False)
+    if not os.path.exists(f"{TRACEFS}/uprobe_events"):
+        skip("this kernel has no uprobe_events, or tracefs cannot be mounted")
+
+
+class Kernel:
+    """A tracefs instance and a group of events, both named after our pid."""
+
+    def __init__(self, buffer_kb=16384):
+        mount_tracefs()
+        self.group = f"ubp_oracle_{os.getpid()}"
+        self.dir = f"{TRACEFS}/instances/{self.group}"
+        self.events = []
+        sweep()
+        try:
+            os.mkdir(self.dir)
+        except OSError as e:
+            skip(f"no tracefs instance: {e}")
+        write(f"{self.dir}/buffer_size_kb", str(buffer_kb))
+        write(f"{self.dir}/trace_clock", "mono")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        remove(self.group)
+
+    def define(self, definitions):
+        for d in definitions:
+            try:
+                write(f"{TRACEFS}/uprobe_events", d + "\n")
+            except OSError as e:
+                with open(f"{TRACEFS}/error_log", encoding="utf-8") as f:
+                    raise ValueError(f"{d}: {e}\n{''.join(f.readlines()[-3:])}") from e
+
+    def switch(self, on):
+        write(f"{self.dir}/events/{self.group}/enable", "1" if on else "0")
+
+    def trace(self):
+        with open(f"{self.dir}/trace", "rb") as f:
+            data = f.read()
+        m = re.search(rb"entries-in-buffer/entries-written: (\d+)/(\d+)", data)
+        if m and m.group(1) != m.group(2):
+            raise RuntimeError("the kernel's buffer was too small")
+        return data
+
+
+def remove(group):
+    """Disable first, wherever it is on; only then delete, event by event."""
+    instance = f"{TRACEFS}/instances/{group}"
+    if os.path.exists(f"{instance}/events/{group}/enable"):
+        write(f"{instance}/events/{group}/enable", "0")
+    with open(f"{TRACEFS}/uprobe_events", encoding="utf-8", errors="surrogateescape") as f:
+        names = [m.group(1) for line in f if (m := re.match(rf"[pr]:{group}/(\S+) ", line))]
+    for name in names:
+        write(f"{TRACEFS}/uprobe_events", f"-:{group}/{name}\n")
+    if os.path.isdir(instance):
+        os.rmdir(instance)
+
+
+def sweep():
+    """What a killed run left behind."""
+    for group in os.listdir(f"{TRACEFS}/instances"):
+        m = re.fullmatch(r"ubp_(?:oracle|bench)_(\d+)", group)
+        if m and not os.path.exists(f"/proc/{m.group(1)}"):
+            remove(group)
+
+
+def by_kernel(definitions, argv, env=None, script=None, stdin=b"go\n"):
+    with Kernel() as k:
+        k.define([resolve(d, k.group) for d in definitions])
+        k.switch(True)
+        try:
+            out, rc = run([LAUNCH, *argv], environment(env), script, stdin)
+        finally:
+            k.switch(False)
+        events, lost = parse(k.trace())
+        return events, lost, out, rc
+
+
+# --- ubp's side --------------------------------------------------------------
+
+
+def by_ubp(definitions, argv, env=None, script=None, stdin=b"go\n", options=()):
+    """uprobe runs the launcher, so the program itself comes by exec."""
+    group = f"ubp_oracle_{os.getpid()}"
+    cmd = [UPROBE, "--strict", "--lossless", "-o", "ubp.out", *options]
+    for d in definitions:
+        cmd += ["-e", resolve(d, group)]
+    cmd += ["--", LAUNCH, *argv]
+    out, rc = run(cmd, environment(env), script, stdin)
+    with open("ubp.out", "rb") as f:
+        events, lost = parse(f.read())
+    return events, lost, out, rc
+
+
+# --- comparing ---------------------------------------------------------------
+
+
+def per_thread(events):
+    """Each thread's events in order; threads in order of their birth (tid)."""
+    threads = {}
+    for e in events:
+        threads.setdefault(e.tid, []).append(e)
+    return [threads[t] for t in sorted(threads)]
+
+
+def text_of(event, masks):
+    text = event.text
+    for pattern, by in masks:
+        text = re.sub(pattern, by, text)
+    return event.name, text
+
+
+def differences(kernel, ubp, masks=(), ignore_comm=False):
+    a, b = per_thread(kernel), per_thread(ubp)
+    bad = []
+    if len(a) != len(b):
+        bad.append(f"threads with events: kernel {len(a)}, ubp {len(b)}")
+    for n, (x, y) in enumerate(zip(a, b)):
+        for i in range(max(len(x), len(y))):
+            p = x[i] if i < len(x) else None
+            q = y[i] if i < len(y) else None
+            if p is None or q is None or text_of(p, masks) != text_of(q, masks):
+                bad.append(f"thread {n}, event {i} of {len(x)}/{len(y)}:\n  kernel {p}\n  ubp    {q}")
+                break
+        if x and y and not ignore_comm and x[-1].comm not in (y[-1].comm, b"<...>"):
+            bad.append(f"thread {n}: task name: kernel {x[-1].comm!r}, ubp {y[-1].comm!r}")
+    return bad
+
+
+def compare(definitions, argv, title=None, masks=(), ignore_comm=False, same_output=True,
+            at_least=1, **how):
+    """Run on both sides; print what differs. Returns whether all was equal."""
+    title = title or " ".join([os.path.basename(argv[0]), *argv[1:]])[:60]
+    k_events, k_lost, k_out, k_rc = by_kernel(definitions, argv, **how)
+    u_events, u_lost, u_out, u_rc = by_ubp(definitions, argv, **how)
+    bad = differences(k_events, u_events, masks, ignore_comm)
+    if k_rc != u_rc:
+        bad.append(f"exit status: kernel {k_rc}, ubp {u_rc}: {u_out[-300:]!r}")
+    if same_output and k_out != u_out:
+        bad.append(f"the program's output: kernel {k_out[-300:]!r}, ubp {u_out[-300:]!r}")
+    if k_lost or u_lost:
+        bad.append(f"lost: kernel {k_lost}, ubp {u_lost}")
+    if len(k_events) < at_least:
+        bad.append(f"only {len(k_events)} events: the test shows nothing")
+    seen = {e.name for e in k_events}
+    silent = [d.split(" ")[0][2:] for d in definitions if d.split(" ")[0][2:] not in seen]
+    print(f"{'differs' if bad else 'equal'}: {title}: {len(k_events)} events of "
+          f"{len(seen)} definitions" + (f" (never hit: {' '.join(silent)})" if silent else ""))
+    for b in bad[:10]:
+        print("  " + b)
+    return not bad
+
+
+def done(results):
+    results = list(results)
+    if not all(results):
+        sys.exit(f"{results.count(False)} of {len(results)} comparisons differ")
