@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# Children by every call that makes one, and images by exec: all are traced when
+# nothing else was asked for, none is harmed, all probes are in the new image.
+. "${0%/*}/lib.bash"
+
+F=$FIXTURES/fork_exec
+check() { # check MODE WHO=COUNT...
+	local mode=$1 pair
+	shift
+	for pair; do
+		[ "$(count "who=${pair%=*}$")" = "${pair#*=}" ] ||
+			fail "$mode: $(count "who=${pair%=*}$") hits with who=${pair%=*}, not ${pair#*=}"
+	done
+	[ "$(count ' work: ')" = "$(count ' work_ret: ')" ] || fail "$mode: returns are missing"
+}
+both() { # both MODE WHO=COUNT...: attached, and as a command
+	local mode=$1
+	local defs=(-e "p:f/work $F:work who=%di:s32" -e "r:f/work_ret $F:work \$retval:s32")
+	start fork_exec "$mode"
+	trace "${defs[@]}"
+	go
+	finish
+	trace_stop
+	check "$@"
+	echo go | "$UPROBE" -o out.txt "${defs[@]}" -- "$F" "$mode" > stdout.txt 2> err.txt ||
+		fail "$mode as a command: status $?"
+	check "$@"
+}
+both fork 1=5 2=5
+both grandchild 2=1 4=1
+both vfork 1=5 2=5
+both clone_vm 1=5 2=5
+both spawn 1=5 3=5
+both system 1=2 3=1
+both exec 1=2 2=1 3=2

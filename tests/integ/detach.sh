@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# Attach and let go again and again: every byte is back, nobody is traced, and the
+# program's result is right.
+. "${0%/*}/lib.bash"
+
+F=$FIXTURES/busy
+start busy 3
+text_of "$PID" "$F" before
+for signal in INT TERM HUP QUIT INT INT; do
+	trace -p "$PID" -e "p:busy/step $F:step %di s=+0(%si):string" -e "r:busy/step_ret $F:step"
+	text_of "$PID" "$F" during
+	cmp -s before during && fail "nothing was planted: this test shows nothing"
+	wait_for out.txt 'step: .* s="busy"$'
+	wait_for out.txt 'step_ret: '
+	trace_stop $signal
+	text_of "$PID" "$F" after
+	cmp before after || fail "after $signal its code is not what it was"
+	untraced "$PID"
+	alive
+done
+go
+finish
+case $LAST in "checksum right"*) ;; *) fail "busy says '$LAST'" ;; esac

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# A library that is opened, closed and opened again after uprobe attached.
+. "${0%/*}/lib.bash"
+
+L=$FIXTURES/dlopen_plugin
+defs=(-e "p:d/work $L:plugin_work x=%di:s32 s=+0(%si):string" -e "r:d/ret $L:plugin_work \$retval:s32")
+check() {
+	local want='' x
+	for x in 0 1 10 11 20 21; do want+="x=$x s=\"plugin\" "; done
+	[ "$(events | sed -n 's/.* work: (0x[0-9a-f]*) //p' | tr '\n' ' ')" = "$want" ] ||
+		fail "$1: events differ"
+	expect_count 6 ' ret: '
+}
+start dlopen_user
+trace -p "$PID" "${defs[@]}"
+go
+finish
+trace_done
+check attached
+
+start dlopen_user
+trace "${defs[@]}"
+go
+finish
+trace_stop
+check "every process"
+
+echo go | "$UPROBE" -o out.txt "${defs[@]}" -- "$FIXTURES/dlopen_user" > stdout.txt 2> err.txt ||
+	fail "as a command: $?"
+check "as a command"

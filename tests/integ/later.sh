@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# Processes that start after uprobe, again and again; --stats says how they are found.
+. "${0%/*}/lib.bash"
+
+F=$FIXTURES/threads
+trace --stats -e "p:t/tick $F:tick thread=%di i=%si:s32"
+for n in 1 2 3; do
+	NAME=late start threads 2 10
+	# Found as it starts, or a little later: wait until it is ours.
+	for _ in $(seq 1000); do
+		grep -q "^TracerPid:.*[1-9]" "/proc/$PID/status" && break
+		read -r -t 0.01 <> <(:) || :
+	done
+	go late
+	finish late
+done
+wait_for out.txt 'i=9$'
+trace_stop
+expect_count 60 ' tick: '
+grep -qE 'finder="[^"]+"' err.txt || fail "--stats does not say how processes are found"
+grep -qE ' t/tick hits=60 passed=60 lost=0 ' err.txt || fail "--stats counts wrongly"

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# Static, non-PIE and static-PIE programs, and IFUNCs: attached and as a command.
+. "${0%/*}/lib.bash"
+
+for f in link_static link_nonpie link_static_pie; do
+	F=$FIXTURES/$f
+	defs=(-e "p:l/area $F:area i=%di:s32 s=+0(%si):string" -e "r:l/ret $F:area \$retval:s32")
+	start $f
+	trace -p "$PID" "${defs[@]}"
+	go
+	finish
+	trace_done
+	expect_count 3 ' area: .* i=[123] s="four"$'
+	expect_count 3 ' ret: .* arg1=(4|8|12)$'
+	echo go | "$UPROBE" -o out.txt "${defs[@]}" -- "$F" > stdout.txt 2> err.txt ||
+		fail "$f as a command: $?"
+	expect_count 3 ' area: .* i=[123] s="four"$'
+	expect_count 3 ' ret: .* arg1=(4|8|12)$'
+done
+
+# An IFUNC's name means what the program calls, not the resolver.
+F=$FIXTURES/ifunc_user
+start ifunc_user
+trace -p "$PID" -e "p:i/pick $F:pick x=%di:s32" -e "r:i/ret $F:pick \$retval:s32" \
+	-e "p:i/fast $F:pick_fast" -e "p:i/slow $F:pick_slow"
+go
+finish
+trace_done
+expect_count 3 ' pick: .* x=[012]$'
+expect_count 3 ' ret: .* arg1=[234]$'
+expect_count 3 ' fast: '
+expect_count 0 ' slow: '
+start ifunc_user
+trace -p "$PID" 'p:libc:strlen s=+0(%di):string'
+go
+finish
+trace_done
+[ "$(count 's="seventeen letters"$')" -ge 3 ] || fail "strlen by its IFUNC name: no calls seen"

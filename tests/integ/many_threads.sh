@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# A thousand idle threads and one that works; threads that are born and die.
+. "${0%/*}/lib.bash"
+
+F=$FIXTURES/many_threads
+start many_threads 1000 2000
+trace --lossless -p "$PID" -e "p:m/tick $F:tick i=%di:s64" -e "r:m/ret $F:tick \$retval:s64"
+go
+finish
+trace_done
+[ "$LAST" = "woken 1000" ] || fail "it says '$LAST'"
+expect_count 2000 ' tick: '
+expect_count 2000 ' ret: '
+
+start many_threads 1000 10
+trace -p "$PID" -e "p:m/tick $F:tick"
+trace_stop
+untraced "$PID"
+go
+finish
+[ "$LAST" = "woken 1000" ] || fail "after detach it says '$LAST'"
+
+F=$FIXTURES/thread_churn
+start thread_churn 500 4
+trace --lossless -p "$PID" -e "p:c/tick $F:tick thread=%di i=%si" -e "r:c/ret $F:tick" \
+	-e "p:c/worker $F:worker"
+go
+finish
+trace_done
+[ "$LAST" = "all joined" ] || fail "it says '$LAST'"
+expect_count 2000 ' tick: '
+expect_count 2000 ' ret: '
+expect_count 500 ' worker: '
+
+# Attach while they come and go.
+F=$FIXTURES/thread_churn
+start thread_churn 3000 20
+go
+for _ in 1 2 3; do
+	trace_start -p "$PID" -n 50 -e "p:c/tick $F:tick"
+	cat <&"$ready_fd" > /dev/null
+	exec {ready_fd}<&-
+	wait "$UBP_PID" || kill -0 "$PID" 2> /dev/null && alive
+	UBP_PID=
+done
+finish

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# A program that uses SIGTRAP itself keeps every trap it makes, whether its handler
+# was there before us or comes later, and has it still when we are gone.
+. "${0%/*}/lib.bash"
+
+F=$FIXTURES/raise_trap
+for when in early late; do
+	start raise_trap $when
+	trace -p "$PID" -e "p:t/work $F:work i=%di" -e "r:t/ret $F:work" \
+		-e "p:t/handler $F:on_trap sig=%di:s32"
+	go
+	finish
+	trace_done
+	[ "$LAST" = "traps 50 raised 100" ] || fail "$when: it says '$LAST'"
+	expect_count 150 ' handler: .* sig=5$'
+	expect_count 250 ' work: '
+	expect_count 250 ' ret: '
+
+	start raise_trap $when
+	trace -p "$PID" -e "p:t/work $F:work"
+	trace_stop
+	go
+	finish
+	[ "$LAST" = "traps 50 raised 100" ] || fail "$when, after us: it says '$LAST'"
+done

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# Thousands of queued signals against threads that hit probes all the time: each
+# arrives once, on its alternate stack; masks and dispositions stay.
+. "${0%/*}/lib.bash"
+
+F=$FIXTURES/signals
+for defs in "p:s/work $F:work i=%di s=+0(%si):string" "r:s/ret $F:work \$retval" \
+	"p:s/handler $F:on_signal sig=%di:s32"; do
+	start signals 2000
+	trace -p "$PID" -e "$defs"
+	go
+	finish
+	trace_done
+	[ "$LAST" = "arrived 2000" ] || fail "$defs: it says '$LAST'"
+done
+expect_count 2000 ' handler: .* sig=[0-9]+$'
+
+# Let go in the middle of the storm.
+start signals 20000
+trace -p "$PID" -e "p:s/work $F:work" -e "r:s/ret $F:work"
+go
+wait_for out.txt ' ret: '
+trace_stop
+finish
+[ "$LAST" = "arrived 20000" ] || fail "let go in the middle: it says '$LAST'"
