@@ -8,10 +8,7 @@ trace --stats -e "p:t/tick $F:tick thread=%di i=%si:s32"
 for n in 1 2 3; do
 	NAME=late start threads 2 10
 	# Found as it starts, or a little later: wait until it is ours.
-	for _ in $(seq 1000); do
-		grep -q "^TracerPid:.*[1-9]" "/proc/$PID/status" && break
-		read -r -t 0.01 <> <(:) || :
-	done
+	eventually traced "$PID"
 	go late
 	finish late
 done

@@ -122,6 +122,19 @@ wait_for() {
 		fail "'$2' did not come in $1"
 }
 
+# eventually COMMAND...: until it is true; for what tells nobody that it happened.
+eventually() {
+	local tries
+	exec {never}<> <(:)
+	for ((tries = TIMEOUT * 50; tries > 0; tries--)); do
+		"$@" && break
+		read -r -t 0.02 <&"$never"
+	done
+	exec {never}>&-
+	[ $tries -gt 0 ] || fail "never: $*"
+}
+traced() { grep -q '^TracerPid:.*[1-9]' "/proc/$1/status"; }
+
 # refused REGEX ARG...: uprobe ARG... must fail with 1, with one line (and a
 # caret's two) on stderr that matches, and print no event.
 refused() {

@@ -34,14 +34,12 @@ expect_count 2000 ' ret: '
 expect_count 500 ' worker: '
 
 # Attach while they come and go.
-F=$FIXTURES/thread_churn
-start thread_churn 3000 20
+start thread_churn 20000 20
 go
 for _ in 1 2 3; do
-	trace_start -p "$PID" -n 50 -e "p:c/tick $F:tick"
-	cat <&"$ready_fd" > /dev/null
-	exec {ready_fd}<&-
-	wait "$UBP_PID" || kill -0 "$PID" 2> /dev/null && alive
-	UBP_PID=
+	trace -p "$PID" -n 50 -e "p:c/tick $F:tick" -e "r:c/ret $F:tick"
+	trace_done
+	expect_count 50 .
+	alive
 done
 finish

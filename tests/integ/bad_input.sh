@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# Bad input: one message that says what is wrong, status 1, nothing planted, the
+# target unharmed.
+. "${0%/*}/lib.bash"
+
+F=$FIXTURES/busy
+start busy 1
+text_of "$PID" "$F" before
+
+# The definition.
+refused 'stpe.*step|did you mean.*step|step' -p "$PID" -e "p:b/x $F:stpe"
+refused 'stpe.*step|did you mean.*step|step' -p "$PID" "p:$F:stpe"
+refused 'no_such_file' -p "$PID" -e "p:b/x /no_such_file:step"
+refused 'no_such_program' "p:no_such_program:step"
+refused 'Invalid register name' -p "$PID" -e "p:b/x $F:step %rdi"
+refused 'Invalid register name' -p "$PID" -e "p:b/good $F:step %di" -e "p:b/x $F:step %rdi"
+printf 'p:b/good %s:step\np:b/bad %s:step +0(%%di\n' "$F" "$F" > defs
+refused 'brace is not closed' -p "$PID" -f defs
+refused 'no_such_defs' -p "$PID" -f no_such_defs
+"$UPROBE" -p "$PID" -e "p:b/x $F:step a=%foo" > out.txt 2> err.txt
+grep -qxF "  p:b/x $F:step a=%foo" err.txt || fail "the definition is not shown"
+caret=$(grep -nE '^ +\^$' err.txt | sed 's/^[0-9]*://')
+want="  p:b/x $F:step a=%foo"
+[ "${#caret}" = $((${#want} - 3)) ] || fail "the caret is not under '%foo'"
+refused 'ield not found|nosuch' -p "$PID" -e "p:b/x $F:step" --filter 'nosuch == 1'
+
+# The file.
+echo "no ELF file, but text" > text
+chmod +x text
+: > empty
+head -c 100 "$F" > cut_short
+head -c 5000 "$F" > cut
+python3 - "$F" <<'PY'
+import random, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+random.seed(1)
+for n in range(12):
+    bad = bytearray(data)
+    for _ in range(20 * (n + 1)):
+        bad[random.randrange(64, 1000 if n % 2 else len(bad))] = random.randrange(256)
+    open(f"corrupt{n}", "wb").write(bad)
+huge = bytearray(data)
+huge[40:48] = b"\xff" * 8  # e_shoff
+open("huge", "wb").write(huge)
+PY
+refused 'not an ELF|no ELF' -e "p:b/x ./text:step"
+refused 'not an ELF|no ELF|empty' -e "p:b/x ./empty:step"
+for f in cut_short cut huge; do refused "$f" -e "p:b/x ./$f:step"; done
+refused 'egular file' -e "p:b/x /dev/null:0x10"
+refused 'egular file|irectory' -e "p:b/x /tmp:0x10"
+for f in corrupt*; do
+	timeout "$TIMEOUT" "$UPROBE" --check -e "p:b/x ./$f:step" > out.txt 2> err.txt
+	rc=$?
+	[ $rc = 0 ] || [ $rc = 1 ] || fail "$f: status $rc"
+	timeout "$TIMEOUT" "$UPROBE" -l "./$f" > out.txt 2> err.txt
+	rc=$?
+	[ $rc = 0 ] || [ $rc = 1 ] || fail "-l $f: status $rc"
+done
+
+# The place: middle of an instruction, outside of the code, outside of the file.
+offset() { "$UPROBE" --check -e "p:b/x $F:$1" | sed -nE 's/.*:0x0*([0-9a-f]+).*/\1/p'; }
+step=$((16#$(offset step)))
+insn=$(objdump -d --disassemble=step "$F" | sed -nE 's/^ +([0-9a-f]+):\t(([0-9a-f]{2} )+).*/\1 \2/p' |
+	awk 'NF > 2 { print NR - 1, NF - 1; exit }')
+[ -n "$insn" ] || fail "no long instruction in step"
+first=$(objdump -d --disassemble=step "$F" | sed -nE 's/^ +([0-9a-f]+):\t(([0-9a-f]{2} )+).*/\1 \2/p')
+base=$((16#$(awk '{ print $1; exit }' <<< "$first")))
+long=$((16#$(awk 'NF > 2 { print $1; exit }' <<< "$first")))
+inside=$(printf '0x%x' $((step + long - base + 1)))
+refused 'instruction' -p "$PID" -e "p:b/x $F:$inside"
+refused 'instruction' -p "$PID" -e "p:b/x $F:step+$((long - base + 1))"
+refused 'execut|outside|not in' -p "$PID" -e "p:b/x $F:0x10"
+refused 'outside|beyond|past|not in' -p "$PID" -e "p:b/x $F:0x7ffffff0"
+
+# The process.
+for pid in 4194300 999999999; do
+	[ -d /proc/$pid ] || refused "$pid" -p $pid -e "p:b/x $F:step"
+done
+refused 'kernel thread' -p 2 -e "p:b/x $F:step"
+refused 'does not (map|use)|not mapped' -p $$ -e "p:b/x $F:step"
+refused '[0-9]' -L 4194300 -e "p:b/x $F:step"
+NAME=dead start zombie
+refused 'zombie|ended' -p "$WORD" -e "p:b/x $FIXTURES/zombie:main"
+go dead
+finish dead
+
+text_of "$PID" "$F" after
+cmp before after || fail "its code is not what it was"
+untraced "$PID"
+go
+finish
+
+# Words that are no options, or not enough of them: usage, status 2.
+for args in --no-such-option "-p" "-p x -e p:b/x" "-d x p:bash:readline" "--mode fast p:bash:readline"; do
+	# shellcheck disable=SC2086
+	"$UPROBE" $args > out.txt 2> err.txt
+	[ $? = 2 ] || fail "uprobe $args: not status 2"
+	[ ! -s out.txt ] || fail "uprobe $args: writes to stdout"
+done

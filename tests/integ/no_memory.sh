@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# A target that may map nothing more: probed all the same, or refused; never harmed.
+. "${0%/*}/lib.bash"
+
+have prlimit
+F=$FIXTURES/busy
+start busy 2
+text_of "$PID" "$F" before
+size=$(awk '/^VmSize/ { print $2 * 1024 }' "/proc/$PID/status")
+prlimit --pid "$PID" --as="$size" || skip "no limits can be set"
+trace_start -p "$PID" -n 10 -e "p:b/step $F:step" -e "r:b/ret $F:step"
+cat <&"$ready_fd" > ready.txt
+exec {ready_fd}<&-
+wait "$UBP_PID"
+rc=$?
+UBP_PID=
+case $rc in
+0) expect_count 10 . ;;
+1) grep -qE '^uprobe: .*(memory|map)' err.txt || fail "no reason given" ;;
+*) fail "status $rc" ;;
+esac
+text_of "$PID" "$F" after
+cmp before after || fail "its code is not what it was"
+untraced "$PID"
+go
+finish
