@@ -30,7 +30,7 @@ echo "no ELF file, but text" > text
 chmod +x text
 : > empty
 head -c 100 "$F" > cut_short
-head -c 5000 "$F" > cut
+head -c 5000 "$F" > part
 python3 - "$F" <<'PY'
 import random, sys
 data = bytearray(open(sys.argv[1], "rb").read())
@@ -46,7 +46,7 @@ open("huge", "wb").write(huge)
 PY
 refused 'not an ELF|no ELF' -e "p:b/x ./text:step"
 refused 'not an ELF|no ELF|empty' -e "p:b/x ./empty:step"
-for f in cut_short cut huge; do refused "$f" -e "p:b/x ./$f:step"; done
+for f in cut_short part huge; do refused "$f" -e "p:b/x ./$f:step"; done
 refused 'egular file' -e "p:b/x /dev/null:0x10"
 refused 'egular file|irectory' -e "p:b/x /tmp:0x10"
 for f in corrupt*; do
