@@ -61,12 +61,10 @@ done
 # The place: middle of an instruction, outside of the code, outside of the file.
 offset() { "$UPROBE" --check -e "p:b/x $F:$1" | sed -nE 's/.*:0x0*([0-9a-f]+).*/\1/p'; }
 step=$((16#$(offset step)))
-insn=$(objdump -d --disassemble=step "$F" | sed -nE 's/^ +([0-9a-f]+):\t(([0-9a-f]{2} )+).*/\1 \2/p' |
-	awk 'NF > 2 { print NR - 1, NF - 1; exit }')
-[ -n "$insn" ] || fail "no long instruction in step"
-first=$(objdump -d --disassemble=step "$F" | sed -nE 's/^ +([0-9a-f]+):\t(([0-9a-f]{2} )+).*/\1 \2/p')
-base=$((16#$(awk '{ print $1; exit }' <<< "$first")))
-long=$((16#$(awk 'NF > 2 { print $1; exit }' <<< "$first")))
+# The first instruction of two bytes or more: "ADDRESS BYTE BYTE ..."
+objdump -d --disassemble=step "$F" | sed -nE 's/^ +([0-9a-f]+):\t(([0-9a-f]{2} )+).*/\1 \2/p' > insns
+base=$((16#$(awk '{ print $1; exit }' insns)))
+long=$((16#$(awk 'NF > 2 { print $1; exit }' insns)))
 inside=$(printf '0x%x' $((step + long - base + 1)))
 refused 'instruction' -p "$PID" -e "p:b/x $F:$inside"
 refused 'instruction' -p "$PID" -e "p:b/x $F:step+$((long - base + 1))"

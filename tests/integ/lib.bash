@@ -12,9 +12,9 @@ PIDS=()                # what is to be killed when the test ends early
 UBP_PID=
 
 fail() {
-	echo "FAIL: $*"
-	[ ! -s err.txt ] || { echo "--- err.txt"; head -n 20 err.txt; }
 	[ ! -s out.txt ] || { echo "--- out.txt"; head -n 20 out.txt; }
+	[ ! -s err.txt ] || { echo "--- err.txt"; head -n 20 err.txt; }
+	echo "FAIL: $*"
 	exit 1
 }
 skip() { echo "$*"; exit 77; }

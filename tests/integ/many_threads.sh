@@ -34,7 +34,7 @@ expect_count 2000 ' ret: '
 expect_count 500 ' worker: '
 
 # Attach while they come and go.
-start thread_churn 20000 20
+start thread_churn 0 20
 go
 for _ in 1 2 3; do
 	trace -p "$PID" -n 50 -e "p:c/tick $F:tick" -e "r:c/ret $F:tick"
@@ -42,4 +42,5 @@ for _ in 1 2 3; do
 	expect_count 50 .
 	alive
 done
+go
 finish
