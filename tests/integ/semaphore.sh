@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# (REF_CTR): the counter in the target is raised while a probe is planted, once per
+# definition, and is what it was when we are gone.
+. "${0%/*}/lib.bash"
+
+F=$FIXTURES/semaphore
+# File offset of the counter: it lies in the data segment.
+ref=$(python3 - "$F" "$(nm "$F" | awk '$3 == "counter" { print $1 }')" <<'PY'
+import struct, sys
+d = open(sys.argv[1], "rb").read()
+vaddr = int(sys.argv[2], 16)
+phoff, = struct.unpack_from("<Q", d, 32)
+size, n = struct.unpack_from("<HH", d, 54)
+for i in range(n):
+    kind, _, off, va, _, filesz = struct.unpack_from("<IIQQQQ", d, phoff + i * size)
+    if kind == 1 and va <= vaddr < va + filesz:
+        print(hex(vaddr - va + off))
+PY
+)
+work=$("$UPROBE" --check -e "p:s/work $F:work" | sed -nE 's/.*:(0x[0-9a-f]{16}).*/\1/p')
+[ -n "$ref" ] && [ -n "$work" ] || fail "no offsets: '$ref' '$work'"
+says() {
+	local line=
+	go
+	read -r -t "$TIMEOUT" line <&"$OUT_fix"
+	[ "$line" = "$1" ] || fail "$2: the counter is '$line', not $1"
+}
+start semaphore
+says 0 "before"
+trace -p "$PID" -e "p:s/work $F:$work($ref) value=%di:s32"
+says 1 "one definition"
+says 1 "one definition"
+trace_stop
+expect_count 2 ' work: .* value=1$'
+says 0 "after"
+trace -p "$PID" -e "p:s/a $F:$work($ref) value=%di:s32" -e "r:s/b $F:$work($ref) \$retval:s32"
+now=1
+go
+read -r -t "$TIMEOUT" now <&"$OUT_fix"
+[ "$now" -ge 1 ] || fail "two definitions: the counter is '$now'"
+trace_stop
+expect_count 1 ' a: '
+expect_count 1 ' b: '
+says 0 "after both"
+exec {IN_fix}>&-
+finish
