@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../oracle/lib"))
 os.environ.setdefault("FIXTURES", os.environ.get("UBP_BUILD", "build") + "/fixtures")
 import oracle  # noqa: E402

@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 SRC = os.environ["UBP_SRC"]
+sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(SRC, "tests/oracle/lib"))
 import oracle  # noqa: E402
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
-# (REF_CTR): the counter in the target is raised while a probe is planted, once per
-# definition, and is what it was when we are gone.
+# (REF_CTR): the counter in the target is raised while a probe is
+# planted, and is what it was when we are gone.
 . "${0%/*}/lib.bash"
 
 F=$FIXTURES/semaphore

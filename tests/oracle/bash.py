@@ -5,6 +5,7 @@
 import os
 import sys
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import oracle  # noqa: E402
 from oracle import compare  # noqa: E402

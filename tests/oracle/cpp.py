@@ -7,6 +7,7 @@ these functions get entry probes only here (the rest: tests/integ/cpp_exceptions
 import os
 import sys
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import oracle  # noqa: E402
 from oracle import compare, fixture  # noqa: E402
