@@ -20,7 +20,8 @@ static const char *file_name(const char *path)
 }
 
 /* Is the file known, or hidden by one of its name that the loader finds first? */
-static bool is_known(struct finds *finds, const struct find *new_find, bool keep_all)
+static bool is_known(struct finds *finds, const struct find *new_find, const char *path,
+		     bool keep_all)
 {
 	for (size_t i = 0; i < finds->n; i++) {
 		struct find *find = &finds->finds[i];
@@ -31,7 +32,7 @@ static bool is_known(struct finds *finds, const struct find *new_find, bool keep
 		}
 		/* Which of two builds for other CPU features runs is not known here. */
 		if (!keep_all && find->hwcap == 0 && new_find->hwcap == 0 &&
-		    strcmp(file_name(find->path), file_name(new_find->path)) == 0)
+		    strcmp(file_name(find->path), file_name(path)) == 0)
 			return true;
 	}
 	return false;
@@ -47,7 +48,7 @@ int finds_add(struct finds *finds, const char *path, const char *open, bool is_e
 		return -errno;
 	find.dev = st.st_dev;
 	find.ino = st.st_ino;
-	if (is_known(finds, &find, keep_all))
+	if (is_known(finds, &find, path, keep_all))
 		return 0;
 	grown = realloc(finds->finds, (finds->n + 1) * sizeof(*grown));
 	if (!grown)

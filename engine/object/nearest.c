@@ -17,7 +17,7 @@
 
 void nearest_init(struct nearest *nearest, const char *word, size_t len, unsigned max_edits)
 {
-	unsigned cutoff = len < 4 ? 1 : len < 8 ? 2 : 3;
+	unsigned cutoff = len < 5 ? 1 : len < 9 ? 2 : 3;
 
 	nearest->n = 0;
 	nearest->len = len < NEAREST_NAME_MAX ? len : 0;
