@@ -67,7 +67,7 @@ int object_read_dynamic(struct object *object, struct ubp_err *err)
 {
 	GElf_Shdr header;
 	Elf_Scn *section = object_section_of_type(object, SHT_DYNAMIC, &header);
-	struct string_table strings;
+	struct string_table strings = { 0 };
 	Elf_Data *data;
 	size_t n;
 	int rc;

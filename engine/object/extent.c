@@ -151,7 +151,7 @@ const struct extent *symtab_extent_at(struct object *object, uint64_t elf_vaddr)
 	ubp_err_reset(&ignored);
 	if (symtab_get(object, &symtab, &ignored) < 0)
 		return NULL;
-	if (!symtab->extents && build(object) < 0)
+	if ((!symtab->extents && build(object) < 0) || !symtab->extents)
 		return NULL;
 	high = symtab->n_extents;
 	while (low < high) {

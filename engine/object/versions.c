@@ -62,10 +62,10 @@ static bool advance(const struct records *records, size_t *at, uint32_t next)
 static void set_version(struct versions *versions, uint32_t index, const char *name,
 			const char *library)
 {
-	index &= VERSION_INDEX;
-	if (index >= VERSION_FIRST_OWN && !versions->by_index[index].name)
-		versions->by_index[index] =
-			(struct version){ .name = name, .library = library };
+	struct version *version = &versions->by_index[index & VERSION_INDEX];
+
+	if ((index & VERSION_INDEX) >= VERSION_FIRST_OWN && !version->name)
+		*version = (struct version){ .name = name, .library = library };
 }
 
 static int read_definitions(const struct object *object, struct versions *versions,
