@@ -18,7 +18,7 @@
 
 #include "arch/arch.h"
 
-#define RUN_BASE       0x2a0000000000
+#define RUN_BASE       0x2a0000000000ull
 #define RUN_CODE       (RUN_BASE + 0x840) /* an instruction under test ends here */
 #define RUN_SLOT       (RUN_BASE + 0x1040)
 #define RUN_DATA       (RUN_BASE + 0x2000)
