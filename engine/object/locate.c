@@ -16,7 +16,7 @@
 
 #include "engine/base/err.h"
 #include "engine/object/library.h"
-#include "engine/object/maps.h"
+#include "engine/object/mapped.h"
 #include "engine/object/nearest.h"
 #include "engine/object/object.h"
 #include "engine/object/place.h"
@@ -50,7 +50,7 @@ static int view_init(struct view *view, pid_t pid, struct ubp_err *err)
 
 	memset(view, 0, sizeof(*view));
 	if (pid != 0) {
-		rc = maps_read(pid, &view->maps, err);
+		rc = mapped_read(pid, &view->maps, err);
 		if (rc < 0)
 			return rc;
 		snprintf(link, sizeof(link), "/proc/%d/exe", pid);
@@ -362,7 +362,7 @@ int object_locate(const char *target, pid_t pid, char **ret_path, char **ret_ope
 	if (rc == 0)
 		rc = strchr(target, '/') ? locate_path(view, target, ret_path, ret_open, err)
 					 : locate_name(view, target, ret_path, ret_open, err);
-	maps_free(&view->maps);
+	mapped_free(&view->maps);
 	free(view);
 	return rc;
 }

@@ -4,130 +4,217 @@
 #include "engine/object/maps.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "engine/base/err.h"
 
-#define DELETED " (deleted)"
+#define USER_MIN 0x10000ULL        /* the usual vm.mmap_min_addr */
+#define GUARD    0x100000ULL       /* distance kept from neighbours that grow */
 
-/* The kernel writes a newline in a name as \012, and nothing else. */
-static void undo_escapes(char *path)
+/* All of a /proc file, NUL-ended. Its size is not known in advance. */
+static char *read_whole(const char *path, int *ret_errno)
 {
-	char *to = path;
+	size_t len = 0, cap = 32768;
+	char *buf = NULL;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	for (const char *from = path; *from; to++)
-		if (strncmp(from, "\\012", 4) == 0) {
-			*to = '\n';
-			from += 4;
-		} else {
-			*to = *from++;
+	if (fd < 0) {
+		*ret_errno = errno;
+		return NULL;
+	}
+	for (;;) {
+		char *bigger = buf && len + 1 < cap ? buf : realloc(buf, buf ? cap *= 2 : cap);
+		ssize_t got;
+
+		if (!bigger) {
+			*ret_errno = ENOMEM;
+			goto fail;
 		}
-	*to = '\0';
+		buf = bigger;
+		got = read(fd, buf + len, cap - len - 1);
+		if (got < 0) {
+			*ret_errno = errno;
+			goto fail;
+		}
+		if (got == 0)
+			break;
+		len += (size_t)got;
+	}
+	close(fd);
+	buf[len] = '\0';
+	return buf;
+fail:
+	close(fd);
+	free(buf);
+	return NULL;
 }
 
-/* A line of a mapped file. False: anonymous memory, [stack] and so on. */
-static bool parse_line(char *line, struct mapped_file *ret_file)
+/* "7f..-7f.. r-xp 00001000 08:01 1234     /path": false if it is not that. */
+static bool parse_line(char *line, struct mapping *m)
 {
-	unsigned major, minor;
-	int at = -1;
-	size_t len;
+	unsigned int major_no, minor_no;
+	char perms[5];
+	unsigned long start, end, foffset, ino;
+	int at = 0;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*x %x:%x %" SCNu64 " %n",
-		   &ret_file->start, &ret_file->end, &major, &minor, &ret_file->ino,
-		   &at) != 5 ||
-	    at < 0 || line[at] != '/')
+	if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &start, &end, perms, &foffset, &major_no,
+		   &minor_no, &ino, &at) < 7)
 		return false;
-	ret_file->device = (uint64_t)major << 32 | minor;
-	ret_file->path = line + at;
-	len = strcspn(ret_file->path, "\n");
-	ret_file->path[len] = '\0';
-	ret_file->is_deleted = len > strlen(DELETED) &&
-			       strcmp(ret_file->path + len - strlen(DELETED), DELETED) == 0;
-	if (ret_file->is_deleted)
-		ret_file->path[len - strlen(DELETED)] = '\0';
-	undo_escapes(ret_file->path);
+	*m = (struct mapping){
+		.start = start,
+		.end = end,
+		.foffset = foffset,
+		.dev = makedev(major_no, minor_no),
+		.ino = ino,
+		.read = perms[0] == 'r',
+		.write = perms[1] == 'w',
+		.exec = perms[2] == 'x',
+		.shared = perms[3] == 's',
+		.path = line + at,
+	};
 	return true;
 }
 
-static int add_file(struct mapped_files *files, const struct mapped_file *file)
+static size_t count_lines(const char *text)
 {
-	struct mapped_file *grown;
+	size_t n = 0;
 
-	/* Backwards: the mappings of one file mostly follow each other. */
-	for (size_t i = files->n; i-- > 0;)
-		if (files->files[i].ino == file->ino &&
-		    files->files[i].device == file->device &&
-		    strcmp(files->files[i].path, file->path) == 0)
-			return 0;
-	if ((files->n & (files->n - 1)) == 0) {
-		grown = realloc(files->files, (files->n ? 2 * files->n : 1) * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		files->files = grown;
-	}
-	files->files[files->n] = *file;
-	files->files[files->n].path = strdup(file->path);
-	if (!files->files[files->n].path)
-		return -ENOMEM;
-	files->n++;
-	return 0;
+	for (; (text = strchr(text, '\n')); text++)
+		n++;
+	return n;
 }
 
 static int fail_open(pid_t pid, int code, struct ubp_err *err)
 {
 	if (code == ENOENT || code == ESRCH)
-		return ubp_fail(err, ESRCH, "no process %d", pid);
+		return ubp_fail(err, ESRCH, "no process %d", (int)pid);
 	if (code == EACCES || code == EPERM)
-		return ubp_fail(
-			err, code,
-			"process %d: may not be looked at: run as the same user, or with "
-			"CAP_SYS_PTRACE",
-			pid);
-	return ubp_fail(err, code, "/proc/%d/maps: %s", pid, strerror(code));
+		return ubp_fail(err, code,
+				"process %d: may not be looked at: run as the same user, or with "
+				"CAP_SYS_PTRACE",
+				(int)pid);
+	return ubp_fail(err, code, "/proc/%d/maps: %s", (int)pid, strerror(code));
 }
 
-int maps_read(pid_t pid, struct mapped_files *ret_files, struct ubp_err *err)
+int maps_read(pid_t pid, struct maps *ret_maps, struct ubp_err *err)
 {
-	struct mapped_files files = { 0 };
-	struct mapped_file file;
-	size_t room = 0, n_lines = 0;
-	char path[64], *line = NULL;
-	FILE *stream;
-	int rc = 0;
+	char path[64], *line, *end;
+	int code = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	stream = fopen(path, "re");
-	if (!stream)
-		return fail_open(pid, errno, err);
-	errno = 0;
-	while (rc == 0 && getline(&line, &room, stream) > 0) {
-		n_lines++;
-		if (parse_line(line, &file) && add_file(&files, &file) < 0)
-			rc = ubp_fail(err, ENOMEM, "out of memory");
+	*ret_maps = (struct maps){ 0 };
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	ret_maps->text = read_whole(path, &code);
+	if (!ret_maps->text)
+		return fail_open(pid, code, err);
+	ret_maps->v = calloc(count_lines(ret_maps->text) + 1, sizeof(*ret_maps->v));
+	if (!ret_maps->v)
+		return ubp_fail(err, ENOMEM, "%s: out of memory", path);
+	for (line = ret_maps->text; (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		if (parse_line(line, &ret_maps->v[ret_maps->n]))
+			ret_maps->n++;
 	}
-	if (rc == 0 && ferror(stream))
-		rc = fail_open(pid, errno ? errno : EIO, err);
-	else if (rc == 0 && n_lines == 0)
-		rc = ubp_fail(err, ESRCH,
-			      "process %d has no memory: it has ended, or is a kernel thread",
-			      pid);
-	free(line);
-	(void)fclose(stream);
-	if (rc < 0) {
-		maps_free(&files);
-		return rc;
-	}
-	*ret_files = files;
+	if (ret_maps->n == 0)
+		return ubp_fail(err, ESRCH, "process %d has no memory: it has ended, or is a kernel thread",
+				(int)pid);
 	return 0;
 }
 
-void maps_free(struct mapped_files *files)
+void maps_free(struct maps *maps)
 {
-	for (size_t i = 0; i < files->n; i++)
-		free(files->files[i].path);
-	free(files->files);
-	*files = (struct mapped_files){ 0 };
+	free(maps->v);
+	free(maps->text);
+	*maps = (struct maps){ 0 };
+}
+
+const struct mapping *maps_at(const struct maps *maps, uint64_t vaddr)
+{
+	for (size_t i = 0; i < maps->n; i++)
+		if (vaddr >= maps->v[i].start && vaddr < maps->v[i].end)
+			return &maps->v[i];
+	return NULL;
+}
+
+int maps_identity(int fd, uint64_t *ret_dev, uint64_t *ret_ino)
+{
+	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	const struct mapping *m;
+	struct ubp_err err;
+	struct maps maps;
+	int rc;
+
+	if (page == MAP_FAILED)
+		return -errno;
+	rc = maps_read(getpid(), &maps, &err);
+	m = rc == 0 ? maps_at(&maps, (uint64_t)(uintptr_t)page) : NULL;
+	if (m) {
+		*ret_dev = m->dev;
+		*ret_ino = m->ino;
+	} else if (rc == 0) {
+		rc = -ENOENT;
+	}
+	maps_free(&maps);
+	(void)munmap(page, 4096);
+	return rc;
+}
+
+bool maps_has_file(const struct maps *maps, uint64_t dev, uint64_t ino)
+{
+	for (size_t i = 0; i < maps->n; i++)
+		if (maps->v[i].exec && maps->v[i].ino == ino && maps->v[i].dev == dev)
+			return true;
+	return false;
+}
+
+static uint64_t distance(uint64_t at, uint64_t len, uint64_t lo, uint64_t hi)
+{
+	return at < lo ? hi - at : at + len - lo;
+}
+
+/* Best place in the free range [from, to), or 0. */
+static uint64_t place_in_gap(uint64_t from, uint64_t to, uint64_t lo, uint64_t hi, uint64_t len)
+{
+	if (to <= from || to - from < len)
+		return 0;
+	return to <= lo ? to - len : from >= hi ? from : 0;
+}
+
+uint64_t maps_find_gap(const struct maps *maps, uint64_t lo, uint64_t hi, uint64_t len,
+		       uint64_t reach)
+{
+	uint64_t best = 0, best_distance = reach;
+
+	for (size_t i = 0; i <= maps->n; i++) {
+		const struct mapping *below = i ? &maps->v[i - 1] : NULL;
+		const struct mapping *above = i < maps->n ? &maps->v[i] : NULL;
+		uint64_t from = below ? below->end : USER_MIN, to, at;
+
+		/* Above the last mapping lies nothing of ours: stack and vdso are there. */
+		if (!above)
+			break;
+		to = above->start;
+		if (below && strcmp(below->path, "[heap]") == 0)
+			continue; /* the break moves up here */
+		if (strcmp(above->path, "[stack]") == 0)
+			to = to > (8ULL << 30) ? to - (8ULL << 30) : 0;
+		/* The program's own break starts somewhere behind its last segment. */
+		if (below && from > lo)
+			from += GUARD;
+		else if (from + 2 * 4096 < to)
+			from += 4096;
+		if (from + len + 4096 < to)
+			to -= 4096;
+		at = place_in_gap(from, to, lo, hi, len);
+		if (at && distance(at, len, lo, hi) < best_distance) {
+			best = at;
+			best_distance = distance(at, len, lo, hi);
+		}
+	}
+	return best;
 }

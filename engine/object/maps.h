@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* The files a process maps, by /proc/PID/maps. */
+/* The mappings of a process, as /proc/PID/maps lists them. */
 
 #ifndef UBP_OBJECT_MAPS_H
 #define UBP_OBJECT_MAPS_H
@@ -13,24 +13,41 @@
 
 struct ubp_err;
 
-struct mapped_file {
-	char *path; /* as the process sees it, without " (deleted)" */
-	bool is_deleted;
-	uint64_t start, end; /* one of its mappings: names the link in map_files */
-	uint64_t ino;
-	uint64_t device; /* only to tell files apart: not always st_dev */
+struct mapping {
+	uint64_t start, end;
+	uint64_t foffset;    /* of the first byte, in the file */
+	uint64_t dev, ino;   /* of the file; ino 0: none */
+	bool read, write, exec, shared;
+	const char *path;    /* as the kernel prints it; "" without a name */
 };
 
-struct mapped_files {
-	struct mapped_file *files;
+struct maps {
+	struct mapping *v; /* ascending */
 	size_t n;
+	char *text;        /* what the paths point into */
 };
+
+/* Errors: -ESRCH (gone, or a zombie: it has none), -EACCES. Free in any case. */
+int maps_read(pid_t pid, struct maps *ret_maps, struct ubp_err *err);
+void maps_free(struct maps *maps);
+
+/* The mapping that contains @vaddr, or NULL. */
+const struct mapping *maps_at(const struct maps *maps, uint64_t vaddr);
 
 /*
- * Each mapped file once. Errors: -ESRCH: no process @pid, or one without memory;
- * -EACCES or -EPERM: may not be looked at (the text says what is needed); -ENOMEM.
+ * How the file that is open as @fd shows in maps: on some file systems (btrfs,
+ * overlayfs) not with the device number that stat() tells. Returns 0 or -errno.
  */
-int maps_read(pid_t pid, struct mapped_files *ret_files, struct ubp_err *err);
-void maps_free(struct mapped_files *files);
+int maps_identity(int fd, uint64_t *ret_dev, uint64_t *ret_ino);
+
+/* Does the process map this file with execute permission? */
+bool maps_has_file(const struct maps *maps, uint64_t dev, uint64_t ino);
+
+/*
+ * A free range of @len bytes (whole pages) from which all of [lo, hi) is within
+ * @reach. Keeps away from heap and stack, which grow. Returns its start, or 0.
+ */
+uint64_t maps_find_gap(const struct maps *maps, uint64_t lo, uint64_t hi, uint64_t len,
+		       uint64_t reach);
 
 #endif

@@ -20,7 +20,7 @@
 #include "engine/base/err.h"
 #include "engine/object/object.h"
 #include "engine/plant/plant.h"
-#include "engine/trace/maps.h"
+#include "engine/object/maps.h"
 #include "engine/trace/remote.h"
 
 #define PAGE      4096ULL

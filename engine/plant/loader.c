@@ -12,7 +12,7 @@
 #include "engine/base/err.h"
 #include "engine/object/object.h"
 #include "engine/plant/plant.h"
-#include "engine/trace/maps.h"
+#include "engine/object/maps.h"
 
 #define AT_BASE_KEY 7 /* auxv: where the loader was mapped */
 

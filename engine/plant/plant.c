@@ -9,7 +9,7 @@
 
 #include "arch/host.h"
 #include "engine/base/err.h"
-#include "engine/trace/maps.h"
+#include "engine/object/maps.h"
 
 /* One call of plant_update(). */
 struct update {

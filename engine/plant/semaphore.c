@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "engine/plant/plant.h"
-#include "engine/trace/maps.h"
+#include "engine/object/maps.h"
 
 static bool is_counted(const struct plant_space *ps, uint64_t vaddr)
 {

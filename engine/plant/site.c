@@ -7,7 +7,7 @@
 
 #include "engine/base/err.h"
 #include "engine/plant/plant.h"
-#include "engine/trace/maps.h"
+#include "engine/object/maps.h"
 
 static unsigned long ul(uint64_t n)
 {

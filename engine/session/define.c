@@ -16,7 +16,7 @@
 #include "engine/object/locate.h"
 #include "engine/session/session.h"
 #include "engine/spec/filter.h"
-#include "engine/trace/maps.h"
+#include "engine/object/maps.h"
 
 static unsigned long ul(uint64_t n)
 {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "engine/session/session.h"
-#include "engine/trace/maps.h"
+#include "engine/object/maps.h"
 
 #define SLOTS_MAX 64
 

@@ -17,7 +17,7 @@
 #include "engine/session/session.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/follow.h"
-#include "engine/trace/maps.h"
+#include "engine/object/maps.h"
 #include "engine/trace/task.h"
 
 #define STOPS_PER_TURN 64

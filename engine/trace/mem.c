@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "engine/base/err.h"
-#include "engine/trace/maps.h"
+#include "engine/object/maps.h"
 
 #define BATCH 32
 

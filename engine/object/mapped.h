@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* The files a process maps, by /proc/PID/maps. */
+
+#ifndef UBP_OBJECT_MAPPED_H
+#define UBP_OBJECT_MAPPED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct ubp_err;
+
+struct mapped_file {
+	char *path; /* as the process sees it, without " (deleted)" */
+	bool is_deleted;
+	uint64_t start, end; /* one of its mappings: names the link in map_files */
+	uint64_t dev, ino; /* only to tell files apart: not always st_dev */
+};
+
+struct mapped_files {
+	struct mapped_file *files;
+	size_t n;
+};
+
+/*
+ * Each mapped file once. Errors: -ESRCH: no process @pid, or one without memory;
+ * -EACCES or -EPERM: may not be looked at (the text says what is needed); -ENOMEM.
+ */
+int mapped_read(pid_t pid, struct mapped_files *ret_files, struct ubp_err *err);
+void mapped_free(struct mapped_files *files);
+
+#endif
