@@ -9,7 +9,7 @@
  *
  * These functions are pure: bytes and numbers in, bytes and numbers out. They do
  * no I/O and know no tracee, so every back-end is compiled and unit-tested on
- * every host. Moving registers in and out of a thread is arch/host.h.
+ * every host. Any thread may call them. Moving registers in and out of a thread is arch/host.h.
  *
  * Words: swbp = software breakpoint; SSOL = single-step (or execute) out of
  * line, XOL in the kernel's source, displaced stepping in gdb.
@@ -97,7 +97,8 @@ struct ubp_arch {
 
 	/*
 	 * Length of the instruction at @code (at most @len bytes may be read), or
-	 * 0 if it is none. Fast: used to walk a function to an address.
+	 * 0 if it is none. Half a microsecond: used to walk a function to an
+	 * address.
 	 */
 	int (*insn_len)(const uint8_t *code, size_t len, uint64_t vaddr);
 

@@ -7,7 +7,8 @@
  * and further), and what can fault comes first.
  *
  * x87 instructions that store the address of the last x87 instruction (fnstenv,
- * fxsave, xsave) may store one inside a slot: hardly anybody looks at it.
+ * fxsave, xsave) may store one inside a slot: hardly anybody looks at it. Imitated
+ * calls push nothing on a shadow stack: not for threads that have one.
  */
 
 #include "arch/x86/x86.h"

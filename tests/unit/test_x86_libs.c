@@ -81,7 +81,7 @@ static void walk_function(struct walk *w, const uint8_t *code, size_t size, uint
 		if (len == 0) {
 			w->unknown++;
 			print_message("  0x%llx unknown: %02x %02x %02x\n",
-				      (unsigned long long)(vaddr + at), code[at],
+				      (unsigned long long)vaddr + at, code[at],
 				      at + 1 < size ? code[at + 1] : 0,
 				      at + 2 < size ? code[at + 2] : 0);
 			return;
@@ -99,7 +99,7 @@ static const uint8_t *code_of(Elf *elf, const GElf_Sym *sym)
 	Elf_Data *data = scn ? elf_getdata(scn, NULL) : NULL;
 	GElf_Shdr sh;
 
-	if (!data || !gelf_getshdr(scn, &sh) || sh.sh_type == SHT_NOBITS ||
+	if (!data || !data->d_buf || !gelf_getshdr(scn, &sh) || sh.sh_type == SHT_NOBITS ||
 	    sym->st_value < sh.sh_addr ||
 	    sym->st_value + sym->st_size > sh.sh_addr + data->d_size)
 		return NULL;
