@@ -9,7 +9,8 @@
  *
  * These functions are pure: bytes and numbers in, bytes and numbers out. They do
  * no I/O and know no tracee, so every back-end is compiled and unit-tested on
- * every host. Any thread may call them. Moving registers in and out of a thread is arch/host.h.
+ * every host. Any thread may call them. Moving registers in and out of a thread
+ * is arch/host.h.
  *
  * Words: swbp = software breakpoint; SSOL = single-step (or execute) out of
  * line, XOL in the kernel's source, displaced stepping in gdb.
