@@ -149,6 +149,13 @@ struct ubp_arch {
 	uint8_t stub_syscall_end; /* offset behind the stub's syscall instruction */
 
 	/*
+	 * Registers of a thread whose stop interrupted a system call: make them such
+	 * that it is restarted when they are written back, as the kernel would have
+	 * done if nobody had touched them. @redo_eintr: see stub_frame.
+	 */
+	void (*restart_syscall)(struct ubp_regs *regs, bool redo_eintr);
+
+	/*
 	 * Build the frame that continues a thread with @regs after its remote
 	 * call: @orig tells the registers at the stop; a system call that the stop
 	 * interrupted is set to restart. @redo_eintr: also one that ended with EINTR

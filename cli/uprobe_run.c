@@ -105,6 +105,7 @@ static char *banner_text(const char *listing)
 	return text;
 }
 
+/* With a command there is none: what it prints must stay what it is. */
 static void say_banner(struct run *run)
 {
 	size_t n = ubp_n_probes(run->session);
@@ -259,7 +260,8 @@ static void print_rest(struct run *run)
 		output_printf(&run->out, "{\"lost\":%" PRIu64 "}\n", run->n_dropped);
 	else if (run->n_dropped)
 		output_printf(&run->out, "CPU:? [LOST %" PRIu64 " EVENTS]\n", run->n_dropped);
-	say(run, "\nEnding tracing...\n");
+	if (!run->opt->command)
+		say(run, "\nEnding tracing...\n");
 	(void)drain(run);
 }
 
@@ -304,7 +306,8 @@ static void tell_ready(int fd)
 
 static int run_started(struct run *run)
 {
-	say_banner(run);
+	if (!run->opt->command)
+		say_banner(run);
 	if (run->opt->header)
 		output_printf(&run->out, "%s", ubp_trace_header(run->session));
 	(void)output_flush(&run->out);

@@ -59,11 +59,11 @@ const uint8_t x86_stub[X86_STUB_LEN] = {
  * The kernel restarts a system call when it returns to user space with the
  * registers as it left them. We replace them, so do what it would have done.
  */
-static void restart_syscall(const struct ubp_regs *orig, bool redo_eintr, struct frame *f)
+void x86_restart_syscall(struct ubp_regs *regs, bool redo_eintr)
 {
-	if ((int32_t)orig->r[X86_ORIG_AX] < 0)
+	if ((int32_t)regs->r[X86_ORIG_AX] < 0)
 		return; /* not in a system call */
-	switch (-(int64_t)f->ax) {
+	switch (-(int64_t)regs->r[X86_AX]) {
 	case EINTR:
 		if (!redo_eintr)
 			return;
@@ -71,23 +71,28 @@ static void restart_syscall(const struct ubp_regs *orig, bool redo_eintr, struct
 	case ERESTARTSYS:
 	case ERESTARTNOINTR:
 	case ERESTARTNOHAND:
-		f->ax = orig->r[X86_ORIG_AX];
-		f->ip -= SYSCALL_INSN_LEN;
+		regs->r[X86_AX] = regs->r[X86_ORIG_AX];
+		regs->r[X86_IP] -= SYSCALL_INSN_LEN;
 		break;
 	case ERESTART_RESTARTBLOCK:
-		f->ax = NR_RESTART_SYSCALL;
-		f->ip -= SYSCALL_INSN_LEN;
+		regs->r[X86_AX] = NR_RESTART_SYSCALL;
+		regs->r[X86_IP] -= SYSCALL_INSN_LEN;
 		break;
 	default:
 		break;
 	}
+	regs->r[X86_ORIG_AX] = UINT64_MAX; /* the kernel has nothing to restart */
 }
 
 void x86_stub_frame(const struct ubp_regs *orig, bool redo_eintr,
 		    uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len, uint64_t *ret_sp)
 {
-	const uint64_t *r = orig->r;
-	struct frame f = {
+	struct ubp_regs regs = *orig;
+	const uint64_t *r = regs.r;
+	struct frame f;
+
+	x86_restart_syscall(&regs, redo_eintr);
+	f = (struct frame){
 		.r9 = r[X86_R9],
 		.r8 = r[X86_R8],
 		.r10 = r[X86_R10],
@@ -101,7 +106,6 @@ void x86_stub_frame(const struct ubp_regs *orig, bool redo_eintr,
 		.ip = r[X86_IP],
 	};
 
-	restart_syscall(orig, redo_eintr, &f);
 	memcpy(ret_frame, &f, sizeof(f));
 	*ret_len = sizeof(f);
 	*ret_sp = r[X86_SP] - RED_ZONE - sizeof(f);

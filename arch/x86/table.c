@@ -33,6 +33,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.stub = x86_stub,
 	.stub_len = X86_STUB_LEN,
 	.stub_syscall_end = X86_STUB_SYSCALL_END,
+	.restart_syscall = x86_restart_syscall,
 	.stub_frame = x86_stub_frame,
 	.stub_buffer_at = X86_STUB_BUFFER_AT,
 	.stub_args = x86_stub_args,

@@ -233,6 +233,11 @@ uint64_t event_queue_untold(const struct event_queue *queue)
 	return atomic_load_explicit(&queue->untold, memory_order_relaxed);
 }
 
+uint64_t event_queue_take_untold(struct event_queue *queue)
+{
+	return atomic_exchange_explicit(&queue->untold, 0, memory_order_relaxed);
+}
+
 /* Tell losses although no record follows them, if there is room. */
 static void tell_lost(struct event_queue *queue)
 {

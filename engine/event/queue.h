@@ -59,6 +59,9 @@ void event_queue_lost(struct event_queue *queue, uint64_t n);
  */
 uint64_t event_queue_untold(const struct event_queue *queue);
 
+/* Consumer, once the producer has ended: these losses, which are told by it now. */
+uint64_t event_queue_take_untold(struct event_queue *queue);
+
 /*
  * Producer: wake the consumer if it sleeps. Not called for each record: the
  * tracing thread calls it before it blocks, when enough has gathered, and

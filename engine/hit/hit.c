@@ -81,13 +81,22 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 				 struct ubp_regs *regs)
 {
 	const struct plant_space *ps = t->process->space->plant;
+	const struct ubp_arch *arch = t->process->space->arch;
 
 	wait_note_hot(hit->tracer, t);
-	if (site->n_probes && !ps->closing)
+	if (ps->closing) {
+		carry_on(hit, t, site);
+		return TRAP_OURS;
+	}
+	if (t->disarm_sp)
+		return_rearm(t, regs->r[arch->sp]);
+	if (site->n_probes)
 		entry_probes(hit, t, site, regs);
+	if (site->watches & WATCH_UNWIND)
+		return_disarm(t, regs->r[arch->sp]);
 	carry_on(hit, t, site);
-	if (site->watches_loader && !ps->closing) {
-		regs->r[t->process->space->arch->pc] = site->slot;
+	if (site->watches & WATCH_LOADER) {
+		regs->r[arch->pc] = site->slot;
 		hit->loader(hit->ctx, t, regs);
 	}
 	return TRAP_OURS;
@@ -114,6 +123,8 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 	if (m.cpu >= 0)
 		follow_cpu(hit->tracer, (unsigned)m.cpu);
 	return_free(ri);
+	if (t->disarm_sp)
+		return_rearm(t, regs->r[arch->sp]);
 	return TRAP_OURS;
 }
 

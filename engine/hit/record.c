@@ -142,7 +142,7 @@ void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_
 	size_t size;
 	int len;
 
-	if (hit->only_tid && m->t->tid != hit->only_tid)
+	if (m->t->process->silent || (hit->only_tid && m->t->tid != hit->only_tid))
 		return;
 	uprobe_count(&probe->stats.hits);
 	r = reserve(hit);

@@ -11,6 +11,9 @@
 /* How far above its word a callee may leave the stack pointer ("ret 16"). */
 #define RET_POPS_MAX 4096
 
+/* No frame is as large as this. */
+#define OTHER_STACK 0x100000
+
 static int read_word(const struct tracee *t, uint64_t vaddr, uint64_t *ret_word)
 {
 	long word;
@@ -105,6 +108,7 @@ void return_hijack(struct tracee *t, struct site *site, uint64_t sp)
 	}
 	ri->real = real;
 	ri->tid = t->tid;
+	ri->disarmed = false;
 	if (write_word(t, sp, ps->trampoline) < 0) {
 		count_missed(site);
 		ri->n_entries = 0;
@@ -138,6 +142,76 @@ struct return_instance *return_take(struct tracee *t, uint64_t sp)
 		return NULL;
 	map_remove(&ps->returns, ri->slot_vaddr);
 	return ri;
+}
+
+void return_disarm(struct tracee *t, uint64_t sp)
+{
+	struct plant_space *ps = t->process->space->plant;
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->returns, &pos, NULL, &value)) {
+		struct return_instance *ri = value;
+		uint64_t now = 0;
+
+		if (ri->tid != t->tid || ri->slot_vaddr < sp || ri->disarmed ||
+		    read_word(t, ri->slot_vaddr, &now) < 0 || now != ps->trampoline)
+			continue;
+		if (write_word(t, ri->slot_vaddr, ri->real) == 0)
+			ri->disarmed = true;
+		t->disarm_sp = sp;
+	}
+}
+
+/* The highest word that was put back for @t. */
+static uint64_t highest_disarmed(const struct plant_space *ps, pid_t tid)
+{
+	uint64_t highest = 0;
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->returns, &pos, NULL, &value)) {
+		const struct return_instance *ri = value;
+
+		if (ri->tid == tid && ri->disarmed && ri->slot_vaddr > highest)
+			highest = ri->slot_vaddr;
+	}
+	return highest;
+}
+
+/* One that was disarmed. False: its frame is gone. */
+static bool rearm(struct tracee *t, struct return_instance *ri, uint64_t sp)
+{
+	const struct plant_space *ps = t->process->space->plant;
+	uint64_t now = 0;
+
+	return ri->slot_vaddr >= sp && read_word(t, ri->slot_vaddr, &now) == 0 &&
+	       now == ri->real && write_word(t, ri->slot_vaddr, ps->trampoline) == 0;
+}
+
+void return_rearm(struct tracee *t, uint64_t sp)
+{
+	struct plant_space *ps = t->process->space->plant;
+	size_t pos = 0;
+	void *value;
+
+	/* Far above: another stack, of a signal handler that interrupted it. */
+	if (sp <= t->disarm_sp || sp > highest_disarmed(ps, t->tid) + OTHER_STACK)
+		return;
+	t->disarm_sp = 0;
+	while (map_next(&ps->returns, &pos, NULL, &value)) {
+		struct return_instance *ri = value;
+
+		if (ri->tid != t->tid || !ri->disarmed)
+			continue;
+		ri->disarmed = false;
+		if (rearm(t, ri, sp))
+			continue;
+		count_all_missed(ri);
+		map_remove(&ps->returns, ri->slot_vaddr);
+		return_free(ri);
+		pos = 0;
+	}
 }
 
 void return_thread_ended(struct tracee *t)

@@ -15,7 +15,10 @@
 #include "engine/base/err.h"
 
 #define USER_MIN 0x10000ULL        /* the usual vm.mmap_min_addr */
-#define GUARD    0x100000ULL       /* distance kept from neighbours that grow */
+#define GUARD    0x100000ULL   /* distance kept from neighbours that grow */
+/* New mappings of the program go directly below the lowest library. Ours keeps out of
+ * their way, so that they get the addresses they would have got without us. */
+#define ROOM     0x30000000ULL
 
 /* All of a /proc file, NUL-ended. Its size is not known in advance. */
 static char *read_whole(const char *path, int *ret_errno)
@@ -180,9 +183,12 @@ static uint64_t distance(uint64_t at, uint64_t len, uint64_t lo, uint64_t hi)
 /* Best place in the free range [from, to), or 0. */
 static uint64_t place_in_gap(uint64_t from, uint64_t to, uint64_t lo, uint64_t hi, uint64_t len)
 {
+	uint64_t room;
+
 	if (to <= from || to - from < len)
 		return 0;
-	return to <= lo ? to - len : from >= hi ? from : 0;
+	room = to - from >= len + ROOM ? ROOM : (to - from - len) / 2 / 4096 * 4096;
+	return to <= lo ? to - len - room : from >= hi ? from + room : 0;
 }
 
 uint64_t maps_find_gap(const struct maps *maps, uint64_t lo, uint64_t hi, uint64_t len,

@@ -224,6 +224,11 @@ const char *object_machine_name(const struct object *object)
 	return object->machine_name;
 }
 
+bool object_is_64bit(const struct object *object)
+{
+	return gelf_getclass(object->elf) == ELFCLASS64;
+}
+
 bool object_is_pie(const struct object *object)
 {
 	return object->ehdr.e_type == ET_DYN;

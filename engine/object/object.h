@@ -44,6 +44,7 @@ uint64_t object_size(const struct object *object); /* of the file, bytes */
 /* NULL: an instruction set ubp cannot trace (yet); machine_name says which. */
 const struct ubp_arch *object_arch(const struct object *object);
 const char *object_machine_name(const struct object *object);
+bool object_is_64bit(const struct object *object);   /* ELFCLASS64 */
 bool object_is_pie(const struct object *object); /* ET_DYN: a PIE or a library */
 /* PT_INTERP, or NULL for a static program. */
 const char *object_interp(const struct object *object);

@@ -22,6 +22,7 @@
 #include "engine/plant/plant.h"
 #include "engine/object/maps.h"
 #include "engine/trace/remote.h"
+#include "engine/trace/task.h"
 
 #define PAGE      4096ULL
 #define AREA_GOAL 0x10000ULL
@@ -156,22 +157,22 @@ static int cave_open(struct tracee *t, const struct maps *maps, struct cave *cav
 
 /*
  * The call is made. The thread still has the end of the stub before it: move it
- * to the copy in the new area, then give the cave back. Without an area (the call
- * failed) the stub stays where it is, in bytes that nobody uses; but a program
- * that has yet to run its first instruction gets them, and its registers, back.
+ * to the copy in the new area, or (the call failed) do what the end of the stub
+ * would do; then give the cave back.
  */
 static void cave_close(struct tracee *t, const struct ubp_regs *at, const struct cave *cave)
 {
 	const struct plant_space *ps = t->process->space->plant;
 	const struct ubp_arch *arch = t->process->space->arch;
+	struct ubp_regs regs = *at;
 	int rc;
 
-	if (ps->stub)
+	if (ps->stub) {
 		rc = ubp_host_set_pc(t->tid, ps->stub + arch->stub_syscall_end);
-	else if (t->process->is_fresh)
-		rc = ubp_host_set_regs(t->tid, at);
-	else
-		return;
+	} else {
+		arch->restart_syscall(&regs, !task_signal_waits(t->tid));
+		rc = ubp_host_set_regs(t->tid, &regs);
+	}
 	if (rc == 0)
 		(void)mem_write(&t->process->space->mem, t->tid, cave->vaddr, cave->saved,
 				cave->len);

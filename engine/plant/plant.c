@@ -20,11 +20,13 @@ struct update {
 	struct maps maps;
 	struct added *added; /* probes joined to sites by this call */
 	size_t n_added;
+	struct ubp_err *err;
 };
 
 struct added {
 	struct site *site;
-	struct uprobe *probe; /* NULL: the loader's */
+	struct uprobe *probe; /* NULL: one of our own */
+	unsigned watch;
 	bool is_new;          /* the site was made for it */
 };
 
@@ -71,7 +73,8 @@ static void bury_unmapped(struct plant_space *ps, const struct maps *maps)
 	}
 }
 
-static int note_added(struct update *u, struct site *site, struct uprobe *probe, bool is_new)
+static int note_added(struct update *u, struct site *site, struct uprobe *probe,
+		      unsigned watch, bool is_new)
 {
 	struct added *bigger;
 
@@ -81,12 +84,13 @@ static int note_added(struct update *u, struct site *site, struct uprobe *probe,
 			return -ENOMEM;
 		u->added = bigger;
 	}
-	u->added[u->n_added++] = (struct added){ site, probe, is_new };
+	u->added[u->n_added++] = (struct added){ site, probe, watch, is_new };
 	return 0;
 }
 
+/* Exactly one of @probe and @watch is given. */
 static int join(struct update *u, const struct mapping *m, uint64_t vaddr, struct uprobe *probe,
-		struct ubp_err *err)
+		unsigned watch, struct ubp_err *err)
 {
 	struct space *space = u->t->process->space;
 	struct plant_space *ps = space->plant;
@@ -94,26 +98,30 @@ static int join(struct update *u, const struct mapping *m, uint64_t vaddr, struc
 	bool is_new = !site;
 	int rc;
 
-	if (site && (probe ? site_has_probe(site, probe) : site->watches_loader))
+	if (site && (probe ? site_has_probe(site, probe) : (site->watches & watch) != 0))
 		return 0;
 	rc = site_provide(space, u->t->tid, vaddr, m, probe, &site, err);
 	if (rc < 0)
 		return rc;
-	rc = note_added(u, site, probe, is_new);
+	rc = note_added(u, site, probe, watch, is_new);
 	if (rc == 0 && probe)
 		rc = site_add_probe(site, probe);
 	if (rc < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	if (!probe)
-		site->watches_loader = true;
+	site->watches |= watch;
 	return 0;
+}
+
+static int join_hook(void *ctx, const struct mapping *m, uint64_t vaddr, enum site_watch watch)
+{
+	struct update *u = ctx;
+
+	return join(u, m, vaddr, NULL, watch, u->err);
 }
 
 /* What this process should carry and does not yet. Nothing is written. */
 static int collect(struct update *u, struct ubp_err *err)
 {
-	uint64_t hook = loader_hook(u->plant, u->t->process->pid, &u->maps);
-	const struct mapping *m = hook ? maps_at(&u->maps, hook) : NULL;
 	int rc = 0;
 
 	for (size_t i = 0; i < u->maps.n && rc == 0; i++) {
@@ -124,12 +132,14 @@ static int collect(struct update *u, struct ubp_err *err)
 
 			if (maps_probe(at, probe))
 				rc = join(u, at, at->start + (probe->foffset - at->foffset), probe,
-					  err);
+					  0, err);
 		}
 	}
-	if (rc == 0 && m && m->exec)
-		rc = join(u, m, hook, NULL, err);
-	return rc;
+	if (rc < 0)
+		return rc;
+	u->err = err;
+	rc = hooks_each(u->plant, u->t->process->pid, &u->maps, join_hook, u);
+	return rc == -ENOMEM ? ubp_fail(err, ENOMEM, "out of memory") : rc;
 }
 
 /* From where to where is this file mapped around @m? */
@@ -249,7 +259,7 @@ static void roll_back(struct update *u)
 		if (a->probe)
 			site_drop_probe(a->site, a->probe);
 		else
-			a->site->watches_loader = false;
+			a->site->watches &= ~a->watch;
 		if (!a->is_new)
 			continue;
 		if (a->site->planted) {

@@ -34,13 +34,20 @@ enum site_rung {
 	SITE_IN_PLACE, /* no slot: the others held, the original stepped (--force) */
 };
 
+/* Breakpoints of our own (hooks.c). */
+enum site_watch {
+	WATCH_LOADER = 1, /* libraries were mapped or unmapped */
+	WATCH_UNWIND = 2, /* an unwinder is about to read return addresses */
+	WATCH_CATCH = 4,  /* an exception was caught */
+};
+
 struct site {
 	uint64_t vaddr;
 	uint64_t dev, ino;    /* of the file mapped there */
 	uint64_t foffset;
 	enum site_rung rung;
 	bool planted;         /* the breakpoint is in place */
-	bool watches_loader;  /* the internal one behind dlopen() */
+	unsigned watches;     /* enum site_watch: what it tells ubp itself */
 	struct displaced_insn insn;
 	uint64_t slot;        /* 0: none (in place) */
 	struct slot_code code;
@@ -62,6 +69,7 @@ struct return_instance {
 	uint64_t slot_vaddr;  /* of the word on the stack */
 	uint64_t real;        /* what stood there */
 	pid_t tid;            /* who entered */
+	bool disarmed;        /* put back for an unwinder, may be hijacked again */
 	uint32_t n_entries, cap;
 	struct site **entries; /* functions that return there; a tail call adds one */
 };
@@ -85,8 +93,7 @@ struct plant {
 	size_t n_probes;
 	bool step;            /* --mode step */
 	bool force;           /* --force */
-	/* Where the loader announces new libraries, by file: the last one asked. */
-	uint64_t loader_dev, loader_ino, loader_elf_vaddr;
+	struct hook_file *hook_files; /* hooks.c: what is known of files */
 };
 
 /*
@@ -173,11 +180,17 @@ void site_unplant(const struct space *space, pid_t tid, const struct site *site)
 void site_free(struct site *site);
 struct site *site_copy(const struct site *site);
 
-/* --- loader.c ---------------------------------------------------------------------- */
+/* --- hooks.c ----------------------------------------------------------------------- */
 
-/* Address of the function the dynamic loader calls after it mapped or unmapped
- * something, or 0 (static program, unknown loader). */
-uint64_t loader_hook(struct plant *plant, pid_t pid, const struct maps *maps);
+/*
+ * Call @each for the functions of the process on which breakpoints of our own
+ * must stand. Stops when it returns non-zero and returns that; or -ENOMEM.
+ */
+int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps,
+	       int (*each)(void *ctx, const struct mapping *m, uint64_t vaddr,
+			   enum site_watch watch),
+	       void *ctx);
+void hooks_free(struct plant *plant);
 
 /* --- returns.c --------------------------------------------------------------------- */
 

@@ -177,7 +177,8 @@ static int check_arch(const struct session_file *file, const char *path, struct 
 {
 	if (object_arch(file->object) == ubp_host_arch())
 		return 0;
-	return ubp_fail(err, ENOTSUP, "%s is a program for %s: ubp traces %s programs only", path,
+	return ubp_fail(err, ENOTSUP, "%s is for %s%s: ubp traces %s programs only", path,
+			object_is_64bit(file->object) ? "" : "32-bit ",
 			object_machine_name(file->object), ubp_host_arch()->name);
 }
 

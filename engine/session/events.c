@@ -41,6 +41,19 @@ static void deliver_warnings(struct ubp_session *s)
 	}
 }
 
+/* Losses that no record followed: nobody puts them into the stream any more. */
+static int deliver_last_losses(struct ubp_session *s, ubp_event_fn *fn, void *ctx)
+{
+	struct event_record record = { .size = sizeof(record), .kind = EVENT_LOST };
+	struct ubp_event event = { s, &record };
+
+	record.n_lost = s->has_thread ? 0 : event_queue_take_untold(s->queue);
+	if (!record.n_lost)
+		return 0;
+	fn(ctx, &event);
+	return 1;
+}
+
 int ubp_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_err *err)
 {
 	uint64_t drained, mark = event_queue_mark(s->queue);
@@ -58,7 +71,10 @@ int ubp_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_
 		n++;
 	}
 	if (!event_queue_peek(s->queue))
-		(void)event_queue_sleep(s->queue);
+		n += deliver_last_losses(s, fn, ctx);
+	/* More has come meanwhile: nobody else would make the descriptor readable. */
+	if (event_queue_peek(s->queue) || !event_queue_sleep(s->queue))
+		session_news(s);
 	return n;
 }
 

@@ -116,6 +116,7 @@ static enum keep_verdict on_forked(void *ctx, struct process *parent, struct tra
 
 	if (shares) {
 		/* Its breakpoints are its parent's; it is kept until it has its own memory. */
+		first->process->silent = !follows_children(s);
 		mark_known(s, first->tid, true);
 		return KEEP_TRACING;
 	}
@@ -153,7 +154,7 @@ static bool is_dynamic(const struct process *p)
 	void *value;
 
 	while (ps && map_next(&ps->sites, &pos, NULL, &value))
-		if (((struct site *)value)->watches_loader)
+		if (((struct site *)value)->watches & WATCH_LOADER)
 			return true;
 	return false;
 }
@@ -175,9 +176,9 @@ static enum keep_verdict on_execed(void *ctx, struct tracee *t)
 	struct ubp_session *s = ctx;
 	pid_t tid = t->tid;
 
+	if (t->process->silent)
+		return LET_GO; /* a child that nobody asked for, now in its own memory */
 	mark_known(s, tid, true);
-	if (!s->opt.n_pids && !s->opt.tid && !s->argv && t->process->n_tracees != 1)
-		return KEEP_TRACING;
 	(void)update(s, t, NULL);
 	if (map_get(&s->tracer.tracees, (uint64_t)tid) != t)
 		return KEEP_TRACING;

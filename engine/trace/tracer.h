@@ -45,7 +45,7 @@ struct process {
 	unsigned n_tracees;
 	bool is_command;      /* child of this tracer */
 	bool is_fresh;        /* between exec and the first hit of its loader */
-	void *owner;          /* the owner's, not touched here */
+	bool silent;          /* traced for its memory's sake: nobody asked for its hits */
 };
 
 struct tracee {
@@ -57,6 +57,8 @@ struct tracee {
 	bool drained;         /* seen stopped without a trap of ours pending */
 	bool stepping;        /* resume by single step; a step's trap is expected */
 	bool in_remote;       /* inside the stub of a remote call: stop at syscalls */
+	uint64_t disarm_sp;   /* stack pointer at the unwinder that return addresses
+			       * were put back for; 0: none are */
 	/* What a hit wants to know about its thread; filled lazily, kept here so
 	 * that the hot path looks nothing up. See engine/trace/task.h. */
 	char comm[16];

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Functions of the target that tell ubp something; breakpoints of its own stand
+ * on them.
+ *
+ * - The dynamic loader calls an empty function, r_brk of struct r_debug, whenever
+ *   it has mapped or unmapped libraries, for debuggers to break on. Both glibc
+ *   and musl name it _dl_debug_state.
+ * - Unwinders read return addresses from the stack. They must find real ones, or a
+ *   C++ exception ends the program: before they look, hijacked ones are put back,
+ *   and what is still there when the exception was caught is hijacked again.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/err.h"
+#include "engine/object/maps.h"
+#include "engine/object/object.h"
+#include "engine/plant/plant.h"
+
+#define AT_BASE_KEY 7 /* auxv: where the loader was mapped */
+
+static const struct {
+	const char *name;
+	enum site_watch watch;
+} unwinders[] = {
+	{ "_Unwind_RaiseException", WATCH_UNWIND },
+	{ "_Unwind_Resume", WATCH_UNWIND },
+	{ "_Unwind_Resume_or_Rethrow", WATCH_UNWIND },
+	{ "_Unwind_ForcedUnwind", WATCH_UNWIND },
+	{ "_Unwind_Backtrace", WATCH_UNWIND },
+	{ "__cxa_begin_catch", WATCH_CATCH },
+};
+
+#define N_UNWINDERS (sizeof(unwinders) / sizeof(unwinders[0]))
+
+/* What is known of one file; files are few and their answers never change. */
+struct hook_file {
+	uint64_t dev, ino;
+	uint64_t loader;               /* file offset of the loader's function; 0: none */
+	uint64_t unwind[N_UNWINDERS];  /* likewise */
+	struct hook_file *next;
+};
+
+static uint64_t loader_base(pid_t pid)
+{
+	uint64_t pair[2], base = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	while (fread(pair, sizeof(pair), 1, f) == 1 && pair[0] != 0)
+		if (pair[0] == AT_BASE_KEY)
+			base = pair[1];
+	fclose(f);
+	return base;
+}
+
+static struct object *open_mapped(pid_t pid, const struct mapping *m)
+{
+	struct object *object;
+	struct ubp_err err;
+	char path[4352];
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", (int)pid,
+		 (unsigned long)m->start, (unsigned long)m->end);
+	if (object_open(path, &object, &err) == 0)
+		return object;
+	/* Without privilege map_files is out of reach. */
+	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, m->path);
+	return object_open(path, &object, &err) == 0 ? object : NULL;
+}
+
+static uint64_t foffset_of(struct object *object, const char *name)
+{
+	uint64_t elf_vaddr, foffset;
+
+	if (object_symbol_value(object, name, &elf_vaddr) < 0 ||
+	    object_vaddr_to_foffset(object, elf_vaddr, &foffset) < 0)
+		return 0;
+	return foffset;
+}
+
+static struct hook_file *ask_file(struct plant *plant, pid_t pid, const struct mapping *m)
+{
+	struct hook_file *f = plant->hook_files;
+	struct object *object;
+
+	while (f && (f->ino != m->ino || f->dev != m->dev))
+		f = f->next;
+	if (f)
+		return f;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return NULL;
+	f->dev = m->dev;
+	f->ino = m->ino;
+	object = open_mapped(pid, m);
+	if (object) {
+		f->loader = foffset_of(object, "_dl_debug_state");
+		for (size_t i = 0; i < N_UNWINDERS; i++)
+			f->unwind[i] = foffset_of(object, unwinders[i].name);
+	}
+	object_free(object);
+	f->next = plant->hook_files;
+	plant->hook_files = f;
+	return f;
+}
+
+void hooks_free(struct plant *plant)
+{
+	while (plant->hook_files) {
+		struct hook_file *next = plant->hook_files->next;
+
+		free(plant->hook_files);
+		plant->hook_files = next;
+	}
+}
+
+static bool has_return_probe(const struct plant *plant)
+{
+	for (size_t i = 0; i < plant->n_probes; i++)
+		if (plant->probes[i]->is_return)
+			return true;
+	return false;
+}
+
+/* May this file hold an unwinder? Libraries known to, and what links one in: the
+ * program itself, and whatever is probed. */
+static bool may_unwind(const struct plant *plant, const struct maps *maps,
+		       const struct mapping *m)
+{
+	static const char *const names[] = { "libgcc_s", "libstdc++", "libunwind", "libc++abi" };
+	const char *slash = strrchr(m->path, '/');
+
+	for (size_t i = 0; slash && i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(slash + 1, names[i], strlen(names[i])) == 0)
+			return true;
+	if (m->ino == maps->v[0].ino && m->dev == maps->v[0].dev)
+		return true;
+	for (size_t i = 0; i < plant->n_probes; i++)
+		if (plant->probes[i]->ino == m->ino && plant->probes[i]->dev == m->dev)
+			return true;
+	return false;
+}
+
+/* Is file byte @foffset in this mapping? */
+static bool holds(const struct mapping *m, uint64_t foffset)
+{
+	return foffset && foffset >= m->foffset && foffset - m->foffset < m->end - m->start;
+}
+
+int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps,
+	       int (*each)(void *ctx, const struct mapping *m, uint64_t vaddr,
+			   enum site_watch watch),
+	       void *ctx)
+{
+	const struct mapping *loader = maps_at(maps, loader_base(pid));
+	bool unwind = has_return_probe(plant);
+	int rc = 0;
+
+	for (size_t i = 0; i < maps->n && rc == 0; i++) {
+		const struct mapping *m = &maps->v[i];
+		bool is_loader = loader && loader->ino == m->ino && loader->dev == m->dev;
+		const struct hook_file *f;
+
+		if (!m->exec || !m->ino || !(is_loader || (unwind && may_unwind(plant, maps, m))))
+			continue;
+		f = ask_file(plant, pid, m);
+		if (!f)
+			return -ENOMEM;
+		if (is_loader && holds(m, f->loader))
+			rc = each(ctx, m, m->start + (f->loader - m->foffset), WATCH_LOADER);
+		for (size_t k = 0; unwind && k < N_UNWINDERS && rc == 0; k++)
+			if (holds(m, f->unwind[k]))
+				rc = each(ctx, m, m->start + (f->unwind[k] - m->foffset),
+					  unwinders[k].watch);
+	}
+	return rc;
+}
