@@ -317,6 +317,7 @@ static int make_probe(struct ubp_session *s, size_t i, const char *filter,
 		rc = fetch_compile(spec, &p->uprobe.program, err);
 	if (rc == 0 && filter)
 		rc = filter_parse(filter, spec, &p->uprobe.filter, err);
+	p->object = file->object;
 	p->uprobe.is_return = spec->is_return;
 	p->uprobe.dev = file->maps_dev;
 	p->uprobe.ino = file->maps_ino;

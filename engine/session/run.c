@@ -397,11 +397,33 @@ static int attach_all(struct ubp_session *s, struct ubp_err *err)
 	return 0;
 }
 
+/*
+ * Nothing to plant in a process that was named. A library may still come, by
+ * dlopen(); a program file will not, so it is the wrong process.
+ */
+static int check_mapped(struct ubp_session *s, pid_t pid, struct ubp_err *err)
+{
+	const struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
+
+	if (!p || has_probes(p))
+		return 0;
+	for (size_t i = 0; i < s->n_probes; i++)
+		if (!object_interp(s->probes[i]->object)) {
+			session_warn(s, "process %d does not map %s yet", (int)pid,
+				     define_spec(s, i)->path);
+			return 0;
+		}
+	return ubp_fail(err, ENOENT, "process %d does not map %s: it runs another program",
+			(int)pid, define_spec(s, 0)->path);
+}
+
 static int attach_named(struct ubp_session *s, struct ubp_err *err)
 {
 	for (size_t i = 0; i < s->opt.n_pids; i++) {
 		int rc = attach_and_plant(s, s->pids[i], err);
 
+		if (rc == 0)
+			rc = check_mapped(s, s->pids[i], err);
 		if (rc < 0)
 			return rc;
 		s->n_wanted++;

@@ -29,6 +29,7 @@ struct session_file {
 /* A probe, beside the spec_probe of the same number. */
 struct session_probe {
 	struct uprobe uprobe;
+	struct object *object; /* its file; the session's */
 	char *command;  /* its definition: tells it from others after a deletion */
 	char *what;     /* "bash:readline", for messages */
 	char *symbol;   /* "readline+0x4", or NULL */

@@ -369,11 +369,11 @@ static bool all_drained(const struct tracer *tracer)
 
 void attach_drain(struct tracer *tracer)
 {
-	uint64_t pos_tid;
 	size_t pos = 0;
 	void *value;
 
-	while (map_next(&tracer->tracees, &pos, &pos_tid, &value)) {
+	tracer->is_draining = true;
+	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
 		struct tracee *t = value;
 		char state = task_state(t->tid);
 

@@ -91,13 +91,6 @@ static void new_thread(struct tracer *tracer, struct process *p, pid_t tid)
 		(void)ptrace(PTRACE_CONT, tid, 0, 0);
 }
 
-static void consume_first_stop(pid_t tid)
-{
-	int status;
-
-	(void)waitpid(tid, &status, __WALL | __WNOTHREAD | WNOHANG);
-}
-
 void children_born(struct tracer *tracer, struct tracee *parent, int event)
 {
 	unsigned long message = 0;
@@ -112,7 +105,7 @@ void children_born(struct tracer *tracer, struct tracee *parent, int event)
 	if (map_remove(&tracer->limbo, (uint64_t)tid)) {
 		/* It has stopped before; its stop is consumed. */
 	} else if (wait_one(tid, BIRTH_LIMIT_MS, &stop) == 1 && !stop.exited) {
-		consume_first_stop(tid);
+		tracer_consume_stop(tid);
 	} else {
 		/* Killed before it ran; its end is reported on its own. */
 		tracee_resume(parent, 0);
@@ -133,33 +126,31 @@ void children_unknown(struct tracer *tracer, const struct stop *stop)
 		(void)ptrace(PTRACE_CONT, stop->tid, 0, stop->event ? 0 : stop->sig);
 		return;
 	}
-	consume_first_stop(stop->tid);
+	tracer_consume_stop(stop->tid);
 	if (map_put(&tracer->limbo, (uint64_t)stop->tid, tracer) < 0)
 		(void)ptrace(PTRACE_CONT, stop->tid, 0, 0);
 }
 
 /*
- * A parent died, perhaps before it could report a child that is in limbo. Take
- * up such children by what /proc says of them.
+ * The last thread of @parent is dying, perhaps killed before it could report a
+ * child: one in limbo that belongs to no process we know, and whose parent is
+ * none of them, is taken for its child. It has a copy of its memory, with our
+ * breakpoints in it. (A thread in limbo dies with its process.)
  */
-void children_orphaned(struct tracer *tracer)
+void children_orphaned(struct tracer *tracer, struct process *parent)
 {
 	uint64_t tid;
 	size_t pos = 0;
 
 	while (map_next(&tracer->limbo, &pos, &tid, NULL)) {
-		struct process *p = map_get(&tracer->processes, (uint64_t)task_tgid((pid_t)tid));
-		pid_t ppid = task_ppid((pid_t)tid);
-		struct process *parent = map_get(&tracer->processes, (uint64_t)ppid);
+		pid_t tgid = task_tgid((pid_t)tid), ppid = task_ppid((pid_t)tid);
 
-		if (!p && parent)
-			continue; /* its parent lives and will report it */
+		if (tgid == 0 || map_get(&tracer->processes, (uint64_t)tgid) ||
+		    (ppid != parent->pid && map_get(&tracer->processes, (uint64_t)ppid)))
+			continue;
 		map_remove(&tracer->limbo, tid);
+		new_process(tracer, parent, (pid_t)tid, false);
 		pos = 0;
-		if (p)
-			new_thread(tracer, p, (pid_t)tid);
-		else
-			(void)ptrace(PTRACE_DETACH, (pid_t)tid, 0, 0);
 	}
 }
 

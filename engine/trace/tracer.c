@@ -74,6 +74,7 @@ struct tracee *tracer_add_tracee(struct tracer *tracer, struct process *p, pid_t
 	t->process = p;
 	t->stat_fd = -1;
 	t->one_cpu = -2;
+	t->drained = tracer->is_draining;
 	if (map_put(&tracer->tracees, (uint64_t)tid, t) < 0) {
 		free(t);
 		return NULL;
@@ -102,9 +103,7 @@ void tracer_drop_tracee(struct tracer *tracer, struct tracee *t)
 
 void tracee_consume(const struct tracee *t)
 {
-	int status;
-
-	(void)waitpid(t->tid, &status, __WALL | __WNOTHREAD | WNOHANG);
+	tracer_consume_stop(t->tid);
 }
 
 void tracee_resume(struct tracee *t, int sig)
@@ -134,8 +133,9 @@ static void ended(struct tracer *tracer, const struct stop *stop)
 		return;
 	if (t->process->is_command && t->tid == t->process->pid)
 		tracer->ops->command_ended(tracer->ctx, stop->wait_status);
+	if (t->process->n_tracees == 1 && tracer->limbo.n)
+		children_orphaned(tracer, t->process);
 	tracer_drop_tracee(tracer, t);
-	children_orphaned(tracer);
 }
 
 static void group_or_interrupt_stop(struct tracer *tracer, struct tracee *t, int sig)

@@ -115,6 +115,7 @@ struct tracer {
 	struct map limbo;     /* tid of a new thread whose parent has not reported -> itself */
 	pid_t waker;          /* child that is signalled to wake the tracer */
 	int mailed;           /* atomic: tracer_wake() was called */
+	bool is_draining;     /* nothing of ours is in any memory: new threads are clean */
 	/* Recently hot threads are asked first (engine/trace/wait.c). */
 	struct tracee *hot[TRACER_HOT];
 	unsigned n_hot, next_hot, hits_since_sweep;
@@ -171,6 +172,9 @@ void tracee_resume(struct tracee *t, int sig);
  * stops that carry no signal. */
 void tracee_consume(const struct tracee *t);
 
+/* wait.c: consume a stop, but not an end that has overtaken it. */
+void tracer_consume_stop(pid_t tid);
+
 /* wait.c: the next stop of any thread. False: woken. */
 bool wait_any(struct tracer *tracer, struct stop *ret_stop);
 /*
@@ -186,6 +190,6 @@ void wait_forget(struct tracer *tracer, const struct tracee *t);
 void children_born(struct tracer *tracer, struct tracee *parent, int event);
 void children_unknown(struct tracer *tracer, const struct stop *stop);
 void children_execed(struct tracer *tracer, struct tracee *t);
-void children_orphaned(struct tracer *tracer);
+void children_orphaned(struct tracer *tracer, struct process *parent);
 
 #endif

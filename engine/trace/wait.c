@@ -145,6 +145,14 @@ int wait_one(pid_t tid, unsigned limit_ms, struct stop *ret_stop)
 	}
 }
 
+void tracer_consume_stop(pid_t tid)
+{
+	siginfo_t si;
+
+	/* Not WEXITED: killed meanwhile, its end must still be reported. */
+	(void)waitid(P_PID, (id_t)tid, &si, WSTOPPED | WNOHANG | __WALL | __WNOTHREAD);
+}
+
 void wait_note_hot(struct tracer *tracer, struct tracee *t)
 {
 	for (unsigned i = 0; i < tracer->n_hot; i++)
