@@ -123,6 +123,13 @@ struct ubp_arch {
 			  struct slot_code *ret_code, struct ubp_err *err);
 
 	/*
+	 * May the thread have entered the kernel by a breakpoint? False: certainly
+	 * by a system call or an interrupt. True says only that it was an exception,
+	 * which is all that registers tell; it saves asking for the siginfo.
+	 */
+	bool (*came_by_exception)(const struct ubp_regs *regs);
+
+	/*
 	 * Turn the registers of a thread whose pc is in the slot at @slot_vaddr (code
 	 * @code) into those it would have in the program: pc at the instruction, or
 	 * behind it, or at the branch target; where an imitated call is half done, it

@@ -131,6 +131,15 @@ int64_t x86_syscall_result(const struct ubp_regs *regs)
 }
 
 /*
+ * orig_rax: the number of a system call, the complement of an interrupt's vector,
+ * or -1 for all exceptions (entry_64.S).
+ */
+bool x86_came_by_exception(const struct ubp_regs *regs)
+{
+	return regs->r[X86_ORIG_AX] == UINT64_MAX;
+}
+
+/*
  * The breakpoint reports the return; the tracer writes the real return address
  * back over the slot on the stack it was taken from, which is just below the
  * stack pointer now, inside the red zone, where no signal frame comes.

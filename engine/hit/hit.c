@@ -26,11 +26,15 @@ static bool is_from_kernel(pid_t tid)
 
 /*
  * Only behind an instruction as long as the breakpoint can a thread stand where
- * a breakpoint's trap leaves it without having met the breakpoint.
+ * a breakpoint's trap leaves it without having met the breakpoint: then the
+ * SIGTRAP was sent by somebody, and the thread did not come by an exception (but
+ * for a page fault at this very instruction).
  */
-static bool is_hit(const struct site *site, const struct ubp_arch *arch, pid_t tid)
+static bool is_hit(const struct site *site, const struct ubp_arch *arch, pid_t tid,
+		   const struct ubp_regs *regs)
 {
-	return site->insn.len != arch->swbp_pc_advance || is_from_kernel(tid);
+	return site->insn.len != arch->swbp_pc_advance || arch->came_by_exception(regs) ||
+	       is_from_kernel(tid);
 }
 
 static void begin_moment(struct hit *hit, struct moment *m, struct tracee *t,
@@ -154,7 +158,7 @@ enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
 		return TRAP_FOREIGN;
 	vaddr = regs.r[arch->pc] - arch->swbp_pc_advance;
 	site = map_get(&ps->sites, vaddr);
-	if (site && is_hit(site, arch, t->tid))
+	if (site && is_hit(site, arch, t->tid, &regs))
 		return at_site(hit, t, site, &regs);
 	if (vaddr == ps->trampoline && ps->trampoline)
 		return at_trampoline(hit, t, &regs);
