@@ -57,6 +57,7 @@ struct displaced_insn {
 	 * that. Every other instruction, branches too, works from a slot anywhere. */
 	bool pc_relative;
 	bool is_call;	 /* pushes a return address */
+	bool shows_step; /* stores the flags: the program would see that it is stepped */
 	char text[80];	 /* disassembly, for messages and --explain */
 	uint64_t target; /* of a direct branch, or of a pc-relative operand */
 	/* What follows is the back-end's own. */
@@ -86,6 +87,7 @@ struct ubp_arch {
 	uint8_t swbp_len;
 	uint8_t nop[4];     /* does nothing, swbp_len bytes: may take a swbp's place */
 	uint8_t swbp_pc_advance; /* pc - probe address at the trap */
+	int swbp_si_code;	 /* si_code of its SIGTRAP, which no single step has */
 	uint8_t n_regs;
 	uint8_t pc, sp, fp, retval; /* indexes into struct ubp_regs */
 	uint64_t near_max;	    /* how far from its object an SSOL area may lie, bytes */

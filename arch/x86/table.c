@@ -4,6 +4,7 @@
 #include "arch/x86/x86.h"
 
 #include <elf.h>
+#include <signal.h>
 
 extern const struct ubp_arch ubp_arch_x86_64;
 
@@ -17,6 +18,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.swbp_len = 1,
 	.nop = { 0x90 },
 	.swbp_pc_advance = 1,
+	.swbp_si_code = SI_KERNEL,
 	.n_regs = X86_N_REGS,
 	.pc = X86_IP,
 	.sp = X86_SP,

@@ -140,7 +140,9 @@ static bool is_step_done(struct tracee *t)
 	if (!t->stepping)
 		return false;
 	t->stepping = false;
-	return ptrace(PTRACE_GETSIGINFO, t->tid, 0, &si) == 0 && si.si_code == TRAP_TRACE;
+	/* TRAP_TRACE as a rule, TRAP_BRKPT behind some instructions. */
+	return ptrace(PTRACE_GETSIGINFO, t->tid, 0, &si) == 0 && si.si_code > 0 &&
+	       si.si_code != t->process->space->arch->swbp_si_code;
 }
 
 enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)

@@ -108,6 +108,7 @@ void return_hijack(struct tracee *t, struct site *site, uint64_t sp)
 	}
 	ri->real = real;
 	ri->tid = t->tid;
+	ri->serial = ++ps->n_returns;
 	ri->disarmed = false;
 	if (write_word(t, sp, ps->trampoline) < 0) {
 		count_missed(site);
@@ -127,6 +128,38 @@ static struct return_instance *find_popped(struct plant_space *ps, uint64_t sp, 
 	return NULL;
 }
 
+/* The function took its return address from the stack and jumped there by itself. */
+static struct return_instance *find_newest(const struct plant_space *ps, pid_t tid)
+{
+	struct return_instance *newest = NULL;
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->returns, &pos, NULL, &value)) {
+		struct return_instance *ri = value;
+
+		if (ri->tid == tid && !ri->disarmed && (!newest || ri->serial > newest->serial))
+			newest = ri;
+	}
+	return newest;
+}
+
+static struct return_instance *copy_instance(const struct return_instance *ri)
+{
+	struct return_instance *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return NULL;
+	*copy = *ri;
+	copy->entries = malloc(ri->cap * sizeof(struct site *));
+	if (!copy->entries) {
+		free(copy);
+		return NULL;
+	}
+	memcpy(copy->entries, ri->entries, ri->n_entries * sizeof(struct site *));
+	return copy;
+}
+
 struct return_instance *return_take(struct tracee *t, uint64_t sp)
 {
 	struct space *space = t->process->space;
@@ -137,9 +170,15 @@ struct return_instance *return_take(struct tracee *t, uint64_t sp)
 	if (!ri)
 		ri = find_popped(ps, sp, word);
 	if (!ri)
+		ri = find_newest(ps, t->tid);
+	if (!ri || write_word(t, sp - word, ri->real) < 0)
 		return NULL;
-	if (write_word(t, sp - word, ri->real) < 0)
-		return NULL;
+	/*
+	 * A vfork() child that returns from the function its parent entered: the
+	 * parent, which has the trampoline's address in a register, will too.
+	 */
+	if (space->refs > 1 && ri->tid != t->tid)
+		return copy_instance(ri);
 	map_remove(&ps->returns, ri->slot_vaddr);
 	return ri;
 }

@@ -69,6 +69,7 @@ struct return_instance {
 	uint64_t slot_vaddr;  /* of the word on the stack */
 	uint64_t real;        /* what stood there */
 	pid_t tid;            /* who entered */
+	uint64_t serial;      /* counts up: the newest of a thread is the highest */
 	bool disarmed;        /* put back for an unwinder, may be hijacked again */
 	uint32_t n_entries, cap;
 	struct site **entries; /* functions that return there; a tail call adds one */
@@ -79,6 +80,7 @@ struct plant_space {
 	struct map sites;     /* vaddr -> struct site */
 	struct area *areas;
 	struct map returns;   /* slot_vaddr -> struct return_instance */
+	uint64_t n_returns;   /* ever hijacked */
 	uint64_t trampoline;  /* 0: no area yet */
 	uint64_t stub;
 	bool closing;         /* breakpoints are being taken out: plant no more */

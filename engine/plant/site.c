@@ -157,7 +157,7 @@ int site_prepare(const struct plant *plant, struct space *space, pid_t tid, stru
 {
 	int rc;
 
-	site->rung = plant->step && !site->watches ? SITE_STEPPED : SITE_BOOSTED;
+	site->rung = plant->step && !site->watches && !site->insn.shows_step ? SITE_STEPPED : SITE_BOOSTED;
 	if (!area) {
 		site->rung = SITE_IN_PLACE;
 		return 0;

@@ -297,19 +297,41 @@ static int attach_and_plant(struct ubp_session *s, pid_t pid, struct ubp_err *er
 	return 0;
 }
 
+static bool is_known(void *ctx, pid_t pid)
+{
+	struct ubp_session *s = ctx;
+	bool known;
+
+	pthread_mutex_lock(&s->lock);
+	known = map_get(&s->known, (uint64_t)pid) || map_get(&s->excluded, (uint64_t)pid) ||
+		map_get(&s->given_up, (uint64_t)pid);
+	pthread_mutex_unlock(&s->lock);
+	return known;
+}
+
+/* A new program under this pid: what was tried before says nothing about it. */
+static void is_new(void *ctx, pid_t pid)
+{
+	struct ubp_session *s = ctx;
+
+	pthread_mutex_lock(&s->lock);
+	map_remove(&s->given_up, (uint64_t)pid);
+	pthread_mutex_unlock(&s->lock);
+}
+
 /* A process that maps a probed file. One that may not be traced is passed over. */
 static void attach_candidate(struct ubp_session *s, pid_t pid)
 {
 	struct ubp_err err;
 	int rc;
 
-	if (map_get(&s->excluded, (uint64_t)pid) || task_tracer(pid) == getpid())
+	if (is_known(s, pid) || task_tracer(pid) == getpid())
 		return;
 	rc = attach_and_plant(s, pid, &err);
 	if (rc == 0 || rc == -ESRCH)
 		return;
-	mark_known(s, pid, true); /* given up */
 	pthread_mutex_lock(&s->lock);
+	(void)map_put(&s->given_up, (uint64_t)pid, s);
 	s->n_skipped++;
 	pthread_mutex_unlock(&s->lock);
 	/* What belongs to others is counted; the unexpected is told. */
@@ -326,17 +348,6 @@ static bool wants(void *ctx, pid_t pid)
 
 	maps_free(&maps);
 	return found;
-}
-
-static bool is_known(void *ctx, pid_t pid)
-{
-	struct ubp_session *s = ctx;
-	bool known;
-
-	pthread_mutex_lock(&s->lock);
-	known = map_get(&s->known, (uint64_t)pid) || map_get(&s->excluded, (uint64_t)pid);
-	pthread_mutex_unlock(&s->lock);
-	return known;
 }
 
 static void found(void *ctx, pid_t pid)
@@ -363,6 +374,7 @@ static const struct finder_ops finder_ops = {
 	.wants = wants,
 	.found = found,
 	.is_known = is_known,
+	.is_new = is_new,
 };
 
 static int attach_if_wanted(void *ctx, pid_t pid)

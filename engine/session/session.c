@@ -109,6 +109,7 @@ void ubp_session_free(struct ubp_session *s)
 	sink_buf_free(&s->arg);
 	sink_buf_free(&s->header);
 	map_free(&s->known);
+	map_free(&s->given_up);
 	map_free(&s->excluded);
 	free(s->candidates);
 	hooks_free(&s->plant);

@@ -61,7 +61,8 @@ struct ubp_session {
 	struct ubp_err thread_err;
 	pid_t *candidates;           /* found, not yet attached to */
 	size_t n_candidates, cap_candidates;
-	struct map known;            /* pids that are traced or were given up */
+	struct map known;            /* pids that are traced */
+	struct map given_up;         /* pids that could not be attached to */
 	struct warning *warnings, **last_warning;
 	int command_status;
 	bool command_ended;

@@ -26,13 +26,13 @@
  */
 #define NEW_MAX        256
 #define FIRST_DELAY_NS 500000ULL
-#define LAST_DELAY_NS  1000000000ULL
+#define NEW_FOR_NS     2000000000ULL
 #define SCAN_NS        1000000000ULL
 #define POLL_NS        5000000ULL /* for new processes, without the connector */
 
 struct newcomer {
 	pid_t pid;
-	uint64_t next_ns, delay_ns;
+	uint64_t born_ns, next_ns;
 };
 
 struct finder {
@@ -91,13 +91,14 @@ static void watch(struct finder *f, pid_t pid, uint64_t now)
 {
 	size_t at = 0;
 
+	f->ops->is_new(f->ctx, pid);
 	while (at < f->n_new && f->newcomers[at].pid != pid)
 		at++;
 	if (at == NEW_MAX)
 		return; /* the next scan finds it */
 	if (at == f->n_new)
 		f->n_new++;
-	f->newcomers[at] = (struct newcomer){ pid, now, FIRST_DELAY_NS };
+	f->newcomers[at] = (struct newcomer){ pid, now, now };
 }
 
 static void look_at_newcomers(struct finder *f, uint64_t now)
@@ -107,9 +108,8 @@ static void look_at_newcomers(struct finder *f, uint64_t now)
 
 		if (n->next_ns > now)
 			continue;
-		n->next_ns = now + n->delay_ns;
-		n->delay_ns *= 2;
-		if (look(f, n->pid) || n->delay_ns > LAST_DELAY_NS)
+		n->next_ns = now + (now - n->born_ns) / 4 + FIRST_DELAY_NS;
+		if (look(f, n->pid) || now - n->born_ns > NEW_FOR_NS)
 			*n = f->newcomers[--f->n_new], i--;
 	}
 }

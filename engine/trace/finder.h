@@ -22,6 +22,8 @@ struct finder_ops {
 	bool (*wants)(void *ctx, pid_t pid);
 	/* It is. Reported again until finder_ops.is_known says so. */
 	void (*found)(void *ctx, pid_t pid);
+	/* A process was born, or executes a new program. */
+	void (*is_new)(void *ctx, pid_t pid);
 	/* Traced already, or given up on. */
 	bool (*is_known)(void *ctx, pid_t pid);
 };

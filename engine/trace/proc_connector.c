@@ -23,7 +23,11 @@ struct report {
 	struct nlmsghdr nl;
 	struct cn_msg cn;
 	struct proc_event event;
-} __attribute__((packed, aligned(8)));
+} __attribute__((packed));
+
+/* What the kernel sends of an event: older ones have a shorter union at the end. */
+#define REPORT_MIN                                                                            \
+	(offsetof(struct report, event) + offsetof(struct proc_event, event_data) + 8)
 
 /* The kernel answers a subscription with an acknowledgement; without
  * CONFIG_PROC_EVENTS, or outside the first namespaces, nothing comes. */
@@ -33,7 +37,7 @@ static int is_answered(int fd)
 	struct report r;
 
 	while (poll(&p, 1, ANSWER_LIMIT_MS) > 0) {
-		if (recv(fd, &r, sizeof(r), MSG_DONTWAIT) < (ssize_t)sizeof(r))
+		if (recv(fd, &r, sizeof(r), MSG_DONTWAIT) < (ssize_t)REPORT_MIN)
 			return 0;
 		if (r.event.what == PROC_EVENT_NONE)
 			return r.event.event_data.ack.err == 0;
@@ -69,7 +73,7 @@ size_t proc_connector_read(int fd, pid_t *pids, size_t max)
 	struct report r;
 	size_t n = 0;
 
-	while (n < max && recv(fd, &r, sizeof(r), MSG_DONTWAIT) >= (ssize_t)sizeof(r.nl))
+	while (n < max && recv(fd, &r, sizeof(r), MSG_DONTWAIT) >= (ssize_t)REPORT_MIN)
 		if (r.nl.nlmsg_type == NLMSG_DONE && r.event.what == PROC_EVENT_EXEC)
 			pids[n++] = r.event.event_data.exec.process_tgid;
 	return n;
