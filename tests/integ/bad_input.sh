@@ -5,25 +5,25 @@
 . "${0%/*}/lib.bash"
 
 F=$FIXTURES/busy
-start busy 1
-text_of "$PID" "$F" before
+NAME=busy start busy 1
+text_of "$PID_busy" "$F" before
 
 # The definition.
-refused 'stpe.*step|did you mean.*step|step' -p "$PID" -e "p:b/x $F:stpe"
-refused 'stpe.*step|did you mean.*step|step' -p "$PID" "p:$F:stpe"
-refused 'no_such_file' -p "$PID" -e "p:b/x /no_such_file:step"
+refused 'stpe.*step|did you mean.*step|step' -p "$PID_busy" -e "p:b/x $F:stpe"
+refused 'stpe.*step|did you mean.*step|step' -p "$PID_busy" "p:$F:stpe"
+refused 'no_such_file' -p "$PID_busy" -e "p:b/x /no_such_file:step"
 refused 'no_such_program' "p:no_such_program:step"
-refused 'Invalid register name' -p "$PID" -e "p:b/x $F:step %rdi"
-refused 'Invalid register name' -p "$PID" -e "p:b/good $F:step %di" -e "p:b/x $F:step %rdi"
+refused 'Invalid register name' -p "$PID_busy" -e "p:b/x $F:step %rdi"
+refused 'Invalid register name' -p "$PID_busy" -e "p:b/good $F:step %di" -e "p:b/x $F:step %rdi"
 printf 'p:b/good %s:step\np:b/bad %s:step +0(%%di\n' "$F" "$F" > defs
-refused 'brace is not closed' -p "$PID" -f defs
-refused 'no_such_defs' -p "$PID" -f no_such_defs
-"$UPROBE" -p "$PID" -e "p:b/x $F:step a=%foo" > out.txt 2> err.txt
+refused 'brace is not closed' -p "$PID_busy" -f defs
+refused 'no_such_defs' -p "$PID_busy" -f no_such_defs
+"$UPROBE" -p "$PID_busy" -e "p:b/x $F:step a=%foo" > out.txt 2> err.txt
 grep -qxF "  p:b/x $F:step a=%foo" err.txt || fail "the definition is not shown"
 caret=$(grep -nE '^ +\^$' err.txt | sed 's/^[0-9]*://')
 want="  p:b/x $F:step a=%foo"
 [ "${#caret}" = $((${#want} - 3)) ] || fail "the caret is not under '%foo'"
-refused 'ield not found|nosuch' -p "$PID" -e "p:b/x $F:step" --filter 'nosuch == 1'
+refused 'ield not found|nosuch' -p "$PID_busy" -e "p:b/x $F:step" --filter 'nosuch == 1'
 
 # The file.
 echo "no ELF file, but text" > text
@@ -66,28 +66,27 @@ objdump -d --disassemble=step "$F" | sed -nE 's/^ +([0-9a-f]+):\t(([0-9a-f]{2} )
 base=$((16#$(awk '{ print $1; exit }' insns)))
 long=$((16#$(awk 'NF > 2 { print $1; exit }' insns)))
 inside=$(printf '0x%x' $((step + long - base + 1)))
-refused 'instruction' -p "$PID" -e "p:b/x $F:$inside"
-refused 'instruction' -p "$PID" -e "p:b/x $F:step+$((long - base + 1))"
-refused 'execut|outside|not in' -p "$PID" -e "p:b/x $F:0x10"
-refused 'outside|beyond|past|not in' -p "$PID" -e "p:b/x $F:0x7ffffff0"
+refused 'instruction' -p "$PID_busy" -e "p:b/x $F:$inside"
+refused 'instruction' -p "$PID_busy" -e "p:b/x $F:step+$((long - base + 1))"
+refused 'execut|outside|not in' -p "$PID_busy" -e "p:b/x $F:0x10"
+refused 'outside|beyond|past|not in' -p "$PID_busy" -e "p:b/x $F:0x7ffffff0"
 
 # The process.
 for pid in 4194300 999999999; do
 	[ -d /proc/$pid ] || refused "$pid" -p $pid -e "p:b/x $F:step"
 done
 refused 'kernel thread' -p 2 -e "p:b/x $F:step"
-refused 'does not (map|use)|not mapped' -p $$ -e "p:b/x $F:step"
 refused '[0-9]' -L 4194300 -e "p:b/x $F:step"
 NAME=dead start zombie
 refused 'zombie|ended' -p "$WORD" -e "p:b/x $FIXTURES/zombie:main"
 go dead
 finish dead
 
-text_of "$PID" "$F" after
+text_of "$PID_busy" "$F" after
 cmp before after || fail "its code is not what it was"
-untraced "$PID"
-go
-finish
+untraced "$PID_busy"
+go busy
+finish busy
 
 # Words that are no options, or not enough of them: usage, status 2.
 for args in --no-such-option "-p" "-p x -e p:b/x" "-d x p:bash:readline" "--mode fast p:bash:readline"; do

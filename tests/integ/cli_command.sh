@@ -9,7 +9,7 @@ echo go | "$UPROBE" -o trace.txt "p:$hello:greet name=+0(%di):string" -- "$hello
 	fail "exit status $?"
 printf 'ready\n8\n' | diff -u - out.txt || fail "the command's own output is another"
 [ "$(grep -o 'name=.*' trace.txt | tr '\n' ' ')" = 'name="-n" name="--json" ' ] || { cat trace.txt; fail "other events"; }
-grep -q '^Tracing uprobe greet ' err.txt && grep -qx 'Ending tracing...' err.txt || fail "no banners on standard error"
+[ ! -s err.txt ] || fail "a word of ours among the command's"
 
 # From the start: main, too.
 echo go | "$UPROBE" -o trace.txt "p:$hello:main" -- "$hello" > out.txt 2> err.txt || fail "exit status $?"
@@ -29,10 +29,19 @@ echo go | "$UPROBE" -n 1 -o trace.txt "p:$hello:greet" -- "$hello" a bb ccc > ou
 [ "$(tail -n 1 out.txt)" = 6 ] || fail "the command did not come to its end"
 [ "$(wc -l < trace.txt)" = 1 ] || fail "-n 1: not one event"
 
-# The command's signal mask and dispositions are the caller's, not uprobe's.
-state='grep -E "^Sig(Blk|Ign)" /proc/self/status'
-sh -c "$state" > want.txt
-"$UPROBE" -o trace.txt "p:$hello:greet" -- sh -c "$state" > out.txt 2> err.txt || fail "exit status $?"
+# The command's signal mask and dispositions are the caller's, not uprobe's. Not compared
+# is whether 32 and 33 are ignored: libc takes them in any program with threads.
+cat > state << 'END'
+while read -r name mask; do
+	case $name in
+	SigBlk:) echo "blocked $mask" ;;
+	SigIgn:) printf 'ignored %x\n' $((0x$mask & ~0x180000000)) ;;
+	esac
+done < /proc/self/status
+END
+bash state > want.txt
+[ "$(wc -l < want.txt)" = 2 ] || fail "no signal masks"
+"$UPROBE" -o trace.txt "p:$hello:greet" -- bash state > out.txt 2> err.txt || fail "exit status $?"
 diff -u want.txt out.txt || fail "the command has other signals blocked or ignored"
 "$UPROBE" -o trace.txt "p:$hello:greet" -- sh -c 'ls /proc/self/fd' > out.txt 2> err.txt
 sh -c 'ls /proc/self/fd' > want.txt

@@ -19,9 +19,23 @@ finish
 trace_done
 check attached
 
-start dlopen_user
+# Every process: one that opens the library is found a while later, and is seen to
+# open it again from then on.
+start dlopen_user say
+go
+read -r -t "$TIMEOUT" line <&"$OUT_fix"
+text_of "$PID" "$L" before
+go; go; go
+finish
+planted() { text_of "$PID" "$L" now && ! cmp -s before now; }
+start dlopen_user say
 trace "${defs[@]}"
 go
+for round in 1 2 3; do
+	read -r -t "$TIMEOUT" line <&"$OUT_fix" && [ "$line" = open ] || fail "round $round: '$line'"
+	eventually planted
+	go
+done
 finish
 trace_stop
 check "every process"

@@ -4,16 +4,16 @@
 . "${0%/*}/lib.bash"
 
 F=$FIXTURES/busy
-start busy 2
-text_of "$PID" "$F" before
+NAME=busy start busy 2
+text_of "$PID_busy" "$F" before
 clean() {
-	text_of "$PID" "$F" after
+	text_of "$PID_busy" "$F" after
 	cmp before after || fail "$1: its code is not what it was"
-	untraced "$PID"
-	alive
+	untraced "$PID_busy"
+	alive "$PID_busy"
 }
 for signal in INT TERM HUP QUIT; do
-	trace -p "$PID" -e "p:busy/step $F:step"
+	trace -p "$PID_busy" -e "p:busy/step $F:step"
 	wait_for out.txt ' step: '
 	trace_stop $signal
 	[ "$(grep -c 'Ending tracing\.\.\.' out.txt)" = 1 ] || fail "$signal: does not say that it ends"
@@ -22,7 +22,7 @@ done
 
 # | head -3: the reader goes, so do we.
 set -o pipefail
-timeout "$TIMEOUT" "$UPROBE" -p "$PID" -e "p:busy/step $F:step i=%di" 2> err.txt | head -n 3 > out.txt
+timeout "$TIMEOUT" "$UPROBE" -p "$PID_busy" -e "p:busy/step $F:step i=%di" 2> err.txt | head -n 3 > out.txt
 rc=$?
 [ $rc = 0 ] || [ $rc = 141 ] || fail "| head: ended with $rc"
 [ ! -s err.txt ] || fail "| head: complains"
@@ -41,14 +41,14 @@ go idle
 finish idle
 
 # -n and -d
-trace -p "$PID" -n 7 -e "p:busy/step $F:step"
+trace -p "$PID_busy" -n 7 -e "p:busy/step $F:step"
 trace_done
 expect_count 7 ' step: '
 clean "-n"
-trace -p "$PID" -d 0.5 -e "p:busy/step $F:step"
+trace -p "$PID_busy" -d 0.5 -e "p:busy/step $F:step"
 trace_done
 [ "$(count ' step: ')" -gt 100 ] || fail "-d: only $(count ' step: ') events"
 grep -q '^Tracing uprobe step for 0.5 seconds (buffered)\.\.\.$' out.txt || fail "-d: no banner"
 clean "-d"
-go
-finish
+go busy
+finish busy

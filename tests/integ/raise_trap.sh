@@ -7,15 +7,13 @@
 F=$FIXTURES/raise_trap
 for when in early late; do
 	start raise_trap $when
-	trace -p "$PID" -e "p:t/work $F:work i=%di" -e "r:t/ret $F:work" \
-		-e "p:t/handler $F:on_trap sig=%di:s32"
+	trace -p "$PID" -e "p:t/work $F:work i=%di" -e "r:t/ret $F:work"
 	go
 	finish
 	trace_done
 	[ "$LAST" = "traps 50 raised 100" ] || fail "$when: it says '$LAST'"
-	expect_count 150 ' handler: .* sig=5$'
-	expect_count 250 ' work: '
-	expect_count 250 ' ret: '
+	expect_count 100 ' work: '
+	expect_count 100 ' ret: '
 
 	start raise_trap $when
 	trace -p "$PID" -e "p:t/work $F:work"
@@ -23,4 +21,20 @@ for when in early late; do
 	go
 	finish
 	[ "$LAST" = "traps 50 raised 100" ] || fail "$when, after us: it says '$LAST'"
+done
+
+# Breakpoints that are hit inside of a SIGTRAP handler, where SIGTRAP is blocked: the
+# kernel sets the handler back to the default then.
+[ -n "${UBP_GUARD:-}" ] || skip "only its first half was run: probes hit inside a SIGTRAP handler need the guard"
+for when in early late; do
+	start raise_trap $when
+	trace -p "$PID" -e "p:t/inside $F:inside i=%di" -e "r:t/ret $F:inside" \
+		-e "p:t/handler $F:on_trap sig=%di:s32"
+	go
+	finish
+	trace_done
+	[ "$LAST" = "traps 50 raised 100" ] || fail "$when, inside: it says '$LAST'"
+	expect_count 150 ' handler: .* sig=5$'
+	expect_count 150 ' inside: '
+	expect_count 150 ' ret: '
 done

@@ -26,9 +26,13 @@ trace --stats -e "p:t/tick $F:tick"
 go held
 go free
 finish free
+# A zombie is its parent's only when its tracer has let go.
+zombie() { [ "$(ps -o state= -p "$1")" = Z ]; }
+eventually zombie "$PID_held"
+go holder
+finish holder
 finish held
 trace_stop
 expect_count 20 ' tick: '
 grep -qE 'skipped=1 ' err.txt || fail "--stats does not count the one passed over"
 grep -qE '^uprobe: ' err.txt || fail "says nothing about the process passed over"
-go holder

@@ -135,36 +135,34 @@ def instructions(path, symbol):
 
 # --- events ------------------------------------------------------------------
 
-LINE = re.compile(rb"^ *(.{1,16})-(\d+) +\[(\d{3})\] (.{5}) +(\d+\.\d{6}): (\w+): (\(0x.*)$", re.S)
+# An event's line up to its text. Task names, padded to 16 bytes, and strings may hold newlines,
+# so the next event is what looks like one, not the next line. Or a count of lost ones.
+HEAD = re.compile(rb"^(?:(?P<comm>.{16})-(?P<tid>\d+) +\[\d{3}\] .{5} +(?P<time>\d+\.\d{6}): (?P<name>\w+): "
+                  rb"(?=\(0x)|(?:CPU:\d+ )?\[LOST (?P<lost>\d+) EVENTS\]\n)", re.S | re.M)
 
 
 class Event:
     __slots__ = ("comm", "tid", "time", "name", "text")
 
-    def __init__(self, m):
-        self.comm, self.tid = m.group(1), int(m.group(2))
-        self.time, self.name = float(m.group(5)), m.group(6).decode()
-        self.text = m.group(7)
+    def __init__(self, m, text):
+        self.comm, self.tid = m["comm"].lstrip(b" "), int(m["tid"])
+        self.time, self.name = float(m["time"]), m["name"].decode()
+        self.text = text
 
     def __repr__(self):
         return f"{self.tid} {self.name}: {self.text.decode(errors='backslashreplace')}"
 
 
 def parse(data):
-    """Trace text -> (events, number of lost records). A string may hold newlines."""
+    """Trace text -> (events, number of lost records)."""
     events, lost = [], 0
-    for line in data.split(b"\n"):
-        m = LINE.match(line)
-        if m:
-            events.append(Event(m))
-        elif m := re.search(rb"LOST (\d+) EVENTS", line):
-            lost += int(m.group(1))
-        elif line.startswith(b"#") or line.startswith(b"Tracing uprobe") or not events:
-            continue
+    heads = list(HEAD.finditer(data))
+    for m, after in zip(heads, [*heads[1:], None]):
+        if m["lost"]:
+            lost += int(m["lost"])
         else:
-            events[-1].text += b"\n" + line
-    if events:
-        events[-1].text = events[-1].text.rstrip(b"\n")
+            text = data[m.end() : after.start() if after else len(data)]
+            events.append(Event(m, text.rstrip(b"\n")))
     return events, lost
 
 
