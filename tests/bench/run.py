@@ -116,7 +116,7 @@ def measure(case, args, kernel):
     title, first, kind, fetch, threads, idle, pinned, goal, stretch = case
     hot = Hot(threads, idle, pinned)
     hot.run("none", 100000)
-    event = f"hot_{first}_{kind}"
+    event = f"hot_{first}_{kind}_{os.getpid()}"  # uprobe_profile tells no groups
     place = f"{HOT}:0x{oracle.Elf(HOT).symbols['work_' + first][0]:x}"
     hits = args.hits - args.hits % threads
     ours, theirs, ratios = [], [], []
