@@ -124,6 +124,21 @@ static int cut_short(const struct spec_parse *p, struct spec_form *form)
 	return 0;
 }
 
+/*
+ * "p:TARGET:SYMBOL" is no definition of the kernel's, whose names hold no colon;
+ * but where the second word is a place, the colon in the first is a mistake.
+ */
+bool spec_is_short(const struct spec_parse *p)
+{
+	const struct spec_words *words = p->words;
+	struct spec_span first = words->word[0];
+
+	if (first.len < 3 || (first.s[0] != 'p' && first.s[0] != 'r') || first.s[1] != ':' ||
+	    !span_find(span_from(first, first.s + 2), ':'))
+		return false;
+	return words->n < 2 || !span_find(words->word[1], '/') || !span_find(words->word[1], ':');
+}
+
 int spec_parse_short(const struct spec_parse *p, struct spec_probe **ret_probe)
 {
 	struct spec_form form = { .is_short = true };

@@ -78,6 +78,14 @@ static int add_probe(struct spec_table *table, const struct spec_parse *p,
 	return rc;
 }
 
+static int run_short(struct spec_table *table, const struct spec_parse *p)
+{
+	struct spec_probe *probe;
+	int rc = spec_parse_short(p, &probe);
+
+	return rc < 0 ? rc : add_probe(table, p, probe, true);
+}
+
 static int run_words(struct spec_table *table, const struct spec_parse *p, bool is_delete)
 {
 	struct spec_probe *probe;
@@ -87,6 +95,8 @@ static int run_words(struct spec_table *table, const struct spec_parse *p, bool 
 		return 0;
 	if (is_delete)
 		return spec_remove(p, table->probes, &table->n);
+	if (!table->env.strict && spec_is_short(p))
+		return run_short(table, p);
 	rc = spec_parse_line(p, &probe);
 	if (rc < 0)
 		return rc;
@@ -181,14 +191,6 @@ int spec_table_write_all(struct spec_table *table, const char *text, size_t len,
 	free_probes(table);
 	*table = trial;
 	return 0;
-}
-
-static int run_short(struct spec_table *table, const struct spec_parse *p)
-{
-	struct spec_probe *probe;
-	int rc = spec_parse_short(p, &probe);
-
-	return rc < 0 ? rc : add_probe(table, p, probe, true);
 }
 
 int spec_table_add_short(struct spec_table *table, const char *text, struct ubp_err *err)
