@@ -327,7 +327,7 @@ static struct filter *new_filter(const char *text, size_t len)
 	return filter;
 }
 
-static int parse_text(struct filter_parser *p)
+static int parse_text(struct filter_parser *p, struct filter **ret_filter)
 {
 	struct frame *frames;
 	size_t depth_max;
@@ -343,9 +343,12 @@ static int parse_text(struct filter_parser *p)
 	else
 		rc = parse_expression(p, frames);
 	free(frames);
-	if (rc < 0)
+	if (rc < 0) {
 		filter_free(p->filter);
-	return rc;
+		return rc;
+	}
+	*ret_filter = p->filter;
+	return 0;
 }
 
 int filter_parse(const char *text, const struct spec_probe *probe, struct filter **ret_filter,
@@ -354,7 +357,6 @@ int filter_parse(const char *text, const struct spec_probe *probe, struct filter
 	size_t len = strlen(text), from = 0;
 	char copy[TEXT_LIMIT];
 	struct filter_parser p = { .text = copy, .probe = probe, .err = err };
-	int rc;
 
 	if (len >= TEXT_LIMIT)
 		return ubp_fail(err, EINVAL, "filter of %zu bytes: must be less than %d", len,
@@ -370,10 +372,7 @@ int filter_parse(const char *text, const struct spec_probe *probe, struct filter
 		*ret_filter = NULL;
 		return 0;
 	}
-	rc = parse_text(&p);
-	if (rc == 0)
-		*ret_filter = p.filter;
-	return rc;
+	return parse_text(&p, ret_filter);
 }
 
 void filter_free(struct filter *filter)

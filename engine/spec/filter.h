@@ -17,14 +17,20 @@ struct ubp_err;
 struct filter;
 
 /*
- * Parse a filter over the fields of @probe's event. Returns 0 and sets
- * *ret_filter (NULL for "0": no filter), or a negative errno with the kernel's
- * message. err->command is then the filter's text and err->caret the position
- * that the kernel logs (fetchargs 11).
+ * Parse a filter over the fields of @probe's event: its args, and those that
+ * every event has (docs/differences.md says which have no meaning here). Only
+ * names, types and places of the args are looked at, so one filter serves all
+ * probes of an event; the filter does not refer to @probe afterwards.
+ *
+ * Returns 0 and sets *ret_filter (NULL for "0": no filter), or a negative errno
+ * with the kernel's message. err->command is then the filter's text without
+ * trailing blanks and err->caret the column that the kernel logs, which may lie
+ * behind the text. Texts of 4096 bytes and more get -EINVAL without a caret.
  */
 int filter_parse(const char *text, const struct spec_probe *probe, struct filter **ret_filter,
 		 struct ubp_err *err);
 
+/* NULL is fine. */
 void filter_free(struct filter *filter);
 
 #endif

@@ -86,10 +86,16 @@ struct filter {
 /* Cut @value to @size bytes (1 2 4 8) and extend it to 64 bits again. */
 static inline uint64_t filter_extend(uint64_t value, unsigned size, bool is_signed)
 {
-	unsigned unused = 64 - 8 * size;
-
-	value <<= unused;
-	return is_signed ? (uint64_t)((int64_t)value >> unused) : value >> unused;
+	switch (size) {
+	case 1:
+		return is_signed ? (uint64_t)(int8_t)value : (uint8_t)value;
+	case 2:
+		return is_signed ? (uint64_t)(int16_t)value : (uint16_t)value;
+	case 4:
+		return is_signed ? (uint64_t)(int32_t)value : (uint32_t)value;
+	default:
+		return value;
+	}
 }
 
 #endif
