@@ -10,6 +10,7 @@
  * ever writable and executable at once.
  */
 
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,24 +113,6 @@ static uint64_t find_cave(const struct maps *maps, pid_t pid, size_t need)
 	return 0;
 }
 
-/* Where no slack is: the program's first instructions, which have run already. */
-static uint64_t entry_point(pid_t pid)
-{
-	uint64_t pair[2], entry = 0;
-	char path[64];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	while (fread(pair, sizeof(pair), 1, f) == 1 && pair[0] != 0)
-		if (pair[0] == 9) /* AT_ENTRY */
-			entry = pair[1];
-	fclose(f);
-	return entry;
-}
-
 struct cave {
 	uint64_t vaddr;
 	uint8_t saved[256];
@@ -145,8 +128,9 @@ static int cave_open(struct tracee *t, const struct maps *maps, struct cave *cav
 
 	cave->len = space->arch->stub_len;
 	cave->vaddr = find_cave(maps, t->process->pid, cave->len);
+	/* Where no slack is: the program's first instructions, which have run already. */
 	if (!cave->vaddr)
-		cave->vaddr = entry_point(t->process->pid);
+		cave->vaddr = task_auxv(t->process->pid, AT_ENTRY);
 	if (!cave->vaddr || mem_read(t->tid, cave->vaddr, cave->saved, cave->len) != cave->len)
 		return ubp_fail(err, ENOMEM, "process %d has no room for a remote system call",
 				(int)t->process->pid);

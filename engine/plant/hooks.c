@@ -13,6 +13,7 @@
  *   and what is still there when the exception was caught is hijacked again.
  */
 
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +23,7 @@
 #include "engine/object/maps.h"
 #include "engine/object/object.h"
 #include "engine/plant/plant.h"
-
-#define AT_BASE_KEY 7 /* auxv: where the loader was mapped */
+#include "engine/trace/task.h"
 
 static const struct {
 	const char *name;
@@ -46,23 +46,6 @@ struct hook_file {
 	uint64_t unwind[N_UNWINDERS];  /* likewise */
 	struct hook_file *next;
 };
-
-static uint64_t loader_base(pid_t pid)
-{
-	uint64_t pair[2], base = 0;
-	char path[64];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	while (fread(pair, sizeof(pair), 1, f) == 1 && pair[0] != 0)
-		if (pair[0] == AT_BASE_KEY)
-			base = pair[1];
-	fclose(f);
-	return base;
-}
 
 static struct object *open_mapped(pid_t pid, const struct mapping *m)
 {
@@ -163,7 +146,7 @@ int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps,
 			   enum site_watch watch),
 	       void *ctx)
 {
-	const struct mapping *loader = maps_at(maps, loader_base(pid));
+	const struct mapping *loader = maps_at(maps, task_auxv(pid, AT_BASE));
 	bool unwind = has_return_probe(plant);
 	int rc = 0;
 

@@ -31,10 +31,15 @@ static inline bool char_is_alpha(char c)
 	       (u >= 0xc0 && u != 0xd7 && u != 0xf7);
 }
 
+static inline bool char_is_alnum(char c)
+{
+	return char_is_alpha(c) || char_is_digit(c);
+}
+
 /* Allowed in a C identifier, apart from the first byte, which is no digit. */
 static inline bool char_is_name(char c)
 {
-	return char_is_alpha(c) || char_is_digit(c) || c == '_';
+	return char_is_alnum(c) || c == '_';
 }
 
 #endif

@@ -181,7 +181,7 @@ static int draw_outline(struct filter_parser *p, size_t depth_end, struct outlin
 		} else if ((c == '&' || c == '|') && p->text[i + 1] == c) {
 			/* The second one is looked at again, and may pair with a third. */
 			continue;
-		} else if (!filter_is_blank(c)) {
+		} else if (!char_is_space(c)) {
 			ret->has_terms = true;
 		}
 	}
@@ -209,7 +209,7 @@ static int check_outline(struct filter_parser *p, size_t *ret_depth_max)
 
 static size_t skip_blanks(const struct filter_parser *p, size_t at)
 {
-	while (filter_is_blank(p->text[at]))
+	while (char_is_space(p->text[at]))
 		at++;
 	return at;
 }
@@ -361,12 +361,12 @@ int filter_parse(const char *text, const struct spec_probe *probe, struct filter
 	if (len >= TEXT_LIMIT)
 		return ubp_fail(err, EINVAL, "filter of %zu bytes: must be less than %d", len,
 				TEXT_LIMIT);
-	while (len && filter_is_blank(text[len - 1]))
+	while (len && char_is_space(text[len - 1]))
 		len--;
 	memcpy(copy, text, len);
 	copy[len] = '\0';
 	p.len = len;
-	while (filter_is_blank(copy[from]))
+	while (char_is_space(copy[from]))
 		from++;
 	if (strcmp(copy + from, "0") == 0) {
 		*ret_filter = NULL;

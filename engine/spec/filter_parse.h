@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/spec/chars.h"
 #include "engine/spec/filter_program.h"
 
 struct spec_probe;
@@ -61,26 +62,5 @@ bool filter_cpu_list(const char *text, size_t len, unsigned n_cpus, uint8_t *set
  * a leading '!'.
  */
 enum filter_test filter_pattern(const char **text, size_t *len, bool *ret_negated);
-
-/* Character classes of the kernel: bytes from 0xa0 are Latin-1. */
-static inline bool filter_is_blank(char byte)
-{
-	unsigned char c = (unsigned char)byte;
-
-	return (c >= 9 && c <= 13) || c == ' ' || c == 0xa0;
-}
-
-static inline bool filter_is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static inline bool filter_is_alnum(char byte)
-{
-	unsigned char c = (unsigned char)byte;
-
-	return filter_is_digit(byte) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	       (c >= 0xc0 && c != 0xd7 && c != 0xf7);
-}
 
 #endif

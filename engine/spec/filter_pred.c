@@ -147,15 +147,15 @@ static int parse_function(struct draft *d)
 		return draft_fail(d, "Illegal operation for field type");
 	if (d->op != OP_EQ && d->op != OP_NE)
 		return draft_fail(d, "Invalid operator");
-	if (filter_is_digit(text[d->at])) {
-		while (filter_is_alnum(text[d->at]))
+	if (char_is_digit(text[d->at])) {
+		while (char_is_alnum(text[d->at]))
 			d->at++;
 		if (d->at - from > NUMBER_MAX)
 			return draft_fail(d, "Operand too long");
 		if (!filter_number(text + from, d->at - from, false, &value))
 			return draft_fail(d, "Invalid value (did you forget quotes)?");
 	} else {
-		while (text[d->at] && !filter_is_blank(text[d->at]))
+		while (text[d->at] && !char_is_space(text[d->at]))
 			d->at++;
 	}
 	return draft_fail(d, "Function not found");
@@ -290,7 +290,7 @@ static int parse_number(struct draft *d)
 		return draft_fail(d, "Illegal operation for field type");
 	if (text[d->at] == '-')
 		d->at++;
-	while (filter_is_alnum(text[d->at]))
+	while (char_is_alnum(text[d->at]))
 		d->at++;
 	if (d->at - from > NUMBER_MAX)
 		return draft_fail(d, "Operand too long");
@@ -312,7 +312,7 @@ static int parse_value(struct draft *d, bool is_function)
 		return parse_cpus(d);
 	if (*text == '"' || *text == '\'')
 		return parse_string(d);
-	if (filter_is_digit(*text) || *text == '-')
+	if (char_is_digit(*text) || *text == '-')
 		return parse_number(d);
 	return draft_fail(d, "Invalid value (did you forget quotes)?");
 }
@@ -321,7 +321,7 @@ static int parse_value(struct draft *d, bool is_function)
 
 static void skip_blanks(struct draft *d)
 {
-	while (filter_is_blank(d->p->text[d->at]))
+	while (char_is_space(d->p->text[d->at]))
 		d->at++;
 }
 
@@ -353,7 +353,7 @@ int filter_parse_pred(struct filter_parser *p, size_t *at, struct filter_pred *r
 	bool is_function;
 	int rc;
 
-	while (filter_is_alnum(p->text[d.at]) || p->text[d.at] == '_')
+	while (char_is_alnum(p->text[d.at]) || p->text[d.at] == '_')
 		d.at++;
 	if (d.at == *at)
 		return filter_fail(p, EPERM, "Error", 0);

@@ -17,7 +17,7 @@
 /* Value of a digit, whatever the base; 255 for other bytes. */
 static unsigned digit_value(char c)
 {
-	if (filter_is_digit(c))
+	if (char_is_digit(c))
 		return (unsigned)(c - '0');
 	if (c >= 'a' && c <= 'f')
 		return (unsigned)(c - 'a' + 10);
@@ -97,7 +97,7 @@ static char look(const struct cpu_cursor *cur)
 
 static bool is_gap(char c)
 {
-	return filter_is_blank(c) || c == ',';
+	return char_is_space(c) || c == ',';
 }
 
 /* A decimal number, or N for the last CPU. */
@@ -110,9 +110,9 @@ static bool read_cpu(struct cpu_cursor *cur, unsigned *ret_cpu)
 		*ret_cpu = cur->n_cpus - 1;
 		return true;
 	}
-	if (!filter_is_digit(look(cur)))
+	if (!char_is_digit(look(cur)))
 		return false;
-	for (; filter_is_digit(look(cur)); cur->at++)
+	for (; char_is_digit(look(cur)); cur->at++)
 		if (__builtin_mul_overflow(value, 10U, &value) ||
 		    __builtin_add_overflow(value, digit_value(*cur->at), &value))
 			return false;
@@ -189,7 +189,7 @@ enum filter_test filter_pattern(const char **text, size_t *len, bool *ret_negate
 	}
 	*text = s;
 	*len = n;
-	if (!n || filter_is_digit(s[0]))
+	if (!n || char_is_digit(s[0]))
 		return FILTER_SAME; /* the kernel takes a leading digit for an index */
 	leading = s[0] == '*';
 	trailing = n > 1 && s[n - 1] == '*';

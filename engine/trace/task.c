@@ -3,6 +3,7 @@
 
 #include "engine/trace/task.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -78,6 +79,23 @@ char task_state(pid_t tid)
 		return 0;
 	at = strrchr(buf, ')');
 	return at && at[1] == ' ' ? at[2] : 0;
+}
+
+uint64_t task_auxv(pid_t pid, uint64_t type)
+{
+	uint64_t pair[2], value = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	while (fread(pair, sizeof(pair), 1, f) == 1 && pair[0] != AT_NULL)
+		if (pair[0] == type)
+			value = pair[1];
+	fclose(f);
+	return value;
 }
 
 struct signals {

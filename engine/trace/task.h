@@ -24,6 +24,9 @@ pid_t task_tracer(pid_t tid);
 /* State letter of /proc/TID/stat ('R', 'S', 'Z', ...), 0 if it is gone. */
 char task_state(pid_t tid);
 
+/* Value of an entry (AT_ENTRY, ...) of a process's auxiliary vector; 0: none. */
+uint64_t task_auxv(pid_t pid, uint64_t type);
+
 /* Is @sig pending for this very thread? */
 bool task_signal_pending(pid_t tid, int sig);
 /* Does a signal wait that it would be interrupted by? */
