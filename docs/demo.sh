@@ -5,13 +5,17 @@
 # waits for time to pass: uprobe says when its probes stand (--ready-fd), the
 # programs say when they are ready, and traces end with a count or a program.
 set -u
-UPROBE=${UPROBE:-build/uprobe}
+UPROBE=$(realpath "${UPROBE:-build/uprobe}") || exit 1
 top=$(cd "$(dirname "$0")/.." && pwd)
 hello=${HELLO:-$(dirname "$UPROBE")/fixtures/hello}
 [ -x "$hello" ] || hello=$top/build/fixtures/hello
 tmp=$(mktemp -d) || exit 1
 pids=()
 trap 'kill "${pids[@]}" 2> /dev/null; rm -rf "$tmp"' EXIT
+
+# The commands are shown as they are run: from this folder.
+cp "$hello" "$tmp/hello" && cd "$tmp" || exit 1
+hello=./hello
 
 fail() { echo; echo "demo failed: $*"; cat "$tmp/err" 2> /dev/null; exit 1; }
 title() { printf '\n--- %s\n' "$*"; }
