@@ -193,9 +193,13 @@ static int check_place(struct ubp_session *s, const struct spec_probe *spec,
 	if (!object_is_executable(file->object, foffset))
 		return ubp_fail(err, EINVAL, "offset 0x%lx of %s is not in an executable segment",
 				ul(foffset), spec->path);
+	if (spec->is_return && object_is_go(file->object) && !s->opt.force)
+		return ubp_fail(err, ENOTSUP,
+				"%s is a Go program: its runtime ends it when it finds a hijacked "
+				"return address (--force plants anyway)",
+				spec->path);
 	if (spec->ref & 1)
 		return ubp_fail(err, EINVAL, "reference counter offset 0x%lx is odd", ul(spec->ref));
-	(void)s;
 	return 0;
 }
 

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Where an area of ours goes between the mappings of a program. */
+
+#include "engine/object/maps.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "engine/base/err.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define REACH (0x80000000ULL - 0x4000000)
+#define LEN   0x10000ULL
+
+struct gap_vector {
+	const char *what;
+	struct mapping v[6];
+	size_t n;
+	uint64_t lo, hi;
+	bool none;
+};
+
+static const struct gap_vector vectors[] = {
+	{
+		.what = "below a program at the usual place, above nothing of it",
+		.v = { { .start = 0x555555554000, .end = 0x555555560000, .path = "/bin/x" },
+		       { .start = 0x555555560000, .end = 0x555555581000, .path = "[heap]" },
+		       { .start = 0x7ffff7dc0000, .end = 0x7ffff7fff000, .path = "/lib/c" },
+		       { .start = 0x7ffffffde000, .end = 0x7ffffffff000, .path = "[stack]" } },
+		.n = 4,
+		.lo = 0x555555554000,
+		.hi = 0x555555560000,
+	},
+	{
+		.what = "a library: not where the next ones go",
+		.v = { { .start = 0x555555554000, .end = 0x555555560000, .path = "/bin/x" },
+		       { .start = 0x7ffff7dc0000, .end = 0x7ffff7fff000, .path = "/lib/c" },
+		       { .start = 0x7ffffffde000, .end = 0x7ffffffff000, .path = "[stack]" } },
+		.n = 3,
+		.lo = 0x7ffff7dc0000,
+		.hi = 0x7ffff7fff000,
+	},
+	{
+		.what = "a program at a fixed low address",
+		.v = { { .start = 0x400000, .end = 0x500000, .path = "/bin/x" },
+		       { .start = 0x500000, .end = 0x600000, .path = "[heap]" },
+		       { .start = 0x7ffffffde000, .end = 0x7ffffffff000, .path = "[stack]" } },
+		.n = 3,
+		.lo = 0x400000,
+		.hi = 0x500000,
+	},
+	{
+		.what = "nothing free within reach",
+		.v = { { .start = 0x10000, .end = 0x200000000, .path = "" },
+		       { .start = 0x200000000, .end = 0x200100000, .path = "/bin/x" },
+		       { .start = 0x200100000, .end = 0x400000000, .path = "" } },
+		.n = 3,
+		.lo = 0x200000000,
+		.hi = 0x200100000,
+		.none = true,
+	},
+};
+
+static void check_gap(void **state)
+{
+	const struct gap_vector *v = *state;
+	struct maps maps = { .v = (struct mapping *)v->v, .n = v->n };
+	uint64_t at = maps_find_gap(&maps, v->lo, v->hi, LEN, REACH);
+
+	if (v->none) {
+		assert_int_equal(0, at);
+		return;
+	}
+	assert_int_not_equal(0, at);
+	assert_int_equal(0, at % 4096);
+	for (size_t i = 0; i < v->n; i++) {
+		assert_true(at + LEN <= v->v[i].start || at >= v->v[i].end);
+		/* The break grows upwards, libraries are put downwards. */
+		if (v->v[i].path[0] == '[')
+			assert_true(at < v->v[i].start || at - v->v[i].end > REACH);
+	}
+	assert_true(v->hi - at < REACH && at + LEN - v->lo + REACH > 0);
+	assert_true(at + LEN <= v->lo ? v->hi - at < REACH : at + LEN - v->lo < REACH);
+}
+
+static void own_maps(void **state)
+{
+	const struct mapping *m;
+	struct ubp_err err;
+	struct maps maps;
+	int local = 0;
+
+	(void)state;
+	assert_int_equal(0, maps_read(getpid(), &maps, &err));
+	m = maps_at(&maps, (uint64_t)(uintptr_t)own_maps);
+	assert_non_null(m);
+	assert_true(m->exec && !m->write && m->ino != 0);
+	assert_true(maps_has_file(&maps, m->dev, m->ino));
+	assert_false(maps_has_file(&maps, m->dev, m->ino + 1000000));
+	m = maps_at(&maps, (uint64_t)(uintptr_t)&local);
+	assert_non_null(m);
+	assert_true(m->write && !m->exec);
+	assert_null(maps_at(&maps, 8));
+	maps_free(&maps);
+	assert_int_equal(-ESRCH, maps_read(0x3fffffff, &maps, &err));
+	maps_free(&maps);
+}
+
+int main(void)
+{
+	struct CMUnitTest tests[sizeof(vectors) / sizeof(vectors[0]) + 1];
+	size_t n = sizeof(vectors) / sizeof(vectors[0]);
+
+	for (size_t i = 0; i < n; i++)
+		tests[i] = (struct CMUnitTest){
+			.name = vectors[i].what,
+			.test_func = check_gap,
+			.initial_state = (void *)&vectors[i],
+		};
+	tests[n] = (struct CMUnitTest)cmocka_unit_test(own_maps);
+	return cmocka_run_group_tests_name("maps", tests, NULL, NULL);
+}
