@@ -10,6 +10,7 @@
  * ever writable and executable at once.
  */
 
+#include <assert.h>
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -289,6 +290,7 @@ int area_provide(struct tracer *tracer, struct tracee *t, const struct ubp_regs 
 	rc = make_area(tracer, t, at, maps, hint, len, &area, err);
 	if (rc < 0)
 		return rc;
+	assert(area);
 	area->next = ps->areas;
 	ps->areas = area;
 	*ret_area = area;

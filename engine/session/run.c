@@ -42,7 +42,7 @@ void session_warn(struct ubp_session *s, const char *fmt, ...)
 	if (!w)
 		return;
 	w->next = NULL;
-	strcpy(w->text, text);
+	memcpy(w->text, text, strlen(text) + 1);
 	pthread_mutex_lock(&s->lock);
 	*s->last_warning = w;
 	s->last_warning = &w->next;

@@ -339,15 +339,15 @@ int attach_command(struct tracer *tracer, char *const argv[], const sigset_t *ma
 	close(go[0]);
 	close(report[1]);
 	rc = pid < 0 ? ubp_fail_sys(err, "fork") : attach_process(tracer, pid, arch, &p, err);
-	if (rc == 0)
-		p->is_command = true;
-	else if (pid > 0)
+	if (rc < 0 && pid > 0)
 		(void)kill(pid, SIGKILL);
 	close(go[1]); /* end of file lets it go on */
-	if (rc == 0)
+	if (p) {
+		p->is_command = true;
 		rc = wait_for_exec(tracer, p, report[0], argv[0], err);
+	}
 	close(report[0]);
-	if (rc < 0)
+	if (!p || rc < 0)
 		return rc;
 	/* The memory it was opened with was that of our own copy. */
 	mem_close(&p->space->mem);

@@ -143,7 +143,7 @@ void task_comm(pid_t tid, char comm[16])
 	snprintf(path, sizeof(path), "/proc/%d/comm", (int)tid);
 	len = read_small(path, buf, sizeof(buf));
 	if (len == 0) {
-		strcpy(comm, "<...>");
+		memcpy(comm, "<...>", sizeof("<...>"));
 		return;
 	}
 	if (buf[len - 1] == '\n')
