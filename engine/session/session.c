@@ -214,6 +214,7 @@ pid_t ubp_command_pid(const struct ubp_session *s)
 bool ubp_command_status(const struct ubp_session *session, int *ret_status)
 {
 	struct ubp_session *s = (struct ubp_session *)session;
+	bool ended;
 	int status;
 
 	pthread_mutex_lock(&s->lock);
@@ -224,10 +225,11 @@ bool ubp_command_status(const struct ubp_session *session, int *ret_status)
 		s->command_ended = true;
 		s->command_status = status;
 	}
-	if (s->command_ended)
+	ended = s->command_ended;
+	if (ended)
 		*ret_status = s->command_status;
 	pthread_mutex_unlock(&s->lock);
-	return s->command_ended;
+	return ended;
 }
 
 /* --- what was added --------------------------------------------------------------- */
