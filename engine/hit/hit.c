@@ -174,13 +174,11 @@ bool hit_pc_has_trap(const struct tracee *t, uint64_t pc)
 	uint64_t vaddr = pc - space->arch->swbp_pc_advance;
 	const struct site *site = plant_site_at(space, vaddr);
 
-	if (!ps)
+	if (!ps || (!site && (!ps->trampoline || vaddr != ps->trampoline)))
 		return false;
-	if (vaddr == ps->trampoline && ps->trampoline)
-		return true;
-	/* Behind a short instruction a thread may stand for other reasons. */
-	return site && (site->insn.len != space->arch->swbp_pc_advance ||
-			task_signal_pending(t->tid, SIGTRAP));
+	/* It may stand there for other reasons: behind a short instruction, or behind
+	 * the trampoline's breakpoint after that was taken out. */
+	return task_signal_pending(t->tid, SIGTRAP);
 }
 
 static bool is_fault(int sig, pid_t tid)

@@ -456,7 +456,7 @@ static int start_command(struct ubp_session *s, struct ubp_err *err)
 	struct tracee *t;
 	pid_t pid;
 	size_t n = 0;
-	int rc = attach_command(&s->tracer, s->argv, &s->command_mask, ubp_host_arch(), &t, err);
+	int rc = attach_command(&s->tracer, s->argv, &s->inherited, ubp_host_arch(), &t, err);
 
 	if (rc < 0)
 		return rc;

@@ -128,8 +128,23 @@ int ubp_run_command(struct ubp_session *s, char *const argv[], struct ubp_err *e
 	if (!argv[0])
 		return ubp_fail(err, EINVAL, "no command");
 	s->argv = argv;
-	pthread_sigmask(SIG_SETMASK, NULL, &s->command_mask);
+	pthread_sigmask(SIG_SETMASK, NULL, &s->inherited.mask);
 	return 0;
+}
+
+/*
+ * Each traced process costs a descriptor. The soft limit is there for programs
+ * that still use select(); ours may be as high as it is allowed to be.
+ */
+static void raise_descriptor_limit(struct ubp_session *s)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	s->inherited.nofile = limit;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 /* --- starting and stopping ------------------------------------------------------ */
@@ -157,6 +172,7 @@ int ubp_start(struct ubp_session *s, struct ubp_err *err)
 	ubp_err_reset(err);
 	if (s->has_thread)
 		return ubp_fail(err, EBUSY, "the session has started");
+	raise_descriptor_limit(s);
 	rc = start_thread(s, err);
 	if (rc < 0)
 		return rc;

@@ -16,6 +16,7 @@
 #include "engine/session/ubp.h"
 #include "engine/sink/buf.h"
 #include "engine/spec/table.h"
+#include "engine/trace/attach.h"
 #include "engine/trace/finder.h"
 
 /* A file that definitions name. */
@@ -51,7 +52,7 @@ struct ubp_session {
 	struct session_probe **probes;
 	size_t n_probes;
 	char *const *argv;
-	sigset_t command_mask;
+	struct inherited inherited;  /* by the command */
 
 	pthread_t thread;
 	bool has_thread;

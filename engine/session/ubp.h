@@ -97,7 +97,8 @@ const char *ubp_probe_format(struct ubp_session *session, size_t i);
 const char *ubp_probe_explain(struct ubp_session *session, size_t i);
 
 /*
- * Attach and plant. On failure nothing is left planted and the session can only
+ * Attach and plant. Raises the soft limit of descriptors to the hard one: each
+ * process takes one. On failure nothing is left planted and the session can only
  * be freed. Without pids and command: every process that maps a probed file, and
  * those that start later; none yet is no error.
  */

@@ -276,11 +276,12 @@ void attach_let_others_go(struct tracer *tracer, pid_t *tids, size_t n)
 	free(tids);
 }
 
-static void child_exec(char *const argv[], const sigset_t *mask, int go, int report)
+static void child_exec(char *const argv[], const struct inherited *inherited, int go, int report)
 {
 	char byte;
 
-	(void)sigprocmask(SIG_SETMASK, mask, NULL);
+	(void)sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
+	(void)setrlimit(RLIMIT_NOFILE, &inherited->nofile);
 	while (read(go, &byte, 1) < 0 && errno == EINTR)
 		;
 	execvp(argv[0], argv);
@@ -315,7 +316,7 @@ static int wait_for_exec(struct tracer *tracer, struct process *p, int report,
 	return ubp_fail(err, ECHILD, "%s: ended before it ran", name);
 }
 
-int attach_command(struct tracer *tracer, char *const argv[], const sigset_t *mask,
+int attach_command(struct tracer *tracer, char *const argv[], const struct inherited *inherited,
 		   const struct ubp_arch *arch, struct tracee **ret_tracee,
 		   struct ubp_err *err)
 {
@@ -334,7 +335,7 @@ int attach_command(struct tracer *tracer, char *const argv[], const sigset_t *ma
 	pid = fork();
 	if (pid == 0) {
 		close(go[1]);
-		child_exec(argv, mask, go[0], report[1]);
+		child_exec(argv, inherited, go[0], report[1]);
 	}
 	close(go[0]);
 	close(report[1]);

@@ -7,6 +7,7 @@
 #define UBP_TRACE_ATTACH_H
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "engine/trace/tracer.h"
@@ -43,11 +44,17 @@ void attach_let_go(struct tracee *t);
 pid_t *attach_hold_others(struct tracer *tracer, const struct tracee *t, size_t *ret_n);
 void attach_let_others_go(struct tracer *tracer, pid_t *tids, size_t n);
 
+/* What a command gets from the caller, whatever ubp needs for itself. */
+struct inherited {
+	sigset_t mask;
+	struct rlimit nofile;
+};
+
 /*
  * Start argv[0] (looked up in PATH), seized, stopped behind its exec: the
- * returned tracee is held. It gets the signal mask @mask. Errors: errno of execvp(), with a text.
+ * returned tracee is held. Errors: errno of execvp(), with a text.
  */
-int attach_command(struct tracer *tracer, char *const argv[], const sigset_t *mask,
+int attach_command(struct tracer *tracer, char *const argv[], const struct inherited *inherited,
 		   const struct ubp_arch *arch, struct tracee **ret_tracee,
 		   struct ubp_err *err);
 

@@ -24,8 +24,9 @@ int mem_open(struct trace_mem *mem, pid_t pid, struct ubp_err *err)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	mem->pid = pid;
 	mem->fd = open(path, O_RDWR | O_CLOEXEC);
-	if (mem->fd >= 0)
+	if (mem->fd >= 0 || errno == EMFILE || errno == ENFILE)
 		return 0;
 	if (errno == ENOENT || errno == ESRCH)
 		return ubp_fail(err, ESRCH, "no process %d", (int)pid);
@@ -143,10 +144,30 @@ size_t mem_read(pid_t tid, uint64_t vaddr, void *buf, size_t len)
 	return span.got;
 }
 
+/* The descriptor to use, opened for the moment where none could be kept. */
+static int borrow_fd(const struct trace_mem *mem)
+{
+	char path[64];
+
+	if (mem->fd >= 0)
+		return mem->fd;
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)mem->pid);
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
+static void return_fd(const struct trace_mem *mem, int fd)
+{
+	if (fd >= 0 && fd != mem->fd)
+		close(fd);
+}
+
 size_t mem_peek(const struct trace_mem *mem, uint64_t vaddr, void *buf, size_t len)
 {
-	ssize_t n = pread(mem->fd, buf, len, (off_t)vaddr);
+	int fd = borrow_fd(mem);
+	ssize_t n = fd < 0 ? (ssize_t)mem_read(mem->pid, vaddr, buf, len) :
+			     pread(fd, buf, len, (off_t)vaddr);
 
+	return_fd(mem, fd);
 	return n > 0 ? (size_t)n : 0;
 }
 
@@ -175,11 +196,15 @@ static int poke(pid_t tid, uint64_t vaddr, const unsigned char *buf, size_t len)
 int mem_write(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, const void *buf,
 	      size_t len)
 {
-	ssize_t n = pwrite(mem->fd, buf, len, (off_t)vaddr);
+	int fd = borrow_fd(mem);
+	ssize_t n = fd < 0 ? -1 : pwrite(fd, buf, len, (off_t)vaddr);
+	int code = n < 0 ? errno : 0;
 
+	return_fd(mem, fd);
 	if (n == (ssize_t)len)
 		return 0;
-	if (n < 0 && errno == EIO && tid)
+	/* Forbidden by the kernel, or no descriptor left. */
+	if ((fd < 0 || code == EIO) && tid)
 		return poke(tid, vaddr, buf, len);
-	return n < 0 ? -errno : -EFAULT;
+	return code ? -code : -EFAULT;
 }

@@ -16,7 +16,8 @@ struct ubp_err;
 
 /* Access to one address space. Outlives an exec: it stays with the old image. */
 struct trace_mem {
-	int fd; /* /proc/PID/mem, or -1 */
+	int fd; /* /proc/PID/mem; -1: no descriptor could be had, opened when needed */
+	pid_t pid;
 };
 
 /* Open for @pid. Errors: -ESRCH, -EACCES or -EPERM (the text says what is missing). */
