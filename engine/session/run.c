@@ -325,7 +325,7 @@ static void attach_candidate(struct ubp_session *s, pid_t pid)
 	struct ubp_err err;
 	int rc;
 
-	if (is_known(s, pid) || task_tracer(pid) == getpid())
+	if (is_known(s, pid) || task_tracer(pid) == gettid())
 		return;
 	rc = attach_and_plant(s, pid, &err);
 	if (rc == 0 || rc == -ESRCH)

@@ -50,6 +50,7 @@ static int seize_new_threads(struct tracer *tracer, struct process *p, bool *ret
 	while ((ent = readdir(dir))) {
 		pid_t tid = (pid_t)strtol(ent->d_name, NULL, 10);
 		char state;
+		pid_t by;
 
 		if (tid <= 0 || map_get(&tracer->tracees, (uint64_t)tid))
 			continue;
@@ -63,13 +64,16 @@ static int seize_new_threads(struct tracer *tracer, struct process *p, bool *ret
 			continue;
 		}
 		rc = seize(tracer, p, tid, err);
+		/* The tracer that /proc names is a thread. Asked first: a thread that
+		 * has ended meanwhile has none. */
+		by = rc == 0 ? 0 : task_tracer(tid);
 		state = rc == 0 ? 0 : task_state(tid);
 		if (rc < 0 && tid != p->pid && (state == 0 || state == 'Z' || state == 'X')) {
 			rc = 0; /* it ended after readdir() saw it */
 			continue;
 		}
 		/* A thread that a seized one has just born is ours already. */
-		if (rc < 0 && tid != p->pid && task_tracer(tid) == getpid()) {
+		if (rc < 0 && tid != p->pid && by == gettid()) {
 			rc = 0;
 			continue;
 		}
