@@ -319,6 +319,7 @@ int plant_update(struct plant *plant, struct tracer *tracer, struct tracee *t,
 
 static void remove_from(const struct plant_space *ps, struct space *space, pid_t tid)
 {
+	const struct ubp_arch *arch = space->arch;
 	size_t pos = 0;
 	void *value;
 
@@ -326,17 +327,6 @@ static void remove_from(const struct plant_space *ps, struct space *space, pid_t
 		site_unplant(space, tid, value);
 	returns_put_back(ps, space, tid);
 	semaphore_remove(ps, space, tid);
-}
-
-void plant_remove(struct space *space, pid_t tid)
-{
-	struct plant_space *ps = space->plant;
-	const struct ubp_arch *arch = space->arch;
-
-	if (!ps || ps->closing)
-		return;
-	ps->closing = true;
-	remove_from(ps, space, tid);
 	/*
 	 * A thread may be at the trampoline already, perhaps in a signal handler that
 	 * will return there. With the real address back in its stack word the jump
@@ -344,6 +334,16 @@ void plant_remove(struct space *space, pid_t tid)
 	 */
 	if (ps->trampoline)
 		(void)mem_write(&space->mem, tid, ps->trampoline, arch->nop, arch->swbp_len);
+}
+
+void plant_remove(struct space *space, pid_t tid)
+{
+	struct plant_space *ps = space->plant;
+
+	if (!ps || ps->closing)
+		return;
+	ps->closing = true;
+	remove_from(ps, space, tid);
 }
 
 void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid)

@@ -128,6 +128,14 @@ void plant_remove(struct space *space, pid_t tid);
 int plant_copy(const struct space *parent, struct space *child);
 void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid);
 
+/* Were its breakpoints taken out, by plant_remove()? */
+static inline bool plant_is_closing(const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+
+	return ps && ps->closing;
+}
+
 /* Forget, without touching the target. space->plant may be NULL. */
 void plant_forget(struct space *space);
 

@@ -120,7 +120,9 @@ static enum keep_verdict on_forked(void *ctx, struct process *parent, struct tra
 		mark_known(s, first->tid, true);
 		return KEEP_TRACING;
 	}
-	if (follows_children(s) && plant_copy(parent->space, space) == 0) {
+	/* Born while breakpoints are taken out, it may have copies of them. */
+	if (follows_children(s) && !plant_is_closing(parent->space) &&
+	    plant_copy(parent->space, space) == 0) {
 		mark_known(s, first->tid, true);
 		count_process(s);
 		return KEEP_TRACING;
