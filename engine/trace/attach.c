@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/trace/task.h"
 
@@ -165,7 +164,6 @@ static int hold(struct tracer *tracer, struct tracee *t)
 {
 	pid_t tid = t->tid;
 	struct stop stop;
-	uint64_t pc;
 	int rc;
 
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
@@ -180,9 +178,9 @@ static int hold(struct tracer *tracer, struct tracee *t)
 		}
 		tracee_consume(t);
 		t->want_interrupt = false;
-		if (ubp_host_get_pc(tid, &pc) == 0 && tracer->ops->pc_has_trap(tracer->ctx, t, pc)) {
+		if (tracee_has_trap(tracer, t)) {
 			/* Its SIGTRAP comes next; only then ask again. */
-			(void)ptrace(PTRACE_CONT, tid, 0, 0);
+			tracee_resume(t, 0);
 			t->want_interrupt = true;
 			continue;
 		}
@@ -383,8 +381,9 @@ void attach_drain(struct tracer *tracer)
 		char state = task_state(t->tid);
 
 		/* Blocked in the kernel: no trap is pending, and stopping it might
-		 * make its system call return early. */
-		t->drained = t->listening || state == 'S' || state == 'D';
+		 * make its system call return early. But not if its end is the end
+		 * of a step. */
+		t->drained = !t->stepping && (t->listening || strchr("SDZX", state));
 		if (!t->drained && !t->held)
 			(void)ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
 	}

@@ -138,18 +138,28 @@ static void ended(struct tracer *tracer, const struct stop *stop)
 	tracer_drop_tracee(tracer, t);
 }
 
+bool tracee_has_trap(struct tracer *tracer, struct tracee *t)
+{
+	uint64_t pc;
+
+	return t->stepping || (ubp_host_get_pc(t->tid, &pc) == 0 &&
+			       tracer->ops->pc_has_trap(tracer->ctx, t, pc));
+}
+
 static void group_or_interrupt_stop(struct tracer *tracer, struct tracee *t, int sig)
 {
 	tracee_consume(t);
+	t->want_interrupt = false;
 	if (sig == SIGTRAP) {
-		uint64_t pc;
-
-		t->want_interrupt = false;
-		/* This stop may overtake the SIGTRAP of a breakpoint that was just hit. */
-		if (ubp_host_get_pc(t->tid, &pc) == 0 &&
-		    !tracer->ops->pc_has_trap(tracer->ctx, t, pc))
-			t->drained = true;
+		t->listening = false;
+		t->drained = !tracee_has_trap(tracer, t);
 		tracee_resume(t, 0);
+		return;
+	}
+	if (tracee_has_trap(tracer, t) && (!t->stepping || tracer->is_draining)) {
+		/* Its SIGTRAP comes at once; behind it back into the group stop. */
+		tracee_resume(t, 0);
+		t->want_interrupt = true;
 		return;
 	}
 	/* Job control: stays stopped until SIGCONT, which is another stop. */

@@ -168,6 +168,12 @@ void tracer_dispatch(struct tracer *tracer, const struct stop *stop);
 /* Let a stopped thread run; @sig is delivered (0: none). */
 void tracee_resume(struct tracee *t, int sig);
 
+/*
+ * An event stop may overtake the SIGTRAP of a breakpoint that was just hit, or of
+ * a step. Does @t, in such a stop, still have one to report?
+ */
+bool tracee_has_trap(struct tracer *tracer, struct tracee *t);
+
 /* Consume the stop @t is in, so that waiting does not return it again. Only for
  * stops that carry no signal. */
 void tracee_consume(const struct tracee *t);
