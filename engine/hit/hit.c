@@ -86,6 +86,9 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 {
 	const struct plant_space *ps = t->process->space->plant;
 	const struct ubp_arch *arch = t->process->space->arch;
+	unsigned watches;
+	bool in_place;
+	pid_t tid;
 
 	wait_note_hot(hit->tracer, t);
 	if (ps->closing) {
@@ -98,11 +101,15 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 		entry_probes(hit, t, site, regs);
 	if (site->watches & WATCH_UNWIND)
 		return_disarm(t, regs->r[arch->sp]);
+	in_place = site->rung == SITE_IN_PLACE;
+	watches = site->watches;
+	regs->r[arch->pc] = site->slot;
+	tid = t->tid;
 	carry_on(hit, t, site);
-	if (site->watches & WATCH_LOADER) {
-		regs->r[arch->pc] = site->slot;
-		hit->loader(hit->ctx, t, regs);
-	}
+	/* In place: others have run meanwhile, one may have ended all of this. */
+	if ((watches & WATCH_LOADER) &&
+	    (!in_place || (map_get(&hit->tracer->tracees, (uint64_t)tid) == t && !t->held)))
+		hit->loader(hit->ctx, t, in_place ? NULL : regs);
 	return TRAP_OURS;
 }
 

@@ -30,7 +30,7 @@ struct hit {
 	bool stack;           /* take user stacks */
 	uint64_t oldest_ns;   /* when the first record since the last wake-up came */
 	/* The thread passed the loader's hook: mappings have changed. @at: the
-	 * registers it goes on with. */
+	 * registers it goes on with; NULL: those it has. */
 	void (*loader)(void *ctx, struct tracee *t, const struct ubp_regs *at);
 	void *ctx;
 };

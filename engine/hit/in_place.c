@@ -14,28 +14,37 @@
 
 /*
  * Step once. True: done, the thread is in the stop of its step. False: it ended,
- * or another stop came first, which waits to be looked at like any other.
+ * or another stop came first, which waits to be looked at like any other, or it
+ * is still in the kernel.
  */
-static bool step_over(const struct tracee *t, const struct site *site)
+static bool step_over(struct tracee *t, const struct site *site)
 {
 	struct stop stop;
+	int rc;
 
-	return ubp_host_set_pc(t->tid, site->vaddr) == 0 &&
-	       ptrace(PTRACE_SINGLESTEP, t->tid, 0, 0) == 0 &&
-	       wait_one(t->tid, STEP_LIMIT_MS, &stop) == 1 && !stop.exited && stop.event == 0 &&
-	       stop.sig == SIGTRAP;
+	if (ubp_host_set_pc(t->tid, site->vaddr) < 0 ||
+	    ptrace(PTRACE_SINGLESTEP, t->tid, 0, 0) < 0)
+		return false;
+	rc = wait_one(t->tid, STEP_LIMIT_MS, &stop);
+	t->stepping = rc == 0; /* its trap will come later */
+	return rc == 1 && !stop.exited && stop.event == 0 && stop.sig == SIGTRAP;
 }
 
 void in_place_step(struct hit *hit, struct tracee *t, const struct site *site)
 {
 	struct space *space = t->process->space;
+	pid_t *others, tid = t->tid;
 	size_t n;
-	pid_t *others = attach_hold_others(hit->tracer, t, &n);
 
-	site_unplant(space, t->tid, site);
-	/* Held: the caller must not resume it, its next stop waits already. */
-	t->held = !step_over(t, site);
-	(void)mem_write(&space->mem, t->tid, site->vaddr, space->arch->swbp,
-			space->arch->swbp_len);
+	/* Others may come here in turn while they are being stopped: not this one. */
+	t->held = true;
+	others = attach_hold_others(hit->tracer, t, &n);
+	if (map_get(&hit->tracer->tracees, (uint64_t)tid) == t && t->process->space == space) {
+		site_unplant(space, tid, site);
+		/* Held: the caller must not resume it, its next stop waits already. */
+		t->held = !step_over(t, site);
+		(void)mem_write(&space->mem, tid, site->vaddr, space->arch->swbp,
+				space->arch->swbp_len);
+	}
 	attach_let_others_go(hit->tracer, others, n);
 }

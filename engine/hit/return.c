@@ -119,8 +119,8 @@ void return_hijack(struct tracee *t, struct site *site, uint64_t sp)
 /* A callee that pops its arguments returns with the stack pointer further up. */
 static struct return_instance *find_popped(struct plant_space *ps, uint64_t sp, size_t word)
 {
-	for (uint64_t at = sp - 2 * word; at >= sp - RET_POPS_MAX; at -= word) {
-		struct return_instance *ri = map_get(&ps->returns, at);
+	for (uint64_t down = 2 * word; down <= RET_POPS_MAX; down += word) {
+		struct return_instance *ri = map_get(&ps->returns, sp - down);
 
 		if (ri)
 			return ri;

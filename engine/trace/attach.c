@@ -166,8 +166,9 @@ static int hold(struct tracer *tracer, struct tracee *t)
 	struct stop stop;
 	int rc;
 
+	/* Taken by an exec that is still to be reported: not now. */
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
-		return -ESRCH;
+		return 0;
 	t->want_interrupt = true;
 	while ((rc = wait_one(tid, STOP_LIMIT_MS, &stop)) == 1) {
 		if (stop.exited || stop.event != PTRACE_EVENT_STOP) {
@@ -180,6 +181,7 @@ static int hold(struct tracer *tracer, struct tracee *t)
 		t->want_interrupt = false;
 		if (tracee_has_trap(tracer, t)) {
 			/* Its SIGTRAP comes next; only then ask again. */
+			t->listening = false;
 			tracee_resume(t, 0);
 			t->want_interrupt = true;
 			continue;
@@ -225,11 +227,7 @@ int attach_hold_one(struct tracer *tracer, struct process *p, struct tracee **re
 
 void attach_let_go(struct tracee *t)
 {
-	if (t->listening) {
-		/* Back into its group stop: the stop that this asks for reports it. */
-		(void)ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
-	}
-	tracee_resume(t, 0);
+	tracee_resume(t, 0); /* perhaps back into a group stop */
 }
 
 /* One that is to be held and is not yet. */

@@ -112,8 +112,9 @@ void tracee_resume(struct tracee *t, int sig)
 		      t->in_remote ? PTRACE_SYSCALL :
 				     PTRACE_CONT;
 
-	/* A stop clears a pending interrupt: ask again before the thread runs. */
-	if (t->want_interrupt)
+	/* A stop clears a pending interrupt: ask again before the thread runs. And one
+	 * that was in a group stop goes back there: the stop asked for reports it. */
+	if (t->want_interrupt || (t->listening && !t->in_remote))
 		(void)ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
 	t->held = false;
 	if (!t->in_remote)
@@ -158,6 +159,7 @@ static void group_or_interrupt_stop(struct tracer *tracer, struct tracee *t, int
 	}
 	if (tracee_has_trap(tracer, t) && (!t->stepping || tracer->is_draining)) {
 		/* Its SIGTRAP comes at once; behind it back into the group stop. */
+		t->listening = false;
 		tracee_resume(t, 0);
 		t->want_interrupt = true;
 		return;
@@ -166,7 +168,7 @@ static void group_or_interrupt_stop(struct tracer *tracer, struct tracee *t, int
 	t->drained = true;
 	t->listening = true;
 	if (t->in_remote)
-		tracee_resume(t, 0); /* it stops again once its call is done */
+		tracee_resume(t, 0); /* it stops again when it is let go */
 	else
 		(void)ptrace(PTRACE_LISTEN, t->tid, 0, 0);
 }
@@ -194,6 +196,7 @@ void tracer_dispatch(struct tracer *tracer, const struct stop *stop)
 		children_unknown(tracer, stop);
 		return;
 	}
+	t->held = false; /* it ran, or this stop was left to be looked at later */
 	switch (stop->event) {
 	case 0:
 		break;

@@ -25,3 +25,17 @@ cmp before after || fail "its code is not what it was"
 untraced "$PID"
 go
 finish
+
+# With --force its instructions are stepped in place, by several threads at once.
+NAME=forced start busy 2
+prlimit --pid "$PID" --as=1:1
+trace --force --stats -p "$PID" -n 200 -e "p:b/step $F:step"
+trace_done
+[ "$(count ' step: ')" = 200 ] || fail "not 200 events"
+grep -q 'in_place=1' err.txt || fail "not in place"
+text_of "$PID" "$F" after
+cmp before after || fail "its code is not what it was, after --force"
+untraced "$PID"
+alive
+go forced
+finish forced
