@@ -179,13 +179,11 @@ bool hit_pc_has_trap(const struct tracee *t, uint64_t pc)
 	const struct space *space = t->process->space;
 	const struct plant_space *ps = space->plant;
 	uint64_t vaddr = pc - space->arch->swbp_pc_advance;
-	const struct site *site = plant_site_at(space, vaddr);
 
-	if (!ps || (!site && (!ps->trampoline || vaddr != ps->trampoline)))
-		return false;
-	/* It may stand there for other reasons: behind a short instruction, or behind
-	 * the trampoline's breakpoint after that was taken out. */
-	return task_signal_pending(t->tid, SIGTRAP);
+	/* Behind a breakpoint a thread may also stand because its trap was handled
+	 * (at the trampoline, before what is left of a nop), or for other reasons. */
+	return ps && ((ps->trampoline && vaddr == ps->trampoline) || map_get(&ps->sites, vaddr)) &&
+	       task_signal_pending(t->tid, SIGTRAP);
 }
 
 static bool is_fault(int sig, pid_t tid)

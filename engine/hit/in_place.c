@@ -36,6 +36,11 @@ void in_place_step(struct hit *hit, struct tracee *t, const struct site *site)
 	pid_t *others, tid = t->tid;
 	size_t n;
 
+	/* Taken out meanwhile: the original bytes are back, and must stay. */
+	if (!site->planted || plant_is_closing(space)) {
+		(void)ubp_host_set_pc(tid, site->vaddr);
+		return;
+	}
 	/* Others may come here in turn while they are being stopped: not this one. */
 	t->held = true;
 	others = attach_hold_others(hit->tracer, t, &n);
