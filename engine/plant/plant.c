@@ -286,6 +286,7 @@ int plant_update(struct plant *plant, struct tracer *tracer, struct tracee *t,
 {
 	struct update u = { .plant = plant, .tracer = tracer, .t = t };
 	struct plant_space *ps = plant_space_get(t->process->space);
+	unsigned n_execs = t->n_execs;
 	pid_t tid = t->tid;
 	int rc;
 
@@ -305,8 +306,13 @@ int plant_update(struct plant *plant, struct tracer *tracer, struct tracee *t,
 		rc = prepare(&u, err);
 	if (rc == 0)
 		rc = write_breakpoints(&u, err);
+	/* Killed meanwhile, by an exec perhaps: whatever failed, failed for that. */
+	if (rc < 0 && rc != -ESRCH && map_get(&tracer->tracees, (uint64_t)tid) == t &&
+	    ubp_host_get_regs(tid, &u.at) == -ESRCH)
+		rc = ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
 	/* After -ESRCH the thread, perhaps the whole space, is gone. */
-	if (rc == -ESRCH && map_get(&tracer->tracees, (uint64_t)tid) != t)
+	if (rc == -ESRCH &&
+	    (map_get(&tracer->tracees, (uint64_t)tid) != t || t->n_execs != n_execs))
 		u.n_added = 0;
 	else if (rc < 0)
 		roll_back(&u);

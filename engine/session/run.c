@@ -195,12 +195,13 @@ static enum keep_verdict on_execed(void *ctx, struct tracee *t)
 static void on_loader(void *ctx, struct tracee *t, const struct ubp_regs *at)
 {
 	struct ubp_session *s = ctx;
+	unsigned n_execs = t->n_execs;
 	pid_t tid = t->tid;
 
 	t->process->is_fresh = false;
 	(void)update(s, t, at);
 	/* Held by a remote call: the hit goes on as if there had been none. */
-	if (map_get(&s->tracer.tracees, (uint64_t)tid) == t)
+	if (map_get(&s->tracer.tracees, (uint64_t)tid) == t && t->n_execs == n_execs)
 		t->held = false;
 }
 
@@ -267,6 +268,7 @@ static int attach_and_plant(struct ubp_session *s, pid_t pid, struct ubp_err *er
 {
 	struct process *p;
 	struct tracee *t;
+	unsigned n_execs;
 	pid_t tid;
 	size_t n = 0;
 	int rc;
@@ -279,18 +281,21 @@ static int attach_and_plant(struct ubp_session *s, pid_t pid, struct ubp_err *er
 	rc = attach_hold_one(&s->tracer, p, &t, err);
 	if (rc < 0) {
 		if (map_get(&s->tracer.processes, (uint64_t)pid) == p)
-			attach_undo(&s->tracer, p);
+			attach_undo(&s->tracer, pid);
 		return rc;
 	}
 	tid = t->tid;
+	n_execs = t->n_execs;
 	rc = plant_update(&s->plant, &s->tracer, t, NULL, &n, err);
 	if (map_get(&s->tracer.tracees, (uint64_t)tid) != t)
 		return rc < 0 ? rc : ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
+	if (t->n_execs != n_execs)
+		return 0; /* seen to by on_execed() */
 	if (rc < 0) {
 		plant_remove(p->space, tid);
 		attach_let_go(t);
 		attach_drain(&s->tracer);
-		attach_undo(&s->tracer, p);
+		attach_undo(&s->tracer, pid);
 		return rc;
 	}
 	attach_let_go(t);

@@ -84,41 +84,6 @@ static int seize_new_threads(struct tracer *tracer, struct process *p, bool *ret
 	return rc;
 }
 
-static bool has_tracee(const struct tracer *tracer, const struct process *p)
-{
-	return map_get(&tracer->processes, (uint64_t)p->pid) == p;
-}
-
-void attach_undo(struct tracer *tracer, struct process *p)
-{
-	size_t pos = 0;
-	void *value;
-
-	/* Detaching needs a stop, and a stop may disturb: only where it can't be
-	 * avoided, and it is the exception that brings us here. */
-	while (has_tracee(tracer, p) && map_next(&tracer->tracees, &pos, NULL, &value)) {
-		struct tracee *t = value;
-		struct stop stop;
-		pid_t tid = t->tid;
-
-		if (t->process != p)
-			continue;
-		pos = 0;
-		if (!t->held && ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0 &&
-		    wait_one(tid, STOP_LIMIT_MS, &stop) == 1 && stop.exited) {
-			tracer_dispatch(tracer, &stop);
-			continue;
-		}
-		if (p->n_tracees == 1) {
-			tracer_drop_tracee(tracer, t);
-			(void)ptrace(PTRACE_DETACH, tid, 0, 0);
-			return;
-		}
-		tracer_drop_tracee(tracer, t);
-		(void)ptrace(PTRACE_DETACH, tid, 0, 0);
-	}
-}
-
 int attach_process(struct tracer *tracer, pid_t pid, const struct ubp_arch *arch,
 		   struct process **ret_process, struct ubp_err *err)
 {
@@ -150,7 +115,7 @@ int attach_process(struct tracer *tracer, pid_t pid, const struct ubp_arch *arch
 	if (rc == 0)
 		rc = ubp_fail(err, ESRCH, "no process %d", (int)pid);
 	if (p->n_tracees > 0) {
-		attach_undo(tracer, p);
+		attach_undo(tracer, pid);
 		return rc;
 	}
 	map_remove(&tracer->processes, (uint64_t)pid);
@@ -193,6 +158,31 @@ static int hold(struct tracer *tracer, struct tracee *t)
 	if (rc == 0)
 		t->want_interrupt = false; /* its stop will come and be passed over */
 	return rc;
+}
+
+void attach_undo(struct tracer *tracer, pid_t pid)
+{
+	size_t pos = 0;
+	void *value;
+
+	/* Detaching needs a stop, and a stop may disturb: only where it can't be
+	 * avoided, and it is the exception that brings us here. What can't be stopped
+	 * stays traced: let go of in the wrong way, it would stop for ever. */
+	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
+		struct tracee *t = value;
+		pid_t tid = t->tid;
+		int rc;
+
+		if (t->process->pid != pid)
+			continue;
+		rc = t->held ? 1 : hold(tracer, t);
+		if (rc == 1) {
+			tracer_drop_tracee(tracer, t);
+			(void)ptrace(PTRACE_DETACH, tid, 0, 0);
+		}
+		if (rc != 0)
+			pos = 0; /* the table has changed */
+	}
 }
 
 int attach_hold_one(struct tracer *tracer, struct process *p, struct tracee **ret_tracee,

@@ -22,9 +22,9 @@ int attach_process(struct tracer *tracer, pid_t pid, const struct ubp_arch *arch
 
 /*
  * Give up a process that attach_process() has just returned and in which
- * nothing was changed.
+ * nothing was changed. A thread that cannot be stopped now stays traced.
  */
-void attach_undo(struct tracer *tracer, struct process *p);
+void attach_undo(struct tracer *tracer, pid_t pid);
 
 /*
  * Get hold of a thread of @p: stopped, without a trap of ours pending, t->held

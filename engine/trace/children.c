@@ -192,8 +192,11 @@ void children_execed(struct tracer *tracer, struct tracee *t)
 	space_put(tracer, old);
 	p->is_fresh = true;
 	task_forget(t);
+	t->n_execs++;
 	t->held = true;
 	t->stepping = false;
+	t->in_remote = false;
+	t->disarm_sp = 0;
 	if (tracer->ops->execed(tracer->ctx, t) == LET_GO)
 		detach(tracer, t);
 	else if (t->held)

@@ -54,7 +54,9 @@ static enum call_stop classify(const struct remote *remote, const struct stop *s
 static int await_exit(struct remote *remote, struct ubp_err *err)
 {
 	struct tracer *tracer = remote->tracer;
-	pid_t tid = remote->t->tid;
+	struct tracee *t = remote->t;
+	unsigned n_execs = t->n_execs;
+	pid_t tid = t->tid;
 	struct stop stop;
 	int rc;
 
@@ -71,9 +73,11 @@ static int await_exit(struct remote *remote, struct ubp_err *err)
 		case NOT_THE_CALL:
 			/* Signals, handlers, births go their way; then it comes back. */
 			tracer_dispatch(tracer, &stop);
-			if (map_get(&tracer->tracees, (uint64_t)tid) != remote->t)
-				return ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
-			break;
+			if (map_get(&tracer->tracees, (uint64_t)tid) == t &&
+			    t->n_execs == n_execs)
+				break;
+			remote->t = NULL;
+			return ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
 		}
 	}
 	return rc < 0 ? ubp_fail(err, ESRCH, "thread %d has ended", (int)tid) :
@@ -113,5 +117,6 @@ int remote_call(struct remote *remote, int nr, const uint64_t args[6], int64_t *
 
 void remote_end(struct remote *remote)
 {
-	remote->t->in_remote = false;
+	if (remote->t)
+		remote->t->in_remote = false;
 }

@@ -169,6 +169,10 @@ void task_forget(struct tracee *t)
 	t->rseq_vaddr = 0;
 	t->rseq_asked = 0;
 	t->one_cpu = -2;
+	/* The thread behind this id may be another one now. */
+	if (t->stat_fd >= 0)
+		close(t->stat_fd);
+	t->stat_fd = -1;
 }
 
 uint64_t task_rseq_cpu_vaddr(struct tracee *t)

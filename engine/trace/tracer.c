@@ -175,11 +175,12 @@ static void group_or_interrupt_stop(struct tracer *tracer, struct tracee *t, int
 
 static void trap(struct tracer *tracer, struct tracee *t)
 {
+	unsigned n_execs = t->n_execs;
 	pid_t tid = t->tid;
 	enum trap_verdict verdict = tracer->ops->trap(tracer->ctx, t);
 
-	/* It may have ended while the owner worked on it. */
-	if (map_get(&tracer->tracees, (uint64_t)tid) == t && !t->held)
+	/* It may have ended, or gone on in a new image, while the owner worked on it. */
+	if (map_get(&tracer->tracees, (uint64_t)tid) == t && t->n_execs == n_execs && !t->held)
 		tracee_resume(t, verdict == TRAP_FOREIGN ? SIGTRAP : 0);
 }
 

@@ -57,6 +57,7 @@ struct tracee {
 	bool drained;         /* seen stopped without a trap of ours pending */
 	bool stepping;        /* resume by single step; a step's trap is expected */
 	bool in_remote;       /* inside the stub of a remote call: stop at syscalls */
+	unsigned n_execs;     /* a new number: nothing known of its memory is true */
 	uint64_t disarm_sp;   /* stack pointer at the unwinder that return addresses
 			       * were put back for; 0: none are */
 	/* What a hit wants to know about its thread; filled lazily, kept here so
