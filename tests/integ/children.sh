@@ -34,3 +34,14 @@ both clone_vm 1=5 2=5
 both spawn 1=5 3=5
 both system 1=2 3=1
 both exec 1=2 2=1 3=2
+
+# Tracing ends while they are being born: they end well all the same.
+start fork_exec loop
+go
+for _ in {1..30}; do
+	trace -n 20 -e "p:f/work $F:work who=%di:s32" -e "r:f/ret $F:work"
+	trace_done
+	alive
+done
+go
+finish

@@ -22,3 +22,15 @@ done
 go
 finish
 case $LAST in "checksum right"*) ;; *) fail "busy says '$LAST'" ;; esac
+
+# In the middle of steps.
+start busy 3
+for _ in {1..15}; do
+	trace --mode step -p "$PID" -n 50 -e "p:busy/step $F:step"
+	trace_done
+	untraced "$PID"
+	alive
+done
+go
+finish
+case $LAST in "checksum right"*) ;; *) fail "after steps busy says '$LAST'" ;; esac
