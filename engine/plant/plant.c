@@ -382,7 +382,7 @@ static int copy_areas(const struct plant_space *from, struct plant_space *to)
 	return 0;
 }
 
-int plant_copy(const struct space *parent, struct space *child)
+int plant_copy(const struct space *parent, struct space *child, const struct tracee *first)
 {
 	const struct plant_space *from = parent->plant;
 	struct plant_space *to;
@@ -411,7 +411,7 @@ int plant_copy(const struct space *parent, struct space *child)
 		memcpy(to->semaphores, from->semaphores,
 		       from->n_semaphores * sizeof(*to->semaphores));
 	to->n_semaphores = from->n_semaphores;
-	return returns_copy(from, to);
+	return returns_copy(from, to, first);
 }
 
 void plant_forget(struct space *space)

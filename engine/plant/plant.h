@@ -123,9 +123,10 @@ void plant_remove(struct space *space, pid_t tid);
 
 /*
  * @child is a fresh copy of @parent's memory: the same bytes are in it. Take over
- * what is known about them (-ENOMEM), or take them out of it.
+ * what is known about them (-ENOMEM), or take them out of it. @first: the thread
+ * that runs in the copy, on its parent's stack.
  */
-int plant_copy(const struct space *parent, struct space *child);
+int plant_copy(const struct space *parent, struct space *child, const struct tracee *first);
 void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid);
 
 /* Were its breakpoints taken out, by plant_remove()? */
@@ -209,7 +210,8 @@ void hooks_free(struct plant *plant);
  * (owner's own, or a copy), where our trampoline still stands there.
  */
 void returns_put_back(const struct plant_space *owner, const struct space *space, pid_t tid);
-int returns_copy(const struct plant_space *from, struct plant_space *to);
+int returns_copy(const struct plant_space *from, struct plant_space *to,
+		 const struct tracee *first);
 void returns_free(struct plant_space *ps);
 
 /* --- semaphore.c -------------------------------------------------------------------- */

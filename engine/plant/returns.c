@@ -29,7 +29,8 @@ void returns_put_back(const struct plant_space *owner, const struct space *space
 	}
 }
 
-int returns_copy(const struct plant_space *from, struct plant_space *to)
+int returns_copy(const struct plant_space *from, struct plant_space *to,
+		 const struct tracee *first)
 {
 	size_t pos = 0;
 	void *value;
@@ -41,6 +42,9 @@ int returns_copy(const struct plant_space *from, struct plant_space *to)
 		if (!copy)
 			return -ENOMEM;
 		*copy = *ri;
+		/* What its parent entered, the child will leave. Other threads are not
+		 * in the copy. */
+		copy->tid = ri->tid && ri->tid == first->process->born_of ? first->tid : 0;
 		copy->entries = malloc(ri->cap * sizeof(struct site *));
 		if (!copy->entries || map_put(&to->returns, ri->slot_vaddr, copy) < 0) {
 			free(copy->entries);

@@ -122,7 +122,7 @@ static enum keep_verdict on_forked(void *ctx, struct process *parent, struct tra
 	}
 	/* Born while breakpoints are taken out, it may have copies of them. */
 	if (follows_children(s) && !plant_is_closing(parent->space) &&
-	    plant_copy(parent->space, space) == 0) {
+	    plant_copy(parent->space, space, first) == 0) {
 		mark_known(s, first->tid, true);
 		count_process(s);
 		return KEEP_TRACING;

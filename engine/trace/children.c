@@ -47,7 +47,8 @@ static void detach(struct tracer *tracer, struct tracee *t)
 }
 
 /* A new thread group @pid, stopped at its first instruction. */
-static void new_process(struct tracer *tracer, struct process *parent, pid_t pid, bool shares)
+static void new_process(struct tracer *tracer, struct process *parent, pid_t born_of, pid_t pid,
+			bool shares)
 {
 	struct space *space;
 	struct process *p = NULL;
@@ -75,6 +76,7 @@ static void new_process(struct tracer *tracer, struct process *parent, pid_t pid
 		return;
 	}
 	t->held = true;
+	p->born_of = born_of;
 	if (tracer->ops->forked(tracer->ctx, parent, t, shares) == LET_GO)
 		detach(tracer, t);
 	else
@@ -114,7 +116,7 @@ void children_born(struct tracer *tracer, struct tracee *parent, int event)
 	if (task_tgid(tid) == parent->process->pid)
 		new_thread(tracer, parent->process, tid);
 	else
-		new_process(tracer, parent->process, tid,
+		new_process(tracer, parent->process, parent->tid, tid,
 			    shares_memory(parent->tid, tid, event));
 	tracee_resume(parent, 0);
 }
@@ -149,7 +151,7 @@ void children_orphaned(struct tracer *tracer, struct process *parent)
 		    (ppid != parent->pid && map_get(&tracer->processes, (uint64_t)ppid)))
 			continue;
 		map_remove(&tracer->limbo, tid);
-		new_process(tracer, parent, (pid_t)tid, false);
+		new_process(tracer, parent, 0, (pid_t)tid, false);
 		pos = 0;
 	}
 }

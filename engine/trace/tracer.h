@@ -43,6 +43,7 @@ struct process {
 	pid_t pid;
 	struct space *space;
 	unsigned n_tracees;
+	pid_t born_of;        /* thread that gave birth to it; 0: not seen */
 	bool is_command;      /* child of this tracer */
 	bool is_fresh;        /* between exec and the first hit of its loader */
 	bool silent;          /* traced for its memory's sake: nobody asked for its hits */

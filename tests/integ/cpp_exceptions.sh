@@ -23,3 +23,8 @@ expect_count 20 ' catcher_ret: ' # always returns
 expect_count 10 ' rethrower_ret: '
 expect_count 20 ' c_entry_ret: '
 [ "$(count ' outer: ')" = 240 ] || fail "$(count ' outer: ') calls of outer, not 240"
+
+# A forked child throws through a frame that its parent entered.
+"$UPROBE" -o out.txt -e "r:x/forker $F:forker" -- "$F" <<< go > stdout.txt 2> err.txt ||
+	fail "with a child that throws: $?"
+expect_count 1 ' forker: '
