@@ -229,6 +229,13 @@ bool object_is_64bit(const struct object *object)
 	return gelf_getclass(object->elf) == ELFCLASS64;
 }
 
+uint64_t object_entry(const struct object *object)
+{
+	GElf_Ehdr header;
+
+	return gelf_getehdr(object->elf, &header) ? header.e_entry : 0;
+}
+
 bool object_is_pie(const struct object *object)
 {
 	return object->ehdr.e_type == ET_DYN;

@@ -48,6 +48,8 @@ bool object_is_64bit(const struct object *object);   /* ELFCLASS64 */
 bool object_is_pie(const struct object *object); /* ET_DYN: a PIE or a library */
 /* Made by the Go compiler: its runtime moves stacks, and reads return addresses. */
 bool object_is_go(const struct object *object);
+/* Where it is entered, elf_vaddr (e_entry); 0: nowhere. */
+uint64_t object_entry(const struct object *object);
 /* PT_INTERP, or NULL for a static program. */
 const char *object_interp(const struct object *object);
 /* DT_SONAME, or NULL. */

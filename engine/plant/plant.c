@@ -21,6 +21,8 @@ struct update {
 	struct added *added; /* probes joined to sites by this call */
 	size_t n_added;
 	struct ubp_err *err;
+	struct area *area; /* the last one found, for what lies in [lo, hi) */
+	uint64_t lo, hi;
 };
 
 struct added {
@@ -181,6 +183,10 @@ static int find_area(struct update *u, const struct site *site, struct area **re
 	size_t n;
 	int rc;
 
+	if (u->area && site->vaddr >= u->lo && site->vaddr < u->hi) {
+		*ret_area = u->area; /* made with room for all of them */
+		return 0;
+	}
 	file_extent(&u->maps, m, &lo, &hi);
 	n = count_new_in(u, lo, hi);
 	rc = area_provide(u->tracer, u->t, &u->at, &u->maps, lo, hi, n, ret_area, err);
@@ -190,6 +196,9 @@ static int find_area(struct update *u, const struct site *site, struct area **re
 		*ret_area = NULL;
 		return 0;
 	}
+	u->area = rc < 0 ? NULL : *ret_area;
+	u->lo = lo;
+	u->hi = hi;
 	return rc;
 }
 

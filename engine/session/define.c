@@ -182,8 +182,48 @@ static int check_arch(const struct session_file *file, const char *path, struct 
 			object_machine_name(file->object), ubp_host_arch()->name);
 }
 
-static int check_place(struct ubp_session *s, const struct spec_probe *spec,
-		       struct session_file *file, struct ubp_err *err)
+/*
+ * Functions whose return address is more than the way back: kept in a buffer, to
+ * be returned to again when the trampoline knows of nothing any more.
+ */
+static bool keeps_return_address(const char *symbol)
+{
+	static const char *const names[] = { "setjmp",      "_setjmp",	"__setjmp", "sigsetjmp",
+					     "__sigsetjmp", "getcontext", "__getcontext" };
+
+	for (size_t i = 0; symbol && i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(symbol, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Where a hijacked return address would end the program. */
+static int check_return(struct session_file *file, const struct spec_probe *spec,
+			const char *symbol, struct ubp_err *err)
+{
+	uint64_t elf_vaddr = 0;
+
+	if (object_is_go(file->object))
+		return ubp_fail(err, ENOTSUP,
+				"%s is a Go program: its runtime ends it when it finds a hijacked "
+				"return address (--force plants anyway)",
+				spec->path);
+	if (object_foffset_to_vaddr(file->object, spec->offset, &elf_vaddr) == 0 &&
+	    elf_vaddr == object_entry(file->object))
+		return ubp_fail(err, ENOTSUP,
+				"%s is entered at 0x%lx: there is no return address on the stack "
+				"(--force plants anyway)",
+				spec->path, ul(spec->offset));
+	if (keeps_return_address(symbol))
+		return ubp_fail(err, ENOTSUP,
+				"%s keeps its return address for longjmp(), which would find a "
+				"hijacked one (--force plants anyway)",
+				symbol);
+	return 0;
+}
+
+static int check_place(const struct spec_probe *spec, struct session_file *file,
+		       struct ubp_err *err)
 {
 	uint64_t foffset = spec->offset;
 
@@ -193,11 +233,6 @@ static int check_place(struct ubp_session *s, const struct spec_probe *spec,
 	if (!object_is_executable(file->object, foffset))
 		return ubp_fail(err, EINVAL, "offset 0x%lx of %s is not in an executable segment",
 				ul(foffset), spec->path);
-	if (spec->is_return && object_is_go(file->object) && !s->opt.force)
-		return ubp_fail(err, ENOTSUP,
-				"%s is a Go program: its runtime ends it when it finds a hijacked "
-				"return address (--force plants anyway)",
-				spec->path);
 	if (spec->ref & 1)
 		return ubp_fail(err, EINVAL, "reference counter offset 0x%lx is odd", ul(spec->ref));
 	return 0;
@@ -310,9 +345,11 @@ static int make_probe(struct ubp_session *s, size_t i, const char *filter,
 	if (rc < 0)
 		return rc;
 	spec = define_spec(s, i);
-	rc = check_place(s, spec, file, err);
+	rc = check_place(spec, file, err);
 	if (rc == 0)
 		rc = name_probe(p, file, spec, err);
+	if (rc == 0 && spec->is_return && !s->opt.force)
+		rc = check_return(file, spec, p->symbol, err);
 	if (rc == 0)
 		rc = check_boundary(s, file, spec, err);
 	if (rc == 0)
@@ -332,6 +369,21 @@ static int make_probe(struct ubp_session *s, size_t i, const char *filter,
 }
 
 /* --- keeping session_probes beside spec_probes ---------------------------------- */
+
+/* A refusal names the definition; the caret is at the place, its second word or,
+ * in the perf-tools form, what is behind the letter. */
+static void show_definition(const char *command, struct ubp_err *err)
+{
+	const char *second = strchr(command, ' ');
+	size_t word = second ? strcspn(second + 1, " ") : 0;
+	unsigned caret = command[0] && command[1] == ':' ? 2 : 0;
+
+	if (err->has_caret)
+		return;
+	if (word && memchr(second + 1, ':', word) && !memchr(command + caret, ':', (size_t)(second - command) - caret))
+		caret = (unsigned)(second + 1 - command);
+	ubp_err_caret(err, command, strlen(command), caret);
+}
 
 /* A write may have deleted some and added others at the end. */
 static int sync_probes(struct ubp_session *s, const char *filter, struct ubp_err *err)
@@ -361,6 +413,7 @@ static int sync_probes(struct ubp_session *s, const char *filter, struct ubp_err
 			return ubp_fail(err, ENOMEM, "out of memory");
 		rc = make_probe(s, s->n_probes, filter, p, err);
 		if (rc < 0) {
+			show_definition(define_spec(s, s->n_probes)->command, err);
 			probe_free(p);
 			break;
 		}

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arch/host.h"
@@ -346,12 +347,24 @@ static void attach_candidate(struct ubp_session *s, pid_t pid)
 		session_warn(s, "process %d is not traced: %s", (int)pid, err.text);
 }
 
+/* Another tracer of our kind: it must be free to stop and wake its own. */
+static bool is_ubp(pid_t pid)
+{
+	struct stat own, other;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	return stat("/proc/self/exe", &own) == 0 && stat(path, &other) == 0 &&
+	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+}
+
 static bool wants(void *ctx, pid_t pid)
 {
 	struct ubp_session *s = ctx;
 	struct ubp_err err;
 	struct maps maps;
-	bool found = maps_read(pid, &maps, &err) == 0 && plant_wants(&s->plant, &maps);
+	bool found = maps_read(pid, &maps, &err) == 0 && plant_wants(&s->plant, &maps) &&
+		     !is_ubp(pid);
 
 	maps_free(&maps);
 	return found;
@@ -405,14 +418,14 @@ static int attach_all(struct ubp_session *s, struct ubp_err *err)
 		return rc;
 	s->finder_kind = finder_kind(s->finder);
 	(void)finder_each_process(attach_if_wanted, s);
-	if (s->n_skipped && !s->n_processes)
+	if (s->n_skipped && !s->n_processes && geteuid() != 0)
 		return ubp_fail(err, EPERM,
 				"no permission to trace any of the %u processes that run this code: "
 				"run as the same user, or as root (CAP_SYS_PTRACE)",
 				s->n_skipped);
 	if (s->n_skipped)
-		session_warn(s, "%u processes could not be traced (no permission, or traced by another)",
-			     s->n_skipped);
+		session_warn(s, "%u process%s could not be traced (no permission, or traced by another)",
+			     s->n_skipped, s->n_skipped == 1 ? "" : "es");
 	return 0;
 }
 

@@ -13,15 +13,18 @@
 
 #define ANSWER_LIMIT_MS 100
 
+/* As bytes: struct cn_msg ends in an array without a size. */
+#define CN_HEAD sizeof(struct cn_msg)
+
 struct subscribe {
 	struct nlmsghdr nl;
-	struct cn_msg cn;
+	char cn[CN_HEAD];
 	enum proc_cn_mcast_op op;
 } __attribute__((packed));
 
 struct report {
 	struct nlmsghdr nl;
-	struct cn_msg cn;
+	char cn[CN_HEAD];
 	struct proc_event event;
 } __attribute__((packed));
 
@@ -48,6 +51,7 @@ static int is_answered(int fd)
 int proc_connector_open(void)
 {
 	struct sockaddr_nl addr = { .nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC };
+	struct cn_msg cn = { .id = { CN_IDX_PROC, CN_VAL_PROC }, .len = sizeof(enum proc_cn_mcast_op) };
 	struct subscribe msg = { 0 };
 	int big = 1 << 20;
 	int fd = socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR);
@@ -56,9 +60,7 @@ int proc_connector_open(void)
 		return -1;
 	msg.nl.nlmsg_len = sizeof(msg);
 	msg.nl.nlmsg_type = NLMSG_DONE;
-	msg.cn.id.idx = CN_IDX_PROC;
-	msg.cn.id.val = CN_VAL_PROC;
-	msg.cn.len = sizeof(msg.op);
+	memcpy(msg.cn, &cn, CN_HEAD);
 	msg.op = PROC_CN_MCAST_LISTEN;
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &big, sizeof(big));
 	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0 &&

@@ -226,6 +226,20 @@ void tracer_dispatch(struct tracer *tracer, const struct stop *stop)
 	}
 }
 
+/* It was rung; or somebody killed it. */
+static void waker_stopped(struct tracer *tracer, const struct stop *stop)
+{
+	struct ubp_err err;
+
+	if (!stop->exited) {
+		waker_quiet(tracer->waker);
+		return;
+	}
+	waker_end(tracer->waker);
+	/* Without one, tracing goes on, and ends when the last tracee does. */
+	tracer->waker = waker_start(&err);
+}
+
 int tracer_run(struct tracer *tracer, unsigned max)
 {
 	struct stop stop;
@@ -236,7 +250,7 @@ int tracer_run(struct tracer *tracer, unsigned max)
 			return 0;
 		}
 		if (stop.tid == tracer->waker)
-			waker_quiet(tracer->waker);
+			waker_stopped(tracer, &stop);
 		else
 			tracer_dispatch(tracer, &stop);
 	}

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "engine/base/err.h"
+#include "engine/trace/task.h"
 
 /* Ignored by default: a waker whose tracer is gone does not mind. */
 #define RING SIGWINCH
@@ -40,7 +41,11 @@ pid_t waker_start(struct ubp_err *err)
 		_exit(1);
 	}
 	if (ptrace(PTRACE_SEIZE, pid, 0, 0) < 0) {
-		int rc = ubp_fail_sys(err, "cannot use ptrace at all: PTRACE_SEIZE of an own child");
+		pid_t by = task_tracer(pid);
+		int rc = by ? ubp_fail(err, EPERM,
+				       "ubp and its children are traced by process %d themselves",
+				       (int)by) :
+			      ubp_fail_sys(err, "cannot use ptrace at all: PTRACE_SEIZE of an own child");
 
 		(void)kill(pid, SIGKILL);
 		(void)waitpid(pid, NULL, __WALL);
@@ -51,7 +56,8 @@ pid_t waker_start(struct ubp_err *err)
 
 void waker_ring(pid_t waker)
 {
-	(void)kill(waker, RING);
+	if (waker > 0)
+		(void)kill(waker, RING);
 }
 
 void waker_quiet(pid_t waker)
