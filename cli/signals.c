@@ -51,6 +51,11 @@ bool signals_read(int fd, struct signals_one *ret_signal)
 	return false;
 }
 
+void signals_no_stop(void)
+{
+	(void)signal(SIGTSTP, SIG_IGN);
+}
+
 void signals_no_pipe(void)
 {
 	(void)signal(SIGPIPE, SIG_IGN);

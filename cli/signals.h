@@ -30,6 +30,12 @@ int signals_open(struct ubp_err *err);
  * the write that caused it has failed and knows. */
 bool signals_read(int fd, struct signals_one *ret_signal);
 
+/*
+ * Ctrl-Z does nothing: a tracer that is stopped stops its targets at their next
+ * hit. Not with a command, which has the terminal and stops by itself.
+ */
+void signals_no_stop(void);
+
 /* For what only prints: a write into a closed pipe just fails. */
 void signals_no_pipe(void);
 

@@ -340,6 +340,8 @@ int uprobe_run(struct ubp_session *session, const struct uprobe_options *options
 	run.format = options->json    ? UBP_FORMAT_JSON
 		     : run.out.is_tty ? UBP_FORMAT_TEXT_ESCAPED
 				      : UBP_FORMAT_TEXT;
+	if (!options->command)
+		signals_no_stop();
 	run.signal_fd = signals_open(&err);
 	if (run.signal_fd < 0 || ubp_start(session, &err) < 0)
 		(void)cli_error_record(&err);

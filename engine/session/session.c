@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "engine/spec/format.h"
+#include "engine/trace/task.h"
 
 #define QUEUE_DEFAULT (16u << 20)
 
@@ -53,6 +54,11 @@ static int take_options(struct ubp_session *s, struct ubp_err *err)
 	if (s->opt.n_pids)
 		memcpy(s->pids, s->opt.pids, s->opt.n_pids * sizeof(*s->pids));
 	s->opt.pids = s->pids;
+	for (size_t i = 0; i < s->opt.n_pids; i++)
+		if (task_state(s->pids[i]) == 0)
+			return ubp_fail(err, ESRCH, "no process %d", (int)s->pids[i]);
+	if (s->opt.tid && task_state(s->opt.tid) == 0)
+		return ubp_fail(err, ESRCH, "no thread %d", (int)s->opt.tid);
 	return 0;
 }
 
