@@ -332,7 +332,9 @@ def per_thread(events):
     threads = {}
     for e in events:
         threads.setdefault(e.tid, []).append(e)
-    return [threads[t] for t in sorted(threads)]
+    # Numbers wrap around: after the highest come the low ones.
+    wrapped = threads and max(threads) - min(threads) > 10000
+    return [threads[t] for t in sorted(threads, key=lambda t: (wrapped and t < 10000, t))]
 
 
 def text_of(event, masks):
