@@ -75,6 +75,7 @@ struct event_queue {
 	uint64_t peeked;	   /* bytes of the record handed out; 0: none */
 	_Atomic uint32_t sleeping; /* the consumer wants its eventfd written */
 	_Atomic bool closed;
+	_Atomic bool busy; /* the producer's: it will wake the consumer in time */
 };
 
 static size_t round_up(size_t size)
@@ -263,7 +264,7 @@ void event_queue_wake(struct event_queue *queue)
 	const uint64_t one = 1;
 
 	tell_lost(queue);
-	if (!atomic_exchange_explicit(&queue->sleeping, 0, memory_order_acq_rel))
+	if (!atomic_exchange(&queue->sleeping, 0))
 		return;
 	/* Fails only when the counter is at its limit, and then it is readable anyway. */
 	if (write(queue->wake_fd, &one, sizeof(one)) < 0)
@@ -392,14 +393,38 @@ void event_queue_next(struct event_queue *queue)
 	release_room(queue, head);
 }
 
+void event_queue_set_busy(struct event_queue *queue, bool busy)
+{
+	atomic_store(&queue->busy, busy);
+}
+
+static void drain_wakes(const struct event_queue *queue)
+{
+	uint64_t count;
+
+	while (read(queue->wake_fd, &count, sizeof(count)) > 0)
+		;
+}
+
+/*
+ * The consumer arms, then looks whether the producer is busy; the producer says
+ * that it no longer is, then looks whether the consumer is armed. In whatever
+ * order that happens, one of them sees the other.
+ */
+bool event_queue_rest(struct event_queue *queue)
+{
+	drain_wakes(queue);
+	(void)atomic_exchange(&queue->sleeping, 1);
+	if (atomic_load(&queue->busy))
+		return true;
+	return event_queue_sleep(queue);
+}
+
 bool event_queue_sleep(struct event_queue *queue)
 {
 	uint64_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);
-	uint64_t count;
 
-	/* What woke us is served. */
-	while (read(queue->wake_fd, &count, sizeof(count)) > 0)
-		;
+	drain_wakes(queue); /* what woke us is served */
 	(void)atomic_exchange_explicit(&queue->sleeping, 1, memory_order_acq_rel);
 	queue->seen_tail = atomic_load_explicit(&queue->tail, memory_order_acquire);
 	if (queue->seen_tail == head)

@@ -109,4 +109,13 @@ const struct event_record *event_queue_peek_until(struct event_queue *queue, uin
 /* Consumer: nothing left; arm the descriptor. False if something came meanwhile. */
 bool event_queue_sleep(struct event_queue *queue);
 
+/*
+ * Producer: while busy, it promises to call event_queue_wake() soon by itself, and
+ * once more after it has ceased to be busy. Consumer: arm the descriptor like
+ * event_queue_sleep(), but be content with records that wait while the producer
+ * is busy: they are read in large batches then, instead of one by one.
+ */
+void event_queue_set_busy(struct event_queue *queue, bool busy);
+bool event_queue_rest(struct event_queue *queue);
+
 #endif

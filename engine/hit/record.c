@@ -78,10 +78,22 @@ static void wake_reader(struct hit *hit, uint64_t now_ns)
 {
 	if (hit->oldest_ns == 0)
 		hit->oldest_ns = now_ns;
+	if (!hit->is_busy) {
+		hit->is_busy = true;
+		event_queue_set_busy(hit->queue, true);
+	}
 	if (now_ns - hit->oldest_ns < WAKE_AFTER_NS && !event_queue_is_filling(hit->queue))
 		return;
 	event_queue_wake(hit->queue);
 	hit->oldest_ns = 0;
+}
+
+void record_idle(struct hit *hit)
+{
+	hit->is_busy = false;
+	hit->oldest_ns = 0;
+	event_queue_set_busy(hit->queue, false);
+	event_queue_wake(hit->queue);
 }
 
 static void fill_head(struct event_record *r, struct moment *m, const struct uprobe *probe,

@@ -73,7 +73,7 @@ int ubp_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_
 	if (!event_queue_peek(s->queue))
 		n += deliver_last_losses(s, fn, ctx);
 	/* More has come meanwhile: nobody else would make the descriptor readable. */
-	if (event_queue_peek(s->queue) || !event_queue_sleep(s->queue))
+	if (!event_queue_rest(s->queue))
 		session_news(s);
 	return n;
 }

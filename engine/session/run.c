@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "arch/host.h"
+#include "engine/hit/record.h"
 #include "engine/session/session.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/follow.h"
@@ -245,8 +246,7 @@ static void on_idle(void *ctx)
 {
 	struct ubp_session *s = ctx;
 
-	event_queue_wake(s->queue);
-	s->hit.oldest_ns = 0;
+	record_idle(&s->hit);
 	follow_nobody(&s->tracer);
 }
 
@@ -575,7 +575,7 @@ static void tear_down(struct ubp_session *s)
 	while (map_next(&s->tracer.processes, &pos, NULL, &value))
 		plant_remove(((struct process *)value)->space, 0);
 	attach_drain(&s->tracer);
-	event_queue_wake(s->queue);
+	record_idle(&s->hit);
 	tracer_fini(&s->tracer);
 	fetch_scratch_free(s->hit.scratch);
 	s->hit.scratch = NULL;
@@ -594,12 +594,33 @@ static void announce(struct ubp_session *s, int rc, const struct ubp_err *err)
 	pthread_mutex_unlock(&s->lock);
 }
 
+/*
+ * Every stop of a tracee sends us SIGCHLD. Where nobody handles it, the kernel
+ * drops it at once, but only if the tracing thread does not block it: else it
+ * is queued and wakes another thread of the process, at each hit.
+ */
+static void let_sigchld_be_dropped(void)
+{
+	struct sigaction sa;
+	sigset_t set;
+
+	if (sigaction(SIGCHLD, NULL, &sa) < 0 || (sa.sa_flags & SA_SIGINFO) ||
+	    (sa.sa_handler != SIG_DFL && sa.sa_handler != SIG_IGN))
+		return;
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 void *run_thread(void *arg)
 {
 	struct ubp_session *s = arg;
 	struct ubp_err err;
 	pid_t pid;
-	int rc = set_up(s, &err);
+	int rc;
+
+	let_sigchld_be_dropped();
+	rc = set_up(s, &err);
 
 	if (rc < 0) {
 		/* Whatever was attached and planted already goes first. */

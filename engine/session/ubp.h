@@ -18,7 +18,8 @@
  *
  * All functions are called from one thread, the caller's; callbacks run inside
  * ubp_dispatch(), on that thread. Threads of the session's own do the tracing;
- * they have all signals blocked, so that the caller's signals stay the caller's.
+ * they have all signals blocked (but SIGCHLD, where the caller has no handler for
+ * it), so that the caller's signals stay the caller's.
  * Functions that can fail return 0 or a negative errno and fill *err.
  */
 
