@@ -75,7 +75,7 @@ struct event_queue {
 	uint64_t peeked;	   /* bytes of the record handed out; 0: none */
 	_Atomic uint32_t sleeping; /* the consumer wants its eventfd written */
 	_Atomic bool closed;
-	_Atomic bool busy; /* the producer's: it will wake the consumer in time */
+	_Atomic bool awake; /* the consumer looks again soon, unasked */
 };
 
 static size_t round_up(size_t size)
@@ -219,6 +219,13 @@ void event_queue_commit(struct event_queue *queue, size_t size)
 	record->size = (uint32_t)size;
 	queue->reserved = 0;
 	atomic_store_explicit(&queue->tail, queue->reserved_at + size, memory_order_release);
+}
+
+bool event_queue_is_awake(const struct event_queue *queue)
+{
+	/* The record's tail must be out before this is read. */
+	atomic_thread_fence(memory_order_seq_cst);
+	return atomic_load_explicit(&queue->awake, memory_order_relaxed);
 }
 
 void event_queue_lost(struct event_queue *queue, uint64_t n)
@@ -393,11 +400,6 @@ void event_queue_next(struct event_queue *queue)
 	release_room(queue, head);
 }
 
-void event_queue_set_busy(struct event_queue *queue, bool busy)
-{
-	atomic_store(&queue->busy, busy);
-}
-
 static void drain_wakes(const struct event_queue *queue)
 {
 	uint64_t count;
@@ -406,18 +408,11 @@ static void drain_wakes(const struct event_queue *queue)
 		;
 }
 
-/*
- * The consumer arms, then looks whether the producer is busy; the producer says
- * that it no longer is, then looks whether the consumer is armed. In whatever
- * order that happens, one of them sees the other.
- */
-bool event_queue_rest(struct event_queue *queue)
+void event_queue_doze(struct event_queue *queue)
 {
 	drain_wakes(queue);
+	atomic_store(&queue->awake, true);
 	(void)atomic_exchange(&queue->sleeping, 1);
-	if (atomic_load(&queue->busy))
-		return true;
-	return event_queue_sleep(queue);
 }
 
 bool event_queue_sleep(struct event_queue *queue)
@@ -425,8 +420,10 @@ bool event_queue_sleep(struct event_queue *queue)
 	uint64_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);
 
 	drain_wakes(queue); /* what woke us is served */
-	(void)atomic_exchange_explicit(&queue->sleeping, 1, memory_order_acq_rel);
-	queue->seen_tail = atomic_load_explicit(&queue->tail, memory_order_acquire);
+	atomic_store(&queue->awake, false);
+	(void)atomic_exchange(&queue->sleeping, 1);
+	/* Against event_queue_is_awake(): one of the two sees the other. */
+	queue->seen_tail = atomic_load(&queue->tail);
 	if (queue->seen_tail == head)
 		return true;
 	(void)atomic_exchange_explicit(&queue->sleeping, 0, memory_order_acq_rel);

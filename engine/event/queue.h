@@ -110,12 +110,13 @@ const struct event_record *event_queue_peek_until(struct event_queue *queue, uin
 bool event_queue_sleep(struct event_queue *queue);
 
 /*
- * Producer: while busy, it promises to call event_queue_wake() soon by itself, and
- * once more after it has ceased to be busy. Consumer: arm the descriptor like
- * event_queue_sleep(), but be content with records that wait while the producer
- * is busy: they are read in large batches then, instead of one by one.
+ * Consumer: arm the descriptor, but promise to look again soon without being
+ * asked (by a timer, say): then the producer needs not wake it for each record.
+ * event_queue_sleep() ends that.
  */
-void event_queue_set_busy(struct event_queue *queue, bool busy);
-bool event_queue_rest(struct event_queue *queue);
+void event_queue_doze(struct event_queue *queue);
+
+/* Producer, after a commit: has the consumer promised to look? If not, wake it. */
+bool event_queue_is_awake(const struct event_queue *queue);
 
 #endif

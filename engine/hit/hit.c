@@ -64,8 +64,8 @@ static void entry_probes(struct hit *hit, struct tracee *t, struct site *site,
 	}
 	if (wants_return)
 		return_hijack(t, site, regs->r[arch->sp]);
-	if (m.cpu >= 0)
-		follow_cpu(hit->tracer, (unsigned)m.cpu);
+	if (t->one_cpu >= 0)
+		follow_cpu(hit->tracer, (unsigned)t->one_cpu);
 }
 
 /* Send the thread on: to the slot that carries out the displaced instruction. */
@@ -131,8 +131,8 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 			if (site->probes[p]->is_return)
 				record_hit(hit, &m, site->probes[p], site->vaddr, ri->real);
 	}
-	if (m.cpu >= 0)
-		follow_cpu(hit->tracer, (unsigned)m.cpu);
+	if (t->one_cpu >= 0)
+		follow_cpu(hit->tracer, (unsigned)t->one_cpu);
 	return_free(ri);
 	if (t->disarm_sp)
 		return_rearm(t, regs->r[arch->sp]);

@@ -28,8 +28,6 @@ struct hit {
 	pid_t only_tid;       /* 0: all */
 	bool lossless;
 	bool stack;           /* take user stacks */
-	uint64_t oldest_ns;   /* when the first record since the last wake-up came */
-	bool is_busy;         /* the reader may sleep: it is woken in time */
 	/* The thread passed the loader's hook: mappings have changed. @at: the
 	 * registers it goes on with; NULL: those it has. */
 	void (*loader)(void *ctx, struct tracee *t, const struct ubp_regs *at);

@@ -13,9 +13,6 @@
 
 #define MAX_SIZE                                                                              	(sizeof(struct event_record) + EVENT_DATA_MAX + 8 + EVENT_STACK_MAX * sizeof(uint64_t))
 
-/* The reader is woken at the latest when a record is this old. */
-#define WAKE_AFTER_NS 20000000ULL
-
 /* Memory of a stopped thread; the first batch also brings its CPU number. */
 struct reader {
 	struct hit *hit;
@@ -73,27 +70,11 @@ static struct event_record *reserve(struct hit *hit)
 	return r;
 }
 
-/* So that rare events show at once and frequent ones cost no wake-up each. */
-static void wake_reader(struct hit *hit, uint64_t now_ns)
+/* A reader that has promised to look again is left alone, unless the room gets short. */
+static void wake_reader(struct hit *hit)
 {
-	if (hit->oldest_ns == 0)
-		hit->oldest_ns = now_ns;
-	if (!hit->is_busy) {
-		hit->is_busy = true;
-		event_queue_set_busy(hit->queue, true);
-	}
-	if (now_ns - hit->oldest_ns < WAKE_AFTER_NS && !event_queue_is_filling(hit->queue))
-		return;
-	event_queue_wake(hit->queue);
-	hit->oldest_ns = 0;
-}
-
-void record_idle(struct hit *hit)
-{
-	hit->is_busy = false;
-	hit->oldest_ns = 0;
-	event_queue_set_busy(hit->queue, false);
-	event_queue_wake(hit->queue);
+	if (!event_queue_is_awake(hit->queue) || event_queue_is_filling(hit->queue))
+		event_queue_wake(hit->queue);
 }
 
 static void fill_head(struct event_record *r, struct moment *m, const struct uprobe *probe,
@@ -162,7 +143,7 @@ void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_
 		uprobe_count(&probe->stats.passed);
 		uprobe_count(&probe->stats.lost);
 		event_queue_lost(hit->queue, 1);
-		wake_reader(hit, m->now_ns);
+		wake_reader(hit);
 		return;
 	}
 	fill_head(r, m, probe, site_vaddr, ret_ip);
@@ -178,5 +159,5 @@ void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_
 	uprobe_count(&probe->stats.passed);
 	size = add_stack(hit, m, r);
 	event_queue_commit(hit->queue, size);
-	wake_reader(hit, m->now_ns);
+	wake_reader(hit);
 }

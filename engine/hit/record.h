@@ -23,7 +23,4 @@ struct moment {
 void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_t site_vaddr,
 		uint64_t ret_ip);
 
-/* No hit is expected for now: hand what there is to the reader. */
-void record_idle(struct hit *hit);
-
 #endif

@@ -6,11 +6,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "engine/session/session.h"
 #include "engine/sink/json.h"
 #include "engine/sink/text.h"
+
+#define DOZE_NS 10000000
 
 struct ubp_event {
 	struct ubp_session *session;
@@ -54,6 +57,20 @@ static int deliver_last_losses(struct ubp_session *s, ubp_event_fn *fn, void *ct
 	return 1;
 }
 
+/*
+ * Where events just came, more will: look again after a moment, so that nobody
+ * has to wake us for each. When that finds nothing, sleep until woken.
+ */
+static void rest(struct ubp_session *s, bool was_busy)
+{
+	static const struct itimerspec moment = { .it_value = { .tv_nsec = DOZE_NS } };
+
+	if (was_busy && timerfd_settime(s->timer_fd, 0, &moment, NULL) == 0)
+		event_queue_doze(s->queue);
+	else if (!event_queue_sleep(s->queue))
+		session_news(s);
+}
+
 int ubp_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_err *err)
 {
 	uint64_t drained, mark = event_queue_mark(s->queue);
@@ -61,6 +78,7 @@ int ubp_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_
 	int n = 0;
 
 	ubp_err_reset(err);
+	(void)!read(s->timer_fd, &drained, sizeof(drained));
 	if (read(s->news_fd, &drained, sizeof(drained)) > 0)
 		deliver_warnings(s);
 	while ((record = event_queue_peek_until(s->queue, mark))) {
@@ -72,9 +90,7 @@ int ubp_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_
 	}
 	if (!event_queue_peek(s->queue))
 		n += deliver_last_losses(s, fn, ctx);
-	/* More has come meanwhile: nobody else would make the descriptor readable. */
-	if (!event_queue_rest(s->queue))
-		session_news(s);
+	rest(s, n > 0);
 	return n;
 }
 

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "arch/host.h"
-#include "engine/hit/record.h"
 #include "engine/session/session.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/follow.h"
@@ -246,7 +245,6 @@ static void on_idle(void *ctx)
 {
 	struct ubp_session *s = ctx;
 
-	record_idle(&s->hit);
 	follow_nobody(&s->tracer);
 }
 
@@ -575,7 +573,7 @@ static void tear_down(struct ubp_session *s)
 	while (map_next(&s->tracer.processes, &pos, NULL, &value))
 		plant_remove(((struct process *)value)->space, 0);
 	attach_drain(&s->tracer);
-	record_idle(&s->hit);
+	event_queue_wake(s->queue);
 	tracer_fini(&s->tracer);
 	fetch_scratch_free(s->hit.scratch);
 	s->hit.scratch = NULL;

@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,12 +33,15 @@ static int open_descriptors(struct ubp_session *s, struct ubp_err *err)
 
 	s->poll_fd = epoll_create1(EPOLL_CLOEXEC);
 	s->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (s->poll_fd < 0 || s->news_fd < 0)
+	s->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (s->poll_fd < 0 || s->news_fd < 0 || s->timer_fd < 0)
 		return ubp_fail_sys(err, "cannot make descriptors");
 	rc = event_queue_new(s->opt.queue_bytes ? s->opt.queue_bytes : QUEUE_DEFAULT, &s->queue,
 			     err);
 	if (rc == 0)
 		rc = watch_fd(s, s->news_fd, err);
+	if (rc == 0)
+		rc = watch_fd(s, s->timer_fd, err);
 	return rc == 0 ? watch_fd(s, event_queue_fd(s->queue), err) : rc;
 }
 
@@ -72,7 +76,7 @@ int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_sess
 	if (!s)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	s->opt = *opt;
-	s->poll_fd = s->news_fd = s->command_fd = -1;
+	s->poll_fd = s->news_fd = s->timer_fd = s->command_fd = -1;
 	s->last_warning = &s->warnings;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
@@ -110,6 +114,7 @@ void ubp_session_free(struct ubp_session *s)
 	}
 	close_fd(s->poll_fd);
 	close_fd(s->news_fd);
+	close_fd(s->timer_fd);
 	close_fd(s->command_fd);
 	sink_buf_free(&s->line);
 	sink_buf_free(&s->arg);

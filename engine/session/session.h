@@ -81,7 +81,7 @@ struct ubp_session {
 	struct event_queue *queue;
 	struct finder *finder;
 	const char *finder_kind;     /* how later processes are found; NULL: not at all */
-	int poll_fd, news_fd, command_fd;
+	int poll_fd, news_fd, timer_fd, command_fd;
 	struct sink_buf line, arg, header;
 };
 

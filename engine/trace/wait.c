@@ -23,7 +23,8 @@
 
 #define LOOK (WSTOPPED | WEXITED | WNOWAIT | __WALL | __WNOTHREAD)
 
-#define SPINS       24 /* looks at the hot threads before blocking */
+#define SPINS       200 /* looks at the hot threads before blocking: longer than an idle
+			 * processor takes to wake up */
 #define SWEEP_EVERY 16 /* hot stops between two sweeps */
 #define SWEEP_WIDTH 4  /* cold threads per sweep */
 
@@ -90,10 +91,25 @@ static bool woken(struct tracer *tracer)
 	return __atomic_load_n(&tracer->mailed, __ATOMIC_ACQUIRE) != 0;
 }
 
-bool wait_any(struct tracer *tracer, struct stop *ret_stop)
+static bool block(struct tracer *tracer, struct stop *ret_stop)
 {
 	siginfo_t si;
 
+	for (;;) {
+		if (woken(tracer))
+			return false;
+		si.si_pid = 0;
+		if (waitid(P_ALL, 0, &si, LOOK) == 0)
+			break;
+		if (errno != EINTR)
+			return false;
+	}
+	fill(ret_stop, &si);
+	return true;
+}
+
+bool wait_any(struct tracer *tracer, struct stop *ret_stop)
+{
 	if (tracer->n_hot && ++tracer->hits_since_sweep >= SWEEP_EVERY) {
 		tracer->hits_since_sweep = 0;
 		if (sweep(tracer, ret_stop))
@@ -108,17 +124,7 @@ bool wait_any(struct tracer *tracer, struct stop *ret_stop)
 	}
 	tracer->n_hot = 0;
 	tracer->ops->idle(tracer->ctx);
-	for (;;) {
-		if (woken(tracer))
-			return false;
-		si.si_pid = 0;
-		if (waitid(P_ALL, 0, &si, LOOK) == 0)
-			break;
-		if (errno != EINTR)
-			return false;
-	}
-	fill(ret_stop, &si);
-	return true;
+	return block(tracer, ret_stop);
 }
 
 int wait_one(pid_t tid, unsigned limit_ms, struct stop *ret_stop)
