@@ -49,21 +49,21 @@ enum insn_class {
 
 /* A displaced instruction, decoded once when its probe is planted. */
 struct displaced_insn {
-	uint64_t vaddr;		     /* where it stands in the tracee */
+	uint64_t vaddr;              /* where it stands in the tracee */
 	uint8_t bytes[UBP_INSN_MAX]; /* original bytes */
 	uint8_t len;
 	enum insn_class kind;
 	/* Has a memory operand relative to the pc: its slot must lie within reach of
 	 * that. Every other instruction, branches too, works from a slot anywhere. */
 	bool pc_relative;
-	bool is_call;	 /* pushes a return address */
+	bool is_call;    /* pushes a return address */
 	bool shows_step; /* stores the flags: the program would see that it is stepped */
-	char text[80];	 /* disassembly, for messages and --explain */
+	char text[80];   /* disassembly, for messages and --explain */
 	uint64_t target; /* of a direct branch, or of a pc-relative operand */
 	/* What follows is the back-end's own. */
 	uint32_t form;
 	uint8_t disp_at; /* offset in bytes[] of the pc-relative displacement */
-	bool addr32;	 /* addresses are computed in 32 bits */
+	bool addr32;     /* addresses are computed in 32 bits */
 };
 
 /* Code for one slot. */
@@ -85,12 +85,12 @@ struct ubp_arch {
 	uint8_t insn_align; /* addresses of instructions are multiples of this */
 	uint8_t swbp[4];    /* breakpoint instruction */
 	uint8_t swbp_len;
-	uint8_t nop[4];     /* does nothing, swbp_len bytes: may take a swbp's place */
+	uint8_t nop[4];          /* does nothing, swbp_len bytes: may take a swbp's place */
 	uint8_t swbp_pc_advance; /* pc - probe address at the trap */
-	int swbp_si_code;	 /* si_code of its SIGTRAP, which no single step has */
+	int swbp_si_code;        /* si_code of its SIGTRAP, which no single step has */
 	uint8_t n_regs;
 	uint8_t pc, sp, fp, retval; /* indexes into struct ubp_regs */
-	uint64_t near_max;	    /* how far from its object an SSOL area may lie, bytes */
+	uint64_t near_max;          /* how far from its object an SSOL area may lie, bytes */
 
 	/*
 	 * Register of a %REG fetch arg by the kernel's name (without the '%', @len

@@ -16,7 +16,7 @@ struct ubp_err;
 #define UBP_VERSION "0.1"
 
 enum cli_status {
-	CLI_OK,	    /* done */
+	CLI_OK,     /* done */
 	CLI_FAILED, /* could not; a message said why */
 	CLI_USAGE,  /* the command line makes no sense */
 };

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 struct cli_option {
-	int letter;	  /* short option, 0: none */
+	int letter;       /* short option, 0: none */
 	const char *name; /* long option, NULL: none */
 	const char *arg;  /* what --help calls its argument, NULL: it takes none */
 	const char *help; /* lines after the first are printed below it */

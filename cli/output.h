@@ -16,15 +16,15 @@
 struct ubp_err;
 
 struct output {
-	int fd;		  /* -1: closed */
+	int fd;           /* -1: closed */
 	const char *name; /* for messages; borrowed */
 	bool is_tty;
 	bool can_vanish; /* a pipe, socket or terminal: worth polling for its end */
-	bool small;	 /* could not be made non-blocking: poll before each piece */
-	bool hold;	 /* keep all in memory for now */
+	bool small;      /* could not be made non-blocking: poll before each piece */
+	bool hold;       /* keep all in memory for now */
 	char *data;
 	size_t len, cap, sent; /* [sent, len) waits */
-	int error;	       /* first errno; then nothing is written any more */
+	int error;             /* first errno; then nothing is written any more */
 };
 
 /* @path NULL: standard output. Returns 0 or a negative errno. */

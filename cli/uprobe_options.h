@@ -33,7 +33,7 @@ struct uprobe_options {
 	pid_t *pids;
 	size_t n_pids;
 	pid_t tid;
-	char **command;	  /* NULL: none */
+	char **command;   /* NULL: none */
 	const char *list; /* -l TARGET */
 	const char *output;
 	const char *duration; /* -d as typed, and in nanoseconds; NULL, 0: none */

@@ -27,7 +27,7 @@
 #include "cli/signals.h"
 #include "cli/stats.h"
 
-#define BATCH_BYTES (64 * 1024)	       /* written at once, at most about this much */
+#define BATCH_BYTES (64 * 1024)        /* written at once, at most about this much */
 #define HOLD_BYTES  (64 * 1024 * 1024) /* -d: text kept in memory */
 
 struct run {
@@ -39,9 +39,9 @@ struct run {
 	uint64_t deadline_ns; /* 0: none */
 	uint64_t n_events;
 	uint64_t n_dropped; /* over HOLD_BYTES */
-	bool ending;	    /* asked to end by a signal */
-	int signal;	    /* that is to be handed on to the command, 0: none */
-	bool failed;	    /* said so; the exit status will tell */
+	bool ending;        /* asked to end by a signal */
+	int signal;         /* that is to be handed on to the command, 0: none */
+	bool failed;        /* said so; the exit status will tell */
 };
 
 static uint64_t now_ns(void)

@@ -10,12 +10,12 @@ static const struct {
 	const char *name;
 	enum user_reg reg;
 } names[] = {
-	{ "ax", X86_AX },	{ "bx", X86_BX },   { "cx", X86_CX },
-	{ "dx", X86_DX },	{ "si", X86_SI },   { "di", X86_DI },
-	{ "bp", X86_BP },	{ "sp", X86_SP },   { "r8", X86_R8 },
-	{ "r9", X86_R9 },	{ "r10", X86_R10 }, { "r11", X86_R11 },
-	{ "r12", X86_R12 },	{ "r13", X86_R13 }, { "r14", X86_R14 },
-	{ "r15", X86_R15 },	{ "ip", X86_IP },   { "cs", X86_CS },
+	{ "ax", X86_AX },       { "bx", X86_BX },   { "cx", X86_CX },
+	{ "dx", X86_DX },       { "si", X86_SI },   { "di", X86_DI },
+	{ "bp", X86_BP },       { "sp", X86_SP },   { "r8", X86_R8 },
+	{ "r9", X86_R9 },       { "r10", X86_R10 }, { "r11", X86_R11 },
+	{ "r12", X86_R12 },     { "r13", X86_R13 }, { "r14", X86_R14 },
+	{ "r15", X86_R15 },     { "ip", X86_IP },   { "cs", X86_CS },
 	{ "flags", X86_FLAGS }, { "ss", X86_SS },   { "orig_ax", X86_ORIG_AX },
 };
 

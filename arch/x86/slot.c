@@ -18,8 +18,8 @@
 
 #include "engine/base/err.h"
 
-#define NONE	 0xff
-#define REL32	 5  /* jmp rel32 */
+#define NONE     0xff
+#define REL32    5  /* jmp rel32 */
 #define FAR_JUMP 14 /* jmp *0(%rip), address */
 
 struct writer {
@@ -154,7 +154,7 @@ static void put_loop(struct writer *w, const struct displaced_insn *insn,
 static void put_call(struct writer *w, const struct displaced_insn *insn)
 {
 	put(w, "\xff\x35", 2); /* push disp32(%rip) */
-	put_u32(w, 0);	       /* from behind it, over the jump: filled in below */
+	put_u32(w, 0);         /* from behind it, over the jump: filled in below */
 	put_jump_taken(w, insn);
 	w->out->code[2] = (uint8_t)(w->out->len - 6);
 	put_u64(w, insn->vaddr + insn->len);

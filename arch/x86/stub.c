@@ -19,9 +19,9 @@
 #define RED_ZONE 128
 
 /* Kernel's own results of an interrupted system call; user space never sees them. */
-#define ERESTARTSYS	      512
-#define ERESTARTNOINTR	      513
-#define ERESTARTNOHAND	      514
+#define ERESTARTSYS           512
+#define ERESTARTNOINTR        513
+#define ERESTARTNOHAND        514
 #define ERESTART_RESTARTBLOCK 516
 
 #define NR_RESTART_SYSCALL 219
@@ -40,19 +40,19 @@ _Static_assert(offsetof(struct frame, buffer) == X86_STUB_BUFFER_AT, "told in th
 _Static_assert(offsetof(struct frame, r9) == 88, "the stub's lea");
 
 const uint8_t x86_stub[X86_STUB_LEN] = {
-	0x48, 0x8b,	0x04, 0x24,		/* mov (%rsp),%rax: no pop, to be repeatable */
-	0x48, 0x8b,	0x7c, 0x24, 0x08,	/* mov 8(%rsp),%rdi */
-	0x48, 0x8b,	0x74, 0x24, 0x10,	/* mov 16(%rsp),%rsi */
-	0x48, 0x8b,	0x54, 0x24, 0x18,	/* mov 24(%rsp),%rdx */
-	0x4c, 0x8b,	0x54, 0x24, 0x20,	/* mov 32(%rsp),%r10 */
-	0x4c, 0x8b,	0x44, 0x24, 0x28,	/* mov 40(%rsp),%r8 */
-	0x4c, 0x8b,	0x4c, 0x24, 0x30,	/* mov 48(%rsp),%r9 */
-	0x0f, 0x05,				/* syscall */
-	0x48, 0x8d,	0x64, 0x24, 0x58,	/* lea 88(%rsp),%rsp */
-	0x41, 0x59,	0x41, 0x58, 0x41, 0x5a, /* pop %r9; pop %r8; pop %r10 */
-	0x5a, 0x5e,	0x5f, 0x41, 0x5b,	/* pop %rdx; pop %rsi; pop %rdi; pop %r11 */
-	0x59, 0x58,	0x9d,			/* pop %rcx; pop %rax; popf */
-	0xc2, RED_ZONE, 0x00,			/* ret $128 */
+	0x48, 0x8b,     0x04, 0x24,             /* mov (%rsp),%rax: no pop, to be repeatable */
+	0x48, 0x8b,     0x7c, 0x24, 0x08,       /* mov 8(%rsp),%rdi */
+	0x48, 0x8b,     0x74, 0x24, 0x10,       /* mov 16(%rsp),%rsi */
+	0x48, 0x8b,     0x54, 0x24, 0x18,       /* mov 24(%rsp),%rdx */
+	0x4c, 0x8b,     0x54, 0x24, 0x20,       /* mov 32(%rsp),%r10 */
+	0x4c, 0x8b,     0x44, 0x24, 0x28,       /* mov 40(%rsp),%r8 */
+	0x4c, 0x8b,     0x4c, 0x24, 0x30,       /* mov 48(%rsp),%r9 */
+	0x0f, 0x05,                             /* syscall */
+	0x48, 0x8d,     0x64, 0x24, 0x58,       /* lea 88(%rsp),%rsp */
+	0x41, 0x59,     0x41, 0x58, 0x41, 0x5a, /* pop %r9; pop %r8; pop %r10 */
+	0x5a, 0x5e,     0x5f, 0x41, 0x5b,       /* pop %rdx; pop %rsi; pop %rdi; pop %r11 */
+	0x59, 0x58,     0x9d,                   /* pop %rcx; pop %rax; popf */
+	0xc2, RED_ZONE, 0x00,                   /* ret $128 */
 };
 
 /*
@@ -147,7 +147,7 @@ bool x86_came_by_exception(const struct ubp_regs *regs)
 int x86_build_return_trampoline(struct slot_code *ret_code)
 {
 	static const uint8_t code[] = {
-		0xcc,			/* int3 */
+		0xcc,                   /* int3 */
 		0xff, 0x64, 0x24, 0xf8, /* jmp *-8(%rsp) */
 	};
 

@@ -74,7 +74,7 @@ enum prefix_bit {
 
 enum x86_map {
 	MAP_ONE,  /* one-byte opcodes */
-	MAP_0F,	  /* 0f xx */
+	MAP_0F,   /* 0f xx */
 	MAP_0F38, /* 0f 38 xx */
 	MAP_0F3A, /* 0f 3a xx */
 	MAP_VEX,  /* nothing in these three needs more than a look at the modrm byte */
@@ -86,7 +86,7 @@ enum x86_map {
 struct x86_parts {
 	unsigned prefixes; /* enum prefix_bit */
 	uint8_t segment;   /* 0x64, 0x65, or 0: the others mean nothing */
-	uint8_t rex;	   /* 0: none, or one that doesn't count */
+	uint8_t rex;       /* 0: none, or one that doesn't count */
 	enum x86_map map;
 	uint8_t vector_map; /* VEX, EVEX, XOP: the map of their own */
 	uint8_t opcode;
@@ -96,7 +96,7 @@ struct x86_parts {
 	uint8_t modrm_at;
 	bool rip_relative;
 	uint8_t disp_at; /* if rip_relative */
-	uint8_t end;	 /* behind opcode, modrm, sib, displacement: the immediate, if any */
+	uint8_t end;     /* behind opcode, modrm, sib, displacement: the immediate, if any */
 };
 
 /* Split up @len bytes. Returns whether that many bytes sufficed. */
@@ -142,7 +142,7 @@ void x86_stub_regs(struct ubp_regs *regs, uint64_t stub_vaddr, uint64_t sp);
 int64_t x86_syscall_result(const struct ubp_regs *regs);
 
 /* The stub: see stub.c. */
-#define X86_STUB_LEN	     58
+#define X86_STUB_LEN         58
 #define X86_STUB_SYSCALL_END 36
 #define X86_STUB_BUFFER_AT   56
 extern const uint8_t x86_stub[X86_STUB_LEN];

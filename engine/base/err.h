@@ -22,10 +22,10 @@
 #define UBP_ERR_COMMAND_MAX 4096
 
 struct ubp_err {
-	int code;                    /* errno value, positive; 0: nothing recorded */
-	bool has_caret;              /* .command and .caret are set */
-	unsigned caret;              /* byte column in .command */
-	char text[UBP_ERR_TEXT_MAX]; /* "outer: inner: cause", always NUL-ended */
+	int code;                          /* errno value, positive; 0: nothing recorded */
+	bool has_caret;                    /* .command and .caret are set */
+	unsigned caret;                    /* byte column in .command */
+	char text[UBP_ERR_TEXT_MAX];       /* "outer: inner: cause", always NUL-ended */
 	char command[UBP_ERR_COMMAND_MAX]; /* definition, words joined by one blank */
 };
 

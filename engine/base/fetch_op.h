@@ -45,14 +45,14 @@ enum fetch_opcode {
 };
 
 struct fetch_op {
-	uint8_t code;	    /* enum fetch_opcode */
-	uint8_t size;	    /* stores: element size in bytes 1 2 4 8 (strings: 4) */
+	uint8_t code;       /* enum fetch_opcode */
+	uint8_t size;       /* stores: element size in bytes 1 2 4 8 (strings: 4) */
 	uint8_t bit_width;  /* stores: 0 = no bit-field */
 	uint8_t bit_offset; /* bits the container is shifted right by */
-	uint16_t reg;	    /* FETCH_REG: index into struct ubp_regs; stores of
+	uint16_t reg;       /* FETCH_REG: index into struct ubp_regs; stores of
 			     * strings: number of the (first) string in the program */
-	uint16_t count;	    /* stores: array elements, 0 = scalar */
-	uint32_t at;	    /* stores: byte offset in the record's data */
+	uint16_t count;     /* stores: array elements, 0 = scalar */
+	uint32_t at;        /* stores: byte offset in the record's data */
 	int64_t imm;
 };
 
@@ -71,7 +71,7 @@ struct fetch_op {
  */
 #define FETCH_STRING_MAX  4096
 #define FETCH_STRINGS_MAX 768 /* fixed area of 3072 bytes / 4 */
-#define FETCH_FIXED_MAX	  3072
+#define FETCH_FIXED_MAX   3072
 
 struct fetch_program {
 	uint32_t n_ops;

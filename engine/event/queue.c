@@ -64,15 +64,15 @@ struct event_queue {
 	/* Written by the producer. */
 	_Alignas(CACHE_LINE) _Atomic uint64_t tail;
 	_Atomic uint64_t untold;  /* losses not in the stream yet */
-	uint64_t seen_head;	  /* head at the last look */
-	uint64_t reserved_at;	  /* where the reserved record starts */
-	uint64_t reserved;	  /* its bytes at most; 0: nothing reserved */
+	uint64_t seen_head;       /* head at the last look */
+	uint64_t reserved_at;     /* where the reserved record starts */
+	uint64_t reserved;        /* its bytes at most; 0: nothing reserved */
 	_Atomic uint32_t waiting; /* futex: the producer waits for room */
 
 	/* Written by the consumer. */
 	_Alignas(CACHE_LINE) _Atomic uint64_t head;
 	uint64_t seen_tail;
-	uint64_t peeked;	   /* bytes of the record handed out; 0: none */
+	uint64_t peeked;           /* bytes of the record handed out; 0: none */
 	_Atomic uint32_t sleeping; /* the consumer wants its eventfd written */
 	_Atomic bool closed;
 	_Atomic bool awake; /* the consumer looks again soon, unasked */
@@ -384,9 +384,9 @@ uint64_t event_queue_mark(const struct event_queue *queue)
 
 const struct event_record *event_queue_peek_until(struct event_queue *queue, uint64_t mark)
 {
-	return atomic_load_explicit(&queue->head, memory_order_relaxed) < mark ?
-		       event_queue_peek(queue) :
-		       NULL;
+	return atomic_load_explicit(&queue->head, memory_order_relaxed) < mark
+		       ? event_queue_peek(queue)
+		       : NULL;
 }
 
 void event_queue_next(struct event_queue *queue)

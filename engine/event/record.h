@@ -34,14 +34,14 @@ struct event_record {
 	int32_t pid;      /* thread group */
 	int32_t tid;
 	uint32_t cpu;
-	uint64_t time;    /* nanoseconds of the session's clock */
-	uint64_t ip;      /* entry: address of the hit; return: the return address */
-	uint64_t func;    /* return: address of the function probed; entry: 0 */
-	uint64_t n_lost;  /* EVENT_LOST only */
-	char comm[16];    /* NUL-ended */
+	uint64_t time;   /* nanoseconds of the session's clock */
+	uint64_t ip;     /* entry: address of the hit; return: the return address */
+	uint64_t func;   /* return: address of the function probed; entry: 0 */
+	uint64_t n_lost; /* EVENT_LOST only */
+	char comm[16];   /* NUL-ended */
 	uint32_t data_len;
 	uint32_t pad;
-	uint8_t data[];   /* fixed area, then strings; see base/fetch_op.h */
+	uint8_t data[]; /* fixed area, then strings; see base/fetch_op.h */
 };
 
 #endif

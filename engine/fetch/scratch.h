@@ -37,10 +37,10 @@ enum fetch_task_kind {
 /* One arg (or one string of an array) that waits for memory. */
 struct fetch_task {
 	const struct fetch_op *op; /* the op that needs the memory */
-	uint64_t word;		   /* TASK_STACK, TASK_DEREF: where the word is read to */
-	uint64_t vaddr;		   /* TASK_TEXT: of the string */
-	uint16_t text;		   /* TASK_TEXT, TASK_POINTERS: number of the string */
-	uint8_t kind;		   /* enum fetch_task_kind */
+	uint64_t word;             /* TASK_STACK, TASK_DEREF: where the word is read to */
+	uint64_t vaddr;            /* TASK_TEXT: of the string */
+	uint16_t text;             /* TASK_TEXT, TASK_POINTERS: number of the string */
+	uint8_t kind;              /* enum fetch_task_kind */
 };
 
 /* One call of the reader: task i waits for span i. */

@@ -182,7 +182,8 @@ bool hit_pc_has_trap(const struct tracee *t, uint64_t pc)
 
 	/* Behind a breakpoint a thread may also stand because its trap was handled
 	 * (at the trampoline, before what is left of a nop), or for other reasons. */
-	return ps && ((ps->trampoline && vaddr == ps->trampoline) || map_get(&ps->sites, vaddr)) &&
+	return ps &&
+	       ((ps->trampoline && vaddr == ps->trampoline) || map_get(&ps->sites, vaddr)) &&
 	       task_signal_pending(t->tid, SIGTRAP);
 }
 

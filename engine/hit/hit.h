@@ -25,9 +25,9 @@ struct hit {
 	struct event_queue *queue;
 	struct fetch_scratch *scratch;
 	enum event_clock clock;
-	pid_t only_tid;       /* 0: all */
+	pid_t only_tid; /* 0: all */
 	bool lossless;
-	bool stack;           /* take user stacks */
+	bool stack; /* take user stacks */
 	/* The thread passed the loader's hook: mappings have changed. @at: the
 	 * registers it goes on with; NULL: those it has. */
 	void (*loader)(void *ctx, struct tracee *t, const struct ubp_regs *at);

@@ -11,7 +11,8 @@
 #include "engine/trace/follow.h"
 #include "engine/trace/task.h"
 
-#define MAX_SIZE                                                                              	(sizeof(struct event_record) + EVENT_DATA_MAX + 8 + EVENT_STACK_MAX * sizeof(uint64_t))
+#define MAX_SIZE                                                                               \
+	(sizeof(struct event_record) + EVENT_DATA_MAX + 8 + EVENT_STACK_MAX * sizeof(uint64_t))
 
 /* Memory of a stopped thread; the first batch also brings its CPU number. */
 struct reader {

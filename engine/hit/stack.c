@@ -28,7 +28,8 @@ size_t stack_take(const struct tracee *t, const struct ubp_regs *regs, uint64_t 
 	while (n < max && fp >= sp && fp % arch->addr_size == 0) {
 		uint64_t frame[2]; /* caller's frame pointer, return address */
 
-		if (mem_read(t->tid, fp, frame, sizeof(frame)) != sizeof(frame) || frame[1] == 0)
+		if (mem_read(t->tid, fp, frame, sizeof(frame)) != sizeof(frame) ||
+		    frame[1] == 0)
 			break;
 		stack[n++] = real_return(space->plant, fp + arch->addr_size, frame[1]);
 		if (frame[0] <= fp)

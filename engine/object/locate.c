@@ -31,7 +31,7 @@
 struct view {
 	struct place place;
 	struct mapped_files maps;
-	char exe[PATH_MAX];	  /* "" where not known */
+	char exe[PATH_MAX];       /* "" where not known */
 	const char *out_of_reach; /* a mapped file that fits but can't be opened */
 };
 

@@ -17,7 +17,7 @@ struct mapped_file {
 	char *path; /* as the process sees it, without " (deleted)" */
 	bool is_deleted;
 	uint64_t start, end; /* one of its mappings: names the link in map_files */
-	uint64_t dev, ino; /* only to tell files apart: not always st_dev */
+	uint64_t dev, ino;   /* only to tell files apart: not always st_dev */
 };
 
 struct mapped_files {

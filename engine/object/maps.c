@@ -14,11 +14,11 @@
 
 #include "engine/base/err.h"
 
-#define USER_MIN 0x10000ULL        /* the usual vm.mmap_min_addr */
-#define GUARD    0x100000ULL   /* distance kept from neighbours that grow */
+#define USER_MIN 0x10000ULL  /* the usual vm.mmap_min_addr */
+#define GUARD    0x100000ULL /* distance kept from neighbours that grow */
 /* New mappings of the program go directly below the lowest library. Ours keeps out of
  * their way, so that they get the addresses they would have got without us. */
-#define ROOM     0x30000000ULL
+#define ROOM 0x30000000ULL
 
 /* All of a /proc file, NUL-ended. Its size is not known in advance. */
 static char *read_whole(const char *path, int *ret_errno)
@@ -66,8 +66,8 @@ static bool parse_line(char *line, struct mapping *m)
 	unsigned long start, end, foffset, ino;
 	int at = 0;
 
-	if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &start, &end, perms, &foffset, &major_no,
-		   &minor_no, &ino, &at) < 7)
+	if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &start, &end, perms, &foffset,
+		   &major_no, &minor_no, &ino, &at) < 7)
 		return false;
 	*m = (struct mapping){
 		.start = start,
@@ -98,10 +98,11 @@ static int fail_open(pid_t pid, int code, struct ubp_err *err)
 	if (code == ENOENT || code == ESRCH)
 		return ubp_fail(err, ESRCH, "no process %d", (int)pid);
 	if (code == EACCES || code == EPERM)
-		return ubp_fail(err, code,
-				"process %d: may not be looked at: run as the same user, or with "
-				"CAP_SYS_PTRACE",
-				(int)pid);
+		return ubp_fail(
+			err, code,
+			"process %d: may not be looked at: run as the same user, or with "
+			"CAP_SYS_PTRACE",
+			(int)pid);
 	return ubp_fail(err, code, "/proc/%d/maps: %s", (int)pid, strerror(code));
 }
 
@@ -124,7 +125,8 @@ int maps_read(pid_t pid, struct maps *ret_maps, struct ubp_err *err)
 			ret_maps->n++;
 	}
 	if (ret_maps->n == 0)
-		return ubp_fail(err, ESRCH, "process %d has no memory: it has ended, or is a kernel thread",
+		return ubp_fail(err, ESRCH,
+				"process %d has no memory: it has ended, or is a kernel thread",
 				(int)pid);
 	return 0;
 }

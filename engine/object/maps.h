@@ -15,16 +15,16 @@ struct ubp_err;
 
 struct mapping {
 	uint64_t start, end;
-	uint64_t foffset;    /* of the first byte, in the file */
-	uint64_t dev, ino;   /* of the file; ino 0: none */
+	uint64_t foffset;  /* of the first byte, in the file */
+	uint64_t dev, ino; /* of the file; ino 0: none */
 	bool read, write, exec, shared;
-	const char *path;    /* as the kernel prints it; "" without a name */
+	const char *path; /* as the kernel prints it; "" without a name */
 };
 
 struct maps {
 	struct mapping *v; /* ascending */
 	size_t n;
-	char *text;        /* what the paths point into */
+	char *text; /* what the paths point into */
 };
 
 /* Errors: -ESRCH (gone, or a zombie: it has none), -EACCES. Free in any case. */

@@ -129,7 +129,7 @@ void nearest_text(const struct nearest *nearest, char *text, size_t len)
 
 	text[0] = '\0';
 	for (size_t i = 0; i < nearest->n; i++) {
-		const char *joint = i == 0		 ? "; did you mean "
+		const char *joint = i == 0               ? "; did you mean "
 				    : i + 1 < nearest->n ? ", "
 							 : " or ";
 		int n = snprintf(text + at, len - at, "%s'%s'", joint, nearest->best[i].name);

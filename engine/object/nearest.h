@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#define NEAREST_NAMES	 3
+#define NEAREST_NAMES    3
 #define NEAREST_NAME_MAX 128 /* longer names are not offered */
 
 struct nearest {

@@ -44,8 +44,8 @@ uint64_t object_size(const struct object *object); /* of the file, bytes */
 /* NULL: an instruction set ubp cannot trace (yet); machine_name says which. */
 const struct ubp_arch *object_arch(const struct object *object);
 const char *object_machine_name(const struct object *object);
-bool object_is_64bit(const struct object *object);   /* ELFCLASS64 */
-bool object_is_pie(const struct object *object); /* ET_DYN: a PIE or a library */
+bool object_is_64bit(const struct object *object); /* ELFCLASS64 */
+bool object_is_pie(const struct object *object);   /* ET_DYN: a PIE or a library */
 /* Made by the Go compiler: its runtime moves stacks, and reads return addresses. */
 bool object_is_go(const struct object *object);
 /* Where it is entered, elf_vaddr (e_entry); 0: nowhere. */
@@ -86,7 +86,7 @@ struct object_symbol {
 	uint64_t elf_vaddr;
 	uint64_t size; /* bytes; 0: not known */
 	uint64_t foffset;
-	bool is_ifunc;	  /* elf_vaddr is the resolver */
+	bool is_ifunc;    /* elf_vaddr is the resolver */
 	bool is_function; /* STT_FUNC or IFUNC (else NOTYPE in executable code) */
 	bool is_global;
 };
@@ -140,7 +140,7 @@ size_t object_ifunc_slots(struct object *object, const char *name, uint64_t reso
 			  uint64_t *slots, size_t max);
 
 enum object_boundary {
-	BOUNDARY_OK,	  /* an instruction of its function starts here */
+	BOUNDARY_OK,      /* an instruction of its function starts here */
 	BOUNDARY_INSIDE,  /* falls into an instruction; *ret_start is where that starts */
 	BOUNDARY_UNKNOWN, /* no symbol or FDE to decode from, or no decoder for this ISA */
 };

@@ -11,8 +11,8 @@
 #include "engine/object/header.h"
 
 struct place {
-	pid_t pid;		/* 0: us */
-	char root[32];		/* "", or "/proc/PID/root" where that is another than ours */
+	pid_t pid;              /* 0: us */
+	char root[32];          /* "", or "/proc/PID/root" where that is another than ours */
 	struct elf_ident ident; /* of the programs that run there */
 };
 

@@ -20,7 +20,8 @@ bool object_is_go(const struct object *object)
 			continue;
 		name = elf_strptr(object->elf, names, header.sh_name);
 		/* Also there when the program is stripped: the runtime needs them. */
-		if (name && (strcmp(name, ".gopclntab") == 0 || strcmp(name, ".go.buildinfo") == 0))
+		if (name &&
+		    (strcmp(name, ".gopclntab") == 0 || strcmp(name, ".go.buildinfo") == 0))
 			return true;
 	}
 	return false;

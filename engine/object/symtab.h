@@ -51,7 +51,7 @@ struct symtab {
 	bool has_symtab;    /* there is a .symtab: static functions are known */
 	uint32_t *buckets;
 	size_t n_buckets; /* a power of two */
-	char **owned;	  /* names that had to be cut from their version */
+	char **owned;     /* names that had to be cut from their version */
 	size_t n_owned;
 	struct extent *extents; /* by start; built on first use */
 	size_t n_extents;

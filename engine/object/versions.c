@@ -10,8 +10,8 @@
 #include "engine/object/object_priv.h"
 
 /* .gnu.version: 15 bits of index and a bit that hides (LSB, "Symbol Versioning"). */
-#define VERSION_HIDDEN	  0x8000u
-#define VERSION_INDEX	  0x7fffu
+#define VERSION_HIDDEN    0x8000u
+#define VERSION_INDEX     0x7fffu
 #define VERSION_FIRST_OWN 2u /* 0 is local, 1 the file itself */
 
 struct version {

@@ -20,9 +20,9 @@
 
 #include "arch/host.h"
 #include "engine/base/err.h"
+#include "engine/object/maps.h"
 #include "engine/object/object.h"
 #include "engine/plant/plant.h"
-#include "engine/object/maps.h"
 #include "engine/trace/remote.h"
 #include "engine/trace/task.h"
 
@@ -136,8 +136,9 @@ static int cave_open(struct tracee *t, const struct maps *maps, struct cave *cav
 		return ubp_fail(err, ENOMEM, "process %d has no room for a remote system call",
 				(int)t->process->pid);
 	rc = mem_write(&space->mem, t->tid, cave->vaddr, space->arch->stub, cave->len);
-	return rc == 0 ? 0 : ubp_fail(err, -rc, "cannot write to the code of process %d: %s",
-				      (int)t->process->pid, strerror(-rc));
+	return rc == 0 ? 0
+		       : ubp_fail(err, -rc, "cannot write to the code of process %d: %s",
+				  (int)t->process->pid, strerror(-rc));
 }
 
 /*
@@ -236,8 +237,8 @@ static int call_mmap(struct tracer *tracer, struct tracee *t, const struct ubp_r
 
 /* Map an area; for the first one of a space the stub has to be put up first. */
 static int make_area(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
-		     const struct maps *maps, uint64_t hint, uint64_t len, struct area **ret_area,
-		     struct ubp_err *err)
+		     const struct maps *maps, uint64_t hint, uint64_t len,
+		     struct area **ret_area, struct ubp_err *err)
 {
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
@@ -249,12 +250,12 @@ static int make_area(struct tracer *tracer, struct tracee *t, const struct ubp_r
 	if (!ps->stub)
 		rc = cave_open(t, maps, &cave, err);
 	if (rc == 0)
-		rc = call_mmap(tracer, t, at, ps->stub ? ps->stub : cave.vaddr, hint, len, &vaddr,
-			       err);
+		rc = call_mmap(tracer, t, at, ps->stub ? ps->stub : cave.vaddr, hint, len,
+			       &vaddr, err);
 	if (rc == 0) {
 		area = area_new(vaddr, len);
-		rc = area ? furnish(space, ps, area, t->tid, err) :
-			    ubp_fail(err, ENOMEM, "out of memory");
+		rc = area ? furnish(space, ps, area, t->tid, err)
+			  : ubp_fail(err, ENOMEM, "out of memory");
 	}
 	if (cave.vaddr && rc != -ESRCH)
 		cave_close(t, at, &cave);

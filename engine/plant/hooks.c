@@ -29,12 +29,9 @@ static const struct {
 	const char *name;
 	enum site_watch watch;
 } unwinders[] = {
-	{ "_Unwind_RaiseException", WATCH_UNWIND },
-	{ "_Unwind_Resume", WATCH_UNWIND },
-	{ "_Unwind_Resume_or_Rethrow", WATCH_UNWIND },
-	{ "_Unwind_ForcedUnwind", WATCH_UNWIND },
-	{ "_Unwind_Backtrace", WATCH_UNWIND },
-	{ "__cxa_begin_catch", WATCH_CATCH },
+	{ "_Unwind_RaiseException", WATCH_UNWIND },    { "_Unwind_Resume", WATCH_UNWIND },
+	{ "_Unwind_Resume_or_Rethrow", WATCH_UNWIND }, { "_Unwind_ForcedUnwind", WATCH_UNWIND },
+	{ "_Unwind_Backtrace", WATCH_UNWIND },         { "__cxa_begin_catch", WATCH_CATCH },
 };
 
 #define N_UNWINDERS (sizeof(unwinders) / sizeof(unwinders[0]))
@@ -42,8 +39,8 @@ static const struct {
 /* What is known of one file; files are few and their answers never change. */
 struct hook_file {
 	uint64_t dev, ino;
-	uint64_t loader;               /* file offset of the loader's function; 0: none */
-	uint64_t unwind[N_UNWINDERS];  /* likewise */
+	uint64_t loader;              /* file offset of the loader's function; 0: none */
+	uint64_t unwind[N_UNWINDERS]; /* likewise */
 	struct hook_file *next;
 };
 
@@ -121,7 +118,8 @@ static bool has_return_probe(const struct plant *plant)
 static bool may_unwind(const struct plant *plant, const struct maps *maps,
 		       const struct mapping *m)
 {
-	static const char *const names[] = { "libgcc_s", "libstdc++", "libunwind", "libc++abi" };
+	static const char *const names[] = { "libgcc_s", "libstdc++", "libunwind",
+					     "libc++abi" };
 	const char *slash = strrchr(m->path, '/');
 
 	for (size_t i = 0; slash && i < sizeof(names) / sizeof(names[0]); i++)
@@ -155,7 +153,8 @@ int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps,
 		bool is_loader = loader && loader->ino == m->ino && loader->dev == m->dev;
 		const struct hook_file *f;
 
-		if (!m->exec || !m->ino || !(is_loader || (unwind && may_unwind(plant, maps, m))))
+		if (!m->exec || !m->ino ||
+		    !(is_loader || (unwind && may_unwind(plant, maps, m))))
 			continue;
 		f = ask_file(plant, pid, m);
 		if (!f)

@@ -29,7 +29,7 @@ struct added {
 	struct site *site;
 	struct uprobe *probe; /* NULL: one of our own */
 	unsigned watch;
-	bool is_new;          /* the site was made for it */
+	bool is_new; /* the site was made for it */
 };
 
 struct plant_space *plant_space_get(struct space *space)
@@ -75,8 +75,8 @@ static void bury_unmapped(struct plant_space *ps, const struct maps *maps)
 	}
 }
 
-static int note_added(struct update *u, struct site *site, struct uprobe *probe,
-		      unsigned watch, bool is_new)
+static int note_added(struct update *u, struct site *site, struct uprobe *probe, unsigned watch,
+		      bool is_new)
 {
 	struct added *bigger;
 
@@ -133,8 +133,8 @@ static int collect(struct update *u, struct ubp_err *err)
 			struct uprobe *probe = u->plant->probes[p];
 
 			if (maps_probe(at, probe))
-				rc = join(u, at, at->start + (probe->foffset - at->foffset), probe,
-					  0, err);
+				rc = join(u, at, at->start + (probe->foffset - at->foffset),
+					  probe, 0, err);
 		}
 	}
 	if (rc < 0)
@@ -215,7 +215,8 @@ static int prepare(struct update *u, struct ubp_err *err)
 			continue;
 		rc = find_area(u, u->added[i].site, &area, err);
 		if (rc == 0)
-			rc = site_prepare(u->plant, space, u->t->tid, u->added[i].site, area, err);
+			rc = site_prepare(u->plant, space, u->t->tid, u->added[i].site, area,
+					  err);
 		if (rc < 0)
 			return rc;
 	}
@@ -251,8 +252,9 @@ static int write_breakpoints(struct update *u, struct ubp_err *err)
 		if (u->added[i].probe)
 			count_site(u->added[i].probe, u->added[i].site);
 	rc = semaphore_update(u->plant, space, u->t->tid, &u->maps);
-	return rc == 0 ? 0 :
-			 ubp_fail(err, -rc, "cannot increment a reference counter in process %d: %s",
+	return rc == 0 ? 0
+		       : ubp_fail(err, -rc,
+				  "cannot increment a reference counter in process %d: %s",
 				  (int)u->t->process->pid, strerror(-rc));
 }
 

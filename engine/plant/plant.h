@@ -43,13 +43,13 @@ enum site_watch {
 
 struct site {
 	uint64_t vaddr;
-	uint64_t dev, ino;    /* of the file mapped there */
+	uint64_t dev, ino; /* of the file mapped there */
 	uint64_t foffset;
 	enum site_rung rung;
-	bool planted;         /* the breakpoint is in place */
-	unsigned watches;     /* enum site_watch: what it tells ubp itself */
+	bool planted;     /* the breakpoint is in place */
+	unsigned watches; /* enum site_watch: what it tells ubp itself */
 	struct displaced_insn insn;
-	uint64_t slot;        /* 0: none (in place) */
+	uint64_t slot; /* 0: none (in place) */
 	struct slot_code code;
 	struct uprobe **probes; /* in order of definition */
 	size_t n_probes;
@@ -66,22 +66,22 @@ struct area {
 
 /* A hijacked return address. */
 struct return_instance {
-	uint64_t slot_vaddr;  /* of the word on the stack */
-	uint64_t real;        /* what stood there */
-	pid_t tid;            /* who entered */
-	uint64_t serial;      /* counts up: the newest of a thread is the highest */
-	bool disarmed;        /* put back for an unwinder, may be hijacked again */
+	uint64_t slot_vaddr; /* of the word on the stack */
+	uint64_t real;       /* what stood there */
+	pid_t tid;           /* who entered */
+	uint64_t serial;     /* counts up: the newest of a thread is the highest */
+	bool disarmed;       /* put back for an unwinder, may be hijacked again */
 	uint32_t n_entries, cap;
 	struct site **entries; /* functions that return there; a tail call adds one */
 };
 
 /* Per address space; space->plant. */
 struct plant_space {
-	struct map sites;     /* vaddr -> struct site */
+	struct map sites; /* vaddr -> struct site */
 	struct area *areas;
-	struct map returns;   /* slot_vaddr -> struct return_instance */
-	uint64_t n_returns;   /* ever hijacked */
-	uint64_t trampoline;  /* 0: no area yet */
+	struct map returns;  /* slot_vaddr -> struct return_instance */
+	uint64_t n_returns;  /* ever hijacked */
+	uint64_t trampoline; /* 0: no area yet */
 	uint64_t stub;
 	bool closing;         /* breakpoints are being taken out: plant no more */
 	struct site *dead;    /* no longer mapped; kept, return instances name them */
@@ -93,8 +93,8 @@ struct plant_space {
 struct plant {
 	struct uprobe **probes;
 	size_t n_probes;
-	bool step;            /* --mode step */
-	bool force;           /* --force */
+	bool step;                    /* --mode step */
+	bool force;                   /* --force */
 	struct hook_file *hook_files; /* hooks.c: what is known of files */
 };
 

@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/plant/plant.h"
 #include "engine/object/maps.h"
+#include "engine/plant/plant.h"
 
 static bool is_counted(const struct plant_space *ps, uint64_t vaddr)
 {

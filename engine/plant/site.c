@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "engine/base/err.h"
-#include "engine/plant/plant.h"
 #include "engine/object/maps.h"
+#include "engine/plant/plant.h"
 
 static unsigned long ul(uint64_t n)
 {
@@ -36,12 +36,13 @@ static int check_bytes(const struct displaced_insn *insn, const uint8_t *now,
 {
 	for (size_t i = 0; i < insn->len && i < probe->code_len; i++)
 		if (now[i] != probe->code[i])
-			return ubp_fail(err, EBUSY,
-					"%s: byte at 0x%lx in process %d is 0x%02x, in the file it "
-					"is 0x%02x: another tracer has a breakpoint there, or the "
-					"program changed its code",
-					probe->what, ul(insn->vaddr + i), (int)tid, now[i],
-					probe->code[i]);
+			return ubp_fail(
+				err, EBUSY,
+				"%s: byte at 0x%lx in process %d is 0x%02x, in the file it "
+				"is 0x%02x: another tracer has a breakpoint there, or the "
+				"program changed its code",
+				probe->what, ul(insn->vaddr + i), (int)tid, now[i],
+				probe->code[i]);
 	return 0;
 }
 
@@ -67,9 +68,9 @@ int site_provide(struct space *space, pid_t tid, uint64_t vaddr, const struct ma
 	site->foffset = m->foffset + (vaddr - m->start);
 	got = read_original(space, tid, vaddr, now, sizeof(now));
 	/* What the file says was checked before; this is about what memory says. */
-	rc = probe ? check_bytes(&(struct displaced_insn){ .vaddr = vaddr, .len = 1 }, now, probe,
-				 tid, err) :
-		     0;
+	rc = probe ? check_bytes(&(struct displaced_insn){ .vaddr = vaddr, .len = 1 }, now,
+				 probe, tid, err)
+		   : 0;
 	if (rc == 0)
 		rc = space->arch->analyze_insn(now, got, vaddr, &site->insn, err);
 	if (rc == 0 && probe)
@@ -157,7 +158,8 @@ int site_prepare(const struct plant *plant, struct space *space, pid_t tid, stru
 {
 	int rc;
 
-	site->rung = plant->step && !site->watches && !site->insn.shows_step ? SITE_STEPPED : SITE_BOOSTED;
+	site->rung = plant->step && !site->watches && !site->insn.shows_step ? SITE_STEPPED
+									     : SITE_BOOSTED;
 	if (!area) {
 		site->rung = SITE_IN_PLACE;
 		return 0;
@@ -173,8 +175,8 @@ int site_prepare(const struct plant *plant, struct space *space, pid_t tid, stru
 	if (rc < 0)
 		return rc;
 	rc = mem_write(&space->mem, tid, site->slot, site->code.code, site->code.len);
-	return rc == 0 ? 0 :
-			 ubp_fail(err, -rc, "cannot write to the SSOL area: %s", strerror(-rc));
+	return rc == 0 ? 0
+		       : ubp_fail(err, -rc, "cannot write to the SSOL area: %s", strerror(-rc));
 }
 
 int site_plant(struct space *space, pid_t tid, struct site *site, struct ubp_err *err)
@@ -209,5 +211,6 @@ void site_unplant(const struct space *space, pid_t tid, const struct site *site)
 	/* Only if it is still ours: the program may have mapped something else. */
 	if (mem_peek(&space->mem, site->vaddr, now, arch->swbp_len) == arch->swbp_len &&
 	    memcmp(now, arch->swbp, arch->swbp_len) == 0)
-		(void)mem_write(&space->mem, tid, site->vaddr, site->insn.bytes, arch->swbp_len);
+		(void)mem_write(&space->mem, tid, site->vaddr, site->insn.bytes,
+				arch->swbp_len);
 }

@@ -24,14 +24,14 @@ struct uprobe_stats {
 };
 
 struct uprobe {
-	unsigned number;       /* in the session */
+	unsigned number; /* in the session */
 	bool is_return;
-	uint64_t dev, ino;     /* the file */
+	uint64_t dev, ino; /* the file */
 	uint64_t foffset;
-	uint64_t ref;          /* REF_CTR: offset of a 16-bit semaphore, 0: none */
+	uint64_t ref;               /* REF_CTR: offset of a 16-bit semaphore, 0: none */
 	uint8_t code[UBP_INSN_MAX]; /* the file's bytes at foffset */
 	uint8_t code_len;
-	const char *what;      /* "bash:readline" or so, for messages */
+	const char *what; /* "bash:readline" or so, for messages */
 	struct fetch_program *program;
 	struct filter *filter; /* NULL: none */
 	struct uprobe_stats stats;

@@ -14,9 +14,9 @@
 
 #include "arch/host.h"
 #include "engine/object/locate.h"
+#include "engine/object/maps.h"
 #include "engine/session/session.h"
 #include "engine/spec/filter.h"
-#include "engine/object/maps.h"
 
 static unsigned long ul(uint64_t n)
 {
@@ -188,8 +188,9 @@ static int check_arch(const struct session_file *file, const char *path, struct 
  */
 static bool keeps_return_address(const char *symbol)
 {
-	static const char *const names[] = { "setjmp",      "_setjmp",	"__setjmp", "sigsetjmp",
-					     "__sigsetjmp", "getcontext", "__getcontext" };
+	static const char *const names[] = { "setjmp",      "_setjmp",     "__setjmp",
+					     "sigsetjmp",   "__sigsetjmp", "getcontext",
+					     "__getcontext" };
 
 	for (size_t i = 0; symbol && i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(symbol, names[i]) == 0)
@@ -204,16 +205,18 @@ static int check_return(struct session_file *file, const struct spec_probe *spec
 	uint64_t elf_vaddr = 0;
 
 	if (object_is_go(file->object))
-		return ubp_fail(err, ENOTSUP,
-				"%s is a Go program: its runtime ends it when it finds a hijacked "
-				"return address (--force plants anyway)",
-				spec->path);
+		return ubp_fail(
+			err, ENOTSUP,
+			"%s is a Go program: its runtime ends it when it finds a hijacked "
+			"return address (--force plants anyway)",
+			spec->path);
 	if (object_foffset_to_vaddr(file->object, spec->offset, &elf_vaddr) == 0 &&
 	    elf_vaddr == object_entry(file->object))
-		return ubp_fail(err, ENOTSUP,
-				"%s is entered at 0x%lx: there is no return address on the stack "
-				"(--force plants anyway)",
-				spec->path, ul(spec->offset));
+		return ubp_fail(
+			err, ENOTSUP,
+			"%s is entered at 0x%lx: there is no return address on the stack "
+			"(--force plants anyway)",
+			spec->path, ul(spec->offset));
 	if (keeps_return_address(symbol))
 		return ubp_fail(err, ENOTSUP,
 				"%s keeps its return address for longjmp(), which would find a "
@@ -228,13 +231,16 @@ static int check_place(const struct spec_probe *spec, struct session_file *file,
 	uint64_t foffset = spec->offset;
 
 	if (foffset >= object_size(file->object))
-		return ubp_fail(err, EINVAL, "offset 0x%lx is outside of %s, which has 0x%lx bytes",
+		return ubp_fail(err, EINVAL,
+				"offset 0x%lx is outside of %s, which has 0x%lx bytes",
 				ul(foffset), spec->path, ul(object_size(file->object)));
 	if (!object_is_executable(file->object, foffset))
-		return ubp_fail(err, EINVAL, "offset 0x%lx of %s is not in an executable segment",
+		return ubp_fail(err, EINVAL,
+				"offset 0x%lx of %s is not in an executable segment",
 				ul(foffset), spec->path);
 	if (spec->ref & 1)
-		return ubp_fail(err, EINVAL, "reference counter offset 0x%lx is odd", ul(spec->ref));
+		return ubp_fail(err, EINVAL, "reference counter offset 0x%lx is odd",
+				ul(spec->ref));
 	return 0;
 }
 
@@ -269,7 +275,8 @@ static int refuse_inside(struct session_file *file, const struct spec_probe *spe
 	ubp_fail(err, EINVAL,
 		 "offset 0x%lx of %s is inside the instruction at 0x%lx (%s%s%s): a breakpoint "
 		 "there would change it",
-		 ul(spec->offset), spec->path, ul(start), at ? at : "", at ? ": " : "", insn.text);
+		 ul(spec->offset), spec->path, ul(start), at ? at : "", at ? ": " : "",
+		 insn.text);
 	free(at);
 	return -EINVAL;
 }
@@ -285,14 +292,16 @@ static int check_boundary(struct ubp_session *s, struct session_file *file,
 	if (rc == BOUNDARY_INSIDE)
 		return refuse_inside(file, spec, start, err);
 	if (rc == BOUNDARY_UNKNOWN)
-		return ubp_fail(err, EINVAL,
-				"offset 0x%lx of %s is in no function that is known: it cannot be "
-				"told whether an instruction starts there (--force plants anyway)",
-				ul(spec->offset), spec->path);
-	return ubp_fail(err, EINVAL,
-			"offset 0x%lx of %s lies behind bytes that are no instructions (--force "
-			"plants anyway)",
+		return ubp_fail(
+			err, EINVAL,
+			"offset 0x%lx of %s is in no function that is known: it cannot be "
+			"told whether an instruction starts there (--force plants anyway)",
 			ul(spec->offset), spec->path);
+	return ubp_fail(
+		err, EINVAL,
+		"offset 0x%lx of %s lies behind bytes that are no instructions (--force "
+		"plants anyway)",
+		ul(spec->offset), spec->path);
 }
 
 static int check_insn(struct session_probe *p, struct session_file *file,
@@ -322,8 +331,8 @@ static int name_probe(struct session_probe *p, struct session_file *file,
 	int n;
 
 	p->symbol = symbolise(file->object, spec->offset);
-	n = p->symbol ? asprintf(&p->what, "%s:%s", base_name(spec->path), p->symbol) :
-			asprintf(&p->what, "%s:0x%lx", base_name(spec->path), ul(spec->offset));
+	n = p->symbol ? asprintf(&p->what, "%s:%s", base_name(spec->path), p->symbol)
+		      : asprintf(&p->what, "%s:0x%lx", base_name(spec->path), ul(spec->offset));
 	if (n < 0)
 		p->what = NULL;
 	p->command = strdup(spec->command);
@@ -380,7 +389,8 @@ static void show_definition(const char *command, struct ubp_err *err)
 
 	if (err->has_caret)
 		return;
-	if (word && memchr(second + 1, ':', word) && !memchr(command + caret, ':', (size_t)(second - command) - caret))
+	if (word && memchr(second + 1, ':', word) &&
+	    !memchr(command + caret, ':', (size_t)(second - command) - caret))
 		caret = (unsigned)(second + 1 - command);
 	ubp_err_caret(err, command, strlen(command), caret);
 }

@@ -22,8 +22,8 @@
 
 struct reader_of {
 	struct map *excluded;
-	char pipe[64];  /* "pipe:[123]", or "" */
-	int tty_index;  /* of our pseudo-terminal, or -1 */
+	char pipe[64]; /* "pipe:[123]", or "" */
+	int tty_index; /* of our pseudo-terminal, or -1 */
 };
 
 static int add(struct map *excluded, pid_t pid)
@@ -83,8 +83,8 @@ static int check_one(void *ctx, pid_t pid)
 {
 	struct reader_of *r = ctx;
 
-	return !map_get(r->excluded, (uint64_t)pid) && reads_us(r, pid) ? add(r->excluded, pid) :
-									   0;
+	return !map_get(r->excluded, (uint64_t)pid) && reads_us(r, pid) ? add(r->excluded, pid)
+									: 0;
 }
 
 static int exclude_readers(struct map *excluded)
@@ -97,7 +97,8 @@ static int exclude_readers(struct map *excluded)
 		if (fstat(fd, &st) < 0)
 			continue;
 		if (S_ISFIFO(st.st_mode))
-			snprintf(r.pipe, sizeof(r.pipe), "pipe:[%lu]", (unsigned long)st.st_ino);
+			snprintf(r.pipe, sizeof(r.pipe), "pipe:[%lu]",
+				 (unsigned long)st.st_ino);
 		else if (S_ISCHR(st.st_mode) && major(st.st_rdev) >= 136 &&
 			 major(st.st_rdev) <= 143)
 			r.tty_index = (int)minor(st.st_rdev);

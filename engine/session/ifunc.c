@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "engine/session/session.h"
 #include "engine/object/maps.h"
+#include "engine/session/session.h"
 
 #define SLOTS_MAX 64
 
@@ -81,14 +81,16 @@ static bool look_in_process(struct look *look, struct session_file *file)
 			bool found;
 
 			if (!m->exec || !m->ino ||
-			    (m->ino == file->maps_ino && m->dev == file->maps_dev) != (own == 1))
+			    (m->ino == file->maps_ino && m->dev == file->maps_dev) !=
+				    (own == 1))
 				continue;
 			if (own) {
 				if (look_in(look, file->object, m, true))
 					return true;
 				continue;
 			}
-			snprintf(path, sizeof(path), "/proc/%d/root%s", (int)look->pid, m->path);
+			snprintf(path, sizeof(path), "/proc/%d/root%s", (int)look->pid,
+				 m->path);
 			if (object_open(path, &object, &err) < 0)
 				continue;
 			found = look_in(look, object, m, false);
@@ -100,8 +102,8 @@ static bool look_in_process(struct look *look, struct session_file *file)
 	return false;
 }
 
-static bool ask_process(struct session_file *file, const struct object_symbol *symbol, pid_t pid,
-			uint64_t *ret_foffset)
+static bool ask_process(struct session_file *file, const struct object_symbol *symbol,
+			pid_t pid, uint64_t *ret_foffset)
 {
 	struct look look = { .file = file, .symbol = symbol, .pid = pid };
 	struct ubp_err err;

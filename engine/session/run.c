@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "arch/host.h"
+#include "engine/object/maps.h"
 #include "engine/session/session.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/follow.h"
-#include "engine/object/maps.h"
 #include "engine/trace/task.h"
 
 #define STOPS_PER_TURN 64
@@ -417,12 +417,15 @@ static int attach_all(struct ubp_session *s, struct ubp_err *err)
 	s->finder_kind = finder_kind(s->finder);
 	(void)finder_each_process(attach_if_wanted, s);
 	if (s->n_skipped && !s->n_processes && geteuid() != 0)
-		return ubp_fail(err, EPERM,
-				"no permission to trace any of the %u processes that run this code: "
-				"run as the same user, or as root (CAP_SYS_PTRACE)",
-				s->n_skipped);
+		return ubp_fail(
+			err, EPERM,
+			"no permission to trace any of the %u processes that run this code: "
+			"run as the same user, or as root (CAP_SYS_PTRACE)",
+			s->n_skipped);
 	if (s->n_skipped)
-		session_warn(s, "%u process%s could not be traced (no permission, or traced by another)",
+		session_warn(s,
+			     "%u process%s could not be traced (no permission, or traced by "
+			     "another)",
 			     s->n_skipped, s->n_skipped == 1 ? "" : "es");
 	return 0;
 }
@@ -465,8 +468,8 @@ static int attach_of_thread(struct ubp_session *s, struct ubp_err *err)
 {
 	pid_t pid = task_tgid(s->opt.tid);
 
-	return pid ? attach_and_plant(s, pid, err) :
-		     ubp_fail(err, ESRCH, "no thread %d", (int)s->opt.tid);
+	return pid ? attach_and_plant(s, pid, err)
+		   : ubp_fail(err, ESRCH, "no thread %d", (int)s->opt.tid);
 }
 
 static int start_command(struct ubp_session *s, struct ubp_err *err)

@@ -23,8 +23,9 @@ static int watch_fd(struct ubp_session *s, int fd, struct ubp_err *err)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 
-	return epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? ubp_fail_sys(err, "epoll_ctl") :
-								   0;
+	return epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, fd, &ev) < 0
+		       ? ubp_fail_sys(err, "epoll_ctl")
+		       : 0;
 }
 
 static int open_descriptors(struct ubp_session *s, struct ubp_err *err)
@@ -329,12 +330,13 @@ const char *ubp_probe_explain(struct ubp_session *s, size_t i)
 	struct session_probe *p = s->probes[i];
 
 	if (!p->explain &&
-	    asprintf(&p->explain, "%s/%s %s at %s:0x%lx: %s [%s]; not a jump: jumps are not built in",
+	    asprintf(&p->explain,
+		     "%s/%s %s at %s:0x%lx: %s [%s]; not a jump: jumps are not built in",
 		     spec->group, spec->event, p->symbol ? p->symbol : "-", spec->path,
 		     (unsigned long)spec->offset,
-		     s->opt.mode == UBP_MODE_STEP ?
-			     "stepped (breakpoint, single-stepped copy: two stops)" :
-			     "boosted (breakpoint, copy that jumps back: one stop)",
+		     s->opt.mode == UBP_MODE_STEP
+			     ? "stepped (breakpoint, single-stepped copy: two stops)"
+			     : "boosted (breakpoint, copy that jumps back: one stop)",
 		     p->insn) < 0)
 		p->explain = NULL;
 	return p->explain ? p->explain : "";

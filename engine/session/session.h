@@ -31,10 +31,10 @@ struct session_file {
 struct session_probe {
 	struct uprobe uprobe;
 	struct object *object; /* its file; the session's */
-	char *command;  /* its definition: tells it from others after a deletion */
-	char *what;     /* "bash:readline", for messages */
-	char *symbol;   /* "readline+0x4", or NULL */
-	char *insn;     /* the displaced instruction */
+	char *command;         /* its definition: tells it from others after a deletion */
+	char *what;            /* "bash:readline", for messages */
+	char *symbol;          /* "readline+0x4", or NULL */
+	char *insn;            /* the displaced instruction */
 	char *listing, *format, *explain;
 };
 
@@ -52,18 +52,18 @@ struct ubp_session {
 	struct session_probe **probes;
 	size_t n_probes;
 	char *const *argv;
-	struct inherited inherited;  /* by the command */
+	struct inherited inherited; /* by the command */
 
 	pthread_t thread;
 	bool has_thread;
-	pthread_mutex_t lock;        /* what follows, up to the blank line */
+	pthread_mutex_t lock; /* what follows, up to the blank line */
 	pthread_cond_t changed;
 	bool is_ready, start_failed, stop_asked, has_ended;
 	struct ubp_err thread_err;
-	pid_t *candidates;           /* found, not yet attached to */
+	pid_t *candidates; /* found, not yet attached to */
 	size_t n_candidates, cap_candidates;
-	struct map known;            /* pids that are traced */
-	struct map given_up;         /* pids that could not be attached to */
+	struct map known;    /* pids that are traced */
+	struct map given_up; /* pids that could not be attached to */
 	struct warning *warnings, **last_warning;
 	int command_status;
 	bool command_ended;
@@ -74,13 +74,13 @@ struct ubp_session {
 	struct tracer tracer;
 	struct hit hit;
 	struct plant plant;
-	size_t n_wanted;             /* of .pids, still alive */
-	struct map excluded;         /* never attached to unless named */
+	size_t n_wanted;     /* of .pids, still alive */
+	struct map excluded; /* never attached to unless named */
 	bool probing_started;
 
 	struct event_queue *queue;
 	struct finder *finder;
-	const char *finder_kind;     /* how later processes are found; NULL: not at all */
+	const char *finder_kind; /* how later processes are found; NULL: not at all */
 	int poll_fd, news_fd, timer_fd, command_fd;
 	struct sink_buf line, arg, header;
 };
@@ -92,7 +92,8 @@ const struct spec_probe *define_spec(const struct ubp_session *s, size_t i);
 
 /* ifunc.c: file offset of the implementation an IFUNC was resolved to. */
 int ifunc_choice(struct ubp_session *s, struct session_file *file,
-		 const struct object_symbol *symbol, uint64_t *ret_foffset, struct ubp_err *err);
+		 const struct object_symbol *symbol, uint64_t *ret_foffset,
+		 struct ubp_err *err);
 
 /* exclude.c: pids never to be traced unless named: init, ubp and its ancestors,
  * whoever reads its output. */
@@ -102,7 +103,7 @@ int exclude_collect(struct map *ret_excluded);
 void *run_thread(void *arg);
 /* From any thread: a line for the user, delivered by ubp_dispatch(). */
 __attribute__((format(printf, 2, 3))) void session_warn(struct ubp_session *s, const char *fmt,
-							 ...);
+							...);
 /* Make ubp_fd() readable. */
 void session_news(struct ubp_session *s);
 

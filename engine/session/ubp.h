@@ -44,23 +44,26 @@ enum ubp_mode {
 };
 
 struct ubp_options {
-	const pid_t *pids;      /* trace only these processes (thread groups) ... */
+	const pid_t *pids; /* trace only these processes (thread groups) ... */
 	size_t n_pids;
-	pid_t tid;              /* ... or only this thread; 0: no choice */
-	bool strict;            /* definitions: the kernel's grammar only */
-	bool lossless;          /* wait for the reader rather than lose records */
-	bool force;             /* override refusals where that can make sense */
-	bool stack;             /* take user stacks (frame pointers) */
+	pid_t tid;     /* ... or only this thread; 0: no choice */
+	bool strict;   /* definitions: the kernel's grammar only */
+	bool lossless; /* wait for the reader rather than lose records */
+	bool force;    /* override refusals where that can make sense */
+	bool stack;    /* take user stacks (frame pointers) */
 	enum ubp_mode mode;
-	const char *clock;      /* "mono" (default, NULL), "mono_raw", "boot", "real" */
-	size_t queue_bytes;     /* 0: default */
+	const char *clock;  /* "mono" (default, NULL), "mono_raw", "boot", "real" */
+	size_t queue_bytes; /* 0: default */
 	/* A warning for the user, e.g. a process that had to be skipped. One line,
 	 * no newline. May be NULL. Called on the caller's thread. */
 	void (*warn)(void *ctx, const char *text);
 	void *warn_ctx;
 };
 
-#define UBP_OPTIONS_INIT { .mode = UBP_MODE_AUTO }
+#define UBP_OPTIONS_INIT                                                                       \
+	{                                                                                      \
+		.mode = UBP_MODE_AUTO                                                          \
+	}
 
 int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_session,
 		    struct ubp_err *err);
@@ -116,8 +119,7 @@ typedef void ubp_event_fn(void *ctx, const struct ubp_event *event);
  * call, so that it ends however fast new ones come. Does not block. Returns the
  * number delivered, or a negative errno if tracing has failed.
  */
-int ubp_dispatch(struct ubp_session *session, ubp_event_fn *fn, void *ctx,
-		 struct ubp_err *err);
+int ubp_dispatch(struct ubp_session *session, ubp_event_fn *fn, void *ctx, struct ubp_err *err);
 
 /* Nothing more can come: the command, or all of .pids, have ended. */
 bool ubp_is_done(const struct ubp_session *session);
@@ -167,12 +169,12 @@ const char *ubp_trace_header(struct ubp_session *session);
 /* --- statistics ------------------------------------------------------------ */
 
 struct ubp_probe_stats {
-	uint64_t hits;     /* before filtering, as uprobe_profile counts */
-	uint64_t passed;   /* delivered or lost: the filter said yes */
-	uint64_t lost;     /* passed, but the queue was full */
-	uint64_t too_big;  /* passed, but over the kernel's record limit */
-	uint64_t missed;   /* returns that can't come (longjmp, thread ended, ...) */
-	unsigned sites;    /* places where it is or was planted */
+	uint64_t hits;    /* before filtering, as uprobe_profile counts */
+	uint64_t passed;  /* delivered or lost: the filter said yes */
+	uint64_t lost;    /* passed, but the queue was full */
+	uint64_t too_big; /* passed, but over the kernel's record limit */
+	uint64_t missed;  /* returns that can't come (longjmp, thread ended, ...) */
+	unsigned sites;   /* places where it is or was planted */
 	unsigned boosted, stepped, in_place; /* rung of these sites */
 };
 
@@ -182,7 +184,8 @@ void ubp_probe_stats(const struct ubp_session *session, size_t i,
 struct ubp_stats {
 	unsigned processes; /* traced at any time */
 	unsigned skipped;   /* not allowed to attach */
-	const char *finder; /* how later processes are found: "proc connector", "scan of /proc" */
+	const char
+		*finder; /* how later processes are found: "proc connector", "scan of /proc" */
 };
 
 void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats);

@@ -19,10 +19,10 @@
 
 /* The outermost operation: it decides which types are possible. */
 enum expr_outer {
-	OUTER_VALUE,	  /* register, stack word, return value */
-	OUTER_IMM,	  /* \NUM */
-	OUTER_TEXT,	  /* $comm, \"TEXT" */
-	OUTER_DEREF,	  /* +OFF(), @ */
+	OUTER_VALUE,      /* register, stack word, return value */
+	OUTER_IMM,        /* \NUM */
+	OUTER_TEXT,       /* $comm, \"TEXT" */
+	OUTER_DEREF,      /* +OFF(), @ */
 	OUTER_USER_DEREF, /* +uOFF() */
 };
 

@@ -42,7 +42,7 @@ enum joint { JOINT_NONE, JOINT_AND, JOINT_OR };
 
 /* One open group, or the whole expression. */
 struct frame {
-	bool negated;	      /* a '!' stands before the group */
+	bool negated;         /* a '!' stands before the group */
 	enum joint joint;     /* the operator read last, its right side is missing */
 	struct exits yes, no; /* of the term read last */
 	struct exits or_yes;  /* true exits of the terms before a || */
@@ -145,7 +145,7 @@ static void close_frame(const struct frame *frame, struct filter *filter, struct
 /* What a look at quotes and parentheses tells. */
 struct outline {
 	size_t depth_max;
-	size_t depth;	  /* parentheses still open at the end */
+	size_t depth;     /* parentheses still open at the end */
 	size_t last_open; /* where .depth was reached for the last time from below */
 	bool has_terms;
 };

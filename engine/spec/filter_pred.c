@@ -38,7 +38,7 @@ enum op { OP_GLOB, OP_NE, OP_EQ, OP_LE, OP_LT, OP_GE, OP_GT, OP_AND };
 /* Longer ones stand before their prefixes. */
 static const char *const op_texts[] = {
 	[OP_GLOB] = "~", [OP_NE] = "!=", [OP_EQ] = "==", [OP_LE] = "<=",
-	[OP_LT] = "<",	 [OP_GE] = ">=", [OP_GT] = ">",	 [OP_AND] = "&",
+	[OP_LT] = "<",   [OP_GE] = ">=", [OP_GT] = ">",  [OP_AND] = "&",
 };
 
 #define N_OPS (sizeof(op_texts) / sizeof(op_texts[0]))
@@ -168,9 +168,9 @@ static void make_number(struct draft *d, uint64_t value, bool is_signed)
 		enum filter_test test;
 		bool negated;
 	} tests[] = {
-		[OP_EQ] = { FILTER_EQ, false },	  [OP_NE] = { FILTER_EQ, true },
-		[OP_LT] = { FILTER_LT, false },	  [OP_GE] = { FILTER_LT, true },
-		[OP_LE] = { FILTER_LE, false },	  [OP_GT] = { FILTER_LE, true },
+		[OP_EQ] = { FILTER_EQ, false },   [OP_NE] = { FILTER_EQ, true },
+		[OP_LT] = { FILTER_LT, false },   [OP_GE] = { FILTER_LT, true },
+		[OP_LE] = { FILTER_LE, false },   [OP_GT] = { FILTER_LE, true },
 		[OP_AND] = { FILTER_AND, false },
 	};
 	struct filter_pred *pred = d->pred;

@@ -35,7 +35,7 @@
 /* Where in a record the field is. */
 enum filter_source {
 	FILTER_FROM_DATA,    /* the event's own arg, at .at in the record's data */
-	FILTER_FROM_IP,	     /* record ip, u64 */
+	FILTER_FROM_IP,      /* record ip, u64 */
 	FILTER_FROM_FUNC,    /* record func, u64 */
 	FILTER_FROM_TID,     /* record tid, s32 */
 	FILTER_FROM_CPU,     /* record cpu, as s32 */
@@ -65,9 +65,9 @@ enum filter_test {
 };
 
 struct filter_pred {
-	uint8_t test;	/* enum filter_test */
+	uint8_t test;   /* enum filter_test */
 	uint8_t source; /* enum filter_source */
-	uint8_t size;	/* numbers: 1 2 4 8 */
+	uint8_t size;   /* numbers: 1 2 4 8 */
 	bool is_signed;
 	uint16_t on_true; /* index of the next predicate, FILTER_PASS or FILTER_DROP */
 	uint16_t on_false;
@@ -79,7 +79,7 @@ struct filter_pred {
 
 struct filter {
 	uint32_t n_preds; /* at least 1 */
-	uint8_t *bytes;	  /* patterns and CPU sets (bit n of byte n / 8) */
+	uint8_t *bytes;   /* patterns and CPU sets (bit n of byte n / 8) */
 	struct filter_pred preds[];
 };
 

@@ -136,7 +136,8 @@ bool spec_is_short(const struct spec_parse *p)
 	if (first.len < 3 || (first.s[0] != 'p' && first.s[0] != 'r') || first.s[1] != ':' ||
 	    !span_find(span_from(first, first.s + 2), ':'))
 		return false;
-	return words->n < 2 || !span_find(words->word[1], '/') || !span_find(words->word[1], ':');
+	return words->n < 2 || !span_find(words->word[1], '/') ||
+	       !span_find(words->word[1], ':');
 }
 
 int spec_parse_short(const struct spec_parse *p, struct spec_probe **ret_probe)

@@ -29,8 +29,8 @@ struct spec_parse {
 /* The parts of a line, whichever form it has. */
 struct spec_form {
 	bool is_return;
-	bool is_short;	       /* the perf-tools form, which names events its own way */
-	bool has_name;	       /* .name is set, though it may be empty */
+	bool is_short;         /* the perf-tools form, which names events its own way */
+	bool has_name;         /* .name is set, though it may be empty */
 	struct spec_span name; /* [GRP/][EVENT] */
 	struct spec_span place;
 	size_t first_arg; /* index of a word */

@@ -14,22 +14,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SPEC_NAME_MAX	  63 /* group and event, bytes */
+#define SPEC_NAME_MAX     63 /* group and event, bytes */
 #define SPEC_ARG_NAME_MAX 32
 #define SPEC_ARG_TEXT_MAX 63
-#define SPEC_ARGS_MAX	  128
-#define SPEC_DEREF_MAX	  14
-#define SPEC_ARRAY_MAX	  64
-#define SPEC_LINE_MAX	  4096
+#define SPEC_ARGS_MAX     128
+#define SPEC_DEREF_MAX    14
+#define SPEC_ARRAY_MAX    64
+#define SPEC_LINE_MAX     4096
 
 enum spec_source {
-	SPEC_REG,	 /* %REG: .reg */
-	SPEC_STACK,	 /* $stackN: .value is N (32 bits are used) */
-	SPEC_RETVAL,	 /* $retval: .reg is the register that holds it */
-	SPEC_COMM,	 /* $comm */
-	SPEC_IMM,	 /* \NUM: .value; and @ADDR, which has a dereference of 0 */
+	SPEC_REG,        /* %REG: .reg */
+	SPEC_STACK,      /* $stackN: .value is N (32 bits are used) */
+	SPEC_RETVAL,     /* $retval: .reg is the register that holds it */
+	SPEC_COMM,       /* $comm */
+	SPEC_IMM,        /* \NUM: .value; and @ADDR, which has a dereference of 0 */
 	SPEC_IMM_STRING, /* \"TEXT" */
-	SPEC_FOFF,	 /* @+OFF: .value is OFF, with a dereference of 0 */
+	SPEC_FOFF,       /* @+OFF: .value is OFF, with a dereference of 0 */
 };
 
 enum spec_format {
@@ -44,7 +44,7 @@ struct spec_type {
 	enum spec_format format;
 	bool is_ustring;   /* spelled ustring: same values, another type in conflicts */
 	bool is_default;   /* no type was given */
-	uint8_t size;	   /* element bytes: 1 2 4 8, strings 4 */
+	uint8_t size;      /* element bytes: 1 2 4 8, strings 4 */
 	uint8_t bit_width; /* 0: not a bit-field; size is then the container's */
 	uint8_t bit_offset;
 	uint16_t count; /* array elements, 0: scalar */
@@ -68,17 +68,17 @@ struct spec_probe {
 	bool auto_event; /* the event's name was made up, not written */
 	char group[SPEC_NAME_MAX + 1];
 	char event[SPEC_NAME_MAX + 1];
-	char *path;	     /* as written, or what the look-up callback put in its place */
-	char *symbol;	     /* extended: SYMBOL[@VERSION] instead of a number, else NULL */
+	char *path;          /* as written, or what the look-up callback put in its place */
+	char *symbol;        /* extended: SYMBOL[@VERSION] instead of a number, else NULL */
 	uint64_t symbol_off; /* what is added to the symbol */
 	bool is_resolved;    /* .offset is a file offset; false only with a symbol */
 	uint64_t offset;     /* file offset; before it is resolved: symbol_off */
-	uint64_t ref;	     /* REF_CTR offset, 0: none */
+	uint64_t ref;        /* REF_CTR offset, 0: none */
 	uint64_t dev, ino;   /* of the file, from the look-up callback */
 	size_t n_args;
 	struct spec_arg *args;
 	size_t fixed_size; /* bytes of the data's fixed area */
-	char *command;	   /* the words joined by one blank, for messages */
+	char *command;     /* the words joined by one blank, for messages */
 };
 
 #endif

@@ -18,7 +18,7 @@ struct ubp_err;
 /* What the parser must be told; handed in, because spec knows no files. */
 struct spec_env {
 	const struct ubp_arch *arch; /* register names */
-	bool strict;		     /* the kernel's grammar only */
+	bool strict;                 /* the kernel's grammar only */
 
 	/*
 	 * Find the file of a definition: called in the middle of parsing, as the

@@ -16,7 +16,7 @@ struct spec_body {
 	struct spec_span expr;
 	bool has_type;
 	struct spec_span type; /* without [N] */
-	uint16_t count;	       /* 0: no [N] */
+	uint16_t count;        /* 0: no [N] */
 };
 
 /* Cut a body; @col is the column of its first byte. */

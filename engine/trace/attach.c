@@ -18,9 +18,11 @@
 #include "engine/trace/task.h"
 
 /* TRACESYSGOOD: without it a syscall-stop turns into a SIGTRAP if the tracer dies. */
-#define OPTIONS                                                                               	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |                   	 PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
+#define OPTIONS                                                                                \
+	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |                    \
+	 PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
 
-#define STOP_LIMIT_MS  500  /* for one thread to stop */
+#define STOP_LIMIT_MS  500 /* for one thread to stop */
 #define DRAIN_LIMIT_MS 2000
 
 static int seize(struct tracer *tracer, struct process *p, pid_t tid, struct ubp_err *err)
@@ -266,7 +268,8 @@ void attach_let_others_go(struct tracer *tracer, pid_t *tids, size_t n)
 	free(tids);
 }
 
-static void child_exec(char *const argv[], const struct inherited *inherited, int go, int report)
+static void child_exec(char *const argv[], const struct inherited *inherited, int go,
+		       int report)
 {
 	char byte;
 
@@ -280,8 +283,8 @@ static void child_exec(char *const argv[], const struct inherited *inherited, in
 }
 
 /* The child is seized: let it exec, and wait until it has. */
-static int wait_for_exec(struct tracer *tracer, struct process *p, int report,
-			 const char *name, struct ubp_err *err)
+static int wait_for_exec(struct tracer *tracer, struct process *p, int report, const char *name,
+			 struct ubp_err *err)
 {
 	struct tracee *t = map_get(&tracer->tracees, (uint64_t)p->pid);
 	struct stop stop;
@@ -307,8 +310,7 @@ static int wait_for_exec(struct tracer *tracer, struct process *p, int report,
 }
 
 int attach_command(struct tracer *tracer, char *const argv[], const struct inherited *inherited,
-		   const struct ubp_arch *arch, struct tracee **ret_tracee,
-		   struct ubp_err *err)
+		   const struct ubp_arch *arch, struct tracee **ret_tracee, struct ubp_err *err)
 {
 	struct process *p = NULL;
 	int go[2], report[2], rc;

@@ -18,8 +18,7 @@ static int run_everywhere(struct tracer *tracer)
 static void remember_all(struct tracer *tracer)
 {
 	tracer->all_cpus = malloc(sizeof(cpu_set_t));
-	if (tracer->all_cpus &&
-	    sched_getaffinity(0, sizeof(cpu_set_t), tracer->all_cpus) < 0) {
+	if (tracer->all_cpus && sched_getaffinity(0, sizeof(cpu_set_t), tracer->all_cpus) < 0) {
 		free(tracer->all_cpus);
 		tracer->all_cpus = NULL;
 	}

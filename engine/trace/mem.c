@@ -80,7 +80,8 @@ static uint32_t read_slowly(pid_t tid, struct fetch_span *s)
 	while (got < s->len) {
 		uint64_t vaddr = s->vaddr + got;
 		size_t len = 4096 - (vaddr & 4095);
-		struct iovec to = { (char *)s->buf + got, 0 }, from = { (void *)(uintptr_t)vaddr, 0 };
+		struct iovec to = { (char *)s->buf + got, 0 },
+			     from = { (void *)(uintptr_t)vaddr, 0 };
 		ssize_t n;
 
 		if (vaddr >= USER_END)
@@ -107,7 +108,8 @@ static size_t read_batch(pid_t tid, struct fetch_span *spans, size_t n)
 
 	while (used < n && used < BATCH && spans[used].vaddr < USER_END) {
 		to[used] = (struct iovec){ spans[used].buf, spans[used].len };
-		from[used] = (struct iovec){ (void *)(uintptr_t)spans[used].vaddr, spans[used].len };
+		from[used] =
+			(struct iovec){ (void *)(uintptr_t)spans[used].vaddr, spans[used].len };
 		used++;
 	}
 	got = used ? process_vm_readv(tid, to, used, from, used, 0) : 0;
@@ -164,8 +166,8 @@ static void return_fd(const struct trace_mem *mem, int fd)
 size_t mem_peek(const struct trace_mem *mem, uint64_t vaddr, void *buf, size_t len)
 {
 	int fd = borrow_fd(mem);
-	ssize_t n = fd < 0 ? (ssize_t)mem_read(mem->pid, vaddr, buf, len) :
-			     pread(fd, buf, len, (off_t)vaddr);
+	ssize_t n = fd < 0 ? (ssize_t)mem_read(mem->pid, vaddr, buf, len)
+			   : pread(fd, buf, len, (off_t)vaddr);
 
 	return_fd(mem, fd);
 	return n > 0 ? (size_t)n : 0;

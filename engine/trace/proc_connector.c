@@ -29,7 +29,7 @@ struct report {
 } __attribute__((packed));
 
 /* What the kernel sends of an event: older ones have a shorter union at the end. */
-#define REPORT_MIN                                                                            \
+#define REPORT_MIN                                                                             \
 	(offsetof(struct report, event) + offsetof(struct proc_event, event_data) + 8)
 
 /* The kernel answers a subscription with an acknowledgement; without
@@ -51,7 +51,8 @@ static int is_answered(int fd)
 int proc_connector_open(void)
 {
 	struct sockaddr_nl addr = { .nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC };
-	struct cn_msg cn = { .id = { CN_IDX_PROC, CN_VAL_PROC }, .len = sizeof(enum proc_cn_mcast_op) };
+	struct cn_msg cn = { .id = { CN_IDX_PROC, CN_VAL_PROC },
+			     .len = sizeof(enum proc_cn_mcast_op) };
 	struct subscribe msg = { 0 };
 	int big = 1 << 20;
 	int fd = socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR);

@@ -80,8 +80,8 @@ static int await_exit(struct remote *remote, struct ubp_err *err)
 			return ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
 		}
 	}
-	return rc < 0 ? ubp_fail(err, ESRCH, "thread %d has ended", (int)tid) :
-			ubp_fail(err, ETIMEDOUT, "thread %d does not finish a system call",
+	return rc < 0 ? ubp_fail(err, ESRCH, "thread %d has ended", (int)tid)
+		      : ubp_fail(err, ETIMEDOUT, "thread %d does not finish a system call",
 				 (int)tid);
 }
 

@@ -231,7 +231,8 @@ static int yama_scope(void)
 {
 	char buf[16];
 
-	return read_small("/proc/sys/kernel/yama/ptrace_scope", buf, sizeof(buf)) ? atoi(buf) : 0;
+	return read_small("/proc/sys/kernel/yama/ptrace_scope", buf, sizeof(buf)) ? atoi(buf)
+										  : 0;
 }
 
 int task_explain_refusal(pid_t pid, pid_t tid, int code, struct ubp_err *err)
@@ -243,8 +244,10 @@ int task_explain_refusal(pid_t pid, pid_t tid, int code, struct ubp_err *err)
 	if (code == ESRCH || state == 0)
 		return ubp_fail(err, ESRCH, "no process %d", (int)pid);
 	if (state == 'Z' || state == 'X')
-		return ubp_fail(err, ESRCH, "process %d is a zombie: it has ended, its parent has not noticed",
-				(int)pid);
+		return ubp_fail(
+			err, ESRCH,
+			"process %d is a zombie: it has ended, its parent has not noticed",
+			(int)pid);
 	if (by) {
 		task_comm(by, comm);
 		return ubp_fail(err, EPERM, "process %d is already traced by process %d (%s)",
@@ -255,14 +258,16 @@ int task_explain_refusal(pid_t pid, pid_t tid, int code, struct ubp_err *err)
 	if (pid == getpid())
 		return ubp_fail(err, EPERM, "process %d is ubp itself", (int)pid);
 	if (code == EPERM && yama_scope() > 0)
-		return ubp_fail(err, EPERM,
-				"no permission to trace process %d: kernel.yama.ptrace_scope is %d; "
-				"run as root, or start the program as a command of ubp",
-				(int)pid, yama_scope());
+		return ubp_fail(
+			err, EPERM,
+			"no permission to trace process %d: kernel.yama.ptrace_scope is %d; "
+			"run as root, or start the program as a command of ubp",
+			(int)pid, yama_scope());
 	if (code == EPERM || code == EACCES)
-		return ubp_fail(err, code,
-				"no permission to trace process %d: run as the same user, or as root "
-				"(CAP_SYS_PTRACE)",
-				(int)pid);
+		return ubp_fail(
+			err, code,
+			"no permission to trace process %d: run as the same user, or as root "
+			"(CAP_SYS_PTRACE)",
+			(int)pid);
 	return ubp_fail(err, code, "cannot trace process %d: %s", (int)pid, strerror(code));
 }

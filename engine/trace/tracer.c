@@ -108,9 +108,9 @@ void tracee_consume(const struct tracee *t)
 
 void tracee_resume(struct tracee *t, int sig)
 {
-	int request = t->stepping ? PTRACE_SINGLESTEP :
-		      t->in_remote ? PTRACE_SYSCALL :
-				     PTRACE_CONT;
+	int request = t->stepping    ? PTRACE_SINGLESTEP
+		      : t->in_remote ? PTRACE_SYSCALL
+				     : PTRACE_CONT;
 
 	/* A stop clears a pending interrupt: ask again before the thread runs. And one
 	 * that was in a group stop goes back there: the stop asked for reports it. */

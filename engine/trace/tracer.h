@@ -33,33 +33,33 @@ struct process;
 struct tracee;
 
 struct space {
-	unsigned refs;        /* processes that live in it */
+	unsigned refs; /* processes that live in it */
 	struct trace_mem mem;
 	const struct ubp_arch *arch;
-	void *plant;          /* the owner's; NULL until it sets it */
+	void *plant; /* the owner's; NULL until it sets it */
 };
 
 struct process {
 	pid_t pid;
 	struct space *space;
 	unsigned n_tracees;
-	pid_t born_of;        /* thread that gave birth to it; 0: not seen */
-	bool is_command;      /* child of this tracer */
-	bool is_fresh;        /* between exec and the first hit of its loader */
-	bool silent;          /* traced for its memory's sake: nobody asked for its hits */
+	pid_t born_of;   /* thread that gave birth to it; 0: not seen */
+	bool is_command; /* child of this tracer */
+	bool is_fresh;   /* between exec and the first hit of its loader */
+	bool silent;     /* traced for its memory's sake: nobody asked for its hits */
 };
 
 struct tracee {
 	pid_t tid;
 	struct process *process;
-	bool held;            /* stopped, and kept so by us */
-	bool listening;       /* in a group stop (job control) */
-	bool want_interrupt;  /* a PTRACE_INTERRUPT is waited for */
-	bool drained;         /* seen stopped without a trap of ours pending */
-	bool stepping;        /* resume by single step; a step's trap is expected */
-	bool in_remote;       /* inside the stub of a remote call: stop at syscalls */
-	unsigned n_execs;     /* a new number: nothing known of its memory is true */
-	uint64_t disarm_sp;   /* stack pointer at the unwinder that return addresses
+	bool held;           /* stopped, and kept so by us */
+	bool listening;      /* in a group stop (job control) */
+	bool want_interrupt; /* a PTRACE_INTERRUPT is waited for */
+	bool drained;        /* seen stopped without a trap of ours pending */
+	bool stepping;       /* resume by single step; a step's trap is expected */
+	bool in_remote;      /* inside the stub of a remote call: stop at syscalls */
+	unsigned n_execs;    /* a new number: nothing known of its memory is true */
+	uint64_t disarm_sp;  /* stack pointer at the unwinder that return addresses
 			       * were put back for; 0: none are */
 	/* What a hit wants to know about its thread; filled lazily, kept here so
 	 * that the hot path looks nothing up. See engine/trace/task.h. */
@@ -69,7 +69,7 @@ struct tracee {
 	unsigned rseq_asked;   /* tries so far */
 	int one_cpu;           /* the only CPU it may use; -1: several; -2: not asked */
 	uint64_t one_cpu_ns;
-	int stat_fd;           /* /proc/PID/task/TID/stat; -1: not open */
+	int stat_fd; /* /proc/PID/task/TID/stat; -1: not open */
 };
 
 enum trap_verdict {

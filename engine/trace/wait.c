@@ -23,7 +23,8 @@
 
 #define LOOK (WSTOPPED | WEXITED | WNOWAIT | __WALL | __WNOTHREAD)
 
-#define SPINS       200 /* looks at the hot threads before blocking: longer than an idle
+#define SPINS                                                                                  \
+	200            /* looks at the hot threads before blocking: longer than an idle
 			 * processor takes to wake up */
 #define SWEEP_EVERY 16 /* hot stops between two sweeps */
 #define SWEEP_WIDTH 4  /* cold threads per sweep */

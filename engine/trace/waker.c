@@ -42,10 +42,14 @@ pid_t waker_start(struct ubp_err *err)
 	}
 	if (ptrace(PTRACE_SEIZE, pid, 0, 0) < 0) {
 		pid_t by = task_tracer(pid);
-		int rc = by ? ubp_fail(err, EPERM,
-				       "ubp and its children are traced by process %d themselves",
-				       (int)by) :
-			      ubp_fail_sys(err, "cannot use ptrace at all: PTRACE_SEIZE of an own child");
+		int rc =
+			by ? ubp_fail(
+				     err, EPERM,
+				     "ubp and its children are traced by process %d themselves",
+				     (int)by)
+			   : ubp_fail_sys(
+				     err,
+				     "cannot use ptrace at all: PTRACE_SEIZE of an own child");
 
 		(void)kill(pid, SIGKILL);
 		(void)waitpid(pid, NULL, __WALL);
@@ -72,7 +76,7 @@ void waker_end(pid_t waker)
 	if (waker <= 0)
 		return;
 	(void)kill(waker, SIGKILL);
-	while (waitpid(waker, &status, __WALL | __WNOTHREAD) == waker &&
-	       !WIFEXITED(status) && !WIFSIGNALED(status))
+	while (waitpid(waker, &status, __WALL | __WNOTHREAD) == waker && !WIFEXITED(status) &&
+	       !WIFSIGNALED(status))
 		;
 }
