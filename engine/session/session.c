@@ -273,14 +273,13 @@ static const char *keep_text(char **keep, const struct spec_probe *spec, unsigne
 {
 	int len;
 
-	if (*keep)
-		return *keep;
-	len = print(spec, number, NULL, 0);
-	*keep = malloc((size_t)len + 1);
-	if (!*keep)
-		return "";
-	(void)print(spec, number, *keep, (size_t)len + 1);
-	return *keep;
+	if (!*keep) {
+		len = print(spec, number, NULL, 0);
+		*keep = malloc((size_t)len + 1);
+		if (*keep)
+			(void)print(spec, number, *keep, (size_t)len + 1);
+	}
+	return *keep ? *keep : "";
 }
 
 static int print_listing(const struct spec_probe *spec, unsigned number, char *buf, size_t size)
