@@ -199,7 +199,6 @@ static void on_loader(void *ctx, struct tracee *t, const struct ubp_regs *at)
 	unsigned n_execs = t->n_execs;
 	pid_t tid = t->tid;
 
-	t->process->is_fresh = false;
 	(void)update(s, t, at);
 	/* Held by a remote call: the hit goes on as if there had been none. */
 	if (map_get(&s->tracer.tracees, (uint64_t)tid) == t && t->n_execs == n_execs)

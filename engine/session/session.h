@@ -76,7 +76,6 @@ struct ubp_session {
 	struct plant plant;
 	size_t n_wanted;     /* of .pids, still alive */
 	struct map excluded; /* never attached to unless named */
-	bool probing_started;
 
 	struct event_queue *queue;
 	struct finder *finder;

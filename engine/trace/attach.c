@@ -298,7 +298,6 @@ static int wait_for_exec(struct tracer *tracer, struct process *p, int report, c
 		if (stop.event == PTRACE_EVENT_EXEC) {
 			tracee_consume(t);
 			t->held = true;
-			p->is_fresh = true;
 			return 0;
 		}
 		(void)ptrace(PTRACE_CONT, p->pid, 0, stop.event ? 0 : stop.sig);

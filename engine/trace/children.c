@@ -192,7 +192,6 @@ void children_execed(struct tracer *tracer, struct tracee *t)
 	space->refs++;
 	p->space = space;
 	space_put(tracer, old);
-	p->is_fresh = true;
 	task_forget(t);
 	t->n_execs++;
 	t->held = true;

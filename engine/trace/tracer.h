@@ -45,7 +45,6 @@ struct process {
 	unsigned n_tracees;
 	pid_t born_of;   /* thread that gave birth to it; 0: not seen */
 	bool is_command; /* child of this tracer */
-	bool is_fresh;   /* between exec and the first hit of its loader */
 	bool silent;     /* traced for its memory's sake: nobody asked for its hits */
 };
 
@@ -122,7 +121,6 @@ struct tracer {
 	struct tracee *hot[TRACER_HOT];
 	unsigned n_hot, next_hot, hits_since_sweep;
 	size_t sweep_pos;
-	unsigned idle_rounds;
 	/* Where the tracer runs (engine/trace/follow.c). */
 	int cpu, next_cpu, same_cpu;
 	void *all_cpus;
