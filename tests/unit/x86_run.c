@@ -277,6 +277,16 @@ static void forget_x87_pc(uint8_t xstate[RUN_XSAVE_MAX])
 	memset(xstate + 6, 0, 18);
 }
 
+/*
+ * Which parts are marked as being in their initial state (XSTATE_BV): where they
+ * are, after vzeroall say, the processor may tell so or not, depending on whether
+ * the thread was switched out meanwhile. XSAVE writes their bytes in any case.
+ */
+static void forget_initial_parts(uint8_t xstate[RUN_XSAVE_MAX])
+{
+	memset(xstate + 512, 0, 8);
+}
+
 void run_code(uint64_t entry, const struct run_regs *regs, uint64_t seed, run_step_fn *step_,
 	      void *arg, struct run_end *ret_end)
 {
@@ -302,6 +312,7 @@ void run_code(uint64_t entry, const struct run_regs *regs, uint64_t seed, run_st
 	ret_end->pc = fault_pc;
 	memcpy(ret_end->xstate, run_xout, sizeof(run_xout));
 	forget_x87_pc(ret_end->xstate);
+	forget_initial_parts(ret_end->xstate);
 	memcpy(ret_end->data, (void *)RUN_DATA, RUN_DATA_SIZE);
 	memcpy(ret_end->stack, (void *)RUN_STACK, RUN_STACK_SIZE);
 }
