@@ -188,7 +188,37 @@ struct ubp_arch {
 	/* Result of the system call a thread has just come out of. */
 	int64_t (*syscall_result)(const struct ubp_regs *regs);
 	/* Number of a system call the engine makes remotely. */
-	int nr_mmap, nr_munmap, nr_rt_sigaction;
+	int nr_mmap, nr_munmap, nr_mprotect, nr_rt_sigaction;
+
+	/*
+	 * The guard (arch/guard.h): its code stands at UBP_AREA_GUARD of an area's
+	 * start and finds struct guard_head from there. Offsets into the code: the
+	 * SIGTRAP handler, the restorer it returns through. Flags for
+	 * rt_sigaction(). NULL: there is no guard for this instruction set.
+	 */
+	const uint8_t *guard;
+	uint16_t guard_len, guard_handler, guard_restorer;
+	uint64_t guard_flags;
+
+	/*
+	 * Where a program changes its signal actions by itself: the instruction
+	 * before a system call that loads the number of rt_sigaction(). The bytes
+	 * @call (call_len of them) are what is looked for; its first
+	 * call_patch_len bytes, one instruction, give way to a jump that
+	 * build_call_hook() encodes.
+	 */
+	const uint8_t *sigaction_call;
+	uint8_t sigaction_call_len, sigaction_patch_len;
+
+	/*
+	 * The jump (@ret_patch, sigaction_patch_len bytes) from a call found at
+	 * @vaddr to a slot at @slot_vaddr, and that slot's code: rt_sigaction() as
+	 * the program means it, but one for SIGTRAP goes to the guard of the area at
+	 * @area_vaddr, which keeps it for its chain. -ERANGE: too far for a jump.
+	 */
+	int (*build_sigaction_hook)(uint64_t vaddr, uint64_t slot_vaddr, uint64_t area_vaddr,
+				    uint8_t *ret_patch, struct slot_code *ret_code,
+				    struct ubp_err *err);
 };
 
 /* Table for an ELF machine and class, or NULL. Static storage. */

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * The guard: what keeps a target alive when its tracer is killed. A SIGTRAP
+ * handler in the SSOL area that runs when no tracer takes a trap: it looks the
+ * site up in a table and continues in the slot, puts a hijacked return address
+ * back, or hands the trap to the handler that the program itself set.
+ *
+ * This is the layout that the handler's code (arch/.../guard.c) shares with its
+ * owner (engine/plant). It is found again by later sessions: a change needs a
+ * new UBP_GUARD_VERSION.
+ *
+ *   area, r-x, written from outside only:
+ *     0      struct guard_head
+ *     0x100  return trampoline            } in the first area of a space only;
+ *     0x140  remote-call stub             } the rest of the space before the table
+ *     0x180  the guard's code             } is zero in further ones
+ *     0x800  site table, a power of two of entries, then slots
+ *   data, rw-: struct guard_data
+ *   return table, rw-: a power of two of struct guard_return
+ *
+ * All words are 8 bytes, in the tracee's byte order. Entries are read by threads
+ * of the target while the tracer writes them: value before key, each by one
+ * aligned write.
+ */
+
+#ifndef UBP_ARCH_GUARD_H
+#define UBP_ARCH_GUARD_H
+
+#include <stdint.h>
+
+#define UBP_GUARD_MAGIC   0x44524155472d4255ULL /* "UB-GUARD" in memory, little-endian */
+#define UBP_GUARD_VERSION 1
+
+#define UBP_AREA_TRAMPOLINE 0x100
+#define UBP_AREA_STUB       0x140
+#define UBP_AREA_GUARD      0x180
+#define UBP_AREA_TABLE      0x800
+
+/* At the start of each area. */
+struct guard_head {
+	uint64_t magic;
+	uint64_t version;
+	uint64_t len;        /* bytes of the area */
+	uint64_t used;       /* bytes given out, from the start; slots follow */
+	uint64_t table_mask; /* entries of the site table - 1 */
+	uint64_t next;       /* vaddr of the next area of this space; 0: the last */
+	/* In the first area only: */
+	uint64_t data;         /* vaddr of struct guard_data; 0: no guard stands here */
+	uint64_t returns;      /* vaddr of the return table; 0: none */
+	uint64_t returns_mask; /* its entries - 1 */
+	/* What is given to rt_sigaction(SIGTRAP): the kernel's 32 bytes. */
+	uint64_t action[4]; /* handler, flags, restorer, mask */
+};
+
+/*
+ * A site: found by open addressing from guard_hash(vaddr) & table_mask upwards,
+ * wrapping around, up to an entry with vaddr 0. Entries are never taken away.
+ */
+struct guard_site {
+	uint64_t vaddr; /* of the breakpoint */
+	uint32_t slot;  /* offset of its slot in this area; 0: none, no rescue */
+	uint8_t orig[4]; /* the bytes under the breakpoint */
+};
+
+/*
+ * A hijacked return address: from (word >> 3) & returns_mask upwards, wrapping
+ * around, up to an entry with word 0. One that is over may stay until it is in
+ * the way.
+ */
+struct guard_return {
+	uint64_t word; /* vaddr of the stack word that holds the trampoline's address */
+	uint64_t real; /* what stood there */
+};
+
+#define UBP_GUARD_SEMAPHORES 120
+
+/* What the program, in the guard's own code, may write. */
+struct guard_data {
+	/* The action the program itself has set for SIGTRAP, as the kernel keeps it;
+	 * two, so that one is whole at any time. */
+	uint64_t chain_at; /* which of the two counts */
+	uint64_t chain[2][4]; /* handler, flags, restorer, mask */
+	/* Process (as itself sees its id) that chain[] belongs to: not that of a
+	 * vfork() child, which shares the memory but has signal actions of its own. */
+	uint64_t owner;
+	uint64_t retired; /* 1: the guard is not installed, calls go to the kernel */
+	uint64_t n_semaphores; /* reference counters that are incremented */
+	uint64_t semaphores[UBP_GUARD_SEMAPHORES];
+};
+
+static inline uint64_t guard_hash(uint64_t vaddr)
+{
+	return (vaddr * 0x9e3779b97f4a7c15ULL) >> 40;
+}
+
+#endif
