@@ -7,7 +7,7 @@
  * site up in a table and continues in the slot, puts a hijacked return address
  * back, or hands the trap to the handler that the program itself set.
  *
- * This is the layout that the handler's code (arch/.../guard.c) shares with its
+ * This is the layout that the handler's code (arch/.../guard.S) shares with its
  * owner (engine/plant). It is found again by later sessions: a change needs a
  * new UBP_GUARD_VERSION.
  *
@@ -59,8 +59,8 @@ struct guard_head {
  * wrapping around, up to an entry with vaddr 0. Entries are never taken away.
  */
 struct guard_site {
-	uint64_t vaddr; /* of the breakpoint */
-	uint32_t slot;  /* offset of its slot in this area; 0: none, no rescue */
+	uint64_t vaddr;  /* of the breakpoint */
+	uint32_t slot;   /* offset of its slot in this area; 0: none, no rescue */
 	uint8_t orig[4]; /* the bytes under the breakpoint */
 };
 
@@ -80,12 +80,12 @@ struct guard_return {
 struct guard_data {
 	/* The action the program itself has set for SIGTRAP, as the kernel keeps it;
 	 * two, so that one is whole at any time. */
-	uint64_t chain_at; /* which of the two counts */
+	uint64_t chain_at; /* lowest bit: which of the two counts; the rest is the code's own */
 	uint64_t chain[2][4]; /* handler, flags, restorer, mask */
 	/* Process (as itself sees its id) that chain[] belongs to: not that of a
 	 * vfork() child, which shares the memory but has signal actions of its own. */
 	uint64_t owner;
-	uint64_t retired; /* 1: the guard is not installed, calls go to the kernel */
+	uint64_t retired;      /* 1: the guard is not installed, calls go to the kernel */
 	uint64_t n_semaphores; /* reference counters that are incremented */
 	uint64_t semaphores[UBP_GUARD_SEMAPHORES];
 };

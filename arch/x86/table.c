@@ -6,6 +6,9 @@
 #include <elf.h>
 #include <signal.h>
 
+/* Those of the tracee's kernel: SA_SIGINFO, SA_RESTORER, SA_NODEFER, SA_ONSTACK. */
+#define GUARD_FLAGS (0x4 | 0x04000000 | 0x40000000 | 0x08000000)
+
 extern const struct ubp_arch ubp_arch_x86_64;
 
 const struct ubp_arch ubp_arch_x86_64 = {
@@ -43,6 +46,16 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.stub_regs = x86_stub_regs,
 	.syscall_result = x86_syscall_result,
 	.nr_mmap = 9,
+	.nr_mprotect = 10,
 	.nr_munmap = 11,
 	.nr_rt_sigaction = 13,
+	.guard = x86_guard,
+	.guard_len = X86_GUARD_LEN,
+	.guard_handler = GUARD_CODE_HANDLER,
+	.guard_restorer = GUARD_CODE_RESTORER,
+	.guard_flags = GUARD_FLAGS,
+	.sigaction_call = x86_sigaction_call,
+	.sigaction_call_len = X86_SIGACTION_CALL_LEN,
+	.sigaction_patch_len = X86_SIGACTION_PATCH_LEN,
+	.build_sigaction_hook = x86_build_sigaction_hook,
 };

@@ -5,7 +5,8 @@
  * What the files of the x86-64 back-end share.
  *
  * decode.c knows bytes, classify.c decides what may be displaced and how, slot.c
- * writes the code for it, stub.c is the remote-call stub, regs.c the registers.
+ * writes the code for it, stub.c is the remote-call stub, guard.c and guard.S the
+ * guard, regs.c the registers.
  */
 
 #ifndef UBP_ARCH_X86_X86_H
@@ -16,6 +17,7 @@
 #include <stdint.h>
 
 #include "arch/arch.h"
+#include "arch/x86/guard_code.h"
 
 /* Order of struct user_regs_struct, which other hosts don't have. */
 enum user_reg {
@@ -140,11 +142,21 @@ void x86_stub_frame(const struct ubp_regs *orig, bool redo_eintr,
 void x86_stub_args(uint64_t nr, const uint64_t args[6], uint8_t frame[56]);
 void x86_stub_regs(struct ubp_regs *regs, uint64_t stub_vaddr, uint64_t sp);
 int64_t x86_syscall_result(const struct ubp_regs *regs);
+int x86_build_sigaction_hook(uint64_t vaddr, uint64_t slot_vaddr, uint64_t area_vaddr,
+			     uint8_t *ret_patch, struct slot_code *ret_code,
+			     struct ubp_err *err);
 
 /* The stub: see stub.c. */
 #define X86_STUB_LEN         58
 #define X86_STUB_SYSCALL_END 36
 #define X86_STUB_BUFFER_AT   56
 extern const uint8_t x86_stub[X86_STUB_LEN];
+
+/* The guard's code: see guard.S. */
+#define X86_GUARD_LEN           GUARD_CODE_END
+#define X86_SIGACTION_CALL_LEN  7
+#define X86_SIGACTION_PATCH_LEN 5
+extern const uint8_t x86_guard[X86_GUARD_LEN];
+extern const uint8_t x86_sigaction_call[X86_SIGACTION_CALL_LEN];
 
 #endif

@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * The guard's code (arch/guard.h says what it is for). It stands at
+ * UBP_AREA_GUARD of the first area of a space, at any address, and finds that
+ * area's head from its own. guard.sh makes guard_code.h of this file; the library
+ * is built from that, on every host.
+ *
+ * No register but the general ones is touched: the kernel has saved the vector
+ * state for the handler, but nobody has for the emulator.
+ *
+ * handler: the kernel calls it with rdi signal, rsi siginfo, rdx ucontext, and
+ * puts every register back behind it. So all are free, but a handler of the
+ * program's that we go on to shall see what the kernel would have shown it:
+ *   rsi, rdx        as they came, always
+ *   r8              pc of the trap
+ *   r9              the first area
+ *   rax rcx rdi r10 r11   scratch
+ *   the rest        only where nothing but the return follows (returned, die)
+ * rdi and the others up to r11 are loaded again before the program's handler.
+ *
+ * emulate: rt_sigaction(SIGTRAP) of the program, reached by jumps from a slot:
+ *   rdi, rsi, rdx, r10   the arguments        rcx   where to go on
+ *   only rax, rcx, r11 and the flags may change, as by a system call
+ *   rbx             struct guard_data
+ *   r8              a pointer of the program's, or the process's id
+ *   r9              offset in a structure, or tries left
+ */
+
+	/* struct guard_head */
+	.set	HEAD_LEN, 16
+	.set	HEAD_TABLE_MASK, 32
+	.set	HEAD_NEXT, 40
+	.set	HEAD_DATA, 48
+	.set	HEAD_RETURNS, 56
+	.set	HEAD_RETURNS_MASK, 64
+	.set	AREA_TRAMPOLINE, 0x100
+	.set	AREA_GUARD, 0x180
+	.set	AREA_TABLE, 0x800
+
+	/* struct guard_site, guard_hash() */
+	.set	SITE_SLOT, 8
+	.set	SITE_SHIFT, 4		/* log2 of its size, and that of guard_return */
+	.set	HASH_FACTOR, 0x9e3779b97f4a7c15
+	.set	HASH_SHIFT, 40
+
+	/* struct guard_return */
+	.set	RETURN_REAL, 8
+	.set	RETURN_REACH, 4096	/* bytes of arguments that a ret may pop */
+
+	/* struct guard_data */
+	.set	DATA_CHAIN_AT, 0
+	.set	DATA_CHAIN, 8
+	.set	DATA_CHAIN_SHIFT, 5	/* log2 of an action's size */
+	.set	DATA_OWNER, 72
+	.set	DATA_RETIRED, 80
+	.set	CHAIN_TRIES, 1000	/* how often another setter may finish first */
+
+	/* the kernel's: sigaction, siginfo, ucontext */
+	.set	SA_FLAGS, 8
+	.set	SA_RESTORER_AT, 16
+	.set	SA_MASK, 24
+	.set	SA_LEN, 32
+	.set	SA_KNOWN, 0xdc000807	/* the flags that it keeps */
+	.set	SA_RESTORER, 0x04000000
+	.set	SI_CODE, 8
+	.set	UC_R8, 40
+	.set	UC_R9, 48
+	.set	UC_R10, 56
+	.set	UC_R11, 64
+	.set	UC_RCX, 152
+	.set	UC_RSP, 160
+	.set	UC_RIP, 168
+	.set	UC_EFLAGS, 176
+	.set	UC_SIGMASK, 296
+
+	.set	TRAP_BRKPT, 1
+	.set	TRAP_TRACE, 2
+	.set	SI_KERNEL, 0x80
+	.set	SIG_IGN, 1
+	.set	SIGTRAP, 5
+	.set	SIGTRAP_BIT, 0x10
+	.set	SIGKILL_SIGSTOP_BITS, 0x40100
+	.set	FLAG_TF, 0x100
+	.set	RED_ZONE, 128
+
+	.set	NR_RT_SIGACTION, 13
+	.set	NR_RT_SIGPROCMASK, 14
+	.set	NR_RT_SIGRETURN, 15
+	.set	NR_SCHED_YIELD, 24
+	.set	NR_GETPID, 39
+	.set	NR_GETTID, 186
+	.set	NR_TGKILL, 234
+	.set	NR_RT_TGSIGQUEUEINFO, 297
+	.set	SIG_BLOCK, 0
+	.set	NO_SUCH_HOW, 99
+	.set	EFAULT, 14
+
+	.text
+code:
+	.set	head, code - AREA_GUARD
+
+/* --- the handler ------------------------------------------------------------------ */
+
+handler:
+	lea	head(%rip), %r9
+	mov	UC_RIP(%rdx), %r8
+	mov	SI_CODE(%rsi), %eax
+	cmp	$SI_KERNEL, %eax
+	je	breakpoint
+	/* A step of a tracer that died, in a slot? */
+	lea	-TRAP_BRKPT(%rax), %ecx
+	cmp	$(TRAP_TRACE - TRAP_BRKPT), %ecx
+	ja	chain
+	call	in_area
+	jnc	chain
+	ret
+
+breakpoint:
+	lea	-1(%r8), %r10
+	call	find_site
+	jz	1f
+	test	%eax, %eax		/* no slot: no rescue */
+	jz	chain
+	add	%rcx, %rax
+	mov	%rax, UC_RIP(%rdx)
+	ret
+1:	lea	AREA_TRAMPOLINE + 1(%r9), %rax
+	cmp	%rax, %r8
+	je	returned
+	/* The tracer had moved the pc when it died: into an area, back to the site. */
+	call	in_area
+	jc	leave
+	mov	%r8, %r10
+	call	find_site
+	jz	chain
+leave:	ret
+
+/*
+ * A function returned to the trampoline, which goes on through the word below the
+ * stack pointer: put the real address there. The entry is that of the word that
+ * the return address stood in, further down if the callee popped arguments. One
+ * that is over may be in between, so the word must still hold what was put
+ * there, or here the address that the tracer has written back; beyond the red
+ * zone the signal's frame may be over it.
+ */
+returned:
+	mov	HEAD_RETURNS(%r9), %rbx
+	test	%rbx, %rbx
+	jz	leave
+	mov	HEAD_RETURNS_MASK(%r9), %rbp
+	lea	AREA_TRAMPOLINE(%r9), %r13
+	mov	UC_RSP(%rdx), %r8
+	mov	%r8, %r10
+1:	sub	$8, %r10		/* the next word */
+	mov	%r10, %rax
+	shr	$3, %rax
+	mov	%rbp, %rcx		/* entries that are left, less one */
+2:	and	%rbp, %rax
+	mov	%rax, %r11
+	shl	$SITE_SHIFT, %r11
+	mov	(%rbx,%r11), %r12	/* once: it may change */
+	cmp	%r10, %r12
+	je	4f
+	test	%r12, %r12
+	jz	3f
+	inc	%rax
+	sub	$1, %rcx
+	jnc	2b
+3:	lea	-RETURN_REACH(%r8), %rax
+	cmp	%rax, %r10
+	ja	1b
+	ret
+4:	mov	RETURN_REAL(%rbx,%r11), %r12
+	lea	-RED_ZONE(%r8), %rax
+	cmp	%rax, %r10
+	jb	5f
+	mov	(%r10), %r11
+	cmp	%r13, %r11
+	je	5f
+	lea	-8(%r8), %rax
+	cmp	%rax, %r10
+	jne	3b
+	cmp	%r12, %r11
+	jne	3b
+5:	mov	%r12, -8(%r8)
+	ret
+
+/* Is r8 in an area? Carry says so. Uses rax, rcx. */
+in_area:
+	mov	%r9, %rcx
+1:	mov	%r8, %rax
+	sub	%rcx, %rax
+	cmp	HEAD_LEN(%rcx), %rax
+	jb	2f
+	mov	HEAD_NEXT(%rcx), %rcx
+	test	%rcx, %rcx
+	jnz	1b			/* the test clears carry */
+2:	ret
+
+/*
+ * The site at r10: zero flag clear, rcx its area, eax the offset of its slot; set:
+ * there is none. Uses rax, rcx, rdi, r11.
+ */
+find_site:
+	mov	%r9, %rcx
+1:	movabs	$HASH_FACTOR, %rax
+	imul	%r10, %rax
+	shr	$HASH_SHIFT, %rax
+	mov	HEAD_TABLE_MASK(%rcx), %rdi	/* entries that are left, less one */
+2:	and	HEAD_TABLE_MASK(%rcx), %rax
+	mov	%rax, %r11
+	shl	$SITE_SHIFT, %r11
+	mov	AREA_TABLE(%rcx,%r11), %r11	/* once: it may change */
+	cmp	%r10, %r11
+	je	4f
+	test	%r11, %r11
+	jz	3f
+	inc	%rax
+	sub	$1, %rdi
+	jnc	2b
+3:	mov	HEAD_NEXT(%rcx), %rcx
+	test	%rcx, %rcx
+	jnz	1b
+	ret
+4:	shl	$SITE_SHIFT, %rax
+	mov	AREA_TABLE + SITE_SLOT(%rcx,%rax), %eax
+	test	%rcx, %rcx
+	ret
+
+/* --- what is the program's own ---------------------------------------------------- */
+
+/* Nothing is on the stack here but the signal's frame. */
+chain:
+	mov	HEAD_DATA(%r9), %rcx
+	test	%rcx, %rcx
+	jz	default
+1:	mov	DATA_CHAIN_AT(%rcx), %r8d
+	mov	%r8d, %r10d
+	and	$1, %r10d
+	shl	$DATA_CHAIN_SHIFT, %r10d
+	lea	DATA_CHAIN(%rcx,%r10), %r10
+	mov	(%r10), %rax
+	mov	SA_FLAGS(%r10), %r11
+	mov	SA_RESTORER_AT(%r10), %rdi
+	mov	SA_MASK(%r10), %r9
+	cmp	%r8d, DATA_CHAIN_AT(%rcx)
+	jne	1b			/* it was replaced meanwhile */
+	cmp	$SIG_IGN, %rax
+	jb	default
+	je	ignore
+	lea	handler(%rip), %r8
+	cmp	%r8, %rax		/* somebody found ours and set it again */
+	je	default
+	/* SA_RESETHAND is the sign: of several threads one gets the handler. */
+	test	%r11d, %r11d
+	jns	2f
+	xor	%r8d, %r8d
+	lock cmpxchg %r8, (%r10)
+	jne	1b
+2:	test	$SA_RESTORER, %r11d
+	jz	3f
+	/* On a shadow stack the kernel has noted our restorer. (0 without one.) */
+	xor	%r8d, %r8d
+	rdsspq	%r8
+	test	%r8, %r8
+	jnz	3f
+	mov	%rdi, (%rsp)
+	/* The breakpoints must go on to work in it: never SIGTRAP. */
+3:	and	$~SIGTRAP_BIT, %r9
+	jz	4f
+	push	%rax
+	push	%rsi
+	push	%rdx
+	push	%r9
+	mov	$SIG_BLOCK, %edi
+	mov	%rsp, %rsi
+	xor	%edx, %edx
+	mov	$8, %r10d
+	mov	$NR_RT_SIGPROCMASK, %eax
+	syscall
+	pop	%r9
+	pop	%rdx
+	pop	%rsi
+	pop	%rax
+4:	mov	%rax, -8(%rsp)		/* in the red zone */
+	mov	(%rsi), %edi
+	mov	UC_RCX(%rdx), %rcx
+	mov	UC_R8(%rdx), %r8
+	mov	UC_R9(%rdx), %r9
+	mov	UC_R10(%rdx), %r10
+	mov	UC_R11(%rdx), %r11
+	xor	%eax, %eax
+	jmp	*-8(%rsp)
+
+ignore:
+	cmpl	$0, SI_CODE(%rsi)
+	jle	leave
+	/* The kernel ignores no trap that an instruction made. */
+default:
+	cmpl	$TRAP_TRACE, SI_CODE(%rsi)
+	jne	die
+	andq	$~FLAG_TF, UC_EFLAGS(%rdx)	/* what a tracer's step left behind */
+	ret
+
+/*
+ * Die of the signal, as by default: it is sent once more, and comes when the
+ * kernel has put the registers back, so that a core dump shows the right ones.
+ */
+die:
+	mov	%rsi, %r12
+	mov	%rsp, %rbp
+	andq	$~SIGTRAP_BIT, UC_SIGMASK(%rdx)
+	pushq	$SIGTRAP_BIT
+	mov	$SIG_BLOCK, %edi
+	mov	%rsp, %rsi
+	xor	%edx, %edx
+	mov	$8, %r10d
+	mov	$NR_RT_SIGPROCMASK, %eax
+	syscall
+	mov	$NR_GETPID, %eax
+	syscall
+	mov	%eax, %r13d
+	mov	$NR_GETTID, %eax
+	syscall
+	mov	%eax, %r14d
+	cmp	$1, %r13d
+	jne	1f
+	/* A namespace's init: a default action passes it by unless forced. */
+	cmpl	$0, SI_CODE(%r12)
+	jle	3f
+	jmp	2f
+1:	pushq	$0			/* SIG_DFL */
+	pushq	$0
+	pushq	$0
+	pushq	$0
+	mov	$SIGTRAP, %edi
+	mov	%rsp, %rsi
+	xor	%edx, %edx
+	mov	$8, %r10d
+	mov	$NR_RT_SIGACTION, %eax
+	syscall
+	test	%eax, %eax		/* forbidden by a filter? */
+	jnz	2f
+	mov	%r13d, %edi
+	mov	%r14d, %esi
+	mov	$SIGTRAP, %edx
+	mov	%r12, %r10
+	mov	$NR_RT_TGSIGQUEUEINFO, %eax
+	syscall
+	test	%eax, %eax
+	jz	3f
+	mov	$NR_TGKILL, %eax	/* some forbid but that one */
+	syscall
+	test	%eax, %eax
+	jz	3f
+2:	int3				/* blocked: nobody can survive this one */
+3:	mov	%rbp, %rsp
+	ret
+
+/* --- the restorer ----------------------------------------------------------------- */
+
+/* Unwinders know a signal's frame by these very bytes. */
+	.balign	16, 0xcc
+restorer:
+	.byte	0x48, 0xc7, 0xc0, NR_RT_SIGRETURN, 0, 0, 0	/* mov $15,%rax */
+	syscall
+	int3
+
+/* --- rt_sigaction(SIGTRAP) -------------------------------------------------------- */
+
+	/* On the stack: the new action, the old one, then what is saved. */
+	.set	NEW, 0
+	.set	OLD, SA_LEN
+	.set	LOCALS, 2 * SA_LEN
+	.set	SAVED_OACT, LOCALS + 32
+
+/* Take all from the stack but the address to go on at. */
+	.macro	restore
+	lea	LOCALS(%rsp), %rsp
+	pop	%rbx
+	pop	%r9
+	pop	%r8
+	pop	%r10
+	pop	%rdx
+	pop	%rsi
+	pop	%rdi
+	.endm
+
+emulate:
+	lea	-RED_ZONE(%rsp), %rsp
+	push	%rcx
+	push	%rdi
+	push	%rsi
+	push	%rdx
+	push	%r10
+	push	%r8
+	push	%r9
+	push	%rbx
+	sub	$LOCALS, %rsp
+	mov	head + HEAD_DATA(%rip), %rbx
+	test	%rbx, %rbx
+	jz	real
+	cmpq	$0, DATA_RETIRED(%rbx)
+	jne	real
+	cmp	$8, %r10
+	jne	real
+	test	%rsi, %rsi
+	jz	get
+
+	/* Can it be read? The kernel looks at the set before it refuses the "how". */
+	mov	%rsi, %r8
+	xor	%r9d, %r9d
+1:	mov	$NO_SUCH_HOW, %edi
+	lea	(%r8,%r9), %rsi
+	xor	%edx, %edx
+	mov	$8, %r10d
+	mov	$NR_RT_SIGPROCMASK, %eax
+	syscall
+	cmp	$-EFAULT, %rax
+	je	fault
+	add	$8, %r9d
+	cmp	$SA_LEN, %r9d
+	jb	1b
+
+	/* What the kernel would keep of it. */
+	mov	(%r8), %rax
+	mov	%rax, NEW(%rsp)
+	mov	SA_FLAGS(%r8), %eax
+	and	$SA_KNOWN, %eax
+	mov	%rax, NEW + SA_FLAGS(%rsp)
+	mov	SA_RESTORER_AT(%r8), %rax
+	mov	%rax, NEW + SA_RESTORER_AT(%rsp)
+	mov	SA_MASK(%r8), %rax
+	and	$~SIGKILL_SIGSTOP_BITS, %rax
+	mov	%rax, NEW + SA_MASK(%rsp)
+
+	/*
+	 * A child of vfork() or posix_spawn() resets its actions, in its parent's
+	 * memory: that counts for neither. Nor is ours set again as the program's.
+	 */
+	mov	$NR_GETPID, %eax
+	syscall
+	mov	%eax, %r8d
+	mov	NEW(%rsp), %rax
+	lea	handler(%rip), %rcx
+	cmp	%rcx, %rax
+	je	get
+	test	%rax, %rax
+	jnz	set
+	cmp	%r8, DATA_OWNER(%rbx)
+	jne	get
+
+	/*
+	 * chain_at: its low half counts the changes, the lowest bit is the entry that
+	 * counts; its high half is the id of the process that writes the other one.
+	 * No lock: nobody may wait for ever, for a thread that did not come along in
+	 * a fork(), nor one below us on this stack or in priority. Who was overtaken
+	 * sees it and writes again.
+	 */
+set:	mov	$CHAIN_TRIES, %r9d
+1:	mov	DATA_CHAIN_AT(%rbx), %rax
+	mov	%rax, %rcx
+	shr	$32, %rcx
+	cmp	%r8d, %ecx
+	jne	2f			/* nobody, or not of this process: left over */
+	test	%r9d, %r9d
+	jz	2f
+	dec	%r9d
+	mov	$NR_SCHED_YIELD, %eax
+	syscall
+	jmp	1b
+2:	mov	%r8, %rcx
+	shl	$32, %rcx
+	mov	%eax, %edx
+	or	%rdx, %rcx
+	lock cmpxchg %rcx, DATA_CHAIN_AT(%rbx)
+	jne	1b
+	and	$1, %edx
+	shl	$DATA_CHAIN_SHIFT, %edx
+	mov	DATA_CHAIN(%rbx,%rdx), %rax
+	mov	%rax, OLD(%rsp)
+	mov	DATA_CHAIN + SA_FLAGS(%rbx,%rdx), %rax
+	mov	%rax, OLD + SA_FLAGS(%rsp)
+	mov	DATA_CHAIN + SA_RESTORER_AT(%rbx,%rdx), %rax
+	mov	%rax, OLD + SA_RESTORER_AT(%rsp)
+	mov	DATA_CHAIN + SA_MASK(%rbx,%rdx), %rax
+	mov	%rax, OLD + SA_MASK(%rsp)
+	xor	$SA_LEN, %edx		/* the other */
+	mov	NEW(%rsp), %rax
+	mov	%rax, DATA_CHAIN(%rbx,%rdx)
+	mov	NEW + SA_FLAGS(%rsp), %rax
+	mov	%rax, DATA_CHAIN + SA_FLAGS(%rbx,%rdx)
+	mov	NEW + SA_RESTORER_AT(%rsp), %rax
+	mov	%rax, DATA_CHAIN + SA_RESTORER_AT(%rbx,%rdx)
+	mov	NEW + SA_MASK(%rsp), %rax
+	mov	%rax, DATA_CHAIN + SA_MASK(%rbx,%rdx)
+	mov	%r8, DATA_OWNER(%rbx)
+	lea	1(%rcx), %edx		/* one change more, and nobody writes */
+	mov	%rcx, %rax
+	lock cmpxchg %rdx, DATA_CHAIN_AT(%rbx)
+	jne	1b
+	jmp	give
+
+get:	mov	DATA_CHAIN_AT(%rbx), %eax
+	mov	%eax, %edx
+	and	$1, %edx
+	shl	$DATA_CHAIN_SHIFT, %edx
+	mov	DATA_CHAIN(%rbx,%rdx), %rcx
+	mov	%rcx, OLD(%rsp)
+	mov	DATA_CHAIN + SA_FLAGS(%rbx,%rdx), %rcx
+	mov	%rcx, OLD + SA_FLAGS(%rsp)
+	mov	DATA_CHAIN + SA_RESTORER_AT(%rbx,%rdx), %rcx
+	mov	%rcx, OLD + SA_RESTORER_AT(%rsp)
+	mov	DATA_CHAIN + SA_MASK(%rbx,%rdx), %rcx
+	mov	%rcx, OLD + SA_MASK(%rsp)
+	cmp	%eax, DATA_CHAIN_AT(%rbx)
+	jne	get			/* it was replaced meanwhile */
+
+	/* As by the kernel the new action stands even if the old can't be told. */
+give:	mov	SAVED_OACT(%rsp), %r8
+	test	%r8, %r8
+	jz	2f
+	xor	%r9d, %r9d
+1:	mov	$SIG_BLOCK, %edi
+	xor	%esi, %esi
+	lea	(%r8,%r9), %rdx
+	mov	$8, %r10d
+	mov	$NR_RT_SIGPROCMASK, %eax
+	syscall
+	cmp	$-EFAULT, %rax
+	je	fault
+	add	$8, %r9d
+	cmp	$SA_LEN, %r9d
+	jb	1b
+	mov	OLD(%rsp), %rax
+	mov	%rax, (%r8)
+	mov	OLD + SA_FLAGS(%rsp), %rax
+	mov	%rax, SA_FLAGS(%r8)
+	mov	OLD + SA_RESTORER_AT(%rsp), %rax
+	mov	%rax, SA_RESTORER_AT(%r8)
+	mov	OLD + SA_MASK(%rsp), %rax
+	mov	%rax, SA_MASK(%r8)
+2:	xor	%eax, %eax
+	jmp	done
+fault:	mov	$-EFAULT, %rax
+done:	restore
+	pushf				/* a system call leaves the flags there */
+	pop	%r11
+	jmp	back
+
+real:	restore
+	mov	$NR_RT_SIGACTION, %eax
+	syscall
+back:	pop	%rcx			/* and there the address behind it */
+	lea	RED_ZONE(%rsp), %rsp
+	jmp	*%rcx
+end:

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * The guard's code is guard.S. It is not assembled with the library, which is
+ * built on hosts that have no assembler for it, but stands here as bytes.
+ */
+
+#include "arch/guard.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "arch/x86/x86.h"
+#include "engine/base/err.h"
+
+const uint8_t x86_guard[X86_GUARD_LEN] = { GUARD_CODE_BYTES };
+
+_Static_assert(UBP_AREA_GUARD + X86_GUARD_LEN <= UBP_AREA_TABLE, "fits");
+
+_Static_assert(GUARD_CODE_AREA_TRAMPOLINE == UBP_AREA_TRAMPOLINE, "arch/guard.h");
+_Static_assert(GUARD_CODE_AREA_GUARD == UBP_AREA_GUARD, "arch/guard.h");
+_Static_assert(GUARD_CODE_AREA_TABLE == UBP_AREA_TABLE, "arch/guard.h");
+_Static_assert(GUARD_CODE_HEAD_LEN == offsetof(struct guard_head, len), "guard.S");
+_Static_assert(GUARD_CODE_HEAD_TABLE_MASK == offsetof(struct guard_head, table_mask),
+	       "guard.S");
+_Static_assert(GUARD_CODE_HEAD_NEXT == offsetof(struct guard_head, next), "guard.S");
+_Static_assert(GUARD_CODE_HEAD_DATA == offsetof(struct guard_head, data), "guard.S");
+_Static_assert(GUARD_CODE_HEAD_RETURNS == offsetof(struct guard_head, returns), "guard.S");
+_Static_assert(GUARD_CODE_HEAD_RETURNS_MASK == offsetof(struct guard_head, returns_mask),
+	       "guard.S");
+_Static_assert(GUARD_CODE_SITE_SLOT == offsetof(struct guard_site, slot), "guard.S");
+_Static_assert(1 << GUARD_CODE_SITE_SHIFT == sizeof(struct guard_site), "guard.S");
+_Static_assert(1 << GUARD_CODE_SITE_SHIFT == sizeof(struct guard_return), "guard.S");
+_Static_assert(GUARD_CODE_RETURN_REAL == offsetof(struct guard_return, real), "guard.S");
+_Static_assert(GUARD_CODE_DATA_CHAIN_AT == offsetof(struct guard_data, chain_at), "guard.S");
+_Static_assert(GUARD_CODE_DATA_CHAIN == offsetof(struct guard_data, chain), "guard.S");
+_Static_assert(GUARD_CODE_DATA_OWNER == offsetof(struct guard_data, owner), "guard.S");
+_Static_assert(GUARD_CODE_DATA_RETIRED == offsetof(struct guard_data, retired), "guard.S");
+
+/* mov $13,%eax; syscall: the mov gives way to a jump. */
+const uint8_t x86_sigaction_call[X86_SIGACTION_CALL_LEN] = {
+	0xb8, 0x0d, 0x00, 0x00, 0x00, 0x0f, 0x05,
+};
+
+_Static_assert(X86_SIGACTION_PATCH_LEN == 5, "a jmp rel32");
+
+/* The slot: where the displacements are, and what they lead to. */
+static const uint8_t hook[] = {
+	0x83, 0xff, 0x05,                         /* cmp $5,%edi */
+	0x74, 19,                                 /* je the second half */
+	0xb8, 0x0d, 0x00, 0x00, 0x00,             /* mov $13,%eax */
+	0x0f, 0x05,                               /* syscall */
+	0x48, 0x8d, 0x0d, 0x00, 0x00, 0x00, 0x00, /* lea back(%rip),%rcx */
+	0xe9, 0x00, 0x00, 0x00, 0x00,             /* jmp back */
+	0x48, 0x8d, 0x0d, 0x00, 0x00, 0x00, 0x00, /* lea back(%rip),%rcx */
+	0xe9, 0x00, 0x00, 0x00, 0x00,             /* jmp the emulator */
+};
+
+enum {
+	HOOK_CALLED = 12, /* the address behind the call is put where a call leaves it */
+	HOOK_DONE = 19,
+	HOOK_EMULATE = 24,
+	HOOK_ENTER = 31,
+};
+
+_Static_assert(sizeof(hook) <= UBP_SLOT_SIZE, "fits");
+
+/* Fill in a displacement that ends its instruction, of @len bytes, at @vaddr. */
+static int point(uint8_t *code, uint64_t vaddr, size_t len, uint64_t target,
+		 struct ubp_err *err)
+{
+	int64_t rel = (int64_t)(target - (vaddr + len));
+	int32_t disp = (int32_t)rel;
+
+	if (rel != disp)
+		return ubp_fail(err, ERANGE, "0x%llx is out of a jump's reach from 0x%llx",
+				(unsigned long long)target, (unsigned long long)vaddr);
+	memcpy(code + len - sizeof(disp), &disp, sizeof(disp));
+	return 0;
+}
+
+int x86_build_sigaction_hook(uint64_t vaddr, uint64_t slot_vaddr, uint64_t area_vaddr,
+			     uint8_t *ret_patch, struct slot_code *ret_code,
+			     struct ubp_err *err)
+{
+	uint64_t back = vaddr + X86_SIGACTION_CALL_LEN;
+	const struct {
+		size_t at, len;
+		uint64_t target;
+	} parts[] = {
+		{ HOOK_CALLED, 7, back },
+		{ HOOK_DONE, 5, back },
+		{ HOOK_EMULATE, 7, back },
+		{ HOOK_ENTER, 5, area_vaddr + UBP_AREA_GUARD + GUARD_CODE_EMULATE },
+	};
+	int rc;
+
+	memset(ret_code, 0, sizeof(*ret_code));
+	memcpy(ret_code->code, hook, sizeof(hook));
+	ret_code->len = sizeof(hook);
+	ret_code->done_at = HOOK_DONE;
+	ret_code->taken_at = 0xff;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		rc = point(ret_code->code + parts[i].at, slot_vaddr + parts[i].at, parts[i].len,
+			   parts[i].target, err);
+		if (rc < 0)
+			return rc;
+	}
+	ret_patch[0] = 0xe9; /* jmp rel32 */
+	return point(ret_patch, vaddr, X86_SIGACTION_PATCH_LEN, slot_vaddr, err);
+}
