@@ -17,7 +17,7 @@
  *     0x140  remote-call stub             } the rest of the space before the table
  *     0x180  the guard's code             } is zero in further ones
  *     0x800  site table, a power of two of entries, then slots
- *   data, rw-: struct guard_data
+ *   data, rw-, the page behind the first area: struct guard_data
  *   return table, rw-: a power of two of struct guard_return
  *
  * All words are 8 bytes, in the tracee's byte order. Entries are read by threads
@@ -75,6 +75,7 @@ struct guard_return {
 };
 
 #define UBP_GUARD_SEMAPHORES 120
+#define UBP_GUARD_DATA_LEN   4096ULL
 
 /* What the program, in the guard's own code, may write. */
 struct guard_data {

@@ -86,11 +86,13 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 {
 	const struct plant_space *ps = t->process->space->plant;
 	const struct ubp_arch *arch = t->process->space->arch;
+	uint64_t now_ns;
 	unsigned watches;
 	bool in_place;
 	pid_t tid;
 
 	wait_note_hot(hit->tracer, t);
+	now_ns = event_clock_now(CLOCK_KIND_MONO);
 	if (ps->closing) {
 		carry_on(hit, t, site);
 		return TRAP_OURS;
@@ -105,7 +107,8 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 	watches = site->watches;
 	regs->r[arch->pc] = site->slot;
 	tid = t->tid;
-	carry_on(hit, t, site);
+	if (in_place || !guard_is_lost(t, now_ns) || guard_reinstall(t, regs) < 0)
+		carry_on(hit, t, site);
 	/* In place: others have run meanwhile, one may have ended all of this. */
 	if ((watches & WATCH_LOADER) &&
 	    (!in_place || (map_get(&hit->tracer->tracees, (uint64_t)tid) == t && !t->held)))
@@ -117,6 +120,7 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 {
 	const struct ubp_arch *arch = t->process->space->arch;
 	struct return_instance *ri = return_take(t, regs->r[arch->sp]);
+	uint64_t behind = regs->r[arch->pc];
 	struct moment m;
 
 	if (!ri)
@@ -136,6 +140,9 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 	return_free(ri);
 	if (t->disarm_sp)
 		return_rearm(t, regs->r[arch->sp]);
+	regs->r[arch->pc] = behind;
+	if (guard_is_lost(t, m.now_ns))
+		(void)guard_reinstall(t, regs);
 	return TRAP_OURS;
 }
 
@@ -171,7 +178,8 @@ enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
 		return at_site(hit, t, site, &regs);
 	if (vaddr == ps->trampoline && ps->trampoline)
 		return at_trampoline(hit, t, &regs);
-	return TRAP_FOREIGN;
+	/* The program's own. */
+	return guard_defer(hit->tracer, t) ? TRAP_OURS : TRAP_FOREIGN;
 }
 
 bool hit_pc_has_trap(const struct tracee *t, uint64_t pc)

@@ -110,7 +110,7 @@ void return_hijack(struct tracee *t, struct site *site, uint64_t sp)
 	ri->tid = t->tid;
 	ri->serial = ++ps->n_returns;
 	ri->disarmed = false;
-	if (write_word(t, sp, ps->trampoline) < 0) {
+	if (returns_arm(t->process->space, ri, t->tid) < 0) {
 		count_missed(site);
 		ri->n_entries = 0;
 	}
@@ -151,12 +151,14 @@ static struct return_instance *copy_instance(const struct return_instance *ri)
 	if (!copy)
 		return NULL;
 	*copy = *ri;
-	copy->entries = malloc(ri->cap * sizeof(struct site *));
+	copy->index = 0;
+	copy->entries = malloc((ri->cap + 1) * sizeof(struct site *));
 	if (!copy->entries) {
 		free(copy);
 		return NULL;
 	}
-	memcpy(copy->entries, ri->entries, ri->n_entries * sizeof(struct site *));
+	if (ri->n_entries)
+		memcpy(copy->entries, ri->entries, ri->n_entries * sizeof(struct site *));
 	return copy;
 }
 
@@ -180,6 +182,7 @@ struct return_instance *return_take(struct tracee *t, uint64_t sp)
 	if (space->refs > 1 && ri->tid != t->tid)
 		return copy_instance(ri);
 	map_remove(&ps->returns, ri->slot_vaddr);
+	returns_forget(ps, ri);
 	return ri;
 }
 
@@ -248,6 +251,7 @@ void return_rearm(struct tracee *t, uint64_t sp)
 			continue;
 		count_all_missed(ri);
 		map_remove(&ps->returns, ri->slot_vaddr);
+		returns_forget(ps, ri);
 		return_free(ri);
 		pos = 0;
 	}

@@ -10,6 +10,7 @@
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/object/maps.h"
+#include "engine/trace/attach.h"
 
 /* One call of plant_update(). */
 struct update {
@@ -68,9 +69,7 @@ static void bury_unmapped(struct plant_space *ps, const struct maps *maps)
 		    m->foffset + (site->vaddr - m->start) == site->foffset)
 			continue;
 		map_remove(&ps->sites, site->vaddr);
-		site->planted = false;
-		site->next_dead = ps->dead;
-		ps->dead = site;
+		site_bury(ps, site);
 		pos = 0;
 	}
 }
@@ -141,6 +140,9 @@ static int collect(struct update *u, struct ubp_err *err)
 		return rc;
 	u->err = err;
 	rc = hooks_each(u->plant, u->t->process->pid, &u->maps, join_hook, u);
+	if (rc == 0)
+		rc = sigaction_each(u->plant, u->t->process->space->arch, u->t->process->pid,
+				    &u->maps, join_hook, u);
 	return rc == -ENOMEM ? ubp_fail(err, ENOMEM, "out of memory") : rc;
 }
 
@@ -163,12 +165,14 @@ static void file_extent(const struct maps *maps, const struct mapping *m, uint64
 
 static size_t count_new_in(const struct update *u, uint64_t lo, uint64_t hi)
 {
+	const struct plant_space *ps = u->t->process->space->plant;
 	size_t n = 0;
 
 	for (size_t i = 0; i < u->n_added; i++) {
 		const struct site *site = u->added[i].site;
 
-		if (u->added[i].is_new && !site->slot && site->vaddr >= lo && site->vaddr < hi)
+		if (u->added[i].is_new && !map_get(&ps->slots, site->vaddr) &&
+		    site->vaddr >= lo && site->vaddr < hi)
 			n++;
 	}
 	return n;
@@ -206,14 +210,18 @@ static int find_area(struct update *u, const struct site *site, struct area **re
 static int prepare(struct update *u, struct ubp_err *err)
 {
 	struct space *space = u->t->process->space;
+	struct plant_space *ps = space->plant;
 
 	for (size_t i = 0; i < u->n_added; i++) {
 		struct area *area = NULL;
-		int rc;
+		int rc = 0;
 
 		if (!u->added[i].is_new)
 			continue;
-		rc = find_area(u, u->added[i].site, &area, err);
+		area = area_of(
+			ps, (uint64_t)(uintptr_t)map_get(&ps->slots, u->added[i].site->vaddr));
+		if (!area)
+			rc = find_area(u, u->added[i].site, &area, err);
 		if (rc == 0)
 			rc = site_prepare(u->plant, space, u->t->tid, u->added[i].site, area,
 					  err);
@@ -221,6 +229,36 @@ static int prepare(struct update *u, struct ubp_err *err)
 			return rc;
 	}
 	return 0;
+}
+
+static bool hijacks(const struct plant *plant)
+{
+	for (size_t i = 0; i < plant->n_probes; i++)
+		if (plant->probes[i]->is_return)
+			return true;
+	return false;
+}
+
+/* What keeps the target alive if we are killed: before the first breakpoint. */
+static int protect(struct update *u, struct ubp_err *err)
+{
+	struct plant_space *ps = u->t->process->space->plant;
+	bool was_guarded = u->t->process->is_guarded;
+	int rc = 0;
+
+	if (u->t->process->space->arch->guard && u->n_added && ps->areas)
+		rc = guard_install(u->tracer, u->t, &u->at, err);
+	else
+		return 0;
+	if (rc == 0 && hijacks(u->plant))
+		rc = guard_provide_returns(u->tracer, u->t, &u->at, err);
+	if (rc < 0 && rc != -ESRCH && u->plant->force) {
+		ps->is_unguarded = true;
+		return 0;
+	}
+	if (rc == 0 && !was_guarded)
+		guard_open_masks(u->tracer, u->t);
+	return rc;
 }
 
 static void count_site(struct uprobe *probe, const struct site *site)
@@ -244,7 +282,9 @@ static int write_breakpoints(struct update *u, struct ubp_err *err)
 	for (size_t i = 0; i < u->n_added; i++) {
 		struct site *site = u->added[i].site;
 
-		rc = site->planted ? 0 : site_plant(space, u->t->tid, site, err);
+		if (site->planted && !(site->is_patched && site->n_probes))
+			continue;
+		rc = site_plant(space, u->t->tid, site, err);
 		if (rc < 0)
 			return rc;
 	}
@@ -309,12 +349,18 @@ int plant_update(struct plant *plant, struct tracer *tracer, struct tracee *t,
 	if (rc < 0)
 		return ubp_fail(err, -rc, "thread %d has ended", (int)tid);
 	rc = maps_read(tid, &u.maps, err);
+	if (rc == 0 && !ps->looked) {
+		ps->looked = true;
+		rc = leftover_adopt(tracer, t, &u.maps, &ps->n_leftovers, err);
+	}
 	if (rc == 0) {
 		bury_unmapped(ps, &u.maps);
 		rc = collect(&u, err);
 	}
 	if (rc == 0)
 		rc = prepare(&u, err);
+	if (rc == 0)
+		rc = protect(&u, err);
 	if (rc == 0)
 		rc = write_breakpoints(&u, err);
 	/* Killed meanwhile, by an exec perhaps: whatever failed, failed for that. */
@@ -369,6 +415,56 @@ void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid
 		remove_from(parent->plant, child, tid);
 }
 
+/* A thread of each process is needed, and those whose masks were changed. */
+static void leave_process(struct tracer *tracer, struct process *p)
+{
+	struct ubp_regs regs;
+	struct tracee *t;
+	struct ubp_err err;
+	pid_t tid;
+
+	p->is_guarded = p->is_guarded && p->space->plant;
+	if (!p->is_guarded || attach_hold_one(tracer, p, &t, &err) < 0)
+		return;
+	tid = t->tid;
+	if (ubp_host_get_regs(tid, &regs) == 0)
+		(void)guard_uninstall(tracer, t, &regs, &err);
+	if (map_get(&tracer->tracees, (uint64_t)tid) == t)
+		attach_let_go(t);
+}
+
+void plant_leave(struct tracer *tracer, const struct process *only)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
+		struct tracee *t = value;
+
+		if (!t->trap_opened || (only && t->process != only))
+			continue;
+		if (attach_hold(tracer, t) == 1) {
+			guard_close_mask(t);
+			attach_let_go(t);
+		} else if (map_get(&tracer->tracees, (uint64_t)t->tid) == t) {
+			t->trap_opened = false;
+		}
+		pos = 0; /* the table may have changed */
+	}
+	pos = 0;
+	while (map_next(&tracer->processes, &pos, NULL, &value)) {
+		struct process *p = value;
+		uint64_t pid = (uint64_t)p->pid;
+
+		if (!p->is_guarded || (only && p != only))
+			continue;
+		leave_process(tracer, p);
+		if (map_get(&tracer->processes, pid) == p)
+			p->is_guarded = false;
+		pos = 0;
+	}
+}
+
 static int copy_areas(const struct plant_space *from, struct plant_space *to)
 {
 	struct area **tail = &to->areas;
@@ -382,10 +478,12 @@ static int copy_areas(const struct plant_space *from, struct plant_space *to)
 		*copy = *a;
 		copy->next = NULL;
 		copy->owners = calloc(n, sizeof(*copy->owners));
+		copy->keys = malloc((a->table_mask + 1) * sizeof(*copy->keys));
 		*tail = copy;
 		tail = &copy->next;
-		if (!copy->owners)
+		if (!copy->owners || !copy->keys)
 			return -ENOMEM;
+		memcpy(copy->keys, a->keys, (a->table_mask + 1) * sizeof(*copy->keys));
 		for (size_t i = 0; i < n; i++)
 			if (a->owners[i])
 				copy->owners[i] = map_get(&to->sites, a->owners[i]->vaddr);
@@ -398,6 +496,7 @@ int plant_copy(const struct space *parent, struct space *child, const struct tra
 	const struct plant_space *from = parent->plant;
 	struct plant_space *to;
 	size_t pos = 0;
+	uint64_t vaddr;
 	void *value;
 
 	if (!from)
@@ -413,8 +512,17 @@ int plant_copy(const struct space *parent, struct space *child, const struct tra
 			return -ENOMEM;
 		}
 	}
+	pos = 0;
+	while (map_next(&from->slots, &pos, &vaddr, &value))
+		if (map_put(&to->slots, vaddr, value) < 0)
+			return -ENOMEM;
+	to->looked = true;
+	to->is_unguarded = from->is_unguarded;
 	to->trampoline = from->trampoline;
 	to->stub = from->stub;
+	to->data = from->data;
+	to->return_table = from->return_table;
+	to->return_mask = from->return_mask;
 	to->semaphores = malloc((from->n_semaphores + 1) * sizeof(*to->semaphores));
 	if (!to->semaphores || copy_areas(from, to) < 0)
 		return -ENOMEM;
@@ -422,6 +530,7 @@ int plant_copy(const struct space *parent, struct space *child, const struct tra
 		memcpy(to->semaphores, from->semaphores,
 		       from->n_semaphores * sizeof(*to->semaphores));
 	to->n_semaphores = from->n_semaphores;
+	guard_copied(child, first->process->pid);
 	return returns_copy(from, to, first);
 }
 
@@ -442,6 +551,7 @@ void plant_forget(struct space *space)
 		ps->dead = next;
 	}
 	map_free(&ps->sites);
+	map_free(&ps->slots);
 	returns_free(ps);
 	area_free_all(ps->areas);
 	free(ps->semaphores);

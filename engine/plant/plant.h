@@ -36,9 +36,10 @@ enum site_rung {
 
 /* Breakpoints of our own (hooks.c). */
 enum site_watch {
-	WATCH_LOADER = 1, /* libraries were mapped or unmapped */
-	WATCH_UNWIND = 2, /* an unwinder is about to read return addresses */
-	WATCH_CATCH = 4,  /* an exception was caught */
+	WATCH_LOADER = 1,    /* libraries were mapped or unmapped */
+	WATCH_UNWIND = 2,    /* an unwinder is about to read return addresses */
+	WATCH_CATCH = 4,     /* an exception was caught */
+	WATCH_SIGACTION = 8, /* the program changes a signal action: the guard looks at it */
 };
 
 struct site {
@@ -51,16 +52,21 @@ struct site {
 	struct displaced_insn insn;
 	uint64_t slot; /* 0: none (in place) */
 	struct slot_code code;
+	uint8_t patch[UBP_INSN_MAX]; /* a jump that stands here instead of a breakpoint ... */
+	uint8_t patch_len;           /* ... (WATCH_SIGACTION); 0: none */
+	bool is_patched;
 	struct uprobe **probes; /* in order of definition */
 	size_t n_probes;
 	struct site *next_dead;
 };
 
-/* One mapping of ours in the target. */
+/* One mapping of ours in the target, laid out as arch/guard.h says. */
 struct area {
 	uint64_t vaddr, len;
-	uint64_t used;        /* bytes from the start */
-	struct site **owners; /* of each slot, by number */
+	uint64_t used;                  /* bytes from the start */
+	uint64_t table_mask, n_entries; /* of the site table */
+	uint64_t *keys;                 /* what stands in the table */
+	struct site **owners;           /* of each slot, by number; NULL: none now */
 	struct area *next;
 };
 
@@ -71,18 +77,26 @@ struct return_instance {
 	pid_t tid;           /* who entered */
 	uint64_t serial;     /* counts up: the newest of a thread is the highest */
 	bool disarmed;       /* put back for an unwinder, may be hijacked again */
+	uint64_t index;      /* of its entry in the target's return table, + 1; 0: none */
 	uint32_t n_entries, cap;
 	struct site **entries; /* functions that return there; a tail call adds one */
 };
 
 /* Per address space; space->plant. */
 struct plant_space {
-	struct map sites; /* vaddr -> struct site */
-	struct area *areas;
-	struct map returns;  /* slot_vaddr -> struct return_instance */
-	uint64_t n_returns;  /* ever hijacked */
-	uint64_t trampoline; /* 0: no area yet */
+	struct map sites;   /* vaddr -> struct site */
+	struct map slots;   /* vaddr -> its slot's vaddr, for ever: a thread may be in it */
+	struct area *areas; /* the first is the guard's */
+	struct map returns; /* slot_vaddr -> struct return_instance */
+	struct map indexes; /* of the return table, + 1 -> struct return_instance */
+	uint64_t return_table, return_mask; /* vaddr, entries - 1; 0: none */
+	uint64_t n_returns;                 /* ever hijacked */
+	uint64_t trampoline;                /* 0: no area yet */
 	uint64_t stub;
+	uint64_t data;        /* of the guard (struct guard_data); 0: none */
+	bool looked;          /* for what a killed tracer has left */
+	bool is_unguarded;    /* --force: killing ubp kills the target */
+	unsigned n_leftovers; /* breakpoints that a killed tracer had left, taken out */
 	bool closing;         /* breakpoints are being taken out: plant no more */
 	struct site *dead;    /* no longer mapped; kept, return instances name them */
 	uint64_t *semaphores; /* vaddrs of those we incremented */
@@ -96,6 +110,7 @@ struct plant {
 	bool step;                    /* --mode step */
 	bool force;                   /* --force */
 	struct hook_file *hook_files; /* hooks.c: what is known of files */
+	struct call_file *call_files; /* sigaction.c: likewise */
 };
 
 /*
@@ -137,6 +152,13 @@ static inline bool plant_is_closing(const struct space *space)
 	return ps && ps->closing;
 }
 
+/*
+ * The other end of plant_remove(), when no trap of ours can come any more: each
+ * process of @tracer (only @only, if it is not NULL) gets its SIGTRAP handler and
+ * its threads their signal masks back.
+ */
+void plant_leave(struct tracer *tracer, const struct process *only);
+
 /* Forget, without touching the target. space->plant may be NULL. */
 void plant_forget(struct space *space);
 
@@ -155,7 +177,76 @@ static inline struct site *plant_site_at(const struct space *space, uint64_t vad
 /* The site whose slot contains @vaddr, or NULL. */
 struct site *plant_site_of_slot(const struct space *space, uint64_t vaddr);
 
+/* --- guard.c: what keeps a target alive when ubp is killed ---------------------------- */
+
+/*
+ * Is the SIGTRAP handler no longer the guard's? A breakpoint met while SIGTRAP is
+ * blocked resets it (force_sig). Cheap as long as the thread's mask stays the same.
+ */
+bool guard_is_lost(struct tracee *t, uint64_t now_ns);
+/*
+ * Send a thread that stopped at a breakpoint on to @regs' pc by way of a system
+ * call that installs the guard again. No other stop is needed. Returns 0 or -errno.
+ */
+int guard_reinstall(struct tracee *t, const struct ubp_regs *regs);
+/*
+ * A SIGTRAP of the program's own is about to be delivered to @t, in a process whose
+ * guard was lost, or in which it blocked the signal. True: it is delivered later.
+ */
+bool guard_defer(struct tracer *tracer, struct tracee *t);
+/* Give the process its own handler back. @t: a held thread, that goes on with @at. */
+int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
+		    struct ubp_err *err);
+
+/*
+ * Threads of @t's process that block SIGTRAP have it unblocked, as a breakpoint
+ * would do; and blocked again by guard_close_mask() on held thread @t.
+ */
+void guard_open_masks(struct tracer *tracer, struct tracee *t);
+void guard_close_mask(struct tracee *t);
+
+/* The planter's side: handler in place, before the first breakpoint. */
+int guard_install(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
+		  struct ubp_err *err);
+/* Room for hijacked return addresses. */
+int guard_provide_returns(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
+			  struct ubp_err *err);
+/* @child is a copy of @parent's memory: tell its guard whose it is. */
+void guard_copied(const struct space *child, pid_t pid);
+/* The list of incremented reference counters, for who comes after us. */
+void guard_note_semaphores(const struct space *space, pid_t tid);
+
+/* --- leftover.c ---------------------------------------------------------------------- */
+
+/*
+ * What an earlier ubp left in the process: its areas are taken over; if it was
+ * killed, its breakpoints go, and reference counters are put right. *ret_removed:
+ * breakpoints taken out.
+ */
+int leftover_adopt(struct tracer *tracer, struct tracee *t, const struct maps *maps,
+		   unsigned *ret_removed, struct ubp_err *err);
+
+/* --- cave.c -------------------------------------------------------------------------- */
+
+struct cave {
+	uint64_t vaddr;
+	uint8_t saved[256];
+	size_t len;
+};
+
+/* Write the stub somewhere executable; remember what was there. */
+int cave_open(struct tracee *t, const struct maps *maps, struct cave *cave,
+	      struct ubp_err *err);
+/*
+ * The call is made. The thread still has the end of the stub before it: move it
+ * to the copy in the new area, or (the call failed) do what the end of the stub
+ * would do; then give the cave back.
+ */
+void cave_close(struct tracee *t, const struct ubp_regs *at, const struct cave *cave);
+
 /* --- area.c: used inside this room ----------------------------------------------- */
+
+struct guard_head;
 
 /*
  * Room for @n slots from which [lo, hi) is within reach (lo == hi: anywhere), by
@@ -166,7 +257,23 @@ int area_provide(struct tracer *tracer, struct tracee *t, const struct ubp_regs 
 		 const struct maps *maps, uint64_t lo, uint64_t hi, size_t n,
 		 struct area **ret_area, struct ubp_err *err);
 uint64_t area_take(struct area *area, struct site *owner);
+/* The area that @vaddr lies in, or NULL. */
+struct area *area_of(const struct plant_space *ps, uint64_t vaddr);
+/* Whose slot is it? */
+struct site **area_owner(const struct area *area, uint64_t slot);
+/* Enter a site whose slot is in @area into the table there. */
+int area_enter(const struct space *space, pid_t tid, struct area *area,
+	       const struct site *site);
+struct area *area_new(uint64_t vaddr, const struct guard_head *head);
 void area_free_all(struct area *area);
+/* Write what stands once in a space, into the area at @head. */
+int area_furnish(const struct space *space, uint64_t head, pid_t tid);
+/* One remote system call of held thread @t, which goes on with @at afterwards. */
+int area_call(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at, uint64_t stub,
+	      int nr, const uint64_t args[6], int64_t *ret_result, struct ubp_err *err);
+/* mmap() in the target; at @hint and nowhere else, if it is not 0. */
+int area_map(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at, uint64_t stub,
+	     uint64_t hint, uint64_t len, int prot, uint64_t *ret_vaddr, struct ubp_err *err);
 
 /* --- site.c ------------------------------------------------------------------------ */
 
@@ -180,9 +287,11 @@ int site_provide(struct space *space, pid_t tid, uint64_t vaddr, const struct ma
 int site_add_probe(struct site *site, struct uprobe *probe);
 bool site_has_probe(const struct site *site, const struct uprobe *probe);
 void site_drop_probe(struct site *site, const struct uprobe *probe);
-/* Take a site that is not planted out of its space and free it. */
+/* Keep one that is in no map any more: return instances may name it. */
+void site_bury(struct plant_space *ps, struct site *site);
+/* Take a site that is not planted out of its space. */
 void site_discard(struct plant_space *ps, struct site *site);
-/* Give it a slot in @area (NULL: in place) and write its code. */
+/* Give it a slot in @area (NULL: in place), write its code, enter it into the table. */
 int site_prepare(const struct plant *plant, struct space *space, pid_t tid, struct site *site,
 		 struct area *area, struct ubp_err *err);
 /* Write the breakpoint, or the original byte back if the breakpoint is still there. */
@@ -203,6 +312,16 @@ int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps,
 	       void *ctx);
 void hooks_free(struct plant *plant);
 
+/* --- sigaction.c ------------------------------------------------------------------- */
+
+/* The same for the program's own calls of rt_sigaction(): @watch is WATCH_SIGACTION. */
+int sigaction_each(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
+		   const struct maps *maps,
+		   int (*each)(void *ctx, const struct mapping *m, uint64_t vaddr,
+			       enum site_watch watch),
+		   void *ctx);
+void sigaction_free(struct plant *plant);
+
 /* --- returns.c --------------------------------------------------------------------- */
 
 /*
@@ -210,6 +329,13 @@ void hooks_free(struct plant *plant);
  * (owner's own, or a copy), where our trampoline still stands there.
  */
 void returns_put_back(const struct plant_space *owner, const struct space *space, pid_t tid);
+/*
+ * Write the trampoline's address over @ri's stack word, behind an entry in the
+ * target's return table. Returns 0; -ENOSPC: the table is full; -EFAULT.
+ */
+int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid);
+/* @ri is over: its entry may be used again. */
+void returns_forget(struct plant_space *ps, struct return_instance *ri);
 int returns_copy(const struct plant_space *from, struct plant_space *to,
 		 const struct tracee *first);
 void returns_free(struct plant_space *ps);
@@ -221,5 +347,8 @@ int semaphore_update(const struct plant *plant, struct space *space, pid_t tid,
 		     const struct maps *maps);
 /* Decrement them. @space may be a copy (fork): what @owner incremented. */
 void semaphore_remove(const struct plant_space *owner, struct space *space, pid_t tid);
+/* Decrement one that a killed tracer had incremented. */
+void semaphore_drop(const struct space *space, const struct maps *maps, pid_t tid,
+		    uint64_t vaddr);
 
 #endif

@@ -45,8 +45,10 @@ int returns_copy(const struct plant_space *from, struct plant_space *to,
 		/* What its parent entered, the child will leave. Other threads are not
 		 * in the copy. */
 		copy->tid = ri->tid && ri->tid == first->process->born_of ? first->tid : 0;
-		copy->entries = malloc(ri->cap * sizeof(struct site *));
-		if (!copy->entries || map_put(&to->returns, ri->slot_vaddr, copy) < 0) {
+		copy->entries = malloc((ri->cap + 1) * sizeof(struct site *));
+		if (!copy->entries || map_put(&to->returns, ri->slot_vaddr, copy) < 0 ||
+		    (copy->index && map_put(&to->indexes, copy->index, copy) < 0)) {
+			map_remove(&to->returns, ri->slot_vaddr);
 			free(copy->entries);
 			free(copy);
 			return -ENOMEM;
@@ -73,4 +75,5 @@ void returns_free(struct plant_space *ps)
 		free(value);
 	}
 	map_free(&ps->returns);
+	map_free(&ps->indexes);
 }

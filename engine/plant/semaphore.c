@@ -46,9 +46,11 @@ static int count_at(struct space *space, pid_t tid, uint64_t vaddr)
 		return -ENOMEM;
 	ps->semaphores = bigger;
 	rc = add(space, tid, vaddr, 1);
-	if (rc == 0)
-		ps->semaphores[ps->n_semaphores++] = vaddr;
-	return rc;
+	if (rc < 0)
+		return rc;
+	ps->semaphores[ps->n_semaphores++] = vaddr;
+	guard_note_semaphores(space, tid);
+	return 0;
 }
 
 /* Does @m hold the semaphore of @probe, privately and writable? */
@@ -83,4 +85,13 @@ void semaphore_remove(const struct plant_space *owner, struct space *space, pid_
 {
 	for (size_t i = 0; i < owner->n_semaphores; i++)
 		(void)add(space, tid, owner->semaphores[i], -1);
+}
+
+void semaphore_drop(const struct space *space, const struct maps *maps, pid_t tid,
+		    uint64_t vaddr)
+{
+	const struct mapping *m = maps_at(maps, vaddr);
+
+	if (m && m->write && !m->shared && m->ino)
+		(void)add(space, tid, vaddr, -1);
 }

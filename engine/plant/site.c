@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/guard.h"
 #include "engine/base/err.h"
 #include "engine/object/maps.h"
 #include "engine/plant/plant.h"
@@ -14,18 +15,42 @@ static unsigned long ul(uint64_t n)
 	return (unsigned long)n;
 }
 
+/*
+ * A call of rt_sigaction() that an earlier session made a jump to its slot: what
+ * stood there is known.
+ */
+static void see_through_jump(const struct space *space, uint64_t vaddr, uint8_t *buf,
+			     size_t len)
+{
+	const struct ubp_arch *arch = space->arch;
+	const struct plant_space *ps = space->plant;
+	uint64_t slot = (uint64_t)(uintptr_t)map_get(&ps->slots, vaddr);
+	uint8_t patch[UBP_INSN_MAX];
+	struct slot_code code;
+	struct ubp_err err;
+
+	if (slot && arch->guard && len >= arch->sigaction_call_len &&
+	    arch->build_sigaction_hook(vaddr, slot, ps->areas->vaddr, patch, &code, &err) ==
+		    0 &&
+	    memcmp(buf, patch, arch->sigaction_patch_len) == 0)
+		memcpy(buf, arch->sigaction_call, arch->sigaction_patch_len);
+}
+
 /* The bytes at @vaddr as they were before us. */
 static size_t read_original(const struct space *space, pid_t tid, uint64_t vaddr, uint8_t *buf,
 			    size_t len)
 {
 	size_t got = mem_read(tid, vaddr, buf, len);
 
+	see_through_jump(space, vaddr, buf, got);
 	for (size_t i = 0; i < got; i++) {
 		const struct site *site = plant_site_at(space, vaddr + i);
 
+		size_t n = site && site->is_patched ? site->patch_len : space->arch->swbp_len;
+
 		if (!site || !site->planted)
 			continue;
-		for (size_t k = 0; k < space->arch->swbp_len && i + k < got; k++)
+		for (size_t k = 0; k < n && i + k < got; k++)
 			buf[i + k] = site->insn.bytes[k];
 	}
 	return got;
@@ -46,6 +71,24 @@ static int check_bytes(const struct displaced_insn *insn, const uint8_t *now,
 	return 0;
 }
 
+/* One whose library was closed and is mapped again where it was. */
+static struct site *revive(struct plant_space *ps, uint64_t vaddr, const struct mapping *m)
+{
+	for (struct site **at = &ps->dead; *at; at = &(*at)->next_dead) {
+		struct site *site = *at;
+
+		if (site->vaddr != vaddr || site->dev != m->dev || site->ino != m->ino ||
+		    site->foffset != m->foffset + (vaddr - m->start))
+			continue;
+		*at = site->next_dead;
+		site->next_dead = NULL;
+		site->n_probes = 0;
+		site->watches = 0;
+		return site;
+	}
+	return NULL;
+}
+
 int site_provide(struct space *space, pid_t tid, uint64_t vaddr, const struct mapping *m,
 		 const struct uprobe *probe, struct site **ret_site, struct ubp_err *err)
 {
@@ -59,7 +102,9 @@ int site_provide(struct space *space, pid_t tid, uint64_t vaddr, const struct ma
 		*ret_site = site;
 		return 0;
 	}
-	site = calloc(1, sizeof(*site));
+	site = revive(ps, vaddr, m);
+	if (!site)
+		site = calloc(1, sizeof(*site));
 	if (!site)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	site->vaddr = vaddr;
@@ -78,7 +123,7 @@ int site_provide(struct space *space, pid_t tid, uint64_t vaddr, const struct ma
 	if (rc == 0 && map_put(&ps->sites, vaddr, site) < 0)
 		rc = ubp_fail(err, ENOMEM, "out of memory");
 	if (rc < 0) {
-		free(site);
+		site_bury(ps, site); /* one revived may be named by a return instance */
 		return rc;
 	}
 	*ret_site = site;
@@ -120,6 +165,14 @@ void site_drop_probe(struct site *site, const struct uprobe *probe)
 	site->n_probes = kept;
 }
 
+void site_bury(struct plant_space *ps, struct site *site)
+{
+	site->planted = false;
+	site->is_patched = false;
+	site->next_dead = ps->dead;
+	ps->dead = site;
+}
+
 void site_free(struct site *site)
 {
 	if (site)
@@ -129,11 +182,12 @@ void site_free(struct site *site)
 
 void site_discard(struct plant_space *ps, struct site *site)
 {
+	const struct area *area = area_of(ps, site->slot);
+
 	map_remove(&ps->sites, site->vaddr);
-	for (struct area *a = ps->areas; a; a = a->next)
-		if (site->slot >= a->vaddr && site->slot - a->vaddr < a->len)
-			a->owners[(site->slot - a->vaddr) / UBP_SLOT_SIZE] = NULL;
-	site_free(site);
+	if (area && *area_owner(area, site->slot) == site)
+		*area_owner(area, site->slot) = NULL;
+	site_bury(ps, site);
 }
 
 struct site *site_copy(const struct site *site)
@@ -153,6 +207,32 @@ struct site *site_copy(const struct site *site)
 	return copy;
 }
 
+/* The slot it had before, or a new one in @area; the code for it. */
+static int provide_slot(struct plant_space *ps, const struct space *space, struct site *site,
+			struct area **area, struct ubp_err *err)
+{
+	const struct ubp_arch *arch = space->arch;
+	uint64_t slot = (uint64_t)(uintptr_t)map_get(&ps->slots, site->vaddr);
+
+	if (slot) {
+		*area = area_of(ps, slot);
+		*area_owner(*area, slot) = site;
+	} else {
+		slot = area_take(*area, site);
+	}
+	if (!slot)
+		return ubp_fail(err, ENOMEM, "the SSOL area is full");
+	if (map_put(&ps->slots, site->vaddr, (void *)(uintptr_t)slot) < 0)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	site->slot = slot;
+	site->patch_len = 0;
+	if (!(site->watches & WATCH_SIGACTION))
+		return arch->build_slot(&site->insn, slot, &site->code, err);
+	site->patch_len = arch->sigaction_patch_len;
+	return arch->build_sigaction_hook(site->vaddr, slot, ps->areas->vaddr, site->patch,
+					  &site->code, err);
+}
+
 int site_prepare(const struct plant *plant, struct space *space, pid_t tid, struct site *site,
 		 struct area *area, struct ubp_err *err)
 {
@@ -164,10 +244,7 @@ int site_prepare(const struct plant *plant, struct space *space, pid_t tid, stru
 		site->rung = SITE_IN_PLACE;
 		return 0;
 	}
-	site->slot = area_take(area, site);
-	if (!site->slot)
-		return ubp_fail(err, ENOMEM, "the SSOL area is full");
-	rc = space->arch->build_slot(&site->insn, site->slot, &site->code, err);
+	rc = provide_slot(space->plant, space, site, &area, err);
 	if (rc == -ERANGE && plant->force) {
 		site->rung = SITE_IN_PLACE;
 		return 0;
@@ -175,8 +252,26 @@ int site_prepare(const struct plant *plant, struct space *space, pid_t tid, stru
 	if (rc < 0)
 		return rc;
 	rc = mem_write(&space->mem, tid, site->slot, site->code.code, site->code.len);
+	if (rc == 0)
+		rc = area_enter(space, tid, area, site);
 	return rc == 0 ? 0
 		       : ubp_fail(err, -rc, "cannot write to the SSOL area: %s", strerror(-rc));
+}
+
+/*
+ * Other threads may be about to run these bytes: a breakpoint first (its trap goes
+ * to the slot, as the jump does), then what is behind its byte, then that byte.
+ */
+static int write_over(const struct space *space, pid_t tid, const struct site *site,
+		      const uint8_t *bytes, size_t len)
+{
+	const struct ubp_arch *arch = space->arch;
+	size_t n = arch->swbp_len;
+	int rc = mem_write(&space->mem, tid, site->vaddr, arch->swbp, n);
+
+	if (rc == 0)
+		rc = mem_write(&space->mem, tid, site->vaddr + n, bytes + n, len - n);
+	return rc == 0 ? mem_write(&space->mem, tid, site->vaddr, bytes, n) : rc;
 }
 
 int site_plant(struct space *space, pid_t tid, struct site *site, struct ubp_err *err)
@@ -198,16 +293,27 @@ int site_plant(struct space *space, pid_t tid, struct site *site, struct ubp_err
 		return ubp_fail(err, EIO, "the breakpoint at 0x%lx cannot be read back",
 				ul(site->vaddr));
 	site->planted = true;
-	return 0;
+	if (!site->patch_len || site->n_probes)
+		return 0;
+	site->is_patched = true;
+	rc = write_over(space, tid, site, site->patch, site->patch_len);
+	return rc == 0 ? 0
+		       : ubp_fail(err, -rc, "cannot write to code at 0x%lx: %s",
+				  ul(site->vaddr), strerror(-rc));
 }
 
 void site_unplant(const struct space *space, pid_t tid, const struct site *site)
 {
 	const struct ubp_arch *arch = space->arch;
-	uint8_t now[sizeof(arch->swbp)];
+	uint8_t now[UBP_INSN_MAX];
 
 	if (!site->planted)
 		return;
+	if (site->is_patched &&
+	    mem_peek(&space->mem, site->vaddr, now, site->patch_len) == site->patch_len &&
+	    memcmp(now + arch->swbp_len, site->patch + arch->swbp_len,
+		   site->patch_len - arch->swbp_len) == 0)
+		(void)write_over(space, tid, site, site->insn.bytes, site->patch_len);
 	/* Only if it is still ours: the program may have mapped something else. */
 	if (mem_peek(&space->mem, site->vaddr, now, arch->swbp_len) == arch->swbp_len &&
 	    memcmp(now, arch->swbp, arch->swbp_len) == 0)

@@ -114,7 +114,10 @@ static enum keep_verdict on_forked(void *ctx, struct process *parent, struct tra
 {
 	struct ubp_session *s = ctx;
 	struct space *space = first->process->space;
+	struct ubp_regs regs;
+	struct ubp_err err;
 
+	first->process->is_guarded = parent->is_guarded;
 	if (shares) {
 		/* Its breakpoints are its parent's; it is kept until it has its own memory. */
 		first->process->silent = !follows_children(s);
@@ -122,14 +125,16 @@ static enum keep_verdict on_forked(void *ctx, struct process *parent, struct tra
 		return KEEP_TRACING;
 	}
 	/* Born while breakpoints are taken out, it may have copies of them. */
-	if (follows_children(s) && !plant_is_closing(parent->space) &&
-	    plant_copy(parent->space, space, first) == 0) {
+	if (plant_copy(parent->space, space, first) == 0 && follows_children(s) &&
+	    !plant_is_closing(parent->space)) {
 		mark_known(s, first->tid, true);
 		count_process(s);
 		return KEEP_TRACING;
 	}
-	plant_forget(space);
 	plant_clean_copy(parent->space, space, first->tid);
+	guard_close_mask(first);
+	if (ubp_host_get_regs(first->tid, &regs) == 0)
+		(void)guard_uninstall(&s->tracer, first, &regs, &err);
 	return LET_GO;
 }
 
@@ -179,6 +184,9 @@ static enum keep_verdict on_execed(void *ctx, struct tracee *t)
 	struct ubp_session *s = ctx;
 	pid_t tid = t->tid;
 
+	t->process->is_guarded = false;
+	t->process->loses_guard = false;
+	guard_close_mask(t);
 	if (t->process->silent)
 		return LET_GO; /* a child that nobody asked for, now in its own memory */
 	mark_known(s, tid, true);
@@ -293,6 +301,7 @@ static int attach_and_plant(struct ubp_session *s, pid_t pid, struct ubp_err *er
 		plant_remove(p->space, tid);
 		attach_let_go(t);
 		attach_drain(&s->tracer);
+		plant_leave(&s->tracer, map_get(&s->tracer.processes, (uint64_t)pid));
 		attach_undo(&s->tracer, pid);
 		return rc;
 	}
@@ -575,6 +584,7 @@ static void tear_down(struct ubp_session *s)
 	while (map_next(&s->tracer.processes, &pos, NULL, &value))
 		plant_remove(((struct process *)value)->space, 0);
 	attach_drain(&s->tracer);
+	plant_leave(&s->tracer, NULL);
 	event_queue_wake(s->queue);
 	tracer_fini(&s->tracer);
 	fetch_scratch_free(s->hit.scratch);

@@ -125,6 +125,7 @@ void ubp_session_free(struct ubp_session *s)
 	map_free(&s->excluded);
 	free(s->candidates);
 	hooks_free(&s->plant);
+	sigaction_free(&s->plant);
 	free(s->plant.probes);
 	free(s->pids);
 	pthread_mutex_destroy(&s->lock);

@@ -162,6 +162,11 @@ static int hold(struct tracer *tracer, struct tracee *t)
 	return rc;
 }
 
+int attach_hold(struct tracer *tracer, struct tracee *t)
+{
+	return t->held ? 1 : hold(tracer, t);
+}
+
 void attach_undo(struct tracer *tracer, pid_t pid)
 {
 	size_t pos = 0;

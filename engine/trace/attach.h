@@ -34,6 +34,9 @@ void attach_undo(struct tracer *tracer, pid_t pid);
 int attach_hold_one(struct tracer *tracer, struct process *p, struct tracee **ret_tracee,
 		    struct ubp_err *err);
 
+/* Stop this very thread. 1: it is held; 0: not now; -ESRCH: it is gone. */
+int attach_hold(struct tracer *tracer, struct tracee *t);
+
 /* Let a held thread go on, into a group stop if it was taken from one. */
 void attach_let_go(struct tracee *t);
 

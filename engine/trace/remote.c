@@ -104,7 +104,8 @@ int remote_call(struct remote *remote, int nr, const uint64_t args[6], int64_t *
 		return ubp_fail(err, -rc, "remote call in thread %d: %s", (int)t->tid,
 				strerror(-rc));
 	t->in_remote = true;
-	tracee_resume(t, 0);
+	tracee_resume(t, remote->deliver);
+	remote->deliver = 0;
 	rc = await_exit(remote, err);
 	if (rc < 0)
 		return rc;

@@ -20,6 +20,7 @@ struct remote {
 	struct tracee *t;
 	uint64_t stub; /* where it stands in the target */
 	uint64_t sp;   /* of the frame */
+	int deliver;   /* signal whose stop the thread is in, passed on with the next call */
 	struct ubp_regs regs;
 };
 

@@ -98,14 +98,39 @@ uint64_t task_auxv(pid_t pid, uint64_t type)
 	return value;
 }
 
+pid_t task_own_pid(pid_t pid)
+{
+	char path[64], buf[4096], *at, *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	if (!read_small(path, buf, sizeof(buf)))
+		return 0;
+	at = strstr(buf, "\nNStgid:");
+	end = at ? strchr(at + 1, '\n') : NULL;
+	if (!end)
+		return pid; /* a kernel without pid namespaces */
+	*end = '\0';
+	return (pid_t)strtol(strrchr(at, '\t') ? strrchr(at, '\t') : end, NULL, 10);
+}
+
+int task_get_mask(pid_t tid, uint64_t *ret_mask)
+{
+	return ptrace(PTRACE_GETSIGMASK, tid, sizeof(*ret_mask), ret_mask) < 0 ? -errno : 0;
+}
+
+int task_set_mask(pid_t tid, uint64_t mask)
+{
+	return ptrace(PTRACE_SETSIGMASK, tid, sizeof(mask), &mask) < 0 ? -errno : 0;
+}
+
 struct signals {
-	unsigned long long blocked, pending, shared;
+	unsigned long long blocked, pending, shared, caught;
 };
 
 static bool read_signals(pid_t tid, struct signals *s)
 {
 	char path[64], buf[4096];
-	const char *pnd, *shd, *blk;
+	const char *pnd, *shd, *blk, *cgt;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
 	if (!read_small(path, buf, sizeof(buf)))
@@ -113,12 +138,28 @@ static bool read_signals(pid_t tid, struct signals *s)
 	pnd = strstr(buf, "\nSigPnd:");
 	shd = strstr(buf, "\nShdPnd:");
 	blk = strstr(buf, "\nSigBlk:");
-	if (!pnd || !shd || !blk)
+	cgt = strstr(buf, "\nSigCgt:");
+	if (!pnd || !shd || !blk || !cgt)
 		return false;
 	s->pending = strtoull(pnd + 8, NULL, 16);
 	s->shared = strtoull(shd + 8, NULL, 16);
 	s->blocked = strtoull(blk + 8, NULL, 16);
+	s->caught = strtoull(cgt + 8, NULL, 16);
 	return true;
+}
+
+bool task_blocks(pid_t tid, int sig)
+{
+	struct signals s;
+
+	return read_signals(tid, &s) && (s.blocked & TASK_SIG_BIT(sig));
+}
+
+bool task_catches(pid_t tid, int sig)
+{
+	struct signals s;
+
+	return read_signals(tid, &s) && (s.caught & TASK_SIG_BIT(sig));
 }
 
 bool task_signal_pending(pid_t tid, int sig)

@@ -27,6 +27,17 @@ char task_state(pid_t tid);
 /* Value of an entry (AT_ENTRY, ...) of a process's auxiliary vector; 0: none. */
 uint64_t task_auxv(pid_t pid, uint64_t type);
 
+/* Id of a process as it sees itself, in its own pid namespace; 0: not known. */
+pid_t task_own_pid(pid_t pid);
+
+/* Signal mask of a stopped tracee, bit N-1 for signal N. Returns 0 or -errno. */
+int task_get_mask(pid_t tid, uint64_t *ret_mask);
+int task_set_mask(pid_t tid, uint64_t mask);
+#define TASK_SIG_BIT(sig) (1ULL << ((sig)-1))
+/* Does a thread block @sig? Does its process have a handler for it? */
+bool task_blocks(pid_t tid, int sig);
+bool task_catches(pid_t tid, int sig);
+
 /* Is @sig pending for this very thread? */
 bool task_signal_pending(pid_t tid, int sig);
 /* Does a signal wait that it would be interrupted by? */

@@ -74,6 +74,7 @@ struct tracee *tracer_add_tracee(struct tracer *tracer, struct process *p, pid_t
 	t->process = p;
 	t->stat_fd = -1;
 	t->one_cpu = -2;
+	t->good_mask = UINT64_MAX; /* no thread has that */
 	t->drained = tracer->is_draining;
 	if (map_put(&tracer->tracees, (uint64_t)tid, t) < 0) {
 		free(t);

@@ -43,9 +43,12 @@ struct process {
 	pid_t pid;
 	struct space *space;
 	unsigned n_tracees;
-	pid_t born_of;   /* thread that gave birth to it; 0: not seen */
-	bool is_command; /* child of this tracer */
-	bool silent;     /* traced for its memory's sake: nobody asked for its hits */
+	pid_t born_of;          /* thread that gave birth to it; 0: not seen */
+	bool is_command;        /* child of this tracer */
+	bool silent;            /* traced for its memory's sake: nobody asked for its hits */
+	bool is_guarded;        /* our SIGTRAP handler is installed */
+	bool loses_guard;       /* it has lost it before: look at each hit */
+	uint64_t guard_seen_ns; /* when it was last seen to be there */
 };
 
 struct tracee {
@@ -68,7 +71,10 @@ struct tracee {
 	unsigned rseq_asked;   /* tries so far */
 	int one_cpu;           /* the only CPU it may use; -1: several; -2: not asked */
 	uint64_t one_cpu_ns;
-	int stat_fd; /* /proc/PID/task/TID/stat; -1: not open */
+	int stat_fd;        /* /proc/PID/task/TID/stat; -1: not open */
+	uint64_t good_mask; /* signal mask of a hit after which the guard was there */
+	uint64_t open_mask; /* the thread had SIGTRAP blocked, and this beside it ... */
+	bool trap_opened;   /* ... and has it no more, because of us */
 };
 
 enum trap_verdict {

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * A place for the remote-call stub before there is an area: slack behind some
+ * code, or the program's first instructions, which have run already.
+ */
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arch/host.h"
+#include "engine/base/err.h"
+#include "engine/object/maps.h"
+#include "engine/object/object.h"
+#include "engine/plant/plant.h"
+#include "engine/trace/task.h"
+
+#define PAGE 4096ULL
+
+/*
+ * Is all of this range zero in the target? Then it is the slack it seems to be.
+ * So it is with a stub in it, that of a tracer which was killed.
+ */
+static bool is_free(const struct ubp_arch *arch, pid_t tid, uint64_t vaddr, size_t len)
+{
+	uint8_t bytes[256];
+
+	if (len > sizeof(bytes) || mem_read(tid, vaddr, bytes, len) != len)
+		return false;
+	if (len == arch->stub_len && memcmp(bytes, arch->stub, len) == 0)
+		return true;
+	for (size_t i = 0; i < len; i++)
+		if (bytes[i])
+			return false;
+	return true;
+}
+
+static uint64_t find_cave(const struct ubp_arch *arch, const struct maps *maps, pid_t pid)
+{
+	size_t need = arch->stub_len;
+
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
+		struct object *object = NULL;
+		uint64_t elf_vaddr, foffset, len, vaddr = 0;
+		struct ubp_err err;
+		char path[96];
+
+		if (!m->exec || !m->ino)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", (int)pid,
+			 (unsigned long)m->start, (unsigned long)m->end);
+		if (object_open(path, &object, &err) < 0 &&
+		    object_open(m->path, &object, &err) < 0)
+			continue;
+		if (object_find_bytes_slack(object, need, &elf_vaddr, &len) == 0 &&
+		    object_vaddr_to_foffset(object, elf_vaddr & ~(PAGE - 1), &foffset) == 0)
+			vaddr = m->start + (foffset - m->foffset) + (elf_vaddr & (PAGE - 1));
+		object_free(object);
+		if (vaddr >= m->start && vaddr + need <= m->end &&
+		    is_free(arch, pid, vaddr, need))
+			return vaddr;
+	}
+	return 0;
+}
+
+int cave_open(struct tracee *t, const struct maps *maps, struct cave *cave, struct ubp_err *err)
+{
+	struct space *space = t->process->space;
+	int rc;
+
+	cave->len = space->arch->stub_len;
+	cave->vaddr = find_cave(space->arch, maps, t->process->pid);
+	memset(cave->saved, 0, sizeof(cave->saved));
+	if (!cave->vaddr) {
+		cave->vaddr = task_auxv(t->process->pid, AT_ENTRY);
+		if (!cave->vaddr ||
+		    mem_read(t->tid, cave->vaddr, cave->saved, cave->len) != cave->len)
+			return ubp_fail(err, ENOMEM,
+					"process %d has no room for a remote system call",
+					(int)t->process->pid);
+	}
+	rc = mem_write(&space->mem, t->tid, cave->vaddr, space->arch->stub, cave->len);
+	return rc == 0 ? 0
+		       : ubp_fail(err, -rc, "cannot write to the code of process %d: %s",
+				  (int)t->process->pid, strerror(-rc));
+}
+
+void cave_close(struct tracee *t, const struct ubp_regs *at, const struct cave *cave)
+{
+	const struct plant_space *ps = t->process->space->plant;
+	const struct ubp_arch *arch = t->process->space->arch;
+	struct ubp_regs regs = *at;
+	int rc;
+
+	if (ps->stub) {
+		rc = ubp_host_set_pc(t->tid, ps->stub + arch->stub_syscall_end);
+	} else {
+		arch->restart_syscall(&regs, !task_signal_waits(t->tid));
+		rc = ubp_host_set_regs(t->tid, &regs);
+	}
+	if (rc == 0)
+		(void)mem_write(&t->process->space->mem, t->tid, cave->vaddr, cave->saved,
+				cave->len);
+}

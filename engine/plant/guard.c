@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * The guard's owner: installs the SIGTRAP handler (arch/guard.h) before the first
+ * breakpoint, sees that it stays, and gives the process its own handler back
+ * behind the last one.
+ *
+ * A breakpoint met while SIGTRAP is blocked makes the kernel reset the handler for
+ * the whole process and unblock the signal in that thread, without a word to the
+ * tracer: hence the looks at mask and SigCgt.
+ */
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+
+#include "arch/guard.h"
+#include "arch/host.h"
+#include "engine/base/err.h"
+#include "engine/plant/plant.h"
+#include "engine/trace/attach.h"
+#include "engine/trace/remote.h"
+#include "engine/trace/task.h"
+
+#define RETURN_ENTRIES 0x40000ULL  /* 100,000 deep recursions and some more; 4 MB */
+#define FRESH_NS       10000000ULL /* how long the handler is believed to be there */
+#define SIGSET_LEN     8           /* of the kernel's sigset_t */
+#define TRAP_BIT       TASK_SIG_BIT(SIGTRAP)
+
+/* The kernel's struct sigaction, and what the chain holds. */
+struct action {
+	uint64_t handler, flags, restorer, mask;
+};
+
+static uint64_t own_action(const struct plant_space *ps)
+{
+	return ps->areas->vaddr + offsetof(struct guard_head, action);
+}
+
+static uint64_t own_handler(const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+
+	return ps->areas->vaddr + UBP_AREA_GUARD + space->arch->guard_handler;
+}
+
+static int put_word(const struct space *space, pid_t tid, uint64_t vaddr, uint64_t value)
+{
+	return mem_write(&space->mem, tid, vaddr, &value, sizeof(value));
+}
+
+/* rt_sigaction(SIGTRAP) in the target; what it was comes back. */
+static int swap_action(struct remote *remote, const struct space *space, uint64_t act,
+		       struct action *ret_old, struct ubp_err *err)
+{
+	uint64_t buffer = remote->sp + space->arch->stub_buffer_at;
+	uint64_t args[6] = { SIGTRAP, act, buffer, SIGSET_LEN };
+	int64_t result;
+	int rc = remote_call(remote, space->arch->nr_rt_sigaction, args, &result, err);
+
+	if (rc < 0)
+		return rc;
+	if (result < 0)
+		return ubp_fail(err, (int)-result,
+				"process %d cannot install a signal handler: %s",
+				(int)remote->t->process->pid, strerror((int)-result));
+	if (mem_peek(&space->mem, buffer, ret_old, sizeof(*ret_old)) != sizeof(*ret_old))
+		return ubp_fail(err, EFAULT, "cannot read the stack of process %d",
+				(int)remote->t->process->pid);
+	return 0;
+}
+
+/* The page behind the first area, for what the target's side writes. */
+static int make_data(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
+		     struct ubp_err *err)
+{
+	struct plant_space *ps = t->process->space->plant;
+	uint64_t data = ps->areas->vaddr + ps->areas->len;
+	uint64_t args[6] = { data, UBP_GUARD_DATA_LEN, PROT_READ | PROT_WRITE };
+	int pid = (int)t->process->pid;
+	int64_t result;
+	int rc = area_call(tracer, t, at, ps->stub, t->process->space->arch->nr_mprotect, args,
+			   &result, err);
+
+	if (rc == 0 && result < 0)
+		rc = ubp_fail(err, (int)-result, "process %d cannot make memory writable: %s",
+			      pid, strerror((int)-result));
+	if (rc == 0)
+		ps->data = data;
+	return rc;
+}
+
+/* The handler the program has becomes the chain, unless it is the guard already. */
+static int keep_chain(const struct space *space, pid_t pid, const struct action *old)
+{
+	const struct plant_space *ps = space->plant;
+	struct guard_data data;
+
+	if (old->handler == own_handler(space))
+		return put_word(space, pid, ps->data + offsetof(struct guard_data, retired), 0);
+	memset(&data, 0, offsetof(struct guard_data, n_semaphores));
+	memcpy(data.chain[0], old, sizeof(*old));
+	data.owner = (uint64_t)task_own_pid(pid);
+	return mem_write(&space->mem, pid, ps->data, &data,
+			 offsetof(struct guard_data, n_semaphores));
+}
+
+int guard_install(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
+		  struct ubp_err *err)
+{
+	struct process *p = t->process;
+	struct space *space = p->space;
+	struct plant_space *ps = space->plant;
+	struct remote remote;
+	struct action old;
+	int rc = 0;
+
+	if (p->is_guarded)
+		return 0;
+	if (!ps->data)
+		rc = make_data(tracer, t, at, err);
+	if (rc == 0)
+		rc = remote_begin(&remote, tracer, t, at, ps->stub, err);
+	if (rc < 0)
+		return rc;
+	rc = swap_action(&remote, space, 0, &old, err);
+	if (rc == 0 && keep_chain(space, p->pid, &old) < 0)
+		rc = ubp_fail(err, EFAULT, "cannot write to process %d", (int)p->pid);
+	if (rc == 0)
+		rc = swap_action(&remote, space, own_action(ps), &old, err);
+	if (rc == 0)
+		p->is_guarded = true;
+	remote_end(&remote);
+	return rc;
+}
+
+static bool is_ours(const struct action *a, const struct space *space)
+{
+	return a->handler == own_handler(space);
+}
+
+int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
+		    struct ubp_err *err)
+{
+	struct process *p = t->process;
+	struct space *space = p->space;
+	struct plant_space *ps = space->plant;
+	uint64_t which = 0, chain;
+	struct remote remote;
+	struct action now;
+	int rc;
+
+	if (!p->is_guarded)
+		return 0;
+	rc = remote_begin(&remote, tracer, t, at, ps->stub, err);
+	if (rc < 0)
+		return rc;
+	/* From now on the program's calls go to the kernel again. */
+	(void)put_word(space, p->pid, ps->data + offsetof(struct guard_data, retired), 1);
+	(void)mem_peek(&space->mem, ps->data, &which, sizeof(which));
+	chain = ps->data + offsetof(struct guard_data, chain) + (which & 1) * sizeof(now);
+	rc = swap_action(&remote, space, 0, &now, err);
+	/* One that the program set behind our back is its own; the default may be
+	 * that of the kernel, which took the guard away. */
+	if (rc == 0 && (is_ours(&now, space) || now.handler == (uint64_t)(uintptr_t)SIG_DFL))
+		rc = swap_action(&remote, space, chain, &now, err);
+	if (rc == 0)
+		p->is_guarded = false;
+	remote_end(&remote);
+	return rc;
+}
+
+int guard_provide_returns(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
+			  struct ubp_err *err)
+{
+	struct space *space = t->process->space;
+	struct plant_space *ps = space->plant;
+	uint64_t len = RETURN_ENTRIES * sizeof(struct guard_return), vaddr;
+	uint64_t where[2];
+	int rc;
+
+	if (ps->return_table)
+		return 0;
+	rc = area_map(tracer, t, at, ps->stub, 0, len, PROT_READ | PROT_WRITE, &vaddr, err);
+	if (rc < 0)
+		return rc;
+	/* The mask first: a table without entries is none. */
+	where[0] = vaddr;
+	where[1] = RETURN_ENTRIES - 1;
+	rc = put_word(space, t->tid,
+		      ps->areas->vaddr + offsetof(struct guard_head, returns_mask), where[1]);
+	if (rc == 0)
+		rc = put_word(space, t->tid,
+			      ps->areas->vaddr + offsetof(struct guard_head, returns),
+			      where[0]);
+	if (rc < 0)
+		return ubp_fail(err, -rc, "cannot write to the SSOL area: %s", strerror(-rc));
+	ps->return_table = vaddr;
+	ps->return_mask = RETURN_ENTRIES - 1;
+	return 0;
+}
+
+void guard_copied(const struct space *child, pid_t pid)
+{
+	const struct plant_space *ps = child->plant;
+
+	if (ps && ps->data)
+		(void)put_word(child, 0, ps->data + offsetof(struct guard_data, owner),
+			       (uint64_t)task_own_pid(pid));
+}
+
+void guard_note_semaphores(const struct space *space, pid_t tid)
+{
+	const struct plant_space *ps = space->plant;
+	uint64_t n = ps->n_semaphores < UBP_GUARD_SEMAPHORES ? ps->n_semaphores
+							     : UBP_GUARD_SEMAPHORES;
+
+	if (!ps->data)
+		return;
+	if (n)
+		(void)mem_write(&space->mem, tid,
+				ps->data + offsetof(struct guard_data, semaphores),
+				ps->semaphores, n * sizeof(uint64_t));
+	(void)put_word(space, tid, ps->data + offsetof(struct guard_data, n_semaphores), n);
+}
+
+static void open_mask(struct tracee *t)
+{
+	uint64_t mask;
+
+	if (task_get_mask(t->tid, &mask) < 0 || !(mask & TRAP_BIT) ||
+	    task_set_mask(t->tid, mask & ~TRAP_BIT) < 0)
+		return;
+	t->trap_opened = true;
+	t->open_mask = mask & ~TRAP_BIT;
+}
+
+void guard_open_masks(struct tracer *tracer, struct tracee *t)
+{
+	const struct process *p = t->process;
+	pid_t tid = t->tid, *tried = calloc(p->n_tracees, sizeof(*tried));
+	size_t pos = 0, n = 0, max = p->n_tracees;
+	void *value;
+
+	open_mask(t);
+	while (tried && n < max && map_get(&tracer->tracees, (uint64_t)tid) == t &&
+	       map_next(&tracer->tracees, &pos, NULL, &value)) {
+		struct tracee *other = value;
+		size_t i = 0;
+
+		while (i < n && tried[i] != other->tid)
+			i++;
+		if (other == t || other->process != p || other->held || i < n ||
+		    !task_blocks(other->tid, SIGTRAP))
+			continue;
+		tried[n++] = other->tid;
+		if (attach_hold(tracer, other) == 1) {
+			open_mask(other);
+			attach_let_go(other);
+		}
+		pos = 0; /* the table may have changed */
+	}
+	free(tried);
+}
+
+void guard_close_mask(struct tracee *t)
+{
+	uint64_t mask;
+
+	/* Only if the program has not changed it meanwhile. */
+	if (t->trap_opened && task_get_mask(t->tid, &mask) == 0 && mask == t->open_mask)
+		(void)task_set_mask(t->tid, mask | TRAP_BIT);
+	t->trap_opened = false;
+}
+
+bool guard_is_lost(struct tracee *t, uint64_t now_ns)
+{
+	struct process *p = t->process;
+	uint64_t mask;
+
+	if (!p->is_guarded || task_get_mask(t->tid, &mask) < 0)
+		return false;
+	if (mask == t->good_mask && !p->loses_guard && now_ns - p->guard_seen_ns < FRESH_NS)
+		return false;
+	if (task_catches(t->tid, SIGTRAP)) {
+		t->good_mask = mask;
+		p->guard_seen_ns = now_ns;
+		return false;
+	}
+	p->loses_guard = true;
+	t->good_mask = UINT64_MAX;
+	t->trap_opened = true;
+	t->open_mask = mask;
+	return true;
+}
+
+int guard_reinstall(struct tracee *t, const struct ubp_regs *regs)
+{
+	const struct space *space = t->process->space;
+	const struct plant_space *ps = space->plant;
+	const struct ubp_arch *arch = space->arch;
+	const uint64_t args[6] = { SIGTRAP, own_action(ps), 0, SIGSET_LEN };
+	uint8_t frame[UBP_STUB_FRAME_MAX];
+	struct ubp_regs in_stub = *regs;
+	uint64_t sp;
+	size_t len;
+	int rc;
+
+	arch->stub_frame(regs, false, frame, &len, &sp);
+	arch->stub_args((uint64_t)arch->nr_rt_sigaction, args, frame);
+	rc = mem_write(&space->mem, t->tid, sp, frame, len);
+	if (rc < 0)
+		return rc;
+	arch->stub_regs(&in_stub, ps->stub, sp);
+	return ubp_host_set_regs(t->tid, &in_stub);
+}
+
+/*
+ * The kernel queues a signal again, with all its data, that is delivered while it
+ * is blocked: so it comes back when the guard is there again, or when the program
+ * itself unblocks it.
+ */
+bool guard_defer(struct tracer *tracer, struct tracee *t)
+{
+	struct space *space = t->process->space;
+	struct plant_space *ps = space->plant;
+	uint64_t mask, args[6] = { SIGTRAP, 0, 0, SIGSET_LEN };
+	struct remote remote;
+	struct ubp_regs regs;
+	struct ubp_err err;
+	int64_t result;
+	siginfo_t si;
+	pid_t tid = t->tid;
+
+	if (!t->process->is_guarded || task_get_mask(tid, &mask) < 0)
+		return false;
+	if (t->trap_opened && mask == t->open_mask &&
+	    ptrace(PTRACE_GETSIGINFO, tid, 0, &si) == 0 && si.si_code <= 0) {
+		(void)task_set_mask(tid, mask | TRAP_BIT);
+		t->trap_opened = false;
+		return false;
+	}
+	if (task_catches(tid, SIGTRAP) || ubp_host_get_regs(tid, &regs) < 0 ||
+	    remote_begin(&remote, tracer, t, &regs, ps->stub, &err) < 0)
+		return false;
+	args[1] = own_action(ps);
+	remote.deliver = SIGTRAP;
+	(void)task_set_mask(tid, mask | TRAP_BIT);
+	if (remote_call(&remote, space->arch->nr_rt_sigaction, args, &result, &err) < 0)
+		return true;
+	(void)task_set_mask(tid, mask & ~TRAP_BIT);
+	remote_end(&remote);
+	t->held = false;
+	return true;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What an earlier ubp has left in a process: always its areas, since a thread may
+ * be in one; if it was killed, also breakpoints, hijacked return addresses and
+ * incremented reference counters. All of it is described by the areas themselves
+ * (arch/guard.h). They lie in the target's memory, so nothing in them is believed
+ * without a look.
+ */
+
+#include <errno.h>
+#include <linux/kcmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "arch/guard.h"
+#include "engine/base/err.h"
+#include "engine/object/maps.h"
+#include "engine/plant/plant.h"
+
+#define PAGE      4096
+#define AREAS_MAX 4096
+#define AREA_MAX  (1ULL << 30)
+#define CHUNK     4096 /* entries of the return table read at once */
+
+static bool read_head(const struct space *space, const struct maps *maps, uint64_t vaddr,
+		      struct guard_head *ret_head)
+{
+	const struct mapping *m = maps_at(maps, vaddr);
+	const struct guard_head *h = ret_head;
+	uint64_t table_end;
+
+	if (!m || !m->exec || m->write || m->shared || m->ino || vaddr % PAGE ||
+	    mem_peek(&space->mem, vaddr, ret_head, sizeof(*ret_head)) != sizeof(*ret_head))
+		return false;
+	if (h->magic != UBP_GUARD_MAGIC || h->version != UBP_GUARD_VERSION || h->len % PAGE ||
+	    h->len > AREA_MAX || h->len > m->end - vaddr ||
+	    h->table_mask >= h->len / sizeof(struct guard_site) ||
+	    (h->table_mask & (h->table_mask + 1)))
+		return false;
+	table_end = UBP_AREA_TABLE + (h->table_mask + 1) * sizeof(struct guard_site);
+	return h->used >= table_end && h->used <= h->len && h->used % UBP_SLOT_SIZE == 0;
+}
+
+/* The first area of those that were left, or 0. Neighbours look like one mapping. */
+static uint64_t find_first(const struct space *space, const struct maps *maps,
+			   struct guard_head *ret_head)
+{
+	for (size_t i = 0; i < maps->n; i++) {
+		uint64_t at = maps->v[i].start;
+
+		while (at < maps->v[i].end && read_head(space, maps, at, ret_head)) {
+			if (ret_head->data)
+				return at;
+			at += ret_head->len;
+		}
+	}
+	return 0;
+}
+
+/* An entry of the table: its slot is known from now on. */
+static int adopt_slot(struct plant_space *ps, struct area *area, const struct guard_site *entry)
+{
+	if (entry->slot % UBP_SLOT_SIZE || entry->slot >= area->len ||
+	    entry->slot < UBP_AREA_TABLE + (area->table_mask + 1) * sizeof(*entry))
+		return 0;
+	if (entry->slot >= area->used)
+		area->used = entry->slot + UBP_SLOT_SIZE;
+	return map_put(&ps->slots, entry->vaddr,
+		       (void *)(uintptr_t)(area->vaddr + entry->slot));
+}
+
+/* The breakpoint of a tracer that was killed. */
+static bool take_out(const struct space *space, const struct maps *maps, pid_t tid,
+		     const struct guard_site *entry)
+{
+	const struct ubp_arch *arch = space->arch;
+	const struct mapping *m = maps_at(maps, entry->vaddr);
+	uint8_t now[sizeof(arch->swbp)];
+
+	return m && m->exec && m->ino && entry->slot &&
+	       mem_peek(&space->mem, entry->vaddr, now, arch->swbp_len) == arch->swbp_len &&
+	       memcmp(now, arch->swbp, arch->swbp_len) == 0 &&
+	       memcmp(entry->orig, arch->swbp, arch->swbp_len) != 0 &&
+	       mem_write(&space->mem, tid, entry->vaddr, entry->orig, arch->swbp_len) == 0;
+}
+
+static int adopt_table(const struct space *space, const struct maps *maps, pid_t tid,
+		       struct area *area, unsigned *ret_removed)
+{
+	struct plant_space *ps = space->plant;
+	size_t n = area->table_mask + 1, len = n * sizeof(struct guard_site);
+	struct guard_site *table = malloc(len);
+	int rc = 0;
+
+	if (!table)
+		return -ENOMEM;
+	if (mem_peek(&space->mem, area->vaddr + UBP_AREA_TABLE, table, len) != len)
+		rc = -EFAULT;
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		if (!table[i].vaddr)
+			continue;
+		area->keys[i] = table[i].vaddr;
+		area->n_entries++;
+		rc = adopt_slot(ps, area, &table[i]);
+		*ret_removed += take_out(space, maps, tid, &table[i]);
+	}
+	free(table);
+	return area->n_entries > area->table_mask ? -EFAULT : rc;
+}
+
+static int adopt_areas(const struct space *space, const struct maps *maps, pid_t tid,
+		       uint64_t vaddr, struct guard_head head, unsigned *ret_removed)
+{
+	struct plant_space *ps = space->plant;
+	struct area **tail = &ps->areas;
+	int rc = 0;
+
+	for (unsigned n = 0; vaddr && n < AREAS_MAX && rc == 0; n++) {
+		struct area *area;
+
+		/* One is all right, and the next is not: then it was never joined. */
+		if (n && !read_head(space, maps, vaddr, &head))
+			return 0;
+		area = area_new(vaddr, &head);
+		if (!area)
+			return -ENOMEM;
+		*tail = area;
+		tail = &area->next;
+		rc = adopt_table(space, maps, tid, area, ret_removed);
+		vaddr = head.next;
+	}
+	return rc;
+}
+
+/*
+ * Frames whose return address is still hijacked: they will come by our trampoline,
+ * and are nobody's probe any more.
+ */
+static int adopt_return(struct plant_space *ps, const struct space *space,
+			const struct guard_return *entry, uint64_t index)
+{
+	struct return_instance *ri;
+	uint64_t now = 0;
+
+	if (entry->word < PAGE ||
+	    mem_peek(&space->mem, entry->word, &now, space->arch->addr_size) == 0 ||
+	    now != ps->trampoline || map_get(&ps->returns, entry->word))
+		return 0;
+	ri = calloc(1, sizeof(*ri));
+	if (!ri)
+		return -ENOMEM;
+	ri->slot_vaddr = entry->word;
+	ri->real = entry->real;
+	ri->index = index + 1;
+	if (map_put(&ps->returns, ri->slot_vaddr, ri) == 0 &&
+	    map_put(&ps->indexes, ri->index, ri) == 0)
+		return 0;
+	map_remove(&ps->returns, ri->slot_vaddr);
+	free(ri);
+	return -ENOMEM;
+}
+
+static int adopt_returns(const struct space *space, const struct maps *maps,
+			 const struct guard_head *head)
+{
+	struct plant_space *ps = space->plant;
+	const struct mapping *m = maps_at(maps, head->returns);
+	uint64_t n = head->returns_mask + 1;
+	struct guard_return *some;
+	int rc = 0;
+
+	if (!head->returns || !m || !m->write || m->exec || (n & head->returns_mask) ||
+	    n > AREA_MAX / sizeof(*some) || n * sizeof(*some) > m->end - head->returns)
+		return 0;
+	some = malloc(CHUNK * sizeof(*some));
+	if (!some)
+		return -ENOMEM;
+	for (uint64_t at = 0; at < n && rc == 0; at += CHUNK) {
+		size_t k = n - at < CHUNK ? n - at : CHUNK, len = k * sizeof(*some);
+
+		if (mem_peek(&space->mem, head->returns + at * sizeof(*some), some, len) != len)
+			break;
+		for (size_t i = 0; i < k && rc == 0; i++)
+			rc = adopt_return(ps, space, &some[i], at + i);
+	}
+	free(some);
+	ps->return_table = head->returns;
+	ps->return_mask = head->returns_mask;
+	return rc;
+}
+
+static void adopt_data(const struct space *space, const struct maps *maps, pid_t tid,
+		       uint64_t vaddr)
+{
+	struct plant_space *ps = space->plant;
+	const struct mapping *m = maps_at(maps, vaddr);
+	struct guard_data data;
+
+	if (!m || !m->write || m->exec || vaddr != ps->areas->vaddr + ps->areas->len ||
+	    mem_peek(&space->mem, vaddr, &data, sizeof(data)) != sizeof(data))
+		return;
+	ps->data = vaddr;
+	for (uint64_t i = 0; i < data.n_semaphores && i < UBP_GUARD_SEMAPHORES; i++)
+		semaphore_drop(space, maps, tid, data.semaphores[i]);
+	guard_note_semaphores(space, tid);
+}
+
+/* No leftover: another process, which we trace, lives in this memory too. */
+static bool is_in_use(const struct tracer *tracer, const struct process *p, uint64_t first)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&tracer->processes, &pos, NULL, &value)) {
+		const struct process *other = value;
+		const struct plant_space *ps = other->space->plant;
+
+		if (other->space != p->space && ps && ps->areas && ps->areas->vaddr == first &&
+		    syscall(SYS_kcmp, other->pid, p->pid, KCMP_VM, 0UL, 0UL) == 0)
+			return true;
+	}
+	return false;
+}
+
+int leftover_adopt(struct tracer *tracer, struct tracee *t, const struct maps *maps,
+		   unsigned *ret_removed, struct ubp_err *err)
+{
+	struct space *space = t->process->space;
+	struct plant_space *ps = space->plant;
+	struct guard_head head;
+	uint64_t vaddr = find_first(space, maps, &head);
+	int rc;
+
+	*ret_removed = 0;
+	if (!vaddr)
+		return 0;
+	if (is_in_use(tracer, t->process, vaddr))
+		return ubp_fail(err, EBUSY,
+				"process %d shares its memory with another that is traced",
+				(int)t->process->pid);
+	rc = adopt_areas(space, maps, t->tid, vaddr, head, ret_removed);
+	if (rc == 0) {
+		ps->trampoline = vaddr + UBP_AREA_TRAMPOLINE;
+		ps->stub = vaddr + UBP_AREA_STUB;
+		adopt_data(space, maps, t->tid, head.data);
+		rc = adopt_returns(space, maps, &head);
+	}
+	if (rc == 0)
+		rc = area_furnish(space, vaddr, t->tid);
+	return rc == 0 ? 0
+		       : ubp_fail(err, -rc, "process %d: what an earlier ubp left is damaged",
+				  (int)t->process->pid);
+}

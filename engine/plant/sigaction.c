@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Where programs change their signal actions: the C library's one system call, and
+ * those of programs that call the kernel by themselves, as Go's do. A jump to the
+ * guard is put there, so that the program's handler for SIGTRAP goes into the
+ * guard's chain and does not replace it. A jump and no breakpoint: children of
+ * posix_spawn() come by with SIGTRAP blocked.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/base/err.h"
+#include "engine/object/maps.h"
+#include "engine/object/object.h"
+#include "engine/plant/plant.h"
+
+#define CHUNK 0x40000
+
+/* What is known of one file. */
+struct call_file {
+	uint64_t dev, ino;
+	uint64_t *calls; /* file offsets */
+	size_t n;
+	struct call_file *next;
+};
+
+static int open_mapped(pid_t pid, const struct mapping *m, char *path, size_t size)
+{
+	struct stat st;
+	int fd;
+
+	snprintf(path, size, "/proc/%d/map_files/%lx-%lx", (int)pid, (unsigned long)m->start,
+		 (unsigned long)m->end);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) {
+		/* Without privilege map_files is out of reach. */
+		snprintf(path, size, "/proc/%d/root%s", (int)pid, m->path);
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	}
+	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_ino != m->ino)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int add_call(struct call_file *f, uint64_t foffset)
+{
+	uint64_t *bigger = realloc(f->calls, (f->n + 1) * sizeof(*bigger));
+
+	if (!bigger)
+		return -ENOMEM;
+	f->calls = bigger;
+	f->calls[f->n++] = foffset;
+	return 0;
+}
+
+/*
+ * Does an instruction start there? Where nothing tells, a byte in front of it that
+ * could be a prefix (REX) decides against it.
+ */
+static bool is_boundary(const char *path, uint64_t foffset, uint8_t before)
+{
+	struct object *object;
+	struct ubp_err err;
+	uint64_t start;
+	int rc = BOUNDARY_UNKNOWN;
+
+	if (object_open(path, &object, &err) == 0) {
+		rc = object_check_boundary(object, foffset, &start);
+		object_free(object);
+	}
+	return rc == BOUNDARY_OK || (rc != BOUNDARY_INSIDE && (before & 0xf0) != 0x40);
+}
+
+/* Look through one executable mapping. */
+static int search(struct call_file *f, const struct ubp_arch *arch, int fd, const char *path,
+		  uint64_t from, uint64_t to)
+{
+	size_t n = arch->sigaction_call_len;
+	uint8_t *buf = malloc(CHUNK + n);
+	int rc = buf ? 0 : -ENOMEM;
+
+	while (rc == 0 && from + n < to) {
+		size_t want = to - from < CHUNK + n ? to - from : CHUNK + n;
+		ssize_t got = pread(fd, buf, want, (off_t)from);
+		uint8_t *at = buf;
+
+		if (got < (ssize_t)n + 1)
+			break;
+		while (rc == 0 && (at = memmem(at + 1, (size_t)(buf + got - at - 1),
+					       arch->sigaction_call, n))) {
+			uint64_t foffset = from + (uint64_t)(at - buf);
+
+			if (is_boundary(path, foffset, at[-1]))
+				rc = add_call(f, foffset);
+		}
+		from += (uint64_t)got - n;
+	}
+	free(buf);
+	return rc;
+}
+
+static int ask_file(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
+		    const struct mapping *m, struct call_file **ret_file)
+{
+	struct call_file *f = plant->call_files;
+	char path[4352];
+	int fd, rc = 0;
+
+	while (f && (f->ino != m->ino || f->dev != m->dev))
+		f = f->next;
+	*ret_file = f;
+	if (f)
+		return 0;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	f->dev = m->dev;
+	f->ino = m->ino;
+	f->next = plant->call_files;
+	plant->call_files = f;
+	*ret_file = f;
+	fd = open_mapped(pid, m, path, sizeof(path));
+	if (fd < 0)
+		return 0;
+	rc = search(f, arch, fd, path, m->foffset, m->foffset + (m->end - m->start));
+	close(fd);
+	return rc;
+}
+
+int sigaction_each(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
+		   const struct maps *maps,
+		   int (*each)(void *ctx, const struct mapping *m, uint64_t vaddr,
+			       enum site_watch watch),
+		   void *ctx)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < maps->n && rc == 0 && arch->guard; i++) {
+		const struct mapping *m = &maps->v[i];
+		struct call_file *f;
+
+		if (!m->exec || !m->ino || !m->read)
+			continue;
+		rc = ask_file(plant, arch, pid, m, &f);
+		for (size_t k = 0; rc == 0 && k < f->n; k++)
+			if (f->calls[k] >= m->foffset &&
+			    f->calls[k] - m->foffset < m->end - m->start)
+				rc = each(ctx, m, m->start + (f->calls[k] - m->foffset),
+					  WATCH_SIGACTION);
+	}
+	return rc;
+}
+
+void sigaction_free(struct plant *plant)
+{
+	while (plant->call_files) {
+		struct call_file *next = plant->call_files->next;
+
+		free(plant->call_files->calls);
+		free(plant->call_files);
+		plant->call_files = next;
+	}
+}
