@@ -55,14 +55,15 @@ static const uint8_t hook[] = {
 	0x48, 0x8d, 0x0d, 0x00, 0x00, 0x00, 0x00, /* lea back(%rip),%rcx */
 	0xe9, 0x00, 0x00, 0x00, 0x00,             /* jmp back */
 	0x48, 0x8d, 0x0d, 0x00, 0x00, 0x00, 0x00, /* lea back(%rip),%rcx */
-	0xe9, 0x00, 0x00, 0x00, 0x00,             /* jmp the emulator */
+	0xff, 0x25, 0x00, 0x00, 0x00, 0x00,       /* jmp *0(%rip): the emulator's address, */
+	0, 0, 0, 0, 0, 0, 0, 0,                   /* which may be far away */
 };
 
 enum {
 	HOOK_CALLED = 12, /* the address behind the call is put where a call leaves it */
 	HOOK_DONE = 19,
 	HOOK_EMULATE = 24,
-	HOOK_ENTER = 31,
+	HOOK_EMULATOR = 37,
 };
 
 _Static_assert(sizeof(hook) <= UBP_SLOT_SIZE, "fits");
@@ -93,12 +94,13 @@ int x86_build_sigaction_hook(uint64_t vaddr, uint64_t slot_vaddr, uint64_t area_
 		{ HOOK_CALLED, 7, back },
 		{ HOOK_DONE, 5, back },
 		{ HOOK_EMULATE, 7, back },
-		{ HOOK_ENTER, 5, area_vaddr + UBP_AREA_GUARD + GUARD_CODE_EMULATE },
 	};
+	const uint64_t emulator = area_vaddr + UBP_AREA_GUARD + GUARD_CODE_EMULATE;
 	int rc;
 
 	memset(ret_code, 0, sizeof(*ret_code));
 	memcpy(ret_code->code, hook, sizeof(hook));
+	memcpy(ret_code->code + HOOK_EMULATOR, &emulator, sizeof(emulator));
 	ret_code->len = sizeof(hook);
 	ret_code->done_at = HOOK_DONE;
 	ret_code->taken_at = 0xff;

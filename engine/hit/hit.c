@@ -188,10 +188,12 @@ bool hit_pc_has_trap(const struct tracee *t, uint64_t pc)
 	const struct plant_space *ps = space->plant;
 	uint64_t vaddr = pc - space->arch->swbp_pc_advance;
 
+	/* Not yet looked for what a killed tracer left: any trap may be one of that. */
+	if (!ps || !ps->looked)
+		return task_signal_pending(t->tid, SIGTRAP);
 	/* Behind a breakpoint a thread may also stand because its trap was handled
 	 * (at the trampoline, before what is left of a nop), or for other reasons. */
-	return ps &&
-	       ((ps->trampoline && vaddr == ps->trampoline) || map_get(&ps->sites, vaddr)) &&
+	return ((ps->trampoline && vaddr == ps->trampoline) || map_get(&ps->sites, vaddr)) &&
 	       task_signal_pending(t->tid, SIGTRAP);
 }
 
