@@ -29,7 +29,8 @@ struct ubp_err;
 #define UBP_SLOT_SIZE 64
 #define UBP_REGS_MAX  40
 
-#define UBP_STUB_FRAME_MAX 256
+#define UBP_STUB_FRAME_MAX     256
+#define UBP_SIGACTION_CALL_MAX 8
 
 /*
  * The general registers of a stopped thread, in the order in which the kernel
@@ -56,8 +57,11 @@ struct displaced_insn {
 	/* Has a memory operand relative to the pc: its slot must lie within reach of
 	 * that. Every other instruction, branches too, works from a slot anywhere. */
 	bool pc_relative;
-	bool is_call;    /* pushes a return address */
-	bool shows_step; /* stores the flags: the program would see that it is stepped */
+	bool is_call; /* pushes a return address */
+	/* Must not be single-stepped in its slot: it stores the flags, so the program
+	 * would see it, or it leaves the slot, so that a step left by a tracer that was
+	 * killed would end anywhere. */
+	bool no_step;
 	char text[80];   /* disassembly, for messages and --explain */
 	uint64_t target; /* of a direct branch, or of a pc-relative operand */
 	/* What follows is the back-end's own. */
@@ -201,24 +205,23 @@ struct ubp_arch {
 	uint64_t guard_flags;
 
 	/*
-	 * Where a program changes its signal actions by itself: the instruction
-	 * before a system call that loads the number of rt_sigaction(). The bytes
-	 * @call (call_len of them) are what is looked for; its first
-	 * call_patch_len bytes, one instruction, give way to a jump that
-	 * build_call_hook() encodes.
+	 * Where a program changes its signal actions by itself: @n_sigaction_calls
+	 * sequences of an instruction and the system call behind it, call_len bytes
+	 * each. The instruction, patch_len bytes, gives way to a jump that
+	 * build_sigaction_hook() encodes.
 	 */
-	const uint8_t *sigaction_call;
-	uint8_t sigaction_call_len, sigaction_patch_len;
+	const uint8_t (*sigaction_calls)[UBP_SIGACTION_CALL_MAX];
+	uint8_t n_sigaction_calls, sigaction_call_len, sigaction_patch_len;
 
 	/*
-	 * The jump (@ret_patch, sigaction_patch_len bytes) from a call found at
-	 * @vaddr to a slot at @slot_vaddr, and that slot's code: rt_sigaction() as
-	 * the program means it, but one for SIGTRAP goes to the guard of the area at
+	 * The jump (@ret_patch, sigaction_patch_len bytes) from a call (bytes @call)
+	 * found at @vaddr to a slot at @slot_vaddr, and that slot's code, which begins
+	 * with the instruction itself: the system call as the program means it, but rt_sigaction(SIGTRAP) goes to the guard of the area at
 	 * @area_vaddr, which keeps it for its chain. -ERANGE: too far for a jump.
 	 */
-	int (*build_sigaction_hook)(uint64_t vaddr, uint64_t slot_vaddr, uint64_t area_vaddr,
-				    uint8_t *ret_patch, struct slot_code *ret_code,
-				    struct ubp_err *err);
+	int (*build_sigaction_hook)(const uint8_t *call, uint64_t vaddr, uint64_t slot_vaddr,
+				    uint64_t area_vaddr, uint8_t *ret_patch,
+				    struct slot_code *ret_code, struct ubp_err *err);
 };
 
 /* Table for an ELF machine and class, or NULL. Static storage. */

@@ -219,8 +219,8 @@ int x86_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
 	ret_insn->form = form_of(&p);
 	ret_insn->kind = INSN_BOOST;
 	ret_insn->is_call = ret_insn->form == FORM_CALL || ret_insn->form == FORM_CALL_IND;
-	ret_insn->shows_step = ret_insn->form == FORM_SYSCALL ||
-			       (p.map == MAP_ONE && p.opcode == 0x9c); /* pushf */
+	ret_insn->no_step = ret_insn->form != FORM_COPY ||
+			    (p.map == MAP_ONE && p.opcode == 0x9c); /* pushf */
 	ret_insn->addr32 = p.prefixes & PREFIX_ADDRSIZE;
 	/* The breakpoint leaves 0f 1e fa, which is a nop. */
 	if (d.len == sizeof(endbr64) && memcmp(code, endbr64, sizeof(endbr64)) == 0)

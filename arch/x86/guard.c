@@ -39,31 +39,36 @@ _Static_assert(GUARD_CODE_DATA_CHAIN == offsetof(struct guard_data, chain), "gua
 _Static_assert(GUARD_CODE_DATA_OWNER == offsetof(struct guard_data, owner), "guard.S");
 _Static_assert(GUARD_CODE_DATA_RETIRED == offsetof(struct guard_data, retired), "guard.S");
 
-/* mov $13,%eax; syscall: the mov gives way to a jump. */
-const uint8_t x86_sigaction_call[X86_SIGACTION_CALL_LEN] = {
-	0xb8, 0x0d, 0x00, 0x00, 0x00, 0x0f, 0x05,
+const uint8_t x86_sigaction_calls[X86_N_SIGACTION_CALLS][UBP_SIGACTION_CALL_MAX] = {
+	/* mov $13,%eax; syscall: in the C library's sigaction(), in Go's runtime */
+	{ 0xb8, 0x0d, 0x00, 0x00, 0x00, 0x0f, 0x05 },
+	/* mov 8(%rsp),%r9; syscall: in the C library's syscall() */
+	{ 0x4c, 0x8b, 0x4c, 0x24, 0x08, 0x0f, 0x05 },
 };
 
+_Static_assert(X86_SIGACTION_CALL_LEN <= UBP_SIGACTION_CALL_MAX, "fits");
 _Static_assert(X86_SIGACTION_PATCH_LEN == 5, "a jmp rel32");
 
 /* The slot: where the displacements are, and what they lead to. */
 static const uint8_t hook[] = {
-	0x83, 0xff, 0x05,                         /* cmp $5,%edi */
-	0x74, 19,                                 /* je the second half */
-	0xb8, 0x0d, 0x00, 0x00, 0x00,             /* mov $13,%eax */
-	0x0f, 0x05,                               /* syscall */
-	0x48, 0x8d, 0x0d, 0x00, 0x00, 0x00, 0x00, /* lea back(%rip),%rcx */
-	0xe9, 0x00, 0x00, 0x00, 0x00,             /* jmp back */
-	0x48, 0x8d, 0x0d, 0x00, 0x00, 0x00, 0x00, /* lea back(%rip),%rcx */
-	0xff, 0x25, 0x00, 0x00, 0x00, 0x00,       /* jmp *0(%rip): the emulator's address, */
-	0, 0, 0, 0, 0, 0, 0, 0,                   /* which may be far away */
+	0x90, 0x90, 0x90, 0x90, 0x90,                /* the instruction under the jump */
+	0x48, 0x83, 0xf8, 0x0d,                      /* cmp $13,%rax */
+	0x75, 5,                                     /* jne the syscall */
+	0x83, 0xff, 0x05,                            /* cmp $5,%edi */
+	0x74, 14,                                    /* je the second half */
+	0x0f, 0x05,                                  /* syscall */
+	0x48, 0x8d, 0x0d, 0x00, 0x00, 0x00, 0x00,    /* lea back(%rip),%rcx */
+	0xe9, 0x00, 0x00, 0x00, 0x00,                /* jmp back */
+	0x48, 0x8d, 0x0d, 0x00, 0x00, 0x00, 0x00,    /* lea back(%rip),%rcx */
+	0xff, 0x25, 0x00, 0x00, 0x00, 0x00,          /* jmp *0(%rip): the emulator's address, */
+	0,    0,    0,    0,    0,    0,    0,    0, /* which may be far away */
 };
 
 enum {
-	HOOK_CALLED = 12, /* the address behind the call is put where a call leaves it */
-	HOOK_DONE = 19,
-	HOOK_EMULATE = 24,
-	HOOK_EMULATOR = 37,
+	HOOK_CALLED = 18, /* the address behind the call is put where a call leaves it */
+	HOOK_DONE = 25,
+	HOOK_EMULATE = 30,
+	HOOK_EMULATOR = 43,
 };
 
 _Static_assert(sizeof(hook) <= UBP_SLOT_SIZE, "fits");
@@ -82,9 +87,9 @@ static int point(uint8_t *code, uint64_t vaddr, size_t len, uint64_t target,
 	return 0;
 }
 
-int x86_build_sigaction_hook(uint64_t vaddr, uint64_t slot_vaddr, uint64_t area_vaddr,
-			     uint8_t *ret_patch, struct slot_code *ret_code,
-			     struct ubp_err *err)
+int x86_build_sigaction_hook(const uint8_t *call, uint64_t vaddr, uint64_t slot_vaddr,
+			     uint64_t area_vaddr, uint8_t *ret_patch,
+			     struct slot_code *ret_code, struct ubp_err *err)
 {
 	uint64_t back = vaddr + X86_SIGACTION_CALL_LEN;
 	const struct {
@@ -100,6 +105,7 @@ int x86_build_sigaction_hook(uint64_t vaddr, uint64_t slot_vaddr, uint64_t area_
 
 	memset(ret_code, 0, sizeof(*ret_code));
 	memcpy(ret_code->code, hook, sizeof(hook));
+	memcpy(ret_code->code, call, X86_SIGACTION_PATCH_LEN);
 	memcpy(ret_code->code + HOOK_EMULATOR, &emulator, sizeof(emulator));
 	ret_code->len = sizeof(hook);
 	ret_code->done_at = HOOK_DONE;

@@ -142,9 +142,9 @@ void x86_stub_frame(const struct ubp_regs *orig, bool redo_eintr,
 void x86_stub_args(uint64_t nr, const uint64_t args[6], uint8_t frame[56]);
 void x86_stub_regs(struct ubp_regs *regs, uint64_t stub_vaddr, uint64_t sp);
 int64_t x86_syscall_result(const struct ubp_regs *regs);
-int x86_build_sigaction_hook(uint64_t vaddr, uint64_t slot_vaddr, uint64_t area_vaddr,
-			     uint8_t *ret_patch, struct slot_code *ret_code,
-			     struct ubp_err *err);
+int x86_build_sigaction_hook(const uint8_t *call, uint64_t vaddr, uint64_t slot_vaddr,
+			     uint64_t area_vaddr, uint8_t *ret_patch,
+			     struct slot_code *ret_code, struct ubp_err *err);
 
 /* The stub: see stub.c. */
 #define X86_STUB_LEN         58
@@ -157,6 +157,7 @@ extern const uint8_t x86_stub[X86_STUB_LEN];
 #define X86_SIGACTION_CALL_LEN  7
 #define X86_SIGACTION_PATCH_LEN 5
 extern const uint8_t x86_guard[X86_GUARD_LEN];
-extern const uint8_t x86_sigaction_call[X86_SIGACTION_CALL_LEN];
+#define X86_N_SIGACTION_CALLS 2
+extern const uint8_t x86_sigaction_calls[X86_N_SIGACTION_CALLS][UBP_SIGACTION_CALL_MAX];
 
 #endif

@@ -81,6 +81,22 @@ static bool is_boundary(const char *path, uint64_t foffset, uint8_t before)
 	return rc == BOUNDARY_OK || (rc != BOUNDARY_INSIDE && (before & 0xf0) != 0x40);
 }
 
+/* Look for @call in @len bytes of the file, which begin at @from. */
+static int search_chunk(struct call_file *f, const uint8_t *call, size_t call_len,
+			const uint8_t *buf, size_t len, uint64_t from, const char *path)
+{
+	const uint8_t *at = buf;
+	int rc = 0;
+
+	while (rc == 0 && (at = memmem(at + 1, (size_t)(buf + len - at - 1), call, call_len))) {
+		uint64_t foffset = from + (uint64_t)(at - buf);
+
+		if (is_boundary(path, foffset, at[-1]))
+			rc = add_call(f, foffset);
+	}
+	return rc;
+}
+
 /* Look through one executable mapping. */
 static int search(struct call_file *f, const struct ubp_arch *arch, int fd, const char *path,
 		  uint64_t from, uint64_t to)
@@ -92,17 +108,12 @@ static int search(struct call_file *f, const struct ubp_arch *arch, int fd, cons
 	while (rc == 0 && from + n < to) {
 		size_t want = to - from < CHUNK + n ? to - from : CHUNK + n;
 		ssize_t got = pread(fd, buf, want, (off_t)from);
-		uint8_t *at = buf;
 
 		if (got < (ssize_t)n + 1)
 			break;
-		while (rc == 0 && (at = memmem(at + 1, (size_t)(buf + got - at - 1),
-					       arch->sigaction_call, n))) {
-			uint64_t foffset = from + (uint64_t)(at - buf);
-
-			if (is_boundary(path, foffset, at[-1]))
-				rc = add_call(f, foffset);
-		}
+		for (unsigned i = 0; i < arch->n_sigaction_calls && rc == 0; i++)
+			rc = search_chunk(f, arch->sigaction_calls[i], n, buf, (size_t)got,
+					  from, path);
 		from += (uint64_t)got - n;
 	}
 	free(buf);

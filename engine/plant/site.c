@@ -16,8 +16,8 @@ static unsigned long ul(uint64_t n)
 }
 
 /*
- * A call of rt_sigaction() that an earlier session made a jump to its slot: what
- * stood there is known.
+ * A call of rt_sigaction() that an earlier session made a jump to its slot, which
+ * begins with what stood there.
  */
 static void see_through_jump(const struct space *space, uint64_t vaddr, uint8_t *buf,
 			     size_t len)
@@ -25,15 +25,16 @@ static void see_through_jump(const struct space *space, uint64_t vaddr, uint8_t 
 	const struct ubp_arch *arch = space->arch;
 	const struct plant_space *ps = space->plant;
 	uint64_t slot = (uint64_t)(uintptr_t)map_get(&ps->slots, vaddr);
-	uint8_t patch[UBP_INSN_MAX];
+	uint8_t was[UBP_INSN_MAX], patch[UBP_INSN_MAX];
+	size_t n = arch->sigaction_patch_len;
 	struct slot_code code;
 	struct ubp_err err;
 
-	if (slot && arch->guard && len >= arch->sigaction_call_len &&
-	    arch->build_sigaction_hook(vaddr, slot, ps->areas->vaddr, patch, &code, &err) ==
-		    0 &&
-	    memcmp(buf, patch, arch->sigaction_patch_len) == 0)
-		memcpy(buf, arch->sigaction_call, arch->sigaction_patch_len);
+	if (slot && arch->guard && len >= n && mem_peek(&space->mem, slot, was, n) == n &&
+	    arch->build_sigaction_hook(was, vaddr, slot, ps->areas->vaddr, patch, &code,
+				       &err) == 0 &&
+	    memcmp(buf, patch, n) == 0)
+		memcpy(buf, was, n);
 }
 
 /* The bytes at @vaddr as they were before us. */
@@ -229,8 +230,8 @@ static int provide_slot(struct plant_space *ps, const struct space *space, struc
 	if (!(site->watches & WATCH_SIGACTION))
 		return arch->build_slot(&site->insn, slot, &site->code, err);
 	site->patch_len = arch->sigaction_patch_len;
-	return arch->build_sigaction_hook(site->vaddr, slot, ps->areas->vaddr, site->patch,
-					  &site->code, err);
+	return arch->build_sigaction_hook(site->insn.bytes, site->vaddr, slot, ps->areas->vaddr,
+					  site->patch, &site->code, err);
 }
 
 int site_prepare(const struct plant *plant, struct space *space, pid_t tid, struct site *site,
@@ -238,8 +239,8 @@ int site_prepare(const struct plant *plant, struct space *space, pid_t tid, stru
 {
 	int rc;
 
-	site->rung = plant->step && !site->watches && !site->insn.shows_step ? SITE_STEPPED
-									     : SITE_BOOSTED;
+	site->rung = plant->step && !site->watches && !site->insn.no_step ? SITE_STEPPED
+									  : SITE_BOOSTED;
 	if (!area) {
 		site->rung = SITE_IN_PLACE;
 		return 0;

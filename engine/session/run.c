@@ -138,6 +138,22 @@ static enum keep_verdict on_forked(void *ctx, struct process *parent, struct tra
 	return LET_GO;
 }
 
+/* What the user should know about a process that was just planted in. */
+static void tell_about(struct ubp_session *s, const struct process *p)
+{
+	struct plant_space *ps = p->space->plant;
+
+	if (ps && ps->n_leftovers)
+		session_warn(s,
+			     "process %d: %u breakpoint%s taken out that a killed ubp had left",
+			     (int)p->pid, ps->n_leftovers, ps->n_leftovers == 1 ? "" : "s");
+	if (ps && ps->is_unguarded)
+		session_warn(s, "process %d has no guard: killing ubp with SIGKILL kills it",
+			     (int)p->pid);
+	if (ps)
+		ps->n_leftovers = ps->is_unguarded = 0;
+}
+
 /* Plant what its mappings call for; LET_GO: nothing of ours may stay in it. */
 static enum keep_verdict update(struct ubp_session *s, struct tracee *t,
 				const struct ubp_regs *at)
@@ -152,6 +168,8 @@ static enum keep_verdict update(struct ubp_session *s, struct tracee *t,
 		return KEEP_TRACING; /* gone; its end is or will be reported */
 	if (rc < 0)
 		session_warn(s, "process %d: %s", (int)pid, err.text);
+	else
+		tell_about(s, t->process);
 	return KEEP_TRACING;
 }
 
@@ -305,6 +323,7 @@ static int attach_and_plant(struct ubp_session *s, pid_t pid, struct ubp_err *er
 		attach_undo(&s->tracer, pid);
 		return rc;
 	}
+	tell_about(s, p);
 	attach_let_go(t);
 	mark_known(s, pid, true);
 	count_process(s);
@@ -498,6 +517,7 @@ static int start_command(struct ubp_session *s, struct ubp_err *err)
 		(void)kill(pid, SIGKILL);
 		return rc;
 	}
+	tell_about(s, t->process);
 	mark_known(s, pid, true);
 	count_process(s);
 	attach_let_go(t);
