@@ -1,0 +1,641 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+"""What the storms share: targets that check themselves, uprobes that are killed, a table.
+
+A storm attaches uprobe to a living target again and again and ends it, by SIGKILL at some
+moment or in the regular way. After each end the target is asked ("check", fixtures/storm.h)
+whether all is right and answers when each of its threads has done another whole round. A
+target that died, answered wrongly or did not answer is a failure; a new one takes its place.
+
+Nothing waits by sleeping, except that the delay before a kill is the point.
+"""
+
+import argparse
+import json
+import mmap
+import os
+import random
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+UPROBE = os.environ["UPROBE"]
+FIXTURES = os.environ["FIXTURES"]
+BUILD = os.environ["UBP_BUILD"]
+SRC = os.environ["UBP_SRC"]
+PRELOAD = os.path.join(BUILD, "tests/torture/killat.so")
+ANSWER = 60  # s for one answer, in case that none comes at all
+MODES = ("auto", "trap", "step")
+
+
+def skip(reason):
+    print(reason)
+    sys.exit(77)
+
+
+def need(*programs):
+    for p in programs:
+        if not shutil.which(p):
+            skip(f"needs {p}")
+
+
+def fixture(name):
+    return os.path.join(FIXTURES, name)
+
+
+def signal_name(n):
+    try:
+        return signal.Signals(n).name
+    except ValueError:
+        return f"signal {n}"
+
+
+def ending(status):
+    """A wait status (as os.waitpid gives it) in words."""
+    if os.WIFSIGNALED(status):
+        return f"killed by {signal_name(os.WTERMSIG(status))}"
+    return f"exit({os.WEXITSTATUS(status)})"
+
+
+def tail(path, n=3):
+    with open(path, errors="replace") as f:
+        return " | ".join(line.strip() for line in f.readlines()[-n:])
+
+
+class Broken(Exception):
+    """The target is not what it would be without us. documented: in a way that the manual
+    owns up to."""
+
+    def __init__(self, how, documented=False):
+        super().__init__(how)
+        self.documented = documented
+
+
+class Pipe:
+    """Lines from a descriptor, each with a time limit."""
+
+    def __init__(self, fd):
+        self.fd = fd
+        self.rest = b""
+
+    def line(self, timeout):
+        """The next line; None: none came; "": the end."""
+        end = time.monotonic() + timeout
+        while b"\n" not in self.rest:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self.fd], [], [], left)[0]:
+                return None
+            more = os.read(self.fd, 65536)
+            if not more:
+                return ""
+            self.rest += more
+        line, self.rest = self.rest.split(b"\n", 1)
+        return line.decode(errors="replace")
+
+    def close(self):
+        os.close(self.fd)
+
+
+class Target:
+    """A program from fixtures/ that speaks the language of storm.h, in a group of its own."""
+
+    number = 0
+
+    def __init__(self, argv, documented=lambda status: False):
+        Target.number += 1
+        self.argv = argv
+        self.documented = documented
+        self.log = os.path.abspath(f"target{Target.number}.log")
+        self.status = None
+        with open(self.log, "wb") as log:
+            self.p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      stderr=log, start_new_session=True, bufsize=0)
+        self.pid = self.p.pid
+        self.out = Pipe(self.p.stdout.fileno())
+        self.kills = 0
+        if self.out.line(ANSWER) != "ready":
+            self.destroy()
+            raise Broken(f"{argv}: not ready: {tail(self.log)}")
+        self.quiet = self.state()
+        self.maps = None
+
+    def say(self, word):
+        try:
+            self.p.stdin.write(word.encode() + b"\n")
+        except BrokenPipeError:
+            pass
+
+    def ask(self, word, timeout=ANSWER):
+        """Send it, and want an "ok" back."""
+        self.say(word)
+        answer = self.out.line(timeout)
+        if answer is None:
+            raise Broken(f"does not answer: {self.where()}")
+        if answer == "":
+            raise self.death()
+        if not answer.startswith("ok"):
+            raise Broken(f"says '{answer}'")
+        return answer
+
+    def death(self):
+        """It closed its output: how did it end?"""
+        status = self.reap()
+        how = "closed its output, but lives" if status is None else ending(status)
+        said = tail(self.log)
+        return Broken(how + (f": {said}" if said else ""),
+                      status is not None and self.documented(status))
+
+    def reap(self):
+        end = time.monotonic() + ANSWER
+        while self.status is None and time.monotonic() < end:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.status = status
+                self.p.returncode = 0
+                return status
+            time.sleep(0.001)  # there is no wait with a time limit
+        return self.status
+
+    def where(self):
+        """What its threads are doing, for a report."""
+        seen = {}
+        for tid in self.tids():
+            try:
+                with open(f"/proc/{self.pid}/task/{tid}/stat") as f:
+                    state = f.read().rsplit(")", 1)[1].split()[0]
+                with open(f"/proc/{self.pid}/task/{tid}/wchan") as f:
+                    wchan = f.read() or "-"
+            except OSError:
+                continue
+            key = f"{state} {wchan} traced={self.field('TracerPid', tid) not in ('0', None)}"
+            seen[key] = seen.get(key, 0) + 1
+        return ", ".join(f"{n} x {k}" for k, n in sorted(seen.items()))
+
+    def tids(self):
+        try:
+            return sorted(int(t) for t in os.listdir(f"/proc/{self.pid}/task"))
+        except OSError:
+            return []
+
+    def field(self, name, tid=None):
+        try:
+            with open(f"/proc/{self.pid}/task/{tid or self.pid}/status") as f:
+                for line in f:
+                    if line.startswith(name + ":"):
+                        return line.split(None, 1)[1].strip()
+        except OSError:
+            pass
+        return None
+
+    def state(self):
+        """What a clean end must leave as it was."""
+        return {name: self.field(name) for name in
+                ("TracerPid", "SigBlk", "SigIgn", "SigCgt", "ShdPnd", "SigPnd",
+                 "Cpus_allowed")}
+
+    def n_maps(self):
+        with open(f"/proc/{self.pid}/maps") as f:
+            return sum(1 for _ in f)
+
+    def check(self):
+        self.ask("check")
+
+    def check_clean(self):
+        """After a uprobe that ended as it should: nothing is to be seen of it."""
+        now = self.state()
+        for name, was in self.quiet.items():
+            if now[name] != was:
+                raise Broken(f"{name} is {now[name]} after a clean end, was {was}")
+
+    def end(self):
+        """It stops; it must have been right to the last."""
+        self.say("end")
+        status = self.reap()
+        said = tail(self.log)
+        self.destroy()
+        if status is None:
+            raise Broken("does not end")
+        if status:
+            raise Broken(f"in the end {ending(status)}: {said}", self.documented(status))
+
+    def destroy(self):
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.reap()
+        self.p.stdin.close()
+        self.p.stdout.close()
+        if os.path.exists(self.log):
+            os.unlink(self.log)
+
+
+class KillAt:
+    """The page shared with killat.c: which call of uprobe shall be its last."""
+
+    ATTACH, HIT, DETACH = range(3)
+    NAMES = ("attach", "hit", "detach")
+
+    def __init__(self):
+        self.path = os.path.abspath("killat")
+        with open(self.path, "wb") as f:
+            f.write(bytes(4096))
+        with open(self.path, "r+b") as f:
+            self.page = mmap.mmap(f.fileno(), 4096)
+
+    def arm(self, phase, k):
+        self.page[:4096] = bytes(4096)
+        struct.pack_into("<QQ", self.page, 8, phase, k)
+
+    def phase(self, phase):
+        struct.pack_into("<Q", self.page, 0, phase)
+
+    def counts(self):
+        return struct.unpack_from("<4Q", self.page, 24)
+
+    def last(self):
+        return self.page[56:88].rstrip(b"\0").decode()
+
+
+class Uprobe:
+    """One run of uprobe. It is killed, or stopped, or left to be destroyed."""
+
+    sessions = set()
+
+    def __init__(self, pids, defs, options=(), killat=None):
+        env = dict(os.environ)
+        if killat:
+            env.update(LD_PRELOAD=PRELOAD, UBP_KILLAT=killat.path)
+        r, w = os.pipe()
+        argv = [UPROBE, "--ready-fd", str(w), "-o", "out.txt", *options]
+        if pids:
+            argv += ["-p", ",".join(map(str, pids))]
+        for d in defs:
+            argv += ["-e", d]
+        if os.path.exists("out.txt"):
+            os.unlink("out.txt")
+        with open("uprobe.err", "wb") as err:
+            self.p = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=err, env=env,
+                                      stdin=subprocess.DEVNULL, pass_fds=[w],
+                                      start_new_session=True)
+        os.close(w)
+        Uprobe.sessions.add(self.p.pid)
+        self.ready = Pipe(r)
+
+    def wait_ready(self):
+        """True: it has planted. False: it ended, or was killed, before."""
+        line = self.ready.line(ANSWER)
+        if line is None:
+            raise Broken("uprobe does not get ready")
+        return line == "ready"
+
+    def kill(self):
+        self.p.kill()
+
+    def interrupt(self):
+        self.p.send_signal(signal.SIGINT)
+
+    def wait(self):
+        """Its end: a return code as subprocess has it."""
+        if self.ready:
+            self.ready.close()
+            self.ready = None
+        try:
+            return self.p.wait(ANSWER)
+        except subprocess.TimeoutExpired:
+            self.p.kill()
+            self.p.wait()
+            raise Broken("uprobe does not end") from None
+
+    def said(self):
+        return tail("uprobe.err", 2)
+
+    @staticmethod
+    def hits():
+        try:
+            with open("out.txt", "rb") as f:
+                return max(0, f.read().count(b"\n"))
+        except OSError:
+            return 0
+
+    @classmethod
+    def left_behind(cls):
+        """Helpers of uprobes that have ended, by session."""
+        left = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/stat") as f:
+                    name, rest = f.read().rsplit(")", 1)
+            except OSError:
+                continue
+            if int(rest.split()[3]) in cls.sessions and rest.split()[0] != "Z":
+                left.append(f"{pid} {name.split('(', 1)[1]}")
+        return left
+
+
+COLUMNS = ("storm", "mode", "rounds", "kills", "clean", "hits", "documented", "failures")
+
+
+class Row:
+    """A line of the table, and what is behind its failures."""
+
+    def __init__(self, storm, mode):
+        self.storm, self.mode = storm, mode
+        self.rounds = self.kills = self.clean = self.hits = self.documented = 0
+        self.note = ""
+        self.reports = []
+        self.known = False  # its failures are a known limit: shown, not counted
+
+    @property
+    def failures(self):
+        return len(self.reports)
+
+    def fail(self, report):
+        self.reports.append(report)
+
+    def cells(self):
+        return [str(getattr(self, c)) for c in COLUMNS]
+
+
+class Table:
+    def __init__(self, options):
+        self.rows = []
+        self.options = options
+        self.began = time.monotonic()
+
+    def add(self, row):
+        self.rows.append(row)
+        if self.options.json:
+            with open(self.options.json, "a") as f:
+                json.dump({**{c: getattr(row, c) for c in COLUMNS}, "known": row.known,
+                           "note": row.note, "reports": row.reports}, f)
+                f.write("\n")
+        self.show([COLUMNS] if len(self.rows) == 1 else [])
+        self.show([row.cells()], row.note)
+        for report in row.reports[:self.options.reports]:
+            print(f"    {'known' if row.known else 'FAILED'}: {report}")
+        if row.failures > self.options.reports:
+            print(f"    and {row.failures - self.options.reports} more")
+        sys.stdout.flush()
+
+    @staticmethod
+    def show(rows, note=""):
+        for r in rows:
+            print(f"{r[0]:<28} {r[1]:<5}" + "".join(f" {c:>10}" for c in r[2:]) +
+                  (f"  {note}" if note else ""))
+
+    def done(self):
+        """The last word, and the exit status."""
+        failed = sum(r.failures for r in self.rows if not r.known)
+        left = Uprobe.left_behind()
+        if left:
+            print(f"FAILED: left behind by uprobe: {', '.join(left)}")
+        print(f"{sum(r.kills for r in self.rows)} kills, "
+              f"{sum(r.hits for r in self.rows)} hits seen, "
+              f"{sum(r.documented for r in self.rows)} documented, {failed} failures, "
+              f"{time.monotonic() - self.began:.0f} s, seed {self.options.seed}")
+        sys.exit(1 if failed or left else 0)
+
+
+def parse(description, add=None):
+    p = argparse.ArgumentParser(description=description)
+    p.add_argument("--full", action="store_true", help="as many rounds as `make torture` does")
+    p.add_argument("--mode", choices=(*MODES, "all"), help="uprobe's --mode (short form: auto)")
+    p.add_argument("--rounds", type=int, help="so many in each row of the table")
+    p.add_argument("--only", default="", help="rows whose name has this in it")
+    p.add_argument("--seed", type=int, default=None, help="of the random moments")
+    p.add_argument("--reports", type=int, default=5, help="failures shown for a row")
+    p.add_argument("--stop", type=int, default=25, help="failures that end a row")
+    p.add_argument("--json", help="append the rows to this file")
+    if add:
+        add(p)
+    o = p.parse_args()
+    if o.seed is None:
+        o.seed = random.randrange(1 << 30) if o.full else 1
+    o.modes = MODES if o.mode == "all" or (o.full and not o.mode) else (o.mode or "auto",)
+    random.seed(o.seed)
+    return o
+
+
+class Storm:
+    """Rounds of uprobe on targets of one kind."""
+
+    def __init__(self, row, make, defs, options, stop=25):
+        self.row = row
+        self.make = make
+        self.defs = defs
+        self.options = ["--mode", row.mode, *options]
+        self.stop = stop
+        self.target = None
+        self.ready_s = self.detach_s = 0.05
+        self.killat = None
+
+    # --- rounds ---
+
+    def run(self, rounds, after_ready=None, clean_every=6, fresh_every=10):
+        """Random moments. @after_ready(target): when planted, in each round that gets there."""
+        self.measure()
+        for i in range(rounds):
+            if self.row.failures >= self.stop:
+                self.row.note = f"given up after {i} rounds"
+                break
+            if i % fresh_every == 0:
+                self.renew()
+            clean = i % clean_every == clean_every - 1
+            self.round(self.clean_round if clean else self.killed_round, after_ready)
+        self.over()
+
+    def run_steps(self, phase, ks):
+        """Killed before the k-th call, on a new target and then once more on the same."""
+        self.killat = self.killat or KillAt()
+        for k in ks:
+            if self.row.failures >= self.stop:
+                self.row.note = f"given up at k={k}"
+                return
+            self.renew()
+            for what in ("new", "the same"):
+                self.round(lambda _, w=what: self.step_round(phase, k, w), None)
+
+    def count_steps(self):
+        """How many calls there are in attach and detach, with these definitions."""
+        self.killat = self.killat or KillAt()
+        self.renew()
+        self.killat.arm(0, 0)
+        self.round(lambda _: self.step_round(0, 0, "new"), None)
+        return self.killat.counts()
+
+    def round(self, how, arg):
+        self.row.rounds += 1
+        moment = "?"
+        try:
+            if not self.target:
+                self.target = self.make()
+            moment = "killed while the target starts"
+            for moment in how(arg):
+                pass
+            self.target.check()
+        except Broken as e:
+            if e.documented:
+                self.row.documented += 1
+            else:
+                self.row.fail(f"{self.row.storm} --mode {self.row.mode}, round {self.row.rounds}, "
+                              f"{moment}: {e}")
+            if self.target:
+                self.target.destroy()
+            self.target = None
+        self.row.hits += Uprobe.hits()
+
+    def clean_round(self, after_ready):
+        yield "attaching"
+        u = self.start()
+        if not self.ready(u):
+            return
+        yield "attached"
+        if after_ready:
+            after_ready(self.target)
+        time.sleep(random.uniform(0, 0.01))
+        yield from self.stop_cleanly(u)
+
+    def stop_cleanly(self, u):
+        yield "detaching (clean)"
+        u.interrupt()
+        rc = u.wait()
+        if rc != 0:
+            raise Broken(f"uprobe ended with {rc}: {u.said()}")
+        self.row.clean += 1
+        self.target.check()
+        yield f"detached (clean, after {self.target.kills} kills)"
+        self.target.check_clean()
+
+    def killed_round(self, after_ready):
+        moment = random.choices(("attach", "hit", "detach"), (45, 30, 25))[0]
+        yield "attaching"
+        u = self.start()
+        if moment == "attach":
+            delay = random.uniform(0, self.ready_s * 1.2)
+        elif not self.ready(u):
+            return
+        else:
+            if after_ready:
+                yield "attached"
+                after_ready(self.target)
+            delay = random.uniform(0, 0.015 if moment == "hit" else self.detach_s * 1.2)
+        if moment == "detach":
+            u.interrupt()
+        yield f"killed {delay * 1e3:.1f} ms into {moment}"
+        time.sleep(delay)
+        u.kill()
+        self.killed(u)
+
+    def step_round(self, phase, k, what):
+        name = f"killed before call {k} of {KillAt.NAMES[phase]} ({what} target)"
+        yield name
+        self.killat.arm(phase, k)
+        u = self.start(self.killat)
+        if self.ready(u):
+            self.killat.phase(KillAt.HIT)
+            if phase == KillAt.HIT:
+                self.until_dead(u)
+            if u.p.poll() is None:
+                self.killat.phase(KillAt.DETACH)
+                u.interrupt()
+        yield f"{name}, {self.killat.last()}"
+        self.killed(u)
+        yield f"{name}, {self.killat.last()}"
+
+    def until_dead(self, u):
+        """Its k-th call in hits comes if the target makes hits at all."""
+        try:
+            u.p.wait(5)
+        except subprocess.TimeoutExpired:
+            pass
+
+    # --- parts ---
+
+    def start(self, killat=None):
+        return Uprobe([self.target.pid], self.defs, self.options, killat)
+
+    def ready(self, u):
+        """False: it was killed by itself before. Anything else must not happen."""
+        if u.wait_ready():
+            return True
+        rc = u.wait()
+        if rc == -signal.SIGKILL:
+            return False
+        raise self.gave_up(rc, u)
+
+    def gave_up(self, rc, u):
+        """uprobe ended before it was ready. The target's fault, or its own?"""
+        said = u.said()
+        self.target.check()
+        return Broken(f"uprobe ended with {rc}: {said}")
+
+    def killed(self, u):
+        rc = u.wait()
+        if rc == -signal.SIGKILL:
+            self.row.kills += 1
+            self.target.kills += 1
+        elif rc != 0:
+            raise self.gave_up(rc, u)
+        else:
+            self.row.clean += 1
+
+    def measure(self):
+        """How long uprobe takes to attach and to detach, so that kills meet all of it."""
+        try:
+            self.target = self.target or self.make()
+            began = time.monotonic()
+            u = self.start()
+            if not self.ready(u):
+                return
+            self.ready_s = time.monotonic() - began
+            began = time.monotonic()
+            for _ in self.stop_cleanly(u):
+                pass
+            self.detach_s = time.monotonic() - began
+        except Broken as e:
+            self.row.fail(f"{self.row.storm} --mode {self.row.mode}, first clean run: {e}")
+            if self.target:
+                self.target.destroy()
+            self.target = None
+
+    def renew(self):
+        """Another target; the one so far must have a good end."""
+        if self.target:
+            self.over()
+        try:
+            self.target = self.make()
+        except Broken as e:
+            self.row.fail(f"{self.row.storm} --mode {self.row.mode}: {e}")
+
+    def over(self):
+        target, self.target = self.target, None
+        if not target:
+            return
+        try:
+            target.end()
+        except Broken as e:
+            if e.documented:
+                self.row.documented += 1
+            else:
+                self.row.fail(f"{self.row.storm} --mode {self.row.mode}, end of the target after "
+                              f"{target.kills} kills: {e}")
+
+
+def in_own_folder():
+    """Many files are written: where memory backs them if that can be had."""
+    base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    import tempfile
+    folder = tempfile.mkdtemp(prefix="ubp-torture-", dir=base)
+    here = os.getcwd()
+    os.chdir(folder)
+    import atexit
+
+    def leave():
+        os.chdir(here)
+        shutil.rmtree(folder, ignore_errors=True)
+    atexit.register(leave)
