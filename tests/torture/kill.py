@@ -84,7 +84,7 @@ def storm(options, variant, mode, what):
         row.note = "known: nobody is there for the unwinder"
     documented = DOCUMENTED.get(variant, lambda status: False)
     return row, Storm(row, lambda: Target(argv, documented), definitions(variant, argv), [],
-                      options.stop)
+                      options)
 
 
 def set_again(variant):
@@ -121,7 +121,7 @@ def main():
         for variant in VARIANTS if options.full or options.only else SHORT:
             if options.only in f"kill {variant}":
                 random_moments(table, options, variant, mode)
-        if options.only in "kill plain by call":
+        if options.only in "kill plain by call" and not options.no_kill:
             single_calls(table, options, mode)
     table.done()
 

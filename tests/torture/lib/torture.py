@@ -28,7 +28,7 @@ FIXTURES = os.environ["FIXTURES"]
 BUILD = os.environ["UBP_BUILD"]
 SRC = os.environ["UBP_SRC"]
 PRELOAD = os.path.join(BUILD, "tests/torture/killat.so")
-ANSWER = 60  # s for one answer, in case that none comes at all
+ANSWER = int(os.environ.get("TORTURE_ANSWER", "30"))  # s for one answer, in case that none comes at all
 MODES = ("auto", "trap", "step")
 
 
@@ -78,18 +78,22 @@ class Broken(Exception):
 class Pipe:
     """Lines from a descriptor, each with a time limit."""
 
-    def __init__(self, fd):
+    def __init__(self, fd, process=None):
         self.fd = fd
         self.rest = b""
+        # Children of a dead target may keep its output open: look at the target, too.
+        self.pidfd = os.pidfd_open(process) if process else None
 
     def line(self, timeout):
         """The next line; None: none came; "": the end."""
         end = time.monotonic() + timeout
         while b"\n" not in self.rest:
             left = end - time.monotonic()
-            if left <= 0 or not select.select([self.fd], [], [], left)[0]:
+            fds = [self.fd, self.pidfd] if self.pidfd else [self.fd]
+            able = select.select(fds, [], [], max(0, left))[0]
+            if not able:
                 return None
-            more = os.read(self.fd, 65536)
+            more = os.read(self.fd, 65536) if self.fd in able else b""
             if not more:
                 return ""
             self.rest += more
@@ -98,6 +102,8 @@ class Pipe:
 
     def close(self):
         os.close(self.fd)
+        if self.pidfd:
+            os.close(self.pidfd)
 
 
 class Target:
@@ -115,7 +121,8 @@ class Target:
             self.p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                       stderr=log, start_new_session=True, bufsize=0)
         self.pid = self.p.pid
-        self.out = Pipe(self.p.stdout.fileno())
+        self.out = Pipe(os.dup(self.p.stdout.fileno()), self.pid)
+        self.p.stdout.close()
         self.kills = 0
         if self.out.line(ANSWER) != "ready":
             self.destroy()
@@ -193,9 +200,11 @@ class Target:
 
     def state(self):
         """What a clean end must leave as it was."""
-        return {name: self.field(name) for name in
-                ("TracerPid", "SigBlk", "SigIgn", "SigCgt", "ShdPnd", "SigPnd",
-                 "Cpus_allowed")}
+        names = ("TracerPid", "SigBlk", "SigIgn", "SigCgt", "Cpus_allowed")
+        state = {name: self.field(name) for name in names}
+        for name in ("SigPnd", "ShdPnd"):  # others may be the target's own
+            state[f"SIGTRAP in {name}"] = int(self.field(name) or "0", 16) & 1 << 4
+        return state
 
     def n_maps(self):
         with open(f"/proc/{self.pid}/maps") as f:
@@ -206,7 +215,13 @@ class Target:
 
     def check_clean(self):
         """After a uprobe that ended as it should: nothing is to be seen of it."""
-        now = self.state()
+        end = time.monotonic() + 2
+        while True:  # a C library may block signals for a moment
+            now = self.state()
+            if now == self.quiet:
+                return
+            if time.monotonic() > end:
+                break
         for name, was in self.quiet.items():
             if now[name] != was:
                 raise Broken(f"{name} is {now[name]} after a clean end, was {was}")
@@ -229,7 +244,7 @@ class Target:
             pass
         self.reap()
         self.p.stdin.close()
-        self.p.stdout.close()
+        self.out.close()
         if os.path.exists(self.log):
             os.unlink(self.log)
 
@@ -312,7 +327,7 @@ class Uprobe:
             raise Broken("uprobe does not end") from None
 
     def said(self):
-        return tail("uprobe.err", 2)
+        return tail("uprobe.err", 4)
 
     @staticmethod
     def hits():
@@ -410,6 +425,7 @@ def parse(description, add=None):
     p.add_argument("--seed", type=int, default=None, help="of the random moments")
     p.add_argument("--reports", type=int, default=5, help="failures shown for a row")
     p.add_argument("--stop", type=int, default=25, help="failures that end a row")
+    p.add_argument("--no-kill", action="store_true", help="clean ends only")
     p.add_argument("--json", help="append the rows to this file")
     if add:
         add(p)
@@ -424,12 +440,13 @@ def parse(description, add=None):
 class Storm:
     """Rounds of uprobe on targets of one kind."""
 
-    def __init__(self, row, make, defs, options, stop=25):
+    def __init__(self, row, make, defs, options, o):
         self.row = row
         self.make = make
         self.defs = defs
         self.options = ["--mode", row.mode, *options]
-        self.stop = stop
+        self.stop = o.stop
+        self.kills = not o.no_kill
         self.target = None
         self.ready_s = self.detach_s = 0.05
         self.killat = None
@@ -445,7 +462,7 @@ class Storm:
                 break
             if i % fresh_every == 0:
                 self.renew()
-            clean = i % clean_every == clean_every - 1
+            clean = i % clean_every == clean_every - 1 or not self.kills
             self.round(self.clean_round if clean else self.killed_round, after_ready)
         self.over()
 
@@ -624,6 +641,29 @@ class Storm:
             else:
                 self.row.fail(f"{self.row.storm} --mode {self.row.mode}, end of the target after "
                               f"{target.kills} kills: {e}")
+
+
+def usual(f):
+    """Entry and return probes on the functions of storm.h."""
+    return [f"p:s/mix {f}:mix i=%di:s64 s=+0(%si):string", f"p:s/leaf {f}:leaf i=%di:s64",
+            f"r:s/leaf_ret {f}:leaf $retval:s64", f"r:s/outer {f}:outer $retval:s64",
+            f"p:s/half {f}:half"]
+
+
+def fixture_storms(description, storms, full, short):
+    """Random rounds on each (name, fixture, definitions of its path). Does not return."""
+    options = parse(description)
+    in_own_folder()
+    table = Table(options)
+    for mode in options.modes:
+        for name, program, definitions in storms:
+            path = fixture(program)
+            row = Row(name, mode)
+            many = full if mode == "auto" else full // 4
+            Storm(row, lambda p=path: Target([p]), definitions(path), [], options).run(
+                options.rounds or (many if options.full else short))
+            table.add(row)
+    table.done()
 
 
 def in_own_folder():
