@@ -22,6 +22,7 @@
 #include "arch/guard.h"
 #include "arch/host.h"
 #include "engine/base/err.h"
+#include "engine/object/maps.h"
 #include "engine/plant/plant.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/remote.h"
@@ -29,8 +30,14 @@
 
 #define RETURN_ENTRIES 0x40000ULL  /* 100,000 deep recursions and some more; 4 MB */
 #define FRESH_NS       10000000ULL /* how long the handler is believed to be there */
-#define SIGSET_LEN     8           /* of the kernel's sigset_t */
+#define STACK_WORDS    16384       /* looked through for frames of signal handlers */
+#define RESTORER_LEN   9
+#define SIGSET_LEN     8 /* of the kernel's sigset_t */
 #define TRAP_BIT       TASK_SIG_BIT(SIGTRAP)
+/* What even sigfillset() leaves out: the kernel's two, the C library's two or three. */
+#define NEVER_BLOCKED                                                                          \
+	(TASK_SIG_BIT(SIGKILL) | TASK_SIG_BIT(SIGSTOP) | TASK_SIG_BIT(32) | TASK_SIG_BIT(33) | \
+	 TASK_SIG_BIT(34))
 
 /* The kernel's struct sigaction, and what the chain holds. */
 struct action {
@@ -229,25 +236,54 @@ void guard_note_semaphores(const struct space *space, pid_t tid)
 	(void)put_word(space, tid, ps->data + offsetof(struct guard_data, n_semaphores), n);
 }
 
-static void open_mask(struct tracee *t)
+/*
+ * Is a frame of a signal handler on the thread's stack? Its return address is that
+ * of code which calls rt_sigreturn(), which puts the mask back by itself.
+ */
+static bool is_in_handler(const struct tracee *t, const struct maps *maps)
+{
+	const struct space *space = t->process->space;
+	const struct ubp_arch *arch = space->arch;
+	const uint8_t *restorer = arch->guard + arch->guard_restorer;
+	static uint64_t stack[STACK_WORDS]; /* the tracing thread's alone */
+	uint8_t code[RESTORER_LEN];
+	struct ubp_regs regs;
+	size_t n;
+
+	if (ubp_host_get_regs(t->tid, &regs) < 0)
+		return true;
+	n = mem_peek(&space->mem, regs.r[arch->sp], stack, sizeof(stack)) / sizeof(stack[0]);
+	for (size_t i = 0; i < n; i++) {
+		const struct mapping *m = maps_at(maps, stack[i]);
+
+		if (m && m->exec &&
+		    mem_peek(&space->mem, stack[i], code, sizeof(code)) == sizeof(code) &&
+		    memcmp(code, restorer, sizeof(code)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Noted is what shall be undone: not what the program undoes by itself. */
+static void open_mask(struct tracee *t, const struct maps *maps)
 {
 	uint64_t mask;
 
 	if (task_get_mask(t->tid, &mask) < 0 || !(mask & TRAP_BIT) ||
 	    task_set_mask(t->tid, mask & ~TRAP_BIT) < 0)
 		return;
-	t->trap_opened = true;
+	t->trap_opened = !is_in_handler(t, maps);
 	t->open_mask = mask & ~TRAP_BIT;
 }
 
-void guard_open_masks(struct tracer *tracer, struct tracee *t)
+void guard_open_masks(struct tracer *tracer, struct tracee *t, const struct maps *maps)
 {
 	const struct process *p = t->process;
 	pid_t tid = t->tid, *tried = calloc(p->n_tracees, sizeof(*tried));
 	size_t pos = 0, n = 0, max = p->n_tracees;
 	void *value;
 
-	open_mask(t);
+	open_mask(t, maps);
 	while (tried && n < max && map_get(&tracer->tracees, (uint64_t)tid) == t &&
 	       map_next(&tracer->tracees, &pos, NULL, &value)) {
 		struct tracee *other = value;
@@ -260,7 +296,7 @@ void guard_open_masks(struct tracer *tracer, struct tracee *t)
 			continue;
 		tried[n++] = other->tid;
 		if (attach_hold(tracer, other) == 1) {
-			open_mask(other);
+			open_mask(other, maps);
 			attach_let_go(other);
 		}
 		pos = 0; /* the table may have changed */
@@ -294,8 +330,11 @@ bool guard_is_lost(struct tracee *t, uint64_t now_ns)
 	}
 	p->loses_guard = true;
 	t->good_mask = UINT64_MAX;
-	t->trap_opened = true;
-	t->open_mask = mask;
+	/* It may have been another thread's hit. But who blocks all but SIGTRAP? */
+	if ((mask | NEVER_BLOCKED | TRAP_BIT) == UINT64_MAX) {
+		t->trap_opened = true;
+		t->open_mask = mask;
+	}
 	return true;
 }
 

@@ -257,7 +257,7 @@ static int protect(struct update *u, struct ubp_err *err)
 		return 0;
 	}
 	if (rc == 0 && !was_guarded)
-		guard_open_masks(u->tracer, u->t);
+		guard_open_masks(u->tracer, u->t, &u->maps);
 	return rc;
 }
 

@@ -202,7 +202,7 @@ int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_re
  * Threads of @t's process that block SIGTRAP have it unblocked, as a breakpoint
  * would do; and blocked again by guard_close_mask() on held thread @t.
  */
-void guard_open_masks(struct tracer *tracer, struct tracee *t);
+void guard_open_masks(struct tracer *tracer, struct tracee *t, const struct maps *maps);
 void guard_close_mask(struct tracee *t);
 
 /* The planter's side: handler in place, before the first breakpoint. */
