@@ -27,4 +27,14 @@ int ubp_host_set_regs(pid_t tid, const struct ubp_regs *regs);
 int ubp_host_get_pc(pid_t tid, uint64_t *ret_vaddr);
 int ubp_host_set_pc(pid_t tid, uint64_t vaddr);
 
+/*
+ * A stop can make a system call return EINTR that never would have by itself. For
+ * a thread stopped on its way out of such a call, before signals are delivered:
+ * ubp_host_redo_eintr() has the kernel make the call again, unless a handler runs
+ * first; then it is EINTR, as it would have been without us.
+ * ubp_host_keep_eintr(): it is the program's own; later redo_eintr() leave it.
+ */
+void ubp_host_redo_eintr(pid_t tid);
+void ubp_host_keep_eintr(pid_t tid);
+
 #endif

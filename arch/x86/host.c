@@ -5,13 +5,20 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/user.h>
 
 _Static_assert(sizeof(struct user_regs_struct) <= sizeof(struct ubp_regs), "registers fit");
 
-#define RIP_OFFSET offsetof(struct user, regs.rip)
+#define RIP_OFFSET      offsetof(struct user, regs.rip)
+#define RAX_OFFSET      offsetof(struct user, regs.rax)
+#define ORIG_RAX_OFFSET offsetof(struct user, regs.orig_rax)
+
+/* The kernel's own result: make the call again, or EINTR if a handler runs. */
+#define ERESTARTNOHAND 514
 
 const struct ubp_arch *ubp_host_arch(void)
 {
@@ -43,4 +50,30 @@ int ubp_host_get_pc(pid_t tid, uint64_t *ret_vaddr)
 int ubp_host_set_pc(pid_t tid, uint64_t vaddr)
 {
 	return ptrace(PTRACE_POKEUSER, tid, RIP_OFFSET, vaddr) < 0 ? -errno : 0;
+}
+
+/* Is it in a system call that is about to return EINTR? Which one? */
+static bool returns_eintr(pid_t tid, long *ret_nr)
+{
+	if (ptrace(PTRACE_PEEKUSER, tid, RAX_OFFSET, 0) != -EINTR)
+		return false;
+	*ret_nr = ptrace(PTRACE_PEEKUSER, tid, ORIG_RAX_OFFSET, 0);
+	return *ret_nr >= 0;
+}
+
+void ubp_host_redo_eintr(pid_t tid)
+{
+	long nr;
+
+	/* close() has closed, whatever it returns. */
+	if (returns_eintr(tid, &nr) && nr != SYS_close)
+		(void)ptrace(PTRACE_POKEUSER, tid, RAX_OFFSET, (long)-ERESTARTNOHAND);
+}
+
+void ubp_host_keep_eintr(pid_t tid)
+{
+	long nr;
+
+	if (returns_eintr(tid, &nr))
+		(void)ptrace(PTRACE_POKEUSER, tid, ORIG_RAX_OFFSET, -1L);
 }

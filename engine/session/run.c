@@ -318,7 +318,7 @@ static int attach_and_plant(struct ubp_session *s, pid_t pid, struct ubp_err *er
 	if (rc < 0) {
 		plant_remove(p->space, tid);
 		attach_let_go(t);
-		attach_drain(&s->tracer);
+		attach_drain(&s->tracer, NULL);
 		plant_leave(&s->tracer, map_get(&s->tracer.processes, (uint64_t)pid));
 		attach_undo(&s->tracer, pid);
 		return rc;
@@ -603,7 +603,7 @@ static void tear_down(struct ubp_session *s)
 
 	while (map_next(&s->tracer.processes, &pos, NULL, &value))
 		plant_remove(((struct process *)value)->space, 0);
-	attach_drain(&s->tracer);
+	attach_drain(&s->tracer, NULL);
 	plant_leave(&s->tracer, NULL);
 	event_queue_wake(s->queue);
 	tracer_fini(&s->tracer);

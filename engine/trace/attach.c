@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "engine/base/err.h"
+#include "engine/event/clock.h"
 #include "engine/trace/task.h"
 
 /* TRACESYSGOOD: without it a syscall-stop turns into a SIGTRAP if the tracer dies. */
@@ -22,8 +23,9 @@
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |                    \
 	 PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
 
-#define STOP_LIMIT_MS  500 /* for one thread to stop */
-#define DRAIN_LIMIT_MS 2000
+#define STOP_LIMIT_MS  500            /* for one thread to stop */
+#define DRAIN_LIMIT_NS 2000000000ULL  /* without any stop */
+#define DRAIN_MAX_NS   20000000000ULL /* in all */
 
 static int seize(struct tracer *tracer, struct process *p, pid_t tid, struct ubp_err *err)
 {
@@ -144,8 +146,7 @@ static int hold(struct tracer *tracer, struct tracee *t)
 				return -ESRCH;
 			continue;
 		}
-		tracee_consume(t);
-		t->want_interrupt = false;
+		tracee_event_stop(t, stop.sig);
 		if (tracee_has_trap(tracer, t)) {
 			/* Its SIGTRAP comes next; only then ask again. */
 			t->listening = false;
@@ -353,54 +354,89 @@ int attach_command(struct tracer *tracer, char *const argv[], const struct inher
 	return rc;
 }
 
-static bool all_drained(const struct tracer *tracer)
-{
-	size_t pos = 0;
-	void *value;
+/* Whose breakpoints are gone: @p (NULL: all). */
+struct drain {
+	struct tracer *tracer;
+	const struct process *p;
+	uint64_t begun, last; /* when: the start, the last stop */
+};
 
-	while (map_next(&tracer->tracees, &pos, NULL, &value))
-		if (!((struct tracee *)value)->drained)
-			return false;
-	return true;
+static bool concerns(const struct drain *d, const struct tracee *t)
+{
+	return !d->p || t->process == d->p;
 }
 
-void attach_drain(struct tracer *tracer)
+/* A breakpoint's trap may be under way to a thread that runs or steps; blocked in
+ * the kernel it has none, and stopping it might break its system call off. */
+static void ask_to_stop(const struct drain *d)
 {
 	size_t pos = 0;
 	void *value;
 
-	tracer->is_draining = true;
-	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
+	while (map_next(&d->tracer->tracees, &pos, NULL, &value)) {
 		struct tracee *t = value;
-		char state = task_state(t->tid);
 
-		/* Blocked in the kernel: no trap is pending, and stopping it might
-		 * make its system call return early. But not if its end is the end
-		 * of a step. */
-		t->drained = !t->stepping && (t->listening || strchr("SDZX", state));
-		if (!t->drained && !t->held)
+		if (!concerns(d, t))
+			continue;
+		t->drained = t->held || (!t->stepping &&
+					 (t->listening || strchr("SDZX", task_state(t->tid))));
+		if (!t->drained)
 			(void)ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
 	}
-	pos = 0;
-	while (!all_drained(tracer)) {
-		struct stop stop;
-		struct tracee *t;
-		pid_t tid;
+}
 
-		if (!map_next(&tracer->tracees, &pos, NULL, &value)) {
-			pos = 0;
+/* One pass. False: all have been seen. */
+static bool look_around(struct drain *d)
+{
+	struct stop stop;
+	size_t pos = 0;
+	bool again = false;
+	void *value;
+
+	while (map_next(&d->tracer->tracees, &pos, NULL, &value)) {
+		struct tracee *t = value;
+
+		if (!concerns(d, t) || t->drained)
 			continue;
-		}
-		t = value;
-		if (t->drained)
+		again = true; /* the table may change: only a quiet pass is the last */
+		if (wait_look(t->tid, &stop) != 1)
 			continue;
-		tid = t->tid;
-		if (wait_one(tid, DRAIN_LIMIT_MS, &stop) == 1) {
-			t->want_interrupt = stop.event != PTRACE_EVENT_STOP;
-			tracer_dispatch(tracer, &stop);
-			pos = 0;
-		} else if (map_get(&tracer->tracees, (uint64_t)tid) == t) {
-			t->drained = true; /* it cannot be stopped: it is in the kernel */
-		}
+		d->last = event_clock_now(CLOCK_KIND_MONO);
+		t->want_interrupt = stop.event != PTRACE_EVENT_STOP;
+		tracer_dispatch(d->tracer, &stop);
 	}
+	return again;
+}
+
+/* Nothing has stopped for long: those that wait in the kernel have no trap. */
+static void give_up_blocked(const struct drain *d, bool all)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&d->tracer->tracees, &pos, NULL, &value)) {
+		struct tracee *t = value;
+
+		if (concerns(d, t) && (all || task_state(t->tid) != 'R'))
+			t->drained = true;
+	}
+}
+
+void attach_drain(struct tracer *tracer, const struct process *p)
+{
+	struct drain d = { tracer, p, event_clock_now(CLOCK_KIND_MONO), 0 };
+	uint64_t spin = 0, now;
+
+	tracer->is_draining = true;
+	d.last = d.begun;
+	ask_to_stop(&d);
+	while (look_around(&d)) {
+		now = event_clock_now(CLOCK_KIND_MONO);
+		if (now - d.last > DRAIN_LIMIT_NS || now - d.begun > DRAIN_MAX_NS) {
+			give_up_blocked(&d, now - d.begun > DRAIN_MAX_NS);
+			d.last = now;
+		}
+		wait_a_little(&spin);
+	}
+	tracer->is_draining = false;
 }

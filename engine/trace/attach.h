@@ -62,10 +62,11 @@ int attach_command(struct tracer *tracer, char *const argv[], const struct inher
 		   struct ubp_err *err);
 
 /*
- * After everything of ours was taken out of the memory: see each thread stopped
- * once without a trap of ours pending, unless it is blocked in the kernel. Then
- * nothing of ours can be met any more, and the tracing thread may end.
+ * After everything of ours was taken out of the memory of @p (NULL: of all): see
+ * each thread stopped once without a trap of ours pending, unless it is blocked in
+ * the kernel. Then nothing of ours can be met any more, and it may be let go. Takes
+ * as long as stops keep coming, but no longer than 20 s.
  */
-void attach_drain(struct tracer *tracer);
+void attach_drain(struct tracer *tracer, const struct process *p);
 
 #endif

@@ -24,9 +24,7 @@ int remote_begin(struct remote *remote, struct tracer *tracer, struct tracee *t,
 	int rc;
 
 	*remote = (struct remote){ .tracer = tracer, .t = t, .stub = stub, .regs = *at };
-	/* A stop makes some system calls return EINTR that never do so by
-	 * themselves; they are made again, as if nothing had happened. */
-	arch->stub_frame(at, !task_signal_waits(t->tid), frame, &len, &remote->sp);
+	arch->stub_frame(at, false, frame, &len, &remote->sp);
 	rc = mem_write(&t->process->space->mem, t->tid, remote->sp, frame, len);
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to the stack of thread %d: %s",

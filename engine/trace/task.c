@@ -124,13 +124,13 @@ int task_set_mask(pid_t tid, uint64_t mask)
 }
 
 struct signals {
-	unsigned long long blocked, pending, shared, caught;
+	unsigned long long blocked, pending, shared, caught, ignored;
 };
 
 static bool read_signals(pid_t tid, struct signals *s)
 {
 	char path[64], buf[4096];
-	const char *pnd, *shd, *blk, *cgt;
+	const char *pnd, *shd, *blk, *cgt, *ign;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
 	if (!read_small(path, buf, sizeof(buf)))
@@ -139,12 +139,14 @@ static bool read_signals(pid_t tid, struct signals *s)
 	shd = strstr(buf, "\nShdPnd:");
 	blk = strstr(buf, "\nSigBlk:");
 	cgt = strstr(buf, "\nSigCgt:");
-	if (!pnd || !shd || !blk || !cgt)
+	ign = strstr(buf, "\nSigIgn:");
+	if (!pnd || !shd || !blk || !cgt || !ign)
 		return false;
 	s->pending = strtoull(pnd + 8, NULL, 16);
 	s->shared = strtoull(shd + 8, NULL, 16);
 	s->blocked = strtoull(blk + 8, NULL, 16);
 	s->caught = strtoull(cgt + 8, NULL, 16);
+	s->ignored = strtoull(ign + 8, NULL, 16);
 	return true;
 }
 
@@ -174,6 +176,13 @@ bool task_signal_waits(pid_t tid)
 	struct signals s;
 
 	return !read_signals(tid, &s) || ((s.pending | s.shared) & ~s.blocked) != 0;
+}
+
+bool task_signal_ignored(pid_t tid, int sig)
+{
+	struct signals s;
+
+	return read_signals(tid, &s) && (s.ignored >> (sig - 1) & 1);
 }
 
 void task_comm(pid_t tid, char comm[16])

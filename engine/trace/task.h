@@ -43,6 +43,9 @@ bool task_signal_pending(pid_t tid, int sig);
 /* Does a signal wait that it would be interrupted by? */
 bool task_signal_waits(pid_t tid);
 
+/* Is @sig ignored by its process, by SIG_IGN? */
+bool task_signal_ignored(pid_t tid, int sig);
+
 /* Name of a thread into buf[16]; "<...>" if it is gone. */
 void task_comm(pid_t tid, char comm[16]);
 

@@ -13,6 +13,7 @@
 
 #include "arch/host.h"
 #include "engine/base/err.h"
+#include "engine/trace/task.h"
 #include "engine/trace/waker.h"
 
 int tracer_init(struct tracer *tracer, const struct tracer_ops *ops, void *ctx,
@@ -148,12 +149,26 @@ bool tracee_has_trap(struct tracer *tracer, struct tracee *t)
 			       tracer->ops->pc_has_trap(tracer->ctx, t, pc));
 }
 
-static void group_or_interrupt_stop(struct tracer *tracer, struct tracee *t, int sig)
+void tracee_event_stop(struct tracee *t, int sig)
 {
 	tracee_consume(t);
 	t->want_interrupt = false;
+	/* A group stop breaks calls off without us, too. */
+	if (sig == SIGTRAP)
+		ubp_host_redo_eintr(t->tid);
+	else
+		ubp_host_keep_eintr(t->tid);
+}
+
+static void group_or_interrupt_stop(struct tracer *tracer, struct tracee *t, int sig)
+{
+	tracee_event_stop(t, sig);
 	if (sig == SIGTRAP) {
 		t->listening = false;
+		/* In the middle of a step, perhaps blocked in a system call: the slot's own
+		 * jump does the rest. A tracer that ends would leave the step on. */
+		if (tracer->is_draining && !task_signal_pending(t->tid, SIGTRAP))
+			t->stepping = false;
 		t->drained = !tracee_has_trap(tracer, t);
 		tracee_resume(t, 0);
 		return;
@@ -183,6 +198,25 @@ static void trap(struct tracer *tracer, struct tracee *t)
 	/* It may have ended, or gone on in a new image, while the owner worked on it. */
 	if (map_get(&tracer->tracees, (uint64_t)tid) == t && t->n_execs == n_execs && !t->held)
 		tracee_resume(t, verdict == TRAP_FOREIGN ? SIGTRAP : 0);
+}
+
+/*
+ * Untraced, a signal that is ignored wakes nobody; traced, it breaks system calls
+ * off. One that will stop the process breaks them off anyway.
+ */
+static bool breaks_off_untraced(pid_t tid, int sig)
+{
+	if (sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU)
+		return !task_signal_ignored(tid, sig);
+	return sig == SIGSTOP;
+}
+
+static void signal_stop(struct tracer *tracer, struct tracee *t, int sig)
+{
+	tracer->ops->signal(tracer->ctx, t, sig);
+	if (!breaks_off_untraced(t->tid, sig))
+		ubp_host_redo_eintr(t->tid); /* it is EINTR still if a handler runs */
+	tracee_resume(t, sig);
 }
 
 void tracer_dispatch(struct tracer *tracer, const struct stop *stop)
@@ -222,8 +256,7 @@ void tracer_dispatch(struct tracer *tracer, const struct stop *stop)
 	} else if (stop->sig == (SIGTRAP | 0x80)) {
 		tracee_resume(t, 0);
 	} else {
-		tracer->ops->signal(tracer->ctx, t, stop->sig);
-		tracee_resume(t, stop->sig);
+		signal_stop(tracer, t, stop->sig);
 	}
 }
 

@@ -122,7 +122,7 @@ struct tracer {
 	struct map limbo;     /* tid of a new thread whose parent has not reported -> itself */
 	pid_t waker;          /* child that is signalled to wake the tracer */
 	int mailed;           /* atomic: tracer_wake() was called */
-	bool is_draining;     /* nothing of ours is in any memory: new threads are clean */
+	bool is_draining;     /* attach_drain() is at work */
 	/* Recently hot threads are asked first (engine/trace/wait.c). */
 	struct tracee *hot[TRACER_HOT];
 	unsigned n_hot, next_hot, hits_since_sweep;
@@ -184,6 +184,12 @@ bool tracee_has_trap(struct tracer *tracer, struct tracee *t);
  * stops that carry no signal. */
 void tracee_consume(const struct tracee *t);
 
+/*
+ * @t is in an event stop of kind @sig: SIGTRAP when we asked for it, else a group
+ * stop. Consumes it. A system call that it broke off will be made again.
+ */
+void tracee_event_stop(struct tracee *t, int sig);
+
 /* wait.c: consume a stop, but not an end that has overtaken it. */
 void tracer_consume_stop(pid_t tid);
 
@@ -194,6 +200,11 @@ bool wait_any(struct tracer *tracer, struct stop *ret_stop);
  * time-out, -ESRCH when it is gone without a trace.
  */
 int wait_one(pid_t tid, unsigned limit_ms, struct stop *ret_stop);
+/* The same without waiting. */
+int wait_look(pid_t tid, struct stop *ret_stop);
+/* Between two looks: give the processor away; after a while (*start is when it
+ * began, 0: now) sleep. */
+void wait_a_little(uint64_t *start);
 /* wait.c: note a hit, so that this thread is asked first. */
 void wait_note_hot(struct tracer *tracer, struct tracee *t);
 void wait_forget(struct tracer *tracer, const struct tracee *t);

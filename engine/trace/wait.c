@@ -24,10 +24,13 @@
 #define LOOK (WSTOPPED | WEXITED | WNOWAIT | __WALL | __WNOTHREAD)
 
 #define SPINS                                                                                  \
-	200            /* looks at the hot threads before blocking: longer than an idle
+	200 /* looks at the hot threads before blocking: longer than an idle
 			 * processor takes to wake up */
-#define SWEEP_EVERY 16 /* hot stops between two sweeps */
-#define SWEEP_WIDTH 4  /* cold threads per sweep */
+#define SPIN_NS        500000ULL     /* ... and no longer */
+#define CROWDED_NS     1000000ULL    /* a turn of others that takes so long ... */
+#define CROWDED_FOR_NS 1000000000ULL /* ... is not offered again so soon */
+#define SWEEP_EVERY    16            /* hot stops between two sweeps */
+#define SWEEP_WIDTH    4             /* cold threads per sweep */
 
 static void fill(struct stop *stop, const siginfo_t *si)
 {
@@ -44,18 +47,6 @@ static void fill(struct stop *stop, const siginfo_t *si)
 	}
 }
 
-/* Has this thread stopped? */
-static bool look_at(pid_t tid, struct stop *ret_stop)
-{
-	siginfo_t si;
-
-	si.si_pid = 0;
-	if (waitid(P_PID, (id_t)tid, &si, LOOK | WNOHANG) < 0 || si.si_pid == 0)
-		return false;
-	fill(ret_stop, &si);
-	return true;
-}
-
 /* A few of the threads that are not hot, in turn. */
 static bool sweep(struct tracer *tracer, struct stop *ret_stop)
 {
@@ -68,7 +59,7 @@ static bool sweep(struct tracer *tracer, struct stop *ret_stop)
 			return false;
 		}
 		t = value;
-		if (!t->held && look_at(t->tid, ret_stop))
+		if (!t->held && wait_look(t->tid, ret_stop) == 1)
 			return true;
 	}
 	return false;
@@ -79,7 +70,7 @@ static bool look_at_hot(struct tracer *tracer, struct stop *ret_stop)
 	for (unsigned i = 0; i < tracer->n_hot; i++) {
 		unsigned at = (tracer->next_hot + i) % tracer->n_hot;
 
-		if (look_at(tracer->hot[at]->tid, ret_stop)) {
+		if (wait_look(tracer->hot[at]->tid, ret_stop) == 1) {
 			tracer->next_hot = at + 1;
 			return true;
 		}
@@ -109,47 +100,80 @@ static bool block(struct tracer *tracer, struct stop *ret_stop)
 	return true;
 }
 
+/*
+ * Give the processor away to the thread that is waited for, unless others want it
+ * so badly that it takes long to come back: false, for a while.
+ */
+static bool yield(uint64_t *start)
+{
+	static __thread uint64_t crowded_until;
+	uint64_t now = event_clock_now(CLOCK_KIND_MONO), back;
+
+	if (*start == 0)
+		*start = now;
+	if (now < crowded_until || now - *start > SPIN_NS)
+		return false;
+	sched_yield();
+	back = event_clock_now(CLOCK_KIND_MONO);
+	if (back - now > CROWDED_NS)
+		crowded_until = back + CROWDED_FOR_NS;
+	return true;
+}
+
 bool wait_any(struct tracer *tracer, struct stop *ret_stop)
 {
+	uint64_t start;
+
 	if (tracer->n_hot && ++tracer->hits_since_sweep >= SWEEP_EVERY) {
 		tracer->hits_since_sweep = 0;
 		if (sweep(tracer, ret_stop))
 			return true;
 	}
+	start = 0;
 	for (unsigned i = 0; i < SPINS && tracer->n_hot; i++) {
 		if (woken(tracer))
 			return false;
 		if (look_at_hot(tracer, ret_stop))
 			return true;
-		sched_yield();
+		if (!yield(&start))
+			break;
 	}
 	tracer->n_hot = 0;
 	tracer->ops->idle(tracer->ctx);
 	return block(tracer, ret_stop);
 }
 
-int wait_one(pid_t tid, unsigned limit_ms, struct stop *ret_stop)
+void wait_a_little(uint64_t *start)
 {
-	uint64_t start = event_clock_now(CLOCK_KIND_MONO);
-	unsigned spins = 0;
+	if (!yield(start))
+		nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+}
+
+int wait_look(pid_t tid, struct stop *ret_stop)
+{
 	siginfo_t si;
 
-	for (;;) {
-		si.si_pid = 0;
-		if (waitid(P_PID, (id_t)tid, &si, LOOK | WNOHANG) < 0)
-			return -ESRCH;
-		if (si.si_pid) {
-			fill(ret_stop, &si);
-			return 1;
-		}
+	si.si_pid = 0;
+	if (waitid(P_PID, (id_t)tid, &si, LOOK | WNOHANG) < 0)
+		return -ESRCH;
+	if (si.si_pid == 0)
+		return 0;
+	fill(ret_stop, &si);
+	return 1;
+}
+
+int wait_one(pid_t tid, unsigned limit_ms, struct stop *ret_stop)
+{
+	uint64_t start = event_clock_now(CLOCK_KIND_MONO), spin = start;
+	int rc;
+
+	/* There is no wait with a time limit; a stop usually takes microseconds. */
+	while ((rc = wait_look(tid, ret_stop)) == 0) {
 		if (event_clock_now(CLOCK_KIND_MONO) - start > limit_ms * 1000000ULL)
 			return 0;
-		/* There is no wait with a time limit; a stop usually takes microseconds. */
-		if (++spins < 100)
-			sched_yield();
-		else
-			nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+		wait_a_little(&spin);
 	}
+	return rc;
 }
 
 void tracer_consume_stop(pid_t tid)
