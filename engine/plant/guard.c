@@ -76,6 +76,7 @@ static int swap_action(struct remote *remote, const struct space *space, uint64_
 		return ubp_fail(err, (int)-result,
 				"process %d cannot install a signal handler: %s",
 				(int)remote->t->process->pid, strerror((int)-result));
+	buffer = remote->sp + space->arch->stub_buffer_at; /* it may have moved */
 	if (mem_peek(&space->mem, buffer, ret_old, sizeof(*ret_old)) != sizeof(*ret_old))
 		return ubp_fail(err, EFAULT, "cannot read the stack of process %d",
 				(int)remote->t->process->pid);

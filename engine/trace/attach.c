@@ -23,7 +23,8 @@
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |                    \
 	 PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
 
-#define STOP_LIMIT_MS  500            /* for one thread to stop */
+#define CRITICAL_MAX   100 /* threads found in a restartable sequence, before one is taken */
+#define STOP_LIMIT_MS  500 /* for one thread to stop */
 #define DRAIN_LIMIT_NS 2000000000ULL  /* without any stop */
 #define DRAIN_MAX_NS   20000000000ULL /* in all */
 
@@ -178,16 +179,13 @@ void attach_undo(struct tracer *tracer, pid_t pid)
 	 * stays traced: let go of in the wrong way, it would stop for ever. */
 	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
 		struct tracee *t = value;
-		pid_t tid = t->tid;
 		int rc;
 
 		if (t->process->pid != pid)
 			continue;
 		rc = t->held ? 1 : hold(tracer, t);
-		if (rc == 1) {
-			tracer_drop_tracee(tracer, t);
-			(void)ptrace(PTRACE_DETACH, tid, 0, 0);
-		}
+		if (rc == 1)
+			tracer_detach(tracer, t);
 		if (rc != 0)
 			pos = 0; /* the table has changed */
 	}
@@ -197,6 +195,7 @@ int attach_hold_one(struct tracer *tracer, struct process *p, struct tracee **re
 		    struct ubp_err *err)
 {
 	pid_t pid = p->pid;
+	int n_tries = 0;
 
 	/* First those that run: stopping them disturbs no system call. */
 	for (int pass = 0; pass < 2; pass++) {
@@ -210,6 +209,11 @@ int attach_hold_one(struct tracer *tracer, struct process *p, struct tracee **re
 				continue;
 			switch (hold(tracer, t)) {
 			case 1:
+				if (n_tries++ < CRITICAL_MAX && task_in_rseq(t)) {
+					attach_let_go(t);
+					pos = 0;
+					break;
+				}
 				*ret_tracee = t;
 				return 0;
 			case -ESRCH:

@@ -28,7 +28,8 @@ void attach_undo(struct tracer *tracer, pid_t pid);
 
 /*
  * Get hold of a thread of @p: stopped, without a trap of ours pending, t->held
- * set. A running thread is preferred to one that is blocked. Returns 0, -ESRCH
+ * set. A running thread is preferred to one that is blocked, and none is taken from
+ * a restartable sequence (rseq), which it could not go on with. Returns 0, -ESRCH
  * when the process ended, -ETIMEDOUT when no thread could be stopped.
  */
 int attach_hold_one(struct tracer *tracer, struct process *p, struct tracee **ret_tracee,

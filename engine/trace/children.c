@@ -38,14 +38,6 @@ static bool shares_memory(pid_t a, pid_t b, int event)
 	return rc < 0 ? event == PTRACE_EVENT_VFORK : rc == 0;
 }
 
-static void detach(struct tracer *tracer, struct tracee *t)
-{
-	pid_t tid = t->tid;
-
-	tracer_drop_tracee(tracer, t);
-	(void)ptrace(PTRACE_DETACH, tid, 0, 0);
-}
-
 /* A new thread group @pid, stopped at its first instruction. */
 static void new_process(struct tracer *tracer, struct process *parent, pid_t born_of, pid_t pid,
 			bool shares)
@@ -78,7 +70,7 @@ static void new_process(struct tracer *tracer, struct process *parent, pid_t bor
 	t->held = true;
 	p->born_of = born_of;
 	if (tracer->ops->forked(tracer->ctx, parent, t, shares) == LET_GO)
-		detach(tracer, t);
+		tracer_detach(tracer, t);
 	else
 		tracee_resume(t, 0);
 }
@@ -186,7 +178,7 @@ void children_execed(struct tracer *tracer, struct tracee *t)
 	tracer->ops->tracee_gone(tracer->ctx, t); /* what it was in the old image */
 	space = space_new(old->arch, p->pid, &err);
 	if (!space) {
-		detach(tracer, t);
+		tracer_detach(tracer, t);
 		return;
 	}
 	space->refs++;
@@ -197,9 +189,10 @@ void children_execed(struct tracer *tracer, struct tracee *t)
 	t->held = true;
 	t->stepping = false;
 	t->in_remote = false;
+	t->called = false;
 	t->disarm_sp = 0;
 	if (tracer->ops->execed(tracer->ctx, t) == LET_GO)
-		detach(tracer, t);
+		tracer_detach(tracer, t);
 	else if (t->held)
 		tracee_resume(t, 0);
 }

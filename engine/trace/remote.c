@@ -5,26 +5,27 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/types.h>
 
 #include "arch/host.h"
 #include "engine/base/err.h"
-#include "engine/trace/task.h"
+#include "engine/trace/attach.h"
 
 #define CALL_LIMIT_MS 10000
+#define SIGNALS_MAX   1000 /* delivered before one call is made */
 
-int remote_begin(struct remote *remote, struct tracer *tracer, struct tracee *t,
-		 const struct ubp_regs *at, uint64_t stub, struct ubp_err *err)
+static int write_frame(struct remote *remote, struct ubp_err *err)
 {
-	const struct ubp_arch *arch = t->process->space->arch;
+	struct tracee *t = remote->t;
 	uint8_t frame[UBP_STUB_FRAME_MAX];
 	size_t len;
 	int rc;
 
-	*remote = (struct remote){ .tracer = tracer, .t = t, .stub = stub, .regs = *at };
-	arch->stub_frame(at, false, frame, &len, &remote->sp);
+	remote->regs = *t->before;
+	t->process->space->arch->stub_frame(t->before, false, frame, &len, &remote->sp);
 	rc = mem_write(&t->process->space->mem, t->tid, remote->sp, frame, len);
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to the stack of thread %d: %s",
@@ -32,16 +33,35 @@ int remote_begin(struct remote *remote, struct tracer *tracer, struct tracee *t,
 	return 0;
 }
 
-enum call_stop { NOT_THE_CALL, CALL_ENTRY, CALL_EXIT };
+int remote_begin(struct remote *remote, struct tracer *tracer, struct tracee *t,
+		 const struct ubp_regs *at, uint64_t stub, struct ubp_err *err)
+{
+	*remote = (struct remote){ .tracer = tracer, .t = t, .stub = stub };
+	if (!t->before)
+		t->before = malloc(sizeof(*t->before));
+	if (!t->before)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	if (!t->called)
+		*t->before = *at;
+	return write_frame(remote, err);
+}
 
-/* Is this syscall-stop one of the stub's own call? */
+enum call_stop { NOT_THE_CALL, CALL_ENTRY, CALL_EXIT, CALL_SIGNAL };
+
+/* Is this stop one of the stub's own call, or before it? */
 static enum call_stop classify(const struct remote *remote, const struct stop *stop)
 {
 	const struct ubp_arch *arch = remote->t->process->space->arch;
 	struct __ptrace_syscall_info info = { 0 };
+	uint64_t pc;
 
-	if (stop->sig != (SIGTRAP | 0x80) || stop->event)
+	if (stop->exited || stop->event)
 		return NOT_THE_CALL;
+	if (stop->sig != (SIGTRAP | 0x80))
+		return ubp_host_get_pc(stop->tid, &pc) == 0 &&
+				       pc - remote->stub < arch->stub_len
+			       ? CALL_SIGNAL
+			       : NOT_THE_CALL;
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, stop->tid, sizeof(info), &info) <= 0 ||
 	    info.instruction_pointer != remote->stub + arch->stub_syscall_end ||
 	    info.stack_pointer != remote->sp)
@@ -49,9 +69,59 @@ static enum call_stop classify(const struct remote *remote, const struct stop *s
 	return info.op == PTRACE_SYSCALL_INFO_EXIT ? CALL_EXIT : CALL_ENTRY;
 }
 
+static int has_ended(struct remote *remote, pid_t tid, struct ubp_err *err)
+{
+	remote->t = NULL;
+	return ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
+}
+
+static int takes_too_long(const struct remote *remote, struct ubp_err *err)
+{
+	/* Whatever it stops for next is not ours to resume it from. */
+	remote->t->at_large = true;
+	return ubp_fail(err, ETIMEDOUT, "thread %d does not finish a system call",
+			(int)remote->t->tid);
+}
+
+/* Still the thread it was? */
+static bool is_same(const struct remote *remote, pid_t tid, unsigned n_execs)
+{
+	return map_get(&remote->tracer->tracees, (uint64_t)tid) == remote->t &&
+	       remote->t->n_execs == n_execs;
+}
+
+/*
+ * A signal before the call. Its handler might take long, never return, or expect
+ * that the system call the thread was in is broken off: it gets the signal where it
+ * was, and is held again.
+ */
+static int deliver_first(struct remote *remote, const struct stop *stop, struct ubp_err *err)
+{
+	struct tracee *t = remote->t;
+	unsigned n_execs = t->n_execs;
+	pid_t tid = t->tid;
+	int rc;
+
+	t->in_remote = false;
+	(void)ubp_host_set_regs(tid, t->before);
+	t->want_interrupt = true; /* stop before the handler's first instruction */
+	tracer_dispatch(remote->tracer, stop);
+	if (!is_same(remote, tid, n_execs))
+		return has_ended(remote, tid, err);
+	rc = attach_hold(remote->tracer, t);
+	if (rc < 0 || !is_same(remote, tid, n_execs))
+		return has_ended(remote, tid, err);
+	if (rc == 0)
+		return takes_too_long(remote, err);
+	rc = ubp_host_get_regs(tid, t->before);
+	if (rc < 0)
+		return has_ended(remote, tid, err);
+	return write_frame(remote, err);
+}
+
+/* 1: the call was made; 0: a signal was delivered first, begin again. */
 static int await_exit(struct remote *remote, struct ubp_err *err)
 {
-	struct tracer *tracer = remote->tracer;
 	struct tracee *t = remote->t;
 	unsigned n_execs = t->n_execs;
 	pid_t tid = t->tid;
@@ -61,30 +131,29 @@ static int await_exit(struct remote *remote, struct ubp_err *err)
 	while ((rc = wait_one(tid, CALL_LIMIT_MS, &stop)) == 1) {
 		switch (classify(remote, &stop)) {
 		case CALL_EXIT:
-			tracee_consume(remote->t);
-			remote->t->held = true;
-			return 0;
+			tracee_consume(t);
+			t->held = true;
+			t->called = true;
+			return 1;
 		case CALL_ENTRY:
-			tracee_consume(remote->t);
-			tracee_resume(remote->t, 0);
+			tracee_consume(t);
+			tracee_resume(t, 0);
 			break;
+		case CALL_SIGNAL:
+			return deliver_first(remote, &stop, err);
 		case NOT_THE_CALL:
-			/* Signals, handlers, births go their way; then it comes back. */
-			tracer_dispatch(tracer, &stop);
-			if (map_get(&tracer->tracees, (uint64_t)tid) == t &&
-			    t->n_execs == n_execs)
-				break;
-			remote->t = NULL;
-			return ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
+			/* Group stops and births go their way; then it comes back. */
+			tracer_dispatch(remote->tracer, &stop);
+			if (!is_same(remote, tid, n_execs))
+				return has_ended(remote, tid, err);
+			break;
 		}
 	}
-	return rc < 0 ? ubp_fail(err, ESRCH, "thread %d has ended", (int)tid)
-		      : ubp_fail(err, ETIMEDOUT, "thread %d does not finish a system call",
-				 (int)tid);
+	return rc < 0 ? has_ended(remote, tid, err) : takes_too_long(remote, err);
 }
 
-int remote_call(struct remote *remote, int nr, const uint64_t args[6], int64_t *ret_result,
-		struct ubp_err *err)
+/* Send the thread into the stub. */
+static int start(struct remote *remote, int nr, const uint64_t args[6], struct ubp_err *err)
 {
 	struct tracee *t = remote->t;
 	const struct ubp_arch *arch = t->process->space->arch;
@@ -101,10 +170,32 @@ int remote_call(struct remote *remote, int nr, const uint64_t args[6], int64_t *
 	if (rc < 0)
 		return ubp_fail(err, -rc, "remote call in thread %d: %s", (int)t->tid,
 				strerror(-rc));
+	t->called = false;
 	t->in_remote = true;
 	tracee_resume(t, remote->deliver);
 	remote->deliver = 0;
-	rc = await_exit(remote, err);
+	return 0;
+}
+
+int remote_call(struct remote *remote, int nr, const uint64_t args[6], int64_t *ret_result,
+		struct ubp_err *err)
+{
+	const struct tracee *t = remote->t;
+	const struct ubp_arch *arch = t->process->space->arch;
+	uint64_t moved[6], sp = remote->sp;
+	struct ubp_regs regs;
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < SIGNALS_MAX; i++) {
+		for (int a = 0; a < 6; a++)
+			moved[a] = args[a] - sp < UBP_STUB_FRAME_MAX ? args[a] - sp + remote->sp
+								     : args[a];
+		rc = start(remote, nr, moved, err);
+		if (rc == 0)
+			rc = await_exit(remote, err);
+	}
+	if (rc == 0)
+		return ubp_fail(err, ETIMEDOUT, "thread %d gets too many signals", (int)t->tid);
 	if (rc < 0)
 		return rc;
 	rc = ubp_host_get_regs(t->tid, &regs);

@@ -26,8 +26,9 @@ struct remote {
 
 /*
  * Prepare held thread @t. @at: registers it goes on with afterwards (as at its
- * stop, but for a pc that the caller wants elsewhere); @stub: address of the
- * stub's code, written there before. Returns 0 or -errno.
+ * stop, but for a pc that the caller wants elsewhere; not looked at if the thread has
+ * made remote calls since that stop); @stub: address of the stub's code, written
+ * there before. Returns 0 or -errno.
  */
 int remote_begin(struct remote *remote, struct tracer *tracer, struct tracee *t,
 		 const struct ubp_regs *at, uint64_t stub, struct ubp_err *err);
@@ -35,14 +36,18 @@ int remote_begin(struct remote *remote, struct tracer *tracer, struct tracee *t,
 /*
  * One system call. *ret_result is what the kernel returned (negative errno for a
  * failure). May be repeated. Afterwards the thread is stopped, held. Returns 0,
- * -ESRCH when the thread died, -ETIMEDOUT.
+ * -ESRCH when the thread died, -ETIMEDOUT: then it runs, and finishes alone.
+ *
+ * A signal that comes before the call is made is delivered first, to the thread as
+ * it was at its stop, and the call made from where it is then. So remote->sp may
+ * have changed; @args that point into the frame are moved with it.
  */
 int remote_call(struct remote *remote, int nr, const uint64_t args[6], int64_t *ret_result,
 		struct ubp_err *err);
 
 /*
- * No more calls: from now on the thread is an ordinary held one; it leaves the
- * stub when it is let go.
+ * No more calls: from now on the thread is an ordinary held one; it goes on where it
+ * was when it is let go.
  */
 void remote_end(struct remote *remote);
 

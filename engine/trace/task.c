@@ -13,6 +13,7 @@
 #include <sys/ptrace.h>
 #include <unistd.h>
 
+#include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/trace/tracer.h"
 
@@ -238,6 +239,20 @@ uint64_t task_rseq_cpu_vaddr(struct tracee *t)
 			t->rseq_vaddr = conf.vaddr;
 	}
 	return t->rseq_vaddr ? t->rseq_vaddr + 4 : 0; /* struct rseq: cpu_id */
+}
+
+bool task_in_rseq(struct tracee *t)
+{
+	struct {
+		uint32_t version, flags;
+		uint64_t start, len, abort;
+	} cs;
+	uint64_t cpu = task_rseq_cpu_vaddr(t), at, pc;
+
+	/* struct rseq: cpu_id at 4, rseq_cs at 8. It stays set behind the sequence. */
+	return cpu && mem_read(t->tid, cpu + 4, &at, sizeof(at)) == sizeof(at) && at &&
+	       mem_read(t->tid, at, &cs, sizeof(cs)) == sizeof(cs) &&
+	       ubp_host_get_pc(t->tid, &pc) == 0 && pc - cs.start < cs.len;
 }
 
 int task_one_cpu(struct tracee *t, uint64_t now_ns)

@@ -64,6 +64,9 @@ void task_forget(struct tracee *t);
  */
 uint64_t task_rseq_cpu_vaddr(struct tracee *t);
 
+/* Is a stopped tracee inside a restartable sequence (rseq)? */
+bool task_in_rseq(struct tracee *t);
+
 /* The only CPU this thread may use, or -1. Cached for 10 ms. */
 int task_one_cpu(struct tracee *t, uint64_t now_ns);
 

@@ -94,6 +94,7 @@ void tracer_drop_tracee(struct tracer *tracer, struct tracee *t)
 	map_remove(&tracer->tracees, (uint64_t)t->tid);
 	if (t->stat_fd >= 0)
 		close(t->stat_fd);
+	free(t->before);
 	free(t);
 	if (--p->n_tracees)
 		return;
@@ -103,9 +104,28 @@ void tracer_drop_tracee(struct tracer *tracer, struct tracee *t)
 	free(p);
 }
 
+void tracer_detach(struct tracer *tracer, struct tracee *t)
+{
+	pid_t tid = t->tid;
+
+	if (t->called)
+		tracee_leave_stub(t);
+	tracer_drop_tracee(tracer, t);
+	(void)ptrace(PTRACE_DETACH, tid, 0, 0);
+}
+
 void tracee_consume(const struct tracee *t)
 {
 	tracer_consume_stop(t->tid);
+}
+
+void tracee_leave_stub(struct tracee *t)
+{
+	t->called = false;
+	(void)ubp_host_set_regs(t->tid, t->before);
+	/* On its way out of a system call the kernel looks whether to make it again
+	 * only if there may be a signal. */
+	(void)ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
 }
 
 void tracee_resume(struct tracee *t, int sig)
@@ -114,6 +134,10 @@ void tracee_resume(struct tracee *t, int sig)
 		      : t->in_remote ? PTRACE_SYSCALL
 				     : PTRACE_CONT;
 
+	if (t->at_large)
+		return; /* a signal it has stopped for meanwhile would be lost */
+	if (t->called && !t->in_remote)
+		tracee_leave_stub(t);
 	/* A stop clears a pending interrupt: ask again before the thread runs. And one
 	 * that was in a group stop goes back there: the stop asked for reports it. */
 	if (t->want_interrupt || (t->listening && !t->in_remote))
@@ -153,6 +177,7 @@ void tracee_event_stop(struct tracee *t, int sig)
 {
 	tracee_consume(t);
 	t->want_interrupt = false;
+	t->at_large = false;
 	/* A group stop breaks calls off without us, too. */
 	if (sig == SIGTRAP)
 		ubp_host_redo_eintr(t->tid);
@@ -232,6 +257,7 @@ void tracer_dispatch(struct tracer *tracer, const struct stop *stop)
 		children_unknown(tracer, stop);
 		return;
 	}
+	t->at_large = false;
 	t->held = false; /* it ran, or this stop was left to be looked at later */
 	switch (stop->event) {
 	case 0:

@@ -54,14 +54,17 @@ struct process {
 struct tracee {
 	pid_t tid;
 	struct process *process;
-	bool held;           /* stopped, and kept so by us */
-	bool listening;      /* in a group stop (job control) */
-	bool want_interrupt; /* a PTRACE_INTERRUPT is waited for */
-	bool drained;        /* seen stopped without a trap of ours pending */
-	bool stepping;       /* resume by single step; a step's trap is expected */
-	bool in_remote;      /* inside the stub of a remote call: stop at syscalls */
-	unsigned n_execs;    /* a new number: nothing known of its memory is true */
-	uint64_t disarm_sp;  /* stack pointer at the unwinder that return addresses
+	bool held;               /* stopped, and kept so by us */
+	bool listening;          /* in a group stop (job control) */
+	bool want_interrupt;     /* a PTRACE_INTERRUPT is waited for */
+	bool drained;            /* seen stopped without a trap of ours pending */
+	bool stepping;           /* resume by single step; a step's trap is expected */
+	bool in_remote;          /* inside the stub of a remote call: stop at syscalls */
+	bool called;             /* stopped behind its remote call: goes on with *before */
+	bool at_large;           /* does not come out of its remote call: it is not stopped */
+	struct ubp_regs *before; /* a remote call; NULL: there never was one */
+	unsigned n_execs;        /* a new number: nothing known of its memory is true */
+	uint64_t disarm_sp;      /* stack pointer at the unwinder that return addresses
 			       * were put back for; 0: none are */
 	/* What a hit wants to know about its thread; filled lazily, kept here so
 	 * that the hot path looks nothing up. See engine/trace/task.h. */
@@ -156,6 +159,8 @@ void tracer_wake(struct tracer *tracer);
 
 struct tracee *tracer_add_tracee(struct tracer *tracer, struct process *p, pid_t tid);
 void tracer_drop_tracee(struct tracer *tracer, struct tracee *t);
+/* Let go of a stopped thread for ever. */
+void tracer_detach(struct tracer *tracer, struct tracee *t);
 struct process *tracer_add_process(struct tracer *tracer, pid_t pid, struct space *space);
 struct space *space_new(const struct ubp_arch *arch, pid_t pid, struct ubp_err *err);
 void space_put(struct tracer *tracer, struct space *space);
@@ -183,6 +188,10 @@ bool tracee_has_trap(struct tracer *tracer, struct tracee *t);
 /* Consume the stop @t is in, so that waiting does not return it again. Only for
  * stops that carry no signal. */
 void tracee_consume(const struct tracee *t);
+
+/* A stopped thread that made a remote call: put its registers back. The kernel makes
+ * a system call that was broken off again, or does not, as signals demand. */
+void tracee_leave_stub(struct tracee *t);
 
 /*
  * @t is in an event stop of kind @sig: SIGTRAP when we asked for it, else a group
