@@ -15,6 +15,7 @@ import json
 import mmap
 import os
 import random
+import re
 import select
 import shutil
 import signal
@@ -62,8 +63,12 @@ def ending(status):
 
 
 def tail(path, n=3):
+    """Its first lines and its last, as one."""
     with open(path, errors="replace") as f:
-        return " | ".join(line.strip() for line in f.readlines()[-n:])
+        lines = [line.strip() for line in f]
+    if len(lines) > 2 * n:
+        lines[n:-n] = ["..."]
+    return " | ".join(lines)
 
 
 class Broken(Exception):
@@ -123,7 +128,7 @@ class Target:
         self.pid = self.p.pid
         self.out = Pipe(os.dup(self.p.stdout.fileno()), self.pid)
         self.p.stdout.close()
-        self.kills = 0
+        self.kills = self.owed = 0
         if self.out.line(ANSWER) != "ready":
             self.destroy()
             raise Broken(f"{argv}: not ready: {tail(self.log)}")
@@ -136,17 +141,31 @@ class Target:
         except BrokenPipeError:
             pass
 
+    def begin_check(self):
+        """Give it something to do; the answer is taken before the next one."""
+        self.say("check")
+        self.owed += 1
+
     def ask(self, word, timeout=ANSWER):
-        """Send it, and want an "ok" back."""
+        """Send it, and want the answers."""
         self.say(word)
-        answer = self.out.line(timeout)
-        if answer is None:
-            raise Broken(f"does not answer: {self.where()}")
-        if answer == "":
-            raise self.death()
+        self.owed += 1
+        while self.owed:
+            answer = self.out.line(timeout)
+            if answer is None:
+                raise Broken(f"does not answer: {self.where()}")
+            if answer == "":
+                raise self.death()
+            self.good(answer)
+            self.owed -= 1
+
+    def excuses(self, said):
+        """Is it right that uprobe said this instead of getting ready?"""
+        return False
+
+    def good(self, answer):
         if not answer.startswith("ok"):
             raise Broken(f"says '{answer}'")
-        return answer
 
     def death(self):
         """It closed its output: how did it end?"""
@@ -181,6 +200,9 @@ class Target:
             key = f"{state} {wchan} traced={self.field('TracerPid', tid) not in ('0', None)}"
             seen[key] = seen.get(key, 0) + 1
         return ", ".join(f"{n} x {k}" for k, n in sorted(seen.items()))
+
+    def pids(self):
+        return [self.pid]
 
     def tids(self):
         try:
@@ -228,6 +250,7 @@ class Target:
 
     def end(self):
         """It stops; it must have been right to the last."""
+        self.check()
         self.say("end")
         status = self.reap()
         said = tail(self.log)
@@ -247,6 +270,78 @@ class Target:
         self.out.close()
         if os.path.exists(self.log):
             os.unlink(self.log)
+
+
+class Server:
+    """A program of several processes with load on it: what Target is for a fixture. A kind
+    of server says how to start(), pids() and stop() it, and how to check() it."""
+
+    def __init__(self):
+        self.kills = 0
+        self.start()
+
+    def begin_check(self):
+        """There is load all the time."""
+
+    def excuses(self, said):
+        """One of its processes ended between pids() and the attach."""
+        m = re.search("no process ([0-9]+)", said)
+        return m and not os.path.exists(f"/proc/{m.group(1)}")
+
+    def check_clean(self):
+        for pid in self.pids():
+            for tid in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{tid}/status") as f:
+                    by = re.search(r"^TracerPid:\s*(\d+)", f.read(), re.M).group(1)
+                if by != "0":
+                    raise Broken(f"thread {tid} of {pid} is traced by {by} after a clean end")
+
+    def end(self):
+        try:
+            self.check()
+            self.stop()
+        finally:
+            self.destroy()
+
+
+class Load:
+    """A benchmark run again and again; good(output) says whether nothing failed."""
+
+    def __init__(self, argv, good, **popen):
+        self.argv, self.good, self.popen = argv, good, popen
+        self.runs = 0
+        self.log = os.path.abspath("load.log")
+        self.p = None
+        self.begin()
+
+    def begin(self):
+        with open(self.log, "wb") as log:
+            self.p = subprocess.Popen(self.argv, stdout=log, stderr=log,
+                                      stdin=subprocess.DEVNULL, start_new_session=True,
+                                      **self.popen)
+
+    def look(self):
+        """One that has ended must have ended well; another takes its place."""
+        if self.p.poll() is None:
+            return
+        self.over()
+        self.begin()
+
+    def over(self):
+        try:
+            rc = self.p.wait(4 * ANSWER)
+        except subprocess.TimeoutExpired:
+            raise Broken(f"{self.argv[0]} does not end") from None
+        with open(self.log, errors="replace") as f:
+            said = f.read()
+        if rc or not self.good(said):
+            raise Broken(f"{self.argv[0]} ended with {rc}: {tail(self.log, 6)}")
+        self.runs += 1
+
+    def destroy(self):
+        if self.p.poll() is None:
+            os.killpg(self.p.pid, signal.SIGKILL)
+            self.p.wait()
 
 
 class KillAt:
@@ -508,10 +603,15 @@ class Storm:
 
     def clean_round(self, after_ready):
         yield "attaching"
+        early = random.random() < 0.5
+        if early:
+            self.target.begin_check()
         u = self.start()
         if not self.ready(u):
             return
         yield "attached"
+        if not early:
+            self.target.begin_check()
         if after_ready:
             after_ready(self.target)
         time.sleep(random.uniform(0, 0.01))
@@ -531,15 +631,18 @@ class Storm:
     def killed_round(self, after_ready):
         moment = random.choices(("attach", "hit", "detach"), (45, 30, 25))[0]
         yield "attaching"
+        if moment == "attach" and random.random() < 0.5:
+            self.target.begin_check()
         u = self.start()
         if moment == "attach":
             delay = random.uniform(0, self.ready_s * 1.2)
         elif not self.ready(u):
             return
         else:
+            yield "attached"
             if after_ready:
-                yield "attached"
                 after_ready(self.target)
+            self.target.begin_check()
             delay = random.uniform(0, 0.015 if moment == "hit" else self.detach_s * 1.2)
         if moment == "detach":
             u.interrupt()
@@ -574,7 +677,7 @@ class Storm:
     # --- parts ---
 
     def start(self, killat=None):
-        return Uprobe([self.target.pid], self.defs, self.options, killat)
+        return Uprobe(self.target.pids(), self.defs, self.options, killat)
 
     def ready(self, u):
         """False: it was killed by itself before. Anything else must not happen."""
@@ -583,7 +686,9 @@ class Storm:
         rc = u.wait()
         if rc == -signal.SIGKILL:
             return False
-        raise self.gave_up(rc, u)
+        if not self.target.excuses(u.said()):
+            raise self.gave_up(rc, u)
+        return False
 
     def gave_up(self, rc, u):
         """uprobe ended before it was ready. The target's fault, or its own?"""

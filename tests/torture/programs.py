@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+"""Programs of other languages' runtimes: what they compute while uprobe comes, goes and is
+killed must be what they compute undisturbed."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import torture  # noqa: E402
+from torture import Broken, Row, Storm, Target  # noqa: E402
+
+PROGRAMS = os.path.join(torture.SRC, "tests/torture/programs")
+
+
+class Program(Target):
+    """Answers each check with a digest, the same each time."""
+
+    def __init__(self, argv, want):
+        self.want = want
+        super().__init__(argv)
+        self.check()  # what it loads and sets up lazily is there then
+        self.quiet = self.state()
+
+    def good(self, answer):
+        self.want = self.want or answer
+        if answer != self.want:
+            raise Broken(f"says '{answer}', undisturbed it says '{self.want}'")
+
+
+def libc_of(pid):
+    with open(f"/proc/{pid}/maps") as f:
+        m = re.search(r" (/\S*/libc\.so\.6|/\S*/libc-\S+\.so)$", f.read(), re.M)
+    return m.group(1) if m else None
+
+
+def python():
+    exe = os.path.realpath("/usr/bin/python3")
+    if os.path.exists(exe):
+        return [exe, f"{PROGRAMS}/work.py"], [f"p:s/attr {exe}:PyObject_GetAttr",
+                                              f"r:s/long {exe}:PyLong_FromLong $retval",
+                                              f"r:s/new {exe}:PyUnicode_New"]
+    return None
+
+
+def node():
+    exe = shutil.which("node")
+    return exe and ([exe, f"{PROGRAMS}/work.js"], [])
+
+
+def java():
+    if not shutil.which("javac"):
+        return None
+    subprocess.run(["javac", "-d", ".", f"{PROGRAMS}/Work.java"], check=True)
+    # All heap and code is touched early: the machine is shared.
+    return [shutil.which("java"), "-Xmx64m", "-XX:+UseSerialGC", "-cp", ".", "Work"], []
+
+
+def go():
+    if not shutil.which("go"):
+        return None
+    exe = os.path.abspath("work_go")
+    env = dict(os.environ, GOCACHE=os.path.abspath("gocache"), HOME=os.getcwd(), GOFLAGS="-mod=mod")
+    if not os.path.exists(exe):
+        subprocess.run(["go", "build", "-o", exe, f"{PROGRAMS}/work.go"], check=True, env=env)
+    return [exe], [f"p:s/add {exe}:main.add", f"p:s/grow {exe}:main.grow",
+                   f"p:s/unit {exe}:main.unit"]
+
+
+def bash():
+    exe = os.path.realpath(shutil.which("bash"))
+    return [exe, f"{PROGRAMS}/work.sh"], [f"p:s/cmd {exe}:execute_command",
+                                          f"r:s/child {exe}:make_child $retval",
+                                          f"r:s/malloc {exe}:xmalloc $retval",
+                                          f"p:s/var {exe}:find_variable n=+0(%di):string"]
+
+
+def main():
+    options = torture.parse(__doc__)
+    torture.in_own_folder()
+    table = torture.Table(options)
+    for name, make in (("python", python), ("node", node), ("java", java), ("go", go),
+                       ("bash", bash)):
+        what = make() if options.only in name else None
+        for mode in options.modes if what else ():
+            argv, defs = what
+            row = Row(f"programs {name}", mode)
+            undisturbed = Program(argv, None)
+            want, libc = undisturbed.want, libc_of(undisturbed.pid)
+            undisturbed.check()
+            undisturbed.end()
+            if libc and name != "bash":
+                defs = defs + [f"p:s/malloc {libc}:malloc n=%di:u64", f"p:s/write {libc}:write",
+                               f"r:s/read {libc}:read $retval:s64"]
+            Storm(row, lambda a=argv, w=want: Program(a, w), defs, [], options).run(
+                options.rounds or (60 if options.full else 8), fresh_every=20)
+            table.add(row)
+    if not table.rows:
+        torture.skip("none of the programs is there")
+    table.done()
+
+
+if __name__ == "__main__":
+    main()
