@@ -98,7 +98,7 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 		return TRAP_OURS;
 	}
 	if (t->disarm_sp)
-		return_rearm(t, regs->r[arch->sp]);
+		return_rearm(t, regs->r[arch->sp], (site->watches & WATCH_CATCH) != 0);
 	if (site->n_probes)
 		entry_probes(hit, t, site, regs);
 	if (site->watches & WATCH_UNWIND)
@@ -137,9 +137,9 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 	}
 	if (t->one_cpu >= 0)
 		follow_cpu(hit->tracer, (unsigned)t->one_cpu);
-	return_free(ri);
+	returns_free_one(ri);
 	if (t->disarm_sp)
-		return_rearm(t, regs->r[arch->sp]);
+		return_rearm(t, regs->r[arch->sp], false);
 	regs->r[arch->pc] = behind;
 	if (guard_is_lost(t, m.now_ns))
 		(void)guard_reinstall(t, regs);
@@ -226,6 +226,7 @@ void hit_signal(struct tracee *t, int sig)
 	/* A step that a signal interrupts is not finished: its trap will not come,
 	 * or come later, from inside the handler. */
 	t->stepping = false;
+	return_signal(t);
 	if (!ps || !ps->areas || ubp_host_get_pc(t->tid, &pc) < 0)
 		return;
 	site = plant_site_of_slot(space, pc);

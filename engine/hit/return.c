@@ -14,6 +14,9 @@
 /* No frame is as large as this. */
 #define OTHER_STACK 0x100000
 
+/* Of a stack, looked through at once, bytes. */
+#define STACK_CHUNK 0x2000
+
 static int read_word(const struct tracee *t, uint64_t vaddr, uint64_t *ret_word)
 {
 	long word;
@@ -31,17 +34,11 @@ static int write_word(const struct tracee *t, uint64_t vaddr, uint64_t word)
 	return ptrace(PTRACE_POKEDATA, t->tid, vaddr, word) < 0 ? -errno : 0;
 }
 
-static void count_missed(const struct site *site)
+static void count_missed(const struct site *site, enum missed_why why)
 {
 	for (size_t i = 0; i < site->n_probes; i++)
 		if (site->probes[i]->is_return)
-			uprobe_count(&site->probes[i]->stats.missed);
-}
-
-static void count_all_missed(const struct return_instance *ri)
-{
-	for (uint32_t i = 0; i < ri->n_entries; i++)
-		count_missed(ri->entries[i]);
+			uprobe_count(&site->probes[i]->stats.missed[why]);
 }
 
 static int add_entry(struct return_instance *ri, struct site *site)
@@ -59,30 +56,56 @@ static int add_entry(struct return_instance *ri, struct site *site)
 	return 0;
 }
 
-void return_free(struct return_instance *ri)
+static void forget(struct plant_space *ps, struct return_instance *ri)
 {
-	if (ri)
-		free(ri->entries);
-	free(ri);
+	returns_unlink(ri);
+	returns_forget(ps, ri);
+	map_remove(&ps->returns, ri->slot_vaddr);
+	returns_free_one(ri);
 }
 
 /* An instance for the word at @sp, empty; one left by a longjmp() is reused. */
-static struct return_instance *instance_at(struct plant_space *ps, uint64_t sp)
+static struct return_instance *instance_at(struct space *space, uint64_t sp)
 {
+	struct plant_space *ps = space->plant;
 	struct return_instance *ri = map_get(&ps->returns, sp);
 
 	if (ri) {
-		count_all_missed(ri);
+		returns_count(ri, MISSED_SKIPPED);
+		returns_unlink(ri);
 		ri->n_entries = 0;
-		return ri;
+	} else {
+		if (ps->returns.n >= ps->sweep_at)
+			returns_sweep(space);
+		ri = calloc(1, sizeof(*ri));
+		if (!ri || map_put(&ps->returns, sp, ri) < 0) {
+			free(ri);
+			return NULL;
+		}
+		ri->slot_vaddr = sp;
 	}
-	ri = calloc(1, sizeof(*ri));
-	if (!ri || map_put(&ps->returns, sp, ri) < 0) {
-		free(ri);
-		return NULL;
-	}
-	ri->slot_vaddr = sp;
+	ri->missed = MISSED_N;
+	ri->uncounted = false;
+	ri->disarm_sp = 0;
 	return ri;
+}
+
+/*
+ * The thread is at @sp: its newest frames that are further down seem to have been
+ * left by a longjmp(). Or they are a coroutine's and will go on, so they stay
+ * known, and are no longer missed then.
+ */
+static void set_aside_below(struct tracee *t, uint64_t sp)
+{
+	struct plant_space *ps = t->process->space->plant;
+	struct return_instance *ri;
+
+	while ((ri = t->returns.newest) && ri->slot_vaddr < sp &&
+	       sp - ri->slot_vaddr < OTHER_STACK) {
+		returns_count(ri, MISSED_SKIPPED);
+		returns_unlink(ri);
+		returns_link(&ps->lost, ri);
+	}
 }
 
 void return_hijack(struct tracee *t, struct site *site, uint64_t sp)
@@ -92,28 +115,32 @@ void return_hijack(struct tracee *t, struct site *site, uint64_t sp)
 	uint64_t real = 0;
 
 	if (!ps->trampoline || read_word(t, sp, &real) < 0) {
-		count_missed(site);
+		count_missed(site, MISSED_NO_ROOM);
 		return;
 	}
+	set_aside_below(t, sp);
 	if (real == ps->trampoline) {
 		ri = map_get(&ps->returns, sp);
 		if (!ri || add_entry(ri, site) < 0)
-			count_missed(site);
+			count_missed(site, MISSED_NO_ROOM);
 		return;
 	}
-	ri = instance_at(ps, sp);
+	ri = instance_at(t->process->space, sp);
 	if (!ri || add_entry(ri, site) < 0) {
-		count_missed(site);
+		count_missed(site, MISSED_NO_ROOM);
+		if (ri)
+			forget(ps, ri);
 		return;
 	}
 	ri->real = real;
 	ri->tid = t->tid;
 	ri->serial = ++ps->n_returns;
-	ri->disarmed = false;
 	if (returns_arm(t->process->space, ri, t->tid) < 0) {
-		count_missed(site);
-		ri->n_entries = 0;
+		count_missed(site, MISSED_NO_ROOM);
+		forget(ps, ri);
+		return;
 	}
+	returns_link(&t->returns, ri);
 }
 
 /* A callee that pops its arguments returns with the stack pointer further up. */
@@ -128,22 +155,6 @@ static struct return_instance *find_popped(struct plant_space *ps, uint64_t sp, 
 	return NULL;
 }
 
-/* The function took its return address from the stack and jumped there by itself. */
-static struct return_instance *find_newest(const struct plant_space *ps, pid_t tid)
-{
-	struct return_instance *newest = NULL;
-	size_t pos = 0;
-	void *value;
-
-	while (map_next(&ps->returns, &pos, NULL, &value)) {
-		struct return_instance *ri = value;
-
-		if (ri->tid == tid && !ri->disarmed && (!newest || ri->serial > newest->serial))
-			newest = ri;
-	}
-	return newest;
-}
-
 static struct return_instance *copy_instance(const struct return_instance *ri)
 {
 	struct return_instance *copy = malloc(sizeof(*copy));
@@ -151,6 +162,7 @@ static struct return_instance *copy_instance(const struct return_instance *ri)
 	if (!copy)
 		return NULL;
 	*copy = *ri;
+	copy->list = NULL;
 	copy->index = 0;
 	copy->entries = malloc((ri->cap + 1) * sizeof(struct site *));
 	if (!copy->entries) {
@@ -171,8 +183,9 @@ struct return_instance *return_take(struct tracee *t, uint64_t sp)
 
 	if (!ri)
 		ri = find_popped(ps, sp, word);
+	/* The function took its return address from the stack and jumped there by itself. */
 	if (!ri)
-		ri = find_newest(ps, t->tid);
+		ri = t->returns.newest;
 	if (!ri || write_word(t, sp - word, ri->real) < 0)
 		return NULL;
 	/*
@@ -181,100 +194,163 @@ struct return_instance *return_take(struct tracee *t, uint64_t sp)
 	 */
 	if (space->refs > 1 && ri->tid != t->tid)
 		return copy_instance(ri);
+	returns_uncount(ri);
+	returns_unlink(ri);
 	map_remove(&ps->returns, ri->slot_vaddr);
 	returns_forget(ps, ri);
+	set_aside_below(t, sp);
 	return ri;
+}
+
+/* --- unwinders --------------------------------------------------------------- */
+
+static void disarm_one(struct tracee *t, struct return_instance *ri, uint64_t sp)
+{
+	if (write_word(t, ri->slot_vaddr, ri->real) < 0)
+		return;
+	returns_unlink(ri);
+	returns_link(&t->disarmed, ri);
+	ri->disarm_sp = sp;
+	if (!t->disarm_sp || sp < t->disarm_sp)
+		t->disarm_sp = sp;
+	if (ri->slot_vaddr > t->disarm_top)
+		t->disarm_top = ri->slot_vaddr;
+}
+
+/*
+ * Frames on this stack that others entered: a coroutine's that has moved here from
+ * another thread, or that seemed to be left behind. They are found by what stands
+ * in the stack.
+ */
+static void disarm_others(struct tracee *t, uint64_t sp)
+{
+	struct plant_space *ps = t->process->space->plant;
+	uint64_t words[STACK_CHUNK / sizeof(uint64_t)];
+
+	for (uint64_t at = sp; at - sp < OTHER_STACK; at += sizeof(words)) {
+		size_t got = mem_read(t->tid, at, words, sizeof(words));
+
+		for (size_t i = 0; i < got / sizeof(words[0]); i++) {
+			struct return_instance *ri;
+
+			if (words[i] != ps->trampoline)
+				continue;
+			ri = map_get(&ps->returns, at + i * sizeof(words[0]));
+			if (ri && !ri->disarm_sp)
+				disarm_one(t, ri, sp);
+		}
+		if (got < sizeof(words))
+			return;
+	}
 }
 
 void return_disarm(struct tracee *t, uint64_t sp)
 {
 	struct plant_space *ps = t->process->space->plant;
-	size_t pos = 0;
-	void *value;
+	struct return_instance *ri, *older;
 
-	while (map_next(&ps->returns, &pos, NULL, &value)) {
-		struct return_instance *ri = value;
+	for (ri = t->returns.newest; ri; ri = older) {
 		uint64_t now = 0;
 
-		if (ri->tid != t->tid || ri->slot_vaddr < sp || ri->disarmed ||
-		    read_word(t, ri->slot_vaddr, &now) < 0 || now != ps->trampoline)
+		older = ri->older;
+		/* Below, on this very stack: left behind. On another: the unwinder gets
+		 * there from the alternate stack of a signal handler. */
+		if (ri->slot_vaddr < sp && sp - ri->slot_vaddr < OTHER_STACK)
 			continue;
-		if (write_word(t, ri->slot_vaddr, ri->real) == 0)
-			ri->disarmed = true;
-		t->disarm_sp = sp;
+		if (read_word(t, ri->slot_vaddr, &now) == 0 && now == ps->trampoline)
+			disarm_one(t, ri, sp);
 	}
-}
-
-/* The highest word that was put back for @t. */
-static uint64_t highest_disarmed(const struct plant_space *ps, pid_t tid)
-{
-	uint64_t highest = 0;
-	size_t pos = 0;
-	void *value;
-
-	while (map_next(&ps->returns, &pos, NULL, &value)) {
-		const struct return_instance *ri = value;
-
-		if (ri->tid == tid && ri->disarmed && ri->slot_vaddr > highest)
-			highest = ri->slot_vaddr;
-	}
-	return highest;
+	if (ps->returns.n > t->returns.n + t->disarmed.n)
+		disarm_others(t, sp);
 }
 
 /* One that was disarmed. False: its frame is gone. */
-static bool rearm(struct tracee *t, struct return_instance *ri, uint64_t sp)
+static bool rearm(struct tracee *t, struct return_instance *ri)
 {
 	const struct plant_space *ps = t->process->space->plant;
 	uint64_t now = 0;
 
-	return ri->slot_vaddr >= sp && read_word(t, ri->slot_vaddr, &now) == 0 &&
-	       now == ri->real && write_word(t, ri->slot_vaddr, ps->trampoline) == 0;
+	return read_word(t, ri->slot_vaddr, &now) == 0 && now == ri->real &&
+	       write_word(t, ri->slot_vaddr, ps->trampoline) == 0;
 }
 
-void return_rearm(struct tracee *t, uint64_t sp)
+/* Has the unwinder that was entered at @from been left by a thread that is at @sp? */
+static bool has_left(const struct tracee *t, uint64_t from, uint64_t sp)
 {
-	struct plant_space *ps = t->process->space->plant;
-	size_t pos = 0;
-	void *value;
-
 	/* Far above: another stack, of a signal handler that interrupted it. */
-	if (sp <= t->disarm_sp || sp > highest_disarmed(ps, t->tid) + OTHER_STACK)
-		return;
-	t->disarm_sp = 0;
-	while (map_next(&ps->returns, &pos, NULL, &value)) {
-		struct return_instance *ri = value;
+	return sp > from && (sp <= t->disarm_top || sp - t->disarm_top < OTHER_STACK);
+}
 
-		if (ri->tid != t->tid || !ri->disarmed)
-			continue;
-		ri->disarmed = false;
-		if (rearm(t, ri, sp))
-			continue;
-		count_all_missed(ri);
-		map_remove(&ps->returns, ri->slot_vaddr);
-		returns_forget(ps, ri);
-		return_free(ri);
-		pos = 0;
+/* What stays disarmed decides when to look again. */
+static void note_disarmed(struct tracee *t)
+{
+	t->disarm_sp = t->disarm_top = 0;
+	for (const struct return_instance *ri = t->disarmed.newest; ri; ri = ri->older) {
+		if (!t->disarm_sp || ri->disarm_sp < t->disarm_sp)
+			t->disarm_sp = ri->disarm_sp;
+		if (ri->slot_vaddr > t->disarm_top)
+			t->disarm_top = ri->slot_vaddr;
 	}
 }
+
+void return_rearm(struct tracee *t, uint64_t sp, bool is_certain)
+{
+	struct plant_space *ps = t->process->space->plant;
+	struct return_instance *ri, *older;
+
+	if ((t->disarm_signal && !is_certain) || !has_left(t, t->disarm_sp, sp))
+		return;
+	/* Disarming has turned their order round; this turns it back. */
+	for (ri = t->disarmed.newest; ri; ri = older) {
+		bool is_below = ri->slot_vaddr < sp && ri->slot_vaddr >= ri->disarm_sp;
+
+		older = ri->older;
+		if (!has_left(t, ri->disarm_sp, sp))
+			continue;
+		returns_unlink(ri);
+		ri->disarm_sp = 0;
+		if (!is_below && rearm(t, ri)) {
+			ri->tid = t->tid;
+			returns_uncount(ri);
+			returns_link(&t->returns, ri);
+			continue;
+		}
+		returns_count(ri, MISSED_SKIPPED);
+		forget(ps, ri);
+	}
+	note_disarmed(t);
+	t->disarm_signal = t->disarm_signal && t->disarm_sp;
+}
+
+/* --- the end ------------------------------------------------------------------ */
 
 void return_thread_ended(struct tracee *t)
 {
 	struct plant_space *ps = t->process->space->plant;
-	size_t pos = 0;
-	void *value;
+	enum missed_why why = MISSED_THREAD;
+	struct return_instance *ri;
 
-	if (!ps || !ps->returns.n)
+	t->disarm_sp = t->disarm_top = 0;
+	t->disarm_signal = false;
+	if (!ps)
 		return;
+	if (t->process->execing || t->process->n_tracees == 1)
+		why = MISSED_EXITED;
 	/*
 	 * The entries stay known: a coroutine that this thread left may go on in
-	 * another. They only count as missed, once.
+	 * another. They only count as missed, once. Where it is the tracing that has
+	 * ended, they do not: they can still return.
 	 */
-	while (map_next(&ps->returns, &pos, NULL, &value)) {
-		struct return_instance *ri = value;
-
-		if (ri->tid != t->tid)
-			continue;
-		count_all_missed(ri);
+	while ((ri = t->returns.newest)) {
+		if (!ps->closing)
+			returns_count(ri, why);
 		ri->tid = 0;
+		returns_unlink(ri);
+		returns_link(&ps->lost, ri);
+	}
+	while ((ri = t->disarmed.newest)) {
+		if (!ps->closing)
+			returns_count(ri, why);
+		forget(ps, ri);
 	}
 }

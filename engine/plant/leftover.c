@@ -156,10 +156,13 @@ static int adopt_return(struct plant_space *ps, const struct space *space,
 	ri->slot_vaddr = entry->word;
 	ri->real = entry->real;
 	ri->index = index + 1;
+	ri->missed = MISSED_N;
+	returns_link(&ps->lost, ri);
 	if (map_put(&ps->returns, ri->slot_vaddr, ri) == 0 &&
 	    map_put(&ps->indexes, ri->index, ri) == 0)
 		return 0;
 	map_remove(&ps->returns, ri->slot_vaddr);
+	returns_unlink(ri);
 	free(ri);
 	return -ENOMEM;
 }

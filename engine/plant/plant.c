@@ -491,7 +491,7 @@ static int copy_areas(const struct plant_space *from, struct plant_space *to)
 	return 0;
 }
 
-int plant_copy(const struct space *parent, struct space *child, const struct tracee *first)
+int plant_copy(const struct space *parent, struct space *child, struct tracee *first)
 {
 	const struct plant_space *from = parent->plant;
 	struct plant_space *to;

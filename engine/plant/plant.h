@@ -72,12 +72,17 @@ struct area {
 
 /* A hijacked return address. */
 struct return_instance {
-	uint64_t slot_vaddr; /* of the word on the stack */
-	uint64_t real;       /* what stood there */
-	pid_t tid;           /* who entered */
-	uint64_t serial;     /* counts up: the newest of a thread is the highest */
-	bool disarmed;       /* put back for an unwinder, may be hijacked again */
-	uint64_t index;      /* of its entry in the target's return table, + 1; 0: none */
+	uint64_t slot_vaddr;    /* of the word on the stack */
+	uint64_t real;          /* what stood there */
+	pid_t tid;              /* who entered; 0: a thread that is gone */
+	uint64_t serial;        /* counts up: the newest of a thread is the highest */
+	uint64_t disarm_sp;     /* put back for an unwinder that was entered with this
+			      * stack pointer; 0: hijacked */
+	enum missed_why missed; /* counted as missed for that; MISSED_N: not counted */
+	bool uncounted;         /* the parent process entered: counted there */
+	uint64_t index;         /* of its entry in the target's return table, + 1; 0: none */
+	struct return_list *list;
+	struct return_instance *newer, *older;
 	uint32_t n_entries, cap;
 	struct site **entries; /* functions that return there; a tail call adds one */
 };
@@ -88,7 +93,9 @@ struct plant_space {
 	struct map slots;   /* vaddr -> its slot's vaddr, for ever: a thread may be in it */
 	struct area *areas; /* the first is the guard's */
 	struct map returns; /* slot_vaddr -> struct return_instance */
-	struct map indexes; /* of the return table, + 1 -> struct return_instance */
+	struct return_list lost; /* those of no thread's list: left behind, it seems */
+	size_t sweep_at;         /* so many of them: look which are still there */
+	struct map indexes;      /* of the return table, + 1 -> struct return_instance */
 	uint64_t return_table, return_mask; /* vaddr, entries - 1; 0: none */
 	uint64_t n_returns;                 /* ever hijacked */
 	uint64_t trampoline;                /* 0: no area yet */
@@ -141,7 +148,7 @@ void plant_remove(struct space *space, pid_t tid);
  * what is known about them (-ENOMEM), or take them out of it. @first: the thread
  * that runs in the copy, on its parent's stack.
  */
-int plant_copy(const struct space *parent, struct space *child, const struct tracee *first);
+int plant_copy(const struct space *parent, struct space *child, struct tracee *first);
 void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid);
 
 /* Were its breakpoints taken out, by plant_remove()? */
@@ -336,9 +343,23 @@ void returns_put_back(const struct plant_space *owner, const struct space *space
 int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid);
 /* @ri is over: its entry may be used again. */
 void returns_forget(struct plant_space *ps, struct return_instance *ri);
-int returns_copy(const struct plant_space *from, struct plant_space *to,
-		 const struct tracee *first);
+int returns_copy(const struct plant_space *from, struct plant_space *to, struct tracee *first);
 void returns_free(struct plant_space *ps);
+
+/* Lists of instances: put in as the newest; take out of the one it is in, if any. */
+void returns_link(struct return_list *list, struct return_instance *ri);
+void returns_unlink(struct return_instance *ri);
+void returns_free_one(struct return_instance *ri);
+
+/* An instance can't return for reason @why, or (uncount) did all the same. */
+void returns_count(struct return_instance *ri, enum missed_why why);
+void returns_uncount(struct return_instance *ri);
+
+/*
+ * Forget those whose stack word holds something else by now. What stays is no more
+ * than the target's memory has room for.
+ */
+void returns_sweep(struct space *space);
 
 /* --- semaphore.c -------------------------------------------------------------------- */
 

@@ -2,126 +2,231 @@
 /* Copyright the ubp authors */
 
 /*
- * Hijacked return addresses. They are kept by the address of the stack word, not
+ * Hijacked return addresses. They are found by the address of the stack word, not
  * as a stack: coroutines return in any order, longjmp() skips some, threads hand
  * their stacks on.
+ *
+ * Each is also in one list: of the thread that entered, or of those that seem to
+ * be left behind. Nobody can tell a frame that a longjmp() skipped from one of a
+ * coroutine that will go on, so nothing is forgotten before its stack word holds
+ * something else: what comes back after all finds its way.
  */
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
-#include <sys/uio.h>
 
-#include "arch/guard.h"
 #include "engine/plant/plant.h"
 
-#define LOOK_MAX 4096 /* entries of the table looked at for a free one */
+/* A look at each word is dear: not before there are so many, then seldom enough
+ * that it costs little beside the hits that made them. */
+#define SWEEP_FIRST 16384
+#define SWEEP_GROWS 4
 
-/* An entry for @ri, + 1; 0: there is none near its place. */
-static uint64_t find_index(const struct plant_space *ps, const struct return_instance *ri)
+void returns_link(struct return_list *list, struct return_instance *ri)
 {
-	for (uint64_t i = 0; i < LOOK_MAX && i <= ps->return_mask; i++) {
-		uint64_t index = (((ri->slot_vaddr >> 3) + i) & ps->return_mask) + 1;
-		const struct return_instance *other = map_get(&ps->indexes, index);
+	ri->list = list;
+	ri->newer = NULL;
+	ri->older = list->newest;
+	if (ri->older)
+		ri->older->newer = ri;
+	list->newest = ri;
+	list->n++;
+}
 
-		if (!other || other == ri)
-			return index;
+void returns_unlink(struct return_instance *ri)
+{
+	if (!ri->list)
+		return;
+	if (ri->newer)
+		ri->newer->older = ri->older;
+	else
+		ri->list->newest = ri->older;
+	if (ri->older)
+		ri->older->newer = ri->newer;
+	ri->list->n--;
+	ri->list = NULL;
+}
+
+void returns_free_one(struct return_instance *ri)
+{
+	if (ri)
+		free(ri->entries);
+	free(ri);
+}
+
+static void count(const struct return_instance *ri, enum missed_why why, bool up)
+{
+	for (uint32_t i = 0; i < ri->n_entries; i++) {
+		const struct site *site = ri->entries[i];
+
+		for (size_t p = 0; p < site->n_probes; p++) {
+			uint64_t *counter = &site->probes[p]->stats.missed[why];
+
+			if (!site->probes[p]->is_return)
+				continue;
+			if (up)
+				uprobe_count(counter);
+			else
+				uprobe_uncount(counter);
+		}
 	}
-	return 0;
 }
 
-static int poke_word(const struct return_instance *ri, uint64_t word, pid_t tid)
+void returns_count(struct return_instance *ri, enum missed_why why)
 {
-	return ptrace(PTRACE_POKEDATA, tid, ri->slot_vaddr, word) < 0 ? -errno : 0;
+	if (ri->uncounted || ri->missed != MISSED_N)
+		return;
+	ri->missed = why;
+	count(ri, why, true);
 }
 
-int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid)
+void returns_uncount(struct return_instance *ri)
+{
+	if (ri->missed != MISSED_N)
+		count(ri, ri->missed, false);
+	ri->missed = MISSED_N;
+}
+
+static bool stands_there(const struct plant_space *ps, const struct space *space,
+			 const struct return_instance *ri)
+{
+	size_t size = space->arch->addr_size;
+	uint64_t now = 0;
+
+	return mem_peek(&space->mem, ri->slot_vaddr, &now, size) == size &&
+	       now == ps->trampoline;
+}
+
+void returns_sweep(struct space *space)
 {
 	struct plant_space *ps = space->plant;
-	struct guard_return entry = { ri->slot_vaddr, ri->real };
-	struct iovec from[2] = { { &entry, sizeof(entry) },
-				 { &ps->trampoline, space->arch->addr_size } };
-	struct iovec to[2] = { { NULL, sizeof(entry) },
-			       { (void *)(uintptr_t)ri->slot_vaddr, space->arch->addr_size } };
-	uint64_t index;
+	struct return_list gone = { 0 };
+	size_t pos = 0;
+	void *value;
 
-	if (!ps->return_table)
-		return poke_word(ri, ps->trampoline, tid);
-	index = find_index(ps, ri);
-	if (!index)
-		return -ENOSPC;
-	if (index != ri->index) {
-		returns_forget(ps, ri);
-		if (map_put(&ps->indexes, index, ri) < 0)
-			return -ENOMEM;
-		ri->index = index;
+	while (map_next(&ps->returns, &pos, NULL, &value)) {
+		struct return_instance *ri = value;
+
+		/* The newest of a thread may be on its way: popped, not yet jumped to. */
+		if (ri->disarm_sp || (!ri->newer && ri->tid) || stands_there(ps, space, ri))
+			continue;
+		returns_unlink(ri);
+		returns_link(&gone, ri);
 	}
-	to[0].iov_base = (void *)(uintptr_t)(ps->return_table + (index - 1) * sizeof(entry));
-	/* In this order: whoever dies in between, no word is without its entry. */
-	return process_vm_writev(tid, from, 2, to, 2, 0) ==
-			       (ssize_t)(sizeof(entry) + space->arch->addr_size)
-		       ? 0
-		       : -EFAULT;
-}
+	while (gone.newest) {
+		struct return_instance *ri = gone.newest;
 
-void returns_forget(struct plant_space *ps, struct return_instance *ri)
-{
-	if (ri->index)
-		map_remove(&ps->indexes, ri->index);
-	ri->index = 0;
+		returns_count(ri, MISSED_SKIPPED);
+		returns_unlink(ri);
+		returns_forget(ps, ri);
+		map_remove(&ps->returns, ri->slot_vaddr);
+		returns_free_one(ri);
+	}
+	ps->sweep_at = ps->returns.n * SWEEP_GROWS;
+	if (ps->sweep_at < SWEEP_FIRST)
+		ps->sweep_at = SWEEP_FIRST;
 }
 
 void returns_put_back(const struct plant_space *owner, const struct space *space, pid_t tid)
 {
-	size_t size = space->arch->addr_size, pos = 0;
+	size_t pos = 0;
 	void *value;
 
 	while (map_next(&owner->returns, &pos, NULL, &value)) {
 		const struct return_instance *ri = value;
-		uint64_t now = 0;
 
 		/* Skipped by a longjmp(), it may be somebody else's data by now. */
-		if (mem_peek(&space->mem, ri->slot_vaddr, &now, size) == size &&
-		    now == owner->trampoline)
-			(void)mem_write(&space->mem, tid, ri->slot_vaddr, &ri->real, size);
+		if (stands_there(owner, space, ri))
+			(void)mem_write(&space->mem, tid, ri->slot_vaddr, &ri->real,
+					space->arch->addr_size);
 	}
 }
 
-int returns_copy(const struct plant_space *from, struct plant_space *to,
-		 const struct tracee *first)
+static struct return_instance *copy_one(const struct return_instance *ri,
+					const struct plant_space *to)
 {
-	size_t pos = 0;
+	struct return_instance *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return NULL;
+	*copy = *ri;
+	copy->list = NULL;
+	copy->entries = malloc((ri->cap + 1) * sizeof(struct site *));
+	if (!copy->entries) {
+		free(copy);
+		return NULL;
+	}
+	/* The copy's sites stand at the same addresses. */
+	copy->n_entries = 0;
+	for (uint32_t i = 0; i < ri->n_entries; i++) {
+		struct site *site = map_get(&to->sites, ri->entries[i]->vaddr);
+
+		if (site)
+			copy->entries[copy->n_entries++] = site;
+	}
+	return copy;
+}
+
+static int compare_serials(const void *pa, const void *pb)
+{
+	const struct return_instance *a = *(struct return_instance *const *)pa;
+	const struct return_instance *b = *(struct return_instance *const *)pb;
+
+	return (a->serial > b->serial) - (a->serial < b->serial);
+}
+
+/* What its parent entered, the child will leave; if not, its parent will. Other
+ * threads are not in the copy. */
+static void adopt(struct return_instance *ri, struct plant_space *to, struct tracee *first)
+{
+	bool is_own = ri->tid && ri->tid == first->process->born_of;
+
+	ri->tid = is_own ? first->tid : 0;
+	ri->uncounted = true;
+	if (!is_own) {
+		/* In the parent an unwinder may be at work in another thread: not here. */
+		ri->disarm_sp = 0;
+		returns_link(&to->lost, ri);
+	} else if (ri->disarm_sp) {
+		if (!first->disarm_sp || ri->disarm_sp < first->disarm_sp)
+			first->disarm_sp = ri->disarm_sp;
+		if (ri->slot_vaddr > first->disarm_top)
+			first->disarm_top = ri->slot_vaddr;
+		returns_link(&first->disarmed, ri);
+	} else {
+		returns_link(&first->returns, ri);
+	}
+}
+
+int returns_copy(const struct plant_space *from, struct plant_space *to, struct tracee *first)
+{
+	struct return_instance **copies;
+	size_t pos = 0, n = 0;
 	void *value;
+	int rc = 0;
 
-	while (map_next(&from->returns, &pos, NULL, &value)) {
-		const struct return_instance *ri = value;
-		struct return_instance *copy = malloc(sizeof(*copy));
+	copies = malloc((from->returns.n + 1) * sizeof(struct return_instance *));
+	if (!copies)
+		return -ENOMEM;
+	while (rc == 0 && map_next(&from->returns, &pos, NULL, &value)) {
+		struct return_instance *copy = copy_one(value, to);
 
-		if (!copy)
-			return -ENOMEM;
-		*copy = *ri;
-		/* What its parent entered, the child will leave. Other threads are not
-		 * in the copy. */
-		copy->tid = ri->tid && ri->tid == first->process->born_of ? first->tid : 0;
-		copy->entries = malloc((ri->cap + 1) * sizeof(struct site *));
-		if (!copy->entries || map_put(&to->returns, ri->slot_vaddr, copy) < 0 ||
+		if (!copy || map_put(&to->returns, copy->slot_vaddr, copy) < 0 ||
 		    (copy->index && map_put(&to->indexes, copy->index, copy) < 0)) {
-			map_remove(&to->returns, ri->slot_vaddr);
-			free(copy->entries);
-			free(copy);
-			return -ENOMEM;
-		}
-		/* The copy's sites stand at the same addresses. */
-		copy->n_entries = 0;
-		for (uint32_t i = 0; i < ri->n_entries; i++) {
-			struct site *site = map_get(&to->sites, ri->entries[i]->vaddr);
-
-			if (site)
-				copy->entries[copy->n_entries++] = site;
+			map_remove(&to->returns, ((struct return_instance *)value)->slot_vaddr);
+			returns_free_one(copy);
+			rc = -ENOMEM;
+		} else {
+			copies[n++] = copy;
 		}
 	}
-	return 0;
+	qsort(copies, n, sizeof(struct return_instance *), compare_serials);
+	for (size_t i = 0; i < n; i++)
+		adopt(copies[i], to, first);
+	free(copies);
+	to->n_returns = from->n_returns;
+	return rc;
 }
 
 void returns_free(struct plant_space *ps)
@@ -129,10 +234,10 @@ void returns_free(struct plant_space *ps)
 	size_t pos = 0;
 	void *value;
 
-	while (map_next(&ps->returns, &pos, NULL, &value)) {
-		free(((struct return_instance *)value)->entries);
-		free(value);
-	}
+	/* Lists of threads are empty by now, or end with them. */
+	while (map_next(&ps->returns, &pos, NULL, &value))
+		returns_free_one(value);
 	map_free(&ps->returns);
 	map_free(&ps->indexes);
+	ps->lost = (struct return_list){ 0 };
 }

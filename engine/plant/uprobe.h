@@ -17,10 +17,22 @@
 
 struct filter;
 
+/* Why a return can't come, or can't be seen. */
+enum missed_why {
+	MISSED_SKIPPED,   /* its frame was left some other way, or thrown away */
+	MISSED_THREAD,    /* the thread ended */
+	MISSED_EXITED,    /* the process ended, or has another image */
+	MISSED_NO_ROOM,   /* its return address could not be replaced */
+	MISSED_TAIL_JUMP, /* left by a jump to another function (at ret instructions only) */
+	MISSED_N,
+};
+
 /* Counters: written by the tracing thread alone, read by anybody, relaxed. */
 struct uprobe_stats {
-	uint64_t hits, passed, lost, too_big, missed;
+	uint64_t hits, passed, lost, too_big;
+	uint64_t missed[MISSED_N];
 	uint32_t sites, boosted, stepped, in_place;
+	uint32_t hijacked, at_rets; /* of the sites, which way a return is caught */
 };
 
 struct uprobe {
@@ -40,6 +52,11 @@ struct uprobe {
 static inline void uprobe_count(uint64_t *counter)
 {
 	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+}
+
+static inline void uprobe_uncount(uint64_t *counter)
+{
+	__atomic_store_n(counter, *counter - 1, __ATOMIC_RELAXED);
 }
 
 #endif

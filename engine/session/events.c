@@ -196,12 +196,20 @@ void ubp_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_sta
 		.passed = load(&u->passed),
 		.lost = load(&u->lost),
 		.too_big = load(&u->too_big),
-		.missed = load(&u->missed),
+		.missed_skipped = load(&u->missed[MISSED_SKIPPED]),
+		.missed_thread = load(&u->missed[MISSED_THREAD]),
+		.missed_exited = load(&u->missed[MISSED_EXITED]),
+		.missed_no_room = load(&u->missed[MISSED_NO_ROOM]),
+		.missed_tail_jump = load(&u->missed[MISSED_TAIL_JUMP]),
 		.sites = __atomic_load_n(&u->sites, __ATOMIC_RELAXED),
 		.boosted = __atomic_load_n(&u->boosted, __ATOMIC_RELAXED),
 		.stepped = __atomic_load_n(&u->stepped, __ATOMIC_RELAXED),
 		.in_place = __atomic_load_n(&u->in_place, __ATOMIC_RELAXED),
+		.hijacked = __atomic_load_n(&u->hijacked, __ATOMIC_RELAXED),
+		.at_rets = __atomic_load_n(&u->at_rets, __ATOMIC_RELAXED),
 	};
+	for (unsigned why = 0; why < MISSED_N; why++)
+		ret_stats->missed += load(&u->missed[why]);
 }
 
 void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats)

@@ -169,13 +169,20 @@ const char *ubp_trace_header(struct ubp_session *session);
 /* --- statistics ------------------------------------------------------------ */
 
 struct ubp_probe_stats {
-	uint64_t hits;    /* before filtering, as uprobe_profile counts */
-	uint64_t passed;  /* delivered or lost: the filter said yes */
-	uint64_t lost;    /* passed, but the queue was full */
-	uint64_t too_big; /* passed, but over the kernel's record limit */
-	uint64_t missed;  /* returns that can't come (longjmp, thread ended, ...) */
-	unsigned sites;   /* places where it is or was planted */
+	uint64_t hits;             /* before filtering, as uprobe_profile counts */
+	uint64_t passed;           /* delivered or lost: the filter said yes */
+	uint64_t lost;             /* passed, but the queue was full */
+	uint64_t too_big;          /* passed, but over the kernel's record limit */
+	uint64_t missed;           /* returns that can't come: the sum of the next five */
+	uint64_t missed_skipped;   /* frame left by longjmp, an exception, or thrown away */
+	uint64_t missed_thread;    /* the thread ended */
+	uint64_t missed_exited;    /* the process ended, or executed another program */
+	uint64_t missed_no_room;   /* the return address could not be replaced */
+	uint64_t missed_tail_jump; /* at_rets only: left by a jump to another function */
+	unsigned sites;            /* places where it is or was planted */
 	unsigned boosted, stepped, in_place; /* rung of these sites */
+	unsigned hijacked, at_rets; /* return probes: of these sites, entries where the return
+				     * address is replaced; breakpoints where one returns */
 };
 
 void ubp_probe_stats(const struct ubp_session *session, size_t i,

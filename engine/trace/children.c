@@ -174,8 +174,10 @@ void children_execed(struct tracer *tracer, struct tracee *t)
 	struct ubp_err err;
 
 	tracee_consume(t);
+	p->execing = true;
 	drop_other_threads(tracer, p, t);
 	tracer->ops->tracee_gone(tracer->ctx, t); /* what it was in the old image */
+	p->execing = false;
 	space = space_new(old->arch, p->pid, &err);
 	if (!space) {
 		tracer_detach(tracer, t);
@@ -190,7 +192,6 @@ void children_execed(struct tracer *tracer, struct tracee *t)
 	t->stepping = false;
 	t->in_remote = false;
 	t->called = false;
-	t->disarm_sp = 0;
 	if (tracer->ops->execed(tracer->ctx, t) == LET_GO)
 		tracer_detach(tracer, t);
 	else if (t->held)

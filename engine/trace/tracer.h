@@ -30,6 +30,7 @@
 
 struct ubp_err;
 struct process;
+struct return_instance;
 struct tracee;
 
 struct space {
@@ -39,6 +40,12 @@ struct space {
 	void *plant; /* the owner's; NULL until it sets it */
 };
 
+/* Hijacked return addresses, newest first: the owner's business. */
+struct return_list {
+	struct return_instance *newest;
+	size_t n;
+};
+
 struct process {
 	pid_t pid;
 	struct space *space;
@@ -46,6 +53,7 @@ struct process {
 	pid_t born_of;          /* thread that gave birth to it; 0: not seen */
 	bool is_command;        /* child of this tracer */
 	bool silent;            /* traced for its memory's sake: nobody asked for its hits */
+	bool execing;           /* its old image is being forgotten */
 	bool is_guarded;        /* our SIGTRAP handler is installed */
 	bool loses_guard;       /* it has lost it before: look at each hit */
 	uint64_t guard_seen_ns; /* when it was last seen to be there */
@@ -64,8 +72,11 @@ struct tracee {
 	bool at_large;           /* does not come out of its remote call: it is not stopped */
 	struct ubp_regs *before; /* a remote call; NULL: there never was one */
 	unsigned n_execs;        /* a new number: nothing known of its memory is true */
-	uint64_t disarm_sp;      /* stack pointer at the unwinder that return addresses
-			       * were put back for; 0: none are */
+	struct return_list returns;  /* that stand in its stacks */
+	struct return_list disarmed; /* put back for an unwinder, for the time being */
+	uint64_t disarm_sp;          /* stack pointer at that unwinder; 0: none is disarmed */
+	uint64_t disarm_top;         /* the highest stack word that was put back */
+	bool disarm_signal;          /* a signal may have interrupted the unwinder */
 	/* What a hit wants to know about its thread; filled lazily, kept here so
 	 * that the hot path looks nothing up. See engine/trace/task.h. */
 	char comm[16];

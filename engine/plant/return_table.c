@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * The return table in the target's memory (arch/guard.h): what the guard needs to
+ * know of hijacked return addresses.
+ */
+
+#include <errno.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+
+#include "arch/guard.h"
+#include "engine/plant/plant.h"
+
+#define LOOK_MAX 4096 /* entries of the table looked at for a free one */
+
+/* An entry for @ri, + 1; 0: there is none near its place. */
+static uint64_t find_index(const struct plant_space *ps, const struct return_instance *ri)
+{
+	for (uint64_t i = 0; i < LOOK_MAX && i <= ps->return_mask; i++) {
+		uint64_t index = (((ri->slot_vaddr >> 3) + i) & ps->return_mask) + 1;
+		const struct return_instance *other = map_get(&ps->indexes, index);
+
+		if (!other || other == ri)
+			return index;
+	}
+	return 0;
+}
+
+static int poke_word(const struct return_instance *ri, uint64_t word, pid_t tid)
+{
+	return ptrace(PTRACE_POKEDATA, tid, ri->slot_vaddr, word) < 0 ? -errno : 0;
+}
+
+int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid)
+{
+	struct plant_space *ps = space->plant;
+	struct guard_return entry = { ri->slot_vaddr, ri->real };
+	struct iovec from[2] = { { &entry, sizeof(entry) },
+				 { &ps->trampoline, space->arch->addr_size } };
+	struct iovec to[2] = { { NULL, sizeof(entry) },
+			       { (void *)(uintptr_t)ri->slot_vaddr, space->arch->addr_size } };
+	uint64_t index;
+
+	if (!ps->return_table)
+		return poke_word(ri, ps->trampoline, tid);
+	index = find_index(ps, ri);
+	if (!index)
+		return -ENOSPC;
+	if (index != ri->index) {
+		returns_forget(ps, ri);
+		if (map_put(&ps->indexes, index, ri) < 0)
+			return -ENOMEM;
+		ri->index = index;
+	}
+	to[0].iov_base = (void *)(uintptr_t)(ps->return_table + (index - 1) * sizeof(entry));
+	/* In this order: whoever dies in between, no word is without its entry. */
+	return process_vm_writev(tid, from, 2, to, 2, 0) ==
+			       (ssize_t)(sizeof(entry) + space->arch->addr_size)
+		       ? 0
+		       : -EFAULT;
+}
+
+void returns_forget(struct plant_space *ps, struct return_instance *ri)
+{
+	if (ri->index)
+		map_remove(&ps->indexes, ri->index);
+	ri->index = 0;
+}
