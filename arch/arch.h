@@ -48,6 +48,14 @@ enum insn_class {
 		     * (endbr64). A slot is built all the same, for late traps. */
 };
 
+/* Whether, and how, an instruction may leave its function. Calls do not. */
+enum insn_leave {
+	LEAVE_NOT,
+	LEAVE_RET,     /* takes the return address off the stack */
+	LEAVE_JUMP,    /* to .target, if at all: arch->is_taken() tells when */
+	LEAVE_JUMP_TO, /* to where an operand says */
+};
+
 /* A displaced instruction, decoded once when its probe is planted. */
 struct displaced_insn {
 	uint64_t vaddr;              /* where it stands in the tracee */
@@ -58,12 +66,14 @@ struct displaced_insn {
 	 * that. Every other instruction, branches too, works from a slot anywhere. */
 	bool pc_relative;
 	bool is_call; /* pushes a return address */
+	enum insn_leave leave;
+	uint16_t ret_pops; /* LEAVE_RET: bytes it takes off the stack, with the address */
 	/* Must not be single-stepped in its slot: it stores the flags, so the program
 	 * would see it, or it leaves the slot, so that a step left by a tracer that was
 	 * killed would end anywhere. */
 	bool no_step;
-	char text[80];   /* disassembly, for messages and --explain */
-	uint64_t target; /* of a direct branch, or of a pc-relative operand */
+	char text[80];     /* disassembly, for messages and --explain */
+	uint64_t target;   /* of a direct branch, or of a pc-relative operand */
 	/* What follows is the back-end's own. */
 	uint32_t form;
 	uint8_t disp_at; /* offset in bytes[] of the pc-relative displacement */
@@ -127,6 +137,11 @@ struct ubp_arch {
 	 */
 	int (*build_slot)(const struct displaced_insn *insn, uint64_t slot_vaddr,
 			  struct slot_code *ret_code, struct ubp_err *err);
+
+	/*
+	 * Would the jump @insn (LEAVE_JUMP) be taken by a thread with these registers?
+	 */
+	bool (*is_taken)(const struct displaced_insn *insn, const struct ubp_regs *regs);
 
 	/*
 	 * May the thread have entered the kernel by a breakpoint? False: certainly

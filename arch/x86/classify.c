@@ -196,6 +196,64 @@ static int fail_decode(const uint8_t *code, size_t len, struct ubp_err *err)
 	return ubp_fail(err, EILSEQ, "no known instruction:%s", len ? hex : " no bytes");
 }
 
+static void set_leave(struct displaced_insn *insn, const struct x86_parts *p)
+{
+	switch (insn->form) {
+	case FORM_LEAVE:
+		if (p->opcode == 0xff) {
+			insn->leave = LEAVE_JUMP_TO;
+			return;
+		}
+		insn->leave = LEAVE_RET;
+		insn->ret_pops = 8;
+		if (p->opcode == 0xc2) /* ret imm16 */
+			insn->ret_pops = (uint16_t)(8 + insn->bytes[p->end] +
+						    (insn->bytes[p->end + 1] << 8));
+		return;
+	case FORM_JMP:
+	case FORM_JCC:
+	case FORM_LOOP:
+		insn->leave = LEAVE_JUMP;
+		return;
+	default:
+		return;
+	}
+}
+
+/* Condition @c of a jcc, with these flags. */
+static bool holds(unsigned c, uint64_t flags)
+{
+	bool cf = flags & 1, pf = flags >> 2 & 1, zf = flags >> 6 & 1;
+	bool sf = flags >> 7 & 1, of = flags >> 11 & 1;
+	const bool base[8] = { of, cf, zf, cf || zf, sf, pf, sf != of, zf || sf != of };
+
+	return base[c >> 1 & 7] != (c & 1);
+}
+
+bool x86_is_taken(const struct displaced_insn *insn, const struct ubp_regs *regs)
+{
+	uint64_t count = insn->addr32 ? (uint32_t)regs->r[X86_CX] : regs->r[X86_CX];
+	bool zf = regs->r[X86_FLAGS] >> 6 & 1;
+	struct x86_parts p;
+
+	if (!x86_split(insn->bytes, insn->len, &p))
+		return false;
+	if (insn->form == FORM_JCC)
+		return holds(p.opcode, regs->r[X86_FLAGS]);
+	if (insn->form != FORM_LOOP)
+		return insn->form == FORM_JMP;
+	switch (p.opcode) {
+	case 0xe0: /* loopne */
+		return count != 1 && !zf;
+	case 0xe1: /* loope */
+		return count != 1 && zf;
+	case 0xe2: /* loop */
+		return count != 1;
+	default: /* jrcxz */
+		return count == 0;
+	}
+}
+
 int x86_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
 		     struct displaced_insn *ret_insn, struct ubp_err *err)
 {
@@ -236,5 +294,6 @@ int x86_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
 		return fail_decode(code, len, err);
 	if (!set_target(ret_insn, &p))
 		return fail_decode(code, len, err);
+	set_leave(ret_insn, &p);
 	return 0;
 }

@@ -135,6 +135,7 @@ int x86_build_slot(const struct displaced_insn *insn, uint64_t slot_vaddr,
 bool x86_slot_leave(const struct displaced_insn *insn, const struct slot_code *code,
 		    uint64_t slot_vaddr, struct ubp_regs *regs);
 int x86_build_return_trampoline(struct slot_code *ret_code);
+bool x86_is_taken(const struct displaced_insn *insn, const struct ubp_regs *regs);
 bool x86_came_by_exception(const struct ubp_regs *regs);
 void x86_restart_syscall(struct ubp_regs *regs, bool redo_eintr);
 void x86_stub_frame(const struct ubp_regs *orig, bool redo_eintr,

@@ -46,24 +46,55 @@ static void begin_moment(struct hit *hit, struct moment *m, struct tracee *t,
 	m->cpu = task_one_cpu(t, m->now_ns);
 }
 
-static void entry_probes(struct hit *hit, struct tracee *t, struct site *site,
-			 struct ubp_regs *regs)
+static void entry_probes(struct hit *hit, struct moment *m, struct site *site)
 {
-	const struct ubp_arch *arch = t->process->space->arch;
+	struct tracee *t = m->t;
 	bool wants_return = false;
-	struct moment m;
 
-	begin_moment(hit, &m, t, regs);
-	/* As the kernel shows it: the pc at the probed instruction. */
-	regs->r[arch->pc] = site->vaddr;
 	for (size_t i = 0; i < site->n_probes; i++) {
 		if (site->probes[i]->is_return)
 			wants_return = true;
 		else
-			record_hit(hit, &m, site->probes[i], site->vaddr, 0);
+			record_hit(hit, m, site->probes[i], site->vaddr, 0);
 	}
 	if (wants_return)
-		return_hijack(t, site, regs->r[arch->sp]);
+		return_hijack(t, site, m->regs->r[t->process->space->arch->sp]);
+}
+
+/*
+ * About to leave functions whose returns are caught here: registers as the caller
+ * will find them.
+ */
+static void exit_probes(struct hit *hit, const struct moment *m, const struct site *site)
+{
+	const struct ubp_arch *arch = m->t->process->space->arch;
+	struct ubp_regs after = *m->regs;
+	struct moment then = *m;
+	uint64_t to = 0;
+
+	for (size_t i = 0; i < site->n_exits; i++)
+		if (site->exits[i].is_jump && arch->is_taken(&site->insn, m->regs))
+			uprobe_count(&site->exits[i].probe->stats.missed[MISSED_TAIL_JUMP]);
+	if (site->insn.leave != LEAVE_RET || !return_address(m->t, m->regs, &to))
+		return;
+	then.regs = &after;
+	after.r[arch->pc] = to;
+	after.r[arch->sp] += site->insn.ret_pops;
+	for (size_t i = 0; i < site->n_exits; i++)
+		record_hit(hit, &then, site->exits[i].probe, site->exits[i].func_vaddr, to);
+}
+
+static void probes_at(struct hit *hit, struct tracee *t, struct site *site,
+		      struct ubp_regs *regs)
+{
+	struct moment m;
+
+	begin_moment(hit, &m, t, regs);
+	/* As the kernel shows it: the pc at the probed instruction. */
+	regs->r[t->process->space->arch->pc] = site->vaddr;
+	entry_probes(hit, &m, site);
+	if (site->n_exits)
+		exit_probes(hit, &m, site);
 	if (t->one_cpu >= 0)
 		follow_cpu(hit->tracer, (unsigned)t->one_cpu);
 }
@@ -99,10 +130,13 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 	}
 	if (t->disarm_sp)
 		return_rearm(t, regs->r[arch->sp], (site->watches & WATCH_CATCH) != 0);
-	if (site->n_probes)
-		entry_probes(hit, t, site, regs);
+	if (site_is_probed(site))
+		probes_at(hit, t, site, regs);
 	if (site->watches & WATCH_UNWIND)
 		return_disarm(t, regs->r[arch->sp]);
+	/* It returns: with its own return address it has left the stack. */
+	if ((site->watches & WATCH_UNWOUND) && t->disarm_sp)
+		return_rearm(t, regs->r[arch->sp] + arch->addr_size, true);
 	in_place = site->rung == SITE_IN_PLACE;
 	watches = site->watches;
 	regs->r[arch->pc] = site->slot;

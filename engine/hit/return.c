@@ -202,6 +202,21 @@ struct return_instance *return_take(struct tracee *t, uint64_t sp)
 	return ri;
 }
 
+bool return_address(const struct tracee *t, const struct ubp_regs *regs, uint64_t *ret_address)
+{
+	const struct plant_space *ps = t->process->space->plant;
+	uint64_t sp = regs->r[t->process->space->arch->sp];
+	const struct return_instance *ri;
+
+	if (read_word(t, sp, ret_address) < 0)
+		return false;
+	if (ps->trampoline && *ret_address == ps->trampoline) {
+		ri = map_get(&ps->returns, sp);
+		*ret_address = ri ? ri->real : *ret_address;
+	}
+	return true;
+}
+
 /* --- unwinders --------------------------------------------------------------- */
 
 static void disarm_one(struct tracee *t, struct return_instance *ri, uint64_t sp)

@@ -39,6 +39,12 @@ void return_disarm(struct tracee *t, uint64_t sp);
  */
 void return_rearm(struct tracee *t, uint64_t sp, bool is_certain);
 
+/*
+ * The return address at the stack pointer of a thread with @regs, the real one.
+ * False: it can't be read.
+ */
+bool return_address(const struct tracee *t, const struct ubp_regs *regs, uint64_t *ret_address);
+
 /* A signal is about to be delivered to @t. */
 static inline void return_signal(struct tracee *t)
 {

@@ -8,6 +8,7 @@
 
 #include "arch/arch.h"
 #include "engine/object/eh_frame.h"
+#include "engine/object/gopclntab.h"
 #include "engine/object/object_priv.h"
 #include "engine/object/symtab.h"
 
@@ -23,11 +24,16 @@ static bool find_anchor(struct object *object, uint64_t elf_vaddr, uint64_t *ret
 	const struct extent *extent = symtab_extent_at(object, elf_vaddr);
 	uint64_t start, end;
 	bool found = extent != NULL;
+	struct go_function function;
 
 	if (extent)
 		*ret_start = extent->start;
 	if (found && *ret_start == elf_vaddr)
 		return true;
+	if (!found && gopclntab_at(object, elf_vaddr, &function) == 0) {
+		*ret_start = function.start;
+		found = true;
+	}
 	if (fde_at(object, elf_vaddr, &start, &end) == 0 && (!found || start > *ret_start)) {
 		*ret_start = start;
 		found = true;

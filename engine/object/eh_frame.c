@@ -261,6 +261,29 @@ static struct fde_table *read_section(const struct object *object)
 	return table;
 }
 
+bool eh_frame_has_personality(const struct object *object)
+{
+	uint64_t vaddr;
+	Elf_Data *data = find_section(object, &vaddr);
+	size_t at = 0;
+
+	if (!data || !data->d_buf)
+		return false;
+	/* length 4, id 4 (0: a CIE), version 1, augmentation with its NUL */
+	while (data->d_size - at > 9) {
+		const uint8_t *entry = (const uint8_t *)data->d_buf + at;
+		size_t len = object_number(object, entry, 4);
+
+		if (len == 0 || len > data->d_size - at - 4)
+			break;
+		if (object_number(object, entry + 4, 4) == 0 && len > 5 &&
+		    memchr(entry + 9, 'P', strnlen((const char *)entry + 9, len - 5)))
+			return true;
+		at += 4 + len;
+	}
+	return false;
+}
+
 void fde_table_free(struct fde_table *table)
 {
 	free(table);

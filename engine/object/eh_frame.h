@@ -10,12 +10,16 @@
 #ifndef UBP_OBJECT_EH_FRAME_H
 #define UBP_OBJECT_EH_FRAME_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct fde_table;
 struct object;
 
 void fde_table_free(struct fde_table *table);
+
+/* Does any CIE name a personality: code that exceptions stop by on their way? */
+bool eh_frame_has_personality(const struct object *object);
 
 /*
  * The FDE that covers @elf_vaddr: *ret_start and *ret_end are elf_vaddrs. Returns

@@ -48,6 +48,13 @@ bool object_is_64bit(const struct object *object); /* ELFCLASS64 */
 bool object_is_pie(const struct object *object);   /* ET_DYN: a PIE or a library */
 /* Made by the Go compiler: its runtime moves stacks, and reads return addresses. */
 bool object_is_go(const struct object *object);
+/*
+ * Can exceptions pass through it, and is the code that unwinds them linked into it
+ * without a name (a stripped program)? Then nobody can tell when it is at work.
+ */
+bool object_hides_unwinder(struct object *object);
+/* Is it marked as made for shadow stacks (GNU_PROPERTY_X86_FEATURE_1_SHSTK)? */
+bool object_wants_shadow_stack(const struct object *object);
 /* Where it is entered, elf_vaddr (e_entry); 0: nowhere. */
 uint64_t object_entry(const struct object *object);
 /* PT_INTERP, or NULL for a static program. */
@@ -114,8 +121,8 @@ int object_symbol_value(struct object *object, const char *name, uint64_t *ret_e
 /*
  * The function that contains @foffset: the last function symbol at or below it
  * that reaches over it (one without size reaches to the next, or to the end of its
- * section); where no symbol serves the .eh_frame FDE that covers it: then name is
- * NULL. Returns 0 or -ENOENT (padding, data, not executable).
+ * section); where no symbol serves, a Go program's own table, or else the .eh_frame
+ * FDE that covers it: then name is NULL. Returns 0 or -ENOENT (padding, data, not executable).
  */
 int object_function_at(struct object *object, uint64_t foffset,
 		       struct object_symbol *ret_symbol);
@@ -138,6 +145,34 @@ int object_each_function(struct object *object,
  */
 size_t object_ifunc_slots(struct object *object, const char *name, uint64_t resolver_elf_vaddr,
 			  uint64_t *slots, size_t max);
+
+/*
+ * The bytes of the function that contains @foffset, elf_vaddrs: by its symbol, a Go
+ * program's own table, or its FDE. Returns 0 or -ENOENT.
+ */
+int object_extent(struct object *object, uint64_t foffset, uint64_t *ret_start,
+		  uint64_t *ret_end);
+
+/* An instruction by which a function is left. */
+struct object_exit {
+	uint64_t foffset;
+	bool is_jump; /* to another function, if it is taken; else a return */
+};
+
+struct object_exits {
+	struct object_exit *exits; /* free with free() */
+	size_t n, n_rets;
+	size_t n_unknown; /* jumps whose target is not known: tables, pointers */
+};
+
+/*
+ * Where the function that starts at @foffset is left: decoded from its start to its
+ * end, with the parts that compilers put elsewhere (NAME.cold). Errors: -ENOENT
+ * (no function is known to start there), -EILSEQ (some of it cannot be decoded),
+ * -ENODATA (it has no ret instruction), -ENOTSUP (no decoder), -ENOMEM, -EIO.
+ */
+int object_find_exits(struct object *object, uint64_t foffset, struct object_exits *ret_exits,
+		      struct ubp_err *err);
 
 enum object_boundary {
 	BOUNDARY_OK,      /* an instruction of its function starts here */

@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+/* What a program's runtime does to return addresses. */
+
+#include <errno.h>
 #include <string.h>
 
+#include "engine/base/err.h"
+#include "engine/object/eh_frame.h"
 #include "engine/object/object_priv.h"
+#include "engine/object/symtab.h"
+
+#define PROPERTY_MAX 1024 /* bytes of notes that are looked at */
 
 bool object_is_go(const struct object *object)
 {
@@ -23,6 +31,85 @@ bool object_is_go(const struct object *object)
 		if (name &&
 		    (strcmp(name, ".gopclntab") == 0 || strcmp(name, ".go.buildinfo") == 0))
 			return true;
+	}
+	return false;
+}
+
+static bool has_symbol(const struct symtab *symtab, const char *name)
+{
+	return symtab_first(symtab, name, strlen(name)) != NULL;
+}
+
+bool object_hides_unwinder(struct object *object)
+{
+	/* Defined here they are found; imported they are in a library. */
+	static const char *const unwinders[] = { "_Unwind_RaiseException", "_Unwind_Resume",
+						 "__gxx_personality_v0", "__gcc_personality_v0",
+						 "__cxa_begin_catch" };
+	/* C libraries ask libgcc_s, under names that are their own. */
+	static const char *const libc[] = { "__libc_start_main", "pthread_create" };
+	const struct symtab *symtab;
+	struct ubp_err ignored;
+
+	ubp_err_reset(&ignored);
+	if (!eh_frame_has_personality(object) || symtab_get(object, &symtab, &ignored) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(unwinders) / sizeof(unwinders[0]); i++)
+		if (has_symbol(symtab, unwinders[i]))
+			return false;
+	for (size_t i = 0; object->soname && i < sizeof(libc) / sizeof(libc[0]); i++)
+		if (has_symbol(symtab, libc[i]))
+			return false;
+	return true;
+}
+
+/* The features in a property note's contents: pairs of type and size, then data. */
+static uint32_t features_in(const struct object *object, const uint8_t *bytes, size_t len)
+{
+	const uint32_t feature_1_and = 0xc0000002; /* GNU_PROPERTY_X86_FEATURE_1_AND */
+	size_t align = object_is_64bit(object) ? 8 : 4;
+
+	while (len >= 12) {
+		uint64_t type = object_number(object, bytes, 4);
+		uint64_t size = object_number(object, bytes + 4, 4);
+
+		if (size > len - 8)
+			return 0;
+		if (type == feature_1_and && size >= 4)
+			return (uint32_t)object_number(object, bytes + 8, 4);
+		size = 8 + (size + align - 1) / align * align;
+		if (size > len)
+			return 0;
+		bytes += size;
+		len -= size;
+	}
+	return 0;
+}
+
+bool object_wants_shadow_stack(const struct object *object)
+{
+	const uint32_t shstk = 2; /* GNU_PROPERTY_X86_FEATURE_1_SHSTK */
+	uint8_t note[PROPERTY_MAX];
+	GElf_Phdr phdr;
+	size_t n;
+
+	if (object->ehdr.e_machine != EM_X86_64 || elf_getphdrnum(object->elf, &n) < 0)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		ssize_t got;
+
+		if (!gelf_getphdr(object->elf, (int)i, &phdr) || phdr.p_type != PT_GNU_PROPERTY)
+			continue;
+		got = object_read(object, phdr.p_offset, note,
+				  phdr.p_filesz < sizeof(note) ? phdr.p_filesz : sizeof(note));
+		/* size of the name 4, of the contents 4, type 4, "GNU" */
+		if (got < 16 || object_number(object, note, 4) != 4 ||
+		    memcmp(note + 12, "GNU", 4) != 0 ||
+		    object_number(object, note + 8, 4) != NT_GNU_PROPERTY_TYPE_0 ||
+		    object_number(object, note + 4, 4) > (uint64_t)got - 16)
+			continue;
+		return features_in(object, note + 16, object_number(object, note + 4, 4)) &
+		       shstk;
 	}
 	return false;
 }

@@ -11,6 +11,7 @@
 
 #include "engine/base/err.h"
 #include "engine/object/eh_frame.h"
+#include "engine/object/gopclntab.h"
 #include "engine/object/nearest.h"
 #include "engine/object/object_priv.h"
 #include "engine/object/symtab.h"
@@ -165,6 +166,28 @@ static int fail_unknown(const struct object *object, const struct symtab *symtab
 					   : " (stripped: only exported functions have names)");
 }
 
+static int describe_go(const struct object *object, const struct go_function *function,
+		       struct object_symbol *ret_symbol)
+{
+	*ret_symbol = (struct object_symbol){
+		.name = function->name,
+		.elf_vaddr = function->start,
+		.size = function->end - function->start,
+		.is_function = true,
+	};
+	return object_vaddr_to_foffset(object, function->start, &ret_symbol->foffset);
+}
+
+/* What a stripped Go program still knows. */
+static int find_in_go_table(const struct object *object, const char *name,
+			    struct object_symbol *ret_symbol)
+{
+	struct go_function function;
+	int rc = gopclntab_find(object, name, &function);
+
+	return rc < 0 ? rc : describe_go(object, &function, ret_symbol);
+}
+
 int object_find_symbol(struct object *object, const char *name,
 		       struct object_symbol *ret_symbol, struct ubp_err *err)
 {
@@ -183,6 +206,8 @@ int object_find_symbol(struct object *object, const char *name,
 		return fail_ambiguous(object, &wanted, &answers, err);
 	if (answers.n == 1)
 		return sym_describe(object, answers.syms[0], ret_symbol);
+	if (find_in_go_table(object, name, ret_symbol) == 0)
+		return 0;
 	rc = fail_other_kind(object, symtab, &wanted, err);
 	return rc < 0 ? rc : fail_unknown(object, symtab, &wanted, err);
 }
@@ -212,6 +237,7 @@ int object_function_at(struct object *object, uint64_t foffset,
 {
 	const struct extent *extent;
 	uint64_t elf_vaddr, start, end;
+	struct go_function function;
 
 	if (!object_is_executable(object, foffset) ||
 	    object_foffset_to_vaddr(object, foffset, &elf_vaddr) < 0)
@@ -219,6 +245,8 @@ int object_function_at(struct object *object, uint64_t foffset,
 	extent = symtab_extent_at(object, elf_vaddr);
 	if (extent)
 		return sym_describe(object, extent->sym, ret_symbol);
+	if (gopclntab_at(object, elf_vaddr, &function) == 0)
+		return describe_go(object, &function, ret_symbol);
 	if (fde_at(object, elf_vaddr, &start, &end) < 0 || start > elf_vaddr)
 		return -ENOENT;
 	*ret_symbol = (struct object_symbol){
@@ -227,6 +255,30 @@ int object_function_at(struct object *object, uint64_t foffset,
 		.is_function = true,
 	};
 	return object_vaddr_to_foffset(object, start, &ret_symbol->foffset);
+}
+
+int object_extent(struct object *object, uint64_t foffset, uint64_t *ret_start,
+		  uint64_t *ret_end)
+{
+	const struct extent *extent;
+	struct go_function function;
+	uint64_t elf_vaddr;
+
+	if (!object_is_executable(object, foffset) ||
+	    object_foffset_to_vaddr(object, foffset, &elf_vaddr) < 0)
+		return -ENOENT;
+	extent = symtab_extent_at(object, elf_vaddr);
+	if (extent) {
+		*ret_start = extent->start;
+		*ret_end = extent->end;
+		return 0;
+	}
+	if (gopclntab_at(object, elf_vaddr, &function) == 0) {
+		*ret_start = function.start;
+		*ret_end = function.end;
+		return 0;
+	}
+	return fde_at(object, elf_vaddr, ret_start, ret_end);
 }
 
 static int compare_by_name(const void *pa, const void *pb)

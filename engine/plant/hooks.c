@@ -10,14 +10,17 @@
  *   and musl name it _dl_debug_state.
  * - Unwinders read return addresses from the stack. They must find real ones, or a
  *   C++ exception ends the program: before they look, hijacked ones are put back,
- *   and what is still there when the exception was caught is hijacked again.
+ *   and what is still there when the exception was caught, or the unwinder
+ *   returns, is hijacked again.
  */
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/base/err.h"
 #include "engine/object/maps.h"
@@ -25,13 +28,27 @@
 #include "engine/plant/plant.h"
 #include "engine/trace/task.h"
 
-static const struct {
+static const struct unwinder {
 	const char *name;
 	enum site_watch watch;
+	bool returns; /* to its caller, whose frame is what it was */
 } unwinders[] = {
-	{ "_Unwind_RaiseException", WATCH_UNWIND },    { "_Unwind_Resume", WATCH_UNWIND },
-	{ "_Unwind_Resume_or_Rethrow", WATCH_UNWIND }, { "_Unwind_ForcedUnwind", WATCH_UNWIND },
-	{ "_Unwind_Backtrace", WATCH_UNWIND },         { "__cxa_begin_catch", WATCH_CATCH },
+	{ "_Unwind_RaiseException", WATCH_UNWIND, false },
+	{ "_Unwind_Resume", WATCH_UNWIND, false },
+	{ "_Unwind_Resume_or_Rethrow", WATCH_UNWIND, false },
+	{ "_Unwind_ForcedUnwind", WATCH_UNWIND, false },
+	{ "_Unwind_Backtrace", WATCH_UNWIND, true },
+	/* What a handler calls at its start, and what gives an exception back. */
+	{ "__cxa_begin_catch", WATCH_CATCH, false },
+	{ "_Unwind_DeleteException", WATCH_CATCH, false },
+	/* libunwind: of nongnu.org, as called from C, and of LLVM. */
+	{ "_ULx86_64_init_local", WATCH_UNWIND, true },
+	{ "_ULx86_64_init_local2", WATCH_UNWIND, true },
+	{ "_ULx86_64_step", WATCH_UNWIND, true },
+	{ "unw_backtrace", WATCH_UNWIND, true },
+	{ "unw_backtrace2", WATCH_UNWIND, true },
+	{ "__unw_init_local", WATCH_UNWIND, true },
+	{ "__unw_step", WATCH_UNWIND, true },
 };
 
 #define N_UNWINDERS (sizeof(unwinders) / sizeof(unwinders[0]))
@@ -41,6 +58,8 @@ struct hook_file {
 	uint64_t dev, ino;
 	uint64_t loader;              /* file offset of the loader's function; 0: none */
 	uint64_t unwind[N_UNWINDERS]; /* likewise */
+	struct object_exits exits[N_UNWINDERS]; /* of those that return */
+	bool hides_unwinder, wants_shadow_stack;
 	struct hook_file *next;
 };
 
@@ -69,6 +88,20 @@ static uint64_t foffset_of(struct object *object, const char *name)
 	return foffset;
 }
 
+static void ask_object(struct hook_file *f, struct object *object)
+{
+	struct ubp_err ignored;
+
+	f->loader = foffset_of(object, "_dl_debug_state");
+	f->hides_unwinder = object_hides_unwinder(object);
+	f->wants_shadow_stack = object_wants_shadow_stack(object);
+	for (size_t i = 0; i < N_UNWINDERS; i++) {
+		f->unwind[i] = foffset_of(object, unwinders[i].name);
+		if (f->unwind[i] && unwinders[i].returns)
+			(void)object_find_exits(object, f->unwind[i], &f->exits[i], &ignored);
+	}
+}
+
 static struct hook_file *ask_file(struct plant *plant, pid_t pid, const struct mapping *m)
 {
 	struct hook_file *f = plant->hook_files;
@@ -84,11 +117,8 @@ static struct hook_file *ask_file(struct plant *plant, pid_t pid, const struct m
 	f->dev = m->dev;
 	f->ino = m->ino;
 	object = open_mapped(pid, m);
-	if (object) {
-		f->loader = foffset_of(object, "_dl_debug_state");
-		for (size_t i = 0; i < N_UNWINDERS; i++)
-			f->unwind[i] = foffset_of(object, unwinders[i].name);
-	}
+	if (object)
+		ask_object(f, object);
 	object_free(object);
 	f->next = plant->hook_files;
 	plant->hook_files = f;
@@ -100,6 +130,8 @@ void hooks_free(struct plant *plant)
 	while (plant->hook_files) {
 		struct hook_file *next = plant->hook_files->next;
 
+		for (size_t i = 0; i < N_UNWINDERS; i++)
+			free(plant->hook_files->exits[i].exits);
 		free(plant->hook_files);
 		plant->hook_files = next;
 	}
@@ -139,8 +171,34 @@ static bool holds(const struct mapping *m, uint64_t foffset)
 	return foffset && foffset >= m->foffset && foffset - m->foffset < m->end - m->start;
 }
 
+struct each {
+	int (*call)(void *ctx, const struct mapping *m, uint64_t vaddr, enum site_watch watch);
+	void *ctx;
+	const struct mapping *m;
+};
+
+static int each_at(const struct each *each, uint64_t foffset, enum site_watch watch)
+{
+	const struct mapping *m = each->m;
+
+	return holds(m, foffset)
+		       ? each->call(each->ctx, m, m->start + (foffset - m->foffset), watch)
+		       : 0;
+}
+
+static int each_unwinder(const struct each *each, const struct hook_file *f, size_t i)
+{
+	const struct object_exits *exits = &f->exits[i];
+	int rc = each_at(each, f->unwind[i], unwinders[i].watch);
+
+	for (size_t k = 0; k < exits->n && rc == 0; k++)
+		if (!exits->exits[k].is_jump)
+			rc = each_at(each, exits->exits[k].foffset, WATCH_UNWOUND);
+	return rc;
+}
+
 int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps,
-	       int (*each)(void *ctx, const struct mapping *m, uint64_t vaddr,
+	       int (*call)(void *ctx, const struct mapping *m, uint64_t vaddr,
 			   enum site_watch watch),
 	       void *ctx)
 {
@@ -151,6 +209,7 @@ int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps,
 	for (size_t i = 0; i < maps->n && rc == 0; i++) {
 		const struct mapping *m = &maps->v[i];
 		bool is_loader = loader && loader->ino == m->ino && loader->dev == m->dev;
+		struct each each = { call, ctx, m };
 		const struct hook_file *f;
 
 		if (!m->exec || !m->ino ||
@@ -159,12 +218,62 @@ int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps,
 		f = ask_file(plant, pid, m);
 		if (!f)
 			return -ENOMEM;
-		if (is_loader && holds(m, f->loader))
-			rc = each(ctx, m, m->start + (f->loader - m->foffset), WATCH_LOADER);
+		if (is_loader)
+			rc = each_at(&each, f->loader, WATCH_LOADER);
 		for (size_t k = 0; unwind && k < N_UNWINDERS && rc == 0; k++)
-			if (holds(m, f->unwind[k]))
-				rc = each(ctx, m, m->start + (f->unwind[k] - m->foffset),
-					  unwinders[k].watch);
+			rc = each_unwinder(&each, f, k);
 	}
 	return rc;
+}
+
+/* The start of a file of /proc; "" where it can't be read. */
+static void read_text(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+	ssize_t n = 1;
+
+	while (fd >= 0 && n > 0 && len < size - 1) {
+		n = read(fd, text + len, size - 1 - len);
+		len += n > 0 ? (size_t)n : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	text[len] = '\0';
+}
+
+static bool can_shadow_stack(struct plant *plant)
+{
+	char text[8192];
+
+	if (plant->cpu == CPU_NOT_ASKED) {
+		read_text("/proc/cpuinfo", text, sizeof(text));
+		plant->cpu = return_way_cpuinfo_has_shadow_stack(text) ? CPU_SHADOW_STACK
+								       : CPU_PLAIN;
+	}
+	return plant->cpu == CPU_SHADOW_STACK;
+}
+
+void hooks_return_facts(struct plant *plant, pid_t pid, const struct maps *maps,
+			struct return_facts *ret_facts)
+{
+	char path[64], status[8192];
+
+	*ret_facts = (struct return_facts){ .can_shadow_stack = can_shadow_stack(plant) };
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	read_text(path, status, sizeof(status));
+	ret_facts->shadow_stack = return_way_status_has_shadow_stack(status);
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
+		const struct hook_file *f;
+
+		if (!m->exec || !m->ino || !may_unwind(plant, maps, m))
+			continue;
+		f = ask_file(plant, pid, m);
+		if (!f)
+			continue;
+		ret_facts->hides_unwinder |= f->hides_unwinder;
+		if (m->ino == maps->v[0].ino && m->dev == maps->v[0].dev)
+			ret_facts->wants_shadow_stack = f->wants_shadow_stack;
+	}
 }

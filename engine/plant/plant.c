@@ -22,6 +22,8 @@ struct update {
 	struct added *added; /* probes joined to sites by this call */
 	size_t n_added;
 	struct ubp_err *err;
+	bool has_facts; /* .facts: what goes for all return probes of the process */
+	struct return_facts facts;
 	struct area *area; /* the last one found, for what lies in [lo, hi) */
 	uint64_t lo, hi;
 };
@@ -29,6 +31,7 @@ struct update {
 struct added {
 	struct site *site;
 	struct uprobe *probe; /* NULL: one of our own */
+	uint64_t func_vaddr; /* of .probe, if it is the function's exit that was joined; or 0 */
 	unsigned watch;
 	bool is_new; /* the site was made for it */
 };
@@ -74,8 +77,7 @@ static void bury_unmapped(struct plant_space *ps, const struct maps *maps)
 	}
 }
 
-static int note_added(struct update *u, struct site *site, struct uprobe *probe, unsigned watch,
-		      bool is_new)
+static int note_added(struct update *u, const struct added *added)
 {
 	struct added *bigger;
 
@@ -85,31 +87,44 @@ static int note_added(struct update *u, struct site *site, struct uprobe *probe,
 			return -ENOMEM;
 		u->added = bigger;
 	}
-	u->added[u->n_added++] = (struct added){ site, probe, watch, is_new };
+	u->added[u->n_added++] = *added;
 	return 0;
 }
 
-/* Exactly one of @probe and @watch is given. */
-static int join(struct update *u, const struct mapping *m, uint64_t vaddr, struct uprobe *probe,
-		unsigned watch, struct ubp_err *err)
+static bool is_joined(const struct site *site, const struct added *what)
+{
+	if (what->func_vaddr)
+		return site_has_exit(site, what->probe, what->func_vaddr);
+	return what->probe ? site_has_probe(site, what->probe)
+			   : (site->watches & what->watch) != 0;
+}
+
+/* Have a site at @vaddr for @what: a probe, a function's exit (@is_jump), or a watch. */
+static int join(struct update *u, const struct mapping *m, uint64_t vaddr, struct added what,
+		const struct file_code *code, bool is_jump, struct ubp_err *err)
 {
 	struct space *space = u->t->process->space;
 	struct plant_space *ps = space->plant;
 	struct site *site = map_get(&ps->sites, vaddr);
-	bool is_new = !site;
 	int rc;
 
-	if (site && (probe ? site_has_probe(site, probe) : (site->watches & watch) != 0))
+	what.is_new = !site;
+	if (site && is_joined(site, &what))
 		return 0;
-	rc = site_provide(space, u->t->tid, vaddr, m, probe, &site, err);
+	rc = site_provide(space, u->t->tid, vaddr, m, code,
+			  what.probe ? what.probe->what : NULL, &site, err);
 	if (rc < 0)
 		return rc;
-	rc = note_added(u, site, probe, watch, is_new);
-	if (rc == 0 && probe)
-		rc = site_add_probe(site, probe);
+	what.site = site;
+	rc = note_added(u, &what);
+	if (rc == 0 && what.func_vaddr)
+		rc = site_add_exit(site,
+				   &(struct site_exit){ what.probe, what.func_vaddr, is_jump });
+	else if (rc == 0 && what.probe)
+		rc = site_add_probe(site, what.probe);
 	if (rc < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	site->watches |= watch;
+	site->watches |= what.watch;
 	return 0;
 }
 
@@ -117,7 +132,73 @@ static int join_hook(void *ctx, const struct mapping *m, uint64_t vaddr, enum si
 {
 	struct update *u = ctx;
 
-	return join(u, m, vaddr, NULL, watch, u->err);
+	return join(u, m, vaddr, (struct added){ .watch = watch }, NULL, false, u->err);
+}
+
+/* All places where the function of a return probe is left; it starts at @func_vaddr. */
+static int join_exits(struct update *u, struct uprobe *probe, uint64_t func_vaddr,
+		      struct ubp_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < probe->n_exits && rc == 0; i++) {
+		const struct uprobe_exit *e = &probe->exits[i];
+		uint64_t vaddr = func_vaddr + (e->foffset - probe->foffset);
+		const struct mapping *m = maps_at(&u->maps, vaddr);
+
+		if (!m || !m->exec || m->ino != probe->ino || m->dev != probe->dev)
+			return ubp_fail(err, ENOTSUP,
+					"%s: part of the function is not mapped in process %d",
+					probe->what, (int)u->t->process->pid);
+		rc = join(u, m, vaddr,
+			  (struct added){ .probe = probe, .func_vaddr = func_vaddr }, &e->code,
+			  e->is_jump, err);
+	}
+	return rc;
+}
+
+/* Is the return of the function at @func_vaddr caught already, one way or the other? */
+static bool has_return(const struct update *u, const struct uprobe *probe, uint64_t func_vaddr)
+{
+	const struct plant_space *ps = u->t->process->space->plant;
+	const struct site *site = map_get(&ps->sites, func_vaddr);
+
+	if (site && site_has_probe(site, probe))
+		return true;
+	for (size_t i = 0; i < probe->n_exits; i++) {
+		site = map_get(&ps->sites,
+			       func_vaddr + (probe->exits[i].foffset - probe->foffset));
+		if (site && site_has_exit(site, probe, func_vaddr))
+			return true;
+	}
+	return false;
+}
+
+static int join_return(struct update *u, const struct mapping *m, uint64_t vaddr,
+		       struct uprobe *probe, struct ubp_err *err)
+{
+	struct return_facts facts;
+	const char *why;
+
+	if (has_return(u, probe, vaddr))
+		return 0;
+	if (!u->has_facts)
+		hooks_return_facts(u->plant, u->t->process->pid, &u->maps, &u->facts);
+	u->has_facts = true;
+	facts = u->facts;
+	facts.is_go = probe->facts.is_go;
+	facts.hides_unwinder |= probe->facts.hides_unwinder;
+	if (return_way_of(&facts, &why) == RETURN_AT_RETS) {
+		if (probe->n_exits)
+			return join_exits(u, probe, vaddr, err);
+		if (!u->plant->force)
+			return ubp_fail(err, ENOTSUP,
+					"%s: its return cannot be probed in process %d: %s, "
+					"so breakpoints on ret instructions are needed, and %s",
+					probe->what, (int)u->t->process->pid, why,
+					probe->no_exits ? probe->no_exits : "it has none");
+	}
+	return join(u, m, vaddr, (struct added){ .probe = probe }, &probe->code, false, err);
 }
 
 /* What this process should carry and does not yet. Nothing is written. */
@@ -131,9 +212,14 @@ static int collect(struct update *u, struct ubp_err *err)
 		for (size_t p = 0; at->exec && p < u->plant->n_probes && rc == 0; p++) {
 			struct uprobe *probe = u->plant->probes[p];
 
-			if (maps_probe(at, probe))
-				rc = join(u, at, at->start + (probe->foffset - at->foffset),
-					  probe, 0, err);
+			uint64_t vaddr = at->start + (probe->foffset - at->foffset);
+
+			if (!maps_probe(at, probe))
+				continue;
+			rc = probe->is_return
+				     ? join_return(u, at, vaddr, probe, err)
+				     : join(u, at, vaddr, (struct added){ .probe = probe },
+					    &probe->code, false, err);
 		}
 	}
 	if (rc < 0)
@@ -261,7 +347,7 @@ static int protect(struct update *u, struct ubp_err *err)
 	return rc;
 }
 
-static void count_site(struct uprobe *probe, const struct site *site)
+static void count_site(struct uprobe *probe, const struct site *site, bool is_exit)
 {
 	static const size_t at[] = {
 		[SITE_BOOSTED] = offsetof(struct uprobe_stats, boosted),
@@ -271,6 +357,10 @@ static void count_site(struct uprobe *probe, const struct site *site)
 	uint32_t *rung = (uint32_t *)((char *)&probe->stats + at[site->rung]);
 
 	__atomic_store_n(&probe->stats.sites, probe->stats.sites + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(rung, *rung + 1, __ATOMIC_RELAXED);
+	if (!probe->is_return)
+		return;
+	rung = is_exit ? &probe->stats.at_rets : &probe->stats.hijacked;
 	__atomic_store_n(rung, *rung + 1, __ATOMIC_RELAXED);
 }
 
@@ -282,7 +372,7 @@ static int write_breakpoints(struct update *u, struct ubp_err *err)
 	for (size_t i = 0; i < u->n_added; i++) {
 		struct site *site = u->added[i].site;
 
-		if (site->planted && !(site->is_patched && site->n_probes))
+		if (site->planted && !(site->is_patched && site_is_probed(site)))
 			continue;
 		rc = site_plant(space, u->t->tid, site, err);
 		if (rc < 0)
@@ -290,7 +380,8 @@ static int write_breakpoints(struct update *u, struct ubp_err *err)
 	}
 	for (size_t i = 0; i < u->n_added; i++)
 		if (u->added[i].probe)
-			count_site(u->added[i].probe, u->added[i].site);
+			count_site(u->added[i].probe, u->added[i].site,
+				   u->added[i].func_vaddr != 0);
 	rc = semaphore_update(u->plant, space, u->t->tid, &u->maps);
 	return rc == 0 ? 0
 		       : ubp_fail(err, -rc,
@@ -307,7 +398,9 @@ static void roll_back(struct update *u)
 	while (u->n_added--) {
 		struct added *a = &u->added[u->n_added];
 
-		if (a->probe)
+		if (a->func_vaddr)
+			site_drop_exits(a->site, a->probe, a->func_vaddr);
+		else if (a->probe)
 			site_drop_probe(a->site, a->probe);
 		else
 			a->site->watches &= ~a->watch;
@@ -328,7 +421,7 @@ static size_t count_probe_sites(const struct plant_space *ps)
 	void *value;
 
 	while (map_next(&ps->sites, &pos, NULL, &value))
-		n += ((struct site *)value)->n_probes != 0;
+		n += site_is_probed(value);
 	return n;
 }
 

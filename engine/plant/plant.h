@@ -39,7 +39,15 @@ enum site_watch {
 	WATCH_LOADER = 1,    /* libraries were mapped or unmapped */
 	WATCH_UNWIND = 2,    /* an unwinder is about to read return addresses */
 	WATCH_CATCH = 4,     /* an exception was caught */
+	WATCH_UNWOUND = 16,  /* an unwinder returns */
 	WATCH_SIGACTION = 8, /* the program changes a signal action: the guard looks at it */
+};
+
+/* A probed function that is left at a site. */
+struct site_exit {
+	struct uprobe *probe;
+	uint64_t func_vaddr;
+	bool is_jump;
 };
 
 struct site {
@@ -57,6 +65,8 @@ struct site {
 	bool is_patched;
 	struct uprobe **probes; /* in order of definition */
 	size_t n_probes;
+	struct site_exit *exits; /* likewise */
+	size_t n_exits;
 	struct site *next_dead;
 };
 
@@ -118,6 +128,7 @@ struct plant {
 	bool force;                   /* --force */
 	struct hook_file *hook_files; /* hooks.c: what is known of files */
 	struct call_file *call_files; /* sigaction.c: likewise */
+	enum { CPU_NOT_ASKED, CPU_PLAIN, CPU_SHADOW_STACK } cpu; /* hooks.c */
 };
 
 /*
@@ -286,14 +297,23 @@ int area_map(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
 
 /*
  * The site at @vaddr, made if there is none: the instruction there decoded and
- * compared with @probe's file (NULL: the internal site, whatever is there). Not
- * yet planted. @m is the mapping it lies in.
+ * compared with its file's, @code (NULL: the internal site, whatever is there; else
+ * @what names the probe). Not yet planted. @m is the mapping it lies in.
  */
 int site_provide(struct space *space, pid_t tid, uint64_t vaddr, const struct mapping *m,
-		 const struct uprobe *probe, struct site **ret_site, struct ubp_err *err);
+		 const struct file_code *code, const char *what, struct site **ret_site,
+		 struct ubp_err *err);
 int site_add_probe(struct site *site, struct uprobe *probe);
 bool site_has_probe(const struct site *site, const struct uprobe *probe);
 void site_drop_probe(struct site *site, const struct uprobe *probe);
+/* The same for a function that is left there. */
+int site_add_exit(struct site *site, const struct site_exit *exit_);
+bool site_has_exit(const struct site *site, const struct uprobe *probe, uint64_t func_vaddr);
+void site_drop_exits(struct site *site, const struct uprobe *probe, uint64_t func_vaddr);
+static inline bool site_is_probed(const struct site *site)
+{
+	return site->n_probes || site->n_exits;
+}
 /* Keep one that is in no map any more: return instances may name it. */
 void site_bury(struct plant_space *ps, struct site *site);
 /* Take a site that is not planted out of its space. */
@@ -328,6 +348,10 @@ int sigaction_each(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
 			       enum site_watch watch),
 		   void *ctx);
 void sigaction_free(struct plant *plant);
+
+/* What can be told of a process beyond @probe's own file. */
+void hooks_return_facts(struct plant *plant, pid_t pid, const struct maps *maps,
+			struct return_facts *ret_facts);
 
 /* --- returns.c --------------------------------------------------------------------- */
 

@@ -58,17 +58,17 @@ static size_t read_original(const struct space *space, pid_t tid, uint64_t vaddr
 }
 
 static int check_bytes(const struct displaced_insn *insn, const uint8_t *now,
-		       const struct uprobe *probe, pid_t tid, struct ubp_err *err)
+		       const struct file_code *code, const char *what, pid_t tid,
+		       struct ubp_err *err)
 {
-	for (size_t i = 0; i < insn->len && i < probe->code_len; i++)
-		if (now[i] != probe->code[i])
+	for (size_t i = 0; i < insn->len && i < code->len; i++)
+		if (now[i] != code->bytes[i])
 			return ubp_fail(
 				err, EBUSY,
 				"%s: byte at 0x%lx in process %d is 0x%02x, in the file it "
 				"is 0x%02x: another tracer has a breakpoint there, or the "
 				"program changed its code",
-				probe->what, ul(insn->vaddr + i), (int)tid, now[i],
-				probe->code[i]);
+				what, ul(insn->vaddr + i), (int)tid, now[i], code->bytes[i]);
 	return 0;
 }
 
@@ -83,7 +83,7 @@ static struct site *revive(struct plant_space *ps, uint64_t vaddr, const struct 
 			continue;
 		*at = site->next_dead;
 		site->next_dead = NULL;
-		site->n_probes = 0;
+		site->n_probes = site->n_exits = 0;
 		site->watches = 0;
 		return site;
 	}
@@ -91,7 +91,8 @@ static struct site *revive(struct plant_space *ps, uint64_t vaddr, const struct 
 }
 
 int site_provide(struct space *space, pid_t tid, uint64_t vaddr, const struct mapping *m,
-		 const struct uprobe *probe, struct site **ret_site, struct ubp_err *err)
+		 const struct file_code *code, const char *what, struct site **ret_site,
+		 struct ubp_err *err)
 {
 	struct plant_space *ps = space->plant;
 	struct site *site = map_get(&ps->sites, vaddr);
@@ -114,13 +115,13 @@ int site_provide(struct space *space, pid_t tid, uint64_t vaddr, const struct ma
 	site->foffset = m->foffset + (vaddr - m->start);
 	got = read_original(space, tid, vaddr, now, sizeof(now));
 	/* What the file says was checked before; this is about what memory says. */
-	rc = probe ? check_bytes(&(struct displaced_insn){ .vaddr = vaddr, .len = 1 }, now,
-				 probe, tid, err)
-		   : 0;
+	rc = code ? check_bytes(&(struct displaced_insn){ .vaddr = vaddr, .len = 1 }, now, code,
+				what, tid, err)
+		  : 0;
 	if (rc == 0)
 		rc = space->arch->analyze_insn(now, got, vaddr, &site->insn, err);
-	if (rc == 0 && probe)
-		rc = check_bytes(&site->insn, now, probe, tid, err);
+	if (rc == 0 && code)
+		rc = check_bytes(&site->insn, now, code, what, tid, err);
 	if (rc == 0 && map_put(&ps->sites, vaddr, site) < 0)
 		rc = ubp_fail(err, ENOMEM, "out of memory");
 	if (rc < 0) {
@@ -174,10 +175,46 @@ void site_bury(struct plant_space *ps, struct site *site)
 	ps->dead = site;
 }
 
+bool site_has_exit(const struct site *site, const struct uprobe *probe, uint64_t func_vaddr)
+{
+	for (size_t i = 0; i < site->n_exits; i++)
+		if (site->exits[i].probe == probe && site->exits[i].func_vaddr == func_vaddr)
+			return true;
+	return false;
+}
+
+int site_add_exit(struct site *site, const struct site_exit *exit_)
+{
+	struct site_exit *bigger =
+		realloc(site->exits, (site->n_exits + 1) * sizeof(*site->exits));
+	size_t at = site->n_exits;
+
+	if (!bigger)
+		return -ENOMEM;
+	site->exits = bigger;
+	for (; at > 0 && bigger[at - 1].probe->number > exit_->probe->number; at--)
+		bigger[at] = bigger[at - 1];
+	bigger[at] = *exit_;
+	site->n_exits++;
+	return 0;
+}
+
+void site_drop_exits(struct site *site, const struct uprobe *probe, uint64_t func_vaddr)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < site->n_exits; i++)
+		if (site->exits[i].probe != probe || site->exits[i].func_vaddr != func_vaddr)
+			site->exits[kept++] = site->exits[i];
+	site->n_exits = kept;
+}
+
 void site_free(struct site *site)
 {
-	if (site)
+	if (site) {
 		free(site->probes);
+		free(site->exits);
+	}
 	free(site);
 }
 
@@ -199,10 +236,13 @@ struct site *site_copy(const struct site *site)
 		return NULL;
 	*copy = *site;
 	copy->probes = malloc((site->n_probes + 1) * sizeof(struct uprobe *));
-	if (!copy->probes) {
-		free(copy);
+	copy->exits = malloc((site->n_exits + 1) * sizeof(*copy->exits));
+	if (!copy->probes || !copy->exits) {
+		site_free(copy);
 		return NULL;
 	}
+	if (site->n_exits)
+		memcpy(copy->exits, site->exits, site->n_exits * sizeof(*copy->exits));
 	if (site->n_probes)
 		memcpy(copy->probes, site->probes, site->n_probes * sizeof(struct uprobe *));
 	return copy;
@@ -294,7 +334,7 @@ int site_plant(struct space *space, pid_t tid, struct site *site, struct ubp_err
 		return ubp_fail(err, EIO, "the breakpoint at 0x%lx cannot be read back",
 				ul(site->vaddr));
 	site->planted = true;
-	if (!site->patch_len || site->n_probes)
+	if (!site->patch_len || site_is_probed(site))
 		return 0;
 	site->is_patched = true;
 	rc = write_over(space, tid, site, site->patch, site->patch_len);

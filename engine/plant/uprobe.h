@@ -14,6 +14,7 @@
 
 #include "arch/arch.h"
 #include "engine/base/fetch_op.h"
+#include "engine/plant/return_way.h"
 
 struct filter;
 
@@ -35,14 +36,32 @@ struct uprobe_stats {
 	uint32_t hijacked, at_rets; /* of the sites, which way a return is caught */
 };
 
+/* Bytes of a file where a breakpoint is to stand. */
+struct file_code {
+	uint8_t bytes[UBP_INSN_MAX];
+	uint8_t len;
+};
+
+/* Where the probed function is left. */
+struct uprobe_exit {
+	uint64_t foffset;
+	bool is_jump; /* to another function: a return that is not seen */
+	struct file_code code;
+};
+
 struct uprobe {
 	unsigned number; /* in the session */
 	bool is_return;
 	uint64_t dev, ino; /* the file */
 	uint64_t foffset;
-	uint64_t ref;               /* REF_CTR: offset of a 16-bit semaphore, 0: none */
-	uint8_t code[UBP_INSN_MAX]; /* the file's bytes at foffset */
-	uint8_t code_len;
+	uint64_t ref;          /* REF_CTR: offset of a 16-bit semaphore, 0: none */
+	struct file_code code; /* at foffset */
+	/* Of a return probe: what its file says about the way; the function's exits,
+	 * or why they are not known. */
+	struct return_facts facts;
+	struct uprobe_exit *exits;
+	size_t n_exits;
+	const char *no_exits;
 	const char *what; /* "bash:readline" or so, for messages */
 	struct fetch_program *program;
 	struct filter *filter; /* NULL: none */

@@ -114,6 +114,8 @@ static void probe_free(struct session_probe *p)
 	if (!p)
 		return;
 	free(p->uprobe.program);
+	free(p->uprobe.exits);
+	free(p->no_exits);
 	filter_free(p->uprobe.filter);
 	free(p->command);
 	free(p->what);
@@ -198,18 +200,12 @@ static bool keeps_return_address(const char *symbol)
 	return false;
 }
 
-/* Where a hijacked return address would end the program. */
+/* Where there is no return that could be caught. */
 static int check_return(struct session_file *file, const struct spec_probe *spec,
 			const char *symbol, struct ubp_err *err)
 {
 	uint64_t elf_vaddr = 0;
 
-	if (object_is_go(file->object))
-		return ubp_fail(
-			err, ENOTSUP,
-			"%s is a Go program: its runtime ends it when it finds a hijacked "
-			"return address (--force plants anyway)",
-			spec->path);
 	if (object_foffset_to_vaddr(file->object, spec->offset, &elf_vaddr) == 0 &&
 	    elf_vaddr == object_entry(file->object))
 		return ubp_fail(
@@ -223,6 +219,64 @@ static int check_return(struct session_file *file, const struct spec_probe *spec
 				"hijacked one (--force plants anyway)",
 				symbol);
 	return 0;
+}
+
+static int read_code(const struct object *object, uint64_t foffset, struct file_code *ret_code)
+{
+	ssize_t n = object_read(object, foffset, ret_code->bytes, UBP_INSN_MAX);
+
+	ret_code->len = n > 0 ? (uint8_t)n : 0;
+	return n > 0 ? 0 : n < 0 ? (int)n : -EINVAL;
+}
+
+static int take_exits(struct session_probe *p, const struct session_file *file,
+		      const struct object_exits *found, struct ubp_err *err)
+{
+	p->uprobe.exits = calloc(found->n, sizeof(*p->uprobe.exits));
+	if (!p->uprobe.exits)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	for (size_t i = 0; i < found->n; i++) {
+		struct uprobe_exit *e = &p->uprobe.exits[i];
+
+		e->foffset = found->exits[i].foffset;
+		e->is_jump = found->exits[i].is_jump;
+		if (read_code(file->object, e->foffset, &e->code) < 0)
+			return ubp_fail(err, EIO, "cannot read %s", object_path(file->object));
+	}
+	p->uprobe.n_exits = found->n;
+	return 0;
+}
+
+/*
+ * Where the function is left. Every process decides by itself whether it needs to
+ * know; where the file does, not to know is an error.
+ */
+static int find_exits(struct ubp_session *s, struct session_probe *p, struct session_file *file,
+		      const struct spec_probe *spec, struct ubp_err *err)
+{
+	struct return_facts *facts = &p->uprobe.facts;
+	struct object_exits found;
+	struct ubp_err why_not;
+	const char *why;
+	int rc;
+
+	facts->is_go = object_is_go(file->object);
+	facts->hides_unwinder = object_hides_unwinder(file->object);
+	ubp_err_reset(&why_not);
+	rc = object_find_exits(file->object, spec->offset, &found, &why_not);
+	if (rc == 0) {
+		rc = take_exits(p, file, &found, err);
+		free(found.exits);
+		return rc;
+	}
+	p->no_exits = strdup(why_not.text);
+	p->uprobe.no_exits = p->no_exits;
+	if (return_way_of(facts, &why) == RETURN_HIJACKED || s->opt.force)
+		return 0;
+	return ubp_fail(err, ENOTSUP,
+			"the return of %s can only be probed at its ret instructions (%s), and "
+			"%s",
+			p->what, why, why_not.text);
 }
 
 static int check_place(const struct spec_probe *spec, struct session_file *file,
@@ -310,15 +364,14 @@ static int check_insn(struct session_probe *p, struct session_file *file,
 	const struct ubp_arch *arch = object_arch(file->object);
 	struct displaced_insn insn;
 	uint64_t elf_vaddr = spec->offset;
-	ssize_t n = object_read(file->object, spec->offset, p->uprobe.code, UBP_INSN_MAX);
-	int rc;
+	struct file_code *code = &p->uprobe.code;
+	int rc = read_code(file->object, spec->offset, code);
 
-	if (n <= 0)
-		return ubp_fail(err, n < 0 ? (int)-n : EINVAL, "%s: cannot read at 0x%lx",
-				spec->path, ul(spec->offset));
-	p->uprobe.code_len = (uint8_t)n;
+	if (rc < 0)
+		return ubp_fail(err, -rc, "%s: cannot read at 0x%lx", spec->path,
+				ul(spec->offset));
 	(void)object_foffset_to_vaddr(file->object, spec->offset, &elf_vaddr);
-	rc = arch->analyze_insn(p->uprobe.code, (size_t)n, elf_vaddr, &insn, err);
+	rc = arch->analyze_insn(code->bytes, code->len, elf_vaddr, &insn, err);
 	if (rc < 0)
 		return ubp_context(err, "%s", p->what);
 	p->insn = strdup(insn.text);
@@ -363,6 +416,8 @@ static int make_probe(struct ubp_session *s, size_t i, const char *filter,
 		rc = check_boundary(s, file, spec, err);
 	if (rc == 0)
 		rc = check_insn(p, file, spec, err);
+	if (rc == 0 && spec->is_return)
+		rc = find_exits(s, p, file, spec, err);
 	if (rc == 0)
 		rc = fetch_compile(spec, &p->uprobe.program, err);
 	if (rc == 0 && filter)

@@ -192,7 +192,7 @@ static bool has_probes(const struct process *p)
 	void *value;
 
 	while (ps && map_next(&ps->sites, &pos, NULL, &value))
-		if (((struct site *)value)->n_probes)
+		if (site_is_probed(value))
 			return true;
 	return false;
 }

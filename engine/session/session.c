@@ -324,20 +324,47 @@ bool ubp_probe_is_return(const struct ubp_session *s, size_t i)
 	return define_spec(s, i)->is_return;
 }
 
+/* How a return is caught. Allocated; NULL: no return probe. */
+static char *explain_return(const struct session_probe *p)
+{
+	const struct uprobe *u = &p->uprobe;
+	size_t n_rets = 0;
+	const char *why;
+	char *text = NULL;
+
+	if (!u->is_return)
+		return NULL;
+	for (size_t i = 0; i < u->n_exits; i++)
+		n_rets += !u->exits[i].is_jump;
+	if (return_way_of(&u->facts, &why) == RETURN_HIJACKED)
+		return strdup("; the return address is replaced at entry");
+	if (asprintf(
+		    &text,
+		    "; returns: breakpoints on %zu ret instruction%s (%s); %zu jump%s to other "
+		    "functions count as missed",
+		    n_rets, n_rets == 1 ? "" : "s", why, u->n_exits - n_rets,
+		    u->n_exits - n_rets == 1 ? "" : "s") < 0)
+		return NULL;
+	return text;
+}
+
 const char *ubp_probe_explain(struct ubp_session *s, size_t i)
 {
 	const struct spec_probe *spec = define_spec(s, i);
 	struct session_probe *p = s->probes[i];
 
+	char *way = p->explain ? NULL : explain_return(p);
+
 	if (!p->explain &&
 	    asprintf(&p->explain,
-		     "%s/%s %s at %s:0x%lx: %s [%s]; not a jump: jumps are not built in",
+		     "%s/%s %s at %s:0x%lx: %s [%s]; not a jump: jumps are not built in%s",
 		     spec->group, spec->event, p->symbol ? p->symbol : "-", spec->path,
 		     (unsigned long)spec->offset,
 		     s->opt.mode == UBP_MODE_STEP
 			     ? "stepped (breakpoint, single-stepped copy: two stops)"
 			     : "boosted (breakpoint, copy that jumps back: one stop)",
-		     p->insn) < 0)
+		     p->insn, way ? way : "") < 0)
 		p->explain = NULL;
+	free(way);
 	return p->explain ? p->explain : "";
 }

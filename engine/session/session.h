@@ -36,6 +36,7 @@ struct session_probe {
 	char *symbol;          /* "readline+0x4", or NULL */
 	char *insn;            /* the displaced instruction */
 	char *listing, *format, *explain;
+	char *no_exits; /* why the function's exits are not known */
 };
 
 struct warning {

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/plant/return_way.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum return_way return_way_of(const struct return_facts *facts, const char **ret_why)
+{
+	const char *why = NULL;
+
+	if (facts->is_go)
+		why = "a Go program, whose runtime reads return addresses";
+	else if (facts->shadow_stack)
+		why = "its return addresses are guarded by a shadow stack";
+	/* The loader switches it on after the first breakpoints are planted. */
+	else if (facts->wants_shadow_stack && facts->can_shadow_stack)
+		why = "its return addresses will be guarded by a shadow stack";
+	else if (facts->hides_unwinder)
+		why = "exceptions may pass, by an unwinder that has no name (stripped)";
+	if (ret_why)
+		*ret_why = why;
+	return why ? RETURN_AT_RETS : RETURN_HIJACKED;
+}
+
+/* Is @word among the words behind "@label" on its line? */
+static bool line_has_word(const char *text, const char *label, const char *word)
+{
+	const char *at = strstr(text, label), *end;
+	size_t len = strlen(word);
+
+	if (!at || (at != text && at[-1] != '\n'))
+		return false;
+	at += strlen(label);
+	end = at + strcspn(at, "\n");
+	while (at < end) {
+		size_t n;
+
+		at += strspn(at, " \t:");
+		n = strcspn(at, " \t\n");
+		if (n == len && strncmp(at, word, len) == 0)
+			return true;
+		if (n == 0)
+			return false;
+		at += n;
+	}
+	return false;
+}
+
+bool return_way_status_has_shadow_stack(const char *status)
+{
+	return line_has_word(status, "x86_Thread_features:", "shstk");
+}
+
+bool return_way_cpuinfo_has_shadow_stack(const char *cpuinfo)
+{
+	return line_has_word(cpuinfo, "flags\t", "user_shstk");
+}
