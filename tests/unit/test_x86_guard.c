@@ -182,7 +182,7 @@ static void test_moved(void **state)
 
 /* Shared with the assembly below. */
 void test_hijack(uint64_t *word);
-uint64_t test_plain(void), test_pops16(void), test_pops200(void), test_put_back(void);
+uint64_t test_plain(void), test_pops16(void), test_pops_n(void), test_put_back(void);
 uint64_t test_behind(void);
 
 RAW void test_hijack(uint64_t *word)
@@ -209,13 +209,12 @@ __asm__(".text\n"
 	"test_pops16: push %rbx; mov %rsp, %rbx; sub $16, %rsp\n"
 	"movq $0x1111, (%rsp); movq $0x2222, 8(%rsp); call test_callee16\n"
 	"cmp %rbx, %rsp; mov $0, %ecx; cmovne %ecx, %eax; pop %rbx; ret\n"
-	"test_callee200:\n"
-	"mov %rsp, %rdi; sub $8, %rsp; call test_hijack; add $8, %rsp\n"
-	"mov $45, %eax; ret $208\n"
-	"test_pops200: push %rbx; mov %rsp, %rbx; sub $208, %rsp; call test_callee200\n"
+	"test_callee_n: mov %rsp, %rdi; sub $8, %rsp; call test_hijack; add $8, %rsp\n"
+	"mov $45, %eax; jmp *test_ret_n(%rip)\n"
+	"test_pops_n: push %rbx; mov %rsp, %rbx; sub test_n(%rip), %rsp; call test_callee_n\n"
 	"cmp %rbx, %rsp; mov $0, %ecx; cmovne %ecx, %eax; pop %rbx; ret\n");
 /* clang-format on */
-uint64_t test_trampoline;
+uint64_t test_trampoline, test_n, test_ret_n;
 
 /* Calls @fn with entries left over, of addresses that must not be used, all around. */
 RAW static uint64_t call_among_stale(function *fn)
@@ -238,10 +237,22 @@ static void test_returns(void **state)
 	assert_int_equal(test_plain(), 42);
 	assert_int_equal(test_put_back(), 43);
 	assert_int_equal(test_pops16(), 44);
-	assert_int_equal(test_pops200(), 45);
 	assert_int_equal(call_among_stale(test_plain), 42);
 	assert_int_equal(call_among_stale(test_put_back), 43);
 	assert_int_equal(call_among_stale(test_pops16), 44);
+}
+
+/* Arguments beyond the red zone: the signal's frame comes over some of them. */
+static void test_many_arguments(void **state)
+{
+	(void)state;
+	for (test_n = 16; test_n <= 4080; test_n += 16) {
+		uint8_t ret_n[] = { 0xc2, test_n & 0xff, (uint8_t)(test_n >> 8) };
+
+		test_ret_n = area_text(0x200, ret_n, sizeof(ret_n));
+		memset(area_space.returns, 0, AREA_RETURNS * sizeof(*area_space.returns));
+		assert_int_equal(test_pops_n(), 45);
+	}
 }
 
 /* The tracer has put all back and taken the table's entries away. */
@@ -746,13 +757,13 @@ static void test_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_collisions),   TEST(test_functions), TEST(test_moved),
-		TEST(test_returns),      TEST(test_no_entry),  TEST(test_recursion),
-		TEST(test_foreign_trap), TEST(test_sent),      TEST(test_mask),
-		TEST(test_restorers),    TEST(test_stacks),    TEST(test_ignored),
-		TEST(test_full_table),   TEST(test_no_slot),   TEST(test_own_steps),
-		TEST(test_left_step),    TEST(test_deaths),    TEST(test_init),
-		TEST(test_threads),
+		TEST(test_collisions), TEST(test_functions),      TEST(test_moved),
+		TEST(test_returns),    TEST(test_many_arguments), TEST(test_no_entry),
+		TEST(test_recursion),  TEST(test_foreign_trap),   TEST(test_sent),
+		TEST(test_mask),       TEST(test_restorers),      TEST(test_stacks),
+		TEST(test_ignored),    TEST(test_full_table),     TEST(test_no_slot),
+		TEST(test_own_steps),  TEST(test_left_step),      TEST(test_deaths),
+		TEST(test_init),       TEST(test_threads),
 	};
 
 	return cmocka_run_group_tests_name("x86_guard", tests, NULL, NULL);

@@ -397,7 +397,8 @@ static void test_fork(void **state)
 
 /* --- at once ----------------------------------------------------------------------------- */
 
-#define SETS 100000
+#define SETTERS 4
+#define SETS    50000
 
 static bool setters_done;
 
@@ -424,7 +425,7 @@ static void *set_many(void *arg)
 	struct kernel_action old;
 
 	for (uint64_t n = 0; n < SETS; n++) {
-		struct kernel_action act = whole((uint64_t)arg + 2 * n);
+		struct kernel_action act = whole((uint64_t)arg + SETTERS * n);
 
 		if (hooked(SIGTRAP, &act, n % 3 ? NULL : &old, 8) ||
 		    (!(n % 3) && !is_whole(&old)))
@@ -445,26 +446,28 @@ static void *get_many(void *arg)
 
 static void test_at_once(void **state)
 {
-	static void *(*const run[4])(void *) = { set_many, set_many, get_many, get_many };
+	static void *(*const run[])(void *) = { set_many, set_many, set_many,
+						set_many, get_many, get_many };
 	struct kernel_action first = whole(0);
 	uint64_t before = area_space.data->chain_at;
-	pthread_t threads[4];
+	pthread_t threads[N_ELEMS(run)];
 	void *failed;
 
 	(void)state;
 	assert_int_equal(hooked(SIGTRAP, &first, NULL, 8), 0);
-	for (uint64_t i = 0; i < 4; i++)
-		assert_int_equal(
-			pthread_create(&threads[i], NULL, run[i], i < 2 ? (void *)i : NULL), 0);
-	for (unsigned i = 0; i < 4; i++) {
+	for (uint64_t i = 0; i < N_ELEMS(run); i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, run[i],
+						i < SETTERS ? (void *)i : NULL),
+				 0);
+	for (unsigned i = 0; i < N_ELEMS(run); i++) {
 		assert_int_equal(pthread_join(threads[i], &failed), 0);
 		if (failed)
 			fail_msg("%s", (const char *)failed);
-		if (i == 1)
+		if (i == SETTERS - 1)
 			__atomic_store_n(&setters_done, true, __ATOMIC_RELAXED);
 	}
 	/* Each has changed it once. */
-	assert_int_equal(area_space.data->chain_at - before, 2 * SETS + 1);
+	assert_int_equal(area_space.data->chain_at - before, SETTERS * SETS + 1);
 }
 
 /* Another setter never comes to its end: a thread that is not there after a fork(). */
