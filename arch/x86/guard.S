@@ -55,7 +55,7 @@
 	.set	DATA_CHAIN_SHIFT, 5	/* log2 of an action's size */
 	.set	DATA_OWNER, 72
 	.set	DATA_RETIRED, 80
-	.set	CHAIN_TRIES, 1000	/* how often another setter may finish first */
+	.set	CHAIN_TRIES, 100000	/* how long another setter may take: some 50 ms */
 
 	/* the kernel's: sigaction, siginfo, ucontext */
 	.set	SA_FLAGS, 8

@@ -313,8 +313,8 @@ static void test_beside_kernel(void **state)
 		struct kernel_action got, want;
 		uint64_t size = sizes[area_next(&seed) % N_ELEMS(sizes)];
 		void *act = place(area_next(&seed), act_room);
-		void *oact =
-			place(area_next(&seed), area_next(&seed) % 8 ? oact_room : act_room);
+		void *room = area_next(&seed) % 8 ? oact_room : act_room;
+		void *oact = place(area_next(&seed), room);
 		int64_t rc;
 
 		memset(edge + PAGE - 32, 0, 32); /* a fault may leave half of something */
