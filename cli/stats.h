@@ -14,7 +14,7 @@ struct ubp_session;
  * On standard error, a line for each probe and one for the session:
  *   NAME: stats: PATH GROUP/EVENT hits=N passed=N lost=N missed=N too_big=N
  *         sites=N boosted=N stepped=N in_place=N           (one line)
- *   NAME: stats: processes=N skipped=N dropped=N finder="TEXT"
+ *   NAME: stats: processes=N skipped=N unguarded=N dropped=N finder="TEXT"
  * @n_dropped: events that the command itself did not print.
  */
 void cli_print_stats(struct ubp_session *session, uint64_t n_dropped);

@@ -51,12 +51,18 @@ struct site **area_owner(const struct area *area, uint64_t slot)
 	return &area->owners[(slot - area->vaddr) / UBP_SLOT_SIZE];
 }
 
+bool area_is_full(const struct area *area)
+{
+	/* One entry of the table must stay empty: it ends a search. */
+	return area->used + UBP_SLOT_SIZE > area->len ||
+	       (area->keys && area->n_entries >= area->table_mask);
+}
+
 uint64_t area_take(struct area *area, struct site *owner)
 {
 	uint64_t at = area->used;
 
-	/* One entry of the table must stay empty: it ends a search. */
-	if (at + UBP_SLOT_SIZE > area->len || area->n_entries >= area->table_mask)
+	if (area_is_full(area))
 		return 0;
 	area->used += UBP_SLOT_SIZE;
 	area->n_entries++;
@@ -71,6 +77,8 @@ int area_enter(const struct space *space, pid_t tid, struct area *area, const st
 	uint64_t i = guard_hash(site->vaddr) & area->table_mask, at, head_used;
 	int rc;
 
+	if (!area->keys)
+		return 0; /* slack: nothing guards it */
 	while (area->keys[i] && area->keys[i] != site->vaddr)
 		i = (i + 1) & area->table_mask;
 	memcpy(entry.orig, site->insn.bytes, sizeof(entry.orig));
@@ -277,7 +285,7 @@ int area_provide(struct tracer *tracer, struct tracee *t, const struct ubp_regs 
 	int rc;
 
 	for (area = ps->areas; area; area = area->next)
-		if (area->len - area->used >= n * UBP_SLOT_SIZE &&
+		if (area->keys && area->len - area->used >= n * UBP_SLOT_SIZE &&
 		    area->table_mask - area->n_entries >= n &&
 		    within(area, lo, hi, space->arch->near_max)) {
 			*ret_area = area;

@@ -63,7 +63,7 @@ struct hook_file {
 	struct hook_file *next;
 };
 
-static struct object *open_mapped(pid_t pid, const struct mapping *m)
+struct object *hooks_open(pid_t pid, const struct mapping *m)
 {
 	struct object *object;
 	struct ubp_err err;
@@ -116,7 +116,7 @@ static struct hook_file *ask_file(struct plant *plant, pid_t pid, const struct m
 		return NULL;
 	f->dev = m->dev;
 	f->ino = m->ino;
-	object = open_mapped(pid, m);
+	object = hooks_open(pid, m);
 	if (object)
 		ask_object(f, object);
 	object_free(object);

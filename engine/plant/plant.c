@@ -11,6 +11,7 @@
 #include "engine/base/err.h"
 #include "engine/object/maps.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/seccomp.h"
 
 /* One call of plant_update(). */
 struct update {
@@ -204,6 +205,8 @@ static int join_return(struct update *u, const struct mapping *m, uint64_t vaddr
 /* What this process should carry and does not yet. Nothing is written. */
 static int collect(struct update *u, struct ubp_err *err)
 {
+	enum seccomp_way way;
+	struct ubp_err why;
 	int rc = 0;
 
 	for (size_t i = 0; i < u->maps.n && rc == 0; i++) {
@@ -226,7 +229,8 @@ static int collect(struct update *u, struct ubp_err *err)
 		return rc;
 	u->err = err;
 	rc = hooks_each(u->plant, u->t->process->pid, &u->maps, join_hook, u);
-	if (rc == 0)
+	/* Without a guard there is nothing to keep. */
+	if (rc == 0 && seccomp_check(u->t, &way, &why) == 0)
 		rc = sigaction_each(u->plant, u->t->process->space->arch, u->t->process->pid,
 				    &u->maps, join_hook, u);
 	return rc == -ENOMEM ? ubp_fail(err, ENOMEM, "out of memory") : rc;
@@ -283,8 +287,13 @@ static int find_area(struct update *u, const struct site *site, struct area **re
 	if (rc == -ERANGE)
 		rc = area_provide(u->tracer, u->t, &u->at, &u->maps, 0, 0, n, ret_area, err);
 	if (rc < 0 && rc != -ESRCH && u->plant->force) {
-		*ret_area = NULL;
-		return 0;
+		((struct plant_space *)u->t->process->space->plant)->unguarded = true;
+		/* It may not be made to map anything: what is mapped already has to do. */
+		if (rc != -EACCES || slack_provide(u->t, &u->maps, lo, hi, ret_area, err) < 0)
+			*ret_area = NULL;
+		rc = 0;
+		if (!*ret_area)
+			return 0;
 	}
 	u->area = rc < 0 ? NULL : *ret_area;
 	u->lo = lo;
@@ -332,14 +341,14 @@ static int protect(struct update *u, struct ubp_err *err)
 	bool was_guarded = u->t->process->is_guarded;
 	int rc = 0;
 
-	if (u->t->process->space->arch->guard && u->n_added && ps->areas)
+	if (u->t->process->space->arch->guard && u->n_added && ps->stub)
 		rc = guard_install(u->tracer, u->t, &u->at, err);
 	else
 		return 0;
 	if (rc == 0 && hijacks(u->plant))
 		rc = guard_provide_returns(u->tracer, u->t, &u->at, err);
 	if (rc < 0 && rc != -ESRCH && u->plant->force) {
-		ps->is_unguarded = true;
+		ps->unguarded = true;
 		return 0;
 	}
 	if (rc == 0 && !was_guarded)
@@ -571,12 +580,13 @@ static int copy_areas(const struct plant_space *from, struct plant_space *to)
 		*copy = *a;
 		copy->next = NULL;
 		copy->owners = calloc(n, sizeof(*copy->owners));
-		copy->keys = malloc((a->table_mask + 1) * sizeof(*copy->keys));
+		copy->keys = a->keys ? malloc((a->table_mask + 1) * sizeof(*copy->keys)) : NULL;
 		*tail = copy;
 		tail = &copy->next;
-		if (!copy->owners || !copy->keys)
+		if (!copy->owners || (a->keys && !copy->keys))
 			return -ENOMEM;
-		memcpy(copy->keys, a->keys, (a->table_mask + 1) * sizeof(*copy->keys));
+		if (a->keys)
+			memcpy(copy->keys, a->keys, (a->table_mask + 1) * sizeof(*copy->keys));
 		for (size_t i = 0; i < n; i++)
 			if (a->owners[i])
 				copy->owners[i] = map_get(&to->sites, a->owners[i]->vaddr);
@@ -610,12 +620,12 @@ int plant_copy(const struct space *parent, struct space *child, struct tracee *f
 		if (map_put(&to->slots, vaddr, value) < 0)
 			return -ENOMEM;
 	to->looked = true;
-	to->is_unguarded = from->is_unguarded;
 	to->trampoline = from->trampoline;
 	to->stub = from->stub;
 	to->data = from->data;
 	to->return_table = from->return_table;
 	to->return_mask = from->return_mask;
+	to->unguarded = from->unguarded;
 	to->semaphores = malloc((from->n_semaphores + 1) * sizeof(*to->semaphores));
 	if (!to->semaphores || copy_areas(from, to) < 0)
 		return -ENOMEM;

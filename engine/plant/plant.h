@@ -27,6 +27,7 @@
 struct ubp_err;
 struct maps;
 struct mapping;
+struct object;
 
 enum site_rung {
 	SITE_BOOSTED,  /* one stop: the slot does all */
@@ -75,7 +76,7 @@ struct area {
 	uint64_t vaddr, len;
 	uint64_t used;                  /* bytes from the start */
 	uint64_t table_mask, n_entries; /* of the site table */
-	uint64_t *keys;                 /* what stands in the table */
+	uint64_t *keys;                 /* what stands in the table; NULL: there is none */
 	struct site **owners;           /* of each slot, by number; NULL: none now */
 	struct area *next;
 };
@@ -112,9 +113,9 @@ struct plant_space {
 	uint64_t stub;
 	uint64_t data;        /* of the guard (struct guard_data); 0: none */
 	bool looked;          /* for what a killed tracer has left */
-	bool is_unguarded;    /* --force: killing ubp kills the target */
 	unsigned n_leftovers; /* breakpoints that a killed tracer had left, taken out */
 	bool closing;         /* breakpoints are being taken out: plant no more */
+	bool unguarded;       /* --force: nothing could be mapped for some site */
 	struct site *dead;    /* no longer mapped; kept, return instances name them */
 	uint64_t *semaphores; /* vaddrs of those we incremented */
 	size_t n_semaphores;
@@ -176,6 +177,14 @@ static inline bool plant_is_closing(const struct space *space)
  * its threads their signal masks back.
  */
 void plant_leave(struct tracer *tracer, const struct process *only);
+
+/* Has it probes that would kill it if ubp were killed? Only with --force. */
+static inline bool plant_is_unguarded(const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+
+	return ps && ps->unguarded;
+}
 
 /* Forget, without touching the target. space->plant may be NULL. */
 void plant_forget(struct space *space);
@@ -277,6 +286,8 @@ int area_provide(struct tracer *tracer, struct tracee *t, const struct ubp_regs 
 uint64_t area_take(struct area *area, struct site *owner);
 /* The area that @vaddr lies in, or NULL. */
 struct area *area_of(const struct plant_space *ps, uint64_t vaddr);
+/* No room for another slot. */
+bool area_is_full(const struct area *area);
 /* Whose slot is it? */
 struct site **area_owner(const struct area *area, uint64_t slot);
 /* Enter a site whose slot is in @area into the table there. */
@@ -292,6 +303,16 @@ int area_call(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at
 /* mmap() in the target; at @hint and nowhere else, if it is not 0. */
 int area_map(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at, uint64_t stub,
 	     uint64_t hint, uint64_t len, int prot, uint64_t *ret_vaddr, struct ubp_err *err);
+
+/* --- slack.c ---------------------------------------------------------------------- */
+
+/*
+ * An area in the zero bytes behind the code of a file near [lo, hi): for a process
+ * that may not be made to map anything (--force). Its room is small, and there is
+ * no stub in it. -ENOSPC: no such place.
+ */
+int slack_provide(struct tracee *t, const struct maps *maps, uint64_t lo, uint64_t hi,
+		  struct area **ret_area, struct ubp_err *err);
 
 /* --- site.c ------------------------------------------------------------------------ */
 
@@ -328,6 +349,10 @@ void site_free(struct site *site);
 struct site *site_copy(const struct site *site);
 
 /* --- hooks.c ----------------------------------------------------------------------- */
+
+/* The file of mapping @m of a process, in its own mount namespace; NULL: out of
+ * reach. Freed by the caller. */
+struct object *hooks_open(pid_t pid, const struct mapping *m);
 
 /*
  * Call @each for the functions of the process on which breakpoints of our own

@@ -285,6 +285,11 @@ int site_prepare(const struct plant *plant, struct space *space, pid_t tid, stru
 		site->rung = SITE_IN_PLACE;
 		return 0;
 	}
+	if (area_is_full(area) && plant->force &&
+	    !map_get(&((struct plant_space *)space->plant)->slots, site->vaddr)) {
+		site->rung = SITE_IN_PLACE;
+		return 0;
+	}
 	rc = provide_slot(space->plant, space, site, &area, err);
 	if (rc == -ERANGE && plant->force) {
 		site->rung = SITE_IN_PLACE;

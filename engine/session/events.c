@@ -220,6 +220,7 @@ void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats)
 	*ret_stats = (struct ubp_stats){
 		.processes = s->n_processes,
 		.skipped = s->n_skipped,
+		.unguarded = s->n_unguarded,
 		.finder = s->finder_kind ? s->finder_kind : "none",
 	};
 	pthread_mutex_unlock(&s->lock);

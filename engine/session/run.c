@@ -138,8 +138,8 @@ static enum keep_verdict on_forked(void *ctx, struct process *parent, struct tra
 	return LET_GO;
 }
 
-/* What the user should know about a process that was just planted in. */
-static void tell_about(struct ubp_session *s, const struct process *p)
+/* What an earlier session left, and what --force left out. */
+static void tell_about(struct ubp_session *s, const struct process *p, bool was_unguarded)
 {
 	struct plant_space *ps = p->space->plant;
 
@@ -147,11 +147,32 @@ static void tell_about(struct ubp_session *s, const struct process *p)
 		session_warn(s,
 			     "process %d: %u breakpoint%s taken out that a killed ubp had left",
 			     (int)p->pid, ps->n_leftovers, ps->n_leftovers == 1 ? "" : "s");
-	if (ps && ps->is_unguarded)
-		session_warn(s, "process %d has no guard: killing ubp with SIGKILL kills it",
-			     (int)p->pid);
 	if (ps)
-		ps->n_leftovers = ps->is_unguarded = 0;
+		ps->n_leftovers = 0;
+	if (was_unguarded || !plant_is_unguarded(p->space))
+		return;
+	session_warn(s,
+		     "process %d has probes in places that nothing guards (--force): if ubp is "
+		     "killed (SIGKILL), it dies too",
+		     (int)p->pid);
+	pthread_mutex_lock(&s->lock);
+	s->n_unguarded++;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* plant_update(), and a word about what the user should know. */
+static int plant(struct ubp_session *s, struct tracee *t, const struct ubp_regs *at,
+		 struct ubp_err *err)
+{
+	bool was_unguarded = plant_is_unguarded(t->process->space);
+	unsigned n_execs = t->n_execs;
+	pid_t tid = t->tid;
+	size_t n = 0;
+	int rc = plant_update(&s->plant, &s->tracer, t, at, &n, err);
+
+	if (rc == 0 && map_get(&s->tracer.tracees, (uint64_t)tid) == t && t->n_execs == n_execs)
+		tell_about(s, t->process, was_unguarded);
+	return rc;
 }
 
 /* Plant what its mappings call for; LET_GO: nothing of ours may stay in it. */
@@ -161,15 +182,12 @@ static enum keep_verdict update(struct ubp_session *s, struct tracee *t,
 	struct process *p = t->process;
 	pid_t pid = p->pid;
 	struct ubp_err err;
-	size_t n = 0;
-	int rc = plant_update(&s->plant, &s->tracer, t, at, &n, &err);
+	int rc = plant(s, t, at, &err);
 
 	if (rc == -ESRCH)
 		return KEEP_TRACING; /* gone; its end is or will be reported */
 	if (rc < 0)
 		session_warn(s, "process %d: %s", (int)pid, err.text);
-	else
-		tell_about(s, t->process);
 	return KEEP_TRACING;
 }
 
@@ -294,7 +312,6 @@ static int attach_and_plant(struct ubp_session *s, pid_t pid, struct ubp_err *er
 	struct tracee *t;
 	unsigned n_execs;
 	pid_t tid;
-	size_t n = 0;
 	int rc;
 
 	if (map_get(&s->tracer.processes, (uint64_t)pid))
@@ -310,7 +327,7 @@ static int attach_and_plant(struct ubp_session *s, pid_t pid, struct ubp_err *er
 	}
 	tid = t->tid;
 	n_execs = t->n_execs;
-	rc = plant_update(&s->plant, &s->tracer, t, NULL, &n, err);
+	rc = plant(s, t, NULL, err);
 	if (map_get(&s->tracer.tracees, (uint64_t)tid) != t)
 		return rc < 0 ? rc : ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
 	if (t->n_execs != n_execs)
@@ -323,7 +340,6 @@ static int attach_and_plant(struct ubp_session *s, pid_t pid, struct ubp_err *er
 		attach_undo(&s->tracer, pid);
 		return rc;
 	}
-	tell_about(s, p);
 	attach_let_go(t);
 	mark_known(s, pid, true);
 	count_process(s);
@@ -503,7 +519,6 @@ static int start_command(struct ubp_session *s, struct ubp_err *err)
 {
 	struct tracee *t;
 	pid_t pid;
-	size_t n = 0;
 	int rc = attach_command(&s->tracer, s->argv, &s->inherited, ubp_host_arch(), &t, err);
 
 	if (rc < 0)
@@ -512,12 +527,11 @@ static int start_command(struct ubp_session *s, struct ubp_err *err)
 	pthread_mutex_lock(&s->lock);
 	s->command_pid = pid;
 	pthread_mutex_unlock(&s->lock);
-	rc = plant_update(&s->plant, &s->tracer, t, NULL, &n, err);
+	rc = plant(s, t, NULL, err);
 	if (rc < 0) {
 		(void)kill(pid, SIGKILL);
 		return rc;
 	}
-	tell_about(s, t->process);
 	mark_known(s, pid, true);
 	count_process(s);
 	attach_let_go(t);

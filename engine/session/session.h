@@ -69,7 +69,7 @@ struct ubp_session {
 	int command_status;
 	bool command_ended;
 	pid_t command_pid;
-	unsigned n_processes, n_skipped;
+	unsigned n_processes, n_skipped, n_unguarded;
 
 	/* The tracing thread's. */
 	struct tracer tracer;

@@ -191,6 +191,7 @@ void ubp_probe_stats(const struct ubp_session *session, size_t i,
 struct ubp_stats {
 	unsigned processes; /* traced at any time */
 	unsigned skipped;   /* not allowed to attach */
+	unsigned unguarded; /* would die with ubp (.force) */
 	const char
 		*finder; /* how later processes are found: "proc connector", "scan of /proc" */
 };

@@ -18,11 +18,6 @@
 #include "engine/event/clock.h"
 #include "engine/trace/task.h"
 
-/* TRACESYSGOOD: without it a syscall-stop turns into a SIGTRAP if the tracer dies. */
-#define OPTIONS                                                                                \
-	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |                    \
-	 PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
-
 #define CRITICAL_MAX   100 /* threads found in a restartable sequence, before one is taken */
 #define STOP_LIMIT_MS  500 /* for one thread to stop */
 #define DRAIN_LIMIT_NS 2000000000ULL  /* without any stop */
@@ -30,7 +25,7 @@
 
 static int seize(struct tracer *tracer, struct process *p, pid_t tid, struct ubp_err *err)
 {
-	if (ptrace(PTRACE_SEIZE, tid, 0, OPTIONS) < 0)
+	if (ptrace(PTRACE_SEIZE, tid, 0, TRACER_OPTIONS) < 0)
 		return task_explain_refusal(p->pid, tid, errno, err);
 	if (!tracer_add_tracee(tracer, p, tid))
 		return ubp_fail(err, ENOMEM, "out of memory");

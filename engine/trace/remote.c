@@ -13,6 +13,7 @@
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/seccomp.h"
 
 #define CALL_LIMIT_MS 10000
 #define SIGNALS_MAX   1000 /* delivered before one call is made */
@@ -36,7 +37,13 @@ static int write_frame(struct remote *remote, struct ubp_err *err)
 int remote_begin(struct remote *remote, struct tracer *tracer, struct tracee *t,
 		 const struct ubp_regs *at, uint64_t stub, struct ubp_err *err)
 {
+	enum seccomp_way way;
+	int rc = seccomp_check(t, &way, err);
+
+	if (rc < 0)
+		return rc;
 	*remote = (struct remote){ .tracer = tracer, .t = t, .stub = stub };
+	remote->suspend = way == SECCOMP_SUSPEND;
 	if (!t->before)
 		t->before = malloc(sizeof(*t->before));
 	if (!t->before)
@@ -132,11 +139,16 @@ static int await_exit(struct remote *remote, struct ubp_err *err)
 		switch (classify(remote, &stop)) {
 		case CALL_EXIT:
 			tracee_consume(t);
+			seccomp_restore(t);
 			t->held = true;
 			t->called = true;
 			return 1;
 		case CALL_ENTRY:
 			tracee_consume(t);
+			/* The filter looks at a call after its tracer did. No other one
+			 * escapes it: not those of a signal handler that comes between. */
+			if (remote->suspend)
+				(void)seccomp_suspend(t);
 			tracee_resume(t, 0);
 			break;
 		case CALL_SIGNAL:

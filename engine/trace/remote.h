@@ -22,13 +22,15 @@ struct remote {
 	uint64_t sp;   /* of the frame */
 	int deliver;   /* signal whose stop the thread is in, passed on with the next call */
 	struct ubp_regs regs;
+	bool suspend; /* the target's seccomp filter, during the calls themselves */
 };
 
 /*
  * Prepare held thread @t. @at: registers it goes on with afterwards (as at its
  * stop, but for a pc that the caller wants elsewhere; not looked at if the thread has
  * made remote calls since that stop); @stub: address of the stub's code, written
- * there before. Returns 0 or -errno.
+ * there before. Returns 0 or -errno; -EACCES: a seccomp filter may kill it for our
+ * calls.
  */
 int remote_begin(struct remote *remote, struct tracer *tracer, struct tracee *t,
 		 const struct ubp_regs *at, uint64_t stub, struct ubp_err *err);

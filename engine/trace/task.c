@@ -71,6 +71,14 @@ pid_t task_tracer(pid_t tid)
 	return status_pid(tid, "\nTracerPid:");
 }
 
+long task_seccomp(pid_t tid, long *ret_n_filters)
+{
+	pid_t whose = tid ? tid : gettid();
+
+	*ret_n_filters = status_number(whose, "\nSeccomp_filters:");
+	return status_number(whose, "\nSeccomp:");
+}
+
 char task_state(pid_t tid)
 {
 	char path[64], buf[512], *at;

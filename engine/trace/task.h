@@ -21,6 +21,10 @@ pid_t task_tgid(pid_t tid);
 pid_t task_ppid(pid_t tid);
 pid_t task_tracer(pid_t tid);
 
+/* Seccomp mode of a thread (0: our own): 0, 1 (strict) or 2 (filters); -1 where the
+ * kernel does not tell, as for the number of filters. */
+long task_seccomp(pid_t tid, long *ret_n_filters);
+
 /* State letter of /proc/TID/stat ('R', 'S', 'Z', ...), 0 if it is gone. */
 char task_state(pid_t tid);
 

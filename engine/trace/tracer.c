@@ -13,6 +13,7 @@
 
 #include "arch/host.h"
 #include "engine/base/err.h"
+#include "engine/trace/seccomp.h"
 #include "engine/trace/task.h"
 #include "engine/trace/waker.h"
 
@@ -138,6 +139,8 @@ void tracee_resume(struct tracee *t, int sig)
 		return; /* a signal it has stopped for meanwhile would be lost */
 	if (t->called && !t->in_remote)
 		tracee_leave_stub(t);
+	if (t->no_seccomp && !t->in_remote)
+		seccomp_restore(t); /* a remote call that was given up */
 	/* A stop clears a pending interrupt: ask again before the thread runs. And one
 	 * that was in a group stop goes back there: the stop asked for reports it. */
 	if (t->want_interrupt || (t->listening && !t->in_remote))

@@ -22,11 +22,18 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/ptrace.h>
 #include <sys/types.h>
 
 #include "arch/arch.h"
 #include "engine/base/map.h"
 #include "engine/trace/mem.h"
+
+/* What tracees are seized with. TRACESYSGOOD: without it a syscall-stop turns into
+ * a SIGTRAP if the tracer dies. */
+#define TRACER_OPTIONS                                                                         \
+	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |                    \
+	 PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
 
 struct ubp_err;
 struct process;
@@ -68,6 +75,7 @@ struct tracee {
 	bool drained;            /* seen stopped without a trap of ours pending */
 	bool stepping;           /* resume by single step; a step's trap is expected */
 	bool in_remote;          /* inside the stub of a remote call: stop at syscalls */
+	bool no_seccomp;         /* its filter is suspended (seccomp.h) */
 	bool called;             /* stopped behind its remote call: goes on with *before */
 	bool at_large;           /* does not come out of its remote call: it is not stopped */
 	struct ubp_regs *before; /* a remote call; NULL: there never was one */

@@ -173,3 +173,25 @@ untraced() {
 	! grep -hs '^TracerPid:' "/proc/$1/task/"*/status | grep -qv '[[:space:]]0$' ||
 		fail "$1 is still traced"
 }
+
+# another_user: afterwards as_user COMMAND... runs it as an ordinary user, who can
+# read $FIX (a copy of the fixtures named) and write to $DIR; $UPROBE_AS_USER is a program
+# that runs uprobe so, and start "$START_AS_USER" FIXTURE... a target.
+another_user() { # another_user FIXTURE...
+	need_root
+	have setpriv
+	DIR=$(mktemp -d) || fail "mktemp"
+	trap 'cleanup; rm -rf "$DIR"' EXIT
+	FIX=$DIR/bin UPROBE_AS_USER=$DIR/uprobe_as_user START_AS_USER=$DIR/start_as_user
+	mkdir "$FIX"
+	cp "$UPROBE" "${@/#/$FIXTURES/}" "$FIX/"
+	local id='setpriv --reuid 65534 --regid 65534 --clear-groups --'
+	printf '#!/bin/sh\nexec %s %s "$@"\n' "$id" "$FIX/uprobe" > "$UPROBE_AS_USER"
+	printf '#!/bin/sh\nexec %s "$@"\n' "$id" > "$START_AS_USER"
+	chmod 755 "$DIR" "$FIX" "$DIR"/*_as_user
+	chown 65534 "$DIR"
+	"$UPROBE_AS_USER" --version > /dev/null 2>&1 || skip "another user cannot run programs here"
+}
+as_user() { "$START_AS_USER" "$@"; }
+# How far yama lets an ordinary user go.
+yama_scope() { cat /proc/sys/kernel/yama/ptrace_scope 2> /dev/null || echo 0; }

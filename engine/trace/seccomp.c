@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/trace/seccomp.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+
+#include "engine/base/err.h"
+#include "engine/trace/task.h"
+#include "engine/trace/tracer.h"
+
+enum seccomp_way seccomp_choose(const struct seccomp_state *target,
+				const struct seccomp_state *own, bool same_namespace,
+				bool may_suspend)
+{
+	if (target->mode == 0)
+		return SECCOMP_FREE;
+	if (may_suspend)
+		return SECCOMP_SUSPEND;
+	/* Filters are inherited and only ever added to: as many in the same container
+	 * are the same ones. ubp maps memory and sets handlers under them, so may it. */
+	if (target->mode == 2 && own->mode == 2 && same_namespace && target->n_filters > 0 &&
+	    target->n_filters == own->n_filters)
+		return SECCOMP_FREE;
+	return SECCOMP_REFUSE;
+}
+
+static int set_options(pid_t tid, unsigned long more)
+{
+	return ptrace(PTRACE_SETOPTIONS, tid, 0, TRACER_OPTIONS | more) < 0 ? -errno : 0;
+}
+
+int seccomp_suspend(struct tracee *t)
+{
+	int rc = set_options(t->tid, PTRACE_O_SUSPEND_SECCOMP);
+
+	t->no_seccomp = rc == 0;
+	return rc;
+}
+
+void seccomp_restore(struct tracee *t)
+{
+	if (!t->no_seccomp)
+		return;
+	t->no_seccomp = false;
+	(void)set_options(t->tid, 0);
+}
+
+static bool same_namespace(pid_t tid)
+{
+	struct stat own, other;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)tid);
+	return stat("/proc/self/ns/pid", &own) == 0 && stat(path, &other) == 0 &&
+	       own.st_ino == other.st_ino && own.st_dev == other.st_dev;
+}
+
+int seccomp_check(const struct tracee *t, enum seccomp_way *ret_way, struct ubp_err *err)
+{
+	struct seccomp_state target, own = { 0 };
+	bool may_suspend = false;
+
+	target.mode = task_seccomp(t->tid, &target.n_filters);
+	if (target.mode < 0)
+		target.mode = 0; /* a kernel without seccomp, or it is gone */
+	if (target.mode) {
+		own.mode = task_seccomp(0, &own.n_filters);
+		may_suspend = set_options(t->tid, PTRACE_O_SUSPEND_SECCOMP) == 0;
+		(void)set_options(t->tid, 0);
+	}
+	*ret_way = seccomp_choose(&target, &own, target.mode && same_namespace(t->tid),
+				  may_suspend);
+	if (*ret_way != SECCOMP_REFUSE)
+		return 0;
+	return ubp_fail(err, EACCES,
+			"process %d is confined by %s, which may kill it for a system call of "
+			"ubp's: run ubp as root (CAP_SYS_ADMIN, itself not confined), or with "
+			"--force, which makes none",
+			(int)t->process->pid,
+			target.mode == 1 ? "strict seccomp" : "a seccomp filter");
+}
