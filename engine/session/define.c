@@ -413,6 +413,8 @@ static int make_probe(struct ubp_session *s, size_t i, const char *filter,
 	if (rc == 0 && spec->is_return && !s->opt.force)
 		rc = check_return(file, spec, p->symbol, err);
 	if (rc == 0)
+		rc = spawn_check(s, file, spec, err);
+	if (rc == 0)
 		rc = check_boundary(s, file, spec, err);
 	if (rc == 0)
 		rc = check_insn(p, file, spec, err);

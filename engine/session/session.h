@@ -95,6 +95,11 @@ int ifunc_choice(struct ubp_session *s, struct session_file *file,
 		 const struct object_symbol *symbol, uint64_t *ret_foffset,
 		 struct ubp_err *err);
 
+/* spawn.c: -ENOTSUP where a breakpoint can't be guarded: between a child's birth
+ * by posix_spawn() and its exec. */
+int spawn_check(const struct ubp_session *s, struct session_file *file,
+		const struct spec_probe *spec, struct ubp_err *err);
+
 /* exclude.c: pids never to be traced unless named: init, ubp and its ancestors,
  * whoever reads its output. */
 int exclude_collect(struct map *ret_excluded);
