@@ -295,6 +295,13 @@ static int find_area(struct update *u, const struct site *site, struct area **re
 		if (!*ret_area)
 			return 0;
 	}
+	if (rc == -ENOMEM) {
+		struct ubp_err why = *err;
+
+		ubp_fail(err, ENOMEM,
+			 "%s (--force steps in place: then killing ubp kills the process)",
+			 why.text);
+	}
 	u->area = rc < 0 ? NULL : *ret_area;
 	u->lo = lo;
 	u->hi = hi;

@@ -274,27 +274,29 @@ static int provide_slot(struct plant_space *ps, const struct space *space, struc
 					  site->patch, &site->code, err);
 }
 
+/* No slot: the others are held while the original instruction is stepped. */
+static int prepare_in_place(const struct space *space, struct site *site)
+{
+	struct plant_space *ps = space->plant;
+
+	site->rung = SITE_IN_PLACE;
+	ps->unguarded = true;
+	return 0;
+}
+
 int site_prepare(const struct plant *plant, struct space *space, pid_t tid, struct site *site,
 		 struct area *area, struct ubp_err *err)
 {
+	const struct plant_space *ps = space->plant;
 	int rc;
 
 	site->rung = plant->step && !site->watches && !site->insn.no_step ? SITE_STEPPED
 									  : SITE_BOOSTED;
-	if (!area) {
-		site->rung = SITE_IN_PLACE;
-		return 0;
-	}
-	if (area_is_full(area) && plant->force &&
-	    !map_get(&((struct plant_space *)space->plant)->slots, site->vaddr)) {
-		site->rung = SITE_IN_PLACE;
-		return 0;
-	}
+	if (!area || (plant->force && area_is_full(area) && !map_get(&ps->slots, site->vaddr)))
+		return prepare_in_place(space, site);
 	rc = provide_slot(space->plant, space, site, &area, err);
-	if (rc == -ERANGE && plant->force) {
-		site->rung = SITE_IN_PLACE;
-		return 0;
-	}
+	if (rc == -ERANGE && plant->force)
+		return prepare_in_place(space, site);
 	if (rc < 0)
 		return rc;
 	rc = mem_write(&space->mem, tid, site->slot, site->code.code, site->code.len);

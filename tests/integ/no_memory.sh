@@ -26,12 +26,21 @@ untraced "$PID"
 go
 finish
 
+# No room at all.
+NAME=full start busy 1
+prlimit --pid "$PID" --as=1:1
+refused "^uprobe: error: process $PID cannot map memory: .*--force" -p "$PID" -e "p:b/step $F:step"
+untraced "$PID"
+go full
+finish full
+
 # With --force its instructions are stepped in place, by several threads at once.
 NAME=forced start busy 2
 prlimit --pid "$PID" --as=1:1
 trace --force --stats -p "$PID" -n 200 -e "p:b/step $F:step"
 trace_done
 [ "$(count ' step: ')" = 200 ] || fail "not 200 events"
+grep -q '^uprobe: warning: process .*SIGKILL' err.txt || fail "no warning"
 grep -q 'in_place=1' err.txt || fail "not in place"
 text_of "$PID" "$F" after
 cmp before after || fail "its code is not what it was, after --force"

@@ -314,7 +314,8 @@ def by_kernel(definitions, argv, env=None, script=None, stdin=b"go\n"):
 def by_ubp(definitions, argv, env=None, script=None, stdin=b"go\n", options=()):
     """uprobe runs the launcher, so the program itself comes by exec."""
     group = f"ubp_oracle_{os.getpid()}"
-    cmd = [UPROBE, "--strict", "--lossless", "-o", "ubp.out", *options]
+    # --force: the kernel plants on what runs in posix_spawn() children too.
+    cmd = [UPROBE, "--strict", "--lossless", "--force", "-o", "ubp.out", *options]
     for d in definitions:
         cmd += ["-e", resolve(d, group)]
     cmd += ["--", LAUNCH, *argv]
