@@ -441,9 +441,14 @@ static const struct finder_ops finder_ops = {
 static int attach_if_wanted(void *ctx, pid_t pid)
 {
 	struct ubp_session *s = ctx;
+	struct ubp_err err;
 
-	if (!map_get(&s->excluded, (uint64_t)pid) && wants(s, pid))
+	if (map_get(&s->excluded, (uint64_t)pid))
+		return 0;
+	if (wants(s, pid))
 		attach_candidate(s, pid);
+	else if (task_check_access(pid, &err) < 0)
+		s->n_unseen++;
 	return 0;
 }
 
@@ -465,6 +470,11 @@ static int attach_all(struct ubp_session *s, struct ubp_err *err)
 			"no permission to trace any of the %u processes that run this code: "
 			"run as the same user, or as root (CAP_SYS_PTRACE)",
 			s->n_skipped);
+	if (s->n_unseen && !s->n_processes)
+		session_warn(s,
+			     "none of your own processes runs this code yet; %u others may not "
+			     "be looked at: run as the same user, or as root (CAP_SYS_PTRACE)",
+			     s->n_unseen);
 	if (s->n_skipped)
 		session_warn(s,
 			     "%u process%s could not be traced (no permission, or traced by "

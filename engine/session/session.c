@@ -62,6 +62,9 @@ static int take_options(struct ubp_session *s, struct ubp_err *err)
 	for (size_t i = 0; i < s->opt.n_pids; i++)
 		if (task_state(s->pids[i]) == 0)
 			return ubp_fail(err, ESRCH, "no process %d", (int)s->pids[i]);
+	for (size_t i = 0; i < s->opt.n_pids; i++)
+		if (task_check_access(s->pids[i], err) < 0)
+			return -err->code;
 	if (s->opt.tid && task_state(s->opt.tid) == 0)
 		return ubp_fail(err, ESRCH, "no thread %d", (int)s->opt.tid);
 	return 0;

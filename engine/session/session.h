@@ -76,6 +76,7 @@ struct ubp_session {
 	struct hit hit;
 	struct plant plant;
 	size_t n_wanted;     /* of .pids, still alive */
+	unsigned n_unseen;   /* not even allowed to look at, at the start */
 	struct map excluded; /* never attached to unless named */
 
 	struct event_queue *queue;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arch/host.h"
@@ -308,39 +309,131 @@ static int yama_scope(void)
 										  : 0;
 }
 
-int task_explain_refusal(pid_t pid, pid_t tid, int code, struct ubp_err *err)
+/* The three ids behind "Uid:" or "Gid:" are all @id. */
+static bool has_ids(const char *status, const char *name, unsigned id)
 {
-	pid_t by = task_tracer(tid);
-	char state = task_state(tid);
-	char comm[16];
+	const char *at = strstr(status, name);
+	unsigned ids[3];
 
-	if (code == ESRCH || state == 0)
-		return ubp_fail(err, ESRCH, "no process %d", (int)pid);
-	if (state == 'Z' || state == 'X')
+	if (!at || sscanf(at + strlen(name), "%u %u %u", &ids[0], &ids[1], &ids[2]) != 3)
+		return false;
+	return ids[0] == id && ids[1] == id && ids[2] == id;
+}
+
+static unsigned long long capabilities(const char *status)
+{
+	const char *at = strstr(status, "\nCapPrm:");
+
+	return at ? strtoull(at + 8, NULL, 16) : 0;
+}
+
+static bool same_user_namespace(pid_t pid)
+{
+	struct stat own, other;
+	char path[64];
+
+	/* What may not be looked at need not be another one. */
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	return stat("/proc/self/ns/user", &own) < 0 || stat(path, &other) < 0 ||
+	       (own.st_ino == other.st_ino && own.st_dev == other.st_dev);
+}
+
+static void collect_facts(pid_t pid, pid_t tid, struct refusal *r)
+{
+	char own[4096], path[64], status[4096];
+
+	*r = (struct refusal){ .pid = pid,
+			       .state = task_state(tid),
+			       .tracer = task_tracer(tid) };
+	if (r->tracer)
+		task_comm(r->tracer, r->tracer_comm);
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	if (!read_small(path, status, sizeof(status)) ||
+	    !read_small("/proc/self/status", own, sizeof(own)))
+		return;
+	r->is_kernel = status_number(pid, "\nKthread:") == 1;
+	r->is_self = pid == getpid();
+	r->same_user =
+		has_ids(status, "\nUid:", getuid()) && has_ids(status, "\nGid:", getgid());
+	r->is_root = geteuid() == 0;
+	r->lacks_caps = (capabilities(status) & ~capabilities(own)) != 0;
+	r->other_namespace = !same_user_namespace(pid);
+	r->yama = yama_scope();
+}
+
+static int explain_permission(const struct refusal *r, int code, struct ubp_err *err)
+{
+	int pid = (int)r->pid;
+
+	if (r->is_root)
+		return ubp_fail(
+			err, code,
+			"no permission to trace process %d: root lacks CAP_SYS_PTRACE here%s",
+			pid, r->other_namespace ? ", or in that process's user namespace" : "");
+	if (!r->same_user)
+		return ubp_fail(
+			err, code,
+			"no permission to trace process %d: it belongs to another user; run "
+			"as the same user, or as root (CAP_SYS_PTRACE)",
+			pid);
+	if (r->lacks_caps)
+		return ubp_fail(
+			err, code,
+			"no permission to trace process %d: it has capabilities that ubp has "
+			"not; run as root (CAP_SYS_PTRACE)",
+			pid);
+	if (r->yama > 0)
+		return ubp_fail(
+			err, code,
+			"no permission to trace process %d: kernel.yama.ptrace_scope is %d; "
+			"run as root (CAP_SYS_PTRACE)%s",
+			pid, r->yama,
+			r->yama == 1 ? ", or start the program as a command of ubp" : "");
+	return ubp_fail(
+		err, code,
+		"no permission to trace process %d: it is not dumpable (a setuid program, "
+		"unreadable, or by prctl()); run as root (CAP_SYS_PTRACE)",
+		pid);
+}
+
+int task_refusal(const struct refusal *r, int code, struct ubp_err *err)
+{
+	int pid = (int)r->pid;
+
+	if (code == ESRCH || r->state == 0)
+		return ubp_fail(err, ESRCH, "no process %d", pid);
+	if (r->state == 'Z' || r->state == 'X')
 		return ubp_fail(
 			err, ESRCH,
 			"process %d is a zombie: it has ended, its parent has not noticed",
-			(int)pid);
-	if (by) {
-		task_comm(by, comm);
+			pid);
+	if (r->tracer)
 		return ubp_fail(err, EPERM, "process %d is already traced by process %d (%s)",
-				(int)pid, (int)by, comm);
-	}
-	if (status_number(pid, "\nKthread:") == 1)
-		return ubp_fail(err, EPERM, "process %d is a kernel thread", (int)pid);
-	if (pid == getpid())
-		return ubp_fail(err, EPERM, "process %d is ubp itself", (int)pid);
-	if (code == EPERM && yama_scope() > 0)
-		return ubp_fail(
-			err, EPERM,
-			"no permission to trace process %d: kernel.yama.ptrace_scope is %d; "
-			"run as root, or start the program as a command of ubp",
-			(int)pid, yama_scope());
+				pid, (int)r->tracer, r->tracer_comm);
+	if (r->is_kernel)
+		return ubp_fail(err, EPERM, "process %d is a kernel thread", pid);
+	if (r->is_self)
+		return ubp_fail(err, EPERM, "process %d is ubp itself", pid);
 	if (code == EPERM || code == EACCES)
-		return ubp_fail(
-			err, code,
-			"no permission to trace process %d: run as the same user, or as root "
-			"(CAP_SYS_PTRACE)",
-			(int)pid);
-	return ubp_fail(err, code, "cannot trace process %d: %s", (int)pid, strerror(code));
+		return explain_permission(r, code, err);
+	return ubp_fail(err, code, "cannot trace process %d: %s", pid, strerror(code));
+}
+
+int task_explain_refusal(pid_t pid, pid_t tid, int code, struct ubp_err *err)
+{
+	struct refusal r;
+
+	collect_facts(pid, tid, &r);
+	return task_refusal(&r, code, err);
+}
+
+int task_check_access(pid_t pid, struct ubp_err *err)
+{
+	char path[64], to[16];
+
+	/* Some kernels are freer with /proc/PID/maps than with the rest. */
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	if (readlink(path, to, sizeof(to)) >= 0 || (errno != EPERM && errno != EACCES))
+		return 0;
+	return task_explain_refusal(pid, pid, errno, err);
 }

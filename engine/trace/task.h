@@ -84,4 +84,23 @@ unsigned task_cpu_from_proc(struct tracee *t);
  */
 int task_explain_refusal(pid_t pid, pid_t tid, int code, struct ubp_err *err);
 
+/* May @pid be looked at, which is less than traced? 0, or -errno with the reason. */
+int task_check_access(pid_t pid, struct ubp_err *err);
+
+/* The facts that a refusal is explained by. */
+struct refusal {
+	pid_t pid;
+	char state; /* as task_state() */
+	pid_t tracer;
+	char tracer_comm[16];
+	bool is_kernel, is_self;
+	bool is_root;         /* ubp is */
+	bool same_user;       /* its user and group are ours, all of them */
+	bool lacks_caps;      /* it has capabilities that ubp has not */
+	bool other_namespace; /* its user namespace is another one */
+	int yama;             /* kernel.yama.ptrace_scope */
+};
+/* Pure: the text for them. */
+int task_refusal(const struct refusal *r, int code, struct ubp_err *err);
+
 #endif
