@@ -365,6 +365,12 @@ static int explain_permission(const struct refusal *r, int code, struct ubp_err 
 {
 	int pid = (int)r->pid;
 
+	if (r->yama > 2)
+		return ubp_fail(
+			err, code,
+			"no permission to trace process %d: kernel.yama.ptrace_scope is %d, "
+			"which forbids all tracing",
+			pid, r->yama);
 	if (r->is_root)
 		return ubp_fail(
 			err, code,
