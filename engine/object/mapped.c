@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/base/map.h"
 #include "engine/object/maps.h"
 
 #define DELETED " (deleted)"
@@ -51,50 +52,71 @@ static int file_of(const struct mapping *m, struct mapped_file *ret_file)
 	return 0;
 }
 
-static bool has_file(const struct mapped_files *files, const struct mapped_file *file)
+/* Same file, same name: files may be many, so they are found by a hash of these. */
+static uint64_t key_of(const struct mapped_file *file)
 {
-	/* Backwards: the mappings of one file mostly follow each other. */
-	for (size_t i = files->n; i-- > 0;)
-		if (files->files[i].ino == file->ino && files->files[i].dev == file->dev &&
-		    strcmp(files->files[i].path, file->path) == 0)
-			return true;
-	return false;
+	uint64_t key = file->ino * 0x9e3779b97f4a7c15ULL ^ file->dev;
+
+	for (const char *c = file->path; *c; c++)
+		key = (key ^ (uint8_t)*c) * 0x100000001b3ULL;
+	return key;
 }
 
-static int add_file(struct mapped_files *files, const struct mapping *m)
+static bool is_same(const struct mapped_file *a, const struct mapped_file *b)
 {
-	struct mapped_file file, *grown;
+	return a->ino == b->ino && a->dev == b->dev && strcmp(a->path, b->path) == 0;
+}
+
+/* @known: number + 1 of each file by its key. Other files of a key come behind it. */
+static int add_file(struct mapped_files *files, struct map *known, const struct mapping *m)
+{
+	struct mapped_file file;
+	uint64_t key;
+	uintptr_t at;
 
 	if (file_of(m, &file) < 0)
 		return -ENOMEM;
-	if (has_file(files, &file)) {
-		free(file.path);
-		return 0;
-	}
-	grown = realloc(files->files, (files->n + 1) * sizeof(*grown));
-	if (!grown) {
+	for (key = key_of(&file); (at = (uintptr_t)map_get(known, key)); key++)
+		if (is_same(&files->files[at - 1], &file)) {
+			free(file.path);
+			return 0;
+		}
+	if (map_put(known, key, (void *)(uintptr_t)(files->n + 1)) < 0) {
 		free(file.path);
 		return -ENOMEM;
 	}
-	files->files = grown;
 	files->files[files->n++] = file;
 	return 0;
 }
 
-int mapped_read(pid_t pid, struct mapped_files *ret_files, struct ubp_err *err)
+int mapped_from(const struct maps *maps, struct mapped_files *ret_files)
 {
 	struct mapped_files files = { 0 };
-	struct maps maps;
-	int rc = maps_read(pid, &maps, err);
+	struct map known = { 0 };
+	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < maps.n; i++)
-		if (maps.v[i].path[0] == '/' && add_file(&files, &maps.v[i]) < 0)
-			rc = ubp_fail(err, ENOMEM, "out of memory");
-	maps_free(&maps);
+	files.files = calloc(maps->n + 1, sizeof(*files.files));
+	if (!files.files)
+		return -ENOMEM;
+	for (size_t i = 0; rc == 0 && i < maps->n; i++)
+		if (maps->v[i].path[0] == '/')
+			rc = add_file(&files, &known, &maps->v[i]);
+	map_free(&known);
 	if (rc < 0)
 		mapped_free(&files);
 	else
 		*ret_files = files;
+	return rc;
+}
+
+int mapped_read(pid_t pid, struct mapped_files *ret_files, struct ubp_err *err)
+{
+	struct maps maps;
+	int rc = maps_read(pid, &maps, err);
+
+	if (rc == 0 && mapped_from(&maps, ret_files) < 0)
+		rc = ubp_fail(err, ENOMEM, "out of memory");
+	maps_free(&maps);
 	return rc;
 }
 

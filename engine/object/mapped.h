@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct maps;
 struct ubp_err;
 
 struct mapped_file {
@@ -30,6 +31,8 @@ struct mapped_files {
  * -EACCES or -EPERM: may not be looked at (the text says what is needed); -ENOMEM.
  */
 int mapped_read(pid_t pid, struct mapped_files *ret_files, struct ubp_err *err);
+/* The same from mappings that were read. Returns 0 or -ENOMEM. */
+int mapped_from(const struct maps *maps, struct mapped_files *ret_files);
 void mapped_free(struct mapped_files *files);
 
 #endif

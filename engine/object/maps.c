@@ -106,24 +106,38 @@ static int fail_open(pid_t pid, int code, struct ubp_err *err)
 	return ubp_fail(err, code, "/proc/%d/maps: %s", (int)pid, strerror(code));
 }
 
+int maps_parse(char *text, struct maps *ret_maps)
+{
+	char *line, *end;
+
+	*ret_maps = (struct maps){ .text = text };
+	ret_maps->v = calloc(count_lines(text) + 1, sizeof(*ret_maps->v));
+	if (!ret_maps->v)
+		return -ENOMEM;
+	for (line = text; (end = strchr(line, '\n')); line = end + 1) {
+		struct mapping *m = &ret_maps->v[ret_maps->n];
+
+		*end = '\0';
+		/* Look-ups need the kernel's order. */
+		if (parse_line(line, m) && m->start < m->end &&
+		    (ret_maps->n == 0 || m->start >= m[-1].end))
+			ret_maps->n++;
+	}
+	return 0;
+}
+
 int maps_read(pid_t pid, struct maps *ret_maps, struct ubp_err *err)
 {
-	char path[64], *line, *end;
+	char path[64], *text;
 	int code = 0;
 
 	*ret_maps = (struct maps){ 0 };
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	ret_maps->text = read_whole(path, &code);
-	if (!ret_maps->text)
+	text = read_whole(path, &code);
+	if (!text)
 		return fail_open(pid, code, err);
-	ret_maps->v = calloc(count_lines(ret_maps->text) + 1, sizeof(*ret_maps->v));
-	if (!ret_maps->v)
+	if (maps_parse(text, ret_maps) < 0)
 		return ubp_fail(err, ENOMEM, "%s: out of memory", path);
-	for (line = ret_maps->text; (end = strchr(line, '\n')); line = end + 1) {
-		*end = '\0';
-		if (parse_line(line, &ret_maps->v[ret_maps->n]))
-			ret_maps->n++;
-	}
 	if (ret_maps->n == 0)
 		return ubp_fail(err, ESRCH,
 				"process %d has no memory: it has ended, or is a kernel thread",
@@ -140,10 +154,17 @@ void maps_free(struct maps *maps)
 
 const struct mapping *maps_at(const struct maps *maps, uint64_t vaddr)
 {
-	for (size_t i = 0; i < maps->n; i++)
-		if (vaddr >= maps->v[i].start && vaddr < maps->v[i].end)
-			return &maps->v[i];
-	return NULL;
+	size_t low = 0, high = maps->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (maps->v[mid].end <= vaddr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < maps->n && maps->v[low].start <= vaddr ? &maps->v[low] : NULL;
 }
 
 int maps_identity(int fd, uint64_t *ret_dev, uint64_t *ret_ino)

@@ -22,7 +22,7 @@ struct mapping {
 };
 
 struct maps {
-	struct mapping *v; /* ascending */
+	struct mapping *v; /* ascending, none overlaps another */
 	size_t n;
 	char *text; /* what the paths point into */
 };
@@ -30,6 +30,12 @@ struct maps {
 /* Errors: -ESRCH (gone, or a zombie: it has none), -EACCES. Free in any case. */
 int maps_read(pid_t pid, struct maps *ret_maps, struct ubp_err *err);
 void maps_free(struct maps *maps);
+
+/*
+ * The same from a text in that format, allocated: it is changed, and belongs to
+ * *ret_maps in any case. Lines of another form are left out. Returns 0 or -ENOMEM.
+ */
+int maps_parse(char *text, struct maps *ret_maps);
 
 /* The mapping that contains @vaddr, or NULL. */
 const struct mapping *maps_at(const struct maps *maps, uint64_t vaddr);

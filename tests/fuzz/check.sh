@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Each fuzzer: all inputs that are kept, then a few seconds of new ones.
+set -u
+[ -e "$FUZZERS/built" ] || { echo "clang has no fuzzers here (package libclang-rt-14-dev)"; exit 77; }
+rc=0
+for source in "$UBP_SRC"/tests/fuzz/*.c; do
+	name=${source##*/}; name=${name%.c}
+	corpus=$UBP_SRC/tests/fuzz/corpus/$name
+	set -- "$corpus"/*
+	[ -e "$1" ] || { echo "$name: no inputs are kept"; exit 1; }
+	"$FUZZERS/$name" -timeout=20 "$@" > log 2>&1 || { tail -n 60 log; echo "$name: an input that is kept fails"; rc=1; }
+	mkdir -p "new/$name"
+	"$FUZZERS/$name" -max_total_time=5 -timeout=20 -max_len=65536 "new/$name" "$corpus" > log 2>&1 ||
+		{ tail -n 60 log; echo "$name: a new input fails"; rc=1; }
+done
+exit $rc

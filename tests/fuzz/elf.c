@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Fuzzer: ELF files. The input is one. Either it is refused with an error, or all
+ * that can be asked of it is asked: symbols, versions, unwinding tables, slots of
+ * IFUNCs, boundaries of instructions, caves.
+ */
+
+#include "tests/fuzz/fuzz.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "engine/base/err.h"
+#include "engine/object/header.h"
+#include "engine/object/object.h"
+
+#define NAMES_MAX 16
+
+/* The first names there are, to look them up again. */
+struct names {
+	char *name[NAMES_MAX];
+	size_t n, seen;
+};
+
+static void check_error(int rc, const struct ubp_err *err)
+{
+	if (rc < 0)
+		CLAIM(rc == -err->code && err->text[0] != '\0' && !strchr(err->text, '\n'));
+}
+
+static void check_symbol(struct object *object, const struct object_symbol *symbol)
+{
+	uint64_t elf_vaddr;
+
+	CLAIM(symbol->foffset < object_size(object) ||
+	      object_foffset_to_vaddr(object, symbol->foffset, &elf_vaddr) == 0);
+	if (symbol->name)
+		(void)strlen(symbol->name);
+	if (symbol->version)
+		(void)strlen(symbol->version);
+}
+
+static int take_name(void *ctx, const struct object_symbol *symbol)
+{
+	struct names *names = ctx;
+
+	names->seen++;
+	CLAIM(symbol->name);
+	if (names->n < NAMES_MAX) {
+		names->name[names->n] = strdup(symbol->name);
+		CLAIM(names->name[names->n]);
+		names->n++;
+	}
+	return 0;
+}
+
+static void ask_name(struct object *object, const char *name)
+{
+	struct object_symbol symbol;
+	uint64_t slots[2], value;
+	struct ubp_err err;
+	int rc;
+
+	ubp_err_reset(&err);
+	rc = object_find_symbol(object, name, &symbol, &err);
+	check_error(rc, &err);
+	if (rc == 0) {
+		check_symbol(object, &symbol);
+		(void)object_ifunc_slots(object, name, symbol.elf_vaddr, slots, 2);
+	}
+	(void)object_symbol_value(object, name, &value);
+}
+
+static void ask_place(struct object *object, uint64_t foffset)
+{
+	struct object_symbol symbol;
+	uint64_t start = 0;
+
+	if (object_function_at(object, foffset, &symbol) == 0)
+		check_symbol(object, &symbol);
+	if (object_check_boundary(object, foffset, &start) == BOUNDARY_INSIDE)
+		CLAIM(start < foffset || object_is_executable(object, start));
+}
+
+static void ask_all(struct object *object)
+{
+	static const char *const some[] = { "main", "f@V", "f@@V", "@", "_dl_debug_state" };
+	struct names names = { .n = 0 };
+	uint64_t vaddr, len;
+	struct ubp_err err;
+
+	ubp_err_reset(&err);
+	check_error(object_each_function(object, take_name, &names, &err), &err);
+	for (size_t i = 0; i < names.n; i++) {
+		ask_name(object, names.name[i]);
+		free(names.name[i]);
+	}
+	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++)
+		ask_name(object, some[i]);
+	for (uint64_t at = 0; at < object_size(object); at += object_size(object) / 61 + 1)
+		ask_place(object, at);
+	if (object_vaddr_to_foffset(object, object_entry(object), &vaddr) == 0)
+		ask_place(object, vaddr);
+	ask_place(object, UINT64_MAX);
+	if (object_find_bytes_slack(object, 16, &vaddr, &len) == 0)
+		CLAIM(vaddr % 16 == 0 && len >= 16 && len <= 4096);
+	(void)object_has_needed(object, "libc.so.6");
+	(void)object_is_go(object);
+	(void)object_is_pie(object);
+	(void)object_interp(object);
+	(void)object_soname(object);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static int fd = -1;
+	static char path[64];
+	struct object *object = NULL;
+	struct elf_ident ident;
+	struct ubp_err err;
+	int rc;
+
+	if (fd < 0) {
+		fd = memfd_create("elf", MFD_CLOEXEC);
+		CLAIM(fd >= 0);
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	}
+	CLAIM(ftruncate(fd, 0) == 0 && pwrite(fd, data, size, 0) == (ssize_t)size);
+	(void)header_peek(path, &ident);
+	ubp_err_reset(&err);
+	rc = object_open(path, &object, &err);
+	check_error(rc, &err);
+	if (rc == 0)
+		ask_all(object);
+	object_free(object);
+	return 0;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Fuzzer: records. Their argument bytes are not trusted: one made of arbitrary data
+ * is printed as text and as JSON. JSON must be JSON, a terminal gets no control
+ * bytes.
+ */
+
+#include "tests/fuzz/fuzz.h"
+
+#include <jansson.h>
+
+#include "arch/arch.h"
+#include "engine/base/err.h"
+#include "engine/event/record.h"
+#include "engine/sink/json.h"
+#include "engine/sink/text.h"
+#include "engine/spec/table.h"
+
+#define STACK_MAX 8
+
+static const char definitions[] =
+	"p:g/numbers /x:0x10 a=%ax:u8 b=%ax:s16 c=%ax:x32 d=%ax:s64 e=%ax:char f=%ax:b4@2/8\n"
+	"p:g/texts /x:0x10 s=+0(%di):string u=+0(%si):ustring c=$comm\n"
+	"r:g/arrays /x:0x10 n=+0(%di):u32[3] t=+0(%di):string[4] c=+0(%di):char[5]\n"
+	"p:g/empty /x:0x10\n"
+	"p:g/mixed /x:0x10 a=%ax s=+0(%di):string b=+0(%di):s8[64] z=+0(%di):string[2]\n";
+
+static int find_file(void *ctx, const char *path, uint64_t *ret_dev, uint64_t *ret_ino,
+		     char **ret_path, struct ubp_err *err)
+{
+	(void)ctx;
+	(void)path;
+	(void)ret_path;
+	(void)err;
+	*ret_dev = *ret_ino = 1;
+	return 0;
+}
+
+static const struct spec_table *probes(void)
+{
+	static struct spec_table *table;
+	struct spec_env env = { .arch = ubp_arch_by_name("x86_64"), .find_file = find_file };
+	struct ubp_err err;
+
+	if (!table) {
+		table = spec_table_new(&env);
+		ubp_err_reset(&err);
+		CLAIM(table &&
+		      spec_table_write(table, definitions, strlen(definitions), &err) == 0);
+	}
+	return table;
+}
+
+/* As long as it says, to the byte. */
+static struct event_record *make_record(struct fuzz_input *in, size_t *ret_probe)
+{
+	struct event_record head = { .kind = EVENT_HIT }, *record;
+	size_t stack, size;
+
+	*ret_probe = fuzz_number(in, 1) % spec_table_count(probes());
+	head.kind = (uint16_t)(fuzz_number(in, 1) & 1);
+	head.n_stack = (uint16_t)(fuzz_number(in, 1) % (STACK_MAX + 1));
+	head.cpu = (uint32_t)fuzz_number(in, 4);
+	head.pid = (int32_t)fuzz_number(in, 4);
+	head.tid = (int32_t)fuzz_number(in, 4);
+	head.time = fuzz_number(in, 8);
+	head.ip = fuzz_number(in, 8);
+	head.func = fuzz_number(in, 8);
+	head.n_lost = fuzz_number(in, 8);
+	for (size_t i = 0; i < sizeof(head.comm) - 1; i++)
+		head.comm[i] = (char)fuzz_number(in, 1);
+	head.data_len = in->left < EVENT_DATA_MAX ? (uint32_t)in->left : EVENT_DATA_MAX;
+	stack = (head.data_len + 7u) & ~7u;
+	size = sizeof(head) + stack + 8u * head.n_stack;
+	head.size = (uint32_t)size;
+	record = calloc(1, size);
+	CLAIM(record);
+	*record = head;
+	memcpy(record->data, in->at, head.data_len);
+	return record;
+}
+
+static void check_json(const struct sink_buf *buf)
+{
+	json_error_t error;
+	json_t *root = json_loadb(buf->data, buf->len, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL,
+				  &error);
+
+	CLAIM(root);
+	json_decref(root);
+	CLAIM(memchr(buf->data, '\n', buf->len) == buf->data + buf->len - 1);
+}
+
+static void check_terminal(const struct sink_buf *buf)
+{
+	for (size_t i = 0; i < buf->len; i++)
+		CLAIM((uint8_t)buf->data[i] >= ' ' || buf->data[i] == '\n');
+	CLAIM(!memchr(buf->data, 0x7f, buf->len));
+	CLAIM(buf->data[buf->len - 1] == '\n');
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz_input in = { data, size };
+	struct sink_text_options raw = { .escape = false }, escaped = { .escape = true };
+	const struct spec_probe *probe;
+	struct event_record *record;
+	struct sink_buf buf = { 0 };
+	size_t i;
+
+	record = make_record(&in, &i);
+	probe = spec_table_probe(probes(), i);
+	sink_text_line(&buf, probe, record, &raw);
+	buf.len = 0;
+	sink_text_line(&buf, probe, record, &escaped);
+	check_terminal(&buf);
+	buf.len = 0;
+	sink_json_line(&buf, probe, record);
+	check_json(&buf);
+	sink_buf_free(&buf);
+	free(record);
+	return 0;
+}

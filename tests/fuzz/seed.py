@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+"""Write first inputs for the fuzzers: seed.py FOLDER. From the corpus of the kernel's
+answers, from this machine's maps and loader's cache, and from small ELF files."""
+
+import json
+import os
+import struct
+import subprocess
+import sys
+
+SRC = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+
+
+class Out:
+    def __init__(self, folder):
+        self.folder = folder
+
+    def put(self, name, key, data):
+        folder = os.path.join(self.folder, name)
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, f"seed-{key}"), "wb") as f:
+            f.write(data)
+
+
+def rows(name):
+    with open(os.path.join(SRC, "tests/corpus", name), encoding="utf-8") as f:
+        return [json.loads(line) for line in f]
+
+
+def definitions(out):
+    for row in rows("definitions.jsonl"):
+        text = row.get("def") or row.get("write") or ""
+        if not isinstance(text, str) or len(text) > 600:
+            continue
+        data = text.replace("@BIN@", "/x").encode("utf-8", "surrogateescape")
+        for how in (0, 1):
+            out.put("definition", f"{row['id']}-{how}", bytes([how]) + data)
+    short = ["p:bash:readline", "r:libc:fopen file=$retval", "bash:readline+4", "p:a/b c:0x10 x=%di",
+             "libc:puts%return", "p:/bin/x:f@V +0(%di):string"]
+    for i, text in enumerate(short):
+        out.put("definition", f"short{i}", b"\x04" + text.encode())
+        out.put("definition", f"all{i}", b"\x02" + text.encode() + b"\np:x /y:0x1\n-:x\0-:y")
+
+
+def filters(out):
+    for row in rows("filters.jsonl"):
+        text = row.get("filter", "")
+        if len(text) < 400:
+            head = bytes([0]) + struct.pack("<QQB", 1, 2, 0x41) + b"hello\0"
+            out.put("filter", row["id"], head + text.encode("utf-8", "surrogateescape"))
+
+
+def values(out):
+    for row in rows("values.jsonl"):
+        args = row.get("args", "")
+        if len(args) < 300:
+            memory = bytes([0]) + b"\xff" * 8 + b"\x41\x01\x00" * 21 + b"text\0" + struct.pack("<Q", 0x7f0000000010)
+            out.put("fetch", row["id"], args.encode() + b"\0" + memory)
+
+
+def instructions(out):
+    import re
+    with open(os.path.join(SRC, "tests/unit/test_x86_slot.c"), encoding="utf-8") as f:
+        text = f.read()
+    codes = sorted(set(re.findall(r'"((?:[0-9a-f]{2}){1,15})"', text)))
+    for i, code in enumerate(codes):
+        out.put("insn", f"{i}", struct.pack("<QQ", 0x401000, 0x7f0000000000) + bytes.fromhex(code) + b"\x90" * 4)
+
+
+def records(out):
+    for probe in range(5):
+        for kind in (0, 1):
+            head = bytes([probe, kind, 2]) + b"\1\0\0\0" * 3 + struct.pack("<QQQQ", 1, 0x401000, 0, 3) + b"comm".ljust(15, b"\0")
+            data = struct.pack("<III", 5 << 16 | 40, 3 << 16 | 45, 0) * 3 + "a\u00e9\\\"\n\0".encode() * 3
+            out.put("record", f"{probe}-{kind}", head + data)
+
+
+def maps(out):
+    with open("/proc/self/maps", "rb") as f:
+        out.put("maps", "self", f.read()[-3000:])
+    odd = (b"1000-2000 r-xp 00000000 08:01 7     /a\\012b (deleted)\n"
+           b"2000-3000 rw-p 00000000 00:00 0     [heap]\n"
+           b"7000-9000 rwxs fff00000 fd:ffff 18446744073709551615 /a b  c\n"
+           b"7ffffffde000-7ffffffff000 rw-p 00000000 00:00 0  [stack]\n")
+    out.put("maps", "odd", odd)
+
+
+def ldcache(out):
+    strings = b"libc.so.6\0/lib/libc.so.6\0"
+    base = 48 + 24
+    body = b"glibc-ld.so.cache1.1" + struct.pack("<II5I", 1, len(strings), 2, 0, 0, 0, 0)
+    body += struct.pack("<iIIIQ", 0x303, base, base + 10, 0, 0) + strings
+    out.put("ldcache", "new", body)
+    old = b"ld.so-1.7.0\0" + struct.pack("<I", 1) + struct.pack("<iII", 3, 0, 0)
+    out.put("ldcache", "old", old + b"\0" * (-len(old) % 8) + body)
+
+
+ELF_SOURCES = {
+    "lib": ("-shared -fPIC", "__asm__(\".symver f1,f@V1\\n.symver f2,f@@V2\");\n"
+            "int f1(void); int f2(void); int f1(void){return 1;} int f2(void){return 2;}\n"
+            "static int g(void){return 3;} static int (*r(void))(void){return g;}\n"
+            "int i(void) __attribute__((ifunc(\"r\"))); int h(void); int h(void){return i();}\n"),
+    "exe": ("-static", "void _start(void); static int f(int a){return a*a;}\n"
+            "void _start(void){ for(;;) __asm__ volatile(\"\" :: \"r\"(f(3))); }\n"),
+    "m32": ("-m32 -shared -fPIC", "int f(void); int f(void){return 2;}\n"),
+}
+
+
+def elves(out):
+    folder = os.path.join(out.folder, "tmp")
+    os.makedirs(folder, exist_ok=True)
+    source, script, binary = (os.path.join(folder, n) for n in ("a.c", "v.map", "a.out"))
+    with open(script, "w", encoding="utf-8") as f:
+        f.write("V1 { global: f; h; local: *; }; V2 { global: f; } V1;\n")
+    for key, (flags, text) in ELF_SOURCES.items():
+        with open(source, "w", encoding="utf-8") as f:
+            f.write(text)
+        command = ["gcc", "-O1", "-nostdlib", "-Wl,-z,noseparate-code,-z,max-page-size=4096", *flags.split(), "-o", binary, source]
+        if key == "lib":
+            command.append(f"-Wl,--version-script={script}")
+        if subprocess.run(command, check=False).returncode != 0:
+            continue
+        for strip in (None, "--strip-debug", "--strip-all"):
+            if strip:
+                subprocess.run(["strip", strip, binary], check=True)
+            with open(binary, "rb") as f:
+                out.put("elf", f"{key}{strip or ''}", f.read())
+    for name in (source, script, binary):
+        if os.path.exists(name):
+            os.unlink(name)
+    os.rmdir(folder)
+
+
+def main():
+    out = Out(sys.argv[1])
+    for make in (definitions, filters, values, instructions, records, maps, ldcache, elves):
+        make(out)
+
+
+main()
