@@ -15,6 +15,9 @@
 /* Bytes read at a time. */
 #define WINDOW 4096
 
+/* No function is that long; and a second or two is long enough to wait. */
+#define WALK_MAX (16u << 20)
+
 /*
  * The nearest place at or below @elf_vaddr where an instruction starts for sure.
  * The nearer the better: data between functions can't lead us astray.
@@ -85,5 +88,7 @@ int object_check_boundary(struct object *object, uint64_t foffset, uint64_t *ret
 		return BOUNDARY_UNKNOWN;
 	if (from == elf_vaddr)
 		return BOUNDARY_OK;
-	return object->arch ? walk(object, from, elf_vaddr, ret_start) : BOUNDARY_UNKNOWN;
+	if (!object->arch || elf_vaddr - from > WALK_MAX)
+		return BOUNDARY_UNKNOWN;
+	return walk(object, from, elf_vaddr, ret_start);
 }

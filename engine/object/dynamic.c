@@ -22,11 +22,22 @@ Elf_Scn *object_section_of_type(const struct object *object, uint32_t type,
 	return NULL;
 }
 
+Elf_Data *object_section_data(Elf_Scn *section, bool raw)
+{
+	GElf_Shdr header;
+	Elf_Data *data;
+
+	if (!gelf_getshdr(section, &header) || header.sh_size > SECTION_LEN_MAX)
+		return NULL;
+	data = raw ? elf_rawdata(section, NULL) : elf_getdata(section, NULL);
+	return data && data->d_buf ? data : NULL;
+}
+
 int object_string_table(const struct object *object, size_t index,
 			struct string_table *ret_table, struct ubp_err *err)
 {
 	Elf_Scn *section = elf_getscn(object->elf, index);
-	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
+	Elf_Data *data = section ? object_section_data(section, false) : NULL;
 	const char *bytes = data ? data->d_buf : NULL;
 
 	if (!bytes || data->d_size == 0 || bytes[data->d_size - 1] != '\0')
@@ -74,8 +85,8 @@ int object_read_dynamic(struct object *object, struct ubp_err *err)
 
 	if (!section)
 		return 0;
-	data = elf_getdata(section, NULL);
-	if (!data || !data->d_buf)
+	data = object_section_data(section, false);
+	if (!data)
 		return ubp_fail(err, ENOEXEC, "%s: corrupt ELF file: dynamic section: %s",
 				object->path, elf_errmsg(-1));
 	rc = object_string_table(object, header.sh_link, &strings, err);

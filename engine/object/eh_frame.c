@@ -155,7 +155,7 @@ static struct fde_table *read_header(const struct object *object)
 
 	/* Only a short pointer to .eh_frame stands before the count. */
 	if (!find_header(object, &phdr) || phdr.p_filesz < HEADER_LEN ||
-	    phdr.p_filesz > object->size ||
+	    phdr.p_filesz > object->size || phdr.p_filesz > SECTION_LEN_MAX ||
 	    object_read(object, phdr.p_offset, head, HEADER_LEN) != HEADER_LEN ||
 	    head[0] != 1 || pointer_len(object, head[1]) != 4 || head[2] != COUNT_FORM ||
 	    head[3] != TABLE_FORM)
@@ -194,7 +194,7 @@ static Elf_Data *find_section(const struct object *object, uint64_t *ret_vaddr)
 		if (!name || strcmp(name, ".eh_frame") != 0)
 			continue;
 		*ret_vaddr = header.sh_addr;
-		return elf_rawdata(section, NULL);
+		return object_section_data(section, true);
 	}
 	return NULL;
 }

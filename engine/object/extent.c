@@ -92,33 +92,74 @@ static size_t drop_inner_labels(struct extent *extents, size_t n)
 	return kept;
 }
 
-/* The end of the section of code that holds @elf_vaddr, else of the segment. */
-static uint64_t end_of_code(const struct object *object, uint64_t elf_vaddr)
+/* Sections of code, by start. */
+struct code {
+	struct code_range {
+		uint64_t start, end;
+	} * ranges;
+	size_t n, at; /* ranges before .at start at or below the last address asked for */
+	uint64_t end; /* the largest end among those */
+};
+
+static int compare_ranges(const void *pa, const void *pb)
 {
-	const struct segment *s = object_segment_of(object, elf_vaddr);
+	const struct code_range *a = pa, *b = pb;
+
+	return (a->start > b->start) - (a->start < b->start);
+}
+
+static int find_code(const struct object *object, struct code *ret_code)
+{
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
+	size_t n = 0;
 
-	while ((section = elf_nextscn(object->elf, section)))
-		if (gelf_getshdr(section, &header) && header.sh_flags & SHF_EXECINSTR &&
-		    elf_vaddr >= header.sh_addr && elf_vaddr - header.sh_addr < header.sh_size)
-			return header.sh_addr + header.sh_size;
+	*ret_code = (struct code){ .ranges = calloc(object->n_sections + 1,
+						    sizeof(struct code_range)) };
+	if (!ret_code->ranges)
+		return -ENOMEM;
+	while (n < object->n_sections && (section = elf_nextscn(object->elf, section))) {
+		struct code_range *range = &ret_code->ranges[n];
+
+		if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_EXECINSTR))
+			continue;
+		range->start = header.sh_addr;
+		if (!__builtin_add_overflow(header.sh_addr, header.sh_size, &range->end))
+			n++;
+	}
+	qsort(ret_code->ranges, n, sizeof(ret_code->ranges[0]), compare_ranges);
+	ret_code->n = n;
+	return 0;
+}
+
+/*
+ * The end of the section of code that holds @elf_vaddr, else of the segment. Asked
+ * for ascending addresses: corrupt files may hold very many sections.
+ */
+static uint64_t end_of_code(const struct object *object, struct code *code, uint64_t elf_vaddr)
+{
+	const struct segment *s;
+
+	for (; code->at < code->n && code->ranges[code->at].start <= elf_vaddr; code->at++)
+		if (code->ranges[code->at].end > code->end)
+			code->end = code->ranges[code->at].end;
+	if (code->end > elf_vaddr)
+		return code->end;
+	s = object_segment_of(object, elf_vaddr);
 	return s ? s->elf_vaddr + s->file_len : elf_vaddr;
 }
 
 /* Assembly has symbols without size: they reach to the next. */
-static void set_ends(const struct object *object, struct extent *extents, size_t n)
+static void set_ends(const struct object *object, struct code *code, struct extent *extents,
+		     size_t n)
 {
-	uint64_t reach = 0, code_end = 0;
+	uint64_t reach = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		struct extent *e = &extents[i];
 
 		if (e->end == e->start) {
-			/* Sections are few, but corrupt files may hold very many. */
-			if (e->start >= code_end)
-				code_end = end_of_code(object, e->start);
-			e->end = code_end;
+			e->end = end_of_code(object, code, e->start);
 			if (i + 1 < n && extents[i + 1].start < e->end)
 				e->end = extents[i + 1].start;
 		}
@@ -131,13 +172,19 @@ static int build(struct object *object)
 {
 	struct symtab *symtab = object->symtab;
 	size_t n = symtab->n_syms;
+	struct code code;
 
-	symtab->extents = calloc(n ? n : 1, sizeof(*symtab->extents));
-	if (!symtab->extents)
+	if (find_code(object, &code) < 0)
 		return -ENOMEM;
+	symtab->extents = calloc(n ? n : 1, sizeof(*symtab->extents));
+	if (!symtab->extents) {
+		free(code.ranges);
+		return -ENOMEM;
+	}
 	n = collect(symtab, symtab->extents);
 	n = drop_inner_labels(symtab->extents, n);
-	set_ends(object, symtab->extents, n);
+	set_ends(object, &code, symtab->extents, n);
+	free(code.ranges);
 	symtab->n_extents = n;
 	return 0;
 }

@@ -4,7 +4,6 @@
 #include "engine/object/header.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,10 +11,14 @@
 
 #include "arch/arch.h"
 #include "engine/base/err.h"
+#include "engine/object/file.h"
 #include "engine/object/object_priv.h"
 
 /* The kernel runs no program with more (load_elf_phdrs()). */
 #define PHDRS_LEN_MAX 65536
+
+/* Linkers write a few dozen; what is not loaded costs memory all the same. */
+#define SECTIONS_MAX 262144
 
 static const struct {
 	uint16_t machine;
@@ -186,6 +189,9 @@ static int check_tables(const struct object *object, struct ubp_err *err)
 	if (rc == 0 && n_segments * ehdr->e_phentsize > PHDRS_LEN_MAX)
 		rc = ubp_fail(err, ENOEXEC, "%s: corrupt ELF file: 0x%llx program headers",
 			      object->path, (unsigned long long)n_segments);
+	if (rc == 0 && ehdr->e_shoff != 0 && n_sections > SECTIONS_MAX)
+		rc = ubp_fail(err, ENOEXEC, "%s: corrupt ELF file: 0x%llx section headers",
+			      object->path, (unsigned long long)n_sections);
 	if (rc == 0 && n_segments != 0)
 		rc = check_table(object, "program headers", ehdr->e_phoff, n_segments,
 				 ehdr->e_phentsize,
@@ -235,15 +241,10 @@ int header_peek(const char *path, struct elf_ident *ret_ident)
 	uint8_t raw[EI_NIDENT + 4];
 	struct stat st;
 	ssize_t n;
-	int fd, saved;
+	int fd = file_open(path, &st), saved;
 
-	if (stat(path, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	n = pread(fd, raw, sizeof(raw), 0);
 	saved = errno;
 	close(fd);

@@ -4,12 +4,14 @@
 #include "engine/object/ldcache.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "engine/object/file.h"
 
 #define CACHE_LEN_MAX (64u << 20)
 
@@ -48,11 +50,11 @@ static int read_file(const char *path, char **ret_bytes, size_t *ret_len)
 	struct stat st;
 	size_t len, done = 0;
 	char *bytes = NULL;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc = 0;
+	int fd = file_open(path, &st), rc = 0;
 
 	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > CACHE_LEN_MAX)
+		return fd;
+	if (st.st_size > CACHE_LEN_MAX)
 		rc = -EINVAL;
 	len = rc == 0 ? (size_t)st.st_size : 0;
 	if (rc == 0)
@@ -96,6 +98,16 @@ static bool find_new(const char *bytes, size_t len, size_t *ret_start)
 	       memcmp(bytes + start, NEW_MAGIC, NEW_MAGIC_LEN) == 0;
 }
 
+/* The string at @at, if it ends within the file and what a path may have; else NULL. */
+static const char *string_in(const char *base, size_t len, uint32_t at)
+{
+	size_t left = at < len ? len - at : 0;
+
+	if (left == 0)
+		return NULL;
+	return memchr(base + at, '\0', left < PATH_MAX ? left : PATH_MAX) ? base + at : NULL;
+}
+
 static int read_entries(struct ldcache *cache, const char *base, size_t len)
 {
 	size_t n = u32_at(base + NEW_COUNT_AT);
@@ -108,15 +120,15 @@ static int read_entries(struct ldcache *cache, const char *base, size_t len)
 	for (size_t i = 0; i < n; i++) {
 		const char *raw = base + NEW_HEADER + i * NEW_ENTRY;
 		uint32_t type = u32_at(raw) & FLAG_TYPE_MASK;
-		uint32_t name = u32_at(raw + 4), path = u32_at(raw + 8);
+		const char *name = string_in(base, len, u32_at(raw + 4));
+		const char *lib = string_in(base, len, u32_at(raw + 8));
 		uint64_t hwcap;
 
-		if (type < FLAG_ELF_MIN || type > FLAG_ELF_MAX || name >= len || path >= len)
+		if (type < FLAG_ELF_MIN || type > FLAG_ELF_MAX || !name || !lib)
 			continue;
 		memcpy(&hwcap, raw + 16, sizeof(hwcap));
-		cache->entries[cache->n++] = (struct ldcache_entry){ .name = base + name,
-								     .path = base + path,
-								     .hwcap = hwcap };
+		cache->entries[cache->n++] =
+			(struct ldcache_entry){ .name = name, .path = lib, .hwcap = hwcap };
 	}
 	return 0;
 }

@@ -4,7 +4,6 @@
 #include "engine/object/object.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include "arch/arch.h"
 #include "engine/base/err.h"
 #include "engine/object/eh_frame.h"
+#include "engine/object/file.h"
 #include "engine/object/header.h"
 #include "engine/object/object_priv.h"
 #include "engine/object/symtab.h"
@@ -45,18 +45,13 @@ static int open_file(struct object *object, struct ubp_err *err)
 {
 	struct stat st;
 
-	/* Looked at before it is opened: opening a device can have effects. */
-	if (stat(object->path, &st) < 0)
-		return ubp_fail_sys(err, "%s", object->path);
-	if (!S_ISREG(st.st_mode))
+	object->fd = file_open(object->path, &st);
+	if (object->fd == -EINVAL && st.st_mode != 0 && !S_ISREG(st.st_mode))
 		return ubp_fail(err, EINVAL, "%s: %s, not an ELF file", object->path,
 				kind_of_file(st.st_mode));
-	object->fd = open(object->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (object->fd < 0 || fstat(object->fd, &st) < 0)
-		return ubp_fail_sys(err, "%s", object->path);
-	if (!S_ISREG(st.st_mode))
-		return ubp_fail(err, EINVAL, "%s: %s, not an ELF file", object->path,
-				kind_of_file(st.st_mode));
+	if (object->fd < 0)
+		return ubp_fail(err, -object->fd, "%s: %s", object->path,
+				strerror(-object->fd));
 	object->dev = st.st_dev;
 	object->ino = st.st_ino;
 	object->size = (uint64_t)st.st_size;

@@ -58,6 +58,15 @@ int object_read_dynamic(struct object *object, struct ubp_err *err);
 Elf_Scn *object_section_of_type(const struct object *object, uint32_t type,
 				GElf_Shdr *ret_header);
 
+/* More than that of one section is not read into memory. */
+#define SECTION_LEN_MAX (UINT64_C(1) << 30)
+
+/*
+ * The contents of @section, @raw: in the file's byte order. Owned by the Elf. NULL:
+ * none, it can't be read, or it is longer than SECTION_LEN_MAX.
+ */
+Elf_Data *object_section_data(Elf_Scn *section, bool raw);
+
 /* The strings of section @index. Returns 0, or -ENOEXEC with a text. */
 int object_string_table(const struct object *object, size_t index,
 			struct string_table *ret_table, struct ubp_err *err);

@@ -92,20 +92,20 @@ static void search_section(const struct object *object, Elf_Scn *section,
 {
 	Elf_Scn *sym_section = elf_getscn(object->elf, header->sh_link);
 	Elf_Type type = header->sh_type == SHT_RELA ? ELF_T_RELA : ELF_T_REL;
-	Elf_Data *data = elf_getdata(section, NULL), *symbols = NULL;
+	Elf_Data *data = object_section_data(section, false), *symbols = NULL;
 	struct string_table strings = { 0 };
 	GElf_Shdr sym_header;
 	struct ubp_err ignored;
 	size_t n;
 
-	if (!data || !data->d_buf)
+	if (!data)
 		return;
 	ubp_err_reset(&ignored);
 	/* Static programs have none of these: all their slots are IRELATIVE. */
 	if (search->name && sym_section && gelf_getshdr(sym_section, &sym_header) &&
 	    (sym_header.sh_type == SHT_DYNSYM || sym_header.sh_type == SHT_SYMTAB) &&
 	    object_string_table(object, sym_header.sh_link, &strings, &ignored) == 0)
-		symbols = elf_getdata(sym_section, NULL);
+		symbols = object_section_data(sym_section, false);
 	n = data->d_size / gelf_fsize(object->elf, type, 1, EV_CURRENT);
 	for (size_t i = 0; i < n; i++) {
 		struct reloc reloc;

@@ -11,6 +11,9 @@
 #include "engine/object/object_priv.h"
 #include "engine/object/versions.h"
 
+/* The largest programs there are have a few millions. */
+#define SYMS_MAX (16u << 20)
+
 /* A symbol table section, opened. */
 struct source {
 	const char *what; /* ".symtab" */
@@ -63,7 +66,9 @@ static enum sym_kind kind_of(const struct object *object, const GElf_Sym *raw)
  */
 static int split_name(struct symtab *symtab, struct sym *sym)
 {
-	const char *at = strchr(sym->name + 1, '@');
+	/* No name is that long, but in a corrupt file all of them may be. */
+	size_t len = strnlen(sym->name, SYM_NAME_MAX + 1);
+	const char *at = len <= SYM_NAME_MAX ? memchr(sym->name + 1, '@', len - 1) : NULL;
 	char *name;
 
 	if (!at)
@@ -126,8 +131,8 @@ static int open_source(const struct object *object, uint32_t type, struct source
 	ret_source->what = type == SHT_SYMTAB ? ".symtab" : ".dynsym";
 	if (!section || header.sh_size == 0)
 		return 0;
-	ret_source->data = elf_getdata(section, NULL);
-	if (!ret_source->data || !ret_source->data->d_buf)
+	ret_source->data = object_section_data(section, false);
+	if (!ret_source->data)
 		return ubp_fail(err, ENOEXEC, "%s: corrupt ELF file: %s: %s", object->path,
 				ret_source->what, elf_errmsg(-1));
 	ret_source->n =
@@ -180,7 +185,7 @@ static int fill(const struct object *object, struct symtab *symtab,
 
 	for (size_t i = 0; i < n_sources; i++)
 		n_max += sources[i].n;
-	if (n_max > UINT32_MAX)
+	if (n_max > SYMS_MAX)
 		return ubp_fail(err, ENOEXEC, "%s: too many symbols", object->path);
 	symtab->syms = calloc(n_max, sizeof(*symtab->syms));
 	symtab->owned = calloc(n_max, sizeof(*symtab->owned));

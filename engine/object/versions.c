@@ -40,8 +40,8 @@ static int open_records(const struct object *object, uint32_t type, struct recor
 	*ret_found = section != NULL;
 	if (!section)
 		return 0;
-	ret_records->data = elf_getdata(section, NULL);
-	if (!ret_records->data || !ret_records->data->d_buf)
+	ret_records->data = object_section_data(section, false);
+	if (!ret_records->data)
 		return ubp_fail(err, ENOEXEC, "%s: corrupt ELF file: symbol versions: %s",
 				object->path, elf_errmsg(-1));
 	ret_records->n_max = ret_records->data->d_size / sizeof(Elf64_Verdaux);
@@ -145,7 +145,7 @@ int versions_read(const struct object *object, struct versions **ret_versions,
 	versions = calloc(1, sizeof(*versions));
 	if (!versions)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	versions->of_symbol = elf_getdata(section, NULL);
+	versions->of_symbol = object_section_data(section, false);
 	rc = versions->of_symbol
 		     ? read_definitions(object, versions, err)
 		     : ubp_fail(err, ENOEXEC, "%s: corrupt ELF file: symbol versions: %s",

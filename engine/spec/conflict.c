@@ -6,41 +6,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "engine/spec/index.h"
 #include "engine/spec/probe.h"
 #include "engine/spec/table.h"
 
 /* Names tried before giving up; the check then fails with the last one. */
 #define RENAMES_MAX 1000
-
-static const struct spec_probe *find_event(struct spec_probe *const *others, size_t n,
-					   const struct spec_probe *probe)
-{
-	for (size_t i = 0; i < n; i++)
-		if (spec_probe_same_event(others[i], probe))
-			return others[i];
-	return NULL;
-}
-
-/* A place has one reference counter, and none counts as one. */
-static bool ref_differs(struct spec_probe *const *others, size_t n,
-			const struct spec_probe *probe)
-{
-	for (size_t i = 0; i < n; i++)
-		if (spec_probe_same_place(others[i], probe) && others[i]->ref != probe->ref)
-			return true;
-	return false;
-}
-
-static bool is_there_already(struct spec_probe *const *others, size_t n,
-			     const struct spec_probe *probe)
-{
-	for (size_t i = 0; i < n; i++)
-		if (spec_probe_same_event(others[i], probe) &&
-		    spec_probe_same_place(others[i], probe) &&
-		    spec_probe_same_texts(others[i], probe))
-			return true;
-	return false;
-}
 
 static bool is_taken(const struct spec_env *env, const struct spec_probe *probe)
 {
@@ -55,13 +26,15 @@ static size_t word_col(const struct spec_parse *p, size_t i)
 	return spec_col(p, p->words->word[i].s);
 }
 
-int spec_conflict_check(const struct spec_parse *p, struct spec_probe *const *others, size_t n,
+int spec_conflict_check(const struct spec_parse *p, const struct spec_index *others,
 			const struct spec_probe *probe)
 {
-	const struct spec_probe *event = find_event(others, n, probe);
+	const struct spec_probe *event = spec_index_event(others, probe);
+	const struct spec_probe *there = spec_index_place(others, probe);
 	size_t arg;
 
-	if (ref_differs(others, n, probe))
+	/* A place has one reference counter, and none counts as one. */
+	if (there && there->ref != probe->ref)
 		return spec_fail_unlogged(p, EINVAL, 0, "Reference counter offset mismatch");
 	if (!event && is_taken(p->env, probe))
 		return spec_fail(p, EEXIST, 0,
@@ -74,19 +47,19 @@ int spec_conflict_check(const struct spec_parse *p, struct spec_probe *const *ot
 	if (arg > 0)
 		return spec_fail(p, EEXIST, word_col(p, p->words->n - probe->n_args + arg - 1),
 				 "Argument type or name is different from existing probe");
-	if (is_there_already(others, n, probe))
+	if (spec_index_twin(others, probe))
 		return spec_fail(p, EEXIST, 0, "There is already the exact same probe event");
 	return 0;
 }
 
-void spec_conflict_rename(const struct spec_parse *p, struct spec_probe *const *others,
-			  size_t n, struct spec_probe *probe)
+void spec_conflict_rename(const struct spec_parse *p, const struct spec_index *others,
+			  struct spec_probe *probe)
 {
 	char wanted[SPEC_NAME_MAX + 1];
 
 	memcpy(wanted, probe->event, sizeof(wanted));
 	for (unsigned k = 1; k <= RENAMES_MAX; k++) {
-		const struct spec_probe *event = find_event(others, n, probe);
+		const struct spec_probe *event = spec_index_event(others, probe);
 
 		if (event ? event->is_return == probe->is_return &&
 				    spec_probe_differing_arg(event, probe) == 0

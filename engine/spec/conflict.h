@@ -10,15 +10,17 @@
 
 #include "engine/spec/parse.h"
 
-/* May @probe join the @n others? Returns 0 or fails as the kernel does. */
-int spec_conflict_check(const struct spec_parse *p, struct spec_probe *const *others, size_t n,
+struct spec_index;
+
+/* May @probe join the others? Returns 0 or fails as the kernel does. */
+int spec_conflict_check(const struct spec_parse *p, const struct spec_index *others,
 			const struct spec_probe *probe);
 
 /*
  * Extended grammar: an event name that was made up gets a number behind it when
  * an event with that name is there that @probe cannot join.
  */
-void spec_conflict_rename(const struct spec_parse *p, struct spec_probe *const *others,
-			  size_t n, struct spec_probe *probe);
+void spec_conflict_rename(const struct spec_parse *p, const struct spec_index *others,
+			  struct spec_probe *probe);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "engine/base/err.h"
 #include "engine/spec/conflict.h"
+#include "engine/spec/index.h"
 #include "engine/spec/parse.h"
 #include "engine/spec/probe.h"
 #include "engine/spec/remove.h"
@@ -17,6 +18,7 @@ struct spec_table {
 	struct spec_env env;
 	struct spec_probe **probes;
 	size_t n, capacity;
+	struct spec_index index; /* of the first .index.n; see index_all() */
 };
 
 struct spec_table *spec_table_new(const struct spec_env *env)
@@ -30,6 +32,7 @@ struct spec_table *spec_table_new(const struct spec_env *env)
 
 static void free_probes(struct spec_table *table)
 {
+	spec_index_clear(&table->index);
 	for (size_t i = 0; i < table->n; i++)
 		spec_probe_free(table->probes[i]);
 	free(table->probes);
@@ -60,15 +63,27 @@ static bool reserve(struct spec_table *table, size_t n)
 	return true;
 }
 
+/* Index what was added since the last time. */
+static bool index_all(struct spec_table *table)
+{
+	while (table->index.n < table->n)
+		if (spec_index_add(&table->index, table->probes[table->index.n]) < 0) {
+			spec_index_clear(&table->index);
+			return false;
+		}
+	return true;
+}
+
 /* Take over a parsed probe, or free it when it must not be added. */
 static int add_probe(struct spec_table *table, const struct spec_parse *p,
 		     struct spec_probe *probe, bool may_rename)
 {
-	int rc;
+	int rc = index_all(table) ? 0 : spec_fail_memory(p);
 
-	if (may_rename && probe->auto_event)
-		spec_conflict_rename(p, table->probes, table->n, probe);
-	rc = spec_conflict_check(p, table->probes, table->n, probe);
+	if (rc == 0 && may_rename && probe->auto_event)
+		spec_conflict_rename(p, &table->index, probe);
+	if (rc == 0)
+		rc = spec_conflict_check(p, &table->index, probe);
 	if (rc == 0 && !reserve(table, table->n + 1))
 		rc = spec_fail_memory(p);
 	if (rc < 0)
@@ -93,6 +108,8 @@ static int run_words(struct spec_table *table, const struct spec_parse *p, bool 
 
 	if (p->words->n == 0)
 		return 0;
+	if (is_delete)
+		spec_index_clear(&table->index);
 	if (is_delete)
 		return spec_remove(p, table->probes, &table->n);
 	if (!table->env.strict && spec_is_short(p))
@@ -174,12 +191,38 @@ static bool copy_probes(const struct spec_table *from, struct spec_table *to)
 	return true;
 }
 
+/* Does a line delete? Then undoing the write takes more than forgetting what it added. */
+static bool has_deletion(const char *text, size_t len)
+{
+	for (const char *end = text + len; text < end;) {
+		const char *newline = memchr(text, '\n', (size_t)(end - text));
+
+		if (text[0] == '-')
+			return true;
+		text = newline ? newline + 1 : end;
+	}
+	return false;
+}
+
+static int write_or_forget(struct spec_table *table, const char *text, size_t len,
+			   struct ubp_err *err)
+{
+	size_t n = table->n;
+	int rc = spec_table_write(table, text, len, err);
+
+	if (rc < 0)
+		spec_table_truncate(table, n);
+	return rc;
+}
+
 int spec_table_write_all(struct spec_table *table, const char *text, size_t len,
 			 struct ubp_err *err)
 {
 	struct spec_table trial = { .env = table->env };
 	int rc;
 
+	if (!has_deletion(text, len))
+		return write_or_forget(table, text, len, err);
 	if (!copy_probes(table, &trial))
 		rc = ubp_fail(err, ENOMEM, "out of memory");
 	else
@@ -224,6 +267,8 @@ const struct spec_probe *spec_table_probe(const struct spec_table *table, size_t
 
 void spec_table_truncate(struct spec_table *table, size_t n)
 {
+	if (table->index.n > n)
+		spec_index_clear(&table->index);
 	while (table->n > n)
 		spec_probe_free(table->probes[--table->n]);
 }
@@ -232,4 +277,6 @@ void spec_table_resolve(struct spec_table *table, size_t i, uint64_t offset)
 {
 	table->probes[i]->offset = offset;
 	table->probes[i]->is_resolved = true;
+	if (i < table->index.n && spec_index_resolved(&table->index, table->probes[i]) < 0)
+		spec_index_clear(&table->index);
 }

@@ -35,7 +35,8 @@ struct shape {
 /* Where registers and pointers mostly lead. */
 static uint64_t address(uint64_t choice)
 {
-	static const uint64_t bases[] = { 0, 0x7f0000000000, 0xfffffffffffff000, 0x7ffffffff000 };
+	static const uint64_t bases[] = { 0, 0x7f0000000000, 0xfffffffffffff000,
+					  0x7ffffffff000 };
 
 	return bases[choice & 3] + (choice >> 2 & 0x3ffff);
 }

@@ -18,12 +18,12 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A claim about the code under test. Its failure is a finding, with a stack. */
-#define CLAIM(what)                                                                   \
-	do {                                                                          \
-		if (!(what)) {                                                        \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what); \
-			abort();                                                      \
-		}                                                                     \
+#define CLAIM(what)                                                                            \
+	do {                                                                                   \
+		if (!(what)) {                                                                 \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what);     \
+			abort();                                                               \
+		}                                                                              \
 	} while (0)
 
 /* What is left of the input. Behind its end come zeroes. */
