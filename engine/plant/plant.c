@@ -388,7 +388,8 @@ static int write_breakpoints(struct update *u, struct ubp_err *err)
 	for (size_t i = 0; i < u->n_added; i++) {
 		struct site *site = u->added[i].site;
 
-		if (site->planted && !(site->is_patched && site_is_probed(site)))
+		if (site->is_spared ||
+		    (site->planted && !(site->is_patched && site_is_probed(site))))
 			continue;
 		rc = site_plant(space, u->t->tid, site, err);
 		if (rc < 0)

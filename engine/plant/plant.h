@@ -64,6 +64,7 @@ struct site {
 	uint8_t patch[UBP_INSN_MAX]; /* a jump that stands here instead of a breakpoint ... */
 	uint8_t patch_len;           /* ... (WATCH_SIGACTION); 0: none */
 	bool is_patched;
+	bool is_spared;         /* neither can stand here */
 	struct uprobe **probes; /* in order of definition */
 	size_t n_probes;
 	struct site_exit *exits; /* likewise */

@@ -295,8 +295,18 @@ int site_prepare(const struct plant *plant, struct space *space, pid_t tid, stru
 	if (!area || (plant->force && area_is_full(area) && !map_get(&ps->slots, site->vaddr)))
 		return prepare_in_place(space, site);
 	rc = provide_slot(space->plant, space, site, &area, err);
+	/* A call of rt_sigaction() that no jump can leave stays as it is. */
+	site->is_spared = rc == -ERANGE && site->patch_len && !site_is_probed(site);
+	if (site->is_spared)
+		return 0;
 	if (rc == -ERANGE && plant->force)
 		return prepare_in_place(space, site);
+	if (rc == -ERANGE)
+		return ubp_fail(err, ERANGE,
+				"process %d has no free memory near 0x%lx, where '%s' would "
+				"have to be moved to (--force steps it in place: then killing "
+				"ubp kills the process)",
+				(int)tid, ul(site->vaddr), site->insn.text);
 	if (rc < 0)
 		return rc;
 	rc = mem_write(&space->mem, tid, site->slot, site->code.code, site->code.len);
