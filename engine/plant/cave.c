@@ -73,10 +73,10 @@ int cave_open(struct tracee *t, const struct maps *maps, struct cave *cave, stru
 	int rc;
 
 	cave->len = space->arch->stub_len;
-	cave->vaddr = find_cave(space->arch, maps, t->process->pid);
+	cave->vaddr = find_cave(space->arch, maps, t->tid);
 	memset(cave->saved, 0, sizeof(cave->saved));
 	if (!cave->vaddr) {
-		cave->vaddr = task_auxv(t->process->pid, AT_ENTRY);
+		cave->vaddr = task_auxv(t->tid, AT_ENTRY);
 		if (!cave->vaddr ||
 		    mem_read(t->tid, cave->vaddr, cave->saved, cave->len) != cave->len)
 			return ubp_fail(err, ENOMEM,

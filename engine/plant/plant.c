@@ -228,11 +228,11 @@ static int collect(struct update *u, struct ubp_err *err)
 	if (rc < 0)
 		return rc;
 	u->err = err;
-	rc = hooks_each(u->plant, u->t->process->pid, &u->maps, join_hook, u);
+	rc = hooks_each(u->plant, u->t->tid, &u->maps, join_hook, u);
 	/* Without a guard there is nothing to keep. */
 	if (rc == 0 && seccomp_check(u->t, &way, &why) == 0)
-		rc = sigaction_each(u->plant, u->t->process->space->arch, u->t->process->pid,
-				    &u->maps, join_hook, u);
+		rc = sigaction_each(u->plant, u->t->process->space->arch, u->t->tid, &u->maps,
+				    join_hook, u);
 	return rc == -ENOMEM ? ubp_fail(err, ENOMEM, "out of memory") : rc;
 }
 
@@ -348,7 +348,7 @@ static int protect(struct update *u, struct ubp_err *err)
 	bool was_guarded = u->t->process->is_guarded;
 	int rc = 0;
 
-	if (u->t->process->space->arch->guard && u->n_added && ps->stub)
+	if (u->t->process->space->arch->guard && ps->sites.n && ps->stub)
 		rc = guard_install(u->tracer, u->t, &u->at, err);
 	else
 		return 0;
@@ -490,7 +490,7 @@ int plant_update(struct plant *plant, struct tracer *tracer, struct tracee *t,
 	return rc;
 }
 
-static void remove_from(const struct plant_space *ps, struct space *space, pid_t tid)
+static void remove_from(struct plant_space *ps, struct space *space, pid_t tid)
 {
 	const struct ubp_arch *arch = space->arch;
 	size_t pos = 0;
@@ -666,6 +666,7 @@ void plant_forget(struct space *space)
 	returns_free(ps);
 	area_free_all(ps->areas);
 	free(ps->semaphores);
+	free(ps->left);
 	free(ps);
 	space->plant = NULL;
 }

@@ -119,6 +119,7 @@ struct plant_space {
 	bool unguarded;       /* --force: nothing could be mapped for some site */
 	struct site *dead;    /* no longer mapped; kept, return instances name them */
 	uint64_t *semaphores; /* vaddrs of those we incremented */
+	uint16_t *left;       /* what they were after we decremented them; NULL: not yet */
 	size_t n_semaphores;
 };
 
@@ -413,11 +414,17 @@ void returns_sweep(struct space *space);
 
 /* --- semaphore.c -------------------------------------------------------------------- */
 
-/* Semaphores of @plant's probes that @maps now map: increment each once. */
+/*
+ * Semaphores of @plant's probes that @maps now map: increment each once. Those no
+ * longer mapped are forgotten.
+ */
 int semaphore_update(const struct plant *plant, struct space *space, pid_t tid,
 		     const struct maps *maps);
-/* Decrement them. @space may be a copy (fork): what @owner incremented. */
-void semaphore_remove(const struct plant_space *owner, struct space *space, pid_t tid);
+/*
+ * Decrement them. @space may be a copy (fork): what @owner incremented. If that has
+ * decremented them meanwhile, it depends on what they are in the copy.
+ */
+void semaphore_remove(struct plant_space *owner, struct space *space, pid_t tid);
 /* Decrement one that a killed tracer had incremented. */
 void semaphore_drop(const struct space *space, const struct maps *maps, pid_t tid,
 		    uint64_t vaddr);

@@ -60,9 +60,34 @@ static bool holds(const struct mapping *m, const struct uprobe *probe)
 	       probe->ref >= m->foffset && probe->ref - m->foffset < m->end - m->start;
 }
 
+/* Is there a semaphore at @vaddr? */
+static bool is_mapped(const struct plant *plant, const struct maps *maps, uint64_t vaddr)
+{
+	const struct mapping *m = maps_at(maps, vaddr);
+
+	for (size_t p = 0; m && p < plant->n_probes; p++)
+		if (plant->probes[p]->ref && holds(m, plant->probes[p]) &&
+		    m->start + (plant->probes[p]->ref - m->foffset) == vaddr)
+			return true;
+	return false;
+}
+
+/* Those of libraries that were closed: opened again, they start anew. */
+static void forget_unmapped(const struct plant *plant, struct plant_space *ps,
+			    const struct maps *maps)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < ps->n_semaphores; i++)
+		if (is_mapped(plant, maps, ps->semaphores[i]))
+			ps->semaphores[kept++] = ps->semaphores[i];
+	ps->n_semaphores = kept;
+}
+
 int semaphore_update(const struct plant *plant, struct space *space, pid_t tid,
 		     const struct maps *maps)
 {
+	forget_unmapped(plant, space->plant, maps);
 	for (size_t p = 0; p < plant->n_probes; p++) {
 		const struct uprobe *probe = plant->probes[p];
 
@@ -81,10 +106,25 @@ int semaphore_update(const struct plant *plant, struct space *space, pid_t tid,
 	return 0;
 }
 
-void semaphore_remove(const struct plant_space *owner, struct space *space, pid_t tid)
+void semaphore_remove(struct plant_space *owner, struct space *space, pid_t tid)
 {
-	for (size_t i = 0; i < owner->n_semaphores; i++)
-		(void)add(space, tid, owner->semaphores[i], -1);
+	bool is_own = space->plant == owner;
+	uint16_t now;
+
+	if (is_own && !owner->left)
+		owner->left = calloc(owner->n_semaphores + 1, sizeof(*owner->left));
+	for (size_t i = 0; i < owner->n_semaphores; i++) {
+		uint64_t vaddr = owner->semaphores[i];
+
+		if (mem_peek(&space->mem, vaddr, &now, sizeof(now)) != sizeof(now))
+			continue;
+		/* A child born behind that has it from its parent. */
+		if (!is_own && owner->left && now <= owner->left[i])
+			continue;
+		(void)add(space, tid, vaddr, -1);
+		if (is_own && owner->left)
+			owner->left[i] = (uint16_t)(now ? now - 1 : 0);
+	}
 }
 
 void semaphore_drop(const struct space *space, const struct maps *maps, pid_t tid,

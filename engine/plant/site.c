@@ -38,10 +38,10 @@ static void see_through_jump(const struct space *space, uint64_t vaddr, uint8_t 
 }
 
 /* The bytes at @vaddr as they were before us. */
-static size_t read_original(const struct space *space, pid_t tid, uint64_t vaddr, uint8_t *buf,
-			    size_t len)
+static size_t read_original(const struct space *space, uint64_t vaddr, uint8_t *buf, size_t len)
 {
-	size_t got = mem_read(tid, vaddr, buf, len);
+	/* Through the file that is written to: by now a thread may have another image. */
+	size_t got = mem_peek(&space->mem, vaddr, buf, len);
 
 	see_through_jump(space, vaddr, buf, got);
 	for (size_t i = 0; i < got; i++) {
@@ -113,7 +113,7 @@ int site_provide(struct space *space, pid_t tid, uint64_t vaddr, const struct ma
 	site->dev = m->dev;
 	site->ino = m->ino;
 	site->foffset = m->foffset + (vaddr - m->start);
-	got = read_original(space, tid, vaddr, now, sizeof(now));
+	got = read_original(space, vaddr, now, sizeof(now));
 	/* What the file says was checked before; this is about what memory says. */
 	rc = code ? check_bytes(&(struct displaced_insn){ .vaddr = vaddr, .len = 1 }, now, code,
 				what, tid, err)
@@ -346,7 +346,7 @@ int site_plant(struct space *space, pid_t tid, struct site *site, struct ubp_err
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to code at 0x%lx: %s", ul(site->vaddr),
 				strerror(-rc));
-	if (mem_read(tid, site->vaddr, back, arch->swbp_len) != arch->swbp_len ||
+	if (mem_peek(&space->mem, site->vaddr, back, arch->swbp_len) != arch->swbp_len ||
 	    memcmp(back, arch->swbp, arch->swbp_len) != 0)
 		return ubp_fail(err, EIO, "the breakpoint at 0x%lx cannot be read back",
 				ul(site->vaddr));

@@ -17,6 +17,7 @@
 #include "engine/object/maps.h"
 #include "engine/session/session.h"
 #include "engine/spec/filter.h"
+#include "engine/trace/task.h"
 
 static unsigned long ul(uint64_t n)
 {
@@ -73,7 +74,9 @@ static int find_file(void *ctx, const char *target, uint64_t *ret_dev, uint64_t 
 	struct ubp_session *s = ctx;
 	char *path = NULL, *open_path = NULL;
 	struct stat st;
-	int rc = object_locate(target, s->opt.n_pids ? s->pids[0] : 0, &path, &open_path, err);
+	pid_t named = s->opt.n_pids ? s->pids[0] : 0;
+	pid_t live = named ? task_live_thread(named) : 0, place = live ? live : named;
+	int rc = object_locate(target, place, &path, &open_path, err);
 
 	if (rc == 0 && stat(open_path, &st) < 0)
 		rc = ubp_fail_sys(err, "%s", open_path);

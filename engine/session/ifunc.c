@@ -13,6 +13,7 @@
 
 #include "engine/object/maps.h"
 #include "engine/session/session.h"
+#include "engine/trace/task.h"
 
 #define SLOTS_MAX 64
 
@@ -105,12 +106,14 @@ static bool look_in_process(struct look *look, struct session_file *file)
 static bool ask_process(struct session_file *file, const struct object_symbol *symbol,
 			pid_t pid, uint64_t *ret_foffset)
 {
-	struct look look = { .file = file, .symbol = symbol, .pid = pid };
+	/* /proc knows nothing of a process by the name of an ended leader. */
+	pid_t live = task_live_thread(pid);
+	struct look look = { .file = file, .symbol = symbol, .pid = live };
 	struct ubp_err err;
 	struct maps maps;
 	bool found = false;
 
-	if (maps_read(pid, &maps, &err) == 0) {
+	if (maps_read(live, &maps, &err) == 0) {
 		look.maps = &maps;
 		found = look_in_process(&look, file);
 	}
@@ -132,7 +135,7 @@ static int ask_each(void *ctx, pid_t pid)
 	struct maps maps;
 	int rc = 0;
 
-	if (maps_read(pid, &maps, &err) == 0 &&
+	if (maps_read(task_live_thread(pid), &maps, &err) == 0 &&
 	    maps_has_file(&maps, each->file->maps_dev, each->file->maps_ino))
 		rc = ask_process(each->file, each->symbol, pid, &each->foffset);
 	maps_free(&maps);

@@ -306,22 +306,33 @@ static const struct tracer_ops tracer_ops = {
 
 /* --- attaching ----------------------------------------------------------------------- */
 
-static int attach_and_plant(struct ubp_session *s, pid_t pid, struct ubp_err *err)
+/* Nothing may stay in it: @t, held, and its process are given up. */
+static void plant_failed(struct ubp_session *s, struct tracee *t)
 {
-	struct process *p;
+	struct process *p = t->process;
+	pid_t pid = p->pid;
+
+	attach_let_go(t);
+	/* Unless the breakpoints in its memory are those of other processes, too. */
+	if (p->space->refs > 1)
+		return;
+	plant_remove(p->space, 0);
+	attach_drain(&s->tracer, p);
+	p = map_get(&s->tracer.processes, (uint64_t)pid);
+	if (p)
+		plant_leave(&s->tracer, p);
+	attach_undo(&s->tracer, pid);
+}
+
+static int plant_in(struct ubp_session *s, struct process *p, struct ubp_err *err)
+{
+	pid_t tid, pid = p->pid;
 	struct tracee *t;
 	unsigned n_execs;
-	pid_t tid;
-	int rc;
+	int rc = attach_hold_one(&s->tracer, p, &t, err);
 
-	if (map_get(&s->tracer.processes, (uint64_t)pid))
-		return 0;
-	rc = attach_process(&s->tracer, pid, ubp_host_arch(), &p, err);
-	if (rc < 0)
-		return rc;
-	rc = attach_hold_one(&s->tracer, p, &t, err);
 	if (rc < 0) {
-		if (map_get(&s->tracer.processes, (uint64_t)pid) == p)
+		if (map_get(&s->tracer.processes, (uint64_t)pid) == p && p->space->refs == 1)
 			attach_undo(&s->tracer, pid);
 		return rc;
 	}
@@ -333,16 +344,60 @@ static int attach_and_plant(struct ubp_session *s, pid_t pid, struct ubp_err *er
 	if (t->n_execs != n_execs)
 		return 0; /* seen to by on_execed() */
 	if (rc < 0) {
-		plant_remove(p->space, tid);
-		attach_let_go(t);
-		attach_drain(&s->tracer, NULL);
-		plant_leave(&s->tracer, map_get(&s->tracer.processes, (uint64_t)pid));
-		attach_undo(&s->tracer, pid);
+		plant_failed(s, t);
 		return rc;
 	}
 	attach_let_go(t);
+	return 0;
+}
+
+/* The other processes in @p's memory are to have the guard, too. */
+static void plant_in_sharers(struct ubp_session *s, pid_t pid)
+{
+	struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
+	size_t pos = 0;
+	uint64_t other;
+	void *value;
+	struct ubp_err err;
+
+	while (p && p->space->refs > 1 &&
+	       map_next(&s->tracer.processes, &pos, &other, &value)) {
+		struct process *sharer = value;
+
+		if (sharer == p || sharer->space != p->space || sharer->is_guarded ||
+		    map_get(&s->known, other))
+			continue;
+		mark_known(s, sharer->pid, true);
+		sharer->silent = !follows_children(s);
+		(void)plant_in(s, sharer, &err);
+		p = map_get(&s->tracer.processes, (uint64_t)pid);
+		pos = 0; /* the table may have changed */
+	}
+}
+
+static int attach_and_plant(struct ubp_session *s, pid_t pid, struct ubp_err *err)
+{
+	struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
+	int rc;
+
+	if (p) {
+		p->silent = false;
+		return 0;
+	}
+	rc = attach_process(&s->tracer, pid, ubp_host_arch(), &p, err);
+	if (rc < 0)
+		return rc;
+	rc = attach_sharers(&s->tracer, p, err);
+	if (rc < 0) {
+		attach_undo(&s->tracer, pid);
+		return rc;
+	}
+	rc = plant_in(s, p, err);
+	if (rc < 0)
+		return rc;
 	mark_known(s, pid, true);
 	count_process(s);
+	plant_in_sharers(s, pid);
 	return 0;
 }
 
@@ -404,8 +459,13 @@ static bool wants(void *ctx, pid_t pid)
 	struct ubp_session *s = ctx;
 	struct ubp_err err;
 	struct maps maps;
-	bool found = maps_read(pid, &maps, &err) == 0 && plant_wants(&s->plant, &maps) &&
-		     !is_ubp(pid);
+	pid_t tid = task_live_thread(pid);
+	bool found;
+
+	found = tid && maps_read(tid, &maps, &err) == 0 && plant_wants(&s->plant, &maps) &&
+		!is_ubp(tid);
+	if (!tid)
+		return false;
 
 	maps_free(&maps);
 	return found;

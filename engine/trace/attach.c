@@ -6,16 +6,19 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
+#include "engine/trace/finder.h"
 #include "engine/trace/task.h"
 
 #define CRITICAL_MAX   100 /* threads found in a restartable sequence, before one is taken */
@@ -67,8 +70,8 @@ static int seize_new_threads(struct tracer *tracer, struct process *p, bool *ret
 		 * has ended meanwhile has none. */
 		by = rc == 0 ? 0 : task_tracer(tid);
 		state = rc == 0 ? 0 : task_state(tid);
-		if (rc < 0 && tid != p->pid && (state == 0 || state == 'Z' || state == 'X')) {
-			rc = 0; /* it ended after readdir() saw it */
+		if (rc < 0 && (state == 0 || state == 'Z' || state == 'X')) {
+			rc = 0; /* it ended after readdir() saw it; or a leader, long ago */
 			continue;
 		}
 		/* A thread that a seized one has just born is ours already. */
@@ -84,26 +87,42 @@ static int seize_new_threads(struct tracer *tracer, struct process *p, bool *ret
 	return rc;
 }
 
+/* The space of a process that @tid's shares its memory with (CLONE_VM), or NULL. */
+static struct space *shared_space(const struct tracer *tracer, pid_t tid)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
+		const struct tracee *t = value;
+
+		if (t->tid == t->process->pid &&
+		    syscall(SYS_kcmp, tid, t->tid, KCMP_VM, 0UL, 0UL) == 0)
+			return t->process->space;
+	}
+	return NULL;
+}
+
 int attach_process(struct tracer *tracer, pid_t pid, const struct ubp_arch *arch,
 		   struct process **ret_process, struct ubp_err *err)
 {
+	pid_t live = task_live_thread(pid);
 	struct process *p;
 	struct space *space;
 	bool found = true;
 	int rc;
 
-	/* Seize the leader first: a refusal then tells the better reason. */
-	if (task_tracer(pid) || task_state(pid) == 'Z' || task_state(pid) == 0)
-		return task_explain_refusal(pid, pid, EPERM, err);
-	space = space_new(arch, pid, err);
+	/* Look at one first: a refusal then tells the better reason. */
+	if (!live || task_tracer(live))
+		return task_explain_refusal(pid, live ? live : pid, EPERM, err);
+	space = shared_space(tracer, live);
 	if (!space)
-		return task_explain_refusal(pid, pid, err->code, err);
+		space = space_new(arch, live, err);
+	if (!space)
+		return task_explain_refusal(pid, live, err->code, err);
 	p = tracer_add_process(tracer, pid, space);
-	if (!p) {
-		mem_close(&space->mem);
-		free(space);
+	if (!p)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	}
 	/* Threads can start while we look: stop after a pass that found none. */
 	do {
 		rc = seize_new_threads(tracer, p, &found, err);
@@ -118,10 +137,40 @@ int attach_process(struct tracer *tracer, pid_t pid, const struct ubp_arch *arch
 		attach_undo(tracer, pid);
 		return rc;
 	}
-	map_remove(&tracer->processes, (uint64_t)pid);
-	space_put(tracer, space);
-	free(p);
+	tracer_drop_process(tracer, p);
 	return rc;
+}
+
+struct sharers {
+	struct tracer *tracer;
+	const struct process *p;
+	pid_t tid; /* a thread of p */
+	struct ubp_err *err;
+};
+
+static int seize_sharer(void *ctx, pid_t pid)
+{
+	struct sharers *s = ctx;
+	struct process *sharer;
+	pid_t live;
+	int rc;
+
+	if (map_get(&s->tracer->processes, (uint64_t)pid) ||
+	    (syscall(SYS_kcmp, s->tid, pid, KCMP_VM, 0UL, 0UL) != 0 &&
+	     (task_state(pid) != 'Z' || !(live = task_live_thread(pid)) ||
+	      syscall(SYS_kcmp, s->tid, live, KCMP_VM, 0UL, 0UL) != 0)))
+		return 0;
+	rc = attach_process(s->tracer, pid, s->p->space->arch, &sharer, s->err);
+	if (rc == 0)
+		sharer->silent = true;
+	return rc == -ESRCH ? 0 : rc;
+}
+
+int attach_sharers(struct tracer *tracer, const struct process *p, struct ubp_err *err)
+{
+	struct sharers s = { tracer, p, task_live_thread(p->pid), err };
+
+	return s.tid ? finder_each_process(seize_sharer, &s) : 0;
 }
 
 /* Stop @t. 1: it is held; 0: not now; -ESRCH: it is gone. */

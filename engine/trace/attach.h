@@ -21,6 +21,13 @@ int attach_process(struct tracer *tracer, pid_t pid, const struct ubp_arch *arch
 		   struct process **ret_process, struct ubp_err *err);
 
 /*
+ * Seize the processes that share @p's memory without being its children of ours:
+ * they would run into its breakpoints. Those not yet traced are marked silent.
+ * Errors as above; what was seized stays so.
+ */
+int attach_sharers(struct tracer *tracer, const struct process *p, struct ubp_err *err);
+
+/*
  * Give up a process that attach_process() has just returned and in which
  * nothing was changed. A thread that cannot be stopped now stays traced.
  */

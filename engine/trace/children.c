@@ -55,15 +55,8 @@ static void new_process(struct tracer *tracer, struct process *parent, pid_t bor
 	if (!t) {
 		/* Out of memory, or it was killed already. It may run into a breakpoint
 		 * that nobody handles; there is nothing better left to do. */
-		if (p) {
-			map_remove(&tracer->processes, (uint64_t)pid);
-			free(p);
-			space->refs--;
-		}
-		if (space && space->refs == 0) {
-			mem_close(&space->mem);
-			free(space);
-		}
+		if (p)
+			tracer_drop_process(tracer, p);
 		(void)ptrace(PTRACE_DETACH, pid, 0, 0);
 		return;
 	}
@@ -161,6 +154,23 @@ static void drop_other_threads(struct tracer *tracer, struct process *p, struct 
 		tracer_drop_tracee(tracer, t);
 		pos = 0;
 	}
+}
+
+struct tracee *children_renamed(struct tracer *tracer, pid_t tid)
+{
+	unsigned long former = 0;
+	struct tracee *t;
+
+	/* Until this stop is consumed the kernel knows no such tracee. */
+	tracer_consume_stop(tid);
+	if (ptrace(PTRACE_GETEVENTMSG, tid, 0, &former) < 0)
+		return NULL;
+	t = map_get(&tracer->tracees, former);
+	if (!t || t->process->pid != tid || map_put(&tracer->tracees, (uint64_t)tid, t) < 0)
+		return NULL;
+	map_remove(&tracer->tracees, former);
+	t->tid = tid;
+	return t;
 }
 
 /*

@@ -3,6 +3,7 @@
 
 #include "engine/trace/task.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -89,6 +90,34 @@ char task_state(pid_t tid)
 		return 0;
 	at = strrchr(buf, ')');
 	return at && at[1] == ' ' ? at[2] : 0;
+}
+
+static bool is_live(pid_t tid)
+{
+	char state = task_state(tid);
+
+	return state && state != 'Z' && state != 'X';
+}
+
+pid_t task_live_thread(pid_t pid)
+{
+	struct dirent *ent;
+	char path[64];
+	pid_t tid = 0;
+	DIR *dir;
+
+	if (is_live(pid))
+		return pid;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	while (dir && !tid && (ent = readdir(dir))) {
+		tid = (pid_t)strtol(ent->d_name, NULL, 10);
+		if (tid > 0 && !is_live(tid))
+			tid = 0;
+	}
+	if (dir)
+		closedir(dir);
+	return tid;
 }
 
 uint64_t task_auxv(pid_t pid, uint64_t type)

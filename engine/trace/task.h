@@ -28,6 +28,13 @@ long task_seccomp(pid_t tid, long *ret_n_filters);
 /* State letter of /proc/TID/stat ('R', 'S', 'Z', ...), 0 if it is gone. */
 char task_state(pid_t tid);
 
+/*
+ * A thread of process @pid that has not ended: the leader, or another if that has
+ * called pthread_exit(). /proc tells nothing of a process's memory under the name of
+ * an ended leader. 0: there is none.
+ */
+pid_t task_live_thread(pid_t pid);
+
 /* Value of an entry (AT_ENTRY, ...) of a process's auxiliary vector; 0: none. */
 uint64_t task_auxv(pid_t pid, uint64_t type);
 

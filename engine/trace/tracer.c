@@ -54,16 +54,22 @@ struct process *tracer_add_process(struct tracer *tracer, pid_t pid, struct spac
 {
 	struct process *p = calloc(1, sizeof(*p));
 
-	if (!p)
-		return NULL;
-	p->pid = pid;
-	p->space = space;
-	if (map_put(&tracer->processes, (uint64_t)pid, p) < 0) {
+	space->refs++;
+	if (!p || map_put(&tracer->processes, (uint64_t)pid, p) < 0) {
+		space_put(tracer, space);
 		free(p);
 		return NULL;
 	}
-	space->refs++;
+	p->pid = pid;
+	p->space = space;
 	return p;
+}
+
+void tracer_drop_process(struct tracer *tracer, struct process *p)
+{
+	map_remove(&tracer->processes, (uint64_t)p->pid);
+	space_put(tracer, p->space);
+	free(p);
 }
 
 struct tracee *tracer_add_tracee(struct tracer *tracer, struct process *p, pid_t tid)
@@ -101,8 +107,7 @@ void tracer_drop_tracee(struct tracer *tracer, struct tracee *t)
 		return;
 	map_remove(&tracer->processes, (uint64_t)p->pid);
 	tracer->ops->process_gone(tracer->ctx, p);
-	space_put(tracer, p->space);
-	free(p);
+	tracer_drop_process(tracer, p);
 }
 
 void tracer_detach(struct tracer *tracer, struct tracee *t)
@@ -256,6 +261,8 @@ void tracer_dispatch(struct tracer *tracer, const struct stop *stop)
 		return;
 	}
 	t = map_get(&tracer->tracees, (uint64_t)stop->tid);
+	if (!t && stop->event == PTRACE_EVENT_EXEC)
+		t = children_renamed(tracer, stop->tid);
 	if (!t) {
 		children_unknown(tracer, stop);
 		return;

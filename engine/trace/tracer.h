@@ -180,7 +180,10 @@ struct tracee *tracer_add_tracee(struct tracer *tracer, struct process *p, pid_t
 void tracer_drop_tracee(struct tracer *tracer, struct tracee *t);
 /* Let go of a stopped thread for ever. */
 void tracer_detach(struct tracer *tracer, struct tracee *t);
+/* NULL: out of memory; @space is gone then if nobody else lives in it. */
 struct process *tracer_add_process(struct tracer *tracer, pid_t pid, struct space *space);
+/* One without threads. */
+void tracer_drop_process(struct tracer *tracer, struct process *p);
 struct space *space_new(const struct ubp_arch *arch, pid_t pid, struct ubp_err *err);
 void space_put(struct tracer *tracer, struct space *space);
 
@@ -240,6 +243,8 @@ void wait_forget(struct tracer *tracer, const struct tracee *t);
 /* children.c */
 void children_born(struct tracer *tracer, struct tracee *parent, int event);
 void children_unknown(struct tracer *tracer, const struct stop *stop);
+/* A thread took the id of a leader that was never ours, by an exec. NULL: none did. */
+struct tracee *children_renamed(struct tracer *tracer, pid_t tid);
 void children_execed(struct tracer *tracer, struct tracee *t);
 void children_orphaned(struct tracer *tracer, struct process *parent);
 

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# A process whose first thread has ended is a zombie to /proc, but alive.
+. "${0%/*}/lib.bash"
+
+F=$FIXTURES/leader_gone
+start leader_gone
+trace -p "$PID" -e "p:l/work $F:work i=%di"
+wait_for out.txt ' work: .* i=[0-9]+'
+trace_stop
+untraced "$PID"
+# Among all processes.
+trace "$F:work"
+wait_for out.txt " leader_gone-[0-9]+ .* work: "
+trace_stop
+untraced "$PID"
+go; go
+finish
+
+# Another thread takes the place of the first by an exec.
+NAME=e start leader_gone exec
+trace -p "$PID" -e "p:l/work $F:work i=%di"
+wait_for out.txt ' work: .* i=[0-9]+'
+go e; go e
+finish e
+trace_done
+expect_count 1 ' work: .* i=0x4d$| work: .* i=77$'
+[ "$(events | tail -n 1 | grep -c -- "-$PID_e .*0x4d")" = 1 ] || fail "the new image was not traced"
