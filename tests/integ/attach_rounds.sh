@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# Attached to a busy server and let go, ROUNDS times: each request is answered, and
+# nothing grows in it: no mapping, no descriptor, no thread.
+. "${0%/*}/lib.bash"
+
+F=$FIXTURES/server
+ROUNDS=${ROUNDS:-60}
+sizes() {
+	echo "mappings $(wc -l < "/proc/$PID/maps")," \
+	    "descriptors $(find "/proc/$PID/fd" -type l | wc -l)," \
+	    "threads $(find "/proc/$PID/task" -mindepth 1 -maxdepth 1 | wc -l)"
+}
+round() { # round MODE
+	timeout "$TIMEOUT" "$UPROBE" --mode "$1" -p "$PID" -n 5 -e "p:s/handle $F:handle n=%di" \
+	    -e "r:s/ret $F:handle \$retval" > out.txt 2> err.txt || fail "uprobe ended with $?"
+	[ "$(events | wc -l)" -ge 5 ] || fail "no requests were seen"
+	alive
+	untraced "$PID"
+}
+start server
+go
+# The first leaves the memory of ours mapped; it is used again.
+round trap
+round step
+before=$(sizes)
+for ((i = 0; i < ROUNDS; i++)); do
+	if ((i % 3)); then round trap; else round step; fi
+done
+after=$(sizes)
+[ "$before" = "$after" ] || fail "after $ROUNDS rounds: $after; before: $before"
+go
+finish
+case $LAST in "answered "*) ;; *) fail "the server says '$LAST'" ;; esac
