@@ -490,6 +490,28 @@ int plant_update(struct plant *plant, struct tracer *tracer, struct tracee *t,
 	return rc;
 }
 
+static int pass_over(void *ctx, const struct mapping *m, uint64_t vaddr, enum site_watch watch)
+{
+	(void)ctx;
+	(void)m;
+	(void)vaddr;
+	(void)watch;
+	return 0;
+}
+
+void plant_look_ahead(struct plant *plant, const struct ubp_arch *arch, pid_t tid)
+{
+	struct ubp_err err;
+	struct maps maps;
+
+	if (maps_read(tid, &maps, &err) == 0) {
+		(void)hooks_each(plant, tid, &maps, pass_over, NULL);
+		if (arch->guard)
+			(void)sigaction_each(plant, arch, tid, &maps, pass_over, NULL);
+	}
+	maps_free(&maps);
+}
+
 static void remove_from(struct plant_space *ps, struct space *space, pid_t tid)
 {
 	const struct ubp_arch *arch = space->arch;

@@ -147,6 +147,12 @@ struct plant {
 int plant_update(struct plant *plant, struct tracer *tracer, struct tracee *t,
 		 const struct ubp_regs *at, size_t *ret_n, struct ubp_err *err);
 
+/*
+ * Learn of the files a process maps what plant_update() asks of them, while all of its
+ * threads run: it takes milliseconds. @tid: one of them.
+ */
+void plant_look_ahead(struct plant *plant, const struct ubp_arch *arch, pid_t tid);
+
 /* Does a process with these mappings have a place for a probe? */
 bool plant_wants(const struct plant *plant, const struct maps *maps);
 

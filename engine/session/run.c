@@ -329,7 +329,10 @@ static int plant_in(struct ubp_session *s, struct process *p, struct ubp_err *er
 	pid_t tid, pid = p->pid;
 	struct tracee *t;
 	unsigned n_execs;
-	int rc = attach_hold_one(&s->tracer, p, &t, err);
+	int rc;
+
+	plant_look_ahead(&s->plant, p->space->arch, task_live_thread(pid));
+	rc = attach_hold_one(&s->tracer, p, &t, err);
 
 	if (rc < 0) {
 		if (map_get(&s->tracer.processes, (uint64_t)pid) == p && p->space->refs == 1)
