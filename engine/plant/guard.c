@@ -103,6 +103,20 @@ static int make_data(struct tracer *tracer, struct tracee *t, const struct ubp_r
 	return rc;
 }
 
+int guard_prepare(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
+		  struct ubp_err *err)
+{
+	struct space *space = t->process->space;
+	struct plant_space *ps = space->plant;
+	int rc = ps->data ? 0 : make_data(tracer, t, at, err);
+
+	if (rc < 0 || t->process->is_guarded || ps->is_taken_over)
+		return rc;
+	rc = put_word(space, t->tid, ps->data + offsetof(struct guard_data, retired), 1);
+	return rc == 0 ? 0
+		       : ubp_fail(err, -rc, "cannot write to process %d", (int)t->process->pid);
+}
+
 /* The handler the program has becomes the chain, unless it is the guard already. */
 static int keep_chain(const struct space *space, pid_t pid, const struct action *old)
 {
@@ -118,6 +132,15 @@ static int keep_chain(const struct space *space, pid_t pid, const struct action 
 			 offsetof(struct guard_data, n_semaphores));
 }
 
+/* What the program set between the look at its action and the guard's being there. */
+static int correct_chain(const struct space *space, pid_t pid, const struct action *first,
+			 const struct action *now)
+{
+	if (now->handler == own_handler(space) || memcmp(first, now, sizeof(*now)) == 0)
+		return 0;
+	return keep_chain(space, pid, now);
+}
+
 int guard_install(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
 		  struct ubp_err *err)
 {
@@ -125,22 +148,21 @@ int guard_install(struct tracer *tracer, struct tracee *t, const struct ubp_regs
 	struct space *space = p->space;
 	struct plant_space *ps = space->plant;
 	struct remote remote;
-	struct action old;
-	int rc = 0;
+	struct action first, old;
+	int rc;
 
 	if (p->is_guarded)
 		return 0;
-	if (!ps->data)
-		rc = make_data(tracer, t, at, err);
-	if (rc == 0)
-		rc = remote_begin(&remote, tracer, t, at, ps->stub, err);
+	rc = remote_begin(&remote, tracer, t, at, ps->stub, err);
 	if (rc < 0)
 		return rc;
-	rc = swap_action(&remote, space, 0, &old, err);
-	if (rc == 0 && keep_chain(space, p->pid, &old) < 0)
+	rc = swap_action(&remote, space, 0, &first, err);
+	if (rc == 0 && keep_chain(space, p->pid, &first) < 0)
 		rc = ubp_fail(err, EFAULT, "cannot write to process %d", (int)p->pid);
 	if (rc == 0)
 		rc = swap_action(&remote, space, own_action(ps), &old, err);
+	if (rc == 0 && correct_chain(space, p->pid, &first, &old) < 0)
+		rc = ubp_fail(err, EFAULT, "cannot write to process %d", (int)p->pid);
 	if (rc == 0)
 		p->is_guarded = true;
 	remote_end(&remote);
@@ -152,31 +174,46 @@ static bool is_ours(const struct action *a, const struct space *space)
 	return a->handler == own_handler(space);
 }
 
+/* Where in the target the action stands that the program has set. */
+static uint64_t chain_vaddr(const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+	uint64_t which = 0;
+
+	(void)mem_peek(&space->mem, ps->data + offsetof(struct guard_data, chain_at), &which,
+		       sizeof(which));
+	return ps->data + offsetof(struct guard_data, chain) +
+	       (which & 1) * sizeof(struct action);
+}
+
 int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
 		    struct ubp_err *err)
 {
 	struct process *p = t->process;
 	struct space *space = p->space;
 	struct plant_space *ps = space->plant;
-	uint64_t which = 0, chain;
 	struct remote remote;
 	struct action now;
+	uint64_t chain;
 	int rc;
 
-	if (!p->is_guarded)
+	if (!p->is_guarded || !ps->stub || !ps->data)
 		return 0;
 	rc = remote_begin(&remote, tracer, t, at, ps->stub, err);
 	if (rc < 0)
 		return rc;
-	/* From now on the program's calls go to the kernel again. */
-	(void)put_word(space, p->pid, ps->data + offsetof(struct guard_data, retired), 1);
-	(void)mem_peek(&space->mem, ps->data, &which, sizeof(which));
-	chain = ps->data + offsetof(struct guard_data, chain) + (which & 1) * sizeof(now);
+	chain = chain_vaddr(space);
 	rc = swap_action(&remote, space, 0, &now, err);
 	/* One that the program set behind our back is its own; the default may be
 	 * that of the kernel, which took the guard away. */
-	if (rc == 0 && (is_ours(&now, space) || now.handler == (uint64_t)(uintptr_t)SIG_DFL))
+	if (rc == 0 && (is_ours(&now, space) || now.handler == (uint64_t)(uintptr_t)SIG_DFL)) {
 		rc = swap_action(&remote, space, chain, &now, err);
+		/* From now on the program's calls go to the kernel again. */
+		(void)put_word(space, p->pid, ps->data + offsetof(struct guard_data, retired),
+			       1);
+		if (rc == 0 && chain_vaddr(space) != chain)
+			rc = swap_action(&remote, space, chain_vaddr(space), &now, err);
+	}
 	if (rc == 0)
 		p->is_guarded = false;
 	remote_end(&remote);

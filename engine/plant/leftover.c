@@ -207,6 +207,7 @@ static void adopt_data(const struct space *space, const struct maps *maps, pid_t
 	    mem_peek(&space->mem, vaddr, &data, sizeof(data)) != sizeof(data))
 		return;
 	ps->data = vaddr;
+	ps->is_taken_over = !data.retired;
 	for (uint64_t i = 0; i < data.n_semaphores && i < UBP_GUARD_SEMAPHORES; i++)
 		semaphore_drop(space, maps, tid, data.semaphores[i]);
 	guard_note_semaphores(space, tid);

@@ -341,17 +341,29 @@ static bool hijacks(const struct plant *plant)
 	return false;
 }
 
+/* Does a jump to the guard stand there, and no breakpoint? */
+static bool is_hook(const struct site *site)
+{
+	return site->patch_len && !site->is_spared && !site_is_probed(site);
+}
+
 /* What keeps the target alive if we are killed: before the first breakpoint. */
 static int protect(struct update *u, struct ubp_err *err)
 {
 	struct plant_space *ps = u->t->process->space->plant;
 	bool was_guarded = u->t->process->is_guarded;
-	int rc = 0;
+	int rc;
 
-	if (u->t->process->space->arch->guard && ps->sites.n && ps->stub)
-		rc = guard_install(u->tracer, u->t, &u->at, err);
-	else
+	if (!u->t->process->space->arch->guard || !ps->stub || !ps->sites.n)
 		return 0;
+	rc = guard_prepare(u->tracer, u->t, &u->at, err);
+	/* First the jumps to the guard: from when it stands the program must not
+	 * meet it, and not replace it. */
+	for (size_t i = 0; i < u->n_added && rc == 0; i++)
+		if (is_hook(u->added[i].site) && !u->added[i].site->planted)
+			rc = site_plant(u->t->process->space, u->t->tid, u->added[i].site, err);
+	if (rc == 0)
+		rc = guard_install(u->tracer, u->t, &u->at, err);
 	if (rc == 0 && hijacks(u->plant))
 		rc = guard_provide_returns(u->tracer, u->t, &u->at, err);
 	if (rc < 0 && rc != -ESRCH && u->plant->force) {
@@ -394,6 +406,7 @@ static int write_breakpoints(struct update *u, struct ubp_err *err)
 		rc = site_plant(space, u->t->tid, site, err);
 		if (rc < 0)
 			return rc;
+		((struct plant_space *)space->plant)->last_write = site->vaddr;
 	}
 	for (size_t i = 0; i < u->n_added; i++)
 		if (u->added[i].probe)
@@ -519,7 +532,8 @@ static void remove_from(struct plant_space *ps, struct space *space, pid_t tid)
 	void *value;
 
 	while (map_next(&ps->sites, &pos, NULL, &value))
-		site_unplant(space, tid, value);
+		if (!((struct site *)value)->is_patched)
+			site_unplant(space, tid, value);
 	returns_put_back(ps, space, tid);
 	semaphore_remove(ps, space, tid);
 	/*
@@ -547,6 +561,55 @@ void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid
 		remove_from(parent->plant, child, tid);
 }
 
+void plant_unhook(struct space *space, pid_t tid)
+{
+	const struct plant_space *ps = space->plant;
+	size_t pos = 0;
+	void *value;
+
+	while (ps && map_next(&ps->sites, &pos, NULL, &value))
+		if (((struct site *)value)->is_patched)
+			site_unplant(space, tid, value);
+}
+
+bool plant_is_whole_copy(const struct space *parent, const struct space *child)
+{
+	const struct plant_space *ps = parent->plant;
+	uint8_t in_parent[UBP_INSN_MAX], in_child[UBP_INSN_MAX];
+	uint64_t magic[2] = { 0, 1 };
+	size_t n = parent->arch->swbp_len;
+
+	if (!ps || !ps->areas || !ps->areas->keys)
+		return true;
+	(void)mem_peek(&parent->mem, ps->areas->vaddr, &magic[0], sizeof(magic[0]));
+	(void)mem_peek(&child->mem, ps->areas->vaddr, &magic[1], sizeof(magic[1]));
+	if (magic[0] != magic[1])
+		return false;
+	/* They are written one after the other: who has the last one has all. */
+	return !ps->last_write || (mem_peek(&parent->mem, ps->last_write, in_parent, n) == n &&
+				   mem_peek(&child->mem, ps->last_write, in_child, n) == n &&
+				   memcmp(in_parent, in_child, n) == 0);
+}
+
+int plant_clean_partly(struct tracer *tracer, struct tracee *t, struct ubp_err *err)
+{
+	struct plant_space *ps;
+	struct maps maps;
+	int rc;
+
+	plant_forget(t->process->space);
+	ps = plant_space_get(t->process->space);
+	if (!ps)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	ps->looked = true;
+	rc = maps_read(t->tid, &maps, err);
+	if (rc == 0)
+		rc = leftover_adopt(tracer, t, &maps, &ps->n_leftovers, err);
+	maps_free(&maps);
+	ps->n_leftovers = 0;
+	return rc;
+}
+
 /* A thread of each process is needed, and those whose masks were changed. */
 static void leave_process(struct tracer *tracer, struct process *p)
 {
@@ -559,8 +622,9 @@ static void leave_process(struct tracer *tracer, struct process *p)
 	if (!p->is_guarded || attach_hold_one(tracer, p, &t, &err) < 0)
 		return;
 	tid = t->tid;
-	if (ubp_host_get_regs(tid, &regs) == 0)
-		(void)guard_uninstall(tracer, t, &regs, &err);
+	if (ubp_host_get_regs(tid, &regs) == 0 &&
+	    guard_uninstall(tracer, t, &regs, &err) == 0 && p->space->refs == 1)
+		plant_unhook(p->space, tid);
 	if (map_get(&tracer->tracees, (uint64_t)tid) == t)
 		attach_let_go(t);
 }
@@ -650,6 +714,7 @@ int plant_copy(const struct space *parent, struct space *child, struct tracee *f
 		if (map_put(&to->slots, vaddr, value) < 0)
 			return -ENOMEM;
 	to->looked = true;
+	to->last_write = from->last_write;
 	to->trampoline = from->trampoline;
 	to->stub = from->stub;
 	to->data = from->data;

@@ -113,7 +113,9 @@ struct plant_space {
 	uint64_t trampoline;                /* 0: no area yet */
 	uint64_t stub;
 	uint64_t data;        /* of the guard (struct guard_data); 0: none */
+	uint64_t last_write;  /* the site whose breakpoint was written last; 0: none */
 	bool looked;          /* for what a killed tracer has left */
+	bool is_taken_over;   /* it had left a guard */
 	unsigned n_leftovers; /* breakpoints that a killed tracer had left, taken out */
 	bool closing;         /* breakpoints are being taken out: plant no more */
 	bool unguarded;       /* --force: nothing could be mapped for some site */
@@ -164,12 +166,25 @@ bool plant_wants(const struct plant *plant, const struct maps *maps);
 void plant_remove(struct space *space, pid_t tid);
 
 /*
+ * A process was born while breakpoints were written, perhaps: does its memory hold
+ * all that its parent's does?
+ */
+bool plant_is_whole_copy(const struct space *parent, const struct space *child);
+/*
+ * It does not: see what is there, as if a killed tracer had left it, and take it
+ * out. @t: the child's held thread.
+ */
+int plant_clean_partly(struct tracer *tracer, struct tracee *t, struct ubp_err *err);
+
+/*
  * @child is a fresh copy of @parent's memory: the same bytes are in it. Take over
  * what is known about them (-ENOMEM), or take them out of it. @first: the thread
  * that runs in the copy, on its parent's stack.
  */
 int plant_copy(const struct space *parent, struct space *child, struct tracee *first);
 void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid);
+/* No guard is left: the jumps to it go, too. */
+void plant_unhook(struct space *space, pid_t tid);
 
 /* Were its breakpoints taken out, by plant_remove()? */
 static inline bool plant_is_closing(const struct space *space)
@@ -240,7 +255,13 @@ int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_re
 void guard_open_masks(struct tracer *tracer, struct tracee *t, const struct maps *maps);
 void guard_close_mask(struct tracee *t);
 
-/* The planter's side: handler in place, before the first breakpoint. */
+/*
+ * The planter's side. First the page of data; the jumps from the program's calls
+ * of rt_sigaction() may stand from then on. Then the handler, before the first
+ * breakpoint.
+ */
+int guard_prepare(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
+		  struct ubp_err *err);
 int guard_install(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
 		  struct ubp_err *err);
 /* Room for hijacked return addresses. */

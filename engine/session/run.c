@@ -109,35 +109,6 @@ static void on_signal(void *ctx, struct tracee *t, int sig)
 	hit_signal(t, sig);
 }
 
-static enum keep_verdict on_forked(void *ctx, struct process *parent, struct tracee *first,
-				   bool shares)
-{
-	struct ubp_session *s = ctx;
-	struct space *space = first->process->space;
-	struct ubp_regs regs;
-	struct ubp_err err;
-
-	first->process->is_guarded = parent->is_guarded;
-	if (shares) {
-		/* Its breakpoints are its parent's; it is kept until it has its own memory. */
-		first->process->silent = !follows_children(s);
-		mark_known(s, first->tid, true);
-		return KEEP_TRACING;
-	}
-	/* Born while breakpoints are taken out, it may have copies of them. */
-	if (plant_copy(parent->space, space, first) == 0 && follows_children(s) &&
-	    !plant_is_closing(parent->space)) {
-		mark_known(s, first->tid, true);
-		count_process(s);
-		return KEEP_TRACING;
-	}
-	plant_clean_copy(parent->space, space, first->tid);
-	guard_close_mask(first);
-	if (ubp_host_get_regs(first->tid, &regs) == 0)
-		(void)guard_uninstall(&s->tracer, first, &regs, &err);
-	return LET_GO;
-}
-
 /* What an earlier session left, and what --force left out. */
 static void tell_about(struct ubp_session *s, const struct process *p, bool was_unguarded)
 {
@@ -191,6 +162,75 @@ static enum keep_verdict update(struct ubp_session *s, struct tracee *t,
 	return KEEP_TRACING;
 }
 
+/* Nothing of ours may stay in a new process that is held. */
+static enum keep_verdict leave_child(struct ubp_session *s, struct tracee *first)
+{
+	struct space *space = first->process->space;
+	pid_t tid = first->tid;
+	struct ubp_regs regs;
+	struct ubp_err err;
+
+	guard_close_mask(first);
+	if (space->plant && ubp_host_get_regs(tid, &regs) == 0)
+		(void)guard_uninstall(&s->tracer, first, &regs, &err);
+	if (map_get(&s->tracer.tracees, (uint64_t)tid) == first)
+		plant_unhook(space, tid);
+	return LET_GO;
+}
+
+static enum keep_verdict forked_whole(struct ubp_session *s, struct process *parent,
+				      struct tracee *first)
+{
+	struct space *space = first->process->space;
+	bool copied = plant_copy(parent->space, space, first) == 0;
+
+	/* Born while breakpoints are taken out, it may have copies of them. */
+	if (copied && !first->process->silent) {
+		mark_known(s, first->tid, true);
+		count_process(s);
+		return KEEP_TRACING;
+	}
+	plant_clean_copy(parent->space, space, first->tid);
+	return leave_child(s, first);
+}
+
+/* It was born while breakpoints were written: its parent has more than it has. */
+static enum keep_verdict forked_partly(struct ubp_session *s, struct tracee *first)
+{
+	bool keep = !first->process->silent;
+	pid_t tid = first->tid;
+	struct ubp_err err;
+
+	if (plant_clean_partly(&s->tracer, first, &err) < 0 ||
+	    map_get(&s->tracer.tracees, (uint64_t)tid) != first)
+		return LET_GO;
+	if (!keep)
+		return leave_child(s, first);
+	/* Whatever it has of the guard is found out by installing it. */
+	first->process->is_guarded = false;
+	mark_known(s, tid, true);
+	count_process(s);
+	return update(s, first, NULL);
+}
+
+static enum keep_verdict on_forked(void *ctx, struct process *parent, struct tracee *first,
+				   bool shares)
+{
+	struct ubp_session *s = ctx;
+	struct space *space = first->process->space;
+
+	first->process->is_guarded = parent->is_guarded;
+	if (shares) {
+		/* Its breakpoints are its parent's; it is kept until it has its own memory. */
+		first->process->silent = !follows_children(s);
+		mark_known(s, first->tid, true);
+		return KEEP_TRACING;
+	}
+	first->process->silent = !follows_children(s) || plant_is_closing(parent->space);
+	return plant_is_whole_copy(parent->space, space) ? forked_whole(s, parent, first)
+							 : forked_partly(s, first);
+}
+
 static bool is_dynamic(const struct process *p)
 {
 	const struct plant_space *ps = p->space->plant;
@@ -223,6 +263,8 @@ static enum keep_verdict on_execed(void *ctx, struct tracee *t)
 	t->process->is_guarded = false;
 	t->process->loses_guard = false;
 	guard_close_mask(t);
+	if (s->is_leaving)
+		return LET_GO; /* nothing more is planted */
 	if (t->process->silent)
 		return LET_GO; /* a child that nobody asked for, now in its own memory */
 	mark_known(s, tid, true);
@@ -688,6 +730,7 @@ static void tear_down(struct ubp_session *s)
 	size_t pos = 0;
 	void *value;
 
+	s->is_leaving = true;
 	while (map_next(&s->tracer.processes, &pos, NULL, &value))
 		plant_remove(((struct process *)value)->space, 0);
 	attach_drain(&s->tracer, NULL);

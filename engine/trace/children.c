@@ -45,6 +45,7 @@ static void new_process(struct tracer *tracer, struct process *parent, pid_t bor
 	struct space *space;
 	struct process *p = NULL;
 	struct tracee *t = NULL;
+	enum keep_verdict verdict;
 	struct ubp_err err;
 
 	space = shares ? parent->space : space_new(parent->space->arch, pid, &err);
@@ -62,7 +63,10 @@ static void new_process(struct tracer *tracer, struct process *parent, pid_t bor
 	}
 	t->held = true;
 	p->born_of = born_of;
-	if (tracer->ops->forked(tracer->ctx, parent, t, shares) == LET_GO)
+	verdict = tracer->ops->forked(tracer->ctx, parent, t, shares);
+	if (map_get(&tracer->tracees, (uint64_t)pid) != t)
+		return; /* it was killed meanwhile */
+	if (verdict == LET_GO)
 		tracer_detach(tracer, t);
 	else
 		tracee_resume(t, 0);
@@ -181,7 +185,10 @@ void children_execed(struct tracer *tracer, struct tracee *t)
 {
 	struct process *p = t->process;
 	struct space *old = p->space, *space;
+	enum keep_verdict verdict;
+	pid_t tid = t->tid;
 	struct ubp_err err;
+	unsigned n_execs;
 
 	tracee_consume(t);
 	p->execing = true;
@@ -202,7 +209,11 @@ void children_execed(struct tracer *tracer, struct tracee *t)
 	t->stepping = false;
 	t->in_remote = false;
 	t->called = false;
-	if (tracer->ops->execed(tracer->ctx, t) == LET_GO)
+	n_execs = t->n_execs;
+	verdict = tracer->ops->execed(tracer->ctx, t);
+	if (map_get(&tracer->tracees, (uint64_t)tid) != t || t->n_execs != n_execs)
+		return; /* it was killed meanwhile, or went on in the next image */
+	if (verdict == LET_GO)
 		tracer_detach(tracer, t);
 	else if (t->held)
 		tracee_resume(t, 0);
