@@ -155,7 +155,8 @@ static int seize_sharer(void *ctx, pid_t pid)
 	pid_t live;
 	int rc;
 
-	if (map_get(&s->tracer->processes, (uint64_t)pid) ||
+	/* One that a seized thread gave birth to is ours already, and will be told. */
+	if (map_get(&s->tracer->processes, (uint64_t)pid) || task_tracer(pid) == gettid() ||
 	    (syscall(SYS_kcmp, s->tid, pid, KCMP_VM, 0UL, 0UL) != 0 &&
 	     (task_state(pid) != 'Z' || !(live = task_live_thread(pid)) ||
 	      syscall(SYS_kcmp, s->tid, live, KCMP_VM, 0UL, 0UL) != 0)))
