@@ -263,9 +263,7 @@ static enum keep_verdict on_execed(void *ctx, struct tracee *t)
 	t->process->is_guarded = false;
 	t->process->loses_guard = false;
 	guard_close_mask(t);
-	if (s->is_leaving)
-		return LET_GO; /* nothing more is planted */
-	if (t->process->silent)
+	if (t->process->silent || s->is_ending)
 		return LET_GO; /* a child that nobody asked for, now in its own memory */
 	mark_known(s, tid, true);
 	(void)update(s, t, NULL);
@@ -730,7 +728,7 @@ static void tear_down(struct ubp_session *s)
 	size_t pos = 0;
 	void *value;
 
-	s->is_leaving = true;
+	s->is_ending = true;
 	while (map_next(&s->tracer.processes, &pos, NULL, &value))
 		plant_remove(((struct process *)value)->space, 0);
 	attach_drain(&s->tracer, NULL);

@@ -75,8 +75,8 @@ struct ubp_session {
 	struct tracer tracer;
 	struct hit hit;
 	struct plant plant;
-	bool is_leaving;     /* everything is being taken out */
 	size_t n_wanted;     /* of .pids, still alive */
+	bool is_ending;      /* breakpoints are being taken out everywhere */
 	unsigned n_unseen;   /* not even allowed to look at, at the start */
 	struct map excluded; /* never attached to unless named */
 

@@ -4,9 +4,11 @@
 #include "engine/trace/attach.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +23,7 @@
 #include "engine/trace/finder.h"
 #include "engine/trace/task.h"
 
+#define SEIZE_TRIES    10
 #define CRITICAL_MAX   100 /* threads found in a restartable sequence, before one is taken */
 #define STOP_LIMIT_MS  500 /* for one thread to stop */
 #define DRAIN_LIMIT_NS 2000000000ULL  /* without any stop */
@@ -28,8 +31,15 @@
 
 static int seize(struct tracer *tracer, struct process *p, pid_t tid, struct ubp_err *err)
 {
-	if (ptrace(PTRACE_SEIZE, tid, 0, TRACER_OPTIONS) < 0)
-		return task_explain_refusal(p->pid, tid, errno, err);
+	int tries = 0;
+
+	while (ptrace(PTRACE_SEIZE, tid, 0, TRACER_OPTIONS) < 0) {
+		/* Refused in the middle of an exec too, where one thread takes the place
+		 * of another. */
+		if (errno != EPERM || ++tries > SEIZE_TRIES || task_tracer(tid))
+			return task_explain_refusal(p->pid, tid, errno, err);
+		(void)sched_yield();
+	}
 	if (!tracer_add_tracee(tracer, p, tid))
 		return ubp_fail(err, ENOMEM, "out of memory");
 	return 0;
@@ -127,6 +137,11 @@ int attach_process(struct tracer *tracer, pid_t pid, const struct ubp_arch *arch
 	do {
 		rc = seize_new_threads(tracer, p, &found, err);
 	} while (rc == 0 && found);
+	/* From now on an exec is reported; one just before has left the old memory. */
+	if (rc == 0 && p->n_tracees > 0 && space->refs == 1) {
+		mem_close(&space->mem);
+		rc = mem_open(&space->mem, task_live_thread(pid), err);
+	}
 	if (rc == 0 && p->n_tracees > 0) {
 		*ret_process = p;
 		return 0;
@@ -157,9 +172,11 @@ static int seize_sharer(void *ctx, pid_t pid)
 
 	/* One that a seized thread gave birth to is ours already, and will be told. */
 	if (map_get(&s->tracer->processes, (uint64_t)pid) || task_tracer(pid) == gettid() ||
-	    (syscall(SYS_kcmp, s->tid, pid, KCMP_VM, 0UL, 0UL) != 0 &&
-	     (task_state(pid) != 'Z' || !(live = task_live_thread(pid)) ||
-	      syscall(SYS_kcmp, s->tid, live, KCMP_VM, 0UL, 0UL) != 0)))
+	    !(live = task_live_thread(pid)) ||
+	    syscall(SYS_kcmp, s->tid, live, KCMP_VM, 0UL, 0UL) != 0)
+		return 0;
+	/* None at all is shared with every kernel thread: ours is just ending. */
+	if (!task_auxv(live, AT_PAGESZ))
 		return 0;
 	rc = attach_process(s->tracer, pid, s->p->space->arch, &sharer, s->err);
 	if (rc == 0)
@@ -185,7 +202,7 @@ static int hold(struct tracer *tracer, struct tracee *t)
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
 		return 0;
 	t->want_interrupt = true;
-	while ((rc = wait_one(tid, STOP_LIMIT_MS, &stop)) == 1) {
+	while ((rc = tracer_await(tracer, t, STOP_LIMIT_MS, &stop)) == 1) {
 		if (stop.exited || stop.event != PTRACE_EVENT_STOP) {
 			tracer_dispatch(tracer, &stop);
 			if (map_get(&tracer->tracees, (uint64_t)tid) != t)

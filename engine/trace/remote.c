@@ -135,7 +135,7 @@ static int await_exit(struct remote *remote, struct ubp_err *err)
 	struct stop stop;
 	int rc;
 
-	while ((rc = wait_one(tid, CALL_LIMIT_MS, &stop)) == 1) {
+	while ((rc = tracer_await(remote->tracer, t, CALL_LIMIT_MS, &stop)) == 1) {
 		switch (classify(remote, &stop)) {
 		case CALL_EXIT:
 			tracee_consume(t);

@@ -17,6 +17,8 @@
 #include "engine/trace/task.h"
 #include "engine/trace/waker.h"
 
+#define AWAIT_TURN_MS 20
+
 int tracer_init(struct tracer *tracer, const struct tracer_ops *ops, void *ctx,
 		struct ubp_err *err)
 {
@@ -294,6 +296,40 @@ void tracer_dispatch(struct tracer *tracer, const struct stop *stop)
 	} else {
 		signal_stop(tracer, t, stop->sig);
 	}
+}
+
+static void reap_threads(struct tracer *tracer, const struct tracee *of)
+{
+	const struct process *p = of->process;
+	struct stop stop;
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
+		struct tracee *t = value;
+
+		if (t == of || t->process != p || wait_look(t->tid, &stop) != 1 || !stop.exited)
+			continue;
+		tracer_dispatch(tracer, &stop);
+		pos = 0; /* the table has changed */
+	}
+}
+
+int tracer_await(struct tracer *tracer, struct tracee *t, unsigned limit_ms,
+		 struct stop *ret_stop)
+{
+	pid_t tid = t->tid;
+	int rc;
+
+	for (unsigned ms = 0; ms < limit_ms; ms += AWAIT_TURN_MS) {
+		rc = wait_one(tid, AWAIT_TURN_MS, ret_stop);
+		if (rc != 0)
+			return rc;
+		reap_threads(tracer, t);
+		if (map_get(&tracer->tracees, (uint64_t)tid) != t)
+			return -ESRCH;
+	}
+	return 0;
 }
 
 /* It was rung; or somebody killed it. */

@@ -174,6 +174,15 @@ int tracer_run(struct tracer *tracer, unsigned max);
 /* From any thread: make tracer_run() return soon. */
 void tracer_wake(struct tracer *tracer);
 
+/*
+ * The next stop of @t, waiting at most @limit_ms. Meanwhile threads of its process
+ * that ended are reaped: an exec waits for that. Returns as wait_one(); -ESRCH also
+ * when @t is no longer traced.
+ */
+struct stop;
+int tracer_await(struct tracer *tracer, struct tracee *t, unsigned limit_ms,
+		 struct stop *ret_stop);
+
 /* --- used by the files of this room ----------------------------------------- */
 
 struct tracee *tracer_add_tracee(struct tracer *tracer, struct process *p, pid_t tid);
