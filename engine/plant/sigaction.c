@@ -132,17 +132,20 @@ static int ask_file(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
 	*ret_file = f;
 	if (f)
 		return 0;
+	/* Not to be had now: the process may be in the middle of an exec. */
+	fd = open_mapped(pid, m, path, sizeof(path));
+	if (fd < 0)
+		return 0;
 	f = calloc(1, sizeof(*f));
-	if (!f)
+	if (!f) {
+		close(fd);
 		return -ENOMEM;
+	}
 	f->dev = m->dev;
 	f->ino = m->ino;
 	f->next = plant->call_files;
 	plant->call_files = f;
 	*ret_file = f;
-	fd = open_mapped(pid, m, path, sizeof(path));
-	if (fd < 0)
-		return 0;
 	rc = search(f, arch, fd, path, m->foffset, m->foffset + (m->end - m->start));
 	close(fd);
 	return rc;
@@ -163,7 +166,7 @@ int sigaction_each(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
 		if (!m->exec || !m->ino || !m->read)
 			continue;
 		rc = ask_file(plant, arch, pid, m, &f);
-		for (size_t k = 0; rc == 0 && k < f->n; k++)
+		for (size_t k = 0; rc == 0 && f && k < f->n; k++)
 			if (f->calls[k] >= m->foffset &&
 			    f->calls[k] - m->foffset < m->end - m->start)
 				rc = each(ctx, m, m->start + (f->calls[k] - m->foffset),

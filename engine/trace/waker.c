@@ -17,13 +17,15 @@
 /* Ignored by default: a waker whose tracer is gone does not mind. */
 #define RING SIGWINCH
 
-static void sit_still(void)
+static void sit_still(pid_t parent)
 {
 	sigset_t none;
 
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1); /* killed before we could ask for a word of it */
 	/* Hold no descriptor of the host: a pipe would never see its end. */
 	(void)syscall(SYS_close_range, 0U, ~0U, 0U);
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)setsid();
 	sigemptyset(&none);
 	for (;;)
@@ -32,15 +34,15 @@ static void sit_still(void)
 
 pid_t waker_start(struct ubp_err *err)
 {
-	pid_t pid = fork();
+	pid_t self = getpid(), pid = fork();
 
 	if (pid < 0)
 		return ubp_fail_sys(err, "fork");
 	if (pid == 0) {
-		sit_still();
+		sit_still(self);
 		_exit(1);
 	}
-	if (ptrace(PTRACE_SEIZE, pid, 0, 0) < 0) {
+	if (ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_EXITKILL) < 0) {
 		pid_t by = task_tracer(pid);
 		int rc =
 			by ? ubp_fail(
