@@ -352,6 +352,8 @@ static int protect(struct update *u, struct ubp_err *err)
 {
 	struct plant_space *ps = u->t->process->space->plant;
 	bool was_guarded = u->t->process->is_guarded;
+	unsigned n_execs = u->t->n_execs;
+	pid_t tid = u->t->tid;
 	int rc;
 
 	if (!u->t->process->space->arch->guard || !ps->stub || !ps->sites.n)
@@ -372,6 +374,10 @@ static int protect(struct update *u, struct ubp_err *err)
 	}
 	if (rc == 0 && !was_guarded)
 		guard_open_masks(u->tracer, u->t, &u->maps);
+	/* Others were stopped for that: one may have ended it by an exec. */
+	if (rc == 0 &&
+	    (map_get(&u->tracer->tracees, (uint64_t)tid) != u->t || u->t->n_execs != n_execs))
+		return ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
 	return rc;
 }
 
@@ -636,13 +642,14 @@ void plant_leave(struct tracer *tracer, const struct process *only)
 
 	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
 		struct tracee *t = value;
+		pid_t tid = t->tid;
 
 		if (!t->trap_opened || (only && t->process != only))
 			continue;
 		if (attach_hold(tracer, t) == 1) {
 			guard_close_mask(t);
 			attach_let_go(t);
-		} else if (map_get(&tracer->tracees, (uint64_t)t->tid) == t) {
+		} else if (map_get(&tracer->tracees, (uint64_t)tid) == t) {
 			t->trap_opened = false;
 		}
 		pos = 0; /* the table may have changed */
