@@ -76,6 +76,8 @@ static int add_file(struct ubp_session *session, const struct uprobe_definition 
 	if (rc == 0)
 		rc = ubp_add_events(session, text, len, d->filter, err);
 	free(text);
+	if (rc < 0 && err->line)
+		return ubp_context(err, "%s:%u", name, err->line);
 	return rc < 0 ? ubp_context(err, "%s", name) : 0;
 }
 
@@ -198,12 +200,26 @@ static int run(const struct uprobe_options *o)
 	return status;
 }
 
+/*
+ * Where a standard descriptor is closed, the next file opened would take its number,
+ * and messages would be written into it. What holds the place fails when it is used,
+ * and is closed again for a command of ours.
+ */
+static void hold_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)open("/dev/null",
+				   (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+}
+
 int main(int argc, char **argv)
 {
 	struct uprobe_options options;
 	bool done;
 	int status;
 
+	hold_standard_descriptors();
 	status = uprobe_options_parse(argc, argv, &options, &done);
 	if (!done)
 		status = run(&options);

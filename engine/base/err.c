@@ -11,6 +11,7 @@
 void ubp_err_reset(struct ubp_err *err)
 {
 	err->code = 0;
+	err->line = 0;
 	err->has_caret = false;
 	err->caret = 0;
 	err->text[0] = '\0';

@@ -23,6 +23,7 @@
 
 struct ubp_err {
 	int code;                          /* errno value, positive; 0: nothing recorded */
+	unsigned line;                     /* of a text of several, from 1; 0: not known */
 	bool has_caret;                    /* .command and .caret are set */
 	unsigned caret;                    /* byte column in .command */
 	char text[UBP_ERR_TEXT_MAX];       /* "outer: inner: cause", always NUL-ended */

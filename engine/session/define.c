@@ -441,12 +441,14 @@ static int make_probe(struct ubp_session *s, size_t i, const char *filter,
 
 /* A refusal names the definition; the caret is at the place, its second word or,
  * in the perf-tools form, what is behind the letter. */
-static void show_definition(const char *command, struct ubp_err *err)
+static void show_definition(const struct spec_probe *spec, struct ubp_err *err)
 {
+	const char *command = spec->command;
 	const char *second = strchr(command, ' ');
 	size_t word = second ? strcspn(second + 1, " ") : 0;
 	unsigned caret = command[0] && command[1] == ':' ? 2 : 0;
 
+	err->line = spec->line;
 	if (err->has_caret)
 		return;
 	if (word && memchr(second + 1, ':', word) &&
@@ -483,7 +485,7 @@ static int sync_probes(struct ubp_session *s, const char *filter, struct ubp_err
 			return ubp_fail(err, ENOMEM, "out of memory");
 		rc = make_probe(s, s->n_probes, filter, p, err);
 		if (rc < 0) {
-			show_definition(define_spec(s, s->n_probes)->command, err);
+			show_definition(define_spec(s, s->n_probes), err);
 			probe_free(p);
 			break;
 		}

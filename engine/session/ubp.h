@@ -75,7 +75,8 @@ void ubp_session_free(struct ubp_session *session);
  * form, ubp_add_events() text as written to uprobe_events (several lines; with
  * the extended grammar unless .strict). @filter may be NULL and applies to all
  * that this call adds. Everything is parsed, resolved and checked here: file,
- * symbol, instruction boundary. On failure the call adds nothing.
+ * symbol, instruction boundary. On failure the call adds nothing, and err->line tells
+ * the line of the text, if it is one line's fault.
  */
 int ubp_add(struct ubp_session *session, const char *definition, const char *filter,
 	    struct ubp_err *err);

@@ -78,6 +78,7 @@ struct spec_probe {
 	size_t n_args;
 	struct spec_arg *args;
 	size_t fixed_size; /* bytes of the data's fixed area */
+	unsigned line;     /* of the write it came with, from 1; 0: the short form */
 	char *command;     /* the words joined by one blank, for messages */
 };
 

@@ -164,14 +164,18 @@ static int cut_line(const char *text, size_t len, size_t *ret_line, size_t *ret_
 int spec_table_write(struct spec_table *table, const char *text, size_t len,
 		     struct ubp_err *err)
 {
-	while (len > 0) {
-		size_t line = 0, step = 0;
+	for (unsigned number = 1; len > 0; number++) {
+		size_t line = 0, step = 0, n = table->n;
 		int rc = cut_line(text, len, &line, &step, err);
 
 		if (rc == 0)
 			rc = run_line(table, text, line, err);
-		if (rc < 0)
+		if (rc < 0) {
+			err->line = number;
 			return rc;
+		}
+		if (table->n > n)
+			table->probes[n]->line = number;
 		text += step;
 		len -= step;
 	}

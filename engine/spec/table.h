@@ -51,7 +51,7 @@ void spec_table_free(struct spec_table *table);
  * order, the first failing line ends the write and earlier lines stay in force.
  * Returns 0 or a negative errno; *err then holds the kernel's message with
  * caret, or a text of ours where the kernel logs nothing
- * (err->has_caret is false then).
+ * (err->has_caret is false then), and the number of the line.
  */
 int spec_table_write(struct spec_table *table, const char *text, size_t len,
 		     struct ubp_err *err);
