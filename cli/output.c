@@ -44,6 +44,9 @@ int output_open(struct output *out, const char *path, struct ubp_err *err)
 	memset(out, 0, sizeof(*out));
 	out->fd = -1;
 	out->name = path ? path : "standard output";
+	if (!path && (fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY)
+		return ubp_fail(err, EBADF,
+				"standard output is closed, or only to be read from");
 	if (path)
 		out->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, 0666);
 	if ((path && out->fd < 0) || fstat(path ? out->fd : STDOUT_FILENO, &st) < 0)

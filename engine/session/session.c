@@ -160,7 +160,19 @@ static void raise_descriptor_limit(struct ubp_session *s)
 		return;
 	s->inherited.nofile = limit;
 	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	s->limit_raised = s->inherited.nofile.rlim_cur != limit.rlim_cur &&
+			  setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+/* It is the host program's: unless that has set another meanwhile, it gets its own back. */
+static void lower_descriptor_limit(struct ubp_session *s)
+{
+	struct rlimit limit;
+
+	if (s->limit_raised && getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	    limit.rlim_cur == limit.rlim_max)
+		(void)setrlimit(RLIMIT_NOFILE, &s->inherited.nofile);
+	s->limit_raised = false;
 }
 
 /* --- starting and stopping ------------------------------------------------------ */
@@ -190,8 +202,10 @@ int ubp_start(struct ubp_session *s, struct ubp_err *err)
 		return ubp_fail(err, EBUSY, "the session has started");
 	raise_descriptor_limit(s);
 	rc = start_thread(s, err);
-	if (rc < 0)
+	if (rc < 0) {
+		lower_descriptor_limit(s);
 		return rc;
+	}
 	pthread_mutex_lock(&s->lock);
 	while (!s->is_ready && !s->start_failed)
 		pthread_cond_wait(&s->changed, &s->lock);
@@ -202,6 +216,7 @@ int ubp_start(struct ubp_session *s, struct ubp_err *err)
 		rc = -err->code;
 		pthread_join(s->thread, NULL);
 		s->has_thread = false;
+		lower_descriptor_limit(s);
 		return rc;
 	}
 	if (s->command_pid) {
@@ -225,6 +240,7 @@ void ubp_stop(struct ubp_session *s)
 	s->finder = NULL;
 	pthread_join(s->thread, NULL);
 	s->has_thread = false;
+	lower_descriptor_limit(s);
 }
 
 bool ubp_is_done(const struct ubp_session *session)

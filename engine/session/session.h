@@ -54,6 +54,7 @@ struct ubp_session {
 	size_t n_probes;
 	char *const *argv;
 	struct inherited inherited; /* by the command */
+	bool limit_raised;          /* of descriptors: to be lowered again */
 
 	pthread_t thread;
 	bool has_thread;
