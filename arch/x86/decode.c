@@ -183,7 +183,7 @@ bool x86_split(const uint8_t *code, size_t len, struct x86_parts *ret_parts)
 /*
  * Length of an instruction that capstone doesn't know but whose layout leaves no
  * doubt: the vector maps (capstone 4 lacks half of AVX-512, AMX and FP16), hints
- * (rdssp is one), rdpkru and wrpkru. 0: not one of these.
+ * (rdssp is one), incssp, rdpkru and wrpkru. 0: not one of these.
  */
 static size_t regular_len(const uint8_t *code, size_t len)
 {
@@ -196,7 +196,9 @@ static size_t regular_len(const uint8_t *code, size_t len)
 	switch (p.map) {
 	case MAP_0F:
 		if ((p.opcode & 0xf8) != 0x18 &&
-		    !(p.opcode == 0x01 && (p.modrm & 0xfe) == 0xee))
+		    !(p.opcode == 0x01 && (p.modrm & 0xfe) == 0xee) &&
+		    !(p.opcode == 0xae && (p.prefixes & PREFIX_REP) &&
+		      (p.modrm & 0xf8) == 0xe8))
 			return 0;
 		break;
 	case MAP_VEX:

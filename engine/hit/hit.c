@@ -10,6 +10,7 @@
 #include <sys/ptrace.h>
 
 #include "arch/host.h"
+#include "engine/hit/disarm.h"
 #include "engine/hit/in_place.h"
 #include "engine/hit/record.h"
 #include "engine/hit/return.h"
@@ -128,15 +129,14 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 		carry_on(hit, t, site);
 		return TRAP_OURS;
 	}
-	if (t->disarm_sp)
-		return_rearm(t, regs->r[arch->sp], (site->watches & WATCH_CATCH) != 0);
+	if (t->n_unwinders && !(site->watches & (WATCH_UNWIND | WATCH_UNWOUND)))
+		return_look_landed(t, regs->r[arch->sp]);
 	if (site_is_probed(site))
 		probes_at(hit, t, site, regs);
 	if (site->watches & WATCH_UNWIND)
-		return_disarm(t, regs->r[arch->sp]);
-	/* It returns: with its own return address it has left the stack. */
-	if ((site->watches & WATCH_UNWOUND) && t->disarm_sp)
-		return_rearm(t, regs->r[arch->sp] + arch->addr_size, true);
+		return_disarm(t, regs->r[arch->sp], site->watches);
+	if (site->watches & WATCH_UNWOUND)
+		return_landed(t, regs->r[arch->sp] + site->insn.ret_pops);
 	in_place = site->rung == SITE_IN_PLACE;
 	watches = site->watches;
 	regs->r[arch->pc] = site->slot;
@@ -172,8 +172,8 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 	if (t->one_cpu >= 0)
 		follow_cpu(hit->tracer, (unsigned)t->one_cpu);
 	returns_free_one(ri);
-	if (t->disarm_sp)
-		return_rearm(t, regs->r[arch->sp], false);
+	if (t->n_unwinders)
+		return_look_landed(t, regs->r[arch->sp]);
 	regs->r[arch->pc] = behind;
 	if (guard_is_lost(t, m.now_ns))
 		(void)guard_reinstall(t, regs);

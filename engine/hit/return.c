@@ -6,33 +6,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
+
+#include "engine/hit/disarm.h"
+#include "engine/hit/word.h"
 
 /* How far above its word a callee may leave the stack pointer ("ret 16"). */
 #define RET_POPS_MAX 4096
 
 /* No frame is as large as this. */
 #define OTHER_STACK 0x100000
-
-/* Of a stack, looked through at once, bytes. */
-#define STACK_CHUNK 0x2000
-
-static int read_word(const struct tracee *t, uint64_t vaddr, uint64_t *ret_word)
-{
-	long word;
-
-	errno = 0;
-	word = ptrace(PTRACE_PEEKDATA, t->tid, vaddr, 0);
-	if (word == -1 && errno)
-		return -errno;
-	*ret_word = (uint64_t)word;
-	return 0;
-}
-
-static int write_word(const struct tracee *t, uint64_t vaddr, uint64_t word)
-{
-	return ptrace(PTRACE_POKEDATA, t->tid, vaddr, word) < 0 ? -errno : 0;
-}
 
 static void count_missed(const struct site *site, enum missed_why why)
 {
@@ -56,8 +38,9 @@ static int add_entry(struct return_instance *ri, struct site *site)
 	return 0;
 }
 
-static void forget(struct plant_space *ps, struct return_instance *ri)
+void return_forget(struct plant_space *ps, struct return_instance *ri)
 {
+	returns_count(ri, MISSED_SKIPPED);
 	returns_unlink(ri);
 	returns_forget(ps, ri);
 	map_remove(&ps->returns, ri->slot_vaddr);
@@ -86,7 +69,7 @@ static struct return_instance *instance_at(struct space *space, uint64_t sp)
 	}
 	ri->missed = MISSED_N;
 	ri->uncounted = false;
-	ri->disarm_sp = 0;
+	ri->disarm_sp = ri->outer = 0;
 	return ri;
 }
 
@@ -129,15 +112,15 @@ void return_hijack(struct tracee *t, struct site *site, uint64_t sp)
 	if (!ri || add_entry(ri, site) < 0) {
 		count_missed(site, MISSED_NO_ROOM);
 		if (ri)
-			forget(ps, ri);
+			return_forget(ps, ri); /* nobody's yet */
 		return;
 	}
 	ri->real = real;
 	ri->tid = t->tid;
 	ri->serial = ++ps->n_returns;
 	if (returns_arm(t->process->space, ri, t->tid) < 0) {
-		count_missed(site, MISSED_NO_ROOM);
-		forget(ps, ri);
+		returns_count(ri, MISSED_NO_ROOM);
+		return_forget(ps, ri);
 		return;
 	}
 	returns_link(&t->returns, ri);
@@ -198,6 +181,8 @@ struct return_instance *return_take(struct tracee *t, uint64_t sp)
 	returns_unlink(ri);
 	map_remove(&ps->returns, ri->slot_vaddr);
 	returns_forget(ps, ri);
+	if (ri->outer)
+		return_rearm_at(t, ri->outer);
 	set_aside_below(t, sp);
 	return ri;
 }
@@ -217,126 +202,6 @@ bool return_address(const struct tracee *t, const struct ubp_regs *regs, uint64_
 	return true;
 }
 
-/* --- unwinders --------------------------------------------------------------- */
-
-static void disarm_one(struct tracee *t, struct return_instance *ri, uint64_t sp)
-{
-	if (write_word(t, ri->slot_vaddr, ri->real) < 0)
-		return;
-	returns_unlink(ri);
-	returns_link(&t->disarmed, ri);
-	ri->disarm_sp = sp;
-	if (!t->disarm_sp || sp < t->disarm_sp)
-		t->disarm_sp = sp;
-	if (ri->slot_vaddr > t->disarm_top)
-		t->disarm_top = ri->slot_vaddr;
-}
-
-/*
- * Frames on this stack that others entered: a coroutine's that has moved here from
- * another thread, or that seemed to be left behind. They are found by what stands
- * in the stack.
- */
-static void disarm_others(struct tracee *t, uint64_t sp)
-{
-	struct plant_space *ps = t->process->space->plant;
-	uint64_t words[STACK_CHUNK / sizeof(uint64_t)];
-
-	for (uint64_t at = sp; at - sp < OTHER_STACK; at += sizeof(words)) {
-		size_t got = mem_read(t->tid, at, words, sizeof(words));
-
-		for (size_t i = 0; i < got / sizeof(words[0]); i++) {
-			struct return_instance *ri;
-
-			if (words[i] != ps->trampoline)
-				continue;
-			ri = map_get(&ps->returns, at + i * sizeof(words[0]));
-			if (ri && !ri->disarm_sp)
-				disarm_one(t, ri, sp);
-		}
-		if (got < sizeof(words))
-			return;
-	}
-}
-
-void return_disarm(struct tracee *t, uint64_t sp)
-{
-	struct plant_space *ps = t->process->space->plant;
-	struct return_instance *ri, *older;
-
-	for (ri = t->returns.newest; ri; ri = older) {
-		uint64_t now = 0;
-
-		older = ri->older;
-		/* Below, on this very stack: left behind. On another: the unwinder gets
-		 * there from the alternate stack of a signal handler. */
-		if (ri->slot_vaddr < sp && sp - ri->slot_vaddr < OTHER_STACK)
-			continue;
-		if (read_word(t, ri->slot_vaddr, &now) == 0 && now == ps->trampoline)
-			disarm_one(t, ri, sp);
-	}
-	if (ps->returns.n > t->returns.n + t->disarmed.n)
-		disarm_others(t, sp);
-}
-
-/* One that was disarmed. False: its frame is gone. */
-static bool rearm(struct tracee *t, struct return_instance *ri)
-{
-	const struct plant_space *ps = t->process->space->plant;
-	uint64_t now = 0;
-
-	return read_word(t, ri->slot_vaddr, &now) == 0 && now == ri->real &&
-	       write_word(t, ri->slot_vaddr, ps->trampoline) == 0;
-}
-
-/* Has the unwinder that was entered at @from been left by a thread that is at @sp? */
-static bool has_left(const struct tracee *t, uint64_t from, uint64_t sp)
-{
-	/* Far above: another stack, of a signal handler that interrupted it. */
-	return sp > from && (sp <= t->disarm_top || sp - t->disarm_top < OTHER_STACK);
-}
-
-/* What stays disarmed decides when to look again. */
-static void note_disarmed(struct tracee *t)
-{
-	t->disarm_sp = t->disarm_top = 0;
-	for (const struct return_instance *ri = t->disarmed.newest; ri; ri = ri->older) {
-		if (!t->disarm_sp || ri->disarm_sp < t->disarm_sp)
-			t->disarm_sp = ri->disarm_sp;
-		if (ri->slot_vaddr > t->disarm_top)
-			t->disarm_top = ri->slot_vaddr;
-	}
-}
-
-void return_rearm(struct tracee *t, uint64_t sp, bool is_certain)
-{
-	struct plant_space *ps = t->process->space->plant;
-	struct return_instance *ri, *older;
-
-	if ((t->disarm_signal && !is_certain) || !has_left(t, t->disarm_sp, sp))
-		return;
-	/* Disarming has turned their order round; this turns it back. */
-	for (ri = t->disarmed.newest; ri; ri = older) {
-		bool is_below = ri->slot_vaddr < sp && ri->slot_vaddr >= ri->disarm_sp;
-
-		older = ri->older;
-		if (!has_left(t, ri->disarm_sp, sp))
-			continue;
-		returns_unlink(ri);
-		ri->disarm_sp = 0;
-		if (!is_below && rearm(t, ri)) {
-			ri->tid = t->tid;
-			returns_uncount(ri);
-			returns_link(&t->returns, ri);
-			continue;
-		}
-		returns_count(ri, MISSED_SKIPPED);
-		forget(ps, ri);
-	}
-	note_disarmed(t);
-	t->disarm_signal = t->disarm_signal && t->disarm_sp;
-}
-
 /* --- the end ------------------------------------------------------------------ */
 
 void return_thread_ended(struct tracee *t)
@@ -345,8 +210,7 @@ void return_thread_ended(struct tracee *t)
 	enum missed_why why = MISSED_THREAD;
 	struct return_instance *ri;
 
-	t->disarm_sp = t->disarm_top = 0;
-	t->disarm_signal = false;
+	t->n_unwinders = 0;
 	if (!ps)
 		return;
 	if (t->process->execing || t->process->n_tracees == 1)
@@ -366,6 +230,7 @@ void return_thread_ended(struct tracee *t)
 	while ((ri = t->disarmed.newest)) {
 		if (!ps->closing)
 			returns_count(ri, why);
-		forget(ps, ri);
+		ri->uncounted = ps->closing;
+		return_forget(ps, ri);
 	}
 }

@@ -24,32 +24,13 @@ void return_hijack(struct tracee *t, struct site *site, uint64_t sp);
 struct return_instance *return_take(struct tracee *t, uint64_t sp);
 
 /*
- * @t is about to unwind its stack, or to read it: put back the real return
- * addresses that stand at @sp or above, and those of its other stacks.
- */
-void return_disarm(struct tracee *t, uint64_t sp);
-
-/*
- * A later stop of @t, at @sp. If the unwinder has been left (it landed in a frame
- * above its own, or returned): what stands above @sp is hijacked again, what was
- * below is gone and counts as missed. Not before: everything that the unwinder
- * calls may be probed, and it still reads the stack. @is_certain: the place where
- * @t stopped says that it was left; else only the stack pointer does, which
- * proves nothing once a signal handler may run on a stack of its own.
- */
-void return_rearm(struct tracee *t, uint64_t sp, bool is_certain);
-
-/*
  * The return address at the stack pointer of a thread with @regs, the real one.
  * False: it can't be read.
  */
 bool return_address(const struct tracee *t, const struct ubp_regs *regs, uint64_t *ret_address);
 
-/* A signal is about to be delivered to @t. */
-static inline void return_signal(struct tracee *t)
-{
-	t->disarm_signal = t->disarm_sp != 0;
-}
+/* Its frame is gone: count as missed, unless it is already, and free. */
+void return_forget(struct plant_space *ps, struct return_instance *ri);
 
 /* Count what is still open in a thread that is gone, or left its image, as missed. */
 void return_thread_ended(struct tracee *t);

@@ -62,7 +62,7 @@ static bool take_in_part(struct walk *w, uint64_t target)
 	return true;
 }
 
-static int add_exit(struct walk *w, uint64_t elf_vaddr, bool is_jump)
+static int add_exit(struct walk *w, uint64_t elf_vaddr, enum object_exit_kind kind)
 {
 	struct object_exits *e = w->exits;
 
@@ -76,8 +76,7 @@ static int add_exit(struct walk *w, uint64_t elf_vaddr, bool is_jump)
 	}
 	if (object_vaddr_to_foffset(w->object, elf_vaddr, &e->exits[e->n].foffset) < 0)
 		return -EIO;
-	e->exits[e->n++].is_jump = is_jump;
-	e->n_rets += !is_jump;
+	e->exits[e->n++].kind = kind;
 	return 0;
 }
 
@@ -85,14 +84,13 @@ static int look_at(struct walk *w, const struct displaced_insn *insn)
 {
 	switch (insn->leave) {
 	case LEAVE_RET:
-		return add_exit(w, insn->vaddr, false);
+		return add_exit(w, insn->vaddr, EXIT_RET);
 	case LEAVE_JUMP:
 		if (is_inside(w, insn->target) || take_in_part(w, insn->target))
 			return 0;
-		return add_exit(w, insn->vaddr, true);
+		return add_exit(w, insn->vaddr, EXIT_JUMP);
 	case LEAVE_JUMP_TO:
-		w->exits->n_unknown++;
-		return 0;
+		return add_exit(w, insn->vaddr, EXIT_JUMP_TO);
 	default:
 		return 0;
 	}
@@ -160,9 +158,6 @@ int object_find_exits(struct object *object, uint64_t foffset, struct object_exi
 		w.name = symbol.name;
 	for (size_t i = 0; i < w.n_parts && rc == 0; i++)
 		rc = walk_part(&w, &w.parts[i], err);
-	if (rc == 0 && !ret_exits->n_rets)
-		rc = ubp_fail(err, ENODATA, "it has no ret instruction%s",
-			      ret_exits->n ? ", it ends in a jump to another function" : "");
 	if (rc < 0) {
 		free(ret_exits->exits);
 		memset(ret_exits, 0, sizeof(*ret_exits));

@@ -153,23 +153,28 @@ size_t object_ifunc_slots(struct object *object, const char *name, uint64_t reso
 int object_extent(struct object *object, uint64_t foffset, uint64_t *ret_start,
 		  uint64_t *ret_end);
 
-/* An instruction by which a function is left. */
+enum object_exit_kind {
+	EXIT_RET,
+	EXIT_JUMP,    /* to another function, if it is taken */
+	EXIT_JUMP_TO, /* to where an operand says: into a table, or elsewhere */
+};
+
+/* An instruction by which a function is, or may be, left. */
 struct object_exit {
 	uint64_t foffset;
-	bool is_jump; /* to another function, if it is taken; else a return */
+	enum object_exit_kind kind;
 };
 
 struct object_exits {
 	struct object_exit *exits; /* free with free() */
-	size_t n, n_rets;
-	size_t n_unknown; /* jumps whose target is not known: tables, pointers */
+	size_t n;
 };
 
 /*
  * Where the function that starts at @foffset is left: decoded from its start to its
  * end, with the parts that compilers put elsewhere (NAME.cold). Errors: -ENOENT
  * (no function is known to start there), -EILSEQ (some of it cannot be decoded),
- * -ENODATA (it has no ret instruction), -ENOTSUP (no decoder), -ENOMEM, -EIO.
+ * -ENOTSUP (no decoder), -ENOMEM, -EIO.
  */
 int object_find_exits(struct object *object, uint64_t foffset, struct object_exits *ret_exits,
 		      struct ubp_err *err);

@@ -28,27 +28,26 @@
 #include "engine/plant/plant.h"
 #include "engine/trace/task.h"
 
-static const struct unwinder {
+static const struct {
 	const char *name;
-	enum site_watch watch;
-	bool returns; /* to its caller, whose frame is what it was */
+	unsigned watches;
 } unwinders[] = {
-	{ "_Unwind_RaiseException", WATCH_UNWIND, false },
-	{ "_Unwind_Resume", WATCH_UNWIND, false },
-	{ "_Unwind_Resume_or_Rethrow", WATCH_UNWIND, false },
-	{ "_Unwind_ForcedUnwind", WATCH_UNWIND, false },
-	{ "_Unwind_Backtrace", WATCH_UNWIND, true },
+	{ "_Unwind_RaiseException", WATCH_UNWIND },
+	{ "_Unwind_Resume", WATCH_UNWIND | WATCH_RESUME },
+	{ "_Unwind_Resume_or_Rethrow", WATCH_UNWIND },
+	{ "_Unwind_ForcedUnwind", WATCH_UNWIND },
+	{ "_Unwind_Backtrace", WATCH_UNWIND },
 	/* What a handler calls at its start, and what gives an exception back. */
-	{ "__cxa_begin_catch", WATCH_CATCH, false },
-	{ "_Unwind_DeleteException", WATCH_CATCH, false },
+	{ "__cxa_begin_catch", WATCH_CATCH },
+	{ "_Unwind_DeleteException", WATCH_CATCH },
 	/* libunwind: of nongnu.org, as called from C, and of LLVM. */
-	{ "_ULx86_64_init_local", WATCH_UNWIND, true },
-	{ "_ULx86_64_init_local2", WATCH_UNWIND, true },
-	{ "_ULx86_64_step", WATCH_UNWIND, true },
-	{ "unw_backtrace", WATCH_UNWIND, true },
-	{ "unw_backtrace2", WATCH_UNWIND, true },
-	{ "__unw_init_local", WATCH_UNWIND, true },
-	{ "__unw_step", WATCH_UNWIND, true },
+	{ "_ULx86_64_init_local", WATCH_UNWIND },
+	{ "_ULx86_64_init_local2", WATCH_UNWIND },
+	{ "_ULx86_64_step", WATCH_UNWIND },
+	{ "unw_backtrace", WATCH_UNWIND },
+	{ "unw_backtrace2", WATCH_UNWIND },
+	{ "__unw_init_local", WATCH_UNWIND },
+	{ "__unw_step", WATCH_UNWIND },
 };
 
 #define N_UNWINDERS (sizeof(unwinders) / sizeof(unwinders[0]))
@@ -58,7 +57,7 @@ struct hook_file {
 	uint64_t dev, ino;
 	uint64_t loader;              /* file offset of the loader's function; 0: none */
 	uint64_t unwind[N_UNWINDERS]; /* likewise */
-	struct object_exits exits[N_UNWINDERS]; /* of those that return */
+	struct object_exits exits[N_UNWINDERS];
 	bool hides_unwinder, wants_shadow_stack;
 	struct hook_file *next;
 };
@@ -97,7 +96,7 @@ static void ask_object(struct hook_file *f, struct object *object)
 	f->wants_shadow_stack = object_wants_shadow_stack(object);
 	for (size_t i = 0; i < N_UNWINDERS; i++) {
 		f->unwind[i] = foffset_of(object, unwinders[i].name);
-		if (f->unwind[i] && unwinders[i].returns)
+		if (f->unwind[i] && unwinders[i].watches & WATCH_UNWIND)
 			(void)object_find_exits(object, f->unwind[i], &f->exits[i], &ignored);
 	}
 }
@@ -172,34 +171,35 @@ static bool holds(const struct mapping *m, uint64_t foffset)
 }
 
 struct each {
-	int (*call)(void *ctx, const struct mapping *m, uint64_t vaddr, enum site_watch watch);
+	int (*call)(void *ctx, const struct mapping *m, uint64_t vaddr, unsigned watches);
 	void *ctx;
 	const struct mapping *m;
 };
 
-static int each_at(const struct each *each, uint64_t foffset, enum site_watch watch)
+static int each_at(const struct each *each, uint64_t foffset, unsigned watches)
 {
 	const struct mapping *m = each->m;
 
 	return holds(m, foffset)
-		       ? each->call(each->ctx, m, m->start + (foffset - m->foffset), watch)
+		       ? each->call(each->ctx, m, m->start + (foffset - m->foffset), watches)
 		       : 0;
 }
 
 static int each_unwinder(const struct each *each, const struct hook_file *f, size_t i)
 {
 	const struct object_exits *exits = &f->exits[i];
-	int rc = each_at(each, f->unwind[i], unwinders[i].watch);
+	int rc = each_at(each, f->unwind[i],
+			 unwinders[i].watches | (exits->n ? WATCH_LANDS : 0));
 
 	for (size_t k = 0; k < exits->n && rc == 0; k++)
-		if (!exits->exits[k].is_jump)
+		if (exits->exits[k].kind != EXIT_JUMP)
 			rc = each_at(each, exits->exits[k].foffset, WATCH_UNWOUND);
 	return rc;
 }
 
 int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps,
 	       int (*call)(void *ctx, const struct mapping *m, uint64_t vaddr,
-			   enum site_watch watch),
+			   unsigned watches),
 	       void *ctx)
 {
 	const struct mapping *loader = maps_at(maps, task_auxv(pid, AT_BASE));

@@ -33,7 +33,7 @@ struct added {
 	struct site *site;
 	struct uprobe *probe; /* NULL: one of our own */
 	uint64_t func_vaddr; /* of .probe, if it is the function's exit that was joined; or 0 */
-	unsigned watch;
+	unsigned watches;
 	bool is_new; /* the site was made for it */
 };
 
@@ -97,7 +97,7 @@ static bool is_joined(const struct site *site, const struct added *what)
 	if (what->func_vaddr)
 		return site_has_exit(site, what->probe, what->func_vaddr);
 	return what->probe ? site_has_probe(site, what->probe)
-			   : (site->watches & what->watch) != 0;
+			   : (site->watches & what->watches) == what->watches;
 }
 
 /* Have a site at @vaddr for @what: a probe, a function's exit (@is_jump), or a watch. */
@@ -125,15 +125,17 @@ static int join(struct update *u, const struct mapping *m, uint64_t vaddr, struc
 		rc = site_add_probe(site, what.probe);
 	if (rc < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	site->watches |= what.watch;
+	what.watches &= ~site->watches; /* what was there before stays, whatever comes */
+	u->added[u->n_added - 1].watches = what.watches;
+	site->watches |= what.watches;
 	return 0;
 }
 
-static int join_hook(void *ctx, const struct mapping *m, uint64_t vaddr, enum site_watch watch)
+static int join_hook(void *ctx, const struct mapping *m, uint64_t vaddr, unsigned watches)
 {
 	struct update *u = ctx;
 
-	return join(u, m, vaddr, (struct added){ .watch = watch }, NULL, false, u->err);
+	return join(u, m, vaddr, (struct added){ .watches = watches }, NULL, false, u->err);
 }
 
 /* All places where the function of a return probe is left; it starts at @func_vaddr. */
@@ -439,7 +441,7 @@ static void roll_back(struct update *u)
 		else if (a->probe)
 			site_drop_probe(a->site, a->probe);
 		else
-			a->site->watches &= ~a->watch;
+			a->site->watches &= ~a->watches;
 		if (!a->is_new)
 			continue;
 		if (a->site->planted) {

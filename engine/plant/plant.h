@@ -37,11 +37,13 @@ enum site_rung {
 
 /* Breakpoints of our own (hooks.c). */
 enum site_watch {
-	WATCH_LOADER = 1,    /* libraries were mapped or unmapped */
-	WATCH_UNWIND = 2,    /* an unwinder is about to read return addresses */
-	WATCH_CATCH = 4,     /* an exception was caught */
-	WATCH_UNWOUND = 16,  /* an unwinder returns */
-	WATCH_SIGACTION = 8, /* the program changes a signal action: the guard looks at it */
+	WATCH_LOADER = 1,     /* libraries were mapped or unmapped */
+	WATCH_UNWIND = 2,     /* an unwinder is about to read return addresses */
+	WATCH_RESUME = 4,     /* likewise, on a way that has begun before */
+	WATCH_LANDS = 8,      /* likewise, and WATCH_UNWOUND will tell of its end */
+	WATCH_UNWOUND = 16,   /* an unwinder returns, or lands in another frame, perhaps */
+	WATCH_CATCH = 32,     /* an exception was caught */
+	WATCH_SIGACTION = 64, /* the program changes a signal action: the guard looks at it */
 };
 
 /* A probed function that is left at a site. */
@@ -90,6 +92,8 @@ struct return_instance {
 	uint64_t serial;        /* counts up: the newest of a thread is the highest */
 	uint64_t disarm_sp;     /* put back for an unwinder that was entered with this
 			      * stack pointer; 0: hijacked */
+	uint64_t outer;         /* stack word put back further out on its stack; 0: none */
+	bool far;               /* put back, and on another stack than the unwinder's */
 	enum missed_why missed; /* counted as missed for that; MISSED_N: not counted */
 	bool uncounted;         /* the parent process entered: counted there */
 	uint64_t index;         /* of its entry in the target's return table, + 1; 0: none */
@@ -389,7 +393,7 @@ struct object *hooks_open(pid_t pid, const struct mapping *m);
  */
 int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps,
 	       int (*each)(void *ctx, const struct mapping *m, uint64_t vaddr,
-			   enum site_watch watch),
+			   unsigned watches),
 	       void *ctx);
 void hooks_free(struct plant *plant);
 

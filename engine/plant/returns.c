@@ -95,7 +95,7 @@ static bool stands_there(const struct plant_space *ps, const struct space *space
 	uint64_t now = 0;
 
 	return mem_peek(&space->mem, ri->slot_vaddr, &now, size) == size &&
-	       now == ps->trampoline;
+	       now == (ri->disarm_sp ? ri->real : ps->trampoline);
 }
 
 void returns_sweep(struct space *space)
@@ -109,7 +109,7 @@ void returns_sweep(struct space *space)
 		struct return_instance *ri = value;
 
 		/* The newest of a thread may be on its way: popped, not yet jumped to. */
-		if (ri->disarm_sp || (!ri->newer && ri->tid) || stands_there(ps, space, ri))
+		if ((!ri->newer && ri->tid) || stands_there(ps, space, ri))
 			continue;
 		returns_unlink(ri);
 		returns_link(&gone, ri);
@@ -137,7 +137,7 @@ void returns_put_back(const struct plant_space *owner, const struct space *space
 		const struct return_instance *ri = value;
 
 		/* Skipped by a longjmp(), it may be somebody else's data by now. */
-		if (stands_there(owner, space, ri))
+		if (!ri->disarm_sp && stands_there(owner, space, ri))
 			(void)mem_write(&space->mem, tid, ri->slot_vaddr, &ri->real,
 					space->arch->addr_size);
 	}
@@ -189,10 +189,6 @@ static void adopt(struct return_instance *ri, struct plant_space *to, struct tra
 		ri->disarm_sp = 0;
 		returns_link(&to->lost, ri);
 	} else if (ri->disarm_sp) {
-		if (!first->disarm_sp || ri->disarm_sp < first->disarm_sp)
-			first->disarm_sp = ri->disarm_sp;
-		if (ri->slot_vaddr > first->disarm_top)
-			first->disarm_top = ri->slot_vaddr;
 		returns_link(&first->disarmed, ri);
 	} else {
 		returns_link(&first->returns, ri);

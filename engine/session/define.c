@@ -235,19 +235,29 @@ static int read_code(const struct object *object, uint64_t foffset, struct file_
 static int take_exits(struct session_probe *p, const struct session_file *file,
 		      const struct object_exits *found, struct ubp_err *err)
 {
-	p->uprobe.exits = calloc(found->n, sizeof(*p->uprobe.exits));
+	size_t n_rets = 0;
+
+	p->uprobe.exits = calloc(found->n + 1, sizeof(*p->uprobe.exits));
 	if (!p->uprobe.exits)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	for (size_t i = 0; i < found->n; i++) {
-		struct uprobe_exit *e = &p->uprobe.exits[i];
+		struct uprobe_exit *e = &p->uprobe.exits[p->uprobe.n_exits];
 
+		/* Mostly the table of a switch; what leaves that way is not seen. */
+		if (found->exits[i].kind == EXIT_JUMP_TO)
+			continue;
 		e->foffset = found->exits[i].foffset;
-		e->is_jump = found->exits[i].is_jump;
+		e->is_jump = found->exits[i].kind == EXIT_JUMP;
 		if (read_code(file->object, e->foffset, &e->code) < 0)
 			return ubp_fail(err, EIO, "cannot read %s", object_path(file->object));
+		n_rets += !e->is_jump;
+		p->uprobe.n_exits++;
 	}
-	p->uprobe.n_exits = found->n;
-	return 0;
+	if (n_rets)
+		return 0;
+	p->uprobe.n_exits = 0;
+	return ubp_fail(err, ENODATA, "it has no ret instruction%s",
+			found->n ? ": it ends in a jump to another function" : "");
 }
 
 /*
@@ -268,10 +278,11 @@ static int find_exits(struct ubp_session *s, struct session_probe *p, struct ses
 	ubp_err_reset(&why_not);
 	rc = object_find_exits(file->object, spec->offset, &found, &why_not);
 	if (rc == 0) {
-		rc = take_exits(p, file, &found, err);
+		rc = take_exits(p, file, &found, &why_not);
 		free(found.exits);
-		return rc;
 	}
+	if (rc == 0)
+		return 0;
 	p->no_exits = strdup(why_not.text);
 	p->uprobe.no_exits = p->no_exits;
 	if (return_way_of(facts, &why) == RETURN_HIJACKED || s->opt.force)

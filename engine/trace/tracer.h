@@ -53,6 +53,18 @@ struct return_list {
 	size_t n;
 };
 
+/* One that was entered and not yet left. */
+struct unwinder {
+	uint64_t sp;         /* at its entry */
+	uint64_t head;       /* innermost stack word put back for it; 0: none */
+	uint64_t top;        /* outermost on its stack */
+	unsigned interrupts; /* the thread's, at that time */
+	bool lands;          /* its end will be seen */
+	bool has_far;        /* words on other stacks were put back, too */
+};
+
+#define UNWINDERS_MAX 4
+
 struct process {
 	pid_t pid;
 	struct space *space;
@@ -81,10 +93,11 @@ struct tracee {
 	struct ubp_regs *before; /* a remote call; NULL: there never was one */
 	unsigned n_execs;        /* a new number: nothing known of its memory is true */
 	struct return_list returns;  /* that stand in its stacks */
-	struct return_list disarmed; /* put back for an unwinder, for the time being */
-	uint64_t disarm_sp;          /* stack pointer at that unwinder; 0: none is disarmed */
-	uint64_t disarm_top;         /* the highest stack word that was put back */
-	bool disarm_signal;          /* a signal may have interrupted the unwinder */
+	struct return_list disarmed; /* put back for unwinders; innermost first */
+	/* The unwinders it is in: a destructor or a signal handler may throw, too. */
+	struct unwinder unwinders[UNWINDERS_MAX];
+	unsigned n_unwinders;
+	unsigned interrupts; /* signals that came meanwhile */
 	/* What a hit wants to know about its thread; filled lazily, kept here so
 	 * that the hot path looks nothing up. See engine/trace/task.h. */
 	char comm[16];

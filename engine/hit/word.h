@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* A word on the stack of a stopped thread. */
+
+#ifndef UBP_HIT_WORD_H
+#define UBP_HIT_WORD_H
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/ptrace.h>
+
+#include "engine/trace/tracer.h"
+
+/* Return 0 or -errno. */
+static inline int read_word(const struct tracee *t, uint64_t vaddr, uint64_t *ret_word)
+{
+	long word;
+
+	errno = 0;
+	word = ptrace(PTRACE_PEEKDATA, t->tid, vaddr, 0);
+	if (word == -1 && errno)
+		return -errno;
+	*ret_word = (uint64_t)word;
+	return 0;
+}
+
+static inline int write_word(const struct tracee *t, uint64_t vaddr, uint64_t word)
+{
+	return ptrace(PTRACE_POKEDATA, t->tid, vaddr, word) < 0 ? -errno : 0;
+}
+
+#endif
