@@ -3,7 +3,9 @@
 """Fixtures on the kernel's uprobes and on ubp: arguments, strings, returns, children."""
 
 import os
+import subprocess
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
@@ -76,6 +78,21 @@ def recursion():
     return compare(defs, [f, "12"]) & compare(defs, [f, "20"])
 
 
+def at_rets():
+    """A static program without symbols: returns are caught at ret instructions here."""
+    symbols = oracle.Elf(fixture("recursion_static")).symbols
+    with tempfile.TemporaryDirectory() as folder:
+        f = os.path.join(folder, "stripped")
+        subprocess.run(["strip", "-o", f, fixture("recursion_static")], check=True)
+        defs = []
+        # What is left by a longjmp is not in it: neither tells of that.
+        for name in ("down", "even", "odd", "many_returns", "in_handler"):
+            defs.append(f"p:{name} {f}:0x{symbols[name][0]:x} n=%di %sp %ip")
+            defs.append(f"r:{name}_ret {f}:0x{symbols[name][0]:x} $retval %sp %ip "
+                        "$stack1 s=$retval:s64")
+        return compare(defs, [f, "12"])
+
+
 def children(mode):
     f = fixture("fork_exec")
     # vfork's and CLONE_VM's children share memory and finish in any order with their parent.
@@ -97,7 +114,7 @@ def linked(name):
 
 if __name__ == "__main__":
     oracle.done([
-        args_int(), strings(), digging(), holes(), recursion(),
+        args_int(), strings(), digging(), holes(), recursion(), at_rets(),
         *(children(m) for m in ("fork", "grandchild", "vfork", "spawn", "system", "clone_vm", "exec")),
         threads_of("threads", "4", "200"), threads_of("thread_churn", "100", "5"),
         *(linked(n) for n in ("link_static", "link_nonpie", "link_static_pie")),

@@ -112,16 +112,19 @@ _elfs = {}
 
 
 def resolve(definition, group):
-    """"p:EVENT FILE:SYMBOL[+OFF] ARGS" -> "p:GROUP/EVENT FILE:0xOFFSET ARGS"."""
+    """"p:EVENT FILE:SYMBOL[+OFF] ARGS" (or FILE:0xOFFSET) -> "p:GROUP/EVENT FILE:0xOFFSET ARGS"."""
     head, place, *args = definition.split(" ")
     kind, event = head.split(":")
     path, where = place.rsplit(":", 1)
     m = re.fullmatch(r"([^+%]+)(?:\+(\w+))?(%return)?", where)
     if path not in _elfs:
         _elfs[path] = Elf(path)
-    if m.group(1) not in _elfs[path].symbols:
+    if m.group(1).startswith("0x"):
+        offset = int(m.group(1), 16)
+    elif m.group(1) in _elfs[path].symbols:
+        offset = _elfs[path].symbols[m.group(1)][0] + int(m.group(2) or "0", 0)
+    else:
         raise KeyError(f"{path} has no symbol {m.group(1)}")
-    offset = _elfs[path].symbols[m.group(1)][0] + int(m.group(2) or "0", 0)
     return " ".join([f"{kind}:{group}/{event}", f"{path}:0x{offset:x}{m.group(3) or ''}", *args])
 
 
