@@ -46,7 +46,7 @@ for f in prog stripped; do
 		> stdout.txt 2> err.txt || fail "$f: ended with $?"
 	[ "$(cat stdout.txt)" = 99000 ] || fail "$f says '$(cat stdout.txt)'"
 	expect_count 2000 ' add: '
-	expect_count 2000 ' ret: (0x[0-9a-f]* <- 0x[0-9a-f]*) r='
+	expect_count 2000 ' ret: \(0x[0-9a-f]+ <- 0x[0-9a-f]+\) r='
 	grep -q ' at_rets=[1-9]' err.txt || fail "$(cat err.txt)"
 done
 

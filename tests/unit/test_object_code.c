@@ -303,10 +303,68 @@ static void test_import_slots(void **state)
 	object_free(object);
 }
 
+/* --- where functions are left ------------------------------------------------------ */
+
+static void exits_are(struct object *object, const struct object_symbol *symbol,
+		      const struct object_exit *want, size_t n)
+{
+	struct object_exits exits;
+
+	ubp_err_reset(&err);
+	assert_int_equal(object_find_exits(object, symbol->foffset, &exits, &err), 0);
+	assert_int_equal(exits.n, n);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(exits.exits[i].foffset - symbol->foffset, want[i].foffset);
+		assert_int_equal(exits.exits[i].kind, want[i].kind);
+	}
+	free(exits.exits);
+}
+
+/* All ages of the table; functions without any symbol. */
+static void test_go_table(void **state)
+{
+	static const char *const names[] = { "obj_go_12", "obj_go_116", "obj_go_118",
+					     "obj_go_120" };
+	static const struct object_exit first[] = { { 4, EXIT_RET }, { 5, EXIT_JUMP } };
+	static const struct object_exit second[] = { { 1, EXIT_RET } };
+	static const struct object_exit third[] = { { 0, EXIT_JUMP_TO } };
+	struct object_exits exits;
+	uint64_t start, end;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct object *object = open_ok(fixture(names[i]));
+		struct object_symbol symbol = find_ok(object, "main.first");
+
+		assert_true(object_is_go(object));
+		at_is(object, symbol.foffset, "main.first");
+		at_is(object, symbol.foffset + 6, "main.first");
+		exits_are(object, &symbol, first, 2);
+		assert_int_equal(object_check_boundary(object, symbol.foffset + 4, &start), 0);
+		assert_int_equal(object_check_boundary(object, symbol.foffset + 3, &start),
+				 BOUNDARY_INSIDE);
+		/* Not its start. */
+		assert_int_equal(object_find_exits(object, symbol.foffset + 2, &exits, &err),
+				 -ENOENT);
+		symbol = find_ok(object, "main.second");
+		exits_are(object, &symbol, second, 1);
+		symbol = find_ok(object, "main.(*T).third");
+		exits_are(object, &symbol, third, 1);
+		assert_int_equal(object_extent(object, symbol.foffset, &start, &end), 0);
+		assert_int_equal(end - start, 2);
+		assert_int_equal(object_extent(object, symbol.foffset + 2, &start, &end),
+				 -ENOENT);
+		assert_int_equal(object_find_symbol(object, "main.none", &symbol, &err),
+				 -ENOENT);
+		object_free(object);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_function_at), cmocka_unit_test(test_all_functions),
+		cmocka_unit_test(test_function_at),
+		cmocka_unit_test(test_go_table), cmocka_unit_test(test_all_functions),
 		cmocka_unit_test(test_stripped),    cmocka_unit_test(test_boundaries),
 		cmocka_unit_test(test_no_boundary), cmocka_unit_test(test_bad_code),
 		cmocka_unit_test(test_irelative),   cmocka_unit_test(test_import_slots),
