@@ -102,6 +102,7 @@ void returns_sweep(struct space *space)
 {
 	struct plant_space *ps = space->plant;
 	struct return_list gone = { 0 };
+	struct return_instance *gone_one, *older;
 	size_t pos = 0;
 	void *value;
 
@@ -114,14 +115,12 @@ void returns_sweep(struct space *space)
 		returns_unlink(ri);
 		returns_link(&gone, ri);
 	}
-	while (gone.newest) {
-		struct return_instance *ri = gone.newest;
-
-		returns_count(ri, MISSED_SKIPPED);
-		returns_unlink(ri);
-		returns_forget(ps, ri);
-		map_remove(&ps->returns, ri->slot_vaddr);
-		returns_free_one(ri);
+	for (gone_one = gone.newest; gone_one; gone_one = older) {
+		older = gone_one->older;
+		returns_count(gone_one, MISSED_SKIPPED);
+		returns_forget(ps, gone_one);
+		map_remove(&ps->returns, gone_one->slot_vaddr);
+		returns_free_one(gone_one);
 	}
 	ps->sweep_at = ps->returns.n * SWEEP_GROWS;
 	if (ps->sweep_at < SWEEP_FIRST)
