@@ -8,7 +8,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "arch/host.h"
@@ -44,17 +43,10 @@ static uint64_t find_cave(const struct ubp_arch *arch, const struct maps *maps, 
 
 	for (size_t i = 0; i < maps->n; i++) {
 		const struct mapping *m = &maps->v[i];
-		struct object *object = NULL;
+		struct object *object = m->exec && m->ino ? hooks_open(pid, m) : NULL;
 		uint64_t elf_vaddr, foffset, len, vaddr = 0;
-		struct ubp_err err;
-		char path[96];
 
-		if (!m->exec || !m->ino)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", (int)pid,
-			 (unsigned long)m->start, (unsigned long)m->end);
-		if (object_open(path, &object, &err) < 0 &&
-		    object_open(m->path, &object, &err) < 0)
+		if (!object)
 			continue;
 		if (object_find_bytes_slack(object, need, &elf_vaddr, &len) == 0 &&
 		    object_vaddr_to_foffset(object, elf_vaddr & ~(PAGE - 1), &foffset) == 0)

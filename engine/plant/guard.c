@@ -26,6 +26,7 @@
 #include "engine/plant/plant.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/remote.h"
+#include "engine/trace/seccomp.h"
 #include "engine/trace/task.h"
 
 #define RETURN_ENTRIES 0x40000ULL  /* 100,000 deep recursions and some more; 4 MB */
@@ -199,6 +200,8 @@ int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_re
 
 	if (!p->is_guarded || !ps->stub || !ps->data)
 		return 0;
+	/* Under a filter of late nothing can be asked of it: our handler stays, with the
+	 * jumps to it, and hands on to the program's own. */
 	rc = remote_begin(&remote, tracer, t, at, ps->stub, err);
 	if (rc < 0)
 		return rc;
@@ -384,10 +387,15 @@ int guard_reinstall(struct tracee *t, const struct ubp_regs *regs)
 	const uint64_t args[6] = { SIGTRAP, own_action(ps), 0, SIGSET_LEN };
 	uint8_t frame[UBP_STUB_FRAME_MAX];
 	struct ubp_regs in_stub = *regs;
+	enum seccomp_way way;
+	struct ubp_err err;
 	uint64_t sp;
 	size_t len;
-	int rc;
+	int rc = seccomp_check(t, &way, &err);
 
+	/* Nobody watches this call: no filter can be suspended for it. */
+	if (rc < 0 || way == SECCOMP_SUSPEND)
+		return -EACCES;
 	arch->stub_frame(regs, false, frame, &len, &sp);
 	arch->stub_args((uint64_t)arch->nr_rt_sigaction, args, frame);
 	rc = mem_write(&space->mem, t->tid, sp, frame, len);

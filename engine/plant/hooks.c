@@ -62,6 +62,20 @@ struct hook_file {
 	struct hook_file *next;
 };
 
+/* Is it this file that is mapped there? */
+static bool is_mapped(const char *path, const struct mapping *m)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	uint64_t dev, ino;
+	bool same;
+
+	if (fd < 0)
+		return false;
+	same = maps_identity(fd, &dev, &ino) == 0 && dev == m->dev && ino == m->ino;
+	close(fd);
+	return same;
+}
+
 struct object *hooks_open(pid_t pid, const struct mapping *m)
 {
 	struct object *object;
@@ -72,9 +86,10 @@ struct object *hooks_open(pid_t pid, const struct mapping *m)
 		 (unsigned long)m->start, (unsigned long)m->end);
 	if (object_open(path, &object, &err) == 0)
 		return object;
-	/* Without privilege map_files is out of reach. */
+	/* Without privilege map_files is out of reach. By that name there may be another
+	 * file by now. */
 	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, m->path);
-	return object_open(path, &object, &err) == 0 ? object : NULL;
+	return is_mapped(path, m) && object_open(path, &object, &err) == 0 ? object : NULL;
 }
 
 static uint64_t foffset_of(struct object *object, const char *name)

@@ -240,7 +240,8 @@ struct site *plant_site_of_slot(const struct space *space, uint64_t vaddr);
 bool guard_is_lost(struct tracee *t, uint64_t now_ns);
 /*
  * Send a thread that stopped at a breakpoint on to @regs' pc by way of a system
- * call that installs the guard again. No other stop is needed. Returns 0 or -errno.
+ * call that installs the guard again. No other stop is needed. Returns 0 or -errno
+ * (-EACCES: a seccomp filter may not let it); then it was sent nowhere.
  */
 int guard_reinstall(struct tracee *t, const struct ubp_regs *regs);
 /*

@@ -72,6 +72,24 @@ for way in errno trap kill notif strict; do
 	as_nobody $way
 done
 
+# A filter that comes when the guard stands already, and makes it impossible to put it
+# back (blocked, SIGTRAP takes the handler away).
+late() {
+	start "$@" "$F" late 100 # perhaps by way of START_AS_USER
+	trace -p "$PID" -n 200 "${defs[@]}"
+	go
+	done_line late
+	trace_done
+	check_events
+	untraced "$PID"
+	end_confined late
+}
+late
+real=$UPROBE
+UPROBE=$UPROBE_AS_USER
+late "$START_AS_USER"
+UPROBE=$real
+
 # Root without CAP_SYS_ADMIN is no better off.
 if command -v capsh > /dev/null; then
 	real=$UPROBE
