@@ -67,8 +67,20 @@ as_nobody() {
 code_len() { echo $(($(readelf -lW "$F" | awk '$1 == "LOAD" && / R E / { print $5 }'))); }
 have readelf
 [ "$(yama_scope)" = 0 ] || skip "yama lets nobody attach to a process that it did not start"
+# Killed, ubp leaves breakpoints behind, and the guard: no call of its own is needed.
+bereft() {
+	start "$F" "$1" 100
+	trace -p "$PID" "${defs[@]}"
+	kill -9 "$UBP_PID"
+	wait "$UBP_PID" 2> /dev/null
+	UBP_PID=
+	go
+	done_line "$1"
+	end_confined "$1"
+}
 for way in errno trap kill notif strict; do
 	as_root $way
+	bereft $way
 	as_nobody $way
 done
 
