@@ -205,9 +205,11 @@ struct ubp_arch {
 	 */
 	void (*stub_regs)(struct ubp_regs *regs, uint64_t stub_vaddr, uint64_t sp);
 	/* Result of the system call a thread has just come out of. */
+	/* Of a thread that is about to enter a system call: make it this one. */
+	void (*enter_call)(struct ubp_regs *regs, uint64_t nr, const uint64_t args[6]);
 	int64_t (*syscall_result)(const struct ubp_regs *regs);
 	/* Number of a system call the engine makes remotely. */
-	int nr_mmap, nr_munmap, nr_mprotect, nr_rt_sigaction;
+	int nr_mmap, nr_munmap, nr_mprotect, nr_rt_sigaction, nr_read;
 
 	/*
 	 * The guard (arch/guard.h): its code stands at UBP_AREA_GUARD of an area's

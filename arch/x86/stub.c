@@ -125,6 +125,15 @@ void x86_stub_regs(struct ubp_regs *regs, uint64_t stub_vaddr, uint64_t sp)
 	regs->r[X86_FLAGS] &= ~(uint64_t)(X86_FLAG_TF | X86_FLAG_DF);
 }
 
+void x86_enter_call(struct ubp_regs *regs, uint64_t nr, const uint64_t args[6])
+{
+	static const int at[] = { X86_DI, X86_SI, X86_DX, X86_R10, X86_R8, X86_R9 };
+
+	regs->r[X86_ORIG_AX] = nr;
+	for (int i = 0; i < 6; i++)
+		regs->r[at[i]] = args[i];
+}
+
 int64_t x86_syscall_result(const struct ubp_regs *regs)
 {
 	return (int64_t)regs->r[X86_AX];

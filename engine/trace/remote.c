@@ -126,6 +126,22 @@ static int deliver_first(struct remote *remote, const struct stop *stop, struct 
 	return write_frame(remote, err);
 }
 
+/*
+ * The filter looks at a call after its tracer did. No other one escapes it: not those
+ * of a signal handler that comes between. Up to here the thread was about to read from
+ * no file, which any filter lets pass: were ubp killed, that is what it would do.
+ */
+static void enter_unfiltered(const struct remote *remote)
+{
+	struct tracee *t = remote->t;
+	struct ubp_regs regs;
+
+	if (ubp_host_get_regs(t->tid, &regs) < 0 || seccomp_suspend(t) < 0)
+		return;
+	t->process->space->arch->enter_call(&regs, (uint64_t)remote->nr, remote->args);
+	(void)ubp_host_set_regs(t->tid, &regs);
+}
+
 /* 1: the call was made; 0: a signal was delivered first, begin again. */
 static int await_exit(struct remote *remote, struct ubp_err *err)
 {
@@ -145,10 +161,8 @@ static int await_exit(struct remote *remote, struct ubp_err *err)
 			return 1;
 		case CALL_ENTRY:
 			tracee_consume(t);
-			/* The filter looks at a call after its tracer did. No other one
-			 * escapes it: not those of a signal handler that comes between. */
 			if (remote->suspend)
-				(void)seccomp_suspend(t);
+				enter_unfiltered(remote);
 			tracee_resume(t, 0);
 			break;
 		case CALL_SIGNAL:
@@ -167,13 +181,19 @@ static int await_exit(struct remote *remote, struct ubp_err *err)
 /* Send the thread into the stub. */
 static int start(struct remote *remote, int nr, const uint64_t args[6], struct ubp_err *err)
 {
+	static const uint64_t no_file[6] = { UINT64_MAX };
 	struct tracee *t = remote->t;
 	const struct ubp_arch *arch = t->process->space->arch;
 	struct ubp_regs regs = remote->regs;
 	uint8_t head[56];
 	int rc;
 
-	arch->stub_args((uint64_t)nr, args, head);
+	remote->nr = nr;
+	memcpy(remote->args, args, sizeof(remote->args));
+	if (remote->suspend)
+		arch->stub_args((uint64_t)arch->nr_read, no_file, head);
+	else
+		arch->stub_args((uint64_t)nr, args, head);
 	rc = mem_write(&t->process->space->mem, t->tid, remote->sp, head, sizeof(head));
 	if (rc == 0) {
 		arch->stub_regs(&regs, remote->stub, remote->sp);

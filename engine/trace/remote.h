@@ -22,6 +22,8 @@ struct remote {
 	uint64_t sp;   /* of the frame */
 	int deliver;   /* signal whose stop the thread is in, passed on with the next call */
 	struct ubp_regs regs;
+	int nr; /* of the call that is being made, and its arguments */
+	uint64_t args[6];
 	bool suspend; /* the target's seccomp filter, during the calls themselves */
 };
 
