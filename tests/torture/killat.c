@@ -24,7 +24,7 @@
 enum { PHASES = 4 };
 
 struct killat {
-	uint64_t phase;	     /* that counts now */
+	uint64_t phase;      /* that counts now */
 	uint64_t kill_phase; /* to be killed in */
 	uint64_t kill_at;    /* before this call of it, from 1; 0: never */
 	uint64_t counts[PHASES];

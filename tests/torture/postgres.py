@@ -52,7 +52,14 @@ class Postgres(Server):
                                   cwd=self.home, timeout=8 * ANSWER, capture_output=True,
                                   **self.who).stdout
         except subprocess.SubprocessError as e:
-            raise Broken(f"{program}: {e}: {e.stderr}: {tail(self.log)}") from None
+            self.look_at_log()
+            raise Broken(f"{program}: {e.stderr or e}: {tail(self.log)}") from None
+
+    def look_at_log(self):
+        with open(self.log, errors="replace") as f:
+            bad = [line.strip() for line in f if "terminated by signal" in line or "PANIC" in line]
+        if bad:
+            raise Broken(f"postgres: {bad[0]}")
 
     def start(self):
         shutil.rmtree(self.home, ignore_errors=True)
@@ -69,7 +76,8 @@ class Postgres(Server):
                                       **self.who)
         self.wait_up()
         self.run("pgbench", "-i", "-q", "-s", "2")
-        self.load = Load([f"{BIN}/pgbench", "-n", "-c", "4", "-j", "2", "-t", "400"], self.good,
+        self.run("psql", "-c", "create role books superuser login")
+        self.load = Load([f"{BIN}/pgbench", "-n", "-c", "4", "-j", "2", "-t", "2000"], self.good,
                          env=self.env, cwd=self.home, **self.who)
 
     def wait_up(self):
@@ -84,26 +92,33 @@ class Postgres(Server):
 
     @staticmethod
     def good(said):
-        return "transactions actually processed: 1600/1600" in said and \
+        return "transactions actually processed: 8000/8000" in said and \
             re.search(r"failed transactions: 0 ", said)
 
     def pids(self):
-        """The server and all that it has forked by now; what it forks later is followed."""
+        """The server and what it has forked by now, but for our own short visits; what it
+        forks later is followed."""
+        pids = [self.p.pid]
         with open(f"/proc/{self.p.pid}/task/{self.p.pid}/children") as f:
-            return [self.p.pid, *map(int, f.read().split())]
+            children = f.read().split()
+        for pid in children:
+            try:
+                with open(f"/proc/{pid}/cmdline") as f:
+                    if f.read().startswith(("postgres: bench ", "postgres: walwriter")):
+                        pids.append(int(pid))
+            except OSError:
+                pass
+        return pids
 
     def check(self):
         if self.p.poll() is not None:
             raise Broken(f"postgres ended with {self.p.returncode}: {tail(self.log)}")
-        with open(self.log, errors="replace") as f:
-            bad = [line.strip() for line in f if "terminated by signal" in line or "PANIC" in line]
-        if bad:
-            raise Broken(f"postgres: {bad[0]}")
+        self.look_at_log()
         self.load.look()
         self.balance()
 
     def balance(self):
-        sums = self.run("psql", "-Atc", BOOKS).strip().split("|")
+        sums = self.run("psql", "-U", "books", "-Atc", BOOKS).strip().split("|")
         if len(set(sums)) != 1:
             raise Broken(f"the books do not balance: {sums}")
 
@@ -140,7 +155,7 @@ def main():
     for mode in options.modes:
         row = Row("postgres pgbench", mode)
         Storm(row, lambda: Postgres(os.path.abspath("pg")), defs, [], options).run(
-            options.rounds or (60 if options.full else 5), fresh_every=100)
+            options.rounds or (60 if options.full else 5), clean_every=3, fresh_every=100)
         table.add(row)
     table.done()
 
