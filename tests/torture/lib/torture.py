@@ -285,8 +285,8 @@ class Server:
 
     def excuses(self, said):
         """One of its processes ended between pids() and the attach."""
-        m = re.search("no process ([0-9]+)", said)
-        return m and not os.path.exists(f"/proc/{m.group(1)}")
+        m = re.search("no process ([0-9]+)|process ([0-9]+) is a zombie", said)
+        return m and int(m.group(1) or m.group(2)) not in self.pids()
 
     def check_clean(self):
         for pid in self.pids():
