@@ -19,13 +19,9 @@ VARIANTS = ("plain", "own-sigaction", "own-signal", "own-raw", "late-sigaction",
 SHORT = ("plain", "own-sigaction", "late-raw", "ignored", "altstack", "deep", "blocked", "spawn")
 
 
-def died_of_trap(status):
-    return os.WIFSIGNALED(status) and os.WTERMSIG(status) == 5
-
-
 # What int3 cannot make safe: see docs/torture.md.
 DOCUMENTED = {
-    "blocked": died_of_trap,
+    "blocked": torture.died_of_trap,
     "spawn": lambda status: os.WIFEXITED(status) and os.WEXITSTATUS(status) == 97,
 }
 
@@ -83,8 +79,8 @@ def storm(options, variant, mode, what):
     if row.known:
         row.note = "known: nobody is there for the unwinder"
     documented = DOCUMENTED.get(variant, lambda status: False)
-    return row, Storm(row, lambda: Target(argv, documented), definitions(variant, argv), [],
-                      options)
+    return row, Storm(row, lambda: Target(argv, documented), definitions(variant, argv),
+                      ["--force"] if variant == "spawn" else [], options)
 
 
 def set_again(variant):

@@ -62,6 +62,10 @@ def ending(status):
     return f"exit({os.WEXITSTATUS(status)})"
 
 
+def died_of_trap(status):
+    return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGTRAP
+
+
 def tail(path, n=3):
     """Its first lines and its last, as one."""
     with open(path, errors="replace") as f:
