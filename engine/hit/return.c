@@ -48,13 +48,14 @@ void return_forget(struct plant_space *ps, struct return_instance *ri)
 }
 
 /* An instance for the word at @sp, empty; one left by a longjmp() is reused. */
-static struct return_instance *instance_at(struct space *space, uint64_t sp)
+static struct return_instance *instance_at(struct space *space, pid_t tid, uint64_t sp)
 {
 	struct plant_space *ps = space->plant;
 	struct return_instance *ri = map_get(&ps->returns, sp);
 
 	if (ri) {
-		returns_count(ri, MISSED_SKIPPED);
+		/* Another thread has this stack now: its end was overtaken. */
+		returns_count(ri, ri->tid == tid ? MISSED_SKIPPED : MISSED_THREAD);
 		returns_unlink(ri);
 		ri->n_entries = 0;
 	} else {
@@ -108,7 +109,7 @@ void return_hijack(struct tracee *t, struct site *site, uint64_t sp)
 			count_missed(site, MISSED_NO_ROOM);
 		return;
 	}
-	ri = instance_at(t->process->space, sp);
+	ri = instance_at(t->process->space, t->tid, sp);
 	if (!ri || add_entry(ri, site) < 0) {
 		count_missed(site, MISSED_NO_ROOM);
 		if (ri)
