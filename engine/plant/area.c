@@ -291,6 +291,9 @@ int area_provide(struct tracer *tracer, struct tracee *t, const struct ubp_regs 
 			*ret_area = area;
 			return 0;
 		}
+	if (ps->areas && !ps->stub)
+		return ubp_fail(err, EACCES, "process %d may not be made to map memory",
+				(int)t->process->pid);
 	head = lay_out(n);
 	hint = lo == hi ? 0
 			: maps_find_gap(maps, lo, hi, head.len + PAGE, space->arch->near_max);

@@ -232,7 +232,8 @@ static int collect(struct update *u, struct ubp_err *err)
 	u->err = err;
 	rc = hooks_each(u->plant, u->t->tid, &u->maps, join_hook, u);
 	/* Without a guard there is nothing to keep. */
-	if (rc == 0 && seccomp_check(u->t, &way, &why) == 0)
+	if (rc == 0 && !plant_is_unguarded(u->t->process->space) &&
+	    seccomp_check(u->t, &way, &why) == 0)
 		rc = sigaction_each(u->plant, u->t->process->space->arch, u->t->tid, &u->maps,
 				    join_hook, u);
 	return rc == -ENOMEM ? ubp_fail(err, ENOMEM, "out of memory") : rc;

@@ -10,6 +10,8 @@
 #include "engine/object/maps.h"
 #include "engine/plant/plant.h"
 
+#define PAGE 4096
+
 static unsigned long ul(uint64_t n)
 {
 	return (unsigned long)n;
@@ -317,15 +319,22 @@ int site_prepare(const struct plant *plant, struct space *space, pid_t tid, stru
 }
 
 /*
- * Other threads may be about to run these bytes: a breakpoint first (its trap goes
- * to the slot, as the jump does), then what is behind its byte, then that byte.
+ * Other threads may be about to run these bytes. Over the end of a page: a breakpoint
+ * first (its trap goes to the slot, as the jump does), then what is behind its byte,
+ * then that byte.
  */
 static int write_over(const struct space *space, pid_t tid, const struct site *site,
 		      const uint8_t *bytes, size_t len)
 {
 	const struct ubp_arch *arch = space->arch;
 	size_t n = arch->swbp_len;
-	int rc = mem_write(&space->mem, tid, site->vaddr, arch->swbp, n);
+	int rc;
+
+	/* Within a page it is one store as good as: no kill of ours comes in between,
+	 * to leave a breakpoint where children of posix_spawn() come by. */
+	if (site->vaddr % PAGE + len <= PAGE)
+		return mem_write(&space->mem, tid, site->vaddr, bytes, len);
+	rc = mem_write(&space->mem, tid, site->vaddr, arch->swbp, n);
 
 	if (rc == 0)
 		rc = mem_write(&space->mem, tid, site->vaddr + n, bytes + n, len - n);
@@ -335,8 +344,12 @@ static int write_over(const struct space *space, pid_t tid, const struct site *s
 int site_plant(struct space *space, pid_t tid, struct site *site, struct ubp_err *err)
 {
 	const struct ubp_arch *arch = space->arch;
-	uint8_t back[sizeof(arch->swbp)];
-	int rc = mem_write(&space->mem, tid, site->vaddr, arch->swbp, arch->swbp_len);
+	bool patch = site->patch_len && !site_is_probed(site);
+	const uint8_t *bytes = patch ? site->patch : arch->swbp;
+	size_t n = patch ? site->patch_len : arch->swbp_len;
+	uint8_t back[UBP_INSN_MAX];
+	int rc = patch ? write_over(space, tid, site, bytes, n)
+		       : mem_write(&space->mem, tid, site->vaddr, bytes, n);
 
 	if (rc == -EIO)
 		return ubp_fail(err, EIO,
@@ -346,18 +359,12 @@ int site_plant(struct space *space, pid_t tid, struct site *site, struct ubp_err
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to code at 0x%lx: %s", ul(site->vaddr),
 				strerror(-rc));
-	if (mem_peek(&space->mem, site->vaddr, back, arch->swbp_len) != arch->swbp_len ||
-	    memcmp(back, arch->swbp, arch->swbp_len) != 0)
+	if (mem_peek(&space->mem, site->vaddr, back, n) != n || memcmp(back, bytes, n) != 0)
 		return ubp_fail(err, EIO, "the breakpoint at 0x%lx cannot be read back",
 				ul(site->vaddr));
 	site->planted = true;
-	if (!site->patch_len || site_is_probed(site))
-		return 0;
-	site->is_patched = true;
-	rc = write_over(space, tid, site, site->patch, site->patch_len);
-	return rc == 0 ? 0
-		       : ubp_fail(err, -rc, "cannot write to code at 0x%lx: %s",
-				  ul(site->vaddr), strerror(-rc));
+	site->is_patched |= patch;
+	return 0;
 }
 
 void site_unplant(const struct space *space, pid_t tid, const struct site *site)
