@@ -85,8 +85,8 @@ static void new_thread(struct tracer *tracer, struct process *p, pid_t tid)
 void children_born(struct tracer *tracer, struct tracee *parent, int event)
 {
 	unsigned long message = 0;
+	pid_t tid, parent_tid = parent->tid;
 	struct stop stop;
-	pid_t tid;
 
 	if (ptrace(PTRACE_GETEVENTMSG, parent->tid, 0, &message) < 0 || message == 0) {
 		tracee_resume(parent, 0);
@@ -105,9 +105,11 @@ void children_born(struct tracer *tracer, struct tracee *parent, int event)
 	if (task_tgid(tid) == parent->process->pid)
 		new_thread(tracer, parent->process, tid);
 	else
-		new_process(tracer, parent->process, parent->tid, tid,
-			    shares_memory(parent->tid, tid, event));
-	tracee_resume(parent, 0);
+		new_process(tracer, parent->process, parent_tid, tid,
+			    shares_memory(parent_tid, tid, event));
+	/* It may have ended while the owner worked on the child. */
+	if (map_get(&tracer->tracees, (uint64_t)parent_tid) == parent)
+		tracee_resume(parent, 0);
 }
 
 void children_unknown(struct tracer *tracer, const struct stop *stop)
