@@ -72,8 +72,8 @@ struct displaced_insn {
 	 * would see it, or it leaves the slot, so that a step left by a tracer that was
 	 * killed would end anywhere. */
 	bool no_step;
-	char text[80];     /* disassembly, for messages and --explain */
-	uint64_t target;   /* of a direct branch, or of a pc-relative operand */
+	char text[80];   /* disassembly, for messages and --explain */
+	uint64_t target; /* of a direct branch, or of a pc-relative operand */
 	/* What follows is the back-end's own. */
 	uint32_t form;
 	uint8_t disp_at; /* offset in bytes[] of the pc-relative displacement */
@@ -222,7 +222,7 @@ struct ubp_arch {
 	uint64_t guard_flags;
 
 	/*
-	 * Where a program changes its signal actions by itself: @n_sigaction_calls
+	 * Where a program changes its signal actions or a mask by itself: @n_sigaction_calls
 	 * sequences of an instruction and the system call behind it, call_len bytes
 	 * each. The instruction, patch_len bytes, gives way to a jump that
 	 * build_sigaction_hook() encodes.
@@ -234,7 +234,8 @@ struct ubp_arch {
 	 * The jump (@ret_patch, sigaction_patch_len bytes) from a call (bytes @call)
 	 * found at @vaddr to a slot at @slot_vaddr, and that slot's code, which begins
 	 * with the instruction itself: the system call as the program means it, but rt_sigaction(SIGTRAP) goes to the guard of the area at
-	 * @area_vaddr, which keeps it for its chain. -ERANGE: too far for a jump.
+	 * @area_vaddr, which keeps it for its chain, and rt_sigprocmask() blocks no
+	 * SIGTRAP. -ERANGE: too far for a jump.
 	 */
 	int (*build_sigaction_hook)(const uint8_t *call, uint64_t vaddr, uint64_t slot_vaddr,
 				    uint64_t area_vaddr, uint8_t *ret_patch,

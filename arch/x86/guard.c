@@ -44,6 +44,8 @@ const uint8_t x86_sigaction_calls[X86_N_SIGACTION_CALLS][UBP_SIGACTION_CALL_MAX]
 	{ 0xb8, 0x0d, 0x00, 0x00, 0x00, 0x0f, 0x05 },
 	/* mov 8(%rsp),%r9; syscall: in the C library's syscall() */
 	{ 0x4c, 0x8b, 0x4c, 0x24, 0x08, 0x0f, 0x05 },
+	/* mov $14,%eax; syscall: rt_sigprocmask() */
+	{ 0xb8, 0x0e, 0x00, 0x00, 0x00, 0x0f, 0x05 },
 };
 
 _Static_assert(X86_SIGACTION_CALL_LEN <= UBP_SIGACTION_CALL_MAX, "fits");
@@ -73,6 +75,40 @@ enum {
 
 _Static_assert(sizeof(hook) <= UBP_SLOT_SIZE, "fits");
 
+/*
+ * The slot of a call of rt_sigprocmask(): SIGTRAP is left out of what is blocked,
+ * because a breakpoint that is met while it is blocked ends the program when no
+ * tracer is there, and takes the guard away when one is.
+ */
+static const uint8_t mask_hook[] = {
+	0xb8, 0x0e, 0x00, 0x00, 0x00,       /* mov $14,%eax */
+	0x48, 0x85, 0xf6,                   /* test %rsi,%rsi: no new mask */
+	0x74, 42,                           /* je plain */
+	0xf7, 0xc7, 0xfd, 0xff, 0xff, 0xff, /* test $~2,%edi: not SIG_BLOCK, SIG_SETMASK */
+	0x75, 34,                           /* jne plain */
+	0x48, 0x8b, 0x0e,                   /* mov (%rsi),%rcx */
+	0x48, 0x0f, 0xba, 0xf1, 0x04,       /* btr $4,%rcx: SIGTRAP */
+	0x73, 24,                           /* jnc plain: is not in it */
+	0x48, 0x83, 0xc4, 0x80,             /* add $-128,%rsp: over the red zone */
+	0x51, 0x56,                         /* push %rcx; push %rsi */
+	0x48, 0x8d, 0x74, 0x24, 0x08,       /* lea 8(%rsp),%rsi */
+	0x0f, 0x05,                         /* syscall */
+	0x5e, 0x59,                         /* pop %rsi; pop %rcx */
+	0x48, 0x83, 0xec, 0x80,             /* sub $-128,%rsp */
+	0xe9, 0x00, 0x00, 0x00, 0x00,       /* jmp back */
+	0x0f, 0x05,                         /* plain: syscall */
+	0xe9, 0x00, 0x00, 0x00, 0x00,       /* jmp back */
+};
+
+enum {
+	MASK_HOOK_NR = 1, /* in both: the call's number, the mov's immediate */
+	MASK_HOOK_DONE = 47,
+	MASK_HOOK_PLAIN_DONE = 54,
+	NR_SIGPROCMASK = 14,
+};
+
+_Static_assert(sizeof(mask_hook) <= UBP_SLOT_SIZE, "fits");
+
 /* Fill in a displacement that ends its instruction, of @len bytes, at @vaddr. */
 static int point(uint8_t *code, uint64_t vaddr, size_t len, uint64_t target,
 		 struct ubp_err *err)
@@ -87,35 +123,54 @@ static int point(uint8_t *code, uint64_t vaddr, size_t len, uint64_t target,
 	return 0;
 }
 
+static int build_mask_hook(uint64_t back, uint64_t slot_vaddr, struct slot_code *code,
+			   struct ubp_err *err)
+{
+	int rc;
+
+	memcpy(code->code, mask_hook, sizeof(mask_hook));
+	code->len = sizeof(mask_hook);
+	code->done_at = MASK_HOOK_DONE;
+	rc = point(code->code + MASK_HOOK_DONE, slot_vaddr + MASK_HOOK_DONE, 5, back, err);
+	return rc < 0 ? rc
+		      : point(code->code + MASK_HOOK_PLAIN_DONE,
+			      slot_vaddr + MASK_HOOK_PLAIN_DONE, 5, back, err);
+}
+
+static int build_action_hook(const uint8_t *call, uint64_t back, uint64_t slot_vaddr,
+			     uint64_t area_vaddr, struct slot_code *code, struct ubp_err *err)
+{
+	const uint64_t emulator = area_vaddr + UBP_AREA_GUARD + GUARD_CODE_EMULATE;
+	static const struct {
+		size_t at, len;
+	} parts[] = { { HOOK_CALLED, 7 }, { HOOK_DONE, 5 }, { HOOK_EMULATE, 7 } };
+	int rc = 0;
+
+	memcpy(code->code, hook, sizeof(hook));
+	memcpy(code->code, call, X86_SIGACTION_PATCH_LEN);
+	memcpy(code->code + HOOK_EMULATOR, &emulator, sizeof(emulator));
+	code->len = sizeof(hook);
+	code->done_at = HOOK_DONE;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && rc == 0; i++)
+		rc = point(code->code + parts[i].at, slot_vaddr + parts[i].at, parts[i].len,
+			   back, err);
+	return rc;
+}
+
 int x86_build_sigaction_hook(const uint8_t *call, uint64_t vaddr, uint64_t slot_vaddr,
 			     uint64_t area_vaddr, uint8_t *ret_patch,
 			     struct slot_code *ret_code, struct ubp_err *err)
 {
 	uint64_t back = vaddr + X86_SIGACTION_CALL_LEN;
-	const struct {
-		size_t at, len;
-		uint64_t target;
-	} parts[] = {
-		{ HOOK_CALLED, 7, back },
-		{ HOOK_DONE, 5, back },
-		{ HOOK_EMULATE, 7, back },
-	};
-	const uint64_t emulator = area_vaddr + UBP_AREA_GUARD + GUARD_CODE_EMULATE;
 	int rc;
 
 	memset(ret_code, 0, sizeof(*ret_code));
-	memcpy(ret_code->code, hook, sizeof(hook));
-	memcpy(ret_code->code, call, X86_SIGACTION_PATCH_LEN);
-	memcpy(ret_code->code + HOOK_EMULATOR, &emulator, sizeof(emulator));
-	ret_code->len = sizeof(hook);
-	ret_code->done_at = HOOK_DONE;
 	ret_code->taken_at = 0xff;
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		rc = point(ret_code->code + parts[i].at, slot_vaddr + parts[i].at, parts[i].len,
-			   parts[i].target, err);
-		if (rc < 0)
-			return rc;
-	}
+	rc = call[0] == mask_hook[0] && call[MASK_HOOK_NR] == NR_SIGPROCMASK
+		     ? build_mask_hook(back, slot_vaddr, ret_code, err)
+		     : build_action_hook(call, back, slot_vaddr, area_vaddr, ret_code, err);
+	if (rc < 0)
+		return rc;
 	ret_patch[0] = 0xe9; /* jmp rel32 */
 	return point(ret_patch, vaddr, X86_SIGACTION_PATCH_LEN, slot_vaddr, err);
 }

@@ -159,7 +159,7 @@ extern const uint8_t x86_stub[X86_STUB_LEN];
 #define X86_SIGACTION_CALL_LEN  7
 #define X86_SIGACTION_PATCH_LEN 5
 extern const uint8_t x86_guard[X86_GUARD_LEN];
-#define X86_N_SIGACTION_CALLS 2
+#define X86_N_SIGACTION_CALLS 3
 extern const uint8_t x86_sigaction_calls[X86_N_SIGACTION_CALLS][UBP_SIGACTION_CALL_MAX];
 
 #endif

@@ -5,7 +5,8 @@
  * Where programs change their signal actions: the C library's one system call, and
  * those of programs that call the kernel by themselves, as Go's do. A jump to the
  * guard is put there, so that the program's handler for SIGTRAP goes into the
- * guard's chain and does not replace it. A jump and no breakpoint: children of
+ * guard's chain and does not replace it. Likewise where they change their signal
+ * masks: SIGTRAP stays unblocked. A jump and no breakpoint: children of
  * posix_spawn() come by with SIGTRAP blocked.
  */
 

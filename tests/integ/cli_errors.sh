@@ -22,10 +22,10 @@ diff -u want.txt err.txt || fail "the message with a caret is another"
 failed --check -e "p:g/e $FIXTURES/hello:greet" -e 'p:g/f /bin/bash:0x100 a=%di:u23'
 grep -q '^uprobe: error: Unknown type is specified$' err.txt || fail "the second definition is to blame"
 
-# From a file: its name is told.
+# From a file: its name and line are told.
 printf '# nothing\n\np:g/e /bin/bash:0x100 %%foo\n' > probes.txt
 failed -f probes.txt
-grep -q '^uprobe: error: probes.txt: Invalid register name$' err.txt || fail "no file name"
+grep -q '^uprobe: error: probes.txt:3: Invalid register name$' err.txt || fail "no file name and line"
 failed -f - < probes.txt
 failed -f no-such-file
 grep -q '^uprobe: error: no-such-file: No such file or directory$' err.txt || fail "no file name"

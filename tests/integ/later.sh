@@ -4,11 +4,17 @@
 . "${0%/*}/lib.bash"
 
 F=$FIXTURES/threads
+NAME=before start threads 2 10
+text_of "$PID" "$F" clean
+go before
+finish before
+planted() { text_of "$1" "$F" now && ! cmp -s clean now; }
+
 trace --stats -e "p:t/tick $F:tick thread=%di i=%si:s32"
 for n in 1 2 3; do
 	NAME=late start threads 2 10
-	# Found as it starts, or a little later: wait until it is ours.
-	eventually traced "$PID"
+	# Found as it starts, or a little later: wait until its breakpoint stands.
+	eventually planted "$PID"
 	go late
 	finish late
 done

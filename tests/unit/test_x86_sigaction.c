@@ -71,7 +71,7 @@ typedef int64_t sigaction_call(int64_t signo, const void *act, void *oact, uint6
 /* mov %rcx,%r10; mov $13,%eax; syscall; ret: the sequence twice, hooked and as it is. */
 static sigaction_call *hooked, *as_it_is;
 
-static uint64_t plant_hook(uint64_t vaddr)
+static uint64_t plant_hook(uint64_t vaddr, unsigned which)
 {
 	uint32_t at = area_slot(0, "", 0);
 	uint8_t patch[16];
@@ -79,7 +79,7 @@ static uint64_t plant_hook(uint64_t vaddr)
 	struct ubp_err err;
 
 	ubp_err_reset(&err);
-	assert_int_equal(area_arch()->build_sigaction_hook(area_arch()->sigaction_calls[0],
+	assert_int_equal(area_arch()->build_sigaction_hook(area_arch()->sigaction_calls[which],
 							   vaddr, area_space.area[0] + at,
 							   area_space.area[0], patch, &code,
 							   &err),
@@ -97,7 +97,7 @@ static int setup(void **state)
 	area_make(8);
 	as_it_is = (sigaction_call *)area_text(0, code, sizeof(code) - 1);
 	hooked = (sigaction_call *)area_text(0x40, code, sizeof(code) - 1);
-	plant_hook((uint64_t)hooked + 3);
+	plant_hook((uint64_t)hooked + 3, 0);
 	return 0;
 }
 
@@ -220,7 +220,7 @@ static void test_registers(void **state)
 	uint64_t vaddr = area_text(0x100, code, sizeof(code) - 1) + 10, seed = 5;
 
 	(void)state;
-	plant_hook(vaddr);
+	plant_hook(vaddr, 0);
 	for (unsigned round = 0; round < 8; round++) {
 		for (size_t i = 0; i < sizeof(in) / 8; i++)
 			((uint64_t *)&in)[i] = area_next(&seed);
@@ -489,6 +489,54 @@ static void test_left_behind(void **state)
 	}
 }
 
+/* --- masks ------------------------------------------------------------------------------ */
+
+#define TRAP_BIT (1ULL << (SIGTRAP - 1))
+
+static uint64_t real_mask(void)
+{
+	uint64_t mask = 0;
+
+	assert_int_equal(syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, 8), 0);
+	return mask;
+}
+
+static void test_masks(void **state)
+{
+	/* mov %rcx,%r10; mov $14,%eax; syscall; ret */
+	static const uint8_t code[] = "\x49\x89\xca\xb8\x0e\x00\x00\x00\x0f\x05\xc3";
+	const uint64_t usr = 1ULL << (SIGUSR1 - 1), hup = 1ULL << (SIGHUP - 1);
+	uint64_t before = real_mask(), set, old;
+	sigaction_call *procmask;
+
+	(void)state;
+	procmask = (sigaction_call *)area_text(0x80, code, sizeof(code) - 1);
+	plant_hook((uint64_t)procmask + 3, 2);
+	set = TRAP_BIT | usr;
+	assert_int_equal(procmask(SIG_BLOCK, &set, &old, 8), 0);
+	assert_int_equal(old, before);
+	assert_int_equal(set, TRAP_BIT | usr);
+	assert_int_equal(real_mask(), before | usr);
+	set = TRAP_BIT | hup;
+	assert_int_equal(procmask(SIG_SETMASK, &set, NULL, 8), 0);
+	assert_int_equal(real_mask(), hup);
+	/* Nothing to leave out: as the kernel does it, errors too. */
+	set = usr;
+	assert_int_equal(procmask(SIG_SETMASK, &set, &old, 8), 0);
+	assert_int_equal(old, hup);
+	assert_int_equal(procmask(SIG_BLOCK, NULL, &old, 8), 0);
+	assert_int_equal(old, usr);
+	set = TRAP_BIT | usr;
+	assert_int_equal(procmask(SIG_UNBLOCK, &set, NULL, 8), 0);
+	assert_int_equal(real_mask(), 0);
+	assert_int_equal(procmask(99, &set, NULL, 8), -EINVAL);
+	assert_int_equal(procmask(99, (void *)8, NULL, 8), -EFAULT);
+	set = TRAP_BIT;
+	assert_int_equal(procmask(SIG_BLOCK, &set, NULL, 7), -EINVAL);
+	assert_int_equal(procmask(SIG_SETMASK, &before, NULL, 8), 0);
+	assert_int_equal(real_mask(), before);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 #endif
@@ -498,16 +546,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reach),
 #ifdef __x86_64__
-		TEST(test_set_get),
-		TEST(test_other_signal),
-		TEST(test_retired),
-		TEST(test_ours_again),
-		TEST(test_registers),
-		TEST(test_beside_kernel),
-		TEST(test_vfork),
-		TEST(test_fork),
-		TEST(test_at_once),
-		TEST(test_left_behind),
+		TEST(test_set_get),           TEST(test_other_signal), TEST(test_masks),
+		TEST(test_retired),           TEST(test_ours_again),   TEST(test_registers),
+		TEST(test_beside_kernel),     TEST(test_vfork),        TEST(test_fork),
+		TEST(test_at_once),           TEST(test_left_behind),
 #endif
 	};
 
