@@ -234,7 +234,13 @@ int guard_provide_returns(struct tracer *tracer, struct tracee *t, const struct 
 
 	if (ps->return_table)
 		return 0;
-	rc = area_map(tracer, t, at, ps->stub, 0, len, PROT_READ | PROT_WRITE, &vaddr, err);
+	/* Behind the first area, which was put into a wide gap: anywhere else, and the
+	 * program's own mappings to come would be moved. */
+	rc = area_map(tracer, t, at, ps->stub, ps->data + UBP_GUARD_DATA_LEN, len,
+		      PROT_READ | PROT_WRITE, &vaddr, err);
+	if (rc == -EEXIST)
+		rc = area_map(tracer, t, at, ps->stub, 0, len, PROT_READ | PROT_WRITE, &vaddr,
+			      err);
 	if (rc < 0)
 		return rc;
 	/* The mask first: a table without entries is none. */

@@ -22,6 +22,7 @@
 #include "engine/trace/task.h"
 
 #define STOPS_PER_TURN 64
+#define ATTACH_TRIES   20
 
 void session_news(struct ubp_session *s)
 {
@@ -418,7 +419,7 @@ static void plant_in_sharers(struct ubp_session *s, pid_t pid)
 	}
 }
 
-static int attach_and_plant(struct ubp_session *s, pid_t pid, struct ubp_err *err)
+static int try_attach(struct ubp_session *s, pid_t pid, struct ubp_err *err)
 {
 	struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
 	int rc;
@@ -442,6 +443,18 @@ static int attach_and_plant(struct ubp_session *s, pid_t pid, struct ubp_err *er
 	count_process(s);
 	plant_in_sharers(s, pid);
 	return 0;
+}
+
+static int attach_and_plant(struct ubp_session *s, pid_t pid, struct ubp_err *err)
+{
+	int rc, tries = 0;
+
+	/* An exec ends all threads but one, which takes another's id: it may look as
+	 * if the process had ended. */
+	do {
+		rc = try_attach(s, pid, err);
+	} while (rc == -ESRCH && ++tries < ATTACH_TRIES && task_live_thread(pid));
+	return rc;
 }
 
 static bool is_known(void *ctx, pid_t pid)
