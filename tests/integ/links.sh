@@ -32,7 +32,7 @@ expect_count 3 ' ret: .* arg1=[234]$'
 expect_count 3 ' fast: '
 expect_count 0 ' slow: '
 start ifunc_user
-trace --force -p "$PID" 'p:libc:strlen s=+0(%di):string'
+trace -p "$PID" 'p:libc:strlen s=+0(%di):string'
 go
 finish
 trace_done
