@@ -4,12 +4,15 @@
 #include "engine/object/mapped.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/err.h"
 #include "engine/base/map.h"
 #include "engine/object/maps.h"
+#include "engine/object/object_priv.h"
 
 #define DELETED " (deleted)"
 
@@ -118,6 +121,42 @@ int mapped_read(pid_t pid, struct mapped_files *ret_files, struct ubp_err *err)
 		rc = ubp_fail(err, ENOMEM, "out of memory");
 	maps_free(&maps);
 	return rc;
+}
+
+/* Some file systems show another device and number in maps than stat() does. */
+static bool is_file_of(const struct object *object, const struct mapping *m)
+{
+	uint64_t dev, ino;
+
+	if (object->ino == m->ino && object->dev == m->dev)
+		return true;
+	return maps_identity(object->fd, &dev, &ino) == 0 && dev == m->dev && ino == m->ino;
+}
+
+struct object *mapped_open(pid_t pid, const struct mapping *m)
+{
+	struct object *object = NULL;
+	struct mapped_file file;
+	struct ubp_err ignored;
+	char link[80], *path;
+
+	snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
+		 m->start, m->end);
+	if (object_open(link, &object, &ignored) == 0)
+		return object;
+	/* Without privilege map_files is out of reach. */
+	if (m->path[0] != '/' || file_of(m, &file) < 0)
+		return NULL;
+	if (asprintf(&path, "/proc/%d/root%s", (int)pid, file.path) < 0)
+		path = NULL;
+	free(file.path);
+	if (!path || object_open(path, &object, &ignored) < 0)
+		object = NULL;
+	free(path);
+	if (!object || is_file_of(object, m))
+		return object;
+	object_free(object);
+	return NULL;
 }
 
 void mapped_free(struct mapped_files *files)

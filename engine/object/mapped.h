@@ -11,7 +11,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct mapping;
 struct maps;
+struct object;
 struct ubp_err;
 
 struct mapped_file {
@@ -33,6 +35,13 @@ struct mapped_files {
 int mapped_read(pid_t pid, struct mapped_files *ret_files, struct ubp_err *err);
 /* The same from mappings that were read. Returns 0 or -ENOMEM. */
 int mapped_from(const struct maps *maps, struct mapped_files *ret_files);
+/*
+ * Open the file of a mapping of process @pid as an object: the mapped file itself, or
+ * what stands at its path in the process's root if that is the same file. NULL: it
+ * can't be opened, or is no ELF file.
+ */
+struct object *mapped_open(pid_t pid, const struct mapping *m);
+
 void mapped_free(struct mapped_files *files);
 
 #endif
