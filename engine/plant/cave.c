@@ -12,6 +12,7 @@
 
 #include "arch/host.h"
 #include "engine/base/err.h"
+#include "engine/object/mapped.h"
 #include "engine/object/maps.h"
 #include "engine/object/object.h"
 #include "engine/plant/plant.h"
@@ -43,7 +44,7 @@ static uint64_t find_cave(const struct ubp_arch *arch, const struct maps *maps, 
 
 	for (size_t i = 0; i < maps->n; i++) {
 		const struct mapping *m = &maps->v[i];
-		struct object *object = m->exec && m->ino ? hooks_open(pid, m) : NULL;
+		struct object *object = m->exec && m->ino ? mapped_open(pid, m) : NULL;
 		uint64_t elf_vaddr, foffset, len, vaddr = 0;
 
 		if (!object)

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "engine/base/err.h"
+#include "engine/object/mapped.h"
 #include "engine/object/maps.h"
 #include "engine/object/object.h"
 #include "engine/plant/plant.h"
@@ -62,36 +63,6 @@ struct hook_file {
 	struct hook_file *next;
 };
 
-/* Is it this file that is mapped there? */
-static bool is_mapped(const char *path, const struct mapping *m)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	uint64_t dev, ino;
-	bool same;
-
-	if (fd < 0)
-		return false;
-	same = maps_identity(fd, &dev, &ino) == 0 && dev == m->dev && ino == m->ino;
-	close(fd);
-	return same;
-}
-
-struct object *hooks_open(pid_t pid, const struct mapping *m)
-{
-	struct object *object;
-	struct ubp_err err;
-	char path[4352];
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", (int)pid,
-		 (unsigned long)m->start, (unsigned long)m->end);
-	if (object_open(path, &object, &err) == 0)
-		return object;
-	/* Without privilege map_files is out of reach. By that name there may be another
-	 * file by now. */
-	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, m->path);
-	return is_mapped(path, m) && object_open(path, &object, &err) == 0 ? object : NULL;
-}
-
 static uint64_t foffset_of(struct object *object, const char *name)
 {
 	uint64_t elf_vaddr, foffset;
@@ -130,7 +101,7 @@ static struct hook_file *ask_file(struct plant *plant, pid_t pid, const struct m
 		return NULL;
 	f->dev = m->dev;
 	f->ino = m->ino;
-	object = hooks_open(pid, m);
+	object = mapped_open(pid, m);
 	if (object)
 		ask_object(f, object);
 	object_free(object);

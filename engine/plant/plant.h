@@ -384,10 +384,6 @@ struct site *site_copy(const struct site *site);
 
 /* --- hooks.c ----------------------------------------------------------------------- */
 
-/* The file of mapping @m of a process, in its own mount namespace; NULL: out of
- * reach. Freed by the caller. */
-struct object *hooks_open(pid_t pid, const struct mapping *m);
-
 /*
  * Call @each for the functions of the process on which breakpoints of our own
  * must stand. Stops when it returns non-zero and returns that; or -ENOMEM.

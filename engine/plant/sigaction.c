@@ -11,7 +11,6 @@
  */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "engine/base/err.h"
+#include "engine/object/file.h"
 #include "engine/object/maps.h"
 #include "engine/object/object.h"
 #include "engine/plant/plant.h"
@@ -33,24 +33,40 @@ struct call_file {
 	struct call_file *next;
 };
 
-static int open_mapped(pid_t pid, const struct mapping *m, char *path, size_t size)
+/* What a file that wears us out could make us look through, and remember. */
+#define SEARCH_MAX (1ULL << 30)
+#define CALLS_MAX  4096
+
+static int open_mapped(pid_t pid, const struct mapping *m)
 {
+	char path[4352];
 	struct stat st;
 	int fd;
 
-	snprintf(path, size, "/proc/%d/map_files/%lx-%lx", (int)pid, (unsigned long)m->start,
-		 (unsigned long)m->end);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", (int)pid,
+		 (unsigned long)m->start, (unsigned long)m->end);
+	fd = file_open(path, &st);
 	if (fd < 0) {
 		/* Without privilege map_files is out of reach. */
-		snprintf(path, size, "/proc/%d/root%s", (int)pid, m->path);
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, m->path);
+		fd = file_open(path, &st);
 	}
-	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_ino != m->ino)) {
+	if (fd >= 0 && st.st_ino != m->ino) {
 		close(fd);
 		return -1;
 	}
 	return fd;
+}
+
+/* The file behind a descriptor as an object; NULL: it is none. */
+static struct object *object_of(int fd)
+{
+	struct object *object;
+	struct ubp_err ignored;
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return object_open(path, &object, &ignored) == 0 ? object : NULL;
 }
 
 static int add_call(struct call_file *f, uint64_t foffset)
@@ -68,44 +84,42 @@ static int add_call(struct call_file *f, uint64_t foffset)
  * Does an instruction start there? Where nothing tells, a byte in front of it that
  * could be a prefix (REX) decides against it.
  */
-static bool is_boundary(const char *path, uint64_t foffset, uint8_t before)
+static bool is_boundary(struct object *object, uint64_t foffset, uint8_t before)
 {
-	struct object *object;
-	struct ubp_err err;
 	uint64_t start;
-	int rc = BOUNDARY_UNKNOWN;
+	int rc = object ? object_check_boundary(object, foffset, &start) : BOUNDARY_UNKNOWN;
 
-	if (object_open(path, &object, &err) == 0) {
-		rc = object_check_boundary(object, foffset, &start);
-		object_free(object);
-	}
 	return rc == BOUNDARY_OK || (rc != BOUNDARY_INSIDE && (before & 0xf0) != 0x40);
 }
 
 /* Look for @call in @len bytes of the file, which begin at @from. */
 static int search_chunk(struct call_file *f, const uint8_t *call, size_t call_len,
-			const uint8_t *buf, size_t len, uint64_t from, const char *path)
+			const uint8_t *buf, size_t len, uint64_t from, struct object *object)
 {
 	const uint8_t *at = buf;
 	int rc = 0;
 
-	while (rc == 0 && (at = memmem(at + 1, (size_t)(buf + len - at - 1), call, call_len))) {
+	while (rc == 0 && f->n < CALLS_MAX &&
+	       (at = memmem(at + 1, (size_t)(buf + len - at - 1), call, call_len))) {
 		uint64_t foffset = from + (uint64_t)(at - buf);
 
-		if (is_boundary(path, foffset, at[-1]))
+		if (is_boundary(object, foffset, at[-1]))
 			rc = add_call(f, foffset);
 	}
 	return rc;
 }
 
 /* Look through one executable mapping. */
-static int search(struct call_file *f, const struct ubp_arch *arch, int fd, const char *path,
-		  uint64_t from, uint64_t to)
+static int search(struct call_file *f, const struct ubp_arch *arch, int fd, uint64_t from,
+		  uint64_t to)
 {
+	struct object *object = object_of(fd);
 	size_t n = arch->sigaction_call_len;
 	uint8_t *buf = malloc(CHUNK + n);
 	int rc = buf ? 0 : -ENOMEM;
 
+	if (to - from > SEARCH_MAX)
+		to = from + SEARCH_MAX;
 	while (rc == 0 && from + n < to) {
 		size_t want = to - from < CHUNK + n ? to - from : CHUNK + n;
 		ssize_t got = pread(fd, buf, want, (off_t)from);
@@ -114,9 +128,10 @@ static int search(struct call_file *f, const struct ubp_arch *arch, int fd, cons
 			break;
 		for (unsigned i = 0; i < arch->n_sigaction_calls && rc == 0; i++)
 			rc = search_chunk(f, arch->sigaction_calls[i], n, buf, (size_t)got,
-					  from, path);
+					  from, object);
 		from += (uint64_t)got - n;
 	}
+	object_free(object);
 	free(buf);
 	return rc;
 }
@@ -125,7 +140,6 @@ static int ask_file(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
 		    const struct mapping *m, struct call_file **ret_file)
 {
 	struct call_file *f = plant->call_files;
-	char path[4352];
 	int fd, rc = 0;
 
 	while (f && (f->ino != m->ino || f->dev != m->dev))
@@ -134,7 +148,7 @@ static int ask_file(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
 	if (f)
 		return 0;
 	/* Not to be had now: the process may be in the middle of an exec. */
-	fd = open_mapped(pid, m, path, sizeof(path));
+	fd = open_mapped(pid, m);
 	if (fd < 0)
 		return 0;
 	f = calloc(1, sizeof(*f));
@@ -147,7 +161,7 @@ static int ask_file(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
 	f->next = plant->call_files;
 	plant->call_files = f;
 	*ret_file = f;
-	rc = search(f, arch, fd, path, m->foffset, m->foffset + (m->end - m->start));
+	rc = search(f, arch, fd, m->foffset, m->foffset + (m->end - m->start));
 	close(fd);
 	return rc;
 }

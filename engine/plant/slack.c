@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/object/mapped.h"
 #include "engine/object/maps.h"
 #include "engine/object/object.h"
 #include "engine/plant/plant.h"
@@ -38,7 +39,7 @@ static uint64_t zeros_before(pid_t tid, uint64_t from, uint64_t end)
 /* The unused bytes behind the code in @m. False: there are none. */
 static bool slack_of(pid_t pid, const struct mapping *m, uint64_t *ret_from, uint64_t *ret_end)
 {
-	struct object *object = hooks_open(pid, m);
+	struct object *object = mapped_open(pid, m);
 	uint64_t elf_vaddr, foffset, len, from = 0;
 
 	if (!object)
