@@ -39,16 +39,46 @@ static size_t read_small(const char *path, char *buf, size_t size)
 	return n > 0 ? (size_t)n : 0;
 }
 
+/*
+ * All of /proc/TID/status, which is long where a process has many groups; free() it.
+ * The name in it is the program's own, but has no newline: the kernel escapes that.
+ */
+static char *read_status(pid_t tid)
+{
+	size_t size = 4096, len = 0;
+	char path[64], *buf = NULL;
+	ssize_t n = 1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && n > 0) {
+		char *bigger = buf && len + 1 < size ? buf : realloc(buf, size *= 2);
+
+		if (!bigger)
+			break;
+		buf = bigger;
+		n = read(fd, buf + len, size - len - 1);
+		len += n > 0 ? (size_t)n : 0;
+		buf[len] = '\0';
+	}
+	if (fd >= 0)
+		close(fd);
+	if (len > 0)
+		return buf;
+	free(buf);
+	return NULL;
+}
+
 /* Number behind "NAME:" in /proc/TID/status, or -1. */
 static long status_number(pid_t tid, const char *name)
 {
-	char path[64], buf[4096], *at;
+	char *status = read_status(tid);
+	const char *at = status ? strstr(status, name) : NULL;
+	long number = at ? strtol(at + strlen(name), NULL, 10) : -1;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-	if (!read_small(path, buf, sizeof(buf)))
-		return -1;
-	at = strstr(buf, name);
-	return at ? strtol(at + strlen(name), NULL, 10) : -1;
+	free(status);
+	return number;
 }
 
 static pid_t status_pid(pid_t tid, const char *name)
@@ -139,17 +169,19 @@ uint64_t task_auxv(pid_t pid, uint64_t type)
 
 pid_t task_own_pid(pid_t pid)
 {
-	char path[64], buf[4096], *at, *end;
+	char *status = read_status(pid), *at, *end;
+	pid_t own = pid; /* as on a kernel without pid namespaces */
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	if (!read_small(path, buf, sizeof(buf)))
+	if (!status)
 		return 0;
-	at = strstr(buf, "\nNStgid:");
+	at = strstr(status, "\nNStgid:");
 	end = at ? strchr(at + 1, '\n') : NULL;
-	if (!end)
-		return pid; /* a kernel without pid namespaces */
-	*end = '\0';
-	return (pid_t)strtol(strrchr(at, '\t') ? strrchr(at, '\t') : end, NULL, 10);
+	if (end) {
+		*end = '\0';
+		own = (pid_t)strtol(strrchr(at, '\t') ? strrchr(at, '\t') : end, NULL, 10);
+	}
+	free(status);
+	return own;
 }
 
 int task_get_mask(pid_t tid, uint64_t *ret_mask)
@@ -166,27 +198,27 @@ struct signals {
 	unsigned long long blocked, pending, shared, caught, ignored;
 };
 
+/* The set of signals behind "\nNAME:". */
+static bool take_set(const char *status, const char *name, unsigned long long *ret_set)
+{
+	const char *at = strstr(status, name);
+
+	if (at)
+		*ret_set = strtoull(at + strlen(name), NULL, 16);
+	return at != NULL;
+}
+
 static bool read_signals(pid_t tid, struct signals *s)
 {
-	char path[64], buf[4096];
-	const char *pnd, *shd, *blk, *cgt, *ign;
+	char *status = read_status(tid);
+	bool has_all = status && take_set(status, "\nSigPnd:", &s->pending) &&
+		       take_set(status, "\nShdPnd:", &s->shared) &&
+		       take_set(status, "\nSigBlk:", &s->blocked) &&
+		       take_set(status, "\nSigCgt:", &s->caught) &&
+		       take_set(status, "\nSigIgn:", &s->ignored);
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-	if (!read_small(path, buf, sizeof(buf)))
-		return false;
-	pnd = strstr(buf, "\nSigPnd:");
-	shd = strstr(buf, "\nShdPnd:");
-	blk = strstr(buf, "\nSigBlk:");
-	cgt = strstr(buf, "\nSigCgt:");
-	ign = strstr(buf, "\nSigIgn:");
-	if (!pnd || !shd || !blk || !cgt || !ign)
-		return false;
-	s->pending = strtoull(pnd + 8, NULL, 16);
-	s->shared = strtoull(shd + 8, NULL, 16);
-	s->blocked = strtoull(blk + 8, NULL, 16);
-	s->caught = strtoull(cgt + 8, NULL, 16);
-	s->ignored = strtoull(ign + 8, NULL, 16);
-	return true;
+	free(status);
+	return has_all;
 }
 
 bool task_blocks(pid_t tid, int sig)
