@@ -22,10 +22,13 @@ diff -u want.txt err.txt || fail "the message with a caret is another"
 failed --check -e "p:g/e $FIXTURES/hello:greet" -e 'p:g/f /bin/bash:0x100 a=%di:u23'
 grep -q '^uprobe: error: Unknown type is specified$' err.txt || fail "the second definition is to blame"
 
-# From a file: its name and line are told.
+# From a file: its name and the line are told.
 printf '# nothing\n\np:g/e /bin/bash:0x100 %%foo\n' > probes.txt
 failed -f probes.txt
 grep -q '^uprobe: error: probes.txt:3: Invalid register name$' err.txt || fail "no file name and line"
+printf '# nothing\n\n\np:g/f /bin/bash:no_such_function\n' > more.txt
+failed -f more.txt
+grep -q '^uprobe: error: more.txt:4: .*no_such_function' err.txt || fail "not the line of a symbol"
 failed -f - < probes.txt
 failed -f no-such-file
 grep -q '^uprobe: error: no-such-file: No such file or directory$' err.txt || fail "no file name"
@@ -41,6 +44,13 @@ failed -p 2147483647 "p:$FIXTURES/hello:greet"
 failed -o /no/such/folder/out "p:$FIXTURES/hello:greet"
 grep -q '^uprobe: error: /no/such/folder/out: No such file or directory$' err.txt || fail "no file name"
 failed -l no-such-program-anywhere
+
+# Closed descriptors: said in words, and nothing of ours is written in their place.
+timeout 20 "$UPROBE" --check -e "p:g/e $FIXTURES/hello:greet" >&- 2> err.txt
+[ $? = 1 ] || fail "status with a closed standard output"
+grep -q '^uprobe: error: standard output is closed' err.txt || fail "closed standard output: $(cat err.txt)"
+timeout 20 "$UPROBE" --check -o file.txt -e "p:g/e $FIXTURES/hello:greet" <&- >&- 2>&- || fail "all closed"
+[ "$(grep -c "^p:g/e " file.txt)" = 1 ] && [ "$(wc -l < file.txt)" = 1 ] || fail "the file has more than it should"
 
 # A wrong definition leaves an existing output file alone.
 echo precious > kept.txt

@@ -151,6 +151,43 @@ static void test_bare_targets(void **state)
 	assert_failed(write_text(table, "p /dir:main"), EINVAL, "Not a regular file", 2);
 }
 
+/* Conflicts are found whatever came between: deletions, symbols that got offsets. */
+static void test_conflicts_later(void **state)
+{
+	struct spec_table *table = *state;
+
+	must_write(table, "p:g/a /bin/x:f\np:g/b /bin/x:0x20 x=%di\np:g/c /bin/x:0x30");
+	spec_table_resolve(table, 0, 0x10);
+	assert_failed(write_text(table, "p:g/a /bin/x:0x10"), EEXIST,
+		      "There is already the exact same probe event", 0);
+	assert_failed(write_text(table, "p:g/a /bin/x:f"), EEXIST,
+		      "There is already the exact same probe event", 0);
+	must_write(table, "p:g/a /bin/x:0x11");
+	assert_failed(write_text(table, "p:g/d /bin/x:0x10(0x80)"), EINVAL,
+		      "Reference counter offset mismatch", 0);
+	must_write(table, "-:g/b");
+	must_write(table, "p:g/b /bin/x:0x20 y=%si");
+	assert_failed(write_text(table, "p:g/b /bin/x:0x20 y=%si"), EEXIST,
+		      "There is already the exact same probe event", 0);
+	spec_table_truncate(table, spec_table_count(table) - 1);
+	must_write(table, "p:g/b /bin/x:0x20 y=%si:u8");
+	assert_failed(write_text(table, "r:g/c /bin/x:0x30"), EEXIST,
+		      "Probe type is different from existing probe", 0);
+}
+
+/* An error tells which line it is about; so does a probe. */
+static void test_line_numbers(void **state)
+{
+	struct spec_table *table = *state;
+
+	must_write(table, "# one\n\np:g/a /bin/x:0x10\np:g/b /bin/x:0x20");
+	assert_int_equal(3, spec_table_probe(table, 0)->line);
+	assert_int_equal(4, last_probe(table)->line);
+	assert_int_equal(-EINVAL,
+			 write_text(table, "p:g/c /bin/x:0x30\np:g/d /bin/x:0x40 %foo"));
+	assert_int_equal(2, err.line);
+}
+
 static void test_bad_places(void **state)
 {
 	struct spec_table *table = *state;
@@ -531,7 +568,7 @@ static void test_hostile(void **state)
 	(void)fixture_listing(table);
 }
 
-#define TEST(name)	  cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name)        cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 #define TEST_STRICT(name) cmocka_unit_test_setup_teardown(name, set_up_strict, tear_down)
 
 int main(void)
@@ -540,6 +577,8 @@ int main(void)
 		TEST(test_symbols),
 		TEST(test_symbol_names_are_cut),
 		TEST(test_bare_targets),
+		TEST(test_conflicts_later),
+		TEST(test_line_numbers),
 		TEST(test_bad_places),
 		TEST_STRICT(test_strict_refuses_the_rest),
 		TEST(test_made_up_names_evade),
