@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -181,7 +182,7 @@ static void test_cache_names(void **state)
 	memcpy(file + 20, head, sizeof(head));
 	memcpy(file + 48, entries, sizeof(entries));
 	memcpy(file + STRINGS, "c.so", 4);
-	file[STRINGS + 3] = '\0';
+	file[STRINGS + 3] = file[LEN - 1] = '\0';
 	put(fd, 0, file, sizeof(file));
 	assert_int_equal(ldcache_read(path, &cache), 0);
 	assert_int_equal(cache.n, 1);
@@ -230,6 +231,7 @@ static pid_t live_in(const char *folder)
 	assert_int_equal(pipe(pipes), 0);
 	pid = fork();
 	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test may fail */
 		if (geteuid() != 0 && unshare(CLONE_NEWUSER) < 0)
 			_exit(1);
 		if (chroot(folder) < 0 || write(pipes[1], "r", 1) != 1)
