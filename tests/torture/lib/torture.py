@@ -133,11 +133,11 @@ class Target:
         self.out = Pipe(os.dup(self.p.stdout.fileno()), self.pid)
         self.p.stdout.close()
         self.kills = self.owed = 0
+        self.deserted = False  # alive when this round's uprobe was killed or told to end
         if self.out.line(ANSWER) != "ready":
             self.destroy()
             raise Broken(f"{argv}: not ready: {tail(self.log)}")
-        self.quiet = self.state()
-        self.maps = None
+        self.quiet = self.quiet_state()
 
     def say(self, word):
         try:
@@ -162,6 +162,12 @@ class Target:
                 raise self.death()
             self.good(answer)
             self.owed -= 1
+
+    def desert(self):
+        """uprobe is about to go. What has happened by now is not of its going."""
+        ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        if self.status is None and os.waitid(os.P_PID, self.pid, ended) is None:
+            self.deserted = True
 
     def excuses(self, said):
         """Is it right that uprobe said this instead of getting ready?"""
@@ -232,9 +238,9 @@ class Target:
             state[f"SIGTRAP in {name}"] = int(self.field(name) or "0", 16) & 1 << 4
         return state
 
-    def n_maps(self):
-        with open(f"/proc/{self.pid}/maps") as f:
-            return sum(1 for _ in f)
+    def quiet_state(self):
+        """The same, while it does nothing that changes it for a moment."""
+        return self.state()
 
     def check(self):
         self.ask("check")
@@ -243,7 +249,7 @@ class Target:
         """After a uprobe that ended as it should: nothing is to be seen of it."""
         end = time.monotonic() + 2
         while True:  # a C library may block signals for a moment
-            now = self.state()
+            now = self.quiet_state()
             if now == self.quiet:
                 return
             if time.monotonic() > end:
@@ -286,6 +292,9 @@ class Server:
 
     def begin_check(self):
         """There is load all the time."""
+
+    def desert(self):
+        """Nothing depends on it here."""
 
     def excuses(self, said):
         """One of its processes ended between pids() and the attach."""
@@ -462,6 +471,7 @@ class Row:
         self.rounds = self.kills = self.clean = self.hits = self.documented = 0
         self.note = ""
         self.reports = []
+        self.refused = 0  # attaches that gave up with an excuse of the target's
         self.known = False  # its failures are a known limit: shown, not counted
 
     @property
@@ -482,6 +492,8 @@ class Table:
         self.began = time.monotonic()
 
     def add(self, row):
+        if row.refused:
+            row.note += f"{', ' if row.note else ''}{row.refused} attaches refused"
         self.rows.append(row)
         if self.options.json:
             with open(self.options.json, "a") as f:
@@ -548,9 +560,12 @@ class Storm:
         self.kills = not o.no_kill
         self.target = None
         self.ready_s = self.detach_s = 0.05
+        self.refused = 0  # one after the other
         self.killat = None
 
     # --- rounds ---
+
+    PATIENCE = 5  # so many attaches may be refused one after the other
 
     def run(self, rounds, after_ready=None, clean_every=6, fresh_every=10):
         """Random moments. @after_ready(target): when planted, in each round that gets there."""
@@ -623,6 +638,7 @@ class Storm:
 
     def stop_cleanly(self, u):
         yield "detaching (clean)"
+        self.target.desert()
         u.interrupt()
         rc = u.wait()
         if rc != 0:
@@ -649,9 +665,11 @@ class Storm:
             self.target.begin_check()
             delay = random.uniform(0, 0.015 if moment == "hit" else self.detach_s * 1.2)
         if moment == "detach":
+            self.target.desert()
             u.interrupt()
         yield f"killed {delay * 1e3:.1f} ms into {moment}"
         time.sleep(delay)
+        self.target.desert()
         u.kill()
         self.killed(u)
 
@@ -681,24 +699,29 @@ class Storm:
     # --- parts ---
 
     def start(self, killat=None):
+        self.target.deserted = killat is not None  # it goes when it pleases
         return Uprobe(self.target.pids(), self.defs, self.options, killat)
 
     def ready(self, u):
         """False: it was killed by itself before. Anything else must not happen."""
         if u.wait_ready():
+            self.refused = 0
             return True
         rc = u.wait()
-        if rc == -signal.SIGKILL:
-            return False
-        if not self.target.excuses(u.said()):
-            raise self.gave_up(rc, u)
+        if rc != -signal.SIGKILL:
+            self.gave_up(rc, u)
         return False
 
     def gave_up(self, rc, u):
         """uprobe ended before it was ready. The target's fault, or its own?"""
         said = u.said()
+        if self.target.excuses(said):
+            self.refused += 1
+            self.row.refused += 1
+            if self.refused <= self.PATIENCE:
+                return
         self.target.check()
-        return Broken(f"uprobe ended with {rc}: {said}")
+        raise Broken(f"uprobe ended with {rc}: {said}")
 
     def killed(self, u):
         rc = u.wait()
@@ -706,7 +729,7 @@ class Storm:
             self.row.kills += 1
             self.target.kills += 1
         elif rc != 0:
-            raise self.gave_up(rc, u)
+            self.gave_up(rc, u)
         else:
             self.row.clean += 1
 
@@ -759,7 +782,7 @@ def usual(f):
             f"p:s/half {f}:half"]
 
 
-def fixture_storms(description, storms, full, short):
+def fixture_storms(description, storms, full, short, kind=Target):
     """Random rounds on each (name, fixture, definitions of its path). Does not return."""
     options = parse(description)
     in_own_folder()
@@ -769,7 +792,7 @@ def fixture_storms(description, storms, full, short):
             path = fixture(program)
             row = Row(name, mode)
             many = full if mode == "auto" else full // 4
-            Storm(row, lambda p=path: Target([p]), definitions(path), [], options).run(
+            Storm(row, lambda p=path: kind([p]), definitions(path), [], options).run(
                 options.rounds or (many if options.full else short))
             table.add(row)
     table.done()
