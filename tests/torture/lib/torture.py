@@ -133,7 +133,7 @@ class Target:
         self.out = Pipe(os.dup(self.p.stdout.fileno()), self.pid)
         self.p.stdout.close()
         self.kills = self.owed = 0
-        self.deserted = False  # alive when this round's uprobe was killed or told to end
+        self.deserted = False  # alive when this round's uprobe went
         if self.out.line(ANSWER) != "ready":
             self.destroy()
             raise Broken(f"{argv}: not ready: {tail(self.log)}")
@@ -718,6 +718,7 @@ class Storm:
         if self.target.excuses(said):
             self.refused += 1
             self.row.refused += 1
+            self.target.deserted = True
             if self.refused <= self.PATIENCE:
                 return
         self.target.check()
