@@ -12,8 +12,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 import torture  # noqa: E402
 
 
-REFUSED = ("thread [0-9]+ has ended", "process [0-9]+ has no memory", "no process [0-9]+",
-           "process [0-9]+ is a zombie", "no permission to trace process [0-9]+",
+REFUSED = ("thread [0-9]+ has ended", "no thread of process [0-9]+ could be stopped",
+           "process [0-9]+ has no memory", "no process [0-9]+", "process [0-9]+ is a zombie",
+           "no permission to trace process [0-9]+",
            "in the root of process [0-9]+: No such file or directory")
 
 

@@ -134,6 +134,7 @@ class Target:
         self.p.stdout.close()
         self.kills = self.owed = 0
         self.deserted = False  # alive when this round's uprobe went
+        self.attached = False  # this round's uprobe got ready
         if self.out.line(ANSWER) != "ready":
             self.destroy()
             raise Broken(f"{argv}: not ready: {tail(self.log)}")
@@ -610,11 +611,7 @@ class Storm:
                 pass
             self.target.check()
         except Broken as e:
-            if e.documented:
-                self.row.documented += 1
-            else:
-                self.row.fail(f"{self.row.storm} --mode {self.row.mode}, round {self.row.rounds}, "
-                              f"{moment}: {e}")
+            self.broke(e, f"round {self.row.rounds}, {moment}")
             if self.target:
                 self.target.destroy()
             self.target = None
@@ -699,6 +696,7 @@ class Storm:
     # --- parts ---
 
     def start(self, killat=None):
+        self.target.attached = False
         self.target.deserted = killat is not None  # it goes when it pleases
         return Uprobe(self.target.pids(), self.defs, self.options, killat)
 
@@ -706,6 +704,7 @@ class Storm:
         """False: it was killed by itself before. Anything else must not happen."""
         if u.wait_ready():
             self.refused = 0
+            self.target.attached = True
             return True
         rc = u.wait()
         if rc != -signal.SIGKILL:
@@ -723,6 +722,12 @@ class Storm:
                 return
         self.target.check()
         raise Broken(f"uprobe ended with {rc}: {said}")
+
+    def broke(self, e, when):
+        if e.documented:
+            self.row.documented += 1
+        else:
+            self.row.fail(f"{self.row.storm} --mode {self.row.mode}, {when}: {e}")
 
     def killed(self, u):
         rc = u.wait()
@@ -748,7 +753,7 @@ class Storm:
                 pass
             self.detach_s = time.monotonic() - began
         except Broken as e:
-            self.row.fail(f"{self.row.storm} --mode {self.row.mode}, first clean run: {e}")
+            self.broke(e, "first clean run")
             if self.target:
                 self.target.destroy()
             self.target = None
@@ -760,7 +765,7 @@ class Storm:
         try:
             self.target = self.make()
         except Broken as e:
-            self.row.fail(f"{self.row.storm} --mode {self.row.mode}: {e}")
+            self.broke(e, "start of a target")
 
     def over(self):
         target, self.target = self.target, None
@@ -769,11 +774,7 @@ class Storm:
         try:
             target.end()
         except Broken as e:
-            if e.documented:
-                self.row.documented += 1
-            else:
-                self.row.fail(f"{self.row.storm} --mode {self.row.mode}, end of the target after "
-                              f"{target.kills} kills: {e}")
+            self.broke(e, f"end of the target after {target.kills} kills")
 
 
 def usual(f):
