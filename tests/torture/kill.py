@@ -19,13 +19,6 @@ VARIANTS = ("plain", "own-sigaction", "own-signal", "own-raw", "late-sigaction",
 SHORT = ("plain", "own-sigaction", "late-raw", "ignored", "altstack", "deep", "blocked", "spawn")
 
 
-# What int3 cannot make safe: see docs/torture.md.
-DOCUMENTED = {
-    "blocked": torture.died_of_trap,
-    "spawn": lambda status: os.WIFEXITED(status) and os.WEXITSTATUS(status) == 97,
-}
-
-
 def musl():
     """storm_kill for another C library; None where there is none."""
     if not shutil.which("musl-gcc"):
@@ -78,8 +71,7 @@ def storm(options, variant, mode, what):
     row.known = variant == "throw"
     if row.known:
         row.note = "known: nobody is there for the unwinder"
-    documented = DOCUMENTED.get(variant, lambda status: False)
-    return row, Storm(row, lambda: Target(argv, documented), definitions(variant, argv),
+    return row, Storm(row, lambda: Target(argv), definitions(variant, argv),
                       ["--force"] if variant == "spawn" else [], options)
 
 

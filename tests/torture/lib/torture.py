@@ -120,10 +120,10 @@ class Target:
 
     number = 0
 
-    def __init__(self, argv, documented=lambda status: False):
+    def __init__(self, argv, documented=None):
         Target.number += 1
         self.argv = argv
-        self.documented = documented
+        self.documented = documented or self.left_sharer
         self.log = os.path.abspath(f"target{Target.number}.log")
         self.status = None
         with open(self.log, "wb") as log:
@@ -134,7 +134,7 @@ class Target:
         self.p.stdout.close()
         self.kills = self.owed = 0
         self.deserted = False  # alive when this round's uprobe went
-        self.attached = False  # this round's uprobe got ready
+        self.attached = None  # when this round's uprobe got ready
         if self.out.line(ANSWER) != "ready":
             self.destroy()
             raise Broken(f"{argv}: not ready: {tail(self.log)}")
@@ -169,6 +169,15 @@ class Target:
         ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
         if self.status is None and os.waitid(os.P_PID, self.pid, ended) is None:
             self.deserted = True
+
+    def left_sharer(self, status):
+        """SIGTRAP ended a child in the target's memory (vfork) that was born before uprobe was
+        ready: it was killed, and the child's own signal actions had no guard. Not so for a
+        child born later."""
+        if not os.WIFEXITED(status) or os.WEXITSTATUS(status) != 97 or not self.deserted:
+            return False
+        born = re.search("born at ([0-9.]+), was killed by SIGTRAP", tail(self.log))
+        return born and (self.attached is None or float(born.group(1)) < self.attached)
 
     def excuses(self, said):
         """Is it right that uprobe said this instead of getting ready?"""
@@ -696,7 +705,7 @@ class Storm:
     # --- parts ---
 
     def start(self, killat=None):
-        self.target.attached = False
+        self.target.attached = None
         self.target.deserted = killat is not None  # it goes when it pleases
         return Uprobe(self.target.pids(), self.defs, self.options, killat)
 
@@ -704,7 +713,7 @@ class Storm:
         """False: it was killed by itself before. Anything else must not happen."""
         if u.wait_ready():
             self.refused = 0
-            self.target.attached = True
+            self.target.attached = time.monotonic()
             return True
         rc = u.wait()
         if rc != -signal.SIGKILL:
