@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 import torture  # noqa: E402
 from torture import Broken, Row, Storm, Target  # noqa: E402
 
-BLOCKS = ("node",)  # all signals around the fork of a child: see docs/torture.md, "blocked"
+BLOCKS = ("node",)  # all signals in its signal handlers: see docs/torture.md, "documented"
 PROGRAMS = os.path.join(torture.SRC, "tests/torture/programs")
 
 
