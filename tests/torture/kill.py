@@ -71,8 +71,8 @@ def storm(options, variant, mode, what):
     row.known = variant == "throw"
     if row.known:
         row.note = "known: nobody is there for the unwinder"
-    return row, Storm(row, lambda: Target(argv), definitions(variant, argv),
-                      ["--force"] if variant == "spawn" else [], options)
+    return row, Storm(row, lambda: Target(argv), definitions(variant, argv), [],
+                      options)
 
 
 def set_again(variant):
