@@ -214,6 +214,21 @@ static enum keep_verdict forked_partly(struct ubp_session *s, struct tracee *fir
 	return update(s, first, NULL);
 }
 
+/* Its breakpoints are its parent's; it is kept until it has its own memory. */
+static enum keep_verdict forked_sharing(struct ubp_session *s, struct tracee *first)
+{
+	struct process *p = first->process;
+	const struct plant_space *ps = p->space->plant;
+
+	p->silent = !follows_children(s);
+	mark_known(s, first->tid, true);
+	/* Signal actions are its own: born before the guard, it has none. */
+	p->is_guarded = p->is_guarded && task_catches(first->tid, SIGTRAP);
+	return !p->is_guarded && ps && ps->sites.n && !plant_is_closing(p->space)
+		       ? update(s, first, NULL)
+		       : KEEP_TRACING;
+}
+
 static enum keep_verdict on_forked(void *ctx, struct process *parent, struct tracee *first,
 				   bool shares)
 {
@@ -221,12 +236,8 @@ static enum keep_verdict on_forked(void *ctx, struct process *parent, struct tra
 	struct space *space = first->process->space;
 
 	first->process->is_guarded = parent->is_guarded;
-	if (shares) {
-		/* Its breakpoints are its parent's; it is kept until it has its own memory. */
-		first->process->silent = !follows_children(s);
-		mark_known(s, first->tid, true);
-		return KEEP_TRACING;
-	}
+	if (shares)
+		return forked_sharing(s, first);
 	first->process->silent = !follows_children(s) || plant_is_closing(parent->space);
 	return plant_is_whole_copy(parent->space, space) ? forked_whole(s, parent, first)
 							 : forked_partly(s, first);
