@@ -149,7 +149,7 @@ int guard_install(struct tracer *tracer, struct tracee *t, const struct ubp_regs
 	struct space *space = p->space;
 	struct plant_space *ps = space->plant;
 	struct remote remote;
-	struct action first, old;
+	struct action first = { 0 }, old = { 0 };
 	int rc;
 
 	if (p->is_guarded)
@@ -194,7 +194,7 @@ int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_re
 	struct space *space = p->space;
 	struct plant_space *ps = space->plant;
 	struct remote remote;
-	struct action now;
+	struct action now = { 0 };
 	uint64_t chain;
 	int rc;
 

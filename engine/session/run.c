@@ -2,8 +2,8 @@
 /* Copyright the ubp authors */
 
 /*
- * The tracing thread of a session: attaches, plants, handles stops until it is
- * told to end, and takes everything out again.
+ * The tracing thread of a session: handles stops until it is told to end, and takes
+ * everything out again.
  */
 
 #include <errno.h>
@@ -22,7 +22,6 @@
 #include "engine/trace/task.h"
 
 #define STOPS_PER_TURN 64
-#define ATTACH_TRIES   20
 
 void session_news(struct ubp_session *s)
 {
@@ -52,7 +51,7 @@ void session_warn(struct ubp_session *s, const char *fmt, ...)
 	session_news(s);
 }
 
-static void mark_known(struct ubp_session *s, pid_t pid, bool known)
+void session_mark_known(struct ubp_session *s, pid_t pid, bool known)
 {
 	pthread_mutex_lock(&s->lock);
 	if (known)
@@ -62,7 +61,7 @@ static void mark_known(struct ubp_session *s, pid_t pid, bool known)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void count_process(struct ubp_session *s)
+void session_count_process(struct ubp_session *s)
 {
 	pthread_mutex_lock(&s->lock);
 	s->n_processes++;
@@ -75,7 +74,7 @@ static bool is_open(const struct ubp_session *s)
 }
 
 /* Are processes of this kind to be kept when a traced one gives birth to them? */
-static bool follows_children(const struct ubp_session *s)
+bool session_follows_children(const struct ubp_session *s)
 {
 	return !s->opt.n_pids && !s->opt.tid;
 }
@@ -133,8 +132,8 @@ static void tell_about(struct ubp_session *s, const struct process *p, bool was_
 }
 
 /* plant_update(), and a word about what the user should know. */
-static int plant(struct ubp_session *s, struct tracee *t, const struct ubp_regs *at,
-		 struct ubp_err *err)
+int session_plant(struct ubp_session *s, struct tracee *t, const struct ubp_regs *at,
+		  struct ubp_err *err)
 {
 	bool was_unguarded = plant_is_unguarded(t->process->space);
 	unsigned n_execs = t->n_execs;
@@ -154,7 +153,7 @@ static enum keep_verdict update(struct ubp_session *s, struct tracee *t,
 	struct process *p = t->process;
 	pid_t pid = p->pid;
 	struct ubp_err err;
-	int rc = plant(s, t, at, &err);
+	int rc = session_plant(s, t, at, &err);
 
 	if (rc == -ESRCH)
 		return KEEP_TRACING; /* gone; its end is or will be reported */
@@ -187,8 +186,8 @@ static enum keep_verdict forked_whole(struct ubp_session *s, struct process *par
 
 	/* Born while breakpoints are taken out, it may have copies of them. */
 	if (copied && !first->process->silent) {
-		mark_known(s, first->tid, true);
-		count_process(s);
+		session_mark_known(s, first->tid, true);
+		session_count_process(s);
 		return KEEP_TRACING;
 	}
 	plant_clean_copy(parent->space, space, first->tid);
@@ -209,8 +208,8 @@ static enum keep_verdict forked_partly(struct ubp_session *s, struct tracee *fir
 		return leave_child(s, first);
 	/* Whatever it has of the guard is found out by installing it. */
 	first->process->is_guarded = false;
-	mark_known(s, tid, true);
-	count_process(s);
+	session_mark_known(s, tid, true);
+	session_count_process(s);
 	return update(s, first, NULL);
 }
 
@@ -220,8 +219,8 @@ static enum keep_verdict forked_sharing(struct ubp_session *s, struct tracee *fi
 	struct process *p = first->process;
 	const struct plant_space *ps = p->space->plant;
 
-	p->silent = !follows_children(s);
-	mark_known(s, first->tid, true);
+	p->silent = !session_follows_children(s);
+	session_mark_known(s, first->tid, true);
 	/* Signal actions are its own: born before the guard, it has none. */
 	p->is_guarded = p->is_guarded && task_catches(first->tid, SIGTRAP);
 	return !p->is_guarded && ps && ps->sites.n && !plant_is_closing(p->space)
@@ -238,7 +237,8 @@ static enum keep_verdict on_forked(void *ctx, struct process *parent, struct tra
 	first->process->is_guarded = parent->is_guarded;
 	if (shares)
 		return forked_sharing(s, first);
-	first->process->silent = !follows_children(s) || plant_is_closing(parent->space);
+	first->process->silent =
+		!session_follows_children(s) || plant_is_closing(parent->space);
 	return plant_is_whole_copy(parent->space, space) ? forked_whole(s, parent, first)
 							 : forked_partly(s, first);
 }
@@ -255,7 +255,7 @@ static bool is_dynamic(const struct process *p)
 	return false;
 }
 
-static bool has_probes(const struct process *p)
+bool session_has_probes(const struct process *p)
 {
 	const struct plant_space *ps = p->space->plant;
 	size_t pos = 0;
@@ -277,13 +277,13 @@ static enum keep_verdict on_execed(void *ctx, struct tracee *t)
 	guard_close_mask(t);
 	if (t->process->silent || s->is_ending)
 		return LET_GO; /* a child that nobody asked for, now in its own memory */
-	mark_known(s, tid, true);
+	session_mark_known(s, tid, true);
 	(void)update(s, t, NULL);
 	if (map_get(&s->tracer.tracees, (uint64_t)tid) != t)
 		return KEEP_TRACING;
 	/* Static and not one of ours: it can't become one without another exec. */
-	if (is_open(s) && !has_probes(t->process) && !is_dynamic(t->process)) {
-		mark_known(s, tid, false);
+	if (is_open(s) && !session_has_probes(t->process) && !is_dynamic(t->process)) {
+		session_mark_known(s, tid, false);
 		return LET_GO;
 	}
 	return KEEP_TRACING;
@@ -311,7 +311,7 @@ static void on_process_gone(void *ctx, struct process *p)
 {
 	struct ubp_session *s = ctx;
 
-	mark_known(s, p->pid, false);
+	session_mark_known(s, p->pid, false);
 	for (size_t i = 0; i < s->opt.n_pids; i++)
 		if (s->pids[i] == p->pid && s->n_wanted && --s->n_wanted == 0)
 			end_session(s);
@@ -356,325 +356,6 @@ static const struct tracer_ops tracer_ops = {
 	.idle = on_idle,
 };
 
-/* --- attaching ----------------------------------------------------------------------- */
-
-/* Nothing may stay in it: @t, held, and its process are given up. */
-static void plant_failed(struct ubp_session *s, struct tracee *t)
-{
-	struct process *p = t->process;
-	pid_t pid = p->pid;
-
-	attach_let_go(t);
-	/* Unless the breakpoints in its memory are those of other processes, too. */
-	if (p->space->refs > 1)
-		return;
-	plant_remove(p->space, 0);
-	attach_drain(&s->tracer, p);
-	p = map_get(&s->tracer.processes, (uint64_t)pid);
-	if (p)
-		plant_leave(&s->tracer, p);
-	attach_undo(&s->tracer, pid);
-}
-
-static int plant_in(struct ubp_session *s, struct process *p, struct ubp_err *err)
-{
-	pid_t tid, pid = p->pid;
-	struct tracee *t;
-	unsigned n_execs;
-	int rc;
-
-	plant_look_ahead(&s->plant, p->space->arch, task_live_thread(pid));
-	rc = attach_hold_one(&s->tracer, p, &t, err);
-
-	if (rc < 0) {
-		if (map_get(&s->tracer.processes, (uint64_t)pid) == p && p->space->refs == 1)
-			attach_undo(&s->tracer, pid);
-		return rc;
-	}
-	tid = t->tid;
-	n_execs = t->n_execs;
-	rc = plant(s, t, NULL, err);
-	if (map_get(&s->tracer.tracees, (uint64_t)tid) != t)
-		return rc < 0 ? rc : ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
-	if (t->n_execs != n_execs)
-		return 0; /* seen to by on_execed() */
-	if (rc < 0) {
-		plant_failed(s, t);
-		return rc;
-	}
-	attach_let_go(t);
-	return 0;
-}
-
-/* The other processes in @p's memory are to have the guard, too. */
-static void plant_in_sharers(struct ubp_session *s, pid_t pid)
-{
-	struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
-	size_t pos = 0;
-	uint64_t other;
-	void *value;
-	struct ubp_err err;
-
-	while (p && p->space->refs > 1 &&
-	       map_next(&s->tracer.processes, &pos, &other, &value)) {
-		struct process *sharer = value;
-
-		if (sharer == p || sharer->space != p->space || sharer->is_guarded ||
-		    map_get(&s->known, other))
-			continue;
-		mark_known(s, sharer->pid, true);
-		sharer->silent = !follows_children(s);
-		(void)plant_in(s, sharer, &err);
-		p = map_get(&s->tracer.processes, (uint64_t)pid);
-		pos = 0; /* the table may have changed */
-	}
-}
-
-static int try_attach(struct ubp_session *s, pid_t pid, struct ubp_err *err)
-{
-	struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
-	int rc;
-
-	if (p) {
-		p->silent = false;
-		return 0;
-	}
-	rc = attach_process(&s->tracer, pid, ubp_host_arch(), &p, err);
-	if (rc < 0)
-		return rc;
-	rc = attach_sharers(&s->tracer, p, err);
-	if (rc < 0) {
-		attach_undo(&s->tracer, pid);
-		return rc;
-	}
-	rc = plant_in(s, p, err);
-	if (rc < 0)
-		return rc;
-	mark_known(s, pid, true);
-	count_process(s);
-	plant_in_sharers(s, pid);
-	return 0;
-}
-
-static int attach_and_plant(struct ubp_session *s, pid_t pid, struct ubp_err *err)
-{
-	int rc, tries = 0;
-
-	/* An exec ends all threads but one, which takes another's id: it may look as
-	 * if the process had ended. */
-	do {
-		rc = try_attach(s, pid, err);
-	} while (rc == -ESRCH && ++tries < ATTACH_TRIES && task_live_thread(pid));
-	return rc;
-}
-
-static bool is_known(void *ctx, pid_t pid)
-{
-	struct ubp_session *s = ctx;
-	bool known;
-
-	pthread_mutex_lock(&s->lock);
-	known = map_get(&s->known, (uint64_t)pid) || map_get(&s->excluded, (uint64_t)pid) ||
-		map_get(&s->given_up, (uint64_t)pid);
-	pthread_mutex_unlock(&s->lock);
-	return known;
-}
-
-/* A new program under this pid: what was tried before says nothing about it. */
-static void is_new(void *ctx, pid_t pid)
-{
-	struct ubp_session *s = ctx;
-
-	pthread_mutex_lock(&s->lock);
-	map_remove(&s->given_up, (uint64_t)pid);
-	pthread_mutex_unlock(&s->lock);
-}
-
-/* A process that maps a probed file. One that may not be traced is passed over. */
-static void attach_candidate(struct ubp_session *s, pid_t pid)
-{
-	struct ubp_err err;
-	int rc;
-
-	if (is_known(s, pid) || task_tracer(pid) == gettid())
-		return;
-	rc = attach_and_plant(s, pid, &err);
-	if (rc == 0 || rc == -ESRCH)
-		return;
-	pthread_mutex_lock(&s->lock);
-	(void)map_put(&s->given_up, (uint64_t)pid, s);
-	s->n_skipped++;
-	pthread_mutex_unlock(&s->lock);
-	/* What belongs to others is counted; the unexpected is told. */
-	if (rc != -EPERM && rc != -EACCES)
-		session_warn(s, "process %d is not traced: %s", (int)pid, err.text);
-}
-
-/* Another tracer of our kind: it must be free to stop and wake its own. */
-static bool is_ubp(pid_t pid)
-{
-	struct stat own, other;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	return stat("/proc/self/exe", &own) == 0 && stat(path, &other) == 0 &&
-	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
-}
-
-static bool wants(void *ctx, pid_t pid)
-{
-	struct ubp_session *s = ctx;
-	struct ubp_err err;
-	struct maps maps;
-	pid_t tid = task_live_thread(pid);
-	bool found;
-
-	found = tid && maps_read(tid, &maps, &err) == 0 && plant_wants(&s->plant, &maps) &&
-		!is_ubp(tid);
-	if (!tid)
-		return false;
-
-	maps_free(&maps);
-	return found;
-}
-
-static void found(void *ctx, pid_t pid)
-{
-	struct ubp_session *s = ctx;
-
-	pthread_mutex_lock(&s->lock);
-	if (s->n_candidates == s->cap_candidates) {
-		size_t cap = s->cap_candidates ? s->cap_candidates * 2 : 64;
-		pid_t *bigger = realloc(s->candidates, cap * sizeof(*bigger));
-
-		if (bigger) {
-			s->candidates = bigger;
-			s->cap_candidates = cap;
-		}
-	}
-	if (s->n_candidates < s->cap_candidates)
-		s->candidates[s->n_candidates++] = pid;
-	pthread_mutex_unlock(&s->lock);
-	tracer_wake(&s->tracer);
-}
-
-static const struct finder_ops finder_ops = {
-	.wants = wants,
-	.found = found,
-	.is_known = is_known,
-	.is_new = is_new,
-};
-
-static int attach_if_wanted(void *ctx, pid_t pid)
-{
-	struct ubp_session *s = ctx;
-	struct ubp_err err;
-
-	if (map_get(&s->excluded, (uint64_t)pid))
-		return 0;
-	if (wants(s, pid))
-		attach_candidate(s, pid);
-	else if (task_check_access(pid, &err) < 0)
-		s->n_unseen++;
-	return 0;
-}
-
-/* Every process there is, and from now on those that come. */
-static int attach_all(struct ubp_session *s, struct ubp_err *err)
-{
-	int rc = exclude_collect(&s->excluded);
-
-	if (rc < 0)
-		return ubp_fail(err, -rc, "cannot look through /proc: %s", strerror(-rc));
-	rc = finder_start(&finder_ops, s, &s->finder, err);
-	if (rc < 0)
-		return rc;
-	s->finder_kind = finder_kind(s->finder);
-	(void)finder_each_process(attach_if_wanted, s);
-	if (s->n_skipped && !s->n_processes && geteuid() != 0)
-		return ubp_fail(
-			err, EPERM,
-			"no permission to trace any of the %u processes that run this code: "
-			"run as the same user, or as root (CAP_SYS_PTRACE)",
-			s->n_skipped);
-	if (s->n_unseen && !s->n_processes)
-		session_warn(s,
-			     "none of your own processes runs this code yet; %u others may not "
-			     "be looked at: run as the same user, or as root (CAP_SYS_PTRACE)",
-			     s->n_unseen);
-	if (s->n_skipped)
-		session_warn(s,
-			     "%u process%s could not be traced (no permission, or traced by "
-			     "another)",
-			     s->n_skipped, s->n_skipped == 1 ? "" : "es");
-	return 0;
-}
-
-/*
- * Nothing to plant in a process that was named. A library may still come, by
- * dlopen(); a program file will not, so it is the wrong process.
- */
-static int check_mapped(struct ubp_session *s, pid_t pid, struct ubp_err *err)
-{
-	const struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
-
-	if (!p || has_probes(p))
-		return 0;
-	for (size_t i = 0; i < s->n_probes; i++)
-		if (!object_interp(s->probes[i]->object)) {
-			session_warn(s, "process %d does not map %s yet", (int)pid,
-				     define_spec(s, i)->path);
-			return 0;
-		}
-	return ubp_fail(err, ENOENT, "process %d does not map %s: it runs another program",
-			(int)pid, define_spec(s, 0)->path);
-}
-
-static int attach_named(struct ubp_session *s, struct ubp_err *err)
-{
-	for (size_t i = 0; i < s->opt.n_pids; i++) {
-		int rc = attach_and_plant(s, s->pids[i], err);
-
-		if (rc == 0)
-			rc = check_mapped(s, s->pids[i], err);
-		if (rc < 0)
-			return rc;
-		s->n_wanted++;
-	}
-	return 0;
-}
-
-static int attach_of_thread(struct ubp_session *s, struct ubp_err *err)
-{
-	pid_t pid = task_tgid(s->opt.tid);
-
-	return pid ? attach_and_plant(s, pid, err)
-		   : ubp_fail(err, ESRCH, "no thread %d", (int)s->opt.tid);
-}
-
-static int start_command(struct ubp_session *s, struct ubp_err *err)
-{
-	struct tracee *t;
-	pid_t pid;
-	int rc = attach_command(&s->tracer, s->argv, &s->inherited, ubp_host_arch(), &t, err);
-
-	if (rc < 0)
-		return rc;
-	pid = t->tid;
-	pthread_mutex_lock(&s->lock);
-	s->command_pid = pid;
-	pthread_mutex_unlock(&s->lock);
-	rc = plant(s, t, NULL, err);
-	if (rc < 0) {
-		(void)kill(pid, SIGKILL);
-		return rc;
-	}
-	mark_known(s, pid, true);
-	count_process(s);
-	attach_let_go(t);
-	return 0;
-}
-
 static int fill_plant(struct ubp_session *s, struct ubp_err *err)
 {
 	s->plant.step = s->opt.mode == UBP_MODE_STEP;
@@ -714,11 +395,7 @@ static int set_up(struct ubp_session *s, struct ubp_err *err)
 		rc = tracer_init(&s->tracer, &tracer_ops, s, err);
 	if (rc < 0)
 		return rc;
-	if (s->argv)
-		return start_command(s, err);
-	if (s->opt.n_pids)
-		return attach_named(s, err);
-	return s->opt.tid ? attach_of_thread(s, err) : attach_all(s, err);
+	return targets_begin(s, err);
 }
 
 /* --- the loop ----------------------------------------------------------------------------- */
@@ -816,7 +493,7 @@ void *run_thread(void *arg)
 	while (!must_stop(s)) {
 		(void)tracer_run(&s->tracer, STOPS_PER_TURN);
 		while ((pid = next_candidate(s)))
-			attach_candidate(s, pid);
+			targets_try(s, pid);
 	}
 	tear_down(s);
 	return NULL;

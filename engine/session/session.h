@@ -109,6 +109,20 @@ int exclude_collect(struct map *ret_excluded);
 
 /* run.c: the tracing thread. */
 void *run_thread(void *arg);
+/* For that thread alone: plant_update(), and a word about what the user should know. */
+int session_plant(struct ubp_session *s, struct tracee *t, const struct ubp_regs *at,
+		  struct ubp_err *err);
+bool session_has_probes(const struct process *p);
+/* Are processes to be kept that a traced one gives birth to? */
+bool session_follows_children(const struct ubp_session *s);
+/* Is it traced, for the finder of new ones; was it, for --stats. */
+void session_mark_known(struct ubp_session *s, pid_t pid, bool known);
+void session_count_process(struct ubp_session *s);
+
+/* targets.c, on that thread: attach to what the options ask for. */
+int targets_begin(struct ubp_session *s, struct ubp_err *err);
+/* One that was found later. If it may not be traced it is counted and passed over. */
+void targets_try(struct ubp_session *s, pid_t pid);
 /* From any thread: a line for the user, delivered by ubp_dispatch(). */
 __attribute__((format(printf, 2, 3))) void session_warn(struct ubp_session *s, const char *fmt,
 							...);

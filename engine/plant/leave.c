@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * The way out: what was planted is taken out again, of a process that is left or of
+ * a copy that fork() made of one, or is taken over with the copy.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/host.h"
+#include "engine/base/err.h"
+#include "engine/object/maps.h"
+#include "engine/plant/plant.h"
+#include "engine/trace/attach.h"
+
+static void remove_from(struct plant_space *ps, struct space *space, pid_t tid)
+{
+	const struct ubp_arch *arch = space->arch;
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->sites, &pos, NULL, &value))
+		if (!((struct site *)value)->is_patched)
+			site_unplant(space, tid, value);
+	returns_put_back(ps, space, tid);
+	semaphore_remove(ps, space, tid);
+	/*
+	 * A thread may be at the trampoline already, perhaps in a signal handler that
+	 * will return there. With the real address back in its stack word the jump
+	 * behind the breakpoint is all it needs.
+	 */
+	if (ps->trampoline)
+		(void)mem_write(&space->mem, tid, ps->trampoline, arch->nop, arch->swbp_len);
+}
+
+void plant_remove(struct space *space, pid_t tid)
+{
+	struct plant_space *ps = space->plant;
+
+	if (!ps || ps->closing)
+		return;
+	ps->closing = true;
+	remove_from(ps, space, tid);
+}
+
+void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid)
+{
+	if (parent->plant)
+		remove_from(parent->plant, child, tid);
+}
+
+void plant_unhook(struct space *space, pid_t tid)
+{
+	const struct plant_space *ps = space->plant;
+	size_t pos = 0;
+	void *value;
+
+	while (ps && map_next(&ps->sites, &pos, NULL, &value))
+		if (((struct site *)value)->is_patched)
+			site_unplant(space, tid, value);
+}
+
+bool plant_is_whole_copy(const struct space *parent, const struct space *child)
+{
+	const struct plant_space *ps = parent->plant;
+	uint8_t in_parent[UBP_INSN_MAX], in_child[UBP_INSN_MAX];
+	uint64_t magic[2] = { 0, 1 };
+	size_t n = parent->arch->swbp_len;
+
+	if (!ps || !ps->areas || !ps->areas->keys)
+		return true;
+	(void)mem_peek(&parent->mem, ps->areas->vaddr, &magic[0], sizeof(magic[0]));
+	(void)mem_peek(&child->mem, ps->areas->vaddr, &magic[1], sizeof(magic[1]));
+	if (magic[0] != magic[1])
+		return false;
+	/* They are written one after the other: who has the last one has all. */
+	return !ps->last_write || (mem_peek(&parent->mem, ps->last_write, in_parent, n) == n &&
+				   mem_peek(&child->mem, ps->last_write, in_child, n) == n &&
+				   memcmp(in_parent, in_child, n) == 0);
+}
+
+int plant_clean_partly(struct tracer *tracer, struct tracee *t, struct ubp_err *err)
+{
+	struct plant_space *ps;
+	struct maps maps;
+	int rc;
+
+	plant_forget(t->process->space);
+	ps = plant_space_get(t->process->space);
+	if (!ps)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	ps->looked = true;
+	rc = maps_read(t->tid, &maps, err);
+	if (rc == 0)
+		rc = leftover_adopt(tracer, t, &maps, &ps->n_leftovers, err);
+	maps_free(&maps);
+	ps->n_leftovers = 0;
+	return rc;
+}
+
+/* A thread of each process is needed, and those whose masks were changed. */
+static void leave_process(struct tracer *tracer, struct process *p)
+{
+	struct ubp_regs regs;
+	struct tracee *t;
+	struct ubp_err err;
+	pid_t tid;
+
+	p->is_guarded = p->is_guarded && p->space->plant;
+	if (!p->is_guarded || attach_hold_one(tracer, p, &t, &err) < 0)
+		return;
+	tid = t->tid;
+	if (ubp_host_get_regs(tid, &regs) == 0 &&
+	    guard_uninstall(tracer, t, &regs, &err) == 0 && p->space->refs == 1)
+		plant_unhook(p->space, tid);
+	if (map_get(&tracer->tracees, (uint64_t)tid) == t)
+		attach_let_go(t);
+}
+
+void plant_leave(struct tracer *tracer, const struct process *only)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
+		struct tracee *t = value;
+		pid_t tid = t->tid;
+
+		if (!t->trap_opened || (only && t->process != only))
+			continue;
+		if (attach_hold(tracer, t) == 1) {
+			guard_close_mask(t);
+			attach_let_go(t);
+		} else if (map_get(&tracer->tracees, (uint64_t)tid) == t) {
+			t->trap_opened = false;
+		}
+		pos = 0; /* the table may have changed */
+	}
+	pos = 0;
+	while (map_next(&tracer->processes, &pos, NULL, &value)) {
+		struct process *p = value;
+		uint64_t pid = (uint64_t)p->pid;
+
+		if (!p->is_guarded || (only && p != only))
+			continue;
+		leave_process(tracer, p);
+		if (map_get(&tracer->processes, pid) == p)
+			p->is_guarded = false;
+		pos = 0;
+	}
+}
+
+static int copy_areas(const struct plant_space *from, struct plant_space *to)
+{
+	struct area **tail = &to->areas;
+
+	for (const struct area *a = from->areas; a; a = a->next) {
+		struct area *copy = malloc(sizeof(*copy));
+		size_t n = a->len / UBP_SLOT_SIZE;
+
+		if (!copy)
+			return -ENOMEM;
+		*copy = *a;
+		copy->next = NULL;
+		copy->owners = calloc(n, sizeof(*copy->owners));
+		copy->keys = a->keys ? malloc((a->table_mask + 1) * sizeof(*copy->keys)) : NULL;
+		*tail = copy;
+		tail = &copy->next;
+		if (!copy->owners || (a->keys && !copy->keys))
+			return -ENOMEM;
+		if (a->keys)
+			memcpy(copy->keys, a->keys, (a->table_mask + 1) * sizeof(*copy->keys));
+		for (size_t i = 0; i < n; i++)
+			if (a->owners[i])
+				copy->owners[i] = map_get(&to->sites, a->owners[i]->vaddr);
+	}
+	return 0;
+}
+
+int plant_copy(const struct space *parent, struct space *child, struct tracee *first)
+{
+	const struct plant_space *from = parent->plant;
+	struct plant_space *to;
+	size_t pos = 0;
+	uint64_t vaddr;
+	void *value;
+
+	if (!from)
+		return 0;
+	to = plant_space_get(child);
+	if (!to)
+		return -ENOMEM;
+	while (map_next(&from->sites, &pos, NULL, &value)) {
+		struct site *copy = site_copy(value);
+
+		if (!copy || map_put(&to->sites, copy->vaddr, copy) < 0) {
+			site_free(copy);
+			return -ENOMEM;
+		}
+	}
+	pos = 0;
+	while (map_next(&from->slots, &pos, &vaddr, &value))
+		if (map_put(&to->slots, vaddr, value) < 0)
+			return -ENOMEM;
+	to->looked = true;
+	to->last_write = from->last_write;
+	to->trampoline = from->trampoline;
+	to->stub = from->stub;
+	to->data = from->data;
+	to->return_table = from->return_table;
+	to->return_mask = from->return_mask;
+	to->unguarded = from->unguarded;
+	to->semaphores = malloc((from->n_semaphores + 1) * sizeof(*to->semaphores));
+	if (!to->semaphores || copy_areas(from, to) < 0)
+		return -ENOMEM;
+	if (from->n_semaphores)
+		memcpy(to->semaphores, from->semaphores,
+		       from->n_semaphores * sizeof(*to->semaphores));
+	to->n_semaphores = from->n_semaphores;
+	guard_copied(child, first->process->pid);
+	return returns_copy(from, to, first);
+}
+
+void plant_forget(struct space *space)
+{
+	struct plant_space *ps = space->plant;
+	size_t pos = 0;
+	void *value;
+
+	if (!ps)
+		return;
+	while (map_next(&ps->sites, &pos, NULL, &value))
+		site_free(value);
+	while (ps->dead) {
+		struct site *next = ps->dead->next_dead;
+
+		site_free(ps->dead);
+		ps->dead = next;
+	}
+	map_free(&ps->sites);
+	map_free(&ps->slots);
+	returns_free(ps);
+	area_free_all(ps->areas);
+	free(ps->semaphores);
+	free(ps->left);
+	free(ps);
+	space->plant = NULL;
+}
