@@ -31,7 +31,7 @@
 #include <stdint.h>
 
 #define UBP_GUARD_MAGIC   0x44524155472d4255ULL /* "UB-GUARD" in memory, little-endian */
-#define UBP_GUARD_VERSION 1
+#define UBP_GUARD_VERSION 2
 
 #define UBP_AREA_TRAMPOLINE 0x100
 #define UBP_AREA_STUB       0x140
@@ -54,13 +54,17 @@ struct guard_head {
 	uint64_t action[4]; /* handler, flags, restorer, mask */
 };
 
+/* In guard_site.slot, whose lowest bits are free: slots are aligned. */
+#define UBP_SLOT_FLAGS  63U
+#define UBP_SLOT_UNWIND 1U /* an unwinder's: return addresses go back before it reads them */
+
 /*
  * A site: found by open addressing from guard_hash(vaddr) & table_mask upwards,
  * wrapping around, up to an entry with vaddr 0. Entries are never taken away.
  */
 struct guard_site {
 	uint64_t vaddr;  /* of the breakpoint */
-	uint32_t slot;   /* offset of its slot in this area; 0: none, no rescue */
+	uint32_t slot;   /* offset of its slot in this area; 0: none, no rescue; UBP_SLOT_* */
 	uint8_t orig[4]; /* the bytes under the breakpoint */
 };
 

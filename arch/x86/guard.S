@@ -41,6 +41,8 @@
 
 	/* struct guard_site, guard_hash() */
 	.set	SITE_SLOT, 8
+	.set	SLOT_FLAGS, 63
+	.set	SLOT_UNWIND, 1
 	.set	SITE_SHIFT, 4		/* log2 of its size, and that of guard_return */
 	.set	HASH_FACTOR, 0x9e3779b97f4a7c15
 	.set	HASH_SHIFT, 40
@@ -121,10 +123,13 @@ breakpoint:
 	lea	-1(%r8), %r10
 	call	find_site
 	jz	1f
-	test	%eax, %eax		/* no slot: no rescue */
+	mov	%eax, %r15d
+	and	$~SLOT_FLAGS, %eax	/* no slot: no rescue */
 	jz	chain
 	add	%rcx, %rax
 	mov	%rax, UC_RIP(%rdx)
+	test	$SLOT_UNWIND, %r15d
+	jnz	put_back
 	ret
 1:	lea	AREA_TRAMPOLINE + 1(%r9), %rax
 	cmp	%rax, %r8
@@ -185,6 +190,52 @@ returned:
 	cmp	%r12, %r11
 	jne	3b
 5:	mov	%r12, -8(%r8)
+	ret
+
+/*
+ * An unwinder is about to read the stack: every return address that is hijacked goes
+ * back, where the trampoline still stands in its word. Nobody hijacks any more. Words
+ * of other threads may be in use: they are changed in one step or not at all; those
+ * of stacks that are gone are found out by a system call. Of several entries for a
+ * word the first one in its order counts, others are over.
+ */
+put_back:
+	mov	HEAD_RETURNS(%r9), %rbx
+	test	%rbx, %rbx
+	jz	leave
+	mov	HEAD_RETURNS_MASK(%r9), %r15
+	mov	%r15, %rbp		/* index */
+	lea	AREA_TRAMPOLINE(%r9), %r13
+1:	mov	%rbp, %r12
+	shl	$SITE_SHIFT, %r12
+	mov	(%rbx,%r12), %rsi
+	test	%rsi, %rsi
+	jz	4f
+	mov	%rsi, %rax
+	shr	$3, %rax
+2:	and	%r15, %rax
+	mov	%rax, %r11
+	shl	$SITE_SHIFT, %r11
+	cmp	%rsi, (%rbx,%r11)
+	je	3f
+	inc	%rax
+	jmp	2b			/* it is in the table: this ends */
+3:	cmp	%r12, %r11
+	jne	4f
+	mov	$NO_SUCH_HOW, %edi
+	xor	%edx, %edx
+	mov	$8, %r10d
+	mov	$NR_RT_SIGPROCMASK, %eax
+	syscall
+	cmp	$-EFAULT, %eax
+	je	4f
+	mov	%r13, %rax
+	cmp	%rax, (%rsi)
+	jne	4f
+	mov	RETURN_REAL(%rbx,%r12), %r14
+	lock cmpxchg %r14, (%rsi)
+4:	sub	$1, %rbp
+	jnc	1b
 	ret
 
 /* Is r8 in an area? Carry says so. Uses rax, rcx. */

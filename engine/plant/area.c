@@ -82,6 +82,8 @@ int area_enter(const struct space *space, pid_t tid, struct area *area, const st
 	while (area->keys[i] && area->keys[i] != site->vaddr)
 		i = (i + 1) & area->table_mask;
 	memcpy(entry.orig, site->insn.bytes, sizeof(entry.orig));
+	if (site->watches & (WATCH_UNWIND | WATCH_RESUME | WATCH_LANDS))
+		entry.slot |= UBP_SLOT_UNWIND;
 	at = area->vaddr + UBP_AREA_TABLE + i * sizeof(entry);
 	/* What it says before what it is found by: threads may be looking. */
 	rc = mem_write(&space->mem, tid, at + sizeof(entry.vaddr), &entry.slot,

@@ -64,13 +64,14 @@ static uint64_t find_first(const struct space *space, const struct maps *maps,
 /* An entry of the table: its slot is known from now on. */
 static int adopt_slot(struct plant_space *ps, struct area *area, const struct guard_site *entry)
 {
-	if (entry->slot % UBP_SLOT_SIZE || entry->slot >= area->len ||
-	    entry->slot < UBP_AREA_TABLE + (area->table_mask + 1) * sizeof(*entry))
+	uint32_t slot = entry->slot & ~UBP_SLOT_FLAGS;
+
+	if (slot >= area->len ||
+	    slot < UBP_AREA_TABLE + (area->table_mask + 1) * sizeof(*entry))
 		return 0;
-	if (entry->slot >= area->used)
-		area->used = entry->slot + UBP_SLOT_SIZE;
-	return map_put(&ps->slots, entry->vaddr,
-		       (void *)(uintptr_t)(area->vaddr + entry->slot));
+	if (slot >= area->used)
+		area->used = slot + UBP_SLOT_SIZE;
+	return map_put(&ps->slots, entry->vaddr, (void *)(uintptr_t)(area->vaddr + slot));
 }
 
 /* The breakpoint of a tracer that was killed. */

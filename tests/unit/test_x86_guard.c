@@ -242,6 +242,42 @@ static void test_returns(void **state)
 	assert_int_equal(call_among_stale(test_pops16), 44);
 }
 
+/*
+ * An unwinder's first instruction: hijacked words get their addresses back, those that
+ * hold something else by now and those of stacks that are gone stay as they are.
+ */
+static void test_unwinder(void **state)
+{
+	const uint8_t code[] = { 0x55, 0x5d, 0xb8, 7, 0, 0, 0, 0xc3 }; /* push, pop, mov, ret */
+	uint64_t vaddr = area_text(0x300, code, sizeof(code)), trampoline;
+	uint64_t *gone =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t words[3] = { 11, 12, 13 };
+	size_t n = 0;
+
+	(void)state;
+	trampoline = area_space.area[0] + UBP_AREA_TRAMPOLINE;
+	assert_true(gone != MAP_FAILED);
+	area_plant(0, vaddr);
+	/* The flag that the planter sets. */
+	for (uint8_t *at = area_space.area_rw[0] + UBP_AREA_TABLE; n < 8; at += 16, n++)
+		if (memcmp(at, &vaddr, sizeof(vaddr)) == 0)
+			at[8] |= UBP_SLOT_UNWIND;
+	for (size_t i = 0; i < 3; i++)
+		area_hijack(&words[i]);
+	area_hijack(&gone[5]);
+	words[1] = 99;
+	assert_int_equal(munmap(gone, 4096), 0);
+	assert_int_equal(call(vaddr), 7);
+	assert_int_equal(words[0], 11);
+	assert_int_equal(words[1], 99);
+	assert_int_equal(words[2], 13);
+	/* And again: there is nothing left to do. */
+	words[2] = trampoline + 1;
+	assert_int_equal(call(vaddr), 7);
+	assert_int_equal(words[2], trampoline + 1);
+}
+
 /* Arguments beyond the red zone: the signal's frame comes over some of them. */
 static void test_many_arguments(void **state)
 {
@@ -757,13 +793,13 @@ static void test_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_collisions), TEST(test_functions),      TEST(test_moved),
-		TEST(test_returns),    TEST(test_many_arguments), TEST(test_no_entry),
-		TEST(test_recursion),  TEST(test_foreign_trap),   TEST(test_sent),
-		TEST(test_mask),       TEST(test_restorers),      TEST(test_stacks),
-		TEST(test_ignored),    TEST(test_full_table),     TEST(test_no_slot),
-		TEST(test_own_steps),  TEST(test_left_step),      TEST(test_deaths),
-		TEST(test_init),       TEST(test_threads),
+		TEST(test_collisions), TEST(test_functions), TEST(test_moved),
+		TEST(test_returns),    TEST(test_unwinder),  TEST(test_many_arguments),
+		TEST(test_no_entry),   TEST(test_recursion), TEST(test_foreign_trap),
+		TEST(test_sent),       TEST(test_mask),      TEST(test_restorers),
+		TEST(test_stacks),     TEST(test_ignored),   TEST(test_full_table),
+		TEST(test_no_slot),    TEST(test_own_steps), TEST(test_left_step),
+		TEST(test_deaths),     TEST(test_init),      TEST(test_threads),
 	};
 
 	return cmocka_run_group_tests_name("x86_guard", tests, NULL, NULL);

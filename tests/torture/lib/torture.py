@@ -482,7 +482,6 @@ class Row:
         self.note = ""
         self.reports = []
         self.refused = 0  # attaches that gave up with an excuse of the target's
-        self.known = False  # its failures are a known limit: shown, not counted
 
     @property
     def failures(self):
@@ -507,13 +506,13 @@ class Table:
         self.rows.append(row)
         if self.options.json:
             with open(self.options.json, "a") as f:
-                json.dump({**{c: getattr(row, c) for c in COLUMNS}, "known": row.known,
+                json.dump({**{c: getattr(row, c) for c in COLUMNS},
                            "note": row.note, "reports": row.reports}, f)
                 f.write("\n")
         self.show([COLUMNS] if len(self.rows) == 1 else [])
         self.show([row.cells()], row.note)
         for report in row.reports[:self.options.reports]:
-            print(f"    {'known' if row.known else 'FAILED'}: {report}")
+            print(f"    FAILED: {report}")
         if row.failures > self.options.reports:
             print(f"    and {row.failures - self.options.reports} more")
         sys.stdout.flush()
@@ -526,7 +525,7 @@ class Table:
 
     def done(self):
         """The last word, and the exit status."""
-        failed = sum(r.failures for r in self.rows if not r.known)
+        failed = sum(r.failures for r in self.rows)
         left = Uprobe.left_behind()
         if left:
             print(f"FAILED: left behind by uprobe: {', '.join(left)}")
