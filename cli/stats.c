@@ -39,7 +39,8 @@ void cli_print_stats(struct ubp_session *session, uint64_t n_dropped)
 		print_probe(session, i);
 	ubp_stats(session, &st);
 	(void)fprintf(stderr,
-		      "%s: stats: processes=%u skipped=%u unguarded=%u dropped=%" PRIu64 " finder=\"%s\"\n",
+		      "%s: stats: processes=%u skipped=%u unguarded=%u dropped=%" PRIu64
+		      " finder=\"%s\"\n",
 		      cli_program, st.processes, st.skipped, st.unguarded, n_dropped,
 		      st.finder ? st.finder : "none");
 }
