@@ -195,3 +195,18 @@ another_user() { # another_user FIXTURE...
 as_user() { "$START_AS_USER" "$@"; }
 # How far yama lets an ordinary user go.
 yama_scope() { cat /proc/sys/kernel/yama/ptrace_scope 2> /dev/null || echo 0; }
+
+# foffset_of FILE SYMBOL: where in the file its bytes stand.
+foffset_of() {
+	python3 - "$1" "$(nm "$1" | awk -v name="$2" '$3 == name { print $1 }')" <<'PY'
+import struct, sys
+d = open(sys.argv[1], "rb").read()
+vaddr = int(sys.argv[2], 16)
+phoff, = struct.unpack_from("<Q", d, 32)
+size, n = struct.unpack_from("<HH", d, 54)
+for i in range(n):
+    kind, _, off, va, _, filesz = struct.unpack_from("<IIQQQQ", d, phoff + i * size)
+    if kind == 1 and va <= vaddr < va + filesz:
+        print(hex(vaddr - va + off))
+PY
+}

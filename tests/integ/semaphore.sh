@@ -6,18 +6,7 @@
 
 F=$FIXTURES/semaphore
 # File offset of the counter: it lies in the data segment.
-ref=$(python3 - "$F" "$(nm "$F" | awk '$3 == "counter" { print $1 }')" <<'PY'
-import struct, sys
-d = open(sys.argv[1], "rb").read()
-vaddr = int(sys.argv[2], 16)
-phoff, = struct.unpack_from("<Q", d, 32)
-size, n = struct.unpack_from("<HH", d, 54)
-for i in range(n):
-    kind, _, off, va, _, filesz = struct.unpack_from("<IIQQQQ", d, phoff + i * size)
-    if kind == 1 and va <= vaddr < va + filesz:
-        print(hex(vaddr - va + off))
-PY
-)
+ref=$(foffset_of "$F" counter)
 work=$("$UPROBE" --check -e "p:s/work $F:work" | sed -nE 's/.*:(0x[0-9a-f]{16}).*/\1/p')
 [ -n "$ref" ] && [ -n "$work" ] || fail "no offsets: '$ref' '$work'"
 says() {
