@@ -5,7 +5,6 @@
 . "${0%/*}/lib.bash"
 
 F=$FIXTURES/semaphore
-# File offset of the counter: it lies in the data segment.
 ref=$(foffset_of "$F" counter)
 work=$("$UPROBE" --check -e "p:s/work $F:work" | sed -nE 's/.*:(0x[0-9a-f]{16}).*/\1/p')
 [ -n "$ref" ] && [ -n "$work" ] || fail "no offsets: '$ref' '$work'"
