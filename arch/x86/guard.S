@@ -41,6 +41,8 @@
 
 	/* struct guard_site, guard_hash() */
 	.set	SITE_SLOT, 8
+	.set	PAGE, 4096
+	.set	STACK_PAGES, 4096	/* of a stack that are looked at */
 	.set	SLOT_FLAGS, 63
 	.set	SLOT_UNWIND, 1
 	.set	SITE_SHIFT, 4		/* log2 of its size, and that of guard_return */
@@ -193,49 +195,59 @@ returned:
 	ret
 
 /*
- * An unwinder is about to read the stack: every return address that is hijacked goes
- * back, where the trampoline still stands in its word. Nobody hijacks any more. Words
- * of other threads may be in use: they are changed in one step or not at all; those
- * of stacks that are gone are found out by a system call. Of several entries for a
- * word the first one in its order counts, others are over.
+ * An unwinder is about to read the stack: every hijacked return address of this
+ * stack goes back, where the trampoline still stands in its word. Nobody hijacks any
+ * more. Other threads' stacks are left alone: they may be unmapped at any moment.
+ * This one ends where nothing can be read: each thread's has a guard page below it.
+ * Of several entries for a word the first one in its order counts, others are over.
+ *   r8, r14   from where to where       rbx, r15   the table, its mask
  */
 put_back:
 	mov	HEAD_RETURNS(%r9), %rbx
 	test	%rbx, %rbx
 	jz	leave
 	mov	HEAD_RETURNS_MASK(%r9), %r15
-	mov	%r15, %rbp		/* index */
 	lea	AREA_TRAMPOLINE(%r9), %r13
-1:	mov	%rbp, %r12
-	shl	$SITE_SHIFT, %r12
-	mov	(%rbx,%r12), %rsi
-	test	%rsi, %rsi
-	jz	4f
-	mov	%rsi, %rax
-	shr	$3, %rax
-2:	and	%r15, %rax
-	mov	%rax, %r11
-	shl	$SITE_SHIFT, %r11
-	cmp	%rsi, (%rbx,%r11)
-	je	3f
-	inc	%rax
-	jmp	2b			/* it is in the table: this ends */
-3:	cmp	%r12, %r11
-	jne	4f
+	mov	UC_RSP(%rdx), %r8
+	mov	%r8, %r14
+	and	$-PAGE, %r14
+	mov	$STACK_PAGES, %ebp
+1:	add	$PAGE, %r14
 	mov	$NO_SUCH_HOW, %edi
+	mov	%r14, %rsi
 	xor	%edx, %edx
 	mov	$8, %r10d
 	mov	$NR_RT_SIGPROCMASK, %eax
 	syscall
 	cmp	$-EFAULT, %eax
-	je	4f
-	mov	%r13, %rax
-	cmp	%rax, (%rsi)
-	jne	4f
-	mov	RETURN_REAL(%rbx,%r12), %r14
-	lock cmpxchg %r14, (%rsi)
-4:	sub	$1, %rbp
-	jnc	1b
+	je	2f
+	sub	$1, %ebp
+	jnz	1b
+2:	mov	%r15, %rbp		/* index */
+3:	mov	%rbp, %r12
+	shl	$SITE_SHIFT, %r12
+	mov	(%rbx,%r12), %rsi
+	cmp	%r8, %rsi
+	jb	6f
+	cmp	%r14, %rsi
+	jae	6f
+	mov	%rsi, %rax
+	shr	$3, %rax
+4:	and	%r15, %rax
+	mov	%rax, %r11
+	shl	$SITE_SHIFT, %r11
+	cmp	%rsi, (%rbx,%r11)
+	je	5f
+	inc	%rax
+	jmp	4b			/* it is in the table: this ends */
+5:	cmp	%r12, %r11
+	jne	6f
+	cmp	%r13, (%rsi)
+	jne	6f
+	mov	RETURN_REAL(%rbx,%r12), %rdi
+	mov	%rdi, (%rsi)
+6:	sub	$1, %rbp
+	jnc	3b
 	ret
 
 /* Is r8 in an area? Carry says so. Uses rax, rcx. */
