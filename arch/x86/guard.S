@@ -101,6 +101,18 @@
 	.set	NO_SUCH_HOW, 99
 	.set	EFAULT, 14
 
+	/* The chain's entry at offset rdx, through a register, to the old action. */
+	.macro	take_old reg
+	mov	DATA_CHAIN(%rbx,%rdx), \reg
+	mov	\reg, OLD(%rsp)
+	mov	DATA_CHAIN + SA_FLAGS(%rbx,%rdx), \reg
+	mov	\reg, OLD + SA_FLAGS(%rsp)
+	mov	DATA_CHAIN + SA_RESTORER_AT(%rbx,%rdx), \reg
+	mov	\reg, OLD + SA_RESTORER_AT(%rsp)
+	mov	DATA_CHAIN + SA_MASK(%rbx,%rdx), \reg
+	mov	\reg, OLD + SA_MASK(%rsp)
+	.endm
+
 	.text
 code:
 	.set	head, code - AREA_GUARD
@@ -542,14 +554,7 @@ set:	mov	$CHAIN_TRIES, %r9d
 	jne	1b
 	and	$1, %edx
 	shl	$DATA_CHAIN_SHIFT, %edx
-	mov	DATA_CHAIN(%rbx,%rdx), %rax
-	mov	%rax, OLD(%rsp)
-	mov	DATA_CHAIN + SA_FLAGS(%rbx,%rdx), %rax
-	mov	%rax, OLD + SA_FLAGS(%rsp)
-	mov	DATA_CHAIN + SA_RESTORER_AT(%rbx,%rdx), %rax
-	mov	%rax, OLD + SA_RESTORER_AT(%rsp)
-	mov	DATA_CHAIN + SA_MASK(%rbx,%rdx), %rax
-	mov	%rax, OLD + SA_MASK(%rsp)
+	take_old %rax
 	xor	$SA_LEN, %edx		/* the other */
 	mov	NEW(%rsp), %rax
 	mov	%rax, DATA_CHAIN(%rbx,%rdx)
@@ -570,14 +575,7 @@ get:	mov	DATA_CHAIN_AT(%rbx), %eax
 	mov	%eax, %edx
 	and	$1, %edx
 	shl	$DATA_CHAIN_SHIFT, %edx
-	mov	DATA_CHAIN(%rbx,%rdx), %rcx
-	mov	%rcx, OLD(%rsp)
-	mov	DATA_CHAIN + SA_FLAGS(%rbx,%rdx), %rcx
-	mov	%rcx, OLD + SA_FLAGS(%rsp)
-	mov	DATA_CHAIN + SA_RESTORER_AT(%rbx,%rdx), %rcx
-	mov	%rcx, OLD + SA_RESTORER_AT(%rsp)
-	mov	DATA_CHAIN + SA_MASK(%rbx,%rdx), %rcx
-	mov	%rcx, OLD + SA_MASK(%rsp)
+	take_old %rcx
 	cmp	%eax, DATA_CHAIN_AT(%rbx)
 	jne	get			/* it was replaced meanwhile */
 

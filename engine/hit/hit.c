@@ -118,13 +118,11 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 {
 	const struct plant_space *ps = t->process->space->plant;
 	const struct ubp_arch *arch = t->process->space->arch;
-	uint64_t now_ns;
 	unsigned watches;
 	bool in_place;
 	pid_t tid;
 
 	wait_note_hot(hit->tracer, t);
-	now_ns = event_clock_now(CLOCK_KIND_MONO);
 	if (ps->closing) {
 		carry_on(hit, t, site);
 		return TRAP_OURS;
@@ -141,7 +139,7 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 	watches = site->watches;
 	regs->r[arch->pc] = site->slot;
 	tid = t->tid;
-	if (in_place || !guard_is_lost(t, now_ns) || guard_reinstall(t, regs) < 0)
+	if (in_place || !guard_is_lost(t) || guard_reinstall(t, regs) < 0)
 		carry_on(hit, t, site);
 	/* In place: others have run meanwhile, one may have ended all of this. */
 	if ((watches & WATCH_LOADER) &&
@@ -175,7 +173,7 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 	if (t->n_unwinders)
 		return_look_landed(t, regs->r[arch->sp]);
 	regs->r[arch->pc] = behind;
-	if (guard_is_lost(t, m.now_ns))
+	if (guard_is_lost(t))
 		(void)guard_reinstall(t, regs);
 	return TRAP_OURS;
 }

@@ -22,6 +22,7 @@
 #include "arch/guard.h"
 #include "arch/host.h"
 #include "engine/base/err.h"
+#include "engine/event/clock.h"
 #include "engine/object/maps.h"
 #include "engine/plant/plant.h"
 #include "engine/trace/attach.h"
@@ -229,7 +230,6 @@ int guard_provide_returns(struct tracer *tracer, struct tracee *t, const struct 
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
 	uint64_t len = RETURN_ENTRIES * sizeof(struct guard_return), vaddr;
-	uint64_t where[2];
 	int rc;
 
 	if (ps->return_table)
@@ -244,14 +244,12 @@ int guard_provide_returns(struct tracer *tracer, struct tracee *t, const struct 
 	if (rc < 0)
 		return rc;
 	/* The mask first: a table without entries is none. */
-	where[0] = vaddr;
-	where[1] = RETURN_ENTRIES - 1;
 	rc = put_word(space, t->tid,
-		      ps->areas->vaddr + offsetof(struct guard_head, returns_mask), where[1]);
+		      ps->areas->vaddr + offsetof(struct guard_head, returns_mask),
+		      RETURN_ENTRIES - 1);
 	if (rc == 0)
 		rc = put_word(space, t->tid,
-			      ps->areas->vaddr + offsetof(struct guard_head, returns),
-			      where[0]);
+			      ps->areas->vaddr + offsetof(struct guard_head, returns), vaddr);
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to the SSOL area: %s", strerror(-rc));
 	ps->return_table = vaddr;
@@ -361,13 +359,14 @@ void guard_close_mask(struct tracee *t)
 	t->trap_opened = false;
 }
 
-bool guard_is_lost(struct tracee *t, uint64_t now_ns)
+bool guard_is_lost(struct tracee *t)
 {
 	struct process *p = t->process;
-	uint64_t mask;
+	uint64_t mask, now_ns;
 
 	if (!p->is_guarded || task_get_mask(t->tid, &mask) < 0)
 		return false;
+	now_ns = event_clock_now(CLOCK_KIND_MONO);
 	if (mask == t->good_mask && !p->loses_guard && now_ns - p->guard_seen_ns < FRESH_NS)
 		return false;
 	if (task_catches(t->tid, SIGTRAP)) {

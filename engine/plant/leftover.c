@@ -10,16 +10,15 @@
  */
 
 #include <errno.h>
-#include <linux/kcmp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "arch/guard.h"
 #include "engine/base/err.h"
 #include "engine/object/maps.h"
 #include "engine/plant/plant.h"
+#include "engine/trace/task.h"
 
 #define PAGE      4096
 #define AREAS_MAX 4096
@@ -225,7 +224,7 @@ static bool is_in_use(const struct tracer *tracer, const struct process *p, uint
 		const struct plant_space *ps = other->space->plant;
 
 		if (other->space != p->space && ps && ps->areas && ps->areas->vaddr == first &&
-		    syscall(SYS_kcmp, other->pid, p->pid, KCMP_VM, 0UL, 0UL) == 0)
+		    task_shares_memory(other->pid, p->pid) == 1)
 			return true;
 	}
 	return false;

@@ -237,7 +237,7 @@ struct site *plant_site_of_slot(const struct space *space, uint64_t vaddr);
  * Is the SIGTRAP handler no longer the guard's? A breakpoint met while SIGTRAP is
  * blocked resets it (force_sig). Cheap as long as the thread's mask stays the same.
  */
-bool guard_is_lost(struct tracee *t, uint64_t now_ns);
+bool guard_is_lost(struct tracee *t);
 /*
  * Send a thread that stopped at a breakpoint on to @regs' pc by way of a system
  * call that installs the guard again. No other stop is needed. Returns 0 or -errno

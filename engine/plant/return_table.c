@@ -7,7 +7,6 @@
  */
 
 #include <errno.h>
-#include <sys/ptrace.h>
 #include <sys/uio.h>
 
 #include "arch/guard.h"
@@ -28,11 +27,6 @@ static uint64_t find_index(const struct plant_space *ps, const struct return_ins
 	return 0;
 }
 
-static int poke_word(const struct return_instance *ri, uint64_t word, pid_t tid)
-{
-	return ptrace(PTRACE_POKEDATA, tid, ri->slot_vaddr, word) < 0 ? -errno : 0;
-}
-
 int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid)
 {
 	struct plant_space *ps = space->plant;
@@ -44,7 +38,8 @@ int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid
 	uint64_t index;
 
 	if (!ps->return_table)
-		return poke_word(ri, ps->trampoline, tid);
+		return mem_write(&space->mem, tid, ri->slot_vaddr, &ps->trampoline,
+				 space->arch->addr_size);
 	index = find_index(ps, ri);
 	if (!index)
 		return -ENOSPC;

@@ -66,7 +66,7 @@ int spawn_check(const struct ubp_session *s, struct session_file *file,
 
 	/* Which file is a C library? The one that has posix_spawn(), static or not. */
 	if (s->opt.force || object_symbol_value(file->object, "posix_spawn", &elf_vaddr) < 0 ||
-	    is_hooked(file->object) || object_function_at(file->object, spec->offset, &at) < 0)
+	    object_function_at(file->object, spec->offset, &at) < 0)
 		return 0;
 	for (size_t i = 0; in_spawn[i]; i++) {
 		/* By value: aliases. By name: an IFUNC's implementation is nobody's alias. */
@@ -74,6 +74,8 @@ int spawn_check(const struct ubp_session *s, struct session_file *file,
 		     elf_vaddr != at.elf_vaddr) &&
 		    !(spec->symbol && strcmp(spec->symbol, in_spawn[i]) == 0))
 			continue;
+		if (is_hooked(file->object))
+			return 0; /* a look through the whole file: only for these */
 		return ubp_fail(
 			err, ENOTSUP,
 			"%s runs in children of posix_spawn(), system() and popen() where "

@@ -7,14 +7,12 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/kcmp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -106,8 +104,7 @@ static struct space *shared_space(const struct tracer *tracer, pid_t tid)
 	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
 		const struct tracee *t = value;
 
-		if (t->tid == t->process->pid &&
-		    syscall(SYS_kcmp, tid, t->tid, KCMP_VM, 0UL, 0UL) == 0)
+		if (t->tid == t->process->pid && task_shares_memory(tid, t->tid) == 1)
 			return t->process->space;
 	}
 	return NULL;
@@ -172,8 +169,7 @@ static int seize_sharer(void *ctx, pid_t pid)
 
 	/* One that a seized thread gave birth to is ours already, and will be told. */
 	if (map_get(&s->tracer->processes, (uint64_t)pid) || task_tracer(pid) == gettid() ||
-	    !(live = task_live_thread(pid)) ||
-	    syscall(SYS_kcmp, s->tid, live, KCMP_VM, 0UL, 0UL) != 0)
+	    !(live = task_live_thread(pid)) || task_shares_memory(s->tid, live) != 1)
 		return 0;
 	/* None at all is shared with every kernel thread: ours is just ending. */
 	if (!task_auxv(live, AT_PAGESZ))

@@ -14,13 +14,11 @@
  */
 
 #include <errno.h>
-#include <linux/kcmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,10 +30,10 @@
 
 static bool shares_memory(pid_t a, pid_t b, int event)
 {
-	long rc = syscall(SYS_kcmp, a, b, KCMP_VM, 0UL, 0UL);
+	int rc = task_shares_memory(a, b);
 
 	/* Where kcmp() is forbidden, the usual meaning of the event has to do. */
-	return rc < 0 ? event == PTRACE_EVENT_VFORK : rc == 0;
+	return rc < 0 ? event == PTRACE_EVENT_VFORK : rc;
 }
 
 /* A new thread group @pid, stopped at its first instruction. */

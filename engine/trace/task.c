@@ -7,12 +7,14 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "arch/host.h"
@@ -120,6 +122,13 @@ char task_state(pid_t tid)
 		return 0;
 	at = strrchr(buf, ')');
 	return at && at[1] == ' ' ? at[2] : 0;
+}
+
+int task_shares_memory(pid_t a, pid_t b)
+{
+	long rc = syscall(SYS_kcmp, a, b, KCMP_VM, 0UL, 0UL);
+
+	return rc < 0 ? -errno : rc == 0;
 }
 
 static bool is_live(pid_t tid)
