@@ -23,7 +23,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct detour;
+struct detour_plan;
+struct fetch_program;
 struct ubp_err;
+struct window;
+struct window_copy;
 
 #define UBP_INSN_MAX  16
 #define UBP_SLOT_SIZE 64
@@ -240,6 +245,38 @@ struct ubp_arch {
 	int (*build_sigaction_hook)(const uint8_t *call, uint64_t vaddr, uint64_t slot_vaddr,
 				    uint64_t area_vaddr, uint8_t *ret_patch,
 				    struct slot_code *ret_code, struct ubp_err *err);
+
+	/*
+	 * Jumps (arch/detour.h). NULL: there are none for this instruction set.
+	 *
+	 * The window at @vaddr: as many whole instructions of @code (of which @len bytes,
+	 * up to UBP_WINDOW_MAX, may be read, all of one function; @padding bytes of fill may
+	 * follow those) as a jump needs. -EOPNOTSUPP, with the reason: an instruction that can't be moved
+	 * together with others, or the function ends too early. Whether somebody jumps into the window
+	 * is not its question.
+	 */
+	int (*find_window)(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
+			   struct window *ret_window, struct ubp_err *err);
+	/* The copy of @window that will stand at @vaddr. -ERANGE as of build_slot(). */
+	int (*build_copy)(const struct window *window, uint64_t vaddr,
+			  struct window_copy *ret_copy, struct ubp_err *err);
+	/*
+	 * The registers of a thread at offset @at of a copy that stands at @vaddr, as they would be in the
+	 * program; as slot_leave().
+	 */
+	bool (*copy_leave)(const struct window *window, const struct window_copy *copy,
+			   uint64_t vaddr, struct ubp_regs *regs);
+	/* The jump at @site to @target, window->jump_len bytes. -ERANGE: too far. */
+	int (*build_jump)(const struct window *window, uint64_t site, uint64_t target,
+			  uint8_t *ret_jump, struct ubp_err *err);
+	/*
+	 * The detour for a site. Free ->code and ->loads. -EOPNOTSUPP, with the reason: a program that
+	 * only the interpreter can run. -ERANGE as of build_slot().
+	 */
+	int (*build_detour)(const struct detour_plan *plan, struct detour *ret_detour,
+			    struct ubp_err *err);
+	/* How many cells (engine/base/ring.h) the code for @program needs. */
+	uint32_t (*detour_cells)(const struct fetch_program *program);
 };
 
 /* Table for an ELF machine and class, or NULL. Static storage. */

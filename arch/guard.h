@@ -31,7 +31,7 @@
 #include <stdint.h>
 
 #define UBP_GUARD_MAGIC   0x44524155472d4255ULL /* "UB-GUARD" in memory, little-endian */
-#define UBP_GUARD_VERSION 2
+#define UBP_GUARD_VERSION 3
 
 #define UBP_AREA_TRAMPOLINE 0x100
 #define UBP_AREA_STUB       0x140
@@ -57,6 +57,7 @@ struct guard_head {
 /* In guard_site.slot, whose lowest bits are free: slots are aligned. */
 #define UBP_SLOT_FLAGS  63U
 #define UBP_SLOT_UNWIND 1U /* an unwinder's: return addresses go back before it reads them */
+#define UBP_SLOT_JUMP   2U /* the copy of a window, with a struct guard_jump in front of it */
 
 /*
  * A site: found by open addressing from guard_hash(vaddr) & table_mask upwards,
@@ -78,7 +79,33 @@ struct guard_return {
 	uint64_t real; /* what stood there */
 };
 
-#define UBP_GUARD_SEMAPHORES 120
+/* In front of a window's copy (arch/detour.h): what a jump replaced. */
+#define UBP_JUMP_MAGIC 0x504d554a2d425500ULL
+
+struct guard_jump {
+	uint64_t magic;
+	uint64_t vaddr;   /* of the window */
+	uint32_t len;     /* of the block, this head included */
+	uint32_t entry;   /* offset of the detour's entry from the copy */
+	uint8_t jump_len; /* bytes of the jump */
+	uint8_t n_orig;   /* bytes of .orig */
+	uint8_t orig[30]; /* what stood there */
+	uint64_t pad;
+};
+
+/*
+ * A return address that a detour replaced, by its stack word: from (word >> 3) &
+ * mask upwards, wrapping around, to an entry with word 0. Entries stay: .real is 0
+ * while there is nothing to go back to. Private to each process.
+ */
+struct guard_hijack {
+	uint64_t word;
+	uint64_t real;
+	uint64_t back; /* vaddr of the detour's return code */
+	uint64_t time; /* ticks at entry */
+};
+
+#define UBP_GUARD_SEMAPHORES 112
 #define UBP_GUARD_DATA_LEN   4096ULL
 
 /* What the program, in the guard's own code, may write. */
@@ -90,7 +117,13 @@ struct guard_data {
 	/* Process (as itself sees its id) that chain[] belongs to: not that of a
 	 * vfork() child, which shares the memory but has signal actions of its own. */
 	uint64_t owner;
-	uint64_t retired;      /* 1: the guard is not installed, calls go to the kernel */
+	uint64_t retired;   /* 1: the guard is not installed, calls go to the kernel */
+	uint64_t gate;      /* RING_GATE_*, or where the rings are (engine/base/ring.h) */
+	uint64_t rings;     /* vaddr of the control page in front of them; 0: none mapped */
+	uint64_t rings_len; /* bytes, from there on */
+	uint64_t hijacks;   /* vaddr of the table of struct guard_hijack; 0: none */
+	uint64_t hijacks_mask;
+	uint64_t return_vaddr; /* of the code that return addresses are replaced by */
 	uint64_t n_semaphores; /* reference counters that are incremented */
 	uint64_t semaphores[UBP_GUARD_SEMAPHORES];
 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* The interpreter of filters. See engine/spec/filter_program.h. */
+/* The interpreter of filters. See engine/base/filter_program.h. */
 
 #include "engine/fetch/match.h"
 
 #include <string.h>
 
-#include "engine/spec/filter_program.h"
+#include "engine/base/filter_program.h"
 
 /* --- numbers -------------------------------------------------------------- */
 

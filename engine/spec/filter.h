@@ -13,7 +13,7 @@
 
 struct ubp_err;
 
-/* Opaque; its inside is engine/spec/filter_program.h, for the evaluators. */
+/* Opaque; its inside is engine/base/filter_program.h, for the evaluators. */
 struct filter;
 
 /*

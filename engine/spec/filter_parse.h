@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/base/filter_program.h"
 #include "engine/spec/chars.h"
-#include "engine/spec/filter_program.h"
 
 struct spec_probe;
 struct ubp_err;

@@ -3,7 +3,7 @@
 
 /*
  * The inside of a filter, for those who evaluate it: the interpreter
- * (engine/fetch/match.c), and later a compiler to machine code.
+ * (engine/fetch/match.c), and the instruction sets, which make machine code of it.
  *
  * A filter is a flat list of predicates. Each tests one field of a record and
  * names its successor for either outcome: a predicate further on, or one of
@@ -22,8 +22,8 @@
  * compare and two branches per predicate, in order.
  */
 
-#ifndef UBP_SPEC_FILTER_PROGRAM_H
-#define UBP_SPEC_FILTER_PROGRAM_H
+#ifndef UBP_BASE_FILTER_PROGRAM_H
+#define UBP_BASE_FILTER_PROGRAM_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Detours: probes without a trap. A jump over the first bytes of a window, whole
+ * instructions of at least that length, leads to a detour: code that records into a
+ * ring (engine/base/ring.h), then runs the copy of the window and jumps back behind it.
+ *
+ * Like all of arch.h this is pure: bytes and numbers in, bytes and numbers out.
+ *
+ * A block of an area holds, each part at a multiple of UBP_SLOT_SIZE:
+ *
+ *     struct guard_jump   (arch/guard.h) what a later session needs to know
+ *     copy                the window's instructions, then a jump behind the window;
+ *                         where breakpoint traps at the window's start go, too
+ *     entry               where the jump leads
+ *     ...                 the return code, traps
+ *
+ * The detour never calls the program's code, skips the red zone, uses general
+ * registers only, keeps every register and the flags.
+ */
+
+#ifndef UBP_ARCH_DETOUR_H
+#define UBP_ARCH_DETOUR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/arch.h"
+#include "engine/base/fetch_op.h"
+#include "engine/base/filter_program.h"
+
+#define UBP_WINDOW_INSNS 8
+#define UBP_WINDOW_MAX   24 /* bytes */
+#define UBP_COPY_MAX     512
+
+/* Whole instructions under a jump. */
+struct window {
+	struct displaced_insn insns[UBP_WINDOW_INSNS];
+	uint8_t n;
+	uint8_t len; /* bytes of the instructions; less than the jump's where padding follows */
+	uint8_t jump_len; /* bytes that the jump takes */
+};
+
+/* A window's copy, made for one address. */
+struct window_copy {
+	uint8_t code[UBP_COPY_MAX];
+	uint16_t len;
+	/* at[i]: offset of the code for instruction i; at[n]: of the jump behind the window.
+	 * A thread there stands at that instruction, with all registers as they would be. */
+	uint16_t at[UBP_WINDOW_INSNS + 1];
+};
+
+/* One probe of a site, as the detour sees it. */
+struct detour_probe {
+	uint32_t number;
+	bool is_return;
+	const struct fetch_program *program;
+	const struct filter *filter; /* NULL: none */
+	uint32_t cell; /* of its loads, the first one's number; detour_cells() of them */
+};
+
+#define UBP_DETOUR_PROBES 8
+
+struct detour_plan {
+	uint64_t site;  /* vaddr of the window */
+	uint64_t vaddr; /* where the block's copy will stand: a multiple of UBP_SLOT_SIZE */
+	uint64_t gate;  /* vaddr of the word that says where the rings are */
+	const struct window *window;
+	const struct detour_probe *probes; /* in order of definition */
+	size_t n_probes;
+	bool lossless; /* a full ring: the trap, instead of a count */
+	/* For return probes: vaddr of the table of hijacked return addresses (struct guard_hijack), its
+	 * entries - 1, and of the code that return addresses are replaced by. */
+	uint64_t hijacks, hijacks_mask, return_vaddr;
+	uint64_t trampoline; /* vaddr of the breakpoint that the tracer puts there */
+};
+
+struct detour {
+	uint8_t *code; /* free with free(); code[0] is the copy's */
+	size_t len;
+	struct window_copy copy;
+	uint32_t entry_at;
+	uint32_t return_at; /* where the common return code goes on; 0: no return probe */
+	/*
+	 * trap_at[i]: a breakpoint, met with all registers but the pc as at the site, by a hit that
+	 * the code cannot record from probe i on: its tracer does. What follows it is a jump to
+	 * the copy: no register needs to be written. ret_trap_at[i]: likewise on return, with the registers as the
+	 * caller will find them but for the pc; what follows is a jump to the return address.
+	 */
+	uint32_t trap_at[UBP_DETOUR_PROBES];
+	uint32_t ret_trap_at[UBP_DETOUR_PROBES];
+	/*
+	 * loads[]: a fault at code offset .at (memory was unmapped since the tracer
+	 * looked) is not the program's: the thread goes on at offset .fixup, with its registers
+	 * as they are, and comes to the trap.
+	 */
+	struct detour_load {
+		uint32_t at, fixup;
+	} * loads; /* by .at; free with free() */
+	size_t n_loads;
+	/* Bit i: the code applies all of probe i's filter. If not: what it lets through is still
+	 * to be looked at. */
+	uint32_t filters_done;
+};
+
+#endif

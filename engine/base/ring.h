@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * The memory that detours record into: shared between ubp and one target. Kept in
+ * base because rooms that do not know each other use it: the instruction sets make
+ * code that writes it (arch/detour.h), engine/event reads it, engine/plant maps it.
+ *
+ *   base - 4096   struct ring_control     read-only in the target
+ *   base          struct ring_head        from here on the target may write
+ *   + RING_TABLE_AT    RING_THREADS of struct ring_thread
+ *   + RING_COMM_AT     RING_THREADS names, 16 bytes each
+ *   + RING_RINGS_AT    rings, each of a capacity that is a power of two, with
+ *                      RING_SLACK bytes behind it
+ *
+ * Nothing here is believed by ubp without a look: the target may write what it likes.
+ * Every word that both sides use is aligned and read or written at once.
+ *
+ * Which thread am I? A detour has nothing but its thread pointer (x86-64: the fs base),
+ * and finds its struct ring_thread by that: from ring_hash(key) upwards, wrapping
+ * around, to the entry with its key or to one with key 0. Entries are filled in by ubp, of a thread that is
+ * stopped; who finds none takes the detour's trap.
+ *
+ * A ring belongs to one thread, and to the signal handlers that interrupt it: bytes
+ * are reserved by one unlocked add to .head, if that stays at or below .limit; then
+ * the record is written, and its .commit last. A record starts at ring + (position &
+ * mask) and may run on into the slack: the next one starts at its end's position & mask all the same,
+ * so nothing wraps around inside a record. What was reserved may be shortened again while
+ * nothing was reserved behind it.
+ */
+
+#ifndef UBP_BASE_RING_H
+#define UBP_BASE_RING_H
+
+#include <stdint.h>
+
+#define RING_CONTROL_LEN 4096ULL
+
+/* The kernel sets this in .owner when the thread that holds the lock dies. */
+#define RING_OWNER_DIED 0x40000000U
+
+struct ring_control {
+	uint32_t owner; /* the futex word of a robust lock that the tracing thread holds */
+};
+
+/* A mapping of the target that may be read without a fault, as far as is known:
+ * page number of its start, and how many pages follow from there. 0: none. */
+#define RING_PAGE_SHIFT            12
+#define RING_RANGE_BITS            28
+#define RING_RANGES                256
+#define RING_CELLS                 32768
+#define RING_COUNTS                32768
+#define RING_RANGE(start, n_pages) ((uint64_t)(start) << RING_RANGE_BITS | (uint64_t)(n_pages))
+
+struct ring_head {
+	uint64_t n_ranges;
+	uint64_t pad[7];
+	uint64_t ranges[RING_RANGES];
+	/* Copies of ranges: each load of a detour has a cell, where it keeps the range
+	 * that it found last, so that it mostly looks there alone. */
+	uint64_t cells[RING_CELLS];
+	/* Hits that a filter dropped before anything was written, by number of the probe
+	 * modulo RING_COUNTS; only counted where the plan says so, by locked adds. */
+	uint64_t dropped[RING_COUNTS];
+};
+
+#define RING_THREADS 4096
+
+/* Never a key: see ring_key(). */
+#define RING_KEY_NONE 0 /* ends a search */
+#define RING_KEY_GONE 2 /* does not */
+
+struct ring_thread {
+	uint64_t key;
+	uint64_t head;  /* bytes ever reserved; the target's */
+	uint64_t limit; /* .head may grow up to here; ubp's */
+	uint64_t ring;  /* vaddr in the target */
+	uint64_t mask;  /* capacity - 1 */
+	uint64_t lost;  /* records for which there was no room; the target's */
+	uint32_t tid;
+	uint32_t pad;
+	uint64_t spare;
+};
+
+/* Not 0 and not RING_KEY_GONE, for thread pointers are multiples of 8. */
+static inline uint64_t ring_key(uint64_t thread_pointer)
+{
+	return thread_pointer + 1;
+}
+
+#define RING_HASH_MUL   0x9e3779b97f4a7c15ULL
+#define RING_HASH_SHIFT 52 /* leaves log2(RING_THREADS) bits */
+
+static inline uint64_t ring_hash(uint64_t key)
+{
+	return (key * RING_HASH_MUL) >> RING_HASH_SHIFT;
+}
+
+struct ring_record {
+	uint32_t size;   /* of all of it, a multiple of 8 */
+	uint32_t commit; /* ring_commit(position of its start): it is complete */
+	uint64_t time;   /* ticks of the processor's time stamp counter */
+	uint32_t probe;  /* number in the session; RING_VOID: given up, to be skipped */
+	uint16_t cpu;
+	uint16_t data_len;
+	uint64_t vaddr; /* of the probed place; return: of the function */
+	uint64_t ret;   /* return: the real return address; entry: 0 */
+	uint8_t data[]; /* as in event/record.h */
+};
+
+#define RING_VOID 0xffffffffU
+
+/* What was there from an earlier round must not look complete. */
+static inline uint32_t ring_commit(uint64_t position)
+{
+	return (uint32_t)(position >> 3) + 1;
+}
+
+/* The longest record, and what must be left free for handlers that interrupt the
+ * writing of one: .limit stays that far below what the ring can hold. */
+#define RING_RECORD_MAX 4120
+#define RING_SLACK      8192ULL
+
+#define RING_TABLE_AT ((sizeof(struct ring_head) + 4095) / 4096 * 4096)
+#define RING_COMM_AT  (RING_TABLE_AT + RING_THREADS * sizeof(struct ring_thread))
+#define RING_RINGS_AT (RING_COMM_AT + RING_THREADS * 16ULL)
+
+/* Values of the gate, a word in memory that is the target's own (arch/guard.h), so that a child of fork()
+ * has one of its own. Any other value is the base. */
+#define RING_GATE_OFF  0 /* detours do nothing */
+#define RING_GATE_TRAP 1 /* they take their trap */
+
+#endif
