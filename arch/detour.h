@@ -70,7 +70,8 @@ struct detour_plan {
 	const struct window *window;
 	const struct detour_probe *probes; /* in order of definition */
 	size_t n_probes;
-	bool lossless; /* a full ring: the trap, instead of a count */
+	bool lossless;      /* a full ring: the trap, instead of a count */
+	bool count_dropped; /* count hits that a filter drops early (ring_head.dropped) */
 	/* For return probes: vaddr of the table of hijacked return addresses (struct guard_hijack), its
 	 * entries - 1, and of the code that return addresses are replaced by. */
 	uint64_t hijacks, hijacks_mask, return_vaddr;
