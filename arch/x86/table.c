@@ -62,4 +62,8 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.sigaction_call_len = X86_SIGACTION_CALL_LEN,
 	.sigaction_patch_len = X86_SIGACTION_PATCH_LEN,
 	.build_sigaction_hook = x86_build_sigaction_hook,
+	.find_window = x86_find_window,
+	.build_copy = x86_build_copy,
+	.copy_leave = x86_copy_leave,
+	.build_jump = x86_build_jump,
 };

@@ -5,8 +5,8 @@
  * What the files of the x86-64 back-end share.
  *
  * decode.c knows bytes, classify.c decides what may be displaced and how, slot.c
- * writes the code for it, stub.c is the remote-call stub, guard.c and guard.S the
- * guard, regs.c the registers.
+ * writes the code for it, window.c for several under a jump, stub.c is the
+ * remote-call stub, guard.c and guard.S the guard, regs.c the registers.
  */
 
 #ifndef UBP_ARCH_X86_X86_H
@@ -147,6 +147,15 @@ int64_t x86_syscall_result(const struct ubp_regs *regs);
 int x86_build_sigaction_hook(const uint8_t *call, uint64_t vaddr, uint64_t slot_vaddr,
 			     uint64_t area_vaddr, uint8_t *ret_patch,
 			     struct slot_code *ret_code, struct ubp_err *err);
+
+int x86_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
+		    struct window *ret_window, struct ubp_err *err);
+int x86_build_copy(const struct window *window, uint64_t vaddr, struct window_copy *ret_copy,
+		   struct ubp_err *err);
+bool x86_copy_leave(const struct window *window, const struct window_copy *copy, uint64_t vaddr,
+		    struct ubp_regs *regs);
+int x86_build_jump(const struct window *window, uint64_t site, uint64_t target,
+		   uint8_t *ret_jump, struct ubp_err *err);
 
 /* The stub: see stub.c. */
 #define X86_STUB_LEN         58

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Windows: the instructions that a jump replaces, and their copies, one behind the
+ * other. What slots do for one instruction (slot.c) they do here for several: the
+ * same code, but for the jump back, in whose place the next instruction stands.
+ *
+ * Only the bytes under the jump matter: the rest of the last instruction stays, and
+ * who runs it by its middle (past a lock prefix) still can.
+ */
+
+#include "arch/x86/x86.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "arch/detour.h"
+#include "engine/base/err.h"
+
+#define JUMP_LEN 5 /* jmp rel32 */
+#define NONE     0xff
+
+_Static_assert(UBP_WINDOW_INSNS >= JUMP_LEN, "an instruction in each byte");
+_Static_assert(UBP_WINDOW_MAX >= JUMP_LEN - 1 + 15, "the longest instruction at the last");
+_Static_assert(UBP_COPY_MAX >= (JUMP_LEN + 1) * UBP_SLOT_SIZE, "a slot's code for each");
+
+/* Does nothing that stands behind it run, unless somebody jumps there? */
+static bool ends_flow(const struct displaced_insn *insn)
+{
+	struct x86_parts p;
+
+	if (insn->leave == LEAVE_RET || insn->leave == LEAVE_JUMP_TO || insn->form == FORM_JMP)
+		return true;
+	/* ud2, ud1, ud0 */
+	return x86_split(insn->bytes, insn->len, &p) && p.map == MAP_0F &&
+	       (p.opcode == 0x0b || p.opcode == 0xb9 || p.opcode == 0xff);
+}
+
+static bool is_direct(const struct displaced_insn *insn)
+{
+	return insn->form == FORM_JMP || insn->form == FORM_JCC || insn->form == FORM_LOOP ||
+	       insn->form == FORM_CALL;
+}
+
+/* Is it a place under the jump where nothing will start? */
+static bool is_under(uint64_t vaddr, uint64_t site)
+{
+	return vaddr > site && vaddr - site < JUMP_LEN;
+}
+
+/* Why @insn, whose end is @end bytes behind the window's start, can't be in it; or NULL. */
+static const char *refuse(const struct displaced_insn *insn, size_t end)
+{
+	if (insn->form == FORM_SYSCALL)
+		return "a call of the kernel that is restarted would start under the jump";
+	if (insn->is_call && end < JUMP_LEN)
+		return "it would return to under the jump";
+	return NULL;
+}
+
+/* Branches and operands of the window's own that lead under the jump. */
+static int check_targets(const struct window *window, struct ubp_err *err)
+{
+	for (size_t i = 0; i < window->n; i++) {
+		const struct displaced_insn *insn = &window->insns[i];
+
+		if ((is_direct(insn) || insn->pc_relative) &&
+		    is_under(insn->target, window->insns[0].vaddr))
+			return ubp_fail(err, EOPNOTSUPP,
+					"can't put a jump on '%s': it refers to what would be "
+					"under the jump",
+					insn->text);
+	}
+	return 0;
+}
+
+int x86_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
+		    struct window *ret_window, struct ubp_err *err)
+{
+	struct window *w = ret_window;
+
+	memset(w, 0, sizeof(*w));
+	w->jump_len = JUMP_LEN;
+	while (w->len < JUMP_LEN) {
+		struct displaced_insn *insn = &w->insns[w->n];
+		const char *why;
+		int rc;
+
+		if (w->len >= len)
+			return ubp_fail(err, EOPNOTSUPP,
+					"its function ends %d bytes on, a jump takes %d",
+					w->len, JUMP_LEN);
+		rc = x86_analyze_insn(code + w->len, len - w->len, vaddr + w->len, insn, err);
+		if (rc == -EILSEQ)
+			return ubp_fail(err, EOPNOTSUPP, "%d bytes on there is no instruction",
+					w->len);
+		if (rc < 0)
+			return rc;
+		w->n++;
+		w->len = (uint8_t)(w->len + insn->len);
+		why = refuse(insn, w->len);
+		if (why)
+			return ubp_fail(err, EOPNOTSUPP, "can't put a jump on '%s': %s",
+					insn->text, why);
+		if (!ends_flow(insn) || w->len >= JUMP_LEN)
+			continue;
+		/* What follows may be anybody's, if it is not fill. */
+		if (w->len == len && w->len + padding >= JUMP_LEN)
+			break;
+		return ubp_fail(err, EOPNOTSUPP,
+				"'%s' ends the code %d bytes on, a jump takes %d", insn->text,
+				w->len, JUMP_LEN);
+	}
+	return check_targets(w, err);
+}
+
+/* --- the copy ---------------------------------------------------------------- */
+
+struct writer {
+	uint64_t vaddr; /* of the copy */
+	struct window_copy *out;
+};
+
+static void put(struct writer *w, const void *bytes, size_t len)
+{
+	memcpy(w->out->code + w->out->len, bytes, len);
+	w->out->len = (uint16_t)(w->out->len + len);
+}
+
+/* jmp rel32, or jmp *0(%rip) with the address behind it. */
+static void put_jump(struct writer *w, uint64_t target)
+{
+	int64_t rel = (int64_t)(target - (w->vaddr + w->out->len + JUMP_LEN));
+	int32_t near = (int32_t)rel;
+
+	if (rel == near) {
+		put(w, "\xe9", 1);
+		put(w, &near, sizeof(near));
+	} else {
+		put(w, "\xff\x25\0\0\0", 6);
+		put(w, &target, sizeof(target));
+	}
+}
+
+/*
+ * A branch whose slot jumps back in its middle: with what a slot has first (the
+ * branch over that jump, which is @back_len bytes long), then a short jump over the
+ * jump to the target.
+ */
+#define SHORT_JUMP 2
+
+static void put_branch(struct writer *w, const struct displaced_insn *insn,
+		       const struct slot_code *slot)
+{
+	size_t start = w->out->len, over;
+
+	put(w, slot->code, slot->done_at);
+	w->out->code[start + slot->done_at - 1] = SHORT_JUMP;
+	over = w->out->len;
+	put(w, "\xeb\0", SHORT_JUMP);
+	put_jump(w, insn->target);
+	w->out->code[over + 1] = (uint8_t)(w->out->len - over - SHORT_JUMP);
+}
+
+/* Does the slot's code go on behind the jump back: to the branch's target? */
+static bool has_branch_part(const struct slot_code *slot)
+{
+	return slot->done_at != NONE && slot->taken_at != NONE &&
+	       slot->taken_at > slot->done_at;
+}
+
+/* As a slot's code, but for the jump back: the next instruction stands there. */
+static int put_insn(struct writer *w, const struct displaced_insn *insn, struct ubp_err *err)
+{
+	struct slot_code slot;
+	int rc;
+
+	rc = x86_build_slot(insn, w->vaddr + w->out->len, &slot, err);
+	if (rc < 0)
+		return rc;
+	if (has_branch_part(&slot))
+		put_branch(w, insn, &slot);
+	else
+		put(w, slot.code, slot.done_at == NONE ? slot.len : slot.done_at);
+	return 0;
+}
+
+int x86_build_copy(const struct window *window, uint64_t vaddr, struct window_copy *ret_copy,
+		   struct ubp_err *err)
+{
+	struct writer w = { .vaddr = vaddr, .out = ret_copy };
+	const struct displaced_insn *last;
+
+	memset(ret_copy, 0, sizeof(*ret_copy));
+	for (size_t i = 0; i < window->n; i++) {
+		int rc;
+
+		ret_copy->at[i] = ret_copy->len;
+		rc = put_insn(&w, &window->insns[i], err);
+		if (rc < 0)
+			return rc;
+	}
+	ret_copy->at[window->n] = ret_copy->len;
+	last = &window->insns[window->n - 1];
+	/* An imitated call comes back to the program by itself. */
+	if (!ends_flow(last) && !last->is_call)
+		put_jump(&w, last->vaddr + last->len);
+	return 0;
+}
+
+bool x86_copy_leave(const struct window *window, const struct window_copy *copy, uint64_t vaddr,
+		    struct ubp_regs *regs)
+{
+	uint64_t at = regs->r[X86_IP] - vaddr, back = window->insns[0].vaddr + window->len;
+	const struct displaced_insn *insn;
+	struct slot_code slot;
+	struct ubp_err ignored;
+	size_t i = 0;
+
+	if (at == copy->at[window->n]) {
+		regs->r[X86_IP] = back;
+		return true;
+	}
+	while (i + 1 < window->n && copy->at[i + 1] <= at)
+		i++;
+	insn = &window->insns[i];
+	ubp_err_reset(&ignored);
+	if (x86_build_slot(insn, vaddr + copy->at[i], &slot, &ignored) < 0) {
+		regs->r[X86_IP] = insn->vaddr;
+		return false;
+	}
+	if (has_branch_part(&slot)) {
+		/* put_branch(): not taken, taken, where the slot jumps back and to the target. */
+		slot.taken_at = (uint8_t)(slot.done_at + SHORT_JUMP);
+		slot.len = (uint8_t)(copy->at[i + 1] - copy->at[i]);
+	}
+	return x86_slot_leave(insn, &slot, vaddr + copy->at[i], regs);
+}
+
+int x86_build_jump(const struct window *window, uint64_t site, uint64_t target,
+		   uint8_t *ret_jump, struct ubp_err *err)
+{
+	int64_t rel = (int64_t)(target - (site + JUMP_LEN));
+	int32_t near = (int32_t)rel;
+
+	if (rel != near)
+		return ubp_fail(err, ERANGE, "'%s': 0x%llx is out of reach of a jump at 0x%llx",
+				window->insns[0].text, (unsigned long long)target,
+				(unsigned long long)site);
+	ret_jump[0] = 0xe9;
+	memcpy(ret_jump + 1, &near, sizeof(near));
+	return 0;
+}
