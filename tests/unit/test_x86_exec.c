@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/user.h>
 #include <unistd.h>
 
@@ -22,100 +21,10 @@
 
 #include "arch/arch.h"
 #include "engine/base/err.h"
+#include "tests/unit/x86_forms.h"
 #include "tests/unit/x86_run.h"
 
-#define SEEDS	   40
-#define N_ELEMS(a) (sizeof(a) / sizeof((a)[0]))
-
-/* --- the forms, assembled ------------------------------------------------------ */
-
-#define RIP   RUN_RIP
-#define MOFFS RUN_MOFFS
-
-/* A branch's displacement, and where the second exit stands seen from RUN_CODE. */
-#define TARGET_AT 0x40
-#define ABS(text) text
-
-/* Branch forms: name, how to prepare memory, text. "1:" is the end of the text. */
-#include "tests/unit/x86_branches.h"
-
-#define FORM(name, need, text)                                                                 \
-	__asm__(".pushsection .rodata; form_" #name "_s: " text "; form_" #name                \
-		"_e: .popsection");
-#define VFORM(name, need, text) FORM(name, need, text)
-#include "fixtures/insn_forms.h"
-#undef FORM
-#undef VFORM
-#define BRANCH(name, prepare, text)                                                            \
-	__asm__(".pushsection .rodata; form_" #name "_s: " text "; form_" #name                \
-		"_e: .popsection");
-BRANCHES
-#undef BRANCH
-
-#define FORM(name, need, text)	extern const uint8_t form_##name##_s[], form_##name##_e[];
-#define VFORM(name, need, text) FORM(name, need, text)
-#include "fixtures/insn_forms.h"
-#undef FORM
-#undef VFORM
-#define BRANCH(name, prepare, text) extern const uint8_t form_##name##_s[], form_##name##_e[];
-BRANCHES
-#undef BRANCH
-
-enum need {
-	NEED_ANY,
-	NEED_MOVBE,
-	NEED_POPCNT,
-	NEED_BMI,
-	NEED_SSE42,
-	NEED_SSSE3,
-	NEED_AVX2,
-	NEED_FMA,
-	NEED_AVX512
-};
-
-struct form {
-	const char *name;
-	enum need need;
-	bool varies; /* rax, rcx, rdx are something else at every run */
-	const uint8_t *start, *end;
-	enum prepare prepare;
-	bool branch;
-};
-
-static const struct form forms[] = {
-#define FORM(name, need, text)                                                                 \
-	{ #name, NEED_##need, false, form_##name##_s, form_##name##_e, PREPARE_NOTHING, false },
-#define VFORM(name, need, text)                                                                \
-	{ #name, NEED_##need, true, form_##name##_s, form_##name##_e, PREPARE_NOTHING, false },
-#include "fixtures/insn_forms.h"
-#define BRANCH(name, prepare, text)                                                            \
-	{ #name, NEED_ANY, false, form_##name##_s, form_##name##_e, PREPARE_##prepare, true },
-	BRANCHES
-};
-
-static bool have(enum need need)
-{
-	switch (need) {
-	case NEED_ANY:
-		return true;
-	case NEED_MOVBE:
-	case NEED_BMI:
-		return __builtin_cpu_supports("bmi2");
-	case NEED_POPCNT:
-		return __builtin_cpu_supports("popcnt");
-	case NEED_SSE42:
-		return __builtin_cpu_supports("sse4.2");
-	case NEED_SSSE3:
-		return __builtin_cpu_supports("ssse3");
-	case NEED_AVX2:
-		return __builtin_cpu_supports("avx2");
-	case NEED_FMA:
-		return __builtin_cpu_supports("fma");
-	case NEED_AVX512:
-		return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-	}
-	return false;
-}
+#define SEEDS 40
 
 /* --- one form ------------------------------------------------------------------- */
 
@@ -124,47 +33,11 @@ static const struct ubp_arch *arch(void)
 	return ubp_arch_by_name("x86_64");
 }
 
-static void fill_words(uint64_t vaddr, size_t size, uint64_t word)
-{
-	for (size_t i = 0; i < size; i += 8)
-		run_write(vaddr + i, &word, 8);
-}
-
-/* Registers and memory for a seed, the same for each way of running it. */
-static void prepare(const struct form *f, uint64_t seed, struct run_regs *ret_regs)
-{
-	uint64_t target = RUN_CODE + TARGET_AT;
-
-	run_random(seed, ret_regs);
-	switch (f->prepare) {
-	case PREPARE_NOTHING:
-		break;
-	case PREPARE_CX: /* 0, 1, 2, and something big that ecx does not see */
-		ret_regs->gpr[CX] = seed % 4 == 3 ? 1ull << 32 | seed % 3 : seed % 4;
-		break;
-	case PREPARE_TARGET:
-		fill_words(RUN_DATA, RUN_DATA_SIZE, target);
-		fill_words(RUN_STACK, RUN_STACK_SIZE, target);
-		ret_regs->gpr[AX] = target;
-		ret_regs->gpr[R11] = target;
-		break;
-	case PREPARE_BAD_TARGET:
-		ret_regs->gpr[AX] = 1ull << 63;
-		break;
-	case PREPARE_CODE_ON_STACK:
-		run_plant_exit(ret_regs->gpr[SP], 2);
-		break;
-	case PREPARE_GETPID:
-		ret_regs->gpr[AX] = SYS_getpid;
-		break;
-	}
-}
-
 static void plant_exits(void)
 {
 	run_plant_exit(RUN_CODE, 0);
-	run_plant_exit(RUN_CODE + TARGET_AT, 1);
-	run_plant_exit(RUN_CODE - TARGET_AT, 2);
+	run_plant_exit(RUN_CODE + FORM_TARGET_AT, 1);
+	run_plant_exit(RUN_CODE - FORM_TARGET_AT, 2);
 }
 
 /* In place: what is right. */
@@ -173,7 +46,7 @@ static void run_in_place(const struct form *f, uint64_t vaddr, uint64_t seed,
 {
 	struct run_regs regs;
 
-	prepare(f, seed, &regs);
+	form_prepare(f, seed, &regs);
 	run_write(vaddr, f->start, (size_t)(f->end - f->start));
 	run_code(vaddr, &regs, seed, NULL, NULL, end);
 }
@@ -223,7 +96,7 @@ static void run_in_slot(const struct form *f, const struct displaced_insn *insn,
 
 	snprintf(what, sizeof(what), "%s '%s' slot 0x%llx seed %llu", f->name, insn->text,
 		 (unsigned long long)slot, (unsigned long long)seed);
-	prepare(f, seed, &regs);
+	form_prepare(f, seed, &regs);
 	memset((void *)insn->vaddr, 0xcc, insn->len); /* nobody has business there */
 	run_write(slot, code->code, code->len);
 	run_code(slot, &regs, seed, NULL, NULL, &got);
@@ -289,12 +162,12 @@ static void test_straight(void **state)
 	unsigned n = 0, faulted = 0, skipped = 0;
 
 	(void)state;
-	for (size_t i = 0; i < N_ELEMS(forms); i++) {
+	for (size_t i = 0; i < n_forms; i++) {
 		unsigned ends[4] = { 0 };
 
 		if (forms[i].branch)
 			continue;
-		if (!have(forms[i].need)) {
+		if (!form_runs(&forms[i])) {
 			skipped++;
 			continue;
 		}
@@ -317,7 +190,7 @@ static void test_branches(void **state)
 	unsigned n = 0;
 
 	(void)state;
-	for (size_t i = 0; i < N_ELEMS(forms); i++) {
+	for (size_t i = 0; i < n_forms; i++) {
 		unsigned ends[4] = { 0 };
 
 		if (!forms[i].branch)
@@ -408,7 +281,7 @@ static void step_form(const struct form *f, uint64_t slot, uint64_t seed, struct
 	run_in_place(f, vaddr, seed, &right);
 	if (right.signo)
 		return;
-	prepare(f, seed, &regs);
+	form_prepare(f, seed, &regs);
 	run_write(slot, code.code, code.len);
 	s->insn = &insn;
 	s->code = &code;
@@ -427,9 +300,9 @@ static void test_stepped(void **state)
 	struct stepper s = { 0 };
 
 	(void)state;
-	for (size_t i = 0; i < N_ELEMS(forms); i++) {
+	for (size_t i = 0; i < n_forms; i++) {
 		/* A repetition stops in between: neither before nor after. */
-		if (!have(forms[i].need) || forms[i].varies ||
+		if (!form_runs(&forms[i]) || forms[i].varies ||
 		    !strncmp(forms[i].name, "rep", 3))
 			continue;
 		for (uint64_t seed = 0; seed < 8; seed++) {
