@@ -3,7 +3,8 @@
 
 /*
  * Every instruction of every function that libc and bash export: it must decode,
- * and get a slot or be refused for a reason. Says what that costs.
+ * and get a slot or be refused for a reason; every function a window for a jump, and
+ * its copy, or a reason. Says what that costs.
  */
 
 #include <errno.h>
@@ -21,11 +22,13 @@
 #include <cmocka.h>
 
 #include "arch/arch.h"
+#include "arch/detour.h"
 #include "engine/base/err.h"
 
 struct walk {
 	const char *path;
 	unsigned long functions, insns, slots, unknown, refused, stopped, pc_relative;
+	unsigned long windows, kernel, returns, ends, under, other;
 	double len_ns, analyze_ns;
 };
 
@@ -72,9 +75,37 @@ static void walk_insn(struct walk *w, const uint8_t *code, size_t len, uint64_t 
 	w->pc_relative += insn.pc_relative;
 }
 
+/* The window at a function's start, where nobody knows what follows the function. */
+static void walk_entry(struct walk *w, const uint8_t *code, size_t size, uint64_t vaddr)
+{
+	uint64_t near = vaddr - 0x10000000;
+	struct window_copy copy;
+	struct window window;
+	struct ubp_err err;
+	uint8_t jump[5];
+
+	ubp_err_reset(&err);
+	if (arch->find_window(code, size, 0, vaddr, &window, &err) < 0) {
+		w->kernel += strstr(err.text, "call of the kernel") != NULL;
+		w->returns += strstr(err.text, "return to under") != NULL;
+		w->ends += strstr(err.text, "a jump takes") != NULL;
+		w->under += strstr(err.text, "would be under") != NULL;
+		w->other += strstr(err.text, "can't displace") != NULL;
+		return;
+	}
+	assert_in_range(window.len, 5, UBP_WINDOW_MAX);
+	if (arch->build_copy(&window, near, &copy, &err) < 0 ||
+	    arch->build_jump(&window, vaddr, near, jump, &err) < 0)
+		fail_msg("%s", err.text);
+	for (size_t i = 0; i < window.n; i++)
+		assert_true(copy.at[i] < copy.at[i + 1] && copy.at[i + 1] <= copy.len);
+	w->windows++;
+}
+
 static void walk_function(struct walk *w, const uint8_t *code, size_t size, uint64_t vaddr)
 {
 	w->functions++;
+	walk_entry(w, code, size, vaddr);
 	for (size_t at = 0; at < size;) {
 		int len = arch->insn_len(code + at, size - at, vaddr + at);
 
@@ -194,6 +225,14 @@ static void walk_file(struct walk *w)
 		"int3, %lu refused, %lu unknown; insn_len %.0f ns, analyze_insn %.0f ns\n",
 		w->path, w->functions, w->insns, w->slots, w->pc_relative, w->stopped,
 		w->refused, w->unknown, w->len_ns, w->analyze_ns);
+	print_message(
+		"%lu windows; %lu without: %lu end too early, %lu for a system call, %lu "
+		"for a call, %lu refer to what is under the jump, %lu for an instruction\n",
+		w->windows, w->functions - w->windows, w->ends, w->kernel, w->returns, w->under,
+		w->other);
+	assert_int_equal(w->functions,
+			 w->windows + w->ends + w->kernel + w->returns + w->under + w->other);
+	assert_true(w->windows * 20 > w->functions * 19);
 	assert_true(w->functions > 1000 && w->insns > 100000);
 	assert_int_equal(w->insns, w->slots + w->stopped + w->refused);
 	/* Below 0.1 %. */
