@@ -2,8 +2,8 @@
 /* Copyright the ubp authors */
 
 /*
- * Registers of a stopped thread. Built for the machine ubp runs on. Each
- * function returns 0 or a negative errno (-ESRCH: the thread is gone or runs).
+ * Registers of a stopped thread, and the machine's clock. Built for the machine ubp
+ * runs on. Each function on threads returns 0 or a negative errno (-ESRCH: the thread is gone or runs).
  */
 
 #ifndef UBP_ARCH_HOST_H
@@ -26,6 +26,12 @@ int ubp_host_set_regs(pid_t tid, const struct ubp_regs *regs);
 /* The pc alone: half the price. */
 int ubp_host_get_pc(pid_t tid, uint64_t *ret_vaddr);
 int ubp_host_set_pc(pid_t tid, uint64_t vaddr);
+
+/*
+ * The processor's time stamp counter, as detours stamp their records with it
+ * (struct ring_record). It runs at one rate, whatever the processor does.
+ */
+uint64_t ubp_host_ticks(void);
 
 /*
  * A stop can make a system call return EINTR that never would have by itself. For

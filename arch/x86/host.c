@@ -10,6 +10,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
+#include <x86intrin.h>
 
 _Static_assert(sizeof(struct user_regs_struct) <= sizeof(struct ubp_regs), "registers fit");
 
@@ -50,6 +51,17 @@ int ubp_host_get_pc(pid_t tid, uint64_t *ret_vaddr)
 int ubp_host_set_pc(pid_t tid, uint64_t vaddr)
 {
 	return ptrace(PTRACE_POKEUSER, tid, RIP_OFFSET, vaddr) < 0 ? -errno : 0;
+}
+
+uint64_t ubp_host_ticks(void)
+{
+	uint64_t ticks;
+
+	/* Not before what comes in front of it is done, and done before what follows. */
+	_mm_lfence();
+	ticks = __rdtsc();
+	_mm_lfence();
+	return ticks;
 }
 
 /* Is it in a system call that is about to return EINTR? Which one? */

@@ -30,13 +30,25 @@ struct ubp_err;
 #define RING_BYTES_DEFAULT (1u << 20)
 #define RING_BYTES_MIN     16384
 
-/*
- * @ring_bytes: capacity of each thread's ring, a power of two from RING_BYTES_MIN
- * (0: default). Returns 0, -EINVAL or -ENOMEM.
- */
-int ring_set_new(size_t ring_bytes, enum event_clock clock, struct ring_set **ret_set,
+#define RING_BYTES_MAX (1u << 30)
+
+struct ring_options {
+	/* Capacity of each thread's ring, a power of two from RING_BYTES_MIN to RING_BYTES_MAX;
+	 * 0: default. */
+	size_t ring_bytes;
+	enum event_clock clock;  /* of the records handed out */
+	uint64_t (*ticks)(void); /* what detours stamp their records with */
+	void (*used)(void *ctx); /* a space was made, tells the tracing thread; or NULL */
+	void *ctx;
+};
+
+/* Returns 0, -EINVAL or -ENOMEM. */
+int ring_set_new(const struct ring_options *options, struct ring_set **ret_set,
 		 struct ubp_err *err);
+/* Both threads are done with it; spaces that are left are freed. NULL is fine. */
 void ring_set_free(struct ring_set *set);
+/* Records of probes with higher numbers are not believed. Before the first space. */
+void ring_set_n_probes(struct ring_set *set, unsigned n_probes);
 
 /* --- the tracing thread ---------------------------------------------------------- */
 
@@ -44,16 +56,20 @@ void ring_set_free(struct ring_set *set);
 size_t ring_region_len(const struct ring_set *set);
 
 /*
- * @control_fd and @region_fd are memory files of the target's, fresh and empty, opened
- * for reading and writing; the caller closes them. Sizes and maps them, takes the robust
- * lock in the control page, and seals that file so that the target can't write
- * to it. @base: where the region will be mapped in the target. No thread has a ring yet.
+ * @control_fd and @region_fd are memory files of the target's, made with
+ * MFD_ALLOW_SEALING, fresh and empty, opened for reading and writing; the caller closes
+ * them. Sizes and maps them, takes the robust lock in the control page, and seals them: the
+ * target can't change their sizes, nor map the control page for writing from now on.
+ * @base: where the region will be mapped in the target. No thread has a ring yet.
+ * Returns 0 or a negative errno. All spaces of a set are made by the same thread; its list
+ * of robust locks is the set's until all of them are closed.
  */
 int ring_space_new(struct ring_set *set, int control_fd, int region_fd, uint64_t base,
 		   struct ring_space **ret_space, struct ubp_err *err);
 /*
  * The target is gone, or nothing of ours is left in it. What is in its rings is still drained;
- * then the space is freed. The lock is given back: the caller is the thread that made it.
+ * then the space is freed: it is not the caller's any more. To whoever still looks at the
+ * control page, its owner has died. The caller is the thread that made the space.
  */
 void ring_space_close(struct ring_space *space);
 
@@ -76,13 +92,16 @@ uint64_t ring_set_dropped(struct ring_set *set, unsigned number);
 /* --- the thread that delivers -------------------------------------------------------- */
 
 /*
- * Look at all rings: take up what is complete and was recorded up to now. Returns
- * how many records there are to be had now.
+ * Look at all rings: what is complete and was recorded up to now can be had from
+ * ring_set_next() then. Returns the fill of the fullest ring, from 0 (there is nothing in any)
+ * to 100 (it is full).
  */
-size_t ring_set_drain(struct ring_set *set);
+unsigned ring_set_drain(struct ring_set *set);
 /*
- * The oldest of these, if it is at most @until (nanoseconds of the clock; the records of the event queue
- * are merged by that), or NULL. Valid until the next call.
+ * The oldest of these, if it is from @until at the latest (nanoseconds of the clock; records of
+ * the event queue are merged by that), or NULL. Valid until the next call. While a thread is
+ * amid writing one, younger ones are held back for a moment, so that they come in
+ * order; but with UINT64_MAX all are handed out that there are.
  */
 const struct event_record *ring_set_next(struct ring_set *set, uint64_t until);
 /* Records that were lost since the last call: no room, overwritten, not to be understood,

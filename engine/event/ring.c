@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/event/ring.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine/base/err.h"
+#include "engine/event/ring_priv.h"
+
+/* Address space that the rings of one target may take; memory they take as they fill. */
+#define REGION_MAX (1ULL << 34)
+
+int ring_set_new(const struct ring_options *options, struct ring_set **ret_set,
+		 struct ubp_err *err)
+{
+	size_t bytes = options->ring_bytes ? options->ring_bytes : RING_BYTES_DEFAULT;
+	struct ring_set *set;
+
+	if (bytes < RING_BYTES_MIN || bytes > RING_BYTES_MAX || (bytes & (bytes - 1)) != 0)
+		return ubp_fail(err, EINVAL,
+				"ring of %zu bytes: must be a power of two from %d to %u",
+				bytes, RING_BYTES_MIN, RING_BYTES_MAX);
+	set = calloc(1, sizeof(*set));
+	if (!set)
+		return ubp_fail(err, ENOMEM, "rings: out of memory");
+	set->opt = *options;
+	set->opt.ring_bytes = bytes;
+	pthread_mutex_init(&set->lock, NULL);
+	set->n_rings = REGION_MAX / ring_stride(set) < RINGS_MAX
+			       ? (uint32_t)(REGION_MAX / ring_stride(set))
+			       : RINGS_MAX;
+	set->record = calloc(1, sizeof(*set->record) + EVENT_DATA_MAX + 8);
+	set->dropped = calloc(RING_COUNTS, sizeof(*set->dropped));
+	if (!set->record || !set->dropped) {
+		ring_set_free(set);
+		return ubp_fail(err, ENOMEM, "rings: out of memory");
+	}
+	ring_time_init(&set->time, options->clock, options->ticks);
+	*ret_set = set;
+	return 0;
+}
+
+void ring_set_free(struct ring_set *set)
+{
+	if (!set)
+		return;
+	while (set->spaces) {
+		struct ring_space *next = set->spaces->next;
+
+		if (set->spaces->owner)
+			ring_owner_give(&set->owners, set->spaces->owner);
+		ring_space_free(set->spaces);
+		set->spaces = next;
+	}
+	pthread_mutex_destroy(&set->lock);
+	free(set->heap);
+	free(set->record);
+	free(set->dropped);
+	free(set);
+}
+
+void ring_set_n_probes(struct ring_set *set, unsigned n_probes)
+{
+	set->n_probes = n_probes;
+}
+
+bool ring_set_is_used(const struct ring_set *set)
+{
+	return atomic_load(&set->n_spaces) != 0;
+}
+
+uint64_t ring_set_dropped(struct ring_set *set, unsigned number)
+{
+	uint64_t n = set->dropped[number % RING_COUNTS];
+
+	pthread_mutex_lock(&set->lock);
+	for (const struct ring_space *space = set->spaces; space; space = space->next)
+		n += __atomic_load_n(&ring_head_of(space)->dropped[number % RING_COUNTS],
+				     __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&set->lock);
+	return n;
+}
+
+uint64_t ring_set_take_lost(struct ring_set *set)
+{
+	uint64_t lost = set->lost;
+
+	set->lost = 0;
+	return lost;
+}

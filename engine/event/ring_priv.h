@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* The inside of a ring set; for the ring*.c of this folder. */
+
+#ifndef UBP_EVENT_RING_PRIV_H
+#define UBP_EVENT_RING_PRIV_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "engine/base/map.h"
+#include "engine/event/ring.h"
+#include "engine/event/ring_owner.h"
+#include "engine/event/ring_time.h"
+
+#define RINGS_MAX 1024 /* of a space */
+
+/*
+ * Whose a ring is: FREE, the tracing thread's alone; LIVE, a thread of the target writes it, and
+ * the delivering thread reads; GONE, nobody writes it, and the delivering thread reads what is
+ * left, then makes it FREE.
+ */
+enum ring_state { RING_FREE, RING_LIVE, RING_GONE };
+
+struct ring {
+	_Atomic uint32_t state;
+	atomic_bool mute;
+	/* Set before it becomes LIVE. */
+	struct ring_space *space;
+	uint32_t slot; /* in the table of threads; UINT32_MAX: in none */
+	uint8_t *bytes;
+	uint64_t key;
+	pid_t pid, tid;
+	/* The delivering thread's, unless FREE. */
+	uint64_t tail;       /* taken up to here */
+	uint64_t end;        /* reserved up to here, at the last look */
+	uint64_t limit;      /* as last told to the target */
+	uint64_t lost;       /* the target's count, at the last look */
+	uint64_t last_ticks; /* of the record handed out last */
+	uint64_t last_ns;
+	uint64_t seen_ns;  /* when .end was looked at */
+	uint64_t since_ns; /* what is to come from it is younger */
+	uint64_t comm_ns;  /* when .comm was read; 0: never */
+	uint64_t stuck_ns; /* since when it is at a record that is not complete; 0: it is not */
+	bool is_gone;      /* at the last look */
+	bool is_ready;     /* .front is the record at .tail; the ring is in the heap */
+	struct ring_record front;
+	char comm[16];
+};
+
+struct ring_space {
+	struct ring_set *set;
+	struct ring_space *next; /* under the set's lock */
+	atomic_bool closed;
+	uint64_t base; /* in the target */
+	uint8_t *region;
+	size_t region_len;
+	struct ring_owner *owner;
+	struct map by_tid, by_key; /* LIVE rings; the tracing thread's */
+	_Atomic uint32_t n_used;   /* rings that ever were */
+	uint32_t n_rings;
+	struct ring *rings;
+	struct ring **slots; /* RING_THREADS: whose entry it is; NULL: of none */
+};
+
+struct ring_set {
+	struct ring_options opt;
+	unsigned n_probes;
+	uint32_t n_rings; /* of each space */
+	pthread_mutex_t lock;
+	struct ring_space *spaces; /* under .lock; taken out by the delivering thread alone */
+	_Atomic size_t n_spaces;
+	struct ring_owners owners; /* the tracing thread's */
+
+	/* The delivering thread's. */
+	struct ring_time time;
+	struct ring **heap; /* rings that have a record, the oldest first */
+	size_t n_heap, cap_heap;
+	uint64_t hold_ns; /* nothing younger is handed out yet */
+	uint64_t lost;
+	uint64_t *dropped; /* RING_COUNTS, of spaces that are gone */
+	struct event_record *record;
+};
+
+static inline uint64_t ring_stride(const struct ring_set *set)
+{
+	return set->opt.ring_bytes + RING_SLACK;
+}
+
+/* How far .head may go, from @tail on. */
+static inline uint64_t ring_limit(const struct ring_set *set, uint64_t tail)
+{
+	return tail + set->opt.ring_bytes - RING_SLACK;
+}
+
+static inline unsigned ring_fill(const struct ring *ring)
+{
+	uint64_t percent = (ring->end - ring->tail) * 100 / ring->space->set->opt.ring_bytes;
+
+	return percent < 100 ? (unsigned)percent : 100;
+}
+
+static inline struct ring_head *ring_head_of(const struct ring_space *space)
+{
+	return (struct ring_head *)space->region;
+}
+
+static inline struct ring_thread *ring_threads(const struct ring_space *space)
+{
+	return (struct ring_thread *)(space->region + RING_TABLE_AT);
+}
+
+/* ring_space.c: by the delivering thread, or at the very end. */
+void ring_space_free(struct ring_space *space);
+
+/* ring_table.c: where an entry for @key can be made. -ENOSPC: no room. */
+int ring_table_place(const struct ring_space *space, uint64_t key, uint32_t *ret_slot);
+/* Nobody has this entry any more. */
+void ring_table_release(struct ring_space *space, uint32_t slot);
+
+/* ring_comm.c: read a thread's name. False: it has ended. */
+bool ring_comm_read(pid_t tid, char comm[16]);
+/* For $comm in detours. */
+void ring_comm_tell(const struct ring_space *space, uint32_t slot, const char comm[16]);
+
+#endif

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What the delivering thread does with rings: looks how far each has got, and takes
+ * records out, the oldest of all first. Each ring's next record is kept in .front, a
+ * private copy of its head; nothing in a region is read twice to be both checked and used.
+ */
+
+#include <string.h>
+
+#include "engine/event/ring_heap.h"
+#include "engine/event/ring_priv.h"
+
+#define COMM_FRESH_NS 10000000   /* a name is read again after that */
+#define HOLD_NS       50000000   /* others wait so long at most for a record to be completed */
+#define GIVE_UP_NS    1000000000 /* one that blocks a full ring is given up then */
+#define FUTURE_TICKS  (1LL << 32)
+#define CPUS_MAX      8192
+
+enum front { FRONT_COMPLETE, FRONT_VOID, FRONT_INCOMPLETE, FRONT_NONSENSE };
+
+static uint64_t capacity_of(const struct ring *ring)
+{
+	return ring->space->set->opt.ring_bytes;
+}
+
+static uint8_t *place_of(const struct ring *ring, uint64_t position)
+{
+	return ring->bytes + (position & (capacity_of(ring) - 1));
+}
+
+static bool is_committed(const struct ring *ring, uint64_t position)
+{
+	const struct ring_record *r = (const struct ring_record *)place_of(ring, position);
+
+	return __atomic_load_n(&r->commit, __ATOMIC_ACQUIRE) == ring_commit(position);
+}
+
+static void count_lost(struct ring *ring, uint64_t n)
+{
+	if (!atomic_load_explicit(&ring->mute, memory_order_relaxed))
+		ring->space->set->lost += n;
+}
+
+/* --- one record -------------------------------------------------------------------------- */
+
+static bool is_sane(const struct ring_record *r, uint64_t room)
+{
+	return r->size >= sizeof(*r) && r->size <= RING_RECORD_MAX && r->size % 8 == 0 &&
+	       r->size <= room && r->data_len <= r->size - sizeof(*r) &&
+	       r->data_len <= EVENT_DATA_MAX;
+}
+
+/* In a ring, time goes forwards; and nothing comes from the future. */
+static uint64_t sane_ticks(const struct ring *ring, uint64_t ticks)
+{
+	uint64_t now = ring_time_last(&ring->space->set->time);
+
+	if ((int64_t)(ticks - now) > FUTURE_TICKS)
+		ticks = now;
+	return ticks < ring->last_ticks ? ring->last_ticks : ticks;
+}
+
+static enum front read_front(struct ring *ring)
+{
+	struct ring_record *r = &ring->front;
+
+	if (!is_committed(ring, ring->tail))
+		return FRONT_INCOMPLETE;
+	memcpy(r, place_of(ring, ring->tail), sizeof(*r));
+	if (!is_sane(r, ring->end - ring->tail))
+		return FRONT_NONSENSE;
+	if (r->probe == RING_VOID)
+		return FRONT_VOID;
+	if (r->probe >= ring->space->set->n_probes)
+		return FRONT_NONSENSE;
+	r->time = sane_ticks(ring, r->time);
+	return FRONT_COMPLETE;
+}
+
+/* Go on at the next record that is complete, or where there is none any more. */
+static void skip_ahead(struct ring *ring)
+{
+	count_lost(ring, 1);
+	for (ring->tail += 8; ring->tail != ring->end; ring->tail += 8)
+		if (is_committed(ring, ring->tail))
+			return;
+}
+
+/* Room for the target: not for every record, the line is busy. */
+static void tell_limit(struct ring *ring)
+{
+	uint64_t limit = ring_limit(ring->space->set, ring->tail);
+
+	if (limit == ring->limit ||
+	    (ring->tail != ring->end && limit - ring->limit < capacity_of(ring) / 8))
+		return;
+	ring->limit = limit;
+	__atomic_store_n(&ring_threads(ring->space)[ring->slot].limit, limit, __ATOMIC_RELEASE);
+}
+
+/*
+ * Its thread is amid writing, or was killed there, or left it from a signal handler for ever: what
+ * is in the way of new records then goes after a while.
+ */
+static bool must_give_up(const struct ring *ring)
+{
+	return ring->is_gone ||
+	       (ring->stuck_ns && ring->seen_ns - ring->stuck_ns > GIVE_UP_NS &&
+		ring->end - ring->tail + RING_RECORD_MAX > capacity_of(ring) - RING_SLACK);
+}
+
+/* What is younger than the record in writing waits a moment for it. */
+static void wait_for_front(struct ring *ring)
+{
+	struct ring_set *set = ring->space->set;
+
+	if (!ring->stuck_ns)
+		ring->stuck_ns = ring->seen_ns;
+	if (ring->seen_ns - ring->stuck_ns < HOLD_NS && ring->since_ns < set->hold_ns)
+		set->hold_ns = ring->since_ns;
+}
+
+/* Find the record to come next. False: there is none yet. */
+static bool load_front(struct ring *ring)
+{
+	while (ring->tail != ring->end) {
+		switch (read_front(ring)) {
+		case FRONT_COMPLETE:
+			ring->stuck_ns = 0;
+			tell_limit(ring);
+			return true;
+		case FRONT_VOID:
+			ring->tail += ring->front.size;
+			ring->stuck_ns = 0;
+			break;
+		case FRONT_INCOMPLETE:
+			if (!must_give_up(ring)) {
+				wait_for_front(ring);
+				tell_limit(ring);
+				return false;
+			}
+			/* fall through */
+		case FRONT_NONSENSE:
+			ring->stuck_ns = 0;
+			skip_ahead(ring);
+			break;
+		}
+	}
+	ring->stuck_ns = 0;
+	if (ring->is_gone)
+		atomic_store_explicit(&ring->state, RING_FREE, memory_order_release);
+	else
+		tell_limit(ring);
+	return false;
+}
+
+/* --- a look at all ------------------------------------------------------------------------- */
+
+static void look_at_comm(struct ring *ring, uint64_t now)
+{
+	char comm[16];
+
+	if (ring->is_gone || (ring->comm_ns && now - ring->comm_ns < COMM_FRESH_NS))
+		return;
+	ring->comm_ns = now;
+	if (!ring_comm_read(ring->tid, comm) || memcmp(comm, ring->comm, sizeof(comm)) == 0)
+		return;
+	memcpy(ring->comm, comm, sizeof(comm));
+	ring_comm_tell(ring->space, ring->slot, comm);
+}
+
+/* The target's word for its head makes no sense: go on from there. */
+static void follow_head(struct ring *ring, uint64_t head)
+{
+	if (ring->is_ready)
+		ring_heap_remove(ring->space->set, ring);
+	ring->is_ready = false;
+	if (head != ring->tail)
+		count_lost(ring, 1);
+	ring->tail = ring->end = head;
+}
+
+static void look_at_losses(struct ring *ring)
+{
+	uint64_t lost =
+		__atomic_load_n(&ring_threads(ring->space)[ring->slot].lost, __ATOMIC_RELAXED);
+
+	if (lost > ring->lost)
+		count_lost(ring, lost - ring->lost);
+	ring->lost = lost;
+}
+
+/* Returns how full it is, in percent. */
+static unsigned look_at(struct ring *ring, uint64_t now)
+{
+	uint32_t state = atomic_load_explicit(&ring->state, memory_order_acquire);
+	uint64_t head;
+	unsigned fill;
+
+	if (state == RING_FREE)
+		return 0;
+	ring->is_gone = state == RING_GONE;
+	ring->seen_ns = now;
+	look_at_losses(ring);
+	head = __atomic_load_n(&ring_threads(ring->space)[ring->slot].head, __ATOMIC_ACQUIRE);
+	if (head - ring->tail > capacity_of(ring) + RING_SLACK ||
+	    ((head | ring->tail) & 7) != 0)
+		follow_head(ring, head);
+	ring->end = head;
+	if (head == ring->tail)
+		ring->since_ns = now;
+	else
+		look_at_comm(ring, now);
+	if (ring->is_ready)
+		return ring_fill(ring);
+	fill = ring_fill(ring);
+	/* Not touched any more where it has become FREE. */
+	if (load_front(ring) && ring_heap_add(ring->space->set, ring))
+		ring->is_ready = true;
+	return fill;
+}
+
+/* Returns how full the fullest ring is; *ret_done: nothing is left, and nothing will come. */
+static unsigned look_at_space(struct ring_space *space, uint64_t now, bool *ret_done)
+{
+	bool closed = atomic_load_explicit(&space->closed, memory_order_acquire);
+	uint32_t n_used = atomic_load_explicit(&space->n_used, memory_order_acquire);
+	unsigned fullest = 0;
+
+	*ret_done = closed;
+	for (uint32_t i = 0; i < n_used; i++) {
+		struct ring *ring = &space->rings[i];
+		unsigned fill = look_at(ring, now);
+
+		if (fill > fullest)
+			fullest = fill;
+		if (atomic_load_explicit(&ring->state, memory_order_relaxed) != RING_FREE)
+			*ret_done = false;
+	}
+	return fullest;
+}
+
+/* Its counts stay. */
+static void end_space(struct ring_set *set, struct ring_space *space)
+{
+	struct ring_space **at;
+	unsigned n = set->n_probes < RING_COUNTS ? set->n_probes : RING_COUNTS;
+
+	pthread_mutex_lock(&set->lock);
+	for (at = &set->spaces; *at != space; at = &(*at)->next)
+		;
+	*at = space->next;
+	pthread_mutex_unlock(&set->lock);
+	for (unsigned i = 0; i < n; i++)
+		set->dropped[i] +=
+			__atomic_load_n(&ring_head_of(space)->dropped[i], __ATOMIC_RELAXED);
+	ring_space_free(space);
+	atomic_fetch_sub(&set->n_spaces, 1);
+}
+
+unsigned ring_set_drain(struct ring_set *set)
+{
+	struct ring_space *space, *next;
+	unsigned fullest = 0;
+	uint64_t now;
+
+	if (!ring_set_is_used(set))
+		return 0;
+	now = ring_time_look(&set->time);
+	set->hold_ns = now;
+	pthread_mutex_lock(&set->lock);
+	space = set->spaces;
+	pthread_mutex_unlock(&set->lock);
+	for (; space; space = next) {
+		bool done;
+		unsigned fill = look_at_space(space, now, &done);
+
+		if (fill > fullest)
+			fullest = fill;
+		/* New ones come in front of it: only we change this. */
+		next = space->next;
+		if (done)
+			end_space(set, space);
+	}
+	return fullest;
+}
+
+/* --- taking out ---------------------------------------------------------------------------- */
+
+static uint64_t time_of(struct ring_set *set, const struct ring *ring)
+{
+	uint64_t ns = ring_time_ns(&set->time, ring->front.time);
+
+	/* The readings get better meanwhile: by nanoseconds. */
+	return ns < ring->last_ns && ring->last_ns - ns < 10000 ? ring->last_ns : ns;
+}
+
+static void fill_record(struct ring_set *set, const struct ring *ring, uint64_t ns)
+{
+	const struct ring_record *r = &ring->front;
+	struct event_record *e = set->record;
+
+	memset(e, 0, sizeof(*e));
+	e->size = (uint32_t)((sizeof(*e) + r->data_len + 7) & ~7UL);
+	e->kind = EVENT_HIT;
+	e->probe = r->probe;
+	e->pid = ring->pid;
+	e->tid = ring->tid;
+	e->cpu = r->cpu < CPUS_MAX ? r->cpu : 0;
+	e->time = ns;
+	e->ip = r->ret ? r->ret : r->vaddr;
+	e->func = r->ret ? r->vaddr : 0;
+	memcpy(e->comm, ring->comm, sizeof(e->comm));
+	e->data_len = r->data_len;
+	memcpy(e->data, place_of(ring, ring->tail) + sizeof(*r), r->data_len);
+}
+
+static void pass_front(struct ring_set *set, struct ring *ring, uint64_t ns)
+{
+	ring->last_ticks = ring->front.time;
+	ring->last_ns = ns;
+	if (ns > ring->since_ns)
+		ring->since_ns = ns;
+	ring->tail += ring->front.size;
+	ring->is_ready = false;
+	if (!load_front(ring)) {
+		ring_heap_take(set); /* not touched any more: it may be FREE */
+		return;
+	}
+	ring->is_ready = true;
+	ring_heap_sink(set);
+}
+
+const struct event_record *ring_set_next(struct ring_set *set, uint64_t until)
+{
+	while (set->n_heap) {
+		struct ring *ring = set->heap[0];
+		bool mute = atomic_load_explicit(&ring->mute, memory_order_relaxed);
+		uint64_t ns = time_of(set, ring);
+
+		if (until != UINT64_MAX && (ns > until || ns > set->hold_ns))
+			return NULL;
+		if (!mute)
+			fill_record(set, ring, ns);
+		pass_front(set, ring, ns);
+		if (!mute)
+			return set->record;
+	}
+	return NULL;
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* What the tracing thread does with rings: makes spaces, gives rings to threads. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "engine/base/err.h"
+#include "engine/event/ring_priv.h"
+
+/* Of <linux/memfd.h> and <linux/magic.h>, which not all systems have whole. */
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+#define TMPFS_TYPE 0x01021994
+
+_Static_assert(RING_BYTES_MIN >= RING_SLACK + RING_RECORD_MAX,
+	       "the smallest ring takes a record");
+_Static_assert(RING_SLACK >= RING_RECORD_MAX, "a record's end fits behind its ring");
+_Static_assert(RING_CONTROL_LEN == 4096, "one page");
+
+size_t ring_region_len(const struct ring_set *set)
+{
+	return RING_RINGS_AT + set->n_rings * ring_stride(set);
+}
+
+/* --- making a space -------------------------------------------------------------- */
+
+/*
+ * Give the file its size for good: from now on the target can't take memory away
+ * from under our mapping. Looked at afterwards, since it may be quick.
+ */
+static int size_file(int fd, size_t len, struct ubp_err *err)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstatfs(fd, &fs) < 0 || (unsigned long)fs.f_type != TMPFS_TYPE)
+		return ubp_fail(err, EINVAL, "rings: not a memory file");
+	if (ftruncate(fd, (off_t)len) < 0)
+		return ubp_fail_sys(err, "rings: cannot size a memory file");
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0)
+		return ubp_fail_sys(err, "rings: cannot seal a memory file");
+	if (fstat(fd, &st) < 0 || st.st_size != (off_t)len)
+		return ubp_fail(err, EINVAL, "rings: a memory file has changed");
+	return 0;
+}
+
+static int map_region(struct ring_space *space, int fd, struct ubp_err *err)
+{
+	int rc = size_file(fd, space->region_len, err);
+	void *at;
+
+	if (rc < 0)
+		return rc;
+	at = mmap(NULL, space->region_len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+		  fd, 0);
+	if (at == MAP_FAILED)
+		return ubp_fail_sys(err, "rings: cannot map %zu bytes", space->region_len);
+	space->region = at;
+	return 0;
+}
+
+static int map_control(struct ring_space *space, int fd, struct ubp_err *err)
+{
+	int rc = size_file(fd, RING_CONTROL_LEN, err);
+
+	if (rc == 0)
+		rc = ring_owner_take(&space->set->owners, fd, &space->owner, err);
+	if (rc == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) < 0)
+		rc = ubp_fail_sys(err, "rings: cannot seal their control page");
+	return rc;
+}
+
+static struct ring_space *alloc_space(struct ring_set *set, uint64_t base)
+{
+	struct ring_space *space = calloc(1, sizeof(*space));
+
+	if (!space)
+		return NULL;
+	space->set = set;
+	space->base = base;
+	space->n_rings = set->n_rings;
+	space->region_len = ring_region_len(set);
+	space->rings = calloc(set->n_rings, sizeof(*space->rings));
+	space->slots = calloc(RING_THREADS, sizeof(struct ring *));
+	if (space->rings && space->slots)
+		return space;
+	ring_space_free(space);
+	return NULL;
+}
+
+int ring_space_new(struct ring_set *set, int control_fd, int region_fd, uint64_t base,
+		   struct ring_space **ret_space, struct ubp_err *err)
+{
+	struct ring_space *space = alloc_space(set, base);
+	int rc;
+
+	if (!space)
+		return ubp_fail(err, ENOMEM, "rings: out of memory");
+	rc = map_region(space, region_fd, err);
+	if (rc == 0)
+		rc = map_control(space, control_fd, err);
+	if (rc < 0) {
+		if (space->owner)
+			ring_owner_give(&set->owners, space->owner);
+		ring_space_free(space);
+		return rc;
+	}
+	pthread_mutex_lock(&set->lock);
+	space->next = set->spaces;
+	set->spaces = space;
+	pthread_mutex_unlock(&set->lock);
+	atomic_fetch_add(&set->n_spaces, 1);
+	if (set->opt.used)
+		set->opt.used(set->opt.ctx);
+	*ret_space = space;
+	return 0;
+}
+
+void ring_space_close(struct ring_space *space)
+{
+	uint32_t n_used = atomic_load(&space->n_used);
+
+	ring_owner_give(&space->set->owners, space->owner);
+	space->owner = NULL;
+	for (uint32_t i = 0; i < n_used; i++) {
+		uint32_t live = RING_LIVE;
+
+		atomic_compare_exchange_strong(&space->rings[i].state, &live, RING_GONE);
+	}
+	map_free(&space->by_tid);
+	map_free(&space->by_key);
+	atomic_store(&space->closed, true);
+}
+
+void ring_space_free(struct ring_space *space)
+{
+	if (space->region)
+		munmap(space->region, space->region_len);
+	map_free(&space->by_tid);
+	map_free(&space->by_key);
+	free(space->rings);
+	free(space->slots);
+	free(space);
+}
+
+/* --- threads --------------------------------------------------------------------------- */
+
+/* One that was used before, so that its memory is used again; its entry is free then, too. */
+static struct ring *find_ring(struct ring_space *space)
+{
+	uint32_t n_used = atomic_load_explicit(&space->n_used, memory_order_relaxed);
+	struct ring *ring;
+
+	for (uint32_t i = 0; i < n_used; i++) {
+		ring = &space->rings[i];
+		if (atomic_load_explicit(&ring->state, memory_order_acquire) != RING_FREE)
+			continue;
+		if (space->slots[ring->slot] == ring)
+			ring_table_release(space, ring->slot);
+		return ring;
+	}
+	if (n_used == space->n_rings)
+		return NULL;
+	ring = &space->rings[n_used];
+	ring->space = space;
+	ring->bytes = space->region + RING_RINGS_AT + n_used * ring_stride(space->set);
+	return ring;
+}
+
+/*
+ * Where the next thread's positions begin: no record that was left in the ring by an earlier
+ * one looks complete at the positions to come.
+ */
+static uint64_t next_start(const struct ring *ring)
+{
+	return (ring->tail + 2 * ring->space->set->opt.ring_bytes) & ~7ULL;
+}
+
+/* The entry; its key last. */
+static void fill_entry(struct ring *ring, uint32_t slot)
+{
+	struct ring_space *space = ring->space;
+	struct ring_thread *entry = &ring_threads(space)[slot];
+
+	__atomic_store_n(&entry->head, ring->tail, __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->limit, ring->limit, __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->ring, space->base + (uint64_t)(ring->bytes - space->region),
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->mask, space->set->opt.ring_bytes - 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->lost, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->tid, (uint32_t)ring->tid, __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->key, ring->key, __ATOMIC_RELEASE);
+}
+
+static void start_ring(struct ring *ring, uint32_t slot, bool mute)
+{
+	struct ring_space *space = ring->space;
+
+	ring->slot = slot;
+	ring->end = ring->tail = next_start(ring);
+	ring->limit = ring_limit(space->set, ring->tail);
+	ring->lost = ring->last_ticks = ring->last_ns = ring->seen_ns = 0;
+	ring->comm_ns = ring->stuck_ns = ring->since_ns = 0;
+	ring->is_gone = ring->is_ready = false;
+	memset(ring->comm, 0, sizeof(ring->comm));
+	if (!ring_comm_read(ring->tid, ring->comm))
+		memcpy(ring->comm, "<...>", sizeof("<...>"));
+	ring_comm_tell(space, slot, ring->comm);
+	atomic_store_explicit(&ring->mute, mute, memory_order_relaxed);
+	space->slots[slot] = ring;
+	/* Before anybody looks at it. */
+	fill_entry(ring, slot);
+	atomic_store_explicit(&ring->state, RING_LIVE, memory_order_release);
+	if (ring == &space->rings[atomic_load_explicit(&space->n_used, memory_order_relaxed)])
+		atomic_fetch_add_explicit(&space->n_used, 1, memory_order_release);
+}
+
+/* The entry goes at once; the ring is another's when it was read to its end. */
+static void drop_ring(struct ring *ring)
+{
+	struct ring_space *space = ring->space;
+
+	__atomic_store_n(&ring_threads(space)[ring->slot].key, RING_KEY_GONE, __ATOMIC_RELEASE);
+	(void)map_remove(&space->by_tid, (uint64_t)ring->tid);
+	(void)map_remove(&space->by_key, ring->key);
+	atomic_store_explicit(&ring->state, RING_GONE, memory_order_release);
+}
+
+int ring_space_add(struct ring_space *space, pid_t pid, pid_t tid, uint64_t thread_pointer,
+		   bool mute)
+{
+	uint64_t key = ring_key(thread_pointer);
+	struct ring *ring = map_get(&space->by_tid, (uint64_t)tid);
+	uint32_t slot;
+
+	if (ring && ring->key == key) {
+		atomic_store_explicit(&ring->mute, mute, memory_order_relaxed);
+		return 0;
+	}
+	if (key == RING_KEY_NONE || key == RING_KEY_GONE)
+		return -ENOSPC;
+	if (ring)
+		drop_ring(ring);
+	ring = map_get(&space->by_key, key);
+	if (ring)
+		drop_ring(ring);
+	ring = find_ring(space);
+	if (!ring || ring_table_place(space, key, &slot) < 0)
+		return -ENOSPC;
+	ring->key = key;
+	ring->pid = pid;
+	ring->tid = tid;
+	if (map_put(&space->by_tid, (uint64_t)tid, ring) < 0)
+		return -ENOSPC;
+	if (map_put(&space->by_key, key, ring) < 0) {
+		(void)map_remove(&space->by_tid, (uint64_t)tid);
+		return -ENOSPC;
+	}
+	start_ring(ring, slot, mute);
+	return 0;
+}
+
+bool ring_space_has(const struct ring_space *space, pid_t tid)
+{
+	return map_get(&space->by_tid, (uint64_t)tid) != NULL;
+}
+
+void ring_space_drop(struct ring_space *space, pid_t tid)
+{
+	struct ring *ring = map_get(&space->by_tid, (uint64_t)tid);
+
+	if (ring)
+		drop_ring(ring);
+}
+
+/* --- readable memory ---------------------------------------------------------------------- */
+
+static int compare_words(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+void ring_space_set_ranges(struct ring_space *space, const uint64_t *ranges, size_t n)
+{
+	struct ring_head *head = ring_head_of(space);
+	uint64_t sorted[RING_RANGES];
+
+	if (n > RING_RANGES)
+		n = RING_RANGES;
+	memcpy(sorted, ranges, n * sizeof(*ranges));
+	qsort(sorted, n, sizeof(*sorted), compare_words);
+	/* Each word is whole by itself, whenever a detour reads it. */
+	for (size_t i = 0; i < RING_RANGES; i++)
+		__atomic_store_n(&head->ranges[i], i < n ? ranges[i] : 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&head->n_ranges, n, __ATOMIC_RELEASE);
+	for (size_t i = 0; i < RING_CELLS; i++) {
+		uint64_t cell = __atomic_load_n(&head->cells[i], __ATOMIC_RELAXED);
+
+		if (cell && !bsearch(&cell, sorted, n, sizeof(cell), compare_words))
+			__atomic_store_n(&head->cells[i], 0, __ATOMIC_RELAXED);
+	}
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * The table of threads. What it holds is known here by .slots; the shared words are
+ * written, and read only to follow the order that searches go in.
+ *
+ * Threads of the target search while entries come and go. A search passes what is
+ * RING_KEY_GONE and ends at RING_KEY_NONE, so an entry becomes NONE again only where the next
+ * one is: no search that finds something went past it. So each run of entries ends in one that is
+ * taken, and a table of few rings never fills up with what is gone.
+ */
+
+#include <errno.h>
+
+#include "engine/event/ring_priv.h"
+
+#define NEXT(slot) (((slot) + 1) % RING_THREADS)
+#define PREV(slot) (((slot) + RING_THREADS - 1) % RING_THREADS)
+
+static uint64_t key_at(const struct ring_space *space, uint32_t slot)
+{
+	return __atomic_load_n(&ring_threads(space)[slot].key, __ATOMIC_RELAXED);
+}
+
+int ring_table_place(const struct ring_space *space, uint64_t key, uint32_t *ret_slot)
+{
+	uint32_t slot = (uint32_t)ring_hash(key);
+
+	for (uint32_t n = 0; n < RING_THREADS; n++, slot = NEXT(slot)) {
+		if (!space->slots[slot]) {
+			*ret_slot = slot;
+			return 0;
+		}
+	}
+	return -ENOSPC;
+}
+
+void ring_table_release(struct ring_space *space, uint32_t slot)
+{
+	struct ring_thread *threads = ring_threads(space);
+
+	space->slots[slot] = NULL;
+	__atomic_store_n(&threads[slot].key, RING_KEY_GONE, __ATOMIC_RELEASE);
+	if (key_at(space, NEXT(slot)) != RING_KEY_NONE)
+		return;
+	for (uint32_t n = 0; n < RING_THREADS; n++, slot = PREV(slot)) {
+		if (space->slots[slot] || key_at(space, slot) == RING_KEY_NONE)
+			return;
+		__atomic_store_n(&threads[slot].key, RING_KEY_NONE, __ATOMIC_RELEASE);
+	}
+}

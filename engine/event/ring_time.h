@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Ticks of the processor as nanoseconds of a clock. Both are read together from time to
+ * time; what lies between two readings is interpolated, so that neither the processor's
+ * rate nor the clock's corrections need to be known.
+ */
+
+#ifndef UBP_EVENT_RING_TIME_H
+#define UBP_EVENT_RING_TIME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/event/clock.h"
+
+#define RING_TIME_SAMPLES 1024
+
+struct ring_time {
+	enum event_clock clock;
+	uint64_t (*ticks)(void);
+	double ns_per_tick; /* as last measured; 0: not yet */
+	size_t n;
+	struct ring_time_sample {
+		uint64_t ticks, ns;
+	} samples[RING_TIME_SAMPLES];
+};
+
+void ring_time_init(struct ring_time *time, enum event_clock clock, uint64_t (*ticks)(void));
+/* Read both. Returns the clock: ticks up to now can be told to the nanosecond or so. */
+uint64_t ring_time_look(struct ring_time *time);
+/* Ticks at the last reading. */
+static inline uint64_t ring_time_last(const struct ring_time *time)
+{
+	return time->samples[time->n - 1].ticks;
+}
+/* Any ticks at all: what can't be is put at the first or last reading. */
+uint64_t ring_time_ns(const struct ring_time *time, uint64_t ticks);
+
+#endif
