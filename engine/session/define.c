@@ -4,20 +4,13 @@
 /* Definitions: from text to probes that are known to be plantable. */
 
 #include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "arch/host.h"
-#include "engine/object/locate.h"
-#include "engine/object/maps.h"
 #include "engine/session/session.h"
 #include "engine/spec/filter.h"
-#include "engine/trace/task.h"
 
 static unsigned long ul(uint64_t n)
 {
@@ -29,82 +22,12 @@ const struct spec_probe *define_spec(const struct ubp_session *s, size_t i)
 	return spec_table_probe(s->table, i);
 }
 
-static struct session_file *file_by_id(struct ubp_session *s, uint64_t dev, uint64_t ino)
-{
-	struct session_file *f = s->files;
-
-	while (f && (f->dev != dev || f->ino != ino))
-		f = f->next;
-	return f;
-}
-
-/* Remember which path opens the file of this id; it is opened when it is needed. */
-static int remember_file(struct ubp_session *s, const struct stat *st, const char *open_path,
-			 struct ubp_err *err)
-{
-	struct session_file *f;
-	int fd, rc;
-
-	if (file_by_id(s, st->st_dev, st->st_ino))
-		return 0;
-	f = calloc(1, sizeof(*f));
-	if (!f)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	f->dev = f->maps_dev = st->st_dev;
-	f->ino = f->maps_ino = st->st_ino;
-	rc = object_open(open_path, &f->object, err);
-	if (rc < 0) {
-		free(f);
-		return rc;
-	}
-	fd = open(open_path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		(void)maps_identity(fd, &f->maps_dev, &f->maps_ino);
-		close(fd);
-	}
-	f->next = s->files;
-	s->files = f;
-	return 0;
-}
-
-/* spec_env.find_file */
-static int find_file(void *ctx, const char *target, uint64_t *ret_dev, uint64_t *ret_ino,
-		     char **ret_path, struct ubp_err *err)
-{
-	struct ubp_session *s = ctx;
-	char *path = NULL, *open_path = NULL;
-	struct stat st;
-	pid_t named = s->opt.n_pids ? s->pids[0] : 0;
-	pid_t live = named ? task_live_thread(named) : 0, place = live ? live : named;
-	int rc = object_locate(target, place, &path, &open_path, err);
-
-	if (rc == 0 && stat(open_path, &st) < 0)
-		rc = ubp_fail_sys(err, "%s", open_path);
-	if (rc == 0 && !S_ISREG(st.st_mode))
-		rc = ubp_fail(err, EINVAL, "%s: not a regular file", open_path);
-	if (rc == 0) {
-		*ret_dev = st.st_dev;
-		*ret_ino = st.st_ino;
-		rc = remember_file(s, &st, open_path, err);
-	}
-	if (rc == 0 && !strchr(target, '/')) {
-		*ret_path = path;
-		path = NULL;
-	}
-	/* The kernel's own words for what the kernel refuses. */
-	if (rc < 0 && s->opt.strict && rc != -ENOEXEC)
-		ubp_err_reset(err);
-	free(path);
-	free(open_path);
-	return rc;
-}
-
 int define_init(struct ubp_session *s, struct ubp_err *err)
 {
 	struct spec_env env = {
 		.arch = ubp_host_arch(),
 		.strict = s->opt.strict,
-		.find_file = find_file,
+		.find_file = files_find,
 		.ctx = s,
 	};
 
@@ -135,13 +58,7 @@ void define_free(struct ubp_session *s)
 	while (s->n_probes)
 		probe_free(s->probes[--s->n_probes]);
 	free(s->probes);
-	while (s->files) {
-		struct session_file *next = s->files->next;
-
-		object_free(s->files->object);
-		free(s->files);
-		s->files = next;
-	}
+	files_free(s);
 	spec_table_free(s->table);
 }
 
@@ -410,7 +327,7 @@ static int make_probe(struct ubp_session *s, size_t i, const char *filter,
 		      struct session_probe *p, struct ubp_err *err)
 {
 	const struct spec_probe *spec = define_spec(s, i);
-	struct session_file *file = file_by_id(s, spec->dev, spec->ino);
+	struct session_file *file = files_by_id(s, spec->dev, spec->ino);
 	int rc = 0;
 
 	if (!file)
@@ -529,6 +446,7 @@ int ubp_add(struct ubp_session *s, const char *definition, const char *filter,
 	int rc;
 
 	ubp_err_reset(err);
+	files_look_again(s);
 	if (s->has_thread)
 		return ubp_fail(err, EBUSY, "the session has started");
 	if (s->opt.strict)
@@ -544,6 +462,7 @@ int ubp_add_events(struct ubp_session *s, const char *text, size_t len, const ch
 	int rc;
 
 	ubp_err_reset(err);
+	files_look_again(s);
 	if (s->has_thread)
 		return ubp_fail(err, EBUSY, "the session has started");
 	rc = spec_table_write_all(s->table, text, len, err);

@@ -27,6 +27,14 @@ struct session_file {
 	struct session_file *next;
 };
 
+/* What a target was found to be, so that thousands of definitions look but once. */
+struct file_alias {
+	char *target;
+	char *path; /* of a target that is none; or NULL */
+	uint64_t dev, ino;
+	struct file_alias *next;
+};
+
 /* A probe, beside the spec_probe of the same number. */
 struct session_probe {
 	struct uprobe uprobe;
@@ -50,6 +58,7 @@ struct ubp_session {
 	enum event_clock clock;
 	struct spec_table *table;
 	struct session_file *files;
+	struct file_alias *aliases; /* files.c; good for one call */
 	struct session_probe **probes;
 	size_t n_probes;
 	char *const *argv;
@@ -92,6 +101,15 @@ struct ubp_session {
 int define_init(struct ubp_session *s, struct ubp_err *err);
 void define_free(struct ubp_session *s);
 const struct spec_probe *define_spec(const struct ubp_session *s, size_t i);
+
+/* files.c. NULL: no definition names such a file. */
+struct session_file *files_by_id(struct ubp_session *s, uint64_t dev, uint64_t ino);
+/* spec_env.find_file; @ctx is the session. */
+int files_find(void *ctx, const char *target, uint64_t *ret_dev, uint64_t *ret_ino,
+	       char **ret_path, struct ubp_err *err);
+/* What was found may be out of date: a new call of ours begins. */
+void files_look_again(struct ubp_session *s);
+void files_free(struct ubp_session *s);
 
 /* ifunc.c: file offset of the implementation an IFUNC was resolved to. */
 int ifunc_choice(struct ubp_session *s, struct session_file *file,

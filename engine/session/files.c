@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* The files that definitions name. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/object/locate.h"
+#include "engine/object/maps.h"
+#include "engine/session/session.h"
+#include "engine/trace/task.h"
+
+struct session_file *files_by_id(struct ubp_session *s, uint64_t dev, uint64_t ino)
+{
+	struct session_file *f = s->files;
+
+	while (f && (f->dev != dev || f->ino != ino))
+		f = f->next;
+	return f;
+}
+
+/* Remember which path opens the file of this id; it is opened when it is needed. */
+static int remember_file(struct ubp_session *s, const struct stat *st, const char *open_path,
+			 struct ubp_err *err)
+{
+	struct session_file *f;
+	int fd, rc;
+
+	if (files_by_id(s, st->st_dev, st->st_ino))
+		return 0;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	f->dev = f->maps_dev = st->st_dev;
+	f->ino = f->maps_ino = st->st_ino;
+	rc = object_open(open_path, &f->object, err);
+	if (rc < 0) {
+		free(f);
+		return rc;
+	}
+	fd = open(open_path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		(void)maps_identity(fd, &f->maps_dev, &f->maps_ino);
+		close(fd);
+	}
+	f->next = s->files;
+	s->files = f;
+	return 0;
+}
+
+static struct file_alias *alias_of(struct ubp_session *s, const char *target)
+{
+	struct file_alias *a = s->aliases;
+
+	while (a && strcmp(a->target, target) != 0)
+		a = a->next;
+	return a;
+}
+
+static int remember_alias(struct ubp_session *s, const char *target, char **path,
+			  const struct stat *st, struct ubp_err *err)
+{
+	struct file_alias *a = calloc(1, sizeof(*a));
+
+	if (a)
+		a->target = strdup(target);
+	if (!a || !a->target) {
+		free(a);
+		return ubp_fail(err, ENOMEM, "out of memory");
+	}
+	a->dev = st->st_dev;
+	a->ino = st->st_ino;
+	if (!strchr(target, '/')) {
+		a->path = *path;
+		*path = NULL;
+	}
+	a->next = s->aliases;
+	s->aliases = a;
+	return 0;
+}
+
+/* Find the file of a target that this call has not met yet. */
+static int look_up(struct ubp_session *s, const char *target, struct ubp_err *err)
+{
+	char *path = NULL, *open_path = NULL;
+	struct stat st;
+	pid_t named = s->opt.n_pids ? s->pids[0] : 0;
+	pid_t live = named ? task_live_thread(named) : 0, place = live ? live : named;
+	int rc = object_locate(target, place, &path, &open_path, err);
+
+	if (rc == 0 && stat(open_path, &st) < 0)
+		rc = ubp_fail_sys(err, "%s", open_path);
+	if (rc == 0 && !S_ISREG(st.st_mode))
+		rc = ubp_fail(err, EINVAL, "%s: not a regular file", open_path);
+	if (rc == 0)
+		rc = remember_file(s, &st, open_path, err);
+	if (rc == 0)
+		rc = remember_alias(s, target, &path, &st, err);
+	/* The kernel's own words for what the kernel refuses. */
+	if (rc < 0 && s->opt.strict && rc != -ENOEXEC)
+		ubp_err_reset(err);
+	free(path);
+	free(open_path);
+	return rc;
+}
+
+int files_find(void *ctx, const char *target, uint64_t *ret_dev, uint64_t *ret_ino,
+	       char **ret_path, struct ubp_err *err)
+{
+	struct ubp_session *s = ctx;
+	const struct file_alias *a = alias_of(s, target);
+	int rc = a ? 0 : look_up(s, target, err);
+
+	if (rc < 0)
+		return rc;
+	if (!a)
+		a = s->aliases;
+	if (a->path && !(*ret_path = strdup(a->path)))
+		return ubp_fail(err, ENOMEM, "out of memory");
+	*ret_dev = a->dev;
+	*ret_ino = a->ino;
+	return 0;
+}
+
+void files_look_again(struct ubp_session *s)
+{
+	while (s->aliases) {
+		struct file_alias *next = s->aliases->next;
+
+		free(s->aliases->target);
+		free(s->aliases->path);
+		free(s->aliases);
+		s->aliases = next;
+	}
+}
+
+void files_free(struct ubp_session *s)
+{
+	files_look_again(s);
+	while (s->files) {
+		struct session_file *next = s->files->next;
+
+		object_free(s->files->object);
+		free(s->files);
+		s->files = next;
+	}
+}
