@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/trace/hold.h"
+
+#include <signal.h>
+#include <sys/ptrace.h>
+
+#include "engine/event/clock.h"
+#include "engine/trace/attach.h"
+
+/* One that was asked to stop: has it? True: the table of tracees has changed. */
+static bool take(struct tracer *tracer, struct tracee *t)
+{
+	struct stop stop;
+
+	if (wait_look(t->tid, &stop) != 1)
+		return false;
+	if (stop.exited || stop.event != PTRACE_EVENT_STOP) {
+		/* Something else first. It goes on to the stop that it was asked for. */
+		tracer_dispatch(tracer, &stop);
+		return true;
+	}
+	tracee_event_stop(t, stop.sig);
+	if (tracee_has_trap(tracer, t)) {
+		/* Its SIGTRAP comes at once; only then ask again. */
+		t->listening = false;
+		tracee_resume(t, 0);
+		t->want_interrupt = true;
+		return false;
+	}
+	t->held = true;
+	t->listening = stop.sig != SIGTRAP;
+	return false;
+}
+
+/* One pass. How many are still to come? *ret_changed: perhaps more than that. */
+static size_t look_around(struct tracer *tracer, const struct space *space, bool *ret_changed)
+{
+	size_t pos = 0, n = 0;
+	void *value;
+
+	*ret_changed = false;
+	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
+		struct tracee *t = value;
+
+		if (t->held || t->process->space != space)
+			continue;
+		n++;
+		/* Asked once; a stop for another reason has it asked again. */
+		if (!t->want_interrupt && !t->at_large &&
+		    ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) == 0)
+			t->want_interrupt = true;
+		if (take(tracer, t)) {
+			*ret_changed = true;
+			return n;
+		}
+		n -= t->held;
+	}
+	return n;
+}
+
+static bool is_alive(struct tracer *tracer, const struct space *space)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&tracer->processes, &pos, NULL, &value))
+		if (((struct process *)value)->space == space)
+			return true;
+	return false;
+}
+
+bool hold_all(struct tracer *tracer, const struct space *space, unsigned limit_ms)
+{
+	uint64_t begun = event_clock_now(CLOCK_KIND_MONO), spin = 0;
+	bool changed;
+	size_t n;
+
+	for (;;) {
+		n = look_around(tracer, space, &changed);
+		if (changed && !is_alive(tracer, space))
+			return false;
+		if (!n && !changed)
+			return true;
+		if (event_clock_now(CLOCK_KIND_MONO) - begun > limit_ms * 1000000ULL)
+			return false;
+		if (!changed)
+			wait_a_little(&spin);
+	}
+}
+
+void hold_end(struct tracer *tracer, const struct space *space, const struct tracee *keep)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
+		struct tracee *t = value;
+
+		if (t->process->space != space || t == keep)
+			continue;
+		if (t->held)
+			attach_let_go(t);
+		else
+			t->want_interrupt = false; /* its stop is passed over when it comes */
+	}
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Stopping all threads of an address space at once, for as short as can be. */
+
+#ifndef UBP_TRACE_HOLD_H
+#define UBP_TRACE_HOLD_H
+
+#include <stdbool.h>
+
+#include "engine/trace/tracer.h"
+
+/*
+ * Hold every thread that lives in @space; none of them has a trap of ours pending.
+ * Threads that are held already stay so. Those born meanwhile are held, too. Waits at most
+ * @limit_ms: a vfork() parent does not stop before its child lets it go, one that waits for a
+ * disk may take long. False: not all could be had, or the space is gone; what was held is held
+ * all the same, and those that are missing are inside the kernel: they run no instruction of the
+ * program before they stop.
+ */
+bool hold_all(struct tracer *tracer, const struct space *space, unsigned limit_ms);
+
+/* Let them go on, but for @keep (NULL: all). */
+void hold_end(struct tracer *tracer, const struct space *space, const struct tracee *keep);
+
+#endif
