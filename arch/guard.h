@@ -81,6 +81,7 @@ struct guard_return {
 
 /* In front of a window's copy (arch/detour.h): what a jump replaced. */
 #define UBP_JUMP_MAGIC 0x504d554a2d425500ULL
+#define UBP_JUMP_FREE  0x454552462d425500ULL /* nobody is in this block, or can come there */
 
 struct guard_jump {
 	uint64_t magic;
@@ -105,7 +106,7 @@ struct guard_hijack {
 	uint64_t time; /* ticks at entry */
 };
 
-#define UBP_GUARD_SEMAPHORES 112
+#define UBP_GUARD_SEMAPHORES 110
 #define UBP_GUARD_DATA_LEN   4096ULL
 
 /* What the program, in the guard's own code, may write. */
@@ -124,6 +125,7 @@ struct guard_data {
 	uint64_t hijacks;   /* vaddr of the table of struct guard_hijack; 0: none */
 	uint64_t hijacks_mask;
 	uint64_t return_vaddr; /* of the code that return addresses are replaced by */
+	uint64_t name;         /* "ubp": of memory files */
 	uint64_t n_semaphores; /* reference counters that are incremented */
 	uint64_t semaphores[UBP_GUARD_SEMAPHORES];
 };

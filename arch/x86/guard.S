@@ -53,12 +53,19 @@
 	.set	RETURN_REAL, 8
 	.set	RETURN_REACH, 4096	/* bytes of arguments that a ret may pop */
 
+	/* struct guard_hijack */
+	.set	HIJACK_SHIFT, 5
+	.set	HIJACK_REAL, 8
+
 	/* struct guard_data */
 	.set	DATA_CHAIN_AT, 0
 	.set	DATA_CHAIN, 8
 	.set	DATA_CHAIN_SHIFT, 5	/* log2 of an action's size */
 	.set	DATA_OWNER, 72
 	.set	DATA_RETIRED, 80
+	.set	DATA_HIJACKS, 112
+	.set	DATA_HIJACKS_MASK, 120
+	.set	DATA_RETURN_VADDR, 128
 	.set	CHAIN_TRIES, 100000	/* how long another setter may take: some 50 ms */
 
 	/* the kernel's: sigaction, siginfo, ucontext */
@@ -215,11 +222,6 @@ returned:
  *   r8, r14   from where to where       rbx, r15   the table, its mask
  */
 put_back:
-	mov	HEAD_RETURNS(%r9), %rbx
-	test	%rbx, %rbx
-	jz	leave
-	mov	HEAD_RETURNS_MASK(%r9), %r15
-	lea	AREA_TRAMPOLINE(%r9), %r13
 	mov	UC_RSP(%rdx), %r8
 	mov	%r8, %r14
 	and	$-PAGE, %r14
@@ -235,7 +237,12 @@ put_back:
 	je	2f
 	sub	$1, %ebp
 	jnz	1b
-2:	mov	%r15, %rbp		/* index */
+2:	mov	HEAD_RETURNS(%r9), %rbx
+	test	%rbx, %rbx
+	jz	7f
+	mov	HEAD_RETURNS_MASK(%r9), %r15
+	lea	AREA_TRAMPOLINE(%r9), %r13
+	mov	%r15, %rbp		/* index */
 3:	mov	%rbp, %r12
 	shl	$SITE_SHIFT, %r12
 	mov	(%rbx,%r12), %rsi
@@ -260,6 +267,28 @@ put_back:
 	mov	%rdi, (%rsi)
 6:	sub	$1, %rbp
 	jnc	3b
+	/* And those that detours have hijacked: one entry for each word. */
+7:	mov	HEAD_DATA(%r9), %rcx
+	test	%rcx, %rcx
+	jz	leave
+	mov	DATA_HIJACKS(%rcx), %rbx
+	test	%rbx, %rbx
+	jz	leave
+	mov	DATA_HIJACKS_MASK(%rcx), %rbp
+	mov	DATA_RETURN_VADDR(%rcx), %r13
+8:	mov	%rbp, %r12
+	shl	$HIJACK_SHIFT, %r12
+	mov	(%rbx,%r12), %rsi
+	cmp	%r8, %rsi
+	jb	9f
+	cmp	%r14, %rsi
+	jae	9f
+	cmp	%r13, (%rsi)
+	jne	9f
+	mov	HIJACK_REAL(%rbx,%r12), %rdi
+	mov	%rdi, (%rsi)
+9:	sub	$1, %rbp
+	jnc	8b
 	ret
 
 /* Is r8 in an area? Carry says so. Uses rax, rcx. */

@@ -41,6 +41,13 @@ _Static_assert(GUARD_CODE_DATA_CHAIN_AT == offsetof(struct guard_data, chain_at)
 _Static_assert(GUARD_CODE_DATA_CHAIN == offsetof(struct guard_data, chain), "guard.S");
 _Static_assert(GUARD_CODE_DATA_OWNER == offsetof(struct guard_data, owner), "guard.S");
 _Static_assert(GUARD_CODE_DATA_RETIRED == offsetof(struct guard_data, retired), "guard.S");
+_Static_assert(GUARD_CODE_DATA_HIJACKS == offsetof(struct guard_data, hijacks), "guard.S");
+_Static_assert(GUARD_CODE_DATA_HIJACKS_MASK == offsetof(struct guard_data, hijacks_mask),
+	       "guard.S");
+_Static_assert(GUARD_CODE_DATA_RETURN_VADDR == offsetof(struct guard_data, return_vaddr),
+	       "guard.S");
+_Static_assert(1 << GUARD_CODE_HIJACK_SHIFT == sizeof(struct guard_hijack), "guard.S");
+_Static_assert(GUARD_CODE_HIJACK_REAL == offsetof(struct guard_hijack, real), "guard.S");
 
 const uint8_t x86_sigaction_calls[X86_N_SIGACTION_CALLS][UBP_SIGACTION_CALL_MAX] = {
 	/* mov $13,%eax; syscall: in the C library's sigaction(), in Go's runtime */
