@@ -109,6 +109,7 @@ struct ubp_arch {
 	int swbp_si_code;        /* si_code of its SIGTRAP, which no single step has */
 	uint8_t n_regs;
 	uint8_t pc, sp, fp, retval; /* indexes into struct ubp_regs */
+	uint8_t tp;                 /* likewise: what a thread's own memory is found by */
 	uint64_t near_max;          /* how far from its object an SSOL area may lie, bytes */
 
 	/*
@@ -214,7 +215,8 @@ struct ubp_arch {
 	void (*enter_call)(struct ubp_regs *regs, uint64_t nr, const uint64_t args[6]);
 	int64_t (*syscall_result)(const struct ubp_regs *regs);
 	/* Number of a system call the engine makes remotely. */
-	int nr_mmap, nr_munmap, nr_mprotect, nr_rt_sigaction, nr_read;
+	int nr_mmap, nr_munmap, nr_mprotect, nr_rt_sigaction, nr_read, nr_memfd_create,
+		nr_close;
 
 	/*
 	 * The guard (arch/guard.h): its code stands at UBP_AREA_GUARD of an area's
@@ -266,6 +268,9 @@ struct ubp_arch {
 	 */
 	bool (*copy_leave)(const struct window *window, const struct window_copy *copy,
 			   uint64_t vaddr, struct ubp_regs *regs);
+	/* A slot that leads to @target and has no other effect. */
+	void (*build_slot_jump)(uint64_t slot_vaddr, uint64_t target,
+				struct slot_code *ret_code);
 	/* The jump at @site to @target, window->jump_len bytes. -ERANGE: too far. */
 	int (*build_jump)(const struct window *window, uint64_t site, uint64_t target,
 			  uint8_t *ret_jump, struct ubp_err *err);

@@ -9,6 +9,7 @@
 #ifndef UBP_ARCH_HOST_H
 #define UBP_ARCH_HOST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -16,6 +17,12 @@
 
 /* The instruction set of the machine ubp itself runs on. */
 const struct ubp_arch *ubp_host_arch(void);
+
+/*
+ * Can code in a program on this machine record without our help: find its thread, tell
+ * the time and the processor (arch/detour.h)? False: *ret_why says what is missing.
+ */
+bool ubp_host_can_jump(const char **ret_why);
 
 /* All general registers, one request. */
 int ubp_host_get_regs(pid_t tid, struct ubp_regs *ret_regs);

@@ -3,10 +3,14 @@
 
 #include "arch/host.h"
 
+#include <cpuid.h>
 #include <elf.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
@@ -24,6 +28,41 @@ _Static_assert(sizeof(struct user_regs_struct) <= sizeof(struct ubp_regs), "regi
 const struct ubp_arch *ubp_host_arch(void)
 {
 	return ubp_arch_find(EM_X86_64, ELFCLASS64);
+}
+
+#define HWCAP2_FSGSBASE (1UL << 1) /* the kernel lets programs use rdfsbase */
+#define CPUID_EXTENDED  0x80000001U
+#define RDTSCP          (1U << 27) /* in edx */
+#define LAHF_LM         (1U << 0)  /* in ecx */
+
+/* Does the kernel trust the time stamp counter? Then so do we. */
+static bool tsc_is_the_clock(void)
+{
+	char name[32] = "";
+	FILE *f =
+		fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
+
+	if (!f)
+		return false;
+	if (!fgets(name, sizeof(name), f))
+		name[0] = '\0';
+	(void)fclose(f);
+	return strncmp(name, "tsc", 3) == 0;
+}
+
+bool ubp_host_can_jump(const char **ret_why)
+{
+	unsigned a, b, c = 0, d = 0;
+
+	*ret_why = NULL;
+	(void)__get_cpuid(CPUID_EXTENDED, &a, &b, &c, &d);
+	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE))
+		*ret_why = "this kernel or processor has no rdfsbase for programs";
+	else if (!(d & RDTSCP) || !(c & LAHF_LM))
+		*ret_why = "this processor has no rdtscp or lahf";
+	else if (!tsc_is_the_clock())
+		*ret_why = "this machine's clock source is not the time stamp counter";
+	return !*ret_why;
 }
 
 int ubp_host_get_regs(pid_t tid, struct ubp_regs *ret_regs)

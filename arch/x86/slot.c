@@ -256,6 +256,16 @@ int x86_build_slot(const struct displaced_insn *insn, uint64_t slot_vaddr,
 	return ubp_fail(err, EILSEQ, "'%s' was not analyzed", insn->text);
 }
 
+void x86_build_slot_jump(uint64_t slot_vaddr, uint64_t target, struct slot_code *ret_code)
+{
+	struct writer w = { .vaddr = slot_vaddr, .out = ret_code };
+
+	memset(ret_code, 0, sizeof(*ret_code));
+	ret_code->done_at = NONE;
+	ret_code->taken_at = NONE;
+	put_jump(&w, target);
+}
+
 /* How far the imitation of an indirect call has moved the stack pointer. */
 static bool call_ind_moved(const struct slot_code *code, uint64_t at, uint64_t *ret_by)
 {

@@ -27,6 +27,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.sp = X86_SP,
 	.fp = X86_BP,
 	.retval = X86_AX,
+	.tp = X86_FS_BASE,
 	/* What a 32-bit displacement reaches, less the size of a large object. */
 	.near_max = 0x80000000 - 0x4000000,
 	.reg_by_name = x86_reg_by_name,
@@ -52,6 +53,8 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.nr_read = 0,
 	.nr_munmap = 11,
 	.nr_rt_sigaction = 13,
+	.nr_memfd_create = 319,
+	.nr_close = 3,
 	.guard = x86_guard,
 	.guard_len = X86_GUARD_LEN,
 	.guard_handler = GUARD_CODE_HANDLER,
@@ -66,4 +69,5 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.build_copy = x86_build_copy,
 	.copy_leave = x86_copy_leave,
 	.build_jump = x86_build_jump,
+	.build_slot_jump = x86_build_slot_jump,
 };

@@ -10,6 +10,7 @@
 #include <sys/ptrace.h>
 
 #include "arch/host.h"
+#include "engine/hit/detour.h"
 #include "engine/hit/disarm.h"
 #include "engine/hit/in_place.h"
 #include "engine/hit/record.h"
@@ -36,15 +37,6 @@ static bool is_hit(const struct site *site, const struct ubp_arch *arch, pid_t t
 {
 	return site->insn.len != arch->swbp_pc_advance || arch->came_by_exception(regs) ||
 	       is_from_kernel(tid);
-}
-
-static void begin_moment(struct hit *hit, struct moment *m, struct tracee *t,
-			 const struct ubp_regs *regs)
-{
-	m->t = t;
-	m->regs = regs;
-	m->now_ns = event_clock_now(hit->clock);
-	m->cpu = task_one_cpu(t, m->now_ns);
 }
 
 static void entry_probes(struct hit *hit, struct moment *m, struct site *site)
@@ -90,7 +82,7 @@ static void probes_at(struct hit *hit, struct tracee *t, struct site *site,
 {
 	struct moment m;
 
-	begin_moment(hit, &m, t, regs);
+	moment_begin(hit, &m, t, regs);
 	/* As the kernel shows it: the pc at the probed instruction. */
 	regs->r[t->process->space->arch->pc] = site->vaddr;
 	entry_probes(hit, &m, site);
@@ -158,7 +150,7 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 	if (!ri)
 		return TRAP_FOREIGN;
 	wait_note_hot(hit->tracer, t);
-	begin_moment(hit, &m, t, regs);
+	moment_begin(hit, &m, t, regs);
 	regs->r[arch->pc] = ri->real;
 	for (uint32_t i = ri->n_entries; i-- > 0;) {
 		struct site *site = ri->entries[i];
@@ -210,6 +202,8 @@ enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
 		return at_site(hit, t, site, &regs);
 	if (vaddr == ps->trampoline && ps->trampoline)
 		return at_trampoline(hit, t, &regs);
+	if (area_of(ps, vaddr))
+		return detour_trap(hit, t, &regs, vaddr);
 	/* The program's own. */
 	return guard_defer(hit->tracer, t) ? TRAP_OURS : TRAP_FOREIGN;
 }
@@ -225,7 +219,7 @@ bool hit_pc_has_trap(const struct tracee *t, uint64_t pc)
 		return task_signal_pending(t->tid, SIGTRAP);
 	/* Behind a breakpoint a thread may also stand because its trap was handled
 	 * (at the trampoline, before what is left of a nop), or for other reasons. */
-	return ((ps->trampoline && vaddr == ps->trampoline) || map_get(&ps->sites, vaddr)) &&
+	return (area_of(ps, vaddr) || map_get(&ps->sites, vaddr)) &&
 	       task_signal_pending(t->tid, SIGTRAP);
 }
 
@@ -235,19 +229,18 @@ static bool is_fault(int sig, pid_t tid)
 	       is_from_kernel(tid);
 }
 
-/* SIGILL and SIGFPE tell the address of the instruction: not that of its copy. */
-static void correct_fault_address(int sig, pid_t tid, const struct site *site)
+void hit_correct_fault(int sig, pid_t tid, uint64_t is, uint64_t should_be)
 {
 	siginfo_t si;
 
 	if ((sig != SIGILL && sig != SIGFPE) || ptrace(PTRACE_GETSIGINFO, tid, 0, &si) < 0 ||
-	    (uint64_t)(uintptr_t)si.si_addr != site->slot)
+	    (uint64_t)(uintptr_t)si.si_addr != is)
 		return;
-	si.si_addr = (void *)(uintptr_t)site->vaddr;
+	si.si_addr = (void *)(uintptr_t)should_be;
 	(void)ptrace(PTRACE_SETSIGINFO, tid, 0, &si);
 }
 
-void hit_signal(struct tracee *t, int sig)
+bool hit_signal(struct tracee *t, int sig)
 {
 	const struct space *space = t->process->space;
 	const struct plant_space *ps = space->plant;
@@ -260,10 +253,14 @@ void hit_signal(struct tracee *t, int sig)
 	t->stepping = false;
 	return_signal(t);
 	if (!ps || !ps->areas || ubp_host_get_pc(t->tid, &pc) < 0)
-		return;
+		return false;
 	site = plant_site_of_slot(space, pc);
 	if (!site)
-		return;
+		return false;
+	if (jump_has(site, pc, &at))
+		return is_fault(sig, t->tid) && detour_fault(t, site, at, sig);
+	if (pc - site->slot >= UBP_SLOT_SIZE)
+		return false;
 	at = pc - site->slot;
 	/*
 	 * At the start the instruction has not run. If it has just failed, the
@@ -272,17 +269,19 @@ void hit_signal(struct tracee *t, int sig)
 	 * the thread stays in the slot: going back would count one hit twice.
 	 */
 	if (at == 0 && !is_fault(sig, t->tid))
-		return;
+		return false;
 	if (ubp_host_get_regs(t->tid, &regs) < 0)
-		return;
+		return false;
 	if (at == 0)
-		correct_fault_address(sig, t->tid, site);
+		hit_correct_fault(sig, t->tid, site->slot, site->vaddr);
 	if (space->arch->slot_leave(&site->insn, &site->code, site->slot, &regs) &&
 	    (at == 0 || at == site->code.done_at || at == site->code.taken_at))
 		(void)ubp_host_set_pc(t->tid, regs.r[space->arch->pc]);
+	return false;
 }
 
 void hit_tracee_gone(struct tracee *t)
 {
 	return_thread_ended(t);
+	rings_thread_gone(t);
 }

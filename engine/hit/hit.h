@@ -19,6 +19,8 @@
 #include "engine/plant/plant.h"
 #include "engine/trace/tracer.h"
 
+#define HIT_SEEN 16
+
 struct hit {
 	struct tracer *tracer;
 	struct plant *plant;
@@ -31,7 +33,12 @@ struct hit {
 	/* The thread passed the loader's hook: mappings have changed. @at: the
 	 * registers it goes on with; NULL: those it has. */
 	void (*loader)(void *ctx, struct tracee *t, const struct ubp_regs *at);
+	/* Its detours took many traps: it wants rings. @at as above. */
+	void (*wants_rings)(void *ctx, struct tracee *t, const struct ubp_regs *at);
 	void *ctx;
+	/* Addresses that the program let this hit read. */
+	uint64_t seen[HIT_SEEN];
+	size_t n_seen;
 };
 
 /* SIGTRAP at @t: carry out what a breakpoint of ours asks for. */
@@ -42,9 +49,13 @@ bool hit_pc_has_trap(const struct tracee *t, uint64_t pc);
 
 /*
  * A signal is about to be delivered: where the pc is inside a slot, put it where
- * it would be in the program, if that can be done without doing anything twice.
+ * it would be in the program, if that can be done without doing anything twice. True:
+ * a detour's own fault, which the program is not to see.
  */
-void hit_signal(struct tracee *t, int sig);
+bool hit_signal(struct tracee *t, int sig);
+
+/* SIGILL and SIGFPE tell the address of the instruction: not that of its copy. */
+void hit_correct_fault(int sig, pid_t tid, uint64_t is, uint64_t should_be);
 
 /* A thread is gone or has a new image: its open returns can't come. */
 void hit_tracee_gone(struct tracee *t);

@@ -22,6 +22,14 @@ struct reader {
 
 #define SPANS_MAX 160
 
+/* What was there to be read: a detour might have. */
+static void note_seen(struct hit *hit, const struct fetch_span *spans, size_t n)
+{
+	for (size_t i = 0; i < n && hit->n_seen < HIT_SEEN; i++)
+		if (spans[i].got)
+			hit->seen[hit->n_seen++] = spans[i].vaddr;
+}
+
 static void read_memory(void *ctx, struct fetch_span *spans, size_t n)
 {
 	struct reader *reader = ctx;
@@ -32,6 +40,7 @@ static void read_memory(void *ctx, struct fetch_span *spans, size_t n)
 
 	if (!vaddr) {
 		mem_read_spans(m->t->tid, spans, n);
+		note_seen(reader->hit, spans, n);
 		return;
 	}
 	with_cpu[0] = (struct fetch_span){ .vaddr = vaddr, .len = sizeof(cpu), .buf = &cpu };
@@ -41,6 +50,7 @@ static void read_memory(void *ctx, struct fetch_span *spans, size_t n)
 		spans[i].got = with_cpu[i + 1].got;
 	if (with_cpu[0].got == sizeof(cpu) && (int32_t)cpu >= 0)
 		m->cpu = (int)cpu;
+	note_seen(reader->hit, spans, n);
 }
 
 static unsigned cpu_of(struct moment *m)
@@ -57,6 +67,15 @@ static unsigned cpu_of(struct moment *m)
 	else
 		m->cpu = (int)task_cpu_from_proc(m->t);
 	return (unsigned)m->cpu;
+}
+
+void moment_begin(struct hit *hit, struct moment *m, struct tracee *t,
+		  const struct ubp_regs *regs)
+{
+	m->t = t;
+	m->regs = regs;
+	m->now_ns = event_clock_now(hit->clock);
+	m->cpu = task_one_cpu(t, m->now_ns);
 }
 
 static struct event_record *reserve(struct hit *hit)

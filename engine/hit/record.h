@@ -23,4 +23,8 @@ struct moment {
 void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_t site_vaddr,
 		uint64_t ret_ip);
 
+/* The moment of a stop: read once for all probes of the place. */
+void moment_begin(struct hit *hit, struct moment *m, struct tracee *t,
+		  const struct ubp_regs *regs);
+
 #endif

@@ -247,3 +247,19 @@ uint64_t maps_find_gap(const struct maps *maps, uint64_t lo, uint64_t hi, uint64
 	}
 	return best;
 }
+
+void maps_file_extent(const struct maps *maps, const struct mapping *m, uint64_t *ret_lo,
+		      uint64_t *ret_hi)
+{
+	size_t first = (size_t)(m - maps->v), last = first;
+
+	while (first > 0 && maps->v[first - 1].ino == m->ino &&
+	       maps->v[first - 1].end == maps->v[first].start)
+		first--;
+	/* The zeroed data behind the file's own is anonymous. */
+	while (last + 1 < maps->n && maps->v[last + 1].start == maps->v[last].end &&
+	       (maps->v[last + 1].ino == m->ino || maps->v[last + 1].ino == 0))
+		last++;
+	*ret_lo = maps->v[first].start;
+	*ret_hi = maps->v[last].end;
+}

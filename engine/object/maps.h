@@ -49,6 +49,10 @@ int maps_identity(int fd, uint64_t *ret_dev, uint64_t *ret_ino);
 /* Does the process map this file with execute permission? */
 bool maps_has_file(const struct maps *maps, uint64_t dev, uint64_t ino);
 
+/* From where to where is its file mapped around mapping @m, without a gap? */
+void maps_file_extent(const struct maps *maps, const struct mapping *m, uint64_t *ret_lo,
+		      uint64_t *ret_hi);
+
 /*
  * A free range of @len bytes (whole pages) from which all of [lo, hi) is within
  * @reach. Keeps away from heap and stack, which grow. Returns its start, or 0.

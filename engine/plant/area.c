@@ -70,34 +70,63 @@ uint64_t area_take(struct area *area, struct site *owner)
 	return area->vaddr + at;
 }
 
+bool area_take_block(struct area *area, size_t len, struct site *owner)
+{
+	size_t n = (len + UBP_SLOT_SIZE - 1) / UBP_SLOT_SIZE;
+
+	if (area->used + n * UBP_SLOT_SIZE > area->len ||
+	    (area->keys && area->n_entries >= area->table_mask))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		*area_owner(area, area->vaddr + area->used + i * UBP_SLOT_SIZE) = owner;
+	area->used += n * UBP_SLOT_SIZE;
+	area->n_entries++;
+	return true;
+}
+
+/* An entry of the table. What it says before what it is found by: threads may be looking. */
+static int put_entry(const struct space *space, pid_t tid, struct area *area,
+		     const struct guard_site *entry)
+{
+	uint64_t i = guard_hash(entry->vaddr) & area->table_mask, at;
+	uint64_t used = area->used;
+	int rc;
+
+	while (area->keys[i] && area->keys[i] != entry->vaddr)
+		i = (i + 1) & area->table_mask;
+	at = area->vaddr + UBP_AREA_TABLE + i * sizeof(*entry);
+	rc = mem_write(&space->mem, tid, at + sizeof(entry->vaddr), &entry->slot,
+		       sizeof(*entry) - sizeof(entry->vaddr));
+	if (rc == 0)
+		rc = mem_write(&space->mem, tid, at, &entry->vaddr, sizeof(entry->vaddr));
+	if (rc == 0)
+		rc = mem_write(&space->mem, tid,
+			       area->vaddr + offsetof(struct guard_head, used), &used,
+			       sizeof(used));
+	if (rc == 0)
+		area->keys[i] = entry->vaddr;
+	return rc;
+}
+
+int area_enter_copy(const struct space *space, pid_t tid, struct area *area, uint64_t copy)
+{
+	struct guard_site entry = { .vaddr = copy,
+				    .slot = (uint32_t)(copy - area->vaddr) | UBP_SLOT_JUMP };
+
+	return put_entry(space, tid, area, &entry);
+}
+
 int area_enter(const struct space *space, pid_t tid, struct area *area, const struct site *site)
 {
 	struct guard_site entry = { .vaddr = site->vaddr,
 				    .slot = (uint32_t)(site->slot - area->vaddr) };
-	uint64_t i = guard_hash(site->vaddr) & area->table_mask, at, head_used;
-	int rc;
 
 	if (!area->keys)
 		return 0; /* slack: nothing guards it */
-	while (area->keys[i] && area->keys[i] != site->vaddr)
-		i = (i + 1) & area->table_mask;
 	memcpy(entry.orig, site->insn.bytes, sizeof(entry.orig));
 	if (site->watches & (WATCH_UNWIND | WATCH_RESUME | WATCH_LANDS))
 		entry.slot |= UBP_SLOT_UNWIND;
-	at = area->vaddr + UBP_AREA_TABLE + i * sizeof(entry);
-	/* What it says before what it is found by: threads may be looking. */
-	rc = mem_write(&space->mem, tid, at + sizeof(entry.vaddr), &entry.slot,
-		       sizeof(entry) - sizeof(entry.vaddr));
-	if (rc == 0)
-		rc = mem_write(&space->mem, tid, at, &entry.vaddr, sizeof(entry.vaddr));
-	head_used = area->used;
-	if (rc == 0)
-		rc = mem_write(&space->mem, tid,
-			       area->vaddr + offsetof(struct guard_head, used), &head_used,
-			       sizeof(head_used));
-	if (rc == 0)
-		area->keys[i] = site->vaddr;
-	return rc;
+	return put_entry(space, tid, area, &entry);
 }
 
 void area_free_all(struct area *area)

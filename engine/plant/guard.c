@@ -127,11 +127,10 @@ static int keep_chain(const struct space *space, pid_t pid, const struct action 
 
 	if (old->handler == own_handler(space))
 		return put_word(space, pid, ps->data + offsetof(struct guard_data, retired), 0);
-	memset(&data, 0, offsetof(struct guard_data, n_semaphores));
+	memset(&data, 0, offsetof(struct guard_data, gate));
 	memcpy(data.chain[0], old, sizeof(*old));
 	data.owner = (uint64_t)task_own_pid(pid);
-	return mem_write(&space->mem, pid, ps->data, &data,
-			 offsetof(struct guard_data, n_semaphores));
+	return mem_write(&space->mem, pid, ps->data, &data, offsetof(struct guard_data, gate));
 }
 
 /* What the program set between the look at its action and the guard's being there. */

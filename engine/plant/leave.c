@@ -12,7 +12,9 @@
 
 #include "arch/host.h"
 #include "engine/base/err.h"
+#include "engine/base/ring.h"
 #include "engine/object/maps.h"
+#include "engine/plant/jump.h"
 #include "engine/plant/plant.h"
 #include "engine/trace/attach.h"
 
@@ -48,8 +50,11 @@ void plant_remove(struct space *space, pid_t tid)
 
 void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid)
 {
-	if (parent->plant)
-		remove_from(parent->plant, child, tid);
+	if (!parent->plant)
+		return;
+	(void)rings_set_gate(parent, child, tid, RING_GATE_OFF);
+	jump_unwrite(parent->plant, child, tid);
+	remove_from(parent->plant, child, tid);
 }
 
 void plant_unhook(struct space *space, pid_t tid)
@@ -205,6 +210,16 @@ int plant_copy(const struct space *parent, struct space *child, struct tracee *f
 	while (map_next(&from->slots, &pos, &vaddr, &value))
 		if (map_put(&to->slots, vaddr, value) < 0)
 			return -ENOMEM;
+	pos = 0;
+	while (map_next(&from->traps, &pos, &vaddr, &value)) {
+		void *site = map_get(&to->sites, ((struct site *)value)->vaddr);
+
+		if (site && map_put(&to->traps, vaddr, site) < 0)
+			return -ENOMEM;
+	}
+	/* Its parent's rings are not its own: its detours take their traps. */
+	(void)rings_set_gate(parent, child, first->tid, RING_GATE_TRAP);
+	to->n_jumps = from->n_jumps;
 	to->looked = true;
 	to->last_write = from->last_write;
 	to->trampoline = from->trampoline;
@@ -242,6 +257,9 @@ void plant_forget(struct space *space)
 	}
 	map_free(&ps->sites);
 	map_free(&ps->slots);
+	map_free(&ps->traps);
+	map_free(&ps->blocks);
+	rings_close(ps);
 	returns_free(ps);
 	area_free_all(ps->areas);
 	free(ps->semaphores);

@@ -17,7 +17,9 @@
 #include "arch/guard.h"
 #include "engine/base/err.h"
 #include "engine/object/maps.h"
+#include "engine/plant/jump.h"
 #include "engine/plant/plant.h"
+#include "engine/trace/hold.h"
 #include "engine/trace/task.h"
 
 #define PAGE      4096
@@ -73,6 +75,63 @@ static int adopt_slot(struct plant_space *ps, struct area *area, const struct gu
 	return map_put(&ps->slots, entry->vaddr, (void *)(uintptr_t)(area->vaddr + slot));
 }
 
+/* What is in the middle of adopting: all threads are held once a jump was found. */
+struct adoption {
+	struct tracer *tracer;
+	struct space *space;
+	const struct maps *maps;
+	pid_t tid;
+	bool holds;
+	unsigned n_removed;
+};
+
+/* The jump of a tracer that was killed, with its other threads held. */
+static void take_out_jump(struct adoption *a, const struct guard_jump *head, uint64_t copy)
+{
+	const struct space *space = a->space;
+	const struct mapping *m = maps_at(a->maps, head->vaddr);
+	struct window window = { .jump_len = head->jump_len };
+	uint8_t now[UBP_INSN_MAX], jump[UBP_INSN_MAX];
+	struct ubp_err err;
+
+	if (!m || !m->exec || !m->ino || !space->arch->build_jump || !head->jump_len ||
+	    head->jump_len > sizeof(now) || head->n_orig < head->jump_len ||
+	    head->n_orig > sizeof(head->orig) ||
+	    space->arch->build_jump(&window, head->vaddr, copy + head->entry, jump, &err) < 0 ||
+	    mem_peek(&space->mem, head->vaddr, now, head->jump_len) != head->jump_len ||
+	    memcmp(now, jump, head->jump_len) != 0)
+		return;
+	if (!a->holds)
+		(void)hold_all(a->tracer, space, 1000);
+	a->holds = true;
+	if (mem_write(&space->mem, a->tid, head->vaddr, head->orig, head->jump_len) == 0)
+		a->n_removed++;
+}
+
+/* A block: its room is known from now on. */
+static int adopt_block(struct adoption *a, struct area *area, const struct guard_site *entry)
+{
+	struct plant_space *ps = a->space->plant;
+	uint64_t copy = area->vaddr + (entry->slot & ~UBP_SLOT_FLAGS);
+	uint64_t block = copy - UBP_SLOT_SIZE, end;
+	struct guard_jump head;
+
+	if (entry->vaddr != copy || block < area->vaddr || copy - area->vaddr >= area->len ||
+	    mem_peek(&a->space->mem, block, &head, sizeof(head)) != sizeof(head) ||
+	    (head.magic != UBP_JUMP_MAGIC && head.magic != UBP_JUMP_FREE) ||
+	    head.len > area->len - (block - area->vaddr))
+		return 0;
+	end = block - area->vaddr +
+	      (head.len + UBP_SLOT_SIZE - 1) / UBP_SLOT_SIZE * UBP_SLOT_SIZE;
+	if (end > area->used && end <= area->len)
+		area->used = end;
+	if (head.magic == UBP_JUMP_MAGIC) {
+		take_out_jump(a, &head, copy);
+		return 0;
+	}
+	return map_put(&ps->blocks, head.vaddr, (void *)(uintptr_t)block);
+}
+
 /* The breakpoint of a tracer that was killed. */
 static bool take_out(const struct space *space, const struct maps *maps, pid_t tid,
 		     const struct guard_site *entry)
@@ -88,9 +147,9 @@ static bool take_out(const struct space *space, const struct maps *maps, pid_t t
 	       mem_write(&space->mem, tid, entry->vaddr, entry->orig, arch->swbp_len) == 0;
 }
 
-static int adopt_table(const struct space *space, const struct maps *maps, pid_t tid,
-		       struct area *area, unsigned *ret_removed)
+static int adopt_table(struct adoption *a, struct area *area)
 {
+	const struct space *space = a->space;
 	struct plant_space *ps = space->plant;
 	size_t n = area->table_mask + 1, len = n * sizeof(struct guard_site);
 	struct guard_site *table = malloc(len);
@@ -100,22 +159,25 @@ static int adopt_table(const struct space *space, const struct maps *maps, pid_t
 		return -ENOMEM;
 	if (mem_peek(&space->mem, area->vaddr + UBP_AREA_TABLE, table, len) != len)
 		rc = -EFAULT;
-	for (size_t i = 0; i < n && rc == 0; i++) {
+	for (size_t i = 0; i < n && rc >= 0; i++) {
 		if (!table[i].vaddr)
 			continue;
 		area->keys[i] = table[i].vaddr;
 		area->n_entries++;
+		if (table[i].slot & UBP_SLOT_JUMP) {
+			rc = adopt_block(a, area, &table[i]);
+			continue;
+		}
 		rc = adopt_slot(ps, area, &table[i]);
-		*ret_removed += take_out(space, maps, tid, &table[i]);
+		a->n_removed += take_out(space, a->maps, a->tid, &table[i]);
 	}
 	free(table);
-	return area->n_entries > area->table_mask ? -EFAULT : rc;
+	return area->n_entries > area->table_mask ? -EFAULT : rc < 0 ? rc : 0;
 }
 
-static int adopt_areas(const struct space *space, const struct maps *maps, pid_t tid,
-		       uint64_t vaddr, struct guard_head head, unsigned *ret_removed)
+static int adopt_areas(struct adoption *a, uint64_t vaddr, struct guard_head head)
 {
-	struct plant_space *ps = space->plant;
+	struct plant_space *ps = a->space->plant;
 	struct area **tail = &ps->areas;
 	int rc = 0;
 
@@ -123,14 +185,14 @@ static int adopt_areas(const struct space *space, const struct maps *maps, pid_t
 		struct area *area;
 
 		/* One is all right, and the next is not: then it was never joined. */
-		if (n && !read_head(space, maps, vaddr, &head))
+		if (n && !read_head(a->space, a->maps, vaddr, &head))
 			return 0;
 		area = area_new(vaddr, &head);
 		if (!area)
 			return -ENOMEM;
 		*tail = area;
 		tail = &area->next;
-		rc = adopt_table(space, maps, tid, area, ret_removed);
+		rc = adopt_table(a, area);
 		vaddr = head.next;
 	}
 	return rc;
@@ -237,6 +299,7 @@ int leftover_adopt(struct tracer *tracer, struct tracee *t, const struct maps *m
 	struct plant_space *ps = space->plant;
 	struct guard_head head;
 	uint64_t vaddr = find_first(space, maps, &head);
+	struct adoption a = { tracer, space, maps, t->tid, false, 0 };
 	int rc;
 
 	*ret_removed = 0;
@@ -246,7 +309,10 @@ int leftover_adopt(struct tracer *tracer, struct tracee *t, const struct maps *m
 		return ubp_fail(err, EBUSY,
 				"process %d shares its memory with another that is traced",
 				(int)t->process->pid);
-	rc = adopt_areas(space, maps, t->tid, vaddr, head, ret_removed);
+	rc = adopt_areas(&a, vaddr, head);
+	if (a.holds)
+		hold_end(tracer, space, t);
+	*ret_removed = a.n_removed;
 	if (rc == 0) {
 		ps->trampoline = vaddr + UBP_AREA_TRAMPOLINE;
 		ps->stub = vaddr + UBP_AREA_STUB;

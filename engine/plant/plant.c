@@ -239,23 +239,6 @@ static int collect(struct update *u, struct ubp_err *err)
 	return rc == -ENOMEM ? ubp_fail(err, ENOMEM, "out of memory") : rc;
 }
 
-/* From where to where is this file mapped around @m? */
-static void file_extent(const struct maps *maps, const struct mapping *m, uint64_t *ret_lo,
-			uint64_t *ret_hi)
-{
-	size_t first = (size_t)(m - maps->v), last = first;
-
-	while (first > 0 && maps->v[first - 1].ino == m->ino &&
-	       maps->v[first - 1].end == maps->v[first].start)
-		first--;
-	/* The zeroed data behind the file's own is anonymous. */
-	while (last + 1 < maps->n && maps->v[last + 1].start == maps->v[last].end &&
-	       (maps->v[last + 1].ino == m->ino || maps->v[last + 1].ino == 0))
-		last++;
-	*ret_lo = maps->v[first].start;
-	*ret_hi = maps->v[last].end;
-}
-
 static size_t count_new_in(const struct update *u, uint64_t lo, uint64_t hi)
 {
 	const struct plant_space *ps = u->t->process->space->plant;
@@ -284,7 +267,7 @@ static int find_area(struct update *u, const struct site *site, struct area **re
 		*ret_area = u->area; /* made with room for all of them */
 		return 0;
 	}
-	file_extent(&u->maps, m, &lo, &hi);
+	maps_file_extent(&u->maps, m, &lo, &hi);
 	n = count_new_in(u, lo, hi);
 	rc = area_provide(u->tracer, u->t, &u->at, &u->maps, lo, hi, n, ret_area, err);
 	if (rc == -ERANGE)

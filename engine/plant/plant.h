@@ -28,8 +28,12 @@ struct ubp_err;
 struct maps;
 struct mapping;
 struct object;
+struct ring_set;
+struct ring_space;
+struct site_jump;
 
 enum site_rung {
+	SITE_JUMPED,   /* no stop: a jump to a detour (jump.h) */
 	SITE_BOOSTED,  /* one stop: the slot does all */
 	SITE_STEPPED,  /* two stops: the slot's instruction is single-stepped */
 	SITE_IN_PLACE, /* no slot: the others held, the original stepped (--force) */
@@ -67,6 +71,8 @@ struct site {
 	uint8_t patch_len;           /* ... (WATCH_SIGACTION); 0: none */
 	bool is_patched;
 	bool is_spared;         /* neither can stand here */
+	struct site_jump *jump; /* NULL: none was made */
+	const char *no_jump;    /* why not, for good; NULL: it is one, or may be */
 	struct uprobe **probes; /* in order of definition */
 	size_t n_probes;
 	struct site_exit *exits; /* likewise */
@@ -116,16 +122,29 @@ struct plant_space {
 	uint64_t n_returns;                 /* ever hijacked */
 	uint64_t trampoline;                /* 0: no area yet */
 	uint64_t stub;
-	uint64_t data;        /* of the guard (struct guard_data); 0: none */
-	uint64_t last_write;  /* the site whose breakpoint was written last; 0: none */
-	bool looked;          /* for what a killed tracer has left */
-	bool is_taken_over;   /* it had left a guard */
-	unsigned n_leftovers; /* breakpoints that a killed tracer had left, taken out */
-	bool closing;         /* breakpoints are being taken out: plant no more */
-	bool unguarded;       /* --force: nothing could be mapped for some site */
-	struct site *dead;    /* no longer mapped; kept, return instances name them */
-	uint64_t *semaphores; /* vaddrs of those we incremented */
-	uint16_t *left;       /* what they were after we decremented them; NULL: not yet */
+	uint64_t data;              /* of the guard (struct guard_data); 0: none */
+	uint64_t last_write;        /* the site whose breakpoint was written last; 0: none */
+	bool looked;                /* for what a killed tracer has left */
+	bool is_taken_over;         /* it had left a guard */
+	unsigned n_leftovers;       /* breakpoints that a killed tracer had left, taken out */
+	bool closing;               /* breakpoints are being taken out: plant no more */
+	bool unguarded;             /* --force: nothing could be mapped for some site */
+	struct site *dead;          /* no longer mapped; kept, return instances name them */
+	struct map blocks;          /* site's vaddr -> a block that nobody is in any more */
+	struct map traps;           /* vaddr of a breakpoint in a detour -> its site */
+	unsigned n_jumps;           /* written, ever */
+	bool jumps_due;             /* sites may be made jumps */
+	bool jumps_failed;          /* it can't have rings */
+	uint64_t jumps_tried_ns;    /* when that was tried last */
+	struct ring_space *rings;   /* NULL: none */
+	uint64_t rings_base;        /* vaddr; 0: none mapped */
+	struct map thread_pointers; /* -> tid that has a ring by it, RINGS_SHARED: several */
+	uint64_t *ranges;           /* what detours may read (base/ring.h) */
+	size_t n_ranges;
+	uint64_t ranges_ns;      /* when that was looked at last */
+	unsigned n_detour_traps; /* without rings, so far */
+	uint64_t *semaphores;    /* vaddrs of those we incremented */
+	uint16_t *left;          /* what they were after we decremented them; NULL: not yet */
 	size_t n_semaphores;
 };
 
@@ -133,7 +152,11 @@ struct plant_space {
 struct plant {
 	struct uprobe **probes;
 	size_t n_probes;
-	bool step;                    /* --mode step */
+	bool step;              /* --mode step */
+	struct ring_set *rings; /* NULL: no jumps */
+	bool lossless;
+	bool count_dropped;           /* hits that filters drop are counted, too */
+	char *reasons[64];            /* why there is no jump */
 	bool force;                   /* --force */
 	struct hook_file *hook_files; /* hooks.c: what is known of files */
 	struct call_file *call_files; /* sigaction.c: likewise */
@@ -318,6 +341,10 @@ int area_provide(struct tracer *tracer, struct tracee *t, const struct ubp_regs 
 		 const struct maps *maps, uint64_t lo, uint64_t hi, size_t n,
 		 struct area **ret_area, struct ubp_err *err);
 uint64_t area_take(struct area *area, struct site *owner);
+/* A block of @len bytes, at the end of what is used. False: there is no room. */
+bool area_take_block(struct area *area, size_t len, struct site *owner);
+/* Enter a block into the table of its area, by the vaddr of its copy (UBP_SLOT_JUMP). */
+int area_enter_copy(const struct space *space, pid_t tid, struct area *area, uint64_t copy);
 /* The area that @vaddr lies in, or NULL. */
 struct area *area_of(const struct plant_space *ps, uint64_t vaddr);
 /* No room for another slot. */

@@ -8,6 +8,7 @@
 #include "arch/guard.h"
 #include "engine/base/err.h"
 #include "engine/object/maps.h"
+#include "engine/plant/jump.h"
 #include "engine/plant/plant.h"
 
 #define PAGE 4096
@@ -49,12 +50,16 @@ static size_t read_original(const struct space *space, uint64_t vaddr, uint8_t *
 	for (size_t i = 0; i < got; i++) {
 		const struct site *site = plant_site_at(space, vaddr + i);
 
+		const struct site_jump *jump = site ? site->jump : NULL;
 		size_t n = site && site->is_patched ? site->patch_len : space->arch->swbp_len;
 
 		if (!site || !site->planted)
 			continue;
+		if (jump && jump->is_written)
+			n = jump->jump_len;
 		for (size_t k = 0; k < n && i + k < got; k++)
-			buf[i + k] = site->insn.bytes[k];
+			buf[i + k] =
+				jump && jump->is_written ? jump->orig[k] : site->insn.bytes[k];
 	}
 	return got;
 }
@@ -173,6 +178,9 @@ void site_bury(struct plant_space *ps, struct site *site)
 {
 	site->planted = false;
 	site->is_patched = false;
+	jump_free(site->jump);
+	site->jump = NULL;
+	site->no_jump = NULL;
 	site->next_dead = ps->dead;
 	ps->dead = site;
 }
@@ -216,6 +224,7 @@ void site_free(struct site *site)
 	if (site) {
 		free(site->probes);
 		free(site->exits);
+		jump_free(site->jump);
 	}
 	free(site);
 }
@@ -237,9 +246,10 @@ struct site *site_copy(const struct site *site)
 	if (!copy)
 		return NULL;
 	*copy = *site;
+	copy->jump = NULL;
 	copy->probes = malloc((site->n_probes + 1) * sizeof(struct uprobe *));
 	copy->exits = malloc((site->n_exits + 1) * sizeof(*copy->exits));
-	if (!copy->probes || !copy->exits) {
+	if (!copy->probes || !copy->exits || jump_copy(site, copy) < 0) {
 		site_free(copy);
 		return NULL;
 	}

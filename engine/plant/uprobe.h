@@ -32,7 +32,8 @@ enum missed_why {
 struct uprobe_stats {
 	uint64_t hits, passed, lost, too_big;
 	uint64_t missed[MISSED_N];
-	uint32_t sites, boosted, stepped, in_place;
+	const char *no_jump; /* why one of the sites is none, or NULL */
+	uint32_t sites, jumped, boosted, stepped, in_place;
 	uint32_t hijacked, at_rets; /* of the sites, which way a return is caught */
 };
 
@@ -49,6 +50,13 @@ struct uprobe_exit {
 	struct file_code code;
 };
 
+/* Can a jump stand there, as far as the file tells? */
+struct uprobe_window {
+	uint8_t len;     /* bytes of the instructions; 0: no */
+	uint8_t padding; /* bytes of fill behind them that the jump may take, too */
+	const char *why; /* not; or NULL */
+};
+
 struct uprobe {
 	unsigned number; /* in the session */
 	bool is_return;
@@ -63,6 +71,7 @@ struct uprobe {
 	size_t n_exits;
 	const char *no_exits;
 	const char *what; /* "bash:readline" or so, for messages */
+	struct uprobe_window window;
 	struct fetch_program *program;
 	struct filter *filter; /* NULL: none */
 	struct uprobe_stats stats;

@@ -103,10 +103,10 @@ static bool on_pc_has_trap(void *ctx, struct tracee *t, uint64_t pc)
 	return hit_pc_has_trap(t, pc);
 }
 
-static void on_signal(void *ctx, struct tracee *t, int sig)
+static bool on_signal(void *ctx, struct tracee *t, int sig)
 {
 	(void)ctx;
-	hit_signal(t, sig);
+	return hit_signal(t, sig);
 }
 
 /* What an earlier session left, and what --force left out. */
@@ -141,8 +141,11 @@ int session_plant(struct ubp_session *s, struct tracee *t, const struct ubp_regs
 	size_t n = 0;
 	int rc = plant_update(&s->plant, &s->tracer, t, at, &n, err);
 
-	if (rc == 0 && map_get(&s->tracer.tracees, (uint64_t)tid) == t && t->n_execs == n_execs)
+	if (rc == 0 && map_get(&s->tracer.tracees, (uint64_t)tid) == t &&
+	    t->n_execs == n_execs) {
 		tell_about(s, t->process, was_unguarded);
+		jumps_due(s, t->process->space);
+	}
 	return rc;
 }
 
@@ -220,6 +223,8 @@ static enum keep_verdict forked_sharing(struct ubp_session *s, struct tracee *fi
 	const struct plant_space *ps = p->space->plant;
 
 	p->silent = !session_follows_children(s);
+	/* With its parent's thread pointer, mostly. */
+	jumps_thread(s, first);
 	session_mark_known(s, first->tid, true);
 	/* Signal actions are its own: born before the guard, it has none. */
 	p->is_guarded = p->is_guarded && task_catches(first->tid, SIGTRAP);
@@ -301,6 +306,13 @@ static void on_loader(void *ctx, struct tracee *t, const struct ubp_regs *at)
 		t->held = false;
 }
 
+static void on_born(void *ctx, struct tracee *t)
+{
+	struct ubp_session *s = ctx;
+
+	jumps_thread(s, t);
+}
+
 static void on_tracee_gone(void *ctx, struct tracee *t)
 {
 	(void)ctx;
@@ -347,6 +359,7 @@ static const struct tracer_ops tracer_ops = {
 	.trap = on_trap,
 	.pc_has_trap = on_pc_has_trap,
 	.signal = on_signal,
+	.born = on_born,
 	.forked = on_forked,
 	.execed = on_execed,
 	.tracee_gone = on_tracee_gone,
@@ -379,6 +392,7 @@ static int fill_hit(struct ubp_session *s, struct ubp_err *err)
 		.lossless = s->opt.lossless,
 		.stack = s->opt.stack,
 		.loader = on_loader,
+		.wants_rings = jumps_want_rings,
 		.ctx = s,
 	};
 	s->hit.scratch = fetch_scratch_new();
@@ -395,7 +409,10 @@ static int set_up(struct ubp_session *s, struct ubp_err *err)
 		rc = tracer_init(&s->tracer, &tracer_ops, s, err);
 	if (rc < 0)
 		return rc;
-	return targets_begin(s, err);
+	rc = targets_begin(s, err);
+	if (rc == 0)
+		jumps_pass(s);
+	return rc;
 }
 
 /* --- the loop ----------------------------------------------------------------------------- */
@@ -430,6 +447,7 @@ static void tear_down(struct ubp_session *s)
 	void *value;
 
 	s->is_ending = true;
+	jumps_end(s);
 	while (map_next(&s->tracer.processes, &pos, NULL, &value))
 		plant_remove(((struct process *)value)->space, 0);
 	attach_drain(&s->tracer, NULL);
@@ -491,6 +509,7 @@ void *run_thread(void *arg)
 	}
 	announce(s, 0, &err);
 	while (!must_stop(s)) {
+		jumps_pass(s);
 		(void)tracer_run(&s->tracer, STOPS_PER_TURN);
 		while ((pid = next_candidate(s)))
 			targets_try(s, pid);

@@ -86,6 +86,7 @@ struct ubp_session {
 	struct hit hit;
 	struct plant plant;
 	size_t n_wanted;     /* of .pids, still alive */
+	bool jumps_due;      /* somewhere breakpoints can be made jumps */
 	bool is_ending;      /* breakpoints are being taken out everywhere */
 	unsigned n_unseen;   /* not even allowed to look at, at the start */
 	struct map excluded; /* never attached to unless named */
@@ -136,6 +137,15 @@ bool session_follows_children(const struct ubp_session *s);
 /* Is it traced, for the finder of new ones; was it, for --stats. */
 void session_mark_known(struct ubp_session *s, pid_t pid, bool known);
 void session_count_process(struct ubp_session *s);
+
+/* jumps.c, on that thread: make jumps of breakpoints where that is due; end them all. */
+void jumps_pass(struct ubp_session *s);
+void jumps_due(struct ubp_session *s, struct space *space);
+void jumps_end(struct ubp_session *s);
+/* A stopped thread that may be new. */
+void jumps_thread(struct ubp_session *s, struct tracee *t);
+/* struct hit.wants_rings */
+void jumps_want_rings(void *ctx, struct tracee *t, const struct ubp_regs *at);
 
 /* targets.c, on that thread: attach to what the options ask for. */
 int targets_begin(struct ubp_session *s, struct ubp_err *err);

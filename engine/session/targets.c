@@ -15,6 +15,7 @@
 
 #include "arch/host.h"
 #include "engine/object/maps.h"
+#include "engine/plant/jump.h"
 #include "engine/session/session.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/task.h"
@@ -30,6 +31,10 @@ static void plant_failed(struct ubp_session *s, struct tracee *t)
 	attach_let_go(t);
 	/* Unless the breakpoints in its memory are those of other processes, too. */
 	if (p->space->refs > 1)
+		return;
+	jump_remove(&s->tracer, p->space);
+	p = map_get(&s->tracer.processes, (uint64_t)pid);
+	if (!p)
 		return;
 	plant_remove(p->space, 0);
 	attach_drain(&s->tracer, p);

@@ -74,10 +74,12 @@ static void new_thread(struct tracer *tracer, struct process *p, pid_t tid)
 {
 	struct tracee *t = tracer_add_tracee(tracer, p, tid);
 
-	if (t)
-		tracee_resume(t, 0);
-	else
+	if (!t) {
 		(void)ptrace(PTRACE_CONT, tid, 0, 0);
+		return;
+	}
+	tracer->ops->born(tracer->ctx, t);
+	tracee_resume(t, 0);
 }
 
 void children_born(struct tracer *tracer, struct tracee *parent, int event)

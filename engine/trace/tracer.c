@@ -248,7 +248,10 @@ static bool breaks_off_untraced(pid_t tid, int sig)
 
 static void signal_stop(struct tracer *tracer, struct tracee *t, int sig)
 {
-	tracer->ops->signal(tracer->ctx, t, sig);
+	if (tracer->ops->signal(tracer->ctx, t, sig)) {
+		tracee_resume(t, 0);
+		return;
+	}
 	if (!breaks_off_untraced(t->tid, sig))
 		ubp_host_redo_eintr(t->tid); /* it is EINTR still if a handler runs */
 	tracee_resume(t, sig);

@@ -106,10 +106,11 @@ struct tracee {
 	unsigned rseq_asked;   /* tries so far */
 	int one_cpu;           /* the only CPU it may use; -1: several; -2: not asked */
 	uint64_t one_cpu_ns;
-	int stat_fd;        /* /proc/PID/task/TID/stat; -1: not open */
-	uint64_t good_mask; /* signal mask of a hit after which the guard was there */
-	uint64_t open_mask; /* the thread had SIGTRAP blocked, and this beside it ... */
-	bool trap_opened;   /* ... and has it no more, because of us */
+	int stat_fd;             /* /proc/PID/task/TID/stat; -1: not open */
+	uint64_t good_mask;      /* signal mask of a hit after which the guard was there */
+	uint64_t open_mask;      /* the thread had SIGTRAP blocked, and this beside it ... */
+	bool trap_opened;        /* ... and has it no more, because of us */
+	uint64_t thread_pointer; /* when it was looked at last; 0: never */
 };
 
 enum trap_verdict {
@@ -127,8 +128,11 @@ struct tracer_ops {
 	enum trap_verdict (*trap)(void *ctx, struct tracee *t);
 	/* Is @pc where a thread stands whose trap of ours is still pending? */
 	bool (*pc_has_trap)(void *ctx, struct tracee *t, uint64_t pc);
-	/* A signal is about to be delivered; the pc may be inside a slot. */
-	void (*signal)(void *ctx, struct tracee *t, int sig);
+	/* A signal is about to be delivered; the pc may be inside a slot. True: it is none
+	 * of the program's, and is dropped. */
+	bool (*signal)(void *ctx, struct tracee *t, int sig);
+	/* A new thread of a known process, stopped before its first instruction. */
+	void (*born)(void *ctx, struct tracee *t);
 	/*
 	 * @first is a stopped thread: of a new process with a copy of @parent's
 	 * memory, or of one that shares it (then always kept until its exec). @parent

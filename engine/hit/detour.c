@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/hit/detour.h"
+
+#include "arch/host.h"
+#include "engine/event/ring.h"
+#include "engine/hit/disarm.h"
+#include "engine/hit/record.h"
+#include "engine/hit/return.h"
+#include "engine/trace/follow.h"
+
+/* A process that lives for a few hits only does without rings. */
+#define TRAPS_BEFORE_RINGS 8
+
+/* How long what may be read is believed to be what it was. */
+#define LOOK_AGAIN_NS 1000000
+
+static void record_from(struct hit *hit, struct tracee *t, struct site *site, size_t first,
+			const struct ubp_regs *regs)
+{
+	bool wants_return = false;
+	struct moment m;
+
+	moment_begin(hit, &m, t, regs);
+	for (size_t i = first; i < site->n_probes; i++) {
+		if (site->probes[i]->is_return)
+			wants_return = true;
+		else
+			record_hit(hit, &m, site->probes[i], site->vaddr, 0);
+	}
+	if (wants_return)
+		return_hijack(t, site, regs->r[t->process->space->arch->sp]);
+	if (t->one_cpu >= 0)
+		follow_cpu(hit->tracer, (unsigned)t->one_cpu);
+}
+
+static bool saw_something_new(const struct hit *hit, const struct plant_space *ps)
+{
+	for (size_t i = 0; i < hit->n_seen; i++)
+		if (!rings_may_read(ps, hit->seen[i]))
+			return true;
+	return false;
+}
+
+/* So that the next hit needs no trap. */
+static void catch_up(struct hit *hit, struct tracee *t, const struct ubp_regs *at)
+{
+	struct space *space = t->process->space;
+	struct plant_space *ps = space->plant;
+
+	if (!ps->rings) {
+		if (!ps->jumps_failed && ++ps->n_detour_traps >= TRAPS_BEFORE_RINGS)
+			hit->wants_rings(hit->ctx, t, at);
+	} else if (!ring_space_has(ps->rings, t->tid) ||
+		   t->thread_pointer != at->r[space->arch->tp]) {
+		rings_add_thread(hit->tracer, t, at->r[space->arch->tp]);
+	} else if (saw_something_new(hit, ps) &&
+		   event_clock_now(CLOCK_KIND_MONO) - ps->ranges_ns > LOOK_AGAIN_NS) {
+		rings_look_around(space, t->tid, hit->seen, hit->n_seen);
+	}
+}
+
+enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs *regs,
+			      uint64_t vaddr)
+{
+	const struct plant_space *ps = t->process->space->plant;
+	const struct ubp_arch *arch = t->process->space->arch;
+	uint64_t behind = regs->r[arch->pc];
+	bool is_return = false;
+	size_t first = 0;
+	struct site *site = jump_of_trap(t->process->space, vaddr, &first, &is_return);
+
+	/* A detour of a session before us: it goes on by itself. */
+	if (!site || ps->closing)
+		return TRAP_OURS;
+	wait_note_hot(hit->tracer, t);
+	if (t->n_unwinders)
+		return_look_landed(t, regs->r[arch->sp]);
+	hit->n_seen = 0;
+	regs->r[arch->pc] = site->vaddr;
+	record_from(hit, t, site, first, regs);
+	regs->r[arch->pc] = behind;
+	if (!guard_is_lost(t) || guard_reinstall(t, regs) < 0)
+		catch_up(hit, t, regs);
+	return TRAP_OURS;
+}
+
+bool detour_fault(struct tracee *t, const struct site *site, uint64_t at, int sig)
+{
+	const struct site_jump *jump = site->jump;
+	uint64_t on = jump_fixup(site, at);
+
+	if (on)
+		return ubp_host_set_pc(t->tid, on) == 0;
+	if (at == jump->detour.copy.at[0]) {
+		/* As with a breakpoint: if it runs again, that is another hit. */
+		hit_correct_fault(sig, t->tid, jump->copy + at, site->vaddr);
+		(void)ubp_host_set_pc(t->tid, site->vaddr);
+	}
+	return false;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Stops in detours (engine/plant/jump.h): what their code cannot do by itself. */
+
+#ifndef UBP_HIT_DETOUR_H
+#define UBP_HIT_DETOUR_H
+
+#include "engine/hit/hit.h"
+#include "engine/plant/jump.h"
+
+/* A breakpoint in an area, at @vaddr: the hit is recorded here; the thread goes on by itself. */
+enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs *regs,
+			      uint64_t vaddr);
+
+/*
+ * A fault at offset @at of a site's detour. True: the program is not to see it. Else, if it
+ * is that of the window's first instruction, it is made to look so.
+ */
+bool detour_fault(struct tracee *t, const struct site *site, uint64_t at, int sig);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Jumps: sites that need no trap (arch/detour.h). Every site is a breakpoint first;
+ * what can be a jump is made one in a later pass, in three steps, so that the target
+ * stands still for the last one alone:
+ *
+ *   jump_prepare()  one thread held: rings and room for detours are mapped
+ *   jump_build()    all run: detours are generated and written
+ *   jump_write()    all held: nobody is in a window, the jumps are written
+ *
+ * What somebody is in the middle of stays a breakpoint until the next pass.
+ */
+
+#ifndef UBP_PLANT_JUMP_H
+#define UBP_PLANT_JUMP_H
+
+#include <stdbool.h>
+
+#include "arch/detour.h"
+#include "engine/plant/plant.h"
+
+struct site_jump {
+	uint64_t copy; /* vaddr of the window's copy, the start of the detour's code */
+	uint32_t len;  /* of the code, from there on */
+	struct detour detour;
+	uint8_t n;                          /* instructions of the window */
+	uint8_t from[UBP_WINDOW_INSNS + 1]; /* where they start; the last: behind them */
+	uint8_t orig[UBP_WINDOW_MAX], bytes[UBP_INSN_MAX];
+	uint8_t jump_len;
+	bool is_written;
+};
+
+struct jump_batch;
+
+/*
+ * What could be a jump and is none yet. @t: a held thread, that goes on with @at. *ret_batch
+ * is NULL if there is nothing to do. Errors: -ESRCH, -ENOMEM; whatever else fails means that
+ * breakpoints stay breakpoints, with the reason in site->no_jump.
+ */
+int jump_prepare(struct plant *plant, struct tracer *tracer, struct tracee *t,
+		 const struct ubp_regs *at, struct jump_batch **ret_batch, struct ubp_err *err);
+/* @pid: any thread of the space, running or not. */
+void jump_build(struct plant *plant, struct space *space, pid_t pid, struct jump_batch *batch);
+/*
+ * Write them, with all threads held; those held by the caller (@keep) stay so. The batch is
+ * freed. The space may be gone afterwards.
+ */
+void jump_write(struct tracer *tracer, struct space *space, const struct tracee *keep,
+		struct jump_batch *batch);
+void jump_batch_free(struct jump_batch *batch);
+
+/*
+ * All threads are stopped, written back what was there, let go. Detours that are being run are
+ * run to their ends, and record nothing any more.
+ */
+void jump_remove(struct tracer *tracer, struct space *space);
+/* The same in a copy of @owner's memory, or one whose threads the caller holds. */
+void jump_unwrite(const struct plant_space *owner, const struct space *space, pid_t tid);
+
+/* Of the breakpoint in a detour at @vaddr: its site, and from which probe on the hit
+ * is the tracer's. *ret_is_return: it is in the return code. */
+struct site *jump_of_trap(const struct space *space, uint64_t vaddr, size_t *ret_first,
+			  bool *ret_is_return);
+/* Is @vaddr in the site's detour? *ret_at: where, from the copy's start. */
+bool jump_has(const struct site *site, uint64_t vaddr, uint64_t *ret_at);
+/* A fault at that place is the detour's own: where the thread goes on. 0: it is not. */
+uint64_t jump_fixup(const struct site *site, uint64_t at);
+
+int jump_copy(const struct site *from, struct site *to);
+void jump_free(struct site_jump *jump);
+
+/* --- rings.c ------------------------------------------------------------------------- */
+
+#define RINGS_SHARED ((void *)1) /* several threads have one thread pointer */
+
+/* Map rings into a held thread's process. 0, or -errno: it can't have any. */
+int rings_provide(struct plant *plant, struct tracer *tracer, struct tracee *t,
+		  const struct ubp_regs *at, const struct maps *maps, struct ubp_err *err);
+/*
+ * What detours do: RING_GATE_OFF, RING_GATE_TRAP, or the base. @space is @owner, or a
+ * copy of its memory.
+ */
+int rings_set_gate(const struct space *owner, const struct space *space, pid_t tid,
+		   uint64_t value);
+/* A stopped thread has this thread pointer: a ring for it, if nobody else has the same. */
+void rings_add_thread(struct tracer *tracer, struct tracee *t, uint64_t thread_pointer);
+/* It shares its thread pointer with a child from now on. */
+void rings_drop_thread(struct space *space, pid_t tid);
+/* It has ended. */
+void rings_thread_gone(struct tracee *t);
+/*
+ * Detours may read what is mapped now. If there is more than they can note, what holds one of
+ * @wanted comes first.
+ */
+void rings_look_around(struct space *space, pid_t tid, const uint64_t *wanted, size_t n);
+/* May they read this address already? */
+bool rings_may_read(const struct plant_space *ps, uint64_t vaddr);
+void rings_close(struct plant_space *ps);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* When breakpoints are made jumps: between two turns of the tracing thread's loop. */
+
+#include <errno.h>
+
+#include "arch/host.h"
+#include "engine/base/ring.h"
+#include "engine/object/maps.h"
+#include "engine/plant/jump.h"
+#include "engine/session/session.h"
+#include "engine/trace/attach.h"
+
+/* What was put off is not tried again sooner. */
+#define AGAIN_NS 20000000ULL
+
+void jumps_due(struct ubp_session *s, struct space *space)
+{
+	struct plant_space *ps = space->plant;
+
+	if (!s->plant.rings || !ps || ps->jumps_failed)
+		return;
+	ps->jumps_due = true;
+	ps->jumps_tried_ns = 0;
+	s->jumps_due = true;
+	tracer_wake(&s->tracer);
+}
+
+/* A held thread of @p, and back: what is between is no business of the program's. */
+static void upgrade(struct ubp_session *s, struct process *p)
+{
+	struct space *space = p->space;
+	struct jump_batch *batch = NULL;
+	pid_t tid, pid = p->pid;
+	struct tracee *t;
+	struct ubp_err err;
+
+	if (attach_hold_one(&s->tracer, p, &t, &err) < 0)
+		return;
+	tid = t->tid;
+	if (jump_prepare(&s->plant, &s->tracer, t, NULL, &batch, &err) < 0)
+		batch = NULL;
+	if (map_get(&s->tracer.tracees, (uint64_t)tid) != t ||
+	    map_get(&s->tracer.processes, (uint64_t)pid) != p || p->space != space) {
+		jump_batch_free(batch);
+		return;
+	}
+	attach_let_go(t);
+	if (!batch)
+		return;
+	jump_build(&s->plant, space, tid, batch);
+	jump_write(&s->tracer, space, NULL, batch);
+}
+
+void jumps_pass(struct ubp_session *s)
+{
+	uint64_t now;
+	size_t pos = 0;
+	void *value;
+
+	if (!s->jumps_due)
+		return;
+	s->jumps_due = false;
+	now = event_clock_now(CLOCK_KIND_MONO);
+	while (map_next(&s->tracer.processes, &pos, NULL, &value)) {
+		struct process *p = value;
+		struct plant_space *ps = p->space->plant;
+
+		if (!ps || !ps->jumps_due || ps->closing)
+			continue;
+		s->jumps_due = true;
+		if (now - ps->jumps_tried_ns < AGAIN_NS)
+			continue;
+		ps->jumps_tried_ns = now;
+		upgrade(s, p);
+		pos = 0; /* the table may have changed */
+	}
+}
+
+void jumps_end(struct ubp_session *s)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&s->tracer.processes, &pos, NULL, &value)) {
+		struct space *space = ((struct process *)value)->space;
+		const struct plant_space *ps = space->plant;
+
+		if (!ps || ps->closing || !ps->n_jumps)
+			continue;
+		jump_remove(&s->tracer, space);
+		pos = 0; /* likewise */
+	}
+}
+
+void jumps_thread(struct ubp_session *s, struct tracee *t)
+{
+	const struct plant_space *ps = t->process->space->plant;
+	struct ubp_regs regs;
+
+	if (ps && ps->rings && ubp_host_get_regs(t->tid, &regs) == 0)
+		rings_add_thread(&s->tracer, t, regs.r[t->process->space->arch->tp]);
+}
+
+void jumps_want_rings(void *ctx, struct tracee *t, const struct ubp_regs *at)
+{
+	struct ubp_session *s = ctx;
+	struct space *space = t->process->space;
+	struct plant_space *ps = space->plant;
+	unsigned n_execs = t->n_execs;
+	pid_t tid = t->tid;
+	struct ubp_err err;
+	struct maps maps;
+	int rc = maps_read(tid, &maps, &err);
+
+	if (rc == 0)
+		rc = rings_provide(&s->plant, &s->tracer, t, at, &maps, &err);
+	maps_free(&maps);
+	if (map_get(&s->tracer.tracees, (uint64_t)tid) != t || t->n_execs != n_execs)
+		return;
+	t->held = false; /* by the remote call: the hit goes on as if there had been none */
+	if (rc < 0) {
+		ps->jumps_failed = true;
+		return;
+	}
+	rings_add_thread(&s->tracer, t, at->r[space->arch->tp]);
+	rings_look_around(space, tid, s->hit.seen, s->hit.n_seen);
+	(void)rings_set_gate(space, space, tid, ps->rings_base);
+}
