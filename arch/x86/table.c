@@ -70,4 +70,6 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.copy_leave = x86_copy_leave,
 	.build_jump = x86_build_jump,
 	.build_slot_jump = x86_build_slot_jump,
+	.build_detour = x86_build_detour,
+	.detour_cells = x86_detour_cells,
 };

@@ -6,7 +6,8 @@
  *
  * decode.c knows bytes, classify.c decides what may be displaced and how, slot.c
  * writes the code for it, window.c for several under a jump, stub.c is the
- * remote-call stub, guard.c and guard.S the guard, regs.c the registers.
+ * remote-call stub, guard.c and guard.S the guard, regs.c the registers,
+ * detour*.c detours, with the help of emit.c.
  */
 
 #ifndef UBP_ARCH_X86_X86_H
@@ -157,6 +158,9 @@ bool x86_copy_leave(const struct window *window, const struct window_copy *copy,
 		    struct ubp_regs *regs);
 int x86_build_jump(const struct window *window, uint64_t site, uint64_t target,
 		   uint8_t *ret_jump, struct ubp_err *err);
+int x86_build_detour(const struct detour_plan *plan, struct detour *ret_detour,
+		     struct ubp_err *err);
+uint32_t x86_detour_cells(const struct fetch_program *program);
 
 /* The stub: see stub.c. */
 #define X86_STUB_LEN         58

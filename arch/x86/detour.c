@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Detours (arch/detour.h): the way in and out, and the record. Code for one probe:
+ *
+ *   entry:  skip the red zone, save flags and the registers needed first
+ *           gate: 0 -> leave, 1 -> trap; its owner dead -> leave
+ *           what the filter can tell now: no -> leave
+ *           save the other registers, find the thread -> trap
+ *           reserve -> lost, or trap; the record; shorten what was reserved; commit
+ *   leave:  restore, jump to the copy
+ *   trap:   restore, int3, jump to the copy
+ *
+ * A signal handler may run at any instruction and come through here itself: only what is
+ * reserved and given back by one instruction is shared with it.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/x86/gen.h"
+#include "arch/x86/x86.h"
+#include "engine/base/err.h"
+
+#define INT3 0xcc
+
+/* 0xfe..ff and 0x80..: w + low & ~w & high has the high bit of the first byte that is 0 */
+static const uint64_t low_bits = 0xfefefefefefefeff, high_bits = 0x8080808080808080;
+
+/* Ways out of the code for a probe. */
+struct ways {
+	label_t leave, leave_early; /* all registers are in the frame, or few */
+	label_t trap[UBP_DETOUR_PROBES], trap_early[UBP_DETOUR_PROBES];
+};
+
+/* --- what all files use ------------------------------------------------------------- */
+
+int gen_slot(int gpr)
+{
+	static const int slots[] = {
+		[G_AX] = FRAME_AX, [G_CX] = FRAME_CX, [G_DX] = FRAME_DX, [G_SI] = FRAME_SI,
+		[G_DI] = FRAME_DI, [G_R8] = FRAME_R8, [G_R9] = FRAME_R9, [G_R11] = FRAME_R11,
+	};
+
+	return slots[gpr];
+}
+
+void gen_fail(struct gen *g, int error)
+{
+	if (!g->e.error)
+		g->e.error = error;
+}
+
+void gen_may_fault(struct gen *g, label_t fixup)
+{
+	struct detour_load *loads = g->out->loads;
+	size_t cap = g->cap_loads ? 2 * g->cap_loads : 16;
+
+	if (g->out->n_loads == g->cap_loads) {
+		loads = realloc(loads, cap * sizeof(*loads));
+		if (!loads) {
+			gen_fail(g, -ENOMEM);
+			return;
+		}
+		g->out->loads = loads;
+		g->cap_loads = cap;
+	}
+	/* The label; its offset comes at the end. */
+	loads[g->out->n_loads++] =
+		(struct detour_load){ .at = (uint32_t)g->e.len, .fixup = fixup };
+}
+
+label_t gen_literal(struct gen *g, const void *bytes, size_t len)
+{
+	size_t cap = g->cap_literals ? 2 * g->cap_literals : 16;
+	label_t label = emit_label(&g->e);
+
+	if (g->n_literals == g->cap_literals) {
+		struct gen_literal *all = realloc(g->literals, cap * sizeof(*all));
+
+		if (!all) {
+			gen_fail(g, -ENOMEM);
+			return label;
+		}
+		g->literals = all;
+		g->cap_literals = cap;
+	}
+	g->literals[g->n_literals++] = (struct gen_literal){ label, bytes, len };
+	return label;
+}
+
+/* --- saving and restoring -------------------------------------------------------------- */
+
+static void move_regs(struct gen *g, unsigned op, uint32_t which)
+{
+	for (int gpr = G_AX; gpr <= G_R15; gpr++)
+		if (which >> gpr & 1)
+			emit_rm(&g->e, op | OP_W, gpr, MEM(G_SP, gen_slot(gpr)));
+}
+
+static void save(struct gen *g, uint32_t which)
+{
+	move_regs(g, OP_STORE, which & ~g->clobbered);
+	g->clobbered |= which;
+}
+
+/* Flags, then the registers of @which, rax last; and the stack pointer. */
+static void restore(struct gen *g, uint32_t which)
+{
+	struct emit *e = &g->e;
+
+	emit_rm(e, OP_LOAD, G_AX, MEM(G_SP, FRAME_FLAGS));
+	emit_bytes(e, "\x04\x7f", 2); /* add $127,%al: overflow if it was set */
+	emit_u8(e, 0x9e);             /* sahf */
+	move_regs(g, OP_LOAD, which);
+	emit_rm(e, OP_LEA, G_SP, MEM(G_SP, FRAME_ALL));
+}
+
+static void save_first(struct gen *g, label_t no_stack)
+{
+	struct emit *e = &g->e;
+
+	emit_rm(e, OP_LEA, G_SP, MEM(G_SP, -FRAME_ALL));
+	gen_may_fault(g, no_stack);
+	emit_rm(e, OP_STORE | OP_W, G_AX, MEM(G_SP, FRAME_AX));
+	emit_u8(e, 0x9f);                 /* lahf */
+	emit_bytes(e, "\x0f\x90\xc0", 3); /* seto %al */
+	emit_rm(e, OP_STORE, G_AX, MEM(G_SP, FRAME_FLAGS));
+	g->clobbered = 1u << G_AX;
+	save(g, g->early);
+}
+
+/* --- is there somebody to record for? --------------------------------------------------- */
+
+/* R_BASE, or to the trap, or out. */
+static void find_base(struct gen *g, label_t trap, label_t leave)
+{
+	uint64_t disp = g->plan->gate - (g->e.vaddr + g->e.len + 7);
+	label_t low = emit_label(&g->e), on = emit_label(&g->e);
+	struct emit *e = &g->e;
+
+	if (emit_fits(disp)) {
+		gen_may_fault(g, trap);
+		emit_bytes(e, "\x4c\x8b\x1d", 3); /* mov gate(%rip),%r11 */
+		emit_u32(e, (uint32_t)disp);
+	} else {
+		emit_imm(e, R_BASE, g->plan->gate);
+		gen_may_fault(g, trap);
+		emit_rm(e, OP_LOAD | OP_W, R_BASE, MEM(R_BASE, 0));
+	}
+	emit_alu(e, OP_W, ALU_CMP, R_BASE, RING_GATE_TRAP);
+	emit_jcc(e, COND_BE, low);
+	gen_may_fault(g, trap);
+	emit_rm(e, 0xf7, 0, /* test */
+		MEM(R_BASE,
+		    -(int)RING_CONTROL_LEN + (int)offsetof(struct ring_control, owner)));
+	emit_u32(e, RING_OWNER_DIED);
+	emit_jcc(e, COND_E, on);
+	emit_jmp(e, leave);
+	emit_set(e, low);
+	emit_jcc(e, COND_E, trap);
+	emit_jmp(e, leave);
+	emit_set(e, on);
+}
+
+/* --- the record ---------------------------------------------------------------------------- */
+
+/* R_THREAD, or gen.fail. */
+static void find_thread(struct gen *g)
+{
+	const int32_t offset_mask = (RING_THREADS - 1) * (int)sizeof(struct ring_thread);
+	struct emit *e = &g->e;
+	label_t look, next = emit_label(e), found = emit_label(e);
+	struct emit_mem entry = MEM_X(R_BASE, R_THREAD, 0, RING_TABLE_AT);
+
+	_Static_assert(sizeof(struct ring_thread) == 64, "a shift makes offsets");
+	emit_bytes(e, "\xf3\x48\x0f\xae\xc0", 5); /* rdfsbase %rax */
+	emit_alu(e, OP_W, ALU_ADD, G_AX, 1);
+	emit_imm(e, R_THREAD, RING_HASH_MUL);
+	emit_rr(e, OP_IMUL | OP_W, R_THREAD, G_AX);
+	emit_shift(e, OP_W, SHIFT_R, R_THREAD, RING_HASH_SHIFT - 6);
+	emit_alu(e, 0, ALU_AND, R_THREAD, offset_mask);
+	look = emit_here(e);
+	gen_may_fault(g, g->fail);
+	emit_rm(e, OP_CMP | OP_W, G_AX, entry);
+	emit_jcc(e, COND_E, found);
+	emit_set(e, next);
+	emit_alu_mem(e, OP_W, ALU_CMP, entry, RING_KEY_NONE);
+	emit_jcc(e, COND_E, g->fail);
+	emit_alu(e, 0, ALU_ADD, R_THREAD, sizeof(struct ring_thread));
+	emit_alu(e, 0, ALU_AND, R_THREAD, offset_mask);
+	emit_jmp(e, look);
+	emit_set(e, found);
+	emit_rm(e, OP_LEA, R_THREAD, entry);
+}
+
+static struct emit_mem thread_mem(size_t member)
+{
+	return MEM(R_THREAD, member);
+}
+
+static struct emit_mem record_mem(size_t member)
+{
+	return MEM(R_RECORD, member);
+}
+
+/* @max bytes: R_RECORD and the frame's position; or to @full. */
+static void reserve(struct gen *g, uint32_t max, label_t full)
+{
+	struct emit *e = &g->e;
+
+	emit_rm(e, OP_LOAD | OP_W, G_AX, thread_mem(offsetof(struct ring_thread, head)));
+	emit_alu(e, OP_W, ALU_ADD, G_AX, (int32_t)max);
+	emit_rm(e, OP_CMP | OP_W, G_AX, thread_mem(offsetof(struct ring_thread, limit)));
+	emit_jcc(e, COND_A, full);
+	emit_imm(e, R_RECORD, max);
+	emit_rm(e, OP_XADD | OP_W, R_RECORD, thread_mem(offsetof(struct ring_thread, head)));
+	emit_rm(e, OP_STORE | OP_W, R_RECORD, MEM(G_SP, FRAME_POS));
+	emit_rm(e, OP_AND | OP_W, R_RECORD, thread_mem(offsetof(struct ring_thread, mask)));
+	emit_rm(e, OP_ADD | OP_W, R_RECORD, thread_mem(offsetof(struct ring_thread, ring)));
+}
+
+/* All of the head that is known before the data. */
+static void record_head(struct gen *g)
+{
+	const struct fetch_program *program = g->probe->program;
+	struct emit *e = &g->e;
+
+	emit_bytes(e, "\x0f\x01\xf9", 3); /* rdtscp */
+	emit_shift(e, OP_W, SHIFT_L, G_DX, 32);
+	emit_rr(e, OP_OR | OP_W, G_AX, G_DX);
+	emit_rm(e, OP_STORE | OP_W, G_AX, record_mem(offsetof(struct ring_record, time)));
+	emit_alu(e, 0, ALU_AND, G_CX, 0xfff); /* the rest is the node */
+	if (!program->has_strings)
+		emit_alu(e, 0, ALU_OR, G_CX, (int32_t)(program->fixed_size << 16));
+	emit_rm(e, OP_STORE, G_CX, record_mem(offsetof(struct ring_record, cpu)));
+	emit_store_imm(e, 0, record_mem(offsetof(struct ring_record, probe)), g->probe->number);
+	emit_address(e, G_AX, g->plan->site);
+	emit_rm(e, OP_STORE | OP_W, G_AX, record_mem(offsetof(struct ring_record, vaddr)));
+	if (g->probe->is_return) {
+		emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(G_SP, FRAME_REAL));
+		emit_rm(e, OP_STORE | OP_W, G_AX,
+			record_mem(offsetof(struct ring_record, ret)));
+	} else {
+		emit_store_imm(e, OP_W, record_mem(offsetof(struct ring_record, ret)), 0);
+	}
+}
+
+/* The record is there when this is. */
+static void commit(struct gen *g)
+{
+	struct emit *e = &g->e;
+
+	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(G_SP, FRAME_POS));
+	emit_shift(e, OP_W, SHIFT_R, G_AX, 3);
+	emit_alu(e, 0, ALU_ADD, G_AX, 1);
+	emit_rm(e, OP_STORE, G_AX, record_mem(offsetof(struct ring_record, commit)));
+}
+
+/* Strings took less than was reserved: shorten that, if it is the last. */
+static void end_of_strings(struct gen *g, uint32_t max)
+{
+	struct emit *e = &g->e;
+	label_t kept = emit_label(e);
+
+	emit_rr(e, OP_SUB | OP_W, R_END, R_RECORD);
+	emit_alu(e, 0, ALU_SUB, R_END, RECORD_DATA);
+	emit_rm(e, OP_STORE | OP_66, R_END, record_mem(offsetof(struct ring_record, data_len)));
+	emit_alu(e, 0, ALU_ADD, R_END, RECORD_DATA + 7);
+	emit_alu(e, 0, ALU_AND, R_END, -8);
+	emit_rm(e, OP_LOAD | OP_W, G_CX, MEM(G_SP, FRAME_POS));
+	emit_rm(e, OP_LEA, G_AX, MEM(G_CX, max));
+	emit_rr(e, OP_ADD | OP_W, G_CX, R_END);
+	emit_rm(e, OP_CMPXCHG | OP_W, G_CX, thread_mem(offsetof(struct ring_thread, head)));
+	emit_jcc(e, COND_E, kept);
+	emit_imm(e, R_END, max);
+	emit_set(e, kept);
+	emit_rm(e, OP_STORE, R_END, record_mem(offsetof(struct ring_record, size)));
+}
+
+/* Nothing is recorded: give back what was reserved, or say that it is void. */
+static void give_back(struct gen *g, uint32_t max, label_t then)
+{
+	struct emit *e = &g->e;
+
+	emit_rm(e, OP_LOAD | OP_W, G_CX, MEM(G_SP, FRAME_POS));
+	emit_rm(e, OP_LEA, G_AX, MEM(G_CX, max));
+	emit_rm(e, OP_CMPXCHG | OP_W, G_CX, thread_mem(offsetof(struct ring_thread, head)));
+	emit_jcc(e, COND_E, then);
+	emit_store_imm(e, 0, record_mem(offsetof(struct ring_record, size)), max);
+	emit_store_imm(e, 0, record_mem(offsetof(struct ring_record, probe)), RING_VOID);
+	commit(g);
+	emit_jmp(e, then);
+}
+
+static void count_dropped(struct gen *g)
+{
+	uint32_t at = g->probe->number % RING_COUNTS;
+
+	if (g->plan->count_dropped)
+		emit_rm(&g->e, 0xff | OP_W | OP_LOCK, 0, /* inc */
+			MEM(R_BASE, offsetof(struct ring_head, dropped) + 8 * at));
+}
+
+/* From the filter's yes on. Then to @done; to @trap where it can't be done. */
+static void record(struct gen *g, label_t done, label_t trap, size_t i)
+{
+	uint32_t max = gen_record_max(g->probe->program, g->probe->is_return);
+	struct gen_early early = gen_filter_look(g, g->probe);
+	bool has_filter = g->probe->filter && (early.unsure || early.loads);
+	label_t full = emit_label(&g->e), undo = emit_label(&g->e), drop = emit_label(&g->e);
+	struct emit *e = &g->e;
+
+	g->fail = trap;
+	find_thread(g);
+	reserve(g, max, g->plan->lossless ? trap : full);
+	g->fail = undo;
+	record_head(g);
+	gen_data(g);
+	if (!has_filter || gen_filter_late(g, drop))
+		g->out->filters_done |= 1u << i;
+	if (g->probe->program->has_strings)
+		end_of_strings(g, max);
+	else
+		emit_store_imm(e, 0, record_mem(offsetof(struct ring_record, size)), max);
+	commit(g);
+	emit_jmp(e, done);
+	if (!g->plan->lossless) {
+		emit_set(e, full);
+		emit_rm(e, 0xff | OP_W, 0, thread_mem(offsetof(struct ring_thread, lost)));
+		emit_jmp(e, done);
+	}
+	if (has_filter) {
+		emit_set(e, drop);
+		count_dropped(g);
+		give_back(g, max, done);
+	}
+	emit_set(e, undo);
+	give_back(g, max, trap);
+}
+
+/* --- a probe on entry ------------------------------------------------------------------------ */
+
+static void entry_probe(struct gen *g, struct ways *ways, size_t i, bool is_last)
+{
+	bool several = g->plan->n_probes > 1, counts = g->plan->count_dropped;
+	label_t next = emit_label(&g->e), drop = emit_label(&g->e);
+	label_t after_drop = several ? next : ways->leave_early;
+	struct emit *e = &g->e;
+	bool useful;
+
+	g->probe = &g->plan->probes[i];
+	g->fail = several ? ways->trap[i] : ways->trap_early[i];
+	useful = gen_filter_look(g, g->probe).useful;
+	if (useful)
+		gen_filter_early(g, counts ? drop : after_drop);
+	save(g, g->used);
+	record(g, is_last ? ways->leave : next, ways->trap[i], i);
+	if (useful && counts) {
+		emit_set(e, drop);
+		count_dropped(g);
+		emit_jmp(e, after_drop);
+	}
+	emit_set(e, next);
+	if (is_last && several)
+		emit_jmp(e, ways->leave);
+}
+
+/* Registers that a probe's code changes, bit by number; *ret_early: before there is a record. */
+static uint32_t regs_of(const struct gen *g, const struct detour_probe *probe,
+			uint32_t *ret_early)
+{
+	const uint32_t first = 1u << G_AX | 1u << R_BASE;
+	const uint32_t loads = 1u << G_CX | 1u << G_DX | 1u << R_ACC;
+	struct gen_early early = gen_filter_look(g, probe);
+	uint32_t used = first | 1u << G_CX | 1u << G_DX | 1u << R_THREAD | 1u << R_RECORD;
+
+	if (gen_needs_acc(probe->program) || probe->filter)
+		used |= 1u << R_ACC;
+	if (probe->program->has_strings)
+		used |= 1u << R_END;
+	*ret_early = first | (early.wide ? 1u << G_CX : 0) | (early.loads ? loads : 0);
+	return used;
+}
+
+/* --- the block --------------------------------------------------------------------------------- */
+
+static void way_out(struct gen *g, label_t full, label_t early, label_t copy)
+{
+	struct emit *e = &g->e;
+
+	emit_set(e, full);
+	move_regs(g, OP_LOAD, g->used & ~g->early);
+	emit_set(e, early);
+	restore(g, g->early);
+	emit_jmp(e, copy);
+}
+
+static void put_trap(struct gen *g, struct ways *ways, size_t i, label_t copy, label_t no_stack)
+{
+	struct emit *e = &g->e;
+
+	emit_set(e, ways->trap[i]);
+	move_regs(g, OP_LOAD, g->used & ~g->early);
+	emit_set(e, ways->trap_early[i]);
+	restore(g, g->early);
+	if (i == 0) {
+		label_t trap = emit_label(e);
+
+		g->out->trap_at[i] = (uint32_t)e->len;
+		emit_set(e, trap);
+		emit_u8(e, INT3);
+		emit_jmp(e, copy);
+		emit_set(e, no_stack);
+		emit_rm(e, OP_LEA, G_SP, MEM(G_SP, FRAME_ALL));
+		emit_jmp(e, trap);
+		return;
+	}
+	g->out->trap_at[i] = (uint32_t)e->len;
+	emit_u8(e, INT3);
+	emit_jmp(e, copy);
+}
+
+static void put_literals(struct gen *g)
+{
+	struct emit *e = &g->e;
+
+	emit_align(e, 8);
+	if (g->needs_words) {
+		emit_set(e, g->low_bits);
+		emit_u64(e, low_bits);
+		emit_set(e, g->high_bits);
+		emit_u64(e, high_bits);
+	}
+	for (size_t i = 0; i < g->n_literals; i++) {
+		emit_set(e, g->literals[i].label);
+		emit_bytes(e, g->literals[i].bytes, g->literals[i].len);
+		emit_align(e, 8);
+	}
+}
+
+static void put_block(struct gen *g)
+{
+	const struct detour_plan *plan = g->plan;
+	label_t copy = emit_here(&g->e), no_stack = emit_label(&g->e);
+	struct emit *e = &g->e;
+	struct ways ways;
+
+	g->search = emit_label(e);
+	g->low_bits = emit_label(e);
+	g->high_bits = emit_label(e);
+	ways.leave = emit_label(e);
+	ways.leave_early = emit_label(e);
+	for (size_t i = 0; i < plan->n_probes; i++) {
+		ways.trap[i] = emit_label(e);
+		ways.trap_early[i] = emit_label(e);
+	}
+	emit_bytes(e, g->out->copy.code, g->out->copy.len);
+	emit_align(e, UBP_SLOT_SIZE);
+	g->out->entry_at = (uint32_t)e->len;
+	g->probe = plan->probes;
+	save_first(g, no_stack);
+	find_base(g, ways.trap_early[0], ways.leave_early);
+	for (size_t i = 0; i < plan->n_probes; i++)
+		entry_probe(g, &ways, i, i + 1 == plan->n_probes);
+	way_out(g, ways.leave, ways.leave_early, copy);
+	for (size_t i = 0; i < plan->n_probes; i++)
+		put_trap(g, &ways, i, copy, no_stack);
+	gen_misses(g);
+	put_literals(g);
+}
+
+static int check_plan(const struct detour_plan *plan, struct ubp_err *err)
+{
+	const char *problem;
+
+	if (plan->n_probes == 0 || plan->n_probes > UBP_DETOUR_PROBES)
+		return ubp_fail(err, EOPNOTSUPP, "%zu probes at one place", plan->n_probes);
+	for (size_t i = 0; i < plan->n_probes; i++) {
+		if (plan->probes[i].is_return)
+			return ubp_fail(err, EOPNOTSUPP, "a return probe");
+		problem = gen_check_program(plan->probes[i].program);
+		if (problem)
+			return ubp_fail(err, EOPNOTSUPP, "%s", problem);
+	}
+	return 0;
+}
+
+static void choose_regs(struct gen *g)
+{
+	uint32_t early;
+
+	for (size_t i = 0; i < g->plan->n_probes; i++) {
+		g->used |= regs_of(g, &g->plan->probes[i], &early);
+		g->early |= early;
+	}
+	/* The second one may find a record written, or not: one state for both. */
+	if (g->plan->n_probes > 1)
+		g->early = g->used;
+}
+
+static int finish(struct gen *g, struct ubp_err *err)
+{
+	int rc = emit_finish(&g->e);
+
+	if (rc < 0)
+		return ubp_fail(err, -rc,
+				rc == -ENOMEM ? "out of memory" : "the detour is out of reach");
+	for (size_t i = 0; i < g->out->n_loads; i++)
+		g->out->loads[i].fixup = emit_at(&g->e, g->out->loads[i].fixup);
+	g->out->code = g->e.code;
+	g->out->len = g->e.len;
+	g->e.code = NULL;
+	return 0;
+}
+
+int x86_build_detour(const struct detour_plan *plan, struct detour *ret_detour,
+		     struct ubp_err *err)
+{
+	struct gen g = { .plan = plan, .out = ret_detour };
+	int rc;
+
+	memset(ret_detour, 0, sizeof(*ret_detour));
+	rc = check_plan(plan, err);
+	if (rc < 0)
+		return rc;
+	rc = x86_build_copy(plan->window, plan->vaddr, &ret_detour->copy, err);
+	if (rc < 0)
+		return rc;
+	emit_init(&g.e, plan->vaddr);
+	choose_regs(&g);
+	put_block(&g);
+	rc = finish(&g, err);
+	emit_free(&g.e);
+	free(g.misses);
+	free(g.literals);
+	if (rc < 0) {
+		free(ret_detour->loads);
+		memset(ret_detour, 0, sizeof(*ret_detour));
+	}
+	return rc;
+}

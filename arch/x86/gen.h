@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What the files that write detours share: detour.c the block and the record,
+ * detour_fetch.c the record's data, detour_filter.c filters.
+ *
+ * The code uses few registers, each for one thing. What the program had in them is in
+ * the frame, which lies below the red zone; the stack pointer does not move.
+ */
+
+#ifndef UBP_ARCH_X86_GEN_H
+#define UBP_ARCH_X86_GEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/detour.h"
+#include "arch/x86/emit.h"
+#include "engine/base/ring.h"
+
+/* rax, rcx, rdx: scratch. */
+#define R_BASE   G_R11 /* of the rings */
+#define R_THREAD G_SI  /* struct ring_thread */
+#define R_RECORD G_R8
+#define R_ACC    G_DI  /* the accumulator: addresses in the program */
+#define R_END    G_R9  /* where the next string goes */
+#define R_RETURN G_R10 /* search only: where it goes on */
+
+/* The frame, 128 bytes. The first store is to its lowest word: if there is no stack, that
+ * one faults. */
+enum {
+	FRAME_AX = 0,
+	FRAME_R11 = 8,
+	FRAME_CX = 16,
+	FRAME_DX = 24,
+	FRAME_SI = 32,
+	FRAME_DI = 40,
+	FRAME_R8 = 48,
+	FRAME_R9 = 56,
+	FRAME_FLAGS = 64, /* as lahf and seto have them */
+	FRAME_INDEX = 68, /* 32 bits: element of an array of strings */
+	FRAME_POS = 72,   /* position of what is reserved */
+	FRAME_ARRAY = 80, /* array of strings: where its pointers are */
+	FRAME_REAL = 88,  /* return: the real return address */
+	FRAME_T10 = 96,   /* search: registers, and offset of the cell */
+	FRAME_T8 = 104,
+	FRAME_T9 = 112,
+	FRAME_CELL = 120,
+	FRAME_LEN = 128,
+};
+
+#define RED_ZONE  128
+#define FRAME_ALL (RED_ZONE + FRAME_LEN)
+
+#define RECORD_DATA ((int)offsetof(struct ring_record, data))
+
+/* Longest data: as EVENT_RECORD_LIMIT less the kernel's head (engine/event/record.h). */
+#define DATA_MAX(is_return) (4072 - ((is_return) ? 24 : 16))
+
+/* A check of a pointer that did not find its range in its cell. */
+struct gen_miss {
+	label_t at, retry, fail;
+	int32_t disp;
+	uint32_t n;
+	uint32_t cell;
+};
+
+/* Bytes behind the code. */
+struct gen_literal {
+	label_t label;
+	const void *bytes;
+	size_t len;
+};
+
+struct gen {
+	struct emit e;
+	const struct detour_plan *plan;
+	struct detour *out;
+	const struct detour_probe *probe; /* the one at hand */
+	uint32_t used;                    /* registers the code uses: bit by enum gpr */
+	uint32_t early;     /* ... before it is known that there is something to record */
+	uint32_t clobbered; /* those whose value is in the frame now */
+	label_t fail;       /* where what can't be done leads now */
+	label_t search;
+	label_t low_bits, high_bits; /* words of 0xfe.. and 0x80.. */
+	bool needs_words;
+	struct gen_miss *misses;
+	size_t n_misses, cap_misses;
+	struct gen_literal *literals;
+	size_t n_literals, cap_literals;
+	size_t cap_loads;
+	const char *problem;
+};
+
+/* --- detour.c ----------------------------------------------------------------------- */
+
+/* Where in the frame a register's value is. */
+int gen_slot(int gpr);
+/* The next instruction may fault; the thread goes on at the label then. */
+void gen_may_fault(struct gen *g, label_t fixup);
+/* Bytes that code refers to. They must live as long as @g. */
+label_t gen_literal(struct gen *g, const void *bytes, size_t len);
+/* Out of memory. */
+void gen_fail(struct gen *g, int error);
+
+/* --- detour_fetch.c ----------------------------------------------------------------- */
+
+/* Why the code for @program can't be made; NULL: it can. */
+const char *gen_check_program(const struct fetch_program *program);
+/* The op that ends the arg of @op. */
+const struct fetch_op *gen_store_of(const struct fetch_op *op);
+bool gen_needs_acc(const struct fetch_program *program);
+bool gen_has_loads(const struct fetch_program *program);
+/* Bytes to reserve for a record. */
+uint32_t gen_record_max(const struct fetch_program *program, bool is_return);
+/* The register that has the value of @user_reg now, or G_NONE. */
+int gen_live(const struct gen *g, unsigned user_reg);
+/* Value of a numeric arg: the accumulator of @op's arg, or what it points to, in rax with
+ * bit-fields cut and zeros above its size. Clobbers rcx, rdx, R_ACC where it has loads. */
+void gen_value(struct gen *g, const struct fetch_op *op);
+/* All data of the record. */
+void gen_data(struct gen *g);
+/* At the end of the block: checks that missed. */
+void gen_misses(struct gen *g);
+/* Cell of the first load of @op. */
+uint32_t gen_cell(const struct gen *g, const struct fetch_op *op);
+
+/* --- detour_filter.c ---------------------------------------------------------------- */
+
+/* What a filter needs and tells before there is a record. */
+struct gen_early {
+	bool useful; /* it decides something */
+	bool unsure; /* not all: the record must be looked at, too */
+	bool wide;   /* needs rcx */
+	bool loads;
+};
+
+struct gen_early gen_filter_look(const struct gen *g, const struct detour_probe *probe);
+/* Code that goes to @drop, or on to what follows. */
+void gen_filter_early(struct gen *g, label_t drop);
+/* The same with the record. Returns whether the reader need not look any more. */
+bool gen_filter_late(struct gen *g, label_t drop);
+
+#endif
