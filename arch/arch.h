@@ -85,6 +85,16 @@ struct displaced_insn {
 	bool addr32;     /* addresses are computed in 32 bits */
 };
 
+/* What bytes may mean, if they are instructions: arch->scan_refs(). */
+enum code_ref {
+	REF_BRANCH = 1 << 0,  /* a branch or call to anywhere near */
+	REF_SHORT = 1 << 1,   /* a branch with a displacement of one byte */
+	REF_ADDRESS = 1 << 2, /* makes an address, pc-relative, for whatever purpose */
+};
+
+/* How far a REF_SHORT leads, from its first byte, and more. */
+#define UBP_SHORT_REACH 130
+
 /* Code for one slot. */
 struct slot_code {
 	uint8_t code[UBP_SLOT_SIZE];
@@ -274,6 +284,23 @@ struct ubp_arch {
 	/* The jump at @site to @target, window->jump_len bytes. -ERANGE: too far. */
 	int (*build_jump)(const struct window *window, uint64_t site, uint64_t target,
 			  uint8_t *ret_jump, struct ubp_err *err);
+	/*
+	 * For those who ask whether somebody jumps into a window: calls each() for
+	 * whatever may be a reference of one of @kinds (enum code_ref) in @len bytes at
+	 * @vaddr, at any byte: far more than are there, and no decoding. @at is the vaddr of the
+	 * branch's opcode.
+	 */
+	void (*scan_refs)(const uint8_t *code, size_t len, uint64_t vaddr, unsigned kinds,
+			  void (*each)(void *ctx, uint64_t at, uint64_t target,
+				       enum code_ref kind),
+			  void *ctx);
+	/* Bytes of fill at @code, up to @len: nops, breakpoints, zeros. */
+	size_t (*fill_len)(const uint8_t *code, size_t len);
+	/*
+	 * Bytes of the check for room on the stack that the Go compiler begins
+	 * functions with; 0: none. Goroutines are not preempted within.
+	 */
+	size_t (*go_check_len)(const uint8_t *code, size_t len);
 	/*
 	 * The detour for a site. Free ->code and ->loads. -EOPNOTSUPP, with the reason: a program that
 	 * only the interpreter can run. -ERANGE as of build_slot().

@@ -35,12 +35,27 @@
 #define UBP_WINDOW_MAX   24 /* bytes */
 #define UBP_COPY_MAX     512
 
+/* Why there is no window. */
+enum window_refusal {
+	WINDOW_OK,
+	WINDOW_SHORT,   /* the code ends too early */
+	WINDOW_INSN,    /* an instruction that can't be moved, or is none */
+	WINDOW_KERNEL,  /* a system call among several instructions */
+	WINDOW_CALL,    /* a call would return to under the jump */
+	WINDOW_SELF,    /* its own code refers to what is under the jump */
+	WINDOW_UNKNOWN, /* no function is known there, or no instruction starts there */
+	WINDOW_LANDING, /* somebody else may */
+	WINDOW_GO,      /* what Go's runtime does */
+	WINDOW_N,
+};
+
 /* Whole instructions under a jump. */
 struct window {
 	struct displaced_insn insns[UBP_WINDOW_INSNS];
 	uint8_t n;
 	uint8_t len; /* bytes of the instructions; less than the jump's where padding follows */
 	uint8_t jump_len; /* bytes that the jump takes */
+	uint8_t why;      /* enum window_refusal, when there is none */
 };
 
 /* A window's copy, made for one address. */

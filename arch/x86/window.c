@@ -49,28 +49,59 @@ static bool is_under(uint64_t vaddr, uint64_t site)
 	return vaddr > site && vaddr - site < JUMP_LEN;
 }
 
-/* Why @insn, whose end is @end bytes behind the window's start, can't be in it; or NULL. */
-static const char *refuse(const struct displaced_insn *insn, size_t end)
+static int refuse(struct window *w, enum window_refusal why, const char *text,
+		  struct ubp_err *err)
 {
+	w->why = (uint8_t)why;
+	return ubp_fail(err, EOPNOTSUPP, "can't put a jump on '%s': %s",
+			w->insns[w->n - 1].text, text);
+}
+
+/* Analyze one more instruction. */
+static int add_insn(struct window *w, const uint8_t *code, size_t len, uint64_t vaddr,
+		    struct ubp_err *err)
+{
+	struct displaced_insn *insn = &w->insns[w->n];
+	int rc;
+
+	if (w->len >= len) {
+		w->why = WINDOW_SHORT;
+		return ubp_fail(err, EOPNOTSUPP,
+				"its function ends %d bytes on, a jump takes %d", w->len,
+				JUMP_LEN);
+	}
+	rc = x86_analyze_insn(code + w->len, len - w->len, vaddr + w->len, insn, err);
+	if (rc < 0)
+		w->why = WINDOW_INSN;
+	if (rc == -EILSEQ)
+		return ubp_fail(err, EOPNOTSUPP, "%d bytes on there is no instruction", w->len);
+	if (rc < 0)
+		return rc;
+	w->n++;
+	w->len = (uint8_t)(w->len + insn->len);
 	if (insn->form == FORM_SYSCALL)
-		return "a call of the kernel that is restarted would start under the jump";
-	if (insn->is_call && end < JUMP_LEN)
-		return "it would return to under the jump";
-	return NULL;
+		return refuse(w, WINDOW_KERNEL,
+			      "a call of the kernel that is restarted would start under it",
+			      err);
+	if (insn->is_call && w->len < JUMP_LEN)
+		return refuse(w, WINDOW_CALL, "it would return to under the jump", err);
+	return 0;
 }
 
 /* Branches and operands of the window's own that lead under the jump. */
-static int check_targets(const struct window *window, struct ubp_err *err)
+static int check_targets(struct window *w, struct ubp_err *err)
 {
-	for (size_t i = 0; i < window->n; i++) {
-		const struct displaced_insn *insn = &window->insns[i];
+	for (size_t i = 0; i < w->n; i++) {
+		const struct displaced_insn *insn = &w->insns[i];
 
 		if ((is_direct(insn) || insn->pc_relative) &&
-		    is_under(insn->target, window->insns[0].vaddr))
+		    is_under(insn->target, w->insns[0].vaddr)) {
+			w->why = WINDOW_SELF;
 			return ubp_fail(err, EOPNOTSUPP,
 					"can't put a jump on '%s': it refers to what would be "
-					"under the jump",
+					"under it",
 					insn->text);
+		}
 	}
 	return 0;
 }
@@ -83,34 +114,23 @@ int x86_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t va
 	memset(w, 0, sizeof(*w));
 	w->jump_len = JUMP_LEN;
 	while (w->len < JUMP_LEN) {
-		struct displaced_insn *insn = &w->insns[w->n];
-		const char *why;
-		int rc;
+		size_t fill;
+		int rc = add_insn(w, code, len, vaddr, err);
 
-		if (w->len >= len)
-			return ubp_fail(err, EOPNOTSUPP,
-					"its function ends %d bytes on, a jump takes %d",
-					w->len, JUMP_LEN);
-		rc = x86_analyze_insn(code + w->len, len - w->len, vaddr + w->len, insn, err);
-		if (rc == -EILSEQ)
-			return ubp_fail(err, EOPNOTSUPP, "%d bytes on there is no instruction",
-					w->len);
 		if (rc < 0)
 			return rc;
-		w->n++;
-		w->len = (uint8_t)(w->len + insn->len);
-		why = refuse(insn, w->len);
-		if (why)
-			return ubp_fail(err, EOPNOTSUPP, "can't put a jump on '%s': %s",
-					insn->text, why);
-		if (!ends_flow(insn) || w->len >= JUMP_LEN)
+		if (w->len >= JUMP_LEN || !ends_flow(&w->insns[w->n - 1]))
 			continue;
 		/* What follows may be anybody's, if it is not fill. */
-		if (w->len == len && w->len + padding >= JUMP_LEN)
+		fill = x86_fill_len(code + w->len, len - w->len);
+		if (w->len + fill == len)
+			fill += padding;
+		if (w->len + fill >= JUMP_LEN)
 			break;
+		w->why = WINDOW_SHORT;
 		return ubp_fail(err, EOPNOTSUPP,
-				"'%s' ends the code %d bytes on, a jump takes %d", insn->text,
-				w->len, JUMP_LEN);
+				"'%s' ends the code %d bytes on, a jump takes %d",
+				w->insns[w->n - 1].text, w->len, JUMP_LEN);
 	}
 	return check_targets(w, err);
 }

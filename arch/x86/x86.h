@@ -5,9 +5,9 @@
  * What the files of the x86-64 back-end share.
  *
  * decode.c knows bytes, classify.c decides what may be displaced and how, slot.c
- * writes the code for it, window.c for several under a jump, stub.c is the
- * remote-call stub, guard.c and guard.S the guard, regs.c the registers,
- * detour*.c detours, with the help of emit.c.
+ * writes the code for it, window.c for several under a jump, refs.c looks for who
+ * jumps where, stub.c is the remote-call stub, guard.c and guard.S the guard, regs.c
+ * the registers, detour*.c detours, with the help of emit.c.
  */
 
 #ifndef UBP_ARCH_X86_X86_H
@@ -161,6 +161,12 @@ int x86_build_jump(const struct window *window, uint64_t site, uint64_t target,
 int x86_build_detour(const struct detour_plan *plan, struct detour *ret_detour,
 		     struct ubp_err *err);
 uint32_t x86_detour_cells(const struct fetch_program *program);
+
+void x86_scan_refs(const uint8_t *code, size_t len, uint64_t vaddr, unsigned kinds,
+		   void (*each)(void *ctx, uint64_t at, uint64_t target, enum code_ref kind),
+		   void *ctx);
+size_t x86_fill_len(const uint8_t *code, size_t len);
+size_t x86_go_check_len(const uint8_t *code, size_t len);
 
 /* The stub: see stub.c. */
 #define X86_STUB_LEN         58

@@ -66,10 +66,11 @@ static size_t skip_leb128(const uint8_t *bytes, size_t at)
 	return at + 1;
 }
 
-/* How a CIE says that its FDEs write pointers: DW_EH_PE_*, DW_EH_PE_omit: can't tell. */
-static uint8_t cie_pointer_form(const struct object *object, uint64_t cie_vaddr)
+struct cie_forms cie_read(const struct object *object, uint64_t cie_vaddr)
 {
+	const struct cie_forms unknown = { DW_EH_PE_omit, DW_EH_PE_omit };
 	uint8_t cie[CIE_BYTES_MAX + 16] = { 0 }; /* room to look ahead */
+	struct cie_forms forms = { DW_EH_PE_absptr, DW_EH_PE_omit };
 	uint8_t version;
 	const char *augmentation;
 	size_t at;
@@ -77,26 +78,26 @@ static uint8_t cie_pointer_form(const struct object *object, uint64_t cie_vaddr)
 	/* length 4, id 4, version 1, augmentation, two leb128, return register */
 	if (!read_at(object, cie_vaddr, cie, 16, CIE_BYTES_MAX) ||
 	    object_number(object, cie + 4, 4))
-		return DW_EH_PE_omit;
+		return unknown;
 	version = cie[8];
 	augmentation = (const char *)cie + 9;
 	at = 9 + strlen(augmentation) + 1;
 	if (at >= CIE_BYTES_MAX || augmentation[0] != 'z')
-		return augmentation[0] == '\0' ? DW_EH_PE_absptr : DW_EH_PE_omit;
+		return augmentation[0] == '\0' ? forms : unknown;
 	at = skip_leb128(cie, skip_leb128(cie, at));
 	at = version == 1 ? at + 1 : skip_leb128(cie, at);
 	at = skip_leb128(cie, at); /* length of what follows */
 	for (const char *c = augmentation + 1; *c && at < CIE_BYTES_MAX; c++) {
 		if (*c == 'R')
-			return cie[at];
-		if (*c == 'L')
-			at++;
+			forms.pointer = cie[at++];
+		else if (*c == 'L')
+			forms.lsda = cie[at++];
 		else if (*c == 'P')
 			at += 1 + pointer_len(object, cie[at]);
 		else if (*c != 'S' && *c != 'B')
-			return DW_EH_PE_omit;
+			return unknown;
 	}
-	return DW_EH_PE_absptr;
+	return forms;
 }
 
 /* How many bytes an FDE covers, or 0 where that can't be read. */
@@ -111,7 +112,7 @@ static uint64_t fde_range(const struct object *object, uint64_t fde_vaddr)
 		return 0;
 	len = pointer_len(
 		object,
-		cie_pointer_form(object, fde_vaddr + 4 - object_number(object, fde + 4, 4)));
+		cie_read(object, fde_vaddr + 4 - object_number(object, fde + 4, 4)).pointer);
 	return len ? object_number(object, fde + 8 + len, len) : 0;
 }
 
@@ -248,7 +249,7 @@ static struct fde_table *read_section(const struct object *object)
 		if (id != 0 && len + 4 >= FDE_LEN_MIN) {
 			if (cie_vaddr != vaddr + at + 4 - id) {
 				cie_vaddr = vaddr + at + 4 - id;
-				form = cie_pointer_form(object, cie_vaddr);
+				form = cie_read(object, cie_vaddr).pointer;
 			}
 			table->fdes[table->n].at = vaddr + at;
 			table->n += first_location(object, entry, len + 4, vaddr + at, form,
@@ -289,30 +290,45 @@ void fde_table_free(struct fde_table *table)
 	free(table);
 }
 
-int fde_at(struct object *object, uint64_t elf_vaddr, uint64_t *ret_start, uint64_t *ret_end)
+/* Read on first use. */
+static const struct fde_table *table_of(struct object *object)
 {
-	size_t low = 0, high;
-	const struct fde *fde;
-	uint64_t range;
-
 	if (!object->fdes)
 		object->fdes = read_header(object);
 	if (!object->fdes)
 		object->fdes = read_section(object);
 	if (!object->fdes)
 		object->fdes = calloc(1, sizeof(*object->fdes)); /* none: not read again */
-	high = object->fdes ? object->fdes->n : 0;
+	return object->fdes;
+}
+
+void fde_each(struct object *object,
+	      void (*each)(void *ctx, uint64_t start, uint64_t fde_vaddr), void *ctx)
+{
+	const struct fde_table *table = table_of(object);
+
+	for (size_t i = 0; table && i < table->n; i++)
+		each(ctx, table->fdes[i].start, table->fdes[i].at);
+}
+
+int fde_at(struct object *object, uint64_t elf_vaddr, uint64_t *ret_start, uint64_t *ret_end)
+{
+	const struct fde_table *table = table_of(object);
+	size_t low = 0, high = table ? table->n : 0;
+	const struct fde *fde;
+	uint64_t range;
+
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (object->fdes->fdes[mid].start <= elf_vaddr)
+		if (table->fdes[mid].start <= elf_vaddr)
 			low = mid + 1;
 		else
 			high = mid;
 	}
 	if (low == 0)
 		return -ENOENT;
-	fde = &object->fdes->fdes[low - 1];
+	fde = &table->fdes[low - 1];
 	range = fde_range(object, fde->at);
 	if (elf_vaddr - fde->start >= range)
 		return -ENOENT;

@@ -27,4 +27,15 @@ bool eh_frame_has_personality(const struct object *object);
  */
 int fde_at(struct object *object, uint64_t elf_vaddr, uint64_t *ret_start, uint64_t *ret_end);
 
+/* All FDEs: the first elf_vaddr that each covers, and where it stands itself. */
+void fde_each(struct object *object,
+	      void (*each)(void *ctx, uint64_t start, uint64_t fde_vaddr), void *ctx);
+
+/* How a CIE says that its FDEs write pointers: DW_EH_PE_*; omit: none, or can't tell. */
+struct cie_forms {
+	uint8_t pointer, lsda;
+};
+
+struct cie_forms cie_read(const struct object *object, uint64_t cie_vaddr);
+
 #endif

@@ -11,9 +11,11 @@
 
 #include "arch/arch.h"
 #include "engine/base/err.h"
+#include "engine/object/decoded.h"
 #include "engine/object/eh_frame.h"
 #include "engine/object/file.h"
 #include "engine/object/header.h"
+#include "engine/object/landings.h"
 #include "engine/object/object_priv.h"
 #include "engine/object/symtab.h"
 
@@ -177,6 +179,8 @@ void object_free(struct object *object)
 {
 	if (!object)
 		return;
+	decoded_free(object->decoded);
+	landings_free(object->landings);
 	fde_table_free(object->fdes);
 	symtab_free(object->symtab);
 	elf_end(object->elf);

@@ -21,6 +21,8 @@ struct segment {
 
 struct symtab;
 struct fde_table;
+struct landings;
+struct decoded;
 
 struct object {
 	char *path;
@@ -40,6 +42,8 @@ struct object {
 	/* Read on first use. */
 	struct symtab *symtab;
 	struct fde_table *fdes;
+	struct landings *landings;
+	struct decoded *decoded;
 };
 
 /* Strings of a section, NUL-ended as a whole. */

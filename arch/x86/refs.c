@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* What bytes may be, without decoding what is around them. */
+
+#include "arch/x86/x86.h"
+
+#include <string.h>
+
+struct scan {
+	const uint8_t *code;
+	size_t len;
+	uint64_t vaddr;
+	unsigned kinds;
+	void (*each)(void *ctx, uint64_t at, uint64_t target, enum code_ref kind);
+	void *ctx;
+};
+
+/* A displacement at @disp_at, at the end of what starts at @at. */
+static void found_wide(const struct scan *s, size_t at, size_t disp_at, enum code_ref kind)
+{
+	uint64_t end = s->vaddr + disp_at + 4;
+	int32_t disp;
+
+	if (!(s->kinds & kind) || disp_at > s->len || s->len - disp_at < 4)
+		return;
+	memcpy(&disp, s->code + disp_at, sizeof(disp));
+	s->each(s->ctx, s->vaddr + at, end + (uint64_t)(int64_t)disp, kind);
+}
+
+static void found_short(const struct scan *s, size_t at)
+{
+	uint64_t end = s->vaddr + at + 2;
+
+	if (!(s->kinds & REF_SHORT) || at + 2 > s->len)
+		return;
+	s->each(s->ctx, s->vaddr + at, end + (uint64_t)(int64_t)(int8_t)s->code[at + 1],
+		REF_SHORT);
+}
+
+static uint8_t byte_at(const struct scan *s, size_t at)
+{
+	return at < s->len ? s->code[at] : 0;
+}
+
+void x86_scan_refs(const uint8_t *code, size_t len, uint64_t vaddr, unsigned kinds,
+		   void (*each)(void *ctx, uint64_t at, uint64_t target, enum code_ref kind),
+		   void *ctx)
+{
+	const struct scan s = { code, len, vaddr, kinds, each, ctx };
+
+	for (size_t i = 0; i < len; i++) {
+		switch (code[i]) {
+		case 0x70 ... 0x7f: /* jcc */
+		case 0xe0 ... 0xe3: /* loop, jrcxz */
+		case 0xeb:          /* jmp */
+			found_short(&s, i);
+			break;
+		case 0xe8: /* call */
+		case 0xe9: /* jmp */
+			found_wide(&s, i, i + 1, REF_BRANCH);
+			break;
+		case 0x0f: /* jcc */
+			if ((byte_at(&s, i + 1) & 0xf0) == 0x80)
+				found_wide(&s, i, i + 2, REF_BRANCH);
+			break;
+		case 0xc7: /* xbegin */
+			if (byte_at(&s, i + 1) == 0xf8)
+				found_wide(&s, i, i + 2, REF_BRANCH);
+			break;
+		case 0x8d: /* lea disp(%rip) */
+			if ((byte_at(&s, i + 1) & 0xc7) == 0x05)
+				found_wide(&s, i, i + 2, REF_ADDRESS);
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+size_t x86_fill_len(const uint8_t *code, size_t len)
+{
+	size_t at = 0;
+
+	while (at < len) {
+		struct x86_parts p;
+
+		if (code[at] == 0x00 || code[at] == 0xcc || code[at] == 0x90) {
+			at++;
+			continue;
+		}
+		if (!x86_split(code + at, len - at, &p))
+			break;
+		/* xchg %ax,%ax; nopw and its longer forms */
+		if (!(p.map == MAP_ONE && p.opcode == 0x90 && p.rex == 0) &&
+		    !(p.map == MAP_0F && p.opcode == 0x1f))
+			break;
+		at += p.end;
+	}
+	return at;
+}
+
+/*
+ * One instruction of the check: bytes, and how many follow that may be anything.
+ */
+struct piece {
+	const char *bytes;
+	uint8_t len, any;
+};
+
+/* Returns the length, or 0 where @pieces (up to one without bytes) don't match. */
+static size_t match(const uint8_t *code, size_t len, const struct piece *pieces)
+{
+	size_t at = 0;
+
+	for (; pieces->bytes; pieces++) {
+		size_t all = (size_t)pieces->len + pieces->any;
+
+		if (len - at < all || memcmp(code + at, pieces->bytes, pieces->len) != 0)
+			return 0;
+		at += all;
+	}
+	return at;
+}
+
+size_t x86_go_check_len(const uint8_t *code, size_t len)
+{
+	static const struct piece checks[][5] = {
+		{ { "\x49\x3b\x66\x10", 4, 0 } }, /* cmp 16(%r14),%rsp */
+		{ { "\x4c\x8d\x64\x24", 4, 1 },
+		  { "\x4d\x3b\x66\x10", 4, 0 } }, /* lea,%r12; cmp */
+		{ { "\x4c\x8d\xa4\x24", 4, 4 }, { "\x4d\x3b\x66\x10", 4, 0 } },
+		/* mov %rsp,%r12; sub $frame,%r12; jb; cmp */
+		{ { "\x49\x89\xe4", 3, 0 },
+		  { "\x49\x81\xec", 3, 4 },
+		  { "\x72", 1, 1 },
+		  { "\x4d\x3b\x66\x10", 4, 0 } },
+		{ { "\x49\x89\xe4", 3, 0 },
+		  { "\x49\x81\xec", 3, 4 },
+		  { "\x0f\x82", 2, 4 },
+		  { "\x4d\x3b\x66\x10", 4, 0 } },
+		/* Before Go 1.17: mov %fs:-8,%rcx, then cmp 16(%rcx),%rsp; lea,%rax; cmp */
+		{ { "\x64\x48\x8b\x0c\x25\xf8\xff\xff\xff", 9, 0 },
+		  { "\x48\x3b\x61\x10", 4, 0 } },
+		{ { "\x64\x48\x8b\x0c\x25\xf8\xff\xff\xff", 9, 0 },
+		  { "\x48\x8d\x44\x24", 4, 1 },
+		  { "\x48\x3b\x41\x10", 4, 0 } },
+		{ { "\x64\x48\x8b\x0c\x25\xf8\xff\xff\xff", 9, 0 },
+		  { "\x48\x8d\x84\x24", 4, 4 },
+		  { "\x48\x3b\x41\x10", 4, 0 } },
+	};
+
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+		size_t n = match(code, len, checks[i]);
+
+		if (n == 0)
+			continue;
+		/* jbe */
+		if (len - n >= 2 && code[n] == 0x76)
+			return n + 2;
+		if (len - n >= 6 && code[n] == 0x0f && code[n + 1] == 0x86)
+			return n + 6;
+	}
+	return 0;
+}

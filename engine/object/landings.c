@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/object/landings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "engine/base/err.h"
+#include "engine/object/eh_frame.h"
+#include "engine/object/image.h"
+#include "engine/object/lsda.h"
+#include "engine/object/object_priv.h"
+#include "engine/object/symtab.h"
+
+/* A bit for each byte of an executable segment. */
+struct text {
+	uint64_t start, len;
+	uint64_t *marks; /* landings */
+	uint64_t *taken; /* addresses that code makes */
+};
+
+struct landings {
+	struct text *texts;
+	size_t n;
+	uint64_t low, high; /* all texts lie between */
+	bool all;           /* every byte is one */
+};
+
+static struct text *text_of(struct landings *l, uint64_t elf_vaddr)
+{
+	if (elf_vaddr < l->low || elf_vaddr >= l->high)
+		return NULL;
+	for (size_t i = 0; i < l->n; i++)
+		if (elf_vaddr - l->texts[i].start < l->texts[i].len)
+			return &l->texts[i];
+	return NULL;
+}
+
+static void set_bit(uint64_t *bits, uint64_t at)
+{
+	bits[at / 64] |= UINT64_C(1) << (at % 64);
+}
+
+void landings_add(struct landings *l, uint64_t elf_vaddr)
+{
+	struct text *t = text_of(l, elf_vaddr);
+
+	if (t)
+		set_bit(t->marks, elf_vaddr - t->start);
+}
+
+void landings_add_all(struct landings *l)
+{
+	l->all = true;
+}
+
+/* The first bit set in @from <= bit < @to, or @to. */
+static uint64_t first_bit(const uint64_t *bits, uint64_t from, uint64_t to)
+{
+	for (uint64_t word = from / 64; word <= (to - 1) / 64 && from < to; word++) {
+		uint64_t here = bits[word];
+
+		if (word == from / 64)
+			here &= ~UINT64_C(0) << (from % 64);
+		if (here) {
+			uint64_t at = word * 64 + (uint64_t)__builtin_ctzll(here);
+
+			return at < to ? at : to;
+		}
+	}
+	return to;
+}
+
+/* First of @from..@to, elf_vaddrs, in one of the bitmaps of all texts. */
+static uint64_t find_bit(const struct landings *l, bool taken, uint64_t from, uint64_t to)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		const struct text *t = &l->texts[i];
+		uint64_t a = from > t->start ? from - t->start : 0, at;
+		uint64_t b = to > t->start ? to - t->start : 0;
+
+		b = b < t->len ? b : t->len;
+		if (a >= b)
+			continue;
+		at = first_bit(taken ? t->taken : t->marks, a, b);
+		if (at < b)
+			return t->start + at;
+	}
+	return 0;
+}
+
+uint64_t landings_first(const struct landings *l, uint64_t from, uint64_t to)
+{
+	return l->all && from < to ? from : find_bit(l, false, from, to);
+}
+
+bool landings_is_taken(const struct landings *l, uint64_t from, uint64_t to)
+{
+	return find_bit(l, true, from, to) != 0;
+}
+
+/* --- code ---------------------------------------------------------------------- */
+
+/* Entries of one jump table, and of all together: a file may claim any number. */
+#define TABLE_MAX   65536
+#define ENTRIES_MAX (UINT64_C(1) << 26)
+
+struct scan {
+	const struct object *object;
+	struct landings *landings;
+	const struct image *image;
+	uint64_t *tables; /* where code points to, outside and inside code */
+	size_t n_tables, room;
+	bool out_of_memory;
+};
+
+static void add_table(struct scan *s, uint64_t elf_vaddr)
+{
+	if (s->n_tables == s->room) {
+		size_t room = s->room ? 2 * s->room : 4096;
+		uint64_t *bigger = realloc(s->tables, room * sizeof(*bigger));
+
+		if (!bigger) {
+			s->out_of_memory = true;
+			return;
+		}
+		s->tables = bigger;
+		s->room = room;
+	}
+	s->tables[s->n_tables++] = elf_vaddr;
+}
+
+static void see_ref(void *ctx, uint64_t at, uint64_t target, enum code_ref kind)
+{
+	struct scan *s = ctx;
+	struct text *t = text_of(s->landings, target);
+	size_t ignored;
+
+	(void)at;
+	if (t)
+		set_bit(t->marks, target - t->start);
+	if (kind != REF_ADDRESS)
+		return;
+	if (t)
+		set_bit(t->taken, target - t->start);
+	if (image_at(s->image, target, &ignored))
+		add_table(s, target);
+}
+
+static int compare_vaddrs(const void *pa, const void *pb)
+{
+	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
+
+	return (a > b) - (a < b);
+}
+
+/*
+ * What an address leads to may be a jump table: distances of 4 bytes from its start.
+ * It goes on for as long as they lead into code.
+ */
+static int mark_tables(struct scan *s, struct ubp_err *err)
+{
+	uint64_t budget = ENTRIES_MAX, last = 0;
+
+	qsort(s->tables, s->n_tables, sizeof(*s->tables), compare_vaddrs);
+	for (size_t i = 0; i < s->n_tables; i++) {
+		uint64_t table = s->tables[i];
+		const uint8_t *bytes;
+		size_t len, n;
+
+		if (i > 0 && table == last)
+			continue;
+		last = table;
+		bytes = image_at(s->image, table, &len);
+		for (n = 0; n < TABLE_MAX && len - 4 * n >= 4; n++) {
+			int32_t entry = (int32_t)object_number(s->object, bytes + 4 * n, 4);
+			uint64_t target = table + (uint64_t)(int64_t)entry;
+
+			if (!text_of(s->landings, target))
+				break;
+			landings_add(s->landings, target);
+		}
+		if (n >= budget)
+			return ubp_fail(err, EFBIG, "%s: too many jump tables",
+					s->object->path);
+		budget -= n;
+	}
+	return 0;
+}
+
+/*
+ * Pointers: every word that could be one. Those of relocations are among them: they
+ * stand in the tables of relocations, or in place.
+ */
+static void mark_words(struct scan *s, const struct image_part *part, size_t size, size_t step)
+{
+	uint64_t low = s->landings->low, high = s->landings->high;
+
+	for (size_t at = 0; part->len - at >= size && at < part->len; at += step) {
+		uint64_t word = 0;
+
+		if (s->object->ehdr.e_ident[EI_DATA] == ELFDATA2LSB)
+			memcpy(&word, part->bytes + at, size);
+		else
+			word = object_number(s->object, part->bytes + at, size);
+		if (word >= low && word < high)
+			landings_add(s->landings, word);
+	}
+}
+
+static void mark_pointers(struct scan *s)
+{
+	size_t size = object_is_64bit(s->object) ? 8 : 4;
+
+	for (size_t i = 0; i < s->image->n; i++) {
+		const struct image_part *part = &s->image->parts[i];
+
+		/* Compilers align pointers to 8; whoever packs them, to 4. */
+		mark_words(s, part, size, 4);
+		/* Where addresses are known to the linker, they may be in code, and short. */
+		if (!object_is_pie(s->object) && size == 8)
+			mark_words(s, part, 4, part->is_exec ? 1 : 4);
+	}
+}
+
+/* --- all of them ----------------------------------------------------------------- */
+
+static int make_texts(const struct object *object, struct landings *l)
+{
+	l->texts = calloc(object->n_segments + 1, sizeof(*l->texts));
+	if (!l->texts)
+		return -ENOMEM;
+	l->low = UINT64_MAX;
+	for (size_t i = 0; i < object->n_segments; i++) {
+		const struct segment *s = &object->segments[i];
+		struct text *t = &l->texts[l->n];
+		size_t words = s->file_len / 64 + 1;
+
+		if (!s->is_exec || s->file_len == 0)
+			continue;
+		l->n++;
+		t->start = s->elf_vaddr;
+		t->len = s->file_len;
+		t->marks = calloc(words, sizeof(*t->marks));
+		t->taken = calloc(words, sizeof(*t->taken));
+		if (!t->marks || !t->taken)
+			return -ENOMEM;
+		l->low = t->start < l->low ? t->start : l->low;
+		l->high = t->start + t->len > l->high ? t->start + t->len : l->high;
+	}
+	return 0;
+}
+
+static int mark_symbols(struct object *object, struct landings *l, struct ubp_err *err)
+{
+	const struct symtab *symtab;
+	int rc = symtab_get(object, &symtab, err);
+
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < symtab->n_syms; i++)
+		if (symtab->syms[i].kind != SYM_IMPORT)
+			landings_add(l, symtab->syms[i].elf_vaddr);
+	return 0;
+}
+
+static int scan(struct object *object, struct landings *l, const struct image *image,
+		struct ubp_err *err)
+{
+	struct scan s = { .object = object, .landings = l, .image = image };
+	int rc = 0;
+
+	for (size_t i = 0; i < image->n; i++)
+		if (image->parts[i].is_exec)
+			object->arch->scan_refs(image->parts[i].bytes, image->parts[i].len,
+						image->parts[i].elf_vaddr,
+						REF_BRANCH | REF_ADDRESS, see_ref, &s);
+	if (s.out_of_memory)
+		rc = ubp_fail(err, ENOMEM, "out of memory");
+	if (rc == 0)
+		rc = mark_tables(&s, err);
+	free(s.tables);
+	mark_pointers(&s);
+	landings_add(l, object_entry(object));
+	return rc;
+}
+
+static int build(struct object *object, struct landings *l, struct ubp_err *err)
+{
+	struct image image = { 0 };
+	int rc;
+
+	if (!object->arch || !object->arch->scan_refs)
+		return ubp_fail(err, ENOTSUP, "no decoder for this instruction set");
+	rc = image_read(object, &image, err);
+	/* The file was checked for its size; so segments are not larger. */
+	if (rc == 0 && make_texts(object, l) < 0)
+		rc = ubp_fail(err, ENOMEM, "out of memory");
+	if (rc == 0)
+		rc = mark_symbols(object, l, err);
+	if (rc == 0)
+		rc = scan(object, l, &image, err);
+	if (rc == 0)
+		lsda_mark(object, &image, l);
+	image_free(&image);
+	return rc;
+}
+
+int landings_get(struct object *object, const struct landings **ret_landings,
+		 struct ubp_err *err)
+{
+	struct landings *l;
+	int rc;
+
+	if (object->landings) {
+		*ret_landings = object->landings;
+		return 0;
+	}
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	rc = build(object, l, err);
+	if (rc < 0) {
+		landings_free(l);
+		return rc;
+	}
+	*ret_landings = object->landings = l;
+	return 0;
+}
+
+void landings_free(struct landings *landings)
+{
+	if (!landings)
+		return;
+	for (size_t i = 0; i < landings->n; i++) {
+		free(landings->texts[i].marks);
+		free(landings->texts[i].taken);
+	}
+	free(landings->texts);
+	free(landings);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/object/window.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "arch/detour.h"
+#include "engine/base/err.h"
+#include "engine/object/decoded.h"
+#include "engine/object/landings.h"
+#include "engine/object/object_priv.h"
+
+#define PADDING_MAX 8
+
+struct site {
+	struct object *object;
+	const struct ubp_arch *arch;
+	uint64_t vaddr;      /* elf_vaddr of the window */
+	uint64_t start, end; /* of its function */
+	struct window *window;
+	struct ubp_err *err;
+};
+
+static int refuse(const struct site *s, enum window_refusal why, const char *text)
+{
+	s->window->why = (uint8_t)why;
+	return ubp_fail(s->err, EOPNOTSUPP, "%s", text);
+}
+
+static ssize_t read_code(const struct site *s, uint64_t elf_vaddr, uint8_t *code, size_t len)
+{
+	const struct segment *segment = object_segment_of(s->object, elf_vaddr);
+	uint64_t at;
+
+	if (!segment)
+		return -ENOENT;
+	at = elf_vaddr - segment->elf_vaddr;
+	if (len > segment->file_len - at)
+		len = segment->file_len - at;
+	return object_read(s->object, segment->foffset + at, code, len);
+}
+
+/* Bytes of fill behind the function, that are nobody's. */
+static size_t find_padding(const struct site *s)
+{
+	uint8_t code[UBP_WINDOW_MAX];
+	ssize_t len = read_code(s, s->end, code, sizeof(code));
+	size_t fill, n = 0;
+
+	if (len <= 0)
+		return 0;
+	fill = s->arch->fill_len(code, (size_t)len);
+	for (; n < fill && n < PADDING_MAX; n++) {
+		uint64_t foffset, start, end;
+
+		if (object_vaddr_to_foffset(s->object, s->end + n, &foffset) < 0 ||
+		    object_extent(s->object, foffset, &start, &end) == 0)
+			break;
+	}
+	return n;
+}
+
+static int find_function(struct site *s, uint64_t foffset)
+{
+	struct decoded_insn insn;
+	int rc;
+
+	if (!object_is_executable(s->object, foffset) ||
+	    object_foffset_to_vaddr(s->object, foffset, &s->vaddr) < 0)
+		return refuse(s, WINDOW_UNKNOWN, "it is not in code");
+	if (object_extent(s->object, foffset, &s->start, &s->end) < 0)
+		return refuse(s, WINDOW_UNKNOWN, "no function is known there");
+	if (s->vaddr == s->start)
+		return 0;
+	rc = decoded_at(s->object, s->vaddr, &insn);
+	if (rc == -ENOMEM || rc == -EIO)
+		return ubp_fail(s->err, -rc, "cannot look at the code of %s", s->object->path);
+	if (rc < 0 || insn.start != s->vaddr)
+		return refuse(s, WINDOW_UNKNOWN, "no instruction is known to start there");
+	return 0;
+}
+
+static int find_window(struct site *s)
+{
+	uint8_t code[UBP_WINDOW_MAX];
+	ssize_t len = read_code(s, s->vaddr, code, sizeof(code));
+	uint64_t left = s->end - s->vaddr;
+
+	if (len <= 0)
+		return ubp_fail(s->err, EIO, "cannot read the code of %s", s->object->path);
+	return s->arch->find_window(code, left < (size_t)len ? left : (size_t)len,
+				    left < PADDING_MAX ? find_padding(s) : 0, s->vaddr,
+				    s->window, s->err);
+}
+
+/*
+ * A goroutine that was preempted stands anywhere, for any time, as a saved pc. And functions that
+ * make no sure of the stack may run at its very end.
+ */
+static int check_go(const struct site *s)
+{
+	uint8_t code[64];
+	ssize_t len = read_code(s, s->start, code, sizeof(code));
+	size_t check;
+
+	if (!object_is_go(s->object))
+		return 0;
+	check = len > 0 ? s->arch->go_check_len(code, (size_t)len) : 0;
+	if (check == 0)
+		return refuse(s, WINDOW_GO,
+			      "its Go function makes not sure of the stack it needs: there may "
+			      "be none for a detour");
+	if (s->window->n > 1 && (s->vaddr != s->start || s->window->len > check))
+		return refuse(s, WINDOW_GO, "goroutines may be parked among its instructions");
+	return 0;
+}
+
+/* --- branches with a displacement of one byte ---------------------------------------- */
+
+struct branches {
+	uint64_t from, to; /* what they must not lead to */
+	uint64_t at[2 * UBP_SHORT_REACH];
+	uint64_t target[2 * UBP_SHORT_REACH];
+	size_t n;
+};
+
+static void see_short(void *ctx, uint64_t at, uint64_t target, enum code_ref kind)
+{
+	struct branches *b = ctx;
+
+	(void)kind;
+	if (target < b->from || target >= b->to || b->n == sizeof(b->at) / sizeof(b->at[0]))
+		return;
+	b->at[b->n] = at;
+	b->target[b->n++] = target;
+}
+
+/* Two bytes at @at would go to @target. Are they an instruction, or the end of one? */
+static bool is_branch(const struct site *s, uint64_t at, uint64_t target)
+{
+	struct displaced_insn branch;
+	struct decoded_insn insn;
+	struct ubp_err ignored;
+
+	ubp_err_reset(&ignored);
+	if (decoded_at(s->object, at, &insn) < 0)
+		return true; /* who knows */
+	if (insn.start + insn.len != at + 2)
+		return false;
+	if (s->arch->analyze_insn(insn.code, insn.len, insn.start, &branch, &ignored) < 0)
+		return true;
+	return branch.leave == LEAVE_JUMP && branch.target == target;
+}
+
+static bool is_branched_into(const struct site *s)
+{
+	const struct segment *segment = object_segment_of(s->object, s->vaddr);
+	uint8_t code[3 * UBP_SHORT_REACH];
+	struct branches b = { .from = s->vaddr + 1, .to = s->vaddr + s->window->jump_len };
+	uint64_t before = s->vaddr - segment->elf_vaddr;
+	ssize_t len;
+
+	if (before > UBP_SHORT_REACH)
+		before = UBP_SHORT_REACH;
+	len = read_code(s, s->vaddr - before, code,
+			before + s->window->jump_len + UBP_SHORT_REACH);
+	if (len <= 0)
+		return true;
+	s->arch->scan_refs(code, (size_t)len, s->vaddr - before, REF_SHORT, see_short, &b);
+	for (size_t i = 0; i < b.n; i++)
+		if (is_branch(s, b.at[i], b.target[i]))
+			return true;
+	return false;
+}
+
+static int check_landings(const struct site *s)
+{
+	uint64_t to = s->vaddr + s->window->jump_len, at;
+	const struct landings *landings;
+	int rc = landings_get(s->object, &landings, s->err);
+
+	if (rc < 0)
+		return rc;
+	at = landings_first(landings, s->vaddr + 1, to);
+	if (at != 0) {
+		s->window->why = WINDOW_LANDING;
+		return ubp_fail(s->err, EOPNOTSUPP,
+				"a branch, a pointer, a symbol or an exception may lead to %d "
+				"bytes on, under the jump",
+				(int)(at - s->vaddr));
+	}
+	/* Tables of distances between labels look like nothing. */
+	if (landings_is_taken(landings, s->start + 1, s->end))
+		return refuse(s, WINDOW_LANDING,
+			      "its function computes addresses of its own code");
+	if (is_branched_into(s))
+		return refuse(s, WINDOW_LANDING, "a branch near by leads to under the jump");
+	return 0;
+}
+
+int object_window(struct object *object, uint64_t foffset, struct window *ret_window,
+		  struct ubp_err *err)
+{
+	struct site s = {
+		.object = object, .arch = object->arch, .window = ret_window, .err = err
+	};
+	int rc;
+
+	memset(ret_window, 0, sizeof(*ret_window));
+	if (!s.arch || !s.arch->find_window)
+		return refuse(&s, WINDOW_INSN, "no jumps for this instruction set");
+	rc = find_function(&s, foffset);
+	if (rc == 0)
+		rc = find_window(&s);
+	if (rc == 0)
+		rc = check_go(&s);
+	if (rc == 0)
+		rc = check_landings(&s);
+	return rc;
+}
