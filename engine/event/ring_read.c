@@ -45,11 +45,10 @@ static void count_lost(struct ring *ring, uint64_t n)
 
 /* --- one record -------------------------------------------------------------------------- */
 
-static bool is_sane(const struct ring_record *r, uint64_t room)
+static bool is_sane(const struct ring_record *r)
 {
 	return r->size >= sizeof(*r) && r->size <= RING_RECORD_MAX && r->size % 8 == 0 &&
-	       r->size <= room && r->data_len <= r->size - sizeof(*r) &&
-	       r->data_len <= EVENT_DATA_MAX;
+	       r->data_len <= r->size - sizeof(*r) && r->data_len <= EVENT_DATA_MAX;
 }
 
 /* In a ring, time goes forwards; and nothing comes from the future. */
@@ -69,8 +68,11 @@ static enum front read_front(struct ring *ring)
 	if (!is_committed(ring, ring->tail))
 		return FRONT_INCOMPLETE;
 	memcpy(r, place_of(ring, ring->tail), sizeof(*r));
-	if (!is_sane(r, ring->end - ring->tail))
+	if (!is_sane(r))
 		return FRONT_NONSENSE;
+	/* The one before was shortened after the look: another look will tell. */
+	if (r->size > ring->end - ring->tail)
+		return FRONT_INCOMPLETE;
 	if (r->probe == RING_VOID)
 		return FRONT_VOID;
 	if (r->probe >= ring->space->set->n_probes)
