@@ -45,7 +45,11 @@ struct ring {
 	uint64_t stuck_ns; /* since when it is at a record that is not complete; 0: it is not */
 	bool is_gone;      /* at the last look */
 	bool is_ready;     /* .front is the record at .tail; the ring is in the heap */
-	struct ring_record front;
+	struct ring_front {
+		uint64_t time, vaddr, ret; /* time in ticks */
+		uint32_t size, probe;
+		uint16_t cpu, data_len;
+	} front;
 	char comm[16];
 };
 

@@ -63,21 +63,29 @@ static uint64_t sane_ticks(const struct ring *ring, uint64_t ticks)
 
 static enum front read_front(struct ring *ring)
 {
-	struct ring_record *r = &ring->front;
+	struct ring_record r;
 
 	if (!is_committed(ring, ring->tail))
 		return FRONT_INCOMPLETE;
-	memcpy(r, place_of(ring, ring->tail), sizeof(*r));
-	if (!is_sane(r))
+	memcpy(&r, place_of(ring, ring->tail), sizeof(r));
+	if (!is_sane(&r))
 		return FRONT_NONSENSE;
 	/* The one before was shortened after the look: another look will tell. */
-	if (r->size > ring->end - ring->tail)
+	if (r.size > ring->end - ring->tail)
 		return FRONT_INCOMPLETE;
-	if (r->probe == RING_VOID)
+	ring->front = (struct ring_front){
+		.time = sane_ticks(ring, r.time),
+		.vaddr = r.vaddr,
+		.ret = r.ret,
+		.size = r.size,
+		.probe = r.probe,
+		.cpu = r.cpu < CPUS_MAX ? r.cpu : 0,
+		.data_len = r.data_len,
+	};
+	if (r.probe == RING_VOID)
 		return FRONT_VOID;
-	if (r->probe >= ring->space->set->n_probes)
+	if (r.probe >= ring->space->set->n_probes)
 		return FRONT_NONSENSE;
-	r->time = sane_ticks(ring, r->time);
 	return FRONT_COMPLETE;
 }
 
@@ -301,7 +309,7 @@ static uint64_t time_of(struct ring_set *set, const struct ring *ring)
 
 static void fill_record(struct ring_set *set, const struct ring *ring, uint64_t ns)
 {
-	const struct ring_record *r = &ring->front;
+	const struct ring_front *r = &ring->front;
 	struct event_record *e = set->record;
 
 	memset(e, 0, sizeof(*e));
@@ -310,13 +318,13 @@ static void fill_record(struct ring_set *set, const struct ring *ring, uint64_t 
 	e->probe = r->probe;
 	e->pid = ring->pid;
 	e->tid = ring->tid;
-	e->cpu = r->cpu < CPUS_MAX ? r->cpu : 0;
+	e->cpu = r->cpu;
 	e->time = ns;
 	e->ip = r->ret ? r->ret : r->vaddr;
 	e->func = r->ret ? r->vaddr : 0;
 	memcpy(e->comm, ring->comm, sizeof(e->comm));
 	e->data_len = r->data_len;
-	memcpy(e->data, place_of(ring, ring->tail) + sizeof(*r), r->data_len);
+	memcpy(e->data, place_of(ring, ring->tail) + sizeof(struct ring_record), r->data_len);
 }
 
 static void pass_front(struct ring_set *set, struct ring *ring, uint64_t ns)

@@ -268,7 +268,8 @@ static void write_one(uint32_t probe, size_t len)
 
 static void on_signal(int sig)
 {
-	write_one(sig == SIGUSR1 ? 2 : 3, sig == SIGUSR1 ? 33 : 444);
+	if (own_pointer)
+		write_one(sig == SIGUSR1 ? 2 : 3, sig == SIGUSR1 ? 33 : 444);
 }
 
 static void *write_much(void *arg)
