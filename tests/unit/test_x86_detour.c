@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Compiled fetch programs against the interpreter: the corpus of values, and random
+ * programs over random registers and memory. The same bytes, or the trap where the
+ * interpreter meets what cannot be read; registers, flags, vectors and stack as before.
+ */
+
+#ifdef __x86_64__
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/base/err.h"
+#include "tests/unit/probe_make.h"
+#include "tests/unit/x86_lab.h"
+
+#define PROGRAMS 3000
+#define HITS     4
+
+static struct lab lab;
+
+/* --- random programs ----------------------------------------------------------------- */
+
+static unsigned upto(uint64_t *rng, unsigned n)
+{
+	return (unsigned)(run_next(rng) >> 20) % n;
+}
+
+static const char *const regs[] = { "ax",  "cx",  "dx", "bx",  "sp",  "bp",     "si",
+				    "di",  "r8",  "r9", "r10", "r11", "r12",    "r13",
+				    "r14", "r15", "ip", "cs",  "ss",  "orig_ax" };
+#define N_REGS (sizeof(regs) / sizeof(regs[0]))
+
+static void add_source(char *to, size_t size, uint64_t *rng)
+{
+	switch (upto(rng, 8)) {
+	case 0:
+		snprintf(to, size, "$stack%u", upto(rng, 40));
+		break;
+	case 1:
+		snprintf(to, size, "@0x%llx", LAB_MEM + upto(rng, 0x4000));
+		break;
+	case 2:
+		snprintf(to, size, "@+%u", upto(rng, 16));
+		break;
+	default:
+		snprintf(to, size, "%%%s", regs[upto(rng, upto(rng, 3) ? 16 : N_REGS)]);
+		break;
+	}
+}
+
+static void add_type(char *to, size_t size, uint64_t *rng, bool is_memory)
+{
+	static const char letters[] = "uxs";
+	unsigned bits = 8u << upto(rng, 4), width;
+	char array[16] = "";
+
+	if (is_memory && upto(rng, 3) == 0)
+		snprintf(array, sizeof(array), "[%u]", 1 + upto(rng, upto(rng, 2) ? 6 : 64));
+	if (is_memory && upto(rng, 3) == 0) {
+		snprintf(to, size, ":string%s", upto(rng, 3) ? "" : array);
+	} else if (upto(rng, 4) == 0) {
+		width = 1 + upto(rng, bits);
+		snprintf(to, size, ":b%u@%u/%u%s", width, upto(rng, bits - width + 1), bits,
+			 array);
+	} else {
+		snprintf(to, size, ":%c%u%s", letters[upto(rng, 3)], bits, array);
+	}
+}
+
+static void random_arg(char *to, size_t size, uint64_t *rng)
+{
+	char text[256], more[256], type[32];
+	unsigned n_derefs = upto(rng, 4);
+
+	if (upto(rng, 12) == 0) {
+		snprintf(to, size, "$comm");
+		return;
+	}
+	if (upto(rng, 12) == 0) {
+		snprintf(to, size, "\\%d:s%u", (int)run_next(rng), 8u << upto(rng, 4));
+		return;
+	}
+	if (upto(rng, 30) == 0) {
+		snprintf(to, size, "\\\"text\":string");
+		return;
+	}
+	add_source(text, sizeof(text), rng);
+	for (unsigned i = 0; i < n_derefs; i++) {
+		snprintf(more, sizeof(more), "%c%u(%.200s)", upto(rng, 2) ? '+' : '-',
+			 upto(rng, 4) ? upto(rng, 32) : upto(rng, 5000), text);
+		strcpy(text, more);
+	}
+	add_type(type, sizeof(type), rng, n_derefs > 0 || text[0] == '@');
+	snprintf(to, size, "%.200s%s", text, type);
+}
+
+static void random_args(char *to, size_t size, uint64_t *rng)
+{
+	unsigned n = upto(rng, 6);
+
+	to[0] = '\0';
+	for (unsigned i = 0; i < n; i++) {
+		size_t len = strlen(to);
+		char arg[256];
+
+		random_arg(arg, sizeof(arg), rng);
+		snprintf(to + len, size - len, "%s%s", i ? " " : "", arg);
+	}
+}
+
+/* Most lead somewhere. */
+static void random_regs(uint64_t seed, struct run_regs *ret)
+{
+	uint64_t rng = seed * 31 + 5;
+
+	run_random(seed, ret);
+	for (unsigned i = 0; i < 16; i++)
+		if (i != SP && upto(&rng, 4))
+			ret->gpr[i] = (upto(&rng, 2) ? LAB_MEM : LAB_HIGH) + upto(&rng, 0x2000);
+}
+
+/* --- one hit --------------------------------------------------------------------------- */
+
+struct counts {
+	unsigned records, drops, traps;
+};
+
+static void check_hit(const char *what, uint64_t seed, const struct run_regs *before,
+		      struct counts *counts)
+{
+	static uint8_t stack[RUN_STACK_SIZE];
+	static struct run_end end;
+	uint64_t head = lab.thread->head;
+	enum lab_outcome outcome;
+	bool in_run = before->gpr[SP] - RUN_STACK < RUN_STACK_SIZE;
+
+	outcome = lab_interpret(&lab, &lab.probes[0], before);
+	memcpy(stack, (void *)RUN_STACK, sizeof(stack));
+	lab_run(&lab, before, seed, NULL, NULL, &end);
+	if (end.signo && lab_trap(&lab, &end) != 0)
+		fail_msg("%s: signal %d at + 0x%llx", what, end.signo,
+			 (unsigned long long)(end.pc - RUN_BLOCK));
+	lab_assert_kept(&lab, what, before, in_run ? stack : NULL, &end);
+	if (end.signo) {
+		if (outcome != LAB_FAULT)
+			fail_msg("%s: traps, but the interpreter can do it", what);
+		assert_int_equal(lab.thread->head, head);
+		counts->traps++;
+	} else if (lab.thread->head == head) {
+		if (outcome != LAB_DROPPED)
+			fail_msg("%s: dropped, outcome %d", what, (int)outcome);
+		counts->drops++;
+	} else {
+		if (outcome != LAB_RECORD)
+			fail_msg("%s: recorded, outcome %d", what, (int)outcome);
+		lab_assert_record(&lab, what, lab_record_at(&lab, head));
+		counts->records++;
+	}
+}
+
+static void random_programs(void **state)
+{
+	struct counts counts = { 0 };
+	struct probe_make make;
+	size_t code = 0, n = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= PROGRAMS; seed++) {
+		struct fetch_program *program;
+		uint64_t rng = seed;
+		struct ubp_err err;
+		char args[2048];
+
+		ubp_err_reset(&err);
+		random_args(args, sizeof(args), &rng);
+		probe_make(&make, false, args);
+		if (fetch_compile(&make.probe, &program, &err) < 0)
+			continue;
+		lab_reset(&lab);
+		if (lab_build_one(&lab, program, NULL, &err) < 0)
+			fail_msg("%s: %s", args, err.text);
+		assert_int_equal(lab.detour.filters_done, 1);
+		code += lab.detour.len;
+		n++;
+		for (uint64_t i = 0; i < HITS; i++) {
+			struct run_regs before;
+
+			lab_fill(seed + i);
+			random_regs(seed + i, &before);
+			check_hit(args, seed + i, &before, &counts);
+		}
+		free(program);
+	}
+	print_message("%zu programs, %zu bytes each, %u records, %u traps\n", n, code / n,
+		      counts.records, counts.traps);
+	assert_true(counts.records > PROGRAMS && counts.traps > PROGRAMS / 4);
+}
+
+static int set_up(void **state)
+{
+	run_init(state);
+	lab_make(&lab);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	lab_free(&lab);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random_programs),
+	};
+
+	return cmocka_run_group_tests_name("x86_detour", tests, set_up, tear_down);
+}
+
+#else
+#include <stdio.h>
+int main(void)
+{
+	puts("this is not an x86-64 machine");
+	return 77;
+}
+#endif
