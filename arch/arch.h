@@ -143,6 +143,9 @@ struct ubp_arch {
 	int (*analyze_insn)(const uint8_t *code, size_t len, uint64_t vaddr,
 			    struct displaced_insn *ret_insn, struct ubp_err *err);
 
+	/* The same instruction, with the same bytes, at @vaddr. Its text stays as it is. */
+	void (*move_insn)(struct displaced_insn *insn, uint64_t vaddr);
+
 	/*
 	 * Code for a slot at @slot_vaddr that has the effect of @insn. Returns 0,
 	 * or -ERANGE when a pc-relative operand can't be reached from there.

@@ -297,3 +297,15 @@ int x86_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
 	set_leave(ret_insn, &p);
 	return 0;
 }
+
+void x86_move_insn(struct displaced_insn *insn, uint64_t vaddr)
+{
+	bool is_direct = insn->form == FORM_JMP || insn->form == FORM_JCC ||
+			 insn->form == FORM_CALL || insn->form == FORM_LOOP;
+
+	if (is_direct || insn->pc_relative)
+		insn->target += vaddr - insn->vaddr;
+	if (insn->pc_relative && insn->addr32)
+		insn->target = (uint32_t)insn->target;
+	insn->vaddr = vaddr;
+}

@@ -33,6 +33,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.reg_by_name = x86_reg_by_name,
 	.insn_len = x86_insn_len,
 	.analyze_insn = x86_analyze_insn,
+	.move_insn = x86_move_insn,
 	.build_slot = x86_build_slot,
 	.is_taken = x86_is_taken,
 	.came_by_exception = x86_came_by_exception,

@@ -131,6 +131,7 @@ int x86_reg_by_name(const char *name, size_t len);
 int x86_insn_len(const uint8_t *code, size_t len, uint64_t vaddr);
 int x86_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
 		     struct displaced_insn *ret_insn, struct ubp_err *err);
+void x86_move_insn(struct displaced_insn *insn, uint64_t vaddr);
 void x86_build_slot_jump(uint64_t slot_vaddr, uint64_t target, struct slot_code *ret_code);
 int x86_build_slot(const struct displaced_insn *insn, uint64_t slot_vaddr,
 		   struct slot_code *ret_code, struct ubp_err *err);

@@ -24,6 +24,8 @@
 #define PAGE        UBP_GUARD_DATA_LEN
 #define AREA_GOAL   0x10000ULL
 #define TABLE_LEAST 512
+#define RUN_SLOTS   4096 /* written at once */
+#define GAP_ENTRIES 64   /* of a table, likewise, though they are as before */
 
 static uint64_t round_up(uint64_t n, uint64_t to)
 {
@@ -84,49 +86,156 @@ bool area_take_block(struct area *area, size_t len, struct site *owner)
 	return true;
 }
 
-/* An entry of the table. What it says before what it is found by: threads may be looking. */
-static int put_entry(const struct space *space, pid_t tid, struct area *area,
-		     const struct guard_site *entry)
+/* Code of slots that follow one another, @n of them, by one write. */
+static int write_slots(const struct space *space, pid_t tid, const struct area *area,
+		       struct site *const *sites, size_t n, uint8_t *buf)
 {
-	uint64_t i = guard_hash(entry->vaddr) & area->table_mask, at;
-	uint64_t used = area->used;
-	int rc;
+	size_t len = (n - 1) * UBP_SLOT_SIZE + sites[n - 1]->code.len;
 
-	while (area->keys[i] && area->keys[i] != entry->vaddr)
-		i = (i + 1) & area->table_mask;
-	at = area->vaddr + UBP_AREA_TABLE + i * sizeof(*entry);
-	rc = mem_write(&space->mem, tid, at + sizeof(entry->vaddr), &entry->slot,
-		       sizeof(*entry) - sizeof(entry->vaddr));
-	if (rc == 0)
-		rc = mem_write(&space->mem, tid, at, &entry->vaddr, sizeof(entry->vaddr));
-	if (rc == 0)
-		rc = mem_write(&space->mem, tid,
-			       area->vaddr + offsetof(struct guard_head, used), &used,
-			       sizeof(used));
-	if (rc == 0)
-		area->keys[i] = entry->vaddr;
+	/* A slot that was used before may hold more than its code is now. */
+	if (sites[0]->slot - area->vaddr >= area->fresh)
+		memset(buf, 0, len);
+	else if (mem_peek(&space->mem, sites[0]->slot, buf, len) != len)
+		return -EFAULT;
+	for (size_t i = 0; i < n; i++)
+		memcpy(buf + i * UBP_SLOT_SIZE, sites[i]->code.code, sites[i]->code.len);
+	return mem_write(&space->mem, tid, sites[0]->slot, buf, len);
+}
+
+static int write_all_slots(const struct space *space, pid_t tid, const struct area *area,
+			   struct site *const *sites, size_t n)
+{
+	uint8_t *buf = malloc(RUN_SLOTS * UBP_SLOT_SIZE);
+	int rc = buf ? 0 : -ENOMEM;
+
+	for (size_t i = 0, run; i < n && rc == 0; i += run) {
+		for (run = 1; i + run < n && run < RUN_SLOTS; run++)
+			if (sites[i + run]->slot != sites[i]->slot + run * UBP_SLOT_SIZE)
+				break;
+		rc = write_slots(space, tid, area, sites + i, run, buf);
+	}
+	free(buf);
 	return rc;
+}
+
+/* The index in the table where an entry for @vaddr is, or would be. */
+static uint64_t find_entry(const struct area *area, uint64_t vaddr)
+{
+	uint64_t i = guard_hash(vaddr) & area->table_mask;
+
+	while (area->keys[i] && area->keys[i] != vaddr)
+		i = (i + 1) & area->table_mask;
+	return i;
+}
+
+static struct guard_site entry_of(const struct area *area, const struct site *site)
+{
+	struct guard_site entry = { .vaddr = site->vaddr,
+				    .slot = (uint32_t)(site->slot - area->vaddr) };
+
+	memcpy(entry.orig, site->insn.bytes, sizeof(entry.orig));
+	if (site->watches & (WATCH_UNWIND | WATCH_RESUME | WATCH_LANDS))
+		entry.slot |= UBP_SLOT_UNWIND;
+	return entry;
+}
+
+static int write_entry(const struct space *space, pid_t tid, const struct area *area,
+		       uint64_t i, const struct guard_site *entry)
+{
+	uint64_t at = area->vaddr + UBP_AREA_TABLE + i * sizeof(*entry);
+	/* What it says before what it is found by: threads may be looking. */
+	int rc = mem_write(&space->mem, tid, at + sizeof(entry->vaddr), &entry->slot,
+			   sizeof(*entry) - sizeof(entry->vaddr));
+
+	return rc == 0 ? mem_write(&space->mem, tid, at, &entry->vaddr, sizeof(entry->vaddr))
+		       : rc;
+}
+
+static int write_used(const struct space *space, pid_t tid, const struct area *area)
+{
+	return mem_write(&space->mem, tid, area->vaddr + offsetof(struct guard_head, used),
+			 &area->used, sizeof(area->used));
 }
 
 int area_enter_copy(const struct space *space, pid_t tid, struct area *area, uint64_t copy)
 {
 	struct guard_site entry = { .vaddr = copy,
 				    .slot = (uint32_t)(copy - area->vaddr) | UBP_SLOT_JUMP };
+	uint64_t i = find_entry(area, copy);
+	int rc = write_entry(space, tid, area, i, &entry);
 
-	return put_entry(space, tid, area, &entry);
+	if (rc == 0)
+		area->keys[i] = copy;
+	return rc < 0 ? rc : write_used(space, tid, area);
 }
 
-int area_enter(const struct space *space, pid_t tid, struct area *area, const struct site *site)
+/*
+ * New entries, by few writes: nobody looks for them yet, and a page is written as a
+ * whole even if we are killed. @is_new[]: which of the table's are.
+ */
+static int write_table(const struct space *space, pid_t tid, const struct area *area,
+		       const struct guard_site *table, const bool *is_new)
 {
-	struct guard_site entry = { .vaddr = site->vaddr,
-				    .slot = (uint32_t)(site->slot - area->vaddr) };
+	uint64_t at = area->vaddr + UBP_AREA_TABLE, n = area->table_mask + 1;
+	int rc = 0;
 
-	if (!area->keys)
-		return 0; /* slack: nothing guards it */
-	memcpy(entry.orig, site->insn.bytes, sizeof(entry.orig));
-	if (site->watches & (WATCH_UNWIND | WATCH_RESUME | WATCH_LANDS))
-		entry.slot |= UBP_SLOT_UNWIND;
-	return put_entry(space, tid, area, &entry);
+	for (uint64_t i = 0, end; i < n && rc == 0; i = end) {
+		end = i + 1;
+		if (!is_new[i])
+			continue;
+		/* What lies between is written as it is, for a system call less. */
+		for (uint64_t k = end; k < n && k < end + GAP_ENTRIES; k++)
+			if (is_new[k])
+				end = k + 1;
+		rc = mem_write(&space->mem, tid, at + i * sizeof(*table), table + i,
+			       (end - i) * sizeof(*table));
+	}
+	return rc;
+}
+
+static int enter_all(const struct space *space, pid_t tid, struct area *area,
+		     struct site *const *sites, size_t n, struct guard_site *table,
+		     bool *is_new)
+{
+	size_t len = (area->table_mask + 1) * sizeof(*table);
+	int rc = 0;
+
+	if (!table || !is_new)
+		return -ENOMEM;
+	if (mem_peek(&space->mem, area->vaddr + UBP_AREA_TABLE, table, len) != len)
+		return -EFAULT;
+	for (size_t k = 0; k < n && rc == 0; k++) {
+		uint64_t i = find_entry(area, sites[k]->vaddr);
+		struct guard_site entry = entry_of(area, sites[k]);
+
+		/* Of an earlier session: threads may look for it. */
+		if (area->keys[i] && !is_new[i] &&
+		    memcmp(&table[i], &entry, sizeof(entry)) != 0)
+			rc = write_entry(space, tid, area, i, &entry);
+		is_new[i] |= !area->keys[i];
+		area->keys[i] = sites[k]->vaddr;
+		table[i] = entry;
+	}
+	return rc == 0 ? write_table(space, tid, area, table, is_new) : rc;
+}
+
+int area_enter(const struct space *space, pid_t tid, struct area *area,
+	       struct site *const *sites, size_t n)
+{
+	struct guard_site *table;
+	bool *is_new;
+	int rc = write_all_slots(space, tid, area, sites, n);
+
+	if (area->fresh < area->used)
+		area->fresh = area->used;
+	if (rc < 0 || !area->keys)
+		return rc; /* slack: nothing guards it */
+	table = calloc(area->table_mask + 1, sizeof(*table));
+	is_new = calloc(area->table_mask + 1, sizeof(*is_new));
+	rc = enter_all(space, tid, area, sites, n, table, is_new);
+	free(table);
+	free(is_new);
+	return rc < 0 ? rc : write_used(space, tid, area);
 }
 
 void area_free_all(struct area *area)
@@ -150,6 +259,7 @@ struct area *area_new(uint64_t vaddr, const struct guard_head *head)
 	area->vaddr = vaddr;
 	area->len = head->len;
 	area->used = head->used;
+	area->fresh = head->len;
 	area->table_mask = head->table_mask;
 	area->owners = calloc(head->len / UBP_SLOT_SIZE, sizeof(*area->owners));
 	area->keys = calloc(head->table_mask + 1, sizeof(*area->keys));
@@ -291,6 +401,8 @@ static int make_area(struct tracer *tracer, struct tracee *t, const struct ubp_r
 			      err);
 	if (rc == 0) {
 		area = area_new(vaddr, head);
+		if (area)
+			area->fresh = area->used;
 		rc = area ? found(space, area, head, t->tid, err)
 			  : ubp_fail(err, ENOMEM, "out of memory");
 	}

@@ -144,10 +144,7 @@ static bool may_unwind(const struct plant *plant, const struct maps *maps,
 			return true;
 	if (m->ino == maps->v[0].ino && m->dev == maps->v[0].dev)
 		return true;
-	for (size_t i = 0; i < plant->n_probes; i++)
-		if (plant->probes[i]->ino == m->ino && plant->probes[i]->dev == m->dev)
-			return true;
-	return false;
+	return plant_probes_file(plant, m->dev, m->ino);
 }
 
 /* Is file byte @foffset in this mapping? */

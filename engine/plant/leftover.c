@@ -134,17 +134,24 @@ static int adopt_block(struct adoption *a, struct area *area, const struct guard
 
 /* The breakpoint of a tracer that was killed. */
 static bool take_out(const struct space *space, const struct maps *maps, pid_t tid,
-		     const struct guard_site *entry)
+		     struct mem_view *view, const struct guard_site *entry)
 {
 	const struct ubp_arch *arch = space->arch;
 	const struct mapping *m = maps_at(maps, entry->vaddr);
 	uint8_t now[sizeof(arch->swbp)];
 
 	return m && m->exec && m->ino && entry->slot &&
-	       mem_peek(&space->mem, entry->vaddr, now, arch->swbp_len) == arch->swbp_len &&
+	       mem_view_peek(view, entry->vaddr, now, arch->swbp_len) == arch->swbp_len &&
 	       memcmp(now, arch->swbp, arch->swbp_len) == 0 &&
 	       memcmp(entry->orig, arch->swbp, arch->swbp_len) != 0 &&
 	       mem_write(&space->mem, tid, entry->vaddr, entry->orig, arch->swbp_len) == 0;
+}
+
+static int compare_vaddrs(const void *pa, const void *pb)
+{
+	const struct guard_site *a = pa, *b = pb;
+
+	return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
 }
 
 static int adopt_table(struct adoption *a, struct area *area)
@@ -152,6 +159,7 @@ static int adopt_table(struct adoption *a, struct area *area)
 	const struct space *space = a->space;
 	struct plant_space *ps = space->plant;
 	size_t n = area->table_mask + 1, len = n * sizeof(struct guard_site);
+	struct mem_view view = { .mem = &space->mem };
 	struct guard_site *table = malloc(len);
 	int rc = 0;
 
@@ -169,8 +177,12 @@ static int adopt_table(struct adoption *a, struct area *area)
 			continue;
 		}
 		rc = adopt_slot(ps, area, &table[i]);
-		a->n_removed += take_out(space, a->maps, a->tid, &table[i]);
 	}
+	/* By ascending addresses, the memory is read a page at a time. */
+	qsort(table, n, sizeof(*table), compare_vaddrs);
+	for (size_t i = 0; i < n && rc == 0; i++)
+		if (table[i].vaddr && !(table[i].slot & UBP_SLOT_JUMP))
+			a->n_removed += take_out(space, a->maps, a->tid, &view, &table[i]);
 	free(table);
 	return area->n_entries > area->table_mask ? -EFAULT : rc < 0 ? rc : 0;
 }

@@ -16,8 +16,10 @@
 /* One call of plant_update(). */
 struct update {
 	struct plant *plant;
+	struct space *space;
+	pid_t tid; /* a thread of it */
 	struct tracer *tracer;
-	struct tracee *t;
+	struct tracee *t; /* that thread, held; NULL: plant_look_ahead() */
 	struct ubp_regs at;
 	struct maps maps;
 	struct added *added; /* probes joined to sites by this call */
@@ -25,6 +27,7 @@ struct update {
 	struct ubp_err *err;
 	bool has_facts; /* .facts: what goes for all return probes of the process */
 	struct return_facts facts;
+	struct mem_view view;
 	struct area *area; /* the last one found, for what lies in [lo, hi) */
 	uint64_t lo, hi;
 };
@@ -34,7 +37,15 @@ struct added {
 	struct uprobe *probe; /* NULL: one of our own */
 	uint64_t func_vaddr; /* of .probe, if it is the function's exit that was joined; or 0 */
 	unsigned watches;
-	bool is_new; /* the site was made for it */
+	bool is_new;     /* the site was made for it */
+	bool is_written; /* the breakpoint was written for it */
+};
+
+/* What plant_look_ahead() has found. */
+struct plant_ahead {
+	const struct space *of;
+	struct space space; /* a stand-in for it; its plant_space becomes the real one */
+	struct update u;
 };
 
 struct plant_space *plant_space_get(struct space *space)
@@ -44,19 +55,34 @@ struct plant_space *plant_space_get(struct space *space)
 	return space->plant;
 }
 
-static bool maps_probe(const struct mapping *m, const struct uprobe *probe)
+/* Probe @p of plant->by_place, if it lies in @m. */
+static struct uprobe *probe_in(const struct plant *plant, size_t p, const struct mapping *m)
 {
-	return m->exec && m->ino == probe->ino && m->dev == probe->dev &&
-	       probe->foffset >= m->foffset && probe->foffset - m->foffset < m->end - m->start;
+	struct uprobe *probe = p < plant->n_probes ? plant->by_place[p] : NULL;
+
+	return probe && m->ino == probe->ino && m->dev == probe->dev &&
+			       probe->foffset >= m->foffset &&
+			       probe->foffset - m->foffset < m->end - m->start
+		       ? probe
+		       : NULL;
 }
 
 bool plant_wants(const struct plant *plant, const struct maps *maps)
 {
-	for (size_t i = 0; i < maps->n; i++)
-		for (size_t p = 0; maps->v[i].exec && p < plant->n_probes; p++)
-			if (maps_probe(&maps->v[i], plant->probes[p]))
-				return true;
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
+
+		if (m->exec && m->ino &&
+		    probe_in(plant, plant_first_in(plant, m->dev, m->ino, m->foffset), m))
+			return true;
+	}
 	return false;
+}
+
+static bool is_mapped_from(const struct site *site, const struct mapping *m)
+{
+	return m->ino == site->ino && m->dev == site->dev &&
+	       m->foffset + (site->vaddr - m->start) == site->foffset;
 }
 
 /* Sites whose file is no longer mapped there: nothing of ours is left to undo. */
@@ -69,8 +95,7 @@ static void bury_unmapped(struct plant_space *ps, const struct maps *maps)
 		struct site *site = value;
 		const struct mapping *m = maps_at(maps, site->vaddr);
 
-		if (m && m->ino == site->ino && m->dev == site->dev &&
-		    m->foffset + (site->vaddr - m->start) == site->foffset)
+		if (m && is_mapped_from(site, m))
 			continue;
 		map_remove(&ps->sites, site->vaddr);
 		site_bury(ps, site);
@@ -102,9 +127,9 @@ static bool is_joined(const struct site *site, const struct added *what)
 
 /* Have a site at @vaddr for @what: a probe, a function's exit (@is_jump), or a watch. */
 static int join(struct update *u, const struct mapping *m, uint64_t vaddr, struct added what,
-		const struct file_code *code, bool is_jump, struct ubp_err *err)
+		const struct site_origin *from, bool is_jump, struct ubp_err *err)
 {
-	struct space *space = u->t->process->space;
+	struct space *space = u->space;
 	struct plant_space *ps = space->plant;
 	struct site *site = map_get(&ps->sites, vaddr);
 	int rc;
@@ -112,8 +137,7 @@ static int join(struct update *u, const struct mapping *m, uint64_t vaddr, struc
 	what.is_new = !site;
 	if (site && is_joined(site, &what))
 		return 0;
-	rc = site_provide(space, u->t->tid, vaddr, m, code,
-			  what.probe ? what.probe->what : NULL, &site, err);
+	rc = site_provide(space, u->tid, &u->view, vaddr, m, from, &site, err);
 	if (rc < 0)
 		return rc;
 	what.site = site;
@@ -135,7 +159,16 @@ static int join_hook(void *ctx, const struct mapping *m, uint64_t vaddr, unsigne
 {
 	struct update *u = ctx;
 
-	return join(u, m, vaddr, (struct added){ .watches = watches }, NULL, false, u->err);
+	return join(u, m, vaddr, (struct added){ .watches = watches },
+		    &(struct site_origin){ 0 }, false, u->err);
+}
+
+static int join_entry(struct update *u, const struct mapping *m, uint64_t vaddr,
+		      struct uprobe *probe, struct ubp_err *err)
+{
+	struct site_origin from = { &probe->code, &probe->insn, probe->what };
+
+	return join(u, m, vaddr, (struct added){ .probe = probe }, &from, false, err);
 }
 
 /* All places where the function of a return probe is left; it starts at @func_vaddr. */
@@ -154,7 +187,8 @@ static int join_exits(struct update *u, struct uprobe *probe, uint64_t func_vadd
 					"%s: part of the function is not mapped in process %d",
 					probe->what, (int)u->t->process->pid);
 		rc = join(u, m, vaddr,
-			  (struct added){ .probe = probe, .func_vaddr = func_vaddr }, &e->code,
+			  (struct added){ .probe = probe, .func_vaddr = func_vaddr },
+			  &(struct site_origin){ .code = &e->code, .what = probe->what },
 			  e->is_jump, err);
 	}
 	return rc;
@@ -163,7 +197,7 @@ static int join_exits(struct update *u, struct uprobe *probe, uint64_t func_vadd
 /* Is the return of the function at @func_vaddr caught already, one way or the other? */
 static bool has_return(const struct update *u, const struct uprobe *probe, uint64_t func_vaddr)
 {
-	const struct plant_space *ps = u->t->process->space->plant;
+	const struct plant_space *ps = u->space->plant;
 	const struct site *site = map_get(&ps->sites, func_vaddr);
 
 	if (site && site_has_probe(site, probe))
@@ -201,7 +235,42 @@ static int join_return(struct update *u, const struct mapping *m, uint64_t vaddr
 					probe->what, (int)u->t->process->pid, why,
 					probe->no_exits ? probe->no_exits : "it has none");
 	}
-	return join(u, m, vaddr, (struct added){ .probe = probe }, &probe->code, false, err);
+	return join_entry(u, m, vaddr, probe, err);
+}
+
+/* Probe @probe, which lies in @m. */
+static int join_probe(struct update *u, const struct mapping *m, struct uprobe *probe,
+		      struct ubp_err *err)
+{
+	uint64_t vaddr = m->start + (probe->foffset - m->foffset);
+
+	if (!probe->is_return)
+		return join_entry(u, m, vaddr, probe, err);
+	/* It depends on the process where; that is asked when it stands still. */
+	return u->t ? join_return(u, m, vaddr, probe, err) : 0;
+}
+
+/* The probes that this process should carry and does not yet. */
+static int collect_probes(struct update *u, struct ubp_err *err)
+{
+	int rc = 0;
+
+	u->view = (struct mem_view){ .mem = &u->space->mem };
+	for (size_t i = 0; i < u->maps.n && rc == 0; i++) {
+		const struct mapping *m = &u->maps.v[i];
+		struct uprobe *probe;
+
+		if (!m->exec || !m->ino)
+			continue;
+		for (size_t p = plant_first_in(u->plant, m->dev, m->ino, m->foffset);
+		     rc == 0 && (probe = probe_in(u->plant, p, m)); p++) {
+			rc = join_probe(u, m, probe, err);
+			/* What can't be had now may be had later. */
+			if (!u->t && rc != -ENOMEM)
+				rc = 0;
+		}
+	}
+	return rc;
 }
 
 /* What this process should carry and does not yet. Nothing is written. */
@@ -209,39 +278,21 @@ static int collect(struct update *u, struct ubp_err *err)
 {
 	enum seccomp_way way;
 	struct ubp_err why;
-	int rc = 0;
+	int rc = collect_probes(u, err);
 
-	for (size_t i = 0; i < u->maps.n && rc == 0; i++) {
-		const struct mapping *at = &u->maps.v[i];
-
-		for (size_t p = 0; at->exec && p < u->plant->n_probes && rc == 0; p++) {
-			struct uprobe *probe = u->plant->probes[p];
-
-			uint64_t vaddr = at->start + (probe->foffset - at->foffset);
-
-			if (!maps_probe(at, probe))
-				continue;
-			rc = probe->is_return
-				     ? join_return(u, at, vaddr, probe, err)
-				     : join(u, at, vaddr, (struct added){ .probe = probe },
-					    &probe->code, false, err);
-		}
-	}
 	if (rc < 0)
 		return rc;
 	u->err = err;
-	rc = hooks_each(u->plant, u->t->tid, &u->maps, join_hook, u);
+	rc = hooks_each(u->plant, u->tid, &u->maps, join_hook, u);
 	/* Without a guard there is nothing to keep. */
-	if (rc == 0 && !plant_is_unguarded(u->t->process->space) &&
-	    seccomp_check(u->t, &way, &why) == 0)
-		rc = sigaction_each(u->plant, u->t->process->space->arch, u->t->tid, &u->maps,
-				    join_hook, u);
+	if (rc == 0 && !plant_is_unguarded(u->space) && seccomp_check(u->t, &way, &why) == 0)
+		rc = sigaction_each(u->plant, u->space->arch, u->tid, &u->maps, join_hook, u);
 	return rc == -ENOMEM ? ubp_fail(err, ENOMEM, "out of memory") : rc;
 }
 
 static size_t count_new_in(const struct update *u, uint64_t lo, uint64_t hi)
 {
-	const struct plant_space *ps = u->t->process->space->plant;
+	const struct plant_space *ps = u->space->plant;
 	size_t n = 0;
 
 	for (size_t i = 0; i < u->n_added; i++) {
@@ -273,7 +324,7 @@ static int find_area(struct update *u, const struct site *site, struct area **re
 	if (rc == -ERANGE)
 		rc = area_provide(u->tracer, u->t, &u->at, &u->maps, 0, 0, n, ret_area, err);
 	if (rc < 0 && rc != -ESRCH && u->plant->force) {
-		((struct plant_space *)u->t->process->space->plant)->unguarded = true;
+		((struct plant_space *)u->space->plant)->unguarded = true;
 		/* It may not be made to map anything: what is mapped already has to do. */
 		if (rc != -EACCES || slack_provide(u->t, &u->maps, lo, hi, ret_area, err) < 0)
 			*ret_area = NULL;
@@ -294,10 +345,42 @@ static int find_area(struct update *u, const struct site *site, struct area **re
 	return rc;
 }
 
+static int write_slots(const struct update *u, struct ubp_err *err)
+{
+	const struct space *space = u->space;
+	struct site **sites = malloc((u->n_added + 1) * sizeof(struct site *));
+	struct area *area = NULL;
+	size_t n = 0;
+	int rc = 0;
+
+	if (!sites)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	for (size_t i = 0; i <= u->n_added && rc == 0; i++) {
+		bool is_last = i == u->n_added;
+		struct site *site = is_last ? NULL : u->added[i].site;
+		struct area *its = area;
+
+		if (!is_last && (!u->added[i].is_new || !site->slot || site->is_spared))
+			continue;
+		if (!is_last)
+			its = area_of(space->plant, site->slot);
+		if (n && (is_last || its != area)) {
+			rc = area_enter(space, u->t->tid, area, sites, n);
+			n = 0;
+		}
+		area = its;
+		if (!is_last)
+			sites[n++] = site;
+	}
+	free(sites);
+	return rc == 0 ? 0
+		       : ubp_fail(err, -rc, "cannot write to the SSOL area: %s", strerror(-rc));
+}
+
 /* Slots for all new sites; still no breakpoint. */
 static int prepare(struct update *u, struct ubp_err *err)
 {
-	struct space *space = u->t->process->space;
+	struct space *space = u->space;
 	struct plant_space *ps = space->plant;
 
 	for (size_t i = 0; i < u->n_added; i++) {
@@ -316,7 +399,7 @@ static int prepare(struct update *u, struct ubp_err *err)
 		if (rc < 0)
 			return rc;
 	}
-	return 0;
+	return write_slots(u, err);
 }
 
 static bool hijacks(const struct plant *plant)
@@ -333,23 +416,32 @@ static bool is_hook(const struct site *site)
 	return site->patch_len && !site->is_spared && !site_is_probed(site);
 }
 
+static int plant_hook(const struct update *u, struct site *site, struct ubp_err *err)
+{
+	struct space *space = u->space;
+	struct mem_view view = { .mem = &space->mem };
+	int rc = site_plant(space, u->t->tid, site, err);
+
+	return rc == 0 ? site_read_back(space, &view, site, err) : rc;
+}
+
 /* What keeps the target alive if we are killed: before the first breakpoint. */
 static int protect(struct update *u, struct ubp_err *err)
 {
-	struct plant_space *ps = u->t->process->space->plant;
+	struct plant_space *ps = u->space->plant;
 	bool was_guarded = u->t->process->is_guarded;
 	unsigned n_execs = u->t->n_execs;
 	pid_t tid = u->t->tid;
 	int rc;
 
-	if (!u->t->process->space->arch->guard || !ps->stub || !ps->sites.n)
+	if (!u->space->arch->guard || !ps->stub || !ps->sites.n)
 		return 0;
 	rc = guard_prepare(u->tracer, u->t, &u->at, err);
 	/* First the jumps to the guard: from when it stands the program must not
 	 * meet it, and not replace it. */
 	for (size_t i = 0; i < u->n_added && rc == 0; i++)
 		if (is_hook(u->added[i].site) && !u->added[i].site->planted)
-			rc = site_plant(u->t->process->space, u->t->tid, u->added[i].site, err);
+			rc = plant_hook(u, u->added[i].site, err);
 	if (rc == 0)
 		rc = guard_install(u->tracer, u->t, &u->at, err);
 	if (rc == 0 && hijacks(u->plant))
@@ -386,7 +478,8 @@ static void count_site(struct uprobe *probe, const struct site *site, bool is_ex
 
 static int write_breakpoints(struct update *u, struct ubp_err *err)
 {
-	struct space *space = u->t->process->space;
+	struct space *space = u->space;
+	struct mem_view view = { .mem = &space->mem };
 	int rc;
 
 	for (size_t i = 0; i < u->n_added; i++) {
@@ -399,6 +492,14 @@ static int write_breakpoints(struct update *u, struct ubp_err *err)
 		if (rc < 0)
 			return rc;
 		((struct plant_space *)space->plant)->last_write = site->vaddr;
+		u->added[i].is_written = true;
+	}
+	for (size_t i = 0; i < u->n_added; i++) {
+		rc = u->added[i].is_written
+			     ? site_read_back(space, &view, u->added[i].site, err)
+			     : 0;
+		if (rc < 0)
+			return rc;
 	}
 	for (size_t i = 0; i < u->n_added; i++)
 		if (u->added[i].probe)
@@ -415,10 +516,10 @@ static int write_breakpoints(struct update *u, struct ubp_err *err)
  * that was planted stays known, without probes. */
 static void roll_back(struct update *u)
 {
-	struct space *space = u->t->process->space;
+	struct space *space = u->space;
 
-	while (u->n_added--) {
-		struct added *a = &u->added[u->n_added];
+	while (u->n_added) {
+		struct added *a = &u->added[--u->n_added];
 
 		if (a->func_vaddr)
 			site_drop_exits(a->site, a->probe, a->func_vaddr);
@@ -429,7 +530,7 @@ static void roll_back(struct update *u)
 		if (!a->is_new)
 			continue;
 		if (a->site->planted) {
-			site_unplant(space, u->t->tid, a->site);
+			site_unplant(space, u->tid, a->site);
 			a->site->planted = false;
 		} else {
 			site_discard(space->plant, a->site);
@@ -447,31 +548,84 @@ static size_t count_probe_sites(const struct plant_space *ps)
 	return n;
 }
 
+/* What was looked up while the process ran is still so? */
+static bool is_still_so(struct update *u)
+{
+	const struct mapping *m = NULL;
+	uint8_t now[UBP_INSN_MAX];
+
+	u->view = (struct mem_view){ .mem = &u->space->mem };
+	for (size_t i = 0; i < u->n_added; i++) {
+		const struct site *site = u->added[i].site;
+		size_t n = site->insn.len;
+
+		if (!m || site->vaddr < m->start || site->vaddr >= m->end)
+			m = maps_at(&u->maps, site->vaddr);
+		if (!m || !is_mapped_from(site, m) ||
+		    mem_view_peek(&u->view, site->vaddr, now, n) != n ||
+		    memcmp(now, site->insn.bytes, n) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* Begin with what plant_look_ahead() has found, if it was for this space. */
+static void take_ahead(struct update *u)
+{
+	struct plant_ahead *ahead = u->plant->ahead;
+
+	if (!ahead || ahead->of != u->space || u->space->plant)
+		return;
+	u->space->plant = ahead->space.plant;
+	u->added = ahead->u.added;
+	u->n_added = ahead->u.n_added;
+	u->plant->ahead = NULL;
+	free(ahead);
+}
+
+/* Up to date with what is mapped, in memory of ours. */
+static int look(struct update *u, struct ubp_err *err)
+{
+	struct plant_space *ps = u->space->plant;
+	int rc = maps_read(u->tid, &u->maps, err);
+
+	if (rc == 0 && !ps->looked) {
+		ps->looked = true;
+		rc = leftover_adopt(u->tracer, u->t, &u->maps, &ps->n_leftovers, err);
+	}
+	if (rc < 0)
+		return rc;
+	if (!is_still_so(u))
+		roll_back(u);
+	if (!u->n_added)
+		bury_unmapped(ps, &u->maps);
+	return collect(u, err);
+}
+
 int plant_update(struct plant *plant, struct tracer *tracer, struct tracee *t,
 		 const struct ubp_regs *at, size_t *ret_n, struct ubp_err *err)
 {
-	struct update u = { .plant = plant, .tracer = tracer, .t = t };
-	struct plant_space *ps = plant_space_get(t->process->space);
+	struct update u = { .plant = plant,
+			    .space = t->process->space,
+			    .tid = t->tid,
+			    .tracer = tracer,
+			    .t = t };
+	struct plant_space *ps;
 	unsigned n_execs = t->n_execs;
 	pid_t tid = t->tid;
 	int rc;
 
+	take_ahead(&u);
+	ps = plant_space_get(u.space);
 	if (!ps)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	if (at)
 		u.at = *at;
 	rc = at ? 0 : ubp_host_get_regs(tid, &u.at);
 	if (rc < 0)
-		return ubp_fail(err, -rc, "thread %d has ended", (int)tid);
-	rc = maps_read(tid, &u.maps, err);
-	if (rc == 0 && !ps->looked) {
-		ps->looked = true;
-		rc = leftover_adopt(tracer, t, &u.maps, &ps->n_leftovers, err);
-	}
-	if (rc == 0) {
-		bury_unmapped(ps, &u.maps);
-		rc = collect(&u, err);
-	}
+		rc = ubp_fail(err, -rc, "thread %d has ended", (int)tid);
+	if (rc == 0)
+		rc = look(&u, err);
 	if (rc == 0)
 		rc = prepare(&u, err);
 	if (rc == 0)
@@ -504,15 +658,52 @@ static int pass_over(void *ctx, const struct mapping *m, uint64_t vaddr, enum si
 	return 0;
 }
 
-void plant_look_ahead(struct plant *plant, const struct ubp_arch *arch, pid_t tid)
+void plant_forget_ahead(struct plant *plant)
+{
+	struct plant_ahead *ahead = plant->ahead;
+
+	plant->ahead = NULL;
+	if (!ahead)
+		return;
+	plant_forget(&ahead->space);
+	free(ahead->u.added);
+	free(ahead);
+}
+
+/* Sites as they will be, in a plant_space that is nobody's yet. */
+static void collect_ahead(struct plant *plant, const struct space *space, pid_t tid,
+			  const struct maps *maps)
+{
+	struct plant_ahead *ahead = calloc(1, sizeof(*ahead));
+	struct ubp_err err;
+
+	if (!ahead)
+		return;
+	plant->ahead = ahead;
+	ahead->of = space;
+	ahead->space = (struct space){ .mem = space->mem, .arch = space->arch };
+	ahead->u = (struct update){
+		.plant = plant, .space = &ahead->space, .tid = tid, .maps = *maps
+	};
+	if (!plant_space_get(&ahead->space) || collect_probes(&ahead->u, &err) < 0)
+		plant_forget_ahead(plant);
+	/* The first to write to these since the waker was born copies pages. */
+	for (size_t i = 0; i < plant->n_probes; i++)
+		(void)__atomic_fetch_add(&plant->probes[i]->stats.sites, 0, __ATOMIC_RELAXED);
+}
+
+void plant_look_ahead(struct plant *plant, const struct space *space, pid_t tid)
 {
 	struct ubp_err err;
 	struct maps maps;
 
+	plant_forget_ahead(plant);
 	if (maps_read(tid, &maps, &err) == 0) {
 		(void)hooks_each(plant, tid, &maps, pass_over, NULL);
-		if (arch->guard)
-			(void)sigaction_each(plant, arch, tid, &maps, pass_over, NULL);
+		if (space->arch->guard)
+			(void)sigaction_each(plant, space->arch, tid, &maps, pass_over, NULL);
+		if (!space->plant)
+			collect_ahead(plant, space, tid, &maps);
 	}
 	maps_free(&maps);
 }

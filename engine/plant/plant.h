@@ -84,6 +84,7 @@ struct site {
 struct area {
 	uint64_t vaddr, len;
 	uint64_t used;                  /* bytes from the start */
+	uint64_t fresh;                 /* likewise: what follows was never written */
 	uint64_t table_mask, n_entries; /* of the site table */
 	uint64_t *keys;                 /* what stands in the table; NULL: there is none */
 	struct site **owners;           /* of each slot, by number; NULL: none now */
@@ -152,6 +153,8 @@ struct plant_space {
 struct plant {
 	struct uprobe **probes;
 	size_t n_probes;
+	struct uprobe **by_place;  /* the same by file and offset: plant_sort() */
+	struct plant_ahead *ahead; /* of plant_look_ahead() */
 	bool step;              /* --mode step */
 	struct ring_set *rings; /* NULL: no jumps */
 	bool lossless;
@@ -162,6 +165,14 @@ struct plant {
 	struct call_file *call_files; /* sigaction.c: likewise */
 	enum { CPU_NOT_ASKED, CPU_PLAIN, CPU_SHADOW_STACK } cpu; /* hooks.c */
 };
+
+/* Once .probes are all there; free with plant_sort_free(). Returns 0 or -ENOMEM. */
+int plant_sort(struct plant *plant);
+void plant_sort_free(struct plant *plant);
+/* The first of .by_place in this file that is not below @foffset: an index. */
+size_t plant_first_in(const struct plant *plant, uint64_t dev, uint64_t ino, uint64_t foffset);
+/* Is something in this file probed? */
+bool plant_probes_file(const struct plant *plant, uint64_t dev, uint64_t ino);
 
 /*
  * Bring a process up to date: plant what its mappings now call for, forget what
@@ -177,10 +188,12 @@ int plant_update(struct plant *plant, struct tracer *tracer, struct tracee *t,
 		 const struct ubp_regs *at, size_t *ret_n, struct ubp_err *err);
 
 /*
- * Learn of the files a process maps what plant_update() asks of them, while all of its
- * threads run: it takes milliseconds. @tid: one of them.
+ * Do of plant_update() what can be done while all threads of @space run: learn of the
+ * files that are mapped, and decode what will be probed. It takes milliseconds. @tid:
+ * one of the threads. What was found is good for the next plant_update() there.
  */
-void plant_look_ahead(struct plant *plant, const struct ubp_arch *arch, pid_t tid);
+void plant_look_ahead(struct plant *plant, const struct space *space, pid_t tid);
+void plant_forget_ahead(struct plant *plant);
 
 /* Does a process with these mappings have a place for a probe? */
 bool plant_wants(const struct plant *plant, const struct maps *maps);
@@ -351,9 +364,12 @@ struct area *area_of(const struct plant_space *ps, uint64_t vaddr);
 bool area_is_full(const struct area *area);
 /* Whose slot is it? */
 struct site **area_owner(const struct area *area, uint64_t slot);
-/* Enter a site whose slot is in @area into the table there. */
+/*
+ * Write the code of sites whose slots are in @area, and enter them into the table there.
+ * Ascending slots go fastest.
+ */
 int area_enter(const struct space *space, pid_t tid, struct area *area,
-	       const struct site *site);
+	       struct site *const *sites, size_t n);
 struct area *area_new(uint64_t vaddr, const struct guard_head *head);
 void area_free_all(struct area *area);
 /* Write what stands once in a space, into the area at @head. */
@@ -377,14 +393,21 @@ int slack_provide(struct tracee *t, const struct maps *maps, uint64_t lo, uint64
 
 /* --- site.c ------------------------------------------------------------------------ */
 
+/* What a site's file says is there. */
+struct site_origin {
+	const struct file_code *code;      /* NULL: an internal site, whatever is there */
+	const struct displaced_insn *insn; /* the same decoded, or NULL */
+	const char *what;                  /* names the probe */
+};
+
 /*
  * The site at @vaddr, made if there is none: the instruction there decoded and
- * compared with its file's, @code (NULL: the internal site, whatever is there; else
- * @what names the probe). Not yet planted. @m is the mapping it lies in.
+ * compared with its file's. Not yet planted. @m is the mapping it lies in; @view was
+ * begun after the last write.
  */
-int site_provide(struct space *space, pid_t tid, uint64_t vaddr, const struct mapping *m,
-		 const struct file_code *code, const char *what, struct site **ret_site,
-		 struct ubp_err *err);
+int site_provide(struct space *space, pid_t tid, struct mem_view *view, uint64_t vaddr,
+		 const struct mapping *m, const struct site_origin *from,
+		 struct site **ret_site, struct ubp_err *err);
 int site_add_probe(struct site *site, struct uprobe *probe);
 bool site_has_probe(const struct site *site, const struct uprobe *probe);
 void site_drop_probe(struct site *site, const struct uprobe *probe);
@@ -400,11 +423,14 @@ static inline bool site_is_probed(const struct site *site)
 void site_bury(struct plant_space *ps, struct site *site);
 /* Take a site that is not planted out of its space. */
 void site_discard(struct plant_space *ps, struct site *site);
-/* Give it a slot in @area (NULL: in place), write its code, enter it into the table. */
+/* Give it a slot in @area (NULL: in place), make the code for that. Nothing is written. */
 int site_prepare(const struct plant *plant, struct space *space, pid_t tid, struct site *site,
 		 struct area *area, struct ubp_err *err);
 /* Write the breakpoint, or the original byte back if the breakpoint is still there. */
 int site_plant(struct space *space, pid_t tid, struct site *site, struct ubp_err *err);
+/* Does it stand there? @view begins after the writes. */
+int site_read_back(const struct space *space, struct mem_view *view, const struct site *site,
+		   struct ubp_err *err);
 void site_unplant(const struct space *space, pid_t tid, const struct site *site);
 void site_free(struct site *site);
 struct site *site_copy(const struct site *site);

@@ -97,14 +97,40 @@ static struct site *revive(struct plant_space *ps, uint64_t vaddr, const struct 
 	return NULL;
 }
 
-int site_provide(struct space *space, pid_t tid, uint64_t vaddr, const struct mapping *m,
-		 const struct file_code *code, const char *what, struct site **ret_site,
-		 struct ubp_err *err)
+/* Decode what stands there, if it is what the file says. */
+static int decode(const struct space *space, pid_t tid, struct mem_view *view,
+		  const struct site_origin *from, struct site *site, struct ubp_err *err)
+{
+	const struct file_code *code = from->code;
+	uint64_t vaddr = site->vaddr;
+	uint8_t now[UBP_INSN_MAX];
+	size_t got;
+	int rc = 0;
+
+	if (from->insn && mem_view_peek(view, vaddr, now, from->insn->len) == from->insn->len &&
+	    memcmp(now, from->insn->bytes, from->insn->len) == 0) {
+		site->insn = *from->insn;
+		space->arch->move_insn(&site->insn, vaddr);
+		return 0;
+	}
+	got = read_original(space, vaddr, now, sizeof(now));
+	/* What the file says was checked before; this is about what memory says. */
+	if (code)
+		rc = check_bytes(&(struct displaced_insn){ .vaddr = vaddr, .len = 1 }, now,
+				 code, from->what, tid, err);
+	if (rc == 0)
+		rc = space->arch->analyze_insn(now, got, vaddr, &site->insn, err);
+	if (rc == 0 && code)
+		rc = check_bytes(&site->insn, now, code, from->what, tid, err);
+	return rc;
+}
+
+int site_provide(struct space *space, pid_t tid, struct mem_view *view, uint64_t vaddr,
+		 const struct mapping *m, const struct site_origin *from,
+		 struct site **ret_site, struct ubp_err *err)
 {
 	struct plant_space *ps = space->plant;
 	struct site *site = map_get(&ps->sites, vaddr);
-	uint8_t now[UBP_INSN_MAX];
-	size_t got;
 	int rc;
 
 	if (site) {
@@ -120,15 +146,7 @@ int site_provide(struct space *space, pid_t tid, uint64_t vaddr, const struct ma
 	site->dev = m->dev;
 	site->ino = m->ino;
 	site->foffset = m->foffset + (vaddr - m->start);
-	got = read_original(space, vaddr, now, sizeof(now));
-	/* What the file says was checked before; this is about what memory says. */
-	rc = code ? check_bytes(&(struct displaced_insn){ .vaddr = vaddr, .len = 1 }, now, code,
-				what, tid, err)
-		  : 0;
-	if (rc == 0)
-		rc = space->arch->analyze_insn(now, got, vaddr, &site->insn, err);
-	if (rc == 0 && code)
-		rc = check_bytes(&site->insn, now, code, what, tid, err);
+	rc = decode(space, tid, view, from, site, err);
 	if (rc == 0 && map_put(&ps->sites, vaddr, site) < 0)
 		rc = ubp_fail(err, ENOMEM, "out of memory");
 	if (rc < 0) {
@@ -319,13 +337,7 @@ int site_prepare(const struct plant *plant, struct space *space, pid_t tid, stru
 				"have to be moved to (--force steps it in place: then killing "
 				"ubp kills the process)",
 				(int)tid, ul(site->vaddr), site->insn.text);
-	if (rc < 0)
-		return rc;
-	rc = mem_write(&space->mem, tid, site->slot, site->code.code, site->code.len);
-	if (rc == 0)
-		rc = area_enter(space, tid, area, site);
-	return rc == 0 ? 0
-		       : ubp_fail(err, -rc, "cannot write to the SSOL area: %s", strerror(-rc));
+	return rc;
 }
 
 /*
@@ -357,7 +369,6 @@ int site_plant(struct space *space, pid_t tid, struct site *site, struct ubp_err
 	bool patch = site->patch_len && !site_is_probed(site);
 	const uint8_t *bytes = patch ? site->patch : arch->swbp;
 	size_t n = patch ? site->patch_len : arch->swbp_len;
-	uint8_t back[UBP_INSN_MAX];
 	int rc = patch ? write_over(space, tid, site, bytes, n)
 		       : mem_write(&space->mem, tid, site->vaddr, bytes, n);
 
@@ -369,12 +380,24 @@ int site_plant(struct space *space, pid_t tid, struct site *site, struct ubp_err
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to code at 0x%lx: %s", ul(site->vaddr),
 				strerror(-rc));
-	if (mem_peek(&space->mem, site->vaddr, back, n) != n || memcmp(back, bytes, n) != 0)
-		return ubp_fail(err, EIO, "the breakpoint at 0x%lx cannot be read back",
-				ul(site->vaddr));
 	site->planted = true;
 	site->is_patched |= patch;
 	return 0;
+}
+
+int site_read_back(const struct space *space, struct mem_view *view, const struct site *site,
+		   struct ubp_err *err)
+{
+	const struct ubp_arch *arch = space->arch;
+	bool patch = site->patch_len && !site_is_probed(site);
+	const uint8_t *bytes = patch ? site->patch : arch->swbp;
+	size_t n = patch ? site->patch_len : arch->swbp_len;
+	uint8_t back[UBP_INSN_MAX];
+
+	if (mem_view_peek(view, site->vaddr, back, n) == n && memcmp(back, bytes, n) == 0)
+		return 0;
+	return ubp_fail(err, EIO, "the breakpoint at 0x%lx cannot be read back",
+			ul(site->vaddr));
 }
 
 void site_unplant(const struct space *space, pid_t tid, const struct site *site)

@@ -46,7 +46,6 @@ static void probe_free(struct session_probe *p)
 	free(p->command);
 	free(p->what);
 	free(p->symbol);
-	free(p->insn);
 	free(p->listing);
 	free(p->format);
 	free(p->explain);
@@ -293,7 +292,7 @@ static int check_insn(struct session_probe *p, struct session_file *file,
 		      const struct spec_probe *spec, struct ubp_err *err)
 {
 	const struct ubp_arch *arch = object_arch(file->object);
-	struct displaced_insn insn;
+	struct displaced_insn *insn = &p->uprobe.insn;
 	uint64_t elf_vaddr = spec->offset;
 	struct file_code *code = &p->uprobe.code;
 	int rc = read_code(file->object, spec->offset, code);
@@ -302,11 +301,8 @@ static int check_insn(struct session_probe *p, struct session_file *file,
 		return ubp_fail(err, -rc, "%s: cannot read at 0x%lx", spec->path,
 				ul(spec->offset));
 	(void)object_foffset_to_vaddr(file->object, spec->offset, &elf_vaddr);
-	rc = arch->analyze_insn(code->bytes, code->len, elf_vaddr, &insn, err);
-	if (rc < 0)
-		return ubp_context(err, "%s", p->what);
-	p->insn = strdup(insn.text);
-	return p->insn ? 0 : ubp_fail(err, ENOMEM, "out of memory");
+	rc = arch->analyze_insn(code->bytes, code->len, elf_vaddr, insn, err);
+	return rc < 0 ? ubp_context(err, "%s", p->what) : 0;
 }
 
 static int name_probe(struct session_probe *p, struct session_file *file,

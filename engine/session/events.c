@@ -221,6 +221,8 @@ void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats)
 		.processes = s->n_processes,
 		.skipped = s->n_skipped,
 		.unguarded = s->n_unguarded,
+		.stopped_ns = load(&s->tracer.stops.total_ns),
+		.longest_stop_ns = load(&s->tracer.stops.longest_ns),
 		.finder = s->finder_kind ? s->finder_kind : "none",
 	};
 	pthread_mutex_unlock(&s->lock);

@@ -35,11 +35,15 @@ static void upgrade(struct ubp_session *s, struct process *p)
 	pid_t tid, pid = p->pid;
 	struct tracee *t;
 	struct ubp_err err;
+	int rc;
 
 	if (attach_hold_one(&s->tracer, p, &t, &err) < 0)
 		return;
 	tid = t->tid;
-	if (jump_prepare(&s->plant, &s->tracer, t, NULL, &batch, &err) < 0)
+	tracer_stop_begin(&s->tracer);
+	rc = jump_prepare(&s->plant, &s->tracer, t, NULL, &batch, &err);
+	tracer_stop_end(&s->tracer);
+	if (rc < 0)
 		batch = NULL;
 	if (map_get(&s->tracer.tracees, (uint64_t)tid) != t ||
 	    map_get(&s->tracer.processes, (uint64_t)pid) != p || p->space != space) {

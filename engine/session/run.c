@@ -139,8 +139,11 @@ int session_plant(struct ubp_session *s, struct tracee *t, const struct ubp_regs
 	unsigned n_execs = t->n_execs;
 	pid_t tid = t->tid;
 	size_t n = 0;
-	int rc = plant_update(&s->plant, &s->tracer, t, at, &n, err);
+	int rc;
 
+	tracer_stop_begin(&s->tracer);
+	rc = plant_update(&s->plant, &s->tracer, t, at, &n, err);
+	tracer_stop_end(&s->tracer);
 	if (rc == 0 && map_get(&s->tracer.tracees, (uint64_t)tid) == t &&
 	    t->n_execs == n_execs) {
 		tell_about(s, t->process, was_unguarded);
@@ -378,7 +381,7 @@ static int fill_plant(struct ubp_session *s, struct ubp_err *err)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	for (size_t i = 0; i < s->n_probes; i++)
 		s->plant.probes[s->plant.n_probes++] = &s->probes[i]->uprobe;
-	return 0;
+	return plant_sort(&s->plant) < 0 ? ubp_fail(err, ENOMEM, "out of memory") : 0;
 }
 
 static int fill_hit(struct ubp_session *s, struct ubp_err *err)

@@ -130,6 +130,8 @@ void ubp_session_free(struct ubp_session *s)
 	hooks_free(&s->plant);
 	sigaction_free(&s->plant);
 	free(s->plant.probes);
+	plant_sort_free(&s->plant);
+	plant_forget_ahead(&s->plant);
 	free(s->pids);
 	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->changed);
@@ -382,7 +384,7 @@ const char *ubp_probe_explain(struct ubp_session *s, size_t i)
 		     s->opt.mode == UBP_MODE_STEP
 			     ? "stepped (breakpoint, single-stepped copy: two stops)"
 			     : "boosted (breakpoint, copy that jumps back: one stop)",
-		     p->insn, way ? way : "") < 0)
+		     p->uprobe.insn.text, way ? way : "") < 0)
 		p->explain = NULL;
 	free(way);
 	return p->explain ? p->explain : "";

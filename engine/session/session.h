@@ -42,7 +42,6 @@ struct session_probe {
 	char *command;         /* its definition: tells it from others after a deletion */
 	char *what;            /* "bash:readline", for messages */
 	char *symbol;          /* "readline+0x4", or NULL */
-	char *insn;            /* the displaced instruction */
 	char *listing, *format, *explain;
 	char *no_exits; /* why the function's exits are not known */
 };

@@ -51,7 +51,7 @@ static int plant_in(struct ubp_session *s, struct process *p, struct ubp_err *er
 	unsigned n_execs;
 	int rc;
 
-	plant_look_ahead(&s->plant, p->space->arch, task_live_thread(pid));
+	plant_look_ahead(&s->plant, p->space, task_live_thread(pid));
 	rc = attach_hold_one(&s->tracer, p, &t, err);
 
 	if (rc < 0) {

@@ -193,6 +193,8 @@ struct ubp_stats {
 	unsigned processes; /* traced at any time */
 	unsigned skipped;   /* not allowed to attach */
 	unsigned unguarded; /* would die with ubp (.force) */
+	/* How long processes stood still to have probes planted: in all, and at most at once. */
+	uint64_t stopped_ns, longest_stop_ns;
 	const char
 		*finder; /* how later processes are found: "proc connector", "scan of /proc" */
 };

@@ -77,6 +77,7 @@ bool hold_all(struct tracer *tracer, const struct space *space, unsigned limit_m
 	bool changed;
 	size_t n;
 
+	tracer_stop_begin(tracer);
 	for (;;) {
 		n = look_around(tracer, space, &changed);
 		if (changed && !is_alive(tracer, space))
@@ -105,4 +106,5 @@ void hold_end(struct tracer *tracer, const struct space *space, const struct tra
 		else
 			t->want_interrupt = false; /* its stop is passed over when it comes */
 	}
+	tracer_stop_end(tracer);
 }

@@ -173,6 +173,25 @@ size_t mem_peek(const struct trace_mem *mem, uint64_t vaddr, void *buf, size_t l
 	return n > 0 ? (size_t)n : 0;
 }
 
+size_t mem_view_peek(struct mem_view *view, uint64_t vaddr, void *buf, size_t len)
+{
+	uint64_t page = vaddr / MEM_VIEW_PAGE * MEM_VIEW_PAGE;
+	size_t at = (size_t)(vaddr - page);
+
+	if (len > MEM_VIEW_MORE)
+		len = MEM_VIEW_MORE;
+	if (!view->len || view->vaddr != page) {
+		view->vaddr = page;
+		view->len = mem_peek(view->mem, page, view->buf, sizeof(view->buf));
+	}
+	if (view->len <= at)
+		return 0;
+	if (len > view->len - at)
+		len = view->len - at;
+	memcpy(buf, view->buf + at, len);
+	return len;
+}
+
 /* Words of the tracee, for kernels that forbid writes to /proc/PID/mem. */
 static int poke(pid_t tid, uint64_t vaddr, const unsigned char *buf, size_t len)
 {

@@ -40,6 +40,23 @@ void mem_read_spans(pid_t tid, struct fetch_span *spans, size_t n);
 size_t mem_peek(const struct trace_mem *mem, uint64_t vaddr, void *buf, size_t len);
 
 /*
+ * mem_peek() of many places, by a system call a page where they come in ascending
+ * order. Zero-initialise, but for .mem. What was read may be read again: begin a new one
+ * after a write.
+ */
+#define MEM_VIEW_PAGE 4096
+#define MEM_VIEW_MORE 64 /* at most so many bytes at a time */
+
+struct mem_view {
+	const struct trace_mem *mem;
+	uint64_t vaddr; /* of buf */
+	size_t len;
+	uint8_t buf[MEM_VIEW_PAGE + MEM_VIEW_MORE];
+};
+
+size_t mem_view_peek(struct mem_view *view, uint64_t vaddr, void *buf, size_t len);
+
+/*
  * Write, also to read-only text (the page becomes private). @tid: a stopped
  * thread for the fallback by PTRACE_POKEDATA where /proc/PID/mem may not be
  * written, or 0 if none is stopped. Returns 0 or -errno.

@@ -13,6 +13,7 @@
 
 #include "arch/host.h"
 #include "engine/base/err.h"
+#include "engine/event/clock.h"
 #include "engine/trace/seccomp.h"
 #include "engine/trace/task.h"
 #include "engine/trace/waker.h"
@@ -370,6 +371,25 @@ void tracer_wake(struct tracer *tracer)
 {
 	__atomic_store_n(&tracer->mailed, 1, __ATOMIC_RELEASE);
 	waker_ring(tracer->waker);
+}
+
+void tracer_stop_begin(struct tracer *tracer)
+{
+	if (tracer->stops.depth++ == 0)
+		tracer->stops.since_ns = event_clock_now(CLOCK_KIND_MONO);
+}
+
+void tracer_stop_end(struct tracer *tracer)
+{
+	struct tracer_stops *s = &tracer->stops;
+	uint64_t ns;
+
+	if (--s->depth)
+		return;
+	ns = event_clock_now(CLOCK_KIND_MONO) - s->since_ns;
+	__atomic_store_n(&s->total_ns, s->total_ns + ns, __ATOMIC_RELAXED);
+	if (ns > s->longest_ns)
+		__atomic_store_n(&s->longest_ns, ns, __ATOMIC_RELAXED);
 }
 
 void tracer_fini(struct tracer *tracer)

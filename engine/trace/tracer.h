@@ -153,6 +153,13 @@ struct tracer_ops {
 
 #define TRACER_HOT 8
 
+/* How long targets stood still while they were changed: not for hits. */
+struct tracer_stops {
+	unsigned depth;
+	uint64_t since_ns;
+	uint64_t total_ns, longest_ns; /* read by anybody, relaxed */
+};
+
 struct tracer {
 	const struct tracer_ops *ops;
 	void *ctx;
@@ -166,6 +173,7 @@ struct tracer {
 	struct tracee *hot[TRACER_HOT];
 	unsigned n_hot, next_hot, hits_since_sweep;
 	size_t sweep_pos;
+	struct tracer_stops stops;
 	/* Where the tracer runs (engine/trace/follow.c). */
 	int cpu, next_cpu, same_cpu;
 	void *all_cpus;
@@ -190,6 +198,13 @@ int tracer_run(struct tracer *tracer, unsigned max);
 
 /* From any thread: make tracer_run() return soon. */
 void tracer_wake(struct tracer *tracer);
+
+/*
+ * A thread that would run is held, or all are, to change something in its process;
+ * and goes on. For the account alone. They nest.
+ */
+void tracer_stop_begin(struct tracer *tracer);
+void tracer_stop_end(struct tracer *tracer);
 
 /*
  * The next stop of @t, waiting at most @limit_ms. Meanwhile threads of its process
