@@ -310,6 +310,13 @@ struct ubp_arch {
 	 */
 	int (*build_detour)(const struct detour_plan *plan, struct detour *ret_detour,
 			    struct ubp_err *err);
+	/*
+	 * The code that hijacked return addresses are replaced by, at any address: finds the entry
+	 * of struct guard_hijack by the stack word and goes on in the detour's return code. One in a
+	 * process. At most @max bytes, UBP_RETURN_CODE_MAX are enough.
+	 */
+	int (*build_return_code)(uint64_t hijacks, uint64_t hijacks_mask, uint8_t *code,
+				 size_t max, size_t *ret_len, struct ubp_err *err);
 	/* How many cells (engine/base/ring.h) the code for @program needs. */
 	uint32_t (*detour_cells)(const struct fetch_program *program);
 };

@@ -78,6 +78,8 @@ struct detour_probe {
 
 #define UBP_DETOUR_PROBES 8
 
+#define UBP_RETURN_CODE_MAX 512
+
 struct detour_plan {
 	uint64_t site;  /* vaddr of the window */
 	uint64_t vaddr; /* where the block's copy will stand: a multiple of UBP_SLOT_SIZE */

@@ -86,17 +86,29 @@ enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs
 	return TRAP_OURS;
 }
 
-bool detour_fault(struct tracee *t, const struct site *site, uint64_t at, int sig)
+bool detour_fault(struct hit *hit, struct tracee *t, struct site *site, uint64_t at, int sig)
 {
 	const struct site_jump *jump = site->jump;
-	uint64_t on = jump_fixup(site, at);
+	uint64_t on = jump_fixup(site, at), copy = jump->copy;
+	pid_t tid = t->tid;
+	size_t i = 0;
 
 	if (on)
-		return ubp_host_set_pc(t->tid, on) == 0;
-	if (at == jump->detour.copy.at[0]) {
-		/* As with a breakpoint: if it runs again, that is another hit. */
-		hit_correct_fault(sig, t->tid, jump->copy + at, site->vaddr);
-		(void)ubp_host_set_pc(t->tid, site->vaddr);
-	}
+		return ubp_host_set_pc(tid, on) == 0;
+	while (i < jump->n && jump->detour.copy.at[i] != at)
+		i++;
+	if (i == jump->n)
+		return false;
+	/*
+	 * At the window's start: if it runs again, that is another hit, as with a
+	 * breakpoint. Further in the program can't come back under a jump.
+	 */
+	if (i > 0 &&
+	    !jump_demote(hit->tracer, t, site, "an instruction under the jump made a fault"))
+		return false;
+	if (map_get(&hit->tracer->tracees, (uint64_t)tid) != t)
+		return false;
+	hit_correct_fault(sig, tid, copy + at, site->vaddr + site->jump->from[i]);
+	(void)ubp_host_set_pc(tid, site->vaddr + site->jump->from[i]);
 	return false;
 }

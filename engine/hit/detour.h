@@ -14,9 +14,9 @@ enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs
 			      uint64_t vaddr);
 
 /*
- * A fault at offset @at of a site's detour. True: the program is not to see it. Else, if it
- * is that of the window's first instruction, it is made to look so.
+ * A fault at offset @at of a site's detour. True: the program is not to see it. Else it is
+ * made to look like that of the program's own instruction. @t may be gone afterwards.
  */
-bool detour_fault(struct tracee *t, const struct site *site, uint64_t at, int sig);
+bool detour_fault(struct hit *hit, struct tracee *t, struct site *site, uint64_t at, int sig);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "engine/hit/return.h"
 #include "engine/hit/word.h"
+#include "engine/plant/jump.h"
 
 /* No frame is as large as this. */
 #define OTHER_STACK 0x100000
@@ -110,6 +111,8 @@ void return_disarm(struct tracee *t, uint64_t sp, unsigned watches)
 	struct return_instance *ri;
 	struct unwinder *u;
 
+	if (ps->return_vaddr)
+		hijack_take_stack(t, sp);
 	if (!(watches & WATCH_RESUME) && ps->returns.n > t->returns.n + t->disarmed.n)
 		disarm_stack(t, sp, &here);
 	disarm_own(t, sp, &here, &far);

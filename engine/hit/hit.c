@@ -240,12 +240,12 @@ void hit_correct_fault(int sig, pid_t tid, uint64_t is, uint64_t should_be)
 	(void)ptrace(PTRACE_SETSIGINFO, tid, 0, &si);
 }
 
-bool hit_signal(struct tracee *t, int sig)
+bool hit_signal(struct hit *hit, struct tracee *t, int sig)
 {
 	const struct space *space = t->process->space;
 	const struct plant_space *ps = space->plant;
 	struct ubp_regs regs;
-	const struct site *site;
+	struct site *site;
 	uint64_t pc, at;
 
 	/* A step that a signal interrupts is not finished: its trap will not come,
@@ -258,7 +258,7 @@ bool hit_signal(struct tracee *t, int sig)
 	if (!site)
 		return false;
 	if (jump_has(site, pc, &at))
-		return is_fault(sig, t->tid) && detour_fault(t, site, at, sig);
+		return is_fault(sig, t->tid) && detour_fault(hit, t, site, at, sig);
 	if (pc - site->slot >= UBP_SLOT_SIZE)
 		return false;
 	at = pc - site->slot;

@@ -52,7 +52,7 @@ bool hit_pc_has_trap(const struct tracee *t, uint64_t pc);
  * it would be in the program, if that can be done without doing anything twice. True:
  * a detour's own fault, which the program is not to see.
  */
-bool hit_signal(struct tracee *t, int sig);
+bool hit_signal(struct hit *hit, struct tracee *t, int sig);
 
 /* SIGILL and SIGFPE tell the address of the instruction: not that of its copy. */
 void hit_correct_fault(int sig, pid_t tid, uint64_t is, uint64_t should_be);

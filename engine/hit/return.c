@@ -9,6 +9,7 @@
 
 #include "engine/hit/disarm.h"
 #include "engine/hit/word.h"
+#include "engine/plant/jump.h"
 
 /* How far above its word a callee may leave the stack pointer ("ret 16"). */
 #define RET_POPS_MAX 4096
@@ -21,21 +22,6 @@ static void count_missed(const struct site *site, enum missed_why why)
 	for (size_t i = 0; i < site->n_probes; i++)
 		if (site->probes[i]->is_return)
 			uprobe_count(&site->probes[i]->stats.missed[why]);
-}
-
-static int add_entry(struct return_instance *ri, struct site *site)
-{
-	if (ri->n_entries == ri->cap) {
-		uint32_t cap = ri->cap ? ri->cap * 2 : 2;
-		struct site **bigger = realloc(ri->entries, cap * sizeof(struct site *));
-
-		if (!bigger)
-			return -ENOMEM;
-		ri->entries = bigger;
-		ri->cap = cap;
-	}
-	ri->entries[ri->n_entries++] = site;
-	return 0;
 }
 
 void return_forget(struct plant_space *ps, struct return_instance *ri)
@@ -61,12 +47,7 @@ static struct return_instance *instance_at(struct space *space, pid_t tid, uint6
 	} else {
 		if (ps->returns.n >= ps->sweep_at)
 			returns_sweep(space);
-		ri = calloc(1, sizeof(*ri));
-		if (!ri || map_put(&ps->returns, sp, ri) < 0) {
-			free(ri);
-			return NULL;
-		}
-		ri->slot_vaddr = sp;
+		return returns_new(ps, sp);
 	}
 	ri->missed = MISSED_N;
 	ri->uncounted = false;
@@ -103,14 +84,14 @@ void return_hijack(struct tracee *t, struct site *site, uint64_t sp)
 		return;
 	}
 	set_aside_below(t, sp);
-	if (real == ps->trampoline) {
-		ri = map_get(&ps->returns, sp);
-		if (!ri || add_entry(ri, site) < 0)
+	if (real == ps->trampoline || (ps->return_vaddr && real == ps->return_vaddr)) {
+		ri = real == ps->trampoline ? map_get(&ps->returns, sp) : hijack_take(t, sp);
+		if (!ri || returns_add_entry(ri, site) < 0)
 			count_missed(site, MISSED_NO_ROOM);
 		return;
 	}
 	ri = instance_at(t->process->space, t->tid, sp);
-	if (!ri || add_entry(ri, site) < 0) {
+	if (!ri || returns_add_entry(ri, site) < 0) {
 		count_missed(site, MISSED_NO_ROOM);
 		if (ri)
 			return_forget(ps, ri); /* nobody's yet */
@@ -199,7 +180,8 @@ bool return_address(const struct tracee *t, const struct ubp_regs *regs, uint64_
 	if (ps->trampoline && *ret_address == ps->trampoline) {
 		ri = map_get(&ps->returns, sp);
 		*ret_address = ri ? ri->real : *ret_address;
-	}
+	} else
+		*ret_address = hijack_real(t->process->space, sp, *ret_address);
 	return true;
 }
 

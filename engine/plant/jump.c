@@ -712,22 +712,139 @@ void jump_unwrite(const struct plant_space *owner, const struct space *space, pi
 	}
 }
 
+static void note_in(const struct space *space, uint64_t vaddr)
+{
+	struct site *site = plant_site_of_slot(space, vaddr);
+	uint64_t at;
+
+	if (site && jump_has(site, vaddr, &at))
+		site->jump->in_use = true;
+}
+
+/* Whose detours somebody is in, or will come back to from a signal handler. */
+static void look_who_is_in(struct tracer *tracer, const struct space *space, bool all)
+{
+	const struct plant_space *ps = space->plant;
+	const struct ubp_arch *arch = space->arch;
+	uint64_t words[STACK_CHUNK / sizeof(uint64_t)];
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->sites, &pos, NULL, &value)) {
+		struct site *site = value;
+
+		/* Return addresses lead to return code; nobody counts them. */
+		if (site->jump)
+			site->jump->in_use = !all || site->jump->detour.return_at;
+	}
+	pos = 0;
+	while (all && map_next(&tracer->tracees, &pos, NULL, &value)) {
+		const struct tracee *t = value;
+		struct ubp_regs regs;
+		size_t got = sizeof(words);
+
+		if (t->process->space != space)
+			continue;
+		if (t->called)
+			regs = *t->before;
+		else if (ubp_host_get_regs(t->tid, &regs) < 0)
+			continue;
+		note_in(space, regs.r[arch->pc]);
+		for (uint64_t at = regs.r[arch->sp] & ~7ULL; got == sizeof(words);
+		     at += sizeof(words)) {
+			got = mem_read(t->tid, at, words, sizeof(words));
+			for (size_t i = 0; i < got / sizeof(words[0]); i++)
+				note_in(space, words[i]);
+		}
+	}
+}
+
+/* Blocks that nobody is in, nor can come to any more, serve the next session. */
+static void free_blocks(const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+	const uint64_t magic = UBP_JUMP_FREE;
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->sites, &pos, NULL, &value)) {
+		const struct site_jump *jump = ((const struct site *)value)->jump;
+
+		if (jump && !jump->in_use)
+			(void)mem_write(&space->mem, 0, jump->copy - UBP_SLOT_SIZE, &magic,
+					sizeof(magic));
+	}
+}
+
 void jump_remove(struct tracer *tracer, struct space *space)
 {
 	struct plant_space *ps = space->plant;
+	bool all;
 
 	if (!ps || ps->closing || !ps->n_jumps)
 		return;
 	space->refs++;
 	/* Whoever does not stop runs no instruction of the program's before it does. */
-	(void)hold_all(tracer, space, HOLD_MS);
+	all = hold_all(tracer, space, HOLD_MS);
 	if (space->plant == ps) {
 		(void)rings_set_gate(space, space, 0, RING_GATE_OFF);
 		jump_unwrite(ps, space, 0);
+		look_who_is_in(tracer, space, all);
+		hijack_put_back(ps, space, 0);
 		ps->n_jumps = 0;
 	}
 	hold_end(tracer, space, NULL);
+	if (space->plant == ps)
+		free_blocks(space);
 	space_put(tracer, space);
+}
+
+/*
+ * Its first byte a breakpoint, the rest what it was. Over the end of a page the slot
+ * leads to the copy meanwhile, so that nobody meets half of both.
+ */
+static int write_breakpoint(const struct space *space, const struct site *site)
+{
+	const struct ubp_arch *arch = space->arch;
+	const struct site_jump *jump = site->jump;
+	size_t n = arch->swbp_len;
+	uint8_t bytes[UBP_WINDOW_MAX];
+	int rc;
+
+	memcpy(bytes, jump->orig, jump->jump_len);
+	memcpy(bytes, arch->swbp, n);
+	if (site->vaddr % PAGE + jump->jump_len <= PAGE)
+		return mem_write(&space->mem, 0, site->vaddr, bytes, jump->jump_len);
+	rc = mem_write(&space->mem, 0, site->vaddr, bytes, n);
+	if (rc == 0)
+		rc = mem_write(&space->mem, 0, site->vaddr + n, bytes + n, jump->jump_len - n);
+	if (rc == 0)
+		rc = mem_write(&space->mem, 0, site->slot, site->code.code, site->code.len);
+	return rc;
+}
+
+bool jump_demote(struct tracer *tracer, struct tracee *t, struct site *site, const char *why)
+{
+	struct space *space = t->process->space;
+	struct plant_space *ps = space->plant;
+	pid_t tid = t->tid;
+	bool done = false, was_held = t->held;
+
+	space->refs++;
+	t->held = true;
+	if (hold_all(tracer, space, HOLD_MS) && space->plant == ps && site->jump &&
+	    site->rung == SITE_JUMPED && write_breakpoint(space, site) == 0) {
+		count_rung(site, false);
+		site->rung = SITE_BOOSTED;
+		site->jump->is_written = false;
+		refuse(site, why);
+		done = true;
+	}
+	hold_end(tracer, space, map_get(&tracer->tracees, (uint64_t)tid) == t ? t : NULL);
+	if (map_get(&tracer->tracees, (uint64_t)tid) == t)
+		t->held = was_held;
+	space_put(tracer, space);
+	return done;
 }
 
 /* --- look-ups of the hit path ----------------------------------------------------------- */

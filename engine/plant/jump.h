@@ -30,6 +30,7 @@ struct site_jump {
 	uint8_t orig[UBP_WINDOW_MAX], bytes[UBP_INSN_MAX];
 	uint8_t jump_len;
 	bool is_written;
+	bool in_use; /* somebody is in its code */
 };
 
 struct jump_batch;
@@ -71,10 +72,35 @@ uint64_t jump_fixup(const struct site *site, uint64_t at);
 int jump_copy(const struct site *from, struct site *to);
 void jump_free(struct site_jump *jump);
 
+/*
+ * @site becomes a breakpoint again, for @why. @t: a stopped thread of its space; it may be
+ * gone afterwards. False: it could not be done now.
+ */
+bool jump_demote(struct tracer *tracer, struct tracee *t, struct site *site, const char *why);
+
+/* --- hijack.c: return addresses that detours have replaced ------------------------------ */
+
+/* The table and the code that they need, in a held thread's process. 0 or -errno. */
+int hijack_provide(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
+		   const struct maps *maps, struct ubp_err *err);
+/* What stands at a stack word, really: @word is what was read there. */
+uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t word);
+/*
+ * The one at this stack word becomes the tracer's (struct return_instance), its probes'
+ * sites with it. NULL: there is none.
+ */
+struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr);
+/* The same for all from @sp upwards on this stack. */
+void hijack_take_stack(struct tracee *t, uint64_t sp);
+/* Put all back into the memory of @space (@owner's, or a copy), whose threads are held. */
+void hijack_put_back(const struct plant_space *owner, const struct space *space, pid_t tid);
+
 /* --- rings.c ------------------------------------------------------------------------- */
 
 #define RINGS_SHARED ((void *)1) /* several threads have one thread pointer */
 
+/* A free range of @len bytes, far below @from and everything else. 0: none. */
+uint64_t rings_find_room(const struct maps *maps, uint64_t from, uint64_t len);
 /* Map rings into a held thread's process. 0, or -errno: it can't have any. */
 int rings_provide(struct plant *plant, struct tracer *tracer, struct tracee *t,
 		  const struct ubp_regs *at, const struct maps *maps, struct ubp_err *err);

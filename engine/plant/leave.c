@@ -54,6 +54,7 @@ void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid
 		return;
 	(void)rings_set_gate(parent, child, tid, RING_GATE_OFF);
 	jump_unwrite(parent->plant, child, tid);
+	hijack_put_back(parent->plant, child, tid);
 	remove_from(parent->plant, child, tid);
 }
 
@@ -227,6 +228,9 @@ int plant_copy(const struct space *parent, struct space *child, struct tracee *f
 	to->data = from->data;
 	to->return_table = from->return_table;
 	to->return_mask = from->return_mask;
+	to->hijacks = from->hijacks;
+	to->hijacks_mask = from->hijacks_mask;
+	to->return_vaddr = from->return_vaddr;
 	to->unguarded = from->unguarded;
 	to->semaphores = malloc((from->n_semaphores + 1) * sizeof(*to->semaphores));
 	if (!to->semaphores || copy_areas(from, to) < 0)

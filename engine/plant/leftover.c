@@ -16,6 +16,7 @@
 
 #include "arch/guard.h"
 #include "engine/base/err.h"
+#include "engine/base/ring.h"
 #include "engine/object/maps.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/plant.h"
@@ -25,6 +26,7 @@
 #define PAGE      4096
 #define AREAS_MAX 4096
 #define AREA_MAX  (1ULL << 30)
+#define HOLD_MS   1000
 #define CHUNK     4096 /* entries of the return table read at once */
 
 static bool read_head(const struct space *space, const struct maps *maps, uint64_t vaddr,
@@ -102,7 +104,7 @@ static void take_out_jump(struct adoption *a, const struct guard_jump *head, uin
 	    memcmp(now, jump, head->jump_len) != 0)
 		return;
 	if (!a->holds)
-		(void)hold_all(a->tracer, space, 1000);
+		(void)hold_all(a->tracer, space, HOLD_MS);
 	a->holds = true;
 	if (mem_write(&space->mem, a->tid, head->vaddr, head->orig, head->jump_len) == 0)
 		a->n_removed++;
@@ -270,6 +272,23 @@ static int adopt_returns(const struct space *space, const struct maps *maps,
 	return rc;
 }
 
+/* The table of return addresses that detours replaced, and the code for them. */
+static void adopt_hijacks(struct plant_space *ps, const struct maps *maps,
+			  const struct guard_data *data)
+{
+	const struct mapping *m = maps_at(maps, data->hijacks);
+	uint64_t n = data->hijacks_mask + 1;
+
+	if (!data->hijacks || !m || !m->write || m->exec || (n & data->hijacks_mask) ||
+	    n > AREA_MAX / sizeof(struct guard_hijack) ||
+	    n * sizeof(struct guard_hijack) > m->end - data->hijacks ||
+	    !area_of(ps, data->return_vaddr))
+		return;
+	ps->hijacks = data->hijacks;
+	ps->hijacks_mask = data->hijacks_mask;
+	ps->return_vaddr = data->return_vaddr;
+}
+
 static void adopt_data(const struct space *space, const struct maps *maps, pid_t tid,
 		       uint64_t vaddr)
 {
@@ -282,6 +301,8 @@ static void adopt_data(const struct space *space, const struct maps *maps, pid_t
 		return;
 	ps->data = vaddr;
 	ps->is_taken_over = !data.retired;
+	(void)rings_set_gate(space, space, tid, RING_GATE_OFF);
+	adopt_hijacks(ps, maps, &data);
 	for (uint64_t i = 0; i < data.n_semaphores && i < UBP_GUARD_SEMAPHORES; i++)
 		semaphore_drop(space, maps, tid, data.semaphores[i]);
 	guard_note_semaphores(space, tid);
@@ -322,15 +343,23 @@ int leftover_adopt(struct tracer *tracer, struct tracee *t, const struct maps *m
 				"process %d shares its memory with another that is traced",
 				(int)t->process->pid);
 	rc = adopt_areas(&a, vaddr, head);
-	if (a.holds)
-		hold_end(tracer, space, t);
-	*ret_removed = a.n_removed;
 	if (rc == 0) {
 		ps->trampoline = vaddr + UBP_AREA_TRAMPOLINE;
 		ps->stub = vaddr + UBP_AREA_STUB;
 		adopt_data(space, maps, t->tid, head.data);
 		rc = adopt_returns(space, maps, &head);
 	}
+	/* A detour's code says whose the hit was: nobody may come back by that. */
+	if (rc == 0 && ps->hijacks && ps->is_taken_over) {
+		if (!a.holds)
+			(void)hold_all(tracer, space, HOLD_MS);
+		a.holds = true;
+		hijack_put_back(ps, space, t->tid);
+	}
+	if (a.holds)
+		hold_end(tracer, space, t);
+	*ret_removed = a.n_removed;
+
 	if (rc == 0)
 		rc = area_furnish(space, vaddr, t->tid);
 	return rc == 0 ? 0

@@ -123,22 +123,24 @@ struct plant_space {
 	uint64_t n_returns;                 /* ever hijacked */
 	uint64_t trampoline;                /* 0: no area yet */
 	uint64_t stub;
-	uint64_t data;              /* of the guard (struct guard_data); 0: none */
-	uint64_t last_write;        /* the site whose breakpoint was written last; 0: none */
-	bool looked;                /* for what a killed tracer has left */
-	bool is_taken_over;         /* it had left a guard */
-	unsigned n_leftovers;       /* breakpoints that a killed tracer had left, taken out */
-	bool closing;               /* breakpoints are being taken out: plant no more */
-	bool unguarded;             /* --force: nothing could be mapped for some site */
-	struct site *dead;          /* no longer mapped; kept, return instances name them */
-	struct map blocks;          /* site's vaddr -> a block that nobody is in any more */
-	struct map traps;           /* vaddr of a breakpoint in a detour -> its site */
-	unsigned n_jumps;           /* written, ever */
-	bool jumps_due;             /* sites may be made jumps */
-	bool jumps_failed;          /* it can't have rings */
-	uint64_t jumps_tried_ns;    /* when that was tried last */
-	struct ring_space *rings;   /* NULL: none */
-	uint64_t rings_base;        /* vaddr; 0: none mapped */
+	uint64_t data;           /* of the guard (struct guard_data); 0: none */
+	uint64_t last_write;     /* the site whose breakpoint was written last; 0: none */
+	bool looked;             /* for what a killed tracer has left */
+	bool is_taken_over;      /* it had left a guard */
+	unsigned n_leftovers;    /* breakpoints that a killed tracer had left, taken out */
+	bool closing;            /* breakpoints are being taken out: plant no more */
+	bool unguarded;          /* --force: nothing could be mapped for some site */
+	struct site *dead;       /* no longer mapped; kept, return instances name them */
+	struct map blocks;       /* site's vaddr -> a block that nobody is in any more */
+	struct map traps;        /* vaddr of a breakpoint in a detour -> its site */
+	unsigned n_jumps;        /* written, ever */
+	bool jumps_due;          /* sites may be made jumps */
+	bool jumps_failed;       /* it can't have rings */
+	uint64_t jumps_tried_ns; /* when that was tried last */
+	uint64_t hijacks, hijacks_mask; /* table of struct guard_hijack: vaddr; 0: none */
+	uint64_t return_vaddr;          /* what such return addresses are replaced by */
+	struct ring_space *rings;       /* NULL: none */
+	uint64_t rings_base;            /* vaddr; 0: none mapped */
 	struct map thread_pointers; /* -> tid that has a ring by it, RINGS_SHARED: several */
 	uint64_t *ranges;           /* what detours may read (base/ring.h) */
 	size_t n_ranges;
@@ -482,6 +484,12 @@ void returns_free(struct plant_space *ps);
 void returns_link(struct return_list *list, struct return_instance *ri);
 void returns_unlink(struct return_instance *ri);
 void returns_free_one(struct return_instance *ri);
+
+/* An instance for this stack word, empty, in no list. NULL: out of memory. */
+struct return_instance *returns_new(struct plant_space *ps, uint64_t slot_vaddr);
+int returns_add_entry(struct return_instance *ri, struct site *site);
+/* Put it in where it belongs by its stack word: further in is newer. */
+void returns_link_in_place(struct return_list *list, struct return_instance *ri);
 
 /* An instance can't return for reason @why, or (uncount) did all the same. */
 void returns_count(struct return_instance *ri, enum missed_why why);

@@ -48,6 +48,55 @@ void returns_unlink(struct return_instance *ri)
 	ri->list = NULL;
 }
 
+struct return_instance *returns_new(struct plant_space *ps, uint64_t slot_vaddr)
+{
+	struct return_instance *ri = calloc(1, sizeof(*ri));
+
+	if (!ri || map_put(&ps->returns, slot_vaddr, ri) < 0) {
+		free(ri);
+		return NULL;
+	}
+	ri->slot_vaddr = slot_vaddr;
+	ri->missed = MISSED_N;
+	return ri;
+}
+
+int returns_add_entry(struct return_instance *ri, struct site *site)
+{
+	if (ri->n_entries == ri->cap) {
+		uint32_t cap = ri->cap ? ri->cap * 2 : 2;
+		struct site **bigger = realloc(ri->entries, cap * sizeof(struct site *));
+
+		if (!bigger)
+			return -ENOMEM;
+		ri->entries = bigger;
+		ri->cap = cap;
+	}
+	ri->entries[ri->n_entries++] = site;
+	return 0;
+}
+
+void returns_link_in_place(struct return_list *list, struct return_instance *ri)
+{
+	struct return_instance *newer = NULL, *at = list->newest;
+
+	while (at && at->slot_vaddr < ri->slot_vaddr) {
+		newer = at;
+		at = at->older;
+	}
+	if (!newer) {
+		returns_link(list, ri);
+		return;
+	}
+	ri->list = list;
+	ri->newer = newer;
+	ri->older = at;
+	newer->older = ri;
+	if (at)
+		at->newer = ri;
+	list->n++;
+}
+
 void returns_free_one(struct return_instance *ri)
 {
 	if (ri)

@@ -43,8 +43,7 @@ static int call(struct remote *remote, int nr, const uint64_t args[6], uint64_t 
 	return 0;
 }
 
-/* A free range of @len bytes, far below the program's libraries. */
-static uint64_t find_room(const struct maps *maps, uint64_t from, uint64_t len)
+uint64_t rings_find_room(const struct maps *maps, uint64_t from, uint64_t len)
 {
 	for (int i = 1; i <= TRIES; i++) {
 		uint64_t at = from - (uint64_t)i * FAR_AWAY;
@@ -76,7 +75,7 @@ static uint64_t choose_place(const struct space *space, const struct maps *maps,
 		return old[0];
 	}
 	*ret_flags = MAP_SHARED | MAP_FIXED_NOREPLACE;
-	return find_room(maps, ps->areas->vaddr, len);
+	return rings_find_room(maps, ps->areas->vaddr, len);
 }
 
 /* Our end of a file that the target has open. */

@@ -249,7 +249,14 @@ static bool breaks_off_untraced(pid_t tid, int sig)
 
 static void signal_stop(struct tracer *tracer, struct tracee *t, int sig)
 {
-	if (tracer->ops->signal(tracer->ctx, t, sig)) {
+	unsigned n_execs = t->n_execs;
+	pid_t tid = t->tid;
+	bool is_ours = tracer->ops->signal(tracer->ctx, t, sig);
+
+	/* It may have ended while the owner worked on it. */
+	if (map_get(&tracer->tracees, (uint64_t)tid) != t || t->n_execs != n_execs)
+		return;
+	if (is_ours) {
 		tracee_resume(t, 0);
 		return;
 	}

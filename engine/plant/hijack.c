@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Return addresses that detours have replaced by themselves (struct guard_hijack). They
+ * are in a table in the target's memory, by the stack word they stood in, and the code that
+ * stands in for them finds its way there without us. We look at them when an unwinder is about to
+ * read the stack, when a function is entered by a jump from one of them, and at the end.
+ */
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "arch/guard.h"
+#include "engine/base/err.h"
+#include "engine/object/maps.h"
+#include "engine/plant/jump.h"
+
+#define ENTRIES     0x20000ULL /* 4 MB, of which only what is used is ever there */
+#define LOOK_MAX    4096       /* entries that a search goes on for */
+#define CHUNK       1024
+#define STACK_CHUNK 0x2000
+/* No frame is as large as this. */
+#define STACK_MAX 0x2000000ULL
+
+/* Its entry; .word is 0 where there is none. */
+static struct guard_hijack find(const struct space *space, uint64_t slot_vaddr,
+				uint64_t *ret_vaddr)
+{
+	const struct plant_space *ps = space->plant;
+	struct guard_hijack entry = { 0 };
+
+	for (uint64_t i = 0; ps->hijacks && i < LOOK_MAX && i <= ps->hijacks_mask; i++) {
+		uint64_t index = ((slot_vaddr >> 3) + i) & ps->hijacks_mask;
+
+		*ret_vaddr = ps->hijacks + index * sizeof(entry);
+		if (mem_peek(&space->mem, *ret_vaddr, &entry, sizeof(entry)) != sizeof(entry))
+			break;
+		if (entry.word == slot_vaddr || !entry.word)
+			return entry;
+	}
+	return (struct guard_hijack){ 0 };
+}
+
+uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t word)
+{
+	const struct plant_space *ps = space->plant;
+	struct guard_hijack entry;
+	uint64_t at;
+
+	if (!ps->return_vaddr || word != ps->return_vaddr)
+		return word;
+	entry = find(space, slot_vaddr, &at);
+	return entry.word && entry.real ? entry.real : word;
+}
+
+struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr)
+{
+	struct space *space = t->process->space;
+	struct plant_space *ps = space->plant;
+	uint64_t at = 0, none = 0, real;
+	struct guard_hijack entry = find(space, slot_vaddr, &at);
+	struct site *site =
+		entry.word && entry.real ? plant_site_of_slot(space, entry.back) : NULL;
+	struct return_instance *ri = site ? map_get(&ps->returns, slot_vaddr) : NULL;
+
+	if (!site)
+		return NULL;
+	real = entry.real;
+	/* One of ours that was left here long ago. */
+	if (ri) {
+		returns_count(ri, MISSED_SKIPPED);
+		returns_unlink(ri);
+		ri->n_entries = 0;
+		ri->missed = MISSED_N;
+		ri->disarm_sp = ri->outer = 0;
+	} else {
+		ri = returns_new(ps, slot_vaddr);
+	}
+	if (!ri || returns_add_entry(ri, site) < 0)
+		return NULL; /* it stays what it is: its detour brings it home */
+	ri->real = real;
+	ri->tid = t->tid;
+	ri->serial = ++ps->n_returns;
+	if (returns_arm(space, ri, t->tid) < 0) {
+		returns_forget(ps, ri);
+		map_remove(&ps->returns, slot_vaddr);
+		returns_free_one(ri);
+		return NULL;
+	}
+	(void)mem_write(&space->mem, t->tid, at + offsetof(struct guard_hijack, real), &none,
+			sizeof(none));
+	returns_link_in_place(&t->returns, ri);
+	return ri;
+}
+
+void hijack_take_stack(struct tracee *t, uint64_t sp)
+{
+	const struct plant_space *ps = t->process->space->plant;
+	uint64_t words[STACK_CHUNK / sizeof(uint64_t)];
+
+	for (uint64_t at = sp & ~7ULL; at - sp < STACK_MAX; at += sizeof(words)) {
+		size_t got = mem_read(t->tid, at, words, sizeof(words));
+
+		for (size_t i = 0; i < got / sizeof(words[0]); i++)
+			if (words[i] == ps->return_vaddr)
+				(void)hijack_take(t, at + i * sizeof(words[0]));
+		if (got < sizeof(words))
+			return;
+	}
+}
+
+static void put_back_one(const struct plant_space *owner, const struct space *space, pid_t tid,
+			 const struct guard_hijack *entry)
+{
+	size_t size = space->arch->addr_size;
+	uint64_t now = 0;
+
+	/* Skipped by a longjmp(), it may be somebody else's data by now. */
+	if (mem_peek(&space->mem, entry->word, &now, size) == size &&
+	    now == owner->return_vaddr)
+		(void)mem_write(&space->mem, tid, entry->word, &entry->real, size);
+}
+
+void hijack_put_back(const struct plant_space *owner, const struct space *space, pid_t tid)
+{
+	struct guard_hijack *some;
+
+	if (!owner->hijacks)
+		return;
+	some = malloc(CHUNK * sizeof(*some));
+	for (uint64_t at = 0; some && at <= owner->hijacks_mask; at += CHUNK) {
+		size_t len = CHUNK * sizeof(*some);
+
+		if (mem_peek(&space->mem, owner->hijacks + at * sizeof(*some), some, len) !=
+		    len)
+			break;
+		for (size_t i = 0; i < CHUNK; i++)
+			if (some[i].word && some[i].real)
+				put_back_one(owner, space, tid, &some[i]);
+	}
+	free(some);
+}
+
+/* The table lies where the rings are, far from everything: nobody has to reach it. */
+static int map_table(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
+		     const struct maps *maps, uint64_t *ret_vaddr, struct ubp_err *err)
+{
+	const struct plant_space *ps = t->process->space->plant;
+	uint64_t len = ENTRIES * sizeof(struct guard_hijack), hint;
+
+	hint = rings_find_room(maps, ps->areas->vaddr, len);
+	if (!hint)
+		return ubp_fail(err, ENOMEM, "no room for a table");
+	return area_map(tracer, t, at, ps->stub, hint, len, PROT_READ | PROT_WRITE, ret_vaddr,
+			err);
+}
+
+/* In the first area with room for it; any is as good. */
+static int write_code(const struct space *space, pid_t tid, uint64_t table, uint64_t *ret_vaddr,
+		      struct ubp_err *err)
+{
+	struct plant_space *ps = space->plant;
+	uint8_t code[UBP_RETURN_CODE_MAX];
+	size_t len = 0;
+	int rc = space->arch->build_return_code(table, ENTRIES - 1, code, sizeof(code), &len,
+						err);
+
+	if (rc < 0)
+		return rc;
+	for (struct area *a = ps->areas; a; a = a->next) {
+		*ret_vaddr = a->vaddr + a->used;
+		if (a->keys && area_take_block(a, len, NULL))
+			return mem_write(&space->mem, tid, *ret_vaddr, code, len);
+	}
+	return ubp_fail(err, ENOSPC, "no room for code");
+}
+
+int hijack_provide(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
+		   const struct maps *maps, struct ubp_err *err)
+{
+	struct space *space = t->process->space;
+	struct plant_space *ps = space->plant;
+	uint64_t place[3] = { 0, ENTRIES - 1, 0 }; /* as in struct guard_data */
+	int rc;
+
+	if (ps->hijacks)
+		return 0;
+	if (!space->arch->build_return_code)
+		return ubp_fail(err, ENOTSUP, "no code for returns");
+	rc = map_table(tracer, t, at, maps, &place[0], err);
+	if (rc == 0)
+		rc = write_code(space, t->tid, place[0], &place[2], err);
+	if (rc == 0)
+		rc = mem_write(&space->mem, t->tid,
+			       ps->data + offsetof(struct guard_data, hijacks), place,
+			       sizeof(place));
+	if (rc < 0)
+		return rc;
+	ps->hijacks = place[0];
+	ps->hijacks_mask = place[1];
+	ps->return_vaddr = place[2];
+	return 0;
+}
