@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/detour.h"
 #include "arch/host.h"
+#include "engine/object/window.h"
 #include "engine/session/session.h"
 #include "engine/spec/filter.h"
 
@@ -42,6 +44,7 @@ static void probe_free(struct session_probe *p)
 	free(p->uprobe.program);
 	free(p->uprobe.exits);
 	free(p->no_exits);
+	free(p->no_window);
 	filter_free(p->uprobe.filter);
 	free(p->command);
 	free(p->what);
@@ -305,6 +308,25 @@ static int check_insn(struct session_probe *p, struct session_file *file,
 	return rc < 0 ? ubp_context(err, "%s", p->what) : 0;
 }
 
+/* Can a jump stand there? If not, that is no error. */
+static int find_window(struct session_probe *p, const struct session_file *file,
+		       const struct spec_probe *spec)
+{
+	struct uprobe_window *w = &p->uprobe.window;
+	struct window window;
+	struct ubp_err why;
+
+	ubp_err_reset(&why);
+	if (object_window(file->object, spec->offset, &window, &why) == 0) {
+		w->len = window.len;
+		w->padding = window.jump_len > window.len ? window.jump_len - window.len : 0;
+		return 0;
+	}
+	p->no_window = strdup(why.text);
+	w->why = p->no_window;
+	return p->no_window ? 0 : -ENOMEM;
+}
+
 static int name_probe(struct session_probe *p, struct session_file *file,
 		      const struct spec_probe *spec, struct ubp_err *err)
 {
@@ -345,6 +367,8 @@ static int make_probe(struct ubp_session *s, size_t i, const char *filter,
 		rc = check_boundary(s, file, spec, err);
 	if (rc == 0)
 		rc = check_insn(p, file, spec, err);
+	if (rc == 0 && s->rings && find_window(p, file, spec) < 0)
+		rc = ubp_fail(err, ENOMEM, "out of memory");
 	if (rc == 0 && spec->is_return)
 		rc = find_exits(s, p, file, spec, err);
 	if (rc == 0)

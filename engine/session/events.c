@@ -202,6 +202,7 @@ void ubp_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_sta
 		.missed_no_room = load(&u->missed[MISSED_NO_ROOM]),
 		.missed_tail_jump = load(&u->missed[MISSED_TAIL_JUMP]),
 		.sites = __atomic_load_n(&u->sites, __ATOMIC_RELAXED),
+		.jumped = __atomic_load_n(&u->jumped, __ATOMIC_RELAXED),
 		.boosted = __atomic_load_n(&u->boosted, __ATOMIC_RELAXED),
 		.stepped = __atomic_load_n(&u->stepped, __ATOMIC_RELAXED),
 		.in_place = __atomic_load_n(&u->in_place, __ATOMIC_RELAXED),

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "arch/host.h"
+#include "engine/event/ring.h"
 #include "engine/object/maps.h"
 #include "engine/session/session.h"
 #include "engine/trace/attach.h"
@@ -105,8 +106,9 @@ static bool on_pc_has_trap(void *ctx, struct tracee *t, uint64_t pc)
 
 static bool on_signal(void *ctx, struct tracee *t, int sig)
 {
-	(void)ctx;
-	return hit_signal(t, sig);
+	struct ubp_session *s = ctx;
+
+	return hit_signal(&s->hit, t, sig);
 }
 
 /* What an earlier session left, and what --force left out. */
@@ -376,6 +378,11 @@ static int fill_plant(struct ubp_session *s, struct ubp_err *err)
 {
 	s->plant.step = s->opt.mode == UBP_MODE_STEP;
 	s->plant.force = s->opt.force;
+	s->plant.rings = s->rings;
+	if (s->rings)
+		ring_set_n_probes(s->rings, (unsigned)s->n_probes);
+	s->plant.lossless = s->opt.lossless;
+	s->plant.count_dropped = s->opt.count_dropped;
 	s->plant.probes = calloc(s->n_probes + 1, sizeof(struct uprobe *));
 	if (!s->plant.probes)
 		return ubp_fail(err, ENOMEM, "out of memory");

@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arch/host.h"
+#include "engine/event/ring.h"
 #include "engine/spec/format.h"
 #include "engine/trace/task.h"
 
@@ -70,6 +72,21 @@ static int take_options(struct ubp_session *s, struct ubp_err *err)
 	return 0;
 }
 
+/* What detours record into, where there may be any. */
+static int make_rings(struct ubp_session *s, struct ubp_err *err)
+{
+	struct ring_options opt = { .clock = s->clock, .ticks = ubp_host_ticks };
+	const char *why = NULL;
+
+	if (s->opt.mode != UBP_MODE_AUTO && s->opt.mode != UBP_MODE_JUMP)
+		s->no_jumps = "--mode says so";
+	else if (s->opt.stack)
+		s->no_jumps = "user stacks are taken at stops";
+	else if (!ubp_host_can_jump(&why))
+		s->no_jumps = why;
+	return s->no_jumps ? 0 : ring_set_new(&opt, &s->rings, err);
+}
+
 int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_session,
 		    struct ubp_err *err)
 {
@@ -87,6 +104,8 @@ int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_sess
 	rc = take_options(s, err);
 	if (rc == 0)
 		rc = open_descriptors(s, err);
+	if (rc == 0)
+		rc = make_rings(s, err);
 	if (rc == 0)
 		rc = define_init(s, err);
 	if (rc < 0) {
@@ -110,6 +129,7 @@ void ubp_session_free(struct ubp_session *s)
 	ubp_stop(s);
 	define_free(s);
 	event_queue_free(s->queue);
+	ring_set_free(s->rings);
 	while (s->warnings) {
 		struct warning *next = s->warnings->next;
 
@@ -369,23 +389,35 @@ static char *explain_return(const struct session_probe *p)
 	return text;
 }
 
+/* The rung that its sites will get, and why not a better one. Allocated, or NULL. */
+static char *explain_rung(const struct ubp_session *s, const struct uprobe *u)
+{
+	const char *why = s->no_jumps ? s->no_jumps : u->window.why;
+	const char *rung = s->opt.mode == UBP_MODE_STEP
+				   ? "stepped (breakpoint, single-stepped copy: two stops)"
+				   : "boosted (breakpoint, copy that jumps back: one stop)";
+	char *text = NULL;
+	int n = !s->no_jumps && u->window.len
+			? asprintf(&text, "jump (over %u bytes, to a detour: no stop)",
+				   u->window.len)
+			: asprintf(&text, "%s, not a jump: %s", rung, why ? why : "not known");
+
+	return n < 0 ? NULL : text;
+}
+
 const char *ubp_probe_explain(struct ubp_session *s, size_t i)
 {
 	const struct spec_probe *spec = define_spec(s, i);
 	struct session_probe *p = s->probes[i];
-
 	char *way = p->explain ? NULL : explain_return(p);
+	char *rung = p->explain ? NULL : explain_rung(s, &p->uprobe);
 
 	if (!p->explain &&
-	    asprintf(&p->explain,
-		     "%s/%s %s at %s:0x%lx: %s [%s]; not a jump: jumps are not built in%s",
-		     spec->group, spec->event, p->symbol ? p->symbol : "-", spec->path,
-		     (unsigned long)spec->offset,
-		     s->opt.mode == UBP_MODE_STEP
-			     ? "stepped (breakpoint, single-stepped copy: two stops)"
-			     : "boosted (breakpoint, copy that jumps back: one stop)",
-		     p->uprobe.insn.text, way ? way : "") < 0)
+	    asprintf(&p->explain, "%s/%s %s at %s:0x%lx: %s [%s]%s", spec->group, spec->event,
+		     p->symbol ? p->symbol : "-", spec->path, (unsigned long)spec->offset,
+		     rung ? rung : "?", p->uprobe.insn.text, way ? way : "") < 0)
 		p->explain = NULL;
 	free(way);
+	free(rung);
 	return p->explain ? p->explain : "";
 }

@@ -43,7 +43,8 @@ struct session_probe {
 	char *what;            /* "bash:readline", for messages */
 	char *symbol;          /* "readline+0x4", or NULL */
 	char *listing, *format, *explain;
-	char *no_exits; /* why the function's exits are not known */
+	char *no_window; /* why there can't be a jump */
+	char *no_exits;  /* why the function's exits are not known */
 };
 
 struct warning {
@@ -91,6 +92,8 @@ struct ubp_session {
 	struct map excluded; /* never attached to unless named */
 
 	struct event_queue *queue;
+	struct ring_set *rings; /* NULL: no jumps ... */
+	const char *no_jumps;   /* ... for this reason */
 	struct finder *finder;
 	const char *finder_kind; /* how later processes are found; NULL: not at all */
 	int poll_fd, news_fd, timer_fd, command_fd;

@@ -46,11 +46,12 @@ enum ubp_mode {
 struct ubp_options {
 	const pid_t *pids; /* trace only these processes (thread groups) ... */
 	size_t n_pids;
-	pid_t tid;     /* ... or only this thread; 0: no choice */
-	bool strict;   /* definitions: the kernel's grammar only */
-	bool lossless; /* wait for the reader rather than lose records */
-	bool force;    /* override refusals where that can make sense */
-	bool stack;    /* take user stacks (frame pointers) */
+	pid_t tid;          /* ... or only this thread; 0: no choice */
+	bool strict;        /* definitions: the kernel's grammar only */
+	bool lossless;      /* wait for the reader rather than lose records */
+	bool force;         /* override refusals where that can make sense */
+	bool stack;         /* take user stacks (frame pointers) */
+	bool count_dropped; /* .hits of statistics count what filters drop, in detours too */
 	enum ubp_mode mode;
 	const char *clock;  /* "mono" (default, NULL), "mono_raw", "boot", "real" */
 	size_t queue_bytes; /* 0: default */
@@ -181,7 +182,7 @@ struct ubp_probe_stats {
 	uint64_t missed_no_room;   /* the return address could not be replaced */
 	uint64_t missed_tail_jump; /* at_rets only: left by a jump to another function */
 	unsigned sites;            /* places where it is or was planted */
-	unsigned boosted, stepped, in_place; /* rung of these sites */
+	unsigned jumped, boosted, stepped, in_place; /* rung of these sites */
 	unsigned hijacked, at_rets; /* return probes: of these sites, entries where the return
 				     * address is replaced; breakpoints where one returns */
 };
