@@ -8,6 +8,7 @@
 #include "engine/hit/disarm.h"
 #include "engine/hit/record.h"
 #include "engine/hit/return.h"
+#include "engine/hit/word.h"
 #include "engine/trace/follow.h"
 
 /* A process that lives for a few hits only does without rings. */
@@ -61,6 +62,25 @@ static void catch_up(struct hit *hit, struct tracee *t, const struct ubp_regs *a
 	}
 }
 
+/* On the way back: the registers are the caller's, its address stands below the stack pointer. */
+static void record_return(struct hit *hit, struct tracee *t, struct site *site, size_t first,
+			  struct ubp_regs *regs)
+{
+	const struct ubp_arch *arch = t->process->space->arch;
+	uint64_t real = 0;
+	struct moment m;
+
+	if (read_word(t, regs->r[arch->sp] - arch->addr_size, &real) < 0)
+		return;
+	regs->r[arch->pc] = real;
+	moment_begin(hit, &m, t, regs);
+	for (size_t i = first; i < site->n_probes; i++)
+		if (site->probes[i]->is_return)
+			record_hit(hit, &m, site->probes[i], site->vaddr, real);
+	if (t->one_cpu >= 0)
+		follow_cpu(hit->tracer, (unsigned)t->one_cpu);
+}
+
 enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs *regs,
 			      uint64_t vaddr)
 {
@@ -79,7 +99,10 @@ enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs
 		return_look_landed(t, regs->r[arch->sp]);
 	hit->n_seen = 0;
 	regs->r[arch->pc] = site->vaddr;
-	record_from(hit, t, site, first, regs);
+	if (is_return)
+		record_return(hit, t, site, first, regs);
+	else
+		record_from(hit, t, site, first, regs);
 	regs->r[arch->pc] = behind;
 	if (!guard_is_lost(t) || guard_reinstall(t, regs) < 0)
 		catch_up(hit, t, regs);

@@ -72,6 +72,12 @@ uint64_t area_take(struct area *area, struct site *owner)
 	return area->vaddr + at;
 }
 
+void area_own_block(const struct area *area, uint64_t block, size_t len, struct site *owner)
+{
+	for (uint64_t at = block; at < block + len; at += UBP_SLOT_SIZE)
+		*area_owner(area, at) = owner;
+}
+
 bool area_take_block(struct area *area, size_t len, struct site *owner)
 {
 	size_t n = (len + UBP_SLOT_SIZE - 1) / UBP_SLOT_SIZE;
@@ -79,8 +85,7 @@ bool area_take_block(struct area *area, size_t len, struct site *owner)
 	if (area->used + n * UBP_SLOT_SIZE > area->len ||
 	    (area->keys && area->n_entries >= area->table_mask))
 		return false;
-	for (size_t i = 0; i < n; i++)
-		*area_owner(area, area->vaddr + area->used + i * UBP_SLOT_SIZE) = owner;
+	area_own_block(area, area->vaddr + area->used, len, owner);
 	area->used += n * UBP_SLOT_SIZE;
 	area->n_entries++;
 	return true;

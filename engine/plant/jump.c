@@ -86,8 +86,6 @@ static const char *why_not(const struct plant_space *ps, const struct site *site
 	for (size_t i = 0; i < site->n_probes; i++) {
 		const struct uprobe *probe = site->probes[i];
 
-		if (probe->is_return)
-			return "its return address is replaced by the tracer";
 		if (!probe->window.len)
 			return probe->window.why ? probe->window.why : "not looked at";
 		len = probe->window.len + probe->window.padding;
@@ -123,6 +121,14 @@ static bool is_candidate(const struct site *site)
 	       site->rung == SITE_BOOSTED && !site->no_jump;
 }
 
+static bool has_return(const struct site *site)
+{
+	for (size_t i = 0; i < site->n_probes; i++)
+		if (site->probes[i]->is_return)
+			return true;
+	return false;
+}
+
 static int collect(struct plant_space *ps, struct jump_batch *batch)
 {
 	size_t pos = 0;
@@ -144,6 +150,22 @@ static int collect(struct plant_space *ps, struct jump_batch *batch)
 		site->jump = NULL;
 	}
 	return 0;
+}
+
+/* Those that would have to replace return addresses, and can't. */
+static void refuse_returns(struct jump_batch *batch, const char *why)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < batch->n; i++) {
+		struct jump_try *try = &batch->tries[i];
+
+		if (has_return(try->site))
+			refuse(try->site, why);
+		else
+			batch->tries[kept++] = *try;
+	}
+	batch->n = kept;
 }
 
 static int compare_tries(const void *pa, const void *pb)
@@ -183,6 +205,24 @@ static int provide_areas(struct tracer *tracer, struct tracee *t, const struct u
 		}
 	}
 	return rc;
+}
+
+/* False: the thread is gone. */
+static bool provide_returns(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
+			    const struct maps *maps, struct jump_batch *batch)
+{
+	pid_t tid = t->tid;
+	struct ubp_err err;
+	size_t i = 0;
+
+	while (i < batch->n && !has_return(batch->tries[i].site))
+		i++;
+	if (i < batch->n && hijack_provide(tracer, t, at, maps, &err) < 0) {
+		if (map_get(&tracer->tracees, (uint64_t)tid) != t)
+			return false;
+		refuse_returns(batch, "its return address is replaced by the tracer");
+	}
+	return true;
 }
 
 static void give_up(struct plant_space *ps, const char *why)
@@ -231,6 +271,8 @@ int jump_prepare(struct plant *plant, struct tracer *tracer, struct tracee *t,
 		rc = rings_provide(plant, tracer, t, at ? at : &regs, &maps, err);
 	if (rc == 0)
 		rc = provide_areas(tracer, t, at ? at : &regs, &maps, batch, err);
+	if (rc == 0 && !provide_returns(tracer, t, at ? at : &regs, &maps, batch))
+		rc = -ESRCH;
 	maps_free(&maps);
 	if (rc == 0) {
 		*ret_batch = batch;
@@ -299,6 +341,9 @@ static int generate(const struct plant *plant, const struct space *space,
 		.lossless = plant->lossless,
 		.count_dropped = plant->count_dropped,
 		.trampoline = ps->trampoline,
+		.hijacks = ps->hijacks,
+		.hijacks_mask = ps->hijacks_mask,
+		.return_vaddr = ps->return_vaddr,
 	};
 	int rc = find_window(space, site, &window, err);
 
@@ -392,6 +437,7 @@ static const char *make_block(struct plant *plant, const struct space *space,
 	if (block &&
 	    generate(plant, space, site, block + UBP_SLOT_SIZE, cell, jump, &err) == 0 &&
 	    jump->len + UBP_SLOT_SIZE <= room) {
+		area_own_block(area_of(space->plant, block), block, room, site);
 		*ret_block = block;
 		return NULL;
 	}

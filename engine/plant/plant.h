@@ -157,8 +157,8 @@ struct plant {
 	size_t n_probes;
 	struct uprobe **by_place;  /* the same by file and offset: plant_sort() */
 	struct plant_ahead *ahead; /* of plant_look_ahead() */
-	bool step;              /* --mode step */
-	struct ring_set *rings; /* NULL: no jumps */
+	bool step;                 /* --mode step */
+	struct ring_set *rings;    /* NULL: no jumps */
 	bool lossless;
 	bool count_dropped;           /* hits that filters drop are counted, too */
 	char *reasons[64];            /* why there is no jump */
@@ -358,6 +358,8 @@ int area_provide(struct tracer *tracer, struct tracee *t, const struct ubp_regs 
 uint64_t area_take(struct area *area, struct site *owner);
 /* A block of @len bytes, at the end of what is used. False: there is no room. */
 bool area_take_block(struct area *area, size_t len, struct site *owner);
+/* One that was there before has another owner now. */
+void area_own_block(const struct area *area, uint64_t block, size_t len, struct site *owner);
 /* Enter a block into the table of its area, by the vaddr of its copy (UBP_SLOT_JUMP). */
 int area_enter_copy(const struct space *space, pid_t tid, struct area *area, uint64_t copy);
 /* The area that @vaddr lies in, or NULL. */
