@@ -25,8 +25,10 @@ struct text {
 struct landings {
 	struct text *texts;
 	size_t n;
-	uint64_t low, high; /* all texts lie between */
-	bool all;           /* every byte is one */
+	uint64_t low, high;         /* all texts lie between */
+	bool all;                   /* every byte is one */
+	struct constant *constants; /* by target */
+	size_t n_constants;
 };
 
 static struct text *text_of(struct landings *l, uint64_t elf_vaddr)
@@ -220,10 +222,86 @@ static void mark_pointers(struct scan *s)
 
 		/* Compilers align pointers to 8; whoever packs them, to 4. */
 		mark_words(s, part, size, 4);
-		/* Where addresses are known to the linker, they may be in code, and short. */
-		if (!object_is_pie(s->object) && size == 8)
-			mark_words(s, part, 4, part->is_exec ? 1 : 4);
+		/* Where the linker knows addresses, they may be short. */
+		if (!object_is_pie(s->object) && size == 8 && !part->is_exec)
+			mark_words(s, part, 4, 4);
 	}
+}
+
+/* --- constants in code ------------------------------------------------------------ */
+
+#define CONSTANTS_MAX (1u << 22)
+
+const struct constant *landings_constants(const struct landings *l, uint64_t from, uint64_t to,
+					  size_t *ret_n)
+{
+	size_t low = 0, high = l->n_constants, n = 0;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (l->constants[mid].target < from)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	while (low + n < l->n_constants && l->constants[low + n].target < to)
+		n++;
+	*ret_n = n;
+	return l->constants + low;
+}
+
+static int compare_constants(const void *pa, const void *pb)
+{
+	const struct constant *a = pa, *b = pb;
+
+	if (a->target != b->target)
+		return a->target < b->target ? -1 : 1;
+	return (a->at > b->at) - (a->at < b->at);
+}
+
+static int add_constant(struct landings *l, uint64_t target, uint64_t at)
+{
+	size_t n = l->n_constants;
+
+	if ((n & (n - 1)) == 0) {
+		struct constant *bigger =
+			realloc(l->constants, (n ? 2 * n : 1) * sizeof(*bigger));
+
+		if (!bigger)
+			return -ENOMEM;
+		l->constants = bigger;
+	}
+	if (n == CONSTANTS_MAX)
+		return -EFBIG;
+	l->constants[l->n_constants++] = (struct constant){ target, at };
+	return 0;
+}
+
+static int find_constants(struct scan *s, struct ubp_err *err)
+{
+	struct landings *l = s->landings;
+	int rc = 0;
+
+	if (object_is_pie(s->object))
+		return 0;
+	for (size_t i = 0; i < s->image->n; i++) {
+		const struct image_part *part = &s->image->parts[i];
+
+		for (size_t at = 0; part->is_exec && part->len - at > 4 && rc == 0; at++) {
+			uint64_t word = object_number(s->object, part->bytes + at, 4);
+
+			if (word >= l->low && word < l->high)
+				rc = add_constant(l, word, part->elf_vaddr + at);
+		}
+	}
+	if (rc == -EFBIG)
+		return ubp_fail(err, EFBIG, "%s: too many addresses in code", s->object->path);
+	if (rc < 0)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	if (l->n_constants)
+		qsort(l->constants, l->n_constants, sizeof(*l->constants), compare_constants);
+	return 0;
 }
 
 /* --- all of them ----------------------------------------------------------------- */
@@ -282,6 +360,8 @@ static int scan(struct object *object, struct landings *l, const struct image *i
 		rc = ubp_fail(err, ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = mark_tables(&s, err);
+	if (rc == 0)
+		rc = find_constants(&s, err);
 	free(s.tables);
 	mark_pointers(&s);
 	landings_add(l, object_entry(object));
@@ -340,5 +420,6 @@ void landings_free(struct landings *landings)
 		free(landings->texts[i].taken);
 	}
 	free(landings->texts);
+	free(landings->constants);
 	free(landings);
 }

@@ -34,6 +34,19 @@ uint64_t landings_first(const struct landings *landings, uint64_t from, uint64_t
 /* Does any code make an address in @from <= elf_vaddr < @to? */
 bool landings_is_taken(const struct landings *landings, uint64_t from, uint64_t to);
 
+/*
+ * Constants in code that would be addresses of code: where the linker knows addresses
+ * (no PIE), any 4 bytes may be one. Too many to count as landings unless they prove to be operands.
+ */
+struct constant {
+	uint64_t target; /* elf_vaddr */
+	uint64_t at;     /* elf_vaddr of the 4 bytes */
+};
+
+/* Those with @from <= target < @to: the first one, and in *ret_n how many follow, itself included. */
+const struct constant *landings_constants(const struct landings *landings, uint64_t from,
+					  uint64_t to, size_t *ret_n);
+
 /* For those who find landings. */
 void landings_add(struct landings *landings, uint64_t elf_vaddr);
 void landings_add_all(struct landings *landings); /* nobody can tell: every byte is one */

@@ -177,6 +177,44 @@ static bool is_branched_into(const struct site *s)
 	return false;
 }
 
+/* --- constants ------------------------------------------------------------------------ */
+
+#define CONSTANTS_MAX 64 /* that are looked at */
+
+/* Are the 4 bytes an operand, and not the distance to one? */
+static bool is_operand(const struct site *s, uint64_t at)
+{
+	struct displaced_insn insn;
+	struct decoded_insn found;
+	struct ubp_err ignored;
+
+	ubp_err_reset(&ignored);
+	if (decoded_at(s->object, at, &found) < 0)
+		return true; /* who knows */
+	if (at + 4 > found.start + found.len || at == found.start)
+		return false;
+	if (s->arch->analyze_insn(found.code, found.len, found.start, &insn, &ignored) < 0)
+		return true;
+	if (insn.pc_relative && insn.disp_at == at - found.start)
+		return false;
+	/* A direct branch has no constants but its distance. */
+	return insn.target == 0 || insn.pc_relative;
+}
+
+/* Is an address in @from..@to, exclusive, a constant of code in @at_from..@at_to? */
+static bool is_constant(const struct site *s, const struct landings *landings, uint64_t from,
+			uint64_t to, uint64_t at_from, uint64_t at_to)
+{
+	size_t n, looked_at = 0;
+	const struct constant *c = landings_constants(landings, from, to, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (c[i].at >= at_from && c[i].at < at_to &&
+		    (++looked_at > CONSTANTS_MAX || is_operand(s, c[i].at)))
+			return true;
+	return false;
+}
+
 static int check_landings(const struct site *s)
 {
 	uint64_t to = s->vaddr + s->window->jump_len, at;
@@ -194,9 +232,13 @@ static int check_landings(const struct site *s)
 				(int)(at - s->vaddr));
 	}
 	/* Tables of distances between labels look like nothing. */
-	if (landings_is_taken(landings, s->start + 1, s->end))
+	if (landings_is_taken(landings, s->start + 1, s->end) ||
+	    is_constant(s, landings, s->start + 1, s->end, s->start, s->end))
 		return refuse(s, WINDOW_LANDING,
 			      "its function computes addresses of its own code");
+	if (is_constant(s, landings, s->vaddr + 1, to, 0, UINT64_MAX))
+		return refuse(s, WINDOW_LANDING,
+			      "an address under the jump is a constant in code");
 	if (is_branched_into(s))
 		return refuse(s, WINDOW_LANDING, "a branch near by leads to under the jump");
 	return 0;
