@@ -210,4 +210,29 @@ int ubp_list_functions(const char *target, pid_t pid,
 		       int (*each)(void *ctx, const char *name, uint64_t offset), void *ctx,
 		       struct ubp_err *err);
 
+/* How many places of a file a jump can stand at. */
+struct ubp_coverage_counts {
+	uint64_t n;
+	uint64_t one, several; /* a jump, in the place of so many instructions */
+	uint64_t breakpoint;   /* a breakpoint only */
+	uint64_t refused;      /* no probe */
+	uint64_t why[16];      /* of the last two: ubp_coverage_why() tells what each is */
+};
+
+struct ubp_coverage {
+	struct ubp_coverage_counts entries; /* of functions, each address once */
+	struct ubp_coverage_counts usdt;    /* static probes */
+	struct ubp_coverage_counts insns;   /* all instructions, if asked for */
+};
+
+/*
+ * Count those of TARGET (a path, program or library). @insns: all instructions too, some
+ * seconds for each megabyte of code.
+ */
+int ubp_coverage(const char *target, bool insns, struct ubp_coverage *ret_coverage,
+		 struct ubp_err *err);
+
+/* What why[@i] counts, a few words; NULL: nothing. */
+const char *ubp_coverage_why(unsigned i);
+
 #endif
