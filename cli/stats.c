@@ -40,8 +40,9 @@ void cli_print_stats(struct ubp_session *session, uint64_t n_dropped)
 	ubp_stats(session, &st);
 	(void)fprintf(stderr,
 		      "%s: stats: processes=%u skipped=%u unguarded=%u dropped=%" PRIu64
-		      " stopped_us=%" PRIu64 " longest_stop_us=%" PRIu64 " finder=\"%s\"\n",
+		      " ring_lost=%" PRIu64 " stopped_us=%" PRIu64 " longest_stop_us=%" PRIu64
+		      " finder=\"%s\"\n",
 		      cli_program, st.processes, st.skipped, st.unguarded, n_dropped,
-		      st.stopped_ns / 1000, st.longest_stop_ns / 1000,
+		      st.ring_lost, st.stopped_ns / 1000, st.longest_stop_ns / 1000,
 		      st.finder ? st.finder : "none");
 }

@@ -187,6 +187,8 @@ static int run(const struct uprobe_options *o)
 	opt.tid = o->tid;
 	opt.strict = o->strict;
 	opt.lossless = o->lossless;
+	opt.ring_bytes = o->ring_bytes;
+	opt.count_dropped = o->stats;
 	opt.force = o->force;
 	opt.stack = o->stack;
 	opt.mode = o->mode;

@@ -166,6 +166,21 @@ static int set_clock(void *into, const char *arg)
 	return cli_usage_error("--clock takes mono, mono_raw, boot or real, not '%s'", arg);
 }
 
+/* The next power of two serves. */
+static int set_buffer_size(void *into, const char *arg)
+{
+	struct uprobe_options *o = into;
+	uint64_t kib;
+
+	if (!cli_number(arg, 1, 1 << 20, &kib))
+		return cli_usage_error("--buffer-size takes KiB from 1 to 1048576, not '%s'",
+				       arg);
+	o->ring_bytes = 16384;
+	while (o->ring_bytes < kib * 1024)
+		o->ring_bytes *= 2;
+	return CLI_OK;
+}
+
 static int set_ready_fd(void *into, const char *arg)
 {
 	struct uprobe_options *o = into;
@@ -210,6 +225,9 @@ static const struct cli_option table[] = {
 	  .help = "how to probe at best: auto (default), jump, trap or step" },
 	{ 0, "strict", FLAG(strict), .help = "take the kernel's grammar only" },
 	{ 0, "lossless", FLAG(lossless), .help = "let targets wait rather than lose events" },
+	{ 0, "buffer-size", "KIB", .set = set_buffer_size,
+	  .help = "events recorded without a stop wait in so much memory for each\n"
+		  "thread of a target (default 1024)" },
 	{ 0, "force", FLAG(force),
 	  .help = "probe where it is refused, if that can make sense" },
 	{ 'F', NULL, FLAG(no_version_check), .help = "does nothing; for scripts that pass it" },

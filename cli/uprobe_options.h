@@ -40,6 +40,7 @@ struct uprobe_options {
 	uint64_t duration_ns;
 	uint64_t count; /* -n; 0: none */
 	const char *clock;
+	size_t ring_bytes; /* --buffer-size; 0: default */
 	enum ubp_mode mode;
 	int ready_fd; /* -1: none */
 	bool help, version, format, check, explain;

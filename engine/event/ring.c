@@ -71,6 +71,11 @@ bool ring_set_is_used(const struct ring_set *set)
 	return atomic_load(&set->n_spaces) != 0;
 }
 
+bool ring_set_has_more(const struct ring_set *set)
+{
+	return set->n_heap != 0;
+}
+
 uint64_t ring_set_dropped(struct ring_set *set, unsigned number)
 {
 	uint64_t n = set->dropped[number % RING_COUNTS];

@@ -37,6 +37,7 @@ struct ring_options {
 	 * 0: default. */
 	size_t ring_bytes;
 	enum event_clock clock;  /* of the records handed out */
+	pid_t only_tid;          /* nobody asked for other threads' hits; 0: all */
 	uint64_t (*ticks)(void); /* what detours stamp their records with */
 	void (*used)(void *ctx); /* a space was made, tells the tracing thread; or NULL */
 	void *ctx;
@@ -104,6 +105,8 @@ unsigned ring_set_drain(struct ring_set *set);
  * order; but with UINT64_MAX all are handed out that there are.
  */
 const struct event_record *ring_set_next(struct ring_set *set, uint64_t until);
+/* Is there more, that is too young yet? */
+bool ring_set_has_more(const struct ring_set *set);
 /* Records that were lost since the last call: no room, overwritten, not to be understood,
  * or their thread was killed amid writing. */
 uint64_t ring_set_take_lost(struct ring_set *set);

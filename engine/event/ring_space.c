@@ -240,8 +240,10 @@ int ring_space_add(struct ring_space *space, pid_t pid, pid_t tid, uint64_t thre
 {
 	uint64_t key = ring_key(thread_pointer);
 	struct ring *ring = map_get(&space->by_tid, (uint64_t)tid);
+	pid_t only = space->set->opt.only_tid;
 	uint32_t slot;
 
+	mute = mute || (only && tid != only);
 	if (ring && ring->key == key) {
 		atomic_store_explicit(&ring->mute, mute, memory_order_relaxed);
 		return 0;

@@ -13,7 +13,18 @@
 #include "engine/sink/json.h"
 #include "engine/sink/text.h"
 
-#define DOZE_NS 10000000
+#define DOZE_NS     10000000
+#define REST_MAX_NS 100000000
+#define SOON_NS     2000000
+
+/*
+ * Records of the tracing thread take their time of the stop, and are in the queue a moment
+ * later. What rings have that is younger waits for these.
+ */
+#define MOMENT_NS 1000000
+
+/* A ring that is fuller than this is looked at again without a rest. */
+#define FULL_PERCENT 25
 
 struct ubp_event {
 	struct ubp_session *session;
@@ -44,17 +55,44 @@ static void deliver_warnings(struct ubp_session *s)
 	}
 }
 
+static void deliver(struct rings_batch *batch, const struct event_record *record)
+{
+	struct ubp_event event = { batch->session, record };
+
+	batch->fn(batch->ctx, &event);
+}
+
 /* Losses that no record followed: nobody puts them into the stream any more. */
-static int deliver_last_losses(struct ubp_session *s, ubp_event_fn *fn, void *ctx)
+static int deliver_last_losses(struct ubp_session *s, struct rings_batch *batch)
 {
 	struct event_record record = { .size = sizeof(record), .kind = EVENT_LOST };
-	struct ubp_event event = { s, &record };
 
 	record.n_lost = s->has_thread ? 0 : event_queue_take_untold(s->queue);
 	if (!record.n_lost)
 		return 0;
-	fn(ctx, &event);
+	deliver(batch, &record);
 	return 1;
+}
+
+/* Look again after this long, unless woken before. */
+static bool set_timer(struct ubp_session *s, long ns)
+{
+	struct itimerspec moment = { .it_value = { .tv_nsec = ns } };
+
+	return timerfd_settime(s->timer_fd, 0, &moment, NULL) == 0;
+}
+
+/* Nobody tells of what comes into rings: then how long until the next look? 0: for ever. */
+static long rest_of_rings(struct ubp_session *s, bool was_busy)
+{
+	if (!s->rings || !ring_set_is_used(s->rings) || !s->has_thread)
+		return 0;
+	if (ring_set_has_more(s->rings))
+		return SOON_NS;
+	if (was_busy || s->rest_ns == 0)
+		s->rest_ns = DOZE_NS / 2;
+	s->rest_ns = s->rest_ns < REST_MAX_NS / 2 ? 2 * s->rest_ns : REST_MAX_NS;
+	return s->rest_ns;
 }
 
 /*
@@ -63,33 +101,55 @@ static int deliver_last_losses(struct ubp_session *s, ubp_event_fn *fn, void *ct
  */
 static void rest(struct ubp_session *s, bool was_busy)
 {
-	static const struct itimerspec moment = { .it_value = { .tv_nsec = DOZE_NS } };
+	long ns = rest_of_rings(s, was_busy);
 
-	if (was_busy && timerfd_settime(s->timer_fd, 0, &moment, NULL) == 0)
+	if (was_busy && set_timer(s, ns ? ns : DOZE_NS)) {
 		event_queue_doze(s->queue);
-	else if (!event_queue_sleep(s->queue))
+		return;
+	}
+	if (ns)
+		(void)set_timer(s, ns);
+	if (!event_queue_sleep(s->queue))
 		session_news(s);
+}
+
+/* What waits, merged by time; what is too young for that waits on. */
+static int deliver_all(struct ubp_session *s, struct rings_batch *batch)
+{
+	uint64_t ripe = s->has_thread ? event_clock_now(s->clock) - MOMENT_NS : UINT64_MAX;
+	uint64_t mark = event_queue_mark(s->queue);
+	unsigned fill = s->rings ? ring_set_drain(s->rings) : 0;
+	const struct event_record *record;
+	int n = 0;
+
+	while ((record = event_queue_peek_until(s->queue, mark))) {
+		n += rings_deliver(s, record->time, batch);
+		if (rings_batch_is_full(batch))
+			break;
+		deliver(batch, record);
+		event_queue_next(s->queue);
+		n++;
+	}
+	n += rings_deliver(s, ripe, batch);
+	n += rings_deliver_lost(s, batch);
+	if (fill > FULL_PERCENT || rings_batch_is_full(batch))
+		session_news(s);
+	return n;
 }
 
 int ubp_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_err *err)
 {
-	uint64_t drained, mark = event_queue_mark(s->queue);
-	const struct event_record *record;
-	int n = 0;
+	struct rings_batch batch = { .deliver = deliver, .session = s, .fn = fn, .ctx = ctx };
+	uint64_t drained;
+	int n;
 
 	ubp_err_reset(err);
 	(void)!read(s->timer_fd, &drained, sizeof(drained));
 	if (read(s->news_fd, &drained, sizeof(drained)) > 0)
 		deliver_warnings(s);
-	while ((record = event_queue_peek_until(s->queue, mark))) {
-		struct ubp_event event = { s, record };
-
-		fn(ctx, &event);
-		event_queue_next(s->queue);
-		n++;
-	}
+	n = deliver_all(s, &batch);
 	if (!event_queue_peek(s->queue))
-		n += deliver_last_losses(s, fn, ctx);
+		n += deliver_last_losses(s, &batch);
 	rest(s, n > 0);
 	return n;
 }
@@ -211,6 +271,7 @@ void ubp_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_sta
 	};
 	for (unsigned why = 0; why < MISSED_N; why++)
 		ret_stats->missed += load(&u->missed[why]);
+	rings_add_stats(s, i, ret_stats);
 }
 
 void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats)
@@ -224,6 +285,7 @@ void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats)
 		.unguarded = s->n_unguarded,
 		.stopped_ns = load(&s->tracer.stops.total_ns),
 		.longest_stop_ns = load(&s->tracer.stops.longest_ns),
+		.ring_lost = s->ring_lost,
 		.finder = s->finder_kind ? s->finder_kind : "none",
 	};
 	pthread_mutex_unlock(&s->lock);

@@ -14,8 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "arch/host.h"
-#include "engine/event/ring.h"
 #include "engine/spec/format.h"
 #include "engine/trace/task.h"
 
@@ -72,21 +70,6 @@ static int take_options(struct ubp_session *s, struct ubp_err *err)
 	return 0;
 }
 
-/* What detours record into, where there may be any. */
-static int make_rings(struct ubp_session *s, struct ubp_err *err)
-{
-	struct ring_options opt = { .clock = s->clock, .ticks = ubp_host_ticks };
-	const char *why = NULL;
-
-	if (s->opt.mode != UBP_MODE_AUTO && s->opt.mode != UBP_MODE_JUMP)
-		s->no_jumps = "--mode says so";
-	else if (s->opt.stack)
-		s->no_jumps = "user stacks are taken at stops";
-	else if (!ubp_host_can_jump(&why))
-		s->no_jumps = why;
-	return s->no_jumps ? 0 : ring_set_new(&opt, &s->rings, err);
-}
-
 int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_session,
 		    struct ubp_err *err)
 {
@@ -105,7 +88,7 @@ int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_sess
 	if (rc == 0)
 		rc = open_descriptors(s, err);
 	if (rc == 0)
-		rc = make_rings(s, err);
+		rc = rings_init(s, err);
 	if (rc == 0)
 		rc = define_init(s, err);
 	if (rc < 0) {

@@ -10,6 +10,7 @@
 #include <signal.h>
 
 #include "engine/event/queue.h"
+#include "engine/event/ring.h"
 #include "engine/hit/hit.h"
 #include "engine/object/object.h"
 #include "engine/plant/plant.h"
@@ -92,8 +93,10 @@ struct ubp_session {
 	struct map excluded; /* never attached to unless named */
 
 	struct event_queue *queue;
-	struct ring_set *rings; /* NULL: no jumps ... */
+	struct ring_set *rings; /* what detours record into; NULL: no jumps ... */
 	const char *no_jumps;   /* ... for this reason */
+	uint64_t ring_lost;     /* records that did not fit in there */
+	long rest_ns;           /* until rings are looked at again */
 	struct finder *finder;
 	const char *finder_kind; /* how later processes are found; NULL: not at all */
 	int poll_fd, news_fd, timer_fd, command_fd;
@@ -148,6 +151,23 @@ void jumps_end(struct ubp_session *s);
 void jumps_thread(struct ubp_session *s, struct tracee *t);
 /* struct hit.wants_rings */
 void jumps_want_rings(void *ctx, struct tracee *t, const struct ubp_regs *at);
+
+/* rings.c: without rings these do nothing. */
+int rings_init(struct ubp_session *s, struct ubp_err *err);
+/* What one call of ubp_dispatch() hands out. */
+struct rings_batch {
+	void (*deliver)(struct rings_batch *batch, const struct event_record *record);
+	struct ubp_session *session;
+	ubp_event_fn *fn;
+	void *ctx;
+	unsigned n; /* out of rings */
+};
+/* Records of @until at the latest, and gaps; return how many were handed out. */
+int rings_deliver(struct ubp_session *s, uint64_t until, struct rings_batch *batch);
+int rings_deliver_lost(struct ubp_session *s, struct rings_batch *batch);
+/* It was enough for one call. */
+bool rings_batch_is_full(const struct rings_batch *batch);
+void rings_add_stats(const struct ubp_session *s, size_t i, struct ubp_probe_stats *stats);
 
 /* targets.c, on that thread: attach to what the options ask for. */
 int targets_begin(struct ubp_session *s, struct ubp_err *err);

@@ -55,6 +55,7 @@ struct ubp_options {
 	enum ubp_mode mode;
 	const char *clock;  /* "mono" (default, NULL), "mono_raw", "boot", "real" */
 	size_t queue_bytes; /* 0: default */
+	size_t ring_bytes;  /* of each thread's ring, a power of two from 16384; 0: default */
 	/* A warning for the user, e.g. a process that had to be skipped. One line,
 	 * no newline. May be NULL. Called on the caller's thread. */
 	void (*warn)(void *ctx, const char *text);
@@ -119,7 +120,8 @@ typedef void ubp_event_fn(void *ctx, const struct ubp_event *event);
 /*
  * Deliver waiting records, oldest first, to @fn: what waits at the time of the
  * call, so that it ends however fast new ones come. Does not block. Returns the
- * number delivered, or a negative errno if tracing has failed.
+ * number delivered, or a negative errno if tracing has failed. Of very many some
+ * may be left for the next call, with ubp_fd() readable.
  */
 int ubp_dispatch(struct ubp_session *session, ubp_event_fn *fn, void *ctx, struct ubp_err *err);
 
@@ -196,6 +198,8 @@ struct ubp_stats {
 	unsigned unguarded; /* would die with ubp (.force) */
 	/* How long processes stood still to have probes planted: in all, and at most at once. */
 	uint64_t stopped_ns, longest_stop_ns;
+	uint64_t ring_lost; /* records that threads had no room for; of which probe, is known
+			     * if there is but one */
 	const char
 		*finder; /* how later processes are found: "proc connector", "scan of /proc" */
 };

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* What detours recorded, to the caller: between the records of the queue, by time. */
+
+#include "arch/host.h"
+#include "engine/fetch/match.h"
+#include "engine/session/session.h"
+
+/* Delivered by one call at most, so that the caller can see to other things. */
+#define BATCH 65536
+
+static void on_used(void *ctx)
+{
+	/* Somebody has to look from now on. */
+	session_news(ctx);
+}
+
+int rings_init(struct ubp_session *s, struct ubp_err *err)
+{
+	struct ring_options options = {
+		.ring_bytes = s->opt.ring_bytes,
+		.clock = s->clock,
+		.only_tid = s->opt.tid,
+		.ticks = ubp_host_ticks,
+		.used = on_used,
+		.ctx = s,
+	};
+	const char *why = NULL;
+
+	if (s->opt.mode != UBP_MODE_AUTO && s->opt.mode != UBP_MODE_JUMP)
+		s->no_jumps = "--mode says so";
+	else if (s->opt.stack)
+		s->no_jumps = "user stacks are taken at stops";
+	else if (!ubp_host_can_jump(&why))
+		s->no_jumps = why;
+	return s->no_jumps ? 0 : ring_set_new(&options, &s->rings, err);
+}
+
+/* Does it pass the filter, as far as the detour left that open? */
+static bool count(struct uprobe *probe, const struct event_record *record)
+{
+	uprobe_count(&probe->stats.ring_hits);
+	if (!filter_match(probe->filter, record))
+		return false;
+	uprobe_count(&probe->stats.ring_passed);
+	return true;
+}
+
+int rings_deliver(struct ubp_session *s, uint64_t until, struct rings_batch *batch)
+{
+	const struct event_record *record;
+	int n = 0;
+
+	while (s->rings && batch->n < BATCH && (record = ring_set_next(s->rings, until))) {
+		if (!count(&s->probes[record->probe]->uprobe, record))
+			continue;
+		batch->n++;
+		batch->deliver(batch, record);
+		n++;
+	}
+	return n;
+}
+
+int rings_deliver_lost(struct ubp_session *s, struct rings_batch *batch)
+{
+	struct event_record record = { .size = sizeof(record), .kind = EVENT_LOST };
+
+	record.n_lost = s->rings ? ring_set_take_lost(s->rings) : 0;
+	if (!record.n_lost)
+		return 0;
+	s->ring_lost += record.n_lost;
+	batch->deliver(batch, &record);
+	return 1;
+}
+
+bool rings_batch_is_full(const struct rings_batch *batch)
+{
+	return batch->n >= BATCH;
+}
+
+void rings_add_stats(const struct ubp_session *s, size_t i, struct ubp_probe_stats *stats)
+{
+	const struct uprobe_stats *u = &s->probes[i]->uprobe.stats;
+	uint64_t passed = __atomic_load_n(&u->ring_passed, __ATOMIC_RELAXED);
+
+	stats->hits += __atomic_load_n(&u->ring_hits, __ATOMIC_RELAXED);
+	stats->passed += passed;
+	if (!s->rings)
+		return;
+	stats->hits += ring_set_dropped(s->rings, (unsigned)i);
+	/* Whose they were is not known, unless there is but one. */
+	if (s->n_probes == 1) {
+		stats->hits += s->ring_lost;
+		stats->passed += s->ring_lost;
+		stats->lost += s->ring_lost;
+	}
+}
