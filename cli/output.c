@@ -180,6 +180,17 @@ void output_polled(struct output *out, short revents)
 		out->error = EPIPE;
 }
 
+int output_wait(struct output *out)
+{
+	while (output_flush(out) && output_pending(out)) {
+		struct pollfd p = { .fd = out->fd, .events = POLLOUT };
+
+		if (poll(&p, 1, -1) > 0)
+			output_polled(out, p.revents);
+	}
+	return output_finish(out);
+}
+
 int output_finish(struct output *out)
 {
 	(void)output_flush(out);

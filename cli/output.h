@@ -38,6 +38,8 @@ void output_close(struct output *out);
  * that has gone is fine. Returns CLI_OK or CLI_FAILED.
  */
 int output_finish(struct output *out);
+/* The same, but waits for a reader that is slow. */
+int output_wait(struct output *out);
 
 void output_add(struct output *out, const void *data, size_t len);
 __attribute__((format(printf, 2, 3))) void output_printf(struct output *out, const char *fmt,

@@ -132,7 +132,7 @@ static int list(const struct uprobe_options *o)
 		output_close(&out);
 		return cli_error_record(&err);
 	}
-	return output_finish(&out);
+	return output_wait(&out);
 }
 
 static int describe(struct ubp_session *session, const struct uprobe_options *o)
@@ -152,7 +152,7 @@ static int describe(struct ubp_session *session, const struct uprobe_options *o)
 		if (o->explain)
 			output_printf(&out, "%s\n", ubp_probe_explain(session, i));
 	}
-	return output_finish(&out);
+	return output_wait(&out);
 }
 
 /* --- the trace --------------------------------------------------------------- */

@@ -38,6 +38,17 @@ grep -qx 'name: greet' out.txt && grep -qx '	field:u8 a;	offset:16;	size:1;	sign
 [ "$(wc -l < out.txt)" = 1 ] || fail "--explain is one line for each probe"
 [ ! -e ran ] || fail "the command was run"
 
+# More than a pipe holds, to a reader that takes its time.
+seq 2000 | sed "s,.*,p:many/e& $hello:0x$offset," > many.txt
+mkfifo slow.fifo
+"$UPROBE" --check -f many.txt > slow.fifo &
+exec 7< slow.fifo
+read -r first <&7
+wc -l <&7 > lines.txt
+exec 7<&-
+wait $! || fail "--check to a slow reader: exit status $?"
+[ "$(cat lines.txt)" = 1999 ] || fail "--check to a slow reader: $(cat lines.txt) more lines"
+
 "$UPROBE" -l libc | head -n 1 > out.txt
 [ "${PIPESTATUS[0]}" = 0 ] || fail "-l with a reader that goes: status ${PIPESTATUS[0]}"
 exit 0
