@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Measuring: runs of the kernel and of ubp alternate, since machines change their speed within
+ * seconds. A run of ubp is compared with the mean of the kernel's just before and just
+ * after it.
+ */
+
+#ifndef UBP_CLI_UBP_BENCH_MEASURE_H
+#define UBP_CLI_UBP_BENCH_MEASURE_H
+
+#include "cli/ubp_bench_options.h"
+
+/* Figures of several runs. */
+struct bench_series {
+	double *values;
+	size_t n;
+};
+
+int bench_series_add(struct bench_series *series, double value, struct ubp_err *err);
+void bench_series_free(struct bench_series *series);
+/* Of at least one value. */
+double bench_median(const struct bench_series *series);
+double bench_min(const struct bench_series *series);
+double bench_max(const struct bench_series *series);
+
+/* One side's figures: the kernel's, or those of a mode of ubp. */
+struct bench_figures {
+	const char *name;
+	struct bench_series total; /* ns per hit (of a command: ns of wall time) */
+	struct bench_series over;  /* less the bare run of the same round */
+	struct bench_series ratio; /* ubp: total / the kernel's beside it */
+	uint64_t hits;             /* of all measured runs */
+	uint64_t recorded, lost;   /* events that were to be recorded; of these lost */
+	unsigned boosted, stepped, in_place; /* ubp: sites, by rung */
+};
+
+/* A row of the table, or a command. */
+struct bench_result {
+	const struct bench_row *row; /* NULL: a command */
+	bool reader;
+	struct bench_series bare;
+	struct bench_figures kernel; /* .total.n 0: not measured, .why says why */
+	char why[256];
+	struct bench_figures ubp[BENCH_MODES_MAX];
+	size_t n_ubp;
+	int status; /* of the command: exit status, or 128 + signal */
+};
+
+void bench_result_free(struct bench_result *result);
+
+struct bench {
+	const struct bench_options *opt;
+	struct kernel *kernel; /* NULL: none */
+	int signal_fd;
+};
+
+/* Fills in *result, which the caller frees even after a failure. */
+int bench_measure(struct bench *bench, const struct bench_row *row, bool reader,
+		  struct bench_result *result, struct ubp_err *err);
+
+/* Common to rows and commands: the round's runs, given how to do one. */
+struct bench_runs {
+	void *ctx;
+	/* *ret_ns: of a run without any probe, the kernel's, ubp's in mode @i. Counts and rungs
+	 * are added to *figures. */
+	int (*bare)(void *ctx, double *ret_ns, struct ubp_err *err);
+	int (*kernel)(void *ctx, struct bench_figures *figures, double *ret_ns,
+		      struct ubp_err *err);
+	int (*ubp)(void *ctx, size_t i, struct bench_figures *figures, double *ret_ns,
+		   struct ubp_err *err);
+};
+
+/* All rounds. .kernel is not called if @has_kernel is false. */
+int bench_rounds(const struct bench_options *opt, const struct bench_runs *runs,
+		 bool has_kernel, struct bench_result *result, struct ubp_err *err);
+
+#endif

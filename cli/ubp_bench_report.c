@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "cli/ubp_bench_report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/message.h"
+#include "engine/base/err.h"
+
+/* --- the table ---------------------------------------------------------------------- */
+
+/* By name: those the kernel does something against, or nothing. */
+static void print_vulnerabilities(FILE *f, const struct bench_machine *m, const char *title,
+				  bool mitigated)
+{
+	const char *before = title;
+
+	for (size_t i = 0; i < m->n_mitigations; i++) {
+		if ((strncmp(m->mitigations[i].state, "Mitigation", 10) == 0) != mitigated)
+			continue;
+		fprintf(f, "%s%s", before, m->mitigations[i].name);
+		before = ", ";
+	}
+	if (before != title)
+		fprintf(f, "\n");
+}
+
+static void print_machine(FILE *f, const struct bench_machine *m, const struct bench *b)
+{
+	const struct bench_options *o = b->opt;
+
+	fprintf(f, "ubp " UBP_VERSION ", %s\n", m->time);
+	fprintf(f, "machine      %s, %ld CPUs, %s, hypervisor: %s\n", m->cpu, m->n_cpus,
+		m->arch, *m->hypervisor ? m->hypervisor : "none seen");
+	fprintf(f, "kernel       %s, clock source %s\n", m->kernel, m->clock_source);
+	print_vulnerabilities(f, m, "mitigated    ", true);
+	print_vulnerabilities(f, m, "vulnerable   ", false);
+	fprintf(f, "beside       ");
+	if (b->kernel)
+		fprintf(f, "kernel uprobes by %s%s%s\n", kernel_name(b->kernel),
+			*kernel_why(b->kernel) ? ": " : "", kernel_why(b->kernel));
+	else
+		fprintf(f, "nothing (--kernel none)\n");
+	if (o->command)
+		fprintf(f, "runs         %u rounds, alternating\n", o->rounds);
+	else
+		fprintf(f,
+			"runs         %u rounds of %" PRIu64 " calls, alternating, %s, %u idle "
+			"threads\n",
+			o->rounds, o->hits,
+			o->pin ? "callers each on one CPU" : "callers not pinned", o->idle);
+}
+
+static const char columns[] = "%-8s %10s %10s %10s %10s   %-22s %10s %8s\n";
+
+int bench_report_open(struct bench_report *report, const struct bench *bench, FILE *out)
+{
+	const struct bench_options *o = bench->opt;
+	struct bench_machine m;
+	json_t *mitigations = json_object();
+
+	bench_machine_look(&m);
+	*report = (struct bench_report){ .opt = o, .out = out };
+	report->no_table = o->json && strcmp(o->json, "-") == 0;
+	if (!report->no_table) {
+		print_machine(out, &m, bench);
+		fprintf(out, "\n");
+		fprintf(out, columns, o->command ? "s" : "ns/hit", "median", "min", "max",
+			"over bare", "than the kernel", o->command ? "events/run" : "hits/run",
+			"lost");
+		(void)fflush(out);
+	}
+	for (size_t i = 0; i < m.n_mitigations; i++)
+		(void)json_object_set_new(mitigations, m.mitigations[i].name,
+					  json_string(m.mitigations[i].state));
+	report->json = json_pack(
+		"{s:s, s:s, s:s, s:{s:s, s:I, s:s, s:s, s:s?, s:s, s:o}, s:{s:i, s:I, s:b, "
+		"s:i, "
+		"s:s?, s:s}, s:[], s:[]}",
+		"schema", "ubp-bench/1", "version", UBP_VERSION, "time", m.time, "machine",
+		"cpu", m.cpu, "cpus", (json_int_t)m.n_cpus, "arch", m.arch, "kernel", m.kernel,
+		"hypervisor", *m.hypervisor ? m.hypervisor : NULL, "clock_source",
+		m.clock_source, "mitigations", mitigations, "settings", "rounds",
+		(int)o->rounds, "hits", (json_int_t)o->hits, "pinned", (int)o->pin, "idle",
+		(int)o->idle, "kernel", bench->kernel ? kernel_name(bench->kernel) : NULL,
+		"kernel_why", bench->kernel ? kernel_why(bench->kernel) : "", "results",
+		"commands");
+	return report->json ? CLI_OK : cli_error("out of memory");
+}
+
+/* "27.9x less (25-30)", "7.9x more": medians and extremes of the rounds. */
+static void ratio_text(const struct bench_series *ratio, char *text, size_t size)
+{
+	double mid, low, high;
+
+	*text = '\0';
+	if (!ratio->n)
+		return;
+	mid = bench_median(ratio);
+	low = bench_min(ratio);
+	high = bench_max(ratio);
+	if (mid > 1)
+		(void)snprintf(text, size, "%.3gx more (%.3g-%.3g)", mid, low, high);
+	else
+		(void)snprintf(text, size, "%.3gx less (%.3g-%.3g)", 1 / mid, 1 / high,
+			       1 / low);
+}
+
+/* A row's figures are nanoseconds; a command's are shown as seconds, and its events instead of
+ * hits: others may use the files, too, and the kernel counts their hits. */
+static void print_series(FILE *f, const char *name, const struct bench_series *s,
+			 const struct bench_figures *figures, bool is_row)
+{
+	double unit = is_row ? 1 : 1e9;
+	char median[24], min[24], max[24], over[24] = "", ratio[48] = "", n[24] = "",
+					   lost[24] = "";
+	const char *fmt = is_row ? "%.1f" : "%.3f";
+
+	(void)snprintf(median, sizeof(median), fmt, bench_median(s) / unit);
+	(void)snprintf(min, sizeof(min), fmt, bench_min(s) / unit);
+	(void)snprintf(max, sizeof(max), fmt, bench_max(s) / unit);
+	if (figures) {
+		(void)snprintf(over, sizeof(over), fmt, bench_median(&figures->over) / unit);
+		ratio_text(&figures->ratio, ratio, sizeof(ratio));
+		(void)snprintf(n, sizeof(n), "%" PRIu64,
+			       (is_row ? figures->hits : figures->recorded) / figures->total.n);
+		(void)snprintf(lost, sizeof(lost), "%" PRIu64, figures->lost);
+	}
+	fprintf(f, columns, name, median, min, max, over, ratio, n, lost);
+}
+
+static void print_result(const struct bench_report *report, const struct bench_result *r)
+{
+	FILE *f = report->out;
+
+	if (r->row)
+		fprintf(f, "\n%s: %s; %s, %u thread%s%s\n", r->row->c->name, r->row->c->about,
+			r->row->first->name, r->row->threads, r->row->threads == 1 ? "" : "s",
+			r->reader ? ", live reader" : "");
+	else
+		fprintf(f, "\n%s%s, exit status %d\n", report->opt->command[0],
+			r->reader ? ", live reader" : "", r->status);
+	print_series(f, "bare", &r->bare, NULL, r->row);
+	if (r->kernel.total.n)
+		print_series(f, "kernel", &r->kernel.total, &r->kernel, r->row);
+	else
+		fprintf(f, "%-8s %s\n", "kernel", r->why);
+	for (size_t i = 0; i < r->n_ubp; i++)
+		print_series(f, r->ubp[i].name, &r->ubp[i].total, &r->ubp[i], r->row);
+	(void)fflush(f);
+}
+
+/* --- JSON --------------------------------------------------------------------------- */
+
+/* NULL for no figures: jansson makes a null of it. */
+static json_t *series_json(const struct bench_series *s)
+{
+	json_t *values;
+
+	if (!s->n)
+		return json_null();
+	values = json_array();
+	for (size_t i = 0; i < s->n; i++)
+		(void)json_array_append_new(values, json_real(s->values[i]));
+	return json_pack("{s:f, s:f, s:f, s:o}", "median", bench_median(s), "min", bench_min(s),
+			 "max", bench_max(s), "rounds", values);
+}
+
+static json_t *figures_json(const struct bench_figures *f, bool is_ubp)
+{
+	json_t *o = json_pack("{s:s, s:o, s:o, s:I, s:I, s:I}", "name", f->name, "total_ns",
+			      series_json(&f->total), "over_ns", series_json(&f->over), "hits",
+			      (json_int_t)f->hits, "events", (json_int_t)f->recorded, "lost",
+			      (json_int_t)f->lost);
+
+	if (!is_ubp)
+		return o;
+	(void)json_object_set_new(o, "ratio", series_json(&f->ratio));
+	(void)json_object_set_new(o, "sites",
+				  json_pack("{s:i, s:i, s:i}", "boosted", (int)f->boosted,
+					    "stepped", (int)f->stepped, "in_place",
+					    (int)f->in_place));
+	return o;
+}
+
+static json_t *command_json(char *const *argv)
+{
+	json_t *words = json_array();
+
+	for (; *argv; argv++) {
+		json_t *word = json_string(*argv);
+
+		/* Not UTF-8: that there is a word is all that can be said. */
+		(void)json_array_append_new(words, word ? word : json_string("?"));
+	}
+	return words;
+}
+
+static json_t *result_json(const struct bench_report *report, const struct bench_result *r)
+{
+	json_t *ubp = json_array(), *o;
+
+	for (size_t i = 0; i < r->n_ubp; i++)
+		(void)json_array_append_new(ubp, figures_json(&r->ubp[i], true));
+	o = json_pack("{s:b, s:o, s:o, s:o}", "reader", (int)r->reader, "bare_ns",
+		      series_json(&r->bare), "kernel",
+		      r->kernel.total.n ? figures_json(&r->kernel, false) : json_null(), "ubp",
+		      ubp);
+	if (!r->kernel.total.n)
+		(void)json_object_set_new(o, "kernel_why", json_string(r->why));
+	if (!r->row) {
+		(void)json_object_set_new(o, "command", command_json(report->opt->command));
+		(void)json_object_set_new(o, "status", json_integer(r->status));
+		return o;
+	}
+	(void)json_object_set_new(o, "case", json_string(r->row->c->name));
+	(void)json_object_set_new(o, "first", json_string(r->row->first->name));
+	(void)json_object_set_new(o, "threads", json_integer(r->row->threads));
+	return o;
+}
+
+int bench_report_add(struct bench_report *report, const struct bench_result *result)
+{
+	json_t *list = json_object_get(report->json, result->row ? "results" : "commands");
+
+	if (!report->no_table)
+		print_result(report, result);
+	if (json_array_append_new(list, result_json(report, result)) < 0)
+		return cli_error("out of memory");
+	return CLI_OK;
+}
+
+int bench_report_finish(struct bench_report *report)
+{
+	const char *path = report->opt->json;
+	FILE *f;
+	bool good;
+
+	if (!path)
+		return CLI_OK;
+	f = strcmp(path, "-") == 0 ? report->out : fopen(path, "we");
+	if (!f)
+		return cli_error("%s: %s", path, strerror(errno));
+	good = json_dumpf(report->json, f, JSON_INDENT(1)) == 0 && fputc('\n', f) != EOF &&
+	       fflush(f) == 0;
+	if (!good)
+		(void)cli_error("%s: %s", path, strerror(errno));
+	if (f != report->out && fclose(f) != 0 && good)
+		return cli_error("%s: %s", path, strerror(errno));
+	return good ? CLI_OK : CLI_FAILED;
+}
+
+void bench_report_close(struct bench_report *report)
+{
+	json_decref(report->json);
+	report->json = NULL;
+}

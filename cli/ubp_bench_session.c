@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "cli/ubp_bench_session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/message.h"
+
+#define QUEUE_MIN (1U << 20)
+
+int bench_session_open(struct bench_session *s, enum ubp_mode mode, pid_t pid, size_t bytes,
+		       struct ubp_err *err)
+{
+	struct ubp_options opt = UBP_OPTIONS_INIT;
+
+	memset(s, 0, sizeof(*s));
+	opt.mode = mode;
+	opt.pids = &pid;
+	opt.n_pids = pid ? 1 : 0;
+	opt.warn = cli_warn;
+	for (opt.queue_bytes = QUEUE_MIN; opt.queue_bytes < bytes;)
+		opt.queue_bytes *= 2;
+	return ubp_session_new(&opt, &s->session, err);
+}
+
+void bench_session_close(struct bench_session *s)
+{
+	ubp_session_free(s->session);
+	s->session = NULL;
+}
+
+static void on_event(void *ctx, const struct ubp_event *event)
+{
+	struct bench_session *s = ctx;
+	size_t len = 0;
+
+	if (ubp_event_probe(event) < 0) {
+		s->lost += ubp_event_lost(event);
+		return;
+	}
+	s->taken++;
+	if (s->format && ubp_event_line(event, UBP_FORMAT_TEXT, &len))
+		s->n_bytes += len;
+}
+
+void bench_session_take(void *ctx)
+{
+	struct bench_session *s = ctx;
+	struct ubp_err err;
+
+	/* A failure comes again at the end. */
+	(void)ubp_dispatch(s->session, on_event, s, &err);
+}
+
+int bench_session_end(struct bench_session *s, struct bench_figures *figures,
+		      struct ubp_err *err)
+{
+	uint64_t passed = 0, lost = 0;
+	int n;
+
+	ubp_stop(s->session);
+	do {
+		n = ubp_dispatch(s->session, on_event, s, err);
+	} while (n > 0);
+	if (n < 0)
+		return n;
+	figures->boosted = figures->stepped = figures->in_place = 0;
+	for (size_t i = 0; i < ubp_n_probes(s->session); i++) {
+		struct ubp_probe_stats st = { 0 };
+
+		ubp_probe_stats(s->session, i, &st);
+		figures->hits += st.hits;
+		figures->boosted += st.boosted;
+		figures->stepped += st.stepped;
+		figures->in_place += st.in_place;
+		passed += st.passed;
+		lost += st.lost;
+	}
+	if (s->taken + lost != passed || lost != s->lost)
+		return ubp_fail(err, EPROTO,
+				"%" PRIu64 " events were to come, %" PRIu64 " came, %" PRIu64
+				" were lost, %" PRIu64 " by the stream's count",
+				passed, s->taken, lost, s->lost);
+	figures->recorded += passed;
+	figures->lost += lost;
+	return 0;
+}
