@@ -274,11 +274,13 @@ int jump_prepare(struct plant *plant, struct tracer *tracer, struct tracee *t,
 	if (rc == 0 && !provide_returns(tracer, t, at ? at : &regs, &maps, batch))
 		rc = -ESRCH;
 	maps_free(&maps);
-	if (rc == 0) {
+	if (rc == 0 && batch->n) {
 		*ret_batch = batch;
 		return 0;
 	}
 	jump_batch_free(batch);
+	if (rc == 0)
+		return 0;
 	if (map_get(&tracer->tracees, (uint64_t)tid) != t)
 		return ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
 	give_up(t->process->space->plant, "no memory can be mapped for it in the process");
@@ -700,12 +702,24 @@ static void write_all(struct space *space, struct jump_batch *batch)
 	}
 }
 
+static bool has_any(const struct jump_batch *batch)
+{
+	for (size_t i = 0; i < batch->n; i++)
+		if (batch->tries[i].jump)
+			return true;
+	return false;
+}
+
 void jump_write(struct tracer *tracer, struct space *space, const struct tracee *keep,
 		struct jump_batch *batch)
 {
 	struct plant_space *ps = space->plant;
 	bool all;
 
+	if (!has_any(batch)) {
+		jump_batch_free(batch);
+		return;
+	}
 	space->refs++; /* it must not go while we stop its threads */
 	all = hold_all(tracer, space, HOLD_MS);
 	if (space->plant != ps || !ps || ps->closing) {
