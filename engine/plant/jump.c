@@ -262,11 +262,11 @@ int jump_prepare(struct plant *plant, struct tracer *tracer, struct tracee *t,
 		return rc < 0 ? ubp_fail(err, ENOMEM, "out of memory") : 0;
 	}
 	qsort(batch->tries, batch->n, sizeof(*batch->tries), compare_tries);
-	rc = at ? 0 : ubp_host_get_regs(tid, &regs);
-	if (rc == 0)
-		rc = maps_read(tid, &maps, err);
+	maps = (struct maps){ 0 };
+	if (!at && ubp_host_get_regs(tid, &regs) < 0)
+		rc = ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
 	else
-		maps = (struct maps){ 0 };
+		rc = maps_read(tid, &maps, err);
 	if (rc == 0)
 		rc = rings_provide(plant, tracer, t, at ? at : &regs, &maps, err);
 	if (rc == 0)
@@ -283,7 +283,7 @@ int jump_prepare(struct plant *plant, struct tracer *tracer, struct tracee *t,
 		return 0;
 	if (map_get(&tracer->tracees, (uint64_t)tid) != t)
 		return ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
-	give_up(t->process->space->plant, "no memory can be mapped for it in the process");
+	give_up(t->process->space->plant, keep_reason(plant, err->text));
 	return rc == -ESRCH ? rc : 0;
 }
 
