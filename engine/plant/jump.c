@@ -12,6 +12,7 @@
 #include "engine/base/err.h"
 #include "engine/base/ring.h"
 #include "engine/object/maps.h"
+#include "engine/plant/page_edit.h"
 #include "engine/trace/hold.h"
 
 /* Of a site's block, before it is made; what is not needed stays untouched memory. */
@@ -640,22 +641,41 @@ static void clear_threads(struct tracer *tracer, struct space *space, struct jum
  * Over the end of a page the bytes could be torn by our end: the breakpoint stays until
  * the rest stands, and what it leads to becomes the copy of the whole window.
  */
-static int write_jump(const struct space *space, const struct site *site,
-		      const struct site_jump *jump)
+static bool write_over_end(const struct space *space, const struct site *site,
+			   const struct site_jump *jump)
 {
 	const struct ubp_arch *arch = space->arch;
 	size_t n = arch->swbp_len;
+	uint8_t now[sizeof(arch->swbp)];
 	struct slot_code code;
-	int rc;
 
-	if (site->vaddr % PAGE + jump->jump_len <= PAGE)
-		return mem_write(&space->mem, 0, site->vaddr, jump->bytes, jump->jump_len);
+	if (mem_peek(&space->mem, site->vaddr, now, n) != n || memcmp(now, arch->swbp, n) != 0)
+		return false;
 	arch->build_slot_jump(site->slot, jump->copy, &code);
-	rc = mem_write(&space->mem, 0, site->slot, code.code, code.len);
-	if (rc == 0)
-		rc = mem_write(&space->mem, 0, site->vaddr + n, jump->bytes + n,
-			       jump->jump_len - n);
-	return rc == 0 ? mem_write(&space->mem, 0, site->vaddr, jump->bytes, n) : rc;
+	return mem_write(&space->mem, 0, site->slot, code.code, code.len) == 0 &&
+	       mem_write(&space->mem, 0, site->vaddr + n, jump->bytes + n,
+			 jump->jump_len - n) == 0 &&
+	       mem_write(&space->mem, 0, site->vaddr, jump->bytes, n) == 0;
+}
+
+/* False: it is a breakpoint still, or gone. */
+static bool write_jump(const struct space *space, struct page_edit *edit,
+		       const struct site *site, const struct site_jump *jump)
+{
+	const struct ubp_arch *arch = space->arch;
+	uint8_t *bytes;
+
+	/* It may have been unmapped while its threads were stopped. */
+	if (plant_site_at(space, site->vaddr) != site || !site->planted)
+		return false;
+	if (site->vaddr % PAGE + jump->jump_len > PAGE)
+		return write_over_end(space, site, jump);
+	bytes = page_edit_at(edit, site->vaddr, jump->jump_len);
+	if (!bytes || memcmp(bytes, arch->swbp, arch->swbp_len) != 0)
+		return false;
+	memcpy(bytes, jump->bytes, jump->jump_len);
+	page_edit_changed(edit);
+	return true;
 }
 
 static void count_rung(const struct site *site, bool up)
@@ -668,38 +688,31 @@ static void count_rung(const struct site *site, bool up)
 	}
 }
 
-/* It may have been unmapped while its threads were stopped. */
-static bool is_breakpoint(const struct space *space, const struct site *site)
-{
-	const struct ubp_arch *arch = space->arch;
-	uint8_t now[sizeof(arch->swbp)];
-
-	return plant_site_at(space, site->vaddr) == site && site->planted &&
-	       mem_peek(&space->mem, site->vaddr, now, arch->swbp_len) == arch->swbp_len &&
-	       memcmp(now, arch->swbp, arch->swbp_len) == 0;
-}
-
 static void write_all(struct space *space, struct jump_batch *batch)
 {
 	struct plant_space *ps = space->plant;
+	struct page_edit *edit = calloc(1, sizeof(*edit));
 
+	if (!edit)
+		return;
+	edit->mem = &space->mem;
 	(void)rings_set_gate(space, space, 0, ps->rings_base);
 	for (size_t i = 0; i < batch->n; i++) {
 		struct jump_try *try = &batch->tries[i];
 		struct site *site = try->site;
 
-		if (!try->jump || !is_breakpoint(space, site))
+		if (!try->jump || !write_jump(space, edit, site, try->jump))
 			continue;
 		site->jump = try->jump;
 		try->jump = NULL;
 		site->rung = SITE_JUMPED;
 		site->jump->is_written = true;
-		if (write_jump(space, site, site->jump) < 0)
-			continue; /* it is a breakpoint still */
 		ps->last_write = site->vaddr;
 		count_rung(site, true);
 		ps->n_jumps++;
 	}
+	page_edit_end(edit);
+	free(edit);
 }
 
 static bool has_any(const struct jump_batch *batch)
@@ -738,7 +751,7 @@ void jump_write(struct tracer *tracer, struct space *space, const struct tracee 
 
 /* --- and back -------------------------------------------------------------------------- */
 
-static void unwrite_one(const struct space *space, pid_t tid, const struct site *site)
+static void unwrite_over_end(const struct space *space, pid_t tid, const struct site *site)
 {
 	const struct ubp_arch *arch = space->arch;
 	const struct site_jump *jump = site->jump;
@@ -746,30 +759,75 @@ static void unwrite_one(const struct space *space, pid_t tid, const struct site 
 	size_t n = arch->swbp_len;
 
 	if (mem_peek(&space->mem, site->vaddr, now, jump->jump_len) != jump->jump_len ||
-	    memcmp(now + n, jump->bytes + n, jump->jump_len - n) != 0)
+	    memcmp(now, jump->bytes, jump->jump_len) != 0)
 		return;
+	/* As it was written: the breakpoint leads to the copy. */
+	(void)mem_write(&space->mem, tid, site->vaddr, arch->swbp, n);
+	(void)mem_write(&space->mem, tid, site->vaddr + n, jump->orig + n, jump->jump_len - n);
+	(void)mem_write(&space->mem, tid, site->vaddr, jump->orig, n);
+}
+
+static void unwrite_one(const struct space *space, struct page_edit *edit, pid_t tid,
+			const struct site *site)
+{
+	const struct site_jump *jump = site->jump;
+	uint8_t *bytes;
+
 	if (site->vaddr % PAGE + jump->jump_len > PAGE) {
-		/* As it was written: the breakpoint leads to the copy. */
-		(void)mem_write(&space->mem, tid, site->vaddr, arch->swbp, n);
-		(void)mem_write(&space->mem, tid, site->vaddr + n, jump->orig + n,
-				jump->jump_len - n);
-		(void)mem_write(&space->mem, tid, site->vaddr, jump->orig, n);
+		unwrite_over_end(space, tid, site);
 		return;
 	}
-	(void)mem_write(&space->mem, tid, site->vaddr, jump->orig, jump->jump_len);
+	bytes = page_edit_at(edit, site->vaddr, jump->jump_len);
+	if (!bytes || memcmp(bytes, jump->bytes, jump->jump_len) != 0)
+		return;
+	memcpy(bytes, jump->orig, jump->jump_len);
+	page_edit_changed(edit);
+}
+
+static int compare_sites(const void *pa, const void *pb)
+{
+	const struct site *a = *(struct site *const *)pa, *b = *(struct site *const *)pb;
+
+	return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
+}
+
+/* In the order of their addresses. Allocated; NULL: none, or out of memory. */
+static struct site **written_sites(const struct plant_space *ps, size_t *ret_n)
+{
+	struct site **sites = calloc(ps->sites.n + 1, sizeof(struct site *));
+	size_t pos = 0;
+	void *value;
+
+	*ret_n = 0;
+	while (sites && map_next(&ps->sites, &pos, NULL, &value)) {
+		struct site *site = value;
+
+		if (site->jump && site->jump->is_written)
+			sites[(*ret_n)++] = site;
+	}
+	if (sites)
+		qsort(sites, *ret_n, sizeof(struct site *), compare_sites);
+	return sites;
 }
 
 void jump_unwrite(const struct plant_space *owner, const struct space *space, pid_t tid)
 {
-	size_t pos = 0;
-	void *value;
+	struct page_edit *edit;
+	struct site **sites;
+	size_t n;
 
-	while (map_next(&owner->sites, &pos, NULL, &value)) {
-		const struct site *site = value;
-
-		if (site->jump && site->jump->is_written)
-			unwrite_one(space, tid, site);
+	if (!owner->n_jumps)
+		return;
+	edit = calloc(1, sizeof(*edit));
+	sites = written_sites(owner, &n);
+	if (edit && sites) {
+		edit->mem = &space->mem;
+		for (size_t i = 0; i < n; i++)
+			unwrite_one(space, edit, tid, sites[i]);
+		page_edit_end(edit);
 	}
+	free(edit);
+	free(sites);
 }
 
 static void note_in(const struct space *space, uint64_t vaddr)

@@ -33,7 +33,7 @@ struct uprobe_stats {
 	uint64_t hits, passed, lost, too_big;
 	uint64_t missed[MISSED_N];
 	uint64_t ring_hits, ring_passed; /* by detours; the delivering thread writes them */
-	const char *no_jump; /* why one of the sites is none, or NULL */
+	const char *no_jump;             /* why one of the sites is none, or NULL */
 	uint32_t sites, jumped, boosted, stepped, in_place;
 	uint32_t hijacked, at_rets; /* of the sites, which way a return is caught */
 };

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Many small changes to code, a page at a time: for threads that are all held, so that they
+ * stand still for as short as can be. The kernel copies a page in one go, so no end of ours
+ * comes in between.
+ */
+
+#ifndef UBP_PLANT_PAGE_EDIT_H
+#define UBP_PLANT_PAGE_EDIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct trace_mem;
+
+#define PAGE_EDIT_SIZE 4096
+
+/* Zero-initialise, but for .mem. */
+struct page_edit {
+	const struct trace_mem *mem;
+	uint64_t vaddr; /* of the page; 0: none yet */
+	bool is_changed;
+	uint8_t bytes[PAGE_EDIT_SIZE];
+};
+
+/*
+ * The bytes [vaddr, vaddr + len), to look at and, with page_edit_changed(), to change; NULL where
+ * they cannot be read or lie in two pages. What was changed on another page before is written.
+ */
+uint8_t *page_edit_at(struct page_edit *edit, uint64_t vaddr, size_t len);
+void page_edit_changed(struct page_edit *edit);
+/* Write what is left. */
+void page_edit_end(struct page_edit *edit);
+
+#endif
