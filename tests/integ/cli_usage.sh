@@ -50,7 +50,7 @@ for opt in -h --help; do
 done
 # The table that parses is the one that is printed, and all of it is in the manual.
 for opt in event file filter pid tid duration count stack header json output clock list \
-	view-format check explain mode strict lossless force stats ready-fd help version; do
+	view-format check explain mode strict lossless buffer-size force stats ready-fd help version; do
 	grep -q -- "--$opt" help.txt || fail "--help is silent about --$opt"
 	sed 's/\\-/-/g' "$UBP_SRC/docs/man/uprobe.1" | grep -q -- "--$opt" ||
 		fail "the manual is silent about --$opt"

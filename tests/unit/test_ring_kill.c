@@ -74,6 +74,7 @@ static void wait_for(const uint64_t *word, uint64_t value)
 struct owned {
 	int fds[6]; /* control and region of three spaces */
 	bool close_second;
+	struct ring_set *set;
 	uint64_t *done;
 };
 
@@ -81,13 +82,12 @@ static void make_spaces(struct owned *o)
 {
 	struct ring_options options = { .ring_bytes = RING_BYTES_MIN, .ticks = ubp_host_ticks };
 	struct ring_space *spaces[3];
-	struct ring_set *set;
 	struct ubp_err err;
 
-	if (ring_set_new(&options, &set, &err) < 0)
+	if (ring_set_new(&options, &o->set, &err) < 0)
 		_exit(1);
 	for (int i = 0; i < 3; i++)
-		if (ring_space_new(set, o->fds[2 * i], o->fds[2 * i + 1], 0x10000000,
+		if (ring_space_new(o->set, o->fds[2 * i], o->fds[2 * i + 1], 0x10000000,
 				   &spaces[i], &err) < 0)
 			_exit(1);
 	if (o->close_second)
@@ -157,6 +157,7 @@ static void an_owner_thread_that_ends_leaves_word(void **state)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	for (int i = 0; i < 3; i++)
 		assert_true(*owners[i] & RING_OWNER_DIED);
+	ring_set_free(o.set);
 	close_files(&o);
 	munmap(o.done, 4096);
 }
@@ -375,7 +376,9 @@ static void scribble(struct ring_target *t, uint64_t seed)
 				(uint64_t)ring_commit(value & 0xffff) << 32 | (value & 0xfff);
 			break;
 		default:
-			(void)target_write(t, TP, (uint32_t)value % 8, 0, value % 4000);
+			thread = target_find(t, TP);
+			if (thread && thread->head % 8 == 0)
+				(void)target_write(t, TP, (uint32_t)value % 8, 0, value % 4000);
 		}
 	}
 }
