@@ -34,6 +34,7 @@ usage "-d takes seconds, not '1s'" -d 1s p:libc:getenv
 usage "-n takes a number of events, not '0'" -n 0 p:libc:getenv
 usage "--mode takes auto, jump, trap or step, not 'fast'" --mode fast p:libc:getenv
 usage "--clock takes mono, mono_raw, boot or real, not 'x86-tsc'" --clock x86-tsc p:libc:getenv
+usage "--buffer-size takes KiB from 1 to 1048576, not '0'" --buffer-size 0 p:libc:getenv
 usage "--ready-fd takes an open descriptor, not '77'" --ready-fd 77 p:libc:getenv
 usage 'a filter comes after the definition it is for' --filter 'a == 1' p:libc:getenv
 usage "more than one filter for 'p:libc:getenv'" p:libc:getenv 'a == 1' --filter 'a == 1'
