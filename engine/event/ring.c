@@ -76,6 +76,11 @@ bool ring_set_has_more(const struct ring_set *set)
 	return set->n_heap != 0;
 }
 
+uint64_t ring_set_known_until(const struct ring_set *set)
+{
+	return ring_set_is_used(set) ? set->hold_ns : UINT64_MAX;
+}
+
 uint64_t ring_set_dropped(struct ring_set *set, unsigned number)
 {
 	uint64_t n = set->dropped[number % RING_COUNTS];

@@ -107,6 +107,9 @@ unsigned ring_set_drain(struct ring_set *set);
 const struct event_record *ring_set_next(struct ring_set *set, uint64_t until);
 /* Is there more, that is too young yet? */
 bool ring_set_has_more(const struct ring_set *set);
+/* Up to this time all is known, since the last ring_set_drain(): what other sources have of later
+ * does not come before what is held back. */
+uint64_t ring_set_known_until(const struct ring_set *set);
 /* Records that were lost since the last call: no room, overwritten, not to be understood,
  * or their thread was killed amid writing. */
 uint64_t ring_set_take_lost(struct ring_set *set);

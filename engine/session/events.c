@@ -83,11 +83,11 @@ static bool set_timer(struct ubp_session *s, long ns)
 }
 
 /* Nobody tells of what comes into rings: then how long until the next look? 0: for ever. */
-static long rest_of_rings(struct ubp_session *s, bool was_busy)
+static long rest_of_rings(struct ubp_session *s, bool was_busy, bool is_left)
 {
 	if (!s->rings || !ring_set_is_used(s->rings) || !s->has_thread)
 		return 0;
-	if (ring_set_has_more(s->rings))
+	if (is_left)
 		return SOON_NS;
 	if (was_busy || s->rest_ns == 0)
 		s->rest_ns = DOZE_NS / 2;
@@ -101,9 +101,11 @@ static long rest_of_rings(struct ubp_session *s, bool was_busy)
  */
 static void rest(struct ubp_session *s, bool was_busy)
 {
-	long ns = rest_of_rings(s, was_busy);
+	/* What was too young is ripe soon. */
+	bool is_left = event_queue_peek(s->queue) || (s->rings && ring_set_has_more(s->rings));
+	long ns = rest_of_rings(s, was_busy, is_left);
 
-	if (was_busy && set_timer(s, ns ? ns : DOZE_NS)) {
+	if ((was_busy || (ns && is_left)) && set_timer(s, ns ? ns : DOZE_NS)) {
 		event_queue_doze(s->queue);
 		return;
 	}
@@ -111,6 +113,12 @@ static void rest(struct ubp_session *s, bool was_busy)
 		(void)set_timer(s, ns);
 	if (!event_queue_sleep(s->queue))
 		session_news(s);
+}
+
+/* May rings still bring older ones? In the end they don't. */
+static bool is_too_young(const struct ubp_session *s, const struct event_record *record)
+{
+	return s->rings && s->has_thread && record->time > ring_set_known_until(s->rings);
 }
 
 /* What waits, merged by time; what is too young for that waits on. */
@@ -124,7 +132,7 @@ static int deliver_all(struct ubp_session *s, struct rings_batch *batch)
 
 	while ((record = event_queue_peek_until(s->queue, mark))) {
 		n += rings_deliver(s, record->time, batch);
-		if (rings_batch_is_full(batch))
+		if (rings_batch_is_full(batch) || is_too_young(s, record))
 			break;
 		deliver(batch, record);
 		event_queue_next(s->queue);
