@@ -49,6 +49,15 @@ const struct bench_case *bench_case_by_name(const char *name)
 	return NULL;
 }
 
+/* As ubp's rings have them, which are a little larger than the kernel's: a head, words, and a
+ * string of 16 bytes with its place. */
+size_t bench_call_bytes(const struct bench_case *c)
+{
+	size_t entry = 40 + (c->has_int ? 8 : 0) + (c->has_string ? 24 : 0);
+
+	return (c->entry ? entry : 0) + (c->ret ? 48 : 0);
+}
+
 static void add_name(char *text, size_t size, const char *name)
 {
 	size_t len = strlen(text);

@@ -50,7 +50,8 @@ struct bench_definitions {
 int bench_define(const struct bench_row *row, struct bench_definitions *ret_definitions,
 		 struct ubp_err *err);
 
-/* At most so many bytes does a record of any case take, on any side. */
-#define BENCH_RECORD_MAX 96
+/* At most so many bytes do the events of a call take, on any side. */
+#define BENCH_CALL_BYTES_MAX 128
+size_t bench_call_bytes(const struct bench_case *c);
 
 #endif

@@ -14,6 +14,7 @@
 #include "cli/ubp_bench_session.h"
 
 #define QUEUE_BYTES (64UL * 1024 * 1024)
+#define RING_BYTES  (16UL * 1024 * 1024)
 
 struct command {
 	struct bench *bench;
@@ -254,9 +255,10 @@ static int run_session(struct command *c, struct bench_session *s, double *ret_n
 static int run_ubp(void *ctx, size_t i, struct bench_figures *figures, double *ret_ns,
 		   struct ubp_err *err)
 {
+	static const struct bench_room room = { QUEUE_BYTES, RING_BYTES };
 	struct command *c = ctx;
 	struct bench_session s;
-	int rc = bench_session_open(&s, c->bench->opt->modes[i].mode, 0, QUEUE_BYTES, err);
+	int rc = bench_session_open(&s, c->bench->opt->modes[i].mode, 0, &room, false, err);
 
 	if (rc < 0)
 		return rc;

@@ -68,7 +68,7 @@ static int measure_all(struct bench *bench, struct bench_report *report)
 /* For the kernel: all events of a run, and more. */
 static size_t buffer_bytes(const struct bench_options *o)
 {
-	size_t bytes = o->hits * 5 / 4 * BENCH_PROBES_MAX * BENCH_RECORD_MAX;
+	size_t bytes = o->hits * 5 / 4 * BENCH_CALL_BYTES_MAX;
 
 	return o->command ? COMMAND_BUFFER : bytes + 65536;
 }

@@ -33,7 +33,9 @@ struct bench_figures {
 	struct bench_series ratio; /* ubp: total / the kernel's beside it */
 	uint64_t hits;             /* of all measured runs */
 	uint64_t recorded, lost;   /* events that were to be recorded; of these lost */
-	unsigned boosted, stepped, in_place; /* ubp: sites, by rung */
+	struct {
+		unsigned jumped, boosted, stepped, in_place;
+	} sites; /* ubp: of the last run, by rung */
 };
 
 /* A row of the table, or a command. */

@@ -13,8 +13,6 @@
 
 struct ubp_session;
 
-uint64_t bench_now_ns(void);
-
 /* A child that waits before it becomes the command. */
 struct bench_program {
 	pid_t pid;

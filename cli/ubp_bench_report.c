@@ -54,7 +54,7 @@ static void print_machine(FILE *f, const struct bench_machine *m, const struct b
 			o->pin ? "callers each on one CPU" : "callers not pinned", o->idle);
 }
 
-static const char columns[] = "%-8s %10s %10s %10s %10s   %-22s %10s %8s\n";
+static const char columns[] = "%-8s %10s %10s %10s %10s   %-24s %10s %8s\n";
 
 int bench_report_open(struct bench_report *report, const struct bench *bench, FILE *out)
 {
@@ -91,9 +91,17 @@ int bench_report_open(struct bench_report *report, const struct bench *bench, FI
 	return report->json ? CLI_OK : cli_error("out of memory");
 }
 
-/* "27.9x less (25-30)", "7.9x more": medians and extremes of the rounds. */
+/* Three digits. */
+static const char *three(double x, char text[24])
+{
+	(void)snprintf(text, 24, "%.*f", x < 10 ? 2 : x < 100 ? 1 : 0, x);
+	return text;
+}
+
+/* "27.9x less (25.0-30.1)", "7.90x more": medians and extremes of the rounds. */
 static void ratio_text(const struct bench_series *ratio, char *text, size_t size)
 {
+	char a[24], b[24], c[24];
 	double mid, low, high;
 
 	*text = '\0';
@@ -103,10 +111,11 @@ static void ratio_text(const struct bench_series *ratio, char *text, size_t size
 	low = bench_min(ratio);
 	high = bench_max(ratio);
 	if (mid > 1)
-		(void)snprintf(text, size, "%.3gx more (%.3g-%.3g)", mid, low, high);
+		(void)snprintf(text, size, "%sx more (%s-%s)", three(mid, a), three(low, b),
+			       three(high, c));
 	else
-		(void)snprintf(text, size, "%.3gx less (%.3g-%.3g)", 1 / mid, 1 / high,
-			       1 / low);
+		(void)snprintf(text, size, "%sx less (%s-%s)", three(1 / mid, a),
+			       three(1 / high, b), three(1 / low, c));
 }
 
 /* A row's figures are nanoseconds; a command's are shown as seconds, and its events instead of
@@ -115,7 +124,7 @@ static void print_series(FILE *f, const char *name, const struct bench_series *s
 			 const struct bench_figures *figures, bool is_row)
 {
 	double unit = is_row ? 1 : 1e9;
-	char median[24], min[24], max[24], over[24] = "", ratio[48] = "", n[24] = "",
+	char median[24], min[24], max[24], over[24] = "", ratio[80] = "", n[24] = "",
 					   lost[24] = "";
 	const char *fmt = is_row ? "%.1f" : "%.3f";
 
@@ -179,10 +188,11 @@ static json_t *figures_json(const struct bench_figures *f, bool is_ubp)
 	if (!is_ubp)
 		return o;
 	(void)json_object_set_new(o, "ratio", series_json(&f->ratio));
-	(void)json_object_set_new(o, "sites",
-				  json_pack("{s:i, s:i, s:i}", "boosted", (int)f->boosted,
-					    "stepped", (int)f->stepped, "in_place",
-					    (int)f->in_place));
+	(void)json_object_set_new(
+		o, "sites",
+		json_pack("{s:i, s:i, s:i, s:i}", "jumped", (int)f->sites.jumped, "boosted",
+			  (int)f->sites.boosted, "stepped", (int)f->sites.stepped, "in_place",
+			  (int)f->sites.in_place));
 	return o;
 }
 

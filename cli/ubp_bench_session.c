@@ -9,10 +9,19 @@
 
 #include "cli/message.h"
 
-#define QUEUE_MIN (1U << 20)
+#define RING_MIN 16384U /* and of queues, too */
 
-int bench_session_open(struct bench_session *s, enum ubp_mode mode, pid_t pid, size_t bytes,
-		       struct ubp_err *err)
+size_t bench_power_of_two(size_t bytes)
+{
+	size_t power = RING_MIN;
+
+	while (power < bytes)
+		power *= 2;
+	return power;
+}
+
+int bench_session_open(struct bench_session *s, enum ubp_mode mode, pid_t pid,
+		       const struct bench_room *room, bool count_dropped, struct ubp_err *err)
 {
 	struct ubp_options opt = UBP_OPTIONS_INIT;
 
@@ -21,8 +30,9 @@ int bench_session_open(struct bench_session *s, enum ubp_mode mode, pid_t pid, s
 	opt.pids = &pid;
 	opt.n_pids = pid ? 1 : 0;
 	opt.warn = cli_warn;
-	for (opt.queue_bytes = QUEUE_MIN; opt.queue_bytes < bytes;)
-		opt.queue_bytes *= 2;
+	opt.count_dropped = count_dropped;
+	opt.queue_bytes = bench_power_of_two(room->queue);
+	opt.ring_bytes = room->ring;
 	return ubp_session_new(&opt, &s->session, err);
 }
 
@@ -55,10 +65,25 @@ void bench_session_take(void *ctx)
 	(void)ubp_dispatch(s->session, on_event, s, &err);
 }
 
+static void count_sites(const struct bench_session *s, struct bench_figures *figures)
+{
+	memset(&figures->sites, 0, sizeof(figures->sites));
+	for (size_t i = 0; i < ubp_n_probes(s->session); i++) {
+		struct ubp_probe_stats st = { 0 };
+
+		ubp_probe_stats(s->session, i, &st);
+		figures->sites.jumped += st.jumped;
+		figures->sites.boosted += st.boosted;
+		figures->sites.stepped += st.stepped;
+		figures->sites.in_place += st.in_place;
+	}
+}
+
 int bench_session_end(struct bench_session *s, struct bench_figures *figures,
 		      struct ubp_err *err)
 {
 	uint64_t passed = 0, lost = 0;
+	struct ubp_stats all = { 0 };
 	int n;
 
 	ubp_stop(s->session);
@@ -67,17 +92,21 @@ int bench_session_end(struct bench_session *s, struct bench_figures *figures,
 	} while (n > 0);
 	if (n < 0)
 		return n;
-	figures->boosted = figures->stepped = figures->in_place = 0;
+	count_sites(s, figures);
 	for (size_t i = 0; i < ubp_n_probes(s->session); i++) {
 		struct ubp_probe_stats st = { 0 };
 
 		ubp_probe_stats(s->session, i, &st);
 		figures->hits += st.hits;
-		figures->boosted += st.boosted;
-		figures->stepped += st.stepped;
-		figures->in_place += st.in_place;
 		passed += st.passed;
 		lost += st.lost;
+	}
+	ubp_stats(s->session, &all);
+	if (ubp_n_probes(s->session) > 1) {
+		/* Whose they were is not known: no probe's. */
+		figures->hits += all.ring_lost;
+		passed += all.ring_lost;
+		lost += all.ring_lost;
 	}
 	if (s->taken + lost != passed || lost != s->lost)
 		return ubp_fail(err, EPROTO,

@@ -17,12 +17,21 @@ struct bench_session {
 	int rc; /* of the last dispatch */
 };
 
-/* @pid 0: none is named. Rings and queues have room for @bytes. */
-int bench_session_open(struct bench_session *s, enum ubp_mode mode, pid_t pid, size_t bytes,
-		       struct ubp_err *err);
+/* The next that rings and queues can have. */
+size_t bench_power_of_two(size_t bytes);
+
+/* How much room there is for events: in the queue, and in each thread's ring (a power of two;
+ * 0: as usual). */
+struct bench_room {
+	size_t queue, ring;
+};
+
+/* @pid 0: none is named. @count_dropped: hits that filters drop are counted, too. */
+int bench_session_open(struct bench_session *s, enum ubp_mode mode, pid_t pid,
+		       const struct bench_room *room, bool count_dropped, struct ubp_err *err);
 void bench_session_close(struct bench_session *s);
 
-/* Take all events there are now. Fits bench_meanwhile. */
+/* Take the events there are now. Fits bench_meanwhile. */
 void bench_session_take(void *ctx);
 
 /*

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/signals.h"
@@ -76,6 +77,14 @@ int bench_place(const struct bench_first *first, char *path, size_t size, uint64
 	return 0;
 }
 
+uint64_t bench_now_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 /* --- the child ---------------------------------------------------------------------- */
 
 int bench_wait(int fd, int signal_fd, const struct bench_meanwhile *meanwhile,
@@ -99,6 +108,16 @@ int bench_wait(int fd, int signal_fd, const struct bench_meanwhile *meanwhile,
 		if (meanwhile)
 			meanwhile->fn(meanwhile->ctx);
 	}
+}
+
+int bench_wait_moment(int signal_fd, struct ubp_err *err)
+{
+	struct pollfd p = { .fd = signal_fd, .events = POLLIN };
+	struct signals_one one;
+
+	if (poll(&p, 1, 5) > 0 && signals_read(signal_fd, &one))
+		return ubp_fail(err, EINTR, "ended by signal %d", one.number);
+	return 0;
 }
 
 /* A line of at most @size - 1 bytes, from a pipe that holds no other. */

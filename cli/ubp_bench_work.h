@@ -90,5 +90,9 @@ int bench_work_end(struct bench_work *work, struct ubp_err *err);
 /* Wait for @fd (POLLIN) or a signal for us: 0 or -EINTR. */
 int bench_wait(int fd, int signal_fd, const struct bench_meanwhile *meanwhile,
 	       struct ubp_err *err);
+/* Some milliseconds, unless a signal comes. */
+int bench_wait_moment(int signal_fd, struct ubp_err *err);
+
+uint64_t bench_now_ns(void);
 
 #endif
