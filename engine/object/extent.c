@@ -16,8 +16,7 @@ static size_t leading_underscores(const char *name)
 	return strspn(name, "_");
 }
 
-/* Which of two names of one address to show: negative when @a. */
-static int compare_names(const struct sym *a, const struct sym *b)
+int sym_compare_names(const struct sym *a, const struct sym *b)
 {
 	unsigned rank_a = sym_rank(a), rank_b = sym_rank(b);
 	size_t plain_a, plain_b, len_a, len_b;
@@ -43,7 +42,7 @@ static int compare_extents(const void *pa, const void *pb)
 
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
-	return compare_names(a->sym, b->sym);
+	return sym_compare_names(a->sym, b->sym);
 }
 
 /* Functions and labels, aliases folded: the best name stays, with the largest size. */

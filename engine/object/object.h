@@ -136,6 +136,16 @@ int object_each_function(struct object *object,
 			 struct ubp_err *err);
 
 /*
+ * The functions with a name that matches @pattern, as fnmatch(3) has it: one for each
+ * address, by the best of its names that match, sorted by name. *ret_v: free with
+ * free(). Returns 0, -ENOMEM, -ENOEXEC.
+ */
+int object_match_functions(struct object *object, const char *pattern,
+			   struct object_symbol **ret_v, size_t *ret_n, struct ubp_err *err);
+/* Has it a table of all functions, or only names of those that it exports? */
+bool object_has_symtab(struct object *object);
+
+/*
  * Where a process keeps the choice of an IFUNC: elf_vaddrs of GOT words of this
  * object. Two kinds: IRELATIVE slots whose resolver is at @resolver_elf_vaddr
  * (of this object; 0: none wanted), and slots of the symbol @name (JUMP_SLOT or

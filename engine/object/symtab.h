@@ -74,6 +74,9 @@ const struct sym *symtab_next(const struct symtab *symtab, const struct sym *sym
  */
 unsigned sym_rank(const struct sym *sym);
 
+/* Which of two names of one address to show: negative when @a. */
+int sym_compare_names(const struct sym *a, const struct sym *b);
+
 /* Fill @ret_symbol. Returns 0, or -ENOENT when its code is not in the file. */
 int sym_describe(const struct object *object, const struct sym *sym,
 		 struct object_symbol *ret_symbol);

@@ -211,21 +211,32 @@ static bool has_return(const struct update *u, const struct uprobe *probe, uint6
 	return false;
 }
 
-static int join_return(struct update *u, const struct mapping *m, uint64_t vaddr,
-		       struct uprobe *probe, struct ubp_err *err)
+/* How the process has it that this probe's returns are caught. */
+static enum return_way way_of(struct update *u, struct uprobe *probe, const char **ret_why)
 {
 	struct return_facts facts;
-	const char *why;
+	enum return_way way;
 
-	if (has_return(u, probe, vaddr))
-		return 0;
 	if (!u->has_facts)
-		hooks_return_facts(u->plant, u->t->process->pid, &u->maps, &u->facts);
+		hooks_return_facts(u->plant, u->tid, &u->maps, &u->facts);
 	u->has_facts = true;
 	facts = u->facts;
 	facts.is_go = probe->facts.is_go;
 	facts.hides_unwinder |= probe->facts.hides_unwinder;
-	if (return_way_of(&facts, &why) == RETURN_AT_RETS) {
+	way = return_way_of(&facts, ret_why);
+	if (way == RETURN_AT_RETS && probe->exits_due)
+		u->plant->find_exits(u->plant->ctx, probe);
+	return way;
+}
+
+static int join_return(struct update *u, const struct mapping *m, uint64_t vaddr,
+		       struct uprobe *probe, struct ubp_err *err)
+{
+	const char *why;
+
+	if (has_return(u, probe, vaddr))
+		return 0;
+	if (way_of(u, probe, &why) == RETURN_AT_RETS) {
 		if (probe->n_exits)
 			return join_exits(u, probe, vaddr, err);
 		if (!u->plant->force)
@@ -244,10 +255,15 @@ static int join_probe(struct update *u, const struct mapping *m, struct uprobe *
 {
 	uint64_t vaddr = m->start + (probe->foffset - m->foffset);
 
+	const char *why;
+
 	if (!probe->is_return)
 		return join_entry(u, m, vaddr, probe, err);
-	/* It depends on the process where; that is asked when it stands still. */
-	return u->t ? join_return(u, m, vaddr, probe, err) : 0;
+	if (u->t)
+		return join_return(u, m, vaddr, probe, err);
+	/* Where it stands is asked again when the process stands still. */
+	(void)way_of(u, probe, &why);
+	return 0;
 }
 
 /* The probes that this process should carry and does not yet. */

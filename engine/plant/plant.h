@@ -157,8 +157,11 @@ struct plant {
 	size_t n_probes;
 	struct uprobe **by_place;  /* the same by file and offset: plant_sort() */
 	struct plant_ahead *ahead; /* of plant_look_ahead() */
-	bool step;                 /* --mode step */
-	struct ring_set *rings;    /* NULL: no jumps */
+	/* Look for the exits of a return probe: sets .exits or .no_exits. */
+	void (*find_exits)(void *ctx, struct uprobe *probe);
+	void *ctx;              /* of that */
+	bool step;              /* --mode step */
+	struct ring_set *rings; /* NULL: no jumps */
 	bool lossless;
 	bool count_dropped;           /* hits that filters drop are counted, too */
 	char *reasons[64];            /* why there is no jump */

@@ -69,6 +69,7 @@ struct uprobe {
 	/* Of a return probe: what its file says about the way; the function's exits,
 	 * or why they are not known. */
 	struct return_facts facts;
+	bool exits_due; /* nobody has looked for them yet: plant.find_exits */
 	struct uprobe_exit *exits;
 	size_t n_exits;
 	const char *no_exits;

@@ -30,6 +30,7 @@ int define_init(struct ubp_session *s, struct ubp_err *err)
 		.arch = ubp_host_arch(),
 		.strict = s->opt.strict,
 		.find_file = files_find,
+		.match = match_each,
 		.ctx = s,
 	};
 
@@ -37,7 +38,7 @@ int define_init(struct ubp_session *s, struct ubp_err *err)
 	return s->table ? 0 : ubp_fail(err, ENOMEM, "out of memory");
 }
 
-static void probe_free(struct session_probe *p)
+void define_free_probe(struct session_probe *p)
 {
 	if (!p)
 		return;
@@ -46,7 +47,6 @@ static void probe_free(struct session_probe *p)
 	free(p->no_exits);
 	free(p->no_window);
 	filter_free(p->uprobe.filter);
-	free(p->command);
 	free(p->what);
 	free(p->symbol);
 	free(p->listing);
@@ -58,7 +58,7 @@ static void probe_free(struct session_probe *p)
 void define_free(struct ubp_session *s)
 {
 	while (s->n_probes)
-		probe_free(s->probes[--s->n_probes]);
+		define_free_probe(s->probes[--s->n_probes]);
 	free(s->probes);
 	files_free(s);
 	spec_table_free(s->table);
@@ -97,7 +97,7 @@ static int resolve_symbol(struct ubp_session *s, size_t i, struct session_file *
 	return 0;
 }
 
-static int check_arch(const struct session_file *file, const char *path, struct ubp_err *err)
+int define_check_arch(const struct session_file *file, const char *path, struct ubp_err *err)
 {
 	if (object_arch(file->object) == ubp_host_arch())
 		return 0;
@@ -179,32 +179,56 @@ static int take_exits(struct session_probe *p, const struct session_file *file,
 			found->n ? ": it ends in a jump to another function" : "");
 }
 
+static int look_for_exits(struct session_probe *p, const struct session_file *file,
+			  uint64_t foffset, struct ubp_err *why_not)
+{
+	struct object_exits found;
+	int rc = object_find_exits(file->object, foffset, &found, why_not);
+
+	if (rc == 0) {
+		rc = take_exits(p, file, &found, why_not);
+		free(found.exits);
+	}
+	if (rc == 0)
+		return 0;
+	p->no_exits = strdup(why_not->text);
+	p->uprobe.no_exits = p->no_exits;
+	return rc;
+}
+
+void define_find_exits(void *ctx, struct uprobe *probe)
+{
+	struct session_probe *p = ((struct ubp_session *)ctx)->probes[probe->number];
+	struct session_file *file = p->file;
+	struct ubp_err why_not;
+
+	ubp_err_reset(&why_not);
+	probe->exits_due = false;
+	(void)look_for_exits(p, file, probe->foffset, &why_not);
+}
+
 /*
  * Where the function is left. Every process decides by itself whether it needs to
- * know; where the file does, not to know is an error.
+ * know; it takes a millisecond for a long function, so it is asked only then. Where the
+ * file says so, not to know is an error.
  */
 static int find_exits(struct ubp_session *s, struct session_probe *p, struct session_file *file,
 		      const struct spec_probe *spec, struct ubp_err *err)
 {
 	struct return_facts *facts = &p->uprobe.facts;
-	struct object_exits found;
 	struct ubp_err why_not;
 	const char *why;
-	int rc;
 
-	facts->is_go = object_is_go(file->object);
-	facts->hides_unwinder = object_hides_unwinder(file->object);
-	ubp_err_reset(&why_not);
-	rc = object_find_exits(file->object, spec->offset, &found, &why_not);
-	if (rc == 0) {
-		rc = take_exits(p, file, &found, &why_not);
-		free(found.exits);
+	if (!file->has_facts) {
+		file->facts.is_go = object_is_go(file->object);
+		file->facts.hides_unwinder = object_hides_unwinder(file->object);
+		file->has_facts = true;
 	}
-	if (rc == 0)
-		return 0;
-	p->no_exits = strdup(why_not.text);
-	p->uprobe.no_exits = p->no_exits;
-	if (return_way_of(facts, &why) == RETURN_HIJACKED || s->opt.force)
+	*facts = file->facts;
+	p->uprobe.exits_due = return_way_of(facts, &why) == RETURN_HIJACKED;
+	ubp_err_reset(&why_not);
+	if (p->uprobe.exits_due || look_for_exits(p, file, spec->offset, &why_not) == 0 ||
+	    s->opt.force)
 		return 0;
 	return ubp_fail(err, ENOTSUP,
 			"the return of %s can only be probed at its ret instructions (%s), and "
@@ -337,8 +361,39 @@ static int name_probe(struct session_probe *p, struct session_file *file,
 		      : asprintf(&p->what, "%s:0x%lx", base_name(spec->path), ul(spec->offset));
 	if (n < 0)
 		p->what = NULL;
-	p->command = strdup(spec->command);
-	return p->what && p->command ? 0 : ubp_fail(err, ENOMEM, "out of memory");
+	return p->what ? 0 : ubp_fail(err, ENOMEM, "out of memory");
+}
+
+int define_check(struct ubp_session *s, const struct spec_probe *spec,
+		 struct session_file *file, struct session_probe *p,
+		 enum place_refusal *ret_why, struct ubp_err *err)
+{
+	int rc = check_place(spec, file, err);
+
+	*ret_why = REFUSED_PLACE;
+	if (rc == 0)
+		rc = name_probe(p, file, spec, err);
+	if (rc == 0 && spec->is_return && !s->opt.force) {
+		*ret_why = REFUSED_RETURN;
+		rc = check_return(file, spec, p->symbol, err);
+	}
+	if (rc == 0) {
+		*ret_why = REFUSED_SPAWN;
+		rc = spawn_check(s, file, spec, err);
+	}
+	if (rc == 0) {
+		*ret_why = REFUSED_BOUNDARY;
+		rc = check_boundary(s, file, spec, err);
+	}
+	if (rc == 0) {
+		*ret_why = REFUSED_INSN;
+		rc = check_insn(p, file, spec, err);
+	}
+	if (rc == 0 && spec->is_return) {
+		*ret_why = REFUSED_EXITS;
+		rc = find_exits(s, p, file, spec, err);
+	}
+	return rc;
 }
 
 static int make_probe(struct ubp_session *s, size_t i, const char *filter,
@@ -346,36 +401,27 @@ static int make_probe(struct ubp_session *s, size_t i, const char *filter,
 {
 	const struct spec_probe *spec = define_spec(s, i);
 	struct session_file *file = files_by_id(s, spec->dev, spec->ino);
+	enum place_refusal why;
 	int rc = 0;
 
 	if (!file)
 		return ubp_fail(err, ENOENT, "%s: the file was replaced", spec->path);
-	rc = check_arch(file, spec->path, err);
+	rc = define_check_arch(file, spec->path, err);
 	if (rc == 0 && spec->symbol && !spec->is_resolved)
 		rc = resolve_symbol(s, i, file, err);
 	if (rc < 0)
 		return rc;
 	spec = define_spec(s, i);
-	rc = check_place(spec, file, err);
-	if (rc == 0)
-		rc = name_probe(p, file, spec, err);
-	if (rc == 0 && spec->is_return && !s->opt.force)
-		rc = check_return(file, spec, p->symbol, err);
-	if (rc == 0)
-		rc = spawn_check(s, file, spec, err);
-	if (rc == 0)
-		rc = check_boundary(s, file, spec, err);
-	if (rc == 0)
-		rc = check_insn(p, file, spec, err);
+	rc = define_check(s, spec, file, p, &why, err);
 	if (rc == 0 && s->rings && find_window(p, file, spec) < 0)
 		rc = ubp_fail(err, ENOMEM, "out of memory");
-	if (rc == 0 && spec->is_return)
-		rc = find_exits(s, p, file, spec, err);
 	if (rc == 0)
 		rc = fetch_compile(spec, &p->uprobe.program, err);
 	if (rc == 0 && filter)
 		rc = filter_parse(filter, spec, &p->uprobe.filter, err);
+	p->serial = spec->serial;
 	p->object = file->object;
+	p->file = file;
 	p->uprobe.is_return = spec->is_return;
 	p->uprobe.dev = file->maps_dev;
 	p->uprobe.ino = file->maps_ino;
@@ -417,14 +463,13 @@ static int sync_probes(struct ubp_session *s, const char *filter, struct ubp_err
 		return ubp_fail(err, ENOMEM, "out of memory");
 	s->probes = bigger;
 	for (size_t i = 0; i < n && old < s->n_probes; i++) {
-		while (old < s->n_probes &&
-		       strcmp(s->probes[old]->command, define_spec(s, i)->command) != 0)
-			probe_free(s->probes[old++]);
+		while (old < s->n_probes && s->probes[old]->serial != define_spec(s, i)->serial)
+			define_free_probe(s->probes[old++]);
 		if (old < s->n_probes)
 			s->probes[kept++] = s->probes[old++];
 	}
 	while (old < s->n_probes)
-		probe_free(s->probes[old++]);
+		define_free_probe(s->probes[old++]);
 	s->n_probes = kept;
 	while (rc == 0 && s->n_probes < n) {
 		struct session_probe *p = calloc(1, sizeof(*p));
@@ -434,7 +479,7 @@ static int sync_probes(struct ubp_session *s, const char *filter, struct ubp_err
 		rc = make_probe(s, s->n_probes, filter, p, err);
 		if (rc < 0) {
 			show_definition(define_spec(s, s->n_probes), err);
-			probe_free(p);
+			define_free_probe(p);
 			break;
 		}
 		p->uprobe.number = (unsigned)s->n_probes;
@@ -455,7 +500,7 @@ static int take_up(struct ubp_session *s, size_t n_before, const char *filter,
 	/* Nothing of this call stays. */
 	spec_table_truncate(s->table, n_before);
 	while (s->n_probes > n_before)
-		probe_free(s->probes[--s->n_probes]);
+		define_free_probe(s->probes[--s->n_probes]);
 	return rc;
 }
 

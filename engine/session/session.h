@@ -25,6 +25,8 @@ struct session_file {
 	uint64_t dev, ino;           /* as stat() tells: what spec compares */
 	uint64_t maps_dev, maps_ino; /* as /proc/PID/maps tells */
 	struct object *object;
+	bool has_facts;
+	struct return_facts facts; /* what it says about the way of returns */
 	struct session_file *next;
 };
 
@@ -40,7 +42,8 @@ struct file_alias {
 struct session_probe {
 	struct uprobe uprobe;
 	struct object *object; /* its file; the session's */
-	char *command;         /* its definition: tells it from others after a deletion */
+	struct session_file *file;
+	uint64_t serial;       /* the spec_probe's: tells it from others after a deletion */
 	char *what;            /* "bash:readline", for messages */
 	char *symbol;          /* "readline+0x4", or NULL */
 	char *listing, *format, *explain;
@@ -107,6 +110,36 @@ struct ubp_session {
 int define_init(struct ubp_session *s, struct ubp_err *err);
 void define_free(struct ubp_session *s);
 const struct spec_probe *define_spec(const struct ubp_session *s, size_t i);
+
+/* Which of its checks a place did not pass. */
+enum place_refusal {
+	REFUSED_PLACE,
+	REFUSED_RETURN,
+	REFUSED_SPAWN,
+	REFUSED_BOUNDARY,
+	REFUSED_INSN,
+	REFUSED_EXITS,
+	REFUSED_IFUNC, /* match.c */
+	REFUSED_N,
+};
+
+int define_check_arch(const struct session_file *file, const char *path, struct ubp_err *err);
+/*
+ * Can it be probed? @spec is resolved; @p, zeroed, gets what is known of the place then.
+ * *ret_why is good if not.
+ */
+int define_check(struct ubp_session *s, const struct spec_probe *spec,
+		 struct session_file *file, struct session_probe *p, enum place_refusal *ret_why,
+		 struct ubp_err *err);
+/* plant.find_exits; @ctx is the session. */
+void define_find_exits(void *ctx, struct uprobe *probe);
+void define_free_probe(struct session_probe *p);
+
+/* match.c: spec_env.match; @ctx is the session. Functions that can't be probed are left
+ * out, with a word about that. */
+int match_each(void *ctx, const struct spec_probe *pattern,
+	       int (*each)(void *each_ctx, const char *symbol, uint64_t offset), void *each_ctx,
+	       struct ubp_err *err);
 
 /* files.c. NULL: no definition names such a file. */
 struct session_file *files_by_id(struct ubp_session *s, uint64_t dev, uint64_t ino);

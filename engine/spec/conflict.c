@@ -13,6 +13,9 @@
 /* Names tried before giving up; the check then fails with the last one. */
 #define RENAMES_MAX 1000
 
+/* The same for what a pattern finds: long names of C++ are equal where they are cut. */
+#define NUMBERS_MAX 100000
+
 static bool is_taken(const struct spec_env *env, const struct spec_probe *probe)
 {
 	return env->event_taken && env->event_taken(env->ctx, probe->group, probe->event);
@@ -64,6 +67,19 @@ void spec_conflict_rename(const struct spec_parse *p, const struct spec_index *o
 		if (event ? event->is_return == probe->is_return &&
 				    spec_probe_differing_arg(event, probe) == 0
 			  : !is_taken(p->env, probe))
+			return;
+		spec_name_number(wanted, k, probe->event);
+	}
+}
+
+void spec_conflict_number(const struct spec_parse *p, const struct spec_index *others,
+			  struct spec_probe *probe)
+{
+	char wanted[SPEC_NAME_MAX + 1];
+
+	memcpy(wanted, probe->event, sizeof(wanted));
+	for (unsigned k = 1; k <= NUMBERS_MAX; k++) {
+		if (!spec_index_event(others, probe) && !is_taken(p->env, probe))
 			return;
 		spec_name_number(wanted, k, probe->event);
 	}

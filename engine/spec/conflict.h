@@ -23,4 +23,8 @@ int spec_conflict_check(const struct spec_parse *p, const struct spec_index *oth
 void spec_conflict_rename(const struct spec_parse *p, const struct spec_index *others,
 			  struct spec_probe *probe);
 
+/* The event of a function that a pattern has found gets a number if there is one of that name. */
+void spec_conflict_number(const struct spec_parse *p, const struct spec_index *others,
+			  struct spec_probe *probe);
+
 #endif

@@ -42,7 +42,7 @@ static int fill_probe(const struct spec_parse *p, const struct spec_form *form,
 		if (rc < 0)
 			return rc;
 	}
-	if (probe->event[0] == '\0')
+	if (probe->event[0] == '\0' && !probe->is_pattern)
 		spec_name_auto(probe, target, form->is_short);
 	return parse_args(p, form->first_arg, probe);
 }

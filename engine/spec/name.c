@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/spec/chars.h"
@@ -107,6 +108,19 @@ static void name_with_offset(char *event, struct spec_span text, uint64_t offset
 
 	sanitise(text, SPEC_NAME_MAX - (size_t)len, event);
 	memcpy(event + strlen(event), tail, (size_t)len + 1);
+}
+
+int spec_name_match(struct spec_probe *probe, const char *symbol)
+{
+	bool has_name = probe->event[0] != '\0';
+	char *text;
+
+	if (asprintf(&text, "%s%s%s", probe->event, has_name ? "_" : "", symbol) < 0)
+		return -ENOMEM;
+	sanitise((struct spec_span){ text, strlen(text) }, SPEC_NAME_MAX, probe->event);
+	probe->auto_event = true;
+	free(text);
+	return 0;
 }
 
 void spec_name_auto(struct spec_probe *probe, struct spec_span target, bool is_short)

@@ -75,6 +75,9 @@ int spec_parse_name(const struct spec_parse *p, struct spec_span text,
 /* Make up an event's name. The kernel's for a number, or the symbol's. */
 void spec_name_auto(struct spec_probe *probe, struct spec_span target, bool is_short);
 
+/* The event's name of a function that a pattern has found: [NAME_]SYMBOL. 0 or -ENOMEM. */
+int spec_name_match(struct spec_probe *probe, const char *symbol);
+
 /* Event's name with _@n behind, within its limit. */
 void spec_name_number(const char *name, unsigned n, char ret_name[SPEC_NAME_MAX + 1]);
 

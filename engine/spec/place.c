@@ -20,6 +20,11 @@ static bool is_symbol_char(char c)
 	       (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (unsigned char)c >= 0x80;
 }
 
+static bool is_pattern_char(char c)
+{
+	return c == '*' || c == '?' || c == '[';
+}
+
 /* Cut the word at its last ':'; later colons than that are part of no path. */
 static int cut_target(const struct spec_parse *p, struct spec_span word,
 		      struct spec_span *ret_target, struct spec_span *ret_rest)
@@ -37,7 +42,8 @@ static int cut_target(const struct spec_parse *p, struct spec_span word,
 	*ret_target = span_until(word, colon);
 	*ret_rest = span_from(word, colon + 1);
 	first = span_at(*ret_rest, 0);
-	if (!char_is_digit(first) && (p->env->strict || !is_symbol_char(first)))
+	if (!char_is_digit(first) &&
+	    (p->env->strict || !(is_symbol_char(first) || is_pattern_char(first))))
 		return spec_fail_unlogged(p, EINVAL, spec_col(p, ret_rest->s),
 					  p->env->strict
 						  ? "No offset behind the last ':'"
@@ -119,12 +125,63 @@ static int parse_suffix(const struct spec_parse *p, struct spec_span *rest,
 	return 0;
 }
 
+static bool is_pattern(struct spec_span name)
+{
+	for (size_t i = 0; i < name.len; i++)
+		if (is_pattern_char(name.s[i]))
+			return true;
+	return false;
+}
+
+/* "[a-z]", "[!_]": bytes of what begins with '[' at @start. 0: it is none. */
+static size_t class_len(struct spec_span name, size_t start)
+{
+	size_t i = start + 1, first;
+
+	if (span_at(name, i) == '!' || span_at(name, i) == '^')
+		i++;
+	for (first = i; i < name.len; i++) {
+		if (name.s[i] == ']' && i > first)
+			return i + 1 - start;
+		if (name.s[i] != '-' && !is_symbol_char(name.s[i]))
+			return 0;
+	}
+	return 0;
+}
+
+static int parse_pattern(const struct spec_parse *p, struct spec_span name, const char *plus,
+			 struct spec_probe *probe)
+{
+	if (plus)
+		return spec_fail(p, EINVAL, spec_col(p, plus),
+				 "An offset cannot be added to a pattern");
+	for (size_t i = 0, step; i < name.len; i += step) {
+		char c = name.s[i];
+
+		step = c == '[' ? class_len(name, i) : 1;
+		if (!step)
+			return spec_fail(p, EINVAL, spec_col(p, name.s + i),
+					 "Invalid pattern: nothing ends the '['");
+		if (c == '@')
+			return spec_fail(p, EINVAL, spec_col(p, name.s + i),
+					 "A pattern has no version");
+		if (!is_pattern_char(c) && !is_symbol_char(c))
+			return spec_fail(p, EINVAL, spec_col(p, name.s + i), "Invalid pattern");
+	}
+	probe->is_pattern = true;
+	probe->symbol = strndup(name.s, name.len);
+	return probe->symbol ? 0 : spec_fail_memory(p);
+}
+
 static int parse_symbol(const struct spec_parse *p, struct spec_span text,
 			struct spec_probe *probe)
 {
 	const char *plus = span_find(text, '+');
 	struct spec_span name = plus ? span_until(text, plus) : text;
 
+	probe->symbol_col = spec_col(p, name.s);
+	if (is_pattern(name))
+		return parse_pattern(p, name, plus, probe);
 	for (size_t i = 0; i < name.len; i++)
 		if (!is_symbol_char(name.s[i]))
 			return spec_fail(p, EINVAL, spec_col(p, name.s + i),

@@ -70,6 +70,8 @@ struct spec_probe {
 	char event[SPEC_NAME_MAX + 1];
 	char *path;          /* as written, or what the look-up callback put in its place */
 	char *symbol;        /* extended: SYMBOL[@VERSION] instead of a number, else NULL */
+	bool is_pattern;     /* extended: .symbol is a pattern (*, ?, [...]); see spec_env.match */
+	size_t symbol_col;   /* where the symbol stands in .command */
 	uint64_t symbol_off; /* what is added to the symbol */
 	bool is_resolved;    /* .offset is a file offset; false only with a symbol */
 	uint64_t offset;     /* file offset; before it is resolved: symbol_off */
@@ -80,6 +82,7 @@ struct spec_probe {
 	size_t fixed_size; /* bytes of the data's fixed area */
 	unsigned line;     /* of the write it came with, from 1; 0: the short form */
 	char *command;     /* the words joined by one blank, for messages */
+	uint64_t serial;   /* tells it from every other of its table, deleted ones too */
 };
 
 #endif

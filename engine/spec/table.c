@@ -18,6 +18,7 @@ struct spec_table {
 	struct spec_env env;
 	struct spec_probe **probes;
 	size_t n, capacity;
+	uint64_t n_ever;         /* probes, deleted ones too */
 	struct spec_index index; /* of the first .index.n; see index_all() */
 };
 
@@ -86,11 +87,66 @@ static int add_probe(struct spec_table *table, const struct spec_parse *p,
 		rc = spec_conflict_check(p, &table->index, probe);
 	if (rc == 0 && !reserve(table, table->n + 1))
 		rc = spec_fail_memory(p);
-	if (rc < 0)
+	if (rc < 0) {
 		spec_probe_free(probe);
-	else
-		table->probes[table->n++] = probe;
+		return rc;
+	}
+	probe->serial = ++table->n_ever;
+	table->probes[table->n++] = probe;
+	return 0;
+}
+
+/* A pattern at work. */
+struct expansion {
+	struct spec_table *table;
+	const struct spec_parse *p;
+	const struct spec_probe *pattern;
+};
+
+static int add_match(void *ctx, const char *symbol, uint64_t offset)
+{
+	struct expansion *x = ctx;
+	struct spec_probe *probe = spec_probe_copy(x->pattern);
+
+	if (!probe)
+		return spec_fail_memory(x->p);
+	free(probe->symbol);
+	probe->symbol = NULL;
+	probe->is_pattern = false;
+	probe->is_resolved = true;
+	probe->offset = offset;
+	if (spec_name_match(probe, symbol) < 0 || !index_all(x->table)) {
+		spec_probe_free(probe);
+		return spec_fail_memory(x->p);
+	}
+	spec_conflict_number(x->p, &x->table->index, probe);
+	return add_probe(x->table, x->p, probe, false);
+}
+
+static int add_matches(struct spec_table *table, const struct spec_parse *p,
+		       struct spec_probe *pattern)
+{
+	const struct spec_env *env = &table->env;
+	struct expansion x = { table, p, pattern };
+	size_t col = pattern->symbol_col, n = table->n;
+	int rc;
+
+	rc = env->match ? env->match(env->ctx, pattern, add_match, &x, p->err)
+			: ubp_fail(p->err, EINVAL, "Patterns are not known here");
+	if (rc < 0 && !p->err->has_caret && rc != -ENOMEM)
+		ubp_err_caret(p->err, p->words->text, p->words->len, (unsigned)col);
+	if (rc < 0)
+		spec_table_truncate(table, n);
+	spec_probe_free(pattern);
 	return rc;
+}
+
+/* What a line has come to. */
+static int add_parsed(struct spec_table *table, const struct spec_parse *p,
+		      struct spec_probe *probe, bool may_rename)
+{
+	return probe->is_pattern ? add_matches(table, p, probe)
+				 : add_probe(table, p, probe, may_rename);
 }
 
 static int run_short(struct spec_table *table, const struct spec_parse *p)
@@ -98,7 +154,7 @@ static int run_short(struct spec_table *table, const struct spec_parse *p)
 	struct spec_probe *probe;
 	int rc = spec_parse_short(p, &probe);
 
-	return rc < 0 ? rc : add_probe(table, p, probe, true);
+	return rc < 0 ? rc : add_parsed(table, p, probe, true);
 }
 
 static int run_words(struct spec_table *table, const struct spec_parse *p, bool is_delete)
@@ -118,7 +174,7 @@ static int run_words(struct spec_table *table, const struct spec_parse *p, bool 
 	if (rc < 0)
 		return rc;
 	/* What the kernel's grammar names keeps that name. */
-	return add_probe(table, p, probe, probe->symbol != NULL);
+	return add_parsed(table, p, probe, probe->symbol != NULL);
 }
 
 /* One line without its newline. */
@@ -174,7 +230,7 @@ int spec_table_write(struct spec_table *table, const char *text, size_t len,
 			err->line = number;
 			return rc;
 		}
-		if (table->n > n)
+		for (; n < table->n; n++)
 			table->probes[n]->line = number;
 		text += step;
 		len -= step;
@@ -222,7 +278,7 @@ static int write_or_forget(struct spec_table *table, const char *text, size_t le
 int spec_table_write_all(struct spec_table *table, const char *text, size_t len,
 			 struct ubp_err *err)
 {
-	struct spec_table trial = { .env = table->env };
+	struct spec_table trial = { .env = table->env, .n_ever = table->n_ever };
 	int rc;
 
 	if (!has_deletion(text, len))

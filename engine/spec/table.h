@@ -37,6 +37,16 @@ struct spec_env {
 	 * names are refused. May be NULL: there are no others.
 	 */
 	bool (*event_taken)(void *ctx, const char *group, const char *event);
+
+	/*
+	 * Call @each for every function that pattern @probe (.symbol, in the file that
+	 * find_file() found) stands for: its name and file offset, no offset twice.
+	 * Stops when @each fails. None at all is an error, told in @err without a caret.
+	 * May be NULL: patterns are refused.
+	 */
+	int (*match)(void *ctx, const struct spec_probe *probe,
+		     int (*each)(void *each_ctx, const char *symbol, uint64_t offset),
+		     void *each_ctx, struct ubp_err *err);
 	void *ctx;
 };
 
@@ -68,7 +78,8 @@ int spec_table_write_all(struct spec_table *table, const char *text, size_t len,
  *   p|r[:ALIAS] TARGET:PLACE[%return] [ARG...]     (ALIAS may be [GRP/]EVENT)
  *   p|r:TARGET:PLACE[%return] [ARG...]
  *   TARGET:PLACE[%return] [ARG...]
- * PLACE is SYMBOL, SYMBOL+OFF or a number. TARGET is a path, a program or a
+ * PLACE is SYMBOL, SYMBOL+OFF, a number, or a pattern (*, ?, [...]) of symbols: one
+ * probe for each function, named [ALIAS_]SYMBOL. TARGET is a path, a program or a
  * library name. Without ALIAS the event is named like the symbol, or
  * BASE_0xOFF. Errors as for spec_table_write; carets point into @text with
  * its words joined by one blank.

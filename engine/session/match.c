@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Patterns in definitions: the functions that they stand for. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/session/session.h"
+
+struct found {
+	const char *name;
+	uint64_t foffset;
+	bool is_taken; /* it is one of those to be probed */
+};
+
+struct matching {
+	struct ubp_session *s;
+	struct session_file *file;
+	const struct spec_probe *pattern;
+	struct map places; /* file offsets of those that are taken, + 1 */
+	unsigned n_refused[REFUSED_N];
+	size_t n, n_taken; /* functions; those to be probed */
+};
+
+/* Would a definition that names this place be taken? */
+static bool can_be_probed(struct matching *m, uint64_t foffset)
+{
+	struct session_probe *p = calloc(1, sizeof(*p));
+	struct spec_probe spec = *m->pattern;
+	struct ubp_err ignored;
+	enum place_refusal why = REFUSED_PLACE;
+	int rc = -ENOMEM;
+
+	spec.symbol = NULL;
+	spec.is_resolved = true;
+	spec.offset = foffset;
+	if (p)
+		rc = define_check(m->s, &spec, m->file, p, &why, &ignored);
+	define_free_probe(p);
+	m->n_refused[why] += rc < 0;
+	return rc == 0;
+}
+
+static int take(struct matching *m, const struct object_symbol *symbol, struct found *found)
+{
+	struct ubp_err ignored;
+
+	found->name = symbol->name;
+	found->foffset = symbol->foffset;
+	if (symbol->is_ifunc &&
+	    ifunc_choice(m->s, m->file, symbol, &found->foffset, &ignored) < 0) {
+		m->n++;
+		m->n_refused[REFUSED_IFUNC]++;
+		return 0;
+	}
+	/* Several indirect functions may have one implementation. */
+	if (map_get(&m->places, found->foffset + 1))
+		return 0;
+	m->n++;
+	found->is_taken = can_be_probed(m, found->foffset);
+	m->n_taken += found->is_taken;
+	return found->is_taken ? map_put(&m->places, found->foffset + 1, found) : 0;
+}
+
+/* "3 are indirect, ..., 1 ..." */
+static void list_reasons(const struct matching *m, char *text, size_t size)
+{
+	static const char *const why[REFUSED_N] = {
+		[REFUSED_PLACE] = "not in executable code",
+		[REFUSED_RETURN] = "with a return that is none, or comes twice (setjmp)",
+		[REFUSED_SPAWN] = "run in children of posix_spawn(), where nothing guards them",
+		[REFUSED_BOUNDARY] = "behind bytes that are no instructions",
+		[REFUSED_INSN] = "with a first instruction that cannot be moved",
+		[REFUSED_EXITS] = "with returns that cannot be found",
+		[REFUSED_IFUNC] = "indirect (IFUNC), no process shows the implementation",
+	};
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (unsigned i = 0; i < REFUSED_N && at < size; i++)
+		if (m->n_refused[i])
+			at += (size_t)snprintf(text + at, size - at, "%s%u %s", at ? ", " : "",
+					       m->n_refused[i], why[i]);
+}
+
+static int tell(const struct matching *m, struct ubp_err *err)
+{
+	const struct spec_probe *pattern = m->pattern;
+	const struct ubp_options *opt = &m->s->opt;
+	char reasons[512], text[1024];
+
+	if (m->n == 0)
+		return ubp_fail(err, ENOENT, "no function of %s matches '%s'%s", pattern->path,
+				pattern->symbol,
+				object_has_symtab(m->file->object)
+					? ""
+					: " (stripped: only exported functions have names)");
+	list_reasons(m, reasons, sizeof(reasons));
+	if (m->n_taken == 0)
+		return ubp_fail(
+			err, ENOTSUP,
+			"none of the %zu functions of %s that match '%s' can be probed: %s",
+			m->n, pattern->path, pattern->symbol, reasons);
+	if (m->n_taken < m->n && opt->warn) {
+		snprintf(text, sizeof(text),
+			 "%zu of the %zu functions of %s that match '%s' are left out: %s",
+			 m->n - m->n_taken, m->n, pattern->path, pattern->symbol, reasons);
+		opt->warn(opt->warn_ctx, text);
+	}
+	return 0;
+}
+
+int match_each(void *ctx, const struct spec_probe *pattern,
+	       int (*each)(void *each_ctx, const char *symbol, uint64_t offset), void *each_ctx,
+	       struct ubp_err *err)
+{
+	struct ubp_session *s = ctx;
+	struct matching m = { .s = s, .pattern = pattern };
+	struct object_symbol *symbols = NULL;
+	struct found *found = NULL;
+	size_t n = 0;
+	int rc;
+
+	m.file = files_by_id(s, pattern->dev, pattern->ino);
+	if (!m.file)
+		return ubp_fail(err, ENOENT, "%s: the file was replaced", pattern->path);
+	rc = define_check_arch(m.file, pattern->path, err);
+	if (rc == 0)
+		rc = object_match_functions(m.file->object, pattern->symbol, &symbols, &n, err);
+	if (rc < 0)
+		return rc;
+	found = calloc(n + 1, sizeof(*found));
+	if (!found)
+		rc = -ENOMEM;
+	/* What is known by its own name comes before what is chosen for another. */
+	for (int ifunc = 0; ifunc <= 1; ifunc++)
+		for (size_t i = 0; i < n && rc == 0; i++)
+			if (symbols[i].is_ifunc == ifunc)
+				rc = take(&m, &symbols[i], &found[i]);
+	if (rc < 0)
+		(void)ubp_fail(err, ENOMEM, "out of memory");
+	else
+		rc = tell(&m, err);
+	for (size_t i = 0; i < n && rc == 0; i++)
+		if (found[i].is_taken)
+			rc = each(each_ctx, found[i].name, found[i].foffset);
+	map_free(&m.places);
+	free(found);
+	free(symbols);
+	return rc;
+}
