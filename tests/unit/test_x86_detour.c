@@ -158,7 +158,7 @@ static void check_hit(const char *what, uint64_t seed, const struct run_regs *be
 		counts->traps++;
 	} else if (lab.thread->head == head) {
 		/* Also what cannot be read whole, if its numbers tell. */
-		if (outcome == LAB_RECORD || !lab.probes[0].filter)
+		if (outcome == LAB_RECORD || lab.passes)
 			fail_msg("%s: dropped, outcome %d", what, (int)outcome);
 		counts->drops++;
 	} else {

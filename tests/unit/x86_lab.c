@@ -238,6 +238,11 @@ int lab_trap(const struct lab *lab, const struct run_end *end)
 	return -1;
 }
 
+bool lab_faulted(const struct run_end *end)
+{
+	return end->signo == SIGSEGV;
+}
+
 void lab_assert_kept(const struct lab *lab, const char *what, const struct run_regs *before,
 		     const uint8_t *stack, const struct run_end *end)
 {
@@ -327,7 +332,8 @@ enum lab_outcome lab_interpret(struct lab *lab, const struct detour_probe *probe
 	user.r[X86_SS] = 0x2b;
 	user.r[X86_ORIG_AX] = UINT64_MAX;
 	len = fetch_run(probe->program, &in, lab->scratch, EVENT_HEAD_ENTRY, r->data);
-	if (len < 0 || reader.faults)
+	lab->passes = false;
+	if (len < 0)
 		return LAB_FAULT;
 	*r = (struct event_record){ .kind = EVENT_HIT,
 				    .tid = LAB_TID,
@@ -335,7 +341,10 @@ enum lab_outcome lab_interpret(struct lab *lab, const struct detour_probe *probe
 				    .ip = LAB_SITE,
 				    .data_len = (uint32_t)len };
 	memcpy(r->comm, in.comm, 16);
-	return filter_match(probe->filter, r) ? LAB_RECORD : LAB_DROPPED;
+	lab->passes = filter_match(probe->filter, r);
+	if (reader.faults)
+		return LAB_FAULT;
+	return lab->passes ? LAB_RECORD : LAB_DROPPED;
 }
 
 void lab_assert_record(const struct lab *lab, const char *what,

@@ -52,6 +52,7 @@ struct lab {
 	struct detour detour;
 	struct fetch_scratch *scratch;
 	struct event_record *record; /* as the interpreter has it */
+	bool passes;                 /* what the filter says of it, faults and all */
 };
 
 /* Everything there is, mapped. run_init() comes first. */
@@ -76,7 +77,9 @@ void lab_run(struct lab *lab, const struct run_regs *regs, uint64_t seed, run_st
 	     void *arg, struct run_end *ret_end);
 /* The probe whose trap it ended with, or -1. */
 int lab_trap(const struct lab *lab, const struct run_end *end);
-/* All registers, flags and vectors, and the stack from the red zone on, must be as before. */
+/* It ended with a fault of memory. */
+bool lab_faulted(const struct run_end *end);
+/* All registers, flags, and the stack from the red zone on, must be as before. */
 void lab_assert_kept(const struct lab *lab, const char *what, const struct run_regs *before,
 		     const uint8_t *stack, const struct run_end *end);
 /* The record at position @at; NULL if there is none that is complete. */
