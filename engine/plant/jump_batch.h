@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* A pass of upgrades (jump.h), for the files that carry it out. */
+
+#ifndef UBP_PLANT_JUMP_BATCH_H
+#define UBP_PLANT_JUMP_BATCH_H
+
+#include "engine/plant/jump.h"
+
+struct jump_try {
+	struct site *site;
+	struct site_jump *jump; /* NULL: given up */
+};
+
+struct jump_batch {
+	struct jump_try *tries;
+	size_t n;
+	struct batch_area {
+		uint64_t lo, hi; /* of the object */
+		struct area *area;
+	} * areas;
+	size_t n_areas;
+};
+
+/* How long all threads may be waited for. */
+#define JUMP_HOLD_MS 200
+
+/* It stays a breakpoint, for good. @why: NULL, or a text that stays. */
+void jump_refuse(struct site *site, const char *why);
+
+/* Counts a site's change of rung. */
+void jump_count(const struct site *site, bool up);
+
+#endif

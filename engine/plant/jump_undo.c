@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Jumps are taken back: one, or all of a space. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/guard.h"
+#include "arch/host.h"
+#include "engine/base/ring.h"
+#include "engine/plant/jump_batch.h"
+#include "engine/plant/page_edit.h"
+#include "engine/trace/hold.h"
+
+#define PAGE        4096
+#define STACK_CHUNK 0x4000
+
+static void unwrite_over_end(const struct space *space, pid_t tid, const struct site *site)
+{
+	const struct ubp_arch *arch = space->arch;
+	const struct site_jump *jump = site->jump;
+	uint8_t now[UBP_INSN_MAX];
+	size_t n = arch->swbp_len;
+
+	if (mem_peek(&space->mem, site->vaddr, now, jump->jump_len) != jump->jump_len ||
+	    memcmp(now, jump->bytes, jump->jump_len) != 0)
+		return;
+	/* As it was written: the breakpoint leads to the copy. */
+	(void)mem_write(&space->mem, tid, site->vaddr, arch->swbp, n);
+	(void)mem_write(&space->mem, tid, site->vaddr + n, jump->orig + n, jump->jump_len - n);
+	(void)mem_write(&space->mem, tid, site->vaddr, jump->orig, n);
+}
+
+static void unwrite_one(const struct space *space, struct page_edit *edit, pid_t tid,
+			const struct site *site)
+{
+	const struct site_jump *jump = site->jump;
+	uint8_t *bytes;
+
+	if (site->vaddr % PAGE + jump->jump_len > PAGE) {
+		unwrite_over_end(space, tid, site);
+		return;
+	}
+	bytes = page_edit_at(edit, site->vaddr, jump->jump_len);
+	if (!bytes || memcmp(bytes, jump->bytes, jump->jump_len) != 0)
+		return;
+	memcpy(bytes, jump->orig, jump->jump_len);
+	page_edit_changed(edit);
+}
+
+static int compare_sites(const void *pa, const void *pb)
+{
+	const struct site *a = *(struct site *const *)pa, *b = *(struct site *const *)pb;
+
+	return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
+}
+
+/* In the order of their addresses. Allocated; NULL: none, or out of memory. */
+static struct site **written_sites(const struct plant_space *ps, size_t *ret_n)
+{
+	struct site **sites = calloc(ps->sites.n + 1, sizeof(struct site *));
+	size_t pos = 0;
+	void *value;
+
+	*ret_n = 0;
+	while (sites && map_next(&ps->sites, &pos, NULL, &value)) {
+		struct site *site = value;
+
+		if (site->jump && site->jump->is_written)
+			sites[(*ret_n)++] = site;
+	}
+	if (sites)
+		qsort(sites, *ret_n, sizeof(struct site *), compare_sites);
+	return sites;
+}
+
+void jump_unwrite(const struct plant_space *owner, const struct space *space, pid_t tid)
+{
+	struct page_edit *edit;
+	struct site **sites;
+	size_t n;
+
+	if (!owner->n_jumps)
+		return;
+	edit = calloc(1, sizeof(*edit));
+	sites = written_sites(owner, &n);
+	if (edit && sites) {
+		edit->mem = &space->mem;
+		for (size_t i = 0; i < n; i++)
+			unwrite_one(space, edit, tid, sites[i]);
+		page_edit_end(edit);
+	}
+	free(edit);
+	free(sites);
+}
+
+static void note_in(const struct space *space, uint64_t vaddr)
+{
+	struct site *site = plant_site_of_slot(space, vaddr);
+	uint64_t at;
+
+	if (site && jump_has(site, vaddr, &at))
+		site->jump->in_use = true;
+}
+
+/* Whose detours somebody is in, or will come back to from a signal handler. */
+static void look_who_is_in(struct tracer *tracer, const struct space *space, bool all)
+{
+	const struct plant_space *ps = space->plant;
+	const struct ubp_arch *arch = space->arch;
+	uint64_t words[STACK_CHUNK / sizeof(uint64_t)];
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->sites, &pos, NULL, &value)) {
+		struct site *site = value;
+
+		/* Return addresses lead to return code; nobody counts them. */
+		if (site->jump)
+			site->jump->in_use = !all || site->jump->detour.return_at;
+	}
+	pos = 0;
+	while (all && map_next(&tracer->tracees, &pos, NULL, &value)) {
+		const struct tracee *t = value;
+		struct ubp_regs regs;
+		size_t got = sizeof(words);
+
+		if (t->process->space != space)
+			continue;
+		if (t->called)
+			regs = *t->before;
+		else if (ubp_host_get_regs(t->tid, &regs) < 0)
+			continue;
+		note_in(space, regs.r[arch->pc]);
+		for (uint64_t at = regs.r[arch->sp] & ~7ULL; got == sizeof(words);
+		     at += sizeof(words)) {
+			got = mem_read(t->tid, at, words, sizeof(words));
+			for (size_t i = 0; i < got / sizeof(words[0]); i++)
+				note_in(space, words[i]);
+		}
+	}
+}
+
+/* Blocks that nobody is in, nor can come to any more, serve the next session. */
+static void free_blocks(const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+	const uint64_t magic = UBP_JUMP_FREE;
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->sites, &pos, NULL, &value)) {
+		const struct site_jump *jump = ((const struct site *)value)->jump;
+
+		if (jump && !jump->in_use)
+			(void)mem_write(&space->mem, 0, jump->copy - UBP_SLOT_SIZE, &magic,
+					sizeof(magic));
+	}
+}
+
+void jump_remove(struct tracer *tracer, struct space *space)
+{
+	struct plant_space *ps = space->plant;
+	bool all;
+
+	if (!ps || ps->closing || !ps->n_jumps)
+		return;
+	space->refs++;
+	/* Whoever does not stop runs no instruction of the program's before it does. */
+	all = hold_all(tracer, space, JUMP_HOLD_MS);
+	if (space->plant == ps) {
+		(void)rings_set_gate(space, space, 0, RING_GATE_OFF);
+		jump_unwrite(ps, space, 0);
+		look_who_is_in(tracer, space, all);
+		hijack_put_back(ps, space, 0);
+		ps->n_jumps = 0;
+	}
+	hold_end(tracer, space, NULL);
+	if (space->plant == ps)
+		free_blocks(space);
+	space_put(tracer, space);
+}
+
+/*
+ * Its first byte a breakpoint, the rest what it was. Over the end of a page the slot
+ * leads to the copy meanwhile, so that nobody meets half of both.
+ */
+static int write_breakpoint(const struct space *space, const struct site *site)
+{
+	const struct ubp_arch *arch = space->arch;
+	const struct site_jump *jump = site->jump;
+	size_t n = arch->swbp_len;
+	uint8_t bytes[UBP_WINDOW_MAX];
+	int rc;
+
+	memcpy(bytes, jump->orig, jump->jump_len);
+	memcpy(bytes, arch->swbp, n);
+	if (site->vaddr % PAGE + jump->jump_len <= PAGE)
+		return mem_write(&space->mem, 0, site->vaddr, bytes, jump->jump_len);
+	rc = mem_write(&space->mem, 0, site->vaddr, bytes, n);
+	if (rc == 0)
+		rc = mem_write(&space->mem, 0, site->vaddr + n, bytes + n, jump->jump_len - n);
+	if (rc == 0)
+		rc = mem_write(&space->mem, 0, site->slot, site->code.code, site->code.len);
+	return rc;
+}
+
+bool jump_demote(struct tracer *tracer, struct tracee *t, struct site *site, const char *why)
+{
+	struct space *space = t->process->space;
+	struct plant_space *ps = space->plant;
+	pid_t tid = t->tid;
+	bool done = false, was_held = t->held;
+
+	space->refs++;
+	t->held = true;
+	if (hold_all(tracer, space, JUMP_HOLD_MS) && space->plant == ps && site->jump &&
+	    site->rung == SITE_JUMPED && write_breakpoint(space, site) == 0) {
+		jump_count(site, false);
+		site->rung = SITE_BOOSTED;
+		site->jump->is_written = false;
+		jump_refuse(site, why);
+		done = true;
+	}
+	hold_end(tracer, space, map_get(&tracer->tracees, (uint64_t)tid) == t ? t : NULL);
+	if (map_get(&tracer->tracees, (uint64_t)tid) == t)
+		t->held = was_held;
+	space_put(tracer, space);
+	return done;
+}
