@@ -228,8 +228,8 @@ struct ubp_arch {
 	void (*enter_call)(struct ubp_regs *regs, uint64_t nr, const uint64_t args[6]);
 	int64_t (*syscall_result)(const struct ubp_regs *regs);
 	/* Number of a system call the engine makes remotely. */
-	int nr_mmap, nr_munmap, nr_mprotect, nr_rt_sigaction, nr_read, nr_memfd_create,
-		nr_close;
+	int nr_mmap, nr_munmap, nr_mprotect, nr_madvise, nr_rt_sigaction, nr_read,
+		nr_memfd_create, nr_close;
 
 	/*
 	 * The guard (arch/guard.h): its code stands at UBP_AREA_GUARD of an area's

@@ -54,6 +54,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.nr_read = 0,
 	.nr_munmap = 11,
 	.nr_rt_sigaction = 13,
+	.nr_madvise = 28,
 	.nr_memfd_create = 319,
 	.nr_close = 3,
 	.guard = x86_guard,

@@ -143,8 +143,11 @@ void ring_space_close(struct ring_space *space)
 
 void ring_space_free(struct ring_space *space)
 {
-	if (space->region)
+	if (space->region) {
+		/* The target keeps its mapping, but what was in it is needed no more. */
+		(void)madvise(space->region, space->region_len, MADV_REMOVE);
 		munmap(space->region, space->region_len);
+	}
 	map_free(&space->by_tid);
 	map_free(&space->by_key);
 	free(space->rings);

@@ -21,6 +21,7 @@
 #include "engine/object/maps.h"
 #include "engine/plant/jump.h"
 #include "engine/trace/remote.h"
+#include "engine/trace/task.h"
 
 #define PAGE 4096ULL
 /* Rings lie far from everything, to be in nobody's way. */
@@ -154,9 +155,15 @@ static int map_files(struct remote *remote, const struct files *files, uint64_t 
 			       PROT_READ | PROT_WRITE, flags | MAP_NORESERVE,
 			       files->region,          0 };
 	uint64_t result;
+	uint64_t advice[6] = { region[0], region[1], MADV_DONTDUMP };
 	int rc = call(remote, arch->nr_mmap, control, &result, err);
+	struct ubp_err ignored;
 
-	return rc == 0 ? call(remote, arch->nr_mmap, region, &result, err) : rc;
+	if (rc == 0)
+		rc = call(remote, arch->nr_mmap, region, &result, err);
+	if (rc == 0 && call(remote, arch->nr_madvise, advice, &result, &ignored) == -ESRCH)
+		rc = -ESRCH;
+	return rc;
 }
 
 static int note_place(const struct space *space, pid_t tid, uint64_t at, uint64_t len)
@@ -181,6 +188,9 @@ int rings_provide(struct plant *plant, struct tracer *tracer, struct tracee *t,
 
 	if (ps->rings)
 		return 0;
+	/* mlockall(MCL_FUTURE) would fetch all of a mapping that is to stay almost empty. */
+	if (task_locks_memory(t->tid))
+		return ubp_fail(err, EPERM, "the process locks its memory");
 	place = choose_place(space, maps, len, &flags);
 	if (!place)
 		return ubp_fail(err, ENOMEM, "no room for rings");

@@ -113,6 +113,11 @@ long task_seccomp(pid_t tid, long *ret_n_filters)
 	return status_number(whose, "\nSeccomp:");
 }
 
+bool task_locks_memory(pid_t tid)
+{
+	return status_number(tid, "\nVmLck:") > 0;
+}
+
 char task_state(pid_t tid)
 {
 	char path[64], buf[512], *at;

@@ -28,6 +28,9 @@ long task_seccomp(pid_t tid, long *ret_n_filters);
 /* Do two threads live in one address space? 1, 0, or -errno where kcmp() is refused. */
 int task_shares_memory(pid_t a, pid_t b);
 
+/* Does the process keep memory locked (mlock(), mlockall())? */
+bool task_locks_memory(pid_t tid);
+
 /* State letter of /proc/TID/stat ('R', 'S', 'Z', ...), 0 if it is gone. */
 char task_state(pid_t tid);
 
