@@ -58,6 +58,7 @@ def values(out):
         if len(args) < 300:
             memory = bytes([0]) + b"\xff" * 8 + b"\x41\x01\x00" * 21 + b"text\0" + struct.pack("<Q", 0x7f0000000010)
             out.put("fetch", row["id"], args.encode() + b"\0" + memory)
+            out.put("detour", row["id"], args.encode() + b"\0" + b"CPU >= 0 && COMM ~ \"lab*\"\0" + memory)
 
 
 def instructions(out):

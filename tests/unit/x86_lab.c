@@ -23,6 +23,7 @@
 #include "arch/x86/x86.h"
 #include "engine/base/err.h"
 #include "engine/fetch/match.h"
+#include "engine/fetch/scratch.h"
 
 #define START (3ull * LAB_CAPACITY + 64) /* position of the first record */
 
@@ -311,6 +312,16 @@ static const uint8_t user_of[16] = { X86_AX,  X86_CX,  X86_DX,  X86_BX, X86_SP, 
 				     X86_SI,  X86_DI,  X86_R8,  X86_R9, X86_R10, X86_R11,
 				     X86_R12, X86_R13, X86_R14, X86_R15 };
 
+/* A string without an end makes accidents of others: they are the interpreter's. */
+static bool has_endless(const struct lab *lab, const struct fetch_program *program)
+{
+	for (uint32_t i = 0; i < program->has_strings; i++)
+		if (lab->scratch->texts[i].len >= FETCH_STRING_MAX &&
+		    lab->scratch->texts[i].state != TEXT_ENDED)
+			return true;
+	return false;
+}
+
 enum lab_outcome lab_interpret(struct lab *lab, const struct detour_probe *probe,
 			       const struct run_regs *regs)
 {
@@ -342,7 +353,7 @@ enum lab_outcome lab_interpret(struct lab *lab, const struct detour_probe *probe
 				    .data_len = (uint32_t)len };
 	memcpy(r->comm, in.comm, 16);
 	lab->passes = filter_match(probe->filter, r);
-	if (reader.faults)
+	if (reader.faults || has_endless(lab, probe->program))
 		return LAB_FAULT;
 	return lab->passes ? LAB_RECORD : LAB_DROPPED;
 }

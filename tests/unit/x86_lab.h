@@ -88,7 +88,7 @@ const struct ring_record *lab_record_at(const struct lab *lab, uint64_t at);
 enum lab_outcome {
 	LAB_RECORD,  /* lab->record is the event */
 	LAB_DROPPED, /* by the filter */
-	LAB_FAULT,   /* some of the memory is not there, or the record is too long */
+	LAB_FAULT, /* some of the memory is not there, a string has no end, the record is too long */
 };
 
 /* What the interpreter does with such a hit. */
