@@ -59,7 +59,7 @@ void gen_may_fault(struct gen *g, label_t fixup)
 	size_t cap = g->cap_loads ? 2 * g->cap_loads : 16;
 
 	if (g->out->n_loads == g->cap_loads) {
-		loads = realloc(loads, cap * sizeof(*loads));
+		loads = realloc(g->out->loads, cap * sizeof(*loads));
 		if (!loads) {
 			gen_fail(g, -ENOMEM);
 			return;
@@ -446,7 +446,7 @@ static void put_block(struct gen *g)
 	const struct detour_plan *plan = g->plan;
 	label_t copy = emit_here(&g->e), no_stack = emit_label(&g->e);
 	struct emit *e = &g->e;
-	struct ways ways;
+	struct ways ways = { 0 };
 
 	g->search = emit_label(e);
 	g->low_bits = emit_label(e);

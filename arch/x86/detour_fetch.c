@@ -49,7 +49,7 @@ static const struct fetch_op *end_of(const struct fetch_program *program)
 
 /* --- registers -------------------------------------------------------------------- */
 
-static const int8_t gpr_of[X86_N_REGS] = {
+static const int gpr_of[X86_N_REGS] = {
 	[X86_R15] = G_R15,      [X86_R14] = G_R14,      [X86_R13] = G_R13,
 	[X86_R12] = G_R12,      [X86_BP] = G_BP,        [X86_BX] = G_BX,
 	[X86_R11] = G_R11,      [X86_R10] = G_R10,      [X86_R9] = G_R9,
@@ -198,10 +198,10 @@ uint32_t gen_record_max(const struct fetch_program *program, bool is_return)
 static void add_miss(struct gen *g, const struct gen_miss *miss)
 {
 	size_t cap = g->cap_misses ? 2 * g->cap_misses : 16;
-	struct gen_miss *misses = g->misses;
+	struct gen_miss *misses;
 
 	if (g->n_misses == g->cap_misses) {
-		misses = realloc(misses, cap * sizeof(*misses));
+		misses = realloc(g->misses, cap * sizeof(*misses));
 		if (!misses) {
 			gen_fail(g, -ENOMEM);
 			return;
