@@ -390,6 +390,39 @@ static void what_is_not_complete_is_waited_for(void **state)
 	target_close(&t);
 }
 
+/* A signal handler that jumps away leaves a record that nobody will complete. */
+static void one_left_for_ever_does_not_block_a_full_ring(void **state)
+{
+	const struct event_record *e;
+	struct target_record r;
+	struct ring_target t;
+	uint64_t n = 1;
+
+	(void)state;
+	target_open(&t, SMALL);
+	add(&t, gettid(), pointer(0));
+	assert_true(target_write(&t, pointer(0), 1, 0, 16));
+	assert_true(target_reserve(&t, target_find(&t, pointer(0)), 16, &r));
+	while (target_write(&t, pointer(0), 1, n, 16))
+		n++;
+	(void)ring_set_drain(t.set);
+	take(&t, 0);
+	take_nothing(&t);
+	assert_int_equal(ring_set_take_lost(t.set), 1); /* that found no room */
+	do
+		(void)ring_set_drain(t.set);
+	while (!(e = next(&t)));
+	assert_int_equal(e->ip, 1);
+	for (uint64_t i = 2; i < n; i++)
+		take(&t, i);
+	take_nothing(&t);
+	assert_int_equal(ring_set_take_lost(t.set), 1);
+	assert_true(target_write(&t, pointer(0), 1, n, 16));
+	(void)ring_set_drain(t.set);
+	take(&t, n);
+	target_close(&t);
+}
+
 static void a_dropped_thread_loses_what_it_was_writing(void **state)
 {
 	struct target_record r;
@@ -660,6 +693,7 @@ int main(void)
 		cmocka_unit_test(room_comes_back_bit_by_bit),
 		cmocka_unit_test(void_and_shortened_records_are_passed),
 		cmocka_unit_test(what_is_not_complete_is_waited_for),
+		cmocka_unit_test(one_left_for_ever_does_not_block_a_full_ring),
 		cmocka_unit_test(a_dropped_thread_loses_what_it_was_writing),
 		cmocka_unit_test(records_of_threads_come_in_order_of_time),
 		cmocka_unit_test(no_more_than_asked_for_is_handed_out),
