@@ -192,3 +192,32 @@ bool target_is_intact(const struct event_record *record)
 			return false;
 	return record->kind == EVENT_HIT && record->cpu == 1 && record->func == 0;
 }
+
+uint64_t target_pointer(uint64_t i)
+{
+	return 0x7f0000001000ULL + i * 0x801000;
+}
+
+void target_add(struct ring_target *t, pid_t tid, uint64_t thread_pointer)
+{
+	assert_int_equal(ring_space_add(t->space, getpid(), tid, thread_pointer, false), 0);
+}
+
+const struct event_record *target_next(struct ring_target *t)
+{
+	return ring_set_next(t->set, UINT64_MAX);
+}
+
+void target_take(struct ring_target *t, uint64_t serial)
+{
+	const struct event_record *r = target_next(t);
+
+	assert_non_null(r);
+	assert_true(target_is_intact(r));
+	assert_int_equal(r->ip, serial);
+}
+
+void target_take_nothing(struct ring_target *t)
+{
+	assert_null(target_next(t));
+}

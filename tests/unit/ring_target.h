@@ -57,6 +57,15 @@ void target_commit(struct target_record *r);
 bool target_write(struct ring_target *target, uint64_t thread_pointer, uint32_t probe,
 		  uint64_t serial, size_t len);
 
+/* Thread pointers as threads have them: pages apart. */
+uint64_t target_pointer(uint64_t i);
+/* A thread of this process; asserts that it gets a ring. */
+void target_add(struct ring_target *target, pid_t tid, uint64_t thread_pointer);
+/* The next record; assert that it is this one; that there is none. */
+const struct event_record *target_next(struct ring_target *target);
+void target_take(struct ring_target *target, uint64_t serial);
+void target_take_nothing(struct ring_target *target);
+
 /* Is its data the pattern of its serial? */
 bool target_is_intact(const struct event_record *record);
 
