@@ -25,6 +25,7 @@
 #define AREA_GOAL   0x10000ULL
 #define TABLE_LEAST 512
 #define RUN_SLOTS   4096 /* written at once */
+#define FEW_SITES   32   /* each by itself */
 #define GAP_ENTRIES 64   /* of a table, likewise, though they are as before */
 
 static uint64_t round_up(uint64_t n, uint64_t to)
@@ -162,15 +163,23 @@ static int write_used(const struct space *space, pid_t tid, const struct area *a
 			 &area->used, sizeof(area->used));
 }
 
+static int enter_one(const struct space *space, pid_t tid, struct area *area,
+		     const struct guard_site *entry)
+{
+	uint64_t i = find_entry(area, entry->vaddr);
+	int rc = write_entry(space, tid, area, i, entry);
+
+	if (rc == 0)
+		area->keys[i] = entry->vaddr;
+	return rc;
+}
+
 int area_enter_copy(const struct space *space, pid_t tid, struct area *area, uint64_t copy)
 {
 	struct guard_site entry = { .vaddr = copy,
 				    .slot = (uint32_t)(copy - area->vaddr) | UBP_SLOT_JUMP };
-	uint64_t i = find_entry(area, copy);
-	int rc = write_entry(space, tid, area, i, &entry);
+	int rc = enter_one(space, tid, area, &entry);
 
-	if (rc == 0)
-		area->keys[i] = copy;
 	return rc < 0 ? rc : write_used(space, tid, area);
 }
 
@@ -198,17 +207,17 @@ static int write_table(const struct space *space, pid_t tid, const struct area *
 	return rc;
 }
 
-static int enter_all(const struct space *space, pid_t tid, struct area *area,
-		     struct site *const *sites, size_t n, struct guard_site *table,
-		     bool *is_new)
+/* By way of a copy of the table. */
+static int enter_many(const struct space *space, pid_t tid, struct area *area,
+		      struct site *const *sites, size_t n)
 {
-	size_t len = (area->table_mask + 1) * sizeof(*table);
-	int rc = 0;
+	size_t n_entries = area->table_mask + 1, len = n_entries * sizeof(struct guard_site);
+	struct guard_site *table = malloc(len);
+	bool *is_new = calloc(n_entries, sizeof(*is_new));
+	int rc = table && is_new ? 0 : -ENOMEM;
 
-	if (!table || !is_new)
-		return -ENOMEM;
-	if (mem_peek(&space->mem, area->vaddr + UBP_AREA_TABLE, table, len) != len)
-		return -EFAULT;
+	if (rc == 0 && mem_peek(&space->mem, area->vaddr + UBP_AREA_TABLE, table, len) != len)
+		rc = -EFAULT;
 	for (size_t k = 0; k < n && rc == 0; k++) {
 		uint64_t i = find_entry(area, sites[k]->vaddr);
 		struct guard_site entry = entry_of(area, sites[k]);
@@ -221,25 +230,29 @@ static int enter_all(const struct space *space, pid_t tid, struct area *area,
 		area->keys[i] = sites[k]->vaddr;
 		table[i] = entry;
 	}
-	return rc == 0 ? write_table(space, tid, area, table, is_new) : rc;
+	if (rc == 0)
+		rc = write_table(space, tid, area, table, is_new);
+	free(table);
+	free(is_new);
+	return rc;
 }
 
 int area_enter(const struct space *space, pid_t tid, struct area *area,
 	       struct site *const *sites, size_t n)
 {
-	struct guard_site *table;
-	bool *is_new;
 	int rc = write_all_slots(space, tid, area, sites, n);
 
 	if (area->fresh < area->used)
 		area->fresh = area->used;
 	if (rc < 0 || !area->keys)
 		return rc; /* slack: nothing guards it */
-	table = calloc(area->table_mask + 1, sizeof(*table));
-	is_new = calloc(area->table_mask + 1, sizeof(*is_new));
-	rc = enter_all(space, tid, area, sites, n, table, is_new);
-	free(table);
-	free(is_new);
+	if (n > FEW_SITES)
+		rc = enter_many(space, tid, area, sites, n);
+	for (size_t k = 0; k < n && n <= FEW_SITES && rc == 0; k++) {
+		struct guard_site entry = entry_of(area, sites[k]);
+
+		rc = enter_one(space, tid, area, &entry);
+	}
 	return rc < 0 ? rc : write_used(space, tid, area);
 }
 

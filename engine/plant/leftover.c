@@ -110,8 +110,11 @@ static void take_out_jump(struct adoption *a, const struct guard_jump *head, uin
 		a->n_removed++;
 }
 
+_Static_assert(sizeof(struct guard_jump) <= MEM_VIEW_MORE, "peeked at as a whole");
+
 /* A block: its room is known from now on. */
-static int adopt_block(struct adoption *a, struct area *area, const struct guard_site *entry)
+static int adopt_block(struct adoption *a, struct area *area, struct mem_view *view,
+		       const struct guard_site *entry)
 {
 	struct plant_space *ps = a->space->plant;
 	uint64_t copy = area->vaddr + (entry->slot & ~UBP_SLOT_FLAGS);
@@ -119,7 +122,7 @@ static int adopt_block(struct adoption *a, struct area *area, const struct guard
 	struct guard_jump head;
 
 	if (entry->vaddr != copy || block < area->vaddr || copy - area->vaddr >= area->len ||
-	    mem_peek(&a->space->mem, block, &head, sizeof(head)) != sizeof(head) ||
+	    mem_view_peek(view, block, &head, sizeof(head)) != sizeof(head) ||
 	    (head.magic != UBP_JUMP_MAGIC && head.magic != UBP_JUMP_FREE) ||
 	    head.len > area->len - (block - area->vaddr))
 		return 0;
@@ -156,37 +159,49 @@ static int compare_vaddrs(const void *pa, const void *pb)
 	return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
 }
 
-static int adopt_table(struct adoption *a, struct area *area)
+/*
+ * Read the table; what stands in it, by ascending addresses: so memory is read a page at
+ * a time. *ret_table is allocated. Returns how many entries, or -errno.
+ */
+static ssize_t read_table(const struct space *space, struct area *area,
+			  struct guard_site **ret_table)
 {
-	const struct space *space = a->space;
-	struct plant_space *ps = space->plant;
-	size_t n = area->table_mask + 1, len = n * sizeof(struct guard_site);
-	struct mem_view view = { .mem = &space->mem };
+	size_t n = area->table_mask + 1, len = n * sizeof(struct guard_site), used = 0;
 	struct guard_site *table = malloc(len);
-	int rc = 0;
 
+	*ret_table = table;
 	if (!table)
 		return -ENOMEM;
 	if (mem_peek(&space->mem, area->vaddr + UBP_AREA_TABLE, table, len) != len)
-		rc = -EFAULT;
-	for (size_t i = 0; i < n && rc >= 0; i++) {
-		if (!table[i].vaddr)
-			continue;
+		return -EFAULT;
+	for (size_t i = 0; i < n; i++) {
 		area->keys[i] = table[i].vaddr;
-		area->n_entries++;
-		if (table[i].slot & UBP_SLOT_JUMP) {
-			rc = adopt_block(a, area, &table[i]);
-			continue;
-		}
-		rc = adopt_slot(ps, area, &table[i]);
+		if (table[i].vaddr)
+			table[used++] = table[i];
 	}
-	/* By ascending addresses, the memory is read a page at a time. */
-	qsort(table, n, sizeof(*table), compare_vaddrs);
-	for (size_t i = 0; i < n && rc == 0; i++)
-		if (table[i].vaddr && !(table[i].slot & UBP_SLOT_JUMP))
-			a->n_removed += take_out(space, a->maps, a->tid, &view, &table[i]);
+	area->n_entries = used;
+	if (used > area->table_mask)
+		return -EFAULT;
+	qsort(table, used, sizeof(*table), compare_vaddrs);
+	return (ssize_t)used;
+}
+
+static int adopt_table(struct adoption *a, struct area *area)
+{
+	const struct space *space = a->space;
+	struct mem_view blocks = { .mem = &space->mem }, code = blocks;
+	struct guard_site *table;
+	ssize_t n = read_table(space, area, &table);
+	int rc = n < 0 ? (int)n : 0;
+
+	for (ssize_t i = 0; i < n && rc == 0; i++)
+		rc = table[i].slot & UBP_SLOT_JUMP ? adopt_block(a, area, &blocks, &table[i])
+						   : adopt_slot(space->plant, area, &table[i]);
+	for (ssize_t i = 0; i < n && rc == 0; i++)
+		if (!(table[i].slot & UBP_SLOT_JUMP))
+			a->n_removed += take_out(space, a->maps, a->tid, &code, &table[i]);
 	free(table);
-	return area->n_entries > area->table_mask ? -EFAULT : rc < 0 ? rc : 0;
+	return rc;
 }
 
 static int adopt_areas(struct adoption *a, uint64_t vaddr, struct guard_head head)
