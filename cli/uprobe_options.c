@@ -197,7 +197,7 @@ static int set_ready_fd(void *into, const char *arg)
 static const struct cli_option table[] = {
 	{ 'e', "event", "DEF", .set = set_event,
 	  .help = "trace DEF, in the grammar of uprobe_events; repeatable.\n"
-		  "The offset may also be SYMBOL or SYMBOL+OFF" },
+		  "The offset may also be SYMBOL, SYMBOL+OFF or a pattern of symbols" },
 	{ 'f', "file", "FILE", .set = set_file,
 	  .help = "trace the definitions in FILE, a line each ('-': standard input)" },
 	{ 0, "filter", "EXPR", .set = set_filter,
