@@ -167,7 +167,8 @@ static int mark_tables(struct scan *s, struct ubp_err *err)
 {
 	uint64_t budget = ENTRIES_MAX, last = 0;
 
-	qsort(s->tables, s->n_tables, sizeof(*s->tables), compare_vaddrs);
+	if (s->n_tables)
+		qsort(s->tables, s->n_tables, sizeof(*s->tables), compare_vaddrs);
 	for (size_t i = 0; i < s->n_tables; i++) {
 		uint64_t table = s->tables[i];
 		const uint8_t *bytes;
