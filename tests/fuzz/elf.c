@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "engine/base/err.h"
+#include "engine/object/coverage.h"
 #include "engine/object/header.h"
 #include "engine/object/object.h"
 
@@ -89,6 +90,7 @@ static void ask_all(struct object *object)
 {
 	static const char *const some[] = { "main", "f@V", "f@@V", "@", "_dl_debug_state" };
 	struct names names = { .n = 0 };
+	struct object_coverage coverage;
 	uint64_t vaddr, len;
 	struct ubp_err err;
 
@@ -112,6 +114,8 @@ static void ask_all(struct object *object)
 	(void)object_is_pie(object);
 	(void)object_interp(object);
 	(void)object_soname(object);
+	ubp_err_reset(&err);
+	check_error(object_coverage(object, object_size(object) < 65536, &coverage, &err), &err);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -24,6 +24,7 @@
 #include <cmocka.h>
 
 #include "engine/base/err.h"
+#include "engine/object/coverage.h"
 #include "engine/object/object.h"
 
 /* A file in memory that is damaged and mended. */
@@ -90,6 +91,7 @@ static void ask_all(struct object *object, struct ubp_err *err)
 {
 	static const char *const names[] = { "main",	  "plain", "puts",
 					     "data_word", "xyzzy", "f@V" };
+	struct object_coverage coverage;
 	struct object_symbol symbol;
 	uint64_t slots[2], vaddr, len;
 	size_t n = 0;
@@ -110,6 +112,8 @@ static void ask_all(struct object *object, struct ubp_err *err)
 	(void)object_ifunc_slots(object, "strlen", 0x1139, slots, 2);
 	(void)object_find_bytes_slack(object, 16, &vaddr, &len);
 	(void)object_has_needed(object, "libc.so.6");
+	ubp_err_reset(err);
+	check_failure(object_coverage(object, false, &coverage, err), err);
 }
 
 static void examine(struct patient *p)
@@ -259,6 +263,8 @@ static void test_flips(void **state)
 	flip(fixture("obj_versions"), 0x40, 0x1000, 1000);
 	flip(fixture("obj_versions"), 0x1000, 0, 500);
 	flip(fixture("obj_static_s"), 0x90000, 0, 100);
+	flip(fixture("obj_windows"), 0, 0, 2000);
+	flip(fixture("obj_windows_fixed"), 0, 0, 500);
 	flip("/bin/bash", 0, 0, 40);
 }
 

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Where jumps may stand: a fixture function for each rule, and what whole files give. */
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "arch/detour.h"
+#include "engine/base/err.h"
+#include "engine/object/coverage.h"
+#include "engine/object/notes.h"
+#include "engine/object/object.h"
+#include "engine/object/window.h"
+
+#define LIBC       "/lib/x86_64-linux-gnu/libc.so.6"
+#define N_ELEMS(a) (sizeof(a) / sizeof((a)[0]))
+
+static struct ubp_err err;
+
+static struct object *open_fixture(const char *name)
+{
+	const char *folder = getenv("FIXTURES");
+	struct object *object = NULL;
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s", folder ? folder : "build/fixtures", name);
+	ubp_err_reset(&err);
+	if (object_open(path, &object, &err) != 0)
+		fail_msg("%s", err.text);
+	return object;
+}
+
+/* A place of a fixture, and what must be found there. */
+struct row {
+	const char *symbol;
+	uint64_t offset;
+	enum window_refusal why; /* WINDOW_OK: a window */
+	uint8_t n, len;          /* of that */
+	const char *says;        /* else */
+};
+
+static uint64_t foffset_of(struct object *object, const char *name)
+{
+	uint64_t elf_vaddr, foffset;
+
+	if (object_symbol_value(object, name, &elf_vaddr) < 0 ||
+	    object_vaddr_to_foffset(object, elf_vaddr, &foffset) < 0)
+		fail_msg("%s is not there", name);
+	return foffset;
+}
+
+static void check_row(struct object *object, const struct row *row)
+{
+	uint64_t foffset = foffset_of(object, row->symbol) + row->offset;
+	struct window window;
+	int rc;
+
+	ubp_err_reset(&err);
+	rc = object_window(object, foffset, &window, &err);
+	if (rc != (row->why == WINDOW_OK ? 0 : -EOPNOTSUPP) || window.why != row->why)
+		fail_msg("%s+%d: %d, kind %d, '%s'", row->symbol, (int)row->offset, rc,
+			 window.why, err.text);
+	if (row->why != WINDOW_OK) {
+		if (!strstr(err.text, row->says))
+			fail_msg("%s: '%s' should say '%s'", row->symbol, err.text, row->says);
+		return;
+	}
+	if (window.n != row->n || window.len != row->len)
+		fail_msg("%s: %d instructions, %d bytes", row->symbol, window.n, window.len);
+	assert_int_equal(window.jump_len, 5);
+}
+
+static void check_rows(const char *fixture, const struct row *rows, size_t n)
+{
+	struct object *object = open_fixture(fixture);
+
+	for (size_t i = 0; i < n; i++)
+		check_row(object, &rows[i]);
+	object_free(object);
+}
+
+static void test_landings(void **state)
+{
+	static const struct row rows[] = {
+		{ "plain", 0, WINDOW_OK, 3, 6, NULL },
+		{ "single", 0, WINDOW_OK, 1, 5, NULL },
+		{ "jumped_to", 0, WINDOW_LANDING, 0, 0, "to 1 bytes on" },
+		{ "called_to", 0, WINDOW_LANDING, 0, 0, "to 4 bytes on" },
+		{ "branched_to", 0, WINDOW_LANDING, 0, 0, "to 2 bytes on" },
+		{ "aborted_to", 0, WINDOW_LANDING, 0, 0, "to 3 bytes on" },
+		{ "at_start", 0, WINDOW_OK, 5, 5, NULL },
+		{ "at_end", 0, WINDOW_OK, 5, 5, NULL },
+		{ "loops_short", 0, WINDOW_LANDING, 0, 0, "branch near by" },
+		{ "loops_not", 0, WINDOW_OK, 5, 5, NULL },
+		{ "loops_prefixed", 0, WINDOW_LANDING, 0, 0, "branch near by" },
+		{ "has_neighbour", 0, WINDOW_LANDING, 0, 0, "branch near by" },
+		{ "has_symbol", 0, WINDOW_LANDING, 0, 0, "to 3 bytes on" },
+		{ "has_fde", 0, WINDOW_LANDING, 0, 0, "to 1 bytes on" },
+		{ "pointed_to", 0, WINDOW_LANDING, 0, 0, "to 4 bytes on" },
+		{ "tabled", 0, WINDOW_LANDING, 0, 0, "to 2 bytes on" },
+		{ "named_by_lea", 0, WINDOW_LANDING, 0, 0, "to 2 bytes on" },
+		{ "knows_itself", 0, WINDOW_LANDING, 0, 0, "its own code" },
+		{ "uses_table", 0, WINDOW_OK, 1, 7, NULL },
+		{ "catches", 0, WINDOW_LANDING, 0, 0, "to 4 bytes on" },
+		{ "catches_elsewhere", 0, WINDOW_OK, 5, 5, NULL },
+		{ "caught", 0, WINDOW_LANDING, 0, 0, "to 2 bytes on" },
+	};
+
+	(void)state;
+	check_rows("obj_windows", rows, N_ELEMS(rows));
+}
+
+static void test_ends(void **state)
+{
+	static const struct row rows[] = {
+		{ "short_padded", 0, WINDOW_OK, 2, 3, NULL },
+		{ "short_followed", 0, WINDOW_SHORT, 0, 0, "ends the code 3 bytes on" },
+		{ "short_filled", 0, WINDOW_OK, 2, 3, NULL },
+		{ "short_jumped", 0, WINDOW_LANDING, 0, 0, "branch near by" },
+		{ "falls_through", 0, WINDOW_SHORT, 0, 0, "function ends 2 bytes on" },
+		{ "calls", 0, WINDOW_CALL, 0, 0, "return to under the jump" },
+		{ "enters_kernel", 0, WINDOW_KERNEL, 0, 0, "call of the kernel" },
+		{ "to_itself", 0, WINDOW_SELF, 0, 0, "refers to" },
+		{ "gate", 0, WINDOW_INSN, 0, 0, "can't displace 'int" },
+		{ "plain", 1, WINDOW_OK, 2, 5, NULL },
+		{ "plain", 2, WINDOW_UNKNOWN, 0, 0, "no instruction is known" },
+		{ "plain", 4, WINDOW_OK, 2, 3, NULL },
+		{ "plain", 12, WINDOW_UNKNOWN, 0, 0, "no function is known" },
+		{ "table", 0, WINDOW_UNKNOWN, 0, 0, "not in code" },
+	};
+
+	(void)state;
+	check_rows("obj_windows", rows, N_ELEMS(rows));
+}
+
+/* One table of landing pads that can't be read, and nobody knows where they are. */
+static void test_bad_pads(void **state)
+{
+	static const struct row rows[] = {
+		{ "catches", 0, WINDOW_LANDING, 0, 0, "to 1 bytes on" },
+		{ "other", 0, WINDOW_LANDING, 0, 0, "to 1 bytes on" },
+		{ "single", 0, WINDOW_LANDING, 0, 0, "to 1 bytes on" },
+	};
+
+	(void)state;
+	check_rows("obj_windows_bad", rows, N_ELEMS(rows));
+}
+
+static void test_fixed(void **state)
+{
+	static const struct row rows[] = {
+		{ "by_constant", 0, WINDOW_LANDING, 0, 0, "constant in code" },
+		{ "by_word", 0, WINDOW_LANDING, 0, 0, "to 2 bytes on" },
+		{ "by_pointer", 0, WINDOW_LANDING, 0, 0, "to 2 bytes on" },
+		{ "by_nothing", 0, WINDOW_OK, 5, 5, NULL },
+		{ "uses", 0, WINDOW_OK, 5, 5, NULL },
+		{ "knows_itself", 0, WINDOW_LANDING, 0, 0, "its own code" },
+	};
+
+	(void)state;
+	check_rows("obj_windows_fixed", rows, N_ELEMS(rows));
+}
+
+static void test_entry(void **state)
+{
+	static const struct row row = { "entered", 0, WINDOW_LANDING, 0, 0, "to 2 bytes on" };
+
+	(void)state;
+	check_rows("obj_windows_entry", &row, 1);
+}
+
+static void test_go(void **state)
+{
+	static const struct row rows[] = {
+		{ "checked", 0, WINDOW_OK, 2, 6, NULL },
+		{ "middle", 0, WINDOW_GO, 0, 0, "may be parked" },
+		{ "middle_one", 0, WINDOW_OK, 1, 5, NULL },
+		{ "checked_lea", 0, WINDOW_OK, 1, 5, NULL },
+		{ "checked_huge", 0, WINDOW_OK, 2, 10, NULL },
+		{ "checked_old", 0, WINDOW_OK, 1, 9, NULL },
+		{ "nosplit", 0, WINDOW_GO, 0, 0, "not sure of the stack" },
+		{ "nosplit_several", 0, WINDOW_GO, 0, 0, "not sure of the stack" },
+	};
+
+	(void)state;
+	check_rows("obj_windows_go", rows, N_ELEMS(rows));
+}
+
+/* --- whole files ------------------------------------------------------------------------ */
+
+static uint64_t refused(const struct coverage_counts *counts)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < WINDOW_N; i++)
+		sum += counts->why[i];
+	return sum;
+}
+
+static void adds_up(const struct coverage_counts *counts)
+{
+	assert_int_equal(counts->n, counts->one + counts->several + refused(counts));
+	assert_int_equal(refused(counts), counts->breakpoint + counts->refused);
+}
+
+static void print_counts(const char *path, const char *what, const struct coverage_counts *c)
+{
+	print_message("%s: %s: %lu of %lu: %lu one, %lu several;", path, what,
+		      (unsigned long)(c->one + c->several), (unsigned long)c->n,
+		      (unsigned long)c->one, (unsigned long)c->several);
+	for (unsigned i = 1; i < WINDOW_N; i++)
+		if (c->why[i])
+			print_message(" %s %lu", object_refusal_name(i),
+				      (unsigned long)c->why[i]);
+	print_message("\n");
+}
+
+static void test_coverage(void **state)
+{
+	static const char *const paths[] = { LIBC, "/bin/bash", "/usr/bin/python3.11" };
+	unsigned n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMS(paths); i++) {
+		struct object_coverage c;
+		struct object *object;
+
+		ubp_err_reset(&err);
+		if (access(paths[i], R_OK) < 0)
+			continue;
+		assert_int_equal(object_open(paths[i], &object, &err), 0);
+		if (object_coverage(object, false, &c, &err) < 0)
+			fail_msg("%s", err.text);
+		object_free(object);
+		print_counts(paths[i], "functions", &c.entries);
+		adds_up(&c.entries);
+		adds_up(&c.notes);
+		assert_int_equal(c.insns.n, 0);
+		assert_true(c.entries.n > 1000);
+		assert_true(40 * (c.entries.one + c.entries.several) >= 39 * c.entries.n);
+		n++;
+	}
+	if (n == 0)
+		skip();
+}
+
+static void test_all_insns(void **state)
+{
+	struct object *object = open_fixture("obj_windows");
+	struct object_coverage c;
+
+	(void)state;
+	assert_int_equal(object_coverage(object, true, &c, &err), 0);
+	adds_up(&c.insns);
+	assert_true(c.insns.n > 150 && c.insns.one > 5 && c.insns.several > 10);
+	assert_int_equal(c.insns.refused, 3); /* of "gate" and "far_away" */
+	assert_int_equal(c.notes.n, 1);
+	assert_int_equal(c.notes.several, 1);
+	object_free(object);
+}
+
+static int see_note(void *ctx, const struct object_note *note)
+{
+	struct object *object = ctx;
+	uint64_t probed;
+
+	assert_int_equal(object_symbol_value(object, "probed", &probed), 0);
+	assert_int_equal(note->elf_vaddr, probed + 1);
+	assert_int_equal(note->semaphore, 0);
+	assert_string_equal(note->provider, "fixture");
+	assert_string_equal(note->name, "one");
+	assert_string_equal(note->args, "8@%rdi");
+	return 7;
+}
+
+static void test_notes(void **state)
+{
+	struct object *object = open_fixture("obj_windows");
+
+	(void)state;
+	assert_int_equal(object_each_note(object, see_note, object), 7);
+	object_free(object);
+	object = open_fixture("obj_windows_go");
+	assert_int_equal(object_each_note(object, see_note, object), 0);
+	object_free(object);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_landings), cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_bad_pads), cmocka_unit_test(test_fixed),
+		cmocka_unit_test(test_entry),    cmocka_unit_test(test_go),
+		cmocka_unit_test(test_coverage), cmocka_unit_test(test_all_insns),
+		cmocka_unit_test(test_notes),
+	};
+
+	return cmocka_run_group_tests_name("object_window", tests, NULL, NULL);
+}
