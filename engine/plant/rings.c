@@ -45,18 +45,25 @@ static int call(struct remote *remote, int nr, const uint64_t args[6], uint64_t 
 	return 0;
 }
 
+static bool is_room(const struct maps *maps, uint64_t at, uint64_t len)
+{
+	size_t k = 0;
+
+	while (k < maps->n && maps->v[k].end + FAR_AWAY / 16 <= at)
+		k++;
+	return k == maps->n || maps->v[k].start >= at + len + FAR_AWAY / 16;
+}
+
 uint64_t rings_find_room(const struct maps *maps, uint64_t from, uint64_t len)
 {
-	if (from < LOWEST)
-		from = LOWEST;
-	for (int i = 1; i <= TRIES; i++) {
-		uint64_t at = from - (uint64_t)i * FAR_AWAY;
-		size_t k = 0;
+	/* A program at a fixed place, low, has all the room above it. */
+	bool up = from / FAR_AWAY < TRIES;
 
-		while (k < maps->n && maps->v[k].end + FAR_AWAY / 16 <= at)
-			k++;
-		if (k == maps->n || maps->v[k].start >= at + len + FAR_AWAY / 16)
-			return at / PAGE * PAGE;
+	for (uint64_t i = 1; i <= TRIES; i++) {
+		uint64_t at = (up ? from + i * FAR_AWAY : from - i * FAR_AWAY) / PAGE * PAGE;
+
+		if (is_room(maps, at, len))
+			return at;
 	}
 	return 0;
 }

@@ -7,10 +7,12 @@ for f in link_static link_nonpie link_static_pie; do
 	F=$FIXTURES/$f
 	defs=(-e "p:l/area $F:area i=%di:s32 s=+0(%si):string" -e "r:l/ret $F:area \$retval:s32")
 	start $f
-	trace -p "$PID" "${defs[@]}"
+	trace --stats -p "$PID" "${defs[@]}"
 	go
 	finish
 	trace_done
+	# Wherever it lies, there is room for what detours need.
+	grep -q ' l/area .* jumps=1 ' err.txt || fail "$f: no jump"
 	expect_count 3 ' area: .* i=[123] s="four"$'
 	expect_count 3 ' ret: .* arg1=(4|8|12)$'
 	echo go | "$UPROBE" -o out.txt "${defs[@]}" -- "$F" > stdout.txt 2> err.txt ||
