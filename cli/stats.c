@@ -28,6 +28,8 @@ static void print_probe(struct ubp_session *session, size_t i)
 			      " missed_no_room=%" PRIu64 " missed_tail_jump=%" PRIu64,
 			      st.hijacked, st.at_rets, st.missed_skipped, st.missed_thread,
 			      st.missed_exited, st.missed_no_room, st.missed_tail_jump);
+	if (st.no_jump)
+		(void)fprintf(stderr, " no_jump=\"%s\"", st.no_jump);
 	(void)fputc('\n', stderr);
 }
 

@@ -255,6 +255,18 @@ static uint64_t load(const uint64_t *counter)
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
+static const char *why_no_jump(const struct ubp_session *s, const struct uprobe_stats *u)
+{
+	const char *why = __atomic_load_n(&u->no_jump, __ATOMIC_RELAXED);
+
+	if (__atomic_load_n(&u->sites, __ATOMIC_RELAXED) ==
+	    __atomic_load_n(&u->jumped, __ATOMIC_RELAXED))
+		return NULL;
+	if (s->no_jumps)
+		return s->no_jumps;
+	return why ? why : "there was no time to make it one";
+}
+
 void ubp_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_stats *ret_stats)
 {
 	const struct uprobe_stats *u = &s->probes[i]->uprobe.stats;
@@ -274,6 +286,7 @@ void ubp_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_sta
 		.boosted = __atomic_load_n(&u->boosted, __ATOMIC_RELAXED),
 		.stepped = __atomic_load_n(&u->stepped, __ATOMIC_RELAXED),
 		.in_place = __atomic_load_n(&u->in_place, __ATOMIC_RELAXED),
+		.no_jump = why_no_jump(s, u),
 		.hijacked = __atomic_load_n(&u->hijacked, __ATOMIC_RELAXED),
 		.at_rets = __atomic_load_n(&u->at_rets, __ATOMIC_RELAXED),
 	};

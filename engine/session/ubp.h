@@ -185,6 +185,8 @@ struct ubp_probe_stats {
 	uint64_t missed_tail_jump; /* at_rets only: left by a jump to another function */
 	unsigned sites;            /* places where it is or was planted */
 	unsigned jumped, boosted, stepped, in_place; /* rung of these sites */
+	const char
+		*no_jump; /* why one of them is no jump; NULL: all are. Lasts as the session */
 	unsigned hijacked, at_rets; /* return probes: of these sites, entries where the return
 				     * address is replaced; breakpoints where one returns */
 };
