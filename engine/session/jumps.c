@@ -98,13 +98,26 @@ void jumps_end(struct ubp_session *s)
 	}
 }
 
-void jumps_thread(struct ubp_session *s, struct tracee *t)
+static void note_thread(struct ubp_session *s, struct tracee *t)
 {
 	const struct plant_space *ps = t->process->space->plant;
 	struct ubp_regs regs;
 
 	if (ps && ps->rings && ubp_host_get_regs(t->tid, &regs) == 0)
 		rings_add_thread(&s->tracer, t, regs.r[t->process->space->arch->tp]);
+}
+
+/*
+ * A child may have its mother's thread pointer. She may never have been seen with it: it was
+ * set after her exec.
+ */
+void jumps_born(struct ubp_session *s, pid_t mother, struct tracee *t)
+{
+	struct tracee *m = mother ? map_get(&s->tracer.tracees, (uint64_t)mother) : NULL;
+
+	if (m && m->process->space == t->process->space)
+		note_thread(s, m);
+	note_thread(s, t);
 }
 
 void jumps_want_rings(void *ctx, struct tracee *t, const struct ubp_regs *at)

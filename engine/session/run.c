@@ -228,8 +228,7 @@ static enum keep_verdict forked_sharing(struct ubp_session *s, struct tracee *fi
 	const struct plant_space *ps = p->space->plant;
 
 	p->silent = !session_follows_children(s);
-	/* With its parent's thread pointer, mostly. */
-	jumps_thread(s, first);
+	jumps_born(s, p->born_of, first);
 	session_mark_known(s, first->tid, true);
 	/* Signal actions are its own: born before the guard, it has none. */
 	p->is_guarded = p->is_guarded && task_catches(first->tid, SIGTRAP);
@@ -311,11 +310,11 @@ static void on_loader(void *ctx, struct tracee *t, const struct ubp_regs *at)
 		t->held = false;
 }
 
-static void on_born(void *ctx, struct tracee *t)
+static void on_born(void *ctx, pid_t mother, struct tracee *t)
 {
 	struct ubp_session *s = ctx;
 
-	jumps_thread(s, t);
+	jumps_born(s, mother, t);
 }
 
 static void on_tracee_gone(void *ctx, struct tracee *t)

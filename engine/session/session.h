@@ -180,8 +180,8 @@ void session_count_process(struct ubp_session *s);
 void jumps_pass(struct ubp_session *s);
 void jumps_due(struct ubp_session *s, struct space *space);
 void jumps_end(struct ubp_session *s);
-/* A stopped thread that may be new. */
-void jumps_thread(struct ubp_session *s, struct tracee *t);
+/* A new thread, and who made it (0: not known), both stopped. */
+void jumps_born(struct ubp_session *s, pid_t mother, struct tracee *t);
 /* struct hit.wants_rings */
 void jumps_want_rings(void *ctx, struct tracee *t, const struct ubp_regs *at);
 

@@ -70,7 +70,7 @@ static void new_process(struct tracer *tracer, struct process *parent, pid_t bor
 		tracee_resume(t, 0);
 }
 
-static void new_thread(struct tracer *tracer, struct process *p, pid_t tid)
+static void new_thread(struct tracer *tracer, struct process *p, pid_t mother, pid_t tid)
 {
 	struct tracee *t = tracer_add_tracee(tracer, p, tid);
 
@@ -78,7 +78,7 @@ static void new_thread(struct tracer *tracer, struct process *p, pid_t tid)
 		(void)ptrace(PTRACE_CONT, tid, 0, 0);
 		return;
 	}
-	tracer->ops->born(tracer->ctx, t);
+	tracer->ops->born(tracer->ctx, mother, t);
 	tracee_resume(t, 0);
 }
 
@@ -103,7 +103,7 @@ void children_born(struct tracer *tracer, struct tracee *parent, int event)
 		return;
 	}
 	if (task_tgid(tid) == parent->process->pid)
-		new_thread(tracer, parent->process, tid);
+		new_thread(tracer, parent->process, parent_tid, tid);
 	else
 		new_process(tracer, parent->process, parent_tid, tid,
 			    shares_memory(parent_tid, tid, event));

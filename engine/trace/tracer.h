@@ -131,8 +131,9 @@ struct tracer_ops {
 	/* A signal is about to be delivered; the pc may be inside a slot. True: it is none
 	 * of the program's, and is dropped. */
 	bool (*signal)(void *ctx, struct tracee *t, int sig);
-	/* A new thread of a known process, stopped before its first instruction. */
-	void (*born)(void *ctx, struct tracee *t);
+	/* A new thread of a known process, stopped before its first instruction; @mother,
+	 * which made it, is stopped too. */
+	void (*born)(void *ctx, pid_t mother, struct tracee *t);
 	/*
 	 * @first is a stopped thread: of a new process with a copy of @parent's
 	 * memory, or of one that shares it (then always kept until its exec). @parent
