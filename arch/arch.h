@@ -317,6 +317,8 @@ struct ubp_arch {
 	 */
 	int (*build_return_code)(uint64_t hijacks, uint64_t hijacks_mask, uint8_t *code,
 				 size_t max, size_t *ret_len, struct ubp_err *err);
+	/* Why only the interpreter can run @program, words that stay; NULL: a detour can. */
+	const char *(*detour_check)(const struct fetch_program *program);
 	/* How many cells (engine/base/ring.h) the code for @program needs. */
 	uint32_t (*detour_cells)(const struct fetch_program *program);
 };

@@ -16,11 +16,12 @@ static void print_probe(struct ubp_session *session, size_t i)
 	ubp_probe_stats(session, i, &st);
 	(void)fprintf(stderr,
 		      "%s: stats: %s %s/%s hits=%" PRIu64 " passed=%" PRIu64 " lost=%" PRIu64
-		      " missed=%" PRIu64 " too_big=%" PRIu64
+		      " missed=%" PRIu64 " too_big=%" PRIu64 " stopped=%" PRIu64
 		      " sites=%u jumps=%u boosted=%u stepped=%u in_place=%u",
 		      cli_program, ubp_probe_path(session, i), ubp_probe_group(session, i),
 		      ubp_probe_event(session, i), st.hits, st.passed, st.lost, st.missed,
-		      st.too_big, st.sites, st.jumped, st.boosted, st.stepped, st.in_place);
+		      st.too_big, st.stopped, st.sites, st.jumped, st.boosted, st.stepped,
+		      st.in_place);
 	if (ubp_probe_is_return(session, i))
 		(void)fprintf(stderr,
 			      " hijacked=%u at_rets=%u missed_skipped=%" PRIu64

@@ -481,7 +481,7 @@ static int check_plan(const struct detour_plan *plan, struct ubp_err *err)
 	for (size_t i = 0; i < plan->n_probes; i++) {
 		if (plan->probes[i].is_return)
 			return ubp_fail(err, EOPNOTSUPP, "a return probe");
-		problem = gen_check_program(plan->probes[i].program);
+		problem = x86_detour_check(plan->probes[i].program);
 		if (problem)
 			return ubp_fail(err, EOPNOTSUPP, "%s", problem);
 	}

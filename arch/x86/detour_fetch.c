@@ -117,7 +117,7 @@ static const char *check_op(const struct fetch_op *op, uint32_t *at)
 	return NULL;
 }
 
-const char *gen_check_program(const struct fetch_program *program)
+const char *x86_detour_check(const struct fetch_program *program)
 {
 	const struct fetch_op *op;
 	const char *problem = NULL;

@@ -107,8 +107,6 @@ void gen_fail(struct gen *g, int error);
 
 /* --- detour_fetch.c ----------------------------------------------------------------- */
 
-/* Why the code for @program can't be made; NULL: it can. */
-const char *gen_check_program(const struct fetch_program *program);
 /* The op that ends the arg of @op. */
 const struct fetch_op *gen_store_of(const struct fetch_op *op);
 bool gen_needs_acc(const struct fetch_program *program);

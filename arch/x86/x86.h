@@ -161,6 +161,7 @@ int x86_build_jump(const struct window *window, uint64_t site, uint64_t target,
 		   uint8_t *ret_jump, struct ubp_err *err);
 int x86_build_detour(const struct detour_plan *plan, struct detour *ret_detour,
 		     struct ubp_err *err);
+const char *x86_detour_check(const struct fetch_program *program);
 uint32_t x86_detour_cells(const struct fetch_program *program);
 
 void x86_scan_refs(const uint8_t *code, size_t len, uint64_t vaddr, unsigned kinds,

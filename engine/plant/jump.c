@@ -77,11 +77,17 @@ static const char *why_not(const struct plant_space *ps, const struct site *site
 	return neighbour(ps, site, len);
 }
 
+void jump_tell_why(const struct site *site, const char *why)
+{
+	for (size_t i = 0; i < site->n_probes; i++)
+		__atomic_store_n(&site->probes[i]->stats.no_jump, why, __ATOMIC_RELAXED);
+}
+
 void jump_refuse(struct site *site, const char *why)
 {
 	site->no_jump = why;
-	for (size_t i = 0; why && i < site->n_probes; i++)
-		__atomic_store_n(&site->probes[i]->stats.no_jump, why, __ATOMIC_RELAXED);
+	if (why)
+		jump_tell_why(site, why);
 }
 
 /* A copy of a reason, kept as long as the session. */

@@ -28,6 +28,8 @@ struct jump_batch {
 
 /* It stays a breakpoint, for good. @why: NULL, or a text that stays. */
 void jump_refuse(struct site *site, const char *why);
+/* The same, for now. */
+void jump_tell_why(const struct site *site, const char *why);
 
 /* Counts a site's change of rung. */
 void jump_count(const struct site *site, bool up);

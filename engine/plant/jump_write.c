@@ -67,6 +67,7 @@ static void put_off(struct plant_space *ps, struct jump_try *try)
 {
 	if (!try->jump)
 		return;
+	jump_tell_why(try->site, "a thread was in the middle of it");
 	jump_free(try->site->jump);
 	try->site->jump = try->jump;
 	try->jump = NULL;

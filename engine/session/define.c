@@ -351,6 +351,16 @@ static int find_window(struct session_probe *p, const struct session_file *file,
 	return p->no_window ? 0 : -ENOMEM;
 }
 
+/* Nor if only the interpreter can tell what is to be recorded. */
+static void check_window(struct uprobe *u, const struct session_file *file)
+{
+	const struct ubp_arch *arch = object_arch(file->object);
+	const char *why = arch->detour_check ? arch->detour_check(u->program) : NULL;
+
+	if (why)
+		u->window = (struct uprobe_window){ .why = why };
+}
+
 static int name_probe(struct session_probe *p, struct session_file *file,
 		      const struct spec_probe *spec, struct ubp_err *err)
 {
@@ -417,6 +427,8 @@ static int make_probe(struct ubp_session *s, size_t i, const char *filter,
 		rc = ubp_fail(err, ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = fetch_compile(spec, &p->uprobe.program, err);
+	if (rc == 0)
+		check_window(&p->uprobe, file);
 	if (rc == 0 && filter)
 		rc = filter_parse(filter, spec, &p->uprobe.filter, err);
 	p->serial = spec->serial;

@@ -264,6 +264,8 @@ static const char *why_no_jump(const struct ubp_session *s, const struct uprobe_
 		return NULL;
 	if (s->no_jumps)
 		return s->no_jumps;
+	if (!why && __atomic_load_n(&u->at_rets, __ATOMIC_RELAXED))
+		return "returns are caught at ret instructions";
 	return why ? why : "there was no time to make it one";
 }
 
@@ -273,6 +275,7 @@ void ubp_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_sta
 
 	*ret_stats = (struct ubp_probe_stats){
 		.hits = load(&u->hits),
+		.stopped = load(&u->hits),
 		.passed = load(&u->passed),
 		.lost = load(&u->lost),
 		.too_big = load(&u->too_big),

@@ -372,15 +372,24 @@ static char *explain_return(const struct session_probe *p)
 	return text;
 }
 
+static bool is_at_rets(const struct uprobe *u)
+{
+	const char *why;
+
+	return u->is_return && return_way_of(&u->facts, &why) != RETURN_HIJACKED;
+}
+
 /* The rung that its sites will get, and why not a better one. Allocated, or NULL. */
 static char *explain_rung(const struct ubp_session *s, const struct uprobe *u)
 {
-	const char *why = s->no_jumps ? s->no_jumps : u->window.why;
+	const char *why = s->no_jumps     ? s->no_jumps
+			  : is_at_rets(u) ? "returns are caught at ret instructions"
+					  : u->window.why;
 	const char *rung = s->opt.mode == UBP_MODE_STEP
 				   ? "stepped (breakpoint, single-stepped copy: two stops)"
 				   : "boosted (breakpoint, copy that jumps back: one stop)";
 	char *text = NULL;
-	int n = !s->no_jumps && u->window.len
+	int n = !why && u->window.len
 			? asprintf(&text, "jump (over %u bytes, to a detour: no stop)",
 				   u->window.len)
 			: asprintf(&text, "%s, not a jump: %s", rung, why ? why : "not known");

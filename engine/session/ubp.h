@@ -174,6 +174,7 @@ const char *ubp_trace_header(struct ubp_session *session);
 
 struct ubp_probe_stats {
 	uint64_t hits;             /* before filtering, as uprobe_profile counts */
+	uint64_t stopped;          /* of these, the thread was stopped for: all without jumps */
 	uint64_t passed;           /* delivered or lost: the filter said yes */
 	uint64_t lost;             /* passed, but the queue was full */
 	uint64_t too_big;          /* passed, but over the kernel's record limit */
