@@ -64,7 +64,7 @@ def holes():
     f = fixture("holes")
     return compare([
         f"p:peek {f}:peek p=%di s=+0(%di):string q=+0(%di):x64 b=+0(%di):u8[12]",
-    ], [f], at_least=11)
+    ], [f], at_least=11, recorded_there=False)  # each hit has something that cannot be read
 
 
 def recursion():
@@ -98,7 +98,9 @@ def children(mode):
     f = fixture("fork_exec")
     # vfork's and CLONE_VM's children share memory and finish in any order with their parent.
     return compare([f"p:work {f}:work who=%di:s32", f"r:work_ret {f}:work $retval:s32"],
-                   [f, mode], ignore_comm=True)
+                   [f, mode], ignore_comm=True,
+                   # A child with a thread pointer that others have, or few hits, is stopped.
+                   recorded_there=mode == "fork")
 
 
 def threads_of(name, *args):

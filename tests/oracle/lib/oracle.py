@@ -12,6 +12,9 @@ environment, so addresses are compared unmasked; what is masked is the pid, the 
 and the flags column (which is the kernel's own state). Probed files that others
 use as well are copied first (private()), so that nobody else hits our probes.
 
+On ubp's side it runs once in each mode, and in the mode "jump" --stats must tell that
+there were jumps, and why those places are none that are none: see why_no_jumps().
+
 The kernel's side uses a tracefs instance of its own, one probe per event, and
 always disables before it deletes.
 """
@@ -32,6 +35,7 @@ TIMEOUT = 120
 UPROBE = os.environ["UPROBE"]
 FIXTURES = os.environ["FIXTURES"]
 LAUNCH = os.path.join(FIXTURES, "launch")
+MODES = ("trap", "step", "jump")
 
 
 def fixture(name):
@@ -314,18 +318,65 @@ def by_kernel(definitions, argv, env=None, script=None, stdin=b"go\n"):
 # --- ubp's side --------------------------------------------------------------
 
 
-def by_ubp(definitions, argv, env=None, script=None, stdin=b"go\n", options=()):
+def by_ubp(definitions, argv, env=None, script=None, stdin=b"go\n", mode="auto"):
     """uprobe runs the launcher, so the program itself comes by exec."""
     group = f"ubp_oracle_{os.getpid()}"
     # --force: the kernel plants on what runs in posix_spawn() children too.
-    cmd = [UPROBE, "--strict", "--lossless", "--force", "-o", "ubp.out", *options]
+    cmd = [UPROBE, "--strict", "--lossless", "--force", "--stats", "--mode", mode, "-o", "ubp.out"]
     for d in definitions:
         cmd += ["-e", resolve(d, group)]
     cmd += ["--", LAUNCH, *argv]
     out, rc = run(cmd, environment(env), script, stdin)
     with open("ubp.out", "rb") as f:
         events, lost = parse(f.read())
-    return events, lost, out, rc
+    stats = [Stats(m) for m in STATS.finditer(out)]
+    return events, lost, STATS_LINE.sub(b"", out), rc, stats
+
+
+# --- what --stats tells --------------------------------------------------------
+
+STATS_LINE = re.compile(rb"uprobe: stats: [^\n]*\n")
+STATS = re.compile(rb"uprobe: stats: \S+ [^/ ]+/(?P<name>\w+) (?P<counts>(?:\w+=\d+ ?)+)"
+                   rb"(?:no_jump=\"(?P<why>[^\n]*)\")?\r?\n")
+
+# Why a place may well be no jump: what its code is like, and other probes. All else is a fault.
+GOOD_REASONS = re.compile(
+    r"another probe stands|the jump of another probe|more probes than a detour|"
+    r"returns are caught here|ubp itself watches|its return address is replaced by the tracer|"
+    r"an instruction under the jump made a fault|a thread was in the middle of it")
+
+
+class Stats:
+    """One probe's."""
+
+    def __init__(self, m):
+        self.name = m["name"].decode()
+        self.why = m["why"].decode(errors="replace") if m["why"] else None
+        for count in m["counts"].decode().split():
+            setattr(self, *[int(x) if x.isdigit() else x for x in count.split("=")])
+
+
+def explained(definitions):
+    """What --explain says of each definition: event -> text."""
+    cmd = [UPROBE, "--strict", "--force", "--explain"]
+    for d in definitions:
+        cmd += ["-e", resolve(d, "g")]
+    out = subprocess.run(cmd, capture_output=True, text=True, check=True).stdout
+    return dict(re.findall(r"^g/(\w+) (.*)$", out, re.M))
+
+
+def why_no_jumps(definitions, stats):
+    """What is wrong with the rungs of a run in the mode "jump", as a list of texts. A probe
+    may be no jump for what --explain says, or for a reason that is known above."""
+    bad, text = [], explained(definitions)
+    if len(stats) != len(definitions):
+        return [f"statistics of {len(stats)} probes, not {len(definitions)}"]
+    for s in stats:
+        if s.jumps == s.sites:
+            continue
+        if not s.why or not (GOOD_REASONS.match(s.why) or s.why in text[s.name]):
+            bad.append(f"{s.name}: {s.jumps} of {s.sites} places are jumps: {s.why}; {text[s.name]}")
+    return bad
 
 
 # --- comparing ---------------------------------------------------------------
@@ -365,28 +416,63 @@ def differences(kernel, ubp, masks=(), ignore_comm=False):
     return bad
 
 
+def unordered(events):
+    """Where time goes back, as a list of texts."""
+    return [f"{b.time:.6f} {b} comes behind {a.time:.6f} {a}"
+            for a, b in zip(events, events[1:]) if b.time < a.time]
+
+
+def compare_mode(mode, definitions, argv, kernel, masks, ignore_comm, same_output,
+                 recorded_there, how):
+    """What differs in one mode, as a list of texts, and how it went."""
+    k_events, k_out, k_rc = kernel
+    events, lost, out, rc, stats = by_ubp(definitions, argv, mode=mode, **how)
+    bad = differences(k_events, events, masks, ignore_comm) + unordered(events)
+    if k_rc != rc:
+        bad.append(f"exit status: kernel {k_rc}, ubp {rc}: {out[-300:]!r}")
+    if same_output and k_out != out:
+        bad.append(f"the program's output: kernel {k_out[-300:]!r}, ubp {out[-300:]!r}")
+    if lost:
+        bad.append(f"{lost} events lost")
+    there = sum(s.hits - s.stopped for s in stats)
+    if mode == "jump":
+        bad += why_no_jumps(definitions, stats)
+    if there and mode != "jump" or not there and mode == "jump" and recorded_there:
+        bad.append(f"{there} hits were recorded without a stop")
+    return bad, (f"{len(events)} events, {sum(s.jumps > 0 for s in stats)} of "
+                 f"{len(definitions)} definitions are jumps, {there} hits without a stop")
+
+
 def compare(definitions, argv, title=None, masks=(), ignore_comm=False, same_output=True,
-            at_least=1, **how):
-    """Run on both sides; print what differs. Returns whether all was equal."""
+            at_least=1, modes=MODES, recorded_there=True, **how):
+    """Run on both sides, on ubp's in all modes; print what differs. Returns whether all was
+    equal. RECORDED_THERE: with jumps some hits must not have stopped a thread."""
     title = title or " ".join([os.path.basename(argv[0]), *argv[1:]])[:60]
-    k_events, k_lost, k_out, k_rc = by_kernel(definitions, argv, **how)
-    u_events, u_lost, u_out, u_rc = by_ubp(definitions, argv, **how)
-    bad = differences(k_events, u_events, masks, ignore_comm)
-    if k_rc != u_rc:
-        bad.append(f"exit status: kernel {k_rc}, ubp {u_rc}: {u_out[-300:]!r}")
-    if same_output and k_out != u_out:
-        bad.append(f"the program's output: kernel {k_out[-300:]!r}, ubp {u_out[-300:]!r}")
-    if k_lost or u_lost:
-        bad.append(f"lost: kernel {k_lost}, ubp {u_lost}")
-    if len(k_events) < at_least:
-        bad.append(f"only {len(k_events)} events: the test shows nothing")
+    k_events, lost, *k_end = by_kernel(definitions, argv, **how)
+    if len(k_events) < at_least or lost:
+        print(f"{title}: {len(k_events)} events, {lost} lost on the kernel's side: "
+              "the test shows nothing")
+        return False
     seen = {e.name for e in k_events}
     silent = [d.split(" ")[0][2:] for d in definitions if d.split(" ")[0][2:] not in seen]
-    print(f"{'differs' if bad else 'equal'}: {title}: {len(k_events)} events of "
-          f"{len(seen)} definitions" + (f" (never hit: {' '.join(silent)})" if silent else ""))
-    for b in bad[:10]:
-        print("  " + b)
-    return not bad
+    if silent:
+        print(f"{title}: never hit: {' '.join(silent)}")
+    # The entries alone, too: returns may keep a place from being a jump.
+    entries = [d for d in definitions if d[0] == "p" and "%return" not in d.split(" ")[1]]
+    runs = [(mode, definitions, k_events) for mode in modes]
+    if "jump" in modes and 0 < len(entries) < len(definitions):
+        names = {d.split(" ")[0][2:] for d in entries}
+        runs.append(("jump", entries, [e for e in k_events if e.name in names]))
+    good = True
+    for mode, defs, events in runs:
+        bad, how_it_went = compare_mode(mode, defs, argv, (events, *k_end), masks, ignore_comm,
+                                        same_output, recorded_there and len(defs) == len(entries),
+                                        how)
+        print(f"{'differs' if bad else 'equal'}: {title}, {mode}: {how_it_went}")
+        for b in bad[:10]:
+            print("  " + b)
+        good &= not bad
+    return good
 
 
 def done(results):
