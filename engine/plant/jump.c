@@ -14,8 +14,9 @@
 #include "engine/object/maps.h"
 #include "engine/plant/jump_batch.h"
 
-/* Of a site's block, before it is made; what is not needed stays untouched memory. */
-#define BLOCK_GUESS 2048
+/* What a block may take, before it is made; what is not needed stays untouched memory. */
+#define PROBE_GUESS 1024
+#define OP_GUESS    256
 #define PAGE        4096
 
 void jump_free(struct site_jump *jump)
@@ -166,6 +167,17 @@ static int compare_tries(const void *pa, const void *pb)
 
 /* --- room for their detours --------------------------------------------------------- */
 
+static size_t guess(const struct jump_try *tries, size_t n)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t p = 0; p < tries[i].site->n_probes; p++)
+			len += PROBE_GUESS +
+			       OP_GUESS * tries[i].site->probes[p]->program->n_ops;
+	return len;
+}
+
 /* One area for each object that has some of them. */
 static int provide_areas(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
 			 struct maps *maps, struct jump_batch *batch, struct ubp_err *err)
@@ -185,7 +197,8 @@ static int provide_areas(struct tracer *tracer, struct tracee *t, const struct u
 		while (i < batch->n && batch->tries[i].site->vaddr < a->hi)
 			i++;
 		rc = area_provide(tracer, t, at, maps, a->lo, a->hi,
-				  (i - first) * (BLOCK_GUESS / UBP_SLOT_SIZE), &a->area, err);
+				  guess(batch->tries + first, i - first) / UBP_SLOT_SIZE,
+				  &a->area, err);
 		batch->n_areas += rc == 0;
 		if (rc == 0) {
 			/* It takes up room now. */

@@ -196,6 +196,10 @@ void site_bury(struct plant_space *ps, struct site *site)
 {
 	site->planted = false;
 	site->is_patched = false;
+	/* Who was in its detour came from code that is gone: the block is free. */
+	if (site->jump)
+		(void)map_put(&ps->blocks, site->vaddr,
+			      (void *)(uintptr_t)(site->jump->copy - UBP_SLOT_SIZE));
 	jump_free(site->jump);
 	site->jump = NULL;
 	site->no_jump = NULL;
