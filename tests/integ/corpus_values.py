@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
-"""The values corpus: each row's definition on its target must print what the kernel printed.
+"""The values corpus: each row's definition on its target must print what the kernel printed,
+in every mode.
 
 Many rows share a run, and so many probes share an address; rows whose kernel
 answer is accidental ("undefined") must not crash, and are shown when they differ.
@@ -18,6 +19,9 @@ sys.path.insert(0, os.path.join(SRC, "tests/oracle/lib"))
 import oracle  # noqa: E402
 
 BATCH = 64
+AT_ONE_PLACE = 8 # that a jump has room for
+# docs/differences.md: what is read at the probe's own place is a jump, not a breakpoint.
+READS_ITSELF = ("v0288",)
 
 
 def build():
@@ -39,18 +43,27 @@ def expand(row, target, elf):
     return re.sub(r"^([pr]):spec_v/v ", rf"\1:spec_v/{row['id']} ", text)
 
 
-def by_uprobe(definitions, target):
+def by_uprobe(definitions, target, mode):
     with open("definitions", "w", encoding="utf-8", errors="surrogateescape") as f:
         f.write("\n".join(definitions) + "\n")
-    p = subprocess.run([oracle.UPROBE, "--strict", "--lossless", "-o", "out", "-f", "definitions",
-                        "--", target], capture_output=True, timeout=oracle.TIMEOUT)
+    p = subprocess.run([oracle.UPROBE, "--strict", "--lossless", "--stats", "--mode", mode,
+                        "-o", "out", "-f", "definitions", "--", target],
+                       capture_output=True, timeout=oracle.TIMEOUT, check=False)
     if p.returncode != 0:
         sys.exit(f"uprobe ended with {p.returncode}: {p.stderr.decode(errors='replace')}")
     with open("out", "rb") as f:
         events, lost = oracle.parse(f.read())
     if lost:
         sys.exit(f"{lost} events lost")
-    return events
+    stats = [oracle.Stats(m) for m in oracle.STATS.finditer(p.stderr)]
+    there = sum(s.hits - s.stopped for s in stats)
+    if mode != "jump":
+        wrong = [f"{there} hits without a stop"] if there else []
+    else:
+        wrong = oracle.why_no_jumps(definitions, stats)
+    if wrong:
+        sys.exit("\n".join([f"in mode {mode}:", *wrong]))
+    return events, there
 
 
 def wanted(row, shift):
@@ -64,12 +77,17 @@ def wanted(row, shift):
         yield text.encode(errors="surrogateescape")
 
 
-def check(row, got, shift):
+def check(row, got, shift, mode):
     """What differs, as text; empty if nothing does."""
     want = list(wanted(row, shift))
+    # A thread's name may be one that it had before: docs/differences.md.
+    if mode == "jump" and row["cat"] == "comm" and len(got) == len(want):
+        want = [w if g not in want[:i] else g for i, (w, g) in enumerate(zip(want, got))]
+    if mode == "jump" and row["id"] in READS_ITSELF and got != want and got[0][:9] == want[0][:9]:
+        return ""
     if got == want:
         return ""
-    head = f"{row['id']} ({row['cat']}) {row['def']}\n"
+    head = f"{mode}: {row['id']} ({row['cat']}) {row['def']}\n"
     if len(got) != len(want):
         head += f"    {len(got)} hits, not {len(want)}\n"
     for i, (w, g) in enumerate(zip(want, got)):
@@ -78,12 +96,22 @@ def check(row, got, shift):
     return head
 
 
-def batches(all_rows):
-    """Accidental rows apart: an overlong line of theirs may swallow the next one."""
-    for part in ([r for r in all_rows if "undefined" not in r],
-                 [r for r in all_rows if "undefined" in r]):
-        for start in range(0, len(part), BATCH):
-            yield part[start : start + BATCH]
+def batches(all_rows, at_one_place):
+    """Accidental rows apart: an overlong line of theirs may swallow the next one. And
+    those that keep others at their place from being jumps."""
+    def kind(row):
+        return ("undefined" in row, "%flags" in row["def"])
+
+    for part in ([r for r in all_rows if kind(r) == k] for k in sorted(set(map(kind, all_rows)))):
+        left = part
+        while left:
+            batch, places = [], {}
+            for r in left:
+                places[r["point"]] = places.get(r["point"], 0) + 1
+                if len(batch) < BATCH and places[r["point"]] <= at_one_place:
+                    batch.append(r)
+            left = [r for r in left if r not in batch]
+            yield batch
 
 
 def main():
@@ -94,23 +122,27 @@ def main():
     all_rows = rows()
     base = next(r for r in all_rows if r["point"] == "pt_regs" and r["type"] == "p")
     shift = 0x400000 + elf.symbols["pt_regs"][0] - int(base["hits"][0]["ip"].strip("()"), 16)
-    bad, accidental = [], 0
-    for batch in batches(all_rows):
-        got = {r["id"]: [] for r in batch}
-        for e in by_uprobe([expand(r, target, elf) for r in batch], target):
-            got[e.name].append(e.text)
-        for r in batch:
-            differs = check(r, got[r["id"]], shift)
-            if differs and "undefined" in r:
-                accidental += 1
-                print(f"undefined: {differs}")
-            elif differs:
-                bad.append(differs)
+    bad, accidental, there = [], 0, 0
+    for mode in oracle.MODES:
+        for batch in batches(all_rows, AT_ONE_PLACE if mode == "jump" else BATCH):
+            got = {r["id"]: [] for r in batch}
+            events, n = by_uprobe([expand(r, target, elf) for r in batch], target, mode)
+            there += n
+            for e in events:
+                got[e.name].append(e.text)
+            for r in batch:
+                differs = check(r, got[r["id"]], shift, mode)
+                if differs and "undefined" in r:
+                    accidental += 1
+                    print(f"undefined: {differs}")
+                elif differs:
+                    bad.append(differs)
     for b in bad:
         print(f"differs: {b}")
-    print(f"{len(all_rows) - len(bad)} of {len(all_rows)} rows right "
-          f"({accidental} of them only because the kernel's answer is accidental)")
-    sys.exit(bool(bad))
+    n = len(all_rows) * len(oracle.MODES)
+    print(f"{n - len(bad)} of {n} rows right ({accidental} of them only because the kernel's "
+          f"answer is accidental), {there} hits without a stop")
+    sys.exit(bool(bad) or there < 500)
 
 
 if __name__ == "__main__":

@@ -358,11 +358,10 @@ class Stats:
 
 def explained(definitions):
     """What --explain says of each definition: event -> text."""
-    cmd = [UPROBE, "--strict", "--force", "--explain"]
-    for d in definitions:
-        cmd += ["-e", resolve(d, "g")]
-    out = subprocess.run(cmd, capture_output=True, text=True, check=True).stdout
-    return dict(re.findall(r"^g/(\w+) (.*)$", out, re.M))
+    cmd = [UPROBE, "--strict", "--force", "--explain", "-f", "-"]
+    text = ("\n".join(definitions) + "\n").encode(errors="surrogateescape")
+    out = subprocess.run(cmd, input=text, stdout=subprocess.PIPE, check=True).stdout
+    return dict(re.findall(r"^[^/\s]+/(\w+) (.*)$", out.decode(errors="replace"), re.M))
 
 
 def why_no_jumps(definitions, stats):
@@ -436,7 +435,7 @@ def compare_mode(mode, definitions, argv, kernel, masks, ignore_comm, same_outpu
         bad.append(f"{lost} events lost")
     there = sum(s.hits - s.stopped for s in stats)
     if mode == "jump":
-        bad += why_no_jumps(definitions, stats)
+        bad += why_no_jumps([resolve(d, "g") for d in definitions], stats)
     if there and mode != "jump" or not there and mode == "jump" and recorded_there:
         bad.append(f"{there} hits were recorded without a stop")
     return bad, (f"{len(events)} events, {sum(s.jumps > 0 for s in stats)} of "
