@@ -40,6 +40,7 @@ static void unwrite_one(const struct space *space, struct page_edit *edit, pid_t
 	uint8_t *bytes;
 
 	if (site->vaddr % PAGE + jump->jump_len > PAGE) {
+		page_edit_end(edit);
 		unwrite_over_end(space, tid, site);
 		return;
 	}

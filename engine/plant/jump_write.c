@@ -198,8 +198,10 @@ static bool write_jump(const struct space *space, struct page_edit *edit,
 	/* It may have been unmapped while its threads were stopped. */
 	if (plant_site_at(space, site->vaddr) != site || !site->planted)
 		return false;
-	if (site->vaddr % PAGE + jump->jump_len > PAGE)
+	if (site->vaddr % PAGE + jump->jump_len > PAGE) {
+		page_edit_end(edit);
 		return write_over_end(space, site, jump);
+	}
 	bytes = page_edit_at(edit, site->vaddr, jump->jump_len);
 	if (!bytes || memcmp(bytes, arch->swbp, arch->swbp_len) != 0)
 		return false;

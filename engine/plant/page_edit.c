@@ -13,7 +13,6 @@ uint8_t *page_edit_at(struct page_edit *edit, uint64_t vaddr, size_t len)
 		return NULL;
 	if (page != edit->vaddr) {
 		page_edit_end(edit);
-		edit->vaddr = 0;
 		if (mem_peek(edit->mem, page, edit->bytes, PAGE_EDIT_SIZE) != PAGE_EDIT_SIZE)
 			return NULL;
 		edit->vaddr = page;
@@ -31,4 +30,5 @@ void page_edit_end(struct page_edit *edit)
 	if (edit->is_changed)
 		(void)mem_write(edit->mem, 0, edit->vaddr, edit->bytes, PAGE_EDIT_SIZE);
 	edit->is_changed = false;
+	edit->vaddr = 0;
 }

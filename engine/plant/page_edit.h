@@ -32,7 +32,7 @@ struct page_edit {
  */
 uint8_t *page_edit_at(struct page_edit *edit, uint64_t vaddr, size_t len);
 void page_edit_changed(struct page_edit *edit);
-/* Write what is left. */
+/* Write what is left, and forget the page: before it is written to by other ways, too. */
 void page_edit_end(struct page_edit *edit);
 
 #endif
