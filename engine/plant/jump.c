@@ -238,33 +238,50 @@ static void give_up(struct plant_space *ps, const char *why)
 			jump_refuse(value, why);
 }
 
-int jump_prepare(struct plant *plant, struct tracer *tracer, struct tracee *t,
-		 const struct ubp_regs *at, struct jump_batch **ret_batch, struct ubp_err *err)
+struct jump_batch *jump_collect(const struct plant *plant, const struct space *space)
 {
-	struct plant_space *ps = t->process->space->plant;
+	struct plant_space *ps = space->plant;
 	struct jump_batch *batch;
+
+	if (!ps)
+		return NULL;
+	ps->jumps_due = false;
+	if (!plant->rings || ps->closing || ps->jumps_failed || !ps->data || !ps->areas ||
+	    !ps->areas->keys || ps->unguarded || !space->arch->build_detour)
+		return NULL;
+	batch = calloc(1, sizeof(*batch));
+	if (!batch || collect(ps, batch) < 0 || !batch->n) {
+		jump_batch_free(batch);
+		return NULL;
+	}
+	qsort(batch->tries, batch->n, sizeof(*batch->tries), compare_tries);
+	return batch;
+}
+
+void jump_put_back(struct space *space, struct jump_batch *batch)
+{
+	struct plant_space *ps = space->plant;
+
+	for (size_t i = 0; i < batch->n; i++) {
+		struct jump_try *try = &batch->tries[i];
+
+		if (try->jump && !try->site->jump) {
+			try->site->jump = try->jump;
+			try->jump = NULL;
+		}
+	}
+	ps->jumps_due = true;
+	jump_batch_free(batch);
+}
+
+int jump_prepare(struct plant *plant, struct tracer *tracer, struct tracee *t,
+		 const struct ubp_regs *at, struct jump_batch *batch, struct ubp_err *err)
+{
+	struct maps maps = { 0 };
 	struct ubp_regs regs;
-	struct maps maps;
 	pid_t tid = t->tid;
 	int rc;
 
-	*ret_batch = NULL;
-	if (!ps)
-		return 0;
-	ps->jumps_due = false;
-	if (!plant->rings || ps->closing || ps->jumps_failed || !ps->data || !ps->areas ||
-	    !ps->areas->keys || ps->unguarded || !t->process->space->arch->build_detour)
-		return 0;
-	batch = calloc(1, sizeof(*batch));
-	if (!batch)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	rc = collect(ps, batch);
-	if (rc < 0 || !batch->n) {
-		jump_batch_free(batch);
-		return rc < 0 ? ubp_fail(err, ENOMEM, "out of memory") : 0;
-	}
-	qsort(batch->tries, batch->n, sizeof(*batch->tries), compare_tries);
-	maps = (struct maps){ 0 };
 	if (!at && ubp_host_get_regs(tid, &regs) < 0)
 		rc = ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
 	else
@@ -276,17 +293,12 @@ int jump_prepare(struct plant *plant, struct tracer *tracer, struct tracee *t,
 	if (rc == 0 && !provide_returns(tracer, t, at ? at : &regs, &maps, batch))
 		rc = -ESRCH;
 	maps_free(&maps);
-	if (rc == 0 && batch->n) {
-		*ret_batch = batch;
-		return 0;
-	}
-	jump_batch_free(batch);
 	if (rc == 0)
 		return 0;
 	if (map_get(&tracer->tracees, (uint64_t)tid) != t)
 		return ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
 	give_up(t->process->space->plant, keep_reason(plant, err->text));
-	return rc == -ESRCH ? rc : 0;
+	return rc;
 }
 
 /* --- their detours ------------------------------------------------------------------- */

@@ -3,9 +3,10 @@
 
 /*
  * Jumps: sites that need no trap (arch/detour.h). Every site is a breakpoint first;
- * what can be a jump is made one in a later pass, in three steps, so that the target
+ * what can be a jump is made one in a later pass, in steps, so that the target
  * stands still for the last one alone:
  *
+ *   jump_collect()  all run: which sites there are
  *   jump_prepare()  one thread held: rings and room for detours are mapped
  *   jump_build()    all run: detours are generated and written
  *   jump_write()    all held: nobody is in a window, the jumps are written
@@ -35,13 +36,15 @@ struct site_jump {
 
 struct jump_batch;
 
+/* What could be a jump and is none yet. NULL: nothing, or out of memory. */
+struct jump_batch *jump_collect(const struct plant *plant, const struct space *space);
 /*
- * What could be a jump and is none yet. @t: a held thread, that goes on with @at. *ret_batch
- * is NULL if there is nothing to do. Errors: -ESRCH, -ENOMEM; whatever else fails means that
- * breakpoints stay breakpoints, with the reason in site->no_jump.
+ * @t: a held thread of that space, that goes on with @at. Errors: -ESRCH; whatever else
+ * fails means that breakpoints stay breakpoints, with the reason in site->no_jump. The batch
+ * is to be freed then.
  */
 int jump_prepare(struct plant *plant, struct tracer *tracer, struct tracee *t,
-		 const struct ubp_regs *at, struct jump_batch **ret_batch, struct ubp_err *err);
+		 const struct ubp_regs *at, struct jump_batch *batch, struct ubp_err *err);
 /* @pid: any thread of the space, running or not. */
 void jump_build(struct plant *plant, struct space *space, pid_t pid, struct jump_batch *batch);
 /*
@@ -51,6 +54,8 @@ void jump_build(struct plant *plant, struct space *space, pid_t pid, struct jump
 void jump_write(struct tracer *tracer, struct space *space, const struct tracee *keep,
 		struct jump_batch *batch);
 void jump_batch_free(struct jump_batch *batch);
+/* Nothing was done with it: its sites are due again. The batch is freed. */
+void jump_put_back(struct space *space, struct jump_batch *batch);
 
 /*
  * All threads are stopped, written back what was there, let go. Detours that are being run are

@@ -31,28 +31,38 @@ void jumps_due(struct ubp_session *s, struct space *space)
 static void upgrade(struct ubp_session *s, struct process *p)
 {
 	struct space *space = p->space;
-	struct jump_batch *batch = NULL;
+	struct jump_batch *batch = jump_collect(&s->plant, space);
 	pid_t tid, pid = p->pid;
 	struct tracee *t;
 	struct ubp_err err;
+	bool is_there;
 	int rc;
 
-	if (attach_hold_one(&s->tracer, p, &t, &err) < 0)
+	if (!batch)
 		return;
+	rc = attach_hold_one(&s->tracer, p, &t, &err);
+	is_there = map_get(&s->tracer.processes, (uint64_t)pid) == p && p->space == space;
+	if (rc < 0 || !is_there) {
+		if (rc == 0)
+			attach_let_go(t);
+		if (is_there)
+			jump_put_back(space, batch); /* later, then */
+		else
+			jump_batch_free(batch);
+		return;
+	}
 	tid = t->tid;
 	tracer_stop_begin(&s->tracer);
-	rc = jump_prepare(&s->plant, &s->tracer, t, NULL, &batch, &err);
+	rc = jump_prepare(&s->plant, &s->tracer, t, NULL, batch, &err);
 	tracer_stop_end(&s->tracer);
-	if (rc < 0)
-		batch = NULL;
-	if (map_get(&s->tracer.tracees, (uint64_t)tid) != t ||
-	    map_get(&s->tracer.processes, (uint64_t)pid) != p || p->space != space) {
+	is_there = map_get(&s->tracer.tracees, (uint64_t)tid) == t &&
+		   map_get(&s->tracer.processes, (uint64_t)pid) == p && p->space == space;
+	if (is_there)
+		attach_let_go(t);
+	if (rc < 0 || !is_there) {
 		jump_batch_free(batch);
 		return;
 	}
-	attach_let_go(t);
-	if (!batch)
-		return;
 	jump_build(&s->plant, space, tid, batch);
 	jump_write(&s->tracer, space, NULL, batch);
 }
