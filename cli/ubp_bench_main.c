@@ -12,6 +12,7 @@
 #include "cli/message.h"
 #include "cli/signals.h"
 #include "cli/ubp_bench_command.h"
+#include "cli/ubp_bench_coverage.h"
 #include "cli/ubp_bench_report.h"
 #include "engine/base/err.h"
 
@@ -127,7 +128,7 @@ int main(int argc, char **argv)
 		return bench_work_main(argc, argv);
 	status = bench_options_parse(argc, argv, &options, &done);
 	if (!done)
-		status = run(&options);
+		status = options.coverage ? bench_coverage(&options) : run(&options);
 	bench_options_free(&options);
 	if (fflush(stdout) != 0 && errno != EPIPE)
 		status = cli_error("standard output: %s", strerror(errno));

@@ -221,6 +221,18 @@ static int set_filter(void *into, const char *arg)
 	return CLI_OK;
 }
 
+static int set_coverage(void *into, const char *arg)
+{
+	struct bench_options *o = into;
+	const char **files = reallocarray(o->coverage, o->n_coverage + 1, sizeof(*files));
+
+	if (!files)
+		return cli_error("out of memory");
+	o->coverage = files;
+	files[o->n_coverage++] = arg;
+	return CLI_OK;
+}
+
 static int add_word(void *into, const char *word)
 {
 	(void)into;
@@ -254,6 +266,11 @@ static const struct cli_option table[] = {
 	{ 'e', "event", "DEF", .set = set_event,
 	  .help = "with a COMMAND: probe DEF, in the grammar of uprobe_events;\nrepeatable" },
 	{ 0, "filter", "EXPR", .set = set_filter, .help = "the filter of the -e before it" },
+	{ 0, "coverage", "FILE", .set = set_coverage,
+	  .help = "measure nothing: count how many places of FILE (a path,\n"
+		  "program or library) can be probed, and how; repeatable" },
+	{ 0, "all", FLAG(all),
+	  .help = "with --coverage: all instructions, too, which takes long" },
 	{ 0, "json", "FILE", .set = set_json,
 	  .help = "write the results to FILE as JSON; '-': to standard\n"
 		  "output, and no table" },
@@ -265,6 +282,7 @@ static const struct cli_syntax syntax = {
 	.usage = "[OPTION]...\n"
 		 "       ubp-bench [OPTION]... -e DEF [--filter EXPR] [-e DEF]... -- COMMAND "
 		 "[ARG]...\n"
+		 "       ubp-bench [--all] [--json FILE] --coverage FILE...\n"
 		 "\n"
 		 "What a probe costs, with ubp and with the kernel's uprobes, side by side.\n",
 	.about = "Without --case, --first and --threads a selection is measured; with one of "
@@ -274,7 +292,8 @@ static const struct cli_syntax syntax = {
 		 "  ubp-bench --json results.json              all, a few minutes\n"
 		 "  ubp-bench --case string --first push,endbr64\n"
 		 "  ubp-bench --threads 1,2,4 --no-pin --mode auto\n"
-		 "  ubp-bench -e 'p:libc.so.6:malloc' -- python3 -c 'import json'\n",
+		 "  ubp-bench -e p:libc:malloc -- python3 -c 'import json'\n"
+		 "  ubp-bench --coverage libc --coverage python3\n",
 	.options = table,
 	.n_options = sizeof(table) / sizeof(table[0]),
 	.positional = add_word,
@@ -336,6 +355,11 @@ static int check(struct bench_options *o)
 {
 	if (o->pin && o->no_pin)
 		return cli_usage_error("--pin excludes --no-pin");
+	if (o->coverage && (o->command || o->n_events || o->n_cases || o->n_firsts ||
+			    o->n_threads || o->n_modes || o->reader))
+		return cli_usage_error("--coverage measures nothing: it stands alone");
+	if (o->all && !o->coverage)
+		return cli_usage_error("--all is for --coverage");
 	if (o->command && !o->command[0])
 		return cli_usage_error("no command after '--'");
 	if (o->command && !o->n_events)
@@ -373,7 +397,7 @@ int bench_options_parse(int argc, char **argv, struct bench_options *ret_options
 	o->pin = !o->no_pin;
 	if (status == CLI_OK && !o->n_modes)
 		status = set_mode(o, "auto,trap");
-	if (status == CLI_OK && !o->command)
+	if (status == CLI_OK && !o->command && !o->coverage)
 		status = add_rows(o);
 	*ret_done = status != CLI_OK;
 	return status;
@@ -383,4 +407,5 @@ void bench_options_free(struct bench_options *options)
 {
 	free(options->rows);
 	free(options->events);
+	free(options->coverage);
 }

@@ -33,9 +33,11 @@ struct bench_options {
 	size_t n_rows;
 	struct bench_event *events; /* with .command */
 	size_t n_events;
-	char **command; /* NULL: the built-in cases */
+	char **command;        /* NULL: the built-in cases */
+	const char **coverage; /* files to count, instead of measuring */
+	size_t n_coverage;
 	const char *json;
-	bool pin, no_pin, reader, help, version;
+	bool pin, no_pin, reader, all, help, version;
 	/* As asked for; .rows is made of them. */
 	const struct bench_case *cases[16];
 	size_t n_cases;

@@ -243,24 +243,27 @@ int bench_report_add(struct bench_report *report, const struct bench_result *res
 	return CLI_OK;
 }
 
-int bench_report_finish(struct bench_report *report)
+int bench_json_write(json_t *json, const char *path, FILE *out)
 {
-	const char *path = report->opt->json;
-	FILE *f;
+	FILE *f = strcmp(path, "-") == 0 ? out : fopen(path, "we");
 	bool good;
 
-	if (!path)
-		return CLI_OK;
-	f = strcmp(path, "-") == 0 ? report->out : fopen(path, "we");
 	if (!f)
 		return cli_error("%s: %s", path, strerror(errno));
-	good = json_dumpf(report->json, f, JSON_INDENT(1)) == 0 && fputc('\n', f) != EOF &&
+	good = json_dumpf(json, f, JSON_INDENT(1)) == 0 && fputc('\n', f) != EOF &&
 	       fflush(f) == 0;
 	if (!good)
 		(void)cli_error("%s: %s", path, strerror(errno));
-	if (f != report->out && fclose(f) != 0 && good)
+	if (f != out && fclose(f) != 0 && good)
 		return cli_error("%s: %s", path, strerror(errno));
 	return good ? CLI_OK : CLI_FAILED;
+}
+
+int bench_report_finish(struct bench_report *report)
+{
+	const char *path = report->opt->json;
+
+	return path ? bench_json_write(report->json, path, report->out) : CLI_OK;
 }
 
 void bench_report_close(struct bench_report *report)

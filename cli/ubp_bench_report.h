@@ -23,7 +23,8 @@ struct bench_report {
 /* @out: standard output. */
 int bench_report_open(struct bench_report *report, const struct bench *bench, FILE *out);
 int bench_report_add(struct bench_report *report, const struct bench_result *result);
-/* Write the JSON where it was asked for. CLI_OK or CLI_FAILED, which is said. */
+/* Write the JSON where it was asked for ("-": to @out). CLI_OK or CLI_FAILED, which is said. */
+int bench_json_write(json_t *json, const char *path, FILE *out);
 int bench_report_finish(struct bench_report *report);
 void bench_report_close(struct bench_report *report);
 

@@ -40,6 +40,8 @@ usage '-e is for a command: -e DEF -- COMMAND' -e p:libc:malloc
 usage 'a filter comes after the definition it is for' --filter 'a == 1'
 usage "more than one filter for 'p:libc:malloc'" -e p:libc:malloc --filter 'a == 1' --filter 'a == 2' -- true
 usage 'a command excludes --case, --first, --threads and --idle' --case int -e p:libc:malloc -- true
+usage '--coverage measures nothing: it stands alone' --coverage libc --case int
+usage '--all is for --coverage' --all
 
 for opt in -h --help; do
 	"$UBP_BENCH" $opt > help.txt 2> err.txt || fail "$opt: exit status $?"
