@@ -34,11 +34,17 @@ const struct ubp_arch *ubp_host_arch(void)
 #define CPUID_EXTENDED  0x80000001U
 #define RDTSCP          (1U << 27) /* in edx */
 #define LAHF_LM         (1U << 0)  /* in ecx */
+#define CPUID_POWER     0x80000007U
+#define INVARIANT_TSC   (1U << 8) /* in edx */
 
-/* Does the kernel trust the time stamp counter? Then so do we. */
-static bool tsc_is_the_clock(void)
+/*
+ * Does the time stamp counter tell the time? It does if the kernel's clock is made of it,
+ * or of what the hypervisor makes of it; there it must never stop or change its pace.
+ */
+static bool tsc_tells_time(void)
 {
-	char name[32] = "";
+	unsigned a, b, c, d = 0;
+	char name[40] = "";
 	FILE *f =
 		fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
 
@@ -47,7 +53,12 @@ static bool tsc_is_the_clock(void)
 	if (!fgets(name, sizeof(name), f))
 		name[0] = '\0';
 	(void)fclose(f);
-	return strncmp(name, "tsc", 3) == 0;
+	name[strcspn(name, "\n")] = '\0';
+	if (strcmp(name, "tsc") == 0)
+		return true;
+	(void)__get_cpuid(CPUID_POWER, &a, &b, &c, &d);
+	return (d & INVARIANT_TSC) && (strcmp(name, "kvm-clock") == 0 ||
+				       strcmp(name, "hyperv_clocksource_tsc_page") == 0);
 }
 
 bool ubp_host_can_jump(const char **ret_why)
@@ -60,8 +71,8 @@ bool ubp_host_can_jump(const char **ret_why)
 		*ret_why = "this kernel or processor has no rdfsbase for programs";
 	else if (!(d & RDTSCP) || !(c & LAHF_LM))
 		*ret_why = "this processor has no rdtscp or lahf";
-	else if (!tsc_is_the_clock())
-		*ret_why = "this machine's clock source is not the time stamp counter";
+	else if (!tsc_tells_time())
+		*ret_why = "this machine's clock is not made of the time stamp counter";
 	return !*ret_why;
 }
 
