@@ -24,7 +24,7 @@ struct jump_batch {
 };
 
 /* How long all threads may be waited for. */
-#define JUMP_HOLD_MS 200
+#define JUMP_HOLD_MS 100
 
 /* It stays a breakpoint, for good. @why: NULL, or a text that stays. */
 void jump_refuse(struct site *site, const char *why);

@@ -14,6 +14,12 @@
 #include "engine/plant/page_edit.h"
 #include "engine/trace/hold.h"
 
+/* Before the next try: somebody was in the way; a thread could not be stopped. */
+#define AGAIN_LEAST_NS 10000000ULL
+#define AGAIN_MOST_NS  5000000000ULL
+#define STUCK_LEAST_NS 300000000ULL
+#define STUCK_MOST_NS  60000000000ULL
+
 #define PAGE 4096
 
 void jump_count(const struct site *site, bool up)
@@ -237,6 +243,18 @@ static void write_all(struct space *space, struct jump_batch *batch)
 	free(edit);
 }
 
+/* Each stop costs the target time: what does not work soon is tried ever more seldom. */
+static void wait_longer(struct plant_space *ps, uint64_t least, uint64_t most)
+{
+	ps->jumps_wait_ns *= 2;
+	if (!ps->jumps_due)
+		ps->jumps_wait_ns = 0;
+	else if (ps->jumps_wait_ns < least)
+		ps->jumps_wait_ns = least;
+	else if (ps->jumps_wait_ns > most)
+		ps->jumps_wait_ns = most;
+}
+
 static bool has_any(const struct jump_batch *batch)
 {
 	for (size_t i = 0; i < batch->n; i++)
@@ -262,9 +280,11 @@ void jump_write(struct tracer *tracer, struct space *space, const struct tracee 
 	} else if (all) {
 		clear_threads(tracer, space, batch);
 		write_all(space, batch);
+		wait_longer(ps, AGAIN_LEAST_NS, AGAIN_MOST_NS);
 	} else {
 		for (size_t i = 0; i < batch->n; i++)
 			put_off(ps, &batch->tries[i]);
+		wait_longer(ps, STUCK_LEAST_NS, STUCK_MOST_NS);
 	}
 	hold_end(tracer, space, keep);
 	jump_batch_free(batch);

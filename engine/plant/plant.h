@@ -136,7 +136,8 @@ struct plant_space {
 	unsigned n_jumps;        /* written, ever */
 	bool jumps_due;          /* sites may be made jumps */
 	bool jumps_failed;       /* it can't have rings */
-	uint64_t jumps_tried_ns; /* when that was tried last */
+	uint64_t jumps_tried_ns; /* when that was tried last ... */
+	uint64_t jumps_wait_ns;  /* ... and how long not to try again */
 	uint64_t hijacks, hijacks_mask; /* table of struct guard_hijack: vaddr; 0: none */
 	uint64_t return_vaddr;          /* what such return addresses are replaced by */
 	struct ring_space *rings;       /* NULL: none */

@@ -12,9 +12,6 @@
 #include "engine/session/session.h"
 #include "engine/trace/attach.h"
 
-/* What was put off is not tried again sooner. */
-#define AGAIN_NS 20000000ULL
-
 void jumps_due(struct ubp_session *s, struct space *space)
 {
 	struct plant_space *ps = space->plant;
@@ -22,7 +19,7 @@ void jumps_due(struct ubp_session *s, struct space *space)
 	if (!s->plant.rings || !ps || ps->jumps_failed)
 		return;
 	ps->jumps_due = true;
-	ps->jumps_tried_ns = 0;
+	ps->jumps_wait_ns = 0;
 	s->jumps_due = true;
 	tracer_wake(&s->tracer);
 }
@@ -84,7 +81,7 @@ void jumps_pass(struct ubp_session *s)
 		if (!ps || !ps->jumps_due || ps->closing)
 			continue;
 		s->jumps_due = true;
-		if (now - ps->jumps_tried_ns < AGAIN_NS)
+		if (now - ps->jumps_tried_ns < ps->jumps_wait_ns)
 			continue;
 		ps->jumps_tried_ns = now;
 		upgrade(s, p);
