@@ -19,6 +19,9 @@ for f in link_static link_nonpie link_static_pie; do
 		fail "$f as a command: $?"
 	expect_count 3 ' area: .* i=[123] s="four"$'
 	expect_count 3 ' ret: .* arg1=(4|8|12)$'
+	# Wherever it lies, there is room for what detours need.
+	echo go | "$UPROBE" --stats -o out.txt "p:$F:area" -- "$F" > stdout.txt 2> err.txt
+	grep -q ' jumps=1 ' err.txt || fail "$f: no jump"
 done
 
 # An IFUNC's name means what the program calls, not the resolver.
