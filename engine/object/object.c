@@ -171,6 +171,7 @@ int object_open(const char *path, struct object **ret_object, struct ubp_err *er
 		object_free(object);
 		return rc;
 	}
+	object->is_go = object_is_go(object);
 	*ret_object = object;
 	return 0;
 }

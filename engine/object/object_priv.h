@@ -39,6 +39,7 @@ struct object {
 	const char *soname;  /* in a string table that elf owns */
 	const char **needed; /* the same */
 	size_t n_needed;
+	bool is_go; /* object_is_go(), which is asked for each window */
 	/* Read on first use. */
 	struct symtab *symtab;
 	struct fde_table *fdes;

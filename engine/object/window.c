@@ -104,11 +104,12 @@ static int find_window(struct site *s)
 static int check_go(const struct site *s)
 {
 	uint8_t code[64];
-	ssize_t len = read_code(s, s->start, code, sizeof(code));
+	ssize_t len;
 	size_t check;
 
-	if (!object_is_go(s->object))
+	if (!s->object->is_go)
 		return 0;
+	len = read_code(s, s->start, code, sizeof(code));
 	check = len > 0 ? s->arch->go_check_len(code, (size_t)len) : 0;
 	if (check == 0)
 		return refuse(s, WINDOW_GO,
