@@ -491,7 +491,8 @@ static const struct {
 	{ "\x31\xc0\xc3", 3, 0, "ends the code 3", 0, 0 },       /* xor; ret */
 	{ "\x31\xc0\xc3", 3, 1, "ends the code 3", 0, 0 },       /* 4 bytes in all */
 	{ "\x31\xc0\xc3", 3, 2, NULL, 3, 2 },                    /* 5 */
-	{ "\x31\xc0\xc3\x90\x90", 5, 9, "ends the code", 0, 0 }, /* there is more of it */
+	{ "\x31\xc0\xc3\x90\x90", 5, 0, NULL, 3, 2 },            /* fill of its own */
+	{ "\x31\xc0\xc3\x90\x55", 5, 9, "ends the code", 0, 0 }, /* there is more of it */
 	{ "\xeb\x10", 2, 3, NULL, 2, 1 },                        /* jmp */
 	{ "\xeb\x10\x55\x55\x55", 5, 0, "ends the code", 0, 0 },
 	{ "\xff\xe0", 2, 3, NULL, 2, 1 }, /* jmp *%rax */
@@ -507,14 +508,14 @@ static const struct {
 	{ "\x55\xff\x50\x08\x55", 5, 0, "return", 0, 0 },         /* ends at 4 */
 	{ "\x55\x55\xff\x50\x08", 5, 0, NULL, 5, 3 },             /* at 5 */
 	{ "\x55\xe8\0\0\0\0", 6, 0, NULL, 6, 2 },                 /* call behind the window */
-	{ "\x55\x74\xfe\x55\x55", 5, 0, "under the jump", 0, 0 }, /* je to itself */
+	{ "\x55\x74\xfe\x55\x55", 5, 0, "would be under", 0, 0 }, /* je to itself */
 	{ "\x55\x74\xfd\x55\x55", 5, 0, NULL, 5, 4 },             /* to the start */
-	{ "\x55\x74\x01\x55\x55", 5, 0, "under the jump", 0, 0 },
+	{ "\x55\x74\x01\x55\x55", 5, 0, "would be under", 0, 0 },
 	{ "\x55\x74\x02\x55\x55", 5, 0, NULL, 5, 4 }, /* behind */
-	{ "\x55\xe3\x00\x55\x55", 5, 0, "under the jump", 0, 0 },
+	{ "\x55\xe3\x00\x55\x55", 5, 0, "would be under", 0, 0 },
 	/* je over a lock prefix, which stays: je 1f; push; lock; 1: incl (%rax) */
 	{ "\x74\x03\x50\x50\xf0\xff\x00", 7, 0, NULL, 7, 4 },
-	{ "\x48\x8d\x05\xfb\xff\xff\xff", 7, 0, "under the jump", 0, 0 }, /* lea 2b */
+	{ "\x48\x8d\x05\xfb\xff\xff\xff", 7, 0, "would be under", 0, 0 }, /* lea 2b */
 	{ "\x48\x8d\x05\xf9\xff\xff\xff", 7, 0, NULL, 7, 1 },             /* itself */
 	{ "", 0, 8, "function ends 0", 0, 0 },
 };
