@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# Jumps over every kind of code: all registers, flags, vector and x87 state, what is below and
+# above the stack pointer and memory are afterwards what they are without probes, whatever
+# the detour does: record, drop, give up, wait; or when nobody is there any more.
+. "${0%/*}/lib.bash"
+
+need_arch x86_64
+F=$FIXTURES/jump_state
+start jump_state
+line=
+same_state() { # same_state WHAT COMMAND...
+	local what=$1
+	shift
+	echo "$*" >&"$IN_fix"
+	read -r -t "$TIMEOUT" line <&"$OUT_fix" || fail "$what: no answer, $(cat fix.err)"
+	[ "$line" = same ] || fail "$what: $line"
+}
+same_state alone run 2
+
+# What may be probed; each with the same args.
+nm "$F" | sed -nE 's/.* [tT] j_(\w+)$/\1/p' | grep -v '^helper$' | sort > points
+defs() { # defs KIND ARGS: for all of them, or those in $ONLY
+	sed -E "s,(.*),$1:j/\1 $F:j_\1 $2," "${ONLY:-points}"
+}
+refused=0
+while defs p '' > all && ! "$UPROBE" --check -f all > /dev/null 2> err.txt; do
+	bad=$(sed -nE 's/^  p:j\/([^ ]+) .*/\1/p' err.txt)
+	[ -n "$bad" ] || fail "which one is refused? $(cat err.txt)"
+	grep -vx "$bad" points > left
+	mv left points
+	echo "refused: $(head -n 1 err.txt)"
+	refused=$((refused + 1))
+done
+[ $refused -le 2 ] || fail "$refused are refused"
+total=$(wc -l < points)
+
+sum() { # sum FIELD: over all probes
+	sed -nE "s/.* stats: .* j\/.* $1=([0-9]+).*/\1/p" err.txt | awk '{ n += $1 } END { print n + 0 }'
+}
+begin() { # begin KIND ARGS OPTION...
+	defs "$1" "$2" > defs.txt
+	shift 2
+	trace -p "$PID" --stats -f defs.txt "$@"
+}
+
+# 1. They are recorded. Most of them must be jumps, or this shows nothing.
+begin p 'a=%di:x64 b=%r11 s=+0(%r9):string t=+0(%sp):x64 u=%r10:u8' --lossless
+same_state recording run 20
+same_state "recording in another thread" thread 20
+trace_stop
+same_state "after that" run 2
+sed -nE 's/.* stats: .* j\/(\w+) .* jumps=1 .*/\1/p' err.txt | sort > jumps
+sed -nE 's/.* stats: .* j\/(\w+) .* no_jump=(.*)/no jump: \1: \2/p' err.txt
+[ "$(wc -l < jumps)" -ge $((total - 14)) ] || fail "only $(wc -l < jumps) of $total are jumps"
+[ "$(sum hits)" = "$(count ' s="what it points to"')" ] || fail "$(sum hits) hits, $(count .) events"
+[ "$(sum stopped)" -lt $(($(sum hits) / 4)) ] || fail "$(sum stopped) of $(sum hits) hits were stops"
+sort err.txt | sed -nE 's/.* stats: .* j\/(\w+) hits=([0-9]+) .*/\1 \2/p' > hits.jump
+# The same by breakpoints: each is hit as often.
+for mode in trap step; do
+	begin p 'a=%di:x64' --lossless --mode $mode
+	same_state "recording, --mode $mode" run 20
+	same_state "recording in another thread, --mode $mode" thread 20
+	trace_stop
+	sort err.txt | sed -nE 's/.* stats: .* j\/(\w+) hits=([0-9]+) .*/\1 \2/p' | diff hits.jump - ||
+		fail "other counts in --mode $mode"
+done
+
+# 2. Dropped by a filter: by a register, by memory, behind what was written.
+for filter in 'a == 4711' 'u == 200 && a == 1' 's == "no"' 's ~ "*no*"' 'b == 9 || s == "x"'; do
+	begin p 'a=%di:x64 b=%r11 s=+0(%r9):string u=+1(%r9):u8' --filter "$filter"
+	same_state "filter $filter" run 20
+	trace_stop
+	expect_count 0 .
+	[ "$(sum jumps)" -gt 30 ] || fail "$(sum jumps) jumps"
+done
+
+# 3. What is not there: the tracer sees to it, at each hit.
+begin p 'x=+0(%r8):x64 s=+0(%r8):string' --lossless
+same_state "bad pointers" run 2
+trace_stop
+[ "$(sum hits)" = "$(count 's=\(fault\)')" ] || fail "bad pointers: $(sum hits) hits, $(count .) events"
+[ "$(sum hits)" = "$(sum stopped)" ] || fail "bad pointers without a stop"
+
+# 4. A thread with a pointer that nobody knows yet.
+begin p 'a=%di:x64 s=+0(%r9):string' --lossless
+same_state "other thread pointers" tls 3
+same_state "the own one again" run 2
+trace_stop
+[ "$(sum hits)" = "$(count 's="what it points to"')" ] || fail "thread pointers: $(count .) of $(sum hits)"
+
+# 5. Nobody empties the rings: they get full. What is no jump would wait for a tracer.
+ONLY=jumps
+begin p 'a=%di:x64 s=+0(%r9):string'
+same_state "once" run 1
+kill -STOP "$UBP_PID"
+same_state "full rings" run 400
+kill -CONT "$UBP_PID"
+same_state "emptied again" run 2
+trace_stop
+grep -q '\[LOST [0-9]* EVENTS\]' out.txt || fail "nothing was lost: the rings were not full"
+begin p 'a=%di:x64 s=+0(%r9):string' --lossless
+same_state "once, lossless" run 1
+kill -STOP "$UBP_PID"
+echo run 400 >&"$IN_fix"
+waits() { grep -q '^State:.*tracing stop' "/proc/$PID/status"; }
+eventually waits
+kill -CONT "$UBP_PID"
+read -r -t "$TIMEOUT" line <&"$OUT_fix" && [ "$line" = same ] || fail "full rings, lossless: $line"
+trace_stop
+[ "$(sum hits)" = "$(count 's="what it points to"')" ] || fail "lossless: $(count .) of $(sum hits)"
+ONLY=
+
+# 6. Returns, alone and with entries; of functions that do not look at where they return to.
+grep -vE '_in$|^pop_stack$' points > functions
+ONLY=functions
+begin r '$retval' --lossless
+same_state returns run 5
+trace_stop
+sed 's,p:j/,&entry_,' all > entries
+begin r '$retval' --lossless -f entries
+same_state "returns and entries" run 5
+same_state "returns and entries in another thread" thread 5
+trace_stop
+ONLY=
+
+# 7. Several at one place.
+defs p 'a=%di' > several
+defs p 's=+0(%r9):string' | sed 's,p:j/,&second_,' >> several
+defs p 's=+0(%r8):string' | sed 's,p:j/,&third_,' >> several
+trace -p "$PID" --stats --lossless -f several
+same_state "three at each place" run 3
+trace_stop
+[ "$(sum jumps)" -gt 90 ] || fail "$(sum jumps) jumps of three at each place"
+
+# 8. Killed: nobody records, nothing else changes. Then the next one comes, and goes.
+for n in 1 2 3; do
+	begin p 'a=%di:x64 s=+0(%r9):string'
+	same_state "before the kill" run 3
+	kill -KILL "$UBP_PID"
+	wait "$UBP_PID" 2> /dev/null
+	UBP_PID=
+	same_state "killed" run 10
+	same_state "killed, another thread" thread 10
+done
+same_state "killed, other thread pointers" tls 2
+begin p 'a=%di:x64 s=+0(%r9):string' --lossless
+same_state "the next one" run 5
+trace_stop
+[ "$(sum hits)" = "$(count 's="what it points to"')" ] || fail "the next one: $(count .) of $(sum hits)"
+[ "$(sum jumps)" -gt 30 ] || fail "the next one has $(sum jumps) jumps"
+same_state "at the end" run 10
+text_of "$PID" "$F" text.now
+echo end >&"$IN_fix"
+finish
+NAME=fresh
+start jump_state
+text_of "$PID" "$F" text.fresh
+echo end >&"$IN_fresh"
+finish fresh
+cmp text.fresh text.now || fail "its code is not what it was"
+echo "$(wc -l < jumps) of $total places are jumps"
