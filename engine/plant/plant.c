@@ -10,8 +10,12 @@
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/object/maps.h"
+#include "engine/plant/page_edit.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/seccomp.h"
+
+/* From so many on it pays to write breakpoints by the page. */
+#define MANY_SITES 64
 
 /* One call of plant_update(). */
 struct update {
@@ -492,17 +496,55 @@ static void count_site(struct uprobe *probe, const struct site *site, bool is_ex
 	__atomic_store_n(rung, *rung + 1, __ATOMIC_RELAXED);
 }
 
-static int write_breakpoints(struct update *u, struct ubp_err *err)
+static bool wants_breakpoint(const struct site *site)
+{
+	return !site->is_spared &&
+	       (!site->planted || (site->is_patched && site_is_probed(site)));
+}
+
+/*
+ * The held thread is the only one that could run this memory: many breakpoints of a page
+ * are one write. What does not come to stand is written by itself afterwards.
+ */
+static void write_pages(struct update *u)
+{
+	const struct ubp_arch *arch = u->space->arch;
+	struct plant_space *ps = u->space->plant;
+	struct page_edit edit = { .mem = &u->space->mem };
+
+	if (u->space->refs != 1 || u->t->process->n_tracees != 1 || u->n_added < MANY_SITES)
+		return;
+	for (size_t i = 0; i < u->n_added; i++) {
+		struct site *site = u->added[i].site;
+		size_t n = arch->swbp_len;
+		uint8_t *bytes;
+
+		if (site->planted || !wants_breakpoint(site) || site->patch_len)
+			continue;
+		bytes = page_edit_at(&edit, site->vaddr, n);
+		if (!bytes || memcmp(bytes, site->insn.bytes, n) != 0)
+			continue;
+		memcpy(bytes, arch->swbp, n);
+		page_edit_changed(&edit);
+		site->planted = true;
+		ps->last_write = site->vaddr;
+		u->added[i].is_written = true;
+	}
+	page_edit_end(&edit);
+}
+
+static int write_one_by_one(struct update *u, struct ubp_err *err)
 {
 	struct space *space = u->space;
 	struct mem_view view = { .mem = &space->mem };
-	int rc;
+	struct ubp_err ignored;
 
 	for (size_t i = 0; i < u->n_added; i++) {
 		struct site *site = u->added[i].site;
+		int rc;
 
-		if (site->is_spared ||
-		    (site->planted && !(site->is_patched && site_is_probed(site))))
+		if (u->added[i].is_written ? site_read_back(space, &view, site, &ignored) == 0
+					   : !wants_breakpoint(site))
 			continue;
 		rc = site_plant(space, u->t->tid, site, err);
 		if (rc < 0)
@@ -510,6 +552,19 @@ static int write_breakpoints(struct update *u, struct ubp_err *err)
 		((struct plant_space *)space->plant)->last_write = site->vaddr;
 		u->added[i].is_written = true;
 	}
+	return 0;
+}
+
+static int write_breakpoints(struct update *u, struct ubp_err *err)
+{
+	struct space *space = u->space;
+	struct mem_view view = { .mem = &space->mem };
+	int rc;
+
+	write_pages(u);
+	rc = write_one_by_one(u, err);
+	if (rc < 0)
+		return rc;
 	for (size_t i = 0; i < u->n_added; i++) {
 		rc = u->added[i].is_written
 			     ? site_read_back(space, &view, u->added[i].site, err)
