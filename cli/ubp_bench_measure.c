@@ -267,8 +267,9 @@ static int run_ubp(void *ctx, size_t i, struct bench_figures *figures, double *r
 			calls / b->row->threads * bench_call_bytes(b->row->c) + RING_SPARE);
 	if (!passes(b) && figures->total.n == 0)
 		rc = check_dropped(b, mode, &room, err);
-	if (rc == 0)
-		rc = bench_session_open(&s, mode, b->work.pid, &room, false, err);
+	if (rc < 0)
+		return rc;
+	rc = bench_session_open(&s, mode, b->work.pid, &room, false, err);
 	if (rc < 0)
 		return rc;
 	rc = run_session(b, &s, room.ring, &all, ret_ns, err);

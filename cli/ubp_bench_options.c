@@ -12,7 +12,7 @@
 #include "cli/option.h"
 
 #define DEFAULT_ROUNDS 7
-#define DEFAULT_HITS   100000
+#define DEFAULT_HITS   50000
 #define LIST_MAX       16
 
 static const struct bench_mode modes[BENCH_MODES_MAX] = {
@@ -247,7 +247,7 @@ static const struct cli_option table[] = {
 	{ 0, "rounds", "N", .set = set_rounds,
 	  .help = "measure each N times, alternating (7)" },
 	{ 0, "hits", "N", .set = set_hits,
-	  .help = "calls of a probed function in a run (100000)" },
+	  .help = "calls of a probed function in a run (50000)" },
 	{ 0, "case", "NAME,...", .set = set_case,
 	  .help = "what the probe does: count, int, string, return, both,\nhit, miss or all" },
 	{ 0, "first", "NAME,...", .set = set_first,
@@ -260,7 +260,8 @@ static const struct cli_option table[] = {
 	  .help = "the kernel's uprobes by tracefs, perf (perf_event_open),\n"
 		  "auto (what there is) or none" },
 	{ 0, "reader", FLAG(reader),
-	  .help = "measure a second time, with a live reader of the events" },
+	  .help = "measure a second time, with a live reader of the events\n"
+		  "(of the selection: the case string)" },
 	{ 0, "pin", FLAG(pin), .help = "keep each calling thread on one CPU (default)" },
 	{ 0, "no-pin", FLAG(no_pin), .help = "do not" },
 	{ 'e', "event", "DEF", .set = set_event,
@@ -336,8 +337,10 @@ static int add_rows(struct bench_options *o)
 {
 	int status = CLI_OK;
 
+	o->is_selection = true;
 	if (!o->n_cases && !o->n_firsts && !o->n_threads)
 		return add_selection(o);
+	o->is_selection = false;
 	if (!o->n_cases)
 		status = add_case(o, "string");
 	if (!o->n_firsts)

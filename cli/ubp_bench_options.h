@@ -31,6 +31,7 @@ struct bench_options {
 	enum kernel_kind kernel;
 	struct bench_row *rows;
 	size_t n_rows;
+	bool is_selection;          /* nothing was said about rows */
 	struct bench_event *events; /* with .command */
 	size_t n_events;
 	char **command;        /* NULL: the built-in cases */

@@ -54,7 +54,7 @@ static void print_machine(FILE *f, const struct bench_machine *m, const struct b
 			o->pin ? "callers each on one CPU" : "callers not pinned", o->idle);
 }
 
-static const char columns[] = "%-8s %10s %10s %10s %10s   %-24s %10s %8s\n";
+static const char columns[] = "%-8s %10s %10s %10s %10s   %-24s %10s %8s  %s\n";
 
 int bench_report_open(struct bench_report *report, const struct bench *bench, FILE *out)
 {
@@ -70,7 +70,7 @@ int bench_report_open(struct bench_report *report, const struct bench *bench, FI
 		fprintf(out, "\n");
 		fprintf(out, columns, o->command ? "s" : "ns/hit", "median", "min", "max",
 			"over bare", "than the kernel", o->command ? "events/run" : "hits/run",
-			"lost");
+			"lost", "sites");
 		(void)fflush(out);
 	}
 	for (size_t i = 0; i < m.n_mitigations; i++)
@@ -118,6 +118,28 @@ static void ratio_text(const struct bench_series *ratio, char *text, size_t size
 			       three(1 / high, b), three(1 / low, c));
 }
 
+/* "jump", "2 jumps, 1 breakpoint": how the places were probed. */
+static void sites_text(const struct bench_figures *f, char *text, size_t size)
+{
+	const struct {
+		const char *name;
+		unsigned n;
+	} kinds[] = {
+		{ "jump", f->sites.jumped },
+		{ "breakpoint", f->sites.boosted },
+		{ "step", f->sites.stepped },
+		{ "in place", f->sites.in_place },
+	};
+	size_t len = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (kinds[i].n && len < size)
+			len += (size_t)snprintf(text + len, size - len, "%s%u %s%s",
+						len ? ", " : "", kinds[i].n, kinds[i].name,
+						kinds[i].n > 1 && i < 3 ? "s" : "");
+}
+
 /* A row's figures are nanoseconds; a command's are shown as seconds, and its events instead of
  * hits: others may use the files, too, and the kernel counts their hits. */
 static void print_series(FILE *f, const char *name, const struct bench_series *s,
@@ -125,7 +147,7 @@ static void print_series(FILE *f, const char *name, const struct bench_series *s
 {
 	double unit = is_row ? 1 : 1e9;
 	char median[24], min[24], max[24], over[24] = "", ratio[80] = "", n[24] = "",
-					   lost[24] = "";
+					   sites[96] = "", lost[24] = "";
 	const char *fmt = is_row ? "%.1f" : "%.3f";
 
 	(void)snprintf(median, sizeof(median), fmt, bench_median(s) / unit);
@@ -137,8 +159,9 @@ static void print_series(FILE *f, const char *name, const struct bench_series *s
 		(void)snprintf(n, sizeof(n), "%" PRIu64,
 			       (is_row ? figures->hits : figures->recorded) / figures->total.n);
 		(void)snprintf(lost, sizeof(lost), "%" PRIu64, figures->lost);
+		sites_text(figures, sites, sizeof(sites));
 	}
-	fprintf(f, columns, name, median, min, max, over, ratio, n, lost);
+	fprintf(f, columns, name, median, min, max, over, ratio, n, lost, sites);
 }
 
 static void print_result(const struct bench_report *report, const struct bench_result *r)

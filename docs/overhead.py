@@ -4,13 +4,13 @@
 """ubp-bench's JSON for docs/overhead.md.
 
   overhead.py data FILE.json               the chart's figures, for gnuplot
-  overhead.py fill FILE.json PAGE.md       the tables, put between the page's marks
+  overhead.py fill FILE.json PAGE.md       the tables, put between the page's marks:
+                                           figures or coverage, whichever the file has
 """
 
 import json
 import sys
 
-BEGIN, END = "<!-- figures: make overhead -->\n", "<!-- end of figures -->\n"
 
 
 def load(path):
@@ -96,12 +96,30 @@ def figures(data):
     return "\n".join(out)
 
 
+def share(c, *names):
+    n = sum(c[x] for x in names)
+    return f"{n} ({100 * n / c['places']:.2f} %)" if c["places"] else "-"
+
+
+def coverage(data):
+    lines = ["| file | function entries | by a jump | by a breakpoint | no probe | static probes | by a jump |",
+             "|---" * 7 + "|"]
+    for f in data["coverage"]:
+        e, u = f["entries"], f["usdt"]
+        jump = ("jump_one", "jump_several")
+        lines.append(f"| {f['file'].rsplit('/')[-1]} | {e['places']} | {share(e, *jump)} | {share(e, 'breakpoint')} "
+                     f"| {share(e, 'refused')} | {u['places']} | {share(u, *jump)} |")
+    return "\n".join(lines) + "\n"
+
+
 def fill(data, page):
+    what, make = ("coverage", coverage) if "coverage" in data else ("figures", figures)
     with open(page, encoding="utf-8") as f:
         text = f.read()
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    mark = f"<!-- {what}: make overhead -->\n"
+    begin, end = text.index(mark) + len(mark), text.index(f"<!-- end of {what} -->\n")
     with open(page, "w", encoding="utf-8") as f:
-        f.write(text[:begin] + "\n" + figures(data) + "\n" + text[end:])
+        f.write(text[:begin] + "\n" + make(data) + "\n" + text[end:])
 
 
 if __name__ == "__main__":

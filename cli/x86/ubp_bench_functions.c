@@ -23,7 +23,7 @@ WORK(push, "push %rbp\n.cfi_adjust_cfa_offset 8\n lea 1(%rdi), %rax\n"
 WORK(nop, "nop\n lea 1(%rdi), %rax");
 WORK(nop5, ".byte 0x0f, 0x1f, 0x44, 0, 0\n lea 1(%rdi), %rax");
 WORK(endbr64, "endbr64\n lea 1(%rdi), %rax");
-WORK(mov, "mov %rdi, %rax\n add $1, %rax");
+WORK(mov, "mov $1, %eax\n add %rdi, %rax");
 
 const struct bench_first bench_firsts[] = {
 	{ "push", bench_push, true },  { "nop", bench_nop, false },
