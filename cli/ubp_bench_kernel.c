@@ -36,8 +36,10 @@ static int open_any(struct kernel *k, size_t buffer_bytes, struct ubp_err *err)
 		ubp_err_reset(err);
 		return 0;
 	}
-	return ubp_fail(err, second.code, "no kernel uprobes here (%.300s; %.300s)", k->why,
-			second.text);
+	return ubp_fail(
+		err, second.code,
+		"no kernel uprobes here (%.300s; %.300s): --kernel none measures ubp alone",
+		k->why, second.text);
 }
 
 int kernel_open(enum kernel_kind kind, size_t buffer_bytes, struct kernel **ret_kernel,

@@ -11,6 +11,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,23 +52,6 @@ static int read_unsigned(const char *path, const char *fmt, unsigned *ret_value)
 	if (f)
 		(void)fclose(f);
 	return n == 1 ? 0 : -ENOENT;
-}
-
-static int perf_open_pmu(size_t buffer_bytes, void **ret_state, struct ubp_err *err)
-{
-	struct perf *p = calloc(1, sizeof(*p));
-
-	if (!p)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	if (read_unsigned(PMU "type", "%u", &p->type) < 0 ||
-	    read_unsigned(PMU "format/retprobe", "config:%u", &p->return_bit) < 0) {
-		free(p);
-		return ubp_fail(err, ENOENT, "perf_event_open() has no uprobes here");
-	}
-	for (p->ring_bytes = PAGE; p->ring_bytes < buffer_bytes;)
-		p->ring_bytes *= 2;
-	*ret_state = p;
-	return 0;
 }
 
 static void drop_events(struct perf *p)
@@ -140,6 +124,44 @@ static int open_event(const struct perf *p, const struct kernel_probe *probe, pi
 			1ULL << (probe->is_return ? bench_perf_reg_return : bench_perf_reg_int);
 	}
 	return (int)syscall(SYS_perf_event_open, &a, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* May we at all? Tried on ourselves. */
+static int may_open(const struct perf *p, struct ubp_err *err)
+{
+	char path[PATH_MAX];
+	struct kernel_probe probe = { .path = path, .rest = "" };
+	int fd, rc = bench_place(&bench_firsts[0], path, sizeof(path), &probe.offset, err);
+
+	if (rc < 0)
+		return rc;
+	fd = open_event(p, &probe, 0, -1);
+	if (fd < 0)
+		return ubp_fail_sys(err, "perf_event_open");
+	(void)close(fd);
+	return 0;
+}
+
+static int perf_open_pmu(size_t buffer_bytes, void **ret_state, struct ubp_err *err)
+{
+	struct perf *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	if (read_unsigned(PMU "type", "%u", &p->type) < 0 ||
+	    read_unsigned(PMU "format/retprobe", "config:%u", &p->return_bit) < 0) {
+		free(p);
+		return ubp_fail(err, ENOENT, "perf_event_open() has no uprobes here");
+	}
+	p->ring_bytes = PAGE;
+	if (may_open(p, err) < 0) {
+		free(p);
+		return -err->code;
+	}
+	for (p->ring_bytes = PAGE; p->ring_bytes < buffer_bytes;)
+		p->ring_bytes *= 2;
+	*ret_state = p;
+	return 0;
 }
 
 static int add_event(struct perf *p, const struct kernel_probe *probe, pid_t tid, int cpu,

@@ -54,7 +54,7 @@ static void print_machine(FILE *f, const struct bench_machine *m, const struct b
 			o->pin ? "callers each on one CPU" : "callers not pinned", o->idle);
 }
 
-static const char columns[] = "%-8s %10s %10s %10s %10s   %-24s %10s %8s  %s\n";
+static const char columns[] = "%-8s %10s %10s %10s %10s   %-24s %10s %8s  %s";
 
 int bench_report_open(struct bench_report *report, const struct bench *bench, FILE *out)
 {
@@ -71,6 +71,7 @@ int bench_report_open(struct bench_report *report, const struct bench *bench, FI
 		fprintf(out, columns, o->command ? "s" : "ns/hit", "median", "min", "max",
 			"over bare", "than the kernel", o->command ? "events/run" : "hits/run",
 			"lost", "sites");
+		fprintf(out, "\n");
 		(void)fflush(out);
 	}
 	for (size_t i = 0; i < m.n_mitigations; i++)
@@ -148,6 +149,8 @@ static void print_series(FILE *f, const char *name, const struct bench_series *s
 	double unit = is_row ? 1 : 1e9;
 	char median[24], min[24], max[24], over[24] = "", ratio[80] = "", n[24] = "",
 					   sites[96] = "", lost[24] = "";
+	char line[256];
+	size_t len;
 	const char *fmt = is_row ? "%.1f" : "%.3f";
 
 	(void)snprintf(median, sizeof(median), fmt, bench_median(s) / unit);
@@ -161,7 +164,11 @@ static void print_series(FILE *f, const char *name, const struct bench_series *s
 		(void)snprintf(lost, sizeof(lost), "%" PRIu64, figures->lost);
 		sites_text(figures, sites, sizeof(sites));
 	}
-	fprintf(f, columns, name, median, min, max, over, ratio, n, lost, sites);
+	len = (size_t)snprintf(line, sizeof(line), columns, name, median, min, max, over, ratio,
+			       n, lost, sites);
+	while (len > 0 && line[len - 1] == ' ')
+		len--;
+	fprintf(f, "%.*s\n", (int)len, line);
 }
 
 static void print_result(const struct bench_report *report, const struct bench_result *r)

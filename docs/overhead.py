@@ -49,13 +49,17 @@ def number(ns):
     return f"{ns:.1f}" if ns < 100 else f"{ns:.0f}"
 
 
+def three(x):
+    return f"{x:.{2 if x < 10 else 1 if x < 100 else 0}f}"
+
+
 def ratio(r):
-    """From ubp's over the kernel's to words."""
+    """Ubp's over the kernel's: "7.90 (7.1-8.2)", "**1/27.9** (1/30.1-1/25.0)"."""
     if not r:
         return "-"
     if r["median"] > 1:
-        return f"{r['median']:.3g} x ({r['min']:.3g}-{r['max']:.3g})"
-    return f"**1/{1 / r['median']:.3g}** (1/{1 / r['min']:.3g}-1/{1 / r['max']:.3g})"
+        return f"{three(r['median'])} ({three(r['min'])}-{three(r['max'])})"
+    return f"**1/{three(1 / r['median'])}** (1/{three(1 / r['min'])}-1/{three(1 / r['max'])})"
 
 
 def table(rows, modes, name, unit=1):

@@ -71,6 +71,12 @@ for r in d["results"]:
     assert r["ubp"][1]["sites"]["boosted"] == probes and r["ubp"][2]["sites"]["stepped"] == probes, r
 PY
 [ "$(grep -c '^trap ' out.txt)" = 14 ] || fail "not every case is in the table"
+# So can the scripts of docs/overhead.md.
+"$UBP_SRC/docs/overhead.py" data bench.json > data.txt || fail "no data for the chart"
+[ "$(grep -cE '^"[a-z]+.n(push|endbr64)" [0-9?.]+ [0-9.]+ [0-9.]+ [0-9.]+$' data.txt)" = 14 ] || fail "not all data for the chart"
+cp "$UBP_SRC/docs/overhead.md" page.md
+"$UBP_SRC/docs/overhead.py" fill bench.json page.md || fail "no tables"
+[ "$(grep -cE '^\| (count|int|string|return|both|hit|miss) \| (push|endbr64) \| ' page.md)" = 14 ] || fail "not all rows in the tables"
 
 # Threads, and a reader beside; the other first instructions.
 bench --rounds 1 --hits 1000 --threads 2,3 --idle 5 --mode trap --reader --no-pin --kernel $way

@@ -53,4 +53,13 @@ export HIDE=/sys/bus/event_source/devices
 hidden "$UBP_BENCH" > out.txt 2> err.txt; status=$?
 [ $status = 1 ] || fail "neither: exit status $status, not 1"
 [ "$(wc -l < err.txt)" = 1 ] && grep -q 'no kernel uprobes here (tracefs is not mounted.*perf' err.txt || fail "no message"
+# An ordinary user has ubp alone, and is told so.
+another_user
+cp "$UBP_BENCH" "$FIX/ubp-bench"
+as_user "$FIX/ubp-bench" > out.txt 2> err.txt; status=$?
+[ $status = 1 ] || fail "ordinary user: exit status $status, not 1"
+grep -qx 'ubp-bench: error: no kernel uprobes here (.*denied.*perf_event_open: .*): --kernel none measures ubp alone' err.txt ||
+	fail "no message"
+[ "$(yama_scope)" = 0 ] || exit 0
+as_user "$FIX/ubp-bench" --kernel none --rounds 1 --hits 100 --case string > out.txt 2> err.txt || fail "ordinary user: no figures"
 exit 0
