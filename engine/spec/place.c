@@ -206,7 +206,7 @@ static int parse_symbol(const struct spec_parse *p, struct spec_span text,
 int spec_parse_place(const struct spec_parse *p, struct spec_span word,
 		     struct spec_probe *probe, struct spec_span *ret_target)
 {
-	struct spec_span rest = { 0 };
+	struct spec_span rest = { "", 0 };
 	int rc;
 
 	rc = cut_target(p, word, ret_target, &rest);
