@@ -12,6 +12,9 @@
  *   leave:  restore, jump to the copy
  *   trap:   restore, int3, jump to the copy
  *
+ * Return probes: behind the entry probes the return address is replaced; the return code is
+ * the same for each of them, with its own ways out, to the real return address.
+ *
  * A signal handler may run at any instruction and come through here itself: only what is
  * reserved and given back by one instruction is shared with it.
  */
@@ -29,10 +32,15 @@
 /* 0xfe..ff and 0x80..: w + low & ~w & high has the high bit of the first byte that is 0 */
 static const uint64_t low_bits = 0xfefefefefefefeff, high_bits = 0x8080808080808080;
 
-/* Ways out of the code for a probe. */
+/* Ways out of the code for probes, on entry or on return. */
 struct ways {
+	bool is_return;
+	label_t copy;               /* on entry, where to go on */
 	label_t leave, leave_early; /* all registers are in the frame, or few */
 	label_t trap[UBP_DETOUR_PROBES], trap_early[UBP_DETOUR_PROBES];
+	size_t order[UBP_DETOUR_PROBES]; /* those that have a trap; [0]: of all */
+	size_t n_order;
+	bool several; /* steps */
 };
 
 /* --- what all files use ------------------------------------------------------------- */
@@ -106,8 +114,7 @@ static void save(struct gen *g, uint32_t which)
 	g->clobbered |= which;
 }
 
-/* Flags, then the registers of @which, rax last; and the stack pointer. */
-static void restore(struct gen *g, uint32_t which)
+void gen_restore(struct gen *g, uint32_t which)
 {
 	struct emit *e = &g->e;
 
@@ -118,18 +125,21 @@ static void restore(struct gen *g, uint32_t which)
 	emit_rm(e, OP_LEA, G_SP, MEM(G_SP, FRAME_ALL));
 }
 
-static void save_first(struct gen *g, label_t no_stack)
+void gen_frame(struct emit *e)
+{
+	emit_rm(e, OP_LEA, G_SP, MEM(G_SP, -FRAME_ALL));
+}
+
+void gen_save_first(struct gen *g, uint32_t which)
 {
 	struct emit *e = &g->e;
 
-	emit_rm(e, OP_LEA, G_SP, MEM(G_SP, -FRAME_ALL));
-	gen_may_fault(g, no_stack);
 	emit_rm(e, OP_STORE | OP_W, G_AX, MEM(G_SP, FRAME_AX));
 	emit_u8(e, 0x9f);                 /* lahf */
 	emit_bytes(e, "\x0f\x90\xc0", 3); /* seto %al */
 	emit_rm(e, OP_STORE, G_AX, MEM(G_SP, FRAME_FLAGS));
 	g->clobbered = 1u << G_AX;
-	save(g, g->early);
+	save(g, which);
 }
 
 /* --- is there somebody to record for? --------------------------------------------------- */
@@ -341,18 +351,18 @@ static void record(struct gen *g, label_t done, label_t trap, size_t i)
 	give_back(g, max, trap);
 }
 
-/* --- a probe on entry ------------------------------------------------------------------------ */
+/* --- a probe --------------------------------------------------------------------------------- */
 
-static void entry_probe(struct gen *g, struct ways *ways, size_t i, bool is_last)
+static void one_probe(struct gen *g, const struct ways *ways, size_t i, bool is_last)
 {
-	bool several = g->plan->n_probes > 1, counts = g->plan->count_dropped;
+	bool counts = g->plan->count_dropped;
 	label_t next = emit_label(&g->e), drop = emit_label(&g->e);
-	label_t after_drop = several ? next : ways->leave_early;
+	label_t after_drop = ways->several ? next : ways->leave_early;
 	struct emit *e = &g->e;
 	bool useful;
 
 	g->probe = &g->plan->probes[i];
-	g->fail = several ? ways->trap[i] : ways->trap_early[i];
+	g->fail = ways->several ? ways->trap[i] : ways->trap_early[i];
 	useful = gen_filter_look(g, g->probe).useful;
 	if (useful)
 		gen_filter_early(g, counts ? drop : after_drop);
@@ -364,7 +374,7 @@ static void entry_probe(struct gen *g, struct ways *ways, size_t i, bool is_last
 		emit_jmp(e, after_drop);
 	}
 	emit_set(e, next);
-	if (is_last && several)
+	if (is_last && ways->several)
 		emit_jmp(e, ways->leave);
 }
 
@@ -387,40 +397,84 @@ static uint32_t regs_of(const struct gen *g, const struct detour_probe *probe,
 
 /* --- the block --------------------------------------------------------------------------------- */
 
-static void way_out(struct gen *g, label_t full, label_t early, label_t copy)
+static bool has_return(const struct detour_plan *plan)
 {
-	struct emit *e = &g->e;
-
-	emit_set(e, full);
-	move_regs(g, OP_LOAD, g->used & ~g->early);
-	emit_set(e, early);
-	restore(g, g->early);
-	emit_jmp(e, copy);
+	for (size_t i = 0; i < plan->n_probes; i++)
+		if (plan->probes[i].is_return)
+			return true;
+	return false;
 }
 
-static void put_trap(struct gen *g, struct ways *ways, size_t i, label_t copy, label_t no_stack)
+/* The probes of one of the two ways, and the registers they take. */
+static void begin(struct gen *g, struct ways *ways, uint32_t early)
+{
+	const struct detour_plan *plan = g->plan;
+
+	ways->leave = emit_label(&g->e);
+	ways->leave_early = emit_label(&g->e);
+	g->early = g->used = early;
+	for (size_t i = 0; i < plan->n_probes; i++) {
+		if (plan->probes[i].is_return != ways->is_return)
+			continue;
+		g->used |= regs_of(g, &plan->probes[i], &early);
+		g->early |= early;
+		ways->order[ways->n_order++] = i;
+	}
+	/* Replacing the return address is a step of the entry; its trap is that of the
+	 * first return probe. */
+	for (size_t i = 0; !ways->is_return && has_return(plan) && i < plan->n_probes; i++) {
+		if (plan->probes[i].is_return) {
+			g->used |= GEN_HIJACK_REGS;
+			ways->order[ways->n_order++] = i;
+			break;
+		}
+	}
+	for (size_t k = 0; k < ways->n_order; k++) {
+		ways->trap[ways->order[k]] = emit_label(&g->e);
+		ways->trap_early[ways->order[k]] = emit_label(&g->e);
+	}
+	/* The second one may find a record written, or not: one state for both. */
+	ways->several = ways->n_order > 1;
+	if (ways->several || ways->n_order == 0 ||
+	    plan->probes[ways->order[0]].is_return != ways->is_return)
+		g->early = g->used;
+}
+
+/* With all registers as they are to be: on. */
+static void go_on(struct gen *g, const struct ways *ways)
+{
+	if (ways->is_return)
+		emit_rm(&g->e, 0xff, 4, MEM(G_SP, -8)); /* jmp *-8(%rsp) */
+	else
+		emit_jmp(&g->e, ways->copy);
+}
+
+static void way_out(struct gen *g, const struct ways *ways)
 {
 	struct emit *e = &g->e;
+
+	emit_set(e, ways->leave);
+	move_regs(g, OP_LOAD, g->used & ~g->early);
+	emit_set(e, ways->leave_early);
+	gen_restore(g, g->early);
+	go_on(g, ways);
+}
+
+/* Returns where its breakpoint stands. */
+static label_t put_trap(struct gen *g, const struct ways *ways, size_t i)
+{
+	struct emit *e = &g->e;
+	label_t trap;
 
 	emit_set(e, ways->trap[i]);
 	move_regs(g, OP_LOAD, g->used & ~g->early);
 	emit_set(e, ways->trap_early[i]);
-	restore(g, g->early);
-	if (i == 0) {
-		label_t trap = emit_label(e);
-
-		g->out->trap_at[i] = (uint32_t)e->len;
-		emit_set(e, trap);
-		emit_u8(e, INT3);
-		emit_jmp(e, copy);
-		emit_set(e, no_stack);
-		emit_rm(e, OP_LEA, G_SP, MEM(G_SP, FRAME_ALL));
-		emit_jmp(e, trap);
-		return;
-	}
-	g->out->trap_at[i] = (uint32_t)e->len;
+	gen_restore(g, g->early);
+	*(ways->is_return ? &g->out->ret_trap_at[i] : &g->out->trap_at[i]) = (uint32_t)e->len;
+	trap = emit_here(e);
 	emit_u8(e, INT3);
-	emit_jmp(e, copy);
+	go_on(g, ways);
+	return trap;
 }
 
 static void put_literals(struct gen *g)
@@ -441,33 +495,67 @@ static void put_literals(struct gen *g)
 	}
 }
 
+static void put_entry(struct gen *g, label_t copy, label_t back)
+{
+	struct ways ways = { .copy = copy };
+	label_t no_stack = emit_label(&g->e), trap;
+	struct emit *e = &g->e;
+	size_t last;
+
+	begin(g, &ways, 0);
+	last = ways.n_order - 1;
+	g->out->entry_at = (uint32_t)e->len;
+	g->probe = g->plan->probes;
+	gen_frame(e);
+	gen_may_fault(g, no_stack);
+	gen_save_first(g, g->early);
+	find_base(g, ways.trap_early[ways.order[0]], ways.leave_early);
+	for (size_t k = 0; k <= last; k++) {
+		if (g->plan->probes[ways.order[k]].is_return)
+			gen_hijack(g, back, ways.trap[ways.order[k]]);
+		else
+			one_probe(g, &ways, ways.order[k], k == last);
+	}
+	way_out(g, &ways);
+	trap = put_trap(g, &ways, ways.order[0]);
+	emit_set(e, no_stack);
+	emit_rm(e, OP_LEA, G_SP, MEM(G_SP, FRAME_ALL));
+	emit_jmp(e, trap);
+	for (size_t k = 1; k <= last; k++)
+		put_trap(g, &ways, ways.order[k]);
+}
+
+static void put_return(struct gen *g, label_t back)
+{
+	struct ways ways = { .is_return = true };
+
+	begin(g, &ways, GEN_HIJACK_REGS);
+	g->out->return_at = (uint32_t)g->e.len;
+	emit_set(&g->e, back);
+	g->clobbered = GEN_HIJACK_REGS;
+	save(g, g->early);
+	gen_come_back(g);
+	find_base(g, ways.trap_early[ways.order[0]], ways.leave_early);
+	for (size_t k = 0; k < ways.n_order; k++)
+		one_probe(g, &ways, ways.order[k], k + 1 == ways.n_order);
+	way_out(g, &ways);
+	for (size_t k = 0; k < ways.n_order; k++)
+		put_trap(g, &ways, ways.order[k]);
+}
+
 static void put_block(struct gen *g)
 {
-	const struct detour_plan *plan = g->plan;
-	label_t copy = emit_here(&g->e), no_stack = emit_label(&g->e);
+	label_t copy = emit_here(&g->e), back = emit_label(&g->e);
 	struct emit *e = &g->e;
-	struct ways ways = { 0 };
 
 	g->search = emit_label(e);
 	g->low_bits = emit_label(e);
 	g->high_bits = emit_label(e);
-	ways.leave = emit_label(e);
-	ways.leave_early = emit_label(e);
-	for (size_t i = 0; i < plan->n_probes; i++) {
-		ways.trap[i] = emit_label(e);
-		ways.trap_early[i] = emit_label(e);
-	}
 	emit_bytes(e, g->out->copy.code, g->out->copy.len);
 	emit_align(e, UBP_SLOT_SIZE);
-	g->out->entry_at = (uint32_t)e->len;
-	g->probe = plan->probes;
-	save_first(g, no_stack);
-	find_base(g, ways.trap_early[0], ways.leave_early);
-	for (size_t i = 0; i < plan->n_probes; i++)
-		entry_probe(g, &ways, i, i + 1 == plan->n_probes);
-	way_out(g, ways.leave, ways.leave_early, copy);
-	for (size_t i = 0; i < plan->n_probes; i++)
-		put_trap(g, &ways, i, copy, no_stack);
+	put_entry(g, copy, back);
+	if (has_return(g->plan))
+		put_return(g, back);
 	gen_misses(g);
 	put_literals(g);
 }
@@ -479,26 +567,13 @@ static int check_plan(const struct detour_plan *plan, struct ubp_err *err)
 	if (plan->n_probes == 0 || plan->n_probes > UBP_DETOUR_PROBES)
 		return ubp_fail(err, EOPNOTSUPP, "%zu probes at one place", plan->n_probes);
 	for (size_t i = 0; i < plan->n_probes; i++) {
-		if (plan->probes[i].is_return)
-			return ubp_fail(err, EOPNOTSUPP, "a return probe");
+		if (plan->probes[i].is_return && !plan->hijacks)
+			return ubp_fail(err, EOPNOTSUPP, "no table for return addresses");
 		problem = x86_detour_check(plan->probes[i].program);
 		if (problem)
 			return ubp_fail(err, EOPNOTSUPP, "%s", problem);
 	}
 	return 0;
-}
-
-static void choose_regs(struct gen *g)
-{
-	uint32_t early;
-
-	for (size_t i = 0; i < g->plan->n_probes; i++) {
-		g->used |= regs_of(g, &g->plan->probes[i], &early);
-		g->early |= early;
-	}
-	/* The second one may find a record written, or not: one state for both. */
-	if (g->plan->n_probes > 1)
-		g->early = g->used;
 }
 
 static int finish(struct gen *g, struct ubp_err *err)
@@ -530,7 +605,6 @@ int x86_build_detour(const struct detour_plan *plan, struct detour *ret_detour,
 	if (rc < 0)
 		return rc;
 	emit_init(&g.e, plan->vaddr);
-	choose_regs(&g);
 	put_block(&g);
 	rc = finish(&g, err);
 	emit_free(&g.e);

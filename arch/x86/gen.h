@@ -3,7 +3,8 @@
 
 /*
  * What the files that write detours share: detour.c the block and the record,
- * detour_fetch.c the record's data, detour_filter.c filters.
+ * detour_fetch.c the record's data, detour_filter.c filters, detour_return.c the way
+ * back.
  *
  * The code uses few registers, each for one thing. What the program had in them is in
  * the frame, which lies below the red zone; the stack pointer does not move.
@@ -104,6 +105,26 @@ void gen_may_fault(struct gen *g, label_t fixup);
 label_t gen_literal(struct gen *g, const void *bytes, size_t len);
 /* Out of memory. */
 void gen_fail(struct gen *g, int error);
+/* The first of all: room for the frame. */
+void gen_frame(struct emit *e);
+/* Then rax, the flags, and the registers of @which; none was clobbered before. */
+void gen_save_first(struct gen *g, uint32_t which);
+/* Flags, the registers of @which, the stack pointer. */
+void gen_restore(struct gen *g, uint32_t which);
+
+/* --- detour_return.c ---------------------------------------------------------------- */
+
+/* What the common return code has saved when it goes on in a detour's; the address of the
+ * entry is in GEN_HIJACK then. The code that makes an entry uses the same ones. */
+#define GEN_HIJACK      G_R11
+#define GEN_HIJACK_REGS (1u << G_AX | 1u << G_CX | 1u << G_DX | 1u << G_SI | 1u << G_R11)
+
+/* On entry, with GEN_HIJACK_REGS saved: replace the return address. To @trap: it can't be
+ * done. @back: the detour's return code. */
+void gen_hijack(struct gen *g, label_t back, label_t trap);
+/* On return, as it comes from the common code: the entry is over, the real address is in
+ * the frame and in its word. */
+void gen_come_back(struct gen *g);
 
 /* --- detour_fetch.c ----------------------------------------------------------------- */
 

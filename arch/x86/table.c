@@ -73,6 +73,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.build_jump = x86_build_jump,
 	.build_slot_jump = x86_build_slot_jump,
 	.build_detour = x86_build_detour,
+	.build_return_code = x86_build_return_code,
 	.detour_check = x86_detour_check,
 	.detour_cells = x86_detour_cells,
 	.scan_refs = x86_scan_refs,

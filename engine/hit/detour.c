@@ -17,17 +17,21 @@
 /* How long what may be read is believed to be what it was. */
 #define LOOK_AGAIN_NS 1000000
 
+/*
+ * The detour's own order: entry probes first, then the return address is replaced for all return
+ * probes, which has the trap of the first of them.
+ */
 static void record_from(struct hit *hit, struct tracee *t, struct site *site, size_t first,
 			const struct ubp_regs *regs)
 {
-	bool wants_return = false;
+	bool wants_return = false, is_return = site->probes[first]->is_return;
 	struct moment m;
 
 	moment_begin(hit, &m, t, regs);
-	for (size_t i = first; i < site->n_probes; i++) {
+	for (size_t i = 0; i < site->n_probes; i++) {
 		if (site->probes[i]->is_return)
 			wants_return = true;
-		else
+		else if (i >= first && !is_return)
 			record_hit(hit, &m, site->probes[i], site->vaddr, 0);
 	}
 	if (wants_return)

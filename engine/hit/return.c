@@ -76,6 +76,7 @@ static void set_aside_below(struct tracee *t, uint64_t sp)
 void return_hijack(struct tracee *t, struct site *site, uint64_t sp)
 {
 	struct plant_space *ps = t->process->space->plant;
+	const struct site *over;
 	struct return_instance *ri;
 	uint64_t real = 0;
 
@@ -90,6 +91,9 @@ void return_hijack(struct tracee *t, struct site *site, uint64_t sp)
 			count_missed(site, MISSED_NO_ROOM);
 		return;
 	}
+	over = hijack_drop(t->process->space, t->tid, sp);
+	if (over)
+		count_missed(over, MISSED_SKIPPED);
 	ri = instance_at(t->process->space, t->tid, sp);
 	if (!ri || returns_add_entry(ri, site) < 0) {
 		count_missed(site, MISSED_NO_ROOM);

@@ -57,11 +57,31 @@ uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t wo
 	return entry.word && entry.real ? entry.real : word;
 }
 
+/* Its frame is over: the next one that uses the word may have the entry. */
+static void set_free(const struct space *space, pid_t tid, uint64_t entry)
+{
+	const uint64_t none = 0;
+
+	(void)mem_write(&space->mem, tid, entry + offsetof(struct guard_hijack, real), &none,
+			sizeof(none));
+}
+
+const struct site *hijack_drop(const struct space *space, pid_t tid, uint64_t slot_vaddr)
+{
+	uint64_t at = 0;
+	struct guard_hijack entry = find(space, slot_vaddr, &at);
+
+	if (!entry.word || !entry.real)
+		return NULL;
+	set_free(space, tid, at);
+	return plant_site_of_slot(space, entry.back);
+}
+
 struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr)
 {
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
-	uint64_t at = 0, none = 0, real;
+	uint64_t at = 0, real;
 	struct guard_hijack entry = find(space, slot_vaddr, &at);
 	struct site *site =
 		entry.word && entry.real ? plant_site_of_slot(space, entry.back) : NULL;
@@ -91,8 +111,7 @@ struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr)
 		returns_free_one(ri);
 		return NULL;
 	}
-	(void)mem_write(&space->mem, t->tid, at + offsetof(struct guard_hijack, real), &none,
-			sizeof(none));
+	set_free(space, t->tid, at);
 	returns_link_in_place(&t->returns, ri);
 	return ri;
 }

@@ -95,7 +95,10 @@ uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t wo
  * sites with it. NULL: there is none.
  */
 struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr);
-/* The same for all from @sp upwards on this stack. */
+/* The stack word holds something else by now: the one that was there will not return. Its site;
+ * NULL: there was none. */
+const struct site *hijack_drop(const struct space *space, pid_t tid, uint64_t slot_vaddr);
+/* hijack_take() for all from @sp upwards on this stack. */
 void hijack_take_stack(struct tracee *t, uint64_t sp);
 /* Put all back into the memory of @space (@owner's, or a copy), whose threads are held. */
 void hijack_put_back(const struct plant_space *owner, const struct space *space, pid_t tid);

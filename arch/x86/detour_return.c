@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Return probes: the return address is replaced by that of the common return code; what
+ * stood there is kept in a table of the process (struct guard_hijack), by the address of
+ * its stack word.
+ *
+ *   entry            the stack word's entry in the table, new or its own from before:
+ *                    where the return code is, the real address; then the word
+ *   common code      the entry of the word that was returned by, its return code
+ *   return code      the real address from the entry, which is free again, to the word
+ *                    below the stack pointer, where the way home goes by
+ *
+ * A signal handler that interrupts this uses other stack words, and no entry changes its
+ * word. Only it can't be told from a frame that a longjmp() left whether the real address of
+ * an entry is still wanted: the tracer decides, by the trap.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include "arch/guard.h"
+#include "arch/x86/gen.h"
+#include "arch/x86/x86.h"
+#include "engine/base/err.h"
+
+#define INT3 0xcc
+#define UD2  "\x0f\x0b"
+
+/* Entries that are looked at for a word. */
+#define LOOKS 64
+
+/* How far above its word a callee may leave the stack pointer ("ret 16"). */
+#define RET_POPS_MAX 4096
+
+#define ENTRY_SHIFT 5
+
+#define R_TABLE G_DX
+#define R_WORD  G_SI
+
+/* The program's stack, with the frame below it. */
+#define STACK(disp) MEM(G_SP, FRAME_ALL + (disp))
+
+static struct emit_mem entry_mem(size_t member)
+{
+	_Static_assert(sizeof(struct guard_hijack) == 1 << ENTRY_SHIFT,
+		       "a shift makes offsets");
+	return MEM_X(R_TABLE, GEN_HIJACK, 0, member);
+}
+
+/* GEN_HIJACK: offset of the first entry to look at for R_WORD. */
+static void first_entry(struct emit *e, uint64_t mask)
+{
+	emit_rr(e, OP_LOAD | OP_W, GEN_HIJACK, R_WORD);
+	emit_shift(e, OP_W, SHIFT_L, GEN_HIJACK, ENTRY_SHIFT - 3);
+	emit_alu(e, OP_W, ALU_AND, GEN_HIJACK, (int32_t)(mask << ENTRY_SHIFT));
+}
+
+static void next_entry(struct emit *e, uint64_t mask)
+{
+	emit_alu(e, OP_W, ALU_ADD, GEN_HIJACK, 1 << ENTRY_SHIFT);
+	emit_alu(e, OP_W, ALU_AND, GEN_HIJACK, (int32_t)(mask << ENTRY_SHIFT));
+}
+
+/* --- on entry ------------------------------------------------------------------------ */
+
+/* The entry of R_WORD, if there is none a new one. Uses rax. */
+static void provide_entry(struct gen *g, label_t trap)
+{
+	uint64_t mask = g->plan->hijacks_mask;
+	struct emit *e = &g->e;
+	label_t look, next = emit_label(e), found = emit_label(e);
+
+	emit_imm(e, R_TABLE, g->plan->hijacks);
+	first_entry(e, mask);
+	emit_imm(e, G_CX, LOOKS);
+	look = emit_here(e);
+	gen_may_fault(g, trap);
+	emit_rm(e, OP_LOAD | OP_W, G_AX, entry_mem(offsetof(struct guard_hijack, word)));
+	emit_rr(e, OP_CMP | OP_W, G_AX, R_WORD);
+	emit_jcc(e, COND_E, found);
+	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
+	emit_jcc(e, COND_NE, next);
+	gen_may_fault(g, trap);
+	emit_rm(e, OP_CMPXCHG | OP_W | OP_LOCK, R_WORD,
+		entry_mem(offsetof(struct guard_hijack, word)));
+	emit_jcc(e, COND_E, found);
+	emit_set(e, next);
+	next_entry(e, mask);
+	emit_alu(e, 0, ALU_SUB, G_CX, 1);
+	emit_jcc(e, COND_NE, look);
+	emit_jmp(e, trap);
+	emit_set(e, found);
+}
+
+static void store(struct gen *g, label_t trap, int reg, size_t member)
+{
+	gen_may_fault(g, trap);
+	emit_rm(&g->e, OP_STORE | OP_W, reg, entry_mem(member));
+}
+
+/* To @trap if the word holds this already. */
+static void refuse(struct gen *g, uint64_t address, label_t trap)
+{
+	struct emit *e = &g->e;
+
+	emit_address(e, G_CX, address);
+	emit_rr(e, OP_CMP | OP_W, G_AX, G_CX);
+	emit_jcc(e, COND_E, trap);
+}
+
+void gen_hijack(struct gen *g, label_t back, label_t trap)
+{
+	struct emit *e = &g->e;
+
+	gen_may_fault(g, trap);
+	emit_rm(e, OP_LOAD | OP_W, G_AX, STACK(0));
+	refuse(g, g->plan->return_vaddr, trap);
+	refuse(g, g->plan->trampoline, trap);
+	emit_rm(e, OP_LEA, R_WORD, STACK(0));
+	provide_entry(g, trap);
+	gen_may_fault(g, trap);
+	emit_alu_mem(e, OP_W, ALU_CMP, entry_mem(offsetof(struct guard_hijack, real)), 0);
+	emit_jcc(e, COND_NE, trap);
+	emit_rm(e, OP_LEA, G_AX, MEM_LABEL(back));
+	store(g, trap, G_AX, offsetof(struct guard_hijack, back));
+	/* From here on it is one to come back by. */
+	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(R_WORD, 0));
+	store(g, trap, G_AX, offsetof(struct guard_hijack, real));
+	emit_address(e, G_AX, g->plan->return_vaddr);
+	gen_may_fault(g, trap);
+	emit_rm(e, OP_STORE | OP_W, G_AX, MEM(R_WORD, 0));
+}
+
+/* --- on return ----------------------------------------------------------------------- */
+
+void gen_come_back(struct gen *g)
+{
+	struct emit *e = &g->e;
+
+	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(GEN_HIJACK, offsetof(struct guard_hijack, real)));
+	emit_rm(e, OP_STORE | OP_W, G_AX, MEM(G_SP, FRAME_REAL));
+	emit_rm(e, OP_STORE | OP_W, G_AX, STACK(-8));
+	emit_store_imm(e, OP_W, MEM(GEN_HIJACK, offsetof(struct guard_hijack, real)), 0);
+}
+
+/* --- the common code ------------------------------------------------------------------- */
+
+/* If R_WORD has an entry that is in use, on to its return code. Else behind this. */
+static void look_up(struct emit *e, uint64_t mask)
+{
+	label_t look, found = emit_label(e), none = emit_label(e);
+
+	first_entry(e, mask);
+	emit_imm(e, G_AX, LOOKS);
+	look = emit_here(e);
+	emit_rm(e, OP_CMP | OP_W, R_WORD, entry_mem(offsetof(struct guard_hijack, word)));
+	emit_jcc(e, COND_E, found);
+	emit_alu_mem(e, OP_W, ALU_CMP, entry_mem(offsetof(struct guard_hijack, word)), 0);
+	emit_jcc(e, COND_E, none);
+	next_entry(e, mask);
+	emit_alu(e, 0, ALU_SUB, G_AX, 1);
+	emit_jcc(e, COND_NE, look);
+	emit_jmp(e, none);
+	emit_set(e, found);
+	emit_alu_mem(e, OP_W, ALU_CMP, entry_mem(offsetof(struct guard_hijack, real)), 0);
+	emit_jcc(e, COND_E, none);
+	emit_rm(e, OP_LEA, GEN_HIJACK, entry_mem(0));
+	emit_rm(e, 0xff, 4, MEM(GEN_HIJACK, offsetof(struct guard_hijack, back))); /* jmp */
+	emit_set(e, none);
+}
+
+/*
+ * The word that was returned by is the one below the stack pointer, or further down
+ * if the callee popped arguments: then what is in between is none that holds our address.
+ * It need not hold it: while a signal handler ran here, an unwinder in it may have had
+ * the real address put back. If the entry is over, too, what stands in the word now is the
+ * way home, or to the tracer's own trampoline.
+ */
+static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask)
+{
+	struct emit *e = &g->e;
+	label_t start = emit_here(e), word, next = emit_label(e), lost = emit_label(e);
+
+	gen_frame(e);
+	gen_save_first(g, GEN_HIJACK_REGS);
+	emit_imm(e, R_TABLE, hijacks);
+	emit_rm(e, OP_LEA, G_CX, MEM_LABEL(start));
+	emit_rm(e, OP_LEA, R_WORD, STACK(-8));
+	word = emit_here(e);
+	emit_rm(e, OP_CMP | OP_W, G_CX, MEM(R_WORD, 0));
+	emit_jcc(e, COND_NE, next);
+	look_up(e, mask);
+	emit_set(e, next);
+	emit_alu(e, OP_W, ALU_SUB, R_WORD, 8);
+	emit_rm(e, OP_LEA, G_AX, STACK(-RET_POPS_MAX));
+	emit_rr(e, OP_CMP | OP_W, R_WORD, G_AX);
+	emit_jcc(e, COND_AE, word);
+	emit_rm(e, OP_LEA, R_WORD, STACK(-8));
+	look_up(e, mask);
+	emit_rm(e, OP_CMP | OP_W, G_CX, STACK(-8));
+	emit_jcc(e, COND_E, lost);
+	gen_restore(g, GEN_HIJACK_REGS);
+	emit_rm(e, 0xff, 4, MEM(G_SP, -8)); /* jmp */
+	emit_set(e, lost);
+	gen_restore(g, GEN_HIJACK_REGS);
+	emit_u8(e, INT3);
+	emit_bytes(e, UD2, 2);
+}
+
+int x86_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint8_t *code, size_t max,
+			  size_t *ret_len, struct ubp_err *err)
+{
+	struct gen g = { 0 };
+	int rc;
+
+	emit_init(&g.e, 0);
+	put_common(&g, hijacks, hijacks_mask);
+	rc = emit_finish(&g.e);
+	if (rc == 0 && g.e.len > max)
+		rc = -ENOSPC;
+	if (rc == 0) {
+		memcpy(code, g.e.code, g.e.len);
+		*ret_len = g.e.len;
+	}
+	emit_free(&g.e);
+	return rc < 0 ? ubp_fail(err, -rc, "no code for returns") : 0;
+}
