@@ -534,7 +534,7 @@ static void put_return(struct gen *g, label_t back)
 	emit_set(&g->e, back);
 	g->clobbered = GEN_HIJACK_REGS;
 	save(g, g->early);
-	gen_come_back(g);
+	gen_come_back(g, ways.leave_early);
 	find_base(g, ways.trap_early[ways.order[0]], ways.leave_early);
 	for (size_t k = 0; k < ways.n_order; k++)
 		one_probe(g, &ways, ways.order[k], k + 1 == ways.n_order);
@@ -567,7 +567,8 @@ static int check_plan(const struct detour_plan *plan, struct ubp_err *err)
 	if (plan->n_probes == 0 || plan->n_probes > UBP_DETOUR_PROBES)
 		return ubp_fail(err, EOPNOTSUPP, "%zu probes at one place", plan->n_probes);
 	for (size_t i = 0; i < plan->n_probes; i++) {
-		if (plan->probes[i].is_return && !plan->hijacks)
+		if (plan->probes[i].is_return &&
+		    !gen_can_hijack(plan->hijacks, plan->hijacks_mask))
 			return ubp_fail(err, EOPNOTSUPP, "no table for return addresses");
 		problem = x86_detour_check(plan->probes[i].program);
 		if (problem)

@@ -135,11 +135,13 @@ void gen_hijack(struct gen *g, label_t back, label_t trap)
 
 /* --- on return ----------------------------------------------------------------------- */
 
-void gen_come_back(struct gen *g)
+void gen_come_back(struct gen *g, label_t gone)
 {
 	struct emit *e = &g->e;
 
 	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(GEN_HIJACK, offsetof(struct guard_hijack, real)));
+	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
+	emit_jcc(e, COND_E, gone);
 	emit_rm(e, OP_STORE | OP_W, G_AX, MEM(G_SP, FRAME_REAL));
 	emit_rm(e, OP_STORE | OP_W, G_AX, STACK(-8));
 	emit_store_imm(e, OP_W, MEM(GEN_HIJACK, offsetof(struct guard_hijack, real)), 0);
@@ -209,12 +211,19 @@ static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask)
 	emit_bytes(e, UD2, 2);
 }
 
+bool gen_can_hijack(uint64_t hijacks, uint64_t mask)
+{
+	return hijacks && mask <= INT32_MAX >> ENTRY_SHIFT;
+}
+
 int x86_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint8_t *code, size_t max,
 			  size_t *ret_len, struct ubp_err *err)
 {
 	struct gen g = { 0 };
 	int rc;
 
+	if (!gen_can_hijack(hijacks, hijacks_mask))
+		return ubp_fail(err, EOPNOTSUPP, "no table for return addresses");
 	emit_init(&g.e, 0);
 	put_common(&g, hijacks, hijacks_mask);
 	rc = emit_finish(&g.e);

@@ -119,12 +119,14 @@ void gen_restore(struct gen *g, uint32_t which);
 #define GEN_HIJACK      G_R11
 #define GEN_HIJACK_REGS (1u << G_AX | 1u << G_CX | 1u << G_DX | 1u << G_SI | 1u << G_R11)
 
+/* Is it a table that the code can use? */
+bool gen_can_hijack(uint64_t hijacks, uint64_t mask);
 /* On entry, with GEN_HIJACK_REGS saved: replace the return address. To @trap: it can't be
  * done. @back: the detour's return code. */
 void gen_hijack(struct gen *g, label_t back, label_t trap);
 /* On return, as it comes from the common code: the entry is over, the real address is in
- * the frame and in its word. */
-void gen_come_back(struct gen *g);
+ * the frame and in its word. To @gone if it was over just now: the word has been put right. */
+void gen_come_back(struct gen *g, label_t gone);
 
 /* --- detour_fetch.c ----------------------------------------------------------------- */
 

@@ -232,9 +232,12 @@ int lab_trap(const struct lab *lab, const struct run_end *end)
 {
 	if (end->signo != SIGTRAP)
 		return -1;
-	for (size_t i = 0; i < lab->plan.n_probes; i++)
+	for (size_t i = 0; i < lab->plan.n_probes; i++) {
 		if (end->pc == RUN_BLOCK + lab->detour.trap_at[i] + 1)
 			return (int)i;
+		if (end->pc == RUN_BLOCK + lab->detour.ret_trap_at[i] + 1)
+			return LAB_ON_RETURN + (int)i;
+	}
 	fail_msg("a breakpoint at 0x%llx", (unsigned long long)end->pc);
 	return -1;
 }
@@ -338,18 +341,20 @@ enum lab_outcome lab_interpret(struct lab *lab, const struct detour_probe *probe
 
 	for (size_t i = 0; i < 16; i++)
 		user.r[user_of[i]] = regs->gpr[i];
-	user.r[X86_IP] = LAB_SITE;
+	user.r[X86_IP] = probe->is_return ? lab->real : LAB_SITE;
 	user.r[X86_CS] = 0x33;
 	user.r[X86_SS] = 0x2b;
 	user.r[X86_ORIG_AX] = UINT64_MAX;
-	len = fetch_run(probe->program, &in, lab->scratch, EVENT_HEAD_ENTRY, r->data);
+	len = fetch_run(probe->program, &in, lab->scratch,
+			probe->is_return ? EVENT_HEAD_RETURN : EVENT_HEAD_ENTRY, r->data);
 	lab->passes = false;
 	if (len < 0)
 		return LAB_FAULT;
 	*r = (struct event_record){ .kind = EVENT_HIT,
 				    .tid = LAB_TID,
 				    .cpu = (uint32_t)sched_getcpu(),
-				    .ip = LAB_SITE,
+				    .ip = user.r[X86_IP],
+				    .func = probe->is_return ? LAB_SITE : 0,
 				    .data_len = (uint32_t)len };
 	memcpy(r->comm, in.comm, 16);
 	lab->passes = filter_match(probe->filter, r);
@@ -366,7 +371,7 @@ void lab_assert_record(const struct lab *lab, const char *what,
 	if (!record)
 		fail_msg("%s: no record", what);
 	assert_int_equal(record->vaddr, LAB_SITE);
-	assert_int_equal(record->ret, 0);
+	assert_int_equal(record->ret, want->func ? want->ip : 0);
 	assert_int_equal(record->cpu, want->cpu);
 	if (record->data_len != want->data_len)
 		fail_msg("%s: %u bytes of data, should be %u", what, record->data_len,

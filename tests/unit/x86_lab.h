@@ -52,6 +52,7 @@ struct lab {
 	struct detour detour;
 	struct fetch_scratch *scratch;
 	struct event_record *record; /* as the interpreter has it */
+	uint64_t real;               /* for return probes: where they return to */
 	bool passes;                 /* what the filter says of it, faults and all */
 };
 
@@ -75,7 +76,9 @@ int lab_build_one(struct lab *lab, const struct fetch_program *program,
 /* Run it. */
 void lab_run(struct lab *lab, const struct run_regs *regs, uint64_t seed, run_step_fn *step,
 	     void *arg, struct run_end *ret_end);
-/* The probe whose trap it ended with, or -1. */
+#define LAB_ON_RETURN 100
+
+/* The probe whose trap it ended with, on return + LAB_ON_RETURN; or -1. */
 int lab_trap(const struct lab *lab, const struct run_end *end);
 /* It ended with a fault of memory. */
 bool lab_faulted(const struct run_end *end);
