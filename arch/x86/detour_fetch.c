@@ -105,6 +105,8 @@ static const char *check_op(const struct fetch_op *op, uint32_t *at)
 		return "%flags are not known to a jump";
 	if (op->code == FETCH_REG && !can_have(op->reg))
 		return "a register that is not known to a jump";
+	if (op->code == FETCH_DURATION)
+		return "the duration of a call is not known to a jump";
 	if (!is_store(op))
 		return NULL;
 	if (op->size != 1 && op->size != 2 && op->size != 4 && op->size != 8)

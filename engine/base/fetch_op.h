@@ -27,11 +27,12 @@
 
 enum fetch_opcode {
 	/* Sources: set the accumulator. */
-	FETCH_REG,   /* regs[.reg] */
-	FETCH_STACK, /* memory word at sp + 8 * .imm, unreadable: 0 */
-	FETCH_IMM,   /* .imm */
-	FETCH_FOFF,  /* hit address - probe OFFSET + .imm: the address @+OFF means */
-	FETCH_COMM,  /* no value; followed by FETCH_STORE_COMM only */
+	FETCH_REG,      /* regs[.reg] */
+	FETCH_STACK,    /* memory word at sp + 8 * .imm, unreadable: 0 */
+	FETCH_IMM,      /* .imm */
+	FETCH_FOFF,     /* hit address - probe OFFSET + .imm: the address @+OFF means */
+	FETCH_COMM,     /* no value; followed by FETCH_STORE_COMM only */
+	FETCH_DURATION, /* returns: nanoseconds since the function was entered */
 	/* Step. */
 	FETCH_DEREF, /* acc = u64 at acc + .imm */
 	/* Stores; end the arg, and come last in this list. .at, .size, .count and the
@@ -75,11 +76,12 @@ struct fetch_op {
 
 struct fetch_program {
 	uint32_t n_ops;
-	uint32_t fixed_size;  /* bytes of the fixed area, at most FETCH_FIXED_MAX */
-	uint32_t has_strings; /* strings stored, each array element counted; 0 means
+	uint32_t fixed_size;     /* bytes of the fixed area, at most FETCH_FIXED_MAX */
+	uint32_t has_strings;    /* strings stored, each array element counted; 0 means
 			       * the data's size is fixed_size */
-	uint32_t needs_comm;  /* a FETCH_STORE_COMM is in it */
-	uint64_t offset;      /* the probe's OFFSET, for FETCH_FOFF */
+	uint32_t needs_comm;     /* a FETCH_STORE_COMM is in it */
+	uint32_t needs_duration; /* a FETCH_DURATION is in it */
+	uint64_t offset;         /* the probe's OFFSET, for FETCH_FOFF */
 	struct fetch_op ops[];
 };
 

@@ -38,6 +38,7 @@ int ring_set_new(const struct ring_options *options, struct ring_set **ret_set,
 		return ubp_fail(err, ENOMEM, "rings: out of memory");
 	}
 	ring_time_init(&set->time, options->clock, options->ticks);
+	ring_rate_init(&set->rate, options->ticks);
 	*ret_set = set;
 	return 0;
 }

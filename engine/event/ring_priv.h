@@ -76,6 +76,7 @@ struct ring_set {
 	struct ring_space *spaces; /* under .lock; taken out by the delivering thread alone */
 	_Atomic size_t n_spaces;
 	struct ring_owners owners; /* the tracing thread's */
+	struct ring_rate rate;     /* never changes */
 
 	/* The delivering thread's. */
 	struct ring_time time;

@@ -9,17 +9,18 @@
 #define SPACING_NS 5000000 /* readings that are kept are that far apart at least */
 #define RATE_NS    100000  /* a rate is believed if measured over that time */
 #define BEYOND_NS  1000000000.0
+#define SPAN_NS    2000000.0 /* likewise, by code in the target that can't ask again */
 
 /* The clock is read between two readings of the ticks: of several, the tightest. */
-static struct ring_time_sample take_sample(const struct ring_time *time)
+static struct ring_time_sample take_sample(enum event_clock clock, uint64_t (*ticks)(void))
 {
 	struct ring_time_sample best = { 0 };
 	uint64_t width = UINT64_MAX;
 
 	for (int i = 0; i < TRIES; i++) {
-		uint64_t before = time->ticks();
-		uint64_t ns = event_clock_now(time->clock);
-		uint64_t after = time->ticks();
+		uint64_t before = ticks();
+		uint64_t ns = event_clock_now(clock);
+		uint64_t after = ticks();
 
 		if (after - before >= width)
 			continue;
@@ -75,13 +76,13 @@ void ring_time_init(struct ring_time *time, enum event_clock clock, uint64_t (*t
 	time->clock = clock;
 	time->ticks = ticks;
 	time->ns_per_tick = 0;
-	time->samples[0] = take_sample(time);
+	time->samples[0] = take_sample(time->clock, time->ticks);
 	time->n = 1;
 }
 
 uint64_t ring_time_look(struct ring_time *time)
 {
-	struct ring_time_sample now = take_sample(time);
+	struct ring_time_sample now = take_sample(time->clock, time->ticks);
 	struct ring_time_sample *last = &time->samples[time->n - 1];
 
 	/* The last one only stands for now, unless it is far enough from the one before. */
@@ -143,4 +144,36 @@ uint64_t ring_time_ns(const struct ring_time *time, uint64_t ticks)
 		return from(time, b, ticks);
 	return a->ns +
 	       (uint64_t)((double)(ticks - a->ticks) * ns_between(a, b) / ticks_between(a, b));
+}
+
+/* --- how long something took ---------------------------------------------------------- */
+
+void ring_rate_init(struct ring_rate *rate, uint64_t (*ticks)(void))
+{
+	rate->ticks = ticks;
+	rate->first = take_sample(CLOCK_KIND_MONO, ticks);
+}
+
+uint64_t ring_rate_factor(const struct ring_rate *rate)
+{
+	struct ring_time_sample now;
+
+	/* It is made long before somebody asks, as a rule. */
+	do
+		now = take_sample(CLOCK_KIND_MONO, rate->ticks);
+	while (ns_between(&rate->first, &now) < SPAN_NS);
+	if (ticks_between(&rate->first, &now) <= 0)
+		return 0;
+	return (uint64_t)(ns_between(&rate->first, &now) / ticks_between(&rate->first, &now) *
+			  (double)(1ULL << RING_FACTOR_SHIFT));
+}
+
+uint64_t ring_rate_ns_since(const struct ring_rate *rate, uint64_t ticks)
+{
+	uint64_t now = rate->ticks();
+
+	if (ticks >= now)
+		return 0;
+	__extension__ typedef unsigned __int128 wide;
+	return (uint64_t)((wide)(now - ticks) * ring_rate_factor(rate) >> RING_FACTOR_SHIFT);
 }

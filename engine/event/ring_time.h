@@ -17,14 +17,16 @@
 
 #define RING_TIME_SAMPLES 1024
 
+struct ring_time_sample {
+	uint64_t ticks, ns;
+};
+
 struct ring_time {
 	enum event_clock clock;
 	uint64_t (*ticks)(void);
 	double ns_per_tick; /* as last measured; 0: not yet */
 	size_t n;
-	struct ring_time_sample {
-		uint64_t ticks, ns;
-	} samples[RING_TIME_SAMPLES];
+	struct ring_time_sample samples[RING_TIME_SAMPLES];
 };
 
 void ring_time_init(struct ring_time *time, enum event_clock clock, uint64_t (*ticks)(void));
@@ -37,5 +39,22 @@ static inline uint64_t ring_time_last(const struct ring_time *time)
 }
 /* Any ticks at all: what can't be is put at the first or last reading. */
 uint64_t ring_time_ns(const struct ring_time *time, uint64_t ticks);
+
+/*
+ * How long something took, in nanoseconds of CLOCK_KIND_MONO: the processor's rate since
+ * the beginning. Any thread may ask.
+ */
+struct ring_rate {
+	uint64_t (*ticks)(void);
+	struct ring_time_sample first;
+};
+
+#define RING_FACTOR_SHIFT 32 /* ns = ticks * factor >> RING_FACTOR_SHIFT */
+
+void ring_rate_init(struct ring_rate *rate, uint64_t (*ticks)(void));
+/* To a few millionths, and better as time goes by. 0: the ticks stand still. */
+uint64_t ring_rate_factor(const struct ring_rate *rate);
+/* From @ticks until now. 0 for what is to come. */
+uint64_t ring_rate_ns_since(const struct ring_rate *rate, uint64_t ticks);
 
 #endif

@@ -25,6 +25,8 @@ static struct fetch_op source_op(const struct spec_arg *arg)
 		return (struct fetch_op){ .code = FETCH_COMM };
 	case SPEC_FOFF:
 		return (struct fetch_op){ .code = FETCH_FOFF, .imm = (int64_t)arg->value };
+	case SPEC_DURATION:
+		return (struct fetch_op){ .code = FETCH_DURATION };
 	case SPEC_IMM:
 	case SPEC_IMM_STRING:
 		break;
@@ -51,7 +53,7 @@ static enum fetch_opcode store_code(const struct spec_arg *arg)
 }
 
 /* @at: where the arg must be, since args are packed. */
-static bool arg_is_sound(const struct spec_arg *arg, size_t at)
+static bool arg_is_sound(const struct spec_arg *arg, bool is_return, size_t at)
 {
 	const struct spec_type *t = &arg->type;
 	bool is_string = t->format == SPEC_STRING;
@@ -66,6 +68,8 @@ static bool arg_is_sound(const struct spec_arg *arg, size_t at)
 		return false;
 	if (arg->source == SPEC_COMM || arg->source == SPEC_IMM_STRING)
 		return is_string && t->size == 4 && arg->n_derefs == 0 && t->count == 0;
+	if (arg->source == SPEC_DURATION && (arg->n_derefs > 0 || !is_return))
+		return false;
 	if (is_string)
 		return t->size == 4 && (arg->n_derefs > 0 || arg->source == SPEC_IMM);
 	return arg->n_derefs > 0 || t->count == 0;
@@ -95,6 +99,8 @@ static void compile_arg(struct fetch_program *program, const struct spec_arg *ar
 	}
 	if (code == FETCH_STORE_COMM)
 		program->needs_comm = 1;
+	if (arg->source == SPEC_DURATION)
+		program->needs_duration = 1;
 	*op++ = source_op(arg);
 	for (size_t i = 0; i < n_inner; i++)
 		*op++ = (struct fetch_op){ .code = FETCH_DEREF, .imm = arg->deref[i] };
@@ -111,7 +117,7 @@ int fetch_compile(const struct spec_probe *probe, struct fetch_program **ret_pro
 	for (size_t i = 0; i < probe->n_args; i++) {
 		const struct spec_arg *arg = &probe->args[i];
 
-		if (!arg_is_sound(arg, at))
+		if (!arg_is_sound(arg, probe->is_return, at))
 			return ubp_fail(err, EINVAL, "fetch arg '%s' can't be compiled",
 					arg->name);
 		at += (size_t)arg->type.size * (arg->type.count ? arg->type.count : 1);

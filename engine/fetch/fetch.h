@@ -46,8 +46,9 @@ struct fetch_input {
 	const struct ubp_arch *arch;
 	const struct ubp_regs *regs;
 	const struct fetch_memory *memory;
-	uint64_t hit_vaddr; /* address of the probe, for @+OFF (also on return) */
-	const char *comm;   /* the task's name; may be NULL if !program->needs_comm */
+	uint64_t hit_vaddr;   /* address of the probe, for @+OFF (also on return) */
+	const char *comm;     /* the task's name; may be NULL if !program->needs_comm */
+	uint64_t duration_ns; /* of the call that returns; used if program->needs_duration */
 };
 
 /*

@@ -199,6 +199,9 @@ static void advance(struct run *run, const struct fetch_op *op, uint64_t acc)
 		case FETCH_FOFF:
 			acc = in->hit_vaddr - run->program->offset + (uint64_t)op->imm;
 			break;
+		case FETCH_DURATION:
+			acc = in->duration_ns;
+			break;
 		case FETCH_STACK:
 			acc = in->regs->r[in->arch->sp];
 			ask_word(run, op, TASK_STACK, acc + 8 * (uint64_t)op->imm);

@@ -35,7 +35,8 @@ static void record_from(struct hit *hit, struct tracee *t, struct site *site, si
 			record_hit(hit, &m, site->probes[i], site->vaddr, 0);
 	}
 	if (wants_return)
-		return_hijack(t, site, regs->r[t->process->space->arch->sp]);
+		return_hijack(t, site, regs->r[t->process->space->arch->sp],
+			      moment_mono_ns(hit, &m));
 	if (t->one_cpu >= 0)
 		follow_cpu(hit->tracer, (unsigned)t->one_cpu);
 }

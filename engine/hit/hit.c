@@ -51,7 +51,8 @@ static void entry_probes(struct hit *hit, struct moment *m, struct site *site)
 			record_hit(hit, m, site->probes[i], site->vaddr, 0);
 	}
 	if (wants_return)
-		return_hijack(t, site, m->regs->r[t->process->space->arch->sp]);
+		return_hijack(t, site, m->regs->r[t->process->space->arch->sp],
+			      moment_mono_ns(hit, m));
 }
 
 /*
@@ -145,16 +146,19 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 	const struct ubp_arch *arch = t->process->space->arch;
 	struct return_instance *ri = return_take(t, regs->r[arch->sp]);
 	uint64_t behind = regs->r[arch->pc];
+	uint64_t now_ns;
 	struct moment m;
 
 	if (!ri)
 		return TRAP_FOREIGN;
 	wait_note_hot(hit->tracer, t);
 	moment_begin(hit, &m, t, regs);
+	now_ns = moment_mono_ns(hit, &m);
 	regs->r[arch->pc] = ri->real;
 	for (uint32_t i = ri->n_entries; i-- > 0;) {
-		struct site *site = ri->entries[i];
+		struct site *site = ri->entries[i].site;
 
+		m.duration_ns = now_ns - ri->entries[i].entered_ns;
 		for (size_t p = 0; p < site->n_probes; p++)
 			if (site->probes[p]->is_return)
 				record_hit(hit, &m, site->probes[p], site->vaddr, ri->real);

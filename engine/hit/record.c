@@ -76,6 +76,12 @@ void moment_begin(struct hit *hit, struct moment *m, struct tracee *t,
 	m->regs = regs;
 	m->now_ns = event_clock_now(hit->clock);
 	m->cpu = task_one_cpu(t, m->now_ns);
+	m->duration_ns = 0;
+}
+
+uint64_t moment_mono_ns(const struct hit *hit, const struct moment *m)
+{
+	return hit->clock == CLOCK_KIND_MONO ? m->now_ns : event_clock_now(CLOCK_KIND_MONO);
 }
 
 static struct event_record *reserve(struct hit *hit)
@@ -136,6 +142,7 @@ static int fetch(struct hit *hit, struct moment *m, struct event_record *r,
 		.memory = &memory,
 		.hit_vaddr = site_vaddr,
 		.comm = r->comm,
+		.duration_ns = m->duration_ns,
 	};
 	size_t head = probe->is_return ? EVENT_HEAD_RETURN : EVENT_HEAD_ENTRY;
 

@@ -14,6 +14,7 @@ struct moment {
 	const struct ubp_regs *regs; /* as the probes shall see them */
 	uint64_t now_ns;             /* in the session's clock */
 	int cpu;                     /* -1: not known yet */
+	uint64_t duration_ns;        /* of the call that returns, where that is known */
 };
 
 /*
@@ -26,5 +27,8 @@ void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_
 /* The moment of a stop: read once for all probes of the place. */
 void moment_begin(struct hit *hit, struct moment *m, struct tracee *t,
 		  const struct ubp_regs *regs);
+
+/* The same moment in CLOCK_KIND_MONO: durations are measured in a clock that nobody sets. */
+uint64_t moment_mono_ns(const struct hit *hit, const struct moment *m);
 
 #endif

@@ -73,7 +73,7 @@ static void set_aside_below(struct tracee *t, uint64_t sp)
 	}
 }
 
-void return_hijack(struct tracee *t, struct site *site, uint64_t sp)
+void return_hijack(struct tracee *t, struct site *site, uint64_t sp, uint64_t now_ns)
 {
 	struct plant_space *ps = t->process->space->plant;
 	const struct site *over;
@@ -87,7 +87,7 @@ void return_hijack(struct tracee *t, struct site *site, uint64_t sp)
 	set_aside_below(t, sp);
 	if (real == ps->trampoline || (ps->return_vaddr && real == ps->return_vaddr)) {
 		ri = real == ps->trampoline ? map_get(&ps->returns, sp) : hijack_take(t, sp);
-		if (!ri || returns_add_entry(ri, site) < 0)
+		if (!ri || returns_add_entry(ri, site, now_ns) < 0)
 			count_missed(site, MISSED_NO_ROOM);
 		return;
 	}
@@ -95,7 +95,7 @@ void return_hijack(struct tracee *t, struct site *site, uint64_t sp)
 	if (over)
 		count_missed(over, MISSED_SKIPPED);
 	ri = instance_at(t->process->space, t->tid, sp);
-	if (!ri || returns_add_entry(ri, site) < 0) {
+	if (!ri || returns_add_entry(ri, site, now_ns) < 0) {
 		count_missed(site, MISSED_NO_ROOM);
 		if (ri)
 			return_forget(ps, ri); /* nobody's yet */
@@ -133,13 +133,13 @@ static struct return_instance *copy_instance(const struct return_instance *ri)
 	*copy = *ri;
 	copy->list = NULL;
 	copy->index = 0;
-	copy->entries = malloc((ri->cap + 1) * sizeof(struct site *));
+	copy->entries = malloc((ri->cap + 1) * sizeof(*copy->entries));
 	if (!copy->entries) {
 		free(copy);
 		return NULL;
 	}
 	if (ri->n_entries)
-		memcpy(copy->entries, ri->entries, ri->n_entries * sizeof(struct site *));
+		memcpy(copy->entries, ri->entries, ri->n_entries * sizeof(*copy->entries));
 	return copy;
 }
 

@@ -12,9 +12,9 @@
 /*
  * The function at @site was entered with its return address at @sp: make it
  * return to the trampoline. A return address that is hijacked already (tail
- * call) gets one more function that returns there.
+ * call) gets one more function that returns there. @now_ns: in CLOCK_KIND_MONO.
  */
-void return_hijack(struct tracee *t, struct site *site, uint64_t sp);
+void return_hijack(struct tracee *t, struct site *site, uint64_t sp, uint64_t now_ns);
 
 /*
  * A thread arrived at the trampoline with stack pointer @sp: put the real address

@@ -16,6 +16,8 @@
 
 #include "arch/guard.h"
 #include "engine/base/err.h"
+#include "engine/event/clock.h"
+#include "engine/event/ring.h"
 #include "engine/object/maps.h"
 #include "engine/plant/jump.h"
 
@@ -43,6 +45,14 @@ static struct guard_hijack find(const struct space *space, uint64_t slot_vaddr,
 			return entry;
 	}
 	return (struct guard_hijack){ 0 };
+}
+
+/* The ticks of a detour as nanoseconds of CLOCK_KIND_MONO. */
+static uint64_t time_of(const struct plant_space *ps, uint64_t ticks)
+{
+	uint64_t now_ns = event_clock_now(CLOCK_KIND_MONO);
+
+	return ps->rings ? now_ns - ring_space_ns_since(ps->rings, ticks) : now_ns;
 }
 
 uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t word)
@@ -100,7 +110,7 @@ struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr)
 	} else {
 		ri = returns_new(ps, slot_vaddr);
 	}
-	if (!ri || returns_add_entry(ri, site) < 0)
+	if (!ri || returns_add_entry(ri, site, time_of(ps, entry.time)) < 0)
 		return NULL; /* it stays what it is: its detour brings it home */
 	ri->real = real;
 	ri->tid = t->tid;

@@ -91,6 +91,12 @@ struct area {
 	struct area *next;
 };
 
+/* A function that was entered and has not returned. */
+struct return_entry {
+	struct site *site;
+	uint64_t entered_ns; /* in CLOCK_KIND_MONO */
+};
+
 /* A hijacked return address. */
 struct return_instance {
 	uint64_t slot_vaddr;    /* of the word on the stack */
@@ -107,7 +113,7 @@ struct return_instance {
 	struct return_list *list;
 	struct return_instance *newer, *older;
 	uint32_t n_entries, cap;
-	struct site **entries; /* functions that return there; a tail call adds one */
+	struct return_entry *entries; /* functions that return there; a tail call adds one */
 };
 
 /* Per address space; space->plant. */
@@ -493,7 +499,8 @@ void returns_free_one(struct return_instance *ri);
 
 /* An instance for this stack word, empty, in no list. NULL: out of memory. */
 struct return_instance *returns_new(struct plant_space *ps, uint64_t slot_vaddr);
-int returns_add_entry(struct return_instance *ri, struct site *site);
+/* The function at @site was entered at @entered_ns. 0 or -ENOMEM. */
+int returns_add_entry(struct return_instance *ri, struct site *site, uint64_t entered_ns);
 /* Put it in where it belongs by its stack word: further in is newer. */
 void returns_link_in_place(struct return_list *list, struct return_instance *ri);
 

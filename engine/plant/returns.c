@@ -61,18 +61,18 @@ struct return_instance *returns_new(struct plant_space *ps, uint64_t slot_vaddr)
 	return ri;
 }
 
-int returns_add_entry(struct return_instance *ri, struct site *site)
+int returns_add_entry(struct return_instance *ri, struct site *site, uint64_t entered_ns)
 {
 	if (ri->n_entries == ri->cap) {
 		uint32_t cap = ri->cap ? ri->cap * 2 : 2;
-		struct site **bigger = realloc(ri->entries, cap * sizeof(struct site *));
+		struct return_entry *bigger = realloc(ri->entries, cap * sizeof(*bigger));
 
 		if (!bigger)
 			return -ENOMEM;
 		ri->entries = bigger;
 		ri->cap = cap;
 	}
-	ri->entries[ri->n_entries++] = site;
+	ri->entries[ri->n_entries++] = (struct return_entry){ site, entered_ns };
 	return 0;
 }
 
@@ -107,7 +107,7 @@ void returns_free_one(struct return_instance *ri)
 static void count(const struct return_instance *ri, enum missed_why why, bool up)
 {
 	for (uint32_t i = 0; i < ri->n_entries; i++) {
-		const struct site *site = ri->entries[i];
+		const struct site *site = ri->entries[i].site;
 
 		for (size_t p = 0; p < site->n_probes; p++) {
 			uint64_t *counter = &site->probes[p]->stats.missed[why];
@@ -200,7 +200,7 @@ static struct return_instance *copy_one(const struct return_instance *ri,
 		return NULL;
 	*copy = *ri;
 	copy->list = NULL;
-	copy->entries = malloc((ri->cap + 1) * sizeof(struct site *));
+	copy->entries = malloc((ri->cap + 1) * sizeof(*copy->entries));
 	if (!copy->entries) {
 		free(copy);
 		return NULL;
@@ -208,10 +208,11 @@ static struct return_instance *copy_one(const struct return_instance *ri,
 	/* The copy's sites stand at the same addresses. */
 	copy->n_entries = 0;
 	for (uint32_t i = 0; i < ri->n_entries; i++) {
-		struct site *site = map_get(&to->sites, ri->entries[i]->vaddr);
+		struct return_entry entry = ri->entries[i];
 
-		if (site)
-			copy->entries[copy->n_entries++] = site;
+		entry.site = map_get(&to->sites, entry.site->vaddr);
+		if (entry.site)
+			copy->entries[copy->n_entries++] = entry;
 	}
 	return copy;
 }

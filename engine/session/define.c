@@ -236,6 +236,23 @@ static int find_exits(struct ubp_session *s, struct session_probe *p, struct ses
 			p->what, why, why_not.text);
 }
 
+/* At ret instructions nobody knows when the function was entered. */
+static int check_duration(const struct session_probe *p, const struct spec_probe *spec,
+			  struct ubp_err *err)
+{
+	bool is_wanted = false;
+	const char *why;
+
+	for (size_t i = 0; i < spec->n_args; i++)
+		is_wanted |= spec->args[i].source == SPEC_DURATION;
+	if (!is_wanted || return_way_of(&p->uprobe.facts, &why) == RETURN_HIJACKED)
+		return 0;
+	return ubp_fail(err, ENOTSUP,
+			"$duration of %s cannot be told: its return can only be probed at its "
+			"ret instructions (%s), where it is not known when it was entered",
+			p->what, why);
+}
+
 static int check_place(const struct spec_probe *spec, struct session_file *file,
 		       struct ubp_err *err)
 {
@@ -402,6 +419,10 @@ int define_check(struct ubp_session *s, const struct spec_probe *spec,
 	if (rc == 0 && spec->is_return) {
 		*ret_why = REFUSED_EXITS;
 		rc = find_exits(s, p, file, spec, err);
+	}
+	if (rc == 0 && spec->is_return) {
+		*ret_why = REFUSED_DURATION;
+		rc = check_duration(p, spec, err);
 	}
 	return rc;
 }

@@ -43,9 +43,9 @@ struct session_probe {
 	struct uprobe uprobe;
 	struct object *object; /* its file; the session's */
 	struct session_file *file;
-	uint64_t serial;       /* the spec_probe's: tells it from others after a deletion */
-	char *what;            /* "bash:readline", for messages */
-	char *symbol;          /* "readline+0x4", or NULL */
+	uint64_t serial; /* the spec_probe's: tells it from others after a deletion */
+	char *what;      /* "bash:readline", for messages */
+	char *symbol;    /* "readline+0x4", or NULL */
 	char *listing, *format, *explain;
 	char *no_window; /* why there can't be a jump */
 	char *no_exits;  /* why the function's exits are not known */
@@ -119,6 +119,7 @@ enum place_refusal {
 	REFUSED_BOUNDARY,
 	REFUSED_INSN,
 	REFUSED_EXITS,
+	REFUSED_DURATION,
 	REFUSED_IFUNC, /* match.c */
 	REFUSED_N,
 };
@@ -129,8 +130,8 @@ int define_check_arch(const struct session_file *file, const char *path, struct 
  * *ret_why is good if not.
  */
 int define_check(struct ubp_session *s, const struct spec_probe *spec,
-		 struct session_file *file, struct session_probe *p, enum place_refusal *ret_why,
-		 struct ubp_err *err);
+		 struct session_file *file, struct session_probe *p,
+		 enum place_refusal *ret_why, struct ubp_err *err);
 /* plant.find_exits; @ctx is the session. */
 void define_find_exits(void *ctx, struct uprobe *probe);
 void define_free_probe(struct session_probe *p);

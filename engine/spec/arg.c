@@ -32,7 +32,25 @@ static bool name_is_used(const struct spec_probe *probe, size_t n_before, const 
 	return false;
 }
 
-/* The NAME= of *word, which keeps what follows, or argN. */
+/*
+ * The name of an arg that was given none: argN. $duration is called what it is, unless an
+ * arg before it has that name.
+ */
+static void name_auto(const struct spec_parse *p, struct spec_span word,
+		      struct spec_probe *probe, size_t i)
+{
+	const char *colon = span_find(word, ':');
+	char *name = probe->args[i].name;
+
+	if (colon)
+		word = span_until(word, colon);
+	if (spec_is_duration(p, word) && !name_is_used(probe, i, "duration"))
+		snprintf(name, SPEC_ARG_NAME_MAX + 1, "duration");
+	else
+		snprintf(name, SPEC_ARG_NAME_MAX + 1, "arg%zu", i + 1);
+}
+
+/* The NAME= of *word, which keeps what follows, or one that is made up. */
 static int parse_arg_name(const struct spec_parse *p, struct spec_span *word,
 			  struct spec_probe *probe, size_t i)
 {
@@ -55,7 +73,7 @@ static int parse_arg_name(const struct spec_parse *p, struct spec_span *word,
 		name[text.len] = '\0';
 		*word = span_from(*word, equals + 1);
 	} else {
-		snprintf(name, SPEC_ARG_NAME_MAX + 1, "arg%zu", i + 1);
+		name_auto(p, *word, probe, i);
 	}
 	if (name_is_used(probe, i, name))
 		return spec_fail(p, EINVAL, col, "This argument name is already used");
@@ -80,6 +98,12 @@ static int choose_type(const struct spec_parse *p, const struct spec_body *body,
 		*type = (struct spec_type){ .format = SPEC_STRING,
 					    .is_default = !body->has_type,
 					    .size = 4 };
+		return 0;
+	}
+	if (spec_is_duration(p, body->expr) && !body->has_type) {
+		*type = (struct spec_type){ .format = SPEC_UNSIGNED,
+					    .is_default = true,
+					    .size = 8 };
 		return 0;
 	}
 	if (!spec_type_find(body, type))

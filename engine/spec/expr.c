@@ -71,6 +71,11 @@ static int parse_arg_number(struct spec_expr *e, struct spec_span number)
 	return fail_expr(e, EINVAL, "$arg* can be used only on function entry or exit");
 }
 
+bool spec_is_duration(const struct spec_parse *p, struct spec_span expr)
+{
+	return !p->env->strict && span_is(expr, "$duration");
+}
+
 static int parse_variable(struct spec_expr *e, struct spec_span text)
 {
 	const struct ubp_arch *arch = e->p->env->arch;
@@ -81,6 +86,13 @@ static int parse_variable(struct spec_expr *e, struct spec_span text)
 		if (!e->is_return)
 			return fail_expr(e, EINVAL, "$retval is not available on probe");
 		return set_source(e, SPEC_RETVAL, arch->retval, 0);
+	}
+	if (spec_is_duration(e->p, text)) {
+		if (!e->is_return)
+			return fail_expr(e, EINVAL,
+					 "$duration is known only where a function returns "
+					 "(r:... or %return)");
+		return set_source(e, SPEC_DURATION, 0, 0);
 	}
 	if (span_is(name, "stack"))
 		return set_source(e, SPEC_REG, arch->sp, 0);
@@ -198,6 +210,8 @@ static int parse_deref(struct spec_expr *e, struct spec_span text)
 	e->col = col;
 	if (e->outer == OUTER_TEXT)
 		return fail_expr(e, EINVAL, "$comm can not be dereferenced");
+	if (e->arg->source == SPEC_DURATION)
+		return fail_expr(e, EINVAL, "$duration can not be dereferenced");
 	e->outer = is_user ? OUTER_USER_DEREF : OUTER_DEREF;
 	/* The kernel keeps 32 bits of it, with their sign. */
 	return push_deref(e, (int32_t)(uint32_t)(uint64_t)offset);

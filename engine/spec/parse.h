@@ -50,6 +50,9 @@ int spec_fail_unlogged(const struct spec_parse *p, int code, size_t col, const c
 
 int spec_fail_memory(const struct spec_parse *p);
 
+/* Is this expression $duration? It is no variable of the kernel's. */
+bool spec_is_duration(const struct spec_parse *p, struct spec_span expr);
+
 /* Column of a byte of one of the words. */
 size_t spec_col(const struct spec_parse *p, const char *s);
 

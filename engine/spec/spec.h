@@ -30,6 +30,7 @@ enum spec_source {
 	SPEC_IMM,        /* \NUM: .value; and @ADDR, which has a dereference of 0 */
 	SPEC_IMM_STRING, /* \"TEXT" */
 	SPEC_FOFF,       /* @+OFF: .value is OFF, with a dereference of 0 */
+	SPEC_DURATION,   /* extended: $duration, of a return probe */
 };
 
 enum spec_format {
@@ -68,9 +69,9 @@ struct spec_probe {
 	bool auto_event; /* the event's name was made up, not written */
 	char group[SPEC_NAME_MAX + 1];
 	char event[SPEC_NAME_MAX + 1];
-	char *path;          /* as written, or what the look-up callback put in its place */
-	char *symbol;        /* extended: SYMBOL[@VERSION] instead of a number, else NULL */
-	bool is_pattern;     /* extended: .symbol is a pattern (*, ?, [...]); see spec_env.match */
+	char *path;      /* as written, or what the look-up callback put in its place */
+	char *symbol;    /* extended: SYMBOL[@VERSION] instead of a number, else NULL */
+	bool is_pattern; /* extended: .symbol is a pattern (*, ?, [...]); see spec_env.match */
 	size_t symbol_col;   /* where the symbol stands in .command */
 	uint64_t symbol_off; /* what is added to the symbol */
 	bool is_resolved;    /* .offset is a file offset; false only with a symbol */
