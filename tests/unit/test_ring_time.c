@@ -160,6 +160,47 @@ static void keeps_few_of_many_readings(void **state)
 	free(time);
 }
 
+/* A span between two readings of ticks, one of the clock on either side. */
+static void measures_how_long_something_took(void **state)
+{
+	struct ring_rate rate;
+	uint64_t factor, least, most, ns, from, from_ns, until_ns;
+
+	(void)state;
+	ring_rate_init(&rate, ubp_host_ticks);
+	factor = ring_rate_factor(&rate);
+	assert_true(factor > 0);
+	from_ns = event_clock_now(CLOCK_KIND_MONO);
+	from = ubp_host_ticks();
+	do
+		until_ns = event_clock_now(CLOCK_KIND_MONO);
+	while (until_ns - from_ns < 20000000);
+	least = 19990000;
+	ns = ring_rate_ns_since(&rate, from);
+	most = event_clock_now(CLOCK_KIND_MONO) - from_ns;
+	assert_in_range(ns, least, most + most / 1000 + 1000);
+	/* What code in the target makes of them. */
+	ns = (ubp_host_ticks() - from) / 1024 * (factor / 1024) >> (RING_FACTOR_SHIFT - 20);
+	most = event_clock_now(CLOCK_KIND_MONO) - from_ns;
+	assert_in_range(ns, least, most + most / 1000 + 1000);
+	assert_int_equal(0, ring_rate_ns_since(&rate, UINT64_MAX));
+}
+
+static uint64_t stopped_ticks(void)
+{
+	return 5;
+}
+
+static void ticks_that_stand_still_measure_nothing(void **state)
+{
+	struct ring_rate rate;
+
+	(void)state;
+	ring_rate_init(&rate, stopped_ticks);
+	assert_int_equal(0, ring_rate_factor(&rate));
+	assert_int_equal(0, ring_rate_ns_since(&rate, 1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +209,8 @@ int main(void)
 		cmocka_unit_test(ticks_that_cannot_be_are_put_near_the_readings),
 		cmocka_unit_test(a_clock_that_was_set_makes_no_slope),
 		cmocka_unit_test(keeps_few_of_many_readings),
+		cmocka_unit_test(measures_how_long_something_took),
+		cmocka_unit_test(ticks_that_stand_still_measure_nothing),
 	};
 
 	return cmocka_run_group_tests_name("ring_time", tests, NULL, NULL);
