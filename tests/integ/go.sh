@@ -187,3 +187,6 @@ grep -q '^main.thrower' err.txt && grep -q '^main.main' err.txt || fail "$(cat e
 # What has no ret, and what is no function's start.
 refused 'ret instruction' -e 'r:g/x ./prog:runtime.goexit.abi0+1' -- ./prog
 refused 'ret instruction' -e "r:g/x ./prog:main.work+4" -- ./prog
+# Entries are not looked at.
+refused '[$]duration of prog:main.add cannot be told: .*Go program' -e 'r:g/x ./prog:main.add $duration' -- ./prog
+refused 'none of the .* [1-9][0-9]* with a duration that cannot be told' -e 'r:g/ ./prog:main.* $duration' -- ./prog

@@ -33,3 +33,12 @@ done
 run partly partly hijacked nested 50
 "$UPROBE" --check --explain -e "r:t/frame $PWD/static_s:$("$UPROBE" --check -e "p:g/x $PWD/static:frame" | sed 's/.*:0x0*/0x/')" > explain.txt
 grep -q 'on [1-9] ret instruction' explain.txt || fail "$(cat explain.txt)"
+# How long a call takes is not known there, whichever file says so.
+refused '[$]duration of static_s:.* cannot be told' \
+	-e "r:t/frame $PWD/static_s:$("$UPROBE" --check -e "p:g/x $PWD/static:frame" | sed 's/.*:0x0*/0x/') \$duration" -- ./static_s nested 1
+build -static-libgcc -static-libstdc++ -o hidden
+strip hidden
+start "$PWD/hidden" nested 1
+refused 'getppid: [$]duration cannot be told in process' -p "$PID" -e 'r:t/x libc:getppid $duration'
+go
+finish
