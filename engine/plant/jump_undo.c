@@ -9,13 +9,15 @@
 
 #include "arch/guard.h"
 #include "arch/host.h"
+#include "engine/base/err.h"
 #include "engine/base/ring.h"
+#include "engine/object/maps.h"
 #include "engine/plant/jump_batch.h"
 #include "engine/plant/page_edit.h"
+#include "engine/plant/stack_words.h"
 #include "engine/trace/hold.h"
 
-#define PAGE        4096
-#define STACK_CHUNK 0x4000
+#define PAGE 4096
 
 static void unwrite_over_end(const struct space *space, pid_t tid, const struct site *site)
 {
@@ -97,8 +99,9 @@ void jump_unwrite(const struct plant_space *owner, const struct space *space, pi
 	free(sites);
 }
 
-static void note_in(const struct space *space, uint64_t vaddr)
+static void note_in(void *ctx, uint64_t vaddr)
 {
+	const struct space *space = ctx;
 	struct site *site = plant_site_of_slot(space, vaddr);
 	uint64_t at;
 
@@ -107,14 +110,19 @@ static void note_in(const struct space *space, uint64_t vaddr)
 }
 
 /* Whose detours somebody is in, or will come back to from a signal handler. */
-static void look_who_is_in(struct tracer *tracer, const struct space *space, bool all)
+static void look_who_is_in(struct tracer *tracer, struct space *space, bool all)
 {
 	const struct plant_space *ps = space->plant;
 	const struct ubp_arch *arch = space->arch;
-	uint64_t words[STACK_CHUNK / sizeof(uint64_t)];
+	struct maps maps = { 0 };
+	struct ubp_err err;
 	size_t pos = 0;
 	void *value;
 
+	while (map_next(&tracer->tracees, &pos, NULL, &value) && all && !maps.n)
+		if (((const struct tracee *)value)->process->space == space)
+			all = maps_read(((const struct tracee *)value)->tid, &maps, &err) == 0;
+	pos = 0;
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		struct site *site = value;
 
@@ -126,7 +134,6 @@ static void look_who_is_in(struct tracer *tracer, const struct space *space, boo
 	while (all && map_next(&tracer->tracees, &pos, NULL, &value)) {
 		const struct tracee *t = value;
 		struct ubp_regs regs;
-		size_t got = sizeof(words);
 
 		if (t->process->space != space)
 			continue;
@@ -135,13 +142,9 @@ static void look_who_is_in(struct tracer *tracer, const struct space *space, boo
 		else if (ubp_host_get_regs(t->tid, &regs) < 0)
 			continue;
 		note_in(space, regs.r[arch->pc]);
-		for (uint64_t at = regs.r[arch->sp] & ~7ULL; got == sizeof(words);
-		     at += sizeof(words)) {
-			got = mem_read(t->tid, at, words, sizeof(words));
-			for (size_t i = 0; i < got / sizeof(words[0]); i++)
-				note_in(space, words[i]);
-		}
+		stack_words(&maps, t->tid, regs.r[arch->sp], note_in, space);
 	}
+	maps_free(&maps);
 }
 
 /* Blocks that nobody is in, nor can come to any more, serve the next session. */

@@ -9,9 +9,12 @@
 
 #include "arch/guard.h"
 #include "arch/host.h"
+#include "engine/base/err.h"
 #include "engine/base/ring.h"
+#include "engine/object/maps.h"
 #include "engine/plant/jump_batch.h"
 #include "engine/plant/page_edit.h"
+#include "engine/plant/stack_words.h"
 #include "engine/trace/hold.h"
 
 /* Before the next try: somebody was in the way; a thread could not be stopped. */
@@ -123,38 +126,40 @@ static void clear_pc(const struct space *space, struct jump_batch *batch, struct
 		put_off(space->plant, try);
 }
 
-#define STACK_CHUNK 0x4000
-#define STACK_MAX   0x2000000ULL
+struct clearing {
+	const struct space *space;
+	struct jump_batch *batch;
+	uint64_t lo, hi; /* all windows */
+};
 
-/* Frames of signal handlers keep where the thread was; so may others. */
-static void clear_stack(const struct space *space, struct jump_batch *batch,
-			const struct tracee *t, uint64_t sp)
+/* The address behind a call at a window's end is not in it. */
+static void clear_word(void *ctx, uint64_t word)
 {
-	uint64_t words[STACK_CHUNK / sizeof(uint64_t)];
-	uint64_t lo = batch->tries[0].site->vaddr;
-	uint64_t hi = batch->tries[batch->n - 1].site->vaddr + UBP_WINDOW_MAX;
-	struct jump_try *try;
+	const struct clearing *c = ctx;
+	struct jump_try *try = word >= c->lo && word < c->hi
+				       ? try_of(c->batch, word)
+				       : try_of_slot(c->space, c->batch, word);
 
-	for (uint64_t at = sp & ~7ULL; at - sp < STACK_MAX; at += sizeof(words)) {
-		size_t got = mem_read(t->tid, at, words, sizeof(words));
+	if (try)
+		put_off(c->space->plant, try);
+}
 
-		for (size_t i = 0; i < got / sizeof(words[0]); i++) {
-			try = words[i] >= lo && words[i] < hi
-				      ? try_of(batch, words[i])
-				      : try_of_slot(space, batch, words[i]);
-			/* The address behind a call at the window's end is not in it. */
-			if (try)
-				put_off(space->plant, try);
-		}
-		if (got < sizeof(words))
-			return;
-	}
+static void put_all_off(struct plant_space *ps, struct jump_batch *batch)
+{
+	for (size_t i = 0; i < batch->n; i++)
+		put_off(ps, &batch->tries[i]);
 }
 
 static void clear_threads(struct tracer *tracer, struct space *space, struct jump_batch *batch)
 {
+	struct clearing c = { .space = space,
+			      .batch = batch,
+			      .lo = batch->tries[0].site->vaddr,
+			      .hi = batch->tries[batch->n - 1].site->vaddr + UBP_WINDOW_MAX };
 	const struct ubp_arch *arch = space->arch;
+	struct maps maps = { 0 };
 	struct ubp_regs regs;
+	struct ubp_err err;
 	size_t pos = 0;
 	void *value;
 
@@ -163,14 +168,21 @@ static void clear_threads(struct tracer *tracer, struct space *space, struct jum
 
 		if (t->process->space != space || !t->held)
 			continue;
+		if (!maps.n && maps_read(t->tid, &maps, &err) < 0) {
+			maps_free(&maps);
+			maps = (struct maps){ 0 };
+			put_all_off(space->plant, batch);
+			continue; /* it has ended */
+		}
 		clear_pc(space, batch, t);
 		if (t->called)
 			regs = *t->before;
 		else if (ubp_host_get_regs(t->tid, &regs) < 0)
 			continue;
-		clear_stack(space, batch, t, regs.r[arch->sp]);
+		stack_words(&maps, t->tid, regs.r[arch->sp], clear_word, &c);
 		rings_add_thread(tracer, t, regs.r[arch->tp]);
 	}
+	maps_free(&maps);
 }
 
 /*
@@ -282,8 +294,7 @@ void jump_write(struct tracer *tracer, struct space *space, const struct tracee 
 		write_all(space, batch);
 		wait_longer(ps, AGAIN_LEAST_NS, AGAIN_MOST_NS);
 	} else {
-		for (size_t i = 0; i < batch->n; i++)
-			put_off(ps, &batch->tries[i]);
+		put_all_off(ps, batch);
 		wait_longer(ps, STUCK_LEAST_NS, STUCK_MOST_NS);
 	}
 	hold_end(tracer, space, keep);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/plant/stack_words.h"
+
+#include <stddef.h>
+
+#include "engine/object/maps.h"
+#include "engine/trace/mem.h"
+
+#define CHUNK 0x4000
+/* Stacks may lie in heaps. */
+#define MOST 0x2000000ULL
+
+void stack_words(const struct maps *maps, pid_t tid, uint64_t sp,
+		 void (*each)(void *ctx, uint64_t word), void *ctx)
+{
+	const struct mapping *m = maps_at(maps, sp);
+	uint64_t at = sp & ~7ULL, end = m ? m->end : at, words[CHUNK / sizeof(uint64_t)];
+
+	if (end - at > MOST)
+		end = at + MOST;
+	while (at < end) {
+		size_t len = end - at < sizeof(words) ? end - at : sizeof(words);
+		size_t got = mem_read(tid, at, words, len);
+
+		for (size_t i = 0; i < got / sizeof(words[0]); i++)
+			each(ctx, words[i]);
+		if (got < len)
+			break;
+		at += got;
+	}
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* What a held thread's stack holds: frames of signal handlers keep where it was. */
+
+#ifndef UBP_PLANT_STACK_WORDS_H
+#define UBP_PLANT_STACK_WORDS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct maps;
+
+/*
+ * @each(@ctx, word) for all words of @tid's memory from @sp to the end of the mapping
+ * that it is in. What is mapped behind it is not its stack: constants of a library may look
+ * like anything.
+ */
+void stack_words(const struct maps *maps, pid_t tid, uint64_t sp,
+		 void (*each)(void *ctx, uint64_t word), void *ctx);
+
+#endif
