@@ -109,13 +109,15 @@ static void carry_on(struct hit *hit, struct tracee *t, const struct site *site)
 static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site *site,
 				 struct ubp_regs *regs)
 {
-	const struct plant_space *ps = t->process->space->plant;
+	struct plant_space *ps = t->process->space->plant;
 	const struct ubp_arch *arch = t->process->space->arch;
 	unsigned watches;
 	bool in_place;
 	pid_t tid;
 
 	wait_note_hot(hit->tracer, t);
+	if (ps->hits_before_jumps)
+		ps->hits_before_jumps--;
 	if (ps->closing) {
 		carry_on(hit, t, site);
 		return TRAP_OURS;

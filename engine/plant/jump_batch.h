@@ -23,8 +23,8 @@ struct jump_batch {
 	size_t n_areas;
 };
 
-/* How long all threads may be waited for. */
-#define JUMP_HOLD_MS 100
+/* hold_all()'s limit. */
+#define JUMP_HOLD_MS 20
 
 /* It stays a breakpoint, for good. @why: NULL, or a text that stays. */
 void jump_refuse(struct site *site, const char *why);

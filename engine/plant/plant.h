@@ -129,21 +129,22 @@ struct plant_space {
 	uint64_t n_returns;                 /* ever hijacked */
 	uint64_t trampoline;                /* 0: no area yet */
 	uint64_t stub;
-	uint64_t data;           /* of the guard (struct guard_data); 0: none */
-	uint64_t last_write;     /* the site whose breakpoint was written last; 0: none */
-	bool looked;             /* for what a killed tracer has left */
-	bool is_taken_over;      /* it had left a guard */
-	unsigned n_leftovers;    /* breakpoints that a killed tracer had left, taken out */
-	bool closing;            /* breakpoints are being taken out: plant no more */
-	bool unguarded;          /* --force: nothing could be mapped for some site */
-	struct site *dead;       /* no longer mapped; kept, return instances name them */
-	struct map blocks;       /* site's vaddr -> a block that nobody is in any more */
-	struct map traps;        /* vaddr of a breakpoint in a detour -> its site */
-	unsigned n_jumps;        /* written, ever */
-	bool jumps_due;          /* sites may be made jumps */
-	bool jumps_failed;       /* it can't have rings */
-	uint64_t jumps_tried_ns; /* when that was tried last ... */
-	uint64_t jumps_wait_ns;  /* ... and how long not to try again */
+	uint64_t data;              /* of the guard (struct guard_data); 0: none */
+	uint64_t last_write;        /* the site whose breakpoint was written last; 0: none */
+	bool looked;                /* for what a killed tracer has left */
+	bool is_taken_over;         /* it had left a guard */
+	unsigned n_leftovers;       /* breakpoints that a killed tracer had left, taken out */
+	bool closing;               /* breakpoints are being taken out: plant no more */
+	bool unguarded;             /* --force: nothing could be mapped for some site */
+	struct site *dead;          /* no longer mapped; kept, return instances name them */
+	struct map blocks;          /* site's vaddr -> a block that nobody is in any more */
+	struct map traps;           /* vaddr of a breakpoint in a detour -> its site */
+	unsigned n_jumps;           /* written, ever */
+	bool jumps_due;             /* sites may be made jumps */
+	unsigned hits_before_jumps; /* at breakpoints, until that is worth a stop */
+	bool jumps_failed;          /* it can't have rings */
+	uint64_t jumps_tried_ns;    /* when that was tried last ... */
+	uint64_t jumps_wait_ns;     /* ... and how long not to try again */
 	uint64_t hijacks, hijacks_mask; /* table of struct guard_hijack: vaddr; 0: none */
 	uint64_t return_vaddr;          /* what such return addresses are replaced by */
 	struct ring_space *rings;       /* NULL: none */

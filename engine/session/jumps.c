@@ -12,7 +12,10 @@
 #include "engine/session/session.h"
 #include "engine/trace/attach.h"
 
-void jumps_due(struct ubp_session *s, struct space *space)
+/* At breakpoints, in a program that has just been started. */
+#define HITS_BEFORE_JUMPS 16
+
+void jumps_due(struct ubp_session *s, struct space *space, bool is_new)
 {
 	struct plant_space *ps = space->plant;
 
@@ -20,6 +23,9 @@ void jumps_due(struct ubp_session *s, struct space *space)
 		return;
 	ps->jumps_due = true;
 	ps->jumps_wait_ns = 0;
+	/* Most programs that are started end soon. */
+	if (is_new && !ps->n_jumps)
+		ps->hits_before_jumps = HITS_BEFORE_JUMPS;
 	s->jumps_due = true;
 	tracer_wake(&s->tracer);
 }
@@ -81,7 +87,7 @@ void jumps_pass(struct ubp_session *s)
 		if (!ps || !ps->jumps_due || ps->closing)
 			continue;
 		s->jumps_due = true;
-		if (now - ps->jumps_tried_ns < ps->jumps_wait_ns)
+		if (ps->hits_before_jumps || now - ps->jumps_tried_ns < ps->jumps_wait_ns)
 			continue;
 		ps->jumps_tried_ns = now;
 		upgrade(s, p);

@@ -149,7 +149,7 @@ int session_plant(struct ubp_session *s, struct tracee *t, const struct ubp_regs
 	if (rc == 0 && map_get(&s->tracer.tracees, (uint64_t)tid) == t &&
 	    t->n_execs == n_execs) {
 		tell_about(s, t->process, was_unguarded);
-		jumps_due(s, t->process->space);
+		jumps_due(s, t->process->space, t->n_execs > 0);
 	}
 	return rc;
 }

@@ -179,7 +179,8 @@ void session_count_process(struct ubp_session *s);
 
 /* jumps.c, on that thread: make jumps of breakpoints where that is due; end them all. */
 void jumps_pass(struct ubp_session *s);
-void jumps_due(struct ubp_session *s, struct space *space);
+/* @is_new: its program has just been started. */
+void jumps_due(struct ubp_session *s, struct space *space, bool is_new);
 void jumps_end(struct ubp_session *s);
 /* A new thread, and who made it (0: not known), both stopped. */
 void jumps_born(struct ubp_session *s, pid_t mother, struct tracee *t);

@@ -8,6 +8,10 @@
 
 #include "engine/event/clock.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/task.h"
+
+/* So many times longer may it take where threads only have to get a processor. */
+#define PATIENCE 50
 
 /* One that was asked to stop: has it? True: the table of tracees has changed. */
 static bool take(struct tracer *tracer, struct tracee *t)
@@ -71,9 +75,24 @@ static bool is_alive(struct tracer *tracer, const struct space *space)
 	return false;
 }
 
+/* Those that are missing wait in the kernel for something that no signal ends. */
+static bool are_stuck(struct tracer *tracer, const struct space *space)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
+		const struct tracee *t = value;
+
+		if (!t->held && t->process->space == space && task_state(t->tid) != 'D')
+			return false;
+	}
+	return true;
+}
+
 bool hold_all(struct tracer *tracer, const struct space *space, unsigned limit_ms)
 {
-	uint64_t begun = event_clock_now(CLOCK_KIND_MONO), spin = 0;
+	uint64_t begun = event_clock_now(CLOCK_KIND_MONO), spin = 0, passed;
 	bool changed;
 	size_t n;
 
@@ -84,7 +103,9 @@ bool hold_all(struct tracer *tracer, const struct space *space, unsigned limit_m
 			return false;
 		if (!n && !changed)
 			return true;
-		if (event_clock_now(CLOCK_KIND_MONO) - begun > limit_ms * 1000000ULL)
+		passed = event_clock_now(CLOCK_KIND_MONO) - begun;
+		if (passed > limit_ms * 1000000ULL * PATIENCE ||
+		    (passed > limit_ms * 1000000ULL && are_stuck(tracer, space)))
 			return false;
 		if (!changed)
 			wait_a_little(&spin);

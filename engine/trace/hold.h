@@ -12,9 +12,10 @@
 
 /*
  * Hold every thread that lives in @space; none of them has a trap of ours pending.
- * Threads that are held already stay so. Those born meanwhile are held, too. Waits at most
- * @limit_ms: a vfork() parent does not stop before its child lets it go, one that waits for a
- * disk may take long. False: not all could be had, or the space is gone; what was held is held
+ * Threads that are held already stay so. Those born meanwhile are held, too. A vfork()
+ * parent does not stop before its child lets it go, one that waits for a disk may take long:
+ * after @limit_ms these are given up; those that merely have no processor yet are waited for 50
+ * times as long. False: not all could be had, or the space is gone; what was held is held
  * all the same, and those that are missing are inside the kernel: they run no instruction of the
  * program before they stop.
  */
