@@ -79,6 +79,7 @@ struct detour_probe {
 #define UBP_DETOUR_PROBES 8
 
 #define UBP_RETURN_CODE_MAX 512
+#define UBP_TICKS_SHIFT     32
 
 struct detour_plan {
 	uint64_t site;  /* vaddr of the window */
@@ -92,6 +93,8 @@ struct detour_plan {
 	/* For return probes: vaddr of the table of hijacked return addresses (struct guard_hijack), its
 	 * entries - 1, and of the code that return addresses are replaced by. */
 	uint64_t hijacks, hijacks_mask, return_vaddr;
+	/* For FETCH_DURATION: ns = ticks * ns_factor >> UBP_TICKS_SHIFT. 0: not known. */
+	uint64_t ns_factor;
 	uint64_t trampoline; /* vaddr of the breakpoint that the tracer puts there */
 };
 

@@ -103,7 +103,9 @@ struct guard_hijack {
 	uint64_t word;
 	uint64_t real;
 	uint64_t back; /* vaddr of the detour's return code */
-	uint64_t time; /* ticks at entry */
+	/* Where somebody asks how long it takes: ticks at entry; once .real is 0 again,
+	 * nanoseconds from there to the return. */
+	uint64_t time;
 };
 
 #define UBP_GUARD_SEMAPHORES 110

@@ -535,6 +535,8 @@ static void put_return(struct gen *g, label_t back)
 	g->clobbered = GEN_HIJACK_REGS;
 	save(g, g->early);
 	gen_come_back(g, ways.leave_early);
+	if (gen_needs_duration(g))
+		gen_duration(g);
 	find_base(g, ways.trap_early[ways.order[0]], ways.leave_early);
 	for (size_t k = 0; k < ways.n_order; k++)
 		one_probe(g, &ways, ways.order[k], k + 1 == ways.n_order);
@@ -570,6 +572,10 @@ static int check_plan(const struct detour_plan *plan, struct ubp_err *err)
 		if (plan->probes[i].is_return &&
 		    !gen_can_hijack(plan->hijacks, plan->hijacks_mask))
 			return ubp_fail(err, EOPNOTSUPP, "no table for return addresses");
+		if (plan->probes[i].program->needs_duration && !plan->probes[i].is_return)
+			return ubp_fail(err, EOPNOTSUPP, "$duration of what does not return");
+		if (plan->probes[i].program->needs_duration && !plan->ns_factor)
+			return ubp_fail(err, EOPNOTSUPP, "the processor's rate is not known");
 		problem = x86_detour_check(plan->probes[i].program);
 		if (problem)
 			return ubp_fail(err, EOPNOTSUPP, "%s", problem);

@@ -105,8 +105,6 @@ static const char *check_op(const struct fetch_op *op, uint32_t *at)
 		return "%flags are not known to a jump";
 	if (op->code == FETCH_REG && !can_have(op->reg))
 		return "a register that is not known to a jump";
-	if (op->code == FETCH_DURATION)
-		return "the duration of a call is not known to a jump";
 	if (!is_store(op))
 		return NULL;
 	if (op->size != 1 && op->size != 2 && op->size != 4 && op->size != 8)
@@ -391,6 +389,8 @@ static void plain_source(struct gen *g, const struct fetch_op *op, int to)
 	else if (op->code == FETCH_FOFF)
 		emit_imm(&g->e, to,
 			 g->plan->site - g->probe->program->offset + (uint64_t)op->imm);
+	else if (op->code == FETCH_DURATION)
+		emit_rm(&g->e, OP_LOAD | OP_W, to, MEM(G_SP, FRAME_DURATION));
 	else if (op->code == FETCH_STACK)
 		take_reg(g, X86_SP, to);
 	else

@@ -4,7 +4,7 @@
 /*
  * What the files that write detours share: detour.c the block and the record,
  * detour_fetch.c the record's data, detour_filter.c filters, detour_return.c the way
- * back.
+ * back, detour_time.c how long it took.
  *
  * The code uses few registers, each for one thing. What the program had in them is in
  * the frame, which lies below the red zone; the stack pointer does not move.
@@ -29,7 +29,7 @@
 #define R_END    G_R9  /* where the next string goes */
 #define R_RETURN G_R10 /* search only: where it goes on */
 
-/* The frame, 128 bytes. The first store is to its lowest word: if there is no stack, that
+/* The frame, 136 bytes. The first store is to its lowest word: if there is no stack, that
  * one faults. */
 enum {
 	FRAME_AX = 0,
@@ -49,7 +49,8 @@ enum {
 	FRAME_T8 = 104,
 	FRAME_T9 = 112,
 	FRAME_CELL = 120,
-	FRAME_LEN = 128,
+	FRAME_DURATION = 128, /* return: nanoseconds since entry */
+	FRAME_LEN = 136,
 };
 
 #define RED_ZONE  128
@@ -127,6 +128,15 @@ void gen_hijack(struct gen *g, label_t back, label_t trap);
 /* On return, as it comes from the common code: the entry is over, the real address is in
  * the frame and in its word. To @gone if it was over just now: the word has been put right. */
 void gen_come_back(struct gen *g, label_t gone);
+
+/* --- detour_time.c ------------------------------------------------------------------ */
+
+/* Does a probe ask how long the call took? Then both of these are needed. */
+bool gen_needs_duration(const struct gen *g);
+/* On entry, with the offset of its entry in GEN_HIJACK. Clobbers rax and rdx. */
+void gen_note_entry(struct gen *g, label_t trap);
+/* On return, with the address of its entry in GEN_HIJACK: FRAME_DURATION. Clobbers rax, rcx, rdx. */
+void gen_duration(struct gen *g);
 
 /* --- detour_fetch.c ----------------------------------------------------------------- */
 

@@ -67,6 +67,11 @@ void ring_set_n_probes(struct ring_set *set, unsigned n_probes)
 	set->n_probes = n_probes;
 }
 
+uint64_t ring_set_ns_factor(const struct ring_set *set)
+{
+	return ring_rate_factor(&set->rate);
+}
+
 bool ring_set_is_used(const struct ring_set *set)
 {
 	return atomic_load(&set->n_spaces) != 0;

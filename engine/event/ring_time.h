@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/detour.h"
 #include "engine/event/clock.h"
 
 #define RING_TIME_SAMPLES 1024
@@ -49,7 +50,8 @@ struct ring_rate {
 	struct ring_time_sample first;
 };
 
-#define RING_FACTOR_SHIFT 32 /* ns = ticks * factor >> RING_FACTOR_SHIFT */
+/* ns = ticks * factor >> RING_FACTOR_SHIFT */
+#define RING_FACTOR_SHIFT UBP_TICKS_SHIFT
 
 void ring_rate_init(struct ring_rate *rate, uint64_t (*ticks)(void));
 /* To a few millionths, and better as time goes by. 0: the ticks stand still. */

@@ -67,6 +67,15 @@ static void catch_up(struct hit *hit, struct tracee *t, const struct ubp_regs *a
 	}
 }
 
+static uint64_t duration_of(const struct tracee *t, const struct site *site, uint64_t sp)
+{
+	const struct site_jump *jump = site->jump;
+
+	return jump ? hijack_duration(t->process->space, sp,
+				      jump->copy + jump->detour.return_at)
+		    : 0;
+}
+
 /* On the way back: the registers are the caller's, its address stands below the stack pointer. */
 static void record_return(struct hit *hit, struct tracee *t, struct site *site, size_t first,
 			  struct ubp_regs *regs)
@@ -79,9 +88,15 @@ static void record_return(struct hit *hit, struct tracee *t, struct site *site, 
 		return;
 	regs->r[arch->pc] = real;
 	moment_begin(hit, &m, t, regs);
-	for (size_t i = first; i < site->n_probes; i++)
-		if (site->probes[i]->is_return)
-			record_hit(hit, &m, site->probes[i], site->vaddr, real);
+	for (size_t i = first; i < site->n_probes; i++) {
+		const struct fetch_program *program = site->probes[i]->program;
+
+		if (!site->probes[i]->is_return)
+			continue;
+		if (program->needs_duration && !m.duration_ns)
+			m.duration_ns = duration_of(t, site, regs->r[arch->sp]);
+		record_hit(hit, &m, site->probes[i], site->vaddr, real);
+	}
 	if (t->one_cpu >= 0)
 		follow_cpu(hit->tracer, (unsigned)t->one_cpu);
 }

@@ -25,6 +25,8 @@
 #define LOOK_MAX    4096       /* entries that a search goes on for */
 #define CHUNK       1024
 #define STACK_CHUNK 0x2000
+/* How far above its word a callee may leave the stack pointer ("ret 16"). */
+#define RET_POPS_MAX 4096
 /* No frame is as large as this. */
 #define STACK_MAX 0x2000000ULL
 
@@ -140,6 +142,21 @@ void hijack_take_stack(struct tracee *t, uint64_t sp)
 		if (got < sizeof(words))
 			return;
 	}
+}
+
+uint64_t hijack_duration(const struct space *space, uint64_t sp, uint64_t back)
+{
+	size_t word = space->arch->addr_size;
+
+	/* Right below the stack pointer, unless the callee popped its arguments. */
+	for (uint64_t down = word; down <= RET_POPS_MAX; down += word) {
+		uint64_t at;
+		struct guard_hijack entry = find(space, sp - down, &at);
+
+		if (entry.word && !entry.real && entry.back == back)
+			return entry.time;
+	}
+	return 0;
 }
 
 static void put_back_one(const struct plant_space *owner, const struct space *space, pid_t tid,

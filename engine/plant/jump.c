@@ -11,6 +11,7 @@
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/base/ring.h"
+#include "engine/event/ring.h"
 #include "engine/object/maps.h"
 #include "engine/plant/jump_batch.h"
 
@@ -366,6 +367,9 @@ static int generate(const struct plant *plant, const struct space *space,
 	if (rc < 0)
 		return rc;
 	plan.n_probes = fill_probes(site, arch, cell, probes);
+	for (size_t i = 0; i < plan.n_probes && !plan.ns_factor; i++)
+		if (probes[i].program->needs_duration)
+			plan.ns_factor = ring_set_ns_factor(plant->rings);
 	rc = arch->build_detour(&plan, &jump->detour, err);
 	if (rc < 0)
 		return rc;

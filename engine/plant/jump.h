@@ -100,6 +100,11 @@ struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr);
 const struct site *hijack_drop(const struct space *space, pid_t tid, uint64_t slot_vaddr);
 /* hijack_take() for all from @sp upwards on this stack. */
 void hijack_take_stack(struct tracee *t, uint64_t sp);
+/*
+ * How long the call took, of a thread in the return code at @back (guard_hijack.back) that asked
+ * for it, ns; @sp: its caller's stack pointer.
+ */
+uint64_t hijack_duration(const struct space *space, uint64_t sp, uint64_t back);
 /* Put all back into the memory of @space (@owner's, or a copy), whose threads are held. */
 void hijack_put_back(const struct plant_space *owner, const struct space *space, pid_t tid);
 

@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "arch/x86/gen.h"
 #include "arch/x86/x86.h"
 #include "engine/base/err.h"
 #include "engine/fetch/match.h"
@@ -267,7 +268,7 @@ void lab_assert_kept(const struct lab *lab, const char *what, const struct run_r
 	assert_true(above >= 128 && above < RUN_STACK_SIZE);
 	/* Nothing above the red zone's end, nothing further below than the frame. */
 	assert_memory_equal(end->stack + above, stack + above, RUN_STACK_SIZE - above);
-	assert_memory_equal(end->stack, stack, above - 128);
+	assert_memory_equal(end->stack, stack, above - FRAME_LEN);
 }
 
 const struct ring_record *lab_record_at(const struct lab *lab, uint64_t at)

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * How long a call took: ticks at entry are kept with the return address (struct
+ * guard_hijack). On return nanoseconds are made of them once, for all probes and their
+ * filters; they stay in the entry for the tracer, in case that it has to record.
+ */
+
+#include "arch/guard.h"
+#include "arch/x86/gen.h"
+
+bool gen_needs_duration(const struct gen *g)
+{
+	const struct detour_plan *plan = g->plan;
+
+	for (size_t i = 0; i < plan->n_probes; i++)
+		if (plan->probes[i].is_return && plan->probes[i].program->needs_duration)
+			return true;
+	return false;
+}
+
+/* rax = ticks, of rdx and rax */
+static void join(struct emit *e)
+{
+	emit_shift(e, OP_W, SHIFT_L, G_DX, 32);
+	emit_rr(e, OP_OR | OP_W, G_AX, G_DX);
+}
+
+void gen_note_entry(struct gen *g, label_t trap)
+{
+	struct emit *e = &g->e;
+
+	emit_bytes(e, "\x0f\x31", 2); /* rdtsc */
+	join(e);
+	emit_imm(e, G_DX, g->plan->hijacks);
+	gen_may_fault(g, trap);
+	emit_rm(e, OP_STORE | OP_W, G_AX,
+		MEM_X(G_DX, GEN_HIJACK, 0, offsetof(struct guard_hijack, time)));
+}
+
+void gen_duration(struct gen *g)
+{
+	struct emit_mem time = MEM(GEN_HIJACK, offsetof(struct guard_hijack, time));
+	struct emit *e = &g->e;
+	label_t later = emit_label(e);
+
+	emit_bytes(e, "\x0f\x01\xf9", 3); /* rdtscp: when all of the function is done */
+	join(e);
+	emit_rm(e, OP_SUB | OP_W, G_AX, time);
+	emit_jcc(e, COND_AE, later);
+	emit_rr(e, OP_XOR, G_AX, G_AX);
+	emit_set(e, later);
+	emit_imm(e, G_CX, g->plan->ns_factor);
+	emit_rr(e, 0xf7 | OP_W, 4, G_CX);     /* mul: rdx and rax */
+	emit_bytes(e, "\x48\x0f\xac\xd0", 4); /* shrd: rdx into rax */
+	emit_u8(e, UBP_TICKS_SHIFT);
+	emit_rm(e, OP_STORE | OP_W, G_AX, MEM(G_SP, FRAME_DURATION));
+	emit_rm(e, OP_STORE | OP_W, G_AX, time);
+}
