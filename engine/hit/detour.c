@@ -143,10 +143,11 @@ bool detour_fault(struct hit *hit, struct tracee *t, struct site *site, uint64_t
 	if (i == jump->n)
 		return false;
 	/*
-	 * At the window's start: if it runs again, that is another hit, as with a
-	 * breakpoint. Further in the program can't come back under a jump.
+	 * The program's handler may come back to this instruction or to the next one, and
+	 * that must not be under a jump. (At the window's start: if it runs again, that is
+	 * another hit, as with a breakpoint.)
 	 */
-	if (i > 0 &&
+	if (jump->n > 1 &&
 	    !jump_demote(hit->tracer, t, site, "an instruction under the jump made a fault"))
 		return false;
 	if (map_get(&hit->tracer->tracees, (uint64_t)tid) != t)
