@@ -4,8 +4,8 @@
 # computes without probes, and each probe is hit as often as its instruction runs.
 #
 # Once with all probes, and in parts: only the first, only the second, ... instruction
-# of each function, so that the neighbours of a probe are as they were. One by one: a
-# sample, all with UBP_ALL=1 (UBP_SEED picks another sample).
+# of each function, or each k-th one, so that the neighbours of a probe are as they were and jumps
+# have room. One by one: a sample, all with UBP_ALL=1 (UBP_SEED picks another sample).
 . "${0%/*}/lib.bash"
 
 F=$FIXTURES/insn_torture
@@ -58,6 +58,19 @@ run() { # run WHAT DEFS OPTION...: sets hits.txt to "EVENT HITS"
 	[ "$(awk '{ n += $2 } END { print n }' hits.txt)" = "$(count . out.txt)" ] ||
 		fail "$what: $(count . out.txt) events are not what it counts"
 }
+# Breakpoints are no jumps; with jumps N places at least must be some, without a stop at most hits.
+jumps_right() { # jumps_right WHAT MODE N
+	local jumps hits stopped
+	read -r jumps hits stopped < <(sed -nE \
+		's/.* stats: .* hits=([0-9]+) .* stopped=([0-9]+) .* jumps=([0-9]+) .*/\3 \1 \2/p' err.txt |
+		awk '{ j += $1; h += $2; s += $3 } END { print j, h, s }')
+	if [ "$2" = auto ]; then
+		[ "$jumps" -ge "$3" ] || fail "$1: $jumps jumps, not $3"
+		[ "$3" = 0 ] || [ "$stopped" -lt "$hits" ] || fail "$1: all $hits hits stopped it"
+	else
+		[ "$jumps" = 0 ] && [ "$stopped" = "$hits" ] || fail "$1: $jumps jumps, $stopped of $hits stops"
+	fi
+}
 # The first instruction runs once per call, and so does the second where the first is
 # no jump; what comes later depends on the form.
 calls_right() { # calls_right WHAT
@@ -73,19 +86,29 @@ both_same() { # both_same WHAT: as often as all at once
 	[ ! -s wrong ] || fail "$1: hits differ from all at once: $(head -n 3 wrong)"
 }
 
-for mode in auto step; do
+for mode in auto trap step; do
 	run "all at once, $mode" all --mode $mode
+	jumps_right "all at once, $mode" $mode 500
 	calls_right "all at once, $mode"
 	[ $mode = auto ] && sort hits.txt > all_hits.txt
 	both_same "all at once, $mode"
 	for n in 0 1 2 3 4 5; do
 		grep -E "^p:t/\w+__$n " all > part
 		run "instructions $n, $mode" part --mode $mode
+		jumps_right "instructions $n, $mode" $mode $(($(wc -l < part) / 4))
 		both_same "instructions $n, $mode"
 	done
 	grep -E '^p:t/\w+__([6-9]|..+) ' all > part
 	run "the others, $mode" part --mode $mode
 	both_same "the others, $mode"
+done
+for k in 2 3 5; do
+	for ((i = 0; i < k; i++)); do
+		awk -v k=$k -v i=$i 'NR % k == i' all > part
+		run "each ${k}th from $i on" part
+		jumps_right "each ${k}th from $i on" auto $(($(wc -l < part) / 4))
+		both_same "each ${k}th from $i on"
+	done
 done
 
 # Returns. t_load takes its return address away, t_store is jumped to on another stack.
