@@ -3,6 +3,7 @@
 # Attach to a running program: arguments and returns in the kernel's text; it
 # ends, so uprobe ends; and what was probed ends as ever.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 F=$FIXTURES/args_int
 start args_int

@@ -11,9 +11,9 @@ sizes() {
 	    "descriptors $(find "/proc/$PID/fd" -type l | wc -l)," \
 	    "threads $(find "/proc/$PID/task" -mindepth 1 -maxdepth 1 | wc -l)"
 }
-round() { # round MODE
+round() { # round MODE [DEF]: the entry, and what DEF says
 	timeout "$TIMEOUT" "$UPROBE" --mode "$1" -p "$PID" -n 5 -e "p:s/handle $F:handle n=%di" \
-	    -e "r:s/ret $F:handle \$retval" > out.txt 2> err.txt || fail "uprobe ended with $?"
+	    ${2:+-e "$2"} > out.txt 2> err.txt || fail "uprobe ended with $?"
 	[ "$(events | wc -l)" -ge 5 ] || fail "no requests were seen"
 	alive
 	untraced "$PID"
@@ -21,11 +21,19 @@ round() { # round MODE
 start server
 go
 # The first leaves the memory of ours mapped; it is used again.
-round trap
-round step
+ret="r:s/ret $F:handle \$retval"
+round trap "$ret"
+round step "$ret"
+round auto
+round auto "$ret"
 before=$(sizes)
 for ((i = 0; i < ROUNDS; i++)); do
-	if ((i % 3)); then round trap; else round step; fi
+	case $((i % 4)) in
+	0) round step "$ret" ;;
+	1) round trap "$ret" ;;
+	2) round auto ;;
+	3) round auto "$ret" ;;
+	esac
 done
 after=$(sizes)
 [ "$before" = "$after" ] || fail "after $ROUNDS rounds: $after; before: $before"

@@ -2,6 +2,7 @@
 # Copyright the ubp authors
 # Attach and detach break no system call off (no EINTR that would not have been).
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 F=$FIXTURES/blocked
 start blocked

@@ -3,6 +3,7 @@
 # Children by every call that makes one, and images by exec: all are traced when
 # nothing else was asked for, none is harmed, all probes are in the new image.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 F=$FIXTURES/fork_exec
 check() { # check MODE WHO=COUNT...

@@ -2,6 +2,7 @@
 # Copyright the ubp authors
 # With -p only that process: its children get none of our breakpoints, and end well.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 F=$FIXTURES/fork_exec
 for mode in fork vfork clone_vm spawn system grandchild exec; do

@@ -3,6 +3,7 @@
 # Two running processes with one memory: attached to one after the other, the
 # breakpoints of the first are not taken for somebody else's.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 F=$FIXTURES/clone_vm_pair
 start clone_vm_pair

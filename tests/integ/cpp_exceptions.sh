@@ -3,6 +3,7 @@
 # Exceptions thrown through functions with return probes arrive where they should,
 # destructors run, and the frames that do return are reported.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 F=$FIXTURES/cpp_app
 defs=()

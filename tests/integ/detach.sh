@@ -3,6 +3,7 @@
 # Attach and let go again and again: every byte is back, nobody is traced, and the
 # program's result is right.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 F=$FIXTURES/busy
 start busy 3

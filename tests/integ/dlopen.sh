@@ -2,6 +2,7 @@
 # Copyright the ubp authors
 # A library that is opened, closed and opened again after uprobe attached.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 L=$FIXTURES/dlopen_plugin
 defs=(-e "p:d/work $L:plugin_work x=%di:s32 s=+0(%si):string" -e "r:d/ret $L:plugin_work \$retval:s32")

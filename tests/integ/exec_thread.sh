@@ -5,7 +5,7 @@
 . "${0%/*}/lib.bash"
 
 F=$FIXTURES/exec_thread
-for mode in trap step; do
+for mode in auto trap step; do
 	NAME=$mode start exec_thread 40
 	trace --mode $mode -p "$PID" -e "p:e/work $F:work i=%di" -e "r:e/ret $F:work"
 	go $mode

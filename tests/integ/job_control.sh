@@ -2,6 +2,7 @@
 # Copyright the ubp authors
 # A traced child is stopped and continued: its parent sees what it would see anyway.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 F=$FIXTURES/job_control
 start job_control 20

@@ -3,6 +3,7 @@
 # uprobe is killed: its target runs on with right results; the next one takes out what
 # was left, says so, and leaves everything as it was: code, handlers, mappings, counter.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 kill_it() {
 	kill -9 "$UBP_PID"

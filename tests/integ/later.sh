@@ -2,6 +2,7 @@
 # Copyright the ubp authors
 # Processes that start after uprobe, again and again; --stats says how they are found.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 F=$FIXTURES/threads
 NAME=before start threads 2 10

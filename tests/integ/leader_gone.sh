@@ -2,6 +2,7 @@
 # Copyright the ubp authors
 # A process whose first thread has ended is a zombie to /proc, but alive.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 F=$FIXTURES/leader_gone
 start leader_gone

@@ -4,6 +4,7 @@
 # program never notices, every return is reported, and what cannot return is
 # counted as missed, once, with its reason.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 F=$FIXTURES/leave
 defs=()

@@ -96,6 +96,22 @@ trace_stop() {
 	trace_done 0
 }
 
+# in_modes MODE...: what follows in the script, once with each --mode (where it says none itself).
+in_modes() {
+	local rc real=$UPROBE
+	[ -z "${MODE:-}" ] || return 0
+	for MODE; do
+		mkdir "$MODE" && cd "$MODE" || fail "mkdir"
+		printf '#!/bin/sh\nexec %s --mode %s "$@"\n' "$real" "$MODE" > uprobe
+		chmod 755 uprobe
+		UPROBE=$PWD/uprobe MODE=$MODE bash "$0"
+		rc=$?
+		[ $rc = 0 ] || { echo "in mode $MODE"; exit $rc; }
+		cd ..
+	done
+	exit 0
+}
+
 # The events in out.txt (or FILE): no banner, no blank lines, no header.
 events() { grep -aE '^ *.{1,16}-[0-9]+ +\[[0-9]{3}\] ' "${1:-out.txt}" || :; }
 count() { events "${2:-out.txt}" | grep -acE -- "${1:-.}" || :; }

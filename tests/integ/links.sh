@@ -2,6 +2,7 @@
 # Copyright the ubp authors
 # Static, non-PIE and static-PIE programs, and IFUNCs: attached and as a command.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 for f in link_static link_nonpie link_static_pie; do
 	F=$FIXTURES/$f

@@ -2,6 +2,7 @@
 # Copyright the ubp authors
 # A thousand idle threads and one that works; threads that are born and die.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 F=$FIXTURES/many_threads
 start many_threads 1000 2000

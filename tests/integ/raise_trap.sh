@@ -3,6 +3,7 @@
 # A program that uses SIGTRAP itself keeps every trap it makes, whether its handler
 # was there before us or comes later, and has it still when we are gone.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 F=$FIXTURES/raise_trap
 for when in early late; do

@@ -3,6 +3,7 @@
 # Recursion, tail calls, longjmp, signal handlers and coroutines under return
 # probes: at least 64 pending returns per thread, and no harm at any depth.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 F=$FIXTURES/recursion
 defs=()

@@ -4,6 +4,7 @@
 # that waits: attached to and let go again and again, sent signals that they
 # ignore, the call neither ends early nor returns what it would not have.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 F=$FIXTURES/restarts
 

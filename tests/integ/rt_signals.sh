@@ -4,6 +4,7 @@
 # once, in order, and breaks the system call off it came in. In a process with one
 # thread, which is the one that ubp has map its memory.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 F=$FIXTURES/rt_signals
 rounds() {

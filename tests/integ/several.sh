@@ -3,6 +3,7 @@
 # Several probes at one address fire in order of definition; each has its own
 # arguments, filter and count.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 F=$FIXTURES/args_int
 start args_int

@@ -3,6 +3,7 @@
 # Thousands of queued signals against threads that hit probes all the time: each
 # arrives once, on its alternate stack; masks and dispositions stay.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 F=$FIXTURES/signals
 for defs in "p:s/work $F:work i=%di s=+0(%si):string" "r:s/ret $F:work \$retval" \

@@ -5,6 +5,7 @@
 # probed, and children live also when ubp was killed. In musl they are refused, and
 # planted with --force.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 libc=$(ldd /bin/sh | awk '$1 == "libc.so.6" { print $3 }')
 [ -f "$libc" ] || skip "/bin/sh has no libc.so.6"

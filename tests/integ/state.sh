@@ -4,6 +4,7 @@
 # stack, registers, rseq, errno, affinity, nice value; and its end is what it would
 # have been, to its parent too. It is traced only while it is traced.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 F=$FIXTURES/state
 same_state() { # same_state WHEN
@@ -14,7 +15,7 @@ same_state() { # same_state WHEN
 }
 start state
 same_state before
-for mode in trap step trap step trap; do
+for mode in auto trap step auto trap step; do
 	trace --mode $mode -p "$PID" -e "p:s/work $F:work i=%di" -e "r:s/ret $F:work"
 	traced "$PID" || fail "it is not traced: this test shows nothing"
 	wait_for out.txt ' ret: '

@@ -2,6 +2,7 @@
 # Copyright the ubp authors
 # Code in memory that is not what the file says: refused, and left as it is.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 need_arch x86_64
 have objdump

@@ -4,6 +4,7 @@
 # the program never notices, each return that happens is reported, and each that
 # does not counts as missed.
 . "${0%/*}/lib.bash"
+in_modes auto trap
 
 F=$FIXTURES/throw
 L=$FIXTURES/throw_library
