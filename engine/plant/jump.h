@@ -62,8 +62,8 @@ void jump_put_back(struct space *space, struct jump_batch *batch);
  * run to their ends, and record nothing any more.
  */
 void jump_remove(struct tracer *tracer, struct space *space);
-/* The same in a copy of @owner's memory, or one whose threads the caller holds. */
-void jump_unwrite(const struct plant_space *owner, const struct space *space, pid_t tid);
+/* The same in a copy of @owner's memory, whose only thread @tid is stopped. */
+void jump_clean_copy(struct plant_space *owner, const struct space *space, pid_t tid);
 
 /* Of the breakpoint in a detour at @vaddr: its site, and from which probe on the hit
  * is the tracer's. *ret_is_return: it is in the return code. */

@@ -79,7 +79,7 @@ static struct site **written_sites(const struct plant_space *ps, size_t *ret_n)
 	return sites;
 }
 
-void jump_unwrite(const struct plant_space *owner, const struct space *space, pid_t tid)
+static void unwrite(const struct plant_space *owner, const struct space *space, pid_t tid)
 {
 	struct page_edit *edit;
 	struct site **sites;
@@ -101,18 +101,33 @@ void jump_unwrite(const struct plant_space *owner, const struct space *space, pi
 
 static void note_in(void *ctx, uint64_t vaddr)
 {
-	const struct space *space = ctx;
-	struct site *site = plant_site_of_slot(space, vaddr);
+	const struct plant_space *owner = ctx;
+	const struct area *area = area_of(owner, vaddr);
+	struct site *site = area ? *area_owner(area, vaddr) : NULL;
 	uint64_t at;
 
 	if (site && jump_has(site, vaddr, &at))
 		site->jump->in_use = true;
 }
 
+/* Return code is come to by return addresses, and nobody counts them. */
+static void forget_who_is_in(const struct plant_space *owner, bool all)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&owner->sites, &pos, NULL, &value)) {
+		struct site *site = value;
+
+		if (site->jump)
+			site->jump->in_use = !all || site->jump->detour.return_at;
+	}
+}
+
 /* Whose detours somebody is in, or will come back to from a signal handler. */
 static void look_who_is_in(struct tracer *tracer, struct space *space, bool all)
 {
-	const struct plant_space *ps = space->plant;
+	struct plant_space *ps = space->plant;
 	const struct ubp_arch *arch = space->arch;
 	struct maps maps = { 0 };
 	struct ubp_err err;
@@ -122,14 +137,7 @@ static void look_who_is_in(struct tracer *tracer, struct space *space, bool all)
 	while (map_next(&tracer->tracees, &pos, NULL, &value) && all && !maps.n)
 		if (((const struct tracee *)value)->process->space == space)
 			all = maps_read(((const struct tracee *)value)->tid, &maps, &err) == 0;
-	pos = 0;
-	while (map_next(&ps->sites, &pos, NULL, &value)) {
-		struct site *site = value;
-
-		/* Return addresses lead to return code; nobody counts them. */
-		if (site->jump)
-			site->jump->in_use = !all || site->jump->detour.return_at;
-	}
+	forget_who_is_in(ps, all);
 	pos = 0;
 	while (all && map_next(&tracer->tracees, &pos, NULL, &value)) {
 		const struct tracee *t = value;
@@ -141,10 +149,53 @@ static void look_who_is_in(struct tracer *tracer, struct space *space, bool all)
 			regs = *t->before;
 		else if (ubp_host_get_regs(t->tid, &regs) < 0)
 			continue;
-		note_in(space, regs.r[arch->pc]);
-		stack_words(&maps, t->tid, regs.r[arch->sp], note_in, space);
+		note_in(ps, regs.r[arch->pc]);
+		stack_words(&maps, t->tid, regs.r[arch->sp], note_in, ps);
 	}
 	maps_free(&maps);
+}
+
+/*
+ * Traps of detours, with nobody to handle them any more, would kill: they become nops. Who
+ * comes to one goes on to the copy, or to its return address. @only_used: of those detours that
+ * somebody is in.
+ */
+static void defuse(const struct plant_space *owner, const struct space *space, pid_t tid,
+		   bool only_used)
+{
+	const struct ubp_arch *arch = space->arch;
+	void *value;
+	size_t pos = 0;
+	uint64_t at;
+
+	while (map_next(&owner->traps, &pos, &at, &value)) {
+		const struct site_jump *jump = ((const struct site *)value)->jump;
+
+		if (!only_used || (jump && jump->in_use))
+			(void)mem_write(&space->mem, tid, at, arch->nop, arch->swbp_len);
+	}
+}
+
+void jump_clean_copy(struct plant_space *owner, const struct space *space, pid_t tid)
+{
+	const struct ubp_arch *arch = space->arch;
+	struct maps maps = { 0 };
+	struct ubp_regs regs;
+	struct ubp_err err;
+	bool known;
+
+	if (!owner->n_jumps)
+		return;
+	unwrite(owner, space, tid);
+	known = ubp_host_get_regs(tid, &regs) == 0 && maps_read(tid, &maps, &err) == 0;
+	forget_who_is_in(owner, known);
+	if (known) {
+		note_in(owner, regs.r[arch->pc]);
+		stack_words(&maps, tid, regs.r[arch->sp], note_in, owner);
+	}
+	maps_free(&maps);
+	defuse(owner, space, tid, true);
+	hijack_put_back(owner, space, tid);
 }
 
 /* Blocks that nobody is in, nor can come to any more, serve the next session. */
@@ -176,14 +227,16 @@ void jump_remove(struct tracer *tracer, struct space *space)
 	all = hold_all(tracer, space, JUMP_HOLD_MS);
 	if (space->plant == ps) {
 		(void)rings_set_gate(space, space, 0, RING_GATE_OFF);
-		jump_unwrite(ps, space, 0);
+		unwrite(ps, space, 0);
 		look_who_is_in(tracer, space, all);
 		hijack_put_back(ps, space, 0);
 		ps->n_jumps = 0;
 	}
 	hold_end(tracer, space, NULL);
-	if (space->plant == ps)
+	if (space->plant == ps) {
+		defuse(ps, space, 0, false);
 		free_blocks(space);
+	}
 	space_put(tracer, space);
 }
 

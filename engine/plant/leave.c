@@ -53,8 +53,7 @@ void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid
 	if (!parent->plant)
 		return;
 	(void)rings_set_gate(parent, child, tid, RING_GATE_OFF);
-	jump_unwrite(parent->plant, child, tid);
-	hijack_put_back(parent->plant, child, tid);
+	jump_clean_copy(parent->plant, child, tid);
 	remove_from(parent->plant, child, tid);
 }
 
