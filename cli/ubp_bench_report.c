@@ -138,7 +138,7 @@ static void sites_text(const struct bench_figures *f, char *text, size_t size)
 		if (kinds[i].n && len < size)
 			len += (size_t)snprintf(text + len, size - len, "%s%u %s%s",
 						len ? ", " : "", kinds[i].n, kinds[i].name,
-						kinds[i].n > 1 && i < 3 ? "s" : "");
+						i < 3 && kinds[i].n > 1 ? "s" : "");
 }
 
 /* A row's figures are nanoseconds; a command's are shown as seconds, and its events instead of
