@@ -111,7 +111,8 @@ void return_disarm(struct tracee *t, uint64_t sp, unsigned watches)
 	struct return_instance *ri;
 	struct unwinder *u;
 
-	if (ps->return_vaddr)
+	/* What is resumed has come by here before. */
+	if (ps->return_vaddr && !(watches & WATCH_RESUME))
 		hijack_take_stack(t, sp);
 	if (!(watches & WATCH_RESUME) && ps->returns.n > t->returns.n + t->disarmed.n)
 		disarm_stack(t, sp, &here);

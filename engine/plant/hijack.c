@@ -24,11 +24,12 @@
 #define ENTRIES     0x20000ULL /* 4 MB, of which only what is used is ever there */
 #define LOOK_MAX    4096       /* entries that a search goes on for */
 #define CHUNK       1024
-#define STACK_CHUNK 0x2000
 /* How far above its word a callee may leave the stack pointer ("ret 16"). */
 #define RET_POPS_MAX 4096
+#define STACK_FIRST 0x1000 /* of a stack, looked through at once, bytes */
+#define STACK_CHUNK 0x8000
 /* No frame is as large as this. */
-#define STACK_MAX 0x2000000ULL
+#define FRAME_MAX 0x100000ULL
 
 /* Its entry; .word is 0 where there is none. */
 static struct guard_hijack find(const struct space *space, uint64_t slot_vaddr,
@@ -131,15 +132,21 @@ struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr)
 void hijack_take_stack(struct tracee *t, uint64_t sp)
 {
 	const struct plant_space *ps = t->process->space->plant;
-	uint64_t words[STACK_CHUNK / sizeof(uint64_t)];
+	uint64_t words[STACK_CHUNK / sizeof(uint64_t)], last = sp;
+	size_t len;
 
-	for (uint64_t at = sp & ~7ULL; at - sp < STACK_MAX; at += sizeof(words)) {
-		size_t got = mem_read(t->tid, at, words, sizeof(words));
+	/* Behind the stack may be other memory that can be read. */
+	for (uint64_t at = sp & ~7ULL; at - last < FRAME_MAX + STACK_CHUNK; at += len) {
+		size_t got;
 
+		len = at == (sp & ~7ULL) ? STACK_FIRST : STACK_CHUNK;
+		got = mem_read(t->tid, at, words, len);
 		for (size_t i = 0; i < got / sizeof(words[0]); i++)
-			if (words[i] == ps->return_vaddr)
-				(void)hijack_take(t, at + i * sizeof(words[0]));
-		if (got < sizeof(words))
+			if (words[i] == ps->return_vaddr) {
+				last = at + i * sizeof(words[0]);
+				(void)hijack_take(t, last);
+			}
+		if (got < len)
 			return;
 	}
 }
