@@ -36,3 +36,9 @@ is first '^jumps=0 boosted=1 .* no_jump="another probe stands on the instruction
 is second '^jumps=1 boosted=0 stepped=0 in_place=0$'
 is other '^jumps=1 boosted=0 stepped=0 in_place=0$'
 [ "$(grep -c 'no_jump' err.txt)" = 1 ] || fail "it says so of others"
+# What only the interpreter can record, and a return that is caught at ret instructions.
+run -e "p:n/flags $F:area f=%flags" -e "p:n/other $F:widths" -- "$F"
+is flags '^jumps=0 boosted=1 .* no_jump="%flags are not known to a jump"$'
+is other '^jumps=1 '
+"$UPROBE" --explain -e "p:n/flags $F:area f=%flags" > got.txt || fail "--explain: $?"
+grep -q 'boosted .* not a jump: %flags are not known to a jump \[' got.txt || fail "$(cat got.txt)"
