@@ -36,6 +36,17 @@ both spawn 1=5 3=5
 both system 1=2 3=1
 both exec 1=2 2=1 3=2
 
+# Whose hit is it? The parent's are who=1, each child has one of its own.
+whose() { # whose WHO: threads with such events
+	sed -nE "s/^ *.{1,16}-([0-9]+) +\[.* who=$1\$/\1/p" out.txt | sort -u
+}
+for mode in fork vfork clone_vm; do
+	echo go | "$UPROBE" -o out.txt -e "p:f/work $F:work who=%di:s32" -- "$F" $mode > stdout.txt 2> err.txt ||
+		fail "$mode, entries alone: status $?"
+	[ "$(whose 1 | wc -l)" = 1 ] && [ "$(whose 2 | wc -l)" = 5 ] &&
+		[ -z "$(comm -12 <(whose 1) <(whose 2))" ] || fail "$mode: hits are told as others'"
+done
+
 # Tracing ends while they are being born: they end well all the same.
 start fork_exec loop
 go
