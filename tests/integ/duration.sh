@@ -7,7 +7,7 @@
 F=$FIXTURES/duration
 THREADS=3
 defs=(-e "p:d/in $F:spends ns=%di:u64")
-for f in spends quick nested tail_outer tail_inner splits; do
+for f in spends quick nested tail_outer tail_inner unwinds splits; do
 	defs+=(-e "r:d/$f $F:$f \$duration least=\$retval:u64")
 done
 check() { # check MODE RUN SPLITS: what came as JSON
@@ -19,7 +19,7 @@ by = collections.defaultdict(list)
 for line in open("out.txt", encoding="utf-8"):
     e = json.loads(line)
     by[e["event"]].append((e["args"].get("duration"), e["args"].get("least"), e["pid"], e["tid"], e))
-for name in ("spends", "quick", "nested", "tail_outer", "tail_inner", "splits"):
+for name in ("spends", "quick", "nested", "tail_outer", "tail_inner", "unwinds", "splits"):
     for d, least, _, _, e in by[name]:
         # What is left of the clocks' differences.
         assert least - least // 1000 <= d <= run + run // 1000, (run, e)
@@ -35,6 +35,7 @@ assert len(nested) == 5 and all(a + 2.99 * ms <= b for a, b in zip(nested, neste
 (inner, *_), = by["tail_inner"]
 (outer, *_), = by["tail_outer"]
 assert inner + 2.99 * ms <= outer, (inner, outer)
+assert len(by["unwinds"]) == 2 and all(d >= 2.99 * ms for d, *_ in by["unwinds"])
 assert len(by["splits"]) == len({pid for _, _, pid, _, _ in by["splits"]}) == splits
 PY
 }
@@ -50,6 +51,43 @@ for mode in trap step auto; do
 		fail "$mode as a command: status $?"
 	check $mode "$(sed -n 's/^run //p' stdout.txt)" 2
 done
+
+# In detours, where they can be: most hits need no stop. What a detour can't read is
+# recorded at one, with the same duration.
+jumps() { # jumps BAD
+	start duration 3 2
+	trace --stats --lossless --json -p "$PID" -e "r:d/spends $F:spends \$duration least=\$retval:u64 $1" \
+		-e "r:d/quick $F:quick \$duration least=\$retval:u64 $1" \
+		-e "r:d/nested $F:nested \$duration least=\$retval:u64 $1"
+	go
+	finish
+	trace_done
+	python3 - "${LAST#run }" "$1" <<'PY' || fail "with '$1': not right"
+import json, re, sys
+run, bad, times = int(sys.argv[1]), sys.argv[2], {}
+for line in open("out.txt", encoding="utf-8"):
+    e = json.loads(line)
+    d, least = e["args"]["duration"], e["args"]["least"]
+    assert least - least // 1000 <= d <= run + run // 1000, (run, e)
+    times.setdefault(e["event"], []).append(d)
+assert {k: len(v) for k, v in times.items()} == {"spends": 7, "quick": 50, "nested": 5}, times
+stats = dict(re.findall(r"d/(quick|nested|spends) (.*)", open("err.txt").read()))
+stopped = {k: int(re.search(r"stopped=(\d+)", v)[1]) for k, v in stats.items()}
+assert all(" jumps=1 " in v for v in stats.values()), stats
+if bad:
+    assert stopped["quick"] == 50 and stopped["nested"] == 5, stopped
+else:
+    assert stopped["quick"] < 50 and stopped["nested"] < 5, stopped
+PY
+}
+explained=$("$UPROBE" --check --explain "r:$F:quick \$duration")
+if [[ $explained = *' jump ('* ]]; then
+	jumps ''
+	jumps 'bad=+0(\8):u64'
+else
+	echo "no jumps here: $explained"
+fi
+
 # In a clock that may be set, too.
 start duration 3 $THREADS
 trace --lossless --json --clock=real -p "$PID" "${defs[@]}"
