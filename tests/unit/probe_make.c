@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const reg_names[] = { "r15", "r14",	   "r13", "r12", "bp",	  "bx", "r11",
-					 "r10", "r9",	   "r8",  "ax",	 "cx",	  "dx", "si",
-					 "di",	"orig_ax", "ip",  "cs",	 "flags", "sp", "ss" };
+static const char *const reg_names[] = { "r15", "r14",     "r13", "r12", "bp",    "bx", "r11",
+					 "r10", "r9",      "r8",  "ax",  "cx",    "dx", "si",
+					 "di",  "orig_ax", "ip",  "cs",  "flags", "sp", "ss" };
 
 static uint16_t reg_by_name(const char *name)
 {
@@ -75,6 +75,8 @@ static void make_source(struct spec_arg *arg, const char *text)
 	} else if (strncmp(text, "$retval", 7) == 0) {
 		arg->source = SPEC_RETVAL;
 		arg->reg = REG_AX;
+	} else if (strcmp(text, "$duration") == 0) {
+		arg->source = SPEC_DURATION;
 	} else if (strcmp(text, "$comm") == 0) {
 		arg->source = SPEC_COMM;
 	} else if (strncmp(text, "\\\"", 2) == 0) {

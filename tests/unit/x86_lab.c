@@ -337,6 +337,7 @@ enum lab_outcome lab_interpret(struct lab *lab, const struct detour_probe *probe
 				  .regs = &user,
 				  .memory = &memory,
 				  .hit_vaddr = LAB_SITE,
+				  .duration_ns = lab->duration_ns,
 				  .comm = lab->comms[lab->thread - lab->table] };
 	int len;
 

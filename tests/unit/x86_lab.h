@@ -52,7 +52,8 @@ struct lab {
 	struct detour detour;
 	struct fetch_scratch *scratch;
 	struct event_record *record; /* as the interpreter has it */
-	uint64_t real;               /* for return probes: where they return to */
+	uint64_t real;               /* for return probes: where they return to ... */
+	uint64_t duration_ns;        /* ... and how long it took, to the interpreter */
 	bool passes;                 /* what the filter says of it, faults and all */
 };
 
