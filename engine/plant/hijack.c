@@ -166,34 +166,51 @@ uint64_t hijack_duration(const struct space *space, uint64_t sp, uint64_t back)
 	return 0;
 }
 
-static void put_back_one(const struct plant_space *owner, const struct space *space, pid_t tid,
-			 const struct guard_hijack *entry)
+/* Returns whether its frame was there still. */
+static bool put_back_one(const struct plant_space *owner, const struct space *space, pid_t tid,
+			 const struct guard_hijack *entry, uint64_t at)
 {
 	size_t size = space->arch->addr_size;
 	uint64_t now = 0;
 
 	/* Skipped by a longjmp(), it may be somebody else's data by now. */
-	if (mem_peek(&space->mem, entry->word, &now, size) == size &&
-	    now == owner->return_vaddr)
-		(void)mem_write(&space->mem, tid, entry->word, &entry->real, size);
+	if (mem_peek(&space->mem, entry->word, &now, size) != size ||
+	    now != owner->return_vaddr)
+		return false;
+	/* Who is on the way back already goes by the word, if the entry is over. */
+	if (mem_write(&space->mem, tid, entry->word, &entry->real, size) == 0)
+		set_free(space, tid, at);
+	return true;
+}
+
+static void count_skipped(const struct space *space, const struct guard_hijack *entry)
+{
+	const struct site *site = plant_site_of_slot(space, entry->back);
+
+	for (size_t i = 0; site && i < site->n_probes; i++)
+		if (site->probes[i]->is_return)
+			uprobe_count(&site->probes[i]->stats.missed[MISSED_SKIPPED]);
 }
 
 void hijack_put_back(const struct plant_space *owner, const struct space *space, pid_t tid)
 {
+	size_t len = CHUNK * sizeof(struct guard_hijack);
 	struct guard_hijack *some;
 
 	if (!owner->hijacks)
 		return;
-	some = malloc(CHUNK * sizeof(*some));
+	some = malloc(len);
 	for (uint64_t at = 0; some && at <= owner->hijacks_mask; at += CHUNK) {
-		size_t len = CHUNK * sizeof(*some);
+		uint64_t vaddr = owner->hijacks + at * sizeof(*some);
 
-		if (mem_peek(&space->mem, owner->hijacks + at * sizeof(*some), some, len) !=
-		    len)
+		if (mem_peek(&space->mem, vaddr, some, len) != len)
 			break;
 		for (size_t i = 0; i < CHUNK; i++)
-			if (some[i].word && some[i].real)
-				put_back_one(owner, space, tid, &some[i]);
+			if (some[i].word && some[i].real &&
+			    !put_back_one(owner, space, tid, &some[i],
+					  vaddr + i * sizeof(*some)) &&
+			    space->plant == owner)
+				count_skipped(space, &some[i]);
 	}
 	free(some);
 }

@@ -2,7 +2,8 @@
 # Copyright the ubp authors
 # Functions with return probes that are left in all the ways there are in C: the
 # program never notices, every return is reported, and what cannot return is
-# counted as missed, once, with its reason.
+# counted as missed, once, with its reason. Of returns that a detour waits for nobody
+# knows when the process ends: by jumps fewer are counted, and never more.
 . "${0%/*}/lib.bash"
 in_modes auto trap
 
@@ -17,7 +18,7 @@ sum() { grep -o " $1=[0-9]*" err.txt | awk -F= '{ n += $2 } END { print n + 0 }'
 leave() {
 	local why=$1 missed r all
 	shift
-	"$UPROBE" --stats --lossless -o out.txt "${defs[@]}" -- "$F" "$@" <<< go > stdout.txt 2> err.txt
+	"$UPROBE" --mode $mode --stats --lossless -o out.txt "${defs[@]}" -- "$F" "$@" <<< go > stdout.txt 2> err.txt
 	r=$?
 	case $1 in exit | _exit | exec) [ $r = 7 ] ;; abort) [ $r = 134 ] ;; *) [ $r = 0 ] ;; esac ||
 		fail "$*: ended with $r: $(cat stdout.txt)"
@@ -30,27 +31,30 @@ leave() {
 	[ "$(count ' (frame|step|in_handler): ')" = "$3" ] || fail "$*: not all entries"
 	[ "$(count '_ret: ')" = "$4" ] || fail "$*: $(count '_ret: ') returns, missed $(sum missed)"
 	all=$(sum missed)
-	[ "$all" = $missed ] || fail "$*: $all missed, not $missed: $(cat err.txt)"
-	[ -z "$why" ] || [ $missed = 0 ] || [ "$(sum "missed_$why")" = $missed ] ||
+	[ "$all" = $missed ] || { [ $mode = auto ] && [ "$all" -lt $missed ]; } ||
+		fail "$*: $all missed, not $missed: $(cat err.txt)"
+	[ $mode = auto ] || [ -z "$why" ] || [ $missed = 0 ] || [ "$(sum "missed_$why")" = $missed ] ||
 		fail "$*: only $(sum "missed_$why") of $missed are $why: $(cat err.txt)"
 }
-leave skipped longjmp 300
-leave skipped siglongjmp 100
-leave none handler 50
-leave none deep 100000
-leave none swapcontext 3
-leave none switch 3
-leave none moved 3
-leave thread pthread_exit 50
-leave thread thread_dies 50
-leave '' cancel 20 # cleanup handlers are jumped to, from inside the unwinder
-leave exited exit 5
-leave exited _exit 5
-leave exited abort 5
-leave exited exec 5
+for mode in trap auto; do
+	leave skipped longjmp 300
+	leave skipped siglongjmp 100
+	leave none handler 50
+	leave none deep 100000
+	leave none swapcontext 3
+	leave none switch 3
+	leave none moved 3
+	leave thread pthread_exit 50
+	leave thread thread_dies 50
+	leave '' cancel 20 # cleanup handlers are jumped to, from inside the unwinder
+	leave exited exit 5
+	leave exited _exit 5
+	leave exited abort 5
+	leave exited exec 5
+done
 # Thrown away coroutines are skipped when their memory is used again, or are still
 # there when the process ends.
-"$UPROBE" --stats --lossless -o out.txt "${defs[@]}" -- "$F" thrown_away 500 <<< go > stdout.txt 2> err.txt ||
+"$UPROBE" --mode trap --stats --lossless -o out.txt "${defs[@]}" -- "$F" thrown_away 500 <<< go > stdout.txt 2> err.txt ||
 	fail "thrown_away: ended with $?"
 [ "$(sum missed)" = "$(sed -n 's/^entered \([0-9]*\) .*/\1/p' stdout.txt)" ] ||
 	fail "thrown_away: $(cat stdout.txt err.txt)"

@@ -2,7 +2,7 @@
 # Copyright the ubp authors
 # Exceptions, forced unwinding and backtraces through functions with return probes:
 # the program never notices, each return that happens is reported, and each that
-# does not counts as missed.
+# does not counts as missed. (By jumps: as far as anybody knew when the process ended.)
 . "${0%/*}/lib.bash"
 in_modes auto trap
 
@@ -19,7 +19,7 @@ for f in through catching; do defs+=(-e "p:l/$f $L:$f" -e "r:l/${f}_ret $L:$f \$
 sum() { grep "^uprobe: stats: $2 " err.txt | grep -o " $1=[0-9]*" | awk -F= '{ n += $2 } END { print n + 0 }'; }
 throw() {
 	local said
-	"$UPROBE" --stats --lossless -o out.txt "${defs[@]}" -- "$F" "$@" <<< go > stdout.txt 2> err.txt ||
+	"$UPROBE" --mode $mode --stats --lossless -o out.txt "${defs[@]}" -- "$F" "$@" <<< go > stdout.txt 2> err.txt ||
 		fail "$*: ended with $?: $(cat stdout.txt)"
 	said=$(sed -n 's/^entered \([0-9]*\) returned \([0-9]*\)$/\1 \2/p' stdout.txt)
 	set -- "$*" $said
@@ -27,18 +27,22 @@ throw() {
 	[ "$(count ' (frame2?|in_[a-z]*): ')" = "$2" ] || fail "$1: not all entries"
 	[ "$(count ' (frame2?|in_[a-z]*)_ret: ')" = "$3" ] ||
 		fail "$1: $(count ' (frame2?|in_[a-z]*)_ret: ') returns, not $3"
-	[ "$(sum missed "$F")" = $(($2 - $3)) ] || fail "$1: $(sum missed "$F") missed: $(cat err.txt)"
+	[ "$(sum missed "$F")" = $(($2 - $3)) ] ||
+		{ [ $mode = auto ] && [ "$(sum missed "$F")" -lt $(($2 - $3)) ]; } ||
+		fail "$1: $(sum missed "$F") missed: $(cat err.txt)"
 	[ "$(sum missed_skipped "$F")" -ge $((($2 - $3) / 2)) ] || fail "$1: $(cat err.txt)"
 }
-throw nested 100
-throw threads 100
-throw pthread 50
-throw signals 1000
-throw coroutines 5
-throw backtrace 30
-throw crowd 20000
-throw deep 20000
-throw library 20
-[ "$(count ' through_ret: ')" = 20 ] && [ "$(count ' catching_ret: .* arg1=-1$')" = 20 ] ||
-	fail "the library's returns are not all there"
-[ "$(sum missed "$L")" = 20 ] || fail "$(sum missed "$L") missed in the library"
+for mode in trap auto; do
+	throw nested 100
+	throw threads 100
+	throw pthread 50
+	throw signals 1000
+	throw coroutines 5
+	throw backtrace 30
+	throw crowd 20000
+	throw deep 20000
+	throw library 20
+	[ "$(count ' through_ret: ')" = 20 ] && [ "$(count ' catching_ret: .* arg1=-1$')" = 20 ] ||
+		fail "the library's returns are not all there"
+	[ "$(sum missed "$L")" = 20 ] || fail "$(sum missed "$L") missed in the library"
+done
