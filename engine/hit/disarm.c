@@ -113,7 +113,7 @@ void return_disarm(struct tracee *t, uint64_t sp, unsigned watches)
 
 	/* What is resumed has come by here before. */
 	if (ps->return_vaddr && !(watches & WATCH_RESUME))
-		hijack_take_stack(t, sp);
+		hijack_take_stacks(t, sp);
 	if (!(watches & WATCH_RESUME) && ps->returns.n > t->returns.n + t->disarmed.n)
 		disarm_stack(t, sp, &here);
 	disarm_own(t, sp, &here, &far);

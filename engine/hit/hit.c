@@ -15,6 +15,7 @@
 #include "engine/hit/in_place.h"
 #include "engine/hit/record.h"
 #include "engine/hit/return.h"
+#include "engine/plant/jump.h"
 #include "engine/trace/follow.h"
 #include "engine/trace/task.h"
 
@@ -258,7 +259,11 @@ bool hit_signal(struct hit *hit, struct tracee *t, int sig)
 	 * or come later, from inside the handler. */
 	t->stepping = false;
 	return_signal(t);
-	if (!ps || !ps->areas || ubp_host_get_pc(t->tid, &pc) < 0)
+	if (!ps || !ps->areas)
+		return false;
+	if (ps->return_vaddr && ubp_host_get_regs(t->tid, &regs) == 0)
+		hijack_note_stack(t, regs.r[space->arch->sp]);
+	if (ubp_host_get_pc(t->tid, &pc) < 0)
 		return false;
 	site = plant_site_of_slot(space, pc);
 	if (!site)

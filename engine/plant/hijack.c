@@ -21,13 +21,13 @@
 #include "engine/object/maps.h"
 #include "engine/plant/jump.h"
 
-#define ENTRIES     0x20000ULL /* 4 MB, of which only what is used is ever there */
-#define LOOK_MAX    4096       /* entries that a search goes on for */
-#define CHUNK       1024
+#define ENTRIES  0x20000ULL /* 4 MB, of which only what is used is ever there */
+#define LOOK_MAX 4096       /* entries that a search goes on for */
+#define CHUNK    1024
 /* How far above its word a callee may leave the stack pointer ("ret 16"). */
 #define RET_POPS_MAX 4096
-#define STACK_FIRST 0x1000 /* of a stack, looked through at once, bytes */
-#define STACK_CHUNK 0x8000
+#define STACK_FIRST  0x1000 /* of a stack, looked through at once, bytes */
+#define STACK_CHUNK  0x8000
 /* No frame is as large as this. */
 #define FRAME_MAX 0x100000ULL
 
@@ -129,7 +129,23 @@ struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr)
 	return ri;
 }
 
-void hijack_take_stack(struct tracee *t, uint64_t sp)
+static bool is_near(uint64_t a, uint64_t b)
+{
+	return a - b < FRAME_MAX || b - a < FRAME_MAX;
+}
+
+void hijack_note_stack(struct tracee *t, uint64_t sp)
+{
+	unsigned i = 0;
+
+	while (i < STACKS_MAX && !is_near(t->interrupted_sp[i], sp))
+		i++;
+	if (i == STACKS_MAX)
+		i = ++t->last_interrupted % STACKS_MAX;
+	t->interrupted_sp[i] = sp;
+}
+
+static void take_stack(struct tracee *t, uint64_t sp)
 {
 	const struct plant_space *ps = t->process->space->plant;
 	uint64_t words[STACK_CHUNK / sizeof(uint64_t)], last = sp;
@@ -164,6 +180,14 @@ uint64_t hijack_duration(const struct space *space, uint64_t sp, uint64_t back)
 			return entry.time;
 	}
 	return 0;
+}
+
+void hijack_take_stacks(struct tracee *t, uint64_t sp)
+{
+	take_stack(t, sp);
+	for (unsigned i = 0; i < STACKS_MAX; i++)
+		if (t->interrupted_sp[i] && !is_near(t->interrupted_sp[i], sp))
+			take_stack(t, t->interrupted_sp[i]);
 }
 
 /* Returns whether its frame was there still. */

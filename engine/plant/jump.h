@@ -98,13 +98,15 @@ struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr);
 /* The stack word holds something else by now: the one that was there will not return. Its site;
  * NULL: there was none. */
 const struct site *hijack_drop(const struct space *space, pid_t tid, uint64_t slot_vaddr);
-/* hijack_take() for all from @sp upwards on this stack. */
-void hijack_take_stack(struct tracee *t, uint64_t sp);
 /*
  * How long the call took, of a thread in the return code at @back (guard_hijack.back) that asked
  * for it, ns; @sp: its caller's stack pointer.
  */
 uint64_t hijack_duration(const struct space *space, uint64_t sp, uint64_t back);
+/* A signal comes while it is there: its handler may run on another stack. */
+void hijack_note_stack(struct tracee *t, uint64_t sp);
+/* hijack_take() for all from @sp upwards on this stack, and on those that signals came to. */
+void hijack_take_stacks(struct tracee *t, uint64_t sp);
 /* Put all back into the memory of @space (@owner's, or a copy), whose threads are held. */
 void hijack_put_back(const struct plant_space *owner, const struct space *space, pid_t tid);
 

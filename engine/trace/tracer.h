@@ -64,6 +64,7 @@ struct unwinder {
 };
 
 #define UNWINDERS_MAX 4
+#define STACKS_MAX    4
 
 struct process {
 	pid_t pid;
@@ -98,6 +99,9 @@ struct tracee {
 	struct unwinder unwinders[UNWINDERS_MAX];
 	unsigned n_unwinders;
 	unsigned interrupts; /* signals that came meanwhile */
+	/* Where on its stacks it was when signals came, the last time on each; 0: none. */
+	uint64_t interrupted_sp[STACKS_MAX];
+	unsigned last_interrupted;
 	/* What a hit wants to know about its thread; filled lazily, kept here so
 	 * that the hot path looks nothing up. See engine/trace/task.h. */
 	char comm[16];
