@@ -31,8 +31,7 @@
 /* Entries that are looked at for a word. */
 #define LOOKS 64
 
-/* How far above its word a callee may leave the stack pointer ("ret 16"). */
-#define RET_POPS_MAX 4096
+#define PAGE 4096
 
 #define ENTRY_SHIFT 5
 
@@ -198,7 +197,9 @@ static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask)
 	look_up(e, mask);
 	emit_set(e, next);
 	emit_alu(e, OP_W, ALU_SUB, R_WORD, 8);
-	emit_rm(e, OP_LEA, G_AX, STACK(-RET_POPS_MAX));
+	/* The page that our frame ends in is there; the one below it may be the stack's guard. */
+	emit_rm(e, OP_LEA, G_AX, MEM(G_SP, 0));
+	emit_alu(e, OP_W, ALU_AND, G_AX, -PAGE);
 	emit_rr(e, OP_CMP | OP_W, R_WORD, G_AX);
 	emit_jcc(e, COND_AE, word);
 	emit_rm(e, OP_LEA, R_WORD, STACK(-8));
