@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "arch/guard.h"
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/base/ring.h"
+#include "engine/event/clock.h"
 #include "engine/object/maps.h"
 #include "engine/plant/jump_batch.h"
 #include "engine/plant/page_edit.h"
@@ -18,6 +20,8 @@
 #include "engine/trace/hold.h"
 
 #define PAGE 4096
+/* Those who never run get no further anyway. */
+#define RECORD_MAX_NS 100000000L
 
 static void unwrite_over_end(const struct space *space, pid_t tid, const struct site *site)
 {
@@ -110,6 +114,15 @@ static void note_in(void *ctx, uint64_t vaddr)
 		site->jump->in_use = true;
 }
 
+/* In what records, not in the copy: it may come to a breakpoint, or read for us. */
+static bool is_recording(const struct space *space, uint64_t pc)
+{
+	const struct site *site = plant_site_of_slot(space, pc);
+	uint64_t at;
+
+	return site && jump_has(site, pc, &at) && at >= site->jump->detour.copy.len;
+}
+
 /* Return code is come to by return addresses, and nobody counts them. */
 static void forget_who_is_in(const struct plant_space *owner, bool all)
 {
@@ -124,12 +137,16 @@ static void forget_who_is_in(const struct plant_space *owner, bool all)
 	}
 }
 
-/* Whose detours somebody is in, or will come back to from a signal handler. */
-static void look_who_is_in(struct tracer *tracer, struct space *space, bool all)
+/*
+ * Whose detours somebody is in, or will come back to from a signal handler. True: one who
+ * records just now.
+ */
+static bool look_who_is_in(struct tracer *tracer, struct space *space, bool all)
 {
 	struct plant_space *ps = space->plant;
 	const struct ubp_arch *arch = space->arch;
 	struct maps maps = { 0 };
+	bool recording = false;
 	struct ubp_err err;
 	size_t pos = 0;
 	void *value;
@@ -150,9 +167,11 @@ static void look_who_is_in(struct tracer *tracer, struct space *space, bool all)
 		else if (ubp_host_get_regs(t->tid, &regs) < 0)
 			continue;
 		note_in(ps, regs.r[arch->pc]);
+		recording |= is_recording(space, regs.r[arch->pc]);
 		stack_words(&maps, t->tid, regs.r[arch->sp], note_in, ps);
 	}
 	maps_free(&maps);
+	return recording || !all;
 }
 
 /*
@@ -215,10 +234,33 @@ static void free_blocks(const struct space *space)
 	}
 }
 
+/*
+ * A load of theirs may fault, which only a tracer can make good: it has to be there until they
+ * are through. They need a few ns of running, whenever they get to it.
+ */
+static void wait_until_recorded(struct tracer *tracer, struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+	uint64_t begun = event_clock_now(CLOCK_KIND_MONO);
+	bool recording = true;
+
+	while (recording && event_clock_now(CLOCK_KIND_MONO) - begun < RECORD_MAX_NS) {
+		struct timespec a_while = { .tv_nsec = RECORD_MAX_NS / 200 };
+		bool all;
+
+		(void)nanosleep(&a_while, NULL);
+		all = hold_all(tracer, space, JUMP_HOLD_MS);
+		recording = space->plant == ps && look_who_is_in(tracer, space, all);
+		hold_end(tracer, space, NULL);
+		if (space->plant != ps)
+			return;
+	}
+}
+
 void jump_remove(struct tracer *tracer, struct space *space)
 {
 	struct plant_space *ps = space->plant;
-	bool all;
+	bool all, recording = false;
 
 	if (!ps || ps->closing || !ps->n_jumps)
 		return;
@@ -228,11 +270,13 @@ void jump_remove(struct tracer *tracer, struct space *space)
 	if (space->plant == ps) {
 		(void)rings_set_gate(space, space, 0, RING_GATE_OFF);
 		unwrite(ps, space, 0);
-		look_who_is_in(tracer, space, all);
+		recording = look_who_is_in(tracer, space, all);
 		hijack_put_back(ps, space, 0);
 		ps->n_jumps = 0;
 	}
 	hold_end(tracer, space, NULL);
+	if (space->plant == ps && recording)
+		wait_until_recorded(tracer, space);
 	if (space->plant == ps) {
 		defuse(ps, space, 0, false);
 		free_blocks(space);
