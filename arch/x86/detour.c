@@ -568,6 +568,9 @@ static int check_plan(const struct detour_plan *plan, struct ubp_err *err)
 
 	if (plan->n_probes == 0 || plan->n_probes > UBP_DETOUR_PROBES)
 		return ubp_fail(err, EOPNOTSUPP, "%zu probes at one place", plan->n_probes);
+	if (has_return(plan) && gen_pops_return(plan->window))
+		return ubp_fail(err, EOPNOTSUPP,
+				"a function that takes its return address off the stack");
 	for (size_t i = 0; i < plan->n_probes; i++) {
 		if (plan->probes[i].is_return &&
 		    !gen_can_hijack(plan->hijacks, plan->hijacks_mask))

@@ -214,6 +214,27 @@ static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask)
 	emit_bytes(e, UD2, 2);
 }
 
+static bool is_pop(const struct displaced_insn *insn)
+{
+	return (insn->len == 1 && (insn->bytes[0] & 0xf8) == 0x58) ||
+	       (insn->len == 2 && insn->bytes[0] == 0x41 && (insn->bytes[1] & 0xf8) == 0x58);
+}
+
+static bool is_push(const struct displaced_insn *insn)
+{
+	return (insn->len == 1 && (insn->bytes[0] & 0xf8) == 0x50) ||
+	       (insn->len == 2 && insn->bytes[0] == 0x41 && (insn->bytes[1] & 0xf8) == 0x50);
+}
+
+/* vfork() does: parent and child both return by it, and one entry is for one return. */
+bool gen_pops_return(const struct window *window)
+{
+	for (size_t i = 0; i < window->n && !is_push(&window->insns[i]); i++)
+		if (is_pop(&window->insns[i]))
+			return true;
+	return false;
+}
+
 bool gen_can_hijack(uint64_t hijacks, uint64_t mask)
 {
 	return hijacks && mask <= INT32_MAX >> ENTRY_SHIFT;

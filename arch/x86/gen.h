@@ -122,6 +122,8 @@ void gen_restore(struct gen *g, uint32_t which);
 
 /* Is it a table that the code can use? */
 bool gen_can_hijack(uint64_t hijacks, uint64_t mask);
+/* Does the function take its return address off the stack right away? */
+bool gen_pops_return(const struct window *window);
 /* On entry, with GEN_HIJACK_REGS saved: replace the return address. To @trap: it can't be
  * done. @back: the detour's return code. */
 void gen_hijack(struct gen *g, label_t back, label_t trap);
