@@ -7,6 +7,7 @@
  */
 
 #include <errno.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -377,11 +378,14 @@ void rings_look_around(struct space *space, pid_t tid, const uint64_t *wanted, s
 		return;
 	ps->ranges_ns = event_clock_now(CLOCK_KIND_MONO);
 	ps->n_ranges = 0;
-	if (maps_read(tid, &maps, &err) == 0) {
-		note_ranges(ps, &maps, wanted, n, true);
-		note_ranges(ps, &maps, wanted, n, false);
+	/* What is unmapped later would be a fault, of which they would lose their setting. */
+	if (!task_ignores(tid, SIGSEGV) && !task_ignores(tid, SIGBUS)) {
+		if (maps_read(tid, &maps, &err) == 0) {
+			note_ranges(ps, &maps, wanted, n, true);
+			note_ranges(ps, &maps, wanted, n, false);
+		}
+		maps_free(&maps);
 	}
-	maps_free(&maps);
 	ring_space_set_ranges(ps->rings, ps->ranges, ps->n_ranges);
 }
 

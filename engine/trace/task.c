@@ -242,6 +242,13 @@ bool task_blocks(pid_t tid, int sig)
 	return read_signals(tid, &s) && (s.blocked & TASK_SIG_BIT(sig));
 }
 
+bool task_ignores(pid_t tid, int sig)
+{
+	struct signals s;
+
+	return read_signals(tid, &s) && ((s.blocked | s.ignored) & TASK_SIG_BIT(sig));
+}
+
 bool task_catches(pid_t tid, int sig)
 {
 	struct signals s;

@@ -51,6 +51,12 @@ pid_t task_own_pid(pid_t pid);
 int task_get_mask(pid_t tid, uint64_t *ret_mask);
 int task_set_mask(pid_t tid, uint64_t mask);
 #define TASK_SIG_BIT(sig) (1ULL << ((sig)-1))
+/*
+ * Does the thread block @sig, or its process ignore it? When a fault raises it all the same,
+ * the kernel sets it to the default action, and unblocks it.
+ */
+bool task_ignores(pid_t tid, int sig);
+
 /* Does a thread block @sig? Does its process have a handler for it? */
 bool task_blocks(pid_t tid, int sig);
 bool task_catches(pid_t tid, int sig);
