@@ -266,7 +266,7 @@ static const char *why_no_jump(const struct ubp_session *s, const struct uprobe_
 		return s->no_jumps;
 	if (!why && __atomic_load_n(&u->at_rets, __ATOMIC_RELAXED))
 		return "returns are caught at ret instructions";
-	return why ? why : "there was no time to make it one";
+	return why ? why : "there were too few hits, or no time, to make it one";
 }
 
 void ubp_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_stats *ret_stats)

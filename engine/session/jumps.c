@@ -24,7 +24,7 @@ void jumps_due(struct ubp_session *s, struct space *space, bool is_new)
 	ps->jumps_due = true;
 	ps->jumps_wait_ns = 0;
 	/* Most programs that are started end soon. */
-	if (is_new && !ps->n_jumps)
+	if (is_new && !ps->n_jumps && s->opt.mode != UBP_MODE_JUMP)
 		ps->hits_before_jumps = HITS_BEFORE_JUMPS;
 	s->jumps_due = true;
 	tracer_wake(&s->tracer);

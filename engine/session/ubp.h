@@ -38,7 +38,7 @@ struct ubp_event; /* one hit; valid during the callback only */
 
 enum ubp_mode {
 	UBP_MODE_AUTO, /* the best rung that is safe */
-	UBP_MODE_JUMP, /* accepted; today the same as auto */
+	UBP_MODE_JUMP, /* the same, at once: auto spares programs that may end soon the effort */
 	UBP_MODE_TRAP, /* breakpoint and boosted copy */
 	UBP_MODE_STEP, /* breakpoint and single-stepped copy */
 };

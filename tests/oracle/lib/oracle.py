@@ -465,8 +465,7 @@ def compare(definitions, argv, title=None, masks=(), ignore_comm=False, same_out
     good = True
     for mode, defs, events in runs:
         bad, how_it_went = compare_mode(mode, defs, argv, (events, *k_end), masks, ignore_comm,
-                                        same_output, recorded_there and len(defs) == len(entries),
-                                        how)
+                                        same_output, recorded_there, how)
         print(f"{'differs' if bad else 'equal'}: {title}, {mode}: {how_it_went}")
         for b in bad[:10]:
             print("  " + b)
