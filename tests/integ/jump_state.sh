@@ -114,14 +114,29 @@ ONLY=
 # 6. Returns, alone and with entries; of functions that do not look at where they return to.
 grep -vE '_in$|^pop_stack$' points > functions
 ONLY=functions
-begin r '$retval' --lossless
+begin r '$retval s=+0(%r9):string' --lossless
 same_state returns run 5
+same_state "returns in another thread" thread 5
 trace_stop
+[ "$(sum hits)" = "$(count ' arg1=')" ] || fail "returns: $(count .) of $(sum hits)"
+# This one comes to its start again and again, with one return to come: that takes a stop.
+sed -i '/ j\/loop_in_front /d' err.txt
+[ "$(sum jumps)" -gt 30 ] && [ "$(sum stopped)" -lt $(($(sum hits) / 2)) ] ||
+	fail "returns: $(sum jumps) jumps, $(sum stopped) of $(sum hits) hits were stops"
 sed 's,p:j/,&entry_,' all > entries
 begin r '$retval' --lossless -f entries
 same_state "returns and entries" run 5
 same_state "returns and entries in another thread" thread 5
+same_state "returns with other thread pointers" tls 2
 trace_stop
+begin r 'x=+0(%r8):x64 s=+0(%r8):string' --lossless
+same_state "returns, bad pointers" run 2
+trace_stop
+[ "$(sum hits)" = "$(count 's=\(fault\)')" ] || fail "returns, bad pointers: $(count .) of $(sum hits)"
+begin r 'a=$retval' --filter 'a == 4711'
+same_state "returns, filter" run 5
+trace_stop
+expect_count 0 .
 ONLY=
 
 # 7. Several at one place.
@@ -134,8 +149,10 @@ trace_stop
 [ "$(sum jumps)" -gt 90 ] || fail "$(sum jumps) jumps of three at each place"
 
 # 8. Killed: nobody records, nothing else changes. Then the next one comes, and goes.
-for n in 1 2 3; do
-	begin p 'a=%di:x64 s=+0(%r9):string'
+for kind in p r p; do
+	[ $kind = p ] || ONLY=functions
+	begin $kind 'a=%di:x64 s=+0(%r9):string'
+	ONLY=
 	same_state "before the kill" run 3
 	kill -KILL "$UBP_PID"
 	wait "$UBP_PID" 2> /dev/null

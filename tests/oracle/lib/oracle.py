@@ -342,7 +342,7 @@ STATS = re.compile(rb"uprobe: stats: \S+ [^/ ]+/(?P<name>\w+) (?P<counts>(?:\w+=
 # Why a place may well be no jump: what its code is like, and other probes. All else is a fault.
 GOOD_REASONS = re.compile(
     r"another probe stands|the jump of another probe|more probes than a detour|"
-    r"returns are caught here|ubp itself watches|its return address is replaced by the tracer|"
+    r"returns are caught|ubp itself watches|"
     r"an instruction under the jump made a fault|a thread was in the middle of it")
 
 
