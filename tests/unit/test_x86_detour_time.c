@@ -180,8 +180,7 @@ static void is_in_records(void **state)
 	static const char *const args[] = {
 		"d=$duration:u64",
 		"d=$duration:u64 w=$duration:u32 h=$duration:x16 b=$duration:s8",
-		"v=$retval d=$duration:b54@10/64 e=$duration:b3@5/8 s=+0(%si):u64 "
-		"w=$duration:x64",
+		"d=$duration:b54@10/64 e=$duration:b3@5/8 s=+0(%si):u64 w=$duration:x64",
 		"c=$comm d=$duration:u64 a=+0(%si):u8[5]",
 	};
 	uint64_t head = lab.thread->head;
