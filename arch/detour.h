@@ -93,10 +93,17 @@ struct detour_plan {
 	/* For return probes: vaddr of the table of hijacked return addresses (struct guard_hijack), its
 	 * entries - 1, and of the code that return addresses are replaced by. */
 	uint64_t hijacks, hijacks_mask, return_vaddr;
-	/* For FETCH_DURATION: ns = ticks * ns_factor >> UBP_TICKS_SHIFT. 0: not known. */
-	uint64_t ns_factor;
+	uint64_t ns_factor;  /* for FETCH_DURATION: detour_ns(); 0: not known */
 	uint64_t trampoline; /* vaddr of the breakpoint that the tracer puts there */
 };
+
+/* Nanoseconds that so many ticks are, as detours tell. */
+static inline uint64_t detour_ns(uint64_t ticks, uint64_t ns_factor)
+{
+	__extension__ typedef unsigned __int128 wide;
+
+	return (uint64_t)((wide)ticks * ns_factor >> UBP_TICKS_SHIFT);
+}
 
 struct detour {
 	uint8_t *code; /* free with free(); code[0] is the copy's */

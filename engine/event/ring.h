@@ -90,10 +90,8 @@ void ring_space_set_ranges(struct ring_space *space, const uint64_t *ranges, siz
 /* Hits of probe @number that filters dropped, as far as they were counted. */
 uint64_t ring_set_dropped(struct ring_set *set, unsigned number);
 
-/* For struct detour_plan. */
+/* For struct detour_plan: ring_rate_factor(). */
 uint64_t ring_set_ns_factor(const struct ring_set *set);
-/* How long ago the target's processor had these ticks, in ns of CLOCK_KIND_MONO. */
-uint64_t ring_space_ns_since(const struct ring_space *space, uint64_t ticks);
 
 /* --- the thread that delivers -------------------------------------------------------- */
 

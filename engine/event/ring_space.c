@@ -31,11 +31,6 @@ size_t ring_region_len(const struct ring_set *set)
 	return RING_RINGS_AT + set->n_rings * ring_stride(set);
 }
 
-uint64_t ring_space_ns_since(const struct ring_space *space, uint64_t ticks)
-{
-	return ring_rate_ns_since(&space->set->rate, ticks);
-}
-
 /* --- making a space -------------------------------------------------------------- */
 
 /*

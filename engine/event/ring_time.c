@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include "arch/detour.h"
+
 #define TRIES      6
 #define SPACING_NS 5000000 /* readings that are kept are that far apart at least */
 #define RATE_NS    100000  /* a rate is believed if measured over that time */
@@ -165,15 +167,5 @@ uint64_t ring_rate_factor(const struct ring_rate *rate)
 	if (ticks_between(&rate->first, &now) <= 0)
 		return 0;
 	return (uint64_t)(ns_between(&rate->first, &now) / ticks_between(&rate->first, &now) *
-			  (double)(1ULL << RING_FACTOR_SHIFT));
-}
-
-uint64_t ring_rate_ns_since(const struct ring_rate *rate, uint64_t ticks)
-{
-	uint64_t now = rate->ticks();
-
-	if (ticks >= now)
-		return 0;
-	__extension__ typedef unsigned __int128 wide;
-	return (uint64_t)((wide)(now - ticks) * ring_rate_factor(rate) >> RING_FACTOR_SHIFT);
+			  (double)(1ULL << UBP_TICKS_SHIFT));
 }

@@ -13,7 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "arch/detour.h"
 #include "engine/event/clock.h"
 
 #define RING_TIME_SAMPLES 1024
@@ -41,22 +40,17 @@ static inline uint64_t ring_time_last(const struct ring_time *time)
 /* Any ticks at all: what can't be is put at the first or last reading. */
 uint64_t ring_time_ns(const struct ring_time *time, uint64_t ticks);
 
-/*
- * How long something took, in nanoseconds of CLOCK_KIND_MONO: the processor's rate since
- * the beginning. Any thread may ask.
- */
+/* How many nanoseconds of CLOCK_KIND_MONO a tick has been since the beginning. Any thread may ask. */
 struct ring_rate {
 	uint64_t (*ticks)(void);
 	struct ring_time_sample first;
 };
 
-/* ns = ticks * factor >> RING_FACTOR_SHIFT */
-#define RING_FACTOR_SHIFT UBP_TICKS_SHIFT
-
 void ring_rate_init(struct ring_rate *rate, uint64_t (*ticks)(void));
-/* To a few millionths, and better as time goes by. 0: the ticks stand still. */
+/*
+ * For detour_ns(), good to a few millionths, and better as time goes by. It takes that time if
+ * asked right at the beginning, 2 ms. 0: the ticks stand still.
+ */
 uint64_t ring_rate_factor(const struct ring_rate *rate);
-/* From @ticks until now. 0 for what is to come. */
-uint64_t ring_rate_ns_since(const struct ring_rate *rate, uint64_t ticks);
 
 #endif

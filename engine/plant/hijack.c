@@ -15,9 +15,9 @@
 #include <sys/mman.h>
 
 #include "arch/guard.h"
+#include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
-#include "engine/event/ring.h"
 #include "engine/object/maps.h"
 #include "engine/plant/jump.h"
 
@@ -53,9 +53,9 @@ static struct guard_hijack find(const struct space *space, uint64_t slot_vaddr,
 /* The ticks of a detour as nanoseconds of CLOCK_KIND_MONO. */
 static uint64_t time_of(const struct plant_space *ps, uint64_t ticks)
 {
-	uint64_t now_ns = event_clock_now(CLOCK_KIND_MONO);
+	uint64_t now_ns = event_clock_now(CLOCK_KIND_MONO), now = ubp_host_ticks();
 
-	return ps->rings ? now_ns - ring_space_ns_since(ps->rings, ticks) : now_ns;
+	return ticks < now ? now_ns - detour_ns(now - ticks, ps->ns_factor) : now_ns;
 }
 
 uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t word)

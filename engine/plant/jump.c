@@ -341,11 +341,21 @@ static void forget_code(struct site_jump *jump)
 	*jump = (struct site_jump){ 0 };
 }
 
+/* Of all detours in a space, from the first on that asks for it. */
+static uint64_t ns_factor(const struct plant *plant, struct plant_space *ps,
+			  const struct detour_plan *plan)
+{
+	for (size_t i = 0; i < plan->n_probes && !ps->ns_factor; i++)
+		if (plan->probes[i].program->needs_duration)
+			ps->ns_factor = ring_set_ns_factor(plant->rings);
+	return ps->ns_factor;
+}
+
 static int generate(const struct plant *plant, const struct space *space,
 		    const struct site *site, uint64_t vaddr, uint32_t *cell,
 		    struct site_jump *jump, struct ubp_err *err)
 {
-	const struct plant_space *ps = space->plant;
+	struct plant_space *ps = space->plant;
 	const struct ubp_arch *arch = space->arch;
 	struct detour_probe probes[UBP_DETOUR_PROBES];
 	struct window window;
@@ -367,9 +377,7 @@ static int generate(const struct plant *plant, const struct space *space,
 	if (rc < 0)
 		return rc;
 	plan.n_probes = fill_probes(site, arch, cell, probes);
-	for (size_t i = 0; i < plan.n_probes && !plan.ns_factor; i++)
-		if (probes[i].program->needs_duration)
-			plan.ns_factor = ring_set_ns_factor(plant->rings);
+	plan.ns_factor = ns_factor(plant, ps, &plan);
 	rc = arch->build_detour(&plan, &jump->detour, err);
 	if (rc < 0)
 		return rc;

@@ -230,6 +230,7 @@ int plant_copy(const struct space *parent, struct space *child, struct tracee *f
 	to->hijacks = from->hijacks;
 	to->hijacks_mask = from->hijacks_mask;
 	to->return_vaddr = from->return_vaddr;
+	to->ns_factor = from->ns_factor;
 	to->unguarded = from->unguarded;
 	to->semaphores = malloc((from->n_semaphores + 1) * sizeof(*to->semaphores));
 	if (!to->semaphores || copy_areas(from, to) < 0)

@@ -147,6 +147,7 @@ struct plant_space {
 	uint64_t jumps_wait_ns;     /* ... and how long not to try again */
 	uint64_t hijacks, hijacks_mask; /* table of struct guard_hijack: vaddr; 0: none */
 	uint64_t return_vaddr;          /* what such return addresses are replaced by */
+	uint64_t ns_factor;             /* of their times, detour_ns(); 0: nobody asked */
 	struct ring_space *rings;       /* NULL: none */
 	uint64_t rings_base;            /* vaddr; 0: none mapped */
 	struct map thread_pointers; /* -> tid that has a ring by it, RINGS_SHARED: several */

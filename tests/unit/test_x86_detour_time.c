@@ -136,9 +136,7 @@ static void put_time(struct ubp_regs *regs, void *arg)
 
 static uint64_t ns_of(uint64_t ticks)
 {
-	__extension__ typedef unsigned __int128 wide;
-
-	return (uint64_t)((wide)ticks * lab.plan.ns_factor >> UBP_TICKS_SHIFT);
+	return detour_ns(ticks, FACTOR);
 }
 
 /* One call. The entry must hold what it took. Returns the trap, or -1. */
