@@ -141,6 +141,14 @@ class Postgres(Server):
                 self.p.wait()
 
 
+def all_functions(path):
+    """Each of which can be a jump, or at least a breakpoint."""
+    out = subprocess.run([torture.UPROBE, "-l", path], capture_output=True, text=True,
+                         check=True).stdout
+    names = {re.sub(r"\W", "_", n)[:60]: n for n in out.split()}
+    return [f"p:a/{event} {path}:{n}" for event, n in sorted(names.items())]
+
+
 def main():
     options = torture.parse(__doc__)
     if not BIN:
@@ -153,10 +161,13 @@ def main():
             f"r:s/xlog {f}:XLogInsert $retval", f"p:s/lock {f}:LWLockAcquire"]
     table = torture.Table(options)
     for mode in options.modes:
-        row = Row("postgres pgbench", mode)
-        Storm(row, lambda: Postgres(os.path.abspath("pg")), defs, [], options).run(
-            options.rounds or (60 if options.full else 5), clean_every=3, fresh_every=100)
-        table.add(row)
+        for name, what in (("pgbench", defs), ("everything", all_functions(f))):
+            if options.only not in name:
+                continue
+            row = Row(f"postgres {name}", mode)
+            Storm(row, lambda: Postgres(os.path.abspath("pg")), what, [], options).run(
+                options.rounds or (60 if options.full else 5), clean_every=3, fresh_every=100)
+            table.add(row)
     table.done()
 
 

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+"""All functions of a program and of its C library probed at once: python's own regression
+tests and a bash script must do what they do alone."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import torture  # noqa: E402
+from torture import UPROBE, Row  # noqa: E402
+
+SHORT = ("test_list", "test_dict", "test_struct", "test_generators", "test_thread", "test_fork1")
+FULL = SHORT + ("test_re", "test_json", "test_exceptions", "test_gc", "test_threading",
+                "test_subprocess", "test_signal", "test_faulthandler", "test_queue",
+                "test_unicode", "test_asyncio.test_events")
+HANGS = ("test_4_daemon_threads",)  # at times, alone too
+LIMIT = 600  # s for one run
+
+
+def libc_copy(exe):
+    """A libc of our own, so that nobody else's probes are in it. IFUNCs are left out: what they
+    choose is known in a running process only."""
+    out = subprocess.run(["ldd", exe], capture_output=True, text=True, check=False).stdout
+    m = re.search(r"libc\.so\.6 => (\S+)", out)
+    if not m:
+        return None, set()
+    shutil.copy(m.group(1), "libc.so.6")
+    out = subprocess.run(["nm", "-D", "--defined-only", "libc.so.6"], capture_output=True,
+                         text=True, check=True).stdout
+    return os.path.abspath("libc.so.6"), {line.split()[2].split("@")[0]
+                                          for line in out.splitlines() if line.split()[1] == "i"}
+
+
+def good(lines):
+    """Those that are not refused: halve until the bad ones are found."""
+    with open("try", "w") as f:
+        f.write("".join(lines))
+    if not lines or subprocess.run([UPROBE, "--check", "-f", "try"], capture_output=True,
+                                   check=False).returncode == 0:
+        return lines
+    half = len(lines) // 2
+    return good(lines[:half]) + good(lines[half:]) if half else []
+
+
+def define(group, path, leave_out=()):
+    out = subprocess.run([UPROBE, "-l", path], capture_output=True, text=True, check=True).stdout
+    names = {re.sub(r"\W", "_", n)[:60]: n for n in out.split() if n not in leave_out}
+    return good([f"p:{group}/{event} {path}:{n}\n" for event, n in sorted(names.items())])
+
+
+def run(argv, env, before=()):
+    try:
+        p = subprocess.run([*before, *argv], env=env, stdin=subprocess.DEVNULL, check=False,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        return "does not end", b"", ""
+    return p.returncode, p.stdout, p.stderr.decode(errors="replace")
+
+
+def compare(row, name, argv, defs, env, look_at_output):
+    """Its exit status, and its output, are what they are without us."""
+    with open("defs", "w") as f:
+        f.write("".join(defs))
+    row.rounds += 1
+    alone = run(argv, env)
+    if alone[0] == "does not end":
+        row.note += f" {name} does not end alone"
+        return
+    rc, out, err = run(argv, env, [UPROBE, "--mode", row.mode, "--stats", "-o", "/dev/null",
+                                   "-f", "defs", "--"])
+    row.clean += 1
+    row.hits += sum(int(n) for n in re.findall(r" hits=(\d+)", err))
+    jumps = len(re.findall(r" jumps=[1-9]", err))
+    if rc != alone[0] or (look_at_output and out != alone[1]):
+        row.fail(f"{name}: ends with {rc}, alone with {alone[0]}: {out[-300:]}")
+    elif row.mode == "auto" and jumps < len(defs) * 9 // 10:
+        row.fail(f"{name}: {jumps} jumps for {len(defs)} functions")
+
+
+def main():
+    options = torture.parse(__doc__)
+    torture.in_own_folder()
+    table = torture.Table(options)
+    python, bash = os.path.realpath("/usr/bin/python3"), os.path.realpath(shutil.which("bash"))
+    libc, ifuncs = libc_copy(bash)
+    if not libc:
+        torture.skip("bash has no libc.so.6")
+    env = dict(os.environ, LD_LIBRARY_PATH=os.getcwd(), PYTHONHASHSEED="1")
+    of_libc = define("c", libc, ifuncs)
+    for mode in options.modes:
+        if options.only in "bash":
+            row = Row("everything bash", mode)
+            script = os.path.join(torture.SRC, "tests/torture/programs/jobs.sh")
+            compare(row, "jobs.sh", [bash, script], of_libc + define("b", bash), env, True)
+            table.add(row)
+        row = Row("everything python", mode)
+        names = [n for n in (FULL if options.full else SHORT)
+                 if run([python, "-c", f"import test.{n}"], env)[0] == 0]
+        if not names:
+            row.note = f"{python} has no tests (libpython3.11-testsuite)"
+        of_python = define("p", python) if names and options.only in "python" else []
+        for name in names if of_python else ():
+            skipped = [a for h in HANGS for a in ("-i", h)]
+            compare(row, name, [python, "-m", "test", *skipped, name], of_libc + of_python, env,
+                    False)
+        table.add(row)
+    table.done()
+
+
+if __name__ == "__main__":
+    main()
