@@ -26,7 +26,7 @@ void stack_words(const struct maps *maps, pid_t tid, uint64_t sp,
 
 		for (size_t i = 0; i < got / sizeof(words[0]); i++)
 			each(ctx, words[i]);
-		if (got < len)
+		if (!got)
 			break;
 		at += got;
 	}
