@@ -184,6 +184,37 @@ static void expect_nothing(uint64_t head)
 	assert_int_equal(lab.thread->head, head);
 }
 
+/* vfork() is such a function: it returns twice. */
+static void refuses_who_pops_it(void **state)
+{
+	static const struct {
+		const char *code;
+		bool refused;
+	} functions[] = {
+		{ "\x5f\xb8\x3a\x00\x00\x00", true }, /* pop %rdi; mov $58,%eax */
+		{ "\xf3\x0f\x1e\xfa\x41\x5b", true }, /* endbr64; pop %r11 */
+		{ "\x55\x48\x89\xe5\x5d", false },    /* push %rbp; mov; pop %rbp */
+	};
+	const struct window was = lab.window;
+	struct ubp_err err;
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMS(functions); i++) {
+		const uint8_t *code = (const uint8_t *)functions[i].code;
+
+		ubp_err_reset(&err);
+		assert_int_equal(arch()->find_window(code, i == 2 ? 5 : 6, 0, LAB_SITE,
+						     &lab.window, &err),
+				 0);
+		assert_int_equal(lab_build(&lab, 1, &err),
+				 functions[i].refused ? -EOPNOTSUPP : 0);
+	}
+	lab.window = was;
+	ubp_err_reset(&err);
+	lab.plan.hijacks = 0;
+	assert_int_equal(lab_build(&lab, 1, &err), -EOPNOTSUPP);
+}
+
 /* --- one call ------------------------------------------------------------------------------ */
 
 static void returns(void **state)
@@ -614,6 +645,7 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(refuses_who_pops_it, start),
 		cmocka_unit_test_setup(returns, start),
 		cmocka_unit_test_setup(records_both_ways, start),
 		cmocka_unit_test_setup(counts_and_filters, start),
