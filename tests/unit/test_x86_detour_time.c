@@ -277,6 +277,59 @@ static void is_the_same_for_all(void **state)
 	assert_int_equal(lab.thread->head, head);
 }
 
+struct interruption {
+	unsigned at, step;
+	bool done;
+};
+
+/* In the handler of the single step: the same function, elsewhere on the stack. */
+static void interrupt(struct ubp_regs *regs, void *arg)
+{
+	struct interruption *in = arg;
+
+	(void)regs;
+	if (in->step++ != in->at)
+		return;
+	in->done = true;
+	((void (*)(void))LAB_SITE)();
+}
+
+/* A handler's call at each instruction: both durations are those of their own calls. */
+static void is_of_its_own_call(void **state)
+{
+	unsigned n = 0;
+
+	(void)state;
+	set_probe(0, true, "d=$duration:u64", NULL);
+	build(1);
+	for (bool more = true; more; n++) {
+		struct interruption in = { .at = n };
+		uint64_t home = HOME, at = lab.thread->head, d[2], most;
+		const struct ring_record *record;
+		unsigned n_records = 0;
+
+		run_write(before.gpr[SP], &home, sizeof(home));
+		lab.thread->limit = at + LAB_CAPACITY - RING_SLACK;
+		memset(table, 0, sizeof(table));
+		most = ubp_host_ticks();
+		lab_run(&lab, &before, 7, interrupt, &in, &end);
+		most = ns_of(ubp_host_ticks() - most);
+		assert_int_equal(end.exit, 0);
+		for (; at < lab.thread->head; at += record->size) {
+			record = lab_record_at(&lab, at);
+			assert_non_null(record);
+			if (record->probe == RING_VOID)
+				continue;
+			assert_true(n_records < 2);
+			memcpy(&d[n_records], record->data, sizeof(d[0]));
+			assert_in_range(d[n_records++], 1, most);
+		}
+		assert_int_equal(n_records, 1 + in.done);
+		more = in.done;
+	}
+	assert_true(n > 50);
+}
+
 static void is_refused_where_it_can_not_be(void **state)
 {
 	struct ubp_err err;
@@ -321,6 +374,7 @@ int main(void)
 		cmocka_unit_test_setup(is_never_negative, start),
 		cmocka_unit_test_setup(is_known_to_filters, start),
 		cmocka_unit_test_setup(is_the_same_for_all, start),
+		cmocka_unit_test_setup(is_of_its_own_call, start),
 		cmocka_unit_test_setup(is_refused_where_it_can_not_be, start),
 	};
 
