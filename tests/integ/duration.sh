@@ -39,7 +39,7 @@ assert len(by["unwinds"]) == 2 and all(d >= 2.99 * ms for d, *_ in by["unwinds"]
 assert len(by["splits"]) == len({pid for _, _, pid, _, _ in by["splits"]}) == splits
 PY
 }
-for mode in trap step auto; do
+for mode in trap step auto jump; do
 	start duration 3 $THREADS
 	trace --lossless --json --mode=$mode -p "$PID" "${defs[@]}"
 	go
@@ -97,7 +97,7 @@ trace_done
 check real "${LAST#run }" 1
 
 # Text, a filter by its name, types.
-for mode in trap auto; do
+for mode in trap auto jump; do
 	start duration 3 1
 	trace --mode=$mode -p "$PID" "r:$F:nested ns=\$duration us=\$duration:b54@10/64 x=\$duration:x64 low=\$duration:u8" \
 		'ns > 6000000'
