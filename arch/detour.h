@@ -120,6 +120,12 @@ struct detour {
 	uint32_t trap_at[UBP_DETOUR_PROBES];
 	uint32_t ret_trap_at[UBP_DETOUR_PROBES];
 	/*
+	 * A thread in [hijack_at, hijack_end) is about to replace its return address. Put to
+	 * hijack_off it does not, and all else is as if it had not come this far. In front of
+	 * hijack_at it looks at the gate again.
+	 */
+	uint32_t hijack_at, hijack_end, hijack_off;
+	/*
 	 * loads[]: a fault at code offset .at (memory was unmapped since the tracer
 	 * looked) is not the program's: the thread goes on at offset .fixup, with its registers
 	 * as they are, and comes to the trap.

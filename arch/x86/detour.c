@@ -144,22 +144,31 @@ void gen_save_first(struct gen *g, uint32_t which)
 
 /* --- is there somebody to record for? --------------------------------------------------- */
 
+void gen_gate(struct gen *g, int reg, label_t trap)
+{
+	uint64_t disp = g->plan->gate - (g->e.vaddr + g->e.len + 7);
+	struct emit *e = &g->e;
+
+	if (!emit_fits(disp)) {
+		emit_imm(e, reg, g->plan->gate);
+		gen_may_fault(g, trap);
+		emit_rm(e, OP_LOAD | OP_W, reg, MEM(reg, 0));
+		return;
+	}
+	gen_may_fault(g, trap);
+	emit_u8(e, reg >= G_R8 ? 0x4c : 0x48); /* mov gate(%rip),%reg */
+	emit_u8(e, 0x8b);
+	emit_u8(e, (uint8_t)(5 | (reg & 7) << 3));
+	emit_u32(e, (uint32_t)disp);
+}
+
 /* R_BASE, or to the trap, or out. */
 static void find_base(struct gen *g, label_t trap, label_t leave)
 {
-	uint64_t disp = g->plan->gate - (g->e.vaddr + g->e.len + 7);
 	label_t low = emit_label(&g->e), on = emit_label(&g->e);
 	struct emit *e = &g->e;
 
-	if (emit_fits(disp)) {
-		gen_may_fault(g, trap);
-		emit_bytes(e, "\x4c\x8b\x1d", 3); /* mov gate(%rip),%r11 */
-		emit_u32(e, (uint32_t)disp);
-	} else {
-		emit_imm(e, R_BASE, g->plan->gate);
-		gen_may_fault(g, trap);
-		emit_rm(e, OP_LOAD | OP_W, R_BASE, MEM(R_BASE, 0));
-	}
+	gen_gate(g, R_BASE, trap);
 	emit_alu(e, OP_W, ALU_CMP, R_BASE, RING_GATE_TRAP);
 	emit_jcc(e, COND_BE, low);
 	gen_may_fault(g, trap);
@@ -512,11 +521,12 @@ static void put_entry(struct gen *g, label_t copy, label_t back)
 	find_base(g, ways.trap_early[ways.order[0]], ways.leave_early);
 	for (size_t k = 0; k <= last; k++) {
 		if (g->plan->probes[ways.order[k]].is_return)
-			gen_hijack(g, back, ways.trap[ways.order[k]]);
+			gen_hijack(g, back, ways.trap[ways.order[k]], ways.leave);
 		else
 			one_probe(g, &ways, ways.order[k], k == last);
 	}
 	way_out(g, &ways);
+	g->out->hijack_off = emit_at(e, ways.leave);
 	trap = put_trap(g, &ways, ways.order[0]);
 	emit_set(e, no_stack);
 	emit_rm(e, OP_LEA, G_SP, MEM(G_SP, FRAME_ALL));

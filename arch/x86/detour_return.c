@@ -109,10 +109,14 @@ static void refuse(struct gen *g, uint64_t address, label_t trap)
 	emit_jcc(e, COND_E, trap);
 }
 
-void gen_hijack(struct gen *g, label_t back, label_t trap)
+void gen_hijack(struct gen *g, label_t back, label_t trap, label_t leave)
 {
 	struct emit *e = &g->e;
 
+	gen_gate(g, G_AX, trap);
+	g->out->hijack_at = (uint32_t)e->len;
+	emit_rr(e, OP_CMP | OP_W, G_AX, R_BASE);
+	emit_jcc(e, COND_NE, leave);
 	gen_may_fault(g, trap);
 	emit_rm(e, OP_LOAD | OP_W, G_AX, STACK(0));
 	refuse(g, g->plan->return_vaddr, trap);
@@ -132,6 +136,7 @@ void gen_hijack(struct gen *g, label_t back, label_t trap)
 	emit_address(e, G_AX, g->plan->return_vaddr);
 	gen_may_fault(g, trap);
 	emit_rm(e, OP_STORE | OP_W, G_AX, MEM(R_WORD, 0));
+	g->out->hijack_end = (uint32_t)e->len;
 }
 
 /* --- on return ----------------------------------------------------------------------- */

@@ -110,6 +110,8 @@ void gen_fail(struct gen *g, int error);
 void gen_frame(struct emit *e);
 /* Then rax, the flags, and the registers of @which; none was clobbered before. */
 void gen_save_first(struct gen *g, uint32_t which);
+/* The gate, to @reg. */
+void gen_gate(struct gen *g, int reg, label_t trap);
 /* Flags, the registers of @which, the stack pointer. */
 void gen_restore(struct gen *g, uint32_t which);
 
@@ -125,8 +127,8 @@ bool gen_can_hijack(uint64_t hijacks, uint64_t mask);
 /* Does the function take its return address off the stack right away? */
 bool gen_pops_return(const struct window *window);
 /* On entry, with GEN_HIJACK_REGS saved: replace the return address. To @trap: it can't be
- * done. @back: the detour's return code. */
-void gen_hijack(struct gen *g, label_t back, label_t trap);
+ * done; to @leave: the gate has changed. @back: the detour's return code. */
+void gen_hijack(struct gen *g, label_t back, label_t trap, label_t leave);
 /* On return, as it comes from the common code: the entry is over, the real address is in
  * the frame and in its word. To @gone if it was over just now: the word has been put right. */
 void gen_come_back(struct gen *g, label_t gone);

@@ -195,6 +195,39 @@ static void defuse(const struct plant_space *owner, const struct space *space, p
 	}
 }
 
+/* Who is about to replace its return address must not: nobody would put that back. */
+static void keep_from_hijacking(struct tracer *tracer, const struct space *space)
+{
+	const struct ubp_arch *arch = space->arch;
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
+		struct tracee *t = value;
+		const struct detour *d;
+		struct site *site;
+		uint64_t pc, at;
+
+		if (t->process->space != space || !t->held)
+			continue;
+		if (t->called)
+			pc = t->before->r[arch->pc];
+		else if (ubp_host_get_pc(t->tid, &pc) < 0)
+			continue;
+		site = plant_site_of_slot(space, pc);
+		if (!site || !jump_has(site, pc, &at))
+			continue;
+		d = &site->jump->detour;
+		if (at < d->hijack_at || at >= d->hijack_end)
+			continue;
+		pc = site->jump->copy + d->hijack_off;
+		if (t->called)
+			t->before->r[arch->pc] = pc;
+		else
+			(void)ubp_host_set_pc(t->tid, pc);
+	}
+}
+
 void jump_clean_copy(struct plant_space *owner, const struct space *space, pid_t tid)
 {
 	const struct ubp_arch *arch = space->arch;
@@ -271,6 +304,7 @@ void jump_remove(struct tracer *tracer, struct space *space)
 		(void)rings_set_gate(space, space, 0, RING_GATE_OFF);
 		unwrite(ps, space, 0);
 		recording = look_who_is_in(tracer, space, all);
+		keep_from_hijacking(tracer, space);
 		hijack_put_back(ps, space, 0);
 		ps->n_jumps = 0;
 	}
