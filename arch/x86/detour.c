@@ -2,7 +2,7 @@
 /* Copyright the ubp authors */
 
 /*
- * Detours (arch/detour.h): the way in and out, and the record. Code for one probe:
+ * Detours (arch/detour.h): the block, the way in and out. Code for one probe:
  *
  *   entry:  skip the red zone, save flags and the registers needed first
  *           gate: 0 -> leave, 1 -> trap; its owner dead -> leave
@@ -184,182 +184,6 @@ static void find_base(struct gen *g, label_t trap, label_t leave)
 	emit_set(e, on);
 }
 
-/* --- the record ---------------------------------------------------------------------------- */
-
-/* R_THREAD, or gen.fail. */
-static void find_thread(struct gen *g)
-{
-	const int32_t offset_mask = (RING_THREADS - 1) * (int)sizeof(struct ring_thread);
-	struct emit *e = &g->e;
-	label_t look, next = emit_label(e), found = emit_label(e);
-	struct emit_mem entry = MEM_X(R_BASE, R_THREAD, 0, RING_TABLE_AT);
-
-	_Static_assert(sizeof(struct ring_thread) == 64, "a shift makes offsets");
-	emit_bytes(e, "\xf3\x48\x0f\xae\xc0", 5); /* rdfsbase %rax */
-	emit_alu(e, OP_W, ALU_ADD, G_AX, 1);
-	emit_imm(e, R_THREAD, RING_HASH_MUL);
-	emit_rr(e, OP_IMUL | OP_W, R_THREAD, G_AX);
-	emit_shift(e, OP_W, SHIFT_R, R_THREAD, RING_HASH_SHIFT - 6);
-	emit_alu(e, 0, ALU_AND, R_THREAD, offset_mask);
-	look = emit_here(e);
-	gen_may_fault(g, g->fail);
-	emit_rm(e, OP_CMP | OP_W, G_AX, entry);
-	emit_jcc(e, COND_E, found);
-	emit_set(e, next);
-	emit_alu_mem(e, OP_W, ALU_CMP, entry, RING_KEY_NONE);
-	emit_jcc(e, COND_E, g->fail);
-	emit_alu(e, 0, ALU_ADD, R_THREAD, sizeof(struct ring_thread));
-	emit_alu(e, 0, ALU_AND, R_THREAD, offset_mask);
-	emit_jmp(e, look);
-	emit_set(e, found);
-	emit_rm(e, OP_LEA, R_THREAD, entry);
-}
-
-static struct emit_mem thread_mem(size_t member)
-{
-	return MEM(R_THREAD, member);
-}
-
-static struct emit_mem record_mem(size_t member)
-{
-	return MEM(R_RECORD, member);
-}
-
-/* @max bytes: R_RECORD and the frame's position; or to @full. */
-static void reserve(struct gen *g, uint32_t max, label_t full)
-{
-	struct emit *e = &g->e;
-
-	emit_rm(e, OP_LOAD | OP_W, G_AX, thread_mem(offsetof(struct ring_thread, head)));
-	emit_alu(e, OP_W, ALU_ADD, G_AX, (int32_t)max);
-	emit_rm(e, OP_CMP | OP_W, G_AX, thread_mem(offsetof(struct ring_thread, limit)));
-	emit_jcc(e, COND_A, full);
-	emit_imm(e, R_RECORD, max);
-	emit_rm(e, OP_XADD | OP_W, R_RECORD, thread_mem(offsetof(struct ring_thread, head)));
-	emit_rm(e, OP_STORE | OP_W, R_RECORD, MEM(G_SP, FRAME_POS));
-	emit_rm(e, OP_AND | OP_W, R_RECORD, thread_mem(offsetof(struct ring_thread, mask)));
-	emit_rm(e, OP_ADD | OP_W, R_RECORD, thread_mem(offsetof(struct ring_thread, ring)));
-}
-
-/* All of the head that is known before the data. */
-static void record_head(struct gen *g)
-{
-	const struct fetch_program *program = g->probe->program;
-	struct emit *e = &g->e;
-
-	emit_bytes(e, "\x0f\x01\xf9", 3); /* rdtscp */
-	emit_shift(e, OP_W, SHIFT_L, G_DX, 32);
-	emit_rr(e, OP_OR | OP_W, G_AX, G_DX);
-	emit_rm(e, OP_STORE | OP_W, G_AX, record_mem(offsetof(struct ring_record, time)));
-	emit_alu(e, 0, ALU_AND, G_CX, 0xfff); /* the rest is the node */
-	if (!program->has_strings)
-		emit_alu(e, 0, ALU_OR, G_CX, (int32_t)(program->fixed_size << 16));
-	emit_rm(e, OP_STORE, G_CX, record_mem(offsetof(struct ring_record, cpu)));
-	emit_store_imm(e, 0, record_mem(offsetof(struct ring_record, probe)), g->probe->number);
-	emit_address(e, G_AX, g->plan->site);
-	emit_rm(e, OP_STORE | OP_W, G_AX, record_mem(offsetof(struct ring_record, vaddr)));
-	if (g->probe->is_return) {
-		emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(G_SP, FRAME_REAL));
-		emit_rm(e, OP_STORE | OP_W, G_AX,
-			record_mem(offsetof(struct ring_record, ret)));
-	} else {
-		emit_store_imm(e, OP_W, record_mem(offsetof(struct ring_record, ret)), 0);
-	}
-}
-
-/* The record is there when this is. */
-static void commit(struct gen *g)
-{
-	struct emit *e = &g->e;
-
-	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(G_SP, FRAME_POS));
-	emit_shift(e, OP_W, SHIFT_R, G_AX, 3);
-	emit_alu(e, 0, ALU_ADD, G_AX, 1);
-	emit_rm(e, OP_STORE, G_AX, record_mem(offsetof(struct ring_record, commit)));
-}
-
-/* Strings took less than was reserved: shorten that, if it is the last. */
-static void end_of_strings(struct gen *g, uint32_t max)
-{
-	struct emit *e = &g->e;
-	label_t kept = emit_label(e);
-
-	emit_rr(e, OP_SUB | OP_W, R_END, R_RECORD);
-	emit_alu(e, 0, ALU_SUB, R_END, RECORD_DATA);
-	emit_rm(e, OP_STORE | OP_66, R_END, record_mem(offsetof(struct ring_record, data_len)));
-	emit_alu(e, 0, ALU_ADD, R_END, RECORD_DATA + 7);
-	emit_alu(e, 0, ALU_AND, R_END, -8);
-	emit_rm(e, OP_LOAD | OP_W, G_CX, MEM(G_SP, FRAME_POS));
-	emit_rm(e, OP_LEA, G_AX, MEM(G_CX, max));
-	emit_rr(e, OP_ADD | OP_W, G_CX, R_END);
-	emit_rm(e, OP_CMPXCHG | OP_W, G_CX, thread_mem(offsetof(struct ring_thread, head)));
-	emit_jcc(e, COND_E, kept);
-	emit_imm(e, R_END, max);
-	emit_set(e, kept);
-	emit_rm(e, OP_STORE, R_END, record_mem(offsetof(struct ring_record, size)));
-}
-
-/* Nothing is recorded: give back what was reserved, or say that it is void. */
-static void give_back(struct gen *g, uint32_t max, label_t then)
-{
-	struct emit *e = &g->e;
-
-	emit_rm(e, OP_LOAD | OP_W, G_CX, MEM(G_SP, FRAME_POS));
-	emit_rm(e, OP_LEA, G_AX, MEM(G_CX, max));
-	emit_rm(e, OP_CMPXCHG | OP_W, G_CX, thread_mem(offsetof(struct ring_thread, head)));
-	emit_jcc(e, COND_E, then);
-	emit_store_imm(e, 0, record_mem(offsetof(struct ring_record, size)), max);
-	emit_store_imm(e, 0, record_mem(offsetof(struct ring_record, probe)), RING_VOID);
-	commit(g);
-	emit_jmp(e, then);
-}
-
-static void count_dropped(struct gen *g)
-{
-	uint32_t at = g->probe->number % RING_COUNTS;
-
-	if (g->plan->count_dropped)
-		emit_rm(&g->e, 0xff | OP_W | OP_LOCK, 0, /* inc */
-			MEM(R_BASE, offsetof(struct ring_head, dropped) + 8 * at));
-}
-
-/* From the filter's yes on. Then to @done; to @trap where it can't be done. */
-static void record(struct gen *g, label_t done, label_t trap, size_t i)
-{
-	uint32_t max = gen_record_max(g->probe->program, g->probe->is_return);
-	struct gen_early early = gen_filter_look(g, g->probe);
-	bool has_filter = g->probe->filter && (early.unsure || early.loads);
-	label_t full = emit_label(&g->e), undo = emit_label(&g->e), drop = emit_label(&g->e);
-	struct emit *e = &g->e;
-
-	g->fail = trap;
-	find_thread(g);
-	reserve(g, max, g->plan->lossless ? trap : full);
-	g->fail = undo;
-	record_head(g);
-	gen_data(g);
-	if (!has_filter || gen_filter_late(g, drop))
-		g->out->filters_done |= 1u << i;
-	if (g->probe->program->has_strings)
-		end_of_strings(g, max);
-	else
-		emit_store_imm(e, 0, record_mem(offsetof(struct ring_record, size)), max);
-	commit(g);
-	emit_jmp(e, done);
-	if (!g->plan->lossless) {
-		emit_set(e, full);
-		emit_rm(e, 0xff | OP_W, 0, thread_mem(offsetof(struct ring_thread, lost)));
-		emit_jmp(e, done);
-	}
-	if (has_filter) {
-		emit_set(e, drop);
-		count_dropped(g);
-		give_back(g, max, done);
-	}
-	emit_set(e, undo);
-	give_back(g, max, trap);
-}
-
 /* --- a probe --------------------------------------------------------------------------------- */
 
 static void one_probe(struct gen *g, const struct ways *ways, size_t i, bool is_last)
@@ -376,10 +200,10 @@ static void one_probe(struct gen *g, const struct ways *ways, size_t i, bool is_
 	if (useful)
 		gen_filter_early(g, counts ? drop : after_drop);
 	save(g, g->used);
-	record(g, is_last ? ways->leave : next, ways->trap[i], i);
+	gen_record(g, is_last ? ways->leave : next, ways->trap[i], i);
 	if (useful && counts) {
 		emit_set(e, drop);
-		count_dropped(g);
+		gen_count_dropped(g);
 		emit_jmp(e, after_drop);
 	}
 	emit_set(e, next);

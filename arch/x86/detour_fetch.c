@@ -30,11 +30,6 @@ static bool is_string(const struct fetch_op *op)
 	       op->code == FETCH_STORE_FAULT;
 }
 
-static uint32_t n_elements(const struct fetch_op *op)
-{
-	return op->count ? op->count : 1;
-}
-
 const struct fetch_op *gen_store_of(const struct fetch_op *op)
 {
 	while (!is_store(op))
@@ -113,7 +108,7 @@ static const char *check_op(const struct fetch_op *op, uint32_t *at)
 		return "args that are not packed";
 	if (op->code == FETCH_STORE_VALUE && op->count)
 		return "an array in a register";
-	*at += op->size * n_elements(op);
+	*at += op->size * gen_n_elements(op);
 	return NULL;
 }
 
@@ -193,150 +188,6 @@ uint32_t gen_record_max(const struct fetch_program *program, bool is_return)
 	return (uint32_t)(RECORD_DATA + len + (program->has_strings ? 16 : 0) + 7) & ~7u;
 }
 
-/* --- loads --------------------------------------------------------------------------- */
-
-static void add_miss(struct gen *g, const struct gen_miss *miss)
-{
-	size_t cap = g->cap_misses ? 2 * g->cap_misses : 16;
-	struct gen_miss *misses;
-
-	if (g->n_misses == g->cap_misses) {
-		misses = realloc(g->misses, cap * sizeof(*misses));
-		if (!misses) {
-			gen_fail(g, -ENOMEM);
-			return;
-		}
-		g->misses = misses;
-		g->cap_misses = cap;
-	}
-	g->misses[g->n_misses++] = *miss;
-}
-
-/* Make of rax, a range, its start, and of rcx its length less @n; to @miss if it has not that many. */
-static void split_range(struct emit *e, uint32_t n, label_t miss)
-{
-	emit_rr(e, OP_STORE, G_AX, G_CX);
-	emit_shift(e, OP_W, SHIFT_R, G_AX, RING_RANGE_BITS - RING_PAGE_SHIFT);
-	emit_alu(e, 0, ALU_AND, G_CX, (1 << RING_RANGE_BITS) - 1);
-	emit_alu(e, OP_W, ALU_AND, G_AX, -(1 << RING_PAGE_SHIFT));
-	emit_shift(e, OP_W, SHIFT_L, G_CX, RING_PAGE_SHIFT);
-	emit_alu(e, OP_W, ALU_SUB, G_CX, (int32_t)n);
-	emit_jcc(e, COND_B, miss);
-}
-
-static int32_t cell_at(uint32_t cell)
-{
-	return (int32_t)(offsetof(struct ring_head, cells) + 8 * cell);
-}
-
-/*
- * May @n bytes at R_ACC + @disp be read? Else to gen.fail. Leaves in rdx how far they
- * lie behind the start of the range, in rcx its length less @n.
- */
-static void check(struct gen *g, int32_t disp, uint32_t n, uint32_t cell)
-{
-	struct emit *e = &g->e;
-	struct gen_miss miss = {
-		.at = emit_label(e), .fail = g->fail, .disp = disp, .n = n, .cell = cell
-	};
-
-	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(R_BASE, cell_at(cell)));
-	miss.retry = emit_here(e);
-	split_range(e, n, miss.at);
-	emit_rm(e, OP_LEA, G_DX, MEM(R_ACC, disp));
-	emit_rr(e, OP_SUB | OP_W, G_DX, G_AX);
-	emit_rr(e, OP_CMP | OP_W, G_DX, G_CX);
-	emit_jcc(e, COND_A, miss.at);
-	add_miss(g, &miss);
-}
-
-/* A displacement for @imm; what does not fit goes into the accumulator. */
-static int32_t disp_of(struct gen *g, uint64_t imm)
-{
-	if (emit_fits(imm))
-		return (int32_t)imm;
-	emit_imm(&g->e, G_AX, imm);
-	emit_rr(&g->e, OP_ADD | OP_W, R_ACC, G_AX);
-	return 0;
-}
-
-static void load(struct gen *g, unsigned op, int reg, struct emit_mem mem)
-{
-	gen_may_fault(g, g->fail);
-	emit_rm(&g->e, op, reg, mem);
-}
-
-/*
- * The range in the cell is not that of the address. All ranges are searched, the one that
- * holds the bytes is put into the cell; rax: the range, or 0. In: rdx the address, ecx
- * the bytes, FRAME_CELL where the cell is. R_RETURN: where to go then.
- */
-static void gen_search(struct gen *g)
-{
-	struct emit *e = &g->e;
-	label_t next, give_up = emit_label(e), out = emit_label(e);
-
-	emit_set(e, g->search);
-	emit_rm(e, OP_STORE | OP_W, G_R8, MEM(G_SP, FRAME_T8));
-	emit_rm(e, OP_STORE | OP_W, G_R9, MEM(G_SP, FRAME_T9));
-	emit_rm(e, OP_LOAD | OP_W, G_R8, MEM(R_BASE, offsetof(struct ring_head, n_ranges)));
-	emit_imm(e, G_R9, RING_RANGES);
-	emit_rr(e, OP_CMP | OP_W, G_R8, G_R9);
-	emit_rr(e, OP_CMOV(COND_A) | OP_W, G_R8, G_R9);
-	next = emit_here(e);
-	emit_alu(e, OP_W, ALU_SUB, G_R8, 1);
-	emit_jcc(e, COND_B, give_up);
-	emit_rm(e, OP_LOAD | OP_W, G_AX,
-		MEM_X(R_BASE, G_R8, 3, offsetof(struct ring_head, ranges)));
-	emit_rr(e, OP_STORE, G_AX, G_R9);
-	emit_shift(e, OP_W, SHIFT_R, G_AX, RING_RANGE_BITS - RING_PAGE_SHIFT);
-	emit_alu(e, 0, ALU_AND, G_R9, (1 << RING_RANGE_BITS) - 1);
-	emit_alu(e, OP_W, ALU_AND, G_AX, -(1 << RING_PAGE_SHIFT));
-	emit_shift(e, OP_W, SHIFT_L, G_R9, RING_PAGE_SHIFT);
-	emit_rr(e, OP_SUB | OP_W, G_R9, G_CX);
-	emit_jcc(e, COND_B, next);
-	emit_rr(e, 0xf7 | OP_W, 3, G_AX); /* neg */
-	emit_rr(e, OP_ADD | OP_W, G_AX, G_DX);
-	emit_rr(e, OP_CMP | OP_W, G_AX, G_R9);
-	emit_jcc(e, COND_A, next);
-	emit_rm(e, OP_LOAD | OP_W, G_AX,
-		MEM_X(R_BASE, G_R8, 3, offsetof(struct ring_head, ranges)));
-	emit_rm(e, OP_LOAD, G_R9, MEM(G_SP, FRAME_CELL));
-	emit_rm(e, OP_STORE | OP_W, G_AX, MEM_X(R_BASE, G_R9, 0, 0));
-	emit_jmp(e, out);
-	emit_set(e, give_up);
-	emit_rr(e, OP_XOR, G_AX, G_AX);
-	emit_set(e, out);
-	emit_rm(e, OP_LOAD | OP_W, G_R8, MEM(G_SP, FRAME_T8));
-	emit_rm(e, OP_LOAD | OP_W, G_R9, MEM(G_SP, FRAME_T9));
-	emit_rr(e, 0xff, 4, R_RETURN); /* jmp *%r10 */
-}
-
-void gen_misses(struct gen *g)
-{
-	struct emit *e = &g->e;
-
-	for (size_t i = 0; i < g->n_misses; i++) {
-		const struct gen_miss *m = &g->misses[i];
-		label_t back = emit_label(e);
-
-		emit_set(e, m->at);
-		emit_rm(e, OP_STORE | OP_W, G_R10, MEM(G_SP, FRAME_T10));
-		emit_store_imm(e, 0, MEM(G_SP, FRAME_CELL), (uint32_t)cell_at(m->cell));
-		emit_rm(e, OP_LEA, G_DX, MEM(R_ACC, m->disp));
-		emit_imm(e, G_CX, m->n);
-		emit_rm(e, OP_LEA, R_RETURN, MEM_LABEL(back));
-		emit_jmp(e, g->search);
-		emit_set(e, back);
-		emit_rm(e, OP_LOAD | OP_W, G_R10, MEM(G_SP, FRAME_T10));
-		emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
-		emit_jcc(e, COND_NE, m->retry);
-		emit_jmp(e, m->fail);
-	}
-	if (g->n_misses)
-		gen_search(g);
-}
-
 /* --- numbers ------------------------------------------------------------------------- */
 
 static unsigned load_op(unsigned size)
@@ -400,10 +251,10 @@ static void plain_source(struct gen *g, const struct fetch_op *op, int to)
 /* acc = word at acc + imm */
 static void deref(struct gen *g, const struct fetch_op *op, uint64_t imm)
 {
-	int32_t disp = disp_of(g, imm);
+	int32_t disp = gen_disp(g, imm);
 
-	check(g, disp, 8, gen_cell(g, op));
-	load(g, OP_LOAD | OP_W, R_ACC, MEM(R_ACC, disp));
+	gen_check(g, disp, 8, gen_cell(g, op));
+	gen_load(g, OP_LOAD | OP_W, R_ACC, MEM(R_ACC, disp));
 }
 
 static bool is_plain(const struct fetch_op *op)
@@ -435,9 +286,9 @@ void gen_value(struct gen *g, const struct fetch_op *op)
 		int32_t disp;
 
 		address(g, op);
-		disp = disp_of(g, (uint64_t)store->imm);
-		check(g, disp, store->size, gen_cell(g, store));
-		load(g, load_op(store->size), G_AX, MEM(R_ACC, disp));
+		disp = gen_disp(g, (uint64_t)store->imm);
+		gen_check(g, disp, store->size, gen_cell(g, store));
+		gen_load(g, load_op(store->size), G_AX, MEM(R_ACC, disp));
 	} else if (is_plain(op)) {
 		plain_source(g, op, G_AX);
 		cut_size(e, store->size);
@@ -448,11 +299,6 @@ void gen_value(struct gen *g, const struct fetch_op *op)
 	}
 	if (store->bit_width)
 		cut_bits(e, store, G_AX);
-}
-
-static struct emit_mem data_at(uint32_t at)
-{
-	return MEM(R_RECORD, RECORD_DATA + (int32_t)at);
 }
 
 /* From a register right into the record. */
@@ -469,15 +315,15 @@ static bool store_plain(struct gen *g, const struct fetch_op *op)
 		take_reg(g, op->reg, G_AX);
 		live = G_AX;
 	}
-	emit_rm(&g->e, store_op(store->size), live, data_at(store->at));
+	emit_rm(&g->e, store_op(store->size), live, gen_data_at(store->at));
 	return true;
 }
 
 static void copy_piece(struct gen *g, int32_t disp, const struct fetch_op *op, uint32_t at,
 		       unsigned size)
 {
-	load(g, load_op(size), G_AX, MEM(R_ACC, disp + (int32_t)at));
-	emit_rm(&g->e, store_op(size), G_AX, data_at(op->at + at));
+	gen_load(g, load_op(size), G_AX, MEM(R_ACC, disp + (int32_t)at));
+	emit_rm(&g->e, store_op(size), G_AX, gen_data_at(op->at + at));
 }
 
 /* @n elements of @size bytes, bit-fields cut. */
@@ -485,13 +331,13 @@ static void copy_loop(struct gen *g, int32_t disp, const struct fetch_op *op, un
 		      uint32_t n)
 {
 	uint8_t scale = (uint8_t)(size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3);
-	struct emit_mem to = data_at(op->at);
+	struct emit_mem to = gen_data_at(op->at);
 	struct emit *e = &g->e;
 	label_t loop;
 
 	emit_rr(e, OP_XOR, G_CX, G_CX);
 	loop = emit_here(e);
-	load(g, load_op(size), G_AX, MEM_X(R_ACC, G_CX, scale, disp));
+	gen_load(g, load_op(size), G_AX, MEM_X(R_ACC, G_CX, scale, disp));
 	if (op->bit_width)
 		cut_bits(e, op, G_AX);
 	emit_rm(e, store_op(size), G_AX, MEM_X(R_RECORD, G_CX, scale, to.disp));
@@ -502,12 +348,12 @@ static void copy_loop(struct gen *g, int32_t disp, const struct fetch_op *op, un
 
 static void store_array(struct gen *g, const struct fetch_op *op)
 {
-	uint32_t len = op->size * n_elements(op), at = 0;
-	int32_t disp = disp_of(g, (uint64_t)op->imm);
+	uint32_t len = op->size * gen_n_elements(op), at = 0;
+	int32_t disp = gen_disp(g, (uint64_t)op->imm);
 
-	check(g, disp, len, gen_cell(g, op));
+	gen_check(g, disp, len, gen_cell(g, op));
 	if (op->bit_width) {
-		copy_loop(g, disp, op, op->size, n_elements(op));
+		copy_loop(g, disp, op, op->size, gen_n_elements(op));
 		return;
 	}
 	if (len / 8 > UNROLL) {
@@ -519,189 +365,6 @@ static void store_array(struct gen *g, const struct fetch_op *op)
 			copy_piece(g, disp, op, at, size);
 }
 
-/* --- strings --------------------------------------------------------------------------- */
-
-/* The word of a string; an element of an array has its number in rcx. */
-static struct emit_mem word_of(struct gen *g, const struct fetch_op *op)
-{
-	if (op->count == 0)
-		return data_at(op->at);
-	emit_rm(&g->e, OP_LOAD, G_CX, MEM(G_SP, FRAME_INDEX));
-	return MEM_X(R_RECORD, G_CX, 2, RECORD_DATA + (int32_t)op->at);
-}
-
-/* eax = offset of R_END in the data */
-static void end_offset(struct emit *e)
-{
-	emit_rm(e, OP_LEA & ~OP_W, G_AX, MEM(R_END, -RECORD_DATA));
-	emit_rr(e, OP_SUB, G_AX, R_RECORD);
-}
-
-static void string_begins(struct gen *g, const struct fetch_op *op)
-{
-	end_offset(&g->e);
-	emit_rm(&g->e, OP_STORE, G_AX, word_of(g, op));
-}
-
-/* Its length is what R_END has grown by. */
-static void string_ends(struct gen *g, const struct fetch_op *op)
-{
-	struct emit *e = &g->e;
-	struct emit_mem word;
-
-	end_offset(e);
-	word = word_of(g, op);
-	emit_rm(e, OP_LOAD, G_DX, word);
-	emit_rr(e, OP_SUB, G_AX, G_DX);
-	emit_shift(e, 0, SHIFT_L, G_AX, 16);
-	emit_rr(e, OP_OR, G_AX, G_DX);
-	emit_rm(e, OP_STORE, G_AX, word);
-}
-
-/* Where in the word rax lies the first NUL? To @none if nowhere, else rdx: its byte. */
-static void find_nul(struct gen *g, label_t none)
-{
-	struct emit *e = &g->e;
-
-	g->needs_words = true;
-	emit_rm(e, OP_LOAD | OP_W, G_DX, MEM_LABEL(g->low_bits));
-	emit_rr(e, OP_ADD | OP_W, G_DX, G_AX);
-	emit_rr(e, 0xf7 | OP_W, 2, G_AX); /* not */
-	emit_rr(e, OP_AND | OP_W, G_DX, G_AX);
-	emit_rm(e, OP_AND | OP_W, G_DX, MEM_LABEL(g->high_bits));
-	emit_jcc(e, COND_E, none);
-	emit_rr(e, OP_BSF | OP_W, G_DX, G_DX);
-	emit_shift(e, 0, SHIFT_R, G_DX, 3);
-}
-
-/* The last bytes in front of a limit, rcx of them; one must be the NUL. */
-static void copy_tail(struct gen *g)
-{
-	struct emit *e = &g->e;
-	label_t loop;
-
-	emit_alu(e, OP_W, ALU_ADD, G_CX, 8);
-	loop = emit_here(e);
-	emit_alu(e, OP_W, ALU_SUB, G_CX, 1);
-	emit_jcc(e, COND_B, g->fail);
-	load(g, OP_MOVZX8, G_AX, MEM(R_ACC, 0));
-	emit_rm(e, OP_STORE8, G_AX, MEM(R_END, 0));
-	emit_alu(e, OP_W, ALU_ADD, R_ACC, 1);
-	emit_alu(e, OP_W, ALU_ADD, R_END, 1);
-	emit_rr(e, OP_TEST, G_AX, G_AX);
-	emit_jcc(e, COND_NE, loop);
-}
-
-/* Copy the string at R_ACC + @disp to R_END, up to its NUL. */
-static void copy_string(struct gen *g, int32_t disp, uint32_t cell)
-{
-	int32_t limit = RECORD_DATA + DATA_MAX(g->probe->is_return);
-	label_t loop, next, tail, done;
-	struct emit *e = &g->e;
-
-	tail = emit_label(e);
-	next = emit_label(e);
-	done = emit_label(e);
-	check(g, disp, 1, cell);
-	/* rcx: how many bytes there may be, in the range and in the record */
-	emit_rr(e, OP_SUB | OP_W, G_CX, G_DX);
-	emit_alu(e, OP_W, ALU_ADD, G_CX, 1);
-	emit_rm(e, OP_LEA, G_DX, MEM(R_RECORD, limit));
-	emit_rr(e, OP_SUB | OP_W, G_DX, R_END);
-	emit_rr(e, OP_CMP | OP_W, G_CX, G_DX);
-	emit_rr(e, OP_CMOV(COND_A) | OP_W, G_CX, G_DX);
-	if (disp)
-		emit_rm(e, OP_LEA, R_ACC, MEM(R_ACC, disp));
-	loop = emit_here(e);
-	emit_alu(e, OP_W, ALU_SUB, G_CX, 8);
-	emit_jcc(e, COND_B, tail);
-	load(g, OP_LOAD | OP_W, G_AX, MEM(R_ACC, 0));
-	emit_rm(e, OP_STORE | OP_W, G_AX, MEM(R_END, 0));
-	find_nul(g, next);
-	emit_rm(e, OP_LEA, R_END, MEM_X(R_END, G_DX, 0, 1));
-	emit_jmp(e, done);
-	emit_set(e, next);
-	emit_alu(e, OP_W, ALU_ADD, R_ACC, 8);
-	emit_alu(e, OP_W, ALU_ADD, R_END, 8);
-	emit_jmp(e, loop);
-	emit_set(e, tail);
-	copy_tail(g);
-	emit_set(e, done);
-}
-
-static void store_string(struct gen *g, const struct fetch_op *op)
-{
-	string_begins(g, op);
-	copy_string(g, disp_of(g, (uint64_t)op->imm), gen_cell(g, op));
-	string_ends(g, op);
-}
-
-static void store_strings(struct gen *g, const struct fetch_op *op)
-{
-	int32_t disp = disp_of(g, (uint64_t)op->imm);
-	struct emit *e = &g->e;
-	label_t loop;
-
-	check(g, disp, 8u * op->count, gen_cell(g, op));
-	emit_rm(e, OP_LEA, R_ACC, MEM(R_ACC, disp));
-	emit_rm(e, OP_STORE | OP_W, R_ACC, MEM(G_SP, FRAME_ARRAY));
-	emit_store_imm(e, 0, MEM(G_SP, FRAME_INDEX), 0);
-	loop = emit_here(e);
-	string_begins(g, op); /* leaves the element's number in rcx */
-	emit_rm(e, OP_LOAD | OP_W, R_ACC, MEM(G_SP, FRAME_ARRAY));
-	load(g, OP_LOAD | OP_W, R_ACC, MEM_X(R_ACC, G_CX, 3, 0));
-	copy_string(g, 0, (gen_cell(g, op) + 1) % RING_CELLS);
-	string_ends(g, op);
-	emit_alu(e, 0, ALU_ADD, G_CX, 1);
-	emit_rm(e, OP_STORE, G_CX, MEM(G_SP, FRAME_INDEX));
-	emit_alu(e, 0, ALU_CMP, G_CX, op->count);
-	emit_jcc(e, COND_B, loop);
-}
-
-/* rdi = the thread's name */
-static void comm_address(struct emit *e)
-{
-	emit_rr(e, OP_STORE | OP_W, R_THREAD, R_ACC);
-	emit_rr(e, OP_SUB | OP_W, R_ACC, R_BASE);
-	emit_alu(e, OP_W, ALU_SUB, R_ACC, (int32_t)RING_TABLE_AT);
-	emit_shift(e, OP_W, SHIFT_R, R_ACC, 2); /* 64 bytes an entry, 16 a name */
-	emit_rm(e, OP_LEA, R_ACC, MEM_X(R_ACC, R_BASE, 0, RING_COMM_AT));
-}
-
-static void store_comm(struct gen *g, const struct fetch_op *op)
-{
-	static const uint64_t ended = UINT64_MAX >> 8;
-	struct emit *e = &g->e;
-	label_t second = emit_label(e), done = emit_label(e);
-
-	string_begins(g, op);
-	comm_address(e);
-	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(R_ACC, 0));
-	emit_rm(e, OP_STORE | OP_W, G_AX, MEM(R_END, 0));
-	find_nul(g, second);
-	emit_rm(e, OP_LEA, R_END, MEM_X(R_END, G_DX, 0, 1));
-	emit_jmp(e, done);
-	emit_set(e, second);
-	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(R_ACC, 8));
-	emit_rm(e, OP_AND | OP_W, G_AX, MEM_LABEL(gen_literal(g, &ended, sizeof(ended))));
-	emit_rm(e, OP_STORE | OP_W, G_AX, MEM(R_END, 8));
-	find_nul(g, g->fail);
-	emit_rm(e, OP_LEA, R_END, MEM_X(R_END, G_DX, 0, 9));
-	emit_set(e, done);
-	emit_rm(e, OP_LEA, G_AX, MEM(R_RECORD, RECORD_DATA + DATA_MAX(g->probe->is_return)));
-	emit_rr(e, OP_CMP | OP_W, R_END, G_AX);
-	emit_jcc(e, COND_A, g->fail);
-	string_ends(g, op);
-}
-
-/* No string: a place and no length. */
-static void store_fault(struct gen *g, const struct fetch_op *op)
-{
-	end_offset(&g->e);
-	for (uint32_t i = 0; i < n_elements(op); i++)
-		emit_rm(&g->e, OP_STORE, G_AX, data_at(op->at + 4 * i));
-}
-
 /* --- all of it --------------------------------------------------------------------------- */
 
 static void store_arg(struct gen *g, const struct fetch_op *op)
@@ -710,17 +373,14 @@ static void store_arg(struct gen *g, const struct fetch_op *op)
 
 	switch ((enum fetch_opcode)store->code) {
 	case FETCH_STORE_COMM:
-		store_comm(g, store);
+		gen_comm(g, store);
 		break;
 	case FETCH_STORE_FAULT:
-		store_fault(g, store);
+		gen_fault(g, store);
 		break;
 	case FETCH_STORE_STRING:
 		address(g, op);
-		if (store->count)
-			store_strings(g, store);
-		else
-			store_string(g, store);
+		gen_string(g, store);
 		break;
 	case FETCH_STORE_MEM:
 		if (store->count) {
@@ -733,7 +393,7 @@ static void store_arg(struct gen *g, const struct fetch_op *op)
 		if (store_plain(g, op))
 			break;
 		gen_value(g, op);
-		emit_rm(&g->e, store_op(store->size), G_AX, data_at(store->at));
+		emit_rm(&g->e, store_op(store->size), G_AX, gen_data_at(store->at));
 		break;
 	}
 }
@@ -743,7 +403,7 @@ void gen_data(struct gen *g)
 	const struct fetch_program *program = g->probe->program;
 
 	if (program->has_strings)
-		emit_rm(&g->e, OP_LEA, R_END, data_at(program->fixed_size));
+		emit_rm(&g->e, OP_LEA, R_END, gen_data_at(program->fixed_size));
 	for (const struct fetch_op *op = program->ops; op < end_of(program);
 	     op = gen_store_of(op) + 1)
 		store_arg(g, op);

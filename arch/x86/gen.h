@@ -2,9 +2,9 @@
 /* Copyright the ubp authors */
 
 /*
- * What the files that write detours share: detour.c the block and the record,
- * detour_fetch.c the record's data, detour_filter.c filters, detour_return.c the way
- * back, detour_time.c how long it took.
+ * What the files that write detours share: detour.c the block, detour_record.c the record,
+ * detour_fetch.c its data, detour_load.c pointers in the program, detour_string.c strings,
+ * detour_filter.c filters, detour_return.c the way back, detour_time.c how long it took.
  *
  * The code uses few registers, each for one thing. What the program had in them is in
  * the frame, which lies below the red zone; the stack pointer does not move.
@@ -115,6 +115,14 @@ void gen_gate(struct gen *g, int reg, label_t trap);
 /* Flags, the registers of @which, the stack pointer. */
 void gen_restore(struct gen *g, uint32_t which);
 
+/* --- detour_record.c ---------------------------------------------------------------- */
+
+/* From the filter's yes on, for probe @i of the plan. Then to @done; to @trap where it can't be
+ * done. */
+void gen_record(struct gen *g, label_t done, label_t trap, size_t i);
+/* The filter said no. */
+void gen_count_dropped(struct gen *g);
+
 /* --- detour_return.c ---------------------------------------------------------------- */
 
 /* What the common return code has saved when it goes on in a detour's; the address of the
@@ -157,10 +165,42 @@ int gen_live(const struct gen *g, unsigned user_reg);
 void gen_value(struct gen *g, const struct fetch_op *op);
 /* All data of the record. */
 void gen_data(struct gen *g);
-/* At the end of the block: checks that missed. */
-void gen_misses(struct gen *g);
 /* Cell of the first load of @op. */
 uint32_t gen_cell(const struct gen *g, const struct fetch_op *op);
+
+static inline uint32_t gen_n_elements(const struct fetch_op *op)
+{
+	return op->count ? op->count : 1;
+}
+
+/* Data of the record, that many bytes behind its start. */
+static inline struct emit_mem gen_data_at(uint32_t at)
+{
+	return MEM(R_RECORD, RECORD_DATA + (int32_t)at);
+}
+
+/* --- detour_load.c ------------------------------------------------------------------ */
+
+/*
+ * May @n bytes at R_ACC + @disp be read? Else to gen.fail. Leaves in rdx how far they
+ * lie behind the start of the range, in rcx its length less @n. Clobbers rax.
+ */
+void gen_check(struct gen *g, int32_t disp, uint32_t n, uint32_t cell);
+/* A displacement for @imm; what does not fit goes into the accumulator. Clobbers rax. */
+int32_t gen_disp(struct gen *g, uint64_t imm);
+/* A load of what was checked; memory may have gone meanwhile: then to gen.fail. */
+void gen_load(struct gen *g, unsigned op, int reg, struct emit_mem mem);
+/* At the end of the block: checks that missed. */
+void gen_misses(struct gen *g);
+
+/* --- detour_string.c ---------------------------------------------------------------- */
+
+/* The string at the accumulator, or all those of an array of pointers there. */
+void gen_string(struct gen *g, const struct fetch_op *op);
+/* The thread's name. */
+void gen_comm(struct gen *g, const struct fetch_op *op);
+/* What could not be read: a place and no length. */
+void gen_fault(struct gen *g, const struct fetch_op *op);
 
 /* --- detour_filter.c ---------------------------------------------------------------- */
 

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Strings and thread names in a record: text that ends with its NUL goes behind what has a
+ * fixed size, in whose word stand its place and length. What has no end in time is for the
+ * interpreter.
+ */
+
+#include "arch/x86/gen.h"
+
+/* The word of a string; an element of an array has its number in rcx. */
+static struct emit_mem word_of(struct gen *g, const struct fetch_op *op)
+{
+	if (op->count == 0)
+		return gen_data_at(op->at);
+	emit_rm(&g->e, OP_LOAD, G_CX, MEM(G_SP, FRAME_INDEX));
+	return MEM_X(R_RECORD, G_CX, 2, RECORD_DATA + (int32_t)op->at);
+}
+
+/* eax = offset of R_END in the data */
+static void end_offset(struct emit *e)
+{
+	emit_rm(e, OP_LEA & ~OP_W, G_AX, MEM(R_END, -RECORD_DATA));
+	emit_rr(e, OP_SUB, G_AX, R_RECORD);
+}
+
+static void string_begins(struct gen *g, const struct fetch_op *op)
+{
+	end_offset(&g->e);
+	emit_rm(&g->e, OP_STORE, G_AX, word_of(g, op));
+}
+
+/* Its length is what R_END has grown by. */
+static void string_ends(struct gen *g, const struct fetch_op *op)
+{
+	struct emit *e = &g->e;
+	struct emit_mem word;
+
+	end_offset(e);
+	word = word_of(g, op);
+	emit_rm(e, OP_LOAD, G_DX, word);
+	emit_rr(e, OP_SUB, G_AX, G_DX);
+	emit_shift(e, 0, SHIFT_L, G_AX, 16);
+	emit_rr(e, OP_OR, G_AX, G_DX);
+	emit_rm(e, OP_STORE, G_AX, word);
+}
+
+/* Where in the word rax lies the first NUL? To @none if nowhere, else rdx: its byte. */
+static void find_nul(struct gen *g, label_t none)
+{
+	struct emit *e = &g->e;
+
+	g->needs_words = true;
+	emit_rm(e, OP_LOAD | OP_W, G_DX, MEM_LABEL(g->low_bits));
+	emit_rr(e, OP_ADD | OP_W, G_DX, G_AX);
+	emit_rr(e, 0xf7 | OP_W, 2, G_AX); /* not */
+	emit_rr(e, OP_AND | OP_W, G_DX, G_AX);
+	emit_rm(e, OP_AND | OP_W, G_DX, MEM_LABEL(g->high_bits));
+	emit_jcc(e, COND_E, none);
+	emit_rr(e, OP_BSF | OP_W, G_DX, G_DX);
+	emit_shift(e, 0, SHIFT_R, G_DX, 3);
+}
+
+/* The last bytes in front of a limit, rcx of them; one must be the NUL. */
+static void copy_tail(struct gen *g)
+{
+	struct emit *e = &g->e;
+	label_t loop;
+
+	emit_alu(e, OP_W, ALU_ADD, G_CX, 8);
+	loop = emit_here(e);
+	emit_alu(e, OP_W, ALU_SUB, G_CX, 1);
+	emit_jcc(e, COND_B, g->fail);
+	gen_load(g, OP_MOVZX8, G_AX, MEM(R_ACC, 0));
+	emit_rm(e, OP_STORE8, G_AX, MEM(R_END, 0));
+	emit_alu(e, OP_W, ALU_ADD, R_ACC, 1);
+	emit_alu(e, OP_W, ALU_ADD, R_END, 1);
+	emit_rr(e, OP_TEST, G_AX, G_AX);
+	emit_jcc(e, COND_NE, loop);
+}
+
+/* Copy the string at R_ACC + @disp to R_END, up to its NUL. */
+static void copy_string(struct gen *g, int32_t disp, uint32_t cell)
+{
+	int32_t limit = RECORD_DATA + DATA_MAX(g->probe->is_return);
+	label_t loop, next, tail, done;
+	struct emit *e = &g->e;
+
+	tail = emit_label(e);
+	next = emit_label(e);
+	done = emit_label(e);
+	gen_check(g, disp, 1, cell);
+	/* rcx: how many bytes there may be, in the range and in the record */
+	emit_rr(e, OP_SUB | OP_W, G_CX, G_DX);
+	emit_alu(e, OP_W, ALU_ADD, G_CX, 1);
+	emit_rm(e, OP_LEA, G_DX, MEM(R_RECORD, limit));
+	emit_rr(e, OP_SUB | OP_W, G_DX, R_END);
+	emit_rr(e, OP_CMP | OP_W, G_CX, G_DX);
+	emit_rr(e, OP_CMOV(COND_A) | OP_W, G_CX, G_DX);
+	if (disp)
+		emit_rm(e, OP_LEA, R_ACC, MEM(R_ACC, disp));
+	loop = emit_here(e);
+	emit_alu(e, OP_W, ALU_SUB, G_CX, 8);
+	emit_jcc(e, COND_B, tail);
+	gen_load(g, OP_LOAD | OP_W, G_AX, MEM(R_ACC, 0));
+	emit_rm(e, OP_STORE | OP_W, G_AX, MEM(R_END, 0));
+	find_nul(g, next);
+	emit_rm(e, OP_LEA, R_END, MEM_X(R_END, G_DX, 0, 1));
+	emit_jmp(e, done);
+	emit_set(e, next);
+	emit_alu(e, OP_W, ALU_ADD, R_ACC, 8);
+	emit_alu(e, OP_W, ALU_ADD, R_END, 8);
+	emit_jmp(e, loop);
+	emit_set(e, tail);
+	copy_tail(g);
+	emit_set(e, done);
+}
+
+static void store_string(struct gen *g, const struct fetch_op *op)
+{
+	string_begins(g, op);
+	copy_string(g, gen_disp(g, (uint64_t)op->imm), gen_cell(g, op));
+	string_ends(g, op);
+}
+
+static void store_strings(struct gen *g, const struct fetch_op *op)
+{
+	int32_t disp = gen_disp(g, (uint64_t)op->imm);
+	struct emit *e = &g->e;
+	label_t loop;
+
+	gen_check(g, disp, 8u * op->count, gen_cell(g, op));
+	emit_rm(e, OP_LEA, R_ACC, MEM(R_ACC, disp));
+	emit_rm(e, OP_STORE | OP_W, R_ACC, MEM(G_SP, FRAME_ARRAY));
+	emit_store_imm(e, 0, MEM(G_SP, FRAME_INDEX), 0);
+	loop = emit_here(e);
+	string_begins(g, op); /* leaves the element's number in rcx */
+	emit_rm(e, OP_LOAD | OP_W, R_ACC, MEM(G_SP, FRAME_ARRAY));
+	gen_load(g, OP_LOAD | OP_W, R_ACC, MEM_X(R_ACC, G_CX, 3, 0));
+	copy_string(g, 0, (gen_cell(g, op) + 1) % RING_CELLS);
+	string_ends(g, op);
+	emit_alu(e, 0, ALU_ADD, G_CX, 1);
+	emit_rm(e, OP_STORE, G_CX, MEM(G_SP, FRAME_INDEX));
+	emit_alu(e, 0, ALU_CMP, G_CX, op->count);
+	emit_jcc(e, COND_B, loop);
+}
+
+void gen_string(struct gen *g, const struct fetch_op *op)
+{
+	if (op->count)
+		store_strings(g, op);
+	else
+		store_string(g, op);
+}
+
+/* rdi = the thread's name */
+static void comm_address(struct emit *e)
+{
+	emit_rr(e, OP_STORE | OP_W, R_THREAD, R_ACC);
+	emit_rr(e, OP_SUB | OP_W, R_ACC, R_BASE);
+	emit_alu(e, OP_W, ALU_SUB, R_ACC, (int32_t)RING_TABLE_AT);
+	emit_shift(e, OP_W, SHIFT_R, R_ACC, 2); /* 64 bytes an entry, 16 a name */
+	emit_rm(e, OP_LEA, R_ACC, MEM_X(R_ACC, R_BASE, 0, RING_COMM_AT));
+}
+
+void gen_comm(struct gen *g, const struct fetch_op *op)
+{
+	static const uint64_t ended = UINT64_MAX >> 8;
+	struct emit *e = &g->e;
+	label_t second = emit_label(e), done = emit_label(e);
+
+	string_begins(g, op);
+	comm_address(e);
+	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(R_ACC, 0));
+	emit_rm(e, OP_STORE | OP_W, G_AX, MEM(R_END, 0));
+	find_nul(g, second);
+	emit_rm(e, OP_LEA, R_END, MEM_X(R_END, G_DX, 0, 1));
+	emit_jmp(e, done);
+	emit_set(e, second);
+	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(R_ACC, 8));
+	emit_rm(e, OP_AND | OP_W, G_AX, MEM_LABEL(gen_literal(g, &ended, sizeof(ended))));
+	emit_rm(e, OP_STORE | OP_W, G_AX, MEM(R_END, 8));
+	find_nul(g, g->fail);
+	emit_rm(e, OP_LEA, R_END, MEM_X(R_END, G_DX, 0, 9));
+	emit_set(e, done);
+	emit_rm(e, OP_LEA, G_AX, MEM(R_RECORD, RECORD_DATA + DATA_MAX(g->probe->is_return)));
+	emit_rr(e, OP_CMP | OP_W, R_END, G_AX);
+	emit_jcc(e, COND_A, g->fail);
+	string_ends(g, op);
+}
+
+void gen_fault(struct gen *g, const struct fetch_op *op)
+{
+	end_offset(&g->e);
+	for (uint32_t i = 0; i < gen_n_elements(op); i++)
+		emit_rm(&g->e, OP_STORE, G_AX, gen_data_at(op->at + 4 * i));
+}
