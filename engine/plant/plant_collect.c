@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What a process should carry and does not yet: probes whose file it maps, the exits of
+ * functions whose return address is not replaced, and what is watched for our own sake. Sites
+ * are made for it, in memory of ours.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine/base/err.h"
+#include "engine/plant/plant_update.h"
+#include "engine/trace/seccomp.h"
+
+/* Probe @p of plant->by_place, if it lies in @m. */
+static struct uprobe *probe_in(const struct plant *plant, size_t p, const struct mapping *m)
+{
+	struct uprobe *probe = p < plant->n_probes ? plant->by_place[p] : NULL;
+
+	return probe && m->ino == probe->ino && m->dev == probe->dev &&
+			       probe->foffset >= m->foffset &&
+			       probe->foffset - m->foffset < m->end - m->start
+		       ? probe
+		       : NULL;
+}
+
+bool plant_wants(const struct plant *plant, const struct maps *maps)
+{
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
+
+		if (m->exec && m->ino &&
+		    probe_in(plant, plant_first_in(plant, m->dev, m->ino, m->foffset), m))
+			return true;
+	}
+	return false;
+}
+
+static int note_added(struct update *u, const struct added *added)
+{
+	struct added *bigger;
+
+	if ((u->n_added & (u->n_added - 1)) == 0) {
+		bigger = realloc(u->added, (u->n_added ? u->n_added * 2 : 1) * sizeof(*bigger));
+		if (!bigger)
+			return -ENOMEM;
+		u->added = bigger;
+	}
+	u->added[u->n_added++] = *added;
+	return 0;
+}
+
+static bool is_joined(const struct site *site, const struct added *what)
+{
+	if (what->func_vaddr)
+		return site_has_exit(site, what->probe, what->func_vaddr);
+	return what->probe ? site_has_probe(site, what->probe)
+			   : (site->watches & what->watches) == what->watches;
+}
+
+/* Have a site at @vaddr for @what: a probe, a function's exit (@is_jump), or a watch. */
+static int join(struct update *u, const struct mapping *m, uint64_t vaddr, struct added what,
+		const struct site_origin *from, bool is_jump, struct ubp_err *err)
+{
+	struct space *space = u->space;
+	struct plant_space *ps = space->plant;
+	struct site *site = map_get(&ps->sites, vaddr);
+	int rc;
+
+	what.is_new = !site;
+	if (site && is_joined(site, &what))
+		return 0;
+	rc = site_provide(space, u->tid, &u->view, vaddr, m, from, &site, err);
+	if (rc < 0)
+		return rc;
+	what.site = site;
+	rc = note_added(u, &what);
+	if (rc == 0 && what.func_vaddr)
+		rc = site_add_exit(site,
+				   &(struct site_exit){ what.probe, what.func_vaddr, is_jump });
+	else if (rc == 0 && what.probe)
+		rc = site_add_probe(site, what.probe);
+	if (rc < 0)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	what.watches &= ~site->watches; /* what was there before stays, whatever comes */
+	u->added[u->n_added - 1].watches = what.watches;
+	site->watches |= what.watches;
+	return 0;
+}
+
+static int join_hook(void *ctx, const struct mapping *m, uint64_t vaddr, unsigned watches)
+{
+	struct update *u = ctx;
+
+	return join(u, m, vaddr, (struct added){ .watches = watches },
+		    &(struct site_origin){ 0 }, false, u->err);
+}
+
+static int join_entry(struct update *u, const struct mapping *m, uint64_t vaddr,
+		      struct uprobe *probe, struct ubp_err *err)
+{
+	struct site_origin from = { &probe->code, &probe->insn, probe->what };
+
+	return join(u, m, vaddr, (struct added){ .probe = probe }, &from, false, err);
+}
+
+/* All places where the function of a return probe is left; it starts at @func_vaddr. */
+static int join_exits(struct update *u, struct uprobe *probe, uint64_t func_vaddr,
+		      struct ubp_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < probe->n_exits && rc == 0; i++) {
+		const struct uprobe_exit *e = &probe->exits[i];
+		uint64_t vaddr = func_vaddr + (e->foffset - probe->foffset);
+		const struct mapping *m = maps_at(&u->maps, vaddr);
+
+		if (!m || !m->exec || m->ino != probe->ino || m->dev != probe->dev)
+			return ubp_fail(err, ENOTSUP,
+					"%s: part of the function is not mapped in process %d",
+					probe->what, (int)u->t->process->pid);
+		rc = join(u, m, vaddr,
+			  (struct added){ .probe = probe, .func_vaddr = func_vaddr },
+			  &(struct site_origin){ .code = &e->code, .what = probe->what },
+			  e->is_jump, err);
+	}
+	return rc;
+}
+
+/* Is the return of the function at @func_vaddr caught already, one way or the other? */
+static bool has_return(const struct update *u, const struct uprobe *probe, uint64_t func_vaddr)
+{
+	const struct plant_space *ps = u->space->plant;
+	const struct site *site = map_get(&ps->sites, func_vaddr);
+
+	if (site && site_has_probe(site, probe))
+		return true;
+	for (size_t i = 0; i < probe->n_exits; i++) {
+		site = map_get(&ps->sites,
+			       func_vaddr + (probe->exits[i].foffset - probe->foffset));
+		if (site && site_has_exit(site, probe, func_vaddr))
+			return true;
+	}
+	return false;
+}
+
+/* How the process has it that this probe's returns are caught. */
+static enum return_way way_of(struct update *u, struct uprobe *probe, const char **ret_why)
+{
+	struct return_facts facts;
+	enum return_way way;
+
+	if (!u->has_facts)
+		hooks_return_facts(u->plant, u->tid, &u->maps, &u->facts);
+	u->has_facts = true;
+	facts = u->facts;
+	facts.is_go = probe->facts.is_go;
+	facts.hides_unwinder |= probe->facts.hides_unwinder;
+	way = return_way_of(&facts, ret_why);
+	if (way == RETURN_AT_RETS && probe->exits_due)
+		u->plant->find_exits(u->plant->ctx, probe);
+	return way;
+}
+
+static int join_return(struct update *u, const struct mapping *m, uint64_t vaddr,
+		       struct uprobe *probe, struct ubp_err *err)
+{
+	const char *why;
+
+	if (has_return(u, probe, vaddr))
+		return 0;
+	if (way_of(u, probe, &why) == RETURN_AT_RETS) {
+		if (probe->program->needs_duration)
+			return ubp_fail(
+				err, ENOTSUP,
+				"%s: $duration cannot be told in process %d: %s, so "
+				"breakpoints on ret instructions are needed, where it is "
+				"not known when a function was entered",
+				probe->what, (int)u->t->process->pid, why);
+		if (probe->n_exits)
+			return join_exits(u, probe, vaddr, err);
+		if (!u->plant->force)
+			return ubp_fail(err, ENOTSUP,
+					"%s: its return cannot be probed in process %d: %s, "
+					"so breakpoints on ret instructions are needed, and %s",
+					probe->what, (int)u->t->process->pid, why,
+					probe->no_exits ? probe->no_exits : "it has none");
+	}
+	return join_entry(u, m, vaddr, probe, err);
+}
+
+/* Probe @probe, which lies in @m. */
+static int join_probe(struct update *u, const struct mapping *m, struct uprobe *probe,
+		      struct ubp_err *err)
+{
+	uint64_t vaddr = m->start + (probe->foffset - m->foffset);
+
+	const char *why;
+
+	if (!probe->is_return)
+		return join_entry(u, m, vaddr, probe, err);
+	if (u->t)
+		return join_return(u, m, vaddr, probe, err);
+	/* Where it stands is asked again when the process stands still. */
+	(void)way_of(u, probe, &why);
+	return 0;
+}
+
+int update_collect_probes(struct update *u, struct ubp_err *err)
+{
+	int rc = 0;
+
+	u->view = (struct mem_view){ .mem = &u->space->mem };
+	for (size_t i = 0; i < u->maps.n && rc == 0; i++) {
+		const struct mapping *m = &u->maps.v[i];
+		struct uprobe *probe;
+
+		if (!m->exec || !m->ino)
+			continue;
+		for (size_t p = plant_first_in(u->plant, m->dev, m->ino, m->foffset);
+		     rc == 0 && (probe = probe_in(u->plant, p, m)); p++) {
+			rc = join_probe(u, m, probe, err);
+			/* What can't be had now may be had later. */
+			if (!u->t && rc != -ENOMEM)
+				rc = 0;
+		}
+	}
+	return rc;
+}
+
+int update_collect(struct update *u, struct ubp_err *err)
+{
+	enum seccomp_way way;
+	struct ubp_err why;
+	int rc = update_collect_probes(u, err);
+
+	if (rc < 0)
+		return rc;
+	u->err = err;
+	rc = hooks_each(u->plant, u->tid, &u->maps, join_hook, u);
+	/* Without a guard there is nothing to keep. */
+	if (rc == 0 && !plant_is_unguarded(u->space) && seccomp_check(u->t, &way, &why) == 0)
+		rc = sigaction_each(u->plant, u->space->arch, u->tid, &u->maps, join_hook, u);
+	return rc == -ENOMEM ? ubp_fail(err, ENOMEM, "out of memory") : rc;
+}
