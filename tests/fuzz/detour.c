@@ -18,8 +18,6 @@
 #include "engine/spec/table.h"
 #include "tests/unit/x86_lab.h"
 
-static struct lab lab;
-
 static int find_file(void *ctx, const char *path, uint64_t *ret_dev, uint64_t *ret_ino,
 		     char **ret_path, struct ubp_err *err)
 {
@@ -67,25 +65,25 @@ static void run(struct fuzz_input *in)
 	enum lab_outcome outcome;
 	uint64_t head;
 
-	lab_reset(&lab);
+	lab_reset();
 	run_random(fuzz_number(in, 1), &regs);
 	for (int i = 0; i < 16; i++)
 		if (i != SP)
 			regs.gpr[i] = address(fuzz_number(in, 4));
 	fill(in);
 	head = lab.thread->head;
-	outcome = lab_interpret(&lab, probe, &regs);
-	lab_run(&lab, &regs, 1, NULL, NULL, &end);
-	lab_assert_kept(&lab, "fuzz", &regs, NULL, &end);
+	outcome = lab_interpret(probe, &regs);
+	lab_run(&regs, 1, NULL, NULL, &end);
+	lab_assert_kept("fuzz", &regs, NULL, &end);
 	if (end.signo) {
-		CLAIM(lab_trap(&lab, &end) == 0 && lab.thread->head == head);
+		CLAIM(lab_trap(&end) == 0 && lab.thread->head == head);
 		CLAIM(outcome == LAB_FAULT);
 	} else if (lab.thread->head == head) {
 		CLAIM(outcome != LAB_RECORD && !lab.passes);
 	} else {
 		CLAIM(outcome == LAB_RECORD ||
 		      (outcome == LAB_DROPPED && !lab.detour.filters_done));
-		lab_assert_record(&lab, "fuzz", lab_record_at(&lab, head));
+		lab_assert_record("fuzz", lab_record_at(head));
 	}
 }
 
@@ -104,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CLAIM(table && env.arch);
 	if (!lab.head) {
 		run_init(NULL);
-		lab_make(&lab);
+		lab_make();
 	}
 	len = asprintf(&line, "p:g/e /x:0x10 %s", text);
 	CLAIM(len > 0);
@@ -113,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		CLAIM(fetch_compile(probe, &program, &err) == 0);
 		(void)filter_parse(condition, probe, &filter, &err);
-		if (lab_build_one(&lab, program, filter, &err) == 0)
+		if (lab_build_one(program, filter, &err) == 0)
 			run(&in);
 		filter_free(filter);
 		free(program);

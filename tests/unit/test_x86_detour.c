@@ -26,8 +26,6 @@
 #define PROGRAMS 3000
 #define HITS     4
 
-static struct lab lab;
-
 /* --- random programs ----------------------------------------------------------------- */
 
 static unsigned upto(uint64_t *rng, unsigned n)
@@ -144,13 +142,13 @@ static void check_hit(const char *what, uint64_t seed, const struct run_regs *be
 	enum lab_outcome outcome;
 	bool in_run = before->gpr[SP] - RUN_STACK < RUN_STACK_SIZE;
 
-	outcome = lab_interpret(&lab, &lab.probes[0], before);
+	outcome = lab_interpret(&lab.probes[0], before);
 	memcpy(stack, (void *)RUN_STACK, sizeof(stack));
-	lab_run(&lab, before, seed, NULL, NULL, &end);
-	if (end.signo && lab_trap(&lab, &end) != 0)
+	lab_run(before, seed, NULL, NULL, &end);
+	if (end.signo && lab_trap(&end) != 0)
 		fail_msg("%s: signal %d at + 0x%llx", what, end.signo,
 			 (unsigned long long)(end.pc - RUN_BLOCK));
-	lab_assert_kept(&lab, what, before, in_run ? stack : NULL, &end);
+	lab_assert_kept(what, before, in_run ? stack : NULL, &end);
 	if (end.signo) {
 		if (outcome != LAB_FAULT)
 			fail_msg("%s: traps, but the interpreter can do it", what);
@@ -165,7 +163,7 @@ static void check_hit(const char *what, uint64_t seed, const struct run_regs *be
 		/* What is left to the reader may pass. */
 		if (outcome != LAB_RECORD && (outcome == LAB_FAULT || lab.detour.filters_done))
 			fail_msg("%s: recorded, outcome %d", what, (int)outcome);
-		lab_assert_record(&lab, what, lab_record_at(&lab, head));
+		lab_assert_record(what, lab_record_at(head));
 		counts->records++;
 	}
 }
@@ -188,8 +186,8 @@ static void random_programs(void **state)
 		probe_make(&make, false, args);
 		if (fetch_compile(&make.probe, &program, &err) < 0)
 			continue;
-		lab_reset(&lab);
-		if (lab_build_one(&lab, program, NULL, &err) < 0)
+		lab_reset();
+		if (lab_build_one(program, NULL, &err) < 0)
 			fail_msg("%s: %s", args, err.text);
 		assert_int_equal(lab.detour.filters_done, 1);
 		code += lab.detour.len;
@@ -312,11 +310,11 @@ static struct fetch_program *program_of(struct probe_make *make, char *args, siz
 		ubp_err_reset(&err);
 		if (fetch_compile(&make->probe, &program, &err) < 0)
 			continue;
-		lab_reset(&lab);
+		lab_reset();
 		lab_fill(seed);
 		random_regs(seed, &before);
 		lab.probes[0] = (struct detour_probe){ .program = program };
-		if (lab_interpret(&lab, &lab.probes[0], &before) == LAB_RECORD)
+		if (lab_interpret(&lab.probes[0], &before) == LAB_RECORD)
 			return program;
 		free(program);
 	}
@@ -345,7 +343,7 @@ static void random_filters(void **state)
 			free(program);
 			continue;
 		}
-		if (lab_build_one(&lab, program, filter, &err) < 0)
+		if (lab_build_one(program, filter, &err) < 0)
 			fail_msg("%s: %s", what, err.text);
 		n++;
 		done += lab.detour.filters_done;
@@ -364,20 +362,6 @@ static void random_filters(void **state)
 	assert_true(n > PROGRAMS / 2 && done > n / 2 && counts.records > n && counts.drops > n);
 }
 
-static int set_up(void **state)
-{
-	run_init(state);
-	lab_make(&lab);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	lab_free(&lab);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -385,7 +369,7 @@ int main(void)
 		cmocka_unit_test(random_filters),
 	};
 
-	return cmocka_run_group_tests_name("x86_detour", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("x86_detour", tests, lab_set_up, lab_tear_down);
 }
 
 #else

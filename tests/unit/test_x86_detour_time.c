@@ -17,102 +17,32 @@
 
 #include <cmocka.h>
 
-#include "arch/guard.h"
 #include "arch/host.h"
 #include "arch/x86/x86.h"
 #include "engine/base/err.h"
-#include "engine/spec/filter.h"
-#include "tests/unit/probe_make.h"
 #include "tests/unit/x86_lab.h"
 
-#define BODY        RUN_CODE
-#define HOME        (RUN_BASE + 0x100)                   /* an exit, that is returned to */
-#define RETURN_CODE (RUN_BLOCK + RUN_BLOCK_SIZE - 0x400) /* the common one */
+#define FACTOR (5ull << (UBP_TICKS_SHIFT - 1)) /* 2.5 ns for a tick */
 
-#define ENTRIES 256
-#define FACTOR  (5ull << (UBP_TICKS_SHIFT - 1)) /* 2.5 ns for a tick */
-
-static struct lab lab;
-static struct guard_hijack table[ENTRIES];
 static struct run_regs before, after;
 static struct run_end end;
-static struct fetch_program *programs[UBP_DETOUR_PROBES];
-static struct filter *filters[UBP_DETOUR_PROBES];
-
-static const struct ubp_arch *arch(void)
-{
-	return ubp_arch_by_name("x86_64");
-}
-
-static void set_probe(unsigned i, bool is_return, const char *args, const char *filter)
-{
-	struct probe_make make;
-	struct ubp_err err;
-
-	free(programs[i]);
-	filter_free(filters[i]);
-	filters[i] = NULL;
-	ubp_err_reset(&err);
-	probe_make(&make, is_return, args);
-	assert_int_equal(fetch_compile(&make.probe, &programs[i], &err), 0);
-	if (filter)
-		assert_int_equal(filter_parse(filter, &make.probe, &filters[i], &err), 0);
-	lab.probes[i] = (struct detour_probe){ .number = 100 + i,
-					       .is_return = is_return,
-					       .program = programs[i],
-					       .filter = filters[i],
-					       .cell = 50 * i };
-}
-
-static void build(unsigned n)
-{
-	uint8_t jump[16];
-	struct ubp_err err;
-
-	ubp_err_reset(&err);
-	if (lab_build(&lab, n, &err) < 0)
-		fail_msg("%s", err.text);
-	assert_int_equal(arch()->build_jump(&lab.window, LAB_SITE,
-					    RUN_BLOCK + lab.detour.entry_at, jump, &err),
-			 0);
-	run_write(LAB_SITE, jump, lab.window.jump_len);
-}
 
 static int start(void **state)
 {
-	uint8_t code[UBP_RETURN_CODE_MAX];
-	uint64_t home = HOME;
-	struct ubp_err err;
-	size_t len = 0;
-
 	(void)state;
-	lab_reset(&lab);
+	lab_reset();
 	lab_fill(1);
-	memset(table, 0, sizeof(table));
 	run_random(7, &before);
 	before.gpr[SI] = LAB_MEM;
 	lab.plan.count_dropped = false;
-	lab.plan.hijacks = (uint64_t)table;
-	lab.plan.hijacks_mask = ENTRIES - 1;
-	lab.plan.return_vaddr = RETURN_CODE;
 	lab.plan.ns_factor = FACTOR;
-	lab.real = HOME;
-	ubp_err_reset(&err);
-	assert_int_equal(arch()->build_return_code((uint64_t)table, ENTRIES - 1, code,
-						   sizeof(code), &len, &err),
-			 0);
-	run_write(RETURN_CODE, code, len);
-	run_plant_exit(HOME, 0);
-	run_write(BODY, "\xc3", 1);
-	run_write(before.gpr[SP], &home, sizeof(home));
-	after = before;
-	after.gpr[SP] += 8;
+	lab_function_start(&before, &after);
 	return 0;
 }
 
 static struct guard_hijack *entry(void)
 {
-	return &table[(before.gpr[SP] >> 3) % ENTRIES];
+	return &lab.hijacks[(before.gpr[SP] >> 3) % LAB_HIJACKS];
 }
 
 /* In the body: the ticks of the entry are looked at, and other ones put there. */
@@ -125,7 +55,7 @@ static void put_time(struct ubp_regs *regs, void *arg)
 {
 	struct began *began = arg;
 
-	if (regs->r[X86_IP] != BODY)
+	if (regs->r[X86_IP] != LAB_BODY)
 		return;
 	began->noted = entry()->time;
 	if (began->puts)
@@ -145,10 +75,10 @@ static int go(struct began *began)
 	uint64_t first = ubp_host_ticks(), last;
 	int trap;
 
-	lab_run(&lab, &before, 7, put_time, began, &end);
+	lab_run(&before, 7, put_time, began, &end);
 	last = ubp_host_ticks();
-	lab_assert_kept(&lab, "duration", &after, NULL, &end);
-	trap = lab_trap(&lab, &end);
+	lab_assert_kept("duration", &after, NULL, &end);
+	trap = lab_trap(&end);
 	if (trap < 0)
 		assert_int_equal(end.exit, 0);
 	assert_in_range(began->noted, first, last);
@@ -161,14 +91,10 @@ static int go(struct began *began)
 	return trap;
 }
 
+/* The record at @at of probe @i; its end. */
 static uint64_t expect_record(uint64_t at, unsigned i)
 {
-	const struct ring_record *record = lab_record_at(&lab, at);
-
-	assert_int_equal(lab_interpret(&lab, &lab.probes[i], &after), LAB_RECORD);
-	lab_assert_record(&lab, "record", record);
-	assert_int_equal(record->probe, lab.probes[i].number);
-	return at + record->size;
+	return lab_expect_record(at, i, &after);
 }
 
 /* --- tests -------------------------------------------------------------------------------- */
@@ -187,8 +113,8 @@ static void is_in_records(void **state)
 	for (size_t i = 0; i < sizeof(args) / sizeof(args[0]); i++) {
 		struct began now = { 0 }, hour = { .puts = true }, boot = { .puts = true };
 
-		set_probe(0, true, args[i], NULL);
-		build(1);
+		lab_set_probe(0, true, args[i], NULL);
+		lab_function_build(1);
 		assert_int_equal(go(&now), -1);
 		assert_true(lab.duration_ns > 0);
 		head = expect_record(head, 0);
@@ -210,8 +136,8 @@ static void is_never_negative(void **state)
 	uint64_t head = lab.thread->head;
 
 	(void)state;
-	set_probe(0, true, "d=$duration:u64", NULL);
-	build(1);
+	lab_set_probe(0, true, "d=$duration:u64", NULL);
+	lab_function_build(1);
 	assert_int_equal(go(&later), -1);
 	assert_int_equal(lab.duration_ns, 0);
 	assert_int_equal(lab.thread->head, expect_record(head, 0));
@@ -238,8 +164,8 @@ static void is_known_to_filters(void **state)
 		struct began now = { 0 }, later = { .put = UINT64_MAX, .puts = true };
 		uint64_t head = lab.thread->head, dropped = lab.head->dropped[100];
 
-		set_probe(0, true, rows[i].args, rows[i].filter);
-		build(1);
+		lab_set_probe(0, true, rows[i].args, rows[i].filter);
+		lab_function_build(1);
 		assert_int_equal(lab.detour.filters_done, 1);
 		assert_int_equal(go(&now), -1);
 		if (rows[i].passes)
@@ -261,17 +187,17 @@ static void is_the_same_for_all(void **state)
 	struct began now = { 0 };
 
 	(void)state;
-	set_probe(0, true, "v=$retval", NULL);
-	set_probe(1, true, "d=$duration:u64", NULL);
-	set_probe(2, true, "d=$duration:x64 v=$retval", NULL);
-	build(3);
+	lab_set_probe(0, true, "v=$retval", NULL);
+	lab_set_probe(1, true, "d=$duration:u64", NULL);
+	lab_set_probe(2, true, "d=$duration:x64 v=$retval", NULL);
+	lab_function_build(3);
 	assert_int_equal(go(&now), -1);
 	head = expect_record(expect_record(expect_record(head, 0), 1), 2);
 	assert_int_equal(lab.thread->head, head);
 	/* The third can't be recorded: the tracer finds it in the entry. */
-	set_probe(2, true, "d=$duration:x64 v=+0(%cx):u64", NULL);
+	lab_set_probe(2, true, "d=$duration:x64 v=+0(%cx):u64", NULL);
 	before.gpr[CX] = after.gpr[CX] = 8;
-	build(3);
+	lab_function_build(3);
 	assert_int_equal(go(&now), LAB_ON_RETURN + 2);
 	head = expect_record(expect_record(head, 0), 1);
 	assert_int_equal(lab.thread->head, head);
@@ -300,23 +226,23 @@ static void is_of_its_own_call(void **state)
 	unsigned n = 0;
 
 	(void)state;
-	set_probe(0, true, "d=$duration:u64", NULL);
-	build(1);
+	lab_set_probe(0, true, "d=$duration:u64", NULL);
+	lab_function_build(1);
 	for (bool more = true; more; n++) {
 		struct interruption in = { .at = n };
-		uint64_t home = HOME, at = lab.thread->head, d[2], most;
+		uint64_t home = LAB_HOME, at = lab.thread->head, d[2], most;
 		const struct ring_record *record;
 		unsigned n_records = 0;
 
 		run_write(before.gpr[SP], &home, sizeof(home));
 		lab.thread->limit = at + LAB_CAPACITY - RING_SLACK;
-		memset(table, 0, sizeof(table));
+		memset(lab.hijacks, 0, sizeof(lab.hijacks));
 		most = ubp_host_ticks();
-		lab_run(&lab, &before, 7, interrupt, &in, &end);
+		lab_run(&before, 7, interrupt, &in, &end);
 		most = ns_of(ubp_host_ticks() - most);
 		assert_int_equal(end.exit, 0);
 		for (; at < lab.thread->head; at += record->size) {
-			record = lab_record_at(&lab, at);
+			record = lab_record_at(at);
 			assert_non_null(record);
 			if (record->probe == RING_VOID)
 				continue;
@@ -335,37 +261,19 @@ static void is_refused_where_it_can_not_be(void **state)
 	struct ubp_err err;
 
 	(void)state;
-	set_probe(0, true, "d=$duration:u64", NULL);
+	lab_set_probe(0, true, "d=$duration:u64", NULL);
 	lab.plan.ns_factor = 0;
 	ubp_err_reset(&err);
-	assert_int_equal(lab_build(&lab, 1, &err), -EOPNOTSUPP);
+	assert_int_equal(lab_build(1, &err), -EOPNOTSUPP);
 	assert_string_equal(err.text, "the processor's rate is not known");
 	lab.plan.ns_factor = FACTOR;
 	lab.probes[0].is_return = false;
 	ubp_err_reset(&err);
-	assert_int_equal(lab_build(&lab, 1, &err), -EOPNOTSUPP);
+	assert_int_equal(lab_build(1, &err), -EOPNOTSUPP);
 	assert_string_equal(err.text, "$duration of what does not return");
 }
 
 /* --- all of it ------------------------------------------------------------------------------ */
-
-static int set_up(void **state)
-{
-	run_init(state);
-	lab_make(&lab);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	for (unsigned i = 0; i < UBP_DETOUR_PROBES; i++) {
-		free(programs[i]);
-		filter_free(filters[i]);
-	}
-	lab_free(&lab);
-	return 0;
-}
 
 int main(void)
 {
@@ -378,7 +286,7 @@ int main(void)
 		cmocka_unit_test_setup(is_refused_where_it_can_not_be, start),
 	};
 
-	return cmocka_run_group_tests_name("x86_detour_time", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("x86_detour_time", tests, lab_set_up, lab_tear_down);
 }
 
 #else

@@ -27,7 +27,6 @@
 #include "tests/unit/probe_make.h"
 #include "tests/unit/x86_lab.h"
 
-static struct lab lab;
 static unsigned n_rows, n_refused, n_records, n_traps;
 
 static const uint8_t user_of[16] = { REG_AX,  REG_CX,  REG_DX,  REG_BX, REG_SP,  REG_BP,
@@ -53,12 +52,12 @@ static void map_all(const struct fake_memory *memory, bool there)
 
 static void fill(const struct fake_memory *memory)
 {
-	lab_forget_ranges(&lab);
+	lab_forget_ranges();
 	for (size_t i = 0; i < memory->n_regions; i++) {
 		const struct fake_region *r = &memory->regions[i];
 
 		memcpy((void *)r->vaddr, r->bytes, r->len);
-		lab_range(&lab, r->vaddr, r->len);
+		lab_range(r->vaddr, r->len);
 	}
 }
 
@@ -73,17 +72,17 @@ static void check_hit(const char *what, const struct ubp_regs *user, const char 
 		before.gpr[i] = user->r[user_of[i]];
 	memset(lab.comms[lab.thread - lab.table], 0, 16);
 	memcpy(lab.comms[lab.thread - lab.table], comm, strnlen(comm, 15));
-	outcome = lab_interpret(&lab, &lab.probes[0], &before);
-	lab_run(&lab, &before, 1, NULL, NULL, &end);
-	lab_assert_kept(&lab, what, &before, NULL, &end);
+	outcome = lab_interpret(&lab.probes[0], &before);
+	lab_run(&before, 1, NULL, NULL, &end);
+	lab_assert_kept(what, &before, NULL, &end);
 	if (outcome == LAB_RECORD) {
 		if (end.signo)
 			fail_msg("%s: traps, di is 0x%llx", what,
 				 (unsigned long long)before.gpr[DI]);
-		lab_assert_record(&lab, what, lab_record_at(&lab, head));
+		lab_assert_record(what, lab_record_at(head));
 		n_records++;
 	} else {
-		if (lab_trap(&lab, &end) != 0)
+		if (lab_trap(&end) != 0)
 			fail_msg("%s: does not trap", what);
 		assert_int_equal(lab.thread->head, head);
 		n_traps++;
@@ -104,8 +103,8 @@ static void check_row(const json_t *row)
 	ubp_err_reset(&err);
 	probe_make(&make, false, args);
 	assert_int_equal(0, fetch_compile(&make.probe, &program, &err));
-	lab_reset(&lab);
-	if (lab_build_one(&lab, program, NULL, &err) < 0) {
+	lab_reset();
+	if (lab_build_one(program, NULL, &err) < 0) {
 		if (!strstr(args, "%flags"))
 			fail_msg("%s: %s", args, err.text);
 		n_refused++;
@@ -157,27 +156,14 @@ static void check_corpus(void **state)
 	assert_true(n_rows > 180 && n_refused < 5 && n_records > 500 && n_traps > 100);
 }
 
-static int set_up(void **state)
-{
-	run_init(state);
-	lab_make(&lab);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	lab_free(&lab);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(check_corpus),
 	};
 
-	return cmocka_run_group_tests_name("x86_detour_values", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("x86_detour_values", tests, lab_set_up,
+					   lab_tear_down);
 }
 
 #else

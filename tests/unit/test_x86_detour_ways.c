@@ -19,8 +19,6 @@
 #include <cmocka.h>
 
 #include "engine/base/err.h"
-#include "engine/spec/filter.h"
-#include "tests/unit/probe_make.h"
 #include "tests/unit/x86_lab.h"
 
 #define PATH       "a=%di:s64 s=+0(%si):string"
@@ -28,56 +26,26 @@
 #define RETURN     (RUN_BASE + 0x100) /* an exit, for who returns */
 #define N_ELEMS(a) (sizeof(a) / sizeof((a)[0]))
 
-static struct lab lab;
 static struct run_regs before;
 static struct run_end end;
 static uint8_t stack[RUN_STACK_SIZE];
-static struct fetch_program *programs[UBP_DETOUR_PROBES];
-static struct filter *filters[UBP_DETOUR_PROBES];
 
 /* --- probes ------------------------------------------------------------------------ */
-
-static void set_probe(unsigned i, const char *args, const char *filter)
-{
-	struct probe_make make;
-	struct ubp_err err;
-
-	free(programs[i]);
-	filter_free(filters[i]);
-	filters[i] = NULL;
-	ubp_err_reset(&err);
-	probe_make(&make, false, args);
-	assert_int_equal(fetch_compile(&make.probe, &programs[i], &err), 0);
-	if (filter)
-		assert_int_equal(filter_parse(filter, &make.probe, &filters[i], &err), 0);
-	lab.probes[i] = (struct detour_probe){
-		.number = 100 + i, .program = programs[i], .filter = filters[i], .cell = 50 * i
-	};
-}
-
-static void build(unsigned n)
-{
-	struct ubp_err err;
-
-	ubp_err_reset(&err);
-	if (lab_build(&lab, n, &err) < 0)
-		fail_msg("%s", err.text);
-}
 
 static int start(void **state)
 {
 	(void)state;
-	lab_reset(&lab);
+	lab_reset();
 	lab_fill(1);
-	strcpy((char *)TEXT, "fifteen letters");
+	strcpy((char *)TEXT, LAB_OUTER_TEXT);
 	run_random(7, &before);
-	before.gpr[DI] = 77;
+	before.gpr[DI] = LAB_OUTER;
 	before.gpr[SI] = TEXT;
 	lab.gate = (uint64_t *)RUN_GATE;
 	*lab.gate = (uint64_t)lab.head;
 	lab.plan.lossless = false;
 	lab.plan.count_dropped = false;
-	set_probe(0, PATH, NULL);
+	lab_set_probe(0, false, PATH, NULL);
 	return 0;
 }
 
@@ -85,25 +53,15 @@ static int start(void **state)
 static int go(const char *what)
 {
 	memcpy(stack, (void *)RUN_STACK, sizeof(stack));
-	lab_run(&lab, &before, 7, NULL, NULL, &end);
-	lab_assert_kept(&lab, what, &before, stack, &end);
-	return lab_trap(&lab, &end);
+	lab_run(&before, 7, NULL, NULL, &end);
+	lab_assert_kept(what, &before, stack, &end);
+	return lab_trap(&end);
 }
 
-/* What stands at @at; its end. */
+/* The record at @at of probe @i; its end. */
 static uint64_t expect_record(uint64_t at, unsigned i)
 {
-	const struct ring_record *record = lab_record_at(&lab, at);
-
-	assert_int_equal(lab_interpret(&lab, &lab.probes[i], &before), LAB_RECORD);
-	lab_assert_record(&lab, "record", record);
-	assert_int_equal(record->probe, lab.probes[i].number);
-	return at + record->size;
-}
-
-static void expect_nothing(uint64_t head)
-{
-	assert_int_equal(lab.thread->head, head);
+	return lab_expect_record(at, i, &before);
 }
 
 /* --- is anybody there? -------------------------------------------------------------- */
@@ -118,22 +76,22 @@ static void asks_the_gate(void **state)
 	for (int far = 0; far < 2; far++) {
 		if (far)
 			lab.gate = &far_gate;
-		build(1);
+		lab_build_set(1);
 		*lab.gate = RING_GATE_OFF;
 		assert_int_equal(go("off"), -1);
-		expect_nothing(head);
+		lab_expect_nothing(head);
 		off = end;
 		*lab.gate = RING_GATE_TRAP;
 		assert_int_equal(go("trap"), 0);
-		expect_nothing(head);
+		lab_expect_nothing(head);
 		*lab.gate = (uint64_t)lab.head;
 		lab.control->owner |= RING_OWNER_DIED;
 		assert_int_equal(go("died"), -1);
-		expect_nothing(head);
+		lab_expect_nothing(head);
 		lab.control->owner = LAB_TID;
 		assert_int_equal(go("on"), -1);
 		head = expect_record(head, 0);
-		expect_nothing(head);
+		lab_expect_nothing(head);
 		/* The same vectors as without a record. */
 		assert_memory_equal(off.xstate, end.xstate, sizeof(end.xstate));
 	}
@@ -144,12 +102,12 @@ static void knows_threads(void **state)
 	uint64_t head = lab.thread->head, at = (uint64_t)(lab.thread - lab.table);
 
 	(void)state;
-	build(1);
+	lab_build_set(1);
 	lab.thread->key = RING_KEY_GONE;
 	assert_int_equal(go("gone"), 0);
 	lab.thread->key = RING_KEY_NONE;
 	assert_int_equal(go("never seen"), 0);
-	expect_nothing(head);
+	lab_expect_nothing(head);
 	/* The whole table but for one is full of others: found behind its end. */
 	for (size_t i = 0; i < RING_THREADS; i++)
 		lab.table[i].key = RING_KEY_GONE;
@@ -166,18 +124,18 @@ static void counts_what_has_no_room(void **state)
 	uint32_t max;
 
 	(void)state;
-	build(1);
+	lab_build_set(1);
 	lab.thread->limit = head + 1;
 	assert_int_equal(go("full"), -1);
-	expect_nothing(head);
+	lab_expect_nothing(head);
 	assert_int_equal(lab.thread->lost, 1);
 	lab.plan.lossless = true;
-	build(1);
+	lab_build_set(1);
 	assert_int_equal(go("full, lossless"), 0);
-	expect_nothing(head);
+	lab_expect_nothing(head);
 	assert_int_equal(lab.thread->lost, 1);
-	set_probe(0, "a=%di:s64", NULL);
-	build(1);
+	lab_set_probe(0, false, "a=%di:s64", NULL);
+	lab_build_set(1);
 	max = (uint32_t)sizeof(struct ring_record) + 8;
 	lab.thread->limit = head + max;
 	assert_int_equal(go("just room"), -1);
@@ -190,14 +148,14 @@ static void wraps_around(void **state)
 	uint64_t head = 5ull * LAB_CAPACITY - 48;
 
 	(void)state;
-	build(1);
+	lab_build_set(1);
 	lab.thread->head = head;
 	lab.thread->limit = head + 40000;
 	assert_int_equal(go("first"), -1);
 	assert_int_equal(go("second"), -1);
 	head = expect_record(head, 0);
 	assert_true(head > 5ull * LAB_CAPACITY);
-	expect_nothing(expect_record(head, 0));
+	lab_expect_nothing(expect_record(head, 0));
 }
 
 /* --- filters and several probes -------------------------------------------------------- */
@@ -211,16 +169,16 @@ static void counts_what_filters_drop(void **state)
 	(void)state;
 	lab.plan.count_dropped = true;
 	for (unsigned i = 0; i < N_ELEMS(drops); i++) {
-		set_probe(0, PATH, drops[i]);
-		build(1);
+		lab_set_probe(0, false, PATH, drops[i]);
+		lab_build_set(1);
 		assert_int_equal(go(drops[i]), -1);
-		expect_nothing(head);
+		lab_expect_nothing(head);
 		assert_int_equal(lab.head->dropped[100], i + 1);
 	}
-	set_probe(0, PATH, "a == 77 && s ~ \"fif*\"");
-	build(1);
+	lab_set_probe(0, false, PATH, "a == 77 && s ~ \"fif*\"");
+	lab_build_set(1);
 	assert_int_equal(go("pass"), -1);
-	expect_nothing(expect_record(head, 0));
+	lab_expect_nothing(expect_record(head, 0));
 	assert_int_equal(lab.head->dropped[100], N_ELEMS(drops));
 }
 
@@ -229,22 +187,22 @@ static void records_several_probes(void **state)
 	uint64_t head = lab.thread->head;
 
 	(void)state;
-	set_probe(1, "b=%si c=+0(%si):u8[9]", "b == 1");
-	set_probe(2, "d=%cx e=$comm", NULL);
-	set_probe(3, "f=%ax g=+0(%dx):u64", NULL);
+	lab_set_probe(1, false, "b=%si c=+0(%si):u8[9]", "b == 1");
+	lab_set_probe(2, false, "d=%cx e=$comm", NULL);
+	lab_set_probe(3, false, "f=%ax g=+0(%dx):u64", NULL);
 	before.gpr[DX] = TEXT;
-	build(4);
+	lab_build_set(4);
 	assert_int_equal(go("all but one"), -1);
-	expect_nothing(expect_record(expect_record(expect_record(head, 0), 2), 3));
+	lab_expect_nothing(expect_record(expect_record(expect_record(head, 0), 2), 3));
 	/* The last can't be recorded: its trap, the others are there. */
 	head = lab.thread->head;
 	before.gpr[DX] = LAB_MEM + LAB_MEM_SIZE - 7;
 	assert_int_equal(go("not the last"), 3);
-	expect_nothing(expect_record(expect_record(head, 0), 2));
+	lab_expect_nothing(expect_record(expect_record(head, 0), 2));
 	head = lab.thread->head;
 	before.gpr[SI] = 8;
 	assert_int_equal(go("not the first"), 0);
-	expect_nothing(head);
+	lab_expect_nothing(head);
 }
 
 static void refuses_what_it_cannot(void **state)
@@ -253,10 +211,10 @@ static void refuses_what_it_cannot(void **state)
 
 	(void)state;
 	ubp_err_reset(&err);
-	set_probe(0, "a=%flags", NULL);
-	assert_int_equal(lab_build(&lab, 1, &err), -EOPNOTSUPP);
+	lab_set_probe(0, false, "a=%flags", NULL);
+	assert_int_equal(lab_build(1, &err), -EOPNOTSUPP);
 	assert_non_null(strstr(err.text, "flags"));
-	assert_int_equal(lab_build(&lab, 0, &err), -EOPNOTSUPP);
+	assert_int_equal(lab_build(0, &err), -EOPNOTSUPP);
 }
 
 /* --- faults ------------------------------------------------------------------------------ */
@@ -289,7 +247,7 @@ static void survives_lost_memory(void **state)
 	uint64_t hole = LAB_MEM + LAB_MEM_SIZE, head = lab.thread->head;
 
 	(void)state;
-	lab_range(&lab, hole, 0x1000);
+	lab_range(hole, 0x1000);
 	before.gpr[SI] = hole + 0x200;
 	before.gpr[DX] = TEXT;
 	memcpy((void *)TEXT, &before.gpr[SI], 8);
@@ -298,35 +256,35 @@ static void survives_lost_memory(void **state)
 		const char *what = args[i / 2];
 
 		/* Once with a filter that looks at it before anything is reserved. */
-		set_probe(0, what, i % 2 && strstr(what, "u64") ? "a == 1" : NULL);
-		build(1);
+		lab_set_probe(0, false, what, i % 2 && strstr(what, "u64") ? "a == 1" : NULL);
+		lab_build_set(1);
 		memcpy(stack, (void *)RUN_STACK, sizeof(stack));
-		lab_run(&lab, &before, 7, NULL, NULL, &end);
+		lab_run(&before, 7, NULL, NULL, &end);
 		fix_up(what);
-		lab_assert_kept(&lab, what, &before, stack, &end);
-		assert_int_equal(lab_trap(&lab, &end), 0);
-		expect_nothing(head);
+		lab_assert_kept(what, &before, stack, &end);
+		assert_int_equal(lab_trap(&end), 0);
+		lab_expect_nothing(head);
 	}
 }
 
 static void needs_a_stack(void **state)
 {
 	(void)state;
-	build(1);
+	lab_build_set(1);
 	before.gpr[SP] = LAB_HIGH + 200;
-	lab_run(&lab, &before, 7, NULL, NULL, &end);
+	lab_run(&before, 7, NULL, NULL, &end);
 	fix_up("no stack");
-	lab_assert_kept(&lab, "no stack", &before, NULL, &end);
-	assert_int_equal(lab_trap(&lab, &end), 0);
+	lab_assert_kept("no stack", &before, NULL, &end);
+	assert_int_equal(lab_trap(&end), 0);
 	/* No rings, though the gate says so. */
 	start(NULL);
-	build(1);
+	lab_build_set(1);
 	*lab.gate = LAB_END + RING_CONTROL_LEN;
 	memcpy(stack, (void *)RUN_STACK, sizeof(stack));
-	lab_run(&lab, &before, 7, NULL, NULL, &end);
+	lab_run(&before, 7, NULL, NULL, &end);
 	fix_up("no rings");
-	lab_assert_kept(&lab, "no rings", &before, stack, &end);
-	assert_int_equal(lab_trap(&lab, &end), 0);
+	lab_assert_kept("no rings", &before, stack, &end);
+	assert_int_equal(lab_trap(&end), 0);
 }
 
 /* --- interrupted ---------------------------------------------------------------------------- */
@@ -345,43 +303,7 @@ static void interrupt(struct ubp_regs *regs, void *arg)
 	if (in->step++ != in->at)
 		return;
 	in->done = true;
-	((void (*)(long, const char *))LAB_SITE)(5, "handler");
-}
-
-/* Count what is in the ring; all of it must be complete. */
-static void count_records(uint64_t at, unsigned *ret_outer, unsigned *ret_nested)
-{
-	*ret_outer = *ret_nested = 0;
-	while (at < lab.thread->head) {
-		const struct ring_record *record = lab_record_at(&lab, at);
-		int64_t a;
-
-		assert_non_null(record);
-		at += record->size;
-		if (record->probe == RING_VOID)
-			continue;
-		memcpy(&a, record->data, sizeof(a));
-		assert_true(a == 77 || a == 5);
-		*(a == 77 ? ret_outer : ret_nested) += 1;
-		assert_string_equal((const char *)record->data + programs[0]->fixed_size,
-				    a == 77 ? "fifteen letters" : "handler");
-	}
-	assert_int_equal(at, lab.thread->head);
-}
-
-static void jump_over_the_site(void)
-{
-	uint8_t jump[16];
-	struct ubp_err err;
-
-	ubp_err_reset(&err);
-	assert_int_equal(ubp_arch_by_name("x86_64")->build_jump(&lab.window, LAB_SITE,
-								RUN_BLOCK + lab.detour.entry_at,
-								jump, &err),
-			 0);
-	run_write(LAB_SITE, jump, lab.window.jump_len);
-	run_write(RUN_CODE, "\xc3", 1); /* ret */
-	run_plant_exit(RETURN, 0);
+	((void (*)(long, const char *))LAB_SITE)(LAB_NESTED, LAB_NESTED_TEXT);
 }
 
 static void interrupt_everywhere(const char *args, const char *filter, int trap)
@@ -390,25 +312,27 @@ static void interrupt_everywhere(const char *args, const char *filter, int trap)
 	unsigned n = 0, outer, nested;
 	struct run_regs after;
 
-	set_probe(0, args, filter);
-	build(1);
-	jump_over_the_site();
+	lab_set_probe(0, false, args, filter);
+	lab_build_set(1);
+	lab_jump_over_site();
+	run_write(RUN_CODE, "\xc3", 1); /* ret */
+	run_plant_exit(RETURN, 0);
 	run_write(before.gpr[SP], &back, sizeof(back));
 	after = before;
 	if (trap < 0)
 		after.gpr[SP] += 8;
 	/* The handler's text is not in RUN's memory. */
-	lab_range(&lab, (uint64_t) "handler" & ~0xfffull, 0x1000);
+	lab_range((uint64_t)LAB_NESTED_TEXT & ~0xfffull, 0x1000);
 	for (bool more = true; more; n++) {
 		struct interruption in = { .at = n };
 
 		lab.thread->limit = lab.thread->head + LAB_CAPACITY - RING_SLACK;
 		head = lab.thread->head;
-		lab_run(&lab, &before, 7, interrupt, &in, &end);
+		lab_run(&before, 7, interrupt, &in, &end);
 		more = in.done;
-		lab_assert_kept(&lab, args, &after, NULL, &end);
-		assert_int_equal(lab_trap(&lab, &end), trap);
-		count_records(head, &outer, &nested);
+		lab_assert_kept(args, &after, NULL, &end);
+		assert_int_equal(lab_trap(&end), trap);
+		lab_count_calls(head, &outer, &nested);
 		assert_int_equal(outer, trap < 0 && !filter);
 		assert_int_equal(nested, in.done);
 	}
@@ -428,28 +352,10 @@ static void is_interrupted_anywhere(void **state)
 	start(NULL);
 	/* The outer one's last arg can't be read: all it has done is undone. */
 	before.gpr[SI] = LAB_END - 16;
-	strcpy((char *)before.gpr[SI], "fifteen letters");
+	strcpy((char *)before.gpr[SI], LAB_OUTER_TEXT);
 	interrupt_everywhere("a=%di:s64 s=+0(%si):string c=+16(%si):u8", NULL, 0);
 	run_write(LAB_SITE, nop5, sizeof(nop5));
 	run_plant_exit(RUN_CODE, 0);
-}
-
-static int set_up(void **state)
-{
-	run_init(state);
-	lab_make(&lab);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	for (unsigned i = 0; i < UBP_DETOUR_PROBES; i++) {
-		free(programs[i]);
-		filter_free(filters[i]);
-	}
-	lab_free(&lab);
-	return 0;
 }
 
 int main(void)
@@ -467,7 +373,7 @@ int main(void)
 		cmocka_unit_test_setup(is_interrupted_anywhere, start),
 	};
 
-	return cmocka_run_group_tests_name("x86_detour_ways", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("x86_detour_ways", tests, lab_set_up, lab_tear_down);
 }
 
 #else

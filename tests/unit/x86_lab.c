@@ -25,8 +25,11 @@
 #include "engine/base/err.h"
 #include "engine/fetch/match.h"
 #include "engine/fetch/scratch.h"
+#include "engine/spec/filter.h"
 
 #define START (3ull * LAB_CAPACITY + 64) /* position of the first record */
+
+struct lab lab;
 
 static const struct ubp_arch *arch(void)
 {
@@ -49,103 +52,121 @@ static size_t region_len(void)
 	return RING_CONTROL_LEN + RING_RINGS_AT + LAB_CAPACITY + RING_SLACK;
 }
 
-void lab_make(struct lab *lab)
+void lab_make(void)
 {
 	static const uint8_t nop5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 	struct ubp_err err;
 	uint8_t *base;
 
-	memset(lab, 0, sizeof(*lab));
+	memset(&lab, 0, sizeof(lab));
 	map(LAB_MEM, LAB_MEM_SIZE);
 	map(LAB_HIGH, LAB_END - LAB_HIGH);
-	lab->control = map(0, region_len());
-	base = (uint8_t *)lab->control + RING_CONTROL_LEN;
-	lab->head = (struct ring_head *)base;
-	lab->table = (struct ring_thread *)(base + RING_TABLE_AT);
-	lab->comms = (char(*)[16])(base + RING_COMM_AT);
-	lab->ring = base + RING_RINGS_AT;
-	assert_int_equal(syscall(SYS_arch_prctl, ARCH_GET_FS, &lab->key), 0);
-	lab->key = ring_key(lab->key);
-	lab->gate = (uint64_t *)RUN_GATE;
-	lab->scratch = fetch_scratch_new();
-	lab->record = malloc(sizeof(*lab->record) + EVENT_DATA_MAX);
-	assert_true(lab->scratch && lab->record);
+	lab.control = map(0, region_len());
+	base = (uint8_t *)lab.control + RING_CONTROL_LEN;
+	lab.head = (struct ring_head *)base;
+	lab.table = (struct ring_thread *)(base + RING_TABLE_AT);
+	lab.comms = (char(*)[16])(base + RING_COMM_AT);
+	lab.ring = base + RING_RINGS_AT;
+	assert_int_equal(syscall(SYS_arch_prctl, ARCH_GET_FS, &lab.key), 0);
+	lab.key = ring_key(lab.key);
+	lab.gate = (uint64_t *)RUN_GATE;
+	lab.scratch = fetch_scratch_new();
+	lab.record = malloc(sizeof(*lab.record) + EVENT_DATA_MAX);
+	assert_true(lab.scratch && lab.record);
 	ubp_err_reset(&err);
 	run_write(LAB_SITE, nop5, sizeof(nop5));
 	run_plant_exit(RUN_CODE, 0);
 	assert_int_equal(
-		arch()->find_window(nop5, sizeof(nop5), 0, LAB_SITE, &lab->window, &err), 0);
-	lab->plan = (struct detour_plan){
+		arch()->find_window(nop5, sizeof(nop5), 0, LAB_SITE, &lab.window, &err), 0);
+	lab.plan = (struct detour_plan){
 		.site = LAB_SITE,
 		.vaddr = RUN_BLOCK,
-		.window = &lab->window,
-		.probes = lab->probes,
+		.window = &lab.window,
+		.probes = lab.probes,
 	};
-	lab_reset(lab);
+	lab_reset();
 }
 
-static void forget_detour(struct lab *lab)
+static void forget_detour(void)
 {
-	free(lab->detour.code);
-	free(lab->detour.loads);
-	memset(&lab->detour, 0, sizeof(lab->detour));
+	free(lab.detour.code);
+	free(lab.detour.loads);
+	memset(&lab.detour, 0, sizeof(lab.detour));
 }
 
-void lab_free(struct lab *lab)
+void lab_free(void)
 {
-	forget_detour(lab);
-	fetch_scratch_free(lab->scratch);
-	free(lab->record);
-	munmap(lab->control, region_len());
+	forget_detour();
+	for (unsigned i = 0; i < UBP_DETOUR_PROBES; i++) {
+		free(lab.programs[i]);
+		filter_free(lab.filters[i]);
+	}
+	fetch_scratch_free(lab.scratch);
+	free(lab.record);
+	munmap(lab.control, region_len());
 	munmap((void *)LAB_MEM, LAB_MEM_SIZE);
 	munmap((void *)LAB_HIGH, LAB_END - LAB_HIGH);
 }
 
-void lab_forget_ranges(struct lab *lab)
+int lab_set_up(void **state)
 {
-	lab->n_ranges = 0;
-	lab->head->n_ranges = 0;
-	memset(lab->head->cells, 0, sizeof(lab->head->cells));
+	run_init(state);
+	lab_make();
+	return 0;
 }
 
-void lab_range(struct lab *lab, uint64_t start, uint64_t len)
+int lab_tear_down(void **state)
 {
-	assert_true(lab->n_ranges < RING_RANGES);
-	lab->ranges[lab->n_ranges] = (struct lab_range){ start, start + len };
-	lab->head->ranges[lab->n_ranges] =
+	(void)state;
+	lab_free();
+	return 0;
+}
+
+void lab_forget_ranges(void)
+{
+	lab.n_ranges = 0;
+	lab.head->n_ranges = 0;
+	memset(lab.head->cells, 0, sizeof(lab.head->cells));
+}
+
+void lab_range(uint64_t start, uint64_t len)
+{
+	assert_true(lab.n_ranges < RING_RANGES);
+	lab.ranges[lab.n_ranges] = (struct lab_range){ start, start + len };
+	lab.head->ranges[lab.n_ranges] =
 		RING_RANGE(start >> RING_PAGE_SHIFT, len >> RING_PAGE_SHIFT);
-	lab->head->n_ranges = ++lab->n_ranges;
+	lab.head->n_ranges = ++lab.n_ranges;
 }
 
-void lab_reset(struct lab *lab)
+void lab_reset(void)
 {
-	uint64_t at = ring_hash(lab->key);
+	uint64_t at = ring_hash(lab.key);
 
-	memset(lab->head->dropped, 0, sizeof(lab->head->dropped));
-	memset(lab->table, 0, RING_THREADS * sizeof(lab->table[0]));
+	memset(lab.head->dropped, 0, sizeof(lab.head->dropped));
+	memset(lab.table, 0, RING_THREADS * sizeof(lab.table[0]));
 	/* Not found at once: first those of others, one of whom is gone. */
-	lab->table[at % RING_THREADS].key = lab->key + 8;
-	lab->table[(at + 1) % RING_THREADS].key = RING_KEY_GONE;
+	lab.table[at % RING_THREADS].key = lab.key + 8;
+	lab.table[(at + 1) % RING_THREADS].key = RING_KEY_GONE;
 	at = (at + 2) % RING_THREADS;
-	lab->thread = &lab->table[at];
-	*lab->thread = (struct ring_thread){
-		.key = lab->key,
+	lab.thread = &lab.table[at];
+	*lab.thread = (struct ring_thread){
+		.key = lab.key,
 		.head = START,
 		.limit = START + LAB_CAPACITY - RING_SLACK,
-		.ring = (uint64_t)lab->ring,
+		.ring = (uint64_t)lab.ring,
 		.mask = LAB_CAPACITY - 1,
 		.tid = LAB_TID,
 	};
-	memset(lab->comms, 0, 16ul * RING_THREADS);
-	strcpy(lab->comms[at], "lab rat");
-	memset(lab->ring, 0xee, LAB_CAPACITY + RING_SLACK);
-	lab->control->owner = LAB_TID;
-	*lab->gate = (uint64_t)lab->head;
-	lab_forget_ranges(lab);
-	lab_range(lab, LAB_MEM, LAB_MEM_SIZE);
-	lab_range(lab, LAB_HIGH, LAB_END - LAB_HIGH);
-	lab_range(lab, RUN_DATA & ~0xfffull, RUN_DATA_SIZE);
-	lab_range(lab, RUN_STACK & ~0xfffull, RUN_STACK_SIZE);
+	memset(lab.comms, 0, 16ul * RING_THREADS);
+	strcpy(lab.comms[at], "lab rat");
+	memset(lab.ring, 0xee, LAB_CAPACITY + RING_SLACK);
+	lab.control->owner = LAB_TID;
+	*lab.gate = (uint64_t)lab.head;
+	lab_forget_ranges();
+	lab_range(LAB_MEM, LAB_MEM_SIZE);
+	lab_range(LAB_HIGH, LAB_END - LAB_HIGH);
+	lab_range(RUN_DATA & ~0xfffull, RUN_DATA_SIZE);
+	lab_range(RUN_STACK & ~0xfffull, RUN_STACK_SIZE);
 }
 
 /* --- memory -------------------------------------------------------------------------- */
@@ -195,48 +216,48 @@ void lab_fill(uint64_t seed)
 
 /* --- running ---------------------------------------------------------------------------- */
 
-int lab_build(struct lab *lab, size_t n, struct ubp_err *err)
+int lab_build(size_t n, struct ubp_err *err)
 {
 	int rc;
 
-	forget_detour(lab);
-	lab->plan.n_probes = n;
-	lab->plan.gate = (uint64_t)lab->gate;
-	rc = arch()->build_detour(&lab->plan, &lab->detour, err);
+	forget_detour();
+	lab.plan.n_probes = n;
+	lab.plan.gate = (uint64_t)lab.gate;
+	rc = arch()->build_detour(&lab.plan, &lab.detour, err);
 	if (rc < 0)
 		return rc;
-	assert_true(lab->detour.len <= RUN_BLOCK_SIZE);
-	assert_int_equal(lab->detour.entry_at % UBP_SLOT_SIZE, 0);
-	run_write(RUN_BLOCK, lab->detour.code, lab->detour.len);
+	assert_true(lab.detour.len <= RUN_BLOCK_SIZE);
+	assert_int_equal(lab.detour.entry_at % UBP_SLOT_SIZE, 0);
+	run_write(RUN_BLOCK, lab.detour.code, lab.detour.len);
 	return 0;
 }
 
-int lab_build_one(struct lab *lab, const struct fetch_program *program,
-		  const struct filter *filter, struct ubp_err *err)
+int lab_build_one(const struct fetch_program *program, const struct filter *filter,
+		  struct ubp_err *err)
 {
-	lab->probes[0] = (struct detour_probe){
+	lab.probes[0] = (struct detour_probe){
 		.number = 7,
 		.program = program,
 		.filter = filter,
 		.cell = RING_CELLS - 2, /* wraps around */
 	};
-	return lab_build(lab, 1, err);
+	return lab_build(1, err);
 }
 
-void lab_run(struct lab *lab, const struct run_regs *regs, uint64_t seed, run_step_fn *step,
-	     void *arg, struct run_end *ret_end)
+void lab_run(const struct run_regs *regs, uint64_t seed, run_step_fn *step, void *arg,
+	     struct run_end *ret_end)
 {
-	run_code(RUN_BLOCK + lab->detour.entry_at, regs, seed, step, arg, ret_end);
+	run_code(RUN_BLOCK + lab.detour.entry_at, regs, seed, step, arg, ret_end);
 }
 
-int lab_trap(const struct lab *lab, const struct run_end *end)
+int lab_trap(const struct run_end *end)
 {
 	if (end->signo != SIGTRAP)
 		return -1;
-	for (size_t i = 0; i < lab->plan.n_probes; i++) {
-		if (end->pc == RUN_BLOCK + lab->detour.trap_at[i] + 1)
+	for (size_t i = 0; i < lab.plan.n_probes; i++) {
+		if (end->pc == RUN_BLOCK + lab.detour.trap_at[i] + 1)
 			return (int)i;
-		if (end->pc == RUN_BLOCK + lab->detour.ret_trap_at[i] + 1)
+		if (end->pc == RUN_BLOCK + lab.detour.ret_trap_at[i] + 1)
 			return LAB_ON_RETURN + (int)i;
 	}
 	fail_msg("a breakpoint at 0x%llx", (unsigned long long)end->pc);
@@ -248,12 +269,11 @@ bool lab_faulted(const struct run_end *end)
 	return end->signo == SIGSEGV;
 }
 
-void lab_assert_kept(const struct lab *lab, const char *what, const struct run_regs *before,
-		     const uint8_t *stack, const struct run_end *end)
+void lab_assert_kept(const char *what, const struct run_regs *before, const uint8_t *stack,
+		     const struct run_end *end)
 {
 	uint64_t above = before->gpr[SP] - 128 - RUN_STACK;
 
-	(void)lab;
 	for (size_t i = 0; i < 16; i++)
 		if (end->regs.gpr[i] != before->gpr[i])
 			fail_msg("%s: register %zu is 0x%llx, was 0x%llx", what, i,
@@ -271,36 +291,30 @@ void lab_assert_kept(const struct lab *lab, const char *what, const struct run_r
 	assert_memory_equal(end->stack, stack, above - FRAME_LEN);
 }
 
-const struct ring_record *lab_record_at(const struct lab *lab, uint64_t at)
+const struct ring_record *lab_record_at(uint64_t at)
 {
-	const struct ring_record *record =
-		(const void *)(lab->ring + (at & (LAB_CAPACITY - 1)));
+	const struct ring_record *record = (const void *)(lab.ring + (at & (LAB_CAPACITY - 1)));
 
-	if (at >= lab->thread->head || record->commit != ring_commit(at))
+	if (at >= lab.thread->head || record->commit != ring_commit(at))
 		return NULL;
 	assert_int_equal(record->size % 8, 0);
 	assert_true(record->size >= sizeof(*record) && record->size <= RING_RECORD_MAX);
-	assert_true(at + record->size <= lab->thread->head);
+	assert_true(at + record->size <= lab.thread->head);
 	return record;
 }
 
 /* --- the interpreter ---------------------------------------------------------------------- */
 
-struct reader {
-	const struct lab *lab;
-	bool faults;
-};
-
 static void read_real(void *ctx, struct fetch_span *spans, size_t n)
 {
-	struct reader *r = ctx;
+	bool *faults = ctx;
 
 	for (size_t i = 0; i < n; i++) {
 		struct fetch_span *s = &spans[i];
 
 		s->got = 0;
-		for (size_t k = 0; k < r->lab->n_ranges; k++) {
-			const struct lab_range *range = &r->lab->ranges[k];
+		for (size_t k = 0; k < lab.n_ranges; k++) {
+			const struct lab_range *range = &lab.ranges[k];
 			uint64_t left = range->end - s->vaddr;
 
 			if (s->vaddr < range->start || s->vaddr >= range->end)
@@ -308,7 +322,7 @@ static void read_real(void *ctx, struct fetch_span *spans, size_t n)
 			s->got = left < s->len ? (uint32_t)left : s->len;
 			memcpy(s->buf, (void *)s->vaddr, s->got);
 		}
-		r->faults |= s->got < s->len;
+		*faults |= s->got < s->len;
 	}
 }
 
@@ -317,39 +331,38 @@ static const uint8_t user_of[16] = { X86_AX,  X86_CX,  X86_DX,  X86_BX, X86_SP, 
 				     X86_R12, X86_R13, X86_R14, X86_R15 };
 
 /* A string without an end makes accidents of others: they are the interpreter's. */
-static bool has_endless(const struct lab *lab, const struct fetch_program *program)
+static bool has_endless(const struct fetch_program *program)
 {
 	for (uint32_t i = 0; i < program->has_strings; i++)
-		if (lab->scratch->texts[i].len >= FETCH_STRING_MAX &&
-		    lab->scratch->texts[i].state != TEXT_ENDED)
+		if (lab.scratch->texts[i].len >= FETCH_STRING_MAX &&
+		    lab.scratch->texts[i].state != TEXT_ENDED)
 			return true;
 	return false;
 }
 
-enum lab_outcome lab_interpret(struct lab *lab, const struct detour_probe *probe,
-			       const struct run_regs *regs)
+enum lab_outcome lab_interpret(const struct detour_probe *probe, const struct run_regs *regs)
 {
-	struct reader reader = { lab, false };
-	struct fetch_memory memory = { read_real, &reader };
-	struct event_record *r = lab->record;
+	bool faults = false;
+	struct fetch_memory memory = { read_real, &faults };
+	struct event_record *r = lab.record;
 	struct ubp_regs user = { { 0 } };
 	struct fetch_input in = { .arch = arch(),
 				  .regs = &user,
 				  .memory = &memory,
 				  .hit_vaddr = LAB_SITE,
-				  .duration_ns = lab->duration_ns,
-				  .comm = lab->comms[lab->thread - lab->table] };
+				  .duration_ns = lab.duration_ns,
+				  .comm = lab.comms[lab.thread - lab.table] };
 	int len;
 
 	for (size_t i = 0; i < 16; i++)
 		user.r[user_of[i]] = regs->gpr[i];
-	user.r[X86_IP] = probe->is_return ? lab->real : LAB_SITE;
+	user.r[X86_IP] = probe->is_return ? lab.real : LAB_SITE;
 	user.r[X86_CS] = 0x33;
 	user.r[X86_SS] = 0x2b;
 	user.r[X86_ORIG_AX] = UINT64_MAX;
-	len = fetch_run(probe->program, &in, lab->scratch,
+	len = fetch_run(probe->program, &in, lab.scratch,
 			probe->is_return ? EVENT_HEAD_RETURN : EVENT_HEAD_ENTRY, r->data);
-	lab->passes = false;
+	lab.passes = false;
 	if (len < 0)
 		return LAB_FAULT;
 	*r = (struct event_record){ .kind = EVENT_HIT,
@@ -359,16 +372,15 @@ enum lab_outcome lab_interpret(struct lab *lab, const struct detour_probe *probe
 				    .func = probe->is_return ? LAB_SITE : 0,
 				    .data_len = (uint32_t)len };
 	memcpy(r->comm, in.comm, 16);
-	lab->passes = filter_match(probe->filter, r);
-	if (reader.faults || has_endless(lab, probe->program))
+	lab.passes = filter_match(probe->filter, r);
+	if (faults || has_endless(probe->program))
 		return LAB_FAULT;
-	return lab->passes ? LAB_RECORD : LAB_DROPPED;
+	return lab.passes ? LAB_RECORD : LAB_DROPPED;
 }
 
-void lab_assert_record(const struct lab *lab, const char *what,
-		       const struct ring_record *record)
+void lab_assert_record(const char *what, const struct ring_record *record)
 {
-	const struct event_record *want = lab->record;
+	const struct event_record *want = lab.record;
 
 	if (!record)
 		fail_msg("%s: no record", what);
