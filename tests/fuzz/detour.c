@@ -15,19 +15,8 @@
 
 #include "engine/base/err.h"
 #include "engine/spec/filter.h"
-#include "engine/spec/table.h"
+#include "tests/fuzz/table.h"
 #include "tests/unit/x86_lab.h"
-
-static int find_file(void *ctx, const char *path, uint64_t *ret_dev, uint64_t *ret_ino,
-		     char **ret_path, struct ubp_err *err)
-{
-	(void)ctx;
-	(void)path;
-	(void)ret_path;
-	(void)err;
-	*ret_dev = *ret_ino = 1;
-	return 0;
-}
 
 /* Where registers and pointers mostly lead. */
 static uint64_t address(uint64_t choice)
@@ -89,8 +78,7 @@ static void run(struct fuzz_input *in)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct spec_env env = { .arch = ubp_arch_by_name("x86_64"), .find_file = find_file };
-	struct spec_table *table = spec_table_new(&env);
+	struct spec_table *table = fuzz_table();
 	struct fetch_program *program = NULL;
 	struct fuzz_input in = { data, size };
 	char *text = fuzz_text(&in), *condition = fuzz_text(&in), *line = NULL;
@@ -99,7 +87,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int len;
 
 	ubp_err_reset(&err);
-	CLAIM(table && env.arch);
 	if (!lab.head) {
 		run_init(NULL);
 		lab_make();

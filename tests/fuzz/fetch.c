@@ -18,7 +18,7 @@
 #include "engine/fetch/fetch.h"
 #include "engine/sink/json.h"
 #include "engine/sink/text.h"
-#include "engine/spec/table.h"
+#include "tests/fuzz/table.h"
 
 #define PAGE 4096u
 /* Levels of dereferences, then pieces of strings and arrays: far from endless. */
@@ -69,17 +69,6 @@ static void read_shape(void *ctx, struct fetch_span *spans, size_t n)
 	}
 }
 
-static int find_file(void *ctx, const char *path, uint64_t *ret_dev, uint64_t *ret_ino,
-		     char **ret_path, struct ubp_err *err)
-{
-	(void)ctx;
-	(void)path;
-	(void)ret_path;
-	(void)err;
-	*ret_dev = *ret_ino = 1;
-	return 0;
-}
-
 static void print(const struct spec_probe *probe, const uint8_t *data, size_t len)
 {
 	struct event_record *record = calloc(1, sizeof(*record) + len);
@@ -107,7 +96,11 @@ static void run(const struct spec_probe *probe, const struct ubp_arch *arch,
 	struct shape shape = { 0 };
 	uint8_t *data = malloc(EVENT_DATA_MAX);
 	struct fetch_memory memory = { read_shape, &shape };
-	struct fetch_input input = { arch, &regs, &memory, 0x401000, "comm" };
+	struct fetch_input input = { .arch = arch,
+				     .regs = &regs,
+				     .memory = &memory,
+				     .hit_vaddr = 0x401000,
+				     .comm = "comm" };
 	struct ubp_err err;
 	int len;
 
@@ -130,19 +123,17 @@ static void run(const struct spec_probe *probe, const struct ubp_arch *arch,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct spec_env env = { .arch = ubp_arch_by_name("x86_64"), .find_file = find_file };
-	struct spec_table *table = spec_table_new(&env);
+	struct spec_table *table = fuzz_table();
 	struct fuzz_input in = { data, size };
 	char *text = fuzz_text(&in), *line = NULL;
 	struct ubp_err err;
 	int len;
 
 	ubp_err_reset(&err);
-	CLAIM(table && env.arch);
 	len = asprintf(&line, "%c:g/e /x:0x10 %s", strstr(text, "retval") ? 'r' : 'p', text);
 	CLAIM(len > 0);
 	if (spec_table_write(table, line, (size_t)len, &err) == 0 && spec_table_count(table))
-		run(spec_table_probe(table, 0), env.arch, &in);
+		run(spec_table_probe(table, 0), ubp_arch_by_name("x86_64"), &in);
 	free(line);
 	free(text);
 	spec_table_free(table);
