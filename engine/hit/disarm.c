@@ -143,23 +143,12 @@ void return_disarm(struct tracee *t, uint64_t sp, unsigned watches)
 /* Where it belongs among those that are hijacked: inner frames are newer. */
 static void link_by_age(struct return_list *list, struct return_instance *ri)
 {
-	struct return_instance *newer = NULL, *at = list->newest;
+	struct return_instance *newer = NULL;
 
-	while (at && at->serial > ri->serial) {
+	for (struct return_instance *at = list->newest; at && at->serial > ri->serial;
+	     at = at->older)
 		newer = at;
-		at = at->older;
-	}
-	if (!newer) {
-		returns_link(list, ri);
-		return;
-	}
-	ri->list = list;
-	ri->newer = newer;
-	ri->older = at;
-	newer->older = ri;
-	if (at)
-		at->newer = ri;
-	list->n++;
+	returns_link_behind(list, newer, ri);
 }
 
 /* Hijack one again that was put back, or forget it: its frame is gone. */

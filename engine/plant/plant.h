@@ -494,8 +494,11 @@ void returns_forget(struct plant_space *ps, struct return_instance *ri);
 int returns_copy(const struct plant_space *from, struct plant_space *to, struct tracee *first);
 void returns_free(struct plant_space *ps);
 
-/* Lists of instances: put in as the newest; take out of the one it is in, if any. */
+/* Lists of instances: put in as the newest, or as the one that is next older than @newer (NULL:
+ * none is newer); take out of the one it is in, if any. */
 void returns_link(struct return_list *list, struct return_instance *ri);
+void returns_link_behind(struct return_list *list, struct return_instance *newer,
+			 struct return_instance *ri);
 void returns_unlink(struct return_instance *ri);
 void returns_free_one(struct return_instance *ri);
 

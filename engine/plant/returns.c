@@ -23,15 +23,23 @@
 #define SWEEP_FIRST 16384
 #define SWEEP_GROWS 4
 
-void returns_link(struct return_list *list, struct return_instance *ri)
+void returns_link_behind(struct return_list *list, struct return_instance *newer,
+			 struct return_instance *ri)
 {
+	struct return_instance **at = newer ? &newer->older : &list->newest;
+
 	ri->list = list;
-	ri->newer = NULL;
-	ri->older = list->newest;
+	ri->newer = newer;
+	ri->older = *at;
 	if (ri->older)
 		ri->older->newer = ri;
-	list->newest = ri;
+	*at = ri;
 	list->n++;
+}
+
+void returns_link(struct return_list *list, struct return_instance *ri)
+{
+	returns_link_behind(list, NULL, ri);
 }
 
 void returns_unlink(struct return_instance *ri)
@@ -78,23 +86,12 @@ int returns_add_entry(struct return_instance *ri, struct site *site, uint64_t en
 
 void returns_link_in_place(struct return_list *list, struct return_instance *ri)
 {
-	struct return_instance *newer = NULL, *at = list->newest;
+	struct return_instance *newer = NULL;
 
-	while (at && at->slot_vaddr < ri->slot_vaddr) {
+	for (struct return_instance *at = list->newest; at && at->slot_vaddr < ri->slot_vaddr;
+	     at = at->older)
 		newer = at;
-		at = at->older;
-	}
-	if (!newer) {
-		returns_link(list, ri);
-		return;
-	}
-	ri->list = list;
-	ri->newer = newer;
-	ri->older = at;
-	newer->older = ri;
-	if (at)
-		at->newer = ri;
-	list->n++;
+	returns_link_behind(list, newer, ri);
 }
 
 void returns_free_one(struct return_instance *ri)
