@@ -53,15 +53,23 @@ static int write_at(const char *path, const char *text)
 	return rc;
 }
 
+/* A file below tracefs's root. */
+__attribute__((format(printf, 3, 0))) static void
+format_path(const struct tracefs *t, char path[PATH_LEN], const char *fmt, va_list ap)
+{
+	int n = snprintf(path, PATH_LEN, "%s/", t->root);
+
+	(void)vsnprintf(path + n, PATH_LEN - (size_t)n, fmt, ap);
+}
+
 __attribute__((format(printf, 3, 4))) static int
 write_to(const struct tracefs *t, const char *text, const char *fmt, ...)
 {
 	char path[PATH_LEN];
-	int n = snprintf(path, sizeof(path), "%s/", t->root);
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(path + n, sizeof(path) - (size_t)n, fmt, ap);
+	format_path(t, path, fmt, ap);
 	va_end(ap);
 	return write_at(path, text);
 }
@@ -70,11 +78,10 @@ __attribute__((format(printf, 2, 3))) static FILE *read_from(const struct tracef
 							     const char *fmt, ...)
 {
 	char path[PATH_LEN];
-	int n = snprintf(path, sizeof(path), "%s/", t->root);
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(path + n, sizeof(path) - (size_t)n, fmt, ap);
+	format_path(t, path, fmt, ap);
 	va_end(ap);
 	return fopen(path, "re");
 }

@@ -118,11 +118,9 @@ static void clear_pc(const struct space *space, struct jump_batch *batch, struct
 	if (!try)
 		return;
 	to = in_copy(try, pc);
-	if (!to)
-		put_off(space->plant, try);
-	else if (t->called)
+	if (to && t->called)
 		t->before->r[arch->pc] = to;
-	else if (ubp_host_set_pc(t->tid, to) < 0)
+	else if (!to || ubp_host_set_pc(t->tid, to) < 0)
 		put_off(space->plant, try);
 }
 
