@@ -40,6 +40,11 @@ static bool is_hit(const struct site *site, const struct ubp_arch *arch, pid_t t
 	       is_from_kernel(tid);
 }
 
+static bool is_ready(const struct site *site)
+{
+	return site->slot || site->rung == SITE_IN_PLACE;
+}
+
 static void entry_probes(struct hit *hit, struct moment *m, struct site *site)
 {
 	struct tracee *t = m->t;
@@ -205,7 +210,8 @@ enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
 		return TRAP_FOREIGN;
 	vaddr = regs.r[arch->pc] - arch->swbp_pc_advance;
 	site = map_get(&ps->sites, vaddr);
-	if (site && is_hit(site, arch, t->tid, &regs))
+	/* One that is not ready yet: a breakpoint that a killed tracer left, and its guard's. */
+	if (site && is_ready(site) && is_hit(site, arch, t->tid, &regs))
 		return at_site(hit, t, site, &regs);
 	if (vaddr == ps->trampoline && ps->trampoline)
 		return at_trampoline(hit, t, &regs);

@@ -105,11 +105,15 @@ static void unwrite(const struct plant_space *owner, const struct space *space, 
 
 static void note_in(void *ctx, uint64_t vaddr)
 {
-	const struct plant_space *owner = ctx;
+	struct plant_space *owner = ctx;
 	const struct area *area = area_of(owner, vaddr);
 	struct site *site = area ? *area_owner(area, vaddr) : NULL;
 	uint64_t at;
 
+	/* Past its start: it may know its entry already, and so the detour. */
+	if (owner->return_vaddr && vaddr > owner->return_vaddr &&
+	    vaddr - owner->return_vaddr < UBP_RETURN_CODE_MAX)
+		owner->is_returning = true;
 	if (site && jump_has(site, vaddr, &at))
 		site->jump->in_use = true;
 }
@@ -123,8 +127,7 @@ static bool is_recording(const struct space *space, uint64_t pc)
 	return site && jump_has(site, pc, &at) && at >= site->jump->detour.copy.len;
 }
 
-/* Return code is come to by return addresses, and nobody counts them. */
-static void forget_who_is_in(const struct plant_space *owner, bool all)
+static void forget_who_is_in(struct plant_space *owner, bool all)
 {
 	size_t pos = 0;
 	void *value;
@@ -133,8 +136,22 @@ static void forget_who_is_in(const struct plant_space *owner, bool all)
 		struct site *site = value;
 
 		if (site->jump)
-			site->jump->in_use = !all || site->jump->detour.return_at;
+			site->jump->in_use = !all;
 	}
+	owner->is_returning = false;
+}
+
+/* A thread's own pc: at the start of the return code it will know its entry soon. */
+static void note_pc(struct plant_space *owner, uint64_t pc)
+{
+	note_in(owner, pc);
+	if (owner->return_vaddr && pc == owner->return_vaddr)
+		owner->is_returning = true;
+}
+
+static bool is_in_use(const struct plant_space *owner, const struct site_jump *jump)
+{
+	return jump->in_use || (jump->detour.return_at && owner->is_returning);
 }
 
 /*
@@ -166,7 +183,7 @@ static bool look_who_is_in(struct tracer *tracer, struct space *space, bool all)
 			regs = *t->before;
 		else if (ubp_host_get_regs(t->tid, &regs) < 0)
 			continue;
-		note_in(ps, regs.r[arch->pc]);
+		note_pc(ps, regs.r[arch->pc]);
 		recording |= is_recording(space, regs.r[arch->pc]);
 		stack_words(&maps, t->tid, regs.r[arch->sp], note_in, ps);
 	}
@@ -190,7 +207,7 @@ static void defuse(const struct plant_space *owner, const struct space *space, p
 	while (map_next(&owner->traps, &pos, &at, &value)) {
 		const struct site_jump *jump = ((const struct site *)value)->jump;
 
-		if (!only_used || (jump && jump->in_use))
+		if (!only_used || (jump && is_in_use(owner, jump)))
 			(void)mem_write(&space->mem, tid, at, arch->nop, arch->swbp_len);
 	}
 }
@@ -242,7 +259,7 @@ void jump_clean_copy(struct plant_space *owner, const struct space *space, pid_t
 	known = ubp_host_get_regs(tid, &regs) == 0 && maps_read(tid, &maps, &err) == 0;
 	forget_who_is_in(owner, known);
 	if (known) {
-		note_in(owner, regs.r[arch->pc]);
+		note_pc(owner, regs.r[arch->pc]);
 		stack_words(&maps, tid, regs.r[arch->sp], note_in, owner);
 	}
 	maps_free(&maps);
@@ -261,7 +278,7 @@ static void free_blocks(const struct space *space)
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		const struct site_jump *jump = ((const struct site *)value)->jump;
 
-		if (jump && !jump->in_use)
+		if (jump && !is_in_use(ps, jump))
 			(void)mem_write(&space->mem, 0, jump->copy - UBP_SLOT_SIZE, &magic,
 					sizeof(magic));
 	}

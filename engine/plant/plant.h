@@ -146,6 +146,7 @@ struct plant_space {
 	uint64_t jumps_tried_ns;    /* when that was tried last ... */
 	uint64_t jumps_wait_ns;     /* ... and how long not to try again */
 	uint64_t hijacks, hijacks_mask; /* table of struct guard_hijack: vaddr; 0: none */
+	bool is_returning;              /* jump_undo.c: somebody is in that code */
 	uint64_t return_vaddr;          /* what such return addresses are replaced by */
 	uint64_t ns_factor;             /* of their times, detour_ns(); 0: nobody asked */
 	struct ring_space *rings;       /* NULL: none */
