@@ -24,10 +24,11 @@ static void remove_from(struct plant_space *ps, struct space *space, pid_t tid)
 	size_t pos = 0;
 	void *value;
 
+	/* First, so that no unwinder comes by where its breakpoint was and meets one. */
+	returns_put_back(ps, space, tid);
 	while (map_next(&ps->sites, &pos, NULL, &value))
 		if (!((struct site *)value)->is_patched)
 			site_unplant(space, tid, value);
-	returns_put_back(ps, space, tid);
 	semaphore_remove(ps, space, tid);
 	/*
 	 * A thread may be at the trampoline already, perhaps in a signal handler that
