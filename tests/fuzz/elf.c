@@ -115,7 +115,8 @@ static void ask_all(struct object *object)
 	(void)object_interp(object);
 	(void)object_soname(object);
 	ubp_err_reset(&err);
-	check_error(object_coverage(object, object_size(object) < 65536, &coverage, &err), &err);
+	check_error(object_coverage(object, object_size(object) < 65536, &coverage, &err),
+		    &err);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -89,7 +89,7 @@ static void check_failure(int rc, const struct ubp_err *err)
 /* Everything there is to ask. */
 static void ask_all(struct object *object, struct ubp_err *err)
 {
-	static const char *const names[] = { "main",	  "plain", "puts",
+	static const char *const names[] = { "main",      "plain", "puts",
 					     "data_word", "xyzzy", "f@V" };
 	struct object_coverage coverage;
 	struct object_symbol symbol;
@@ -271,7 +271,7 @@ static void test_flips(void **state)
 /* A table of symbols, counts and offsets made to overflow on purpose. */
 static void test_large_numbers(void **state)
 {
-	static const uint64_t values[] = { UINT64_MAX,	   INT64_MAX,  (uint64_t)INT64_MIN,
+	static const uint64_t values[] = { UINT64_MAX,     INT64_MAX,  (uint64_t)INT64_MIN,
 					   UINT64_MAX - 7, UINT32_MAX, 1ull << 40 };
 	struct patient p = admit(fixture("obj_funcs"));
 	Elf64_Ehdr ehdr;

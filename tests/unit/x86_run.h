@@ -25,14 +25,14 @@
 #define RUN_DATA_SIZE  0x3000
 #define RUN_STACK      (RUN_BASE + 0x8000)
 #define RUN_STACK_SIZE 0x2000
-#define RUN_SP	       (RUN_STACK + RUN_STACK_SIZE / 2)
+#define RUN_SP         (RUN_STACK + RUN_STACK_SIZE / 2)
 #define RUN_GATE       (RUN_BASE + 0xb000) /* a page for what is near the code */
 #define RUN_BLOCK      (RUN_BASE + 0xc000) /* room for detours */
 #define RUN_BLOCK_SIZE 0x14000
 #define RUN_SIZE       0x20000
-#define RUN_FAR	       0x3a0000000000 /* room for a slot that no rel32 reaches */
+#define RUN_FAR        0x3a0000000000 /* room for a slot that no rel32 reaches */
 
-#define RUN_RIP	  "0x27c0"	   /* from RUN_CODE to the middle of the data */
+#define RUN_RIP   "0x27c0"         /* from RUN_CODE to the middle of the data */
 #define RUN_MOFFS "0x2a0000003000" /* that address */
 
 /* In the order of their encoding. */
