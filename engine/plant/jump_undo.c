@@ -17,44 +17,50 @@
 #include "engine/plant/jump_batch.h"
 #include "engine/plant/page_edit.h"
 #include "engine/plant/stack_words.h"
+#include "engine/trace/attach.h"
 #include "engine/trace/hold.h"
+#include "engine/trace/task.h"
 
 #define PAGE 4096
 /* Those who never run get no further anyway. */
 #define RECORD_MAX_NS 100000000L
 
-static void unwrite_over_end(const struct space *space, pid_t tid, const struct site *site)
+/*
+ * As it was written (jump_write.c), backwards: a breakpoint first, whose slot leads to the
+ * copy of the window; what is behind it; what it stands on.
+ */
+enum step { STEP_BREAKPOINT, STEP_TAIL, STEP_FIRST };
+
+/* Only if what stands there is ours: the jump, or in the later steps the breakpoint. */
+static void unwrite_step(const struct space *space, struct page_edit *edit, pid_t tid,
+			 const struct site *site, enum step step)
 {
 	const struct ubp_arch *arch = space->arch;
 	const struct site_jump *jump = site->jump;
-	uint8_t now[UBP_INSN_MAX];
-	size_t n = arch->swbp_len;
+	size_t n = arch->swbp_len, len = jump->jump_len, from = step == STEP_TAIL ? n : 0;
+	bool crosses = site->vaddr % PAGE + len > PAGE;
+	uint8_t now[UBP_INSN_MAX], *at = now;
+	const uint8_t *first = step == STEP_BREAKPOINT ? jump->bytes : arch->swbp;
 
-	if (mem_peek(&space->mem, site->vaddr, now, jump->jump_len) != jump->jump_len ||
-	    memcmp(now, jump->bytes, jump->jump_len) != 0)
-		return;
-	/* As it was written: the breakpoint leads to the copy. */
-	(void)mem_write(&space->mem, tid, site->vaddr, arch->swbp, n);
-	(void)mem_write(&space->mem, tid, site->vaddr + n, jump->orig + n, jump->jump_len - n);
-	(void)mem_write(&space->mem, tid, site->vaddr, jump->orig, n);
-}
-
-static void unwrite_one(const struct space *space, struct page_edit *edit, pid_t tid,
-			const struct site *site)
-{
-	const struct site_jump *jump = site->jump;
-	uint8_t *bytes;
-
-	if (site->vaddr % PAGE + jump->jump_len > PAGE) {
+	if (crosses) {
 		page_edit_end(edit);
-		unwrite_over_end(space, tid, site);
-		return;
+		edit->vaddr = 0;
+		if (mem_peek(&space->mem, site->vaddr, now, len) != len)
+			return;
+	} else {
+		at = page_edit_at(edit, site->vaddr, len);
 	}
-	bytes = page_edit_at(edit, site->vaddr, jump->jump_len);
-	if (!bytes || memcmp(bytes, jump->bytes, jump->jump_len) != 0)
+	if (!at || memcmp(at, first, n) != 0 ||
+	    (step != STEP_FIRST && memcmp(at + n, jump->bytes + n, len - n) != 0) ||
+	    (step == STEP_FIRST && memcmp(at + n, jump->orig + n, len - n) != 0))
 		return;
-	memcpy(bytes, jump->orig, jump->jump_len);
-	page_edit_changed(edit);
+	memcpy(at + from, step == STEP_BREAKPOINT ? arch->swbp : jump->orig + from,
+	       step == STEP_TAIL ? len - n : n);
+	if (crosses)
+		(void)mem_write(&space->mem, tid, site->vaddr + from, at + from,
+				step == STEP_TAIL ? len - n : n);
+	else
+		page_edit_changed(edit);
 }
 
 static int compare_sites(const void *pa, const void *pb)
@@ -95,9 +101,12 @@ static void unwrite(const struct plant_space *owner, const struct space *space, 
 	sites = written_sites(owner, &n);
 	if (edit && sites) {
 		edit->mem = &space->mem;
-		for (size_t i = 0; i < n; i++)
-			unwrite_one(space, edit, tid, sites[i]);
-		page_edit_end(edit);
+		for (enum step step = STEP_BREAKPOINT; step <= STEP_FIRST; step++) {
+			for (size_t i = 0; i < n; i++)
+				unwrite_step(space, edit, tid, sites[i], step);
+			page_edit_end(edit);
+			edit->vaddr = 0;
+		}
 	}
 	free(edit);
 	free(sites);
@@ -179,10 +188,15 @@ static bool look_who_is_in(struct tracer *tracer, struct space *space, bool all)
 
 		if (t->process->space != space)
 			continue;
-		if (t->called)
+		if (t->held && t->called)
 			regs = *t->before;
-		else if (ubp_host_get_regs(t->tid, &regs) < 0)
-			continue;
+		else if (t->held ? ubp_host_get_regs(t->tid, &regs) < 0
+				 : !task_asleep(t->tid, &regs.r[arch->pc], &regs.r[arch->sp])) {
+			/* It has ended, or woken up, and may be anywhere. */
+			forget_who_is_in(ps, false);
+			recording = true;
+			break;
+		}
 		note_pc(ps, regs.r[arch->pc]);
 		recording |= is_recording(space, regs.r[arch->pc]);
 		stack_words(&maps, t->tid, regs.r[arch->sp], note_in, ps);
@@ -299,12 +313,57 @@ static void wait_until_recorded(struct tracer *tracer, struct space *space)
 		bool all;
 
 		(void)nanosleep(&a_while, NULL);
-		all = hold_all(tracer, space, JUMP_HOLD_MS);
+		all = hold_running(tracer, space, JUMP_HOLD_MS);
 		recording = space->plant == ps && look_who_is_in(tracer, space, all);
 		hold_end(tracer, space, NULL);
 		if (space->plant != ps)
 			return;
 	}
+}
+
+struct search {
+	uint64_t word;
+	bool found;
+};
+
+static void find_word(void *ctx, uint64_t word)
+{
+	struct search *s = ctx;
+
+	s->found |= word == s->word;
+}
+
+/*
+ * Who is asleep in a function whose return address was replaced could wake up and return
+ * while that is put back: it has to be stopped.
+ */
+static void hold_hijacked(struct tracer *tracer, const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+	struct maps maps = { 0 };
+	struct ubp_err err;
+	uint64_t pc, sp;
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
+		struct search s = { .word = ps->return_vaddr };
+		struct tracee *t = value;
+
+		if (t->process->space != space || t->held)
+			continue;
+		if (!maps.n && maps_read(t->tid, &maps, &err) < 0)
+			break;
+		if (task_asleep(t->tid, &pc, &sp))
+			stack_words(&maps, t->tid, sp, find_word, &s);
+		else
+			s.found = true;
+		if (s.found && attach_hold(tracer, t) < 0)
+			pos = 0; /* the table has changed */
+		if (space->plant != ps)
+			break;
+	}
+	maps_free(&maps);
 }
 
 void jump_remove(struct tracer *tracer, struct space *space)
@@ -315,8 +374,9 @@ void jump_remove(struct tracer *tracer, struct space *space)
 	if (!ps || ps->closing || !ps->n_jumps)
 		return;
 	space->refs++;
-	/* Whoever does not stop runs no instruction of the program's before it does. */
-	all = hold_all(tracer, space, JUMP_HOLD_MS);
+	all = hold_running(tracer, space, JUMP_HOLD_MS);
+	if (space->plant == ps && ps->hijacks)
+		hold_hijacked(tracer, space);
 	if (space->plant == ps) {
 		(void)rings_set_gate(space, space, 0, RING_GATE_OFF);
 		unwrite(ps, space, 0);

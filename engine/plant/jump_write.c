@@ -16,6 +16,10 @@
 #include "engine/plant/page_edit.h"
 #include "engine/plant/stack_words.h"
 #include "engine/trace/hold.h"
+#include "engine/trace/task.h"
+
+/* Sleepers may wake up while one looks at them. */
+#define HOLD_TRIES 8
 
 /* Before the next try: somebody was in the way; a thread could not be stopped. */
 #define AGAIN_LEAST_NS 10000000ULL
@@ -148,82 +152,142 @@ static void put_all_off(struct plant_space *ps, struct jump_batch *batch)
 		put_off(ps, &batch->tries[i]);
 }
 
-static void clear_threads(struct tracer *tracer, struct space *space, struct jump_batch *batch)
+/* One that is asleep, and was left alone: it must not be in the way, for nobody moves it. */
+static void clear_sleeper(struct clearing *c, const struct maps *maps, pid_t tid, uint64_t pc,
+			  uint64_t sp)
+{
+	struct jump_try *try = try_of(c->batch, pc);
+
+	if (!try)
+		try = try_of_slot(c->space, c->batch, pc);
+	if (try)
+		put_off(c->space->plant, try);
+	stack_words(maps, tid, sp, clear_word, c);
+}
+
+static void clear_held(struct tracer *tracer, struct clearing *c, const struct maps *maps,
+		       struct tracee *t)
+{
+	const struct ubp_arch *arch = c->space->arch;
+	struct ubp_regs regs;
+
+	clear_pc(c->space, c->batch, t);
+	if (t->called)
+		regs = *t->before;
+	else if (ubp_host_get_regs(t->tid, &regs) < 0)
+		return;
+	stack_words(maps, t->tid, regs.r[arch->sp], clear_word, c);
+	rings_add_thread(tracer, t, regs.r[arch->tp]);
+}
+
+/* False: one has woken up, and is anywhere. */
+static bool clear_threads(struct tracer *tracer, struct space *space, struct jump_batch *batch)
 {
 	struct clearing c = { .space = space,
 			      .batch = batch,
 			      .lo = batch->tries[0].site->vaddr,
 			      .hi = batch->tries[batch->n - 1].site->vaddr + UBP_WINDOW_MAX };
-	const struct ubp_arch *arch = space->arch;
 	struct maps maps = { 0 };
-	struct ubp_regs regs;
+	uint64_t pc, sp;
 	struct ubp_err err;
 	size_t pos = 0;
+	bool good = true;
 	void *value;
 
-	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
+	while (good && map_next(&tracer->tracees, &pos, NULL, &value)) {
 		struct tracee *t = value;
 
-		if (t->process->space != space || !t->held)
+		if (t->process->space != space)
 			continue;
-		if (!maps.n && maps_read(t->tid, &maps, &err) < 0) {
-			maps_free(&maps);
-			maps = (struct maps){ 0 };
-			put_all_off(space->plant, batch);
-			continue; /* it has ended */
-		}
-		clear_pc(space, batch, t);
-		if (t->called)
-			regs = *t->before;
-		else if (ubp_host_get_regs(t->tid, &regs) < 0)
-			continue;
-		stack_words(&maps, t->tid, regs.r[arch->sp], clear_word, &c);
-		rings_add_thread(tracer, t, regs.r[arch->tp]);
+		if (!maps.n && maps_read(t->tid, &maps, &err) < 0)
+			good = false; /* it has ended */
+		else if (t->held)
+			clear_held(tracer, &c, &maps, t);
+		else if (task_asleep(t->tid, &pc, &sp))
+			clear_sleeper(&c, &maps, t->tid, pc, sp);
+		else
+			good = false;
 	}
 	maps_free(&maps);
+	return good;
 }
 
+/* --- writing ---------------------------------------------------------------------------- */
+
 /*
- * Over the end of a page the bytes could be torn by our end: the breakpoint stays until
- * the rest stands, and what it leads to becomes the copy of the whole window.
+ * A sleeper may wake up meanwhile, and we may be killed. So the breakpoint stays until all
+ * else stands: what it leads to becomes the copy of the whole window, then come the
+ * bytes behind the breakpoint, then its own. Each step is made for all sites before the next.
  */
-static bool write_over_end(const struct space *space, const struct site *site,
-			   const struct site_jump *jump)
+enum step { STEP_SLOT, STEP_TAIL, STEP_FIRST };
+
+static bool write_bytes(const struct space *space, struct page_edit *edit, uint64_t vaddr,
+			const uint8_t *bytes, size_t len)
+{
+	uint8_t *at;
+
+	if (vaddr % PAGE + len > PAGE) {
+		page_edit_end(edit);
+		edit->vaddr = 0;
+		return mem_write(&space->mem, 0, vaddr, bytes, len) == 0;
+	}
+	at = page_edit_at(edit, vaddr, len);
+	if (!at)
+		return false;
+	memcpy(at, bytes, len);
+	page_edit_changed(edit);
+	return true;
+}
+
+static bool write_step(const struct space *space, struct page_edit *edit,
+		       const struct site *site, const struct site_jump *jump, enum step step)
 {
 	const struct ubp_arch *arch = space->arch;
 	size_t n = arch->swbp_len;
-	uint8_t now[sizeof(arch->swbp)];
 	struct slot_code code;
 
-	if (mem_peek(&space->mem, site->vaddr, now, n) != n || memcmp(now, arch->swbp, n) != 0)
-		return false;
-	arch->build_slot_jump(site->slot, jump->copy, &code);
-	return mem_write(&space->mem, 0, site->slot, code.code, code.len) == 0 &&
-	       mem_write(&space->mem, 0, site->vaddr + n, jump->bytes + n,
-			 jump->jump_len - n) == 0 &&
-	       mem_write(&space->mem, 0, site->vaddr, jump->bytes, n) == 0;
+	switch (step) {
+	case STEP_SLOT:
+		/* One instruction leads behind the jump by itself. */
+		if (jump->n == 1)
+			return true;
+		arch->build_slot_jump(site->slot, jump->copy, &code);
+		return write_bytes(space, edit, site->slot, code.code, code.len);
+	case STEP_TAIL:
+		return write_bytes(space, edit, site->vaddr + n, jump->bytes + n,
+				   jump->jump_len - n);
+	case STEP_FIRST:
+		return write_bytes(space, edit, site->vaddr, jump->bytes, n);
+	}
+	return false;
 }
 
-/* False: it is a breakpoint still, or gone. */
-static bool write_jump(const struct space *space, struct page_edit *edit,
-		       const struct site *site, const struct site_jump *jump)
+/* It may have been unmapped while its threads were stopped. */
+static bool is_breakpoint(const struct space *space, struct page_edit *edit,
+			  const struct site *site)
 {
 	const struct ubp_arch *arch = space->arch;
-	uint8_t *bytes;
+	const uint8_t *now;
 
-	/* It may have been unmapped while its threads were stopped. */
 	if (plant_site_at(space, site->vaddr) != site || !site->planted)
 		return false;
-	if (site->vaddr % PAGE + jump->jump_len > PAGE) {
-		page_edit_end(edit);
-		return write_over_end(space, site, jump);
+	now = page_edit_at(edit, site->vaddr, arch->swbp_len);
+	return now && memcmp(now, arch->swbp, arch->swbp_len) == 0;
+}
+
+/* What can't be written is put off: it is a breakpoint still, whatever is behind that. */
+static void take_step(struct space *space, struct page_edit *edit, struct jump_batch *batch,
+		      enum step step)
+{
+	for (size_t i = 0; i < batch->n; i++) {
+		struct jump_try *try = &batch->tries[i];
+
+		if (try->jump && (!is_breakpoint(space, edit, try->site) ||
+				  !write_step(space, edit, try->site, try->jump, step)))
+			put_off(space->plant, try);
 	}
-	bytes = page_edit_at(edit, site->vaddr, jump->jump_len);
-	if (!bytes || memcmp(bytes, arch->swbp, arch->swbp_len) != 0)
-		return false;
-	memcpy(bytes, jump->bytes, jump->jump_len);
-	page_edit_changed(edit);
-	return true;
+	page_edit_end(edit);
+	edit->vaddr = 0;
 }
 
 static void write_all(struct space *space, struct jump_batch *batch)
@@ -235,11 +299,14 @@ static void write_all(struct space *space, struct jump_batch *batch)
 		return;
 	edit->mem = &space->mem;
 	(void)rings_set_gate(space, space, 0, ps->rings_base);
+	take_step(space, edit, batch, STEP_SLOT);
+	take_step(space, edit, batch, STEP_TAIL);
+	take_step(space, edit, batch, STEP_FIRST);
 	for (size_t i = 0; i < batch->n; i++) {
 		struct jump_try *try = &batch->tries[i];
 		struct site *site = try->site;
 
-		if (!try->jump || !write_jump(space, edit, site, try->jump))
+		if (!try->jump)
 			continue;
 		site->jump = try->jump;
 		try->jump = NULL;
@@ -249,7 +316,6 @@ static void write_all(struct space *space, struct jump_batch *batch)
 		jump_count(site, true);
 		ps->n_jumps++;
 	}
-	page_edit_end(edit);
 	free(edit);
 }
 
@@ -277,18 +343,22 @@ void jump_write(struct tracer *tracer, struct space *space, const struct tracee 
 		struct jump_batch *batch)
 {
 	struct plant_space *ps = space->plant;
-	bool all;
+	bool all = false;
 
 	if (!has_any(batch)) {
 		jump_batch_free(batch);
 		return;
 	}
 	space->refs++; /* it must not go while we stop its threads */
-	all = hold_all(tracer, space, JUMP_HOLD_MS);
+	for (int i = 0; !all && i < HOLD_TRIES && space->plant == ps; i++) {
+		if (i)
+			hold_end(tracer, space, keep);
+		all = hold_running(tracer, space, JUMP_HOLD_MS);
+		all = all && space->plant == ps && clear_threads(tracer, space, batch);
+	}
 	if (space->plant != ps || !ps || ps->closing) {
 		/* Its image is another, or it is given up. */
 	} else if (all) {
-		clear_threads(tracer, space, batch);
 		write_all(space, batch);
 		wait_longer(ps, AGAIN_LEAST_NS, AGAIN_MOST_NS);
 	} else {

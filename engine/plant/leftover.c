@@ -87,13 +87,18 @@ struct adoption {
 	unsigned n_removed;
 };
 
-/* The jump of a tracer that was killed, with its other threads held. */
+/*
+ * The jump of a tracer that was killed, whole or with a breakpoint over its first byte (jump_write.c):
+ * a breakpoint stays, and is taken out with the others. Threads that run are held.
+ */
 static void take_out_jump(struct adoption *a, const struct guard_jump *head, uint64_t copy)
 {
 	const struct space *space = a->space;
 	const struct mapping *m = maps_at(a->maps, head->vaddr);
 	struct window window = { .jump_len = head->jump_len };
 	uint8_t now[UBP_INSN_MAX], jump[UBP_INSN_MAX];
+	const uint8_t *swbp = space->arch->swbp;
+	size_t n = space->arch->swbp_len;
 	struct ubp_err err;
 
 	if (!m || !m->exec || !m->ino || !space->arch->build_jump || !head->jump_len ||
@@ -101,13 +106,16 @@ static void take_out_jump(struct adoption *a, const struct guard_jump *head, uin
 	    head->n_orig > sizeof(head->orig) ||
 	    space->arch->build_jump(&window, head->vaddr, copy + head->entry, jump, &err) < 0 ||
 	    mem_peek(&space->mem, head->vaddr, now, head->jump_len) != head->jump_len ||
-	    memcmp(now, jump, head->jump_len) != 0)
+	    memcmp(now + n, jump + n, head->jump_len - n) != 0 ||
+	    (memcmp(now, jump, n) != 0 && memcmp(now, swbp, n) != 0))
 		return;
 	if (!a->holds)
-		(void)hold_all(a->tracer, space, HOLD_MS);
+		(void)hold_running(a->tracer, space, HOLD_MS);
 	a->holds = true;
-	if (mem_write(&space->mem, a->tid, head->vaddr, head->orig, head->jump_len) == 0)
-		a->n_removed++;
+	/* In steps, as one who may be killed. */
+	if (mem_write(&space->mem, a->tid, head->vaddr, swbp, n) == 0)
+		(void)mem_write(&space->mem, a->tid, head->vaddr + n, head->orig + n,
+				head->jump_len - n);
 }
 
 _Static_assert(sizeof(struct guard_jump) <= MEM_VIEW_MORE, "peeked at as a whole");
@@ -189,7 +197,7 @@ static ssize_t read_table(const struct space *space, struct area *area,
 static int adopt_table(struct adoption *a, struct area *area)
 {
 	const struct space *space = a->space;
-	struct mem_view blocks = { .mem = &space->mem }, code = blocks;
+	struct mem_view blocks = { .mem = &space->mem };
 	struct guard_site *table;
 	ssize_t n = read_table(space, area, &table);
 	int rc = n < 0 ? (int)n : 0;
@@ -197,11 +205,23 @@ static int adopt_table(struct adoption *a, struct area *area)
 	for (ssize_t i = 0; i < n && rc == 0; i++)
 		rc = table[i].slot & UBP_SLOT_JUMP ? adopt_block(a, area, &blocks, &table[i])
 						   : adopt_slot(space->plant, area, &table[i]);
-	for (ssize_t i = 0; i < n && rc == 0; i++)
+	free(table);
+	return rc;
+}
+
+/* Its breakpoints, behind which no jump's bytes are left. */
+static int clear_table(struct adoption *a, struct area *area)
+{
+	const struct space *space = a->space;
+	struct mem_view code = { .mem = &space->mem };
+	struct guard_site *table;
+	ssize_t n = read_table(space, area, &table);
+
+	for (ssize_t i = 0; i < n; i++)
 		if (!(table[i].slot & UBP_SLOT_JUMP))
 			a->n_removed += take_out(space, a->maps, a->tid, &code, &table[i]);
 	free(table);
-	return rc;
+	return n < 0 ? (int)n : 0;
 }
 
 static int adopt_areas(struct adoption *a, uint64_t vaddr, struct guard_head head)
@@ -215,7 +235,7 @@ static int adopt_areas(struct adoption *a, uint64_t vaddr, struct guard_head hea
 
 		/* One is all right, and the next is not: then it was never joined. */
 		if (n && !read_head(a->space, a->maps, vaddr, &head))
-			return 0;
+			break;
 		area = area_new(vaddr, &head);
 		if (!area)
 			return -ENOMEM;
@@ -224,6 +244,8 @@ static int adopt_areas(struct adoption *a, uint64_t vaddr, struct guard_head hea
 		rc = adopt_table(a, area);
 		vaddr = head.next;
 	}
+	for (struct area *area = ps->areas; area && rc == 0; area = area->next)
+		rc = clear_table(a, area);
 	return rc;
 }
 

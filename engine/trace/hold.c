@@ -39,8 +39,10 @@ static bool take(struct tracer *tracer, struct tracee *t)
 }
 
 /* One pass. How many are still to come? *ret_changed: perhaps more than that. */
-static size_t look_around(struct tracer *tracer, const struct space *space, bool *ret_changed)
+static size_t look_around(struct tracer *tracer, const struct space *space, bool running,
+			  bool *ret_changed)
 {
+	uint64_t pc, sp;
 	size_t pos = 0, n = 0;
 	void *value;
 
@@ -48,7 +50,8 @@ static size_t look_around(struct tracer *tracer, const struct space *space, bool
 	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
 		struct tracee *t = value;
 
-		if (t->held || t->process->space != space)
+		if (t->held || t->process->space != space ||
+		    (running && !t->want_interrupt && task_asleep(t->tid, &pc, &sp)))
 			continue;
 		n++;
 		/* Asked once; a stop for another reason has it asked again. */
@@ -90,7 +93,8 @@ static bool are_stuck(struct tracer *tracer, const struct space *space)
 	return true;
 }
 
-bool hold_all(struct tracer *tracer, const struct space *space, unsigned limit_ms)
+static bool hold(struct tracer *tracer, const struct space *space, bool running,
+		 unsigned limit_ms)
 {
 	uint64_t begun = event_clock_now(CLOCK_KIND_MONO), spin = 0, passed;
 	bool changed;
@@ -98,7 +102,7 @@ bool hold_all(struct tracer *tracer, const struct space *space, unsigned limit_m
 
 	tracer_stop_begin(tracer);
 	for (;;) {
-		n = look_around(tracer, space, &changed);
+		n = look_around(tracer, space, running, &changed);
 		if (changed && !is_alive(tracer, space))
 			return false;
 		if (!n && !changed)
@@ -110,6 +114,16 @@ bool hold_all(struct tracer *tracer, const struct space *space, unsigned limit_m
 		if (!changed)
 			wait_a_little(&spin);
 	}
+}
+
+bool hold_all(struct tracer *tracer, const struct space *space, unsigned limit_ms)
+{
+	return hold(tracer, space, false, limit_ms);
+}
+
+bool hold_running(struct tracer *tracer, const struct space *space, unsigned limit_ms)
+{
+	return hold(tracer, space, true, limit_ms);
 }
 
 void hold_end(struct tracer *tracer, const struct space *space, const struct tracee *keep)

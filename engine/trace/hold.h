@@ -21,6 +21,12 @@
  */
 bool hold_all(struct tracer *tracer, const struct space *space, unsigned limit_ms);
 
+/*
+ * The same, but who is asleep in the kernel (task_asleep()) is left alone: no system call is
+ * broken off, and if we are killed, nobody has to repair it. It may wake up at any time.
+ */
+bool hold_running(struct tracer *tracer, const struct space *space, unsigned limit_ms);
+
 /* Let them go on, but for @keep (NULL: all). */
 void hold_end(struct tracer *tracer, const struct space *space, const struct tracee *keep);
 

@@ -113,6 +113,28 @@ long task_seccomp(pid_t tid, long *ret_n_filters)
 	return status_number(whose, "\nSeccomp:");
 }
 
+bool task_asleep(pid_t tid, uint64_t *ret_pc, uint64_t *ret_sp)
+{
+	char path[64], buf[512], state = task_state(tid), *at;
+
+	if (state != 'S' && state != 'D')
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)tid);
+	if (!read_small(path, buf, sizeof(buf)))
+		return false;
+	/* "running", or a number, arguments, and these two at the end. */
+	at = strrchr(buf, ' ');
+	if (!at)
+		return false;
+	*ret_pc = strtoull(at + 1, NULL, 16);
+	*at = '\0';
+	at = strrchr(buf, ' ');
+	if (!at)
+		return false;
+	*ret_sp = strtoull(at + 1, NULL, 16);
+	return *ret_pc && *ret_sp;
+}
+
 bool task_locks_memory(pid_t tid)
 {
 	return status_number(tid, "\nVmLck:") > 0;

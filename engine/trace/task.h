@@ -28,6 +28,12 @@ long task_seccomp(pid_t tid, long *ret_n_filters);
 /* Do two threads live in one address space? 1, 0, or -errno where kcmp() is refused. */
 int task_shares_memory(pid_t a, pid_t b);
 
+/*
+ * Is a thread asleep in the kernel? Then where it will go on, and its stack pointer. False: it
+ * runs, or is stopped, or /proc does not tell.
+ */
+bool task_asleep(pid_t tid, uint64_t *ret_pc, uint64_t *ret_sp);
+
 /* Does the process keep memory locked (mlock(), mlockall())? */
 bool task_locks_memory(pid_t tid);
 
