@@ -249,7 +249,7 @@ const struct constant *landings_constants(const struct landings *l, uint64_t fro
 	while (low + n < l->n_constants && l->constants[low + n].target < to)
 		n++;
 	*ret_n = n;
-	return l->constants + low;
+	return n ? l->constants + low : NULL;
 }
 
 static int compare_constants(const void *pa, const void *pb)
