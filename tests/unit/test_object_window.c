@@ -51,7 +51,7 @@ struct row {
 
 static uint64_t foffset_of(struct object *object, const char *name)
 {
-	uint64_t elf_vaddr, foffset;
+	uint64_t elf_vaddr, foffset = 0;
 
 	if (object_symbol_value(object, name, &elf_vaddr) < 0 ||
 	    object_vaddr_to_foffset(object, elf_vaddr, &foffset) < 0)
