@@ -71,6 +71,8 @@ static void record_head(struct gen *g)
 	const struct fetch_program *program = g->probe->program;
 	struct emit *e = &g->e;
 
+	/* Forbidden by prctl(PR_SET_TSC), and in strict seccomp mode. */
+	gen_may_fault(g, g->fail);
 	emit_bytes(e, "\x0f\x01\xf9", 3); /* rdtscp */
 	emit_shift(e, OP_W, SHIFT_L, G_DX, 32);
 	emit_rr(e, OP_OR | OP_W, G_AX, G_DX);

@@ -31,6 +31,7 @@ void gen_note_entry(struct gen *g, label_t trap)
 {
 	struct emit *e = &g->e;
 
+	gen_may_fault(g, trap);
 	emit_bytes(e, "\x0f\x31", 2); /* rdtsc */
 	join(e);
 	emit_imm(e, G_DX, g->plan->hijacks);
@@ -43,12 +44,14 @@ void gen_duration(struct gen *g)
 {
 	struct emit_mem time = MEM(GEN_HIJACK, offsetof(struct guard_hijack, time));
 	struct emit *e = &g->e;
-	label_t later = emit_label(e);
+	label_t later = emit_label(e), none = emit_label(e);
 
+	gen_may_fault(g, none);
 	emit_bytes(e, "\x0f\x01\xf9", 3); /* rdtscp: when all of the function is done */
 	join(e);
 	emit_rm(e, OP_SUB | OP_W, G_AX, time);
 	emit_jcc(e, COND_AE, later);
+	emit_set(e, none);
 	emit_rr(e, OP_XOR, G_AX, G_AX);
 	emit_set(e, later);
 	emit_imm(e, G_CX, g->plan->ns_factor);
