@@ -79,7 +79,8 @@ struct ring_thread {
 	uint64_t lost;  /* records for which there was no room; the target's */
 	uint32_t tid;
 	uint32_t pad;
-	uint64_t spare;
+	uint64_t
+		cpu_vaddr; /* of a 32-bit word with the number of its processor; 0: none is known */
 };
 
 /* Not 0 and not RING_KEY_GONE, for thread pointers are multiples of 8. */

@@ -81,6 +81,8 @@ void ring_space_close(struct ring_space *space);
  */
 int ring_space_add(struct ring_space *space, pid_t pid, pid_t tid, uint64_t thread_pointer,
 		   bool mute);
+/* Where in the target stands which processor it is on (rseq); 0: detours ask for it. */
+void ring_space_set_cpu(struct ring_space *space, pid_t tid, uint64_t vaddr);
 /* Is there an entry for this thread? */
 bool ring_space_has(const struct ring_space *space, pid_t tid);
 /* Take it out again: it has ended, or another thread runs with the same thread pointer. */

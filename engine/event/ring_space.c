@@ -274,6 +274,15 @@ int ring_space_add(struct ring_space *space, pid_t pid, pid_t tid, uint64_t thre
 	return 0;
 }
 
+void ring_space_set_cpu(struct ring_space *space, pid_t tid, uint64_t vaddr)
+{
+	const struct ring *ring = map_get(&space->by_tid, (uint64_t)tid);
+
+	if (ring)
+		__atomic_store_n(&ring_threads(space)[ring->slot].cpu_vaddr, vaddr,
+				 __ATOMIC_RELAXED);
+}
+
 bool ring_space_has(const struct ring_space *space, pid_t tid)
 {
 	return map_get(&space->by_tid, (uint64_t)tid) != NULL;

@@ -255,6 +255,13 @@ static void forget_pointer(struct plant_space *ps, const struct tracee *t)
 		map_remove(&ps->thread_pointers, t->thread_pointer);
 }
 
+static void note_thread(struct plant_space *ps, struct tracee *t, uint64_t thread_pointer)
+{
+	if (ring_space_add(ps->rings, t->process->pid, t->tid, thread_pointer,
+			   t->process->silent) == 0)
+		ring_space_set_cpu(ps->rings, t->tid, task_rseq_cpu_vaddr(t));
+}
+
 void rings_add_thread(struct tracer *tracer, struct tracee *t, uint64_t thread_pointer)
 {
 	struct plant_space *ps = t->process->space->plant;
@@ -281,8 +288,7 @@ void rings_add_thread(struct tracer *tracer, struct tracee *t, uint64_t thread_p
 		return;
 	}
 	if (map_put(&ps->thread_pointers, thread_pointer, tid_value(t->tid)) == 0)
-		(void)ring_space_add(ps->rings, t->process->pid, t->tid, thread_pointer,
-				     t->process->silent);
+		note_thread(ps, t, thread_pointer);
 }
 
 void rings_drop_thread(struct space *space, pid_t tid)
