@@ -184,8 +184,9 @@ bool return_address(const struct tracee *t, const struct ubp_regs *regs, uint64_
 	if (ps->trampoline && *ret_address == ps->trampoline) {
 		ri = map_get(&ps->returns, sp);
 		*ret_address = ri ? ri->real : *ret_address;
-	} else
+	} else {
 		*ret_address = hijack_real(t->process->space, sp, *ret_address);
+	}
 	return true;
 }
 
