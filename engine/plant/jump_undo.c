@@ -396,27 +396,21 @@ void jump_remove(struct tracer *tracer, struct space *space)
 }
 
 /*
- * Its first byte a breakpoint, the rest what it was. Over the end of a page the slot
- * leads to the copy meanwhile, so that nobody meets half of both.
+ * Its first byte a breakpoint, the rest what it was; then its slot, which led to the copy, is for
+ * one instruction again.
  */
 static int write_breakpoint(const struct space *space, const struct site *site)
 {
 	const struct ubp_arch *arch = space->arch;
 	const struct site_jump *jump = site->jump;
 	size_t n = arch->swbp_len;
-	uint8_t bytes[UBP_WINDOW_MAX];
-	int rc;
+	int rc = mem_write(&space->mem, 0, site->vaddr, arch->swbp, n);
 
-	memcpy(bytes, jump->orig, jump->jump_len);
-	memcpy(bytes, arch->swbp, n);
-	if (site->vaddr % PAGE + jump->jump_len <= PAGE)
-		return mem_write(&space->mem, 0, site->vaddr, bytes, jump->jump_len);
-	rc = mem_write(&space->mem, 0, site->vaddr, bytes, n);
 	if (rc == 0)
-		rc = mem_write(&space->mem, 0, site->vaddr + n, bytes + n, jump->jump_len - n);
-	if (rc == 0)
-		rc = mem_write(&space->mem, 0, site->slot, site->code.code, site->code.len);
-	return rc;
+		rc = mem_write(&space->mem, 0, site->vaddr + n, jump->orig + n,
+			       jump->jump_len - n);
+	return rc == 0 ? mem_write(&space->mem, 0, site->slot, site->code.code, site->code.len)
+		       : rc;
 }
 
 bool jump_demote(struct tracer *tracer, struct tracee *t, struct site *site, const char *why)
