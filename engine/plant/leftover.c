@@ -26,7 +26,7 @@
 #define PAGE      4096
 #define AREAS_MAX 4096
 #define AREA_MAX  (1ULL << 30)
-#define HOLD_MS   1000
+#define HOLD_MS   20
 #define CHUNK     4096 /* entries of the return table read at once */
 
 static bool read_head(const struct space *space, const struct maps *maps, uint64_t vaddr,

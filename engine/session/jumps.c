@@ -22,7 +22,6 @@ void jumps_due(struct ubp_session *s, struct space *space, bool is_new)
 	if (!s->plant.rings || !ps || ps->jumps_failed)
 		return;
 	ps->jumps_due = true;
-	ps->jumps_wait_ns = 0;
 	/* Most programs that are started end soon. */
 	if (is_new && !ps->n_jumps && s->opt.mode != UBP_MODE_JUMP)
 		ps->hits_before_jumps = HITS_BEFORE_JUMPS;
@@ -87,7 +86,9 @@ void jumps_pass(struct ubp_session *s)
 		if (!ps || !ps->jumps_due || ps->closing)
 			continue;
 		s->jumps_due = true;
-		if (ps->hits_before_jumps || now - ps->jumps_tried_ns < ps->jumps_wait_ns)
+		/* Each once: while one is seen to, others, or it again, may become due. */
+		if (ps->hits_before_jumps || ps->jumps_tried_ns >= now ||
+		    now - ps->jumps_tried_ns < ps->jumps_wait_ns)
 			continue;
 		ps->jumps_tried_ns = now;
 		upgrade(s, p);

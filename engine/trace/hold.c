@@ -38,11 +38,19 @@ static bool take(struct tracer *tracer, struct tracee *t)
 	return false;
 }
 
+/* One that was asked to stop wakes up for that, unless nothing wakes it. */
+static bool is_left_alone(const struct tracee *t)
+{
+	uint64_t pc, sp;
+
+	return task_asleep(t->tid, &pc, &sp) &&
+	       (!t->want_interrupt || task_state(t->tid) == 'D');
+}
+
 /* One pass. How many are still to come? *ret_changed: perhaps more than that. */
 static size_t look_around(struct tracer *tracer, const struct space *space, bool running,
 			  bool *ret_changed)
 {
-	uint64_t pc, sp;
 	size_t pos = 0, n = 0;
 	void *value;
 
@@ -50,8 +58,7 @@ static size_t look_around(struct tracer *tracer, const struct space *space, bool
 	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
 		struct tracee *t = value;
 
-		if (t->held || t->process->space != space ||
-		    (running && !t->want_interrupt && task_asleep(t->tid, &pc, &sp)))
+		if (t->held || t->process->space != space || (running && is_left_alone(t)))
 			continue;
 		n++;
 		/* Asked once; a stop for another reason has it asked again. */
@@ -87,7 +94,8 @@ static bool are_stuck(struct tracer *tracer, const struct space *space)
 	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
 		const struct tracee *t = value;
 
-		if (!t->held && t->process->space == space && task_state(t->tid) != 'D')
+		if (!t->held && !t->at_large && t->process->space == space &&
+		    task_state(t->tid) != 'D')
 			return false;
 	}
 	return true;
