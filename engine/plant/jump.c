@@ -18,7 +18,6 @@
 /* What a block may take, before it is made; what is not needed stays untouched memory. */
 #define PROBE_GUESS 1024
 #define OP_GUESS    256
-#define PAGE        4096
 
 void jump_free(struct site_jump *jump)
 {

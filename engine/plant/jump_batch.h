@@ -23,7 +23,7 @@ struct jump_batch {
 	size_t n_areas;
 };
 
-/* hold_all()'s limit. */
+/* The limit of hold_running() and hold_all(). */
 #define JUMP_HOLD_MS 20
 
 /* It stays a breakpoint, for good. @why: NULL, or a text that stays. */

@@ -44,7 +44,6 @@ static void unwrite_step(const struct space *space, struct page_edit *edit, pid_
 
 	if (crosses) {
 		page_edit_end(edit);
-		edit->vaddr = 0;
 		if (mem_peek(&space->mem, site->vaddr, now, len) != len)
 			return;
 	} else {
@@ -105,7 +104,6 @@ static void unwrite(const struct plant_space *owner, const struct space *space, 
 			for (size_t i = 0; i < n; i++)
 				unwrite_step(space, edit, tid, sites[i], step);
 			page_edit_end(edit);
-			edit->vaddr = 0;
 		}
 	}
 	free(edit);
@@ -188,10 +186,8 @@ static bool look_who_is_in(struct tracer *tracer, struct space *space, bool all)
 
 		if (t->process->space != space)
 			continue;
-		if (t->held && t->called)
-			regs = *t->before;
-		else if (t->held ? ubp_host_get_regs(t->tid, &regs) < 0
-				 : !task_asleep(t->tid, &regs.r[arch->pc], &regs.r[arch->sp])) {
+		if (t->held ? hold_get_regs(t, &regs) < 0
+			    : !task_asleep(t->tid, &regs.r[arch->pc], &regs.r[arch->sp])) {
 			/* It has ended, or woken up, and may be anywhere. */
 			forget_who_is_in(ps, false);
 			recording = true;
@@ -229,7 +225,6 @@ static void defuse(const struct plant_space *owner, const struct space *space, p
 /* Who is about to replace its return address must not: nobody would put that back. */
 static void keep_from_hijacking(struct tracer *tracer, const struct space *space)
 {
-	const struct ubp_arch *arch = space->arch;
 	size_t pos = 0;
 	void *value;
 
@@ -239,11 +234,7 @@ static void keep_from_hijacking(struct tracer *tracer, const struct space *space
 		struct site *site;
 		uint64_t pc, at;
 
-		if (t->process->space != space || !t->held)
-			continue;
-		if (t->called)
-			pc = t->before->r[arch->pc];
-		else if (ubp_host_get_pc(t->tid, &pc) < 0)
+		if (t->process->space != space || !t->held || hold_get_pc(t, &pc) < 0)
 			continue;
 		site = plant_site_of_slot(space, pc);
 		if (!site || !jump_has(site, pc, &at))
@@ -251,11 +242,7 @@ static void keep_from_hijacking(struct tracer *tracer, const struct space *space
 		d = &site->jump->detour;
 		if (at < d->hijack_at || at >= d->hijack_end)
 			continue;
-		pc = site->jump->copy + d->hijack_off;
-		if (t->called)
-			t->before->r[arch->pc] = pc;
-		else
-			(void)ubp_host_set_pc(t->tid, pc);
+		(void)hold_set_pc(t, site->jump->copy + d->hijack_off);
 	}
 }
 

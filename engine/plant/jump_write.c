@@ -71,9 +71,9 @@ static struct jump_try *try_of_slot(const struct space *space, const struct jump
 	if (!site || vaddr < site->slot || vaddr - site->slot >= UBP_SLOT_SIZE)
 		return NULL;
 	try = try_of(batch, site->vaddr + 1);
-	return try && try->site == site ?
-	try : NULL
-		;
+	if (try && try->site != site)
+		return NULL;
+	return try;
 }
 
 static void put_off(struct plant_space *ps, struct jump_try *try)
@@ -108,13 +108,10 @@ static uint64_t in_copy(const struct jump_try *try, uint64_t pc)
 /* A held thread must not be, nor come back to, where a jump will stand. */
 static void clear_pc(const struct space *space, struct jump_batch *batch, struct tracee *t)
 {
-	const struct ubp_arch *arch = space->arch;
 	struct jump_try *try;
 	uint64_t pc, to;
 
-	if (t->called)
-		pc = t->before->r[arch->pc];
-	else if (ubp_host_get_pc(t->tid, &pc) < 0)
+	if (hold_get_pc(t, &pc) < 0)
 		return;
 	try = try_of(batch, pc);
 	if (!try)
@@ -122,9 +119,7 @@ static void clear_pc(const struct space *space, struct jump_batch *batch, struct
 	if (!try)
 		return;
 	to = in_copy(try, pc);
-	if (to && t->called)
-		t->before->r[arch->pc] = to;
-	else if (!to || ubp_host_set_pc(t->tid, to) < 0)
+	if (!to || hold_set_pc(t, to) < 0)
 		put_off(space->plant, try);
 }
 
@@ -172,9 +167,7 @@ static void clear_held(struct tracer *tracer, struct clearing *c, const struct m
 	struct ubp_regs regs;
 
 	clear_pc(c->space, c->batch, t);
-	if (t->called)
-		regs = *t->before;
-	else if (ubp_host_get_regs(t->tid, &regs) < 0)
+	if (hold_get_regs(t, &regs) < 0)
 		return;
 	stack_words(maps, t->tid, regs.r[arch->sp], clear_word, c);
 	rings_add_thread(tracer, t, regs.r[arch->tp]);
@@ -228,7 +221,6 @@ static bool write_bytes(const struct space *space, struct page_edit *edit, uint6
 
 	if (vaddr % PAGE + len > PAGE) {
 		page_edit_end(edit);
-		edit->vaddr = 0;
 		return mem_write(&space->mem, 0, vaddr, bytes, len) == 0;
 	}
 	at = page_edit_at(edit, vaddr, len);
@@ -287,7 +279,6 @@ static void take_step(struct space *space, struct page_edit *edit, struct jump_b
 			put_off(space->plant, try);
 	}
 	page_edit_end(edit);
-	edit->vaddr = 0;
 }
 
 static void write_all(struct space *space, struct jump_batch *batch)

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/ptrace.h>
 
+#include "arch/host.h"
 #include "engine/event/clock.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/task.h"
@@ -150,4 +151,28 @@ void hold_end(struct tracer *tracer, const struct space *space, const struct tra
 			t->want_interrupt = false; /* its stop is passed over when it comes */
 	}
 	tracer_stop_end(tracer);
+}
+
+int hold_get_regs(const struct tracee *t, struct ubp_regs *ret_regs)
+{
+	if (!t->called)
+		return ubp_host_get_regs(t->tid, ret_regs);
+	*ret_regs = *t->before;
+	return 0;
+}
+
+int hold_get_pc(const struct tracee *t, uint64_t *ret_pc)
+{
+	if (!t->called)
+		return ubp_host_get_pc(t->tid, ret_pc);
+	*ret_pc = t->before->r[t->process->space->arch->pc];
+	return 0;
+}
+
+int hold_set_pc(struct tracee *t, uint64_t pc)
+{
+	if (!t->called)
+		return ubp_host_set_pc(t->tid, pc);
+	t->before->r[t->process->space->arch->pc] = pc;
+	return 0;
 }

@@ -30,4 +30,12 @@ bool hold_running(struct tracer *tracer, const struct space *space, unsigned lim
 /* Let them go on, but for @keep (NULL: all). */
 void hold_end(struct tracer *tracer, const struct space *space, const struct tracee *keep);
 
+/*
+ * Registers of a held thread, those it goes on with in the program: it may be in the stub of a
+ * remote call (t->called). Return 0 or a negative errno.
+ */
+int hold_get_regs(const struct tracee *t, struct ubp_regs *ret_regs);
+int hold_get_pc(const struct tracee *t, uint64_t *ret_pc);
+int hold_set_pc(struct tracee *t, uint64_t pc);
+
 #endif
