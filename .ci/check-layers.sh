@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # An engine folder may include itself, the folders before it in this order, and
 # arch/arch.h (rooms that handle stopped threads: arch/host.h too).
-order='base spec object event fetch sink trace plant stack hit session'
+order='base spec object dwarf event fetch sink trace plant stack hit session'
 rc=0 seen=' '
 say() { echo "$*" >&2; rc=1; }
 for layer in $order; do

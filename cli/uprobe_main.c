@@ -108,11 +108,12 @@ static int add_definitions(struct ubp_session *session, const struct uprobe_opti
 
 /* --- what only prints -------------------------------------------------------- */
 
-static int print_function(void *ctx, const char *name, uint64_t offset)
+static int print_function(void *ctx, const char *name, uint64_t offset, const char *explain)
 {
 	struct output *out = ctx;
 
 	(void)offset;
+	(void)explain;
 	output_add(out, name, strlen(name));
 	output_add(out, "\n", 1);
 	return 0;
@@ -120,6 +121,7 @@ static int print_function(void *ctx, const char *name, uint64_t offset)
 
 static int list(const struct uprobe_options *o)
 {
+	struct ubp_target target = { .name = o->list, .pid = o->n_pids ? o->pids[0] : 0 };
 	struct output out;
 	struct ubp_err err;
 
@@ -127,8 +129,7 @@ static int list(const struct uprobe_options *o)
 	signals_no_pipe();
 	if (output_open(&out, o->output, &err) < 0)
 		return cli_error_record(&err);
-	if (ubp_list_functions(o->list, o->n_pids ? o->pids[0] : 0, print_function, &out,
-			       &err) < 0) {
+	if (ubp_list_functions(&target, print_function, &out, &err) < 0) {
 		output_close(&out);
 		return cli_error_record(&err);
 	}
@@ -190,7 +191,7 @@ static int run(const struct uprobe_options *o)
 	opt.ring_bytes = o->ring_bytes;
 	opt.count_dropped = o->stats;
 	opt.force = o->force;
-	opt.stack = o->stack;
+	opt.stack = o->stack ? UBP_STACK_FP : UBP_STACK_NONE;
 	opt.mode = o->mode;
 	opt.clock = o->clock;
 	opt.warn = cli_warn;

@@ -40,7 +40,7 @@ struct event_record {
 	uint64_t n_lost; /* EVENT_LOST only */
 	char comm[16];   /* NUL-ended */
 	uint32_t data_len;
-	uint32_t pad;
+	uint32_t maps;  /* where stack entries are mapped: number of a set; 0: not known */
 	uint8_t data[]; /* fixed area, then strings; see base/fetch_op.h */
 };
 

@@ -115,7 +115,7 @@ static void fill_head(struct event_record *r, struct moment *m, const struct upr
 	r->ip = ret_ip ? ret_ip : site_vaddr;
 	r->func = ret_ip ? site_vaddr : 0;
 	r->n_lost = 0;
-	r->pad = 0;
+	r->maps = 0;
 	memcpy(r->comm, task_comm_cached(m->t, m->now_ns), sizeof(r->comm));
 }
 

@@ -181,6 +181,7 @@ void object_free(struct object *object)
 	if (!object)
 		return;
 	decoded_free(object->decoded);
+	object_free_debug(object);
 	landings_free(object->landings);
 	fde_table_free(object->fdes);
 	symtab_free(object->symtab);

@@ -23,6 +23,7 @@ struct symtab;
 struct fde_table;
 struct landings;
 struct decoded;
+struct object_debug;
 
 struct object {
 	char *path;
@@ -45,6 +46,7 @@ struct object {
 	struct fde_table *fdes;
 	struct landings *landings;
 	struct decoded *decoded;
+	struct object_debug *debug; /* debug.c */
 };
 
 /* Strings of a section, NUL-ended as a whole. */
@@ -58,6 +60,8 @@ const struct segment *object_segment_of(const struct object *object, uint64_t el
 
 /* Read soname and needed libraries. Returns 0, -ENOEXEC or -ENOMEM. */
 int object_read_dynamic(struct object *object, struct ubp_err *err);
+
+void object_free_debug(struct object *object);
 
 /* The first section of @type, or NULL. *ret_header is filled. */
 Elf_Scn *object_section_of_type(const struct object *object, uint32_t type,

@@ -8,7 +8,7 @@
 #include "engine/session/ubp.h"
 
 struct listing {
-	int (*each)(void *ctx, const char *name, uint64_t offset);
+	int (*each)(void *ctx, const char *name, uint64_t offset, const char *explain);
 	void *ctx;
 };
 
@@ -16,12 +16,13 @@ static int list_one(void *ctx, const struct object_symbol *symbol)
 {
 	const struct listing *l = ctx;
 
-	return l->each(l->ctx, symbol->name, symbol->foffset);
+	return l->each(l->ctx, symbol->name, symbol->foffset, NULL);
 }
 
-int ubp_list_functions(const char *target, pid_t pid,
-		       int (*each)(void *ctx, const char *name, uint64_t offset), void *ctx,
-		       struct ubp_err *err)
+int ubp_list_functions(const struct ubp_target *target,
+		       int (*each)(void *ctx, const char *name, uint64_t offset,
+				   const char *explain),
+		       void *ctx, struct ubp_err *err)
 {
 	struct listing l = { each, ctx };
 	char *path = NULL, *open_path = NULL;
@@ -29,7 +30,7 @@ int ubp_list_functions(const char *target, pid_t pid,
 	int rc;
 
 	ubp_err_reset(err);
-	rc = object_locate(target, pid, &path, &open_path, err);
+	rc = object_locate(target->name, target->pid, &path, &open_path, err);
 	if (rc == 0)
 		rc = object_open(open_path, &object, err);
 	if (rc == 0)

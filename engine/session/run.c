@@ -401,7 +401,7 @@ static int fill_hit(struct ubp_session *s, struct ubp_err *err)
 		.clock = s->clock,
 		.only_tid = s->opt.tid,
 		.lossless = s->opt.lossless,
-		.stack = s->opt.stack,
+		.stack = s->opt.stack != UBP_STACK_NONE,
 		.loader = on_loader,
 		.wants_rings = jumps_want_rings,
 		.ctx = s,

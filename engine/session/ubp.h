@@ -43,14 +43,33 @@ enum ubp_mode {
 	UBP_MODE_STEP, /* breakpoint and single-stepped copy */
 };
 
+enum ubp_stack {
+	UBP_STACK_NONE,
+	UBP_STACK_CFI, /* by call frame information: right everywhere; takes a breakpoint */
+	UBP_STACK_FP,  /* by frame pointers, without a stop where there is a jump */
+};
+
+/* Where symbols and debug information are sought, beside the usual places. */
+struct ubp_debug_options {
+	const char *dirs;    /* --debug-dir: "DIR:DIR..." */
+	const char *symbols; /* --symbols: of the file that has the same build-id, or, where
+			      * there is none in it, of the only file that is probed */
+};
+
 struct ubp_options {
 	const pid_t *pids; /* trace only these processes (thread groups) ... */
 	size_t n_pids;
-	pid_t tid;          /* ... or only this thread; 0: no choice */
-	bool strict;        /* definitions: the kernel's grammar only */
-	bool lossless;      /* wait for the reader rather than lose records */
-	bool force;         /* override refusals where that can make sense */
-	bool stack;         /* take user stacks (frame pointers) */
+	pid_t tid;     /* ... or only this thread; 0: no choice */
+	bool strict;   /* definitions: the kernel's grammar only */
+	bool lossless; /* wait for the reader rather than lose records */
+	bool force;    /* override refusals where that can make sense */
+	enum ubp_stack stack;
+	unsigned frames;  /* of a stack at most; 0: 127 */
+	bool stack_raw;   /* print addresses, as the kernel does, not names */
+	bool stack_lines; /* source lines and inlined functions, too */
+	struct ubp_debug_options debug;
+	const char *const
+		*exclude;   /* functions that patterns leave out: patterns; NULL-ended */
 	bool count_dropped; /* .hits of statistics count what filters drop, in detours too */
 	enum ubp_mode mode;
 	const char *clock;  /* "mono" (default, NULL), "mono_raw", "boot", "real" */
@@ -85,6 +104,15 @@ int ubp_add(struct ubp_session *session, const char *definition, const char *fil
 int ubp_add_events(struct ubp_session *session, const char *text, size_t len,
 		   const char *filter, struct ubp_err *err);
 
+/*
+ * Add a static probe (USDT): "[p:[ALIAS] ][TARGET:]PROVIDER:NAME [ARG...]", at all its
+ * locations. ARG is a fetch arg in which argN stands for the probe's Nth argument; without any,
+ * all arguments are taken as the note types them. Without TARGET it is sought in .pids, else
+ * in the program or library of the provider's name, else in all running programs.
+ */
+int ubp_add_usdt(struct ubp_session *session, const char *definition, const char *filter,
+		 struct ubp_err *err);
+
 /* Run a command under the session, from its first instruction; before
  * ubp_start(). @argv ends in NULL. The command gets the signal mask that the
  * caller has now, whatever the caller blocks afterwards. */
@@ -100,6 +128,11 @@ const char *ubp_probe_event(const struct ubp_session *session, size_t i);
 const char *ubp_probe_path(const struct ubp_session *session, size_t i);
 bool ubp_probe_is_return(const struct ubp_session *session, size_t i);
 const char *ubp_probe_format(struct ubp_session *session, size_t i);
+/*
+ * The same definition as a kernel takes it: one line, without symbols, variables or extensions. NULL:
+ * no kernel takes it; *ret_why then says what for. Both belong to the session.
+ */
+const char *ubp_probe_definition(struct ubp_session *session, size_t i, const char **ret_why);
 /* --explain: which rung the site will get, and why not a better one. One line. */
 const char *ubp_probe_explain(struct ubp_session *session, size_t i);
 
@@ -163,6 +196,12 @@ enum ubp_format { UBP_FORMAT_TEXT, UBP_FORMAT_TEXT_ESCAPED, UBP_FORMAT_JSON };
 const char *ubp_event_line(const struct ubp_event *event, enum ubp_format format,
 			   size_t *ret_len);
 
+/*
+ * The stack as one line for flame graphs, outermost first: "comm;main;parse", without
+ * newline and count. NULL: the event has no stack. Owned by the session, as ubp_event_line().
+ */
+const char *ubp_event_folded(const struct ubp_event *event, size_t *ret_len);
+
 /* Name and value of argument @i as printed; NULL when there is none such. */
 const char *ubp_event_arg_name(const struct ubp_event *event, size_t i);
 const char *ubp_event_arg_text(const struct ubp_event *event, size_t i);
@@ -211,10 +250,55 @@ void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats);
 
 /* --- files ------------------------------------------------------------------ */
 
-/* List the functions of TARGET (a path, program or library; @pid 0 or in that
- * process's view), sorted, each name once. */
-int ubp_list_functions(const char *target, pid_t pid,
-		       int (*each)(void *ctx, const char *name, uint64_t offset), void *ctx,
+/* What a listing is about. Zero-initialise. */
+struct ubp_target {
+	const char *name; /* a path, program or library; NULL: all that .pid maps (USDT only) */
+	pid_t pid;        /* 0, or as that process sees it */
+	struct ubp_debug_options debug;
+	const char *pattern;        /* of names, as fnmatch(3) has it; NULL: all */
+	const char *const *exclude; /* patterns, NULL-ended; may be NULL */
+	bool explain;               /* tell how each place can be probed */
+};
+
+/*
+ * List functions, sorted, each name once; C++ and Rust names demangled, by which .pattern
+ * finds them too. @explain: "jump", "breakpoint: WHY", "refused: WHY"; NULL if not asked for.
+ */
+int ubp_list_functions(const struct ubp_target *target,
+		       int (*each)(void *ctx, const char *name, uint64_t offset,
+				   const char *explain),
+		       void *ctx, struct ubp_err *err);
+
+/* A location of a static probe. Strings are good during the callback. */
+struct ubp_usdt {
+	const char *path;
+	const char *provider, *name;
+	const char *args;             /* as in the note: "-4@%edi 8@-16(%rbp)" */
+	uint64_t location, semaphore; /* elf_vaddrs; semaphore 0: none */
+	uint64_t base;                /* of the note, as it stands in the file */
+	uint64_t offset;              /* of the location, in the file; UINT64_MAX: none */
+	size_t n_args;
+	const char *explain; /* as for functions */
+};
+
+/* Those whose "provider:name" matches .pattern, file by file in the order of the notes. */
+int ubp_list_usdt(const struct ubp_target *target,
+		  int (*each)(void *ctx, const struct ubp_usdt *usdt), void *ctx,
+		  struct ubp_err *err);
+/*
+ * Argument @i (from 0) of @usdt, in words: "s32 %di", as fetch args write it. False: there is none, or
+ * nobody can read it, then @text says why.
+ */
+bool ubp_usdt_arg(const struct ubp_usdt *usdt, size_t i, char *text, size_t size);
+
+/*
+ * Text for --lines-of FUNCTION and --vars PLACE, as perf probe -L and -V print it. PLACE is
+ * FUNCTION, FUNCTION:LINE or FILE:LINE. @each gets lines without newline.
+ */
+int ubp_list_lines(const struct ubp_target *target, const char *function,
+		   int (*each)(void *ctx, const char *line), void *ctx, struct ubp_err *err);
+int ubp_list_variables(const struct ubp_target *target, const char *place,
+		       int (*each)(void *ctx, const char *line), void *ctx,
 		       struct ubp_err *err);
 
 /* How many places of a file a jump can stand at. */

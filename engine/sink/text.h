@@ -13,6 +13,7 @@
 
 #include "engine/event/record.h"
 #include "engine/sink/buf.h"
+#include "engine/sink/frame.h"
 #include "engine/spec/spec.h"
 
 struct sink_text_options {
@@ -21,6 +22,8 @@ struct sink_text_options {
 	 * not UTF-8 become \ooo in strings, chars and task names.
 	 */
 	bool escape;
+	/* Names for stacks; NULL: addresses only, as the kernel prints them. */
+	const struct sink_resolver *resolver;
 };
 
 /* The value of one arg alone: 1, "x", {1,2}. */
@@ -41,7 +44,8 @@ void sink_text_args(struct sink_buf *buf, const struct spec_probe *probe,
  *
  * If the record has a user stack, as ftrace's userstacktrace shows it follows: a
  * second line "...: <user stack trace>", then " =>  <0000000000401136>" for each
- * entry. EVENT_LOST records become "[LOST n EVENTS]" (@probe may be NULL).
+ * entry, or with a resolver " => main+0x1c (/usr/bin/x)" and where the source is known
+ * " => main+0x1c (/usr/bin/x) src/x.c:12". EVENT_LOST records become "[LOST n EVENTS]" (@probe may be NULL).
  */
 void sink_text_line(struct sink_buf *buf, const struct spec_probe *probe,
 		    const struct event_record *record, const struct sink_text_options *opt);

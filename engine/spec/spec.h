@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/base/value_names.h"
+
 #define SPEC_NAME_MAX     63 /* group and event, bytes */
 #define SPEC_ARG_NAME_MAX 32
 #define SPEC_ARG_TEXT_MAX 63
@@ -41,6 +43,14 @@ enum spec_format {
 	SPEC_STRING,   /* string, ustring: "%s" */
 };
 
+/*
+ * Extended: %BASE+%INDEX*SCALE+DISP, each part optional, as a value or in a dereference;
+ * and registers that the kernel does not know: xmm0..xmm15 (their low 64 bits),
+ * fs_base, gs_base. What is not there: SPEC_NO_REG.
+ */
+#define SPEC_NO_REG     UINT16_MAX
+#define SPEC_REG_VECTOR 0x100 /* + N: vector register N; else index into struct ubp_regs */
+
 struct spec_type {
 	enum spec_format format;
 	bool is_ustring;   /* spelled ustring: same values, another type in conflicts */
@@ -55,12 +65,19 @@ struct spec_arg {
 	char name[SPEC_ARG_NAME_MAX + 1];
 	char text[SPEC_ARG_TEXT_MAX + 1]; /* EXPR[:TYPE] as written */
 	enum spec_source source;
-	uint16_t reg; /* index into struct ubp_regs */
+	uint16_t reg; /* index into struct ubp_regs, or SPEC_REG_VECTOR + N */
 	uint64_t value;
+	/* Extended, of SPEC_REG; .is_sum: there are any. */
+	bool is_sum;
+	uint16_t index_reg;
+	uint8_t index_shift; /* 0..3 */
+	int64_t addend;
 	uint8_t n_derefs;
 	int32_t deref[SPEC_DEREF_MAX]; /* innermost (first carried out) first */
 	struct spec_type type;
-	uint32_t at; /* offset of the value in the record's data, packed */
+	uint32_t at;                     /* offset of the value in the record's data, packed */
+	const struct value_names *names; /* extended: printed instead of numbers; or NULL.
+					  * Whoever set it keeps it as long as the table */
 };
 
 /* One probe: a line that was accepted. */

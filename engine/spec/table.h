@@ -101,6 +101,14 @@ void spec_table_truncate(struct spec_table *table, size_t n);
 void spec_table_resolve(struct spec_table *table, size_t i, uint64_t offset);
 
 /*
+ * Of a probe that was made from something else: what the user typed, for messages (copied), and
+ * names of the values of its arg @arg. 0 or -ENOMEM.
+ */
+int spec_table_set_command(struct spec_table *table, size_t i, const char *command);
+void spec_table_set_names(struct spec_table *table, size_t i, size_t arg,
+			  const struct value_names *names);
+
+/*
  * One line of the uprobe_events listing, without newline, into @buf. A symbol
  * that is not resolved yet stands as PATH:SYMBOL[+0xOFF], which extended
  * grammar reads back. Returns the length it has or would have (as snprintf).

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What a file itself does not hold: symbols and DWARF in separate files, found by build-id,
+ * .gnu_debuglink, .gnu_debugaltlink, or debuginfod where it is installed and asked for
+ * (DEBUGINFOD_URLS). libdwfl does the search.
+ */
+
+#ifndef UBP_OBJECT_DEBUG_H
+#define UBP_OBJECT_DEBUG_H
+
+#include <elfutils/libdw.h>
+#include <stdint.h>
+
+struct object;
+struct ubp_err;
+
+/* Where to look. Strings are the caller's, and stay as long as the object. */
+struct object_debug_options {
+	const char *dirs;    /* as DEBUGINFO_PATH of elfutils: "DIR:DIR..."; NULL: the usual */
+	const char *symbols; /* a file with the symbols of this one; NULL: none is given */
+};
+
+/* Before the first use of symbols. */
+void object_set_debug(struct object *object, const struct object_debug_options *options);
+
+/*
+ * The DWARF that belongs to @object; *ret_bias is what must be added to its addresses to
+ * get elf_vaddrs. Owned by the object. -ENODATA: there is none, the text says what was
+ * looked for and what to install; -ENOEXEC: corrupt.
+ */
+int object_dwarf(struct object *object, Dwarf **ret_dwarf, int64_t *ret_bias,
+		 struct ubp_err *err);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * User stacks by call frame information (libunwind), where there is none by frame pointers.
+ * For the tracing thread. What CFI says is kept, so that the second stack through the same
+ * functions costs one read of the stack's memory and arithmetic.
+ */
+
+#ifndef UBP_STACK_UNWIND_H
+#define UBP_STACK_UNWIND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/trace/tracer.h"
+
+struct stack_maps_set;
+struct ubp_err;
+
+/* Opaque. */
+struct stack_unwinder;
+
+/* @maps stays the caller's. */
+int stack_unwinder_new(struct stack_maps_set *maps, struct stack_unwinder **ret_unwinder,
+		       struct ubp_err *err);
+void stack_unwinder_free(struct stack_unwinder *unwinder);
+
+/*
+ * Addresses of the stopped thread's stack, innermost first: the pc, then return addresses;
+ * hijacked ones as they were, what is ours (slots, detours) as the program's. @regs are those
+ * at the probed instruction, or behind the return. Returns how many, at most
+ * @max; *ret_maps: number of the set of mappings that they are from.
+ */
+size_t stack_unwind(struct stack_unwinder *unwinder, struct tracee *t,
+		    const struct ubp_regs *regs, uint64_t *stack, size_t max,
+		    uint32_t *ret_maps);
+
+/* Mappings of the space may have changed (dlopen, exec): look at them again. */
+void stack_unwinder_changed(struct stack_unwinder *unwinder, const struct space *space);
+void stack_unwinder_forget(struct stack_unwinder *unwinder, const struct space *space);
+
+#endif
