@@ -52,6 +52,7 @@ void define_free_probe(struct session_probe *p)
 	free(p->listing);
 	free(p->format);
 	free(p->explain);
+	free(p->no_definition);
 	free(p);
 }
 
@@ -523,17 +524,20 @@ static int sync_probes(struct ubp_session *s, const char *filter, struct ubp_err
 	return rc;
 }
 
-static int take_up(struct ubp_session *s, size_t n_before, const char *filter,
+void define_forget(struct ubp_session *s, size_t n)
+{
+	spec_table_truncate(s->table, n);
+	while (s->n_probes > n)
+		define_free_probe(s->probes[--s->n_probes]);
+}
+
+int define_take_up(struct ubp_session *s, size_t n_before, const char *filter,
 		   struct ubp_err *err)
 {
 	int rc = sync_probes(s, filter, err);
 
-	if (rc == 0)
-		return 0;
-	/* Nothing of this call stays. */
-	spec_table_truncate(s->table, n_before);
-	while (s->n_probes > n_before)
-		define_free_probe(s->probes[--s->n_probes]);
+	if (rc < 0)
+		define_forget(s, n_before);
 	return rc;
 }
 
@@ -550,7 +554,7 @@ int ubp_add(struct ubp_session *s, const char *definition, const char *filter,
 	if (s->opt.strict)
 		return ubp_add_events(s, definition, strlen(definition), filter, err);
 	rc = spec_table_add_short(s->table, definition, err);
-	return rc < 0 ? rc : take_up(s, n, filter, err);
+	return rc < 0 ? rc : define_take_up(s, n, filter, err);
 }
 
 int ubp_add_events(struct ubp_session *s, const char *text, size_t len, const char *filter,
@@ -564,5 +568,5 @@ int ubp_add_events(struct ubp_session *s, const char *text, size_t len, const ch
 	if (s->has_thread)
 		return ubp_fail(err, EBUSY, "the session has started");
 	rc = spec_table_write_all(s->table, text, len, err);
-	return rc < 0 ? rc : take_up(s, n, filter, err);
+	return rc < 0 ? rc : define_take_up(s, n, filter, err);
 }

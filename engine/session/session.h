@@ -47,8 +47,9 @@ struct session_probe {
 	char *what;      /* "bash:readline", for messages */
 	char *symbol;    /* "readline+0x4", or NULL */
 	char *listing, *format, *explain;
-	char *no_window; /* why there can't be a jump */
-	char *no_exits;  /* why the function's exits are not known */
+	char *no_definition; /* why no kernel would take it */
+	char *no_window;     /* why there can't be a jump */
+	char *no_exits;      /* why the function's exits are not known */
 };
 
 struct warning {
@@ -110,6 +111,15 @@ struct ubp_session {
 int define_init(struct ubp_session *s, struct ubp_err *err);
 void define_free(struct ubp_session *s);
 const struct spec_probe *define_spec(const struct ubp_session *s, size_t i);
+
+/*
+ * The table has got probes: make the session's of them, all with @filter (may be NULL). If that
+ * fails, those from number @n_before on are forgotten.
+ */
+int define_take_up(struct ubp_session *s, size_t n_before, const char *filter,
+		   struct ubp_err *err);
+/* Forget the probes from number @n on. */
+void define_forget(struct ubp_session *s, size_t n);
 
 /* Which of its checks a place did not pass. */
 enum place_refusal {

@@ -315,6 +315,37 @@ int spec_table_add_short(struct spec_table *table, const char *text, struct ubp_
 	return rc;
 }
 
+static int parse_made(struct spec_table *table, const struct spec_parse *p, bool may_number,
+		      const char *command, unsigned line)
+{
+	struct spec_probe *probe;
+	char *shown = strdup(command);
+	int rc = shown ? spec_parse_line(p, &probe) : spec_fail_memory(p);
+
+	if (rc < 0) {
+		free(shown);
+		return rc;
+	}
+	free(probe->command);
+	probe->command = shown;
+	probe->line = line;
+	probe->auto_event = may_number;
+	return add_probe(table, p, probe, may_number);
+}
+
+int spec_table_add_made(struct spec_table *table, const char *text, bool may_number,
+			const char *command, unsigned line, struct ubp_err *err)
+{
+	struct spec_words words;
+	struct spec_parse p = { &table->env, &words, err };
+	int rc = spec_words_cut(text, strlen(text), &words, err);
+
+	if (rc == 0)
+		rc = parse_made(table, &p, may_number, command, line);
+	spec_words_free(&words);
+	return rc;
+}
+
 size_t spec_table_count(const struct spec_table *table)
 {
 	return table->n;
@@ -339,4 +370,10 @@ void spec_table_resolve(struct spec_table *table, size_t i, uint64_t offset)
 	table->probes[i]->is_resolved = true;
 	if (i < table->index.n && spec_index_resolved(&table->index, table->probes[i]) < 0)
 		spec_index_clear(&table->index);
+}
+
+void spec_table_set_names(struct spec_table *table, size_t i, size_t arg,
+			  const struct value_names *names)
+{
+	table->probes[i]->args[arg].names = names;
 }

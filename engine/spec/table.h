@@ -86,6 +86,14 @@ int spec_table_write_all(struct spec_table *table, const char *text, size_t len,
  */
 int spec_table_add_short(struct spec_table *table, const char *text, struct ubp_err *err);
 
+/*
+ * Add one definition in the kernel's form, whatever it was made from: its event is numbered
+ * (_1, _2, ...) where it can't join one of that name, if @may_number. @command (copied) is
+ * what messages show instead of @text. Errors as for spec_table_write; carets point into @text.
+ */
+int spec_table_add_made(struct spec_table *table, const char *text, bool may_number,
+			const char *command, unsigned line, struct ubp_err *err);
+
 /* Probes in order of definition. The pointers live until the next change. */
 size_t spec_table_count(const struct spec_table *table);
 const struct spec_probe *spec_table_probe(const struct spec_table *table, size_t i);
@@ -100,11 +108,7 @@ void spec_table_truncate(struct spec_table *table, size_t n);
  */
 void spec_table_resolve(struct spec_table *table, size_t i, uint64_t offset);
 
-/*
- * Of a probe that was made from something else: what the user typed, for messages (copied), and
- * names of the values of its arg @arg. 0 or -ENOMEM.
- */
-int spec_table_set_command(struct spec_table *table, size_t i, const char *command);
+/* Names for the values of arg @arg of probe @i. */
 void spec_table_set_names(struct spec_table *table, size_t i, size_t arg,
 			  const struct value_names *names);
 
