@@ -13,7 +13,7 @@
 
 #include "cli/message.h"
 
-#define OPTIONS_MAX 48
+#define OPTIONS_MAX 64
 #define LONG_ONLY   256 /* getopt's value of option i without a letter: this + i */
 
 /* getopt's two views of the table. */
@@ -22,16 +22,29 @@ struct views {
 	struct option longs[OPTIONS_MAX + 1];
 };
 
+static size_t n_options(const struct cli_syntax *syntax)
+{
+	return syntax->n_options + syntax->n_common;
+}
+
+static const struct cli_option *option_at(const struct cli_syntax *syntax, size_t i)
+{
+	return i < syntax->n_options ? &syntax->options[i]
+				     : &syntax->common[i - syntax->n_options];
+}
+
 static int option_value(const struct cli_syntax *syntax, size_t i)
 {
-	return syntax->options[i].letter ? syntax->options[i].letter : LONG_ONLY + (int)i;
+	int letter = option_at(syntax, i)->letter;
+
+	return letter ? letter : LONG_ONLY + (int)i;
 }
 
 static const struct cli_option *option_of(const struct cli_syntax *syntax, int value)
 {
-	for (size_t i = 0; i < syntax->n_options; i++) {
+	for (size_t i = 0; i < n_options(syntax); i++) {
 		if (option_value(syntax, i) == value)
-			return &syntax->options[i];
+			return option_at(syntax, i);
 	}
 	return NULL;
 }
@@ -41,13 +54,13 @@ static void make_views(const struct cli_syntax *syntax, struct views *views)
 	char *letter = views->letters;
 	struct option *l = views->longs;
 
-	assert(syntax->n_options <= OPTIONS_MAX);
+	assert(n_options(syntax) <= OPTIONS_MAX);
 	/* '-': words come in order, as value 1, so that "--" can be told from them.
 	 * ':': a missing argument is told from an unknown option. */
 	*letter++ = '-';
 	*letter++ = ':';
-	for (size_t i = 0; i < syntax->n_options; i++) {
-		const struct cli_option *o = &syntax->options[i];
+	for (size_t i = 0; i < n_options(syntax); i++) {
+		const struct cli_option *o = option_at(syntax, i);
 
 		if (o->letter) {
 			*letter++ = (char)o->letter;
@@ -142,8 +155,8 @@ static void print_option(const struct cli_option *o)
 void cli_print_help(const struct cli_syntax *syntax)
 {
 	printf("Usage: %s %s\n", cli_program, syntax->usage);
-	for (size_t i = 0; i < syntax->n_options; i++)
-		print_option(&syntax->options[i]);
+	for (size_t i = 0; i < n_options(syntax); i++)
+		print_option(option_at(syntax, i));
 	printf("\n%s", syntax->about);
 }
 

@@ -30,6 +30,9 @@ struct cli_syntax {
 	const char *about; /* below the options */
 	const struct cli_option *options;
 	size_t n_options;
+	const struct cli_option
+		*common; /* those that other commands have, too; behind the others */
+	size_t n_common;
 	/* A word that is no option. As .set above. */
 	int (*positional)(void *into, const char *word);
 };

@@ -20,8 +20,8 @@ usage "unknown option '--bogus'" --bogus
 usage "option '-d' needs an argument" -d
 usage "option '--filter' needs an argument" -e p:libc:getenv --filter
 usage "option '--json=yes' takes no argument" --json=yes p:libc:getenv
-usage '-l takes a target only' -l libc extra
-usage '-l takes a target only' -l libc -d 1
+usage '-l takes a target, and perhaps a pattern, only' -l libc a b
+usage '-l takes a target, and perhaps a pattern, only' -l libc -d 1
 usage '-l takes one process' -l libc -p 1,2
 usage "-p takes process ids, not '1,x'" -p 1,x p:libc:getenv
 usage "-p takes process ids, not '0'" -p 0 p:libc:getenv
@@ -41,7 +41,7 @@ usage "more than one filter for 'p:libc:getenv'" p:libc:getenv 'a == 1' --filter
 usage "'c' is one word too many (a definition with arguments is quoted as one word)" a b c
 usage "no command after '--'" p:libc:getenv --
 usage 'a command excludes -p and -L' -p 1 p:libc:getenv -- true
-usage '-d is for tracing: it excludes -v, --check and --explain' -v -d 1 p:libc:getenv
+usage '-d is for tracing: it excludes -v, --check, --definition and --explain' -v -d 1 p:libc:getenv
 usage '-H is for text: it excludes --json' -H --json p:libc:getenv
 
 for opt in -h --help; do

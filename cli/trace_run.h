@@ -6,15 +6,15 @@
  * signals, the time and the reader, and how it ends.
  */
 
-#ifndef UBP_CLI_UPROBE_RUN_H
-#define UBP_CLI_UPROBE_RUN_H
+#ifndef UBP_CLI_TRACE_RUN_H
+#define UBP_CLI_TRACE_RUN_H
 
-#include "cli/uprobe_options.h"
+#include "cli/trace_options.h"
 
 /*
  * Start @session, which has its definitions, print what comes, remove all probes.
  * Returns the exit status.
  */
-int uprobe_run(struct ubp_session *session, const struct uprobe_options *options);
+int trace_run(struct ubp_session *session, const struct trace_options *options);
 
 #endif

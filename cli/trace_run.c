@@ -7,7 +7,7 @@
  * probes are out a second signal ends the wait for a slow reader or command.
  */
 
-#include "cli/uprobe_run.h"
+#include "cli/trace_run.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -31,7 +31,7 @@
 #define HOLD_BYTES  (64 * 1024 * 1024) /* -d: text kept in memory */
 
 struct run {
-	const struct uprobe_options *opt;
+	const struct trace_options *opt;
 	struct ubp_session *session;
 	struct output out;
 	enum ubp_format format;
@@ -109,22 +109,22 @@ static char *banner_text(const char *listing)
 static void say_banner(struct run *run)
 {
 	size_t n = ubp_n_probes(run->session);
-	const char *event = ubp_probe_event(run->session, 0);
+	const char *event = ubp_probe_event(run->session, 0), *what = run->opt->what;
 	char *text;
 
 	if (run->opt->duration && n == 1) {
-		say(run, "Tracing uprobe %s for %s seconds (buffered)...\n", event,
+		say(run, "Tracing %s %s for %s seconds (buffered)...\n", what, event,
 		    run->opt->duration);
 	} else if (run->opt->duration) {
-		say(run, "Tracing %zu uprobes for %s seconds (buffered)...\n", n,
+		say(run, "Tracing %zu %ss for %s seconds (buffered)...\n", n, what,
 		    run->opt->duration);
 	} else if (n == 1) {
 		text = banner_text(ubp_probe_listing(run->session, 0));
-		say(run, "Tracing uprobe %s (%s). Ctrl-C to end.\n", event,
+		say(run, "Tracing %s %s (%s). Ctrl-C to end.\n", what, event,
 		    text ? text : event);
 		free(text);
 	} else {
-		say(run, "Tracing %zu uprobes. Ctrl-C to end.\n", n);
+		say(run, "Tracing %zu %ss. Ctrl-C to end.\n", n, what);
 	}
 }
 
@@ -328,7 +328,7 @@ static int run_started(struct run *run)
 	return run->failed ? CLI_FAILED : CLI_OK;
 }
 
-int uprobe_run(struct ubp_session *session, const struct uprobe_options *options)
+int trace_run(struct ubp_session *session, const struct trace_options *options)
 {
 	struct run run = { .opt = options, .session = session, .signal_fd = -1 };
 	struct ubp_err err;

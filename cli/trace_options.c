@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "cli/trace_options.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/message.h"
+
+#define FRAMES_MAX 127
+
+int trace_options_add_definition(struct trace_options *o, enum definition_kind kind,
+				 const char *text)
+{
+	struct trace_definition *d;
+
+	d = reallocarray(o->definitions, o->n_definitions + 1, sizeof(*d));
+	if (!d)
+		return cli_error("out of memory");
+	o->definitions = d;
+	d[o->n_definitions++] = (struct trace_definition){ .kind = kind, .text = text };
+	return CLI_OK;
+}
+
+static int set_event(void *into, const char *arg)
+{
+	return trace_options_add_definition(into, DEFINITION_EVENTS, arg);
+}
+
+static int set_filter(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+	struct trace_definition *last;
+
+	if (o->n_definitions == 0)
+		return cli_usage_error("a filter comes after the definition it is for");
+	last = &o->definitions[o->n_definitions - 1];
+	if (last->filter)
+		return cli_usage_error("more than one filter for '%s'", last->text);
+	last->filter = arg;
+	return CLI_OK;
+}
+
+/* perf-tools: a definition, then perhaps its filter. */
+int trace_options_add_word(void *into, const char *word)
+{
+	struct trace_options *o = into;
+
+	switch (o->n_words++) {
+	case 0:
+		return trace_options_add_definition(o, DEFINITION_WORD, word);
+	case 1:
+		if (o->definitions[o->n_definitions - 1].kind == DEFINITION_WORD)
+			return set_filter(o, word);
+		break;
+	}
+	return cli_usage_error(
+		"'%s' is one word too many (a definition with arguments is quoted "
+		"as one word)",
+		word);
+}
+
+static int set_pids(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+
+	for (const char *p = arg;;) {
+		size_t len = strcspn(p, ",");
+		char digits[16];
+		uint64_t pid;
+		pid_t *pids;
+
+		(void)snprintf(digits, sizeof(digits), "%.*s", (int)(len < 15 ? len : 15), p);
+		if (!cli_number(digits, 1, INT_MAX, &pid))
+			return cli_usage_error("-p takes process ids, not '%s'", arg);
+		pids = reallocarray(o->pids, o->n_pids + 1, sizeof(*pids));
+		if (!pids)
+			return cli_error("out of memory");
+		o->pids = pids;
+		pids[o->n_pids++] = (pid_t)pid;
+		if (!p[len])
+			return CLI_OK;
+		p += len + 1;
+	}
+}
+
+int trace_options_set_tid(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+	uint64_t tid;
+
+	if (!cli_number(arg, 1, INT_MAX, &tid))
+		return cli_usage_error("-L takes a thread id, not '%s'", arg);
+	if (o->tid)
+		return cli_usage_error("-L is given twice");
+	o->tid = (pid_t)tid;
+	return CLI_OK;
+}
+
+static int set_duration(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+
+	if (!cli_seconds(arg, &o->duration_ns))
+		return cli_usage_error("-d takes seconds, not '%s'", arg);
+	o->duration = arg;
+	return CLI_OK;
+}
+
+static int set_count(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+
+	if (!cli_number(arg, 1, UINT64_MAX, &o->count))
+		return cli_usage_error("-n takes a number of events, not '%s'", arg);
+	return CLI_OK;
+}
+
+int trace_options_set_list(void *into, const char *arg)
+{
+	((struct trace_options *)into)->list = arg;
+	return CLI_OK;
+}
+
+static int set_output(void *into, const char *arg)
+{
+	((struct trace_options *)into)->output = arg;
+	return CLI_OK;
+}
+
+static int set_mode(void *into, const char *arg)
+{
+	static const char *const names[] = {
+		[UBP_MODE_AUTO] = "auto",
+		[UBP_MODE_JUMP] = "jump",
+		[UBP_MODE_TRAP] = "trap",
+		[UBP_MODE_STEP] = "step",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(arg, names[i]) == 0) {
+			((struct trace_options *)into)->mode = (enum ubp_mode)i;
+			return CLI_OK;
+		}
+	}
+	return cli_usage_error("--mode takes auto, jump, trap or step, not '%s'", arg);
+}
+
+static int set_clock(void *into, const char *arg)
+{
+	static const char *const names[] = { "mono", "mono_raw", "boot", "real" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(arg, names[i]) == 0) {
+			((struct trace_options *)into)->clock = arg;
+			return CLI_OK;
+		}
+	}
+	return cli_usage_error("--clock takes mono, mono_raw, boot or real, not '%s'", arg);
+}
+
+/* The next power of two serves. */
+static int set_buffer_size(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+	uint64_t kib;
+
+	if (!cli_number(arg, 1, 1 << 20, &kib))
+		return cli_usage_error("--buffer-size takes KiB from 1 to 1048576, not '%s'",
+				       arg);
+	o->ring_bytes = 16384;
+	while (o->ring_bytes < kib * 1024)
+		o->ring_bytes *= 2;
+	return CLI_OK;
+}
+
+static int set_ready_fd(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+	uint64_t fd;
+
+	if (!cli_number(arg, 0, INT_MAX, &fd) || fcntl((int)fd, F_GETFD) < 0)
+		return cli_usage_error("--ready-fd takes an open descriptor, not '%s'", arg);
+	o->ready_fd = (int)fd;
+	return CLI_OK;
+}
+
+static int set_stack_kind(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+
+	if (strcmp(arg, "cfi") == 0)
+		o->stack_kind = UBP_STACK_CFI;
+	else if (strcmp(arg, "fp") == 0)
+		o->stack_kind = UBP_STACK_FP;
+	else
+		return cli_usage_error("--stack takes cfi or fp, not '%s'", arg);
+	return CLI_OK;
+}
+
+static int set_frames(void *into, const char *arg)
+{
+	if (!cli_number(arg, 1, FRAMES_MAX, &((struct trace_options *)into)->frames))
+		return cli_usage_error("--frames takes a number from 1 to %d, not '%s'",
+				       FRAMES_MAX, arg);
+	return CLI_OK;
+}
+
+static int add_exclude(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+	const char **more = reallocarray(o->exclude, o->n_exclude + 2, sizeof(*more));
+
+	if (!more)
+		return cli_error("out of memory");
+	o->exclude = more;
+	more[o->n_exclude++] = arg;
+	more[o->n_exclude] = NULL;
+	return CLI_OK;
+}
+
+static int add_debug_dir(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+	char *dirs = NULL;
+
+	if (asprintf(&dirs, "%s%s%s", o->debug_dirs ? o->debug_dirs : "",
+		     o->debug_dirs ? ":" : "", arg) < 0)
+		return cli_error("out of memory");
+	free(o->debug_dirs);
+	o->debug_dirs = dirs;
+	return CLI_OK;
+}
+
+static int set_symbols(void *into, const char *arg)
+{
+	((struct trace_options *)into)->symbols = arg;
+	return CLI_OK;
+}
+
+#define FLAG(member) .is_flag = true, .flag = offsetof(struct trace_options, member)
+
+static const struct cli_option table[] = {
+	{ 'e', "event", "DEF", .set = set_event,
+	  .help = "trace DEF, in the grammar of uprobe_events; repeatable.\n"
+		  "The offset may also be SYMBOL, SYMBOL+OFF or a pattern of symbols" },
+	{ 0, "filter", "EXPR", .set = set_filter,
+	  .help = "only hits for which EXPR is true, of the -e or -f before it" },
+	{ 'p', "pid", "PID[,PID]", .set = set_pids, .help = "only these processes" },
+	{ 'd', "duration", "SECS", .set = set_duration,
+	  .help = "trace for SECS seconds, keep the events in memory, then print" },
+	{ 'n', "count", "COUNT", .set = set_count, .help = "end after COUNT events" },
+	{ 's', "stack", FLAG(stack), .help = "print the user stack of each event" },
+	{ 0, "stack", "KIND", .set = set_stack_kind,
+	  .help = "the same by call frame information (cfi, default), or by frame\n"
+		  "pointers (fp), which needs no stop where there is a jump" },
+	{ 0, "frames", "N", .set = set_frames, .help = "at most N entries of each stack" },
+	{ 0, "lines", FLAG(stack_lines),
+	  .help = "source lines and inlined functions in stacks" },
+	{ 0, "stack-raw", FLAG(stack_raw),
+	  .help = "addresses in stacks, as the kernel has them" },
+	{ 0, "folded", FLAG(folded),
+	  .help = "count equal stacks, print them at the end, a line each, for\n"
+		  "flame graphs" },
+	{ 'H', "header", FLAG(header), .help = "print the column header first" },
+	{ 0, "json", FLAG(json), .help = "print a JSON object for each event, a line each" },
+	{ 'o', "output", "FILE", .set = set_output, .help = "write the events to FILE" },
+	{ 0, "clock", "NAME", .set = set_clock,
+	  .help = "time stamps of mono (default), mono_raw, boot or real" },
+	{ 'v', "view-format", FLAG(format),
+	  .help = "print the format of the events, trace nothing" },
+	{ 0, "check", FLAG(check),
+	  .help = "print the definitions as uprobe_events lists them,\ntrace nothing" },
+	{ 0, "definition", FLAG(definition),
+	  .help = "print the definitions as any kernel takes them, trace nothing" },
+	{ 0, "explain", FLAG(explain),
+	  .help = "print how each place would be probed, and why not better,\ntrace nothing" },
+	{ 0, "exclude", "PATTERN", .set = add_exclude,
+	  .help = "names that patterns and lists leave out; repeatable" },
+	{ 0, "debug-dir", "DIR", .set = add_debug_dir,
+	  .help = "separate debug information is sought in DIR, too; repeatable" },
+	{ 0, "symbols", "FILE", .set = set_symbols,
+	  .help = "FILE has the symbols of the program that is traced" },
+	{ 0, "mode", "MODE", .set = set_mode,
+	  .help = "how to probe at best: auto (default), jump, trap or step" },
+	{ 0, "lossless", FLAG(lossless), .help = "let targets wait rather than lose events" },
+	{ 0, "buffer-size", "KIB", .set = set_buffer_size,
+	  .help = "events recorded without a stop wait in so much memory for each\n"
+		  "thread of a target (default 1024)" },
+	{ 0, "force", FLAG(force),
+	  .help = "probe where it is refused, if that can make sense" },
+	{ 'F', NULL, FLAG(no_version_check), .help = "does nothing; for scripts that pass it" },
+	{ 0, "stats", FLAG(stats), .help = "at the end, print counts on standard error" },
+	{ 0, "ready-fd", "N", .set = set_ready_fd,
+	  .help = "write \"ready\" to descriptor N when all is planted" },
+	{ 'h', "help", FLAG(help), .help = "print this" },
+	{ 0, "version", FLAG(version), .help = "print the version" },
+};
+
+/* --- what makes sense ------------------------------------------------------------ */
+
+static bool only_prints(const struct trace_options *o)
+{
+	return o->format || o->check || o->explain || o->definition;
+}
+
+/* -l stands alone, but for -p, what it is about, and what perf-tools scripts pass blindly. */
+int trace_options_check_list(const struct trace_options *o)
+{
+	if (o->n_definitions || o->command || o->tid || o->duration || o->count || o->format ||
+	    o->check || o->definition || o->json || o->folded)
+		return cli_usage_error("-l takes a target, and perhaps a pattern, only");
+	if (o->n_pids > 1)
+		return cli_usage_error("-l takes one process");
+	return CLI_OK;
+}
+
+int trace_options_check(const struct trace_options *o)
+{
+	if (o->n_definitions == 0)
+		return cli_usage_error("no definition is given");
+	if (o->command && !o->command[0])
+		return cli_usage_error("no command after '--'");
+	if (o->command && (o->n_pids || o->tid))
+		return cli_usage_error("a command excludes -p and -L");
+	if (o->duration && only_prints(o))
+		return cli_usage_error("-d is for tracing: it excludes -v, --check, "
+				       "--definition and --explain");
+	if (o->header && o->json)
+		return cli_usage_error("-H is for text: it excludes --json");
+	if (o->folded && o->json)
+		return cli_usage_error("--folded has a form of its own: it excludes --json");
+	return CLI_OK;
+}
+
+/* With -l, a word is a pattern. */
+static void take_pattern(struct trace_options *o)
+{
+	if (!o->list || o->n_definitions != 1 || o->definitions[0].kind != DEFINITION_WORD ||
+	    o->definitions[0].filter)
+		return;
+	o->pattern = o->definitions[0].text;
+	o->n_definitions = 0;
+}
+
+int trace_options_parse(const struct cli_syntax *syntax, int argc, char **argv,
+			struct trace_options *o, int (*check)(const struct trace_options *o),
+			bool *ret_done)
+{
+	struct cli_syntax whole = *syntax;
+	int status;
+
+	whole.common = table;
+	whole.n_common = sizeof(table) / sizeof(table[0]);
+	o->ready_fd = -1;
+	*ret_done = true;
+	status = cli_parse(&whole, argc, argv, o, &o->command);
+	if (status != CLI_OK)
+		return status;
+	if (o->help) {
+		cli_print_help(&whole);
+	} else if (o->version) {
+		printf("%s " UBP_VERSION "\n", cli_program);
+	} else {
+		take_pattern(o);
+		status = check(o);
+		*ret_done = status != CLI_OK;
+	}
+	return status;
+}
+
+void trace_options_free(struct trace_options *o)
+{
+	free(o->definitions);
+	free(o->pids);
+	free(o->exclude);
+	free(o->debug_dirs);
+}
