@@ -150,3 +150,12 @@ void trace_session_hold_descriptors(void)
 			(void)open("/dev/null",
 				   (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
 }
+
+int trace_session_end(int status)
+{
+	bool failed = ferror(stdout);
+
+	if (fflush(stdout) == 0 && !failed)
+		return status;
+	return errno == EPIPE ? status : cli_error("standard output: %s", strerror(errno));
+}

@@ -36,4 +36,7 @@ int trace_session_list(const struct trace_options *o, trace_session_list_fn *lis
  */
 void trace_session_hold_descriptors(void);
 
+/* The last of main(): what --help printed may not have found room. Exit status. */
+int trace_session_end(int status);
+
 #endif

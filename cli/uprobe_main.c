@@ -136,8 +136,5 @@ int main(int argc, char **argv)
 	if (!done)
 		status = run(&options);
 	uprobe_options_free(&options);
-	/* What --help printed may not have found room. */
-	if (fflush(stdout) != 0 && errno != EPIPE)
-		status = cli_error("standard output: %s", strerror(errno));
-	return status;
+	return trace_session_end(status);
 }
