@@ -22,6 +22,13 @@ enum operand_kind {
 	OPERAND_MEMORY, /* at [.segment +] [.base +] [.index * .scale +] .disp [+ symbol] */
 };
 
+/* What is added where an operand has a symbol. */
+enum operand_symbol_kind {
+	OPERAND_SYMBOL_ADDRESS,
+	OPERAND_SYMBOL_TLS, /* @tpoff: its offset from the thread's pointer, negative on x86 */
+	OPERAND_SYMBOL_GOT, /* @GOTOFF: its address less that of the GOT (DT_PLTGOT) */
+};
+
 /*
  * Registers are named as fetch args name them (without '%'): "di", "r8", "xmm0",
  * "fs_base". NULL: none. Static storage.
@@ -39,6 +46,7 @@ struct operand {
 	int64_t disp;
 	const char *symbol; /* its address is added; in the text that was parsed. NULL: none */
 	size_t symbol_len;
+	enum operand_symbol_kind symbol_kind;
 	bool pc_relative; /* symbol or .disp from the end of the instruction (%rip); without a
 			   * symbol nobody can tell where that is */
 };
@@ -51,6 +59,9 @@ struct operand {
  */
 int operand_parse(uint16_t e_machine, const char **at, struct operand *ret_operand,
 		  struct ubp_err *err);
+
+/* Move *@at behind an operand that could not be parsed, and the blanks that follow. */
+void operand_skip(uint16_t e_machine, const char **at);
 
 /*
  * DWARF register @number by the name that fetch args have, *ret_is_vector: one of those
