@@ -34,6 +34,10 @@ struct window_copy;
 #define UBP_SLOT_SIZE 64
 #define UBP_REGS_MAX  40
 
+/* Numbers of vector registers: UBP_REG_VECTOR + 0..UBP_VECTORS - 1. */
+#define UBP_REG_VECTOR 0x100
+#define UBP_VECTORS    16
+
 #define UBP_STUB_FRAME_MAX     256
 #define UBP_SIGACTION_CALL_MAX 8
 
@@ -44,6 +48,11 @@ struct window_copy;
  */
 struct ubp_regs {
 	uint64_t r[UBP_REGS_MAX];
+};
+
+/* The low 64 bits of the vector registers of a stopped thread. */
+struct ubp_vectors {
+	uint64_t v[UBP_VECTORS];
 };
 
 /* How a displaced instruction is carried out after its probe was hit. */
@@ -127,6 +136,12 @@ struct ubp_arch {
 	 * bytes). Returns an index into struct ubp_regs, or -1.
 	 */
 	int (*reg_by_name)(const char *name, size_t len);
+
+	/*
+	 * Likewise, registers that are no fetch arg of the kernel's: fs_base; and vector
+	 * registers, as UBP_REG_VECTOR + their number. NULL: there are none.
+	 */
+	int (*more_reg_by_name)(const char *name, size_t len);
 
 	/*
 	 * Length of the instruction at @code (at most @len bytes may be read), or

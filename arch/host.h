@@ -27,6 +27,9 @@ bool ubp_host_can_jump(const char **ret_why);
 /* All general registers, one request. */
 int ubp_host_get_regs(pid_t tid, struct ubp_regs *ret_regs);
 
+/* The low halves of the vector registers, one request more. */
+int ubp_host_get_vectors(pid_t tid, struct ubp_vectors *ret_vectors);
+
 /* Put all back. Not on the hot path. */
 int ubp_host_set_regs(pid_t tid, const struct ubp_regs *regs);
 

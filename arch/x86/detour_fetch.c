@@ -61,7 +61,8 @@ static bool can_have(unsigned user_reg)
 	if (user_reg >= X86_N_REGS)
 		return false;
 	return gpr_of[user_reg] != G_NONE || user_reg == X86_SP || user_reg == X86_IP ||
-	       user_reg == X86_CS || user_reg == X86_SS || user_reg == X86_ORIG_AX;
+	       user_reg == X86_CS || user_reg == X86_SS || user_reg == X86_ORIG_AX ||
+	       user_reg == X86_FS_BASE || user_reg == X86_GS_BASE;
 }
 
 int gen_live(const struct gen *g, unsigned user_reg)
@@ -69,6 +70,13 @@ int gen_live(const struct gen *g, unsigned user_reg)
 	int gpr = gpr_of[user_reg];
 
 	return gpr != G_NONE && !(g->clobbered >> gpr & 1) ? gpr : G_NONE;
+}
+
+/* What cpuid must allow, ubp_host_can_jump() has asked for. */
+static void take_segment_base(struct emit *e, bool is_gs, int to)
+{
+	emit_u8(e, 0xf3);
+	emit_rr(e, 0xae | OP_0F | OP_W, is_gs ? 1 : 0, to); /* rdfsbase, rdgsbase */
 }
 
 static void take_reg(struct gen *g, unsigned user_reg, int to)
@@ -88,18 +96,79 @@ static void take_reg(struct gen *g, unsigned user_reg, int to)
 		emit_address(e, to, g->plan->site);
 	else if (user_reg == X86_ORIG_AX) /* as at a breakpoint */
 		emit_imm(e, to, UINT64_MAX);
+	else if (user_reg == X86_FS_BASE || user_reg == X86_GS_BASE)
+		take_segment_base(e, user_reg == X86_GS_BASE, to);
 	else /* a segment register */
 		emit_rr(e, 0x8c, user_reg == X86_CS ? 1 : 2, to);
 }
 
+/* A register that can be part of an address: the one that has its value, else @to with it. */
+static int part(struct gen *g, unsigned user_reg, int to)
+{
+	int live = gen_live(g, user_reg);
+
+	if (live != G_NONE)
+		return live;
+	take_reg(g, user_reg, to);
+	return to;
+}
+
+/* regs[.reg] + (regs[.index] << .shift) + .imm, to register @to, which is not rcx. Clobbers rcx. */
+static void take_sum(struct gen *g, const struct fetch_op *op, int to)
+{
+	uint64_t imm = (uint64_t)op->imm;
+	struct emit *e = &g->e;
+	int base = to;
+
+	if (op->reg == FETCH_NO_REG)
+		emit_imm(e, to, 0);
+	else
+		base = part(g, op->reg, to);
+	emit_rm(e, OP_LEA, to,
+		(struct emit_mem){
+			.base = base,
+			.index = op->index == FETCH_NO_REG ? G_NONE : part(g, op->index, G_CX),
+			.scale = op->index == FETCH_NO_REG ? 0 : op->shift,
+			.disp = emit_fits(imm) ? (int32_t)imm : 0,
+		});
+	if (!emit_fits(imm)) {
+		emit_imm(e, G_CX, imm);
+		emit_rr(e, OP_ADD | OP_W, to, G_CX);
+	}
+}
+
 /* --- what can be made --------------------------------------------------------------- */
+
+static const char *check_reg(unsigned user_reg)
+{
+	if (user_reg == X86_FLAGS)
+		return "%flags are not known to a jump";
+	return can_have(user_reg) ? NULL : "a register that is not known to a jump";
+}
+
+static const char *check_source(const struct fetch_op *op)
+{
+	const char *problem = NULL;
+
+	if (op->code == FETCH_VECTOR && op->reg >= UBP_VECTORS)
+		return "a register that is not known to a jump";
+	if (op->code == FETCH_REG)
+		return check_reg(op->reg);
+	if (op->code != FETCH_SUM)
+		return NULL;
+	if (op->shift > 3)
+		return "a scale that is none";
+	if (op->reg != FETCH_NO_REG)
+		problem = check_reg(op->reg);
+	return problem || op->index == FETCH_NO_REG ? problem : check_reg(op->index);
+}
 
 static const char *check_op(const struct fetch_op *op, uint32_t *at)
 {
-	if (op->code == FETCH_REG && op->reg == X86_FLAGS)
-		return "%flags are not known to a jump";
-	if (op->code == FETCH_REG && !can_have(op->reg))
-		return "a register that is not known to a jump";
+	const char *problem = check_source(op);
+
+	if (problem)
+		return problem;
 	if (!is_store(op))
 		return NULL;
 	if (op->size != 1 && op->size != 2 && op->size != 4 && op->size != 8)
@@ -220,7 +289,7 @@ static void cut_bits(struct emit *e, const struct fetch_op *op, int reg)
 		return;
 	unused = (uint8_t)(64 - op->bit_width);
 	emit_shift(e, OP_W, SHIFT_L, reg, unused);
-	emit_shift(e, OP_W, SHIFT_R, reg, unused);
+	emit_shift(e, OP_W, op->bit_signed ? SHIFT_SIGNED : SHIFT_R, reg, unused);
 }
 
 /* Cut rax to @size. */
@@ -244,6 +313,10 @@ static void plain_source(struct gen *g, const struct fetch_op *op, int to)
 		emit_rm(&g->e, OP_LOAD | OP_W, to, MEM(G_SP, FRAME_DURATION));
 	else if (op->code == FETCH_STACK)
 		take_reg(g, X86_SP, to);
+	else if (op->code == FETCH_SUM)
+		take_sum(g, op, to);
+	else if (op->code == FETCH_VECTOR)
+		emit_rr(&g->e, OP_MOVQ_FROM, op->reg, to);
 	else
 		emit_imm(&g->e, to, 0);
 }
@@ -299,6 +372,8 @@ void gen_value(struct gen *g, const struct fetch_op *op)
 	}
 	if (store->bit_width)
 		cut_bits(e, store, G_AX);
+	if (store->bit_signed)
+		cut_size(e, store->size);
 }
 
 /* From a register right into the record. */

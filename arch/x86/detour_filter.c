@@ -82,6 +82,8 @@ static enum kind kind_of(const struct detour_probe *probe, bool early,
 	bool is_data = pred->source == FILTER_FROM_DATA;
 	uint32_t size = is_text(pred) ? 4 : pred->size;
 
+	if (filter_is_float(pred))
+		return KIND_UNKNOWN; /* this code uses no vector registers */
 	if (is_data && (uint64_t)pred->at + size > probe->program->fixed_size)
 		return KIND_UNKNOWN;
 	if (is_text(pred) && is_data && !has_string(probe->program, pred))
@@ -171,6 +173,7 @@ struct gen_early gen_filter_look(const struct gen *g, const struct detour_probe 
 		if (pred->source == FILTER_FROM_DATA) {
 			const struct fetch_op *op = arg_of(probe->program, pred);
 
+			early.wide |= op->code == FETCH_SUM;
 			for (; op->code < FETCH_STORE_VALUE; op++)
 				early.loads |=
 					op->code == FETCH_STACK || op->code == FETCH_DEREF;

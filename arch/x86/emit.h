@@ -82,11 +82,12 @@ enum cond {
 #define OP_IMUL       (0xaf | OP_0F)
 #define OP_BSF        (0xbc | OP_0F)
 #define OP_BT         (0xa3 | OP_0F)
+#define OP_MOVQ_FROM  (0x7e | OP_0F | OP_66 | OP_W) /* xmm (.reg) to r/m */
 #define OP_CMOV(cond) (0x40 | (cond) | OP_0F)
 
 /* Arithmetic with an immediate: digits of group 1 and of the shifts. */
 enum alu { ALU_ADD, ALU_OR, ALU_ADC, ALU_SBB, ALU_AND, ALU_SUB, ALU_XOR, ALU_CMP };
-enum shift { SHIFT_L = 4, SHIFT_R = 5 };
+enum shift { SHIFT_L = 4, SHIFT_R = 5, SHIFT_SIGNED = 7 };
 
 typedef uint32_t label_t;
 

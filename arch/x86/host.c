@@ -81,6 +81,20 @@ int ubp_host_get_regs(pid_t tid, struct ubp_regs *ret_regs)
 	return ptrace(PTRACE_GETREGS, tid, 0, ret_regs->r) < 0 ? -errno : 0;
 }
 
+int ubp_host_get_vectors(pid_t tid, struct ubp_vectors *ret_vectors)
+{
+	/* As fxsave has them, of a 32-bit program too. */
+	struct user_fpregs_struct fp;
+	const size_t xmm_len = sizeof(fp.xmm_space) / UBP_VECTORS;
+
+	if (ptrace(PTRACE_GETFPREGS, tid, 0, &fp) < 0)
+		return -errno;
+	for (size_t i = 0; i < UBP_VECTORS; i++)
+		memcpy(&ret_vectors->v[i], (const char *)fp.xmm_space + i * xmm_len,
+		       sizeof(ret_vectors->v[i]));
+	return 0;
+}
+
 int ubp_host_set_regs(pid_t tid, const struct ubp_regs *regs)
 {
 	return ptrace(PTRACE_SETREGS, tid, 0, regs->r) < 0 ? -errno : 0;

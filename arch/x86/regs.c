@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "engine/base/num.h"
+
 /* The kernel's names: no prefix r or e, no parts of registers, no segments of data. */
 static const struct {
 	const char *name;
@@ -18,6 +20,21 @@ static const struct {
 	{ "r15", X86_R15 },     { "ip", X86_IP },   { "cs", X86_CS },
 	{ "flags", X86_FLAGS }, { "ss", X86_SS },   { "orig_ax", X86_ORIG_AX },
 };
+
+int x86_more_reg_by_name(const char *name, size_t len)
+{
+	uint64_t n;
+
+	if (len == 7 && memcmp(name, "fs_base", len) == 0)
+		return X86_FS_BASE;
+	if (len == 7 && memcmp(name, "gs_base", len) == 0)
+		return X86_GS_BASE;
+	if (len < 4 || len > 5 || memcmp(name, "xmm", 3) != 0 || (len == 5 && name[3] == '0'))
+		return -1;
+	if (num_u64(name + 3, len - 3, 10, &n) < 0 || n >= UBP_VECTORS)
+		return -1;
+	return UBP_REG_VECTOR + (int)n;
+}
 
 int x86_reg_by_name(const char *name, size_t len)
 {

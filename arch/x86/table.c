@@ -31,6 +31,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	/* What a 32-bit displacement reaches, less the size of a large object. */
 	.near_max = 0x80000000 - 0x4000000,
 	.reg_by_name = x86_reg_by_name,
+	.more_reg_by_name = x86_more_reg_by_name,
 	.insn_len = x86_insn_len,
 	.analyze_insn = x86_analyze_insn,
 	.move_insn = x86_move_insn,

@@ -128,6 +128,7 @@ int x86_decode(const uint8_t *code, size_t len, uint64_t vaddr, struct x86_decod
 
 /* The functions behind ubp_arch_x86_64, see arch/arch.h. */
 int x86_reg_by_name(const char *name, size_t len);
+int x86_more_reg_by_name(const char *name, size_t len);
 int x86_insn_len(const uint8_t *code, size_t len, uint64_t vaddr);
 int x86_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
 		     struct displaced_insn *ret_insn, struct ubp_err *err);

@@ -33,6 +33,9 @@ enum fetch_opcode {
 	FETCH_FOFF,     /* hit address - probe OFFSET + .imm: the address @+OFF means */
 	FETCH_COMM,     /* no value; followed by FETCH_STORE_COMM only */
 	FETCH_DURATION, /* returns: nanoseconds since the function was entered */
+	FETCH_SUM,      /* regs[.reg] + (regs[.index] << .shift) + .imm; either register may be
+			 * FETCH_NO_REG, which counts 0 */
+	FETCH_VECTOR,   /* low 64 bits of vector register .reg */
 	/* Step. */
 	FETCH_DEREF, /* acc = u64 at acc + .imm */
 	/* Stores; end the arg, and come last in this list. .at, .size, .count and the
@@ -54,8 +57,13 @@ struct fetch_op {
 			     * strings: number of the (first) string in the program */
 	uint16_t count;     /* stores: array elements, 0 = scalar */
 	uint32_t at;        /* stores: byte offset in the record's data */
+	uint16_t index;     /* FETCH_SUM */
+	uint8_t shift;      /* FETCH_SUM */
+	uint8_t bit_signed; /* stores: the bit-field's highest bit is its sign */
 	int64_t imm;
 };
+
+#define FETCH_NO_REG UINT16_MAX
 
 /*
  * Strings in a record's data: a 32-bit word in the fixed area, length << 16 |
@@ -81,6 +89,7 @@ struct fetch_program {
 			       * the data's size is fixed_size */
 	uint32_t needs_comm;     /* a FETCH_STORE_COMM is in it */
 	uint32_t needs_duration; /* a FETCH_DURATION is in it */
+	uint32_t needs_vectors;  /* a FETCH_VECTOR is in it */
 	uint64_t offset;         /* the probe's OFFSET, for FETCH_FOFF */
 	struct fetch_op ops[];
 };

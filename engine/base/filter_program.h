@@ -17,7 +17,7 @@
  *   1: s PREFIX "a"    true: DROP   false: 2
  *   2: cpu LT 2        true: DROP   false: PASS
  *
- * For the same reason there are only four tests of numbers: != is EQ, >= is LT
+ * For the same reason there are only four tests of integers: != is EQ, >= is LT
  * and > is LE with exchanged successors. A compiler emits one load, one
  * compare and two branches per predicate, in order.
  */
@@ -56,6 +56,15 @@ enum filter_test {
 	FILTER_AND,    /* a common bit */
 	FILTER_IS_CPU, /* unsigned number less than .value, the machine's CPUs */
 	FILTER_IN_SET, /* unsigned number less than .value, its bit set at .text */
+	/*
+	 * Floating-point numbers: .size is 4 or 8, .value holds a double. A field that is
+	 * no number passes none of these, hence greater has tests of its own.
+	 */
+	FILTER_FLOAT_EQ,
+	FILTER_FLOAT_LT,
+	FILTER_FLOAT_LE,
+	FILTER_FLOAT_GT,
+	FILTER_FLOAT_GE,
 	/* Strings, against .text_len bytes at .text. */
 	FILTER_SAME,
 	FILTER_PREFIX,
@@ -82,6 +91,11 @@ struct filter {
 	uint8_t *bytes;   /* patterns and CPU sets (bit n of byte n / 8) */
 	struct filter_pred preds[];
 };
+
+static inline bool filter_is_float(const struct filter_pred *pred)
+{
+	return pred->test >= FILTER_FLOAT_EQ && pred->test <= FILTER_FLOAT_GE;
+}
 
 /* Cut @value to @size bytes (1 2 4 8) and extend it to 64 bits again. */
 static inline uint64_t filter_extend(uint64_t value, unsigned size, bool is_signed)

@@ -13,8 +13,26 @@
 /* A source, up to SPEC_DEREF_MAX dereferences of which the last may be the store, a store. */
 #define OPS_PER_ARG_MAX (SPEC_DEREF_MAX + 2)
 
+static bool is_vector(const struct spec_arg *arg)
+{
+	return arg->source == SPEC_REG && !arg->is_sum && arg->reg >= SPEC_REG_VECTOR;
+}
+
 static struct fetch_op source_op(const struct spec_arg *arg)
 {
+	if (arg->is_sum)
+		return (struct fetch_op){
+			.code = FETCH_SUM,
+			.reg = arg->reg,
+			.index = arg->index_reg,
+			.shift = arg->index_shift,
+			.imm = arg->addend,
+		};
+	if (is_vector(arg))
+		return (struct fetch_op){
+			.code = FETCH_VECTOR,
+			.reg = (uint16_t)(arg->reg - SPEC_REG_VECTOR),
+		};
 	switch (arg->source) {
 	case SPEC_REG:
 	case SPEC_RETVAL:
@@ -52,6 +70,18 @@ static enum fetch_opcode store_code(const struct spec_arg *arg)
 	return arg->n_derefs > 0 ? FETCH_STORE_MEM : FETCH_STORE_VALUE;
 }
 
+static bool regs_are_sound(const struct spec_arg *arg)
+{
+	if (arg->is_sum)
+		return arg->source == SPEC_REG && arg->index_shift <= 3 &&
+		       (arg->reg < UBP_REGS_MAX || arg->reg == SPEC_NO_REG) &&
+		       (arg->index_reg < UBP_REGS_MAX || arg->index_reg == SPEC_NO_REG);
+	if (is_vector(arg))
+		return arg->reg - SPEC_REG_VECTOR < UBP_VECTORS;
+	return (arg->source != SPEC_REG && arg->source != SPEC_RETVAL) ||
+	       arg->reg < UBP_REGS_MAX;
+}
+
 /* @at: where the arg must be, since args are packed. */
 static bool arg_is_sound(const struct spec_arg *arg, bool is_return, size_t at)
 {
@@ -64,7 +94,7 @@ static bool arg_is_sound(const struct spec_arg *arg, bool is_return, size_t at)
 		return false;
 	if (arg->at != at)
 		return false;
-	if ((arg->source == SPEC_REG || arg->source == SPEC_RETVAL) && arg->reg >= UBP_REGS_MAX)
+	if (!regs_are_sound(arg))
 		return false;
 	if (arg->source == SPEC_COMM || arg->source == SPEC_IMM_STRING)
 		return is_string && t->size == 4 && arg->n_derefs == 0 && t->count == 0;
@@ -86,6 +116,7 @@ static void compile_arg(struct fetch_program *program, const struct spec_arg *ar
 		.size = t->size,
 		.bit_width = t->bit_width,
 		.bit_offset = t->bit_offset,
+		.bit_signed = t->bit_width && t->format == SPEC_SIGNED,
 		.count = t->count,
 		.at = arg->at,
 	};
@@ -101,6 +132,8 @@ static void compile_arg(struct fetch_program *program, const struct spec_arg *ar
 		program->needs_comm = 1;
 	if (arg->source == SPEC_DURATION)
 		program->needs_duration = 1;
+	if (is_vector(arg))
+		program->needs_vectors = 1;
 	*op++ = source_op(arg);
 	for (size_t i = 0; i < n_inner; i++)
 		*op++ = (struct fetch_op){ .code = FETCH_DEREF, .imm = arg->deref[i] };

@@ -49,6 +49,8 @@ struct fetch_input {
 	uint64_t hit_vaddr;   /* address of the probe, for @+OFF (also on return) */
 	const char *comm;     /* the task's name; may be NULL if !program->needs_comm */
 	uint64_t duration_ns; /* of the call that returns; used if program->needs_duration */
+	/* May be NULL if !program->needs_vectors. */
+	const struct ubp_vectors *vectors;
 };
 
 /*

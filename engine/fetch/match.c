@@ -79,6 +79,41 @@ static bool test_number(const struct filter *filter, const struct filter_pred *p
 	}
 }
 
+static double float_value(uint64_t bits, unsigned size)
+{
+	uint32_t low = (uint32_t)bits;
+	double d;
+	float f;
+
+	if (size == sizeof(f)) {
+		memcpy(&f, &low, sizeof(f));
+		return (double)f;
+	}
+	memcpy(&d, &bits, sizeof(d));
+	return d;
+}
+
+static bool test_float(const struct filter_pred *pred, const struct event_record *record)
+{
+	double a = float_value(load_number(pred, record), pred->size);
+	double b = float_value(pred->value, 8);
+
+	switch ((enum filter_test)pred->test) {
+	case FILTER_FLOAT_EQ:
+		return a >= b && a <= b;
+	case FILTER_FLOAT_LT:
+		return a < b;
+	case FILTER_FLOAT_LE:
+		return a <= b;
+	case FILTER_FLOAT_GT:
+		return a > b;
+	case FILTER_FLOAT_GE:
+		return a >= b;
+	default:
+		return false;
+	}
+}
+
 /* --- strings -------------------------------------------------------------- */
 
 struct text {
@@ -240,6 +275,8 @@ bool filter_match(const struct filter *filter, const struct event_record *record
 
 		if (pred->test >= FILTER_SAME)
 			outcome = test_text(filter, pred, record);
+		else if (filter_is_float(pred))
+			outcome = test_float(pred, record);
 		else if (pred->test != FILTER_NEVER)
 			outcome = test_number(filter, pred, record);
 		next = outcome ? pred->on_true : pred->on_false;

@@ -93,7 +93,19 @@ static void start_text(struct run *run, const struct fetch_op *op, uint16_t text
 static uint64_t cut_bits(const struct fetch_op *op, uint64_t value)
 {
 	value = op->bit_offset < 64 ? value >> op->bit_offset : 0;
-	return op->bit_width < 64 ? value & ((UINT64_C(1) << op->bit_width) - 1) : value;
+	if (op->bit_width >= 64)
+		return value;
+	value <<= 64 - op->bit_width;
+	return op->bit_signed ? (uint64_t)((int64_t)value >> (64 - op->bit_width))
+			      : value >> (64 - op->bit_width);
+}
+
+static uint64_t sum(const struct ubp_regs *regs, const struct fetch_op *op)
+{
+	uint64_t base = op->reg == FETCH_NO_REG ? 0 : regs->r[op->reg];
+	uint64_t index = op->index == FETCH_NO_REG ? 0 : regs->r[op->index];
+
+	return base + (index << op->shift) + (uint64_t)op->imm;
 }
 
 static void store_value(const struct run *run, const struct fetch_op *op, uint64_t value)
@@ -201,6 +213,12 @@ static void advance(struct run *run, const struct fetch_op *op, uint64_t acc)
 			break;
 		case FETCH_DURATION:
 			acc = in->duration_ns;
+			break;
+		case FETCH_SUM:
+			acc = sum(in->regs, op);
+			break;
+		case FETCH_VECTOR:
+			acc = in->vectors->v[op->reg];
 			break;
 		case FETCH_STACK:
 			acc = in->regs->r[in->arch->sp];

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/host.h"
 #include "engine/fetch/match.h"
 #include "engine/hit/stack.h"
 #include "engine/trace/follow.h"
@@ -77,6 +78,7 @@ void moment_begin(struct hit *hit, struct moment *m, struct tracee *t,
 	m->now_ns = event_clock_now(hit->clock);
 	m->cpu = task_one_cpu(t, m->now_ns);
 	m->duration_ns = 0;
+	m->has_vectors = false;
 }
 
 uint64_t moment_mono_ns(const struct hit *hit, const struct moment *m)
@@ -130,6 +132,15 @@ static size_t add_stack(struct hit *hit, struct moment *m, struct event_record *
 	return at + r->n_stack * sizeof(uint64_t);
 }
 
+/* Asked for once, and only where a probe wants them. */
+static const struct ubp_vectors *vectors_of(struct moment *m)
+{
+	if (!m->has_vectors && ubp_host_get_vectors(m->t->tid, &m->vectors) < 0)
+		memset(&m->vectors, 0, sizeof(m->vectors)); /* it was killed */
+	m->has_vectors = true;
+	return &m->vectors;
+}
+
 /* Run the fetch program. Its length, or -E2BIG. */
 static int fetch(struct hit *hit, struct moment *m, struct event_record *r,
 		 const struct uprobe *probe, uint64_t site_vaddr)
@@ -143,6 +154,7 @@ static int fetch(struct hit *hit, struct moment *m, struct event_record *r,
 		.hit_vaddr = site_vaddr,
 		.comm = r->comm,
 		.duration_ns = m->duration_ns,
+		.vectors = probe->program->needs_vectors ? vectors_of(m) : NULL,
 	};
 	size_t head = probe->is_return ? EVENT_HEAD_RETURN : EVENT_HEAD_ENTRY;
 

@@ -14,6 +14,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "engine/sink/float.h"
+#include "engine/sink/names.h"
 #include "engine/sink/value.h"
 
 /* Longest form of one byte in a string: \u001b, or \\xff. */
@@ -100,6 +102,34 @@ static void add_number(struct sink_buf *buf, const char *key, int64_t value)
 		sink_buf_end(buf, sink_put_int(sink_put_text(to, key, len), value));
 }
 
+/* JSON has no infinity and nothing that is no number. */
+static void add_float(struct sink_buf *buf, uint64_t bits, size_t size)
+{
+	bool is_number = sink_is_finite(bits, size);
+	char *to = sink_buf_room(buf, SINK_FLOAT_MAX + 2);
+
+	if (!to)
+		return;
+	if (!is_number)
+		*to++ = '"';
+	to = sink_put_float(to, bits, size);
+	if (!is_number)
+		*to++ = '"';
+	sink_buf_end(buf, to);
+}
+
+static bool add_named(struct sink_buf *buf, const struct event_record *record,
+		      const struct spec_arg *arg, size_t i)
+{
+	struct sink_buf name = { 0 };
+	bool has_name = sink_add_name(&name, record, arg, i);
+
+	if (has_name)
+		add_quoted(buf, name.data, name.len);
+	sink_buf_free(&name);
+	return has_name;
+}
+
 static void add_value(struct sink_buf *buf, const struct event_record *record,
 		      const struct spec_arg *arg, size_t i)
 {
@@ -107,6 +137,8 @@ static void add_value(struct sink_buf *buf, const struct event_record *record,
 	uint8_t byte;
 	char *to;
 
+	if (arg->names && add_named(buf, record, arg, i))
+		return;
 	switch (arg->type.format) {
 	case SPEC_STRING:
 		str = sink_string(record, arg, i);
@@ -124,6 +156,9 @@ static void add_value(struct sink_buf *buf, const struct event_record *record,
 		return;
 	case SPEC_SIGNED:
 		add_number(buf, "", sink_signed_value(record, arg, i));
+		return;
+	case SPEC_FLOAT:
+		add_float(buf, sink_value(record, arg, i), arg->type.size);
 		return;
 	case SPEC_UNSIGNED:
 		break;

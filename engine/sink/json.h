@@ -15,8 +15,8 @@
  * {"lost":n} (@probe may be NULL).
  *
  * Addresses and x-types are strings "0x..", other numbers are numbers (s64 and
- * u64 too: beyond 2^53 some readers lose digits), chars are strings of one
- * character, arrays are arrays, strings that could not be read are null. A byte
+ * u64 too: beyond 2^53 some readers lose digits), but inf and nan are strings; so are
+ * numbers that have names (the name); chars are strings of one character, arrays are arrays, strings that could not be read are null. A byte
  * that is not UTF-8 becomes the four characters \xHH; a backslash of the string
  * itself is not marked, so the text \xHH cannot be told from it.
  */

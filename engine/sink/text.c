@@ -6,13 +6,15 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "engine/sink/float.h"
+#include "engine/sink/names.h"
 #include "engine/sink/value.h"
 
 /* Everything in front of the args but the event's name, all numbers at their longest. */
 #define HEAD_MAX 192
 
 /* "0x", a number, a comma. */
-#define NUMBER_MAX (SINK_NUMBER_MAX + 4)
+#define NUMBER_MAX (SINK_FLOAT_MAX + 4)
 
 static bool is_control(const uint8_t *s, size_t n)
 {
@@ -84,6 +86,8 @@ static char *put_number(char *to, const struct event_record *record, const struc
 		to = put_bytes(to, &byte, 1, opt);
 		*to++ = '\'';
 		return to;
+	case SPEC_FLOAT:
+		return sink_put_float(to, sink_value(record, arg, i), arg->type.size);
 	case SPEC_UNSIGNED:
 	case SPEC_STRING:
 		break;
@@ -105,6 +109,37 @@ static void add_numbers(struct sink_buf *buf, const struct event_record *record,
 		to = put_number(to, record, arg, i, opt);
 	}
 	sink_buf_end(buf, to);
+}
+
+/* Names may hold any byte; they come with the program. */
+static void add_escaped(struct sink_buf *buf, const struct sink_buf *text,
+			const struct sink_text_options *opt)
+{
+	char *to = sink_buf_room(buf, 4 * text->len);
+
+	if (to && text->len)
+		sink_buf_end(buf, put_bytes(to, (const uint8_t *)text->data, text->len, opt));
+}
+
+static void add_named(struct sink_buf *buf, const struct event_record *record,
+		      const struct spec_arg *arg, const struct sink_text_options *opt)
+{
+	struct sink_buf name = { 0 };
+	char *to;
+
+	for (size_t i = 0; i < sink_n_values(arg); i++) {
+		if (i > 0)
+			sink_buf_add(buf, ",", 1);
+		name.len = 0;
+		if (sink_add_name(&name, record, arg, i)) {
+			add_escaped(buf, &name, opt);
+			continue;
+		}
+		to = sink_buf_room(buf, NUMBER_MAX);
+		if (to)
+			sink_buf_end(buf, put_number(to, record, arg, i, opt));
+	}
+	sink_buf_free(&name);
 }
 
 static void add_strings(struct sink_buf *buf, const struct event_record *record,
@@ -139,6 +174,8 @@ void sink_text_value(struct sink_buf *buf, const struct spec_arg *arg,
 		sink_buf_add(buf, "{", 1);
 	if (arg->type.format == SPEC_STRING)
 		add_strings(buf, record, arg, opt);
+	else if (arg->names)
+		add_named(buf, record, arg, opt);
 	else
 		add_numbers(buf, record, arg, opt);
 	if (arg->type.count)

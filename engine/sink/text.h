@@ -26,7 +26,7 @@ struct sink_text_options {
 	const struct sink_resolver *resolver;
 };
 
-/* The value of one arg alone: 1, "x", {1,2}. */
+/* The value of one arg alone: 1, "x", {1,2}, 0.5, RUNNING. */
 void sink_text_value(struct sink_buf *buf, const struct spec_arg *arg,
 		     const struct event_record *record, const struct sink_text_options *opt);
 

@@ -9,6 +9,7 @@
 
 #include "engine/spec/expr.h"
 #include "engine/spec/parse.h"
+#include "engine/spec/table.h"
 #include "engine/spec/type.h"
 
 /* Bytes of the fixed area: what is left of a page once the kernel took its share. */
@@ -106,7 +107,7 @@ static int choose_type(const struct spec_parse *p, const struct spec_body *body,
 					    .size = 8 };
 		return 0;
 	}
-	if (!spec_type_find(body, type))
+	if (!spec_type_find(body, p->env->strict, type))
 		return spec_fail(p, EINVAL, col, "Unknown type is specified");
 	type->count = body->count;
 	return 0;

@@ -106,10 +106,24 @@ static int parse_variable(struct spec_expr *e, struct spec_span text)
 	return fail_expr(e, EINVAL, "Invalid $-variable specified");
 }
 
+int spec_register(const struct spec_parse *p, struct spec_span name)
+{
+	const struct ubp_arch *arch = p->env->arch;
+	int reg = arch->reg_by_name(name.s, name.len);
+
+	if (reg < 0 && !p->env->strict && arch->more_reg_by_name)
+		reg = arch->more_reg_by_name(name.s, name.len);
+	return reg;
+}
+
 static int parse_register(struct spec_expr *e, struct spec_span text)
 {
-	int reg = e->p->env->arch->reg_by_name(text.s + 1, text.len - 1);
+	int reg = spec_register(e->p, span_from(text, text.s + 1));
 
+	if (reg < 0 && !e->p->env->strict && spec_is_sum(text)) {
+		set_source(e, SPEC_REG, SPEC_NO_REG, 0);
+		return spec_parse_sum(e, text);
+	}
 	if (reg < 0)
 		return fail_expr(e, EINVAL, "Invalid register name");
 	return set_source(e, SPEC_REG, (uint16_t)reg, 0);

@@ -38,6 +38,16 @@ struct spec_expr {
 /* Parse @text; the caller has set .p, .arg, .is_return and .col. */
 int spec_parse_expr(struct spec_expr *e, struct spec_span text);
 
+/*
+ * Extended, sum.c: is @text, which begins with '%', a sum of registers? Then
+ * spec_parse_sum() fills in the arg's.
+ */
+bool spec_is_sum(struct spec_span text);
+int spec_parse_sum(struct spec_expr *e, struct spec_span text);
+
+/* Number of a register by its name without '%', as the arch table gives it; or -1. */
+int spec_register(const struct spec_parse *p, struct spec_span name);
+
 /* Take one more slot; false when there is none. */
 bool spec_expr_slot(struct spec_expr *e);
 

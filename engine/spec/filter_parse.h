@@ -43,6 +43,12 @@ int filter_parse_pred(struct filter_parser *p, size_t *at, struct filter_pred *r
  */
 bool filter_number(const char *text, size_t len, bool is_signed, uint64_t *ret_value);
 
+/*
+ * A decimal number with fraction and exponent: -0.25e3, as the @size (4 or 8) bytes of the
+ * field have it, then as a double's bits. False: it is none, or too large.
+ */
+bool filter_float(const char *text, size_t len, unsigned size, uint64_t *ret_bits);
+
 /* CPUs this machine can have: numbers in a CPU list are smaller. */
 unsigned filter_machine_cpus(void);
 

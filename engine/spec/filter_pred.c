@@ -23,6 +23,7 @@ enum field_kind {
 	FIELD_COMM,
 	FIELD_CPU,
 	FIELD_TRACE, /* stacktrace: can be named, never has a value */
+	FIELD_FLOAT, /* extended */
 };
 
 struct field {
@@ -31,6 +32,7 @@ struct field {
 	unsigned size; /* bytes; arrays: all elements */
 	bool is_signed;
 	uint32_t at;
+	const struct spec_arg *arg; /* NULL: of every event */
 };
 
 enum op { OP_GLOB, OP_NE, OP_EQ, OP_LE, OP_LT, OP_GE, OP_GT, OP_AND };
@@ -66,20 +68,23 @@ static const struct {
 	bool is_entry, is_return; /* which kind of probe has it */
 	struct field field;
 } common_fields[] = {
-	{ "CPU", 1, 1, { FIELD_CPU, FILTER_FROM_CPU, 4, true, 0 } },
-	{ "cpu", 1, 1, { FIELD_CPU, FILTER_FROM_CPU, 4, true, 0 } },
-	{ "common_cpu", 1, 1, { FIELD_CPU, FILTER_FROM_CPU, 4, true, 0 } },
-	{ "COMM", 1, 1, { FIELD_COMM, FILTER_FROM_COMM, 0, false, 0 } },
-	{ "comm", 1, 1, { FIELD_COMM, FILTER_FROM_COMM, 0, false, 0 } },
-	{ "stacktrace", 1, 1, { FIELD_TRACE, FILTER_FROM_NOWHERE, 0, false, 0 } },
-	{ "STACKTRACE", 1, 1, { FIELD_TRACE, FILTER_FROM_NOWHERE, 0, false, 0 } },
-	{ "common_type", 1, 1, { FIELD_NUMBER, FILTER_FROM_NOWHERE, 2, false, 0 } },
-	{ "common_flags", 1, 1, { FIELD_NUMBER, FILTER_FROM_NOWHERE, 1, false, 0 } },
-	{ "common_preempt_count", 1, 1, { FIELD_NUMBER, FILTER_FROM_NOWHERE, 1, false, 0 } },
-	{ "common_pid", 1, 1, { FIELD_NUMBER, FILTER_FROM_TID, 4, true, 0 } },
-	{ "__probe_ip", 1, 0, { FIELD_NUMBER, FILTER_FROM_IP, 8, false, 0 } },
-	{ "__probe_func", 0, 1, { FIELD_NUMBER, FILTER_FROM_FUNC, 8, false, 0 } },
-	{ "__probe_ret_ip", 0, 1, { FIELD_NUMBER, FILTER_FROM_IP, 8, false, 0 } },
+	{ "CPU", 1, 1, { FIELD_CPU, FILTER_FROM_CPU, 4, true, 0, NULL } },
+	{ "cpu", 1, 1, { FIELD_CPU, FILTER_FROM_CPU, 4, true, 0, NULL } },
+	{ "common_cpu", 1, 1, { FIELD_CPU, FILTER_FROM_CPU, 4, true, 0, NULL } },
+	{ "COMM", 1, 1, { FIELD_COMM, FILTER_FROM_COMM, 0, false, 0, NULL } },
+	{ "comm", 1, 1, { FIELD_COMM, FILTER_FROM_COMM, 0, false, 0, NULL } },
+	{ "stacktrace", 1, 1, { FIELD_TRACE, FILTER_FROM_NOWHERE, 0, false, 0, NULL } },
+	{ "STACKTRACE", 1, 1, { FIELD_TRACE, FILTER_FROM_NOWHERE, 0, false, 0, NULL } },
+	{ "common_type", 1, 1, { FIELD_NUMBER, FILTER_FROM_NOWHERE, 2, false, 0, NULL } },
+	{ "common_flags", 1, 1, { FIELD_NUMBER, FILTER_FROM_NOWHERE, 1, false, 0, NULL } },
+	{ "common_preempt_count",
+	  1,
+	  1,
+	  { FIELD_NUMBER, FILTER_FROM_NOWHERE, 1, false, 0, NULL } },
+	{ "common_pid", 1, 1, { FIELD_NUMBER, FILTER_FROM_TID, 4, true, 0, NULL } },
+	{ "__probe_ip", 1, 0, { FIELD_NUMBER, FILTER_FROM_IP, 8, false, 0, NULL } },
+	{ "__probe_func", 0, 1, { FIELD_NUMBER, FILTER_FROM_FUNC, 8, false, 0, NULL } },
+	{ "__probe_ret_ip", 0, 1, { FIELD_NUMBER, FILTER_FROM_IP, 8, false, 0, NULL } },
 };
 
 #define N_COMMON_FIELDS (sizeof(common_fields) / sizeof(common_fields[0]))
@@ -93,7 +98,10 @@ static void arg_field(const struct spec_arg *arg, struct field *ret_field)
 {
 	const struct spec_type *type = &arg->type;
 
-	ret_field->kind = type->format == SPEC_STRING ? FIELD_STRING : FIELD_NUMBER;
+	ret_field->kind = type->format == SPEC_STRING  ? FIELD_STRING
+			  : type->format == SPEC_FLOAT ? FIELD_FLOAT
+						       : FIELD_NUMBER;
+	ret_field->arg = arg;
 	ret_field->source = FILTER_FROM_DATA;
 	ret_field->size = type->size * (type->count ? type->count : 1U);
 	ret_field->is_signed = type->format == SPEC_SIGNED;
@@ -143,7 +151,7 @@ static int parse_function(struct draft *d)
 	size_t from = d->at;
 	uint64_t value;
 
-	if (d->field.size != 8)
+	if (d->field.size != 8 || d->field.kind == FIELD_FLOAT)
 		return draft_fail(d, "Illegal operation for field type");
 	if (d->op != OP_EQ && d->op != OP_NE)
 		return draft_fail(d, "Invalid operator");
@@ -302,12 +310,94 @@ static int parse_number(struct draft *d)
 	return 0;
 }
 
+/* --- extended: floating-point numbers, and names of numbers ------------------ */
+
+static size_t float_len(const char *text)
+{
+	size_t n = 0;
+
+	while (char_is_alnum(text[n]) || text[n] == '.' ||
+	       ((text[n] == '-' || text[n] == '+') && (n == 0 || (text[n - 1] | 0x20) == 'e')))
+		n++;
+	return n;
+}
+
+static int parse_float(struct draft *d)
+{
+	static const struct {
+		uint8_t test;
+		bool negated;
+	} tests[] = {
+		[OP_EQ] = { FILTER_FLOAT_EQ, false }, [OP_NE] = { FILTER_FLOAT_EQ, true },
+		[OP_LT] = { FILTER_FLOAT_LT, false }, [OP_LE] = { FILTER_FLOAT_LE, false },
+		[OP_GT] = { FILTER_FLOAT_GT, false }, [OP_GE] = { FILTER_FLOAT_GE, false },
+	};
+	const char *text = d->p->text + d->at;
+	size_t len = float_len(text);
+
+	if (d->op == OP_GLOB || d->op == OP_AND)
+		return draft_fail(d, "Floating-point numbers have no bits and no patterns");
+	if (d->field.arg->type.count)
+		return draft_fail(d, "Arrays of floating-point numbers can't be compared");
+	if (*text == '"' || *text == '\'')
+		return draft_fail(d, "Expecting numeric field");
+	if (!filter_float(text, len, d->field.size, &d->pred->value))
+		return draft_fail(d, "Wanted is a decimal number, as 1.5 or -2e3");
+	d->at += len;
+	d->pred->test = tests[d->op].test;
+	d->negated = tests[d->op].negated;
+	d->pred->size = (uint8_t)d->field.size;
+	return 0;
+}
+
+/* The longest of the field's names that @text begins with, as a word. */
+static const struct value_name *find_name(const struct value_names *names, const char *text)
+{
+	const struct value_name *found = NULL;
+	size_t found_len = 0;
+
+	for (size_t i = 0; i < names->n; i++) {
+		size_t len = strlen(names->v[i].name);
+
+		if (len <= found_len || strncmp(text, names->v[i].name, len) != 0 ||
+		    char_is_name(text[len]))
+			continue;
+		found = &names->v[i];
+		found_len = len;
+	}
+	return found;
+}
+
+static int parse_name(struct draft *d)
+{
+	const char *text = d->p->text + d->at;
+	const struct value_name *name = find_name(d->field.arg->names, text);
+
+	if (!name)
+		return draft_fail(d, "The field has no value of that name");
+	if (d->op == OP_GLOB)
+		return draft_fail(d, "Illegal operation for field type");
+	d->at += strlen(name->name);
+	make_number(d, (uint64_t)name->value, d->field.is_signed);
+	return 0;
+}
+
+static bool is_name(const struct draft *d, const char *text)
+{
+	return d->field.arg && d->field.arg->names && d->field.kind == FIELD_NUMBER &&
+	       char_is_name(*text) && !char_is_digit(*text);
+}
+
 static int parse_value(struct draft *d, bool is_function)
 {
 	const char *text = d->p->text + d->at;
 
 	if (is_function)
 		return parse_function(d);
+	if (d->field.kind == FIELD_FLOAT)
+		return parse_float(d);
+	if (is_name(d, text) && (strncmp(text, "CPUS{", 5) != 0))
+		return parse_name(d);
 	if (strncmp(text, "CPUS", 4) == 0)
 		return parse_cpus(d);
 	if (*text == '"' || *text == '\'')

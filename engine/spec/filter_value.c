@@ -3,6 +3,9 @@
 
 /* Values in filters: numbers, CPU lists, patterns. */
 
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -66,6 +69,56 @@ bool filter_number(const char *text, size_t len, bool is_signed, uint64_t *ret_v
 		return false;
 	*ret_value = minus ? -value : value;
 	return true;
+}
+
+static size_t skip_digits(const char *text, size_t len, size_t i)
+{
+	while (i < len && char_is_digit(text[i]))
+		i++;
+	return i;
+}
+
+/* [-]DIGITS[.DIGITS][e[+-]DIGITS]; digits may be missing on one side of the point. */
+static bool is_decimal(const char *text, size_t len)
+{
+	size_t start = len && text[0] == '-', i = skip_digits(text, len, start);
+	size_t n_digits = i - start;
+
+	if (i < len && text[i] == '.') {
+		start = i + 1;
+		i = skip_digits(text, len, start);
+		n_digits += i - start;
+	}
+	if (i < len && (text[i] | 0x20) == 'e') {
+		i++;
+		i += i < len && (text[i] == '-' || text[i] == '+');
+		start = i;
+		i = skip_digits(text, len, start);
+		if (i == start)
+			return false;
+	}
+	return n_digits && i == len;
+}
+
+bool filter_float(const char *text, size_t len, unsigned size, uint64_t *ret_bits)
+{
+	locale_t c_locale;
+	char copy[64];
+	double value;
+
+	if (len >= sizeof(copy) || !is_decimal(text, len))
+		return false;
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	/* Whoever we work for may have set a locale. */
+	c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+	if (!c_locale)
+		return false;
+	value = size == sizeof(float) ? (double)strtof_l(copy, NULL, c_locale)
+				      : strtod_l(copy, NULL, c_locale);
+	freelocale(c_locale);
+	memcpy(ret_bits, &value, sizeof(value));
+	return isfinite(value);
 }
 
 /* --- CPU lists ------------------------------------------------------------ */

@@ -36,13 +36,17 @@ static void add_arg_field(struct spec_out *out, const struct spec_arg *arg, size
 {
 	const struct spec_type *type = &arg->type;
 	size_t size = type->size * (type->count > 0 ? type->count : 1u);
-	bool is_signed = type->format == SPEC_SIGNED || type->format == SPEC_STRING;
+	bool is_signed = type->format == SPEC_SIGNED || type->format == SPEC_STRING ||
+			 type->format == SPEC_FLOAT;
 
 	spec_out_add(out, "\tfield:");
 	if (type->format == SPEC_STRING && type->count > 0)
 		spec_out_add(out, "__data_loc char[][%u] %s", type->count, arg->name);
 	else if (type->format == SPEC_STRING)
 		spec_out_add(out, "__data_loc char[] %s", arg->name);
+	else if (type->format == SPEC_FLOAT)
+		spec_out_add(out, "%s %s%s", type->size == 8 ? "double" : "float", arg->name,
+			     type->count > 0 ? "[]" : "");
 	else
 		spec_out_add(out, "%c%u %s%s", type->format == SPEC_SIGNED ? 's' : 'u',
 			     type->size * 8u, arg->name, type->count > 0 ? "[]" : "");
@@ -64,6 +68,8 @@ static const char *conversion(const struct spec_type *type)
 		return "'%c'";
 	case SPEC_STRING:
 		return "\\\"%s\\\"";
+	case SPEC_FLOAT:
+		return type->size == 8 ? "%.17g" : "%.9g";
 	}
 	return "";
 }

@@ -41,6 +41,7 @@ enum spec_format {
 	SPEC_HEX,      /* 0x%x */
 	SPEC_CHAR,     /* '%c' */
 	SPEC_STRING,   /* string, ustring: "%s" */
+	SPEC_FLOAT,    /* extended: f32, f64 */
 };
 
 /*

@@ -69,14 +69,18 @@ static const struct {
 	{ "char", { .format = SPEC_CHAR, .size = 1 } },
 	{ "string", { .format = SPEC_STRING, .size = 4 } },
 	{ "ustring", { .format = SPEC_STRING, .is_ustring = true, .size = 4 } },
+	/* Extended, and last. */
+	{ "f32", { .format = SPEC_FLOAT, .size = 4 } },
+	{ "f64", { .format = SPEC_FLOAT, .size = 8 } },
 };
 /* clang-format on */
 
-#define N_TYPES (sizeof(types) / sizeof(types[0]))
+#define N_TYPES    (sizeof(types) / sizeof(types[0]))
+#define N_EXTENDED 2
 
-static bool find_by_name(struct spec_span name, struct spec_type *ret)
+static bool find_by_name(struct spec_span name, bool strict, struct spec_type *ret)
 {
-	for (size_t i = 0; i < N_TYPES; i++) {
+	for (size_t i = 0; i < N_TYPES - (strict ? N_EXTENDED : 0); i++) {
 		if (span_is(name, types[i].name)) {
 			*ret = types[i].type;
 			return true;
@@ -103,7 +107,13 @@ static bool find_container(struct spec_span name, struct spec_type *ret)
 	return true;
 }
 
-bool spec_type_find(const struct spec_body *body, struct spec_type *ret)
+/* Extended: a bit-field with a sign, sbW@O/C. */
+static bool is_signed_bits(struct spec_span name)
+{
+	return span_starts(name, "sb");
+}
+
+bool spec_type_find(const struct spec_body *body, bool strict, struct spec_type *ret)
 {
 	if (!body->has_type) {
 		*ret = (struct spec_type){ .format = SPEC_HEX, .is_default = true, .size = 8 };
@@ -111,7 +121,13 @@ bool spec_type_find(const struct spec_body *body, struct spec_type *ret)
 	}
 	if (span_at(body->type, 0) == 'b')
 		return find_container(body->type, ret);
-	return find_by_name(body->type, ret);
+	if (!strict && is_signed_bits(body->type)) {
+		bool is_known = find_container(body->type, ret);
+
+		ret->format = SPEC_SIGNED;
+		return is_known;
+	}
+	return find_by_name(body->type, strict, ret);
 }
 
 bool spec_type_bitfield(const struct spec_body *body, struct spec_type *type)
@@ -120,9 +136,9 @@ bool spec_type_bitfield(const struct spec_body *body, struct spec_type *type)
 	uint64_t width, offset, bits = type->size * 8u;
 	size_t n;
 
-	if (!body->has_type || span_at(text, 0) != 'b')
+	if (!body->has_type || (span_at(text, 0) != 'b' && !is_signed_bits(text)))
 		return true;
-	text = span_from(text, text.s + 1);
+	text = span_from(text, text.s + (is_signed_bits(text) ? 2 : 1));
 	n = num_scan(text.s, text.len, &width);
 	if (width == 0 || span_at(text, n) != '@')
 		return false;

@@ -25,9 +25,10 @@ int spec_body_cut(const struct spec_parse *p, struct spec_span text, size_t col,
 
 /*
  * The type by its name, x64 for none. A bit-field gets its container alone.
- * Returns false when there is no such type. Leaves ret->count alone.
+ * Returns false when there is no such type, @strict: in the kernel. Leaves ret->count
+ * alone.
  */
-bool spec_type_find(const struct spec_body *body, struct spec_type *ret);
+bool spec_type_find(const struct spec_body *body, bool strict, struct spec_type *ret);
 
 /*
  * The bW@O part of a bit-field, for a type that spec_type_find() gave. Returns

@@ -15,6 +15,10 @@ from spec_client import Client, decode, encode  # noqa: E402
 # Rows whose answer differs on purpose: id -> reason. Also in docs/differences.md.
 DELIBERATE = {}
 
+# Rows that the kernel refuses with a reason, and extended grammar accepts: registers that
+# only ubp reads.
+EXTENDED = {"d0296": "%gs_base", "d0302": "%xmm0"}
+
 # Events of the kernel itself that rows name.
 TAKEN = ["sched/sched_switch", "syscalls/sys_enter_openat", "ftrace/function"]
 
@@ -138,6 +142,20 @@ def is_silent(row):
     return not row["accepted"] and row["error"] is None
 
 
+def check_extended(rows, paths):
+    """Number of rows that extended grammar should accept and does not."""
+    client = Client([])
+    refused = 0
+    for row in rows:
+        client.clear()
+        got = client.write(encode(expand(row["def"], paths)))
+        if got["rc"] != 0 or not got["lines"][0].endswith(EXTENDED[row["id"]]):
+            print(f"{row['id']} {row['def']!r}: {got}")
+            refused += 1
+    client.close()
+    return refused
+
+
 def check_rows(rows, paths, options):
     """Number of rows that are answered in another way than the kernel does."""
     client = Client(options + [x for name in TAKEN for x in ("-t", name)])
@@ -164,7 +182,9 @@ def main():
     with open(corpus, encoding="utf-8") as f:
         rows = [json.loads(line) for line in f]
     failed = check_rows(rows, paths, ["-s"])
-    failed += check_rows([row for row in rows if not is_silent(row)], paths, [])
+    failed += check_rows([row for row in rows
+                          if not is_silent(row) and row["id"] not in EXTENDED], paths, [])
+    failed += check_extended([row for row in rows if row["id"] in EXTENDED], paths)
     return 1 if failed or len(rows) < 1000 else 0
 
 
