@@ -8,12 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const reg_names[] = { "r15", "r14",     "r13", "r12", "bp",    "bx", "r11",
-					 "r10", "r9",      "r8",  "ax",  "cx",    "dx", "si",
-					 "di",  "orig_ax", "ip",  "cs",  "flags", "sp", "ss" };
+static const char *const reg_names[] = { "r15",   "r14", "r13", "r12",     "bp",     "bx",
+					 "r11",   "r10", "r9",  "r8",      "ax",     "cx",
+					 "dx",    "si",  "di",  "orig_ax", "ip",     "cs",
+					 "flags", "sp",  "ss",  "fs_base", "gs_base" };
 
 static uint16_t reg_by_name(const char *name)
 {
+	if (strncmp(name, "xmm", 3) == 0)
+		return (uint16_t)(SPEC_REG_VECTOR + strtoul(name + 3, NULL, 10));
 	for (size_t i = 0; i < sizeof(reg_names) / sizeof(reg_names[0]); i++)
 		if (strcmp(reg_names[i], name) == 0)
 			return (uint16_t)i;
@@ -47,9 +50,12 @@ static struct spec_type make_type(const char *text)
 	} else if (strncmp(text, "char", 4) == 0) {
 		t.format = SPEC_CHAR;
 		t.size = 1;
-	} else if (text[0] == 'b') {
-		t.format = SPEC_UNSIGNED;
-		t.bit_width = (uint8_t)strtoul(text + 1, &rest, 0);
+	} else if (text[0] == 'f') {
+		t.format = SPEC_FLOAT;
+		t.size = (uint8_t)(strtoul(text + 1, NULL, 10) / 8);
+	} else if (text[0] == 'b' || strncmp(text, "sb", 2) == 0) {
+		t.format = text[0] == 's' ? SPEC_SIGNED : SPEC_UNSIGNED;
+		t.bit_width = (uint8_t)strtoul(strchr(text, 'b') + 1, &rest, 0);
 		t.bit_offset = (uint8_t)strtoul(rest + 1, &rest, 0);
 		t.size = (uint8_t)(strtoul(rest + 1, NULL, 0) / 8);
 	} else {
@@ -61,9 +67,42 @@ static struct spec_type make_type(const char *text)
 	return t;
 }
 
+/* %BASE+%INDEX*SCALE+DISP, of which the first may be missing. */
+static void make_sum(struct spec_arg *arg, const char *text)
+{
+	char word[64], *star, *rest;
+
+	arg->source = SPEC_REG;
+	arg->is_sum = true;
+	arg->reg = arg->index_reg = SPEC_NO_REG;
+	for (size_t n; *text; text += n) {
+		n = 1 + strcspn(text + 1, "+-");
+		if (text[0] == '+' && text[1] == '%') {
+			text++;
+			n--;
+		}
+		snprintf(word, sizeof(word), "%.*s", (int)n, text);
+		star = strchr(word, '*');
+		if (star)
+			*star++ = '\0';
+		if (word[0] != '%') {
+			arg->addend = strtoll(word, &rest, 0);
+			assert(*rest == '\0');
+		} else if (star || arg->reg != SPEC_NO_REG) {
+			arg->index_reg = reg_by_name(word + 1);
+			arg->index_shift =
+				star ? (uint8_t)__builtin_ctz((unsigned)atoi(star)) : 0;
+		} else {
+			arg->reg = reg_by_name(word + 1);
+		}
+	}
+}
+
 static void make_source(struct spec_arg *arg, const char *text)
 {
-	if (text[0] == '%') {
+	if (text[0] == '%' && strpbrk(text, "+-*")) {
+		make_sum(arg, text);
+	} else if (text[0] == '%') {
 		arg->source = SPEC_REG;
 		arg->reg = reg_by_name(text + 1);
 	} else if (strcmp(text, "$stack") == 0) {

@@ -38,9 +38,37 @@ static const char *const regs[] = { "ax",  "cx",  "dx", "bx",  "sp",  "bp",     
 				    "r14", "r15", "ip", "cs",  "ss",  "orig_ax" };
 #define N_REGS (sizeof(regs) / sizeof(regs[0]))
 
+/* What only extended grammar has. */
+static void add_extended_source(char *to, size_t size, uint64_t *rng)
+{
+	static const char *const disps[] = { "", "+8", "-129", "+0x7fffffff", "-0x123456789a" };
+	const char *disp = disps[upto(rng, 5)];
+	const char *index = regs[upto(rng, upto(rng, 3) ? 16 : N_REGS)];
+	unsigned base = upto(rng, N_REGS + 2);
+
+	switch (upto(rng, 5)) {
+	case 0:
+		snprintf(to, size, "%%xmm%u", upto(rng, 16));
+		break;
+	case 1:
+		snprintf(to, size, "%%%cs_base%s", upto(rng, 2) ? 'f' : 'g', disp);
+		break;
+	case 2:
+		snprintf(to, size, "%%%s*%u%s", index, 1u << upto(rng, 4), disp);
+		break;
+	default:
+		snprintf(to, size, "%%%s+%%%s*%u%s",
+			 base < N_REGS    ? regs[base]
+			 : base == N_REGS ? "fs_base"
+					  : "gs_base",
+			 index, 1u << upto(rng, 4), disp);
+		break;
+	}
+}
+
 static void add_source(char *to, size_t size, uint64_t *rng)
 {
-	switch (upto(rng, 8)) {
+	switch (upto(rng, 9)) {
 	case 0:
 		snprintf(to, size, "$stack%u", upto(rng, 40));
 		break;
@@ -49,6 +77,9 @@ static void add_source(char *to, size_t size, uint64_t *rng)
 		break;
 	case 2:
 		snprintf(to, size, "@+%u", upto(rng, 16));
+		break;
+	case 3:
+		add_extended_source(to, size, rng);
 		break;
 	default:
 		snprintf(to, size, "%%%s", regs[upto(rng, upto(rng, 3) ? 16 : N_REGS)]);
@@ -68,8 +99,10 @@ static void add_type(char *to, size_t size, uint64_t *rng, bool is_memory)
 		snprintf(to, size, ":string%s", upto(rng, 3) ? "" : array);
 	} else if (upto(rng, 4) == 0) {
 		width = 1 + upto(rng, bits);
-		snprintf(to, size, ":b%u@%u/%u%s", width, upto(rng, bits - width + 1), bits,
-			 array);
+		snprintf(to, size, ":%sb%u@%u/%u%s", upto(rng, 3) ? "" : "s", width,
+			 upto(rng, bits - width + 1), bits, array);
+	} else if (upto(rng, 10) == 0) {
+		snprintf(to, size, ":f%u%s", 32u << upto(rng, 2), array);
 	} else {
 		snprintf(to, size, ":%c%u%s", letters[upto(rng, 3)], bits, array);
 	}
@@ -142,6 +175,7 @@ static void check_hit(const char *what, uint64_t seed, const struct run_regs *be
 	enum lab_outcome outcome;
 	bool in_run = before->gpr[SP] - RUN_STACK < RUN_STACK_SIZE;
 
+	run_vectors(seed, &lab.vectors);
 	outcome = lab_interpret(&lab.probes[0], before);
 	memcpy(stack, (void *)RUN_STACK, sizeof(stack));
 	lab_run(before, seed, NULL, NULL, &end);
@@ -233,6 +267,23 @@ static void number_pred(char *to, size_t size, const struct spec_arg *arg, uint6
 			 (unsigned long long)value);
 }
 
+/* A number that is not far from it. */
+static void float_pred(char *to, size_t size, const struct spec_arg *arg, uint64_t *rng)
+{
+	static const char *const ops[] = { "==", "!=", "<", "<=", ">", ">=" };
+	double value = 0;
+	float f;
+
+	memcpy(&value, lab.record->data + arg->at, sizeof(value));
+	memcpy(&f, lab.record->data + arg->at, sizeof(f));
+	if (arg->type.size == sizeof(f))
+		value = (double)f;
+	if (upto(rng, 3) == 0)
+		value *= 1.5;
+	snprintf(to, size, "%s %s %.*g", arg->name, ops[upto(rng, 6)],
+		 arg->type.size == sizeof(f) ? 9 : 17, value);
+}
+
 static void text_pred(char *to, size_t size, const char *name, const char *text, uint64_t *rng)
 {
 	static const char *const forms[] = { "%s == \"%.*s\"",  "%s != \"%.*s\"",
@@ -277,7 +328,10 @@ static void random_pred(char *to, size_t size, const struct spec_probe *probe, u
 			  word >> 16 ? (char *)lab.record->data + (word & 0xffff) : "", rng);
 		return;
 	}
-	number_pred(to, size, arg, rng);
+	if (arg->type.format == SPEC_FLOAT)
+		float_pred(to, size, arg, rng);
+	else
+		number_pred(to, size, arg, rng);
 }
 
 static void random_filter(char *to, size_t size, const struct spec_probe *probe, uint64_t *rng)

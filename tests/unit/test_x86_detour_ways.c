@@ -39,6 +39,7 @@ static int start(void **state)
 	lab_fill(1);
 	strcpy((char *)TEXT, LAB_OUTER_TEXT);
 	run_random(7, &before);
+	run_vectors(7, &lab.vectors);
 	before.gpr[DI] = LAB_OUTER;
 	before.gpr[SI] = TEXT;
 	lab.gate = (uint64_t *)RUN_GATE;
@@ -189,7 +190,7 @@ static void records_several_probes(void **state)
 	(void)state;
 	lab_set_probe(1, false, "b=%si c=+0(%si):u8[9]", "b == 1");
 	lab_set_probe(2, false, "d=%cx e=$comm", NULL);
-	lab_set_probe(3, false, "f=%ax g=+0(%dx):u64", NULL);
+	lab_set_probe(3, false, "f=%ax g=+0(%dx):u64 h=%xmm7:f64 i=%di+%cx*8-5", NULL);
 	before.gpr[DX] = TEXT;
 	lab_build_set(4);
 	assert_int_equal(go("all but one"), -1);
@@ -212,6 +213,9 @@ static void refuses_what_it_cannot(void **state)
 	(void)state;
 	ubp_err_reset(&err);
 	lab_set_probe(0, false, "a=%flags", NULL);
+	assert_int_equal(lab_build(1, &err), -EOPNOTSUPP);
+	assert_non_null(strstr(err.text, "flags"));
+	lab_set_probe(0, false, "a=%di+%flags*2", NULL);
 	assert_int_equal(lab_build(1, &err), -EOPNOTSUPP);
 	assert_non_null(strstr(err.text, "flags"));
 	assert_int_equal(lab_build(0, &err), -EOPNOTSUPP);

@@ -351,6 +351,7 @@ enum lab_outcome lab_interpret(const struct detour_probe *probe, const struct ru
 				  .memory = &memory,
 				  .hit_vaddr = LAB_SITE,
 				  .duration_ns = lab.duration_ns,
+				  .vectors = &lab.vectors,
 				  .comm = lab.comms[lab.thread - lab.table] };
 	int len;
 
@@ -360,6 +361,8 @@ enum lab_outcome lab_interpret(const struct detour_probe *probe, const struct ru
 	user.r[X86_CS] = 0x33;
 	user.r[X86_SS] = 0x2b;
 	user.r[X86_ORIG_AX] = UINT64_MAX;
+	assert_int_equal(syscall(SYS_arch_prctl, ARCH_GET_FS, &user.r[X86_FS_BASE]), 0);
+	assert_int_equal(syscall(SYS_arch_prctl, ARCH_GET_GS, &user.r[X86_GS_BASE]), 0);
 	len = fetch_run(probe->program, &in, lab.scratch,
 			probe->is_return ? EVENT_HEAD_RETURN : EVENT_HEAD_ENTRY, r->data);
 	lab.passes = false;

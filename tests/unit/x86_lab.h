@@ -67,6 +67,7 @@ struct lab {
 	struct event_record *record; /* as the interpreter has it */
 	uint64_t real;               /* for return probes: where they return to ... */
 	uint64_t duration_ns;        /* ... and how long it took, to the interpreter */
+	struct ubp_vectors vectors;  /* as the interpreter shall see them */
 	bool passes;                 /* what the filter says of it, faults and all */
 	struct fetch_program *programs[UBP_DETOUR_PROBES]; /* of lab_set_probe() */
 	struct filter *filters[UBP_DETOUR_PROBES];

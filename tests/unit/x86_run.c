@@ -273,6 +273,13 @@ static void random_vectors(uint64_t seed)
 	memset(run_xin + 520, 0, 56);
 }
 
+void run_vectors(uint64_t seed, struct ubp_vectors *ret_vectors)
+{
+	random_vectors(seed);
+	for (size_t i = 0; i < UBP_VECTORS; i++)
+		memcpy(&ret_vectors->v[i], run_xin + 160 + 16 * i, 8);
+}
+
 /* Where the last x87 instruction stood is known to differ. */
 static void forget_x87_pc(uint8_t xstate[RUN_XSAVE_MAX])
 {

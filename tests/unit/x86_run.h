@@ -78,6 +78,9 @@ void run_random(uint64_t seed, struct run_regs *ret_regs);
 void run_code(uint64_t entry, const struct run_regs *regs, uint64_t seed, run_step_fn *step,
 	      void *arg, struct run_end *ret_end);
 
+/* The low halves of the vector registers that code runs with. */
+void run_vectors(uint64_t seed, struct ubp_vectors *ret_vectors);
+
 /* Assert that two runs did the same; @what names them. */
 void run_assert_same(const char *what, const struct run_end *a, const struct run_end *b,
 		     const bool ignore_gpr[16]);
