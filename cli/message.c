@@ -25,13 +25,14 @@ static void show(char *text)
 	}
 }
 
+/* @kind: "error: ", or "". */
 static void say(const char *kind, const char *fmt, va_list ap)
 {
 	char text[UBP_ERR_TEXT_MAX];
 
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	show(text);
-	(void)fprintf(stderr, "%s: %s: %s\n", cli_program, kind, text);
+	(void)fprintf(stderr, "%s: %s%s\n", cli_program, kind, text);
 }
 
 int cli_error(const char *fmt, ...)
@@ -39,7 +40,7 @@ int cli_error(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say("error", fmt, ap);
+	say("error: ", fmt, ap);
 	va_end(ap);
 	return CLI_FAILED;
 }
@@ -64,7 +65,7 @@ int cli_usage_error(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say("error", fmt, ap);
+	say("error: ", fmt, ap);
 	va_end(ap);
 	(void)fprintf(stderr, "Try '%s --help'.\n", cli_program);
 	return CLI_USAGE;
@@ -83,5 +84,11 @@ __attribute__((format(printf, 2, 3))) static void say_text(const char *kind, con
 void cli_warn(void *ctx, const char *text)
 {
 	(void)ctx;
-	say_text("warning", "%s", text);
+	say_text("warning: ", "%s", text);
+}
+
+void cli_tell(void *ctx, const char *text)
+{
+	(void)ctx;
+	say_text("", "%s", text);
 }

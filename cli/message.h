@@ -36,4 +36,7 @@ __attribute__((format(printf, 1, 2))) int cli_usage_error(const char *fmt, ...);
 /* "NAME: warning: TEXT"; fits the engine's warn callback. */
 void cli_warn(void *ctx, const char *text);
 
+/* "NAME: TEXT"; fits the engine's tell callback. */
+void cli_tell(void *ctx, const char *text);
+
 #endif

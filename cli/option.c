@@ -152,11 +152,24 @@ static void print_option(const struct cli_option *o)
 	}
 }
 
+/* One that a command has a row of its own for. */
+static bool is_replaced(const struct cli_syntax *syntax, const struct cli_option *o)
+{
+	for (size_t i = 0; i < syntax->n_options; i++) {
+		const struct cli_option *own = &syntax->options[i];
+
+		if (own != o && own->name && o->name && strcmp(own->name, o->name) == 0)
+			return true;
+	}
+	return false;
+}
+
 void cli_print_help(const struct cli_syntax *syntax)
 {
 	printf("Usage: %s %s\n", cli_program, syntax->usage);
 	for (size_t i = 0; i < n_options(syntax); i++)
-		print_option(option_at(syntax, i));
+		if (!is_replaced(syntax, option_at(syntax, i)))
+			print_option(option_at(syntax, i));
 	printf("\n%s", syntax->about);
 }
 

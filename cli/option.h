@@ -31,7 +31,8 @@ struct cli_syntax {
 	const struct cli_option *options;
 	size_t n_options;
 	const struct cli_option
-		*common; /* those that other commands have, too; behind the others */
+		*common; /* those that other commands have, too, behind the others; of
+			  * the same names, those above count */
 	size_t n_common;
 	/* A word that is no option. As .set above. */
 	int (*positional)(void *into, const char *word);

@@ -26,7 +26,7 @@ int trace_options_add_definition(struct trace_options *o, enum definition_kind k
 	return CLI_OK;
 }
 
-static int set_event(void *into, const char *arg)
+int trace_options_set_event(void *into, const char *arg)
 {
 	return trace_options_add_definition(into, DEFINITION_EVENTS, arg);
 }
@@ -94,9 +94,9 @@ int trace_options_set_tid(void *into, const char *arg)
 	uint64_t tid;
 
 	if (!cli_number(arg, 1, INT_MAX, &tid))
-		return cli_usage_error("-L takes a thread id, not '%s'", arg);
+		return cli_usage_error("a thread id is a number, not '%s'", arg);
 	if (o->tid)
-		return cli_usage_error("-L is given twice");
+		return cli_usage_error("a thread is given twice");
 	o->tid = (pid_t)tid;
 	return CLI_OK;
 }
@@ -245,7 +245,7 @@ static int set_symbols(void *into, const char *arg)
 #define FLAG(member) .is_flag = true, .flag = offsetof(struct trace_options, member)
 
 static const struct cli_option table[] = {
-	{ 'e', "event", "DEF", .set = set_event,
+	{ 'e', "event", "DEF", .set = trace_options_set_event,
 	  .help = "trace DEF, in the grammar of uprobe_events; repeatable.\n"
 		  "The offset may also be SYMBOL, SYMBOL+OFF or a pattern of symbols" },
 	{ 0, "filter", "EXPR", .set = set_filter,

@@ -63,6 +63,7 @@ int trace_options_add_definition(struct trace_options *o, enum definition_kind k
 				 const char *text);
 int trace_options_add_word(void *into, const char *word);
 int trace_options_set_list(void *into, const char *arg);
+int trace_options_set_event(void *into, const char *arg);
 int trace_options_set_tid(void *into, const char *arg);
 
 /*

@@ -105,23 +105,36 @@ static char *banner_text(const char *listing)
 	return text;
 }
 
+/* One event, though it may have several places. */
+static bool is_one_event(struct ubp_session *session)
+{
+	for (size_t i = 1; i < ubp_n_probes(session); i++)
+		if (strcmp(ubp_probe_event(session, i), ubp_probe_event(session, 0)) != 0 ||
+		    strcmp(ubp_probe_group(session, i), ubp_probe_group(session, 0)) != 0)
+			return false;
+	return true;
+}
+
 /* With a command there is none: what it prints must stay what it is. */
 static void say_banner(struct run *run)
 {
 	size_t n = ubp_n_probes(run->session);
 	const char *event = ubp_probe_event(run->session, 0), *what = run->opt->what;
-	char *text;
+	bool is_one = is_one_event(run->session);
+	char *text, more[48] = "";
 
-	if (run->opt->duration && n == 1) {
+	if (n > 1)
+		(void)snprintf(more, sizeof(more), " and at %zu more", n - 1);
+	if (run->opt->duration && is_one) {
 		say(run, "Tracing %s %s for %s seconds (buffered)...\n", what, event,
 		    run->opt->duration);
 	} else if (run->opt->duration) {
 		say(run, "Tracing %zu %ss for %s seconds (buffered)...\n", n, what,
 		    run->opt->duration);
-	} else if (n == 1) {
+	} else if (is_one) {
 		text = banner_text(ubp_probe_listing(run->session, 0));
-		say(run, "Tracing %s %s (%s). Ctrl-C to end.\n", what, event,
-		    text ? text : event);
+		say(run, "Tracing %s %s (%s%s). Ctrl-C to end.\n", what, event,
+		    text ? text : event, more);
 		free(text);
 	} else {
 		say(run, "Tracing %zu %ss. Ctrl-C to end.\n", n, what);

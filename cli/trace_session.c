@@ -54,6 +54,9 @@ static int use_session(struct ubp_session *session, const struct trace_options *
 	struct ubp_err err;
 
 	ubp_err_reset(&err);
+	/* First: definitions without a target may be about it. */
+	if (o->command && ubp_run_command(session, o->command, &err) < 0)
+		return cli_error_record(&err);
 	for (size_t i = 0; i < o->n_definitions; i++)
 		if (add(session, &o->definitions[i], &err) < 0)
 			return cli_error_record(&err);
@@ -63,8 +66,6 @@ static int use_session(struct ubp_session *session, const struct trace_options *
 		return describe(session, o);
 	if (o->ready_fd >= 0)
 		(void)fcntl(o->ready_fd, F_SETFD, FD_CLOEXEC);
-	if (o->command && ubp_run_command(session, o->command, &err) < 0)
-		return cli_error_record(&err);
 	return trace_run(session, o);
 }
 
@@ -101,6 +102,7 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	opt.mode = o->mode;
 	opt.clock = o->clock;
 	opt.warn = cli_warn;
+	opt.tell = cli_tell;
 	ubp_err_reset(&err);
 	if (ubp_session_new(&opt, &session, &err) < 0)
 		return cli_error_record(&err);

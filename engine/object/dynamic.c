@@ -104,6 +104,11 @@ const char *object_soname(const struct object *object)
 	return object->soname;
 }
 
+const char *object_needed(const struct object *object, size_t i)
+{
+	return i < object->n_needed ? object->needed[i] : NULL;
+}
+
 bool object_has_needed(const struct object *object, const char *soname)
 {
 	for (size_t i = 0; i < object->n_needed; i++)

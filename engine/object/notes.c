@@ -52,7 +52,8 @@ static bool read_note(const struct object *object, uint64_t base, const uint8_t 
 
 	if (len < 3 * word)
 		return false;
-	moved = base ? base - object_number(object, desc + word, word) : 0;
+	ret_note->base = object_number(object, desc + word, word);
+	moved = base ? base - ret_note->base : 0;
 	ret_note->elf_vaddr = object_number(object, desc, word) + moved;
 	ret_note->semaphore = object_number(object, desc + 2 * word, word);
 	if (ret_note->semaphore)

@@ -13,6 +13,7 @@ struct object;
 struct object_note {
 	uint64_t elf_vaddr; /* of the probe's nop */
 	uint64_t semaphore; /* elf_vaddr; 0: none */
+	uint64_t base;      /* as it stands in the note; the others are put right by it */
 	/* Owned by the object. */
 	const char *provider, *name, *args;
 };

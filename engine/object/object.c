@@ -225,6 +225,11 @@ const char *object_machine_name(const struct object *object)
 	return object->machine_name;
 }
 
+uint16_t object_machine(const struct object *object)
+{
+	return object->ehdr.e_machine;
+}
+
 bool object_is_64bit(const struct object *object)
 {
 	return gelf_getclass(object->elf) == ELFCLASS64;
@@ -286,6 +291,20 @@ int object_vaddr_to_foffset(const struct object *object, uint64_t elf_vaddr,
 		return -ENOENT;
 	*ret_foffset = s->foffset + (elf_vaddr - s->elf_vaddr);
 	return 0;
+}
+
+int object_data_foffset(const struct object *object, uint64_t elf_vaddr, uint64_t *ret_foffset)
+{
+	for (size_t i = 0; i < object->n_segments; i++) {
+		const struct segment *s = &object->segments[i];
+
+		if (elf_vaddr < s->elf_vaddr || elf_vaddr - s->elf_vaddr >= s->mem_len ||
+		    s->is_exec)
+			continue;
+		*ret_foffset = s->foffset + (elf_vaddr - s->elf_vaddr);
+		return 0;
+	}
+	return -ENOENT;
 }
 
 bool object_is_executable(const struct object *object, uint64_t foffset)

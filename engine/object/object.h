@@ -44,8 +44,9 @@ uint64_t object_size(const struct object *object); /* of the file, bytes */
 /* NULL: an instruction set ubp cannot trace (yet); machine_name says which. */
 const struct ubp_arch *object_arch(const struct object *object);
 const char *object_machine_name(const struct object *object);
-bool object_is_64bit(const struct object *object); /* ELFCLASS64 */
-bool object_is_pie(const struct object *object);   /* ET_DYN: a PIE or a library */
+uint16_t object_machine(const struct object *object); /* EM_X86_64, ... */
+bool object_is_64bit(const struct object *object);    /* ELFCLASS64 */
+bool object_is_pie(const struct object *object);      /* ET_DYN: a PIE or a library */
 /* Made by the Go compiler: its runtime moves stacks, and reads return addresses. */
 bool object_is_go(const struct object *object);
 /*
@@ -61,7 +62,9 @@ uint64_t object_entry(const struct object *object);
 const char *object_interp(const struct object *object);
 /* DT_SONAME, or NULL. */
 const char *object_soname(const struct object *object);
-/* Is @soname among the libraries it asks for (DT_NEEDED)? */
+/* The @i-th library it asks for (DT_NEEDED), or NULL: there are no more. */
+const char *object_needed(const struct object *object, size_t i);
+/* Is @soname among them? */
 bool object_has_needed(const struct object *object, const char *soname);
 
 /*
@@ -72,6 +75,11 @@ int object_foffset_to_vaddr(const struct object *object, uint64_t foffset,
 			    uint64_t *ret_elf_vaddr);
 int object_vaddr_to_foffset(const struct object *object, uint64_t elf_vaddr,
 			    uint64_t *ret_foffset);
+/*
+ * The same for data that need not be in the file (.bss): where it would be if all of the
+ * segment were there. That is how the kernel finds a REF_CTR in mappings.
+ */
+int object_data_foffset(const struct object *object, uint64_t elf_vaddr, uint64_t *ret_foffset);
 /* Is this file byte in an executable segment? */
 bool object_is_executable(const struct object *object, uint64_t foffset);
 /* Bytes of the file. Returns the number read (short at the end), or -errno. */

@@ -84,14 +84,20 @@ static int remember_alias(struct ubp_session *s, const char *target, char **path
 	return 0;
 }
 
+pid_t files_view(const struct ubp_session *s)
+{
+	pid_t named = s->opt.n_pids ? s->pids[0] : 0;
+	pid_t live = named ? task_live_thread(named) : 0;
+
+	return live ? live : named;
+}
+
 /* Find the file of a target that this call has not met yet. */
 static int look_up(struct ubp_session *s, const char *target, struct ubp_err *err)
 {
 	char *path = NULL, *open_path = NULL;
 	struct stat st;
-	pid_t named = s->opt.n_pids ? s->pids[0] : 0;
-	pid_t live = named ? task_live_thread(named) : 0, place = live ? live : named;
-	int rc = object_locate(target, place, &path, &open_path, err);
+	int rc = object_locate(target, files_view(s), &path, &open_path, err);
 
 	if (rc == 0 && stat(open_path, &st) < 0)
 		rc = ubp_fail_sys(err, "%s", open_path);

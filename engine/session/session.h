@@ -157,6 +157,8 @@ struct session_file *files_by_id(struct ubp_session *s, uint64_t dev, uint64_t i
 /* spec_env.find_file; @ctx is the session. */
 int files_find(void *ctx, const char *target, uint64_t *ret_dev, uint64_t *ret_ino,
 	       char **ret_path, struct ubp_err *err);
+/* The process as which targets are looked up; 0: none. */
+pid_t files_view(const struct ubp_session *s);
 /* What was found may be out of date: a new call of ours begins. */
 void files_look_again(struct ubp_session *s);
 void files_free(struct ubp_session *s);

@@ -78,7 +78,10 @@ struct ubp_options {
 	/* A warning for the user, e.g. a process that had to be skipped. One line,
 	 * no newline. May be NULL. Called on the caller's thread. */
 	void (*warn)(void *ctx, const char *text);
-	void *warn_ctx;
+	/* The same for what is as it should be, but not known to the user: where a probe was
+	 * found that was given without TARGET. */
+	void (*tell)(void *ctx, const char *text);
+	void *warn_ctx; /* of both */
 };
 
 #define UBP_OPTIONS_INIT                                                                       \
@@ -278,7 +281,8 @@ struct ubp_usdt {
 	uint64_t base;                /* of the note, as it stands in the file */
 	uint64_t offset;              /* of the location, in the file; UINT64_MAX: none */
 	size_t n_args;
-	const char *explain; /* as for functions */
+	const char *explain;       /* as for functions */
+	struct object *file; /* the library's own */
 };
 
 /* Those whose "provider:name" matches .pattern, file by file in the order of the notes. */

@@ -27,7 +27,7 @@ usage "-p takes process ids, not '1,x'" -p 1,x p:libc:getenv
 usage "-p takes process ids, not '0'" -p 0 p:libc:getenv
 usage "-p takes process ids, not '1,'" -p 1, p:libc:getenv
 usage "-p takes process ids, not '99999999999999999999'" -p 99999999999999999999 p:libc:getenv
-usage "-L takes a thread id, not 'main'" -L main p:libc:getenv
+usage "a thread id is a number, not 'main'" -L main p:libc:getenv
 usage "-d takes seconds, not '0'" -d 0 p:libc:getenv
 usage "-d takes seconds, not '-1'" -d -1 p:libc:getenv
 usage "-d takes seconds, not '1s'" -d 1s p:libc:getenv

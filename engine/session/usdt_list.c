@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/object/locate.h"
+#include "engine/object/object.h"
+#include "engine/session/ubp.h"
+#include "engine/session/usdt.h"
+#include "engine/sink/buf.h"
+
+struct listing {
+	const struct ubp_target *target;
+	int (*each)(void *ctx, const struct ubp_usdt *usdt);
+	void *ctx;
+	const char *path;
+	struct object *object;
+	struct usdt_operands *operands;
+	struct ubp_err *err;
+};
+
+static bool is_wanted(const struct ubp_target *target, const char *name)
+{
+	const char *const *exclude = target->exclude;
+
+	if (target->pattern && fnmatch(target->pattern, name, 0) != 0)
+		return false;
+	while (exclude && *exclude && fnmatch(*exclude, name, 0) != 0)
+		exclude++;
+	return !exclude || !*exclude;
+}
+
+static int list_note(void *ctx, const struct object_note *note)
+{
+	const struct listing *l = ctx;
+	struct ubp_usdt usdt = {
+		.path = l->path,
+		.provider = note->provider,
+		.name = note->name,
+		.args = note->args,
+		.location = note->elf_vaddr,
+		.semaphore = note->semaphore,
+		.base = note->base,
+		.file = l->object,
+	};
+	char *name;
+	bool wanted;
+
+	if (asprintf(&name, "%s:%s", note->provider, note->name) < 0)
+		return ubp_fail(l->err, ENOMEM, "out of memory");
+	wanted = is_wanted(l->target, name);
+	free(name);
+	if (!wanted)
+		return 0;
+	if (object_vaddr_to_foffset(l->object, note->elf_vaddr, &usdt.offset) < 0)
+		usdt.offset = UINT64_MAX;
+	usdt_operands(l->object, note, l->operands);
+	usdt.n_args = l->operands->n;
+	return l->each(l->ctx, &usdt);
+}
+
+/* One of those that a process maps. */
+static int list_mapped(void *ctx, const char *path, struct object *object)
+{
+	struct listing *l = ctx;
+	int rc;
+
+	l->path = path;
+	l->object = object;
+	rc = object_each_note(object, list_note, l);
+	object_free(object);
+	return rc;
+}
+
+static int list_target(struct listing *l)
+{
+	const struct ubp_target *target = l->target;
+	char *path = NULL, *open_path = NULL;
+	struct object *object = NULL;
+	int rc = object_locate(target->name, target->pid, &path, &open_path, l->err);
+
+	if (rc == 0)
+		rc = object_open(open_path, &object, l->err);
+	if (rc == 0)
+		rc = list_mapped(l, path, object);
+	free(path);
+	free(open_path);
+	return rc;
+}
+
+int ubp_list_usdt(const struct ubp_target *target,
+		  int (*each)(void *ctx, const struct ubp_usdt *usdt), void *ctx,
+		  struct ubp_err *err)
+{
+	struct usdt_operands *operands = malloc(sizeof(*operands));
+	struct listing l = {
+		.target = target,
+		.each = each,
+		.ctx = ctx,
+		.operands = operands,
+		.err = err,
+	};
+	int rc;
+
+	ubp_err_reset(err);
+	if (!operands)
+		rc = ubp_fail(err, ENOMEM, "out of memory");
+	else if (target->name)
+		rc = list_target(&l);
+	else if (target->pid)
+		rc = usdt_each_mapped(target->pid, list_mapped, &l, err);
+	else
+		rc = ubp_fail(err, EINVAL, "neither a target nor a process is given");
+	free(operands);
+	return rc;
+}
+
+bool ubp_usdt_arg(const struct ubp_usdt *usdt, size_t i, char *text, size_t size)
+{
+	const struct object_note note = {
+		.elf_vaddr = usdt->location,
+		.provider = usdt->provider,
+		.name = usdt->name,
+		.args = usdt->args,
+	};
+	struct usdt_operands *operands = malloc(sizeof(*operands));
+	struct sink_buf made = { 0 };
+	bool can = false;
+
+	(void)snprintf(text, size, "%s", operands ? "there is none" : "out of memory");
+	if (operands)
+		usdt_operands(usdt->file, &note, operands);
+	if (operands && i < operands->n) {
+		const struct usdt_operand *o = &operands->v[i];
+
+		can = !o->why;
+		if (can)
+			(void)usdt_value_text(usdt->file, &note, &o->operand, &made);
+		if (can)
+			sink_buf_add(&made, "", 1);
+		if (can)
+			(void)snprintf(text, size, "%s %s", usdt_type_name(&o->operand),
+				       made.failed ? "?" : made.data);
+		else
+			(void)snprintf(text, size, "%.*s: %s", (int)o->len, o->text, o->why);
+	}
+	sink_buf_free(&made);
+	free(operands);
+	return can;
+}
