@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/stack/maps_set.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/map.h"
+
+/* Mappings of one process at one time, or of several that have the same. */
+struct kept {
+	struct maps maps;
+	struct kept *next; /* of the same hash */
+};
+
+struct entry {
+	pid_t pid;
+	const struct kept *kept;
+};
+
+struct stack_maps_set {
+	pthread_mutex_t lock; /* what follows */
+	struct entry *entries;
+	size_t n, cap;
+	struct map by_hash; /* -> struct kept */
+	struct map by_pid;  /* -> number of the last */
+};
+
+struct stack_maps_set *stack_maps_set_new(void)
+{
+	struct stack_maps_set *set = calloc(1, sizeof(*set));
+
+	if (set)
+		pthread_mutex_init(&set->lock, NULL);
+	return set;
+}
+
+void stack_maps_set_free(struct stack_maps_set *set)
+{
+	size_t pos = 0;
+	void *value;
+
+	if (!set)
+		return;
+	while (map_next(&set->by_hash, &pos, NULL, &value))
+		for (struct kept *kept = value, *next; kept; kept = next) {
+			next = kept->next;
+			maps_free(&kept->maps);
+			free(kept);
+		}
+	map_free(&set->by_hash);
+	map_free(&set->by_pid);
+	free(set->entries);
+	pthread_mutex_destroy(&set->lock);
+	free(set);
+}
+
+static uint64_t add_to_hash(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 29;
+}
+
+static uint64_t hash_of(const struct maps *maps)
+{
+	uint64_t hash = maps->n;
+
+	for (size_t i = 0; i < maps->n; i++) {
+		hash = add_to_hash(hash, maps->v[i].start);
+		hash = add_to_hash(hash, maps->v[i].end);
+		hash = add_to_hash(hash, maps->v[i].ino);
+	}
+	return hash;
+}
+
+static bool is_same_mapping(const struct mapping *a, const struct mapping *b)
+{
+	return a->start == b->start && a->end == b->end && a->foffset == b->foffset &&
+	       a->dev == b->dev && a->ino == b->ino && a->exec == b->exec &&
+	       strcmp(a->path, b->path) == 0;
+}
+
+static bool is_same(const struct maps *a, const struct maps *b)
+{
+	size_t i = 0;
+
+	if (a->n != b->n)
+		return false;
+	while (i < a->n && is_same_mapping(&a->v[i], &b->v[i]))
+		i++;
+	return i == a->n;
+}
+
+/* Takes *maps over, or frees it. NULL: memory is short. */
+static const struct kept *keep(struct stack_maps_set *set, struct maps *maps)
+{
+	uint64_t hash = hash_of(maps);
+	struct kept *first = map_get(&set->by_hash, hash), *kept = first;
+
+	while (kept && !is_same(&kept->maps, maps))
+		kept = kept->next;
+	if (kept) {
+		maps_free(maps);
+		return kept;
+	}
+	kept = calloc(1, sizeof(*kept));
+	if (kept && map_put(&set->by_hash, hash, kept) == 0) {
+		*kept = (struct kept){ .maps = *maps, .next = first };
+		*maps = (struct maps){ 0 };
+		return kept;
+	}
+	free(kept);
+	maps_free(maps);
+	return NULL;
+}
+
+static bool grow(struct stack_maps_set *set)
+{
+	size_t cap = set->cap ? 2 * set->cap : 64;
+	struct entry *entries;
+
+	if (set->n < set->cap)
+		return true;
+	entries = realloc(set->entries, cap * sizeof(*entries));
+	if (!entries)
+		return false;
+	set->entries = entries;
+	set->cap = cap;
+	return true;
+}
+
+/* The lock is held. */
+static uint32_t add(struct stack_maps_set *set, pid_t pid, const struct kept *kept)
+{
+	uintptr_t last = (uintptr_t)map_get(&set->by_pid, (uint64_t)pid);
+
+	if (last && set->entries[last - 1].kept == kept)
+		return (uint32_t)last;
+	if (set->n == UINT32_MAX || !grow(set) ||
+	    map_put(&set->by_pid, (uint64_t)pid, (void *)(uintptr_t)(set->n + 1)) < 0)
+		return 0;
+	set->entries[set->n++] = (struct entry){ pid, kept };
+	return (uint32_t)set->n;
+}
+
+uint32_t stack_maps_set_add(struct stack_maps_set *set, pid_t pid, struct maps *maps)
+{
+	const struct kept *kept;
+	uint32_t number = 0;
+
+	pthread_mutex_lock(&set->lock);
+	kept = keep(set, maps);
+	if (kept)
+		number = add(set, pid, kept);
+	pthread_mutex_unlock(&set->lock);
+	return number;
+}
+
+const struct maps *stack_maps_set_get(struct stack_maps_set *set, uint32_t number,
+				      pid_t *ret_pid)
+{
+	const struct maps *maps = NULL;
+
+	pthread_mutex_lock(&set->lock);
+	if (number && number <= set->n) {
+		maps = &set->entries[number - 1].kept->maps;
+		*ret_pid = set->entries[number - 1].pid;
+	}
+	pthread_mutex_unlock(&set->lock);
+	return maps;
+}
