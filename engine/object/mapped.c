@@ -159,6 +159,43 @@ struct object *mapped_open(pid_t pid, const struct mapping *m)
 	return NULL;
 }
 
+static struct object *open_same(const char *path, const struct mapping *m)
+{
+	struct object *object = NULL;
+	struct ubp_err ignored;
+
+	if (object_open(path, &object, &ignored) < 0)
+		return NULL;
+	if (is_file_of(object, m))
+		return object;
+	object_free(object);
+	return NULL;
+}
+
+struct object *mapped_open_past(pid_t pid, const struct mapping *m)
+{
+	struct object *object = NULL;
+	struct mapped_file file;
+	char *path;
+
+	if (asprintf(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start,
+		     m->end) < 0)
+		return NULL;
+	object = open_same(path, m);
+	free(path);
+	if (object || m->path[0] != '/' || file_of(m, &file) < 0)
+		return object;
+	if (asprintf(&path, "/proc/%d/root%s", (int)pid, file.path) >= 0) {
+		object = open_same(path, m);
+		free(path);
+	}
+	/* The process may have ended, and had the same files as we. */
+	if (!object)
+		object = open_same(file.path, m);
+	free(file.path);
+	return object;
+}
+
 void mapped_free(struct mapped_files *files)
 {
 	for (size_t i = 0; i < files->n; i++)

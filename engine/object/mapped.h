@@ -41,6 +41,11 @@ int mapped_from(const struct maps *maps, struct mapped_files *ret_files);
  * can't be opened, or is no ELF file.
  */
 struct object *mapped_open(pid_t pid, const struct mapping *m);
+/*
+ * The same of a mapping that process @pid had: that may have ended since, or be another. Whatever
+ * is opened is the file that was mapped, by its number.
+ */
+struct object *mapped_open_past(pid_t pid, const struct mapping *m);
 
 void mapped_free(struct mapped_files *files);
 

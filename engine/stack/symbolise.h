@@ -14,15 +14,27 @@
 struct stack_maps_set;
 struct ubp_err;
 
+struct symboliser_options {
+	struct stack_maps_set *maps;
+	struct object_debug_options debug; /* its strings stay the caller's */
+	bool lines;                        /* source lines and inlined functions, too (DWARF) */
+	bool is_cfi; /* stacks have what a signal interrupted as an entry of its own */
+};
+
 /* Opaque: files that were met, opened once, in the root of the process they were met in. */
 struct symboliser;
 
-/* @lines: source lines and inlined functions too (DWARF). @maps and @debug stay the caller's. */
-int symboliser_new(struct stack_maps_set *maps, const struct object_debug_options *debug,
-		   bool lines, struct symboliser **ret_symboliser, struct ubp_err *err);
+/* .maps stays the caller's. -ENOMEM. */
+int symboliser_new(const struct symboliser_options *options, struct symboliser **ret_symboliser,
+		   struct ubp_err *err);
 void symboliser_free(struct symboliser *symboliser);
 
-/* sink_resolver.resolve; @ctx is the symboliser. */
+/*
+ * sink_resolver.resolve; @ctx is the symboliser. Of a call, an entry is the address behind
+ * it: names and lines are those of the call itself, the offset is the entry's. Without
+ * .function, .file and .file_vaddr tell where it is; .file may be "[heap]" or "//anon", with
+ * .file_vaddr 0.
+ */
 size_t symboliser_resolve(void *ctx, const struct event_record *record, size_t i,
 			  struct sink_frame frames[SINK_FRAMES_MAX]);
 

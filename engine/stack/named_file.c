@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/stack/named_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "engine/base/err.h"
+#include "engine/dwarf/dwarf.h"
+#include "engine/object/mapped.h"
+#include "engine/object/maps.h"
+#include "engine/object/object.h"
+
+static uint64_t key_of(const struct mapping *m)
+{
+	return m->ino * 0x9e3779b97f4a7c15ULL ^ m->dev;
+}
+
+static void free_file(struct named_file *file)
+{
+	if (!file)
+		return;
+	if (file->dwarf)
+		dwarf_free(file->dwarf);
+	object_free(file->object);
+	free(file);
+}
+
+static void open_file(const struct named_files *files, struct named_file *file, pid_t pid,
+		      const struct mapping *m)
+{
+	file->pid = pid;
+	file->object = mapped_open_past(pid, m);
+	if (file->object)
+		object_set_debug(file->object, &files->debug);
+}
+
+/* --- what the kernel maps into every program --------------------------------------- */
+
+static struct object *object_of_bytes(const void *bytes, size_t len)
+{
+	int fd = memfd_create("vdso", MFD_CLOEXEC);
+	struct object *object = NULL;
+	struct ubp_err ignored;
+	char path[40];
+
+	if (fd < 0)
+		return NULL;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (write(fd, bytes, len) != (ssize_t)len || object_open(path, &object, &ignored) < 0)
+		object = NULL;
+	close(fd);
+	return object;
+}
+
+static const struct mapping *find_named(const struct maps *maps, const char *name)
+{
+	for (size_t i = 0; i < maps->n; i++)
+		if (strcmp(maps->v[i].path, name) == 0)
+			return &maps->v[i];
+	return NULL;
+}
+
+/* Ours is that of every program of the same word size. */
+static void open_vdso(struct named_files *files)
+{
+	struct maps maps = { 0 };
+	const struct mapping *m;
+	struct ubp_err ignored;
+
+	files->no_vdso = true;
+	files->vdso = calloc(1, sizeof(*files->vdso));
+	if (files->vdso && maps_read(getpid(), &maps, &ignored) == 0 &&
+	    (m = find_named(&maps, "[vdso]"))) {
+		files->vdso->object =
+			object_of_bytes((const void *)(uintptr_t)m->start, m->end - m->start);
+		files->vdso->no_dwarf = true;
+		files->no_vdso = !files->vdso->object;
+	}
+	maps_free(&maps);
+}
+
+static struct named_file *vdso_of(struct named_files *files, const struct mapping *m)
+{
+	if (!files->vdso)
+		open_vdso(files);
+	return files->no_vdso || (m->end <= UINT32_MAX && sizeof(void *) > 4) ? NULL
+									      : files->vdso;
+}
+
+/* --- files --------------------------------------------------------------------------- */
+
+struct named_file *named_file_of(struct named_files *files, pid_t pid, const struct mapping *m)
+{
+	uint64_t key = key_of(m);
+	struct named_file *first, *file;
+
+	if (strcmp(m->path, "[vdso]") == 0)
+		return vdso_of(files, m);
+	if (!m->ino || m->path[0] != '/')
+		return NULL;
+	first = file = map_get(&files->by_id, key);
+	while (file && (file->dev != m->dev || file->ino != m->ino))
+		file = file->next;
+	if (file) {
+		/* Another process may let us at it. */
+		if (!file->object && file->pid != pid)
+			open_file(files, file, pid, m);
+		return file->object ? file : NULL;
+	}
+	file = calloc(1, sizeof(*file));
+	if (!file)
+		return NULL;
+	*file = (struct named_file){ .dev = m->dev, .ino = m->ino, .next = first };
+	if (map_put(&files->by_id, key, file) < 0) {
+		free(file);
+		return NULL;
+	}
+	open_file(files, file, pid, m);
+	return file->object ? file : NULL;
+}
+
+struct dwarf *named_file_dwarf(struct named_file *file)
+{
+	struct ubp_err ignored;
+
+	if (!file->dwarf && !file->no_dwarf &&
+	    dwarf_open(file->object, &file->dwarf, &ignored) < 0) {
+		file->no_dwarf = true;
+		file->dwarf = NULL;
+	}
+	return file->dwarf;
+}
+
+void named_files_free(struct named_files *files)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&files->by_id, &pos, NULL, &value))
+		for (struct named_file *file = value, *next; file; file = next) {
+			next = file->next;
+			free_file(file);
+		}
+	map_free(&files->by_id);
+	free_file(files->vdso);
+}

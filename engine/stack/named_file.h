@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Files that stacks lead through; for symbolise.c. */
+
+#ifndef UBP_STACK_NAMED_FILE_H
+#define UBP_STACK_NAMED_FILE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "engine/base/map.h"
+#include "engine/object/debug.h"
+
+struct dwarf;
+struct mapping;
+struct object;
+
+struct named_file {
+	struct object *object; /* NULL: it could not be opened */
+	struct dwarf *dwarf;   /* NULL: none, or not asked for yet */
+	bool no_dwarf;
+	uint64_t dev, ino;
+	pid_t pid;               /* by which that was tried last */
+	struct named_file *next; /* of the same key */
+};
+
+/* Zero-initialise, but .debug. */
+struct named_files {
+	struct object_debug_options debug;
+	struct map by_id;
+	struct named_file *vdso;
+	bool no_vdso;
+};
+
+/* The file of a mapping that process @pid has, or had. NULL: it has none, or that is out of reach. */
+struct named_file *named_file_of(struct named_files *files, pid_t pid, const struct mapping *m);
+/* NULL: it has no debug information. */
+struct dwarf *named_file_dwarf(struct named_file *file);
+void named_files_free(struct named_files *files);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Names of code that a program made itself: /tmp/perf-PID.map, as JVM and node write it. */
+
+#ifndef UBP_STACK_PERF_MAP_H
+#define UBP_STACK_PERF_MAP_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Opaque: that of one process. */
+struct perf_map;
+
+/* It need not have one. NULL: memory is short. */
+struct perf_map *perf_map_new(pid_t pid);
+void perf_map_free(struct perf_map *map);
+
+/*
+ * The function that @vaddr is in, or NULL; it is good until the next call. The file is read on
+ * in when it has grown, but not often. Only one that belongs to the process's user, or to
+ * root, is believed.
+ */
+const char *perf_map_at(struct perf_map *map, uint64_t vaddr, uint64_t *ret_start);
+
+#endif
