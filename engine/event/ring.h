@@ -83,6 +83,8 @@ int ring_space_add(struct ring_space *space, pid_t pid, pid_t tid, uint64_t thre
 		   bool mute);
 /* Where in the target stands which processor it is on (rseq); 0: detours ask for it. */
 void ring_space_set_cpu(struct ring_space *space, pid_t tid, uint64_t vaddr);
+/* Number of what is mapped there (event_record.maps), for records read from now on. */
+void ring_space_set_maps(struct ring_space *space, uint32_t number);
 /* Is there an entry for this thread? */
 bool ring_space_has(const struct ring_space *space, pid_t tid);
 /* Take it out again: it has ended, or another thread runs with the same thread pointer. */

@@ -57,6 +57,7 @@ struct ring_space {
 	struct ring_set *set;
 	struct ring_space *next; /* under the set's lock */
 	atomic_bool closed;
+	_Atomic uint32_t maps;
 	uint64_t base; /* in the target */
 	uint8_t *region;
 	size_t region_len;

@@ -283,6 +283,11 @@ void ring_space_set_cpu(struct ring_space *space, pid_t tid, uint64_t vaddr)
 				 __ATOMIC_RELAXED);
 }
 
+void ring_space_set_maps(struct ring_space *space, uint32_t number)
+{
+	atomic_store_explicit(&space->maps, number, memory_order_release);
+}
+
 bool ring_space_has(const struct ring_space *space, pid_t tid)
 {
 	return map_get(&space->by_tid, (uint64_t)tid) != NULL;

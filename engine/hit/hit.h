@@ -29,7 +29,9 @@ struct hit {
 	enum event_clock clock;
 	pid_t only_tid; /* 0: all */
 	bool lossless;
-	bool stack; /* take user stacks */
+	bool stack;                  /* take user stacks */
+	unsigned frames;             /* of one at most */
+	struct stack_maps_set *maps; /* what they lead through */
 	/* The thread passed the loader's hook: mappings have changed. @at: the
 	 * registers it goes on with; NULL: those it has. */
 	void (*loader)(void *ctx, struct tracee *t, const struct ubp_regs *at);

@@ -3,14 +3,50 @@
 
 #include "engine/hit/stack.h"
 
+#include "engine/base/err.h"
+#include "engine/object/maps.h"
+#include "engine/plant/jump.h"
 #include "engine/plant/plant.h"
+#include "engine/stack/maps_set.h"
 
-static uint64_t real_return(const struct plant_space *ps, uint64_t slot_vaddr, uint64_t found)
+size_t stack_walk(const struct ubp_arch *arch, const struct ubp_regs *regs,
+		  const struct stack_source *source, uint64_t *stack, size_t max)
 {
+	uint64_t fp = regs->r[arch->fp], sp = regs->r[arch->sp];
+	size_t n = 0;
+
+	stack[n++] = regs->r[arch->pc];
+	/* Frames lie upwards; anything else is no chain of frame pointers. */
+	while (n < max && fp >= sp && fp % arch->addr_size == 0) {
+		uint64_t frame[2];
+
+		if (!source->read(source->ctx, fp, frame) || frame[1] == 0)
+			break;
+		stack[n++] = source->real(source->ctx, fp + arch->addr_size, frame[1]);
+		if (frame[0] <= fp)
+			break;
+		fp = frame[0];
+	}
+	return n;
+}
+
+static bool read_frame(void *ctx, uint64_t vaddr, uint64_t frame[2])
+{
+	const struct tracee *t = ctx;
+
+	return mem_read(t->tid, vaddr, frame, 2 * sizeof(frame[0])) == 2 * sizeof(frame[0]);
+}
+
+static uint64_t real_return(void *ctx, uint64_t slot_vaddr, uint64_t found)
+{
+	const struct space *space = ((const struct tracee *)ctx)->process->space;
+	const struct plant_space *ps = space->plant;
 	const struct return_instance *ri;
 
-	if (!ps || found != ps->trampoline)
+	if (!ps)
 		return found;
+	if (found != ps->trampoline)
+		return hijack_real(space, slot_vaddr, found);
 	ri = map_get(&ps->returns, slot_vaddr);
 	return ri ? ri->real : found;
 }
@@ -18,23 +54,24 @@ static uint64_t real_return(const struct plant_space *ps, uint64_t slot_vaddr, u
 size_t stack_take(const struct tracee *t, const struct ubp_regs *regs, uint64_t *stack,
 		  size_t max)
 {
-	const struct space *space = t->process->space;
-	const struct ubp_arch *arch = space->arch;
-	uint64_t fp = regs->r[arch->fp], sp = regs->r[arch->sp];
-	size_t n = 0;
+	struct stack_source source = { read_frame, real_return, (void *)t };
 
-	stack[n++] = regs->r[arch->pc];
-	/* Frames lie upwards; anything else is no chain of frame pointers. */
-	while (n < max && fp >= sp && fp % arch->addr_size == 0) {
-		uint64_t frame[2]; /* caller's frame pointer, return address */
+	return stack_walk(t->process->space->arch, regs, &source, stack, max);
+}
 
-		if (mem_read(t->tid, fp, frame, sizeof(frame)) != sizeof(frame) ||
-		    frame[1] == 0)
-			break;
-		stack[n++] = real_return(space->plant, fp + arch->addr_size, frame[1]);
-		if (frame[0] <= fp)
-			break;
-		fp = frame[0];
-	}
-	return n;
+uint32_t stack_maps_now(struct stack_maps_set *set, const struct tracee *t)
+{
+	struct plant_space *ps = t->process->space->plant;
+	struct ubp_err ignored;
+	struct maps maps;
+
+	if (!ps)
+		return 0;
+	if (ps->maps_number)
+		return ps->maps_number;
+	if (maps_read(t->tid, &maps, &ignored) == 0)
+		ps->maps_number = stack_maps_set_add(set, t->process->pid, &maps);
+	else
+		maps_free(&maps);
+	return ps->maps_number;
 }

@@ -11,6 +11,7 @@
 
 #include "engine/session/session.h"
 #include "engine/sink/json.h"
+#include "engine/sink/stack.h"
 #include "engine/sink/text.h"
 
 #define DOZE_NS     10000000
@@ -209,16 +210,29 @@ static const struct spec_probe *spec_of(const struct ubp_event *e)
 
 const char *ubp_event_line(const struct ubp_event *e, enum ubp_format format, size_t *ret_len)
 {
-	struct sink_text_options opt = { .escape = format == UBP_FORMAT_TEXT_ESCAPED };
+	struct sink_text_options opt = { .escape = format == UBP_FORMAT_TEXT_ESCAPED,
+					 .resolver = stacks_resolver(e->session) };
 	struct sink_buf *line = &e->session->line;
 
 	line->len = 0;
 	if (format == UBP_FORMAT_JSON)
-		sink_json_line(line, spec_of(e), e->record);
+		sink_json_line(line, spec_of(e), e->record, opt.resolver);
 	else
 		sink_text_line(line, spec_of(e), e->record, &opt);
 	*ret_len = line->len;
 	return line->data ? line->data : "";
+}
+
+const char *ubp_event_folded(const struct ubp_event *e, size_t *ret_len)
+{
+	struct sink_buf *folded = &e->session->folded;
+
+	if (!e->record->n_stack)
+		return NULL;
+	folded->len = 0;
+	sink_folded(folded, e->record, stacks_resolver(e->session));
+	*ret_len = folded->len;
+	return folded->data;
 }
 
 const char *ubp_event_arg_name(const struct ubp_event *e, size_t i)

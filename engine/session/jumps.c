@@ -59,8 +59,10 @@ static void upgrade(struct ubp_session *s, struct process *p)
 	tracer_stop_end(&s->tracer);
 	is_there = map_get(&s->tracer.tracees, (uint64_t)tid) == t &&
 		   map_get(&s->tracer.processes, (uint64_t)pid) == p && p->space == space;
-	if (is_there)
+	if (is_there) {
+		stacks_mapped(s, t);
 		attach_let_go(t);
+	}
 	if (rc < 0 || !is_there) {
 		jump_batch_free(batch);
 		return;
@@ -155,6 +157,7 @@ void jumps_want_rings(void *ctx, struct tracee *t, const struct ubp_regs *at)
 		ps->jumps_failed = true;
 		return;
 	}
+	stacks_mapped(s, t);
 	rings_add_thread(&s->tracer, t, at->r[space->arch->tp]);
 	rings_look_around(space, tid, s->hit.seen, s->hit.n_seen);
 	(void)rings_set_gate(space, space, tid, ps->rings_base);

@@ -305,6 +305,8 @@ static void on_loader(void *ctx, struct tracee *t, const struct ubp_regs *at)
 	pid_t tid = t->tid;
 
 	(void)update(s, t, at);
+	if (map_get(&s->tracer.tracees, (uint64_t)tid) == t && t->n_execs == n_execs)
+		stacks_mapped(s, t);
 	/* Held by a remote call: the hit goes on as if there had been none. */
 	if (map_get(&s->tracer.tracees, (uint64_t)tid) == t && t->n_execs == n_execs)
 		t->held = false;
@@ -402,6 +404,8 @@ static int fill_hit(struct ubp_session *s, struct ubp_err *err)
 		.only_tid = s->opt.tid,
 		.lossless = s->opt.lossless,
 		.stack = s->opt.stack != UBP_STACK_NONE,
+		.frames = stacks_frames(s),
+		.maps = s->stack_maps,
 		.loader = on_loader,
 		.wants_rings = jumps_want_rings,
 		.ctx = s,

@@ -90,6 +90,8 @@ int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_sess
 	if (rc == 0)
 		rc = rings_init(s, err);
 	if (rc == 0)
+		rc = stacks_init(s, err);
+	if (rc == 0)
 		rc = define_init(s, err);
 	if (rc < 0) {
 		ubp_session_free(s);
@@ -113,6 +115,7 @@ void ubp_session_free(struct ubp_session *s)
 	define_free(s);
 	event_queue_free(s->queue);
 	ring_set_free(s->rings);
+	stacks_free(s);
 	while (s->warnings) {
 		struct warning *next = s->warnings->next;
 
@@ -126,6 +129,7 @@ void ubp_session_free(struct ubp_session *s)
 	sink_buf_free(&s->line);
 	sink_buf_free(&s->arg);
 	sink_buf_free(&s->header);
+	sink_buf_free(&s->folded);
 	map_free(&s->known);
 	map_free(&s->given_up);
 	map_free(&s->excluded);

@@ -16,6 +16,7 @@
 #include "engine/plant/plant.h"
 #include "engine/session/ubp.h"
 #include "engine/sink/buf.h"
+#include "engine/sink/frame.h"
 #include "engine/spec/table.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/finder.h"
@@ -104,7 +105,10 @@ struct ubp_session {
 	struct finder *finder;
 	const char *finder_kind; /* how later processes are found; NULL: not at all */
 	int poll_fd, news_fd, timer_fd, command_fd;
-	struct sink_buf line, arg, header;
+	struct sink_buf line, arg, header, folded;
+	struct stack_maps_set *stack_maps; /* NULL: no stacks */
+	struct symboliser *symboliser;     /* NULL: addresses are wanted */
+	struct sink_resolver resolver;     /* that */
 };
 
 /* define.c */
@@ -215,6 +219,16 @@ int rings_deliver_lost(struct ubp_session *s, struct rings_batch *batch);
 /* It was enough for one call. */
 bool rings_batch_is_full(const struct rings_batch *batch);
 void rings_add_stats(const struct ubp_session *s, size_t i, struct ubp_probe_stats *stats);
+
+/* stacks.c */
+int stacks_init(struct ubp_session *s, struct ubp_err *err);
+void stacks_free(struct ubp_session *s);
+/* NULL: stacks are printed as they are. */
+const struct sink_resolver *stacks_resolver(const struct ubp_session *s);
+/* Entries of a stack at most. */
+unsigned stacks_frames(const struct ubp_session *s);
+/* On the tracing thread: mappings of a stopped thread's process have changed, or its rings are new. */
+void stacks_mapped(struct ubp_session *s, struct tracee *t);
 
 /* targets.c, on that thread: attach to what the options ask for. */
 int targets_begin(struct ubp_session *s, struct ubp_err *err);

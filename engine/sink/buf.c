@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,4 +137,31 @@ size_t sink_utf8_len(const uint8_t *s, size_t len)
 	if ((want == 3 && code < 0x800) || (want == 4 && code < 0x10000) || code > 0x10ffff)
 		return 0;
 	return code >= 0xd800 && code <= 0xdfff ? 0 : want;
+}
+
+static bool is_control(const uint8_t *s, size_t n)
+{
+	if (n == 1)
+		return s[0] < 0x20 || s[0] == 0x7f;
+	return n == 2 && s[0] == 0xc2 && s[1] < 0xa0; /* U+0080..U+009F */
+}
+
+char *sink_put_escaped(char *to, const uint8_t *s, size_t len)
+{
+	for (size_t i = 0; i < len;) {
+		size_t n = sink_utf8_len(s + i, len - i);
+
+		if (n > 0 && !is_control(s + i, n)) {
+			to = sink_put_text(to, (const char *)s + i, n);
+			i += n;
+			continue;
+		}
+		for (size_t k = 0; k < (n ? n : 1); k++, i++) {
+			*to++ = '\\';
+			*to++ = (char)('0' + (s[i] >> 6));
+			*to++ = (char)('0' + (s[i] >> 3 & 7));
+			*to++ = (char)('0' + (s[i] & 7));
+		}
+	}
+	return to;
 }

@@ -52,4 +52,10 @@ char *sink_put_digits(char *to, uint64_t value, unsigned width);
  */
 size_t sink_utf8_len(const uint8_t *s, size_t len);
 
+/*
+ * For a terminal: control bytes (C1 controls in UTF-8 too) and bytes that are not UTF-8
+ * become \ooo. Needs room for 4 * @len bytes.
+ */
+char *sink_put_escaped(char *to, const uint8_t *s, size_t len);
+
 #endif

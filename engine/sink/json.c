@@ -216,8 +216,49 @@ static void add_head(struct sink_buf *buf, const struct spec_probe *probe,
 	}
 }
 
+static void add_frame(struct sink_buf *buf, const struct sink_frame *frame)
+{
+	add_hex(buf, "{\"addr\":", frame->vaddr);
+	if (frame->function)
+		add_text_member(buf, ",\"function\":", frame->function,
+				strlen(frame->function));
+	if (frame->function && !frame->is_inlined)
+		add_number(buf, ",\"offset\":", (int64_t)frame->offset);
+	if (frame->file)
+		add_text_member(buf, ",\"file\":", frame->file, strlen(frame->file));
+	if (frame->file_vaddr)
+		add_hex(buf, ",\"file_addr\":", frame->file_vaddr);
+	if (frame->source) {
+		add_text_member(buf, ",\"source\":", frame->source, strlen(frame->source));
+		add_number(buf, ",\"line\":", frame->line);
+	}
+	sink_buf_add_text(buf, frame->is_inlined ? ",\"inlined\":true}" : "}");
+}
+
+static void add_stack(struct sink_buf *buf, const struct event_record *record,
+		      const struct sink_resolver *resolver)
+{
+	struct sink_frame frames[SINK_FRAMES_MAX];
+
+	sink_buf_add_text(buf, ",\"stack\":[");
+	for (size_t i = 0; i < record->n_stack; i++) {
+		size_t n = resolver ? resolver->resolve(resolver->ctx, record, i, frames) : 0;
+
+		if (i > 0)
+			sink_buf_add(buf, ",", 1);
+		for (size_t k = 0; k < n; k++) {
+			if (k > 0)
+				sink_buf_add(buf, ",", 1);
+			add_frame(buf, &frames[k]);
+		}
+		if (!n)
+			add_hex(buf, "", sink_stack_entry(record, i));
+	}
+	sink_buf_add(buf, "]", 1);
+}
+
 void sink_json_line(struct sink_buf *buf, const struct spec_probe *probe,
-		    const struct event_record *record)
+		    const struct event_record *record, const struct sink_resolver *resolver)
 {
 	if (record->kind == EVENT_LOST) {
 		sink_buf_printf(buf, "{\"lost\":%" PRIu64 "}\n", record->n_lost);
@@ -225,7 +266,7 @@ void sink_json_line(struct sink_buf *buf, const struct spec_probe *probe,
 	}
 	add_head(buf, probe, record);
 	add_args(buf, probe, record);
-	for (size_t i = 0; i < record->n_stack; i++)
-		add_hex(buf, i == 0 ? ",\"stack\":[" : ",", sink_stack_entry(record, i));
-	sink_buf_add_text(buf, record->n_stack ? "]}\n" : "}\n");
+	if (record->n_stack)
+		add_stack(buf, record, resolver);
+	sink_buf_add(buf, "}\n", 2);
 }

@@ -19,8 +19,12 @@
  * numbers that have names (the name); chars are strings of one character, arrays are arrays, strings that could not be read are null. A byte
  * that is not UTF-8 becomes the four characters \xHH; a backslash of the string
  * itself is not marked, so the text \xHH cannot be told from it.
+ *
+ * A stack is an array, innermost first: of addresses; with @resolver of objects, with those keys
+ * that are known: addr, function, offset (a number, in the function), file, file_addr (in
+ * the file, as linked), source, line, inlined (true, or not there).
  */
 void sink_json_line(struct sink_buf *buf, const struct spec_probe *probe,
-		    const struct event_record *record);
+		    const struct event_record *record, const struct sink_resolver *resolver);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "engine/sink/float.h"
 #include "engine/sink/names.h"
+#include "engine/sink/stack.h"
 #include "engine/sink/value.h"
 
 /* Everything in front of the args but the event's name, all numbers at their longest. */
@@ -16,38 +17,12 @@
 /* "0x", a number, a comma. */
 #define NUMBER_MAX (SINK_FLOAT_MAX + 4)
 
-static bool is_control(const uint8_t *s, size_t n)
-{
-	if (n == 1)
-		return s[0] < 0x20 || s[0] == 0x7f;
-	return n == 2 && s[0] == 0xc2 && s[1] < 0xa0; /* U+0080..U+009F */
-}
-
-static char *put_escaped(char *to, const uint8_t *s, size_t len)
-{
-	for (size_t i = 0; i < len;) {
-		size_t n = sink_utf8_len(s + i, len - i);
-
-		if (n > 0 && !is_control(s + i, n)) {
-			to = sink_put_text(to, (const char *)s + i, n);
-			i += n;
-			continue;
-		}
-		for (size_t k = 0; k < (n ? n : 1); k++, i++) {
-			*to++ = '\\';
-			*to++ = (char)('0' + (s[i] >> 6));
-			*to++ = (char)('0' + (s[i] >> 3 & 7));
-			*to++ = (char)('0' + (s[i] & 7));
-		}
-	}
-	return to;
-}
-
 /* Needs room for 4 * len bytes when escaping, else for len. */
 static char *put_bytes(char *to, const uint8_t *s, size_t len,
 		       const struct sink_text_options *opt)
 {
-	return opt->escape ? put_escaped(to, s, len) : sink_put_text(to, (const char *)s, len);
+	return opt->escape ? sink_put_escaped(to, s, len)
+			   : sink_put_text(to, (const char *)s, len);
 }
 
 static void add_string(struct sink_buf *buf, const struct sink_str *str,
@@ -245,23 +220,13 @@ static char *put_place(char *to, const struct spec_probe *probe,
 static void add_stack(struct sink_buf *buf, const struct event_record *record,
 		      const struct sink_text_options *opt)
 {
-	char *to = sink_buf_room(buf, HEAD_MAX + 32u * record->n_stack);
+	char *to = sink_buf_room(buf, HEAD_MAX);
 
 	if (!to)
 		return;
 	to = put_context(to, record, opt);
-	to = sink_put_text(to, "<user stack trace>\n", 19);
-	for (size_t i = 0; i < record->n_stack; i++) {
-		char digits[SINK_NUMBER_MAX];
-		uint64_t entry = sink_stack_entry(record, i);
-		size_t len = (size_t)(sink_put_hex(digits, entry) - digits);
-
-		to = sink_put_text(to, " =>  <", 6);
-		memset(to, '0', 16 - len);
-		to = sink_put_text(to + 16 - len, digits, len);
-		to = sink_put_text(to, ">\n", 2);
-	}
-	sink_buf_end(buf, to);
+	sink_buf_end(buf, sink_put_text(to, "<user stack trace>\n", 19));
+	sink_text_stack(buf, record, opt);
 }
 
 void sink_text_line(struct sink_buf *buf, const struct spec_probe *probe,

@@ -44,8 +44,14 @@ void sink_text_args(struct sink_buf *buf, const struct spec_probe *probe,
  *
  * If the record has a user stack, as ftrace's userstacktrace shows it follows: a
  * second line "...: <user stack trace>", then " =>  <0000000000401136>" for each
- * entry, or with a resolver " => main+0x1c (/usr/bin/x)" and where the source is known
- * " => main+0x1c (/usr/bin/x) src/x.c:12". EVENT_LOST records become "[LOST n EVENTS]" (@probe may be NULL).
+ * entry. With a resolver:
+ *
+ *      => parse (inlined) (/usr/bin/x) src/x.c:7     inlined into the next
+ *      => main+0x1c (/usr/bin/x) src/x.c:12          where the source is known
+ *      => 0x7f0012345678 (/usr/lib/x.so+0x1234)      no function is known
+ *      => 0x7f0012345678 ([heap])                    no file
+ *
+ * EVENT_LOST records become "[LOST n EVENTS]" (@probe may be NULL).
  */
 void sink_text_line(struct sink_buf *buf, const struct spec_probe *probe,
 		    const struct event_record *record, const struct sink_text_options *opt);

@@ -80,7 +80,7 @@ static void print(const struct spec_probe *probe, const uint8_t *data, size_t le
 	record->data_len = (uint32_t)len;
 	memcpy(record->data, data, len);
 	sink_text_line(&buf, probe, record, &opt);
-	sink_json_line(&buf, probe, record);
+	sink_json_line(&buf, probe, record, NULL);
 	CLAIM(buf.failed == 0);
 	sink_buf_free(&buf);
 	free(record);

@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	sink_text_line(&buf, probe, record, &escaped);
 	check_terminal(&buf);
 	buf.len = 0;
-	sink_json_line(&buf, probe, record);
+	sink_json_line(&buf, probe, record, NULL);
 	check_json(&buf);
 	sink_buf_free(&buf);
 	free(record);

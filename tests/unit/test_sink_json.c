@@ -52,7 +52,7 @@ static const char *line(struct fixture *f, size_t flags)
 	json_error_t error;
 
 	f->text.len = 0;
-	sink_json_line(&f->text, &f->make.probe, f->record);
+	sink_json_line(&f->text, &f->make.probe, f->record, NULL);
 	assert_int_equal(0, f->text.failed);
 	assert_int_equal('\n', f->text.data[f->text.len - 1]);
 	assert_null(memchr(f->text.data, '\n', f->text.len - 1));

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Names for stacks: what the tracing thread notes for them, and who gives them. */
+
+#include <errno.h>
+
+#include "engine/base/err.h"
+#include "engine/hit/stack.h"
+#include "engine/session/session.h"
+#include "engine/stack/maps_set.h"
+#include "engine/stack/symbolise.h"
+
+int stacks_init(struct ubp_session *s, struct ubp_err *err)
+{
+	struct symboliser_options options = {
+		.debug = { .dirs = s->opt.debug.dirs, .symbols = s->opt.debug.symbols },
+		.lines = s->opt.stack_lines,
+		.is_cfi = s->opt.stack == UBP_STACK_CFI,
+	};
+	int rc;
+
+	if (s->opt.stack == UBP_STACK_NONE)
+		return 0;
+	s->stack_maps = options.maps = stack_maps_set_new();
+	if (!s->stack_maps)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	if (s->opt.stack_raw)
+		return 0;
+	rc = symboliser_new(&options, &s->symboliser, err);
+	s->resolver = (struct sink_resolver){ symboliser_resolve, s->symboliser };
+	return rc;
+}
+
+void stacks_free(struct ubp_session *s)
+{
+	symboliser_free(s->symboliser);
+	stack_maps_set_free(s->stack_maps);
+}
+
+const struct sink_resolver *stacks_resolver(const struct ubp_session *s)
+{
+	return s->symboliser ? &s->resolver : NULL;
+}
+
+unsigned stacks_frames(const struct ubp_session *s)
+{
+	unsigned frames = s->opt.frames;
+
+	return !frames || frames > EVENT_STACK_MAX ? EVENT_STACK_MAX : frames;
+}
+
+void stacks_mapped(struct ubp_session *s, struct tracee *t)
+{
+	struct plant_space *ps = t->process->space->plant;
+
+	if (!ps || !s->stack_maps)
+		return;
+	ps->maps_number = 0;
+	if (s->opt.stack == UBP_STACK_FP && ps->rings)
+		ring_space_set_maps(ps->rings, stack_maps_now(s->stack_maps, t));
+}
