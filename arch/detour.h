@@ -90,6 +90,12 @@ struct detour_plan {
 	size_t n_probes;
 	bool lossless;      /* a full ring: the trap, instead of a count */
 	bool count_dropped; /* count hits that a filter drops early (ring_head.dropped) */
+	/*
+	 * Entries of the user's stack, by frame pointers, at most (RING_STACK_MAX); 0: no stacks. What
+	 * .hijacks has is told as it was. A frame that is not known to be readable, or an address
+	 * that the tracer replaced: the trap. A probe needs one more cell, the last.
+	 */
+	uint8_t frames;
 	/* For return probes: vaddr of the table of hijacked return addresses (struct guard_hijack), its
 	 * entries - 1, and of the code that return addresses are replaced by. */
 	uint64_t hijacks, hijacks_mask, return_vaddr;

@@ -224,6 +224,8 @@ static uint32_t regs_of(const struct gen *g, const struct detour_probe *probe,
 		used |= 1u << R_ACC;
 	if (probe->program->has_strings)
 		used |= 1u << R_END;
+	if (g->plan->frames)
+		used |= 1u << R_END | 1u << R_ACC;
 	*ret_early = first | (early.wide ? 1u << G_CX : 0) | (early.loads ? loads : 0);
 	return used;
 }
@@ -400,6 +402,8 @@ static int check_plan(const struct detour_plan *plan, struct ubp_err *err)
 {
 	const char *problem;
 
+	if (plan->frames > RING_STACK_MAX)
+		return ubp_fail(err, EOPNOTSUPP, "stacks of %u entries", plan->frames);
 	if (plan->n_probes == 0 || plan->n_probes > UBP_DETOUR_PROBES)
 		return ubp_fail(err, EOPNOTSUPP, "%zu probes at one place", plan->n_probes);
 	if (has_return(plan) && gen_pops_return(plan->window))

@@ -101,7 +101,9 @@ static void record_head(struct gen *g)
 	emit_rm(e, OP_STORE | OP_W, G_AX, record_mem(offsetof(struct ring_record, time)));
 	emit_alu(e, 0, ALU_AND, G_CX, 0xfff); /* the rest is the node */
 	if (!program->has_strings)
-		emit_alu(e, 0, ALU_OR, G_CX, (int32_t)(program->fixed_size << 16));
+		emit_alu(e, 0, ALU_OR, G_CX,
+			 (int32_t)((program->fixed_size | (g->plan->frames ? RING_STACK : 0))
+				   << 16));
 	emit_rm(e, OP_STORE, G_CX, record_mem(offsetof(struct ring_record, cpu)));
 	emit_store_imm(e, 0, record_mem(offsetof(struct ring_record, probe)), g->probe->number);
 	emit_address(e, G_AX, g->plan->site);
@@ -126,16 +128,27 @@ static void commit(struct gen *g)
 	emit_rm(e, OP_STORE, G_AX, record_mem(offsetof(struct ring_record, commit)));
 }
 
-/* Strings took less than was reserved: shorten that, if it is the last. */
-static void end_of_strings(struct gen *g, uint32_t max)
+/* Strings end before R_END. */
+static void note_length(struct gen *g)
+{
+	struct emit *e = &g->e;
+
+	emit_rm(e, OP_LEA, G_AX, MEM(R_END, -RECORD_DATA));
+	emit_rr(e, OP_SUB | OP_W, G_AX, R_RECORD);
+	if (g->plan->frames)
+		emit_alu(e, 0, ALU_OR, G_AX, RING_STACK);
+	emit_rm(e, OP_STORE | OP_66, G_AX, record_mem(offsetof(struct ring_record, data_len)));
+}
+
+/* The record ends before R_END, which may be less than was reserved: shorten that, if it is the
+ * last. */
+static void shorten(struct gen *g, uint32_t max)
 {
 	struct emit *e = &g->e;
 	label_t kept = emit_label(e);
 
 	emit_rr(e, OP_SUB | OP_W, R_END, R_RECORD);
-	emit_alu(e, 0, ALU_SUB, R_END, RECORD_DATA);
-	emit_rm(e, OP_STORE | OP_66, R_END, record_mem(offsetof(struct ring_record, data_len)));
-	emit_alu(e, 0, ALU_ADD, R_END, RECORD_DATA + 7);
+	emit_alu(e, 0, ALU_ADD, R_END, 7);
 	emit_alu(e, 0, ALU_AND, R_END, -8);
 	emit_rm(e, OP_LOAD | OP_W, G_CX, MEM(G_SP, FRAME_POS));
 	emit_rm(e, OP_LEA, G_AX, MEM(G_CX, max));
@@ -173,7 +186,8 @@ void gen_count_dropped(struct gen *g)
 
 void gen_record(struct gen *g, label_t done, label_t trap, size_t i)
 {
-	uint32_t max = gen_record_max(g->probe->program, g->probe->is_return);
+	uint32_t max =
+		gen_record_max(g->probe->program, g->probe->is_return) + gen_stack_max(g);
 	struct gen_early early = gen_filter_look(g, g->probe);
 	bool has_filter = g->probe->filter && (early.unsure || early.loads);
 	label_t full = emit_label(&g->e), undo = emit_label(&g->e), drop = emit_label(&g->e);
@@ -188,7 +202,11 @@ void gen_record(struct gen *g, label_t done, label_t trap, size_t i)
 	if (!has_filter || gen_filter_late(g, drop))
 		g->out->filters_done |= 1u << i;
 	if (g->probe->program->has_strings)
-		end_of_strings(g, max);
+		note_length(g);
+	if (g->plan->frames)
+		gen_stack(g);
+	if (g->probe->program->has_strings || g->plan->frames)
+		shorten(g, max);
 	else
 		emit_store_imm(e, 0, record_mem(offsetof(struct ring_record, size)), max);
 	commit(g);

@@ -4,7 +4,8 @@
 /*
  * What the files that write detours share: detour.c the block, detour_record.c the record,
  * detour_fetch.c its data, detour_load.c pointers in the program, detour_string.c strings,
- * detour_filter.c filters, detour_return.c the way back, detour_time.c how long it took.
+ * detour_filter.c filters, detour_return.c the way back, detour_time.c how long it took,
+ * detour_stack.c the stack.
  *
  * The code uses few registers, each for one thing. What the program had in them is in
  * the frame, which lies below the red zone; the stack pointer does not move.
@@ -44,6 +45,7 @@ enum {
 	FRAME_INDEX = 68, /* 32 bits: element of an array of strings */
 	FRAME_POS = 72,   /* position of what is reserved */
 	FRAME_ARRAY = 80, /* array of strings: where its pointers are */
+	FRAME_STACK = 80, /* the stack: where it is in the record */
 	FRAME_REAL = 88,  /* return: the real return address */
 	FRAME_T10 = 96,   /* search: registers, and offset of the cell */
 	FRAME_T8 = 104,
@@ -201,6 +203,13 @@ void gen_string(struct gen *g, const struct fetch_op *op);
 void gen_comm(struct gen *g, const struct fetch_op *op);
 /* What could not be read: a place and no length. */
 void gen_fault(struct gen *g, const struct fetch_op *op);
+
+/* --- detour_stack.c ----------------------------------------------------------------- */
+
+/* Bytes that it takes in a record of so many; at most. */
+uint32_t gen_stack_max(const struct gen *g);
+/* The stack, behind the data that ends before R_END; moves that on. Clobbers rax, rcx, rdx, R_ACC. */
+void gen_stack(struct gen *g);
 
 /* --- detour_filter.c ---------------------------------------------------------------- */
 

@@ -103,11 +103,16 @@ struct ring_record {
 	uint64_t time;   /* ticks of the processor's time stamp counter */
 	uint32_t probe;  /* number in the session; RING_VOID: given up, to be skipped */
 	uint16_t cpu;
-	uint16_t data_len;
-	uint64_t vaddr; /* of the probed place; return: of the function */
-	uint64_t ret;   /* return: the real return address; entry: 0 */
-	uint8_t data[]; /* as in event/record.h */
+	uint16_t data_len; /* with RING_STACK, perhaps */
+	uint64_t vaddr;    /* of the probed place; return: of the function */
+	uint64_t ret;      /* return: the real return address; entry: 0 */
+	uint8_t data[];    /* as in event/record.h */
 };
+
+/* In .data_len: behind the data, 8-aligned, comes a stack: a word with the number of
+ * its entries, up to RING_STACK_MAX, then these. */
+#define RING_STACK     0x8000U
+#define RING_STACK_MAX 127
 
 #define RING_VOID 0xffffffffU
 
@@ -119,7 +124,7 @@ static inline uint32_t ring_commit(uint64_t position)
 
 /* The longest record, and what must be left free for handlers that interrupt the
  * writing of one: .limit stays that far below what the ring can hold. */
-#define RING_RECORD_MAX 4120
+#define RING_RECORD_MAX (4120 + 8 + 8 * RING_STACK_MAX)
 #define RING_SLACK      8192ULL
 
 #define RING_TABLE_AT ((sizeof(struct ring_head) + 4095) / 4096 * 4096)

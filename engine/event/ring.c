@@ -31,7 +31,7 @@ int ring_set_new(const struct ring_options *options, struct ring_set **ret_set,
 	set->n_rings = REGION_MAX / ring_stride(set) < RINGS_MAX
 			       ? (uint32_t)(REGION_MAX / ring_stride(set))
 			       : RINGS_MAX;
-	set->record = calloc(1, sizeof(*set->record) + EVENT_DATA_MAX + 8);
+	set->record = calloc(1, sizeof(*set->record) + EVENT_DATA_MAX + 8 + 8 * RING_STACK_MAX);
 	set->dropped = calloc(RING_COUNTS, sizeof(*set->dropped));
 	if (!set->record || !set->dropped) {
 		ring_set_free(set);

@@ -48,7 +48,7 @@ struct ring {
 	struct ring_front {
 		uint64_t time, vaddr, ret; /* time in ticks */
 		uint32_t size, probe;
-		uint16_t cpu, data_len;
+		uint16_t cpu, data_len, n_stack;
 	} front;
 	char comm[16];
 };

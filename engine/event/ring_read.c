@@ -45,10 +45,32 @@ static void count_lost(struct ring *ring, uint64_t n)
 
 /* --- one record -------------------------------------------------------------------------- */
 
+/* Where the stack is, from the start of the data. */
+static uint32_t stack_at(uint32_t data_len)
+{
+	return (data_len + 7) & ~7u;
+}
+
 static bool is_sane(const struct ring_record *r)
 {
+	uint32_t data_len = r->data_len & ~RING_STACK;
+	uint32_t needed = r->data_len & RING_STACK ? stack_at(data_len) + 8 : data_len;
+
 	return r->size >= sizeof(*r) && r->size <= RING_RECORD_MAX && r->size % 8 == 0 &&
-	       r->data_len <= r->size - sizeof(*r) && r->data_len <= EVENT_DATA_MAX;
+	       needed <= r->size - sizeof(*r) && data_len <= EVENT_DATA_MAX;
+}
+
+/* The number of entries that @r, which is sane, says it has; UINT32_MAX: more than there is room for. */
+static uint32_t stack_of(const struct ring *ring, const struct ring_record *r)
+{
+	uint32_t at = stack_at(r->data_len & ~RING_STACK);
+	uint64_t n;
+
+	if (!(r->data_len & RING_STACK))
+		return 0;
+	memcpy(&n, place_of(ring, ring->tail) + sizeof(*r) + at, sizeof(n));
+	return n <= RING_STACK_MAX && 8 * n <= r->size - sizeof(*r) - at - 8 ? (uint32_t)n
+									     : UINT32_MAX;
 }
 
 /* In a ring, time goes forwards; and nothing comes from the future. */
@@ -64,6 +86,7 @@ static uint64_t sane_ticks(const struct ring *ring, uint64_t ticks)
 static enum front read_front(struct ring *ring)
 {
 	struct ring_record r;
+	uint32_t n_stack;
 
 	if (!is_committed(ring, ring->tail))
 		return FRONT_INCOMPLETE;
@@ -73,6 +96,9 @@ static enum front read_front(struct ring *ring)
 	/* The one before was shortened after the look: another look will tell. */
 	if (r.size > ring->end - ring->tail)
 		return FRONT_INCOMPLETE;
+	n_stack = r.probe == RING_VOID ? 0 : stack_of(ring, &r);
+	if (n_stack == UINT32_MAX)
+		return FRONT_NONSENSE;
 	ring->front = (struct ring_front){
 		.time = sane_ticks(ring, r.time),
 		.vaddr = r.vaddr,
@@ -80,7 +106,8 @@ static enum front read_front(struct ring *ring)
 		.size = r.size,
 		.probe = r.probe,
 		.cpu = r.cpu < CPUS_MAX ? r.cpu : 0,
-		.data_len = r.data_len,
+		.data_len = r.data_len & (uint16_t)~RING_STACK,
+		.n_stack = (uint16_t)n_stack,
 	};
 	if (r.probe == RING_VOID)
 		return FRONT_VOID;
@@ -310,10 +337,13 @@ static uint64_t time_of(struct ring_set *set, const struct ring *ring)
 static void fill_record(struct ring_set *set, const struct ring *ring, uint64_t ns)
 {
 	const struct ring_front *r = &ring->front;
+	const uint8_t *data = place_of(ring, ring->tail) + sizeof(struct ring_record);
 	struct event_record *e = set->record;
 
 	memset(e, 0, sizeof(*e));
-	e->size = (uint32_t)((sizeof(*e) + r->data_len + 7) & ~7UL);
+	e->size = (uint32_t)sizeof(*e) + stack_at(r->data_len) + 8u * r->n_stack;
+	e->n_stack = r->n_stack;
+	e->maps = atomic_load_explicit(&ring->space->maps, memory_order_acquire);
 	e->kind = EVENT_HIT;
 	e->probe = r->probe;
 	e->pid = ring->pid;
@@ -324,7 +354,9 @@ static void fill_record(struct ring_set *set, const struct ring *ring, uint64_t 
 	e->func = r->ret ? r->vaddr : 0;
 	memcpy(e->comm, ring->comm, sizeof(e->comm));
 	e->data_len = r->data_len;
-	memcpy(e->data, place_of(ring, ring->tail) + sizeof(struct ring_record), r->data_len);
+	memcpy(e->data, data, r->data_len);
+	memcpy(e->data + stack_at(r->data_len), data + stack_at(r->data_len) + 8,
+	       8ul * r->n_stack);
 }
 
 static void pass_front(struct ring_set *set, struct ring *ring, uint64_t ns)

@@ -19,6 +19,8 @@
 #include "engine/plant/plant.h"
 #include "engine/trace/tracer.h"
 
+struct stack_maps_set;
+
 #define HIT_SEEN 16
 
 struct hit {

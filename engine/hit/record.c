@@ -128,7 +128,7 @@ static size_t add_stack(struct hit *hit, struct moment *m, struct event_record *
 
 	if (!hit->stack)
 		return sizeof(*r) + r->data_len;
-	r->n_stack = (uint16_t)stack_take(m->t, m->regs, stack, hit->frames);
+	r->n_stack = (uint16_t)stack_take(hit, m->t, m->regs, stack);
 	r->maps = hit->maps ? stack_maps_now(hit->maps, m->t) : 0;
 	return at + r->n_stack * sizeof(uint64_t);
 }

@@ -30,16 +30,30 @@ size_t stack_walk(const struct ubp_arch *arch, const struct ubp_regs *regs,
 	return n;
 }
 
+struct reader {
+	struct hit *hit;
+	const struct tracee *t;
+	uint64_t page; /* of the last frame */
+};
+
 static bool read_frame(void *ctx, uint64_t vaddr, uint64_t frame[2])
 {
-	const struct tracee *t = ctx;
+	struct reader *reader = ctx;
+	struct hit *hit = reader->hit;
+	uint64_t page = vaddr >> 12;
 
-	return mem_read(t->tid, vaddr, frame, 2 * sizeof(frame[0])) == 2 * sizeof(frame[0]);
+	if (mem_read(reader->t->tid, vaddr, frame, 2 * sizeof(frame[0])) !=
+	    2 * sizeof(frame[0]))
+		return false;
+	if (page != reader->page && hit->n_seen < HIT_SEEN)
+		hit->seen[hit->n_seen++] = vaddr;
+	reader->page = page;
+	return true;
 }
 
 static uint64_t real_return(void *ctx, uint64_t slot_vaddr, uint64_t found)
 {
-	const struct space *space = ((const struct tracee *)ctx)->process->space;
+	const struct space *space = ((struct reader *)ctx)->t->process->space;
 	const struct plant_space *ps = space->plant;
 	const struct return_instance *ri;
 
@@ -51,12 +65,13 @@ static uint64_t real_return(void *ctx, uint64_t slot_vaddr, uint64_t found)
 	return ri ? ri->real : found;
 }
 
-size_t stack_take(const struct tracee *t, const struct ubp_regs *regs, uint64_t *stack,
-		  size_t max)
+size_t stack_take(struct hit *hit, const struct tracee *t, const struct ubp_regs *regs,
+		  uint64_t *stack)
 {
-	struct stack_source source = { read_frame, real_return, (void *)t };
+	struct reader reader = { .hit = hit, .t = t };
+	struct stack_source source = { read_frame, real_return, &reader };
 
-	return stack_walk(t->process->space->arch, regs, &source, stack, max);
+	return stack_walk(t->process->space->arch, regs, &source, stack, hit->frames);
 }
 
 uint32_t stack_maps_now(struct stack_maps_set *set, const struct tracee *t)

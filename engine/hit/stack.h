@@ -10,9 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/trace/tracer.h"
-
-struct stack_maps_set;
+#include "engine/hit/hit.h"
 
 /* Where the stack lies: for stack_walk(). */
 struct stack_source {
@@ -31,9 +29,9 @@ struct stack_source {
 size_t stack_walk(const struct ubp_arch *arch, const struct ubp_regs *regs,
 		  const struct stack_source *source, uint64_t *stack, size_t max);
 
-/* That of a stopped thread. */
-size_t stack_take(const struct tracee *t, const struct ubp_regs *regs, uint64_t *stack,
-		  size_t max);
+/* That of a stopped thread: at most hit->frames. */
+size_t stack_take(struct hit *hit, const struct tracee *t, const struct ubp_regs *regs,
+		  uint64_t *stack);
 
 /* The number of what is mapped in the stopped thread's process. 0: not to be had. */
 uint32_t stack_maps_now(struct stack_maps_set *set, const struct tracee *t);

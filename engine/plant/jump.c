@@ -18,6 +18,7 @@
 /* What a block may take, before it is made; what is not needed stays untouched memory. */
 #define PROBE_GUESS 1024
 #define OP_GUESS    256
+#define STACK_GUESS 512
 
 void jump_free(struct site_jump *jump)
 {
@@ -142,15 +143,15 @@ static int collect(struct plant_space *ps, struct jump_batch *batch)
 	return 0;
 }
 
-/* Those that would have to replace return addresses, and can't. */
-static void refuse_returns(struct jump_batch *batch, const char *why)
+/* Those that would have to replace return addresses, or to know what was, and can't. */
+static void refuse_returns(struct jump_batch *batch, bool all, const char *why)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < batch->n; i++) {
 		struct jump_try *try = &batch->tries[i];
 
-		if (has_return(try->site))
+		if (all || has_return(try->site))
 			jump_refuse(try->site, why);
 		else
 			batch->tries[kept++] = *try;
@@ -167,20 +168,21 @@ static int compare_tries(const void *pa, const void *pb)
 
 /* --- room for their detours --------------------------------------------------------- */
 
-static size_t guess(const struct jump_try *tries, size_t n)
+static size_t guess(const struct plant *plant, const struct jump_try *tries, size_t n)
 {
 	size_t len = 0;
 
 	for (size_t i = 0; i < n; i++)
 		for (size_t p = 0; p < tries[i].site->n_probes; p++)
-			len += PROBE_GUESS +
+			len += PROBE_GUESS + (plant->frames ? STACK_GUESS : 0) +
 			       OP_GUESS * tries[i].site->probes[p]->program->n_ops;
 	return len;
 }
 
 /* One area for each object that has some of them. */
-static int provide_areas(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
-			 struct maps *maps, struct jump_batch *batch, struct ubp_err *err)
+static int provide_areas(const struct plant *plant, struct tracer *tracer, struct tracee *t,
+			 const struct ubp_regs *at, struct maps *maps, struct jump_batch *batch,
+			 struct ubp_err *err)
 {
 	int rc = 0;
 
@@ -197,7 +199,7 @@ static int provide_areas(struct tracer *tracer, struct tracee *t, const struct u
 		while (i < batch->n && batch->tries[i].site->vaddr < a->hi)
 			i++;
 		rc = area_provide(tracer, t, at, maps, a->lo, a->hi,
-				  guess(batch->tries + first, i - first) / UBP_SLOT_SIZE,
+				  guess(plant, batch->tries + first, i - first) / UBP_SLOT_SIZE,
 				  &a->area, err);
 		batch->n_areas += rc == 0;
 		if (rc == 0) {
@@ -210,19 +212,22 @@ static int provide_areas(struct tracer *tracer, struct tracee *t, const struct u
 }
 
 /* False: the thread is gone. */
-static bool provide_returns(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
-			    const struct maps *maps, struct jump_batch *batch)
+static bool provide_returns(const struct plant *plant, struct tracer *tracer, struct tracee *t,
+			    const struct ubp_regs *at, const struct maps *maps,
+			    struct jump_batch *batch)
 {
 	pid_t tid = t->tid;
 	struct ubp_err err;
 	size_t i = 0;
 
-	while (i < batch->n && !has_return(batch->tries[i].site))
+	/* Stacks may lead through addresses that are replaced later. */
+	while (i < batch->n && !plant->frames && !has_return(batch->tries[i].site))
 		i++;
 	if (i < batch->n && hijack_provide(tracer, t, at, maps, &err) < 0) {
 		if (map_get(&tracer->tracees, (uint64_t)tid) != t)
 			return false;
-		refuse_returns(batch, "its return address is replaced by the tracer");
+		refuse_returns(batch, plant->frames,
+			       "its return address is replaced by the tracer");
 	}
 	return true;
 }
@@ -289,8 +294,8 @@ int jump_prepare(struct plant *plant, struct tracer *tracer, struct tracee *t,
 	if (rc == 0)
 		rc = rings_provide(plant, tracer, t, at ? at : &regs, &maps, err);
 	if (rc == 0)
-		rc = provide_areas(tracer, t, at ? at : &regs, &maps, batch, err);
-	if (rc == 0 && !provide_returns(tracer, t, at ? at : &regs, &maps, batch))
+		rc = provide_areas(plant, tracer, t, at ? at : &regs, &maps, batch, err);
+	if (rc == 0 && !provide_returns(plant, tracer, t, at ? at : &regs, &maps, batch))
 		rc = -ESRCH;
 	maps_free(&maps);
 	if (rc == 0)
@@ -317,7 +322,8 @@ static int find_window(const struct space *space, const struct site *site,
 	return space->arch->find_window(code, got, w->padding, site->vaddr, ret_window, err);
 }
 
-static size_t fill_probes(const struct site *site, const struct ubp_arch *arch, uint32_t *cell,
+static size_t fill_probes(const struct plant *plant, const struct site *site,
+			  const struct ubp_arch *arch, uint32_t *cell,
 			  struct detour_probe *probes)
 {
 	for (size_t i = 0; i < site->n_probes; i++) {
@@ -328,7 +334,8 @@ static size_t fill_probes(const struct site *site, const struct ubp_arch *arch, 
 						   .program = u->program,
 						   .filter = u->filter,
 						   .cell = *cell };
-		*cell = (*cell + arch->detour_cells(u->program)) % (RING_CELLS / 2);
+		*cell = (*cell + arch->detour_cells(u->program) + (plant->frames != 0)) %
+			(RING_CELLS / 2);
 	}
 	return site->n_probes;
 }
@@ -366,6 +373,7 @@ static int generate(const struct plant *plant, const struct space *space,
 		.probes = probes,
 		.lossless = plant->lossless,
 		.count_dropped = plant->count_dropped,
+		.frames = (uint8_t)plant->frames,
 		.trampoline = ps->trampoline,
 		.hijacks = ps->hijacks,
 		.hijacks_mask = ps->hijacks_mask,
@@ -375,7 +383,7 @@ static int generate(const struct plant *plant, const struct space *space,
 
 	if (rc < 0)
 		return rc;
-	plan.n_probes = fill_probes(site, arch, cell, probes);
+	plan.n_probes = fill_probes(plant, site, arch, cell, probes);
 	plan.ns_factor = ns_factor(plant, ps, &plan);
 	rc = arch->build_detour(&plan, &jump->detour, err);
 	if (rc < 0)

@@ -175,6 +175,7 @@ struct plant {
 	struct ring_set *rings; /* NULL: no jumps */
 	bool lossless;
 	bool count_dropped;           /* hits that filters drop are counted, too */
+	unsigned frames;              /* of stacks that jumps take; 0: none */
 	char *reasons[64];            /* why there is no jump */
 	bool force;                   /* --force */
 	struct hook_file *hook_files; /* hooks.c: what is known of files */

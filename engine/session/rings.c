@@ -30,8 +30,8 @@ int rings_init(struct ubp_session *s, struct ubp_err *err)
 
 	if (s->opt.mode != UBP_MODE_AUTO && s->opt.mode != UBP_MODE_JUMP)
 		s->no_jumps = "--mode says so";
-	else if (s->opt.stack)
-		s->no_jumps = "user stacks are taken at stops";
+	else if (s->opt.stack == UBP_STACK_CFI)
+		s->no_jumps = "user stacks are unwound at stops";
 	else if (!ubp_host_can_jump(&why))
 		s->no_jumps = why;
 	return s->no_jumps ? 0 : ring_set_new(&options, &s->rings, err);

@@ -384,6 +384,7 @@ static int fill_plant(struct ubp_session *s, struct ubp_err *err)
 		ring_set_n_probes(s->rings, (unsigned)s->n_probes);
 	s->plant.lossless = s->opt.lossless;
 	s->plant.count_dropped = s->opt.count_dropped;
+	s->plant.frames = s->opt.stack == UBP_STACK_FP ? stacks_frames(s) : 0;
 	s->plant.find_exits = define_find_exits;
 	s->plant.ctx = s;
 	s->plant.probes = calloc(s->n_probes + 1, sizeof(struct uprobe *));

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * The stack by frame pointers, as the tracer walks it (engine/hit/stack.c), or the trap: the
+ * tracer reads what is not known to be readable, and knows what it replaced itself.
+ *
+ * R_ACC has the frame pointer, R_END is where the next entry goes.
+ */
+
+#include <stddef.h>
+
+#include "arch/guard.h"
+#include "arch/x86/gen.h"
+#include "arch/x86/x86.h"
+
+/* Entries of the table that are looked at for a word. */
+#define LOOKS 64
+
+#define ENTRY_SHIFT 5
+
+uint32_t gen_stack_max(const struct gen *g)
+{
+	return g->plan->frames ? 8 + 8u * g->plan->frames : 0;
+}
+
+static void put_entry(struct emit *e, int reg)
+{
+	emit_rm(e, OP_STORE | OP_W, reg, MEM(R_END, 0));
+	emit_alu(e, OP_W, ALU_ADD, R_END, 8);
+}
+
+/* Room for their number, and the first: where the program is. */
+static void begin(struct gen *g)
+{
+	const struct fetch_program *program = g->probe->program;
+	struct emit *e = &g->e;
+
+	if (program->has_strings) {
+		emit_alu(e, OP_W, ALU_ADD, R_END, 7);
+		emit_alu(e, OP_W, ALU_AND, R_END, -8);
+	} else {
+		emit_rm(e, OP_LEA, R_END, gen_data_at((program->fixed_size + 7) & ~7u));
+	}
+	emit_rm(e, OP_STORE | OP_W, R_END, MEM(G_SP, FRAME_STACK));
+	emit_alu(e, OP_W, ALU_ADD, R_END, 8);
+	if (g->probe->is_return)
+		emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(G_SP, FRAME_REAL));
+	else
+		emit_address(e, G_AX, g->plan->site);
+	put_entry(e, G_AX);
+}
+
+/* rax = the real address, by the entry of the word at R_ACC + 8; or to the trap. Clobbers rcx, rdx. */
+static void look_up(struct gen *g)
+{
+	const int32_t mask = (int32_t)(g->plan->hijacks_mask << ENTRY_SHIFT);
+	struct emit_mem word = MEM_X(G_DX, G_AX, 0, offsetof(struct guard_hijack, word));
+	struct emit *e = &g->e;
+	label_t look, next = emit_label(e), found = emit_label(e);
+
+	emit_alu(e, OP_W, ALU_ADD, R_ACC, 8);
+	emit_imm(e, G_DX, g->plan->hijacks);
+	emit_rr(e, OP_LOAD | OP_W, G_AX, R_ACC);
+	emit_shift(e, OP_W, SHIFT_L, G_AX, ENTRY_SHIFT - 3);
+	emit_alu(e, OP_W, ALU_AND, G_AX, mask);
+	emit_imm(e, G_CX, LOOKS);
+	look = emit_here(e);
+	gen_may_fault(g, g->fail);
+	emit_rm(e, OP_CMP | OP_W, R_ACC, word);
+	emit_jcc(e, COND_E, found);
+	gen_may_fault(g, g->fail);
+	emit_alu_mem(e, OP_W, ALU_CMP, word, 0);
+	emit_jcc(e, COND_NE, next);
+	emit_jmp(e, g->fail);
+	emit_set(e, next);
+	emit_alu(e, OP_W, ALU_ADD, G_AX, 1 << ENTRY_SHIFT);
+	emit_alu(e, OP_W, ALU_AND, G_AX, mask);
+	emit_alu(e, 0, ALU_SUB, G_CX, 1);
+	emit_jcc(e, COND_NE, look);
+	emit_jmp(e, g->fail);
+	emit_set(e, found);
+	gen_load(g, OP_LOAD | OP_W, G_AX,
+		 MEM_X(G_DX, G_AX, 0, offsetof(struct guard_hijack, real)));
+	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
+	emit_jcc(e, COND_E, g->fail);
+	emit_alu(e, OP_W, ALU_SUB, R_ACC, 8);
+}
+
+/* rax is a return address: what it was. */
+static void real_address(struct gen *g)
+{
+	const struct detour_plan *plan = g->plan;
+	struct emit *e = &g->e;
+	label_t real = emit_label(e);
+
+	if (plan->trampoline) {
+		emit_address(e, G_CX, plan->trampoline);
+		emit_rr(e, OP_CMP | OP_W, G_AX, G_CX);
+		emit_jcc(e, COND_E, g->fail);
+	}
+	if (!plan->return_vaddr || !gen_can_hijack(plan->hijacks, plan->hijacks_mask))
+		return;
+	emit_address(e, G_CX, plan->return_vaddr);
+	emit_rr(e, OP_CMP | OP_W, G_AX, G_CX);
+	emit_jcc(e, COND_NE, real);
+	look_up(g);
+	emit_set(e, real);
+}
+
+/* Frames from R_ACC upwards, then to @done. */
+static void walk(struct gen *g, label_t done)
+{
+	uint32_t cell = (g->probe->cell + x86_detour_cells(g->probe->program)) % RING_CELLS;
+	struct emit *e = &g->e;
+	label_t next = emit_here(e);
+
+	emit_test(e, 0, R_ACC, 7);
+	emit_jcc(e, COND_NE, done);
+	gen_check(g, 0, 16, cell);
+	gen_load(g, OP_LOAD | OP_W, G_AX, MEM(R_ACC, 8));
+	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
+	emit_jcc(e, COND_E, done);
+	real_address(g);
+	put_entry(e, G_AX);
+	gen_load(g, OP_LOAD | OP_W, G_AX, MEM(R_ACC, 0));
+	emit_rr(e, OP_CMP | OP_W, G_AX, R_ACC);
+	emit_jcc(e, COND_BE, done);
+	emit_rr(e, OP_LOAD | OP_W, R_ACC, G_AX);
+	emit_rr(e, OP_LOAD | OP_W, G_CX, R_END);
+	emit_rm(e, OP_SUB | OP_W, G_CX, MEM(G_SP, FRAME_STACK));
+	emit_alu(e, 0, ALU_CMP, G_CX, 8 + 8 * g->plan->frames);
+	emit_jcc(e, COND_B, next);
+}
+
+void gen_stack(struct gen *g)
+{
+	struct emit *e = &g->e;
+	label_t done = emit_label(e);
+
+	begin(g);
+	if (g->plan->frames > 1) {
+		emit_rr(e, OP_LOAD | OP_W, R_ACC, G_BP);
+		emit_rm(e, OP_LEA, G_AX, MEM(G_SP, FRAME_ALL));
+		emit_rr(e, OP_CMP | OP_W, R_ACC, G_AX);
+		emit_jcc(e, COND_B, done);
+		walk(g, done);
+	}
+	emit_set(e, done);
+	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(G_SP, FRAME_STACK));
+	emit_rr(e, OP_LOAD | OP_W, G_CX, R_END);
+	emit_rr(e, OP_SUB | OP_W, G_CX, G_AX);
+	emit_shift(e, OP_W, SHIFT_R, G_CX, 3);
+	emit_alu(e, 0, ALU_SUB, G_CX, 1);
+	emit_rm(e, OP_STORE | OP_W, G_CX, MEM(G_AX, 0));
+}
