@@ -36,8 +36,10 @@ struct dwarf_place {
 	const char *function; /* innermost, inlined or not */
 	const char *file;     /* full path, as far as the compiler told */
 	unsigned line;
-	bool is_inlined; /* in an inlined copy */
-	bool is_entry;   /* first instruction of a function that is called */
+	bool is_inlined;   /* in an inlined copy */
+	bool is_entry;     /* first instruction of a function that is called */
+	const void *scope; /* of .function: here, not what else is inlined into it at the same
+			    * address; NULL: the innermost */
 };
 
 struct dwarf_places {
