@@ -58,6 +58,12 @@ int dwarf_function_places(struct dwarf *dwarf, const char *name, bool after_prol
 			  struct dwarf_places *ret_places, struct ubp_err *err);
 
 /*
+ * Move @place, the entry of a function whose code is not optimised, to where its variables
+ * have their values. False: it stays, there is no need or no way.
+ */
+bool dwarf_skip_prologue(struct dwarf *dwarf, struct dwarf_place *place);
+
+/*
  * Line @line (0: its first) of function @function, counted from the line where that is declared, or
  * line @line of source file @file (a path's end: "x.c", "src/x.c"): where a
  * statement of it begins, in each function and each inlined copy once. -ENOENT: no code for that line,

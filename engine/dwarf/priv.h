@@ -12,6 +12,7 @@
 #include "engine/base/err.h"
 #include "engine/base/map.h"
 #include "engine/dwarf/dwarf.h"
+#include "engine/object/object.h"
 
 /* DIEs of a scope inside each other that are looked into; references that are followed. */
 #define DW_DEPTH_MAX 128
@@ -150,7 +151,20 @@ const struct dw_function *dw_function_of(struct dwarf *d, const void *addr,
 /* "ns::Class::f" of the DIE of a function, inlined or not; "?" where it has no name. Kept. */
 const char *dw_full_name(struct dwarf *d, Dwarf_Die *die);
 
-/* names.c */
+/* names.c. A DIE of a function that was sought: its code, an inlined copy, a declaration. */
+struct dw_instance {
+	Dwarf_Die die;
+	bool is_inlined, has_code;
+};
+
+struct dw_instances {
+	struct dw_instance *v;
+	size_t n, cap;
+};
+/* All DIEs of all functions of that name. -ENOENT: there is none, with near names. */
+int dw_find(struct dwarf *d, const char *name, struct dw_instances *ret_found,
+	    struct ubp_err *err);
+void dw_instances_free(struct dw_instances *found);
 void dw_free_names(struct dwarf *d);
 
 #endif

@@ -3,8 +3,6 @@
 
 /* From an address to the DIEs that it is in. */
 
-#include <string.h>
-
 #include "engine/dwarf/priv.h"
 
 /* The function out of line that @addr is in. */
@@ -36,34 +34,73 @@ static bool function_at(struct dwarf *d, struct dw_unit *unit, Dwarf_Addr addr,
 	return false;
 }
 
-/* The child of @die that @addr is in. */
-static bool descend(const Dwarf_Die *parent, Dwarf_Addr addr, Dwarf_Die *ret_die)
+/* Is it an inlined copy that begins at @addr, though nothing of it stands there any more? */
+static bool begins_at(Dwarf_Die *die, Dwarf_Addr addr)
 {
-	Dwarf_Die die = *parent;
+	Dwarf_Addr entry;
+	Dwarf_Attribute a;
 
-	if (dwarf_child(&die, &die) != 0)
+	return dwarf_tag(die) == DW_TAG_inlined_subroutine &&
+	       dwarf_attr(die, DW_AT_entry_pc, &a) && dwarf_formaddr(&a, &entry) == 0 &&
+	       entry == addr;
+}
+
+/* The scope in @parent that @addr is in. @blocks: in no other function. */
+static bool descend(Dwarf_Die *parent, Dwarf_Addr addr, bool blocks, Dwarf_Die *ret_die)
+{
+	bool has_begun = false;
+	Dwarf_Die die;
+
+	if (dwarf_child(parent, &die) != 0)
 		return false;
-	do
-		if (dw_is_scope(&die) && dw_covers(&die, addr)) {
+	do {
+		if (!dw_is_scope(&die) || (blocks && dw_is_function(&die)))
+			continue;
+		if (dw_covers(&die, addr)) {
 			*ret_die = die;
 			return true;
 		}
-	while (dwarf_siblingof(&die, &die) == 0);
-	return false;
+		if (!has_begun && begins_at(&die, addr)) {
+			*ret_die = die;
+			has_begun = true;
+		}
+	} while (dwarf_siblingof(&die, &die) == 0);
+	return has_begun;
 }
 
-/* What is inside of @scope goes, but blocks that are its own. Returns where to start. */
-static size_t cut_inner(Dwarf_Die *scopes, size_t n, const void *scope)
+/* The scope in @parent that is @scope, or that it is in: DIEs stand behind their parents. */
+static bool approach(Dwarf_Die *parent, const void *scope, Dwarf_Die *ret_die)
 {
-	size_t start = 0;
+	bool has_any = false;
+	Dwarf_Die die;
 
-	while (start < n && scopes[start].addr != scope)
-		start++;
-	if (start == n)
-		return 0;
-	while (start > 0 && !dw_is_function(&scopes[start - 1]))
-		start--;
-	return start;
+	if (dwarf_child(parent, &die) != 0)
+		return false;
+	do {
+		if (die.addr > scope)
+			break;
+		has_any = dw_is_scope(&die);
+		*ret_die = die;
+	} while (dwarf_siblingof(&die, &die) == 0);
+	return has_any;
+}
+
+/*
+ * Innermost last, from @scopes[0] on. Returns how many. @scope NULL: wherever the address
+ * is.
+ */
+static size_t go_down(Dwarf_Addr addr, const void *scope, Dwarf_Die *scopes, size_t max)
+{
+	size_t n = 1;
+
+	while (scope && scopes[n - 1].addr != scope) {
+		if (n == max || !approach(&scopes[n - 1], scope, &scopes[n]))
+			return 0;
+		n++;
+	}
+	while (n < max && descend(&scopes[n - 1], addr, scope != NULL, &scopes[n]))
+		n++;
+	return n;
 }
 
 size_t dw_scopes_at(struct dwarf *d, const struct dwarf_place *place, Dwarf_Die *scopes,
@@ -72,21 +109,23 @@ size_t dw_scopes_at(struct dwarf *d, const struct dwarf_place *place, Dwarf_Die 
 	Dwarf_Addr addr = dw_addr(d, place->elf_vaddr);
 	struct dw_unit *unit = dw_unit_at(d, place->elf_vaddr);
 	Dwarf_Die found[DW_DEPTH_MAX];
-	size_t n = DW_DEPTH_MAX, start;
+	size_t n = 0;
 
 	if (!unit || max == 0)
 		return 0;
-	found[--n] = unit->die;
-	if (function_at(d, unit, addr, &found[n - 1])) {
-		n--;
-		while (n > 0 && descend(&found[n], addr, &found[n - 1]))
-			n--;
+	if (function_at(d, unit, addr, &found[0])) {
+		if (place->scope)
+			n = go_down(addr, place->scope, found, DW_DEPTH_MAX);
+		if (n == 0)
+			n = go_down(addr, NULL, found, DW_DEPTH_MAX);
 	}
-	start = place->scope ? n + cut_inner(found + n, DW_DEPTH_MAX - n, place->scope) : n;
-	if (max > DW_DEPTH_MAX - start)
-		max = DW_DEPTH_MAX - start;
-	memcpy(scopes, found + start, max * sizeof(*scopes));
-	return max;
+	/* If there are too many, what is outside is left out. */
+	for (size_t i = 0; i < n && i < max; i++)
+		scopes[i] = found[n - 1 - i];
+	if (n >= max)
+		return max;
+	scopes[n] = unit->die;
+	return n + 1;
 }
 
 /* --- is it optimised? -------------------------------------------------------- */
@@ -116,8 +155,6 @@ bool dw_is_optimised(Dwarf_Die *function)
 	do {
 		int tag = dwarf_tag(&die);
 
-		if (tag == DW_TAG_inlined_subroutine)
-			return true;
 		if (tag != DW_TAG_formal_parameter && tag != DW_TAG_variable)
 			continue;
 		switch (kind_of(&die)) {

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Where a line begins: in each function and inlined copy once. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/dwarf/lines.h"
+
+struct candidate {
+	Dwarf_Die scope;
+	Dwarf_Addr addr;
+	const char *file;
+	unsigned line;
+};
+
+bool dw_is_candidate(const struct dw_candidates *candidates, const Dwarf_Die *scope)
+{
+	return map_get(&candidates->by_scope, (uintptr_t)scope->addr) != NULL;
+}
+
+int dw_add_candidate(struct dw_candidates *candidates, const Dwarf_Die *scope, Dwarf_Addr addr,
+		     const char *file, unsigned line, struct ubp_err *err)
+{
+	struct candidate *c = map_get(&candidates->by_scope, (uintptr_t)scope->addr);
+
+	if (c) {
+		if (addr < c->addr)
+			c->addr = addr;
+		return 0;
+	}
+	c = malloc(sizeof(*c));
+	if (!c || map_put(&candidates->by_scope, (uintptr_t)scope->addr, c) < 0) {
+		free(c);
+		return ubp_fail(err, ENOMEM, "out of memory");
+	}
+	*c = (struct candidate){ *scope, addr, file, line };
+	return 0;
+}
+
+int dw_take_candidates(struct dwarf *d, struct dw_candidates *candidates,
+		       struct dwarf_places *places, struct ubp_err *err)
+{
+	size_t at = 0;
+	void *value;
+	int rc = 0;
+
+	while (rc == 0 && map_next(&candidates->by_scope, &at, NULL, &value)) {
+		struct candidate *c = value;
+		struct dwarf_place place;
+		Dwarf_Addr entry;
+
+		dw_fill_place(d, &c->scope, c->addr, c->file, c->line, &place);
+		place.is_entry =
+			!place.is_inlined && dw_entry(d, &c->scope, &entry) && entry == c->addr;
+		rc = dw_add_place(d, places, &place, err);
+	}
+	dw_sort_places(places);
+	return rc;
+}
+
+void dw_free_candidates(struct dw_candidates *candidates)
+{
+	size_t at = 0;
+	void *value;
+
+	while (map_next(&candidates->by_scope, &at, NULL, &value))
+		free(value);
+	map_free(&candidates->by_scope);
+}
+
+void dw_near_line(struct dw_near_lines *near, unsigned wanted, unsigned line)
+{
+	if (line < wanted && (!near->has_below || line > near->below)) {
+		near->below = line;
+		near->has_below = true;
+	}
+	if (line > wanted && (!near->has_above || line < near->above)) {
+		near->above = line;
+		near->has_above = true;
+	}
+}
+
+void dw_near_text(const struct dw_near_lines *near, char *text, size_t size)
+{
+	text[0] = '\0';
+	if (near->has_below && near->has_above)
+		snprintf(text, size, "; %u and %u have", near->below, near->above);
+	else if (near->has_below || near->has_above)
+		snprintf(text, size, "; %u has", near->has_below ? near->below : near->above);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Rows of line tables: which function, or inlined copy, a row is of. */
+
+#include <limits.h>
+#include <string.h>
+
+#include "engine/dwarf/lines.h"
+
+/* What units have in common, moved into one of its own (dwz), has no code. */
+static bool has_rows(struct dw_unit *unit)
+{
+	return dwarf_tag(&unit->die) != DW_TAG_partial_unit;
+}
+
+int dw_each_row(struct dw_unit *unit, int (*each)(void *ctx, const struct dw_row *row),
+		void *ctx)
+{
+	Dwarf_Lines *lines;
+	size_t n;
+	int rc = 0;
+
+	if (!has_rows(unit) || dwarf_getsrclines(&unit->die, &lines, &n) != 0)
+		return 0;
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		Dwarf_Line *line = dwarf_onesrcline(lines, i);
+		struct dw_row row = { .line = line };
+		bool is_end = true, is_stmt = false;
+		int lineno = 0;
+
+		if (dwarf_lineendsequence(line, &is_end) != 0 || is_end ||
+		    dwarf_linebeginstatement(line, &is_stmt) != 0 || !is_stmt ||
+		    dwarf_lineno(line, &lineno) != 0 || lineno <= 0 ||
+		    dwarf_lineaddr(line, &row.addr) != 0 || row.addr == 0)
+			continue;
+		row.lineno = (unsigned)lineno;
+		rc = each(ctx, &row);
+	}
+	return rc;
+}
+
+const char *dw_row_file(const struct dw_row *row)
+{
+	return dwarf_linesrc(row->line, NULL, NULL);
+}
+
+unsigned dw_decl_line(Dwarf_Die *die)
+{
+	int line = 0;
+
+	return dwarf_decl_line(die, &line) == 0 && line > 0 ? (unsigned)line : 0;
+}
+
+unsigned dw_call_line(Dwarf_Die *call)
+{
+	Dwarf_Attribute a;
+	Dwarf_Word line = 0;
+
+	if (!dwarf_attr(call, DW_AT_call_line, &a) || dwarf_formudata(&a, &line) != 0 ||
+	    line > INT_MAX)
+		return 0;
+	return (unsigned)line;
+}
+
+/* A number of the unit's files. libdw's own dwarf_decl_file() takes 0 for none; so it was before
+ * DWARF 5. */
+static const char *file_of(Dwarf_Attribute *a)
+{
+	Dwarf_Word number;
+	Dwarf_Files *files;
+	Dwarf_Die unit;
+	Dwarf_Half version;
+	size_t n;
+
+	if (dwarf_formudata(a, &number) != 0 ||
+	    !dwarf_cu_die(a->cu, &unit, &version, NULL, NULL, NULL, NULL, NULL) ||
+	    dwarf_getsrcfiles(&unit, &files, &n) != 0 || number >= n ||
+	    (number == 0 && version < 5))
+		return NULL;
+	return dwarf_filesrc(files, number, NULL, NULL);
+}
+
+const char *dw_call_file(Dwarf_Die *call)
+{
+	Dwarf_Attribute a;
+
+	return dwarf_attr(call, DW_AT_call_file, &a) ? file_of(&a) : NULL;
+}
+
+const char *dw_decl_file(Dwarf_Die *die)
+{
+	Dwarf_Attribute a;
+
+	return dw_attr(die, DW_AT_decl_file, &a) ? file_of(&a) : NULL;
+}
+
+bool dw_same_file(const char *a, const char *b)
+{
+	return a && b && (a == b || strcmp(a, b) == 0);
+}
+
+/*
+ * Where functions are inlined into each other, rows of several share addresses. A row is of
+ * the function that begins last before its line.
+ */
+bool dw_row_owner(struct dwarf *d, const struct dw_row *row, const char *file,
+		  Dwarf_Die *ret_die)
+{
+	struct dwarf_place place = { .elf_vaddr = dw_elf_vaddr(d, row->addr) };
+	Dwarf_Die scopes[DW_DEPTH_MAX];
+	size_t n = dw_scopes_at(d, &place, scopes, DW_DEPTH_MAX);
+	unsigned best = 0;
+	bool has_any = false;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned line;
+
+		if (!dw_is_function(&scopes[i]))
+			continue;
+		/* A body that was included from elsewhere. */
+		if (!has_any)
+			*ret_die = scopes[i];
+		has_any = true;
+		line = dw_decl_line(&scopes[i]);
+		if (line <= row->lineno && line > best &&
+		    dw_same_file(dw_decl_file(&scopes[i]), file)) {
+			best = line;
+			*ret_die = scopes[i];
+		}
+	}
+	return has_any;
+}
+
+/* The rows of the sequence that starts at or before @addr are sorted by address. */
+static size_t first_row_behind(Dwarf_Lines *lines, size_t n, Dwarf_Addr addr)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		Dwarf_Addr at = 0;
+
+		(void)dwarf_lineaddr(dwarf_onesrcline(lines, mid), &at);
+		if (at <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* The end of the code that @addr is in, of one piece. */
+struct piece {
+	Dwarf_Addr addr, end;
+};
+
+static int find_piece(void *ctx, Dwarf_Addr start, Dwarf_Addr end)
+{
+	struct piece *p = ctx;
+
+	if (p->addr < start || p->addr >= end)
+		return 0;
+	p->end = end;
+	return 1;
+}
+
+bool dw_behind_prologue(struct dwarf *d, Dwarf_Die *function, Dwarf_Addr entry,
+			Dwarf_Addr *ret_addr)
+{
+	struct piece piece = { entry, 0 };
+	struct dw_unit *unit = dw_unit_at(d, dw_elf_vaddr(d, entry));
+	Dwarf_Lines *lines;
+	Dwarf_Addr second = 0;
+	size_t n;
+
+	if (!unit || dwarf_getsrclines(&unit->die, &lines, &n) != 0 ||
+	    dw_each_range(function, find_piece, &piece) != 1)
+		return false;
+	for (size_t i = first_row_behind(lines, n, entry); i < n; i++) {
+		Dwarf_Line *line = dwarf_onesrcline(lines, i);
+		Dwarf_Addr addr;
+		bool is_end = false, is_body = false;
+
+		if (dwarf_lineaddr(line, &addr) != 0 || addr >= piece.end ||
+		    dwarf_lineendsequence(line, &is_end) != 0 || is_end)
+			break;
+		if (!second)
+			second = addr;
+		/* Told by clang; gcc has a row there, but no more. */
+		if (dwarf_lineprologueend(line, &is_body) == 0 && is_body) {
+			second = addr;
+			break;
+		}
+	}
+	*ret_addr = second;
+	return second != 0;
+}
