@@ -91,3 +91,15 @@ int object_dwarf(struct object *object, Dwarf **ret_dwarf, int64_t *ret_bias,
 	*ret_bias = (int64_t)bias;
 	return 0;
 }
+
+Dwarf_CFI *object_eh_cfi(struct object *object, int64_t *ret_bias)
+{
+	struct object_debug *debug = get(object);
+	Dwarf_CFI *cfi = NULL;
+	Dwarf_Addr bias = 0;
+
+	if (debug && debug->module)
+		cfi = dwfl_module_eh_cfi(debug->module, &bias);
+	*ret_bias = (int64_t)bias;
+	return cfi;
+}

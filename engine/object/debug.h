@@ -33,4 +33,7 @@ void object_set_debug(struct object *object, const struct object_debug_options *
 int object_dwarf(struct object *object, Dwarf **ret_dwarf, int64_t *ret_bias,
 		 struct ubp_err *err);
 
+/* The call frame information of .eh_frame, likewise; NULL: there is none. */
+Dwarf_CFI *object_eh_cfi(struct object *object, int64_t *ret_bias);
+
 #endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/dwarf/sum.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct sum sum_const(int64_t value)
+{
+	return (struct sum){ .base = SUM_CONST, .bits = 64, .addend = { value } };
+}
+
+struct sum sum_register(const char *name, int64_t addend)
+{
+	return (struct sum){ .base = SUM_REG, .reg = name, .bits = 64, .addend = { addend } };
+}
+
+struct sum sum_file(int64_t offset)
+{
+	return (struct sum){ .base = SUM_FILE, .bits = 64, .addend = { offset } };
+}
+
+void sum_add_const(struct sum *s, int64_t value)
+{
+	s->addend[s->n] = (int64_t)((uint64_t)s->addend[s->n] + (uint64_t)value);
+}
+
+/* Registers of both in one; there is room for two, and one that is scaled. */
+static bool join(struct sum *s, const struct sum *other)
+{
+	const char *plain[3], *scaled = NULL;
+	uint8_t shift = 0;
+	size_t n = 0;
+
+	for (const struct sum *each = s; each; each = each == s ? other : NULL) {
+		if (each->reg)
+			plain[n++] = each->reg;
+		if (!each->index)
+			continue;
+		if (scaled)
+			return false;
+		scaled = each->index;
+		shift = each->shift;
+	}
+	if (n > 2 || (n == 2 && scaled))
+		return false;
+	s->reg = n > 0 ? plain[0] : NULL;
+	s->index = n == 2 ? plain[1] : scaled;
+	s->shift = n == 2 ? 0 : shift;
+	return true;
+}
+
+bool sum_add(struct sum *s, const struct sum *other)
+{
+	uint8_t bits = s->bits < other->bits ? s->bits : other->bits;
+	struct sum mine = *s;
+
+	if (sum_is_const(s)) {
+		*s = *other;
+		sum_add_const(s, mine.addend[0]);
+	} else if (sum_is_const(other)) {
+		sum_add_const(s, other->addend[0]);
+	} else if (s->base == SUM_REG && other->base == SUM_REG && s->n == 0 && other->n == 0) {
+		if (!join(s, other))
+			return false;
+		sum_add_const(s, other->addend[0]);
+	} else {
+		return false;
+	}
+	s->bits = bits;
+	return true;
+}
+
+bool sum_shift(struct sum *s, uint64_t bits)
+{
+	if (bits > 63)
+		return false;
+	if (bits == 0)
+		return true;
+	if (sum_is_const(s)) {
+		s->addend[0] = (int64_t)((uint64_t)s->addend[0] << bits);
+		return true;
+	}
+	if (s->base != SUM_REG || s->n != 0 || bits > 3 || (s->reg && s->index))
+		return false;
+	if (s->reg) {
+		s->index = s->reg;
+		s->shift = 0;
+		s->reg = NULL;
+	}
+	s->shift += (uint8_t)bits;
+	s->addend[0] = (int64_t)((uint64_t)s->addend[0] << bits);
+	return s->shift <= 3;
+}
+
+bool sum_and(struct sum *s, uint64_t mask)
+{
+	unsigned bits = mask == UINT64_MAX ? 64 : (unsigned)__builtin_ctzll(~mask);
+
+	if (sum_is_const(s)) {
+		s->addend[0] = (int64_t)((uint64_t)s->addend[0] & mask);
+		return true;
+	}
+	if (bits == 0 || (bits < 64 && mask >> bits))
+		return false;
+	if (bits < s->bits)
+		s->bits = (uint8_t)bits;
+	return true;
+}
+
+bool sum_read(struct sum *s)
+{
+	if (s->n == SUM_READS_MAX || s->bits != 64)
+		return false;
+	s->n++;
+	s->addend[s->n] = 0;
+	return true;
+}
+
+struct text {
+	char *text;
+	size_t size, len;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct text *t, const char *fmt, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(t->text + t->len, t->size - t->len, fmt, args);
+	va_end(args);
+	if (n < 0 || (size_t)n >= t->size - t->len)
+		t->len = t->size - 1; /* full: no more fits, and the end says so */
+	else
+		t->len += (size_t)n;
+}
+
+static uint64_t magnitude(int64_t v)
+{
+	return v < 0 ? -(uint64_t)v : (uint64_t)v;
+}
+
+/* "%di", "%di+%si*4", "%si*4", and with @addend "%di+8". */
+static void put_registers(struct text *t, const struct sum *s, int64_t addend)
+{
+	if (s->reg)
+		put(t, "%%%s", s->reg);
+	if (s->index)
+		put(t, "%s%%%s", s->reg ? "+" : "", s->index);
+	if (s->index && s->shift)
+		put(t, "*%u", 1u << s->shift);
+	if (addend)
+		put(t, "%c%" PRIu64, addend < 0 ? '-' : '+', magnitude(addend));
+}
+
+static size_t done(const struct text *t)
+{
+	return t->len == t->size - 1 ? 0 : t->len;
+}
+
+size_t sum_memory_text(const struct sum *s, char *text, size_t size)
+{
+	struct text t = { text, size, 0 };
+	unsigned last = s->base == SUM_REG ? 0 : 1; /* the others read memory by themselves */
+
+	/* A dereference takes 32 bits. */
+	for (unsigned i = last; i <= s->n; i++)
+		if (s->addend[i] != (int32_t)s->addend[i])
+			return 0;
+	if (s->bits != 64)
+		return 0;
+	for (unsigned i = s->n + 1; i-- > last;)
+		put(&t, "%c%" PRIu64 "(", s->addend[i] < 0 ? '-' : '+',
+		    magnitude(s->addend[i]));
+	if (s->base == SUM_REG)
+		put_registers(&t, s, 0);
+	else if (s->base == SUM_CONST)
+		put(&t, "@0x%" PRIx64, (uint64_t)s->addend[0]);
+	else
+		put(&t, "@+%s0x%" PRIx64, s->addend[0] < 0 ? "-" : "", magnitude(s->addend[0]));
+	for (unsigned i = last; i <= s->n; i++)
+		put(&t, ")");
+	return done(&t);
+}
+
+size_t sum_value_text(const struct sum *s, char *text, size_t size)
+{
+	struct text t = { text, size, 0 };
+	struct sum memory = *s;
+
+	if (s->n > 0) {
+		if (s->addend[s->n])
+			return 0;
+		memory.n--;
+		memory.bits = 64;
+		return sum_memory_text(&memory, text, size);
+	}
+	if (s->base == SUM_FILE)
+		return 0;
+	if (s->base == SUM_REG)
+		put_registers(&t, s, s->addend[0]);
+	else
+		put(&t, "\\%" PRId64, s->addend[0]);
+	return done(&t);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/dwarf/type.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/dwarf/children.h"
+
+/* Typedefs and qualifiers in a row; longer ones go in circles. */
+#define QUALIFIERS_MAX 128
+
+static bool is_qualifier(int tag)
+{
+	switch (tag) {
+	case DW_TAG_const_type:
+	case DW_TAG_volatile_type:
+	case DW_TAG_restrict_type:
+	case DW_TAG_atomic_type:
+	case DW_TAG_shared_type:
+	case DW_TAG_packed_type:
+	case DW_TAG_immutable_type:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool strip(struct type *type)
+{
+	for (unsigned i = 0; i < QUALIFIERS_MAX; i++) {
+		type->tag = dwarf_tag(&type->die);
+		if (!is_qualifier(type->tag) && type->tag != DW_TAG_typedef &&
+		    type->tag != DW_TAG_template_alias)
+			return type->tag > 0;
+		if (!dw_ref(&type->die, DW_AT_type, &type->die)) {
+			type->tag = 0;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool type_of(Dwarf_Die *die, struct type *ret_type)
+{
+	*ret_type = (struct type){ .tag = 0 };
+	return !dw_inherited_ref(die, DW_AT_type, &ret_type->die) || strip(ret_type);
+}
+
+bool type_target(const struct type *type, struct type *ret_type)
+{
+	Dwarf_Die die = type->die;
+
+	return type_of(&die, ret_type);
+}
+
+static unsigned dimensions(const struct type *array)
+{
+	Dwarf_Die die = array->die;
+	unsigned n = 0;
+
+	for (struct children c = children_of(&die); c.has_one; children_next(&c))
+		n += dwarf_tag(&c.die) == DW_TAG_subrange_type ||
+		     dwarf_tag(&c.die) == DW_TAG_enumeration_type;
+	return n;
+}
+
+bool type_element(const struct type *array, struct type *ret_type)
+{
+	if (array->dim + 1 >= dimensions(array))
+		return type_target(array, ret_type);
+	*ret_type = *array;
+	ret_type->dim++;
+	return true;
+}
+
+bool type_is_nested_array(const struct type *array)
+{
+	struct type element;
+
+	return type_element(array, &element) && element.tag == DW_TAG_array_type;
+}
+
+bool type_count(const struct type *array, uint64_t *ret_count)
+{
+	Dwarf_Die die = array->die;
+	Dwarf_Word count, lower = 0;
+	unsigned n = 0;
+
+	for (struct children c = children_of(&die); c.has_one; children_next(&c)) {
+		if (dwarf_tag(&c.die) != DW_TAG_subrange_type &&
+		    dwarf_tag(&c.die) != DW_TAG_enumeration_type)
+			continue;
+		if (n++ != array->dim)
+			continue;
+		if (dw_number(&c.die, DW_AT_count, &count)) {
+			*ret_count = count;
+			return count <= INT64_MAX;
+		}
+		if (!dw_number(&c.die, DW_AT_upper_bound, &count))
+			return false;
+		dw_number(&c.die, DW_AT_lower_bound, &lower);
+		/* "int v[0]" ends at -1, by some compilers in 32 bits. */
+		*ret_count = count == UINT32_MAX ? 0 : count - lower + 1;
+		return *ret_count <= INT64_MAX;
+	}
+	return false;
+}
+
+/* An array's; arrays of arrays go deeper. */
+static bool size_of(const struct type *type, unsigned addr_size, unsigned depth,
+		    uint64_t *ret_size)
+{
+	struct type element;
+	Dwarf_Die die = type->die;
+	uint64_t count;
+	Dwarf_Word size;
+
+	if (type->tag == DW_TAG_array_type) {
+		return depth < 16 && type_count(type, &count) && type_element(type, &element) &&
+		       size_of(&element, addr_size, depth + 1, ret_size) &&
+		       !__builtin_mul_overflow(*ret_size, count, ret_size);
+	}
+	if (dw_number(&die, DW_AT_byte_size, &size)) {
+		*ret_size = size;
+		return true;
+	}
+	*ret_size = addr_size;
+	return type->tag == DW_TAG_pointer_type || type->tag == DW_TAG_reference_type ||
+	       type->tag == DW_TAG_rvalue_reference_type;
+}
+
+bool type_size(const struct type *type, unsigned addr_size, uint64_t *ret_size)
+{
+	return size_of(type, addr_size, 0, ret_size);
+}
+
+static void spell(struct type_facts *facts, char letter)
+{
+	facts->is_signed = letter == 's';
+	snprintf(facts->spelling, sizeof(facts->spelling), "%c%u", letter, facts->size * 8);
+}
+
+static bool is_fetchable(uint64_t size)
+{
+	return size == 1 || size == 2 || size == 4 || size == 8;
+}
+
+static void base_facts(Dwarf_Die *die, struct type_facts *facts)
+{
+	const char *name = dw_name(die);
+	Dwarf_Word encoding = DW_ATE_unsigned, size = 0;
+
+	dw_number(die, DW_AT_encoding, &encoding);
+	dw_number(die, DW_AT_byte_size, &size);
+	if (encoding == DW_ATE_float && (size == 4 || size == 8)) {
+		facts->kind = TYPE_FLOAT;
+		facts->size = (unsigned)size;
+		spell(facts, 'f');
+		return;
+	}
+	if (encoding == DW_ATE_float || encoding == DW_ATE_complex_float ||
+	    encoding == DW_ATE_imaginary_float || !is_fetchable(size)) {
+		facts->why = encoding == DW_ATE_complex_float ? "a complex number"
+			     : encoding == DW_ATE_float       ? "a float of another size"
+							      : "a number of another size";
+		return;
+	}
+	facts->kind = TYPE_NUMBER;
+	facts->size = (unsigned)size;
+	facts->has_names = encoding == DW_ATE_boolean;
+	switch (encoding) {
+	case DW_ATE_signed_char:
+	case DW_ATE_unsigned_char:
+		if (size == 1 && name && strcmp(name, "char") == 0) {
+			facts->kind = TYPE_CHAR;
+			facts->is_signed = encoding == DW_ATE_signed_char;
+			strcpy(facts->spelling, "char");
+			return;
+		}
+		spell(facts, encoding == DW_ATE_signed_char ? 's' : 'u');
+		return;
+	case DW_ATE_signed:
+	case DW_ATE_signed_fixed:
+		spell(facts, 's');
+		return;
+	case DW_ATE_address:
+		spell(facts, 'x');
+		return;
+	default:
+		spell(facts, 'u');
+	}
+}
+
+/* Is one of the values below zero? Not all compilers say what type an enumeration is of. */
+static bool has_negative(Dwarf_Die *enumeration)
+{
+	for (struct children c = children_of(enumeration); c.has_one; children_next(&c)) {
+		Dwarf_Attribute attr;
+		Dwarf_Sword value;
+
+		if (dwarf_tag(&c.die) == DW_TAG_enumerator &&
+		    dw_attr(&c.die, DW_AT_const_value, &attr) &&
+		    dwarf_whatform(&attr) == DW_FORM_sdata &&
+		    dwarf_formsdata(&attr, &value) == 0 && value < 0)
+			return true;
+	}
+	return false;
+}
+
+static void enum_facts(Dwarf_Die *die, struct type_facts *facts)
+{
+	struct type of;
+	Dwarf_Word size = 4;
+
+	dw_number(die, DW_AT_byte_size, &size);
+	if (!is_fetchable(size)) {
+		facts->why = "an enumeration of another size";
+		return;
+	}
+	facts->kind = TYPE_NUMBER;
+	facts->size = (unsigned)size;
+	facts->has_names = true;
+	spell(facts, has_negative(die) ? 's' : 'u');
+	if (type_of(die, &of) && of.tag == DW_TAG_base_type) {
+		struct type_facts base = { .kind = TYPE_OTHER };
+
+		base_facts(&of.die, &base);
+		if (base.kind == TYPE_NUMBER)
+			spell(facts, base.is_signed ? 's' : 'u');
+	}
+}
+
+static void pointer_facts(struct type_facts *facts, enum type_kind kind, unsigned addr_size)
+{
+	facts->kind = kind;
+	facts->size = addr_size;
+	spell(facts, 'x');
+}
+
+void type_facts(const struct type *type, unsigned addr_size, struct type_facts *ret_facts)
+{
+	Dwarf_Die die = type->die;
+
+	*ret_facts = (struct type_facts){ .kind = TYPE_OTHER };
+	switch (type->tag) {
+	case 0:
+		ret_facts->kind = TYPE_VOID;
+		return;
+	case DW_TAG_base_type:
+		base_facts(&die, ret_facts);
+		return;
+	case DW_TAG_enumeration_type:
+		enum_facts(&die, ret_facts);
+		return;
+	case DW_TAG_pointer_type:
+	case DW_TAG_unspecified_type: /* nullptr_t */
+		pointer_facts(ret_facts, TYPE_POINTER, addr_size);
+		return;
+	case DW_TAG_reference_type:
+	case DW_TAG_rvalue_reference_type:
+		pointer_facts(ret_facts, TYPE_REFERENCE, addr_size);
+		return;
+	case DW_TAG_array_type:
+		ret_facts->kind = TYPE_ARRAY;
+		return;
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_class_type:
+	case DW_TAG_interface_type:
+		ret_facts->kind = TYPE_RECORD;
+		return;
+	case DW_TAG_ptr_to_member_type:
+		ret_facts->why = "a pointer to a member";
+		return;
+	case DW_TAG_subroutine_type:
+		ret_facts->why = "a function";
+		return;
+	default:
+		ret_facts->why = "of a type that is not known here";
+	}
+}

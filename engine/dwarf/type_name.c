@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "engine/dwarf/type.h"
+
+#define NEST_MAX 32
+
+struct text {
+	char *text;
+	size_t size, len;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct text *t, const char *fmt, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(t->text + t->len, t->size - t->len, fmt, args);
+	va_end(args);
+	if (n > 0)
+		t->len = (size_t)n < t->size - t->len ? t->len + (size_t)n : t->size - 1;
+}
+
+/* Without const, volatile and restrict; a typedef keeps its name. */
+static bool next(Dwarf_Die *die, Dwarf_Die *ret_type)
+{
+	if (!dw_inherited_ref(die, DW_AT_type, ret_type))
+		return false;
+	for (unsigned i = 0; i < DW_DEPTH_MAX; i++) {
+		switch (dwarf_tag(ret_type)) {
+		case DW_TAG_const_type:
+		case DW_TAG_volatile_type:
+		case DW_TAG_restrict_type:
+		case DW_TAG_shared_type:
+		case DW_TAG_atomic_type:
+			if (!dw_ref(ret_type, DW_AT_type, ret_type))
+				return false;
+			break;
+		default:
+			return true;
+		}
+	}
+	return false;
+}
+
+static void put_type(struct text *t, Dwarf_Die *of, unsigned depth)
+{
+	Dwarf_Die type;
+	const char *name, *kind = "";
+
+	if (depth > NEST_MAX) {
+		put(t, "...");
+		return;
+	}
+	if (!next(of, &type)) {
+		put(t, "void");
+		return;
+	}
+	name = dw_name(&type);
+	switch (dwarf_tag(&type)) {
+	case DW_TAG_pointer_type:
+		if (name) { /* Rust's have names: "&str" */
+			put(t, "%s", name);
+			return;
+		}
+		put_type(t, &type, depth + 1);
+		put(t, "*");
+		return;
+	case DW_TAG_array_type:
+		put_type(t, &type, depth + 1);
+		put(t, "*");
+		return;
+	case DW_TAG_reference_type:
+	case DW_TAG_rvalue_reference_type:
+		put_type(t, &type, depth + 1);
+		put(t, dwarf_tag(&type) == DW_TAG_reference_type ? "&" : "&&");
+		return;
+	case DW_TAG_subroutine_type:
+		put(t, "(function_type)");
+		return;
+	case DW_TAG_union_type:
+		kind = "union ";
+		break;
+	case DW_TAG_structure_type:
+		kind = "struct ";
+		break;
+	case DW_TAG_enumeration_type:
+		kind = "enum ";
+		break;
+	}
+	put(t, "%s%s", kind, name ? name : *kind ? "" : "(unknown_type)");
+}
+
+size_t type_name(Dwarf_Die *variable, char *text, size_t size)
+{
+	struct text t = { text, size, 0 };
+
+	text[0] = '\0';
+	put_type(&t, variable, 0);
+	return t.len;
+}

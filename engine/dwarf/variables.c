@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* From "buf->req.name[2]" at a place to where that is: step by step. */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/dwarf/part.h"
+#include "engine/dwarf/values.h"
+#include "engine/dwarf/var_expr.h"
+
+/* Pointers and references in a row that a step goes through. */
+#define FOLLOW_MAX 8
+
+struct walk {
+	struct lookup lookup;
+	const char *text;
+	struct var_expr expr;
+	struct part part;
+	size_t done; /* bytes of the text that .part stands for */
+	struct ubp_err *err;
+};
+
+static int not_that(struct walk *w, const char *what)
+{
+	return ubp_fail(w->err, ENOTSUP, "%.*s %s", (int)w->done, w->text, what);
+}
+
+static enum type_kind kind_of(const struct walk *w)
+{
+	struct type_facts facts;
+
+	type_facts(&w->part.type, w->lookup.at.addr_size, &facts);
+	return facts.kind;
+}
+
+/* Where what .part points to is; its type becomes that. */
+static int follow(struct walk *w)
+{
+	struct part *part = &w->part;
+	struct type target;
+	int rc = part_follow(part, &w->lookup.at, w->err);
+
+	if (rc < 0)
+		return rc;
+	if (!type_target(&part->type, &target))
+		return ubp_fail(w->err, ENOEXEC,
+				"corrupt debug information: types in a circle");
+	part->type = target;
+	return 0;
+}
+
+/* A reference stands for what it refers to. */
+static int follow_references(struct walk *w)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < FOLLOW_MAX && rc == 0 && kind_of(w) == TYPE_REFERENCE; i++)
+		rc = follow(w);
+	return rc;
+}
+
+struct member_list {
+	char text[256];
+	size_t len;
+	unsigned n;
+};
+
+static void list_member(void *ctx, const char *name)
+{
+	struct member_list *l = ctx;
+	size_t room = sizeof(l->text) - l->len;
+	int n;
+
+	if (l->n++ >= 16)
+		return;
+	n = snprintf(l->text + l->len, room, "%s%s", l->n > 1 ? ", " : "",
+		     l->n == 16 ? "..." : name);
+	if (n > 0 && (size_t)n < room)
+		l->len += (size_t)n;
+	else
+		l->text[l->len] = '\0';
+}
+
+static void members_of(struct walk *w, struct member_list *list)
+{
+	*list = (struct member_list){ .n = 0 };
+	type_each_member(w->lookup.d, &w->part.type, list_member, list);
+}
+
+static int no_member(struct walk *w, const char *name, size_t len)
+{
+	struct member_list list;
+
+	members_of(w, &list);
+	if (list.n == 0)
+		return ubp_fail(w->err, ENOENT,
+				"%.*s has no members that the debug information tells",
+				(int)w->done, w->text);
+	return ubp_fail(w->err, ENOENT, "%.*s has no member '%.*s', but %s", (int)w->done,
+			w->text, (int)len, name, list.text);
+}
+
+static int enter_static(struct walk *w, struct type_member *member)
+{
+	Dwarf_Die die;
+	int rc;
+
+	if (!lookup_static(&w->lookup, &member->die, &die))
+		return not_that(w, "is a static member that is defined nowhere here");
+	rc = location_of(&w->lookup.at, &die, dw_name(&member->die), &w->part.location, w->err);
+	w->part.bit_at = 0;
+	return rc;
+}
+
+static int find_member(struct walk *w, const char *name, size_t len)
+{
+	struct type_member member;
+	int rc;
+
+	type_complete(w->lookup.d, &w->part.type);
+	rc = type_find_member(w->lookup.d, &w->part.type, name, len, &member, w->err);
+	if (rc == -ENOENT)
+		return no_member(w, name, len);
+	if (rc < 0)
+		return rc;
+	w->part.bit_size = member.bit_size;
+	if (member.is_static)
+		rc = enter_static(w, &member);
+	else
+		w->part.bit_at += member.bit_at;
+	w->part.type = member.type;
+	return rc;
+}
+
+/* "." goes through pointers, too: as in Rust, and in gdb. */
+static int step_member(struct walk *w, const struct var_step *step)
+{
+	int rc = follow_references(w);
+
+	if (rc == 0 && step->kind == VAR_ARROW && kind_of(w) != TYPE_POINTER)
+		return not_that(w, "is no pointer: write '.'");
+	for (unsigned i = 0; i < FOLLOW_MAX && rc == 0 && kind_of(w) == TYPE_POINTER; i++) {
+		rc = follow(w);
+		if (rc == 0)
+			rc = follow_references(w);
+	}
+	if (rc < 0)
+		return rc;
+	if (kind_of(w) != TYPE_RECORD)
+		return not_that(w, "has no members");
+	return find_member(w, step->name, step->len);
+}
+
+/* Rust's slices are a pointer and a length. */
+static int enter_slice(struct walk *w)
+{
+	struct type_member member;
+	struct ubp_err ignored = { 0 };
+
+	if (kind_of(w) != TYPE_RECORD ||
+	    type_find_member(w->lookup.d, &w->part.type, "data_ptr", 8, &member, &ignored) != 0)
+		return 0;
+	w->part.bit_at += member.bit_at;
+	w->part.type = member.type;
+	return 0;
+}
+
+static int index_array(struct walk *w, const struct var_step *step, struct type *ret_element)
+{
+	uint64_t count;
+
+	if (!type_element(&w->part.type, ret_element))
+		return not_that(w, "is an array of what the debug information does not tell");
+	/* One element at a record's end may stand for many. */
+	if (step->index < 0 ||
+	    (type_count(&w->part.type, &count) && count > 1 && (uint64_t)step->index >= count))
+		return ubp_fail(w->err, ENOENT, "%.*s has elements 0 to %" PRIu64, (int)w->done,
+				w->text, count ? count - 1 : 0);
+	return 0;
+}
+
+static int step_index(struct walk *w, const struct var_step *step)
+{
+	struct type element;
+	int64_t bytes;
+	uint64_t size;
+	int rc = follow_references(w);
+
+	if (rc == 0)
+		rc = enter_slice(w);
+	if (rc < 0)
+		return rc;
+	if (kind_of(w) == TYPE_ARRAY) {
+		rc = index_array(w, step, &element);
+	} else if (kind_of(w) == TYPE_POINTER) {
+		rc = follow(w);
+		element = w->part.type;
+	} else {
+		return not_that(w, "is neither an array nor a pointer");
+	}
+	if (rc < 0)
+		return rc;
+	w->part.type = element;
+	type_complete(w->lookup.d, &w->part.type);
+	if (!type_size(&w->part.type, w->lookup.at.addr_size, &size))
+		return not_that(w, "has elements of unknown size");
+	if (size > INT32_MAX || __builtin_mul_overflow(step->index, (int64_t)size, &bytes) ||
+	    bytes != (int32_t)bytes)
+		return not_that(w, "has no element that far away");
+	return part_move(&w->part, &w->lookup.at, bytes, w->err);
+}
+
+static int step_deref(struct walk *w)
+{
+	struct type element;
+	int rc = follow_references(w);
+
+	if (rc < 0)
+		return rc;
+	if (w->part.is_address) {
+		w->part.is_address = false;
+		return 0;
+	}
+	if (kind_of(w) == TYPE_ARRAY && type_element(&w->part.type, &element)) {
+		w->part.type = element;
+		return 0;
+	}
+	if (kind_of(w) != TYPE_POINTER)
+		return not_that(w, "is no pointer");
+	return follow(w);
+}
+
+static int step_address(struct walk *w)
+{
+	int rc = follow_references(w);
+
+	if (rc == 0 && (w->part.is_address || w->part.bit_size))
+		return not_that(w, "has no address");
+	w->part.is_address = true;
+	return rc;
+}
+
+/* Where the text of a step ends, for messages. */
+static size_t end_of(const struct walk *w, const struct var_step *step)
+{
+	const char *bracket;
+
+	switch (step->kind) {
+	case VAR_MEMBER:
+	case VAR_ARROW:
+		return step->at + step->len;
+	case VAR_INDEX:
+		bracket = strchr(w->text + step->at, ']');
+		return bracket ? (size_t)(bracket - w->text) + 1 : step->at;
+	default:
+		return w->done;
+	}
+}
+
+static int take_step(struct walk *w, const struct var_step *step)
+{
+	if (w->part.is_address && step->kind != VAR_DEREF)
+		return not_that(w, "is an address only: nothing can follow");
+	switch (step->kind) {
+	case VAR_MEMBER:
+	case VAR_ARROW:
+		return step_member(w, step);
+	case VAR_INDEX:
+		return step_index(w, step);
+	case VAR_DEREF:
+		return step_deref(w);
+	default:
+		return step_address(w);
+	}
+}
+
+static int start(struct walk *w)
+{
+	struct var_expr *e = &w->expr;
+	bool is_member;
+	Dwarf_Die die;
+	char name[128];
+	int rc = lookup_variable(&w->lookup, e->name, e->len, &die, &is_member, w->err);
+
+	if (rc < 0)
+		return rc;
+	snprintf(name, sizeof(name), "%.*s", (int)e->len, e->name);
+	rc = location_of(&w->lookup.at, &die, is_member ? "this" : name, &w->part.location,
+			 w->err);
+	if (rc < 0)
+		return rc;
+	if (!type_of(&die, &w->part.type))
+		return ubp_fail(w->err, ENOEXEC,
+				"corrupt debug information: types in a circle");
+	w->done = e->at + e->len;
+	if (is_member)
+		return step_member(w, &(struct var_step){ .kind = VAR_ARROW,
+							  .name = e->name,
+							  .len = e->len });
+	return 0;
+}
+
+static int walk(struct walk *w, size_t *ret_at)
+{
+	int rc;
+
+	*ret_at = w->expr.at;
+	rc = start(w);
+	for (size_t i = 0; i < w->expr.n && rc == 0; i++) {
+		*ret_at = w->expr.steps[i].at;
+		rc = take_step(w, &w->expr.steps[i]);
+		w->done = end_of(w, &w->expr.steps[i]);
+	}
+	return rc;
+}
+
+/* --- what is printed ------------------------------------------------------------ */
+
+static int whole_record(struct walk *w)
+{
+	struct member_list list;
+
+	type_complete(w->lookup.d, &w->part.type);
+	members_of(w, &list);
+	return ubp_fail(w->err, ENOTSUP, "%.*s is no single value: choose a member: %s",
+			(int)w->done, w->text, list.n ? list.text : "none is known");
+}
+
+static void name_values(struct walk *w, const struct type *type, const struct type_facts *facts,
+			struct dwarf_value *value)
+{
+	Dwarf_Die die = type->die;
+
+	if (!facts->has_names)
+		return;
+	value->names = type->tag == DW_TAG_enumeration_type ? values_enum(w->lookup.d, &die)
+							    : values_bool();
+}
+
+static int whole_array(struct walk *w, struct dwarf_value *value)
+{
+	struct type_facts facts;
+	struct type element;
+	uint64_t count;
+	char type[DWARF_TYPE_MAX];
+
+	if (!type_element(&w->part.type, &element))
+		return not_that(w, "is an array of what the debug information does not tell");
+	type_facts(&element, w->lookup.at.addr_size, &facts);
+	if (facts.kind == TYPE_CHAR)
+		return part_memory(&w->part, "string", value, w->err);
+	if (facts.kind == TYPE_ARRAY)
+		return not_that(w, "is an array of arrays: choose one by [N]");
+	if (facts.kind != TYPE_NUMBER && facts.kind != TYPE_FLOAT && facts.kind != TYPE_POINTER)
+		return not_that(w, "is an array of no single values: choose one by [N]");
+	if (!type_count(&w->part.type, &count) || count == 0)
+		return not_that(w,
+				"is an array of unknown length: choose an element by [N], or "
+				"give a type with a length, as :u32[4]");
+	if (count > 64)
+		return ubp_fail(
+			w->err, ENOTSUP,
+			"%.*s has %" PRIu64
+			" elements, and 64 can be printed: choose one by [N], or some by a "
+			"type, as :%s[64]",
+			(int)w->done, w->text, count, facts.spelling);
+	name_values(w, &element, &facts, value);
+	snprintf(type, sizeof(type), "%s[%" PRIu64 "]", facts.spelling, count);
+	return part_memory(&w->part, type, value, w->err);
+}
+
+/* As its type says. */
+static int by_itself(struct walk *w, struct dwarf_value *value)
+{
+	struct type_facts facts;
+	char why[96];
+	int rc;
+
+	if (w->part.is_address)
+		return part_address(&w->part, value, w->err);
+	rc = follow_references(w);
+	if (rc < 0)
+		return rc;
+	type_facts(&w->part.type, w->lookup.at.addr_size, &facts);
+	switch (facts.kind) {
+	case TYPE_RECORD:
+		return whole_record(w);
+	case TYPE_ARRAY:
+		return whole_array(w, value);
+	case TYPE_VOID:
+		return not_that(w, "has no type: give one, as :x64");
+	case TYPE_OTHER:
+		snprintf(why, sizeof(why), "is %s, which no fetch arg can print", facts.why);
+		return not_that(w, why);
+	default:
+		name_values(w, &w->part.type, &facts, value);
+		return part_scalar(&w->part, &facts, value, w->err);
+	}
+}
+
+static bool is_string(const char *type)
+{
+	return strcmp(type, "string") == 0 || strcmp(type, "ustring") == 0;
+}
+
+/* std::string keeps where its text is, and ends it by a zero. */
+static int enter_std_string(struct walk *w, bool *ret_is_one)
+{
+	const char *name = dw_name(&w->part.type.die);
+	int rc;
+
+	*ret_is_one = name && strncmp(name, "basic_string<char,", 18) == 0;
+	if (!*ret_is_one)
+		return 0;
+	rc = find_member(w, "_M_dataplus", 11);
+	return rc < 0 ? rc : find_member(w, "_M_p", 4);
+}
+
+static bool is_text(const struct walk *w, const struct type *element)
+{
+	struct type_facts facts;
+
+	type_facts(element, w->lookup.at.addr_size, &facts);
+	return facts.kind == TYPE_CHAR || (facts.kind == TYPE_NUMBER && facts.size == 1);
+}
+
+static int as_string(struct walk *w, const char *type, struct dwarf_value *value)
+{
+	struct type element;
+	bool is_std = false;
+	int rc = 0;
+
+	if (kind_of(w) == TYPE_RECORD)
+		rc = enter_std_string(w, &is_std);
+	if (rc < 0)
+		return rc;
+	if (kind_of(w) == TYPE_RECORD) {
+		rc = whole_record(w);
+		return rc;
+	}
+	if (kind_of(w) == TYPE_POINTER) {
+		rc = follow(w);
+		return rc < 0 ? rc : part_memory(&w->part, type, value, w->err);
+	}
+	if (kind_of(w) == TYPE_ARRAY && type_element(&w->part.type, &element) &&
+	    is_text(w, &element))
+		return part_memory(&w->part, type, value, w->err);
+	return not_that(w, "is no string, nor does it point to one");
+}
+
+/* As the user wants it. */
+static int as_told(struct walk *w, const char *type, struct dwarf_value *value)
+{
+	bool is_array = strchr(type, '[') != NULL;
+	int rc;
+
+	if (strlen(type) >= DWARF_TYPE_MAX)
+		return ubp_fail(w->err, ENOTSUP, "the type is too long");
+	if (w->part.is_address && !is_string(type) && !is_array)
+		return part_address(&w->part, value, w->err);
+	w->part.is_address = false;
+	rc = follow_references(w);
+	if (rc < 0)
+		return rc;
+	if (is_string(type))
+		return as_string(w, type, value);
+	if (is_array) { /* of what a pointer points to */
+		if (kind_of(w) == TYPE_POINTER)
+			rc = follow(w);
+		return rc < 0 ? rc : part_memory(&w->part, type, value, w->err);
+	}
+	return part_typed(&w->part, type, value, w->err);
+}
+
+int dwarf_value(struct dwarf *d, const struct dwarf_place *place, const char *text, size_t len,
+		const char *type, struct dwarf_value *ret_value, size_t *ret_at,
+		struct ubp_err *err)
+{
+	struct walk w = { .text = text, .err = err };
+	int rc = var_expr_parse(text, len, &w.expr, ret_at, err);
+
+	if (rc < 0)
+		return rc;
+	rc = lookup_init(&w.lookup, d, place, err);
+	if (rc < 0)
+		return rc;
+	rc = walk(&w, ret_at);
+	if (rc < 0)
+		return rc;
+	*ret_at = w.expr.at;
+	*ret_value = (struct dwarf_value){ .names = NULL };
+	return type ? as_told(&w, type, ret_value) : by_itself(&w, ret_value);
+}
+
+/* --- all of a place --------------------------------------------------------------- */
+
+struct listing {
+	struct lookup lookup;
+	const char **names; /* of what was listed */
+	size_t n, cap;
+	int (*each)(void *ctx, const struct dwarf_variable *variable);
+	void *ctx;
+	struct ubp_err *err;
+};
+
+static bool is_hidden(const struct listing *l, const char *name)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (strcmp(l->names[i], name) == 0)
+			return true;
+	return false;
+}
+
+static int list_variable(void *ctx, Dwarf_Die *die)
+{
+	struct listing *l = ctx;
+	struct dwarf_variable v = { .name = dw_name(die) };
+	struct location location;
+	struct ubp_err why = { 0 };
+	char type[256];
+	int rc;
+
+	if (!v.name || is_hidden(l, v.name))
+		return 0;
+	rc = dw_grow(&l->names, &l->cap, l->n, sizeof(*l->names), l->err);
+	if (rc < 0)
+		return rc;
+	l->names[l->n++] = v.name;
+	type_name(die, type, sizeof(type));
+	v.type = values_keep(l->lookup.d, type);
+	v.is_parameter = dwarf_tag(die) == DW_TAG_formal_parameter;
+	v.has_value = location_of(&l->lookup.at, die, v.name, &location, &why) == 0;
+	if (!v.has_value)
+		v.why_not = values_keep(l->lookup.d, why.text);
+	if (!v.type || (!v.has_value && !v.why_not))
+		return ubp_fail(l->err, ENOMEM, "out of memory");
+	return l->each(l->ctx, &v);
+}
+
+int dwarf_each_variable(struct dwarf *d, const struct dwarf_place *place,
+			int (*each)(void *ctx, const struct dwarf_variable *variable),
+			void *ctx, struct ubp_err *err)
+{
+	struct listing l = { .each = each, .ctx = ctx, .err = err };
+	int rc = lookup_init(&l.lookup, d, place, err);
+
+	if (rc == 0)
+		rc = lookup_each(&l.lookup, list_variable, &l);
+	free(l.names);
+	return rc;
+}
