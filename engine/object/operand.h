@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* What the operands of static probes (arch/operand.h) need to know of their file. */
+
+#ifndef UBP_OBJECT_OPERAND_H
+#define UBP_OBJECT_OPERAND_H
+
+#include <stdint.h>
+
+struct object;
+struct operand;
+struct ubp_err;
+
+/*
+ * What @operand's symbol stands for, as its .symbol_kind says: elf_vaddr, offset from the
+ * thread's pointer, or from the GOT; without .disp. Returns 0; -ENOENT: no such symbol is
+ * defined here; -EEXIST: several static ones have that name; -ENOTSUP: the file does not
+ * have what it counts from.
+ */
+int object_operand_symbol(struct object *object, const struct operand *operand,
+			  uint64_t *ret_value, struct ubp_err *err);
+
+#endif
