@@ -68,11 +68,14 @@ static int print_definition(void *ctx, const struct object_note *note)
 {
 	struct dump *dump = ctx;
 	const char *at = note->args;
-	uint64_t foffset = 0;
+	uint64_t foffset = 0, semaphore;
 
 	(void)object_vaddr_to_foffset(dump->object, note->elf_vaddr, &foffset);
 	printf("p:%s/%s_%u %s:0x%" PRIx64, dump->group, note->name, ++dump->n,
 	       object_path(dump->object), foffset);
+	if (note->semaphore &&
+	    object_vaddr_to_foffset(dump->object, note->semaphore, &semaphore) == 0)
+		printf("(0x%" PRIx64 ")", semaphore);
 	for (unsigned n = 1; *at; n++) {
 		const char *start = at;
 		struct operand_text text;
