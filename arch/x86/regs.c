@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "engine/base/num.h"
-
 /* The kernel's names: no prefix r or e, no parts of registers, no segments of data. */
 static const struct {
 	const char *name;
@@ -21,19 +19,23 @@ static const struct {
 	{ "flags", X86_FLAGS }, { "ss", X86_SS },   { "orig_ax", X86_ORIG_AX },
 };
 
+static const char *const vector_names[UBP_VECTORS] = {
+	"xmm0", "xmm1", "xmm2",  "xmm3",  "xmm4",  "xmm5",  "xmm6",  "xmm7",
+	"xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
+};
+
 int x86_more_reg_by_name(const char *name, size_t len)
 {
-	uint64_t n;
+	unsigned n;
 
 	if (len == 7 && memcmp(name, "fs_base", len) == 0)
 		return X86_FS_BASE;
 	if (len == 7 && memcmp(name, "gs_base", len) == 0)
 		return X86_GS_BASE;
-	if (len < 4 || len > 5 || memcmp(name, "xmm", 3) != 0 || (len == 5 && name[3] == '0'))
-		return -1;
-	if (num_u64(name + 3, len - 3, 10, &n) < 0 || n >= UBP_VECTORS)
-		return -1;
-	return UBP_REG_VECTOR + (int)n;
+	for (n = 0; n < UBP_VECTORS; n++)
+		if (strlen(vector_names[n]) == len && memcmp(vector_names[n], name, len) == 0)
+			return UBP_REG_VECTOR + (int)n;
+	return -1;
 }
 
 int x86_reg_by_name(const char *name, size_t len)

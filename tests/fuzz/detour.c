@@ -61,6 +61,7 @@ static void run(struct fuzz_input *in)
 			regs.gpr[i] = address(fuzz_number(in, 4));
 	fill(in);
 	head = lab.thread->head;
+	run_vectors(1, &lab.vectors);
 	outcome = lab_interpret(probe, &regs);
 	lab_run(&regs, 1, NULL, NULL, &end);
 	lab_assert_kept("fuzz", &regs, NULL, &end);

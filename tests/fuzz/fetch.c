@@ -93,6 +93,7 @@ static void run(const struct spec_probe *probe, const struct ubp_arch *arch,
 	size_t head = probe->is_return ? EVENT_HEAD_RETURN : EVENT_HEAD_ENTRY;
 	struct fetch_program *program = NULL;
 	struct ubp_regs regs = { { 0 } };
+	struct ubp_vectors vectors = { { 0 } };
 	struct shape shape = { 0 };
 	uint8_t *data = malloc(EVENT_DATA_MAX);
 	struct fetch_memory memory = { read_shape, &shape };
@@ -111,6 +112,11 @@ static void run(const struct spec_probe *probe, const struct ubp_arch *arch,
 	shape.mapped = fuzz_number(in, 8);
 	for (size_t i = 0; i < arch->n_regs; i++)
 		regs.r[i] = address(fuzz_number(in, 3));
+	for (size_t i = 0; i < UBP_VECTORS; i++)
+		vectors.v[i] = regs.r[i] << 40 | regs.r[i + 1];
+	/* Who does not ask for them gets none. */
+	if (program->needs_vectors)
+		input.vectors = &vectors;
 	shape.bytes = in->at;
 	shape.len = in->left;
 	len = fetch_run(program, &input, scratch, head, data);

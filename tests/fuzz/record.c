@@ -25,7 +25,19 @@ static const char definitions[] =
 	"p:g/texts /x:0x10 s=+0(%di):string u=+0(%si):ustring c=$comm\n"
 	"r:g/arrays /x:0x10 n=+0(%di):u32[3] t=+0(%di):string[4] c=+0(%di):char[5]\n"
 	"p:g/empty /x:0x10\n"
-	"p:g/mixed /x:0x10 a=%ax s=+0(%di):string b=+0(%di):s8[64] z=+0(%di):string[2]\n";
+	"p:g/mixed /x:0x10 a=%ax s=+0(%di):string b=+0(%di):s8[64] z=+0(%di):string[2]\n"
+	"p:g/floats /x:0x10 a=%xmm0:f64 b=%xmm1:f32 c=+0(%di):f64[4] d=+0(%di):f32[3]\n"
+	"p:g/named /x:0x10 a=%ax:u8 b=+0(%di):s16[3] c=%dx:x64\n";
+
+static const struct value_name flags[] = { { 1, "A" }, { -2, "a\x1b\x7f\"\n" }, { 4, "" } };
+static const struct value_names names = { .n = 3, .is_flags = true, .v = flags };
+
+/* The last one's numbers have names. */
+static void name_values(struct spec_table *table)
+{
+	for (size_t i = 0; i < 3; i++)
+		spec_table_set_names(table, spec_table_count(table) - 1, i, &names);
+}
 
 static const struct spec_table *probes(void)
 {
@@ -36,6 +48,7 @@ static const struct spec_table *probes(void)
 		table = fuzz_table();
 		ubp_err_reset(&err);
 		CLAIM(spec_table_write(table, definitions, strlen(definitions), &err) == 0);
+		name_values(table);
 	}
 	return table;
 }

@@ -29,6 +29,11 @@ def rows(name):
         return [json.loads(line) for line in f]
 
 
+# Fetch args of extended grammar.
+EXTENDED = ["%di+%si*8-16", "a=%si*4:s8", "+8(%di+%si*2+0x10):f64[3]", "%xmm15:f64 %xmm0:f32",
+            "-8(%fs_base):x64 %gs_base", "+0(%di):sb5@3/16[2]", "+0(+8(%dx+%cx)):string"]
+
+
 def definitions(out):
     for row in rows("definitions.jsonl"):
         text = row.get("def") or row.get("write") or ""
@@ -39,6 +44,7 @@ def definitions(out):
             out.put("definition", f"{row['id']}-{how}", bytes([how]) + data)
     short = ["p:bash:readline", "r:libc:fopen file=$retval", "bash:readline+4", "p:a/b c:0x10 x=%di",
              "libc:puts%return", "p:/bin/x:f@V +0(%di):string"]
+    short += [f"p:e /x:0x10 {arg}" for arg in EXTENDED]
     for i, text in enumerate(short):
         out.put("definition", f"short{i}", b"\x04" + text.encode())
         out.put("definition", f"all{i}", b"\x02" + text.encode() + b"\np:x /y:0x1\n-:x\0-:y")
@@ -50,6 +56,9 @@ def filters(out):
         if len(text) < 400:
             head = bytes([0]) + struct.pack("<QQB", 1, 2, 0x41) + b"hello\0"
             out.put("filter", row["id"], head + text.encode("utf-8", "surrogateescape"))
+    for i, text in enumerate(["f64 > 1.5", "f32 == -0.25e3 || f64 != .1", "e == GREEN && e & BLUE"]):
+        head = bytes([3]) + struct.pack("<dQB", 1.5, 2, 0x41) + b"hello\0"
+        out.put("filter", f"extended{i}", head + text.encode())
 
 
 def values(out):
@@ -59,6 +68,13 @@ def values(out):
             memory = bytes([0]) + b"\xff" * 8 + b"\x41\x01\x00" * 21 + b"text\0" + struct.pack("<Q", 0x7f0000000010)
             out.put("fetch", row["id"], args.encode() + b"\0" + memory)
             out.put("detour", row["id"], args.encode() + b"\0" + b"CPU >= 0 && COMM ~ \"lab*\"\0" + memory)
+
+
+def extended_values(out):
+    memory = bytes([0]) + b"\xff" * 8 + b"\x41\x01\x00" * 21 + struct.pack("<dfd", 1.5, -0.1, float("nan"))
+    for i, arg in enumerate(EXTENDED):
+        out.put("fetch", f"extended{i}", arg.encode() + b"\0" + memory)
+        out.put("detour", f"extended{i}", arg.encode() + b"\0" + b"arg1 > 1.5 || arg1 == 3\0" + memory)
 
 
 def instructions(out):
@@ -71,7 +87,7 @@ def instructions(out):
 
 
 def records(out):
-    for probe in range(5):
+    for probe in range(7):
         for kind in (0, 1):
             head = bytes([probe, kind, 2]) + b"\1\0\0\0" * 3 + struct.pack("<QQQQ", 1, 0x401000, 0, 3) + b"comm".ljust(15, b"\0")
             data = struct.pack("<III", 5 << 16 | 40, 3 << 16 | 45, 0) * 3 + "a\u00e9\\\"\n\0".encode() * 3
@@ -136,7 +152,7 @@ def elves(out):
 
 def main():
     out = Out(sys.argv[1])
-    for make in (definitions, filters, values, instructions, records, maps, ldcache, elves):
+    for make in (definitions, filters, values, extended_values, instructions, records, maps, ldcache, elves):
         make(out)
 
 

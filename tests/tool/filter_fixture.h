@@ -20,6 +20,7 @@ enum fixture_kind {
 	FIXTURE_CORPUS, /* the definition of nearly all rows of filters.jsonl */
 	FIXTURE_SHADOW, /* its other one: args named like the generic fields */
 	FIXTURE_RETURN, /* a return probe with a number and a string */
+	FIXTURE_EXTENDED, /* what no kernel has: floats, numbers with names */
 	FIXTURE_KINDS,
 };
 
@@ -72,6 +73,17 @@ static const struct fixture_arg fixture_return[] = {
 	{ "s", SPEC_STRING, 4, 0, FROM_STRING },
 };
 
+static const struct fixture_arg fixture_extended[] = {
+	{ "f64", SPEC_FLOAT, 8, 0, FROM_N },
+	{ "f32", SPEC_FLOAT, 4, 0, FROM_D },
+	{ "e", SPEC_SIGNED, 4, 0, FROM_D },
+	{ "n", SPEC_HEX, 8, 0, FROM_N },
+};
+
+/* Of "e". */
+static const struct value_name fixture_name[] = { { 1, "BLUE" }, { 2, "GREEN" }, { -1, "x::RED" } };
+static const struct value_names fixture_names = { .n = 3, .v = fixture_name };
+
 /* A probe and where the values of its args come from. */
 struct fixture {
 	struct spec_probe probe;
@@ -101,6 +113,8 @@ static inline void fixture_init(struct fixture *f, enum fixture_kind kind)
 				     sizeof(fixture_shadow) / sizeof(fixture_shadow[0]) },
 		[FIXTURE_RETURN] = { fixture_return,
 				     sizeof(fixture_return) / sizeof(fixture_return[0]) },
+		[FIXTURE_EXTENDED] = { fixture_extended,
+				       sizeof(fixture_extended) / sizeof(fixture_extended[0]) },
 	};
 
 	memset(f, 0, sizeof(*f));
@@ -116,6 +130,7 @@ static inline void fixture_init(struct fixture *f, enum fixture_kind kind)
 		arg->type.format = from->format;
 		arg->type.size = from->size;
 		arg->type.count = from->count;
+		arg->names = strcmp(from->name, "e") == 0 ? &fixture_names : NULL;
 		arg->at = (uint32_t)f->probe.fixed_size;
 		f->probe.fixed_size += from->size * (from->count ? from->count : 1U);
 	}

@@ -23,11 +23,21 @@ static int reg_by_name(const char *name, size_t len)
 	return -1;
 }
 
+static int more_reg_by_name(const char *name, size_t len)
+{
+	if (len == 7 && memcmp(name, "fs_base", len) == 0)
+		return 21;
+	if (len == 4 && memcmp(name, "xmm", 3) == 0 && name[3] >= '0' && name[3] <= '9')
+		return UBP_REG_VECTOR + name[3] - '0';
+	return -1;
+}
+
 static const struct ubp_arch arch = {
 	.name = "x86_64",
 	.retval = 10,
 	.sp = 19,
 	.reg_by_name = reg_by_name,
+	.more_reg_by_name = more_reg_by_name,
 };
 
 static int find_file(void *ctx, const char *path, uint64_t *ret_dev, uint64_t *ret_ino,
