@@ -33,6 +33,8 @@ struct window_copy;
 #define UBP_INSN_MAX  16
 #define UBP_SLOT_SIZE 64
 #define UBP_REGS_MAX  40
+/* As many of DWARF's registers are unwound. */
+#define UBP_DWARF_REGS_MAX 34
 
 /* Numbers of vector registers: UBP_REG_VECTOR + 0..UBP_VECTORS - 1. */
 #define UBP_REG_VECTOR 0x100
@@ -40,6 +42,7 @@ struct window_copy;
 
 #define UBP_STUB_FRAME_MAX     256
 #define UBP_SIGACTION_CALL_MAX 8
+#define UBP_SIGRETURN_MAX      16
 
 /*
  * The general registers of a stopped thread, in the order in which the kernel
@@ -130,6 +133,22 @@ struct ubp_arch {
 	uint8_t pc, sp, fp, retval; /* indexes into struct ubp_regs */
 	uint8_t tp;                 /* likewise: what a thread's own memory is found by */
 	uint64_t near_max;          /* how far from its object an SSOL area may lie, bytes */
+
+	/*
+	 * Unwinding stacks. The registers that call frame information speaks of: dwarf_regs[] of
+	 * DWARF's number is the index into struct ubp_regs. Where a call leaves the return address:
+	 * an index, or n_regs: on the stack, at the stack pointer.
+	 */
+	uint8_t n_dwarf_regs;
+	uint8_t link;
+	const uint8_t *dwarf_regs;
+	/*
+	 * Is @code what a signal handler returns to (@len bytes, UBP_SIGRETURN_MAX are enough)?
+	 * The registers of who was interrupted are then at the stack pointer and sigframe_at[] of
+	 * DWARF's number.
+	 */
+	bool (*is_sigreturn)(const uint8_t *code, size_t len);
+	const uint16_t *sigframe_at;
 
 	/*
 	 * Register of a %REG fetch arg by the kernel's name (without the '%', @len

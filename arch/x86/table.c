@@ -28,6 +28,11 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.fp = X86_BP,
 	.retval = X86_AX,
 	.tp = X86_FS_BASE,
+	.link = X86_N_REGS,
+	.n_dwarf_regs = X86_N_DWARF_REGS,
+	.dwarf_regs = x86_dwarf_regs,
+	.is_sigreturn = x86_is_sigreturn,
+	.sigframe_at = x86_sigframe_at,
 	/* What a 32-bit displacement reaches, less the size of a large object. */
 	.near_max = 0x80000000 - 0x4000000,
 	.reg_by_name = x86_reg_by_name,

@@ -170,6 +170,10 @@ uint32_t x86_detour_cells(const struct fetch_program *program);
 void x86_scan_refs(const uint8_t *code, size_t len, uint64_t vaddr, unsigned kinds,
 		   void (*each)(void *ctx, uint64_t at, uint64_t target, enum code_ref kind),
 		   void *ctx);
+#define X86_N_DWARF_REGS 17
+extern const uint8_t x86_dwarf_regs[X86_N_DWARF_REGS];
+extern const uint16_t x86_sigframe_at[X86_N_DWARF_REGS];
+bool x86_is_sigreturn(const uint8_t *code, size_t len);
 size_t x86_fill_len(const uint8_t *code, size_t len);
 size_t x86_go_check_len(const uint8_t *code, size_t len);
 

@@ -20,6 +20,7 @@
 #include "engine/trace/tracer.h"
 
 struct stack_maps_set;
+struct stack_unwinder;
 
 #define HIT_SEEN 16
 
@@ -31,9 +32,10 @@ struct hit {
 	enum event_clock clock;
 	pid_t only_tid; /* 0: all */
 	bool lossless;
-	bool stack;                  /* take user stacks */
-	unsigned frames;             /* of one at most */
-	struct stack_maps_set *maps; /* what they lead through */
+	bool stack;                      /* take user stacks */
+	unsigned frames;                 /* of one at most */
+	struct stack_maps_set *maps;     /* what they lead through */
+	struct stack_unwinder *unwinder; /* by call frame information; NULL: frame pointers */
 	/* The thread passed the loader's hook: mappings have changed. @at: the
 	 * registers it goes on with; NULL: those it has. */
 	void (*loader)(void *ctx, struct tracee *t, const struct ubp_regs *at);

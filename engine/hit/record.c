@@ -9,6 +9,8 @@
 #include "arch/host.h"
 #include "engine/fetch/match.h"
 #include "engine/hit/stack.h"
+#include "engine/stack/maps_now.h"
+#include "engine/stack/unwind.h"
 #include "engine/trace/follow.h"
 #include "engine/trace/task.h"
 
@@ -128,8 +130,13 @@ static size_t add_stack(struct hit *hit, struct moment *m, struct event_record *
 
 	if (!hit->stack)
 		return sizeof(*r) + r->data_len;
-	r->n_stack = (uint16_t)stack_take(hit, m->t, m->regs, stack);
-	r->maps = hit->maps ? stack_maps_now(hit->maps, m->t) : 0;
+	if (hit->unwinder) {
+		r->n_stack = (uint16_t)stack_unwind(hit->unwinder, m->t, m->regs, stack,
+						    hit->frames, &r->maps);
+	} else {
+		r->n_stack = (uint16_t)stack_take(hit, m->t, m->regs, stack);
+		r->maps = hit->maps ? stack_maps_now(hit->maps, m->t) : 0;
+	}
 	return at + r->n_stack * sizeof(uint64_t);
 }
 

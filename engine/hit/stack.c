@@ -3,12 +3,9 @@
 
 #include "engine/hit/stack.h"
 
-#include "engine/base/err.h"
-#include "engine/object/maps.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/plant.h"
 #include "engine/stack/frame_pointers.h"
-#include "engine/stack/maps_set.h"
 
 struct reader {
 	struct hit *hit;
@@ -52,21 +49,4 @@ size_t stack_take(struct hit *hit, const struct tracee *t, const struct ubp_regs
 	struct stack_source source = { read_frame, real_return, &reader };
 
 	return stack_walk(t->process->space->arch, regs, &source, stack, hit->frames);
-}
-
-uint32_t stack_maps_now(struct stack_maps_set *set, const struct tracee *t)
-{
-	struct plant_space *ps = t->process->space->plant;
-	struct ubp_err ignored;
-	struct maps maps;
-
-	if (!ps)
-		return 0;
-	if (ps->maps_number)
-		return ps->maps_number;
-	if (maps_read(t->tid, &maps, &ignored) == 0)
-		ps->maps_number = stack_maps_set_add(set, t->process->pid, &maps);
-	else
-		maps_free(&maps);
-	return ps->maps_number;
 }

@@ -16,7 +16,4 @@
 size_t stack_take(struct hit *hit, const struct tracee *t, const struct ubp_regs *regs,
 		  uint64_t *stack);
 
-/* The number of what is mapped in the stopped thread's process. 0: not to be had. */
-uint32_t stack_maps_now(struct stack_maps_set *set, const struct tracee *t);
-
 #endif

@@ -350,7 +350,9 @@ static void on_command_ended(void *ctx, int status)
 
 static void on_space_gone(void *ctx, struct space *space)
 {
-	(void)ctx;
+	struct ubp_session *s = ctx;
+
+	stacks_space_gone(s, space);
 	plant_forget(space);
 }
 
@@ -407,6 +409,7 @@ static int fill_hit(struct ubp_session *s, struct ubp_err *err)
 		.stack = s->opt.stack != UBP_STACK_NONE,
 		.frames = stacks_frames(s),
 		.maps = s->stack_maps,
+		.unwinder = s->unwinder,
 		.loader = on_loader,
 		.wants_rings = jumps_want_rings,
 		.ctx = s,

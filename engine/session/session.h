@@ -107,6 +107,7 @@ struct ubp_session {
 	int poll_fd, news_fd, timer_fd, command_fd;
 	struct sink_buf line, arg, header, folded;
 	struct stack_maps_set *stack_maps; /* NULL: no stacks */
+	struct stack_unwinder *unwinder;   /* the tracing thread's; NULL: not by CFI */
 	struct symboliser *symboliser;     /* NULL: addresses are wanted */
 	struct sink_resolver resolver;     /* that */
 };
@@ -229,6 +230,9 @@ const struct sink_resolver *stacks_resolver(const struct ubp_session *s);
 unsigned stacks_frames(const struct ubp_session *s);
 /* On the tracing thread: mappings of a stopped thread's process have changed, or its rings are new. */
 void stacks_mapped(struct ubp_session *s, struct tracee *t);
+
+/* Likewise: nobody lives in it any more. */
+void stacks_space_gone(struct ubp_session *s, const struct space *space);
 
 /* targets.c, on that thread: attach to what the options ask for. */
 int targets_begin(struct ubp_session *s, struct ubp_err *err);

@@ -6,10 +6,11 @@
 #include <errno.h>
 
 #include "engine/base/err.h"
-#include "engine/hit/stack.h"
 #include "engine/session/session.h"
+#include "engine/stack/maps_now.h"
 #include "engine/stack/maps_set.h"
 #include "engine/stack/symbolise.h"
+#include "engine/stack/unwind.h"
 
 int stacks_init(struct ubp_session *s, struct ubp_err *err)
 {
@@ -25,6 +26,11 @@ int stacks_init(struct ubp_session *s, struct ubp_err *err)
 	s->stack_maps = options.maps = stack_maps_set_new();
 	if (!s->stack_maps)
 		return ubp_fail(err, ENOMEM, "out of memory");
+	if (s->opt.stack == UBP_STACK_CFI) {
+		rc = stack_unwinder_new(s->stack_maps, &s->unwinder, err);
+		if (rc < 0)
+			return rc;
+	}
 	if (s->opt.stack_raw)
 		return 0;
 	rc = symboliser_new(&options, &s->symboliser, err);
@@ -35,6 +41,7 @@ int stacks_init(struct ubp_session *s, struct ubp_err *err)
 void stacks_free(struct ubp_session *s)
 {
 	symboliser_free(s->symboliser);
+	stack_unwinder_free(s->unwinder);
 	stack_maps_set_free(s->stack_maps);
 }
 
@@ -48,6 +55,12 @@ unsigned stacks_frames(const struct ubp_session *s)
 	unsigned frames = s->opt.frames;
 
 	return !frames || frames > EVENT_STACK_MAX ? EVENT_STACK_MAX : frames;
+}
+
+void stacks_space_gone(struct ubp_session *s, const struct space *space)
+{
+	if (s->unwinder)
+		stack_unwinder_forget(s->unwinder, space);
 }
 
 void stacks_mapped(struct ubp_session *s, struct tracee *t)

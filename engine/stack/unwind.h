@@ -2,7 +2,7 @@
 /* Copyright the ubp authors */
 
 /*
- * User stacks by call frame information (libunwind), where there is none by frame pointers.
+ * User stacks by call frame information (libdw), where there is none by frame pointers.
  * For the tracing thread. What CFI says is kept, so that the second stack through the same
  * functions costs one read of the stack's memory and arithmetic.
  */
@@ -36,8 +36,8 @@ size_t stack_unwind(struct stack_unwinder *unwinder, struct tracee *t,
 		    const struct ubp_regs *regs, uint64_t *stack, size_t max,
 		    uint32_t *ret_maps);
 
-/* Mappings of the space may have changed (dlopen, exec): look at them again. */
-void stack_unwinder_changed(struct stack_unwinder *unwinder, const struct space *space);
+/* Nobody lives in the space any more. What it maps is looked at again whenever
+ * plant_space.maps_number says so. */
 void stack_unwinder_forget(struct stack_unwinder *unwinder, const struct space *space);
 
 #endif

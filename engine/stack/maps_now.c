@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/stack/maps_now.h"
+
+#include "engine/base/err.h"
+#include "engine/object/maps.h"
+#include "engine/plant/plant.h"
+#include "engine/stack/maps_set.h"
+
+uint32_t stack_maps_now(struct stack_maps_set *set, const struct tracee *t)
+{
+	struct plant_space *ps = t->process->space->plant;
+	struct ubp_err ignored;
+	struct maps maps;
+
+	if (!ps)
+		return 0;
+	if (ps->maps_number)
+		return ps->maps_number;
+	if (maps_read(t->tid, &maps, &ignored) == 0)
+		ps->maps_number = stack_maps_set_add(set, t->process->pid, &maps);
+	else
+		maps_free(&maps);
+	return ps->maps_number;
+}
