@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/folded.h"
 #include "cli/message.h"
 #include "cli/output.h"
 #include "cli/signals.h"
@@ -39,9 +40,11 @@ struct run {
 	uint64_t deadline_ns; /* 0: none */
 	uint64_t n_events;
 	uint64_t n_dropped; /* over HOLD_BYTES */
-	bool ending;        /* asked to end by a signal */
-	int signal;         /* that is to be handed on to the command, 0: none */
-	bool failed;        /* said so; the exit status will tell */
+	struct folded folded;
+	uint64_t n_lost; /* that it does not count */
+	bool ending;     /* asked to end by a signal */
+	int signal;      /* that is to be handed on to the command, 0: none */
+	bool failed;     /* said so; the exit status will tell */
 };
 
 static uint64_t now_ns(void)
@@ -58,7 +61,8 @@ static uint64_t now_ns(void)
  * command's own output. */
 __attribute__((format(printf, 2, 3))) static void say(struct run *run, const char *fmt, ...)
 {
-	bool in_trace = !run->opt->json && !run->opt->output && !run->opt->command;
+	bool in_trace =
+		!run->opt->json && !run->opt->folded && !run->opt->output && !run->opt->command;
 	va_list ap;
 	char *text;
 	int n;
@@ -141,6 +145,30 @@ static void say_banner(struct run *run)
 	}
 }
 
+static void fold(struct run *run, const struct ubp_event *event)
+{
+	size_t len;
+	const char *stack = ubp_event_folded(event, &len);
+
+	run->n_lost += ubp_event_lost(event);
+	if (stack)
+		folded_add(&run->folded, stack, len);
+}
+
+static void print_folded(struct run *run)
+{
+	char text[80];
+
+	folded_print(&run->folded, &run->out);
+	if (run->folded.failed)
+		cli_warn(NULL, "out of memory: some stacks are not counted");
+	if (!run->n_lost)
+		return;
+	(void)snprintf(text, sizeof(text), "%" PRIu64 " event%s lost and not counted",
+		       run->n_lost, run->n_lost == 1 ? " was" : "s were");
+	cli_warn(NULL, text);
+}
+
 static void on_event(void *ctx, const struct ubp_event *event)
 {
 	struct run *run = ctx;
@@ -153,6 +181,10 @@ static void on_event(void *ctx, const struct ubp_event *event)
 		run->n_events++;
 	if (run->out.error)
 		return;
+	if (run->opt->folded) {
+		fold(run, event);
+		return;
+	}
 	line = ubp_event_line(event, run->format, &len);
 	if (run->out.hold && run->out.len + len > HOLD_BYTES) {
 		run->n_dropped += ubp_event_probe(event) >= 0 ? 1 : ubp_event_lost(event);
@@ -269,6 +301,8 @@ static void print_rest(struct run *run)
 	while (!has_count(run) && drain(run) && take_events(run) > 0)
 		;
 	run->out.hold = false;
+	if (run->opt->folded)
+		print_folded(run);
 	if (run->n_dropped && run->opt->json)
 		output_printf(&run->out, "{\"lost\":%" PRIu64 "}\n", run->n_dropped);
 	else if (run->n_dropped)
@@ -321,7 +355,7 @@ static int run_started(struct run *run)
 {
 	if (!run->opt->command)
 		say_banner(run);
-	if (run->opt->header)
+	if (run->opt->header && !run->opt->folded)
 		output_printf(&run->out, "%s", ubp_trace_header(run->session));
 	(void)output_flush(&run->out);
 	tell_ready(run->opt->ready_fd);
@@ -361,6 +395,7 @@ int trace_run(struct ubp_session *session, const struct trace_options *options)
 	else
 		status = run_started(&run);
 	output_close(&run.out);
+	folded_free(&run.folded);
 	if (run.signal_fd >= 0)
 		(void)close(run.signal_fd);
 	return status;

@@ -102,7 +102,13 @@ void sink_text_stack(struct sink_buf *buf, const struct event_record *record,
 
 /* --- folded ------------------------------------------------------------------------- */
 
-/* What has a meaning there, or is no text, is something else. */
+/* Half of a C1 control? */
+static bool is_c1(uint8_t before, uint8_t c)
+{
+	return before == 0xc2 && c >= 0x80 && c < 0xa0;
+}
+
+/* What has a meaning there, or to a terminal, is something else. */
 static void add_name(struct sink_buf *buf, const char *name, size_t len)
 {
 	char *to = sink_buf_room(buf, len);
@@ -112,7 +118,9 @@ static void add_name(struct sink_buf *buf, const char *name, size_t len)
 	for (size_t i = 0; i < len; i++) {
 		uint8_t c = (uint8_t)name[i];
 
-		*to++ = (char)(c == ';' ? ':' : c < 0x20 || c == 0x7f ? '?' : c);
+		if (c < 0x20 || c == 0x7f || (i > 0 && is_c1((uint8_t)name[i - 1], c)))
+			c = '?';
+		*to++ = (char)(c == ';' ? ':' : c);
 	}
 	sink_buf_end(buf, to);
 }
