@@ -254,7 +254,7 @@ static const struct cli_option table[] = {
 	{ 'd', "duration", "SECS", .set = set_duration,
 	  .help = "trace for SECS seconds, keep the events in memory, then print" },
 	{ 'n', "count", "COUNT", .set = set_count, .help = "end after COUNT events" },
-	{ 's', "stack", FLAG(stack), .help = "print the user stack of each event" },
+	{ 's', NULL, FLAG(stack), .help = "print the user stack of each event" },
 	{ 0, "stack", "KIND", .set = set_stack_kind,
 	  .help = "the same by call frame information (cfi, default), or by frame\n"
 		  "pointers (fp), which needs no stop where there is a jump" },
