@@ -23,6 +23,7 @@
 
 #include "arch/host.h"
 #include "engine/base/err.h"
+#include "engine/sink/value.h"
 #include "tests/unit/ring_target.h"
 
 #define SMALL RING_BYTES_MIN
@@ -293,6 +294,69 @@ static void room_comes_back_bit_by_bit(void **state)
 	target_close(&t);
 }
 
+/* A record with @n entries behind its data, that says it has @says. */
+static void write_stack(struct ring_target *t, uint64_t serial, size_t data_len, uint64_t n,
+			uint64_t says)
+{
+	size_t at = (data_len + 7) / 8 * 8;
+	struct target_record r;
+
+	assert_true(target_reserve(t, target_find(t, target_pointer(0)), at + 8 + 8 * n, &r));
+	target_fill(&r, 1, serial, data_len);
+	r.record->data_len |= RING_STACK;
+	memcpy(r.record->data + at, &says, sizeof(says));
+	for (uint64_t i = 0; i < n; i++)
+		memcpy(r.record->data + at + 8 + 8 * i, &(uint64_t){ serial * 1000 + i }, 8);
+	target_commit(&r);
+}
+
+static void stacks_come_with_their_records(void **state)
+{
+	static const size_t lens[] = { 0, 1, 8, 13, EVENT_DATA_MAX };
+	struct ring_target t;
+	uint64_t serial = 0;
+
+	(void)state;
+	target_open(&t, SMALL);
+	target_add(&t, gettid(), target_pointer(0));
+	ring_space_set_maps(t.space, 7);
+	for (size_t i = 0; i < 5; i++)
+		for (uint64_t n = 0; n <= RING_STACK_MAX; n += 127, serial++) {
+			const struct event_record *e;
+
+			write_stack(&t, serial, lens[i], n, n);
+			(void)ring_set_drain(t.set);
+			e = target_next(&t);
+			assert_non_null(e);
+			assert_true(target_is_intact(e));
+			assert_int_equal(e->data_len, lens[i]);
+			assert_int_equal(e->n_stack, n);
+			assert_int_equal(e->maps, 7);
+			for (uint64_t k = 0; k < n; k++)
+				assert_int_equal(sink_stack_entry(e, k), serial * 1000 + k);
+		}
+	assert_int_equal(ring_set_take_lost(t.set), 0);
+	target_close(&t);
+}
+
+static void stacks_that_are_none_are_lost(void **state)
+{
+	static const uint64_t says[] = { 4, 128, 1ull << 61, UINT64_MAX };
+	struct ring_target t;
+
+	(void)state;
+	target_open(&t, SMALL);
+	target_add(&t, gettid(), target_pointer(0));
+	for (size_t i = 0; i < 4; i++) {
+		write_stack(&t, 1, 8, 3, says[i]);
+		assert_true(target_write(&t, target_pointer(0), 1, 2, 8));
+		(void)ring_set_drain(t.set);
+		target_take(&t, 2);
+		assert_int_equal(ring_set_take_lost(t.set), 1);
+	}
+	target_close(&t);
+}
+
 static void void_and_shortened_records_are_passed(void **state)
 {
 	struct target_record r, inner;
@@ -450,6 +514,8 @@ int main(void)
 		cmocka_unit_test(keeps_all_across_the_end),
 		cmocka_unit_test(a_full_ring_counts_and_goes_on),
 		cmocka_unit_test(room_comes_back_bit_by_bit),
+		cmocka_unit_test(stacks_come_with_their_records),
+		cmocka_unit_test(stacks_that_are_none_are_lost),
 		cmocka_unit_test(void_and_shortened_records_are_passed),
 		cmocka_unit_test(what_is_not_complete_is_waited_for),
 		cmocka_unit_test(one_left_for_ever_does_not_block_a_full_ring),

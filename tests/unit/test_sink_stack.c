@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Stacks with names: lines, JSON, and folded for flame graphs. */
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/sink/json.h"
+#include "engine/sink/stack.h"
+#include "engine/sink/value.h"
+#include "tests/unit/probe_make.h"
+#include "tests/unit/record_make.h"
+
+static struct probe_make make;
+static struct event_record *record;
+static struct sink_buf text;
+
+#define PATH "/usr/bin/x"
+#define LIB  "/usr/lib/lib x.so"
+
+static const uint64_t stack[] = { 0x401010, 0x401020, 0x7f0000001234, 0x5000,
+				  0x6000,   0x7000,   0x8000 };
+
+static const struct sink_frame inlined[] = {
+	{ .vaddr = 0x401020,
+	  .function = "parse",
+	  .file = PATH,
+	  .source = "src/x.c",
+	  .line = 7,
+	  .is_inlined = true },
+	{ .vaddr = 0x401020,
+	  .function = "main",
+	  .offset = 0x1c,
+	  .file = PATH,
+	  .file_vaddr = 0x1020,
+	  .source = "src/x.c",
+	  .line = 12 },
+};
+
+static const struct sink_frame others[] = {
+	{ .vaddr = 0x401010, .function = "ns::f<a;b>", .file = PATH, .file_vaddr = 0x1010 },
+	{ 0 },
+	{ .vaddr = 0x7f0000001234, .file = LIB, .file_vaddr = 0x1234 },
+	{ .vaddr = 0x5000, .file = "[heap]" },
+	{ .vaddr = 0x6000, .function = "Lfoo;\x1b[31m\xff", .offset = 0x10, .file = "//anon" },
+	{ .vaddr = 0x7000 },
+};
+
+/* The last entry is nobody's: 0. */
+static size_t resolve(void *ctx, const struct event_record *r, size_t i,
+		      struct sink_frame frames[SINK_FRAMES_MAX])
+{
+	assert_null(ctx);
+	assert_int_equal(sink_stack_entry(r, i), stack[i]);
+	if (i == 1) {
+		memcpy(frames, inlined, sizeof(inlined));
+		return 2;
+	}
+	if (i == 6)
+		return 0;
+	frames[0] = others[i];
+	return 1;
+}
+
+static const struct sink_resolver resolver = { resolve, NULL };
+
+static int set_up(void **state)
+{
+	(void)state;
+	record = record_make();
+	probe_make(&make, false, "a=%di:s32");
+	record_clear(record, &make.probe);
+	record_put_stack(record, stack, sizeof(stack) / sizeof(stack[0]));
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	sink_buf_free(&text);
+	free(record);
+	return 0;
+}
+
+static const char *lines(bool escape)
+{
+	const struct sink_text_options opt = { .escape = escape, .resolver = &resolver };
+
+	text.len = 0;
+	sink_text_stack(&text, record, &opt);
+	sink_buf_add(&text, "", 1);
+	return text.data;
+}
+
+static void text_has_names(void **state)
+{
+	(void)state;
+	assert_string_equal(lines(false), " => ns::f<a;b>+0x0 (" PATH ")\n"
+					  " => parse (inlined) (" PATH ") src/x.c:7\n"
+					  " => main+0x1c (" PATH ") src/x.c:12\n"
+					  " => 0x7f0000001234 (" LIB "+0x1234)\n"
+					  " => 0x5000 ([heap])\n"
+					  " => Lfoo;\x1b[31m\xff+0x10 (//anon)\n"
+					  " => 0x7000\n"
+					  " =>  <0000000000008000>\n");
+	assert_non_null(strstr(lines(true), " => Lfoo;\\033[31m\\377+0x10 (//anon)\n"));
+}
+
+/* The lines stand where those of the kernel stand. */
+static void text_has_its_head(void **state)
+{
+	const struct sink_text_options opt = { .resolver = &resolver };
+
+	(void)state;
+	text.len = 0;
+	sink_text_line(&text, &make.probe, record, &opt);
+	sink_buf_add(&text, "", 1);
+	assert_non_null(strstr(text.data, ": <user stack trace>\n => ns::f<a;b>+0x0 ("));
+}
+
+static void json_has_objects(void **state)
+{
+	json_t *json, *entries, *entry;
+	json_error_t error;
+
+	(void)state;
+	text.len = 0;
+	sink_json_line(&text, &make.probe, record, &resolver);
+	json = json_loadb(text.data, text.len, 0, &error);
+	if (!json)
+		fail_msg("%s", error.text);
+	entries = json_object_get(json, "stack");
+	assert_int_equal(json_array_size(entries), 8);
+	entry = json_array_get(entries, 1);
+	assert_string_equal(json_string_value(json_object_get(entry, "function")), "parse");
+	assert_true(json_is_true(json_object_get(entry, "inlined")));
+	assert_null(json_object_get(entry, "offset"));
+	entry = json_array_get(entries, 2);
+	assert_string_equal(json_string_value(json_object_get(entry, "addr")), "0x401020");
+	assert_int_equal(json_integer_value(json_object_get(entry, "offset")), 0x1c);
+	assert_string_equal(json_string_value(json_object_get(entry, "file")), PATH);
+	assert_string_equal(json_string_value(json_object_get(entry, "file_addr")), "0x1020");
+	assert_string_equal(json_string_value(json_object_get(entry, "source")), "src/x.c");
+	assert_int_equal(json_integer_value(json_object_get(entry, "line")), 12);
+	assert_null(json_object_get(entry, "inlined"));
+	entry = json_array_get(entries, 6);
+	assert_int_equal(json_object_size(entry), 1);
+	assert_string_equal(json_string_value(json_array_get(entries, 7)), "0x8000");
+	json_decref(json);
+}
+
+static void folded_is_one_line(void **state)
+{
+	(void)state;
+	strcpy(record->comm, "a;b\n");
+	text.len = 0;
+	sink_folded(&text, record, &resolver);
+	sink_buf_add(&text, "", 1);
+	assert_string_equal(text.data, "a:b?;0x8000;[unknown];Lfoo:?[31m\xff;[heap];[lib x.so];"
+				       "main;parse_[i];ns::f<a:b>");
+	text.len = 0;
+	record->n_stack = 2;
+	sink_folded(&text, record, NULL);
+	sink_buf_add(&text, "", 1);
+	assert_string_equal(text.data, "a:b?;0x401020;0x401010");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(text_has_names, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(text_has_its_head, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(json_has_objects, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(folded_is_one_line, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests_name("sink_stack", tests, NULL, NULL);
+}
