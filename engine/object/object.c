@@ -308,6 +308,18 @@ int object_data_foffset(const struct object *object, uint64_t elf_vaddr, uint64_
 	return -ENOENT;
 }
 
+bool object_is_bss(const struct object *object, uint64_t foffset)
+{
+	for (size_t i = 0; i < object->n_segments; i++) {
+		const struct segment *s = &object->segments[i];
+
+		if (!s->is_exec && foffset >= s->foffset &&
+		    foffset - s->foffset >= s->file_len && foffset - s->foffset < s->mem_len)
+			return true;
+	}
+	return false;
+}
+
 bool object_is_executable(const struct object *object, uint64_t foffset)
 {
 	for (size_t i = 0; i < object->n_segments; i++) {

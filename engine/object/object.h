@@ -80,6 +80,8 @@ int object_vaddr_to_foffset(const struct object *object, uint64_t elf_vaddr,
  * segment were there. That is how the kernel finds a REF_CTR in mappings.
  */
 int object_data_foffset(const struct object *object, uint64_t elf_vaddr, uint64_t *ret_foffset);
+/* Is such an offset one of data that is in no file? */
+bool object_is_bss(const struct object *object, uint64_t foffset);
 /* Is this file byte in an executable segment? */
 bool object_is_executable(const struct object *object, uint64_t foffset);
 /* Bytes of the file. Returns the number read (short at the end), or -errno. */

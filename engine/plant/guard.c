@@ -265,21 +265,6 @@ void guard_copied(const struct space *child, pid_t pid)
 			       (uint64_t)task_own_pid(pid));
 }
 
-void guard_note_semaphores(const struct space *space, pid_t tid)
-{
-	const struct plant_space *ps = space->plant;
-	uint64_t n = ps->n_semaphores < UBP_GUARD_SEMAPHORES ? ps->n_semaphores
-							     : UBP_GUARD_SEMAPHORES;
-
-	if (!ps->data)
-		return;
-	if (n)
-		(void)mem_write(&space->mem, tid,
-				ps->data + offsetof(struct guard_data, semaphores),
-				ps->semaphores, n * sizeof(uint64_t));
-	(void)put_word(space, tid, ps->data + offsetof(struct guard_data, n_semaphores), n);
-}
-
 /*
  * Is a frame of a signal handler on the thread's stack? Its return address is that
  * of code which calls rt_sigreturn(), which puts the mask back by itself.

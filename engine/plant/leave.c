@@ -103,7 +103,7 @@ int plant_clean_partly(struct tracer *tracer, struct tracee *t, struct ubp_err *
 	if (rc == 0)
 		rc = leftover_adopt(tracer, t, &maps, &ps->n_leftovers, err);
 	maps_free(&maps);
-	ps->n_leftovers = 0;
+	ps->n_leftovers = ps->n_left_raised = 0;
 	return rc;
 }
 

@@ -134,6 +134,7 @@ struct plant_space {
 	bool looked;                /* for what a killed tracer has left */
 	bool is_taken_over;         /* it had left a guard */
 	unsigned n_leftovers;       /* breakpoints that a killed tracer had left, taken out */
+	unsigned n_left_raised;     /* reference counters, decremented */
 	bool closing;               /* breakpoints are being taken out: plant no more */
 	bool unguarded;             /* --force: nothing could be mapped for some site */
 	struct site *dead;          /* no longer mapped; kept, return instances name them */
@@ -158,7 +159,7 @@ struct plant_space {
 	uint64_t ranges_ns;   /* when that was looked at last */
 	unsigned n_detour_traps; /* without rings, so far */
 	uint64_t *semaphores;    /* vaddrs of those we incremented */
-	uint16_t *left;          /* what they were after we decremented them; NULL: not yet */
+	uint16_t *left;          /* what they were without us; NULL: not yet decremented */
 	size_t n_semaphores;
 };
 
@@ -327,8 +328,6 @@ int guard_provide_returns(struct tracer *tracer, struct tracee *t, const struct 
 			  struct ubp_err *err);
 /* @child is a copy of @parent's memory: tell its guard whose it is. */
 void guard_copied(const struct space *child, pid_t pid);
-/* The list of incremented reference counters, for who comes after us. */
-void guard_note_semaphores(const struct space *space, pid_t tid);
 
 /* --- leftover.c ---------------------------------------------------------------------- */
 
@@ -535,8 +534,10 @@ int semaphore_update(const struct plant *plant, struct space *space, pid_t tid,
  * decremented them meanwhile, it depends on what they are in the copy.
  */
 void semaphore_remove(struct plant_space *owner, struct space *space, pid_t tid);
-/* Decrement one that a killed tracer had incremented. */
-void semaphore_drop(const struct space *space, const struct maps *maps, pid_t tid,
-		    uint64_t vaddr);
+/* Write into the target that there are none that we incremented. */
+void semaphore_note_none(const struct plant_space *ps, const struct space *space, pid_t tid);
+/* Decrement one that a killed tracer had incremented, and noted so. True: it had. */
+bool semaphore_drop(const struct space *space, const struct maps *maps, pid_t tid,
+		    uint64_t noted);
 
 #endif

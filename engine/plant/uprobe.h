@@ -64,6 +64,7 @@ struct uprobe {
 	uint64_t dev, ino; /* the file */
 	uint64_t foffset;
 	uint64_t ref;               /* REF_CTR: offset of a 16-bit semaphore, 0: none */
+	bool ref_in_bss;            /* that is behind the segment's bytes in the file */
 	struct file_code code;      /* at foffset */
 	struct displaced_insn insn; /* the same decoded; .vaddr is as linked */
 	/* Of a return probe: what its file says about the way; the function's exits,

@@ -461,6 +461,7 @@ static int make_probe(struct ubp_session *s, size_t i, const char *filter,
 	p->uprobe.ino = file->maps_ino;
 	p->uprobe.foffset = spec->offset;
 	p->uprobe.ref = spec->ref;
+	p->uprobe.ref_in_bss = spec->ref && object_is_bss(file->object, spec->ref);
 	p->uprobe.what = p->what;
 	return rc;
 }

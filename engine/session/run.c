@@ -120,8 +120,12 @@ static void tell_about(struct ubp_session *s, const struct process *p, bool was_
 		session_warn(s,
 			     "process %d: %u breakpoint%s taken out that a killed ubp had left",
 			     (int)p->pid, ps->n_leftovers, ps->n_leftovers == 1 ? "" : "s");
+	if (ps && ps->n_left_raised)
+		session_warn(s,
+			     "process %d: %u semaphore%s lowered that a killed ubp had raised",
+			     (int)p->pid, ps->n_left_raised, ps->n_left_raised == 1 ? "" : "s");
 	if (ps)
-		ps->n_leftovers = 0;
+		ps->n_leftovers = ps->n_left_raised = 0;
 	if (was_unguarded || !plant_is_unguarded(p->space))
 		return;
 	session_warn(s,

@@ -8,6 +8,7 @@
 set -u
 : "${UPROBE:?}" "${FIXTURES:?}"
 TIMEOUT=${TIMEOUT:-60} # s for one wait, in case that nothing comes at all
+PROGRAM=uprobe         # what messages begin with
 PIDS=()                # what is to be killed when the test ends early
 UBP_PID=
 
@@ -61,6 +62,12 @@ finish() {
 	[ $rc = 0 ] || fail "fixture $name ended with $rc: $LAST $(cat "$name.err")"
 }
 alive() { kill -0 "${1:-$PID}" 2> /dev/null || fail "target ${1:-$PID} is gone"; }
+
+# use_usdt: what follows runs usdt, where it says uprobe.
+use_usdt() {
+	PROGRAM=usdt
+	[ -n "${MODE:-}" ] || UPROBE=${USDT:?}
+}
 
 # trace ARG...: run uprobe in the background until it has planted. Output in
 # out.txt, messages in err.txt; sets UBP_PID.
@@ -160,8 +167,8 @@ refused() {
 	rc=$?
 	[ $rc = 1 ] || fail "uprobe $*: ended with $rc, not 1"
 	grep -aqE -- "$want" err.txt || fail "uprobe $*: no message like '$want'"
-	[ "$(grep -ac '^uprobe: ' err.txt)" = 1 ] || fail "uprobe $*: not one message"
-	[ "$(grep -acvE '^(uprobe: |  )' err.txt)" = 0 ] || fail "uprobe $*: more than a message"
+	[ "$(grep -ac "^$PROGRAM: " err.txt)" = 1 ] || fail "$PROGRAM $*: not one message"
+	[ "$(grep -acvE "^($PROGRAM: |  )" err.txt)" = 0 ] || fail "$PROGRAM $*: more than a message"
 	[ -z "$(events)" ] || fail "uprobe $*: printed events"
 }
 
