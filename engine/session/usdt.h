@@ -13,10 +13,10 @@
 
 #include "arch/operand.h"
 #include "engine/object/notes.h"
+#include "engine/spec/operand_text.h"
 
 struct object;
 struct plain_arg;
-struct sink_buf;
 struct ubp_err;
 struct ubp_session;
 
@@ -95,8 +95,9 @@ struct usdt_operands {
 	size_t n;
 	struct usdt_operand {
 		struct operand operand;
-		const char *why;  /* not NULL: nobody can read it, for this reason */
-		const char *text; /* as in the note; up to the next one's */
+		struct operand_text fetch; /* the same as a fetch arg */
+		const char *why;           /* not NULL: nobody can read it, for this reason */
+		const char *text;          /* as in the note */
 		size_t len;
 	} v[USDT_ARGS_MAX];
 	char reasons[1024]; /* what .why points to */
@@ -104,15 +105,6 @@ struct usdt_operands {
 
 void usdt_operands(struct object *object, const struct object_note *note,
 		   struct usdt_operands *ret_operands);
-
-/*
- * "%di", "-16(%bp)": where its value stands, as fetch args write it. False: out of reach, then
- * the text says why.
- */
-bool usdt_value_text(struct object *object, const struct object_note *note,
-		     const struct operand *operand, struct sink_buf *text);
-/* "s32": the type the note gives it. */
-const char *usdt_type_name(const struct operand *operand);
 
 /* Fetch args for one location, in room that *ret_args owns. */
 struct usdt_args {

@@ -165,29 +165,29 @@ static bool is_of_memory(const char *type, size_t len)
 }
 
 static int check_size(const struct making *m, const struct usdt_arg *arg,
-		      const struct operand *operand, bool is_pointer)
+		      const struct usdt_operand *operand, bool is_pointer)
 {
+	const struct operand *o = &operand->operand;
 	unsigned word = object_is_64bit(m->object) ? 8 : 4;
-	const char *type = m->d->text + arg->type.at;
-	unsigned bytes = type_bytes(type, arg->type.len);
+	unsigned bytes = type_bytes(m->d->text + arg->type.at, arg->type.len);
 
-	if (operand->kind == OPERAND_IMM)
+	if (o->kind == OPERAND_IMM)
 		return 0;
-	if (is_pointer && (operand->size < word || operand->is_float))
+	if (is_pointer && (o->size < word || o->is_float))
 		return refuse(m, arg->arg.at, "arg%u is no pointer: %s", arg->number,
-			      usdt_type_name(operand));
-	if (!is_pointer && bytes > operand->size)
+			      operand->fetch.type);
+	if (!is_pointer && bytes > o->size)
 		return refuse(m, arg->type.at, "arg%u has %u byte%s, not %u", arg->number,
-			      operand->size, operand->size == 1 ? "" : "s", bytes);
-	if (!is_pointer && operand->reg_shift && arg->type.len)
+			      o->size, o->size == 1 ? "" : "s", bytes);
+	if (!is_pointer && o->reg_shift && arg->type.len)
 		return refuse(m, arg->type.at, "arg%u can only be taken as it is: %s",
-			      arg->number, usdt_type_name(operand));
+			      arg->number, operand->fetch.type);
 	return 0;
 }
 
 /* The operand in what stands around argN; allocated. NULL: out of memory. */
 static char *expand(const struct making *m, const struct usdt_arg *arg,
-		    const struct operand *operand)
+		    const struct usdt_operand *operand)
 {
 	const char *text = m->d->text, *type = text + arg->type.at;
 	bool is_inner = arg->head.len || arg->tail.len;
@@ -196,14 +196,14 @@ static char *expand(const struct making *m, const struct usdt_arg *arg,
 
 	sink_buf_add(&made, text + arg->head.at, arg->head.len);
 	sink_buf_add_text(&made, of_memory ? "+0(" : "");
-	(void)usdt_value_text(m->object, m->note, operand, &made);
+	sink_buf_add_text(&made, operand->fetch.value);
 	sink_buf_add_text(&made, of_memory ? ")" : "");
 	sink_buf_add(&made, text + arg->tail.at, arg->tail.len);
 	/* One without a type behind the ':' is for the parser to refuse. */
 	if (arg->type.at)
 		sink_buf_printf(&made, ":%.*s", (int)arg->type.len, type);
 	else if (!is_inner)
-		sink_buf_printf(&made, ":%s", usdt_type_name(operand));
+		sink_buf_printf(&made, ":%s", operand->fetch.type);
 	sink_buf_add(&made, "", 1);
 	if (made.failed) {
 		sink_buf_free(&made);
@@ -231,15 +231,14 @@ static int add_of_probe(struct making *m, const struct usdt_arg *arg)
 			      operand->text, operand->why);
 	is_pointer = arg->head.len || arg->tail.len ||
 		     is_of_memory(m->d->text + arg->type.at, arg->type.len);
-	rc = check_size(m, arg, &operand->operand, is_pointer);
+	rc = check_size(m, arg, operand, is_pointer);
 	if (rc < 0)
 		return rc;
 	name = arg->is_named ? keep(m->args, strndup(m->d->text + arg->name.at, arg->name.len))
 			     : name_of_arg(m->args, arg->number);
 	if (!name)
 		return out_of_memory(m);
-	return add(m, name, keep(m->args, expand(m, arg, &operand->operand)), arg->all.at,
-		   false);
+	return add(m, name, keep(m->args, expand(m, arg, operand)), arg->all.at, false);
 }
 
 static int add_ordinary(struct making *m, const struct usdt_arg *arg)
@@ -262,7 +261,7 @@ static int add_plainly(struct making *m, unsigned number)
 		.number = number,
 		.all = { m->d->probe_at, 0 },
 	};
-	const struct operand *operand = &m->operands->v[number - 1].operand;
+	const struct usdt_operand *operand = &m->operands->v[number - 1];
 	const char *name = name_of_arg(m->args, number);
 
 	if (!name)

@@ -11,7 +11,6 @@
 #include "engine/object/object.h"
 #include "engine/session/ubp.h"
 #include "engine/session/usdt.h"
-#include "engine/sink/buf.h"
 
 struct listing {
 	const struct ubp_target *target;
@@ -128,7 +127,6 @@ bool ubp_usdt_arg(const struct ubp_usdt *usdt, size_t i, char *text, size_t size
 		.args = usdt->args,
 	};
 	struct usdt_operands *operands = malloc(sizeof(*operands));
-	struct sink_buf made = { 0 };
 	bool can = false;
 
 	(void)snprintf(text, size, "%s", operands ? "there is none" : "out of memory");
@@ -139,16 +137,10 @@ bool ubp_usdt_arg(const struct ubp_usdt *usdt, size_t i, char *text, size_t size
 
 		can = !o->why;
 		if (can)
-			(void)usdt_value_text(usdt->file, &note, &o->operand, &made);
-		if (can)
-			sink_buf_add(&made, "", 1);
-		if (can)
-			(void)snprintf(text, size, "%s %s", usdt_type_name(&o->operand),
-				       made.failed ? "?" : made.data);
+			(void)snprintf(text, size, "%s %s", o->fetch.type, o->fetch.value);
 		else
 			(void)snprintf(text, size, "%.*s: %s", (int)o->len, o->text, o->why);
 	}
-	sink_buf_free(&made);
 	free(operands);
 	return can;
 }
