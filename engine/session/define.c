@@ -541,33 +541,3 @@ int define_take_up(struct ubp_session *s, size_t n_before, const char *filter,
 		define_forget(s, n_before);
 	return rc;
 }
-
-int ubp_add(struct ubp_session *s, const char *definition, const char *filter,
-	    struct ubp_err *err)
-{
-	size_t n = spec_table_count(s->table);
-	int rc;
-
-	ubp_err_reset(err);
-	files_look_again(s);
-	if (s->has_thread)
-		return ubp_fail(err, EBUSY, "the session has started");
-	if (s->opt.strict)
-		return ubp_add_events(s, definition, strlen(definition), filter, err);
-	rc = spec_table_add_short(s->table, definition, err);
-	return rc < 0 ? rc : define_take_up(s, n, filter, err);
-}
-
-int ubp_add_events(struct ubp_session *s, const char *text, size_t len, const char *filter,
-		   struct ubp_err *err)
-{
-	size_t n = spec_table_count(s->table);
-	int rc;
-
-	ubp_err_reset(err);
-	files_look_again(s);
-	if (s->has_thread)
-		return ubp_fail(err, EBUSY, "the session has started");
-	rc = spec_table_write_all(s->table, text, len, err);
-	return rc < 0 ? rc : define_take_up(s, n, filter, err);
-}

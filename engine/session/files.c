@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/dwarf/dwarf.h"
 #include "engine/object/locate.h"
 #include "engine/object/maps.h"
 #include "engine/session/session.h"
@@ -133,6 +134,14 @@ int files_find(void *ctx, const char *target, uint64_t *ret_dev, uint64_t *ret_i
 	return 0;
 }
 
+int files_dwarf(struct session_file *file, struct dwarf **ret_dwarf, struct ubp_err *err)
+{
+	int rc = file->dwarf ? 0 : dwarf_open(file->object, &file->dwarf, err);
+
+	*ret_dwarf = file->dwarf;
+	return rc;
+}
+
 void files_look_again(struct ubp_session *s)
 {
 	while (s->aliases) {
@@ -151,6 +160,7 @@ void files_free(struct ubp_session *s)
 	while (s->files) {
 		struct session_file *next = s->files->next;
 
+		dwarf_free(s->files->dwarf);
 		object_free(s->files->object);
 		free(s->files);
 		s->files = next;

@@ -21,11 +21,14 @@
 #include "engine/trace/attach.h"
 #include "engine/trace/finder.h"
 
+struct dwarf;
+
 /* A file that definitions name. */
 struct session_file {
 	uint64_t dev, ino;           /* as stat() tells: what spec compares */
 	uint64_t maps_dev, maps_ino; /* as /proc/PID/maps tells */
 	struct object *object;
+	struct dwarf *dwarf; /* NULL: nobody asked for it yet */
 	bool has_facts;
 	struct return_facts facts; /* what it says about the way of returns */
 	struct session_file *next;
@@ -164,6 +167,8 @@ int files_find(void *ctx, const char *target, uint64_t *ret_dev, uint64_t *ret_i
 	       char **ret_path, struct ubp_err *err);
 /* The process as which targets are looked up; 0: none. */
 pid_t files_view(const struct ubp_session *s);
+/* Its debug information; stays the file's. Errors: those of dwarf_open(). */
+int files_dwarf(struct session_file *file, struct dwarf **ret_dwarf, struct ubp_err *err);
 /* What was found may be out of date: a new call of ours begins. */
 void files_look_again(struct ubp_session *s);
 void files_free(struct ubp_session *s);
