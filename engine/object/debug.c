@@ -3,32 +3,16 @@
 
 #include "engine/object/debug.h"
 
-#include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "engine/base/err.h"
+#include "engine/object/debug_file.h"
 #include "engine/object/object_priv.h"
-
-struct object_debug {
-	struct object_debug_options options;
-	char *dirs;
-	Dwfl_Callbacks callbacks;
-	Dwfl *dwfl;
-	Dwfl_Module *module;
-};
-
-static struct object_debug *get(struct object *object)
-{
-	if (!object->debug)
-		object->debug = calloc(1, sizeof(*object->debug));
-	return object->debug;
-}
 
 void object_set_debug(struct object *object, const struct object_debug_options *options)
 {
-	struct object_debug *debug = get(object);
+	struct object_debug *debug = debug_of(object);
 
 	if (debug)
 		debug->options = *options;
@@ -36,59 +20,118 @@ void object_set_debug(struct object *object, const struct object_debug_options *
 
 void object_free_debug(struct object *object)
 {
-	if (!object->debug)
+	struct object_debug *debug = object->debug;
+
+	if (!debug)
 		return;
-	if (object->debug->dwfl)
-		dwfl_end(object->debug->dwfl);
-	free(object->debug);
+	dwarf_end(debug->dwarf);
+	dwarf_end(debug->alt_dwarf);
+	debug_file_close(&debug->given);
+	debug_file_close(&debug->embedded);
+	debug_file_close(&debug->separate);
+	debug_file_close(&debug->alt);
+	free(debug);
 }
 
-/* libdwfl wants a descriptor of its own, which it closes. */
-static int open_module(struct object *object, struct object_debug *debug, struct ubp_err *err)
+int object_check_symbols(struct object *object, struct ubp_err *err)
 {
-	int fd;
+	struct object_debug *debug = debug_of(object);
 
-	debug->dirs = (char *)debug->options.dirs;
-	debug->callbacks = (Dwfl_Callbacks){
-		.find_elf = dwfl_build_id_find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
-		.section_address = dwfl_offline_section_address,
-		.debuginfo_path = &debug->dirs,
-	};
-	debug->dwfl = dwfl_begin(&debug->callbacks);
-	if (!debug->dwfl)
-		return ubp_fail(err, ENOMEM, "%s: %s", object->path, dwfl_errmsg(-1));
-	fd = dup(object->fd);
-	if (fd < 0)
-		return ubp_fail_sys(err, "%s", object->path);
-	dwfl_report_begin(debug->dwfl);
-	debug->module = dwfl_report_elf(debug->dwfl, object->path, object->path, fd, 0, false);
-	if (!debug->module)
-		close(fd);
-	dwfl_report_end(debug->dwfl, NULL, NULL);
-	if (!debug->module)
-		return ubp_fail(err, ENOEXEC, "%s: %s", object->path, dwfl_errmsg(-1));
+	if (!debug)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	if (!debug->options.symbols || debug_given(object))
+		return 0;
+	return ubp_fail(err, ESTALE, "no symbols for %s: %s", object->path,
+			debug->given_misfit);
+}
+
+static bool has_dwarf(Elf *elf)
+{
+	GElf_Shdr header;
+
+	return debug_section(elf, ".debug_info", &header) ||
+	       debug_section(elf, ".zdebug_info", &header);
+}
+
+/* Which file has the DWARF? NULL: none. *ret_path is its path. */
+static Elf *find_dwarf(struct object *object, const char **ret_path, int64_t *ret_bias)
+{
+	const struct debug_file *file;
+
+	*ret_path = object->path;
+	*ret_bias = 0;
+	if (has_dwarf(object->elf))
+		return object->elf;
+	file = debug_given(object);
+	if (!file || !has_dwarf(file->elf))
+		file = debug_separate(object);
+	if (!file || !has_dwarf(file->elf))
+		return NULL;
+	*ret_path = file->path;
+	*ret_bias = file->bias;
+	return file->elf;
+}
+
+/* What dwz has put elsewhere. */
+static int open_alt(struct object *object, Elf *elf, const char *path, struct ubp_err *err)
+{
+	struct object_debug *debug = object->debug;
+	const struct debug_file *file;
+	GElf_Shdr header;
+
+	if (!debug_section(elf, ".gnu_debugaltlink", &header))
+		return 0;
+	file = debug_alt(object, elf, path);
+	if (file)
+		debug->alt_dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
+	if (!debug->alt_dwarf)
+		return ubp_fail(
+			err, ENODATA,
+			"%s refers to a file that dwz made and that %s (.gnu_debugaltlink)",
+			path, file ? "is corrupt" : "is missing");
+	dwarf_setalt(debug->dwarf, debug->alt_dwarf);
 	return 0;
+}
+
+static int open_dwarf(struct object *object, struct ubp_err *err)
+{
+	struct object_debug *debug = object->debug;
+	const char *path;
+	char sought[384];
+	Elf *elf = find_dwarf(object, &path, &debug->dwarf_bias);
+	int rc;
+
+	if (!elf) {
+		debug_say_sought(object, sought, sizeof(sought));
+		return ubp_fail(err, ENODATA, "%s has no debug information, and %s",
+				object->path, sought);
+	}
+	debug->dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+	if (!debug->dwarf)
+		return ubp_fail(err, ENOEXEC, "%s: corrupt debug information: %s", path,
+				dwarf_errmsg(-1));
+	rc = open_alt(object, elf, path, err);
+	if (rc < 0) {
+		dwarf_end(debug->dwarf);
+		debug->dwarf = NULL;
+	}
+	return rc;
 }
 
 int object_dwarf(struct object *object, Dwarf **ret_dwarf, int64_t *ret_bias,
 		 struct ubp_err *err)
 {
-	struct object_debug *debug = get(object);
-	Dwarf_Addr bias = 0;
+	struct object_debug *debug = debug_of(object);
 	int rc = 0;
 
 	if (!debug)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	if (!debug->module)
-		rc = open_module(object, debug, err);
+	if (!debug->dwarf)
+		rc = open_dwarf(object, err);
 	if (rc < 0)
 		return rc;
-	*ret_dwarf = dwfl_module_getdwarf(debug->module, &bias);
-	if (!*ret_dwarf)
-		return ubp_fail(err, ENODATA, "%s has no debug information: %s", object->path,
-				dwfl_errmsg(-1));
-	*ret_bias = (int64_t)bias;
+	*ret_dwarf = debug->dwarf;
+	*ret_bias = debug->dwarf_bias;
 	return 0;
 }
 

@@ -4,7 +4,8 @@
 /*
  * What a file itself does not hold: symbols and DWARF in separate files, found by build-id,
  * .gnu_debuglink, .gnu_debugaltlink, or debuginfod where it is installed and asked for
- * (DEBUGINFOD_URLS). libdwfl does the search.
+ * (DEBUGINFOD_URLS): in the given folders, in the root of the process that the file was found in, and
+ * in ours. A file whose build-id (or checksum) is another's is passed over.
  */
 
 #ifndef UBP_OBJECT_DEBUG_H
@@ -18,12 +19,19 @@ struct ubp_err;
 
 /* Where to look. Strings are the caller's, and stay as long as the object. */
 struct object_debug_options {
-	const char *dirs;    /* as DEBUGINFO_PATH of elfutils: "DIR:DIR..."; NULL: the usual */
+	const char
+		*dirs; /* "DIR:DIR...", beside the usual ones: like /usr/lib/debug, or flat */
 	const char *symbols; /* a file with the symbols of this one; NULL: none is given */
 };
 
 /* Before the first use of symbols. */
 void object_set_debug(struct object *object, const struct object_debug_options *options);
+
+/*
+ * Is .symbols, if there is one, a file of this object? It has the same build-id or, where neither has
+ * one, the same .text. -ESTALE: no, the text says why.
+ */
+int object_check_symbols(struct object *object, struct ubp_err *err);
 
 /*
  * The DWARF that belongs to @object; *ret_bias is what must be added to its addresses to

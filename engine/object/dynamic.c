@@ -11,15 +11,20 @@
 #include "engine/object/object.h"
 #include "engine/object/object_priv.h"
 
-Elf_Scn *object_section_of_type(const struct object *object, uint32_t type,
-				GElf_Shdr *ret_header)
+Elf_Scn *section_of_type(Elf *elf, uint32_t type, GElf_Shdr *ret_header)
 {
 	Elf_Scn *section = NULL;
 
-	while ((section = elf_nextscn(object->elf, section)))
+	while ((section = elf_nextscn(elf, section)))
 		if (gelf_getshdr(section, ret_header) && ret_header->sh_type == type)
 			return section;
 	return NULL;
+}
+
+Elf_Scn *object_section_of_type(const struct object *object, uint32_t type,
+				GElf_Shdr *ret_header)
+{
+	return section_of_type(object->elf, type, ret_header);
 }
 
 Elf_Data *object_section_data(Elf_Scn *section, bool raw)
@@ -33,18 +38,24 @@ Elf_Data *object_section_data(Elf_Scn *section, bool raw)
 	return data && data->d_buf ? data : NULL;
 }
 
-int object_string_table(const struct object *object, size_t index,
-			struct string_table *ret_table, struct ubp_err *err)
+int section_strings(Elf *elf, const char *path, size_t index, struct string_table *ret_table,
+		    struct ubp_err *err)
 {
-	Elf_Scn *section = elf_getscn(object->elf, index);
+	Elf_Scn *section = elf_getscn(elf, index);
 	Elf_Data *data = section ? object_section_data(section, false) : NULL;
 	const char *bytes = data ? data->d_buf : NULL;
 
 	if (!bytes || data->d_size == 0 || bytes[data->d_size - 1] != '\0')
 		return ubp_fail(err, ENOEXEC, "%s: corrupt ELF file: strings of section %zu",
-				object->path, index);
+				path, index);
 	*ret_table = (struct string_table){ .bytes = bytes, .len = data->d_size };
 	return 0;
+}
+
+int object_string_table(const struct object *object, size_t index,
+			struct string_table *ret_table, struct ubp_err *err)
+{
+	return section_strings(object->elf, object->path, index, ret_table, err);
 }
 
 static int read_entries(struct object *object, Elf_Data *data, size_t n,

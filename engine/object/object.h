@@ -106,16 +106,19 @@ struct object_symbol {
 	bool is_ifunc;    /* elf_vaddr is the resolver */
 	bool is_function; /* STT_FUNC or IFUNC (else NOTYPE in executable code) */
 	bool is_global;
+	const char *file; /* source of a local one, as far as the symbol table tells; or NULL */
 };
 
 /*
  * Find a function by name; "name@VERSION" and "name@@VERSION" choose a version,
- * else the default version wins. .symtab and .dynsym are searched. Symbols at
- * one address are one function; a global function wins over static ones of its
- * name. Errors: -ENOENT (the text suggests near names, or says that the symbol is
- * imported, not defined here, or that it is data); -EEXIST when static functions
- * of that name (or old versions, none of them the default) stand at several
- * addresses (the text lists up to 4 offsets); -ENOEXEC: symbol table corrupt.
+ * else the default version wins; "name@FILE" a static function of that source file.
+ * .symtab and .dynsym are searched, then, by the name as people write it, those of C++ and
+ * Rust; then what other files know (debug.h). Symbols at one address are one function; a global
+ * function wins over static ones of its name. Errors: -ENOENT (the text suggests near names, or
+ * says that the symbol is imported, not defined here, or that it is data); -EEXIST when
+ * static functions of that name (or old versions, none of them the default, or
+ * overloads) stand at several addresses (the text tells what chooses); -ENOEXEC: symbol
+ * table corrupt.
  */
 int object_find_symbol(struct object *object, const char *name,
 		       struct object_symbol *ret_symbol, struct ubp_err *err);
@@ -151,15 +154,33 @@ int object_each_function(struct object *object,
 			 int (*each)(void *ctx, const struct object_symbol *symbol), void *ctx,
 			 struct ubp_err *err);
 
+/* Which functions object_match_functions() is to find. */
+struct object_wanted {
+	const char *text; /* a pattern, as fnmatch(3) has it */
+	bool is_name; /* no: one name, of C++ and Rust as people write it, with parameters or
+			   * without; NAME@FILE, NAME@VERSION, or NAME@* for all of that
+			   * name. Where there is no such name, it is a pattern after all */
+	const char *const *exclude; /* patterns of what is left out, NULL-ended; or NULL */
+};
+
 /*
- * The functions with a name that matches @pattern, as fnmatch(3) has it: one for each
- * address, by the best of its names that match, sorted by name. *ret_v: free with
- * free(). Returns 0, -ENOMEM, -ENOEXEC.
+ * The names of functions that are wanted, or of all (NULL), as object_each_function() has them.
  */
-int object_match_functions(struct object *object, const char *pattern,
+int object_each_wanted(struct object *object, const struct object_wanted *wanted,
+		       int (*each)(void *ctx, const struct object_symbol *symbol), void *ctx,
+		       struct ubp_err *err);
+
+/*
+ * The functions that are wanted, by their own or by their demangled names: one for each address, by
+ * the best of its names that match, sorted by name. *ret_v: free with free(). Returns 0, -ENOMEM,
+ * -ENOEXEC.
+ */
+int object_match_functions(struct object *object, const struct object_wanted *wanted,
 			   struct object_symbol **ret_v, size_t *ret_n, struct ubp_err *err);
 /* Has it a table of all functions, or only names of those that it exports? */
 bool object_has_symtab(struct object *object);
+/* Of a stripped object: where more names were looked for, and what can be done. */
+void object_say_stripped(struct object *object, char *text, size_t size);
 
 /*
  * Where a process keeps the choice of an IFUNC: elf_vaddrs of GOT words of this

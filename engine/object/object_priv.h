@@ -82,6 +82,11 @@ Elf_Data *object_section_data(Elf_Scn *section, bool raw);
 int object_string_table(const struct object *object, size_t index,
 			struct string_table *ret_table, struct ubp_err *err);
 
+/* The same two of any ELF file; @path is for messages. */
+Elf_Scn *section_of_type(Elf *elf, uint32_t type, GElf_Shdr *ret_header);
+int section_strings(Elf *elf, const char *path, size_t index, struct string_table *ret_table,
+		    struct ubp_err *err);
+
 /* A number of @len bytes (1, 2, 4, 8) in the byte order of the object. */
 uint64_t object_number(const struct object *object, const uint8_t *bytes, size_t len);
 

@@ -10,8 +10,11 @@
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/object/debug_file.h"
+#include "engine/object/demangle.h"
 #include "engine/object/eh_frame.h"
 #include "engine/object/gopclntab.h"
+#include "engine/object/names.h"
 #include "engine/object/nearest.h"
 #include "engine/object/object_priv.h"
 #include "engine/object/symtab.h"
@@ -22,11 +25,11 @@
 
 #define NEAR_EDITS 3
 
-/* What was asked for: "name", "name@VERSION", "name@@VERSION". */
+/* What was asked for: "name", "name@VERSION", "name@@VERSION", "name@FILE". */
 struct wanted {
 	const char *name;
 	size_t len;
-	const char *version; /* or NULL */
+	const char *version; /* or file; or NULL */
 	bool is_default;     /* "@@" */
 };
 
@@ -43,9 +46,14 @@ static struct wanted parse_name(const char *text)
 	return wanted;
 }
 
+static bool is_function(const struct sym *sym)
+{
+	return sym->kind == SYM_FUNCTION || sym->kind == SYM_LABEL;
+}
+
 static bool is_wanted(const struct wanted *wanted, const struct sym *sym)
 {
-	if (sym->kind != SYM_FUNCTION && sym->kind != SYM_LABEL)
+	if (!is_function(sym))
 		return false;
 	if (!wanted->version)
 		return true;
@@ -77,29 +85,62 @@ static void add_answer(struct answers *answers, const struct sym *sym)
 		answers->syms[answers->n++] = sym;
 }
 
-static int fail_ambiguous(const struct object *object, const struct wanted *wanted,
-			  const struct answers *answers, struct ubp_err *err)
+/* Does what stands behind '@' tell this one from the others? */
+static bool is_told_apart(const struct answers *answers, const struct sym *sym)
 {
-	char places[PLACES_MAX * 96];
+	size_t n = 0;
+
+	for (size_t i = 0; i < answers->n; i++) {
+		const struct sym *other = answers->syms[i];
+		const char *a = sym->version ? sym->version : sym->file;
+		const char *b = sym->version ? other->version : other->file;
+
+		n += a && b && strcmp(a, b) == 0;
+	}
+	return n == 1;
+}
+
+/* "dup@a.c at 0x1130", "ns::f(int) at 0x1200", or "0x1140" */
+static size_t add_answer_text(struct object *object, const struct answers *answers,
+			      const struct sym *sym, char *text, size_t size)
+{
+	char *full = demangle(sym->name);
+	uint64_t foffset = 0;
+	int n;
+
+	(void)object_vaddr_to_foffset(object, sym->elf_vaddr, &foffset);
+	if (is_told_apart(answers, sym))
+		n = snprintf(text, size, "%.64s@%.40s at 0x%" PRIx64, sym->name,
+			     sym->version ? sym->version : sym->file, foffset);
+	else if (full)
+		n = snprintf(text, size, "%.80s at 0x%" PRIx64, full, foffset);
+	else
+		n = snprintf(text, size, "0x%" PRIx64, foffset);
+	free(full);
+	return n > 0 ? (size_t)n : 0;
+}
+
+static int fail_ambiguous(struct object *object, const struct wanted *wanted,
+			  const struct answers *answers, bool is_overloaded,
+			  struct ubp_err *err)
+{
+	char places[PLACES_MAX * 112];
 	size_t at = 0;
 
 	places[0] = '\0';
 	for (size_t i = 0; i < answers->n && i < PLACES_MAX && at < sizeof(places); i++) {
-		const struct sym *sym = answers->syms[i];
-		uint64_t foffset = 0;
-		int n;
-
-		(void)object_vaddr_to_foffset(object, sym->elf_vaddr, &foffset);
-		n = snprintf(places + at, sizeof(places) - at, "%s0x%" PRIx64 "%s%.40s%s",
-			     i ? ", " : "", foffset, sym->version ? " (@" : "",
-			     sym->version ? sym->version : "", sym->version ? ")" : "");
-		at += n > 0 ? (size_t)n : 0;
+		if (i)
+			at += (size_t)snprintf(places + at, sizeof(places) - at, ", ");
+		if (at < sizeof(places))
+			at += add_answer_text(object, answers, answers->syms[i], places + at,
+					      sizeof(places) - at);
 	}
 	return ubp_fail(
 		err, EEXIST,
-		"'%.*s' is %zu functions of %s, at offsets %s%s; give the OFFSET of one",
+		"'%.*s' is %zu functions of %.128s: %s%s; choose one, or all by %s%.*s%s",
 		(int)wanted->len, wanted->name, answers->n, object->path, places,
-		answers->n > PLACES_MAX ? ", ..." : "");
+		answers->n > PLACES_MAX ? ", ..." : "", is_overloaded ? "cpp:" : "",
+		(int)wanted->len, wanted->name, is_overloaded ? "" : "@*");
 }
 
 /* The library an import comes from: by its version, else if there is only one. */
@@ -130,11 +171,17 @@ static int fail_other_kind(const struct object *object, const struct symtab *sym
 		}
 	}
 	if (other_version)
-		return ubp_fail(err, ENOENT, "%s has '%s'%s%.64s, but no version '%.64s' of it",
+		return ubp_fail(err, ENOENT,
+				"%s has '%s'%s%.64s, but no version '%.64s' of it%s",
 				object->path, other_version->name,
-				other_version->version ? " of version " : "",
-				other_version->version ? other_version->version : "",
-				wanted->version ? wanted->version : "");
+				other_version->version ? " of version "
+				: other_version->file  ? " of file "
+						       : "",
+				other_version->version ? other_version->version
+				: other_version->file  ? other_version->file
+						       : "",
+				wanted->version ? wanted->version : "",
+				other_version->file ? ", nor one of such a file" : "");
 	if (!import)
 		return 0;
 	return ubp_fail(err, ENOENT, "'%.*s' is imported, not defined in %s%s%s%s%.*s",
@@ -143,27 +190,43 @@ static int fail_other_kind(const struct object *object, const struct symtab *sym
 			library ? (int)wanted->len : 0, wanted->name);
 }
 
-static int fail_unknown(const struct object *object, const struct symtab *symtab,
+static void offer_names(struct object *object, const struct symtab *symtab,
+			struct nearest *nearest)
+{
+	const struct names *names = names_get(object);
+
+	for (size_t i = 0; i < symtab->n_syms; i++) {
+		if (symtab->syms[i].kind != SYM_FUNCTION)
+			continue;
+		nearest_offer(nearest, symtab->syms[i].name);
+		if (names && names->of[i].brief)
+			nearest_offer(nearest, names->of[i].brief);
+	}
+}
+
+static int fail_unknown(struct object *object, const struct symtab *symtab,
 			const struct wanted *wanted, struct ubp_err *err)
 {
 	struct nearest nearest;
-	char near_text[NEAREST_NAMES * (NEAREST_NAME_MAX + 8) + 32];
+	char near_text[NEAREST_NAMES * (NEAREST_NAME_MAX + 8) + 32], sought[384];
 
+	debug_say_sought(object, sought, sizeof(sought));
 	if (symtab->n_functions == 0)
-		return ubp_fail(
-			err, ENOENT,
-			"no function '%.*s' in %s: it has no function symbols (stripped); "
-			"give an OFFSET",
-			(int)wanted->len, wanted->name, object->path);
+		return ubp_fail(err, ENOENT,
+				"no function '%.*s' in %.128s: it has no function symbols "
+				"(stripped), and %s; or give an OFFSET",
+				(int)wanted->len, wanted->name, object->path, sought);
 	nearest_init(&nearest, wanted->name, wanted->len, NEAR_EDITS);
-	for (size_t i = 0; i < symtab->n_syms; i++)
-		if (symtab->syms[i].kind == SYM_FUNCTION)
-			nearest_offer(&nearest, symtab->syms[i].name);
+	offer_names(object, symtab, &nearest);
 	nearest_text(&nearest, near_text, sizeof(near_text));
-	return ubp_fail(err, ENOENT, "no function '%.*s' in %s%s%s", (int)wanted->len,
-			wanted->name, object->path, near_text,
-			symtab->has_symtab ? ""
-					   : " (stripped: only exported functions have names)");
+	if (symtab->has_symtab)
+		return ubp_fail(err, ENOENT, "no function '%.*s' in %s%s", (int)wanted->len,
+				wanted->name, object->path, near_text);
+	return ubp_fail(
+		err, ENOENT,
+		"no function '%.*s' in %.128s%s (stripped: only exported functions have "
+		"names, and %s)",
+		(int)wanted->len, wanted->name, object->path, near_text, sought);
 }
 
 static int describe_go(const struct object *object, const struct go_function *function,
@@ -188,26 +251,101 @@ static int find_in_go_table(const struct object *object, const char *name,
 	return rc < 0 ? rc : describe_go(object, &function, ret_symbol);
 }
 
+static bool is_in_unit(Dwarf_Die *unit, const char *file)
+{
+	const char *name = dwarf_diename(unit);
+	const char *slash = name ? strrchr(name, '/') : NULL;
+
+	return name && strcmp(slash ? slash + 1 : name, file) == 0;
+}
+
+bool sym_is_of_file(struct object *object, const struct sym *sym, const char *file)
+{
+	struct ubp_err ignored;
+	Dwarf_Die unit;
+	Dwarf_CU *cu = NULL;
+	uint64_t addr;
+	int64_t bias;
+	Dwarf *dwarf;
+
+	if (sym->is_global)
+		return false;
+	if (sym->file && strcmp(sym->file, file) == 0)
+		return true;
+	/* Where the whole program was compiled at once, symbol tables know no files. */
+	ubp_err_reset(&ignored);
+	if (object_dwarf(object, &dwarf, &bias, &ignored) < 0)
+		return false;
+	addr = sym->elf_vaddr - (uint64_t)bias;
+	if (dwarf_addrdie(dwarf, addr, &unit))
+		return is_in_unit(&unit, file);
+	while (dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0)
+		if (dwarf_haspc(&unit, addr) == 1)
+			return is_in_unit(&unit, file);
+	return false;
+}
+
+static void look_up(struct object *object, const struct wanted *wanted, struct answers *answers)
+{
+	const struct symtab *symtab = object->symtab;
+	const struct sym *sym;
+
+	for (sym = symtab_first(symtab, wanted->name, wanted->len); sym;
+	     sym = symtab_next(symtab, sym))
+		if (is_wanted(wanted, sym))
+			add_answer(answers, sym);
+	if (answers->n || !wanted->version || wanted->is_default)
+		return;
+	for (sym = symtab_first(symtab, wanted->name, wanted->len); sym;
+	     sym = symtab_next(symtab, sym))
+		if (is_function(sym) && sym_is_of_file(object, sym, wanted->version))
+			add_answer(answers, sym);
+}
+
+/* By the names of C++ and Rust as people write them. */
+static void look_up_demangled(struct object *object, const struct wanted *wanted,
+			      struct answers *answers)
+{
+	const struct symtab *symtab = object->symtab;
+	const struct names *names = names_get(object);
+	char *name = strndup(wanted->name, wanted->len);
+
+	for (size_t i = 0; name && names && i < symtab->n_syms; i++) {
+		const struct sym *sym = &symtab->syms[i];
+
+		if (is_function(sym) && names->of[i].full &&
+		    name_is(sym, &names->of[i], name) &&
+		    (!wanted->version || sym_is_of_file(object, sym, wanted->version)))
+			add_answer(answers, sym);
+	}
+	free(name);
+}
+
 int object_find_symbol(struct object *object, const char *name,
 		       struct object_symbol *ret_symbol, struct ubp_err *err)
 {
 	struct wanted wanted = parse_name(name);
 	struct answers answers = { 0 };
 	const struct symtab *symtab;
+	bool is_overloaded = false;
 	int rc = symtab_get(object, &symtab, err);
 
 	if (rc < 0)
 		return rc;
-	for (const struct sym *sym = symtab_first(symtab, wanted.name, wanted.len); sym;
-	     sym = symtab_next(symtab, sym))
-		if (is_wanted(&wanted, sym))
-			add_answer(&answers, sym);
+	look_up(object, &wanted, &answers);
+	if (answers.n == 0 && find_in_go_table(object, name, ret_symbol) == 0)
+		return 0;
+	while (answers.n == 0) {
+		look_up_demangled(object, &wanted, &answers);
+		is_overloaded = answers.n > 1;
+		if (answers.n || !symtab_more(object))
+			break;
+		look_up(object, &wanted, &answers);
+	}
 	if (answers.n > 1)
-		return fail_ambiguous(object, &wanted, &answers, err);
+		return fail_ambiguous(object, &wanted, &answers, is_overloaded, err);
 	if (answers.n == 1)
 		return sym_describe(object, answers.syms[0], ret_symbol);
-	if (find_in_go_table(object, name, ret_symbol) == 0)
-		return 0;
 	rc = fail_other_kind(object, symtab, &wanted, err);
 	return rc < 0 ? rc : fail_unknown(object, symtab, &wanted, err);
 }
@@ -279,54 +417,4 @@ int object_extent(struct object *object, uint64_t foffset, uint64_t *ret_start,
 		return 0;
 	}
 	return fde_at(object, elf_vaddr, ret_start, ret_end);
-}
-
-static int compare_by_name(const void *pa, const void *pb)
-{
-	const struct sym *a = *(const struct sym *const *)pa;
-	const struct sym *b = *(const struct sym *const *)pb;
-	unsigned rank_a = sym_rank(a), rank_b = sym_rank(b);
-	int order = strcmp(a->name, b->name);
-
-	if (order != 0)
-		return order;
-	if (rank_a != rank_b)
-		return rank_a > rank_b ? -1 : 1;
-	return (a->elf_vaddr > b->elf_vaddr) - (a->elf_vaddr < b->elf_vaddr);
-}
-
-int object_each_function(struct object *object,
-			 int (*each)(void *ctx, const struct object_symbol *symbol), void *ctx,
-			 struct ubp_err *err)
-{
-	const struct symtab *symtab;
-	const struct sym **sorted;
-	const char *last = NULL;
-	size_t n = 0;
-	int rc = symtab_get(object, &symtab, err);
-
-	if (rc < 0)
-		return rc;
-	sorted = malloc((symtab->n_syms + 1) * sizeof(struct sym *));
-	if (!sorted)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	for (size_t i = 0; i < symtab->n_syms; i++) {
-		const struct sym *sym = &symtab->syms[i];
-
-		if ((sym->kind == SYM_FUNCTION || sym->kind == SYM_LABEL) &&
-		    strnlen(sym->name, SYM_NAME_MAX + 1) <= SYM_NAME_MAX)
-			sorted[n++] = sym;
-	}
-	qsort(sorted, n, sizeof(struct sym *), compare_by_name);
-	for (size_t i = 0; i < n && rc == 0; i++) {
-		struct object_symbol symbol;
-
-		if ((last && strcmp(last, sorted[i]->name) == 0) ||
-		    sym_describe(object, sorted[i], &symbol) < 0)
-			continue;
-		last = sorted[i]->name;
-		rc = each(ctx, &symbol);
-	}
-	free(sorted);
-	return rc;
 }

@@ -4,10 +4,13 @@
 #include "engine/object/symtab.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/object/debug_file.h"
+#include "engine/object/names.h"
 #include "engine/object/object_priv.h"
 #include "engine/object/versions.h"
 
@@ -17,6 +20,10 @@
 /* A symbol table section, opened. */
 struct source {
 	const char *what; /* ".symtab" */
+	const char *path; /* of the file */
+	Elf *elf;
+	int64_t bias;     /* to be added to its values */
+	const char *file; /* of the local symbols that are being read; or NULL */
 	Elf_Data *data;
 	struct string_table strings;
 	struct versions *versions;
@@ -24,14 +31,14 @@ struct source {
 };
 
 /* Is @elf_vaddr in a section of code? Single-segment programs hold data beside it. */
-static bool is_in_code_section(const struct object *object, const GElf_Sym *raw)
+static bool is_in_code_section(Elf *elf, const GElf_Sym *raw)
 {
 	Elf_Scn *section;
 	GElf_Shdr header;
 
 	if (raw->st_shndx >= SHN_LORESERVE)
 		return raw->st_shndx == SHN_XINDEX;
-	section = elf_getscn(object->elf, raw->st_shndx);
+	section = elf_getscn(elf, raw->st_shndx);
 	return section && gelf_getshdr(section, &header) && header.sh_flags & SHF_EXECINSTR;
 }
 
@@ -43,7 +50,7 @@ static bool is_mark(const char *name)
 		(name[2] == '\0' || name[2] == '.'));
 }
 
-static enum sym_kind kind_of(const struct object *object, const GElf_Sym *raw)
+static enum sym_kind kind_of(const struct object *object, Elf *elf, const GElf_Sym *raw)
 {
 	int type = GELF_ST_TYPE(raw->st_info);
 	const struct segment *s;
@@ -57,7 +64,7 @@ static enum sym_kind kind_of(const struct object *object, const GElf_Sym *raw)
 		return SYM_DATA;
 	if (type != STT_NOTYPE)
 		return SYM_FUNCTION;
-	return is_in_code_section(object, raw) ? SYM_LABEL : SYM_DATA;
+	return is_in_code_section(elf, raw) ? SYM_LABEL : SYM_DATA;
 }
 
 /*
@@ -83,8 +90,16 @@ static int split_name(struct symtab *symtab, struct sym *sym)
 	return 0;
 }
 
-static int add_symbol(const struct object *object, struct symtab *symtab,
-		      const struct source *source, size_t i, struct ubp_err *err)
+/* The source that the local symbols behind this one are of. */
+static void note_file(struct source *source, const GElf_Sym *raw)
+{
+	const char *file = string_at(&source->strings, raw->st_name);
+
+	source->file = file && file[0] != '\0' ? file : NULL;
+}
+
+static int add_symbol(const struct object *object, struct symtab *symtab, struct source *source,
+		      size_t i, struct ubp_err *err)
 {
 	struct sym *sym = &symtab->syms[symtab->n_syms];
 	GElf_Sym raw;
@@ -92,9 +107,11 @@ static int add_symbol(const struct object *object, struct symtab *symtab,
 
 	if (i > INT32_MAX || !gelf_getsym(source->data, (int)i, &raw))
 		return ubp_fail(err, ENOEXEC, "%s: corrupt ELF file: symbol %zu of %s",
-				object->path, i, source->what);
+				source->path, i, source->what);
 	type = GELF_ST_TYPE(raw.st_info);
 	bind = GELF_ST_BIND(raw.st_info);
+	if (type == STT_FILE)
+		note_file(source, &raw);
 	if (raw.st_name == 0 || type == STT_SECTION || type == STT_FILE)
 		return 0;
 	memset(sym, 0, sizeof(*sym));
@@ -103,15 +120,17 @@ static int add_symbol(const struct object *object, struct symtab *symtab,
 		return ubp_fail(err, ENOEXEC,
 				"%s: corrupt ELF file: name of symbol %zu of %s at 0x%x of "
 				"0x%zx bytes",
-				object->path, i, source->what, raw.st_name,
+				source->path, i, source->what, raw.st_name,
 				source->strings.len);
 	if (sym->name[0] == '\0' || is_mark(sym->name))
 		return 0;
+	raw.st_value += (uint64_t)source->bias;
 	sym->elf_vaddr = raw.st_value;
 	sym->size = raw.st_size;
-	sym->kind = kind_of(object, &raw);
+	sym->kind = kind_of(object, source->elf, &raw);
 	sym->is_ifunc = type == STT_GNU_IFUNC;
 	sym->is_global = bind != STB_LOCAL;
+	sym->file = sym->is_global ? NULL : source->file;
 	sym->is_weak = bind == STB_WEAK;
 	sym->is_default = versions_of(source->versions, i, &sym->version, &sym->library);
 	if (!source->versions && split_name(symtab, sym) < 0)
@@ -121,25 +140,30 @@ static int add_symbol(const struct object *object, struct symtab *symtab,
 	return 0;
 }
 
-static int open_source(const struct object *object, uint32_t type, struct source *ret_source,
-		       struct ubp_err *err)
+/* Of the object, or of a file that belongs to it. */
+static int open_source(const struct object *object, const struct debug_file *file,
+		       uint32_t type, struct source *ret_source, struct ubp_err *err)
 {
+	struct source *source = ret_source;
 	GElf_Shdr header;
-	Elf_Scn *section = object_section_of_type(object, type, &header);
+	Elf_Scn *section;
 	int rc;
 
-	ret_source->what = type == SHT_SYMTAB ? ".symtab" : ".dynsym";
+	source->what = type == SHT_SYMTAB ? ".symtab" : ".dynsym";
+	source->path = file ? file->path : object->path;
+	source->elf = file ? file->elf : object->elf;
+	source->bias = file ? file->bias : 0;
+	section = section_of_type(source->elf, type, &header);
 	if (!section || header.sh_size == 0)
 		return 0;
-	ret_source->data = object_section_data(section, false);
-	if (!ret_source->data)
-		return ubp_fail(err, ENOEXEC, "%s: corrupt ELF file: %s: %s", object->path,
-				ret_source->what, elf_errmsg(-1));
-	ret_source->n =
-		ret_source->data->d_size / gelf_fsize(object->elf, ELF_T_SYM, 1, EV_CURRENT);
-	rc = object_string_table(object, header.sh_link, &ret_source->strings, err);
+	source->data = object_section_data(section, false);
+	if (!source->data)
+		return ubp_fail(err, ENOEXEC, "%s: corrupt ELF file: %s: %s", source->path,
+				source->what, elf_errmsg(-1));
+	source->n = source->data->d_size / gelf_fsize(source->elf, ELF_T_SYM, 1, EV_CURRENT);
+	rc = section_strings(source->elf, source->path, header.sh_link, &source->strings, err);
 	if (rc == 0 && type == SHT_DYNSYM)
-		rc = versions_read(object, &ret_source->versions, err);
+		rc = versions_read(object, &source->versions, err);
 	return rc;
 }
 
@@ -177,31 +201,93 @@ static int build_hash(struct symtab *symtab)
 	return 0;
 }
 
-static int fill(const struct object *object, struct symtab *symtab,
-		const struct source *sources, size_t n_sources, struct ubp_err *err)
+static int make_room(struct symtab *symtab, size_t n)
 {
-	size_t n_max = 1;
+	struct sym *syms = reallocarray(symtab->syms, n, sizeof(*syms));
+	char **owned;
+
+	if (syms)
+		symtab->syms = syms;
+	owned = reallocarray(symtab->owned, n, sizeof(*owned));
+	if (owned)
+		symtab->owned = owned;
+	return syms && owned ? 0 : -ENOMEM;
+}
+
+/* What was made of the symbols, and points to them. */
+static void forget_made(struct symtab *symtab)
+{
+	free(symtab->extents);
+	free(symtab->buckets);
+	names_free(symtab->names);
+	symtab->extents = NULL;
+	symtab->buckets = NULL;
+	symtab->names = NULL;
+	symtab->n_extents = 0;
+}
+
+/* Add them, or, if some are corrupt, none. */
+static int add_source(const struct object *object, struct symtab *symtab, struct source *source,
+		      struct ubp_err *err)
+{
+	struct symtab old = *symtab;
 	int rc = 0;
 
-	for (size_t i = 0; i < n_sources; i++)
-		n_max += sources[i].n;
-	if (n_max > SYMS_MAX)
-		return ubp_fail(err, ENOEXEC, "%s: too many symbols", object->path);
-	symtab->syms = calloc(n_max, sizeof(*symtab->syms));
-	symtab->owned = calloc(n_max, sizeof(*symtab->owned));
-	if (!symtab->syms || !symtab->owned)
+	if (source->n > SYMS_MAX - symtab->n_syms)
+		return ubp_fail(err, ENOEXEC, "%s: too many symbols", source->path);
+	if (make_room(symtab, symtab->n_syms + source->n + 1) < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	for (size_t k = 0; k < n_sources; k++)
-		for (size_t i = 1; i < sources[k].n && rc == 0; i++)
-			rc = add_symbol(object, symtab, &sources[k], i, err);
-	if (rc == 0 && build_hash(symtab) < 0)
-		rc = ubp_fail(err, ENOMEM, "out of memory");
+	for (size_t i = 1; i < source->n && rc == 0; i++)
+		rc = add_symbol(object, symtab, source, i, err);
+	if (rc == 0)
+		return 0;
+	while (symtab->n_owned > old.n_owned)
+		free(symtab->owned[--symtab->n_owned]);
+	symtab->n_syms = old.n_syms;
+	symtab->n_functions = old.n_functions;
 	return rc;
+}
+
+static int read_own(const struct object *object, struct symtab *symtab, struct ubp_err *err)
+{
+	struct source exported = { 0 }, all = { 0 };
+	/* .dynsym first: its symbols know their versions. */
+	int rc = open_source(object, NULL, SHT_DYNSYM, &exported, err);
+
+	if (rc == 0)
+		rc = open_source(object, NULL, SHT_SYMTAB, &all, err);
+	if (rc == 0)
+		rc = add_source(object, symtab, &exported, err);
+	if (rc == 0)
+		rc = add_source(object, symtab, &all, err);
+	versions_free(exported.versions);
+	symtab->has_symtab = symtab->is_whole = all.n != 0;
+	return rc;
+}
+
+/* From a file that belongs to the object; what is corrupt there is no fault of the object. */
+static bool read_more(const struct object *object, struct symtab *symtab,
+		      const struct debug_file *file)
+{
+	struct source source = { 0 };
+	struct object_debug *debug = object->debug;
+	struct ubp_err err;
+
+	if (!file)
+		return false;
+	ubp_err_reset(&err);
+	if (open_source(object, file, SHT_SYMTAB, &source, &err) < 0 ||
+	    add_source(object, symtab, &source, &err) < 0) {
+		if (debug->misfit[0] == '\0')
+			snprintf(debug->misfit, sizeof(debug->misfit), "%.250s", err.text);
+		return false;
+	}
+	symtab->has_symtab |= source.n != 0;
+	return source.n != 0;
 }
 
 int symtab_get(struct object *object, const struct symtab **ret_symtab, struct ubp_err *err)
 {
-	struct source sources[2] = { 0 };
 	struct symtab *symtab;
 	int rc;
 
@@ -212,14 +298,11 @@ int symtab_get(struct object *object, const struct symtab **ret_symtab, struct u
 	symtab = calloc(1, sizeof(*symtab));
 	if (!symtab)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	/* .dynsym first: its symbols know their versions. */
-	rc = open_source(object, SHT_DYNSYM, &sources[0], err);
-	if (rc == 0)
-		rc = open_source(object, SHT_SYMTAB, &sources[1], err);
-	symtab->has_symtab = sources[1].n != 0;
-	if (rc == 0)
-		rc = fill(object, symtab, sources, 2, err);
-	versions_free(sources[0].versions);
+	rc = read_own(object, symtab, err);
+	if (rc == 0 && !symtab->is_whole)
+		symtab->is_whole = read_more(object, symtab, debug_given(object));
+	if (rc == 0 && build_hash(symtab) < 0)
+		rc = ubp_fail(err, ENOMEM, "out of memory");
 	if (rc < 0) {
 		symtab_free(symtab);
 		return rc;
@@ -228,15 +311,43 @@ int symtab_get(struct object *object, const struct symtab **ret_symtab, struct u
 	return 0;
 }
 
+bool symtab_more(struct object *object)
+{
+	struct symtab *symtab = object->symtab;
+	bool found = false;
+
+	if (!symtab || symtab->is_whole)
+		return false;
+	if (!symtab->has_symtab)
+		found = read_more(object, symtab, debug_embedded(object));
+	if (!found) {
+		symtab->is_whole = true;
+		found = read_more(object, symtab, debug_separate(object));
+	}
+	if (!found)
+		return false;
+	forget_made(symtab);
+	/* Without memory there is no hash, and nothing is found by name. */
+	return build_hash(symtab) == 0;
+}
+
+int symtab_get_all(struct object *object, const struct symtab **ret_symtab, struct ubp_err *err)
+{
+	int rc = symtab_get(object, ret_symtab, err);
+
+	if (rc == 0 && !(*ret_symtab)->has_symtab)
+		(void)symtab_more(object);
+	return rc;
+}
+
 void symtab_free(struct symtab *symtab)
 {
 	if (!symtab)
 		return;
 	for (size_t i = 0; i < symtab->n_owned; i++)
 		free(symtab->owned[i]);
+	forget_made(symtab);
 	free(symtab->owned);
-	free(symtab->extents);
-	free(symtab->buckets);
 	free(symtab->syms);
 	free(symtab);
 }
@@ -257,6 +368,8 @@ const struct sym *symtab_first(const struct symtab *symtab, const char *name, si
 {
 	uint32_t hash = hash_of(name, len);
 
+	if (!symtab->buckets)
+		return NULL;
 	return match_in_chain(symtab, symtab->buckets[hash & (symtab->n_buckets - 1)], name,
 			      len);
 }
@@ -289,6 +402,7 @@ int sym_describe(const struct object *object, const struct sym *sym,
 		.is_ifunc = sym->is_ifunc,
 		.is_function = sym->kind == SYM_FUNCTION,
 		.is_global = sym->is_global,
+		.file = sym->file,
 	};
 	return 0;
 }

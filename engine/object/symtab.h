@@ -3,7 +3,8 @@
 
 /*
  * The symbols of an object: .symtab and .dynsym in one array, a hash over the
- * names, and the functions in the order of their addresses.
+ * names, and the functions in the order of their addresses. What other files have of them
+ * (debug_file.h) comes behind these when it is asked for.
  */
 
 #ifndef UBP_OBJECT_SYMTAB_H
@@ -28,6 +29,7 @@ struct sym {
 	const char *name;
 	const char *version; /* or NULL */
 	const char *library; /* of an import: where it is expected; or NULL */
+	const char *file;    /* of a local symbol: its source, without folder; or NULL */
 	uint64_t elf_vaddr, size;
 	uint32_t next; /* of the same hash bucket: index + 1, or 0 */
 	uint8_t kind;  /* enum sym_kind */
@@ -48,13 +50,15 @@ struct symtab {
 	struct sym *syms;
 	size_t n_syms;
 	size_t n_functions; /* SYM_FUNCTION among them */
-	bool has_symtab;    /* there is a .symtab: static functions are known */
+	bool has_symtab; /* there is a .symtab, here or elsewhere: static functions are known */
+	bool is_whole;   /* there is nothing to be had beside it */
 	uint32_t *buckets;
 	size_t n_buckets; /* a power of two */
 	char **owned;     /* names that had to be cut from their version */
 	size_t n_owned;
 	struct extent *extents; /* by start; built on first use */
 	size_t n_extents;
+	struct names *names; /* demangled (names.h); made on first use */
 };
 
 /* Names longer than that can't be asked for: a definition has a line of 4096 bytes. */
@@ -62,6 +66,15 @@ struct symtab {
 
 /* The table of @object, read on first use. Returns 0, -ENOEXEC or -ENOMEM. */
 int symtab_get(struct object *object, const struct symtab **ret_symtab, struct ubp_err *err);
+
+/*
+ * Of a stripped object: look for more of them in other files. False: there are none. If there
+ * are, earlier struct syms and extents are gone; strings stay.
+ */
+bool symtab_more(struct object *object);
+/* symtab_get(), with the names of functions that are not exported, wherever they are. */
+int symtab_get_all(struct object *object, const struct symtab **ret_symtab,
+		   struct ubp_err *err);
 void symtab_free(struct symtab *symtab);
 
 /* The first symbol named @name (@len bytes), then the next ones. NULL: no more. */
@@ -73,6 +86,9 @@ const struct sym *symtab_next(const struct symtab *symtab, const struct sym *sym
  * before static, default before old versions. Larger is better.
  */
 unsigned sym_rank(const struct sym *sym);
+
+/* Is it a static function of that source file (without folder): by the table, or by DWARF? */
+bool sym_is_of_file(struct object *object, const struct sym *sym, const char *file);
 
 /* Which of two names of one address to show: negative when @a. */
 int sym_compare_names(const struct sym *a, const struct sym *b);

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/object/debug_file.h"
+
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <limits.h>
+#include <lzma.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/base/err.h"
+#include "engine/object/debug_search.h"
+#include "engine/object/file.h"
+#include "engine/object/object_priv.h"
+
+struct object_debug *debug_of(struct object *object)
+{
+	if (!object->debug) {
+		object->debug = calloc(1, sizeof(*object->debug));
+		if (object->debug)
+			object->debug->given.fd = object->debug->embedded.fd =
+				object->debug->separate.fd = object->debug->alt.fd = -1;
+	}
+	return object->debug;
+}
+
+void debug_file_close(struct debug_file *file)
+{
+	elf_end(file->elf);
+	free(file->image);
+	free(file->path);
+	if (file->fd >= 0)
+		close(file->fd);
+	*file = (struct debug_file){ .fd = -1 };
+}
+
+Elf_Data *debug_section(Elf *elf, const char *name, GElf_Shdr *ret_header)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) < 0)
+		return NULL;
+	while ((section = elf_nextscn(elf, section))) {
+		const char *other;
+
+		if (!gelf_getshdr(section, ret_header) || ret_header->sh_type == SHT_NOBITS)
+			continue;
+		other = elf_strptr(elf, names, ret_header->sh_name);
+		if (other && strcmp(other, name) == 0)
+			return object_section_data(section, true);
+	}
+	return NULL;
+}
+
+/* --- does a file belong to the object? ---------------------------------------------- */
+
+struct build_id {
+	const void *bytes;
+	size_t len; /* 0: it has none */
+};
+
+static struct build_id build_id_of(Elf *elf)
+{
+	struct build_id id = { NULL, 0 };
+	ssize_t len = dwelf_elf_gnu_build_id(elf, &id.bytes);
+
+	if (len > 1 && len <= BUILD_ID_MAX)
+		id.len = (size_t)len;
+	return id;
+}
+
+static bool is_same_id(struct build_id a, struct build_id b)
+{
+	return a.len == b.len && memcmp(a.bytes, b.bytes, a.len) == 0;
+}
+
+static const char *hex(struct build_id id, char text[2 * BUILD_ID_MAX + 1])
+{
+	text[0] = '\0';
+	for (size_t i = 0; i < id.len; i++)
+		snprintf(text + 2 * i, 3, "%02x", ((const uint8_t *)id.bytes)[i]);
+	return text;
+}
+
+/* The header of .text, which keeps its place and size where its bytes are taken away. */
+static bool find_text(Elf *elf, GElf_Shdr *ret_header)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) < 0)
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
+		const char *name;
+
+		if (!gelf_getshdr(section, ret_header))
+			continue;
+		name = elf_strptr(elf, names, ret_header->sh_name);
+		if (name && strcmp(name, ".text") == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_same_text(Elf *a, Elf *b)
+{
+	GElf_Shdr of_a, of_b;
+
+	return find_text(a, &of_a) && find_text(b, &of_b) && of_a.sh_addr == of_b.sh_addr &&
+	       of_a.sh_size == of_b.sh_size;
+}
+
+/* The checksum of .gnu_debuglink is the one of xz, too. */
+static bool has_crc(int fd, uint32_t wanted)
+{
+	static const size_t room = 1 << 16;
+	uint8_t *bytes = malloc(room);
+	uint32_t crc = 0;
+	uint64_t at = 0;
+	ssize_t n = 0;
+
+	while (bytes && (n = pread(fd, bytes, room, (off_t)at)) > 0) {
+		crc = lzma_crc32(bytes, (size_t)n, crc);
+		at += (uint64_t)n;
+	}
+	free(bytes);
+	return bytes && n == 0 && crc == wanted;
+}
+
+/* How far it was moved: the first segment is at the same place of both. */
+static bool find_bias(const struct object *object, Elf *elf, int64_t *ret_bias)
+{
+	size_t n;
+
+	*ret_bias = 0;
+	if (object->n_segments == 0 || elf_getphdrnum(elf, &n) < 0)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr phdr;
+
+		if (!gelf_getphdr(elf, (int)i, &phdr))
+			return false;
+		if (phdr.p_type != PT_LOAD)
+			continue;
+		*ret_bias = (int64_t)(object->segments[0].elf_vaddr - phdr.p_vaddr);
+		return true;
+	}
+	return true;
+}
+
+/* NULL: it is a file of the same machine. Else why it is not. */
+static const char *check_kind(const struct object *object, struct debug_file *file)
+{
+	GElf_Ehdr ehdr;
+
+	if (elf_kind(file->elf) != ELF_K_ELF || !gelf_getehdr(file->elf, &ehdr))
+		return "no ELF file, or a corrupt one";
+	if (ehdr.e_machine != object->ehdr.e_machine ||
+	    ehdr.e_ident[EI_CLASS] != object->ehdr.e_ident[EI_CLASS] ||
+	    ehdr.e_ident[EI_DATA] != object->ehdr.e_ident[EI_DATA])
+		return "for another machine";
+	if (!find_bias(object, file->elf, &file->bias))
+		return "a corrupt ELF file";
+	return NULL;
+}
+
+__attribute__((format(printf, 3, 4))) static void say(char *text, size_t size, const char *fmt,
+						      ...)
+{
+	va_list ap;
+
+	if (text[0] != '\0')
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, size, fmt, ap);
+	va_end(ap);
+}
+
+static int open_elf(const struct object *object, const char *path, struct debug_file *file)
+{
+	struct stat st;
+
+	*file = (struct debug_file){ .fd = file_open(path, &st) };
+	if (file->fd < 0)
+		return file->fd;
+	/* A link may lead back. */
+	if (st.st_dev == object->dev && st.st_ino == object->ino) {
+		debug_file_close(file);
+		return -ELOOP;
+	}
+	elf_version(EV_CURRENT);
+	/* Not mapped, as the object. */
+	file->elf = elf_begin(file->fd, ELF_C_READ, NULL);
+	file->path = strdup(path);
+	if (file->elf && file->path)
+		return 0;
+	debug_file_close(file);
+	return -EBADMSG;
+}
+
+int debug_open_candidate(struct object *object, const char *path,
+			 const struct debug_wanted *wanted, struct debug_file *ret_file)
+{
+	struct build_id id = { wanted->build_id, wanted->build_id_len }, other;
+	char a[2 * BUILD_ID_MAX + 1], b[2 * BUILD_ID_MAX + 1];
+	struct object_debug *debug = object->debug;
+	struct debug_file file;
+	const char *why = NULL;
+	int rc = open_elf(object, path, &file);
+
+	if (rc == -EBADMSG)
+		say(debug->misfit, sizeof(debug->misfit), "%.160s is no ELF file", path);
+	if (rc < 0)
+		return rc;
+	why = check_kind(object, &file);
+	other = build_id_of(file.elf);
+	if (why)
+		say(debug->misfit, sizeof(debug->misfit), "%.160s is %s", path, why);
+	else if (id.len ? !is_same_id(id, other) : !has_crc(file.fd, wanted->crc)) {
+		why = "other";
+		if (id.len)
+			say(debug->misfit, sizeof(debug->misfit),
+			    "%.90s belongs to another build: its build-id is %.42s, wanted "
+			    "%.42s",
+			    path, other.len ? hex(other, b) : "missing", hex(id, a));
+		else
+			say(debug->misfit, sizeof(debug->misfit),
+			    "%.160s belongs to another build: its checksum is not the one in "
+			    ".gnu_debuglink",
+			    path);
+	}
+	if (why) {
+		debug_file_close(&file);
+		return -ESTALE;
+	}
+	*ret_file = file;
+	return 0;
+}
+
+/* --- the file that the user gave ---------------------------------------------------- */
+
+static void check_given(struct object *object, struct debug_file *file, char *text, size_t size)
+{
+	struct build_id id = build_id_of(object->elf), other = build_id_of(file->elf);
+	char a[2 * BUILD_ID_MAX + 1], b[2 * BUILD_ID_MAX + 1];
+	const char *why = check_kind(object, file);
+
+	if (why)
+		say(text, size, "%.160s is %s", file->path, why);
+	else if (id.len && other.len && !is_same_id(id, other))
+		say(text, size, "%.80s is not of this build: its build-id is %.42s, not %.42s",
+		    file->path, hex(other, b), hex(id, a));
+	else if (!id.len != !other.len)
+		say(text, size, "%.160s is not of this build: it has %s build-id", file->path,
+		    other.len ? "a" : "no");
+	else if (!id.len && !is_same_text(object->elf, file->elf))
+		say(text, size,
+		    "%.160s is not of this build: its .text is at another place, or "
+		    "of another size",
+		    file->path);
+}
+
+const struct debug_file *debug_given(struct object *object)
+{
+	struct object_debug *debug = debug_of(object);
+	struct debug_file file;
+	int rc;
+
+	if (!debug || !debug->options.symbols)
+		return NULL;
+	if (debug->sought_given)
+		return debug->given.elf ? &debug->given : NULL;
+	debug->sought_given = true;
+	rc = open_elf(object, debug->options.symbols, &file);
+	if (rc < 0) {
+		say(debug->given_misfit, sizeof(debug->given_misfit), "%.160s: %s",
+		    debug->options.symbols,
+		    rc == -EBADMSG ? "no ELF file"
+		    : rc == -ELOOP ? "the very file that is probed"
+				   : strerror(-rc));
+		return NULL;
+	}
+	check_given(object, &file, debug->given_misfit, sizeof(debug->given_misfit));
+	if (debug->given_misfit[0] != '\0') {
+		debug_file_close(&file);
+		return NULL;
+	}
+	debug->given = file;
+	return &debug->given;
+}
+
+/* --- .gnu_debugdata ------------------------------------------------------------------ */
+
+const struct debug_file *debug_embedded(struct object *object)
+{
+	struct object_debug *debug = debug_of(object);
+	struct debug_file file = { .fd = -1 };
+	const char *why = NULL;
+	Elf_Data *data;
+	GElf_Shdr header;
+	size_t len = 0;
+
+	if (!debug)
+		return NULL;
+	if (debug->sought_embedded)
+		return debug->embedded.elf ? &debug->embedded : NULL;
+	debug->sought_embedded = true;
+	data = debug_section(object->elf, ".gnu_debugdata", &header);
+	if (!data || data->d_size == 0)
+		return NULL;
+	switch (debug_unpack(data->d_buf, data->d_size, &file.image, &len)) {
+	case 0:
+		file.elf = elf_memory(file.image, len);
+		file.path = strdup(object->path);
+		if (!file.elf || !file.path)
+			why = "no ELF file";
+		else
+			why = check_kind(object, &file);
+		break;
+	case -EFBIG:
+		why = "too large";
+		break;
+	case -ENOMEM:
+		why = "too large for memory";
+		break;
+	default:
+		why = "corrupt";
+	}
+	if (why) {
+		say(debug->misfit, sizeof(debug->misfit), ".gnu_debugdata of %.160s is %s",
+		    object->path, why);
+		debug_file_close(&file);
+		return NULL;
+	}
+	debug->embedded = file;
+	return &debug->embedded;
+}
+
+/* --- separate files ------------------------------------------------------------------ */
+
+static void want_separate(struct object *object, struct debug_wanted *wanted)
+{
+	struct build_id id = build_id_of(object->elf);
+	GElf_Word crc = 0;
+	const char *link = dwelf_elf_gnu_debuglink(object->elf, &crc);
+
+	*wanted = (struct debug_wanted){ .build_id = id.bytes, .build_id_len = id.len };
+	/* A name, no path: what it means is in the folders to look into. */
+	if (link && link[0] != '\0' && !strchr(link, '/')) {
+		wanted->link = link;
+		wanted->crc = crc;
+	}
+}
+
+const struct debug_file *debug_separate(struct object *object)
+{
+	struct object_debug *debug = debug_of(object);
+	struct debug_wanted wanted;
+
+	if (!debug)
+		return NULL;
+	if (!debug->sought_separate) {
+		debug->sought_separate = true;
+		want_separate(object, &wanted);
+		if (debug_search(object, &wanted, &debug->separate) < 0)
+			debug->separate = (struct debug_file){ .fd = -1 };
+	}
+	return debug->separate.elf ? &debug->separate : NULL;
+}
+
+const struct debug_file *debug_alt(struct object *object, Elf *elf, const char *path)
+{
+	struct object_debug *debug = debug_of(object);
+	struct debug_wanted wanted = { .near = path };
+	GElf_Shdr header;
+	Elf_Data *data = debug_section(elf, ".gnu_debugaltlink", &header);
+	const char *nul = data && data->d_size ? memchr(data->d_buf, '\0', data->d_size) : NULL;
+
+	if (!debug || !nul)
+		return NULL;
+	if (debug->sought_alt)
+		return debug->alt.elf ? &debug->alt : NULL;
+	debug->sought_alt = true;
+	/* A path, then the build-id. */
+	wanted.alt = data->d_buf;
+	wanted.build_id = nul + 1;
+	wanted.build_id_len =
+		data->d_size - (size_t)(nul + 1 - (const char *)(const void *)data->d_buf);
+	if (wanted.build_id_len < 2 || wanted.build_id_len > BUILD_ID_MAX ||
+	    debug_search(object, &wanted, &debug->alt) < 0)
+		return NULL;
+	return &debug->alt;
+}
+
+void debug_say_sought(struct object *object, char *text, size_t size)
+{
+	struct object_debug *debug = debug_of(object);
+	struct debug_wanted wanted;
+	char id[2 * BUILD_ID_MAX + 1];
+
+	want_separate(object, &wanted);
+	if (debug && debug->given_misfit[0] != '\0')
+		snprintf(text, size, "%s", debug->given_misfit);
+	else if (debug && debug->misfit[0] != '\0')
+		snprintf(text, size, "%s", debug->misfit);
+	else if (wanted.build_id_len) {
+		hex((struct build_id){ wanted.build_id, wanted.build_id_len }, id);
+		snprintf(
+			text, size,
+			"no /usr/lib/debug/.build-id/%.2s/%s.debug%s%.64s: install the -dbgsym "
+			"package, or use --symbols, --debug-dir or DEBUGINFOD_URLS",
+			id, id + 2, wanted.link ? " or " : "", wanted.link ? wanted.link : "");
+	} else if (wanted.link)
+		snprintf(text, size,
+			 "no %.64s near it or in /usr/lib/debug: use --symbols or --debug-dir",
+			 wanted.link);
+	else
+		snprintf(text, size,
+			 "no build-id or .gnu_debuglink tells where to look: use "
+			 "--symbols, or compile it with -g");
+}

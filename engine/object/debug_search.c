@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/object/debug_search.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/object/debug_file.h"
+#include "engine/object/object_priv.h"
+
+#define USUAL_DIR "/usr/lib/debug"
+
+struct search {
+	struct object *object;
+	const struct debug_wanted *wanted;
+	struct debug_file *file;
+	char id[2 * BUILD_ID_MAX + 1];
+	char root[32];      /* of the process whose file it is: "/proc/1/root"; "": ours */
+	char dir[PATH_MAX]; /* of the file that wants it, in that root, without a '/' behind */
+};
+
+/* Is it found now? */
+__attribute__((format(printf, 2, 3))) static bool try_path(struct search *s, const char *fmt,
+							   ...)
+{
+	char *path;
+	va_list ap;
+	int n, rc;
+
+	va_start(ap, fmt);
+	n = vasprintf(&path, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return false;
+	rc = debug_open_candidate(s->object, path, s->wanted, s->file);
+	free(path);
+	return rc == 0;
+}
+
+/* "/usr/bin/x" of "/proc/7/root/usr/bin/x", or of what "/proc/7/exe" leads to. */
+static void place_in_process(struct search *s, const char *path)
+{
+	int n = 0;
+	unsigned pid;
+	struct stat ours, its;
+
+	if (sscanf(path, "/proc/%u/%n", &pid, &n) != 1 || n == 0)
+		return;
+	snprintf(s->root, sizeof(s->root), "/proc/%u/root", pid);
+	if (strncmp(path + n, "root/", 5) == 0) {
+		snprintf(s->dir, sizeof(s->dir), "%s", path + n + 4);
+	} else {
+		ssize_t len = readlink(path, s->dir, sizeof(s->dir) - 1);
+
+		s->dir[len > 0 ? len : 0] = '\0';
+	}
+	if (stat("/", &ours) == 0 && stat(s->root, &its) == 0 && ours.st_dev == its.st_dev &&
+	    ours.st_ino == its.st_ino)
+		s->root[0] = '\0';
+}
+
+static void find_place(struct search *s)
+{
+	const char *path = s->wanted->near ? s->wanted->near : s->object->path;
+	char *slash;
+
+	s->root[0] = s->dir[0] = '\0';
+	place_in_process(s, path);
+	if (s->dir[0] == '\0' && !realpath(path, s->dir))
+		s->dir[0] = '\0';
+	slash = strrchr(s->dir, '/');
+	if (slash)
+		*slash = '\0';
+}
+
+static void spell_id(struct search *s)
+{
+	const uint8_t *bytes = s->wanted->build_id;
+
+	s->id[0] = '\0';
+	for (size_t i = 0; i < s->wanted->build_id_len; i++)
+		snprintf(s->id + 2 * i, 3, "%02x", bytes[i]);
+}
+
+/* A tree like /usr/lib/debug, in @root. */
+static bool try_tree(struct search *s, const char *root, const char *dir)
+{
+	const char *link = s->wanted->link;
+
+	if (s->id[0] &&
+	    try_path(s, "%s%s/.build-id/%.2s/%s.debug", root, dir, s->id, s->id + 2))
+		return true;
+	return link && (try_path(s, "%s%s%s/%s", root, dir, s->dir, link) ||
+			/* Where /bin is /usr/bin, packages may know either. */
+			(strncmp(s->dir, "/usr/", 5) == 0 &&
+			 try_path(s, "%s%s%s/%s", root, dir, s->dir + 4, link)));
+}
+
+static bool try_given_dirs(struct search *s)
+{
+	const char *at = s->object->debug->options.dirs;
+
+	while (at && *at) {
+		size_t len = strcspn(at, ":");
+		char *dir = strndup(at, len);
+		bool found = dir && len &&
+			     (try_tree(s, "", dir) ||
+			      (s->wanted->link && try_path(s, "%s/%s", dir, s->wanted->link)));
+
+		free(dir);
+		if (found)
+			return true;
+		at += len + (at[len] == ':');
+	}
+	return false;
+}
+
+/* Where dwz said that it put it; its path may be relative. */
+static bool try_alt(struct search *s)
+{
+	const char *alt = s->wanted->alt;
+
+	if (alt[0] != '/')
+		return s->dir[0] && try_path(s, "%s%s/%s", s->root, s->dir, alt);
+	return (s->root[0] && try_path(s, "%s%s", s->root, alt)) || try_path(s, "%s", alt);
+}
+
+static bool try_root(struct search *s, const char *root)
+{
+	const char *link = s->wanted->link;
+
+	if (link && (try_path(s, "%s%s/%s", root, s->dir, link) ||
+		     try_path(s, "%s%s/.debug/%s", root, s->dir, link)))
+		return true;
+	return try_tree(s, root, USUAL_DIR);
+}
+
+/*
+ * libdebuginfod caches what it fetches, and what there is not. It is never required, and
+ * looked for only where somebody wants it.
+ */
+static bool try_debuginfod(struct search *s)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	void *lib, *client;
+	void *(*begin)(void);
+	int (*find)(void *client, const unsigned char *build_id, int len, char **path);
+	void (*end)(void *client);
+	char *path = NULL;
+	bool found = false;
+	int fd;
+
+	if (!urls || urls[strspn(urls, " ")] == '\0' || !s->wanted->build_id_len)
+		return false;
+	lib = dlopen("libdebuginfod.so.1", RTLD_LAZY);
+	if (!lib)
+		return false;
+	*(void **)&begin = dlsym(lib, "debuginfod_begin");
+	*(void **)&find = dlsym(lib, "debuginfod_find_debuginfo");
+	*(void **)&end = dlsym(lib, "debuginfod_end");
+	client = begin && find && end ? begin() : NULL;
+	if (!client)
+		return false;
+	fd = find(client, s->wanted->build_id, (int)s->wanted->build_id_len, &path);
+	if (fd >= 0) {
+		close(fd);
+		found = path && try_path(s, "%s", path);
+	}
+	free(path);
+	end(client);
+	return found;
+}
+
+int debug_search(struct object *object, const struct debug_wanted *wanted,
+		 struct debug_file *ret_file)
+{
+	struct search s = { .object = object, .wanted = wanted, .file = ret_file };
+
+	spell_id(&s);
+	find_place(&s);
+	if ((wanted->alt && try_alt(&s)) || try_given_dirs(&s) ||
+	    (s.root[0] && try_root(&s, s.root)) || try_root(&s, "") || try_debuginfod(&s))
+		return 0;
+	return -ENOENT;
+}

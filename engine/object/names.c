@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/object/names.h"
+
+#include <ctype.h>
+#include <fnmatch.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/object/demangle.h"
+#include "engine/object/object_priv.h"
+#include "engine/object/symtab.h"
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
+}
+
+/* "operator<", "operator()": signs that are a name. Where it ends, or @s. */
+static const char *skip_operator(const char *start, const char *s)
+{
+	static const char word[] = "operator";
+
+	if (strncmp(s, word, sizeof(word) - 1) != 0 || (s > start && is_word(s[-1])))
+		return s;
+	s += sizeof(word) - 1;
+	if (is_word(*s))
+		return s;
+	if (strncmp(s, "()", 2) == 0)
+		return s + 2;
+	return s + strspn(s, "<>-=");
+}
+
+/* Behind the '>' that belongs to the '<' at @s, or NULL. */
+static const char *skip_template(const char *start, const char *s)
+{
+	size_t depth = 0;
+
+	while (*s) {
+		const char *behind = skip_operator(start, s);
+
+		if (behind != s) {
+			s = behind;
+			continue;
+		}
+		if (*s == '<')
+			depth++;
+		else if (*s == '>' && s[-1] != '-' && --depth == 0)
+			return s + 1;
+		s++;
+	}
+	return NULL;
+}
+
+/* Without "<...>" behind a name, and Rust's "::<...>". NULL: there is none, or no memory. */
+static char *without_templates(const char *brief)
+{
+	char *bare = malloc(strlen(brief) + 1), *to = bare;
+	const char *s = brief;
+
+	while (bare && *s) {
+		const char *behind = skip_operator(brief, s);
+
+		if (behind == s && *s == '<' && s > brief && (is_word(s[-1]) || s[-1] == ':')) {
+			behind = skip_template(brief, s);
+			if (!behind)
+				break;
+			if (to - bare > 2 && to[-1] == ':' && to[-2] == ':' && is_word(to[-3]))
+				to -= 2;
+			s = behind;
+			continue;
+		}
+		if (behind == s)
+			behind++;
+		memcpy(to, s, (size_t)(behind - s));
+		to += behind - s;
+		s = behind;
+	}
+	if (!bare || *s || to - bare == s - brief) {
+		free(bare);
+		return NULL;
+	}
+	*to = '\0';
+	return bare;
+}
+
+static void demangle_one(const struct sym *sym, struct name *name)
+{
+	if (sym->kind != SYM_FUNCTION && sym->kind != SYM_LABEL)
+		return;
+	if (strnlen(sym->name, SYM_NAME_MAX + 1) > SYM_NAME_MAX)
+		return;
+	name->full = demangle(sym->name);
+	name->brief = name->full ? demangle_short(sym->name) : NULL;
+	if (name->full && !name->brief) {
+		free(name->full);
+		name->full = NULL;
+	}
+	name->bare = name->brief ? without_templates(name->brief) : NULL;
+}
+
+const struct names *names_get(struct object *object)
+{
+	struct symtab *symtab = object->symtab;
+	struct names *names;
+
+	if (!symtab || symtab->names)
+		return symtab ? symtab->names : NULL;
+	names = calloc(1, sizeof(*names));
+	if (names)
+		names->of = calloc(symtab->n_syms + 1, sizeof(*names->of));
+	if (!names || !names->of) {
+		free(names);
+		return NULL;
+	}
+	names->n = symtab->n_syms;
+	for (size_t i = 0; i < names->n; i++)
+		demangle_one(&symtab->syms[i], &names->of[i]);
+	symtab->names = names;
+	return names;
+}
+
+void names_free(struct names *names)
+{
+	if (!names)
+		return;
+	for (size_t i = 0; i < names->n; i++) {
+		free(names->of[i].full);
+		free(names->of[i].brief);
+		free(names->of[i].bare);
+	}
+	free(names->of);
+	free(names);
+}
+
+/* The next byte that counts: a blank does between two words only. */
+static const char *next_byte(const char *start, const char *s)
+{
+	const char *behind = s + strspn(s, " ");
+
+	if (behind == s || (s > start && is_word(s[-1]) && is_word(*behind)))
+		return s;
+	return behind;
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+	const char *start_a = a, *start_b = b;
+
+	for (;; a++, b++) {
+		a = next_byte(start_a, a);
+		b = next_byte(start_b, b);
+		if (*a != *b)
+			return false;
+		if (*a == '\0')
+			return true;
+	}
+}
+
+/* Of "RETURNED NAME(ARGS)", which templates have, what begins with the name; or NULL. */
+static const char *without_return(const struct name *name)
+{
+	const char *s = strstr(name->full, name->brief);
+
+	while (s && s > name->full && s[-1] != ' ')
+		s = strstr(s + 1, name->brief);
+	return s && s > name->full ? s : NULL;
+}
+
+bool name_is(const struct sym *sym, const struct name *name, const char *wanted)
+{
+	const char *behind;
+
+	if (strncmp(sym->name, wanted, SYM_NAME_MAX) == 0)
+		return true;
+	if (!name || !name->full)
+		return false;
+	behind = without_return(name);
+	return is_same_text(name->brief, wanted) || is_same_text(name->full, wanted) ||
+	       (name->bare && is_same_text(name->bare, wanted)) ||
+	       (behind && is_same_text(behind, wanted));
+}
+
+bool name_matches(const struct sym *sym, const struct name *name, const char *pattern)
+{
+	const char *behind;
+
+	if (fnmatch(pattern, sym->name, 0) == 0)
+		return true;
+	if (!name || !name->full)
+		return false;
+	behind = without_return(name);
+	return fnmatch(pattern, name->brief, 0) == 0 || fnmatch(pattern, name->full, 0) == 0 ||
+	       (behind && fnmatch(pattern, behind, 0) == 0);
+}

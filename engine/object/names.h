@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* The names of C++ and Rust functions as people write them. */
+
+#ifndef UBP_OBJECT_NAMES_H
+#define UBP_OBJECT_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct object;
+struct sym;
+
+/* Of one symbol. All NULL: its name is not mangled. */
+struct name {
+	char *full;  /* "int ns::max<int>(int, int)" */
+	char *brief; /* "ns::max<int>" */
+	char *bare;  /* "ns::max"; NULL: the same as .brief */
+};
+
+/* Beside the symbols of a table. */
+struct names {
+	struct name *of;
+	size_t n;
+};
+
+/* Of all functions of the table that @object has now. NULL: memory is short, or no table. */
+const struct names *names_get(struct object *object);
+void names_free(struct names *names);
+
+/*
+ * Is @wanted the function: its own name, or without parameters, without template arguments? Where
+ * blanks stand between signs they make no difference.
+ */
+bool name_is(const struct sym *sym, const struct name *name, const char *wanted);
+/* Does the own name, or a demangled one, match a pattern (fnmatch(3))? */
+bool name_matches(const struct sym *sym, const struct name *name, const char *pattern);
+
+#endif
