@@ -101,7 +101,7 @@ static int push_cfa(struct machine *m, const Dwarf_Op *op)
 	struct machine inner = { m->at, m->name, m->err, m->depth + 1, { { 0 } }, 0 };
 	int rc = -ENODATA;
 
-	cfis[1] = object_eh_cfi(d->object, &biases[1]);
+	cfis[1] = object_eh_cfi(d->object);
 	for (size_t i = 0; i < 2 && rc == -ENODATA; i++) {
 		struct location location;
 		Dwarf_Frame *frame = NULL;
@@ -148,12 +148,12 @@ static bool is_before_frame(const struct machine *m)
 	Dwarf_Addr start, end, high;
 	Dwarf_Frame *frame = NULL;
 	Dwarf_CFI *cfi;
-	int64_t bias;
+	int64_t bias = 0;
 	bool is_one;
 
 	if (!at_entry(m->at) || dwarf_highpc(&function, &high) != 0)
 		return false;
-	cfi = object_eh_cfi(d->object, &bias);
+	cfi = object_eh_cfi(d->object);
 	if (!cfi) {
 		cfi = dwarf_getcfi(d->dw);
 		bias = d->bias;

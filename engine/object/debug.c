@@ -24,6 +24,8 @@ void object_free_debug(struct object *object)
 
 	if (!debug)
 		return;
+	if (debug->cfi)
+		dwarf_cfi_end(debug->cfi);
 	dwarf_end(debug->dwarf);
 	dwarf_end(debug->alt_dwarf);
 	debug_file_close(&debug->given);
@@ -135,14 +137,11 @@ int object_dwarf(struct object *object, Dwarf **ret_dwarf, int64_t *ret_bias,
 	return 0;
 }
 
-Dwarf_CFI *object_eh_cfi(struct object *object, int64_t *ret_bias)
+Dwarf_CFI *object_eh_cfi(struct object *object)
 {
-	struct object_debug *debug = get(object);
-	Dwarf_CFI *cfi = NULL;
-	Dwarf_Addr bias = 0;
+	struct object_debug *debug = debug_of(object);
 
-	if (debug && debug->module)
-		cfi = dwfl_module_eh_cfi(debug->module, &bias);
-	*ret_bias = (int64_t)bias;
-	return cfi;
+	if (debug && !debug->cfi)
+		debug->cfi = dwarf_getcfi_elf(object->elf);
+	return debug ? debug->cfi : NULL;
 }

@@ -41,7 +41,7 @@ int object_check_symbols(struct object *object, struct ubp_err *err);
 int object_dwarf(struct object *object, Dwarf **ret_dwarf, int64_t *ret_bias,
 		 struct ubp_err *err);
 
-/* The call frame information of .eh_frame, likewise; NULL: there is none. */
-Dwarf_CFI *object_eh_cfi(struct object *object, int64_t *ret_bias);
+/* The call frame information of .eh_frame, at elf_vaddrs. The object's; NULL: there is none. */
+Dwarf_CFI *object_eh_cfi(struct object *object);
 
 #endif

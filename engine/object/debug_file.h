@@ -34,6 +34,7 @@ struct object_debug {
 	char given_misfit[256]; /* why .options.symbols is of no use, or "" */
 	char misfit[256];       /* a file where one was looked for, and why it is of no use */
 	Dwarf *dwarf, *alt_dwarf;
+	Dwarf_CFI *cfi;
 	int64_t dwarf_bias;
 };
 

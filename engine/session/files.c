@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine/dwarf/dwarf.h"
+#include "engine/object/debug.h"
 #include "engine/object/locate.h"
 #include "engine/object/maps.h"
 #include "engine/session/session.h"
@@ -44,6 +45,8 @@ static int remember_file(struct ubp_session *s, const struct stat *st, const cha
 		free(f);
 		return rc;
 	}
+	object_set_debug(f->object, &(struct object_debug_options){ s->opt.debug.dirs,
+								    s->opt.debug.symbols });
 	fd = open(open_path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		(void)maps_identity(fd, &f->maps_dev, &f->maps_ino);
@@ -139,6 +142,22 @@ int files_dwarf(struct session_file *file, struct dwarf **ret_dwarf, struct ubp_
 	int rc = file->dwarf ? 0 : dwarf_open(file->object, &file->dwarf, err);
 
 	*ret_dwarf = file->dwarf;
+	return rc;
+}
+
+int files_check_symbols(struct ubp_session *s, struct ubp_err *err)
+{
+	int rc = 0;
+
+	if (!s->opt.debug.symbols)
+		return 0;
+	for (const struct session_file *f = s->files; f; f = f->next) {
+		rc = object_check_symbols(f->object, err);
+		if (rc == 0)
+			break;
+	}
+	if (rc == 0)
+		ubp_err_reset(err);
 	return rc;
 }
 

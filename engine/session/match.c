@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/object/demangle.h"
 #include "engine/session/session.h"
 
 struct found {
@@ -36,7 +37,7 @@ static bool can_be_probed(struct matching *m, uint64_t foffset)
 
 	spec.symbol = NULL;
 	spec.is_resolved = true;
-	spec.offset = foffset;
+	spec.offset = foffset + spec.symbol_off;
 	if (p)
 		rc = define_check(m->s, &spec, m->file, p, &why, &ignored);
 	define_free_probe(p);
@@ -87,6 +88,46 @@ static void list_reasons(const struct matching *m, char *text, size_t size)
 					       m->n_refused[i], why[i]);
 }
 
+/* Names have near ones. */
+static int fail_no_match(const struct matching *m, struct ubp_err *err)
+{
+	const struct spec_probe *pattern = m->pattern;
+	struct object *object = m->file->object;
+	struct object_symbol symbol;
+	char stripped[384] = "";
+
+	if (pattern->is_name && !spec_name_is_pattern(pattern->symbol) &&
+	    object_find_symbol(object, pattern->symbol, &symbol, err) == -ENOENT)
+		return -ENOENT;
+	if (!object_has_symtab(object))
+		object_say_stripped(object, stripped, sizeof(stripped));
+	return ubp_fail(err, ENOENT, "no function of %s matches '%s'%s%s%s", pattern->path,
+			pattern->symbol,
+			stripped[0] ? " (stripped: only exported functions have names, and "
+				    : "",
+			stripped, stripped[0] ? ")" : "");
+}
+
+/* An offset is one in a function. */
+static int check_offset(const struct matching *m, const struct object_symbol *symbols, size_t n,
+			struct ubp_err *err)
+{
+	const struct spec_probe *pattern = m->pattern;
+
+	if (pattern->symbol_off == 0 || n == 0)
+		return 0;
+	if (n > 1)
+		return ubp_fail(err, EINVAL,
+				"'%s' is %zu functions of %s: an offset is added to one "
+				"only",
+				pattern->symbol, n, pattern->path);
+	if (symbols[0].size && pattern->symbol_off >= symbols[0].size && !m->s->opt.force)
+		return ubp_fail(err, EINVAL, "%s is only %lu bytes long: +0x%lx is not in it",
+				pattern->symbol, (unsigned long)symbols[0].size,
+				(unsigned long)pattern->symbol_off);
+	return 0;
+}
+
 static int tell(const struct matching *m, struct ubp_err *err)
 {
 	const struct spec_probe *pattern = m->pattern;
@@ -94,11 +135,7 @@ static int tell(const struct matching *m, struct ubp_err *err)
 	char reasons[512], text[1024];
 
 	if (m->n == 0)
-		return ubp_fail(err, ENOENT, "no function of %s matches '%s'%s", pattern->path,
-				pattern->symbol,
-				object_has_symtab(m->file->object)
-					? ""
-					: " (stripped: only exported functions have names)");
+		return fail_no_match(m, err);
 	list_reasons(m, reasons, sizeof(reasons));
 	if (m->n_taken == 0)
 		return ubp_fail(
@@ -114,12 +151,27 @@ static int tell(const struct matching *m, struct ubp_err *err)
 	return 0;
 }
 
+/* Events are named as people name their functions. */
+static int hand_out(const struct found *found,
+		    int (*each)(void *each_ctx, const char *symbol, uint64_t offset),
+		    void *each_ctx)
+{
+	char *brief = demangle_short(found->name);
+	int rc = each(each_ctx, brief ? brief : found->name, found->foffset);
+
+	free(brief);
+	return rc;
+}
+
 int match_each(void *ctx, const struct spec_probe *pattern,
 	       int (*each)(void *each_ctx, const char *symbol, uint64_t offset), void *each_ctx,
 	       struct ubp_err *err)
 {
 	struct ubp_session *s = ctx;
 	struct matching m = { .s = s, .pattern = pattern };
+	struct object_wanted wanted = { .text = pattern->symbol,
+					.is_name = pattern->is_name,
+					.exclude = s->opt.exclude };
 	struct object_symbol *symbols = NULL;
 	struct found *found = NULL;
 	size_t n = 0;
@@ -130,9 +182,14 @@ int match_each(void *ctx, const struct spec_probe *pattern,
 		return ubp_fail(err, ENOENT, "%s: the file was replaced", pattern->path);
 	rc = define_check_arch(m.file, pattern->path, err);
 	if (rc == 0)
-		rc = object_match_functions(m.file->object, pattern->symbol, &symbols, &n, err);
+		rc = object_match_functions(m.file->object, &wanted, &symbols, &n, err);
 	if (rc < 0)
 		return rc;
+	rc = check_offset(&m, symbols, n, err);
+	if (rc < 0) {
+		free(symbols);
+		return rc;
+	}
 	found = calloc(n + 1, sizeof(*found));
 	if (!found)
 		rc = -ENOMEM;
@@ -147,7 +204,7 @@ int match_each(void *ctx, const struct spec_probe *pattern,
 		rc = tell(&m, err);
 	for (size_t i = 0; i < n && rc == 0; i++)
 		if (found[i].is_taken)
-			rc = each(each_ctx, found[i].name, found[i].foffset);
+			rc = hand_out(&found[i], each, each_ctx);
 	map_free(&m.places);
 	free(found);
 	free(symbols);

@@ -209,6 +209,9 @@ int ubp_start(struct ubp_session *s, struct ubp_err *err)
 	ubp_err_reset(err);
 	if (s->has_thread)
 		return ubp_fail(err, EBUSY, "the session has started");
+	rc = files_check_symbols(s, err);
+	if (rc < 0)
+		return rc;
 	raise_descriptor_limit(s);
 	rc = start_thread(s, err);
 	if (rc < 0) {

@@ -171,6 +171,8 @@ pid_t files_view(const struct ubp_session *s);
 int files_dwarf(struct session_file *file, struct dwarf **ret_dwarf, struct ubp_err *err);
 /* What was found may be out of date: a new call of ours begins. */
 void files_look_again(struct ubp_session *s);
+/* .opt.debug.symbols is good for one of the files at least, or there is an error. */
+int files_check_symbols(struct ubp_session *s, struct ubp_err *err);
 void files_free(struct ubp_session *s);
 
 /* ifunc.c: file offset of the implementation an IFUNC was resolved to. */

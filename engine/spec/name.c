@@ -11,6 +11,7 @@
 
 #include "engine/spec/chars.h"
 #include "engine/spec/parse.h"
+#include "engine/spec/table.h"
 
 /* Group names may also hold '-', in front too. */
 static bool is_group_name(struct spec_span text)
@@ -110,15 +111,53 @@ static void name_with_offset(char *event, struct spec_span text, uint64_t offset
 	memcpy(event + strlen(event), tail, (size_t)len + 1);
 }
 
-int spec_name_match(struct spec_probe *probe, const char *symbol)
+bool spec_name_is_pattern(const char *name)
+{
+	static const char word[] = "operator";
+	const char *op = strstr(name, word);
+	size_t len = strcspn(name, "*?(@");
+
+	if (op && (size_t)(op - name) < len && op[strlen(word)])
+		len = (size_t)(op - name) + strlen(word) + 1;
+	return name[len] == '*' || name[len] == '?';
+}
+
+/* "ns::Class<int>::f" -> "ns_Class_int_f": of signs in a row one is enough. */
+static void join_words(char *text)
+{
+	char *to = text;
+
+	for (const char *s = text; *s; s++) {
+		bool is_sign = (unsigned char)*s >= 0x80 || !char_is_name(*s);
+
+		if (!is_sign)
+			*to++ = *s;
+		else if (to > text && s[1] && to[-1] != '.')
+			*to++ = '.';
+	}
+	while (to > text + 1 && to[-1] == '.')
+		to--;
+	*to = '\0';
+}
+
+int spec_name_match(struct spec_probe *probe, const char *symbol, bool *may_join)
 {
 	bool has_name = probe->event[0] != '\0';
 	char *text;
 
+	if (*may_join && has_name)
+		return 0;
+	probe->auto_event = true;
 	if (asprintf(&text, "%s%s%s", probe->event, has_name ? "_" : "", symbol) < 0)
 		return -ENOMEM;
-	sanitise((struct spec_span){ text, strlen(text) }, SPEC_NAME_MAX, probe->event);
-	probe->auto_event = true;
+	join_words(text);
+	/* Where names are cut, equal ones need not be one name. */
+	*may_join &= strlen(text) <= SPEC_NAME_MAX;
+	if (probe->symbol_off)
+		name_with_offset(probe->event, (struct spec_span){ text, strlen(text) },
+				 probe->symbol_off);
+	else
+		sanitise((struct spec_span){ text, strlen(text) }, SPEC_NAME_MAX, probe->event);
 	free(text);
 	return 0;
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* The second word: TARGET:OFFSET[%return][(REF)], and TARGET:SYMBOL[+OFF]. */
+/*
+ * The second word: TARGET:OFFSET[%return][(REF)], and TARGET:SYMBOL[+OFF], where SYMBOL may be
+ * cpp:NAME, in quotes or not, or a name with "::".
+ */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,12 +28,75 @@ static bool is_pattern_char(char c)
 	return c == '*' || c == '?' || c == '[';
 }
 
-/* Cut the word at its last ':'; later colons than that are part of no path. */
+#define MARK ":cpp:"
+
+/* The ':' before the place: the last one that is no part of "::" or "[abi:cxx11]". */
+static const char *single_colon(struct spec_span word)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0, n; i < word.len; i += n) {
+		n = 1;
+		if (word.s[i] != ':')
+			continue;
+		while (span_at(word, i + n) == ':')
+			n++;
+		if (n % 2 && !(i >= 4 && memcmp(word.s + i - 4, "[abi", 4) == 0))
+			found = word.s + i;
+	}
+	return found;
+}
+
+static const char *find_mark(struct spec_span word)
+{
+	return word.len > 0 ? memmem(word.s, word.len, MARK, strlen(MARK)) : NULL;
+}
+
+/* What is before quotes, whose contents are a name. */
+static struct spec_span before_quotes(struct spec_span word)
+{
+	for (size_t i = 0; i < word.len; i++)
+		if (word.s[i] == ':' && spec_quoted_len(word.s + i + 1, word.len - i - 1))
+			return span_until(word, word.s + i + 1);
+	return word;
+}
+
+/*
+ * Cut the word at its last ':'; later colons than that are part of no path. Names of C++ and
+ * Rust have colons of their own: *ret_is_name.
+ */
+static const char *find_colon(const struct spec_parse *p, struct spec_span word,
+			      const char **ret_rest, bool *ret_is_name)
+{
+	const char *last = span_rfind(word, ':'), *colon, *mark;
+	struct spec_span before;
+
+	*ret_is_name = false;
+	*ret_rest = last ? last + 1 : NULL;
+	if (!last || p->env->strict || char_is_digit(span_at(span_from(word, last + 1), 0)))
+		return last;
+	before = before_quotes(word);
+	mark = find_mark(before);
+	*ret_is_name = true;
+	if (mark) {
+		*ret_rest = mark + strlen(MARK);
+		return mark;
+	}
+	colon = single_colon(before);
+	if (!colon)
+		colon = last;
+	*ret_rest = colon + 1;
+	*ret_is_name = before.len != word.len || colon != last;
+	return colon;
+}
+
+/* Before and behind the ':'. */
 static int cut_target(const struct spec_parse *p, struct spec_span word,
-		      struct spec_span *ret_target, struct spec_span *ret_rest)
+		      struct spec_span *ret_target, struct spec_span *ret_rest,
+		      bool *ret_is_name)
 {
 	bool has_slash = span_find(word, '/') != NULL;
-	const char *colon = span_rfind(word, ':');
+	const char *rest, *colon = find_colon(p, word, &rest, ret_is_name);
 	char first;
 
 	if (p->env->strict && !has_slash)
@@ -40,9 +106,9 @@ static int cut_target(const struct spec_parse *p, struct spec_span word,
 		return spec_fail_unlogged(p, EINVAL, spec_col(p, word.s) + word.len,
 					  "No ':' between file and place");
 	*ret_target = span_until(word, colon);
-	*ret_rest = span_from(word, colon + 1);
+	*ret_rest = span_from(word, rest);
 	first = span_at(*ret_rest, 0);
-	if (!char_is_digit(first) &&
+	if (!char_is_digit(first) && !(*ret_is_name && first != '\0') &&
 	    (p->env->strict || !(is_symbol_char(first) || is_pattern_char(first))))
 		return spec_fail_unlogged(p, EINVAL, spec_col(p, ret_rest->s),
 					  p->env->strict
@@ -173,28 +239,97 @@ static int parse_pattern(const struct spec_parse *p, struct spec_span name, cons
 	return probe->symbol ? 0 : spec_fail_memory(p);
 }
 
+/* No second sign: "+-8" would be an address before the symbol. */
+static int parse_symbol_off(const struct spec_parse *p, struct spec_span off,
+			    struct spec_probe *probe)
+{
+	int rc = -EINVAL;
+
+	if (char_is_digit(span_at(off, 0)))
+		rc = num_u64(off.s, off.len, 0, &probe->symbol_off);
+	return rc < 0 ? spec_fail(p, -rc, spec_col(p, off.s), "Invalid symbol offset") : 0;
+}
+
+/* In names without quotes a '+' may also be an operator. */
+static const char *find_symbol_off(struct spec_span text, size_t from)
+{
+	const char *plus = span_rfind(text, '+');
+
+	return plus && plus >= text.s + from &&
+			       char_is_digit(span_at(span_from(text, plus + 1), 0))
+		       ? plus
+		       : NULL;
+}
+
+/*
+ * A name of C++ or Rust. What may be behind it, as in "f(int)"@file.cc+0x10, is left to whoever
+ * knows names, but for the offset.
+ */
+static int parse_name(const struct spec_parse *p, struct spec_span text,
+		      struct spec_probe *probe)
+{
+	size_t quoted = spec_quoted_len(text.s, text.len);
+	const char *plus = find_symbol_off(text, quoted);
+	struct spec_span name = plus ? span_until(text, plus) : text;
+	int rc = plus ? parse_symbol_off(p, span_from(text, plus + 1), probe) : 0;
+
+	if (rc < 0)
+		return rc;
+	probe->symbol_col = spec_col(p, name.s);
+	for (size_t i = 0; i < name.len; i++)
+		if ((unsigned char)name.s[i] < ' ' ||
+		    (name.s[i] == '"' && i != 0 && i + 1 != quoted))
+			return spec_fail(p, EINVAL, spec_col(p, name.s + i),
+					 "Invalid symbol name");
+	if (quoted && name.len > quoted && name.s[quoted] != '@')
+		return spec_fail(p, EINVAL, spec_col(p, name.s + quoted),
+				 "Invalid behind a name in quotes");
+	if (name.len == 0 || quoted == 2)
+		return spec_fail(p, EINVAL, spec_col(p, text.s), "No name is specified");
+	probe->is_pattern = probe->is_name = true;
+	probe->symbol = strndup(name.s, name.len);
+	if (!probe->symbol)
+		return spec_fail_memory(p);
+	if (quoted) {
+		memmove(probe->symbol, probe->symbol + 1, name.len);
+		memmove(probe->symbol + quoted - 2, probe->symbol + quoted - 1,
+			name.len - quoted + 1);
+	}
+	return 0;
+}
+
+/* "NAME@*": all of that name, wherever they come from. */
+static bool is_all_of_name(struct spec_span name)
+{
+	return name.len > 2 && memcmp(name.s + name.len - 2, "@*", 2) == 0 &&
+	       !is_pattern(span_until(name, name.s + name.len - 2));
+}
+
 static int parse_symbol(const struct spec_parse *p, struct spec_span text,
 			struct spec_probe *probe)
 {
-	const char *plus = span_find(text, '+');
-	struct spec_span name = plus ? span_until(text, plus) : text;
+	const char *plus = span_find(text, '+'), *at = span_find(text, '@');
+	struct spec_span name;
 
+	/* Files may have other names than functions. */
+	if (at)
+		plus = find_symbol_off(text, (size_t)(at - text.s));
+	name = plus ? span_until(text, plus) : text;
 	probe->symbol_col = spec_col(p, name.s);
+	if (is_all_of_name(name))
+		return parse_name(p, text, probe);
 	if (is_pattern(name))
 		return parse_pattern(p, name, plus, probe);
 	for (size_t i = 0; i < name.len; i++)
-		if (!is_symbol_char(name.s[i]))
+		if (!is_symbol_char(name.s[i]) &&
+		    !(at && name.s + i > at && strchr("+-", name.s[i])))
 			return spec_fail(p, EINVAL, spec_col(p, name.s + i),
 					 "Invalid symbol name");
 	if (plus) {
-		struct spec_span off = span_from(text, plus + 1);
-		int rc = -EINVAL;
+		int rc = parse_symbol_off(p, span_from(text, plus + 1), probe);
 
-		/* No second sign: "+-8" would be an address before the symbol. */
-		if (char_is_digit(span_at(off, 0)))
-			rc = num_u64(off.s, off.len, 0, &probe->symbol_off);
 		if (rc < 0)
-			return spec_fail(p, -rc, spec_col(p, off.s), "Invalid symbol offset");
+			return rc;
 	}
 	probe->symbol = strndup(name.s, name.len);
 	if (!probe->symbol)
@@ -203,22 +338,41 @@ static int parse_symbol(const struct spec_parse *p, struct spec_span text,
 	return 0;
 }
 
-int spec_parse_place(const struct spec_parse *p, struct spec_span word,
-		     struct spec_probe *probe, struct spec_span *ret_target)
+/*
+ * Cut "(REF)" and "%return" off a name of C++ or Rust, which may hold both signs: a number in
+ * parentheses is no parameter.
+ */
+static int parse_ends(const struct spec_parse *p, struct spec_span *rest,
+		      struct spec_probe *probe)
 {
-	struct spec_span rest = { "", 0 };
-	int rc;
+	static const char suffix[] = "%return";
+	size_t quoted = spec_quoted_len(rest->s, rest->len);
+	const char *open = span_rfind(*rest, '(');
+	int rc = 0;
 
-	rc = cut_target(p, word, ret_target, &rest);
-	if (rc < 0)
-		return rc;
-	rc = find_file(p, *ret_target, probe);
-	if (rc < 0)
-		return rc;
-	rc = parse_ref(p, &rest, probe);
-	if (rc < 0)
-		return rc;
-	rc = parse_suffix(p, &rest, probe);
+	if (open && (quoted ? open >= rest->s + quoted
+			    : char_is_digit(span_at(span_from(*rest, open + 1), 0)))) {
+		struct spec_span ref = span_from(*rest, open);
+
+		rc = parse_ref(p, &ref, probe);
+		*rest = span_until(*rest, open);
+	}
+	if (rc == 0 && rest->len >= strlen(suffix) &&
+	    memcmp(rest->s + rest->len - strlen(suffix), suffix, strlen(suffix)) == 0) {
+		*rest = span_until(*rest, rest->s + rest->len - strlen(suffix));
+		probe->is_return = true;
+	}
+	return rc;
+}
+
+/* OFFSET or SYMBOL, with what is behind it. */
+static int parse_rest(const struct spec_parse *p, struct spec_span rest,
+		      struct spec_probe *probe)
+{
+	int rc = parse_ref(p, &rest, probe);
+
+	if (rc == 0)
+		rc = parse_suffix(p, &rest, probe);
 	if (rc < 0)
 		return rc;
 	if (!char_is_digit(span_at(rest, 0)))
@@ -226,4 +380,23 @@ int spec_parse_place(const struct spec_parse *p, struct spec_span word,
 	probe->is_resolved = true;
 	rc = num_u64(rest.s, rest.len, 0, &probe->offset);
 	return rc < 0 ? spec_fail(p, -rc, spec_col(p, rest.s), "Invalid uprobe offset") : 0;
+}
+
+int spec_parse_place(const struct spec_parse *p, struct spec_span word,
+		     struct spec_probe *probe, struct spec_span *ret_target)
+{
+	struct spec_span rest = { "", 0 };
+	bool is_name;
+	int rc;
+
+	rc = cut_target(p, word, ret_target, &rest, &is_name);
+	if (rc < 0)
+		return rc;
+	rc = find_file(p, *ret_target, probe);
+	if (rc < 0)
+		return rc;
+	if (!is_name)
+		return parse_rest(p, rest, probe);
+	rc = parse_ends(p, &rest, probe);
+	return rc < 0 ? rc : parse_name(p, rest, probe);
 }

@@ -89,7 +89,9 @@ struct spec_probe {
 	char event[SPEC_NAME_MAX + 1];
 	char *path;      /* as written, or what the look-up callback put in its place */
 	char *symbol;    /* extended: SYMBOL[@VERSION] instead of a number, else NULL */
-	bool is_pattern; /* extended: .symbol is a pattern (*, ?, [...]); see spec_env.match */
+	bool is_pattern; /* extended: .symbol stands for several functions; see spec_env.match */
+	bool is_name; /* with is_pattern: it is a name of C++ or Rust, which several functions
+			  * may have, or NAME@*; or a pattern of such */
 	size_t symbol_col;   /* where the symbol stands in .command */
 	uint64_t symbol_off; /* what is added to the symbol */
 	bool is_resolved;    /* .offset is a file offset; false only with a symbol */

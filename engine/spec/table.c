@@ -107,19 +107,23 @@ static int add_match(void *ctx, const char *symbol, uint64_t offset)
 {
 	struct expansion *x = ctx;
 	struct spec_probe *probe = spec_probe_copy(x->pattern);
+	bool may_join = x->pattern->is_name && !spec_name_is_pattern(x->pattern->symbol);
 
 	if (!probe)
 		return spec_fail_memory(x->p);
 	free(probe->symbol);
 	probe->symbol = NULL;
-	probe->is_pattern = false;
+	probe->is_pattern = probe->is_name = false;
 	probe->is_resolved = true;
-	probe->offset = offset;
-	if (spec_name_match(probe, symbol) < 0 || !index_all(x->table)) {
+	probe->offset = offset + probe->symbol_off;
+	if (spec_name_match(probe, symbol, &may_join) < 0 || !index_all(x->table)) {
 		spec_probe_free(probe);
 		return spec_fail_memory(x->p);
 	}
-	spec_conflict_number(x->p, &x->table->index, probe);
+	if (probe->auto_event && may_join)
+		spec_conflict_rename(x->p, &x->table->index, probe);
+	else if (probe->auto_event)
+		spec_conflict_number(x->p, &x->table->index, probe);
 	return add_probe(x->table, x->p, probe, false);
 }
 
@@ -177,17 +181,30 @@ static int run_words(struct spec_table *table, const struct spec_parse *p, bool 
 	return add_parsed(table, p, probe, probe->symbol != NULL);
 }
 
+/* "#" begins a comment, but not in a name in quotes: C++ counts lambdas with it. */
+static const char *find_comment(const char *line, size_t len, bool is_extended)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (line[i] == '#')
+			return line + i;
+		if (is_extended && line[i] == ':')
+			i += spec_quoted_len(line + i + 1, len - i - 1);
+	}
+	return NULL;
+}
+
 /* One line without its newline. */
 static int run_line(struct spec_table *table, const char *line, size_t len, struct ubp_err *err)
 {
-	const char *comment = memchr(line, '#', len);
+	const char *comment = find_comment(line, len, !table->env.strict);
 	struct spec_words words;
 	struct spec_parse p = { &table->env, &words, err };
 	int rc;
 
 	if (comment)
 		len = (size_t)(comment - line);
-	rc = spec_words_cut(line, len, &words, err);
+	rc = table->env.strict ? spec_words_cut(line, len, &words, err)
+			       : spec_words_cut_extended(line, len, &words, err);
 	/* A deletion is known by the line's first byte: blanks before it hide it. */
 	if (rc == 0)
 		rc = run_words(table, &p, len > 0 && line[0] == '-');
@@ -308,7 +325,7 @@ int spec_table_add_short(struct spec_table *table, const char *text, struct ubp_
 	if (len >= SPEC_LINE_MAX)
 		return ubp_fail(err, EINVAL, "Definition is longer than %d bytes",
 				SPEC_LINE_MAX - 1);
-	rc = spec_words_cut(text, len, &words, err);
+	rc = spec_words_cut_extended(text, len, &words, err);
 	if (rc == 0)
 		rc = run_short(table, &p);
 	spec_words_free(&words);

@@ -40,7 +40,8 @@ struct spec_env {
 
 	/*
 	 * Call @each for every function that pattern @probe (.symbol, in the file that
-	 * find_file() found) stands for: its name and file offset, no offset twice.
+	 * find_file() found) stands for: its name and file offset (symbol_off is added here;
+	 * with one there must be a single function), no offset twice.
 	 * Stops when @each fails. None at all is an error, told in @err without a caret.
 	 * May be NULL: patterns are refused.
 	 */
@@ -51,6 +52,9 @@ struct spec_env {
 };
 
 struct spec_table;
+
+/* Of a .symbol that .is_name: is it a pattern of names? '*' also ends types. */
+bool spec_name_is_pattern(const char *name);
 
 /* Returns NULL when memory is short. */
 struct spec_table *spec_table_new(const struct spec_env *env);
@@ -79,7 +83,9 @@ int spec_table_write_all(struct spec_table *table, const char *text, size_t len,
  *   p|r:TARGET:PLACE[%return] [ARG...]
  *   TARGET:PLACE[%return] [ARG...]
  * PLACE is SYMBOL, SYMBOL+OFF, a number, or a pattern (*, ?, [...]) of symbols: one
- * probe for each function, named [ALIAS_]SYMBOL. TARGET is a path, a program or a
+ * probe for each function, named [ALIAS_]SYMBOL. cpp:NAME[+OFF], and every NAME with "::", is a
+ * function of C++ or Rust, with parameters or without, and may be in quotes; all functions of
+ * that name are probed, and so are those of NAME@*. They join one event. TARGET is a path, a program or a
  * library name. Without ALIAS the event is named like the symbol, or
  * BASE_0xOFF. Errors as for spec_table_write; carets point into @text with
  * its words joined by one blank.

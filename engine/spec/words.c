@@ -17,14 +17,27 @@ static size_t skip_spaces(const char *line, size_t len, size_t at)
 	return at;
 }
 
-static size_t skip_word(const char *line, size_t len, size_t at)
+size_t spec_quoted_len(const char *s, size_t len)
 {
-	while (at < len && !char_is_space(line[at]))
+	const char *end = len > 1 && s[0] == '"' ? memchr(s + 1, '"', len - 1) : NULL;
+
+	return end ? (size_t)(end + 1 - s) : 0;
+}
+
+static size_t skip_word(const char *line, size_t len, size_t at, bool is_extended)
+{
+	while (at < len && !char_is_space(line[at])) {
+		bool may_quote = is_extended && line[at] == ':';
+
 		at++;
+		if (may_quote)
+			at += spec_quoted_len(line + at, len - at);
+	}
 	return at;
 }
 
-int spec_words_cut(const char *line, size_t len, struct spec_words *ret, struct ubp_err *err)
+static int cut(const char *line, size_t len, bool is_extended, struct spec_words *ret,
+	       struct ubp_err *err)
 {
 	size_t at = 0;
 
@@ -34,7 +47,7 @@ int spec_words_cut(const char *line, size_t len, struct spec_words *ret, struct 
 	if (!ret->text || !ret->word)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	while ((at = skip_spaces(line, len, at)) < len) {
-		size_t end = skip_word(line, len, at);
+		size_t end = skip_word(line, len, at, is_extended);
 
 		if (ret->n > 0)
 			ret->text[ret->len++] = ' ';
@@ -45,6 +58,17 @@ int spec_words_cut(const char *line, size_t len, struct spec_words *ret, struct 
 	}
 	ret->text[ret->len] = '\0';
 	return 0;
+}
+
+int spec_words_cut(const char *line, size_t len, struct spec_words *ret, struct ubp_err *err)
+{
+	return cut(line, len, false, ret, err);
+}
+
+int spec_words_cut_extended(const char *line, size_t len, struct spec_words *ret,
+			    struct ubp_err *err)
+{
+	return cut(line, len, true, ret, err);
 }
 
 void spec_words_free(struct spec_words *words)

@@ -33,6 +33,11 @@ struct spec_words {
  * -ENOMEM. To be freed with spec_words_free() in any case.
  */
 int spec_words_cut(const char *line, size_t len, struct spec_words *ret, struct ubp_err *err);
+/* Extended: a name in quotes behind a ':', as in app:"f(int, char*)", may have blanks. */
+int spec_words_cut_extended(const char *line, size_t len, struct spec_words *ret,
+			    struct ubp_err *err);
+/* The bytes of such a name at @s (of @len), quotes included; 0: there is none. */
+size_t spec_quoted_len(const char *s, size_t len);
 void spec_words_free(struct spec_words *words);
 
 /* First @c in the span, or NULL. */
