@@ -357,11 +357,17 @@ static void test_duplicates(void **state)
 
 	(void)state;
 	find_fails(object, "twice", EEXIST, "'twice' is 3 functions of ");
-	at = strstr(err.text, "at offsets ");
+	at = strstr(err.text, ": twice@");
 	assert_non_null(at);
-	assert_int_equal(sscanf(at, "at offsets 0x%llx, 0x%llx, 0x%llx; give", &offset[0],
-				&offset[1], &offset[2]),
+	assert_int_equal(sscanf(at,
+				": twice@obj_dup.c at 0x%llx, twice@obj_dup_b.inc at 0x%llx, "
+				"twice@obj_dup_c.inc at 0x%llx; choose",
+				&offset[0], &offset[1], &offset[2]),
 			 3);
+	assert_non_null(strstr(err.text, "or all by twice@*"));
+	assert_int_equal(find_ok(object, "twice@obj_dup.c").foffset, offset[0]);
+	assert_int_equal(find_ok(object, "twice@obj_dup_c.inc").foffset, offset[2]);
+	find_fails(object, "twice@obj_dup_d.c", ENOENT, "nor one of such a file");
 	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(object_function_at(object, offset[i], &symbol), 0);
 		assert_string_equal(symbol.name, "twice");
@@ -393,7 +399,7 @@ static void test_versions(void **state)
 	assert_int_equal(find_ok(object, "versioned@V2").elf_vaddr, value);
 	find_fails(object, "versioned@@V1", ENOENT, "no version 'V1'");
 	find_fails(object, "versioned@V3", ENOENT, "no version 'V3'");
-	find_fails(object, "old_only", EEXIST, "(@V1)");
+	find_fails(object, "old_only", EEXIST, "old_only@V1 at 0x");
 	find_ok(object, "old_only@V1");
 	object_free(object);
 }
@@ -428,7 +434,7 @@ static void test_libc(void **state)
 /* What the loader says about functions of our own libc agrees. */
 static void test_against_dlsym(void **state)
 {
-	static const char *const names[] = { "fopen", "getenv",	 "qsort",   "pthread_create",
+	static const char *const names[] = { "fopen", "getenv",  "qsort",   "pthread_create",
 					     "abort", "realloc", "setjmp",  "sigaction",
 					     "open",  "readdir", "strtoull" };
 	struct object *object = open_ok(LIBC);
@@ -511,8 +517,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_elf_files),  cmocka_unit_test(test_unreadable),
 		cmocka_unit_test(test_other_machine), cmocka_unit_test(test_i386),
-		cmocka_unit_test(test_headers),	      cmocka_unit_test(test_segments),
-		cmocka_unit_test(test_slack),	      cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_headers),       cmocka_unit_test(test_segments),
+		cmocka_unit_test(test_slack),         cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_not_found),     cmocka_unit_test(test_duplicates),
 		cmocka_unit_test(test_versions),      cmocka_unit_test(test_libc),
 		cmocka_unit_test(test_against_dlsym), cmocka_unit_test(test_python),
