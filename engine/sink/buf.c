@@ -17,7 +17,7 @@ char *sink_buf_room(struct sink_buf *buf, size_t len)
 
 	if (buf->failed)
 		return NULL;
-	if (buf->cap - buf->len >= len)
+	if (buf->data && buf->cap - buf->len >= len)
 		return buf->data + buf->len;
 	while (cap - buf->len < len)
 		cap *= 2;

@@ -16,9 +16,10 @@
  *
  * Addresses and x-types are strings "0x..", other numbers are numbers (s64 and
  * u64 too: beyond 2^53 some readers lose digits), but inf and nan are strings; so are
- * numbers that have names (the name); chars are strings of one character, arrays are arrays, strings that could not be read are null. A byte
- * that is not UTF-8 becomes the four characters \xHH; a backslash of the string
- * itself is not marked, so the text \xHH cannot be told from it.
+ * numbers that have names (the name); chars are strings of one character, arrays are
+ * arrays, strings that could not be read are null. A byte that is not UTF-8 becomes the
+ * four characters \xHH; a backslash of the string itself is not marked, so the text \xHH
+ * cannot be told from it.
  *
  * A stack is an array, innermost first: of addresses; with @resolver of objects, with those keys
  * that are known: addr, function, offset (a number, in the function), file, file_addr (in

@@ -221,7 +221,7 @@ static void formats(void **state)
 	spec_table_free(table);
 }
 
-static void later_changes(void **state)
+static void keeps_names(void **state)
 {
 	static const struct value_name name = { 1, "ONE" };
 	static const struct value_names names = { .n = 1, .v = &name };
@@ -734,7 +734,7 @@ int main(void)
 		cmocka_unit_test(mistakes),
 		cmocka_unit_test(conflicts),
 		cmocka_unit_test(formats),
-		cmocka_unit_test(later_changes),
+		cmocka_unit_test(keeps_names),
 		cmocka_unit_test_setup_teardown(floats, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(floats_in_any_locale, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(names, set_up, tear_down),
