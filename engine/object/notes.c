@@ -64,8 +64,8 @@ static bool read_note(const struct object *object, uint64_t base, const uint8_t 
 	return ret_note->args != NULL;
 }
 
-static int each_in_section(const struct object *object, Elf_Data *data,
-			   int (*each)(void *ctx, const struct object_note *note), void *ctx)
+static int each_in_data(const struct object *object, Elf_Data *data,
+			int (*each)(void *ctx, const struct object_note *note), void *ctx)
 {
 	uint64_t base = base_vaddr(object);
 	size_t at = 0, name_at, desc_at;
@@ -87,6 +87,28 @@ static int each_in_section(const struct object *object, Elf_Data *data,
 	return 0;
 }
 
+/* A file without sections has those notes that are loaded, if there are any. */
+static int each_in_segments(const struct object *object,
+			    int (*each)(void *ctx, const struct object_note *note), void *ctx)
+{
+	GElf_Phdr header;
+	int rc = 0;
+
+	for (size_t i = 0; i < object->ehdr.e_phnum && rc == 0; i++) {
+		Elf_Data *data;
+
+		if (!gelf_getphdr(object->elf, (int)i, &header) || header.p_type != PT_NOTE ||
+		    header.p_filesz > SECTION_LEN_MAX)
+			continue;
+		data = elf_getdata_rawchunk(object->elf, (int64_t)header.p_offset,
+					    header.p_filesz,
+					    header.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+		if (data && data->d_buf)
+			rc = each_in_data(object, data, each, ctx);
+	}
+	return rc;
+}
+
 int object_each_note(struct object *object,
 		     int (*each)(void *ctx, const struct object_note *note), void *ctx)
 {
@@ -94,15 +116,16 @@ int object_each_note(struct object *object,
 	GElf_Shdr header;
 	int rc = 0;
 
+	if (object->n_sections == 0)
+		return each_in_segments(object, each, ctx);
 	while (rc == 0 && (section = elf_nextscn(object->elf, section))) {
 		Elf_Data *data;
 
-		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_NOTE ||
-		    (header.sh_flags & SHF_ALLOC))
+		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_NOTE)
 			continue;
 		data = object_section_data(section, false);
 		if (data && data->d_buf)
-			rc = each_in_section(object, data, each, ctx);
+			rc = each_in_data(object, data, each, ctx);
 	}
 	return rc;
 }

@@ -150,9 +150,51 @@ def elves(out):
     os.rmdir(folder)
 
 
+def operands(out):
+    import re
+    with open(os.path.join(SRC, "tests/unit/test_operand.c"), encoding="utf-8") as f:
+        text = f.read()
+    machine, found = 0, [set(), set(), set()]
+    for line in text.splitlines():
+        m = re.match(r"static const struct (?:good|bad) (\w+?)_(?:good|bad)", line)
+        if m:
+            machine = ["x86_64", "i386", "arm64"].index(m.group(1))
+        m = re.match(r'\t\{ "((?:[^"\\]|\\.)*)",', line)
+        if m and "EM_" not in line:
+            found[machine].add(m.group(1).encode().decode("unicode_escape").encode("latin-1"))
+    for machine, texts in enumerate(found):
+        texts = sorted(texts)
+        for i in range(0, len(texts), 8):
+            head = bytes([machine | (i // 8 & 1) << 2]) + struct.pack("<Q", 0x404040)
+            out.put("operand", f"{machine}-{i // 8}", head + b" ".join(texts[i:i + 8]))
+
+
+def note(word, order, args, align=4, provider=b"p", name=b"n"):
+    desc = struct.pack(order + 3 * word, 0x100, 0x100, 0x180) + b"\0".join((provider, name, args)) + b"\0"
+    head = struct.pack(order + "III", 8, len(desc), 3) + b"stapsdt\0"
+    return head + b"\0" * (-len(head) % align) + desc + b"\0" * (-len(desc) % align)
+
+
+def notes(out):
+    args = (b"", b"8@%rax -4@-8(%rbp)", b"4@x(%rip) 4@%fs:y@tpoff 4@z@GOTOFF(%ebx)")
+    for how in range(64):
+        word, order = "I" if how & 1 else "Q", ">" if how & 2 else "<"
+        good = b"".join(note(word, order, a, 8 if how & 16 else 4) for a in args)
+        out.put("notes", f"{how}", bytes([how]) + good)
+    good = note("Q", "<", args[1])
+    for i, lie in enumerate((1 << 32, 1 << 63, 1, len(good) - 1, 0xffffffffffffffff, 0x70000000)):
+        for how in (64, 68):
+            out.put("notes", f"lie{i}-{how}", bytes([how]) + struct.pack("<Q", lie) + good)
+    for i, (namesz, descsz) in enumerate(((0xffffffff, 8), (8, 0xffffffff), (8, 0xfffffff4),
+                                          (0, 0), (8, 24), (8, 27), (9, 40))):
+        out.put("notes", f"size{i}", b"\0" + struct.pack("<III", namesz, descsz, 3) + good[12:])
+    out.put("notes", "endless", b"\0" + good.replace(b"(%rbp)\0", b"(%rbp)x"))
+
+
 def main():
     out = Out(sys.argv[1])
-    for make in (definitions, filters, values, extended_values, instructions, records, maps, ldcache, elves):
+    for make in (definitions, filters, values, extended_values, instructions, records, maps, ldcache, elves,
+                 operands, notes):
         make(out)
 
 
