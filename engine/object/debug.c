@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/base/err.h"
 #include "engine/object/debug_file.h"
@@ -135,6 +136,35 @@ int object_dwarf(struct object *object, Dwarf **ret_dwarf, int64_t *ret_bias,
 	*ret_dwarf = debug->dwarf;
 	*ret_bias = debug->dwarf_bias;
 	return 0;
+}
+
+/* Not all compilers write an index of addresses. */
+static bool find_unit(Dwarf *dwarf, uint64_t addr, Dwarf_Die *ret_unit)
+{
+	Dwarf_CU *cu = NULL;
+
+	if (dwarf_addrdie(dwarf, addr, ret_unit))
+		return true;
+	while (dwarf_get_units(dwarf, cu, &cu, NULL, NULL, ret_unit, NULL) == 0)
+		if (dwarf_haspc(ret_unit, addr) == 1)
+			return true;
+	return false;
+}
+
+const char *object_source_at(struct object *object, uint64_t elf_vaddr)
+{
+	const char *name = NULL, *slash;
+	struct ubp_err ignored;
+	Dwarf_Die unit;
+	int64_t bias;
+	Dwarf *dwarf;
+
+	ubp_err_reset(&ignored);
+	if (object_dwarf(object, &dwarf, &bias, &ignored) == 0 &&
+	    find_unit(dwarf, elf_vaddr - (uint64_t)bias, &unit))
+		name = dwarf_diename(&unit);
+	slash = name ? strrchr(name, '/') : NULL;
+	return slash ? slash + 1 : name;
 }
 
 Dwarf_CFI *object_eh_cfi(struct object *object)

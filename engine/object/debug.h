@@ -41,6 +41,12 @@ int object_check_symbols(struct object *object, struct ubp_err *err);
 int object_dwarf(struct object *object, Dwarf **ret_dwarf, int64_t *ret_bias,
 		 struct ubp_err *err);
 
+/*
+ * The source that the code at @elf_vaddr was compiled from, without folder, by DWARF; the
+ * object's. NULL: not known.
+ */
+const char *object_source_at(struct object *object, uint64_t elf_vaddr);
+
 /* The call frame information of .eh_frame, at elf_vaddrs. The object's; NULL: there is none. */
 Dwarf_CFI *object_eh_cfi(struct object *object);
 

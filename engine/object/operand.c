@@ -4,38 +4,86 @@
 #include "engine/object/operand.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "arch/operand.h"
 #include "engine/base/err.h"
+#include "engine/object/debug.h"
 #include "engine/object/object_priv.h"
 #include "engine/object/symtab.h"
 
+/* The source of the function at @elf_vaddr, without folder; NULL: not known. */
+static const char *source_of(struct object *object, uint64_t elf_vaddr)
+{
+	const struct extent *extent = symtab_extent_at(object, elf_vaddr);
+
+	if (extent && !extent->sym->is_global && extent->sym->file)
+		return extent->sym->file;
+	return object_source_at(object, elf_vaddr);
+}
+
+/* All symbols of a name. */
+struct answers {
+	const struct sym *sym; /* one of them */
+	bool is_ambiguous;
+};
+
+static bool is_of(const struct sym *sym, const char *source)
+{
+	return sym->file && strcmp(sym->file, source) == 0;
+}
+
+/* @source: of that alone; "": global ones; NULL: all. */
+static struct answers look_up(const struct symtab *symtab, const char *name, size_t len,
+			      const char *source)
+{
+	struct answers answers = { NULL, false };
+
+	for (const struct sym *sym = symtab_first(symtab, name, len); sym;
+	     sym = symtab_next(symtab, sym)) {
+		if (sym->kind == SYM_IMPORT ||
+		    (source && !(*source ? is_of(sym, source) : sym->is_global)))
+			continue;
+		if (answers.sym && answers.sym->elf_vaddr != sym->elf_vaddr)
+			answers.is_ambiguous = true;
+		answers.sym = sym;
+	}
+	return answers;
+}
+
 /*
- * Static variables may have the name of others elsewhere, also of global ones; which of
- * them is meant, a note does not say.
+ * Static variables may have the name of others elsewhere, also of global ones. Those of the
+ * probe's own source are meant, if it is known, else the global one.
  */
-static int find_symbol(struct object *object, const char *name, size_t len,
+static int find_symbol(struct object *object, const char *name, size_t len, uint64_t probe,
 		       uint64_t *ret_elf_vaddr, struct ubp_err *err)
 {
 	const struct symtab *symtab;
-	const struct sym *found = NULL;
+	struct answers answers;
+	const char *source;
 	int rc = symtab_get(object, &symtab, err);
 
 	if (rc < 0)
 		return rc;
-	for (const struct sym *sym = symtab_first(symtab, name, len); sym;
-	     sym = symtab_next(symtab, sym)) {
-		if (sym->kind == SYM_IMPORT)
-			continue;
-		if (found && found->elf_vaddr != sym->elf_vaddr)
-			return ubp_fail(err, EEXIST, "several symbols have the name %.*s",
-					(int)len, name);
-		found = sym;
-	}
-	if (!found)
+	if (len >= 2 && memcmp(name, ".L", 2) == 0)
+		return ubp_fail(err, ENOENT, "the label %.*s is in no file", (int)len, name);
+	answers = look_up(symtab, name, len, NULL);
+	if (!answers.sym && symtab_more(object))
+		answers = look_up(symtab, name, len, NULL);
+	if (!answers.sym)
 		return ubp_fail(err, ENOENT, "no symbol %.*s%s", (int)len, name,
 				symtab->has_symtab ? "" : " (the file is stripped)");
-	*ret_elf_vaddr = found->elf_vaddr;
+	if (answers.is_ambiguous) {
+		source = source_of(object, probe);
+		if (source)
+			answers = look_up(symtab, name, len, source);
+		if (source && !answers.sym)
+			answers = look_up(symtab, name, len, "");
+		if (!source || !answers.sym || answers.is_ambiguous)
+			return ubp_fail(err, EEXIST, "several symbols have the name %.*s",
+					(int)len, name);
+	}
+	*ret_elf_vaddr = answers.sym->elf_vaddr;
 	return 0;
 }
 
@@ -74,7 +122,7 @@ static int got_vaddr(struct object *object, uint64_t *ret_elf_vaddr)
 	return object_symbol_value(object, "_GLOBAL_OFFSET_TABLE_", ret_elf_vaddr);
 }
 
-int object_operand_symbol(struct object *object, const struct operand *operand,
+int object_operand_symbol(struct object *object, const struct operand *operand, uint64_t probe,
 			  uint64_t *ret_value, struct ubp_err *err)
 {
 	uint64_t from = 0;
@@ -95,7 +143,7 @@ int object_operand_symbol(struct object *object, const struct operand *operand,
 				operand->symbol_kind == OPERAND_SYMBOL_TLS
 					? "variables of threads"
 					: "global offset table");
-	rc = find_symbol(object, operand->symbol, operand->symbol_len, ret_value, err);
+	rc = find_symbol(object, operand->symbol, operand->symbol_len, probe, ret_value, err);
 	*ret_value -= rc == 0 ? from : 0;
 	return rc;
 }

@@ -13,12 +13,13 @@ struct operand;
 struct ubp_err;
 
 /*
- * What @operand's symbol stands for, as its .symbol_kind says: elf_vaddr, offset from the
- * thread's pointer, or from the GOT; without .disp. Returns 0; -ENOENT: no such symbol is
- * defined here; -EEXIST: several static ones have that name; -ENOTSUP: the file does not
- * have what it counts from.
+ * What the symbol of @operand, of the probe at elf_vaddr @probe, stands for, as its
+ * .symbol_kind says: elf_vaddr, offset from the thread's pointer, or from the GOT; without
+ * .disp. Returns 0; -ENOENT: no such symbol is defined here; -EEXIST: several have that name,
+ * and it is not known that one of them alone is of the probe's source; -ENOTSUP: the file does
+ * not have what it counts from.
  */
-int object_operand_symbol(struct object *object, const struct operand *operand,
+int object_operand_symbol(struct object *object, const struct operand *operand, uint64_t probe,
 			  uint64_t *ret_value, struct ubp_err *err);
 
 #endif

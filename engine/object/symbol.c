@@ -251,38 +251,17 @@ static int find_in_go_table(const struct object *object, const char *name,
 	return rc < 0 ? rc : describe_go(object, &function, ret_symbol);
 }
 
-static bool is_in_unit(Dwarf_Die *unit, const char *file)
-{
-	const char *name = dwarf_diename(unit);
-	const char *slash = name ? strrchr(name, '/') : NULL;
-
-	return name && strcmp(slash ? slash + 1 : name, file) == 0;
-}
-
 bool sym_is_of_file(struct object *object, const struct sym *sym, const char *file)
 {
-	struct ubp_err ignored;
-	Dwarf_Die unit;
-	Dwarf_CU *cu = NULL;
-	uint64_t addr;
-	int64_t bias;
-	Dwarf *dwarf;
+	const char *source;
 
 	if (sym->is_global)
 		return false;
 	if (sym->file && strcmp(sym->file, file) == 0)
 		return true;
 	/* Where the whole program was compiled at once, symbol tables know no files. */
-	ubp_err_reset(&ignored);
-	if (object_dwarf(object, &dwarf, &bias, &ignored) < 0)
-		return false;
-	addr = sym->elf_vaddr - (uint64_t)bias;
-	if (dwarf_addrdie(dwarf, addr, &unit))
-		return is_in_unit(&unit, file);
-	while (dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0)
-		if (dwarf_haspc(&unit, addr) == 1)
-			return is_in_unit(&unit, file);
-	return false;
+	source = object_source_at(object, sym->elf_vaddr);
+	return source && strcmp(source, file) == 0;
 }
 
 static void look_up(struct object *object, const struct wanted *wanted, struct answers *answers)

@@ -45,7 +45,8 @@ static int read_operand(struct object *object, const struct operand_context *pla
 		return rc;
 	}
 	if (o->operand.symbol)
-		rc = object_operand_symbol(object, &o->operand, &context.symbol, err);
+		rc = object_operand_symbol(object, &o->operand, place->probe_vaddr,
+					   &context.symbol, err);
 	return rc < 0 ? rc : operand_fetch_text(&o->operand, &context, &o->fetch, err);
 }
 

@@ -138,6 +138,7 @@ static size_t make_file(uint8_t how, uint64_t lie, const struct fuzz_input *note
 struct looking {
 	struct object *object;
 	uint16_t machine;
+	uint64_t probe;
 	unsigned n;
 };
 
@@ -154,7 +155,8 @@ static void ask_operands(const struct looking *looking, const char *at)
 			at = start;
 			operand_skip(looking->machine, &at);
 		} else if (operand.symbol) {
-			(void)object_operand_symbol(looking->object, &operand, &value, &err);
+			(void)object_operand_symbol(looking->object, &operand, looking->probe,
+						    &value, &err);
 		}
 		CLAIM(at > start);
 	}
@@ -165,6 +167,7 @@ static int see_note(void *ctx, const struct object_note *note)
 	struct looking *looking = ctx;
 
 	CLAIM(strlen(note->provider) < 1u << 20 && strlen(note->name) < 1u << 20);
+	looking->probe = note->elf_vaddr;
 	ask_operands(looking, note->args);
 	/* Some callers have enough of it. */
 	return ++looking->n == 7;

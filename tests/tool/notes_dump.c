@@ -60,7 +60,8 @@ static int make_text(const struct dump *dump, const struct object_note *note, co
 	if (object_vaddr_to_foffset(dump->object, note->elf_vaddr, &context.probe_foffset) < 0)
 		fail("a probe outside of all segments");
 	if (operand.symbol)
-		rc = object_operand_symbol(dump->object, &operand, &context.symbol, err);
+		rc = object_operand_symbol(dump->object, &operand, note->elf_vaddr,
+					   &context.symbol, err);
 	return rc < 0 ? rc : operand_fetch_text(&operand, &context, ret, err);
 }
 

@@ -181,14 +181,14 @@ static void test_corrupt(void **state)
 
 /* ---- symbols --------------------------------------------------------------------------- */
 
-static int value_of(struct object *object, const char *text, uint64_t *ret)
+static int value_of(struct object *object, const char *text, uint64_t probe, uint64_t *ret)
 {
 	struct operand operand;
 	const char *at = text;
 
 	ubp_err_reset(&err);
 	assert_int_equal(operand_parse(EM_X86_64, &at, &operand, &err), 0);
-	return object_operand_symbol(object, &operand, ret, &err);
+	return object_operand_symbol(object, &operand, probe, ret, &err);
 }
 
 static void test_symbols(void **state)
@@ -203,18 +203,57 @@ static void test_symbols(void **state)
 	tls = segment(PT_TLS);
 	size = (tls->p_memsz + tls->p_align - 1) / tls->p_align * tls->p_align;
 	assert_int_equal(object_symbol_value(object, "global_data", &want), 0);
-	assert_int_equal(value_of(object, "4@8+global_data(%rip)", &value), 0);
+	assert_int_equal(value_of(object, "4@8+global_data(%rip)", 0, &value), 0);
 	assert_int_equal(value, want);
 	assert_int_equal(object_symbol_value(object, "thread_int", &want), 0);
-	assert_int_equal(value_of(object, "4@%fs:thread_int@tpoff", &value), 0);
+	assert_int_equal(value_of(object, "4@%fs:thread_int@tpoff", 0, &value), 0);
 	assert_int_equal((int64_t)value, (int64_t)want - (int64_t)size);
 	assert_int_equal(object_symbol_value(object, "_GLOBAL_OFFSET_TABLE_", &want), 0);
-	assert_int_equal(value_of(object, "4@_GLOBAL_OFFSET_TABLE_@GOTOFF(%rbx)", &value), 0);
+	assert_int_equal(value_of(object, "4@_GLOBAL_OFFSET_TABLE_@GOTOFF(%rbx)", 0, &value),
+			 0);
 	assert_int_equal(value, 0);
-	assert_int_equal(value_of(object, "4@no_such(%rip)", &value), -ENOENT);
+	assert_int_equal(value_of(object, "4@no_such(%rip)", 0, &value), -ENOENT);
 	assert_string_equal(err.text, "no symbol no_such");
 	/* Only in another file. */
-	assert_int_equal(value_of(object, "4@printf(%rip)", &value), -ENOENT);
+	assert_int_equal(value_of(object, "4@printf(%rip)", 0, &value), -ENOENT);
+	object_free(object);
+}
+
+/* Where a function of that name and source is. */
+static uint64_t function_at(struct object *object, const char *name)
+{
+	struct object_symbol symbol;
+
+	ubp_err_reset(&err);
+	if (object_find_symbol(object, name, &symbol, &err) != 0)
+		fail_msg("%s", err.text);
+	return symbol.elf_vaddr;
+}
+
+/* Which of several of one name is meant. Functions will do: what symbols are is not asked. */
+static void test_symbols_of_source(void **state)
+{
+	static const struct {
+		const char *probe, *operand, *meant;
+	} cases[] = {
+		{ "main", "4@twice(%rip)", "twice@obj_dup.c" },
+		{ "call_b", "4@twice(%rip)", "twice@obj_dup_b.inc" },
+		{ "call_c", "4@twice(%rip)", "twice@obj_dup_c.inc" },
+		{ "twice@obj_dup_c.inc", "4@twice(%rip)", "twice@obj_dup_c.inc" },
+		{ "main", "4@both(%rip)", "both@obj_dup.c" },
+		{ "call_b", "4@both(%rip)", "both" },
+		{ "call_c", "4@both(%rip)", "both" },
+	};
+	struct object *object = open_path(path_of("obj_dup"));
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t probe = function_at(object, cases[i].probe) + 1, value;
+		uint64_t want = function_at(object, cases[i].meant);
+
+		if (value_of(object, cases[i].operand, probe, &value) != 0 || value != want)
+			fail_msg("%s from %s: %s", cases[i].operand, cases[i].probe, err.text);
+	}
 	object_free(object);
 }
 
@@ -224,14 +263,16 @@ static void test_symbols_refused(void **state)
 	uint64_t value;
 
 	(void)state;
-	assert_int_equal(value_of(object, "4@twice(%rip)", &value), -EEXIST);
+	assert_int_equal(value_of(object, "4@twice(%rip)", 0, &value), -EEXIST);
 	assert_string_equal(err.text, "several symbols have the name twice");
-	assert_int_equal(value_of(object, "4@both(%rip)", &value), -EEXIST);
-	assert_int_equal(value_of(object, "4@%fs:main@tpoff", &value), -ENOTSUP);
+	assert_int_equal(value_of(object, "4@both(%rip)", 0, &value), -EEXIST);
+	assert_int_equal(value_of(object, "4@.LC0(%rip)", 0, &value), -ENOENT);
+	assert_string_equal(err.text, "the label .LC0 is in no file");
+	assert_int_equal(value_of(object, "4@%fs:main@tpoff", 0, &value), -ENOTSUP);
 	assert_string_equal(err.text, "the file has no variables of threads");
 	object_free(object);
 	object = open_path(path_of("obj_stripped"));
-	assert_int_equal(value_of(object, "4@no_such(%rip)", &value), -ENOENT);
+	assert_int_equal(value_of(object, "4@no_such(%rip)", 0, &value), -ENOENT);
 	assert_string_equal(err.text, "no symbol no_such (the file is stripped)");
 	object_free(object);
 }
@@ -239,8 +280,11 @@ static void test_symbols_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_allocated),       cmocka_unit_test(test_segments),
-		cmocka_unit_test(test_corrupt),         cmocka_unit_test(test_symbols),
+		cmocka_unit_test(test_allocated),
+		cmocka_unit_test(test_segments),
+		cmocka_unit_test(test_corrupt),
+		cmocka_unit_test(test_symbols),
+		cmocka_unit_test(test_symbols_of_source),
 		cmocka_unit_test(test_symbols_refused),
 	};
 
