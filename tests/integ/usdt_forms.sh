@@ -3,27 +3,26 @@
 # Static probes with operands of every form, as several compilers make them: the values of
 # all arguments are those that the program prints.
 . "${0%/*}/lib.bash"
+use_usdt
 need_arch x86_64
 
-# check LEAST NAME FILE: run it under all its probes; so many lines it prints at least.
+# check LEAST NAME FILE PROVIDER: run it under all its probes; so many lines it prints at least.
 check() {
-	local least=$1 name=$2 file=$3 n
-	"$TOOLS/notes_dump" forms "$file" > "$name.def" 2> "$name.refused" || fail "$name: notes_dump"
-	# A static program has those of libstdc++, too.
-	sed -i -E '/^p:forms\/(re)?(throw|catch)_/d' "$name.def"
-	[ ! -s "$name.refused" ] || fail "$name: refused: $(head -n 3 "$name.refused")"
-	echo go | "$UPROBE" -o out.txt -f "$name.def" -- "$file" > "$name.said" 2> err.txt || fail "$name: ended with $?"
+	local least=$1 name=$2 file=$3 provider=$4 n
+	echo go | "$UPROBE" -o out.txt -e "$file:$provider:*" -- "$file" > "$name.said" 2> err.txt ||
+		fail "$name: ended with $?"
+	[ ! -s err.txt ] || fail "$name: a message"
 	tail -n +2 "$name.said" > "$name.truth"
-	# The event is the probe's name with the number of its note.
-	events | sed -E 's/^.*: ([a-z_0-9]+)_[0-9]+: \(0x[0-9a-f]+\)/\1/' > "$name.got"
+	# Places with other arguments have numbers in their names.
+	events | sed -E 's/^.*: ([a-z_0-9]+): \(0x[0-9a-f]+\)/\1/; s/^([a-z_0-9]*)_[0-9]+( |$)/\1\2/' > "$name.got"
 	n=$(wc -l < "$name.truth")
 	[ "$n" -ge "$least" ] || fail "$name: only $n lines"
 	! grep -q '^off' "$name.truth" || fail "$name: a semaphore is not raised"
 	diff -u "$name.truth" "$name.got" || fail "$name: other values"
 }
 in_modes trap jump
-check 30 fixture "$FIXTURES/usdt_forms"
-check 7 cpp "$FIXTURES/usdt_cpp"
+check 30 fixture "$FIXTURES/usdt_forms" forms
+check 7 cpp "$FIXTURES/usdt_cpp" cpp
 [ "$MODE" = trap ] || exit 0
 for cc in gcc clang; do
 	cxx=clang++
@@ -32,8 +31,9 @@ for cc in gcc clang; do
 	for flags in -O0 -O2 -O3 "-O2 -no-pie -fno-pie" "-O1 -fomit-frame-pointer -static"; do
 		# shellcheck disable=SC2086 # flags are split on purpose
 		$cc -g -w -fno-inline -pthread $flags -o "$PWD/prog" "$UBP_SRC/fixtures/usdt_forms.c" || fail "$cc $flags"
-		check 30 "$cc${flags// /_}" "$PWD/prog"
+		check 30 "$cc${flags// /_}" "$PWD/prog" forms
+		# shellcheck disable=SC2086
 		"$cxx" -g -w -pthread $flags -o "$PWD/prog" "$UBP_SRC/fixtures/usdt_cpp.cc" || fail "$cc $flags: c++"
-		check 7 "$cc++${flags// /_}" "$PWD/prog"
+		check 7 "$cc++${flags// /_}" "$PWD/prog" cpp
 	done
 done

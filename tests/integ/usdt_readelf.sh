@@ -3,24 +3,34 @@
 # Static probes of what Debian ships, and of fixtures: those that readelf -n tells of, in its order, with
 # the same arguments and semaphores.
 . "${0%/*}/lib.bash"
+use_usdt
 have readelf
 
-# Provider, name, address, semaphore, arguments; tabs between.
+# A line for each: provider, name, location, base, semaphore, arguments; tabs between.
 by_readelf() {
 	LC_ALL=C readelf -n "$1" 2> /dev/null | awk -v OFS='\t' '
 		/^ *Provider: / { sub(/^ *Provider: /, ""); provider = $0 }
 		/^ *Name: / { sub(/^ *Name: /, ""); name = $0 }
-		/^ *Location: / { gsub(/,/, ""); at = $2; base = $4; semaphore = $6 }
+		/^ *Location: / { gsub(/,/, ""); places = $2 OFS $4 OFS $6 }
 		/^ *Arguments: ?/ {
 			sub(/^ *Arguments: ?/, "")
-			print provider, name, at, semaphore, $0
-		}' | sed -E 's/\t0x0*([0-9a-f])/\t\1/g'
+			print provider, name, places, $0
+		}'
+}
+by_usdt() {
+	"$UPROBE" -L "$1" > listed || return 1
+	awk -v OFS='\t' '
+		function put() { if (name) print name, places, args; name = args = "" }
+		/^[^ ]/ { put(); name = $1; sub(/:/, "\t", name) }
+		/^    location / { gsub(/,/, ""); places = $2 OFS $4 OFS $6 }
+		/^    arguments / { sub(/^    arguments /, ""); args = $0 }
+		END { put() }' listed
 }
 n_files=0 n_notes=0 missing=0
 compare() {
 	local n
 	by_readelf "$1" > want
-	"$TOOLS/notes_dump" "$1" > got || fail "$1"
+	by_usdt "$1" > got || fail "$1"
 	diff want got > differs || fail "$1: $(head -n 4 differs)"
 	n=$(wc -l < want)
 	[ "$n" -gt 0 ] || fail "$1: no notes"

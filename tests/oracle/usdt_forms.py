@@ -12,16 +12,16 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import oracle  # noqa: E402
 
-DUMP = os.path.join(os.environ["TOOLS"], "notes_dump")
 # Sums of registers, registers and types of ours.
 EXTENDED = re.compile(r"%\w+[+*]|_base|xmm|:f32|:f64|:sb")
 
 
 def definitions(path):
-    out = subprocess.run([DUMP, "g", path], stdout=subprocess.PIPE, text=True, check=True).stdout
+    out = subprocess.run([os.environ["USDT"], "--check", f"{path}:forms:*"], stdout=subprocess.PIPE, text=True,
+                         check=True).stdout
     for line in out.splitlines():
         head, place, *args = line.split(" ")
-        yield " ".join([head.replace("g/", ""), place, *(a for a in args if not EXTENDED.search(a))])
+        yield " ".join([head.replace("forms/", ""), place, *(a for a in args if not EXTENDED.search(a))])
 
 
 def without(args, kept):
