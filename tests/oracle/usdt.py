@@ -236,9 +236,16 @@ class Cluster:
 
 
 def of_clients(events):
-    """Those of backends that served pgbench."""
-    tids = {e.tid for e in events if b"pgbench_" in e.text}
-    return [e for e in events if e.tid in tids]
+    """Those of backends that served pgbench. Each counts its transactions on from where the last
+    one that had its place came to, so these numbers are told from the first one on."""
+    tids, first = {e.tid for e in events if b"pgbench_" in e.text}, {}
+    mine = [e for e in events if e.tid in tids]
+    for e in mine:
+        if e.name.startswith("transaction__"):
+            head, number = e.text.split(b"arg1=")
+            base = first.setdefault(e.tid, int(number))
+            e.text = b"%barg1=first+%d" % (head, int(number) - base)
+    return mine
 
 
 def postgres():

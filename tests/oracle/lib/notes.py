@@ -73,7 +73,7 @@ class File:
             return "\\" + what[1:], kind
         if what[0] == "%":
             return ("%" + REGISTERS[what[1:]], kind) if what[1:] in REGISTERS else None
-        m = re.fullmatch(r"(-?\d+)?\(%(\w+)\)", what)
+        m = re.fullmatch(r"(-?(?:0|[1-9]\d*))?\(%(\w+)\)", what)
         if m and m.group(2) in REGISTERS:
             return f"{int(m.group(1) or 0):+d}(%{REGISTERS[m.group(2)]})", kind
         m = re.fullmatch(r"(?:(-?\d+)\+)?(\w+)\(%rip\)", what)
