@@ -8,11 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arch/detour.h"
 #include "engine/object/debug.h"
 #include "engine/object/demangle.h"
 #include "engine/object/locate.h"
-#include "engine/object/window.h"
+#include "engine/session/explain.h"
 #include "engine/session/session.h"
 
 struct entry {
@@ -66,65 +65,6 @@ static int compare_entries(const void *pa, const void *pb)
 	       (a->symbol.foffset < b->symbol.foffset);
 }
 
-/* --- how it could be probed -------------------------------------------------------- */
-
-/* A session that never starts knows what can be probed. */
-struct explaining {
-	struct ubp_session *s;
-	struct session_file *file;
-	char *path;
-	char text[UBP_ERR_TEXT_MAX + 16];
-};
-
-static int begin_explaining(const struct ubp_target *target, struct explaining *x,
-			    struct ubp_err *err)
-{
-	struct ubp_options opt = UBP_OPTIONS_INIT;
-	uint64_t dev, ino;
-	int rc;
-
-	opt.pids = &target->pid;
-	opt.n_pids = target->pid != 0;
-	opt.debug = target->debug;
-	rc = ubp_session_new(&opt, &x->s, err);
-	if (rc == 0)
-		rc = files_find(x->s, target->name, &dev, &ino, &x->path, err);
-	if (rc < 0)
-		return rc;
-	x->file = files_by_id(x->s, dev, ino);
-	if (!x->path)
-		x->path = strdup(target->name);
-	if (!x->file || !x->path)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	return define_check_arch(x->file, x->path, err);
-}
-
-static const char *explain(struct explaining *x, const struct object_symbol *symbol)
-{
-	struct spec_probe spec = { .path = x->path, .is_resolved = true };
-	struct session_probe *p = calloc(1, sizeof(*p));
-	enum place_refusal why;
-	struct window window;
-	struct ubp_err err;
-	int rc = p ? 0 : -ENOMEM;
-
-	ubp_err_reset(&err);
-	spec.offset = symbol->foffset;
-	if (rc == 0 && symbol->is_ifunc)
-		rc = ifunc_choice(x->s, x->file, symbol, &spec.offset, &err);
-	if (rc == 0)
-		rc = define_check(x->s, &spec, x->file, p, &why, &err);
-	define_free_probe(p);
-	if (rc < 0) {
-		snprintf(x->text, sizeof(x->text), "refused: %s", err.text);
-		return x->text;
-	}
-	if (object_window(x->file->object, spec.offset, &window, &err) == 0)
-		return "jump";
-	snprintf(x->text, sizeof(x->text), "breakpoint: %s", err.text);
-	return x->text;
-}
-
 /* --- the list ----------------------------------------------------------------------- */
 
 static int collect(struct object *object, const struct ubp_target *target, struct listing *l,
@@ -165,13 +105,13 @@ int ubp_list_functions(const struct ubp_target *target,
 				   const char *how),
 		       void *ctx, struct ubp_err *err)
 {
-	struct explaining x = { .s = NULL };
+	struct explaining x = { .session = NULL };
 	struct listing l = { .entries = NULL };
 	struct object *object = NULL;
 	int rc;
 
 	ubp_err_reset(err);
-	rc = target->explain ? begin_explaining(target, &x, err)
+	rc = target->explain ? explaining_begin(target, target->name, &x, err)
 			     : open_target(target, &object, err);
 	if (rc == 0)
 		rc = collect(object ? object : x.file->object, target, &l, err);
@@ -182,11 +122,11 @@ int ubp_list_functions(const struct ubp_target *target,
 		if (i && strcmp(e->name, e[-1].name) == 0)
 			continue;
 		rc = each(ctx, e->name, e->symbol.foffset,
-			  target->explain ? explain(&x, &e->symbol) : NULL);
+			  target->explain ? explaining_text(&x, e->symbol.foffset, &e->symbol)
+					  : NULL);
 	}
 	free_listing(&l);
 	object_free(object);
-	ubp_session_free(x.s);
-	free(x.path);
+	explaining_end(&x);
 	return rc;
 }

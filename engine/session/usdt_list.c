@@ -9,6 +9,7 @@
 
 #include "engine/object/locate.h"
 #include "engine/object/object.h"
+#include "engine/session/explain.h"
 #include "engine/session/ubp.h"
 #include "engine/session/usdt.h"
 
@@ -18,6 +19,7 @@ struct listing {
 	void *ctx;
 	const char *path;
 	struct object *object;
+	struct explaining *explaining; /* NULL: not asked for */
 	struct usdt_operands *operands;
 	struct ubp_err *err;
 };
@@ -57,9 +59,24 @@ static int list_note(void *ctx, const struct object_note *note)
 		return 0;
 	if (object_vaddr_to_foffset(l->object, note->elf_vaddr, &usdt.offset) < 0)
 		usdt.offset = UINT64_MAX;
+	if (l->explaining)
+		usdt.explain = explaining_text(l->explaining, usdt.offset, NULL);
 	usdt_operands(l->object, note, l->operands);
 	usdt.n_args = l->operands->n;
 	return l->each(l->ctx, &usdt);
+}
+
+static int list_explained(struct listing *l)
+{
+	struct explaining x = { .session = NULL };
+	int rc = explaining_begin(l->target, l->path, &x, l->err);
+
+	l->explaining = &x;
+	if (rc == 0)
+		rc = object_each_note(l->object, list_note, l);
+	l->explaining = NULL;
+	explaining_end(&x);
+	return rc;
 }
 
 /* One of those that a process maps. */
@@ -70,7 +87,7 @@ static int list_mapped(void *ctx, const char *path, struct object *object)
 
 	l->path = path;
 	l->object = object;
-	rc = object_each_note(object, list_note, l);
+	rc = l->target->explain ? list_explained(l) : object_each_note(object, list_note, l);
 	object_free(object);
 	return rc;
 }

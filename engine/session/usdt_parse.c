@@ -111,6 +111,22 @@ static int parse_place(struct usdt_definition *d, struct usdt_span word, struct 
 	return 0;
 }
 
+/* Its rules are those of events; there the caret could not be told. */
+static int check_name(const struct usdt_definition *d, const char *name, unsigned at,
+		      bool is_group, struct ubp_err *err)
+{
+	const char *what = is_group ? "Group" : "Event";
+
+	for (const char *c = name; *c; c++)
+		if (!(is_group && *c == '-') &&
+		    (!char_is_name(*c) || (c == name && char_is_digit(*c))))
+			return refuse(d, at, err,
+				      "%s name must follow the same rules as C identifiers",
+				      what);
+	return strlen(name) > SPEC_NAME_MAX ? refuse(d, at, err, "%s name is too long", what)
+					    : 0;
+}
+
 /* [GRP/][EVENT] */
 static int parse_alias(struct usdt_definition *d, struct usdt_span alias, struct ubp_err *err)
 {
@@ -120,16 +136,19 @@ static int parse_alias(struct usdt_definition *d, struct usdt_span alias, struct
 	if (!split)
 		split = memchr(text, '.', alias.len);
 	group = split ? (size_t)(split - text) : 0;
-	if (split) {
+	if (split && group == 0)
+		return refuse(d, alias.at, err, "Group name is not specified");
+	if (split)
 		d->group = strndup(text, group);
-		text = split + 1;
-		alias.len -= (unsigned)group + 1;
-	}
-	if (alias.len)
-		d->event = strndup(text, alias.len);
-	return (split && !d->group) || (alias.len && !d->event)
-		       ? ubp_fail(err, ENOMEM, "out of memory")
-		       : 0;
+	if (split)
+		group++;
+	if (alias.len > group)
+		d->event = strndup(text + group, alias.len - group);
+	if ((split && !d->group) || (alias.len > group && !d->event))
+		return ubp_fail(err, ENOMEM, "out of memory");
+	if (d->group && check_name(d, d->group, alias.at, true, err) < 0)
+		return -err->code;
+	return d->event ? check_name(d, d->event, alias.at + (unsigned)group, false, err) : 0;
 }
 
 /* p:ALIAS PROBE, p: PROBE, p:PROBE, or just PROBE. *word becomes what is last of it. */
@@ -173,11 +192,35 @@ static unsigned number_of(const char *text, struct usdt_span span)
 	return n ? n : NUMBER_MAX + 1;
 }
 
-static void parse_arg(const struct usdt_definition *d, struct usdt_span word,
-		      struct usdt_arg *arg)
+/* Only of one that is made anew: the others are for the parser of fetch args. */
+static int check_arg(const struct usdt_definition *d, const struct usdt_arg *arg,
+		     unsigned n_braces, struct ubp_err *err)
+{
+	const char *text = d->text;
+	unsigned closed = 0;
+
+	if (!arg->number && arg->arg.len && char_is_name(text[arg->arg.at]) &&
+	    !char_is_digit(text[arg->arg.at]))
+		return refuse(
+			d, arg->arg.at, err,
+			"'%.*s' is no argument of a static probe: these are arg1, arg2...",
+			(int)arg->arg.len, text + arg->arg.at);
+	if (!arg->number)
+		return 0;
+	while (closed < arg->tail.len && text[arg->tail.at + closed] == ')')
+		closed++;
+	if (closed < n_braces)
+		return refuse(d, arg->tail.at + closed, err, "Dereference brace is not closed");
+	return closed > n_braces || closed < arg->tail.len
+		       ? refuse(d, arg->tail.at + n_braces, err, "the argument ends here")
+		       : 0;
+}
+
+static int parse_arg(const struct usdt_definition *d, struct usdt_span word,
+		     struct usdt_arg *arg, struct ubp_err *err)
 {
 	const char *text = d->text, *equals = memchr(text + word.at, '=', word.len), *colon;
-	unsigned end = word.at + word.len, at = word.at, close;
+	unsigned end = word.at + word.len, at = word.at, n_braces = 0, close;
 
 	memset(arg, 0, sizeof(*arg));
 	if (equals) {
@@ -198,7 +241,8 @@ static void parse_arg(const struct usdt_definition *d, struct usdt_span word,
 		const char *brace = memchr(text + at, '(', end - at);
 
 		if (!brace)
-			return;
+			return 0;
+		n_braces++;
 		at = (unsigned)(brace + 1 - text);
 	}
 	arg->head.len = at - arg->head.at;
@@ -207,23 +251,25 @@ static void parse_arg(const struct usdt_definition *d, struct usdt_span word,
 	arg->arg = (struct usdt_span){ at, close - at };
 	arg->tail = (struct usdt_span){ close, end - close };
 	arg->number = number_of(text, arg->arg);
+	return check_arg(d, arg, n_braces, err);
 }
 
 static int parse_args(struct usdt_definition *d, struct usdt_span last, struct ubp_err *err)
 {
 	struct usdt_span word = last;
 	size_t n = 0;
+	int rc = 0;
 
 	while ((word = word_behind(d->text, word)).len)
 		n++;
 	d->args = calloc(n + 1, sizeof(*d->args));
 	if (!d->args)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	for (word = last; d->n_args < n; d->n_args++) {
+	for (word = last; d->n_args < n && rc == 0; d->n_args++) {
 		word = word_behind(d->text, word);
-		parse_arg(d, word, &d->args[d->n_args]);
+		rc = parse_arg(d, word, &d->args[d->n_args], err);
 	}
-	return 0;
+	return rc;
 }
 
 int usdt_parse(const char *text, struct usdt_definition *d, struct ubp_err *err)

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/session/explain.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/detour.h"
+#include "engine/object/window.h"
+#include "engine/session/session.h"
+
+int explaining_begin(const struct ubp_target *target, const char *name, struct explaining *x,
+		     struct ubp_err *err)
+{
+	struct ubp_options opt = UBP_OPTIONS_INIT;
+	uint64_t dev, ino;
+	int rc;
+
+	opt.pids = &target->pid;
+	opt.n_pids = target->pid != 0;
+	opt.debug = target->debug;
+	rc = ubp_session_new(&opt, &x->session, err);
+	if (rc == 0)
+		rc = files_find(x->session, name, &dev, &ino, &x->path, err);
+	if (rc < 0)
+		return rc;
+	x->file = files_by_id(x->session, dev, ino);
+	if (!x->path)
+		x->path = strdup(name);
+	if (!x->file || !x->path)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	return define_check_arch(x->file, x->path, err);
+}
+
+const char *explaining_text(struct explaining *x, uint64_t foffset,
+			    const struct object_symbol *symbol)
+{
+	struct spec_probe spec = { .path = x->path, .is_resolved = true };
+	struct session_probe *p = calloc(1, sizeof(*p));
+	enum place_refusal why;
+	struct window window;
+	struct ubp_err err;
+	int rc = p ? 0 : -ENOMEM;
+
+	ubp_err_reset(&err);
+	spec.offset = foffset;
+	if (rc == 0 && symbol && symbol->is_ifunc)
+		rc = ifunc_choice(x->session, x->file, symbol, &spec.offset, &err);
+	if (rc == 0)
+		rc = define_check(x->session, &spec, x->file, p, &why, &err);
+	define_free_probe(p);
+	if (rc < 0) {
+		snprintf(x->text, sizeof(x->text), "refused: %s", err.text);
+		return x->text;
+	}
+	if (object_window(x->file->object, spec.offset, &window, &err) == 0)
+		return "jump";
+	snprintf(x->text, sizeof(x->text), "breakpoint: %s", err.text);
+	return x->text;
+}
+
+void explaining_end(struct explaining *x)
+{
+	ubp_session_free(x->session);
+	free(x->path);
+}
