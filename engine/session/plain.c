@@ -13,8 +13,9 @@
 /* The text of a definition, and which of its bytes were made from what. */
 struct made {
 	struct sink_buf text;
-	size_t place_at;              /* the second word */
-	size_t arg_at[SPEC_ARGS_MAX]; /* of each arg, behind its '=' */
+	size_t place_at;               /* the second word */
+	size_t word_at[SPEC_ARGS_MAX]; /* of each arg */
+	size_t arg_at[SPEC_ARGS_MAX];  /* behind its '=' */
 };
 
 /* @name as an event's name: what no identifier has becomes '_'. */
@@ -52,6 +53,7 @@ static int make(const struct plain_probe *probe, struct made *m, struct ubp_err 
 	for (size_t i = 0; i < probe->n_args; i++) {
 		const struct plain_arg *arg = &probe->args[i];
 
+		m->word_at[i] = text->len + 1;
 		if (arg->name)
 			sink_buf_printf(text, " %s=", arg->name);
 		else
@@ -69,9 +71,11 @@ static unsigned origin_col(const struct plain_probe *probe, const struct made *m
 	for (size_t i = probe->n_args; i-- > 0;) {
 		const struct plain_arg *arg = &probe->args[i];
 
-		if (col < m->arg_at[i])
+		if (col < m->word_at[i])
 			continue;
-		return arg->col + (arg->is_verbatim ? (unsigned)(col - m->arg_at[i]) : 0);
+		return arg->col + (arg->is_verbatim && col > m->arg_at[i]
+					   ? (unsigned)(col - m->arg_at[i])
+					   : 0);
 	}
 	return col >= m->place_at ? probe->col : 0;
 }

@@ -248,6 +248,11 @@ static int find_named(struct search *search, const char *name, struct ubp_err *e
 	return rc;
 }
 
+static bool is_pattern(const char *provider)
+{
+	return strpbrk(provider, "*?[/") != NULL;
+}
+
 /* postgres; python3 for python; then the library. */
 static int find_by_provider(struct search *search, struct ubp_err *err)
 {
@@ -255,7 +260,7 @@ static int find_by_provider(struct search *search, struct ubp_err *err)
 	const char *provider = search->d->provider;
 	int rc = 0;
 
-	if (strpbrk(provider, "*?[/"))
+	if (is_pattern(provider))
 		return 0;
 	for (size_t i = 0; i < 3 && rc == 0 && search->files->n == 0; i++) {
 		char *name;
@@ -380,6 +385,8 @@ static int fail_not_found(const struct search *search, struct ubp_err *err)
 			 (int)search->s->pids[0]);
 	else if (search->s->opt.n_pids || search->s->opt.tid)
 		snprintf(where, sizeof(where), "the files of these processes");
+	else if (is_pattern(d->provider))
+		snprintf(where, sizeof(where), "the programs that run now");
 	else
 		snprintf(where, sizeof(where),
 			 "a program or library called %.64s, nor in those that run now",
