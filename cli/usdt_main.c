@@ -113,6 +113,12 @@ static int run(const struct usdt_options *o)
 	target = trace_session_target(&o->trace, words ? words->text : NULL);
 	if (words)
 		target.pattern = words->filter;
+	/* PROVIDER:NAME is no file: of all that the process maps. */
+	if (target.pid && target.name && !target.pattern && strchr(target.name, ':') &&
+	    !strchr(target.name, '/')) {
+		target.pattern = target.name;
+		target.name = NULL;
+	}
 	return trace_session_list(&o->trace, o->details ? list_details : list_names, &target,
 				  NULL);
 }

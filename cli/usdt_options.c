@@ -12,7 +12,7 @@
 static const struct cli_option table[] = {
 	{ 'l', "list", FLAG(list),
 	  .help = "list the static probes of TARGET (with -p: as that process sees it;\n"
-		  "with -p alone: of all it maps); PATTERN: those with such names" },
+		  "without TARGET: of all it maps); PATTERN: those with such names" },
 	{ 'L', "list-args", FLAG(details),
 	  .help = "the same with each location, its arguments and semaphore" },
 	{ 'e', "event", "PROBE", .set = trace_options_set_event,
@@ -43,9 +43,9 @@ static const struct cli_syntax syntax = {
 		 "  usdt python3:python:gc__start                with all its arguments\n"
 		 "  usdt -p 181 'postgresql:query__start arg1:string'\n"
 		 "  usdt 'postgresql:lwlock*'                    those with such names\n"
-		 "  usdt 'ruby:method__entry class=arg1:string' 'class ~ \"Net*\"'\n"
+		 "  usdt 'ruby:cmethod__entry class=arg1:string' 'class ~ \"Net*\"'\n"
 		 "  usdt -l postgres                             what can be traced\n"
-		 "  usdt -L libjvm 'hotspot:gc*'                 and with which arguments\n",
+		 "  usdt -L postgres 'postgresql:lock*'          and with which arguments\n",
 	.options = table,
 	.n_options = sizeof(table) / sizeof(table[0]),
 	.positional = trace_options_add_word,

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/object/debug.h"
 #include "engine/object/object.h"
 #include "engine/session/plain.h"
 #include "engine/session/session.h"
@@ -126,7 +127,8 @@ static int plan_note(void *ctx, const struct object_note *note)
 	uint64_t foffset, ref;
 	int rc;
 
-	if (!usdt_is_meant(d, note))
+	if (!usdt_is_meant(d, note) ||
+	    (usdt_is_pattern(d) && usdt_is_excluded(plan->s->opt.exclude, note)))
 		return 0;
 	if (!find_place(plan, note, &foffset, &ref)) {
 		plan->n_left_out++;
@@ -164,6 +166,9 @@ static int plan_file(struct usdt_plan *plan, const struct usdt_file *file)
 	int rc;
 
 	plan->file = file;
+	object_set_debug(file->object,
+			 &(struct object_debug_options){ plan->s->opt.debug.dirs,
+							 plan->s->opt.debug.symbols });
 	rc = object_each_note(file->object, plan_note, plan);
 	for (size_t i = before; i < plan->n && rc == 0; i++) {
 		plan->probes[i].args = plan->places[i].args.v;

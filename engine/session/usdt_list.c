@@ -2,11 +2,11 @@
 /* Copyright the ubp authors */
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/object/debug.h"
 #include "engine/object/locate.h"
 #include "engine/object/object.h"
 #include "engine/session/explain.h"
@@ -24,17 +24,6 @@ struct listing {
 	struct ubp_err *err;
 };
 
-static bool is_wanted(const struct ubp_target *target, const char *name)
-{
-	const char *const *exclude = target->exclude;
-
-	if (target->pattern && fnmatch(target->pattern, name, 0) != 0)
-		return false;
-	while (exclude && *exclude && fnmatch(*exclude, name, 0) != 0)
-		exclude++;
-	return !exclude || !*exclude;
-}
-
 static int list_note(void *ctx, const struct object_note *note)
 {
 	const struct listing *l = ctx;
@@ -48,14 +37,9 @@ static int list_note(void *ctx, const struct object_note *note)
 		.base = note->base,
 		.file = l->object,
 	};
-	char *name;
-	bool wanted;
 
-	if (asprintf(&name, "%s:%s", note->provider, note->name) < 0)
-		return ubp_fail(l->err, ENOMEM, "out of memory");
-	wanted = is_wanted(l->target, name);
-	free(name);
-	if (!wanted)
+	if ((l->target->pattern && !usdt_name_matches(l->target->pattern, note)) ||
+	    usdt_is_excluded(l->target->exclude, note))
 		return 0;
 	if (object_vaddr_to_foffset(l->object, note->elf_vaddr, &usdt.offset) < 0)
 		usdt.offset = UINT64_MAX;
@@ -87,6 +71,8 @@ static int list_mapped(void *ctx, const char *path, struct object *object)
 
 	l->path = path;
 	l->object = object;
+	object_set_debug(object, &(struct object_debug_options){ l->target->debug.dirs,
+								 l->target->debug.symbols });
 	rc = l->target->explain ? list_explained(l) : object_each_note(object, list_note, l);
 	object_free(object);
 	return rc;

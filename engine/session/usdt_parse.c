@@ -308,6 +308,25 @@ bool usdt_is_meant(const struct usdt_definition *d, const struct object_note *no
 	       fnmatch(d->name, note->name, 0) == 0;
 }
 
+bool usdt_name_matches(const char *pattern, const struct object_note *note)
+{
+	bool matches;
+	char *name;
+
+	if (asprintf(&name, "%s:%s", note->provider, note->name) < 0)
+		return false;
+	matches = fnmatch(pattern, name, 0) == 0;
+	free(name);
+	return matches;
+}
+
+bool usdt_is_excluded(const char *const *exclude, const struct object_note *note)
+{
+	while (exclude && *exclude && !usdt_name_matches(*exclude, note))
+		exclude++;
+	return exclude && *exclude;
+}
+
 bool usdt_is_pattern(const struct usdt_definition *d)
 {
 	return strpbrk(d->probe, "*?[") != NULL;

@@ -73,6 +73,8 @@ expect_count 1 ' guarded: '
 answer one go
 "$UPROBE" -l -p "$PID_one" > out.txt || fail "-l -p: $?"
 [ "$(cat out.txt)" = $'sema:far\nsema:guarded' ] || fail "-l -p: $(cat out.txt)"
+"$UPROBE" -l -p "$PID_one" '*:g*' > out.txt || fail "-l -p with a pattern: $?"
+[ "$(cat out.txt)" = 'sema:guarded' ] || fail "-l -p with a pattern: $(cat out.txt)"
 "$UPROBE" -L -p "$PID_one" | grep -qx "sema:guarded $PWD/copy_one" || fail "-L -p"
 "$UPROBE" -l -p "$PID_one" copy_one > out.txt || fail "-l -p copy_one: $?"
 [ "$(cat out.txt)" = $'sema:far\nsema:guarded' ] || fail "-l -p copy_one: $(cat out.txt)"
