@@ -104,19 +104,20 @@ static bool is_told_apart(const struct answers *answers, const struct sym *sym)
 static size_t add_answer_text(struct object *object, const struct answers *answers,
 			      const struct sym *sym, char *text, size_t size)
 {
-	char *full = demangle(sym->name);
+	char *full = demangle(sym->name), *brief = demangle_short(sym->name);
 	uint64_t foffset = 0;
 	int n;
 
 	(void)object_vaddr_to_foffset(object, sym->elf_vaddr, &foffset);
 	if (is_told_apart(answers, sym))
-		n = snprintf(text, size, "%.64s@%.40s at 0x%" PRIx64, sym->name,
+		n = snprintf(text, size, "%.64s@%.40s at 0x%" PRIx64, brief ? brief : sym->name,
 			     sym->version ? sym->version : sym->file, foffset);
 	else if (full)
 		n = snprintf(text, size, "%.80s at 0x%" PRIx64, full, foffset);
 	else
 		n = snprintf(text, size, "0x%" PRIx64, foffset);
 	free(full);
+	free(brief);
 	return n > 0 ? (size_t)n : 0;
 }
 

@@ -77,7 +77,7 @@ n=$(wc -l < hit)
 echo "$n functions were hit"
 grep -Ff <(sed 's|.*|p:l/& |' hit) defs > defs_hit
 # setjmp() keeps its return address: refused.
-sed 's/^p:l/r:r/' defs_hit | grep -vE ':_*(sig)?setjmp$' > returns
+sed 's/^p:l/r:r/' defs_hit | grep -vE ':(__GI_)?_*(sig)?setjmp$' > returns
 refused 'keeps its return address' -e 'r:r/x ./libc.so.6:_setjmp' -- $P -c ''
 cat defs_hit returns > both
 run both "all that are hit, entry and return"
