@@ -115,10 +115,29 @@ static int list_functions(struct output *out, const struct ubp_target *target, c
 	return ubp_list_functions(target, print_function, out, err);
 }
 
+static int print_line(void *ctx, const char *line)
+{
+	struct output *out = ctx;
+
+	output_add(out, line, strlen(line));
+	output_add(out, "\n", 1);
+	return 0;
+}
+
+static int list_lines(struct output *out, const struct ubp_target *target, const void *what,
+		      struct ubp_err *err)
+{
+	return ubp_list_lines(target, what, print_line, out, err);
+}
+
 static int run(const struct uprobe_options *o)
 {
 	struct ubp_target target;
 
+	if (o->lines_of) {
+		target = trace_session_target(&o->trace, o->trace.definitions[0].text);
+		return trace_session_list(&o->trace, list_lines, &target, o->lines_of);
+	}
 	if (!o->trace.list)
 		return trace_session(&o->trace, add);
 	target = trace_session_target(&o->trace, o->trace.list);

@@ -74,7 +74,10 @@ int dwarf_function_line(struct dwarf *dwarf, const char *function, unsigned line
 int dwarf_file_line(struct dwarf *dwarf, const char *file, unsigned line,
 		    struct dwarf_places *ret_places, struct ubp_err *err);
 
-/* The lines of a function: perf probe -L. */
+/*
+ * The lines of a function, as perf probe -L: where several lines begin at one address, the first
+ * alone is probeable, though others are accepted, too.
+ */
 struct dwarf_lines {
 	const char *function, *file;
 	unsigned first, last; /* in .file */

@@ -279,15 +279,12 @@ static int make_room(struct all_lines *a, size_t at)
 	return 0;
 }
 
-static int mark(void *ctx, struct instance *in, Dwarf_Addr addr, unsigned line, bool is_call)
+static int mark(struct all_lines *a, const struct instance *in, unsigned line)
 {
-	struct all_lines *a = ctx;
 	struct dwarf_lines *lines = a->lines;
 	size_t at = line - in->first;
 	int rc;
 
-	(void)addr;
-	(void)is_call;
 	/* Another function of that name. */
 	if (in->first != lines->first || !dw_same_file(in->file, lines->file) ||
 	    at >= LINES_MAX)
@@ -301,6 +298,15 @@ static int mark(void *ctx, struct instance *in, Dwarf_Addr addr, unsigned line, 
 	return 0;
 }
 
+static int mark_each(void *ctx, struct instance *in, Dwarf_Addr addr, unsigned line,
+		     bool is_call)
+{
+	struct all_lines *a = ctx;
+
+	(void)is_call;
+	return dw_is_line_of(a->walk.d, addr, in->file, line) ? mark(a, in, line) : 0;
+}
+
 int dwarf_lines_of(struct dwarf *d, const char *function, struct dwarf_lines *ret_lines,
 		   struct ubp_err *err)
 {
@@ -309,7 +315,7 @@ int dwarf_lines_of(struct dwarf *d, const char *function, struct dwarf_lines *re
 	int rc;
 
 	*ret_lines = (struct dwarf_lines){ 0 };
-	a.walk.each = mark;
+	a.walk.each = mark_each;
 	a.walk.ctx = &a;
 	rc = begin_walk(&a.walk, function);
 	if (rc == 0) {
@@ -321,7 +327,7 @@ int dwarf_lines_of(struct dwarf *d, const char *function, struct dwarf_lines *re
 	/* Where it begins is its line 0, whatever the table says. */
 	for (size_t i = 0; i < a.walk.n && rc == 0; i++)
 		if (dwarf_tag(&a.walk.v[i].die) != DW_TAG_inlined_subroutine)
-			rc = mark(&a, &a.walk.v[i], 0, a.walk.v[i].first, false);
+			rc = mark(&a, &a.walk.v[i], a.walk.v[i].first);
 	if (rc == 0)
 		rc = walk_lines(&a.walk);
 	end_walk(&a.walk);

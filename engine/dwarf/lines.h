@@ -25,6 +25,11 @@ const char *dw_row_file(const struct dw_row *row);
 /* The function, or inlined copy, that a row of @file is of. False: none is known. */
 bool dw_row_owner(struct dwarf *d, const struct dw_row *row, const char *file,
 		  Dwarf_Die *ret_die);
+/*
+ * Is @line the one that is told of @addr? Of several that begin there it is the first, at the
+ * entry of a function that where it is declared.
+ */
+bool dw_is_line_of(struct dwarf *d, Dwarf_Addr addr, const char *file, unsigned line);
 /* Where @function, entered at @entry, has its frame set up. */
 bool dw_behind_prologue(struct dwarf *d, Dwarf_Die *function, Dwarf_Addr entry,
 			Dwarf_Addr *ret_addr);

@@ -132,8 +132,8 @@ bool dw_row_owner(struct dwarf *d, const struct dw_row *row, const char *file,
 	return has_any;
 }
 
-/* The rows of the sequence that starts at or before @addr are sorted by address. */
-static size_t first_row_behind(Dwarf_Lines *lines, size_t n, Dwarf_Addr addr)
+/* The rows are sorted by address: the first that is not below @addr. */
+static size_t first_row(Dwarf_Lines *lines, size_t n, Dwarf_Addr addr)
 {
 	size_t low = 0, high = n;
 
@@ -142,12 +142,53 @@ static size_t first_row_behind(Dwarf_Lines *lines, size_t n, Dwarf_Addr addr)
 		Dwarf_Addr at = 0;
 
 		(void)dwarf_lineaddr(dwarf_onesrcline(lines, mid), &at);
-		if (at <= addr)
+		if (at < addr)
 			low = mid + 1;
 		else
 			high = mid;
 	}
 	return low;
+}
+
+/* The line that begins at @addr, or 0. */
+static unsigned line_at(struct dw_unit *unit, Dwarf_Addr addr, const char **ret_file)
+{
+	Dwarf_Lines *lines;
+	size_t n;
+
+	if (dwarf_getsrclines(&unit->die, &lines, &n) != 0)
+		return 0;
+	for (size_t i = first_row(lines, n, addr); i < n; i++) {
+		Dwarf_Line *line = dwarf_onesrcline(lines, i);
+		bool is_stmt = false, is_end = false;
+		Dwarf_Addr at;
+		int lineno;
+
+		if (dwarf_lineaddr(line, &at) != 0 || at != addr)
+			break;
+		if (dwarf_lineendsequence(line, &is_end) != 0 || is_end ||
+		    dwarf_linebeginstatement(line, &is_stmt) != 0 || !is_stmt)
+			continue;
+		*ret_file = dwarf_linesrc(line, NULL, NULL);
+		return dwarf_lineno(line, &lineno) == 0 && lineno > 0 ? (unsigned)lineno : 0;
+	}
+	return 0;
+}
+
+bool dw_is_line_of(struct dwarf *d, Dwarf_Addr addr, const char *file, unsigned line)
+{
+	struct dwarf_place place = { .elf_vaddr = dw_elf_vaddr(d, addr) };
+	struct dw_unit *unit = dw_unit_at(d, place.elf_vaddr);
+	Dwarf_Die scopes[DW_DEPTH_MAX];
+	size_t n = unit ? dw_scopes_at(d, &place, scopes, DW_DEPTH_MAX) : 0;
+	const char *its_file = NULL;
+	Dwarf_Addr entry;
+
+	/* Outside of the function is but the unit. */
+	if (n >= 2 && dw_entry(d, &scopes[n - 2], &entry) && entry == addr)
+		return dw_decl_line(&scopes[n - 2]) == line &&
+		       dw_same_file(dw_decl_file(&scopes[n - 2]), file);
+	return unit && line_at(unit, addr, &its_file) == line && dw_same_file(its_file, file);
 }
 
 /* The end of the code that @addr is in, of one piece. */
@@ -177,7 +218,7 @@ bool dw_behind_prologue(struct dwarf *d, Dwarf_Die *function, Dwarf_Addr entry,
 	if (!unit || dwarf_getsrclines(&unit->die, &lines, &n) != 0 ||
 	    dw_each_range(function, find_piece, &piece) != 1)
 		return false;
-	for (size_t i = first_row_behind(lines, n, entry); i < n; i++) {
+	for (size_t i = first_row(lines, n, entry + 1); i < n; i++) {
 		Dwarf_Line *line = dwarf_onesrcline(lines, i);
 		Dwarf_Addr addr;
 		bool is_end = false, is_body = false;

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* The lines of a function, as perf probe -L prints them. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/dwarf/dwarf.h"
+#include "engine/object/debug.h"
+#include "engine/object/locate.h"
+#include "engine/object/object.h"
+#include "engine/session/ubp.h"
+#include "engine/sink/buf.h"
+
+/* Lines that are shown behind the last that can be probed. */
+#define MORE_LINES 3
+
+struct printing {
+	const struct dwarf_lines *lines;
+	FILE *source; /* NULL: there is none */
+	char *text;   /* of a line */
+	size_t text_size;
+	struct sink_buf out;
+	int (*each)(void *ctx, const char *line);
+	void *ctx;
+	struct ubp_err *err;
+};
+
+static int print(struct printing *p)
+{
+	int rc;
+
+	sink_buf_add(&p->out, "", 1);
+	if (p->out.failed)
+		return ubp_fail(p->err, ENOMEM, "out of memory");
+	rc = p->each(p->ctx, p->out.data);
+	p->out.len = 0;
+	return rc;
+}
+
+/* The next line of the source into .text; false: there is none. */
+static bool read_line(struct printing *p)
+{
+	ssize_t n = p->source ? getline(&p->text, &p->text_size, p->source) : -1;
+
+	if (n > 0 && p->text[n - 1] == '\n')
+		p->text[n - 1] = '\0';
+	return n >= 0;
+}
+
+static bool is_probeable(const struct dwarf_lines *lines, unsigned line)
+{
+	return line <= lines->last && lines->is_probeable[line - lines->first];
+}
+
+static int print_line(struct printing *p, unsigned line)
+{
+	bool has_text = read_line(p);
+
+	if (is_probeable(p->lines, line))
+		sink_buf_printf(&p->out, "%7u", line - p->lines->first);
+	else if (has_text)
+		sink_buf_printf(&p->out, "%7s", "");
+	else
+		return 0;
+	if (has_text)
+		sink_buf_printf(&p->out, "  %s", p->text);
+	return print(p);
+}
+
+static int print_lines(struct printing *p)
+{
+	const struct dwarf_lines *lines = p->lines;
+	unsigned last = lines->last + (p->source ? MORE_LINES : 0);
+	int rc;
+
+	for (unsigned line = 1; line < lines->first && read_line(p); line++)
+		;
+	sink_buf_printf(&p->out, "<%s@%s:0>", lines->function, lines->file);
+	rc = print(p);
+	if (rc == 0 && !p->source) {
+		sink_buf_printf(&p->out, "(no source there: %s)", strerror(errno));
+		rc = print(p);
+	}
+	for (unsigned line = lines->first; line <= last && rc == 0; line++)
+		rc = print_line(p, line);
+	return rc;
+}
+
+static int list_lines(struct dwarf *dwarf, const char *function, struct printing *p)
+{
+	struct dwarf_lines lines;
+	int rc = dwarf_lines_of(dwarf, function, &lines, p->err);
+
+	if (rc < 0)
+		return rc;
+	p->lines = &lines;
+	p->source = fopen(lines.file, "re");
+	rc = print_lines(p);
+	if (p->source)
+		(void)fclose(p->source);
+	free(p->text);
+	sink_buf_free(&p->out);
+	dwarf_lines_free(&lines);
+	return rc;
+}
+
+int ubp_list_lines(const struct ubp_target *target, const char *function,
+		   int (*each)(void *ctx, const char *line), void *ctx, struct ubp_err *err)
+{
+	const struct object_debug_options debug = { target->debug.dirs, target->debug.symbols };
+	struct printing p = { .each = each, .ctx = ctx, .err = err };
+	char *path = NULL, *open_path = NULL;
+	struct object *object = NULL;
+	struct dwarf *dwarf = NULL;
+	int rc;
+
+	ubp_err_reset(err);
+	rc = object_locate(target->name, target->pid, &path, &open_path, err);
+	if (rc == 0)
+		rc = object_open(open_path, &object, err);
+	if (rc == 0) {
+		object_set_debug(object, &debug);
+		rc = dwarf_open(object, &dwarf, err);
+	}
+	if (rc == 0)
+		rc = list_lines(dwarf, function, &p);
+	dwarf_free(dwarf);
+	object_free(object);
+	free(path);
+	free(open_path);
+	return rc;
+}
