@@ -4,6 +4,7 @@
 /* Units of a file's DWARF, and small things about DIEs. */
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "engine/dwarf/priv.h"
@@ -28,11 +29,18 @@ int dwarf_open(struct object *object, struct dwarf **ret_dwarf, struct ubp_err *
 	return rc;
 }
 
+static void free_texts(struct map *map)
+{
+	size_t at = 0;
+	void *text;
+
+	while (map_next(map, &at, NULL, &text))
+		free(text);
+	map_free(map);
+}
+
 void dwarf_free(struct dwarf *d)
 {
-	void *name;
-	size_t at = 0;
-
 	if (!d)
 		return;
 	if (d->free_values)
@@ -40,9 +48,8 @@ void dwarf_free(struct dwarf *d)
 	dw_free_names(d);
 	for (size_t i = 0; i < d->n_units; i++)
 		dw_free_unit(&d->units[i]);
-	while (map_next(&d->full_names, &at, NULL, &name))
-		free(name);
-	map_free(&d->full_names);
+	free_texts(&d->full_names);
+	free_texts(&d->paths);
 	map_free(&d->unit_of);
 	free(d->units);
 	free(d->ranges);
@@ -245,6 +252,28 @@ const char *dw_name(Dwarf_Die *die)
 	Dwarf_Attribute a;
 
 	return dw_attr(die, DW_AT_name, &a) ? dwarf_formstring(&a) : NULL;
+}
+
+const char *dw_path(struct dwarf *d, Dwarf_Die *die, const char *file)
+{
+	const char *dir = NULL, *known;
+	char *path = NULL;
+	Dwarf_Attribute a;
+	Dwarf_Die unit;
+
+	if (!file || file[0] == '/')
+		return file;
+	known = map_get(&d->paths, (uintptr_t)file);
+	if (known)
+		return known;
+	if (dwarf_diecu(die, &unit, NULL, NULL) && dwarf_attr(&unit, DW_AT_comp_dir, &a))
+		dir = dwarf_formstring(&a);
+	if (!dir || asprintf(&path, "%s/%s", dir, file) < 0)
+		return file;
+	if (map_put(&d->paths, (uintptr_t)file, path) == 0)
+		return path;
+	free(path);
+	return file;
 }
 
 bool dw_flag(Dwarf_Die *die, unsigned attr)

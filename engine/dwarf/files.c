@@ -65,6 +65,7 @@ struct file_search {
 	struct dw_near_lines near;
 	/* Of the unit at hand: which files are wanted, by their number. */
 	bool *is_wanted, *is_noted;
+	struct dw_unit *unit;
 	Dwarf_Files *files;
 	size_t n_files;
 	struct ubp_err *err;
@@ -75,6 +76,7 @@ static int mark_files(struct file_search *s, struct dw_unit *unit, bool *ret_any
 	char path[PATH_SIZE];
 
 	*ret_any = false;
+	s->unit = unit;
 	if (dwarf_getsrcfiles(&unit->die, &s->files, &s->n_files) != 0)
 		return 0;
 	free(s->is_wanted);
@@ -86,6 +88,7 @@ static int mark_files(struct file_search *s, struct dw_unit *unit, bool *ret_any
 	for (size_t i = 0; i < s->n_files; i++) {
 		const char *file = dwarf_filesrc(s->files, i, NULL, NULL);
 
+		file = dw_path(s->d, &unit->die, file);
 		s->is_wanted[i] = file && tidy(file, path) && ends_with(path, s->wanted);
 		*ret_any |= s->is_wanted[i];
 	}
@@ -121,7 +124,7 @@ static int look_at_row(void *ctx, const struct dw_row *row)
 		return 0;
 	file = dw_row_file(row);
 	if (!s->is_noted[number] && file) {
-		int rc = note_file(s, file);
+		int rc = note_file(s, dw_path(s->d, &s->unit->die, file));
 
 		if (rc < 0)
 			return rc;

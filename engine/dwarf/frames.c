@@ -7,14 +7,15 @@
 
 #include "engine/dwarf/lines.h"
 
-static void fill_line(struct dw_unit *unit, Dwarf_Addr addr, struct dwarf_frame *frame)
+static void fill_line(struct dwarf *d, struct dw_unit *unit, Dwarf_Addr addr,
+		      struct dwarf_frame *frame)
 {
 	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, addr);
 	int lineno = 0;
 
 	if (!line)
 		return;
-	frame->file = dwarf_linesrc(line, NULL, NULL);
+	frame->file = dw_path(d, &unit->die, dwarf_linesrc(line, NULL, NULL));
 	if (dwarf_lineno(line, &lineno) == 0 && lineno > 0)
 		frame->line = (unsigned)lineno;
 }
@@ -30,7 +31,7 @@ size_t dwarf_frames_at(struct dwarf *d, uint64_t elf_vaddr, struct dwarf_frame *
 
 	if (!unit || max == 0)
 		return 0;
-	fill_line(unit, dw_addr(d, elf_vaddr), &at);
+	fill_line(d, unit, dw_addr(d, elf_vaddr), &at);
 	n_scopes = dw_scopes_at(d, &place, scopes, DW_DEPTH_MAX);
 	for (size_t i = 0; i < n_scopes && n < max; i++) {
 		if (!dw_is_function(&scopes[i]))
@@ -40,7 +41,8 @@ size_t dwarf_frames_at(struct dwarf *d, uint64_t elf_vaddr, struct dwarf_frame *
 		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
 			break;
 		/* The next is in its caller. */
-		at = (struct dwarf_frame){ .file = dw_call_file(&scopes[i]),
+		at = (struct dwarf_frame){ .file = dw_path(d, &scopes[i],
+							   dw_call_file(&scopes[i])),
 					   .line = dw_call_line(&scopes[i]) };
 	}
 	if (n == 0 && at.file)

@@ -223,12 +223,12 @@ static int offer(void *ctx, struct instance *in, Dwarf_Addr addr, unsigned line,
 static int fail_no_line(const struct function_line *f, const char *function,
 			struct ubp_err *err)
 {
-	const struct instance *in = &f->walk.v[0];
+	struct instance *in = &f->walk.v[0];
 	char near[64];
 
 	dw_near_text(&f->near, near, sizeof(near));
 	return ubp_fail(err, ENOENT, "line %u of %s (%s:%u) has no code%s", f->wanted, function,
-			in->file, in->first + f->wanted, near);
+			dw_path(f->walk.d, &in->die, in->file), in->first + f->wanted, near);
 }
 
 int dwarf_function_line(struct dwarf *d, const char *function, unsigned line,
@@ -330,6 +330,8 @@ int dwarf_lines_of(struct dwarf *d, const char *function, struct dwarf_lines *re
 			rc = mark(&a, &a.walk.v[i], a.walk.v[i].first);
 	if (rc == 0)
 		rc = walk_lines(&a.walk);
+	if (rc == 0)
+		ret_lines->file = dw_path(d, &a.walk.v[0].die, ret_lines->file);
 	end_walk(&a.walk);
 	if (rc < 0)
 		dwarf_lines_free(ret_lines);

@@ -71,7 +71,7 @@ void dw_fill_place(struct dwarf *d, Dwarf_Die *scope, Dwarf_Addr addr, const cha
 	*ret_place = (struct dwarf_place){
 		.elf_vaddr = dw_elf_vaddr(d, addr),
 		.function = dw_full_name(d, scope),
-		.file = file,
+		.file = dw_path(d, scope, file),
 		.line = line,
 		.is_inlined = dwarf_tag(scope) == DW_TAG_inlined_subroutine,
 		.scope = scope->addr,

@@ -74,6 +74,7 @@ struct dwarf {
 	bool has_units;
 	struct map unit_of;     /* Dwarf_CU -> struct dw_unit */
 	struct map full_names;  /* DIE -> "ns::f", malloc()ed */
+	struct map paths;       /* names of files -> whole paths, malloc()ed */
 	struct dw_names *names; /* names.c */
 
 	/* variables.c and its like keep what they want kept here. */
@@ -126,6 +127,8 @@ bool dw_inherited_ref(Dwarf_Die *die, unsigned attr, Dwarf_Die *ret_die);
 Dwarf_Attribute *dw_attr(Dwarf_Die *die, unsigned attr, Dwarf_Attribute *ret_attr);
 /* DW_AT_name by dw_attr(), or NULL. */
 const char *dw_name(Dwarf_Die *die);
+/* The whole path of @file, a name in the file table of @die's unit. Kept. */
+const char *dw_path(struct dwarf *d, Dwarf_Die *die, const char *file);
 /* By dw_attr(): false, or 0, where there is none. */
 bool dw_flag(Dwarf_Die *die, unsigned attr);
 bool dw_number(Dwarf_Die *die, unsigned attr, Dwarf_Word *ret_value);
