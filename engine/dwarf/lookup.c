@@ -255,7 +255,8 @@ static bool qualified_in(Dwarf_Die *scope, const char *name, size_t len, unsigne
 	size_t part = colon ? (size_t)(colon - name) : len;
 
 	if (!colon)
-		return declared_in(scope, name, len, ret_die) && define(ret_die, ret_die);
+		return declared_in(scope, name, len, ret_die) &&
+		       (define(ret_die, ret_die) || !dw_flag(ret_die, DW_AT_declaration));
 	for (struct children c = children_of(scope); c.has_one; children_next(&c))
 		if (is_namespace(&c.die) && depth < NAMESPACES_MAX &&
 		    is_called(&c.die, name, part) &&
