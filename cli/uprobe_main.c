@@ -130,6 +130,12 @@ static int list_lines(struct output *out, const struct ubp_target *target, const
 	return ubp_list_lines(target, what, print_line, out, err);
 }
 
+static int list_variables(struct output *out, const struct ubp_target *target, const void *what,
+			  struct ubp_err *err)
+{
+	return ubp_list_variables(target, what, print_line, out, err);
+}
+
 static int run(const struct uprobe_options *o)
 {
 	struct ubp_target target;
@@ -137,6 +143,10 @@ static int run(const struct uprobe_options *o)
 	if (o->lines_of) {
 		target = trace_session_target(&o->trace, o->trace.definitions[0].text);
 		return trace_session_list(&o->trace, list_lines, &target, o->lines_of);
+	}
+	if (o->vars) {
+		target = trace_session_target(&o->trace, o->trace.definitions[0].text);
+		return trace_session_list(&o->trace, list_variables, &target, o->vars);
 	}
 	if (!o->trace.list)
 		return trace_session(&o->trace, add);

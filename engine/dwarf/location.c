@@ -83,6 +83,14 @@ static int gone(const struct location_at *at, Dwarf_Attribute *attr, const char 
 	return ubp_fail(err, ENODATA, "%s is optimised out here%s", name, else_text);
 }
 
+static bool is_gone(const struct location *location)
+{
+	for (size_t i = 0; i < location->n; i++)
+		if (location->pieces[i].kind != PIECE_GONE)
+			return false;
+	return true;
+}
+
 /* DW_AT_const_value. */
 static int constant(Dwarf_Attribute *attr, const char *name, struct location *ret_location,
 		    struct ubp_err *err)
@@ -148,5 +156,6 @@ int location_of(const struct location_at *at, Dwarf_Die *variable, const char *n
 				dwarf_errmsg(-1));
 	if (n == 0 || n_ops == 0)
 		return gone(at, &attr, name, err);
-	return operations_run(at, &attr, ops, n_ops, name, ret_location, err);
+	n = operations_run(at, &attr, ops, n_ops, name, ret_location, err);
+	return n == 0 && is_gone(ret_location) ? gone(at, &attr, name, err) : n;
 }
