@@ -12,12 +12,13 @@ stacks_of() {
 	     END { if (seen) print s }' "${1:-out.txt}"
 }
 
+# What follows has $INPUT as its input, and gdb is run by $AS_USER.
 # our_stacks N DEFINITION COMMAND...: of its first N hits, to ours.
 our_stacks() {
 	local n=$1 def=$2
 	shift 2
 	setarch -R "$UPROBE" -s --stack-raw --lossless -n "$n" -o out.txt -e "$def" -- "$@" \
-		> /dev/null 2> err.txt < /dev/null || [ -s out.txt ] || fail "$def: ended with $?"
+		> /dev/null 2> err.txt < "${INPUT:-/dev/null}" || [ -s out.txt ] || fail "$def: ended with $?"
 	stacks_of > ours
 	[ "$(wc -l < ours)" = "$n" ] || fail "$def: $(wc -l < ours) stacks, not $n"
 }
@@ -28,8 +29,8 @@ gdb_stacks() {
 	local n=$1 at=$2
 	shift 2
 	rm -f theirs.all
-	N=$n AT=$at OUT=theirs.all timeout "$TIMEOUT" gdb -nx -batch -x "${0%/*}/lib/gdb_stacks.py" \
-		--args "$@" > gdb.log 2>&1 < /dev/null
+	N=$n AT=$at OUT=theirs.all timeout "$TIMEOUT" ${AS_USER:-} gdb -nx -batch -x "${0%/*}/lib/gdb_stacks.py" \
+		--args "$@" > gdb.log 2>&1 < "${INPUT:-/dev/null}"
 	[ -s theirs.all ] || { tail -n 5 gdb.log; skip "gdb cannot run $1 here"; }
 	awk '{ s = ""
 	       for (i = 1; i <= NF && length($i) > 5 && $i !~ /^7ffffff/ && $i != "100000000"; i++)
