@@ -93,6 +93,17 @@ static bool is_same(const struct maps *a, const struct maps *b)
 	return i == a->n;
 }
 
+/* Data come and go all the time, and no stack leads there. */
+static void leave_out_data(struct maps *maps)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < maps->n; i++)
+		if (maps->v[i].exec)
+			maps->v[n++] = maps->v[i];
+	maps->n = n;
+}
+
 /* Takes *maps over, or frees it. NULL: memory is short. */
 static const struct kept *keep(struct stack_maps_set *set, struct maps *maps)
 {
@@ -150,6 +161,7 @@ uint32_t stack_maps_set_add(struct stack_maps_set *set, pid_t pid, struct maps *
 	const struct kept *kept;
 	uint32_t number = 0;
 
+	leave_out_data(maps);
 	pthread_mutex_lock(&set->lock);
 	kept = keep(set, maps);
 	if (kept)

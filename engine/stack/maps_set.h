@@ -23,7 +23,7 @@ struct stack_maps_set *stack_maps_set_new(void);
 void stack_maps_set_free(struct stack_maps_set *set);
 
 /*
- * Add the mappings of @pid as they are now; *maps is taken over. Those equal to the last of that
+ * Add the mappings of @pid as they are now, code alone; *maps is taken over. Those equal to the last of that
  * process are not kept twice. Returns the number, from 1; 0: memory is short.
  */
 uint32_t stack_maps_set_add(struct stack_maps_set *set, pid_t pid, struct maps *maps);

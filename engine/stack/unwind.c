@@ -99,7 +99,6 @@ static bool take(struct stack_unwinder *u, struct known_space *known, uint32_t n
 	known->files =
 		known->maps ? calloc(known->maps->n + 1, sizeof(struct stack_file *)) : NULL;
 	known->generation = u->files.generation;
-	known->wait_ns = LOOK_AGAIN_NS;
 	return known->files;
 }
 
@@ -119,31 +118,34 @@ static struct known_space *space_of(struct stack_unwinder *u, const struct trace
 	return take(u, known, stack_maps_now(u->maps, t)) ? known : NULL;
 }
 
-/* Returns whether it was worth while. */
-static bool look_again(struct stack_unwinder *u, const struct tracee *t,
-		       struct known_space *known)
+/* The mapping that @pc is in came without our knowledge, perhaps. */
+static const struct mapping *look_again(struct stack_unwinder *u, const struct tracee *t,
+					struct known_space *known, uint64_t pc)
 {
 	struct plant_space *ps = t->process->space->plant;
 	uint64_t now_ns = event_clock_now(CLOCK_KIND_MONO);
-	uint32_t before = known->number;
+	const struct mapping *m;
 
 	if (!ps || now_ns - known->looked_ns < known->wait_ns)
-		return false;
-	known->looked_ns = now_ns;
-	if (known->wait_ns < LOOK_AGAIN_MAX_NS)
-		known->wait_ns *= 2;
+		return NULL;
 	ps->maps_number = 0;
-	return take(u, known, stack_maps_now(u->maps, t)) && known->number != before;
+	m = take(u, known, stack_maps_now(u->maps, t)) ? maps_at(known->maps, pc) : NULL;
+	known->looked_ns = now_ns;
+	known->wait_ns = m                                    ? 0
+			 : known->wait_ns < LOOK_AGAIN_NS     ? LOOK_AGAIN_NS
+			 : known->wait_ns < LOOK_AGAIN_MAX_NS ? 2 * known->wait_ns
+							      : known->wait_ns;
+	return m;
 }
 
-/* The code mapping that @pc is in: one that came without our knowledge is looked for, too. */
+/* The code that @pc is in. */
 static const struct mapping *mapping_of(struct stack_unwinder *u, const struct tracee *t,
 					struct known_space *known, uint64_t pc)
 {
 	const struct mapping *m = maps_at(known->maps, pc);
 
-	if (!m && pc >= PAGE && look_again(u, t, known))
-		m = maps_at(known->maps, pc);
+	if (!m && pc >= PAGE)
+		m = look_again(u, t, known, pc);
 	return m && m->exec ? m : NULL;
 }
 
