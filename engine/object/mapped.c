@@ -172,7 +172,16 @@ static struct object *open_same(const char *path, const struct mapping *m)
 	return NULL;
 }
 
-struct object *mapped_open_past(pid_t pid, const struct mapping *m)
+static struct object *open_again(const struct object *known, const struct mapping *m)
+{
+	struct object *object = open_same(known->path, m);
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", known->fd);
+	return object ? object : open_same(path, m);
+}
+
+struct object *mapped_open_past(pid_t pid, const struct mapping *m, const struct object *known)
 {
 	struct object *object = NULL;
 	struct mapped_file file;
@@ -183,6 +192,8 @@ struct object *mapped_open_past(pid_t pid, const struct mapping *m)
 		return NULL;
 	object = open_same(path, m);
 	free(path);
+	if (!object && known)
+		object = open_again(known, m);
 	if (object || m->path[0] != '/' || file_of(m, &file) < 0)
 		return object;
 	if (asprintf(&path, "/proc/%d/root%s", (int)pid, file.path) >= 0) {

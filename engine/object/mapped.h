@@ -43,9 +43,9 @@ int mapped_from(const struct maps *maps, struct mapped_files *ret_files);
 struct object *mapped_open(pid_t pid, const struct mapping *m);
 /*
  * The same of a mapping that process @pid had: that may have ended since, or be another. Whatever
- * is opened is the file that was mapped, by its number.
+ * is opened is the file that was mapped, by its number. @known: perhaps that file, open already, or NULL.
  */
-struct object *mapped_open_past(pid_t pid, const struct mapping *m);
+struct object *mapped_open_past(pid_t pid, const struct mapping *m, const struct object *known);
 
 void mapped_free(struct mapped_files *files);
 

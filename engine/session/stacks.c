@@ -12,10 +12,23 @@
 #include "engine/stack/symbolise.h"
 #include "engine/stack/unwind.h"
 
+/* Probed files are those that stacks lead through most. */
+static const struct object *known(void *ctx, uint64_t dev, uint64_t ino)
+{
+	const struct ubp_session *s = ctx;
+	const struct session_file *file = s->files;
+
+	while (file && (file->maps_dev != dev || file->maps_ino != ino))
+		file = file->next;
+	return file ? file->object : NULL;
+}
+
 int stacks_init(struct ubp_session *s, struct ubp_err *err)
 {
 	struct symboliser_options options = {
 		.debug = { .dirs = s->opt.debug.dirs, .symbols = s->opt.debug.symbols },
+		.known = known,
+		.ctx = s,
 		.lines = s->opt.stack_lines,
 		.is_cfi = s->opt.stack == UBP_STACK_CFI,
 	};

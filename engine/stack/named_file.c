@@ -34,7 +34,8 @@ static void open_file(const struct named_files *files, struct named_file *file, 
 		      const struct mapping *m)
 {
 	file->pid = pid;
-	file->object = mapped_open_past(pid, m);
+	file->object = mapped_open_past(
+		pid, m, files->known ? files->known(files->ctx, m->dev, m->ino) : NULL);
 	if (file->object)
 		object_set_debug(file->object, &files->debug);
 }

@@ -25,9 +25,11 @@ struct named_file {
 	struct named_file *next; /* of the same key */
 };
 
-/* Zero-initialise, but .debug. */
+/* Zero-initialise, but for the first three. */
 struct named_files {
 	struct object_debug_options debug;
+	const struct object *(*known)(void *ctx, uint64_t dev, uint64_t ino); /* or NULL */
+	void *ctx;
 	struct map by_id;
 	struct named_file *vdso;
 	bool no_vdso;

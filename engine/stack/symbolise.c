@@ -67,7 +67,11 @@ int symboliser_new(const struct symboliser_options *options, struct symboliser *
 	if (!s)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	s->opt = *options;
-	s->files.debug = options->debug;
+	s->files = (struct named_files){
+		.debug = options->debug,
+		.known = options->known,
+		.ctx = options->ctx,
+	};
 	*ret_symboliser = s;
 	return 0;
 }

@@ -11,13 +11,20 @@
 #include "engine/object/debug.h"
 #include "engine/sink/frame.h"
 
+struct object;
 struct stack_maps_set;
 struct ubp_err;
 
 struct symboliser_options {
 	struct stack_maps_set *maps;
 	struct object_debug_options debug; /* its strings stay the caller's */
-	bool lines;                        /* source lines and inlined functions, too (DWARF) */
+	/*
+	 * Files that are open already, by what maps show of them (NULL: none such), or NULL: the
+	 * process may have ended, and its file is deleted, or was in a root of its own.
+	 */
+	const struct object *(*known)(void *ctx, uint64_t dev, uint64_t ino);
+	void *ctx;
+	bool lines;  /* source lines and inlined functions, too (DWARF) */
 	bool is_cfi; /* stacks have what a signal interrupted as an entry of its own */
 };
 
