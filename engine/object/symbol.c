@@ -350,6 +350,14 @@ int object_symbol_value(struct object *object, const char *name, uint64_t *ret_e
 	return 0;
 }
 
+bool object_more_symbols(struct object *object)
+{
+	const struct symtab *symtab;
+	struct ubp_err ignored;
+
+	return symtab_get(object, &symtab, &ignored) == 0 && symtab_more(object);
+}
+
 int object_function_at(struct object *object, uint64_t foffset,
 		       struct object_symbol *ret_symbol)
 {

@@ -190,9 +190,14 @@ static bool find_function(struct object *object, uint64_t elf_vaddr,
 			  struct object_symbol *ret_symbol)
 {
 	uint64_t foffset;
+	bool found;
 
-	return object_vaddr_to_foffset(object, elf_vaddr, &foffset) == 0 &&
-	       object_function_at(object, foffset, ret_symbol) == 0;
+	if (object_vaddr_to_foffset(object, elf_vaddr, &foffset) < 0)
+		return false;
+	do
+		found = object_function_at(object, foffset, ret_symbol) == 0;
+	while ((!found || !ret_symbol->name) && object_more_symbols(object));
+	return found;
 }
 
 static struct named *alloc_named(const struct where *where, size_t n)
