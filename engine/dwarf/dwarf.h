@@ -57,6 +57,9 @@ void dwarf_places_free(struct dwarf_places *places);
 int dwarf_function_places(struct dwarf *dwarf, const char *name, bool after_prologue,
 			  struct dwarf_places *ret_places, struct ubp_err *err);
 
+/* The place at @elf_vaddr, in the function out of line that it is in. False: nothing is known of it. */
+bool dwarf_place_at(struct dwarf *dwarf, uint64_t elf_vaddr, struct dwarf_place *ret_place);
+
 /*
  * Move @place, the entry of a function whose code is not optimised, to where its variables
  * have their values. False: it stays, there is no need or no way.

@@ -171,6 +171,26 @@ bool dwarf_skip_prologue(struct dwarf *d, struct dwarf_place *place)
 	return true;
 }
 
+bool dwarf_place_at(struct dwarf *d, uint64_t elf_vaddr, struct dwarf_place *ret_place)
+{
+	const struct dwarf_place at = { .elf_vaddr = elf_vaddr };
+	Dwarf_Die scopes[DW_DEPTH_MAX];
+	size_t n = dw_scopes_at(d, &at, scopes, DW_DEPTH_MAX);
+	Dwarf_Addr entry;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!dw_is_function(&scopes[i]) ||
+		    dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine)
+			continue;
+		dw_fill_place(d, &scopes[i], dw_addr(d, elf_vaddr), dw_decl_file(&scopes[i]),
+			      dw_decl_line(&scopes[i]), ret_place);
+		ret_place->is_entry =
+			dw_entry(d, &scopes[i], &entry) && dw_elf_vaddr(d, entry) == elf_vaddr;
+		return true;
+	}
+	return false;
+}
+
 static int add_entry(struct dwarf *d, struct dw_instance *instance, bool after_prologue,
 		     struct dwarf_places *places, struct ubp_err *err)
 {

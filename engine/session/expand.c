@@ -81,21 +81,17 @@ static int open_file(struct expansion *x, char **ret_path)
 
 /* --- places --------------------------------------------------------------------------- */
 
-/* A symbol and an offset, or an offset in the file: what is known there. */
+/* A symbol and an offset, or an offset in the file. */
 static int place_at(struct expansion *x, uint64_t elf_vaddr)
 {
-	struct dwarf_frame frame = { 0 };
 	struct dwarf_place *place = calloc(1, sizeof(*place));
 
 	if (!place)
 		return ubp_fail(x->err, ENOMEM, "out of memory");
-	(void)dwarf_frames_at(x->dwarf, elf_vaddr, &frame, 1);
-	*place = (struct dwarf_place){
-		.elf_vaddr = elf_vaddr,
-		.function = frame.function ? frame.function : "this place",
-		.file = frame.file,
-		.line = frame.line,
-	};
+	if (!dwarf_place_at(x->dwarf, elf_vaddr, place))
+		*place = (struct dwarf_place){ .elf_vaddr = elf_vaddr,
+					       .function = "this place" };
+	place->is_entry = false;
 	x->places = (struct dwarf_places){ place, 1 };
 	return 0;
 }
@@ -123,15 +119,49 @@ static bool is_pattern(const char *name)
 	return strpbrk(name, "*?[") && !strstr(name, "operator");
 }
 
+/* A name that the symbols alone can tell: one of several, all that match, with parameters. */
+static bool is_of_symbols(const struct expand_definition *d)
+{
+	return d->is_cpp || is_pattern(d->name) || strpbrk(d->name, "(@");
+}
+
+static int places_of_symbols(struct expansion *x)
+{
+	const struct object_wanted wanted = { .text = x->d->name,
+					      .is_name =
+						      !is_pattern(x->d->name) || x->d->is_cpp,
+					      .exclude = x->s->opt.exclude };
+	struct object_symbol *symbols = NULL;
+	size_t n = 0;
+	int rc = object_match_functions(x->file->object, &wanted, &symbols, &n, x->err);
+
+	x->places.v = rc == 0 ? calloc(n + 1, sizeof(*x->places.v)) : NULL;
+	if (rc == 0 && !x->places.v)
+		rc = ubp_fail(x->err, ENOMEM, "out of memory");
+	for (size_t i = 0; i < n && rc == 0; i++)
+		x->places.n += dwarf_place_at(x->dwarf, symbols[i].elf_vaddr + x->d->offset,
+					      &x->places.v[x->places.n]);
+	free(symbols);
+	if (rc == 0 && x->places.n == 0)
+		rc = ubp_fail(x->err, ENOENT, "no function of %s%s is called '%s'", x->path,
+			      n ? " that debug information knows" : "", x->d->name);
+	if (rc == 0 && n > 1 && x->d->offset)
+		rc = ubp_fail(x->err, EINVAL,
+			      "'%s' is %zu functions of %s: an offset is added to one only",
+			      x->d->name, n, x->path);
+	return rc;
+}
+
 static int find_places(struct expansion *x)
 {
 	const struct expand_definition *d = x->d;
 
 	if (d->kind == EXPAND_OFFSET)
 		return place_of_offset(x);
-	if (is_pattern(d->name))
-		return ubp_fail(x->err, EINVAL,
-				"a pattern has no lines and no variables: name one function");
+	if (is_of_symbols(d) && d->kind == EXPAND_FUNCTION)
+		return places_of_symbols(x);
+	if (is_pattern(d->name) || strpbrk(d->name, "(@"))
+		return ubp_fail(x->err, EINVAL, "a line is one of a function's name alone");
 	if (d->kind == EXPAND_FILE)
 		return dwarf_file_line(x->dwarf, d->name, d->lineno, &x->places, x->err);
 	if (d->kind == EXPAND_LINE)
@@ -250,10 +280,10 @@ static int name_event(struct expansion *x)
 	return 0;
 }
 
-/* No value here, or no such variable: there may be elsewhere. */
+/* No value here, none that can be read, or no such variable: there may be elsewhere. */
 static bool may_be_elsewhere(int rc)
 {
-	return rc == -ENODATA || rc == -ENOENT;
+	return rc == -ENODATA || rc == -ENOENT || rc == -ENOTSUP;
 }
 
 static int plan_place(struct expansion *x, const struct dwarf_place *place)
@@ -261,6 +291,7 @@ static int plan_place(struct expansion *x, const struct dwarf_place *place)
 	const struct expand_definition *d = x->d;
 	struct plain_probe *probe = &x->probes[x->n];
 	struct expand_args *args = &x->args[x->n_args++];
+	bool named_by_place = !d->event && d->kind == EXPAND_FUNCTION && is_of_symbols(d);
 	int rc = expand_args_at(x->dwarf, d, place, args, &x->left_out, x->err);
 
 	if (may_be_elsewhere(rc)) {
@@ -272,7 +303,7 @@ static int plan_place(struct expansion *x, const struct dwarf_place *place)
 	*probe = (struct plain_probe){
 		.is_return = d->is_return,
 		.group = d->group,
-		.event = x->event,
+		.event = named_by_place ? place->function : x->event,
 		.is_name_typed = d->event != NULL,
 		.path = x->path,
 		.col = (unsigned)d->name_col,

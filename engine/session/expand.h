@@ -42,6 +42,7 @@ struct expand_definition {
 	char *group, *event; /* as typed; NULL: not */
 	enum expand_kind kind;
 	char *target, *name;
+	bool is_cpp; /* "cpp:" stood before .name */
 	uint64_t offset;
 	unsigned lineno;
 	size_t name_col; /* where the place stands in .words.text */

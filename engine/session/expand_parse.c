@@ -68,7 +68,7 @@ static bool cut_form(const struct spec_words *words, bool is_line, struct form *
 
 /* --- the place --------------------------------------------------------------------- */
 
-/* The last ':' that is no part of "::", or NULL. */
+/* The last ':' that is no part of "::" and not in quotes, or NULL. */
 static const char *find_colon(struct spec_span text)
 {
 	const char *found = NULL;
@@ -76,10 +76,12 @@ static const char *find_colon(struct spec_span text)
 	for (size_t i = 0; i < text.len; i++) {
 		if (text.s[i] != ':')
 			continue;
-		if (span_at(text, i + 1) == ':')
+		if (span_at(text, i + 1) == ':') {
 			i++;
-		else
-			found = text.s + i;
+			continue;
+		}
+		found = text.s + i;
+		i += spec_quoted_len(text.s + i + 1, text.len - i - 1);
 	}
 	return found;
 }
@@ -168,8 +170,10 @@ static bool cut_place(struct expand_definition *d, struct spec_span place)
 		colon = find_colon(target);
 		target = span_until(place, colon);
 	}
-	if (target.len > 4 && span_is(span_from(target, colon - 4), ":cpp"))
+	if (target.len > 4 && span_is(span_from(target, colon - 4), ":cpp")) {
 		target.len -= 4;
+		d->is_cpp = true;
+	}
 	d->target = strndup(target.s, target.len);
 	name = span(colon + 1, end);
 	d->name_col = (size_t)(name.s - d->words.text);
@@ -252,7 +256,7 @@ bool expand_parse(const char *text, size_t len, bool is_line,
 
 	ubp_err_reset(&ignored);
 	*d = (struct expand_definition){ 0 };
-	if (spec_words_cut(text, len, &d->words, &ignored) == 0 && d->words.n > 0 &&
+	if (spec_words_cut_extended(text, len, &d->words, &ignored) == 0 && d->words.n > 0 &&
 	    cut_form(&d->words, is_line, &form)) {
 		d->is_return = form.is_return;
 		if (cut_place(d, form.place) && cut_args(d, form.first_arg) &&

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/session/session.h"
+#include "engine/spec/chars.h"
 
 /* The text of a definition, and which of its bytes were made from what. */
 struct made {
@@ -18,10 +19,11 @@ struct made {
 	size_t arg_at[SPEC_ARGS_MAX];  /* behind its '=' */
 };
 
-/* @name as an event's name: what no identifier has becomes '_'. */
+/* @name as an event's name: "ns::f<int>" as ns_f_int. */
 static void add_event(struct sink_buf *text, const char *name, bool is_name_typed)
 {
 	size_t len = strnlen(name, SPEC_NAME_MAX + 1);
+	bool is_word = true;
 
 	/* A typed one has the right to be refused. */
 	if (is_name_typed) {
@@ -30,8 +32,15 @@ static void add_event(struct sink_buf *text, const char *name, bool is_name_type
 	}
 	if (isdigit((unsigned char)name[0]))
 		sink_buf_add(text, "_", 1);
-	for (size_t i = 0; i < len && i < SPEC_NAME_MAX - 1; i++)
-		sink_buf_add(text, isalnum((unsigned char)name[i]) ? name + i : "_", 1);
+	for (size_t i = 0; i < len && i < SPEC_NAME_MAX - 1; i++) {
+		bool was_word = is_word;
+
+		is_word = char_is_name(name[i]) && !((unsigned char)name[i] & 0x80);
+		if (is_word && !was_word && i > 0)
+			sink_buf_add(text, "_", 1);
+		if (is_word)
+			sink_buf_add(text, name + i, 1);
+	}
 }
 
 static int make(const struct plain_probe *probe, struct made *m, struct ubp_err *err)
