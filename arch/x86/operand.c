@@ -169,7 +169,7 @@ static int parse_address_register(bool is_64bit, const char **at, const char **r
 				  struct ubp_err *err)
 {
 	const char *start = *at;
-	struct operand_reg reg;
+	struct operand_reg reg = { .name = NULL };
 	int rc = parse_register(is_64bit, at, &reg, err);
 
 	if (rc < 0)

@@ -156,8 +156,8 @@ const char *object_source_at(struct object *object, uint64_t elf_vaddr)
 	const char *name = NULL, *slash;
 	struct ubp_err ignored;
 	Dwarf_Die unit;
-	int64_t bias;
-	Dwarf *dwarf;
+	int64_t bias = 0;
+	Dwarf *dwarf = NULL;
 
 	ubp_err_reset(&ignored);
 	if (object_dwarf(object, &dwarf, &bias, &ignored) == 0 &&
