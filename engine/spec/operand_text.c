@@ -65,6 +65,12 @@ static int add_register(struct sum *sum, const char *name, unsigned scale, struc
 	return 0;
 }
 
+static int fail_unknown_pc(struct ubp_err *err)
+{
+	return ubp_fail(err, ENOTSUP,
+			"a distance from an instruction that the note does not tell");
+}
+
 /* Does the address come from registers, the symbol just adding a number to it? */
 static bool is_relative(const struct operand *o)
 {
@@ -76,6 +82,8 @@ static int make_sum(const struct operand *o, const struct operand_context *conte
 {
 	int rc;
 
+	if (o->pc_relative && !o->symbol)
+		return fail_unknown_pc(err);
 	*ret = (struct sum){ .disp = o->disp };
 	if (o->symbol) {
 		if (o->symbol_kind == OPERAND_SYMBOL_ADDRESS && !context->is_fixed)
@@ -140,8 +148,7 @@ static int put_absolute(const struct operand *o, const struct operand_context *c
 	uint64_t elf_vaddr = (uint64_t)o->disp;
 
 	if (!o->symbol && o->pc_relative)
-		return ubp_fail(err, ENOTSUP,
-				"a distance from an instruction that the note does not tell");
+		return fail_unknown_pc(err);
 	if (o->symbol && o->symbol_kind != OPERAND_SYMBOL_ADDRESS)
 		return ubp_fail(err, ENOTSUP, "an offset without what it counts from");
 	if (o->symbol)

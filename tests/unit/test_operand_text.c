@@ -66,6 +66,7 @@ static const struct {
 	{ EM_X86_64, "4@sym", 0x404040, false, "@+0x4040", "", "u32" },
 	{ EM_X86_64, "4@sym-8(%rip)", 0x400004, false, "@+-4", "", "u32" },
 	{ EM_X86_64, "4@8(%rip)", 0, false, "a distance from an instruction", "", NULL },
+	{ EM_X86_64, "4@%fs:8(%rip)", 0, false, "a distance from an instruction", "", NULL },
 	{ EM_X86_64, "4@0x404040", 0, false, "@0x404040", "", "u32" },
 	{ EM_X86_64, "8@%fs:0", 0, false, "+0(%fs_base)", "%fs_base", "u64" },
 	{ EM_X86_64, "4@%fs:x@tpoff+4", (uint64_t)-16, false, "-12(%fs_base)", "%fs_base-12",
