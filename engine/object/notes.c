@@ -31,13 +31,19 @@ static uint64_t base_vaddr(const struct object *object)
 	return 0;
 }
 
-/* The string at *at, NUL-ended before @end; *at goes behind it. NULL: none. */
+/*
+ * The string at *at, NUL-ended before @end; *at goes behind it. NULL: none, or none that
+ * could be printed in a line.
+ */
 static const char *take_string(const char **at, const char *end)
 {
 	const char *string = *at, *nul = memchr(string, '\0', (size_t)(end - string));
 
 	if (!nul)
 		return NULL;
+	for (const char *c = string; c < nul; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			return NULL;
 	*at = nul + 1;
 	return string;
 }

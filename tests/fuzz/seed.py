@@ -77,6 +77,16 @@ def extended_values(out):
         out.put("detour", f"extended{i}", arg.encode() + b"\0" + b"arg1 > 1.5 || arg1 == 3\0" + memory)
 
 
+def static_probes(out):
+    probes = ["python:gc__start", "p:al x:p:n arg1:string arg2", "p:g/ /a:b/c:p:n x=+8(+0(arg1)):u32 $comm",
+              "p:*[x]:n? arg1:u8[4] arg1:b4@2/8 %ax", "r:a:b", "a:b arg3:f64 arg4:x16 arg99 =arg1"]
+    notes = ["8@%rax -4@-16(%rbp) 2@$-5 1@%ah", "8f@%xmm0 4f@(%rdi,%rsi,8) 8@main+4(%rip)",
+             "-8@%fs:16(%rax) 4@x(,%rbx,2) 8@nonsense 4@%dil", "", "4@8(%rip) -1@%r8b"]
+    for i, probe in enumerate(probes):
+        for j, note in enumerate(notes):
+            out.put("usdt", f"{i}-{j}", f"{probe}\0{note}\0arg1 == 1 && x == \"arg2\" || arg3 & 1".encode())
+
+
 def instructions(out):
     import re
     with open(os.path.join(SRC, "tests/unit/test_x86_slot.c"), encoding="utf-8") as f:
@@ -194,7 +204,7 @@ def notes(out):
 def main():
     out = Out(sys.argv[1])
     for make in (definitions, filters, values, extended_values, instructions, records, maps, ldcache, elves,
-                 operands, notes):
+                 operands, notes, static_probes):
         make(out)
 
 
