@@ -412,6 +412,9 @@ void debug_say_sought(struct object *object, char *text, size_t size)
 		snprintf(text, size, "%s", debug->misfit);
 	else if (wanted.build_id_len) {
 		hex((struct build_id){ wanted.build_id, wanted.build_id_len }, id);
+		/* Mostly the link is the end of the same path. */
+		if (wanted.link && strstr(wanted.link, id + 2) == wanted.link)
+			wanted.link = NULL;
 		snprintf(
 			text, size,
 			"no /usr/lib/debug/.build-id/%.2s/%s.debug%s%.64s: install the -dbgsym "

@@ -6,6 +6,7 @@
 #include <libiberty/demangle.h>
 #include <setjmp.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,8 @@ static void add(const char *s, size_t len, void *ctx)
 {
 	struct text *text = ctx;
 
+	if (len == 0) /* a name may be empty: then there is no @s */
+		return;
 	if (len > TEXT_MAX - text->len || !grow(text, len))
 		longjmp(*text->too_long, 1);
 	memcpy(text->s + text->len, s, len);
@@ -89,17 +92,15 @@ char *demangle(const char *name)
 char *demangle_short(const char *name)
 {
 	/* Without parameters libiberty does not look at what comes behind the name. */
-	char *full = demangle(name), *brief = NULL, *both;
+	char *full = demangle(name), *brief = NULL, *both = NULL;
 	const char *clone = full ? strstr(full, " [clone ") : NULL;
 
 	if (full)
 		brief = demangle_as(name, DMGL_NO_OPTS);
 	if (brief && clone && !strstr(brief, " [clone ")) {
-		both = realloc(brief, strlen(brief) + strlen(clone) + 1);
-		if (both)
-			strcat(both, clone);
-		else
-			free(brief);
+		if (asprintf(&both, "%s%s", brief, clone) < 0)
+			both = NULL;
+		free(brief);
 		brief = both;
 	}
 	free(full);

@@ -10,6 +10,7 @@
 
 #include "arch/detour.h"
 #include "arch/host.h"
+#include "engine/object/demangle.h"
 #include "engine/object/window.h"
 #include "engine/session/session.h"
 #include "engine/spec/filter.h"
@@ -273,18 +274,20 @@ static int check_place(const struct spec_probe *spec, struct session_file *file,
 	return 0;
 }
 
-/* "readline+0x4" for an offset; NULL if no function is known there. */
+/* "readline+0x4" or "ns::f+0x4" for an offset; NULL if no function is known there. */
 static char *symbolise(struct object *object, uint64_t foffset)
 {
 	struct object_symbol symbol;
-	char *text = NULL;
+	char *brief, *text = NULL;
+	int n;
 
 	if (object_function_at(object, foffset, &symbol) < 0 || !symbol.name)
 		return NULL;
-	if (asprintf(&text, foffset == symbol.foffset ? "%s" : "%s+0x%lx", symbol.name,
-		     ul(foffset - symbol.foffset)) < 0)
-		return NULL;
-	return text;
+	brief = demangle_short(symbol.name);
+	n = asprintf(&text, foffset == symbol.foffset ? "%s" : "%s+0x%lx",
+		     brief ? brief : symbol.name, ul(foffset - symbol.foffset));
+	free(brief);
+	return n < 0 ? NULL : text;
 }
 
 /* The instruction that foffset falls into. */

@@ -107,14 +107,15 @@ int ubp_list_functions(const struct ubp_target *target,
 {
 	struct explaining x = { .session = NULL };
 	struct listing l = { .entries = NULL };
-	struct object *object = NULL;
+	struct object *object = NULL, *listed;
 	int rc;
 
 	ubp_err_reset(err);
 	rc = target->explain ? explaining_begin(target, target->name, &x, err)
 			     : open_target(target, &object, err);
-	if (rc == 0)
-		rc = collect(object ? object : x.file->object, target, &l, err);
+	listed = x.file ? x.file->object : object;
+	if (rc == 0 && listed)
+		rc = collect(listed, target, &l, err);
 	for (size_t i = 0; i < l.n && rc == 0; i++) {
 		const struct entry *e = &l.entries[i];
 

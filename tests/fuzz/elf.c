@@ -4,7 +4,7 @@
 /*
  * Fuzzer: ELF files. The input is one. Either it is refused with an error, or all
  * that can be asked of it is asked: symbols, versions, unwinding tables, slots of
- * IFUNCs, boundaries of instructions, caves.
+ * IFUNCs, boundaries of instructions, caves, files beside it.
  */
 
 #include "tests/fuzz/fuzz.h"
@@ -15,6 +15,7 @@
 
 #include "engine/base/err.h"
 #include "engine/object/coverage.h"
+#include "engine/object/debug.h"
 #include "engine/object/header.h"
 #include "engine/object/object.h"
 
@@ -86,6 +87,42 @@ static void ask_place(struct object *object, uint64_t foffset)
 		CLAIM(start < foffset || object_is_executable(object, start));
 }
 
+static void ask_names(struct object *object)
+{
+	static const struct object_wanted wanted[] = {
+		{ .text = "*f*" },
+		{ .text = "f", .is_name = true },
+		{ .text = "f@a.c", .is_name = true },
+		{ .text = "f@*", .is_name = true },
+		{ .text = "ns::f(int)", .is_name = true },
+	};
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		struct object_symbol *v = NULL;
+		struct ubp_err err;
+		size_t n = 0;
+
+		ubp_err_reset(&err);
+		check_error(object_match_functions(object, &wanted[i], &v, &n, &err), &err);
+		for (size_t k = 0; k < n; k++)
+			check_symbol(object, &v[k]);
+		free(v);
+	}
+}
+
+/* That there is any, and that it belongs to the object; who reads it has a fuzzer of his own. */
+static void ask_dwarf(struct object *object)
+{
+	struct ubp_err err;
+	int64_t bias;
+	Dwarf *dwarf;
+
+	ubp_err_reset(&err);
+	check_error(object_check_symbols(object, &err), &err);
+	ubp_err_reset(&err);
+	check_error(object_dwarf(object, &dwarf, &bias, &err), &err);
+}
+
 static void ask_all(struct object *object)
 {
 	static const char *const some[] = { "main", "f@V", "f@@V", "@", "_dl_debug_state" };
@@ -114,15 +151,22 @@ static void ask_all(struct object *object)
 	(void)object_is_pie(object);
 	(void)object_interp(object);
 	(void)object_soname(object);
+	ask_names(object);
+	ask_dwarf(object);
 	ubp_err_reset(&err);
 	check_error(object_coverage(object, object_size(object) < 65536, &coverage, &err),
 		    &err);
 }
 
+static void write_input(int fd, const uint8_t *data, size_t size)
+{
+	CLAIM(ftruncate(fd, 0) == 0 && pwrite(fd, data, size, 0) == (ssize_t)size);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static int fd = -1;
-	static char path[64];
+	static int fd = -1, copy;
+	static char path[64], path_of_copy[64];
 	struct object *object = NULL;
 	struct elf_ident ident;
 	struct ubp_err err;
@@ -130,14 +174,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (fd < 0) {
 		fd = memfd_create("elf", MFD_CLOEXEC);
-		CLAIM(fd >= 0);
+		copy = memfd_create("debug", MFD_CLOEXEC);
+		CLAIM(fd >= 0 && copy >= 0);
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		snprintf(path_of_copy, sizeof(path_of_copy), "/proc/self/fd/%d", copy);
 	}
-	CLAIM(ftruncate(fd, 0) == 0 && pwrite(fd, data, size, 0) == (ssize_t)size);
+	write_input(fd, data, size);
+	write_input(copy, data, size);
 	(void)header_peek(path, &ident);
 	ubp_err_reset(&err);
 	rc = object_open(path, &object, &err);
 	check_error(rc, &err);
+	/* It belongs to itself: once with symbols given, once with what it has. */
+	if (rc == 0 && size % 2)
+		object_set_debug(object,
+				 &(struct object_debug_options){ .symbols = path_of_copy });
 	if (rc == 0)
 		ask_all(object);
 	object_free(object);
