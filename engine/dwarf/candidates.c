@@ -18,13 +18,23 @@ struct candidate {
 
 bool dw_is_candidate(const struct dw_candidates *candidates, const Dwarf_Die *scope)
 {
-	return map_get(&candidates->by_scope, (uintptr_t)scope->addr) != NULL;
+	return map_get(&candidates->scopes, (uintptr_t)scope->addr) != NULL;
 }
 
-int dw_add_candidate(struct dw_candidates *candidates, const Dwarf_Die *scope, Dwarf_Addr addr,
-		     const char *file, unsigned line, struct ubp_err *err)
+/* The innermost block of @scope, but not of what is inlined into it, that @addr is in. */
+static const void *block_at(struct dwarf *d, const Dwarf_Die *scope, Dwarf_Addr addr)
 {
-	struct candidate *c = map_get(&candidates->by_scope, (uintptr_t)scope->addr);
+	struct dwarf_place place = { .elf_vaddr = dw_elf_vaddr(d, addr), .scope = scope->addr };
+	Dwarf_Die block;
+
+	return dw_scopes_at(d, &place, &block, 1) == 1 ? block.addr : scope->addr;
+}
+
+int dw_add_candidate(struct dwarf *d, struct dw_candidates *candidates, const Dwarf_Die *scope,
+		     Dwarf_Addr addr, const char *file, unsigned line, struct ubp_err *err)
+{
+	uintptr_t block = (uintptr_t)block_at(d, scope, addr);
+	struct candidate *c = map_get(&candidates->by_block, block);
 
 	if (c) {
 		if (addr < c->addr)
@@ -32,11 +42,13 @@ int dw_add_candidate(struct dw_candidates *candidates, const Dwarf_Die *scope, D
 		return 0;
 	}
 	c = malloc(sizeof(*c));
-	if (!c || map_put(&candidates->by_scope, (uintptr_t)scope->addr, c) < 0) {
+	if (!c || map_put(&candidates->by_block, block, c) < 0) {
 		free(c);
 		return ubp_fail(err, ENOMEM, "out of memory");
 	}
 	*c = (struct candidate){ *scope, addr, file, line };
+	if (map_put(&candidates->scopes, (uintptr_t)scope->addr, c) < 0)
+		return ubp_fail(err, ENOMEM, "out of memory");
 	return 0;
 }
 
@@ -47,7 +59,7 @@ int dw_take_candidates(struct dwarf *d, struct dw_candidates *candidates,
 	void *value;
 	int rc = 0;
 
-	while (rc == 0 && map_next(&candidates->by_scope, &at, NULL, &value)) {
+	while (rc == 0 && map_next(&candidates->by_block, &at, NULL, &value)) {
 		struct candidate *c = value;
 		struct dwarf_place place;
 		Dwarf_Addr entry;
@@ -66,9 +78,10 @@ void dw_free_candidates(struct dw_candidates *candidates)
 	size_t at = 0;
 	void *value;
 
-	while (map_next(&candidates->by_scope, &at, NULL, &value))
+	while (map_next(&candidates->by_block, &at, NULL, &value))
 		free(value);
-	map_free(&candidates->by_scope);
+	map_free(&candidates->by_block);
+	map_free(&candidates->scopes);
 }
 
 void dw_near_line(struct dw_near_lines *near, unsigned wanted, unsigned line)

@@ -69,7 +69,8 @@ bool dwarf_skip_prologue(struct dwarf *dwarf, struct dwarf_place *place);
 /*
  * Line @line (0: its first) of function @function, counted from the line where that is declared, or
  * line @line of source file @file (a path's end: "x.c", "src/x.c"): where a
- * statement of it begins, in each function and each inlined copy once. -ENOENT: no code for that line,
+ * statement of it begins, in each function and each inlined copy once; or once in each of their
+ * blocks, since compilers double statements. -ENOENT: no code for that line,
  * with the nearest that has some; no such file or function.
  */
 int dwarf_function_line(struct dwarf *dwarf, const char *function, unsigned line,

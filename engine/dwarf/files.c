@@ -133,7 +133,7 @@ static int look_at_row(void *ctx, const struct dw_row *row)
 	dw_near_line(&s->near, s->line, row->lineno);
 	if (row->lineno != s->line || !dw_row_owner(s->d, row, file, &owner))
 		return 0;
-	return dw_add_candidate(&s->candidates, &owner, row->addr, file, s->line, s->err);
+	return dw_add_candidate(s->d, &s->candidates, &owner, row->addr, file, s->line, s->err);
 }
 
 static int look_at_units(struct file_search *s)

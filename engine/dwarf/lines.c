@@ -33,7 +33,8 @@ struct line_walk {
 	size_t n;
 	struct map by_die;    /* DIE -> struct instance */
 	struct map units;     /* that they are in */
-	struct piece *pieces; /* of code of them all, sorted, not overlapping */
+	struct map functions; /* the same: DIEs */
+	struct piece *pieces; /* of code of these, sorted, not overlapping */
 	size_t n_pieces, cap_pieces;
 	unsigned first, last; /* lines that are of interest */
 	/* @is_call: the line is that of an inlined call. */
@@ -53,6 +54,25 @@ static int add_piece(void *ctx, Dwarf_Addr start, Dwarf_Addr end)
 	return rc;
 }
 
+/*
+ * Where rows of @in may stand: in all of the function that it is inlined into, since parts of
+ * it may have been moved.
+ */
+static int add_pieces(struct line_walk *w, struct dw_unit *unit, struct instance *in)
+{
+	Dwarf_Die function = in->die;
+	Dwarf_Addr addr;
+
+	if (dwarf_tag(&in->die) == DW_TAG_inlined_subroutine &&
+	    (!dw_entry(w->d, &in->die, &addr) || !dw_function_at(w->d, unit, addr, &function)))
+		function = in->die;
+	if (map_get(&w->functions, (uintptr_t)function.addr))
+		return 0;
+	if (map_put(&w->functions, (uintptr_t)function.addr, in) < 0)
+		return ubp_fail(w->err, ENOMEM, "out of memory");
+	return dw_each_range(&function, add_piece, w);
+}
+
 static int add_instance(struct line_walk *w, const struct dw_instance *found)
 {
 	struct instance *in = &w->v[w->n];
@@ -69,7 +89,7 @@ static int add_instance(struct line_walk *w, const struct dw_instance *found)
 	if (map_put(&w->by_die, (uintptr_t)in->die.addr, in) < 0 ||
 	    map_put(&w->units, (uintptr_t)unit, unit) < 0)
 		return ubp_fail(w->err, ENOMEM, "out of memory");
-	return dw_each_range(&in->die, add_piece, w);
+	return add_pieces(w, unit, in);
 }
 
 static int compare_pieces(const void *a, const void *b)
@@ -138,6 +158,7 @@ static void end_walk(struct line_walk *w)
 	free(w->pieces);
 	map_free(&w->by_die);
 	map_free(&w->units);
+	map_free(&w->functions);
 }
 
 /* --- their lines --------------------------------------------------------------------- */
@@ -177,7 +198,8 @@ static int walk_calls(struct line_walk *w, struct instance *in, Dwarf_Die *die, 
 		if (dwarf_tag(&child) != DW_TAG_inlined_subroutine)
 			continue;
 		line = dw_call_line(&child);
-		if (line >= in->first && dw_same_file(dw_call_file(&child), in->file) &&
+		if (line >= in->first && line >= w->first && line <= w->last &&
+		    dw_same_file(dw_call_file(&child), in->file) &&
 		    dw_entry(w->d, &child, &addr))
 			rc = w->each(w->ctx, in, addr, line, true);
 	} while (rc == 0 && dwarf_siblingof(&child, &child) == 0);
@@ -217,15 +239,35 @@ static int offer(void *ctx, struct instance *in, Dwarf_Addr addr, unsigned line,
 	/* The row of a call is better than where the called begins. */
 	if (is_call && dw_is_candidate(&f->candidates, &in->die))
 		return 0;
-	return dw_add_candidate(&f->candidates, &in->die, addr, in->file, line, f->walk.err);
+	return dw_add_candidate(f->walk.d, &f->candidates, &in->die, addr, in->file, line,
+				f->walk.err);
 }
 
-static int fail_no_line(const struct function_line *f, const char *function,
-			struct ubp_err *err)
+/* Functions of one name may begin at several lines. */
+static void only_line(struct line_walk *w, unsigned wanted)
+{
+	w->last = 0;
+	w->first = UINT_MAX;
+	for (size_t i = 0; i < w->n; i++) {
+		unsigned line = w->v[i].first + wanted;
+
+		w->first = line < w->first ? line : w->first;
+		w->last = line > w->last ? line : w->last;
+	}
+}
+
+static int fail_no_line(struct function_line *f, const char *function, struct ubp_err *err)
 {
 	struct instance *in = &f->walk.v[0];
 	char near[64];
+	int rc;
 
+	/* Now all of them, for those that are near. */
+	only_line(&f->walk, 0);
+	f->walk.last = UINT_MAX;
+	rc = walk_lines(&f->walk);
+	if (rc < 0)
+		return rc;
 	dw_near_text(&f->near, near, sizeof(near));
 	return ubp_fail(err, ENOENT, "line %u of %s (%s:%u) has no code%s", f->wanted, function,
 			dw_path(f->walk.d, &in->die, in->file), in->first + f->wanted, near);
@@ -243,8 +285,10 @@ int dwarf_function_line(struct dwarf *d, const char *function, unsigned line,
 	f.walk.each = offer;
 	f.walk.ctx = &f;
 	rc = begin_walk(&f.walk, function);
-	if (rc == 0)
+	if (rc == 0) {
+		only_line(&f.walk, line);
 		rc = walk_lines(&f.walk);
+	}
 	if (rc == 0)
 		rc = dw_take_candidates(d, &f.candidates, ret_places, err);
 	if (rc == 0 && ret_places->n == 0)

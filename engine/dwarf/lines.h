@@ -58,14 +58,18 @@ void dw_sort_places(struct dwarf_places *places);
 
 /* --- candidates.c -------------------------------------------------------------- */
 
-/* Of each function and inlined copy the lowest address. Zero-initialise. */
+/*
+ * Of each function and inlined copy the lowest address; of each block of it, because loops that
+ * were unrolled and the like have a line several times. Zero-initialise.
+ */
 struct dw_candidates {
-	struct map by_scope; /* DIE -> struct candidate */
+	struct map by_block; /* DIE -> struct candidate */
+	struct map scopes;   /* DIEs of functions and inlined copies that have some */
 };
 
 bool dw_is_candidate(const struct dw_candidates *candidates, const Dwarf_Die *scope);
-int dw_add_candidate(struct dw_candidates *candidates, const Dwarf_Die *scope, Dwarf_Addr addr,
-		     const char *file, unsigned line, struct ubp_err *err);
+int dw_add_candidate(struct dwarf *d, struct dw_candidates *candidates, const Dwarf_Die *scope,
+		     Dwarf_Addr addr, const char *file, unsigned line, struct ubp_err *err);
 /* They become places, by address. */
 int dw_take_candidates(struct dwarf *d, struct dw_candidates *candidates,
 		       struct dwarf_places *places, struct ubp_err *err);

@@ -107,6 +107,9 @@ int dw_each_range(Dwarf_Die *die, int (*each)(void *ctx, Dwarf_Addr start, Dwarf
 /* Has this DIE code at @addr (an address of the DWARF)? */
 bool dw_covers(Dwarf_Die *die, Dwarf_Addr addr);
 
+/* The function out of line that @addr, of @unit, is in. */
+bool dw_function_at(struct dwarf *d, struct dw_unit *unit, Dwarf_Addr addr, Dwarf_Die *ret_die);
+
 /*
  * The scopes that @place is in, innermost first: blocks, inlined copies, the function, ..., the unit
  * last. Starts with place->scope, if that is known, and leaves out what is inside of it and no

@@ -100,6 +100,75 @@ bool dw_same_file(const char *a, const char *b)
 	return a && b && (a == b || strcmp(a, b) == 0);
 }
 
+/* Scopes inside of a scope where an owner is sought. */
+#define STRAY_DEPTH 4
+
+/* The best owner of a row so far. */
+struct owner {
+	const char *file;
+	const struct dw_row *row;
+	Dwarf_Die *die;
+	unsigned line;       /* where it is declared */
+	Dwarf_Addr distance; /* from its code */
+	bool has_any;
+};
+
+static void offer_owner(struct owner *owner, Dwarf_Die *die, Dwarf_Addr distance)
+{
+	unsigned line = dw_decl_line(die);
+
+	if (line > owner->row->lineno || line < owner->line || line == 0 ||
+	    (line == owner->line && distance >= owner->distance) ||
+	    !dw_same_file(dw_decl_file(die), owner->file))
+		return;
+	*owner->die = *die;
+	owner->line = line;
+	owner->distance = distance;
+	owner->has_any = true;
+}
+
+struct distance {
+	Dwarf_Addr addr, least;
+};
+
+static int measure(void *ctx, Dwarf_Addr start, Dwarf_Addr end)
+{
+	struct distance *d = ctx;
+	Dwarf_Addr to = d->addr < start ? start - d->addr : d->addr - end;
+
+	if (to < d->least)
+		d->least = to;
+	return 0;
+}
+
+/*
+ * What was inlined into @scope and ends at the address (its last lines may have no code left),
+ * or, @is_stray, is anywhere near: what is left of a line may have been moved away.
+ */
+static void offer_inner(struct owner *owner, Dwarf_Die *scope, bool is_stray, unsigned depth)
+{
+	Dwarf_Die die;
+
+	if (depth == 0 || dwarf_child(scope, &die) != 0)
+		return;
+	do {
+		struct distance to = { owner->row->addr, UINT64_MAX };
+
+		if (!dw_is_scope(&die) || dw_covers(&die, to.addr))
+			continue;
+		if (!dw_is_function(&die)) {
+			if (is_stray)
+				offer_inner(owner, &die, is_stray, depth - 1);
+			continue;
+		}
+		(void)dw_each_range(&die, measure, &to);
+		if (!is_stray && to.least != 0)
+			continue;
+		offer_owner(owner, &die, to.least);
+		offer_inner(owner, &die, is_stray, depth - 1);
+	} while (dwarf_siblingof(&die, &die) == 0);
+}
+
 /*
  * Where functions are inlined into each other, rows of several share addresses. A row is of
  * the function that begins last before its line.
@@ -108,28 +177,25 @@ bool dw_row_owner(struct dwarf *d, const struct dw_row *row, const char *file,
 		  Dwarf_Die *ret_die)
 {
 	struct dwarf_place place = { .elf_vaddr = dw_elf_vaddr(d, row->addr) };
+	struct owner owner = { file, row, ret_die, 0, UINT64_MAX, false };
 	Dwarf_Die scopes[DW_DEPTH_MAX];
 	size_t n = dw_scopes_at(d, &place, scopes, DW_DEPTH_MAX);
-	unsigned best = 0;
-	bool has_any = false;
 
-	for (size_t i = 0; i < n; i++) {
-		unsigned line;
-
-		if (!dw_is_function(&scopes[i]))
-			continue;
-		/* A body that was included from elsewhere. */
-		if (!has_any)
-			*ret_die = scopes[i];
-		has_any = true;
-		line = dw_decl_line(&scopes[i]);
-		if (line <= row->lineno && line > best &&
-		    dw_same_file(dw_decl_file(&scopes[i]), file)) {
-			best = line;
-			*ret_die = scopes[i];
-		}
+	/* The last is the unit. */
+	for (size_t i = 0; i + 1 < n; i++) {
+		if (dw_is_function(&scopes[i]))
+			offer_owner(&owner, &scopes[i], 0);
+		offer_inner(&owner, &scopes[i], false, STRAY_DEPTH);
 	}
-	return has_any;
+	for (size_t i = 0; i + 1 < n && !owner.has_any; i++)
+		offer_inner(&owner, &scopes[i], true, STRAY_DEPTH);
+	/* A body that was included from elsewhere. */
+	for (size_t i = 0; i + 1 < n && !owner.has_any; i++)
+		if (dw_is_function(&scopes[i])) {
+			*ret_die = scopes[i];
+			owner.has_any = true;
+		}
+	return owner.has_any;
 }
 
 /* The rows are sorted by address: the first that is not below @addr. */

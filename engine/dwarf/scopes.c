@@ -5,9 +5,7 @@
 
 #include "engine/dwarf/priv.h"
 
-/* The function out of line that @addr is in. */
-static bool function_at(struct dwarf *d, struct dw_unit *unit, Dwarf_Addr addr,
-			Dwarf_Die *ret_die)
+bool dw_function_at(struct dwarf *d, struct dw_unit *unit, Dwarf_Addr addr, Dwarf_Die *ret_die)
 {
 	struct ubp_err ignored;
 	size_t low = 0, high;
@@ -113,7 +111,7 @@ size_t dw_scopes_at(struct dwarf *d, const struct dwarf_place *place, Dwarf_Die 
 
 	if (!unit || max == 0)
 		return 0;
-	if (function_at(d, unit, addr, &found[0])) {
+	if (dw_function_at(d, unit, addr, &found[0])) {
 		if (place->scope)
 			n = go_down(addr, place->scope, found, DW_DEPTH_MAX);
 		if (n == 0)
