@@ -117,8 +117,9 @@ static int digit_of(int c)
 static int parse_number(struct parser *p, int64_t *ret_value)
 {
 	bool is_negative = peek(p, 0) == '-';
-	int base = 10;
+	size_t start = p->at;
 	int64_t value = 0;
+	int base = 10;
 
 	p->at += is_negative;
 	if (peek(p, 0) == '0' && tolower(peek(p, 1)) == 'x' && isxdigit(peek(p, 2))) {
@@ -129,8 +130,10 @@ static int parse_number(struct parser *p, int64_t *ret_value)
 		return bad(p, "an element is chosen by a number");
 	for (; digit_of(peek(p, 0)) < base; p->at++)
 		if (__builtin_mul_overflow(value, base, &value) ||
-		    __builtin_add_overflow(value, digit_of(peek(p, 0)), &value))
+		    __builtin_add_overflow(value, digit_of(peek(p, 0)), &value)) {
+			p->at = start;
 			return bad(p, "the number is too big");
+		}
 	*ret_value = is_negative ? -value : value;
 	return 0;
 }

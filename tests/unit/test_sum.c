@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* What DWARF computes, as fetch args write it. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/dwarf/sum.h"
+
+static void is_memory(const struct sum *s, const char *want)
+{
+	char text[64];
+
+	assert_int_equal(sum_memory_text(s, text, sizeof(text)), strlen(want));
+	assert_string_equal(text, want);
+}
+
+static void is_value(const struct sum *s, const char *want)
+{
+	char text[64];
+
+	assert_int_equal(sum_value_text(s, text, sizeof(text)), strlen(want));
+	assert_string_equal(text, want);
+}
+
+static void texts(void **state)
+{
+	struct sum s = sum_register("di", 0), file = sum_file(0x4010), number = sum_const(-5);
+
+	(void)state;
+	is_value(&s, "%di");
+	is_memory(&s, "+0(%di)");
+	sum_add_const(&s, 8);
+	is_value(&s, "%di+8");
+	is_memory(&s, "+8(%di)");
+	assert_true(sum_read(&s));
+	is_value(&s, "+8(%di)");
+	sum_add_const(&s, -16);
+	is_memory(&s, "-16(+8(%di))");
+	is_value(&number, "\\-5");
+	is_memory(&file, "@+0x4010");
+	assert_true(sum_read(&file));
+	sum_add_const(&file, 24);
+	is_memory(&file, "+24(@+0x4010)");
+	file = sum_file(-16);
+	is_memory(&file, "@+-0x10");
+	number = sum_const(0x601040);
+	is_memory(&number, "@0x601040");
+}
+
+static void registers(void **state)
+{
+	struct sum s = sum_register("di", 8), index = sum_register("si", 2), more;
+
+	(void)state;
+	assert_true(sum_shift(&index, 2));
+	is_value(&index, "%si*4+8");
+	assert_true(sum_add(&s, &index));
+	is_value(&s, "%di+%si*4+16");
+	is_memory(&s, "+16(%di+%si*4)");
+	more = sum_register("ax", 0);
+	assert_false(sum_add(&s, &more));
+	s = sum_register("di", 0);
+	assert_true(sum_add(&s, &more));
+	is_value(&s, "%di+%ax");
+	assert_false(sum_shift(&s, 1));
+	s = sum_const(3);
+	assert_true(sum_add(&s, &more));
+	is_value(&s, "%ax+3");
+	assert_false(sum_shift(&s, 4));
+}
+
+/* What can't be written is not written otherwise. */
+static void refusals(void **state)
+{
+	struct sum s = sum_register("di", 0), file = sum_file(16), far;
+	char text[64];
+
+	(void)state;
+	assert_true(sum_read(&s));
+	sum_add_const(&s, 1); /* a number added to what was read */
+	assert_int_equal(sum_value_text(&s, text, sizeof(text)), 0);
+	assert_int_equal(sum_value_text(&file, text, sizeof(text)), 0);
+	far = sum_register("di", INT64_C(1) << 31);
+	assert_int_equal(sum_memory_text(&far, text, sizeof(text)), 0);
+	s = sum_register("di", 0);
+	for (int i = 0; i < SUM_READS_MAX; i++)
+		assert_true(sum_read(&s));
+	assert_false(sum_read(&s));
+	assert_int_equal(sum_memory_text(&s, text, 32), 0); /* too long */
+	s = sum_register("di", 0);
+	assert_false(sum_and(&s, 0xff00));
+	assert_true(sum_and(&s, 0xffffffff));
+	assert_int_equal(s.bits, 32);
+	assert_false(sum_read(&s)); /* half an address */
+	assert_int_equal(sum_memory_text(&s, text, sizeof(text)), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(texts),
+		cmocka_unit_test(registers),
+		cmocka_unit_test(refusals),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
