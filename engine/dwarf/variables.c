@@ -173,13 +173,15 @@ static int enter_slice(struct walk *w)
 static int index_array(struct walk *w, const struct var_step *step, struct type *ret_element)
 {
 	uint64_t count = 0;
-	bool is_known;
 
 	if (!type_element(&w->part.type, ret_element))
 		return not_that(w, "is an array of what the debug information does not tell");
-	is_known = type_count(&w->part.type, &count);
 	/* One element at a record's end may stand for many. */
-	if (step->index < 0 || (is_known && count > 1 && (uint64_t)step->index >= count))
+	if (!type_count(&w->part.type, &count))
+		count = 0;
+	if (step->index < 0 && count <= 1)
+		return not_that(w, "has no elements before the first");
+	if (step->index < 0 || (count > 1 && (uint64_t)step->index >= count))
 		return ubp_fail(w->err, ENOENT, "%.*s has elements 0 to %" PRIu64, (int)w->done,
 				w->text, count ? count - 1 : 0);
 	return 0;

@@ -201,10 +201,48 @@ def notes(out):
     out.put("notes", "endless", b"\0" + good.replace(b"(%rbp)\0", b"(%rbp)x"))
 
 
+VARIABLES = r"""
+enum e { A, B = 4 };
+struct s { int a; unsigned b : 3, c : 7; struct s *next; union { long u; char text[8]; }; enum e e; short m[2][3]; };
+static struct s file_static;
+__attribute__((noinline)) static long f(struct s *p, const char *q, struct s by, double d, _Bool ok)
+{
+    struct s local = by;
+    struct { int x, y; } pair = { p->a, by.a };
+    local.next = p;
+    __asm__ volatile("" :: "g"(&local) : "memory");
+    file_static.a += pair.x;
+    return local.a + q[1] + (long)d + ok + pair.y;
+}
+void *memcpy(char *to, const char *from, long n) { while (n--) to[n] = from[n]; return to; }
+void *memset(char *to, int c, long n) { while (n--) to[n] = c; return to; }
+void _start(void);
+void _start(void) { struct s s = { 1 }; for (;;) __asm__ volatile("" :: "r"(f(&s, "ab", s, 2.5, 1))); }
+"""
+
+
+def variables(out):
+    """A variable and a type, then a program with debug information."""
+    texts = [b"p->next->b\0x32\0", b"by.m[1][2]\0string\0", b"file_static.text\0char\0", b"&local.u\0u8[4]\0"]
+    folder = os.path.join(out.folder, "tmp")
+    os.makedirs(folder, exist_ok=True)
+    source, binary = (os.path.join(folder, n) for n in ("a.c", "a.out"))
+    with open(source, "w", encoding="utf-8") as f:
+        f.write(VARIABLES)
+    for i, (compiler, level, dwarf) in enumerate((("gcc", 0, 5), ("gcc", 2, 4), ("clang", 0, 4), ("clang", 2, 5))):
+        subprocess.run([compiler, f"-O{level}", "-g", f"-gdwarf-{dwarf}", "-nostdlib", "-static", "-w",
+                        "-Wl,-z,noseparate-code,-z,max-page-size=4096,--build-id=none", "-o", binary, source], check=True)
+        with open(binary, "rb") as f:
+            out.put("dwarf_vars", f"{compiler}{level}", texts[i] + f.read())
+    for name in (source, binary):
+        os.unlink(name)
+    os.rmdir(folder)
+
+
 def main():
     out = Out(sys.argv[1])
     for make in (definitions, filters, values, extended_values, instructions, records, maps, ldcache, elves,
-                 operands, notes, static_probes):
+                 operands, notes, static_probes, variables):
         make(out)
 
 
