@@ -49,7 +49,7 @@ void sink_text_args(struct sink_buf *buf, const struct spec_probe *probe,
  *      => parse (inlined) (/usr/bin/x) src/x.c:7     inlined into the next
  *      => main+0x1c (/usr/bin/x) src/x.c:12          where the source is known
  *      => 0x7f0012345678 (/usr/lib/x.so+0x1234)      no function is known
- *      => 0x7f0012345678 ([heap])                    no file
+ *      => 0x7f0012345678 (//anon)                    no file
  *
  * EVENT_LOST records become "[LOST n EVENTS]" (@probe may be NULL).
  */

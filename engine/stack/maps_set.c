@@ -3,6 +3,7 @@
 
 #include "engine/stack/maps_set.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,34 +97,56 @@ static bool is_same(const struct maps *a, const struct maps *b)
 /* Data come and go all the time, and no stack leads there. */
 static void leave_out_data(struct maps *maps)
 {
-	size_t n = 0;
+	size_t kept = 0;
 
 	for (size_t i = 0; i < maps->n; i++)
 		if (maps->v[i].exec)
-			maps->v[n++] = maps->v[i];
-	maps->n = n;
+			maps->v[kept++] = maps->v[i];
+	maps->n = kept;
 }
 
-/* Takes *maps over, or frees it. NULL: memory is short. */
-static const struct kept *keep(struct stack_maps_set *set, struct maps *maps)
+/* A copy that takes no more room than it needs. */
+static int copy(const struct maps *from, struct maps *ret_maps)
+{
+	size_t len = 0;
+	char *text;
+
+	for (size_t i = 0; i < from->n; i++)
+		len += strlen(from->v[i].path) + 1;
+	*ret_maps = (struct maps){ .v = malloc(from->n * sizeof(*from->v) + 1),
+				   .text = malloc(len + 1),
+				   .n = from->n };
+	if (!ret_maps->v || !ret_maps->text) {
+		maps_free(ret_maps);
+		return -ENOMEM;
+	}
+	text = ret_maps->text;
+	for (size_t i = 0; i < from->n; i++) {
+		ret_maps->v[i] = from->v[i];
+		ret_maps->v[i].path = text;
+		text = stpcpy(text, from->v[i].path) + 1;
+	}
+	return 0;
+}
+
+/* NULL: memory is short. */
+static const struct kept *keep(struct stack_maps_set *set, const struct maps *maps)
 {
 	uint64_t hash = hash_of(maps);
 	struct kept *first = map_get(&set->by_hash, hash), *kept = first;
 
 	while (kept && !is_same(&kept->maps, maps))
 		kept = kept->next;
-	if (kept) {
-		maps_free(maps);
+	if (kept)
 		return kept;
-	}
 	kept = calloc(1, sizeof(*kept));
-	if (kept && map_put(&set->by_hash, hash, kept) == 0) {
-		*kept = (struct kept){ .maps = *maps, .next = first };
-		*maps = (struct maps){ 0 };
-		return kept;
+	if (kept && copy(maps, &kept->maps) == 0) {
+		kept->next = first;
+		if (map_put(&set->by_hash, hash, kept) == 0)
+			return kept;
+		maps_free(&kept->maps);
 	}
 	free(kept);
-	maps_free(maps);
 	return NULL;
 }
 
@@ -167,6 +190,7 @@ uint32_t stack_maps_set_add(struct stack_maps_set *set, pid_t pid, struct maps *
 	if (kept)
 		number = add(set, pid, kept);
 	pthread_mutex_unlock(&set->lock);
+	maps_free(maps);
 	return number;
 }
 

@@ -2,7 +2,7 @@
 /* Copyright the ubp authors */
 
 /*
- * Which files were mapped where, at the time of a hit: stacks are given names after the
+ * Which code was mapped where (executable mappings alone), at the time of a hit: stacks are given names after the
  * process may have ended. The tracing thread adds, the caller's thread looks up; a set that
  * was added never changes. Records carry its number (event_record.maps).
  */
@@ -23,8 +23,8 @@ struct stack_maps_set *stack_maps_set_new(void);
 void stack_maps_set_free(struct stack_maps_set *set);
 
 /*
- * Add the mappings of @pid as they are now, code alone; *maps is taken over. Those equal to the last of that
- * process are not kept twice. Returns the number, from 1; 0: memory is short.
+ * Add the mappings of @pid as they are now; *maps is taken over. Those equal to the last of that
+ * process, or any other's, are not kept twice. Returns the number, from 1; 0: memory is short.
  */
 uint32_t stack_maps_set_add(struct stack_maps_set *set, pid_t pid, struct maps *maps);
 

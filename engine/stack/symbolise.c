@@ -21,8 +21,10 @@
 /* Addresses whose names are kept; then all are forgotten. */
 #define KEPT_MAX 100000
 
-/* How soon the mappings of a process are looked at again, for one address that is in none. */
-#define LOOK_NS 100000000ULL
+/* How soon the mappings of a process are looked at again, for an address that is in none; the longer the
+ * more often that was for nothing. */
+#define LOOK_NS     100000000ULL
+#define LOOK_MAX_NS 10000000000ULL
 
 /* An address with its names. Strings that are not owned are its file's, or a set's. */
 struct named {
@@ -39,7 +41,7 @@ struct named {
 /* What is known of a process beyond its mappings. */
 struct process_names {
 	struct perf_map *perf_map;
-	uint64_t looked_ns;
+	uint64_t looked_ns, wait_ns;
 	uint32_t maps; /* as it was looked at then */
 };
 
@@ -151,8 +153,10 @@ static const struct maps *look_at(struct symboliser *s, pid_t pid)
 
 	if (!p)
 		return NULL;
-	if (!p->looked_ns || now - p->looked_ns > LOOK_NS) {
+	if (!p->looked_ns || now - p->looked_ns > p->wait_ns) {
 		p->looked_ns = now;
+		p->wait_ns =
+			p->wait_ns < LOOK_MAX_NS / 2 ? 2 * p->wait_ns + LOOK_NS : LOOK_MAX_NS;
 		p->maps = 0;
 		if (maps_read(pid, &maps, &ignored) == 0)
 			p->maps = stack_maps_set_add(s->opt.maps, pid, &maps);
@@ -179,8 +183,12 @@ static const struct mapping *mapping_of(struct symboliser *s, struct where *wher
 	now = look_at(s, where->pid);
 	if (!now || (where->maps && !is_same_program(where->maps, now)))
 		return NULL;
+	m = maps_at(now, looked_up(where));
+	if (!m)
+		return NULL;
+	process_of(s, where->pid)->wait_ns = LOOK_NS;
 	where->maps = now;
-	return maps_at(now, looked_up(where));
+	return m;
 }
 
 /* --- one address ----------------------------------------------------------------------- */

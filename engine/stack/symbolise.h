@@ -39,7 +39,7 @@ void symboliser_free(struct symboliser *symboliser);
 /*
  * sink_resolver.resolve; @ctx is the symboliser. Of a call, an entry is the address behind
  * it: names and lines are those of the call itself, the offset is the entry's. Without
- * .function, .file and .file_vaddr tell where it is; .file may be "[heap]" or "//anon", with
+ * .function, .file and .file_vaddr tell where it is; .file may be "[vdso]" or "//anon", with
  * .file_vaddr 0.
  */
 size_t symboliser_resolve(void *ctx, const struct event_record *record, size_t i,
