@@ -226,8 +226,11 @@ static bool provide_returns(const struct plant *plant, struct tracer *tracer, st
 	if (i < batch->n && hijack_provide(tracer, t, at, maps, &err) < 0) {
 		if (map_get(&tracer->tracees, (uint64_t)tid) != t)
 			return false;
-		refuse_returns(batch, plant->frames,
-			       "its return address is replaced by the tracer");
+		refuse_returns(
+			batch, plant->frames,
+			plant->frames ? "there is no table of replaced return addresses, which "
+					"stacks need"
+				      : "its return address is replaced by the tracer");
 	}
 	return true;
 }
