@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
+#include "engine/object/cfi_check.h"
 #include "engine/object/object_priv.h"
 
 struct cfi {
@@ -41,8 +42,7 @@ void cfi_free(struct cfi *cfi)
 	free(cfi);
 }
 
-/* Opening all of DWARF for nothing would take long. */
-static bool has_debug_frame(Elf *elf)
+static Elf_Scn *find_section(Elf *elf, const char *wanted)
 {
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
@@ -50,33 +50,60 @@ static bool has_debug_frame(Elf *elf)
 	size_t names;
 
 	if (elf_getshdrstrndx(elf, &names) < 0)
-		return false;
+		return NULL;
 	while ((section = elf_nextscn(elf, section))) {
 		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
 			continue;
 		name = elf_strptr(elf, names, header.sh_name);
-		if (name &&
-		    (strcmp(name, ".debug_frame") == 0 || strcmp(name, ".zdebug_frame") == 0))
-			return true;
+		if (name && strcmp(name, wanted) == 0)
+			return section;
 	}
-	return false;
+	return NULL;
+}
+
+static bool is_sound(Elf *elf, Elf_Scn *section, bool is_eh)
+{
+	const uint8_t *ident = (const uint8_t *)elf_getident(elf, NULL);
+	Elf_Data *data = object_section_data(section, true);
+
+	return ident && data && cfi_is_sound(ident, data, is_eh);
+}
+
+static void open_eh(struct cfi *cfi)
+{
+	Elf *elf = cfi->object->elf;
+	Elf_Scn *section = find_section(elf, ".eh_frame");
+
+	cfi->eh_tried = true;
+	if (section && is_sound(elf, section, true))
+		cfi->eh = dwarf_getcfi_elf(elf);
+}
+
+/* Opening all of DWARF for nothing would take long. */
+static void open_debug(struct cfi *cfi)
+{
+	Elf *elf = cfi->object->elf;
+	Elf_Scn *section = find_section(elf, ".debug_frame");
+
+	cfi->debug_tried = true;
+	if (!section)
+		return;
+	/* This also decompresses the section. */
+	cfi->dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+	if (cfi->dwarf && is_sound(elf, section, false))
+		cfi->debug = dwarf_getcfi(cfi->dwarf);
 }
 
 static Dwarf_Frame *frame_at(struct cfi *cfi, uint64_t elf_vaddr)
 {
-	Elf *elf = cfi->object->elf;
 	Dwarf_Frame *frame = NULL;
 
 	if (!cfi->eh_tried)
-		cfi->eh = dwarf_getcfi_elf(elf);
-	cfi->eh_tried = true;
+		open_eh(cfi);
 	if (cfi->eh && dwarf_cfi_addrframe(cfi->eh, elf_vaddr, &frame) == 0)
 		return frame;
-	if (!cfi->debug_tried && has_debug_frame(elf)) {
-		cfi->dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
-		cfi->debug = cfi->dwarf ? dwarf_getcfi(cfi->dwarf) : NULL;
-	}
-	cfi->debug_tried = true;
+	if (!cfi->debug_tried)
+		open_debug(cfi);
 	if (cfi->debug && dwarf_cfi_addrframe(cfi->debug, elf_vaddr, &frame) == 0)
 		return frame;
 	return NULL;
