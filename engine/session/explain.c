@@ -16,7 +16,7 @@ int explaining_begin(const struct ubp_target *target, const char *name, struct e
 		     struct ubp_err *err)
 {
 	struct ubp_options opt = UBP_OPTIONS_INIT;
-	uint64_t dev, ino;
+	uint64_t dev = 0, ino = 0;
 	int rc;
 
 	opt.pids = &target->pid;

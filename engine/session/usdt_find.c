@@ -243,8 +243,8 @@ static int find_named(struct search *search, const char *name, struct ubp_err *e
 		add_candidate(&c, name);
 	for (size_t i = 0; i < c.n && rc == 0 && search->files->n == 0; i++)
 		rc = try_candidate(search, &c, c.names[i], err);
-	while (c.n)
-		free(c.names[--c.n]);
+	for (size_t i = 0; i < c.n; i++)
+		free(c.names[i]);
 	return rc;
 }
 
