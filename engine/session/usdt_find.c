@@ -15,6 +15,7 @@
 #include "engine/object/nearest.h"
 #include "engine/session/session.h"
 #include "engine/session/usdt.h"
+#include "engine/sink/buf.h"
 #include "engine/trace/finder.h"
 #include "engine/trace/task.h"
 
@@ -194,19 +195,19 @@ static int find_in_target(struct search *search, struct ubp_err *err)
 
 /* --- without target -------------------------------------------------------------------- */
 
-/* Names of programs, then of what they need, each but once. */
+/* Names of programs, then of what they need, each but once: one behind the other, with a NUL. */
 struct candidates {
-	char *names[NEEDED_MAX];
+	struct sink_buf names;
 	size_t n;
 };
 
 static void add_candidate(struct candidates *c, const char *name)
 {
-	for (size_t i = 0; i < c->n; i++)
-		if (strcmp(c->names[i], name) == 0)
+	for (size_t at = 0; at < c->names.len; at += strlen(c->names.data + at) + 1)
+		if (strcmp(c->names.data + at, name) == 0)
 			return;
-	if (c->n < NEEDED_MAX && (c->names[c->n] = strdup(name)))
-		c->n++;
+	if (c->n++ < NEEDED_MAX)
+		sink_buf_add(&c->names, name, strlen(name) + 1);
 }
 
 /* What can't be found or opened is passed over: it was a guess. */
@@ -241,10 +242,15 @@ static int find_named(struct search *search, const char *name, struct ubp_err *e
 
 	if (name[0])
 		add_candidate(&c, name);
-	for (size_t i = 0; i < c.n && rc == 0 && search->files->n == 0; i++)
-		rc = try_candidate(search, &c, c.names[i], err);
-	for (size_t i = 0; i < c.n; i++)
-		free(c.names[i]);
+	for (size_t at = 0; at < c.names.len && rc == 0 && search->files->n == 0;) {
+		char *one = strdup(c.names.data + at);
+
+		rc = one ? try_candidate(search, &c, one, err)
+			 : ubp_fail(err, ENOMEM, "out of memory");
+		free(one);
+		at += strlen(c.names.data + at) + 1;
+	}
+	sink_buf_free(&c.names);
 	return rc;
 }
 
