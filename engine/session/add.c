@@ -95,7 +95,7 @@ static bool take_line(struct part *part, struct part *ret_line)
 static bool parse_line(const struct part *line, struct expand_definition *d)
 {
 	size_t len = (size_t)(line->end - line->s);
-	const char *comment = memchr(line->s, '#', len);
+	const char *comment = spec_find_comment(line->s, len, true);
 
 	if (comment)
 		len = (size_t)(comment - line->s);

@@ -181,22 +181,10 @@ static int run_words(struct spec_table *table, const struct spec_parse *p, bool 
 	return add_parsed(table, p, probe, probe->symbol != NULL);
 }
 
-/* "#" begins a comment, but not in a name in quotes: C++ counts lambdas with it. */
-static const char *find_comment(const char *line, size_t len, bool is_extended)
-{
-	for (size_t i = 0; i < len; i++) {
-		if (line[i] == '#')
-			return line + i;
-		if (is_extended && line[i] == ':')
-			i += spec_quoted_len(line + i + 1, len - i - 1);
-	}
-	return NULL;
-}
-
 /* One line without its newline. */
 static int run_line(struct spec_table *table, const char *line, size_t len, struct ubp_err *err)
 {
-	const char *comment = find_comment(line, len, !table->env.strict);
+	const char *comment = spec_find_comment(line, len, !table->env.strict);
 	struct spec_words words;
 	struct spec_parse p = { &table->env, &words, err };
 	int rc;

@@ -24,6 +24,17 @@ size_t spec_quoted_len(const char *s, size_t len)
 	return end ? (size_t)(end + 1 - s) : 0;
 }
 
+const char *spec_find_comment(const char *line, size_t len, bool is_extended)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (line[i] == '#')
+			return line + i;
+		if (is_extended && line[i] == ':')
+			i += spec_quoted_len(line + i + 1, len - i - 1);
+	}
+	return NULL;
+}
+
 static size_t skip_word(const char *line, size_t len, size_t at, bool is_extended)
 {
 	while (at < len && !char_is_space(line[at])) {
