@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Damaged debug information: every question is answered or refused, and nothing happens that the
+ * sanitizers object to. The damage is the same in every run.
+ */
+
+#include <elf.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/base/err.h"
+#include "engine/object/object.h"
+#include "tests/unit/dwarf_ask.h"
+
+struct patient {
+	int fd;
+	char path[64];
+	uint8_t *bytes;
+	size_t len;
+};
+
+struct section {
+	size_t at, len;
+};
+
+static struct patient admit(const char *name)
+{
+	const char *folder = getenv("FIXTURES");
+	struct patient p = { .fd = memfd_create("patient", MFD_CLOEXEC) };
+	struct stat st;
+	char path[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", folder ? folder : "build/fixtures", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0 && p.fd >= 0 && fstat(fd, &st) == 0);
+	p.len = (size_t)st.st_size;
+	p.bytes = malloc(p.len);
+	assert_non_null(p.bytes);
+	assert_int_equal(read(fd, p.bytes, p.len), p.len);
+	assert_int_equal(write(p.fd, p.bytes, p.len), p.len);
+	close(fd);
+	snprintf(p.path, sizeof(p.path), "/proc/self/fd/%d", p.fd);
+	return p;
+}
+
+static void discharge(struct patient *p)
+{
+	close(p->fd);
+	free(p->bytes);
+}
+
+static struct section find_section(const struct patient *p, const char *name)
+{
+	const Elf64_Ehdr *ehdr = (const Elf64_Ehdr *)p->bytes;
+	const Elf64_Shdr *shdr = (const Elf64_Shdr *)(p->bytes + ehdr->e_shoff);
+	const char *names = (const char *)p->bytes + shdr[ehdr->e_shstrndx].sh_offset;
+
+	for (unsigned i = 0; i < ehdr->e_shnum; i++)
+		if (strcmp(names + shdr[i].sh_name, name) == 0)
+			return (struct section){ shdr[i].sh_offset, shdr[i].sh_size };
+	fail_msg("no section %s", name);
+	return (struct section){ 0 };
+}
+
+static bool examine(const struct patient *p)
+{
+	struct object *object = NULL;
+	struct ubp_err err;
+	bool has_any;
+
+	ubp_err_reset(&err);
+	assert_int_equal(object_open(p->path, &object, &err), 0);
+	has_any = dwarf_ask(object);
+	object_free(object);
+	return has_any;
+}
+
+static uint64_t next_random(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+/* What makes the most trouble: huge numbers, small ones, ends of lists. */
+static uint8_t bad_byte(uint64_t random)
+{
+	static const uint8_t bytes[] = { 0x00, 0x01, 0x7f, 0x80, 0xff, 0xfe, 0x10, 0x20 };
+
+	return random % 3 ? bytes[random / 3 % sizeof(bytes)] : (uint8_t)(random >> 8);
+}
+
+static void damage(const char *name, unsigned rounds)
+{
+	struct patient p = admit("source");
+	struct section section = find_section(&p, name);
+	uint64_t seed = 88172645463325252u + section.len;
+
+	assert_true(section.len > 0);
+	for (unsigned i = 0; i < rounds; i++) {
+		size_t at[4];
+		unsigned n = 1 + (unsigned)(next_random(&seed) % 4);
+
+		for (unsigned k = 0; k < n; k++) {
+			uint8_t byte = bad_byte(next_random(&seed));
+
+			at[k] = section.at + next_random(&seed) % section.len;
+			assert_int_equal(pwrite(p.fd, &byte, 1, (off_t)at[k]), 1);
+		}
+		(void)examine(&p);
+		for (unsigned k = 0; k < n; k++)
+			assert_int_equal(pwrite(p.fd, p.bytes + at[k], 1, (off_t)at[k]), 1);
+	}
+	discharge(&p);
+}
+
+static void test_info(void **state)
+{
+	(void)state;
+	damage(".debug_info", 600);
+}
+
+static void test_abbrev(void **state)
+{
+	(void)state;
+	damage(".debug_abbrev", 400);
+}
+
+static void test_line(void **state)
+{
+	(void)state;
+	damage(".debug_line", 600);
+}
+
+static void test_ranges(void **state)
+{
+	(void)state;
+	damage(".debug_rnglists", 200);
+}
+
+static void test_locations(void **state)
+{
+	(void)state;
+	damage(".debug_loclists", 200);
+}
+
+static void test_whole(void **state)
+{
+	struct patient p = admit("source");
+
+	(void)state;
+	assert_true(examine(&p));
+	discharge(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whole),  cmocka_unit_test(test_info),
+		cmocka_unit_test(test_abbrev), cmocka_unit_test(test_line),
+		cmocka_unit_test(test_ranges), cmocka_unit_test(test_locations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
