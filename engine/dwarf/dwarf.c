@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/dwarf/priv.h"
 #include "engine/object/debug.h"
@@ -247,11 +248,36 @@ bool dw_inherited_ref(Dwarf_Die *die, unsigned attr, Dwarf_Die *ret_die)
 	return dw_attr(die, attr, &a) && dwarf_formref_die(&a, ret_die);
 }
 
+/* Does it end in the section that it begins in? */
+static bool ends(Elf *elf, const char *string)
+{
+	Elf_Scn *section = NULL;
+
+	while ((section = elf_nextscn(elf, section))) {
+		const Elf_Data *data = elf_rawdata(section, NULL);
+		const char *start = data ? data->d_buf : NULL;
+
+		if (start && string >= start && string < start + data->d_size)
+			return memchr(string, '\0', (size_t)(start + data->d_size - string));
+	}
+	return false;
+}
+
+const char *dw_string(Dwarf_Attribute *attr)
+{
+	const char *string = dwarf_formstring(attr);
+
+	/* Others are looked at by libdw. */
+	if (!string || dwarf_whatform(attr) != DW_FORM_string)
+		return string;
+	return ends(dwarf_getelf(dwarf_cu_getdwarf(attr->cu)), string) ? string : NULL;
+}
+
 const char *dw_name(Dwarf_Die *die)
 {
 	Dwarf_Attribute a;
 
-	return dw_attr(die, DW_AT_name, &a) ? dwarf_formstring(&a) : NULL;
+	return dw_attr(die, DW_AT_name, &a) ? dw_string(&a) : NULL;
 }
 
 const char *dw_path(struct dwarf *d, Dwarf_Die *die, const char *file)
@@ -267,7 +293,7 @@ const char *dw_path(struct dwarf *d, Dwarf_Die *die, const char *file)
 	if (known)
 		return known;
 	if (dwarf_diecu(die, &unit, NULL, NULL) && dwarf_attr(&unit, DW_AT_comp_dir, &a))
-		dir = dwarf_formstring(&a);
+		dir = dw_string(&a);
 	if (!dir || asprintf(&path, "%s/%s", dir, file) < 0)
 		return file;
 	if (map_put(&d->paths, (uintptr_t)file, path) == 0)

@@ -34,11 +34,11 @@ static int look_at(Dwarf_Attribute *a, void *ctx)
 
 	switch (dwarf_whatattr(a)) {
 	case DW_AT_name:
-		l->f->name = dwarf_formstring(a);
+		l->f->name = dw_string(a);
 		break;
 	case DW_AT_linkage_name:
 	case DW_AT_MIPS_linkage_name:
-		l->f->linkage = dwarf_formstring(a);
+		l->f->linkage = dw_string(a);
 		break;
 	case DW_AT_abstract_origin:
 	case DW_AT_specification:

@@ -121,7 +121,7 @@ static int constant(Dwarf_Attribute *attr, const char *name, struct location *re
 	case DW_FORM_strx2:
 	case DW_FORM_strx3:
 	case DW_FORM_strx4:
-		string = dwarf_formstring(attr);
+		string = dw_string(attr);
 		if (!string)
 			break;
 		*piece = (struct piece){ .kind = PIECE_BYTES,

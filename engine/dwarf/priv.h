@@ -128,6 +128,8 @@ bool dw_origin(Dwarf_Die *die, Dwarf_Die *ret_die);
 bool dw_inherited_ref(Dwarf_Die *die, unsigned attr, Dwarf_Die *ret_die);
 /* The attribute itself, of @die, its origins and specifications: bounded, unlike dwarf_attr_integrate(). */
 Dwarf_Attribute *dw_attr(Dwarf_Die *die, unsigned attr, Dwarf_Attribute *ret_attr);
+/* A string that is whole, or NULL. */
+const char *dw_string(Dwarf_Attribute *attr);
 /* DW_AT_name by dw_attr(), or NULL. */
 const char *dw_name(Dwarf_Die *die);
 /* The whole path of @file, a name in the file table of @die's unit. Kept. */
