@@ -343,4 +343,5 @@ def main():
         sys.exit(f"{wrong} wrong, {total.refused} refused beside {total.same} that are the same")
 
 
-main()
+if __name__ == "__main__":
+    main()
