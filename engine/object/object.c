@@ -182,7 +182,6 @@ void object_free(struct object *object)
 		return;
 	decoded_free(object->decoded);
 	object_free_debug(object);
-	object_free_cfi(object);
 	landings_free(object->landings);
 	fde_table_free(object->fdes);
 	symtab_free(object->symtab);

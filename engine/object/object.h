@@ -138,12 +138,6 @@ int object_symbol_value(struct object *object, const char *name, uint64_t *ret_e
 bool object_more_symbols(struct object *object);
 
 /*
- * Does code there return from a signal handler? Who was interrupted is next on the stack then,
- * not called: its address is that of the next instruction.
- */
-bool object_is_signal_frame(struct object *object, uint64_t elf_vaddr);
-
-/*
  * The function that contains @foffset: the last function symbol at or below it
  * that reaches over it (one without size reaches to the next, or to the end of its
  * section); where no symbol serves, a Go program's own table, or else the .eh_frame

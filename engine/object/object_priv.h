@@ -47,7 +47,6 @@ struct object {
 	struct landings *landings;
 	struct decoded *decoded;
 	struct object_debug *debug; /* debug.c */
-	struct Dwarf_CFI_s *cfi;    /* signal_frame.c */
 };
 
 /* Strings of a section, NUL-ended as a whole. */
@@ -63,7 +62,6 @@ const struct segment *object_segment_of(const struct object *object, uint64_t el
 int object_read_dynamic(struct object *object, struct ubp_err *err);
 
 void object_free_debug(struct object *object);
-void object_free_cfi(struct object *object);
 
 /* The first section of @type, or NULL. *ret_header is filled. */
 Elf_Scn *object_section_of_type(const struct object *object, uint32_t type,

@@ -9,8 +9,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "engine/base/err.h"
 #include "engine/dwarf/dwarf.h"
+#include "engine/object/cfi.h"
 #include "engine/object/mapped.h"
 #include "engine/object/maps.h"
 #include "engine/object/object.h"
@@ -26,6 +28,7 @@ static void free_file(struct named_file *file)
 		return;
 	if (file->dwarf)
 		dwarf_free(file->dwarf);
+	cfi_free(file->cfi);
 	object_free(file->object);
 	free(file);
 }
@@ -135,6 +138,19 @@ struct dwarf *named_file_dwarf(struct named_file *file)
 		file->dwarf = NULL;
 	}
 	return file->dwarf;
+}
+
+bool named_file_is_signal_frame(struct named_file *file, uint64_t elf_vaddr)
+{
+	struct cfi_row *row;
+	bool is_signal;
+
+	if (!file->cfi)
+		file->cfi = cfi_new(file->object, UBP_DWARF_REGS_MAX);
+	row = file->cfi ? cfi_row_at(file->cfi, elf_vaddr) : NULL;
+	is_signal = row && row->is_signal;
+	free(row);
+	return is_signal;
 }
 
 void named_files_free(struct named_files *files)

@@ -12,6 +12,7 @@
 #include "engine/base/map.h"
 #include "engine/object/debug.h"
 
+struct cfi;
 struct dwarf;
 struct mapping;
 struct object;
@@ -20,6 +21,7 @@ struct named_file {
 	struct object *object; /* NULL: it could not be opened */
 	struct dwarf *dwarf;   /* NULL: none, or not asked for yet */
 	bool no_dwarf;
+	struct cfi *cfi; /* NULL: not asked for yet */
 	uint64_t dev, ino;
 	pid_t pid;               /* by which that was tried last */
 	struct named_file *next; /* of the same key */
@@ -39,6 +41,11 @@ struct named_files {
 struct named_file *named_file_of(struct named_files *files, pid_t pid, const struct mapping *m);
 /* NULL: it has no debug information. */
 struct dwarf *named_file_dwarf(struct named_file *file);
+/*
+ * Does code there return from a signal handler? Who was interrupted is next on the stack then,
+ * not called: its address is that of the next instruction.
+ */
+bool named_file_is_signal_frame(struct named_file *file, uint64_t elf_vaddr);
 void named_files_free(struct named_files *files);
 
 #endif

@@ -270,7 +270,7 @@ static struct named *name_in_file(struct symboliser *s, struct named_file *file,
 	if (object_foffset_to_vaddr(file->object, lookup - m->start + m->foffset, &at) < 0)
 		return NULL;
 	elf_vaddr = at + (where->vaddr - lookup);
-	is_signal = object_is_signal_frame(file->object, elf_vaddr);
+	is_signal = named_file_is_signal_frame(file, elf_vaddr);
 	if (is_signal)
 		at = elf_vaddr;
 	if (dwarf)
