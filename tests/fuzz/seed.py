@@ -239,10 +239,39 @@ def variables(out):
     os.rmdir(folder)
 
 
+def frames(out):
+    """Call frame information of one CIE and one FDE over all code: what compilers write, a PLT
+    entry's expression, a signal frame's, rules by registers and values."""
+    def entry(body):
+        body += bytes(-len(body) % 4)
+        return struct.pack("<I", len(body)) + body
+
+    expr = bytes([0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22])
+    saved = b"".join(bytes([0x10, r, 3, 0x77, 0xf0 - r, 1]) for r in range(17))
+    programs = {
+        "plain": [b"", bytes([0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x48, 0x0c, 7, 8, 0xc6])],
+        "states": [b"", bytes([0x41, 0x0e, 16, 0x83, 2, 0x0a, 0x42, 0x0e, 8, 0x0b, 2, 9, 0x0e, 24])],
+        "plt": [b"", bytes([0x0e, 16, 0x46, 0x0e, 24, 0x4a]) + expr],
+        "signal": [b"S", bytes([0x0f, 4, 0x77, 0xa0, 1, 6]) + saved],
+        "rules": [b"", bytes([7, 16, 8, 3, 9, 3, 6, 0x14, 6, 2, 0x16, 3, 2, 0x76, 0, 0x11, 12, 0x7e])],
+        "branch": [b"", bytes([0x16, 16, 9, 0x77, 0, 0x12, 0x28, 1, 0, 0x96, 0x19, 0x96])],
+        "loop": [b"", bytes([0x16, 16, 5, 0x31, 0x2f, 0xfd, 0xff, 0x96])],
+        "large": [b"", bytes([5, 0xff, 0xff, 0xff, 0x7f, 1])],
+    }
+    for key, (letter, program) in programs.items():
+        for debug in (0, 1):
+            cie_id = b"\xff\xff\xff\xff" if debug else bytes(4)
+            cie = entry(cie_id + b"\1zR" + letter + bytes([0, 1, 0x78, 16, 1, 3, 0x0c, 7, 8, 0x90, 1]))
+            back = 0 if debug else len(cie) + 4
+            fde = entry(struct.pack("<III", back, 0, 0x10000) + b"\0" + program)
+            stack = b"".join(struct.pack("<H", n * 7) for n in range(40))
+            out.put("unwind", f"{key}{debug}", bytes([debug, 8]) + stack + cie + fde + bytes(4 - 4 * debug))
+
+
 def main():
     out = Out(sys.argv[1])
     for make in (definitions, filters, values, extended_values, instructions, records, maps, ldcache, elves,
-                 operands, notes, static_probes, variables):
+                 operands, notes, static_probes, variables, frames):
         make(out)
 
 
