@@ -20,7 +20,7 @@
 #include "engine/stack/frame.h"
 
 #define SECTION_AT 0x1000
-#define FRAMES     64
+#define FRAMES     12
 
 static const char names[] = "\0.eh_frame\0.debug_frame\0.shstrtab";
 
@@ -150,7 +150,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CLAIM(object_open(path, &object, &err) == 0);
 	cfi = cfi_new(object, space.arch->n_dwarf_regs);
 	CLAIM(cfi);
-	for (uint64_t pc = 0; pc < 0x10000; pc += pc < 0x100 ? 1 : 0x7f3)
+	for (uint64_t pc = 0; pc < 0x10000; pc += pc < 0x60 ? 1 : 0xbf3)
 		walk(cfi, &space, stack, n_words, pc);
 	walk(cfi, &space, stack, n_words, UINT64_MAX);
 	cfi_free(cfi);
