@@ -31,20 +31,34 @@ static int add(struct map *excluded, pid_t pid)
 	return map_put(excluded, (uint64_t)pid, excluded);
 }
 
-/* fdinfo of a /dev/ptmx descriptor tells whose master it is. */
-static bool is_our_terminal(int fdinfo_dir, const char *fd, int tty_index)
+/* The number behind @key in the fdinfo of a descriptor, or -1. */
+static long fdinfo_number(int fdinfo_dir, const char *fd, const char *key, int base)
 {
 	char buf[512], *at;
 	int f = openat(fdinfo_dir, fd, O_RDONLY | O_CLOEXEC);
 	ssize_t n;
 
 	if (f < 0)
-		return false;
+		return -1;
 	n = read(f, buf, sizeof(buf) - 1);
 	close(f);
 	buf[n > 0 ? n : 0] = '\0';
-	at = strstr(buf, "tty-index:");
-	return at && atoi(at + strlen("tty-index:")) == tty_index;
+	at = strstr(buf, key);
+	return at ? strtol(at + strlen(key), NULL, base) : -1;
+}
+
+/* That of a /dev/ptmx descriptor tells whose master it is. */
+static bool is_our_terminal(int fdinfo_dir, const char *fd, int tty_index)
+{
+	return fdinfo_number(fdinfo_dir, fd, "tty-index:", 10) == tty_index;
+}
+
+/* Programs of one pipeline's end may write to the same pipe. */
+static bool only_writes(int fdinfo_dir, const char *fd)
+{
+	long flags = fdinfo_number(fdinfo_dir, fd, "flags:", 8);
+
+	return flags >= 0 && (flags & O_ACCMODE) == O_WRONLY;
 }
 
 static bool reads_us(const struct reader_of *r, pid_t pid)
@@ -68,7 +82,7 @@ static bool reads_us(const struct reader_of *r, pid_t pid)
 			continue;
 		link[n] = '\0';
 		if (r->pipe[0] && strcmp(link, r->pipe) == 0)
-			found = true;
+			found = !only_writes(info, ent->d_name);
 		else if (r->tty_index >= 0 &&
 			 (strcmp(link, "/dev/ptmx") == 0 || strcmp(link, "/dev/pts/ptmx") == 0))
 			found = is_our_terminal(info, ent->d_name, r->tty_index);
