@@ -28,7 +28,7 @@ struct usdt_plan {
 		char *group, *event;
 		const char *note_args;
 	} * places;
-	size_t n, n_left_out;
+	size_t n;
 	struct ubp_err *err;
 };
 
@@ -130,11 +130,7 @@ static int plan_note(void *ctx, const struct object_note *note)
 	if (!usdt_is_meant(d, note) ||
 	    (usdt_is_pattern(d) && usdt_is_excluded(plan->s->opt.exclude, note)))
 		return 0;
-	if (!find_place(plan, note, &foffset, &ref)) {
-		plan->n_left_out++;
-		return 0;
-	}
-	if (is_planned(plan, foffset, note->args))
+	if (!find_place(plan, note, &foffset, &ref) || is_planned(plan, foffset, note->args))
 		return 0;
 	rc = make_room(plan);
 	if (rc < 0)

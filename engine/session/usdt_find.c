@@ -382,6 +382,9 @@ static int fail_not_found(const struct search *search, struct ubp_err *err)
 	char near_text[NEAREST_NAMES * (NEAREST_NAME_MAX + 8) + 32], where[192], more[96] = "";
 
 	nearest_text(&search->nearest, near_text, sizeof(near_text));
+	if (!d->target && (search->s->argv || search->s->opt.n_pids) && !search->nearest.n)
+		snprintf(near_text, sizeof(near_text),
+			 "; if a library has it that is opened later, give its name as TARGET");
 	if (d->target && search->n_notes == 0)
 		snprintf(where, sizeof(where), "%.150s: it has none at all", d->target);
 	else if (d->target)
