@@ -145,7 +145,7 @@ static unsigned type_bytes(const char *type, size_t len)
 
 	if (len == 4 && memcmp(type, "char", 4) == 0)
 		return 1;
-	if (len && type[0] == 'b' && slash) {
+	if (len && slash && (type[0] == 'b' || type[0] == 's')) {
 		len -= (size_t)(slash + 1 - type);
 		type = slash + 1;
 	} else if (len && strchr("usxf", type[0])) {
