@@ -223,7 +223,8 @@ int debug_open_candidate(struct object *object, const char *path,
 	other = build_id_of(file.elf);
 	if (why)
 		say(debug->misfit, sizeof(debug->misfit), "%.160s is %s", path, why);
-	else if (id.len ? !is_same_id(id, other) : !has_crc(file.fd, wanted->crc)) {
+	else if (id.len && (other.len || !wanted->link) ? !is_same_id(id, other)
+							: !has_crc(file.fd, wanted->crc)) {
 		why = "other";
 		if (id.len)
 			say(debug->misfit, sizeof(debug->misfit),

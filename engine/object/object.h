@@ -51,7 +51,8 @@ bool object_is_pie(const struct object *object);      /* ET_DYN: a PIE or a libr
 bool object_is_go(const struct object *object);
 /*
  * Can exceptions pass through it, and is the code that unwinds them linked into it
- * without a name (a stripped program)? Then nobody can tell when it is at work.
+ * without a name (a stripped program, whatever other files know)? Then nobody can tell when it
+ * is at work.
  */
 bool object_hides_unwinder(struct object *object);
 /* Is it marked as made for shadow stacks (GNU_PROPERTY_X86_FEATURE_1_SHSTK)? */

@@ -35,9 +35,14 @@ bool object_is_go(const struct object *object)
 	return false;
 }
 
+/* In the file itself: whoever follows unwinders looks nowhere else. */
 static bool has_symbol(const struct symtab *symtab, const char *name)
 {
-	return symtab_first(symtab, name, strlen(name)) != NULL;
+	for (const struct sym *sym = symtab_first(symtab, name, strlen(name)); sym;
+	     sym = symtab_next(symtab, sym))
+		if ((size_t)(sym - symtab->syms) < symtab->n_own)
+			return true;
+	return false;
 }
 
 bool object_hides_unwinder(struct object *object)

@@ -261,6 +261,7 @@ static int read_own(const struct object *object, struct symtab *symtab, struct u
 	if (rc == 0)
 		rc = add_source(object, symtab, &all, err);
 	versions_free(exported.versions);
+	symtab->n_own = symtab->n_syms;
 	symtab->has_symtab = symtab->is_whole = all.n != 0;
 	return rc;
 }

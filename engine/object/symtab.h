@@ -49,6 +49,7 @@ struct extent {
 struct symtab {
 	struct sym *syms;
 	size_t n_syms;
+	size_t n_own;       /* of these, in the object itself: the first ones */
 	size_t n_functions; /* SYM_FUNCTION among them */
 	bool has_symtab; /* there is a .symtab, here or elsewhere: static functions are known */
 	bool is_whole;   /* there is nothing to be had beside it */

@@ -33,6 +33,18 @@ done
 run partly partly hijacked nested 50
 "$UPROBE" --check --explain -e "r:t/frame $PWD/static_s:$("$UPROBE" --check -e "p:g/x $PWD/static:frame" | sed 's/.*:0x0*/0x/')" > explain.txt
 grep -q 'on [1-9] ret instruction' explain.txt || fail "$(cat explain.txt)"
+# What a separate file knows of names helps to find functions, but no unwinder.
+for from in "--symbols static" "--debug-dir debug"; do
+	[ "${from% *}" = --symbols ] || { objcopy --only-keep-debug static static.debug && mkdir -p debug && mv static.debug debug &&
+		objcopy --add-gnu-debuglink=debug/static.debug static_s; } || fail "objcopy"
+	# shellcheck disable=SC2086 # two words
+	"$UPROBE" --stats --lossless $from -o out.txt -e "r:t/frame_ret $PWD/static_s:frame \$retval:s64" \
+		-e "r:t/frame2_ret $PWD/static_s:frame2" -- ./static_s nested 50 <<< go > stdout.txt 2> err.txt ||
+		fail "$from: ended with $?: $(cat stdout.txt err.txt)"
+	[ "$(sum at_rets)" -ge 2 ] || fail "$from: returns not caught at ret instructions: $(cat err.txt)"
+	# shellcheck disable=SC2086
+	refused '[$]duration of static_s:.* cannot be told' $from --check -e "r:t/frame $PWD/static_s:frame \$duration"
+done
 # How long a call takes is not known there, whichever file says so.
 refused '[$]duration of static_s:.* cannot be told' \
 	-e "r:t/frame $PWD/static_s:$("$UPROBE" --check -e "p:g/x $PWD/static:frame" | sed 's/.*:0x0*/0x/') \$duration" -- ./static_s nested 1
