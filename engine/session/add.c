@@ -204,13 +204,15 @@ static int refuse_sources(struct part text, struct ubp_err *err)
 {
 	struct part line;
 
-	while (take_line(&text, &line))
-		if (is_source(&line)) {
-			err->line = line.line;
-			return ubp_fail(err, ENOTSUP,
-					"a text with deletions can have no definitions by "
-					"source lines or variables");
-		}
+	while (take_line(&text, &line)) {
+		if (!is_source(&line))
+			continue;
+		(void)ubp_fail(err, ENOTSUP,
+			       "a text with deletions can have no definitions by source lines "
+			       "or variables");
+		err->line = line.line;
+		return -ENOTSUP;
+	}
 	return 0;
 }
 

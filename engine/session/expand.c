@@ -336,18 +336,19 @@ static int plan_places(struct expansion *x)
 static void tell_left_out(const struct expansion *x)
 {
 	const struct expand_left_out *l = &x->left_out;
-	const char *name = x->d->name ? x->d->name : x->path;
+	const char *place = x->d->words.text + x->d->name_col;
+	int len = (int)strcspn(place, " ");
 	char list[256] = "";
 	size_t at = 0;
 
 	if (x->n_unreadable)
-		warn(x, "%s: %zu of %zu places are left out: %s", name, x->n_unreadable,
+		warn(x, "%.*s: %zu of %zu places are left out: %s", len, place, x->n_unreadable,
 		     x->places.n, x->unreadable.text);
 	for (size_t i = 0; i < l->n && at < sizeof(list); i++)
 		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? ", " : "",
 				       l->names[i]);
 	if (l->n)
-		warn(x, "%s: left out: %s (%s)", name, list, l->why);
+		warn(x, "%.*s: left out: %s (%s)", len, place, list, l->why);
 }
 
 static int expand(struct expansion *x, const char *filter)

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# Definitions by source: what they become, beside plain ones, and what is said of those that
+# cannot be.
+. "${0%/*}/lib.bash"
+have gcc
+
+SOURCE=$UBP_SRC/fixtures/source.c
+gcc -O0 -g -o plain "$SOURCE" || fail gcc
+gcc -O2 -g -o fast "$SOURCE" || fail gcc
+cp fast stripped && strip -g stripped
+
+# becomes DEFINITION LINE...: the listing, addresses left out.
+becomes() {
+	local definition=$1
+	shift
+	"$UPROBE" --check "$definition" > out.txt 2> err.txt || fail "$definition"
+	sed 's/0x0*[0-9a-f]*/0x/' out.txt > got.txt
+	printf '%s\n' "$@" > want.txt
+	diff got.txt want.txt || fail "$definition"
+}
+# refused DEFINITION TEXT CARET: CARET is what stands above the '^'.
+refused() {
+	"$UPROBE" --check "$1" > out.txt 2> err.txt && fail "taken: $1"
+	grep -qF -- "$2" err.txt || fail "$1: not '$2'"
+	[ $# = 2 ] && return
+	local caret
+	caret=$(sed -n 3p err.txt)
+	[[ $(sed -n 2p err.txt) =~ ^.{$((${#caret} - 1))}(.*) ]]
+	[ "${BASH_REMATCH[1]#"$3"}" != "${BASH_REMATCH[1]}" ] || fail "$1: caret at '${BASH_REMATCH[1]}', not '$3'"
+}
+
+# --- what they become; frames of -O0 are the same wherever gcc is
+becomes p:./plain:parse:2 'p:uprobes/parse_L2 ./plain:0x'
+becomes 'p:./plain:source.c:44 n %di' 'p:uprobes/source_L44 ./plain:0x n=-28(%bp):s32 arg2=%di' 2> /dev/null ||
+	fail "file and line"
+becomes 'p:a/b ./plain:sum n first=v[0] %si x=%di:u8' \
+	'p:a/b ./plain:0x n=-28(%bp):s32 first=+0(-24(%bp)):s32 arg3=%si x=%di:u8'
+becomes 'p:./plain:parse $params' 'p:uprobes/parse ./plain:0x req=-24(%bp):x64 letter=-28(%bp):char'
+becomes 'p:./plain:parse req->at[1].y req->at[0].x:u16 y=letter:u8' \
+	'p:uprobes/parse ./plain:0x y_2=+26(-24(%bp)):s16 x=+20(-24(%bp)):u16 y=-28(%bp):u8'
+# Inlined wherever it is called: as often as that.
+"$UPROBE" --check p:./fast:twice > out.txt || fail "twice"
+[ "$(grep -c '^p:uprobes/twice ./fast:0x' out.txt)" = 3 ] || fail "copies of twice()"
+# At the entry, where nothing is optimised, only if no variable is wanted.
+entry=$(nm plain | sed -n 's/^0*\([0-9a-f]*\) t parse$/\1/p')
+"$UPROBE" --check p:./plain:parse:0 | grep -q "0x0*$entry\$" || fail "parse:0 is not the entry"
+"$UPROBE" --check 'p:./plain:parse letter' | grep -q "0x0*$entry " && fail "a variable before it has its value"
+
+# --- values
+"$UPROBE" 'p:./plain:parse name=req->name:string len=req->len letter kind=req->kind' 'len > 2' -- ./plain \
+	> out.txt 2> err.txt || fail "values"
+grep -o 'name=.*' out.txt > got.txt
+printf '%s\n' "name=\"hello\" len=5 letter='a' kind=KIND_WORD" \
+	"name=\"request\" len=7 letter='e' kind=KIND_NONE" | diff - got.txt || fail "values"
+
+# --- beside plain ones, line by line, all or nothing
+cat > defs <<-'DEFS'
+	# several
+	p:t/one ./fast:sum
+	p:t/two ./fast:twice
+	p:t/three ./fast:parse:5 letter
+	p:t/four ./fast:main
+DEFS
+"$UPROBE" --check -f defs > out.txt 2> err.txt || fail "a file"
+[ "$(sed 's/ .*//' out.txt | uniq | tr '\n' ' ')" = "p:t/one p:t/two p:t/three p:t/four " ] || fail "their order"
+echo 'p:t/five ./fast:parse:5 no_such' >> defs
+"$UPROBE" --check -f defs > out.txt 2> err.txt && fail "a bad line was taken"
+grep -q 'defs:6: .*no_such' err.txt || fail "which line is bad"
+printf 'p:t/a ./fast:sum\np:t/b ./fast:no_such\np:t/c ./fast:twice\n' > defs
+"$UPROBE" --check -f defs > out.txt 2> err.txt && fail "an unknown function was taken"
+grep -q 'defs:2: ' err.txt || fail "which function is not known"
+printf 'p:t/a ./fast:twice\n-:t/a\np:t/b ./fast:twice value\n' > defs
+"$UPROBE" --check -f defs > out.txt 2> err.txt && fail "deletions beside sources"
+grep -q 'defs:3: .*deletions' err.txt || fail "deletions beside sources: no reason"
+
+# --- what cannot be
+refused 'p:./plain:parse:40' 'has no code; 13 has' 'parse:40'
+refused 'p:./plain:parse:3' 'line 3 of parse' 'parse:3'
+refused 'p:./plain:source.c:3' 'no code' 'source.c:3'
+refused 'p:./plain:other.c:3' "no source file 'other.c'" 'other.c:3'
+refused 'p:./plain:pars:3' "did you mean 'parse'" 'pars:3'
+refused 'p:./plain:parse x=leter' "did you mean 'letter'" 'leter'
+refused 'p:./plain:parse req->nam' "nam" 'nam'
+refused 'r:./plain:parse $retval letter' 'when the function returns' 'letter'
+refused 'r:./plain:parse:3' 'not of a line' 'parse:3'
+refused 'r:./fast:twice' 'it does not return' 'twice'
+refused 'p:./stripped:parse:3' 'no debug information'
+refused 'p:./stripped:parse req' 'no debug information'
+refused 'p:./fast:no_such' "no function 'no_such'" 
+refused 'p:./plain:parse $params:u8' '$params' 
+"$UPROBE" --strict --check 'p:t/x ./plain:parse:3' > out.txt 2> err.txt && fail "--strict takes source lines"
+
+# --- two files of a name
+mkdir a b
+printf 'int f(int x)\n{\n\treturn x + 1;\n}\n' > a/same.c
+printf 'int f(int);\nint main(void)\n{\n\treturn f(1);\n}\n' > b/same.c
+gcc -g -o two a/same.c b/same.c || fail gcc
+refused p:./two:same.c:4 "is several source files" same.c:4
+becomes p:./two:b/same.c:4 'p:uprobes/same_L4 ./two:0x'
+
+# --- lines without the source
+"$UPROBE" --lines-of f ./two > out.txt || fail "--lines-of"
+[ "$(sed -n 3,4p out.txt)" = "$(printf '         {\n      2  \treturn x + 1;')" ] || fail "lines of f()"
+mv a/same.c a/moved.c
+"$UPROBE" --lines-of f ./two > out.txt || fail "--lines-of without the source"
+sed 1d out.txt > got.txt
+printf '%s\n' '(no source there: No such file or directory)' '      0' '      2' '      3' | diff - got.txt ||
+	fail "--lines-of without the source"
+"$UPROBE" --lines-of g ./two > out.txt 2> err.txt && fail "lines of no function"
+grep -q "no function 'g'" err.txt || fail "lines of no function: no reason"
+
+# --- a function of C++, of Rust
+cat > app.cc <<-'CC'
+	#include <cstdio>
+	namespace shop {
+	template <typename T> struct Cart {
+		T total;
+		__attribute__((noinline)) T add(T price, int n)
+		{
+			total += price * n;
+			return total;
+		}
+	};
+	}
+	int main(int argc, char **)
+	{
+		shop::Cart<int> cart{argc};
+		printf("%d\n", cart.add(3, 4));
+	}
+CC
+if command -v g++ > /dev/null; then
+	g++ -O0 -g -o app app.cc || fail g++
+	for name in add Cart::add shop::Cart::add 'shop::Cart<int>::add'; do
+		"$UPROBE" "p:./app:$name:2 price n" -- ./app > out.txt 2> err.txt || fail "C++: $name"
+		grep -q 'price=3 n=4' out.txt || fail "C++: $name"
+	done
+fi
+if command -v rustc > /dev/null; then
+	cat > app.rs <<-'RS'
+		mod shop {
+		    pub struct Cart { pub total: u32 }
+		    impl Cart {
+		        #[inline(never)]
+		        pub fn add(&mut self, price: u32, n: u8) -> u32 {
+		            self.total += price * n as u32;
+		            self.total
+		        }
+		    }
+		}
+		fn main() {
+		    let mut cart = shop::Cart { total: std::env::args().count() as u32 };
+		    println!("{}", cart.add(3, 4));
+		}
+	RS
+	rustc -g -o app app.rs 2> err.txt || fail rustc
+	for name in shop::Cart::add Cart::add app::shop::Cart::add; do
+		"$UPROBE" "p:./app:$name:1 price n self.total" -- ./app > out.txt 2> err.txt || fail "Rust: $name"
+		grep -q 'price=3 n=4 total=1' out.txt || fail "Rust: $name"
+	done
+fi
+:
