@@ -4,6 +4,7 @@
 /* Units of a file's DWARF, and small things about DIEs. */
 
 #include <errno.h>
+#include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,34 @@
 /* Hostile files: code ranges that are taken in, in all. */
 #define RANGES_MAX (8u << 20)
 
+/* libdw takes what is in the sections of strings for strings: do they end in a NUL? */
+static int check_strings(struct dwarf *d, Dwarf *dw, struct ubp_err *err)
+{
+	Elf *elf = dw ? dwarf_getelf(dw) : NULL;
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	if (!elf || elf_getshdrstrndx(elf, &names) != 0)
+		return 0;
+	while ((section = elf_nextscn(elf, section))) {
+		const char *name = gelf_getshdr(section, &header)
+					   ? elf_strptr(elf, names, header.sh_name)
+					   : NULL;
+		const Elf_Data *data;
+
+		if (!name || !strstr(name, "debug_") || !strstr(name, "str"))
+			continue;
+		data = elf_rawdata(section, NULL);
+		if (data && data->d_buf && data->d_size && !strstr(name, "str_offsets") &&
+		    ((const char *)data->d_buf)[data->d_size - 1] != '\0')
+			return ubp_fail(err, ENOEXEC,
+					"%s: corrupt debug information: %s does not end",
+					object_path(d->object), name);
+	}
+	return 0;
+}
+
 int dwarf_open(struct object *object, struct dwarf **ret_dwarf, struct ubp_err *err)
 {
 	struct dwarf *d = calloc(1, sizeof(*d));
@@ -23,6 +52,10 @@ int dwarf_open(struct object *object, struct dwarf **ret_dwarf, struct ubp_err *
 		return ubp_fail(err, ENOMEM, "out of memory");
 	d->object = object;
 	rc = object_dwarf(object, &d->dw, &d->bias, err);
+	if (rc == 0)
+		rc = check_strings(d, d->dw, err);
+	if (rc == 0)
+		rc = check_strings(d, dwarf_getalt(d->dw), err);
 	if (rc < 0)
 		dwarf_free(d);
 	else
@@ -248,7 +281,7 @@ bool dw_inherited_ref(Dwarf_Die *die, unsigned attr, Dwarf_Die *ret_die)
 	return dw_attr(die, attr, &a) && dwarf_formref_die(&a, ret_die);
 }
 
-/* Does it end in the section that it begins in? */
+/* Does a string end in the section that it begins in? */
 static bool ends(Elf *elf, const char *string)
 {
 	Elf_Scn *section = NULL;
@@ -267,7 +300,7 @@ const char *dw_string(Dwarf_Attribute *attr)
 {
 	const char *string = dwarf_formstring(attr);
 
-	/* Others are looked at by libdw. */
+	/* Sections of strings were looked at by check_strings(). */
 	if (!string || dwarf_whatform(attr) != DW_FORM_string)
 		return string;
 	return ends(dwarf_getelf(dwarf_cu_getdwarf(attr->cu)), string) ? string : NULL;

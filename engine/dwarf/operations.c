@@ -103,7 +103,7 @@ static int push_cfa(struct machine *m, const Dwarf_Op *op)
 
 	cfis[1] = object_eh_cfi(d->object);
 	for (size_t i = 0; i < 2 && rc == -ENODATA; i++) {
-		struct location location;
+		struct location location = { 0 };
 		Dwarf_Frame *frame = NULL;
 		Dwarf_Op *ops;
 		size_t n_ops;
@@ -171,7 +171,7 @@ static int push_frame_base(struct machine *m, const Dwarf_Op *op)
 {
 	struct machine inner = { m->at, m->name, m->err, m->depth + 1, { { 0 } }, 0 };
 	Dwarf_Die function = m->at->function;
-	struct location location;
+	struct location location = { 0 };
 	Dwarf_Attribute attr;
 	Dwarf_Op *ops;
 	size_t n_ops;
@@ -205,7 +205,7 @@ static int push_frame_base(struct machine *m, const Dwarf_Op *op)
 static int push_entry_value(struct machine *m, Dwarf_Attribute *attr, const Dwarf_Op *op)
 {
 	struct machine inner = { m->at, m->name, m->err, m->depth + 1, { { 0 } }, 0 };
-	struct location location;
+	struct location location = { 0 };
 	Dwarf_Attribute value;
 	Dwarf_Op *ops;
 	size_t n_ops;

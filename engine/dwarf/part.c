@@ -125,7 +125,7 @@ static int pointer_value(const struct piece *piece, uint64_t at, unsigned bits, 
 
 int part_follow(struct part *part, const struct location_at *at, struct ubp_err *err)
 {
-	const struct piece *piece;
+	const struct piece *piece = NULL;
 	struct piece memory = { .kind = PIECE_MEMORY };
 	uint64_t piece_at;
 	int rc;
@@ -133,7 +133,7 @@ int part_follow(struct part *part, const struct location_at *at, struct ubp_err 
 	if (part->bit_size)
 		return ubp_fail(err, ENOTSUP, "A bit-field is no pointer");
 	rc = find_piece(part, at->addr_size * 8u, &piece, &piece_at, err);
-	if (rc < 0)
+	if (rc < 0 || !piece)
 		return rc;
 	if (piece->kind == PIECE_POINTER)
 		return follow_implicit(part, at, piece, err);
@@ -168,7 +168,7 @@ static int finish(struct dwarf_value *value, size_t len, const char *type, struc
 {
 	if (len == 0 || len + 1 + strlen(type) > TEXT_MAX || strlen(type) >= DWARF_TYPE_MAX)
 		return too_long(err);
-	strcpy(value->type, type);
+	memcpy(value->type, type, strlen(type) + 1);
 	return 0;
 }
 
@@ -278,14 +278,14 @@ int part_scalar(const struct part *part, const struct type_facts *facts,
 		struct dwarf_value *ret_value, struct ubp_err *err)
 {
 	unsigned bits = part->bit_size ? part->bit_size : facts->size * 8;
-	const struct piece *piece;
+	const struct piece *piece = NULL;
 	uint64_t at, number;
 	int rc;
 
 	if (bits > 64 || bits > facts->size * 8)
 		return ubp_fail(err, ENOTSUP, "It has more bits than a fetch arg");
 	rc = find_piece(part, bits, &piece, &at, err);
-	if (rc < 0)
+	if (rc < 0 || !piece)
 		return rc;
 	switch (piece->kind) {
 	case PIECE_MEMORY:
@@ -327,17 +327,17 @@ int part_typed(const struct part *part, const char *type, struct dwarf_value *re
 	facts.is_signed = type[0] == 's';
 	if (type[0] == 'f')
 		facts.kind = TYPE_FLOAT;
-	strcpy(facts.spelling, type);
+	memcpy(facts.spelling, type, strlen(type) + 1);
 	return part_scalar(part, &facts, ret_value, err);
 }
 
 static int address_of(const struct part *part, struct sum *ret_sum, struct ubp_err *err)
 {
-	const struct piece *piece;
+	const struct piece *piece = NULL;
 	uint64_t at;
 	int rc = find_piece(part, 0, &piece, &at, err);
 
-	if (rc < 0)
+	if (rc < 0 || !piece)
 		return rc;
 	if (piece->kind != PIECE_MEMORY || part->bit_size || at % 8)
 		return ubp_fail(err, ENOTSUP, "It is not in memory here, but %s",

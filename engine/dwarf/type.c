@@ -176,7 +176,7 @@ static void base_facts(Dwarf_Die *die, struct type_facts *facts)
 		if (size == 1 && name && strcmp(name, "char") == 0) {
 			facts->kind = TYPE_CHAR;
 			facts->is_signed = encoding == DW_ATE_signed_char;
-			strcpy(facts->spelling, "char");
+			memcpy(facts->spelling, "char", sizeof("char"));
 			return;
 		}
 		spell(facts, encoding == DW_ATE_signed_char ? 's' : 'u');
