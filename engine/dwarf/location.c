@@ -141,6 +141,7 @@ int location_of(const struct location_at *at, Dwarf_Die *variable, const char *n
 		struct location *ret_location, struct ubp_err *err)
 {
 	Dwarf_Attribute attr;
+	Dwarf_Block block;
 	Dwarf_Op *ops = NULL;
 	size_t n_ops = 0;
 	int n;
@@ -149,6 +150,8 @@ int location_of(const struct location_at *at, Dwarf_Die *variable, const char *n
 	if (dw_attr(variable, DW_AT_const_value, &attr))
 		return constant(&attr, name, ret_location, err);
 	if (!dw_attr(variable, DW_AT_location, &attr))
+		return gone(at, NULL, name, err);
+	if (dwarf_formblock(&attr, &block) == 0 && block.length == 0)
 		return gone(at, NULL, name, err);
 	n = dwarf_getlocation_addr(&attr, at->addr, &ops, &n_ops, 1);
 	if (n < 0)

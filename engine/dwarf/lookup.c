@@ -319,11 +319,30 @@ static int offer(void *ctx, Dwarf_Die *variable)
 	return 0;
 }
 
+/* Is there one in a block of @scope, but not where the place is? */
+static bool in_blocks(Dwarf_Die *scope, const char *name, size_t len, unsigned depth)
+{
+	for (struct children c = children_of(scope); c.has_one; children_next(&c)) {
+		if (is_variable(&c.die) && is_called(&c.die, name, len))
+			return true;
+		if (dwarf_tag(&c.die) == DW_TAG_lexical_block && depth < NAMESPACES_MAX &&
+		    in_blocks(&c.die, name, len, depth + 1))
+			return true;
+	}
+	return false;
+}
+
 static int not_found(struct lookup *l, const char *name, size_t len, struct ubp_err *err)
 {
 	struct nearest near;
 	char text[NEAREST_NAMES * (NEAREST_NAME_MAX + 8)];
 
+	for (size_t i = 0; i < l->n_scopes; i++)
+		if (dw_is_function(&l->scopes[i]) && in_blocks(&l->scopes[i], name, len, 0))
+			return ubp_fail(
+				err, ENOENT,
+				"'%.*s' is a variable of a block that this place is not in",
+				(int)len, name);
 	nearest_init(&near, name, len, 2);
 	for (size_t i = 0; i < l->n_scopes; i++)
 		each_of(&l->scopes[i], offer, &near);

@@ -15,7 +15,7 @@ plain() { sed -E -e 's/\+[0-9]+>$/+N>/' -e 's/\(unknown_type\)/void*/' "$1" | so
 beside_perf() { # PROGRAM PLACE...
 	local prog=$1 place
 	shift
-	command -v perf > /dev/null && perf probe -x "./$prog" -V main > /dev/null 2>&1 || return 0
+	command -v perf > /dev/null && perf probe -x "./$prog" -V main > /dev/null 2>&1 || { echo "no perf that reads this: not compared"; return 0; }
 	for place; do
 		list "$prog" "$place"
 		perf probe -x "./$prog" -V "$place" > perf.txt 2> /dev/null || fail "perf -V $place"
@@ -52,6 +52,9 @@ list o2-5 "vars_c.c:$line"
 "$UPROBE" --explain ./o2-5 --vars "vars_c.c:$line" > vars.txt || fail "--explain"
 grep -qE '\(.* is (optimised out here|computed )' vars.txt || fail "no reasons: $(cat vars.txt)"
 
+refused "'square' is a variable of a block" "p:./o0-5:locals square"
+refused "no variable 'summ' here; did you mean 'sum'" "p:./o0-5:locals summ"
+refused 'constant is optimised out here|square is computed' "p:./o2-5:vars_c.c:$line square constant"
 refused 'nosuch' ./o0-5 --vars nosuch
 strip -o stripped o0-5
 refused 'no debug information' ./stripped --vars main
