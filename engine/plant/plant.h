@@ -155,6 +155,7 @@ struct plant_space {
 	struct map thread_pointers; /* -> tid that has a ring by it, RINGS_SHARED: several */
 	uint64_t *ranges;           /* what detours may read (base/ring.h) */
 	size_t n_ranges;
+	uint32_t maps_last;   /* likewise, the last that was not 0 */
 	uint32_t maps_number; /* of its mappings (stack/maps_set.h); 0: they may have changed */
 	uint64_t ranges_ns;   /* when that was looked at last */
 	unsigned n_detour_traps; /* without rings, so far */

@@ -156,6 +156,7 @@ int ubp_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_
 	(void)!read(s->timer_fd, &drained, sizeof(drained));
 	if (read(s->news_fd, &drained, sizeof(drained)) > 0)
 		deliver_warnings(s);
+	stacks_tidy(s);
 	n = deliver_all(s, &batch);
 	if (!event_queue_peek(s->queue))
 		n += deliver_last_losses(s, &batch);

@@ -113,6 +113,7 @@ struct ubp_session {
 	struct stack_unwinder *unwinder;   /* the tracing thread's; NULL: not by CFI */
 	struct symboliser *symboliser;     /* NULL: addresses are wanted */
 	struct sink_resolver resolver;     /* that */
+	uint64_t tidied_ns;
 };
 
 /* define.c */
@@ -233,6 +234,8 @@ int stacks_init(struct ubp_session *s, struct ubp_err *err);
 void stacks_free(struct ubp_session *s);
 /* NULL: stacks are printed as they are. */
 const struct sink_resolver *stacks_resolver(const struct ubp_session *s);
+/* Once in a while: forget what was mapped in processes that have ended. */
+void stacks_tidy(struct ubp_session *s);
 /* Entries of a stack at most. */
 unsigned stacks_frames(const struct ubp_session *s);
 /* On the tracing thread: mappings of a stopped thread's process have changed, or its rings are new. */

@@ -12,6 +12,11 @@
 #include "engine/stack/symbolise.h"
 #include "engine/stack/unwind.h"
 
+/* Processes that have ended: how many, and how long, their mappings are kept for records to come. */
+#define GONE_MAX 1024
+#define KEEP_NS  30000000000ULL
+#define TIDY_NS  10000000000ULL
+
 /* Probed files are those that stacks lead through most. */
 static const struct object *known(void *ctx, uint64_t dev, uint64_t ino)
 {
@@ -70,10 +75,29 @@ unsigned stacks_frames(const struct ubp_session *s)
 	return !frames || frames > EVENT_STACK_MAX ? EVENT_STACK_MAX : frames;
 }
 
+void stacks_tidy(struct ubp_session *s)
+{
+	uint64_t now;
+
+	if (!s->stack_maps || stack_maps_set_n_gone(s->stack_maps) < GONE_MAX)
+		return;
+	now = event_clock_now(CLOCK_KIND_MONO);
+	if (now - s->tidied_ns < TIDY_NS)
+		return;
+	s->tidied_ns = now;
+	if (s->symboliser)
+		symboliser_forget(s->symboliser);
+	stack_maps_set_sweep(s->stack_maps, now - KEEP_NS);
+}
+
 void stacks_space_gone(struct ubp_session *s, const struct space *space)
 {
+	const struct plant_space *ps = space->plant;
+
 	if (s->unwinder)
 		stack_unwinder_forget(s->unwinder, space);
+	if (s->stack_maps && ps && ps->maps_last)
+		stack_maps_set_gone(s->stack_maps, ps->maps_last);
 }
 
 void stacks_mapped(struct ubp_session *s, struct tracee *t)

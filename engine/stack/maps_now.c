@@ -22,5 +22,7 @@ uint32_t stack_maps_now(struct stack_maps_set *set, const struct tracee *t)
 		ps->maps_number = stack_maps_set_add(set, t->process->pid, &maps);
 	else
 		maps_free(&maps);
+	if (ps->maps_number)
+		ps->maps_last = ps->maps_number;
 	return ps->maps_number;
 }

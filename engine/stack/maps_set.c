@@ -9,22 +9,27 @@
 #include <string.h>
 
 #include "engine/base/map.h"
+#include "engine/event/clock.h"
 
 /* Mappings of one process at one time, or of several that have the same. */
 struct kept {
 	struct maps maps;
+	uint64_t hash;
+	size_t n_entries;
 	struct kept *next; /* of the same hash */
 };
 
 struct entry {
 	pid_t pid;
-	const struct kept *kept;
+	uint32_t before;   /* number of the process's last one before this; 0: none */
+	struct kept *kept; /* NULL: swept */
+	uint64_t gone_ns;  /* 0: it is not */
 };
 
 struct stack_maps_set {
 	pthread_mutex_t lock; /* what follows */
 	struct entry *entries;
-	size_t n, cap;
+	size_t n, cap, n_gone;
 	struct map by_hash; /* -> struct kept */
 	struct map by_pid;  /* -> number of the last */
 };
@@ -130,7 +135,7 @@ static int copy(const struct maps *from, struct maps *ret_maps)
 }
 
 /* NULL: memory is short. */
-static const struct kept *keep(struct stack_maps_set *set, const struct maps *maps)
+static struct kept *keep(struct stack_maps_set *set, const struct maps *maps)
 {
 	uint64_t hash = hash_of(maps);
 	struct kept *first = map_get(&set->by_hash, hash), *kept = first;
@@ -142,6 +147,7 @@ static const struct kept *keep(struct stack_maps_set *set, const struct maps *ma
 	kept = calloc(1, sizeof(*kept));
 	if (kept && copy(maps, &kept->maps) == 0) {
 		kept->next = first;
+		kept->hash = hash;
 		if (map_put(&set->by_hash, hash, kept) == 0)
 			return kept;
 		maps_free(&kept->maps);
@@ -165,23 +171,43 @@ static bool grow(struct stack_maps_set *set)
 	return true;
 }
 
+static void drop(struct stack_maps_set *set, struct kept *kept)
+{
+	struct kept *first = map_get(&set->by_hash, kept->hash), **at = &first;
+
+	while (*at != kept)
+		at = &(*at)->next;
+	*at = kept->next;
+	/* Replacing a value takes no memory. */
+	if (first)
+		(void)map_put(&set->by_hash, kept->hash, first);
+	else
+		(void)map_remove(&set->by_hash, kept->hash);
+	maps_free(&kept->maps);
+	free(kept);
+}
+
 /* The lock is held. */
-static uint32_t add(struct stack_maps_set *set, pid_t pid, const struct kept *kept)
+static uint32_t add(struct stack_maps_set *set, pid_t pid, struct kept *kept)
 {
 	uintptr_t last = (uintptr_t)map_get(&set->by_pid, (uint64_t)pid);
 
+	if (last && set->entries[last - 1].gone_ns)
+		last = 0; /* another process of that number */
 	if (last && set->entries[last - 1].kept == kept)
 		return (uint32_t)last;
 	if (set->n == UINT32_MAX || !grow(set) ||
 	    map_put(&set->by_pid, (uint64_t)pid, (void *)(uintptr_t)(set->n + 1)) < 0)
 		return 0;
-	set->entries[set->n++] = (struct entry){ pid, kept };
+	set->entries[set->n++] =
+		(struct entry){ .pid = pid, .before = (uint32_t)last, .kept = kept };
+	kept->n_entries++;
 	return (uint32_t)set->n;
 }
 
 uint32_t stack_maps_set_add(struct stack_maps_set *set, pid_t pid, struct maps *maps)
 {
-	const struct kept *kept;
+	struct kept *kept;
 	uint32_t number = 0;
 
 	leave_out_data(maps);
@@ -189,6 +215,8 @@ uint32_t stack_maps_set_add(struct stack_maps_set *set, pid_t pid, struct maps *
 	kept = keep(set, maps);
 	if (kept)
 		number = add(set, pid, kept);
+	if (kept && !kept->n_entries)
+		drop(set, kept);
 	pthread_mutex_unlock(&set->lock);
 	maps_free(maps);
 	return number;
@@ -200,10 +228,57 @@ const struct maps *stack_maps_set_get(struct stack_maps_set *set, uint32_t numbe
 	const struct maps *maps = NULL;
 
 	pthread_mutex_lock(&set->lock);
-	if (number && number <= set->n) {
+	if (number && number <= set->n && set->entries[number - 1].kept) {
 		maps = &set->entries[number - 1].kept->maps;
 		*ret_pid = set->entries[number - 1].pid;
 	}
 	pthread_mutex_unlock(&set->lock);
 	return maps;
+}
+
+void stack_maps_set_gone(struct stack_maps_set *set, uint32_t number)
+{
+	uint64_t now = event_clock_now(CLOCK_KIND_MONO);
+
+	pthread_mutex_lock(&set->lock);
+	while (number && number <= set->n && !set->entries[number - 1].gone_ns) {
+		set->entries[number - 1].gone_ns = now;
+		set->n_gone++;
+		number = set->entries[number - 1].before;
+	}
+	pthread_mutex_unlock(&set->lock);
+}
+
+size_t stack_maps_set_n_gone(struct stack_maps_set *set)
+{
+	size_t n;
+
+	pthread_mutex_lock(&set->lock);
+	n = set->n_gone;
+	pthread_mutex_unlock(&set->lock);
+	return n;
+}
+
+/* The lock is held. */
+static void sweep_one(struct stack_maps_set *set, uint32_t number)
+{
+	struct entry *entry = &set->entries[number - 1];
+	struct kept *kept = entry->kept;
+
+	entry->kept = NULL;
+	set->n_gone--;
+	if (map_get(&set->by_pid, (uint64_t)entry->pid) == (void *)(uintptr_t)number)
+		(void)map_remove(&set->by_pid, (uint64_t)entry->pid);
+	if (--kept->n_entries == 0)
+		drop(set, kept);
+}
+
+void stack_maps_set_sweep(struct stack_maps_set *set, uint64_t ns)
+{
+	pthread_mutex_lock(&set->lock);
+	for (uint32_t i = 0; i < set->n && set->n_gone; i++)
+		if (set->entries[i].kept && set->entries[i].gone_ns &&
+		    set->entries[i].gone_ns < ns)
+			sweep_one(set, i + 1);
+	pthread_mutex_unlock(&set->lock);
 }

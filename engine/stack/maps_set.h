@@ -32,4 +32,17 @@ uint32_t stack_maps_set_add(struct stack_maps_set *set, pid_t pid, struct maps *
 const struct maps *stack_maps_set_get(struct stack_maps_set *set, uint32_t number,
 				      pid_t *ret_pid);
 
+/*
+ * No more records will carry this number, nor those of the same process before it; they stay until they
+ * are swept.
+ */
+void stack_maps_set_gone(struct stack_maps_set *set, uint32_t number);
+/* How many are gone, and not swept yet. */
+size_t stack_maps_set_n_gone(struct stack_maps_set *set);
+/*
+ * Free those that went before @ns of CLOCK_KIND_MONO. Nobody may have a pointer to one of them any
+ * more: stack_maps_set_get() knows them no longer.
+ */
+void stack_maps_set_sweep(struct stack_maps_set *set, uint64_t ns);
+
 #endif

@@ -93,19 +93,24 @@ static void forget_all(struct symboliser *s)
 	s->n_named = 0;
 }
 
-void symboliser_free(struct symboliser *s)
+void symboliser_forget(struct symboliser *s)
 {
 	size_t pos = 0;
 	void *value;
 
-	if (!s)
-		return;
 	forget_all(s);
 	while (map_next(&s->processes, &pos, NULL, &value)) {
 		perf_map_free(((struct process_names *)value)->perf_map);
 		free(value);
 	}
 	map_free(&s->processes);
+}
+
+void symboliser_free(struct symboliser *s)
+{
+	if (!s)
+		return;
+	symboliser_forget(s);
 	named_files_free(&s->files);
 	free(s);
 }

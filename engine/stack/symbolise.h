@@ -35,6 +35,8 @@ struct symboliser;
 int symboliser_new(const struct symboliser_options *options, struct symboliser **ret_symboliser,
 		   struct ubp_err *err);
 void symboliser_free(struct symboliser *symboliser);
+/* Keep nothing that points to mappings: some are about to be swept. */
+void symboliser_forget(struct symboliser *symboliser);
 
 /*
  * sink_resolver.resolve; @ctx is the symboliser. Of a call, an entry is the address behind

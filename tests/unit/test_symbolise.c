@@ -340,6 +340,52 @@ static void keeps_what_is_new(void **state)
 	stop();
 }
 
+static uint32_t add_text(pid_t pid, const char *text)
+{
+	struct maps maps;
+
+	assert_int_equal(maps_parse(strdup(text), &maps), 0);
+	return stack_maps_set_add(set, pid, &maps);
+}
+
+/* Of processes that have ended nothing stays, but for what others have alike. */
+static void forgets_who_has_ended(void **state)
+{
+	static const char one[] = "400000-500000 r-xp 00000000 00:01 12345 /bin/one\n";
+	static const char two[] = "400000-500000 r-xp 00000000 00:01 12346 /bin/two\n";
+	uint32_t first, second, other;
+	pid_t pid;
+
+	(void)state;
+	start(false);
+	first = add_text(77, one);
+	second = add_text(77, two);
+	other = add_text(78, two);
+	stack_maps_set_gone(set, second);
+	stack_maps_set_gone(set, second);
+	assert_int_equal(stack_maps_set_n_gone(set), 2);
+	stack_maps_set_sweep(set, 1);
+	assert_non_null(stack_maps_set_get(set, first, &pid));
+	symboliser_forget(symboliser);
+	stack_maps_set_sweep(set, UINT64_MAX);
+	assert_int_equal(stack_maps_set_n_gone(set), 0);
+	assert_null(stack_maps_set_get(set, first, &pid));
+	assert_null(stack_maps_set_get(set, second, &pid));
+	assert_string_equal(stack_maps_set_get(set, other, &pid)->v[0].path, "/bin/two");
+	/* The number of the process is another's now. */
+	first = add_text(77, two);
+	assert_int_equal(first, other + 1);
+	stack_maps_set_gone(set, first);
+	second = add_text(77, two);
+	assert_int_equal(second, first + 1);
+	stack_maps_set_sweep(set, UINT64_MAX);
+	assert_null(stack_maps_set_get(set, first, &pid));
+	assert_int_equal(add_text(77, two), second);
+	assert_non_null(stack_maps_set_get(set, 1, &pid));
+	assert_string_equal(name_one((uint64_t)(uintptr_t)twice)->function, "twice");
+	stop();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -353,6 +399,7 @@ int main(void)
 		cmocka_unit_test(knows_signal_frames),
 		cmocka_unit_test(reads_perf_maps),
 		cmocka_unit_test(keeps_what_is_new),
+		cmocka_unit_test(forgets_who_has_ended),
 	};
 
 	assert_true(twice(2) == 4);
