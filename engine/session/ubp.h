@@ -281,7 +281,7 @@ struct ubp_usdt {
 	uint64_t base;                /* of the note, as it stands in the file */
 	uint64_t offset;              /* of the location, in the file; UINT64_MAX: none */
 	size_t n_args;
-	const char *explain;       /* as for functions */
+	const char *explain; /* as for functions */
 	struct object *file; /* the library's own */
 };
 

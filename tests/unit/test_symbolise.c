@@ -70,7 +70,7 @@ static const struct sink_frame *name_one(uint64_t vaddr)
 	return name(0, &vaddr, 1);
 }
 
-__attribute__((noipa)) static int twice(int x)
+__attribute__((noinline)) static int twice(int x)
 {
 	return 2 * x;
 }
