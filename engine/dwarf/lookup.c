@@ -61,7 +61,7 @@ int lookup_init(struct lookup *l, struct dwarf *d, const struct dwarf_place *pla
 /* Has it a value here, or a place at all? Of two with one name the one that has is meant. */
 static bool has_location(const struct lookup *l, Dwarf_Die *variable)
 {
-	struct location location;
+	struct location location = { 0 };
 	struct ubp_err err = { 0 };
 
 	return location_of(&l->at, variable, "it", &location, &err) == 0;

@@ -523,7 +523,7 @@ static int list_variable(void *ctx, Dwarf_Die *die)
 {
 	struct listing *l = ctx;
 	struct dwarf_variable v = { .name = dw_name(die) };
-	struct location location;
+	struct location location = { 0 };
 	struct ubp_err why = { 0 };
 	char type[256];
 	int rc;
