@@ -4,8 +4,8 @@
 /*
  * What a file itself does not hold: symbols and DWARF in separate files, found by build-id,
  * .gnu_debuglink, .gnu_debugaltlink, or debuginfod where it is installed and asked for
- * (DEBUGINFOD_URLS): in the given folders, in the root of the process that the file was found in, and
- * in ours. A file whose build-id (or checksum) is another's is passed over.
+ * (DEBUGINFOD_URLS): in the given folders, in the root of the process that the file was found
+ * in, and in ours. A file whose build-id (or checksum) is another's is passed over.
  */
 
 #ifndef UBP_OBJECT_DEBUG_H
@@ -28,8 +28,8 @@ struct object_debug_options {
 void object_set_debug(struct object *object, const struct object_debug_options *options);
 
 /*
- * Is .symbols, if there is one, a file of this object? It has the same build-id or, where neither has
- * one, the same .text. -ESTALE: no, the text says why.
+ * Is .symbols, if there is one, a file of this object? It has the same build-id or, where
+ * neither has one, the same .text. -ESTALE: no, the text says why.
  */
 int object_check_symbols(struct object *object, struct ubp_err *err);
 

@@ -79,9 +79,9 @@ int spec_parse_name(const struct spec_parse *p, struct spec_span text,
 void spec_name_auto(struct spec_probe *probe, struct spec_span target, bool is_short);
 
 /*
- * The event's name of a function that a pattern has found: [NAME_]SYMBOL. *may_join: all that are found
- * have that name, and a given one is theirs as it is; stays true if they may join one event. 0 or
- * -ENOMEM.
+ * The event's name of a function that a pattern has found: [NAME_]SYMBOL. *may_join: all that
+ * are found have that name, and a given one is theirs as it is; stays true if they may join one
+ * event. 0 or -ENOMEM.
  */
 int spec_name_match(struct spec_probe *probe, const char *symbol, bool *may_join);
 

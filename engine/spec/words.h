@@ -38,7 +38,7 @@ int spec_words_cut_extended(const char *line, size_t len, struct spec_words *ret
 			    struct ubp_err *err);
 /* The bytes of such a name at @s (of @len), quotes included; 0: there is none. */
 size_t spec_quoted_len(const char *s, size_t len);
-/* The '#' that begins a comment, or NULL; extended: in such a name it does not, C++ counts with it. */
+/* The '#' that begins a comment, or NULL; extended: not in such a name, C++ counts with it. */
 const char *spec_find_comment(const char *line, size_t len, bool is_extended);
 void spec_words_free(struct spec_words *words);
 
