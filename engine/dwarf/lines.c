@@ -140,8 +140,10 @@ static int begin_walk(struct line_walk *w, const char *function)
 		return rc;
 	w->first = w->last = UINT_MAX;
 	w->v = calloc(found.n, sizeof(*w->v));
-	if (!w->v)
-		rc = ubp_fail(w->err, ENOMEM, "out of memory");
+	if (!w->v) {
+		dw_instances_free(&found);
+		return ubp_fail(w->err, ENOMEM, "out of memory");
+	}
 	for (size_t i = 0; i < found.n && rc == 0; i++)
 		rc = add_instance(w, &found.v[i]);
 	dw_instances_free(&found);

@@ -152,7 +152,7 @@ static int add_plain(struct ubp_session *s, struct part part, const char *filter
 	int rc = 0;
 
 	while (part.s < part.end && (rc = add_text(s, &part, filter, err)) < 0) {
-		struct part before = part, line;
+		struct part before = part, line = part;
 		struct ubp_err unknown = *err;
 
 		if (rc != -ENOENT || !err->line)

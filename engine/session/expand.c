@@ -62,15 +62,13 @@ static int open_file(struct expansion *x, char **ret_path)
 	uint64_t dev = 0, ino = 0;
 	int rc = files_find(x->s, d->target, &dev, &ino, ret_path, x->err);
 
-	if (rc == 0) {
-		x->file = files_by_id(x->s, dev, ino);
-		if (!x->file)
-			rc = ubp_fail(x->err, ENOENT, "%s: the file was replaced", d->target);
-	}
+	x->file = rc == 0 ? files_by_id(x->s, dev, ino) : NULL;
+	if (rc == 0 && !x->file)
+		rc = ubp_fail(x->err, ENOENT, "%s: the file was replaced", d->target);
 	x->path = *ret_path ? *ret_path : d->target;
 	if (rc == 0)
 		rc = define_check_arch(x->file, x->path, x->err);
-	if (rc < 0) {
+	if (rc < 0 || !x->file) {
 		if (x->err->text[0] == '\0')
 			(void)ubp_fail(x->err, -rc, "Failed to find the given file");
 		return expand_at(d, d->name_col - strlen(d->target) - 1, x->err);

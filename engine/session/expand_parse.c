@@ -132,6 +132,8 @@ static bool cut_name(struct expand_definition *d, struct spec_span text)
 	const char *plus = span_find(text, '+');
 	struct spec_span offset = { 0 };
 
+	if (text.len == 0)
+		return false;
 	/* operator+ */
 	if (plus && plus + 1 < end_of(text) && char_is_digit(plus[1])) {
 		offset = span_from(text, plus + 1);
@@ -142,7 +144,7 @@ static bool cut_name(struct expand_definition *d, struct spec_span text)
 	if (text.len >= 2 && text.s[0] == '"' && text.s[text.len - 1] == '"')
 		text = (struct spec_span){ text.s + 1, text.len - 2 };
 	d->name = strndup(text.s, text.len);
-	return d->name && text.len > 0;
+	return d->name && d->name[0];
 }
 
 /* TARGET:NAME:LINE, TARGET:NAME[+OFFSET] or TARGET:OFFSET. */

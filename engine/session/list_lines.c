@@ -19,7 +19,7 @@
 #define MORE_LINES 3
 
 struct printing {
-	const struct dwarf_lines *lines;
+	struct dwarf_lines lines;
 	FILE *source; /* NULL: there is none */
 	char *text;   /* of a line */
 	size_t text_size;
@@ -60,8 +60,8 @@ static int print_line(struct printing *p, unsigned line)
 {
 	bool has_text = read_line(p);
 
-	if (is_probeable(p->lines, line))
-		sink_buf_printf(&p->out, "%7u", line - p->lines->first);
+	if (is_probeable(&p->lines, line))
+		sink_buf_printf(&p->out, "%7u", line - p->lines.first);
 	else if (has_text)
 		sink_buf_printf(&p->out, "%7s", "");
 	else
@@ -73,7 +73,7 @@ static int print_line(struct printing *p, unsigned line)
 
 static int print_lines(struct printing *p)
 {
-	const struct dwarf_lines *lines = p->lines;
+	const struct dwarf_lines *lines = &p->lines;
 	unsigned last = lines->last + (p->source ? MORE_LINES : 0);
 	int rc;
 
@@ -92,19 +92,17 @@ static int print_lines(struct printing *p)
 
 static int list_lines(struct dwarf *dwarf, const char *function, struct printing *p)
 {
-	struct dwarf_lines lines;
-	int rc = dwarf_lines_of(dwarf, function, &lines, p->err);
+	int rc = dwarf_lines_of(dwarf, function, &p->lines, p->err);
 
 	if (rc < 0)
 		return rc;
-	p->lines = &lines;
-	p->source = fopen(lines.file, "re");
+	p->source = fopen(p->lines.file, "re");
 	rc = print_lines(p);
 	if (p->source)
 		(void)fclose(p->source);
 	free(p->text);
 	sink_buf_free(&p->out);
-	dwarf_lines_free(&lines);
+	dwarf_lines_free(&p->lines);
 	return rc;
 }
 
