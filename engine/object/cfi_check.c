@@ -8,6 +8,7 @@
 
 #define REGS_MAX     256 /* all of DWARF's numbers that machines have for themselves */
 #define REMEMBER_MAX 64
+#define TIMES_MAX    8 /* so often the length of the section */
 
 struct program {
 	const uint8_t *at, *end;
@@ -45,6 +46,13 @@ static bool take_reg(struct program *p)
 	uint64_t reg;
 
 	return take_leb(p, &reg) && reg < REGS_MAX;
+}
+
+static bool take_regs(struct program *p, unsigned n)
+{
+	while (n && take_reg(p))
+		n--;
+	return n == 0;
 }
 
 static bool take_any(struct program *p)
@@ -91,7 +99,7 @@ static bool check_extended(struct program *p, uint8_t op)
 	case DW_CFA_def_cfa_sf:
 		return take_reg(p) && take_any(p);
 	case DW_CFA_register:
-		return take_reg(p) && take_reg(p);
+		return take_regs(p, 2);
 	case DW_CFA_def_cfa_offset:
 	case DW_CFA_def_cfa_offset_sf:
 	case DW_CFA_GNU_args_size:
@@ -106,8 +114,29 @@ static bool check_extended(struct program *p, uint8_t op)
 	}
 }
 
-static bool check_program(struct program p)
+/* What a CIE says of its FDEs. */
+struct shape {
+	Dwarf_Off at; /* of the CIE */
+	bool is_known;
+	bool has_data;   /* between the addresses and the program */
+	uint8_t pointer; /* DW_EH_PE_* */
+};
+
+struct check {
+	const uint8_t *ident;
+	Elf_Data *data;
+	bool is_eh_frame;
+	struct shape shape; /* of the CIE that was met last */
+	uint64_t budget; /* bytes that may still be looked at: many FDEs may have long CIEs */
+};
+
+static bool check_program(struct check *check, struct program p)
 {
+	uint64_t len = (uint64_t)(p.end - p.at);
+
+	if (len > check->budget)
+		return false;
+	check->budget -= len;
 	while (p.at < p.end) {
 		uint8_t op = *p.at++;
 		bool good = true;
@@ -128,21 +157,6 @@ static bool check_program(struct program p)
 	}
 	return true;
 }
-
-/* What a CIE says of its FDEs. */
-struct shape {
-	Dwarf_Off at; /* of the CIE */
-	bool is_known;
-	bool has_data;   /* between the addresses and the program */
-	uint8_t pointer; /* DW_EH_PE_* */
-};
-
-struct check {
-	const uint8_t *ident;
-	Elf_Data *data;
-	bool is_eh_frame;
-	struct shape shape; /* of the CIE that was met last */
-};
 
 static bool take_pointer(struct program *p, const uint8_t *ident, uint8_t form)
 {
@@ -210,7 +224,7 @@ static bool check_cie(struct check *check, Dwarf_Off at, const Dwarf_CIE *cie)
 	check->shape = (struct shape){ .at = at, .pointer = DW_EH_PE_absptr };
 	check->shape.is_known = read_shape(check, cie, &check->shape);
 	return check->shape.is_known && cie->return_address_register < REGS_MAX &&
-	       check_program(p);
+	       check_program(check, p);
 }
 
 static bool check_fde(struct check *check, const Dwarf_FDE *fde)
@@ -224,14 +238,19 @@ static bool check_fde(struct check *check, const Dwarf_FDE *fde)
 			    &next, &entry) != 0 ||
 	     !dwarf_cfi_cie_p(&entry) || !check_cie(check, fde->CIE_pointer, &entry.cie)))
 		return false;
-	return take_pointer(&p, check->ident, check->shape.pointer) &&
-	       take_pointer(&p, check->ident, check->shape.pointer) &&
-	       (!check->shape.has_data || take_block(&p)) && check_program(p);
+	/* The first address, how many. */
+	if (!take_pointer(&p, check->ident, check->shape.pointer) ||
+	    !take_pointer(&p, check->ident, check->shape.pointer & 0x0f))
+		return false;
+	return (!check->shape.has_data || take_block(&p)) && check_program(check, p);
 }
 
 bool cfi_is_sound(const uint8_t *ident, Elf_Data *data, bool is_eh_frame)
 {
-	struct check check = { .ident = ident, .data = data, .is_eh_frame = is_eh_frame };
+	struct check check = { .ident = ident,
+			       .data = data,
+			       .is_eh_frame = is_eh_frame,
+			       .budget = (uint64_t)data->d_size * TIMES_MAX };
 	Dwarf_Off at = 0, next = 0;
 	Dwarf_CFI_Entry entry;
 	int rc;
