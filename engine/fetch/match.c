@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/base/filter_program.h"
+#include "engine/base/float_bits.h"
 
 /* --- numbers -------------------------------------------------------------- */
 
@@ -79,24 +80,10 @@ static bool test_number(const struct filter *filter, const struct filter_pred *p
 	}
 }
 
-static double float_value(uint64_t bits, unsigned size)
-{
-	uint32_t low = (uint32_t)bits;
-	double d;
-	float f;
-
-	if (size == sizeof(f)) {
-		memcpy(&f, &low, sizeof(f));
-		return (double)f;
-	}
-	memcpy(&d, &bits, sizeof(d));
-	return d;
-}
-
 static bool test_float(const struct filter_pred *pred, const struct event_record *record)
 {
-	double a = float_value(load_number(pred, record), pred->size);
-	double b = float_value(pred->value, 8);
+	double a = float_of_bits(load_number(pred, record), pred->size);
+	double b = float_of_bits(pred->value, 8);
 
 	switch ((enum filter_test)pred->test) {
 	case FILTER_FLOAT_EQ:

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "engine/dwarf/dwarf.h"
-#include "engine/object/debug.h"
 #include "engine/object/locate.h"
 #include "engine/object/maps.h"
 #include "engine/session/session.h"
+#include "engine/session/target_file.h"
 #include "engine/trace/task.h"
 
 struct session_file *files_by_id(struct ubp_session *s, uint64_t dev, uint64_t ino)
@@ -30,6 +30,7 @@ struct session_file *files_by_id(struct ubp_session *s, uint64_t dev, uint64_t i
 static int remember_file(struct ubp_session *s, const struct stat *st, const char *open_path,
 			 struct ubp_err *err)
 {
+	const struct object_debug_options debug = target_debug(&s->opt.debug);
 	struct session_file *f;
 	int fd, rc;
 
@@ -45,8 +46,7 @@ static int remember_file(struct ubp_session *s, const struct stat *st, const cha
 		free(f);
 		return rc;
 	}
-	object_set_debug(f->object, &(struct object_debug_options){ s->opt.debug.dirs,
-								    s->opt.debug.symbols });
+	object_set_debug(f->object, &debug);
 	fd = open(open_path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		(void)maps_identity(fd, &f->maps_dev, &f->maps_ino);

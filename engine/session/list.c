@@ -8,11 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/object/debug.h"
 #include "engine/object/demangle.h"
-#include "engine/object/locate.h"
 #include "engine/session/explain.h"
 #include "engine/session/session.h"
+#include "engine/session/target_file.h"
 
 struct entry {
 	char *name; /* as it is printed */
@@ -83,23 +82,6 @@ static int collect(struct object *object, const struct ubp_target *target, struc
 	return rc;
 }
 
-static int open_target(const struct ubp_target *target, struct object **ret_object,
-		       struct ubp_err *err)
-{
-	char *path = NULL, *open_path = NULL;
-	int rc = object_locate(target->name, target->pid, &path, &open_path, err);
-
-	if (rc == 0)
-		rc = object_open(open_path, ret_object, err);
-	free(path);
-	free(open_path);
-	if (rc == 0)
-		object_set_debug(*ret_object,
-				 &(struct object_debug_options){ target->debug.dirs,
-								 target->debug.symbols });
-	return rc;
-}
-
 int ubp_list_functions(const struct ubp_target *target,
 		       int (*each)(void *ctx, const char *name, uint64_t offset,
 				   const char *how),
@@ -112,7 +94,7 @@ int ubp_list_functions(const struct ubp_target *target,
 
 	ubp_err_reset(err);
 	rc = target->explain ? explaining_begin(target, target->name, &x, err)
-			     : open_target(target, &object, err);
+			     : target_open(target, NULL, &object, err);
 	listed = x.file ? x.file->object : object;
 	if (rc == 0 && listed)
 		rc = collect(listed, target, &l, err);

@@ -9,10 +9,8 @@
 #include <string.h>
 
 #include "engine/dwarf/dwarf.h"
-#include "engine/object/debug.h"
-#include "engine/object/locate.h"
 #include "engine/object/object.h"
-#include "engine/session/ubp.h"
+#include "engine/session/target_file.h"
 #include "engine/sink/buf.h"
 
 /* Lines that are shown behind the last that can be probed. */
@@ -109,26 +107,16 @@ static int list_lines(struct dwarf *dwarf, const char *function, struct printing
 int ubp_list_lines(const struct ubp_target *target, const char *function,
 		   int (*each)(void *ctx, const char *line), void *ctx, struct ubp_err *err)
 {
-	const struct object_debug_options debug = { target->debug.dirs, target->debug.symbols };
 	struct printing p = { .each = each, .ctx = ctx, .err = err };
-	char *path = NULL, *open_path = NULL;
 	struct object *object = NULL;
 	struct dwarf *dwarf = NULL;
 	int rc;
 
 	ubp_err_reset(err);
-	rc = object_locate(target->name, target->pid, &path, &open_path, err);
-	if (rc == 0)
-		rc = object_open(open_path, &object, err);
-	if (rc == 0) {
-		object_set_debug(object, &debug);
-		rc = dwarf_open(object, &dwarf, err);
-	}
+	rc = target_open_dwarf(target, &object, &dwarf, err);
 	if (rc == 0)
 		rc = list_lines(dwarf, function, &p);
 	dwarf_free(dwarf);
 	object_free(object);
-	free(path);
-	free(open_path);
 	return rc;
 }

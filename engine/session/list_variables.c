@@ -11,11 +11,9 @@
 #include <string.h>
 
 #include "engine/dwarf/dwarf.h"
-#include "engine/object/debug.h"
 #include "engine/object/demangle.h"
-#include "engine/object/locate.h"
 #include "engine/object/object.h"
-#include "engine/session/ubp.h"
+#include "engine/session/target_file.h"
 
 struct listing {
 	struct object *object;
@@ -173,24 +171,14 @@ static int list_places(struct listing *l, const char *place)
 int ubp_list_variables(const struct ubp_target *target, const char *place,
 		       int (*each)(void *ctx, const char *line), void *ctx, struct ubp_err *err)
 {
-	const struct object_debug_options debug = { target->debug.dirs, target->debug.symbols };
 	struct listing l = { .explain = target->explain, .each = each, .ctx = ctx, .err = err };
-	char *path = NULL, *open_path = NULL;
 	int rc;
 
 	ubp_err_reset(err);
-	rc = object_locate(target->name, target->pid, &path, &open_path, err);
-	if (rc == 0)
-		rc = object_open(open_path, &l.object, err);
-	if (rc == 0) {
-		object_set_debug(l.object, &debug);
-		rc = dwarf_open(l.object, &l.dwarf, err);
-	}
+	rc = target_open_dwarf(target, &l.object, &l.dwarf, err);
 	if (rc == 0)
 		rc = list_places(&l, place);
 	dwarf_free(l.dwarf);
 	object_free(l.object);
-	free(path);
-	free(open_path);
 	return rc;
 }

@@ -131,8 +131,7 @@ static int check_offset(const struct matching *m, const struct object_symbol *sy
 static int tell(const struct matching *m, struct ubp_err *err)
 {
 	const struct spec_probe *pattern = m->pattern;
-	const struct ubp_options *opt = &m->s->opt;
-	char reasons[512], text[1024];
+	char reasons[512];
 
 	if (m->n == 0)
 		return fail_no_match(m, err);
@@ -142,12 +141,10 @@ static int tell(const struct matching *m, struct ubp_err *err)
 			err, ENOTSUP,
 			"none of the %zu functions of %s that match '%s' can be probed: %s",
 			m->n, pattern->path, pattern->symbol, reasons);
-	if (m->n_taken < m->n && opt->warn) {
-		snprintf(text, sizeof(text),
-			 "%zu of the %zu functions of %s that match '%s' are left out: %s",
-			 m->n - m->n_taken, m->n, pattern->path, pattern->symbol, reasons);
-		opt->warn(opt->warn_ctx, text);
-	}
+	if (m->n_taken < m->n)
+		session_warn_now(
+			m->s, "%zu of the %zu functions of %s that match '%s' are left out: %s",
+			m->n - m->n_taken, m->n, pattern->path, pattern->symbol, reasons);
 	return 0;
 }
 

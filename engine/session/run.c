@@ -23,6 +23,7 @@
 #include "engine/trace/task.h"
 
 #define STOPS_PER_TURN 64
+#define WARNING_MAX    1024
 
 void session_news(struct ubp_session *s)
 {
@@ -34,7 +35,7 @@ void session_news(struct ubp_session *s)
 void session_warn(struct ubp_session *s, const char *fmt, ...)
 {
 	struct warning *w;
-	char text[1024];
+	char text[WARNING_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -50,6 +51,19 @@ void session_warn(struct ubp_session *s, const char *fmt, ...)
 	s->last_warning = &w->next;
 	pthread_mutex_unlock(&s->lock);
 	session_news(s);
+}
+
+void session_warn_now(const struct ubp_session *s, const char *fmt, ...)
+{
+	char text[WARNING_MAX];
+	va_list ap;
+
+	if (!s->opt.warn)
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	s->opt.warn(s->opt.warn_ctx, text);
 }
 
 void session_mark_known(struct ubp_session *s, pid_t pid, bool known)

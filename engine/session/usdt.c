@@ -5,15 +5,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/object/debug.h"
 #include "engine/object/object.h"
 #include "engine/session/plain.h"
 #include "engine/session/session.h"
+#include "engine/session/target_file.h"
 #include "engine/spec/chars.h"
 
 /* Plain definitions for all locations, and what they consist of. */
@@ -31,20 +30,6 @@ struct usdt_plan {
 	size_t n;
 	struct ubp_err *err;
 };
-
-__attribute__((format(printf, 2, 3))) static void warn(const struct ubp_session *s,
-						       const char *fmt, ...)
-{
-	char text[UBP_ERR_TEXT_MAX];
-	va_list ap;
-
-	if (!s->opt.warn)
-		return;
-	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	s->opt.warn(s->opt.warn_ctx, text);
-}
 
 /* A provider's name as that of a group: what no group may have becomes '_'. Allocated. */
 static char *group_name(const char *provider)
@@ -89,15 +74,16 @@ static bool find_place(struct usdt_plan *plan, const struct object_note *note,
 	*ret_ref = 0;
 	if (object_vaddr_to_foffset(object, note->elf_vaddr, ret_foffset) < 0 ||
 	    !object_is_executable(object, *ret_foffset)) {
-		warn(plan->s, "%s:%s in %s is left out: there is no code at 0x%" PRIx64,
-		     note->provider, note->name, plan->file->path, note->elf_vaddr);
+		session_warn_now(plan->s,
+				 "%s:%s in %s is left out: there is no code at 0x%" PRIx64,
+				 note->provider, note->name, plan->file->path, note->elf_vaddr);
 		return false;
 	}
 	if (note->semaphore && object_data_foffset(object, note->semaphore, ret_ref) < 0) {
-		warn(plan->s,
-		     "%s:%s in %s is left out: its semaphore, at 0x%" PRIx64
-		     ", is not in the data of the program",
-		     note->provider, note->name, plan->file->path, note->semaphore);
+		session_warn_now(plan->s,
+				 "%s:%s in %s is left out: its semaphore, at 0x%" PRIx64
+				 ", is not in the data of the program",
+				 note->provider, note->name, plan->file->path, note->semaphore);
 		return false;
 	}
 	return true;
@@ -158,13 +144,12 @@ static int plan_note(void *ctx, const struct object_note *note)
 
 static int plan_file(struct usdt_plan *plan, const struct usdt_file *file)
 {
+	const struct object_debug_options debug = target_debug(&plan->s->opt.debug);
 	size_t before = plan->n;
 	int rc;
 
 	plan->file = file;
-	object_set_debug(file->object,
-			 &(struct object_debug_options){ plan->s->opt.debug.dirs,
-							 plan->s->opt.debug.symbols });
+	object_set_debug(file->object, &debug);
 	rc = object_each_note(file->object, plan_note, plan);
 	for (size_t i = before; i < plan->n && rc == 0; i++) {
 		plan->probes[i].args = plan->places[i].args.v;

@@ -6,11 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/object/debug.h"
-#include "engine/object/locate.h"
 #include "engine/object/object.h"
 #include "engine/session/explain.h"
-#include "engine/session/ubp.h"
+#include "engine/session/target_file.h"
 #include "engine/session/usdt.h"
 
 struct listing {
@@ -63,34 +61,36 @@ static int list_explained(struct listing *l)
 	return rc;
 }
 
+static int list_object(struct listing *l, const char *path, struct object *object)
+{
+	l->path = path;
+	l->object = object;
+	return l->target->explain ? list_explained(l) : object_each_note(object, list_note, l);
+}
+
 /* One of those that a process maps. */
 static int list_mapped(void *ctx, const char *path, struct object *object)
 {
 	struct listing *l = ctx;
+	const struct object_debug_options debug = target_debug(&l->target->debug);
 	int rc;
 
-	l->path = path;
-	l->object = object;
-	object_set_debug(object, &(struct object_debug_options){ l->target->debug.dirs,
-								 l->target->debug.symbols });
-	rc = l->target->explain ? list_explained(l) : object_each_note(object, list_note, l);
+	object_set_debug(object, &debug);
+	rc = list_object(l, path, object);
 	object_free(object);
 	return rc;
 }
 
 static int list_target(struct listing *l)
 {
-	const struct ubp_target *target = l->target;
-	char *path = NULL, *open_path = NULL;
 	struct object *object = NULL;
-	int rc = object_locate(target->name, target->pid, &path, &open_path, l->err);
+	char *path = NULL;
+	int rc = target_open(l->target, &path, &object, l->err);
 
 	if (rc == 0)
-		rc = object_open(open_path, &object, l->err);
-	if (rc == 0)
-		rc = list_mapped(l, path, object);
+		rc = list_object(l, path, object);
 	free(path);
-	free(open_path);
+	object_free(object);
 	return rc;
 }
 

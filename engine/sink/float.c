@@ -7,25 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/float_bits.h"
 #include "engine/sink/buf.h"
-
-static double value_of(uint64_t bits, size_t size)
-{
-	uint32_t low = (uint32_t)bits;
-	double d;
-	float f;
-
-	if (size == sizeof(f)) {
-		memcpy(&f, &low, sizeof(f));
-		return (double)f;
-	}
-	memcpy(&d, &bits, sizeof(d));
-	return d;
-}
 
 bool sink_is_finite(uint64_t bits, size_t size)
 {
-	return isfinite(value_of(bits, size));
+	return isfinite(float_of_bits(bits, size));
 }
 
 /* What stands behind "nan": the fraction, the words it is made of each in full. */
@@ -55,7 +42,7 @@ static char *put_point(char *text, char *end)
 
 char *sink_put_float(char *to, uint64_t bits, size_t size)
 {
-	double value = value_of(bits, size);
+	double value = float_of_bits(bits, size);
 
 	if (isfinite(value)) {
 		int len = snprintf(to, SINK_FLOAT_MAX, "%.*g", size == 4 ? 9 : 17, value);
