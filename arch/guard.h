@@ -31,7 +31,7 @@
 #include <stdint.h>
 
 #define UBP_GUARD_MAGIC   0x44524155472d4255ULL /* "UB-GUARD" in memory, little-endian */
-#define UBP_GUARD_VERSION 3
+#define UBP_GUARD_VERSION 4
 
 #define UBP_AREA_TRAMPOLINE 0x100
 #define UBP_AREA_STUB       0x140
@@ -108,7 +108,15 @@ struct guard_hijack {
 	uint64_t time;
 };
 
-#define UBP_GUARD_SEMAPHORES 110
+/* A reference counter that we incremented. */
+struct guard_semaphore {
+	uint64_t vaddr;
+	uint32_t place;    /* of which file, and where in it: a hash; never 0 */
+	uint16_t without;  /* what it is without us, if it is being changed */
+	uint16_t changing; /* 1: it is */
+};
+
+#define UBP_GUARD_SEMAPHORES 240
 #define UBP_GUARD_DATA_LEN   4096ULL
 
 /* What the program, in the guard's own code, may write. */
@@ -128,9 +136,11 @@ struct guard_data {
 	uint64_t hijacks_mask;
 	uint64_t return_vaddr; /* of the code that return addresses are replaced by */
 	uint64_t name;         /* "ubp": of memory files */
-	uint64_t n_semaphores; /* reference counters that are incremented */
-	uint64_t semaphores[UBP_GUARD_SEMAPHORES];
+	uint64_t n_semaphores;
+	struct guard_semaphore semaphores[UBP_GUARD_SEMAPHORES];
 };
+
+_Static_assert(sizeof(struct guard_data) <= UBP_GUARD_DATA_LEN, "one page");
 
 static inline uint64_t guard_hash(uint64_t vaddr)
 {

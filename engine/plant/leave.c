@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/guard.h"
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/base/ring.h"
@@ -18,7 +19,8 @@
 #include "engine/plant/plant.h"
 #include "engine/trace/attach.h"
 
-static void remove_from(struct plant_space *ps, struct space *space, pid_t tid)
+/* @pid lives in @space; @tid is a stopped thread of it, or 0. */
+static void remove_from(struct plant_space *ps, struct space *space, pid_t pid, pid_t tid)
 {
 	const struct ubp_arch *arch = space->arch;
 	size_t pos = 0;
@@ -29,7 +31,7 @@ static void remove_from(struct plant_space *ps, struct space *space, pid_t tid)
 	while (map_next(&ps->sites, &pos, NULL, &value))
 		if (!((struct site *)value)->is_patched)
 			site_unplant(space, tid, value);
-	semaphore_remove(ps, space, tid);
+	semaphore_remove(ps, space, pid, tid);
 	/*
 	 * A thread may be at the trampoline already, perhaps in a signal handler that
 	 * will return there. With the real address back in its stack word the jump
@@ -39,14 +41,14 @@ static void remove_from(struct plant_space *ps, struct space *space, pid_t tid)
 		(void)mem_write(&space->mem, tid, ps->trampoline, arch->nop, arch->swbp_len);
 }
 
-void plant_remove(struct space *space, pid_t tid)
+void plant_remove(const struct process *p)
 {
-	struct plant_space *ps = space->plant;
+	struct plant_space *ps = p->space->plant;
 
 	if (!ps || ps->closing)
 		return;
 	ps->closing = true;
-	remove_from(ps, space, tid);
+	remove_from(ps, p->space, p->pid, 0);
 }
 
 void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid)
@@ -55,7 +57,7 @@ void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid
 		return;
 	(void)rings_set_gate(parent, child, tid, RING_GATE_OFF);
 	jump_clean_copy(parent->plant, child, tid);
-	remove_from(parent->plant, child, tid);
+	remove_from(parent->plant, child, tid, tid);
 }
 
 void plant_unhook(struct space *space, pid_t tid)

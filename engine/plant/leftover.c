@@ -341,7 +341,7 @@ static void adopt_data(const struct space *space, const struct maps *maps, pid_t
 	(void)rings_set_gate(space, space, tid, RING_GATE_OFF);
 	adopt_hijacks(ps, maps, &data);
 	for (uint64_t i = 0; i < data.n_semaphores && i < UBP_GUARD_SEMAPHORES; i++)
-		ps->n_left_raised += semaphore_drop(space, maps, tid, data.semaphores[i]);
+		ps->n_left_raised += semaphore_drop(space, maps, tid, &data.semaphores[i]);
 	semaphore_note_none(ps, space, tid);
 }
 

@@ -158,9 +158,9 @@ struct plant_space {
 	uint32_t maps_last;   /* likewise, the last that was not 0 */
 	uint32_t maps_number; /* of its mappings (stack/maps_set.h); 0: they may have changed */
 	uint64_t ranges_ns;   /* when that was looked at last */
-	unsigned n_detour_traps; /* without rings, so far */
-	uint64_t *semaphores;    /* vaddrs of those we incremented */
-	uint16_t *left;          /* what they were without us; NULL: not yet decremented */
+	unsigned n_detour_traps;            /* without rings, so far */
+	struct guard_semaphore *semaphores; /* those we incremented */
+	uint16_t *left; /* what they were without us; NULL: not yet decremented */
 	size_t n_semaphores;
 };
 
@@ -220,9 +220,9 @@ bool plant_wants(const struct plant *plant, const struct maps *maps);
 /*
  * Take all breakpoints out and put hijacked return addresses back, with threads
  * running. Traps that are under way still find their site, so the caller goes on
- * to handle stops until none can come (attach_drain). @tid: a stopped thread or 0.
+ * to handle stops until none can come (attach_drain).
  */
-void plant_remove(struct space *space, pid_t tid);
+void plant_remove(const struct process *p);
 
 /*
  * A process was born while breakpoints were written, perhaps: does its memory hold
@@ -531,14 +531,14 @@ void returns_sweep(struct space *space);
 int semaphore_update(const struct plant *plant, struct space *space, pid_t tid,
 		     const struct maps *maps);
 /*
- * Decrement them. @space may be a copy (fork): what @owner incremented. If that has
+ * Decrement them. @pid lives in @space, which may be a copy (fork): what @owner incremented. If that has
  * decremented them meanwhile, it depends on what they are in the copy.
  */
-void semaphore_remove(struct plant_space *owner, struct space *space, pid_t tid);
+void semaphore_remove(struct plant_space *owner, struct space *space, pid_t pid, pid_t tid);
 /* Write into the target that there are none that we incremented. */
 void semaphore_note_none(const struct plant_space *ps, const struct space *space, pid_t tid);
 /* Decrement one that a killed tracer had incremented, and noted so. True: it had. */
 bool semaphore_drop(const struct space *space, const struct maps *maps, pid_t tid,
-		    uint64_t noted);
+		    const struct guard_semaphore *noted);
 
 #endif

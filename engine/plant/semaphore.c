@@ -9,29 +9,26 @@
  *
  * Those that we incremented are noted in the target (struct guard_data): if we are killed,
  * the next one decrements them. While one is being changed its note tells what it is
- * without us, so that it is known which of the two came first.
+ * without us, so that it is known which of the two came first. A note tells of which file it
+ * is, too: where that is mapped no more, other memory of the program may be.
  */
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "arch/guard.h"
+#include "engine/base/err.h"
 #include "engine/object/maps.h"
 #include "engine/plant/plant.h"
+#include "engine/trace/task.h"
 
-/* A note of one that is being changed; the address is even. */
-#define CHANGING     1ULL
-#define BEFORE_SHIFT 48
-
-static uint64_t changing(uint64_t vaddr, uint16_t before)
-{
-	return vaddr | CHANGING | (uint64_t)before << BEFORE_SHIFT;
-}
+#define HASH_FACTOR 0x9e3779b97f4a7c15ULL
 
 /* The first @n of @notes, which may differ from what there is from then on. */
 static void note(const struct plant_space *ps, const struct space *space, pid_t tid,
-		 const uint64_t *notes, size_t n)
+		 const struct guard_semaphore *notes, size_t n)
 {
 	uint64_t at = ps->data + offsetof(struct guard_data, semaphores);
 	uint64_t count = n < UBP_GUARD_SEMAPHORES ? n : UBP_GUARD_SEMAPHORES;
@@ -86,25 +83,34 @@ static uint64_t place_by(const struct maps *maps, size_t i, const struct uprobe 
 	return 0;
 }
 
-/* Is there a semaphore at @vaddr? */
-static bool is_mapped(const struct plant *plant, const struct maps *maps, uint64_t vaddr)
+/* What guard_semaphore.place tells of @vaddr; 0: no semaphore can be there. */
+static uint32_t place_of(const struct maps *maps, uint64_t vaddr)
 {
-	for (size_t i = 0; i < maps->n; i++)
-		for (size_t p = 0; p < plant->n_probes && maps->v[i].write; p++)
-			if (plant->probes[p]->ref &&
-			    place_by(maps, i, plant->probes[p]) == vaddr)
-				return true;
-	return false;
+	const struct mapping *m = maps_at(maps, vaddr);
+	uint64_t hash;
+
+	if (!m || !m->write || m->shared)
+		return 0;
+	while (is_bss(m) && m > maps->v && m[-1].end == m->start)
+		m--;
+	if (!m->ino || !m->write || m->shared)
+		return 0;
+	hash = (m->dev * HASH_FACTOR ^ m->ino) * HASH_FACTOR ^ (vaddr - m->start + m->foffset);
+	return (uint32_t)(hash * HASH_FACTOR >> 32) | 1;
+}
+
+static bool is_there_yet(const struct maps *maps, const struct guard_semaphore *s)
+{
+	return place_of(maps, s->vaddr) == s->place;
 }
 
 /* Those of libraries that were closed: opened again, they start anew. */
-static void forget_unmapped(const struct plant *plant, struct plant_space *ps,
-			    const struct maps *maps)
+static void forget_unmapped(struct plant_space *ps, const struct maps *maps)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < ps->n_semaphores; i++)
-		if (is_mapped(plant, maps, ps->semaphores[i]))
+		if (is_there_yet(maps, &ps->semaphores[i]))
 			ps->semaphores[kept++] = ps->semaphores[i];
 	ps->n_semaphores = kept;
 }
@@ -114,19 +120,20 @@ static void forget_unmapped(const struct plant *plant, struct plant_space *ps,
 static bool is_counted(const struct plant_space *ps, uint64_t vaddr)
 {
 	for (size_t i = 0; i < ps->n_semaphores; i++)
-		if (ps->semaphores[i] == vaddr)
+		if (ps->semaphores[i].vaddr == vaddr)
 			return true;
 	return false;
 }
 
-static int append(struct plant_space *ps, uint64_t vaddr)
+static int append(struct plant_space *ps, uint64_t vaddr, uint32_t place)
 {
-	uint64_t *bigger = realloc(ps->semaphores, (ps->n_semaphores + 1) * sizeof(*bigger));
+	struct guard_semaphore *bigger =
+		realloc(ps->semaphores, (ps->n_semaphores + 1) * sizeof(*bigger));
 
 	if (!bigger)
 		return -ENOMEM;
 	ps->semaphores = bigger;
-	ps->semaphores[ps->n_semaphores++] = vaddr;
+	ps->semaphores[ps->n_semaphores++] = (struct guard_semaphore){ vaddr, place, 0, 0 };
 	return 0;
 }
 
@@ -142,10 +149,19 @@ static int find_new(const struct plant *plant, struct plant_space *ps, const str
 			uint64_t vaddr = place_by(maps, i, plant->probes[p]);
 
 			if (vaddr && !is_counted(ps, vaddr))
-				rc = append(ps, vaddr);
+				rc = append(ps, vaddr, place_of(maps, vaddr));
 		}
 	}
 	return rc;
+}
+
+static struct guard_semaphore *notes_of(const struct plant_space *ps)
+{
+	struct guard_semaphore *notes = calloc(ps->n_semaphores + 1, sizeof(*notes));
+
+	if (notes && ps->n_semaphores)
+		memcpy(notes, ps->semaphores, ps->n_semaphores * sizeof(*notes));
+	return notes;
 }
 
 /* Increment those from number @from on; if one can't be, it and the rest are none of ours. */
@@ -153,23 +169,18 @@ static int raise_new(struct space *space, pid_t tid, size_t from)
 {
 	struct plant_space *ps = space->plant;
 	size_t n = ps->n_semaphores, done;
-	uint64_t *notes = calloc(n, sizeof(*notes));
+	struct guard_semaphore *notes = notes_of(ps);
 	int rc = notes ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < n && rc == 0; i++) {
-		uint16_t count = 0;
-
-		notes[i] = ps->semaphores[i];
-		if (i >= from && !get(space, ps->semaphores[i], &count))
+	for (size_t i = from; i < n && rc == 0; i++) {
+		notes[i].changing = 1;
+		if (!get(space, notes[i].vaddr, &notes[i].without))
 			rc = -EFAULT;
-		if (i >= from)
-			notes[i] = changing(ps->semaphores[i], count);
 	}
 	if (rc == 0)
 		note(ps, space, tid, notes, n);
 	for (done = from; done < n && rc == 0; done++)
-		rc = put(space, tid, ps->semaphores[done],
-			 (uint16_t)((notes[done] >> BEFORE_SHIFT) + 1));
+		rc = put(space, tid, notes[done].vaddr, (uint16_t)(notes[done].without + 1));
 	if (rc < 0)
 		ps->n_semaphores = done > from ? done - 1 : from;
 	note(ps, space, tid, ps->semaphores, ps->n_semaphores);
@@ -184,7 +195,7 @@ int semaphore_update(const struct plant *plant, struct space *space, pid_t tid,
 	size_t before = ps->n_semaphores, known;
 	int rc;
 
-	forget_unmapped(plant, ps, maps);
+	forget_unmapped(ps, maps);
 	known = ps->n_semaphores;
 	rc = find_new(plant, ps, maps);
 	if (rc < 0)
@@ -198,54 +209,63 @@ int semaphore_update(const struct plant *plant, struct space *space, pid_t tid,
 
 /* --- down ----------------------------------------------------------------------------- */
 
-void semaphore_remove(struct plant_space *owner, struct space *space, pid_t tid)
+/* What it is without us, in a copy of the memory of @owner, too. True: it has to be lowered. */
+static bool look(struct plant_space *owner, const struct space *space, const struct maps *maps,
+		 size_t i, uint16_t *ret_without)
 {
+	const struct guard_semaphore *s = &owner->semaphores[i];
 	bool is_own = space->plant == owner;
-	size_t n = owner->n_semaphores;
-	uint64_t *notes = calloc(n + 1, sizeof(*notes));
 	uint16_t now;
+	bool is_up = is_there_yet(maps, s) && get(space, s->vaddr, &now) && now;
 
-	if (n == 0 || !notes) {
-		free(notes);
+	if (is_own && owner->left)
+		owner->left[i] = (uint16_t)(is_up ? now - 1 : 0);
+	/* A child born behind that has it from its parent. */
+	if (is_up && !is_own && owner->left && now <= owner->left[i])
+		return false;
+	*ret_without = (uint16_t)(is_up ? now - 1 : 0);
+	return is_up;
+}
+
+void semaphore_remove(struct plant_space *owner, struct space *space, pid_t pid, pid_t tid)
+{
+	size_t n = owner->n_semaphores, n_up = 0;
+	struct guard_semaphore *notes;
+	pid_t live = task_live_thread(pid);
+	struct ubp_err ignored;
+	struct maps maps;
+
+	if (n == 0)
 		return;
-	}
-	if (is_own && !owner->left)
+	if (space->plant == owner && !owner->left)
 		owner->left = calloc(n + 1, sizeof(*owner->left));
-	for (size_t i = 0; i < n; i++) {
-		uint64_t vaddr = owner->semaphores[i];
-		bool is_there = get(space, vaddr, &now) && now;
-
-		if (is_own && owner->left)
-			owner->left[i] = (uint16_t)(is_there ? now - 1 : 0);
-		/* A child born behind that has it from its parent. */
-		if (is_there && !is_own && owner->left && now <= owner->left[i])
-			is_there = false;
-		notes[i] = changing(vaddr, (uint16_t)(is_there ? now - 1 : UINT16_MAX));
+	ubp_err_reset(&ignored);
+	notes = notes_of(owner);
+	if (maps_read(live ? live : pid, &maps, &ignored) == 0 && notes) {
+		for (size_t i = 0; i < n; i++) {
+			notes[n_up] = owner->semaphores[i];
+			notes[n_up].changing = 1;
+			n_up += look(owner, space, &maps, i, &notes[n_up].without);
+		}
+		note(owner, space, tid, notes, n_up);
+		for (size_t i = 0; i < n_up; i++)
+			(void)put(space, tid, notes[i].vaddr, notes[i].without);
+		semaphore_note_none(owner, space, tid);
 	}
-	note(owner, space, tid, notes, n);
-	for (size_t i = 0; i < n; i++) {
-		uint16_t without = (uint16_t)(notes[i] >> BEFORE_SHIFT);
-
-		if (without != UINT16_MAX)
-			(void)put(space, tid, owner->semaphores[i], without);
-	}
-	semaphore_note_none(owner, space, tid);
+	maps_free(&maps);
 	free(notes);
 }
 
 bool semaphore_drop(const struct space *space, const struct maps *maps, pid_t tid,
-		    uint64_t noted)
+		    const struct guard_semaphore *noted)
 {
-	uint64_t vaddr =
-		noted & CHANGING ? noted & ((1ULL << BEFORE_SHIFT) - 1) & ~CHANGING : noted;
-	const struct mapping *m = maps_at(maps, vaddr);
 	uint16_t now;
 
-	if (!m || !m->write || m->shared || (!m->ino && !is_bss(m)) ||
-	    !get(space, vaddr, &now) || now == 0)
+	if (!noted->place || !is_there_yet(maps, noted) || !get(space, noted->vaddr, &now) ||
+	    now == 0)
 		return false;
 	/* Not incremented yet, or no more. */
-	if (noted & CHANGING && now == (uint16_t)(noted >> BEFORE_SHIFT))
+	if (noted->changing && now == noted->without)
 		return false;
-	return put(space, tid, vaddr, (uint16_t)(now - 1)) == 0;
+	return put(space, tid, noted->vaddr, (uint16_t)(now - 1)) == 0;
 }

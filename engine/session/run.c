@@ -486,7 +486,7 @@ static void tear_down(struct ubp_session *s)
 	s->is_ending = true;
 	jumps_end(s);
 	while (map_next(&s->tracer.processes, &pos, NULL, &value))
-		plant_remove(((struct process *)value)->space, 0);
+		plant_remove(value);
 	attach_drain(&s->tracer, NULL);
 	plant_leave(&s->tracer, NULL);
 	event_queue_wake(s->queue);

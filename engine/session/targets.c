@@ -36,7 +36,7 @@ static void plant_failed(struct ubp_session *s, struct tracee *t)
 	p = map_get(&s->tracer.processes, (uint64_t)pid);
 	if (!p)
 		return;
-	plant_remove(p->space, 0);
+	plant_remove(p);
 	attach_drain(&s->tracer, p);
 	p = map_get(&s->tracer.processes, (uint64_t)pid);
 	if (p)

@@ -81,6 +81,15 @@ wait_for err.txt "process $PID: 1 semaphore lowered that a killed ubp had raised
 say go "guarded=0 far=1"
 trace_stop
 say go "$none"
+# Where the library is no more, what is there now is not touched.
+trace -p "$PID" "$L:plugin:fired"
+say open "plugin=1"
+kill_it
+say instead "instead=7"
+trace -p "$PID" "$F:sema:far"
+say word "instead=7"
+grep -q lowered err.txt && fail "memory that is no semaphore was lowered"
+trace_stop
 # After a clean end there is nothing to be told, or lowered.
 trace -p "$PID" "$F:sema:*"
 trace_stop
