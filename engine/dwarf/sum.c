@@ -4,9 +4,10 @@
 #include "engine/dwarf/sum.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "engine/spec/out.h"
+#include "engine/spec/sum_text.h"
 
 struct sum sum_const(int64_t value)
 {
@@ -120,51 +121,24 @@ bool sum_read(struct sum *s)
 	return true;
 }
 
-struct text {
-	char *text;
-	size_t size, len;
-};
-
-__attribute__((format(printf, 2, 3))) static void put(struct text *t, const char *fmt, ...)
-{
-	va_list args;
-	int n;
-
-	va_start(args, fmt);
-	n = vsnprintf(t->text + t->len, t->size - t->len, fmt, args);
-	va_end(args);
-	if (n < 0 || (size_t)n >= t->size - t->len)
-		t->len = t->size - 1; /* full: no more fits, and the end says so */
-	else
-		t->len += (size_t)n;
-}
-
 static uint64_t magnitude(int64_t v)
 {
 	return v < 0 ? -(uint64_t)v : (uint64_t)v;
 }
 
-/* "%di", "%di+%si*4", "%si*4", and with @addend "%di+8". */
-static void put_registers(struct text *t, const struct sum *s, int64_t addend)
+static void put_registers(struct spec_out *out, const struct sum *s, int64_t addend)
 {
-	if (s->reg)
-		put(t, "%%%s", s->reg);
-	if (s->index)
-		put(t, "%s%%%s", s->reg ? "+" : "", s->index);
-	if (s->index && s->shift)
-		put(t, "*%u", 1u << s->shift);
-	if (addend)
-		put(t, "%c%" PRIu64, addend < 0 ? '-' : '+', magnitude(addend));
+	spec_out_sum(out, s->reg, s->index, 1u << s->shift, addend);
 }
 
-static size_t done(const struct text *t)
+static size_t done(const struct spec_out *out)
 {
-	return t->len == t->size - 1 ? 0 : t->len;
+	return out->len < out->size ? out->len : 0;
 }
 
 size_t sum_memory_text(const struct sum *s, char *text, size_t size)
 {
-	struct text t = { text, size, 0 };
+	struct spec_out t = { text, size, 0 };
 	unsigned last = s->base == SUM_REG ? 0 : 1; /* the others read memory by themselves */
 
 	/* A dereference takes 32 bits. */
@@ -173,23 +147,25 @@ size_t sum_memory_text(const struct sum *s, char *text, size_t size)
 			return 0;
 	if (s->bits != 64)
 		return 0;
-	for (unsigned i = s->n + 1; i-- > last;)
-		put(&t, "%c%" PRIu64 "(", s->addend[i] < 0 ? '-' : '+',
-		    magnitude(s->addend[i]));
+	for (unsigned i = s->n + 1; i-- > last;) {
+		spec_out_signed(&t, s->addend[i]);
+		spec_out_add(&t, "(");
+	}
 	if (s->base == SUM_REG)
 		put_registers(&t, s, 0);
 	else if (s->base == SUM_CONST)
-		put(&t, "@0x%" PRIx64, (uint64_t)s->addend[0]);
+		spec_out_add(&t, "@0x%" PRIx64, (uint64_t)s->addend[0]);
 	else
-		put(&t, "@+%s0x%" PRIx64, s->addend[0] < 0 ? "-" : "", magnitude(s->addend[0]));
+		spec_out_add(&t, "@+%s0x%" PRIx64, s->addend[0] < 0 ? "-" : "",
+			     magnitude(s->addend[0]));
 	for (unsigned i = last; i <= s->n; i++)
-		put(&t, ")");
+		spec_out_add(&t, ")");
 	return done(&t);
 }
 
 size_t sum_value_text(const struct sum *s, char *text, size_t size)
 {
-	struct text t = { text, size, 0 };
+	struct spec_out t = { text, size, 0 };
 	struct sum memory = *s;
 
 	if (s->n > 0) {
@@ -204,6 +180,6 @@ size_t sum_value_text(const struct sum *s, char *text, size_t size)
 	if (s->base == SUM_REG)
 		put_registers(&t, s, s->addend[0]);
 	else
-		put(&t, "\\%" PRId64, s->addend[0]);
+		spec_out_add(&t, "\\%" PRId64, s->addend[0]);
 	return done(&t);
 }

@@ -1,30 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "engine/dwarf/type.h"
+#include "engine/spec/out.h"
 
 #define NEST_MAX 32
-
-struct text {
-	char *text;
-	size_t size, len;
-};
-
-__attribute__((format(printf, 2, 3))) static void put(struct text *t, const char *fmt, ...)
-{
-	va_list args;
-	int n;
-
-	va_start(args, fmt);
-	n = vsnprintf(t->text + t->len, t->size - t->len, fmt, args);
-	va_end(args);
-	if (n > 0)
-		t->len = (size_t)n < t->size - t->len ? t->len + (size_t)n : t->size - 1;
-}
 
 /* Without const, volatile and restrict; a typedef keeps its name. */
 static bool next(Dwarf_Die *die, Dwarf_Die *ret_type)
@@ -48,40 +28,40 @@ static bool next(Dwarf_Die *die, Dwarf_Die *ret_type)
 	return false;
 }
 
-static void put_type(struct text *t, Dwarf_Die *of, unsigned depth)
+static void put_type(struct spec_out *t, Dwarf_Die *of, unsigned depth)
 {
 	Dwarf_Die type;
 	const char *name, *kind = "";
 
 	if (depth > NEST_MAX) {
-		put(t, "...");
+		spec_out_add(t, "...");
 		return;
 	}
 	if (!next(of, &type)) {
-		put(t, "void");
+		spec_out_add(t, "void");
 		return;
 	}
 	name = dw_name(&type);
 	switch (dwarf_tag(&type)) {
 	case DW_TAG_pointer_type:
 		if (name) { /* Rust's have names: "&str" */
-			put(t, "%s", name);
+			spec_out_add(t, "%s", name);
 			return;
 		}
 		put_type(t, &type, depth + 1);
-		put(t, "*");
+		spec_out_add(t, "*");
 		return;
 	case DW_TAG_array_type:
 		put_type(t, &type, depth + 1);
-		put(t, "*");
+		spec_out_add(t, "*");
 		return;
 	case DW_TAG_reference_type:
 	case DW_TAG_rvalue_reference_type:
 		put_type(t, &type, depth + 1);
-		put(t, dwarf_tag(&type) == DW_TAG_reference_type ? "&" : "&&");
+		spec_out_add(t, dwarf_tag(&type) == DW_TAG_reference_type ? "&" : "&&");
 		return;
 	case DW_TAG_subroutine_type:
-		put(t, "(function_type)");
+		spec_out_add(t, "(function_type)");
 		return;
 	case DW_TAG_union_type:
 		kind = "union ";
@@ -93,14 +73,14 @@ static void put_type(struct text *t, Dwarf_Die *of, unsigned depth)
 		kind = "enum ";
 		break;
 	}
-	put(t, "%s%s", kind, name ? name : *kind ? "" : "(unknown_type)");
+	spec_out_add(t, "%s%s", kind, name ? name : *kind ? "" : "(unknown_type)");
 }
 
 size_t type_name(Dwarf_Die *variable, char *text, size_t size)
 {
-	struct text t = { text, size, 0 };
+	struct spec_out t = { text, size, 0 };
 
 	text[0] = '\0';
 	put_type(&t, variable, 0);
-	return t.len;
+	return t.len < size ? t.len : size - 1;
 }

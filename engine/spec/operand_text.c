@@ -6,10 +6,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "arch/operand.h"
 #include "engine/base/err.h"
+#include "engine/spec/out.h"
+#include "engine/spec/sum_text.h"
 
 /* At most two registers, of which the second may be scaled, and a number. */
 struct sum {
@@ -29,13 +30,6 @@ static const char *type_of(const struct operand *o)
 	if (o->is_float)
 		return o->size == 8 ? "f64" : "f32";
 	return integers[__builtin_ctz(o->size)][o->is_signed];
-}
-
-/* A number with its sign, which no '-' of its own can have twice. */
-static void put_signed(char *text, size_t max, int64_t n)
-{
-	snprintf(text, max, "%c%" PRIu64, n < 0 ? '-' : '+',
-		 n < 0 ? -(uint64_t)n : (uint64_t)n);
 }
 
 /* An address that moves with the object, told by its distance from the probe. */
@@ -100,45 +94,27 @@ static int make_sum(const struct operand *o, const struct operand_context *conte
 	return rc;
 }
 
-/* Such as "%di", "%di+%si*4-8": what the registers and the number are together. */
-static void put_sum(const struct sum *sum, int64_t disp, char *text, size_t max)
-{
-	char number[24] = "", index[32] = "";
-
-	if (disp)
-		put_signed(number, sizeof(number), disp);
-	if (sum->index)
-		snprintf(index, sizeof(index), "%s%%%s", sum->base ? "+" : "", sum->index);
-	/* The scale also tells an index that stands alone from a plain register. */
-	if (sum->index && (sum->scale != 1 || !sum->base))
-		snprintf(index + strlen(index), sizeof(index) - strlen(index), "*%u",
-			 sum->scale);
-	snprintf(text, max, "%s%s%s%s", sum->base ? "%" : "", sum->base ? sum->base : "", index,
-		 number);
-}
-
 static int put_memory(const struct operand *o, const struct operand_context *context,
 		      struct operand_text *ret, struct ubp_err *err)
 {
-	char inner[SPEC_ARG_TEXT_MAX + 1], number[24];
-	struct sum sum;
+	struct spec_out address = { ret->address, sizeof(ret->address), 0 };
+	struct spec_out value = { ret->value, sizeof(ret->value), 0 };
+	struct sum sum = { 0 };
+	bool fits;
 	int rc = make_sum(o, context, &sum, err);
 
 	if (rc < 0)
 		return rc;
-	put_sum(&sum, sum.disp, ret->address, sizeof(ret->address));
+	spec_out_sum(&address, sum.base, sum.index, sum.scale, sum.disp);
 	/* A dereference has 32 bits for its number. */
-	if (sum.disp == (int32_t)sum.disp) {
-		put_sum(&sum, 0, inner, sizeof(inner));
-		put_signed(number, sizeof(number), sum.disp);
-	} else {
-		put_sum(&sum, sum.disp, inner, sizeof(inner));
-		put_signed(number, sizeof(number), 0);
-	}
-	if ((size_t)snprintf(ret->value, sizeof(ret->value), "%s(%s)", number, inner) >=
-	    sizeof(ret->value))
-		return ubp_fail(err, ENOTSUP, "a fetch arg for this is too long");
-	return 0;
+	fits = sum.disp == (int32_t)sum.disp;
+	spec_out_signed(&value, fits ? sum.disp : 0);
+	spec_out_add(&value, "(");
+	spec_out_sum(&value, sum.base, sum.index, sum.scale, fits ? 0 : sum.disp);
+	spec_out_add(&value, ")");
+	return value.len < value.size
+		       ? 0
+		       : ubp_fail(err, ENOTSUP, "a fetch arg for this is too long");
 }
 
 /* Without registers: a symbol, or a number. */
