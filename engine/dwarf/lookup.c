@@ -335,7 +335,7 @@ static bool in_blocks(Dwarf_Die *scope, const char *name, size_t len, unsigned d
 static int not_found(struct lookup *l, const char *name, size_t len, struct ubp_err *err)
 {
 	struct nearest near;
-	char text[NEAREST_NAMES * (NEAREST_NAME_MAX + 8)];
+	char text[NEAREST_TEXT_MAX];
 
 	for (size_t i = 0; i < l->n_scopes; i++)
 		if (dw_is_function(&l->scopes[i]) && in_blocks(&l->scopes[i], name, len, 0))

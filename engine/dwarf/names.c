@@ -342,7 +342,7 @@ static void offer_names(struct dwarf *d, const char *name, struct nearest *near)
 static int fail_no_function(struct dwarf *d, const char *name, struct ubp_err *err)
 {
 	struct nearest *near = malloc(sizeof(*near));
-	char text[NEAREST_NAMES * (NEAREST_NAME_MAX + 8) + 32] = "";
+	char text[NEAREST_TEXT_MAX] = "";
 
 	if (near) {
 		offer_names(d, name, near);

@@ -303,7 +303,7 @@ static int locate_mapped(struct view *view, const char *target, char **ret_path,
 static int fail_unknown(const struct view *view, const char *target, const char *script,
 			struct ubp_err *err)
 {
-	char near_text[NEAREST_NAMES * (NEAREST_NAME_MAX + 8) + 32], of_process[48] = "";
+	char near_text[NEAREST_TEXT_MAX], of_process[48] = "";
 	struct nearest nearest;
 
 	if (script)

@@ -11,6 +11,9 @@
 #define NEAREST_NAMES    3
 #define NEAREST_NAME_MAX 128 /* longer names are not offered */
 
+/* Bytes that nearest_text() writes at most. */
+#define NEAREST_TEXT_MAX (NEAREST_NAMES * (NEAREST_NAME_MAX + 8) + 32)
+
 struct nearest {
 	char word[NEAREST_NAME_MAX]; /* what the user wrote */
 	size_t len;

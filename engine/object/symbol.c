@@ -209,7 +209,7 @@ static int fail_unknown(struct object *object, const struct symtab *symtab,
 			const struct wanted *wanted, struct ubp_err *err)
 {
 	struct nearest nearest;
-	char near_text[NEAREST_NAMES * (NEAREST_NAME_MAX + 8) + 32], sought[384];
+	char near_text[NEAREST_TEXT_MAX], sought[384];
 
 	debug_say_sought(object, sought, sizeof(sought));
 	if (symtab->n_functions == 0)

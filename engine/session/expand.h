@@ -62,6 +62,9 @@ void expand_free(struct expand_definition *d);
 /* Lines or variables: can it be nothing else? */
 bool expand_is_source(const struct expand_definition *d);
 
+/* NAME of NAME:LINE: has it an ending as source files have, or a folder? Else it is a function. */
+bool expand_is_file_name(struct spec_span name);
+
 /* Add what it stands for; carets point into the definition. */
 int expand_add(struct ubp_session *s, const struct expand_definition *d, const char *filter,
 	       struct ubp_err *err);

@@ -68,24 +68,6 @@ static bool cut_form(const struct spec_words *words, bool is_line, struct form *
 
 /* --- the place --------------------------------------------------------------------- */
 
-/* The last ':' that is no part of "::" and not in quotes, or NULL. */
-static const char *find_colon(struct spec_span text)
-{
-	const char *found = NULL;
-
-	for (size_t i = 0; i < text.len; i++) {
-		if (text.s[i] != ':')
-			continue;
-		if (span_at(text, i + 1) == ':') {
-			i++;
-			continue;
-		}
-		found = text.s + i;
-		i += spec_quoted_len(text.s + i + 1, text.len - i - 1);
-	}
-	return found;
-}
-
 static bool parse_decimal(struct spec_span text, unsigned *ret_value)
 {
 	uint64_t value = 0;
@@ -99,8 +81,7 @@ static bool parse_decimal(struct spec_span text, unsigned *ret_value)
 	return true;
 }
 
-/* Has it an ending as source files have, or a folder? */
-static bool is_file_name(struct spec_span name)
+bool expand_is_file_name(struct spec_span name)
 {
 	const char *dot = span_rfind(name, '.');
 	struct spec_span ending;
@@ -154,32 +135,33 @@ static bool cut_place(struct expand_definition *d, struct spec_span place)
 	struct spec_span target, name;
 	bool has_line;
 
-	if (place.len > strlen(RETURN_SUFFIX) &&
-	    span_is(span_from(place, end_of(place) - strlen(RETURN_SUFFIX)), RETURN_SUFFIX)) {
+	if (place.len > strlen(RETURN_SUFFIX) && span_ends(place, RETURN_SUFFIX)) {
 		place.len -= strlen(RETURN_SUFFIX);
 		d->is_return = true;
 	}
 	end = end_of(place);
-	colon = find_colon(place);
+	colon = span_place_colon(place);
 	if (!colon || colon == place.s)
 		return false;
 	target = span_until(place, colon);
 	/* A path may have a ':', and then it is a number in that file. */
-	has_line = find_colon(target) &&
+	has_line = span_place_colon(target) &&
 		   parse_decimal(span_from(place, colon + 1), &d->lineno) && !is_file(target);
 	if (has_line) {
 		end = colon;
-		colon = find_colon(target);
+		colon = span_place_colon(target);
 		target = span_until(place, colon);
 	}
-	if (target.len > 4 && span_is(span_from(target, colon - 4), ":cpp")) {
+	if (target.len > 4 && span_ends(target, ":cpp")) {
 		target.len -= 4;
 		d->is_cpp = true;
 	}
 	d->target = strndup(target.s, target.len);
 	name = span(colon + 1, end);
 	d->name_col = (size_t)(name.s - d->words.text);
-	d->kind = !has_line ? EXPAND_FUNCTION : is_file_name(name) ? EXPAND_FILE : EXPAND_LINE;
+	d->kind = !has_line                   ? EXPAND_FUNCTION
+		  : expand_is_file_name(name) ? EXPAND_FILE
+					      : EXPAND_LINE;
 	if (!has_line && char_is_digit(span_at(name, 0))) {
 		d->kind = EXPAND_OFFSET;
 		return d->target && num_u64(name.s, name.len, 0, &d->offset) == 0;
@@ -211,7 +193,7 @@ static void cut_arg(struct spec_span word, struct expand_arg *arg)
 		arg->kind = EXPAND_VARIABLE;
 	if (arg->kind != EXPAND_VARIABLE)
 		return;
-	colon = find_colon(arg->expr);
+	colon = span_place_colon(arg->expr);
 	if (colon) {
 		arg->type = span_from(arg->expr, colon + 1);
 		arg->expr = span_until(arg->expr, colon);

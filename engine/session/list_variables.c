@@ -13,6 +13,7 @@
 #include "engine/dwarf/dwarf.h"
 #include "engine/object/demangle.h"
 #include "engine/object/object.h"
+#include "engine/session/expand.h"
 #include "engine/session/target_file.h"
 
 struct listing {
@@ -145,7 +146,7 @@ static int find_places(struct listing *l, const char *place, struct dwarf_places
 	name = strndup(place, (size_t)(colon - place));
 	if (!name)
 		return ubp_fail(l->err, ENOMEM, "out of memory");
-	if (strpbrk(name, "./"))
+	if (expand_is_file_name((struct spec_span){ name, strlen(name) }))
 		rc = dwarf_file_line(l->dwarf, name, line, ret_places, l->err);
 	else
 		rc = dwarf_function_line(l->dwarf, name, line, ret_places, l->err);

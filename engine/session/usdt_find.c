@@ -379,7 +379,7 @@ static int find_without_target(struct search *search, struct ubp_err *err)
 static int fail_not_found(const struct search *search, struct ubp_err *err)
 {
 	const struct usdt_definition *d = search->d;
-	char near_text[NEAREST_NAMES * (NEAREST_NAME_MAX + 8) + 32], where[192], more[96] = "";
+	char near_text[NEAREST_TEXT_MAX], where[192], more[96] = "";
 
 	nearest_text(&search->nearest, near_text, sizeof(near_text));
 	if (!d->target && (search->s->argv || search->s->opt.n_pids) && !search->nearest.n)

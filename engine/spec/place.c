@@ -30,23 +30,6 @@ static bool is_pattern_char(char c)
 
 #define MARK ":cpp:"
 
-/* The ':' before the place: the last one that is no part of "::" or "[abi:cxx11]". */
-static const char *single_colon(struct spec_span word)
-{
-	const char *found = NULL;
-
-	for (size_t i = 0, n; i < word.len; i += n) {
-		n = 1;
-		if (word.s[i] != ':')
-			continue;
-		while (span_at(word, i + n) == ':')
-			n++;
-		if (n % 2 && !(i >= 4 && memcmp(word.s + i - 4, "[abi", 4) == 0))
-			found = word.s + i;
-	}
-	return found;
-}
-
 static const char *find_mark(struct spec_span word)
 {
 	return word.len > 0 ? memmem(word.s, word.len, MARK, strlen(MARK)) : NULL;
@@ -82,7 +65,7 @@ static const char *find_colon(const struct spec_parse *p, struct spec_span word,
 		*ret_rest = mark + strlen(MARK);
 		return mark;
 	}
-	colon = single_colon(before);
+	colon = span_place_colon(before);
 	if (!colon)
 		colon = last;
 	*ret_rest = colon + 1;
@@ -301,7 +284,7 @@ static int parse_name(const struct spec_parse *p, struct spec_span text,
 /* "NAME@*": all of that name, wherever they come from. */
 static bool is_all_of_name(struct spec_span name)
 {
-	return name.len > 2 && memcmp(name.s + name.len - 2, "@*", 2) == 0 &&
+	return name.len > 2 && span_ends(name, "@*") &&
 	       !is_pattern(span_until(name, name.s + name.len - 2));
 }
 
@@ -357,8 +340,7 @@ static int parse_ends(const struct spec_parse *p, struct spec_span *rest,
 		rc = parse_ref(p, &ref, probe);
 		*rest = span_until(*rest, open);
 	}
-	if (rc == 0 && rest->len >= strlen(suffix) &&
-	    memcmp(rest->s + rest->len - strlen(suffix), suffix, strlen(suffix)) == 0) {
+	if (rc == 0 && span_ends(*rest, suffix)) {
 		*rest = span_until(*rest, rest->s + rest->len - strlen(suffix));
 		probe->is_return = true;
 	}

@@ -99,6 +99,23 @@ const char *span_rfind(struct spec_span span, char c)
 	return span.len > 0 ? memrchr(span.s, c, span.len) : NULL;
 }
 
+const char *span_place_colon(struct spec_span span)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0, n; i < span.len; i += n) {
+		n = 1;
+		if (span.s[i] != ':')
+			continue;
+		while (span_at(span, i + n) == ':')
+			n++;
+		if (n % 2 && !(i >= 4 && memcmp(span.s + i - 4, "[abi", 4) == 0))
+			found = span.s + i;
+		n += spec_quoted_len(span.s + i + n, span.len - i - n);
+	}
+	return found;
+}
+
 struct spec_span span_from(struct spec_span span, const char *s)
 {
 	return (struct spec_span){ s, span.len - (size_t)(s - span.s) };
@@ -119,6 +136,13 @@ bool span_starts(struct spec_span span, const char *text)
 	size_t len = strlen(text);
 
 	return span.len >= len && memcmp(span.s, text, len) == 0;
+}
+
+bool span_ends(struct spec_span span, const char *text)
+{
+	size_t len = strlen(text);
+
+	return span.len >= len && memcmp(span.s + span.len - len, text, len) == 0;
 }
 
 char span_at(struct spec_span span, size_t i)

@@ -46,12 +46,18 @@ void spec_words_free(struct spec_words *words);
 const char *span_find(struct spec_span span, char c);
 /* Last @c in the span, or NULL. */
 const char *span_rfind(struct spec_span span, char c);
+/*
+ * The ':' between a file and a place in it: the last one that is no part of "::" or "[abi:cxx11]",
+ * nor of a name in quotes; or NULL.
+ */
+const char *span_place_colon(struct spec_span span);
 /* From @s, which lies in the span or at its end, to the end. */
 struct spec_span span_from(struct spec_span span, const char *s);
 /* From the start to @end, which is not part of it. */
 struct spec_span span_until(struct spec_span span, const char *end);
 bool span_is(struct spec_span span, const char *text);
 bool span_starts(struct spec_span span, const char *text);
+bool span_ends(struct spec_span span, const char *text);
 /* Byte @i, or NUL past the end. */
 char span_at(struct spec_span span, size_t i);
 /* A C identifier, by the kernel's letters. */
