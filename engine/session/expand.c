@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,20 +38,6 @@ struct expansion {
 	struct expand_left_out left_out;
 	struct ubp_err *err;
 };
-
-__attribute__((format(printf, 2, 3))) static void warn(const struct expansion *x,
-						       const char *fmt, ...)
-{
-	char text[UBP_ERR_TEXT_MAX];
-	va_list ap;
-
-	if (!x->s->opt.warn)
-		return;
-	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	x->s->opt.warn(x->s->opt.warn_ctx, text);
-}
 
 /* --- the file ------------------------------------------------------------------------ */
 
@@ -217,8 +202,10 @@ static int keep_returning(struct expansion *x)
 				"%s is inlined wherever it is called: it does not return",
 				x->d->name);
 	if (n < n_all)
-		warn(x, "%zu inlined cop%s of %s %s left out: they do not return", n_all - n,
-		     n_all - n == 1 ? "y" : "ies", x->d->name, n_all - n == 1 ? "is" : "are");
+		session_warn_now(x->s,
+				 "%zu inlined cop%s of %s %s left out: they do not return",
+				 n_all - n, n_all - n == 1 ? "y" : "ies", x->d->name,
+				 n_all - n == 1 ? "is" : "are");
 	return 0;
 }
 
@@ -340,13 +327,13 @@ static void tell_left_out(const struct expansion *x)
 	size_t at = 0;
 
 	if (x->n_unreadable)
-		warn(x, "%.*s: %zu of %zu places are left out: %s", len, place, x->n_unreadable,
-		     x->places.n, x->unreadable.text);
+		session_warn_now(x->s, "%.*s: %zu of %zu places are left out: %s", len, place,
+				 x->n_unreadable, x->places.n, x->unreadable.text);
 	for (size_t i = 0; i < l->n && at < sizeof(list); i++)
 		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? ", " : "",
 				       l->names[i]);
 	if (l->n)
-		warn(x, "%.*s: left out: %s (%s)", len, place, list, l->why);
+		session_warn_now(x->s, "%.*s: left out: %s (%s)", len, place, list, l->why);
 }
 
 static int expand(struct expansion *x, const char *filter)
