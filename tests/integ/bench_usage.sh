@@ -4,15 +4,8 @@
 . "${0%/*}/lib.bash"
 [ -x "$UBP_BENCH" ] || skip "ubp-bench is not built for this machine"
 
-# usage MESSAGE ARG...: the exact message.
-usage() {
-	local want=$1 status; shift
-	"$UBP_BENCH" "$@" > out.txt 2> err.txt; status=$?
-	[ $status = 2 ] || fail "ubp-bench $*: exit status $status, not 2"
-	[ ! -s out.txt ] || fail "ubp-bench $*: something on standard output"
-	printf "ubp-bench: error: %s\nTry 'ubp-bench --help'.\n" "$want" | diff -u - err.txt ||
-		fail "ubp-bench $*: another message"
-}
+PROGRAM=ubp-bench UPROBE=$UBP_BENCH
+
 # could_not REGEX ARG...: status 1 and one message (and a caret's two lines).
 could_not() {
 	local want=$1 status; shift

@@ -3,16 +3,6 @@
 # nothing on standard output. Help and version: on standard output, status 0.
 . "${0%/*}/lib.bash"
 
-# usage MESSAGE ARG...: the exact message.
-usage() {
-	local want=$1 status; shift
-	"$UPROBE" "$@" > out.txt 2> err.txt; status=$?
-	[ $status = 2 ] || fail "uprobe $*: exit status $status, not 2"
-	[ ! -s out.txt ] || fail "uprobe $*: something on standard output"
-	printf "uprobe: error: %s\nTry 'uprobe --help'.\n" "$want" | diff -u - err.txt ||
-		fail "uprobe $*: another message"
-}
-
 usage 'no definition is given'
 usage "unknown option '-x'" -x
 usage "unknown option '-x'" -Hx p:libc:getenv

@@ -172,6 +172,19 @@ refused() {
 	[ -z "$(events)" ] || fail "uprobe $*: printed events"
 }
 
+# usage MESSAGE ARG...: a command line that makes no sense: exactly this message, where to
+# find help, exit status 2, nothing on standard output.
+usage() {
+	local want=$1 status
+	shift
+	"$UPROBE" "$@" > out.txt 2> err.txt
+	status=$?
+	[ $status = 2 ] || fail "$PROGRAM $*: exit status $status, not 2"
+	[ ! -s out.txt ] || fail "$PROGRAM $*: something on standard output"
+	printf "$PROGRAM: error: %s\nTry '$PROGRAM --help'.\n" "$want" | diff -u - err.txt ||
+		fail "$PROGRAM $*: another message"
+}
+
 # text_of PID FILE OUT: the bytes of FILE's executable mappings in PID's memory.
 text_of() {
 	python3 - "$1" "$2" > "$3" <<'PY' || fail "cannot read the text of $1"

@@ -4,14 +4,6 @@
 . "${0%/*}/lib.bash"
 use_usdt
 
-usage() { # usage MESSAGE ARG...
-	local want=$1 status; shift
-	"$USDT" "$@" > out.txt 2> err.txt; status=$?
-	[ $status = 2 ] || fail "usdt $*: exit status $status, not 2"
-	[ ! -s out.txt ] || fail "usdt $*: something on standard output"
-	printf "usdt: error: %s\nTry 'usdt --help'.\n" "$want" | diff -u - err.txt ||
-		fail "usdt $*: another message"
-}
 usage 'no definition is given'
 usage "unknown option '-x'" -x
 usage "unknown option '--strict'" --strict a:b
