@@ -7,7 +7,6 @@
  */
 
 #include <elf.h>
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,8 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,44 +21,11 @@
 #include "engine/base/err.h"
 #include "engine/object/object.h"
 #include "tests/unit/dwarf_ask.h"
-
-struct patient {
-	int fd;
-	char path[64];
-	uint8_t *bytes;
-	size_t len;
-};
+#include "tests/unit/fixture_file.h"
 
 struct section {
 	size_t at, len;
 };
-
-static struct patient admit(const char *name)
-{
-	const char *folder = getenv("FIXTURES");
-	struct patient p = { .fd = memfd_create("patient", MFD_CLOEXEC) };
-	struct stat st;
-	char path[4096];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", folder ? folder : "build/fixtures", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	assert_true(fd >= 0 && p.fd >= 0 && fstat(fd, &st) == 0);
-	p.len = (size_t)st.st_size;
-	p.bytes = malloc(p.len);
-	assert_non_null(p.bytes);
-	assert_int_equal(read(fd, p.bytes, p.len), p.len);
-	assert_int_equal(write(p.fd, p.bytes, p.len), p.len);
-	close(fd);
-	snprintf(p.path, sizeof(p.path), "/proc/self/fd/%d", p.fd);
-	return p;
-}
-
-static void discharge(struct patient *p)
-{
-	close(p->fd);
-	free(p->bytes);
-}
 
 static struct section find_section(const struct patient *p, const char *name)
 {
@@ -107,7 +71,7 @@ static uint8_t bad_byte(uint64_t random)
 
 static void damage(const char *name, unsigned rounds)
 {
-	struct patient p = admit("source");
+	struct patient p = patient_admit(fixture_path("source"));
 	struct section section = find_section(&p, name);
 	uint64_t seed = 88172645463325252u + section.len;
 
@@ -126,7 +90,7 @@ static void damage(const char *name, unsigned rounds)
 		for (unsigned k = 0; k < n; k++)
 			assert_int_equal(pwrite(p.fd, p.bytes + at[k], 1, (off_t)at[k]), 1);
 	}
-	discharge(&p);
+	patient_discharge(&p);
 }
 
 static void test_info(void **state)
@@ -161,11 +125,11 @@ static void test_locations(void **state)
 
 static void test_whole(void **state)
 {
-	struct patient p = admit("source");
+	struct patient p = patient_admit(fixture_path("source"));
 
 	(void)state;
 	assert_true(examine(&p));
-	discharge(&p);
+	patient_discharge(&p);
 }
 
 int main(void)

@@ -26,19 +26,11 @@
 #include "engine/object/library.h"
 #include "engine/object/locate.h"
 #include "engine/object/object.h"
+#include "tests/unit/fixture_file.h"
 
 #define LIBC "/lib/x86_64-linux-gnu/libc.so.6"
 
 static struct ubp_err err;
-
-static const char *fixture(const char *name)
-{
-	static char path[PATH_MAX];
-	const char *folder = getenv("FIXTURES");
-
-	snprintf(path, sizeof(path), "%s/%s", folder ? folder : "build/fixtures", name);
-	return path;
-}
 
 /* --- helpers -------------------------------------------------------------------- */
 
@@ -302,18 +294,18 @@ static void test_several_libraries(void **state)
 	setenv("LD_LIBRARY_PATH", "libs:more", 1);
 	write_whole("libs/libubpobj.so", "INPUT(libubpobj.so.1)\n", 22, 0644);
 	locate_fails("libubpobj", 0, ENOENT, "no program or library 'libubpobj'");
-	write_foreign(fixture("obj_versions"), "libs/libubpobj.so.1");
+	write_foreign(fixture_path("obj_versions"), "libs/libubpobj.so.1");
 	locate_fails("libubpobj.so.1", 0, ENOENT, "no program or library");
-	copy_file(fixture("obj_versions"), "more/libubpobj.so.1");
+	copy_file(fixture_path("obj_versions"), "more/libubpobj.so.1");
 	locates("libubpobj", 0, "more/libubpobj.so.1");
 	locates("libubpobj.so", 0, "more/libubpobj.so.1");
 	/* One file under two names is one library; the first of one name hides others. */
 	assert_int_equal(symlink("libubpobj.so.1", "more/libubpobj.so.1.0"), 0);
 	locates("ubpobj", 0, "more/libubpobj.so.1");
-	copy_file(fixture("obj_versions"), "libs/libubpobj.so.1");
+	copy_file(fixture_path("obj_versions"), "libs/libubpobj.so.1");
 	locates("libubpobj.so.1", 0, "libs/libubpobj.so.1");
 	assert_int_equal(unlink("more/libubpobj.so.1.0"), 0);
-	copy_file(fixture("obj_versions"), "more/libubpobj.so.2");
+	copy_file(fixture_path("obj_versions"), "more/libubpobj.so.2");
 	locate_fails("libubpobj", 0, EEXIST, "libs/libubpobj.so.1, more/libubpobj.so.2");
 	locates("libubpobj.so.2", 0, "more/libubpobj.so.2");
 	locates("libubpobj.so.1", 0, "libs/libubpobj.so.1");
@@ -427,12 +419,12 @@ static void test_made_cache(void **state)
 
 static void test_process(void **state)
 {
-	struct guest guest = start(fixture("obj_funcs"), NULL, NULL);
+	struct guest guest = start(fixture_path("obj_funcs"), NULL, NULL);
 	char *path, *open_path;
 
 	(void)state;
-	locates("obj_funcs", guest.pid, fixture("obj_funcs"));
-	locates(fixture("obj_funcs"), guest.pid, fixture("obj_funcs"));
+	locates("obj_funcs", guest.pid, fixture_path("obj_funcs"));
+	locates(fixture_path("obj_funcs"), guest.pid, fixture_path("obj_funcs"));
 	locates("libc", guest.pid, LIBC);
 	locates("libc.so.6", guest.pid, LIBC);
 	locates(LIBC, guest.pid, LIBC);
@@ -458,8 +450,8 @@ static void test_deleted(void **state)
 	(void)state;
 	if (geteuid() != 0)
 		skip();
-	copy_file(fixture("obj_funcs"), "doomed");
-	copy_file(fixture("obj_versions"), "libdoomed.so.1");
+	copy_file(fixture_path("obj_funcs"), "doomed");
+	copy_file(fixture_path("obj_versions"), "libdoomed.so.1");
 	program = strdup(here("doomed"));
 	guest = start(program, NULL, here("libdoomed.so.1"));
 	assert_int_equal(link("doomed", "kept"), 0);
@@ -490,8 +482,8 @@ static void test_soname(void **state)
 	struct guest guest;
 
 	(void)state;
-	copy_file(fixture("obj_versions"), "odd-file.so");
-	guest = start(fixture("obj_funcs"), NULL, here("odd-file.so"));
+	copy_file(fixture_path("obj_versions"), "odd-file.so");
+	guest = start(fixture_path("obj_funcs"), NULL, here("odd-file.so"));
 	locates("libubpobj.so.1", guest.pid, "odd-file.so");
 	locates("ubpobj", guest.pid, "odd-file.so");
 	locates("odd-file.so", guest.pid, "odd-file.so");
@@ -509,7 +501,7 @@ static void test_other_root(void **state)
 	assert_int_equal(mkdir("jail", 0755), 0);
 	assert_int_equal(mkdir("jail/bin", 0755), 0);
 	assert_int_equal(mkdir("jail/real", 0755), 0);
-	copy_file(fixture("obj_static"), "jail/bin/guest");
+	copy_file(fixture_path("obj_static"), "jail/bin/guest");
 	copy_file("/bin/true", "jail/real/tool");
 	/* An absolute link, an upward one, and one in a circle: all within the jail. */
 	assert_int_equal(symlink("/real", "jail/link"), 0);
@@ -578,12 +570,12 @@ static void test_forbidden(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_library_names),	  cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_programs),	  cmocka_unit_test(test_libraries),
+		cmocka_unit_test(test_library_names),     cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_programs),          cmocka_unit_test(test_libraries),
 		cmocka_unit_test(test_several_libraries), cmocka_unit_test(test_cache),
-		cmocka_unit_test(test_made_cache),	  cmocka_unit_test(test_process),
-		cmocka_unit_test(test_deleted),		  cmocka_unit_test(test_soname),
-		cmocka_unit_test(test_other_root),	  cmocka_unit_test(test_no_process),
+		cmocka_unit_test(test_made_cache),        cmocka_unit_test(test_process),
+		cmocka_unit_test(test_deleted),           cmocka_unit_test(test_soname),
+		cmocka_unit_test(test_other_root),        cmocka_unit_test(test_no_process),
 		cmocka_unit_test(test_forbidden),
 	};
 

@@ -23,6 +23,7 @@
 #include "engine/object/notes.h"
 #include "engine/object/object.h"
 #include "engine/object/operand.h"
+#include "tests/unit/fixture_file.h"
 
 #define FILE_MAX (1 << 20)
 
@@ -33,18 +34,9 @@ static uint8_t bytes[FILE_MAX] __attribute__((aligned(16)));
 static size_t n_bytes;
 static Elf64_Ehdr *const header = (Elf64_Ehdr *)bytes;
 
-static const char *path_of(const char *fixture)
-{
-	static char path[4096];
-	const char *folder = getenv("FIXTURES");
-
-	snprintf(path, sizeof(path), "%s/%s", folder ? folder : "build/fixtures", fixture);
-	return path;
-}
-
 static void load(const char *fixture)
 {
-	FILE *f = fopen(path_of(fixture), "rb");
+	FILE *f = fopen(fixture_path(fixture), "rb");
 
 	assert_non_null(f);
 	n_bytes = fread(bytes, 1, sizeof(bytes), f);
@@ -193,7 +185,7 @@ static int value_of(struct object *object, const char *text, uint64_t probe, uin
 
 static void test_symbols(void **state)
 {
-	struct object *object = open_path(path_of("usdt_forms"));
+	struct object *object = open_path(fixture_path("usdt_forms"));
 	const Elf64_Phdr *tls;
 	uint64_t value, want;
 	size_t size;
@@ -244,7 +236,7 @@ static void test_symbols_of_source(void **state)
 		{ "call_b", "4@both(%rip)", "both" },
 		{ "call_c", "4@both(%rip)", "both" },
 	};
-	struct object *object = open_path(path_of("obj_dup"));
+	struct object *object = open_path(fixture_path("obj_dup"));
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -259,7 +251,7 @@ static void test_symbols_of_source(void **state)
 
 static void test_symbols_refused(void **state)
 {
-	struct object *object = open_path(path_of("obj_dup"));
+	struct object *object = open_path(fixture_path("obj_dup"));
 	uint64_t value;
 
 	(void)state;
@@ -271,7 +263,7 @@ static void test_symbols_refused(void **state)
 	assert_int_equal(value_of(object, "4@%fs:main@tpoff", 0, &value), -ENOTSUP);
 	assert_string_equal(err.text, "the file has no variables of threads");
 	object_free(object);
-	object = open_path(path_of("obj_stripped"));
+	object = open_path(fixture_path("obj_stripped"));
 	assert_int_equal(value_of(object, "4@no_such(%rip)", 0, &value), -ENOENT);
 	assert_string_equal(err.text, "no symbol no_such (the file is stripped)");
 	object_free(object);

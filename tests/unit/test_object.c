@@ -24,20 +24,12 @@
 #include "arch/arch.h"
 #include "engine/base/err.h"
 #include "engine/object/object.h"
+#include "tests/unit/fixture_file.h"
 
 #define LIBC "/lib/x86_64-linux-gnu/libc.so.6"
 #define LDSO "/lib64/ld-linux-x86-64.so.2"
 
 static struct ubp_err err;
-
-static const char *fixture(const char *name)
-{
-	static char path[4096];
-	const char *folder = getenv("FIXTURES");
-
-	snprintf(path, sizeof(path), "%s/%s", folder ? folder : "build/fixtures", name);
-	return path;
-}
 
 static struct object *open_ok(const char *path)
 {
@@ -225,7 +217,7 @@ static void test_headers(void **state)
 	object = open_ok(LIBC);
 	assert_string_equal(object_soname(object), "libc.so.6");
 	object_free(object);
-	object = open_ok(fixture("obj_static"));
+	object = open_ok(fixture_path("obj_static"));
 	assert_false(object_is_pie(object));
 	assert_null(object_interp(object));
 	assert_null(object_soname(object));
@@ -237,7 +229,7 @@ static void test_headers(void **state)
 
 static void test_segments(void **state)
 {
-	struct object *object = open_ok(fixture("obj_nopie"));
+	struct object *object = open_ok(fixture_path("obj_nopie"));
 	struct object_symbol text = find_ok(object, "plain");
 	struct object_symbol init = find_ok(object, "_init");
 	uint64_t back, data;
@@ -299,7 +291,7 @@ static void test_slack(void **state)
 
 static void test_kinds(void **state)
 {
-	struct object *object = open_ok(fixture("obj_funcs"));
+	struct object *object = open_ok(fixture_path("obj_funcs"));
 	struct object_symbol plain = find_ok(object, "plain"), other;
 
 	(void)state;
@@ -325,7 +317,7 @@ static void test_kinds(void **state)
 
 static void test_not_found(void **state)
 {
-	struct object *object = open_ok(fixture("obj_funcs"));
+	struct object *object = open_ok(fixture_path("obj_funcs"));
 
 	(void)state;
 	find_fails(object, "data_word", ENOENT, "is data, not a function");
@@ -342,7 +334,7 @@ static void test_not_found(void **state)
 	find_fails(object, "", ENOENT, "no function ''");
 	find_fails(object, "@", ENOENT, "no function '@'");
 	object_free(object);
-	object = open_ok(fixture("obj_stripped"));
+	object = open_ok(fixture_path("obj_stripped"));
 	find_fails(object, "plain", ENOENT, "stripped");
 	find_fails(object, "puts", ENOENT, "imported");
 	object_free(object);
@@ -350,7 +342,7 @@ static void test_not_found(void **state)
 
 static void test_duplicates(void **state)
 {
-	struct object *object = open_ok(fixture("obj_dup"));
+	struct object *object = open_ok(fixture_path("obj_dup"));
 	struct object_symbol symbol;
 	unsigned long long offset[3];
 	const char *at;
@@ -381,7 +373,7 @@ static void test_duplicates(void **state)
 
 static void test_versions(void **state)
 {
-	struct object *object = open_ok(fixture("obj_versions"));
+	struct object *object = open_ok(fixture_path("obj_versions"));
 	struct object_symbol symbol = find_ok(object, "versioned");
 	uint64_t value;
 
@@ -494,7 +486,7 @@ static int list_one(void *ctx, const struct object_symbol *symbol)
 
 static void test_each_function(void **state)
 {
-	struct object *object = open_ok(fixture("obj_funcs"));
+	struct object *object = open_ok(fixture_path("obj_funcs"));
 	struct listing listing = { .n = 0 };
 
 	(void)state;

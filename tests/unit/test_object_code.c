@@ -18,19 +18,11 @@
 #include "arch/arch.h"
 #include "engine/base/err.h"
 #include "engine/object/object.h"
+#include "tests/unit/fixture_file.h"
 
 #define LIBC "/lib/x86_64-linux-gnu/libc.so.6"
 
 static struct ubp_err err;
-
-static const char *fixture(const char *name)
-{
-	static char path[4096];
-	const char *folder = getenv("FIXTURES");
-
-	snprintf(path, sizeof(path), "%s/%s", folder ? folder : "build/fixtures", name);
-	return path;
-}
 
 static struct object *open_ok(const char *path)
 {
@@ -66,7 +58,7 @@ static void at_is(struct object *object, uint64_t foffset, const char *name)
 
 static void test_function_at(void **state)
 {
-	struct object *object = open_ok(fixture("obj_funcs"));
+	struct object *object = open_ok(fixture_path("obj_funcs"));
 	struct object_symbol plain = find_ok(object, "plain"), symbol;
 	uint64_t data, foffset;
 
@@ -124,8 +116,8 @@ static void test_all_functions(void **state)
 static void stripped_agrees(const char *full_name, const char *stripped_name)
 {
 	static const char *const names[] = { "plain", "only_here", "CamelCase", "main" };
-	struct object *full = open_ok(fixture(full_name));
-	struct object *stripped = open_ok(fixture(stripped_name));
+	struct object *full = open_ok(fixture_path(full_name));
+	struct object *stripped = open_ok(fixture_path(stripped_name));
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct object_symbol known = find_ok(full, names[i]), found = { 0 };
@@ -189,7 +181,7 @@ static void check_function(struct object *object, const struct object_symbol *sy
 static void test_boundaries(void **state)
 {
 	static const char *const names[] = { "plain", "main", "by_ifunc", "in_own_section" };
-	struct object *object = open_ok(fixture("obj_funcs"));
+	struct object *object = open_ok(fixture_path("obj_funcs"));
 	struct object_symbol symbol;
 
 	(void)state;
@@ -198,7 +190,7 @@ static void test_boundaries(void **state)
 		check_function(object, &symbol, 0);
 	}
 	object_free(object);
-	object = open_ok(fixture("obj_nopie"));
+	object = open_ok(fixture_path("obj_nopie"));
 	symbol = find_ok(object, "main");
 	check_function(object, &symbol, 0);
 	object_free(object);
@@ -213,7 +205,7 @@ static void test_boundaries(void **state)
 
 static void test_no_boundary(void **state)
 {
-	struct object *object = open_ok(fixture("obj_nopie"));
+	struct object *object = open_ok(fixture_path("obj_nopie"));
 	struct object_symbol label = find_ok(object, "bare_sized");
 	uint64_t data, foffset, start;
 
@@ -231,7 +223,7 @@ static void test_no_boundary(void **state)
 
 static void test_bad_code(void **state)
 {
-	struct object *object = open_ok(fixture("obj_badcode"));
+	struct object *object = open_ok(fixture_path("obj_badcode"));
 	struct object_symbol symbol = find_ok(object, "with_hole");
 	uint64_t start;
 
@@ -268,14 +260,14 @@ static void test_irelative(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		struct object *object = open_ok(fixture(names[i]));
+		struct object *object = open_ok(fixture_path(names[i]));
 		struct object_symbol symbol = find_ok(object, "pick_one");
 		uint64_t slots[4] = { 0 };
 		char resolver[32];
 
 		snprintf(resolver, sizeof(resolver), "%" PRIx64, symbol.elf_vaddr);
 		assert_true(object_ifunc_slots(object, NULL, symbol.elf_vaddr, slots, 4) >= 1);
-		slot_is(fixture(names[i]), slots[0], "IRELATIV", resolver);
+		slot_is(fixture_path(names[i]), slots[0], "IRELATIV", resolver);
 		assert_int_equal(
 			object_ifunc_slots(object, NULL, symbol.elf_vaddr + 1, slots, 4), 0);
 		object_free(object);
@@ -284,13 +276,13 @@ static void test_irelative(void **state)
 
 static void test_import_slots(void **state)
 {
-	struct object *object = open_ok(fixture("obj_funcs"));
+	struct object *object = open_ok(fixture_path("obj_funcs"));
 	uint64_t slots[4] = { 0 }, none[1] = { 77 };
 	size_t n = object_ifunc_slots(object, "strlen", 0, slots, 4);
 
 	(void)state;
 	assert_int_equal(n, 1);
-	slot_is(fixture("obj_funcs"), slots[0], "JUMP_SLO", "strlen");
+	slot_is(fixture_path("obj_funcs"), slots[0], "JUMP_SLO", "strlen");
 	assert_int_equal(object_ifunc_slots(object, "strlen", 0, none, 0), 1);
 	assert_int_equal(none[0], 77);
 	assert_int_equal(object_ifunc_slots(object, "strle", 0, slots, 4), 0);
@@ -333,7 +325,7 @@ static void test_go_table(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		struct object *object = open_ok(fixture(names[i]));
+		struct object *object = open_ok(fixture_path(names[i]));
 		struct object_symbol symbol = find_ok(object, "main.first");
 
 		assert_true(object_is_go(object));
@@ -363,11 +355,11 @@ static void test_go_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_function_at),
-		cmocka_unit_test(test_go_table), cmocka_unit_test(test_all_functions),
-		cmocka_unit_test(test_stripped),    cmocka_unit_test(test_boundaries),
-		cmocka_unit_test(test_no_boundary), cmocka_unit_test(test_bad_code),
-		cmocka_unit_test(test_irelative),   cmocka_unit_test(test_import_slots),
+		cmocka_unit_test(test_function_at),   cmocka_unit_test(test_go_table),
+		cmocka_unit_test(test_all_functions), cmocka_unit_test(test_stripped),
+		cmocka_unit_test(test_boundaries),    cmocka_unit_test(test_no_boundary),
+		cmocka_unit_test(test_bad_code),      cmocka_unit_test(test_irelative),
+		cmocka_unit_test(test_import_slots),
 	};
 
 	return cmocka_run_group_tests_name("object_code", tests, NULL, NULL);

@@ -9,7 +9,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,8 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -26,47 +23,17 @@
 #include "engine/base/err.h"
 #include "engine/object/coverage.h"
 #include "engine/object/object.h"
+#include "tests/unit/fixture_file.h"
 
-/* A file in memory that is damaged and mended. */
-struct patient {
-	int fd;
-	char path[64];
-	uint8_t *bytes;
-	size_t len;
+/* What became of the copies of one patient. */
+static struct {
 	size_t n_read, n_refused, n_cut_short;
-};
-
-static const char *fixture(const char *name)
-{
-	static char path[4096];
-	const char *folder = getenv("FIXTURES");
-
-	snprintf(path, sizeof(path), "%s/%s", folder ? folder : "build/fixtures", name);
-	return path;
-}
+} tally;
 
 static struct patient admit(const char *path)
 {
-	struct patient p = { .fd = memfd_create("patient", MFD_CLOEXEC) };
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-
-	assert_true(fd >= 0 && p.fd >= 0);
-	assert_int_equal(fstat(fd, &st), 0);
-	p.len = (size_t)st.st_size;
-	p.bytes = malloc(p.len);
-	assert_non_null(p.bytes);
-	assert_int_equal(read(fd, p.bytes, p.len), p.len);
-	assert_int_equal(pwrite(p.fd, p.bytes, p.len, 0), p.len);
-	close(fd);
-	snprintf(p.path, sizeof(p.path), "/proc/self/fd/%d", p.fd);
-	return p;
-}
-
-static void discharge(struct patient *p)
-{
-	close(p->fd);
-	free(p->bytes);
+	memset(&tally, 0, sizeof(tally));
+	return patient_admit(path);
 }
 
 static int count_one(void *ctx, const struct object_symbol *symbol)
@@ -128,11 +95,11 @@ static void examine(struct patient *p)
 		check_failure(rc, &err);
 		assert_int_equal(rc, -ENOEXEC);
 		assert_memory_equal(err.text, p->path, strlen(p->path));
-		p->n_cut_short += strstr(err.text, "cut short") != NULL;
-		p->n_refused++;
+		tally.n_cut_short += strstr(err.text, "cut short") != NULL;
+		tally.n_refused++;
 		return;
 	}
-	p->n_read++;
+	tally.n_read++;
 	ask_all(object, &err);
 	object_free(object);
 }
@@ -161,7 +128,7 @@ static uint64_t next_random(uint64_t *seed)
 
 static void test_cut(void **state)
 {
-	struct patient p = admit(fixture("obj_funcs"));
+	struct patient p = admit(fixture_path("obj_funcs"));
 	size_t n = 0;
 
 	(void)state;
@@ -170,9 +137,9 @@ static void test_cut(void **state)
 		examine(&p);
 	}
 	/* The section headers stand at the end: no cut file is whole. */
-	assert_int_equal(p.n_refused, n);
-	assert_true(p.n_cut_short >= n - 4);
-	discharge(&p);
+	assert_int_equal(tally.n_refused, n);
+	assert_true(tally.n_cut_short >= n - 4);
+	patient_discharge(&p);
 }
 
 static void test_cut_bash(void **state)
@@ -185,8 +152,8 @@ static void test_cut_bash(void **state)
 		assert_int_equal(ftruncate(p.fd, (off_t)len), 0);
 		examine(&p);
 	}
-	assert_int_equal(p.n_refused, n);
-	discharge(&p);
+	assert_int_equal(tally.n_refused, n);
+	patient_discharge(&p);
 }
 
 /* Cut after it was opened: libelf must not have mapped it. */
@@ -206,14 +173,14 @@ static void test_cut_while_open(void **state)
 		ask_all(object, &err);
 		object_free(object);
 	}
-	discharge(&p);
+	patient_discharge(&p);
 }
 
 /* Each byte of the header, of the program headers and of the section headers. */
 static void test_headers(void **state)
 {
 	static const uint8_t bytes[] = { 0, 1, 0x7f, 0x80, 0xff };
-	struct patient p = admit(fixture("obj_funcs"));
+	struct patient p = admit(fixture_path("obj_funcs"));
 	Elf64_Ehdr ehdr;
 	size_t head_end, sections;
 
@@ -228,8 +195,8 @@ static void test_headers(void **state)
 		for (size_t at = sections; at < p.len; at += 3)
 			damage_byte(&p, at + i % 3 < p.len ? at + i % 3 : at, bytes[i]);
 	}
-	assert_true(p.n_read > 100 && p.n_refused > 100);
-	discharge(&p);
+	assert_true(tally.n_read > 100 && tally.n_refused > 100);
+	patient_discharge(&p);
 }
 
 /* Bits anywhere in the tables in front of the code: dynamic symbols, versions, relocs. */
@@ -251,20 +218,20 @@ static void flip(const char *path, size_t from, size_t to, unsigned n)
 		for (size_t k = 0; k < 4; k++)
 			patch(&p, at[k], p.bytes[at[k]]);
 	}
-	assert_int_equal(p.n_read + p.n_refused, n);
-	discharge(&p);
+	assert_int_equal(tally.n_read + tally.n_refused, n);
+	patient_discharge(&p);
 }
 
 static void test_flips(void **state)
 {
 	(void)state;
-	flip(fixture("obj_funcs"), 0, 0x1000, 1000);
-	flip(fixture("obj_funcs"), 0x1000, 0, 1000);
-	flip(fixture("obj_versions"), 0x40, 0x1000, 1000);
-	flip(fixture("obj_versions"), 0x1000, 0, 500);
-	flip(fixture("obj_static_s"), 0x90000, 0, 100);
-	flip(fixture("obj_windows"), 0, 0, 2000);
-	flip(fixture("obj_windows_fixed"), 0, 0, 500);
+	flip(fixture_path("obj_funcs"), 0, 0x1000, 1000);
+	flip(fixture_path("obj_funcs"), 0x1000, 0, 1000);
+	flip(fixture_path("obj_versions"), 0x40, 0x1000, 1000);
+	flip(fixture_path("obj_versions"), 0x1000, 0, 500);
+	flip(fixture_path("obj_static_s"), 0x90000, 0, 100);
+	flip(fixture_path("obj_windows"), 0, 0, 2000);
+	flip(fixture_path("obj_windows_fixed"), 0, 0, 500);
 	flip("/bin/bash", 0, 0, 40);
 }
 
@@ -273,7 +240,7 @@ static void test_large_numbers(void **state)
 {
 	static const uint64_t values[] = { UINT64_MAX,     INT64_MAX,  (uint64_t)INT64_MIN,
 					   UINT64_MAX - 7, UINT32_MAX, 1ull << 40 };
-	struct patient p = admit(fixture("obj_funcs"));
+	struct patient p = admit(fixture_path("obj_funcs"));
 	Elf64_Ehdr ehdr;
 
 	(void)state;
@@ -286,8 +253,8 @@ static void test_large_numbers(void **state)
 			examine(&p);
 			assert_int_equal(pwrite(p.fd, p.bytes + at, 8, (off_t)at), 8);
 		}
-	assert_true(p.n_refused > 50);
-	discharge(&p);
+	assert_true(tally.n_refused > 50);
+	patient_discharge(&p);
 }
 
 int main(void)

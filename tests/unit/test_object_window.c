@@ -21,6 +21,7 @@
 #include "engine/object/notes.h"
 #include "engine/object/object.h"
 #include "engine/object/window.h"
+#include "tests/unit/fixture_file.h"
 
 #define LIBC       "/lib/x86_64-linux-gnu/libc.so.6"
 #define N_ELEMS(a) (sizeof(a) / sizeof((a)[0]))
@@ -29,13 +30,10 @@ static struct ubp_err err;
 
 static struct object *open_fixture(const char *name)
 {
-	const char *folder = getenv("FIXTURES");
 	struct object *object = NULL;
-	char path[4096];
 
-	snprintf(path, sizeof(path), "%s/%s", folder ? folder : "build/fixtures", name);
 	ubp_err_reset(&err);
-	if (object_open(path, &object, &err) != 0)
+	if (object_open(fixture_path(name), &object, &err) != 0)
 		fail_msg("%s", err.text);
 	return object;
 }

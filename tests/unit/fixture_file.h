@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Fixtures as files, and copies of files that are damaged and mended. */
+
+#ifndef TESTS_UNIT_FIXTURE_FILE_H
+#define TESTS_UNIT_FIXTURE_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The path of a fixture. Good until the next call. */
+const char *fixture_path(const char *name);
+
+/* A file in memory. */
+struct patient {
+	int fd;
+	char path[64];  /* opens it */
+	uint8_t *bytes; /* as it was */
+	size_t len;
+};
+
+/* A copy of the file at @path. */
+struct patient patient_admit(const char *path);
+void patient_discharge(struct patient *p);
+
+#endif
