@@ -57,10 +57,11 @@ int fetch_lay_out(const struct fetch_program *program, const struct fetch_scratc
 	}
 	for (size_t i = 0; i < program->n_ops; i++) {
 		const struct fetch_op *op = &program->ops[i];
-		const struct fetch_text *text = &scratch->texts[op->reg];
+		const struct fetch_text *text;
 
 		if (!is_string_store(op))
 			continue;
+		text = &scratch->texts[op->reg];
 		if (op->count == 0 && text->state == TEXT_UNSET) {
 			/* An inner read failed: the word stays as prepared for the copy. */
 			put_word(data, op->at, room.left, room.at);
