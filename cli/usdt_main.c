@@ -22,6 +22,29 @@ static int add(struct ubp_session *session, const struct trace_definition *d,
 	return ubp_add_usdt(session, d->text, d->filter, err);
 }
 
+/* --- lists --------------------------------------------------------------------------- */
+
+/* An empty list may be a surprise: the probes of a program may be in its libraries. */
+static void tell_none(const struct ubp_target *target)
+{
+	char text[1024];
+
+	if (target->pattern)
+		(void)snprintf(text, sizeof(text), "no static probe '%s' in %s",
+			       target->pattern,
+			       target->name ? target->name : "what the process maps");
+	else if (target->exclude)
+		(void)snprintf(text, sizeof(text), "no static probes, or all are left out");
+	else if (target->name)
+		(void)snprintf(text, sizeof(text),
+			       "no static probes in %s (those of its libraries are listed by "
+			       "-l -p PID)",
+			       target->name);
+	else
+		(void)snprintf(text, sizeof(text), "no static probes in what the process maps");
+	cli_tell(NULL, text);
+}
+
 /* --- -l -------------------------------------------------------------------------------- */
 
 struct names {
@@ -58,6 +81,8 @@ static int list_names(struct output *out, const struct ubp_target *target, const
 	(void)what;
 	if (rc == -ENOMEM)
 		(void)ubp_fail(err, ENOMEM, "out of memory");
+	if (rc == 0 && !names.n)
+		tell_none(target);
 	if (names.n)
 		qsort(names.v, names.n, sizeof(*names.v), compare_names);
 	for (size_t i = 0; i < names.n && rc == 0; i++)
@@ -71,11 +96,18 @@ static int list_names(struct output *out, const struct ubp_target *target, const
 
 /* --- -L -------------------------------------------------------------------------------- */
 
+struct details {
+	struct output *out;
+	size_t n;
+};
+
 static int print_details(void *ctx, const struct ubp_usdt *usdt)
 {
-	struct output *out = ctx;
+	struct details *details = ctx;
+	struct output *out = details->out;
 	char text[512];
 
+	details->n++;
 	output_printf(out, "%s:%s %s\n", usdt->provider, usdt->name, usdt->path);
 	output_printf(out,
 		      "    location 0x%016" PRIx64 ", base 0x%016" PRIx64
@@ -97,8 +129,13 @@ static int print_details(void *ctx, const struct ubp_usdt *usdt)
 static int list_details(struct output *out, const struct ubp_target *target, const void *what,
 			struct ubp_err *err)
 {
+	struct details details = { out, 0 };
+	int rc = ubp_list_usdt(target, print_details, &details, err);
+
 	(void)what;
-	return ubp_list_usdt(target, print_details, out, err);
+	if (rc == 0 && !details.n)
+		tell_none(target);
+	return rc;
 }
 
 /* --------------------------------------------------------------------------------------- */

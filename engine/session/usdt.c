@@ -27,7 +27,7 @@ struct usdt_plan {
 		char *group, *event;
 		const char *note_args;
 	} * places;
-	size_t n;
+	size_t n, n_left_out, n_excluded;
 	struct ubp_err *err;
 };
 
@@ -113,10 +113,17 @@ static int plan_note(void *ctx, const struct object_note *note)
 	uint64_t foffset, ref;
 	int rc;
 
-	if (!usdt_is_meant(d, note) ||
-	    (usdt_is_pattern(d) && usdt_is_excluded(plan->s->opt.exclude, note)))
+	if (!usdt_is_meant(d, note))
 		return 0;
-	if (!find_place(plan, note, &foffset, &ref) || is_planned(plan, foffset, note->args))
+	if (usdt_is_pattern(d) && usdt_is_excluded(plan->s->opt.exclude, note)) {
+		plan->n_excluded++;
+		return 0;
+	}
+	if (!find_place(plan, note, &foffset, &ref)) {
+		plan->n_left_out++;
+		return 0;
+	}
+	if (is_planned(plan, foffset, note->args))
 		return 0;
 	rc = make_room(plan);
 	if (rc < 0)
@@ -182,6 +189,17 @@ static void tell_place(const struct ubp_session *s, const struct usdt_definition
 	}
 }
 
+static int fail_none(const struct usdt_plan *plan)
+{
+	if (plan->n_excluded && !plan->n_left_out)
+		(void)ubp_fail(plan->err, ENOENT, "all of '%.128s' are left out by --exclude",
+			       plan->d->probe);
+	else
+		(void)ubp_fail(plan->err, ENOEXEC, "no location of '%.128s' makes sense",
+			       plan->d->probe);
+	return usdt_at(plan->d, plan->d->probe_at, plan->err);
+}
+
 static int add_found(struct ubp_session *s, const struct usdt_definition *d, const char *filter,
 		     const struct usdt_files *files, struct ubp_err *err)
 {
@@ -191,10 +209,8 @@ static int add_found(struct ubp_session *s, const struct usdt_definition *d, con
 
 	for (size_t i = 0; i < files->n && rc == 0; i++)
 		rc = plan_file(&plan, &files->v[i]);
-	if (rc == 0 && plan.n == 0) {
-		(void)ubp_fail(err, ENOEXEC, "no location of '%.128s' makes sense", d->probe);
-		rc = usdt_at(d, d->probe_at, err);
-	}
+	if (rc == 0 && plan.n == 0)
+		rc = fail_none(&plan);
 	if (rc == 0)
 		rc = plain_add(s, plan.probes, plan.n, &origin, err);
 	plan_free(&plan);

@@ -55,7 +55,7 @@ int usdt_parse(const char *text, struct usdt_definition *ret_definition, struct 
 void usdt_definition_free(struct usdt_definition *d);
 /* Does it mean this probe? */
 bool usdt_is_meant(const struct usdt_definition *d, const struct object_note *note);
-/* Does "PROVIDER:NAME" match @pattern, or one of @exclude (NULL-ended, or NULL)? */
+/* Does "PROVIDER:NAME", or NAME alone, match @pattern, or one of @exclude (NULL-ended, or NULL)? */
 bool usdt_name_matches(const char *pattern, const struct object_note *note);
 bool usdt_is_excluded(const char *const *exclude, const struct object_note *note);
 /* Could it mean several? */

@@ -313,6 +313,8 @@ bool usdt_name_matches(const char *pattern, const struct object_note *note)
 	bool matches;
 	char *name;
 
+	if (!strchr(pattern, ':') && fnmatch(pattern, note->name, 0) == 0)
+		return true;
 	if (asprintf(&name, "%s:%s", note->provider, note->name) < 0)
 		return false;
 	matches = fnmatch(pattern, name, 0) == 0;

@@ -34,6 +34,15 @@ done
 F=$FIXTURES/usdt
 [ "$("$USDT" -l "$F")" = $'sema:far\nsema:guarded' ] || fail "-l: $("$USDT" -l "$F")"
 [ "$("$USDT" -l "$F" '*:g*')" = sema:guarded ] || fail "-l with a pattern"
+[ "$("$USDT" -l "$F" far)" = sema:far ] || fail "-l with the name alone"
+[ "$("$USDT" -l --exclude far "$F")" = sema:guarded ] || fail "-l with --exclude by name alone"
+for no in nosuch 'sema:x*'; do
+	"$USDT" -l "$F" "$no" > out.txt 2> err.txt || fail "-l $no: $?"
+	[ ! -s out.txt ] && grep -qF "usdt: no static probe '$no' in $F" err.txt || fail "-l $no: $(cat err.txt)"
+done
+"$USDT" -L "$UPROBE" > out.txt 2> err.txt || fail "-L of a program without: $?"
+[ ! -s out.txt ] && grep -q "^usdt: no static probes in $UPROBE (those of its libraries are listed by -l -p PID)$" err.txt ||
+	fail "-L of a program without: $(cat out.txt err.txt)"
 [ "$("$USDT" -l --exclude '*:g*' "$F")" = sema:far ] || fail "-l with --exclude"
 [ "$("$USDT" -l --explain "$F" '*:far')" = 'sema:far  jump' ] ||
 	"$USDT" -l --explain "$F" '*:far' | grep -qE '^sema:far  breakpoint: ' || fail "-l with --explain"
@@ -64,6 +73,8 @@ check 'p:sema/guarded arg1=%di:s32 arg2=%si:u64' "p: $F:sema:guarded"
 check 'p:sema/guarded arg1=%di:s32 arg2=%si:u64' "p:$F:sema:guarded"
 check $'p:sema/al_guarded arg1=%di:s32 arg2=%si:u64\np:sema/al_far arg1=%di:s64' "p:al  $F:sema:*"
 [ "$("$USDT" --check --exclude '*:f*' "$F:sema:*" | wc -l)" = 1 ] || fail "--exclude of a pattern"
+"$USDT" --check --exclude '*' "$F:sema:*" 2> err.txt && fail "--exclude of all"
+grep -q "^usdt: error: all of 'sema:\*' are left out by --exclude\$" err.txt || fail "--exclude of all: $(cat err.txt)"
 check 'p:sema/guarded arg2=+0(%si):string' "$F:sema:guarded arg2:string"
 check 'p:sema/guarded arg2=+0(%si):u8[4] arg2_2=+1(%si):u8 arg1=%di:x16' "$F:sema:guarded arg2:u8[4] +1(arg2):u8 arg1:x16"
 check 'p:sema/guarded s=+0(+8(%si)):string arg2=$comm arg3=%ax' "$F:sema:guarded s=+0(+8(arg2)):string \$comm %ax"
