@@ -251,14 +251,32 @@ static void leave_detour(struct stack_frame *frame, const struct site *site, uin
 	frame->pc += jump->from[i];
 }
 
+/* Where what returns by the trampoline goes: the word that the jump there takes it from. */
+static bool leave_trampoline(struct stack_frame *frame)
+{
+	const struct ubp_arch *arch = frame->space->arch;
+	const struct plant_space *ps = frame->space->plant;
+	uint64_t value;
+
+	if (!ps->trampoline ||
+	    (frame->pc != ps->trampoline && frame->pc != ps->trampoline + arch->swbp_len))
+		return false;
+	if (read_return(frame, stack_frame_sp(frame) - arch->addr_size, &value))
+		frame->pc = value;
+	return true;
+}
+
 void stack_frame_leave_ours(struct stack_frame *frame)
 {
 	const struct space *space = frame->space;
 	const struct ubp_arch *arch = space->arch;
-	const struct site *site = space->plant ? plant_site_of_slot(space, frame->pc) : NULL;
+	const struct site *site;
 	struct ubp_regs regs = { 0 };
 	uint64_t at;
 
+	if (!space->plant || leave_trampoline(frame))
+		return;
+	site = plant_site_of_slot(space, frame->pc);
 	if (!site)
 		return;
 	if (jump_has(site, frame->pc, &at)) {

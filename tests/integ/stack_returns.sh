@@ -33,6 +33,14 @@ for how in plain alt; do
 	stacks_of x.txt | diff plain - || fail "$how: return probes show in stacks of handlers"
 done
 
+# Interrupted between the return and its caller.
+F=$FIXTURES/stack_timer
+"$UPROBE" -s --lossless -o out.txt -e "p:g/x $F:leaf" -e "r:g/h $F:hot" --filter 'common_pid == 0' \
+	-e "r:g/w $F:warm" --filter 'common_pid == 0' -- "$F" 300 2> err.txt || fail "ended with $?"
+n=$(count ': x: ')
+[ "$n" -ge 300 ] || fail "$n signals"
+[ "$(grep -c '^ => main+' out.txt)" = "$n" ] || fail "stacks without main: $(grep anon out.txt | sort | uniq -c)"
+
 # Within an unwinder, which sees the real addresses in memory.
 cat > throw.cc <<'CC'
 extern "C" __attribute__((noinline)) void leaf(int n) { static volatile int s; s += n; }
