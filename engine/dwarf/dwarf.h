@@ -125,6 +125,14 @@ int dwarf_value(struct dwarf *dwarf, const struct dwarf_place *place, const char
 		size_t len, const char *type, struct dwarf_value *ret_value, size_t *ret_at,
 		struct ubp_err *err);
 
+/*
+ * The same of a pointer, for dereferences to be written around, with *ret_addend for the innermost of
+ * them; of an array, or "&x", where that is. Errors, too; -EINVAL: it is none of these.
+ */
+int dwarf_pointer(struct dwarf *dwarf, const struct dwarf_place *place, const char *text,
+		  size_t len, struct dwarf_value *ret_value, int64_t *ret_addend,
+		  size_t *ret_at, struct ubp_err *err);
+
 /* A variable that can be seen at a place. */
 struct dwarf_variable {
 	const char *name;

@@ -77,7 +77,7 @@ static int deref(struct machine *m, const Dwarf_Op *op, uint64_t size)
 		return machine_malformed(m);
 	if (size == 0 || size > 8 || m->at->addr_size != 8 || !sum_read(top))
 		return machine_unsupported(m, op->atom);
-	top->bits = (uint8_t)(size * 8);
+	sum_cut(top, (unsigned)size * 8, SUM_ZEROES);
 	return 0;
 }
 
@@ -147,7 +147,10 @@ static int shuffle(struct machine *m, const Dwarf_Op *op)
 	}
 }
 
-/* A conversion keeps the low bits; the type is that of the entry at the operand. */
+/*
+ * A conversion keeps the low bits; the type is that of the entry at the operand. One to more bits, that comes
+ * next, puts zeroes or signs above them.
+ */
 static int convert(struct machine *m, Dwarf_Attribute *attr, const Dwarf_Op *op)
 {
 	struct sum *top = m->n ? &m->stack[m->n - 1] : NULL;
@@ -166,7 +169,10 @@ static int convert(struct machine *m, Dwarf_Attribute *attr, const Dwarf_Op *op)
 	    size > 8)
 		return machine_unsupported(m, op->atom);
 	if (!sum_is_const(top) && size * 8 < top->bits)
-		top->bits = (uint8_t)(size * 8);
+		sum_cut(top, (unsigned)size * 8,
+			encoding == DW_ATE_signed || encoding == DW_ATE_signed_char
+				? SUM_SIGNS
+				: SUM_ZEROES);
 	return 0;
 }
 

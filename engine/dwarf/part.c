@@ -246,6 +246,31 @@ static uint64_t low_bits(uint64_t number, unsigned bits, bool is_signed)
 	return is_signed ? (uint64_t)((int64_t)number >> spare) : number >> spare;
 }
 
+/* Fewer bits than its type has, and what stands above them is known: "u8", "b1@0/64". */
+static int cut_scalar(const struct piece *piece, const struct type_facts *facts,
+		      struct dwarf_value *value, struct ubp_err *err)
+{
+	const struct sum *sum = &piece->sum;
+	struct type_facts cut = *facts;
+	size_t len;
+
+	if (sum->above == SUM_UNTOLD || facts->kind == TYPE_FLOAT ||
+	    (sum->above == SUM_SIGNS && !facts->is_signed))
+		return ubp_fail(err, ENOTSUP, "Only a part of its value is told");
+	cut.is_signed = sum->above == SUM_SIGNS;
+	if (sum->bits != 8 && sum->bits != 16 && sum->bits != 32)
+		return put_bits(value, sum, false, &cut, sum->bits, 0, 64, err);
+	snprintf(cut.spelling, sizeof(cut.spelling), "%c%u",
+		 facts->spelling[0] == 'x' ? 'x'
+		 : cut.is_signed           ? 's'
+					   : 'u',
+		 sum->bits);
+	len = sum_value_text(sum, value->expr, sizeof(value->expr));
+	return len ? finish(value, len, cut.spelling, err)
+		   : ubp_fail(err, ENOTSUP,
+			      "It is computed from memory: no fetch arg can do that");
+}
+
 /* In a register, or computed of some. */
 static int register_scalar(const struct piece *piece, uint64_t at, unsigned bits,
 			   const struct type_facts *facts, struct dwarf_value *value,
@@ -260,6 +285,8 @@ static int register_scalar(const struct piece *piece, uint64_t at, unsigned bits
 					       low_bits((uint64_t)sum->addend[0] >> at, bits,
 							facts->is_signed),
 					       facts, err);
+	if (at == 0 && bits > sum->bits)
+		return cut_scalar(piece, facts, value, err);
 	if (at + bits > sum->bits)
 		return ubp_fail(err, ENOTSUP, "Only a part of its value is told");
 	if (at == 0 && bits == facts->size * 8) {
@@ -308,8 +335,8 @@ int part_scalar(const struct part *part, const struct type_facts *facts,
 	}
 }
 
-int part_typed(const struct part *part, const char *type, struct dwarf_value *ret_value,
-	       struct ubp_err *err)
+int part_typed(const struct part *part, unsigned size, const char *type,
+	       struct dwarf_value *ret_value, struct ubp_err *err)
 {
 	struct type_facts facts = { .kind = TYPE_NUMBER };
 	const char *digits = type + strcspn(type, "0123456789");
@@ -323,6 +350,9 @@ int part_typed(const struct part *part, const char *type, struct dwarf_value *re
 	if ((bits != 8 && bits != 16 && bits != 32 && bits != 64) ||
 	    strlen(type) >= sizeof(facts.spelling))
 		return ubp_fail(err, ENOTSUP, "Unknown type '%s'", type);
+	if (size && bits > size * 8)
+		return ubp_fail(err, EINVAL, "It has %u byte%s, not %lu", size,
+				size == 1 ? "" : "s", bits / 8);
 	facts.size = (unsigned)bits / 8;
 	facts.is_signed = type[0] == 's';
 	if (type[0] == 'f')
@@ -359,17 +389,36 @@ int part_memory(const struct part *part, const char *type, struct dwarf_value *r
 			       type, err);
 }
 
+static int put_address(const struct sum *sum, struct dwarf_value *value, struct ubp_err *err)
+{
+	size_t len = sum_value_text(sum, value->expr, sizeof(value->expr));
+
+	if (len == 0)
+		return ubp_fail(err, ENOTSUP,
+				"Its address is nothing that a fetch arg can give");
+	return finish(value, len, "x64", err);
+}
+
 int part_address(const struct part *part, struct dwarf_value *ret_value, struct ubp_err *err)
 {
 	struct sum sum;
-	size_t len;
+	int rc = address_of(part, &sum, err);
+
+	return rc < 0 ? rc : put_address(&sum, ret_value, err);
+}
+
+int part_base(const struct part *part, struct dwarf_value *ret_value, int64_t *ret_addend,
+	      struct ubp_err *err)
+{
+	struct sum sum;
 	int rc = address_of(part, &sum, err);
 
 	if (rc < 0)
 		return rc;
-	len = sum_value_text(&sum, ret_value->expr, sizeof(ret_value->expr));
-	if (len == 0)
-		return ubp_fail(err, ENOTSUP,
-				"Its address is nothing that a fetch arg can give");
-	return finish(ret_value, len, "x64", err);
+	*ret_addend = 0;
+	if (sum.base == SUM_REG || sum.n > 0) {
+		*ret_addend = sum.addend[sum.n];
+		sum.addend[sum.n] = 0;
+	}
+	return put_address(&sum, ret_value, err);
 }

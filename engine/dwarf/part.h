@@ -31,13 +31,16 @@ int part_move(struct part *part, const struct location_at *at, int64_t bytes,
 /* A number or pointer, as @facts of its type say. */
 int part_scalar(const struct part *part, const struct type_facts *facts,
 		struct dwarf_value *ret_value, struct ubp_err *err);
-/* The same with a type that was given: "x32". */
-int part_typed(const struct part *part, const char *type, struct dwarf_value *ret_value,
-	       struct ubp_err *err);
+/* The same of @size bytes (0: nobody knows) with a type that was given: "x32"; -EINVAL: it has more. */
+int part_typed(const struct part *part, unsigned size, const char *type,
+	       struct dwarf_value *ret_value, struct ubp_err *err);
 /* What must stand in memory: "string", "u8[4]". */
 int part_memory(const struct part *part, const char *type, struct dwarf_value *ret_value,
 		struct ubp_err *err);
 /* Its address. */
 int part_address(const struct part *part, struct dwarf_value *ret_value, struct ubp_err *err);
+/* The same, less *ret_addend. */
+int part_base(const struct part *part, struct dwarf_value *ret_value, int64_t *ret_addend,
+	      struct ubp_err *err);
 
 #endif

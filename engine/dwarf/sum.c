@@ -27,6 +27,8 @@ struct sum sum_file(int64_t offset)
 void sum_add_const(struct sum *s, int64_t value)
 {
 	s->addend[s->n] = (int64_t)((uint64_t)s->addend[s->n] + (uint64_t)value);
+	if (value)
+		s->above = SUM_UNTOLD; /* a carry */
 }
 
 /* Registers of both in one; there is room for two, and one that is scaled. */
@@ -72,6 +74,8 @@ bool sum_add(struct sum *s, const struct sum *other)
 		return false;
 	}
 	s->bits = bits;
+	if (!sum_is_const(&mine) && !sum_is_const(other))
+		s->above = SUM_UNTOLD;
 	return true;
 }
 
@@ -85,6 +89,7 @@ bool sum_shift(struct sum *s, uint64_t bits)
 		s->addend[0] = (int64_t)((uint64_t)s->addend[0] << bits);
 		return true;
 	}
+	s->above = SUM_UNTOLD;
 	if (s->base != SUM_REG || s->n != 0 || bits > 3 || (s->reg && s->index))
 		return false;
 	if (s->reg) {
@@ -107,9 +112,19 @@ bool sum_and(struct sum *s, uint64_t mask)
 	}
 	if (bits == 0 || (bits < 64 && mask >> bits))
 		return false;
-	if (bits < s->bits)
-		s->bits = (uint8_t)bits;
+	if (bits <= s->bits)
+		sum_cut(s, bits, SUM_ZEROES);
+	else if (s->above == SUM_SIGNS && bits < 64)
+		s->above = SUM_UNTOLD;
 	return true;
+}
+
+void sum_cut(struct sum *s, unsigned bits, enum sum_above above)
+{
+	if (bits >= 64 || bits > s->bits)
+		return;
+	s->bits = (uint8_t)bits;
+	s->above = above;
 }
 
 bool sum_read(struct sum *s)
@@ -118,6 +133,7 @@ bool sum_read(struct sum *s)
 		return false;
 	s->n++;
 	s->addend[s->n] = 0;
+	s->above = SUM_UNTOLD;
 	return true;
 }
 

@@ -22,11 +22,19 @@ enum sum_base {
 	SUM_FILE,  /* @+addend: a place of the probed file, in the process */
 };
 
+/* What stands above the .bits that are right. */
+enum sum_above {
+	SUM_UNTOLD,
+	SUM_ZEROES, /* a mask took them away */
+	SUM_SIGNS,  /* the highest of them, again and again */
+};
+
 struct sum {
 	enum sum_base base;
-	const char *reg, *index;           /* names without '%'; either may be NULL */
-	uint8_t shift;                     /* of .index, 0..3 */
-	uint8_t bits;                      /* so many low ones are right; 64: all */
+	const char *reg, *index; /* names without '%'; either may be NULL */
+	uint8_t shift;           /* of .index, 0..3 */
+	uint8_t bits;            /* so many low ones are right; 64: all */
+	enum sum_above above;
 	uint8_t n;                         /* reads of memory */
 	int64_t addend[SUM_READS_MAX + 1]; /* [0] to the base, [i] to what the ith read gave */
 };
@@ -46,6 +54,8 @@ bool sum_add(struct sum *s, const struct sum *other);
 bool sum_shift(struct sum *s, uint64_t bits); /* to the left */
 bool sum_and(struct sum *s, uint64_t mask);
 bool sum_read(struct sum *s); /* the word at it */
+/* Only the low @bits stay right, as far as they are. */
+void sum_cut(struct sum *s, unsigned bits, enum sum_above above);
 
 /*
  * As fetch args: the memory at @s, or @s itself. Return the length, or 0: it can't be written,

@@ -460,6 +460,7 @@ static int as_string(struct walk *w, const char *type, struct dwarf_value *value
 static int as_told(struct walk *w, const char *type, struct dwarf_value *value)
 {
 	bool is_array = strchr(type, '[') != NULL;
+	struct type_facts facts;
 	int rc;
 
 	if (strlen(type) >= DWARF_TYPE_MAX)
@@ -477,7 +478,40 @@ static int as_told(struct walk *w, const char *type, struct dwarf_value *value)
 			rc = follow(w);
 		return rc < 0 ? rc : part_memory(&w->part, type, value, w->err);
 	}
-	return part_typed(&w->part, type, value, w->err);
+	type_facts(&w->part.type, w->lookup.at.addr_size, &facts);
+	return part_typed(&w->part, facts.size, type, value, w->err);
+}
+
+static int as_pointer(struct walk *w, struct dwarf_value *value, int64_t *ret_addend)
+{
+	struct type_facts facts;
+	int rc = 0;
+
+	if (!w->part.is_address)
+		rc = follow_references(w);
+	if (rc < 0)
+		return rc;
+	if (w->part.is_address || kind_of(w) == TYPE_ARRAY)
+		return part_base(&w->part, value, ret_addend, w->err);
+	if (kind_of(w) != TYPE_POINTER)
+		return ubp_fail(w->err, EINVAL, "%.*s is no pointer", (int)w->done, w->text);
+	type_facts(&w->part.type, w->lookup.at.addr_size, &facts);
+	return part_scalar(&w->part, &facts, value, w->err);
+}
+
+/* Up to the variable, or the part of one, that @text names. */
+static int find(struct walk *w, struct dwarf *d, const struct dwarf_place *place, size_t len,
+		size_t *ret_at)
+{
+	int rc = var_expr_parse(w->text, len, &w->expr, ret_at, w->err);
+
+	if (rc == 0)
+		rc = lookup_init(&w->lookup, d, place, w->err);
+	if (rc == 0)
+		rc = walk(w, ret_at);
+	if (rc == 0)
+		*ret_at = w->expr.at;
+	return rc;
 }
 
 int dwarf_value(struct dwarf *d, const struct dwarf_place *place, const char *text, size_t len,
@@ -485,19 +519,26 @@ int dwarf_value(struct dwarf *d, const struct dwarf_place *place, const char *te
 		struct ubp_err *err)
 {
 	struct walk w = { .text = text, .err = err };
-	int rc = var_expr_parse(text, len, &w.expr, ret_at, err);
+	int rc = find(&w, d, place, len, ret_at);
 
 	if (rc < 0)
 		return rc;
-	rc = lookup_init(&w.lookup, d, place, err);
-	if (rc < 0)
-		return rc;
-	rc = walk(&w, ret_at);
-	if (rc < 0)
-		return rc;
-	*ret_at = w.expr.at;
 	*ret_value = (struct dwarf_value){ .names = NULL };
 	return type ? as_told(&w, type, ret_value) : by_itself(&w, ret_value);
+}
+
+int dwarf_pointer(struct dwarf *d, const struct dwarf_place *place, const char *text,
+		  size_t len, struct dwarf_value *ret_value, int64_t *ret_addend,
+		  size_t *ret_at, struct ubp_err *err)
+{
+	struct walk w = { .text = text, .err = err };
+	int rc = find(&w, d, place, len, ret_at);
+
+	if (rc < 0)
+		return rc;
+	*ret_addend = 0;
+	*ret_value = (struct dwarf_value){ .names = NULL };
+	return as_pointer(&w, ret_value, ret_addend);
 }
 
 /* --- all of a place --------------------------------------------------------------- */

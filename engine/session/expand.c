@@ -145,6 +145,8 @@ static int find_places(struct expansion *x)
 		return places_of_symbols(x);
 	if (is_pattern(d->name) || strpbrk(d->name, "(@"))
 		return ubp_fail(x->err, EINVAL, "a line is one of a function's name alone");
+	if (d->offset && d->kind != EXPAND_FUNCTION)
+		return ubp_fail(x->err, EINVAL, "a line has no offset");
 	if (d->kind == EXPAND_FILE)
 		return dwarf_file_line(x->dwarf, d->name, d->lineno, &x->places, x->err);
 	if (d->kind == EXPAND_LINE)

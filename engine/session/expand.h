@@ -24,6 +24,7 @@ enum expand_kind {
 enum expand_arg_kind {
 	EXPAND_PLAIN,      /* a fetch arg */
 	EXPAND_VARIABLE,   /* EXPR[:TYPE], an expression of variables */
+	EXPAND_POINTED,    /* HEAD EXPR TAIL[:TYPE]: dereferences around a variable */
 	EXPAND_PARAMETERS, /* $params */
 	EXPAND_VARIABLES,  /* $vars */
 };
@@ -33,6 +34,7 @@ struct expand_arg {
 	enum expand_arg_kind kind;
 	struct spec_span word, name; /* .name.len 0: none */
 	struct spec_span expr, type; /* .expr: of EXPAND_PLAIN with its type */
+	struct spec_span head, tail; /* of EXPAND_POINTED: "+8(+0(" and "))" */
 };
 
 struct expand_definition {

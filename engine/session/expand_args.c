@@ -4,13 +4,16 @@
 /* Variables as fetch args. */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/num.h"
 #include "engine/session/expand.h"
 #include "engine/spec/chars.h"
+#include "engine/spec/type.h"
 
 struct making {
 	struct dwarf *dwarf;
@@ -175,14 +178,31 @@ static int add_plain(struct making *m, const struct expand_arg *arg)
 	return add(m, &plain);
 }
 
+/* Is it a type? What it is of comes later. */
+static int check_type(const struct making *m, const struct expand_arg *arg)
+{
+	struct spec_body body = { .has_type = true, .type = arg->type };
+	const char *bracket = span_find(arg->type, '[');
+	struct spec_type type;
+
+	if (bracket)
+		body.type = span_until(arg->type, bracket);
+	if (!arg->type.s || spec_type_find(&body, false, &type))
+		return 0;
+	(void)ubp_fail(m->err, EINVAL, "Unknown type is specified");
+	return expand_at(m->d, col_of(m, arg->type.s), m->err);
+}
+
 static int add_variable(struct making *m, const struct expand_arg *arg)
 {
 	struct plain_arg plain = { .col = col_of(m, arg->expr.s) };
 	struct dwarf_value value;
 	const char *type = NULL;
 	size_t at = 0;
-	int rc;
+	int rc = check_type(m, arg);
 
+	if (rc < 0)
+		return rc;
 	if (arg->type.s) {
 		type = copy(m, arg->type);
 		if (!type)
@@ -195,6 +215,69 @@ static int add_variable(struct making *m, const struct expand_arg *arg)
 	plain.name = arg->name.s ? copy(m, arg->name) : make_name(m, last_name(arg->expr));
 	plain.text = text_of(m, &value);
 	plain.names = value.names;
+	return add(m, &plain);
+}
+
+/* The innermost of "+8(+0(" with @addend more. NULL: out of memory. */
+static char *add_to_head(const struct expand_arg *arg, int64_t addend)
+{
+	const char *end = arg->head.s + arg->head.len, *sign = end - 1;
+	int64_t offset = 0;
+	char *text;
+	bool is_user;
+
+	while (sign > arg->head.s && sign[-1] != '(')
+		sign--;
+	if (!addend)
+		return strndup(arg->head.s, arg->head.len);
+	is_user = sign[1] == 'u';
+	(void)num_s64(sign + 1 + is_user, (size_t)(end - sign) - 2 - is_user, &offset);
+	if (*sign == '-')
+		offset = (int64_t) - (uint64_t)offset;
+	offset = (int64_t)((uint64_t)offset + (uint64_t)addend);
+	return asprintf(&text, "%.*s%s%s%" PRId64 "(", (int)(sign - arg->head.s), arg->head.s,
+			offset < 0 ? "" : "+", is_user ? "u" : "", offset) < 0
+		       ? NULL
+		       : text;
+}
+
+static int check_braces(const struct making *m, const struct expand_arg *arg)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < arg->head.len; i++)
+		n += arg->head.s[i] == '(';
+	if (n == arg->tail.len)
+		return 0;
+	(void)ubp_fail(m->err, EINVAL, "Dereference brace is not closed");
+	return expand_at(m->d, col_of(m, arg->tail.s + arg->tail.len), m->err);
+}
+
+static int add_pointed(struct making *m, const struct expand_arg *arg)
+{
+	struct plain_arg plain = { .col = col_of(m, arg->expr.s) };
+	struct dwarf_value value;
+	int64_t addend = 0;
+	size_t at = 0;
+	char *head, *text;
+	int rc = check_braces(m, arg);
+
+	if (rc == 0)
+		rc = check_type(m, arg);
+	if (rc < 0)
+		return rc;
+	rc = dwarf_pointer(m->dwarf, m->place, arg->expr.s, arg->expr.len, &value, &addend, &at,
+			   m->err);
+	if (rc < 0)
+		return expand_at(m->d, plain.col + at, m->err);
+	head = add_to_head(arg, addend);
+	if (!head || asprintf(&text, "%s%s%.*s%s%.*s", head, value.expr, (int)arg->tail.len,
+			      arg->tail.s, arg->type.s ? ":" : "", (int)arg->type.len,
+			      arg->type.s ? arg->type.s : "") < 0)
+		text = NULL;
+	free(head);
+	plain.name = arg->name.s ? copy(m, arg->name) : make_name(m, last_name(arg->expr));
+	plain.text = keep(m->args, text);
 	return add(m, &plain);
 }
 
@@ -283,6 +366,8 @@ int expand_args_at(struct dwarf *dwarf, const struct expand_definition *d,
 			rc = add_plain(&m, arg);
 		else if (arg->kind == EXPAND_VARIABLE)
 			rc = add_variable(&m, arg);
+		else if (arg->kind == EXPAND_POINTED)
+			rc = add_pointed(&m, arg);
 		else
 			rc = add_all(&m, arg);
 	}

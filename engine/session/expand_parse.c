@@ -75,8 +75,11 @@ static bool parse_decimal(struct spec_span text, unsigned *ret_value)
 	for (size_t i = 0; i < text.len; i++)
 		if (!char_is_digit(text.s[i]))
 			return false;
-	if (text.len == 0 || num_u64(text.s, text.len, 10, &value) < 0 || value > INT_MAX)
+	if (text.len == 0)
 		return false;
+	/* No file has so many lines: that is told like any that has no code. */
+	if (num_u64(text.s, text.len, 10, &value) < 0 || value > INT_MAX)
+		value = INT_MAX;
 	*ret_value = (unsigned)value;
 	return true;
 }
@@ -171,9 +174,56 @@ static bool cut_place(struct expand_definition *d, struct spec_span place)
 
 /* --- args ----------------------------------------------------------------------------- */
 
-static bool begins_variable(char c)
+static bool begins_variable(struct spec_span text)
 {
-	return char_is_alpha(c) || c == '_' || c == '*' || c == '&';
+	char c = span_at(text, 0);
+
+	return char_is_alpha(c) || c == '_' || c == '*' || c == '&' || c == '(' ||
+	       (c == ':' && span_at(text, 1) == ':');
+}
+
+/* The "+8(" or "-0x10(" that @text starts with. 0: it does not. */
+static size_t deref_len(struct spec_span text)
+{
+	const char *paren = span_find(text, '(');
+	size_t sign = span_at(text, 1) == 'u' ? 2 : 1;
+	int64_t offset;
+
+	if (!paren || (span_at(text, 0) != '+' && span_at(text, 0) != '-') ||
+	    (size_t)(paren - text.s) < sign ||
+	    num_s64(text.s + sign, (size_t)(paren - text.s) - sign, &offset) < 0)
+		return 0;
+	return (size_t)(paren - text.s) + 1;
+}
+
+/* "+8(+0(VARIABLE))". Whatever else stands in a dereference is the kernel's. */
+static void cut_derefs(struct expand_arg *arg)
+{
+	struct spec_span inner = arg->expr;
+	size_t n = 0;
+
+	for (size_t len = deref_len(inner); len; len = deref_len(inner), n++)
+		inner = span_from(inner, inner.s + len);
+	if (n == 0 || !begins_variable(inner))
+		return;
+	arg->kind = EXPAND_POINTED;
+	arg->head = span_until(arg->expr, inner.s);
+	arg->expr = inner;
+}
+
+/* The braces that were opened; any that are missing are for the parser to tell. */
+static void cut_tail(struct expand_arg *arg)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < arg->head.len; i++)
+		n += arg->head.s[i] == '(';
+	arg->tail = span_from(arg->expr, end_of(arg->expr));
+	while (n-- && arg->expr.len && arg->tail.s[-1] == ')') {
+		arg->tail.s--;
+		arg->tail.len++;
+		arg->expr.len--;
+	}
 }
 
 static void cut_arg(struct spec_span word, struct expand_arg *arg)
@@ -189,15 +239,19 @@ static void cut_arg(struct spec_span word, struct expand_arg *arg)
 		arg->kind = EXPAND_PARAMETERS;
 	else if (span_is(arg->expr, "$vars"))
 		arg->kind = EXPAND_VARIABLES;
-	else if (begins_variable(span_at(arg->expr, 0)))
+	else if (begins_variable(arg->expr))
 		arg->kind = EXPAND_VARIABLE;
-	if (arg->kind != EXPAND_VARIABLE)
+	else
+		cut_derefs(arg);
+	if (arg->kind != EXPAND_VARIABLE && arg->kind != EXPAND_POINTED)
 		return;
 	colon = span_place_colon(arg->expr);
 	if (colon) {
 		arg->type = span_from(arg->expr, colon + 1);
 		arg->expr = span_until(arg->expr, colon);
 	}
+	if (arg->kind == EXPAND_POINTED)
+		cut_tail(arg);
 }
 
 static bool cut_args(struct expand_definition *d, size_t first)

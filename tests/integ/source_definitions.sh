@@ -39,6 +39,10 @@ becomes 'p:a/b ./plain:sum n first=v[0] %si x=%di:u8' \
 becomes 'p:./plain:parse $params' 'p:uprobes/parse ./plain:0x req=-24(%bp):x64 letter=-28(%bp):char'
 becomes 'p:./plain:parse req->at[1].y req->at[0].x:u16 y=letter:u8' \
 	'p:uprobes/parse ./plain:0x y_2=+26(-24(%bp)):s16 x=+20(-24(%bp)):u16 y=-28(%bp):u8'
+# Dereferences written around a pointer, or what has an address.
+becomes 'p:./plain:parse +0(req->name):string n=+0x10(+8(req)) +u-4((*req).name) v=+16(req->at):s16 &letter' \
+	'p:uprobes/parse ./plain:0x name=+0(+8(-24(%bp))):string n=+0x10(+8(-24(%bp))) name_2=+u-4(+8(-24(%bp))) v=+36(-24(%bp)):s16 letter=%bp-28:x64' \
+	2> /dev/null || fail "dereferences"
 # Inlined wherever it is called: as often as that.
 "$UPROBE" --check p:./fast:twice > out.txt || fail "twice"
 [ "$(grep -c '^p:uprobes/twice ./fast:0x' out.txt)" = 3 ] || fail "copies of twice()"
@@ -89,6 +93,14 @@ refused 'p:./stripped:parse:3' 'no debug information'
 refused 'p:./stripped:parse req' 'no debug information'
 refused 'p:./fast:no_such' "no function 'no_such'" 
 refused 'p:./plain:parse $params:u8' '$params' 
+refused 'p:./plain:parse:2 +0(req->len):u8' 'is no pointer' 'req->len'
+refused 'p:./plain:parse +0(req->nam):u8' "no member 'nam'" 'nam'
+refused 'p:./plain:parse a=+0(+8(req):u8' 'brace is not closed'
+refused 'p:./plain:parse +0(req):u9' 'Unknown type' 'u9'
+refused 'p:./plain:parse letter:u9' 'Unknown type' 'u9'
+refused 'p:./plain:parse letter:u16' 'has 1 byte, not 2' 'letter'
+refused 'p:./plain:parse:99999999999' 'has no code' 'parse:9'
+refused 'p:./plain:parse+4:2' 'a line has no offset' 'parse+4'
 "$UPROBE" --strict --check 'p:t/x ./plain:parse:3' > out.txt 2> err.txt && fail "--strict takes source lines"
 
 # --- two files of a name

@@ -98,6 +98,12 @@ static void refusals(void **state)
 	assert_false(sum_and(&s, 0xff00));
 	assert_true(sum_and(&s, 0xffffffff));
 	assert_int_equal(s.bits, 32);
+	assert_int_equal(s.above, SUM_ZEROES);
+	assert_true(sum_and(&s, 1));
+	assert_int_equal(s.bits, 1);
+	assert_int_equal(s.above, SUM_ZEROES);
+	sum_add_const(&s, 1); /* may carry */
+	assert_int_equal(s.above, SUM_UNTOLD);
 	assert_false(sum_read(&s)); /* half an address */
 	assert_int_equal(sum_memory_text(&s, text, sizeof(text)), 0);
 }
