@@ -10,7 +10,7 @@ for source in "$UBP_SRC"/tests/fuzz/*.c; do
 	[ -e "$1" ] || { echo "$name: no inputs are kept"; exit 1; }
 	"$FUZZERS/$name" -timeout=20 "$@" > log 2>&1 || { tail -n 60 log; echo "$name: an input that is kept fails"; rc=1; }
 	mkdir -p "new/$name"
-	"$FUZZERS/$name" -max_total_time=5 -timeout=20 -max_len=65536 "new/$name" "$corpus" > log 2>&1 ||
+	"$FUZZERS/$name" -max_total_time=3 -timeout=20 -max_len=65536 "new/$name" "$corpus" > log 2>&1 ||
 		{ tail -n 60 log; echo "$name: a new input fails"; rc=1; }
 done
 exit $rc

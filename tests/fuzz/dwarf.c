@@ -15,13 +15,6 @@
 #include "engine/object/object.h"
 #include "tests/unit/dwarf_ask.h"
 
-/* libelf 0.188 forgets what it read of some damaged files. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:libelf.so";
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int fd = memfd_create("elf", MFD_CLOEXEC);
