@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "engine/base/err.h"
 #include "engine/base/map.h"
@@ -213,4 +215,20 @@ void mapped_free(struct mapped_files *files)
 		free(files->files[i].path);
 	free(files->files);
 	*files = (struct mapped_files){ 0 };
+}
+
+struct object *mapped_open_vdso(const void *bytes, size_t len)
+{
+	int fd = memfd_create("vdso", MFD_CLOEXEC);
+	struct object *object = NULL;
+	struct ubp_err ignored;
+	char path[40];
+
+	if (fd < 0)
+		return NULL;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (write(fd, bytes, len) != (ssize_t)len || object_open(path, &object, &ignored) < 0)
+		object = NULL;
+	close(fd);
+	return object;
 }

@@ -47,6 +47,14 @@ struct object *mapped_open(pid_t pid, const struct mapping *m);
  */
 struct object *mapped_open_past(pid_t pid, const struct mapping *m, const struct object *known);
 
+/* What the kernel maps into every program has no file: an object of these bytes of it, or NULL. */
+struct object *mapped_open_vdso(const void *bytes, size_t len);
+/* For maps by file: files that have the same are chained. */
+static inline uint64_t mapped_key(uint64_t dev, uint64_t ino)
+{
+	return (ino * 0x9e3779b97f4a7c15ULL) ^ dev;
+}
+
 void mapped_free(struct mapped_files *files);
 
 #endif

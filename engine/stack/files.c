@@ -3,13 +3,9 @@
 
 #include "engine/stack/files.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "engine/base/err.h"
 #include "engine/object/mapped.h"
 #include "engine/object/maps.h"
 #include "engine/object/object.h"
@@ -84,21 +80,15 @@ static struct stack_file *new_file(const struct stack_files *files, struct objec
 	return file;
 }
 
-/* The kernel's own library has no file: it gets one. */
+/* The kernel's own library: it gets a file. */
 static struct object *open_vdso(const struct trace_mem *mem, const struct mapping *m)
 {
 	size_t len = m->end - m->start < VDSO_MAX ? m->end - m->start : VDSO_MAX;
 	struct object *object = NULL;
-	char *bytes = malloc(len), path[64];
-	struct ubp_err ignored;
-	int fd = memfd_create("vdso", MFD_CLOEXEC);
+	char *bytes = malloc(len);
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (fd >= 0 && bytes && mem_peek(mem, m->start, bytes, len) == len &&
-	    write(fd, bytes, len) == (ssize_t)len && object_open(path, &object, &ignored) < 0)
-		object = NULL;
-	if (fd >= 0)
-		close(fd);
+	if (bytes && mem_peek(mem, m->start, bytes, len) == len)
+		object = mapped_open_vdso(bytes, len);
 	free(bytes);
 	return object;
 }
@@ -106,7 +96,7 @@ static struct object *open_vdso(const struct trace_mem *mem, const struct mappin
 struct stack_file *stack_file_of(struct stack_files *files, pid_t tid,
 				 const struct trace_mem *mem, const struct mapping *m)
 {
-	uint64_t key = (m->ino * 0x9e3779b97f4a7c15ULL) ^ m->dev;
+	uint64_t key = mapped_key(m->dev, m->ino);
 	struct stack_file *first, *file;
 
 	if (strcmp(m->path, "[vdso]") == 0) {

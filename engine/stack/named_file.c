@@ -3,10 +3,8 @@
 
 #include "engine/stack/named_file.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "arch/arch.h"
@@ -16,11 +14,6 @@
 #include "engine/object/mapped.h"
 #include "engine/object/maps.h"
 #include "engine/object/object.h"
-
-static uint64_t key_of(const struct mapping *m)
-{
-	return m->ino * 0x9e3779b97f4a7c15ULL ^ m->dev;
-}
 
 static void free_file(struct named_file *file)
 {
@@ -45,22 +38,6 @@ static void open_file(const struct named_files *files, struct named_file *file, 
 
 /* --- what the kernel maps into every program --------------------------------------- */
 
-static struct object *object_of_bytes(const void *bytes, size_t len)
-{
-	int fd = memfd_create("vdso", MFD_CLOEXEC);
-	struct object *object = NULL;
-	struct ubp_err ignored;
-	char path[40];
-
-	if (fd < 0)
-		return NULL;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (write(fd, bytes, len) != (ssize_t)len || object_open(path, &object, &ignored) < 0)
-		object = NULL;
-	close(fd);
-	return object;
-}
-
 static const struct mapping *find_named(const struct maps *maps, const char *name)
 {
 	for (size_t i = 0; i < maps->n; i++)
@@ -81,7 +58,7 @@ static void open_vdso(struct named_files *files)
 	if (files->vdso && maps_read(getpid(), &maps, &ignored) == 0 &&
 	    (m = find_named(&maps, "[vdso]"))) {
 		files->vdso->object =
-			object_of_bytes((const void *)(uintptr_t)m->start, m->end - m->start);
+			mapped_open_vdso((const void *)(uintptr_t)m->start, m->end - m->start);
 		files->vdso->no_dwarf = true;
 		files->no_vdso = !files->vdso->object;
 	}
@@ -100,7 +77,7 @@ static struct named_file *vdso_of(struct named_files *files, const struct mappin
 
 struct named_file *named_file_of(struct named_files *files, pid_t pid, const struct mapping *m)
 {
-	uint64_t key = key_of(m);
+	uint64_t key = mapped_key(m->dev, m->ino);
 	struct named_file *first, *file;
 
 	if (strcmp(m->path, "[vdso]") == 0)

@@ -8,6 +8,7 @@
  */
 
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/table.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -19,17 +20,6 @@
 #include "engine/session/usdt.h"
 #include "engine/spec/table.h"
 
-static int find_file(void *ctx, const char *path, uint64_t *ret_dev, uint64_t *ret_ino,
-		     char **ret_path, struct ubp_err *err)
-{
-	(void)ctx;
-	(void)path;
-	(void)ret_path;
-	(void)err;
-	*ret_dev = *ret_ino = 1;
-	return 0;
-}
-
 static void check_error(const struct usdt_definition *d, int rc, const struct ubp_err *err)
 {
 	CLAIM(rc == -err->code && err->text[0] != '\0' && !strchr(err->text, '\n'));
@@ -39,7 +29,7 @@ static void check_error(const struct usdt_definition *d, int rc, const struct ub
 
 static void check_accepted(const struct plain_arg *arg)
 {
-	static const struct spec_env env = { .find_file = find_file };
+	static const struct spec_env env = { .find_file = fuzz_find_file };
 	struct spec_env with_arch = env;
 	struct spec_table *table;
 	struct ubp_err err;

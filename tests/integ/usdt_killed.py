@@ -3,19 +3,19 @@
 """usdt is killed before each of its steps, coming and going: the next one leaves the semaphores
 as they were, which another tracer has raised as well: none is lowered twice, or not at all."""
 
-import mmap
 import os
 import select
 import signal
-import struct
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["UBP_SRC"], "tests", "torture", "lib"))
+from killat import PRELOAD, KillAt  # noqa: E402
+
 USDT, FIXTURES = os.environ["USDT"], os.environ["FIXTURES"]
-PRELOAD = os.path.join(os.environ["UBP_BUILD"], "tests/torture/killat.so")
 PROBES = os.path.join(FIXTURES, "usdt") + ":sema:*"
 WAIT = 60
-ATTACH, TRACING, DETACH = range(3)
 STEPS = 120  # at most, of each phase; they are spread over all there are
 # Without a target that is hit often, all ways of probing raise semaphores alike.
 MODE = "trap"
@@ -39,41 +39,17 @@ class Target:
         self.answer(want)
 
 
-class KillAt:
-    """The page shared with tests/torture/killat.c."""
-
-    def __init__(self):
-        with open("killat", "wb") as f:
-            f.write(bytes(4096))
-        with open("killat", "r+b") as f:
-            self.page = mmap.mmap(f.fileno(), 4096)
-        self.env = dict(os.environ, LD_PRELOAD=PRELOAD, UBP_KILLAT=os.path.abspath("killat"))
-
-    def arm(self, phase, k):
-        self.page[:4096] = bytes(4096)
-        struct.pack_into("<QQ", self.page, 8, phase, k)
-
-    def phase(self, phase):
-        struct.pack_into("<Q", self.page, 0, phase)
-
-    def counts(self):
-        return struct.unpack_from("<4Q", self.page, 24)
-
-    def last(self):
-        return self.page[56:88].rstrip(b"\0").decode()
-
-
 def run(target, killat=None):
     """Come, and if it got so far go. What it said, and whether it was killed."""
     r, w = os.pipe()
     p = subprocess.Popen([USDT, "--mode", MODE, "--ready-fd", str(w), "-p", str(target.p.pid), PROBES],
                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=[w],
-                         env=killat.env if killat else None)
+                         env={**os.environ, **killat.env} if killat else None)
     os.close(w)
     ready = os.read(r, 6)
     os.close(r)
     if ready and killat:
-        killat.phase(DETACH)
+        killat.phase(KillAt.DETACH)
     if ready:
         p.send_signal(signal.SIGINT)
     said = p.communicate(timeout=WAIT)[1].decode()
@@ -89,10 +65,10 @@ def main():
     killat.arm(0, 0)
     said, rc = run(target, killat)
     counts, lowered, n = killat.counts(), 0, 0
-    if rc != 0 or min(counts[ATTACH], counts[DETACH]) < 20:
+    if rc != 0 or min(counts[KillAt.ATTACH], counts[KillAt.DETACH]) < 20:
         sys.exit(f"usdt ended with {rc} and counted {counts}: {said}")
     target.ask("go", "guarded=1 far=1")
-    for phase in (ATTACH, DETACH):
+    for phase in (KillAt.ATTACH, KillAt.DETACH):
         step = max(1, counts[phase] // STEPS)
         for k in range(1, counts[phase] + 1, step):
             killat.arm(phase, k)

@@ -12,23 +12,22 @@ Nothing waits by sleeping, except that the delay before a kill is the point.
 
 import argparse
 import json
-import mmap
 import os
 import random
 import re
 import select
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import time
+
+from killat import KillAt
 
 UPROBE = os.environ["UPROBE"]
 FIXTURES = os.environ["FIXTURES"]
 BUILD = os.environ["UBP_BUILD"]
 SRC = os.environ["UBP_SRC"]
-PRELOAD = os.path.join(BUILD, "tests/torture/killat.so")
 ANSWER = int(os.environ.get("TORTURE_ANSWER", "30"))  # s for one answer, in case that none comes at all
 MODES = ("auto", "trap", "step")
 
@@ -367,33 +366,6 @@ class Load:
             self.p.wait()
 
 
-class KillAt:
-    """The page shared with killat.c: which call of uprobe shall be its last."""
-
-    ATTACH, HIT, DETACH = range(3)
-    NAMES = ("attach", "hit", "detach")
-
-    def __init__(self):
-        self.path = os.path.abspath("killat")
-        with open(self.path, "wb") as f:
-            f.write(bytes(4096))
-        with open(self.path, "r+b") as f:
-            self.page = mmap.mmap(f.fileno(), 4096)
-
-    def arm(self, phase, k):
-        self.page[:4096] = bytes(4096)
-        struct.pack_into("<QQ", self.page, 8, phase, k)
-
-    def phase(self, phase):
-        struct.pack_into("<Q", self.page, 0, phase)
-
-    def counts(self):
-        return struct.unpack_from("<4Q", self.page, 24)
-
-    def last(self):
-        return self.page[56:88].rstrip(b"\0").decode()
-
-
 class Uprobe:
     """One run of uprobe. It is killed, or stopped, or left to be destroyed."""
 
@@ -402,7 +374,7 @@ class Uprobe:
     def __init__(self, pids, defs, options=(), killat=None):
         env = dict(os.environ)
         if killat:
-            env.update(LD_PRELOAD=PRELOAD, UBP_KILLAT=killat.path)
+            env.update(killat.env)
         r, w = os.pipe()
         argv = [UPROBE, "--ready-fd", str(w), "-o", "out.txt", *options]
         if pids:
