@@ -41,7 +41,8 @@ struct expansion {
 
 /* --- the file ------------------------------------------------------------------------ */
 
-static int open_file(struct expansion *x, char **ret_path)
+/* False: it can't be had, and .err says why. */
+static bool open_file(struct expansion *x, char **ret_path)
 {
 	const struct expand_definition *d = x->d;
 	uint64_t dev = 0, ino = 0;
@@ -56,10 +57,13 @@ static int open_file(struct expansion *x, char **ret_path)
 	if (rc < 0 || !x->file) {
 		if (x->err->text[0] == '\0')
 			(void)ubp_fail(x->err, -rc, "Failed to find the given file");
-		return expand_at(d, d->name_col - strlen(d->target) - 1, x->err);
+		(void)expand_at(d, d->name_col - strlen(d->target) - 1, x->err);
+		return false;
 	}
 	rc = files_dwarf(x->file, &x->dwarf, x->err);
-	return rc < 0 ? expand_at(d, d->name_col, x->err) : 0;
+	if (rc < 0)
+		(void)expand_at(d, d->name_col, x->err);
+	return rc == 0;
 }
 
 /* --- places --------------------------------------------------------------------------- */
@@ -368,10 +372,8 @@ int expand_add(struct ubp_session *s, const struct expand_definition *d, const c
 {
 	struct expansion x = { .s = s, .d = d, .err = err };
 	char *path = NULL;
-	int rc = open_file(&x, &path);
+	int rc = open_file(&x, &path) ? expand(&x, filter) : -err->code;
 
-	if (rc == 0)
-		rc = expand(&x, filter);
 	for (size_t i = 0; i < x.n_args; i++)
 		expand_args_free(&x.args[i]);
 	expand_left_out_free(&x.left_out);
