@@ -325,8 +325,11 @@ static int parse_made(struct spec_table *table, const struct spec_parse *p, bool
 {
 	struct spec_probe *probe;
 	char *shown = strdup(command);
-	int rc = shown ? spec_parse_line(p, &probe) : spec_fail_memory(p);
+	int rc;
 
+	if (!shown)
+		return spec_fail_memory(p);
+	rc = spec_parse_line(p, &probe);
 	if (rc < 0) {
 		free(shown);
 		return rc;
