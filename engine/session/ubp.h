@@ -89,6 +89,11 @@ struct ubp_options {
 		.mode = UBP_MODE_AUTO                                                          \
 	}
 
+/*
+ * A session, to be freed with ubp_session_free(). Strings and lists of @opt stay the caller's and
+ * must last as long as the session, but for .pids. Errors: -ESRCH: no such process or thread;
+ * -EPERM, -EACCES: it may not be traced; -EINVAL: an option that makes no sense.
+ */
 int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_session,
 		    struct ubp_err *err);
 /* Stops first if need be. NULL is fine. */
@@ -182,6 +187,8 @@ void ubp_stop(struct ubp_session *session);
 /* Number of the probe, or -1 for a gap: ubp_event_lost() records were lost. */
 int ubp_event_probe(const struct ubp_event *event);
 uint64_t ubp_event_lost(const struct ubp_event *event);
+/* When and where: nanoseconds of .clock; ids as the caller's pid namespace has them; the thread's
+ * name; the address of the instruction, or where a return goes back to. */
 uint64_t ubp_event_time_ns(const struct ubp_event *event);
 pid_t ubp_event_pid(const struct ubp_event *event);
 pid_t ubp_event_tid(const struct ubp_event *event);
@@ -234,6 +241,7 @@ struct ubp_probe_stats {
 				     * address is replaced; breakpoints where one returns */
 };
 
+/* Of probe @i until now; at any time, also after ubp_stop(). */
 void ubp_probe_stats(const struct ubp_session *session, size_t i,
 		     struct ubp_probe_stats *ret_stats);
 
@@ -249,9 +257,16 @@ struct ubp_stats {
 		*finder; /* how later processes are found: "proc connector", "scan of /proc" */
 };
 
+/* Of the whole session, likewise. */
 void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats);
 
-/* --- files ------------------------------------------------------------------ */
+/*
+ * --- files ------------------------------------------------------------------
+ *
+ * These take no session. Strings that @each gets are good during the call; what it returns, if not 0,
+ * ends the listing and is returned. Errors: -ENOENT: no such file, function or place, with near names;
+ * -ENOEXEC: no ELF file, or a corrupt one; -ENODATA: no debug information, the text says what was looked for.
+ */
 
 /* What a listing is about. Zero-initialise. */
 struct ubp_target {
