@@ -144,8 +144,13 @@ struct object *mapped_open(pid_t pid, const struct mapping *m)
 
 	snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
 		 m->start, m->end);
-	if (object_open(link, &object, &ignored) == 0)
-		return object;
+	if (object_open(link, &object, &ignored) == 0) {
+		if (is_file_of(object, m))
+			return object;
+		/* Another one is mapped there by now. */
+		object_free(object);
+		object = NULL;
+	}
 	/* Without privilege map_files is out of reach. */
 	if (m->path[0] != '/' || file_of(m, &file) < 0)
 		return NULL;

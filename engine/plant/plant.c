@@ -20,6 +20,7 @@
 
 /* From so many on it pays to write breakpoints by the page. */
 #define MANY_SITES 64
+#define TRIES      8
 
 struct plant_space *plant_space_get(struct space *space)
 {
@@ -401,6 +402,35 @@ static int look(struct update *u, struct ubp_err *err)
 	return update_collect(u, err);
 }
 
+/* Was something unmapped meanwhile that is probed? */
+static bool is_outdated(const struct update *u)
+{
+	struct ubp_err ignored;
+	struct maps maps;
+	bool is_known = maps_read(u->tid, &maps, &ignored) == 0, outdated = false;
+
+	for (size_t i = 0; i < u->n_added && is_known && !outdated; i++) {
+		const struct mapping *m = maps_at(&maps, u->added[i].site->vaddr);
+
+		outdated = !m || !is_mapped_from(u->added[i].site, m);
+	}
+	maps_free(&maps);
+	return outdated;
+}
+
+static int attempt(struct update *u, struct ubp_err *err)
+{
+	int rc = look(u, err);
+
+	if (rc == 0)
+		rc = prepare(u, err);
+	if (rc == 0)
+		rc = protect(u, err);
+	if (rc == 0)
+		rc = write_breakpoints(u, err);
+	return rc;
+}
+
 int plant_update(struct plant *plant, struct tracer *tracer, struct tracee *t,
 		 const struct ubp_regs *at, size_t *ret_n, struct ubp_err *err)
 {
@@ -424,13 +454,14 @@ int plant_update(struct plant *plant, struct tracer *tracer, struct tracee *t,
 	if (rc < 0)
 		rc = ubp_fail(err, -rc, "thread %d has ended", (int)tid);
 	if (rc == 0)
-		rc = look(&u, err);
-	if (rc == 0)
-		rc = prepare(&u, err);
-	if (rc == 0)
-		rc = protect(&u, err);
-	if (rc == 0)
-		rc = write_breakpoints(&u, err);
+		rc = attempt(&u, err);
+	/* Other threads may close libraries while we look. */
+	for (int i = 0; i < TRIES && rc < 0 && rc != -ESRCH && is_outdated(&u); i++) {
+		roll_back(&u);
+		maps_free(&u.maps);
+		ubp_err_reset(err);
+		rc = attempt(&u, err);
+	}
 	/* Killed meanwhile, by an exec perhaps: whatever failed, failed for that. */
 	if (rc < 0 && rc != -ESRCH && map_get(&tracer->tracees, (uint64_t)tid) == t &&
 	    ubp_host_get_regs(tid, &u.at) == -ESRCH)

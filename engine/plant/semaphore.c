@@ -209,14 +209,28 @@ int semaphore_update(const struct plant *plant, struct space *space, pid_t tid,
 
 /* --- down ----------------------------------------------------------------------------- */
 
-/* What it is without us, in a copy of the memory of @owner, too. True: it has to be lowered. */
+/*
+ * The mappings of @space, by process @pid. That may have ended, or left it by an exec that
+ * we have not seen yet: then others may live there still. False: they are not known.
+ */
+static bool read_maps(const struct plant_space *owner, pid_t pid, struct maps *ret_maps)
+{
+	pid_t live = task_live_thread(pid);
+	struct ubp_err ignored;
+
+	ubp_err_reset(&ignored);
+	return maps_read(live ? live : pid, ret_maps, &ignored) == 0 &&
+	       (!owner->areas || maps_at(ret_maps, owner->areas->vaddr));
+}
+
+/* @maps: NULL, not known. What it is without us, in a copy of the memory of @owner, too. True: it has to be lowered. */
 static bool look(struct plant_space *owner, const struct space *space, const struct maps *maps,
 		 size_t i, uint16_t *ret_without)
 {
 	const struct guard_semaphore *s = &owner->semaphores[i];
 	bool is_own = space->plant == owner;
 	uint16_t now;
-	bool is_up = is_there_yet(maps, s) && get(space, s->vaddr, &now) && now;
+	bool is_up = (!maps || is_there_yet(maps, s)) && get(space, s->vaddr, &now) && now;
 
 	if (is_own && owner->left)
 		owner->left[i] = (uint16_t)(is_up ? now - 1 : 0);
@@ -231,21 +245,21 @@ void semaphore_remove(struct plant_space *owner, struct space *space, pid_t pid,
 {
 	size_t n = owner->n_semaphores, n_up = 0;
 	struct guard_semaphore *notes;
-	pid_t live = task_live_thread(pid);
-	struct ubp_err ignored;
 	struct maps maps;
+	bool is_known;
 
 	if (n == 0)
 		return;
 	if (space->plant == owner && !owner->left)
 		owner->left = calloc(n + 1, sizeof(*owner->left));
-	ubp_err_reset(&ignored);
 	notes = notes_of(owner);
-	if (maps_read(live ? live : pid, &maps, &ignored) == 0 && notes) {
+	is_known = read_maps(owner, pid, &maps);
+	if (notes) {
 		for (size_t i = 0; i < n; i++) {
 			notes[n_up] = owner->semaphores[i];
 			notes[n_up].changing = 1;
-			n_up += look(owner, space, &maps, i, &notes[n_up].without);
+			n_up += look(owner, space, is_known ? &maps : NULL, i,
+				     &notes[n_up].without);
 		}
 		note(owner, space, tid, notes, n_up);
 		for (size_t i = 0; i < n_up; i++)
