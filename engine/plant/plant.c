@@ -48,6 +48,7 @@ static void bury_unmapped(struct plant_space *ps, const struct maps *maps)
 		if (m && is_mapped_from(site, m))
 			continue;
 		map_remove(&ps->sites, site->vaddr);
+		ps->forgot |= site->planted;
 		site_bury(ps, site);
 		pos = 0;
 	}
@@ -346,6 +347,7 @@ static void roll_back(struct update *u)
 		if (a->site->planted) {
 			site_unplant(space, u->tid, a->site);
 			a->site->planted = false;
+			((struct plant_space *)space->plant)->forgot = true;
 		} else {
 			site_discard(space->plant, a->site);
 		}
@@ -392,6 +394,7 @@ static int look(struct update *u, struct ubp_err *err)
 	if (rc == 0 && !ps->looked) {
 		ps->looked = true;
 		rc = leftover_adopt(u->tracer, u->t, &u->maps, &ps->n_leftovers, err);
+		ps->forgot |= ps->n_leftovers > 0;
 	}
 	if (rc < 0)
 		return rc;

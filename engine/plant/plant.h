@@ -133,6 +133,7 @@ struct plant_space {
 	uint64_t last_write;        /* the site whose breakpoint was written last; 0: none */
 	bool looked;                /* for what a killed tracer has left */
 	bool is_taken_over;         /* it had left a guard */
+	bool forgot;                /* plant_forgot() */
 	unsigned n_leftovers;       /* breakpoints that a killed tracer had left, taken out */
 	unsigned n_left_raised;     /* reference counters, decremented */
 	bool closing;               /* breakpoints are being taken out: plant no more */
@@ -242,6 +243,16 @@ int plant_clean_partly(struct tracer *tracer, struct tracee *t, struct ubp_err *
  */
 int plant_copy(const struct space *parent, struct space *child, struct tracee *first);
 void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid);
+/*
+ * Were there breakpoints in it that are no sites any more? A child that was born before may
+ * have them, and be reported after: what the guard's own table tells is to be taken out.
+ */
+static inline bool plant_forgot(const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+
+	return ps && ps->forgot;
+}
 /* No guard is left: the jumps to it go, too. */
 void plant_unhook(struct space *space, pid_t tid);
 

@@ -260,14 +260,16 @@ static enum keep_verdict on_forked(void *ctx, struct process *parent, struct tra
 {
 	struct ubp_session *s = ctx;
 	struct space *space = first->process->space;
+	bool is_whole;
 
 	first->process->is_guarded = parent->is_guarded;
 	if (shares)
 		return forked_sharing(s, first);
 	first->process->silent =
 		!session_follows_children(s) || plant_is_closing(parent->space);
-	return plant_is_whole_copy(parent->space, space) ? forked_whole(s, parent, first)
-							 : forked_partly(s, first);
+	is_whole = plant_is_whole_copy(parent->space, space) &&
+		   !(first->process->silent && plant_forgot(parent->space));
+	return is_whole ? forked_whole(s, parent, first) : forked_partly(s, first);
 }
 
 static bool is_dynamic(const struct process *p)
