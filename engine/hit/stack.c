@@ -19,7 +19,8 @@ static bool read_frame(void *ctx, uint64_t vaddr, uint64_t frame[2])
 	struct hit *hit = reader->hit;
 	uint64_t page = vaddr >> 12;
 
-	if (mem_read(reader->t->tid, vaddr, frame, 2 * sizeof(frame[0])) !=
+	/* Where there are no frame pointers this is anything at all: no more than a call for it. */
+	if (mem_read_ahead(reader->t->tid, vaddr, frame, 2 * sizeof(frame[0])) !=
 	    2 * sizeof(frame[0]))
 		return false;
 	if (page != reader->page && hit->n_seen < HIT_SEEN)

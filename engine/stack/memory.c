@@ -16,7 +16,7 @@ static size_t load(struct stack_memory *memory, uint64_t vaddr, size_t len)
 		return 0;
 	memory->n_reads++;
 	w->vaddr = vaddr;
-	w->len = mem_read(memory->tid, vaddr, w->bytes, len);
+	w->len = mem_read_ahead(memory->tid, vaddr, w->bytes, len);
 	if (!w->len)
 		return 0;
 	memory->last = memory->next;

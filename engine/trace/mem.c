@@ -16,6 +16,10 @@
 
 #define BATCH 32
 
+#define PAGE 4096
+/* Pages of one mem_read_ahead(). */
+#define AHEAD 17
+
 /* Upper half: kernel, non-canonical, vsyscall. The program cannot read there. */
 #define USER_END (1ULL << 63)
 
@@ -97,6 +101,26 @@ static uint32_t read_slowly(pid_t tid, struct fetch_span *s)
 			break;
 	}
 	return got;
+}
+
+size_t mem_read_ahead(pid_t tid, uint64_t vaddr, void *buf, size_t len)
+{
+	struct iovec from[AHEAD], to = { buf, 0 };
+	size_t n = 0;
+	ssize_t got;
+
+	/* No more than whole pieces is promised: one for each page. */
+	while (to.iov_len < len && n < AHEAD && vaddr < USER_END) {
+		size_t piece = PAGE - (vaddr & (PAGE - 1));
+
+		if (piece > len - to.iov_len)
+			piece = len - to.iov_len;
+		from[n++] = (struct iovec){ (void *)(uintptr_t)vaddr, piece };
+		to.iov_len += piece;
+		vaddr += piece;
+	}
+	got = n ? process_vm_readv(tid, &to, 1, from, n, 0) : 0;
+	return got > 0 ? (size_t)got : 0;
 }
 
 /* Up to BATCH spans with one call. Returns how many of them are settled. */

@@ -30,6 +30,12 @@ void mem_close(struct trace_mem *mem);
  */
 size_t mem_read(pid_t tid, uint64_t vaddr, void *buf, size_t len);
 
+/*
+ * What is there of up to 64 KiB, by one system call: for reading ahead. Pages that are only
+ * writable end it, too.
+ */
+size_t mem_read_ahead(pid_t tid, uint64_t vaddr, void *buf, size_t len);
+
 /* A batch of reads, one system call where nothing faults. */
 void mem_read_spans(pid_t tid, struct fetch_span *spans, size_t n);
 
