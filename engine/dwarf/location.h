@@ -23,6 +23,7 @@ enum piece_kind {
 struct piece {
 	enum piece_kind kind;
 	bool is_vector;
+	bool is_stack; /* PIECE_VALUE: an address on the stack */
 	struct sum sum;
 	const uint8_t *bytes;
 	size_t n_bytes;

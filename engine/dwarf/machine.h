@@ -28,6 +28,9 @@ int machine_push(struct machine *m, struct sum sum);
 /* What an operation puts on the stack that means something at one place only, or -ENOTSUP. */
 int machine_push_place(struct machine *m, Dwarf_Attribute *attr, const Dwarf_Op *op);
 
+/* Is it an address of the stack: a number added to the register that this, or its frame, is in? */
+bool machine_is_stack(const struct machine *m, const struct sum *sum);
+
 /* -ENOTSUP: no fetch arg can do @atom. */
 int machine_unsupported(struct machine *m, unsigned atom);
 

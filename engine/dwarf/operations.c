@@ -307,6 +307,7 @@ static int say(struct machine *m, Dwarf_Attribute *attr, const Dwarf_Op *op, str
 			return machine_malformed(m);
 		part->is_said = true;
 		part->piece = (struct piece){ .kind = PIECE_VALUE, .sum = m->stack[--m->n] };
+		part->piece.is_stack = machine_is_stack(m, &part->piece.sum);
 		return 0;
 	case DW_OP_implicit_value:
 		return say_bytes(m, attr, op, part);

@@ -6,7 +6,9 @@
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "arch/operand.h"
 #include "engine/dwarf/machine.h"
 #include "engine/object/debug.h"
 #include "engine/object/object.h"
@@ -123,6 +125,32 @@ static int push_frame_base(struct machine *m, const Dwarf_Op *op)
 	if (rc == 0)
 		sum_add_const(&m->stack[m->n - 1], (int64_t)op->number);
 	return rc;
+}
+
+/* The register that the function's frame is found by, if it is one alone. */
+static const char *frame_register(const struct machine *m)
+{
+	Dwarf_Die function = m->at->function;
+	Dwarf_Attribute attr;
+	bool is_vector;
+	Dwarf_Op *ops;
+	size_t n;
+
+	if (!m->at->has_function || !dw_attr(&function, DW_AT_frame_base, &attr) ||
+	    dwarf_getlocation_addr(&attr, m->at->addr, &ops, &n, 1) != 1 || n != 1 ||
+	    ops[0].atom < DW_OP_reg0 || ops[0].atom > DW_OP_reg31)
+		return NULL;
+	return operand_dwarf_register(m->at->e_machine, ops[0].atom - DW_OP_reg0, &is_vector);
+}
+
+bool machine_is_stack(const struct machine *m, const struct sum *sum)
+{
+	const char *frame;
+
+	if (sum->base != SUM_REG || sum->n || sum->index || !sum->reg)
+		return false;
+	frame = frame_register(m);
+	return strcmp(sum->reg, "sp") == 0 || (frame && strcmp(sum->reg, frame) == 0);
 }
 
 /* What an expression was when the function was entered: there it is what it says. */

@@ -285,6 +285,11 @@ static int register_scalar(const struct piece *piece, uint64_t at, unsigned bits
 					       low_bits((uint64_t)sum->addend[0] >> at, bits,
 							facts->is_signed),
 					       facts, err);
+	/* Where LLVM moves a value to the stack it may forget to say that it is to be read there. */
+	if (piece->is_stack && (at || bits < 64 || sum->bits < 64))
+		return ubp_fail(err, ENOTSUP,
+				"Its value is told to be a part of an address on the stack, "
+				"which is a mistake of the compiler");
 	if (at == 0 && bits > sum->bits)
 		return cut_scalar(piece, facts, value, err);
 	if (at + bits > sum->bits)

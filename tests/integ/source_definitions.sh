@@ -122,6 +122,34 @@ printf '%s\n' '(no source there: No such file or directory)' '      0' '      2'
 "$UPROBE" --lines-of g ./two > out.txt 2> err.txt && fail "lines of no function"
 grep -q "no function 'g'" err.txt || fail "lines of no function: no reason"
 
+# --- a value that clang moved to the stack, and says to be the address of where it is
+cat > spill.c <<-'C'
+	#include <stdbool.h>
+	#include <stdio.h>
+	volatile int sink;
+	__attribute__((noinline)) int spilled(bool flag, unsigned n)
+	{
+		__asm__ volatile("" : : : "rbx", "rbp", "r12", "r13", "r14", "r15", "rax", "rcx", "rdx", "rsi",
+				 "rdi", "r8", "r9", "r10", "r11");
+		sink = 1;
+		return flag ? sink : (int)n;
+	}
+	int main(void)
+	{
+		printf("%d\n", spilled(true, 3) + spilled(false, 4));
+	}
+C
+if command -v clang > /dev/null; then
+	clang -O2 -g -o spill spill.c || fail clang
+	"$UPROBE" 'p:./spill:spilled flag n' -- ./spill > out.txt 2> err.txt || fail "at the entry"
+	[ "$(grep -o 'flag=.*' out.txt | tr '\n' ' ')" = "flag=true n=3 flag=false n=4 " ] || fail "masked values"
+	if "$UPROBE" 'p:./spill:spilled:4 flag' -- ./spill > out.txt 2> err.txt; then
+		[ "$(grep -o 'flag=.*' out.txt | tr '\n' ' ')" = "flag=true flag=false " ] || fail "a wrong value"
+	else
+		grep -q 'mistake of the compiler' err.txt || fail "a value on the stack"
+	fi
+fi
+
 # --- a function of C++, of Rust
 cat > app.cc <<-'CC'
 	#include <cstdio>
