@@ -9,12 +9,22 @@
 #include <string.h>
 
 #include "arch/arch.h"
+#include "engine/dwarf/lines.h"
 #include "engine/dwarf/operations.h"
 #include "engine/object/object.h"
 
 static bool is_code(Dwarf_Die *die)
 {
 	return dwarf_tag(die) == DW_TAG_subprogram;
+}
+
+/* Variables on the frame are not stored yet there. */
+static bool is_prologue(struct dwarf *d, Dwarf_Die *function, Dwarf_Addr addr)
+{
+	Dwarf_Addr entry, body;
+
+	return !dw_is_optimised(function) && dw_entry(d, function, &entry) && addr >= entry &&
+	       dw_behind_prologue(d, function, entry, &body) && addr < body;
 }
 
 int location_at_init(struct location_at *at, struct dwarf *d, uint64_t elf_vaddr,
@@ -38,6 +48,7 @@ int location_at_init(struct location_at *at, struct dwarf *d, uint64_t elf_vaddr
 		at->function = scopes[i];
 		at->function_name = dw_name(&scopes[i]);
 	}
+	at->is_prologue = at->has_function && is_prologue(d, &at->function, at->addr);
 	return 0;
 }
 

@@ -46,6 +46,7 @@ struct location_at {
 	uint8_t addr_size;
 	bool has_function;
 	Dwarf_Die function; /* that is called: not inlined */
+	bool is_prologue;   /* of it, and its code is not optimised */
 	const char *function_name;
 };
 

@@ -92,6 +92,14 @@ static bool is_before_frame(const struct machine *m)
 	return is_one;
 }
 
+static int not_made_yet(struct machine *m)
+{
+	return ubp_fail(m->err, ENODATA,
+			"%s is on the frame, which is not made yet at the entry of %s: probe "
+			"a line of it, or behind its first instructions",
+			m->name, function_name(m));
+}
+
 /* A frame base that is a register is what that holds. */
 static int push_frame_base(struct machine *m, const Dwarf_Op *op)
 {
@@ -116,11 +124,11 @@ static int push_frame_base(struct machine *m, const Dwarf_Op *op)
 	     location.pieces[0].kind != PIECE_REGISTER))
 		return machine_unsupported(m, op->atom);
 	if (location.pieces[0].kind == PIECE_REGISTER && is_before_frame(m))
-		return ubp_fail(
-			m->err, ENODATA,
-			"%s is on the frame, which is not made yet at the entry of %s: probe "
-			"a line of it, or behind its first instructions",
-			m->name, function_name(m));
+		return not_made_yet(m);
+	/* Above the frame are parameters that the caller put there. */
+	if (m->at->is_prologue && (location.pieces[0].kind == PIECE_REGISTER ||
+				   (int64_t)op->number < 0))
+		return not_made_yet(m);
 	rc = machine_push(m, location.pieces[0].sum);
 	if (rc == 0)
 		sum_add_const(&m->stack[m->n - 1], (int64_t)op->number);

@@ -160,10 +160,10 @@ static int find_places(struct expansion *x)
 	return dwarf_function_places(x->dwarf, d->name, d->has_variables, &x->places, x->err);
 }
 
-/* A line that happens to be where its function is entered. */
+/* Where functions are entered, by a line or a name. */
 static void skip_prologues(struct expansion *x)
 {
-	if (!x->d->has_variables || (x->d->kind == EXPAND_LINE && x->d->lineno == 0))
+	if (!x->d->has_variables)
 		return;
 	for (size_t i = 0; i < x->places.n; i++)
 		(void)dwarf_skip_prologue(x->dwarf, &x->places.v[i]);

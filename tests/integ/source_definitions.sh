@@ -49,7 +49,19 @@ becomes 'p:./plain:parse +0(req->name):string n=+0x10(+8(req)) +u-4((*req).name)
 # At the entry, where nothing is optimised, only if no variable is wanted.
 entry=$(nm plain | sed -n 's/^0*\([0-9a-f]*\) t parse$/\1/p')
 "$UPROBE" --check p:./plain:parse:0 | grep -q "0x0*$entry\$" || fail "parse:0 is not the entry"
-"$UPROBE" --check 'p:./plain:parse letter' | grep -q "0x0*$entry " && fail "a variable before it has its value"
+for place in parse parse:0 'par*e'; do
+	"$UPROBE" --check "p:./plain:$place letter" > out.txt || fail "$place letter"
+	grep -q "0x0*$entry " out.txt && fail "$place: a variable before it has its value"
+done
+for compiler in gcc clang; do
+	command -v $compiler > /dev/null || continue
+	$compiler -O0 -g -o other "$SOURCE" || fail "$compiler"
+	for place in parse+1 parse+4 "0x$(nm other | sed -n 's/^0*\([0-9a-f]*\) t parse$/\1/p')"; do
+		refused "p:./other:$place letter" 'not made yet' letter
+	done
+	"$UPROBE" 'p:./other:parse:0 letter len=req->len' -- ./other > out.txt 2> err.txt || fail "parse:0 of $compiler"
+	grep -q "letter='a' len=5" out.txt || fail "parse:0 of $compiler: values"
+done
 
 # --- values
 "$UPROBE" 'p:./plain:parse name=req->name:string len=req->len letter kind=req->kind' 'len > 2' -- ./plain \
