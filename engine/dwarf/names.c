@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/dwarf/priv.h"
+#include "engine/dwarf/lines.h"
 #include "engine/object/nearest.h"
 
 #define NEAR_EDITS 3
@@ -353,6 +353,39 @@ static int fail_no_function(struct dwarf *d, const char *name, struct ubp_err *e
 			object_path(d->object), text);
 }
 
+static bool has_code(const struct dw_instances *found)
+{
+	for (size_t i = 0; i < found->n; i++)
+		if (found->v[i].has_code)
+			return true;
+	return false;
+}
+
+/* "malloc" of glibc is another name for what the source calls __libc_malloc: symbols tell. */
+static int take_alias(struct search *s, const char *name)
+{
+	struct dw_instances *found = s->found;
+	struct object_symbol symbol;
+	struct ubp_err ignored;
+	struct dw_unit *unit;
+	Dwarf_Addr addr, entry;
+	Dwarf_Die die;
+	int rc;
+
+	ubp_err_reset(&ignored);
+	if (object_find_symbol(s->d->object, name, &symbol, &ignored) < 0 || symbol.is_ifunc)
+		return 0;
+	unit = dw_unit_at(s->d, symbol.elf_vaddr);
+	addr = dw_addr(s->d, symbol.elf_vaddr);
+	if (!unit || !dw_function_at(s->d, unit, addr, &die) || !dw_entry(s->d, &die, &entry) ||
+	    entry != addr)
+		return 0;
+	rc = dw_grow(&found->v, &found->cap, found->n, sizeof(*found->v), s->err);
+	if (rc == 0)
+		found->v[found->n++] = (struct dw_instance){ .die = die, .has_code = true };
+	return rc;
+}
+
 int dw_find(struct dwarf *d, const char *name, struct dw_instances *ret_found,
 	    struct ubp_err *err)
 {
@@ -371,6 +404,8 @@ int dw_find(struct dwarf *d, const char *name, struct dw_instances *ret_found,
 		if (is_named(d, d->names->nodes[at].which, name))
 			rc = take(&s, d->names->nodes[at].which, 0);
 	map_free(&s.seen);
+	if (rc == 0 && !has_code(ret_found))
+		rc = take_alias(&s, name);
 	if (rc == 0 && ret_found->n == 0)
 		rc = fail_no_function(d, name, err);
 	if (rc < 0)

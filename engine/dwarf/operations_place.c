@@ -126,8 +126,8 @@ static int push_frame_base(struct machine *m, const Dwarf_Op *op)
 	if (location.pieces[0].kind == PIECE_REGISTER && is_before_frame(m))
 		return not_made_yet(m);
 	/* Above the frame are parameters that the caller put there. */
-	if (m->at->is_prologue && (location.pieces[0].kind == PIECE_REGISTER ||
-				   (int64_t)op->number < 0))
+	if (m->at->is_prologue &&
+	    (location.pieces[0].kind == PIECE_REGISTER || (int64_t)op->number < 0))
 		return not_made_yet(m);
 	rc = machine_push(m, location.pieces[0].sum);
 	if (rc == 0)

@@ -169,7 +169,7 @@ struct dw_instances {
 	struct dw_instance *v;
 	size_t n, cap;
 };
-/* All DIEs of all functions of that name. -ENOENT: there is none, with near names. */
+/* All DIEs of all functions of that name, or of what a symbol says to have it. -ENOENT: there is none, with near names. */
 int dw_find(struct dwarf *d, const char *name, struct dw_instances *ret_found,
 	    struct ubp_err *err);
 void dw_instances_free(struct dw_instances *found);

@@ -123,6 +123,15 @@ gcc -g -o two a/same.c b/same.c || fail gcc
 refused p:./two:same.c:4 "is several source files" same.c:4
 becomes p:./two:b/same.c:4 'p:uprobes/same_L4 ./two:0x'
 
+# --- another name of a function, that the debug information does not tell
+printf 'int real(int x)\n{\n\treturn x + 1;\n}\nextern int other(int) __attribute__((alias("real")));\nint main(void)\n{\n\treturn other(1) - 2;\n}\n' > alias.c
+gcc -O2 -g -o alias alias.c || fail gcc
+"$UPROBE" -e 'p:a/b ./alias:other x' -e 'p:a/c ./alias:other:2' -- ./alias > out.txt 2> err.txt || fail "an alias"
+"$UPROBE" --vars other ./alias > out.txt 2> err.txt || fail "variables of an alias"
+grep -q x out.txt || fail "variables of an alias"
+"$UPROBE" --lines-of other ./alias > out.txt 2> err.txt || fail "lines of an alias"
+"$UPROBE" 'p:libc:malloc bytes' -- ls > out.txt 2> err.txt || grep -q 'no debug information' err.txt || fail "malloc()"
+
 # --- lines without the source
 "$UPROBE" --lines-of f ./two > out.txt || fail "--lines-of"
 [ "$(sed -n 3,4p out.txt)" = "$(printf '         {\n      2  \treturn x + 1;')" ] || fail "lines of f()"
