@@ -61,7 +61,7 @@ static const struct cli_syntax syntax = {
 		"  uprobe 'p:libc:fopen file=+0(%di):string' 'file ~ \"/etc/*\"'\n"
 		"  uprobe -p 181 p:libc:malloc                  one process only\n"
 		"  uprobe p:libc:getenv -- ls                   a command, from its start\n"
-		"  uprobe 'p:./app:parse buf=req->buf:string n'  variables, by debug "
+		"  uprobe 'p:./app:parse buf=req->buf:string'    variables, by debug "
 		"information\n"
 		"  uprobe -l bash 'read*'                       what can be traced\n",
 	.options = table,

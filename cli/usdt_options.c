@@ -43,7 +43,7 @@ static const struct cli_syntax syntax = {
 		 "  usdt python3:python:gc__start                with all its arguments\n"
 		 "  usdt -p 181 'postgresql:query__start arg1:string'\n"
 		 "  usdt 'postgresql:lwlock*'                    those with such names\n"
-		 "  usdt 'ruby:cmethod__entry class=arg1:string' 'class ~ \"Net*\"'\n"
+		 "  usdt 'ruby:cmethod__entry class=arg1:string' 'class ~ \"Arr*\"'\n"
 		 "  usdt -l postgres                             what can be traced\n"
 		 "  usdt -L postgres 'postgresql:lock*'          and with which arguments\n",
 	.options = table,
