@@ -46,10 +46,32 @@ static int set_filter(void *into, const char *arg)
 }
 
 /* perf-tools: a definition, then perhaps its filter. */
+/* bpftrace's form of a probe, with a path behind it. */
+static int check_form(const char *word)
+{
+	static const struct {
+		const char *there, *here;
+	} forms[] = { { "uprobe:", "p:" }, { "uretprobe:", "r:" }, { "usdt:", "" } };
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		size_t len = strlen(forms[i].there);
+
+		if (strncmp(word, forms[i].there, len) != 0 ||
+		    (word[len] != '/' && word[len] != '.'))
+			continue;
+		return cli_usage_error("'%.*s' is bpftrace's; here it is '%s%.*s'",
+				       (int)strcspn(word, " {"), word, forms[i].here,
+				       (int)strcspn(word + len, " {"), word + len);
+	}
+	return CLI_OK;
+}
+
 int trace_options_add_word(void *into, const char *word)
 {
 	struct trace_options *o = into;
 
+	if (check_form(word) != CLI_OK)
+		return CLI_USAGE;
 	switch (o->n_words++) {
 	case 0:
 		return trace_options_add_definition(o, DEFINITION_WORD, word);
@@ -122,6 +144,9 @@ static int set_count(void *into, const char *arg)
 
 int trace_options_set_list(void *into, const char *arg)
 {
+	/* "-l -p PID": the target is what -l takes. */
+	if (*arg == '-')
+		return cli_usage_error("-l takes a target, not '%s'", arg);
 	((struct trace_options *)into)->list = arg;
 	return CLI_OK;
 }
@@ -319,6 +344,35 @@ int trace_options_check_list(const struct trace_options *o)
 	return CLI_OK;
 }
 
+/* "name=...", but not "name==..." or "name=~...". */
+static bool is_assignment(const char *word)
+{
+	size_t len =
+		strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+
+	return len && word[len] == '=' && word[len + 1] && !strchr("=~ ", word[len + 1]);
+}
+
+/*
+ * What is no filter, but was typed as one: arguments outside of the definition's quotes, or a command
+ * without "--" in front. A filter has an operator behind a name.
+ */
+static int check_filter_word(const struct trace_options *o)
+{
+	const struct trace_definition *d = &o->definitions[0];
+	const char *word = d->filter;
+
+	if (o->n_words < 2 || d->kind != DEFINITION_WORD || !word)
+		return CLI_OK;
+	if (strchr("+-%$@\\", *word) || strspn(word, "&*") || is_assignment(word))
+		return cli_usage_error("'%s' is no filter; arguments stand in the definition's "
+				       "quotes: '%s %s'",
+				       word, d->text, word);
+	if (*word && !strpbrk(word, "=!<>~&()"))
+		return cli_usage_error("'%s' is no filter; a command stands behind '--'", word);
+	return CLI_OK;
+}
+
 int trace_options_check(const struct trace_options *o)
 {
 	if (o->n_definitions == 0)
@@ -334,7 +388,7 @@ int trace_options_check(const struct trace_options *o)
 		return cli_usage_error("-H is for text: it excludes --json");
 	if (o->folded && o->json)
 		return cli_usage_error("--folded has a form of its own: it excludes --json");
-	return CLI_OK;
+	return check_filter_word(o);
 }
 
 /* With -l, a word is a pattern. */

@@ -72,6 +72,13 @@ static const struct cli_syntax syntax = {
 /* They have one word, the target. */
 static int check_source(const struct trace_options *o)
 {
+	const struct uprobe_options *own = (const struct uprobe_options *)o;
+
+	if (o->n_definitions == 0)
+		return cli_usage_error("%s takes a target, too: %s=%s TARGET",
+				       own->vars ? "--vars" : "--lines-of",
+				       own->vars ? "--vars" : "--lines-of",
+				       own->vars ? own->vars : own->lines_of);
 	if (o->n_definitions != 1 || o->definitions[0].kind != DEFINITION_WORD ||
 	    o->definitions[0].filter || o->command || o->list)
 		return cli_usage_error("--lines-of and --vars take a target only");

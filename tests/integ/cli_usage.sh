@@ -34,17 +34,46 @@ usage 'a command excludes -p and -L' -p 1 p:libc:getenv -- true
 usage '-d is for tracing: it excludes -v, --check, --definition and --explain' -v -d 1 p:libc:getenv
 usage '-H is for text: it excludes --json' -H --json p:libc:getenv
 
+# What those who come from elsewhere try.
+usage "-l takes a target, not '-p'" -l -p 1 libc
+usage '--vars takes a target, too: --vars=main TARGET' --vars main
+usage '--lines-of takes a target, too: --lines-of=main TARGET' --lines-of main
+usage "'uprobe:/bin/bash:readline' is bpftrace's; here it is 'p:/bin/bash:readline'" uprobe:/bin/bash:readline
+usage "'uretprobe:/bin/bash:readline' is bpftrace's; here it is 'r:/bin/bash:readline'" \
+	'uretprobe:/bin/bash:readline { print(1); }'
+usage "'+0(\$retval):string' is no filter; arguments stand in the definition's quotes: 'r:bash:readline +0(\$retval):string'" \
+	r:bash:readline '+0($retval):string'
+usage "'n=%di' is no filter; arguments stand in the definition's quotes: 'p:libc:getenv n=%di'" p:libc:getenv n=%di
+usage "'ls' is no filter; a command stands behind '--'" p:libc:getenv ls
+"$UPROBE" --check 'p:libc:getenv n=%di' n==1 > out.txt || fail "a filter is a filter"
+
 for opt in -h --help; do
 	"$UPROBE" $opt > help.txt 2> err.txt || fail "$opt: exit status $?"
 	[ ! -s err.txt ] || fail "$opt: something on standard error"
 	grep -q '^Usage: uprobe \[-FhHsv\] \[-d SECS\]' help.txt || fail "$opt: no usage"
 done
-# The table that parses is the one that is printed, and all of it is in the manual.
-for opt in event file filter pid tid duration count stack header json output clock list \
-	view-format check explain mode strict lossless buffer-size force stats ready-fd help version; do
-	grep -q -- "--$opt" help.txt || fail "--help is silent about --$opt"
-	sed 's/\\-/-/g' "$UBP_SRC/docs/man/uprobe.1" | grep -q -- "--$opt" ||
-		fail "the manual is silent about --$opt"
+# The table that parses is the one that is printed, and all of it is in the manual: in an
+# option's heading, and in an example (a line with "$ ") below it or elsewhere. Short options, too.
+for tool in "$UPROBE" "$USDT"; do
+	name=${tool##*/} n=0
+	"$tool" --help > help.txt || fail "$name --help: $?"
+	sed 's/\\f[BRIP]//g; s/\\-/-/g' "$UBP_SRC/docs/man/$name.1" > man.txt
+	# "  -d, --duration=SECS" -> "-d --duration"
+	sed -nE 's/^ {2,6}(-[^ ,]+)(, (--[^ =]+))?.*/\1 \3/p' help.txt | sed 's/=[^ ]*//' > options.txt
+	[ "$(wc -l < options.txt)" -ge 30 ] || fail "$name --help: $(wc -l < options.txt) options"
+	while read -r -a spellings; do
+		shown=
+		for opt in "${spellings[@]}"; do
+			n=$((n + 1))
+			grep -qE -- "^\.BR? (.*[^a-zA-Z-])?$opt([^a-zA-Z-]|$)" man.txt || fail "$name.1 is silent about $opt"
+			case $opt in
+			--*) grep -qE -- "^[$] .*\b$name .*$opt([= ]|$)" man.txt && shown=1 ;;
+			*) grep -qE -- "^[$] .*\b$name .* -[a-zA-Z]*${opt#-}[a-zA-Z]*( |$)|^[$] $name -[a-zA-Z]*${opt#-}[a-zA-Z]*( |$)" man.txt && shown=1 ;;
+			esac
+		done
+		[ "$shown" ] || fail "$name.1 has no example of ${spellings[*]}"
+	done < options.txt
+	[ $n -ge 40 ] || fail "$name: $n spellings only"
 done
 
 "$UPROBE" --version > out.txt || fail "--version: exit status $?"

@@ -141,11 +141,14 @@ class World:
 
     def end(self):
         self.stop.set()
+        ended = [name for name, pid in self.pids.items() if os.waitpid(pid, os.WNOHANG) != (0, 0)]
         for process in self.running:
             process.kill()
-        os.kill(self.pids["bash"], 9)
+        if "bash" not in ended:
+            os.kill(self.pids["bash"], 9)
         for process in self.running:
             process.wait()
+        return ended
 
 
 def prepare():
@@ -268,7 +271,9 @@ def main():
                 print(f"$ {example}\n{wrong}")
                 bad += 1
     finally:
-        world.end()
+        for name in world.end():
+            print(f"{name} did not live on")
+            bad += 1
     print(f"{n_run} examples, {left_out} left out, {bad} wrong")
     if bad or (not only and n_run < 100):
         sys.exit(1)
