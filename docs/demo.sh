@@ -6,6 +6,7 @@
 # programs say when they are ready, and traces end with a count or a program.
 set -u
 UPROBE=$(realpath "${UPROBE:-build/uprobe}") || exit 1
+USDT=$(realpath "${USDT:-$(dirname "$UPROBE")/usdt}") || exit 1
 top=$(cd "$(dirname "$0")/.." && pwd)
 hello=${HELLO:-$(dirname "$UPROBE")/fixtures/hello}
 [ -x "$hello" ] || hello=$top/build/fixtures/hello
@@ -20,10 +21,11 @@ hello=./hello
 fail() { echo; echo "demo failed: $*"; cat "$tmp/err" 2> /dev/null; exit 1; }
 title() { printf '\n--- %s\n' "$*"; }
 
-# The command as one would type it.
+# The command as one would type it. $tool is what follows runs: uprobe, or usdt.
+tool=uprobe
 typed() {
 	local word
-	printf '$ uprobe'
+	printf '$ %s' "$tool"
 	for word; do
 		case $word in *[!A-Za-z0-9_./:=,-]*) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac
 	done
@@ -121,6 +123,42 @@ cat "$tmp/out"
 grep -Eq '"name": ?"world", ?"times": ?2' "$tmp/out" || fail "greet(\"world\", 2) was not seen"
 [ "$(grep -Ec '"event": ?"length"' "$tmp/out")" = 2 ] || fail "two returns were not seen"
 grep -qx 8 "$tmp/out" || fail "the program's own output is not right"
+
+# named PATTERN... -- ARG...: run a command whole, show it; every PATTERN is in what it prints.
+named() {
+	local patterns=() pattern status
+	while [ "$1" != -- ]; do patterns+=("$1"); shift; done
+	shift
+	typed "$@"
+	echo go | timeout 30 "$([ $tool = usdt ] && echo "$USDT" || echo "$UPROBE")" "$@" > "$tmp/out" 2> "$tmp/err"
+	status=$?
+	cat "$tmp/out" "$tmp/err"
+	[ $status = 0 ] || fail "$tool ended with $status"
+	for pattern in "${patterns[@]}"; do
+		grep -Eq -- "$pattern" "$tmp/out" "$tmp/err" || fail "this did not come: $pattern"
+	done
+}
+
+title 'variables by name, with the stack of the call'
+named 'greet: .* name="you" times=1$' '^ => greet\+0x[0-9a-f]+ .*hello\.c:[0-9]+$' '^ => main\+0x' -- \
+	-s --frames 2 --lines 'p:./hello:greet name:string times' -- ./hello you
+
+title 'a line of the source, and what that is to a kernel'
+named '^ +[0-9]+.*greet\("world", 1\)' -- --lines-of main ./hello
+line=$(sed -nE 's/^ *([0-9]+) .*greet\(argv\[i\], i\).*/\1/p' "$tmp/out")
+named '^p:uprobes/main_L'"$line"' \./hello:0x[0-9a-f]+ i=' -- --definition "p:./hello:main:$line i"
+
+python3=/usr/bin/python3
+if "$USDT" -l $python3 2> /dev/null | grep -qx python:import__find__load__start; then
+	tool=usdt
+	title 'a static probe of python3: what it imports'
+	named 'import__find__load__start: .* module="colorsys"$' -- \
+		'python:import__find__load__start module=arg1:string' 'module ~ "color*"' -- \
+		$python3 -c 'import colorsys'
+	tool=uprobe
+else
+	title "no static probes in $python3: left out"
+fi
 
 title 'a mistake is shown where it is'
 typed 'p:bash:readline prompt=+0(%foo):string'
