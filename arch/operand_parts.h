@@ -36,6 +36,7 @@ int x86_operand_parse(bool is_64bit, const char **at, struct operand *operand,
 		      struct ubp_err *err);
 int arm64_operand_parse(const char **at, struct operand *operand, struct ubp_err *err);
 
+/* operand_dwarf_register() for these machines. */
 const char *x86_dwarf_register(bool is_64bit, unsigned number, bool *ret_is_vector);
 const char *arm64_dwarf_register(unsigned number, bool *ret_is_vector);
 

@@ -23,6 +23,7 @@ struct machine {
 int machine_run(struct machine *m, Dwarf_Attribute *attr, Dwarf_Op *ops, size_t n_ops,
 		struct location *ret_location);
 
+/* -ENOEXEC: no expression of sense goes so deep. */
 int machine_push(struct machine *m, struct sum sum);
 
 /* What an operation puts on the stack that means something at one place only, or -ENOTSUP. */

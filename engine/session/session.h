@@ -143,6 +143,7 @@ enum place_refusal {
 	REFUSED_N,
 };
 
+/* Can programs of its instruction set be traced here? -ENOTSUP: no. */
 int define_check_arch(const struct session_file *file, const char *path, struct ubp_err *err);
 /*
  * Can it be probed? @spec is resolved; @p, zeroed, gets what is known of the place then.
