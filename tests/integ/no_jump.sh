@@ -25,7 +25,9 @@ is area '^jumps=0 boosted=1 .* no_jump="--mode says so"$'
 run --mode step -e "p:n/area $F:area" -- "$F"
 is area '^jumps=0 boosted=0 stepped=1 .* no_jump="--mode says so"$'
 run -s -e "p:n/area $F:area" -- "$F"
-is area '^jumps=0 boosted=1 .* no_jump="user stacks are taken at stops"$'
+is area '^jumps=0 boosted=1 .* no_jump="user stacks are unwound at stops"$'
+run --stack fp -e "p:n/area $F:area" -- "$F"
+is area '^jumps=1 boosted=0 stepped=0 in_place=0$'
 # Two that stand too close: the third and the fourth instruction.
 read -r one two < <(objdump -d --no-show-raw-insn --disassemble=widths "$F" | awk '
 	/^ +[0-9a-f]+:\t/ { sub(":", "", $1); print $1 }' | sed -n '1p;3p;4p' | {
