@@ -369,7 +369,9 @@ static int check_filter_word(const struct trace_options *o)
 				       "quotes: '%s %s'",
 				       word, d->text, word);
 	if (*word && !strpbrk(word, "=!<>~&()"))
-		return cli_usage_error("'%s' is no filter; a command stands behind '--'", word);
+		return cli_usage_error("'%s' is no filter; arguments stand in the definition's "
+				       "quotes, a command behind '--'",
+				       word);
 	return CLI_OK;
 }
 

@@ -44,7 +44,7 @@ usage "'uretprobe:/bin/bash:readline' is bpftrace's; here it is 'r:/bin/bash:rea
 usage "'+0(\$retval):string' is no filter; arguments stand in the definition's quotes: 'r:bash:readline +0(\$retval):string'" \
 	r:bash:readline '+0($retval):string'
 usage "'n=%di' is no filter; arguments stand in the definition's quotes: 'p:libc:getenv n=%di'" p:libc:getenv n=%di
-usage "'ls' is no filter; a command stands behind '--'" p:libc:getenv ls
+usage "'ls' is no filter; arguments stand in the definition's quotes, a command behind '--'" p:libc:getenv ls
 "$UPROBE" --check 'p:libc:getenv n=%di' n==1 > out.txt || fail "a filter is a filter"
 
 for opt in -h --help; do

@@ -18,6 +18,7 @@ usage "-p takes process ids, not 'x'" -p x a:b
 usage 'a command excludes -p and -L' -p 1 a:b -- true
 usage "no command after '--'" a:b --
 usage 'a filter comes after the definition it is for' --filter 'a == 1' a:b
+usage "'arg2:string' is no filter; arguments stand in the definition's quotes, a command behind '--'" a:b arg2:string
 usage "'usdt:/usr/bin/php:php:error' is bpftrace's; here it is '/usr/bin/php:php:error'" usdt:/usr/bin/php:php:error
 
 for opt in -h --help; do
