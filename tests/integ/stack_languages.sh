@@ -7,7 +7,7 @@
 . "${0%/*}/stacks.bash"
 need_arch x86_64
 have gdb
-tried=0
+missing=
 
 # at FILE SYMBOL [BASE]: where that is in a process whose addresses are not random.
 at() { printf '*0x%x' $((0x$(nm "$1" | awk -v name="$2" '$3 == name { print $1 }') + ${3:-0x555555554000})); }
@@ -42,7 +42,8 @@ fn main() {
 RS
 if command -v rustc > /dev/null && rustc -g -O -C force-frame-pointers=no -o rust prog.rs 2> build.err; then
 	AT=$(at rust leaf) as_gdb 12 ./rust:leaf ./rust
-	tried=$((tried + 1))
+else
+	missing+=' rustc'
 fi
 
 cat > prog.go <<'GO'
@@ -80,7 +81,8 @@ if command -v go > /dev/null && command go build -o go prog.go 2> build.err &&
 	AT=$(at go main.leaf 0) as_gdb 4 ./go:main.leaf ./go
 	our_stacks 4 "p:g/x ./go.stripped:main.leaf" ./go.stripped
 	diff theirs ours || fail "Go: stripped it has other stacks"
-	tried=$((tried + 1))
+else
+	missing+=' go'
 fi
 
 src=$(cd "${0%/*}/../.." && pwd)/fixtures
@@ -107,10 +109,12 @@ for line in list(open("ours"))[1::2]:
     if len(inside) < 4:
         sys.exit(1)
 PY
-	tried=$((tried + 1))
+else
+	missing+=' musl-gcc'
 fi
 if gcc -static -g -O2 -fomit-frame-pointer -o static "$src/stack_deep.c" 2> build.err; then
 	as_gdb 4 ./static:leaf ./static
-	tried=$((tried + 1))
+else
+	missing+=' gcc -static'
 fi
-[ $tried -gt 0 ] || skip "no compiler for any of them"
+[ -z "$missing" ] || skip "the rest needs$missing"

@@ -319,9 +319,10 @@ def main():
         sys.exit(77)
     wrong = 0
     total = Count()
+    missing = set()
     for compiler, source, level, program, flags in builds():
         if not shutil.which(compiler):
-            print(f"{compiler} is not installed")
+            missing.add(compiler)
             continue
         if len(sys.argv) > 1 and sys.argv[1] not in program:
             continue
@@ -341,6 +342,9 @@ def main():
         total.refused += count.refused
     if wrong or total.refused * 10 > total.same:
         sys.exit(f"{wrong} wrong, {total.refused} refused beside {total.same} that are the same")
+    if missing:
+        print("the rest needs " + ", ".join(sorted(missing)))
+        sys.exit(77)
 
 
 if __name__ == "__main__":
