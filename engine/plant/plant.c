@@ -299,12 +299,25 @@ static int write_one_by_one(struct update *u, struct ubp_err *err)
 	return 0;
 }
 
+/* Threads of the process that stop while we wait for another may call plant_update(), too:
+ * its library was closed then, and the site buried. */
+static bool is_buried(const struct update *u, const struct site *site)
+{
+	const struct plant_space *ps = u->space->plant;
+
+	return map_get(&ps->sites, site->vaddr) != site;
+}
+
 static int write_breakpoints(struct update *u, struct ubp_err *err)
 {
 	struct space *space = u->space;
 	struct mem_view view = { .mem = &space->mem };
 	int rc;
 
+	for (size_t i = 0; i < u->n_added; i++)
+		if (is_buried(u, u->added[i].site))
+			return ubp_fail(err, EAGAIN, "process %d closes libraries too often",
+					(int)u->t->process->pid);
 	write_pages(u);
 	rc = write_one_by_one(u, err);
 	if (rc < 0)
@@ -336,6 +349,8 @@ static void roll_back(struct update *u)
 	while (u->n_added) {
 		struct added *a = &u->added[--u->n_added];
 
+		if (is_buried(u, a->site))
+			continue;
 		if (a->func_vaddr)
 			site_drop_exits(a->site, a->probe, a->func_vaddr);
 		else if (a->probe)
@@ -415,7 +430,8 @@ static bool is_outdated(const struct update *u)
 	for (size_t i = 0; i < u->n_added && is_known && !outdated; i++) {
 		const struct mapping *m = maps_at(&maps, u->added[i].site->vaddr);
 
-		outdated = !m || !is_mapped_from(u->added[i].site, m);
+		outdated = !m || !is_mapped_from(u->added[i].site, m) ||
+			   is_buried(u, u->added[i].site);
 	}
 	maps_free(&maps);
 	return outdated;
