@@ -124,6 +124,17 @@ static bool keeps_return_address(const char *symbol)
 	return false;
 }
 
+/*
+ * "NAME.cold", "NAME.cold.1", "NAME [clone .cold]": a part of a function that is jumped to. What lies
+ * on top of the stack there is anything but a return address.
+ */
+static bool is_part(const char *symbol)
+{
+	const char *cold = symbol ? strstr(symbol, ".cold") : NULL;
+
+	return cold && cold != symbol && (!cold[5] || strchr(".]+", cold[5]));
+}
+
 /* Where there is no return that could be caught. */
 static int check_return(struct session_file *file, const struct spec_probe *spec,
 			const char *symbol, struct ubp_err *err)
@@ -137,6 +148,12 @@ static int check_return(struct session_file *file, const struct spec_probe *spec
 			"%s is entered at 0x%lx: there is no return address on the stack "
 			"(--force plants anyway)",
 			spec->path, ul(spec->offset));
+	if (is_part(symbol))
+		return ubp_fail(
+			err, ENOTSUP,
+			"%s is a part of a function, jumped to and not called: there is no "
+			"return address on top of the stack (--force plants anyway)",
+			symbol);
 	if (keeps_return_address(symbol))
 		return ubp_fail(err, ENOTSUP,
 				"%s keeps its return address for longjmp(), which would find a "

@@ -71,7 +71,8 @@ static void list_reasons(const struct matching *m, char *text, size_t size)
 {
 	static const char *const why[REFUSED_N] = {
 		[REFUSED_PLACE] = "not in executable code",
-		[REFUSED_RETURN] = "with a return that is none, or comes twice (setjmp)",
+		[REFUSED_RETURN] =
+			"with a return that is none (NAME.cold), or comes twice (setjmp)",
 		[REFUSED_SPAWN] = "run in children of posix_spawn(), where nothing guards them",
 		[REFUSED_BOUNDARY] = "behind bytes that are no instructions",
 		[REFUSED_INSN] = "with a first instruction that cannot be moved",
