@@ -39,16 +39,11 @@ static bool find(Dwarf_Die *scope, const char *name, unsigned depth, Dwarf_Die *
 void type_complete(struct dwarf *d, struct type *type)
 {
 	struct ubp_err err = { 0 };
-	Dwarf_Attribute attr;
 	Dwarf_Die die;
 	const char *name;
 
 	if (!is_record(type->tag) || !dw_flag(&type->die, DW_AT_declaration))
 		return;
-	if (dwarf_attr(&type->die, DW_AT_signature, &attr) && dwarf_formref_die(&attr, &die)) {
-		type->die = die;
-		return;
-	}
 	name = dw_name(&type->die);
 	if (!name || dw_read_units(d, &err) < 0)
 		return;

@@ -12,6 +12,7 @@
 
 #define PATH_SIZE   4096
 #define MATCHES_MAX 5 /* more are ambiguous enough */
+#define FILES_MAX   (1u << 20)
 
 /* --- paths ------------------------------------------------------------------------ */
 
@@ -71,13 +72,34 @@ struct file_search {
 	struct ubp_err *err;
 };
 
+/*
+ * The files of the unit's line table: those of a unit in a file of its own (.dwo) may have other
+ * numbers, for what it declares.
+ */
+static bool find_files(struct file_search *s, struct dw_unit *unit)
+{
+	Dwarf_Lines *lines;
+	size_t n, number;
+
+	if (dwarf_getsrcfiles(&unit->die, &s->files, &s->n_files) != 0)
+		return false;
+	if (dwarf_getsrclines(&unit->die, &lines, &n) != 0 || n == 0)
+		return true;
+	if (dwarf_line_file(dwarf_onesrcline(lines, 0), &s->files, &number) != 0)
+		return false;
+	for (s->n_files = 0; s->n_files < FILES_MAX; s->n_files++)
+		if (!dwarf_filesrc(s->files, s->n_files, NULL, NULL))
+			break;
+	return true;
+}
+
 static int mark_files(struct file_search *s, struct dw_unit *unit, bool *ret_any)
 {
 	char path[PATH_SIZE];
 
 	*ret_any = false;
 	s->unit = unit;
-	if (dwarf_getsrcfiles(&unit->die, &s->files, &s->n_files) != 0)
+	if (!find_files(s, unit))
 		return 0;
 	free(s->is_wanted);
 	free(s->is_noted);

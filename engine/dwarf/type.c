@@ -27,13 +27,26 @@ static bool is_qualifier(int tag)
 	}
 }
 
+/* What has a unit of its own (-fdebug-types-section) is but referred to. */
+void type_enter_unit(Dwarf_Die *die)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Die in_unit;
+
+	if (dwarf_attr(die, DW_AT_signature, &attr) && dwarf_formref_die(&attr, &in_unit))
+		*die = in_unit;
+}
+
 static bool strip(struct type *type)
 {
 	for (unsigned i = 0; i < QUALIFIERS_MAX; i++) {
 		type->tag = dwarf_tag(&type->die);
 		if (!is_qualifier(type->tag) && type->tag != DW_TAG_typedef &&
-		    type->tag != DW_TAG_template_alias)
+		    type->tag != DW_TAG_template_alias) {
+			type_enter_unit(&type->die);
+			type->tag = dwarf_tag(&type->die);
 			return type->tag > 0;
+		}
 		if (!dw_ref(&type->die, DW_AT_type, &type->die)) {
 			type->tag = 0;
 			return true;

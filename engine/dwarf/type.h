@@ -38,6 +38,8 @@ struct type_facts {
 
 /* The type of @die (a variable, member, pointer). False: the DWARF makes no sense. */
 bool type_of(Dwarf_Die *die, struct type *ret_type);
+/* From a type that only refers to one in a unit of its own to that. */
+void type_enter_unit(Dwarf_Die *die);
 /* What a pointer or reference points to, what an array is made of. */
 bool type_target(const struct type *type, struct type *ret_type);
 bool type_element(const struct type *array, struct type *ret_type);

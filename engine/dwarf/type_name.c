@@ -41,6 +41,7 @@ static void put_type(struct spec_out *t, Dwarf_Die *of, unsigned depth)
 		spec_out_add(t, "void");
 		return;
 	}
+	type_enter_unit(&type);
 	name = dw_name(&type);
 	switch (dwarf_tag(&type)) {
 	case DW_TAG_pointer_type:

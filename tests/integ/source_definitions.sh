@@ -132,6 +132,34 @@ grep -q x out.txt || fail "variables of an alias"
 "$UPROBE" --lines-of other ./alias > out.txt 2> err.txt || fail "lines of an alias"
 "$UPROBE" 'p:libc:malloc bytes' -- ls > out.txt 2> err.txt || grep -q 'no debug information' err.txt || fail "malloc()"
 
+# --- types in units of their own; all of it in a file of its own
+cat > units.cc <<-'CC'
+	#include <cstdio>
+	enum class Color : unsigned char { Red = 1, Blue = 200 };
+	struct Pair { int a; short b; Color c; };
+	__attribute__((noinline)) int look(Pair *p, Color c)
+	{
+		std::printf("%s", "");
+		return p->a + (int)c;
+	}
+	int main()
+	{
+		Pair p{1, -2, Color::Red};
+		return look(&p, Color::Blue) - 201;
+	}
+CC
+for compiler in g++ clang++; do
+	command -v $compiler > /dev/null || continue
+	for how in -fdebug-types-section "-fdebug-types-section -gdwarf-4" -gsplit-dwarf "-gsplit-dwarf -gdwarf-4"; do
+		# shellcheck disable=SC2086 # options, split on purpose
+		$compiler -std=c++11 -O0 -g $how -o units units.cc || fail "$compiler $how"
+		"$UPROBE" 'p:./units:units.cc:7 p->a p->b c pc=p->c' -- ./units > out.txt 2> err.txt || fail "$compiler $how"
+		grep -q 'a=1 b=-2 c=Blue pc=Red' out.txt || fail "$compiler $how"
+		"$UPROBE" --vars look ./units > out.txt || fail "$compiler $how"
+		grep -q 'Pair\*	p' out.txt || fail "$compiler $how: names of types"
+	done
+done
+
 # --- lines without the source
 "$UPROBE" --lines-of f ./two > out.txt || fail "--lines-of"
 [ "$(sed -n 3,4p out.txt)" = "$(printf '         {\n      2  \treturn x + 1;')" ] || fail "lines of f()"
