@@ -415,7 +415,7 @@ int part_address(const struct part *part, struct dwarf_value *ret_value, struct 
 int part_base(const struct part *part, struct dwarf_value *ret_value, int64_t *ret_addend,
 	      struct ubp_err *err)
 {
-	struct sum sum;
+	struct sum sum = { 0 };
 	int rc = address_of(part, &sum, err);
 
 	if (rc < 0)
