@@ -223,7 +223,10 @@ static bool read_maps(const struct plant_space *owner, pid_t pid, struct maps *r
 	       (!owner->areas || maps_at(ret_maps, owner->areas->vaddr));
 }
 
-/* @maps: NULL, not known. What it is without us, in a copy of the memory of @owner, too. True: it has to be lowered. */
+/*
+ * What it is without us, in a copy of the memory of @owner, too. @maps: NULL, not known.
+ * True: it has to be lowered.
+ */
 static bool look(struct plant_space *owner, const struct space *space, const struct maps *maps,
 		 size_t i, uint16_t *ret_without)
 {
