@@ -309,18 +309,34 @@ static int adopt_returns(const struct space *space, const struct maps *maps,
 	return rc;
 }
 
+/*
+ * The code for hijacked returns is in no table of an area, and its tracer may have been killed
+ * before it told that the room is taken.
+ */
+static void keep_return_code(struct area *area, uint64_t vaddr)
+{
+	uint64_t end = vaddr - area->vaddr + UBP_RETURN_CODE_MAX;
+
+	end = (end + UBP_SLOT_SIZE - 1) / UBP_SLOT_SIZE * UBP_SLOT_SIZE;
+	if (end > area->len)
+		end = area->len;
+	if (end > area->used)
+		area->used = end;
+}
+
 /* The table of return addresses that detours replaced, and the code for them. */
 static void adopt_hijacks(struct plant_space *ps, const struct maps *maps,
 			  const struct guard_data *data)
 {
 	const struct mapping *m = maps_at(maps, data->hijacks);
 	uint64_t n = data->hijacks_mask + 1;
+	struct area *area = area_of(ps, data->return_vaddr);
 
 	if (!data->hijacks || !m || !m->write || m->exec || (n & data->hijacks_mask) ||
 	    n > AREA_MAX / sizeof(struct guard_hijack) ||
-	    n * sizeof(struct guard_hijack) > m->end - data->hijacks ||
-	    !area_of(ps, data->return_vaddr))
+	    n * sizeof(struct guard_hijack) > m->end - data->hijacks || !area)
 		return;
+	keep_return_code(area, data->return_vaddr);
 	ps->hijacks = data->hijacks;
 	ps->hijacks_mask = data->hijacks_mask;
 	ps->return_vaddr = data->return_vaddr;

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+"""uprobe is killed before each of its steps to a return probe in a jump, on a program of its own each
+time: the next one has returns from what the first left, and the program ends as it should."""
+
+import os
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["UBP_SRC"], "tests", "torture", "lib"))
+from killat import PRELOAD, KillAt  # noqa: E402
+
+UPROBE, HELLO = os.environ["UPROBE"], os.path.join(os.environ["FIXTURES"], "hello")
+WAIT = 60
+CALLS = 20
+RETURN = f"r:k/r {HELLO}:greet"
+
+
+def start(pid, defs, env=None):
+    """Until it is ready or has ended."""
+    r, w = os.pipe()
+    args = [word for text in defs for word in ("-e", text)]
+    p = subprocess.Popen([UPROBE, "--mode", "jump", "--ready-fd", str(w), "-p", str(pid), *args], env=env,
+                         pass_fds=[w], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    os.close(w)
+    is_ready = bool(os.read(r, 6))
+    os.close(r)
+    return p, is_ready
+
+
+def attempt(killat, k):
+    """Returns how many calls it took to come, if it was not killed."""
+    target = subprocess.Popen([HELLO, *["abc"] * CALLS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    target.stdout.readline()
+    killat.arm(KillAt.ATTACH, k)
+    first, is_ready = start(target.pid, [RETURN], {**os.environ, **killat.env})
+    calls = killat.counts()[KillAt.ATTACH]
+    if is_ready:
+        first.terminate()
+    first.communicate(timeout=WAIT)
+    # Others too, so that what is taken for free is used.
+    then, _ = start(target.pid, [RETURN, f"p:k/p {HELLO}:greet", f"r:k/again {HELLO}:greet v=$retval"])
+    said = target.communicate(b"\n", timeout=WAIT)[0].decode().strip()
+    out, err = (text.decode(errors="replace") for text in then.communicate(timeout=WAIT))
+    what = f"killed before call {k} ({killat.last()})"
+    if target.returncode != 0 or said != str(3 * CALLS):
+        sys.exit(f"{what}: the target ended with {target.returncode} and said {said!r}: {err}")
+    if then.returncode != 0 or [out.count(f": {e}: ") for e in ("r", "p", "again")] != [CALLS] * 3:
+        sys.exit(f"{what}: the next one ended with {then.returncode}: {err}{out[-500:]}")
+    return calls
+
+
+def main():
+    if not os.path.exists(PRELOAD):
+        print(f"needs {PRELOAD}")
+        return 77
+    killat = KillAt()
+    calls = attempt(killat, 0)
+    if calls < 20:
+        sys.exit(f"only {calls} calls are counted")
+    for k in range(1, calls + 1):
+        attempt(killat, k)
+    print(calls, "calls")
+    return 0
+
+
+sys.exit(main())
