@@ -10,11 +10,11 @@
 
 #include "cli/ubp_bench_work.h"
 
-/* Each in a cache line of its own. The frame information tells where instructions
+/* Far from each other, and from what bytes elsewhere happen to read as branches to. The frame information tells where instructions
  * start, should this program be stripped. */
 #define WORK(name, first)                                                                      \
 	bench_function bench_##name;                                                           \
-	__asm__(".text\n.balign 64\n.globl bench_" #name "\n.type bench_" #name                \
+	__asm__(".text\n.balign 256\n.globl bench_" #name "\n.type bench_" #name               \
 		", @function\nbench_" #name ":\n.cfi_startproc\n" first                        \
 		"\n ret\n.cfi_endproc\n.size bench_" #name ", . - bench_" #name "\n")
 
