@@ -5,7 +5,8 @@
 . "${0%/*}/lib.bash"
 . "${0%/*}/stacks.bash"
 have gdb
-bin=$(ls -d /usr/lib/postgresql/*/bin 2> /dev/null | tail -n 1)
+bin=$(ls -d /usr/lib/postgresql/*/bin/postgres 2> /dev/null | tail -n 1)
+bin=${bin%/postgres}
 [ -x "$bin/postgres" ] || skip "needs postgresql"
 another_user # the server refuses to run as root
 cd "$DIR" || fail "cd"

@@ -80,6 +80,8 @@ def candidates():
     for pattern in WHERE:
         for path in sorted(glob.glob(pattern)):
             real = os.path.realpath(path)
+            if not os.path.exists(real):
+                continue
             with open(real, "rb") as f:
                 is_elf = f.read(4) == b"\x7fELF"
             if is_elf and real not in seen and notes.read(real):

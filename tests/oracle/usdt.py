@@ -163,7 +163,8 @@ class Cluster:
     """A server on a fresh copy of the same data, each time."""
 
     def __init__(self):
-        bins = max(glob.glob("/usr/lib/postgresql/*/bin"), default=None)
+        # The client alone has that folder, too.
+        bins = os.path.dirname(max(glob.glob("/usr/lib/postgresql/*/bin/postgres"), default=""))
         self.home = f"/tmp/ubp_usdt_{os.getpid()}"
         self.who = {}
         if not bins or os.getuid():

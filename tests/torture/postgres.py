@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 import torture  # noqa: E402
 from torture import ANSWER, Broken, Load, Row, Server, Storm, tail  # noqa: E402
 
-BIN = max(glob.glob("/usr/lib/postgresql/*/bin"), default="")
+BIN = os.path.dirname(max(glob.glob("/usr/lib/postgresql/*/bin/postgres"), default=""))
 BOOKS = ("select (select sum(abalance) from pgbench_accounts), (select sum(bbalance) from "
          "pgbench_branches), (select sum(tbalance) from pgbench_tellers), (select "
          "coalesce(sum(delta), 0) from pgbench_history)")
