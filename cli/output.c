@@ -109,21 +109,26 @@ void output_add(struct output *out, const void *data, size_t len)
 	out->len += len;
 }
 
-void output_printf(struct output *out, const char *fmt, ...)
+void output_vprintf(struct output *out, const char *fmt, va_list ap)
 {
-	va_list ap;
 	char *text;
-	int n;
+	int n = vasprintf(&text, fmt, ap);
 
-	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
-	va_end(ap);
 	if (n < 0) {
 		out->error = out->error ? out->error : ENOMEM;
 		return;
 	}
 	output_add(out, text, (size_t)n);
 	free(text);
+}
+
+void output_printf(struct output *out, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	output_vprintf(out, fmt, ap);
+	va_end(ap);
 }
 
 /* One write(2); false when the rest has to wait or cannot be written at all. */

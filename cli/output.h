@@ -10,6 +10,7 @@
 #ifndef UBP_CLI_OUTPUT_H
 #define UBP_CLI_OUTPUT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -42,6 +43,8 @@ int output_finish(struct output *out);
 int output_wait(struct output *out);
 
 void output_add(struct output *out, const void *data, size_t len);
+__attribute__((format(printf, 2, 0))) void output_vprintf(struct output *out, const char *fmt,
+							  va_list ap);
 __attribute__((format(printf, 2, 3))) void output_printf(struct output *out, const char *fmt,
 							 ...);
 

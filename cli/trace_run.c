@@ -64,19 +64,13 @@ __attribute__((format(printf, 2, 3))) static void say(struct run *run, const cha
 	bool in_trace =
 		!run->opt->json && !run->opt->folded && !run->opt->output && !run->opt->command;
 	va_list ap;
-	char *text;
-	int n;
 
 	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
-	va_end(ap);
-	if (n < 0)
-		return;
 	if (in_trace)
-		output_add(&run->out, text, (size_t)n);
+		output_vprintf(&run->out, fmt, ap);
 	else
-		(void)fputs(text, stderr);
-	free(text);
+		(void)vfprintf(stderr, fmt, ap);
+	va_end(ap);
 }
 
 /*

@@ -120,13 +120,24 @@ static void take_out_jump(struct adoption *a, const struct guard_jump *head, uin
 
 _Static_assert(sizeof(struct guard_jump) <= MEM_VIEW_MORE, "peeked at as a whole");
 
+/* So many bytes of an area are taken. */
+static void keep_room(struct area *area, uint64_t at, uint64_t len)
+{
+	uint64_t end = at + (len + UBP_SLOT_SIZE - 1) / UBP_SLOT_SIZE * UBP_SLOT_SIZE;
+
+	if (end > area->len)
+		end = area->len;
+	if (end > area->used)
+		area->used = end;
+}
+
 /* A block: its room is known from now on. */
 static int adopt_block(struct adoption *a, struct area *area, struct mem_view *view,
 		       const struct guard_site *entry)
 {
 	struct plant_space *ps = a->space->plant;
 	uint64_t copy = area->vaddr + (entry->slot & ~UBP_SLOT_FLAGS);
-	uint64_t block = copy - UBP_SLOT_SIZE, end;
+	uint64_t block = copy - UBP_SLOT_SIZE;
 	struct guard_jump head;
 
 	if (entry->vaddr != copy || block < area->vaddr || copy - area->vaddr >= area->len ||
@@ -134,10 +145,7 @@ static int adopt_block(struct adoption *a, struct area *area, struct mem_view *v
 	    (head.magic != UBP_JUMP_MAGIC && head.magic != UBP_JUMP_FREE) ||
 	    head.len > area->len - (block - area->vaddr))
 		return 0;
-	end = block - area->vaddr +
-	      (head.len + UBP_SLOT_SIZE - 1) / UBP_SLOT_SIZE * UBP_SLOT_SIZE;
-	if (end > area->used && end <= area->len)
-		area->used = end;
+	keep_room(area, block - area->vaddr, head.len);
 	if (head.magic == UBP_JUMP_MAGIC) {
 		take_out_jump(a, &head, copy);
 		return 0;
@@ -309,21 +317,6 @@ static int adopt_returns(const struct space *space, const struct maps *maps,
 	return rc;
 }
 
-/*
- * The code for hijacked returns is in no table of an area, and its tracer may have been killed
- * before it told that the room is taken.
- */
-static void keep_return_code(struct area *area, uint64_t vaddr)
-{
-	uint64_t end = vaddr - area->vaddr + UBP_RETURN_CODE_MAX;
-
-	end = (end + UBP_SLOT_SIZE - 1) / UBP_SLOT_SIZE * UBP_SLOT_SIZE;
-	if (end > area->len)
-		end = area->len;
-	if (end > area->used)
-		area->used = end;
-}
-
 /* The table of return addresses that detours replaced, and the code for them. */
 static void adopt_hijacks(struct plant_space *ps, const struct maps *maps,
 			  const struct guard_data *data)
@@ -336,7 +329,9 @@ static void adopt_hijacks(struct plant_space *ps, const struct maps *maps,
 	    n > AREA_MAX / sizeof(struct guard_hijack) ||
 	    n * sizeof(struct guard_hijack) > m->end - data->hijacks || !area)
 		return;
-	keep_return_code(area, data->return_vaddr);
+	/* It is in no table of the area, and its tracer may have been killed before it told that
+	 * the room is taken. */
+	keep_room(area, data->return_vaddr - area->vaddr, UBP_RETURN_CODE_MAX);
 	ps->hijacks = data->hijacks;
 	ps->hijacks_mask = data->hijacks_mask;
 	ps->return_vaddr = data->return_vaddr;
