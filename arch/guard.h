@@ -16,13 +16,17 @@
  *     0x100  return trampoline            } in the first area of a space only;
  *     0x140  remote-call stub             } the rest of the space before the table
  *     0x180  the guard's code             } is zero in further ones
- *     0x800  site table, a power of two of entries, then slots
+ *     0x1000 site table, a power of two of entries, then slots
  *   data, rw-, the page behind the first area: struct guard_data
  *   return table, rw-: a power of two of struct guard_return
  *
- * All words are 8 bytes, in the tracee's byte order. Entries are read by threads
- * of the target while the tracer writes them: value before key, each by one
- * aligned write.
+ * All words are 8 bytes, in the tracee's byte order, of a 32-bit one too: the upper
+ * halves of addresses are 0 there. Entries are read by threads of the target while the
+ * tracer writes them: value before key, each by one aligned write.
+ *
+ * "The stack word" of a hijacked return address is where the address stood. Where a
+ * call leaves it in a register (ubp_arch.link) there is none: then it is the stack
+ * pointer on entry, which is what it is again on return.
  */
 
 #ifndef UBP_ARCH_GUARD_H
@@ -31,12 +35,12 @@
 #include <stdint.h>
 
 #define UBP_GUARD_MAGIC   0x44524155472d4255ULL /* "UB-GUARD" in memory, little-endian */
-#define UBP_GUARD_VERSION 4
+#define UBP_GUARD_VERSION 5
 
 #define UBP_AREA_TRAMPOLINE 0x100
 #define UBP_AREA_STUB       0x140
 #define UBP_AREA_GUARD      0x180
-#define UBP_AREA_TABLE      0x800
+#define UBP_AREA_TABLE      0x1000
 
 /* At the start of each area. */
 struct guard_head {

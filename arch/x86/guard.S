@@ -37,7 +37,7 @@
 	.set	HEAD_RETURNS_MASK, 64
 	.set	AREA_TRAMPOLINE, 0x100
 	.set	AREA_GUARD, 0x180
-	.set	AREA_TABLE, 0x800
+	.set	AREA_TABLE, 0x1000
 
 	/* struct guard_site, guard_hash() */
 	.set	SITE_SLOT, 8
