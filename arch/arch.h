@@ -38,7 +38,7 @@ struct window_copy;
 
 /* Numbers of vector registers: UBP_REG_VECTOR + 0..UBP_VECTORS - 1. */
 #define UBP_REG_VECTOR 0x100
-#define UBP_VECTORS    16
+#define UBP_VECTORS    32
 
 #define UBP_STUB_FRAME_MAX     256
 #define UBP_SIGACTION_CALL_MAX 8

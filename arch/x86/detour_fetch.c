@@ -150,7 +150,7 @@ static const char *check_source(const struct fetch_op *op)
 {
 	const char *problem = NULL;
 
-	if (op->code == FETCH_VECTOR && op->reg >= UBP_VECTORS)
+	if (op->code == FETCH_VECTOR && op->reg >= X86_VECTORS)
 		return "a register that is not known to a jump";
 	if (op->code == FETCH_REG)
 		return check_reg(op->reg);

@@ -16,6 +16,8 @@
 #include <sys/user.h>
 #include <x86intrin.h>
 
+#include "arch/x86/x86.h"
+
 _Static_assert(sizeof(struct user_regs_struct) <= sizeof(struct ubp_regs), "registers fit");
 
 #define RIP_OFFSET      offsetof(struct user, regs.rip)
@@ -85,11 +87,11 @@ int ubp_host_get_vectors(pid_t tid, struct ubp_vectors *ret_vectors)
 {
 	/* As fxsave has them, of a 32-bit program too. */
 	struct user_fpregs_struct fp;
-	const size_t xmm_len = sizeof(fp.xmm_space) / UBP_VECTORS;
+	const size_t xmm_len = sizeof(fp.xmm_space) / X86_VECTORS;
 
 	if (ptrace(PTRACE_GETFPREGS, tid, 0, &fp) < 0)
 		return -errno;
-	for (size_t i = 0; i < UBP_VECTORS; i++)
+	for (size_t i = 0; i < X86_VECTORS; i++)
 		memcpy(&ret_vectors->v[i], (const char *)fp.xmm_space + i * xmm_len,
 		       sizeof(ret_vectors->v[i]));
 	return 0;

@@ -19,7 +19,7 @@ static const struct {
 	{ "flags", X86_FLAGS }, { "ss", X86_SS },   { "orig_ax", X86_ORIG_AX },
 };
 
-static const char *const vector_names[UBP_VECTORS] = {
+static const char *const vector_names[X86_VECTORS] = {
 	"xmm0", "xmm1", "xmm2",  "xmm3",  "xmm4",  "xmm5",  "xmm6",  "xmm7",
 	"xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
 };
@@ -32,7 +32,7 @@ int x86_more_reg_by_name(const char *name, size_t len)
 		return X86_FS_BASE;
 	if (len == 7 && memcmp(name, "gs_base", len) == 0)
 		return X86_GS_BASE;
-	for (n = 0; n < UBP_VECTORS; n++)
+	for (n = 0; n < X86_VECTORS; n++)
 		if (strlen(vector_names[n]) == len && memcmp(vector_names[n], name, len) == 0)
 			return UBP_REG_VECTOR + (int)n;
 	return -1;

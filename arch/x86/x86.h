@@ -52,6 +52,8 @@ enum user_reg {
 	X86_N_REGS,
 };
 
+#define X86_VECTORS 16 /* xmm0..xmm15 */
+
 #define X86_FLAG_TF 0x100
 #define X86_FLAG_DF 0x400
 

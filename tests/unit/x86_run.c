@@ -22,6 +22,8 @@
 
 #include <cmocka.h>
 
+#include "arch/x86/x86.h"
+
 #define FLAG_TF     0x100
 #define FLAG_STATUS 0x8d5 /* CF PF AF ZF SF OF */
 #define FLAG_DF     0x400
@@ -276,7 +278,7 @@ static void random_vectors(uint64_t seed)
 void run_vectors(uint64_t seed, struct ubp_vectors *ret_vectors)
 {
 	random_vectors(seed);
-	for (size_t i = 0; i < UBP_VECTORS; i++)
+	for (size_t i = 0; i < X86_VECTORS; i++)
 		memcpy(&ret_vectors->v[i], run_xin + 160 + 16 * i, 8);
 }
 
