@@ -94,7 +94,8 @@ struct displaced_insn {
 	/* What follows is the back-end's own. */
 	uint32_t form;
 	uint8_t disp_at; /* offset in bytes[] of the pc-relative displacement */
-	bool addr32;     /* addresses are computed in 32 bits */
+	uint8_t bits;    /* of the mode it runs in: 32 or 64 */
+	bool addr_half;  /* addresses are computed in half of that */
 };
 
 /* What bytes may mean, if they are instructions: arch->scan_refs(). */

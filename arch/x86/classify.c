@@ -21,6 +21,8 @@ static const char why_ss[] = "it holds off the traps of the instruction behind i
 static const char why_vm[] = "an instruction for hypervisors";
 static const char why_tsx[] = "a transaction does not survive a breakpoint";
 static const char why_opsize[] = "makers disagree about a 66 prefix on a branch";
+static const char why_opsize_32[] = "a branch that leaves 16 bits of the address";
+static const char why_vdso[] = "the kernel returns from it to the vdso alone";
 
 /* One-byte opcodes. Returns why not, or NULL. */
 static const char *refuse_one(const struct x86_parts *p)
@@ -31,7 +33,7 @@ static const char *refuse_one(const struct x86_parts *p)
 	case 0xcc: /* int3 */
 	case 0xf1: /* int1 */
 		return why_breakpoint;
-	case 0xcd: /* int N */
+	case 0xcd: /* int N; form_of() has seen to int $0x80 */
 	case 0xce: /* into */
 		return why_gate;
 	case 0x9a: /* lcall */
@@ -99,8 +101,13 @@ static const char *refuse_0f(const struct x86_parts *p)
 	}
 }
 
-static const char *refuse(const struct x86_parts *p)
+static const char *refuse(unsigned bits, const struct displaced_insn *insn,
+			  const struct x86_parts *p)
 {
+	if (insn->form == FORM_SYSCALL)
+		return NULL;
+	if (bits == 32 && p->map == MAP_0F && (p->opcode == 0x05 || p->opcode == 0x34))
+		return why_vdso; /* syscall, sysenter */
 	switch (p->map) {
 	case MAP_ONE:
 		return refuse_one(p);
@@ -113,11 +120,17 @@ static const char *refuse(const struct x86_parts *p)
 	}
 }
 
-static enum x86_form form_of(const struct x86_parts *p)
+static bool is_syscall(unsigned bits, const uint8_t *code, const struct x86_parts *p)
+{
+	return bits == 64 ? p->map == MAP_0F && p->opcode == 0x05
+			  : p->map == MAP_ONE && p->opcode == 0xcd && code[p->end] == 0x80;
+}
+
+static enum x86_form form_of(unsigned bits, const uint8_t *code, const struct x86_parts *p)
 {
 	unsigned reg = x86_modrm_reg(p);
 
-	if (p->map == MAP_0F && p->opcode == 0x05)
+	if (is_syscall(bits, code, p))
 		return FORM_SYSCALL;
 	if (p->map == MAP_0F && (p->opcode & 0xf0) == 0x80)
 		return FORM_JCC;
@@ -171,9 +184,11 @@ static bool set_target(struct displaced_insn *insn, const struct x86_parts *p)
 		if (imm_len != 1 && imm_len != 4)
 			return false;
 		insn->target = next + (uint64_t)read_disp(insn->bytes + p->end, imm_len);
+		if (insn->bits == 32)
+			insn->target = (uint32_t)insn->target;
 		return true;
 	case FORM_SYSCALL:
-		return imm_len == 0;
+		return imm_len == (insn->bits == 32 ? 1 : 0);
 	default:
 		break;
 	}
@@ -182,7 +197,7 @@ static bool set_target(struct displaced_insn *insn, const struct x86_parts *p)
 	insn->pc_relative = true;
 	insn->disp_at = p->disp_at;
 	insn->target = next + (uint64_t)read_disp(insn->bytes + p->disp_at, 4);
-	if (insn->addr32)
+	if (insn->addr_half)
 		insn->target = (uint32_t)insn->target;
 	return true;
 }
@@ -198,6 +213,8 @@ static int fail_decode(const uint8_t *code, size_t len, struct ubp_err *err)
 
 static void set_leave(struct displaced_insn *insn, const struct x86_parts *p)
 {
+	uint16_t word = insn->bits / 8;
+
 	switch (insn->form) {
 	case FORM_LEAVE:
 		if (p->opcode == 0xff) {
@@ -205,9 +222,9 @@ static void set_leave(struct displaced_insn *insn, const struct x86_parts *p)
 			return;
 		}
 		insn->leave = LEAVE_RET;
-		insn->ret_pops = 8;
+		insn->ret_pops = word;
 		if (p->opcode == 0xc2) /* ret imm16 */
-			insn->ret_pops = (uint16_t)(8 + insn->bytes[p->end] +
+			insn->ret_pops = (uint16_t)(word + insn->bytes[p->end] +
 						    (insn->bytes[p->end + 1] << 8));
 		return;
 	case FORM_JMP:
@@ -230,13 +247,21 @@ static bool holds(unsigned c, uint64_t flags)
 	return base[c >> 1 & 7] != (c & 1);
 }
 
+/* The register that loop and jrcxz look at. */
+static uint64_t count_of(const struct displaced_insn *insn, const struct ubp_regs *regs)
+{
+	unsigned bits = insn->addr_half ? insn->bits / 2 : insn->bits;
+
+	return regs->r[X86_CX] & UINT64_MAX >> (64 - bits);
+}
+
 bool x86_is_taken(const struct displaced_insn *insn, const struct ubp_regs *regs)
 {
-	uint64_t count = insn->addr32 ? (uint32_t)regs->r[X86_CX] : regs->r[X86_CX];
+	uint64_t count = count_of(insn, regs);
 	bool zf = regs->r[X86_FLAGS] >> 6 & 1;
 	struct x86_parts p;
 
-	if (!x86_split(insn->bytes, insn->len, &p))
+	if (!x86_split(insn->bits, insn->bytes, insn->len, &p))
 		return false;
 	if (insn->form == FORM_JCC)
 		return holds(p.opcode, regs->r[X86_FLAGS]);
@@ -254,16 +279,32 @@ bool x86_is_taken(const struct displaced_insn *insn, const struct ubp_regs *regs
 	}
 }
 
-int x86_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
-		     struct displaced_insn *ret_insn, struct ubp_err *err)
+/* endbr64, endbr32: a breakpoint leaves 0f 1e fa of it, or fb, which is a nop. */
+static bool is_endbr(unsigned bits, const uint8_t *code, size_t len)
 {
-	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e };
+
+	return len == 4 && memcmp(code, endbr, sizeof(endbr)) == 0 &&
+	       code[3] == (bits == 64 ? 0xfa : 0xfb);
+}
+
+static const char *refuse_opsize(const struct displaced_insn *insn, const struct x86_parts *p)
+{
+	if (insn->form == FORM_COPY || insn->form == FORM_SYSCALL ||
+	    !(p->prefixes & PREFIX_OPSIZE) || (p->rex & 8))
+		return NULL; /* with REX.W it means nothing: TLS code has such calls */
+	return insn->bits == 64 ? why_opsize : why_opsize_32;
+}
+
+int x86_analyze(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr,
+		struct displaced_insn *ret_insn, struct ubp_err *err)
+{
 	struct x86_decoded d;
 	struct x86_parts p;
 	const char *why;
 	int rc;
 
-	rc = x86_decode(code, len, vaddr, &d, &p);
+	rc = x86_decode(bits, code, len, vaddr, &d, &p);
 	if (rc == -ENOMEM)
 		return ubp_fail(err, ENOMEM, "can't set up the disassembler");
 	if (rc < 0)
@@ -271,23 +312,22 @@ int x86_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
 
 	memset(ret_insn, 0, sizeof(*ret_insn));
 	ret_insn->vaddr = vaddr;
+	ret_insn->bits = (uint8_t)bits;
 	ret_insn->len = d.len;
 	memcpy(ret_insn->bytes, code, d.len);
 	memcpy(ret_insn->text, d.text, sizeof(d.text));
-	ret_insn->form = form_of(&p);
+	ret_insn->form = form_of(bits, code, &p);
 	ret_insn->kind = INSN_BOOST;
 	ret_insn->is_call = ret_insn->form == FORM_CALL || ret_insn->form == FORM_CALL_IND;
 	ret_insn->no_step = ret_insn->form != FORM_COPY ||
 			    (p.map == MAP_ONE && p.opcode == 0x9c); /* pushf */
-	ret_insn->addr32 = p.prefixes & PREFIX_ADDRSIZE;
-	/* The breakpoint leaves 0f 1e fa, which is a nop. */
-	if (d.len == sizeof(endbr64) && memcmp(code, endbr64, sizeof(endbr64)) == 0)
+	ret_insn->addr_half = p.prefixes & PREFIX_ADDRSIZE;
+	if (is_endbr(bits, code, d.len))
 		ret_insn->kind = INSN_SKIP;
 
-	why = refuse(&p);
-	if (!why && ret_insn->form != FORM_COPY && ret_insn->form != FORM_SYSCALL &&
-	    (p.prefixes & PREFIX_OPSIZE) && !(p.rex & 8))
-		why = why_opsize; /* with REX.W it means nothing: TLS code has such calls */
+	why = refuse(bits, ret_insn, &p);
+	if (!why)
+		why = refuse_opsize(ret_insn, &p);
 	if (why)
 		return ubp_fail(err, EOPNOTSUPP, "can't displace '%s': %s", d.text, why);
 	if (ret_insn->form != FORM_COPY && (p.prefixes & PREFIX_LOCK))
@@ -298,6 +338,12 @@ int x86_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
 	return 0;
 }
 
+int x86_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
+		     struct displaced_insn *ret_insn, struct ubp_err *err)
+{
+	return x86_analyze(64, code, len, vaddr, ret_insn, err);
+}
+
 void x86_move_insn(struct displaced_insn *insn, uint64_t vaddr)
 {
 	bool is_direct = insn->form == FORM_JMP || insn->form == FORM_JCC ||
@@ -305,7 +351,7 @@ void x86_move_insn(struct displaced_insn *insn, uint64_t vaddr)
 
 	if (is_direct || insn->pc_relative)
 		insn->target += vaddr - insn->vaddr;
-	if (insn->pc_relative && insn->addr32)
+	if (insn->bits == 32 || (insn->pc_relative && insn->addr_half))
 		insn->target = (uint32_t)insn->target;
 	insn->vaddr = vaddr;
 }

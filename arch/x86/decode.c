@@ -45,7 +45,8 @@ static bool bit(const uint32_t table[8], uint8_t opcode)
 }
 
 /* Takes prefixes off. Returns the offset behind them. */
-static size_t split_prefixes(const uint8_t *code, size_t len, struct x86_parts *p)
+static size_t split_prefixes(unsigned bits, const uint8_t *code, size_t len,
+			     struct x86_parts *p)
 {
 	size_t i;
 
@@ -78,7 +79,7 @@ static size_t split_prefixes(const uint8_t *code, size_t len, struct x86_parts *
 		case 0x3e:
 			break;
 		default:
-			if ((code[i] & 0xf0) != 0x40)
+			if (bits == 32 || (code[i] & 0xf0) != 0x40)
 				return i;
 			rex = code[i];
 		}
@@ -88,10 +89,16 @@ static size_t split_prefixes(const uint8_t *code, size_t len, struct x86_parts *
 }
 
 /* Bytes of escape in front of the opcode at @code, of which one at least is there. */
-static size_t split_escape(const uint8_t *code, size_t len, struct x86_parts *p)
+static size_t split_escape(unsigned bits, const uint8_t *code, size_t len, struct x86_parts *p)
 {
 	uint8_t second = len > 1 ? code[1] : 0;
+	/* In 32 bits les, lds and bound, which take memory alone, unless it would be a register. */
+	bool is_old = bits == 32 && (second & 0xc0) != 0xc0;
 
+	if (is_old && (code[0] == 0xc4 || code[0] == 0xc5 || code[0] == 0x62)) {
+		p->map = MAP_ONE;
+		return 0;
+	}
 	switch (code[0]) {
 	case 0xc5:
 		p->map = MAP_VEX;
@@ -122,7 +129,8 @@ static bool opcode_has_modrm(const struct x86_parts *p)
 {
 	switch (p->map) {
 	case MAP_ONE:
-		return bit(modrm_one, p->opcode);
+		return bit(modrm_one, p->opcode) || p->opcode == 0x62 || p->opcode == 0xc4 ||
+		       p->opcode == 0xc5;
 	case MAP_0F:
 		return bit(modrm_0f, p->opcode);
 	case MAP_VEX: /* all but vzeroupper */
@@ -132,8 +140,15 @@ static bool opcode_has_modrm(const struct x86_parts *p)
 	}
 }
 
+/* Bytes of displacement of a 16-bit address. */
+static size_t disp16_len(unsigned mod, unsigned rm)
+{
+	return mod == 1 ? 1 : mod == 2 || rm == 6 ? 2 : 0;
+}
+
 /* From the modrm byte on. Returns the offset behind the displacement. */
-static size_t split_modrm(const uint8_t *code, size_t len, size_t at, struct x86_parts *p)
+static size_t split_modrm(unsigned bits, const uint8_t *code, size_t len, size_t at,
+			  struct x86_parts *p)
 {
 	bool has_sib, moves_control = p->map == MAP_0F && (p->opcode & 0xfc) == 0x20;
 	unsigned mod, rm;
@@ -146,7 +161,11 @@ static size_t split_modrm(const uint8_t *code, size_t len, size_t at, struct x86
 	rm = p->modrm & 7;
 	if (mod == 3 || moves_control) /* control and debug registers: whatever mod says */
 		return at;
+	if (bits == 32 && (p->prefixes & PREFIX_ADDRSIZE))
+		return at + disp16_len(mod, rm);
 	has_sib = rm == 4;
+	if (mod == 0 && rm == 5 && bits == 32)
+		return at + 4;
 	if (mod == 0 && rm == 5) {
 		p->rip_relative = true;
 		p->disp_at = (uint8_t)at;
@@ -157,7 +176,7 @@ static size_t split_modrm(const uint8_t *code, size_t len, size_t at, struct x86
 	return at + (has_sib ? 1 : 0) + (mod == 1 ? 1 : mod == 2 ? 4 : 0);
 }
 
-bool x86_split(const uint8_t *code, size_t len, struct x86_parts *ret_parts)
+bool x86_split(unsigned bits, const uint8_t *code, size_t len, struct x86_parts *ret_parts)
 {
 	struct x86_parts *p = ret_parts;
 	size_t at, escape_at;
@@ -165,17 +184,17 @@ bool x86_split(const uint8_t *code, size_t len, struct x86_parts *ret_parts)
 	memset(p, 0, sizeof(*p));
 	if (len > INSN_LONGEST)
 		len = INSN_LONGEST;
-	escape_at = split_prefixes(code, len, p);
+	escape_at = split_prefixes(bits, code, len, p);
 	if (escape_at >= len)
 		return false;
-	at = escape_at + split_escape(code + escape_at, len - escape_at, p);
+	at = escape_at + split_escape(bits, code + escape_at, len - escape_at, p);
 	if (at >= len)
 		return false;
 	p->opcode = code[at];
 	p->opcode_at = (uint8_t)at++;
 	p->has_modrm = opcode_has_modrm(p);
 	if (p->has_modrm)
-		at = split_modrm(code, len, at, p);
+		at = split_modrm(bits, code, len, at, p);
 	p->end = (uint8_t)at;
 	return at <= len;
 }
@@ -185,13 +204,13 @@ bool x86_split(const uint8_t *code, size_t len, struct x86_parts *ret_parts)
  * doubt: the vector maps (capstone 4 lacks half of AVX-512, AMX and FP16), hints
  * (rdssp is one), incssp, rdpkru and wrpkru. 0: not one of these.
  */
-static size_t regular_len(const uint8_t *code, size_t len)
+static size_t regular_len(unsigned bits, const uint8_t *code, size_t len)
 {
 	struct x86_parts p;
 	bool has_imm = false;
 	size_t total;
 
-	if (!x86_split(code, len, &p))
+	if (!x86_split(bits, code, len, &p))
 		return 0;
 	switch (p.map) {
 	case MAP_0F:
@@ -226,17 +245,23 @@ static size_t regular_len(const uint8_t *code, size_t len)
  * is used: so one lock for all, which costs a tenth of a decoding. The handles are
  * dear to open and are kept.
  */
-static struct {
-	pthread_mutex_t lock;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct decoder {
 	csh fast, detailed; /* 0: not open yet */
 	cs_insn *fast_insn, *detailed_insn;
-} decoder = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} decoders[2]; /* of 32 and 64 bits */
 
-static int open_handle(bool detail, csh *ret_handle, cs_insn **ret_insn)
+static struct decoder *decoder_of(unsigned bits)
+{
+	return &decoders[bits == 64];
+}
+
+static int open_handle(unsigned bits, bool detail, csh *ret_handle, cs_insn **ret_insn)
 {
 	csh handle;
 
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK)
+	if (cs_open(CS_ARCH_X86, bits == 64 ? CS_MODE_64 : CS_MODE_32, &handle) != CS_ERR_OK)
 		return -ENOMEM;
 	cs_option(handle, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
 	cs_option(handle, CS_OPT_DETAIL, detail ? CS_OPT_ON : CS_OPT_OFF);
@@ -249,21 +274,27 @@ static int open_handle(bool detail, csh *ret_handle, cs_insn **ret_insn)
 	return 0;
 }
 
-int x86_insn_len(const uint8_t *code, size_t len, uint64_t vaddr)
+int x86_len(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr)
 {
+	struct decoder *d = decoder_of(bits);
 	const uint8_t *start = code;
 	size_t start_len = len;
 	int rc = 0;
 
-	pthread_mutex_lock(&decoder.lock);
-	if (!decoder.fast)
-		rc = open_handle(false, &decoder.fast, &decoder.fast_insn);
-	if (rc == 0 && cs_disasm_iter(decoder.fast, &code, &len, &vaddr, decoder.fast_insn))
-		rc = decoder.fast_insn->size;
-	pthread_mutex_unlock(&decoder.lock);
+	pthread_mutex_lock(&lock);
+	if (!d->fast)
+		rc = open_handle(bits, false, &d->fast, &d->fast_insn);
+	if (rc == 0 && cs_disasm_iter(d->fast, &code, &len, &vaddr, d->fast_insn))
+		rc = d->fast_insn->size;
+	pthread_mutex_unlock(&lock);
 	if (rc > 0 && rc <= INSN_LONGEST)
 		return rc;
-	return (int)regular_len(start, start_len);
+	return (int)regular_len(bits, start, start_len);
+}
+
+int x86_insn_len(const uint8_t *code, size_t len, uint64_t vaddr)
+{
+	return x86_len(64, code, len, vaddr);
 }
 
 static bool has_rip_operand(const cs_x86 *x86)
@@ -279,18 +310,19 @@ static bool has_rip_operand(const cs_x86 *x86)
 }
 
 /* What capstone makes of it. Returns 0, -EILSEQ or -ENOMEM. */
-static int disassemble(const uint8_t *code, size_t len, uint64_t vaddr, struct x86_decoded *ret)
+static int disassemble(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr,
+		       struct x86_decoded *ret)
 {
+	struct decoder *d = decoder_of(bits);
 	const cs_insn *insn;
 	int rc = 0;
 
-	pthread_mutex_lock(&decoder.lock);
-	if (!decoder.detailed)
-		rc = open_handle(true, &decoder.detailed, &decoder.detailed_insn);
-	insn = decoder.detailed_insn;
-	if (rc == 0 &&
-	    (!cs_disasm_iter(decoder.detailed, &code, &len, &vaddr, decoder.detailed_insn) ||
-	     insn->size > INSN_LONGEST))
+	pthread_mutex_lock(&lock);
+	if (!d->detailed)
+		rc = open_handle(bits, true, &d->detailed, &d->detailed_insn);
+	insn = d->detailed_insn;
+	if (rc == 0 && (!cs_disasm_iter(d->detailed, &code, &len, &vaddr, d->detailed_insn) ||
+			insn->size > INSN_LONGEST))
 		rc = -EILSEQ;
 	if (rc == 0) {
 		ret->len = (uint8_t)insn->size;
@@ -298,24 +330,24 @@ static int disassemble(const uint8_t *code, size_t len, uint64_t vaddr, struct x
 		snprintf(ret->text, sizeof(ret->text), "%.20s%s%.58s", insn->mnemonic,
 			 insn->op_str[0] ? " " : "", insn->op_str);
 	}
-	pthread_mutex_unlock(&decoder.lock);
+	pthread_mutex_unlock(&lock);
 	return rc;
 }
 
-int x86_decode(const uint8_t *code, size_t len, uint64_t vaddr, struct x86_decoded *ret_insn,
-	       struct x86_parts *ret_parts)
+int x86_decode(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr,
+	       struct x86_decoded *ret_insn, struct x86_parts *ret_parts)
 {
 	size_t at = 0;
 	int rc;
 
-	rc = disassemble(code, len, vaddr, ret_insn);
-	if (rc == 0 && (!x86_split(code, ret_insn->len, ret_parts) ||
+	rc = disassemble(bits, code, len, vaddr, ret_insn);
+	if (rc == 0 && (!x86_split(bits, code, ret_insn->len, ret_parts) ||
 			ret_parts->rip_relative != ret_insn->rip_relative))
 		return -EILSEQ;
 	if (rc != -EILSEQ)
 		return rc;
-	ret_insn->len = (uint8_t)regular_len(code, len);
-	if (ret_insn->len == 0 || !x86_split(code, ret_insn->len, ret_parts))
+	ret_insn->len = (uint8_t)regular_len(bits, code, len);
+	if (ret_insn->len == 0 || !x86_split(bits, code, ret_insn->len, ret_parts))
 		return -EILSEQ;
 	ret_insn->rip_relative = ret_parts->rip_relative;
 	for (size_t i = 0; i < ret_insn->len; i++)

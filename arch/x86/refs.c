@@ -78,7 +78,7 @@ void x86_scan_refs(const uint8_t *code, size_t len, uint64_t vaddr, unsigned kin
 	}
 }
 
-size_t x86_fill_len(const uint8_t *code, size_t len)
+size_t x86_fill(unsigned bits, const uint8_t *code, size_t len)
 {
 	size_t at = 0;
 
@@ -89,7 +89,7 @@ size_t x86_fill_len(const uint8_t *code, size_t len)
 			at++;
 			continue;
 		}
-		if (!x86_split(code + at, len - at, &p))
+		if (!x86_split(bits, code + at, len - at, &p))
 			break;
 		/* xchg %ax,%ax; nopw and its longer forms */
 		if (!(p.map == MAP_ONE && p.opcode == 0x90 && p.rex == 0) &&
@@ -98,6 +98,11 @@ size_t x86_fill_len(const uint8_t *code, size_t len)
 		at += p.end;
 	}
 	return at;
+}
+
+size_t x86_fill_len(const uint8_t *code, size_t len)
+{
+	return x86_fill(64, code, len);
 }
 
 /*

@@ -4,7 +4,7 @@
 /*
  * Code for slots. No imitation may touch the flags or a register, nor keep
  * anything where a signal frame may be written (128 bytes below the stack pointer
- * and further), and what can fault comes first.
+ * and further; in 32 bits right below it), and what can fault comes first.
  *
  * x87 instructions that store the address of the last x87 instruction (fnstenv,
  * fxsave, xsave) may store one inside a slot: hardly anybody looks at it. Imitated
@@ -24,6 +24,7 @@
 
 struct writer {
 	uint64_t vaddr; /* of the slot */
+	unsigned bits;
 	struct slot_code *out;
 };
 
@@ -51,7 +52,10 @@ static void put_u64(struct writer *w, uint64_t value)
 /* Distance to @target from the end of an instruction that ends @len bytes on. */
 static int64_t distance(const struct writer *w, size_t len, uint64_t target)
 {
-	return (int64_t)(target - (w->vaddr + w->out->len + len));
+	uint64_t rel = target - (w->vaddr + w->out->len + len);
+
+	/* 32 bits wrap around: everything is in reach. */
+	return w->bits == 32 ? (int32_t)rel : (int64_t)rel;
 }
 
 static bool is_rel32(int64_t distance_)
@@ -95,9 +99,9 @@ static int relocate(struct writer *w, size_t start, size_t disp_at,
 {
 	/* Distances count from the instruction's end, which is where we write now. */
 	int64_t rel = distance(w, 0, insn->target);
-	uint32_t disp = (uint32_t)rel; /* addr32: wraps around, reaches everything */
+	uint32_t disp = (uint32_t)rel; /* addr_half: wraps around, reaches everything */
 
-	if (!insn->addr32 && !is_rel32(rel))
+	if (!insn->addr_half && !is_rel32(rel))
 		return ubp_fail(err, ERANGE, "'%s': 0x%llx is out of reach of a slot at 0x%llx",
 				insn->text, (unsigned long long)insn->target,
 				(unsigned long long)w->vaddr);
@@ -140,8 +144,8 @@ static void put_loop(struct writer *w, const struct displaced_insn *insn,
 {
 	size_t disp_at;
 
-	if (insn->addr32)
-		put_u8(w, 0x67); /* counts in ecx */
+	if (insn->addr_half)
+		put_u8(w, 0x67); /* counts in ecx, or cx */
 	put_u8(w, p->opcode);
 	disp_at = w->out->len;
 	put_u8(w, 0);
@@ -150,9 +154,18 @@ static void put_loop(struct writer *w, const struct displaced_insn *insn,
 	put_jump_taken(w, insn);
 }
 
-/* push return(%rip); jmp target; return: the address. One step on the stack, as a call. */
+/*
+ * push return(%rip); jmp target; return: the address. One step on the stack, as a call.
+ * In 32 bits push $return.
+ */
 static void put_call(struct writer *w, const struct displaced_insn *insn)
 {
+	if (w->bits == 32) {
+		put_u8(w, 0x68);
+		put_u32(w, (uint32_t)(insn->vaddr + insn->len));
+		put_jump_taken(w, insn);
+		return;
+	}
 	put(w, "\xff\x35", 2); /* push disp32(%rip) */
 	put_u32(w, 0);         /* from behind it, over the jump: filled in below */
 	put_jump_taken(w, insn);
@@ -167,6 +180,7 @@ enum {
 	CALL_HIGH_WRITTEN = CALL_LOW_WRITTEN + 8,
 	CALL_JUMP = CALL_HIGH_WRITTEN + 5,
 	CALL_LEN = CALL_JUMP + 4,
+	CALL32_LEN = CALL_LOW_WRITTEN + 1,
 };
 
 /*
@@ -175,6 +189,9 @@ enum {
  * movl $lo, 8(%rsp); movl $hi, 12(%rsp)    return address over the first
  * lea 8(%rsp), %rsp
  * jmp *-8(%rsp)
+ *
+ * In 32 bits nothing may stay below the stack pointer: behind the one
+ * movl $return, 4(%esp) a ret takes the lower word off.
  */
 static int put_call_ind(struct writer *w, const struct displaced_insn *insn,
 			const struct x86_parts *p, struct ubp_err *err)
@@ -186,7 +203,7 @@ static int put_call_ind(struct writer *w, const struct displaced_insn *insn,
 	/* The same operand; prefixes without a meaning for push stay behind. */
 	if (p->segment)
 		put_u8(w, p->segment);
-	if (insn->addr32)
+	if (insn->addr_half)
 		put_u8(w, 0x67);
 	if (p->rex)
 		put_u8(w, p->rex);
@@ -198,6 +215,12 @@ static int put_call_ind(struct writer *w, const struct displaced_insn *insn,
 		rc = relocate(w, 0, disp_at, insn, err);
 
 	put(w, "\xff\x34\x24", 3);
+	if (w->bits == 32) {
+		put(w, "\xc7\x44\x24\x04", 4);
+		put_u32(w, (uint32_t)back);
+		put_u8(w, 0xc3);
+		return rc;
+	}
 	put(w, "\xc7\x44\x24\x08", 4);
 	put_u32(w, (uint32_t)back);
 	put(w, "\xc7\x44\x24\x0c", 4);
@@ -207,9 +230,14 @@ static int put_call_ind(struct writer *w, const struct displaced_insn *insn,
 	return rc;
 }
 
-/* syscall; movabs $behind, %rcx: where the processor would have left it. */
+/* syscall; movabs $behind, %rcx: where the processor would have left it. Or int $0x80. */
 static void put_syscall(struct writer *w, const struct displaced_insn *insn)
 {
+	if (w->bits == 32) {
+		put(w, "\xcd\x80", 2);
+		put_jump_back(w, insn);
+		return;
+	}
 	put(w, "\x0f\x05", 2);
 	put(w, "\x48\xb9", 2);
 	put_u64(w, insn->vaddr + insn->len);
@@ -219,14 +247,14 @@ static void put_syscall(struct writer *w, const struct displaced_insn *insn)
 int x86_build_slot(const struct displaced_insn *insn, uint64_t slot_vaddr,
 		   struct slot_code *ret_code, struct ubp_err *err)
 {
-	struct writer w = { .vaddr = slot_vaddr, .out = ret_code };
+	struct writer w = { .vaddr = slot_vaddr, .bits = insn->bits, .out = ret_code };
 	struct x86_parts p;
 	int rc;
 
 	memset(ret_code, 0, sizeof(*ret_code));
 	ret_code->done_at = NONE;
 	ret_code->taken_at = NONE;
-	if (!x86_split(insn->bytes, insn->len, &p))
+	if (!x86_split(insn->bits, insn->bytes, insn->len, &p))
 		return ubp_fail(err, EILSEQ, "'%s' was not analyzed", insn->text);
 	switch ((enum x86_form)insn->form) {
 	case FORM_COPY:
@@ -256,14 +284,30 @@ int x86_build_slot(const struct displaced_insn *insn, uint64_t slot_vaddr,
 	return ubp_fail(err, EILSEQ, "'%s' was not analyzed", insn->text);
 }
 
-void x86_build_slot_jump(uint64_t slot_vaddr, uint64_t target, struct slot_code *ret_code)
+void x86_slot_jump(unsigned bits, uint64_t slot_vaddr, uint64_t target,
+		   struct slot_code *ret_code)
 {
-	struct writer w = { .vaddr = slot_vaddr, .out = ret_code };
+	struct writer w = { .vaddr = slot_vaddr, .bits = bits, .out = ret_code };
 
 	memset(ret_code, 0, sizeof(*ret_code));
 	ret_code->done_at = NONE;
 	ret_code->taken_at = NONE;
 	put_jump(&w, target);
+}
+
+void x86_build_slot_jump(uint64_t slot_vaddr, uint64_t target, struct slot_code *ret_code)
+{
+	x86_slot_jump(64, slot_vaddr, target, ret_code);
+}
+
+/* call_ind_moved() in 32 bits. */
+static bool call32_moved(const struct slot_code *code, uint64_t at, uint64_t *ret_by)
+{
+	uint64_t pushed = (uint64_t)code->len - CALL32_LEN;
+
+	*ret_by = at == pushed ? 4 : 8;
+	return at == pushed || at == pushed + CALL_PUSHED_TWICE ||
+	       at == pushed + CALL_LOW_WRITTEN;
 }
 
 /* How far the imitation of an indirect call has moved the stack pointer. */
@@ -307,12 +351,13 @@ bool x86_slot_leave(const struct displaced_insn *insn, const struct slot_code *c
 		regs->r[X86_IP] = insn->vaddr + insn->len;
 		return true;
 	}
-	if (insn->form == FORM_SYSCALL && at == 2) {
+	if (insn->form == FORM_SYSCALL && insn->bits == 64 && at == 2) {
 		regs->r[X86_IP] = insn->vaddr + insn->len;
 		regs->r[X86_CX] = insn->vaddr + insn->len;
 		return true;
 	}
-	if (insn->form == FORM_CALL_IND && call_ind_moved(code, at, &moved_by))
+	if (insn->form == FORM_CALL_IND &&
+	    (insn->bits == 32 ? call32_moved : call_ind_moved)(code, at, &moved_by))
 		regs->r[X86_SP] += moved_by;
 	return false;
 }

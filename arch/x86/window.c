@@ -33,7 +33,7 @@ static bool ends_flow(const struct displaced_insn *insn)
 	if (insn->leave == LEAVE_RET || insn->leave == LEAVE_JUMP_TO || insn->form == FORM_JMP)
 		return true;
 	/* ud2, ud1, ud0 */
-	return x86_split(insn->bytes, insn->len, &p) && p.map == MAP_0F &&
+	return x86_split(insn->bits, insn->bytes, insn->len, &p) && p.map == MAP_0F &&
 	       (p.opcode == 0x0b || p.opcode == 0xb9 || p.opcode == 0xff);
 }
 
@@ -58,8 +58,8 @@ static int refuse(struct window *w, enum window_refusal why, const char *text,
 }
 
 /* Analyze one more instruction. */
-static int add_insn(struct window *w, const uint8_t *code, size_t len, uint64_t vaddr,
-		    struct ubp_err *err)
+static int add_insn(unsigned bits, struct window *w, const uint8_t *code, size_t len,
+		    uint64_t vaddr, struct ubp_err *err)
 {
 	struct displaced_insn *insn = &w->insns[w->n];
 	int rc;
@@ -70,7 +70,7 @@ static int add_insn(struct window *w, const uint8_t *code, size_t len, uint64_t 
 				"its function ends %d bytes on, a jump takes %d", w->len,
 				JUMP_LEN);
 	}
-	rc = x86_analyze_insn(code + w->len, len - w->len, vaddr + w->len, insn, err);
+	rc = x86_analyze(bits, code + w->len, len - w->len, vaddr + w->len, insn, err);
 	if (rc < 0)
 		w->why = WINDOW_INSN;
 	if (rc == -EILSEQ)
@@ -106,8 +106,8 @@ static int check_targets(struct window *w, struct ubp_err *err)
 	return 0;
 }
 
-int x86_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
-		    struct window *ret_window, struct ubp_err *err)
+int x86_window(unsigned bits, const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
+	       struct window *ret_window, struct ubp_err *err)
 {
 	struct window *w = ret_window;
 
@@ -115,14 +115,14 @@ int x86_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t va
 	w->jump_len = JUMP_LEN;
 	while (w->len < JUMP_LEN) {
 		size_t fill;
-		int rc = add_insn(w, code, len, vaddr, err);
+		int rc = add_insn(bits, w, code, len, vaddr, err);
 
 		if (rc < 0)
 			return rc;
 		if (w->len >= JUMP_LEN || !ends_flow(&w->insns[w->n - 1]))
 			continue;
 		/* What follows may be anybody's, if it is not fill. */
-		fill = x86_fill_len(code + w->len, len - w->len);
+		fill = x86_fill(bits, code + w->len, len - w->len);
 		if (w->len + fill == len)
 			fill += padding;
 		if (w->len + fill >= JUMP_LEN)
@@ -135,10 +135,17 @@ int x86_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t va
 	return check_targets(w, err);
 }
 
+int x86_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
+		    struct window *ret_window, struct ubp_err *err)
+{
+	return x86_window(64, code, len, padding, vaddr, ret_window, err);
+}
+
 /* --- the copy ---------------------------------------------------------------- */
 
 struct writer {
 	uint64_t vaddr; /* of the copy */
+	unsigned bits;
 	struct window_copy *out;
 };
 
@@ -154,7 +161,7 @@ static void put_jump(struct writer *w, uint64_t target)
 	int64_t rel = (int64_t)(target - (w->vaddr + w->out->len + JUMP_LEN));
 	int32_t near = (int32_t)rel;
 
-	if (rel == near) {
+	if (rel == near || w->bits == 32) {
 		put(w, "\xe9", 1);
 		put(w, &near, sizeof(near));
 	} else {
@@ -209,7 +216,7 @@ static int put_insn(struct writer *w, const struct displaced_insn *insn, struct 
 int x86_build_copy(const struct window *window, uint64_t vaddr, struct window_copy *ret_copy,
 		   struct ubp_err *err)
 {
-	struct writer w = { .vaddr = vaddr, .out = ret_copy };
+	struct writer w = { .vaddr = vaddr, .bits = window->insns[0].bits, .out = ret_copy };
 	const struct displaced_insn *last;
 
 	memset(ret_copy, 0, sizeof(*ret_copy));
@@ -264,7 +271,7 @@ int x86_build_jump(const struct window *window, uint64_t site, uint64_t target,
 	int64_t rel = (int64_t)(target - (site + JUMP_LEN));
 	int32_t near = (int32_t)rel;
 
-	if (rel != near)
+	if (rel != near && window->insns[0].bits == 64)
 		return ubp_fail(err, ERANGE, "'%s': 0x%llx is out of reach of a jump at 0x%llx",
 				window->insns[0].text, (unsigned long long)target,
 				(unsigned long long)site);

@@ -2,7 +2,8 @@
 /* Copyright the ubp authors */
 
 /*
- * What the files of the x86-64 back-end share.
+ * What the files of the x86-64 back-end share, and what that for 32 bits (arch/i386)
+ * takes of it: "bits" tells the mode that the code runs in, 32 or 64.
  *
  * decode.c knows bytes, classify.c decides what may be displaced and how, slot.c
  * writes the code for it, window.c for several under a jump, refs.c looks for who
@@ -66,7 +67,7 @@ enum x86_form {
 	FORM_LOOP,     /* loop, loope, loopne, jrcxz: have short forms only */
 	FORM_CALL,     /* call target */
 	FORM_CALL_IND, /* call *x */
-	FORM_SYSCALL,  /* leaves the address behind it in rcx */
+	FORM_SYSCALL,  /* leaves the address behind it in rcx; in 32 bits: int $0x80 */
 };
 
 enum prefix_bit {
@@ -105,7 +106,7 @@ struct x86_parts {
 };
 
 /* Split up @len bytes. Returns whether that many bytes sufficed. */
-bool x86_split(const uint8_t *code, size_t len, struct x86_parts *ret_parts);
+bool x86_split(unsigned bits, const uint8_t *code, size_t len, struct x86_parts *ret_parts);
 
 static inline unsigned x86_modrm_mod(const struct x86_parts *p)
 {
@@ -125,8 +126,18 @@ struct x86_decoded {
 };
 
 /* Full decoding, and the parts. Returns 0, -EILSEQ or -ENOMEM. Any thread. */
-int x86_decode(const uint8_t *code, size_t len, uint64_t vaddr, struct x86_decoded *ret_insn,
-	       struct x86_parts *ret_parts);
+int x86_decode(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr,
+	       struct x86_decoded *ret_insn, struct x86_parts *ret_parts);
+
+/* Those of arch/arch.h that must be told the mode. */
+int x86_len(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr);
+int x86_analyze(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr,
+		struct displaced_insn *ret_insn, struct ubp_err *err);
+int x86_window(unsigned bits, const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
+	       struct window *ret_window, struct ubp_err *err);
+void x86_slot_jump(unsigned bits, uint64_t slot_vaddr, uint64_t target,
+		   struct slot_code *ret_code);
+size_t x86_fill(unsigned bits, const uint8_t *code, size_t len);
 
 /* The functions behind ubp_arch_x86_64, see arch/arch.h. */
 int x86_reg_by_name(const char *name, size_t len);

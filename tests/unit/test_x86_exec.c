@@ -119,7 +119,7 @@ static bool build(const struct form *f, const struct displaced_insn *insn, uint6
 	ubp_err_reset(&err);
 	rc = arch()->build_slot(insn, slot, code, &err);
 	if (rc == -ERANGE) {
-		assert_true(insn->pc_relative && !insn->addr32 && slot == RUN_FAR);
+		assert_true(insn->pc_relative && !insn->addr_half && slot == RUN_FAR);
 		return false;
 	}
 	if (rc != 0)

@@ -70,7 +70,7 @@ static void walk_insn(struct walk *w, const uint8_t *code, size_t len, uint64_t 
 		fail_msg("%s", err.text);
 	assert_in_range(slot.len, 1, UBP_SLOT_SIZE);
 	rc = arch->build_slot(&insn, far, &slot, &err);
-	assert_int_equal(rc, insn.pc_relative && !insn.addr32 ? -ERANGE : 0);
+	assert_int_equal(rc, insn.pc_relative && !insn.addr_half ? -ERANGE : 0);
 	w->slots++;
 	w->pc_relative += insn.pc_relative;
 }

@@ -252,7 +252,7 @@ static bool build(const struct sample *s, uint64_t vaddr, struct trial *t)
 	find(s, &t->window);
 	rc = arch()->build_copy(&t->window, vaddr, &t->copy, &err);
 	for (size_t i = 0; i < t->window.n; i++)
-		reaches &= !t->window.insns[i].pc_relative || t->window.insns[i].addr32;
+		reaches &= !t->window.insns[i].pc_relative || t->window.insns[i].addr_half;
 	if (rc == -ERANGE) {
 		assert_true(!reaches && vaddr == RUN_FAR);
 		return false;

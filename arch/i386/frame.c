@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* What unwinding a stack needs to know: DWARF's numbers of registers, frames of signals. */
+
+#include "arch/i386/i386.h"
+
+#include <string.h>
+
+/* psABI for i386, figure 2.14. */
+const uint8_t i386_dwarf_regs[I386_N_DWARF_REGS] = {
+	X86_AX, X86_CX, X86_DX, X86_BX, X86_SP, X86_BP, X86_SI, X86_DI, X86_IP,
+};
+
+/*
+ * Of the ucontext of a frame for SA_SIGINFO, in the same order: the restorer is entered with the
+ * stack pointer at the handler's arguments, behind which are 128 bytes of siginfo.
+ */
+const uint16_t i386_sigframe_at[I386_N_DWARF_REGS] = {
+	204, 200, 196, 192, 188, 184, 180, 176, 216,
+};
+
+bool i386_is_sigreturn(const uint8_t *code, size_t len)
+{
+	/* mov $173,%eax; int $0x80 */
+	static const uint8_t rt[] = { 0xb8, 173, 0, 0, 0, 0xcd, 0x80 };
+
+	return len >= sizeof(rt) && memcmp(code, rt, sizeof(rt)) == 0;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "arch/i386/i386.h"
+
+#include <elf.h>
+#include <signal.h>
+
+/* What arch/x86 has, told that the code is for 32 bits. */
+
+int i386_insn_len(const uint8_t *code, size_t len, uint64_t vaddr)
+{
+	return x86_len(32, code, len, vaddr);
+}
+
+int i386_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
+		      struct displaced_insn *ret_insn, struct ubp_err *err)
+{
+	return x86_analyze(32, code, len, vaddr, ret_insn, err);
+}
+
+void i386_build_slot_jump(uint64_t slot_vaddr, uint64_t target, struct slot_code *ret_code)
+{
+	x86_slot_jump(32, slot_vaddr, target, ret_code);
+}
+
+size_t i386_fill_len(const uint8_t *code, size_t len)
+{
+	return x86_fill(32, code, len);
+}
+
+int i386_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
+		     struct window *ret_window, struct ubp_err *err)
+{
+	return x86_window(32, code, len, padding, vaddr, ret_window, err);
+}
+
+extern const struct ubp_arch ubp_arch_i386;
+
+const struct ubp_arch ubp_arch_i386 = {
+	.name = "i386",
+	.e_machine = EM_386,
+	.elf_class = ELFCLASS32,
+	.addr_size = 4,
+	.insn_align = 1,
+	.swbp = { 0xcc },
+	.swbp_len = 1,
+	.nop = { 0x90 },
+	.swbp_pc_advance = 1,
+	.swbp_si_code = SI_KERNEL,
+	.n_regs = X86_N_REGS,
+	.pc = X86_IP,
+	.sp = X86_SP,
+	.fp = X86_BP,
+	.retval = X86_AX,
+	.tp = X86_GS_BASE,
+	.link = X86_N_REGS,
+	.n_dwarf_regs = I386_N_DWARF_REGS,
+	.dwarf_regs = i386_dwarf_regs,
+	.is_sigreturn = i386_is_sigreturn,
+	.sigframe_at = i386_sigframe_at,
+	/* A displacement wraps around: all there is. */
+	.near_max = 0x100000000,
+	.reg_by_name = i386_reg_by_name,
+	.more_reg_by_name = i386_more_reg_by_name,
+	.insn_len = i386_insn_len,
+	.analyze_insn = i386_analyze_insn,
+	.move_insn = x86_move_insn,
+	.build_slot = x86_build_slot,
+	.is_taken = x86_is_taken,
+	.came_by_exception = i386_came_by_exception,
+	.slot_leave = x86_slot_leave,
+	.build_return_trampoline = i386_build_return_trampoline,
+	.stub = i386_stub,
+	.stub_len = I386_STUB_LEN,
+	.stub_syscall_end = I386_STUB_SYSCALL_END,
+	.restart_syscall = i386_restart_syscall,
+	.stub_frame = i386_stub_frame,
+	.stub_buffer_at = I386_STUB_BUFFER_AT,
+	.stub_args = i386_stub_args,
+	.stub_regs = x86_stub_regs,
+	.enter_call = i386_enter_call,
+	.syscall_result = i386_syscall_result,
+	.nr_mmap = I386_NR_MMAP2,
+	.nr_mprotect = I386_NR_MPROTECT,
+	.nr_read = I386_NR_READ,
+	.nr_munmap = I386_NR_MUNMAP,
+	.nr_rt_sigaction = I386_NR_RT_SIGACTION,
+	.nr_madvise = I386_NR_MADVISE,
+	.nr_memfd_create = I386_NR_MEMFD_CREATE,
+	.nr_close = I386_NR_CLOSE,
+	.find_window = i386_find_window,
+	.build_copy = x86_build_copy,
+	.copy_leave = x86_copy_leave,
+	.build_jump = x86_build_jump,
+	.build_slot_jump = i386_build_slot_jump,
+	.scan_refs = x86_scan_refs,
+	.fill_len = i386_fill_len,
+};
