@@ -68,7 +68,7 @@ enum insn_class {
 /* Whether, and how, an instruction may leave its function. Calls do not. */
 enum insn_leave {
 	LEAVE_NOT,
-	LEAVE_RET,     /* takes the return address off the stack */
+	LEAVE_RET,     /* to the return address, which it takes off the stack, if it is there */
 	LEAVE_JUMP,    /* to .target, if at all: arch->is_taken() tells when */
 	LEAVE_JUMP_TO, /* to where an operand says */
 };
@@ -79,10 +79,11 @@ struct displaced_insn {
 	uint8_t bytes[UBP_INSN_MAX]; /* original bytes */
 	uint8_t len;
 	enum insn_class kind;
-	/* Has a memory operand relative to the pc: its slot must lie within reach of
-	 * that. Every other instruction, branches too, works from a slot anywhere. */
+	/* Has a memory operand relative to the pc: its slot must lie within reach of that.
+	 * Every other instruction, branches too, works from a slot anywhere; but where
+	 * branches have no long form (arm64), from one near by. */
 	bool pc_relative;
-	bool is_call; /* pushes a return address */
+	bool is_call; /* leaves a return address, on the stack or in a register */
 	enum insn_leave leave;
 	uint16_t ret_pops; /* LEAVE_RET: bytes it takes off the stack, with the address */
 	/* Must not be single-stepped in its slot: it stores the flags, so the program
@@ -177,6 +178,13 @@ struct ubp_arch {
 	 */
 	int (*analyze_insn)(const uint8_t *code, size_t len, uint64_t vaddr,
 			    struct displaced_insn *ret_insn, struct ubp_err *err);
+
+	/*
+	 * May there be a breakpoint, or a jump, at offset @at of these @len bytes of a function,
+	 * for all that stands around it? Returns why not, words that stay, or NULL. Bytes in
+	 * front of the function's start don't matter. NULL: anywhere.
+	 */
+	const char *(*refuse_at)(const uint8_t *code, size_t len, size_t at);
 
 	/* The same instruction, with the same bytes, at @vaddr. Its text stays as it is. */
 	void (*move_insn)(struct displaced_insn *insn, uint64_t vaddr);

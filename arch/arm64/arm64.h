@@ -4,9 +4,9 @@
 /*
  * What the files of the arm64 back-end share.
  *
- * decode.c knows bits, classify.c decides what may be displaced and how, slot.c writes
- * the code for it, window.c for what stands under a jump, refs.c looks for who jumps
- * where, regs.c and frame.c the registers.
+ * decode.c knows bits, text.c words, classify.c decides what may be displaced and how,
+ * exclusive.c where, slot.c writes the code for it, window.c for what stands under a jump,
+ * refs.c looks for who jumps where, regs.c and frame.c have the registers.
  */
 
 #ifndef UBP_ARCH_ARM64_ARM64_H
@@ -46,14 +46,107 @@ enum arm64_reg_index {
 #define ARM64_NOP      0xd503201f
 #define ARM64_BRK      0xd4200000 /* | immediate << 5 */
 #define ARM64_BRK_MASK 0xffe0001f
+/* brk #0x7562: a number that neither the kernel nor compilers nor debuggers use. */
+#define ARM64_SWBP (ARM64_BRK | 0x7562 << 5)
 
 /* How far b and bl lead, either way. */
 #define ARM64_B_REACH 0x8000000
+
+/* How the slot of an instruction is built: displaced_insn.form. */
+enum arm64_form {
+	ARM64_COPY,      /* the instruction, then a jump back */
+	ARM64_NOTHING,   /* nop; what can only be seen by how long it takes */
+	ARM64_LEAVE,     /* the instruction alone: br, ret */
+	ARM64_B,         /* b target */
+	ARM64_B_IF,      /* b.cond, bc.cond, cbz, cbnz, tbz, tbnz */
+	ARM64_BL,        /* bl target */
+	ARM64_BLR,       /* blr */
+	ARM64_BLR_AUTH,  /* blraa and its kin */
+	ARM64_ADDRESS,   /* adr, adrp */
+	ARM64_LOAD,      /* ldr x0, target */
+	ARM64_LOAD_SIMD, /* ldr q0, target */
+	ARM64_SYSCALL,
+	ARM64_REFUSED, /* arm64_decoded.why tells */
+	ARM64_UNKNOWN, /* is no instruction, or could be anything */
+};
+
+/* What the bits say. */
+struct arm64_decoded {
+	enum arm64_form form;
+	const char *why; /* ARM64_REFUSED */
+	bool has_target;
+	uint64_t target;
+};
+
+struct arm64_decoded arm64_decode(uint32_t word, uint64_t vaddr);
+
+/* Loads and stores that work with the monitor. */
+bool arm64_is_load_exclusive(uint32_t word);
+bool arm64_is_store_exclusive(uint32_t word);
+
+/* movprfx, pacm: part of the instruction behind them. */
+bool arm64_is_prefix(uint32_t word);
+
+/* The words of an instruction for people. */
+void arm64_disassemble(uint32_t word, uint64_t vaddr, char *text, size_t size);
+
+/* Instructions are little endian, whatever data and we are. */
+static inline uint32_t arm64_word(const uint8_t *code)
+{
+	return code[0] | (uint32_t)code[1] << 8 | (uint32_t)code[2] << 16 |
+	       (uint32_t)code[3] << 24;
+}
+
+static inline void arm64_put_word(uint8_t *code, uint32_t word)
+{
+	for (int i = 0; i < ARM64_INSN; i++)
+		code[i] = (uint8_t)(word >> 8 * i);
+}
+
+/* The registers that most encodings have in the same place. */
+static inline unsigned arm64_rd(uint32_t word)
+{
+	return word & 31;
+}
+
+static inline unsigned arm64_rn(uint32_t word)
+{
+	return word >> 5 & 31;
+}
+
+/* b from @from to @to; false: too far. */
+bool arm64_encode_b(uint64_t from, uint64_t to, uint32_t *ret_word);
 
 /* The functions behind ubp_arch_arm64, see arch/arch.h. */
 int arm64_reg_by_name(const char *name, size_t len);
 int arm64_more_reg_by_name(const char *name, size_t len);
 int arm64_insn_len(const uint8_t *code, size_t len, uint64_t vaddr);
+int arm64_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
+		       struct displaced_insn *ret_insn, struct ubp_err *err);
+void arm64_move_insn(struct displaced_insn *insn, uint64_t vaddr);
+bool arm64_is_taken(const struct displaced_insn *insn, const struct ubp_regs *regs);
+int arm64_build_slot(const struct displaced_insn *insn, uint64_t slot_vaddr,
+		     struct slot_code *ret_code, struct ubp_err *err);
+bool arm64_slot_leave(const struct displaced_insn *insn, const struct slot_code *code,
+		      uint64_t slot_vaddr, struct ubp_regs *regs);
+void arm64_build_slot_jump(uint64_t slot_vaddr, uint64_t target, struct slot_code *ret_code);
+int arm64_build_return_trampoline(struct slot_code *ret_code);
+
+int arm64_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
+		      struct window *ret_window, struct ubp_err *err);
+int arm64_build_copy(const struct window *window, uint64_t vaddr, struct window_copy *ret_copy,
+		     struct ubp_err *err);
+bool arm64_copy_leave(const struct window *window, const struct window_copy *copy,
+		      uint64_t vaddr, struct ubp_regs *regs);
+int arm64_build_jump(const struct window *window, uint64_t site, uint64_t target,
+		     uint8_t *ret_jump, struct ubp_err *err);
+
+void arm64_scan_refs(const uint8_t *code, size_t len, uint64_t vaddr, unsigned kinds,
+		     void (*each)(void *ctx, uint64_t at, uint64_t target, enum code_ref kind),
+		     void *ctx);
+size_t arm64_fill_len(const uint8_t *code, size_t len);
+size_t arm64_go_check_len(const uint8_t *code, size_t len);
+const char *arm64_refuse_at(const uint8_t *code, size_t len, size_t at);
 
 /* x0..x30, sp, pc. */
 #define ARM64_N_DWARF_REGS 33

@@ -13,7 +13,7 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.elf_class = ELFCLASS64,
 	.addr_size = 8,
 	.insn_align = ARM64_INSN,
-	/* brk #0x7562: a number that neither the kernel nor compilers nor debuggers use. */
+	/* ARM64_SWBP */
 	.swbp = { 0x40, 0xac, 0x2e, 0xd4 },
 	.swbp_len = ARM64_INSN,
 	.nop = { 0x1f, 0x20, 0x03, 0xd5 },
@@ -30,9 +30,24 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.dwarf_regs = arm64_dwarf_regs,
 	.is_sigreturn = arm64_is_sigreturn,
 	.sigframe_at = arm64_sigframe_at,
-	/* What a branch reaches, less the size of a large object. */
-	.near_max = ARM64_B_REACH - 0x1000000,
+	/* What a branch reaches: within as much of one object and its area, all is in reach. */
+	.near_max = ARM64_B_REACH - 0x1000,
 	.reg_by_name = arm64_reg_by_name,
 	.more_reg_by_name = arm64_more_reg_by_name,
 	.insn_len = arm64_insn_len,
+	.analyze_insn = arm64_analyze_insn,
+	.refuse_at = arm64_refuse_at,
+	.move_insn = arm64_move_insn,
+	.build_slot = arm64_build_slot,
+	.is_taken = arm64_is_taken,
+	.slot_leave = arm64_slot_leave,
+	.build_return_trampoline = arm64_build_return_trampoline,
+	.find_window = arm64_find_window,
+	.build_copy = arm64_build_copy,
+	.copy_leave = arm64_copy_leave,
+	.build_slot_jump = arm64_build_slot_jump,
+	.build_jump = arm64_build_jump,
+	.scan_refs = arm64_scan_refs,
+	.fill_len = arm64_fill_len,
+	.go_check_len = arm64_go_check_len,
 };
