@@ -40,7 +40,7 @@ struct window_copy;
 #define UBP_REG_VECTOR 0x100
 #define UBP_VECTORS    32
 
-#define UBP_STUB_FRAME_MAX     256
+#define UBP_STUB_FRAME_MAX     10240
 #define UBP_SIGACTION_CALL_MAX 8
 #define UBP_SIGRETURN_MAX      16
 
@@ -56,6 +56,16 @@ struct ubp_regs {
 /* The low 64 bits of the vector registers of a stopped thread. */
 struct ubp_vectors {
 	uint64_t v[UBP_VECTORS];
+};
+
+/*
+ * What ubp_host_get_more() tells of a stopped thread besides its general registers; only the
+ * back-end knows what that is.
+ */
+#define UBP_MORE_MAX 9728
+struct ubp_more {
+	bool is_known;
+	_Alignas(16) uint8_t bytes[UBP_MORE_MAX];
 };
 
 /* How a displaced instruction is carried out after its probe was hit. */
@@ -247,15 +257,15 @@ struct ubp_arch {
 
 	/*
 	 * Build the frame that continues a thread with @regs after its remote
-	 * call: @orig tells the registers at the stop; a system call that the stop
-	 * interrupted is set to restart. @redo_eintr: also one that ended with EINTR
+	 * call: @orig tells the registers at the stop, @more what else it had
+	 * (ubp_host_get_more()); a system call that the stop interrupted is set to restart. @redo_eintr: also one that ended with EINTR
 	 * (only when no signal of the thread's own explains that). Fills @ret_frame
 	 * (at most UBP_STUB_FRAME_MAX bytes), *ret_len and the stack address *ret_sp
 	 * where it must be written.
 	 */
-	void (*stub_frame)(const struct ubp_regs *orig, bool redo_eintr,
-			   uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len,
-			   uint64_t *ret_sp);
+	void (*stub_frame)(const struct ubp_regs *orig, const struct ubp_more *more,
+			   bool redo_eintr, uint8_t ret_frame[UBP_STUB_FRAME_MAX],
+			   size_t *ret_len, uint64_t *ret_sp);
 	/* Offset in a frame of a buffer (32 bytes) that a remote call may point to. */
 	uint8_t stub_buffer_at;
 	/* Put number and six arguments at the start of a frame: 7 u64. */

@@ -30,12 +30,30 @@ int ubp_host_get_regs(pid_t tid, struct ubp_regs *ret_regs);
 /* The low halves of the vector registers, one request more. */
 int ubp_host_get_vectors(pid_t tid, struct ubp_vectors *ret_vectors);
 
-/* Put all back. Not on the hot path. */
-int ubp_host_set_regs(pid_t tid, const struct ubp_regs *regs);
+/* What a thread's own memory is found by. @regs: those it has. */
+int ubp_host_get_thread_pointer(pid_t tid, const struct ubp_regs *regs, uint64_t *ret_tp);
 
-/* The pc alone: half the price. */
+/*
+ * Put all back. Not on the hot path. A system call that the thread is coming out of is not
+ * made again by the kernel; one that it is about to enter is left out.
+ */
+int ubp_host_set_regs(pid_t tid, const struct ubp_regs *regs);
+/* The same for a thread that is about to enter a system call: the one that arch->enter_call() made of it. */
+int ubp_host_set_call(pid_t tid, const struct ubp_regs *regs);
+
+/* The pc alone: half the price, on some machines. */
 int ubp_host_get_pc(pid_t tid, uint64_t *ret_vaddr);
 int ubp_host_set_pc(pid_t tid, uint64_t vaddr);
+/* ubp_host_set_pc() in one request: @regs are those it has, but for the pc. */
+int ubp_host_move(pid_t tid, const struct ubp_regs *regs, uint64_t vaddr);
+
+/*
+ * Of a stopped thread, what a frame for the stub needs besides its registers (arch->stub_frame()), and
+ * what a system call does not keep. -EBUSY: not at this moment; -EOPNOTSUPP: it can't be kept.
+ * ubp_host_put_more() gives back what the call did not keep.
+ */
+int ubp_host_get_more(pid_t tid, struct ubp_more *ret_more, struct ubp_err *err);
+void ubp_host_put_more(pid_t tid, const struct ubp_more *more);
 
 /*
  * The processor's time stamp counter, as detours stamp their records with it
@@ -46,11 +64,25 @@ uint64_t ubp_host_ticks(void);
 /*
  * A stop can make a system call return EINTR that never would have by itself. For
  * a thread stopped on its way out of such a call, before signals are delivered:
- * ubp_host_redo_eintr() has the kernel make the call again, unless a handler runs
- * first; then it is EINTR, as it would have been without us.
+ * ubp_host_redo_eintr() has the call made again, unless a handler runs first; then it is EINTR,
+ * as it would have been without us.
  * ubp_host_keep_eintr(): it is the program's own; later redo_eintr() leave it.
+ *
+ * Some kernels see to the handler by themselves. Where they do not, ubp_host_is_broken_off()
+ * says so, and ubp_host_keep_eintr() is to be called in front of a handler, even behind a redo.
+ * And they do not tell what the call was: ubp_host_note_call() notes it for the next redo, just before
+ * a thread is stopped.
  */
-void ubp_host_redo_eintr(pid_t tid);
-void ubp_host_keep_eintr(pid_t tid);
+struct ubp_call {
+	bool is_known;
+	uint64_t nr, arg, sp, pc;
+	uint64_t redo_pc;        /* where it was put back to; 0: it was not */
+	uint64_t own_pc, own_sp; /* EINTR there is the program's own */
+};
+
+void ubp_host_note_call(pid_t tid, struct ubp_call *call);
+void ubp_host_redo_eintr(pid_t tid, struct ubp_call *call);
+bool ubp_host_is_broken_off(pid_t tid, const struct ubp_call *call);
+void ubp_host_keep_eintr(pid_t tid, struct ubp_call *call);
 
 #endif

@@ -49,6 +49,8 @@ enum arm64_reg_index {
 /* brk #0x7562: a number that neither the kernel nor compilers nor debuggers use. */
 #define ARM64_SWBP (ARM64_BRK | 0x7562 << 5)
 
+#define ARM64_SVC 0xd4000001 /* svc #0 */
+
 /* How far b and bl lead, either way. */
 #define ARM64_B_REACH 0x8000000
 
@@ -116,6 +118,18 @@ static inline unsigned arm64_rn(uint32_t word)
 
 /* b from @from to @to; false: too far. */
 bool arm64_encode_b(uint64_t from, uint64_t to, uint32_t *ret_word);
+
+/* In struct ubp_more. */
+struct arm64_more {
+	uint64_t mask;    /* of signals */
+	uint64_t sve_len; /* bytes of .sve; 0: the vector registers are all there is */
+	struct {          /* NT_PRFPREG */
+		uint64_t v[ARM64_VECTORS][2];
+		uint32_t fpsr, fpcr, reserved[2];
+	} fp;
+	/* NT_ARM_SVE: a header of 16 bytes, registers of up to 2048 bits, fpsr and fpcr. */
+	uint8_t sve[9152];
+};
 
 /* The functions behind ubp_arch_arm64, see arch/arch.h. */
 int arm64_reg_by_name(const char *name, size_t len);

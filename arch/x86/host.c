@@ -102,6 +102,32 @@ int ubp_host_set_regs(pid_t tid, const struct ubp_regs *regs)
 	return ptrace(PTRACE_SETREGS, tid, 0, regs->r) < 0 ? -errno : 0;
 }
 
+int ubp_host_set_call(pid_t tid, const struct ubp_regs *regs)
+{
+	return ubp_host_set_regs(tid, regs);
+}
+
+int ubp_host_get_thread_pointer(pid_t tid, const struct ubp_regs *regs, uint64_t *ret_tp)
+{
+	(void)tid;
+	*ret_tp = regs->r[X86_FS_BASE];
+	return 0;
+}
+
+int ubp_host_get_more(pid_t tid, struct ubp_more *ret_more, struct ubp_err *err)
+{
+	(void)tid;
+	(void)err;
+	ret_more->is_known = false; /* the frame needs none, and the kernel keeps all */
+	return 0;
+}
+
+void ubp_host_put_more(pid_t tid, const struct ubp_more *more)
+{
+	(void)tid;
+	(void)more;
+}
+
 int ubp_host_get_pc(pid_t tid, uint64_t *ret_vaddr)
 {
 	long word;
@@ -117,6 +143,12 @@ int ubp_host_get_pc(pid_t tid, uint64_t *ret_vaddr)
 int ubp_host_set_pc(pid_t tid, uint64_t vaddr)
 {
 	return ptrace(PTRACE_POKEUSER, tid, RIP_OFFSET, vaddr) < 0 ? -errno : 0;
+}
+
+int ubp_host_move(pid_t tid, const struct ubp_regs *regs, uint64_t vaddr)
+{
+	(void)regs;
+	return ubp_host_set_pc(tid, vaddr);
 }
 
 uint64_t ubp_host_ticks(void)
@@ -139,19 +171,34 @@ static bool returns_eintr(pid_t tid, long *ret_nr)
 	return *ret_nr >= 0;
 }
 
-void ubp_host_redo_eintr(pid_t tid)
+void ubp_host_note_call(pid_t tid, struct ubp_call *call)
+{
+	(void)tid;
+	(void)call;
+}
+
+bool ubp_host_is_broken_off(pid_t tid, const struct ubp_call *call)
+{
+	(void)tid;
+	(void)call;
+	return false;
+}
+
+void ubp_host_redo_eintr(pid_t tid, struct ubp_call *call)
 {
 	long nr;
 
+	(void)call;
 	/* close() has closed, whatever it returns. */
 	if (returns_eintr(tid, &nr) && nr != SYS_close)
 		(void)ptrace(PTRACE_POKEUSER, tid, RAX_OFFSET, (long)-ERESTARTNOHAND);
 }
 
-void ubp_host_keep_eintr(pid_t tid)
+void ubp_host_keep_eintr(pid_t tid, struct ubp_call *call)
 {
 	long nr;
 
+	(void)call;
 	if (returns_eintr(tid, &nr))
 		(void)ptrace(PTRACE_POKEUSER, tid, ORIG_RAX_OFFSET, -1L);
 }

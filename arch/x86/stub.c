@@ -84,13 +84,14 @@ void x86_restart_syscall(struct ubp_regs *regs, bool redo_eintr)
 	regs->r[X86_ORIG_AX] = UINT64_MAX; /* the kernel has nothing to restart */
 }
 
-void x86_stub_frame(const struct ubp_regs *orig, bool redo_eintr,
+void x86_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more, bool redo_eintr,
 		    uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len, uint64_t *ret_sp)
 {
 	struct ubp_regs regs = *orig;
 	const uint64_t *r = regs.r;
 	struct frame f;
 
+	(void)more;
 	x86_restart_syscall(&regs, redo_eintr);
 	f = (struct frame){
 		.r9 = r[X86_R9],

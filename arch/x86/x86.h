@@ -155,7 +155,7 @@ int x86_build_return_trampoline(struct slot_code *ret_code);
 bool x86_is_taken(const struct displaced_insn *insn, const struct ubp_regs *regs);
 bool x86_came_by_exception(const struct ubp_regs *regs);
 void x86_restart_syscall(struct ubp_regs *regs, bool redo_eintr);
-void x86_stub_frame(const struct ubp_regs *orig, bool redo_eintr,
+void x86_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more, bool redo_eintr,
 		    uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len, uint64_t *ret_sp);
 void x86_stub_args(uint64_t nr, const uint64_t args[6], uint8_t frame[56]);
 void x86_stub_regs(struct ubp_regs *regs, uint64_t stub_vaddr, uint64_t sp);

@@ -54,13 +54,15 @@ static void catch_up(struct hit *hit, struct tracee *t, const struct ubp_regs *a
 {
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
+	uint64_t pointer;
 
 	if (!ps->rings) {
 		if (!ps->jumps_failed && ++ps->n_detour_traps >= TRAPS_BEFORE_RINGS)
 			hit->wants_rings(hit->ctx, t, at);
 	} else if (!ring_space_has(ps->rings, t->tid) ||
-		   t->thread_pointer != at->r[space->arch->tp]) {
-		rings_add_thread(hit->tracer, t, at->r[space->arch->tp]);
+		   ubp_host_get_thread_pointer(t->tid, at, &pointer) < 0 ||
+		   t->thread_pointer != pointer) {
+		rings_add_thread(hit->tracer, t, at);
 	} else if (saw_something_new(hit, ps) &&
 		   event_clock_now(CLOCK_KIND_MONO) - ps->ranges_ns > LOOK_AGAIN_NS) {
 		rings_look_around(space, t->tid, hit->seen, hit->n_seen);

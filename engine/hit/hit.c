@@ -36,6 +36,12 @@ static bool is_from_kernel(pid_t tid)
 static bool is_hit(const struct site *site, const struct ubp_arch *arch, pid_t tid,
 		   const struct ubp_regs *regs)
 {
+	siginfo_t si;
+
+	/* Where a breakpoint's trap is reported at the breakpoint, so are others. */
+	if (!arch->swbp_pc_advance)
+		return ptrace(PTRACE_GETSIGINFO, tid, 0, &si) == 0 &&
+		       si.si_code == arch->swbp_si_code;
 	return site->insn.len != arch->swbp_pc_advance || arch->came_by_exception(regs) ||
 	       is_from_kernel(tid);
 }
@@ -100,7 +106,8 @@ static void probes_at(struct hit *hit, struct tracee *t, struct site *site,
 }
 
 /* Send the thread on: to the slot that carries out the displaced instruction. */
-static void carry_on(struct hit *hit, struct tracee *t, const struct site *site)
+static void carry_on(struct hit *hit, struct tracee *t, const struct site *site,
+		     const struct ubp_regs *regs)
 {
 	if (site->rung == SITE_IN_PLACE) {
 		in_place_step(hit, t, site);
@@ -108,7 +115,7 @@ static void carry_on(struct hit *hit, struct tracee *t, const struct site *site)
 	}
 	if (site->insn.kind == INSN_SKIP && site->rung == SITE_BOOSTED)
 		return; /* what is left of the instruction is a nop */
-	(void)ubp_host_set_pc(t->tid, site->slot);
+	(void)ubp_host_move(t->tid, regs, site->slot);
 	t->stepping = site->rung == SITE_STEPPED;
 }
 
@@ -125,7 +132,7 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 	if (ps->hits_before_jumps)
 		ps->hits_before_jumps--;
 	if (ps->closing) {
-		carry_on(hit, t, site);
+		carry_on(hit, t, site, regs);
 		return TRAP_OURS;
 	}
 	if (t->n_unwinders && !(site->watches & (WATCH_UNWIND | WATCH_UNWOUND)))
@@ -141,7 +148,7 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 	regs->r[arch->pc] = site->slot;
 	tid = t->tid;
 	if (in_place || !guard_is_lost(t) || guard_reinstall(t, regs) < 0)
-		carry_on(hit, t, site);
+		carry_on(hit, t, site, regs);
 	/* In place: others have run meanwhile, one may have ended all of this. */
 	if ((watches & WATCH_LOADER) &&
 	    (!in_place || (map_get(&hit->tracer->tracees, (uint64_t)tid) == t && !t->held)))

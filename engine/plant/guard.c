@@ -376,6 +376,7 @@ int guard_reinstall(struct tracee *t, const struct ubp_regs *regs)
 	const uint64_t args[6] = { SIGTRAP, own_action(ps), 0, SIGSET_LEN };
 	uint8_t frame[UBP_STUB_FRAME_MAX];
 	struct ubp_regs in_stub = *regs;
+	struct ubp_more more;
 	enum seccomp_way way;
 	struct ubp_err err;
 	uint64_t sp;
@@ -385,7 +386,10 @@ int guard_reinstall(struct tracee *t, const struct ubp_regs *regs)
 	/* Nobody watches this call: no filter can be suspended for it. */
 	if (rc < 0 || way == SECCOMP_SUSPEND)
 		return -EACCES;
-	arch->stub_frame(regs, false, frame, &len, &sp);
+	rc = ubp_host_get_more(t->tid, &more, &err);
+	if (rc < 0)
+		return rc;
+	arch->stub_frame(regs, &more, false, frame, &len, &sp);
 	arch->stub_args((uint64_t)arch->nr_rt_sigaction, args, frame);
 	rc = mem_write(&space->mem, t->tid, sp, frame, len);
 	if (rc < 0)

@@ -126,7 +126,7 @@ int rings_provide(struct plant *plant, struct tracer *tracer, struct tracee *t,
 int rings_set_gate(const struct space *owner, const struct space *space, pid_t tid,
 		   uint64_t value);
 /* A stopped thread has this thread pointer: a ring for it, if nobody else has the same. */
-void rings_add_thread(struct tracer *tracer, struct tracee *t, uint64_t thread_pointer);
+void rings_add_thread(struct tracer *tracer, struct tracee *t, const struct ubp_regs *regs);
 /* It shares its thread pointer with a child from now on. */
 void rings_drop_thread(struct space *space, pid_t tid);
 /* It has ended. */

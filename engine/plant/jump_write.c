@@ -170,7 +170,7 @@ static void clear_held(struct tracer *tracer, struct clearing *c, const struct m
 	if (hold_get_regs(t, &regs) < 0)
 		return;
 	stack_words(maps, t->tid, regs.r[arch->sp], clear_word, c);
-	rings_add_thread(tracer, t, regs.r[arch->tp]);
+	rings_add_thread(tracer, t, &regs);
 }
 
 /* False: one has woken up, and is anywhere. */

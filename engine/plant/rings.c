@@ -262,13 +262,14 @@ static void note_thread(struct plant_space *ps, struct tracee *t, uint64_t threa
 		ring_space_set_cpu(ps->rings, t->tid, task_rseq_cpu_vaddr(t));
 }
 
-void rings_add_thread(struct tracer *tracer, struct tracee *t, uint64_t thread_pointer)
+void rings_add_thread(struct tracer *tracer, struct tracee *t, const struct ubp_regs *regs)
 {
 	struct plant_space *ps = t->process->space->plant;
+	uint64_t thread_pointer = 0;
 	const struct tracee *other;
 	void *who;
 
-	if (!ps)
+	if (!ps || ubp_host_get_thread_pointer(t->tid, regs, &thread_pointer) < 0)
 		return;
 	if (t->thread_pointer != thread_pointer)
 		forget_pointer(ps, t);

@@ -120,7 +120,7 @@ static void note_thread(struct ubp_session *s, struct tracee *t)
 	struct ubp_regs regs;
 
 	if (ps && ps->rings && ubp_host_get_regs(t->tid, &regs) == 0)
-		rings_add_thread(&s->tracer, t, regs.r[t->process->space->arch->tp]);
+		rings_add_thread(&s->tracer, t, &regs);
 }
 
 /*
@@ -158,7 +158,7 @@ void jumps_want_rings(void *ctx, struct tracee *t, const struct ubp_regs *at)
 		return;
 	}
 	stacks_mapped(s, t);
-	rings_add_thread(&s->tracer, t, at->r[space->arch->tp]);
+	rings_add_thread(&s->tracer, t, at);
 	rings_look_around(space, tid, s->hit.seen, s->hit.n_seen);
 	(void)rings_set_gate(space, space, tid, ps->rings_base);
 }

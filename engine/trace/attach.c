@@ -194,6 +194,7 @@ static int hold(struct tracer *tracer, struct tracee *t)
 	struct stop stop;
 	int rc;
 
+	ubp_host_note_call(tid, &t->call);
 	/* Taken by an exec that is still to be reported: not now. */
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
 		return 0;

@@ -48,6 +48,12 @@ static bool is_left_alone(const struct tracee *t)
 	       (!t->want_interrupt || task_state(t->tid) == 'D');
 }
 
+static bool stop_it(struct tracee *t)
+{
+	ubp_host_note_call(t->tid, &t->call);
+	return ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) == 0;
+}
+
 /* One pass. How many are still to come? *ret_changed: perhaps more than that. */
 static size_t look_around(struct tracer *tracer, const struct space *space, bool running,
 			  bool *ret_changed)
@@ -63,8 +69,7 @@ static size_t look_around(struct tracer *tracer, const struct space *space, bool
 			continue;
 		n++;
 		/* Asked once; a stop for another reason has it asked again. */
-		if (!t->want_interrupt && !t->at_large &&
-		    ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) == 0)
+		if (!t->want_interrupt && !t->at_large && stop_it(t))
 			t->want_interrupt = true;
 		if (take(tracer, t)) {
 			*ret_changed = true;

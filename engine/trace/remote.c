@@ -26,7 +26,8 @@ static int write_frame(struct remote *remote, struct ubp_err *err)
 	int rc;
 
 	remote->regs = *t->before;
-	t->process->space->arch->stub_frame(t->before, false, frame, &len, &remote->sp);
+	t->process->space->arch->stub_frame(t->before, t->more, false, frame, &len,
+					    &remote->sp);
 	rc = mem_write(&t->process->space->mem, t->tid, remote->sp, frame, len);
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to the stack of thread %d: %s",
@@ -46,11 +47,15 @@ int remote_begin(struct remote *remote, struct tracer *tracer, struct tracee *t,
 	remote->suspend = way == SECCOMP_SUSPEND;
 	if (!t->before)
 		t->before = malloc(sizeof(*t->before));
-	if (!t->before)
+	if (!t->more)
+		t->more = calloc(1, sizeof(*t->more));
+	if (!t->before || !t->more)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	if (!t->called)
+	if (!t->called) {
 		*t->before = *at;
-	return write_frame(remote, err);
+		rc = ubp_host_get_more(t->tid, t->more, err);
+	}
+	return rc < 0 ? rc : write_frame(remote, err);
 }
 
 enum call_stop { NOT_THE_CALL, CALL_ENTRY, CALL_EXIT, CALL_SIGNAL };
@@ -111,6 +116,7 @@ static int deliver_first(struct remote *remote, const struct stop *stop, struct 
 
 	t->in_remote = false;
 	(void)ubp_host_set_regs(tid, t->before);
+	ubp_host_put_more(tid, t->more);
 	t->want_interrupt = true; /* stop before the handler's first instruction */
 	tracer_dispatch(remote->tracer, stop);
 	if (!is_same(remote, tid, n_execs))
@@ -121,9 +127,11 @@ static int deliver_first(struct remote *remote, const struct stop *stop, struct 
 	if (rc == 0)
 		return takes_too_long(remote, err);
 	rc = ubp_host_get_regs(tid, t->before);
-	if (rc < 0)
+	if (rc == 0)
+		rc = ubp_host_get_more(tid, t->more, err);
+	if (rc == -ESRCH)
 		return has_ended(remote, tid, err);
-	return write_frame(remote, err);
+	return rc < 0 ? rc : write_frame(remote, err);
 }
 
 /*
@@ -139,7 +147,7 @@ static void enter_unfiltered(const struct remote *remote)
 	if (ubp_host_get_regs(t->tid, &regs) < 0 || seccomp_suspend(t) < 0)
 		return;
 	t->process->space->arch->enter_call(&regs, (uint64_t)remote->nr, remote->args);
-	(void)ubp_host_set_regs(t->tid, &regs);
+	(void)ubp_host_set_call(t->tid, &regs);
 }
 
 /* 1: the call was made; 0: a signal was delivered first, begin again. */

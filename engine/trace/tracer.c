@@ -105,6 +105,7 @@ void tracer_drop_tracee(struct tracer *tracer, struct tracee *t)
 	if (t->stat_fd >= 0)
 		close(t->stat_fd);
 	free(t->before);
+	free(t->more);
 	free(t);
 	if (--p->n_tracees)
 		return;
@@ -132,6 +133,7 @@ void tracee_leave_stub(struct tracee *t)
 {
 	t->called = false;
 	(void)ubp_host_set_regs(t->tid, t->before);
+	ubp_host_put_more(t->tid, t->more);
 	/* On its way out of a system call the kernel looks whether to make it again
 	 * only if there may be a signal. */
 	(void)ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
@@ -191,9 +193,9 @@ void tracee_event_stop(struct tracee *t, int sig)
 	t->at_large = false;
 	/* A group stop breaks calls off without us, too. */
 	if (sig == SIGTRAP)
-		ubp_host_redo_eintr(t->tid);
+		ubp_host_redo_eintr(t->tid, &t->call);
 	else
-		ubp_host_keep_eintr(t->tid);
+		ubp_host_keep_eintr(t->tid, &t->call);
 }
 
 static void group_or_interrupt_stop(struct tracer *tracer, struct tracee *t, int sig)
@@ -260,8 +262,10 @@ static void signal_stop(struct tracer *tracer, struct tracee *t, int sig)
 		tracee_resume(t, 0);
 		return;
 	}
-	if (!breaks_off_untraced(t->tid, sig))
-		ubp_host_redo_eintr(t->tid); /* it is EINTR still if a handler runs */
+	if (ubp_host_is_broken_off(t->tid, &t->call) && task_catches(t->tid, sig))
+		ubp_host_keep_eintr(t->tid, &t->call);
+	else if (!breaks_off_untraced(t->tid, sig))
+		ubp_host_redo_eintr(t->tid, &t->call); /* it is EINTR still if a handler runs */
 	tracee_resume(t, sig);
 }
 

@@ -26,6 +26,7 @@
 #include <sys/types.h>
 
 #include "arch/arch.h"
+#include "arch/host.h"
 #include "engine/base/map.h"
 #include "engine/trace/mem.h"
 
@@ -92,6 +93,8 @@ struct tracee {
 	bool called;             /* stopped behind its remote call: goes on with *before */
 	bool at_large;           /* does not come out of its remote call: it is not stopped */
 	struct ubp_regs *before; /* a remote call; NULL: there never was one */
+	struct ubp_more *more;   /* likewise, what else it had */
+	struct ubp_call call;    /* that a stop breaks off */
 	unsigned n_execs;        /* a new number: nothing known of its memory is true */
 	struct return_list returns;  /* that stand in its stacks */
 	struct return_list disarmed; /* put back for unwinders; innermost first */

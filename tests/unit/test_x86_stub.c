@@ -73,7 +73,7 @@ static void test_frame(void **state)
 		regs.r[reg("ax")] = (uint64_t)t->ax;
 		regs.r[reg("ip")] = 0x401002;
 		regs.r[reg("sp")] = 0x7ffe1000;
-		arch()->stub_frame(&regs, t->redo_eintr, frame, &len, &sp);
+		arch()->stub_frame(&regs, NULL, t->redo_eintr, frame, &len, &sp);
 		assert_int_equal(len, 176);
 		assert_int_equal(sp, 0x7ffe1000 - 128 - 176);
 		if (frame_word(frame, 152) != (uint64_t)t->want_ax)
@@ -169,7 +169,7 @@ static void send_to_stub(struct ubp_regs *regs)
 	uint64_t sp;
 	size_t len;
 
-	arch()->stub_frame(regs, false, frame, &len, &sp);
+	arch()->stub_frame(regs, NULL, false, frame, &len, &sp);
 	arch()->stub_args(
 		SYS_write,
 		(uint64_t[6]){ (uint64_t)pipe_fds[1], sp + arch()->stub_buffer_at, 1 }, frame);

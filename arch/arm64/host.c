@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "arch/host.h"
+
+#include <asm/ptrace.h>
+#include <elf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include "arch/arm64/arm64.h"
+#include "engine/base/err.h"
+
+/* Not in every C library's header. */
+#ifndef NT_ARM_SSVE
+#define NT_ARM_SSVE 0x40b
+#endif
+#ifndef NT_ARM_GCS
+#define NT_ARM_GCS 0x410
+#endif
+#ifndef PTRACE_GETSIGMASK
+#define PTRACE_GETSIGMASK 0x420a
+#endif
+
+/* x0-x30, sp, pc, pstate: what NT_PRSTATUS has, and struct ubp_regs begins with. */
+#define GENERAL_LEN sizeof(struct user_pt_regs)
+
+_Static_assert(offsetof(struct user_pt_regs, pc) == ARM64_PC * sizeof(uint64_t), "arm64.h");
+
+_Static_assert(GENERAL_LEN <= sizeof(struct ubp_regs), "registers fit");
+
+const struct ubp_arch *ubp_host_arch(void)
+{
+	return ubp_arch_find(EM_AARCH64, ELFCLASS64);
+}
+
+static int get_set(int request, pid_t tid, int set, void *buf, size_t len)
+{
+	struct iovec iov = { buf, len };
+
+	return ptrace(request, tid, set, &iov) < 0 ? -errno : 0;
+}
+
+/* Is the kernel's clock made of the counter that programs can read? */
+bool ubp_host_can_jump(const char **ret_why)
+{
+	char name[40] = "";
+	FILE *f =
+		fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
+
+	*ret_why = "this machine's clock is not made of the generic timer's counter";
+	if (!f)
+		return false;
+	if (fgets(name, sizeof(name), f) && strcmp(name, "arch_sys_counter\n") == 0)
+		*ret_why = NULL;
+	(void)fclose(f);
+	return !*ret_why;
+}
+
+int ubp_host_get_regs(pid_t tid, struct ubp_regs *ret_regs)
+{
+	return get_set(PTRACE_GETREGSET, tid, NT_PRSTATUS, ret_regs->r, GENERAL_LEN);
+}
+
+int ubp_host_get_vectors(pid_t tid, struct ubp_vectors *ret_vectors)
+{
+	const size_t max = sizeof(ret_vectors->v) / sizeof(ret_vectors->v[0]);
+	struct user_fpsimd_state fp;
+	int rc = get_set(PTRACE_GETREGSET, tid, NT_PRFPREG, &fp, sizeof(fp));
+
+	for (size_t i = 0; rc == 0 && i < max && i < sizeof(fp.vregs) / sizeof(fp.vregs[0]);
+	     i++)
+		ret_vectors->v[i] = (uint64_t)fp.vregs[i];
+	return rc;
+}
+
+int ubp_host_get_thread_pointer(pid_t tid, const struct ubp_regs *regs, uint64_t *ret_tp)
+{
+	(void)regs;
+	return get_set(PTRACE_GETREGSET, tid, NT_ARM_TLS, ret_tp, sizeof(*ret_tp));
+}
+
+static int set_general(pid_t tid, const struct ubp_regs *regs)
+{
+	struct user_pt_regs general;
+
+	memcpy(&general, regs->r, sizeof(general));
+	return get_set(PTRACE_SETREGSET, tid, NT_PRSTATUS, &general, sizeof(general));
+}
+
+static int set_call(pid_t tid, int nr)
+{
+	return get_set(PTRACE_SETREGSET, tid, NT_ARM_SYSTEM_CALL, &nr, sizeof(nr));
+}
+
+/*
+ * The number last: in front of a system call the thread would leave it out, with registers that
+ * are not those it should have then.
+ */
+int ubp_host_set_regs(pid_t tid, const struct ubp_regs *regs)
+{
+	int rc = set_general(tid, regs);
+
+	return rc == 0 ? set_call(tid, -1) : rc;
+}
+
+int ubp_host_set_call(pid_t tid, const struct ubp_regs *regs)
+{
+	int rc = set_general(tid, regs);
+
+	return rc == 0 ? set_call(tid, (int)regs->r[ARM64_X8]) : rc;
+}
+
+int ubp_host_get_pc(pid_t tid, uint64_t *ret_vaddr)
+{
+	struct ubp_regs regs;
+	int rc = ubp_host_get_regs(tid, &regs);
+
+	if (rc == 0)
+		*ret_vaddr = regs.r[ARM64_PC];
+	return rc;
+}
+
+/* Only the whole set can be written, or its beginning. */
+int ubp_host_set_pc(pid_t tid, uint64_t vaddr)
+{
+	struct ubp_regs regs;
+	int rc = ubp_host_get_regs(tid, &regs);
+
+	return rc == 0 ? ubp_host_move(tid, &regs, vaddr) : rc;
+}
+
+int ubp_host_move(pid_t tid, const struct ubp_regs *regs, uint64_t vaddr)
+{
+	struct ubp_regs moved = *regs;
+
+	moved.r[ARM64_PC] = vaddr;
+	return set_general(tid, &moved);
+}
+
+/* --- what a frame of the stub keeps, and a system call does not --------------------- */
+
+/* Its SVE state, if it has more than the vector registers; *len is 0 if not. */
+static int get_sve(pid_t tid, uint8_t *buf, size_t max, size_t *len, struct ubp_err *err)
+{
+	struct iovec iov = { buf, max };
+	struct user_sve_header head;
+
+	*len = 0;
+	if (ptrace(PTRACE_GETREGSET, tid, NT_ARM_SVE, &iov) < 0)
+		return errno == ESRCH ? ubp_fail(err, ESRCH, "thread %d is gone", (int)tid) : 0;
+	memcpy(&head, buf, sizeof(head));
+	if ((head.flags & SVE_PT_REGS_MASK) != SVE_PT_REGS_SVE || head.size <= sizeof(head))
+		return 0;
+	if (head.size > max)
+		return ubp_fail(err, EOPNOTSUPP, "thread %d has vectors of %u bytes", (int)tid,
+				head.vl);
+	*len = head.size;
+	return 0;
+}
+
+/* States that only the kernel's own frames keep, or nothing. */
+static int check_modes(pid_t tid, struct ubp_err *err)
+{
+	uint64_t gcs[3] = { 0 };
+	struct user_sve_header head = { 0 };
+
+	if (get_set(PTRACE_GETREGSET, tid, NT_ARM_SSVE, &head, sizeof(head)) == 0 &&
+	    (head.flags & SVE_PT_REGS_MASK) == SVE_PT_REGS_SVE)
+		return ubp_fail(err, EBUSY, "thread %d is in SME's streaming mode", (int)tid);
+	if (get_set(PTRACE_GETREGSET, tid, NT_ARM_GCS, gcs, sizeof(gcs)) == 0 && (gcs[0] & 1))
+		return ubp_fail(err, EOPNOTSUPP,
+				"thread %d has a guarded control stack, which cannot be kept "
+				"through a remote system call",
+				(int)tid);
+	return 0;
+}
+
+int ubp_host_get_more(pid_t tid, struct ubp_more *ret_more, struct ubp_err *err)
+{
+	struct arm64_more *more = (struct arm64_more *)ret_more->bytes;
+	int rc;
+
+	_Static_assert(sizeof(*more) <= sizeof(ret_more->bytes), "fits");
+	ret_more->is_known = false;
+	rc = check_modes(tid, err);
+	if (rc < 0)
+		return rc;
+	if (ptrace(PTRACE_GETSIGMASK, tid, sizeof(more->mask), &more->mask) < 0)
+		return ubp_fail(err, errno, "signal mask of thread %d: %s", (int)tid,
+				strerror(errno));
+	rc = get_set(PTRACE_GETREGSET, tid, NT_PRFPREG, &more->fp, sizeof(more->fp));
+	if (rc < 0)
+		return ubp_fail(err, -rc, "vector registers of thread %d: %s", (int)tid,
+				strerror(-rc));
+	rc = get_sve(tid, more->sve, sizeof(more->sve), &more->sve_len, err);
+	ret_more->is_known = rc == 0;
+	return rc;
+}
+
+void ubp_host_put_more(pid_t tid, const struct ubp_more *more)
+{
+	const struct arm64_more *m = (const struct arm64_more *)more->bytes;
+	struct iovec iov = { (void *)(uintptr_t)m->sve, m->sve_len };
+
+	if (more->is_known && m->sve_len)
+		(void)ptrace(PTRACE_SETREGSET, tid, NT_ARM_SVE, &iov);
+}
+
+/* --- the clock ------------------------------------------------------------------------ */
+
+uint64_t ubp_host_ticks(void)
+{
+	uint64_t ticks;
+
+	/* Not before what comes in front of it is done, and done before what follows. */
+	__asm__ volatile("isb\n\tmrs %0, cntvct_el0\n\tisb" : "=r"(ticks) : : "memory");
+	return ticks;
+}
+
+/* --- system calls that a stop breaks off ---------------------------------------------- */
+
+/*
+ * When a thread stops, the kernel has already made up its mind: a call that it will make again
+ * by itself has its pc back at the instruction, one that will not has EINTR in x0, and which
+ * call that was, and with what in x0, is forgotten. So that is noted before the stop, where
+ * the stop is ours; older kernels tell it behind it, too.
+ */
+
+static bool is_call_at(pid_t tid, uint64_t vaddr)
+{
+	long word;
+
+	errno = 0;
+	word = ptrace(PTRACE_PEEKDATA, tid, vaddr & ~7ULL, 0);
+	if (word == -1 && errno)
+		return false;
+	return (uint32_t)((uint64_t)word >> (vaddr & 4 ? 32 : 0)) == ARM64_SVC;
+}
+
+/* /proc/TID/syscall: "NUMBER ARG... SP PC". False: it is in none. */
+static bool read_call(pid_t tid, struct ubp_call *ret_call)
+{
+	unsigned long long arg, sp, pc;
+	char path[40];
+	long nr;
+	int n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)tid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	n = fscanf(f, "%ld 0x%llx %*x %*x %*x %*x %*x 0x%llx 0x%llx", &nr, &arg, &sp, &pc);
+	(void)fclose(f);
+	if (n != 4 || nr < 0)
+		return false;
+	ret_call->nr = (uint64_t)nr;
+	ret_call->arg = arg;
+	ret_call->sp = sp;
+	ret_call->pc = pc;
+	return true;
+}
+
+void ubp_host_note_call(pid_t tid, struct ubp_call *call)
+{
+	call->is_known = read_call(tid, call);
+	if (call->is_known)
+		call->own_pc = 0; /* it has gone on since then */
+}
+
+/* Stopped behind a system call that returns EINTR? */
+static bool has_eintr(pid_t tid, struct ubp_regs *regs)
+{
+	return ubp_host_get_regs(tid, regs) == 0 && (int64_t)regs->r[0] == -EINTR &&
+	       is_call_at(tid, regs->r[ARM64_PC] - ARM64_INSN);
+}
+
+/* Has it been put back to its call, and not gone on since? */
+static bool is_redone(const struct ubp_call *call, const struct ubp_regs *regs)
+{
+	return call->redo_pc && regs->r[ARM64_PC] == call->redo_pc &&
+	       regs->r[ARM64_SP] == call->sp;
+}
+
+bool ubp_host_is_broken_off(pid_t tid, const struct ubp_call *call)
+{
+	struct ubp_regs regs;
+
+	return has_eintr(tid, &regs) || (call->redo_pc && is_redone(call, &regs));
+}
+
+/* What stood in x0 in front of the call. */
+static bool find_arg(pid_t tid, struct ubp_call *call, const struct ubp_regs *regs)
+{
+	bool found;
+
+	if (call->is_known && call->nr == regs->r[ARM64_X8] && call->sp == regs->r[ARM64_SP] &&
+	    call->pc == regs->r[ARM64_PC])
+		return true;
+	/* Where the number is, the kernel tells the arguments; later ones then forget this one. */
+	if (set_call(tid, (int)regs->r[ARM64_X8]) < 0)
+		return false;
+	found = read_call(tid, call) && call->arg != regs->r[0];
+	(void)set_call(tid, -1);
+	return found;
+}
+
+void ubp_host_redo_eintr(pid_t tid, struct ubp_call *call)
+{
+	struct ubp_regs regs;
+
+	if (!has_eintr(tid, &regs))
+		return;
+	/* close() has closed, whatever it returns. */
+	if (regs.r[ARM64_X8] == SYS_close || regs.r[ARM64_X8] == SYS_rt_sigreturn)
+		return;
+	if (call->own_pc == regs.r[ARM64_PC] && call->own_sp == regs.r[ARM64_SP])
+		return;
+	if (!find_arg(tid, call, &regs))
+		return;
+	call->is_known = false;
+	regs.r[0] = call->arg;
+	regs.r[ARM64_PC] -= ARM64_INSN;
+	call->sp = regs.r[ARM64_SP];
+	call->redo_pc = regs.r[ARM64_PC];
+	if (set_general(tid, &regs) < 0)
+		call->redo_pc = 0;
+}
+
+void ubp_host_keep_eintr(pid_t tid, struct ubp_call *call)
+{
+	struct ubp_regs regs;
+
+	if (!has_eintr(tid, &regs)) {
+		if (!call->redo_pc || !is_redone(call, &regs))
+			return;
+		regs.r[0] = (uint64_t)-EINTR;
+		regs.r[ARM64_PC] += ARM64_INSN;
+		(void)set_general(tid, &regs);
+	}
+	call->redo_pc = 0;
+	call->own_pc = regs.r[ARM64_PC];
+	call->own_sp = regs.r[ARM64_SP];
+}
