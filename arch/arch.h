@@ -256,6 +256,16 @@ struct ubp_arch {
 	void (*restart_syscall)(struct ubp_regs *regs, bool redo_eintr);
 
 	/*
+	 * May the system call of a thread that the kernel has sent back to its instruction be one
+	 * of which only the rest is to be made, by restart_syscall()? The registers do not tell
+	 * before it enters that. @code: what stands at its pc. NULL: restart_syscall() above knows.
+	 * Then: the register that holds the number of a call, and that of restart_syscall().
+	 */
+	bool (*may_resume)(const struct ubp_regs *regs, const uint8_t code[8]);
+	uint8_t call_reg;
+	int nr_restart_syscall;
+
+	/*
 	 * Build the frame that continues a thread with @regs after its remote
 	 * call: @orig tells the registers at the stop, @more what else it had
 	 * (ubp_host_get_more()); a system call that the stop interrupted is set to restart. @redo_eintr: also one that ended with EINTR
@@ -276,9 +286,15 @@ struct ubp_arch {
 	 * thread sits in the stub's syscall-exit-stop, and do this again.
 	 */
 	void (*stub_regs)(struct ubp_regs *regs, uint64_t stub_vaddr, uint64_t sp);
-	/* Result of the system call a thread has just come out of. */
+	/*
+	 * Of a thread that starts the stub with these: let it sign, before its call, the address at
+	 * the start of the buffer with the modifier behind that, by key A or B of the
+	 * instruction keys. NULL: addresses are never signed.
+	 */
+	void (*stub_sign)(struct ubp_regs *regs, uint64_t stub_vaddr, bool key_b);
 	/* Of a thread that is about to enter a system call: make it this one. */
 	void (*enter_call)(struct ubp_regs *regs, uint64_t nr, const uint64_t args[6]);
+	/* Result of the system call a thread has just come out of. */
 	int64_t (*syscall_result)(const struct ubp_regs *regs);
 	/* Number of a system call the engine makes remotely. */
 	int nr_mmap, nr_munmap, nr_mprotect, nr_madvise, nr_rt_sigaction, nr_read,

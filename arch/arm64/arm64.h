@@ -41,6 +41,8 @@ enum arm64_reg_index {
 #define ARM64_FLAG_Z 0x40000000
 #define ARM64_FLAG_N 0x80000000
 
+#define ARM64_BTYPE 0xc00 /* of pstate: the last branch was an indirect one */
+
 #define ARM64_INSN     4
 #define ARM64_VECTORS  32
 #define ARM64_NOP      0xd503201f
@@ -161,6 +163,23 @@ void arm64_scan_refs(const uint8_t *code, size_t len, uint64_t vaddr, unsigned k
 size_t arm64_fill_len(const uint8_t *code, size_t len);
 size_t arm64_go_check_len(const uint8_t *code, size_t len);
 const char *arm64_refuse_at(const uint8_t *code, size_t len, size_t at);
+
+/* The stub: see stub.c. */
+#define ARM64_STUB_LEN         56
+#define ARM64_STUB_SYSCALL_END 44
+#define ARM64_STUB_BUFFER_AT   64
+extern const uint8_t arm64_stub[ARM64_STUB_LEN];
+void arm64_restart_syscall(struct ubp_regs *regs, bool redo_eintr);
+bool arm64_may_resume(const struct ubp_regs *regs, const uint8_t code[8]);
+void arm64_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more, bool redo_eintr,
+		      uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len, uint64_t *ret_sp);
+void arm64_stub_args(uint64_t nr, const uint64_t args[6], uint8_t frame[56]);
+void arm64_stub_regs(struct ubp_regs *regs, uint64_t stub_vaddr, uint64_t sp);
+void arm64_stub_sign(struct ubp_regs *regs, uint64_t stub_vaddr, bool key_b);
+void arm64_enter_call(struct ubp_regs *regs, uint64_t nr, const uint64_t args[6]);
+int64_t arm64_syscall_result(const struct ubp_regs *regs);
+bool arm64_came_by_exception(const struct ubp_regs *regs);
+int arm64_build_return_trampoline(struct slot_code *ret_code);
 
 /* x0..x30, sp, pc. */
 #define ARM64_N_DWARF_REGS 33

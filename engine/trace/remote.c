@@ -14,6 +14,7 @@
 #include "engine/base/err.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/seccomp.h"
+#include "engine/trace/task.h"
 
 #define CALL_LIMIT_MS 10000
 #define SIGNALS_MAX   1000 /* delivered before one call is made */
@@ -33,29 +34,6 @@ static int write_frame(struct remote *remote, struct ubp_err *err)
 		return ubp_fail(err, -rc, "cannot write to the stack of thread %d: %s",
 				(int)t->tid, strerror(-rc));
 	return 0;
-}
-
-int remote_begin(struct remote *remote, struct tracer *tracer, struct tracee *t,
-		 const struct ubp_regs *at, uint64_t stub, struct ubp_err *err)
-{
-	enum seccomp_way way;
-	int rc = seccomp_check(t, &way, err);
-
-	if (rc < 0)
-		return rc;
-	*remote = (struct remote){ .tracer = tracer, .t = t, .stub = stub };
-	remote->suspend = way == SECCOMP_SUSPEND;
-	if (!t->before)
-		t->before = malloc(sizeof(*t->before));
-	if (!t->more)
-		t->more = calloc(1, sizeof(*t->more));
-	if (!t->before || !t->more)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	if (!t->called) {
-		*t->before = *at;
-		rc = ubp_host_get_more(t->tid, t->more, err);
-	}
-	return rc < 0 ? rc : write_frame(remote, err);
 }
 
 enum call_stop { NOT_THE_CALL, CALL_ENTRY, CALL_EXIT, CALL_SIGNAL };
@@ -103,7 +81,7 @@ static bool is_same(const struct remote *remote, pid_t tid, unsigned n_execs)
 }
 
 /*
- * A signal before the call. Its handler might take long, never return, or expect
+ * A signal came first. Its handler might take long, never return, or expect
  * that the system call the thread was in is broken off: it gets the signal where it
  * was, and is held again.
  */
@@ -115,8 +93,6 @@ static int deliver_first(struct remote *remote, const struct stop *stop, struct 
 	int rc;
 
 	t->in_remote = false;
-	(void)ubp_host_set_regs(tid, t->before);
-	ubp_host_put_more(tid, t->more);
 	t->want_interrupt = true; /* stop before the handler's first instruction */
 	tracer_dispatch(remote->tracer, stop);
 	if (!is_same(remote, tid, n_execs))
@@ -129,8 +105,99 @@ static int deliver_first(struct remote *remote, const struct stop *stop, struct 
 	rc = ubp_host_get_regs(tid, t->before);
 	if (rc == 0)
 		rc = ubp_host_get_more(tid, t->more, err);
-	if (rc == -ESRCH)
-		return has_ended(remote, tid, err);
+	return rc == -ESRCH ? has_ended(remote, tid, err) : rc;
+}
+
+/* Is it back at the instruction of a call of which, perhaps, only the rest is to be made? */
+static bool may_resume(const struct tracee *t)
+{
+	const struct ubp_arch *arch = t->process->space->arch;
+	uint64_t pc = t->before->r[arch->pc], is;
+	uint8_t code[8] = { 0 };
+	long n_filters;
+
+	/* A filter would see the call that is left out. */
+	return arch->may_resume && ubp_host_get_pc(t->tid, &is) == 0 && is == pc &&
+	       mem_read(t->tid, pc, code, sizeof(code)) && arch->may_resume(t->before, code) &&
+	       task_seccomp(t->tid, &n_filters) <= 0;
+}
+
+/* The entry of the system call in front of which it stood? */
+static bool is_entry(const struct tracee *t, const struct stop *stop, uint64_t *ret_nr)
+{
+	const struct ubp_arch *arch = t->process->space->arch;
+	struct __ptrace_syscall_info info = { 0 };
+
+	if (stop->exited || stop->event || stop->sig != (SIGTRAP | 0x80) ||
+	    ptrace(PTRACE_GET_SYSCALL_INFO, stop->tid, sizeof(info), &info) <= 0 ||
+	    info.op != PTRACE_SYSCALL_INFO_ENTRY ||
+	    info.instruction_pointer - t->before->r[arch->pc] > UBP_INSN_MAX ||
+	    info.stack_pointer != t->before->r[arch->sp])
+		return false;
+	*ret_nr = info.entry.nr;
+	return true;
+}
+
+/*
+ * Where the registers don't tell whether the kernel is about to make a whole call or the rest
+ * of one, the call it enters does. The thread is left at that entry: nothing has happened yet.
+ */
+static int settle(struct remote *remote, struct ubp_err *err)
+{
+	struct tracee *t = remote->t;
+	unsigned n_execs = t->n_execs;
+	pid_t tid = t->tid;
+	struct stop stop;
+	uint64_t nr;
+	int rc = 1;
+
+	while (may_resume(t)) {
+		t->in_remote = true;
+		tracee_resume(t, 0);
+		rc = tracer_await(remote->tracer, t, CALL_LIMIT_MS, &stop);
+		if (rc <= 0)
+			return rc < 0 ? has_ended(remote, tid, err)
+				      : takes_too_long(remote, err);
+		if (is_entry(t, &stop, &nr)) {
+			tracee_consume(t);
+			t->in_remote = false;
+			t->held = true;
+			t->resumes =
+				nr == (uint64_t)t->process->space->arch->nr_restart_syscall;
+			return 0;
+		}
+		rc = deliver_first(remote, &stop, err);
+		if (rc < 0)
+			return rc;
+		if (!is_same(remote, tid, n_execs))
+			return has_ended(remote, tid, err);
+	}
+	return 0;
+}
+
+int remote_begin(struct remote *remote, struct tracer *tracer, struct tracee *t,
+		 const struct ubp_regs *at, uint64_t stub, struct ubp_err *err)
+{
+	enum seccomp_way way;
+	int rc = seccomp_check(t, &way, err);
+
+	if (rc < 0)
+		return rc;
+	*remote = (struct remote){ .tracer = tracer, .t = t, .stub = stub };
+	remote->suspend = way == SECCOMP_SUSPEND;
+	if (!t->before)
+		t->before = malloc(sizeof(*t->before));
+	if (!t->more)
+		t->more = calloc(1, sizeof(*t->more));
+	if (!t->before || !t->more)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	if (!t->called) {
+		*t->before = *at;
+		t->resumes = false;
+		rc = ubp_host_get_more(t->tid, t->more, err);
+	}
+	if (rc == 0 && !t->called)
+		rc = settle(remote, err);
 	return rc < 0 ? rc : write_frame(remote, err);
 }
 
@@ -174,7 +241,11 @@ static int await_exit(struct remote *remote, struct ubp_err *err)
 			tracee_resume(t, 0);
 			break;
 		case CALL_SIGNAL:
-			return deliver_first(remote, &stop, err);
+			tracee_put_before(t);
+			rc = deliver_first(remote, &stop, err);
+			if (rc == 0)
+				rc = settle(remote, err);
+			return rc < 0 ? rc : write_frame(remote, err);
 		case NOT_THE_CALL:
 			/* Group stops and births go their way; then it comes back. */
 			tracer_dispatch(remote->tracer, &stop);

@@ -129,11 +129,22 @@ void tracee_consume(const struct tracee *t)
 	tracer_consume_stop(t->tid);
 }
 
+void tracee_put_before(struct tracee *t)
+{
+	const struct ubp_arch *arch = t->process->space->arch;
+	struct ubp_regs regs = *t->before;
+
+	if (t->resumes)
+		regs.r[arch->call_reg] = (uint64_t)arch->nr_restart_syscall;
+	t->resumes = false;
+	(void)ubp_host_set_regs(t->tid, &regs);
+	ubp_host_put_more(t->tid, t->more);
+}
+
 void tracee_leave_stub(struct tracee *t)
 {
 	t->called = false;
-	(void)ubp_host_set_regs(t->tid, t->before);
-	ubp_host_put_more(t->tid, t->more);
+	tracee_put_before(t);
 	/* On its way out of a system call the kernel looks whether to make it again
 	 * only if there may be a signal. */
 	(void)ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);

@@ -94,6 +94,7 @@ struct tracee {
 	bool at_large;           /* does not come out of its remote call: it is not stopped */
 	struct ubp_regs *before; /* a remote call; NULL: there never was one */
 	struct ubp_more *more;   /* likewise, what else it had */
+	bool resumes;            /* likewise, of a system call only the rest is to be made */
 	struct ubp_call call;    /* that a stop breaks off */
 	unsigned n_execs;        /* a new number: nothing known of its memory is true */
 	struct return_list returns;  /* that stand in its stacks */
@@ -263,6 +264,8 @@ void tracee_consume(const struct tracee *t);
 /* A stopped thread that made a remote call: put its registers back. The kernel makes
  * a system call that was broken off again, or does not, as signals demand. */
 void tracee_leave_stub(struct tracee *t);
+/* Likewise of one that is about to make its call: nothing but the registers. */
+void tracee_put_before(struct tracee *t);
 
 /*
  * @t is in an event stop of kind @sig: SIGTRAP when we asked for it, else a group
