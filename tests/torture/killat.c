@@ -86,10 +86,14 @@ static const char *ptrace_name(int request)
 		return "PTRACE_DETACH";
 	case PTRACE_LISTEN:
 		return "PTRACE_LISTEN";
+#ifdef PT_GETREGS /* newer machines have but the others */
 	case PTRACE_GETREGS:
+#endif
 	case PTRACE_GETREGSET:
 		return "PTRACE_GETREGS";
+#ifdef PT_SETREGS
 	case PTRACE_SETREGS:
+#endif
 	case PTRACE_SETREGSET:
 		return "PTRACE_SETREGS";
 	case PTRACE_PEEKUSER:
