@@ -157,6 +157,13 @@ bool arm64_copy_leave(const struct window *window, const struct window_copy *cop
 int arm64_build_jump(const struct window *window, uint64_t site, uint64_t target,
 		     uint8_t *ret_jump, struct ubp_err *err);
 
+int arm64_build_detour(const struct detour_plan *plan, struct detour *ret_detour,
+		       struct ubp_err *err);
+int arm64_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint8_t *code, size_t max,
+			    size_t *ret_len, struct ubp_err *err);
+const char *arm64_detour_check(const struct fetch_program *program);
+uint32_t arm64_detour_cells(const struct fetch_program *program);
+
 void arm64_scan_refs(const uint8_t *code, size_t len, uint64_t vaddr, unsigned kinds,
 		     void (*each)(void *ctx, uint64_t at, uint64_t target, enum code_ref kind),
 		     void *ctx);

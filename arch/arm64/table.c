@@ -74,4 +74,8 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.nr_madvise = 233,
 	.nr_memfd_create = 279,
 	.nr_close = 57,
+	.build_detour = arm64_build_detour,
+	.build_return_code = arm64_build_return_code,
+	.detour_check = arm64_detour_check,
+	.detour_cells = arm64_detour_cells,
 };

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Return probes: the return address, which is in the link register when a function is entered,
+ * is replaced by that of the common return code; what it was is kept in a table of the
+ * process (struct guard_hijack), by the stack pointer, which is on return what it was on entry.
+ *
+ *   entry            the stack pointer's entry in the table, new or its own from before:
+ *                    where the return code is, the real address; then the link register
+ *   common code      the entry of the stack pointer, its return code
+ *   return code      the real address from the entry, which is free again, to the link
+ *                    register, by which the way home goes
+ *
+ * A signal handler that interrupts this has a stack pointer below ours, and no entry changes its
+ * own. A function that keeps its return address in a register may call another with the same
+ * stack pointer: an entry that is in use then is for the tracer, as is one that a longjmp() left.
+ *
+ * The common code and the return code keep all but x16, x17 and x30: a caller may know what
+ * its callee leaves alone.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include "arch/arm64/arm64.h"
+#include "arch/arm64/gen.h"
+#include "arch/guard.h"
+#include "engine/base/err.h"
+
+/* Entries that are looked at for a stack pointer. */
+#define LOOKS 64
+
+#define ENTRY_SHIFT 5
+
+/* Return addresses with a bit above these are signed, or nonsense. */
+#define VADDR_BITS 48
+
+#define R_TABLE R_ADDRESS
+#define R_WORD  R_THREAD
+#define R_INDEX R_A
+#define R_LOOKS R_B
+
+static struct emit_mem entry_mem(size_t member)
+{
+	return MEM(GEN_HIJACK, (int64_t)member);
+}
+
+/* R_WORD, R_TABLE; R_INDEX: the first entry to look at. */
+static void first_entry(struct emit *e, uint64_t hijacks, uint64_t mask)
+{
+	a64_add(e, R_WORD, G_SP, FRAME_ALL);
+	a64_imm(e, R_TABLE, hijacks);
+	a64_lsr(e, OP_X, R_INDEX, R_WORD, 3);
+	a64_logic(e, OP_AND | OP_X, R_INDEX, R_INDEX, mask);
+	a64_imm(e, R_LOOKS, LOOKS);
+}
+
+/* GEN_HIJACK: the entry R_INDEX. */
+static void entry_address(struct emit *e)
+{
+	_Static_assert(sizeof(struct guard_hijack) == 1 << ENTRY_SHIFT,
+		       "a shift makes offsets");
+	a64_op(e, OP_ADD | OP_X | op_lsl(ENTRY_SHIFT), GEN_HIJACK, R_TABLE, R_INDEX);
+}
+
+/* To @look, or on when there have been enough of them. */
+static void next_entry(struct emit *e, uint64_t mask, label_t look)
+{
+	a64_add(e, R_INDEX, R_INDEX, 1);
+	a64_logic(e, OP_AND | OP_X, R_INDEX, R_INDEX, mask);
+	a64_subs(e, R_LOOKS, R_LOOKS, 1);
+	a64_bcond(e, COND_NE, look);
+}
+
+/* --- on entry ------------------------------------------------------------------------ */
+
+/* The entry of the stack pointer, if there is none a new one: GEN_HIJACK. */
+static void provide_entry(struct gen *g, label_t trap)
+{
+	uint64_t mask = g->plan->hijacks_mask;
+	struct emit *e = &g->e;
+	label_t look, again, next = a64_label(e), found = a64_label(e);
+
+	_Static_assert(offsetof(struct guard_hijack, word) == 0, "at the entry");
+	first_entry(e, g->plan->hijacks, mask);
+	look = a64_here(e);
+	entry_address(e);
+	again = a64_here(e);
+	make_may_fault(g, trap);
+	a64_ldxr(e, R_C, GEN_HIJACK);
+	a64_op(e, OP_SUBS | OP_X, G_ZR, R_C, R_WORD);
+	a64_bcond(e, COND_EQ, found);
+	a64_cbnz(e, OP_X, R_C, next);
+	make_may_fault(g, trap);
+	a64_stxr(e, R_C, R_WORD, GEN_HIJACK);
+	a64_cbnz(e, 0, R_C, again);
+	a64_b(e, found);
+	a64_set(e, next);
+	next_entry(e, mask, look);
+	a64_b(e, trap);
+	a64_set(e, found);
+}
+
+/* To @trap if this was done to the return address already. */
+static void refuse(struct gen *g, uint64_t address, label_t trap)
+{
+	struct emit *e = &g->e;
+
+	a64_address(e, R_A, address);
+	a64_op(e, OP_SUBS | OP_X, G_ZR, G_LINK, R_A);
+	a64_bcond(e, COND_EQ, trap);
+}
+
+void make_hijack(struct gen *g, label_t back, label_t trap, label_t leave)
+{
+	struct emit *e = &g->e;
+
+	make_gate(g, R_A, trap);
+	g->out->hijack_at = (uint32_t)e->len;
+	a64_op(e, OP_SUBS | OP_X, G_ZR, R_A, R_BASE);
+	a64_bcond(e, COND_NE, leave);
+	refuse(g, g->plan->return_vaddr, trap);
+	refuse(g, g->plan->trampoline, trap);
+	a64_lsr(e, OP_X, R_A, G_LINK, VADDR_BITS);
+	a64_cbnz(e, OP_X, R_A, trap);
+	provide_entry(g, trap);
+	make_may_fault(g, trap);
+	a64_ldst(e, OP_LDR64, R_A, entry_mem(offsetof(struct guard_hijack, real)));
+	a64_cbnz(e, OP_X, R_A, trap);
+	if (make_needs_duration(g))
+		make_note_entry(g, trap);
+	a64_adr(e, R_A, back);
+	make_may_fault(g, trap);
+	a64_ldst(e, OP_STR64, R_A, entry_mem(offsetof(struct guard_hijack, back)));
+	a64_address(e, R_A, g->plan->return_vaddr);
+	a64_add(e, R_B, GEN_HIJACK, offsetof(struct guard_hijack, real));
+	/* From here on it is one to come back by. */
+	make_may_fault(g, trap);
+	a64_stlr(e, OP_X, G_LINK, R_B);
+	a64_mov(e, G_LINK, R_A);
+	g->out->hijack_end = (uint32_t)e->len;
+}
+
+/* --- on return ----------------------------------------------------------------------- */
+
+void make_come_back(struct gen *g, label_t gone)
+{
+	struct emit *e = &g->e;
+
+	a64_ldst(e, OP_LDR64, R_A, entry_mem(offsetof(struct guard_hijack, real)));
+	a64_cbz(e, OP_X, R_A, gone);
+	a64_ldst(e, OP_STR64, R_A, MEM(G_SP, FRAME_REAL));
+	a64_mov(e, G_LINK, R_A);
+	a64_ldst(e, OP_STR64, G_ZR, entry_mem(offsetof(struct guard_hijack, real)));
+}
+
+/* --- the common code ------------------------------------------------------------------- */
+
+/* If the stack pointer has an entry that is in use, on to its return code. Else nothing is left to
+ * go by: a trap, for the tracer, and an end. */
+static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask)
+{
+	struct emit *e = &g->e;
+	label_t look, found = a64_label(e), none = a64_label(e);
+
+	make_frame(e);
+	make_save_first(g, GEN_HIJACK_REGS);
+	first_entry(e, hijacks, mask);
+	look = a64_here(e);
+	entry_address(e);
+	a64_ldst(e, OP_LDR64, R_C, entry_mem(offsetof(struct guard_hijack, word)));
+	a64_op(e, OP_SUBS | OP_X, G_ZR, R_C, R_WORD);
+	a64_bcond(e, COND_EQ, found);
+	a64_cbz(e, OP_X, R_C, none);
+	next_entry(e, mask, look);
+	a64_b(e, none);
+	a64_set(e, found);
+	a64_ldst(e, OP_LDR64, R_C, entry_mem(offsetof(struct guard_hijack, real)));
+	a64_cbz(e, OP_X, R_C, none);
+	a64_ldst(e, OP_LDR64, R_C, entry_mem(offsetof(struct guard_hijack, back)));
+	a64_br(e, R_C);
+	a64_set(e, none);
+	make_restore(g, GEN_HIJACK_REGS);
+	a64_insn(e, INSN_BRK);
+	a64_insn(e, INSN_UDF);
+}
+
+bool make_can_hijack(uint64_t hijacks, uint64_t mask)
+{
+	return hijacks && mask && mask <= INT32_MAX && (mask & (mask + 1)) == 0;
+}
+
+int arm64_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint8_t *code, size_t max,
+			    size_t *ret_len, struct ubp_err *err)
+{
+	struct gen g = { 0 };
+	int rc;
+
+	if (!make_can_hijack(hijacks, hijacks_mask))
+		return ubp_fail(err, EOPNOTSUPP, "no table for return addresses");
+	a64_init(&g.e, 0);
+	put_common(&g, hijacks, hijacks_mask);
+	rc = a64_finish(&g.e);
+	if (rc == 0 && g.e.len > max)
+		rc = -ENOSPC;
+	if (rc == 0) {
+		memcpy(code, g.e.code, g.e.len);
+		*ret_len = g.e.len;
+	}
+	a64_free(&g.e);
+	return rc < 0 ? ubp_fail(err, -rc, "no code for returns") : 0;
+}
