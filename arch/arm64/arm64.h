@@ -186,7 +186,6 @@ void arm64_stub_sign(struct ubp_regs *regs, uint64_t stub_vaddr, bool key_b);
 void arm64_enter_call(struct ubp_regs *regs, uint64_t nr, const uint64_t args[6]);
 int64_t arm64_syscall_result(const struct ubp_regs *regs);
 bool arm64_came_by_exception(const struct ubp_regs *regs);
-int arm64_build_return_trampoline(struct slot_code *ret_code);
 
 /* x0..x30, sp, pc. */
 #define ARM64_N_DWARF_REGS 33

@@ -246,19 +246,3 @@ bool arm64_came_by_exception(const struct ubp_regs *regs)
 	(void)regs;
 	return true;
 }
-
-/* The breakpoint reports the return; the real address is put into x30. */
-int arm64_build_return_trampoline(struct slot_code *ret_code)
-{
-	static const uint8_t code[] = {
-		0x40, 0xac, 0x2e, 0xd4, /* brk #0x7562 */
-		0xc0, 0x03, 0x5f, 0xd6, /* ret */
-	};
-
-	memset(ret_code, 0, sizeof(*ret_code));
-	memcpy(ret_code->code, code, sizeof(code));
-	ret_code->len = sizeof(code);
-	ret_code->done_at = 0xff;
-	ret_code->taken_at = 0xff;
-	return 0;
-}

@@ -51,7 +51,6 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.fill_len = arm64_fill_len,
 	.go_check_len = arm64_go_check_len,
 	.came_by_exception = arm64_came_by_exception,
-	.build_return_trampoline = arm64_build_return_trampoline,
 	.stub = arm64_stub,
 	.stub_len = ARM64_STUB_LEN,
 	.stub_syscall_end = ARM64_STUB_SYSCALL_END,
