@@ -42,6 +42,7 @@ struct window_copy;
 
 #define UBP_STUB_FRAME_MAX     10240
 #define UBP_SIGACTION_CALL_MAX 8
+#define UBP_SIGACTION_LOOK     80
 #define UBP_SIGRETURN_MAX      16
 
 /*
@@ -161,6 +162,9 @@ struct ubp_arch {
 	 */
 	bool (*is_sigreturn)(const uint8_t *code, size_t len);
 	const uint16_t *sigframe_at;
+	/* NULL, or where there are several kinds of such frames: sigframe_at[] of the one that
+	 * is left by @code. */
+	const uint16_t *(*sigframe_of)(const uint8_t *code, size_t len);
 
 	/*
 	 * Register of a %REG fetch arg by the kernel's name (without the '%', @len
@@ -238,6 +242,12 @@ struct ubp_arch {
 	 * tracer put back into the slot on the stack the return address came from.
 	 */
 	int (*build_return_trampoline)(struct slot_code *ret_code);
+	/*
+	 * NULL: a thread at the trampoline's breakpoint goes on as it is. Or make the registers
+	 * those it must go on with, once the real address stands in the word below its stack pointer:
+	 * where a signal's frame may be written over that.
+	 */
+	void (*leave_trampoline)(struct ubp_regs *regs);
 
 	/*
 	 * Remote system calls (mechanisms.md B): a stub that takes number and
@@ -309,6 +319,14 @@ struct ubp_arch {
 	const uint8_t *guard;
 	uint16_t guard_len, guard_handler, guard_restorer;
 	uint64_t guard_flags;
+	/*
+	 * What the kernel takes as an action for a signal: 0: 32 bytes (four words: handler, flags,
+	 * restorer, mask); else as many, as pack_action() makes them with an empty mask. The
+	 * handler comes first, of addr_size bytes.
+	 */
+	uint8_t action_len;
+	void (*pack_action)(uint64_t handler, uint64_t flags, uint64_t restorer,
+			    uint64_t ret_action[4]);
 
 	/*
 	 * Where a program changes its signal actions or a mask by itself: @n_sigaction_calls
@@ -318,6 +336,12 @@ struct ubp_arch {
 	 */
 	const uint8_t (*sigaction_calls)[UBP_SIGACTION_CALL_MAX];
 	uint8_t n_sigaction_calls, sigaction_call_len, sigaction_patch_len;
+	/*
+	 * NULL: that instruction is the sequence's first. Else: how far behind the start of a
+	 * sequence, found at @code, it stands. 0: it is not such a call. Up to
+	 * UBP_SIGACTION_LOOK bytes may be read.
+	 */
+	size_t (*sigaction_call_at)(const uint8_t *code, size_t len);
 
 	/*
 	 * The jump (@ret_patch, sigaction_patch_len bytes) from a call (bytes @call)

@@ -54,8 +54,8 @@ struct guard_head {
 	uint64_t data;         /* vaddr of struct guard_data; 0: no guard stands here */
 	uint64_t returns;      /* vaddr of the return table; 0: none */
 	uint64_t returns_mask; /* its entries - 1 */
-	/* What is given to rt_sigaction(SIGTRAP): the kernel's 32 bytes. */
-	uint64_t action[4]; /* handler, flags, restorer, mask */
+	/* What is given to rt_sigaction(SIGTRAP): the kernel's struct, with fill behind it. */
+	uint64_t action[4]; /* 64 bits: handler, flags, restorer, mask */
 };
 
 /* In guard_site.slot, whose lowest bits are free: slots are aligned. */
@@ -128,7 +128,7 @@ struct guard_data {
 	/* The action the program itself has set for SIGTRAP, as the kernel keeps it;
 	 * two, so that one is whole at any time. */
 	uint64_t chain_at; /* lowest bit: which of the two counts; the rest is the code's own */
-	uint64_t chain[2][4]; /* handler, flags, restorer, mask */
+	uint64_t chain[2][4]; /* as guard_head.action */
 	/* Process (as itself sees its id) that chain[] belongs to: not that of a
 	 * vfork() child, which shares the memory but has signal actions of its own. */
 	uint64_t owner;

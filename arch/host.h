@@ -18,6 +18,9 @@
 /* The instruction set of the machine ubp itself runs on. */
 const struct ubp_arch *ubp_host_arch(void);
 
+/* Can a program of this instruction set be traced on this machine? */
+bool ubp_host_traces(const struct ubp_arch *arch);
+
 /*
  * Can code in a program on this machine record without our help: find its thread, tell
  * the time and the processor (arch/detour.h)? False: *ret_why says what is missing.

@@ -34,16 +34,35 @@ void i386_enter_call(struct ubp_regs *regs, uint64_t nr, const uint64_t args[6])
 int64_t i386_syscall_result(const struct ubp_regs *regs);
 int i386_build_return_trampoline(struct slot_code *ret_code);
 
+void i386_leave_trampoline(struct ubp_regs *regs);
+void i386_pack_action(uint64_t handler, uint64_t flags, uint64_t restorer,
+		      uint64_t ret_action[4]);
+size_t i386_sigaction_call_at(const uint8_t *code, size_t len);
+int i386_build_sigaction_hook(const uint8_t *call, uint64_t vaddr, uint64_t slot_vaddr,
+			      uint64_t area_vaddr, uint8_t *ret_patch,
+			      struct slot_code *ret_code, struct ubp_err *err);
+
 #define I386_N_DWARF_REGS 9
 extern const uint8_t i386_dwarf_regs[I386_N_DWARF_REGS];
 extern const uint16_t i386_sigframe_at[I386_N_DWARF_REGS];
 bool i386_is_sigreturn(const uint8_t *code, size_t len);
+const uint16_t *i386_sigframe_of(const uint8_t *code, size_t len);
 
 /* The stub: see stub.c. */
 #define I386_STUB_LEN         44
 #define I386_STUB_SYSCALL_END 29
 #define I386_STUB_BUFFER_AT   56
 extern const uint8_t i386_stub[I386_STUB_LEN];
+
+/* The guard's code: see guard.S. */
+#define I386_GUARD_LEN           0x5c9
+#define I386_GUARD_HANDLER       0
+#define I386_GUARD_RESTORER      0x350
+#define I386_SIGACTION_CALL_LEN  5
+#define I386_SIGACTION_PATCH_LEN 5
+#define I386_N_SIGACTION_CALLS   2
+extern const uint8_t i386_guard[I386_GUARD_LEN];
+extern const uint8_t i386_sigaction_calls[I386_N_SIGACTION_CALLS][UBP_SIGACTION_CALL_MAX];
 
 /* System calls by the numbers of 32-bit programs. */
 enum i386_nr {

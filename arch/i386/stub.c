@@ -143,19 +143,37 @@ bool i386_came_by_exception(const struct ubp_regs *regs)
 }
 
 /*
- * The breakpoint reports the return. A signal's frame may come to where the return address was,
- * so the tracer moves the stack pointer back to it, together with the pc: to the ret.
+ * The breakpoint reports the return. A signal's frame may come to where the return address is
+ * written back, so the tracer moves the stack pointer over it, together with the pc. Only where
+ * the breakpoint has been taken out the code does that by itself.
  */
+static const uint8_t trampoline[] = {
+	0xcc,                   /* int3 */
+	0x8d, 0x64, 0x24, 0xfc, /* lea -4(%esp),%esp */
+	0xc3,                   /* ret */
+};
+
+void i386_leave_trampoline(struct ubp_regs *regs)
+{
+	regs->r[X86_IP] += sizeof(trampoline) - 2; /* from behind the breakpoint */
+	regs->r[X86_SP] -= 4;
+}
+
+/* The kernel's struct for 32 bits: three words, and a mask of two. */
+void i386_pack_action(uint64_t handler, uint64_t flags, uint64_t restorer,
+		      uint64_t ret_action[4])
+{
+	const uint32_t words[8] = { (uint32_t)handler, (uint32_t)flags, (uint32_t)restorer };
+
+	memcpy(ret_action, words, sizeof(words));
+}
+
 int i386_build_return_trampoline(struct slot_code *ret_code)
 {
-	static const uint8_t code[] = {
-		0xcc, /* int3 */
-		0xc3, /* ret */
-	};
 
 	memset(ret_code, 0, sizeof(*ret_code));
-	memcpy(ret_code->code, code, sizeof(code));
-	ret_code->len = sizeof(code);
+	memcpy(ret_code->code, trampoline, sizeof(trampoline));
+	ret_code->len = sizeof(trampoline);
 	ret_code->done_at = 0xff;
 	ret_code->taken_at = 0xff;
 	return 0;

@@ -6,6 +6,9 @@
 #include <elf.h>
 #include <signal.h>
 
+/* Those of the tracee's kernel: SA_SIGINFO, SA_RESTORER, SA_NODEFER, SA_ONSTACK. */
+#define GUARD_FLAGS (0x4 | 0x04000000 | 0x40000000 | 0x08000000)
+
 /* What arch/x86 has, told that the code is for 32 bits. */
 
 int i386_insn_len(const uint8_t *code, size_t len, uint64_t vaddr)
@@ -59,6 +62,7 @@ const struct ubp_arch ubp_arch_i386 = {
 	.dwarf_regs = i386_dwarf_regs,
 	.is_sigreturn = i386_is_sigreturn,
 	.sigframe_at = i386_sigframe_at,
+	.sigframe_of = i386_sigframe_of,
 	/* A displacement wraps around: all there is. */
 	.near_max = 0x100000000,
 	.reg_by_name = i386_reg_by_name,
@@ -71,6 +75,7 @@ const struct ubp_arch ubp_arch_i386 = {
 	.came_by_exception = i386_came_by_exception,
 	.slot_leave = x86_slot_leave,
 	.build_return_trampoline = i386_build_return_trampoline,
+	.leave_trampoline = i386_leave_trampoline,
 	.stub = i386_stub,
 	.stub_len = I386_STUB_LEN,
 	.stub_syscall_end = I386_STUB_SYSCALL_END,
@@ -89,6 +94,19 @@ const struct ubp_arch ubp_arch_i386 = {
 	.nr_madvise = I386_NR_MADVISE,
 	.nr_memfd_create = I386_NR_MEMFD_CREATE,
 	.nr_close = I386_NR_CLOSE,
+	.guard = i386_guard,
+	.guard_len = I386_GUARD_LEN,
+	.guard_handler = I386_GUARD_HANDLER,
+	.guard_restorer = I386_GUARD_RESTORER,
+	.guard_flags = GUARD_FLAGS,
+	.action_len = 20,
+	.pack_action = i386_pack_action,
+	.sigaction_calls = i386_sigaction_calls,
+	.n_sigaction_calls = I386_N_SIGACTION_CALLS,
+	.sigaction_call_len = I386_SIGACTION_CALL_LEN,
+	.sigaction_patch_len = I386_SIGACTION_PATCH_LEN,
+	.sigaction_call_at = i386_sigaction_call_at,
+	.build_sigaction_hook = i386_build_sigaction_hook,
 	.find_window = i386_find_window,
 	.build_copy = x86_build_copy,
 	.copy_leave = x86_copy_leave,

@@ -2,17 +2,20 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
 # Assemble guard.S and print guard_code.h; --check: say whether it is that still.
+# arch/i386/guard.sh has this one do it for its own: folder, bits, prefix of the names.
 set -eu
-here=$(dirname "$0")
+here=${GUARD_DIR:-$(dirname "$0")}
+bits=${GUARD_BITS:-64}
+prefix=${GUARD_PREFIX:-GUARD_CODE}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-if ! ${AS:-as} --64 -o "$dir/guard.o" "$here/guard.S"; then
-	echo "guard.sh: no assembler for x86-64 here" >&2
+if ! ${AS:-as} --$bits -o "$dir/guard.o" "$here/guard.S"; then
+	echo "guard.sh: no assembler for x86 here" >&2
 	exit 77
 fi
 ${OBJCOPY:-objcopy} -O binary -j .text "$dir/guard.o" "$dir/guard.bin"
-if ${OBJDUMP:-objdump} -r "$dir/guard.o" | grep R_X86 >&2; then
+if ${OBJDUMP:-objdump} -r "$dir/guard.o" | grep -E 'R_(X86|386)' >&2; then
 	echo "guard.sh: the code is not complete in itself" >&2
 	exit 1
 fi
@@ -20,7 +23,7 @@ fi
 # "0000000000000030 t breakpoint" -> the name's value, as C takes it
 symbols() {
 	${NM:-nm} "$dir/guard.o" | while read -r value _ name; do
-		case " $* " in *" $name "*) echo "$name 0x${value#00000000}" ;; esac
+		case " $* " in *" $name "*) echo "$name 0x$(printf %08x "0x$value")" ;; esac
 	done | sort
 }
 
@@ -33,8 +36,8 @@ symbols() {
 	echo '/* clang-format off */'
 	echo
 	echo '/* Entries, offsets into the code. */'
-	symbols handler restorer emulate end | while read -r name value; do
-		printf '#define GUARD_CODE_%s %s\n' "$(echo "$name" | tr a-z A-Z)" "$value"
+	symbols handler restorer emulate hook end | while read -r name value; do
+		printf '#define %s_%s %s\n' "$prefix" "$(echo "$name" | tr a-z A-Z)" "$value"
 	done
 	echo
 	echo '/* What the code was told of structures. */'
@@ -43,10 +46,10 @@ symbols() {
 		DATA_CHAIN_AT DATA_CHAIN DATA_OWNER DATA_RETIRED DATA_HIJACKS DATA_HIJACKS_MASK \
 		DATA_RETURN_VADDR HIJACK_REAL HIJACK_SHIFT |
 		while read -r name value; do
-			printf '#define GUARD_CODE_%s %s\n' "$name" "$value"
+			printf '#define %s_%s %s\n' "$prefix" "$name" "$value"
 		done
 	echo
-	echo '#define GUARD_CODE_BYTES \'
+	printf '#define %s_BYTES \\\n' "$prefix"
 	od -An -v -tx1 -w12 "$dir/guard.bin" |
 		sed 's/ \([0-9a-f][0-9a-f]\)/ 0x\1,/g; s/^ /	/; $!s/$/ \\/'
 } >"$dir/guard_code.h"

@@ -32,6 +32,12 @@ const struct ubp_arch *ubp_host_arch(void)
 	return ubp_arch_find(EM_X86_64, ELFCLASS64);
 }
 
+bool ubp_host_traces(const struct ubp_arch *arch)
+{
+	return (arch->e_machine == EM_X86_64 && arch->elf_class == ELFCLASS64) ||
+	       arch->e_machine == EM_386;
+}
+
 #define HWCAP2_FSGSBASE (1UL << 1) /* the kernel lets programs use rdfsbase */
 #define CPUID_EXTENDED  0x80000001U
 #define RDTSCP          (1U << 27) /* in edx */

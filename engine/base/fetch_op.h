@@ -17,7 +17,10 @@
  * A read that fails in FETCH_DEREF ends the arg: numeric data stays zero, a
  * string is marked as failed. A read that fails in FETCH_STORE_MEM keeps the
  * bytes before the fault and zeroes the rest, each array element by itself.
- * An inner read that gets only some of its eight bytes has failed.
+ * An inner read that gets only some of its bytes has failed.
+ *
+ * A word is an address of the program's: 8 bytes, or 4 in a 32-bit one, then
+ * zero-extended; addresses wrap around there.
  */
 
 #ifndef UBP_BASE_FETCH_OP_H
@@ -28,7 +31,7 @@
 enum fetch_opcode {
 	/* Sources: set the accumulator. */
 	FETCH_REG,      /* regs[.reg] */
-	FETCH_STACK,    /* memory word at sp + 8 * .imm, unreadable: 0 */
+	FETCH_STACK,    /* memory word at sp + .imm words, unreadable: 0 */
 	FETCH_IMM,      /* .imm */
 	FETCH_FOFF,     /* hit address - probe OFFSET + .imm: the address @+OFF means */
 	FETCH_COMM,     /* no value; followed by FETCH_STORE_COMM only */
@@ -37,13 +40,13 @@ enum fetch_opcode {
 			 * FETCH_NO_REG, which counts 0 */
 	FETCH_VECTOR,   /* low 64 bits of vector register .reg */
 	/* Step. */
-	FETCH_DEREF, /* acc = u64 at acc + .imm */
+	FETCH_DEREF, /* acc = word at acc + .imm */
 	/* Stores; end the arg, and come last in this list. .at, .size, .count and the
 	 * bit-field members apply. */
 	FETCH_STORE_VALUE,  /* accumulator, cut to .size bytes */
 	FETCH_STORE_MEM,    /* .size bytes (times .count for an array) at acc + .imm */
 	FETCH_STORE_STRING, /* C string at acc + .imm; .count > 0: at acc + .imm an
-			     * array of .count 8-byte pointers to strings */
+			     * array of .count words, pointers to strings */
 	FETCH_STORE_COMM,   /* the task's name, as a string */
 	FETCH_STORE_FAULT,  /* a string (or .count of them) that always prints (fault) */
 };

@@ -43,6 +43,12 @@ static unsigned n_elements(const struct fetch_op *op)
 	return op->count ? op->count : 1;
 }
 
+/* Bytes of an address of the program's. */
+static uint32_t word_size(const struct run *run)
+{
+	return run->in->arch->addr_size;
+}
+
 static void ask(struct run *run, const struct fetch_task *task, uint64_t vaddr, uint32_t len,
 		void *buf)
 {
@@ -50,6 +56,8 @@ static void ask(struct run *run, const struct fetch_task *task, uint64_t vaddr, 
 	struct fetch_task *own = &next->tasks[next->n];
 
 	*own = *task;
+	if (word_size(run) == 4)
+		vaddr = (uint32_t)vaddr; /* as the program computes them */
 	/* What wraps around reaches the kernel's half first: it would fault there. */
 	if (vaddr != 0 && len > -vaddr)
 		len = (uint32_t)-vaddr;
@@ -159,7 +167,7 @@ static void ask_word(struct run *run, const struct fetch_op *op, enum fetch_task
 {
 	struct fetch_task task = { .op = op, .kind = (uint8_t)kind };
 
-	ask(run, &task, vaddr, 8, NULL);
+	ask(run, &task, vaddr, word_size(run), NULL);
 }
 
 /* The last op of an arg: put the value where it belongs, or ask for it. */
@@ -188,7 +196,8 @@ static void store(struct run *run, const struct fetch_op *op, uint64_t acc)
 			break;
 		}
 		task.kind = TASK_POINTERS;
-		ask(run, &task, vaddr, 8u * op->count, &run->scratch->pointers[op->reg]);
+		ask(run, &task, vaddr, word_size(run) * op->count,
+		    &run->scratch->pointers[op->reg]);
 		break;
 	default:
 		break;
@@ -222,7 +231,7 @@ static void advance(struct run *run, const struct fetch_op *op, uint64_t acc)
 			break;
 		case FETCH_STACK:
 			acc = in->regs->r[in->arch->sp];
-			ask_word(run, op, TASK_STACK, acc + 8 * (uint64_t)op->imm);
+			ask_word(run, op, TASK_STACK, acc + word_size(run) * (uint64_t)op->imm);
 			return;
 		case FETCH_DEREF:
 			ask_word(run, op, TASK_DEREF, acc + (uint64_t)op->imm);
@@ -273,10 +282,12 @@ static void take_pointers(struct run *run, const struct fetch_task *task,
 	const struct fetch_op *op = task->op;
 
 	for (uint16_t i = 0; i < op->count; i++) {
-		uint16_t text = op->reg + i;
+		const uint8_t *at = (const uint8_t *)span->buf + word_size(run) * i;
+		uint64_t pointer = 0;
 
-		if (8u * (i + 1u) <= span->got)
-			start_text(run, op, text, run->scratch->pointers[text]);
+		memcpy(&pointer, at, word_size(run));
+		if (word_size(run) * (i + 1u) <= span->got)
+			start_text(run, op, op->reg + i, pointer);
 	}
 }
 
@@ -300,10 +311,10 @@ static void take(struct run *run, const struct fetch_task *task, const struct fe
 {
 	switch ((enum fetch_task_kind)task->kind) {
 	case TASK_STACK:
-		advance(run, task->op + 1, span->got == 8 ? task->word : 0);
+		advance(run, task->op + 1, span->got == word_size(run) ? task->word : 0);
 		break;
 	case TASK_DEREF:
-		if (span->got == 8)
+		if (span->got == word_size(run))
 			advance(run, task->op + 1, task->word);
 		break;
 	case TASK_MEM:

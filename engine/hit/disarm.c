@@ -35,17 +35,18 @@ static void disarm_one(struct tracee *t, struct return_instance *ri, uint64_t sp
 static void disarm_stack(struct tracee *t, uint64_t sp, struct return_list *list)
 {
 	const struct plant_space *ps = t->process->space->plant;
-	uint64_t words[STACK_CHUNK / sizeof(uint64_t)];
+	size_t size = t->process->space->arch->addr_size;
+	uint8_t words[STACK_CHUNK];
 
 	for (uint64_t at = sp; at - sp < OTHER_STACK; at += sizeof(words)) {
 		size_t got = mem_read(t->tid, at, words, sizeof(words));
 
-		for (size_t i = 0; i < got / sizeof(words[0]); i++) {
+		for (size_t i = 0; i + size <= got; i += size) {
 			struct return_instance *ri;
 
-			if (words[i] != ps->trampoline)
+			if (memcmp(words + i, &ps->trampoline, size) != 0)
 				continue;
-			ri = map_get(&ps->returns, at + i * sizeof(words[0]));
+			ri = map_get(&ps->returns, at + i);
 			if (ri && !ri->disarm_sp)
 				disarm_one(t, ri, sp, list);
 		}

@@ -161,7 +161,7 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 	const struct ubp_arch *arch = t->process->space->arch;
 	struct return_instance *ri = return_take(t, regs->r[arch->sp]);
 	uint64_t behind = regs->r[arch->pc];
-	uint64_t now_ns;
+	uint64_t now_ns, was_index;
 	struct moment m;
 
 	if (!ri)
@@ -169,6 +169,7 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 	wait_note_hot(hit->tracer, t);
 	moment_begin(hit, &m, t, regs);
 	now_ns = moment_mono_ns(hit, &m);
+	was_index = ri->was_index;
 	regs->r[arch->pc] = ri->real;
 	for (uint32_t i = ri->n_entries; i-- > 0;) {
 		struct site *site = ri->entries[i].site;
@@ -184,6 +185,11 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 	if (t->n_unwinders)
 		return_look_landed(t, regs->r[arch->sp]);
 	regs->r[arch->pc] = behind;
+	if (arch->leave_trampoline) {
+		arch->leave_trampoline(regs);
+		(void)ubp_host_set_regs(t->tid, regs);
+		returns_mark_over(t->process->space, t->tid, was_index);
+	}
 	if (guard_is_lost(t))
 		(void)guard_reinstall(t, regs);
 	return TRAP_OURS;

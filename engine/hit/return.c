@@ -133,6 +133,7 @@ static struct return_instance *copy_instance(const struct return_instance *ri)
 	*copy = *ri;
 	copy->list = NULL;
 	copy->index = 0;
+	copy->was_index = 0; /* the entry stays its parent's */
 	copy->entries = malloc((ri->cap + 1) * sizeof(*copy->entries));
 	if (!copy->entries) {
 		free(copy);
@@ -166,6 +167,7 @@ struct return_instance *return_take(struct tracee *t, uint64_t sp)
 	returns_uncount(ri);
 	returns_unlink(ri);
 	map_remove(&ps->returns, ri->slot_vaddr);
+	ri->was_index = ri->index;
 	returns_forget(ps, ri);
 	if (ri->outer)
 		return_rearm_at(t, ri->outer);

@@ -3,6 +3,8 @@
 
 #include "engine/hit/stack.h"
 
+#include <string.h>
+
 #include "engine/plant/jump.h"
 #include "engine/plant/plant.h"
 #include "engine/stack/frame_pointers.h"
@@ -19,10 +21,15 @@ static bool read_frame(void *ctx, uint64_t vaddr, uint64_t frame[2])
 	struct hit *hit = reader->hit;
 	uint64_t page = vaddr >> 12;
 
+	size_t size = reader->t->process->space->arch->addr_size;
+	uint8_t words[2 * sizeof(frame[0])];
+
 	/* Where there are no frame pointers this is anything at all: no more than a call for it. */
-	if (mem_read_ahead(reader->t->tid, vaddr, frame, 2 * sizeof(frame[0])) !=
-	    2 * sizeof(frame[0]))
+	if (mem_read_ahead(reader->t->tid, vaddr, words, 2 * size) != 2 * size)
 		return false;
+	frame[0] = frame[1] = 0;
+	memcpy(&frame[0], words, size);
+	memcpy(&frame[1], words + size, size);
 	if (page != reader->page && hit->n_seen < HIT_SEEN)
 		hit->seen[hit->n_seen++] = vaddr;
 	reader->page = page;

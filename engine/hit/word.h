@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* A word on the stack of a stopped thread. */
+/* A word on the stack of a stopped thread: an address of its program's. */
 
 #ifndef UBP_HIT_WORD_H
 #define UBP_HIT_WORD_H
@@ -22,11 +22,18 @@ static inline int read_word(const struct tracee *t, uint64_t vaddr, uint64_t *re
 	if (word == -1 && errno)
 		return -errno;
 	*ret_word = (uint64_t)word;
+	if (t->process->space->arch->addr_size == sizeof(uint32_t))
+		*ret_word = (uint32_t)word;
 	return 0;
 }
 
 static inline int write_word(const struct tracee *t, uint64_t vaddr, uint64_t word)
 {
+	const struct space *space = t->process->space;
+	const uint32_t half = (uint32_t)word;
+
+	if (space->arch->addr_size == sizeof(half))
+		return mem_write(&space->mem, t->tid, vaddr, &half, sizeof(half));
 	return ptrace(PTRACE_POKEDATA, t->tid, vaddr, word) < 0 ? -errno : 0;
 }
 

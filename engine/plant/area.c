@@ -379,6 +379,9 @@ static int found(struct space *space, struct area *area, struct guard_head *head
 		head->action[0] = guard + arch->guard_handler;
 		head->action[1] = arch->guard_flags;
 		head->action[2] = guard + arch->guard_restorer;
+		if (arch->pack_action)
+			arch->pack_action(guard + arch->guard_handler, arch->guard_flags,
+					  guard + arch->guard_restorer, head->action);
 	}
 	/* All else before the head: an area with a magic is whole. */
 	if (rc == 0)

@@ -32,19 +32,23 @@
 
 #define RETURN_ENTRIES 0x40000ULL  /* 100,000 deep recursions and some more; 4 MB */
 #define FRESH_NS       10000000ULL /* how long the handler is believed to be there */
-#define STACK_WORDS    16384       /* looked through for frames of signal handlers */
-#define RESTORER_LEN   9
-#define SIGSET_LEN     8 /* of the kernel's sigset_t */
+#define STACK_LEN      0x20000     /* looked through for frames of signal handlers */
+#define SIGSET_LEN     8           /* of the kernel's sigset_t */
 #define TRAP_BIT       TASK_SIG_BIT(SIGTRAP)
 /* What even sigfillset() leaves out: the kernel's two, the C library's two or three. */
 #define NEVER_BLOCKED                                                                          \
 	(TASK_SIG_BIT(SIGKILL) | TASK_SIG_BIT(SIGSTOP) | TASK_SIG_BIT(32) | TASK_SIG_BIT(33) | \
 	 TASK_SIG_BIT(34))
 
-/* The kernel's struct sigaction, and what the chain holds. */
+/* The kernel's struct sigaction, as the program's instruction set has it, and what the chain holds. */
 struct action {
-	uint64_t handler, flags, restorer, mask;
+	uint64_t words[4];
 };
+
+static uint64_t handler_of(const struct action *a, const struct space *space)
+{
+	return space->arch->addr_size == sizeof(uint32_t) ? (uint32_t)a->words[0] : a->words[0];
+}
 
 static uint64_t own_action(const struct plant_space *ps)
 {
@@ -67,6 +71,7 @@ static int put_word(const struct space *space, pid_t tid, uint64_t vaddr, uint64
 static int swap_action(struct remote *remote, const struct space *space, uint64_t act,
 		       struct action *ret_old, struct ubp_err *err)
 {
+	size_t len = space->arch->action_len ? space->arch->action_len : sizeof(*ret_old);
 	uint64_t buffer = remote->sp + space->arch->stub_buffer_at;
 	uint64_t args[6] = { SIGTRAP, act, buffer, SIGSET_LEN };
 	int64_t result;
@@ -79,7 +84,8 @@ static int swap_action(struct remote *remote, const struct space *space, uint64_
 				"process %d cannot install a signal handler: %s",
 				(int)remote->t->process->pid, strerror((int)-result));
 	buffer = remote->sp + space->arch->stub_buffer_at; /* it may have moved */
-	if (mem_peek(&space->mem, buffer, ret_old, sizeof(*ret_old)) != sizeof(*ret_old))
+	*ret_old = (struct action){ 0 };
+	if (mem_peek(&space->mem, buffer, ret_old, len) != len)
 		return ubp_fail(err, EFAULT, "cannot read the stack of process %d",
 				(int)remote->t->process->pid);
 	return 0;
@@ -125,7 +131,7 @@ static int keep_chain(const struct space *space, pid_t pid, const struct action 
 	const struct plant_space *ps = space->plant;
 	struct guard_data data;
 
-	if (old->handler == own_handler(space))
+	if (handler_of(old, space) == own_handler(space))
 		return put_word(space, pid, ps->data + offsetof(struct guard_data, retired), 0);
 	memset(&data, 0, offsetof(struct guard_data, gate));
 	memcpy(data.chain[0], old, sizeof(*old));
@@ -137,7 +143,8 @@ static int keep_chain(const struct space *space, pid_t pid, const struct action 
 static int correct_chain(const struct space *space, pid_t pid, const struct action *first,
 			 const struct action *now)
 {
-	if (now->handler == own_handler(space) || memcmp(first, now, sizeof(*now)) == 0)
+	if (handler_of(now, space) == own_handler(space) ||
+	    memcmp(first, now, sizeof(*now)) == 0)
 		return 0;
 	return keep_chain(space, pid, now);
 }
@@ -172,7 +179,7 @@ int guard_install(struct tracer *tracer, struct tracee *t, const struct ubp_regs
 
 static bool is_ours(const struct action *a, const struct space *space)
 {
-	return a->handler == own_handler(space);
+	return handler_of(a, space) == own_handler(space);
 }
 
 /* Where in the target the action stands that the program has set. */
@@ -209,7 +216,8 @@ int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_re
 	rc = swap_action(&remote, space, 0, &now, err);
 	/* One that the program set behind our back is its own; the default may be
 	 * that of the kernel, which took the guard away. */
-	if (rc == 0 && (is_ours(&now, space) || now.handler == (uint64_t)(uintptr_t)SIG_DFL)) {
+	if (rc == 0 &&
+	    (is_ours(&now, space) || handler_of(&now, space) == (uint64_t)(uintptr_t)SIG_DFL)) {
 		rc = swap_action(&remote, space, chain, &now, err);
 		/* From now on the program's calls go to the kernel again. */
 		(void)put_word(space, p->pid, ps->data + offsetof(struct guard_data, retired),
@@ -273,21 +281,22 @@ static bool is_in_handler(const struct tracee *t, const struct maps *maps)
 {
 	const struct space *space = t->process->space;
 	const struct ubp_arch *arch = space->arch;
-	const uint8_t *restorer = arch->guard + arch->guard_restorer;
-	static uint64_t stack[STACK_WORDS]; /* the tracing thread's alone */
-	uint8_t code[RESTORER_LEN];
+	static uint8_t stack[STACK_LEN]; /* the tracing thread's alone */
+	uint8_t code[UBP_SIGRETURN_MAX];
 	struct ubp_regs regs;
 	size_t n;
 
 	if (ubp_host_get_regs(t->tid, &regs) < 0)
 		return true;
-	n = mem_peek(&space->mem, regs.r[arch->sp], stack, sizeof(stack)) / sizeof(stack[0]);
-	for (size_t i = 0; i < n; i++) {
-		const struct mapping *m = maps_at(maps, stack[i]);
+	n = mem_peek(&space->mem, regs.r[arch->sp], stack, sizeof(stack));
+	for (size_t at = 0; at + arch->addr_size <= n; at += arch->addr_size) {
+		const struct mapping *m;
+		uint64_t word = 0;
 
+		memcpy(&word, stack + at, arch->addr_size);
+		m = maps_at(maps, word);
 		if (m && m->exec &&
-		    mem_peek(&space->mem, stack[i], code, sizeof(code)) == sizeof(code) &&
-		    memcmp(code, restorer, sizeof(code)) == 0)
+		    arch->is_sigreturn(code, mem_peek(&space->mem, word, code, sizeof(code))))
 			return true;
 	}
 	return false;

@@ -148,8 +148,9 @@ void hijack_note_stack(struct tracee *t, uint64_t sp)
 static void take_stack(struct tracee *t, uint64_t sp)
 {
 	const struct plant_space *ps = t->process->space->plant;
-	uint64_t words[STACK_CHUNK / sizeof(uint64_t)], last = sp;
-	size_t len;
+	size_t size = t->process->space->arch->addr_size, len;
+	uint8_t words[STACK_CHUNK];
+	uint64_t last = sp;
 
 	/* Behind the stack may be other memory that can be read. */
 	for (uint64_t at = sp & ~7ULL; at - last < FRAME_MAX + STACK_CHUNK; at += len) {
@@ -157,9 +158,9 @@ static void take_stack(struct tracee *t, uint64_t sp)
 
 		len = at == (sp & ~7ULL) ? STACK_FIRST : STACK_CHUNK;
 		got = mem_read(t->tid, at, words, len);
-		for (size_t i = 0; i < got / sizeof(words[0]); i++)
-			if (words[i] == ps->return_vaddr) {
-				last = at + i * sizeof(words[0]);
+		for (size_t i = 0; i + size <= got; i += size)
+			if (memcmp(words + i, &ps->return_vaddr, size) == 0) {
+				last = at + i;
 				(void)hijack_take(t, last);
 			}
 		if (got < len)

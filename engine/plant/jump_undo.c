@@ -195,7 +195,7 @@ static bool look_who_is_in(struct tracer *tracer, struct space *space, bool all)
 		}
 		note_pc(ps, regs.r[arch->pc]);
 		recording |= is_recording(space, regs.r[arch->pc]);
-		stack_words(&maps, t->tid, regs.r[arch->sp], note_in, ps);
+		stack_words(&maps, t->tid, regs.r[arch->sp], arch->addr_size, note_in, ps);
 	}
 	maps_free(&maps);
 	return recording || !all;
@@ -261,7 +261,7 @@ void jump_clean_copy(struct plant_space *owner, const struct space *space, pid_t
 	forget_who_is_in(owner, known);
 	if (known) {
 		note_pc(owner, regs.r[arch->pc]);
-		stack_words(&maps, tid, regs.r[arch->sp], note_in, owner);
+		stack_words(&maps, tid, regs.r[arch->sp], arch->addr_size, note_in, owner);
 	}
 	maps_free(&maps);
 	defuse(owner, space, tid, true);
@@ -342,7 +342,8 @@ static void hold_hijacked(struct tracer *tracer, const struct space *space)
 		if (!maps.n && maps_read(t->tid, &maps, &err) < 0)
 			break;
 		if (task_asleep(t->tid, &pc, &sp))
-			stack_words(&maps, t->tid, sp, find_word, &s);
+			stack_words(&maps, t->tid, sp, t->process->space->arch->addr_size,
+				    find_word, &s);
 		else
 			s.found = true;
 		if (s.found && attach_hold(tracer, t) < 0)

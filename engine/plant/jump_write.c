@@ -157,7 +157,7 @@ static void clear_sleeper(struct clearing *c, const struct maps *maps, pid_t tid
 		try = try_of_slot(c->space, c->batch, pc);
 	if (try)
 		put_off(c->space->plant, try);
-	stack_words(maps, tid, sp, clear_word, c);
+	stack_words(maps, tid, sp, c->space->arch->addr_size, clear_word, c);
 }
 
 static void clear_held(struct tracer *tracer, struct clearing *c, const struct maps *maps,
@@ -169,7 +169,7 @@ static void clear_held(struct tracer *tracer, struct clearing *c, const struct m
 	clear_pc(c->space, c->batch, t);
 	if (hold_get_regs(t, &regs) < 0)
 		return;
-	stack_words(maps, t->tid, regs.r[arch->sp], clear_word, c);
+	stack_words(maps, t->tid, regs.r[arch->sp], arch->addr_size, clear_word, c);
 	rings_add_thread(tracer, t, &regs);
 }
 

@@ -110,6 +110,7 @@ struct return_instance {
 	enum missed_why missed; /* counted as missed for that; MISSED_N: not counted */
 	bool uncounted;         /* the parent process entered: counted there */
 	uint64_t index;         /* of its entry in the target's return table, + 1; 0: none */
+	uint64_t was_index;     /* likewise, once it was taken: return_take() */
 	struct return_list *list;
 	struct return_instance *newer, *older;
 	uint32_t n_entries, cap;
@@ -503,6 +504,8 @@ void returns_put_back(const struct plant_space *owner, const struct space *space
  * target's return table. Returns 0; -ENOSPC: the table is full; -EFAULT.
  */
 int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid);
+/* The entry @index (+ 1; 0: none) is over, also for the guard. */
+void returns_mark_over(const struct space *space, pid_t tid, uint64_t index);
 /* @ri is over: its entry may be used again. */
 void returns_forget(struct plant_space *ps, struct return_instance *ri);
 int returns_copy(const struct plant_space *from, struct plant_space *to, struct tracee *first);

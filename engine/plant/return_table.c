@@ -7,6 +7,7 @@
  */
 
 #include <errno.h>
+#include <stddef.h>
 #include <sys/uio.h>
 
 #include "arch/guard.h"
@@ -55,6 +56,18 @@ int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid
 			       (ssize_t)(sizeof(entry) + space->arch->addr_size)
 		       ? 0
 		       : -EFAULT;
+}
+
+void returns_mark_over(const struct space *space, pid_t tid, uint64_t index)
+{
+	const struct plant_space *ps = space->plant;
+	const uint64_t none = 0;
+
+	if (index && ps->return_table)
+		(void)mem_write(&space->mem, tid,
+				ps->return_table + (index - 1) * sizeof(struct guard_return) +
+					offsetof(struct guard_return, real),
+				&none, sizeof(none));
 }
 
 void returns_forget(struct plant_space *ps, struct return_instance *ri)

@@ -27,6 +27,7 @@
 
 /* What is known of one file. */
 struct call_file {
+	const struct ubp_arch *arch; /* of the process that asked */
 	uint64_t dev, ino;
 	uint64_t *calls; /* file offsets */
 	size_t n;
@@ -71,8 +72,12 @@ static struct object *object_of(int fd)
 
 static int add_call(struct call_file *f, uint64_t foffset)
 {
-	uint64_t *bigger = realloc(f->calls, (f->n + 1) * sizeof(*bigger));
+	uint64_t *bigger;
 
+	for (size_t i = 0; i < f->n; i++)
+		if (f->calls[i] == foffset)
+			return 0;
+	bigger = realloc(f->calls, (f->n + 1) * sizeof(*bigger));
 	if (!bigger)
 		return -ENOMEM;
 	f->calls = bigger;
@@ -93,18 +98,24 @@ static bool is_boundary(struct object *object, uint64_t foffset, uint8_t before)
 }
 
 /* Look for @call in @len bytes of the file, which begin at @from. */
-static int search_chunk(struct call_file *f, const uint8_t *call, size_t call_len,
+static int search_chunk(struct call_file *f, const struct ubp_arch *arch, const uint8_t *call,
 			const uint8_t *buf, size_t len, uint64_t from, struct object *object)
 {
 	const uint8_t *at = buf;
 	int rc = 0;
 
 	while (rc == 0 && f->n < CALLS_MAX &&
-	       (at = memmem(at + 1, (size_t)(buf + len - at - 1), call, call_len))) {
+	       (at = memmem(at + 1, (size_t)(buf + len - at - 1), call,
+			    arch->sigaction_call_len))) {
 		uint64_t foffset = from + (uint64_t)(at - buf);
+		size_t more = 0;
 
-		if (is_boundary(object, foffset, at[-1]))
-			rc = add_call(f, foffset);
+		if (!is_boundary(object, foffset, at[-1]))
+			continue;
+		if (arch->sigaction_call_at)
+			more = arch->sigaction_call_at(at, (size_t)(buf + len - at));
+		if (more || !arch->sigaction_call_at)
+			rc = add_call(f, foffset + more);
 	}
 	return rc;
 }
@@ -114,7 +125,8 @@ static int search(struct call_file *f, const struct ubp_arch *arch, int fd, uint
 		  uint64_t to)
 {
 	struct object *object = object_of(fd);
-	size_t n = arch->sigaction_call_len;
+	/* So much of one chunk is in the next, too. */
+	size_t n = arch->sigaction_call_at ? UBP_SIGACTION_LOOK : arch->sigaction_call_len;
 	uint8_t *buf = malloc(CHUNK + n);
 	int rc = buf ? 0 : -ENOMEM;
 
@@ -127,7 +139,7 @@ static int search(struct call_file *f, const struct ubp_arch *arch, int fd, uint
 		if (got < (ssize_t)n + 1)
 			break;
 		for (unsigned i = 0; i < arch->n_sigaction_calls && rc == 0; i++)
-			rc = search_chunk(f, arch->sigaction_calls[i], n, buf, (size_t)got,
+			rc = search_chunk(f, arch, arch->sigaction_calls[i], buf, (size_t)got,
 					  from, object);
 		from += (uint64_t)got - n;
 	}
@@ -142,7 +154,7 @@ static int ask_file(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
 	struct call_file *f = plant->call_files;
 	int fd, rc = 0;
 
-	while (f && (f->ino != m->ino || f->dev != m->dev))
+	while (f && (f->ino != m->ino || f->dev != m->dev || f->arch != arch))
 		f = f->next;
 	*ret_file = f;
 	if (f)
@@ -156,6 +168,7 @@ static int ask_file(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
 		close(fd);
 		return -ENOMEM;
 	}
+	f->arch = arch;
 	f->dev = m->dev;
 	f->ino = m->ino;
 	f->next = plant->call_files;

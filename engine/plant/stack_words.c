@@ -4,6 +4,7 @@
 #include "engine/plant/stack_words.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "engine/object/maps.h"
 #include "engine/trace/mem.h"
@@ -12,11 +13,12 @@
 /* Stacks may lie in heaps. */
 #define MOST 0x2000000ULL
 
-void stack_words(const struct maps *maps, pid_t tid, uint64_t sp,
+void stack_words(const struct maps *maps, pid_t tid, uint64_t sp, size_t word_size,
 		 void (*each)(void *ctx, uint64_t word), void *ctx)
 {
 	const struct mapping *m = maps_at(maps, sp);
-	uint64_t at = sp & ~7ULL, end = m ? m->end : at, words[CHUNK / sizeof(uint64_t)];
+	uint64_t at = sp & ~(uint64_t)(word_size - 1), end = m ? m->end : at;
+	uint8_t words[CHUNK];
 
 	if (end - at > MOST)
 		end = at + MOST;
@@ -24,8 +26,12 @@ void stack_words(const struct maps *maps, pid_t tid, uint64_t sp,
 		size_t len = end - at < sizeof(words) ? end - at : sizeof(words);
 		size_t got = mem_read(tid, at, words, len);
 
-		for (size_t i = 0; i < got / sizeof(words[0]); i++)
-			each(ctx, words[i]);
+		for (size_t i = 0; i + word_size <= got; i += word_size) {
+			uint64_t word = 0;
+
+			memcpy(&word, words + i, word_size);
+			each(ctx, word);
+		}
 		if (!got)
 			break;
 		at += got;

@@ -6,17 +6,18 @@
 #ifndef UBP_PLANT_STACK_WORDS_H
 #define UBP_PLANT_STACK_WORDS_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct maps;
 
 /*
- * @each(@ctx, word) for all words of @tid's memory from @sp to the end of the mapping
+ * @each(@ctx, word) for all words (of @word_size bytes) of @tid's memory from @sp to the end of the mapping
  * that it is in. What is mapped behind it is not its stack: constants of a library may look
  * like anything.
  */
-void stack_words(const struct maps *maps, pid_t tid, uint64_t sp,
+void stack_words(const struct maps *maps, pid_t tid, uint64_t sp, size_t word_size,
 		 void (*each)(void *ctx, uint64_t word), void *ctx);
 
 #endif

@@ -101,9 +101,11 @@ static int resolve_symbol(struct ubp_session *s, size_t i, struct session_file *
 
 int define_check_arch(const struct session_file *file, const char *path, struct ubp_err *err)
 {
-	if (object_arch(file->object) == ubp_host_arch())
+	const struct ubp_arch *arch = object_arch(file->object);
+
+	if (arch && ubp_host_traces(arch))
 		return 0;
-	return ubp_fail(err, ENOTSUP, "%s is for %s%s: ubp traces %s programs only", path,
+	return ubp_fail(err, ENOTSUP, "%s is for %s%s: ubp traces no such programs on %s", path,
 			object_is_64bit(file->object) ? "" : "32-bit ",
 			object_machine_name(file->object), ubp_host_arch()->name);
 }

@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "arch/host.h"
 #include "engine/object/maps.h"
 #include "engine/plant/jump.h"
 #include "engine/session/session.h"
@@ -107,7 +106,7 @@ static int try_attach(struct ubp_session *s, pid_t pid, struct ubp_err *err)
 		p->silent = false;
 		return 0;
 	}
-	rc = attach_process(&s->tracer, pid, ubp_host_arch(), &p, err);
+	rc = attach_process(&s->tracer, pid, &p, err);
 	if (rc < 0)
 		return rc;
 	rc = attach_sharers(&s->tracer, p, err);
@@ -324,7 +323,7 @@ static int start_command(struct ubp_session *s, struct ubp_err *err)
 {
 	struct tracee *t;
 	pid_t pid;
-	int rc = attach_command(&s->tracer, s->argv, &s->inherited, ubp_host_arch(), &t, err);
+	int rc = attach_command(&s->tracer, s->argv, &s->inherited, &t, err);
 
 	if (rc < 0)
 		return rc;

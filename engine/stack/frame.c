@@ -60,7 +60,9 @@ uint64_t stack_frame_sp(const struct stack_frame *frame)
 
 static bool read_word(const struct stack_frame *frame, uint64_t vaddr, uint64_t *ret_value)
 {
-	return stack_memory_read(frame->memory, vaddr, ret_value, sizeof(*ret_value));
+	*ret_value = 0;
+	return stack_memory_read(frame->memory, vaddr, ret_value,
+				 frame->space->arch->addr_size);
 }
 
 static bool read_for_expr(void *ctx, uint64_t vaddr, void *buf, size_t len)
@@ -185,11 +187,16 @@ bool stack_frame_by_signal(struct stack_frame *frame)
 {
 	const struct ubp_arch *arch = frame->space->arch;
 	uint64_t sp = stack_frame_sp(frame), value;
+	const uint16_t *at = arch->sigframe_at;
+	uint8_t code[UBP_SIGRETURN_MAX];
 	struct stack_frame new = *frame;
 
+	if (arch->sigframe_of &&
+	    stack_memory_read(frame->memory, frame->pc, code, sizeof(code)))
+		at = arch->sigframe_of(code, sizeof(code));
 	new.known = 0;
 	for (unsigned i = 0; i < arch->n_dwarf_regs; i++) {
-		if (!read_word(frame, sp + arch->sigframe_at[i], &value))
+		if (!read_word(frame, sp + at[i], &value))
 			return false;
 		set(&new, i, value);
 	}

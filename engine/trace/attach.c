@@ -110,8 +110,8 @@ static struct space *shared_space(const struct tracer *tracer, pid_t tid)
 	return NULL;
 }
 
-int attach_process(struct tracer *tracer, pid_t pid, const struct ubp_arch *arch,
-		   struct process **ret_process, struct ubp_err *err)
+int attach_process(struct tracer *tracer, pid_t pid, struct process **ret_process,
+		   struct ubp_err *err)
 {
 	pid_t live = task_live_thread(pid);
 	struct process *p;
@@ -124,7 +124,7 @@ int attach_process(struct tracer *tracer, pid_t pid, const struct ubp_arch *arch
 		return task_explain_refusal(pid, live ? live : pid, EPERM, err);
 	space = shared_space(tracer, live);
 	if (!space)
-		space = space_new(arch, live, err);
+		space = space_new(NULL, live, err);
 	if (!space)
 		return task_explain_refusal(pid, live, err->code, err);
 	p = tracer_add_process(tracer, pid, space);
@@ -174,7 +174,7 @@ static int seize_sharer(void *ctx, pid_t pid)
 	/* None at all is shared with every kernel thread: ours is just ending. */
 	if (!task_auxv(live, AT_PAGESZ))
 		return 0;
-	rc = attach_process(s->tracer, pid, s->p->space->arch, &sharer, s->err);
+	rc = attach_process(s->tracer, pid, &sharer, s->err);
 	if (rc == 0)
 		sharer->silent = true;
 	return rc == -ESRCH ? 0 : rc;
@@ -377,8 +377,21 @@ static int wait_for_exec(struct tracer *tracer, struct process *p, int report, c
 	return ubp_fail(err, ECHILD, "%s: ended before it ran", name);
 }
 
+/* The command's own in place of ours. One that can't be traced has not run: it shall not. */
+static int take_arch(struct space *space, pid_t pid, struct ubp_err *err)
+{
+	const struct ubp_arch *arch = task_arch(pid, err);
+
+	if (!arch) {
+		(void)kill(pid, SIGKILL);
+		return -err->code;
+	}
+	space->arch = arch;
+	return 0;
+}
+
 int attach_command(struct tracer *tracer, char *const argv[], const struct inherited *inherited,
-		   const struct ubp_arch *arch, struct tracee **ret_tracee, struct ubp_err *err)
+		   struct tracee **ret_tracee, struct ubp_err *err)
 {
 	struct process *p = NULL;
 	int go[2], report[2], rc;
@@ -399,7 +412,7 @@ int attach_command(struct tracer *tracer, char *const argv[], const struct inher
 	}
 	close(go[0]);
 	close(report[1]);
-	rc = pid < 0 ? ubp_fail_sys(err, "fork") : attach_process(tracer, pid, arch, &p, err);
+	rc = pid < 0 ? ubp_fail_sys(err, "fork") : attach_process(tracer, pid, &p, err);
 	if (rc < 0 && pid > 0)
 		(void)kill(pid, SIGKILL);
 	close(go[1]); /* end of file lets it go on */
@@ -413,6 +426,8 @@ int attach_command(struct tracer *tracer, char *const argv[], const struct inher
 	/* The memory it was opened with was that of our own copy. */
 	mem_close(&p->space->mem);
 	rc = mem_open(&p->space->mem, pid, err);
+	if (rc == 0)
+		rc = take_arch(p->space, pid, err);
 	*ret_tracee = map_get(&tracer->tracees, (uint64_t)pid);
 	return rc;
 }

@@ -17,8 +17,8 @@
  * -EPERM (the text names the reason), -ENOTSUP for an instruction set that ubp
  * cannot trace. On failure nothing stays seized.
  */
-int attach_process(struct tracer *tracer, pid_t pid, const struct ubp_arch *arch,
-		   struct process **ret_process, struct ubp_err *err);
+int attach_process(struct tracer *tracer, pid_t pid, struct process **ret_process,
+		   struct ubp_err *err);
 
 /*
  * Seize the processes that share @p's memory without being its children of ours:
@@ -66,8 +66,7 @@ struct inherited {
  * returned tracee is held. Errors: errno of execvp(), with a text.
  */
 int attach_command(struct tracer *tracer, char *const argv[], const struct inherited *inherited,
-		   const struct ubp_arch *arch, struct tracee **ret_tracee,
-		   struct ubp_err *err);
+		   struct tracee **ret_tracee, struct ubp_err *err);
 
 /*
  * After everything of ours was taken out of the memory of @p (NULL: of all): see

@@ -197,7 +197,7 @@ void children_execed(struct tracer *tracer, struct tracee *t)
 	drop_other_threads(tracer, p, t);
 	tracer->ops->tracee_gone(tracer->ctx, t); /* what it was in the old image */
 	p->execing = false;
-	space = space_new(old->arch, p->pid, &err);
+	space = space_new(NULL, p->pid, &err);
 	if (!space) {
 		tracer_detach(tracer, t);
 		return;

@@ -186,21 +186,56 @@ pid_t task_live_thread(pid_t pid)
 	return tid;
 }
 
+const struct ubp_arch *task_arch(pid_t pid, struct ubp_err *err)
+{
+	const struct ubp_arch *arch = NULL;
+	Elf32_Ehdr ehdr; /* up to e_machine both classes are alike */
+	char path[64];
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		(void)ubp_fail(err, errno, "cannot look at the program of process %d: %s",
+			       (int)pid, strerror(errno));
+		return NULL;
+	}
+	got = pread(fd, &ehdr, sizeof(ehdr), 0);
+	close(fd);
+	if (got == (ssize_t)sizeof(ehdr))
+		arch = ubp_arch_find(ehdr.e_machine, ehdr.e_ident[EI_CLASS]);
+	if (arch && ubp_host_traces(arch))
+		return arch;
+	(void)ubp_fail(err, ENOTSUP,
+		       "process %d runs a program of a kind that this ubp does not trace",
+		       (int)pid);
+	return NULL;
+}
+
+/* Of 32-bit programs it has 32-bit words: the first entry's value makes them tell apart. */
 uint64_t task_auxv(pid_t pid, uint64_t type)
 {
-	uint64_t pair[2], value = 0;
+	uint32_t words[512];
 	char path[64];
-	FILE *f;
+	size_t n, step, at;
+	int fd;
+	ssize_t got;
 
 	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
 		return 0;
-	while (fread(pair, sizeof(pair), 1, f) == 1 && pair[0] != AT_NULL)
-		if (pair[0] == type)
-			value = pair[1];
-	fclose(f);
-	return value;
+	got = read(fd, words, sizeof(words));
+	close(fd);
+	n = got > 0 ? (size_t)got / sizeof(words[0]) : 0;
+	/* Types are small and not 0: the upper half of one is 0, a value in its place is not. */
+	step = n > 1 && words[1] == 0 ? 2 : 1;
+	for (at = 0; at + 2 * step <= n && words[at] != AT_NULL; at += 2 * step)
+		if (words[at] == type)
+			return step == 2 ? words[at + 2] | (uint64_t)words[at + 3] << 32
+					 : words[at + 1];
+	return 0;
 }
 
 pid_t task_own_pid(pid_t pid)

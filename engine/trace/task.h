@@ -47,6 +47,12 @@ char task_state(pid_t tid);
  */
 pid_t task_live_thread(pid_t pid);
 
+/*
+ * The instruction set of the program that @pid runs, by its file. NULL: it can't be told, or
+ * is none that this ubp traces, with a text: ENOTSUP, or why the file could not be read.
+ */
+const struct ubp_arch *task_arch(pid_t pid, struct ubp_err *err);
+
 /* Value of an entry (AT_ENTRY, ...) of a process's auxiliary vector; 0: none. */
 uint64_t task_auxv(pid_t pid, uint64_t type);
 

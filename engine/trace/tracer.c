@@ -30,8 +30,13 @@ int tracer_init(struct tracer *tracer, const struct tracer_ops *ops, void *ctx,
 
 struct space *space_new(const struct ubp_arch *arch, pid_t pid, struct ubp_err *err)
 {
-	struct space *space = calloc(1, sizeof(*space));
+	struct space *space;
 
+	if (!arch)
+		arch = task_arch(pid, err);
+	if (!arch)
+		return NULL;
+	space = calloc(1, sizeof(*space));
 	if (!space) {
 		ubp_fail(err, ENOMEM, "out of memory");
 		return NULL;

@@ -234,6 +234,7 @@ void tracer_detach(struct tracer *tracer, struct tracee *t);
 struct process *tracer_add_process(struct tracer *tracer, pid_t pid, struct space *space);
 /* One without threads. */
 void tracer_drop_process(struct tracer *tracer, struct process *p);
+/* @arch NULL: that of the program which runs there. NULL: with a text. */
 struct space *space_new(const struct ubp_arch *arch, pid_t pid, struct ubp_err *err);
 void space_put(struct tracer *tracer, struct space *space);
 

@@ -1,0 +1,648 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * The guard's code for 32-bit programs: what arch/x86/guard.S does, and how, is told there. What
+ * differs:
+ *
+ * - Words of the area are 8 bytes (arch/guard.h), of which the lower half counts. The actions that
+ *   the kernel is given or asked for are its 20 bytes, at the start of their 32.
+ * - There is no red zone: the signal's frame lies where a return address has just been taken
+ *   from. So the pc is set to the real address, and no word is looked at below the stack pointer.
+ * - Programs call the kernel by call *%gs:16. A jump stands there, to "hook".
+ *
+ * handler: esp points to the return address, then signal, siginfo, ucontext. The kernel puts every
+ * register back behind it; one of the program's that we go on to finds them as the kernel leaves them.
+ *   ebp   the first area      edi   ucontext      esi   siginfo     ebx   pc of the trap
+ *
+ * hook: esp points to where to go on. All registers but eax stay, and the flags.
+ */
+
+	/* struct guard_head */
+	.set	HEAD_LEN, 16
+	.set	HEAD_TABLE_MASK, 32
+	.set	HEAD_NEXT, 40
+	.set	HEAD_DATA, 48
+	.set	HEAD_RETURNS, 56
+	.set	HEAD_RETURNS_MASK, 64
+	.set	AREA_TRAMPOLINE, 0x100
+	.set	AREA_GUARD, 0x180
+	.set	AREA_TABLE, 0x1000
+
+	/* struct guard_site, guard_hash() */
+	.set	SITE_SLOT, 8
+	.set	PAGE, 4096
+	.set	STACK_PAGES, 4096	/* of a stack that are looked at */
+	.set	SLOT_FLAGS, 63
+	.set	SLOT_UNWIND, 1
+	.set	SITE_SHIFT, 4		/* log2 of its size, and that of guard_return */
+	.set	HASH_HIGH, 0x9e3779b9
+	.set	HASH_LOW, 0x7f4a7c15
+	.set	HASH_SHIFT, 8		/* of the upper half */
+
+	/* struct guard_return */
+	.set	RETURN_REAL, 8
+	.set	RETURN_REACH, 4096	/* bytes of arguments that a ret may pop */
+
+	/* struct guard_hijack */
+	.set	HIJACK_SHIFT, 5
+	.set	HIJACK_REAL, 8
+
+	/* struct guard_data */
+	.set	DATA_CHAIN_AT, 0
+	.set	DATA_CHAIN, 8
+	.set	DATA_CHAIN_SHIFT, 5	/* log2 of an action's room */
+	.set	DATA_OWNER, 72
+	.set	DATA_RETIRED, 80
+	.set	DATA_HIJACKS, 112
+	.set	DATA_HIJACKS_MASK, 120
+	.set	DATA_RETURN_VADDR, 128
+	.set	CHAIN_TRIES, 100000	/* how long another setter may take: some 50 ms */
+
+	/* the kernel's: sigaction, siginfo, ucontext */
+	.set	SA_FLAGS, 4
+	.set	SA_RESTORER_AT, 8
+	.set	SA_MASK, 12
+	.set	SA_LEN, 20
+	.set	SA_KNOWN, 0xdc000807	/* the flags that it keeps */
+	.set	SA_SIGINFO, 4
+	.set	SA_RESTORER, 0x04000000
+	.set	SI_CODE, 8
+	.set	UC_EDI, 36
+	.set	UC_ESI, 40
+	.set	UC_EBP, 44
+	.set	UC_ESP, 48
+	.set	UC_EBX, 52
+	.set	UC_EIP, 76
+	.set	UC_EFLAGS, 84
+	.set	UC_SIGMASK, 108
+
+	.set	TRAP_BRKPT, 1
+	.set	TRAP_TRACE, 2
+	.set	SI_KERNEL, 0x80
+	.set	SIG_IGN, 1
+	.set	SIGTRAP, 5
+	.set	SIGTRAP_BIT, 0x10
+	.set	SIGKILL_SIGSTOP_BITS, 0x40100
+	.set	FLAG_TF, 0x100
+
+	.set	NR_GETPID, 20
+	.set	NR_SIGPROCMASK, 126
+	.set	NR_SCHED_YIELD, 158
+	.set	NR_RT_SIGRETURN, 173
+	.set	NR_RT_SIGACTION, 174
+	.set	NR_RT_SIGPROCMASK, 175
+	.set	NR_GETTID, 224
+	.set	NR_TGKILL, 270
+	.set	NR_RT_TGSIGQUEUEINFO, 335
+	.set	SIG_BLOCK, 0
+	.set	NO_SUCH_HOW, 99
+	.set	SIGSET_LEN, 8
+	.set	EFAULT, 14
+
+	/* Five words of an action, through a register. */
+	.macro	copy_action from, from_base, to, to_base, reg
+	.irp	at, 0, SA_FLAGS, SA_RESTORER_AT, SA_MASK, SA_MASK + 4
+	mov	\from + \at\from_base, \reg
+	mov	\reg, \to + \at\to_base
+	.endr
+	.endm
+
+	.text
+code:
+
+/* --- the handler ------------------------------------------------------------------ */
+
+handler:
+	call	1f
+1:	pop	%ebp
+	sub	$(1b - code + AREA_GUARD), %ebp
+	mov	8(%esp), %esi
+	mov	12(%esp), %edi
+	mov	UC_EIP(%edi), %ebx
+	mov	SI_CODE(%esi), %eax
+	cmp	$SI_KERNEL, %eax
+	je	breakpoint
+	/* A step of a tracer that died, in a slot? */
+	lea	-TRAP_BRKPT(%eax), %ecx
+	cmp	$(TRAP_TRACE - TRAP_BRKPT), %ecx
+	ja	chain
+	call	in_area
+	jnc	chain
+	ret
+
+breakpoint:
+	lea	-1(%ebx), %edx
+	call	find_site
+	jz	1f
+	mov	%eax, %edx
+	and	$~SLOT_FLAGS, %eax	/* no slot: no rescue */
+	jz	chain
+	add	%ecx, %eax
+	mov	%eax, UC_EIP(%edi)
+	test	$SLOT_UNWIND, %edx
+	jnz	put_back
+	ret
+1:	lea	AREA_TRAMPOLINE + 1(%ebp), %eax
+	cmp	%eax, %ebx
+	je	returned
+	/* The tracer had moved the pc when it died: into an area, back to the site. */
+	call	in_area
+	jc	leave
+	mov	%ebx, %edx
+	call	find_site
+	jz	chain
+leave:	ret
+
+/*
+ * A function returned to the trampoline. Its entry is that of the word below the stack pointer,
+ * or further down if the callee popped arguments. Those that are over have no real address any more.
+ *   ecx   the table      edx   the word      eax   index      ebx   entries that are left, less one
+ */
+returned:
+	mov	HEAD_RETURNS(%ebp), %ecx
+	test	%ecx, %ecx
+	jz	leave
+	mov	UC_ESP(%edi), %edx
+1:	sub	$4, %edx		/* the next word */
+	mov	%edx, %eax
+	shr	$3, %eax
+	mov	HEAD_RETURNS_MASK(%ebp), %ebx
+2:	and	HEAD_RETURNS_MASK(%ebp), %eax
+	mov	%eax, %esi
+	shl	$SITE_SHIFT, %esi
+	mov	(%ecx,%esi), %esi	/* once: it may change */
+	cmp	%edx, %esi
+	je	5f
+	test	%esi, %esi
+	jz	4f
+3:	inc	%eax
+	sub	$1, %ebx
+	jnc	2b
+4:	mov	UC_ESP(%edi), %eax
+	sub	%edx, %eax
+	cmp	$RETURN_REACH, %eax
+	jb	1b
+	ret
+5:	mov	%eax, %esi
+	shl	$SITE_SHIFT, %esi
+	mov	RETURN_REAL(%ecx,%esi), %esi
+	test	%esi, %esi
+	jz	3b
+	mov	%esi, UC_EIP(%edi)
+	ret
+
+/*
+ * An unwinder is about to read the stack: every hijacked return address of it goes back.
+ *   esi, edi   from where to where       ecx   the table       edx   offset in it      ebx   a word
+ */
+put_back:
+	mov	UC_ESP(%edi), %edi
+	push	%edi
+	pushl	$STACK_PAGES
+	and	$-PAGE, %edi
+1:	add	$PAGE, %edi
+	mov	$NO_SUCH_HOW, %ebx
+	mov	%edi, %ecx
+	xor	%edx, %edx
+	mov	$SIGSET_LEN, %esi
+	mov	$NR_RT_SIGPROCMASK, %eax
+	int	$0x80
+	cmp	$-EFAULT, %eax
+	je	2f
+	subl	$1, (%esp)
+	jnz	1b
+2:	pop	%eax
+	pop	%esi
+	mov	HEAD_RETURNS(%ebp), %ecx
+	test	%ecx, %ecx
+	jz	7f
+	mov	HEAD_RETURNS_MASK(%ebp), %edx
+	shl	$SITE_SHIFT, %edx
+3:	mov	(%ecx,%edx), %ebx
+	cmp	%esi, %ebx
+	jb	6f
+	cmp	%edi, %ebx
+	jae	6f
+	mov	%ebx, %eax
+	shr	$3, %eax
+4:	and	HEAD_RETURNS_MASK(%ebp), %eax
+	push	%eax
+	shl	$SITE_SHIFT, %eax
+	cmp	%ebx, (%ecx,%eax)
+	je	5f
+	pop	%eax
+	inc	%eax
+	jmp	4b			/* it is in the table: this ends */
+5:	add	$4, %esp
+	cmp	%edx, %eax
+	jne	6f
+	lea	AREA_TRAMPOLINE(%ebp), %eax
+	cmp	%eax, (%ebx)
+	jne	6f
+	mov	RETURN_REAL(%ecx,%edx), %eax
+	test	%eax, %eax
+	jz	6f
+	mov	%eax, (%ebx)
+6:	sub	$(1 << SITE_SHIFT), %edx
+	jnc	3b
+	/* And those that detours have hijacked: one entry for each word. */
+7:	mov	HEAD_DATA(%ebp), %eax
+	test	%eax, %eax
+	jz	leave
+	mov	DATA_HIJACKS(%eax), %ecx
+	test	%ecx, %ecx
+	jz	leave
+	mov	DATA_HIJACKS_MASK(%eax), %edx
+	shl	$HIJACK_SHIFT, %edx
+	mov	DATA_RETURN_VADDR(%eax), %ebp
+8:	mov	(%ecx,%edx), %ebx
+	cmp	%esi, %ebx
+	jb	9f
+	cmp	%edi, %ebx
+	jae	9f
+	cmp	%ebp, (%ebx)
+	jne	9f
+	mov	HIJACK_REAL(%ecx,%edx), %eax
+	mov	%eax, (%ebx)
+9:	sub	$(1 << HIJACK_SHIFT), %edx
+	jnc	8b
+	ret
+
+/* Is ebx in an area? Carry says so. Uses eax, ecx. */
+in_area:
+	mov	%ebp, %ecx
+1:	mov	%ebx, %eax
+	sub	%ecx, %eax
+	cmp	HEAD_LEN(%ecx), %eax
+	jb	2f
+	mov	HEAD_NEXT(%ecx), %ecx
+	test	%ecx, %ecx
+	jnz	1b			/* the test clears carry */
+2:	ret
+
+/*
+ * The site at edx: zero flag clear, ecx its area, eax the offset of its slot; set: there is none.
+ */
+find_site:
+	push	%esi
+	push	%edi
+	mov	%ebp, %ecx
+1:	mov	$HASH_LOW, %eax
+	push	%edx
+	mul	%edx
+	imul	$HASH_HIGH, (%esp), %eax
+	add	%edx, %eax
+	shr	$HASH_SHIFT, %eax
+	pop	%edx
+	mov	HEAD_TABLE_MASK(%ecx), %esi	/* entries that are left, less one */
+2:	and	HEAD_TABLE_MASK(%ecx), %eax
+	mov	%eax, %edi
+	shl	$SITE_SHIFT, %edi
+	mov	AREA_TABLE(%ecx,%edi), %edi	/* once: it may change */
+	cmp	%edx, %edi
+	je	4f
+	test	%edi, %edi
+	jz	3f
+	inc	%eax
+	sub	$1, %esi
+	jnc	2b
+3:	mov	HEAD_NEXT(%ecx), %ecx
+	test	%ecx, %ecx
+	jnz	1b
+	jmp	5f
+4:	shl	$SITE_SHIFT, %eax
+	mov	AREA_TABLE + SITE_SLOT(%ecx,%eax), %eax
+	test	%ecx, %ecx
+5:	pop	%edi
+	pop	%esi
+	ret
+
+/* --- what is the program's own ---------------------------------------------------- */
+
+/* Nothing is on the stack here but the signal's frame. */
+chain:
+	mov	HEAD_DATA(%ebp), %ecx
+	test	%ecx, %ecx
+	jz	default
+1:	mov	DATA_CHAIN_AT(%ecx), %edx
+	mov	%edx, %ebx
+	and	$1, %ebx
+	shl	$DATA_CHAIN_SHIFT, %ebx
+	lea	DATA_CHAIN(%ecx,%ebx), %ebx
+	pushl	SA_MASK + 4(%ebx)
+	pushl	SA_MASK(%ebx)
+	pushl	SA_RESTORER_AT(%ebx)
+	pushl	SA_FLAGS(%ebx)
+	pushl	(%ebx)
+	cmp	%edx, DATA_CHAIN_AT(%ecx)
+	jne	again			/* it was replaced meanwhile */
+	mov	(%esp), %eax
+	cmp	$SIG_IGN, %eax
+	jb	3f
+	je	2f
+	lea	handler - code + AREA_GUARD(%ebp), %edx
+	cmp	%edx, %eax		/* somebody found ours and set it again */
+	je	3f
+	/* SA_RESETHAND is the sign: of several threads one gets the handler. */
+	cmpl	$0, SA_FLAGS(%esp)
+	jns	call_it
+	xor	%edx, %edx
+	lock cmpxchg %edx, (%ebx)
+	je	call_it
+again:	lea	SA_LEN(%esp), %esp
+	jmp	1b
+2:	lea	SA_LEN(%esp), %esp
+	jmp	ignore
+3:	lea	SA_LEN(%esp), %esp
+	jmp	default
+
+	/* A restorer for the other kind of frame would not do: this is one with a siginfo. */
+call_it:
+	testl	$SA_RESTORER, SA_FLAGS(%esp)
+	jz	1f
+	testl	$SA_SIGINFO, SA_FLAGS(%esp)
+	jz	1f
+	mov	SA_RESTORER_AT(%esp), %eax
+	mov	%eax, SA_LEN(%esp)
+	/* The breakpoints must go on to work in it: never SIGTRAP. */
+1:	andl	$~SIGTRAP_BIT, SA_MASK(%esp)
+	mov	$SIG_BLOCK, %ebx
+	lea	SA_MASK(%esp), %ecx
+	xor	%edx, %edx
+	mov	$SIGSET_LEN, %esi
+	mov	$NR_RT_SIGPROCMASK, %eax
+	int	$0x80
+	mov	(%esp), %eax
+	mov	%eax, SA_LEN - 4(%esp)
+	lea	SA_LEN - 4(%esp), %esp
+	/* The handler's address, the return address, signal, siginfo, ucontext. */
+	mov	16(%esp), %ecx
+	mov	UC_EBX(%ecx), %ebx
+	mov	UC_ESI(%ecx), %esi
+	mov	UC_EDI(%ecx), %edi
+	mov	UC_EBP(%ecx), %ebp
+	mov	12(%esp), %edx
+	mov	8(%esp), %eax
+	ret
+
+ignore:
+	cmpl	$0, SI_CODE(%esi)
+	jle	leave
+	/* The kernel ignores no trap that an instruction made. */
+default:
+	cmpl	$TRAP_TRACE, SI_CODE(%esi)
+	jne	die
+	andl	$~FLAG_TF, UC_EFLAGS(%edi)	/* what a tracer's step left behind */
+	ret
+
+/*
+ * Die of the signal, as by default: it is sent once more, and comes when the
+ * kernel has put the registers back, so that a core dump shows the right ones.
+ */
+die:
+	mov	%esp, %ebp
+	andl	$~SIGTRAP_BIT, UC_SIGMASK(%edi)
+	pushl	$0
+	pushl	$SIGTRAP_BIT
+	mov	$SIG_BLOCK, %ebx
+	mov	%esp, %ecx
+	xor	%edx, %edx
+	mov	$SIGSET_LEN, %esi
+	mov	$NR_RT_SIGPROCMASK, %eax
+	int	$0x80
+	mov	$NR_GETPID, %eax
+	int	$0x80
+	mov	%eax, %edi
+	cmp	$1, %edi
+	jne	1f
+	/* A namespace's init: a default action passes it by unless forced. */
+	mov	8(%ebp), %esi
+	cmpl	$0, SI_CODE(%esi)
+	jle	3f
+	jmp	2f
+1:	pushl	$0			/* SIG_DFL */
+	pushl	$0
+	pushl	$0
+	pushl	$0
+	pushl	$0
+	mov	$SIGTRAP, %ebx
+	mov	%esp, %ecx
+	xor	%edx, %edx
+	mov	$SIGSET_LEN, %esi
+	mov	$NR_RT_SIGACTION, %eax
+	int	$0x80
+	test	%eax, %eax		/* forbidden by a filter? */
+	jnz	2f
+	mov	$NR_GETTID, %eax
+	int	$0x80
+	mov	%edi, %ebx
+	mov	%eax, %ecx
+	mov	$SIGTRAP, %edx
+	mov	8(%ebp), %esi
+	mov	$NR_RT_TGSIGQUEUEINFO, %eax
+	int	$0x80
+	test	%eax, %eax
+	jz	3f
+	mov	$NR_TGKILL, %eax	/* some forbid but that one */
+	int	$0x80
+	test	%eax, %eax
+	jz	3f
+2:	int3				/* blocked: nobody can survive this one */
+3:	mov	%ebp, %esp
+	ret
+
+/* --- the restorer ----------------------------------------------------------------- */
+
+/* Unwinders know a signal's frame by these very bytes. */
+	.balign	16, 0xcc
+restorer:
+	.byte	0xb8, NR_RT_SIGRETURN, 0, 0, 0	/* mov $173,%eax */
+	int	$0x80
+	int3
+
+/* --- system calls that would take the guard away ------------------------------------ */
+
+hook:
+	pushf
+	cmp	$NR_RT_SIGACTION, %eax
+	jne	1f
+	cmp	$SIGTRAP, %ebx
+	je	emulate
+	jmp	plain
+1:	cmp	$NR_RT_SIGPROCMASK, %eax
+	je	2f
+	cmp	$NR_SIGPROCMASK, %eax
+	jne	plain
+2:	test	%ecx, %ecx		/* no new mask */
+	jz	plain
+	test	$~2, %ebx		/* not SIG_BLOCK, SIG_SETMASK */
+	jnz	plain
+	testl	$SIGTRAP_BIT, (%ecx)	/* is not in it */
+	jz	plain
+	push	%ecx
+	sub	$SIGSET_LEN, %esp
+	push	%eax
+	mov	(%ecx), %eax
+	and	$~SIGTRAP_BIT, %eax
+	mov	%eax, 4(%esp)
+	cmpl	$NR_RT_SIGPROCMASK, (%esp)
+	jne	3f			/* that one's mask is a word */
+	mov	4(%ecx), %eax
+	mov	%eax, 8(%esp)
+3:	pop	%eax
+	mov	%esp, %ecx
+	int	$0x80
+	lea	SIGSET_LEN(%esp), %esp
+	pop	%ecx
+	popf
+	ret
+plain:
+	popf
+	jmp	*%gs:16
+
+/* --- rt_sigaction(SIGTRAP) -------------------------------------------------------- */
+
+	/* On the stack: the new action, the old one, words; then what is saved. */
+	.set	NEW, 0
+	.set	OLD, 24
+	.set	TRIES, 48
+	.set	HANDLER, 52
+	.set	LOCALS, 56
+	.set	SAVED_OACT, LOCALS + 12
+
+	.macro	restore
+	lea	LOCALS(%esp), %esp
+	pop	%ebp
+	pop	%edi
+	pop	%esi
+	pop	%edx
+	pop	%ecx
+	pop	%ebx
+	popf
+	.endm
+
+/* ebp: struct guard_data. esi: the process's id. */
+emulate:
+	push	%ebx
+	push	%ecx
+	push	%edx
+	push	%esi
+	push	%edi
+	push	%ebp
+	sub	$LOCALS, %esp
+	call	1f
+1:	pop	%ebp
+	lea	handler - 1b(%ebp), %eax
+	mov	%eax, HANDLER(%esp)
+	mov	code - AREA_GUARD + HEAD_DATA - 1b(%ebp), %ebp
+	test	%ebp, %ebp
+	jz	real
+	cmpl	$0, DATA_RETIRED(%ebp)
+	jne	real
+	cmp	$SIGSET_LEN, %esi
+	jne	real
+	mov	%ecx, %edi
+	test	%ecx, %ecx
+	jz	get
+
+	/* Can it be read? The kernel looks at the set before it refuses the "how". */
+	mov	$NO_SUCH_HOW, %ebx
+	xor	%edx, %edx
+1:	mov	$NR_RT_SIGPROCMASK, %eax
+	int	$0x80
+	cmp	$-EFAULT, %eax
+	je	fault
+	add	$4, %ecx
+	lea	SA_LEN - SIGSET_LEN(%edi), %eax
+	cmp	%eax, %ecx
+	jbe	1b
+
+	/* What the kernel would keep of it. */
+	copy_action 0, "(%edi)", NEW, "(%esp)", %eax
+	andl	$SA_KNOWN, NEW + SA_FLAGS(%esp)
+	andl	$~SIGKILL_SIGSTOP_BITS, NEW + SA_MASK(%esp)
+
+	/*
+	 * A child of vfork() or posix_spawn() resets its actions, in its parent's
+	 * memory: that counts for neither. Nor is ours set again as the program's.
+	 */
+	mov	$NR_GETPID, %eax
+	int	$0x80
+	mov	%eax, %esi
+	mov	NEW(%esp), %eax
+	cmp	HANDLER(%esp), %eax
+	je	get
+	test	%eax, %eax
+	jnz	set
+	cmp	%esi, DATA_OWNER(%ebp)
+	jne	get
+
+	/* chain_at: its low half counts, its high half is who writes. See arch/x86/guard.S. */
+set:	movl	$CHAIN_TRIES, TRIES(%esp)
+1:	mov	DATA_CHAIN_AT(%ebp), %eax
+	mov	DATA_CHAIN_AT + 4(%ebp), %edx
+	cmp	%esi, %edx
+	jne	2f			/* nobody, or not of this process: left over */
+	cmpl	$0, TRIES(%esp)
+	je	2f
+	decl	TRIES(%esp)
+	mov	$NR_SCHED_YIELD, %eax
+	int	$0x80
+	jmp	1b
+2:	mov	%eax, %ebx
+	mov	%esi, %ecx
+	lock cmpxchg8b DATA_CHAIN_AT(%ebp)
+	jne	1b
+	mov	%ebx, %edi
+	and	$1, %edi
+	shl	$DATA_CHAIN_SHIFT, %edi
+	copy_action DATA_CHAIN, "(%ebp,%edi)", OLD, "(%esp)", %eax
+	xor	$(1 << DATA_CHAIN_SHIFT), %edi	/* the other */
+	copy_action NEW, "(%esp)", DATA_CHAIN, "(%ebp,%edi)", %eax
+	mov	%esi, DATA_OWNER(%ebp)
+	movl	$0, DATA_OWNER + 4(%ebp)
+	mov	%ebx, %eax
+	mov	%ecx, %edx
+	inc	%ebx			/* one change more, and nobody writes */
+	xor	%ecx, %ecx
+	lock cmpxchg8b DATA_CHAIN_AT(%ebp)
+	jne	1b
+	jmp	give
+
+get:	mov	DATA_CHAIN_AT(%ebp), %edx
+	mov	%edx, %edi
+	and	$1, %edi
+	shl	$DATA_CHAIN_SHIFT, %edi
+	copy_action DATA_CHAIN, "(%ebp,%edi)", OLD, "(%esp)", %eax
+	cmp	%edx, DATA_CHAIN_AT(%ebp)
+	jne	get			/* it was replaced meanwhile */
+
+	/* As by the kernel the new action stands even if the old can't be told. */
+give:	mov	SAVED_OACT(%esp), %edi
+	test	%edi, %edi
+	jz	2f
+	mov	%edi, %edx
+	mov	$SIG_BLOCK, %ebx
+	xor	%ecx, %ecx
+	mov	$SIGSET_LEN, %esi
+1:	mov	$NR_RT_SIGPROCMASK, %eax
+	int	$0x80
+	cmp	$-EFAULT, %eax
+	je	fault
+	add	$4, %edx
+	lea	SA_LEN - SIGSET_LEN(%edi), %eax
+	cmp	%eax, %edx
+	jbe	1b
+	copy_action OLD, "(%esp)", 0, "(%edi)", %eax
+2:	xor	%eax, %eax
+	jmp	done
+fault:	mov	$-EFAULT, %eax
+done:	restore
+	ret
+
+real:	restore
+	mov	$NR_RT_SIGACTION, %eax
+	int	$0x80
+	ret
+end:

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* The guard's code is guard.S; it stands here as bytes. The hooks that lead to it. */
+
+#include "arch/guard.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "arch/i386/guard_code.h"
+#include "arch/i386/i386.h"
+
+const uint8_t i386_guard[GUARD32_CODE_END] = { GUARD32_CODE_BYTES };
+
+_Static_assert(I386_GUARD_LEN == GUARD32_CODE_END, "i386.h");
+_Static_assert(I386_GUARD_HANDLER == GUARD32_CODE_HANDLER, "i386.h");
+_Static_assert(I386_GUARD_RESTORER == GUARD32_CODE_RESTORER, "i386.h");
+_Static_assert(UBP_AREA_GUARD + GUARD32_CODE_END <= UBP_AREA_TABLE, "fits");
+
+_Static_assert(GUARD32_CODE_AREA_TRAMPOLINE == UBP_AREA_TRAMPOLINE, "arch/guard.h");
+_Static_assert(GUARD32_CODE_AREA_GUARD == UBP_AREA_GUARD, "arch/guard.h");
+_Static_assert(GUARD32_CODE_AREA_TABLE == UBP_AREA_TABLE, "arch/guard.h");
+_Static_assert(GUARD32_CODE_HEAD_LEN == offsetof(struct guard_head, len), "guard.S");
+_Static_assert(GUARD32_CODE_HEAD_TABLE_MASK == offsetof(struct guard_head, table_mask),
+	       "guard.S");
+_Static_assert(GUARD32_CODE_HEAD_NEXT == offsetof(struct guard_head, next), "guard.S");
+_Static_assert(GUARD32_CODE_HEAD_DATA == offsetof(struct guard_head, data), "guard.S");
+_Static_assert(GUARD32_CODE_HEAD_RETURNS == offsetof(struct guard_head, returns), "guard.S");
+_Static_assert(GUARD32_CODE_HEAD_RETURNS_MASK == offsetof(struct guard_head, returns_mask),
+	       "guard.S");
+_Static_assert(GUARD32_CODE_SITE_SLOT == offsetof(struct guard_site, slot), "guard.S");
+_Static_assert(GUARD32_CODE_SLOT_FLAGS == UBP_SLOT_FLAGS, "guard.S");
+_Static_assert(GUARD32_CODE_SLOT_UNWIND == UBP_SLOT_UNWIND, "guard.S");
+_Static_assert(1 << GUARD32_CODE_SITE_SHIFT == sizeof(struct guard_site), "guard.S");
+_Static_assert(1 << GUARD32_CODE_SITE_SHIFT == sizeof(struct guard_return), "guard.S");
+_Static_assert(GUARD32_CODE_RETURN_REAL == offsetof(struct guard_return, real), "guard.S");
+_Static_assert(GUARD32_CODE_DATA_CHAIN_AT == offsetof(struct guard_data, chain_at), "guard.S");
+_Static_assert(GUARD32_CODE_DATA_CHAIN == offsetof(struct guard_data, chain), "guard.S");
+_Static_assert(GUARD32_CODE_DATA_OWNER == offsetof(struct guard_data, owner), "guard.S");
+_Static_assert(GUARD32_CODE_DATA_RETIRED == offsetof(struct guard_data, retired), "guard.S");
+_Static_assert(GUARD32_CODE_DATA_HIJACKS == offsetof(struct guard_data, hijacks), "guard.S");
+_Static_assert(GUARD32_CODE_DATA_HIJACKS_MASK == offsetof(struct guard_data, hijacks_mask),
+	       "guard.S");
+_Static_assert(GUARD32_CODE_DATA_RETURN_VADDR == offsetof(struct guard_data, return_vaddr),
+	       "guard.S");
+_Static_assert(1 << GUARD32_CODE_HIJACK_SHIFT == sizeof(struct guard_hijack), "guard.S");
+_Static_assert(GUARD32_CODE_HIJACK_REAL == offsetof(struct guard_hijack, real), "guard.S");
+
+/*
+ * How the C libraries and Go call the kernel; behind these in a register are moves into others,
+ * then the call, whose first bytes a jump takes.
+ */
+const uint8_t i386_sigaction_calls[I386_N_SIGACTION_CALLS][UBP_SIGACTION_CALL_MAX] = {
+	{ 0xb8, I386_NR_RT_SIGACTION, 0x00, 0x00, 0x00 },   /* mov $174,%eax */
+	{ 0xb8, I386_NR_RT_SIGPROCMASK, 0x00, 0x00, 0x00 }, /* mov $175,%eax */
+};
+
+static const uint8_t call_kernel[] = { 0x65, 0xff, 0x15, 0x10, 0, 0, 0 }; /* call *%gs:16 */
+
+#define JUMP_LEN  5
+#define MOVES_MAX 8 /* instructions between the two */
+
+_Static_assert(I386_SIGACTION_PATCH_LEN == JUMP_LEN, "a jmp rel32");
+_Static_assert(JUMP_LEN <= sizeof(call_kernel), "of one instruction");
+
+size_t i386_sigaction_call_at(const uint8_t *code, size_t len)
+{
+	size_t at = I386_SIGACTION_CALL_LEN;
+
+	/* Whether it is that call the hook sees by itself. */
+	for (int i = 0; i <= MOVES_MAX && at + sizeof(call_kernel) <= len; i++) {
+		int n;
+
+		if (memcmp(code + at, call_kernel, sizeof(call_kernel)) == 0)
+			return at;
+		n = i386_insn_len(code + at, len - at, 0);
+		if (n <= 0 || code[at] == 0xc3 || code[at] == 0xe9 || code[at] == 0xeb)
+			return 0;
+		at += (size_t)n;
+	}
+	return 0;
+}
+
+/* A jmp rel32 at @vaddr. */
+static void put_jump(uint8_t *code, uint64_t vaddr, uint64_t target)
+{
+	uint32_t rel = (uint32_t)(target - (vaddr + JUMP_LEN));
+
+	code[0] = 0xe9;
+	memcpy(code + 1, &rel, sizeof(rel));
+}
+
+/* In the slot: the call itself and a jump back; then what the jump leads to. */
+enum {
+	HOOK_DONE = sizeof(call_kernel),
+	HOOK_ENTRY = HOOK_DONE + JUMP_LEN,
+	HOOK_JUMP = HOOK_ENTRY + JUMP_LEN, /* behind push $back */
+	HOOK_LEN = HOOK_JUMP + JUMP_LEN,
+};
+
+int i386_build_sigaction_hook(const uint8_t *call, uint64_t vaddr, uint64_t slot_vaddr,
+			      uint64_t area_vaddr, uint8_t *ret_patch,
+			      struct slot_code *ret_code, struct ubp_err *err)
+{
+	const uint32_t back = (uint32_t)(vaddr + sizeof(call_kernel));
+	uint8_t *code = ret_code->code;
+
+	(void)call;
+	(void)err;
+	memset(ret_code, 0, sizeof(*ret_code));
+	ret_code->len = HOOK_LEN;
+	ret_code->done_at = HOOK_DONE;
+	ret_code->taken_at = 0xff;
+	memcpy(code, call_kernel, sizeof(call_kernel));
+	put_jump(code + HOOK_DONE, slot_vaddr + HOOK_DONE, back);
+	code[HOOK_ENTRY] = 0x68; /* push */
+	memcpy(code + HOOK_ENTRY + 1, &back, sizeof(back));
+	put_jump(code + HOOK_JUMP, slot_vaddr + HOOK_JUMP,
+		 area_vaddr + UBP_AREA_GUARD + GUARD32_CODE_HOOK);
+	put_jump(ret_patch, vaddr, slot_vaddr + HOOK_ENTRY);
+	return 0;
+}
