@@ -78,13 +78,14 @@ void i386_restart_syscall(struct ubp_regs *regs, bool redo_eintr)
 	regs->r[X86_ORIG_AX] = UINT64_MAX; /* the kernel has nothing to restart */
 }
 
-void i386_stub_frame(const struct ubp_regs *orig, bool redo_eintr,
+void i386_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more, bool redo_eintr,
 		     uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len, uint64_t *ret_sp)
 {
 	struct ubp_regs regs = *orig;
 	const uint64_t *r = regs.r;
 	struct frame f;
 
+	(void)more;
 	i386_restart_syscall(&regs, redo_eintr);
 	f = (struct frame){
 		.bp = (uint32_t)r[X86_BP],
