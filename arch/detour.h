@@ -125,6 +125,9 @@ struct detour {
 	 */
 	uint32_t trap_at[UBP_DETOUR_PROBES];
 	uint32_t ret_trap_at[UBP_DETOUR_PROBES];
+	/* But for the stack pointer, where that must not be above the return address before it
+	 * is used: so many bytes less than the caller's. */
+	uint8_t ret_below;
 	/*
 	 * A thread in [hijack_at, hijack_end) is about to replace its return address. Put to
 	 * hijack_off it does not, and all else is as if it had not come this far. In front of

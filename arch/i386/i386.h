@@ -33,6 +33,12 @@ void i386_stub_args(uint64_t nr, const uint64_t args[6], uint8_t frame[56]);
 void i386_enter_call(struct ubp_regs *regs, uint64_t nr, const uint64_t args[6]);
 int64_t i386_syscall_result(const struct ubp_regs *regs);
 int i386_build_return_trampoline(struct slot_code *ret_code);
+int i386_build_detour(const struct detour_plan *plan, struct detour *ret_detour,
+		      struct ubp_err *err);
+int i386_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint8_t *code, size_t max,
+			   size_t *ret_len, struct ubp_err *err);
+const char *i386_detour_check(const struct fetch_program *program);
+uint32_t i386_detour_cells(const struct fetch_program *program);
 
 void i386_leave_trampoline(struct ubp_regs *regs);
 void i386_pack_action(uint64_t handler, uint64_t flags, uint64_t restorer,

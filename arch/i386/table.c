@@ -114,4 +114,8 @@ const struct ubp_arch ubp_arch_i386 = {
 	.build_slot_jump = i386_build_slot_jump,
 	.scan_refs = x86_scan_refs,
 	.fill_len = i386_fill_len,
+	.build_detour = i386_build_detour,
+	.build_return_code = i386_build_return_code,
+	.detour_check = i386_detour_check,
+	.detour_cells = i386_detour_cells,
 };

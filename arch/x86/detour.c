@@ -452,7 +452,7 @@ int x86_build_detour(const struct detour_plan *plan, struct detour *ret_detour,
 	rc = x86_build_copy(plan->window, plan->vaddr, &ret_detour->copy, err);
 	if (rc < 0)
 		return rc;
-	emit_init(&g.e, plan->vaddr);
+	emit_init(&g.e, 64, plan->vaddr);
 	put_block(&g);
 	rc = finish(&g, err);
 	emit_free(&g.e);

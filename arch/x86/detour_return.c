@@ -253,7 +253,7 @@ int x86_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint8_t *code
 
 	if (!gen_can_hijack(hijacks, hijacks_mask))
 		return ubp_fail(err, EOPNOTSUPP, "no table for return addresses");
-	emit_init(&g.e, 0);
+	emit_init(&g.e, 64, 0);
 	put_common(&g, hijacks, hijacks_mask);
 	rc = emit_finish(&g.e);
 	if (rc == 0 && g.e.len > max)

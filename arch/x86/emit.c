@@ -28,9 +28,10 @@ static bool grow(struct emit *e, void **array, size_t n, size_t *cap, size_t siz
 	return true;
 }
 
-void emit_init(struct emit *e, uint64_t vaddr)
+void emit_init(struct emit *e, unsigned bits, uint64_t vaddr)
 {
 	memset(e, 0, sizeof(*e));
+	e->bits = bits;
 	e->vaddr = vaddr;
 }
 
@@ -52,6 +53,13 @@ static void set_disp(struct emit *e, size_t at, size_t to)
 	memcpy(e->code + at, &disp32, sizeof(disp32));
 }
 
+static void set_address(struct emit *e, size_t at, size_t to)
+{
+	uint32_t vaddr = (uint32_t)(e->vaddr + to);
+
+	memcpy(e->code + at, &vaddr, sizeof(vaddr));
+}
+
 int emit_finish(struct emit *e)
 {
 	for (size_t i = 0; i < e->n_fixups && !e->error; i++) {
@@ -59,6 +67,8 @@ int emit_finish(struct emit *e)
 
 		if (!e->labels[f->label].is_set)
 			e->error = -ERANGE;
+		else if (f->is_absolute)
+			set_address(e, f->at, e->labels[f->label].at);
 		else
 			set_disp(e, f->at, e->labels[f->label].at);
 	}
@@ -126,13 +136,17 @@ uint32_t emit_at(const struct emit *e, label_t label)
 							      : 0;
 }
 
-static void put_disp(struct emit *e, label_t label)
+static void put_fixup(struct emit *e, label_t label, bool is_absolute)
 {
 	if (!grow(e, (void **)&e->fixups, e->n_fixups, &e->cap_fixups, sizeof(e->fixups[0])))
 		return;
-	e->fixups[e->n_fixups++] =
-		(struct emit_fixup){ .at = (uint32_t)e->len, .label = label };
+	e->fixups[e->n_fixups++] = (struct emit_fixup){ (uint32_t)e->len, label, is_absolute };
 	emit_u32(e, 0);
+}
+
+static void put_disp(struct emit *e, label_t label)
+{
+	put_fixup(e, label, false);
 }
 
 /* Backwards and near: two bytes are enough. */
@@ -173,6 +187,11 @@ static void put_op(struct emit *e, unsigned op, int reg, int index, int rm)
 {
 	unsigned rex = 0;
 
+	if (e->bits == 32) {
+		if ((reg >= 8 || index >= 8 || rm >= 8) && !e->error)
+			e->error = -EINVAL;
+		op &= ~(unsigned)OP_W;
+	}
 	if (op & OP_LOCK)
 		emit_u8(e, 0xf0);
 	if (op & OP_66)
@@ -181,7 +200,7 @@ static void put_op(struct emit *e, unsigned op, int reg, int index, int rm)
 	rex |= reg >= 8 ? 4 : 0;
 	rex |= index >= 8 ? 2 : 0;
 	rex |= rm >= 8 ? 1 : 0;
-	if (rex || ((op & OP_BYTE) && (reg >= 4 || rm >= 4)))
+	if (e->bits == 64 && (rex || ((op & OP_BYTE) && (reg >= 4 || rm >= 4))))
 		emit_u8(e, (uint8_t)(0x40 | rex));
 	if (op & OP_0F)
 		emit_u8(e, 0x0f);
@@ -193,8 +212,16 @@ static void put_modrm(struct emit *e, unsigned mod, int reg, int rm)
 	emit_u8(e, (uint8_t)(mod << 6 | ((unsigned)reg & 7) << 3 | ((unsigned)rm & 7)));
 }
 
+/* A byte of such a register is another's in 32 bits. */
+static void need_byte(struct emit *e, unsigned op, int reg)
+{
+	if (e->bits == 32 && (op & OP_BYTE) && reg >= 4 && !e->error)
+		e->error = -EINVAL;
+}
+
 void emit_rr(struct emit *e, unsigned op, int reg, int rm)
 {
+	need_byte(e, op, rm);
 	put_op(e, op, reg, G_NONE, rm);
 	put_modrm(e, 3, reg, rm);
 }
@@ -205,10 +232,15 @@ void emit_rm(struct emit *e, unsigned op, int reg, struct emit_mem mem)
 	unsigned mod = !needs_disp ? 0 : mem.disp == (int8_t)mem.disp ? 1 : 2;
 	bool needs_sib = mem.index != G_NONE || (mem.base & 7) == G_SP;
 
+	if (op == OP_STORE8)
+		need_byte(e, op, reg);
 	put_op(e, op, reg, mem.index, mem.base);
-	if (mem.base == G_NONE) {
+	if (mem.base == G_NONE || mem.base == G_ABSOLUTE) {
 		put_modrm(e, 0, reg, G_BP);
-		put_disp(e, mem.label);
+		if (mem.base == G_NONE)
+			put_fixup(e, mem.label, e->bits == 32);
+		else
+			emit_u32(e, (uint32_t)mem.disp);
 		return;
 	}
 	put_modrm(e, mod, reg, needs_sib ? G_SP : mem.base);
@@ -259,7 +291,7 @@ void emit_test(struct emit *e, unsigned w, int reg, int32_t imm)
 
 void emit_imm(struct emit *e, int reg, uint64_t imm)
 {
-	if (imm <= UINT32_MAX) {
+	if (imm <= UINT32_MAX || e->bits == 32) {
 		put_op(e, 0xb8u | ((unsigned)reg & 7), 0, G_NONE, reg);
 		emit_u32(e, (uint32_t)imm);
 	} else if (emit_fits(imm)) {
@@ -275,13 +307,25 @@ void emit_address(struct emit *e, int reg, uint64_t vaddr)
 {
 	uint64_t disp = vaddr - (e->vaddr + e->len + 7);
 
-	if (!emit_fits(disp) || vaddr <= UINT32_MAX) {
+	if (e->bits == 32 || !emit_fits(disp) || vaddr <= UINT32_MAX) {
 		emit_imm(e, reg, vaddr);
 		return;
 	}
 	put_op(e, OP_LEA, reg, G_NONE, 0);
 	put_modrm(e, 0, reg, G_BP);
 	emit_u32(e, (uint32_t)disp);
+}
+
+void emit_label_address(struct emit *e, int reg, label_t label)
+{
+	put_op(e, 0xb8u | ((unsigned)reg & 7), 0, G_NONE, reg);
+	put_fixup(e, label, true);
+}
+
+void emit_store_label(struct emit *e, struct emit_mem mem, label_t label)
+{
+	emit_rm(e, 0xc7, 0, mem);
+	put_fixup(e, label, true);
 }
 
 void emit_store_imm(struct emit *e, unsigned w, struct emit_mem mem, uint32_t imm)

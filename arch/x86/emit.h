@@ -5,6 +5,9 @@
  * A small assembler: bytes into a buffer that grows, labels that may be used before
  * they are set. Errors (out of memory, a distance that does not fit) are kept until
  * emit_finish().
+ *
+ * For 64 bits or for 32: there OP_W means nothing, the registers are the first eight, only the
+ * first four have bytes, and memory is addressed by what the addresses are, not by how far away.
  */
 
 #ifndef UBP_ARCH_X86_EMIT_H
@@ -33,6 +36,7 @@ enum gpr {
 	G_R14,
 	G_R15,
 	G_NONE = -1,
+	G_ABSOLUTE = -2, /* base of an address that is a number; 32 bits only */
 };
 
 /* Conditions of jcc, setcc, cmovcc. */
@@ -101,6 +105,7 @@ struct emit_mem {
 
 #define MEM(base_, disp_)                                                                      \
 	((struct emit_mem){ .base = (base_), .index = G_NONE, .disp = (int32_t)(disp_) })
+#define MEM_ABSOLUTE(vaddr_) MEM(G_ABSOLUTE, vaddr_)
 #define MEM_X(base_, index_, scale_, disp_)                                                    \
 	((struct emit_mem){ .base = (base_),                                                   \
 			    .index = (index_),                                                 \
@@ -110,6 +115,7 @@ struct emit_mem {
 	((struct emit_mem){ .base = G_NONE, .index = G_NONE, .label = (label_) })
 
 struct emit {
+	unsigned bits;  /* 64, 32 */
 	uint64_t vaddr; /* of code[0] */
 	uint8_t *code;
 	size_t len, cap;
@@ -121,14 +127,15 @@ struct emit {
 	struct emit_fixup {
 		uint32_t at;
 		label_t label;
-	} * fixups; /* 32-bit displacements */
+		bool is_absolute;
+	} * fixups; /* 32-bit displacements, or addresses */
 	size_t n_fixups, cap_fixups;
-	int error; /* 0, -ENOMEM, -ERANGE */
+	int error; /* 0, -ENOMEM, -ERANGE; -EINVAL: what 32 bits do not have */
 };
 
-void emit_init(struct emit *e, uint64_t vaddr);
+void emit_init(struct emit *e, unsigned bits, uint64_t vaddr);
 void emit_free(struct emit *e);
-/* Fill in all displacements. Returns 0, -ENOMEM, or -ERANGE: a label was never set. */
+/* Fill in all displacements. Returns 0, or .error; -ERANGE: a label was never set. */
 int emit_finish(struct emit *e);
 
 void emit_bytes(struct emit *e, const void *bytes, size_t len);
@@ -160,6 +167,9 @@ void emit_test(struct emit *e, unsigned w, int reg, int32_t imm);
 void emit_imm(struct emit *e, int reg, uint64_t imm);
 /* The address @vaddr: relative to the pc, if that reaches. */
 void emit_address(struct emit *e, int reg, uint64_t vaddr);
+/* 32 bits only: the address of a label, to a register or to memory. */
+void emit_label_address(struct emit *e, int reg, label_t label);
+void emit_store_label(struct emit *e, struct emit_mem mem, label_t label);
 /* Store 32 bits (with OP_W: extended to 64). */
 void emit_store_imm(struct emit *e, unsigned w, struct emit_mem mem, uint32_t imm);
 /* alu $imm32,mem; alu is one that a 32-bit immediate follows. */

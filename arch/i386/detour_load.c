@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Loads of the program's memory: is the pointer known to lead to something that can be read?
+ * The range that held the last one is in a cell of its own for each load; only if that is not
+ * the one, all ranges are searched, in code at the end of the block.
+ *
+ * A cell is read and written by halves, and other threads may do so at the same time. Halves
+ * of two ranges are one that nobody vouched for: a load of it may fault, and goes to its fixup.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "arch/i386/gen.h"
+
+/* The part of the page number that a range has in its lower half. */
+#define LOW_BITS (32 - RING_RANGE_BITS)
+
+static void add_miss(struct gen *g, const struct gen32_miss *miss)
+{
+	size_t cap = g->cap_misses ? 2 * g->cap_misses : 16;
+	struct gen32_miss *misses;
+
+	if (g->n_misses == g->cap_misses) {
+		misses = realloc(g->misses, cap * sizeof(*misses));
+		if (!misses) {
+			gen32_fail(g, -ENOMEM);
+			return;
+		}
+		g->misses = misses;
+		g->cap_misses = cap;
+	}
+	g->misses[g->n_misses++] = *miss;
+}
+
+/* Make of @high and eax, a range, its start, in @high, and its length in eax. */
+static void split_range(struct emit *e, int high)
+{
+	emit_rr(e, OP_SHLD, G_AX, high);
+	emit_u8(e, LOW_BITS);
+	emit_shift(e, 0, SHIFT_L, high, RING_PAGE_SHIFT);
+	emit_alu(e, 0, ALU_AND, G_AX, (1 << RING_RANGE_BITS) - 1);
+	emit_shift(e, 0, SHIFT_L, G_AX, RING_PAGE_SHIFT);
+}
+
+static struct emit_mem cell_mem(uint32_t cell)
+{
+	return MEM(R_BASE, offsetof(struct ring_head, cells) + 8 * cell);
+}
+
+void gen32_check(struct gen *g, int32_t disp, uint32_t n, uint32_t cell)
+{
+	struct emit *e = &g->e;
+	struct gen32_miss miss = {
+		.at = emit_label(e), .fail = g->fail, .disp = disp, .n = n, .cell = cell
+	};
+
+	emit_rm(e, OP_LOAD, G_DX, gen32_upper(cell_mem(cell)));
+	emit_rm(e, OP_LOAD, G_AX, cell_mem(cell));
+	miss.retry = emit_here(e);
+	split_range(e, G_DX);
+	emit_alu(e, 0, ALU_SUB, G_AX, (int32_t)n);
+	emit_jcc(e, COND_B, miss.at);
+	emit_rm(e, OP_LEA, G_CX, MEM(R_ACC, disp));
+	emit_rr(e, OP_SUB, G_CX, G_DX);
+	emit_rr(e, OP_CMP, G_CX, G_AX);
+	emit_jcc(e, COND_A, miss.at);
+	add_miss(g, &miss);
+}
+
+void gen32_load(struct gen *g, unsigned op, int reg, struct emit_mem mem)
+{
+	gen32_may_fault(g, g->fail);
+	emit_rm(&g->e, op, reg, mem);
+}
+
+/*
+ * The range in the cell is not that of the address. All ranges are searched, the one that
+ * holds the bytes is put into the cell; edx, eax: the range, or eax is 0. In: edx the address, ecx
+ * the bytes, FRAME_CELL where the cell is, FRAME_RETURN where to go then.
+ */
+static void gen32_search(struct gen *g)
+{
+	struct emit_mem range = MEM_X(R_BASE, G_BX, 3, offsetof(struct ring_head, ranges));
+	static const struct {
+		int gpr, at;
+	} kept[] = { { G_BX, FRAME_T0 }, { G_DI, FRAME_T1 }, { G_BP, FRAME_T2 } };
+	struct emit *e = &g->e;
+	label_t next, few = emit_label(e), give_up = emit_label(e), out = emit_label(e);
+
+	emit_set(e, g->search);
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		emit_rm(e, OP_STORE, kept[i].gpr, MEM(G_SP, kept[i].at));
+	emit_rm(e, OP_LOAD, G_BX, MEM(R_BASE, offsetof(struct ring_head, n_ranges)));
+	emit_alu(e, 0, ALU_CMP, G_BX, RING_RANGES);
+	emit_jcc(e, COND_BE, few);
+	emit_imm(e, G_BX, RING_RANGES);
+	emit_set(e, few);
+	next = emit_here(e);
+	emit_alu(e, 0, ALU_SUB, G_BX, 1);
+	emit_jcc(e, COND_B, give_up);
+	emit_rm(e, OP_LOAD, G_DI, gen32_upper(range));
+	emit_rm(e, OP_LOAD, G_AX, range);
+	split_range(e, G_DI);
+	emit_rr(e, OP_SUB, G_AX, G_CX);
+	emit_jcc(e, COND_B, next);
+	emit_rr(e, OP_LOAD, G_BP, G_DX);
+	emit_rr(e, OP_SUB, G_BP, G_DI);
+	emit_rr(e, OP_CMP, G_BP, G_AX);
+	emit_jcc(e, COND_A, next);
+	emit_rm(e, OP_LOAD, G_DX, gen32_upper(range));
+	emit_rm(e, OP_LOAD, G_AX, range);
+	emit_rm(e, OP_LOAD, G_CX, MEM(G_SP, FRAME_CELL));
+	emit_rm(e, OP_STORE, G_AX, MEM_X(R_BASE, G_CX, 0, 0));
+	emit_rm(e, OP_STORE, G_DX, MEM_X(R_BASE, G_CX, 0, 4));
+	emit_jmp(e, out);
+	emit_set(e, give_up);
+	emit_rr(e, OP_XOR, G_AX, G_AX);
+	emit_set(e, out);
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		emit_rm(e, OP_LOAD, kept[i].gpr, MEM(G_SP, kept[i].at));
+	emit_rm(e, 0xff, 4, MEM(G_SP, FRAME_RETURN)); /* jmp */
+}
+
+void gen32_misses(struct gen *g)
+{
+	struct emit *e = &g->e;
+
+	for (size_t i = 0; i < g->n_misses; i++) {
+		const struct gen32_miss *m = &g->misses[i];
+		label_t back = emit_label(e);
+
+		emit_set(e, m->at);
+		emit_store_imm(e, 0, MEM(G_SP, FRAME_CELL), (uint32_t)cell_mem(m->cell).disp);
+		emit_rm(e, OP_LEA, G_DX, MEM(R_ACC, m->disp));
+		emit_imm(e, G_CX, m->n);
+		emit_store_label(e, MEM(G_SP, FRAME_RETURN), back);
+		emit_jmp(e, g->search);
+		emit_set(e, back);
+		emit_rr(e, OP_TEST, G_AX, G_AX);
+		emit_jcc(e, COND_NE, m->retry);
+		emit_jmp(e, m->fail);
+	}
+	if (g->n_misses)
+		gen32_search(g);
+}
