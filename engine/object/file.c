@@ -45,11 +45,33 @@ static int find_in_root(const char *path, size_t len)
 	return fd;
 }
 
+/* The very file that was looked at. */
+static int open_again(const char *path, int found, const struct stat *st)
+{
+	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	char again[40];
+	struct stat other;
+	int fd;
+
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", found);
+	fd = open(again, flags);
+	if (fd >= 0 || errno != ENOENT)
+		return fd < 0 ? -errno : fd;
+	/* There is no /proc: an empty container. Then it has no other roots, either. */
+	fd = open(path, flags);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &other) < 0 || other.st_dev != st->st_dev || other.st_ino != st->st_ino) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
 int file_open(const char *path, struct stat *ret_st)
 {
 	size_t len = root_len(path);
 	int fd, found = len ? find_in_root(path, len) : open(path, O_PATH | O_CLOEXEC);
-	char again[40];
 
 	memset(ret_st, 0, sizeof(*ret_st));
 	if (found < 0)
@@ -58,11 +80,7 @@ int file_open(const char *path, struct stat *ret_st)
 		close(found);
 		return -EINVAL;
 	}
-	/* The very file that was looked at. */
-	snprintf(again, sizeof(again), "/proc/self/fd/%d", found);
-	fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		fd = -errno;
+	fd = open_again(path, found, ret_st);
 	close(found);
 	return fd;
 }

@@ -202,6 +202,20 @@ static int start_thread(struct ubp_session *s, struct ubp_err *err)
 	return 0;
 }
 
+/* In containers there may be none, or one with other numbers than those that we are told. */
+static int check_proc(struct ubp_err *err)
+{
+	char name[24];
+	ssize_t n = readlink("/proc/self", name, sizeof(name) - 1);
+
+	if (n < 0)
+		return ubp_fail(err, ENOENT, "no /proc is mounted here, or not ours");
+	name[n] = '\0';
+	if (strtol(name, NULL, 10) != (long)getpid())
+		return ubp_fail(err, ENOENT, "/proc is that of another pid namespace");
+	return 0;
+}
+
 int ubp_start(struct ubp_session *s, struct ubp_err *err)
 {
 	int rc;
@@ -209,7 +223,9 @@ int ubp_start(struct ubp_session *s, struct ubp_err *err)
 	ubp_err_reset(err);
 	if (s->has_thread)
 		return ubp_fail(err, EBUSY, "the session has started");
-	rc = files_check_symbols(s, err);
+	rc = check_proc(err);
+	if (rc == 0)
+		rc = files_check_symbols(s, err);
 	if (rc < 0)
 		return rc;
 	raise_descriptor_limit(s);
