@@ -16,6 +16,7 @@
 
 #include "engine/base/err.h"
 #include "engine/object/debug_search.h"
+#include "engine/object/debuginfod.h"
 #include "engine/object/file.h"
 #include "engine/object/object_priv.h"
 
@@ -419,8 +420,9 @@ void debug_say_sought(struct object *object, char *text, size_t size)
 		snprintf(
 			text, size,
 			"no /usr/lib/debug/.build-id/%.2s/%s.debug%s%.64s: install the -dbgsym "
-			"package, or use --symbols, --debug-dir or DEBUGINFOD_URLS",
-			id, id + 2, wanted.link ? " or " : "", wanted.link ? wanted.link : "");
+			"package, or %s",
+			id, id + 2, wanted.link ? " or " : "", wanted.link ? wanted.link : "",
+			debuginfod_advice);
 	} else if (wanted.link)
 		snprintf(text, size,
 			 "no %.64s near it or in /usr/lib/debug: use --symbols or --debug-dir",

@@ -3,7 +3,6 @@
 
 #include "engine/object/debug_search.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "engine/object/debug_file.h"
+#include "engine/object/debuginfod.h"
 #include "engine/object/object_priv.h"
 
 #define USUAL_DIR "/usr/lib/debug"
@@ -143,39 +143,12 @@ static bool try_root(struct search *s, const char *root)
 	return try_tree(s, root, USUAL_DIR);
 }
 
-/*
- * libdebuginfod caches what it fetches, and what there is not. It is never required, and
- * looked for only where somebody wants it.
- */
 static bool try_debuginfod(struct search *s)
 {
-	const char *urls = getenv("DEBUGINFOD_URLS");
-	void *lib, *client;
-	void *(*begin)(void);
-	int (*find)(void *client, const unsigned char *build_id, int len, char **path);
-	void (*end)(void *client);
-	char *path = NULL;
-	bool found = false;
-	int fd;
+	char *path = debuginfod_find(s->wanted->build_id, s->wanted->build_id_len);
+	bool found = path && try_path(s, "%s", path);
 
-	if (!urls || urls[strspn(urls, " ")] == '\0' || !s->wanted->build_id_len)
-		return false;
-	lib = dlopen("libdebuginfod.so.1", RTLD_LAZY);
-	if (!lib)
-		return false;
-	*(void **)&begin = dlsym(lib, "debuginfod_begin");
-	*(void **)&find = dlsym(lib, "debuginfod_find_debuginfo");
-	*(void **)&end = dlsym(lib, "debuginfod_end");
-	client = begin && find && end ? begin() : NULL;
-	if (!client)
-		return false;
-	fd = find(client, s->wanted->build_id, (int)s->wanted->build_id_len, &path);
-	if (fd >= 0) {
-		close(fd);
-		found = path && try_path(s, "%s", path);
-	}
 	free(path);
-	end(client);
 	return found;
 }
 

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/object/debuginfod.h"
+
+const char debuginfod_advice[] =
+	"use --symbols or --debug-dir; this static build asks no DEBUGINFOD_URLS";
+
+char *debuginfod_find(const void *build_id, size_t len)
+{
+	(void)build_id;
+	(void)len;
+	return NULL;
+}
