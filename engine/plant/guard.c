@@ -408,11 +408,28 @@ int guard_reinstall(struct tracee *t, const struct ubp_regs *regs)
 }
 
 /*
+ * The program has not said what is to become of the signal: then the guard has handed it on
+ * to the default action, or would. To install it once more would go on for ever.
+ */
+static bool wants_default(const struct tracee *t, bool at_site)
+{
+	const struct space *space = t->process->space;
+	uint64_t handler;
+	siginfo_t si;
+
+	return (!at_site ||
+		(ptrace(PTRACE_GETSIGINFO, t->tid, 0, &si) == 0 && si.si_code <= 0)) &&
+	       mem_peek(&space->mem, chain_vaddr(space) + offsetof(struct action, handler),
+			&handler, sizeof(handler)) == sizeof(handler) &&
+	       handler == (uint64_t)(uintptr_t)SIG_DFL;
+}
+
+/*
  * The kernel queues a signal again, with all its data, that is delivered while it
  * is blocked: so it comes back when the guard is there again, or when the program
  * itself unblocks it.
  */
-bool guard_defer(struct tracer *tracer, struct tracee *t)
+bool guard_defer(struct tracer *tracer, struct tracee *t, bool at_site)
 {
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
@@ -432,7 +449,8 @@ bool guard_defer(struct tracer *tracer, struct tracee *t)
 		t->trap_opened = false;
 		return false;
 	}
-	if (task_catches(tid, SIGTRAP) || ubp_host_get_regs(tid, &regs) < 0 ||
+	if (task_catches(tid, SIGTRAP) || wants_default(t, at_site) ||
+	    ubp_host_get_regs(tid, &regs) < 0 ||
 	    remote_begin(&remote, tracer, t, &regs, ps->stub, &err) < 0)
 		return false;
 	args[1] = own_action(ps);

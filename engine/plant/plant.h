@@ -314,8 +314,9 @@ int guard_reinstall(struct tracee *t, const struct ubp_regs *regs);
 /*
  * A SIGTRAP of the program's own is about to be delivered to @t, in a process whose
  * guard was lost, or in which it blocked the signal. True: it is delivered later.
+ * @at_site: its pc is behind a breakpoint that only the guard knows what to do with.
  */
-bool guard_defer(struct tracer *tracer, struct tracee *t);
+bool guard_defer(struct tracer *tracer, struct tracee *t, bool at_site);
 /* Give the process its own handler back. @t: a held thread, that goes on with @at. */
 int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
 		    struct ubp_err *err);

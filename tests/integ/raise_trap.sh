@@ -38,3 +38,12 @@ for when in early late; do
 	expect_count 150 ' inside: '
 	expect_count 150 ' ret: '
 done
+
+# Who does not expect one dies of it, and is not kept alive for it.
+start busy 2
+trace -p "$PID" "p:$FIXTURES/busy:step"
+kill -TRAP "$PID"
+trace_done
+wait "$PID"
+rc=$?
+[ $rc = 133 ] || fail "SIGTRAP by default: ended with $rc, not 133"
