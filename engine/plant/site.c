@@ -11,8 +11,6 @@
 #include "engine/plant/jump.h"
 #include "engine/plant/plant.h"
 
-#define PAGE 4096
-
 static unsigned long ul(uint64_t n)
 {
 	return (unsigned long)n;
@@ -345,7 +343,7 @@ int site_prepare(const struct plant *plant, struct space *space, pid_t tid, stru
 }
 
 /*
- * Other threads may be about to run these bytes. Over the end of a page: a breakpoint
+ * Other threads may be about to run these bytes. What does not come whole: a breakpoint
  * first (its trap goes to the slot, as the jump does), then what is behind its byte,
  * then that byte.
  */
@@ -356,9 +354,9 @@ static int write_over(const struct space *space, pid_t tid, const struct site *s
 	size_t n = arch->swbp_len;
 	int rc;
 
-	/* Within a page it is one store as good as: no kill of ours comes in between,
-	 * to leave a breakpoint where children of posix_spawn() come by. */
-	if (site->vaddr % PAGE + len <= PAGE)
+	/* No kill of ours comes in between, to leave a breakpoint where children of
+	 * posix_spawn() come by. */
+	if (mem_is_whole(&space->mem, site->vaddr, len))
 		return mem_write(&space->mem, tid, site->vaddr, bytes, len);
 	rc = mem_write(&space->mem, tid, site->vaddr, arch->swbp, n);
 
@@ -376,11 +374,6 @@ int site_plant(struct space *space, pid_t tid, struct site *site, struct ubp_err
 	int rc = patch ? write_over(space, tid, site, bytes, n)
 		       : mem_write(&space->mem, tid, site->vaddr, bytes, n);
 
-	if (rc == -EIO)
-		return ubp_fail(err, EIO,
-				"cannot write to code at 0x%lx: this kernel forbids writing to "
-				"/proc/PID/mem",
-				ul(site->vaddr));
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to code at 0x%lx: %s", ul(site->vaddr),
 				strerror(-rc));

@@ -124,7 +124,7 @@ int attach_process(struct tracer *tracer, pid_t pid, struct process **ret_proces
 		return task_explain_refusal(pid, live ? live : pid, EPERM, err);
 	space = shared_space(tracer, live);
 	if (!space)
-		space = space_new(NULL, live, err);
+		space = space_new(tracer, NULL, live, err);
 	if (!space)
 		return task_explain_refusal(pid, live, err->code, err);
 	p = tracer_add_process(tracer, pid, space);

@@ -46,7 +46,7 @@ static void new_process(struct tracer *tracer, struct process *parent, pid_t bor
 	enum keep_verdict verdict;
 	struct ubp_err err;
 
-	space = shares ? parent->space : space_new(parent->space->arch, pid, &err);
+	space = shares ? parent->space : space_new(tracer, parent->space->arch, pid, &err);
 	if (space)
 		p = tracer_add_process(tracer, pid, space);
 	if (p)
@@ -197,7 +197,7 @@ void children_execed(struct tracer *tracer, struct tracee *t)
 	drop_other_threads(tracer, p, t);
 	tracer->ops->tracee_gone(tracer->ctx, t); /* what it was in the old image */
 	p->execing = false;
-	space = space_new(NULL, p->pid, &err);
+	space = space_new(tracer, NULL, p->pid, &err);
 	if (!space) {
 		tracer_detach(tracer, t);
 		return;

@@ -23,18 +23,30 @@
 /* Upper half: kernel, non-canonical, vsyscall. The program cannot read there. */
 #define USER_END (1ULL << 63)
 
-int mem_open(struct trace_mem *mem, pid_t pid, struct ubp_err *err)
+static bool is_refused(int code)
+{
+	return code == EACCES || code == EPERM || code == EROFS;
+}
+
+static int open_mem(pid_t pid)
 {
 	char path[64];
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	return fd >= 0 || !is_refused(errno) ? fd : open(path, O_RDONLY | O_CLOEXEC);
+}
+
+int mem_open(struct trace_mem *mem, pid_t pid, struct ubp_err *err)
+{
 	mem->pid = pid;
-	mem->fd = open(path, O_RDWR | O_CLOEXEC);
-	if (mem->fd >= 0 || errno == EMFILE || errno == ENFILE)
+	mem->fd = open_mem(pid);
+	if (mem->fd >= 0 || errno == EMFILE || errno == ENFILE || is_refused(errno))
 		return 0;
 	if (errno == ENOENT || errno == ESRCH)
 		return ubp_fail(err, ESRCH, "no process %d", (int)pid);
-	return ubp_fail_sys(err, "%s", path);
+	return ubp_fail_sys(err, "/proc/%d/mem", (int)pid);
 }
 
 void mem_close(struct trace_mem *mem)
@@ -173,12 +185,7 @@ size_t mem_read(pid_t tid, uint64_t vaddr, void *buf, size_t len)
 /* The descriptor to use, opened for the moment where none could be kept. */
 static int borrow_fd(const struct trace_mem *mem)
 {
-	char path[64];
-
-	if (mem->fd >= 0)
-		return mem->fd;
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)mem->pid);
-	return open(path, O_RDWR | O_CLOEXEC);
+	return mem->fd >= 0 ? mem->fd : open_mem(mem->pid);
 }
 
 static void return_fd(const struct trace_mem *mem, int fd)
@@ -216,26 +223,78 @@ size_t mem_view_peek(struct mem_view *view, uint64_t vaddr, void *buf, size_t le
 	return len;
 }
 
-/* Words of the tracee, for kernels that forbid writes to /proc/PID/mem. */
-static int poke(pid_t tid, uint64_t vaddr, const unsigned char *buf, size_t len)
+/*
+ * An exec gives threads another memory, and the open file stays with the old one: what it
+ * does not show is not ours to change. Without a file it cannot be told.
+ */
+static bool shows(int fd, uint64_t vaddr, long word)
 {
-	while (len) {
-		uint64_t at = vaddr & ~7ULL;
-		size_t skip = vaddr - at, n = 8 - skip < len ? 8 - skip : len;
-		long word;
+	long seen;
 
-		errno = 0;
-		word = ptrace(PTRACE_PEEKTEXT, tid, at, 0);
-		if (word == -1 && errno)
-			return -errno;
-		memcpy((char *)&word + skip, buf, n);
-		if (ptrace(PTRACE_POKETEXT, tid, at, word) < 0)
-			return -errno;
-		vaddr += n;
-		buf += n;
+	return fd < 0 ||
+	       (pread(fd, &seen, sizeof(seen), (off_t)vaddr) == (ssize_t)sizeof(seen) &&
+		seen == word);
+}
+
+/* The bytes [skip, skip + n) of the word at @vaddr. */
+static int poke_word(int fd, pid_t tid, uint64_t vaddr, size_t skip, const void *bytes,
+		     size_t n)
+{
+	long word, now;
+
+	errno = 0;
+	now = ptrace(PTRACE_PEEKTEXT, tid, vaddr, 0);
+	if (now == -1 && errno)
+		return -errno;
+	if (!shows(fd, vaddr, now))
+		return -EFAULT;
+	word = now;
+	memcpy((char *)&word + skip, bytes, n);
+	return word == now || ptrace(PTRACE_POKETEXT, tid, vaddr, word) == 0 ? 0 : -errno;
+}
+
+static int poke(int fd, pid_t tid, uint64_t vaddr, const uint8_t *buf, size_t len)
+{
+	int rc = 0;
+
+	while (len && rc == 0) {
+		uint64_t end = vaddr + len, word = (end - 1) / sizeof(long) * sizeof(long);
+		size_t skip = word < vaddr ? vaddr - word : 0, n = end - word - skip;
+
 		len -= n;
+		rc = poke_word(fd, tid, word, skip, buf + len, n);
 	}
-	return 0;
+	return rc;
+}
+
+/* Memory that the program itself may write needs no stop. */
+static bool write_writable(const struct trace_mem *mem, uint64_t vaddr, const void *buf,
+			   size_t len)
+{
+	struct iovec from = { (void *)(uintptr_t)buf, len },
+		     to = { (void *)(uintptr_t)vaddr, len };
+
+	return process_vm_writev(mem->pid, &from, 1, &to, 1, 0) == (ssize_t)len;
+}
+
+static int write_otherwise(const struct trace_mem *mem, int fd, pid_t tid, uint64_t vaddr,
+			   const void *buf, size_t len)
+{
+	struct mem_pokes *pokes = mem->pokes;
+	char byte;
+	int rc;
+
+	if (fd >= 0 && pread(fd, &byte, 1, (off_t)vaddr) != 1)
+		return -EFAULT; /* nothing is there */
+	if (write_writable(mem, vaddr, buf, len))
+		return 0;
+	rc = tid ? poke(fd, tid, vaddr, buf, len) : -ESRCH;
+	/* None, or it is not stopped. */
+	if (rc == -ESRCH && pokes && (tid = pokes->stop_one(pokes->ctx, mem->space)))
+		rc = poke(fd, tid, vaddr, buf, len);
+	if (rc == 0 && pokes)
+		pokes->needed = true;
+	return rc;
 }
 
 int mem_write(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, const void *buf,
@@ -243,13 +302,17 @@ int mem_write(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, const void
 {
 	int fd = borrow_fd(mem);
 	ssize_t n = fd < 0 ? -1 : pwrite(fd, buf, len, (off_t)vaddr);
-	int code = n < 0 ? errno : 0;
+	int code = n < 0 ? errno : EFAULT, rc = 0;
 
+	if (n != (ssize_t)len)
+		rc = write_otherwise(mem, fd, tid, vaddr, buf, len);
 	return_fd(mem, fd);
-	if (n == (ssize_t)len)
-		return 0;
-	/* Forbidden by the kernel, or no descriptor left. */
-	if ((fd < 0 || code == EIO) && tid)
-		return poke(tid, vaddr, buf, len);
-	return code ? -code : -EFAULT;
+	return rc < 0 ? -code : 0;
+}
+
+bool mem_is_whole(const struct trace_mem *mem, uint64_t vaddr, size_t len)
+{
+	size_t unit = mem->pokes && mem->pokes->needed ? sizeof(long) : PAGE;
+
+	return vaddr % unit + len <= unit;
 }

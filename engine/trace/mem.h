@@ -6,6 +6,7 @@
 #ifndef UBP_TRACE_MEM_H
 #define UBP_TRACE_MEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -14,13 +15,31 @@
 
 struct ubp_err;
 
+/*
+ * Where /proc/PID/mem may not be written (the kernel's proc_mem.force_override, a /proc that is
+ * read-only, a security module), words are poked through a thread that is stopped. Of the
+ * tracer, whose threads those are.
+ */
+struct mem_pokes {
+	bool needed; /* seen: a write does not come whole */
+	/* A thread of @space that is in a stop, and stays so until the tracer next waits; one
+	 * is stopped if none is. 0: none can be had. */
+	pid_t (*stop_one)(void *ctx, const void *space);
+	void *ctx;
+};
+
 /* Access to one address space. Outlives an exec: it stays with the old image. */
 struct trace_mem {
 	int fd; /* /proc/PID/mem; -1: no descriptor could be had, opened when needed */
 	pid_t pid;
+	struct mem_pokes *pokes; /* NULL: through the threads named to mem_write() alone */
+	const void *space;       /* for stop_one() */
 };
 
-/* Open for @pid. Errors: -ESRCH, -EACCES or -EPERM (the text says what is missing). */
+/*
+ * Open for @pid, for reading alone if need be. Where it may not even be read that is found out
+ * when it is: ptrace() may do, and explains itself better. Errors: -ESRCH.
+ */
 int mem_open(struct trace_mem *mem, pid_t pid, struct ubp_err *err);
 void mem_close(struct trace_mem *mem);
 
@@ -63,11 +82,17 @@ struct mem_view {
 size_t mem_view_peek(struct mem_view *view, uint64_t vaddr, void *buf, size_t len);
 
 /*
- * Write, also to read-only text (the page becomes private). @tid: a stopped
- * thread for the fallback by PTRACE_POKEDATA where /proc/PID/mem may not be
- * written, or 0 if none is stopped. Returns 0 or -errno.
+ * Write, also to read-only text (the page becomes private). @tid: a thread that is stopped, if
+ * one is known, for where words have to be poked; that begins at the end, so that what something
+ * is found by, in front, comes last. Returns 0 or -errno.
  */
 int mem_write(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, const void *buf,
 	      size_t len);
+
+/*
+ * Does a write there come whole, as far as threads that run there and whoever kills us can
+ * tell? Within a page it does, poked within a word. To be asked after a write of code.
+ */
+bool mem_is_whole(const struct trace_mem *mem, uint64_t vaddr, size_t len);
 
 #endif

@@ -24,11 +24,13 @@ int tracer_init(struct tracer *tracer, const struct tracer_ops *ops, void *ctx,
 		struct ubp_err *err)
 {
 	*tracer = (struct tracer){ .ops = ops, .ctx = ctx, .cpu = -1, .next_cpu = -1 };
+	tracer->pokes = (struct mem_pokes){ .stop_one = stop_one, .ctx = tracer };
 	tracer->waker = waker_start(err);
 	return tracer->waker < 0 ? tracer->waker : 0;
 }
 
-struct space *space_new(const struct ubp_arch *arch, pid_t pid, struct ubp_err *err)
+struct space *space_new(struct tracer *tracer, const struct ubp_arch *arch, pid_t pid,
+			struct ubp_err *err)
 {
 	struct space *space;
 
@@ -42,6 +44,7 @@ struct space *space_new(const struct ubp_arch *arch, pid_t pid, struct ubp_err *
 		return NULL;
 	}
 	space->arch = arch;
+	space->mem = (struct trace_mem){ .fd = -1, .pokes = &tracer->pokes, .space = space };
 	if (mem_open(&space->mem, pid, err) < 0) {
 		free(space);
 		return NULL;

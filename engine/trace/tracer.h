@@ -177,7 +177,8 @@ struct tracer {
 	struct map limbo;     /* tid of a new thread whose parent has not reported -> itself */
 	pid_t waker;          /* child that is signalled to wake the tracer */
 	int mailed;           /* atomic: tracer_wake() was called */
-	bool is_draining;     /* attach_drain() is at work */
+	struct mem_pokes pokes;
+	bool is_draining; /* attach_drain() is at work */
 	/* Recently hot threads are asked first (engine/trace/wait.c). */
 	struct tracee *hot[TRACER_HOT];
 	unsigned n_hot, next_hot, hits_since_sweep;
@@ -235,7 +236,8 @@ struct process *tracer_add_process(struct tracer *tracer, pid_t pid, struct spac
 /* One without threads. */
 void tracer_drop_process(struct tracer *tracer, struct process *p);
 /* @arch NULL: that of the program which runs there. NULL: with a text. */
-struct space *space_new(const struct ubp_arch *arch, pid_t pid, struct ubp_err *err);
+struct space *space_new(struct tracer *tracer, const struct ubp_arch *arch, pid_t pid,
+			struct ubp_err *err);
 void space_put(struct tracer *tracer, struct space *space);
 
 /* One stop, as waitid() tells it: exited, or signal and event. */
@@ -289,6 +291,8 @@ int wait_look(pid_t tid, struct stop *ret_stop);
 /* Between two looks: give the processor away; after a while (*start is when it
  * began, 0: now) sleep. */
 void wait_a_little(uint64_t *start);
+/* stop_one.c: for struct mem_pokes. @ctx: the tracer; @space: a struct space. */
+pid_t stop_one(void *ctx, const void *space);
 /* wait.c: note a hit, so that this thread is asked first. */
 void wait_note_hot(struct tracer *tracer, struct tracee *t);
 void wait_forget(struct tracer *tracer, const struct tracee *t);
