@@ -26,7 +26,6 @@
 #define SAVED_BY    144
 
 #define LDR_LITERAL 0x58000000 /* ldr x0, . */
-#define RET         0xd65f03c0
 #define IS_CALL     0x00200000 /* in blr and its kin: without it, br */
 
 struct writer {
@@ -213,17 +212,6 @@ void arm64_build_slot_jump(uint64_t slot_vaddr, uint64_t target, struct slot_cod
 	begin(&w);
 	(void)arm64_encode_b(slot_vaddr, target, &word);
 	put(&w, word);
-}
-
-/* The tracer puts the address back into the link register, where the return took it from. */
-int arm64_build_return_trampoline(struct slot_code *ret_code)
-{
-	struct writer w = { .out = ret_code };
-
-	begin(&w);
-	put(&w, ARM64_SWBP);
-	put(&w, RET);
-	return 0;
 }
 
 bool arm64_slot_leave(const struct displaced_insn *insn, const struct slot_code *code,

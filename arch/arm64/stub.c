@@ -18,6 +18,8 @@
  */
 
 #include "arch/arm64/arm64.h"
+#include "arch/arm64/guard_code.h"
+#include "arch/guard.h"
 
 #include <string.h>
 
@@ -245,4 +247,25 @@ bool arm64_came_by_exception(const struct ubp_regs *regs)
 {
 	(void)regs;
 	return true;
+}
+
+/*
+ * The breakpoint reports the return; the tracer puts the real address into x30 and sends the
+ * thread to the ret.
+ */
+int arm64_build_return_trampoline(struct slot_code *ret_code)
+{
+	const uint64_t next = UBP_AREA_TRAMPOLINE + ARM64_INSN;
+	const uint32_t code[] = {
+		ARM64_SWBP,
+		ARM64_B | (UBP_AREA_GUARD + GUARD_CODE_GO_BACK - next) / ARM64_INSN,
+		ARM64_RET,
+	};
+
+	memset(ret_code, 0, sizeof(*ret_code));
+	memcpy(ret_code->code, code, sizeof(code));
+	ret_code->len = sizeof(code);
+	ret_code->done_at = 0xff;
+	ret_code->taken_at = 0xff;
+	return 0;
 }

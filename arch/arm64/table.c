@@ -5,6 +5,9 @@
 
 #include <elf.h>
 
+/* Those of the tracee's kernel: SA_SIGINFO, SA_RESTORER, SA_NODEFER, SA_ONSTACK. */
+#define GUARD_FLAGS (0x4 | 0x04000000 | 0x40000000 | 0x08000000)
+
 extern const struct ubp_arch ubp_arch_arm64;
 
 const struct ubp_arch ubp_arch_arm64 = {
@@ -42,6 +45,7 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.is_taken = arm64_is_taken,
 	.slot_leave = arm64_slot_leave,
 	.build_return_trampoline = arm64_build_return_trampoline,
+	.trampoline_on = ARM64_TRAMPOLINE_ON,
 	.find_window = arm64_find_window,
 	.build_copy = arm64_build_copy,
 	.copy_leave = arm64_copy_leave,
@@ -65,6 +69,16 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.stub_sign = arm64_stub_sign,
 	.enter_call = arm64_enter_call,
 	.syscall_result = arm64_syscall_result,
+	.guard = arm64_guard,
+	.guard_len = ARM64_GUARD_LEN,
+	.guard_handler = ARM64_GUARD_HANDLER,
+	.guard_restorer = ARM64_GUARD_RESTORER,
+	.guard_flags = GUARD_FLAGS,
+	.sigaction_calls = arm64_sigaction_calls,
+	.n_sigaction_calls = ARM64_N_SIGACTION_CALLS,
+	.sigaction_call_len = ARM64_SIGACTION_CALL_LEN,
+	.sigaction_patch_len = ARM64_INSN,
+	.build_sigaction_hook = arm64_build_sigaction_hook,
 	.nr_mmap = 222,
 	.nr_mprotect = 226,
 	.nr_read = 63,

@@ -86,21 +86,27 @@ static int add_call(struct call_file *f, uint64_t foffset)
 }
 
 /*
- * Does an instruction start there? Where nothing tells, a byte in front of it that
- * could be a prefix (REX) decides against it.
+ * Does an instruction start there? Where neither the file nor the address tells, a byte in
+ * front of it that could be a prefix (REX) decides against it.
  */
-static bool is_boundary(struct object *object, uint64_t foffset, uint8_t before)
+static bool is_boundary(const struct ubp_arch *arch, struct object *object, uint64_t foffset,
+			uint8_t before)
 {
 	uint64_t start;
-	int rc = object ? object_check_boundary(object, foffset, &start) : BOUNDARY_UNKNOWN;
+	int rc;
 
-	return rc == BOUNDARY_OK || (rc != BOUNDARY_INSIDE && (before & 0xf0) != 0x40);
+	if (arch->insn_align > 1 && foffset % arch->insn_align)
+		return false;
+	rc = object ? object_check_boundary(object, foffset, &start) : BOUNDARY_UNKNOWN;
+	return rc == BOUNDARY_OK ||
+	       (rc != BOUNDARY_INSIDE && (arch->insn_align > 1 || (before & 0xf0) != 0x40));
 }
 
 /* Look for @call in @len bytes of the file, which begin at @from. */
 static int search_chunk(struct call_file *f, const struct ubp_arch *arch, const uint8_t *call,
 			const uint8_t *buf, size_t len, uint64_t from, struct object *object)
 {
+	size_t call_len = arch->sigaction_call_len;
 	const uint8_t *at = buf;
 	int rc = 0;
 
@@ -110,7 +116,7 @@ static int search_chunk(struct call_file *f, const struct ubp_arch *arch, const 
 		uint64_t foffset = from + (uint64_t)(at - buf);
 		size_t more = 0;
 
-		if (!is_boundary(object, foffset, at[-1]))
+		if (!is_boundary(arch, object, foffset, at[-1]))
 			continue;
 		if (arch->sigaction_call_at)
 			more = arch->sigaction_call_at(at, (size_t)(buf + len - at));

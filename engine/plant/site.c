@@ -406,6 +406,8 @@ void site_unplant(const struct space *space, pid_t tid, const struct site *site)
 		return;
 	if (site->is_patched &&
 	    mem_peek(&space->mem, site->vaddr, now, site->patch_len) == site->patch_len &&
+	    (memcmp(now, site->patch, arch->swbp_len) == 0 ||
+	     memcmp(now, arch->swbp, arch->swbp_len) == 0) &&
 	    memcmp(now + arch->swbp_len, site->patch + arch->swbp_len,
 		   site->patch_len - arch->swbp_len) == 0)
 		(void)write_over(space, tid, site, site->insn.bytes, site->patch_len);
