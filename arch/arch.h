@@ -420,6 +420,12 @@ struct ubp_arch {
 	uint32_t (*detour_cells)(const struct fetch_program *program);
 };
 
+/* Does a call leave the return address in a register? */
+static inline bool arch_has_link(const struct ubp_arch *arch)
+{
+	return arch->link < arch->n_regs;
+}
+
 /* Table for an ELF machine and class, or NULL. Static storage. */
 const struct ubp_arch *ubp_arch_find(uint16_t e_machine, uint8_t elf_class);
 

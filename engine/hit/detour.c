@@ -22,7 +22,7 @@
  * probes, which has the trap of the first of them.
  */
 static void record_from(struct hit *hit, struct tracee *t, struct site *site, size_t first,
-			const struct ubp_regs *regs)
+			struct ubp_regs *regs)
 {
 	bool wants_return = false, is_return = site->probes[first]->is_return;
 	struct moment m;
@@ -35,8 +35,7 @@ static void record_from(struct hit *hit, struct tracee *t, struct site *site, si
 			record_hit(hit, &m, site->probes[i], site->vaddr, 0);
 	}
 	if (wants_return)
-		return_hijack(t, site, regs->r[t->process->space->arch->sp],
-			      moment_mono_ns(hit, &m));
+		return_hijack(t, site, regs, moment_mono_ns(hit, &m));
 	if (t->one_cpu >= 0)
 		follow_cpu(hit->tracer, (unsigned)t->one_cpu);
 }
@@ -78,7 +77,10 @@ static uint64_t duration_of(const struct tracee *t, const struct site *site, uin
 		    : 0;
 }
 
-/* On the way back: the registers are the caller's, its address stands below the stack pointer. */
+/*
+ * On the way back: the registers are the caller's, its address stands below the stack pointer, or
+ * in its register.
+ */
 static void record_return(struct hit *hit, struct tracee *t, struct site *site, size_t first,
 			  struct ubp_regs *regs)
 {
@@ -86,7 +88,9 @@ static void record_return(struct hit *hit, struct tracee *t, struct site *site, 
 	uint64_t real = 0;
 	struct moment m;
 
-	if (read_word(t, regs->r[arch->sp] - arch->addr_size, &real) < 0)
+	if (arch_has_link(arch))
+		real = regs->r[arch->link];
+	else if (read_word(t, regs->r[arch->sp] - arch->addr_size, &real) < 0)
 		return;
 	regs->r[arch->pc] = real;
 	moment_begin(hit, &m, t, regs);
@@ -108,14 +112,17 @@ enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs
 {
 	const struct plant_space *ps = t->process->space->plant;
 	const struct ubp_arch *arch = t->process->space->arch;
-	uint64_t behind = regs->r[arch->pc];
+	uint64_t behind = vaddr + arch->swbp_len;
 	bool is_return = false;
 	size_t first = 0;
 	struct site *site = jump_of_trap(t->process->space, vaddr, &first, &is_return);
 
 	/* A detour of a session before us: it goes on by itself. */
-	if (!site || ps->closing)
+	if (!site || ps->closing) {
+		if (!arch->swbp_pc_advance)
+			(void)ubp_host_move(t->tid, regs, behind);
 		return TRAP_OURS;
+	}
 	wait_note_hot(hit->tracer, t);
 	if (t->n_unwinders)
 		return_look_landed(t, regs->r[arch->sp]);
@@ -126,8 +133,11 @@ enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs
 	else
 		record_from(hit, t, site, first, regs);
 	regs->r[arch->pc] = behind;
-	if (!guard_is_lost(t) || guard_reinstall(t, regs) < 0)
-		catch_up(hit, t, regs);
+	if (guard_is_lost(t) && guard_reinstall(t, regs) == 0)
+		return TRAP_OURS;
+	if (!arch->swbp_pc_advance)
+		(void)ubp_host_move(t->tid, regs, behind);
+	catch_up(hit, t, regs);
 	return TRAP_OURS;
 }
 

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "engine/hit/disarm_link.h"
 #include "engine/hit/return.h"
 #include "engine/hit/word.h"
 #include "engine/plant/jump.h"
@@ -105,38 +106,53 @@ static struct unwinder *enter(struct tracee *t, uint64_t sp, bool lands)
 	return u;
 }
 
-void return_disarm(struct tracee *t, uint64_t sp, unsigned watches)
+/* All that were put back, the outermost of this stack first: into the list of those. */
+static void note_disarmed(struct tracee *t, uint64_t sp, unsigned watches,
+			  struct return_list *here, struct return_list *far)
 {
-	const struct plant_space *ps = t->process->space->plant;
-	struct return_list here = { 0 }, far = { 0 };
 	struct return_instance *ri;
 	struct unwinder *u;
 
-	/* What is resumed has come by here before. */
-	if (ps->return_vaddr && !(watches & WATCH_RESUME))
-		hijack_take_stacks(t, sp);
-	if (!(watches & WATCH_RESUME) && ps->returns.n > t->returns.n + t->disarmed.n)
-		disarm_stack(t, sp, &here);
-	disarm_own(t, sp, &here, &far);
-	if (!here.n && !far.n && !t->n_unwinders)
+	if (!here->n && !far->n && !t->n_unwinders)
 		return;
 	u = enter(t, sp, watches & WATCH_LANDS);
-	u->has_far = u->has_far || far.n;
-	while ((ri = far.newest)) {
+	u->has_far = u->has_far || far->n;
+	while ((ri = far->newest)) {
 		ri->far = true;
 		returns_unlink(ri);
 		returns_link(&t->disarmed, ri);
 	}
 	/* The outermost comes first: the innermost will be the newest again. It keeps
 	 * what it knows of those that are put back already. */
-	if (here.n)
-		u->top = here.newest->slot_vaddr;
-	for (uint64_t outer = 0; (ri = here.newest); outer = ri->slot_vaddr) {
+	if (here->n)
+		u->top = here->newest->slot_vaddr;
+	for (uint64_t outer = 0; (ri = here->newest); outer = ri->slot_vaddr) {
 		ri->outer = outer ? outer : ri->outer;
 		u->head = ri->slot_vaddr;
 		returns_unlink(ri);
 		returns_link(&t->disarmed, ri);
 	}
+}
+
+void return_disarm(struct tracee *t, struct ubp_regs *regs, unsigned watches)
+{
+	const struct plant_space *ps = t->process->space->plant;
+	const struct ubp_arch *arch = t->process->space->arch;
+	uint64_t sp = regs->r[arch->sp];
+	struct return_list here = { 0 }, far = { 0 };
+
+	if (arch_has_link(arch)) {
+		disarm_links(t, regs, &here);
+		note_disarmed(t, sp, watches, &here, &far);
+		return;
+	}
+	/* What is resumed has come by here before. */
+	if (ps->return_vaddr && !(watches & WATCH_RESUME))
+		hijack_take_stacks(t, sp);
+	if (!(watches & WATCH_RESUME) && ps->returns.n > t->returns.n + t->disarmed.n)
+		disarm_stack(t, sp, &here);
+	disarm_own(t, sp, &here, &far);
+	note_disarmed(t, sp, watches, &here, &far);
 }
 
 /* --- and out again ---------------------------------------------------------------- */
@@ -156,13 +172,15 @@ static void link_by_age(struct return_list *list, struct return_instance *ri)
 static void rearm(struct tracee *t, struct return_instance *ri)
 {
 	struct plant_space *ps = t->process->space->plant;
-	uint64_t now = 0;
+	bool has_link = arch_has_link(t->process->space->arch);
+	uint64_t at = has_link ? ri->word_vaddr : ri->slot_vaddr;
+	uint64_t was = has_link ? ri->word_was : ps->trampoline;
+	uint64_t is = has_link ? ri->word_is : ri->real, now = 0;
 
 	returns_unlink(ri);
 	ri->disarm_sp = 0;
 	ri->far = false;
-	if (read_word(t, ri->slot_vaddr, &now) < 0 || now != ri->real ||
-	    write_word(t, ri->slot_vaddr, ps->trampoline) < 0) {
+	if (!at || read_word(t, at, &now) < 0 || now != is || write_word(t, at, was) < 0) {
 		return_forget(ps, ri);
 		return;
 	}
@@ -188,6 +206,14 @@ void return_rearm_at(struct tracee *t, uint64_t slot_vaddr)
 		rearm(t, ri);
 }
 
+/* Is its frame gone, for a thread that is at @sp? */
+static bool is_left(const struct tracee *t, const struct return_instance *ri, uint64_t sp)
+{
+	/* A register's stack word is that of the caller. */
+	return ri->slot_vaddr < sp ||
+	       (arch_has_link(t->process->space->arch) && ri->slot_vaddr == sp);
+}
+
 /* Those of other stacks: nothing tells which of them returns next. */
 static void rearm_far(struct tracee *t, const struct unwinder *u, uint64_t sp)
 {
@@ -198,7 +224,7 @@ static void rearm_far(struct tracee *t, const struct unwinder *u, uint64_t sp)
 		older = ri->older;
 		if (!ri->far || ri->disarm_sp != u->sp)
 			continue;
-		if (ri->slot_vaddr < sp && sp - ri->slot_vaddr < OTHER_STACK)
+		if (is_left(t, ri, sp) && sp - ri->slot_vaddr < OTHER_STACK)
 			return_forget(t->process->space->plant, ri);
 		else
 			rearm(t, ri);
@@ -212,7 +238,7 @@ static void leave(struct tracee *t, const struct unwinder *u, uint64_t sp)
 
 	if (u->has_far)
 		rearm_far(t, u, sp);
-	while ((ri = disarmed_at(t, at)) && ri->slot_vaddr < sp) {
+	while ((ri = disarmed_at(t, at)) && is_left(t, ri, sp)) {
 		at = ri->outer;
 		return_forget(t->process->space->plant, ri);
 	}
@@ -226,7 +252,9 @@ void return_landed(struct tracee *t, uint64_t sp)
 	bool is_first = true;
 
 	/* Else it is but a jump inside of it. */
-	if (!t->n_unwinders || sp <= t->unwinders[t->n_unwinders - 1].sp)
+	if (!t->n_unwinders || sp < t->unwinders[t->n_unwinders - 1].sp ||
+	    (sp == t->unwinders[t->n_unwinders - 1].sp &&
+	     !arch_has_link(t->process->space->arch)))
 		return;
 	interrupts = t->unwinders[t->n_unwinders - 1].interrupts;
 	/*

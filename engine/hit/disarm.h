@@ -19,11 +19,12 @@
 #include "engine/trace/tracer.h"
 
 /*
- * @t is about to unwind its stack, or to read it, at stack pointer @sp: put back
+ * @t, which stopped with @regs, is about to unwind its stack, or to read it: put back
  * the real return addresses further up, and those of its other stacks. @watches: of
- * the place where it stopped.
+ * the place where it stopped. Where one is in a register, @regs changes, for the caller to write;
+ * behind that disarm_signed() (disarm_link.h) does what is left.
  */
-void return_disarm(struct tracee *t, uint64_t sp, unsigned watches);
+void return_disarm(struct tracee *t, struct ubp_regs *regs, unsigned watches);
 
 /*
  * @t is about to jump out of an unwinder, if that is where it goes, and will find

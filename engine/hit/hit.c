@@ -12,6 +12,7 @@
 #include "arch/host.h"
 #include "engine/hit/detour.h"
 #include "engine/hit/disarm.h"
+#include "engine/hit/disarm_link.h"
 #include "engine/hit/in_place.h"
 #include "engine/hit/record.h"
 #include "engine/hit/return.h"
@@ -51,7 +52,8 @@ static bool is_ready(const struct site *site)
 	return site->slot || site->rung == SITE_IN_PLACE;
 }
 
-static void entry_probes(struct hit *hit, struct moment *m, struct site *site)
+static void entry_probes(struct hit *hit, struct moment *m, struct site *site,
+			 struct ubp_regs *regs)
 {
 	struct tracee *t = m->t;
 	bool wants_return = false;
@@ -63,8 +65,7 @@ static void entry_probes(struct hit *hit, struct moment *m, struct site *site)
 			record_hit(hit, m, site->probes[i], site->vaddr, 0);
 	}
 	if (wants_return)
-		return_hijack(t, site, m->regs->r[t->process->space->arch->sp],
-			      moment_mono_ns(hit, m));
+		return_hijack(t, site, regs, moment_mono_ns(hit, m));
 }
 
 /*
@@ -98,7 +99,7 @@ static void probes_at(struct hit *hit, struct tracee *t, struct site *site,
 	moment_begin(hit, &m, t, regs);
 	/* As the kernel shows it: the pc at the probed instruction. */
 	regs->r[t->process->space->arch->pc] = site->vaddr;
-	entry_probes(hit, &m, site);
+	entry_probes(hit, &m, site, regs);
 	if (site->n_exits)
 		exit_probes(hit, &m, site);
 	if (t->one_cpu >= 0)
@@ -110,10 +111,14 @@ static void carry_on(struct hit *hit, struct tracee *t, const struct site *site,
 		     const struct ubp_regs *regs)
 {
 	if (site->rung == SITE_IN_PLACE) {
+		/* The return address may have been replaced in its register. */
+		if (arch_has_link(t->process->space->arch))
+			(void)ubp_host_move(t->tid, regs, site->vaddr);
 		in_place_step(hit, t, site);
 		return;
 	}
-	if (site->insn.kind == INSN_SKIP && site->rung == SITE_BOOSTED)
+	if (site->insn.kind == INSN_SKIP && site->rung == SITE_BOOSTED &&
+	    !arch_has_link(t->process->space->arch))
 		return; /* what is left of the instruction is a nop */
 	(void)ubp_host_move(t->tid, regs, site->slot);
 	t->stepping = site->rung == SITE_STEPPED;
@@ -125,7 +130,7 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 	struct plant_space *ps = t->process->space->plant;
 	const struct ubp_arch *arch = t->process->space->arch;
 	unsigned watches;
-	bool in_place;
+	bool in_place, sent;
 	pid_t tid;
 
 	wait_note_hot(hit->tracer, t);
@@ -140,15 +145,19 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 	if (site_is_probed(site))
 		probes_at(hit, t, site, regs);
 	if (site->watches & WATCH_UNWIND)
-		return_disarm(t, regs->r[arch->sp], site->watches);
+		return_disarm(t, regs, site->watches);
 	if (site->watches & WATCH_UNWOUND)
 		return_landed(t, regs->r[arch->sp] + site->insn.ret_pops);
 	in_place = site->rung == SITE_IN_PLACE;
 	watches = site->watches;
 	regs->r[arch->pc] = site->slot;
 	tid = t->tid;
-	if (in_place || !guard_is_lost(t) || guard_reinstall(t, regs) < 0)
+	sent = !in_place && guard_is_lost(t) && guard_reinstall(t, regs) == 0;
+	if (!sent)
 		carry_on(hit, t, site, regs);
+	if ((watches & WATCH_UNWIND) && arch_has_link(arch) && !in_place && !sent &&
+	    !disarm_signed(hit->tracer, t, regs))
+		return TRAP_OURS;
 	/* In place: others have run meanwhile, one may have ended all of this. */
 	if ((watches & WATCH_LOADER) &&
 	    (!in_place || (map_get(&hit->tracer->tracees, (uint64_t)tid) == t && !t->held)))
@@ -159,9 +168,9 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct ubp_regs *regs)
 {
 	const struct ubp_arch *arch = t->process->space->arch;
-	struct return_instance *ri = return_take(t, regs->r[arch->sp]);
-	uint64_t behind = regs->r[arch->pc];
-	uint64_t now_ns, was_index;
+	struct return_instance *ri = return_take(t, regs);
+	uint64_t behind = regs->r[arch->pc] + arch->trampoline_on;
+	uint64_t now_ns;
 	struct moment m;
 
 	if (!ri)
@@ -169,7 +178,6 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 	wait_note_hot(hit->tracer, t);
 	moment_begin(hit, &m, t, regs);
 	now_ns = moment_mono_ns(hit, &m);
-	was_index = ri->was_index;
 	regs->r[arch->pc] = ri->real;
 	for (uint32_t i = ri->n_entries; i-- > 0;) {
 		struct site *site = ri->entries[i].site;
@@ -181,17 +189,17 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 	}
 	if (t->one_cpu >= 0)
 		follow_cpu(hit->tracer, (unsigned)t->one_cpu);
-	returns_free_one(ri);
 	if (t->n_unwinders)
 		return_look_landed(t, regs->r[arch->sp]);
 	regs->r[arch->pc] = behind;
 	if (arch->leave_trampoline) {
 		arch->leave_trampoline(regs);
 		(void)ubp_host_set_regs(t->tid, regs);
-		returns_mark_over(t->process->space, t->tid, was_index);
 	}
-	if (guard_is_lost(t))
-		(void)guard_reinstall(t, regs);
+	if ((!guard_is_lost(t) || guard_reinstall(t, regs) < 0) && arch->trampoline_on)
+		(void)ubp_host_move(t->tid, regs, behind);
+	returns_over(t->process->space, ri, t->tid);
+	returns_free_one(ri);
 	return TRAP_OURS;
 }
 
@@ -280,7 +288,8 @@ bool hit_signal(struct hit *hit, struct tracee *t, int sig)
 	return_signal(t);
 	if (!ps || !ps->areas)
 		return false;
-	if (ps->return_vaddr && ubp_host_get_regs(t->tid, &regs) == 0)
+	if ((ps->return_vaddr || (arch_has_link(space->arch) && ps->returns.n)) &&
+	    ubp_host_get_regs(t->tid, &regs) == 0)
 		hijack_note_stack(t, regs.r[space->arch->sp]);
 	if (ubp_host_get_pc(t->tid, &pc) < 0)
 		return false;

@@ -14,6 +14,13 @@
 /* How far above its word a callee may leave the stack pointer ("ret 16"). */
 #define RET_POPS_MAX 4096
 
+/* So many functions may be entered with one stack pointer, by a link register kept elsewhere; or
+ * one of them, again and again left by longjmp(). */
+#define UNDER_MAX 4
+
+/* Addresses of programs have no bits from here on; but tags have, and signatures. */
+#define ADDRESS_BITS 48
+
 /* No frame is as large as this. */
 #define OTHER_STACK 0x100000
 
@@ -26,11 +33,41 @@ static void count_missed(const struct site *site, enum missed_why why)
 
 void return_forget(struct plant_space *ps, struct return_instance *ri)
 {
-	returns_count(ri, MISSED_SKIPPED);
+	for (struct return_instance *u = ri; u; u = u->under)
+		returns_count(u, MISSED_SKIPPED);
 	returns_unlink(ri);
 	returns_forget(ps, ri);
 	map_remove(&ps->returns, ri->slot_vaddr);
 	returns_free_one(ri);
+}
+
+/*
+ * Where the return address is in a register, another function that was entered with this
+ * stack pointer may still be to return. Or it was left by longjmp(): a few are kept.
+ */
+static struct return_instance *instance_over(struct space *space, uint64_t sp,
+					     struct return_instance *old)
+{
+	struct plant_space *ps = space->plant;
+	struct return_instance *ri, *last = old;
+
+	for (int n = 1; last->under && n < UNDER_MAX; n++)
+		last = last->under;
+	for (struct return_instance *u = last->under; u; u = u->under)
+		returns_count(u, MISSED_SKIPPED);
+	returns_free_one(last->under);
+	last->under = NULL;
+	ri = returns_new(ps, sp);
+	if (!ri) {
+		(void)map_put(&ps->returns, sp, old);
+		return NULL;
+	}
+	returns_unlink(old);
+	ri->under = old;
+	ri->index = old->index;
+	if (ri->index)
+		(void)map_put(&ps->indexes, ri->index, ri);
+	return ri;
 }
 
 /* An instance for the word at @sp, empty; one left by a longjmp() is reused. */
@@ -39,7 +76,13 @@ static struct return_instance *instance_at(struct space *space, pid_t tid, uint6
 	struct plant_space *ps = space->plant;
 	struct return_instance *ri = map_get(&ps->returns, sp);
 
+	if (ri && arch_has_link(space->arch) && ri->tid == tid && !ri->disarm_sp)
+		return instance_over(space, sp, ri);
 	if (ri) {
+		for (struct return_instance *u = ri->under; u; u = u->under)
+			returns_count(u, MISSED_SKIPPED);
+		returns_free_one(ri->under);
+		ri->under = NULL;
 		/* Another thread has this stack now: its end was overtaken. */
 		returns_count(ri, ri->tid == tid ? MISSED_SKIPPED : MISSED_THREAD);
 		returns_unlink(ri);
@@ -73,14 +116,27 @@ static void set_aside_below(struct tracee *t, uint64_t sp)
 	}
 }
 
-void return_hijack(struct tracee *t, struct site *site, uint64_t sp, uint64_t now_ns)
+/* Where the function is to return to. False: that can't be replaced. */
+static bool find_return(struct tracee *t, const struct ubp_regs *regs, uint64_t *ret_real)
+{
+	const struct ubp_arch *arch = t->process->space->arch;
+
+	if (!arch_has_link(arch))
+		return read_word(t, regs->r[arch->sp], ret_real) == 0;
+	*ret_real = regs->r[arch->link];
+	/* Signed already, with who knows what. */
+	return *ret_real >> ADDRESS_BITS == 0;
+}
+
+void return_hijack(struct tracee *t, struct site *site, struct ubp_regs *regs, uint64_t now_ns)
 {
 	struct plant_space *ps = t->process->space->plant;
+	const struct ubp_arch *arch = t->process->space->arch;
+	uint64_t sp = regs->r[arch->sp], real = 0;
 	const struct site *over;
 	struct return_instance *ri;
-	uint64_t real = 0;
 
-	if (!ps->trampoline || read_word(t, sp, &real) < 0) {
+	if (!ps->trampoline || !find_return(t, regs, &real)) {
 		count_missed(site, MISSED_NO_ROOM);
 		return;
 	}
@@ -89,6 +145,8 @@ void return_hijack(struct tracee *t, struct site *site, uint64_t sp, uint64_t no
 		ri = real == ps->trampoline ? map_get(&ps->returns, sp) : hijack_take(t, sp);
 		if (!ri || returns_add_entry(ri, site, now_ns) < 0)
 			count_missed(site, MISSED_NO_ROOM);
+		if (ri && arch_has_link(arch))
+			regs->r[arch->link] = ps->trampoline;
 		return;
 	}
 	over = hijack_drop(t->process->space, t->tid, sp);
@@ -110,6 +168,8 @@ void return_hijack(struct tracee *t, struct site *site, uint64_t sp, uint64_t no
 		return;
 	}
 	returns_link(&t->returns, ri);
+	if (arch_has_link(arch))
+		regs->r[arch->link] = ps->trampoline;
 }
 
 /* A callee that pops its arguments returns with the stack pointer further up. */
@@ -132,8 +192,8 @@ static struct return_instance *copy_instance(const struct return_instance *ri)
 		return NULL;
 	*copy = *ri;
 	copy->list = NULL;
+	copy->under = NULL;
 	copy->index = 0;
-	copy->was_index = 0; /* the entry stays its parent's */
 	copy->entries = malloc((ri->cap + 1) * sizeof(*copy->entries));
 	if (!copy->entries) {
 		free(copy);
@@ -144,19 +204,53 @@ static struct return_instance *copy_instance(const struct return_instance *ri)
 	return copy;
 }
 
-struct return_instance *return_take(struct tracee *t, uint64_t sp)
+/* The one that is over, with the real address where the trampoline's jump takes it from. */
+static struct return_instance *find_over(struct tracee *t, struct ubp_regs *regs)
 {
-	struct space *space = t->process->space;
-	struct plant_space *ps = space->plant;
-	size_t word = space->arch->addr_size;
-	struct return_instance *ri = map_get(&ps->returns, sp - word);
+	const struct ubp_arch *arch = t->process->space->arch;
+	struct plant_space *ps = t->process->space->plant;
+	uint64_t sp = regs->r[arch->sp], down = arch_has_link(arch) ? 0 : arch->addr_size;
+	struct return_instance *ri = map_get(&ps->returns, sp - down);
 
-	if (!ri)
-		ri = find_popped(ps, sp, word);
+	if (!ri && down)
+		ri = find_popped(ps, sp, down);
 	/* The function took its return address from the stack and jumped there by itself. */
 	if (!ri)
 		ri = t->returns.newest;
-	if (!ri || write_word(t, sp - word, ri->real) < 0)
+	if (!ri || (down && write_word(t, sp - down, ri->real) < 0))
+		return NULL;
+	if (!down)
+		regs->r[arch->link] = ri->real;
+	return ri;
+}
+
+/* Who was entered before with the same stack pointer is next. */
+static void uncover(struct tracee *t, struct return_instance *ri)
+{
+	struct plant_space *ps = t->process->space->plant;
+	struct return_instance *under = ri->under;
+
+	ri->under = NULL;
+	if (!under)
+		return;
+	under->index = 0;
+	if (map_put(&ps->returns, under->slot_vaddr, under) < 0 ||
+	    returns_arm(t->process->space, under, t->tid) < 0) {
+		return_forget(ps, under);
+		return;
+	}
+	under->tid = t->tid;
+	returns_link(&t->returns, under);
+}
+
+struct return_instance *return_take(struct tracee *t, struct ubp_regs *regs)
+{
+	struct space *space = t->process->space;
+	struct plant_space *ps = space->plant;
+	uint64_t sp = regs->r[space->arch->sp], index;
+	struct return_instance *ri = find_over(t, regs);
+
+	if (!ri)
 		return NULL;
 	/*
 	 * A vfork() child that returns from the function its parent entered: the
@@ -167,11 +261,14 @@ struct return_instance *return_take(struct tracee *t, uint64_t sp)
 	returns_uncount(ri);
 	returns_unlink(ri);
 	map_remove(&ps->returns, ri->slot_vaddr);
-	ri->was_index = ri->index;
+	index = ri->index;
 	returns_forget(ps, ri);
+	/* For returns_over(). */
+	ri->index = arch_has_link(space->arch) || space->arch->leave_trampoline ? index : 0;
 	if (ri->outer)
 		return_rearm_at(t, ri->outer);
 	set_aside_below(t, sp);
+	uncover(t, ri);
 	return ri;
 }
 
@@ -181,7 +278,10 @@ bool return_address(const struct tracee *t, const struct ubp_regs *regs, uint64_
 	uint64_t sp = regs->r[t->process->space->arch->sp];
 	const struct return_instance *ri;
 
-	if (read_word(t, sp, ret_address) < 0)
+	if (arch_has_link(t->process->space->arch))
+		*ret_address =
+			regs->r[t->process->space->arch->link] & ((1ULL << ADDRESS_BITS) - 1);
+	else if (read_word(t, sp, ret_address) < 0)
 		return false;
 	if (ps->trampoline && *ret_address == ps->trampoline) {
 		ri = map_get(&ps->returns, sp);

@@ -38,16 +38,7 @@ static bool read_frame(void *ctx, uint64_t vaddr, uint64_t frame[2])
 
 static uint64_t real_return(void *ctx, uint64_t slot_vaddr, uint64_t found)
 {
-	const struct space *space = ((struct reader *)ctx)->t->process->space;
-	const struct plant_space *ps = space->plant;
-	const struct return_instance *ri;
-
-	if (!ps)
-		return found;
-	if (found != ps->trampoline)
-		return hijack_real(space, slot_vaddr, found);
-	ri = map_get(&ps->returns, slot_vaddr);
-	return ri ? ri->real : found;
+	return returns_real(((struct reader *)ctx)->t->process->space, slot_vaddr, 0, found);
 }
 
 size_t stack_take(struct hit *hit, const struct tracee *t, const struct ubp_regs *regs,

@@ -21,9 +21,10 @@
 #include "engine/object/maps.h"
 #include "engine/plant/jump.h"
 
-#define ENTRIES  0x20000ULL /* 4 MB, of which only what is used is ever there */
-#define LOOK_MAX 4096       /* entries that a search goes on for */
-#define CHUNK    1024
+#define ENTRIES       0x20000ULL /* 4 MB, of which only what is used is ever there */
+#define LOOK_MAX      4096       /* entries that a search goes on for */
+#define CHUNK         1024
+#define NEAREST_CHUNK 256ULL
 /* How far above its word a callee may leave the stack pointer ("ret 16"). */
 #define RET_POPS_MAX 4096
 #define STACK_FIRST  0x1000 /* of a stack, looked through at once, bytes */
@@ -145,6 +146,29 @@ void hijack_note_stack(struct tracee *t, uint64_t sp)
 	t->interrupted_sp[i] = sp;
 }
 
+uint64_t hijack_nearest(const struct space *space, uint64_t vaddr)
+{
+	const struct plant_space *ps = space->plant;
+	struct guard_hijack some[NEAREST_CHUNK];
+	uint64_t best = UINT64_MAX, first = (vaddr >> 3) + 1;
+
+	if (!ps->hijacks)
+		return 0;
+	/* In the table they are in the order of their words, or soon behind their place. */
+	for (uint64_t i = 0; i < FRAME_MAX / 8 && best - vaddr > i * 8; i += NEAREST_CHUNK) {
+		uint64_t index = (first + i) & ps->hijacks_mask & ~(NEAREST_CHUNK - 1);
+
+		if (mem_peek(&space->mem, ps->hijacks + index * sizeof(some[0]), some,
+			     sizeof(some)) != sizeof(some))
+			break;
+		for (size_t k = 0; k < NEAREST_CHUNK; k++)
+			if (some[k].real && some[k].word > vaddr &&
+			    some[k].word - vaddr < FRAME_MAX && some[k].word < best)
+				best = some[k].word;
+	}
+	return best == UINT64_MAX ? 0 : best;
+}
+
 static void take_stack(struct tracee *t, uint64_t sp)
 {
 	const struct plant_space *ps = t->process->space->plant;
@@ -172,8 +196,9 @@ uint64_t hijack_duration(const struct space *space, uint64_t sp, uint64_t back)
 {
 	size_t word = space->arch->addr_size;
 
-	/* Right below the stack pointer, unless the callee popped its arguments. */
-	for (uint64_t down = word; down <= RET_POPS_MAX; down += word) {
+	/* Right below the stack pointer, unless the callee popped its arguments; or at it. */
+	for (uint64_t down = arch_has_link(space->arch) ? 0 : word; down <= RET_POPS_MAX;
+	     down += word) {
 		uint64_t at;
 		struct guard_hijack entry = find(space, sp - down, &at);
 
@@ -222,7 +247,8 @@ void hijack_put_back(const struct plant_space *owner, const struct space *space,
 	size_t len = CHUNK * sizeof(struct guard_hijack);
 	struct guard_hijack *some;
 
-	if (!owner->hijacks)
+	/* From a register they have gone anywhere; their code does not need us. */
+	if (!owner->hijacks || arch_has_link(space->arch))
 		return;
 	some = malloc(len);
 	for (uint64_t at = 0; some && at <= owner->hijacks_mask; at += CHUNK) {

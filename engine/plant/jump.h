@@ -98,6 +98,8 @@ struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr);
 /* The stack word holds something else by now: the one that was there will not return. Its site;
  * NULL: there was none. */
 const struct site *hijack_drop(const struct space *space, pid_t tid, uint64_t slot_vaddr);
+/* The stack word of the nearest one above @vaddr; 0: there is none. */
+uint64_t hijack_nearest(const struct space *space, uint64_t vaddr);
 /*
  * How long the call took, of a thread in the return code at @back (guard_hijack.back) that asked
  * for it, ns; @sp: its caller's stack pointer.

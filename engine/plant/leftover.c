@@ -267,9 +267,10 @@ static int adopt_return(struct plant_space *ps, const struct space *space,
 	struct return_instance *ri;
 	uint64_t now = 0;
 
-	if (entry->word < PAGE ||
+	if (entry->word < PAGE || !entry->real ||
 	    mem_peek(&space->mem, entry->word, &now, space->arch->addr_size) == 0 ||
-	    now != ps->trampoline || map_get(&ps->returns, entry->word))
+	    (!arch_has_link(space->arch) && now != ps->trampoline) ||
+	    map_get(&ps->returns, entry->word))
 		return 0;
 	ri = calloc(1, sizeof(*ri));
 	if (!ri)

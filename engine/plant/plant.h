@@ -99,7 +99,7 @@ struct return_entry {
 
 /* A hijacked return address. */
 struct return_instance {
-	uint64_t slot_vaddr;    /* of the word on the stack */
+	uint64_t slot_vaddr;    /* its stack word (arch/guard.h) */
 	uint64_t real;          /* what stood there */
 	pid_t tid;              /* who entered; 0: a thread that is gone */
 	uint64_t serial;        /* counts up: the newest of a thread is the highest */
@@ -110,7 +110,11 @@ struct return_instance {
 	enum missed_why missed; /* counted as missed for that; MISSED_N: not counted */
 	bool uncounted;         /* the parent process entered: counted there */
 	uint64_t index;         /* of its entry in the target's return table, + 1; 0: none */
-	uint64_t was_index;     /* likewise, once it was taken: return_take() */
+	/* In a register at entry (ubp_arch.link), and put back: the word where it was found, what
+	 * stood there, what was put there. 0: it was in the register still. */
+	uint64_t word_vaddr, word_was, word_is;
+	/* Likewise, entered before with the same stack pointer, and not left since; in no list. */
+	struct return_instance *under;
 	struct return_list *list;
 	struct return_instance *newer, *older;
 	uint32_t n_entries, cap;
@@ -297,6 +301,13 @@ static inline struct site *plant_site_at(const struct space *space, uint64_t vad
 
 /* The site whose slot contains @vaddr, or NULL. */
 struct site *plant_site_of_slot(const struct space *space, uint64_t vaddr);
+
+/*
+ * What @word, a return address, stands for, if it is one that we put there: read at @at. @sp: the
+ * stack pointer of its caller behind the return, which tells exactly whose it is where a call
+ * leaves the address in a register; 0: not known. Signatures are taken off there.
+ */
+uint64_t returns_real(const struct space *space, uint64_t at, uint64_t sp, uint64_t word);
 
 /* --- guard.c: what keeps a target alive when ubp is killed ---------------------------- */
 
@@ -505,8 +516,11 @@ void returns_put_back(const struct plant_space *owner, const struct space *space
  * target's return table. Returns 0; -ENOSPC: the table is full; -EFAULT.
  */
 int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid);
-/* The entry @index (+ 1; 0: none) is over, also for the guard. */
-void returns_mark_over(const struct space *space, pid_t tid, uint64_t index);
+/*
+ * What @ri, taken out of all, leaves behind (ubp_arch.link): the guard's table no longer knows
+ * of it. For a thread that is on its way by now.
+ */
+void returns_over(const struct space *space, const struct return_instance *ri, pid_t tid);
 /* @ri is over: its entry may be used again. */
 void returns_forget(struct plant_space *ps, struct return_instance *ri);
 int returns_copy(const struct plant_space *from, struct plant_space *to, struct tracee *first);

@@ -39,8 +39,10 @@ int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid
 	uint64_t index;
 
 	if (!ps->return_table)
-		return mem_write(&space->mem, tid, ri->slot_vaddr, &ps->trampoline,
-				 space->arch->addr_size);
+		return arch_has_link(space->arch)
+			       ? 0
+			       : mem_write(&space->mem, tid, ri->slot_vaddr, &ps->trampoline,
+					   space->arch->addr_size);
 	index = find_index(ps, ri);
 	if (!index)
 		return -ENOSPC;
@@ -51,6 +53,10 @@ int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid
 		ri->index = index;
 	}
 	to[0].iov_base = (void *)(uintptr_t)(ps->return_table + (index - 1) * sizeof(entry));
+	/* The address is in a register: written later, with all of them. */
+	if (arch_has_link(space->arch))
+		return mem_write(&space->mem, tid, (uint64_t)(uintptr_t)to[0].iov_base, &entry,
+				 sizeof(entry));
 	/* In this order: whoever dies in between, no word is without its entry. */
 	return process_vm_writev(tid, from, 2, to, 2, 0) ==
 			       (ssize_t)(sizeof(entry) + space->arch->addr_size)
@@ -58,14 +64,16 @@ int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid
 		       : -EFAULT;
 }
 
-void returns_mark_over(const struct space *space, pid_t tid, uint64_t index)
+void returns_over(const struct space *space, const struct return_instance *ri, pid_t tid)
 {
 	const struct plant_space *ps = space->plant;
 	const uint64_t none = 0;
 
-	if (index && ps->return_table)
+	/* Else somebody else has it already. */
+	if (ri->index && !map_get(&ps->indexes, ri->index))
 		(void)mem_write(&space->mem, tid,
-				ps->return_table + (index - 1) * sizeof(struct guard_return) +
+				ps->return_table +
+					(ri->index - 1) * sizeof(struct guard_return) +
 					offsetof(struct guard_return, real),
 				&none, sizeof(none));
 }

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/plant/jump.h"
 #include "engine/plant/plant.h"
 
 /* A look at each word is dear: not before there are so many, then seldom enough
@@ -94,11 +95,69 @@ void returns_link_in_place(struct return_list *list, struct return_instance *ri)
 	returns_link_behind(list, newer, ri);
 }
 
+/* Signatures are in the bits from here on; addresses of programs have none there. */
+#define ADDRESS_MASK ((1ULL << 48) - 1)
+
+/* No frame is as large as this. */
+#define FRAME_MAX 0x100000
+
+/* The one of the frame that @vaddr is in, or further up. */
+static const struct return_instance *nearest(const struct plant_space *ps, uint64_t vaddr)
+{
+	const struct return_instance *best = NULL;
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->returns, &pos, NULL, &value)) {
+		const struct return_instance *ri = value;
+
+		if (ri->slot_vaddr > vaddr && ri->slot_vaddr - vaddr < FRAME_MAX &&
+		    (!best || ri->slot_vaddr < best->slot_vaddr))
+			best = ri;
+	}
+	return best;
+}
+
+static uint64_t real_of_register(const struct space *space, uint64_t at, uint64_t sp,
+				 uint64_t word)
+{
+	const struct plant_space *ps = space->plant;
+	const struct return_instance *ri = NULL;
+
+	if (ps->return_vaddr && word == ps->return_vaddr)
+		return hijack_real(space, sp ? sp : hijack_nearest(space, at), word);
+	if (!ps->trampoline || word != ps->trampoline)
+		return word;
+	ri = sp ? map_get(&ps->returns, sp) : nearest(ps, at);
+	return ri ? ri->real : word;
+}
+
+uint64_t returns_real(const struct space *space, uint64_t at, uint64_t sp, uint64_t word)
+{
+	const struct plant_space *ps = space->plant;
+	const struct return_instance *ri;
+
+	if (arch_has_link(space->arch))
+		word &= ADDRESS_MASK;
+	if (!ps)
+		return word;
+	if (arch_has_link(space->arch))
+		return real_of_register(space, at, sp, word);
+	if (!ps->trampoline || word != ps->trampoline)
+		return hijack_real(space, at, word);
+	ri = map_get(&ps->returns, at);
+	return ri ? ri->real : word;
+}
+
 void returns_free_one(struct return_instance *ri)
 {
-	if (ri)
+	while (ri) {
+		struct return_instance *under = ri->under;
+
 		free(ri->entries);
-	free(ri);
+		free(ri);
+		ri = under;
+	}
 }
 
 static void count(const struct return_instance *ri, enum missed_why why, bool up)
@@ -152,6 +211,11 @@ void returns_sweep(struct space *space)
 	size_t pos = 0;
 	void *value;
 
+	/* Where they are, nobody knows; but there is one for a stack word at most. */
+	if (arch_has_link(space->arch)) {
+		ps->sweep_at = UINT32_MAX;
+		return;
+	}
 	while (map_next(&ps->returns, &pos, NULL, &value)) {
 		struct return_instance *ri = value;
 
@@ -178,6 +242,9 @@ void returns_put_back(const struct plant_space *owner, const struct space *space
 	size_t pos = 0;
 	void *value;
 
+	/* Where they are, nobody knows: the guard's code behind the trampoline does the rest. */
+	if (arch_has_link(space->arch))
+		return;
 	while (map_next(&owner->returns, &pos, NULL, &value)) {
 		const struct return_instance *ri = value;
 
@@ -197,6 +264,7 @@ static struct return_instance *copy_one(const struct return_instance *ri,
 		return NULL;
 	*copy = *ri;
 	copy->list = NULL;
+	copy->under = NULL;
 	copy->entries = malloc((ri->cap + 1) * sizeof(*copy->entries));
 	if (!copy->entries) {
 		free(copy);

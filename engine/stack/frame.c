@@ -72,23 +72,13 @@ static bool read_for_expr(void *ctx, uint64_t vaddr, void *buf, size_t len)
 	return stack_memory_read(frame->memory, vaddr, buf, len);
 }
 
-/* A return address that stands at @vaddr: ours stand for others. */
-static bool read_return(const struct stack_frame *frame, uint64_t vaddr, uint64_t *ret_value)
+/* A return address that stands at @vaddr: ours stand for others. @sp: as of returns_real(). */
+static bool read_return(const struct stack_frame *frame, uint64_t vaddr, uint64_t sp,
+			uint64_t *ret_value)
 {
-	const struct plant_space *ps = frame->space->plant;
-	const struct return_instance *ri;
-
 	if (!read_word(frame, vaddr, ret_value))
 		return false;
-	if (!ps)
-		return true;
-	if (ps->trampoline && *ret_value == ps->trampoline) {
-		ri = map_get(&ps->returns, vaddr);
-		if (ri)
-			*ret_value = ri->real;
-	} else {
-		*ret_value = hijack_real(frame->space, vaddr, *ret_value);
-	}
+	*ret_value = returns_real(frame->space, vaddr, sp, *ret_value);
 	return true;
 }
 
@@ -100,7 +90,12 @@ static bool apply(const struct stack_frame *old, const struct cfi_rule *rule,
 
 	switch (rule->how) {
 	case CFI_SAME:
-		return get(old, rule->reg, ret_value);
+		if (!get(old, rule->reg, ret_value))
+			return false;
+		/* Still in the register that the call left it in. */
+		if (is_return)
+			*ret_value = returns_real(old->space, 0, in->cfa, *ret_value);
+		return true;
 	case CFI_REGISTER:
 		return get(old, rule->other, ret_value);
 	case CFI_VALUE:
@@ -116,7 +111,8 @@ static bool apply(const struct stack_frame *old, const struct cfi_rule *rule,
 		at = in->cfa + (uint64_t)rule->offset;
 		break;
 	}
-	return is_return ? read_return(old, at, ret_value) : read_word(old, at, ret_value);
+	return is_return ? read_return(old, at, in->cfa, ret_value)
+			 : read_word(old, at, ret_value);
 }
 
 static bool find_cfa(const struct stack_frame *frame, const struct cfi_rule *rule,
@@ -211,10 +207,13 @@ bool stack_frame_by_entry(struct stack_frame *frame)
 {
 	const struct ubp_arch *arch = frame->space->arch;
 	uint64_t sp = stack_frame_sp(frame), value;
-	bool on_stack = arch->link == arch->n_regs;
+	bool on_stack = !arch_has_link(arch);
 
-	if (on_stack ? !read_return(frame, sp, &value) : !get_reg(frame, arch->link, &value))
+	if (on_stack ? !read_return(frame, sp, sp, &value)
+		     : !get_reg(frame, arch->link, &value))
 		return false;
+	if (!on_stack)
+		value = returns_real(frame->space, 0, sp, value);
 	frame->pc = value;
 	frame->is_call = true;
 	set(frame, number_of(arch, arch->pc), value);
@@ -230,7 +229,7 @@ bool stack_frame_by_frame_pointer(struct stack_frame *frame)
 	/* Caller's frame pointer, return address. */
 	if (!get_reg(frame, arch->fp, &fp) || fp < sp || fp % arch->addr_size ||
 	    !read_word(frame, fp, &callers) ||
-	    !read_return(frame, fp + arch->addr_size, &value))
+	    !read_return(frame, fp + arch->addr_size, 0, &value))
 		return false;
 	/* Other registers may have been saved anywhere. */
 	frame->known = 0;
@@ -266,10 +265,18 @@ static bool leave_trampoline(struct stack_frame *frame)
 	uint64_t value;
 
 	if (!ps->trampoline ||
-	    (frame->pc != ps->trampoline && frame->pc != ps->trampoline + arch->swbp_len))
+	    (frame->pc != ps->trampoline && frame->pc != ps->trampoline + arch->swbp_len &&
+	     frame->pc != ps->trampoline + arch->trampoline_on))
 		return false;
-	if (read_return(frame, stack_frame_sp(frame) - arch->addr_size, &value))
+	if (arch_has_link(arch)) {
+		uint64_t sp = stack_frame_sp(frame);
+
+		/* On the spot the register is ours still, or right. */
+		if (get_reg(frame, arch->link, &value))
+			frame->pc = returns_real(frame->space, 0, sp, value);
+	} else if (read_return(frame, stack_frame_sp(frame) - arch->addr_size, 0, &value)) {
 		frame->pc = value;
+	}
 	return true;
 }
 

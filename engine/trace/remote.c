@@ -274,8 +274,14 @@ static int start(struct remote *remote, int nr, const uint64_t args[6], struct u
 	else
 		arch->stub_args((uint64_t)nr, args, head);
 	rc = mem_write(&t->process->space->mem, t->tid, remote->sp, head, sizeof(head));
+	if (rc == 0 && remote->sign)
+		rc = mem_write(&t->process->space->mem, t->tid,
+			       remote->sp + arch->stub_buffer_at, remote->signing,
+			       sizeof(remote->signing));
 	if (rc == 0) {
 		arch->stub_regs(&regs, remote->stub, remote->sp);
+		if (remote->sign)
+			arch->stub_sign(&regs, remote->stub, remote->sign == REMOTE_SIGN_B);
 		rc = ubp_host_set_regs(t->tid, &regs);
 	}
 	if (rc < 0)
@@ -314,6 +320,29 @@ int remote_call(struct remote *remote, int nr, const uint64_t args[6], int64_t *
 		return ubp_fail(err, -rc, "thread %d has ended", (int)t->tid);
 	*ret_result = arch->syscall_result(&regs);
 	return 0;
+}
+
+int remote_sign(struct remote *remote, uint64_t address, uint64_t modifier, int key,
+		uint64_t *ret_signed, struct ubp_err *err)
+{
+	static const uint64_t no_file[6] = { UINT64_MAX };
+	const struct ubp_arch *arch = remote->t->process->space->arch;
+	struct tracee *t = remote->t;
+	int64_t ignored;
+	int rc;
+
+	remote->sign = key ? REMOTE_SIGN_B : REMOTE_SIGN_A;
+	remote->signing[0] = address;
+	remote->signing[1] = modifier;
+	rc = remote_call(remote, arch->nr_read, no_file, &ignored, err);
+	remote->sign = REMOTE_PLAIN;
+	if (rc < 0)
+		return rc;
+	return mem_read(t->tid, remote->sp + arch->stub_buffer_at, ret_signed,
+			sizeof(*ret_signed)) == sizeof(*ret_signed)
+		       ? 0
+		       : ubp_fail(err, EFAULT, "cannot read the stack of thread %d",
+				  (int)t->tid);
 }
 
 void remote_end(struct remote *remote)

@@ -24,7 +24,9 @@ struct remote {
 	struct ubp_regs regs;
 	int nr; /* of the call that is being made, and its arguments */
 	uint64_t args[6];
-	bool suspend; /* the target's seccomp filter, during the calls themselves */
+	enum { REMOTE_PLAIN, REMOTE_SIGN_A, REMOTE_SIGN_B } sign;
+	uint64_t signing[2]; /* address, modifier */
+	bool suspend;        /* the target's seccomp filter, during the calls themselves */
 };
 
 /*
@@ -48,6 +50,13 @@ int remote_begin(struct remote *remote, struct tracer *tracer, struct tracee *t,
  */
 int remote_call(struct remote *remote, int nr, const uint64_t args[6], int64_t *ret_result,
 		struct ubp_err *err);
+
+/*
+ * Have the thread sign @address with @modifier, by key A (@key 0) or B (1) of its instruction keys
+ * (ubp_arch.stub_sign). Returns as remote_call(); without such keys it is signed by nothing.
+ */
+int remote_sign(struct remote *remote, uint64_t address, uint64_t modifier, int key,
+		uint64_t *ret_signed, struct ubp_err *err);
 
 /*
  * No more calls: from now on the thread is an ordinary held one; it goes on where it

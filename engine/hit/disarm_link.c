@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Unwinders on machines where a call leaves the return address in a register. The functions have
+ * put what we gave them somewhere into their frames, some of them signed. So the stack is looked
+ * through for it; whose it is tells the nearest stack pointer of an entry further up. A signed one was
+ * signed with that stack pointer, by one of two keys: the thread itself tries, in the stub.
+ */
+
+#include "engine/hit/disarm_link.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/err.h"
+#include "engine/hit/word.h"
+#include "engine/plant/jump.h"
+#include "engine/trace/remote.h"
+
+/* No frame is as large as this. */
+#define OTHER_STACK 0x100000
+
+/* Of a stack, looked through at once, bytes. */
+#define STACK_CHUNK 0x2000
+
+/* Signatures are in the bits from here on. */
+#define ADDRESS_BITS 48
+#define ADDRESS_MASK ((1ULL << ADDRESS_BITS) - 1)
+
+/* Those that are hijacked, by their stack words. */
+struct hijacked {
+	struct return_instance **v;
+	size_t n;
+};
+
+struct search {
+	struct tracee *t;
+	struct hijacked all;
+	struct return_list *here;
+	uint64_t sp;
+	bool with_detours;
+};
+
+static int compare(const void *pa, const void *pb)
+{
+	const struct return_instance *a = *(struct return_instance *const *)pa;
+	const struct return_instance *b = *(struct return_instance *const *)pb;
+
+	return (a->slot_vaddr > b->slot_vaddr) - (a->slot_vaddr < b->slot_vaddr);
+}
+
+static void collect(const struct plant_space *ps, struct hijacked *all)
+{
+	size_t pos = 0;
+	void *value;
+
+	all->n = 0;
+	all->v = malloc((ps->returns.n + 1) * sizeof(struct return_instance *));
+	while (all->v && map_next(&ps->returns, &pos, NULL, &value))
+		if (!((struct return_instance *)value)->disarm_sp)
+			all->v[all->n++] = value;
+	if (all->n)
+		qsort(all->v, all->n, sizeof(all->v[0]), compare);
+}
+
+/* The first at or above @vaddr: an index. */
+static size_t first_at(const struct hijacked *all, uint64_t vaddr)
+{
+	size_t lo = 0, hi = all->n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (all->v[mid]->slot_vaddr < vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* How far up there are some, without a gap that no frame has. */
+static uint64_t end_of(const struct hijacked *all, uint64_t sp)
+{
+	uint64_t last = sp;
+
+	for (size_t i = first_at(all, sp); i < all->n; i++) {
+		if (all->v[i]->slot_vaddr - last >= OTHER_STACK)
+			break;
+		last = all->v[i]->slot_vaddr;
+	}
+	return last;
+}
+
+/* Whose is what was found at @at? */
+static struct return_instance *owner_of(const struct search *s, uint64_t at, bool is_detours)
+{
+	const struct space *space = s->t->process->space;
+	size_t i = first_at(&s->all, at + 1);
+	uint64_t key;
+
+	if (!is_detours)
+		return i < s->all.n && s->all.v[i]->slot_vaddr - at < OTHER_STACK ? s->all.v[i]
+										  : NULL;
+	key = hijack_nearest(space, at);
+	return key ? hijack_take(s->t, key) : NULL;
+}
+
+static void note(const struct search *s, struct return_instance *ri, uint64_t at, uint64_t word)
+{
+	const struct plant_space *ps = s->t->process->space->plant;
+	bool is_signed = word & ~ADDRESS_MASK;
+
+	if (!is_signed && write_word(s->t, at, ri->real) < 0)
+		return;
+	/* A copy of one that was found: only the first is hijacked again. */
+	if (ri->disarm_sp)
+		return;
+	ri->word_vaddr = at;
+	ri->word_was = is_signed ? word : ps->trampoline;
+	ri->word_is = is_signed ? 0 : ri->real;
+	returns_unlink(ri);
+	returns_link(s->here, ri);
+	ri->disarm_sp = s->sp;
+}
+
+static void look_at(const struct search *s, uint64_t at, uint64_t word)
+{
+	const struct plant_space *ps = s->t->process->space->plant;
+	uint64_t address = word & ADDRESS_MASK;
+	bool is_detours = ps->return_vaddr && address == ps->return_vaddr;
+	struct return_instance *ri;
+
+	if (address != ps->trampoline && !is_detours)
+		return;
+	ri = owner_of(s, at, is_detours);
+	if (ri)
+		note(s, ri, at, word);
+}
+
+static void look_through(const struct search *s, uint64_t from)
+{
+	uint64_t words[STACK_CHUNK / sizeof(uint64_t)];
+	uint64_t end = end_of(&s->all, from);
+
+	if (s->with_detours)
+		end = end > from + OTHER_STACK ? end : from + OTHER_STACK;
+	for (uint64_t at = from & ~7ULL; at < end; at += sizeof(words)) {
+		size_t got = mem_read(s->t->tid, at, words, sizeof(words));
+
+		for (size_t i = 0; i < got / sizeof(words[0]); i++)
+			look_at(s, at + i * sizeof(words[0]), words[i]);
+		if (got < sizeof(words))
+			return;
+	}
+}
+
+/* Not saved yet: of the unwinder itself, or it was jumped to. */
+static void look_at_register(struct search *s, struct ubp_regs *regs)
+{
+	const struct plant_space *ps = s->t->process->space->plant;
+	uint64_t *link = &regs->r[s->t->process->space->arch->link];
+	struct return_instance *ri = NULL;
+
+	if (*link == ps->trampoline)
+		ri = map_get(&ps->returns, s->sp);
+	else if (ps->return_vaddr && *link == ps->return_vaddr)
+		ri = hijack_take(s->t, s->sp);
+	if (!ri || ri->disarm_sp)
+		return;
+	*link = ri->real;
+	ri->word_vaddr = 0;
+	returns_unlink(ri);
+	returns_link(s->here, ri);
+	ri->disarm_sp = s->sp;
+}
+
+void disarm_links(struct tracee *t, struct ubp_regs *regs, struct return_list *here)
+{
+	const struct plant_space *ps = t->process->space->plant;
+	struct search s = { .t = t,
+			    .here = here,
+			    .sp = regs->r[t->process->space->arch->sp],
+			    .with_detours = ps->return_vaddr };
+
+	if (!ps->returns.n && !s.with_detours)
+		return;
+	look_at_register(&s, regs);
+	collect(ps, &s.all);
+	look_through(&s, s.sp);
+	/* A signal handler's stack: what it interrupted is elsewhere. */
+	for (unsigned i = 0; i < STACKS_MAX; i++) {
+		uint64_t at = t->interrupted_sp[i];
+
+		if (at && at - s.sp >= OTHER_STACK && s.sp - at >= OTHER_STACK)
+			look_through(&s, at);
+	}
+	free(s.all.v);
+}
+
+/* The signed form of the real address, if one of the two keys makes of ours what stands there. */
+static void sign_one(struct remote *remote, const struct plant_space *ps,
+		     struct return_instance *ri)
+{
+	uint64_t ours = 0, real, address = ri->word_was & ADDRESS_MASK;
+	struct ubp_err ignored;
+	int key = 0;
+
+	while (key < 2 &&
+	       (remote_sign(remote, address, ri->slot_vaddr, key, &ours, &ignored) < 0 ||
+		ours != ri->word_was))
+		key++;
+	if (key == 2 || remote_sign(remote, ri->real, ri->slot_vaddr, key, &real, &ignored) < 0)
+		return;
+	if (address != ps->trampoline &&
+	    remote_sign(remote, ps->trampoline, ri->slot_vaddr, key, &ours, &ignored) < 0)
+		return;
+	if (write_word(remote->t, ri->word_vaddr, real) < 0)
+		return;
+	ri->word_was = ours;
+	ri->word_is = real;
+}
+
+/* Found, and not put back yet. */
+static bool is_pending(const struct return_instance *ri)
+{
+	return ri->word_vaddr && !ri->word_is;
+}
+
+bool disarm_signed(struct tracer *tracer, struct tracee *t, const struct ubp_regs *regs)
+{
+	const struct plant_space *ps = t->process->space->plant;
+	unsigned n_execs = t->n_execs;
+	struct return_instance *ri = t->disarmed.newest;
+	struct remote remote;
+	struct ubp_err err;
+	pid_t tid = t->tid;
+
+	while (ri && !is_pending(ri))
+		ri = ri->older;
+	if (!ri)
+		return true;
+	if (remote_begin(&remote, tracer, t, regs, ps->stub, &err) < 0)
+		return map_get(&tracer->tracees, (uint64_t)tid) == t && t->n_execs == n_execs;
+	/* Only its own stops can end a thread that is held, and nobody takes one from its list. */
+	for (; ri && remote.t; ri = ri->older)
+		if (is_pending(ri))
+			sign_one(&remote, ps, ri);
+	if (map_get(&tracer->tracees, (uint64_t)tid) != t || t->n_execs != n_execs)
+		return false;
+	remote_end(&remote);
+	t->held = false;
+	return true;
+}
