@@ -52,9 +52,8 @@ enum arm64_reg_index {
 #define ARM64_SWBP (ARM64_BRK | 0x7562 << 5)
 
 #define ARM64_SVC  0xd4000001 /* svc #0 */
-#define ARM64_B    0x14000000 /* | words */
+#define ARM64_OP_B 0x14000000 /* | words */
 #define ARM64_RET  0xd65f03c0 /* by x30 */
-#define ARM64_SWBP 0xd42eac40 /* ours: brk #0x7562 */
 
 /* How far b and bl lead, either way. */
 #define ARM64_B_REACH 0x8000000

@@ -414,14 +414,14 @@ int guard_reinstall(struct tracee *t, const struct ubp_regs *regs)
 static bool wants_default(const struct tracee *t, bool at_site)
 {
 	const struct space *space = t->process->space;
-	uint64_t handler;
+	struct action chain;
 	siginfo_t si;
 
 	return (!at_site ||
 		(ptrace(PTRACE_GETSIGINFO, t->tid, 0, &si) == 0 && si.si_code <= 0)) &&
-	       mem_peek(&space->mem, chain_vaddr(space) + offsetof(struct action, handler),
-			&handler, sizeof(handler)) == sizeof(handler) &&
-	       handler == (uint64_t)(uintptr_t)SIG_DFL;
+	       mem_peek(&space->mem, chain_vaddr(space), &chain, sizeof(chain)) ==
+		       sizeof(chain) &&
+	       handler_of(&chain, space) == (uint64_t)(uintptr_t)SIG_DFL;
 }
 
 /*

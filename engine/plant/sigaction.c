@@ -106,7 +106,6 @@ static bool is_boundary(const struct ubp_arch *arch, struct object *object, uint
 static int search_chunk(struct call_file *f, const struct ubp_arch *arch, const uint8_t *call,
 			const uint8_t *buf, size_t len, uint64_t from, struct object *object)
 {
-	size_t call_len = arch->sigaction_call_len;
 	const uint8_t *at = buf;
 	int rc = 0;
 
