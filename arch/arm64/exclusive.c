@@ -107,8 +107,10 @@ static bool is_in_exclusive(struct paths *p, size_t at)
 	size_t from = at > LOOK_AROUND ? at - LOOK_AROUND : 0;
 	size_t to = p->n - at > LOOK_AROUND ? at + LOOK_AROUND : p->n;
 
-	if (arm64_is_load_exclusive(insn_at(p, at)) || arm64_is_store_exclusive(insn_at(p, at)))
-		return false; /* refused for what it is */
+	/* Those three are refused, or harmless, for what they are. */
+	if (arm64_is_load_exclusive(insn_at(p, at)) ||
+	    arm64_is_store_exclusive(insn_at(p, at)) || is_clrex(insn_at(p, at)))
+		return false;
 	if (!leads_to_store(p, at))
 		return false;
 	for (size_t i = from; i < to; i++)

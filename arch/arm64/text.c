@@ -127,16 +127,28 @@ static const char *atomic_name(uint32_t word)
 	return (word & 0x3f208c00) == 0x38200000 ? operations[word >> 12 & 7] : NULL;
 }
 
+static const char *name_of(uint32_t word, bool exact)
+{
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if ((word & names[i].mask) == names[i].value &&
+		    (!exact || names[i].mask == UINT32_MAX))
+			return names[i].name;
+	return NULL;
+}
+
 void arm64_disassemble(uint32_t word, uint64_t vaddr, char *text, size_t size)
 {
-	const char *name;
+	const char *name = name_of(word, true);
 
+	if (name) {
+		snprintf(text, size, "%s", name); /* capstone has but a hint's number */
+		return;
+	}
 	if (disassemble(word, vaddr, text, size))
 		return;
 	name = atomic_name(word);
-	for (size_t i = 0; !name && i < sizeof(names) / sizeof(names[0]); i++)
-		if ((word & names[i].mask) == names[i].value)
-			name = names[i].name;
+	if (!name)
+		name = name_of(word, false);
 	if (name)
 		snprintf(text, size, "%s (%08x)", name, word);
 	else
