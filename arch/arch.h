@@ -103,6 +103,9 @@ struct displaced_insn {
 	bool no_step;
 	char text[80];   /* disassembly, for messages and --explain */
 	uint64_t target; /* of a direct branch, or of a pc-relative operand */
+	/* Bytes that it loads from .target, where the compiler has put them among the code;
+	 * 0: none, or not known. */
+	uint8_t literal_len;
 	/* What follows is the back-end's own. */
 	uint32_t form;
 	uint8_t disp_at; /* offset in bytes[] of the pc-relative displacement */

@@ -80,8 +80,8 @@ enum arm64_form {
 struct arm64_decoded {
 	enum arm64_form form;
 	const char *why; /* ARM64_REFUSED */
-	bool has_target;
 	uint64_t target;
+	uint8_t literal_len; /* bytes that are loaded from there */
 };
 
 struct arm64_decoded arm64_decode(uint32_t word, uint64_t vaddr);

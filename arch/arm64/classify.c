@@ -54,6 +54,7 @@ int arm64_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
 	ret_insn->kind = INSN_BOOST;
 	ret_insn->form = d.form;
 	ret_insn->target = d.target;
+	ret_insn->literal_len = d.literal_len;
 	ret_insn->is_call =
 		d.form == ARM64_BL || d.form == ARM64_BLR || d.form == ARM64_BLR_AUTH;
 	ret_insn->no_step = d.form != ARM64_COPY;

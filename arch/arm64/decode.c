@@ -55,10 +55,9 @@ static struct arm64_decoded refused(const char *why)
 static struct arm64_decoded leads_to(enum arm64_form form, uint32_t word, uint64_t vaddr,
 				     unsigned at, unsigned bits)
 {
-	return (struct arm64_decoded){ .form = form,
-				       .has_target = true,
-				       .target = vaddr +
-						 (uint64_t)field(word, at, bits) * ARM64_INSN };
+	return (struct arm64_decoded){
+		.form = form, .target = vaddr + (uint64_t)field(word, at, bits) * ARM64_INSN
+	};
 }
 
 /* --- data processing with immediates -------------------------------------------------- */
@@ -73,7 +72,6 @@ static struct arm64_decoded decode_immediate(uint32_t word, uint64_t vaddr)
 		return plain(ARM64_COPY);
 	return (struct arm64_decoded){
 		.form = arm64_rd(word) == 31 ? ARM64_NOTHING : ARM64_ADDRESS,
-		.has_target = true,
 		.target = word >> 31 ? (vaddr & ~UINT64_C(0xfff)) + (offset << 12)
 				     : vaddr + offset,
 	};
@@ -218,13 +216,19 @@ static struct arm64_decoded decode_literal(uint32_t word, uint64_t vaddr)
 {
 	bool is_simd = word >> 26 & 1, is_last = word >> 30 == 3;
 	enum arm64_form form = is_simd ? ARM64_LOAD_SIMD : ARM64_LOAD;
+	struct arm64_decoded d;
 
 	if (is_simd && is_last)
 		return plain(ARM64_UNKNOWN);
 	/* prfm; and text is there, so that reading it has no other effect */
 	if (!is_simd && (is_last || arm64_rd(word) == 31))
 		form = ARM64_NOTHING;
-	return leads_to(form, word, vaddr, 5, 19);
+	d = leads_to(form, word, vaddr, 5, 19);
+	if (is_simd || !is_last)
+		d.literal_len = is_simd           ? (uint8_t)(4 << (word >> 30))
+				: word >> 30 == 1 ? 8
+						  : 4;
+	return d;
 }
 
 static struct arm64_decoded decode_memory(uint32_t word, uint64_t vaddr)

@@ -104,16 +104,17 @@ static bool leads_there(struct paths *p, size_t from, size_t to)
 
 static bool is_in_exclusive(struct paths *p, size_t at)
 {
-	size_t from = at > LOOK_AROUND ? at - LOOK_AROUND : 0;
+	size_t i = at > LOOK_AROUND ? at - LOOK_AROUND : 0;
 	size_t to = p->n - at > LOOK_AROUND ? at + LOOK_AROUND : p->n;
 
-	/* Those three are refused, or harmless, for what they are. */
-	if (arm64_is_load_exclusive(insn_at(p, at)) ||
-	    arm64_is_store_exclusive(insn_at(p, at)) || is_clrex(insn_at(p, at)))
+	while (i < to && !arm64_is_load_exclusive(insn_at(p, i)))
+		i++;
+	/* Of those three none needs more than what it is. */
+	if (i == to || arm64_is_load_exclusive(insn_at(p, at)) ||
+	    arm64_is_store_exclusive(insn_at(p, at)) || is_clrex(insn_at(p, at)) ||
+	    !leads_to_store(p, at))
 		return false;
-	if (!leads_to_store(p, at))
-		return false;
-	for (size_t i = from; i < to; i++)
+	for (; i < to; i++)
 		if (arm64_is_load_exclusive(insn_at(p, i)) && leads_there(p, i, at))
 			return true;
 	return false;

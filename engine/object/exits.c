@@ -96,9 +96,34 @@ static int look_at(struct walk *w, const struct displaced_insn *insn)
 	}
 }
 
-static int walk_code(struct walk *w, const uint8_t *code, const struct part *part,
-		     struct ubp_err *err)
+/*
+ * Words among the code that its instructions load: data, whatever it looks like. Where
+ * instructions have their places, a byte for each tells. Returns NULL if out of memory.
+ */
+static bool *find_data(const struct ubp_arch *arch, const uint8_t *code, size_t len,
+		       uint64_t vaddr)
 {
+	size_t step = arch->insn_align;
+	bool *is_data = calloc(len / step + 1, sizeof(*is_data));
+
+	for (size_t at = 0; is_data && step > 1 && len - at >= step; at += step) {
+		struct displaced_insn insn = { 0 };
+		struct ubp_err ignored;
+		uint64_t from;
+
+		if (arch->analyze_insn(code + at, len - at, vaddr + at, &insn, &ignored) < 0)
+			continue;
+		from = insn.target - vaddr;
+		for (size_t i = 0; i < insn.literal_len && from < len && i < len - from; i++)
+			is_data[(from + i) / step] = true;
+	}
+	return is_data;
+}
+
+static int walk_insns(struct walk *w, const uint8_t *code, const struct part *part,
+		      const bool *is_data, struct ubp_err *err)
+{
+	const struct ubp_arch *arch = w->object->arch;
 	size_t len = part->end - part->start, at = 0;
 	int rc = 0;
 
@@ -107,16 +132,35 @@ static int walk_code(struct walk *w, const uint8_t *code, const struct part *par
 		uint64_t vaddr = part->start + at;
 		struct ubp_err ignored;
 
+		if (is_data[at / arch->insn_align]) {
+			at += arch->insn_align;
+			continue;
+		}
 		/* What cannot be displaced (int3 between functions, hlt) has its length. */
-		rc = w->object->arch->analyze_insn(code + at, len - at, vaddr, &insn, &ignored);
+		rc = arch->analyze_insn(code + at, len - at, vaddr, &insn, &ignored);
 		if (rc == -EILSEQ || insn.len == 0)
 			return ubp_fail(err, EILSEQ,
 					"there is no known instruction at 0x%lx of %s",
 					(unsigned long)vaddr, w->object->path);
-		at += insn.len;
+		/* A jump that can't be probed leaves unseen. */
+		if (insn.leave == LEAVE_JUMP && arch->refuse_at &&
+		    arch->refuse_at(code, len, at))
+			insn.leave = LEAVE_NOT;
 		rc = rc == 0 ? look_at(w, &insn) : 0;
+		at += insn.len;
 	}
 	return rc == -ENOMEM ? ubp_fail(err, ENOMEM, "out of memory") : rc;
+}
+
+static int walk_code(struct walk *w, const uint8_t *code, const struct part *part,
+		     struct ubp_err *err)
+{
+	bool *is_data = find_data(w->object->arch, code, part->end - part->start, part->start);
+	int rc = is_data ? walk_insns(w, code, part, is_data, err)
+			 : ubp_fail(err, ENOMEM, "out of memory");
+
+	free(is_data);
+	return rc;
 }
 
 static int walk_part(struct walk *w, const struct part *part, struct ubp_err *err)

@@ -241,4 +241,10 @@ enum object_boundary {
  */
 int object_check_boundary(struct object *object, uint64_t foffset, uint64_t *ret_start);
 
+/*
+ * Why neither a breakpoint nor a jump may stand at @foffset, for what its function does
+ * around it (arch->refuse_at()): words that stay; NULL: nothing speaks against it.
+ */
+const char *object_refuse_at(struct object *object, uint64_t foffset);
+
 #endif

@@ -251,17 +251,22 @@ int object_window(struct object *object, uint64_t foffset, struct window *ret_wi
 	struct site s = {
 		.object = object, .arch = object->arch, .window = ret_window, .err = err
 	};
+	const char *why;
 	int rc;
 
 	memset(ret_window, 0, sizeof(*ret_window));
 	if (!s.arch || !s.arch->find_window)
 		return refuse(&s, WINDOW_INSN, "no jumps for this instruction set");
 	rc = find_function(&s, foffset);
+	why = rc == 0 ? object_refuse_at(object, foffset) : NULL;
+	if (why)
+		rc = refuse(&s, WINDOW_INSN, why);
 	if (rc == 0)
 		rc = find_window(&s);
 	if (rc == 0)
 		rc = check_go(&s);
-	if (rc == 0)
+	/* Where instructions are as long as a jump, nothing can start under it. */
+	if (rc == 0 && ret_window->jump_len > s.arch->insn_align)
 		rc = check_landings(&s);
 	return rc;
 }

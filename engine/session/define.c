@@ -363,12 +363,16 @@ static int check_insn(struct session_probe *p, struct session_file *file,
 	uint64_t elf_vaddr = spec->offset;
 	struct file_code *code = &p->uprobe.code;
 	int rc = read_code(file->object, spec->offset, code);
+	const char *why;
 
 	if (rc < 0)
 		return ubp_fail(err, -rc, "%s: cannot read at 0x%lx", spec->path,
 				ul(spec->offset));
 	(void)object_foffset_to_vaddr(file->object, spec->offset, &elf_vaddr);
 	rc = arch->analyze_insn(code->bytes, code->len, elf_vaddr, insn, err);
+	why = rc < 0 ? NULL : object_refuse_at(file->object, spec->offset);
+	if (why)
+		rc = ubp_fail(err, EOPNOTSUPP, "can't probe '%s': %s", insn->text, why);
 	return rc < 0 ? ubp_context(err, "%s", p->what) : 0;
 }
 
