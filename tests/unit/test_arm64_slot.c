@@ -299,6 +299,7 @@ static void test_slot_leave(void **state)
 		{ 0x95c00000, 4, A + 0x7000000, true },
 		{ 0xd63f0060, 0, A, true },
 		{ 0xd63f0060, 4, 0x1234, true }, /* x3 */
+		{ 0xd63f03e0, 4, 0, true },      /* xzr */
 		{ 0xd73f0864, 4, A, false },
 		{ 0x30ff8047, 4, A + 4, true },
 		{ 0x58ff8045, 4, A, false },
