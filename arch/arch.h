@@ -243,12 +243,11 @@ struct ubp_arch {
 	/*
 	 * The return trampoline: a breakpoint, then a jump to the address that the
 	 * tracer put back into the slot on the stack the return address came from. Or (->link): to
-	 * what it put into that register, and then sent the thread to trampoline_on; what
-	 * directly follows the breakpoint is for threads that come when the tracer
-	 * has gone, having made a nop of that: it finds the way by the guard's table.
+	 * what it put into that register; what directly follows the breakpoint is for threads
+	 * that come when the tracer has gone, having made a nop of that: it finds the way by
+	 * the guard's table.
 	 */
 	int (*build_return_trampoline)(struct slot_code *ret_code);
-	uint8_t trampoline_on;
 	/*
 	 * NULL: a thread at the trampoline's breakpoint goes on as it is. Or make the registers
 	 * those it must go on with, once the real address stands in the word below its stack pointer:

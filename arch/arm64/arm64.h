@@ -51,9 +51,9 @@ enum arm64_reg_index {
 /* brk #0x7562: a number that neither the kernel nor compilers nor debuggers use. */
 #define ARM64_SWBP (ARM64_BRK | 0x7562 << 5)
 
-#define ARM64_SVC  0xd4000001 /* svc #0 */
-#define ARM64_OP_B 0x14000000 /* | words */
-#define ARM64_RET  0xd65f03c0 /* by x30 */
+#define ARM64_SVC    0xd4000001 /* svc #0 */
+#define ARM64_INSN_B 0x14000000 /* | words */
+#define ARM64_RET    0xd65f03c0 /* by x30 */
 
 /* How far b and bl lead, either way. */
 #define ARM64_B_REACH 0x8000000
@@ -149,6 +149,7 @@ bool arm64_slot_leave(const struct displaced_insn *insn, const struct slot_code 
 		      uint64_t slot_vaddr, struct ubp_regs *regs);
 void arm64_build_slot_jump(uint64_t slot_vaddr, uint64_t target, struct slot_code *ret_code);
 int arm64_build_return_trampoline(struct slot_code *ret_code);
+void arm64_leave_trampoline(struct ubp_regs *regs);
 
 int arm64_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
 		      struct window *ret_window, struct ubp_err *err);
@@ -178,8 +179,6 @@ const char *arm64_refuse_at(const uint8_t *code, size_t len, size_t at);
 #define ARM64_STUB_SYSCALL_END 44
 #define ARM64_STUB_BUFFER_AT   64
 extern const uint8_t arm64_stub[ARM64_STUB_LEN];
-/* In the return trampoline, where a thread goes on with the real address in x30. */
-#define ARM64_TRAMPOLINE_ON 8
 void arm64_restart_syscall(struct ubp_regs *regs, bool redo_eintr);
 bool arm64_may_resume(const struct ubp_regs *regs, const uint8_t code[8]);
 void arm64_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more, bool redo_eintr,
@@ -190,6 +189,18 @@ void arm64_stub_sign(struct ubp_regs *regs, uint64_t stub_vaddr, bool key_b);
 void arm64_enter_call(struct ubp_regs *regs, uint64_t nr, const uint64_t args[6]);
 int64_t arm64_syscall_result(const struct ubp_regs *regs);
 bool arm64_came_by_exception(const struct ubp_regs *regs);
+
+/* The guard's code: see guard.S. Offsets as guard_code.h has them. */
+#define ARM64_GUARD_HANDLER      0x000
+#define ARM64_GUARD_RESTORER     0x4d0
+#define ARM64_GUARD_LEN          0x760
+#define ARM64_SIGACTION_CALL_LEN 8
+#define ARM64_N_SIGACTION_CALLS  3
+extern const uint8_t arm64_guard[ARM64_GUARD_LEN];
+extern const uint8_t arm64_sigaction_calls[ARM64_N_SIGACTION_CALLS][UBP_SIGACTION_CALL_MAX];
+int arm64_build_sigaction_hook(const uint8_t *call, uint64_t vaddr, uint64_t slot_vaddr,
+			       uint64_t area_vaddr, uint8_t *ret_patch,
+			       struct slot_code *ret_code, struct ubp_err *err);
 
 /* The guard's code: see guard.S. Offsets as guard_code.h has them. */
 #define ARM64_GUARD_HANDLER      0x000

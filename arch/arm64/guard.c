@@ -76,17 +76,18 @@ const uint8_t arm64_sigaction_calls[ARM64_N_SIGACTION_CALLS][UBP_SIGACTION_CALL_
  * do, too: x8 is free up to the call, for it gets its number again.
  */
 static const uint32_t action_hook[] = {
-	0xd28010c8,             /* mov x8, #134 */
-	0x51001408,             /* sub w8, w0, #5: SIGTRAP */
-	0x34000088,             /* cbz w8, 1f */
-	0xd28010c8,             /* mov x8, #134 */
-	ARM64_SVC,  ARM64_OP_B, /* back */
-	0xa9bf7bfd,             /* 1: stp x29, x30, [sp, #-16]! */
-	0x580000a8,             /* ldr x8, the emulator: it may be far away */
-	0xd63f0100,             /* blr x8 */
-	0xa8c17bfd,             /* ldp x29, x30, [sp], #16 */
-	0xd28010c8,             /* mov x8, #134 */
-	ARM64_OP_B,             /* back */
+	0xd28010c8,   /* mov x8, #134 */
+	0x51001408,   /* sub w8, w0, #5: SIGTRAP */
+	0x34000088,   /* cbz w8, 1f */
+	0xd28010c8,   /* mov x8, #134 */
+	ARM64_SVC,    /* svc #0 */
+	ARM64_INSN_B, /* back */
+	0xa9bf7bfd,   /* 1: stp x29, x30, [sp, #-16]! */
+	0x580000a8,   /* ldr x8, the emulator: it may be far away */
+	0xd63f0100,   /* blr x8 */
+	0xa8c17bfd,   /* ldp x29, x30, [sp], #16 */
+	0xd28010c8,   /* mov x8, #134 */
+	ARM64_INSN_B, /* back */
 };
 
 /*
@@ -95,36 +96,39 @@ static const uint32_t action_hook[] = {
  * tracer is there; and a tracer may go away when one is.
  */
 static const uint32_t mask_hook[] = {
-	0xd28010e8,             /* mov x8, #135 */
-	0xb4000181,             /* cbz x1, plain: no new mask */
-	0x121e7808,             /* and w8, w0, #~2 */
-	0x35000148,             /* cbnz w8, plain: not SIG_BLOCK, SIG_SETMASK */
-	0xf9400028,             /* ldr x8, [x1] */
-	0x36200108,             /* tbz w8, #4, plain: SIGTRAP is not in it */
-	0x927bf908,             /* and x8, x8, #~0x10 */
-	0xa9bf23e1,             /* stp x1, x8, [sp, #-16]! */
-	0x910023e1,             /* add x1, sp, #8 */
-	0xd28010e8,             /* mov x8, #135 */
-	ARM64_SVC,  0xf84107e1, /* ldr x1, [sp], #16 */
-	ARM64_OP_B,             /* back */
-	0xd28010e8,             /* plain: mov x8, #135 */
-	ARM64_SVC,  ARM64_OP_B, /* back */
+	0xd28010e8,   /* mov x8, #135 */
+	0xb4000181,   /* cbz x1, plain: no new mask */
+	0x121e7808,   /* and w8, w0, #~2 */
+	0x35000148,   /* cbnz w8, plain: not SIG_BLOCK, SIG_SETMASK */
+	0xf9400028,   /* ldr x8, [x1] */
+	0x36200108,   /* tbz w8, #4, plain: SIGTRAP is not in it */
+	0x927bf908,   /* and x8, x8, #~0x10 */
+	0xa9bf23e1,   /* stp x1, x8, [sp, #-16]! */
+	0x910023e1,   /* add x1, sp, #8 */
+	0xd28010e8,   /* mov x8, #135 */
+	ARM64_SVC,    /* svc #0 */
+	0xf84107e1,   /* ldr x1, [sp], #16 */
+	ARM64_INSN_B, /* back */
+	0xd28010e8,   /* plain: mov x8, #135 */
+	ARM64_SVC,    /* svc #0 */
+	ARM64_INSN_B, /* back */
 };
 
 static const uint32_t any_hook[] = {
-	0xaa0703e6,             /* mov x6, x7 */
-	0xf81f0fe9,             /* str x9, [sp, #-16]! */
-	0xd1021909,             /* sub x9, x8, #134 */
-	0xb5000109,             /* cbnz x9, plain */
-	0x51001409,             /* sub w9, w0, #5 */
-	0x350000c9,             /* cbnz w9, plain */
-	0x58000109,             /* ldr x9, the emulator */
-	0xf90007fe,             /* str x30, [sp, #8] */
-	0xd63f0120,             /* blr x9 */
-	0xa8c17be9,             /* ldp x9, x30, [sp], #16 */
-	ARM64_OP_B,             /* back */
-	0xf84107e9,             /* plain: ldr x9, [sp], #16 */
-	ARM64_SVC,  ARM64_OP_B, /* back */
+	0xaa0703e6,   /* mov x6, x7 */
+	0xf81f0fe9,   /* str x9, [sp, #-16]! */
+	0xd1021909,   /* sub x9, x8, #134 */
+	0xb5000109,   /* cbnz x9, plain */
+	0x51001409,   /* sub w9, w0, #5 */
+	0x350000c9,   /* cbnz w9, plain */
+	0x58000109,   /* ldr x9, the emulator */
+	0xf90007fe,   /* str x30, [sp, #8] */
+	0xd63f0120,   /* blr x9 */
+	0xa8c17be9,   /* ldp x9, x30, [sp], #16 */
+	ARM64_INSN_B, /* back */
+	0xf84107e9,   /* plain: ldr x9, [sp], #16 */
+	ARM64_SVC,    /* svc #0 */
+	ARM64_INSN_B, /* back */
 };
 
 #define WORDS(code) (sizeof(code) / sizeof((code)[0]))
@@ -148,7 +152,7 @@ _Static_assert(sizeof(any_hook) + 8 <= UBP_SLOT_SIZE, "fits");
 static int put_branch(uint8_t *at, uint64_t vaddr, uint64_t target, struct ubp_err *err)
 {
 	int64_t rel = (int64_t)(target - vaddr);
-	uint32_t insn = ARM64_OP_B | ((uint32_t)((uint64_t)rel >> 2) & 0x3ffffff);
+	uint32_t insn = ARM64_INSN_B | ((uint32_t)((uint64_t)rel >> 2) & 0x3ffffff);
 
 	if (rel < -ARM64_B_REACH || rel >= ARM64_B_REACH)
 		return ubp_fail(err, ERANGE, "0x%llx is out of a branch's reach from 0x%llx",
@@ -183,7 +187,7 @@ int arm64_build_sigaction_hook(const uint8_t *call, uint64_t vaddr, uint64_t slo
 	ret_code->done_at = hooks[hook].plain_end * ARM64_INSN;
 	ret_code->taken_at = 0xff;
 	for (size_t i = 0; i < n && rc == 0; i++)
-		if (code[i] == ARM64_OP_B)
+		if (code[i] == ARM64_INSN_B)
 			rc = put_branch(ret_code->code + i * ARM64_INSN,
 					slot_vaddr + i * ARM64_INSN, back, err);
 	if (hook != HOOK_MASK) {

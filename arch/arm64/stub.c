@@ -258,7 +258,7 @@ int arm64_build_return_trampoline(struct slot_code *ret_code)
 	const uint64_t next = UBP_AREA_TRAMPOLINE + ARM64_INSN;
 	const uint32_t code[] = {
 		ARM64_SWBP,
-		ARM64_OP_B | (UBP_AREA_GUARD + GUARD_CODE_GO_BACK - next) / ARM64_INSN,
+		ARM64_INSN_B | (UBP_AREA_GUARD + GUARD_CODE_GO_BACK - next) / ARM64_INSN,
 		ARM64_RET,
 	};
 
@@ -268,4 +268,9 @@ int arm64_build_return_trampoline(struct slot_code *ret_code)
 	ret_code->done_at = 0xff;
 	ret_code->taken_at = 0xff;
 	return 0;
+}
+
+void arm64_leave_trampoline(struct ubp_regs *regs)
+{
+	regs->r[ARM64_PC] += 2 * ARM64_INSN; /* the ret */
 }

@@ -169,7 +169,7 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 {
 	const struct ubp_arch *arch = t->process->space->arch;
 	struct return_instance *ri = return_take(t, regs);
-	uint64_t behind = regs->r[arch->pc] + arch->trampoline_on;
+	uint64_t behind = regs->r[arch->pc];
 	uint64_t now_ns;
 	struct moment m;
 
@@ -192,12 +192,14 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 	if (t->n_unwinders)
 		return_look_landed(t, regs->r[arch->sp]);
 	regs->r[arch->pc] = behind;
-	if (arch->leave_trampoline) {
+	if (arch->leave_trampoline)
 		arch->leave_trampoline(regs);
+	if (guard_is_lost(t) && guard_reinstall(t, regs) == 0)
+		;
+	else if (arch_has_link(arch))
+		(void)ubp_host_move(t->tid, regs, regs->r[arch->pc]);
+	else if (arch->leave_trampoline)
 		(void)ubp_host_set_regs(t->tid, regs);
-	}
-	if ((!guard_is_lost(t) || guard_reinstall(t, regs) < 0) && arch->trampoline_on)
-		(void)ubp_host_move(t->tid, regs, behind);
 	returns_over(t->process->space, ri, t->tid);
 	returns_free_one(ri);
 	return TRAP_OURS;

@@ -77,7 +77,8 @@ static int furnish(struct space *space, struct plant_space *ps, struct area *are
 	struct slot_code code;
 	int rc;
 
-	if (ps->trampoline)
+	/* Where returns need the guard's code, there are none. */
+	if (ps->trampoline || arch_has_link(space->arch))
 		return 0;
 	space->arch->build_return_trampoline(&code);
 	rc = mem_write(&space->mem, tid, area->vaddr, code.code, code.len);

@@ -266,7 +266,7 @@ static bool leave_trampoline(struct stack_frame *frame)
 
 	if (!ps->trampoline ||
 	    (frame->pc != ps->trampoline && frame->pc != ps->trampoline + arch->swbp_len &&
-	     frame->pc != ps->trampoline + arch->trampoline_on))
+	     !(arch_has_link(arch) && frame->pc - ps->trampoline < UBP_SLOT_SIZE)))
 		return false;
 	if (arch_has_link(arch)) {
 		uint64_t sp = stack_frame_sp(frame);
