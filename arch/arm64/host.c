@@ -40,6 +40,11 @@ const struct ubp_arch *ubp_host_arch(void)
 	return ubp_arch_find(EM_AARCH64, ELFCLASS64);
 }
 
+bool ubp_host_traces(const struct ubp_arch *arch)
+{
+	return arch->e_machine == EM_AARCH64;
+}
+
 static int get_set(int request, pid_t tid, int set, void *buf, size_t len)
 {
 	struct iovec iov = { buf, len };
