@@ -204,13 +204,14 @@ static uint64_t distance(uint64_t at, uint64_t len, uint64_t lo, uint64_t hi)
 }
 
 /* Best place in the free range [from, to), or 0. */
-static uint64_t place_in_gap(uint64_t from, uint64_t to, uint64_t lo, uint64_t hi, uint64_t len)
+static uint64_t place_in_gap(uint64_t from, uint64_t to, uint64_t lo, uint64_t hi, uint64_t len,
+			     uint64_t reach)
 {
-	uint64_t room;
+	uint64_t most = reach / 4 < ROOM ? reach / 4 / 4096 * 4096 : ROOM, room;
 
 	if (to <= from || to - from < len)
 		return 0;
-	room = to - from >= len + ROOM ? ROOM : (to - from - len) / 2 / 4096 * 4096;
+	room = to - from >= len + most ? most : (to - from - len) / 2 / 4096 * 4096;
 	return to <= lo ? to - len - room : from >= hi ? from + room : 0;
 }
 
@@ -239,7 +240,7 @@ uint64_t maps_find_gap(const struct maps *maps, uint64_t lo, uint64_t hi, uint64
 			from += 4096;
 		if (from + len + 4096 < to)
 			to -= 4096;
-		at = place_in_gap(from, to, lo, hi, len);
+		at = place_in_gap(from, to, lo, hi, len, reach);
 		if (at && distance(at, len, lo, hi) < best_distance) {
 			best = at;
 			best_distance = distance(at, len, lo, hi);
