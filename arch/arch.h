@@ -230,6 +230,12 @@ struct ubp_arch {
 	bool (*came_by_exception)(const struct ubp_regs *regs);
 
 	/*
+	 * NULL, or: is this thread in another mode than its program's, by a far jump? Then it
+	 * cannot run code for it.
+	 */
+	bool (*in_other_mode)(const struct ubp_regs *regs);
+
+	/*
 	 * Turn the registers of a thread whose pc is in the slot at @slot_vaddr (code
 	 * @code) into those it would have in the program: pc at the instruction, or
 	 * behind it, or at the branch target; where an imitated call is half done, it

@@ -149,6 +149,22 @@ bool x86_came_by_exception(const struct ubp_regs *regs)
 	return regs->r[X86_ORIG_AX] == UINT64_MAX;
 }
 
+/* As Linux has them, and as it has them under Xen. */
+bool x86_is_cs_32(const struct ubp_regs *regs)
+{
+	return regs->r[X86_CS] == 0x23 || regs->r[X86_CS] == 0xe023;
+}
+
+bool x86_is_cs_64(const struct ubp_regs *regs)
+{
+	return regs->r[X86_CS] == 0x33 || regs->r[X86_CS] == 0xe033;
+}
+
+bool x86_in_other_mode(const struct ubp_regs *regs)
+{
+	return x86_is_cs_32(regs);
+}
+
 /*
  * The breakpoint reports the return; the tracer writes the real return address
  * back over the slot on the stack it was taken from, which is just below the

@@ -221,7 +221,10 @@ int update_collect_probes(struct update *u, struct ubp_err *err)
 			continue;
 		for (size_t p = plant_first_in(u->plant, m->dev, m->ino, m->foffset);
 		     rc == 0 && (probe = probe_in(u->plant, p, m)); p++) {
-			rc = join_probe(u, m, probe, err);
+			/* A file of another kind is data there, or code that it runs by a
+			 * far jump. */
+			if (probe->arch == u->space->arch)
+				rc = join_probe(u, m, probe, err);
 			/* What can't be had now may be had later. */
 			if (!u->t && rc != -ENOMEM)
 				rc = 0;

@@ -369,6 +369,7 @@ static int check_insn(struct session_probe *p, struct session_file *file,
 		return ubp_fail(err, -rc, "%s: cannot read at 0x%lx", spec->path,
 				ul(spec->offset));
 	(void)object_foffset_to_vaddr(file->object, spec->offset, &elf_vaddr);
+	p->uprobe.arch = arch;
 	rc = arch->analyze_insn(code->bytes, code->len, elf_vaddr, insn, err);
 	why = rc < 0 ? NULL : object_refuse_at(file->object, spec->offset);
 	if (why)
@@ -401,6 +402,8 @@ static void check_window(struct uprobe *u, const struct session_file *file)
 	const struct ubp_arch *arch = object_arch(file->object);
 	const char *why = arch->detour_check ? arch->detour_check(u->program) : NULL;
 
+	if (!arch->build_detour)
+		why = "there are no jumps in programs of this kind";
 	if (why)
 		u->window = (struct uprobe_window){ .why = why };
 }

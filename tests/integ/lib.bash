@@ -238,10 +238,14 @@ foffset_of() {
 import struct, sys
 d = open(sys.argv[1], "rb").read()
 vaddr = int(sys.argv[2], 16)
-phoff, = struct.unpack_from("<Q", d, 32)
-size, n = struct.unpack_from("<HH", d, 54)
+wide = d[4] == 2
+phoff, = struct.unpack_from("<Q", d, 32) if wide else struct.unpack_from("<I", d, 28)
+size, n = struct.unpack_from("<HH", d, 54 if wide else 42)
 for i in range(n):
-    kind, _, off, va, _, filesz = struct.unpack_from("<IIQQQQ", d, phoff + i * size)
+    if wide:
+        kind, _, off, va, _, filesz = struct.unpack_from("<IIQQQQ", d, phoff + i * size)
+    else:
+        kind, off, va, _, filesz = struct.unpack_from("<IIIII", d, phoff + i * size)
     if kind == 1 and va <= vaddr < va + filesz:
         print(hex(vaddr - va + off))
 PY
