@@ -387,6 +387,7 @@ static int take_arch(struct space *space, pid_t pid, struct ubp_err *err)
 		return -err->code;
 	}
 	space->arch = arch;
+	space_settle_exec(space, pid);
 	return 0;
 }
 

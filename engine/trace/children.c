@@ -205,6 +205,7 @@ void children_execed(struct tracer *tracer, struct tracee *t)
 	space->refs++;
 	p->space = space;
 	space_put(tracer, old);
+	space_settle_exec(space, t->tid);
 	task_forget(t);
 	t->n_execs++;
 	t->held = true;

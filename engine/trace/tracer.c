@@ -52,6 +52,16 @@ struct space *space_new(struct tracer *tracer, const struct ubp_arch *arch, pid_
 	return space;
 }
 
+void space_settle_exec(const struct space *space, pid_t tid)
+{
+	struct ubp_regs regs;
+
+	if (ubp_host_get_regs(tid, &regs) < 0)
+		return;
+	regs.r[space->arch->retval] = 0;
+	(void)ubp_host_set_regs(tid, &regs);
+}
+
 void space_put(struct tracer *tracer, struct space *space)
 {
 	if (--space->refs)

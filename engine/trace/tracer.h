@@ -239,6 +239,11 @@ void tracer_drop_process(struct tracer *tracer, struct process *p);
 struct space *space_new(struct tracer *tracer, const struct ubp_arch *arch, pid_t pid,
 			struct ubp_err *err);
 void space_put(struct tracer *tracer, struct space *space);
+/*
+ * @tid stands in its exec event: the system call's result, 0, is still to be put into its register.
+ * Who saves registers there and has them restored later would undo that.
+ */
+void space_settle_exec(const struct space *space, pid_t tid);
 
 /* One stop, as waitid() tells it: exited, or signal and event. */
 struct stop {
