@@ -75,7 +75,7 @@ static int deref(struct machine *m, const Dwarf_Op *op, uint64_t size)
 
 	if (!top)
 		return machine_malformed(m);
-	if (size == 0 || size > 8 || m->at->addr_size != 8 || !sum_read(top))
+	if (size == 0 || size > m->at->addr_size || !sum_read(top))
 		return machine_unsupported(m, op->atom);
 	sum_cut(top, (unsigned)size * 8, SUM_ZEROES);
 	return 0;

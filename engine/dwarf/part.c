@@ -99,9 +99,6 @@ static int pointer_value(const struct piece *piece, uint64_t at, unsigned bits, 
 			return ubp_fail(err, ENOTSUP,
 					"It is a pointer in the middle of a byte");
 		sum_add_const(sum, (int64_t)(at / 8));
-		if (bits != 64)
-			return ubp_fail(err, ENOTSUP,
-					"Pointers in memory of 32 bits cannot be followed");
 		if (!sum_read(sum))
 			return ubp_fail(err, ENOTSUP, "It is too much nested");
 		return 0;

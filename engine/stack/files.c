@@ -62,8 +62,10 @@ static void forget_files(struct stack_files *files)
 void stack_files_free(struct stack_files *files)
 {
 	forget_files(files);
-	free_file(files->vdso);
-	files->vdso = NULL;
+	for (size_t i = 0; i < sizeof(files->vdso) / sizeof(files->vdso[0]); i++) {
+		free_file(files->vdso[i]);
+		files->vdso[i] = NULL;
+	}
 }
 
 /* Takes @object over, which may be NULL: not to be tried again. */
@@ -100,9 +102,11 @@ struct stack_file *stack_file_of(struct stack_files *files, pid_t tid,
 	struct stack_file *first, *file;
 
 	if (strcmp(m->path, "[vdso]") == 0) {
-		if (!files->vdso)
-			files->vdso = new_file(files, open_vdso(mem, m));
-		return files->vdso;
+		struct stack_file **vdso = &files->vdso[files->arch->addr_size == 8];
+
+		if (!*vdso)
+			*vdso = new_file(files, open_vdso(mem, m));
+		return *vdso;
 	}
 	if (!m->ino)
 		return NULL;

@@ -32,8 +32,8 @@ struct stack_file;
 /* Zero-initialise, but for .arch. */
 struct stack_files {
 	const struct ubp_arch *arch;
-	struct map by_id;        /* hash of device and number -> struct stack_file */
-	struct stack_file *vdso; /* NULL: not met yet */
+	struct map by_id;           /* hash of device and number -> struct stack_file */
+	struct stack_file *vdso[2]; /* of 32-bit and 64-bit programs; NULL: not met yet */
 	size_t n;
 	unsigned generation; /* counts up when files are forgotten */
 };
