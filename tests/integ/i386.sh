@@ -68,11 +68,14 @@ for i in 1 2 3 4 5 6; do
 done
 trace -p "$PID" "${defs[@]}"
 again "traced"
-wait_for out.txt ' r_struct: '
+enough() {
+	local f
+	for f in cdecl stdcall fastcall regparm struct wide deep; do
+		[ "$(count " $f: ")" -gt 10 ] && [ "$(count " r_$f: ")" -gt 10 ] || return
+	done
+}
+eventually enough
 trace_stop
-for f in cdecl stdcall fastcall regparm struct wide; do
-	[ "$(count " $f: ")" -gt 10 ] && [ "$(count " r_$f: ")" -gt 10 ] || fail "few hits of $f"
-done
 again "untraced again"
 text_of "$PID" "$F/returns" now
 cmp clean now || fail "the code is not what it was"
@@ -89,3 +92,77 @@ expect_both() { [ "$(count "$2" both.txt)" = "$1" ] || fail "not $1 events like 
 expect_both 2 ' wide: '
 expect_both 1 ' half: .* n=7$'
 expect_both 1 ' r_half: .* arg1=7$'
+
+# Children of posix_spawn(), which reset all handlers and block all signals, with probes on what
+# runs in them; also when nobody is there any more to take their traps.
+libc=$(ldd "$F/spawner" | awk '$1 == "libc.so.6" { print $3 }')
+[ -f "$libc" ] || fail "no 32-bit C library"
+defs=()
+for f in dup2 sigprocmask __libc_sigaction execve; do
+	defs+=(-e "p:s/$f $libc:$f")
+done
+NAME=spawner start "$F/spawner"
+for how in traced traced killed killed; do
+	trace -p "$PID" "${defs[@]}"
+	[ $how = traced ] || kill_it
+	go spawner
+	read -r -t "$TIMEOUT" line <&"$OUT_spawner" || fail "$how: no answer"
+	[ "$line" = "0 768" ] || fail "$how: children ended with '$line'"
+	[ $how = killed ] || trace_stop
+done
+echo quit >&"$IN_spawner"
+finish spawner
+printf 'go\n\n' | "$UPROBE" -o spawned.txt "${defs[@]}" -- "$F/spawner" > said || fail "spawner"
+[ "$(tail -n 1 said)" = "0 768" ] || fail "its children ended with '$(tail -n 1 said)'"
+[ "$(count ' execve: ' spawned.txt)" -ge 2 ] || fail "no hits in the children"
+
+# Static probes; the values are those that the program prints.
+usdt_defs="$F/usdt_forms:forms:*"
+echo go | "$USDT" -o usdt.txt -e "$usdt_defs" -- "$F/usdt_forms" > said || fail "usdt"
+# A constant of 64 bits is cut by what prints the truth.
+tail -n +2 said | grep -v '^constants' > truth
+events usdt.txt | sed -E 's/^.*: ([a-z_0-9]+): \(0x[0-9a-f]+\)/\1/; s/^([a-z_0-9]*)_[0-9]+( |$)/\1\2/' |
+	grep -v '^constants' > got
+[ "$(wc -l < got)" -ge 9 ] || fail "few static probes"
+diff -u truth got || fail "static probes: other values"
+
+# Variables and stacks, by debug information; across signal handlers of both kinds.
+cat > deep.c <<'C'
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+struct node { int n; struct node *next; const char *name; int64_t wide; unsigned few : 3, more : 5; };
+static __thread int own = 5;
+const char *names[] = { "a", "b", "c" };
+__attribute__((noipa)) int leaf(struct node *p, int64_t w, const short v[3])
+{
+	own++;
+	return p->n + (int)w + v[1];
+}
+static struct node last = { 2, 0, "bb", -9, 1, 2 }, first = { 1, &last, "aa", 0x123456789abcLL, 5, 17 };
+static const short v[3] = { 1, -2, 3 };
+static int middle(int n) { volatile char room[100]; room[0] = 1; return leaf(&first, n, v) + room[0]; }
+static void on_old(int sig) { middle(sig); __asm__ volatile(""); }
+static void on_info(int sig, siginfo_t *si, void *uc) { (void)si, (void)uc; middle(sig); __asm__ volatile(""); }
+int main(void)
+{
+	struct sigaction sa = { .sa_sigaction = on_info, .sa_flags = SA_SIGINFO };
+	signal(SIGUSR1, on_old);
+	sigaction(SIGUSR2, &sa, 0);
+	raise(SIGUSR1);
+	raise(SIGUSR2);
+	return middle(-3) != 1 - 3 - 2 + 1;
+}
+C
+for flags in -O0 -O2; do
+	gcc -w -m32 -idirafter /usr/include/x86_64-linux-gnu $flags -fno-inline -g -o deep deep.c ||
+		fail "gcc"
+	"$UPROBE" -o deep.txt --stack cfi -e 'p:d/leaf ./deep:leaf p->n p->next->name:string p->wide p->next->wide p->few p->more w v[1] names[2]:string own' \
+		-- ./deep || fail "deep $flags: $?"
+	n=$(count ': leaf: .* n=1 name="bb" wide=20015998343868 wide_2=-9 few=5 more=17 w=(10|12|-3) v=-2 names="c" own=[567]$' deep.txt)
+	[ "$n" = 3 ] || fail "variables, $flags: $(cat deep.txt)"
+	[ "$(grep -c '=> main+0x' deep.txt)" = 3 ] || fail "stacks, $flags: $(cat deep.txt)"
+	for f in on_old on_info raise; do
+		grep -q "=> $f+0x" deep.txt || fail "stacks, $flags: no $f: $(cat deep.txt)"
+	done
+done

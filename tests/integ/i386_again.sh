@@ -10,16 +10,18 @@ need_arch x86_64
 "$UBP_BUILD/fixtures32/exit_code" exit || skip "this kernel runs no 32-bit programs"
 
 # Definitions as the tests have them, with the registers that arguments of 64-bit programs come in.
-# Another type than the default, which has 64 bits, where there is none.
+# Another type than the default, which has 64 bits, where there is none; a long has 32.
 cat > on_stack.py <<'PY'
 import os, re, sys
 words = {"di": 4, "si": 8, "dx": 12, "cx": 16, "r8": 20, "r9": 24}
 if os.environ.get("SECOND"):
     words["si"] = int(os.environ["SECOND"])
 def translate(arg):
-    if not re.search(r"%(di|si|dx|cx|r8|r9)\b", arg):
+    if not re.search(r"%(di|si|dx|cx|r8|r9)\b|\$retval:", arg):
         return arg
     arg = re.sub(r"=%(di|si|dx|cx|r8|r9)(?=$|\s)", lambda m: "=+%d(%%sp):x32" % words[m[1]], arg)
+    if not os.environ.get("SECOND"):
+        arg = re.sub(r":([sux])64\b", r":\g<1>32", arg)
     return re.sub(r"%(di|si|dx|cx|r8|r9)\b", lambda m: "+%d(%%sp)" % words[m[1]], arg)
 args = sys.argv[2:]
 own = args.index("--") if "--" in args else len(args)
@@ -31,8 +33,8 @@ chmod 755 uprobe
 bad=0 n=0
 for name in ${I386_TESTS:-attach attach_rounds blocked children children_left clone_vm_pair \
 	cpp_exceptions detach:12 dlopen endings exec_thread hidden_unwinder job_control \
-	kept_apart killed:12 later leader_gone links many_threads rt_signals semaphore several \
-	signals spawn throw traced_by_other}; do
+	kept_apart killed:12 later leader_gone many_threads rt_signals semaphore several \
+	signals throw traced_by_other}; do
 	case $name in *:*) second=${name#*:} name=${name%:*} ;; *) second= ;; esac
 	mkdir "$name" || fail "mkdir"
 	(cd "$name" && SECOND=$second UPROBE=$OLDPWD/uprobe FIXTURES=$UBP_BUILD/fixtures32 \
