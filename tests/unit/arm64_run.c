@@ -39,6 +39,9 @@ static void *record_of(mcontext_t *m, uint32_t magic)
 	}
 }
 
+static run_trap_fn *trap_fn;
+static void *trap_arg;
+
 static struct fpsimd_context *fpsimd_of(mcontext_t *m)
 {
 	struct fpsimd_context *fp = record_of(m, FPSIMD_MAGIC);
@@ -93,6 +96,27 @@ static void leave(int signo, mcontext_t *m)
 	now.state = IDLE;
 }
 
+/* Does the test want to go on? */
+static bool goes_on(mcontext_t *m)
+{
+	struct run_regs regs = { .sp = m->sp, .pc = m->pc, .pstate = m->pstate };
+
+	memcpy(regs.x, m->regs, sizeof(regs.x));
+	if (!trap_fn || !trap_fn(&regs, trap_arg))
+		return false;
+	memcpy(m->regs, regs.x, sizeof(regs.x));
+	m->sp = regs.sp;
+	m->pc = regs.pc;
+	m->pstate = regs.pstate;
+	return true;
+}
+
+void run_on_trap(run_trap_fn *fn, void *arg)
+{
+	trap_fn = fn;
+	trap_arg = arg;
+}
+
 static void on_signal(int signo, siginfo_t *si, void *context)
 {
 	ucontext_t *u = context;
@@ -100,6 +124,8 @@ static void on_signal(int signo, siginfo_t *si, void *context)
 	(void)si;
 	if (now.state == ENTER)
 		enter(&u->uc_mcontext);
+	else if (now.state == RUNNING && signo == SIGTRAP && goes_on(&u->uc_mcontext))
+		return;
 	else if (now.state == RUNNING)
 		leave(signo, &u->uc_mcontext);
 	else

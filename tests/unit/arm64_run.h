@@ -50,6 +50,11 @@ void run_write_word(uint64_t vaddr, uint32_t word);
 /* Breakpoints there. */
 void run_clear(uint64_t vaddr, size_t len);
 
+/* At a breakpoint: may change the registers. True: go on with them. */
+typedef bool run_trap_fn(struct run_regs *regs, void *arg);
+/* Asked at each breakpoint of a run from now on, before that ends it; NULL: nobody. */
+void run_on_trap(run_trap_fn *fn, void *arg);
+
 /* From regs->pc on to the first signal. Memory as it is. */
 void run_code(const struct run_regs *regs, struct run_end *ret_end);
 

@@ -13,8 +13,27 @@ static const char *const reg_names[] = { "r15",   "r14", "r13", "r12",     "bp",
 					 "dx",    "si",  "di",  "orig_ax", "ip",     "cs",
 					 "flags", "sp",  "ss",  "fs_base", "gs_base" };
 
+static const struct ubp_arch *other;
+
+void probe_make_for(const struct ubp_arch *arch)
+{
+	other = arch;
+}
+
+static uint16_t reg_of_other(const char *name)
+{
+	int reg = other->reg_by_name(name, strlen(name));
+
+	if (reg < 0)
+		reg = other->more_reg_by_name(name, strlen(name));
+	assert(reg >= 0);
+	return (uint16_t)(reg < UBP_REG_VECTOR ? reg : reg - UBP_REG_VECTOR + SPEC_REG_VECTOR);
+}
+
 static uint16_t reg_by_name(const char *name)
 {
+	if (other)
+		return reg_of_other(name);
 	if (strncmp(name, "xmm", 3) == 0)
 		return (uint16_t)(SPEC_REG_VECTOR + strtoul(name + 3, NULL, 10));
 	for (size_t i = 0; i < sizeof(reg_names) / sizeof(reg_names[0]); i++)
@@ -107,13 +126,13 @@ static void make_source(struct spec_arg *arg, const char *text)
 		arg->reg = reg_by_name(text + 1);
 	} else if (strcmp(text, "$stack") == 0) {
 		arg->source = SPEC_REG;
-		arg->reg = REG_SP;
+		arg->reg = other ? other->sp : REG_SP;
 	} else if (strncmp(text, "$stack", 6) == 0) {
 		arg->source = SPEC_STACK;
 		arg->value = strtoull(text + 6, NULL, 10);
 	} else if (strncmp(text, "$retval", 7) == 0) {
 		arg->source = SPEC_RETVAL;
-		arg->reg = REG_AX;
+		arg->reg = other ? other->retval : REG_AX;
 	} else if (strcmp(text, "$duration") == 0) {
 		arg->source = SPEC_DURATION;
 	} else if (strcmp(text, "$comm") == 0) {

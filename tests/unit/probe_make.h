@@ -12,9 +12,10 @@
 
 #include <stdbool.h>
 
+#include "arch/arch.h"
 #include "engine/spec/spec.h"
 
-/* Indexes into struct ubp_regs on x86-64, where these tests are at home. */
+/* Indexes into struct ubp_regs on x86-64, where most tests are at home. */
 enum {
 	REG_R15,
 	REG_R14,
@@ -43,6 +44,9 @@ struct probe_make {
 	struct spec_probe probe;
 	struct spec_arg args[SPEC_ARGS_MAX];
 };
+
+/* From now on registers are this machine's; NULL: x86-64's. */
+void probe_make_for(const struct ubp_arch *arch);
 
 /* A probe "grp/evt" with the fetch args of @args ("a=%di +8(%si):string"). */
 void probe_make(struct probe_make *make, bool is_return, const char *args);
