@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * All ways through a detour: the gate's values, threads and rings it knows and does not
+ * know, several probes, faults where memory was said to be, and a signal handler that
+ * comes through the same detour, at each of its instructions.
+ */
+
+#ifdef __aarch64__
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "arch/arm64/arm64.h"
+#include "arch/arm64/emit.h"
+#include "engine/base/err.h"
+#include "tests/unit/arm64_lab.h"
+
+#define PATH       "a=%x0:s64 s=+0(%x1):string"
+#define TEXT       (LAB_MEM + 0x100)
+#define RETURN     (RUN_CODE + 0x100) /* a breakpoint, for who returns */
+#define N_ELEMS(a) (sizeof(a) / sizeof((a)[0]))
+
+static struct run_regs before;
+static struct run_end end;
+static uint8_t stack[RUN_STACK_SIZE];
+
+/* --- probes ------------------------------------------------------------------------ */
+
+static int start(void **state)
+{
+	(void)state;
+	lab_reset();
+	lab_fill(1);
+	strcpy((char *)TEXT, LAB_OUTER_TEXT);
+	run_random(7, &before);
+	run_random_memory(7);
+	before.x[0] = LAB_OUTER;
+	before.x[1] = TEXT;
+	lab.gate = (uint64_t *)LAB_GATE;
+	*lab.gate = (uint64_t)lab.head;
+	lab.plan.lossless = false;
+	lab.plan.count_dropped = false;
+	lab_set_probe(0, false, PATH, NULL);
+	return 0;
+}
+
+/* Run; all must be as before. Returns the number of the trap, or -1. */
+static int go(const char *what)
+{
+	memcpy(stack, (void *)RUN_STACK, sizeof(stack));
+	lab_run(&before, &end);
+	lab_assert_kept(what, &before, stack, &end);
+	return lab_trap(&end);
+}
+
+/* The record at @at of probe @i; its end. */
+static uint64_t expect_record(uint64_t at, unsigned i)
+{
+	return lab_expect_record(at, i, &before);
+}
+
+/* --- is anybody there? -------------------------------------------------------------- */
+
+static void asks_the_gate(void **state)
+{
+	static uint64_t far_gate;
+	uint64_t head = lab.thread->head;
+
+	(void)state;
+	for (int far = 0; far < 2; far++) {
+		if (far)
+			lab.gate = &far_gate;
+		lab_build_set(1);
+		*lab.gate = RING_GATE_OFF;
+		assert_int_equal(go("off"), -1);
+		lab_expect_nothing(head);
+		*lab.gate = RING_GATE_TRAP;
+		assert_int_equal(go("trap"), 0);
+		lab_expect_nothing(head);
+		*lab.gate = (uint64_t)lab.head;
+		lab.control->owner |= RING_OWNER_DIED;
+		assert_int_equal(go("died"), -1);
+		lab_expect_nothing(head);
+		lab.control->owner = LAB_TID;
+		assert_int_equal(go("on"), -1);
+		head = expect_record(head, 0);
+		lab_expect_nothing(head);
+	}
+}
+
+static void knows_threads(void **state)
+{
+	uint64_t head = lab.thread->head, at = (uint64_t)(lab.thread - lab.table);
+
+	(void)state;
+	lab_build_set(1);
+	lab.thread->key = RING_KEY_GONE;
+	assert_int_equal(go("gone"), 0);
+	lab.thread->key = RING_KEY_NONE;
+	assert_int_equal(go("never seen"), 0);
+	lab_expect_nothing(head);
+	lab.thread->key = lab.key;
+	lab.thread->cpu_vaddr = 0;
+	assert_int_equal(go("no processor"), 0);
+	lab_expect_nothing(head);
+	lab.thread->cpu_vaddr = (uint64_t)&lab.cpu;
+	lab.cpu = UINT32_MAX;
+	assert_int_equal(go("no processor any more"), 0);
+	lab_expect_nothing(head);
+	lab.cpu = 300;
+	/* The whole table but for one is full of others: found behind its end. */
+	for (size_t i = 0; i < RING_THREADS; i++)
+		lab.table[i].key = RING_KEY_GONE;
+	lab.table[(at - 10) % RING_THREADS] = *lab.thread;
+	lab.thread = &lab.table[(at - 10) % RING_THREADS];
+	lab.thread->key = lab.key;
+	assert_int_equal(go("far"), -1);
+	expect_record(head, 0);
+}
+
+static void counts_what_has_no_room(void **state)
+{
+	uint64_t head = lab.thread->head;
+	uint32_t max;
+
+	(void)state;
+	lab_build_set(1);
+	lab.thread->limit = head + 1;
+	assert_int_equal(go("full"), -1);
+	lab_expect_nothing(head);
+	assert_int_equal(lab.thread->lost, 1);
+	lab.plan.lossless = true;
+	lab_build_set(1);
+	assert_int_equal(go("full, lossless"), 0);
+	lab_expect_nothing(head);
+	assert_int_equal(lab.thread->lost, 1);
+	lab_set_probe(0, false, "a=%x0:s64", NULL);
+	lab_build_set(1);
+	max = (uint32_t)sizeof(struct ring_record) + 8;
+	lab.thread->limit = head + max;
+	assert_int_equal(go("just room"), -1);
+	assert_int_equal(expect_record(head, 0), head + max);
+}
+
+/* As far as the ring goes: the record runs on into the slack, the next starts inside. */
+static void wraps_around(void **state)
+{
+	uint64_t head = 5ull * LAB_CAPACITY - 48;
+
+	(void)state;
+	lab_build_set(1);
+	lab.thread->head = head;
+	lab.thread->limit = head + 40000;
+	assert_int_equal(go("first"), -1);
+	assert_int_equal(go("second"), -1);
+	head = expect_record(head, 0);
+	assert_true(head > 5ull * LAB_CAPACITY);
+	lab_expect_nothing(expect_record(head, 0));
+}
+
+/* --- filters and several probes -------------------------------------------------------- */
+
+static void counts_what_filters_drop(void **state)
+{
+	static const char *const drops[] = { "a == 78", "a == 78 && s == \"x\"", "s == \"x\"",
+					     "a == 0x123456789ab" };
+	uint64_t head = lab.thread->head;
+
+	(void)state;
+	lab.plan.count_dropped = true;
+	for (unsigned i = 0; i < N_ELEMS(drops); i++) {
+		lab_set_probe(0, false, PATH, drops[i]);
+		lab_build_set(1);
+		assert_int_equal(go(drops[i]), -1);
+		lab_expect_nothing(head);
+		assert_int_equal(lab.head->dropped[100], i + 1);
+	}
+	lab_set_probe(0, false, PATH, "a == 77 && s ~ \"fif*\"");
+	lab_build_set(1);
+	assert_int_equal(go("pass"), -1);
+	lab_expect_nothing(expect_record(head, 0));
+	assert_int_equal(lab.head->dropped[100], N_ELEMS(drops));
+}
+
+static void records_several_probes(void **state)
+{
+	uint64_t head = lab.thread->head;
+
+	(void)state;
+	lab_set_probe(1, false, "b=%x1 c=+0(%x1):u8[9]", "b == 1");
+	lab_set_probe(2, false, "d=%x2 e=$comm", NULL);
+	lab_set_probe(3, false, "f=%x9 g=+0(%x3):u64 h=%v7:f64 i=%x0+%x2*8-5", NULL);
+	before.x[3] = TEXT;
+	lab_build_set(4);
+	assert_int_equal(go("all but one"), -1);
+	lab_expect_nothing(expect_record(expect_record(expect_record(head, 0), 2), 3));
+	/* The last can't be recorded: its trap, the others are there. */
+	head = lab.thread->head;
+	before.x[3] = LAB_MEM + LAB_MEM_SIZE - 7;
+	assert_int_equal(go("not the last"), 3);
+	lab_expect_nothing(expect_record(expect_record(head, 0), 2));
+	head = lab.thread->head;
+	before.x[1] = 8;
+	assert_int_equal(go("not the first"), 0);
+	lab_expect_nothing(head);
+}
+
+static void refuses_what_it_cannot(void **state)
+{
+	struct ubp_err err;
+
+	(void)state;
+	ubp_err_reset(&err);
+	lab_set_probe(0, false, "a=%pstate", NULL);
+	assert_int_equal(lab_build(1, &err), -EOPNOTSUPP);
+	assert_non_null(strstr(err.text, "pstate"));
+	lab_set_probe(0, false, "a=%x0+%pstate*2", NULL);
+	assert_int_equal(lab_build(1, &err), -EOPNOTSUPP);
+	assert_non_null(strstr(err.text, "pstate"));
+	assert_int_equal(lab_build(0, &err), -EOPNOTSUPP);
+}
+
+/* --- faults ------------------------------------------------------------------------------ */
+
+/* Do what the tracer does at a fault: go on at the fixup. */
+static void fix_up(const char *what)
+{
+	const struct detour_load *loads = lab.detour.loads;
+	struct run_regs regs = end.regs;
+
+	if (!lab_faulted(&end))
+		fail_msg("%s: signal %d", what, end.signo);
+	for (size_t i = 0; i < lab.detour.n_loads; i++) {
+		assert_true(i == 0 || loads[i - 1].at < loads[i].at);
+		if (LAB_BLOCK + loads[i].at != end.regs.pc)
+			continue;
+		regs.pc = LAB_BLOCK + loads[i].fixup;
+		run_code(&regs, &end);
+		return;
+	}
+	fail_msg("%s: no load at + 0x%llx", what,
+		 (unsigned long long)(end.regs.pc - LAB_BLOCK));
+}
+
+static void survives_lost_memory(void **state)
+{
+	static const char *const args[] = {
+		"a=+0(%x1):u64",        "a=+0(%x1):string",    "a=%x0 b=+0(+0(%x1)):u8",
+		"a=+0(%x1):u8[64]",     "a=+0(%x1):string[3]", "a=$stack b=+8(%x1):b3@2/16[5]",
+		"a=+0(+0(%x3)):string", "a=+0(%x1):u32[3]",    "a=+0(+16(%x3)):string[2]",
+	};
+	uint64_t hole = LAB_MEM + LAB_MEM_SIZE, head = lab.thread->head;
+
+	(void)state;
+	lab_range(hole, 0x1000);
+	before.x[1] = hole + 0x200;
+	before.x[3] = TEXT;
+	memcpy((void *)TEXT, &before.x[1], 8);
+	memcpy((void *)(TEXT + 16), &before.x[1], 8);
+	for (unsigned i = 0; i < 2 * N_ELEMS(args); i++) {
+		const char *what = args[i / 2];
+
+		/* Once with a filter that looks at it before anything is reserved. */
+		lab_set_probe(0, false, what, i % 2 && strstr(what, "u64") ? "a == 1" : NULL);
+		lab_build_set(1);
+		memcpy(stack, (void *)RUN_STACK, sizeof(stack));
+		lab_run(&before, &end);
+		fix_up(what);
+		lab_assert_kept(what, &before, stack, &end);
+		assert_int_equal(lab_trap(&end), 0);
+		lab_expect_nothing(head);
+	}
+}
+
+static void needs_a_stack(void **state)
+{
+	(void)state;
+	lab_build_set(1);
+	before.sp = LAB_HIGH + 208;
+	lab_run(&before, &end);
+	fix_up("no stack");
+	lab_assert_kept("no stack", &before, NULL, &end);
+	assert_int_equal(lab_trap(&end), 0);
+	/* No rings, though the gate says so. */
+	start(NULL);
+	lab_build_set(1);
+	*lab.gate = LAB_END + RING_CONTROL_LEN;
+	memcpy(stack, (void *)RUN_STACK, sizeof(stack));
+	lab_run(&before, &end);
+	fix_up("no rings");
+	lab_assert_kept("no rings", &before, stack, &end);
+	assert_int_equal(lab_trap(&end), 0);
+}
+
+/* --- interrupted ---------------------------------------------------------------------------- */
+
+struct interruption {
+	uint64_t at; /* the handler runs when the pc is there, for the first time */
+	uint32_t insn;
+	bool done;
+};
+
+/* In the handler of a breakpoint: a function that is probed is called. */
+static bool interrupt(struct run_regs *regs, void *arg)
+{
+	struct interruption *in = arg;
+
+	if (in->done || regs->pc != in->at)
+		return false;
+	in->done = true;
+	run_write_word(in->at, in->insn);
+	((void (*)(long, const char *))LAB_SITE)(LAB_NESTED, LAB_NESTED_TEXT);
+	return true;
+}
+
+static void interrupt_everywhere(const char *args, const char *filter, int trap)
+{
+	uint64_t head, first, last;
+	unsigned n = 0, outer, nested;
+
+	lab_set_probe(0, false, args, filter);
+	lab_build_set(1);
+	lab_jump_over_site();
+	run_write_word(LAB_BODY, INSN_RET);
+	before.x[30] = RETURN;
+	/* The handler's text is not in RUN's memory. */
+	lab_range((uint64_t)LAB_NESTED_TEXT & ~0xfffull, 0x1000);
+	first = LAB_BLOCK;
+	last = LAB_BLOCK + lab.detour.len;
+	for (uint64_t at = first; at < last; at += 4) {
+		struct interruption in = { .at = at, .insn = *(uint32_t *)at };
+
+		if (in.insn == INSN_BRK)
+			continue;
+		run_write_word(at, INSN_BRK);
+		run_on_trap(interrupt, &in);
+		lab.thread->limit = lab.thread->head + LAB_CAPACITY - RING_SLACK;
+		head = lab.thread->head;
+		lab_run(&before, &end);
+		run_on_trap(NULL, NULL);
+		run_write_word(at, in.insn);
+		lab_assert_kept(args, &before, NULL, &end);
+		assert_int_equal(lab_trap(&end), trap);
+		lab_count_calls(head, &outer, &nested);
+		assert_int_equal(outer, trap < 0 && !filter);
+		assert_int_equal(nested, in.done);
+		n += in.done;
+	}
+	print_message("%s: interrupted at %u instructions\n", args, n);
+	assert_true(n > 60);
+	assert_int_equal(lab.thread->lost, 0);
+	run_clear(LAB_BODY, 4);
+}
+
+static void is_interrupted_anywhere(void **state)
+{
+	(void)state;
+	interrupt_everywhere("a=%x0:s64 s=+0(%x1):string", NULL, -1);
+	start(NULL);
+	interrupt_everywhere("a=%x0:s64 s=+0(%x1):string", "s == \"handler\"", -1);
+	start(NULL);
+	/* The outer one's last arg can't be read: all it has done is undone. */
+	before.x[1] = LAB_END - 16;
+	strcpy((char *)before.x[1], LAB_OUTER_TEXT);
+	interrupt_everywhere("a=%x0:s64 s=+0(%x1):string c=+16(%x1):u8", NULL, 0);
+	run_write_word(LAB_SITE, ARM64_NOP);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(asks_the_gate, start),
+		cmocka_unit_test_setup(knows_threads, start),
+		cmocka_unit_test_setup(counts_what_has_no_room, start),
+		cmocka_unit_test_setup(wraps_around, start),
+		cmocka_unit_test_setup(counts_what_filters_drop, start),
+		cmocka_unit_test_setup(records_several_probes, start),
+		cmocka_unit_test_setup(refuses_what_it_cannot, start),
+		cmocka_unit_test_setup(survives_lost_memory, start),
+		cmocka_unit_test_setup(needs_a_stack, start),
+		cmocka_unit_test_setup(is_interrupted_anywhere, start),
+	};
+
+	return cmocka_run_group_tests_name("arm64_detour_ways", tests, lab_set_up,
+					   lab_tear_down);
+}
+
+#else
+#include <stdio.h>
+int main(void)
+{
+	puts("this is not an arm64 machine");
+	return 77;
+}
+#endif
