@@ -30,7 +30,7 @@
 #define LAB_END      (LAB_HIGH + 0x2000)
 
 #define LAB_SITE       (RUN_CODE + 0x200)
-#define LAB_GATE       RUN_DATA             /* a page that nothing else is in */
+#define LAB_GATE       (RUN_CODE + 0x38000)
 #define LAB_BLOCK      (RUN_CODE + 0x10000) /* room for detours */
 #define LAB_BLOCK_SIZE 0x20000
 #define LAB_CAPACITY   65536u
@@ -105,6 +105,20 @@ int lab_build_one(const struct fetch_program *program, const struct filter *filt
 void lab_set_probe(unsigned i, bool is_return, const char *args, const char *filter);
 /* The detour of the first @n of these, which must succeed. */
 void lab_build_set(unsigned n);
+/*
+ * For each instruction of the detour, and of the return code if @returns: run from @regs, which
+ * it is interrupted at when it first comes there: each() is told of that. Then check().
+ */
+struct lab_interruptions {
+	const struct run_regs *regs;
+	bool returns;
+	void (*start)(void *arg); /* before each run */
+	void (*each)(void *arg, uint64_t vaddr);
+	void (*check)(void *arg, const struct run_end *end, bool was_interrupted);
+	void *arg;
+};
+/* Returns at how many it was. */
+unsigned lab_interrupt(const struct lab_interruptions *what);
 /* A jump to it at LAB_SITE. */
 void lab_jump_over_site(void);
 
@@ -141,6 +155,8 @@ void lab_count_calls(uint64_t at, unsigned *ret_outer, unsigned *ret_nested);
 
 /* The function does nothing but return, to LAB_HOME, from @before; no return is hijacked. */
 void lab_function_start(struct run_regs *before, struct run_regs *ret_after);
+/* The same, but that it comes to a breakpoint first; who goes on there adds 4 to the pc. */
+void lab_body_stops(void);
 /* lab_build_set(), with a jump to it. */
 void lab_function_build(unsigned n);
 

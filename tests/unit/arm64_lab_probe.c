@@ -103,6 +103,56 @@ void lab_count_calls(uint64_t at, unsigned *ret_outer, unsigned *ret_nested)
 	lab_expect_nothing(at);
 }
 
+/* --- interruptions ------------------------------------------------------------------------ */
+
+struct at {
+	const struct lab_interruptions *what;
+	uint64_t vaddr;
+	uint32_t insn;
+	bool done;
+};
+
+/* In the handler of a breakpoint. */
+static bool interrupt(struct run_regs *regs, void *arg)
+{
+	struct at *at = arg;
+
+	if (at->done || regs->pc != at->vaddr)
+		return false;
+	at->done = true;
+	run_write_word(at->vaddr, at->insn);
+	at->what->each(at->what->arg, at->vaddr);
+	return true;
+}
+
+static bool interrupt_at(const struct lab_interruptions *what, uint64_t vaddr)
+{
+	struct at at = { .what = what, .vaddr = vaddr, .insn = *(uint32_t *)vaddr };
+	static struct run_end end;
+
+	if (at.insn == INSN_BRK)
+		return false;
+	what->start(what->arg);
+	run_write_word(vaddr, INSN_BRK);
+	run_on_trap(interrupt, &at);
+	run_code(what->regs, &end);
+	run_on_trap(NULL, NULL);
+	run_write_word(vaddr, at.insn);
+	what->check(what->arg, &end, at.done);
+	return at.done;
+}
+
+unsigned lab_interrupt(const struct lab_interruptions *what)
+{
+	unsigned n = 0;
+
+	for (uint64_t i = 0; i < lab.detour.len; i += 4)
+		n += interrupt_at(what, LAB_BLOCK + i);
+	for (uint64_t i = 0; what->returns && i < UBP_RETURN_CODE_MAX; i += 4)
+		n += interrupt_at(what, LAB_RETURN_CODE + i);
+	return n;
+}
+
 /* --- a function ------------------------------------------------------------------------ */
 
 void lab_function_start(struct run_regs *before, struct run_regs *ret_after)
@@ -126,6 +176,12 @@ void lab_function_start(struct run_regs *before, struct run_regs *ret_after)
 	run_write_word(LAB_BODY, INSN_RET);
 	before->x[ARM64_X30] = LAB_HOME;
 	*ret_after = *before;
+}
+
+void lab_body_stops(void)
+{
+	run_write_word(LAB_BODY, INSN_BRK);
+	run_write_word(LAB_BODY + 4, INSN_RET);
 }
 
 void lab_function_build(unsigned n)

@@ -302,62 +302,64 @@ static void needs_a_stack(void **state)
 
 /* --- interrupted ---------------------------------------------------------------------------- */
 
-struct interruption {
-	uint64_t at; /* the handler runs when the pc is there, for the first time */
-	uint32_t insn;
-	bool done;
-};
+static struct {
+	uint64_t head;
+	const char *args;
+	bool has_filter;
+	int trap;
+} interrupted;
 
-/* In the handler of a breakpoint: a function that is probed is called. */
-static bool interrupt(struct run_regs *regs, void *arg)
+static void before_interruption(void *arg)
 {
-	struct interruption *in = arg;
+	(void)arg;
+	lab.thread->limit = lab.thread->head + LAB_CAPACITY - RING_SLACK;
+	interrupted.head = lab.thread->head;
+}
 
-	if (in->done || regs->pc != in->at)
-		return false;
-	in->done = true;
-	run_write_word(in->at, in->insn);
+/* In a signal handler: a function that is probed is called. */
+static void call_function(void *arg, uint64_t vaddr)
+{
+	(void)arg;
+	(void)vaddr;
 	((void (*)(long, const char *))LAB_SITE)(LAB_NESTED, LAB_NESTED_TEXT);
-	return true;
+}
+
+static void check_interruption(void *arg, const struct run_end *now, bool was_interrupted)
+{
+	unsigned outer, nested;
+
+	(void)arg;
+	lab_assert_kept(interrupted.args, &before, NULL, now);
+	assert_int_equal(lab_trap(now), interrupted.trap);
+	lab_count_calls(interrupted.head, &outer, &nested);
+	assert_int_equal(outer, interrupted.trap < 0 && !interrupted.has_filter);
+	assert_int_equal(nested, was_interrupted);
 }
 
 static void interrupt_everywhere(const char *args, const char *filter, int trap)
 {
-	uint64_t head, first, last;
-	unsigned n = 0, outer, nested;
+	const struct lab_interruptions what = { .regs = &before,
+						.start = before_interruption,
+						.each = call_function,
+						.check = check_interruption };
+	unsigned n;
 
+	interrupted.args = args;
+	interrupted.has_filter = filter;
+	interrupted.trap = trap;
 	lab_set_probe(0, false, args, filter);
 	lab_build_set(1);
 	lab_jump_over_site();
 	run_write_word(LAB_BODY, INSN_RET);
 	before.x[30] = RETURN;
+	before.pc = LAB_SITE;
 	/* The handler's text is not in RUN's memory. */
 	lab_range((uint64_t)LAB_NESTED_TEXT & ~0xfffull, 0x1000);
-	first = LAB_BLOCK;
-	last = LAB_BLOCK + lab.detour.len;
-	for (uint64_t at = first; at < last; at += 4) {
-		struct interruption in = { .at = at, .insn = *(uint32_t *)at };
-
-		if (in.insn == INSN_BRK)
-			continue;
-		run_write_word(at, INSN_BRK);
-		run_on_trap(interrupt, &in);
-		lab.thread->limit = lab.thread->head + LAB_CAPACITY - RING_SLACK;
-		head = lab.thread->head;
-		lab_run(&before, &end);
-		run_on_trap(NULL, NULL);
-		run_write_word(at, in.insn);
-		lab_assert_kept(args, &before, NULL, &end);
-		assert_int_equal(lab_trap(&end), trap);
-		lab_count_calls(head, &outer, &nested);
-		assert_int_equal(outer, trap < 0 && !filter);
-		assert_int_equal(nested, in.done);
-		n += in.done;
-	}
+	n = lab_interrupt(&what);
 	print_message("%s: interrupted at %u instructions\n", args, n);
 	assert_true(n > 60);
 	assert_int_equal(lab.thread->lost, 0);
-	run_clear(LAB_BODY, 4);
+	run_clear(LAB_BODY, ARM64_INSN);
 }
 
 static void is_interrupted_anywhere(void **state)

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Return probes in detours: functions that return, call themselves, jump to themselves, are
+ * left by a longjmp(), share a stack pointer; with tables that are full, rings that are
+ * not there any more, and signal handlers at each instruction.
+ */
+
+#ifdef __aarch64__
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "arch/arm64/arm64.h"
+#include "arch/arm64/emit.h"
+#include "arch/guard.h"
+#include "engine/base/err.h"
+#include "tests/unit/arm64_lab.h"
+
+#define LOOKS 64
+
+#define N_ELEMS(a) (sizeof(a) / sizeof((a)[0]))
+
+static struct run_regs before, after;
+static struct run_end end;
+static uint8_t stack[RUN_STACK_SIZE];
+
+static const struct ubp_arch *arch(void)
+{
+	return ubp_arch_by_name("arm64");
+}
+
+/* --- probes and functions -------------------------------------------------------------- */
+
+static int start(void **state)
+{
+	(void)state;
+	lab_reset();
+	lab_fill(1);
+	run_random(7, &before);
+	run_random_memory(7);
+	before.x[0] = 0;
+	before.x[1] = LAB_MEM;
+	lab.plan.lossless = false;
+	lab.plan.count_dropped = false;
+	lab_function_start(&before, &after);
+	before.pc = LAB_SITE;
+	lab_set_probe(0, true, "a=%x0:s64 v=$retval", NULL);
+	return 0;
+}
+
+/* Run it; all must be as before, but for what @after says. The trap, or -1. */
+static int go(const char *what, run_trap_fn *fn, void *arg)
+{
+	memcpy(stack, (void *)RUN_STACK, sizeof(stack));
+	run_on_trap(fn, arg);
+	run_code(&before, &end);
+	run_on_trap(NULL, NULL);
+	lab_assert_kept(what, &after, stack, &end);
+	return lab_trap(&end);
+}
+
+static struct guard_hijack *entry_of(uint64_t word)
+{
+	for (size_t i = 0; i < LAB_HIJACKS; i++)
+		if (lab.hijacks[i].word == word)
+			return &lab.hijacks[i];
+	return NULL;
+}
+
+static void assert_over(uint64_t word)
+{
+	assert_non_null(entry_of(word));
+	assert_int_equal(entry_of(word)->real, 0);
+}
+
+/* The record at @at of probe @i, with the registers as they are then; its end. */
+static uint64_t expect_record(uint64_t at, unsigned i)
+{
+	return lab_expect_record(at, i, lab.probes[i].is_return ? &after : &before);
+}
+
+static void needs_a_table(void **state)
+{
+	static const uint64_t masks[] = { LAB_HIJACKS - 2, 0, UINT64_MAX };
+	uint8_t code[UBP_RETURN_CODE_MAX];
+	struct ubp_err err;
+	size_t len;
+
+	(void)state;
+	ubp_err_reset(&err);
+	lab.plan.hijacks = 0;
+	assert_int_equal(lab_build(1, &err), -EOPNOTSUPP);
+	for (size_t i = 0; i < N_ELEMS(masks); i++) {
+		lab.plan.hijacks = (uint64_t)lab.hijacks;
+		lab.plan.hijacks_mask = masks[i];
+		ubp_err_reset(&err);
+		assert_int_equal(lab_build(1, &err), -EOPNOTSUPP);
+		ubp_err_reset(&err);
+		assert_int_equal(arch()->build_return_code(lab.plan.hijacks, masks[i], code,
+							   sizeof(code), &len, &err),
+				 -EOPNOTSUPP);
+	}
+	ubp_err_reset(&err);
+	assert_int_equal(arch()->build_return_code(lab.plan.hijacks, LAB_HIJACKS - 1, code, 64,
+						   &len, &err),
+			 -ENOSPC);
+}
+
+/* --- one call ------------------------------------------------------------------------------ */
+
+static void returns(void **state)
+{
+	static const char *const args[] = {
+		"",
+		"v=$retval",
+		"a=%x0 v=%x9 i=%pc sp=%sp c=%x2 d=%x3 l=%lr r=%x14 b=%x17",
+		"s=$stack0 ",
+		"c=$comm w=%x16",
+		"a=+0(%x1):u64 t=$stack1 u=+8(%sp):u64",
+	};
+	uint64_t head = lab.thread->head;
+
+	(void)state;
+	for (unsigned i = 0; i < N_ELEMS(args); i++) {
+		lab_set_probe(0, true, args[i], NULL);
+		lab_function_build(1);
+		lab.control->owner |= RING_OWNER_DIED;
+		assert_int_equal(go("died", NULL, NULL), -1);
+		assert_null(i ? NULL : entry_of(before.sp));
+		lab_expect_nothing(head);
+		lab.control->owner = LAB_TID;
+		assert_int_equal(go(args[i], NULL, NULL), -1);
+		assert_int_equal(end.regs.pc, LAB_HOME);
+		head = expect_record(head, 0);
+		lab_expect_nothing(head);
+		assert_over(before.sp);
+	}
+	assert_int_equal(lab.hijacks[(before.sp >> 3) % LAB_HIJACKS].word, before.sp);
+}
+
+static void records_both_ways(void **state)
+{
+	uint64_t head = lab.thread->head;
+
+	(void)state;
+	/* Return probes come last, whatever the order of definition is. */
+	lab_set_probe(1, false, "b=%x0 c=+0(%x1):u8[9]", NULL);
+	lab_set_probe(2, true, "d=%x2 e=$comm", NULL);
+	lab_set_probe(3, false, "f=%x9 g=%x0", "g == 1");
+	lab_set_probe(4, true, "h=%x9 i=%x0", "i == 1");
+	lab_function_build(5);
+	assert_int_equal(go("both", NULL, NULL), -1);
+	lab_expect_nothing(expect_record(expect_record(expect_record(head, 1), 0), 2));
+	assert_over(before.sp);
+	/* What can't be recorded on return is the tracer's from there on. */
+	head = lab.thread->head;
+	lab_set_probe(2, true, "d=+0(%x2):u64", NULL);
+	before.x[2] = after.x[2] = 8;
+	lab_function_build(5);
+	assert_int_equal(go("not the second", NULL, NULL), LAB_ON_RETURN + 2);
+	lab_expect_nothing(expect_record(expect_record(head, 1), 0));
+	assert_over(before.sp);
+	/* On entry: nothing has been replaced yet. */
+	head = lab.thread->head;
+	lab_set_probe(1, false, "b=+0(%x2):u64", NULL);
+	lab_function_build(5);
+	assert_int_equal(go("not the first", NULL, NULL), 1);
+	lab_expect_nothing(head);
+	assert_over(before.sp);
+}
+
+static void counts_and_filters(void **state)
+{
+	uint64_t head = lab.thread->head;
+
+	(void)state;
+	lab.plan.count_dropped = true;
+	lab_set_probe(0, true, "a=%x0 s=+0(%x1):string", "a == 1");
+	lab_function_build(1);
+	assert_int_equal(go("early", NULL, NULL), -1);
+	strcpy((char *)LAB_MEM, "text");
+	lab_set_probe(0, true, "a=%x0 s=+0(%x1):string", "s == \"other\"");
+	lab_function_build(1);
+	assert_int_equal(go("late", NULL, NULL), -1);
+	lab_expect_nothing(head);
+	assert_int_equal(lab.head->dropped[100], 2);
+	lab_set_probe(0, true, "a=%x0 s=+0(%x1):string", "s == \"text\"");
+	lab_function_build(1);
+	lab.thread->limit = head;
+	assert_int_equal(go("full", NULL, NULL), -1);
+	assert_int_equal(lab.thread->lost, 1);
+	lab.plan.lossless = true;
+	lab_function_build(1);
+	assert_int_equal(go("full, lossless", NULL, NULL), LAB_ON_RETURN);
+	lab.thread->limit = head + 10000;
+	assert_int_equal(go("pass", NULL, NULL), -1);
+	lab_expect_nothing(expect_record(head, 0));
+}
+
+/* --- is anybody there? ---------------------------------------------------------------------- */
+
+struct change {
+	uint64_t *word, value;
+};
+
+/* In the body. */
+static bool change(struct run_regs *regs, void *arg)
+{
+	const struct change *c = arg;
+
+	if (regs->pc != LAB_BODY)
+		return false;
+	*c->word = c->value;
+	regs->pc += ARM64_INSN;
+	return true;
+}
+
+static void asks_again_on_return(void **state)
+{
+	struct change c = { .word = lab.gate };
+	uint64_t head = lab.thread->head, owner = LAB_TID | RING_OWNER_DIED;
+
+	(void)state;
+	lab_body_stops();
+	lab_function_build(1);
+	c.value = RING_GATE_OFF;
+	assert_int_equal(go("off", change, &c), -1);
+	assert_over(before.sp);
+	*lab.gate = (uint64_t)lab.head;
+	c.value = RING_GATE_TRAP;
+	assert_int_equal(go("trap", change, &c), LAB_ON_RETURN);
+	assert_over(before.sp);
+	*lab.gate = (uint64_t)lab.head;
+	c = (struct change){ (uint64_t *)lab.control, owner };
+	assert_int_equal(go("died", change, &c), -1);
+	assert_over(before.sp);
+	lab_expect_nothing(head);
+	/* On entry: nothing is replaced at all. */
+	memset(lab.hijacks, 0, sizeof(lab.hijacks));
+	lab.control->owner = LAB_TID;
+	*lab.gate = RING_GATE_TRAP;
+	assert_int_equal(go("trap", NULL, NULL), 0);
+	assert_null(entry_of(before.sp));
+	*lab.gate = RING_GATE_OFF;
+	run_write_word(LAB_BODY, INSN_RET);
+	assert_int_equal(go("off", NULL, NULL), -1);
+	assert_null(entry_of(before.sp));
+}
+
+/* --- calls in calls --------------------------------------------------------------------------- */
+
+static void put_code(const uint32_t *code, size_t n)
+{
+	run_write(LAB_BODY, code, n * sizeof(*code));
+}
+
+static void calls_itself(void **state)
+{
+	static const uint32_t code[] = {
+		0xb40000c0, /* cbz x0, 1f */
+		0xf81f0ffe, /* str x30, [sp, #-16]! */
+		0xd1000400, /* sub x0, x0, #1 */
+		0x97fffffc, /* bl LAB_SITE */
+		0x91000400, /* add x0, x0, #1 */
+		0xf84107fe, /* ldr x30, [sp], #16 */
+		INSN_RET,   /* 1: */
+	};
+	uint64_t head = lab.thread->head;
+
+	(void)state;
+	put_code(code, N_ELEMS(code));
+	lab_set_probe(0, true, "a=%x0:s64", NULL);
+	lab_function_build(1);
+	before.x[0] = after.x[0] = 200;
+	run_code(&before, &end);
+	assert_int_equal(end.regs.pc, LAB_HOME);
+	lab_assert_kept("deep", &after, NULL, &end);
+	for (uint64_t i = 0; i <= 200; i++) {
+		const struct ring_record *record = lab_record_at(head);
+
+		assert_non_null(record);
+		assert_memory_equal(record->data, &i, sizeof(i));
+		assert_int_equal(record->ret, i == 200 ? LAB_HOME : LAB_BODY + 16);
+		assert_over(before.sp - 16 * i);
+		head += record->size;
+	}
+	lab_expect_nothing(head);
+}
+
+/* It keeps its return address in a register, and its stack pointer is its callee's. */
+static void shares_a_stack_pointer(void **state)
+{
+	static const uint32_t code[] = {
+		0xb4000080, /* cbz x0, 1f */
+		0xaa1e03f3, /* mov x19, x30 */
+		0xd2800000, /* mov x0, #0 */
+		0x97fffffc, /* bl LAB_SITE */
+		INSN_RET,   /* 1: */
+	};
+	uint64_t head = lab.thread->head;
+
+	(void)state;
+	put_code(code, N_ELEMS(code));
+	before.x[0] = 1;
+	lab_function_build(1);
+	after = before;
+	after.x[0] = 0;
+	after.x[19] = LAB_RETURN_CODE;
+	after.x[30] = LAB_BODY + 16;
+	/* At the second entry, untouched. */
+	assert_int_equal(go("second", NULL, NULL), 0);
+	assert_int_equal(entry_of(before.sp)->real, LAB_HOME);
+	lab_expect_nothing(head);
+}
+
+static void jumps_to_itself(void **state)
+{
+	uint64_t head = lab.thread->head;
+	struct guard_hijack was;
+
+	(void)state;
+	run_write_word(LAB_BODY, 0x17ffffff); /* b LAB_SITE */
+	lab_function_build(1);
+	after.x[30] = LAB_RETURN_CODE;
+	assert_int_equal(go("tail call", NULL, NULL), 0);
+	assert_int_equal(entry_of(before.sp)->real, LAB_HOME);
+	assert_int_equal(entry_of(before.sp)->back, LAB_BLOCK + lab.detour.return_at);
+	/* The tracer's own is left alone, too. */
+	memset(lab.hijacks, 0, sizeof(lab.hijacks));
+	was = lab.hijacks[0];
+	before.x[30] = after.x[30] = LAB_TRAMPOLINE;
+	assert_int_equal(go("tracer's", NULL, NULL), 0);
+	assert_null(entry_of(before.sp));
+	assert_memory_equal(&was, &lab.hijacks[0], sizeof(was));
+	lab_expect_nothing(head);
+}
+
+/* What is signed already can't be told from what is not by who signed it. */
+static void leaves_signed_ones(void **state)
+{
+	uint64_t head = lab.thread->head;
+
+	(void)state;
+	lab_function_build(1);
+	for (unsigned bit = 48; bit < 64; bit++) {
+		before.x[30] = after.x[30] = LAB_HOME | 1ull << bit;
+		assert_int_equal(go("signed", NULL, NULL), 0);
+		assert_null(entry_of(before.sp));
+	}
+	lab_expect_nothing(head);
+}
+
+static void is_left_by_longjmp(void **state)
+{
+	uint64_t head = lab.thread->head;
+
+	(void)state;
+	run_clear(LAB_BODY, ARM64_INSN); /* it never returns */
+	lab_function_build(1);
+	after.x[30] = LAB_RETURN_CODE;
+	assert_int_equal(go("skipped", NULL, NULL), -1);
+	after.x[30] = LAB_HOME;
+	assert_int_equal(go("next", NULL, NULL), 0);
+	/* The tracer has looked at it. */
+	entry_of(before.sp)->real = 0;
+	run_write_word(LAB_BODY, INSN_RET);
+	assert_int_equal(go("over", NULL, NULL), -1);
+	lab_expect_nothing(expect_record(head, 0));
+}
+
+/* --- the table --------------------------------------------------------------------------------- */
+
+static void finds_a_place(void **state)
+{
+	uint64_t head = lab.thread->head, first = LAB_HIJACKS - 4;
+
+	(void)state;
+	lab_function_build(1);
+	/* Over its end. */
+	before.sp = before.sp / (8 * LAB_HIJACKS) * (8 * LAB_HIJACKS) + 8 * first;
+	after.sp = before.sp;
+	for (size_t i = 0; i < LOOKS + 1; i++) {
+		assert_int_equal(go("one more", NULL, NULL), i < LOOKS ? -1 : 0);
+		if (i == LOOKS)
+			break;
+		head = expect_record(head, 0);
+		assert_int_equal(lab.hijacks[(first + i) % LAB_HIJACKS].word, before.sp);
+		lab.hijacks[(first + i) % LAB_HIJACKS].word = 0x1000; /* somebody else's */
+	}
+	lab_expect_nothing(head);
+	assert_int_equal(lab.hijacks[(first + LOOKS) % LAB_HIJACKS].word, 0);
+}
+
+/* Returned to by nobody that is known. */
+static void is_lost(void **state)
+{
+	(void)state;
+	lab_function_build(1);
+	before.x[30] = after.x[30] = LAB_RETURN_CODE;
+	assert_int_equal(go("at entry", NULL, NULL), 0);
+	before.pc = LAB_BODY;
+	run_code(&before, &end);
+	lab_assert_kept("lost", &after, NULL, &end);
+	assert_true(end.regs.pc > LAB_RETURN_CODE &&
+		    end.regs.pc < LAB_RETURN_CODE + UBP_RETURN_CODE_MAX);
+}
+
+/* --- interrupted ---------------------------------------------------------------------------------- */
+
+static uint64_t first_head;
+
+static void before_interruption(void *arg)
+{
+	(void)arg;
+	first_head = lab.thread->head;
+	lab.thread->limit = first_head + LAB_CAPACITY - RING_SLACK;
+	memset(lab.hijacks, 0, sizeof(lab.hijacks));
+}
+
+/* In a signal handler: the probed function. */
+static void call_function(void *arg, uint64_t vaddr)
+{
+	(void)arg;
+	(void)vaddr;
+	((void (*)(long, const char *))LAB_SITE)(LAB_NESTED, LAB_NESTED_TEXT);
+}
+
+static void check_calls(void *arg, const struct run_end *now, bool was_interrupted)
+{
+	unsigned outer, nested;
+
+	(void)arg;
+	lab_assert_kept("interrupted", &after, NULL, now);
+	assert_int_equal(now->regs.pc, LAB_HOME);
+	lab_count_calls(first_head, &outer, &nested);
+	assert_int_equal(nested, was_interrupted ? 2 : 0);
+	assert_int_equal(outer, 2);
+	for (size_t i = 0; i < LAB_HIJACKS; i++)
+		assert_int_equal(lab.hijacks[i].real, 0);
+}
+
+static void interrupt_everywhere(struct lab_interruptions *what)
+{
+	unsigned n;
+
+	lab_set_probe(0, true, "a=%x0:s64", NULL);
+	lab_set_probe(1, false, "a=%x0:s64", NULL);
+	before.x[0] = after.x[0] = LAB_OUTER;
+	lab_function_build(2);
+	what->regs = &before;
+	what->returns = true;
+	what->start = before_interruption;
+	n = lab_interrupt(what);
+	print_message("interrupted at %u instructions\n", n);
+	assert_true(n > 100);
+	assert_int_equal(lab.thread->lost, 0);
+}
+
+static void is_interrupted_anywhere(void **state)
+{
+	struct lab_interruptions what = { .each = call_function, .check = check_calls };
+
+	(void)state;
+	interrupt_everywhere(&what);
+}
+
+/* What the tracer does: it takes a return over, and the breakpoint for those is where it ends. */
+static void take_over(void *arg, uint64_t vaddr)
+{
+	struct guard_hijack *entry = entry_of(before.sp);
+
+	(void)arg;
+	(void)vaddr;
+	if (entry)
+		entry->real = 0;
+}
+
+static unsigned n_gone, n_lost, n_home;
+
+static void check_taken(void *arg, const struct run_end *now, bool was_interrupted)
+{
+	uint64_t pc = now->regs.pc;
+
+	(void)arg;
+	n_home += pc == LAB_HOME;
+	n_gone += pc == LAB_TRAMPOLINE;
+	n_lost += pc > LAB_RETURN_CODE && pc < LAB_RETURN_CODE + UBP_RETURN_CODE_MAX;
+	assert_int_equal(now->signo, SIGTRAP);
+	assert_true(was_interrupted || pc == LAB_HOME);
+	assert_true(pc == LAB_HOME || pc == LAB_TRAMPOLINE ||
+		    (pc > LAB_RETURN_CODE && pc < LAB_RETURN_CODE + UBP_RETURN_CODE_MAX));
+	assert_int_equal(now->regs.sp, after.sp);
+	for (size_t i = 0; i < 16; i++)
+		assert_int_equal(now->regs.x[i], after.x[i]);
+	assert_int_equal(now->regs.pstate, after.pstate);
+}
+
+static void is_taken_anywhere(void **state)
+{
+	struct lab_interruptions what = { .each = take_over, .check = check_taken };
+
+	(void)state;
+	n_gone = n_lost = n_home = 0;
+	interrupt_everywhere(&what);
+	print_message("%u came home, %u by the breakpoint, %u were lost\n", n_home, n_gone,
+		      n_lost);
+	assert_true(n_home > 50 && n_gone > 2 && n_lost > 5);
+}
+
+/* --- all of it ------------------------------------------------------------------------------------ */
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(needs_a_table, start),
+		cmocka_unit_test_setup(returns, start),
+		cmocka_unit_test_setup(records_both_ways, start),
+		cmocka_unit_test_setup(counts_and_filters, start),
+		cmocka_unit_test_setup(asks_again_on_return, start),
+		cmocka_unit_test_setup(calls_itself, start),
+		cmocka_unit_test_setup(jumps_to_itself, start),
+		cmocka_unit_test_setup(is_left_by_longjmp, start),
+		cmocka_unit_test_setup(finds_a_place, start),
+		cmocka_unit_test_setup(shares_a_stack_pointer, start),
+		cmocka_unit_test_setup(is_lost, start),
+		cmocka_unit_test_setup(is_interrupted_anywhere, start),
+		cmocka_unit_test_setup(is_taken_anywhere, start),
+		cmocka_unit_test_setup(leaves_signed_ones, start),
+	};
+
+	return cmocka_run_group_tests_name("arm64_detour_return", tests, lab_set_up,
+					   lab_tear_down);
+}
+
+#else
+#include <stdio.h>
+int main(void)
+{
+	puts("this is not an arm64 machine");
+	return 77;
+}
+#endif

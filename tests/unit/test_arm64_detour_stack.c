@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Stacks that detours take: of random chains of frames, sound and not, the code must make
+ * what the tracer's own walk makes of them, or leave the hit to it.
+ */
+
+#ifdef __aarch64__
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "arch/arm64/arm64.h"
+#include "engine/base/err.h"
+#include "engine/stack/frame_pointers.h"
+#include "tests/unit/arm64_lab.h"
+
+#define ROUNDS 3000
+#define TEXT   (LAB_MEM + 0x2f00)
+
+static struct run_regs before, after;
+static struct run_end end;
+static uint8_t stack[RUN_STACK_SIZE];
+static unsigned n_records, n_traps, n_longest;
+
+/* --- what the tracer makes of it ------------------------------------------------------ */
+
+static bool is_known(uint64_t vaddr, uint64_t len)
+{
+	for (size_t i = 0; i < lab.n_ranges; i++)
+		if (vaddr >= lab.ranges[i].start && vaddr < lab.ranges[i].end &&
+		    lab.ranges[i].end - vaddr >= len)
+			return true;
+	return false;
+}
+
+static bool read_frame(void *ctx, uint64_t vaddr, uint64_t frame[2])
+{
+	bool *is_for_tracer = ctx;
+
+	if (!is_known(vaddr, 16)) {
+		*is_for_tracer = true;
+		return false;
+	}
+	memcpy(frame, (void *)vaddr, 16);
+	return true;
+}
+
+static uint64_t real(void *ctx, uint64_t slot_vaddr, uint64_t found)
+{
+	bool *is_for_tracer = ctx;
+
+	(void)slot_vaddr;
+	/* Without its signature: xpaclri */
+	__asm__("mov x30, %0\n\thint #7\n\tmov %0, x30" : "+r"(found) : : "x30");
+	*is_for_tracer |= found == LAB_RETURN_CODE || found == LAB_TRAMPOLINE;
+	return found;
+}
+
+/* Returns how many, 0: that is for the tracer. */
+static size_t walk(uint64_t pc, const struct run_regs *regs, uint64_t *entries)
+{
+	bool is_for_tracer = false;
+	struct stack_source source = { read_frame, real, &is_for_tracer };
+	struct ubp_regs user = { { 0 } };
+	size_t n;
+
+	user.r[ARM64_PC] = pc;
+	user.r[ARM64_SP] = regs->sp;
+	user.r[ARM64_X29] = regs->x[29];
+	n = stack_walk(ubp_arch_by_name("arm64"), &user, &source, entries, lab.plan.frames);
+	return is_for_tracer ? 0 : n;
+}
+
+/* --- chains ------------------------------------------------------------------------------ */
+
+/* Mostly one frame above the other; now and then something that ends or breaks that. */
+static uint64_t some_frame(uint64_t *rng, uint64_t at)
+{
+	uint64_t v = run_next(rng), next = at + 16 + (v >> 8) % 12 * 8;
+
+	switch (v % 128) {
+	case 0:
+		return next + 1 + (v >> 16) % 7;
+	case 1:
+		return at;
+	case 2:
+		return at - 64;
+	case 3:
+		return 0;
+	case 4:
+		return LAB_MEM + LAB_MEM_SIZE - 8; /* half of it is not there */
+	case 5:
+		return LAB_MEM + LAB_MEM_SIZE + 0x100;
+	case 6:
+		return LAB_HIGH + 0x40;
+	case 7:
+		return v;
+	default:
+		return next;
+	}
+}
+
+static uint64_t some_return(uint64_t *rng)
+{
+	uint64_t v = run_next(rng), to = 0x400000 + (v >> 40);
+
+	switch (v % 64) {
+	case 0:
+		return 0;
+	case 1:
+		return LAB_TRAMPOLINE;
+	case 2:
+		return LAB_RETURN_CODE;
+	default:
+		return to;
+	}
+}
+
+static void make_chain(uint64_t *rng)
+{
+	uint64_t at = LAB_MEM + (run_next(rng) % 64) * 8;
+
+	before.x[29] = some_frame(rng, at - 16);
+	/* What is no chain must not be followed either. */
+	at = before.x[29];
+	for (unsigned i = 0; i < 200 && is_known(at, 16) && at < TEXT - 16; i++) {
+		uint64_t frame[2] = { some_frame(rng, at), some_return(rng) };
+
+		memcpy((void *)at, frame, sizeof(frame));
+		if (frame[0] <= at)
+			break;
+		at = frame[0];
+	}
+}
+
+static void start(uint64_t seed)
+{
+	static const uint8_t frames[] = { 127, 127, 127, 1, 2, 3, 8, 100 };
+
+	lab_reset();
+	run_clear(LAB_BODY, ARM64_INSN);
+	run_random(seed, &before);
+	run_random_memory(seed);
+	lab_fill(seed);
+	strcpy((char *)TEXT, "a text of some length");
+	before.x[0] = LAB_OUTER;
+	before.x[1] = TEXT + seed % 8;
+	memset(lab.hijacks, 0, sizeof(lab.hijacks));
+	lab.plan.hijacks = (uint64_t)lab.hijacks;
+	lab.plan.hijacks_mask = LAB_HIJACKS - 1;
+	lab.plan.return_vaddr = LAB_RETURN_CODE;
+	lab.plan.trampoline = LAB_TRAMPOLINE;
+	lab.plan.frames = frames[seed % sizeof(frames)];
+}
+
+/* --- the record -------------------------------------------------------------------------- */
+
+/* Its end is that of what it needs. */
+static void check_stack(uint64_t head, const uint64_t *entries, size_t n)
+{
+	const struct ring_record *record = lab_record_at(head);
+	size_t at = (lab.record->data_len + 7) / 8 * 8;
+	uint64_t count;
+
+	lab_assert_record("stack", record);
+	assert_true(record->data_len & RING_STACK);
+	assert_int_equal(record->size, sizeof(*record) + at + 8 + 8 * n);
+	assert_int_equal(lab.thread->head, head + record->size);
+	memcpy(&count, record->data + at, sizeof(count));
+	assert_int_equal(count, n);
+	assert_memory_equal(record->data + at + 8, entries, 8 * n);
+	n_records++;
+	if (n > n_longest)
+		n_longest = (unsigned)n;
+}
+
+static void check_hit(const char *args)
+{
+	uint64_t entries[RING_STACK_MAX], head = lab.thread->head;
+	size_t n = walk(LAB_SITE, &before, entries);
+
+	lab_set_probe(0, false, args, NULL);
+	lab_build_set(1);
+	memcpy(stack, (void *)RUN_STACK, sizeof(stack));
+	lab_run(&before, &end);
+	lab_assert_kept("stack", &before, stack, &end);
+	assert_int_equal(lab_interpret(&lab.probes[0], &before), LAB_RECORD);
+	if (n) {
+		assert_int_equal(lab_trap(&end), -1);
+		check_stack(head, entries, n);
+		return;
+	}
+	assert_int_equal(lab_trap(&end), 0);
+	lab_expect_nothing(head);
+	n_traps++;
+}
+
+static void walks_on_entry(void **state)
+{
+	static const char *const args[] = { "", "a=%x0:s64", "b=%x0:u8",
+					    "a=%x0:s32 s=+0(%x1):string c=$comm" };
+
+	(void)state;
+	n_records = n_traps = n_longest = 0;
+	for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+		uint64_t rng = seed * 77;
+
+		start(seed);
+		make_chain(&rng);
+		check_hit(args[seed / 8 % 4]);
+	}
+	print_message("%u records, of up to %u entries; %u traps\n", n_records, n_longest,
+		      n_traps);
+	assert_true(n_records > ROUNDS / 3 && n_traps > ROUNDS / 10);
+	assert_true(n_longest > 30);
+}
+
+static void walks_on_return(void **state)
+{
+	(void)state;
+	n_records = n_traps = 0;
+	for (uint64_t seed = 1; seed <= ROUNDS / 10; seed++) {
+		uint64_t entries[RING_STACK_MAX], head, rng = seed * 99;
+		size_t n;
+
+		start(seed);
+		head = lab.thread->head;
+		lab_function_start(&before, &after);
+		make_chain(&rng);
+		after.x[29] = before.x[29];
+		lab_set_probe(0, true, "a=%x0:s64", NULL);
+		lab_function_build(1);
+		n = walk(LAB_HOME, &after, entries);
+		before.pc = LAB_SITE;
+		run_code(&before, &end);
+		assert_int_equal(lab_interpret(&lab.probes[0], &after), LAB_RECORD);
+		if (n) {
+			assert_int_equal(lab_trap(&end), -1);
+			check_stack(head, entries, n);
+		} else {
+			assert_int_equal(lab_trap(&end), LAB_ON_RETURN);
+			lab_expect_nothing(head);
+			n_traps++;
+		}
+	}
+	assert_true(n_records > ROUNDS / 30 && n_traps > ROUNDS / 100);
+}
+
+/* Of a chain as long as the memory the entries are as many as asked for. */
+static void stops_where_asked(void **state)
+{
+	uint64_t entries[RING_STACK_MAX];
+
+	(void)state;
+	for (unsigned frames = 1; frames <= RING_STACK_MAX; frames += 7) {
+		start(5);
+		for (uint64_t i = 0; i < 200; i++) {
+			uint64_t frame[2] = { LAB_MEM + 16 * (i + 1), 0x1000 + i };
+
+			memcpy((void *)(LAB_MEM + 16 * i), frame, sizeof(frame));
+		}
+		before.x[29] = LAB_MEM;
+		lab.plan.frames = (uint8_t)frames;
+		assert_int_equal(walk(LAB_SITE, &before, entries), frames);
+		check_hit("a=%x0:s64");
+	}
+	lab.plan.frames = RING_STACK_MAX + 1;
+	lab_set_probe(0, false, "", NULL);
+	assert_true(lab_build(1, &(struct ubp_err){ 0 }) < 0);
+	lab.plan.frames = 0;
+}
+
+/* A filter looks at the args before: what it drops costs no walk, and leaves nothing. */
+static void drops_before(void **state)
+{
+	uint64_t head;
+
+	(void)state;
+	start(1);
+	head = lab.thread->head;
+	before.x[29] = LAB_MEM;
+	lab_set_probe(0, false, "a=%x0:s64 s=+0(%x1):string", "a == 1 || s == \"no\"");
+	lab_build_set(1);
+	lab_run(&before, &end);
+	assert_int_equal(lab_trap(&end), -1);
+	lab_expect_nothing(head);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(walks_on_entry),
+		cmocka_unit_test(walks_on_return),
+		cmocka_unit_test(stops_where_asked),
+		cmocka_unit_test(drops_before),
+	};
+
+	return cmocka_run_group_tests_name("arm64_detour_stack", tests, lab_set_up,
+					   lab_tear_down);
+}
+
+#else
+#include <stdio.h>
+
+int main(void)
+{
+	puts("this is not an arm64 machine");
+	return 77;
+}
+#endif
