@@ -377,6 +377,11 @@ struct ubp_arch {
 	 */
 	int (*find_window)(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
 			   struct window *ret_window, struct ubp_err *err);
+	/*
+	 * Is the window's first instruction one that indirect branches may have to lead to, and no
+	 * other? Then a jump must not stand there in a file that asks for it. NULL: there are none.
+	 */
+	bool (*is_landing_pad)(const struct window *window);
 	/* The copy of @window that will stand at @vaddr. -ERANGE as of build_slot(). */
 	int (*build_copy)(const struct window *window, uint64_t vaddr,
 			  struct window_copy *ret_copy, struct ubp_err *err);

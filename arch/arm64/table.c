@@ -47,6 +47,7 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.build_return_trampoline = arm64_build_return_trampoline,
 	.leave_trampoline = arm64_leave_trampoline,
 	.find_window = arm64_find_window,
+	.is_landing_pad = arm64_is_landing_pad,
 	.build_copy = arm64_build_copy,
 	.copy_leave = arm64_copy_leave,
 	.build_slot_jump = arm64_build_slot_jump,

@@ -40,6 +40,16 @@ int arm64_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t 
 	return 0;
 }
 
+/* A brk may stand there as well: it is looked at first. */
+bool arm64_is_landing_pad(const struct window *window)
+{
+	uint32_t word = arm64_word(window->insns[0].bytes);
+
+	/* bti c, bti j, bti jc; paciasp, pacibsp */
+	return word == 0xd503245f || word == 0xd503249f || word == 0xd50324df ||
+	       word == 0xd503233f || word == 0xd503237f;
+}
+
 int arm64_build_copy(const struct window *window, uint64_t vaddr, struct window_copy *ret_copy,
 		     struct ubp_err *err)
 {

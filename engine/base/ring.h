@@ -16,14 +16,15 @@
  * Nothing here is believed by ubp without a look: the target may write what it likes.
  * Every word that both sides use is aligned and read or written at once.
  *
- * Which thread am I? A detour has nothing but its thread pointer (x86-64: the fs base),
- * and finds its struct ring_thread by that: from ring_hash(key) upwards, wrapping
+ * Which thread am I? A detour has nothing but its thread pointer (x86-64: the fs base, arm64:
+ * TPIDR_EL0), and finds its struct ring_thread by that: from ring_hash(key) upwards, wrapping
  * around, to the entry with its key or to one with key 0. Entries are filled in by ubp, of a thread that is
  * stopped; who finds none takes the detour's trap.
  *
  * A ring belongs to one thread, and to the signal handlers that interrupt it: bytes
- * are reserved by one unlocked add to .head, if that stays at or below .limit; then
- * the record is written, and its .commit last. A record starts at ring + (position &
+ * are reserved by one unlocked add to .head (or by an exclusive pair), if that stays at or below
+ * .limit; then the record is written, and its .commit last, with release: the reader, which
+ * acquires it, is on another processor. A record starts at ring + (position &
  * mask) and may run on into the slack: the next one starts at its end's position & mask all the same,
  * so nothing wraps around inside a record. What was reserved may be shortened again while
  * nothing was reserved behind it.
@@ -100,7 +101,7 @@ static inline uint64_t ring_hash(uint64_t key)
 struct ring_record {
 	uint32_t size;   /* of all of it, a multiple of 8 */
 	uint32_t commit; /* ring_commit(position of its start): it is complete */
-	uint64_t time;   /* ticks of the processor's time stamp counter */
+	uint64_t time;   /* ticks of the processor's time stamp counter (arm64: CNTVCT_EL0) */
 	uint32_t probe;  /* number in the session; RING_VOID: given up, to be skipped */
 	uint16_t cpu;
 	uint16_t data_len; /* with RING_STACK, perhaps */

@@ -81,8 +81,12 @@ void ring_space_close(struct ring_space *space);
  */
 int ring_space_add(struct ring_space *space, pid_t pid, pid_t tid, uint64_t thread_pointer,
 		   bool mute);
-/* Where in the target stands which processor it is on (rseq); 0: detours ask for it. */
+/*
+ * Where in the target stands which processor it is on (rseq). 0: detours ask for it, or, where no
+ * instruction tells (arm64), take their traps.
+ */
 void ring_space_set_cpu(struct ring_space *space, pid_t tid, uint64_t vaddr);
+bool ring_space_has_cpu(const struct ring_space *space, pid_t tid);
 /* Number of what is mapped there (event_record.maps), for records read from now on. */
 void ring_space_set_maps(struct ring_space *space, uint32_t number);
 /* Is there an entry for this thread? */

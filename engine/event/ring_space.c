@@ -283,6 +283,14 @@ void ring_space_set_cpu(struct ring_space *space, pid_t tid, uint64_t vaddr)
 				 __ATOMIC_RELAXED);
 }
 
+bool ring_space_has_cpu(const struct ring_space *space, pid_t tid)
+{
+	const struct ring *ring = map_get(&space->by_tid, (uint64_t)tid);
+
+	return ring && __atomic_load_n(&ring_threads(space)[ring->slot].cpu_vaddr,
+				       __ATOMIC_RELAXED) != 0;
+}
+
 void ring_space_set_maps(struct ring_space *space, uint32_t number)
 {
 	atomic_store_explicit(&space->maps, number, memory_order_release);

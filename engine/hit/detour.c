@@ -10,6 +10,7 @@
 #include "engine/hit/return.h"
 #include "engine/hit/word.h"
 #include "engine/trace/follow.h"
+#include "engine/trace/task.h"
 
 /* A process that lives for a few hits only does without rings. */
 #define TRAPS_BEFORE_RINGS 8
@@ -62,9 +63,13 @@ static void catch_up(struct hit *hit, struct tracee *t, const struct ubp_regs *a
 		   ubp_host_get_thread_pointer(t->tid, at, &pointer) < 0 ||
 		   t->thread_pointer != pointer) {
 		rings_add_thread(hit->tracer, t, at);
-	} else if (saw_something_new(hit, ps) &&
-		   event_clock_now(CLOCK_KIND_MONO) - ps->ranges_ns > LOOK_AGAIN_NS) {
-		rings_look_around(space, t->tid, hit->seen, hit->n_seen);
+	} else {
+		/* A thread says where that stands some time after its start. */
+		if (!ring_space_has_cpu(ps->rings, t->tid))
+			ring_space_set_cpu(ps->rings, t->tid, task_rseq_cpu_vaddr(t));
+		if (saw_something_new(hit, ps) &&
+		    event_clock_now(CLOCK_KIND_MONO) - ps->ranges_ns > LOOK_AGAIN_NS)
+			rings_look_around(space, t->tid, hit->seen, hit->n_seen);
 	}
 }
 

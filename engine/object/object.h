@@ -57,6 +57,11 @@ bool object_is_go(const struct object *object);
 bool object_hides_unwinder(struct object *object);
 /* Is it marked as made for shadow stacks (GNU_PROPERTY_X86_FEATURE_1_SHSTK)? */
 bool object_wants_shadow_stack(const struct object *object);
+/*
+ * Is it marked so that indirect branches may lead to landing pads alone
+ * (GNU_PROPERTY_AARCH64_FEATURE_1_BTI)?
+ */
+bool object_needs_landings(const struct object *object);
 /* Where it is entered, elf_vaddr (e_entry); 0: nowhere. */
 uint64_t object_entry(const struct object *object);
 /* PT_INTERP, or NULL for a static program. */

@@ -68,10 +68,10 @@ bool object_hides_unwinder(struct object *object)
 	return true;
 }
 
-/* The features in a property note's contents: pairs of type and size, then data. */
-static uint32_t features_in(const struct object *object, const uint8_t *bytes, size_t len)
+/* The features of that type in a property note's contents: pairs of type and size, then data. */
+static uint32_t features_in(const struct object *object, uint32_t features,
+			    const uint8_t *bytes, size_t len)
 {
-	const uint32_t feature_1_and = 0xc0000002; /* GNU_PROPERTY_X86_FEATURE_1_AND */
 	size_t align = object_is_64bit(object) ? 8 : 4;
 
 	while (len >= 12) {
@@ -80,7 +80,7 @@ static uint32_t features_in(const struct object *object, const uint8_t *bytes, s
 
 		if (size > len - 8)
 			return 0;
-		if (type == feature_1_and && size >= 4)
+		if (type == features && size >= 4)
 			return (uint32_t)object_number(object, bytes + 8, 4);
 		size = 8 + (size + align - 1) / align * align;
 		if (size > len)
@@ -91,15 +91,15 @@ static uint32_t features_in(const struct object *object, const uint8_t *bytes, s
 	return 0;
 }
 
-bool object_wants_shadow_stack(const struct object *object)
+/* What the file says that all of its code can do. */
+static uint32_t features_of(const struct object *object, uint32_t features)
 {
-	const uint32_t shstk = 2; /* GNU_PROPERTY_X86_FEATURE_1_SHSTK */
 	uint8_t note[PROPERTY_MAX];
 	GElf_Phdr phdr;
 	size_t n;
 
-	if (object->ehdr.e_machine != EM_X86_64 || elf_getphdrnum(object->elf, &n) < 0)
-		return false;
+	if (elf_getphdrnum(object->elf, &n) < 0)
+		return 0;
 	for (size_t i = 0; i < n; i++) {
 		ssize_t got;
 
@@ -113,8 +113,26 @@ bool object_wants_shadow_stack(const struct object *object)
 		    object_number(object, note + 8, 4) != NT_GNU_PROPERTY_TYPE_0 ||
 		    object_number(object, note + 4, 4) > (uint64_t)got - 16)
 			continue;
-		return features_in(object, note + 16, object_number(object, note + 4, 4)) &
-		       shstk;
+		return features_in(object, features, note + 16,
+				   object_number(object, note + 4, 4));
 	}
-	return false;
+	return 0;
+}
+
+bool object_wants_shadow_stack(const struct object *object)
+{
+	const uint32_t feature_1_and = 0xc0000002; /* GNU_PROPERTY_X86_FEATURE_1_AND */
+	const uint32_t shstk = 2;                  /* GNU_PROPERTY_X86_FEATURE_1_SHSTK */
+
+	return object->ehdr.e_machine == EM_X86_64 &&
+	       (features_of(object, feature_1_and) & shstk);
+}
+
+bool object_needs_landings(const struct object *object)
+{
+	const uint32_t feature_1_and = 0xc0000000; /* GNU_PROPERTY_AARCH64_FEATURE_1_AND */
+	const uint32_t bti = 1;                    /* GNU_PROPERTY_AARCH64_FEATURE_1_BTI */
+
+	return object->ehdr.e_machine == EM_AARCH64 &&
+	       (features_of(object, feature_1_and) & bti);
 }

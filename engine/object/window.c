@@ -216,6 +216,17 @@ static bool is_constant(const struct site *s, const struct landings *landings, u
 	return false;
 }
 
+/* Indirect branches lead there. */
+static int check_pad(const struct site *s)
+{
+	if (s->arch->is_landing_pad && s->arch->is_landing_pad(s->window) &&
+	    object_needs_landings(s->object))
+		return refuse(s, WINDOW_LANDING,
+			      "it is a landing pad, and its file asks for those (BTI): no "
+			      "indirect branch could come to a jump");
+	return 0;
+}
+
 static int check_landings(const struct site *s)
 {
 	uint64_t to = s->vaddr + s->window->jump_len, at;
@@ -265,7 +276,9 @@ int object_window(struct object *object, uint64_t foffset, struct window *ret_wi
 		rc = find_window(&s);
 	if (rc == 0)
 		rc = check_go(&s);
-	/* Where instructions are as long as a jump, nothing can start under it. */
+	if (rc == 0)
+		rc = check_pad(&s);
+	/* Where nothing can start but at its start, nobody can lead there. */
 	if (rc == 0 && ret_window->jump_len > s.arch->insn_align)
 		rc = check_landings(&s);
 	return rc;

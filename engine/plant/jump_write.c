@@ -246,8 +246,9 @@ static bool write_step(const struct space *space, struct page_edit *edit,
 		arch->build_slot_jump(site->slot, jump->copy, &code);
 		return write_bytes(space, edit, site->slot, code.code, code.len);
 	case STEP_TAIL:
-		return write_bytes(space, edit, site->vaddr + n, jump->bytes + n,
-				   jump->jump_len - n);
+		/* It may be as long as a breakpoint. */
+		return jump->jump_len == n || write_bytes(space, edit, site->vaddr + n,
+							  jump->bytes + n, jump->jump_len - n);
 	case STEP_FIRST:
 		return write_bytes(space, edit, site->vaddr, jump->bytes, n);
 	}

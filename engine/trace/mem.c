@@ -301,9 +301,14 @@ int mem_write(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, const void
 	      size_t len)
 {
 	int fd = borrow_fd(mem);
-	ssize_t n = fd < 0 ? -1 : pwrite(fd, buf, len, (off_t)vaddr);
-	int code = n < 0 ? errno : EFAULT, rc = 0;
+	ssize_t n;
+	int code, rc = 0;
 
+	/* What was written before, here or in memory shared with the target, is seen before this
+	 * is: a system call alone makes no such promise on every machine. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	n = fd < 0 ? -1 : pwrite(fd, buf, len, (off_t)vaddr);
+	code = n < 0 ? errno : EFAULT;
 	if (n != (ssize_t)len)
 		rc = write_otherwise(mem, fd, tid, vaddr, buf, len);
 	return_fd(mem, fd);
