@@ -247,12 +247,18 @@ int lab_build_one(const struct fetch_program *program, const struct filter *filt
 	return lab_build(1, err);
 }
 
+void lab_run_from(const struct run_regs *regs, struct run_end *ret_end)
+{
+	assert_int_equal(run_take_signals(), 0);
+	run_code(regs, ret_end);
+}
+
 void lab_run(const struct run_regs *regs, struct run_end *ret_end)
 {
 	struct run_regs start = *regs;
 
 	start.pc = LAB_BLOCK + lab.detour.entry_at;
-	run_code(&start, ret_end);
+	lab_run_from(&start, ret_end);
 }
 
 int lab_trap(const struct run_end *end)

@@ -124,6 +124,8 @@ void lab_jump_over_site(void);
 
 /* Run it. */
 void lab_run(const struct run_regs *regs, struct run_end *ret_end);
+/* From regs->pc on. */
+void lab_run_from(const struct run_regs *regs, struct run_end *ret_end);
 #define LAB_ON_RETURN 100
 
 /* The probe whose trap it ended with, on return + LAB_ON_RETURN; -1: it came out. */

@@ -135,7 +135,7 @@ static bool interrupt_at(const struct lab_interruptions *what, uint64_t vaddr)
 	what->start(what->arg);
 	run_write_word(vaddr, INSN_BRK);
 	run_on_trap(interrupt, &at);
-	run_code(what->regs, &end);
+	lab_run_from(what->regs, &end);
 	run_on_trap(NULL, NULL);
 	run_write_word(vaddr, at.insn);
 	what->check(what->arg, &end, at.done);

@@ -62,7 +62,7 @@ static int go(const char *what, run_trap_fn *fn, void *arg)
 {
 	memcpy(stack, (void *)RUN_STACK, sizeof(stack));
 	run_on_trap(fn, arg);
-	run_code(&before, &end);
+	lab_run_from(&before, &end);
 	run_on_trap(NULL, NULL);
 	lab_assert_kept(what, &after, stack, &end);
 	return lab_trap(&end);
@@ -281,7 +281,7 @@ static void calls_itself(void **state)
 	lab_set_probe(0, true, "a=%x0:s64", NULL);
 	lab_function_build(1);
 	before.x[0] = after.x[0] = 200;
-	run_code(&before, &end);
+	lab_run_from(&before, &end);
 	assert_int_equal(end.regs.pc, LAB_HOME);
 	lab_assert_kept("deep", &after, NULL, &end);
 	for (uint64_t i = 0; i <= 200; i++) {
@@ -408,7 +408,7 @@ static void is_lost(void **state)
 	before.x[30] = after.x[30] = LAB_RETURN_CODE;
 	assert_int_equal(go("at entry", NULL, NULL), 0);
 	before.pc = LAB_BODY;
-	run_code(&before, &end);
+	lab_run_from(&before, &end);
 	lab_assert_kept("lost", &after, NULL, &end);
 	assert_true(end.regs.pc > LAB_RETURN_CODE &&
 		    end.regs.pc < LAB_RETURN_CODE + UBP_RETURN_CODE_MAX);

@@ -239,7 +239,7 @@ static void walks_on_return(void **state)
 		lab_function_build(1);
 		n = walk(LAB_HOME, &after, entries);
 		before.pc = LAB_SITE;
-		run_code(&before, &end);
+		lab_run_from(&before, &end);
 		assert_int_equal(lab_interpret(&lab.probes[0], &after), LAB_RECORD);
 		if (n) {
 			assert_int_equal(lab_trap(&end), -1);

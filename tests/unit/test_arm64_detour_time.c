@@ -89,7 +89,7 @@ static int go(struct began *began)
 	int trap;
 
 	run_on_trap(put_time, began);
-	run_code(&before, &end);
+	lab_run_from(&before, &end);
 	run_on_trap(NULL, NULL);
 	last = ticks();
 	lab_assert_kept("duration", &after, NULL, &end);

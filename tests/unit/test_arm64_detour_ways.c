@@ -243,7 +243,7 @@ static void fix_up(const char *what)
 		if (LAB_BLOCK + loads[i].at != end.regs.pc)
 			continue;
 		regs.pc = LAB_BLOCK + loads[i].fixup;
-		run_code(&regs, &end);
+		lab_run_from(&regs, &end);
 		return;
 	}
 	fail_msg("%s: no load at + 0x%llx", what,
