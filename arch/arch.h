@@ -422,11 +422,13 @@ struct ubp_arch {
 			    struct ubp_err *err);
 	/*
 	 * The code that hijacked return addresses are replaced by, at any address: finds the entry
-	 * of struct guard_hijack by the stack word and goes on in the detour's return code. One in a
+	 * of struct guard_hijack by the stack word and goes on in the detour's return code. Who has none
+	 * any more goes to @trampoline (the tracer's), if not his stack leads there. One in a
 	 * process. At most @max bytes, UBP_RETURN_CODE_MAX are enough.
 	 */
-	int (*build_return_code)(uint64_t hijacks, uint64_t hijacks_mask, uint8_t *code,
-				 size_t max, size_t *ret_len, struct ubp_err *err);
+	int (*build_return_code)(uint64_t hijacks, uint64_t hijacks_mask, uint64_t trampoline,
+				 uint8_t *code, size_t max, size_t *ret_len,
+				 struct ubp_err *err);
 	/* Why only the interpreter can run @program, words that stay; NULL: a detour can. */
 	const char *(*detour_check)(const struct fetch_program *program);
 	/* How many cells (engine/base/ring.h) the code for @program needs. */

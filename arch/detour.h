@@ -86,6 +86,8 @@ struct detour_plan {
 	uint64_t vaddr; /* where the block's copy will stand: a multiple of UBP_SLOT_SIZE */
 	uint64_t gate;  /* vaddr of the word that says where the rings are */
 	const struct window *window;
+	const uint8_t *code; /* the function's, from the window on, .code_len bytes; may be 0 */
+	size_t code_len;
 	const struct detour_probe *probes; /* in order of definition */
 	size_t n_probes;
 	bool lossless;      /* a full ring: the trap, instead of a count */

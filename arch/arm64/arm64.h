@@ -163,8 +163,8 @@ int arm64_build_jump(const struct window *window, uint64_t site, uint64_t target
 
 int arm64_build_detour(const struct detour_plan *plan, struct detour *ret_detour,
 		       struct ubp_err *err);
-int arm64_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint8_t *code, size_t max,
-			    size_t *ret_len, struct ubp_err *err);
+int arm64_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint64_t trampoline,
+			    uint8_t *code, size_t max, size_t *ret_len, struct ubp_err *err);
 const char *arm64_detour_check(const struct fetch_program *program);
 uint32_t arm64_detour_cells(const struct fetch_program *program);
 

@@ -430,6 +430,8 @@ static int check_plan(const struct detour_plan *plan, struct ubp_err *err)
 		return ubp_fail(err, EOPNOTSUPP, "stacks of %u entries", plan->frames);
 	if (plan->n_probes == 0 || plan->n_probes > UBP_DETOUR_PROBES)
 		return ubp_fail(err, EOPNOTSUPP, "%zu probes at one place", plan->n_probes);
+	if (has_return(plan) && make_returns_twice(plan))
+		return ubp_fail(err, EOPNOTSUPP, "a function that returns twice");
 	for (size_t i = 0; i < plan->n_probes; i++) {
 		if (plan->probes[i].is_return &&
 		    !make_can_hijack(plan->hijacks, plan->hijacks_mask))

@@ -36,6 +36,9 @@
 /* Return addresses with a bit above these are signed, or nonsense. */
 #define VADDR_BITS 48
 
+#define NR_CLONE  220
+#define NR_CLONE3 435
+
 #define R_TABLE R_ADDRESS
 #define R_WORD  R_THREAD
 #define R_INDEX R_A
@@ -157,9 +160,9 @@ void make_come_back(struct gen *g, label_t gone)
 
 /* --- the common code ------------------------------------------------------------------- */
 
-/* If the stack pointer has an entry that is in use, on to its return code. Else nothing is left to
- * go by: a trap, for the tracer, and an end. */
-static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask)
+/* If the stack pointer has an entry that is in use, on to its return code. Else the tracer has taken
+ * it over: its breakpoint for those who return finds the way. */
+static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t trampoline)
 {
 	struct emit *e = &g->e;
 	label_t look, found = a64_label(e), none = a64_label(e);
@@ -182,8 +185,25 @@ static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask)
 	a64_br(e, R_C);
 	a64_set(e, none);
 	make_restore(g, GEN_HIJACK_REGS);
-	a64_insn(e, INSN_BRK);
-	a64_insn(e, INSN_UDF);
+	a64_imm(e, R_A, trampoline);
+	a64_br(e, R_A);
+}
+
+/* Is it vfork(), or clone(), that may be one? Both return by it, and one entry is for one return. */
+bool make_returns_twice(const struct detour_plan *plan)
+{
+	const uint32_t to_x8 = 0x52800008; /* movz w8, #; bit 31: x8 */
+
+	for (size_t at = 0; at + ARM64_INSN <= plan->code_len; at += ARM64_INSN) {
+		uint32_t word = arm64_word(plan->code + at);
+
+		if (word == INSN_RET)
+			return false;
+		word &= ~OP_X;
+		if (word == (to_x8 | NR_CLONE << 5) || word == (to_x8 | NR_CLONE3 << 5))
+			return true;
+	}
+	return false;
 }
 
 bool make_can_hijack(uint64_t hijacks, uint64_t mask)
@@ -191,8 +211,8 @@ bool make_can_hijack(uint64_t hijacks, uint64_t mask)
 	return hijacks && mask && mask <= INT32_MAX && (mask & (mask + 1)) == 0;
 }
 
-int arm64_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint8_t *code, size_t max,
-			    size_t *ret_len, struct ubp_err *err)
+int arm64_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint64_t trampoline,
+			    uint8_t *code, size_t max, size_t *ret_len, struct ubp_err *err)
 {
 	struct gen g = { 0 };
 	int rc;
@@ -200,7 +220,7 @@ int arm64_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint8_t *co
 	if (!make_can_hijack(hijacks, hijacks_mask))
 		return ubp_fail(err, EOPNOTSUPP, "no table for return addresses");
 	a64_init(&g.e, 0);
-	put_common(&g, hijacks, hijacks_mask);
+	put_common(&g, hijacks, hijacks_mask, trampoline);
 	rc = a64_finish(&g.e);
 	if (rc == 0 && g.e.len > max)
 		rc = -ENOSPC;

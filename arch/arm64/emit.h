@@ -90,7 +90,6 @@ static inline uint32_t op_lsl(unsigned by)
 #define INSN_XPACLRI 0xd50320ffU /* takes the signature off x30; on old processors a nop */
 #define INSN_RET     0xd65f03c0U
 #define INSN_BRK     0xd42eac40U /* that of ubp_arch.swbp */
-#define INSN_UDF     0x00000000U
 
 typedef uint32_t label_t;
 

@@ -144,6 +144,8 @@ void make_count_dropped(struct gen *g);
 
 /* Is it a table that the code can use? */
 bool make_can_hijack(uint64_t hijacks, uint64_t mask);
+/* Does the function return twice? */
+bool make_returns_twice(const struct detour_plan *plan);
 /* On entry, with GEN_HIJACK_REGS saved: replace the return address. To @trap: it can't be
  * done; to @leave: the gate has changed. @back: the detour's return code. */
 void make_hijack(struct gen *g, label_t back, label_t trap, label_t leave);

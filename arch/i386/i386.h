@@ -35,8 +35,8 @@ int64_t i386_syscall_result(const struct ubp_regs *regs);
 int i386_build_return_trampoline(struct slot_code *ret_code);
 int i386_build_detour(const struct detour_plan *plan, struct detour *ret_detour,
 		      struct ubp_err *err);
-int i386_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint8_t *code, size_t max,
-			   size_t *ret_len, struct ubp_err *err);
+int i386_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint64_t trampoline,
+			   uint8_t *code, size_t max, size_t *ret_len, struct ubp_err *err);
 const char *i386_detour_check(const struct fetch_program *program);
 uint32_t i386_detour_cells(const struct fetch_program *program);
 

@@ -245,12 +245,13 @@ bool gen_can_hijack(uint64_t hijacks, uint64_t mask)
 	return hijacks && mask <= INT32_MAX >> ENTRY_SHIFT;
 }
 
-int x86_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint8_t *code, size_t max,
-			  size_t *ret_len, struct ubp_err *err)
+int x86_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint64_t trampoline,
+			  uint8_t *code, size_t max, size_t *ret_len, struct ubp_err *err)
 {
 	struct gen g = { 0 };
 	int rc;
 
+	(void)trampoline; /* the word that was returned by leads there itself */
 	if (!gen_can_hijack(hijacks, hijacks_mask))
 		return ubp_fail(err, EOPNOTSUPP, "no table for return addresses");
 	emit_init(&g.e, 64, 0);

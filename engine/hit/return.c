@@ -149,9 +149,12 @@ void return_hijack(struct tracee *t, struct site *site, struct ubp_regs *regs, u
 			regs->r[arch->link] = ps->trampoline;
 		return;
 	}
-	over = hijack_drop(t->process->space, t->tid, sp);
+	/* A detour's. In a register it may be on its way still: then it lies under this one. */
+	over = arch_has_link(arch) ? NULL : hijack_drop(t->process->space, t->tid, sp);
 	if (over)
 		count_missed(over, MISSED_SKIPPED);
+	if (arch_has_link(arch))
+		(void)hijack_take(t, sp);
 	ri = instance_at(t->process->space, t->tid, sp);
 	if (!ri || returns_add_entry(ri, site, now_ns) < 0) {
 		count_missed(site, MISSED_NO_ROOM);

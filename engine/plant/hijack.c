@@ -266,6 +266,35 @@ void hijack_put_back(const struct plant_space *owner, const struct space *space,
 	free(some);
 }
 
+void hijack_note_blocks(const struct space *space)
+{
+	struct plant_space *ps = space->plant;
+	size_t len = CHUNK * sizeof(struct guard_hijack);
+	struct guard_hijack *some;
+
+	if (!ps->hijacks || !arch_has_link(space->arch))
+		return;
+	some = malloc(len);
+	for (uint64_t at = 0; at <= ps->hijacks_mask; at += CHUNK) {
+		uint64_t vaddr = ps->hijacks + at * sizeof(*some);
+		bool known = some && mem_peek(&space->mem, vaddr, some, len) == len;
+
+		if (!known) {
+			jump_keep_blocks(ps);
+			break;
+		}
+		for (size_t i = 0; i < CHUNK; i++) {
+			struct site *site = some[i].word && some[i].real
+						    ? plant_site_of_slot(space, some[i].back)
+						    : NULL;
+
+			if (site && site->jump)
+				site->jump->in_use = true;
+		}
+	}
+	free(some);
+}
+
 /* The table lies where the rings are, far from everything: nobody has to reach it. */
 static int map_table(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
 		     const struct maps *maps, uint64_t *ret_vaddr, struct ubp_err *err)
@@ -287,8 +316,8 @@ static int write_code(const struct space *space, pid_t tid, uint64_t table, uint
 	struct plant_space *ps = space->plant;
 	uint8_t code[UBP_RETURN_CODE_MAX];
 	size_t len = 0;
-	int rc = space->arch->build_return_code(table, ENTRIES - 1, code, sizeof(code), &len,
-						err);
+	int rc = space->arch->build_return_code(table, ENTRIES - 1, ps->trampoline, code,
+						sizeof(code), &len, err);
 
 	if (rc < 0)
 		return rc;

@@ -360,6 +360,9 @@ static uint64_t ns_factor(const struct plant *plant, struct plant_space *ps,
 	return ps->ns_factor;
 }
 
+/* As much of a function is shown to who makes its detour. */
+#define CODE_MAX 64
+
 static int generate(const struct plant *plant, const struct space *space,
 		    const struct site *site, uint64_t vaddr, uint32_t *cell,
 		    struct site_jump *jump, struct ubp_err *err)
@@ -367,12 +370,15 @@ static int generate(const struct plant *plant, const struct space *space,
 	struct plant_space *ps = space->plant;
 	const struct ubp_arch *arch = space->arch;
 	struct detour_probe probes[UBP_DETOUR_PROBES];
+	uint8_t code[CODE_MAX];
 	struct window window;
 	struct detour_plan plan = {
 		.site = site->vaddr,
 		.vaddr = vaddr,
 		.gate = ps->data + offsetof(struct guard_data, gate),
 		.window = &window,
+		.code = code,
+		.code_len = mem_peek(&space->mem, site->vaddr, code, sizeof(code)),
 		.probes = probes,
 		.lossless = plant->lossless,
 		.count_dropped = plant->count_dropped,

@@ -74,6 +74,8 @@ bool jump_has(const struct site *site, uint64_t vaddr, uint64_t *ret_at);
 /* A fault at that place is the detour's own: where the thread goes on. 0: it is not. */
 uint64_t jump_fixup(const struct site *site, uint64_t at);
 
+/* Nobody knows who is in any of the detours, or will come back to it. */
+void jump_keep_blocks(struct plant_space *ps);
 int jump_copy(const struct site *from, struct site *to);
 void jump_free(struct site_jump *jump);
 
@@ -109,6 +111,8 @@ uint64_t hijack_duration(const struct space *space, uint64_t sp, uint64_t back);
 void hijack_note_stack(struct tracee *t, uint64_t sp);
 /* hijack_take() for all from @sp upwards on this stack, and on those that signals came to. */
 void hijack_take_stacks(struct tracee *t, uint64_t sp);
+/* Where they are not put back: their detours' blocks are in use. */
+void hijack_note_blocks(const struct space *space);
 /* Put all back into the memory of @space (@owner's, or a copy), whose threads are held. */
 void hijack_put_back(const struct plant_space *owner, const struct space *space, pid_t tid);
 

@@ -148,6 +148,11 @@ static void forget_who_is_in(struct plant_space *owner, bool all)
 	owner->is_returning = false;
 }
 
+void jump_keep_blocks(struct plant_space *ps)
+{
+	forget_who_is_in(ps, false);
+}
+
 /* A thread's own pc: at the start of the return code it will know its entry soon. */
 static void note_pc(struct plant_space *owner, uint64_t pc)
 {
@@ -378,6 +383,7 @@ void jump_remove(struct tracer *tracer, struct space *space)
 		wait_until_recorded(tracer, space);
 	if (space->plant == ps) {
 		defuse(ps, space, 0, false);
+		hijack_note_blocks(space);
 		free_blocks(space);
 	}
 	space_put(tracer, space);

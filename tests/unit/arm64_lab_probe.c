@@ -168,8 +168,9 @@ void lab_function_start(struct run_regs *before, struct run_regs *ret_after)
 	lab.plan.trampoline = LAB_TRAMPOLINE;
 	lab.real = LAB_HOME;
 	ubp_err_reset(&err);
-	assert_int_equal(arch()->build_return_code((uint64_t)lab.hijacks, LAB_HIJACKS - 1, code,
-						   sizeof(code), &len, &err),
+	assert_int_equal(arch()->build_return_code((uint64_t)lab.hijacks, LAB_HIJACKS - 1,
+						   LAB_TRAMPOLINE, code, sizeof(code), &len,
+						   &err),
 			 0);
 	run_write(LAB_RETURN_CODE, code, len);
 	run_clear(LAB_HOME, ARM64_INSN);

@@ -88,6 +88,30 @@ static uint64_t expect_record(uint64_t at, unsigned i)
 	return lab_expect_record(at, i, lab.probes[i].is_return ? &after : &before);
 }
 
+/* The child of a vfork() comes back, and the parent after it, with the same entry. */
+static void refuses_vfork(void **state)
+{
+	static const struct {
+		uint32_t code[5];
+		bool refused;
+	} functions[] = {
+		{ { 0xd503245f, 0xd2801b88, 0xd2800000, 0xd4000001, INSN_RET }, true },
+		{ { 0x52803668, 0xd4000001, INSN_RET }, true },
+		{ { 0xd2801588, 0xd4000001, INSN_RET }, false }, /* getpid() */
+		{ { ARM64_NOP, ARM64_NOP, INSN_RET, 0xd2801b88 }, false },
+	};
+	struct ubp_err err;
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMS(functions); i++) {
+		ubp_err_reset(&err);
+		lab.plan.code = (const uint8_t *)functions[i].code;
+		lab.plan.code_len = sizeof(functions[i].code);
+		assert_int_equal(lab_build(1, &err), functions[i].refused ? -EOPNOTSUPP : 0);
+	}
+	lab.plan.code_len = 0;
+}
+
 static void needs_a_table(void **state)
 {
 	static const uint64_t masks[] = { LAB_HIJACKS - 2, 0, UINT64_MAX };
@@ -105,13 +129,14 @@ static void needs_a_table(void **state)
 		ubp_err_reset(&err);
 		assert_int_equal(lab_build(1, &err), -EOPNOTSUPP);
 		ubp_err_reset(&err);
-		assert_int_equal(arch()->build_return_code(lab.plan.hijacks, masks[i], code,
-							   sizeof(code), &len, &err),
+		assert_int_equal(arch()->build_return_code(lab.plan.hijacks, masks[i],
+							   LAB_TRAMPOLINE, code, sizeof(code),
+							   &len, &err),
 				 -EOPNOTSUPP);
 	}
 	ubp_err_reset(&err);
-	assert_int_equal(arch()->build_return_code(lab.plan.hijacks, LAB_HIJACKS - 1, code, 64,
-						   &len, &err),
+	assert_int_equal(arch()->build_return_code(lab.plan.hijacks, LAB_HIJACKS - 1,
+						   LAB_TRAMPOLINE, code, 64, &len, &err),
 			 -ENOSPC);
 }
 
@@ -400,7 +425,7 @@ static void finds_a_place(void **state)
 	assert_int_equal(lab.hijacks[(first + LOOKS) % LAB_HIJACKS].word, 0);
 }
 
-/* Returned to by nobody that is known. */
+/* Returned to by nobody that is known: the tracer may know. */
 static void is_lost(void **state)
 {
 	(void)state;
@@ -409,9 +434,9 @@ static void is_lost(void **state)
 	assert_int_equal(go("at entry", NULL, NULL), 0);
 	before.pc = LAB_BODY;
 	lab_run_from(&before, &end);
+	after.x[16] = LAB_TRAMPOLINE;
 	lab_assert_kept("lost", &after, NULL, &end);
-	assert_true(end.regs.pc > LAB_RETURN_CODE &&
-		    end.regs.pc < LAB_RETURN_CODE + UBP_RETURN_CODE_MAX);
+	assert_int_equal(end.regs.pc, LAB_TRAMPOLINE);
 }
 
 /* --- interrupted ---------------------------------------------------------------------------------- */
@@ -484,7 +509,7 @@ static void take_over(void *arg, uint64_t vaddr)
 		entry->real = 0;
 }
 
-static unsigned n_gone, n_lost, n_home;
+static unsigned n_gone, n_home;
 
 static void check_taken(void *arg, const struct run_end *now, bool was_interrupted)
 {
@@ -493,11 +518,9 @@ static void check_taken(void *arg, const struct run_end *now, bool was_interrupt
 	(void)arg;
 	n_home += pc == LAB_HOME;
 	n_gone += pc == LAB_TRAMPOLINE;
-	n_lost += pc > LAB_RETURN_CODE && pc < LAB_RETURN_CODE + UBP_RETURN_CODE_MAX;
 	assert_int_equal(now->signo, SIGTRAP);
 	assert_true(was_interrupted || pc == LAB_HOME);
-	assert_true(pc == LAB_HOME || pc == LAB_TRAMPOLINE ||
-		    (pc > LAB_RETURN_CODE && pc < LAB_RETURN_CODE + UBP_RETURN_CODE_MAX));
+	assert_true(pc == LAB_HOME || pc == LAB_TRAMPOLINE);
 	assert_int_equal(now->regs.sp, after.sp);
 	for (size_t i = 0; i < 16; i++)
 		assert_int_equal(now->regs.x[i], after.x[i]);
@@ -509,11 +532,10 @@ static void is_taken_anywhere(void **state)
 	struct lab_interruptions what = { .each = take_over, .check = check_taken };
 
 	(void)state;
-	n_gone = n_lost = n_home = 0;
+	n_gone = n_home = 0;
 	interrupt_everywhere(&what);
-	print_message("%u came home, %u by the breakpoint, %u were lost\n", n_home, n_gone,
-		      n_lost);
-	assert_true(n_home > 50 && n_gone > 2 && n_lost > 5);
+	print_message("%u came home, %u by the breakpoint\n", n_home, n_gone);
+	assert_true(n_home > 50 && n_gone > 20);
 }
 
 /* --- all of it ------------------------------------------------------------------------------------ */
@@ -522,6 +544,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(needs_a_table, start),
+		cmocka_unit_test_setup(refuses_vfork, start),
 		cmocka_unit_test_setup(returns, start),
 		cmocka_unit_test_setup(records_both_ways, start),
 		cmocka_unit_test_setup(counts_and_filters, start),
