@@ -41,7 +41,9 @@ command go build -o prog prog.go || fail "cannot build"
 [ "$(cat stdout.txt)" = 99000 ] || fail "the program says '$(cat stdout.txt)'"
 expect_count 2000 ' add: '
 command go build -ldflags '-s -w' -o stripped prog.go || fail "cannot build"
-for f in prog stripped; do
+command go build -buildmode=pie -o pie prog.go || fail "cannot build"
+command go build -buildmode=pie -ldflags '-s -w' -o pie_stripped prog.go || fail "cannot build"
+for f in prog stripped pie pie_stripped; do
 	"$UPROBE" --stats -o out.txt -e "p:g/add ./$f:main.add" -e "r:g/ret ./$f:main.add r=\$retval:s64" -- "./$f" \
 		> stdout.txt 2> err.txt || fail "$f: ended with $?"
 	[ "$(cat stdout.txt)" = 99000 ] || fail "$f says '$(cat stdout.txt)'"
@@ -162,7 +164,8 @@ func main() {
 GO
 command go build -o hard hard.go || fail "cannot build"
 command go build -ldflags '-s -w' -o hard_stripped hard.go || fail "cannot build"
-for f in hard hard_stripped; do
+command go build -buildmode=pie -ldflags '-s -w' -o hard_pie_stripped hard.go || fail "cannot build"
+for f in hard hard_stripped hard_pie_stripped; do
 	defs=()
 	for name in leaf deep panics thrower names spin work; do
 		defs+=(-e "p:h/$name ./$f:main.$name" -e "r:h/${name}_ret ./$f:main.$name r=\$retval:s64")
