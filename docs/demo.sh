@@ -10,6 +10,7 @@ USDT=$(realpath "${USDT:-$(dirname "$UPROBE")/usdt}") || exit 1
 top=$(cd "$(dirname "$0")/.." && pwd)
 hello=${HELLO:-$(dirname "$UPROBE")/fixtures/hello}
 [ -x "$hello" ] || hello=$top/build/fixtures/hello
+limit=${DEMO_LIMIT:-30} # s for one step, in case that nothing comes at all
 tmp=$(mktemp -d) || exit 1
 pids=()
 trap 'kill "${pids[@]}" 2> /dev/null; rm -rf "$tmp"' EXIT
@@ -37,9 +38,9 @@ trace() {
 	local line=
 	typed "$@"
 	rm -f "$tmp/ready"; mkfifo "$tmp/ready"
-	timeout 30 "$UPROBE" --ready-fd 9 "$@" 9> "$tmp/ready" > "$tmp/out" 2> "$tmp/err" &
+	timeout "$limit" "$UPROBE" --ready-fd 9 "$@" 9> "$tmp/ready" > "$tmp/out" 2> "$tmp/err" &
 	uprobe=$!; pids+=("$uprobe")
-	read -r -t 30 line < "$tmp/ready"
+	read -r -t "$limit" line < "$tmp/ready"
 	[ "$line" = ready ] || fail "the probes were not planted"
 }
 
@@ -82,7 +83,7 @@ os.waitpid(pid, 0)
 PY
 coproc TYPIST { exec python3 "$tmp/typist.py"; }
 pids+=("$TYPIST_PID"); typist=$TYPIST_PID
-read -r -t 30 shell <&"${TYPIST[0]}" || fail "bash shows no prompt"
+read -r -t "$limit" shell <&"${TYPIST[0]}" || fail "bash shows no prompt"
 trace -p "$shell" -n 3 'r:bash:readline +0($retval):string'
 # The shell was already inside readline when the probe came: the first line is not seen.
 printf '%s\n' ':' 'cd /tmp' 'echo "Hello, $USER"' 'ls | wc -l' >&"${TYPIST[1]}"
@@ -101,11 +102,11 @@ socket.getaddrinfo("localhost", 80)
 print("done")'; }
 pids+=("$PYTHON_PID"); python=$PYTHON_PID
 exec 7<&"${PYTHON[0]}" 8>&"${PYTHON[1]}"
-read -r -t 30 line <&7 || fail "python3 did not start"
+read -r -t "$limit" line <&7 || fail "python3 did not start"
 trace -p "$python" --stats 'p:libc:fopen file=+0(%di):string mode=+0(%si):string' \
 	'file ~ "/etc/*"'
 echo >&8
-read -r -t 30 line <&7 || fail "python3 did not answer"
+read -r -t "$limit" line <&7 || fail "python3 did not answer"
 exec 7<&- 8>&-
 traced 'fopen: \(0x[0-9a-f]+\) file="/etc/hosts" mode="r' 'libc.*hits='
 wait "$python" || fail "python3 was harmed"
@@ -114,7 +115,7 @@ wait "$python" || fail "python3 was harmed"
 title 'entry and return of a function, from the start of a command, as JSON'
 typed -e 'p:greet '"$hello"':greet name=+0(%di):string times=%si:s32' \
 	-e 'r:length '"$hello"':greet len=$retval:s32' --json -- "$hello" you world
-echo go | timeout 30 "$UPROBE" -e "p:greet $hello:greet name=+0(%di):string times=%si:s32" \
+echo go | timeout "$limit" "$UPROBE" -e "p:greet $hello:greet name=+0(%di):string times=%si:s32" \
 	-e "r:length $hello:greet len=\$retval:s32" --json -- "$hello" you world \
 	> "$tmp/out" 2> "$tmp/err"
 status=$?
@@ -130,7 +131,7 @@ named() {
 	while [ "$1" != -- ]; do patterns+=("$1"); shift; done
 	shift
 	typed "$@"
-	echo go | timeout 30 "$([ $tool = usdt ] && echo "$USDT" || echo "$UPROBE")" "$@" > "$tmp/out" 2> "$tmp/err"
+	echo go | timeout "$limit" "$([ $tool = usdt ] && echo "$USDT" || echo "$UPROBE")" "$@" > "$tmp/out" 2> "$tmp/err"
 	status=$?
 	cat "$tmp/out" "$tmp/err"
 	[ $status = 0 ] || fail "$tool ended with $status"

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# For what runs inside of a machine. Sourced; the folder is the source's.
+set -u
+cd "${UBP_SRC:?}" || exit 1
+failed=0
+export TIMEOUT=${TIMEOUT:-240} TEST_TIMEOUT=${TEST_TIMEOUT:-900} TEST_TAIL=${TEST_TAIL:-30} DEMO_LIMIT=240
+told() { echo "== $*"; }
+wrong() { echo "FAIL  $*"; failed=1; }
+# integ NAME...: tests/integ/NAME.sh each, of which none may fail.
+integ() { tests/run.bash "${@/#/tests/integ/}" || failed=1; }
+# What an ordinary user can read and write, whatever the folders above our own allow.
+user_copy() {
+	local to
+	to=$(mktemp -d) && chmod 755 "$to" && mkdir -p "$to/build" "$to/w" && cp -r tests docs "$to/" &&
+		cp -r "$UBP_BUILD/fixtures" "$UPROBE" "$USDT" "$to/build/" && chown 65534 "$to/w" || return 1
+	echo "$to"
+}
+# integ_as_user NAME...
+integ_as_user() {
+	local copy
+	copy=$(user_copy) || { wrong "no copy for an ordinary user"; return; }
+	(
+		cd "$copy" || exit 1
+		export UPROBE=$copy/build/uprobe USDT=$copy/build/usdt FIXTURES=$copy/build/fixtures UBP_BUILD=$copy/build \
+			UBP_SRC=$copy TMPDIR=$copy/w HOME=$copy/w
+		exec setpriv --reuid 65534 --regid 65534 --clear-groups -- tests/run.bash "${@/#/tests/integ/}"
+	) || failed=1
+	rm -rf "$copy"
+}
+done_here() {
+	[ $failed = 0 ] || exit 1
+	echo "the machine is done"
+}
