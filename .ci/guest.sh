@@ -8,7 +8,7 @@
 #   --plain            no overlay: / is read-only, but for /tmp, /run and the like
 #   --memory MB        (1536)
 # The command sees this machine's files, may write over all of them, and nothing of that is
-# left behind. It has this shell's environment and folder, two processors, root, no network.
+# left behind. It has this shell's environment, and folder if that is there, two processors, root, no network.
 # Its output is ours, and so is its exit status; 125: the machine did not come so far.
 set -eu
 modules='' append='' plain='' memory=1536
@@ -50,7 +50,7 @@ if [ -n "$modules" ]; then
 fi
 
 {
-	echo "cd $(printf %q "$PWD") || exit 125"
+	echo "cd $(printf %q "$PWD") 2> /dev/null || cd /"
 	export -p | grep -vE '^declare -x (TMPDIR|OLDPWD|PWD|SHLVL|HOME|TERM)='
 	echo 'export HOME=/root TMPDIR=/run/tmp TERM=dumb'
 	printf 'exec '; printf '%q ' "$@"; echo

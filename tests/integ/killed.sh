@@ -14,7 +14,7 @@ caught() { grep SigCgt "/proc/$1/status"; }
 
 F=$FIXTURES/busy
 defs=(-e "p:b/step $F:step a=%di s=+0(%si):string" -e "r:b/ret $F:step \$retval")
-start busy 4
+start busy "${BUSY:-4}"
 text_of "$PID" "$F" clean
 before=$(caught "$PID")
 trace -p "$PID" "${defs[@]}"

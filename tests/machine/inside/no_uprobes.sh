@@ -18,14 +18,14 @@ zcat /proc/config.gz > /run/config && grep -q CONFIG_ARCH_SUPPORTS_UPROBES=y /ru
 grep -q 'no kernel uprobes here' /run/bench || wrong "ubp-bench: $(cat /run/bench)"
 
 told "root"
-integ attach.sh several.sh later.sh no_jump.sh semaphore.sh dlopen.sh children.sh
+integ attach.sh several.sh no_jump.sh semaphore.sh dlopen.sh
 told "an ordinary user"
 integ_as_user attach.sh several.sh command.sh
 told "the demo"
 docs/demo.sh || wrong "the demo"
 if [ "$1" = long ]; then
 	told "root, all the rest that a slow machine can do"
-	integ jump_state.sh cpp_exceptions.sh throw.sh recursion.sh many_threads.sh state.sh signals.sh rt_signals.sh \
+	integ later.sh children.sh jump_state.sh cpp_exceptions.sh throw.sh recursion.sh many_threads.sh state.sh signals.sh rt_signals.sh \
 		leave.sh detach.sh children_left.sh clone_vm_pair.sh exec_thread.sh job_control.sh kept_apart.sh leader_gone.sh \
 		links.sh raise_trap.sh restarts.sh return_cold.sh rings.sh same_pipe.sh seccomp.sh undumpable.sh wx.sh \
 		usdt_forms.sh usdt_semaphores.sh floats.sh json.sh globs.sh source_lines.sh symbols_files.sh symbols_root.sh \

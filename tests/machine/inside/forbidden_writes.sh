@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# In a machine whose kernel lets nobody write to others' code by /proc/PID/mem:
+# forbidden_writes.sh short|long
+. "${0%/*}/lib.bash"
+
+told "$(uname -r): what the kernel forbids"
+python3 - <<'PY' || wrong "this kernel does not forbid it"
+import errno, sys
+lo = next(int(l.split("-")[0], 16) for l in open("/proc/self/maps") if " r-xp " in l)
+with open("/proc/self/mem", "r+b", 0) as mem:
+    mem.seek(lo)
+    first = mem.read(8)
+    mem.seek(lo)
+    try:
+        mem.write(first)
+    except OSError as e:
+        sys.exit(e.errno != errno.EIO)
+sys.exit(1)
+PY
+export BUSY=1 # of its processors; the rest is for ubp
+told "root"
+integ attach.sh several.sh no_jump.sh semaphore.sh killed.sh
+if [ "$1" = long ]; then
+	integ later.sh dlopen.sh children.sh children_left.sh jump_state.sh cpp_exceptions.sh recursion.sh state.sh signals.sh \
+		leave.sh leader_gone.sh exec_thread.sh clone_vm_pair.sh links.sh usdt_forms.sh i386.sh seccomp.sh blocked.sh
+	told "an ordinary user"
+	integ_as_user attach.sh several.sh no_jump.sh command.sh children.sh
+	told "the demo"
+	docs/demo.sh || wrong "the demo"
+fi
+done_here
