@@ -18,7 +18,8 @@
 #define GUARD    0x100000ULL /* distance kept from neighbours that grow */
 /* New mappings of the program go directly below the lowest library. Ours keeps out of
  * their way, so that they get the addresses they would have got without us. */
-#define ROOM 0x30000000ULL
+#define ROOM       0x30000000ULL
+#define STACK_ROOM (8ULL << 30)
 
 /* All of a /proc file, NUL-ended. Its size is not known in advance. */
 static char *read_whole(const char *path, int *ret_errno)
@@ -219,6 +220,8 @@ uint64_t maps_find_gap(const struct maps *maps, uint64_t lo, uint64_t hi, uint64
 		       uint64_t reach)
 {
 	uint64_t best = 0, best_distance = reach;
+	/* Left to it. The kernel leaves it 128 MB and more; with a short reach we need of that. */
+	uint64_t stack = reach < STACK_ROOM ? reach / 2 : STACK_ROOM;
 
 	for (size_t i = 0; i <= maps->n; i++) {
 		const struct mapping *below = i ? &maps->v[i - 1] : NULL;
@@ -232,7 +235,7 @@ uint64_t maps_find_gap(const struct maps *maps, uint64_t lo, uint64_t hi, uint64
 		if (below && strcmp(below->path, "[heap]") == 0)
 			continue; /* the break moves up here */
 		if (strcmp(above->path, "[stack]") == 0)
-			to = to > (8ULL << 30) ? to - (8ULL << 30) : 0;
+			to = to > stack ? to - stack : 0;
 		/* The program's own break starts somewhere behind its last segment. */
 		if (below && from > lo)
 			from += GUARD;
