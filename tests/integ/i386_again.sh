@@ -33,7 +33,7 @@ chmod 755 uprobe
 bad=0 n=0
 for name in ${I386_TESTS:-attach attach_rounds blocked children children_left clone_vm_pair \
 	cpp_exceptions detach:12 dlopen endings exec_thread hidden_unwinder job_control \
-	kept_apart killed:12 later leader_gone many_threads rt_signals semaphore several \
+	kept_apart killed:12 later leader_gone leave many_threads raise_trap recursion restarts rt_signals semaphore several \
 	signals throw traced_by_other}; do
 	case $name in *:*) second=${name#*:} name=${name%:*} ;; *) second= ;; esac
 	mkdir "$name" || fail "mkdir"

@@ -198,7 +198,8 @@ static void test_frame(void **state)
 			regs.r[r] = 0x1000 * (r + 1);
 		regs.r[X86_ORIG_AX] = (uint64_t)restarts[i].orig_ax;
 		regs.r[X86_AX] = (uint64_t)restarts[i].ax;
-		arch->stub_frame(&regs, NULL, restarts[i].redo_eintr, frame, &len, &sp);
+		arch->stub_frame(&regs, &(struct ubp_more){ 0 }, restarts[i].redo_eintr, frame,
+				 &len, &sp);
 		/* What the stub's last pops take stands right below the stack pointer. */
 		assert_int_equal(sp + len, regs.r[X86_SP]);
 		assert_int_equal(word_at(frame + 88), regs.r[X86_BP]);
