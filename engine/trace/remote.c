@@ -185,9 +185,10 @@ int remote_begin(struct remote *remote, struct tracer *tracer, struct tracee *t,
 		return rc;
 	if (t->process->space->arch->in_other_mode &&
 	    t->process->space->arch->in_other_mode(at))
-		return ubp_fail(err, ENOTSUP,
-				"thread %d is in another mode of the processor than its program",
-				(int)t->tid);
+		return ubp_fail(
+			err, ENOTSUP,
+			"thread %d is in another mode of the processor than its program",
+			(int)t->tid);
 	*remote = (struct remote){ .tracer = tracer, .t = t, .stub = stub };
 	remote->suspend = way == SECCOMP_SUSPEND;
 	if (!t->before)

@@ -68,7 +68,7 @@ def mapped_library(program, name):
 
 
 class Elf:
-    """Symbols of a 64-bit little-endian ELF file: name -> (file offset, type, size)."""
+    """Symbols of a little-endian ELF file: name -> (file offset, type, size)."""
 
     FUNC, IFUNC = 2, 10
 
@@ -76,24 +76,33 @@ class Elf:
         with open(path, "rb") as f:
             self.data = f.read()
         d = self.data
-        if d[:6] != b"\x7fELF\x02\x01":
-            raise ValueError(f"{path}: no 64-bit ELF file")
-        phoff, shoff = struct.unpack_from("<QQ", d, 32)
-        phsize, phnum, shsize, shnum = struct.unpack_from("<HHHH", d, 54)
+        if d[:4] != b"\x7fELF" or d[4] not in (1, 2) or d[5] != 1:
+            raise ValueError(f"{path}: no little-endian ELF file")
+        self.wide = d[4] == 2
+        phoff, shoff = struct.unpack_from("<QQ", d, 32) if self.wide else struct.unpack_from("<II", d, 28)
+        phsize, phnum, shsize, shnum = struct.unpack_from("<HHHH", d, 54 if self.wide else 42)
         self.loads = []
         for i in range(phnum):
-            kind, _, off, vaddr, _, filesz = struct.unpack_from("<IIQQQQ", d, phoff + i * phsize)
+            at = phoff + i * phsize
+            if self.wide:
+                kind, _, off, vaddr, _, filesz = struct.unpack_from("<IIQQQQ", d, at)
+            else:
+                kind, off, vaddr, _, filesz = struct.unpack_from("<IIIII", d, at)
             if kind == 1:
                 self.loads.append((vaddr, off, filesz))
-        sections = [struct.unpack_from("<IIQQQQIIQQ", d, shoff + i * shsize) for i in range(shnum)]
+        section = "<IIQQQQIIQQ" if self.wide else "<IIIIIIIIII"
+        sections = [struct.unpack_from(section, d, shoff + i * shsize) for i in range(shnum)]
         self.symbols = {}
         for s in sections:
             if s[1] in (2, 11):  # SYMTAB, DYNSYM
                 self._read_symbols(s, sections[s[6]])
 
     def _read_symbols(self, table, strings):
-        for at in range(table[4], table[4] + table[5], 24):
-            name, info, _, shndx, value, size = struct.unpack_from("<IBBHQQ", self.data, at)
+        for at in range(table[4], table[4] + table[5], 24 if self.wide else 16):
+            if self.wide:
+                name, info, _, shndx, value, size = struct.unpack_from("<IBBHQQ", self.data, at)
+            else:
+                name, value, size, info, _, shndx = struct.unpack_from("<IIIBBH", self.data, at)
             if shndx == 0 or info & 15 not in (0, Elf.FUNC, Elf.IFUNC):
                 continue
             start = strings[4] + name
