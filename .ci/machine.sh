@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # machine.sh [OPTION...] ROOT COMMAND [ARG...]: boot an emulated machine whose files are those of
 # the folder ROOT (.ci/root.sh, with a kernel's package), and run a command in it, as root, in
-# this folder if it is shared, with 2 CPUs and no network. What it writes to its files is gone afterwards.
+# the folder of this name if it has one, with 2 CPUs and no network. What it writes to its files is gone afterwards.
 #   --arch ARCH       (arm64)
-#   --share FOLDER    is there, too, by its own name; repeatable
-#   --env NAME=VALUE  repeatable
+#   --share FOLDER[:NAME]  is there, too, by its own name or another; repeatable
+#   --env=NAME=VALUE  repeatable
 #   --kernel FILE     (ROOT/boot/vmlinuz-*), with the modules of that name, if there are any
 #   --append TEXT     more of a kernel command line
 #   --cpu NAME --memory MB --cpus N
@@ -15,12 +15,13 @@
 set -eu
 me=${0##*/}
 die() { echo "$me: $*" >&2; exit 125; }
-arch=arm64 kernel='' append='' cpu='' memory=2048 cpus=2 seconds=600 shares=() vars=()
+arch=arm64 kernel='' append='' cpu='' memory=2048 cpus=2 seconds=600 shares=() names=() vars=()
 while [ $# -gt 0 ]; do
 	case $1 in
+	--env=*) vars+=("${1#--env=}"); shift; continue ;;
 	--arch) arch=$2 ;; --kernel) kernel=$2 ;; --append) append=$2 ;; --cpu) cpu=$2 ;;
 	--memory) memory=$2 ;; --cpus) cpus=$2 ;; --seconds) seconds=$2 ;;
-	--share) shares+=("$(realpath "$2")") ;; --env) vars+=("$2") ;;
+	--share) shares+=("$(realpath "${2%%:*}")") names+=("$(realpath -m "${2#*:}")") ;;
 	--*) die "what is $1?" ;;
 	*) break ;;
 	esac
@@ -99,7 +100,7 @@ fi
 	[ ${#vars[@]} = 0 ] || printf 'export %q\n' "${vars[@]}"
 	printf 'exec'; printf ' %q' "$@"; echo
 } > "$dir/init/job"
-printf '%s\n' "${shares[@]}" > "$dir/init/shares"
+printf '%s\n' "${names[@]}" > "$dir/init/shares"
 cat > "$dir/init/init" <<'IN'
 #!/bin/busybox sh
 /bin/busybox --install -s /bin
