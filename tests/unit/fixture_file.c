@@ -5,10 +5,12 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,6 +24,46 @@ const char *fixture_path(const char *name)
 
 	snprintf(path, sizeof(path), "%s/%s", folder ? folder : "build/fixtures", name);
 	return path;
+}
+
+const char *fixture_or_skip(const char *name)
+{
+	if (access(fixture_path(name), R_OK) < 0)
+		skip();
+	return fixture_path(name);
+}
+
+struct loaded {
+	const char *part, *path;
+};
+
+static int see_loaded(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	struct loaded *loaded = ctx;
+
+	(void)size;
+	if (strstr(info->dlpi_name, loaded->part))
+		loaded->path = info->dlpi_name;
+	return 0;
+}
+
+static const char *loaded_path(const char *part)
+{
+	struct loaded loaded = { .part = part };
+
+	dl_iterate_phdr(see_loaded, &loaded);
+	assert_non_null(loaded.path);
+	return loaded.path;
+}
+
+const char *libc_path(void)
+{
+	return loaded_path("/libc.so.");
+}
+
+const char *loader_path(void)
+{
+	return loaded_path("/ld-linux-");
 }
 
 struct patient patient_admit(const char *path)

@@ -12,6 +12,13 @@
 /* The path of a fixture. Good until the next call. */
 const char *fixture_path(const char *name);
 
+/* The same, but skips the test where it is not built: it says "fixture-arch: ...". */
+const char *fixture_or_skip(const char *name);
+
+/* The C library and the loader of this program, as it found them. */
+const char *libc_path(void);
+const char *loader_path(void);
+
 /* A file in memory. */
 struct patient {
 	int fd;

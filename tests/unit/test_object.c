@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,9 +27,6 @@
 #include "engine/base/err.h"
 #include "engine/object/object.h"
 #include "tests/unit/fixture_file.h"
-
-#define LIBC "/lib/x86_64-linux-gnu/libc.so.6"
-#define LDSO "/lib64/ld-linux-x86-64.so.2"
 
 static struct ubp_err err;
 
@@ -195,6 +194,12 @@ static void test_i386(void **state)
 	object_free(object);
 }
 
+/* That of this program. */
+static uint16_t machine(void)
+{
+	return ((const ElfW(Ehdr) *)getauxval(AT_PHDR) - 1)->e_machine;
+}
+
 static void test_headers(void **state)
 {
 	struct object *object = open_ok("/bin/bash");
@@ -206,15 +211,15 @@ static void test_headers(void **state)
 	assert_int_equal(object_dev(object), st.st_dev);
 	assert_int_equal(object_ino(object), st.st_ino);
 	assert_int_equal(object_size(object), st.st_size);
-	assert_ptr_equal(object_arch(object), ubp_arch_find(EM_X86_64, ELFCLASS64));
-	assert_string_equal(object_machine_name(object), "x86_64");
+	assert_ptr_equal(object_arch(object), ubp_arch_find(machine(), ELFCLASS64));
+	assert_string_equal(object_machine_name(object), object_arch(object)->name);
 	assert_true(object_is_pie(object));
-	assert_string_equal(object_interp(object), LDSO);
+	assert_string_equal(object_interp(object), loader_path());
 	assert_null(object_soname(object));
 	assert_true(object_has_needed(object, "libc.so.6"));
 	assert_false(object_has_needed(object, "libc.so"));
 	object_free(object);
-	object = open_ok(LIBC);
+	object = open_ok(libc_path());
 	assert_string_equal(object_soname(object), "libc.so.6");
 	object_free(object);
 	object = open_ok(fixture_path("obj_static"));
@@ -259,7 +264,8 @@ static void test_segments(void **state)
 
 static void test_slack(void **state)
 {
-	static const char *const paths[] = { "/bin/bash", LIBC, LDSO, "/usr/bin/python3.11" };
+	const char *const paths[] = { "/bin/bash", libc_path(), loader_path(),
+				      "/usr/bin/python3.11" };
 	uint64_t vaddr = 0, len = 0, foffset;
 	char bytes[4096];
 
@@ -398,25 +404,31 @@ static void test_versions(void **state)
 
 static void test_libc(void **state)
 {
-	struct object *object = open_ok(LIBC);
+	struct object *object = open_ok(libc_path());
 	struct object_symbol open_symbol = find_ok(object, "fopen"), symbol;
 	uint64_t value;
+	char hint[64];
 
 	(void)state;
-	assert_string_equal(open_symbol.version, "GLIBC_2.2.5");
+	assert_true(strncmp(open_symbol.version, "GLIBC_2.", 8) == 0);
 	assert_true(open_symbol.is_function);
 	symbol = find_ok(object, "memcpy");
 	assert_true(symbol.is_ifunc);
-	assert_string_equal(symbol.version, "GLIBC_2.14");
-	symbol = find_ok(object, "memcpy@GLIBC_2.2.5");
-	assert_string_equal(symbol.version, "GLIBC_2.2.5");
+	assert_true(strncmp(symbol.version, "GLIBC_2.", 8) == 0);
+	/* Two of them, where there was a C library that long ago. */
+	if (machine() == EM_X86_64) {
+		assert_string_equal(symbol.version, "GLIBC_2.14");
+		symbol = find_ok(object, "memcpy@GLIBC_2.2.5");
+		assert_string_equal(symbol.version, "GLIBC_2.2.5");
+	}
 	find_fails(object, "fopne", ENOENT, "'fopen'");
 	find_fails(object, "errno", ENOENT, "is data");
-	find_fails(object, "_rtld_global", ENOENT, "try ld-linux-x86-64.so.2:_rtld_global");
+	snprintf(hint, sizeof(hint), "try %s:_rtld_global", strrchr(loader_path(), '/') + 1);
+	find_fails(object, "_rtld_global", ENOENT, hint);
 	assert_int_equal(object_symbol_value(object, "environ", &value), 0);
 	assert_int_equal(object_symbol_value(object, "no_such_symbol", &value), -ENOENT);
 	object_free(object);
-	object = open_ok(LDSO);
+	object = open_ok(loader_path());
 	assert_int_equal(object_symbol_value(object, "_r_debug", &value), 0);
 	assert_int_equal(object_symbol_value(object, "_dl_debug_state", &value), 0);
 	assert_int_equal(value, find_ok(object, "_dl_debug_state").elf_vaddr);
@@ -429,7 +441,7 @@ static void test_against_dlsym(void **state)
 	static const char *const names[] = { "fopen", "getenv",  "qsort",   "pthread_create",
 					     "abort", "realloc", "setjmp",  "sigaction",
 					     "open",  "readdir", "strtoull" };
-	struct object *object = open_ok(LIBC);
+	struct object *object = open_ok(libc_path());
 	void *handle = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
 	Dl_info info;
 
