@@ -7,7 +7,7 @@ in_modes auto trap
 
 F=$FIXTURES/args_int
 start args_int
-trace -p "$PID" -e "p:geo/area $F:area w=%di:s32 h=%si:s32 %si:u8 \$comm" \
+trace -p "$PID" -e "p:geo/area $F:area w=$ARG1:s32 h=$ARG2:s32 $ARG2:u8 \$comm" \
 	-e "r:geo/area_ret $F:area%return ret=\$retval:s32"
 go
 finish

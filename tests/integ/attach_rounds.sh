@@ -12,7 +12,7 @@ sizes() {
 	    "threads $(find "/proc/$PID/task" -mindepth 1 -maxdepth 1 | wc -l)"
 }
 round() { # round MODE [DEF]: the entry, and what DEF says
-	timeout "$TIMEOUT" "$UPROBE" --mode "$1" -p "$PID" -n 5 -e "p:s/handle $F:handle n=%di" \
+	timeout "$TIMEOUT" "$UPROBE" --mode "$1" -p "$PID" -n 5 -e "p:s/handle $F:handle n=$ARG1" \
 	    ${2:+-e "$2"} > out.txt 2> err.txt || fail "uprobe ended with $?"
 	[ "$(events | wc -l)" -ge 5 ] || fail "no requests were seen"
 	alive

@@ -14,8 +14,8 @@ refused 'stpe.*step|did you mean.*step|step' -p "$PID_busy" "p:$F:stpe"
 refused 'no_such_file' -p "$PID_busy" -e "p:b/x /no_such_file:step"
 refused 'no_such_program' "p:no_such_program:step"
 refused 'Invalid register name' -p "$PID_busy" -e "p:b/x $F:step %rdi"
-refused 'Invalid register name' -p "$PID_busy" -e "p:b/good $F:step %di" -e "p:b/x $F:step %rdi"
-printf 'p:b/good %s:step\np:b/bad %s:step +0(%%di\n' "$F" "$F" > defs
+refused 'Invalid register name' -p "$PID_busy" -e "p:b/good $F:step $ARG1" -e "p:b/x $F:step %rdi"
+printf 'p:b/good %s:step\np:b/bad %s:step +0(%s\n' "$F" "$F" $ARG1 > defs
 refused 'brace is not closed' -p "$PID_busy" -f defs
 refused 'no_such_defs' -p "$PID_busy" -f no_such_defs
 "$UPROBE" -p "$PID_busy" -e "p:b/x $F:step a=%foo" > out.txt 2> err.txt

@@ -97,7 +97,7 @@ check none <<< 'assert len(d["results"]) == 1'
 # A command: its own output is nowhere, its events are its own, its exit status is seen.
 libc=$(ldd "$(command -v bash)" | awk '$1 == "libc.so.6" { print $3 }')
 [ -n "$libc" ] || fail "no libc"
-bench --rounds 2 --mode trap --kernel $way -e "p:$libc:getpid" -e "p:o $libc:fopen f=+0(%di):string" --filter 'f ~ "/etc/x*"' \
+bench --rounds 2 --mode trap --kernel $way -e "p:$libc:getpid" -e "p:o $libc:fopen f=+0($ARG1):string" --filter 'f ~ "/etc/x*"' \
 	-e "r:$FIXTURES/hello:greet" -- sh -c "echo go | $FIXTURES/hello a b c; exit 5"
 check $way <<'PY'
 c, = d["commands"]

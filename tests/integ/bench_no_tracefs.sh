@@ -37,7 +37,7 @@ PY
 
 # A command, by perf; what perf cannot record is left out on both sides.
 hidden "$UBP_BENCH" --json bench.json --rounds 1 --mode trap -e "p:$FIXTURES/hello:greet" \
-	-e "p:s $FIXTURES/hello:greet s=+0(%di):string" -- sh -c "echo go | $FIXTURES/hello a b c" > out.txt 2> err.txt ||
+	-e "p:s $FIXTURES/hello:greet s=+0($ARG1):string" -- sh -c "echo go | $FIXTURES/hello a b c" > out.txt 2> err.txt ||
 	fail "exit status $?"
 [ "$(grep -c '^ubp-bench: warning: left out: .*hello:0x.* no such arguments' err.txt)" = 1 ] || fail "no word of what is left out"
 python3 -c '

@@ -7,12 +7,12 @@ in_modes auto trap
 F=$FIXTURES/blocked
 start blocked
 for _ in 1 2 3 4 5; do
-	trace -p "$PID" -e "p:b/work $F:work i=%di"
+	trace -p "$PID" -e "p:b/work $F:work i=$ARG1"
 	wait_for out.txt ' work: '
 	trace_stop
 	alive
 done
-trace -p "$PID" -e "p:b/work $F:work i=%di" -e "r:b/ret $F:work"
+trace -p "$PID" -e "p:b/work $F:work i=$ARG1" -e "r:b/ret $F:work"
 wait_for out.txt ' ret: '
 go
 finish

@@ -6,10 +6,10 @@
 F=$FIXTURES/args_int
 start args_int
 text_of "$PID" "$F" before
-"$UPROBE" --check -e "p:g/e $F:area w=%di:s32" -e "$(printf 'r:g/r %s:area' "$F")" > out.txt 2> err.txt ||
+"$UPROBE" --check -e "p:g/e $F:area w=$ARG1:s32" -e "$(printf 'r:g/r %s:area' "$F")" > out.txt 2> err.txt ||
 	fail "--check: $?"
 off=$(nm "$F" | awk '$3 == "area" { print $1 }')
-grep -qE "^p:g/e $F:0x[0-9a-f]{16} w=%di:s32\$" out.txt || fail "--check: listing"
+grep -qE "^p:g/e $F:0x[0-9a-f]{16} w=$ARG1:s32\$" out.txt || fail "--check: listing"
 grep -qE "^r:g/r $F:0x[0-9a-f]{16}\$" out.txt || fail "--check: listing of the return"
 python3 - "$F" "$off" <<'PY' || fail "--check: offset of area"
 import struct, sys
@@ -25,7 +25,7 @@ assert f":0x{want:016x} " in open("out.txt").read()
 PY
 "$UPROBE" --explain -e "p:g/e $F:area" > out.txt 2> err.txt || fail "--explain: $?"
 [ "$(wc -l < out.txt)" = 1 ] || fail "--explain: not one line"
-"$UPROBE" -v -e "p:g/e $F:area w=%di:s32" > out.txt 2> err.txt || fail "-v: $?"
+"$UPROBE" -v -e "p:g/e $F:area w=$ARG1:s32" > out.txt 2> err.txt || fail "-v: $?"
 grep -qP '^\tfield:s32 w;\toffset:16;\tsize:4;\tsigned:1;$' out.txt || fail "-v: format"
 text_of "$PID" "$F" after
 cmp before after || fail "something was planted"

@@ -17,7 +17,7 @@ check() { # check MODE WHO=COUNT...
 }
 both() { # both MODE WHO=COUNT...: attached, and as a command
 	local mode=$1
-	local defs=(-e "p:f/work $F:work who=%di:s32" -e "r:f/work_ret $F:work \$retval:s32")
+	local defs=(-e "p:f/work $F:work who=$ARG1:s32" -e "r:f/work_ret $F:work \$retval:s32")
 	start fork_exec "$mode"
 	trace "${defs[@]}"
 	go
@@ -41,7 +41,7 @@ whose() { # whose WHO: threads with such events
 	sed -nE "s/^ *.{1,16}-([0-9]+) +\[.* who=$1\$/\1/p" out.txt | sort -u
 }
 for mode in fork vfork clone_vm; do
-	echo go | "$UPROBE" -o out.txt -e "p:f/work $F:work who=%di:s32" -- "$F" $mode > stdout.txt 2> err.txt ||
+	echo go | "$UPROBE" -o out.txt -e "p:f/work $F:work who=$ARG1:s32" -- "$F" $mode > stdout.txt 2> err.txt ||
 		fail "$mode, entries alone: status $?"
 	[ "$(whose 1 | wc -l)" = 1 ] && [ "$(whose 2 | wc -l)" = 5 ] &&
 		[ -z "$(comm -12 <(whose 1) <(whose 2))" ] || fail "$mode: hits are told as others'"
@@ -51,7 +51,7 @@ done
 start fork_exec loop
 go
 for _ in {1..30}; do
-	trace -n 20 -e "p:f/work $F:work who=%di:s32" -e "r:f/ret $F:work"
+	trace -n 20 -e "p:f/work $F:work who=$ARG1:s32" -e "r:f/ret $F:work"
 	trace_done
 	alive
 done

@@ -7,7 +7,7 @@ in_modes auto trap
 F=$FIXTURES/fork_exec
 for mode in fork vfork clone_vm spawn system grandchild exec; do
 	start fork_exec $mode
-	trace -p "$PID" -e "p:f/work $F:work who=%di:s32" -e "r:f/ret $F:work"
+	trace -p "$PID" -e "p:f/work $F:work who=$ARG1:s32" -e "r:f/ret $F:work"
 	go
 	finish
 	trace_done

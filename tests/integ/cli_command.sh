@@ -5,7 +5,7 @@
 hello=$FIXTURES/hello
 
 # Function and events; words after -- are the command's, options among them.
-echo go | "$UPROBE" -o trace.txt "p:$hello:greet name=+0(%di):string" -- "$hello" -n --json > out.txt 2> err.txt ||
+echo go | "$UPROBE" -o trace.txt "p:$hello:greet name=+0($ARG1):string" -- "$hello" -n --json > out.txt 2> err.txt ||
 	fail "exit status $?"
 printf 'ready\n8\n' | diff -u - out.txt || fail "the command's own output is another"
 [ "$(grep -o 'name=.*' trace.txt | tr '\n' ' ')" = 'name="-n" name="--json" ' ] || { cat trace.txt; fail "other events"; }

@@ -19,10 +19,10 @@ offset=$(readelf -lW "$hello" | while read -r type off vaddr _ size _; do
 done)
 [ -n "$offset" ] || fail "cannot tell the offset of greet"
 
-"$UPROBE" --check -e "p:g/in $hello:greet a=+0(%di):string b=%si:s32" -e "r:out $hello:greet+0 \$retval" \
+"$UPROBE" --check -e "p:g/in $hello:greet a=+0($ARG1):string b=$ARG2:s32" -e "r:out $hello:greet+0 \$retval" \
 	-- touch ran > out.txt || fail "--check: exit status $?"
 cat > want.txt << END
-p:g/in $hello:0x$offset a=+0(%di):string b=%si:s32
+p:g/in $hello:0x$offset a=+0($ARG1):string b=$ARG2:s32
 r:uprobes/out $hello:0x$offset arg1=\$retval
 END
 diff -u want.txt out.txt || fail "another listing"
@@ -30,7 +30,7 @@ diff -u want.txt out.txt || fail "another listing"
 "$UPROBE" --check --strict -f out.txt | diff -u out.txt - || fail "the listing is not taken back"
 "$UPROBE" --check -f - < out.txt | diff -u out.txt - || fail "nor from standard input"
 
-"$UPROBE" -v "p:$hello:greet a=%di:u8 s=+0(%di):string" > out.txt || fail "-v: exit status $?"
+"$UPROBE" -v "p:$hello:greet a=$ARG1:u8 s=+0($ARG1):string" > out.txt || fail "-v: exit status $?"
 grep -qx 'name: greet' out.txt && grep -qx '	field:u8 a;	offset:16;	size:1;	signed:0;' out.txt &&
 	grep -q '^print fmt: "(%lx) a=%u s=' out.txt || fail "another format"
 

@@ -17,7 +17,7 @@ done
 # A HUP that was ignored before (nohup) stays ignored; TERM then ends it.
 start hello you
 trap '' HUP
-trace -p "$PID" "p:$hello:greet n=%si:s32"
+trace -p "$PID" "p:$hello:greet n=$ARG2:s32"
 trap - HUP
 kill -HUP "$UBP_PID"
 go; finish; trace_done
@@ -26,7 +26,7 @@ grep -q ' n=1$' out.txt || fail "a HUP that was to be ignored ended the trace"
 # | head: the reader has enough while events come.
 start hello a b c d e f
 mkfifo pipe ready
-"$UPROBE" --ready-fd 9 -p "$PID" "p:$hello:greet n=%si:s32" > pipe 2> err.txt 9> ready &
+"$UPROBE" --ready-fd 9 -p "$PID" "p:$hello:greet n=$ARG2:s32" > pipe 2> err.txt 9> ready &
 UBP_PID=$!
 head -n 2 < pipe > out.txt &
 reader=$!
@@ -54,7 +54,7 @@ words=$(seq -s ' ' 3000)
 # shellcheck disable=SC2086 # many words
 start hello $words
 mkfifo ready3 never
-"$UPROBE" --ready-fd 9 -p "$PID" "p:$hello:greet s=+0(%di):string n=%si:s32" > pipe 2> err.txt 9> ready3 &
+"$UPROBE" --ready-fd 9 -p "$PID" "p:$hello:greet s=+0($ARG1):string n=$ARG2:s32" > pipe 2> err.txt 9> ready3 &
 UBP_PID=$!
 exec 6< pipe
 read -r line < ready3 && [ "$line" = ready ] || fail "not ready"

@@ -19,7 +19,7 @@ uprobe: error: Invalid register name
 END
 diff -u want.txt err.txt || fail "the message with a caret is another"
 
-failed --check -e "p:g/e $FIXTURES/hello:greet" -e 'p:g/f /bin/bash:0x100 a=%di:u23'
+failed --check -e "p:g/e $FIXTURES/hello:greet" -e "p:g/f /bin/bash:0x100 a=$ARG1:u23"
 grep -q '^uprobe: error: Unknown type is specified$' err.txt || fail "the second definition is to blame"
 
 # From a file: its name and the line are told.

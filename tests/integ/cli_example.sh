@@ -11,7 +11,7 @@ gcc -std=gnu11 -Wall -Wextra -Werror -I "$UBP_SRC" -o example "$UBP_SRC/docs/exa
 
 start hello you
 mkfifo err
-./example "$PID" "p:$FIXTURES/hello:greet name=+0(%di):string" > out.txt 2> err &
+./example "$PID" "p:$FIXTURES/hello:greet name=+0($ARG1):string" > out.txt 2> err &
 UBP_PID=$!
 read -r line < err && [ "$line" = ready ] || fail "not ready: $line"
 go; finish

@@ -45,7 +45,7 @@ usage "'+0(\$retval):string' is no filter; arguments stand in the definition's q
 	r:bash:readline '+0($retval):string'
 usage "'n=%di' is no filter; arguments stand in the definition's quotes: 'p:libc:getenv n=%di'" p:libc:getenv n=%di
 usage "'ls' is no filter; arguments stand in the definition's quotes, a command behind '--'" p:libc:getenv ls
-"$UPROBE" --check 'p:libc:getenv n=%di' n==1 > out.txt || fail "a filter is a filter"
+"$UPROBE" --check "p:libc:getenv n=$ARG1" n==1 > out.txt || fail "a filter is a filter"
 
 for opt in -h --help; do
 	"$UPROBE" $opt > help.txt 2> err.txt || fail "$opt: exit status $?"

@@ -8,7 +8,7 @@ F=$FIXTURES/exit_code
 run() { # run STATUS ARG...: exit_code ARG... under uprobe
 	local want=$1 rc
 	shift
-	echo "some input" | "$UPROBE" -o out.txt -e "p:c/main $F:main argc=%di:s32" \
+	echo "some input" | "$UPROBE" -o out.txt -e "p:c/main $F:main argc=$ARG1:s32" \
 		-e "r:c/work $F:work \$retval:s32" -- "$F" "$@" > stdout.txt 2> err.txt
 	rc=$?
 	[ $rc = "$want" ] || fail "exit_code $*: status $rc, not $want"

@@ -8,7 +8,7 @@ in_modes auto trap
 F=$FIXTURES/cpp_app
 defs=()
 for f in outer middle thrower catcher rethrower c_entry; do
-	defs+=(-e "p:x/$f $F:$f n=%di:s64" -e "r:x/${f}_ret $F:$f \$retval:s64")
+	defs+=(-e "p:x/$f $F:$f n=$ARG1:s64" -e "r:x/${f}_ret $F:$f \$retval:s64")
 done
 start cpp_app
 plain=$("$FIXTURES/cpp_app" <<< go | tail -n 1)

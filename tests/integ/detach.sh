@@ -9,7 +9,7 @@ F=$FIXTURES/busy
 start busy 3
 text_of "$PID" "$F" before
 for signal in INT TERM HUP QUIT INT INT; do
-	trace -p "$PID" -e "p:busy/step $F:step %di s=+0(%si):string" -e "r:busy/step_ret $F:step"
+	trace -p "$PID" -e "p:busy/step $F:step $ARG1 s=+0($ARG2):string" -e "r:busy/step_ret $F:step"
 	text_of "$PID" "$F" during
 	cmp -s before during && fail "nothing was planted: this test shows nothing"
 	wait_for out.txt 'step: .* s="busy"$'

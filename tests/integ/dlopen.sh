@@ -5,7 +5,7 @@
 in_modes auto trap
 
 L=$FIXTURES/dlopen_plugin
-defs=(-e "p:d/work $L:plugin_work x=%di:s32 s=+0(%si):string" -e "r:d/ret $L:plugin_work \$retval:s32")
+defs=(-e "p:d/work $L:plugin_work x=$ARG1:s32 s=+0($ARG2):string" -e "r:d/ret $L:plugin_work \$retval:s32")
 check() {
 	local want='' x
 	for x in 0 1 10 11 20 21; do want+="x=$x s=\"plugin\" "; done

@@ -6,7 +6,7 @@
 
 F=$FIXTURES/duration
 THREADS=3
-defs=(-e "p:d/in $F:spends ns=%di:u64")
+defs=(-e "p:d/in $F:spends ns=$ARG1:u64")
 for f in spends quick nested tail_outer tail_inner unwinds splits; do
 	defs+=(-e "r:d/$f $F:$f \$duration least=\$retval:u64")
 done

@@ -22,7 +22,7 @@ done
 
 # | head -3: the reader goes, so do we.
 set -o pipefail
-timeout "$TIMEOUT" "$UPROBE" -p "$PID_busy" -e "p:busy/step $F:step i=%di" 2> err.txt | head -n 3 > out.txt
+timeout "$TIMEOUT" "$UPROBE" -p "$PID_busy" -e "p:busy/step $F:step i=$ARG1" 2> err.txt | head -n 3 > out.txt
 rc=$?
 [ $rc = 0 ] || [ $rc = 141 ] || fail "| head: ended with $rc"
 [ ! -s err.txt ] || fail "| head: complains"

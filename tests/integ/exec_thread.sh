@@ -7,7 +7,7 @@
 F=$FIXTURES/exec_thread
 for mode in auto trap step; do
 	NAME=$mode start exec_thread 40
-	trace --mode $mode -p "$PID" -e "p:e/work $F:work i=%di" -e "r:e/ret $F:work"
+	trace --mode $mode -p "$PID" -e "p:e/work $F:work i=$ARG1" -e "r:e/ret $F:work"
 	go $mode
 	finish $mode
 	trace_done

@@ -33,7 +33,7 @@ names list | sed 's/_[0-9]*$//' | LC_ALL=C sort -u | LC_ALL=C comm -23 - want > 
 [ ! -s other ] || fail "mem*: $(cat other)"
 
 # NAME is put in front of what is found; args are everybody's, and so is %return.
-"$UPROBE" --check -e 'p:my/ev bash:readline a=%di' > list || fail "readline"
+"$UPROBE" --check -e "p:my/ev bash:readline a=$ARG1" > list || fail "readline"
 "$UPROBE" --check -e 'r:my/ev bash:readlin[e] v=$retval' > list || fail "readlin[e]"
 grep -qE '^r:my/ev_readline .* v=\$retval$' list || fail "$(cat list)"
 "$UPROBE" --check 'bash:readl?ne%return' > list || fail "readl?ne"
@@ -56,7 +56,7 @@ refused 'No offset' --check --strict -e "p:g/e $B:read*"
 
 # They are planted, and hit.
 start args_int
-trace -p "$PID" -e "p:g/x $FIXTURES/args_int:*re[a] w=%di:s32"
+trace -p "$PID" -e "p:g/x $FIXTURES/args_int:*re[a] w=$ARG1:s32"
 go
 trace_done
 finish

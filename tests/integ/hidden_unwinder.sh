@@ -11,7 +11,7 @@ run() { # SYMBOLS FILE HOW WAY N
 	local f offset said defs=()
 	for f in frame frame2 in_destructor in_handler; do
 		offset=$("$UPROBE" --check -e "p:g/x $PWD/$1:$f" | sed 's/.*:0x0*/0x/')
-		defs+=(-e "p:t/$f $PWD/$2:$offset n=%di:s64" -e "r:t/${f}_ret $PWD/$2:$offset \$retval:s64")
+		defs+=(-e "p:t/$f $PWD/$2:$offset n=$ARG1:s64" -e "r:t/${f}_ret $PWD/$2:$offset \$retval:s64")
 	done
 	"$UPROBE" --stats --lossless -o out.txt "${defs[@]}" -- "./$2" "$4" "$5" <<< go > stdout.txt 2> err.txt ||
 		fail "$*: ended with $?: $(cat stdout.txt err.txt)"

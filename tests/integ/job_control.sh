@@ -6,7 +6,7 @@ in_modes auto trap
 
 F=$FIXTURES/job_control
 start job_control 20
-trace -p "$WORD" -e "p:j/work $F:work i=%di" -e "r:j/ret $F:work"
+trace -p "$WORD" -e "p:j/work $F:work i=$ARG1" -e "r:j/ret $F:work"
 wait_for out.txt ' ret: '
 go
 finish

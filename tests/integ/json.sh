@@ -5,7 +5,7 @@
 
 F=$FIXTURES/strings
 start strings
-trace --json -p "$PID" -e "p:s/greet $F:greet s=+0(%di):string n=%di a=+0(%di):u8[2]" \
+trace --json -p "$PID" -e "p:s/greet $F:greet s=+0($ARG1):string n=$ARG1 a=+0($ARG1):u8[2]" \
 	-e "r:s/ret $F:greet s=+0(\$retval):string"
 go
 finish

@@ -8,7 +8,7 @@ F=$FIXTURES/bad_pointers
 for mode in default handled ignored blocked; do
 	for how in auto trap; do
 		echo go | "$UPROBE" --mode $how --buffer-size 16384 --stats -o out.txt \
-			"p:$F:take k=%di:s32 s=+0(%si):string" -- "$F" $mode > stdout.txt 2> err.txt ||
+			"p:$F:take k=$ARG1:s32 s=+0($ARG2):string" -- "$F" $mode > stdout.txt 2> err.txt ||
 			fail "$mode, --mode $how: ended with $? $(grep -v stats: err.txt)"
 		calls=$(sed -n 's/ calls$//p' stdout.txt)
 		[ "${calls:-0}" -gt 15000 ] || fail "$mode: $calls calls"

@@ -6,12 +6,12 @@
 F=$FIXTURES/threads
 NAME=a start threads 2 50
 NAME=b start threads 2 70
-trace -p "$PID_a" -e "p:t/tick $F:tick %di"
+trace -p "$PID_a" -e "p:t/tick $F:tick $ARG1"
 A=$UBP_PID
 mv out.txt out_a.txt
 mv err.txt err_a.txt
 PIDS+=("$A")
-trace -p "$PID_b" -e "p:t/tick $F:tick %di"
+trace -p "$PID_b" -e "p:t/tick $F:tick $ARG1"
 go a
 go b
 finish a

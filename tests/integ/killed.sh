@@ -13,7 +13,7 @@ kill_it() {
 caught() { grep SigCgt "/proc/$1/status"; }
 
 F=$FIXTURES/busy
-defs=(-e "p:b/step $F:step a=%di s=+0(%si):string" -e "r:b/ret $F:step \$retval")
+defs=(-e "p:b/step $F:step a=$ARG1 s=+0($ARG2):string" -e "r:b/ret $F:step \$retval")
 start busy "${BUSY:-4}"
 text_of "$PID" "$F" clean
 before=$(caught "$PID")

@@ -11,7 +11,7 @@ go before
 finish before
 planted() { text_of "$1" "$F" now && ! cmp -s clean now; }
 
-trace --stats -e "p:t/tick $F:tick thread=%di i=%si:s32"
+trace --stats -e "p:t/tick $F:tick thread=$ARG1 i=$ARG2:s32"
 for n in 1 2 3; do
 	NAME=late start threads 2 10
 	# Found as it starts, or a little later: wait until its breakpoint stands.

@@ -6,7 +6,7 @@ in_modes auto trap
 
 F=$FIXTURES/leader_gone
 start leader_gone
-trace -p "$PID" -e "p:l/work $F:work i=%di"
+trace -p "$PID" -e "p:l/work $F:work i=$ARG1"
 wait_for out.txt ' work: .* i=[0-9]+'
 trace_stop
 untraced "$PID"
@@ -20,7 +20,7 @@ finish
 
 # Another thread takes the place of the first by an exec.
 NAME=e start leader_gone exec
-trace -p "$PID" -e "p:l/work $F:work i=%di"
+trace -p "$PID" -e "p:l/work $F:work i=$ARG1"
 wait_for out.txt ' work: .* i=[0-9]+'
 go e; go e
 finish e

@@ -10,7 +10,7 @@ in_modes auto trap
 F=$FIXTURES/leave
 defs=()
 for f in frame step in_handler; do
-	defs+=(-e "p:l/$f $F:$f n=%di:s64" -e "r:l/${f}_ret $F:$f \$retval:s64")
+	defs+=(-e "p:l/$f $F:$f n=$ARG1:s64" -e "r:l/${f}_ret $F:$f \$retval:s64")
 done
 # sum NAME: of a counter over all return probes.
 sum() { grep -o " $1=[0-9]*" err.txt | awk -F= '{ n += $2 } END { print n + 0 }'; }

@@ -12,6 +12,13 @@ PROGRAM=uprobe         # what messages begin with
 PIDS=()                # what is to be killed when the test ends early
 UBP_PID=
 
+# Where functions find their first arguments, as definitions say it.
+case $(uname -m) in
+aarch64) ARGS=(%x0 %x1 %x2 %x3 %x4 %x5) ;;
+*) ARGS=(%di %si %dx %cx %r8 %r9) ;;
+esac
+ARG1=${ARGS[0]} ARG2=${ARGS[1]} ARG3=${ARGS[2]} ARG4=${ARGS[3]} ARG5=${ARGS[4]} ARG6=${ARGS[5]}
+
 fail() {
 	[ ! -s out.txt ] || { echo "--- out.txt"; head -n 20 out.txt; }
 	[ ! -s err.txt ] || { echo "--- err.txt"; head -n 20 err.txt; }

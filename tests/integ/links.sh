@@ -6,7 +6,7 @@ in_modes auto trap
 
 for f in link_static link_nonpie link_static_pie; do
 	F=$FIXTURES/$f
-	defs=(-e "p:l/area $F:area i=%di:s32 s=+0(%si):string" -e "r:l/ret $F:area \$retval:s32")
+	defs=(-e "p:l/area $F:area i=$ARG1:s32 s=+0($ARG2):string" -e "r:l/ret $F:area \$retval:s32")
 	start $f
 	trace --stats -p "$PID" "${defs[@]}"
 	go
@@ -28,7 +28,7 @@ done
 # An IFUNC's name means what the program calls, not the resolver.
 F=$FIXTURES/ifunc_user
 start ifunc_user
-trace -p "$PID" -e "p:i/pick $F:pick x=%di:s32" -e "r:i/ret $F:pick \$retval:s32" \
+trace -p "$PID" -e "p:i/pick $F:pick x=$ARG1:s32" -e "r:i/ret $F:pick \$retval:s32" \
 	-e "p:i/fast $F:pick_fast" -e "p:i/slow $F:pick_slow"
 go
 finish
@@ -38,7 +38,7 @@ expect_count 3 ' ret: .* arg1=[234]$'
 expect_count 3 ' fast: '
 expect_count 0 ' slow: '
 start ifunc_user
-trace -p "$PID" 'p:libc:strlen s=+0(%di):string'
+trace -p "$PID" "p:libc:strlen s=+0($ARG1):string"
 go
 finish
 trace_done

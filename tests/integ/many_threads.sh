@@ -6,7 +6,7 @@ in_modes auto trap
 
 F=$FIXTURES/many_threads
 start many_threads 1000 2000
-trace --lossless -p "$PID" -e "p:m/tick $F:tick i=%di:s64" -e "r:m/ret $F:tick \$retval:s64"
+trace --lossless -p "$PID" -e "p:m/tick $F:tick i=$ARG1:s64" -e "r:m/ret $F:tick \$retval:s64"
 go
 finish
 trace_done
@@ -24,7 +24,7 @@ finish
 
 F=$FIXTURES/thread_churn
 start thread_churn 500 4
-trace --lossless -p "$PID" -e "p:c/tick $F:tick thread=%di i=%si" -e "r:c/ret $F:tick" \
+trace --lossless -p "$PID" -e "p:c/tick $F:tick thread=$ARG1 i=$ARG2" -e "r:c/ret $F:tick" \
 	-e "p:c/worker $F:worker"
 go
 finish

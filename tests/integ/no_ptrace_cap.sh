@@ -18,7 +18,7 @@ NAME=same start "$PWD/start_dropped" "$F"
 refused "^uprobe: error: no permission to trace process $PID_theirs: .*CAP_SYS_PTRACE" -p "$PID_theirs" -e "p:u/area $F:area"
 # Full root has capabilities that this one has not.
 refused "^uprobe: error: no permission to trace process $PID_more: .*CAP_SYS_PTRACE" -p "$PID_more" -e "p:u/area $F:area"
-trace -p "$PID_same" -e "p:u/area $F:area w=%di:s32"
+trace -p "$PID_same" -e "p:u/area $F:area w=$ARG1:s32"
 go same
 finish same
 trace_done

@@ -8,7 +8,7 @@ in_modes auto trap
 F=$FIXTURES/raise_trap
 for when in early late; do
 	start raise_trap $when
-	trace -p "$PID" -e "p:t/work $F:work i=%di" -e "r:t/ret $F:work"
+	trace -p "$PID" -e "p:t/work $F:work i=$ARG1" -e "r:t/ret $F:work"
 	go
 	finish
 	trace_done
@@ -28,8 +28,8 @@ done
 # kernel sets the handler back to the default then.
 for when in early late; do
 	start raise_trap $when
-	trace -p "$PID" -e "p:t/inside $F:inside i=%di" -e "r:t/ret $F:inside" \
-		-e "p:t/handler $F:on_trap sig=%di:s32"
+	trace -p "$PID" -e "p:t/inside $F:inside i=$ARG1" -e "r:t/ret $F:inside" \
+		-e "p:t/handler $F:on_trap sig=$ARG1:s32"
 	go
 	finish
 	trace_done

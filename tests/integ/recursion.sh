@@ -8,7 +8,7 @@ in_modes auto trap
 F=$FIXTURES/recursion
 defs=()
 for f in down even odd jump_down many_returns in_handler coro tail_a tail_b tail_c; do
-	defs+=(-e "p:r/$f $F:$f n=%di:s64" -e "r:r/${f}_ret $F:$f \$retval:s64")
+	defs+=(-e "p:r/$f $F:$f n=$ARG1:s64" -e "r:r/${f}_ret $F:$f \$retval:s64")
 done
 for depth in 60 3000; do
 	start recursion $depth

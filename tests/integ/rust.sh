@@ -80,7 +80,7 @@ defs() { # FILE: offsets, so that it does not matter whether it is stripped
 	local f offset
 	for f in frame catching dropping; do
 		offset=$("$UPROBE" --check -e "p:g/x ./$1:$f" | sed 's/.*:0x0*/0x/')
-		defs+=(-e "p:r/$f ./$2:$offset n=%di:s64" -e "r:r/${f}_ret ./$2:$offset \$retval:s64")
+		defs+=(-e "p:r/$f ./$2:$offset n=$ARG1:s64" -e "r:r/${f}_ret ./$2:$offset \$retval:s64")
 	done
 }
 sum() { grep -o " $1=[0-9]*" err.txt | awk -F= '{ n += $2 } END { print n + 0 }'; }

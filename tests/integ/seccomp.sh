@@ -8,7 +8,7 @@
 need_arch x86_64
 another_user confined
 F=$FIX/confined
-defs=(-e "p:c/step $F:step i=%di:s64" -e "r:c/ret $F:step v=\$retval:s64")
+defs=(-e "p:c/step $F:step i=$ARG1:s64" -e "r:c/ret $F:step v=\$retval:s64")
 ours() { # how many mappings without a name are executable
 	awk '$2 ~ /x/ && NF == 5' "/proc/$PID/maps" | wc -l
 }

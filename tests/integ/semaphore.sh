@@ -16,13 +16,13 @@ says() {
 }
 start semaphore
 says 0 "before"
-trace -p "$PID" -e "p:s/work $F:$work($ref) value=%di:s32"
+trace -p "$PID" -e "p:s/work $F:$work($ref) value=$ARG1:s32"
 says 1 "one definition"
 says 1 "one definition"
 trace_stop
 expect_count 2 ' work: .* value=1$'
 says 0 "after"
-trace -p "$PID" -e "p:s/a $F:$work($ref) value=%di:s32" -e "r:s/b $F:$work($ref) \$retval:s32"
+trace -p "$PID" -e "p:s/a $F:$work($ref) value=$ARG1:s32" -e "r:s/b $F:$work($ref) \$retval:s32"
 now=1
 go
 read -r -t "$TIMEOUT" now <&"$OUT_fix"

@@ -7,7 +7,7 @@ in_modes auto trap
 
 F=$FIXTURES/args_int
 start args_int
-trace --stats -p "$PID" -e "p:s/one $F:area w=%di:s32" -e "p:s/two $F:area h=%si:s32" --filter 'h > 4' \
+trace --stats -p "$PID" -e "p:s/one $F:area w=$ARG1:s32" -e "p:s/two $F:area h=$ARG2:s32" --filter 'h > 4' \
 	-e "r:s/ret_a $F:area a=\$retval:s32" -e "r:s/ret_b $F:area b=\$retval:s32" \
 	-e "p:s/three $F:area" --filter 'common_pid == 1'
 go

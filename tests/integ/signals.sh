@@ -6,8 +6,8 @@
 in_modes auto trap
 
 F=$FIXTURES/signals
-for defs in "p:s/work $F:work i=%di s=+0(%si):string" "r:s/ret $F:work \$retval" \
-	"p:s/handler $F:on_signal sig=%di:s32"; do
+for defs in "p:s/work $F:work i=$ARG1 s=+0($ARG2):string" "r:s/ret $F:work \$retval" \
+	"p:s/handler $F:on_signal sig=$ARG1:s32"; do
 	start signals 2000
 	trace -p "$PID" -e "$defs"
 	go

@@ -10,7 +10,7 @@ run() { # run OPTION...: nobody reads until the target has ended, or we are told
 	start threads 2 $((total / 2))
 	rm -f pipe
 	mkfifo pipe
-	trace_start --stats -o pipe "$@" -p "$PID" -e "p:t/tick $F:tick thread=%di i=%si"
+	trace_start --stats -o pipe "$@" -p "$PID" -e "p:t/tick $F:tick thread=$ARG1 i=$ARG2"
 	exec {pipe}< pipe
 	read -r -t "$TIMEOUT" line <&"$ready_fd" && [ "$line" = ready ] || fail "did not get ready"
 	exec {ready_fd}<&-

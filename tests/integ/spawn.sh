@@ -16,7 +16,7 @@ defs=(-e "p:s/dup2 $libc:dup2" -e "p:s/mask $libc:sigprocmask" -e "p:s/act $libc
 
 # Such children, with probes on all that runs in them: none is harmed.
 for mode in spawn system; do
-	echo go | "$UPROBE" -o out.txt "${defs[@]}" -e "p:f/work $F:work who=%di:s32" \
+	echo go | "$UPROBE" -o out.txt "${defs[@]}" -e "p:f/work $F:work who=$ARG1:s32" \
 		-- "$F" $mode > stdout.txt 2> err.txt || fail "$mode: status $?: $(cat err.txt)"
 	[ "$(count ' exec: ')" -ge 1 ] || fail "$mode: no hit in the child"
 	[ "$(count 'who=3$')" -ge 1 ] || fail "$mode: no hit in the new image"

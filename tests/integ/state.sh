@@ -16,7 +16,7 @@ same_state() { # same_state WHEN
 start state
 same_state before
 for mode in auto trap step auto trap step; do
-	trace --mode $mode -p "$PID" -e "p:s/work $F:work i=%di" -e "r:s/ret $F:work"
+	trace --mode $mode -p "$PID" -e "p:s/work $F:work i=$ARG1" -e "r:s/ret $F:work"
 	traced "$PID" || fail "it is not traced: this test shows nothing"
 	wait_for out.txt ' ret: '
 	trace_stop
@@ -25,12 +25,12 @@ for mode in auto trap step auto trap step; do
 done
 # Killed, ubp leaves the handler that keeps it alive, and nothing else; the next one
 # takes that away.
-trace -p "$PID" -e "p:s/work $F:work i=%di" -e "r:s/ret $F:work"
+trace -p "$PID" -e "p:s/work $F:work i=$ARG1" -e "r:s/ret $F:work"
 kill -KILL "$UBP_PID"
 wait "$UBP_PID" 2> /dev/null
 UBP_PID=
 untraced "$PID"
-trace -p "$PID" -e "p:s/work $F:work i=%di"
+trace -p "$PID" -e "p:s/work $F:work i=$ARG1"
 trace_stop
 same_state "after ubp was killed"
 echo end >&"$IN_fix"

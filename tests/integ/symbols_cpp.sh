@@ -98,8 +98,8 @@ is 'p:./app:_ZN2ns1f*' 'ns_f _ZN2ns1fEi' 'ns_f_1 _ZN2ns1fEiPc' 'ns_f_2 _ZN2ns1fE
 refused 'no function of .* matches' --check --exclude '*' 'p:./app:cpp:ns::f*'
 
 # Names, offsets, returns, counters behind them; files of definitions.
-"$UPROBE" --check 'p:my/ev ./app:ns::f a=%di' > got || fail "a name"
-[ "$(grep -c '^p:my/ev .* a=%di$' got)" = 3 ] || fail "a name: $(cat got)"
+"$UPROBE" --check "p:my/ev ./app:ns::f a=$ARG1" > got || fail "a name"
+[ "$(grep -c "^p:my/ev .* a=$ARG1\$" got)" = 3 ] || fail "a name: $(cat got)"
 "$UPROBE" --check 'r:./app:cpp:"ns::f(int)"' | grep -q '^r:uprobes/ns_f ' || fail "r:"
 "$UPROBE" --check './app:ns::f(int)%return(0x10)' | grep -q '^r:uprobes/ns_f .*(0x10)$' || fail "%return"
 "$UPROBE" --check './app:"ns::f(int)"%return(0x10)' | grep -q '^r:uprobes/ns_f .*(0x10)$' || fail "%return"
@@ -112,9 +112,9 @@ off=$(printf '0x%x' $((0x$next - 0x$start)))
 	[ "$(cat got)" = "p:uprobes/ns_f_$off ./app:$(printf '0x%016x' $((at + off)))" ] || fail "$(cat got)"
 refused "'ns::f' is 3 functions of ./app: an offset" --check "p:./app:ns::f+$off"
 refused 'is only [0-9]+ bytes long' --check 'p:./app:ns::f(int)+4000'
-printf '%s\n' '# a comment' 'p:a/lam ./app:"main::{lambda(int)#1}::_FUN(int)" a=%si # one' > defs
+printf '%s\n' '# a comment' 'p:a/lam ./app:"main::{lambda(int)#1}::_FUN(int)" a='"$ARG2 # one" > defs
 "$UPROBE" --check -f defs > got || fail "a lambda"
-grep -q "^p:a/lam .* a=%si$" got || fail "a lambda: $(cat got)"
+grep -q "^p:a/lam .* a=$ARG2\$" got || fail "a lambda: $(cat got)"
 
 # What is not clear, and what is not there.
 refused "'twice' is 2 functions of ./app: twice\((int|long)\) at 0x[0-9a-f]+, twice\((int|long)\) at 0x[0-9a-f]+; choose one, or all by cpp:twice" \
@@ -142,9 +142,9 @@ refused "no function 'same'|nor one of such a file" --check p:./app:same@none.cc
 
 # They are hit.
 start "$PWD/app"
-trace -p "$PID" -e 'p:./app:ns::f a=%di:s32' -e 'p:./app:cpp:ns::Class::* me=%di' \
-	-e 'p:./app:"(anonymous namespace)::hidden" a=%di:s32' -e 'r:out/ret ./app:ns::max_of<int> v=$retval:s32' \
-	-e 'p:./app:same@other.cc a=%di:s32'
+trace -p "$PID" -e "p:./app:ns::f a=$ARG1:s32" -e "p:./app:cpp:ns::Class::* me=$ARG1" \
+	-e 'p:./app:"(anonymous namespace)::hidden" a='$ARG1:s32 -e 'r:out/ret ./app:ns::max_of<int> v=$retval:s32' \
+	-e "p:./app:same@other.cc a=$ARG1:s32"
 go
 trace_done
 finish

@@ -54,7 +54,7 @@ objcopy --only-keep-debug full "tree/$by_id" || fail "objcopy"
 finds bare --debug-dir tree
 finds bare --debug-dir nowhere --debug-dir "$PWD/tree"
 start "$PWD/bare"
-trace -p "$PID" --debug-dir tree 'p:./bare:hidden n=%di:s32'
+trace -p "$PID" --debug-dir tree "p:./bare:hidden n=$ARG1:s32"
 go
 trace_done
 finish

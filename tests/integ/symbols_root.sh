@@ -31,7 +31,7 @@ ln -s /elsewhere/real.debug "root/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debu
 printf '#!/bin/sh\nexec chroot %s /opt/app\n' "$PWD/root" > run && chmod 755 run
 
 start "$PWD/run"
-trace -p "$PID" 'p:/opt/app:hidden n=%di:s32'
+trace -p "$PID" "p:/opt/app:hidden n=$ARG1:s32"
 go
 trace_done
 finish
@@ -40,7 +40,7 @@ expect_count 1 'hidden: .* n=1$'
 # The same where the file is gone: by the link of the process.
 NAME=b start "$PWD/run"
 rm root/opt/app
-trace -p "$PID" 'p:app:hid* n=%di:s32'
+trace -p "$PID" "p:app:hid* n=$ARG1:s32"
 go b
 trace_done
 finish b
@@ -53,7 +53,7 @@ rm -r root/usr
 mkdir root/opt/.debug
 mv root/elsewhere/real.debug root/opt/.debug
 NAME=c start "$PWD/run"
-trace -p "$PID" 'p:/opt/app:hidden n=%di:s32'
+trace -p "$PID" "p:/opt/app:hidden n=$ARG1:s32"
 go c
 trace_done
 finish c

@@ -60,7 +60,7 @@ for mangling in legacy v0; do
 	refused "no function '$crate::module::fucn' .* mean '$crate::module::func'" --check "p:./$mangling:$crate::module::fucn"
 
 	NAME=$mangling start "$PWD/$mangling"
-	trace -p "$PID" -e "p:./$mangling:$crate::module::func n=%di:s64" -e "p:a/norm ./$mangling:cpp:\"$norm\"" \
+	trace -p "$PID" -e "p:./$mangling:$crate::module::func n=$ARG1:s64" -e "p:a/norm ./$mangling:cpp:\"$norm\"" \
 		-e "p:b/large ./$mangling:$crate::module::largest%return"
 	go $mangling
 	trace_done

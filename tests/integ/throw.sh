@@ -12,7 +12,7 @@ export THROW_LIBRARY=$L
 ulimit -s unlimited
 defs=()
 for f in frame frame2 in_destructor in_handler; do
-	defs+=(-e "p:t/$f $F:$f n=%di:s64" -e "r:t/${f}_ret $F:$f \$retval:s64")
+	defs+=(-e "p:t/$f $F:$f n=$ARG1:s64" -e "r:t/${f}_ret $F:$f \$retval:s64")
 done
 for f in through catching; do defs+=(-e "p:l/$f $L:$f" -e "r:l/${f}_ret $L:$f \$retval:s64"); done
 # sum NAME FILE: of a counter over the return probes of a file.

@@ -11,7 +11,7 @@ start "$START_AS_USER" "$F"
 UPROBE=$UPROBE_AS_USER
 refused "^uprobe: error: no permission to trace process $PID: it is not dumpable.*CAP_SYS_PTRACE" -p "$PID" -e "p:u/secret $F:secret"
 UPROBE=$real
-trace -p "$PID" -e "p:u/secret $F:secret x=%di:s32"
+trace -p "$PID" -e "p:u/secret $F:secret x=$ARG1:s32"
 go
 finish
 trace_done

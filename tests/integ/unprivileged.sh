@@ -20,7 +20,7 @@ scope=$(cat /proc/sys/kernel/yama/ptrace_scope 2> /dev/null || echo 0)
 F=$dir/args_int
 printf '#!/bin/sh\nexec setpriv --reuid %d --regid %d --clear-groups -- "$@"\n' $user $user > as_user
 chmod 755 as_user
-echo go | as_user "$dir/uprobe" -o "$dir/w/out" -e "p:u/area $F:area w=%di:s32" -- "$F" > stdout.txt 2> err.txt ||
+echo go | as_user "$dir/uprobe" -o "$dir/w/out" -e "p:u/area $F:area w=$ARG1:s32" -- "$F" > stdout.txt 2> err.txt ||
 	fail "as a command: $?"
 [ "$(count ' w=' "$dir/w/out")" = 3 ] || fail "as a command: no events"
 
@@ -30,7 +30,7 @@ if [ "$scope" = 0 ]; then
 	printf '#!/bin/sh\nexec setpriv --reuid %d --regid %d --clear-groups -- %s "$@"\n' $user $user "$dir/uprobe" > uprobe_as_user
 	chmod 755 uprobe_as_user
 	UPROBE=$PWD/uprobe_as_user
-	trace -p "$PID" -e "p:u/area $F:area w=%di:s32" -e "r:u/ret $F:area"
+	trace -p "$PID" -e "p:u/area $F:area w=$ARG1:s32" -e "r:u/ret $F:area"
 	go
 	finish
 	trace_done

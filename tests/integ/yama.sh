@@ -9,7 +9,7 @@ scope=$(yama_scope)
 [ "$scope" != 0 ] || skip "kernel.yama.ptrace_scope is 0: nothing is forbidden"
 another_user args_int
 F=$FIX/args_int
-def=(-e "p:u/area $F:area w=%di:s32")
+def=(-e "p:u/area $F:area w=$ARG1:s32")
 real=$UPROBE
 # traces: the command and the process are traced, by whoever $UPROBE runs as.
 traces_command() {

@@ -124,6 +124,18 @@ class Elf:
 _elfs = {}
 
 
+# Definitions name x86's registers. Where there are others: those with the same task, for a
+# task that no other has any.
+REGISTERS = {"aarch64": {"di": "x0", "si": "x1", "dx": "x2", "cx": "x3", "r8": "x4", "r9": "x5", "ax": "x0",
+                         "sp": "sp", "bp": "x29", "ip": "pc", "flags": "pstate", "cs": "x18", "ss": "x30"}}
+
+
+def registers(text):
+    """"+0(%di):string" -> the same for this machine."""
+    names = REGISTERS.get(os.uname().machine)
+    return re.sub(r"%(\w+)", lambda m: "%" + names.get(m[1], m[1]), text) if names else text
+
+
 def resolve(definition, group):
     """"p:EVENT FILE:SYMBOL[+OFF] ARGS" (or FILE:0xOFFSET) -> "p:GROUP/EVENT FILE:0xOFFSET ARGS"."""
     head, place, *args = definition.split(" ")
@@ -138,7 +150,7 @@ def resolve(definition, group):
         offset = _elfs[path].symbols[m.group(1)][0] + int(m.group(2) or "0", 0)
     else:
         raise KeyError(f"{path} has no symbol {m.group(1)}")
-    return " ".join([f"{kind}:{group}/{event}", f"{path}:0x{offset:x}{m.group(3) or ''}", *args])
+    return " ".join([f"{kind}:{group}/{event}", f"{path}:0x{offset:x}{m.group(3) or ''}", *map(registers, args)])
 
 
 def instructions(path, symbol):
