@@ -31,8 +31,8 @@ def usdt(*args):
 
 def words(file, note):
     """The argument lines that there should be; those that notes.py can't tell are None."""
-    for i, operand in enumerate(note.arguments.split(), 1):
-        known = re.fullmatch(r"-?\d+@(\$-?\d+|%\w+|[-\w+]*\(%\w+\))", operand)
+    for i, operand in enumerate(note.operands, 1):
+        known = re.fullmatch(r"-?\d+@(\$-?\d+|%\w+|[-\w+]*\(%\w+\)|-?\d+|[wx]\d+|\[[^]]*\])", operand)
         value = file.value(operand, note) if known else None
         yield f"    arg{i} {value[1]} {value[0]}" if value else None
 

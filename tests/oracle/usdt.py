@@ -47,7 +47,7 @@ class Probes:
         """Options, a probe for all locations of a name."""
         words = []
         for name in dict.fromkeys(n.name for n in self.notes):
-            n_args = max(len(n.arguments.split()) for n in self.notes if n.name == name)
+            n_args = max(len(n.operands) for n in self.notes if n.name == name)
             strings = self.strings.get(name, ())
             args = [f"arg{i}:string" if i in strings else f"arg{i}" for i in range(1, n_args + 1)]
             words += ["-e", " ".join([f"{self.path}:{self.provider}:{name}",

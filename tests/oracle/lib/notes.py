@@ -3,6 +3,7 @@
 """Static probes as readelf tells them, and their arguments translated by hand into the
 kernel's fetch args: what usdt does, made a second time and independently of it."""
 
+import os
 import re
 import subprocess
 
@@ -18,6 +19,11 @@ class Note:
                              fields["Location"])
         self.location, self.base, self.semaphore = (int(x, 16) for x in place.groups())
         self.arguments = fields.get("Arguments", "")
+
+    @property
+    def operands(self):
+        """Of arm64 they may have blanks in brackets."""
+        return re.findall(r"-?\d+f?@(?:\[[^]]*\]|\S+)", self.arguments)
 
     @property
     def probe(self):
@@ -69,6 +75,8 @@ class File:
         """"-4@%edi" -> ("%di", "s32"); None: the kernel has no words for it."""
         size, what = operand.split("@")
         kind = ("s" if size[0] == "-" else "u") + str(8 * abs(int(size)))
+        if os.uname().machine == "aarch64":
+            return self.arm64_value(what, kind)
         if what[0] == "$":
             return "\\" + what[1:], kind
         if what[0] == "%":
@@ -83,6 +91,15 @@ class File:
         away = self.objects[m.group(2)] + int(m.group(1) or 0) - note.location
         return f"@+{self.elf.offset_of(note.location) + away}", kind
 
+    def arm64_value(self, what, kind):
+        """"w0", "[sp, 43]", "7"."""
+        if re.fullmatch(r"-?\d+", what):
+            return "\\" + what, kind
+        if re.fullmatch(r"[wx]\d+", what):
+            return "%x" + what[1:], kind
+        m = re.fullmatch(r"\[(x\d+|sp)(?:, (-?\d+))?\]", what)
+        return (f"{int(m.group(2) or 0):+d}(%{m.group(1)})", kind) if m else None
+
     def place(self, note):
         ref = f"(0x{self.elf.offset_of(note.semaphore):x})" if note.semaphore else ""
         return f"{self.path}:0x{self.elf.offset_of(note.location):x}{ref}"
@@ -90,7 +107,7 @@ class File:
     def arguments(self, note, as_strings=()):
         """All of them, those with a number (from 1) in AS_STRINGS as what they point to."""
         words = []
-        for i, operand in enumerate(note.arguments.split(), 1):
+        for i, operand in enumerate(note.operands, 1):
             value, kind = self.value(operand, note)
             if i in as_strings:
                 value, kind = f"+0({value})", "string"

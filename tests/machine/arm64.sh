@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# The short form of `make check-arm64`: in an emulated arm64 machine some of the unit tests, some
+# of each kind of integration test, and a comparison with its kernel's uprobes.
+. "$UBP_SRC/tests/integ/lib.bash"
+
+B=$UBP_SRC/build-arm64
+[ ! -e "$B/skip" ] || skip "$(cat "$B/skip")"
+[ -s "$B/root" ] || skip "build-arm64 is not there: make prepare-arm64"
+tests=()
+for name in clock fetch fetch_values filter maps object object_code operand return_way ring stack_memory arm64; do
+	for test in "$B/tests/unit/test_$name"*; do
+		case $test in *.d|*.o|*_mutate) ;; *) tests+=("build-arm64/tests/unit/${test##*/}") ;; esac
+	done
+done
+for name in attach recursion usdt_semaphores signals children killed several; do
+	tests+=("tests/integ/$name.sh")
+done
+tests+=(tests/oracle/threads.py)
+cd "$UBP_SRC" || exit 1
+MACHINE_SECONDS=${TEST_TIMEOUT:-560} .ci/check-machine.sh arm64 build-arm64 "$(cat "$B/root")" "${tests[@]}" > "$OLDPWD/log" 2>&1
+rc=$?
+cd "$OLDPWD" || exit 1
+cat log
+[ $rc != 125 ] || skip "no such machine can be run here: $(tail -n 1 log)"
+grep -qE '^[1-9][0-9]* passed, 0 failed' log || fail "tests failed in the machine"
+[ $rc = 0 ] || fail "the machine ended with $rc"
