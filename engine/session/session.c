@@ -70,13 +70,21 @@ static int take_options(struct ubp_session *s, struct ubp_err *err)
 	return 0;
 }
 
+/* Of what is mapped, of areas and rings: kernels for arm64 can be built with others. */
+#define PAGE_LEN 4096
+
 int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_session,
 		    struct ubp_err *err)
 {
-	struct ubp_session *s = calloc(1, sizeof(*s));
+	struct ubp_session *s;
 	int rc;
 
 	ubp_err_reset(err);
+	if (sysconf(_SC_PAGESIZE) != PAGE_LEN)
+		return ubp_fail(err, ENOTSUP,
+				"this kernel has pages of %ld bytes: ubp works with %d alone",
+				sysconf(_SC_PAGESIZE), PAGE_LEN);
+	s = calloc(1, sizeof(*s));
 	if (!s)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	s->opt = *opt;
