@@ -40,7 +40,7 @@ for mode in trap auto; do
 	leave skipped longjmp 300
 	leave skipped siglongjmp 100
 	leave none handler 50
-	leave none deep 100000
+	leave none deep $(scaled 100000)
 	leave none swapcontext 3
 	leave none switch 3
 	leave none moved 3

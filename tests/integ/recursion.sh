@@ -10,7 +10,7 @@ defs=()
 for f in down even odd jump_down many_returns in_handler coro tail_a tail_b tail_c; do
 	defs+=(-e "p:r/$f $F:$f n=$ARG1:s64" -e "r:r/${f}_ret $F:$f \$retval:s64")
 done
-for depth in 60 3000; do
+for depth in 60 $(scaled 3000); do
 	start recursion $depth
 	trace --lossless -p "$PID" "${defs[@]}"
 	go
