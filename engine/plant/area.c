@@ -340,7 +340,14 @@ int area_map(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
 		return ubp_fail(err, (int)-result, "process %d cannot map memory: %s", pid,
 				strerror((int)-result));
 	*ret_vaddr = (uint64_t)result;
-	return 0;
+	if (!hint || *ret_vaddr == hint)
+		return 0;
+	/* Before Linux 4.17 the place was a wish. */
+	args[0] = *ret_vaddr;
+	(void)area_call(tracer, t, at, stub, t->process->space->arch->nr_munmap, args, &result,
+			err);
+	return ubp_fail(err, EEXIST, "process %d cannot map memory at 0x%lx", pid,
+			(unsigned long)hint);
 }
 
 /* What stands once in a space: trampoline, stub, guard. */

@@ -7,8 +7,10 @@
  */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -91,15 +93,18 @@ static uint64_t choose_place(const struct space *space, const struct maps *maps,
 /* Our end of a file that the target has open. */
 static int fetch_fd(pid_t pid, uint64_t fd)
 {
-	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), own;
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int own = pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, (int)fd, 0);
+	char path[64];
 
-	if (pidfd < 0)
-		return -errno;
-	own = (int)syscall(SYS_pidfd_getfd, pidfd, (int)fd, 0);
-	if (own < 0)
-		own = -errno;
-	close(pidfd);
-	return own;
+	if (pidfd >= 0)
+		close(pidfd);
+	if (own >= 0)
+		return own;
+	/* Before Linux 5.6, and where a filter does not know it. */
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, (int)fd);
+	own = open(path, O_RDWR | O_CLOEXEC);
+	return own < 0 ? -errno : own;
 }
 
 struct files {
@@ -167,8 +172,13 @@ static int map_files(struct remote *remote, const struct files *files, uint64_t 
 	int rc = call(remote, arch->nr_mmap, control, &result, err);
 	struct ubp_err ignored;
 
+	/* Before Linux 4.17 the place was a wish; this room was looked for, and is wide. */
+	if (rc == 0 && result != control[0])
+		rc = ubp_fail(err, EEXIST, "no room for rings");
 	if (rc == 0)
 		rc = call(remote, arch->nr_mmap, region, &result, err);
+	if (rc == 0 && result != region[0])
+		rc = ubp_fail(err, EEXIST, "no room for rings");
 	if (rc == 0 && call(remote, arch->nr_madvise, advice, &result, &ignored) == -ESRCH)
 		rc = -ESRCH;
 	return rc;

@@ -38,11 +38,31 @@ static int write_frame(struct remote *remote, struct ubp_err *err)
 
 enum call_stop { NOT_THE_CALL, CALL_ENTRY, CALL_EXIT, CALL_SIGNAL };
 
-/* Is this stop one of the stub's own call, or before it? */
-static enum call_stop classify(const struct remote *remote, const struct stop *stop)
+/* A system call's stop: is it the stub's own call? If so, whether it is its entry is noted. */
+static bool is_own_call(struct remote *remote, pid_t tid)
 {
 	const struct ubp_arch *arch = remote->t->process->space->arch;
 	struct __ptrace_syscall_info info = { 0 };
+	struct ubp_regs regs;
+
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof(info), &info) > 0) {
+		regs.r[arch->pc] = info.instruction_pointer;
+		regs.r[arch->sp] = info.stack_pointer;
+	} else if (ubp_host_get_regs(tid, &regs) < 0) {
+		return false; /* before Linux 5.3 the registers tell */
+	}
+	if (regs.r[arch->pc] != remote->stub + arch->stub_syscall_end ||
+	    regs.r[arch->sp] != remote->sp)
+		return false;
+	remote->is_entered =
+		info.op ? info.op != PTRACE_SYSCALL_INFO_EXIT : !remote->is_entered;
+	return true;
+}
+
+/* Is this stop one of the stub's own call, or before it? */
+static enum call_stop classify(struct remote *remote, const struct stop *stop)
+{
+	const struct ubp_arch *arch = remote->t->process->space->arch;
 	uint64_t pc;
 
 	if (stop->exited || stop->event)
@@ -52,11 +72,9 @@ static enum call_stop classify(const struct remote *remote, const struct stop *s
 				       pc - remote->stub < arch->stub_len
 			       ? CALL_SIGNAL
 			       : NOT_THE_CALL;
-	if (ptrace(PTRACE_GET_SYSCALL_INFO, stop->tid, sizeof(info), &info) <= 0 ||
-	    info.instruction_pointer != remote->stub + arch->stub_syscall_end ||
-	    info.stack_pointer != remote->sp)
+	if (!is_own_call(remote, stop->tid))
 		return NOT_THE_CALL;
-	return info.op == PTRACE_SYSCALL_INFO_EXIT ? CALL_EXIT : CALL_ENTRY;
+	return remote->is_entered ? CALL_ENTRY : CALL_EXIT;
 }
 
 static int has_ended(struct remote *remote, pid_t tid, struct ubp_err *err)
@@ -293,6 +311,7 @@ static int start(struct remote *remote, int nr, const uint64_t args[6], struct u
 	if (rc < 0)
 		return ubp_fail(err, -rc, "remote call in thread %d: %s", (int)t->tid,
 				strerror(-rc));
+	remote->is_entered = false;
 	t->called = false;
 	t->in_remote = true;
 	tracee_resume(t, remote->deliver);

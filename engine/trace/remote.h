@@ -27,6 +27,7 @@ struct remote {
 	enum { REMOTE_PLAIN, REMOTE_SIGN_A, REMOTE_SIGN_B } sign;
 	uint64_t signing[2]; /* address, modifier */
 	bool suspend;        /* the target's seccomp filter, during the calls themselves */
+	bool is_entered;     /* its entry was seen */
 };
 
 /*
