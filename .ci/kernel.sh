@@ -18,7 +18,7 @@ fi
 mkdir -p "$keep"
 tree=$keep/source
 if [ ! -f "$tree/unpacked" ]; then
-	rm -rf "$tree"
+	rm -rf "$tree" # half unpacked
 	mkdir -p "$tree"
 	tar -xf "$source" -C "$tree" --strip-components=1
 	touch "$tree/unpacked"
@@ -30,7 +30,7 @@ make -s ARCH=x86_64 olddefconfig
 # What kconfig dropped silently (a name that is gone, a dependency) would be missed later.
 missing=$(grep -E '^CONFIG_[A-Z0-9_]+=' "$config" | grep -vxFf .config || :)
 [ -z "$missing" ] || { printf 'not in the configuration made:\n%s\n' "$missing" >&2; exit 1; }
-! grep -E '^CONFIG_(UPROBES|UPROBE_EVENTS|KPROBES)=' .config >&2
+if grep -E '^CONFIG_(UPROBES|UPROBE_EVENTS|KPROBES)=' .config >&2; then exit 1; fi
 nice -n 10 make -s ARCH=x86_64 -j"$(nproc)" bzImage
 cp arch/x86/boot/bzImage "$keep/bzImage.new"
 cp .config "$keep/config"
