@@ -100,8 +100,8 @@ chmod 755 "$dir/root/init"
 
 # No cx16: with it newer kernels panic at random under emulation.
 qemu-system-x86_64 -accel tcg,thread=multi -cpu max,cx16=off -smp 2 -m "$memory" -kernel "$kernel" \
-	-initrd "$dir/initrd" -append "console=ttyS0 panic=-1 mitigations=off $append" \
-	-display none -no-reboot -nic none -monitor none -serial "file:$dir/console" -serial stdio \
+	-initrd "$dir/initrd" -append "console=ttyS0 panic=-1 mitigations=off random.trust_cpu=on $append" \
+	-device virtio-rng-pci -display none -no-reboot -nic none -monitor none -serial "file:$dir/console" -serial stdio \
 	-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
 	-virtfs "local,path=$dir/job,mount_tag=wayback,security_model=none" < /dev/null || :
 [ -z "${GUEST_CONSOLE:-}" ] || cp "$dir/console" "$GUEST_CONSOLE"

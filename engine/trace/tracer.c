@@ -23,10 +23,20 @@
 int tracer_init(struct tracer *tracer, const struct tracer_ops *ops, void *ctx,
 		struct ubp_err *err)
 {
+	struct stop stop;
+
 	*tracer = (struct tracer){ .ops = ops, .ctx = ctx, .cpu = -1, .next_cpu = -1 };
 	tracer->pokes = (struct mem_pokes){ .stop_one = stop_one, .ctx = tracer };
 	tracer->waker = waker_start(err);
-	return tracer->waker < 0 ? tracer->waker : 0;
+	if (tracer->waker < 0)
+		return tracer->waker;
+	if (wait_look(tracer->waker, &stop) != -EINVAL)
+		return 0;
+	waker_end(tracer->waker);
+	tracer->waker = 0;
+	return ubp_fail(err, ENOSYS,
+			"this kernel is too old: its waitid() cannot look at the stops of "
+			"threads (Linux 4.7 can)");
 }
 
 struct space *space_new(struct tracer *tracer, const struct ubp_arch *arch, pid_t pid,

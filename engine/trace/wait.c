@@ -155,7 +155,7 @@ int wait_look(pid_t tid, struct stop *ret_stop)
 
 	si.si_pid = 0;
 	if (waitid(P_PID, (id_t)tid, &si, LOOK | WNOHANG) < 0)
-		return -ESRCH;
+		return errno == EINVAL ? -EINVAL : -ESRCH;
 	if (si.si_pid == 0)
 		return 0;
 	fill(ret_stop, &si);
