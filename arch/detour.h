@@ -108,9 +108,13 @@ struct detour_plan {
 /* Nanoseconds that so many ticks are, as detours tell. */
 static inline uint64_t detour_ns(uint64_t ticks, uint64_t ns_factor)
 {
-	__extension__ typedef unsigned __int128 wide;
+	/* The product has 128 bits, of which not every compiler knows a type. */
+	uint64_t low = (uint32_t)ticks * (ns_factor & UINT32_MAX);
+	uint64_t mid = (ticks >> 32) * (ns_factor & UINT32_MAX) + (low >> 32);
+	uint64_t mid2 = (uint32_t)ticks * (ns_factor >> 32) + (uint32_t)mid;
+	uint64_t high = (ticks >> 32) * (ns_factor >> 32) + (mid >> 32) + (mid2 >> 32);
 
-	return (uint64_t)((wide)ticks * ns_factor >> UBP_TICKS_SHIFT);
+	return high << (64 - UBP_TICKS_SHIFT) | (mid2 << 32 | (uint32_t)low) >> UBP_TICKS_SHIFT;
 }
 
 struct detour {

@@ -334,7 +334,7 @@ ssize_t object_read(const struct object *object, uint64_t foffset, void *buf, si
 {
 	size_t done = 0;
 
-	if (len > INT64_MAX || foffset > INT64_MAX - len)
+	if (foffset > INT64_MAX || len > INT64_MAX - foffset)
 		return -EINVAL;
 	while (done < len) {
 		ssize_t n = pread(object->fd, (char *)buf + done, len - done,

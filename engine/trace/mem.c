@@ -240,17 +240,18 @@ static bool shows(int fd, uint64_t vaddr, long word)
 static int poke_word(int fd, pid_t tid, uint64_t vaddr, size_t skip, const void *bytes,
 		     size_t n)
 {
+	void *at = (void *)(uintptr_t)vaddr;
 	long word, now;
 
 	errno = 0;
-	now = ptrace(PTRACE_PEEKTEXT, tid, vaddr, 0);
+	now = ptrace(PTRACE_PEEKTEXT, tid, at, 0);
 	if (now == -1 && errno)
 		return -errno;
 	if (!shows(fd, vaddr, now))
 		return -EFAULT;
 	word = now;
 	memcpy((char *)&word + skip, bytes, n);
-	return word == now || ptrace(PTRACE_POKETEXT, tid, vaddr, word) == 0 ? 0 : -errno;
+	return word == now || ptrace(PTRACE_POKETEXT, tid, at, word) == 0 ? 0 : -errno;
 }
 
 static int poke(int fd, pid_t tid, uint64_t vaddr, const uint8_t *buf, size_t len)
