@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,11 +65,11 @@ static bool parse_line(char *line, struct mapping *m)
 {
 	unsigned int major_no, minor_no;
 	char perms[5];
-	unsigned long start, end, foffset, ino;
+	uint64_t start, end, foffset, ino; /* of a 64-bit process for a 32-bit ubp, too */
 	int at = 0;
 
-	if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &start, &end, perms, &foffset,
-		   &major_no, &minor_no, &ino, &at) < 7)
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &start,
+		   &end, perms, &foffset, &major_no, &minor_no, &ino, &at) < 7)
 		return false;
 	*m = (struct mapping){
 		.start = start,

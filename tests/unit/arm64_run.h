@@ -22,9 +22,13 @@
 #define RUN_STACK_SIZE 0x4000
 #define RUN_SLOTS_SIZE 0x1000
 
+struct run_vector {
+	uint64_t low, high;
+};
+
 struct run_regs {
 	uint64_t x[31], sp, pc, pstate;
-	__extension__ unsigned __int128 v[32];
+	struct run_vector v[32];
 	uint32_t fpsr;
 };
 
