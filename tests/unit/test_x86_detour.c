@@ -33,9 +33,18 @@ static unsigned upto(uint64_t *rng, unsigned n)
 	return (unsigned)(run_next(rng) >> 20) % n;
 }
 
+#if RUN_BITS == 32
+static const char *const regs[] = { "ax", "cx", "dx", "bx", "sp", "bp",
+				    "si", "di", "ip", "cs", "ss" };
+#define VECTORS 8
+#define SEGMENT 'g'
+#else
+#define VECTORS 16
+#define SEGMENT 'f'
 static const char *const regs[] = { "ax",  "cx",  "dx", "bx",  "sp",  "bp",     "si",
 				    "di",  "r8",  "r9", "r10", "r11", "r12",    "r13",
 				    "r14", "r15", "ip", "cs",  "ss",  "orig_ax" };
+#endif
 #define N_REGS (sizeof(regs) / sizeof(regs[0]))
 
 /* What only extended grammar has. */
@@ -43,24 +52,24 @@ static void add_extended_source(char *to, size_t size, uint64_t *rng)
 {
 	static const char *const disps[] = { "", "+8", "-129", "+0x7fffffff", "-0x123456789a" };
 	const char *disp = disps[upto(rng, 5)];
-	const char *index = regs[upto(rng, upto(rng, 3) ? 16 : N_REGS)];
+	const char *index = regs[upto(rng, upto(rng, 3) ? RUN_GPRS : N_REGS)];
 	unsigned base = upto(rng, N_REGS + 2);
 
 	switch (upto(rng, 5)) {
 	case 0:
-		snprintf(to, size, "%%xmm%u", upto(rng, 16));
+		snprintf(to, size, "%%xmm%u", upto(rng, VECTORS));
 		break;
 	case 1:
-		snprintf(to, size, "%%%cs_base%s", upto(rng, 2) ? 'f' : 'g', disp);
+		snprintf(to, size, "%%%cs_base%s", upto(rng, 2) ? SEGMENT : 'g', disp);
 		break;
 	case 2:
 		snprintf(to, size, "%%%s*%u%s", index, 1u << upto(rng, 4), disp);
 		break;
 	default:
 		snprintf(to, size, "%%%s+%%%s*%u%s",
-			 base < N_REGS    ? regs[base]
-			 : base == N_REGS ? "fs_base"
-					  : "gs_base",
+			 base < N_REGS                      ? regs[base]
+			 : base == N_REGS && RUN_BITS == 64 ? "fs_base"
+							    : "gs_base",
 			 index, 1u << upto(rng, 4), disp);
 		break;
 	}
@@ -82,7 +91,7 @@ static void add_source(char *to, size_t size, uint64_t *rng)
 		add_extended_source(to, size, rng);
 		break;
 	default:
-		snprintf(to, size, "%%%s", regs[upto(rng, upto(rng, 3) ? 16 : N_REGS)]);
+		snprintf(to, size, "%%%s", regs[upto(rng, upto(rng, 3) ? RUN_GPRS : N_REGS)]);
 		break;
 	}
 }
@@ -155,7 +164,7 @@ static void random_regs(uint64_t seed, struct run_regs *ret)
 	uint64_t rng = seed * 31 + 5;
 
 	run_random(seed, ret);
-	for (unsigned i = 0; i < 16; i++)
+	for (unsigned i = 0; i < RUN_GPRS; i++)
 		if (i != SP && upto(&rng, 4))
 			ret->gpr[i] = (upto(&rng, 2) ? LAB_MEM : LAB_HIGH) + upto(&rng, 0x2000);
 }
@@ -423,7 +432,7 @@ int main(void)
 		cmocka_unit_test(random_filters),
 	};
 
-	return cmocka_run_group_tests_name("x86_detour", tests, lab_set_up, lab_tear_down);
+	return cmocka_run_group_tests_name("detour", tests, lab_set_up, lab_tear_down);
 }
 
 #else

@@ -217,7 +217,7 @@ static void interrupt(struct ubp_regs *regs, void *arg)
 	if (in->step++ != in->at)
 		return;
 	in->done = true;
-	((void (*)(void))LAB_SITE)();
+	lab_call_nested();
 }
 
 /* A handler's call at each instruction: both durations are those of their own calls. */
@@ -230,13 +230,14 @@ static void is_of_its_own_call(void **state)
 	lab_function_build(1);
 	for (bool more = true; more; n++) {
 		struct interruption in = { .at = n };
-		uint64_t home = LAB_HOME, at = lab.thread->head, d[2], most;
+		run_word home = LAB_HOME;
+		uint64_t at = lab.thread->head, d[2], most;
 		const struct ring_record *record;
 		unsigned n_records = 0;
 
 		run_write(before.gpr[SP], &home, sizeof(home));
 		lab.thread->limit = at + LAB_CAPACITY - RING_SLACK;
-		memset(lab.hijacks, 0, sizeof(lab.hijacks));
+		memset(lab.hijacks, 0, LAB_HIJACKS_LEN);
 		most = ubp_host_ticks();
 		lab_run(&before, 7, interrupt, &in, &end);
 		most = ns_of(ubp_host_ticks() - most);
@@ -286,7 +287,7 @@ int main(void)
 		cmocka_unit_test_setup(is_refused_where_it_can_not_be, start),
 	};
 
-	return cmocka_run_group_tests_name("x86_detour_time", tests, lab_set_up, lab_tear_down);
+	return cmocka_run_group_tests_name("detour_time", tests, lab_set_up, lab_tear_down);
 }
 
 #else

@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "arch/x86/x86.h"
 #include "engine/base/err.h"
 #include "tests/unit/x86_lab.h"
 
@@ -69,14 +70,18 @@ static uint64_t expect_record(uint64_t at, unsigned i)
 
 static void asks_the_gate(void **state)
 {
-	static uint64_t far_gate;
+#if RUN_BITS == 64
+	static uint64_t other_gate, *const far_gate = &other_gate;
+#else
+	uint64_t *const far_gate = (uint64_t *)(LAB_HIGH + 0x1f00);
+#endif
 	static struct run_end off;
 	uint64_t head = lab.thread->head;
 
 	(void)state;
 	for (int far = 0; far < 2; far++) {
 		if (far)
-			lab.gate = &far_gate;
+			lab.gate = far_gate;
 		lab_build_set(1);
 		*lab.gate = RING_GATE_OFF;
 		assert_int_equal(go("off"), -1);
@@ -303,16 +308,18 @@ static void interrupt(struct ubp_regs *regs, void *arg)
 {
 	struct interruption *in = arg;
 
-	(void)regs;
 	if (in->step++ != in->at)
 		return;
 	in->done = true;
-	((void (*)(long, const char *))LAB_SITE)(LAB_NESTED, LAB_NESTED_TEXT);
+	if (regs->r[X86_SP] - RUN_STACK < RUN_STACK_SIZE)
+		lab_scribble_below(regs->r[X86_SP]);
+	lab_call_nested();
 }
 
 static void interrupt_everywhere(const char *args, const char *filter, int trap)
 {
-	uint64_t back = RETURN, head;
+	run_word back = RETURN;
+	uint64_t head;
 	unsigned n = 0, outer, nested;
 	struct run_regs after;
 
@@ -324,9 +331,9 @@ static void interrupt_everywhere(const char *args, const char *filter, int trap)
 	run_write(before.gpr[SP], &back, sizeof(back));
 	after = before;
 	if (trap < 0)
-		after.gpr[SP] += 8;
+		after.gpr[SP] += RUN_WORD;
 	/* The handler's text is not in RUN's memory. */
-	lab_range((uint64_t)LAB_NESTED_TEXT & ~0xfffull, 0x1000);
+	lab_range((uint64_t)lab.nested_text & ~0xfffull, 0x1000);
 	for (bool more = true; more; n++) {
 		struct interruption in = { .at = n };
 
@@ -377,7 +384,7 @@ int main(void)
 		cmocka_unit_test_setup(is_interrupted_anywhere, start),
 	};
 
-	return cmocka_run_group_tests_name("x86_detour_ways", tests, lab_set_up, lab_tear_down);
+	return cmocka_run_group_tests_name("detour_ways", tests, lab_set_up, lab_tear_down);
 }
 
 #else

@@ -12,7 +12,7 @@
 enum prepare {
 	PREPARE_NOTHING,
 	PREPARE_CX,
-	PREPARE_TARGET,	       /* rax, r11, all of data and stack hold the target's address */
+	PREPARE_TARGET,        /* rax, r11, all of data and stack hold the target's address */
 	PREPARE_BAD_TARGET,    /* rax: no canonical address */
 	PREPARE_CODE_ON_STACK, /* rsp points to an exit */
 	PREPARE_GETPID,

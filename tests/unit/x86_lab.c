@@ -20,7 +20,6 @@
 
 #include <cmocka.h>
 
-#include "arch/x86/gen.h"
 #include "arch/x86/x86.h"
 #include "engine/base/err.h"
 #include "engine/fetch/match.h"
@@ -31,9 +30,22 @@
 
 struct lab lab;
 
-static const struct ubp_arch *arch(void)
+#if RUN_BITS == 32
+#include "arch/i386/gen.h"
+#define RED_ZONE    0
+#define MAP_FLAGS   MAP_32BIT
+#define NAME        "i386"
+#define CODE_SELECT 0x23
+#else
+#include "arch/x86/gen.h"
+#define MAP_FLAGS   0
+#define NAME        "x86_64"
+#define CODE_SELECT 0x33
+#endif
+
+const struct ubp_arch *lab_arch(void)
 {
-	return ubp_arch_by_name("x86_64");
+	return ubp_arch_by_name(NAME);
 }
 
 /* --- making it ------------------------------------------------------------------- */
@@ -41,10 +53,23 @@ static const struct ubp_arch *arch(void)
 static void *map(uint64_t vaddr, size_t len)
 {
 	void *at = mmap((void *)vaddr, len, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | (vaddr ? MAP_FIXED_NOREPLACE : 0), -1, 0);
+			MAP_PRIVATE | MAP_ANONYMOUS | (vaddr ? MAP_FIXED_NOREPLACE : MAP_FLAGS),
+			-1, 0);
 
 	assert_true(at != MAP_FAILED);
 	return at;
+}
+
+static uint64_t thread_pointer(void)
+{
+#if RUN_BITS == 32
+	return RUN_TCB;
+#else
+	uint64_t base;
+
+	assert_int_equal(syscall(SYS_arch_prctl, ARCH_GET_FS, &base), 0);
+	return base;
+#endif
 }
 
 static size_t region_len(void)
@@ -67,8 +92,10 @@ void lab_make(void)
 	lab.table = (struct ring_thread *)(base + RING_TABLE_AT);
 	lab.comms = (char(*)[16])(base + RING_COMM_AT);
 	lab.ring = base + RING_RINGS_AT;
-	assert_int_equal(syscall(SYS_arch_prctl, ARCH_GET_FS, &lab.key), 0);
-	lab.key = ring_key(lab.key);
+	lab.hijacks = map(0, LAB_HIJACKS_LEN + sizeof(LAB_NESTED_TEXT));
+	lab.nested_text = (char *)&lab.hijacks[LAB_HIJACKS];
+	strcpy(lab.nested_text, LAB_NESTED_TEXT);
+	lab.key = ring_key(thread_pointer());
 	lab.gate = (uint64_t *)RUN_GATE;
 	lab.scratch = fetch_scratch_new();
 	lab.record = malloc(sizeof(*lab.record) + EVENT_DATA_MAX);
@@ -77,7 +104,7 @@ void lab_make(void)
 	run_write(LAB_SITE, nop5, sizeof(nop5));
 	run_plant_exit(RUN_CODE, 0);
 	assert_int_equal(
-		arch()->find_window(nop5, sizeof(nop5), 0, LAB_SITE, &lab.window, &err), 0);
+		lab_arch()->find_window(nop5, sizeof(nop5), 0, LAB_SITE, &lab.window, &err), 0);
 	lab.plan = (struct detour_plan){
 		.site = LAB_SITE,
 		.vaddr = RUN_BLOCK,
@@ -103,6 +130,7 @@ void lab_free(void)
 	}
 	fetch_scratch_free(lab.scratch);
 	free(lab.record);
+	munmap(lab.hijacks, LAB_HIJACKS_LEN + sizeof(LAB_NESTED_TEXT));
 	munmap(lab.control, region_len());
 	munmap((void *)LAB_MEM, LAB_MEM_SIZE);
 	munmap((void *)LAB_HIGH, LAB_END - LAB_HIGH);
@@ -192,7 +220,7 @@ static uint64_t some_address(uint64_t *rng)
 /* Words: pointers, and pieces of text that mostly ends somewhere. */
 static void fill(uint64_t start, uint64_t end, uint64_t *rng)
 {
-	for (uint64_t at = start; at < end; at += 8) {
+	for (uint64_t at = start; at < end; at += RUN_WORD) {
 		uint64_t v = run_next(rng), choice = v % 8;
 
 		if (choice < 3) {
@@ -200,9 +228,9 @@ static void fill(uint64_t start, uint64_t end, uint64_t *rng)
 		} else if (choice < 7) {
 			v = (v & 0x1f1f1f1f1f1f1f1f) | 0x6060606060606060;
 			if (choice < 5)
-				v &= ~(0xffull << (v >> 3 & 0x38));
+				v &= ~(0xffull << (v >> 3 & (RUN_BITS - 8)));
 		}
-		memcpy((void *)at, &v, 8);
+		memcpy((void *)at, &v, RUN_WORD);
 	}
 }
 
@@ -223,7 +251,7 @@ int lab_build(size_t n, struct ubp_err *err)
 	forget_detour();
 	lab.plan.n_probes = n;
 	lab.plan.gate = (uint64_t)lab.gate;
-	rc = arch()->build_detour(&lab.plan, &lab.detour, err);
+	rc = lab_arch()->build_detour(&lab.plan, &lab.detour, err);
 	if (rc < 0)
 		return rc;
 	assert_true(lab.detour.len <= RUN_BLOCK_SIZE);
@@ -248,6 +276,25 @@ void lab_run(const struct run_regs *regs, uint64_t seed, run_step_fn *step, void
 	     struct run_end *ret_end)
 {
 	run_code(RUN_BLOCK + lab.detour.entry_at, regs, seed, step, arg, ret_end);
+	/* As the tracer sees it. */
+	for (size_t i = 0; i < lab.plan.n_probes && ret_end->signo == SIGTRAP; i++)
+		if (lab.detour.ret_trap_at[i] &&
+		    ret_end->pc == RUN_BLOCK + lab.detour.ret_trap_at[i] + 1)
+			ret_end->regs.gpr[SP] += lab.detour.ret_below;
+}
+
+void lab_call_nested(void)
+{
+#if RUN_BITS == 32
+	run_call(LAB_SITE, LAB_NESTED, (uint32_t)(uintptr_t)lab.nested_text);
+#else
+	((void (*)(long, const char *))LAB_SITE)(LAB_NESTED, lab.nested_text);
+#endif
+}
+
+void lab_scribble_below(uint64_t sp)
+{
+	memset((void *)(sp - RED_ZONE - 600), 0xa5, 600);
 }
 
 int lab_trap(const struct run_end *end)
@@ -272,9 +319,9 @@ bool lab_faulted(const struct run_end *end)
 void lab_assert_kept(const char *what, const struct run_regs *before, const uint8_t *stack,
 		     const struct run_end *end)
 {
-	uint64_t above = before->gpr[SP] - 128 - RUN_STACK;
+	uint64_t above = before->gpr[SP] - RED_ZONE - RUN_STACK;
 
-	for (size_t i = 0; i < 16; i++)
+	for (size_t i = 0; i < RUN_GPRS; i++)
 		if (end->regs.gpr[i] != before->gpr[i])
 			fail_msg("%s: register %zu is 0x%llx, was 0x%llx", what, i,
 				 (unsigned long long)end->regs.gpr[i],
@@ -288,7 +335,7 @@ void lab_assert_kept(const char *what, const struct run_regs *before, const uint
 	assert_true(above >= 128 && above < RUN_STACK_SIZE);
 	/* Nothing above the red zone's end, nothing further below than the frame. */
 	assert_memory_equal(end->stack + above, stack + above, RUN_STACK_SIZE - above);
-	assert_memory_equal(end->stack, stack, above - FRAME_LEN);
+	assert_memory_equal(end->stack, stack, above + RED_ZONE - FRAME_ALL);
 }
 
 const struct ring_record *lab_record_at(uint64_t at)
@@ -346,7 +393,7 @@ enum lab_outcome lab_interpret(const struct detour_probe *probe, const struct ru
 	struct fetch_memory memory = { read_real, &faults };
 	struct event_record *r = lab.record;
 	struct ubp_regs user = { { 0 } };
-	struct fetch_input in = { .arch = arch(),
+	struct fetch_input in = { .arch = lab_arch(),
 				  .regs = &user,
 				  .memory = &memory,
 				  .hit_vaddr = LAB_SITE,
@@ -355,14 +402,18 @@ enum lab_outcome lab_interpret(const struct detour_probe *probe, const struct ru
 				  .comm = lab.comms[lab.thread - lab.table] };
 	int len;
 
-	for (size_t i = 0; i < 16; i++)
+	for (size_t i = 0; i < RUN_GPRS; i++)
 		user.r[user_of[i]] = regs->gpr[i];
 	user.r[X86_IP] = probe->is_return ? lab.real : LAB_SITE;
-	user.r[X86_CS] = 0x33;
+	user.r[X86_CS] = CODE_SELECT;
 	user.r[X86_SS] = 0x2b;
 	user.r[X86_ORIG_AX] = UINT64_MAX;
-	assert_int_equal(syscall(SYS_arch_prctl, ARCH_GET_FS, &user.r[X86_FS_BASE]), 0);
+#if RUN_BITS == 32
+	user.r[X86_GS_BASE] = thread_pointer();
+#else
+	user.r[X86_FS_BASE] = thread_pointer();
 	assert_int_equal(syscall(SYS_arch_prctl, ARCH_GET_GS, &user.r[X86_GS_BASE]), 0);
+#endif
 	len = fetch_run(probe->program, &in, lab.scratch,
 			probe->is_return ? EVENT_HEAD_RETURN : EVENT_HEAD_ENTRY, r->data);
 	lab.passes = false;

@@ -24,7 +24,13 @@
 #include "tests/unit/x86_run.h"
 
 /* Three pages, a hole of a page, two pages, then nothing. */
-#define LAB_MEM      0x2b0000000000ull
+#if RUN_BITS == 64
+#define LAB_MEM 0x2b0000000000ull
+#elif defined(__SANITIZE_ADDRESS__)
+#define LAB_MEM 0x2b000000ull
+#else
+#define LAB_MEM 0xab000000ull /* as a number of 32 bits it would be negative */
+#endif
 #define LAB_MEM_SIZE 0x3000
 #define LAB_HIGH     (LAB_MEM + 0x4000)
 #define LAB_END      (LAB_HIGH + 0x2000)
@@ -71,8 +77,18 @@ struct lab {
 	bool passes;                 /* what the filter says of it, faults and all */
 	struct fetch_program *programs[UBP_DETOUR_PROBES]; /* of lab_set_probe() */
 	struct filter *filters[UBP_DETOUR_PROBES];
-	struct guard_hijack hijacks[LAB_HIJACKS];
+	struct guard_hijack *hijacks; /* LAB_HIJACKS of them */
+	char *nested_text;            /* LAB_NESTED_TEXT, where the code can have it */
 };
+
+#define LAB_HIJACKS_LEN (LAB_HIJACKS * sizeof(struct guard_hijack))
+
+const struct ubp_arch *lab_arch(void);
+/* From a signal handler: the function, for LAB_NESTED. */
+void lab_call_nested(void);
+/* What the kernel may do when it calls a handler: write below the stack pointer, beyond what
+ * programs of this kind may keep there. */
+void lab_scribble_below(uint64_t sp);
 
 /* There is one: it lies at fixed places. */
 extern struct lab lab;

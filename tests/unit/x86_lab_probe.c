@@ -18,11 +18,6 @@
 #include "engine/spec/filter.h"
 #include "tests/unit/probe_make.h"
 
-static const struct ubp_arch *arch(void)
-{
-	return ubp_arch_by_name("x86_64");
-}
-
 void lab_set_probe(unsigned i, bool is_return, const char *args, const char *filter)
 {
 	struct probe_make make;
@@ -58,8 +53,8 @@ void lab_jump_over_site(void)
 	struct ubp_err err;
 
 	ubp_err_reset(&err);
-	assert_int_equal(arch()->build_jump(&lab.window, LAB_SITE,
-					    RUN_BLOCK + lab.detour.entry_at, jump, &err),
+	assert_int_equal(lab_arch()->build_jump(&lab.window, LAB_SITE,
+						RUN_BLOCK + lab.detour.entry_at, jump, &err),
 			 0);
 	run_write(LAB_SITE, jump, lab.window.jump_len);
 }
@@ -106,27 +101,27 @@ void lab_count_calls(uint64_t at, unsigned *ret_outer, unsigned *ret_nested)
 void lab_function_start(const struct run_regs *before, struct run_regs *ret_after)
 {
 	uint8_t code[UBP_RETURN_CODE_MAX];
-	uint64_t home = LAB_HOME;
+	run_word home = LAB_HOME;
 	struct ubp_err err;
 	size_t len = 0;
 
-	memset(lab.hijacks, 0, sizeof(lab.hijacks));
+	memset(lab.hijacks, 0, LAB_HIJACKS_LEN);
 	lab.plan.hijacks = (uint64_t)lab.hijacks;
 	lab.plan.hijacks_mask = LAB_HIJACKS - 1;
 	lab.plan.return_vaddr = LAB_RETURN_CODE;
 	lab.plan.trampoline = LAB_TRAMPOLINE;
 	lab.real = LAB_HOME;
 	ubp_err_reset(&err);
-	assert_int_equal(arch()->build_return_code((uint64_t)lab.hijacks, LAB_HIJACKS - 1,
-						   LAB_TRAMPOLINE, code, sizeof(code), &len,
-						   &err),
+	assert_int_equal(lab_arch()->build_return_code((uint64_t)lab.hijacks, LAB_HIJACKS - 1,
+						       LAB_TRAMPOLINE, code, sizeof(code), &len,
+						       &err),
 			 0);
 	run_write(LAB_RETURN_CODE, code, len);
 	run_plant_exit(LAB_HOME, 0);
 	run_write(LAB_BODY, "\xc3", 1);
 	run_write(before->gpr[SP], &home, sizeof(home));
 	*ret_after = *before;
-	ret_after->gpr[SP] += 8;
+	ret_after->gpr[SP] += RUN_WORD;
 }
 
 void lab_function_build(unsigned n)

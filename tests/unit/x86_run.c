@@ -5,6 +5,7 @@
 
 #include "tests/unit/x86_run.h"
 
+#include <asm/ldt.h>
 #include <asm/prctl.h>
 #include <cpuid.h>
 #include <sched.h>
@@ -30,6 +31,34 @@
 #define FLAG_FIXED  0x202
 #define FLAG_SEEN   (FLAG_STATUS | FLAG_DF)
 
+#if RUN_BITS == 32
+#define run_in         run32_in
+#define run_in_flags   run32_in_flags
+#define run_entry      run32_entry
+#define run_out        run32_out
+#define run_out_flags  run32_out_flags
+#define run_exit_id    run32_exit_id
+#define run_host_sp    run32_host_sp
+#define run_xmask      run32_xmask
+#define run_xin        run32_xin
+#define run_xout       run32_xout
+#define run_enter      run32_enter
+#define run_exit_0     run32_exit_0
+#define run_exit_1     run32_exit_1
+#define run_exit_2     run32_exit_2
+#define run_exit_fault run32_exit_fault
+#define NAME(text)     "run32_" text
+#define SEGMENTS       "mov $0x2b, %eax; mov %eax, %ds; mov %eax, %es\n"
+#define GO             "ljmp *run32_entry(%rip)\n"
+/* Behind the offset, the selector of 32-bit code. */
+#define CODE_32 (0x23ull << 32)
+#else
+#define NAME(text) "run_" text
+#define SEGMENTS   ""
+#define GO         "jmp *run_entry(%rip)\n"
+#define CODE_32    0
+#endif
+
 /* Shared with the assembly below. */
 uint64_t run_in[16], run_in_flags, run_entry;
 uint64_t run_out[16], run_out_flags, run_exit_id, run_host_sp;
@@ -44,37 +73,38 @@ extern const char run_exit_0[], run_exit_1[], run_exit_2[], run_exit_fault[];
 		what("rbp", 40) what("rsi", 48) what("rdi", 56) what("r8", 64) what("r9", 72)  \
 			what("r10", 80) what("r11", 88) what("r12", 96) what("r13", 104)       \
 				what("r14", 112) what("r15", 120)
-#define LOAD(reg, at)  "mov run_in+" #at "(%rip), %" reg "\n"
-#define STORE(reg, at) "mov %" reg ", run_out+" #at "(%rip)\n"
+#define LOAD(reg, at)  "mov " NAME("in") "+" #at "(%rip), %" reg "\n"
+#define STORE(reg, at) "mov %" reg ", " NAME("out") "+" #at "(%rip)\n"
 
 /* clang-format off */
 __asm__(
 	".text\n"
-	".type run_enter, @function\n"
-	"run_enter:\n"
+	".type " NAME("enter") ", @function\n"
+	NAME("enter") ":\n"
+	SEGMENTS
 	"push %rbx; push %rbp; push %r12; push %r13; push %r14; push %r15\n"
-	"mov %rsp, run_host_sp(%rip)\n"
-	"mov run_xmask(%rip), %eax; mov run_xmask+4(%rip), %edx\n"
-	"xrstor64 run_xin(%rip)\n"
-	"pushq run_in_flags(%rip)\n"
+	"mov %rsp, " NAME("host_sp") "(%rip)\n"
+	"mov " NAME("xmask") "(%rip), %eax; mov " NAME("xmask") "+4(%rip), %edx\n"
+	"xrstor64 " NAME("xin") "(%rip)\n"
+	"pushq " NAME("in_flags") "(%rip)\n"
 	"popfq\n"
 	EACH_GPR(LOAD)
-	"jmp *run_entry(%rip)\n"
-	"run_exit_0: movq $0, run_exit_id(%rip); jmp 1f\n"
-	"run_exit_1: movq $1, run_exit_id(%rip); jmp 1f\n"
-	"run_exit_2: movq $2, run_exit_id(%rip)\n"
+	GO
+	NAME("exit_0") ": movq $0, " NAME("exit_id") "(%rip); jmp 1f\n"
+	NAME("exit_1") ": movq $1, " NAME("exit_id") "(%rip); jmp 1f\n"
+	NAME("exit_2") ": movq $2, " NAME("exit_id") "(%rip)\n"
 	"1:\n"
 	EACH_GPR(STORE)
-	"mov run_host_sp(%rip), %rsp\n"
+	"mov " NAME("host_sp") "(%rip), %rsp\n"
 	"pushfq\n"
-	"popq run_out_flags(%rip)\n"
-	"run_exit_fault:\n"
+	"popq " NAME("out_flags") "(%rip)\n"
+	NAME("exit_fault") ":\n"
 	"cld\n"
-	"mov run_xmask(%rip), %eax; mov run_xmask+4(%rip), %edx\n"
-	"xsave64 run_xout(%rip)\n"
+	"mov " NAME("xmask") "(%rip), %eax; mov " NAME("xmask") "+4(%rip), %edx\n"
+	"xsave64 " NAME("xout") "(%rip)\n"
 	"pop %r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx\n"
 	"ret\n"
-	".size run_enter, . - run_enter\n");
+	".size " NAME("enter") ", . - " NAME("enter") "\n");
 /* clang-format on */
 
 static run_step_fn *step_fn;
@@ -99,7 +129,7 @@ static const size_t user_of[16] = {
 
 static bool in_regions(uint64_t vaddr)
 {
-	return (vaddr >= RUN_BASE && vaddr < RUN_BASE + RUN_SIZE) ||
+	return (vaddr >= RUN_BASE && vaddr < RUN_EXITS) ||
 	       (vaddr >= RUN_FAR && vaddr < RUN_FAR + 0x1000);
 }
 
@@ -141,6 +171,7 @@ static void on_signal(int signo, siginfo_t *si, void *context)
 	run_out_flags = (uint64_t)g[REG_EFL];
 	fault_signo = signo;
 	fault_pc = pc;
+	g[REG_CSGSFS] = (g[REG_CSGSFS] & ~0xffffll) | 0x33;
 	g[REG_EFL] = FLAG_FIXED;
 	g[REG_RSP] = (greg_t)run_host_sp;
 	g[REG_RIP] = (greg_t)(uintptr_t)run_exit_fault;
@@ -166,6 +197,111 @@ static void swap_handlers(bool ours)
 		sigaction(signals[i], ours ? &sa : &theirs[i], ours ? &theirs[i] : NULL);
 }
 
+void run_write(uint64_t vaddr, const void *bytes, size_t len)
+{
+	memcpy((void *)vaddr, bytes, len);
+}
+
+#if RUN_BITS == 32
+
+/* In 64-bit code again, from where it could be jumped to. */
+static uint32_t plant_way_back(unsigned i, uint64_t to)
+{
+	uint64_t at = RUN_EXITS + 16 * i;
+
+	run_write(at, "\xff\x25\0\0\0", 6); /* jmp *0(%rip) */
+	run_write(at + 6, &to, sizeof(to));
+	return (uint32_t)at;
+}
+
+void run_plant_exit(uint64_t vaddr, int exit)
+{
+	static const char *const exits[] = { run_exit_0, run_exit_1, run_exit_2 };
+	uint32_t to = plant_way_back((unsigned)exit, (uint64_t)(uintptr_t)exits[exit]);
+
+	run_write(vaddr, "\xea", 1); /* ljmp $0x33,$to */
+	run_write(vaddr + 1, &to, sizeof(to));
+	run_write(vaddr + 5, "\x33\0", 2);
+}
+
+/* A segment whose first word is where it is, for %gs. */
+static void set_segment(void)
+{
+	struct user_desc desc = {
+		.entry_number = (unsigned)-1,
+		.base_addr = (unsigned)RUN_TCB,
+		.limit = 0xfffff,
+		.seg_32bit = 1,
+		.limit_in_pages = 1,
+		.useable = 1,
+	};
+	const uint32_t self = RUN_TCB;
+	long result = 243; /* set_thread_area(), which 64-bit code has no number for */
+
+	run_write(RUN_TCB, &desc, sizeof(desc));
+	__asm__ volatile("int $0x80"
+			 : "+a"(result)
+			 : "b"(RUN_TCB)
+			 : "memory", "r8", "r9", "r10", "r11");
+	assert_int_equal(result, 0);
+	memcpy(&desc, (void *)RUN_TCB, sizeof(desc));
+	run_write(RUN_TCB, &self, sizeof(self));
+	__asm__ volatile("mov %0, %%gs" : : "r"(desc.entry_number << 3 | 3));
+}
+
+#define CALL_SP (RUN_EXITS + 0x3ff0)
+
+uint64_t run32_call_to, run32_call_sp;
+uint64_t run32_call_di, run32_call_si;
+void run32_call_enter(void);
+extern const char run32_call_back[];
+
+/* clang-format off */
+__asm__(
+	".text\n"
+	".type run32_call_enter, @function\n"
+	"run32_call_enter:\n"
+	"push %rbx; push %rbp; push %r12; push %r13; push %r14; push %r15\n"
+	"mov %rsp, run32_call_sp(%rip)\n"
+	"mov run32_call_di(%rip), %rdi; mov run32_call_si(%rip), %rsi\n"
+	"mov $0x2a023fec, %esp\n"
+	"ljmp *run32_call_to(%rip)\n"
+	"run32_call_back:\n"
+	"mov run32_call_sp(%rip), %rsp\n"
+	"pop %r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx\n"
+	"ret\n"
+	".size run32_call_enter, . - run32_call_enter\n");
+/* clang-format on */
+
+void run_call(uint32_t vaddr, uint32_t di, uint32_t si)
+{
+	uint32_t at = plant_way_back(3, (uint64_t)(uintptr_t)run32_call_back);
+	const uint32_t back = RUN_EXITS + 0x80;
+
+	_Static_assert(CALL_SP - 4 == 0x2a023fec, "as above");
+	run_write(back, "\xea", 1);
+	run_write(back + 1, &at, sizeof(at));
+	run_write(back + 5, "\x33\0", 2);
+	run_write(CALL_SP - 4, &back, sizeof(back));
+	run32_call_to = vaddr | CODE_32;
+	run32_call_di = di;
+	run32_call_si = si;
+	run32_call_enter();
+}
+
+#else
+
+void run_plant_exit(uint64_t vaddr, int exit)
+{
+	static const char *const exits[] = { run_exit_0, run_exit_1, run_exit_2 };
+	uint64_t to = (uint64_t)(uintptr_t)exits[exit];
+
+	run_write(vaddr, "\xff\x25\0\0\0", 6); /* jmp *0(%rip) */
+	run_write(vaddr + 6, &to, sizeof(to));
+}
+
+#endif
+
 int run_init(void **state)
 {
 	static uint8_t altstack[65536];
@@ -175,9 +311,13 @@ int run_init(void **state)
 
 	(void)state;
 	map_fixed(RUN_BASE, RUN_SIZE);
-	map_fixed(RUN_FAR, 0x1000);
 	assert_int_equal(sigaltstack(&ss, NULL), 0);
+#if RUN_BITS == 32
+	set_segment();
+#else
+	map_fixed(RUN_FAR, 0x1000);
 	assert_int_equal(syscall(SYS_arch_prctl, ARCH_SET_GS, RUN_DATA), 0);
+#endif
 
 	/* All but protection keys and tiles: 2688 bytes at most. */
 	assert_true(__get_cpuid_count(0xd, 0, &a, &b, &c, &d));
@@ -188,20 +328,6 @@ int run_init(void **state)
 	CPU_SET(sched_getcpu(), &one);
 	sched_setaffinity(0, sizeof(one), &one);
 	return 0;
-}
-
-void run_write(uint64_t vaddr, const void *bytes, size_t len)
-{
-	memcpy((void *)vaddr, bytes, len);
-}
-
-void run_plant_exit(uint64_t vaddr, int exit)
-{
-	static const char *const exits[] = { run_exit_0, run_exit_1, run_exit_2 };
-	uint64_t to = (uint64_t)(uintptr_t)exits[exit];
-
-	run_write(vaddr, "\xff\x25\0\0\0", 6); /* jmp *0(%rip) */
-	run_write(vaddr + 6, &to, sizeof(to));
 }
 
 uint64_t run_next(uint64_t *state)
@@ -242,6 +368,8 @@ void run_random(uint64_t seed, struct run_regs *ret_regs)
 	g[R8] = RUN_DATA + 0x1800;
 	g[CX] = run_next(&rng) % 6;
 	g[R9] = run_next(&rng) % 8;
+	for (size_t i = 0; i < 16; i++)
+		g[i] = (run_word)g[i];
 	top = (run_next(&rng) & FLAG_STATUS) | FLAG_FIXED;
 	run_write(g[SP], &top, sizeof(top));
 	ret_regs->flags = (run_next(&rng) & (FLAG_STATUS | FLAG_DF)) | FLAG_FIXED;
@@ -305,7 +433,7 @@ void run_code(uint64_t entry, const struct run_regs *regs, uint64_t seed, run_st
 	random_vectors(seed);
 	memcpy(run_in, regs->gpr, sizeof(run_in));
 	run_in_flags = regs->flags | (step_ ? FLAG_TF : 0);
-	run_entry = entry;
+	run_entry = entry | CODE_32;
 	run_exit_id = UINT64_MAX;
 	entered = false;
 	fault_signo = 0;
@@ -316,7 +444,8 @@ void run_code(uint64_t entry, const struct run_regs *regs, uint64_t seed, run_st
 	swap_handlers(true);
 	run_enter();
 	swap_handlers(false);
-	memcpy(ret_end->regs.gpr, run_out, sizeof(run_out));
+	for (size_t i = 0; i < 16; i++)
+		ret_end->regs.gpr[i] = (run_word)run_out[i];
 	ret_end->regs.flags = run_out_flags & FLAG_SEEN;
 	ret_end->exit = (int)run_exit_id;
 	ret_end->signo = fault_signo;

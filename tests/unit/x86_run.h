@@ -4,7 +4,8 @@
 /*
  * Run a piece of machine code in this process with given registers, memory and
  * stack, up to one of the planted exits or a fault, and see what it did. Only on
- * an x86-64 host.
+ * an x86-64 host. With RUN_BITS 32 the code is for 32 bits, all lies below 4 GiB, and the
+ * names begin with run32_ (tests/unit/x86_bits.h).
  *
  * One region at a fixed address: code, then slots, then data, then a stack.
  */
@@ -17,8 +18,19 @@
 #include <stdint.h>
 
 #include "arch/arch.h"
+#include "tests/unit/x86_bits.h"
 
-#define RUN_BASE       0x2a0000000000ull
+#if RUN_BITS == 32
+#define RUN_BASE 0x2a000000ull
+#define RUN_GPRS 8
+typedef uint32_t run_word;
+#else
+#define RUN_BASE 0x2a0000000000ull
+#define RUN_GPRS 16
+typedef uint64_t run_word;
+#endif
+#define RUN_WORD (RUN_BITS / 8)
+
 #define RUN_CODE       (RUN_BASE + 0x840) /* an instruction under test ends here */
 #define RUN_SLOT       (RUN_BASE + 0x1040)
 #define RUN_DATA       (RUN_BASE + 0x2000)
@@ -29,8 +41,9 @@
 #define RUN_GATE       (RUN_BASE + 0xb000) /* a page for what is near the code */
 #define RUN_BLOCK      (RUN_BASE + 0xc000) /* room for detours */
 #define RUN_BLOCK_SIZE 0x14000
-#define RUN_SIZE       0x20000
-#define RUN_FAR        0x3a0000000000 /* room for a slot that no rel32 reaches */
+#define RUN_SIZE       0x24000
+#define RUN_EXITS      (RUN_BASE + 0x20000) /* 32 bits: the way back to 64; then a stack */
+#define RUN_FAR        0x3a0000000000       /* room for a slot that no rel32 reaches */
 
 #define RUN_RIP   "0x27c0"         /* from RUN_CODE to the middle of the data */
 #define RUN_MOFFS "0x2a0000003000" /* that address */
@@ -84,6 +97,13 @@ void run_vectors(uint64_t seed, struct ubp_vectors *ret_vectors);
 /* Assert that two runs did the same; @what names them. */
 void run_assert_same(const char *what, const struct run_end *a, const struct run_end *b,
 		     const bool ignore_gpr[16]);
+
+#if RUN_BITS == 32
+/* Call a function for 32 bits with edi and esi, on a stack of its own. */
+void run_call(uint32_t vaddr, uint32_t di, uint32_t si);
+/* What %gs:0 holds. */
+#define RUN_TCB (RUN_BASE + 0xb800)
+#endif
 
 /* A good generator of numbers that are not random at all. */
 uint64_t run_next(uint64_t *state);
