@@ -53,20 +53,21 @@ void ring_set_n_probes(struct ring_set *set, unsigned n_probes);
 
 /* --- the tracing thread ---------------------------------------------------------- */
 
-/* Bytes of a region from its base on; the control page comes in front of that. */
-size_t ring_region_len(const struct ring_set *set);
+/* Bytes of a region from its base on, with as many rings as @most bytes take; the control page comes in
+ * front of that. */
+size_t ring_region_len(const struct ring_set *set, uint64_t most);
 
 /*
  * @control_fd and @region_fd are memory files of the target's, made with
  * MFD_ALLOW_SEALING, fresh and empty, opened for reading and writing; the caller closes
  * them. Sizes and maps them, takes the robust lock in the control page, and seals them: the
  * target can't change their sizes, nor map the control page for writing from now on.
- * @base: where the region will be mapped in the target. No thread has a ring yet.
+ * @base: where the region will be mapped in the target, ring_region_len() bytes. No thread has a ring yet.
  * Returns 0 or a negative errno. All spaces of a set are made by the same thread; its list
  * of robust locks is the set's until all of them are closed.
  */
 int ring_space_new(struct ring_set *set, int control_fd, int region_fd, uint64_t base,
-		   struct ring_space **ret_space, struct ubp_err *err);
+		   size_t region_len, struct ring_space **ret_space, struct ubp_err *err);
 /*
  * The target is gone, or nothing of ours is left in it. What is in its rings is still drained;
  * then the space is freed: it is not the caller's any more. To whoever still looks at the

@@ -26,9 +26,11 @@ _Static_assert(RING_BYTES_MIN >= RING_SLACK + RING_RECORD_MAX,
 _Static_assert(RING_SLACK >= RING_RECORD_MAX, "a record's end fits behind its ring");
 _Static_assert(RING_CONTROL_LEN == 4096, "one page");
 
-size_t ring_region_len(const struct ring_set *set)
+size_t ring_region_len(const struct ring_set *set, uint64_t most)
 {
-	return RING_RINGS_AT + set->n_rings * ring_stride(set);
+	uint64_t n = most > RING_RINGS_AT ? (most - RING_RINGS_AT) / ring_stride(set) : 0;
+
+	return RING_RINGS_AT + (n < set->n_rings ? n : set->n_rings) * ring_stride(set);
 }
 
 /* --- making a space -------------------------------------------------------------- */
@@ -79,7 +81,7 @@ static int map_control(struct ring_space *space, int fd, struct ubp_err *err)
 	return rc;
 }
 
-static struct ring_space *alloc_space(struct ring_set *set, uint64_t base)
+static struct ring_space *alloc_space(struct ring_set *set, uint64_t base, size_t region_len)
 {
 	struct ring_space *space = calloc(1, sizeof(*space));
 
@@ -87,9 +89,9 @@ static struct ring_space *alloc_space(struct ring_set *set, uint64_t base)
 		return NULL;
 	space->set = set;
 	space->base = base;
-	space->n_rings = set->n_rings;
-	space->region_len = ring_region_len(set);
-	space->rings = calloc(set->n_rings, sizeof(*space->rings));
+	space->n_rings = (uint32_t)((region_len - RING_RINGS_AT) / ring_stride(set));
+	space->region_len = region_len;
+	space->rings = calloc(space->n_rings + 1, sizeof(*space->rings));
 	space->slots = calloc(RING_THREADS, sizeof(struct ring *));
 	if (space->rings && space->slots)
 		return space;
@@ -98,9 +100,9 @@ static struct ring_space *alloc_space(struct ring_set *set, uint64_t base)
 }
 
 int ring_space_new(struct ring_set *set, int control_fd, int region_fd, uint64_t base,
-		   struct ring_space **ret_space, struct ubp_err *err)
+		   size_t region_len, struct ring_space **ret_space, struct ubp_err *err)
 {
-	struct ring_space *space = alloc_space(set, base);
+	struct ring_space *space = alloc_space(set, base, region_len);
 	int rc;
 
 	if (!space)

@@ -133,10 +133,13 @@ enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs
 		return_look_landed(t, regs->r[arch->sp]);
 	hit->n_seen = 0;
 	regs->r[arch->pc] = site->vaddr;
-	if (is_return)
+	if (is_return) {
+		regs->r[arch->sp] += site->jump->detour.ret_below;
 		record_return(hit, t, site, first, regs);
-	else
+		regs->r[arch->sp] -= site->jump->detour.ret_below;
+	} else {
 		record_from(hit, t, site, first, regs);
+	}
 	regs->r[arch->pc] = behind;
 	if (guard_is_lost(t) && guard_reinstall(t, regs) == 0)
 		return TRAP_OURS;

@@ -110,7 +110,7 @@ static int check_go(const struct site *s)
 	if (!s->object->is_go)
 		return 0;
 	len = read_code(s, s->start, code, sizeof(code));
-	check = len > 0 ? s->arch->go_check_len(code, (size_t)len) : 0;
+	check = len > 0 && s->arch->go_check_len ? s->arch->go_check_len(code, (size_t)len) : 0;
 	if (check == 0)
 		return refuse(s, WINDOW_GO,
 			      "its Go function makes not sure of the stack it needs: there may "

@@ -302,7 +302,7 @@ static int map_table(struct tracer *tracer, struct tracee *t, const struct ubp_r
 	const struct plant_space *ps = t->process->space->plant;
 	uint64_t len = ENTRIES * sizeof(struct guard_hijack), hint;
 
-	hint = rings_find_room(maps, ps->areas->vaddr, len);
+	hint = rings_find_room(t->process->space->arch, maps, ps->areas->vaddr, len);
 	if (!hint)
 		return ubp_fail(err, ENOMEM, "no room for a table");
 	return area_map(tracer, t, at, ps->stub, hint, len, PROT_READ | PROT_WRITE, ret_vaddr,

@@ -120,8 +120,10 @@ void hijack_put_back(const struct plant_space *owner, const struct space *space,
 
 #define RINGS_SHARED ((void *)1) /* several threads have one thread pointer */
 
-/* A free range of @len bytes, far from everything, on either side of @from. 0: none. */
-uint64_t rings_find_room(const struct maps *maps, uint64_t from, uint64_t len);
+/* A free range of @len bytes in a process of @arch, far from everything, on either side of @from; in
+ * 32 bits where it is least in the way. 0: none. */
+uint64_t rings_find_room(const struct ubp_arch *arch, const struct maps *maps, uint64_t from,
+			 uint64_t len);
 /* Map rings into a held thread's process. 0, or -errno: it can't have any. */
 int rings_provide(struct plant *plant, struct tracer *tracer, struct tracee *t,
 		  const struct ubp_regs *at, const struct maps *maps, struct ubp_err *err);

@@ -31,6 +31,10 @@
 #define FAR_AWAY 0x1000000000ULL
 #define TRIES    64
 #define LOWEST   0x100000000000ULL /* a program at a fixed low address leaves all this free */
+/* In 32 bits there is not so much of it, and the program needs some. */
+#define REGION_MAX_32 0x4000000ULL
+#define SPARE_32      0x1000000ULL
+#define LOWEST_32     0x100000ULL
 
 #define DATA(member) offsetof(struct guard_data, member)
 
@@ -57,8 +61,44 @@ static bool is_room(const struct maps *maps, uint64_t at, uint64_t len)
 	return k == maps->n || maps->v[k].start >= at + len + FAR_AWAY / 16;
 }
 
-uint64_t rings_find_room(const struct maps *maps, uint64_t from, uint64_t len)
+/*
+ * In 32 bits: in the smallest gap between mappings that has room to spare, since the large one is
+ * where the heap and new mappings grow to; else in the middle of that.
+ */
+static uint64_t find_room_32(const struct maps *maps, uint64_t len)
 {
+	uint64_t end = LOWEST_32, best = 0, best_size = UINT64_MAX, middle = 0, largest = 0;
+
+	for (size_t i = 0; i < maps->n; end = maps->v[i++].end) {
+		uint64_t size = maps->v[i].start > end ? maps->v[i].start - end : 0;
+
+		if (size > largest) {
+			largest = size;
+			middle = end + size / 2;
+		}
+	}
+	end = LOWEST_32;
+	for (size_t i = 0; i < maps->n; end = maps->v[i++].end) {
+		uint64_t size = maps->v[i].start > end ? maps->v[i].start - end : 0;
+		bool grows = (i && strcmp(maps->v[i - 1].path, "[heap]") == 0) ||
+			     strcmp(maps->v[i].path, "[stack]") == 0;
+
+		if (size == largest || grows || size < len + 2 * SPARE_32 || size >= best_size)
+			continue;
+		best_size = size;
+		best = end + SPARE_32;
+	}
+	if (!best && largest / 4 >= len)
+		best = middle;
+	return best / PAGE * PAGE;
+}
+
+uint64_t rings_find_room(const struct ubp_arch *arch, const struct maps *maps, uint64_t from,
+			 uint64_t len)
+{
+	if (arch->addr_size == sizeof(uint32_t))
+		return find_room_32(maps, len);
+
 	/* A program at a fixed place, low, has all the room above it. */
 	bool up = from / FAR_AWAY < TRIES;
 
@@ -87,7 +127,7 @@ static uint64_t choose_place(const struct space *space, const struct maps *maps,
 		return old[0];
 	}
 	*ret_flags = MAP_SHARED | MAP_FIXED_NOREPLACE;
-	return rings_find_room(maps, ps->areas->vaddr, len);
+	return rings_find_room(space->arch, maps, ps->areas->vaddr, len);
 }
 
 /* Our end of a file that the target has open. */
@@ -142,7 +182,7 @@ static void close_files(struct remote *remote, const struct files *files)
 
 /* Ours of both, made a ring space. */
 static int share(struct plant *plant, pid_t pid, const struct files *files, uint64_t base,
-		 struct ring_space **ret_rings, struct ubp_err *err)
+		 size_t len, struct ring_space **ret_rings, struct ubp_err *err)
 {
 	int control = fetch_fd(pid, files->control), region = fetch_fd(pid, files->region);
 	int rc;
@@ -151,7 +191,7 @@ static int share(struct plant *plant, pid_t pid, const struct files *files, uint
 		rc = ubp_fail(err, control < 0 ? -control : -region,
 			      "cannot open the memory file of process %d", (int)pid);
 	else
-		rc = ring_space_new(plant->rings, control, region, base, ret_rings, err);
+		rc = ring_space_new(plant->rings, control, region, base, len, ret_rings, err);
 	if (control >= 0)
 		close(control);
 	if (region >= 0)
@@ -197,7 +237,9 @@ int rings_provide(struct plant *plant, struct tracer *tracer, struct tracee *t,
 {
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
-	uint64_t len = RING_CONTROL_LEN + ring_region_len(plant->rings), flags = 0, place;
+	uint64_t most = space->arch->addr_size == sizeof(uint32_t) ? REGION_MAX_32 : UINT64_MAX;
+	uint64_t len = RING_CONTROL_LEN + ring_region_len(plant->rings, most), flags = 0;
+	uint64_t place;
 	const uint64_t name = 0x706275; /* "ubp" */
 	struct ring_space *rings = NULL;
 	struct files files = { 0 };
@@ -220,8 +262,8 @@ int rings_provide(struct plant *plant, struct tracer *tracer, struct tracee *t,
 		return rc;
 	rc = make_files(&remote, ps->data + DATA(name), &files, err);
 	if (rc == 0)
-		rc = share(plant, t->process->pid, &files, place + RING_CONTROL_LEN, &rings,
-			   err);
+		rc = share(plant, t->process->pid, &files, place + RING_CONTROL_LEN,
+			   len - RING_CONTROL_LEN, &rings, err);
 	if (rc == 0)
 		rc = map_files(&remote, &files, place, len, flags, err);
 	if (rc != -ESRCH)

@@ -40,7 +40,8 @@ static void open_space(void)
 	ubp_err_reset(&err);
 	CLAIM(ring_set_new(&options, &set, &err) == 0);
 	ring_set_n_probes(set, N_PROBES);
-	CLAIM(ring_space_new(set, control_fd, region_fd, 4096, &space, &err) == 0);
+	CLAIM(ring_space_new(set, control_fd, region_fd, 4096, ring_region_len(set, UINT64_MAX),
+			     &space, &err) == 0);
 	region = mmap(NULL, RING_RINGS_AT + 2 * POINTERS * STRIDE, PROT_READ | PROT_WRITE,
 		      MAP_SHARED, region_fd, 0);
 	CLAIM(region != MAP_FAILED);

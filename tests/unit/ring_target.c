@@ -40,7 +40,7 @@ void target_open_in(struct ring_target *t, struct ring_set *set)
 
 	memset(t, 0, sizeof(*t));
 	t->set = set;
-	t->region_len = ring_region_len(set);
+	t->region_len = ring_region_len(set, UINT64_MAX);
 	t->control_fd = make_file("control");
 	t->region_fd = make_file("region");
 	at = mmap(NULL, RING_CONTROL_LEN + t->region_len, PROT_NONE,
@@ -48,7 +48,7 @@ void target_open_in(struct ring_target *t, struct ring_set *set)
 	assert_true(at != MAP_FAILED);
 	ubp_err_reset(&err);
 	if (ring_space_new(set, t->control_fd, t->region_fd, (uintptr_t)at + RING_CONTROL_LEN,
-			   &t->space, &err) < 0)
+			   t->region_len, &t->space, &err) < 0)
 		fail_msg("%s", err.text);
 	map_files(t, at);
 }

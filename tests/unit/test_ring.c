@@ -49,7 +49,7 @@ static void refuses_capacities_it_cannot_use(void **state)
 	options.ring_bytes = 1 << 30;
 	assert_int_equal(ring_set_new(&options, &set, &err), 0);
 	assert_false(ring_set_is_used(set));
-	assert_true(ring_region_len(set) >= 1UL << 30);
+	assert_true(ring_region_len(set, UINT64_MAX) >= 1UL << 30);
 	ring_set_free(set);
 }
 
@@ -90,7 +90,8 @@ static int new_space(struct ring_set *set, int control_fd, int region_fd)
 	int rc;
 
 	ubp_err_reset(&err);
-	rc = ring_space_new(set, control_fd, region_fd, 0x10000000, &space, &err);
+	rc = ring_space_new(set, control_fd, region_fd, 0x10000000,
+			    ring_region_len(set, UINT64_MAX), &space, &err);
 	assert_true(rc < 0 && strlen(err.text) > 0);
 	assert_null(space);
 	return rc;

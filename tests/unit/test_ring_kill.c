@@ -88,7 +88,7 @@ static void make_spaces(struct owned *o)
 		_exit(1);
 	for (int i = 0; i < 3; i++)
 		if (ring_space_new(o->set, o->fds[2 * i], o->fds[2 * i + 1], 0x10000000,
-				   &spaces[i], &err) < 0)
+				   ring_region_len(o->set, UINT64_MAX), &spaces[i], &err) < 0)
 			_exit(1);
 	if (o->close_second)
 		ring_space_close(spaces[1]);
