@@ -13,6 +13,7 @@
 #include "engine/object/image.h"
 #include "engine/object/lsda.h"
 #include "engine/object/object_priv.h"
+#include "engine/object/operand.h"
 #include "engine/object/symtab.h"
 
 /* A bit for each byte of an executable segment. */
@@ -114,6 +115,7 @@ struct scan {
 	const struct object *object;
 	struct landings *landings;
 	const struct image *image;
+	uint64_t got;     /* 32-bit x86: what code counts addresses from; 0: there is none */
 	uint64_t *tables; /* where code points to, outside and inside code */
 	size_t n_tables, room;
 	bool out_of_memory;
@@ -229,6 +231,64 @@ static void mark_pointers(struct scan *s)
 	}
 }
 
+/*
+ * 32-bit x86 has no addresses that are relative to the pc. Code that must not know where it is
+ * counts from the GOT, in tables and in itself; what was written by hand, from the start
+ * of a table that nothing tells of. So each place may be one.
+ */
+#define RUN_LEAST 3
+#define BUDGET_32 (UINT64_C(1) << 24)
+#define NEAREST   8 /* no entry leads as near as that */
+
+static void mark_got_words(struct scan *s, const struct image_part *part)
+{
+	for (size_t at = 0; part->len - at >= 4 && at < part->len; at += 4) {
+		uint64_t word = object_number(s->object, part->bytes + at, 4);
+
+		landings_add(s->landings, (uint32_t)(s->got + word));
+	}
+}
+
+/* The target of the entry at @at, of a table that starts at @start; 0: it is none. */
+static uint64_t entry_target(struct scan *s, const struct image_part *part, size_t start,
+			     size_t at)
+{
+	int32_t entry = (int32_t)object_number(s->object, part->bytes + at, 4);
+	uint64_t target = (uint32_t)(part->elf_vaddr + start + (uint64_t)(int64_t)entry);
+
+	if (entry > -NEAREST && entry < NEAREST)
+		return 0;
+	return text_of(s->landings, target) ? target : 0;
+}
+
+static void mark_own_tables(struct scan *s, const struct image_part *part, uint64_t *budget)
+{
+	for (size_t start = 0; start + 4 <= part->len && *budget; start += 4) {
+		size_t end = start;
+
+		while (end + 4 <= part->len && *budget &&
+		       entry_target(s, part, start, end) != 0) {
+			end += 4;
+			--*budget;
+		}
+		for (size_t at = start; end - start >= 4 * RUN_LEAST && at < end; at += 4)
+			landings_add(s->landings, entry_target(s, part, start, at));
+	}
+}
+
+static void mark_32(struct scan *s)
+{
+	uint64_t budget = BUDGET_32;
+
+	for (size_t i = 0; i < s->image->n; i++) {
+		if (s->got)
+			mark_got_words(s, &s->image->parts[i]);
+		mark_own_tables(s, &s->image->parts[i], &budget);
+	}
+	if (!budget)
+		landings_add_all(s->landings);
+}
+
 /* --- constants in code ------------------------------------------------------------ */
 
 #define CONSTANTS_MAX (1u << 22)
@@ -279,22 +339,33 @@ static int add_constant(struct landings *l, uint64_t target, uint64_t at)
 	return 0;
 }
 
+/* Those that are counted from @base. */
+static int part_constants(struct scan *s, const struct image_part *part, uint64_t base)
+{
+	struct landings *l = s->landings;
+	int rc = 0;
+
+	for (size_t at = 0; part->is_exec && part->len - at > 4 && rc == 0; at++) {
+		uint64_t word = object_number(s->object, part->bytes + at, 4);
+
+		if (base)
+			word = (uint32_t)(base + word);
+		if (word >= l->low && word < l->high)
+			rc = add_constant(l, word, part->elf_vaddr + at);
+	}
+	return rc;
+}
+
 static int find_constants(struct scan *s, struct ubp_err *err)
 {
 	struct landings *l = s->landings;
 	int rc = 0;
 
-	if (object_is_pie(s->object))
-		return 0;
-	for (size_t i = 0; i < s->image->n; i++) {
-		const struct image_part *part = &s->image->parts[i];
-
-		for (size_t at = 0; part->is_exec && part->len - at > 4 && rc == 0; at++) {
-			uint64_t word = object_number(s->object, part->bytes + at, 4);
-
-			if (word >= l->low && word < l->high)
-				rc = add_constant(l, word, part->elf_vaddr + at);
-		}
+	for (size_t i = 0; i < s->image->n && rc == 0; i++) {
+		if (!object_is_pie(s->object))
+			rc = part_constants(s, &s->image->parts[i], 0);
+		if (s->got && rc == 0)
+			rc = part_constants(s, &s->image->parts[i], s->got);
 	}
 	if (rc == -EFBIG)
 		return ubp_fail(err, EFBIG, "%s: too many addresses in code", s->object->path);
@@ -350,8 +421,13 @@ static int scan(struct object *object, struct landings *l, const struct image *i
 		struct ubp_err *err)
 {
 	struct scan s = { .object = object, .landings = l, .image = image };
+	bool is_32 = object->ehdr.e_machine == EM_386;
 	int rc = 0;
 
+	/* A program that is all at fixed addresses has none, if it has sections that would tell. */
+	if (is_32 && object_got_vaddr(object, &s.got) < 0 &&
+	    (object_is_pie(object) || object->n_sections == 0))
+		landings_add_all(l);
 	for (size_t i = 0; i < image->n; i++)
 		if (image->parts[i].is_exec)
 			object->arch->scan_refs(image->parts[i].bytes, image->parts[i].len,
@@ -365,6 +441,8 @@ static int scan(struct object *object, struct landings *l, const struct image *i
 		rc = find_constants(&s, err);
 	free(s.tables);
 	mark_pointers(&s);
+	if (is_32)
+		mark_32(&s);
 	landings_add(l, object_entry(object));
 	return rc;
 }

@@ -105,8 +105,28 @@ static int tls_size(const struct object *object, uint64_t *ret_size)
 	return -ENOTSUP;
 }
 
-/* Where the GOT is, from which offsets are counted. */
-static int got_vaddr(struct object *object, uint64_t *ret_elf_vaddr)
+static bool got_section(const struct object *object, const char *want, uint64_t *ret_elf_vaddr)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	if (elf_getshdrstrndx(object->elf, &names) != 0)
+		return false;
+	while ((section = elf_nextscn(object->elf, section))) {
+		const char *name = gelf_getshdr(section, &header)
+					   ? elf_strptr(object->elf, names, header.sh_name)
+					   : NULL;
+
+		if (name && strcmp(name, want) == 0) {
+			*ret_elf_vaddr = header.sh_addr;
+			return true;
+		}
+	}
+	return false;
+}
+
+int object_got_vaddr(struct object *object, uint64_t *ret_elf_vaddr)
 {
 	GElf_Shdr header;
 	Elf_Scn *section = object_section_of_type(object, SHT_DYNAMIC, &header);
@@ -119,7 +139,12 @@ static int got_vaddr(struct object *object, uint64_t *ret_elf_vaddr)
 		*ret_elf_vaddr = dyn.d_un.d_ptr;
 		return 0;
 	}
-	return object_symbol_value(object, "_GLOBAL_OFFSET_TABLE_", ret_elf_vaddr);
+	if (object_symbol_value(object, "_GLOBAL_OFFSET_TABLE_", ret_elf_vaddr) == 0)
+		return 0;
+	return got_section(object, ".got.plt", ret_elf_vaddr) ||
+			       got_section(object, ".got", ret_elf_vaddr)
+		       ? 0
+		       : -ENOENT;
 }
 
 int object_operand_symbol(struct object *object, const struct operand *operand, uint64_t probe,
@@ -135,7 +160,7 @@ int object_operand_symbol(struct object *object, const struct operand *operand, 
 		rc = tls_size(object, &from);
 		break;
 	case OPERAND_SYMBOL_GOT:
-		rc = got_vaddr(object, &from);
+		rc = object_got_vaddr(object, &from);
 		break;
 	}
 	if (rc < 0)

@@ -22,4 +22,7 @@ struct ubp_err;
 int object_operand_symbol(struct object *object, const struct operand *operand, uint64_t probe,
 			  uint64_t *ret_value, struct ubp_err *err);
 
+/* elf_vaddr of the GOT, where code counts offsets from. Negative: it is not known. */
+int object_got_vaddr(struct object *object, uint64_t *ret_elf_vaddr);
+
 #endif
