@@ -34,7 +34,8 @@ int ubp_host_get_regs(pid_t tid, struct ubp_regs *ret_regs);
 int ubp_host_get_vectors(pid_t tid, struct ubp_vectors *ret_vectors);
 
 /* What a thread's own memory is found by. @regs: those it has. */
-int ubp_host_get_thread_pointer(pid_t tid, const struct ubp_regs *regs, uint64_t *ret_tp);
+int ubp_host_get_thread_pointer(const struct ubp_arch *arch, pid_t tid,
+				const struct ubp_regs *regs, uint64_t *ret_tp);
 
 /*
  * Put all back. Not on the hot path. A system call that the thread is coming out of is not

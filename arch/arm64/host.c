@@ -85,8 +85,10 @@ int ubp_host_get_vectors(pid_t tid, struct ubp_vectors *ret_vectors)
 	return rc;
 }
 
-int ubp_host_get_thread_pointer(pid_t tid, const struct ubp_regs *regs, uint64_t *ret_tp)
+int ubp_host_get_thread_pointer(const struct ubp_arch *arch, pid_t tid,
+				const struct ubp_regs *regs, uint64_t *ret_tp)
 {
+	(void)arch;
 	(void)regs;
 	return get_set(PTRACE_GETREGSET, tid, NT_ARM_TLS, ret_tp, sizeof(*ret_tp));
 }

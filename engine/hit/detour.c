@@ -60,7 +60,7 @@ static void catch_up(struct hit *hit, struct tracee *t, const struct ubp_regs *a
 		if (!ps->jumps_failed && ++ps->n_detour_traps >= TRAPS_BEFORE_RINGS)
 			hit->wants_rings(hit->ctx, t, at);
 	} else if (!ring_space_has(ps->rings, t->tid) ||
-		   ubp_host_get_thread_pointer(t->tid, at, &pointer) < 0 ||
+		   ubp_host_get_thread_pointer(space->arch, t->tid, at, &pointer) < 0 ||
 		   t->thread_pointer != pointer) {
 		rings_add_thread(hit->tracer, t, at);
 	} else {

@@ -321,7 +321,8 @@ void rings_add_thread(struct tracer *tracer, struct tracee *t, const struct ubp_
 	const struct tracee *other;
 	void *who;
 
-	if (!ps || ubp_host_get_thread_pointer(t->tid, regs, &thread_pointer) < 0)
+	if (!ps || ubp_host_get_thread_pointer(t->process->space->arch, t->tid, regs,
+					       &thread_pointer) < 0)
 		return;
 	if (t->thread_pointer != thread_pointer)
 		forget_pointer(ps, t);
