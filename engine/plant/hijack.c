@@ -174,13 +174,13 @@ static void take_stack(struct tracee *t, uint64_t sp)
 	const struct plant_space *ps = t->process->space->plant;
 	size_t size = t->process->space->arch->addr_size, len;
 	uint8_t words[STACK_CHUNK];
-	uint64_t last = sp;
+	uint64_t first = sp & ~7ULL, last = first;
 
 	/* Behind the stack may be other memory that can be read. */
-	for (uint64_t at = sp & ~7ULL; at - last < FRAME_MAX + STACK_CHUNK; at += len) {
+	for (uint64_t at = first; at - last < FRAME_MAX + STACK_CHUNK; at += len) {
 		size_t got;
 
-		len = at == (sp & ~7ULL) ? STACK_FIRST : STACK_CHUNK;
+		len = at == first ? STACK_FIRST : STACK_CHUNK;
 		got = mem_read(t->tid, at, words, len);
 		for (size_t i = 0; i + size <= got; i += size)
 			if (memcmp(words + i, &ps->return_vaddr, size) == 0) {
