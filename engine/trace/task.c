@@ -186,6 +186,8 @@ pid_t task_live_thread(pid_t pid)
 	return tid;
 }
 
+#define OTHER_KIND "process %d runs a program of a kind that this ubp does not trace"
+
 const struct ubp_arch *task_arch(pid_t pid, struct ubp_err *err)
 {
 	const struct ubp_arch *arch = NULL;
@@ -207,9 +209,7 @@ const struct ubp_arch *task_arch(pid_t pid, struct ubp_err *err)
 		arch = ubp_arch_find(ehdr.e_machine, ehdr.e_ident[EI_CLASS]);
 	if (arch && ubp_host_traces(arch))
 		return arch;
-	(void)ubp_fail(err, ENOTSUP,
-		       "process %d runs a program of a kind that this ubp does not trace",
-		       (int)pid);
+	(void)ubp_fail(err, ENOTSUP, OTHER_KIND, (int)pid);
 	return NULL;
 }
 
@@ -561,6 +561,8 @@ int task_refusal(const struct refusal *r, int code, struct ubp_err *err)
 		return ubp_fail(err, EPERM, "process %d is ubp itself", pid);
 	if (code == EPERM || code == EACCES)
 		return explain_permission(r, code, err);
+	if (code == ENOTSUP) /* task_arch() said so */
+		return ubp_fail(err, code, OTHER_KIND, pid);
 	return ubp_fail(err, code, "cannot trace process %d: %s", pid, strerror(code));
 }
 
