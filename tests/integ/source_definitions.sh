@@ -3,6 +3,7 @@
 # Definitions by source: what they become, beside plain ones, and what is said of those that
 # cannot be.
 . "${0%/*}/lib.bash"
+need_arch x86_64 # frames
 have gcc
 
 SOURCE=$UBP_SRC/fixtures/source.c

@@ -14,7 +14,10 @@ with open(os.path.join(os.environ["FIXTURES"], "usdt"), "rb") as f:
     GOOD = f.read()
 NOTE = GOOD.index(b"stapsdt\0")
 LOCATION, BASE, SEMAPHORE, PROVIDER = (NOTE + 8 + i for i in (0, 8, 16, 24))
-ARGS = GOOD.index(b"-4@%edi 8@%rsi\0")
+ARM64 = os.uname().machine == "aarch64"
+OPERANDS = re.search(rb"-4@[wx]0 8@x1\0" if ARM64 else rb"-4@%edi 8@%rsi\0", GOOD)
+ARGS = OPERANDS.start()
+ODD = rb"-9@x0" if ARM64 else b"-9@%edi"
 
 
 def word(value):
@@ -31,7 +34,7 @@ CASES = [
     (PROVIDER, b"se\nma", None, "far"),
     (PROVIDER, b"other", None, "far"),
     (ARGS, b"-4@%zzz", r"arg1 of sema:guarded at 0x\w+ is left out: -4@%zzz: ", "guarded far"),
-    (ARGS, b"-9@%edi", "arg1 of .* is left out: -9@%edi: ", "guarded far"),
+    (ARGS, ODD, f"arg1 of .* is left out: {ODD.decode()}: ", "guarded far"),
     (ARGS, b"\x01\x02\x03", None, "far"),
     (NOTE - 8, struct.pack("<I", 0xffffffff), "no static probe 'sema:\\*' in .*: it has none at all", ""),
     (NOTE - 12, struct.pack("<I", 0xfffffff8), "no static probe", ""),

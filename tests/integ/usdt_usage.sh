@@ -50,21 +50,24 @@ done
 	"$USDT" -l --explain "$F" '*:far' | grep -qE '^sema:far  breakpoint: ' || fail "-l with --explain"
 "$USDT" -L "$F" '*:g*' > out.txt || fail "-L: $?"
 grep -qx "sema:guarded $F" out.txt && grep -qxE ' {4}location 0x0*[1-9a-f][0-9a-f]*, base 0x[0-9a-f]{16}, semaphore 0x0*[1-9a-f][0-9a-f]*' out.txt &&
-	grep -qx '    arguments -4@%edi 8@%rsi' out.txt && grep -qx '    arg1 s32 %di' out.txt ||
+	grep -qxE '    arguments (-4@%edi 8@%rsi|-4@[wx]0 8@x1)' out.txt && grep -qx "    arg1 s32 $ARG1" out.txt ||
 	fail "-L: $(cat out.txt)"
 
 # -F and -i are for scripts, and mean nothing.
 "$USDT" -F -i --check "$F:sema:guarded" > plain.txt || fail "--check: $?"
-grep -qxE "p:sema/guarded $F:0x[0-9a-f]{16}\(0x[0-9a-f]+\) arg1=%di:s32 arg2=%si:u64" plain.txt ||
+grep -qxE "p:sema/guarded $F:0x[0-9a-f]{16}\(0x[0-9a-f]+\) arg1=$ARG1:s32 arg2=$ARG2:u64" plain.txt ||
 	fail "--check: $(cat plain.txt)"
 "$USDT" --definition "$F:sema:guarded" | cmp - plain.txt || fail "--definition is not --check's"
 "$USDT" -v "$F:sema:guarded" > out.txt || fail "-v: $?"
 grep -qP '^\tfield:s32 arg1;\toffset:16;\tsize:4;\tsigned:1;$' out.txt || fail "-v: $(cat out.txt)"
 
-# Names, args of both kinds, and those that only the filter names.
+# Names, args of both kinds, and those that only the filter names. %di and %si in what is wanted
+# are the registers of the first arguments.
 check() { # check WANTED-EVENT-AND-ARGS DEFINITION [FILTER]
 	local want=$1 got
 	shift
+	want=${want//%di/$ARG1}
+	want=${want//%si/$ARG2}
 	got=$("$USDT" --check "$@" | sed -E 's/ [^ ]*:0x[0-9a-f]+\(0x[0-9a-f]+\)//')
 	[ "$got" = "$want" ] || fail "$*: '$got', not '$want'"
 }
@@ -79,6 +82,6 @@ check $'p:sema/al_guarded arg1=%di:s32 arg2=%si:u64\np:sema/al_far arg1=%di:s64'
 grep -q "^usdt: error: all of 'sema:\*' are left out by --exclude\$" err.txt || fail "--exclude of all: $(cat err.txt)"
 check 'p:sema/guarded arg2=+0(%si):string' "$F:sema:guarded arg2:string"
 check 'p:sema/guarded arg2=+0(%si):u8[4] arg2_2=+1(%si):u8 arg1=%di:x16' "$F:sema:guarded arg2:u8[4] +1(arg2):u8 arg1:x16"
-check 'p:sema/guarded s=+0(+8(%si)):string arg2=$comm arg3=%ax' "$F:sema:guarded s=+0(+8(arg2)):string \$comm %ax"
-check 'p:sema/guarded arg2=+0(%si):string arg3=%ax' "$F:sema:guarded arg2:string %ax"
+check 'p:sema/guarded s=+0(+8(%si)):string arg2=$comm arg3=%sp' "$F:sema:guarded s=+0(+8(arg2)):string \$comm %sp"
+check 'p:sema/guarded arg2=+0(%si):string arg3=%sp' "$F:sema:guarded arg2:string %sp"
 check 'p:sema/guarded arg2=+0(%si):string arg1=%di:s32' "$F:sema:guarded arg2:string" 'arg1 == 5 && arg2 != "arg1"'
