@@ -148,7 +148,7 @@ chmod 755 "$dir/init/init"
 # --- run --------------------------------------------------------------------
 : > "$dir/status"
 set +e
-timeout -k 5 "$seconds" "${qemu[@]}" -accel tcg,thread=multi -smp "$cpus" -m "$memory" \
+timeout --foreground -k 5 "$seconds" "${qemu[@]}" -accel tcg,thread=multi -smp "$cpus" -m "$memory" \
 	-kernel "$kernel" -initrd "$dir/initrd" -append "console=$console panic=-1 $append" \
 	"${drives[@]}" -device virtio-serial-pci \
 	-chardev file,id=out,path=/dev/fd/1,append=on -device virtserialport,chardev=out,name=out \

@@ -18,10 +18,11 @@ for name in attach recursion usdt_semaphores signals children killed several; do
 done
 tests+=(tests/oracle/threads.py)
 cd "$UBP_SRC" || exit 1
-MACHINE_SECONDS=${TEST_TIMEOUT:-560} .ci/check-machine.sh arm64 build-arm64 "$(cat "$B/root")" "${tests[@]}" > "$OLDPWD/log" 2>&1
+# It ends before whoever runs this loses patience.
+MACHINE_SECONDS=$((${TEST_TIMEOUT:-600} - 40)) TEST_TIMEOUT=240 \
+	.ci/check-machine.sh arm64 build-arm64 "$(cat "$B/root")" "${tests[@]}" > "$OLDPWD/log" 2>&1
 rc=$?
 cd "$OLDPWD" || exit 1
 cat log
-[ $rc != 125 ] || skip "no such machine can be run here: $(tail -n 1 log)"
 grep -qE '^[1-9][0-9]* passed, 0 failed' log || fail "tests failed in the machine"
 [ $rc = 0 ] || fail "the machine ended with $rc"
