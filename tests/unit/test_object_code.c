@@ -230,8 +230,9 @@ static void test_bad_code(void **state)
 	assert_int_equal(object_check_boundary(object, symbol.foffset, &start), BOUNDARY_OK);
 	assert_int_equal(object_check_boundary(object, symbol.foffset + nop, &start),
 			 BOUNDARY_OK);
+	/* Where all instructions have one length, no bytes are none. */
 	assert_int_equal(object_check_boundary(object, symbol.foffset + 2 * nop, &start),
-			 -EILSEQ);
+			 object_arch(object)->insn_align > 1 ? BOUNDARY_OK : -EILSEQ);
 	object_free(object);
 }
 
