@@ -374,7 +374,7 @@ enum lab_outcome lab_interpret(const struct detour_probe *probe, const struct ru
 	user.r[ARM64_PC] = probe->is_return ? lab.real : LAB_SITE;
 	user.r[ARM64_TP] = lab.key - 1;
 	for (size_t i = 0; i < UBP_VECTORS; i++)
-		lab.vectors.v[i] = (uint64_t)regs->v[i];
+		memcpy(&lab.vectors.v[i], &regs->v[i], sizeof(lab.vectors.v[i]));
 	len = fetch_run(probe->program, &in, lab.scratch,
 			probe->is_return ? EVENT_HEAD_RETURN : EVENT_HEAD_ENTRY, r->data);
 	lab.passes = false;
