@@ -352,6 +352,16 @@ void guard_close_mask(struct tracee *t)
 	t->trap_opened = false;
 }
 
+/* Has the program not said what is to become of SIGTRAP? */
+static bool is_default(const struct space *space)
+{
+	struct action chain;
+
+	return mem_peek(&space->mem, chain_vaddr(space), &chain, sizeof(chain)) ==
+		       sizeof(chain) &&
+	       handler_of(&chain, space) == (uint64_t)(uintptr_t)SIG_DFL;
+}
+
 bool guard_is_lost(struct tracee *t)
 {
 	struct process *p = t->process;
@@ -367,6 +377,10 @@ bool guard_is_lost(struct tracee *t)
 		p->guard_seen_ns = now_ns;
 		return false;
 	}
+	/* Put back, it would have to do away with itself once more, as often as somebody hits
+	 * something, before the program's signal arrives. */
+	if (p->ends_by_trap && is_default(p->space))
+		return false;
 	p->loses_guard = true;
 	t->good_mask = UINT64_MAX;
 	/* It may have been another thread's hit. But who blocks all but SIGTRAP? */
@@ -408,20 +422,19 @@ int guard_reinstall(struct tracee *t, const struct ubp_regs *regs)
 }
 
 /*
- * The program has not said what is to become of the signal: then the guard has handed it on
- * to the default action, or would. To install it once more would go on for ever.
+ * The program has not said what is to become of the signal: then the guard hands it on to the
+ * default action, or has done so, and is not to be installed once more.
  */
-static bool wants_default(const struct tracee *t, bool at_site)
+static bool will_end(const struct tracee *t, bool at_site)
 {
-	const struct space *space = t->process->space;
-	struct action chain;
 	siginfo_t si;
 
-	return (!at_site ||
-		(ptrace(PTRACE_GETSIGINFO, t->tid, 0, &si) == 0 && si.si_code <= 0)) &&
-	       mem_peek(&space->mem, chain_vaddr(space), &chain, sizeof(chain)) ==
-		       sizeof(chain) &&
-	       handler_of(&chain, space) == (uint64_t)(uintptr_t)SIG_DFL;
+	return ptrace(PTRACE_GETSIGINFO, t->tid, 0, &si) == 0 &&
+	       (!at_site || si.si_code <= 0) && is_default(t->process->space) &&
+	       /* What the guard lets pass (arch/NAME/guard.S), behind a step that was left ... */
+	       si.si_code != TRAP_TRACE &&
+	       /* ... and for the first of a pid namespace. */
+	       (si.si_code > 0 || task_own_pid(t->process->pid) != 1);
 }
 
 /*
@@ -449,8 +462,11 @@ bool guard_defer(struct tracer *tracer, struct tracee *t, bool at_site)
 		t->trap_opened = false;
 		return false;
 	}
-	if (task_catches(tid, SIGTRAP) || wants_default(t, at_site) ||
-	    ubp_host_get_regs(tid, &regs) < 0 ||
+	if (will_end(t, at_site)) {
+		t->process->ends_by_trap = true;
+		return false;
+	}
+	if (task_catches(tid, SIGTRAP) || ubp_host_get_regs(tid, &regs) < 0 ||
 	    remote_begin(&remote, tracer, t, &regs, ps->stub, &err) < 0)
 		return false;
 	args[1] = own_action(ps);

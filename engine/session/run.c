@@ -303,6 +303,7 @@ static enum keep_verdict on_execed(void *ctx, struct tracee *t)
 
 	t->process->is_guarded = false;
 	t->process->loses_guard = false;
+	t->process->ends_by_trap = false;
 	guard_close_mask(t);
 	if (t->process->silent || s->is_ending)
 		return LET_GO; /* a child that nobody asked for, now in its own memory */

@@ -77,6 +77,7 @@ struct process {
 	bool execing;           /* its old image is being forgotten */
 	bool is_guarded;        /* our SIGTRAP handler is installed */
 	bool loses_guard;       /* it has lost it before: look at each hit */
+	bool ends_by_trap;      /* a SIGTRAP came whose default action it dies of */
 	uint64_t guard_seen_ns; /* when it was last seen to be there */
 };
 
