@@ -29,10 +29,10 @@ static bool is_from_kernel(pid_t tid)
 }
 
 /*
- * Only behind an instruction as long as the breakpoint can a thread stand where
- * a breakpoint's trap leaves it without having met the breakpoint: then the
- * SIGTRAP was sent by somebody, and the thread did not come by an exception (but
- * for a page fault at this very instruction).
+ * Where can a thread stand as a breakpoint's trap leaves it without having just met the
+ * breakpoint? Behind an instruction as long as that: then the SIGTRAP was sent by somebody,
+ * and the thread did not come by an exception (but for a page fault at this very instruction).
+ * And where a hit leaves it, on what is left of a nop, when it goes on and one was sent.
  */
 static bool is_hit(const struct site *site, const struct ubp_arch *arch, pid_t tid,
 		   const struct ubp_regs *regs)
@@ -43,8 +43,17 @@ static bool is_hit(const struct site *site, const struct ubp_arch *arch, pid_t t
 	if (!arch->swbp_pc_advance)
 		return ptrace(PTRACE_GETSIGINFO, tid, 0, &si) == 0 &&
 		       si.si_code == arch->swbp_si_code;
-	return site->insn.len != arch->swbp_pc_advance || arch->came_by_exception(regs) ||
+	if (site->insn.len != arch->swbp_pc_advance && site->insn.kind != INSN_SKIP)
+		return true;
+	return (site->insn.kind != INSN_SKIP && arch->came_by_exception(regs)) ||
 	       is_from_kernel(tid);
+}
+
+/* A hit leaves the thread at the trampoline, too. Then no return is expected there. */
+static bool is_return(const struct tracee *t, const struct ubp_regs *regs)
+{
+	return (t->process->space->arch->swbp_pc_advance && return_is_expected(t, regs)) ||
+	       is_from_kernel(t->tid);
 }
 
 static bool is_ready(const struct site *site)
@@ -236,9 +245,11 @@ enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
 	/* One that is not ready yet: a breakpoint that a killed tracer left, and its guard's. */
 	if (site && is_ready(site) && is_hit(site, arch, t->tid, &regs))
 		return at_site(hit, t, site, &regs);
-	if (vaddr == ps->trampoline && ps->trampoline)
+	if (vaddr == ps->trampoline && ps->trampoline && is_return(t, &regs))
 		return at_trampoline(hit, t, &regs);
-	if (area_of(ps, vaddr))
+	/* Threads are in slots most of the time when they go on: a signal that was sent finds
+	 * them there. */
+	if (area_of(ps, vaddr) && is_from_kernel(t->tid))
 		return detour_trap(hit, t, &regs, vaddr);
 	/* The program's own. */
 	return guard_defer(hit->tracer, t, site != NULL) ? TRAP_OURS : TRAP_FOREIGN;

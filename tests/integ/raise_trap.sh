@@ -5,10 +5,10 @@
 . "${0%/*}/lib.bash"
 in_modes auto trap
 
-F=$FIXTURES/raise_trap
+F=$FIXTURES
 for when in early late; do
 	start raise_trap $when
-	trace -p "$PID" -e "p:t/work $F:work i=$ARG1" -e "r:t/ret $F:work"
+	trace -p "$PID" -e "p:t/work $F/raise_trap:work i=$ARG1" -e "r:t/ret $F/raise_trap:work"
 	go
 	finish
 	trace_done
@@ -17,7 +17,7 @@ for when in early late; do
 	expect_count 100 ' ret: '
 
 	start raise_trap $when
-	trace -p "$PID" -e "p:t/work $F:work"
+	trace -p "$PID" -e "p:t/work $F/raise_trap:work"
 	trace_stop
 	go
 	finish
@@ -28,8 +28,8 @@ done
 # kernel sets the handler back to the default then.
 for when in early late; do
 	start raise_trap $when
-	trace -p "$PID" -e "p:t/inside $F:inside i=$ARG1" -e "r:t/ret $F:inside" \
-		-e "p:t/handler $F:on_trap sig=$ARG1:s32"
+	trace -p "$PID" -e "p:t/inside $F/raise_trap:inside i=$ARG1" -e "r:t/ret $F/raise_trap:inside" \
+		-e "p:t/handler $F/raise_trap:on_trap sig=$ARG1:s32"
 	go
 	finish
 	trace_done
@@ -39,11 +39,24 @@ for when in early late; do
 	expect_count 150 ' ret: '
 done
 
-# Who does not expect one dies of it, and is not kept alive for it.
-start busy 2
-trace -p "$PID" "p:$FIXTURES/busy:step"
-kill -TRAP "$PID"
+# Those that others send find a thread in a slot, at the trampoline, behind a breakpoint.
+start sent_traps 100
+trace --lossless -p "$PID" -e "p:t/work $F/sent_traps:work" -e "r:t/ret $F/sent_traps:work" \
+	-e "p:t/nop $F/sent_traps:naked"
+go
+finish
 trace_done
-wait "$PID"
-rc=$?
-[ $rc = 133 ] || fail "SIGTRAP by default: ended with $rc, not 133"
+[[ $LAST =~ ^"traps 100 calls "([0-9]+)$ ]] || fail "sent: it says '$LAST'"
+for event in work ret nop; do expect_count "${BASH_REMATCH[1]}" " $event: "; done
+
+# Who does not expect one dies of it, and is not kept alive for it; nor by others that hit
+# breakpoints meanwhile.
+for threads in 1 2 2 2 2; do
+	start busy $threads
+	trace -p "$PID" "p:$F/busy:step"
+	kill -TRAP "$PID"
+	trace_done
+	wait "$PID"
+	rc=$?
+	[ $rc = 133 ] || fail "SIGTRAP by default: ended with $rc, not 133"
+done
