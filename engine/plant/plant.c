@@ -69,13 +69,39 @@ static size_t count_new_in(const struct update *u, uint64_t lo, uint64_t hi)
 	return n;
 }
 
+/*
+ * An area that reaches all of the object that @site is in. Where that is too large (.bss counts): all
+ * of the code it stands in, or the site alone. What needs nothing near by works from anywhere.
+ */
+static int provide_near(struct update *u, const struct site *site, uint64_t lo, uint64_t hi,
+			struct area **ret_area, struct ubp_err *err)
+{
+	const struct mapping *m = maps_at(&u->maps, site->vaddr);
+	const uint64_t ranges[][2] = { { lo, hi },
+				       { m->start, m->end },
+				       { site->vaddr, site->vaddr + site->insn.len } };
+	int rc = -ERANGE;
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]) && rc == -ERANGE; i++) {
+		u->lo = ranges[i][0];
+		u->hi = ranges[i][1];
+		rc = area_provide(u->tracer, u->t, &u->at, &u->maps, u->lo, u->hi,
+				  count_new_in(u, u->lo, u->hi), ret_area, err);
+	}
+	if (rc != -ERANGE)
+		return rc;
+	u->lo = lo;
+	u->hi = hi;
+	return area_provide(u->tracer, u->t, &u->at, &u->maps, 0, 0, count_new_in(u, lo, hi),
+			    ret_area, err);
+}
+
 /* An area for the new sites of the object that @site is in. NULL: in place. */
 static int find_area(struct update *u, const struct site *site, struct area **ret_area,
 		     struct ubp_err *err)
 {
 	const struct mapping *m = maps_at(&u->maps, site->vaddr);
 	uint64_t lo, hi;
-	size_t n;
 	int rc;
 
 	if (u->area && site->vaddr >= u->lo && site->vaddr < u->hi) {
@@ -83,10 +109,7 @@ static int find_area(struct update *u, const struct site *site, struct area **re
 		return 0;
 	}
 	maps_file_extent(&u->maps, m, &lo, &hi);
-	n = count_new_in(u, lo, hi);
-	rc = area_provide(u->tracer, u->t, &u->at, &u->maps, lo, hi, n, ret_area, err);
-	if (rc == -ERANGE)
-		rc = area_provide(u->tracer, u->t, &u->at, &u->maps, 0, 0, n, ret_area, err);
+	rc = provide_near(u, site, lo, hi, ret_area, err);
 	if (rc < 0 && rc != -ESRCH && u->plant->force) {
 		((struct plant_space *)u->space->plant)->unguarded = true;
 		/* It may not be made to map anything: what is mapped already has to do. */
@@ -104,8 +127,6 @@ static int find_area(struct update *u, const struct site *site, struct area **re
 			 why.text);
 	}
 	u->area = rc < 0 ? NULL : *ret_area;
-	u->lo = lo;
-	u->hi = hi;
 	return rc;
 }
 
