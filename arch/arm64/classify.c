@@ -57,7 +57,9 @@ int arm64_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
 	ret_insn->literal_len = d.literal_len;
 	ret_insn->is_call =
 		d.form == ARM64_BL || d.form == ARM64_BLR || d.form == ARM64_BLR_AUTH;
-	ret_insn->no_step = d.form != ARM64_COPY;
+	/* A step outlives its tracer: nothing but another tracer ends it, so that one that was
+	 * left would trap at each instruction from then on. */
+	ret_insn->no_step = true;
 	arm64_disassemble(word, vaddr, ret_insn->text, sizeof(ret_insn->text));
 	if (d.form == ARM64_REFUSED)
 		return ubp_fail(err, EOPNOTSUPP, "can't displace '%s': %s", ret_insn->text,
