@@ -5,7 +5,7 @@
  * What the files of the arm64 back-end share.
  *
  * decode.c knows bits, text.c words, classify.c decides what may be displaced and how,
- * exclusive.c where, slot.c writes the code for it, window.c for what stands under a jump,
+ * exclusive.c where, sign.c where for returns, slot.c writes the code for it, window.c for what stands under a jump,
  * refs.c looks for who jumps where, regs.c and frame.c have the registers.
  */
 
@@ -174,6 +174,7 @@ void arm64_scan_refs(const uint8_t *code, size_t len, uint64_t vaddr, unsigned k
 size_t arm64_fill_len(const uint8_t *code, size_t len);
 size_t arm64_go_check_len(const uint8_t *code, size_t len);
 const char *arm64_refuse_at(const uint8_t *code, size_t len, size_t at);
+const char *arm64_refuse_return_at(const uint8_t *code, size_t start, size_t at);
 
 /* The stub: see stub.c. */
 #define ARM64_STUB_LEN         56

@@ -40,6 +40,7 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.insn_len = arm64_insn_len,
 	.analyze_insn = arm64_analyze_insn,
 	.refuse_at = arm64_refuse_at,
+	.refuse_return_at = arm64_refuse_return_at,
 	.move_insn = arm64_move_insn,
 	.build_slot = arm64_build_slot,
 	.is_taken = arm64_is_taken,

@@ -124,7 +124,7 @@ static bool find_return(struct tracee *t, const struct ubp_regs *regs, uint64_t 
 	if (!arch_has_link(arch))
 		return read_word(t, regs->r[arch->sp], ret_real) == 0;
 	*ret_real = regs->r[arch->link];
-	/* Signed already, with who knows what. */
+	/* Planted by force where it is signed already, with who knows what. */
 	return *ret_real >> ADDRESS_BITS == 0;
 }
 

@@ -252,4 +252,7 @@ int object_check_boundary(struct object *object, uint64_t foffset, uint64_t *ret
  */
 const char *object_refuse_at(struct object *object, uint64_t foffset);
 
+/* Likewise, why a return address cannot be replaced at @foffset (arch->refuse_return_at()). */
+const char *object_refuse_return_at(struct object *object, uint64_t foffset);
+
 #endif

@@ -142,6 +142,7 @@ static int check_return(struct session_file *file, const struct spec_probe *spec
 			const char *symbol, struct ubp_err *err)
 {
 	uint64_t elf_vaddr = 0;
+	const char *why;
 
 	if (object_foffset_to_vaddr(file->object, spec->offset, &elf_vaddr) == 0 &&
 	    elf_vaddr == object_entry(file->object))
@@ -150,6 +151,13 @@ static int check_return(struct session_file *file, const struct spec_probe *spec
 			"%s is entered at 0x%lx: there is no return address on the stack "
 			"(--force plants anyway)",
 			spec->path, ul(spec->offset));
+	why = object_refuse_return_at(file->object, spec->offset);
+	if (why)
+		return ubp_fail(
+			err, ENOTSUP,
+			"the return of %s cannot be probed from 0x%lx: %s (--force plants "
+			"anyway)",
+			symbol ? symbol : spec->path, ul(spec->offset), why);
 	if (is_part(symbol))
 		return ubp_fail(
 			err, ENOTSUP,

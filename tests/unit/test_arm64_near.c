@@ -70,6 +70,72 @@ static void test_places(void **state)
 	}
 }
 
+/* Where a return address is no longer the one in the register. */
+static const struct {
+	const char *code;
+	const char *refused; /* a letter for each instruction: y n */
+} return_places[] = {
+	/* bti c; paciasp; stp x29, x30, [sp, #-16]!; mov x29, sp */
+	{ "d503245f d503233f a9bf7bfd 910003fd", "nnyy" },
+	/* nop; pacibsp; ret */
+	{ "d503201f d503237f d65f03c0", "nny" },
+	/* pacia x30, x1; nop */
+	{ "dac1003e d503201f", "ny" },
+	/* add x0, x0, #1; adrp x1, .; ldr x1, [x1]; cbz x0, .; ret */
+	{ "91000400 90000001 f9400021 b4000000 d65f03c0", "nnnny" },
+	/* stp x29, x30, [sp, #-16]!; nop */
+	{ "a9bf7bfd d503201f", "ny" },
+	/* sub sp, sp, #16; nop */
+	{ "d10043ff d503201f", "ny" },
+	/* mov x30, x0; nop */
+	{ "aa0003fe d503201f", "ny" },
+	/* bl .; nop */
+	{ "94000000 d503201f", "ny" },
+};
+
+static void test_return_places(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < N_ELEMS(return_places); i++) {
+		uint8_t code[64];
+		size_t len = words_parse(return_places[i].code, code);
+
+		assert_int_equal(strlen(return_places[i].refused), len / 4);
+		for (size_t at = 0; at < len; at += 4) {
+			const char *why = words_arch()->refuse_return_at(code, 0, at);
+
+			if ((why != NULL) != (return_places[i].refused[at / 4] == 'y'))
+				fail_msg("%s: at %zu: %s", return_places[i].code, at,
+					 why ? why : "not refused");
+		}
+	}
+}
+
+/* What is said to begin behind paciasp is no function. */
+static void test_return_behind_signing(void **state)
+{
+	uint8_t code[64];
+
+	(void)state;
+	(void)words_parse("d503233f d503201f", code);
+	assert_non_null(words_arch()->refuse_return_at(code, 4, 4));
+	(void)words_parse("d65f03c0 d503201f", code);
+	assert_null(words_arch()->refuse_return_at(code, 4, 4));
+}
+
+/* A step that a killed tracer leaves would never end. */
+static void test_never_stepped(void **state)
+{
+	static const uint8_t add[] = { 0x00, 0x04, 0x00, 0x91 };
+	struct displaced_insn insn;
+	struct ubp_err err;
+
+	(void)state;
+	assert_int_equal(words_arch()->analyze_insn(add, sizeof(add), WORDS_AT, &insn, &err),
+			 0);
+	assert_true(insn.no_step);
+}
+
 static void test_taken(void **state)
 {
 	/* For each condition, bit i: holds with NZCV = i. */
@@ -320,10 +386,17 @@ static void test_breakpoint(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_places),    cmocka_unit_test(test_taken),
-		cmocka_unit_test(test_window),    cmocka_unit_test(test_refs),
-		cmocka_unit_test(test_fill),      cmocka_unit_test(test_go_check),
-		cmocka_unit_test(test_registers), cmocka_unit_test(test_breakpoint),
+		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_return_places),
+		cmocka_unit_test(test_return_behind_signing),
+		cmocka_unit_test(test_never_stepped),
+		cmocka_unit_test(test_taken),
+		cmocka_unit_test(test_window),
+		cmocka_unit_test(test_refs),
+		cmocka_unit_test(test_fill),
+		cmocka_unit_test(test_go_check),
+		cmocka_unit_test(test_registers),
+		cmocka_unit_test(test_breakpoint),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
