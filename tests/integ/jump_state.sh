@@ -5,9 +5,14 @@
 # the detour does: record, drop, give up, wait; or when nobody is there any more.
 . "${0%/*}/lib.bash"
 
-need_arch x86_64
-F=$FIXTURES/jump_state
-start jump_state
+need_arch x86_64 aarch64
+# Registers: some number, two more; pointers to nowhere and to a string.
+case $(uname -m) in
+aarch64) NAME_OF=jump_state_arm64 N1=%x0 N2=%x11 N3=%x10 BAD=%x8 TEXT=%x9 ;;
+*) NAME_OF=jump_state N1=%di N2=%r11 N3=%r10 BAD=%r8 TEXT=%r9 ;;
+esac
+F=$FIXTURES/$NAME_OF
+start $NAME_OF
 line=
 same_state() { # same_state WHAT COMMAND...
 	local what=$1
@@ -45,7 +50,7 @@ begin() { # begin KIND ARGS OPTION...
 }
 
 # 1. They are recorded. Most of them must be jumps, or this shows nothing.
-begin p 'a=%di:x64 b=%r11 s=+0(%r9):string t=+0(%sp):x64 u=%r10:u8' --lossless
+begin p "a=$N1:x64 b=$N2 s=+0($TEXT):string t=+0(%sp):x64 u=$N3:u8" --lossless
 same_state recording run 20
 same_state "recording in another thread" thread 20
 trace_stop
@@ -58,7 +63,7 @@ sed -nE 's/.* stats: .* j\/(\w+) .* no_jump=(.*)/no jump: \1: \2/p' err.txt
 sort err.txt | sed -nE 's/.* stats: .* j\/(\w+) hits=([0-9]+) .*/\1 \2/p' > hits.jump
 # The same by breakpoints: each is hit as often.
 for mode in trap step; do
-	begin p 'a=%di:x64' --lossless --mode $mode
+	begin p "a=$N1:x64" --lossless --mode $mode
 	same_state "recording, --mode $mode" run 20
 	same_state "recording in another thread, --mode $mode" thread 20
 	trace_stop
@@ -68,7 +73,7 @@ done
 
 # 2. Dropped by a filter: by a register, by memory, behind what was written.
 for filter in 'a == 4711' 'u == 200 && a == 1' 's == "no"' 's ~ "*no*"' 'b == 9 || s == "x"'; do
-	begin p 'a=%di:x64 b=%r11 s=+0(%r9):string u=+1(%r9):u8' --filter "$filter"
+	begin p "a=$N1:x64 b=$N2 s=+0($TEXT):string u=+1($TEXT):u8" --filter "$filter"
 	same_state "filter $filter" run 20
 	trace_stop
 	expect_count 0 .
@@ -76,14 +81,14 @@ for filter in 'a == 4711' 'u == 200 && a == 1' 's == "no"' 's ~ "*no*"' 'b == 9 
 done
 
 # 3. What is not there: the tracer sees to it, at each hit.
-begin p 'x=+0(%r8):x64 s=+0(%r8):string' --lossless
+begin p "x=+0($BAD):x64 s=+0($BAD):string" --lossless
 same_state "bad pointers" run 2
 trace_stop
 [ "$(sum hits)" = "$(count 's=\(fault\)')" ] || fail "bad pointers: $(sum hits) hits, $(count .) events"
 [ "$(sum hits)" = "$(sum stopped)" ] || fail "bad pointers without a stop"
 
 # 4. A thread with a pointer that nobody knows yet.
-begin p 'a=%di:x64 s=+0(%r9):string' --lossless
+begin p "a=$N1:x64 s=+0($TEXT):string" --lossless
 same_state "other thread pointers" tls 3
 same_state "the own one again" run 2
 trace_stop
@@ -91,7 +96,7 @@ trace_stop
 
 # 5. Nobody empties the rings: they get full. What is no jump would wait for a tracer.
 ONLY=jumps
-begin p 'a=%di:x64 s=+0(%r9):string'
+begin p "a=$N1:x64 s=+0($TEXT):string"
 same_state "once" run 1
 kill -STOP "$UBP_PID"
 same_state "full rings" run 400
@@ -99,7 +104,7 @@ kill -CONT "$UBP_PID"
 same_state "emptied again" run 2
 trace_stop
 grep -q '\[LOST [0-9]* EVENTS\]' out.txt || fail "nothing was lost: the rings were not full"
-begin p 'a=%di:x64 s=+0(%r9):string' --lossless
+begin p "a=$N1:x64 s=+0($TEXT):string" --lossless
 same_state "once, lossless" run 1
 kill -STOP "$UBP_PID"
 echo run 400 >&"$IN_fix"
@@ -114,7 +119,7 @@ ONLY=
 # 6. Returns, alone and with entries; of functions that do not look at where they return to.
 grep -vE '_in$|^pop_stack$' points > functions
 ONLY=functions
-begin r '$retval s=+0(%r9):string' --lossless
+begin r "\$retval s=+0($TEXT):string" --lossless
 same_state returns run 5
 same_state "returns in another thread" thread 5
 trace_stop
@@ -129,7 +134,7 @@ same_state "returns and entries" run 5
 same_state "returns and entries in another thread" thread 5
 same_state "returns with other thread pointers" tls 2
 trace_stop
-begin r 'x=+0(%r8):x64 s=+0(%r8):string' --lossless
+begin r "x=+0($BAD):x64 s=+0($BAD):string" --lossless
 same_state "returns, bad pointers" run 2
 trace_stop
 [ "$(sum hits)" = "$(count 's=\(fault\)')" ] || fail "returns, bad pointers: $(count .) of $(sum hits)"
@@ -140,9 +145,9 @@ expect_count 0 .
 ONLY=
 
 # 7. Several at one place.
-defs p 'a=%di' > several
-defs p 's=+0(%r9):string' | sed 's,p:j/,&second_,' >> several
-defs p 's=+0(%r8):string' | sed 's,p:j/,&third_,' >> several
+defs p "a=$N1" > several
+defs p "s=+0($TEXT):string" | sed 's,p:j/,&second_,' >> several
+defs p "s=+0($BAD):string" | sed 's,p:j/,&third_,' >> several
 trace -p "$PID" --stats --lossless -f several
 same_state "three at each place" run 3
 trace_stop
@@ -151,7 +156,7 @@ trace_stop
 # 8. Killed: nobody records, nothing else changes. Then the next one comes, and goes.
 for kind in p r p; do
 	[ $kind = p ] || ONLY=functions
-	begin $kind 'a=%di:x64 s=+0(%r9):string'
+	begin $kind "a=$N1:x64 s=+0($TEXT):string"
 	ONLY=
 	same_state "before the kill" run 3
 	kill -KILL "$UBP_PID"
@@ -161,7 +166,7 @@ for kind in p r p; do
 	same_state "killed, another thread" thread 10
 done
 same_state "killed, other thread pointers" tls 2
-begin p 'a=%di:x64 s=+0(%r9):string' --lossless
+begin p "a=$N1:x64 s=+0($TEXT):string" --lossless
 same_state "the next one" run 5
 trace_stop
 [ "$(sum hits)" = "$(count 's="what it points to"')" ] || fail "the next one: $(count .) of $(sum hits)"
@@ -171,7 +176,7 @@ text_of "$PID" "$F" text.now
 echo end >&"$IN_fix"
 finish
 NAME=fresh
-start jump_state
+start $NAME_OF
 text_of "$PID" "$F" text.fresh
 echo end >&"$IN_fresh"
 finish fresh

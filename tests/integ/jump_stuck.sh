@@ -3,7 +3,7 @@
 # A thread that can't be stopped, asleep in the kernel, is in nobody's way: jumps are planted
 # and taken out beside it.
 . "${0%/*}/lib.bash"
-need_arch x86_64
+need_arch x86_64 aarch64
 have python3
 
 tell() { # tell LINE ANSWER
@@ -16,12 +16,13 @@ is_jump() { # what stands at work() now?
 	n=$((n + 1000))
 	python3 -c 'import os, sys
 fd = os.open(f"/proc/{sys.argv[1]}/mem", os.O_RDONLY)
-sys.exit(os.pread(fd, 1, int(sys.argv[2], 16)) != b"\xe9")' "$PID" "$addr"
+code = os.pread(fd, 4, int(sys.argv[2], 16))
+sys.exit(code[3] >> 2 != 0x05 if os.uname().machine == "aarch64" else code[0] != 0xe9)' "$PID" "$addr"
 }
 
 F=$FIXTURES/stuck
 start stuck
-trace --stats --lossless -p "$PID" -e "p:s/work $F:work i=%di:s64"
+trace --stats --lossless -p "$PID" -e "p:s/work $F:work i=$ARG1:s64"
 n=0
 for _ in 1 2 3; do
 	tell call called

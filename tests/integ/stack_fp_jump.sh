@@ -4,11 +4,12 @@
 # that the kernel takes: through replaced return addresses, from several threads, from
 # signal handlers, of any length, and where that register holds something else.
 . "${0%/*}/lib.bash"
-need_arch x86_64
+need_arch x86_64 aarch64
 
 F=$FIXTURES/stack_fp
-INSIDE='leaf+4'
-defs=(-e "p:s/leaf $F:$INSIDE n=%di:s64" -e "r:s/middle $F:middle" -e "p:s/outer $F:outer" -e "p:s/naked $F:naked")
+INSIDE=leaf+4 # where it has its frame
+[ "$(uname -m)" = x86_64 ] || INSIDE=leaf+8
+defs=(-e "p:s/leaf $F:$INSIDE n=$ARG1:s64" -e "r:s/middle $F:middle" -e "p:s/outer $F:outer" -e "p:s/naked $F:naked")
 # The stacks, a line each, with the event; sorted, for there are threads. $1: entries at most.
 stacks() {
 	python3 - "$@" <<'PY'
@@ -54,7 +55,7 @@ trace --stack fp --mode jump -p "$PID" -e "p:s/leaf $F:$INSIDE"
 go
 finish
 trace_done
-grep -q "^ => leaf+0x4 ($(realpath "$F"))$" out.txt || fail "leaf"
+grep -q "^ => leaf+0x${INSIDE#*+} ($(realpath "$F"))$" out.txt || fail "leaf"
 for f in middle outer down work main on_signal; do
 	grep -q "^ => $f+0x[0-9a-f]* (" out.txt || fail "$f"
 done

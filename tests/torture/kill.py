@@ -11,7 +11,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import torture  # noqa: E402
-from torture import KillAt, Row, Storm, Target, fixture  # noqa: E402
+from torture import ARG1, ARG2, KillAt, Row, Storm, Target, fixture  # noqa: E402
 
 VARIANTS = ("plain", "own-sigaction", "own-signal", "own-raw", "late-sigaction", "late-signal",
             "late-raw", "ignored", "altstack", "deep", "static", "musl", "blocked", "spawn",
@@ -49,9 +49,9 @@ def libc_of(path):
 def definitions(variant, argv):
     f = argv[0]
     if variant == "throw":
-        return [f"p:k/thrower {f}:thrower i=%di:s64", f"r:k/thrower_ret {f}:thrower $retval",
+        return [f"p:k/thrower {f}:thrower i={ARG1}:s64", f"r:k/thrower_ret {f}:thrower $retval",
                 f"r:k/middle {f}:middle $retval"]
-    defs = [f"p:k/mix {f}:mix i=%di:s64 s=+0(%si):string", f"p:k/leaf {f}:leaf i=%di:s64",
+    defs = [f"p:k/mix {f}:mix i={ARG1}:s64 s=+0({ARG2}):string", f"p:k/leaf {f}:leaf i={ARG1}:s64",
             f"r:k/leaf_ret {f}:leaf $retval:s64", f"r:k/outer {f}:outer $retval:s64",
             f"p:k/half {f}:half"]
     if variant == "deep":

@@ -77,7 +77,7 @@ def bash():
     return [exe, f"{PROGRAMS}/work.sh"], [f"p:s/cmd {exe}:execute_command",
                                           f"r:s/child {exe}:make_child $retval",
                                           f"r:s/malloc {exe}:xmalloc $retval",
-                                          f"p:s/var {exe}:find_variable n=+0(%di):string"]
+                                          f"p:s/var {exe}:find_variable n=+0({torture.ARG1}):string"]
 
 
 def main():
@@ -96,7 +96,7 @@ def main():
             undisturbed.check()
             undisturbed.end()
             if libc and name != "bash":
-                defs = defs + [f"p:s/malloc {libc}:malloc n=%di:u64", f"p:s/write {libc}:write",
+                defs = defs + [f"p:s/malloc {libc}:malloc n={torture.ARG1}:u64", f"p:s/write {libc}:write",
                                f"r:s/read {libc}:read $retval:s64"]
             Storm(row, lambda a=argv, w=want, d=documented: Program(a, w, d), defs, [], options).run(
                 options.rounds or (60 if options.full else 8), fresh_every=20)

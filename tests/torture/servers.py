@@ -199,7 +199,7 @@ def definitions(kind):
                 f"p:s/find {f}:lookupKey", f"r:s/find_ret {f}:lookupKey $retval",
                 f"p:s/bulk {f}:addReplyBulk", f"r:s/dict {f}:dictFind $retval"]
     f = os.path.realpath(which("nginx"))
-    return [f"p:s/request {f}:ngx_http_process_request", f"p:s/palloc {f}:ngx_palloc n=%si:u64",
+    return [f"p:s/request {f}:ngx_http_process_request", f"p:s/palloc {f}:ngx_palloc n={torture.ARG2}:u64",
             f"r:s/palloc_ret {f}:ngx_palloc $retval",
             f"r:s/final {f}:ngx_http_finalize_request"]
 

@@ -30,6 +30,8 @@ BUILD = os.environ["UBP_BUILD"]
 SRC = os.environ["UBP_SRC"]
 ANSWER = int(os.environ.get("TORTURE_ANSWER", "30"))  # s for one answer, in case that none comes at all
 MODES = ("auto", "trap", "step")
+# Where functions find their first two arguments.
+ARG1, ARG2 = {"aarch64": ("%x0", "%x1")}.get(os.uname().machine, ("%di", "%si"))
 
 
 def skip(reason):
@@ -759,7 +761,7 @@ class Storm:
 
 def usual(f):
     """Entry and return probes on the functions of storm.h."""
-    return [f"p:s/mix {f}:mix i=%di:s64 s=+0(%si):string", f"p:s/leaf {f}:leaf i=%di:s64",
+    return [f"p:s/mix {f}:mix i={ARG1}:s64 s=+0({ARG2}):string", f"p:s/leaf {f}:leaf i={ARG1}:s64",
             f"r:s/leaf_ret {f}:leaf $retval:s64", f"r:s/outer {f}:outer $retval:s64",
             f"p:s/half {f}:half"]
 
