@@ -13,6 +13,7 @@ aarch64) NAME_OF=jump_state_arm64 N1=%x0 N2=%x11 N3=%x10 BAD=%x8 TEXT=%x9 ;;
 esac
 F=$FIXTURES/$NAME_OF
 start $NAME_OF
+N=$(scaled 20) MANY=$(scaled 400) # rounds
 line=
 same_state() { # same_state WHAT COMMAND...
 	local what=$1
@@ -51,8 +52,8 @@ begin() { # begin KIND ARGS OPTION...
 
 # 1. They are recorded. Most of them must be jumps, or this shows nothing.
 begin p "a=$N1:x64 b=$N2 s=+0($TEXT):string t=+0(%sp):x64 u=$N3:u8" --lossless
-same_state recording run 20
-same_state "recording in another thread" thread 20
+same_state recording run $N
+same_state "recording in another thread" thread $N
 trace_stop
 same_state "after that" run 2
 sed -nE 's/.* stats: .* j\/(\w+) .* jumps=1 .*/\1/p' err.txt | sort > jumps
@@ -64,8 +65,8 @@ sort err.txt | sed -nE 's/.* stats: .* j\/(\w+) hits=([0-9]+) .*/\1 \2/p' > hits
 # The same by breakpoints: each is hit as often.
 for mode in trap step; do
 	begin p "a=$N1:x64" --lossless --mode $mode
-	same_state "recording, --mode $mode" run 20
-	same_state "recording in another thread, --mode $mode" thread 20
+	same_state "recording, --mode $mode" run $N
+	same_state "recording in another thread, --mode $mode" thread $N
 	trace_stop
 	sort err.txt | sed -nE 's/.* stats: .* j\/(\w+) hits=([0-9]+) .*/\1 \2/p' | diff hits.jump - ||
 		fail "other counts in --mode $mode"
@@ -74,7 +75,7 @@ done
 # 2. Dropped by a filter: by a register, by memory, behind what was written.
 for filter in 'a == 4711' 'u == 200 && a == 1' 's == "no"' 's ~ "*no*"' 'b == 9 || s == "x"'; do
 	begin p "a=$N1:x64 b=$N2 s=+0($TEXT):string u=+1($TEXT):u8" --filter "$filter"
-	same_state "filter $filter" run 20
+	same_state "filter $filter" run $N
 	trace_stop
 	expect_count 0 .
 	[ "$(sum jumps)" -gt 30 ] || fail "$(sum jumps) jumps"
@@ -96,18 +97,18 @@ trace_stop
 
 # 5. Nobody empties the rings: they get full. What is no jump would wait for a tracer.
 ONLY=jumps
-begin p "a=$N1:x64 s=+0($TEXT):string"
+begin p "a=$N1:x64 s=+0($TEXT):string" --buffer-size 256
 same_state "once" run 1
 kill -STOP "$UBP_PID"
-same_state "full rings" run 400
+same_state "full rings" run $MANY
 kill -CONT "$UBP_PID"
 same_state "emptied again" run 2
 trace_stop
 grep -q '\[LOST [0-9]* EVENTS\]' out.txt || fail "nothing was lost: the rings were not full"
-begin p "a=$N1:x64 s=+0($TEXT):string" --lossless
+begin p "a=$N1:x64 s=+0($TEXT):string" --lossless --buffer-size 256
 same_state "once, lossless" run 1
 kill -STOP "$UBP_PID"
-echo run 400 >&"$IN_fix"
+echo run $MANY >&"$IN_fix"
 waits() { grep -q '^State:.*tracing stop' "/proc/$PID/status"; }
 eventually waits
 kill -CONT "$UBP_PID"

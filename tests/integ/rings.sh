@@ -17,13 +17,14 @@ thread() {
 }
 
 F=$FIXTURES/threads
-start threads 4 50000
+N=$(scaled 50000)
+start threads 4 $N
 trace --stats --buffer-size 16384 -p "$PID" -e "p:t/tick $F:tick thread=$ARG1:s64 i=$ARG2:s64"
 go
 finish
 trace_done
-grep -q ' t/tick hits=200000 passed=200000 lost=0 .* jumps=1 ' err.txt || fail "$(cat err.txt)"
-for t in 0 1 2 3; do thread $t 50000; done
+grep -q " t/tick hits=$((4 * N)) passed=$((4 * N)) lost=0 .* jumps=1 " err.txt || fail "$(cat err.txt)"
+for t in 0 1 2 3; do thread $t $N; done
 in_order
 
 # Filters: what a detour has dropped is counted as a hit, too.
@@ -36,7 +37,7 @@ expect_count 20 .
 grep -q ' t/tick hits=2000 passed=20 lost=0 .* jumps=1 ' err.txt || fail "$(cat err.txt)"
 
 # Small rings lose some, and say how many; to the last.
-start threads 4 100000
+start threads 4 $((2 * N))
 trace --stats --buffer-size 16 -p "$PID" -e "p:t/tick $F:tick thread=$ARG1:s64 i=$ARG2:s64"
 go
 finish
@@ -44,18 +45,19 @@ trace_done
 got=$(count)
 lost=$(sed -nE 's/.*\[LOST ([0-9]+) EVENTS\].*/\1/p' out.txt | awk '{ n += $1 } END { print n + 0 }')
 [ "$lost" -gt 0 ] || fail "nothing was lost: this test shows nothing"
-[ $((got + lost)) = 400000 ] || fail "$got events and $lost lost are not 400000"
-grep -q " t/tick hits=400000 passed=400000 lost=$lost .* jumps=1 " err.txt || fail "$(cat err.txt)"
+[ $((got + lost)) = $((8 * N)) ] || fail "$got events and $lost lost are not $((8 * N))"
+grep -q " t/tick hits=$((8 * N)) passed=$((8 * N)) lost=$lost .* jumps=1 " err.txt || fail "$(cat err.txt)"
 in_order
 
 # With --lossless nobody loses any, whoever is the slower one.
-start threads 2 20000
+N=$(scaled 20000)
+start threads 2 $N
 trace --lossless --stats --buffer-size 16 -p "$PID" -e "p:t/tick $F:tick thread=$ARG1:s64 i=$ARG2:s64"
 go
 finish
 trace_done
-grep -q " t/tick hits=40000 passed=40000 lost=0 .* jumps=1 " err.txt || fail "$(cat err.txt)"
-for t in 0 1; do thread $t 20000; done
+grep -q " t/tick hits=$((2 * N)) passed=$((2 * N)) lost=0 .* jumps=1 " err.txt || fail "$(cat err.txt)"
+for t in 0 1; do thread $t $N; done
 in_order
 
 # -n: as many as asked for, and the rest is nobody's.
