@@ -21,7 +21,7 @@ SHORT = ("plain", "own-sigaction", "late-raw", "ignored", "altstack", "deep", "b
 
 def musl():
     """storm_kill for another C library; None where there is none."""
-    if not shutil.which("musl-gcc"):
+    if not shutil.which("musl-gcc") or torture.is_32_bits():
         return None
     out = os.path.abspath("storm_kill_musl")
     if not os.path.exists(out):
@@ -66,7 +66,7 @@ def storm(options, variant, mode, what):
     argv = program(variant)
     row = Row(f"kill {variant}{what}", mode)
     if not argv:
-        row.note = "skipped: needs musl-gcc"
+        row.note = "skipped: needs musl-gcc, which builds for 64 bits"
         return row, None
     return row, Storm(row, lambda: Target(argv), definitions(variant, argv), [],
                       options)

@@ -24,6 +24,9 @@ import time
 
 from killat import KillAt
 
+sys.path.insert(0, os.path.join(os.environ["UBP_SRC"], "tests/integ/lib"))
+from on_stack import translate  # noqa: E402
+
 UPROBE = os.environ["UPROBE"]
 FIXTURES = os.environ["FIXTURES"]
 BUILD = os.environ["UBP_BUILD"]
@@ -47,6 +50,21 @@ def need(*programs):
 
 def fixture(name):
     return os.path.join(FIXTURES, name)
+
+
+def use_32_bits():
+    """Targets are 32-bit programs from here on."""
+    global FIXTURES
+    FIXTURES = os.path.join(BUILD, "fixtures32")
+    exit_code = fixture("exit_code")
+    if not os.access(exit_code, os.X_OK):
+        skip("gcc cannot build for 32 bits (gcc-12-multilib)")
+    if subprocess.run([exit_code, "exit"], check=False).returncode:
+        skip("this kernel runs no 32-bit programs")
+
+
+def is_32_bits():
+    return os.path.basename(FIXTURES) == "fixtures32"
 
 
 def signal_name(n):
@@ -382,7 +400,7 @@ class Uprobe:
         if pids:
             argv += ["-p", ",".join(map(str, pids))]
         for d in defs:
-            argv += ["-e", d]
+            argv += ["-e", translate(d) if is_32_bits() else d]
         if os.path.exists("out.txt"):
             os.unlink("out.txt")
         with open("uprobe.err", "wb") as err:
@@ -520,12 +538,15 @@ def parse(description, add=None):
     p.add_argument("--reports", type=int, default=5, help="failures shown for a row")
     p.add_argument("--stop", type=int, default=25, help="failures that end a row")
     p.add_argument("--no-kill", action="store_true", help="clean ends only")
+    p.add_argument("--bits", type=int, choices=(32, 64), default=64, help="of the targets")
     p.add_argument("--json", help="append the rows to this file")
     if add:
         add(p)
     o = p.parse_args()
     if o.seed is None:
         o.seed = random.randrange(1 << 30) if o.full else 1
+    if o.bits == 32:
+        use_32_bits()
     o.modes = MODES if o.mode == "all" or (o.full and not o.mode) else (o.mode or "auto",)
     random.seed(o.seed)
     return o
