@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# 32-bit programs: return probes, and who reads return addresses.
+. "${0%/*}/lib.bash"
+. "${0%/*}/i386_again.bash"
+
+again cpp_exceptions hidden_unwinder recursion throw
