@@ -61,7 +61,7 @@ struct uprobe_window {
 struct uprobe {
 	unsigned number; /* in the session */
 	bool is_return;
-	uint64_t dev, ino; /* the file */
+	uint64_t dev, ino;           /* the file */
 	const struct ubp_arch *arch; /* what it is for */
 	uint64_t foffset;
 	uint64_t ref;               /* REF_CTR: offset of a 16-bit semaphore, 0: none */
