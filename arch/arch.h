@@ -32,9 +32,9 @@ struct window_copy;
 
 #define UBP_INSN_MAX  16
 #define UBP_SLOT_SIZE 64
-#define UBP_REGS_MAX  40
+#define UBP_REGS_MAX  48
 /* As many of DWARF's registers are unwound. */
-#define UBP_DWARF_REGS_MAX 34
+#define UBP_DWARF_REGS_MAX 66
 
 /* Numbers of vector registers: UBP_REG_VECTOR + 0..UBP_VECTORS - 1. */
 #define UBP_REG_VECTOR 0x100
@@ -79,7 +79,8 @@ enum insn_class {
 /* Whether, and how, an instruction may leave its function. Calls do not. */
 enum insn_leave {
 	LEAVE_NOT,
-	LEAVE_RET,     /* to the return address, which it takes off the stack, if it is there */
+	LEAVE_RET,     /* to the return address, which it takes off the stack, if it is there;
+			* arch->is_taken() tells when, of one with a condition */
 	LEAVE_JUMP,    /* to .target, if at all: arch->is_taken() tells when */
 	LEAVE_JUMP_TO, /* to where an operand says */
 };
@@ -152,8 +153,9 @@ struct ubp_arch {
 
 	/*
 	 * Unwinding stacks. The registers that call frame information speaks of: dwarf_regs[] of
-	 * DWARF's number is the index into struct ubp_regs. Where a call leaves the return address:
-	 * an index, or n_regs: on the stack, at the stack pointer.
+	 * DWARF's number is the index into struct ubp_regs, n_regs: none of those. The pc must have
+	 * a number, if need be one that is nobody's. Where a call leaves the return address: an
+	 * index, or n_regs: on the stack, at the stack pointer.
 	 */
 	uint8_t n_dwarf_regs;
 	uint8_t link;
@@ -168,6 +170,13 @@ struct ubp_arch {
 	/* NULL, or where there are several kinds of such frames: sigframe_at[] of the one that
 	 * is left by @code. */
 	const uint16_t *(*sigframe_of)(const uint8_t *code, size_t len);
+
+	/*
+	 * NULL, or: how far behind a function's symbol those who know it well enter it, by
+	 * the symbol's st_other. Everybody comes by there; a probe on SYMBOL without an
+	 * offset stands there.
+	 */
+	uint64_t (*entry_off)(uint8_t st_other);
 
 	/*
 	 * Register of a %REG fetch arg by the kernel's name (without the '%', @len
@@ -191,7 +200,8 @@ struct ubp_arch {
 	/*
 	 * Decode the instruction at @code and say how it can be displaced.
 	 * Returns 0; -EILSEQ: not an instruction; -EOPNOTSUPP: one that must not
-	 * be probed (the text names it and says why).
+	 * be probed (the text names it and says why; .len, .form and .text are those of
+	 * the instruction even so).
 	 */
 	int (*analyze_insn)(const uint8_t *code, size_t len, uint64_t vaddr,
 			    struct displaced_insn *ret_insn, struct ubp_err *err);
