@@ -35,6 +35,8 @@ struct window_copy;
 #define UBP_REGS_MAX  48
 /* As many of DWARF's registers are unwound. */
 #define UBP_DWARF_REGS_MAX 66
+/* Words of a bit for each of these. */
+#define UBP_DWARF_KNOWN ((UBP_DWARF_REGS_MAX + 63) / 64)
 
 /* Numbers of vector registers: UBP_REG_VECTOR + 0..UBP_VECTORS - 1. */
 #define UBP_REG_VECTOR 0x100
@@ -235,7 +237,8 @@ struct ubp_arch {
 			  struct slot_code *ret_code, struct ubp_err *err);
 
 	/*
-	 * Would the jump @insn (LEAVE_JUMP) be taken by a thread with these registers?
+	 * Would the jump @insn (LEAVE_JUMP), or the return (LEAVE_RET), be taken by a thread with
+	 * these registers?
 	 */
 	bool (*is_taken)(const struct displaced_insn *insn, const struct ubp_regs *regs);
 

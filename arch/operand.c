@@ -180,6 +180,8 @@ static int parse_place(uint16_t e_machine, const char **at, struct operand *oper
 		return x86_operand_parse(false, at, operand, err);
 	case EM_AARCH64:
 		return arm64_operand_parse(at, operand, err);
+	case EM_PPC64:
+		return ppc64el_operand_parse(at, operand, err);
 	default:
 		return ubp_fail(err, ENOTSUP, "operands of machine %u are not understood",
 				e_machine);
@@ -232,6 +234,8 @@ const char *operand_dwarf_register(uint16_t e_machine, unsigned number, bool *re
 		return x86_dwarf_register(false, number, ret_is_vector);
 	case EM_AARCH64:
 		return arm64_dwarf_register(number, ret_is_vector);
+	case EM_PPC64:
+		return ppc64el_dwarf_register(number, ret_is_vector);
 	default:
 		return NULL;
 	}

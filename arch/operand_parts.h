@@ -35,9 +35,11 @@ int operand_parse_sum(const char **at, struct operand *operand, struct ubp_err *
 int x86_operand_parse(bool is_64bit, const char **at, struct operand *operand,
 		      struct ubp_err *err);
 int arm64_operand_parse(const char **at, struct operand *operand, struct ubp_err *err);
+int ppc64el_operand_parse(const char **at, struct operand *operand, struct ubp_err *err);
 
 /* operand_dwarf_register() for these machines. */
 const char *x86_dwarf_register(bool is_64bit, unsigned number, bool *ret_is_vector);
 const char *arm64_dwarf_register(unsigned number, bool *ret_is_vector);
+const char *ppc64el_dwarf_register(unsigned number, bool *ret_is_vector);
 
 #endif

@@ -99,6 +99,7 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	opt.stack_lines = o->stack_lines;
 	opt.debug = (struct ubp_debug_options){ o->debug_dirs, o->symbols };
 	opt.exclude = o->exclude;
+	opt.files_only = o->check || o->format || o->explain || o->definition;
 	opt.mode = o->mode;
 	opt.clock = o->clock;
 	opt.warn = cli_warn;

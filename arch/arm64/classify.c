@@ -92,7 +92,7 @@ bool arm64_is_taken(const struct displaced_insn *insn, const struct ubp_regs *re
 	uint64_t value;
 
 	if (insn->form != ARM64_B_IF)
-		return insn->form == ARM64_B;
+		return insn->form == ARM64_B || insn->leave == LEAVE_RET;
 	if (word >> 24 == 0x54)
 		return holds(word & 15, regs->r[ARM64_PSTATE]);
 	value = n == 31 ? 0 : regs->r[n];

@@ -82,9 +82,21 @@ size_t ppc64el_fill_len(const uint8_t *code, size_t len)
 	return at;
 }
 
+/* The limit is compared with the stack pointer, or with what that will be. */
 size_t ppc64el_go_check_len(const uint8_t *code, size_t len)
 {
-	(void)code;
-	(void)len;
-	return 0;
+	size_t at = PPC64EL_INSN;
+	uint32_t compare = 0x7c360840; /* cmpld r22, r1 */
+
+	if (len < 4 * PPC64EL_INSN || word_at(code, 0) != 0xeade0010) /* ld r22, 16(r30) */
+		return 0;
+	if ((word_at(code, at) & 0xffff8000) == 0x3ae18000) { /* addi r23, r1, -frame */
+		at += PPC64EL_INSN;
+		compare = 0x7c36b840; /* cmpld r22, r23 */
+	}
+	/* blt, over the call of what makes the stack larger */
+	if (word_at(code, at) != compare ||
+	    (word_at(code, at + PPC64EL_INSN) & 0xffff0003) != 0x41800000)
+		return 0;
+	return at + 2u * PPC64EL_INSN;
 }

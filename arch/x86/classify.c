@@ -261,6 +261,8 @@ bool x86_is_taken(const struct displaced_insn *insn, const struct ubp_regs *regs
 	bool zf = regs->r[X86_FLAGS] >> 6 & 1;
 	struct x86_parts p;
 
+	if (insn->leave == LEAVE_RET)
+		return true;
 	if (!x86_split(insn->bits, insn->bytes, insn->len, &p))
 		return false;
 	if (insn->form == FORM_JCC)

@@ -91,7 +91,8 @@ static void exit_probes(struct hit *hit, const struct moment *m, const struct si
 	for (size_t i = 0; i < site->n_exits; i++)
 		if (site->exits[i].is_jump && arch->is_taken(&site->insn, m->regs))
 			uprobe_count(&site->exits[i].probe->stats.missed[MISSED_TAIL_JUMP]);
-	if (site->insn.leave != LEAVE_RET || !return_address(m->t, m->regs, &to))
+	if (site->insn.leave != LEAVE_RET || !arch->is_taken(&site->insn, m->regs) ||
+	    !return_address(m->t, m->regs, &to))
 		return;
 	then.regs = &after;
 	after.r[arch->pc] = to;

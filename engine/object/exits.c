@@ -196,10 +196,11 @@ int object_find_exits(struct object *object, uint64_t foffset, struct object_exi
 		return ubp_fail(err, ENOTSUP, "no decoder for this instruction set");
 	if (object_foffset_to_vaddr(object, foffset, &elf_vaddr) < 0 ||
 	    object_extent(object, foffset, &w.parts[0].start, &w.parts[0].end) < 0 ||
-	    w.parts[0].start != elf_vaddr)
+	    (object_function_at(object, foffset, &symbol) < 0 &&
+	     w.parts[0].start != elf_vaddr) ||
+	    (w.parts[0].start != elf_vaddr && w.parts[0].start + symbol.entry_off != elf_vaddr))
 		return ubp_fail(err, ENOENT, "no function is known to start there");
-	if (object_function_at(object, foffset, &symbol) == 0)
-		w.name = symbol.name;
+	w.name = symbol.name;
 	for (size_t i = 0; i < w.n_parts && rc == 0; i++)
 		rc = walk_part(&w, &w.parts[i], err);
 	if (rc < 0) {

@@ -24,24 +24,26 @@ static const struct {
 	uint16_t machine;
 	uint8_t elf_class; /* ELFCLASSNONE: any */
 	const char *name;
+	uint8_t order; /* ELFDATA2LSB, ...; ELFDATANONE: any */
 } machines[] = {
-	{ EM_X86_64, ELFCLASS64, "x86_64" },
-	{ EM_X86_64, ELFCLASS32, "x32" },
-	{ EM_386, ELFCLASSNONE, "i386" },
-	{ EM_AARCH64, ELFCLASS64, "aarch64" },
-	{ EM_ARM, ELFCLASSNONE, "arm" },
-	{ EM_RISCV, ELFCLASS64, "riscv64" },
-	{ EM_RISCV, ELFCLASS32, "riscv32" },
-	{ EM_PPC64, ELFCLASSNONE, "ppc64" },
-	{ EM_PPC, ELFCLASSNONE, "ppc" },
-	{ EM_S390, ELFCLASS64, "s390x" },
-	{ EM_S390, ELFCLASS32, "s390" },
-	{ EM_MIPS, ELFCLASS64, "mips64" },
-	{ EM_MIPS, ELFCLASS32, "mips" },
-	{ EM_SPARCV9, ELFCLASSNONE, "sparc64" },
-	{ EM_SPARC, ELFCLASSNONE, "sparc" },
-	{ EM_IA_64, ELFCLASSNONE, "ia64" },
-	{ 258 /* EM_LOONGARCH */, ELFCLASSNONE, "loongarch" },
+	{ EM_X86_64, ELFCLASS64, "x86_64", ELFDATANONE },
+	{ EM_X86_64, ELFCLASS32, "x32", ELFDATANONE },
+	{ EM_386, ELFCLASSNONE, "i386", ELFDATANONE },
+	{ EM_AARCH64, ELFCLASS64, "aarch64", ELFDATANONE },
+	{ EM_ARM, ELFCLASSNONE, "arm", ELFDATANONE },
+	{ EM_RISCV, ELFCLASS64, "riscv64", ELFDATANONE },
+	{ EM_RISCV, ELFCLASS32, "riscv32", ELFDATANONE },
+	{ EM_PPC64, ELFCLASSNONE, "ppc64le", ELFDATA2LSB },
+	{ EM_PPC64, ELFCLASSNONE, "ppc64", ELFDATANONE },
+	{ EM_PPC, ELFCLASSNONE, "ppc", ELFDATANONE },
+	{ EM_S390, ELFCLASS64, "s390x", ELFDATANONE },
+	{ EM_S390, ELFCLASS32, "s390", ELFDATANONE },
+	{ EM_MIPS, ELFCLASS64, "mips64", ELFDATANONE },
+	{ EM_MIPS, ELFCLASS32, "mips", ELFDATANONE },
+	{ EM_SPARCV9, ELFCLASSNONE, "sparc64", ELFDATANONE },
+	{ EM_SPARC, ELFCLASSNONE, "sparc", ELFDATANONE },
+	{ EM_IA_64, ELFCLASSNONE, "ia64", ELFDATANONE },
+	{ 258 /* EM_LOONGARCH */, ELFCLASSNONE, "loongarch", ELFDATANONE },
 };
 
 static void set_machine(struct object *object)
@@ -53,7 +55,9 @@ static void set_machine(struct object *object)
 	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]) && !name; i++)
 		if (machines[i].machine == ehdr->e_machine &&
 		    (machines[i].elf_class == elf_class ||
-		     machines[i].elf_class == ELFCLASSNONE))
+		     machines[i].elf_class == ELFCLASSNONE) &&
+		    (machines[i].order == ehdr->e_ident[EI_DATA] ||
+		     machines[i].order == ELFDATANONE))
 			name = machines[i].name;
 	if (name)
 		snprintf(object->machine_name, sizeof(object->machine_name), "%s", name);

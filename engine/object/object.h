@@ -112,6 +112,9 @@ struct object_symbol {
 	bool is_ifunc;    /* elf_vaddr is the resolver */
 	bool is_function; /* STT_FUNC or IFUNC (else NOTYPE in executable code) */
 	bool is_global;
+	/* Bytes from .foffset to where everybody who calls it comes by (arch->entry_off()): a probe
+	 * on its name stands there. 0 of nearly all. */
+	uint8_t entry_off;
 	const char *file; /* source of a local one, as far as the symbol table tells; or NULL */
 };
 

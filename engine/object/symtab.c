@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+#include "arch/arch.h"
 #include "engine/object/symtab.h"
 
 #include <errno.h>
@@ -129,6 +130,8 @@ static int add_symbol(const struct object *object, struct symtab *symtab, struct
 	sym->size = raw.st_size;
 	sym->kind = kind_of(object, source->elf, &raw);
 	sym->is_ifunc = type == STT_GNU_IFUNC;
+	if (type == STT_FUNC && object->arch && object->arch->entry_off)
+		sym->entry_off = (uint8_t)object->arch->entry_off(raw.st_other);
 	sym->is_global = bind != STB_LOCAL;
 	sym->file = sym->is_global ? NULL : source->file;
 	sym->is_weak = bind == STB_WEAK;
@@ -402,6 +405,7 @@ int sym_describe(const struct object *object, const struct sym *sym,
 		.foffset = foffset,
 		.is_ifunc = sym->is_ifunc,
 		.is_function = sym->kind == SYM_FUNCTION,
+		.entry_off = sym->entry_off,
 		.is_global = sym->is_global,
 		.file = sym->file,
 	};

@@ -31,8 +31,9 @@ struct sym {
 	const char *library; /* of an import: where it is expected; or NULL */
 	const char *file;    /* of a local symbol: its source, without folder; or NULL */
 	uint64_t elf_vaddr, size;
-	uint32_t next; /* of the same hash bucket: index + 1, or 0 */
-	uint8_t kind;  /* enum sym_kind */
+	uint32_t next;     /* of the same hash bucket: index + 1, or 0 */
+	uint8_t kind;      /* enum sym_kind */
+	uint8_t entry_off; /* arch->entry_off() */
 	bool is_ifunc;
 	bool is_global; /* global or weak */
 	bool is_weak;

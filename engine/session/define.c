@@ -25,12 +25,22 @@ const struct spec_probe *define_spec(const struct ubp_session *s, size_t i)
 	return spec_table_probe(s->table, i);
 }
 
+/* What is traced here has the names that this machine's kernel has for its own programs. */
+const struct ubp_arch *define_arch_of(void *ctx, uint64_t dev, uint64_t ino)
+{
+	const struct session_file *file = files_by_id(ctx, dev, ino);
+	const struct ubp_arch *arch = file ? object_arch(file->object) : NULL;
+
+	return arch && !ubp_host_traces(arch) ? arch : ubp_host_arch();
+}
+
 int define_init(struct ubp_session *s, struct ubp_err *err)
 {
 	struct spec_env env = {
 		.arch = ubp_host_arch(),
 		.strict = s->opt.strict,
 		.find_file = files_find,
+		.arch_of = define_arch_of,
 		.match = match_each,
 		.ctx = s,
 	};
@@ -86,6 +96,8 @@ static int resolve_symbol(struct ubp_session *s, size_t i, struct session_file *
 	if (rc < 0)
 		return rc;
 	foffset = symbol.foffset;
+	if (spec->symbol_off == 0)
+		foffset += symbol.entry_off;
 	if (symbol.is_ifunc) {
 		rc = ifunc_choice(s, file, &symbol, &foffset, err);
 		if (rc < 0)
@@ -99,12 +111,18 @@ static int resolve_symbol(struct ubp_session *s, size_t i, struct session_file *
 	return 0;
 }
 
-int define_check_arch(const struct session_file *file, const char *path, struct ubp_err *err)
+int define_check_arch(const struct ubp_session *s, const struct session_file *file,
+		      const char *path, struct ubp_err *err)
 {
 	const struct ubp_arch *arch = object_arch(file->object);
 
-	if (arch && ubp_host_traces(arch))
+	if (arch && (s->opt.files_only || ubp_host_traces(arch)))
 		return 0;
+	if (s->opt.files_only)
+		return ubp_fail(err, ENOTSUP,
+				"%s is for %s%s: of that machine's programs ubp knows nothing",
+				path, object_is_64bit(file->object) ? "" : "32-bit ",
+				object_machine_name(file->object));
 	return ubp_fail(err, ENOTSUP, "%s is for %s%s: ubp traces no such programs on %s", path,
 			object_is_64bit(file->object) ? "" : "32-bit ",
 			object_machine_name(file->object), ubp_host_arch()->name);
@@ -475,7 +493,7 @@ static int make_probe(struct ubp_session *s, size_t i, const char *filter,
 
 	if (!file)
 		return ubp_fail(err, ENOENT, "%s: the file was replaced", spec->path);
-	rc = define_check_arch(file, spec->path, err);
+	rc = define_check_arch(s, file, spec->path, err);
 	if (rc == 0 && spec->symbol && !spec->is_resolved)
 		rc = resolve_symbol(s, i, file, err);
 	if (rc < 0)

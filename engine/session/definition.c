@@ -19,6 +19,7 @@ static int parse_strictly(struct ubp_session *s, const char *line, struct ubp_er
 		.arch = ubp_host_arch(),
 		.strict = true,
 		.find_file = files_find,
+		.arch_of = define_arch_of,
 		.ctx = s,
 	};
 	struct spec_table *table = spec_table_new(&env);

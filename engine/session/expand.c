@@ -53,7 +53,7 @@ static bool open_file(struct expansion *x, char **ret_path)
 		rc = ubp_fail(x->err, ENOENT, "%s: the file was replaced", d->target);
 	x->path = *ret_path ? *ret_path : d->target;
 	if (rc == 0)
-		rc = define_check_arch(x->file, x->path, x->err);
+		rc = define_check_arch(x->s, x->file, x->path, x->err);
 	if (rc < 0 || !x->file) {
 		if (x->err->text[0] == '\0')
 			(void)ubp_fail(x->err, -rc, "Failed to find the given file");

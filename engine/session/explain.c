@@ -22,6 +22,7 @@ int explaining_begin(const struct ubp_target *target, const char *name, struct e
 	opt.pids = &target->pid;
 	opt.n_pids = target->pid != 0;
 	opt.debug = target->debug;
+	opt.files_only = true;
 	rc = ubp_session_new(&opt, &x->session, err);
 	if (rc == 0)
 		rc = files_find(x->session, name, &dev, &ino, &x->path, err);
@@ -32,7 +33,7 @@ int explaining_begin(const struct ubp_target *target, const char *name, struct e
 		x->path = strdup(name);
 	if (!x->file || !x->path)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	return define_check_arch(x->file, x->path, err);
+	return define_check_arch(x->session, x->file, x->path, err);
 }
 
 const char *explaining_text(struct explaining *x, uint64_t foffset,
@@ -46,7 +47,7 @@ const char *explaining_text(struct explaining *x, uint64_t foffset,
 	int rc = p ? 0 : -ENOMEM;
 
 	ubp_err_reset(&err);
-	spec.offset = foffset;
+	spec.offset = foffset + (symbol ? symbol->entry_off : 0);
 	if (rc == 0 && symbol && symbol->is_ifunc)
 		rc = ifunc_choice(x->session, x->file, symbol, &spec.offset, &err);
 	if (rc == 0)
@@ -56,6 +57,8 @@ const char *explaining_text(struct explaining *x, uint64_t foffset,
 		snprintf(x->text, sizeof(x->text), "refused: %s", err.text);
 		return x->text;
 	}
+	if (!object_arch(x->file->object)->build_detour)
+		return "breakpoint: there are no jumps in programs of this kind";
 	if (object_window(x->file->object, spec.offset, &window, &err) == 0)
 		return "jump";
 	snprintf(x->text, sizeof(x->text), "breakpoint: %s", err.text);

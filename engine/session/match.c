@@ -51,6 +51,8 @@ static int take(struct matching *m, const struct object_symbol *symbol, struct f
 
 	found->name = symbol->name;
 	found->foffset = symbol->foffset;
+	if (m->pattern->symbol_off == 0)
+		found->foffset += symbol->entry_off;
 	if (symbol->is_ifunc &&
 	    ifunc_choice(m->s, m->file, symbol, &found->foffset, &ignored) < 0) {
 		m->n++;
@@ -178,7 +180,7 @@ int match_each(void *ctx, const struct spec_probe *pattern,
 	m.file = files_by_id(s, pattern->dev, pattern->ino);
 	if (!m.file)
 		return ubp_fail(err, ENOENT, "%s: the file was replaced", pattern->path);
-	rc = define_check_arch(m.file, pattern->path, err);
+	rc = define_check_arch(s, m.file, pattern->path, err);
 	if (rc == 0)
 		rc = object_match_functions(m.file->object, &wanted, &symbols, &n, err);
 	if (rc < 0)

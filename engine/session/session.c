@@ -231,6 +231,8 @@ int ubp_start(struct ubp_session *s, struct ubp_err *err)
 	ubp_err_reset(err);
 	if (s->has_thread)
 		return ubp_fail(err, EBUSY, "the session has started");
+	if (s->opt.files_only)
+		return ubp_fail(err, EINVAL, "the session only looks at files");
 	rc = check_proc(err);
 	if (rc == 0)
 		rc = files_check_symbols(s, err);

@@ -143,8 +143,11 @@ enum place_refusal {
 	REFUSED_N,
 };
 
-/* Can programs of its instruction set be traced here? -ENOTSUP: no. */
-int define_check_arch(const struct session_file *file, const char *path, struct ubp_err *err);
+/* Can programs of its instruction set be traced here, or is that not the question? -ENOTSUP: no. */
+int define_check_arch(const struct ubp_session *s, const struct session_file *file,
+		      const char *path, struct ubp_err *err);
+/* Whose register names definitions for a file have: struct spec_env. */
+const struct ubp_arch *define_arch_of(void *ctx, uint64_t dev, uint64_t ino);
 /*
  * Can it be probed? @spec is resolved; @p, zeroed, gets what is known of the place then.
  * *ret_why is good if not.

@@ -63,6 +63,9 @@ struct ubp_options {
 	bool strict;   /* definitions: the kernel's grammar only */
 	bool lossless; /* wait for the reader rather than lose records */
 	bool force;    /* override refusals where that can make sense */
+	/* Definitions are only looked at, so they may be for files of other machines, too;
+	 * ubp_start() is an error. */
+	bool files_only;
 	enum ubp_stack stack;
 	unsigned frames;  /* of a stack at most; 0: 127 */
 	bool stack_raw;   /* print addresses, as the kernel does, not names */

@@ -78,7 +78,7 @@ bool spec_is_duration(const struct spec_parse *p, struct spec_span expr)
 
 static int parse_variable(struct spec_expr *e, struct spec_span text)
 {
-	const struct ubp_arch *arch = e->p->env->arch;
+	const struct ubp_arch *arch = e->p->arch;
 	struct spec_span name = span_from(text, text.s + 1);
 	uint64_t n;
 
@@ -108,7 +108,7 @@ static int parse_variable(struct spec_expr *e, struct spec_span text)
 
 int spec_register(const struct spec_parse *p, struct spec_span name)
 {
-	const struct ubp_arch *arch = p->env->arch;
+	const struct ubp_arch *arch = p->arch;
 	int reg = arch->reg_by_name(name.s, name.len);
 
 	if (reg < 0 && !p->env->strict && arch->more_reg_by_name)

@@ -9,6 +9,7 @@
 #include "engine/base/err.h"
 #include "engine/spec/parse.h"
 #include "engine/spec/probe.h"
+#include "engine/spec/table.h"
 
 #define DEFAULT_GROUP "uprobes"
 
@@ -27,6 +28,7 @@ static int fill_probe(const struct spec_parse *p, const struct spec_form *form,
 		      struct spec_probe *probe)
 {
 	struct spec_span target = { 0 };
+	struct spec_parse named = *p;
 	int rc;
 
 	probe->is_return = form->is_return;
@@ -44,7 +46,9 @@ static int fill_probe(const struct spec_parse *p, const struct spec_form *form,
 	}
 	if (probe->event[0] == '\0' && !probe->is_pattern)
 		spec_name_auto(probe, target, form->is_short);
-	return parse_args(p, form->first_arg, probe);
+	if (p->env->arch_of)
+		named.arch = p->env->arch_of(p->env->ctx, probe->dev, probe->ino);
+	return parse_args(&named, form->first_arg, probe);
 }
 
 static int parse_form(const struct spec_parse *p, const struct spec_form *form,

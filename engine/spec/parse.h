@@ -24,6 +24,7 @@ struct spec_parse {
 	const struct spec_env *env;
 	const struct spec_words *words;
 	struct ubp_err *err;
+	const struct ubp_arch *arch; /* register names; the file's, once it is known */
 };
 
 /* The parts of a line, whichever form it has. */

@@ -186,7 +186,7 @@ static int run_line(struct spec_table *table, const char *line, size_t len, stru
 {
 	const char *comment = spec_find_comment(line, len, !table->env.strict);
 	struct spec_words words;
-	struct spec_parse p = { &table->env, &words, err };
+	struct spec_parse p = { &table->env, &words, err, table->env.arch };
 	int rc;
 
 	if (comment)
@@ -306,7 +306,7 @@ int spec_table_add_short(struct spec_table *table, const char *text, struct ubp_
 	size_t len = strlen(text);
 	struct spec_env env = table->env;
 	struct spec_words words;
-	struct spec_parse p = { &env, &words, err };
+	struct spec_parse p = { &env, &words, err, env.arch };
 	int rc;
 
 	env.strict = false; /* there is no such form in the kernel's grammar */
@@ -345,7 +345,7 @@ int spec_table_add_made(struct spec_table *table, const char *text, bool may_num
 			const char *command, unsigned line, struct ubp_err *err)
 {
 	struct spec_words words;
-	struct spec_parse p = { &table->env, &words, err };
+	struct spec_parse p = { &table->env, &words, err, table->env.arch };
 	int rc = spec_words_cut(text, strlen(text), &words, err);
 
 	if (rc == 0)

@@ -17,7 +17,7 @@ struct ubp_err;
 
 /* What the parser must be told; handed in, because spec knows no files. */
 struct spec_env {
-	const struct ubp_arch *arch; /* register names */
+	const struct ubp_arch *arch; /* register names, where .arch_of has no others */
 	bool strict;                 /* the kernel's grammar only */
 
 	/*
@@ -31,6 +31,9 @@ struct spec_env {
 	 */
 	int (*find_file)(void *ctx, const char *path, uint64_t *ret_dev, uint64_t *ret_ino,
 			 char **ret_path, struct ubp_err *err);
+
+	/* NULL, or: whose register names definitions for the file that was found have. */
+	const struct ubp_arch *(*arch_of)(void *ctx, uint64_t dev, uint64_t ino);
 
 	/*
 	 * Is GRP/EVENT the name of an event that is none of the table's? Such

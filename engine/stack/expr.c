@@ -29,7 +29,7 @@ static bool pick(struct machine *m, uint64_t depth)
 
 static bool push_reg(struct machine *m, uint64_t reg, uint64_t offset)
 {
-	return reg < m->in->n_regs && (m->in->known >> reg & 1) &&
+	return reg < m->in->n_regs && (m->in->known[reg / 64] >> reg % 64 & 1) &&
 	       push(m, m->in->regs[reg] + offset);
 }
 

@@ -13,8 +13,8 @@
 
 /* What an expression may look at. */
 struct expr_input {
-	const uint64_t *regs; /* by DWARF's numbers */
-	uint64_t known;       /* bit n: regs[n] is */
+	const uint64_t *regs;  /* by DWARF's numbers */
+	const uint64_t *known; /* bit n % 64 of known[n / 64]: regs[n] is */
 	unsigned n_regs;
 	uint64_t cfa;
 	bool (*read)(void *ctx, uint64_t vaddr, void *buf, size_t len);

@@ -3,6 +3,8 @@
 
 #include "engine/stack/frame.h"
 
+#include <string.h>
+
 #include "engine/plant/jump.h"
 #include "engine/plant/plant.h"
 #include "engine/stack/expr.h"
@@ -19,7 +21,7 @@ static unsigned number_of(const struct ubp_arch *arch, unsigned reg)
 
 static bool get(const struct stack_frame *frame, unsigned number, uint64_t *ret_value)
 {
-	if (number >= UBP_DWARF_REGS_MAX || !(frame->known >> number & 1))
+	if (number >= UBP_DWARF_REGS_MAX || !(frame->known[number / 64] >> number % 64 & 1))
 		return false;
 	*ret_value = frame->r[number];
 	return true;
@@ -30,7 +32,7 @@ static void set(struct stack_frame *frame, unsigned number, uint64_t value)
 	if (number >= UBP_DWARF_REGS_MAX)
 		return;
 	frame->r[number] = value;
-	frame->known |= UINT64_C(1) << number;
+	frame->known[number / 64] |= UINT64_C(1) << number % 64;
 }
 
 static bool get_reg(const struct stack_frame *frame, unsigned reg, uint64_t *ret_value)
@@ -47,7 +49,8 @@ void stack_frame_begin(struct stack_frame *frame, const struct space *space,
 				       .memory = memory,
 				       .pc = regs->r[arch->pc] };
 	for (unsigned i = 0; i < arch->n_dwarf_regs; i++)
-		set(frame, i, regs->r[arch->dwarf_regs[i]]);
+		if (arch->dwarf_regs[i] < arch->n_regs)
+			set(frame, i, regs->r[arch->dwarf_regs[i]]);
 }
 
 uint64_t stack_frame_sp(const struct stack_frame *frame)
@@ -154,7 +157,7 @@ bool stack_frame_by_row(struct stack_frame *frame, const struct cfi_row *row)
 
 	if (!find_cfa(frame, &row->cfa, &in, &in.cfa))
 		return false;
-	new.known = 0;
+	memset(new.known, 0, sizeof(new.known));
 	set(&new, number_of(arch, arch->sp), in.cfa);
 	for (unsigned i = 0; i < row->n_rules; i++) {
 		const struct cfi_rule *rule = &row->rules[i];
@@ -190,8 +193,10 @@ bool stack_frame_by_signal(struct stack_frame *frame)
 	if (arch->sigframe_of &&
 	    stack_memory_read(frame->memory, frame->pc, code, sizeof(code)))
 		at = arch->sigframe_of(code, sizeof(code));
-	new.known = 0;
+	memset(new.known, 0, sizeof(new.known));
 	for (unsigned i = 0; i < arch->n_dwarf_regs; i++) {
+		if (arch->dwarf_regs[i] >= arch->n_regs)
+			continue;
 		if (!read_word(frame, sp + at[i], &value))
 			return false;
 		set(&new, i, value);
@@ -232,7 +237,7 @@ bool stack_frame_by_frame_pointer(struct stack_frame *frame)
 	    !read_return(frame, fp + arch->addr_size, 0, &value))
 		return false;
 	/* Other registers may have been saved anywhere. */
-	frame->known = 0;
+	memset(frame->known, 0, sizeof(frame->known));
 	frame->pc = value;
 	frame->is_call = true;
 	set(frame, number_of(arch, arch->pc), value);
@@ -249,7 +254,7 @@ static void leave_detour(struct stack_frame *frame, const struct site *site, uin
 
 	frame->pc = site->vaddr;
 	if (at >= jump->detour.copy.len) {
-		frame->known = 0;
+		memset(frame->known, 0, sizeof(frame->known));
 		return;
 	}
 	while (i > 0 && jump->detour.copy.at[i] > at)
@@ -300,7 +305,8 @@ void stack_frame_leave_ours(struct stack_frame *frame)
 	if (frame->pc - site->slot >= UBP_SLOT_SIZE)
 		return;
 	for (unsigned i = 0; i < arch->n_dwarf_regs; i++)
-		(void)get(frame, i, &regs.r[arch->dwarf_regs[i]]);
+		if (arch->dwarf_regs[i] < arch->n_regs)
+			(void)get(frame, i, &regs.r[arch->dwarf_regs[i]]);
 	(void)arch->slot_leave(&site->insn, &site->code, site->slot, &regs);
 	frame->pc = regs.r[arch->pc];
 	set(frame, number_of(arch, arch->sp), regs.r[arch->sp]);

@@ -16,8 +16,8 @@
 struct stack_frame {
 	const struct space *space;
 	struct stack_memory *memory;
-	uint64_t r[UBP_DWARF_REGS_MAX]; /* by DWARF's numbers */
-	uint64_t known;                 /* bit n: r[n] is */
+	uint64_t r[UBP_DWARF_REGS_MAX];  /* by DWARF's numbers */
+	uint64_t known[UBP_DWARF_KNOWN]; /* bit n % 64 of known[n / 64]: r[n] is */
 	uint64_t pc;
 	bool is_call; /* pc is behind a call; else the thread is there, or was interrupted */
 };

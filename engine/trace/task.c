@@ -205,7 +205,8 @@ const struct ubp_arch *task_arch(pid_t pid, struct ubp_err *err)
 	}
 	got = pread(fd, &ehdr, sizeof(ehdr), 0);
 	close(fd);
-	if (got == (ssize_t)sizeof(ehdr))
+	/* Of a machine with both byte orders, one is known. */
+	if (got == (ssize_t)sizeof(ehdr) && ehdr.e_ident[EI_DATA] == ELFDATA2LSB)
 		arch = ubp_arch_find(ehdr.e_machine, ehdr.e_ident[EI_CLASS]);
 	if (arch && ubp_host_traces(arch))
 		return arch;

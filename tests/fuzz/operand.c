@@ -55,7 +55,7 @@ static void check_text(const struct operand *o, uint64_t symbol, bool is_fixed)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint16_t machines[] = { EM_X86_64, EM_386, EM_AARCH64, EM_ARM };
+	static const uint16_t machines[] = { EM_X86_64, EM_386, EM_AARCH64, EM_PPC64, EM_ARM };
 	struct fuzz_input in = { data, size };
 	uint8_t how = (uint8_t)fuzz_number(&in, 1);
 	uint16_t machine = machines[how & 3];

@@ -28,7 +28,7 @@ static bool read_memory(void *ctx, uint64_t vaddr, void *buf, size_t len)
 
 static const struct expr_input input = {
 	.regs = regs,
-	.known = 5, /* 0 and 2 */
+	.known = (const uint64_t[]){ 5 }, /* 0 and 2 */
 	.n_regs = 3,
 	.cfa = 1000,
 	.read = read_memory,
