@@ -14,6 +14,7 @@
 #include "arch/ppc64el/ppc64el.h"
 
 static const char why_breakpoint[] = "it is a trap itself";
+/* Functions end in tables for tracebacks, of such words. */
 static const char why_undefined[] = "it is undefined for good: data, or a trap";
 static const char why_kernel[] = "only the kernel may run it";
 static const char why_gate[] = "it enters another level than the kernel";
@@ -233,9 +234,7 @@ struct ppc64el_decoded ppc64el_decode(uint32_t word, uint32_t suffix, uint64_t v
 {
 	switch (word >> 26) {
 	case 0: /* attn: for service processors */
-		return word == 0         ? refused(why_undefined)
-		       : xo(word) == 256 ? refused(why_gate)
-					 : plain(PPC64EL_UNKNOWN);
+		return refused(xo(word) == 256 ? why_gate : why_undefined);
 	case 1:
 		return decode_prefixed(word, suffix, vaddr);
 	case 2: /* tdi, twi */

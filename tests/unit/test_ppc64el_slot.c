@@ -139,7 +139,7 @@ static const struct {
 	{ "14000000", -EILSEQ, "no known instruction: 14000000" },
 	{ "24000000", -EILSEQ, "no known" },
 	{ "58000000", -EILSEQ, "no known" },
-	{ "00000004", -EILSEQ, "no known" },
+	{ "00000004", -EOPNOTSUPP, "undefined" },
 	{ "44000000", -EILSEQ, "no known" },
 	{ "4c000002", -EILSEQ, "no known" },
 	{ "06100000 38640100", -EILSEQ, "no known instruction: 06100000 38640100" }, /* R, RA */
