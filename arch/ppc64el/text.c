@@ -60,14 +60,23 @@ struct name {
 
 static const struct name names[] = {
 	/* What capstone would write wrongly, or not at all. */
-	{ 0xffffffff, 0x7fe00008, "trap" },   { 0xfc00003e, 0x4c000004, "addpcis" },
-	{ 0xfc00f82f, 0x44000001, "scv" },    { 0xfc0007ff, 0x4c000460, "bctar" },
-	{ 0xfc0007ff, 0x4c000461, "bctarl" }, { 0xfc0007ff, 0x7c00051d, "tbegin." },
-	{ 0xfc0007ff, 0x7c00055d, "tend." },  { 0xfc0007fe, 0x7c000228, "lqarx" },
-	{ 0xfc0007fe, 0x7c000068, "lbarx" },  { 0xfc0007fe, 0x7c0000e8, "lharx" },
-	{ 0xfc0007ff, 0x7c00016d, "stqcx." }, { 0xfc0007ff, 0x7c00056d, "stbcx." },
-	{ 0xfc0007ff, 0x7c0005ad, "sthcx." }, { 0xffffffff, 0x4c0000a4, "rfscv" },
-	{ 0xfc0007fe, 0x4c000124, "rfebb" },  { 0xffffffff, 0x00000200, "attn" },
+	{ 0xffffffff, 0x7fe00008, "trap" },
+	{ 0xfc00003e, 0x4c000004, "addpcis" },
+	{ 0xfc00f82f, 0x44000001, "scv" },
+	{ 0xfc0007ff, 0x4c000460, "bctar" },
+	{ 0xffffffff, 0x429f0005, "bcl 20, 31, .+4" },
+	{ 0xfc0007ff, 0x4c000461, "bctarl" },
+	{ 0xfc0007ff, 0x7c00051d, "tbegin." },
+	{ 0xfc0007ff, 0x7c00055d, "tend." },
+	{ 0xfc0007fe, 0x7c000228, "lqarx" },
+	{ 0xfc0007fe, 0x7c000068, "lbarx" },
+	{ 0xfc0007fe, 0x7c0000e8, "lharx" },
+	{ 0xfc0007ff, 0x7c00016d, "stqcx." },
+	{ 0xfc0007ff, 0x7c00056d, "stbcx." },
+	{ 0xfc0007ff, 0x7c0005ad, "sthcx." },
+	{ 0xffffffff, 0x4c0000a4, "rfscv" },
+	{ 0xfc0007fe, 0x4c000124, "rfebb" },
+	{ 0xffffffff, 0x00000200, "attn" },
 };
 
 /* Of two words, by the kind of the prefix and the primary opcode of the suffix. */

@@ -418,6 +418,50 @@ static void test_arm64(void **state)
 	check_bad(EM_AARCH64, arm64_bad, N_ELEMS(arm64_bad));
 }
 
+static const struct good ppc64el_good[] = {
+	{ "8@3", REG(8, false, "gpr3", 64) },
+	{ "-4@31", REG(4, true, "gpr31", 64) },
+	{ "9", REG(8, false, "gpr9", 64) },
+	{ "8@r3", REG(8, false, "gpr3", 64) },
+	{ "8@%r30", REG(8, false, "gpr30", 64) },
+	{ "-4@i5", IMM(4, true, 5) },
+	{ "-4@i-1", IMM(4, true, -1) },
+	{ "8@i4096", IMM(8, false, 4096) },
+	{ "8@32", IMM(8, false, 32) },
+	{ "-4@-1", IMM(4, true, -1) },
+	{ "8f@f1",
+	  { .kind = OPERAND_REG, .size = 8, .is_float = true, .base = "f1", .reg_bits = 64 } },
+	{ "8@0(9)", { .kind = OPERAND_MEMORY, .size = 8, .base = "gpr9" } },
+	{ "-4@16(1)",
+	  { .kind = OPERAND_MEMORY,
+	    .size = 4,
+	    .is_signed = true,
+	    .base = "gpr1",
+	    .disp = 16 } },
+	{ "1@-24(%r31)", { .kind = OPERAND_MEMORY, .size = 1, .base = "gpr31", .disp = -24 } },
+	{ "8@8(0)", { .kind = OPERAND_MEMORY, .size = 8, .disp = 8 } },
+	{ "8@9,10",
+	  { .kind = OPERAND_MEMORY, .size = 8, .base = "gpr9", .index = "gpr10", .scale = 1 } },
+	{ "8@0,10", { .kind = OPERAND_MEMORY, .size = 8, .index = "gpr10", .scale = 1 } },
+};
+
+static const struct bad ppc64el_bad[] = {
+	{ "8@", 2, "a number or a symbol is expected" },
+	{ "8@sym", 2, "a symbol makes no sense here" },
+	{ "8@8(32)", 4, "not a register for addresses" },
+	{ "8@8(9", 5, "')' is expected" },
+	{ "8@9,sym", 4, "not a register for addresses" },
+	{ "2@f1", 2, "a floating register with a value of 2 bytes" },
+	{ "8@3)", 3, "')' makes no sense here" },
+};
+
+static void test_ppc64el(void **state)
+{
+	(void)state;
+	check_good(EM_PPC64, ppc64el_good, N_ELEMS(ppc64el_good));
+	check_bad(EM_PPC64, ppc64el_bad, N_ELEMS(ppc64el_bad));
+}
+
 static void test_other_machine(void **state)
 {
 	const char *text = "8@%rax", *at = text;
@@ -468,6 +512,9 @@ static const struct {
 	{ EM_AARCH64, 62,
 	  "- - v0 v1 v2 v3 v4 v5 v6 v7 v8 v9 v10 v11 v12 v13 v14 v15 v16 v17 v18 v19 v20 v21 "
 	  "v22 v23 v24 v25 v26 v27 v28 v29 v30 v31 - -" },
+	{ EM_PPC64, 29,
+	  "gpr29 gpr30 gpr31 f0 f1 f2 f3 f4 f5 f6 f7 f8 f9 f10 f11 f12 f13 f14 f15 f16 f17 f18 "
+	  "f19 f20 f21 f22 f23 f24 f25 f26 f27 f28 f29 f30 f31 - link ctr - -" },
 };
 
 static void test_dwarf_registers(void **state)
@@ -488,6 +535,8 @@ static void test_dwarf_registers(void **state)
 				fail_msg("machine %u, register %u: %s", dwarf[i].machine,
 					 number - 1, name);
 			assert_int_equal(is_vector, name && (*name == 'v' ||
+							     (*name == 'f' && name[1] >= '0' &&
+							      name[1] <= '9') ||
 							     strncmp(name, "xmm", 3) == 0));
 			at += len;
 			at += strspn(at, " ");
@@ -498,9 +547,10 @@ static void test_dwarf_registers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_x86_64), cmocka_unit_test(test_i386),
-		cmocka_unit_test(test_arm64),  cmocka_unit_test(test_other_machine),
-		cmocka_unit_test(test_skip),   cmocka_unit_test(test_dwarf_registers),
+		cmocka_unit_test(test_x86_64),          cmocka_unit_test(test_i386),
+		cmocka_unit_test(test_arm64),           cmocka_unit_test(test_ppc64el),
+		cmocka_unit_test(test_other_machine),   cmocka_unit_test(test_skip),
+		cmocka_unit_test(test_dwarf_registers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

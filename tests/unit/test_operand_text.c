@@ -83,6 +83,10 @@ static const struct {
 	{ EM_AARCH64, "8@[x0, x1, lsl 3]", 0, false, "+0(%x0+%x1*8)", "%x0+%x1*8", "u64" },
 	{ EM_AARCH64, "1@[sp, 43]", 0, false, "+43(%sp)", "%sp+43", "u8" },
 	{ EM_AARCH64, "4@[x0, #:lo12:sym]", 0x404040, false, "@+0x4040", "", "u32" },
+	{ EM_PPC64, "-4@3", 0, false, "%gpr3", "", "s32" },
+	{ EM_PPC64, "-4@i5", 0, false, "\\5", "", "s32" },
+	{ EM_PPC64, "8@-16(1)", 0, false, "-16(%gpr1)", "%gpr1-16", "u64" },
+	{ EM_PPC64, "8@9,10", 0, false, "+0(%gpr9+%gpr10)", "%gpr9+%gpr10", "u64" },
 };
 
 static void test_text(void **state)
