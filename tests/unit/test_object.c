@@ -167,6 +167,21 @@ static void test_other_machine(void **state)
 	assert_null(object_arch(object));
 	assert_string_equal(object_machine_name(object), "ELF machine 4660");
 	object_free(object);
+	/* Of one number, in two byte orders. */
+	ehdr.e_machine = EM_PPC64;
+	write_file("ppc64le", &ehdr, sizeof(ehdr));
+	object = open_ok("ppc64le");
+	assert_non_null(object_arch(object));
+	assert_string_equal(object_machine_name(object), "ppc64le");
+	object_free(object);
+	ehdr.e_ident[EI_DATA] = ELFDATA2MSB;
+	ehdr.e_type = (uint16_t)(ET_EXEC << 8);
+	ehdr.e_machine = (uint16_t)(EM_PPC64 << 8);
+	write_file("ppc64", &ehdr, sizeof(ehdr));
+	object = open_ok("ppc64");
+	assert_null(object_arch(object));
+	assert_string_equal(object_machine_name(object), "ppc64");
+	object_free(object);
 	/* A big-endian header is read in its own order. */
 	ehdr.e_ident[EI_DATA] = ELFDATA2MSB;
 	ehdr.e_type = (uint16_t)(ET_EXEC << 8);
