@@ -7,6 +7,7 @@
 need_arch x86_64 aarch64
 
 F=$FIXTURES/stack_fp
+N=$(scaled 60)
 INSIDE=leaf+4 # where it has its frame
 [ "$(uname -m)" = x86_64 ] || INSIDE=leaf+8
 defs=(-e "p:s/leaf $F:$INSIDE n=$ARG1:s64" -e "r:s/middle $F:middle" -e "p:s/outer $F:outer" -e "p:s/naked $F:naked")
@@ -32,14 +33,14 @@ run() { # run OUT ARG...: the same addresses each time
 	local out=$1
 	shift
 	echo go | "$UPROBE" --stack fp --stack-raw --lossless --stats -o "$out" "$@" \
-		-- "$FIXTURES/launch" "$F" 60 2 > stdout.txt 2> "$out.err" || fail "$out: $? $(cat "$out.err")"
+		-- "$FIXTURES/launch" "$F" $N 2 > stdout.txt 2> "$out.err" || fail "$out: $? $(cat "$out.err")"
 }
 run trap.out --mode trap "${defs[@]}"
 run jump.out --mode jump "${defs[@]}"
 run few.out --mode jump --frames 5 "${defs[@]}"
 stacks trap.out > trap.txt
 stacks jump.out > jump.txt
-[ "$(wc -l < trap.txt)" = $((3 * 60 * (4 + 4 + 2 + 2))) ] || fail "$(wc -l < trap.txt) stacks"
+[ "$(wc -l < trap.txt)" = $((3 * N * (4 + 4 + 2 + 2))) ] || fail "$(wc -l < trap.txt) stacks"
 awk '{ if (NF > max) max = NF } END { exit max != 128 }' trap.txt || fail "none is as long as it may be"
 cmp trap.txt jump.txt || { diff trap.txt jump.txt | cut -c1-300 | head -n 4; fail "not the same from jumps"; }
 stacks few.out | cmp - <(cut -d ' ' -f 1-6 trap.txt | sort) || fail "--frames 5"
@@ -79,9 +80,9 @@ echo "p:$N/leaf $(realpath "$F"):0x$offset" >> $T/uprobe_events || fail "uprobe_
 echo 1 > "$I/options/userstacktrace"
 echo 4096 > "$I/buffer_size_kb"
 echo 1 > "$I/events/$N/leaf/enable"
-echo go | "$FIXTURES/launch" "$F" 60 2 > /dev/null || fail "fixture"
+echo go | "$FIXTURES/launch" "$F" $N 2 > /dev/null || fail "fixture"
 echo 0 > "$I/events/$N/leaf/enable"
 cat "$I/trace" > kernel.out
 stacks kernel.out 8 > kernel.txt
-[ "$(wc -l < kernel.txt)" = $((3 * 60 * 4)) ] || fail "the kernel has $(wc -l < kernel.txt) stacks"
+[ "$(wc -l < kernel.txt)" = $((3 * N * 4)) ] || fail "the kernel has $(wc -l < kernel.txt) stacks"
 grep '^leaf' jump.txt | cut -d ' ' -f 1-9 | sort | cmp - kernel.txt || fail "not those of the kernel"

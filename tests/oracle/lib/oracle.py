@@ -12,7 +12,7 @@ environment, so addresses are compared unmasked; what is masked is the pid, the 
 and the flags column (which is the kernel's own state). Probed files that others
 use as well are copied first (private()), so that nobody else hits our probes.
 
-On ubp's side it runs once in each mode, and in the mode "jump" --stats must tell that
+On ubp's side it runs once in each mode ($UBP_MODES may name fewer), and in the mode "jump" --stats must tell that
 there were jumps, and why those places are none that are none: see why_no_jumps().
 
 The kernel's side uses a tracefs instance of its own, one probe per event, and
@@ -35,7 +35,7 @@ TIMEOUT = 120
 UPROBE = os.environ["UPROBE"]
 FIXTURES = os.environ["FIXTURES"]
 LAUNCH = os.path.join(FIXTURES, "launch")
-MODES = ("trap", "step", "jump")
+MODES = tuple(os.environ.get("UBP_MODES", "trap step jump").split())
 
 
 def fixture(name):
