@@ -12,7 +12,7 @@ behind=(-e "p:b/behind $F:leaf+4 i=$ARG1:s64" -e "p:b/signed $F:outer+4 i=$ARG1:
 "$UPROBE" --explain "${pads[@]}" "${behind[@]}" > explain.txt 2> err.txt || fail "--explain: $(cat err.txt)"
 [ "$(grep -c 'not a jump: it is a landing pad, and its file asks for those (BTI)' explain.txt)" = 4 ] ||
 	fail "$(cat explain.txt)"
-[ "$(grep -cE '^b/(behind|signed) jump ' explain.txt)" = 2 ] || fail "$(cat explain.txt)"
+[ "$(grep -cE '^b/(behind|signed) .*: jump \(' explain.txt)" = 2 ] || fail "$(cat explain.txt)"
 
 stat() { sed -nE "s/.* stats: .* b\/$1 .*\b$2=([0-9]+).*/\1/p" err.txt; }
 for mode in auto jump trap step; do
