@@ -37,6 +37,7 @@ int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid
 	struct iovec to[2] = { { NULL, sizeof(entry) },
 			       { (void *)(uintptr_t)ri->slot_vaddr, space->arch->addr_size } };
 	uint64_t index;
+	int rc;
 
 	if (!ps->return_table)
 		return arch_has_link(space->arch)
@@ -58,10 +59,16 @@ int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid
 		return mem_write(&space->mem, tid, (uint64_t)(uintptr_t)to[0].iov_base, &entry,
 				 sizeof(entry));
 	/* In this order: whoever dies in between, no word is without its entry. */
-	return process_vm_writev(tid, from, 2, to, 2, 0) ==
-			       (ssize_t)(sizeof(entry) + space->arch->addr_size)
-		       ? 0
-		       : -EFAULT;
+	if (process_vm_writev(tid, from, 2, to, 2, 0) ==
+	    (ssize_t)(sizeof(entry) + space->arch->addr_size))
+		return 0;
+	if (errno != EPERM && errno != ENOSYS)
+		return -EFAULT;
+	rc = mem_write(&space->mem, tid, (uint64_t)(uintptr_t)to[0].iov_base, &entry,
+		       sizeof(entry));
+	return rc < 0 ? rc
+		      : mem_write(&space->mem, tid, ri->slot_vaddr, &ps->trampoline,
+				  space->arch->addr_size);
 }
 
 void returns_over(const struct space *space, const struct return_instance *ri, pid_t tid)

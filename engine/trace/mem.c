@@ -56,20 +56,27 @@ void mem_close(struct trace_mem *mem)
 	mem->fd = -1;
 }
 
+/* process_vm_readv() is not to be had: a seccomp filter, a kernel without it. */
+static bool is_without_readv(ssize_t n, int code)
+{
+	return n < 0 && (code == EPERM || code == ENOSYS);
+}
+
 /*
- * A page that is only writable: the processor can read it, but
- * process_vm_readv() honours the flags of the mapping. /proc/PID/mem does not;
- * it would read PROT_NONE too, hence the look at the mapping.
+ * What process_vm_readv() does not give. A page that is only writable: the processor can read
+ * it, but that call honours the flags of the mapping. /proc/PID/mem does not; it would read
+ * PROT_NONE too, hence the look at the mapping. And every page that is readable, where
+ * @all because there is no such call.
  */
-static size_t read_write_only(pid_t tid, uint64_t vaddr, void *buf, size_t len)
+static size_t read_by_file(pid_t tid, uint64_t vaddr, void *buf, size_t len, bool all)
 {
 	const struct mapping *m;
 	struct ubp_err err;
 	struct maps maps;
 	size_t got = 0;
 
-	if (maps_read(tid, &maps, &err) == 0 && (m = maps_at(&maps, vaddr)) && !m->read &&
-	    m->write) {
+	if (maps_read(tid, &maps, &err) == 0 && (m = maps_at(&maps, vaddr)) &&
+	    (m->read ? all : m->write)) {
 		char path[64];
 		int fd;
 
@@ -107,7 +114,8 @@ static uint32_t read_slowly(pid_t tid, struct fetch_span *s)
 		to.iov_len = from.iov_len = len;
 		n = process_vm_readv(tid, &to, 1, &from, 1, 0);
 		if (n <= 0)
-			n = (ssize_t)read_write_only(tid, vaddr, to.iov_base, len);
+			n = (ssize_t)read_by_file(tid, vaddr, to.iov_base, len,
+						  is_without_readv(n, errno));
 		got += (uint32_t)n;
 		if ((size_t)n < len)
 			break;
@@ -118,6 +126,7 @@ static uint32_t read_slowly(pid_t tid, struct fetch_span *s)
 size_t mem_read_ahead(pid_t tid, uint64_t vaddr, void *buf, size_t len)
 {
 	struct iovec from[AHEAD], to = { buf, 0 };
+	uint64_t begin = vaddr;
 	size_t n = 0;
 	ssize_t got;
 
@@ -132,6 +141,8 @@ size_t mem_read_ahead(pid_t tid, uint64_t vaddr, void *buf, size_t len)
 		vaddr += piece;
 	}
 	got = n ? process_vm_readv(tid, &to, 1, from, n, 0) : 0;
+	if (is_without_readv(got, errno))
+		return read_by_file(tid, begin, buf, to.iov_len, true);
 	return got > 0 ? (size_t)got : 0;
 }
 

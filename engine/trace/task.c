@@ -7,6 +7,8 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
 #include <linux/kcmp.h>
 #include <sched.h>
 #include <stdio.h>
@@ -467,6 +469,35 @@ static unsigned long long capabilities(const char *status)
 	return at ? strtoull(at + 8, NULL, 16) : 0;
 }
 
+/* Is CAP_SYS_PTRACE in effect? */
+static bool may_trace_all(const char *status)
+{
+	const char *at = strstr(status, "\nCapEff:");
+
+	return at && strtoull(at + 8, NULL, 16) >> CAP_SYS_PTRACE & 1;
+}
+
+/* In the namespace of all users: what it may do it may do to all. */
+static bool is_in_first_namespace(void)
+{
+	unsigned inside, outside, n;
+	char map[256];
+
+	return read_small("/proc/self/uid_map", map, sizeof(map)) &&
+	       sscanf(map, "%u %u %u", &inside, &outside, &n) == 3 && inside == 0 &&
+	       outside == 0 && n == UINT_MAX;
+}
+
+/* The kernel gives the files of what may be dumped to its user, of the rest to root. */
+static bool is_dumpable(pid_t pid)
+{
+	struct stat st;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	return stat(path, &st) == 0 && st.st_uid != 0 && st.st_uid == geteuid();
+}
+
 static bool same_user_namespace(pid_t pid)
 {
 	struct stat own, other;
@@ -498,6 +529,8 @@ static void collect_facts(pid_t pid, pid_t tid, struct refusal *r)
 	r->is_root = geteuid() == 0;
 	r->lacks_caps = (capabilities(status) & ~capabilities(own)) != 0;
 	r->other_namespace = !same_user_namespace(pid);
+	r->is_allowed = (may_trace_all(own) && is_in_first_namespace()) ||
+			(r->same_user && !r->lacks_caps && is_dumpable(pid));
 	r->yama = yama_scope();
 }
 
@@ -511,6 +544,13 @@ static int explain_permission(const struct refusal *r, int code, struct ubp_err 
 			"no permission to trace process %d: kernel.yama.ptrace_scope is %d, "
 			"which forbids all tracing",
 			pid, r->yama);
+	/* Yama was asked, or has nothing against it. */
+	if (r->is_allowed && (r->is_root || r->yama == 0))
+		return ubp_fail(
+			err, code,
+			"no permission to trace process %d: a security module (landlock, "
+			"SELinux, AppArmor, ...) forbids it",
+			pid);
 	if (r->is_root)
 		return ubp_fail(
 			err, code,

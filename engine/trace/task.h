@@ -129,6 +129,7 @@ struct refusal {
 	bool same_user;       /* its user and group are ours, all of them */
 	bool lacks_caps;      /* it has capabilities that ubp has not */
 	bool other_namespace; /* its user namespace is another one */
+	bool is_allowed;      /* by users, capabilities and dumpability, Yama apart */
 	int yama;             /* kernel.yama.ptrace_scope */
 };
 /* Pure: the text for them. */
