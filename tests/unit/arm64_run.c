@@ -209,9 +209,15 @@ void run_random_memory(uint64_t seed)
 		stack[i] = run_next(&seed);
 }
 
+/*
+ * An instruction at a time, as code is written elsewhere: emulators have been seen to notice
+ * but the first of those that one SVE store replaces, and memcpy() may use such.
+ */
 void run_write(uint64_t vaddr, const void *code, size_t len)
 {
-	memcpy((void *)vaddr, code, len);
+	for (size_t i = 0; i < len; i += 4)
+		memcpy((void *)(vaddr + i), (const uint8_t *)code + i,
+		       len - i < 4 ? len - i : 4);
 	__builtin___clear_cache((char *)vaddr, (char *)vaddr + len);
 }
 
