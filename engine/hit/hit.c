@@ -253,7 +253,8 @@ enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
 	if (area_of(ps, vaddr) && is_from_kernel(t->tid))
 		return detour_trap(hit, t, &regs, vaddr);
 	/* The program's own. */
-	return guard_defer(hit->tracer, t, site != NULL) ? TRAP_OURS : TRAP_FOREIGN;
+	return guard_defer(hit->tracer, t, area_has_entry(ps, vaddr)) ? TRAP_OURS
+								      : TRAP_FOREIGN;
 }
 
 bool hit_pc_has_trap(const struct tracee *t, uint64_t pc)

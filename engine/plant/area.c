@@ -134,6 +134,15 @@ static uint64_t find_entry(const struct area *area, uint64_t vaddr)
 	return i;
 }
 
+bool area_has_entry(const struct plant_space *ps, uint64_t vaddr)
+{
+	const struct area *area = ps->areas;
+
+	while (area && !(area->keys && area->keys[find_entry(area, vaddr)]))
+		area = area->next;
+	return area != NULL;
+}
+
 static struct guard_site entry_of(const struct area *area, const struct site *site)
 {
 	struct guard_site entry = { .vaddr = site->vaddr,

@@ -325,7 +325,7 @@ int guard_reinstall(struct tracee *t, const struct ubp_regs *regs);
 /*
  * A SIGTRAP of the program's own is about to be delivered to @t, in a process whose
  * guard was lost, or in which it blocked the signal. True: it is delivered later.
- * @at_site: its pc is behind a breakpoint that only the guard knows what to do with.
+ * @at_site: its pc is where a breakpoint leaves a thread that, perhaps, only the guard knows.
  */
 bool guard_defer(struct tracer *tracer, struct tracee *t, bool at_site);
 /* Give the process its own handler back. @t: a held thread, that goes on with @at. */
@@ -403,6 +403,8 @@ void area_own_block(const struct area *area, uint64_t block, size_t len, struct 
 int area_enter_copy(const struct space *space, pid_t tid, struct area *area, uint64_t copy);
 /* The area that @vaddr lies in, or NULL. */
 struct area *area_of(const struct plant_space *ps, uint64_t vaddr);
+/* Has the guard an entry for the place, of a site that stands or stood there? */
+bool area_has_entry(const struct plant_space *ps, uint64_t vaddr);
 /* No room for another slot. */
 bool area_is_full(const struct area *area);
 /* Whose slot is it? */
