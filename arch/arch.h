@@ -318,6 +318,14 @@ struct ubp_arch {
 	void (*stub_frame)(const struct ubp_regs *orig, const struct ubp_more *more,
 			   bool redo_eintr, uint8_t ret_frame[UBP_STUB_FRAME_MAX],
 			   size_t *ret_len, uint64_t *ret_sp);
+	/*
+	 * The same, but that it will be written below @top, wherever that is. NULL: its place is on
+	 * the thread's stack, where it takes little enough room for anybody's.
+	 */
+	void (*stub_frame_below)(uint64_t top, const struct ubp_regs *orig,
+				 const struct ubp_more *more,
+				 uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len,
+				 uint64_t *ret_sp);
 	/* Offset in a frame of a buffer (32 bytes) that a remote call may point to. */
 	uint8_t stub_buffer_at;
 	/* Put number and six arguments at the start of a frame: 7 u64. */

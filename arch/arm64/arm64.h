@@ -185,6 +185,9 @@ void arm64_restart_syscall(struct ubp_regs *regs, bool redo_eintr);
 bool arm64_may_resume(const struct ubp_regs *regs, const uint8_t code[8]);
 void arm64_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more, bool redo_eintr,
 		      uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len, uint64_t *ret_sp);
+void arm64_stub_frame_below(uint64_t top, const struct ubp_regs *orig,
+			    const struct ubp_more *more, uint8_t ret_frame[UBP_STUB_FRAME_MAX],
+			    size_t *ret_len, uint64_t *ret_sp);
 void arm64_stub_args(uint64_t nr, const uint64_t args[6], uint8_t frame[56]);
 void arm64_stub_regs(struct ubp_regs *regs, uint64_t stub_vaddr, uint64_t sp);
 void arm64_stub_sign(struct ubp_regs *regs, uint64_t stub_vaddr, bool key_b);

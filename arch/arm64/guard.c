@@ -82,10 +82,10 @@ static const uint32_t action_hook[] = {
 	0xd28010c8,   /* mov x8, #134 */
 	ARM64_SVC,    /* svc #0 */
 	ARM64_INSN_B, /* back */
-	0xa9bf7bfd,   /* 1: stp x29, x30, [sp, #-16]! */
+	0xa9be7bfd,   /* 1: stp x29, x30, [sp, #-32]!: Go keeps its caller's x29 at sp - 8 */
 	0x580000a8,   /* ldr x8, the emulator: it may be far away */
 	0xd63f0100,   /* blr x8 */
-	0xa8c17bfd,   /* ldp x29, x30, [sp], #16 */
+	0xa8c27bfd,   /* ldp x29, x30, [sp], #32 */
 	0xd28010c8,   /* mov x8, #134 */
 	ARM64_INSN_B, /* back */
 };
@@ -103,11 +103,11 @@ static const uint32_t mask_hook[] = {
 	0xf9400028,   /* ldr x8, [x1] */
 	0x36200108,   /* tbz w8, #4, plain: SIGTRAP is not in it */
 	0x927bf908,   /* and x8, x8, #~0x10 */
-	0xa9bf23e1,   /* stp x1, x8, [sp, #-16]! */
+	0xa9be23e1,   /* stp x1, x8, [sp, #-32]! */
 	0x910023e1,   /* add x1, sp, #8 */
 	0xd28010e8,   /* mov x8, #135 */
 	ARM64_SVC,    /* svc #0 */
-	0xf84107e1,   /* ldr x1, [sp], #16 */
+	0xf84207e1,   /* ldr x1, [sp], #32 */
 	ARM64_INSN_B, /* back */
 	0xd28010e8,   /* plain: mov x8, #135 */
 	ARM64_SVC,    /* svc #0 */

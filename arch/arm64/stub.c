@@ -186,8 +186,9 @@ static uint8_t *put_records(uint8_t *at, uint64_t vaddr, const struct arm64_more
 	return put_end(at);
 }
 
-void arm64_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more, bool redo_eintr,
-		      uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len, uint64_t *ret_sp)
+void arm64_stub_frame_below(uint64_t top, const struct ubp_regs *orig,
+			    const struct ubp_more *more, uint8_t ret_frame[UBP_STUB_FRAME_MAX],
+			    size_t *ret_len, uint64_t *ret_sp)
 {
 	const struct arm64_more *m = (const struct arm64_more *)more->bytes;
 	struct frame *f = (struct frame *)ret_frame;
@@ -197,13 +198,12 @@ void arm64_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more, 
 	uint16_t vl;
 	size_t records = FPSIMD_LEN + END_LEN, sve;
 
-	(void)redo_eintr;
 	sve = sve_len(m, &vl);
 	records += sve;
 	if (records > RECORDS_LEN)
 		records += EXTRA_LEN + END_LEN;
 	*ret_len = sizeof(*f) + records;
-	sp = (orig->r[ARM64_SP] & ~(uint64_t)(ALIGN - 1)) - *ret_len;
+	sp = (top - *ret_len) & ~(uint64_t)(ALIGN - 1);
 	memset(f, 0, sizeof(*f));
 	put(f->uc + STACK_FLAGS_AT, &no_mode, sizeof(no_mode));
 	put(f->uc + MASK_AT, &mask, sizeof(mask));
@@ -211,6 +211,13 @@ void arm64_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more, 
 	put(f->uc + REGS_AT, orig->r, (ARM64_PSTATE + 1) * sizeof(orig->r[0]));
 	put_records(f->records, sp + sizeof(*f), m);
 	*ret_sp = sp;
+}
+
+void arm64_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more, bool redo_eintr,
+		      uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len, uint64_t *ret_sp)
+{
+	(void)redo_eintr;
+	arm64_stub_frame_below(orig->r[ARM64_SP], orig, more, ret_frame, ret_len, ret_sp);
 }
 
 void arm64_stub_args(uint64_t nr, const uint64_t args[6], uint8_t frame[56])

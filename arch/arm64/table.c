@@ -65,6 +65,7 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.call_reg = ARM64_X8,
 	.nr_restart_syscall = 128,
 	.stub_frame = arm64_stub_frame,
+	.stub_frame_below = arm64_stub_frame_below,
 	.stub_buffer_at = ARM64_STUB_BUFFER_AT,
 	.stub_args = arm64_stub_args,
 	.stub_regs = arm64_stub_regs,

@@ -16,9 +16,13 @@
 #include "engine/object/maps.h"
 #include "engine/object/object.h"
 #include "engine/plant/plant.h"
+#include "engine/trace/remote.h"
 #include "engine/trace/task.h"
 
 #define PAGE 4096ULL
+
+/* From the frames on the first thread's stack to what that thread may come to use meanwhile. */
+#define FRAMES_AWAY 0x10000
 
 /*
  * Is all of this range zero in the target? Then it is the slack it seems to be.
@@ -57,6 +61,30 @@ static uint64_t find_cave(const struct ubp_arch *arch, const struct maps *maps, 
 		    is_free(arch, pid, vaddr, need))
 			return vaddr;
 	}
+	return 0;
+}
+
+int cave_provide_frames(struct plant *plant, struct tracee *t, const struct maps *maps,
+			const struct ubp_regs *at, struct ubp_err *err)
+{
+	struct space *space = t->process->space;
+	uint64_t need = REMOTE_FRAMES * UBP_STUB_FRAME_MAX + FRAMES_AWAY;
+	uint64_t sp = at->r[space->arch->sp];
+	const struct mapping *m = NULL;
+
+	if (space->frames || !space->arch->stub_frame_below ||
+	    !hooks_is_go(plant, t->tid, maps))
+		return 0;
+	for (size_t i = 0; i < maps->n && !m; i++)
+		if (strcmp(maps->v[i].path, "[stack]") == 0)
+			m = &maps->v[i];
+	if (!m || m->end - m->start < need ||
+	    (sp >= m->start && sp < m->end && sp - m->start < need))
+		return ubp_fail(err, ENOTSUP,
+				"process %d runs Go code on stacks without room for a remote "
+				"system call, and there is none on its first thread's",
+				(int)t->process->pid);
+	space->frames = m->start;
 	return 0;
 }
 

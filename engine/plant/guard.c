@@ -406,8 +406,8 @@ int guard_reinstall(struct tracee *t, const struct ubp_regs *regs)
 	size_t len;
 	int rc = seccomp_check(t, &way, &err);
 
-	/* Nobody watches this call: no filter can be suspended for it. */
-	if (rc < 0 || way == SECCOMP_SUSPEND)
+	/* Nobody watches this call: no filter can be suspended for it, and no frame taken back. */
+	if (rc < 0 || way == SECCOMP_SUSPEND || space->frames)
 		return -EACCES;
 	rc = ubp_host_get_more(t->tid, &more, &err);
 	if (rc < 0)

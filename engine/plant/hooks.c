@@ -65,7 +65,7 @@ struct hook_file {
 	uint64_t loader;              /* file offset of the loader's function; 0: none */
 	uint64_t unwind[N_UNWINDERS]; /* likewise */
 	struct object_exits exits[N_UNWINDERS];
-	bool hides_unwinder, wants_shadow_stack;
+	bool hides_unwinder, wants_shadow_stack, is_go;
 	struct hook_file *next;
 };
 
@@ -86,6 +86,7 @@ static void ask_object(struct hook_file *f, struct object *object)
 	f->loader = foffset_of(object, "_dl_debug_state");
 	f->hides_unwinder = object_hides_unwinder(object);
 	f->wants_shadow_stack = object_wants_shadow_stack(object);
+	f->is_go = object_is_go(object);
 	for (size_t i = 0; i < N_UNWINDERS; i++) {
 		f->unwind[i] = foffset_of(object, unwinders[i].name);
 		if (f->unwind[i] && unwinders[i].watches & WATCH_UNWIND)
@@ -114,6 +115,18 @@ static struct hook_file *ask_file(struct plant *plant, pid_t pid, const struct m
 	f->next = plant->hook_files;
 	plant->hook_files = f;
 	return f;
+}
+
+bool hooks_is_go(struct plant *plant, pid_t pid, const struct maps *maps)
+{
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
+		const struct hook_file *f = m->exec && m->ino ? ask_file(plant, pid, m) : NULL;
+
+		if (f && f->is_go)
+			return true;
+	}
+	return false;
 }
 
 void hooks_free(struct plant *plant)

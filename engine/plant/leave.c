@@ -242,6 +242,7 @@ int plant_copy(const struct space *parent, struct space *child, struct tracee *f
 		memcpy(to->semaphores, from->semaphores,
 		       from->n_semaphores * sizeof(*to->semaphores));
 	to->n_semaphores = from->n_semaphores;
+	child->frames = parent->frames;
 	guard_copied(child, first->process->pid);
 	return returns_copy(from, to, first);
 }

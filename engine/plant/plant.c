@@ -427,6 +427,8 @@ static int look(struct update *u, struct ubp_err *err)
 	struct plant_space *ps = u->space->plant;
 	int rc = maps_read(u->tid, &u->maps, err);
 
+	if (rc == 0)
+		rc = cave_provide_frames(u->plant, u->t, &u->maps, &u->at, err);
 	if (rc == 0 && !ps->looked) {
 		ps->looked = true;
 		rc = leftover_adopt(u->tracer, u->t, &u->maps, &ps->n_leftovers, err);

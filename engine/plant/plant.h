@@ -372,6 +372,14 @@ struct cave {
 	size_t len;
 };
 
+/*
+ * Go's stacks have no room for frames, and its functions keep data below their stack pointers: then
+ * frames go to the far end of the first thread's stack, which Go never comes near. @at: the
+ * registers of @t. Before the first remote call. Returns 0 or -ENOTSUP: there is no room.
+ */
+int cave_provide_frames(struct plant *plant, struct tracee *t, const struct maps *maps,
+			const struct ubp_regs *at, struct ubp_err *err);
+
 /* Write the stub somewhere executable; remember what was there. */
 int cave_open(struct tracee *t, const struct maps *maps, struct cave *cave,
 	      struct ubp_err *err);
@@ -490,6 +498,8 @@ int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps,
 	       int (*each)(void *ctx, const struct mapping *m, uint64_t vaddr,
 			   unsigned watches),
 	       void *ctx);
+/* Does the process map code that the Go compiler made? */
+bool hooks_is_go(struct plant *plant, pid_t pid, const struct maps *maps);
 void hooks_free(struct plant *plant);
 
 /* --- sigaction.c ------------------------------------------------------------------- */

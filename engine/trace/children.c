@@ -212,6 +212,7 @@ void children_execed(struct tracer *tracer, struct tracee *t)
 	t->stepping = false;
 	t->in_remote = false;
 	t->called = false;
+	t->frame = 0;
 	n_execs = t->n_execs;
 	verdict = tracer->ops->execed(tracer->ctx, t);
 	if (map_get(&tracer->tracees, (uint64_t)tid) != t || t->n_execs != n_execs)

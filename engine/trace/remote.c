@@ -19,16 +19,40 @@
 #define CALL_LIMIT_MS 10000
 #define SIGNALS_MAX   1000 /* delivered before one call is made */
 
+/* One of the space's own frames, until the thread goes on from where it was. */
+static int take_frame(struct tracee *t, uint64_t *ret_top, struct ubp_err *err)
+{
+	struct space *space = t->process->space;
+
+	for (unsigned i = 0; !t->frame && i < REMOTE_FRAMES; i++)
+		if (!(space->frames_taken >> i & 1)) {
+			space->frames_taken |= 1U << i;
+			t->frame = (uint8_t)(i + 1);
+		}
+	if (!t->frame)
+		return ubp_fail(err, EBUSY, "too many threads of process %d make calls for us",
+				(int)t->process->pid);
+	*ret_top = space->frames + (uint64_t)t->frame * UBP_STUB_FRAME_MAX;
+	return 0;
+}
+
 static int write_frame(struct remote *remote, struct ubp_err *err)
 {
 	struct tracee *t = remote->t;
+	const struct space *space = t->process->space;
 	uint8_t frame[UBP_STUB_FRAME_MAX];
+	uint64_t top = 0;
 	size_t len;
-	int rc;
+	int rc = space->frames ? take_frame(t, &top, err) : 0;
 
+	if (rc < 0)
+		return rc;
 	remote->regs = *t->before;
-	t->process->space->arch->stub_frame(t->before, t->more, false, frame, &len,
-					    &remote->sp);
+	if (top)
+		space->arch->stub_frame_below(top, t->before, t->more, frame, &len,
+					      &remote->sp);
+	else
+		space->arch->stub_frame(t->before, t->more, false, frame, &len, &remote->sp);
 	rc = mem_write(&t->process->space->mem, t->tid, remote->sp, frame, len);
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to the stack of thread %d: %s",

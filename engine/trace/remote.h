@@ -30,6 +30,9 @@ struct remote {
 	bool is_entered;     /* its entry was seen */
 };
 
+/* Frames that a space has room for where they are not on stacks (struct space). */
+#define REMOTE_FRAMES 4U
+
 /*
  * Prepare held thread @t. @at: registers it goes on with afterwards (as at its
  * stop, but for a pc that the caller wants elsewhere; not looked at if the thread has

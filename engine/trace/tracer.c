@@ -157,6 +157,14 @@ void tracee_consume(const struct tracee *t)
 	tracer_consume_stop(t->tid);
 }
 
+/* Nobody needs its frame any more. */
+static void leave_frame(struct tracee *t)
+{
+	if (t->frame)
+		t->process->space->frames_taken &= ~(1U << (t->frame - 1));
+	t->frame = 0;
+}
+
 void tracee_put_before(struct tracee *t)
 {
 	const struct ubp_arch *arch = t->process->space->arch;
@@ -165,7 +173,8 @@ void tracee_put_before(struct tracee *t)
 	if (t->resumes)
 		regs.r[arch->call_reg] = (uint64_t)arch->nr_restart_syscall;
 	t->resumes = false;
-	(void)ubp_host_set_regs(t->tid, &regs);
+	if (ubp_host_set_regs(t->tid, &regs) == 0)
+		leave_frame(t);
 	ubp_host_put_more(t->tid, t->more);
 }
 

@@ -46,6 +46,10 @@ struct space {
 	struct trace_mem mem;
 	const struct ubp_arch *arch;
 	void *plant; /* the owner's; NULL until it sets it */
+	/* Where the frames of remote calls stand, REMOTE_FRAMES of them; 0: each on the stack of
+	 * its thread. */
+	uint64_t frames;
+	unsigned frames_taken; /* a bit for each */
 };
 
 /* Hijacked return addresses, newest first: the owner's business. */
@@ -95,6 +99,7 @@ struct tracee {
 	bool at_large;           /* does not come out of its remote call: it is not stopped */
 	struct ubp_regs *before; /* a remote call; NULL: there never was one */
 	struct ubp_more *more;   /* likewise, what else it had */
+	uint8_t frame;           /* likewise, which of its space's frames it uses; 0: none */
 	bool resumes;            /* likewise, of a system call only the rest is to be made */
 	struct ubp_call call;    /* that a stop breaks off */
 	unsigned n_execs;        /* a new number: nothing known of its memory is true */
