@@ -13,7 +13,9 @@ aarch64) NAME_OF=jump_state_arm64 N1=%x0 N2=%x11 N3=%x10 BAD=%x8 TEXT=%x9 ;;
 esac
 F=$FIXTURES/$NAME_OF
 start $NAME_OF
-N=$(scaled 20) MANY=$(scaled 400) # rounds
+# few N: so many rounds, or fewer where all is slow.
+few() { echo $((($1 + ${UBP_SLOWER:-1} - 1) / ${UBP_SLOWER:-1})); }
+N=$(few 20) MANY=$(few 400)
 line=
 same_state() { # same_state WHAT COMMAND...
 	local what=$1
@@ -21,8 +23,9 @@ same_state() { # same_state WHAT COMMAND...
 	echo "$*" >&"$IN_fix"
 	read -r -t "$TIMEOUT" line <&"$OUT_fix" || fail "$what: no answer, $(cat fix.err)"
 	[ "$line" = same ] || fail "$what: $line"
+	echo "$what: $SECONDS s"
 }
-same_state alone run 2
+same_state alone run $(few 2)
 
 # What may be probed; each with the same args.
 nm "$F" | sed -nE 's/.* [tT] j_(\w+)$/\1/p' | grep -v '^helper$' | sort > points
@@ -55,7 +58,7 @@ begin p "a=$N1:x64 b=$N2 s=+0($TEXT):string t=+0(%sp):x64 u=$N3:u8" --lossless
 same_state recording run $N
 same_state "recording in another thread" thread $N
 trace_stop
-same_state "after that" run 2
+same_state "after that" run $(few 2)
 sed -nE 's/.* stats: .* j\/(\w+) .* jumps=1 .*/\1/p' err.txt | sort > jumps
 sed -nE 's/.* stats: .* j\/(\w+) .* no_jump=(.*)/no jump: \1: \2/p' err.txt
 [ "$(wc -l < jumps)" -ge $((total - 14)) ] || fail "only $(wc -l < jumps) of $total are jumps"
@@ -83,15 +86,15 @@ done
 
 # 3. What is not there: the tracer sees to it, at each hit.
 begin p "x=+0($BAD):x64 s=+0($BAD):string" --lossless
-same_state "bad pointers" run 2
+same_state "bad pointers" run $(few 2)
 trace_stop
 [ "$(sum hits)" = "$(count 's=\(fault\)')" ] || fail "bad pointers: $(sum hits) hits, $(count .) events"
 [ "$(sum hits)" = "$(sum stopped)" ] || fail "bad pointers without a stop"
 
 # 4. A thread with a pointer that nobody knows yet.
 begin p "a=$N1:x64 s=+0($TEXT):string" --lossless
-same_state "other thread pointers" tls 3
-same_state "the own one again" run 2
+same_state "other thread pointers" tls $(few 3)
+same_state "the own one again" run $(few 2)
 trace_stop
 [ "$(sum hits)" = "$(count 's="what it points to"')" ] || fail "thread pointers: $(count .) of $(sum hits)"
 
@@ -102,7 +105,7 @@ same_state "once" run 1
 kill -STOP "$UBP_PID"
 same_state "full rings" run $MANY
 kill -CONT "$UBP_PID"
-same_state "emptied again" run 2
+same_state "emptied again" run $(few 2)
 trace_stop
 grep -q '\[LOST [0-9]* EVENTS\]' out.txt || fail "nothing was lost: the rings were not full"
 begin p "a=$N1:x64 s=+0($TEXT):string" --lossless --buffer-size 256
@@ -121,8 +124,8 @@ ONLY=
 grep -vE '_in$|^pop_stack$' points > functions
 ONLY=functions
 begin r "\$retval s=+0($TEXT):string" --lossless
-same_state returns run 5
-same_state "returns in another thread" thread 5
+same_state returns run $(few 5)
+same_state "returns in another thread" thread $(few 5)
 trace_stop
 [ "$(sum hits)" = "$(count ' arg1=')" ] || fail "returns: $(count .) of $(sum hits)"
 # This one comes to its start again and again, with one return to come: that takes a stop.
@@ -131,16 +134,16 @@ sed -i '/ j\/loop_in_front /d' err.txt
 	fail "returns: $(sum jumps) jumps, $(sum stopped) of $(sum hits) hits were stops"
 sed 's,p:j/,&entry_,' all > entries
 begin r '$retval' --lossless -f entries
-same_state "returns and entries" run 5
-same_state "returns and entries in another thread" thread 5
-same_state "returns with other thread pointers" tls 2
+same_state "returns and entries" run $(few 5)
+same_state "returns and entries in another thread" thread $(few 5)
+same_state "returns with other thread pointers" tls $(few 2)
 trace_stop
 begin r "x=+0($BAD):x64 s=+0($BAD):string" --lossless
-same_state "returns, bad pointers" run 2
+same_state "returns, bad pointers" run $(few 2)
 trace_stop
 [ "$(sum hits)" = "$(count 's=\(fault\)')" ] || fail "returns, bad pointers: $(count .) of $(sum hits)"
 begin r 'a=$retval' --filter 'a == 4711'
-same_state "returns, filter" run 5
+same_state "returns, filter" run $(few 5)
 trace_stop
 expect_count 0 .
 ONLY=
@@ -150,7 +153,7 @@ defs p "a=$N1" > several
 defs p "s=+0($TEXT):string" | sed 's,p:j/,&second_,' >> several
 defs p "s=+0($BAD):string" | sed 's,p:j/,&third_,' >> several
 trace -p "$PID" --stats --lossless -f several
-same_state "three at each place" run 3
+same_state "three at each place" run $(few 3)
 trace_stop
 [ "$(sum jumps)" -gt 90 ] || fail "$(sum jumps) jumps of three at each place"
 
@@ -159,20 +162,20 @@ for kind in p r p; do
 	[ $kind = p ] || ONLY=functions
 	begin $kind "a=$N1:x64 s=+0($TEXT):string"
 	ONLY=
-	same_state "before the kill" run 3
+	same_state "before the kill" run $(few 3)
 	kill -KILL "$UBP_PID"
 	wait "$UBP_PID" 2> /dev/null
 	UBP_PID=
-	same_state "killed" run 10
-	same_state "killed, another thread" thread 10
+	same_state "killed" run $(few 10)
+	same_state "killed, another thread" thread $(few 10)
 done
-same_state "killed, other thread pointers" tls 2
+same_state "killed, other thread pointers" tls $(few 2)
 begin p "a=$N1:x64 s=+0($TEXT):string" --lossless
-same_state "the next one" run 5
+same_state "the next one" run $(few 5)
 trace_stop
 [ "$(sum hits)" = "$(count 's="what it points to"')" ] || fail "the next one: $(count .) of $(sum hits)"
 [ "$(sum jumps)" -gt 30 ] || fail "the next one has $(sum jumps) jumps"
-same_state "at the end" run 10
+same_state "at the end" run $(few 10)
 text_of "$PID" "$F" text.now
 echo end >&"$IN_fix"
 finish
