@@ -377,22 +377,24 @@ struct ubp_arch {
 	const uint8_t (*sigaction_calls)[UBP_SIGACTION_CALL_MAX];
 	uint8_t n_sigaction_calls, sigaction_call_len, sigaction_patch_len;
 	/*
-	 * NULL: that instruction is the sequence's first. Else: how far behind the start of a
-	 * sequence, found at @code, it stands. 0: it is not such a call. Up to
+	 * NULL: that instruction is the sequence's first. Else: does a sequence, found at @code,
+	 * make such a call, and how far behind its start does the instruction stand? Up to
 	 * UBP_SIGACTION_LOOK bytes may be read.
 	 */
-	size_t (*sigaction_call_at)(const uint8_t *code, size_t len);
+	bool (*sigaction_call_at)(const uint8_t *code, size_t len, size_t *ret_at);
 
 	/*
-	 * The jump (@ret_patch, sigaction_patch_len bytes) from a call (bytes @call)
+	 * The jump (@ret_patch, sigaction_patch_len bytes) from a call (@len bytes of @call: up to
+	 * UBP_SIGACTION_LOOK are wanted, the jump alone does with that instruction)
 	 * found at @vaddr to a slot at @slot_vaddr, and that slot's code, which begins
 	 * with the instruction itself: the system call as the program means it, but rt_sigaction(SIGTRAP) goes to the guard of the area at
 	 * @area_vaddr, which keeps it for its chain, and rt_sigprocmask() blocks no
 	 * SIGTRAP. -ERANGE: too far for a jump.
 	 */
-	int (*build_sigaction_hook)(const uint8_t *call, uint64_t vaddr, uint64_t slot_vaddr,
-				    uint64_t area_vaddr, uint8_t *ret_patch,
-				    struct slot_code *ret_code, struct ubp_err *err);
+	int (*build_sigaction_hook)(const uint8_t *call, size_t len, uint64_t vaddr,
+				    uint64_t slot_vaddr, uint64_t area_vaddr,
+				    uint8_t *ret_patch, struct slot_code *ret_code,
+				    struct ubp_err *err);
 
 	/*
 	 * Jumps (arch/detour.h). NULL: there are none for this instruction set.

@@ -203,8 +203,8 @@ bool arm64_came_by_exception(const struct ubp_regs *regs);
 #define ARM64_N_SIGACTION_CALLS  3
 extern const uint8_t arm64_guard[ARM64_GUARD_LEN];
 extern const uint8_t arm64_sigaction_calls[ARM64_N_SIGACTION_CALLS][UBP_SIGACTION_CALL_MAX];
-int arm64_build_sigaction_hook(const uint8_t *call, uint64_t vaddr, uint64_t slot_vaddr,
-			       uint64_t area_vaddr, uint8_t *ret_patch,
+int arm64_build_sigaction_hook(const uint8_t *call, size_t len, uint64_t vaddr,
+			       uint64_t slot_vaddr, uint64_t area_vaddr, uint8_t *ret_patch,
 			       struct slot_code *ret_code, struct ubp_err *err);
 
 /* The guard's code: see guard.S. Offsets as guard_code.h has them. */
@@ -215,8 +215,8 @@ int arm64_build_sigaction_hook(const uint8_t *call, uint64_t vaddr, uint64_t slo
 #define ARM64_N_SIGACTION_CALLS  3
 extern const uint8_t arm64_guard[ARM64_GUARD_LEN];
 extern const uint8_t arm64_sigaction_calls[ARM64_N_SIGACTION_CALLS][UBP_SIGACTION_CALL_MAX];
-int arm64_build_sigaction_hook(const uint8_t *call, uint64_t vaddr, uint64_t slot_vaddr,
-			       uint64_t area_vaddr, uint8_t *ret_patch,
+int arm64_build_sigaction_hook(const uint8_t *call, size_t len, uint64_t vaddr,
+			       uint64_t slot_vaddr, uint64_t area_vaddr, uint8_t *ret_patch,
 			       struct slot_code *ret_code, struct ubp_err *err);
 
 /* x0..x30, sp, pc. */

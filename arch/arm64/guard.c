@@ -169,8 +169,8 @@ static enum hook hook_of(const uint8_t *call)
 	return HOOK_ANY;
 }
 
-int arm64_build_sigaction_hook(const uint8_t *call, uint64_t vaddr, uint64_t slot_vaddr,
-			       uint64_t area_vaddr, uint8_t *ret_patch,
+int arm64_build_sigaction_hook(const uint8_t *call, size_t len, uint64_t vaddr,
+			       uint64_t slot_vaddr, uint64_t area_vaddr, uint8_t *ret_patch,
 			       struct slot_code *ret_code, struct ubp_err *err)
 {
 	const uint64_t emulator = area_vaddr + UBP_AREA_GUARD + GUARD_CODE_EMULATE;
@@ -180,6 +180,7 @@ int arm64_build_sigaction_hook(const uint8_t *call, uint64_t vaddr, uint64_t slo
 	size_t n = hooks[hook].n;
 	int rc = 0;
 
+	(void)len;
 	memset(ret_code, 0, sizeof(*ret_code));
 	memcpy(ret_code->code, code, n * ARM64_INSN);
 	memcpy(ret_code->code, call, ARM64_INSN);

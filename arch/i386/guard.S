@@ -9,7 +9,8 @@
  *   the kernel is given or asked for are its 20 bytes, at the start of their 32.
  * - There is no red zone: the signal's frame lies where a return address has just been taken
  *   from. So the pc is set to the real address, and no word is looked at below the stack pointer.
- * - Programs call the kernel by call *%gs:16. A jump stands there, to "hook".
+ * - Programs call the kernel by call *%gs:16, or by int $0x80 where nothing stands at %gs:16. A jump
+ *   stands there, or before, to "hook".
  *
  * handler: esp points to the return address, then signal, siginfo, ucontext. The kernel puts every
  * register back behind it; one of the program's that we go on to finds them as the kernel leaves them.
@@ -469,17 +470,17 @@ hook:
 	jne	1f
 	cmp	$SIGTRAP, %ebx
 	je	emulate
-	jmp	plain
+	jmp	direct
 1:	cmp	$NR_RT_SIGPROCMASK, %eax
 	je	2f
 	cmp	$NR_SIGPROCMASK, %eax
 	jne	plain
 2:	test	%ecx, %ecx		/* no new mask */
-	jz	plain
+	jz	direct
 	test	$~2, %ebx		/* not SIG_BLOCK, SIG_SETMASK */
-	jnz	plain
+	jnz	direct
 	testl	$SIGTRAP_BIT, (%ecx)	/* is not in it */
-	jz	plain
+	jz	direct
 	push	%ecx
 	sub	$SIGSET_LEN, %esp
 	push	%eax
@@ -500,6 +501,10 @@ hook:
 plain:
 	popf
 	jmp	*%gs:16
+direct:
+	popf
+	int	$0x80
+	ret
 
 /* --- rt_sigaction(SIGTRAP) -------------------------------------------------------- */
 

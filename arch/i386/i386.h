@@ -43,9 +43,9 @@ uint32_t i386_detour_cells(const struct fetch_program *program);
 void i386_leave_trampoline(struct ubp_regs *regs);
 void i386_pack_action(uint64_t handler, uint64_t flags, uint64_t restorer,
 		      uint64_t ret_action[4]);
-size_t i386_sigaction_call_at(const uint8_t *code, size_t len);
-int i386_build_sigaction_hook(const uint8_t *call, uint64_t vaddr, uint64_t slot_vaddr,
-			      uint64_t area_vaddr, uint8_t *ret_patch,
+bool i386_sigaction_call_at(const uint8_t *code, size_t len, size_t *ret_at);
+int i386_build_sigaction_hook(const uint8_t *call, size_t len, uint64_t vaddr,
+			      uint64_t slot_vaddr, uint64_t area_vaddr, uint8_t *ret_patch,
 			      struct slot_code *ret_code, struct ubp_err *err);
 
 #define I386_N_DWARF_REGS 9
@@ -61,7 +61,7 @@ const uint16_t *i386_sigframe_of(const uint8_t *code, size_t len);
 extern const uint8_t i386_stub[I386_STUB_LEN];
 
 /* The guard's code: see guard.S. */
-#define I386_GUARD_LEN           0x5c9
+#define I386_GUARD_LEN           0x5cd
 #define I386_GUARD_HANDLER       0
 #define I386_GUARD_RESTORER      0x350
 #define I386_SIGACTION_CALL_LEN  5

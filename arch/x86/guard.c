@@ -167,13 +167,14 @@ static int build_action_hook(const uint8_t *call, uint64_t back, uint64_t slot_v
 	return rc;
 }
 
-int x86_build_sigaction_hook(const uint8_t *call, uint64_t vaddr, uint64_t slot_vaddr,
-			     uint64_t area_vaddr, uint8_t *ret_patch,
+int x86_build_sigaction_hook(const uint8_t *call, size_t len, uint64_t vaddr,
+			     uint64_t slot_vaddr, uint64_t area_vaddr, uint8_t *ret_patch,
 			     struct slot_code *ret_code, struct ubp_err *err)
 {
 	uint64_t back = vaddr + X86_SIGACTION_CALL_LEN;
 	int rc;
 
+	(void)len;
 	memset(ret_code, 0, sizeof(*ret_code));
 	ret_code->taken_at = 0xff;
 	rc = call[0] == mask_hook[0] && call[MASK_HOOK_NR] == NR_SIGPROCMASK

@@ -165,8 +165,8 @@ void x86_stub_args(uint64_t nr, const uint64_t args[6], uint8_t frame[56]);
 void x86_stub_regs(struct ubp_regs *regs, uint64_t stub_vaddr, uint64_t sp);
 void x86_enter_call(struct ubp_regs *regs, uint64_t nr, const uint64_t args[6]);
 int64_t x86_syscall_result(const struct ubp_regs *regs);
-int x86_build_sigaction_hook(const uint8_t *call, uint64_t vaddr, uint64_t slot_vaddr,
-			     uint64_t area_vaddr, uint8_t *ret_patch,
+int x86_build_sigaction_hook(const uint8_t *call, size_t len, uint64_t vaddr,
+			     uint64_t slot_vaddr, uint64_t area_vaddr, uint8_t *ret_patch,
 			     struct slot_code *ret_code, struct ubp_err *err);
 
 int x86_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,

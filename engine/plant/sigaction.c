@@ -115,9 +115,8 @@ static int search_chunk(struct call_file *f, const struct ubp_arch *arch, const 
 		uint64_t foffset = from + (uint64_t)(at - buf);
 		size_t more = 0;
 
-		if (arch->sigaction_call_at)
-			more = arch->sigaction_call_at(at, (size_t)(buf + len - at));
-		if ((more || !arch->sigaction_call_at) &&
+		if ((!arch->sigaction_call_at ||
+		     arch->sigaction_call_at(at, (size_t)(buf + len - at), &more)) &&
 		    is_boundary(arch, object, foffset, at[-1]))
 			rc = add_call(f, foffset + more);
 	}

@@ -32,7 +32,7 @@ static void see_through_jump(const struct space *space, uint64_t vaddr, uint8_t 
 	struct ubp_err err;
 
 	if (slot && arch->guard && len >= n && mem_peek(&space->mem, slot, was, n) == n &&
-	    arch->build_sigaction_hook(was, vaddr, slot, ps->areas->vaddr, patch, &code,
+	    arch->build_sigaction_hook(was, n, vaddr, slot, ps->areas->vaddr, patch, &code,
 				       &err) == 0 &&
 	    memcmp(buf, patch, n) == 0)
 		memcpy(buf, was, n);
@@ -286,6 +286,8 @@ static int provide_slot(struct plant_space *ps, const struct space *space, struc
 {
 	const struct ubp_arch *arch = space->arch;
 	uint64_t slot = (uint64_t)(uintptr_t)map_get(&ps->slots, site->vaddr);
+	uint8_t call[UBP_SIGACTION_LOOK];
+	size_t len;
 
 	if (slot) {
 		*area = area_of(ps, slot);
@@ -302,7 +304,11 @@ static int provide_slot(struct plant_space *ps, const struct space *space, struc
 	if (!(site->watches & WATCH_SIGACTION))
 		return arch->build_slot(&site->insn, slot, &site->code, err);
 	site->patch_len = arch->sigaction_patch_len;
-	return arch->build_sigaction_hook(site->insn.bytes, site->vaddr, slot, ps->areas->vaddr,
+	len = read_original(space, site->vaddr, call, sizeof(call));
+	if (len < site->insn.len)
+		len = site->insn.len;
+	memcpy(call, site->insn.bytes, site->insn.len);
+	return arch->build_sigaction_hook(call, len, site->vaddr, slot, ps->areas->vaddr,
 					  site->patch, &site->code, err);
 }
 

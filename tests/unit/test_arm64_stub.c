@@ -197,7 +197,7 @@ static void test_hooks(void **state)
 		const uint8_t *bytes = arch()->sigaction_calls[i];
 
 		assert_int_equal(half_at(bytes + 4), 0xd4000001);
-		assert_int_equal(arch()->build_sigaction_hook(bytes, call, slot, area, patch,
+		assert_int_equal(arch()->build_sigaction_hook(bytes, 8, call, slot, area, patch,
 							      &code, &err),
 				 0);
 		assert_int_equal(branch_to(patch, call), slot);
@@ -206,7 +206,7 @@ static void test_hooks(void **state)
 		assert_memory_equal(code.code, bytes, 4);
 		assert_int_equal(branch_to(code.code + code.done_at, slot + code.done_at),
 				 call + 8);
-		assert_int_equal(arch()->build_sigaction_hook(bytes, call, call + 0x8000000,
+		assert_int_equal(arch()->build_sigaction_hook(bytes, 8, call, call + 0x8000000,
 							      area, patch, &code, &err),
 				 -ERANGE);
 	}

@@ -281,18 +281,27 @@ static void test_hooks(void **state)
 	static const uint8_t no_call[] = { 0xb8, 0xae, 0,    0, 0, 0xc3, 0x65,
 					   0xff, 0x15, 0x10, 0, 0, 0 };
 	static const uint8_t int80[] = { 0xb8, 0xae, 0, 0, 0, 0xcd, 0x80, 0xc3 };
+	/* Go's: four arguments from the stack */
+	static const uint8_t go[] = { 0xb8, 0xae, 0,    0,    0,  0x8b, 0x5c, 0x24,
+				      4,    0x8b, 0x4c, 0x24, 8,  0x8b, 0x54, 0x24,
+				      12,   0x8b, 0x74, 0x24, 16, 0xcd, 0x80 };
+	static const uint8_t branch[] = { 0xb8, 0xae, 0, 0, 0, 0x74, 0, 0xcd, 0x80 };
 	struct slot_code code;
-	uint8_t patch[5];
+	uint8_t patch[5], again[5];
 	struct ubp_err err;
+	size_t at;
 
 	(void)state;
-	assert_int_equal(arch->sigaction_call_at(glibc, sizeof(glibc)), 14);
-	assert_int_equal(arch->sigaction_call_at(glibc, sizeof(glibc) - 1), 0);
-	assert_int_equal(arch->sigaction_call_at(direct, sizeof(direct)), 5);
-	assert_int_equal(arch->sigaction_call_at(no_call, sizeof(no_call)), 0);
-	assert_int_equal(arch->sigaction_call_at(int80, sizeof(int80)), 0);
+	assert_true(arch->sigaction_call_at(glibc, sizeof(glibc), &at) && at == 14);
+	assert_false(arch->sigaction_call_at(glibc, sizeof(glibc) - 1, &at));
+	assert_true(arch->sigaction_call_at(direct, sizeof(direct), &at) && at == 5);
+	assert_false(arch->sigaction_call_at(no_call, sizeof(no_call), &at));
+	assert_true(arch->sigaction_call_at(int80, sizeof(int80), &at) && at == 0);
+	assert_false(arch->sigaction_call_at(int80, 6, &at));
+	assert_true(arch->sigaction_call_at(go, sizeof(go), &at) && at == 0);
+	assert_false(arch->sigaction_call_at(branch, sizeof(branch), &at));
 
-	assert_int_equal(arch->build_sigaction_hook(direct + 5, CODE, SLOT, SLOT & ~0xfffu,
+	assert_int_equal(arch->build_sigaction_hook(direct + 5, 7, CODE, SLOT, SLOT & ~0xfffu,
 						    patch, &code, &err),
 			 0);
 	/* What stood there comes first, whole. */
@@ -306,6 +315,26 @@ static void test_hooks(void **state)
 	assert_in_range((uint32_t)(SLOT + 22 + word_at(code.code + 18)),
 			(SLOT & ~0xfffu) + UBP_AREA_GUARD,
 			(SLOT & ~0xfffu) + UBP_AREA_GUARD + arch->guard_len);
+
+	/* In place of int $0x80 the slot makes the moves, too, and is left behind it. */
+	assert_int_equal(arch->build_sigaction_hook(go, sizeof(go), CODE, SLOT, SLOT & ~0xfffu,
+						    patch, &code, &err),
+			 0);
+	assert_memory_equal(code.code, go, 5);
+	assert_int_equal(code.done_at, 5);
+	assert_int_equal(CODE + 5 + word_at(patch + 1), SLOT + 10);
+	assert_memory_equal(code.code + 10, go, 21);
+	assert_int_equal(code.code[31], 0x68);
+	assert_int_equal(word_at(code.code + 32), CODE + 23);
+	assert_int_equal(code.code[36], 0xe9);
+	/* Who has only what the jump replaced gets the same jump. */
+	assert_int_equal(arch->build_sigaction_hook(go, 5, CODE, SLOT, SLOT & ~0xfffu, again,
+						    &code, &err),
+			 0);
+	assert_memory_equal(patch, again, 5);
+	assert_int_equal(arch->build_sigaction_hook(branch, sizeof(branch), CODE, SLOT,
+						    SLOT & ~0xfffu, patch, &code, &err),
+			 -ERANGE);
 }
 
 static void test_sigframes(void **state)

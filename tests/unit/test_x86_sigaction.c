@@ -43,7 +43,8 @@ static void test_reach(void **state)
 	assert_memory_equal(arch->sigaction_calls[0], "\xb8\x0d\x00\x00\x00\x0f\x05",
 			    arch->sigaction_call_len);
 	assert_int_equal(
-		arch->build_sigaction_hook(call, at, at + 0x1000, at, patch, &code, &err), 0);
+		arch->build_sigaction_hook(call, 7, at, at + 0x1000, at, patch, &code, &err),
+		0);
 	assert_int_equal(arch->sigaction_patch_len, 5);
 	assert_int_equal(patch[0], 0xe9);
 	memcpy(&rel, patch + 1, sizeof(rel));
@@ -51,13 +52,13 @@ static void test_reach(void **state)
 	assert_true(code.len > 0 && code.len <= UBP_SLOT_SIZE);
 	/* The slot from the call; the area may be anywhere. */
 	assert_int_equal(
-		arch->build_sigaction_hook(call, at, at + far, at + far, patch, &code, &err),
+		arch->build_sigaction_hook(call, 7, at, at + far, at + far, patch, &code, &err),
 		-ERANGE);
 	assert_int_equal(
-		arch->build_sigaction_hook(call, at, at - far, at - far, patch, &code, &err),
+		arch->build_sigaction_hook(call, 7, at, at - far, at - far, patch, &code, &err),
 		-ERANGE);
-	assert_int_equal(arch->build_sigaction_hook(call, at, at, at + far, patch, &code, &err),
-			 0);
+	assert_int_equal(
+		arch->build_sigaction_hook(call, 7, at, at, at + far, patch, &code, &err), 0);
 }
 
 #ifdef __x86_64__
@@ -80,7 +81,7 @@ static uint64_t plant_hook(uint64_t vaddr, unsigned which)
 
 	ubp_err_reset(&err);
 	assert_int_equal(area_arch()->build_sigaction_hook(area_arch()->sigaction_calls[which],
-							   vaddr, area_space.area[0] + at,
+							   7, vaddr, area_space.area[0] + at,
 							   area_space.area[0], patch, &code,
 							   &err),
 			 0);
