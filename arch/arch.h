@@ -222,6 +222,12 @@ struct ubp_arch {
 	 */
 	const char *(*refuse_return_at)(const uint8_t *code, size_t start, size_t at);
 
+	/*
+	 * Does a function that begins with @insn hand out its own return address, to tell where it
+	 * was called? NULL: there are none.
+	 */
+	bool (*gives_return)(const struct displaced_insn *insn);
+
 	/* The same instruction, with the same bytes, at @vaddr. Its text stays as it is. */
 	void (*move_insn)(struct displaced_insn *insn, uint64_t vaddr);
 

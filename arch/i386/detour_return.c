@@ -273,13 +273,6 @@ static bool is_push(const struct displaced_insn *insn)
 	return insn->len == 1 && (insn->bytes[0] & 0xf8) == 0x50;
 }
 
-/* mov (%esp),%reg: how position-independent code learns where it is. */
-static bool reads_top(const struct displaced_insn *insn)
-{
-	return insn->len == 3 && insn->bytes[0] == 0x8b && (insn->bytes[1] & 0xc7) == 0x04 &&
-	       insn->bytes[2] == 0x24;
-}
-
 /*
  * vfork() takes it off: parent and child both return by it, and one entry is for one return.
  * __x86.get_pc_thunk.bx() and its kin return it.
@@ -287,7 +280,7 @@ static bool reads_top(const struct displaced_insn *insn)
 bool gen32_pops_return(const struct window *window)
 {
 	for (size_t i = 0; i < window->n && !is_push(&window->insns[i]); i++)
-		if (is_pop(&window->insns[i]) || reads_top(&window->insns[i]))
+		if (is_pop(&window->insns[i]) || i386_gives_return(&window->insns[i]))
 			return true;
 	return false;
 }

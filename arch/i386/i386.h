@@ -40,6 +40,7 @@ int i386_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint64_t tra
 const char *i386_detour_check(const struct fetch_program *program);
 uint32_t i386_detour_cells(const struct fetch_program *program);
 
+bool i386_gives_return(const struct displaced_insn *insn);
 void i386_leave_trampoline(struct ubp_regs *regs);
 void i386_pack_action(uint64_t handler, uint64_t flags, uint64_t restorer,
 		      uint64_t ret_action[4]);

@@ -38,6 +38,13 @@ int i386_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t v
 	return x86_window(32, code, len, padding, vaddr, ret_window, err);
 }
 
+/* mov (%esp),%reg: how position-independent code learns where it is, by __x86.get_pc_thunk.bx(). */
+bool i386_gives_return(const struct displaced_insn *insn)
+{
+	return insn->len == 3 && insn->bytes[0] == 0x8b && (insn->bytes[1] & 0xc7) == 0x04 &&
+	       insn->bytes[2] == 0x24;
+}
+
 extern const struct ubp_arch ubp_arch_i386;
 
 const struct ubp_arch ubp_arch_i386 = {
@@ -69,6 +76,7 @@ const struct ubp_arch ubp_arch_i386 = {
 	.more_reg_by_name = i386_more_reg_by_name,
 	.insn_len = i386_insn_len,
 	.analyze_insn = i386_analyze_insn,
+	.gives_return = i386_gives_return,
 	.move_insn = x86_move_insn,
 	.build_slot = x86_build_slot,
 	.is_taken = x86_is_taken,

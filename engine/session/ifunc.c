@@ -54,8 +54,9 @@ static bool load_bias(const struct object *object, const struct mapping *m, uint
 static bool look_in(struct look *look, struct object *object, const struct mapping *m,
 		    bool is_own)
 {
-	uint64_t slots[SLOTS_MAX], bias, word;
-	size_t n;
+	const struct ubp_arch *arch = object_arch(object);
+	uint64_t slots[SLOTS_MAX], bias, word = 0;
+	size_t n, len = arch ? arch->addr_size : sizeof(word);
 
 	if (!load_bias(object, m, &bias))
 		return false;
@@ -64,7 +65,7 @@ static bool look_in(struct look *look, struct object *object, const struct mappi
 	if (n > SLOTS_MAX)
 		n = SLOTS_MAX;
 	for (size_t i = 0; i < n; i++)
-		if (mem_read(look->pid, bias + slots[i], &word, sizeof(word)) == sizeof(word) &&
+		if (mem_read(look->pid, bias + slots[i], &word, len) == len &&
 		    is_choice(look, word))
 			return true;
 	return false;

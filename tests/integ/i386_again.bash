@@ -12,15 +12,16 @@ chmod 755 uprobe
 # again NAME...: these tests; I386_TESTS="NAME..." picks others. NAME:12 is one whose functions
 # have a first argument of 64 bits: where the second one is.
 again() {
-	local bad=0 n=0 name second script run
+	local bad=0 n=0 name second script run uprobe
 	[ -z "${I386_TESTS:-}" ] || set -- $I386_TESTS
 	for name; do
 		case $name in *:*) second=${name#*:} name=${name%:*} ;; *) second= ;; esac
-		script=${0%/*}/$name.sh run=bash
-		[ -e "$script" ] || script=${0%/*}/$name.py run=python3
+		# Those in Python have no arguments to translate.
+		script=${0%/*}/$name.sh run=bash uprobe=$PWD/uprobe
+		[ -e "$script" ] || script=${0%/*}/$name.py run=python3 uprobe=$UPROBE
 		mkdir "$name" || fail "mkdir"
 		SECONDS=0
-		(cd "$name" && SECOND=$second UPROBE=$OLDPWD/uprobe FIXTURES=$UBP_BUILD/fixtures32 \
+		(cd "$name" && SECOND=$second UPROBE=$uprobe FIXTURES=$UBP_BUILD/fixtures32 \
 			timeout 300 $run "$script" > log 2>&1)
 		case $? in
 		0) n=$((n + 1)); echo "$name: $SECONDS s" ;;
