@@ -6,24 +6,16 @@
 . "${0%/*}/sandboxes.bash"
 
 box_is_full
-have podman
-have unshare
-# Without a unified cgroup podman asks for none; in a mount namespace of its own, it and we can do without.
-cat > private <<'SH'
-for m in $(grep ' cgroup2 ' /proc/self/mounts | cut -d ' ' -f 2); do umount -l "$m"; done
-exec "$@"
-SH
-run=(unshare -m sh private podman --root "$DIR/podman" --runroot "$DIR/podman.run" --tmpdir "$DIR/podman.tmp"
-	run --rm -i --network none --cgroups=disabled --ulimit nofile=1024:1024 --ulimit nproc=1024:1024)
-"${run[@]}" --rootfs "$BOX" /bin/busybox true > out 2>&1 < /dev/null || skip "podman starts no container here: $(tail -n 1 out)"
+podman_here
+"${RUN[@]}" --rootfs "$BOX" /bin/busybox true > out 2>&1 < /dev/null || skip "podman starts no container here: $(tail -n 1 out)"
 for id in 0 65534; do
-	"${run[@]}" --user $id:$id --env PATH=/bin --rootfs "$BOX" /bin/sh /box.sh > out 2>&1 < /dev/null
+	"${RUN[@]}" --user $id:$id --env PATH=/bin --rootfs "$BOX" /bin/sh /box.sh > out 2>&1 < /dev/null
 	well "podman as $id" out
 	rm -rf "$BOX"/tmp/*
 done
 
 # From outside.
-printf '#!/bin/sh\nexec %s --rootfs %s "$@"\n' "$(printf '%q ' "${run[@]}")" "$BOX" > into
+printf '#!/bin/sh\nexec %s --rootfs %s "$@"\n' "$(printf '%q ' "${RUN[@]}")" "$BOX" > into
 chmod 755 into
 start "$PWD/into" /bin/threads 2 10
 target_in_box

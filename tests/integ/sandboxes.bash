@@ -37,6 +37,10 @@ for i in range(n):
         print(hex(entry - va + off))
 PY
 	) || fail "no entry in $busybox"
+	# What is a jump outside is one inside.
+	echo go | "$UPROBE" --stats -o out.txt -e "p:t/tick $FIXTURES/threads:tick" -e "r:t/ret $FIXTURES/threads:tick" \
+		-- "$FIXTURES/threads" 2 10 > stdout.txt 2> err.txt || fail "outside: $?"
+	JUMPS=$(grep -c ' t/[a-z]* .* jumps=1 ' err.txt)
 	cat > "$BOX/box.sh" <<SH
 fail() { echo "FAIL: \$*"; ls -l; cat err out 2> /dev/null; exit 1; }
 cd /tmp || exit 1
@@ -64,6 +68,7 @@ wait \$pid || fail "threads: \$?"
 wait \$tracer || fail "-p: \$?"
 [ "\$(grep -c ' tick: .* i=' out)" = 20 ] && [ "\$(grep -c ' ret: ' out)" = 20 ] || fail "-p: events"
 grep -q ' unguarded=0 ' err || fail "unguarded"
+[ "\$(grep -c ' t/[a-z]* .* jumps=1 ' err)" = $JUMPS ] || fail "not $JUMPS places are jumps"
 echo "all well in the box, id \$(id -u)"
 SH
 }
@@ -77,4 +82,17 @@ target_in_box() {
 		[ ! -e "/proc/$pid/root/box.sh" ] || TARGET=$pid
 	done
 	[ -n "$TARGET" ] || fail "no threads run in the box"
+}
+# podman_here: RUN is what runs a container without network; what follows are options, --rootfs FOLDER
+# and the command. Its files are in $DIR.
+podman_here() {
+	have podman
+	have unshare
+	# Without a unified cgroup podman asks for none; in a mount namespace of its own, it and we can do without.
+	cat > private <<'SH'
+for m in $(grep ' cgroup2 ' /proc/self/mounts | cut -d ' ' -f 2); do umount -l "$m"; done
+exec "$@"
+SH
+	RUN=(unshare -m sh "$PWD/private" podman --root "$DIR/podman" --runroot "$DIR/podman.run" --tmpdir "$DIR/podman.tmp"
+		run --rm -i --network none --cgroups=disabled --ulimit nofile=1024:1024 --ulimit nproc=1024:1024)
 }
