@@ -8,20 +8,14 @@ have unshare
 have setpriv
 chroot=$(PATH=$PATH:/usr/sbin:/sbin command -v chroot) || skip "needs chroot"
 
-B=$(realpath --relative-to="$UBP_SRC" "$UBP_BUILD")
-env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -C "$UBP_SRC" -j2 --no-print-directory B="$B" static > build.txt 2>&1 ||
-	fail "it does not build: $(tail -n 20 build.txt)"
-grep -i 'warning' build.txt && fail "it does not build without a word"
-tail -n 2 build.txt
-S=$UBP_BUILD-static
+. "${0%/*}/static.bash"
 
 ROOT=$(mktemp -d) || fail "mktemp"
 trap 'cleanup; umount "$ROOT/proc" 2> /dev/null; rm -rf --one-file-system "$ROOT"' EXIT
 chmod 755 "$ROOT"
 mkdir "$ROOT/proc"
 for f in "$S/uprobe" "$S/usdt" "$FIXTURES/alone"; do
-	readelf -lW "$f" > elf.txt || fail "readelf $f"
-	grep -q 'INTERP\|DYNAMIC' elf.txt && fail "$f is not static"
+	is_static "$f"
 	cp "$f" "$ROOT/"
 done
 
