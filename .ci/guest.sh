@@ -7,16 +7,19 @@
 #   --append TEXT      more of a kernel command line
 #   --plain            no overlay: / is read-only, but for /tmp, /run and the like
 #   --memory MB        (1536)
+#   --seconds N        how long all of it may take (no limit)
 # The command sees this machine's files, may write over all of them, and nothing of that is
 # left behind. It has this shell's environment, and folder if that is there, two processors, root, no network.
-# Its output is ours, and so is its exit status; 125: the machine did not come so far.
+# Its output is ours, and so is its exit status. 124: it took too long. 125: the machine did not come so
+# far. What it wrote to its console is shown then.
 set -eu
-modules='' append='' plain='' memory=1536
+modules='' append='' plain='' memory=1536 seconds=0
 while :; do
 	case ${1:-} in
 	--modules) modules=$2; shift 2 ;;
 	--append) append=$2; shift 2 ;;
 	--memory) memory=$2; shift 2 ;;
+	--seconds) seconds=$2; shift 2 ;;
 	--plain) plain=1; shift ;;
 	*) break ;;
 	esac
@@ -29,6 +32,7 @@ busybox=$(command -v busybox)
 ! readelf -lW "$busybox" | grep -q INTERP || { echo "needs a static busybox" >&2; exit 125; }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 130' INT TERM HUP
 mkdir -p "$dir/root/bin" "$dir/root/modules" "$dir/job"
 cp "$busybox" "$dir/root/bin/busybox"
 
@@ -89,7 +93,9 @@ b=/run/guest/busybox
 \$b ip link set lo up 2> /dev/null
 \$b stty -F /dev/ttyS1 raw -echo
 /bin/bash /run/guest/job < /dev/null > /dev/ttyS1 2>&1
-echo \$? > /run/guest/status
+status=\$?
+read -r up rest < /proc/uptime && echo "\${up%.*}" > /run/guest/up
+echo \$status > /run/guest/status
 \$b sync
 \$b reboot -f
 IN
@@ -100,15 +106,20 @@ chmod 755 "$dir/root/init"
 
 # No cx16: with it newer kernels panic at random under emulation. On a busy host older ones take the
 # timer for broken.
-qemu-system-x86_64 -accel tcg,thread=multi -cpu max,cx16=off -smp 2 -m "$memory" -kernel "$kernel" \
+rc=0 begin=$SECONDS
+timeout --foreground -k 5 "$seconds" qemu-system-x86_64 -accel tcg,thread=multi -cpu max,cx16=off -smp 2 -m "$memory" -kernel "$kernel" \
 	-initrd "$dir/initrd" -append "console=ttyS0 panic=-1 mitigations=off random.trust_cpu=on no_timer_check $append" \
 	-device virtio-rng-pci -display none -no-reboot -nic none -monitor none -serial "file:$dir/console" -serial stdio \
 	-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
-	-virtfs "local,path=$dir/job,mount_tag=wayback,security_model=none" < /dev/null || :
+	-virtfs "local,path=$dir/job,mount_tag=wayback,security_model=none" < /dev/null || rc=$?
 [ -z "${GUEST_CONSOLE:-}" ] || cp "$dir/console" "$GUEST_CONSOLE"
-if [ ! -s "$dir/job/status" ]; then
-	tail -n 20 "$dir/console" >&2
-	echo "the machine with $kernel did not get to the end" >&2
-	exit 125
+if [ -s "$dir/job/status" ]; then
+	status=$(cat "$dir/job/status")
+	# A limit inside is one by that clock.
+	[ "$status" = 0 ] || echo "the machine ran $((SECONDS - begin)) s, $(cat "$dir/job/up") s by its own clock" >&2
+	exit "$status"
 fi
-exit "$(cat "$dir/job/status")"
+tail -n 20 "$dir/console" >&2
+[ $rc != 124 ] && [ $rc != 137 ] || { echo "the machine with $kernel was not done after $seconds s" >&2; exit 124; }
+echo "the machine with $kernel did not get to the end" >&2
+exit 125

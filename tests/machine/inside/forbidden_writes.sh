@@ -21,12 +21,15 @@ sys.exit(1)
 PY
 export BUSY=1 # of its processors; the rest is for ubp
 told "root"
-integ attach.sh several.sh no_jump.sh semaphore.sh killed.sh
+MODE=auto integ attach.sh tour.sh
+told "an ordinary user"
+MODE=auto integ_as_user attach.sh
 if [ "$1" = long ]; then
-	integ later.sh dlopen.sh children.sh children_left.sh jump_state.sh cpp_exceptions.sh recursion.sh state.sh signals.sh \
-		leave.sh leader_gone.sh exec_thread.sh clone_vm_pair.sh links.sh usdt_forms.sh i386.sh seccomp.sh blocked.sh
-	told "an ordinary user"
-	integ_as_user attach.sh several.sh no_jump.sh command.sh children.sh
+	told "root, more"
+	integ tour.sh several.sh no_jump.sh semaphore.sh killed.sh later.sh dlopen.sh children.sh children_left.sh jump_state.sh \
+		recursion.sh state.sh signals.sh leave.sh exec_thread.sh links.sh usdt_forms.sh seccomp.sh blocked.sh forbidden_calls.sh
+	told "an ordinary user, more"
+	integ_as_user tour.sh no_jump.sh command.sh children.sh
 	told "the demo"
 	docs/demo.sh || wrong "the demo"
 fi
