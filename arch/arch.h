@@ -467,8 +467,6 @@ struct ubp_arch {
 				 struct ubp_err *err);
 	/* Why only the interpreter can run @program, words that stay; NULL: a detour can. */
 	const char *(*detour_check)(const struct fetch_program *program);
-	/* How many cells (engine/base/ring.h) the code for @program needs. */
-	uint32_t (*detour_cells)(const struct fetch_program *program);
 };
 
 /* Does a call leave the return address in a register? */

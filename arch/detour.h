@@ -154,4 +154,7 @@ struct detour {
 	uint32_t filters_done;
 };
 
+/* How many cells (engine/base/ring.h) the code for @program needs. */
+uint32_t detour_cells(const struct fetch_program *program);
+
 #endif

@@ -46,8 +46,7 @@ struct ways {
 
 /* Pairs, as they are stored. */
 static const struct {
-	int8_t first, second;
-	int16_t at;
+	int first, second, at;
 } pairs[] = {
 	{ R_A, R_B, FRAME_A },
 	{ R_BASE, G_TMP, FRAME_BASE },
@@ -233,10 +232,10 @@ static uint32_t regs_of(const struct gen *g, const struct detour_probe *probe,
 {
 	const uint32_t first = BIT(R_A) | BIT(R_B) | BIT(R_BASE) | BIT(G_TMP);
 	const uint32_t more = BIT(R_ADDRESS) | BIT(R_C);
-	struct gen_early early = make_filter_look(g, probe);
+	struct detour_early early = make_filter_look(g, probe);
 	uint32_t used = first | more | BIT(R_THREAD) | BIT(R_RECORD);
 
-	if (make_needs_acc(probe->program) || probe->filter)
+	if (detour_needs_acc(probe->program) || probe->filter)
 		used |= BIT(R_ACC);
 	if (probe->program->has_strings)
 		used |= BIT(R_END);
@@ -247,14 +246,6 @@ static uint32_t regs_of(const struct gen *g, const struct detour_probe *probe,
 }
 
 /* --- the block --------------------------------------------------------------------------------- */
-
-static bool has_return(const struct detour_plan *plan)
-{
-	for (size_t i = 0; i < plan->n_probes; i++)
-		if (plan->probes[i].is_return)
-			return true;
-	return false;
-}
 
 /* The probes of one of the two ways, and the registers they take. */
 static void begin(struct gen *g, struct ways *ways, uint32_t early)
@@ -273,7 +264,8 @@ static void begin(struct gen *g, struct ways *ways, uint32_t early)
 	}
 	/* Replacing the return address is a step of the entry; its trap is that of the
 	 * first return probe. */
-	for (size_t i = 0; !ways->is_return && has_return(plan) && i < plan->n_probes; i++) {
+	for (size_t i = 0; !ways->is_return && detour_has_return(plan) && i < plan->n_probes;
+	     i++) {
 		if (plan->probes[i].is_return) {
 			g->used |= GEN_HIJACK_REGS;
 			ways->order[ways->n_order++] = i;
@@ -396,7 +388,7 @@ static void put_return(struct gen *g, label_t back)
 	g->clobbered = GEN_HIJACK_REGS;
 	save(g, g->early);
 	make_come_back(g, gone);
-	if (make_needs_duration(g))
+	if (detour_needs_duration(g->plan))
 		make_duration(g);
 	find_base(g, ways.trap_early[ways.order[0]], ways.leave_early);
 	for (size_t k = 0; k < ways.n_order; k++)
@@ -416,7 +408,7 @@ static void put_block(struct gen *g)
 	a64_bytes(e, g->out->copy.code, g->out->copy.len);
 	a64_align(e, UBP_SLOT_SIZE);
 	put_entry(g, copy, back);
-	if (has_return(g->plan))
+	if (detour_has_return(g->plan))
 		put_return(g, back);
 	make_misses(g);
 	put_literals(g);
@@ -430,7 +422,7 @@ static int check_plan(const struct detour_plan *plan, struct ubp_err *err)
 		return ubp_fail(err, EOPNOTSUPP, "stacks of %u entries", plan->frames);
 	if (plan->n_probes == 0 || plan->n_probes > UBP_DETOUR_PROBES)
 		return ubp_fail(err, EOPNOTSUPP, "%zu probes at one place", plan->n_probes);
-	if (has_return(plan) && make_returns_twice(plan))
+	if (detour_has_return(plan) && make_returns_twice(plan))
 		return ubp_fail(err, EOPNOTSUPP, "a function that returns twice");
 	for (size_t i = 0; i < plan->n_probes; i++) {
 		if (plan->probes[i].is_return &&

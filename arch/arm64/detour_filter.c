@@ -7,22 +7,9 @@
  * could not tell all, with the record.
  */
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "arch/arm64/gen.h"
-
-/* Longer texts and larger sets are left to the reader. */
-#define TEXT_MAX 128
-#define SET_MAX  4096
-
-/* What a predicate looks at. */
-enum kind {
-	KIND_UNKNOWN, /* not now */
-	KIND_CONST,   /* always the same */
-	KIND_NUMBER,
-	KIND_TEXT,
-};
 
 /* One pass over a filter. */
 struct pass {
@@ -35,150 +22,19 @@ struct pass {
 	bool unsure;
 };
 
-static bool is_text(const struct filter_pred *pred)
+static struct detour_look look_at(const struct gen *g, const struct detour_probe *probe,
+				  bool early)
 {
-	return pred->test >= FILTER_SAME;
+	return (struct detour_look){
+		.plan = g->plan, .probe = probe, .late_reg = FETCH_NO_REG, .early = early
+	};
 }
 
-/* The arg whose value is at .at, or NULL; also if only a part of one is. */
-static const struct fetch_op *arg_of(const struct fetch_program *program,
-				     const struct filter_pred *pred)
+struct detour_early make_filter_look(const struct gen *g, const struct detour_probe *probe)
 {
-	const struct fetch_op *op = program->ops, *end = op + program->n_ops;
+	struct detour_look look = look_at(g, probe, true);
 
-	while (op < end) {
-		const struct fetch_op *store = make_store_of(op);
-
-		if (store->at == pred->at)
-			return store->size == pred->size && store->count == 0 &&
-					       store->code <= FETCH_STORE_MEM
-				       ? op
-				       : NULL;
-		op = store + 1;
-	}
-	return NULL;
-}
-
-/* Is a string's word at .at? */
-static bool has_string(const struct fetch_program *program, const struct filter_pred *pred)
-{
-	for (const struct fetch_op *op = program->ops; op < program->ops + program->n_ops; op++)
-		if (op->code >= FETCH_STORE_STRING && pred->at >= op->at &&
-		    pred->at - op->at < 4u * (op->count ? op->count : 1u))
-			return (pred->at - op->at) % 4 == 0;
-	return false;
-}
-
-static bool is_known_text(const struct filter_pred *pred)
-{
-	return pred->test != FILTER_MIDDLE && pred->test != FILTER_GLOB &&
-	       pred->text_len <= TEXT_MAX;
-}
-
-static enum kind kind_of(const struct detour_probe *probe, bool early,
-			 const struct filter_pred *pred)
-{
-	bool is_data = pred->source == FILTER_FROM_DATA;
-	uint32_t size = is_text(pred) ? 4 : pred->size;
-
-	if (filter_is_float(pred))
-		return KIND_UNKNOWN; /* this code uses no vector registers */
-	if (is_data && (uint64_t)pred->at + size > probe->program->fixed_size)
-		return KIND_UNKNOWN;
-	if (is_text(pred) && is_data && !has_string(probe->program, pred))
-		return KIND_UNKNOWN;
-	if (is_text(pred))
-		return !early && is_known_text(pred) ? KIND_TEXT : KIND_UNKNOWN;
-	if (pred->test == FILTER_IN_SET && pred->value > SET_MAX)
-		return KIND_UNKNOWN;
-	if (pred->test == FILTER_NEVER || pred->source == FILTER_FROM_NOWHERE ||
-	    pred->source == FILTER_FROM_FUNC || pred->source == FILTER_FROM_COMM)
-		return KIND_CONST;
-	if (pred->source == FILTER_FROM_IP)
-		return KIND_NUMBER;
-	if (is_data && early)
-		return arg_of(probe->program, pred) ? KIND_NUMBER : KIND_UNKNOWN;
-	return early ? KIND_UNKNOWN : KIND_NUMBER;
-}
-
-/* --- constants ------------------------------------------------------------------------ */
-
-static bool const_outcome(const struct detour_plan *plan, const struct detour_probe *probe,
-			  const struct filter_pred *pred)
-{
-	uint64_t func = probe->is_return ? plan->site : 0;
-	uint64_t value = pred->source == FILTER_FROM_FUNC ? func : 0;
-
-	value = filter_extend(value, pred->size, pred->is_signed);
-	switch ((enum filter_test)pred->test) {
-	case FILTER_EQ:
-		return value == pred->value;
-	case FILTER_LT:
-		return pred->is_signed ? (int64_t)value < (int64_t)pred->value
-				       : value < pred->value;
-	case FILTER_LE:
-		return pred->is_signed ? (int64_t)value <= (int64_t)pred->value
-				       : value <= pred->value;
-	case FILTER_AND:
-		return value & pred->value;
-	case FILTER_IS_CPU:
-		return value < pred->value;
-	case FILTER_IN_SET:
-		return value < pred->value && value < SET_MAX &&
-		       (probe->filter->bytes[pred->text + value / 8] >> (value % 8) & 1);
-	default:
-		return false;
-	}
-}
-
-/* --- which are reached ------------------------------------------------------------------ */
-
-static void reach(bool *reached, const struct filter *filter, uint16_t next)
-{
-	if (next < filter->n_preds)
-		reached[next] = true;
-}
-
-struct gen_early make_filter_look(const struct gen *g, const struct detour_probe *probe)
-{
-	const struct filter *filter = probe->filter;
-	struct gen_early early = { .unsure = true };
-	bool *reached = filter ? calloc(filter->n_preds, 1) : NULL;
-
-	if (!reached)
-		return early;
-	early.unsure = false;
-	reached[0] = true;
-	for (uint16_t i = 0; i < filter->n_preds; i++) {
-		const struct filter_pred *pred = &filter->preds[i];
-		enum kind kind = kind_of(probe, true, pred);
-
-		if (!reached[i])
-			continue;
-		if (kind == KIND_UNKNOWN) {
-			early.unsure = true;
-			continue;
-		}
-		early.useful = true;
-		if (kind == KIND_CONST) {
-			reach(reached, filter,
-			      const_outcome(g->plan, probe, pred) ? pred->on_true
-								  : pred->on_false);
-			continue;
-		}
-		reach(reached, filter, pred->on_true);
-		reach(reached, filter, pred->on_false);
-		if (pred->source == FILTER_FROM_DATA) {
-			const struct fetch_op *op = arg_of(probe->program, pred);
-
-			for (; op->code < FETCH_STORE_VALUE; op++)
-				early.loads |=
-					op->code == FETCH_STACK || op->code == FETCH_DEREF;
-			early.loads |= op->code == FETCH_STORE_MEM;
-		}
-	}
-	free(reached);
-	return early;
+	return detour_look_early(&look);
 }
 
 /* --- numbers ------------------------------------------------------------------------------ */
@@ -205,7 +61,7 @@ static int live_value(const struct pass *p, const struct filter_pred *pred)
 	if (!p->early || pred->source != FILTER_FROM_DATA || pred->size < 4 ||
 	    pred->test == FILTER_IN_SET)
 		return G_NONE;
-	op = arg_of(p->g->probe->program, pred);
+	op = detour_arg_of(p->g->probe->program, pred);
 	if (op->code != FETCH_REG || op[1].code != FETCH_STORE_VALUE || op[1].bit_width)
 		return G_NONE;
 	return make_live(p->g, op->reg);
@@ -225,7 +81,7 @@ static int number(struct pass *p, const struct filter_pred *pred)
 		return R_A;
 	}
 	if (pred->source == FILTER_FROM_DATA)
-		make_value(g, arg_of(g->probe->program, pred));
+		make_value(g, detour_arg_of(g->probe->program, pred));
 	else if (pred->source == FILTER_FROM_TID)
 		a64_ldst(e, OP_LDR32, R_A, MEM(R_THREAD, offsetof(struct ring_thread, tid)));
 	else if (pred->source == FILTER_FROM_CPU)
@@ -404,19 +260,20 @@ static void put_pred(struct pass *p, const struct filter_pred *pred)
 {
 	label_t yes = label_of(p, pred->on_true), no = label_of(p, pred->on_false);
 	const struct gen *g = p->g;
+	struct detour_look look = look_at(g, g->probe, p->early);
 
-	switch (kind_of(g->probe, p->early, pred)) {
-	case KIND_UNKNOWN:
+	switch (detour_pred_of(&look, pred)) {
+	case DETOUR_UNKNOWN:
 		p->unsure = true;
 		go(p, p->pass);
 		break;
-	case KIND_CONST:
-		go(p, const_outcome(g->plan, g->probe, pred) ? yes : no);
+	case DETOUR_CONST:
+		go(p, detour_outcome(&look, pred) ? yes : no);
 		break;
-	case KIND_NUMBER:
+	case DETOUR_NUMBER:
 		put_number(p, pred, yes, no);
 		break;
-	case KIND_TEXT:
+	case DETOUR_TEXT:
 		put_text(p, pred, yes, no);
 		break;
 	}

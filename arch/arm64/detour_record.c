@@ -249,8 +249,8 @@ static void count_lost(struct gen *g, label_t then)
 void make_record(struct gen *g, label_t done, label_t trap, size_t i)
 {
 	uint32_t max =
-		make_record_max(g->probe->program, g->probe->is_return) + make_stack_max(g);
-	struct gen_early early = make_filter_look(g, g->probe);
+		detour_record_max(g->probe->program, g->probe->is_return) + make_stack_max(g);
+	struct detour_early early = make_filter_look(g, g->probe);
 	bool has_filter = g->probe->filter && (early.unsure || early.loads);
 	label_t full = a64_label(&g->e), undo = a64_label(&g->e), drop = a64_label(&g->e);
 	struct emit *e = &g->e;

@@ -131,7 +131,7 @@ void make_hijack(struct gen *g, label_t back, label_t trap, label_t leave)
 	make_may_fault(g, trap);
 	a64_ldst(e, OP_LDR64, R_A, entry_mem(offsetof(struct guard_hijack, real)));
 	a64_cbnz(e, OP_X, R_A, trap);
-	if (make_needs_duration(g))
+	if (detour_needs_duration(g->plan))
 		make_note_entry(g, trap);
 	a64_adr(e, R_A, back);
 	make_may_fault(g, trap);

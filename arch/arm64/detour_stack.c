@@ -72,7 +72,7 @@ static void refuse(struct gen *g, uint64_t vaddr)
 /* Frames from R_ACC upwards, then to @done. */
 static void walk(struct gen *g, label_t done)
 {
-	uint32_t cell = (g->probe->cell + arm64_detour_cells(g->probe->program)) % RING_CELLS;
+	uint32_t cell = (g->probe->cell + detour_cells(g->probe->program)) % RING_CELLS;
 	struct emit *e = &g->e;
 	label_t next = a64_here(e);
 

@@ -130,7 +130,7 @@ static void copy_string(struct gen *g, int64_t disp, uint32_t cell)
 static void store_string(struct gen *g, const struct fetch_op *op)
 {
 	string_begins(g, op);
-	copy_string(g, op->imm, make_cell(g, op));
+	copy_string(g, op->imm, detour_cell(g->probe, op));
 	string_ends(g, op);
 }
 
@@ -139,7 +139,7 @@ static void store_strings(struct gen *g, const struct fetch_op *op)
 	struct emit *e = &g->e;
 	label_t loop;
 
-	make_check(g, op->imm, 8u * op->count, make_cell(g, op));
+	make_check(g, op->imm, 8u * op->count, detour_cell(g->probe, op));
 	a64_ldst(e, OP_STR64, R_ADDRESS, MEM(G_SP, FRAME_ARRAY));
 	a64_ldst(e, OP_STR64, G_ZR, MEM(G_SP, FRAME_INDEX));
 	loop = a64_here(e);
@@ -147,7 +147,7 @@ static void store_strings(struct gen *g, const struct fetch_op *op)
 	a64_ldst(e, OP_LDR64, R_B, MEM(G_SP, FRAME_INDEX));
 	a64_ldst(e, OP_LDR64, R_ACC, MEM(G_SP, FRAME_ARRAY));
 	make_load(g, OP_LDR64, R_ACC, MEM_X(R_ACC, R_B));
-	copy_string(g, 0, (make_cell(g, op) + 1) % RING_CELLS);
+	copy_string(g, 0, (detour_cell(g->probe, op) + 1) % RING_CELLS);
 	string_ends(g, op);
 	a64_ldst(e, OP_LDR64, R_B, MEM(G_SP, FRAME_INDEX));
 	a64_add(e, R_B, R_B, 1);
@@ -203,6 +203,6 @@ void make_comm(struct gen *g, const struct fetch_op *op)
 void make_fault(struct gen *g, const struct fetch_op *op)
 {
 	end_offset(&g->e);
-	for (uint32_t i = 0; i < make_n_elements(op); i++)
+	for (uint32_t i = 0; i < detour_n_elements(op); i++)
 		a64_ldst(&g->e, OP_STR32, R_A, make_data_at(op->at + 4 * i));
 }

@@ -12,16 +12,6 @@
 #include "arch/arm64/gen.h"
 #include "arch/guard.h"
 
-bool make_needs_duration(const struct gen *g)
-{
-	const struct detour_plan *plan = g->plan;
-
-	for (size_t i = 0; i < plan->n_probes; i++)
-		if (plan->probes[i].is_return && plan->probes[i].program->needs_duration)
-			return true;
-	return false;
-}
-
 void make_note_entry(struct gen *g, label_t trap)
 {
 	struct emit *e = &g->e;

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "arch/arm64/emit.h"
-#include "arch/detour.h"
+#include "arch/detour_parts.h"
 #include "engine/base/ring.h"
 
 /* Scratch, beside G_TMP. */
@@ -69,11 +69,6 @@ enum {
 /* Go keeps data there, as x86-64 programs do. */
 #define BELOW_STACK 128
 #define FRAME_ALL   (BELOW_STACK + FRAME_LEN)
-
-#define RECORD_DATA ((int)offsetof(struct ring_record, data))
-
-/* Longest data: as EVENT_RECORD_LIMIT less the kernel's head (engine/event/record.h). */
-#define DATA_MAX(is_return) (4072 - ((is_return) ? 24 : 16))
 
 /* A check of a pointer that did not find its range in its cell. */
 struct gen_miss {
@@ -155,8 +150,7 @@ void make_come_back(struct gen *g, label_t gone);
 
 /* --- detour_time.c ------------------------------------------------------------------ */
 
-/* Does a probe ask how long the call took? Then both of these are needed. */
-bool make_needs_duration(const struct gen *g);
+/* Both are needed if detour_needs_duration() says so. */
 /* On entry, with the address of its entry in GEN_HIJACK. Clobbers R_A. */
 void make_note_entry(struct gen *g, label_t trap);
 /* On return, with the address of its entry in GEN_HIJACK: FRAME_DURATION. Clobbers R_A, R_B,
@@ -165,11 +159,6 @@ void make_duration(struct gen *g);
 
 /* --- detour_fetch.c ----------------------------------------------------------------- */
 
-/* The op that ends the arg of @op. */
-const struct fetch_op *make_store_of(const struct fetch_op *op);
-bool make_needs_acc(const struct fetch_program *program);
-/* Bytes to reserve for a record. */
-uint32_t make_record_max(const struct fetch_program *program, bool is_return);
 /* The register that has the value of @user_reg now, or G_NONE. */
 int make_live(const struct gen *g, unsigned user_reg);
 /* Value of a numeric arg: the accumulator of @op's arg, or what it points to, in R_A with
@@ -178,13 +167,6 @@ int make_live(const struct gen *g, unsigned user_reg);
 void make_value(struct gen *g, const struct fetch_op *op);
 /* All data of the record. */
 void make_data(struct gen *g);
-/* Cell of the first load of @op. */
-uint32_t make_cell(const struct gen *g, const struct fetch_op *op);
-
-static inline uint32_t make_n_elements(const struct fetch_op *op)
-{
-	return op->count ? op->count : 1;
-}
 
 /* Data of the record, that many bytes behind its start. */
 static inline struct emit_mem make_data_at(uint32_t at)
@@ -225,14 +207,8 @@ void make_stack(struct gen *g);
 
 /* --- detour_filter.c ---------------------------------------------------------------- */
 
-/* What a filter needs and tells before there is a record. */
-struct gen_early {
-	bool useful; /* it decides something */
-	bool unsure; /* not all: the record must be looked at, too */
-	bool loads;
-};
-
-struct gen_early make_filter_look(const struct gen *g, const struct detour_probe *probe);
+/* What its filter needs and tells before there is a record. */
+struct detour_early make_filter_look(const struct gen *g, const struct detour_probe *probe);
 /* Code that goes to @drop, or on to what follows. */
 void make_filter_early(struct gen *g, label_t drop);
 /* The same with the record. Returns whether the reader need not look any more. */

@@ -93,5 +93,4 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.build_detour = arm64_build_detour,
 	.build_return_code = arm64_build_return_code,
 	.detour_check = arm64_detour_check,
-	.detour_cells = arm64_detour_cells,
 };

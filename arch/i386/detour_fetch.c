@@ -15,114 +15,9 @@
 
 #define WORD 4u
 
-/* --- programs --------------------------------------------------------------------- */
-
-static bool is_store(const struct fetch_op *op)
-{
-	return op->code >= FETCH_STORE_VALUE;
-}
-
-static bool is_string(const struct fetch_op *op)
-{
-	return op->code == FETCH_STORE_STRING || op->code == FETCH_STORE_COMM ||
-	       op->code == FETCH_STORE_FAULT;
-}
-
-const struct fetch_op *gen32_store_of(const struct fetch_op *op)
-{
-	while (!is_store(op))
-		op++;
-	return op;
-}
-
-static const struct fetch_op *end_of(const struct fetch_program *program)
-{
-	return program->ops + program->n_ops;
-}
-
-/* --- what can be made --------------------------------------------------------------- */
-
-static const char *check_op(const struct fetch_op *op, uint32_t *at)
-{
-	const char *problem = is_store(op) ? NULL : gen32_check_source(op);
-
-	if (problem)
-		return problem;
-	if (!is_store(op))
-		return NULL;
-	if (op->size != 1 && op->size != 2 && op->size != 4 && op->size != 8)
-		return "a value of odd size";
-	if (op->at != *at || (is_string(op) && op->size != 4))
-		return "args that are not packed";
-	if (op->code == FETCH_STORE_VALUE && op->count)
-		return "an array in a register";
-	*at += op->size * gen32_n_elements(op);
-	return NULL;
-}
-
 const char *i386_detour_check(const struct fetch_program *program)
 {
-	const struct fetch_op *op;
-	const char *problem = NULL;
-	uint32_t at = 0;
-
-	for (op = program->ops; op < end_of(program) && !problem; op++)
-		problem = check_op(op, &at);
-	if (problem)
-		return problem;
-	if (program->n_ops && !is_store(op - 1))
-		return "a program without an end";
-	return at == program->fixed_size && at <= FETCH_FIXED_MAX ? NULL
-								  : "args that are not packed";
-}
-
-static uint32_t cells_of(const struct fetch_op *op)
-{
-	switch ((enum fetch_opcode)op->code) {
-	case FETCH_STACK:
-	case FETCH_DEREF:
-	case FETCH_STORE_MEM:
-		return 1;
-	case FETCH_STORE_STRING:
-		return op->count ? 2 : 1;
-	default:
-		return 0;
-	}
-}
-
-uint32_t i386_detour_cells(const struct fetch_program *program)
-{
-	uint32_t n = 0;
-
-	for (const struct fetch_op *op = program->ops; op < end_of(program); op++)
-		n += cells_of(op);
-	return n;
-}
-
-uint32_t gen32_cell(const struct gen *g, const struct fetch_op *op)
-{
-	uint32_t n = g->probe->cell;
-
-	for (const struct fetch_op *o = g->probe->program->ops; o < op; o++)
-		n += cells_of(o);
-	return n % RING_CELLS;
-}
-
-uint32_t gen32_record_max(const struct fetch_program *program, bool is_return)
-{
-	uint32_t max = DATA_MAX(is_return), len = program->fixed_size;
-
-	for (const struct fetch_op *op = program->ops; op < end_of(program) && len < max;
-	     op++) {
-		if (op->code == FETCH_STORE_STRING)
-			len = max;
-		else if (op->code == FETCH_STORE_COMM)
-			len += 16;
-	}
-	if (len > max)
-		len = max;
-	/* The last word of a string may be written whole, comm are two. */
-	return (uint32_t)(RECORD_DATA + len + (program->has_strings ? 16 : 0) + 7) & ~7u;
+	return detour_check_program(program, gen32_check_source);
 }
 
 /* --- values and arrays ------------------------------------------------------------------ */
@@ -142,7 +37,7 @@ static bool store_plain(struct gen *g, const struct fetch_op *op)
 
 static void store_value(struct gen *g, const struct fetch_op *op)
 {
-	const struct fetch_op *store = gen32_store_of(op);
+	const struct fetch_op *store = detour_store_of(op);
 
 	if (store_plain(g, op))
 		return;
@@ -186,12 +81,12 @@ static void copy_loop(struct gen *g, int32_t disp, const struct fetch_op *op, un
 
 static void store_array(struct gen *g, const struct fetch_op *op)
 {
-	uint32_t len = op->size * gen32_n_elements(op), at = 0;
+	uint32_t len = op->size * detour_n_elements(op), at = 0;
 	int32_t disp = gen32_disp((uint64_t)op->imm);
 
-	gen32_check(g, disp, len, gen32_cell(g, op));
+	gen32_check(g, disp, len, detour_cell(g->probe, op));
 	if (op->bit_width) {
-		copy_loop(g, disp, op, op->size, gen32_n_elements(op));
+		copy_loop(g, disp, op, op->size, detour_n_elements(op));
 		return;
 	}
 	if (len / WORD > UNROLL) {
@@ -207,7 +102,7 @@ static void store_array(struct gen *g, const struct fetch_op *op)
 
 static void store_arg(struct gen *g, const struct fetch_op *op)
 {
-	const struct fetch_op *store = gen32_store_of(op);
+	const struct fetch_op *store = detour_store_of(op);
 
 	switch ((enum fetch_opcode)store->code) {
 	case FETCH_STORE_COMM:
@@ -241,7 +136,7 @@ void gen32_data(struct gen *g)
 		emit_rm(&g->e, OP_LEA, G_AX, gen32_data_at(program->fixed_size));
 		emit_rm(&g->e, OP_STORE, G_AX, MEM(G_SP, FRAME_END));
 	}
-	for (const struct fetch_op *op = program->ops; op < end_of(program);
-	     op = gen32_store_of(op) + 1)
+	for (const struct fetch_op *op = program->ops; op < detour_end_of(program);
+	     op = detour_store_of(op) + 1)
 		store_arg(g, op);
 }

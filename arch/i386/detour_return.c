@@ -131,7 +131,7 @@ void gen32_hijack(struct gen *g, label_t back, label_t trap, label_t leave)
 	gen32_may_fault(g, trap);
 	emit_alu_mem(e, 0, ALU_CMP, MEM(GEN_HIJACK, offsetof(struct guard_hijack, real)), 0);
 	emit_jcc(e, COND_NE, trap);
-	if (gen32_needs_duration(g))
+	if (detour_needs_duration(g->plan))
 		gen32_note_entry(g, trap);
 	emit_label_address(e, G_AX, back);
 	store(g, trap, G_AX, offsetof(struct guard_hijack, back));

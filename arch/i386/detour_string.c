@@ -129,7 +129,7 @@ static void copy_string(struct gen *g, int32_t disp, uint32_t cell)
 static void store_string(struct gen *g, const struct fetch_op *op)
 {
 	string_begins(g, op);
-	copy_string(g, gen32_disp((uint64_t)op->imm), gen32_cell(g, op));
+	copy_string(g, gen32_disp((uint64_t)op->imm), detour_cell(g->probe, op));
 	string_ends(g, op);
 }
 
@@ -139,7 +139,7 @@ static void store_strings(struct gen *g, const struct fetch_op *op)
 	struct emit *e = &g->e;
 	label_t loop;
 
-	gen32_check(g, disp, WORD * op->count, gen32_cell(g, op));
+	gen32_check(g, disp, WORD * op->count, detour_cell(g->probe, op));
 	emit_rm(e, OP_LEA, R_ACC, MEM(R_ACC, disp));
 	emit_rm(e, OP_STORE, R_ACC, MEM(G_SP, FRAME_ARRAY));
 	emit_store_imm(e, 0, MEM(G_SP, FRAME_INDEX), 0);
@@ -147,7 +147,7 @@ static void store_strings(struct gen *g, const struct fetch_op *op)
 	string_begins(g, op); /* leaves the element's number in ecx */
 	emit_rm(e, OP_LOAD, R_ACC, MEM(G_SP, FRAME_ARRAY));
 	gen32_load(g, OP_LOAD, R_ACC, MEM_X(R_ACC, G_CX, 2, 0));
-	copy_string(g, 0, (gen32_cell(g, op) + 1) % RING_CELLS);
+	copy_string(g, 0, (detour_cell(g->probe, op) + 1) % RING_CELLS);
 	string_ends(g, op);
 	emit_alu(e, 0, ALU_ADD, G_CX, 1);
 	emit_rm(e, OP_STORE, G_CX, MEM(G_SP, FRAME_INDEX));
@@ -208,6 +208,6 @@ void gen32_comm(struct gen *g, const struct fetch_op *op)
 void gen32_fault(struct gen *g, const struct fetch_op *op)
 {
 	end_offset(&g->e);
-	for (uint32_t i = 0; i < gen32_n_elements(op); i++)
+	for (uint32_t i = 0; i < detour_n_elements(op); i++)
 		emit_rm(&g->e, OP_STORE, G_AX, gen32_data_at(op->at + 4 * i));
 }

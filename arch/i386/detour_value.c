@@ -232,7 +232,7 @@ static void deref(struct gen *g, const struct fetch_op *op, uint64_t imm)
 {
 	int32_t disp = gen32_disp(imm);
 
-	gen32_check(g, disp, WORD, gen32_cell(g, op));
+	gen32_check(g, disp, WORD, detour_cell(g->probe, op));
 	gen32_load(g, OP_LOAD, R_ACC, MEM(R_ACC, disp));
 }
 
@@ -321,7 +321,7 @@ static void load_value(struct gen *g, const struct fetch_op *op)
 	const struct fetch_op *store = gen32_address(g, op);
 	int32_t disp = gen32_disp((uint64_t)store->imm);
 
-	gen32_check(g, disp, store->size, gen32_cell(g, store));
+	gen32_check(g, disp, store->size, detour_cell(g->probe, store));
 	if (store->size == 8)
 		gen32_load(g, OP_LOAD, G_DX, MEM(R_ACC, disp + 4));
 	gen32_load(g, gen32_load_op(store->size), G_AX, MEM(R_ACC, disp));
@@ -329,7 +329,7 @@ static void load_value(struct gen *g, const struct fetch_op *op)
 
 void gen32_value(struct gen *g, const struct fetch_op *op)
 {
-	const struct fetch_op *store = gen32_store_of(op);
+	const struct fetch_op *store = detour_store_of(op);
 	struct emit *e = &g->e;
 
 	if (store->code == FETCH_STORE_MEM) {

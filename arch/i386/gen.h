@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "arch/detour.h"
+#include "arch/detour_parts.h"
 #include "arch/x86/emit.h"
 #include "engine/base/ring.h"
 
@@ -77,11 +77,6 @@ enum {
  */
 #define DISTANCE  128
 #define FRAME_ALL (DISTANCE + FRAME_LEN)
-
-#define RECORD_DATA ((int)offsetof(struct ring_record, data))
-
-/* Longest data: as EVENT_RECORD_LIMIT less the kernel's head (engine/event/record.h). */
-#define DATA_MAX(is_return) (4072 - ((is_return) ? 24 : 16))
 
 #define ALL_REGS                                                                               \
 	(1u << G_AX | 1u << G_CX | 1u << G_DX | 1u << G_BX | 1u << G_SI | 1u << G_DI |         \
@@ -173,8 +168,7 @@ void gen32_come_back(struct gen *g, label_t gone);
 
 /* --- detour_time.c ------------------------------------------------------------------ */
 
-/* Does a probe ask how long the call took? Then both of these are needed. */
-bool gen32_needs_duration(const struct gen *g);
+/* Both are needed if detour_needs_duration() says so. */
 /* On entry, with the address of its entry in GEN_HIJACK. Clobbers eax and edx. */
 void gen32_note_entry(struct gen *g, label_t trap);
 /* On return, with the address of its entry in GEN_HIJACK: FRAME_DURATION. Clobbers eax, ecx, edx. */
@@ -182,14 +176,8 @@ void gen32_duration(struct gen *g);
 
 /* --- detour_fetch.c ----------------------------------------------------------------- */
 
-/* The op that ends the arg of @op. */
-const struct fetch_op *gen32_store_of(const struct fetch_op *op);
-/* Bytes to reserve for a record. */
-uint32_t gen32_record_max(const struct fetch_program *program, bool is_return);
 /* All data of the record. */
 void gen32_data(struct gen *g);
-/* Cell of the first load of @op. */
-uint32_t gen32_cell(const struct gen *g, const struct fetch_op *op);
 
 /* --- detour_value.c ----------------------------------------------------------------- */
 
@@ -208,11 +196,6 @@ const struct fetch_op *gen32_address(struct gen *g, const struct fetch_op *op);
 void gen32_value(struct gen *g, const struct fetch_op *op);
 /* Keep the bits of a field in eax (of 8 bytes: edx, eax). */
 void gen32_cut_bits(struct emit *e, const struct fetch_op *op);
-
-static inline uint32_t gen32_n_elements(const struct fetch_op *op)
-{
-	return op->count ? op->count : 1;
-}
 
 /* Data of the record, that many bytes behind its start. */
 static inline struct emit_mem gen32_data_at(uint32_t at)
@@ -258,15 +241,8 @@ void gen32_stack(struct gen *g);
 
 /* --- detour_filter.c ---------------------------------------------------------------- */
 
-/* What a filter needs and tells before there is a record. */
-struct gen32_early {
-	bool useful; /* it decides something */
-	bool unsure; /* not all: the record must be looked at, too */
-	bool wide;   /* needs ecx and edx */
-	bool loads;  /* ... and R_ACC */
-};
-
-struct gen32_early gen32_filter_look(const struct gen *g, const struct detour_probe *probe);
+/* What its filter needs and tells before there is a record. */
+struct detour_early gen32_filter_look(const struct gen *g, const struct detour_probe *probe);
 /* Code that goes to @drop, or on to what follows. */
 void gen32_filter_early(struct gen *g, label_t drop);
 /* The same with the record. Returns whether the reader need not look any more. */

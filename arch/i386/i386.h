@@ -38,7 +38,6 @@ int i386_build_detour(const struct detour_plan *plan, struct detour *ret_detour,
 int i386_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint64_t trampoline,
 			   uint8_t *code, size_t max, size_t *ret_len, struct ubp_err *err);
 const char *i386_detour_check(const struct fetch_program *program);
-uint32_t i386_detour_cells(const struct fetch_program *program);
 
 bool i386_gives_return(const struct displaced_insn *insn);
 void i386_leave_trampoline(struct ubp_regs *regs);

@@ -126,5 +126,4 @@ const struct ubp_arch ubp_arch_i386 = {
 	.build_detour = i386_build_detour,
 	.build_return_code = i386_build_return_code,
 	.detour_check = i386_detour_check,
-	.detour_cells = i386_detour_cells,
 };

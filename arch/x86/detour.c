@@ -217,28 +217,21 @@ static uint32_t regs_of(const struct gen *g, const struct detour_probe *probe,
 {
 	const uint32_t first = 1u << G_AX | 1u << R_BASE;
 	const uint32_t loads = 1u << G_CX | 1u << G_DX | 1u << R_ACC;
-	struct gen_early early = gen_filter_look(g, probe);
+	struct detour_early early = gen_filter_look(g, probe);
 	uint32_t used = first | 1u << G_CX | 1u << G_DX | 1u << R_THREAD | 1u << R_RECORD;
 
-	if (gen_needs_acc(probe->program) || probe->filter)
+	if (detour_needs_acc(probe->program) || probe->filter)
 		used |= 1u << R_ACC;
 	if (probe->program->has_strings)
 		used |= 1u << R_END;
 	if (g->plan->frames)
 		used |= 1u << R_END | 1u << R_ACC;
-	*ret_early = first | (early.wide ? 1u << G_CX : 0) | (early.loads ? loads : 0);
+	*ret_early =
+		first | (early.far || early.sums ? 1u << G_CX : 0) | (early.loads ? loads : 0);
 	return used;
 }
 
 /* --- the block --------------------------------------------------------------------------------- */
-
-static bool has_return(const struct detour_plan *plan)
-{
-	for (size_t i = 0; i < plan->n_probes; i++)
-		if (plan->probes[i].is_return)
-			return true;
-	return false;
-}
 
 /* The probes of one of the two ways, and the registers they take. */
 static void begin(struct gen *g, struct ways *ways, uint32_t early)
@@ -257,7 +250,8 @@ static void begin(struct gen *g, struct ways *ways, uint32_t early)
 	}
 	/* Replacing the return address is a step of the entry; its trap is that of the
 	 * first return probe. */
-	for (size_t i = 0; !ways->is_return && has_return(plan) && i < plan->n_probes; i++) {
+	for (size_t i = 0; !ways->is_return && detour_has_return(plan) && i < plan->n_probes;
+	     i++) {
 		if (plan->probes[i].is_return) {
 			g->used |= GEN_HIJACK_REGS;
 			ways->order[ways->n_order++] = i;
@@ -371,7 +365,7 @@ static void put_return(struct gen *g, label_t back)
 	g->clobbered = GEN_HIJACK_REGS;
 	save(g, g->early);
 	gen_come_back(g, ways.leave_early);
-	if (gen_needs_duration(g))
+	if (detour_needs_duration(g->plan))
 		gen_duration(g);
 	find_base(g, ways.trap_early[ways.order[0]], ways.leave_early);
 	for (size_t k = 0; k < ways.n_order; k++)
@@ -392,7 +386,7 @@ static void put_block(struct gen *g)
 	emit_bytes(e, g->out->copy.code, g->out->copy.len);
 	emit_align(e, UBP_SLOT_SIZE);
 	put_entry(g, copy, back);
-	if (has_return(g->plan))
+	if (detour_has_return(g->plan))
 		put_return(g, back);
 	gen_misses(g);
 	put_literals(g);
@@ -406,7 +400,7 @@ static int check_plan(const struct detour_plan *plan, struct ubp_err *err)
 		return ubp_fail(err, EOPNOTSUPP, "stacks of %u entries", plan->frames);
 	if (plan->n_probes == 0 || plan->n_probes > UBP_DETOUR_PROBES)
 		return ubp_fail(err, EOPNOTSUPP, "%zu probes at one place", plan->n_probes);
-	if (has_return(plan) && gen_pops_return(plan->window))
+	if (detour_has_return(plan) && gen_pops_return(plan->window))
 		return ubp_fail(err, EOPNOTSUPP,
 				"a function that takes its return address off the stack");
 	for (size_t i = 0; i < plan->n_probes; i++) {

@@ -17,31 +17,6 @@
 /* Arrays of up to that many words are copied without a loop. */
 #define UNROLL 4
 
-/* --- programs --------------------------------------------------------------------- */
-
-static bool is_store(const struct fetch_op *op)
-{
-	return op->code >= FETCH_STORE_VALUE;
-}
-
-static bool is_string(const struct fetch_op *op)
-{
-	return op->code == FETCH_STORE_STRING || op->code == FETCH_STORE_COMM ||
-	       op->code == FETCH_STORE_FAULT;
-}
-
-const struct fetch_op *gen_store_of(const struct fetch_op *op)
-{
-	while (!is_store(op))
-		op++;
-	return op;
-}
-
-static const struct fetch_op *end_of(const struct fetch_program *program)
-{
-	return program->ops + program->n_ops;
-}
-
 /* --- registers -------------------------------------------------------------------- */
 
 static const int gpr_of[X86_N_REGS] = {
@@ -163,98 +138,9 @@ static const char *check_source(const struct fetch_op *op)
 	return problem || op->index == FETCH_NO_REG ? problem : check_reg(op->index);
 }
 
-static const char *check_op(const struct fetch_op *op, uint32_t *at)
-{
-	const char *problem = check_source(op);
-
-	if (problem)
-		return problem;
-	if (!is_store(op))
-		return NULL;
-	if (op->size != 1 && op->size != 2 && op->size != 4 && op->size != 8)
-		return "a value of odd size";
-	if (op->at != *at || (is_string(op) && op->size != 4))
-		return "args that are not packed";
-	if (op->code == FETCH_STORE_VALUE && op->count)
-		return "an array in a register";
-	*at += op->size * gen_n_elements(op);
-	return NULL;
-}
-
 const char *x86_detour_check(const struct fetch_program *program)
 {
-	const struct fetch_op *op;
-	const char *problem = NULL;
-	uint32_t at = 0;
-
-	for (op = program->ops; op < end_of(program) && !problem; op++)
-		problem = check_op(op, &at);
-	if (problem)
-		return problem;
-	if (program->n_ops && !is_store(op - 1))
-		return "a program without an end";
-	return at == program->fixed_size && at <= FETCH_FIXED_MAX ? NULL
-								  : "args that are not packed";
-}
-
-static uint32_t cells_of(const struct fetch_op *op)
-{
-	switch ((enum fetch_opcode)op->code) {
-	case FETCH_STACK:
-	case FETCH_DEREF:
-	case FETCH_STORE_MEM:
-		return 1;
-	case FETCH_STORE_STRING:
-		return op->count ? 2 : 1;
-	default:
-		return 0;
-	}
-}
-
-uint32_t x86_detour_cells(const struct fetch_program *program)
-{
-	uint32_t n = 0;
-
-	for (const struct fetch_op *op = program->ops; op < end_of(program); op++)
-		n += cells_of(op);
-	return n;
-}
-
-uint32_t gen_cell(const struct gen *g, const struct fetch_op *op)
-{
-	uint32_t n = g->probe->cell;
-
-	for (const struct fetch_op *o = g->probe->program->ops; o < op; o++)
-		n += cells_of(o);
-	return n % RING_CELLS;
-}
-
-bool gen_has_loads(const struct fetch_program *program)
-{
-	return x86_detour_cells(program) > 0;
-}
-
-/* All but what goes from a register or an immediate right into the record. */
-bool gen_needs_acc(const struct fetch_program *program)
-{
-	return program->has_strings || gen_has_loads(program);
-}
-
-uint32_t gen_record_max(const struct fetch_program *program, bool is_return)
-{
-	uint32_t max = DATA_MAX(is_return), len = program->fixed_size;
-
-	for (const struct fetch_op *op = program->ops; op < end_of(program) && len < max;
-	     op++) {
-		if (op->code == FETCH_STORE_STRING)
-			len = max;
-		else if (op->code == FETCH_STORE_COMM)
-			len += 16;
-	}
-	if (len > max)
-		len = max;
-	/* The last word of a string may be written whole, comm are two. */
-	return (uint32_t)(RECORD_DATA + len + (program->has_strings ? 16 : 0) + 7) & ~7u;
+	return detour_check_program(program, check_source);
 }
 
 /* --- numbers ------------------------------------------------------------------------- */
@@ -326,19 +212,19 @@ static void deref(struct gen *g, const struct fetch_op *op, uint64_t imm)
 {
 	int32_t disp = gen_disp(g, imm);
 
-	gen_check(g, disp, 8, gen_cell(g, op));
+	gen_check(g, disp, 8, detour_cell(g->probe, op));
 	gen_load(g, OP_LOAD | OP_W, R_ACC, MEM(R_ACC, disp));
 }
 
 static bool is_plain(const struct fetch_op *op)
 {
-	return op->code != FETCH_STACK && is_store(op + 1);
+	return op->code != FETCH_STACK && detour_is_store(op + 1);
 }
 
 /* All that comes in front of the store, to the accumulator. Returns the store. */
 static const struct fetch_op *address(struct gen *g, const struct fetch_op *op)
 {
-	for (; !is_store(op); op++) {
+	for (; !detour_is_store(op); op++) {
 		if (op->code == FETCH_DEREF) {
 			deref(g, op, (uint64_t)op->imm);
 			continue;
@@ -352,7 +238,7 @@ static const struct fetch_op *address(struct gen *g, const struct fetch_op *op)
 
 void gen_value(struct gen *g, const struct fetch_op *op)
 {
-	const struct fetch_op *store = gen_store_of(op);
+	const struct fetch_op *store = detour_store_of(op);
 	struct emit *e = &g->e;
 
 	if (store->code == FETCH_STORE_MEM) {
@@ -360,7 +246,7 @@ void gen_value(struct gen *g, const struct fetch_op *op)
 
 		address(g, op);
 		disp = gen_disp(g, (uint64_t)store->imm);
-		gen_check(g, disp, store->size, gen_cell(g, store));
+		gen_check(g, disp, store->size, detour_cell(g->probe, store));
 		gen_load(g, load_op(store->size), G_AX, MEM(R_ACC, disp));
 	} else if (is_plain(op)) {
 		plain_source(g, op, G_AX);
@@ -423,12 +309,12 @@ static void copy_loop(struct gen *g, int32_t disp, const struct fetch_op *op, un
 
 static void store_array(struct gen *g, const struct fetch_op *op)
 {
-	uint32_t len = op->size * gen_n_elements(op), at = 0;
+	uint32_t len = op->size * detour_n_elements(op), at = 0;
 	int32_t disp = gen_disp(g, (uint64_t)op->imm);
 
-	gen_check(g, disp, len, gen_cell(g, op));
+	gen_check(g, disp, len, detour_cell(g->probe, op));
 	if (op->bit_width) {
-		copy_loop(g, disp, op, op->size, gen_n_elements(op));
+		copy_loop(g, disp, op, op->size, detour_n_elements(op));
 		return;
 	}
 	if (len / 8 > UNROLL) {
@@ -444,7 +330,7 @@ static void store_array(struct gen *g, const struct fetch_op *op)
 
 static void store_arg(struct gen *g, const struct fetch_op *op)
 {
-	const struct fetch_op *store = gen_store_of(op);
+	const struct fetch_op *store = detour_store_of(op);
 
 	switch ((enum fetch_opcode)store->code) {
 	case FETCH_STORE_COMM:
@@ -479,7 +365,7 @@ void gen_data(struct gen *g)
 
 	if (program->has_strings)
 		emit_rm(&g->e, OP_LEA, R_END, gen_data_at(program->fixed_size));
-	for (const struct fetch_op *op = program->ops; op < end_of(program);
-	     op = gen_store_of(op) + 1)
+	for (const struct fetch_op *op = program->ops; op < detour_end_of(program);
+	     op = detour_store_of(op) + 1)
 		store_arg(g, op);
 }

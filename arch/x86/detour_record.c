@@ -187,8 +187,8 @@ void gen_count_dropped(struct gen *g)
 void gen_record(struct gen *g, label_t done, label_t trap, size_t i)
 {
 	uint32_t max =
-		gen_record_max(g->probe->program, g->probe->is_return) + gen_stack_max(g);
-	struct gen_early early = gen_filter_look(g, g->probe);
+		detour_record_max(g->probe->program, g->probe->is_return) + gen_stack_max(g);
+	struct detour_early early = gen_filter_look(g, g->probe);
 	bool has_filter = g->probe->filter && (early.unsure || early.loads);
 	label_t full = emit_label(&g->e), undo = emit_label(&g->e), drop = emit_label(&g->e);
 	struct emit *e = &g->e;

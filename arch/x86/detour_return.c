@@ -126,7 +126,7 @@ void gen_hijack(struct gen *g, label_t back, label_t trap, label_t leave)
 	gen_may_fault(g, trap);
 	emit_alu_mem(e, OP_W, ALU_CMP, entry_mem(offsetof(struct guard_hijack, real)), 0);
 	emit_jcc(e, COND_NE, trap);
-	if (gen_needs_duration(g))
+	if (detour_needs_duration(g->plan))
 		gen_note_entry(g, trap);
 	emit_rm(e, OP_LEA, G_AX, MEM_LABEL(back));
 	store(g, trap, G_AX, offsetof(struct guard_hijack, back));

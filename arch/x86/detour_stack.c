@@ -111,7 +111,7 @@ static void real_address(struct gen *g)
 /* Frames from R_ACC upwards, then to @done. */
 static void walk(struct gen *g, label_t done)
 {
-	uint32_t cell = (g->probe->cell + x86_detour_cells(g->probe->program)) % RING_CELLS;
+	uint32_t cell = (g->probe->cell + detour_cells(g->probe->program)) % RING_CELLS;
 	struct emit *e = &g->e;
 	label_t next = emit_here(e);
 

@@ -10,16 +10,6 @@
 #include "arch/guard.h"
 #include "arch/x86/gen.h"
 
-bool gen_needs_duration(const struct gen *g)
-{
-	const struct detour_plan *plan = g->plan;
-
-	for (size_t i = 0; i < plan->n_probes; i++)
-		if (plan->probes[i].is_return && plan->probes[i].program->needs_duration)
-			return true;
-	return false;
-}
-
 /* rax = ticks, of rdx and rax */
 static void join(struct emit *e)
 {

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "arch/detour.h"
+#include "arch/detour_parts.h"
 #include "arch/x86/emit.h"
 #include "engine/base/ring.h"
 
@@ -57,11 +57,6 @@ enum {
 
 #define RED_ZONE  128
 #define FRAME_ALL (RED_ZONE + FRAME_LEN)
-
-#define RECORD_DATA ((int)offsetof(struct ring_record, data))
-
-/* Longest data: as EVENT_RECORD_LIMIT less the kernel's head (engine/event/record.h). */
-#define DATA_MAX(is_return) (4072 - ((is_return) ? 24 : 16))
 
 /* A check of a pointer that did not find its range in its cell. */
 struct gen_miss {
@@ -145,8 +140,7 @@ void gen_come_back(struct gen *g, label_t gone);
 
 /* --- detour_time.c ------------------------------------------------------------------ */
 
-/* Does a probe ask how long the call took? Then both of these are needed. */
-bool gen_needs_duration(const struct gen *g);
+/* Both are needed if detour_needs_duration() says so. */
 /* On entry, with the offset of its entry in GEN_HIJACK. Clobbers rax and rdx. */
 void gen_note_entry(struct gen *g, label_t trap);
 /* On return, with the address of its entry in GEN_HIJACK: FRAME_DURATION. Clobbers rax, rcx, rdx. */
@@ -154,12 +148,6 @@ void gen_duration(struct gen *g);
 
 /* --- detour_fetch.c ----------------------------------------------------------------- */
 
-/* The op that ends the arg of @op. */
-const struct fetch_op *gen_store_of(const struct fetch_op *op);
-bool gen_needs_acc(const struct fetch_program *program);
-bool gen_has_loads(const struct fetch_program *program);
-/* Bytes to reserve for a record. */
-uint32_t gen_record_max(const struct fetch_program *program, bool is_return);
 /* The register that has the value of @user_reg now, or G_NONE. */
 int gen_live(const struct gen *g, unsigned user_reg);
 /* Value of a numeric arg: the accumulator of @op's arg, or what it points to, in rax with
@@ -167,13 +155,6 @@ int gen_live(const struct gen *g, unsigned user_reg);
 void gen_value(struct gen *g, const struct fetch_op *op);
 /* All data of the record. */
 void gen_data(struct gen *g);
-/* Cell of the first load of @op. */
-uint32_t gen_cell(const struct gen *g, const struct fetch_op *op);
-
-static inline uint32_t gen_n_elements(const struct fetch_op *op)
-{
-	return op->count ? op->count : 1;
-}
 
 /* Data of the record, that many bytes behind its start. */
 static inline struct emit_mem gen_data_at(uint32_t at)
@@ -213,15 +194,8 @@ void gen_stack(struct gen *g);
 
 /* --- detour_filter.c ---------------------------------------------------------------- */
 
-/* What a filter needs and tells before there is a record. */
-struct gen_early {
-	bool useful; /* it decides something */
-	bool unsure; /* not all: the record must be looked at, too */
-	bool wide;   /* needs rcx */
-	bool loads;
-};
-
-struct gen_early gen_filter_look(const struct gen *g, const struct detour_probe *probe);
+/* What its filter needs and tells before there is a record. */
+struct detour_early gen_filter_look(const struct gen *g, const struct detour_probe *probe);
 /* Code that goes to @drop, or on to what follows. */
 void gen_filter_early(struct gen *g, label_t drop);
 /* The same with the record. Returns whether the reader need not look any more. */

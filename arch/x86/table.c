@@ -82,7 +82,6 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.build_detour = x86_build_detour,
 	.build_return_code = x86_build_return_code,
 	.detour_check = x86_detour_check,
-	.detour_cells = x86_detour_cells,
 	.scan_refs = x86_scan_refs,
 	.fill_len = x86_fill_len,
 	.go_check_len = x86_go_check_len,

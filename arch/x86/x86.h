@@ -182,7 +182,6 @@ int x86_build_detour(const struct detour_plan *plan, struct detour *ret_detour,
 int x86_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint64_t trampoline,
 			  uint8_t *code, size_t max, size_t *ret_len, struct ubp_err *err);
 const char *x86_detour_check(const struct fetch_program *program);
-uint32_t x86_detour_cells(const struct fetch_program *program);
 
 void x86_scan_refs(const uint8_t *code, size_t len, uint64_t vaddr, unsigned kinds,
 		   void (*each)(void *ctx, uint64_t at, uint64_t target, enum code_ref kind),

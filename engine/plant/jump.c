@@ -325,8 +325,7 @@ static int find_window(const struct space *space, const struct site *site,
 	return space->arch->find_window(code, got, w->padding, site->vaddr, ret_window, err);
 }
 
-static size_t fill_probes(const struct plant *plant, const struct site *site,
-			  const struct ubp_arch *arch, uint32_t *cell,
+static size_t fill_probes(const struct plant *plant, const struct site *site, uint32_t *cell,
 			  struct detour_probe *probes)
 {
 	for (size_t i = 0; i < site->n_probes; i++) {
@@ -337,7 +336,7 @@ static size_t fill_probes(const struct plant *plant, const struct site *site,
 						   .program = u->program,
 						   .filter = u->filter,
 						   .cell = *cell };
-		*cell = (*cell + arch->detour_cells(u->program) + (plant->frames != 0)) %
+		*cell = (*cell + detour_cells(u->program) + (plant->frames != 0)) %
 			(RING_CELLS / 2);
 	}
 	return site->n_probes;
@@ -392,7 +391,7 @@ static int generate(const struct plant *plant, const struct space *space,
 
 	if (rc < 0)
 		return rc;
-	plan.n_probes = fill_probes(plant, site, arch, cell, probes);
+	plan.n_probes = fill_probes(plant, site, cell, probes);
 	plan.ns_factor = ns_factor(plant, ps, &plan);
 	rc = arch->build_detour(&plan, &jump->detour, err);
 	if (rc < 0)

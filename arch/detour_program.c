@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* What plans and fetch programs tell before a detour's code is written. */
+
+#include "arch/detour_parts.h"
+
+bool detour_has_return(const struct detour_plan *plan)
+{
+	for (size_t i = 0; i < plan->n_probes; i++)
+		if (plan->probes[i].is_return)
+			return true;
+	return false;
+}
+
+bool detour_needs_duration(const struct detour_plan *plan)
+{
+	for (size_t i = 0; i < plan->n_probes; i++)
+		if (plan->probes[i].is_return && plan->probes[i].program->needs_duration)
+			return true;
+	return false;
+}
+
+static bool is_string(const struct fetch_op *op)
+{
+	return op->code == FETCH_STORE_STRING || op->code == FETCH_STORE_COMM ||
+	       op->code == FETCH_STORE_FAULT;
+}
+
+const struct fetch_op *detour_store_of(const struct fetch_op *op)
+{
+	while (!detour_is_store(op))
+		op++;
+	return op;
+}
+
+/* --- what can be made --------------------------------------------------------------- */
+
+static const char *check_store(const struct fetch_op *op, uint32_t *at)
+{
+	if (op->size != 1 && op->size != 2 && op->size != 4 && op->size != 8)
+		return "a value of odd size";
+	if (op->at != *at || (is_string(op) && op->size != 4))
+		return "args that are not packed";
+	if (op->code == FETCH_STORE_VALUE && op->count)
+		return "an array in a register";
+	*at += op->size * detour_n_elements(op);
+	return NULL;
+}
+
+const char *detour_check_program(const struct fetch_program *program,
+				 const char *(*check_source)(const struct fetch_op *op))
+{
+	const struct fetch_op *op;
+	const char *problem = NULL;
+	uint32_t at = 0;
+
+	for (op = program->ops; op < detour_end_of(program) && !problem; op++)
+		problem = detour_is_store(op) ? check_store(op, &at) : check_source(op);
+	if (problem)
+		return problem;
+	if (program->n_ops && !detour_is_store(op - 1))
+		return "a program without an end";
+	return at == program->fixed_size && at <= FETCH_FIXED_MAX ? NULL
+								  : "args that are not packed";
+}
+
+/* --- what it takes ------------------------------------------------------------------ */
+
+static uint32_t cells_of(const struct fetch_op *op)
+{
+	switch ((enum fetch_opcode)op->code) {
+	case FETCH_STACK:
+	case FETCH_DEREF:
+	case FETCH_STORE_MEM:
+		return 1;
+	case FETCH_STORE_STRING:
+		return op->count ? 2 : 1;
+	default:
+		return 0;
+	}
+}
+
+uint32_t detour_cells(const struct fetch_program *program)
+{
+	uint32_t n = 0;
+
+	for (const struct fetch_op *op = program->ops; op < detour_end_of(program); op++)
+		n += cells_of(op);
+	return n;
+}
+
+uint32_t detour_cell(const struct detour_probe *probe, const struct fetch_op *op)
+{
+	uint32_t n = probe->cell;
+
+	for (const struct fetch_op *o = probe->program->ops; o < op; o++)
+		n += cells_of(o);
+	return n % RING_CELLS;
+}
+
+bool detour_needs_acc(const struct fetch_program *program)
+{
+	return program->has_strings || detour_cells(program) > 0;
+}
+
+uint32_t detour_record_max(const struct fetch_program *program, bool is_return)
+{
+	uint32_t max = DATA_MAX(is_return), len = program->fixed_size;
+
+	for (const struct fetch_op *op = program->ops; op < detour_end_of(program) && len < max;
+	     op++) {
+		if (op->code == FETCH_STORE_STRING)
+			len = max;
+		else if (op->code == FETCH_STORE_COMM)
+			len += 16;
+	}
+	if (len > max)
+		len = max;
+	/* The last word of a string may be written whole, comm are two. */
+	return (uint32_t)(RECORD_DATA + len + (program->has_strings ? 16 : 0) + 7) & ~7u;
+}
