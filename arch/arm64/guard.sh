@@ -1,63 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
-# Assemble guard.S and print guard_code.h; --check: say whether it is that still.
-set -eu
+# guard_code.h of guard.S, or with --check whether it is that (arch/guard.sh).
 here=$(dirname "$0")
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-
-if ! ${AS:-aarch64-linux-gnu-as} -o "$dir/guard.o" "$here/guard.S"; then
-	echo "guard.sh: no assembler for aarch64 here (AS)" >&2
-	exit 77
-fi
-${OBJCOPY:-aarch64-linux-gnu-objcopy} -O binary -j .text "$dir/guard.o" "$dir/guard.bin"
-if ${OBJDUMP:-aarch64-linux-gnu-objdump} -r "$dir/guard.o" | grep R_AARCH64 >&2; then
-	echo "guard.sh: the code is not complete in itself" >&2
-	exit 1
-fi
-
-# "0000000000000030 t breakpoint" -> the name's value, as C takes it
-symbols() {
-	${NM:-aarch64-linux-gnu-nm} "$dir/guard.o" | while read -r value _ name; do
-		case " $* " in *" $name "*) echo "$name 0x${value#00000000}" ;; esac
-	done | sort
-}
-
-{
-	echo '/* SPDX-License-Identifier: LGPL-2.1-or-later */'
-	echo '/* Copyright the ubp authors */'
-	echo
-	echo '/* Made by guard.sh of guard.S: "make guard-code". Not to be edited. */'
-	echo
-	echo '/* clang-format off */'
-	echo
-	echo '/* Entries, offsets into the code. */'
-	symbols handler restorer emulate go_back end | while read -r name value; do
-		printf '#define GUARD_CODE_%s %s\n' "$(echo "$name" | tr a-z A-Z)" "$value"
-	done
-	echo
-	echo '/* What the code was told of structures. */'
-	symbols HEAD_LEN HEAD_TABLE_MASK HEAD_NEXT HEAD_DATA HEAD_RETURNS HEAD_RETURNS_MASK \
-		AREA_TRAMPOLINE AREA_GUARD AREA_TABLE SITE_SLOT SITE_SHIFT SLOT_FLAGS SLOT_UNWIND RETURN_REAL \
-		DATA_CHAIN_AT DATA_CHAIN DATA_OWNER DATA_RETIRED DATA_HIJACKS DATA_HIJACKS_MASK \
-		DATA_RETURN_VADDR HIJACK_REAL HIJACK_SHIFT |
-		while read -r name value; do
-			printf '#define GUARD_CODE_%s %s\n' "$name" "$value"
-		done
-	echo
-	echo '#define GUARD_CODE_BYTES \'
-	od -An -v -tx1 -w12 "$dir/guard.bin" |
-		sed 's/ \([0-9a-f][0-9a-f]\)/ 0x\1,/g; s/^ /	/; $!s/$/ \\/'
-} >"$dir/guard_code.h"
-
-case ${1-} in
---check)
-	if ! cmp -s "$dir/guard_code.h" "$here/guard_code.h"; then
-		diff "$here/guard_code.h" "$dir/guard_code.h" >&2 || true
-		echo "guard_code.h is not what guard.S says: make guard-code" >&2
-		exit 1
-	fi ;;
-'') cat "$dir/guard_code.h" ;;
-*) echo "usage: guard.sh [--check]" >&2; exit 2 ;;
-esac
+GUARD_DIR=$here GUARD_TOOLS=aarch64-linux-gnu- exec "$here/../guard.sh" "$@"

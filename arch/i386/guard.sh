@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
-# As arch/x86/guard.sh, for this folder.
+# guard_code.h of guard.S, or with --check whether it is that (arch/guard.sh).
 here=$(dirname "$0")
-GUARD_DIR=$here GUARD_BITS=32 GUARD_PREFIX=GUARD32_CODE exec "$here/../x86/guard.sh" "$@"
+GUARD_DIR=$here GUARD_FLAGS=--32 GUARD_PREFIX=GUARD32_CODE exec "$here/../guard.sh" "$@"
