@@ -154,18 +154,18 @@ struct ubp_arch {
 	uint64_t near_max;          /* how far from its object an SSOL area may lie, bytes */
 
 	/*
-	 * Unwinding stacks. The registers that call frame information speaks of: dwarf_regs[] of
-	 * DWARF's number is the index into struct ubp_regs, n_regs: none of those. The pc must have
-	 * a number, if need be one that is nobody's. Where a call leaves the return address: an
-	 * index, or n_regs: on the stack, at the stack pointer.
+	 * Unwinding stacks. The registers that call frame information speaks of: dwarf_regs[]
+	 * of DWARF's number is the index into struct ubp_regs, n_regs: none of those. The pc
+	 * must have a number, if need be one that is nobody's. Where a call leaves the return
+	 * address: an index, or n_regs: on the stack, at the stack pointer.
 	 */
 	uint8_t n_dwarf_regs;
 	uint8_t link;
 	const uint8_t *dwarf_regs;
 	/*
 	 * Is @code what a signal handler returns to (@len bytes, UBP_SIGRETURN_MAX are enough)?
-	 * The registers of who was interrupted are then at the stack pointer and sigframe_at[] of
-	 * DWARF's number.
+	 * The registers of who was interrupted are then at the stack pointer and sigframe_at[]
+	 * of DWARF's number.
 	 */
 	bool (*is_sigreturn)(const uint8_t *code, size_t len);
 	const uint16_t *sigframe_at;
@@ -209,9 +209,9 @@ struct ubp_arch {
 			    struct displaced_insn *ret_insn, struct ubp_err *err);
 
 	/*
-	 * May there be a breakpoint, or a jump, at offset @at of these @len bytes of a function,
-	 * for all that stands around it? Returns why not, words that stay, or NULL. Bytes in
-	 * front of the function's start don't matter. NULL: anywhere.
+	 * May there be a breakpoint, or a jump, at offset @at of these @len bytes of a
+	 * function, for all that stands around it? Returns why not, words that stay, or NULL.
+	 * Bytes in front of the function's start don't matter. NULL: anywhere.
 	 */
 	const char *(*refuse_at)(const uint8_t *code, size_t len, size_t at);
 
@@ -243,8 +243,8 @@ struct ubp_arch {
 			  struct slot_code *ret_code, struct ubp_err *err);
 
 	/*
-	 * Would the jump @insn (LEAVE_JUMP), or the return (LEAVE_RET), be taken by a thread with
-	 * these registers?
+	 * Would the jump @insn (LEAVE_JUMP), or the return (LEAVE_RET), be taken by a thread
+	 * with these registers?
 	 */
 	bool (*is_taken)(const struct displaced_insn *insn, const struct ubp_regs *regs);
 
@@ -274,16 +274,16 @@ struct ubp_arch {
 
 	/*
 	 * The return trampoline: a breakpoint, then a jump to the address that the
-	 * tracer put back into the slot on the stack the return address came from. Or (->link): to
-	 * what it put into that register; what directly follows the breakpoint is for threads
-	 * that come when the tracer has gone, having made a nop of that: it finds the way by
-	 * the guard's table.
+	 * tracer put back into the slot on the stack the return address came from. Or (->link):
+	 * to what it put into that register; what directly follows the breakpoint is for
+	 * threads that come when the tracer has gone, having made a nop of that: it finds the
+	 * way by the guard's table.
 	 */
 	int (*build_return_trampoline)(struct slot_code *ret_code);
 	/*
 	 * NULL: a thread at the trampoline's breakpoint goes on as it is. Or make the registers
-	 * those it must go on with, once the real address stands in the word below its stack pointer:
-	 * where a signal's frame may be written over that.
+	 * those it must go on with, once the real address stands in the word below its stack
+	 * pointer: where a signal's frame may be written over that.
 	 */
 	void (*leave_trampoline)(struct ubp_regs *regs);
 
@@ -304,10 +304,11 @@ struct ubp_arch {
 	void (*restart_syscall)(struct ubp_regs *regs, bool redo_eintr);
 
 	/*
-	 * May the system call of a thread that the kernel has sent back to its instruction be one
-	 * of which only the rest is to be made, by restart_syscall()? The registers do not tell
-	 * before it enters that. @code: what stands at its pc. NULL: restart_syscall() above knows.
-	 * Then: the register that holds the number of a call, and that of restart_syscall().
+	 * May the system call of a thread that the kernel has sent back to its instruction be
+	 * one of which only the rest is to be made, by restart_syscall()? The registers do not
+	 * tell before it enters that. @code: what stands at its pc. NULL: restart_syscall()
+	 * above knows. Then: the register that holds the number of a call, and that of
+	 * restart_syscall().
 	 */
 	bool (*may_resume)(const struct ubp_regs *regs, const uint8_t code[8]);
 	uint8_t call_reg;
@@ -316,10 +317,10 @@ struct ubp_arch {
 	/*
 	 * Build the frame that continues a thread with @regs after its remote
 	 * call: @orig tells the registers at the stop, @more what else it had
-	 * (ubp_host_get_more()); a system call that the stop interrupted is set to restart. @redo_eintr: also one that ended with EINTR
-	 * (only when no signal of the thread's own explains that). Fills @ret_frame
-	 * (at most UBP_STUB_FRAME_MAX bytes), *ret_len and the stack address *ret_sp
-	 * where it must be written.
+	 * (ubp_host_get_more()); a system call that the stop interrupted is set to restart.
+	 * @redo_eintr: also one that ended with EINTR (only when no signal of the thread's own
+	 * explains that). Fills @ret_frame (at most UBP_STUB_FRAME_MAX bytes), *ret_len and the
+	 * stack address *ret_sp where it must be written.
 	 */
 	void (*stub_frame)(const struct ubp_regs *orig, const struct ubp_more *more,
 			   bool redo_eintr, uint8_t ret_frame[UBP_STUB_FRAME_MAX],
@@ -343,9 +344,9 @@ struct ubp_arch {
 	 */
 	void (*stub_regs)(struct ubp_regs *regs, uint64_t stub_vaddr, uint64_t sp);
 	/*
-	 * Of a thread that starts the stub with these: let it sign, before its call, the address at
-	 * the start of the buffer with the modifier behind that, by key A or B of the
-	 * instruction keys. NULL: addresses are never signed.
+	 * Of a thread that starts the stub with these: let it sign, before its call, the
+	 * address at the start of the buffer with the modifier behind that, by key A or B of
+	 * the instruction keys. NULL: addresses are never signed.
 	 */
 	void (*stub_sign)(struct ubp_regs *regs, uint64_t stub_vaddr, bool key_b);
 	/* Of a thread that is about to enter a system call: make it this one. */
@@ -366,9 +367,9 @@ struct ubp_arch {
 	uint16_t guard_len, guard_handler, guard_restorer;
 	uint64_t guard_flags;
 	/*
-	 * What the kernel takes as an action for a signal: 0: 32 bytes (four words: handler, flags,
-	 * restorer, mask); else as many, as pack_action() makes them with an empty mask. The
-	 * handler comes first, of addr_size bytes.
+	 * What the kernel takes as an action for a signal: 0: 32 bytes (four words: handler,
+	 * flags, restorer, mask); else as many, as pack_action() makes them with an empty mask.
+	 * The handler comes first, of addr_size bytes.
 	 */
 	uint8_t action_len;
 	void (*pack_action)(uint64_t handler, uint64_t flags, uint64_t restorer,
@@ -407,23 +408,24 @@ struct ubp_arch {
 	 *
 	 * The window at @vaddr: as many whole instructions of @code (of which @len bytes,
 	 * up to UBP_WINDOW_MAX, may be read, all of one function; @padding bytes of fill may
-	 * follow those) as a jump needs. -EOPNOTSUPP, with the reason: an instruction that can't be moved
-	 * together with others, or the function ends too early. Whether somebody jumps into the window
-	 * is not its question.
+	 * follow those) as a jump needs. -EOPNOTSUPP, with the reason: an instruction that
+	 * can't be moved together with others, or the function ends too early. Whether somebody
+	 * jumps into the window is not its question.
 	 */
 	int (*find_window)(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
 			   struct window *ret_window, struct ubp_err *err);
 	/*
-	 * Is the window's first instruction one that indirect branches may have to lead to, and no
-	 * other? Then a jump must not stand there in a file that asks for it. NULL: there are none.
+	 * Is the window's first instruction one that indirect branches may have to lead to, and
+	 * no other? Then a jump must not stand there in a file that asks for it. NULL: there
+	 * are none.
 	 */
 	bool (*is_landing_pad)(const struct window *window);
 	/* The copy of @window that will stand at @vaddr. -ERANGE as of build_slot(). */
 	int (*build_copy)(const struct window *window, uint64_t vaddr,
 			  struct window_copy *ret_copy, struct ubp_err *err);
 	/*
-	 * The registers of a thread at offset @at of a copy that stands at @vaddr, as they would be in the
-	 * program; as slot_leave().
+	 * The registers of a thread at offset @at of a copy that stands at @vaddr, as they
+	 * would be in the program; as slot_leave().
 	 */
 	bool (*copy_leave)(const struct window *window, const struct window_copy *copy,
 			   uint64_t vaddr, struct ubp_regs *regs);
@@ -451,16 +453,16 @@ struct ubp_arch {
 	 */
 	size_t (*go_check_len)(const uint8_t *code, size_t len);
 	/*
-	 * The detour for a site. Free ->code and ->loads. -EOPNOTSUPP, with the reason: a program that
-	 * only the interpreter can run. -ERANGE as of build_slot().
+	 * The detour for a site. Free ->code and ->loads. -EOPNOTSUPP, with the reason: a
+	 * program that only the interpreter can run. -ERANGE as of build_slot().
 	 */
 	int (*build_detour)(const struct detour_plan *plan, struct detour *ret_detour,
 			    struct ubp_err *err);
 	/*
-	 * The code that hijacked return addresses are replaced by, at any address: finds the entry
-	 * of struct guard_hijack by the stack word and goes on in the detour's return code. Who has none
-	 * any more goes to @trampoline (the tracer's), if not his stack leads there. One in a
-	 * process. At most @max bytes, UBP_RETURN_CODE_MAX are enough.
+	 * The code that hijacked return addresses are replaced by, at any address: finds the
+	 * entry of struct guard_hijack by the stack word and goes on in the detour's return
+	 * code. Who has none any more goes to @trampoline (the tracer's), if not his stack
+	 * leads there. One in a process. At most @max bytes, UBP_RETURN_CODE_MAX are enough.
 	 */
 	int (*build_return_code)(uint64_t hijacks, uint64_t hijacks_mask, uint64_t trampoline,
 				 uint8_t *code, size_t max, size_t *ret_len,

@@ -93,9 +93,10 @@ struct detour_plan {
 	bool lossless;      /* a full ring: the trap, instead of a count */
 	bool count_dropped; /* count hits that a filter drops early (ring_head.dropped) */
 	/*
-	 * Entries of the user's stack, by frame pointers, at most (RING_STACK_MAX); 0: no stacks. What
-	 * .hijacks has is told as it was. A frame that is not known to be readable, or an address
-	 * that the tracer replaced: the trap. A probe needs one more cell, the last.
+	 * Entries of the user's stack, by frame pointers, at most (RING_STACK_MAX); 0: no
+	 * stacks. What .hijacks has is told as it was. A frame that is not known to be
+	 * readable, or an address that the tracer replaced: the trap. A probe needs one more
+	 * cell, the last.
 	 */
 	uint8_t frames;
 	/* For return probes: vaddr of the table of hijacked return addresses (struct guard_hijack), its
@@ -124,10 +125,11 @@ struct detour {
 	uint32_t entry_at;
 	uint32_t return_at; /* where the common return code goes on; 0: no return probe */
 	/*
-	 * trap_at[i]: a breakpoint, met with all registers but the pc as at the site, by a hit that
-	 * the code cannot record from probe i on: its tracer does. What follows it is a jump to
-	 * the copy: no register needs to be written. ret_trap_at[i]: likewise on return, with the registers as the
-	 * caller will find them but for the pc; what follows is a jump to the return address.
+	 * trap_at[i]: a breakpoint, met with all registers but the pc as at the site, by a hit
+	 * that the code cannot record from probe i on: its tracer does. What follows it is a
+	 * jump to the copy: no register needs to be written. ret_trap_at[i]: likewise on
+	 * return, with the registers as the caller will find them but for the pc; what follows
+	 * is a jump to the return address.
 	 */
 	uint32_t trap_at[UBP_DETOUR_PROBES];
 	uint32_t ret_trap_at[UBP_DETOUR_PROBES];

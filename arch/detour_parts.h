@@ -50,8 +50,8 @@ static inline uint32_t detour_n_elements(const struct fetch_op *op)
 const struct fetch_op *detour_store_of(const struct fetch_op *op);
 
 /*
- * NULL, or why no code is made of the program: a constant text. @check_source says so of an op that
- * stores nothing, for it knows the registers.
+ * NULL, or why no code is made of the program: a constant text. @check_source says so of an op
+ * that stores nothing, for it knows the registers.
  */
 const char *detour_check_program(const struct fetch_program *program,
 				 const char *(*check_source)(const struct fetch_op *op));

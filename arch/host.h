@@ -3,7 +3,8 @@
 
 /*
  * Registers of a stopped thread, and the machine's clock. Built for the machine ubp
- * runs on. Each function on threads returns 0 or a negative errno (-ESRCH: the thread is gone or runs).
+ * runs on. Each function on threads returns 0 or a negative errno (-ESRCH: the thread is gone
+ * or runs).
  */
 
 #ifndef UBP_ARCH_HOST_H
@@ -52,9 +53,9 @@ int ubp_host_set_pc(pid_t tid, uint64_t vaddr);
 int ubp_host_move(pid_t tid, const struct ubp_regs *regs, uint64_t vaddr);
 
 /*
- * Of a stopped thread, what a frame for the stub needs besides its registers (arch->stub_frame()), and
- * what a system call does not keep. -EBUSY: not at this moment; -EOPNOTSUPP: it can't be kept.
- * ubp_host_put_more() gives back what the call did not keep.
+ * Of a stopped thread, what a frame for the stub needs besides its registers
+ * (arch->stub_frame()), and what a system call does not keep. -EBUSY: not at this moment;
+ * -EOPNOTSUPP: it can't be kept. ubp_host_put_more() gives back what the call did not keep.
  */
 int ubp_host_get_more(pid_t tid, struct ubp_more *ret_more, struct ubp_err *err);
 void ubp_host_put_more(pid_t tid, const struct ubp_more *more);
@@ -74,8 +75,8 @@ uint64_t ubp_host_ticks(void);
  *
  * Some kernels see to the handler by themselves. Where they do not, ubp_host_is_broken_off()
  * says so, and ubp_host_keep_eintr() is to be called in front of a handler, even behind a redo.
- * And they do not tell what the call was: ubp_host_note_call() notes it for the next redo, just before
- * a thread is stopped.
+ * And they do not tell what the call was: ubp_host_note_call() notes it for the next redo, just
+ * before a thread is stopped.
  */
 struct ubp_call {
 	bool is_known;

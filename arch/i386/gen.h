@@ -191,8 +191,8 @@ const char *gen32_check_source(const struct fetch_op *op);
 /* All that comes in front of the store, to R_ACC. Returns the store. */
 const struct fetch_op *gen32_address(struct gen *g, const struct fetch_op *op);
 /* Value of a numeric arg: the accumulator of @op's arg, or what it points to, in eax with
- * bit-fields cut and zeros above its size; of 8 bytes, the upper half is in edx. Clobbers ecx, edx;
- * where it has loads, R_ACC. */
+ * bit-fields cut and zeros above its size; of 8 bytes, the upper half is in edx. Clobbers ecx,
+ * edx; where it has loads, R_ACC. */
 void gen32_value(struct gen *g, const struct fetch_op *op);
 /* Keep the bits of a field in eax (of 8 bytes: edx, eax). */
 void gen32_cut_bits(struct emit *e, const struct fetch_op *op);

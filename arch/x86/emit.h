@@ -7,7 +7,8 @@
  * emit_finish().
  *
  * For 64 bits or for 32: there OP_W means nothing, the registers are the first eight, only the
- * first four have bytes, and memory is addressed by what the addresses are, not by how far away.
+ * first four have bytes, and memory is addressed by what the addresses are, not by how far
+ * away.
  */
 
 #ifndef UBP_ARCH_X86_EMIT_H

@@ -18,16 +18,16 @@
  *
  * Which thread am I? A detour has nothing but its thread pointer (x86-64: the fs base, arm64:
  * TPIDR_EL0), and finds its struct ring_thread by that: from ring_hash(key) upwards, wrapping
- * around, to the entry with its key or to one with key 0. Entries are filled in by ubp, of a thread that is
- * stopped; who finds none takes the detour's trap.
+ * around, to the entry with its key or to one with key 0. Entries are filled in by ubp, of a
+ * thread that is stopped; who finds none takes the detour's trap.
  *
  * A ring belongs to one thread, and to the signal handlers that interrupt it: bytes
- * are reserved by one unlocked add to .head (or by an exclusive pair), if that stays at or below
- * .limit; then the record is written, and its .commit last, with release: the reader, which
- * acquires it, is on another processor. A record starts at ring + (position &
- * mask) and may run on into the slack: the next one starts at its end's position & mask all the same,
- * so nothing wraps around inside a record. What was reserved may be shortened again while
- * nothing was reserved behind it.
+ * are reserved by one unlocked add to .head (or by an exclusive pair), if that stays at or
+ * below .limit; then the record is written, and its .commit last, with release: the reader,
+ * which acquires it, is on another processor. A record starts at ring + (position & mask) and
+ * may run on into the slack: the next one starts at its end's position & mask all the same, so
+ * nothing wraps around inside a record. What was reserved may be shortened again while nothing
+ * was reserved behind it.
  */
 
 #ifndef UBP_BASE_RING_H

@@ -77,14 +77,14 @@ void ring_space_close(struct ring_space *space);
 
 /*
  * Thread @tid of process @pid is stopped, and has this thread pointer: its detours record
- * from now on. Another thread's entry for the same pointer is dropped. @mute: nobody asked for its
- * hits. -ENOSPC: no ring, or no room in the table: it goes on to take traps.
+ * from now on. Another thread's entry for the same pointer is dropped. @mute: nobody asked for
+ * its hits. -ENOSPC: no ring, or no room in the table: it goes on to take traps.
  */
 int ring_space_add(struct ring_space *space, pid_t pid, pid_t tid, uint64_t thread_pointer,
 		   bool mute);
 /*
- * Where in the target stands which processor it is on (rseq). 0: detours ask for it, or, where no
- * instruction tells (arm64), take their traps.
+ * Where in the target stands which processor it is on (rseq). 0: detours ask for it, or, where
+ * no instruction tells (arm64), take their traps.
  */
 void ring_space_set_cpu(struct ring_space *space, pid_t tid, uint64_t vaddr);
 bool ring_space_has_cpu(const struct ring_space *space, pid_t tid);

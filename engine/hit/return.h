@@ -12,8 +12,8 @@
 /*
  * The function at @site was entered with these registers: make it
  * return to the trampoline. Where the return address is in one of them (ubp_arch.link), it is
- * replaced there, and the caller is to write it back. A return address that is hijacked already (tail
- * call) gets one more function that returns there. @now_ns: in CLOCK_KIND_MONO.
+ * replaced there, and the caller is to write it back. A return address that is hijacked already
+ * (tail call) gets one more function that returns there. @now_ns: in CLOCK_KIND_MONO.
  */
 void return_hijack(struct tracee *t, struct site *site, struct ubp_regs *regs, uint64_t now_ns);
 
@@ -22,9 +22,9 @@ bool return_is_expected(const struct tracee *t, const struct ubp_regs *regs);
 
 /*
  * A thread arrived at the trampoline with these registers: put the real address
- * where the trampoline's jump takes it from (as return_hijack()), and take the instance out of the
- * table. The caller sends the thread on, calls returns_over(), and frees it (returns_free_one).
- * NULL: not known.
+ * where the trampoline's jump takes it from (as return_hijack()), and take the instance out of
+ * the table. The caller sends the thread on, calls returns_over(), and frees it
+ * (returns_free_one). NULL: not known.
  */
 struct return_instance *return_take(struct tracee *t, struct ubp_regs *regs);
 

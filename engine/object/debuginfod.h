@@ -2,8 +2,8 @@
 /* Copyright the ubp authors */
 
 /*
- * Debug files from a server (DEBUGINFOD_URLS). libdebuginfod is loaded when it is wanted, which a
- * static program cannot do: of debuginfod.c and debuginfod_static.c the makefile takes one.
+ * Debug files from a server (DEBUGINFOD_URLS). libdebuginfod is loaded when it is wanted, which
+ * a static program cannot do: of debuginfod.c and debuginfod_static.c the makefile takes one.
  */
 
 #ifndef UBP_OBJECT_DEBUGINFOD_H
@@ -12,8 +12,8 @@
 #include <stddef.h>
 
 /*
- * Where libdebuginfod put the debug file with this build-id, having asked the servers if it had not
- * before; the caller frees it. NULL: nobody wants that, nobody can, or nobody has it.
+ * Where libdebuginfod put the debug file with this build-id, having asked the servers if it had
+ * not before; the caller frees it. NULL: nobody wants that, nobody can, or nobody has it.
  */
 char *debuginfod_find(const void *build_id, size_t len);
 

@@ -141,8 +141,8 @@ int object_find_symbol(struct object *object, const char *name,
 int object_symbol_value(struct object *object, const char *name, uint64_t *ret_elf_vaddr);
 
 /*
- * What object_function_at() does not know by name may be in other files (debug.h): look for them.
- * False: there is no more. Names that were told before stay good.
+ * What object_function_at() does not know by name may be in other files (debug.h): look for
+ * them. False: there is no more. Names that were told before stay good.
  */
 bool object_more_symbols(struct object *object);
 

@@ -103,8 +103,8 @@ const struct site *hijack_drop(const struct space *space, pid_t tid, uint64_t sl
 /* The stack word of the nearest one above @vaddr; 0: there is none. */
 uint64_t hijack_nearest(const struct space *space, uint64_t vaddr);
 /*
- * How long the call took, of a thread in the return code at @back (guard_hijack.back) that asked
- * for it, ns; @sp: its caller's stack pointer.
+ * How long the call took, of a thread in the return code at @back (guard_hijack.back) that
+ * asked for it, ns; @sp: its caller's stack pointer.
  */
 uint64_t hijack_duration(const struct space *space, uint64_t sp, uint64_t back);
 /* A signal comes while it is there: its handler may run on another stack. */

@@ -303,9 +303,9 @@ static inline struct site *plant_site_at(const struct space *space, uint64_t vad
 struct site *plant_site_of_slot(const struct space *space, uint64_t vaddr);
 
 /*
- * What @word, a return address, stands for, if it is one that we put there: read at @at. @sp: the
- * stack pointer of its caller behind the return, which tells exactly whose it is where a call
- * leaves the address in a register; 0: not known. Signatures are taken off there.
+ * What @word, a return address, stands for, if it is one that we put there: read at @at. @sp:
+ * the stack pointer of its caller behind the return, which tells exactly whose it is where a
+ * call leaves the address in a register; 0: not known. Signatures are taken off there.
  */
 uint64_t returns_real(const struct space *space, uint64_t at, uint64_t sp, uint64_t word);
 
@@ -572,8 +572,8 @@ void returns_sweep(struct space *space);
 int semaphore_update(const struct plant *plant, struct space *space, pid_t tid,
 		     const struct maps *maps);
 /*
- * Decrement them. @pid lives in @space, which may be a copy (fork): what @owner incremented. If that has
- * decremented them meanwhile, it depends on what they are in the copy.
+ * Decrement them. @pid lives in @space, which may be a copy (fork): what @owner incremented. If
+ * that has decremented them meanwhile, it depends on what they are in the copy.
  */
 void semaphore_remove(struct plant_space *owner, struct space *space, pid_t pid, pid_t tid);
 /* Write into the target that there are none that we incremented. */
