@@ -119,9 +119,18 @@ struct dwarf *named_file_dwarf(struct named_file *file)
 
 bool named_file_is_signal_frame(struct named_file *file, uint64_t elf_vaddr)
 {
+	uint8_t code[UBP_SIGRETURN_MAX];
+	uint64_t foffset;
 	struct cfi_row *row;
 	bool is_signal;
+	ssize_t got;
 
+	/* arm64's vDSO says nothing of it in its call frame information. */
+	if (object_vaddr_to_foffset(file->object, elf_vaddr, &foffset) == 0) {
+		got = object_read(file->object, foffset, code, sizeof(code));
+		if (got > 0 && object_arch(file->object)->is_sigreturn(code, (size_t)got))
+			return true;
+	}
 	if (!file->cfi)
 		file->cfi = cfi_new(file->object, UBP_DWARF_REGS_MAX);
 	row = file->cfi ? cfi_row_at(file->cfi, elf_vaddr) : NULL;
