@@ -5,17 +5,17 @@
 . "${0%/*}/lib.bash"
 in_modes auto trap
 
-F=$FIXTURES/signals
+F=$FIXTURES/signals few=$(scaled 2000)
 for defs in "p:s/work $F:work i=$ARG1 s=+0($ARG2):string" "r:s/ret $F:work \$retval" \
 	"p:s/handler $F:on_signal sig=$ARG1:s32"; do
-	start signals 2000
+	start signals "$few"
 	trace -p "$PID" -e "$defs"
 	go
 	finish
 	trace_done
-	[ "$LAST" = "arrived 2000" ] || fail "$defs: it says '$LAST'"
+	[ "$LAST" = "arrived $few" ] || fail "$defs: it says '$LAST'"
 done
-expect_count 2000 ' handler: .* sig=[0-9]+$'
+expect_count "$few" ' handler: .* sig=[0-9]+$'
 
 # Let go in the middle of the storm.
 start signals 20000
