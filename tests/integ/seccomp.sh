@@ -5,7 +5,7 @@
 # (--force) nothing is asked of them. They survive, and their filter still holds.
 . "${0%/*}/lib.bash"
 
-need_arch x86_64
+need_arch x86_64 aarch64
 another_user confined
 F=$FIX/confined
 defs=(-e "p:c/step $F:step i=$ARG1:s64" -e "r:c/ret $F:step v=\$retval:s64")

@@ -7,16 +7,7 @@
 B=$UBP_SRC/build-arm64
 [ ! -e "$B/skip" ] || skip "$(cat "$B/skip")"
 [ -s "$B/root" ] || skip "build-arm64 is not there: make prepare-arm64"
-tests=()
-for name in clock fetch fetch_values filter maps object object_code operand return_way ring stack_memory arm64; do
-	for test in "$B/tests/unit/test_$name"*; do
-		case $test in *.d|*.o|*_mutate) ;; *) tests+=("build-arm64/tests/unit/${test##*/}") ;; esac
-	done
-done
-for name in attach recursion usdt_semaphores signals children killed several; do
-	tests+=("tests/integ/$name.sh")
-done
-tests+=(tests/oracle/threads.py)
+mapfile -t tests < <(grep -v '^#' "$UBP_SRC/tests/machine/arm64.list")
 cd "$UBP_SRC" || exit 1
 # It ends before whoever runs this loses patience.
 MACHINE_SECONDS=$((${TEST_TIMEOUT:-600} - 40)) TEST_TIMEOUT=240 \
