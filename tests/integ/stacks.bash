@@ -29,7 +29,7 @@ gdb_stacks() {
 	local n=$1 at=$2
 	shift 2
 	rm -f theirs.all
-	N=$n AT=$at OUT=theirs.all timeout "$TIMEOUT" ${AS_USER:-} gdb -nx -batch -x "${0%/*}/lib/gdb_stacks.py" \
+	N=$n AT=$at OUT=theirs.all timeout $((5 * TIMEOUT)) ${AS_USER:-} gdb -nx -batch -x "${0%/*}/lib/gdb_stacks.py" \
 		--args "$@" > gdb.log 2>&1 < "${INPUT:-/dev/null}"
 	[ -s theirs.all ] || { tail -n 5 gdb.log; skip "gdb cannot run $1 here"; }
 	awk '{ s = ""
