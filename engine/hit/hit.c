@@ -252,7 +252,8 @@ enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
 	 * them there. */
 	if (area_of(ps, vaddr) && is_from_kernel(t->tid))
 		return detour_trap(hit, t, &regs, vaddr);
-	/* The program's own. */
+	/* The program's own: a signal like others. */
+	(void)hit_signal(hit, t, SIGTRAP);
 	return guard_defer(hit->tracer, t, area_has_entry(ps, vaddr)) ? TRAP_OURS
 								      : TRAP_FOREIGN;
 }
