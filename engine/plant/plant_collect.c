@@ -151,9 +151,14 @@ static enum return_way way_of(struct update *u, struct uprobe *probe, const char
 {
 	struct return_facts facts;
 	enum return_way way;
+	enum seccomp_way calls;
+	struct ubp_err ignored;
 
-	if (!u->has_facts)
+	if (!u->has_facts) {
 		hooks_return_facts(u->plant, u->tid, &u->maps, &u->facts);
+		u->facts.cannot_sign = u->t && u->space->arch->stub_sign &&
+				       seccomp_check(u->t, &calls, &ignored) < 0;
+	}
 	u->has_facts = true;
 	facts = u->facts;
 	facts.is_go = probe->facts.is_go;

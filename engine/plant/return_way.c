@@ -17,6 +17,8 @@ enum return_way return_way_of(const struct return_facts *facts, const char **ret
 	/* The loader switches it on after the first breakpoints are planted. */
 	else if (facts->wants_shadow_stack && facts->can_shadow_stack)
 		why = "its return addresses will be guarded by a shadow stack";
+	else if (facts->cannot_sign)
+		why = "its seccomp filter lets nobody sign return addresses for unwinders";
 	else if (facts->hides_unwinder)
 		why = "exceptions may pass, by an unwinder that has no name (stripped)";
 	if (ret_why)

@@ -21,6 +21,7 @@ static const struct {
 	{ { 0 }, RETURN_HIJACKED, NULL },
 	{ { .is_go = true }, RETURN_AT_RETS, "Go" },
 	{ { .hides_unwinder = true }, RETURN_AT_RETS, "no name" },
+	{ { .cannot_sign = true }, RETURN_AT_RETS, "sign" },
 	{ { .shadow_stack = true }, RETURN_AT_RETS, "are guarded" },
 	/* Marked, as distributions build everything: what counts is the machine. */
 	{ { .wants_shadow_stack = true }, RETURN_HIJACKED, NULL },
