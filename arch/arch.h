@@ -151,6 +151,8 @@ struct ubp_arch {
 	uint8_t n_regs;
 	uint8_t pc, sp, fp, retval; /* indexes into struct ubp_regs */
 	uint8_t tp;                 /* likewise: what a thread's own memory is found by */
+	/* Of an address, bits that loads ignore; the kernel does if ubp_host_takes_tags(). */
+	uint64_t tag_mask;
 	uint64_t near_max;          /* how far from its object an SSOL area may lie, bytes */
 
 	/*

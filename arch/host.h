@@ -38,6 +38,9 @@ int ubp_host_get_vectors(pid_t tid, struct ubp_vectors *ret_vectors);
 int ubp_host_get_thread_pointer(const struct ubp_arch *arch, pid_t tid,
 				const struct ubp_regs *regs, uint64_t *ret_tp);
 
+/* Has the program told the kernel that it gives it addresses with tags (ubp_arch.tag_mask)? */
+bool ubp_host_takes_tags(pid_t tid);
+
 /*
  * Put all back. Not on the hot path. A system call that the thread is coming out of is not
  * made again by the kernel; one that it is about to enter is left out.

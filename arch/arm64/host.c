@@ -24,6 +24,9 @@
 #ifndef NT_ARM_GCS
 #define NT_ARM_GCS 0x410
 #endif
+#ifndef NT_ARM_TAGGED_ADDR_CTRL
+#define NT_ARM_TAGGED_ADDR_CTRL 0x409
+#endif
 #ifndef PTRACE_GETSIGMASK
 #define PTRACE_GETSIGMASK 0x420a
 #endif
@@ -91,6 +94,16 @@ int ubp_host_get_thread_pointer(const struct ubp_arch *arch, pid_t tid,
 	(void)arch;
 	(void)regs;
 	return get_set(PTRACE_GETREGSET, tid, NT_ARM_TLS, ret_tp, sizeof(*ret_tp));
+}
+
+bool ubp_host_takes_tags(pid_t tid)
+{
+	uint64_t control = 0;
+
+	/* PR_TAGGED_ADDR_ENABLE */
+	return get_set(PTRACE_GETREGSET, tid, NT_ARM_TAGGED_ADDR_CTRL, &control,
+		       sizeof(control)) == 0 &&
+	       (control & 1);
 }
 
 static int set_general(pid_t tid, const struct ubp_regs *regs)

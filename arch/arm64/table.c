@@ -28,6 +28,7 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.fp = ARM64_X29,
 	.retval = ARM64_X0,
 	.tp = ARM64_TP,
+	.tag_mask = UINT64_C(0xff) << 56,
 	.link = ARM64_X30,
 	.n_dwarf_regs = ARM64_N_DWARF_REGS,
 	.dwarf_regs = arm64_dwarf_regs,

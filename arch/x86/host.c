@@ -152,6 +152,12 @@ int ubp_host_get_vectors(pid_t tid, struct ubp_vectors *ret_vectors)
 	return 0;
 }
 
+bool ubp_host_takes_tags(pid_t tid)
+{
+	(void)tid;
+	return false;
+}
+
 int ubp_host_set_regs(pid_t tid, const struct ubp_regs *regs)
 {
 	return ptrace(PTRACE_SETREGS, tid, 0, regs->r) < 0 ? -errno : 0;

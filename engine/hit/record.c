@@ -33,6 +33,31 @@ static void note_seen(struct hit *hit, const struct fetch_span *spans, size_t n)
 			hit->seen[hit->n_seen++] = spans[i].vaddr;
 }
 
+static bool has_tags(const struct ubp_arch *arch, const struct fetch_span *spans, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (spans[i].vaddr & arch->tag_mask)
+			return true;
+	return false;
+}
+
+/* One address after the other, each as the kernel would take it of this thread. */
+static void read_tagged(const struct moment *m, struct fetch_span *spans, size_t n)
+{
+	const uint64_t mask = m->t->process->space->arch->tag_mask;
+	bool takes_tags = ubp_host_takes_tags(m->t->tid);
+
+	for (size_t i = 0; i < n; i++) {
+		struct fetch_span one = spans[i];
+
+		one.vaddr &= ~mask;
+		one.got = 0;
+		if (takes_tags || one.vaddr == spans[i].vaddr)
+			mem_read_spans(m->t->tid, &one, 1);
+		spans[i].got = one.got;
+	}
+}
+
 static void read_memory(void *ctx, struct fetch_span *spans, size_t n)
 {
 	struct reader *reader = ctx;
@@ -41,6 +66,10 @@ static void read_memory(void *ctx, struct fetch_span *spans, size_t n)
 	uint64_t vaddr = m->cpu < 0 && n < SPANS_MAX ? task_rseq_cpu_vaddr(m->t) : 0;
 	uint32_t cpu = 0;
 
+	if (has_tags(m->t->process->space->arch, spans, n)) {
+		read_tagged(m, spans, n);
+		return;
+	}
 	if (!vaddr) {
 		mem_read_spans(m->t->tid, spans, n);
 		note_seen(reader->hit, spans, n);
