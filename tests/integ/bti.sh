@@ -14,17 +14,18 @@ behind=(-e "p:b/behind $F:leaf+4 i=$ARG1:s64" -e "p:b/signed $F:outer+4 i=$ARG1:
 	fail "$(cat explain.txt)"
 [ "$(grep -cE '^b/(behind|signed) .*: jump \(' explain.txt)" = 2 ] || fail "$(cat explain.txt)"
 
+N=$(scaled 1000)
 stat() { sed -nE "s/.* stats: .* b\/$1 .*\b$2=([0-9]+).*/\1/p" err.txt; }
 for mode in auto jump trap step; do
-	start bti 1000
+	start bti $N
 	guarded=$WORD
 	trace --stats --lossless --mode $mode -p "$PID" "${pads[@]}" "${behind[@]}"
 	go
 	finish
 	trace_done
-	for e in leaf leaf_ret behind; do expect_count 3000 " $e: "; done
-	for e in outer outer_ret signed; do expect_count 1000 " $e: "; done
-	expect_count 1000 ' outer_ret: .* v=[0-9]*[13579]$'
+	for e in leaf leaf_ret behind; do expect_count $((3 * N)) " $e: "; done
+	for e in outer outer_ret signed; do expect_count $N " $e: "; done
+	expect_count $N ' outer_ret: .* v=[0-9]*[13579]$'
 	for e in leaf leaf_ret outer outer_ret; do
 		[ "$(stat $e jumps)" = 0 ] || fail "--mode $mode: $e is a jump"
 	done
