@@ -14,7 +14,7 @@ behind=(-e "p:b/behind $F:leaf+4 i=$ARG1:s64" -e "p:b/signed $F:outer+4 i=$ARG1:
 	fail "$(cat explain.txt)"
 [ "$(grep -cE '^b/(behind|signed) .*: jump \(' explain.txt)" = 2 ] || fail "$(cat explain.txt)"
 
-N=$(scaled 1000)
+N=$(scaled 300)
 stat() { sed -nE "s/.* stats: .* b\/$1 .*\b$2=([0-9]+).*/\1/p" err.txt; }
 for mode in auto jump trap step; do
 	start bti $N
