@@ -3,7 +3,8 @@
 
 /*
  * Remote system calls, as arch/x86/stub.c has them, by int $0x80. All the stub's state is in the
- * frame below the thread's stack pointer:
+ * frame some way below the thread's stack pointer. There is no red zone, but a thread may have
+ * just returned to code of ours, which looks for its way home in the word it returned by:
  *
  *   0 number  8 six arguments (of each the low half)  56 buffer of 32 bytes
  *   88 ebp edi esi edx ecx ebx eax eflags  120 eip
@@ -22,7 +23,9 @@
 
 /* int $0x80, syscall; a sysenter leads behind the int $0x80 of the vdso. */
 #define SYSCALL_INSN_LEN 2
-#define PAGE_SHIFT       12
+
+#define DISTANCE   128
+#define PAGE_SHIFT 12
 
 struct frame {
 	uint64_t nr;
@@ -38,18 +41,18 @@ _Static_assert(offsetof(struct frame, buffer) == I386_STUB_BUFFER_AT, "told in t
 _Static_assert(offsetof(struct frame, bp) == 88, "the stub's lea");
 
 const uint8_t i386_stub[I386_STUB_LEN] = {
-	0x8b, 0x04, 0x24,       /* mov (%esp),%eax: no pop, to be repeatable */
-	0x8b, 0x5c, 0x24, 0x08, /* mov 8(%esp),%ebx */
-	0x8b, 0x4c, 0x24, 0x10, /* mov 16(%esp),%ecx */
-	0x8b, 0x54, 0x24, 0x18, /* mov 24(%esp),%edx */
-	0x8b, 0x74, 0x24, 0x20, /* mov 32(%esp),%esi */
-	0x8b, 0x7c, 0x24, 0x28, /* mov 40(%esp),%edi */
-	0x8b, 0x6c, 0x24, 0x30, /* mov 48(%esp),%ebp */
-	0xcd, 0x80,             /* int $0x80 */
-	0x8d, 0x64, 0x24, 0x58, /* lea 88(%esp),%esp */
-	0x5d, 0x5f, 0x5e, 0x5a, /* pop %ebp; pop %edi; pop %esi; pop %edx */
-	0x59, 0x5b, 0x58, 0x9d, /* pop %ecx; pop %ebx; pop %eax; popf */
-	0xc2, 0x04, 0x00,       /* ret $4: over the pad */
+	0x8b, 0x04,         0x24,       /* mov (%esp),%eax: no pop, to be repeatable */
+	0x8b, 0x5c,         0x24, 0x08, /* mov 8(%esp),%ebx */
+	0x8b, 0x4c,         0x24, 0x10, /* mov 16(%esp),%ecx */
+	0x8b, 0x54,         0x24, 0x18, /* mov 24(%esp),%edx */
+	0x8b, 0x74,         0x24, 0x20, /* mov 32(%esp),%esi */
+	0x8b, 0x7c,         0x24, 0x28, /* mov 40(%esp),%edi */
+	0x8b, 0x6c,         0x24, 0x30, /* mov 48(%esp),%ebp */
+	0xcd, 0x80,                     /* int $0x80 */
+	0x8d, 0x64,         0x24, 0x58, /* lea 88(%esp),%esp */
+	0x5d, 0x5f,         0x5e, 0x5a, /* pop %ebp; pop %edi; pop %esi; pop %edx */
+	0x59, 0x5b,         0x58, 0x9d, /* pop %ecx; pop %ebx; pop %eax; popf */
+	0xc2, DISTANCE + 4, 0,          /* ret: over the pad, and the distance */
 };
 
 /* As x86_restart_syscall(). A result is a number of 32 bits, whatever is above it. */
@@ -101,7 +104,7 @@ void i386_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more, b
 
 	memcpy(ret_frame, &f, sizeof(f));
 	*ret_len = sizeof(f);
-	*ret_sp = (uint32_t)(r[X86_SP] - sizeof(f));
+	*ret_sp = (uint32_t)(r[X86_SP] - DISTANCE - sizeof(f));
 }
 
 /* mmap2() counts its offset in pages. */
