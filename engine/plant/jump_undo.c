@@ -284,7 +284,9 @@ static void save_returning(struct tracer *tracer, const struct space *space)
 	size_t pos = 0;
 	void *value;
 
-	while (arch->leave_trampoline && map_next(&tracer->tracees, &pos, NULL, &value)) {
+	if (arch_has_link(arch) || !arch->leave_trampoline)
+		return;
+	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
 		struct tracee *t = value;
 		struct ubp_regs regs;
 		uint64_t word = 0;
