@@ -443,7 +443,7 @@ unsigned task_cpu_from_proc(struct tracee *t)
 	return at ? (unsigned)strtoul(at, NULL, 10) : 0;
 }
 
-static int yama_scope(void)
+int task_yama_scope(void)
 {
 	char buf[16];
 
@@ -531,7 +531,7 @@ static void collect_facts(pid_t pid, pid_t tid, struct refusal *r)
 	r->other_namespace = !same_user_namespace(pid);
 	r->is_allowed = (may_trace_all(own) && is_in_first_namespace()) ||
 			(r->same_user && !r->lacks_caps && is_dumpable(pid));
-	r->yama = yama_scope();
+	r->yama = task_yama_scope();
 }
 
 static int explain_permission(const struct refusal *r, int code, struct ubp_err *err)
@@ -605,6 +605,18 @@ int task_refusal(const struct refusal *r, int code, struct ubp_err *err)
 	if (code == ENOTSUP) /* task_arch() said so */
 		return ubp_fail(err, code, OTHER_KIND, pid);
 	return ubp_fail(err, code, "cannot trace process %d: %s", pid, strerror(code));
+}
+
+int task_no_ptrace(int yama, int code, struct ubp_err *err)
+{
+	if (yama < 2 || (code != EPERM && code != EACCES))
+		return ubp_fail(err, code,
+				"cannot use ptrace at all: PTRACE_SEIZE of an own child: %s",
+				strerror(code));
+	return ubp_fail(
+		err, code,
+		"no permission to trace any process: kernel.yama.ptrace_scope is %d%s", yama,
+		yama == 2 ? "; run as root (CAP_SYS_PTRACE)" : ", which forbids all tracing");
 }
 
 int task_explain_refusal(pid_t pid, pid_t tid, int code, struct ubp_err *err)

@@ -135,4 +135,9 @@ struct refusal {
 /* Pure: the text for them. */
 int task_refusal(const struct refusal *r, int code, struct ubp_err *err);
 
+/* kernel.yama.ptrace_scope; 0 where there is no Yama. */
+int task_yama_scope(void);
+/* Pure: the text for an own child that cannot be traced, with this scope. Returns -code. */
+int task_no_ptrace(int yama, int code, struct ubp_err *err);
+
 #endif

@@ -70,16 +70,13 @@ pid_t waker_start(struct ubp_err *err)
 		_exit(1);
 	}
 	if (ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_EXITKILL) < 0) {
+		int rc, code = errno;
 		pid_t by = task_tracer(pid);
-		int rc =
-			by ? ubp_fail(
-				     err, EPERM,
-				     "ubp and its children are traced by process %d themselves",
-				     (int)by)
-			   : ubp_fail_sys(
-				     err,
-				     "cannot use ptrace at all: PTRACE_SEIZE of an own child");
 
+		rc = by ? ubp_fail(err, EPERM,
+				   "ubp and its children are traced by process %d themselves",
+				   (int)by)
+			: task_no_ptrace(task_yama_scope(), code, err);
 		(void)kill(pid, SIGKILL);
 		(void)waitpid(pid, NULL, __WALL);
 		return rc;

@@ -100,9 +100,32 @@ static void explains(void **state)
 	}
 }
 
+/* Not even a child can be traced: Yama, or something else that we cannot name. */
+static void explains_no_ptrace(void **state)
+{
+	struct ubp_err err;
+
+	(void)state;
+	ubp_err_reset(&err);
+	assert_int_equal(task_no_ptrace(2, EPERM, &err), -EPERM);
+	assert_string_equal(err.text,
+			    "no permission to trace any process: "
+			    "kernel.yama.ptrace_scope is 2; run as root (CAP_SYS_PTRACE)");
+	ubp_err_reset(&err);
+	assert_int_equal(task_no_ptrace(3, EPERM, &err), -EPERM);
+	assert_non_null(strstr(err.text, "ptrace_scope is 3, which forbids all tracing"));
+	ubp_err_reset(&err);
+	assert_int_equal(task_no_ptrace(1, EPERM, &err), -EPERM);
+	assert_non_null(strstr(err.text, "cannot use ptrace at all: "));
+	ubp_err_reset(&err);
+	assert_int_equal(task_no_ptrace(3, ENOSYS, &err), -ENOSYS);
+	assert_non_null(strstr(err.text, "cannot use ptrace at all: "));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(explains) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(explains),
+					    cmocka_unit_test(explains_no_ptrace) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
