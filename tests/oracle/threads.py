@@ -8,7 +8,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import oracle  # noqa: E402
-from oracle import compare, fixture  # noqa: E402
+from oracle import compare, fixture, scaled  # noqa: E402
 
 
 def ticks(name, *args, extra=()):
@@ -23,7 +23,7 @@ def ticks(name, *args, extra=()):
 def many():
     f = fixture("many_threads")
     return compare([f"p:tick {f}:tick i=%di:s64", f"r:tick_ret {f}:tick $retval:s64"],
-                   [f, "200", "500"])
+                   [f, "200", scaled(500)])
 
 
 def start_routine():
@@ -31,10 +31,10 @@ def start_routine():
     f = fixture("threads")
     second = oracle.instructions(f, "tick")[1]
     return compare([f"p:worker {f}:worker arg=%di:s64", f"r:worker_ret {f}:worker $retval:s64",
-                    f"p:inner {f}:tick+{second} i=%si:s64"], [f, "8", "50"])
+                    f"p:inner {f}:tick+{second} i=%si:s64"], [f, "8", scaled(50)])
 
 
 if __name__ == "__main__":
-    oracle.done([ticks("threads", "1", "1000"), ticks("threads", "4", "500"),
-                 ticks("threads", "16", "50"), ticks("thread_churn", "300", "3"), many(),
+    oracle.done([ticks("threads", "1", scaled(1000)), ticks("threads", "4", scaled(500)),
+                 ticks("threads", "16", scaled(50)), ticks("thread_churn", scaled(300), "3"), many(),
                  start_routine()])

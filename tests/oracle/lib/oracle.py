@@ -31,11 +31,17 @@ import sys
 import time
 
 TRACEFS = "/sys/kernel/tracing"
-TIMEOUT = 120
+# s for what never takes that long; more where all is slow.
+TIMEOUT = max(120, int(os.environ.get("TIMEOUT", "0")))
 UPROBE = os.environ["UPROBE"]
 FIXTURES = os.environ["FIXTURES"]
 LAUNCH = os.path.join(FIXTURES, "launch")
 MODES = tuple(os.environ.get("UBP_MODES", "trap step jump").split())
+
+
+def scaled(n):
+    """Where all is slow (UBP_SLOWER times) fewer of what only makes a test longer; for argv."""
+    return str(max(1, n // int(os.environ.get("UBP_SLOWER", "1"))))
 
 
 def fixture(name):
