@@ -19,7 +19,7 @@ tar -c --exclude='*.o' --exclude='*.a' --exclude='*.d' --exclude=flags docs fixt
 	tar -x -C "$tree"
 env=(UBP_SRC="$PWD" UBP_BUILD="$PWD/$build" UPROBE="$PWD/$build/uprobe" USDT="$PWD/$build/usdt"
      UBP_BENCH="$PWD/$build/ubp-bench" FIXTURES="$PWD/$build/fixtures" TOOLS="$PWD/$build/tests/tool"
-     FUZZERS=/none UBP_SLOWER=10 TIMEOUT="${TIMEOUT:-300}" TEST_TIMEOUT="${TEST_TIMEOUT:-1200}")
+     FUZZERS=/none UBP_SLOWER=10 BUSY=1 TIMEOUT="${TIMEOUT:-300}" TEST_TIMEOUT="${TEST_TIMEOUT:-1200}")
 # shellcheck disable=SC2086 # the options are split on purpose
 .ci/machine.sh --arch "$arch" --seconds "${MACHINE_SECONDS:-3600}" "${env[@]/#/--env=}" \
 	--share "$tree:$PWD" ${MACHINE:-} "$root" tests/run.bash "$@"
