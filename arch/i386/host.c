@@ -123,8 +123,10 @@ int ubp_host_set_call(pid_t tid, const struct ubp_regs *regs)
 	return ubp_host_set_regs(tid, regs);
 }
 
-int ubp_host_get_thread_pointer(pid_t tid, const struct ubp_regs *regs, uint64_t *ret_tp)
+int ubp_host_get_thread_pointer(const struct ubp_arch *arch, pid_t tid,
+				const struct ubp_regs *regs, uint64_t *ret_tp)
 {
+	(void)arch;
 	(void)tid;
 	*ret_tp = regs->r[X86_GS_BASE];
 	return 0;
