@@ -64,24 +64,24 @@ done
 # The kernel tells the first 8.
 T=/sys/kernel/tracing
 [ "$(id -u)" = 0 ] && [ -w $T/uprobe_events ] && [ -d $T/instances ] || { echo "beside the kernel: needs root and tracefs"; exit 0; }
-N=stack$$
-I=$T/instances/$N
+E=stack$$
+I=$T/instances/$E
 mkdir "$I" || fail "no instance"
 undo() {
-	echo 0 > "$I/events/$N/leaf/enable"
+	echo 0 > "$I/events/$E/leaf/enable"
 	rmdir "$I"
-	echo "-:$N/leaf" >> $T/uprobe_events
+	echo "-:$E/leaf" >> $T/uprobe_events
 	cleanup
 }
 trap undo EXIT
 [ -e "$I/options/userstacktrace" ] || skip "no userstacktrace in instances"
 offset=$("$UPROBE" --check -e "p:s/leaf $F:$INSIDE" | sed -n 's/.*:0x0*\([0-9a-f]*\)$/\1/p')
-echo "p:$N/leaf $(realpath "$F"):0x$offset" >> $T/uprobe_events || fail "uprobe_events"
+echo "p:$E/leaf $(realpath "$F"):0x$offset" >> $T/uprobe_events || fail "uprobe_events"
 echo 1 > "$I/options/userstacktrace"
 echo 4096 > "$I/buffer_size_kb"
-echo 1 > "$I/events/$N/leaf/enable"
+echo 1 > "$I/events/$E/leaf/enable"
 echo go | "$FIXTURES/launch" "$F" $N 2 > /dev/null || fail "fixture"
-echo 0 > "$I/events/$N/leaf/enable"
+echo 0 > "$I/events/$E/leaf/enable"
 cat "$I/trace" > kernel.out
 stacks kernel.out 8 > kernel.txt
 [ "$(wc -l < kernel.txt)" = $((3 * N * 4)) ] || fail "the kernel has $(wc -l < kernel.txt) stacks"

@@ -23,7 +23,7 @@ class Note:
     @property
     def operands(self):
         """Of arm64 they may have blanks in brackets."""
-        return re.findall(r"-?\d+f?@(?:\[[^]]*\]|\S+)", self.arguments)
+        return re.findall(r"(?:\[[^]]*\]|\S)+", self.arguments)
 
     @property
     def probe(self):
