@@ -203,7 +203,8 @@ static void test_emulate(void **state)
 
 	(void)state;
 	put(TEXT, text, sizeof(text));
-	if (arch->build_sigaction_hook(area + TEXT, vaddr, (uint64_t)(uintptr_t)area + SLOTS,
+	if (arch->build_sigaction_hook(area + TEXT, sizeof(text), vaddr,
+				       (uint64_t)(uintptr_t)area + SLOTS,
 				       (uint64_t)(uintptr_t)area, patch, &slot, &err) < 0)
 		fail_msg("%s", err.text);
 	put(SLOTS, slot.code, slot.len);
