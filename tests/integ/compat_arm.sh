@@ -27,7 +27,7 @@ load = struct.pack("<8I", 1, 0, base, base, at + len(code), at + len(code), 5, 0
 open("arm", "wb").write(head + load + code)
 PY
 chmod 755 arm
-refused 'arm is for 32-bit arm: ubp traces no such programs' --check -e "p:a/x ./arm:0x54"
+refused "arm is for 32-bit arm: of that machine's programs ubp knows nothing" --check -e "p:a/x ./arm:0x54"
 
 mkfifo in
 ./arm < in 2> arm.err &
