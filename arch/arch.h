@@ -153,7 +153,7 @@ struct ubp_arch {
 	uint8_t tp;                 /* likewise: what a thread's own memory is found by */
 	/* Of an address, bits that loads ignore; the kernel does if ubp_host_takes_tags(). */
 	uint64_t tag_mask;
-	uint64_t near_max;          /* how far from its object an SSOL area may lie, bytes */
+	uint64_t near_max; /* how far from its object an SSOL area may lie, bytes */
 
 	/*
 	 * Unwinding stacks. The registers that call frame information speaks of: dwarf_regs[]
@@ -472,6 +472,10 @@ struct ubp_arch {
 	/* Why only the interpreter can run @program, words that stay; NULL: a detour can. */
 	const char *(*detour_check)(const struct fetch_program *program);
 };
+
+/* Of a word with a program's address: behind these bits are tags, and signatures of return
+ * addresses in registers. */
+#define UBP_ADDRESS_MASK ((1ULL << 48) - 1)
 
 /* Does a call leave the return address in a register? */
 static inline bool arch_has_link(const struct ubp_arch *arch)

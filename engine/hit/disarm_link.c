@@ -24,10 +24,6 @@
 /* Of a stack, looked through at once, bytes. */
 #define STACK_CHUNK 0x2000
 
-/* Signatures are in the bits from here on. */
-#define ADDRESS_BITS 48
-#define ADDRESS_MASK ((1ULL << ADDRESS_BITS) - 1)
-
 /* Those that are hijacked, by their stack words. */
 struct hijacked {
 	struct return_instance **v;
@@ -110,7 +106,7 @@ static struct return_instance *owner_of(const struct search *s, uint64_t at, boo
 static void note(const struct search *s, struct return_instance *ri, uint64_t at, uint64_t word)
 {
 	const struct plant_space *ps = s->t->process->space->plant;
-	bool is_signed = word & ~ADDRESS_MASK;
+	bool is_signed = word & ~UBP_ADDRESS_MASK;
 
 	if (!is_signed && write_word(s->t, at, ri->real) < 0)
 		return;
@@ -128,7 +124,7 @@ static void note(const struct search *s, struct return_instance *ri, uint64_t at
 static void look_at(const struct search *s, uint64_t at, uint64_t word)
 {
 	const struct plant_space *ps = s->t->process->space->plant;
-	uint64_t address = word & ADDRESS_MASK;
+	uint64_t address = word & UBP_ADDRESS_MASK;
 	bool is_detours = ps->return_vaddr && address == ps->return_vaddr;
 	struct return_instance *ri;
 
@@ -203,7 +199,7 @@ void disarm_links(struct tracee *t, struct ubp_regs *regs, struct return_list *h
 static void sign_one(struct remote *remote, const struct plant_space *ps,
 		     struct return_instance *ri)
 {
-	uint64_t ours = 0, real, address = ri->word_was & ADDRESS_MASK;
+	uint64_t ours = 0, real, address = ri->word_was & UBP_ADDRESS_MASK;
 	struct ubp_err ignored;
 	int key = 0;
 

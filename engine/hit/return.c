@@ -18,9 +18,6 @@
  * one of them, again and again left by longjmp(). */
 #define UNDER_MAX 4
 
-/* Addresses of programs have no bits from here on; but tags have, and signatures. */
-#define ADDRESS_BITS 48
-
 /* No frame is as large as this. */
 #define OTHER_STACK 0x100000
 
@@ -125,7 +122,7 @@ static bool find_return(struct tracee *t, const struct ubp_regs *regs, uint64_t 
 		return read_word(t, regs->r[arch->sp], ret_real) == 0;
 	*ret_real = regs->r[arch->link];
 	/* Planted by force where it is signed already, with who knows what. */
-	return *ret_real >> ADDRESS_BITS == 0;
+	return !(*ret_real & ~UBP_ADDRESS_MASK);
 }
 
 void return_hijack(struct tracee *t, struct site *site, struct ubp_regs *regs, uint64_t now_ns)
@@ -295,8 +292,7 @@ bool return_address(const struct tracee *t, const struct ubp_regs *regs, uint64_
 	const struct return_instance *ri;
 
 	if (arch_has_link(t->process->space->arch))
-		*ret_address =
-			regs->r[t->process->space->arch->link] & ((1ULL << ADDRESS_BITS) - 1);
+		*ret_address = regs->r[t->process->space->arch->link] & UBP_ADDRESS_MASK;
 	else if (read_word(t, sp, ret_address) < 0)
 		return false;
 	if (ps->trampoline && *ret_address == ps->trampoline) {

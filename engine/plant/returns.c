@@ -95,9 +95,6 @@ void returns_link_in_place(struct return_list *list, struct return_instance *ri)
 	returns_link_behind(list, newer, ri);
 }
 
-/* Signatures are in the bits from here on; addresses of programs have none there. */
-#define ADDRESS_MASK ((1ULL << 48) - 1)
-
 /* No frame is as large as this. */
 #define FRAME_MAX 0x100000
 
@@ -138,7 +135,7 @@ uint64_t returns_real(const struct space *space, uint64_t at, uint64_t sp, uint6
 	const struct return_instance *ri;
 
 	if (arch_has_link(space->arch))
-		word &= ADDRESS_MASK;
+		word &= UBP_ADDRESS_MASK;
 	if (!ps)
 		return word;
 	if (arch_has_link(space->arch))
