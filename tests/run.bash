@@ -1,14 +1,26 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Run tests, one after the other, each in an empty folder of its own. A test
+# run.bash TEST... [--beside TEST...]... [--then TEST...]...
+# Run tests, one after the other, each in an empty folder of its own; those behind --beside at the
+# same time as those before it, those behind --then when all before them have ended. A test
 # ends with 0 = passed, 77 = skipped (its last line says why), else = failed.
 # What a test prints is shown when it fails. Ends with "N passed, N failed".
+# A script may ask for more time than others by "# test-seconds: N" near its top.
 set -u
-passed=0 failed=0 skipped=0
-names=()
 tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
-for test; do
+lanes=()
+trap 'for pid in "${lanes[@]}"; do kill -- "-$pid" 2> /dev/null; done; rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM HUP
+
+seconds_of() {
+	local asked=
+	case $1 in *.sh | *.py) asked=$(sed -n '1,12s/^# test-seconds: *//p' "$1") ;; esac
+	[ "${TEST_TIMEOUT:-600}" -ge "${asked:-0}" ] || { echo "$asked"; return; }
+	echo "${TEST_TIMEOUT:-600}"
+}
+# one_test TEST DIR: for DIR/ends a word and the name, for people a line or more.
+one_test() {
+	local test=$1 dir=$2 name path cmd start=$SECONDS rc took end
 	name=${test#"${UBP_BUILD:-$PWD/build}"/}; name=${name#"$PWD"/}
 	case $test in /*) path=$test ;; *) path=$PWD/$test ;; esac
 	case $test in
@@ -16,22 +28,60 @@ for test; do
 	*.py) cmd=(python3 "$path") ;;
 	*) cmd=("$path") ;;
 	esac
-	dir=$tmp/w; rm -rf "$dir"; mkdir "$dir"
-	start=$SECONDS
-	(cd "$dir" && exec timeout -k 10 "${TEST_TIMEOUT:-600}" "${cmd[@]}") > "$tmp/out" 2>&1 < /dev/null
+	rm -rf "$dir/w"; mkdir "$dir/w"
+	(cd "$dir/w" && exec timeout -k 10 "$(seconds_of "$path")" "${cmd[@]}") > "$dir/out" 2>&1 < /dev/null
 	rc=$?
 	took=$((SECONDS - start))
-	if [ $rc = 0 ]; then
-		passed=$((passed + 1)); printf 'PASS  %s (%d s)\n' "$name" "$took"
-	elif [ $rc = 77 ]; then
-		skipped=$((skipped + 1)); printf 'SKIP  %s: %s\n' "$name" "$(tail -n 1 "$tmp/out")"
+	case $rc in
+	0) end=passed; printf 'PASS  %s (%d s)\n' "$name" "$took" ;;
+	77) end=skipped; printf 'SKIP  %s: %s\n' "$name" "$(tail -n 1 "$dir/out")" ;;
+	*)
+		end=failed
+		{
+			printf 'FAIL  %s (exit %d, %d s)\n' "$name" $rc "$took"
+			tail -n "${TEST_TAIL:-80}" "$dir/out" | sed 's/^/      /'
+		} > "$dir/told"
+		cat "$dir/told"
+		;;
+	esac
+	echo "$end $name" >> "$dir/ends"
+}
+# lane DIR TEST...
+lane() {
+	local dir=$1 test
+	shift
+	for test; do one_test "$test" "$dir"; done
+}
+# The tests that were read so far: behind all others, or while the next are run. Job control lets
+# them have SIGINT, which is ignored by what is simply started with "&".
+tests=() n=0
+begin() {
+	[ ${#tests[@]} != 0 ] || return 0
+	n=$((n + 1))
+	mkdir "$tmp/$n"
+	if [ "$1" = beside ]; then
+		set -m
+		lane "$tmp/$n" "${tests[@]}" &
+		lanes+=($!)
+		set +m
 	else
-		failed=$((failed + 1)); names+=("$name")
-		printf 'FAIL  %s (exit %d, %d s)\n' "$name" $rc "$took"
-		tail -n "${TEST_TAIL:-80}" "$tmp/out" | sed 's/^/      /'
+		lane "$tmp/$n" "${tests[@]}"
 	fi
+	tests=()
+}
+for word; do
+	case $word in
+	--beside) begin beside ;;
+	--then) begin here; wait; lanes=() ;;
+	*) tests+=("$word") ;;
+	esac
 done
-[ $failed = 0 ] || printf 'failed: %s\n' "${names[@]}"
-[ $skipped = 0 ] || echo "NOTE: $skipped tests were skipped, see the SKIP lines above"
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed = 0 ] && [ $passed != 0 ]
+begin here
+wait
+lanes=()
+cat "$tmp"/*/ends > "$tmp/ends" 2> /dev/null
+count() { grep -c "^$1 " "$tmp/ends"; }
+sed -n 's/^failed /failed: /p' "$tmp/ends"
+[ "$(count skipped)" = 0 ] || echo "NOTE: $(count skipped) tests were skipped, see the SKIP lines above"
+echo "$(count passed) passed, $(count failed) failed, $(count skipped) skipped"
+[ "$(count failed)" = 0 ] && [ "$(count passed)" != 0 ]
