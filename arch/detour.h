@@ -78,7 +78,7 @@ struct detour_probe {
 
 #define UBP_DETOUR_PROBES 8
 
-#define UBP_RETURN_CODE_MAX 512
+#define UBP_RETURN_CODE_MAX 768
 #define UBP_TICKS_SHIFT     32
 
 struct detour_plan {

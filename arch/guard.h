@@ -108,9 +108,13 @@ struct guard_hijack {
 	uint64_t real;
 	uint64_t back; /* vaddr of the detour's return code */
 	/* Where somebody asks how long it takes: ticks at entry; once .real is 0 again,
-	 * nanoseconds from there to the return. */
+	 * nanoseconds from there to the return. Once the word was given back another address,
+	 * that one ^ UBP_GIVEN_BACK: who is on the way from it already finds it by that. */
 	uint64_t time;
 };
+
+/* No time, and no address. */
+#define UBP_GIVEN_BACK 0x7562702d00000000ULL
 
 /* A reference counter that we incremented. */
 struct guard_semaphore {

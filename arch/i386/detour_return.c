@@ -38,8 +38,10 @@
 
 #define PAGE 4096
 
-/* Arguments that a callee takes off the stack, when the word itself tells nothing. */
-#define POPS_MAX (16 * WORD)
+/* Arguments that a callee takes off the stack, when the word itself tells nothing; or when it has
+ * been put back. */
+#define POPS_MAX          (16 * WORD)
+#define PUT_BACK_POPS_MAX (DISTANCE - WORD)
 
 #define ENTRY_SHIFT 5
 
@@ -148,11 +150,18 @@ void gen32_hijack(struct gen *g, label_t back, label_t trap, label_t leave)
 void gen32_come_back(struct gen *g, label_t gone)
 {
 	struct emit_mem real = MEM(GEN_HIJACK, offsetof(struct guard_hijack, real));
+	label_t live = emit_label(&g->e);
 	struct emit *e = &g->e;
 
 	emit_rm(e, OP_LOAD, G_AX, real);
 	emit_rr(e, OP_TEST, G_AX, G_AX);
-	emit_jcc(e, COND_E, gone);
+	emit_jcc(e, COND_NE, live);
+	/* Over since it was looked up: what was put back into the word. */
+	emit_rm(e, OP_LOAD, G_AX, MEM(GEN_HIJACK, offsetof(struct guard_hijack, word)));
+	emit_rm(e, OP_LOAD, G_AX, MEM(G_AX, 0));
+	emit_rm(e, OP_STORE, G_AX, STACK(-WORD));
+	emit_jmp(e, gone);
+	emit_set(e, live);
 	emit_rm(e, OP_STORE, G_AX, MEM(G_SP, FRAME_REAL));
 	emit_rm(e, OP_STORE, G_AX, STACK(-WORD));
 	emit_store_imm(e, 0, real, 0);
@@ -160,12 +169,31 @@ void gen32_come_back(struct gen *g, label_t gone)
 
 /* --- the common code ------------------------------------------------------------------- */
 
-/* If R_WORD has an entry that is in use, on to its return code. Else behind this. Uses eax. */
-static void look_up(struct emit *e, uint64_t table, uint64_t mask)
+/* Which words below the stack pointer may be the one that was returned by. */
+enum look {
+	LOOK_OURS,     /* that holds our address, and has an entry in use */
+	LOOK_PUT_BACK, /* that holds what its entry says it was given back */
+	LOOK_ANY,      /* that has an entry in use */
+};
+
+/* To the return code of an entry. */
+static void go_back(struct emit *e)
+{
+	emit_rm(e, 0xff, 4, MEM(GEN_HIJACK, offsetof(struct guard_hijack, back))); /* jmp */
+}
+
+/*
+ * If R_WORD has an entry that is in use, on to its return code; if that is over, but is
+ * what is looked for, to @home, with the way in eax. Else behind this. Uses eax.
+ */
+static void look_up(struct emit *e, uint64_t table, uint64_t mask, enum look which,
+		    label_t home)
 {
 	struct emit_mem word = entry_mem(table, offsetof(struct guard_hijack, word));
-	label_t look, found = emit_label(e), none = emit_label(e);
+	struct emit_mem given = MEM(GEN_HIJACK, offsetof(struct guard_hijack, time));
+	label_t look, found = emit_label(e), none = emit_label(e), over = emit_label(e);
 
+	_Static_assert((uint32_t)UBP_GIVEN_BACK == 0, "an address is the lower half");
 	first_entry(e, mask);
 	emit_imm(e, G_AX, LOOKS);
 	look = emit_here(e);
@@ -180,8 +208,22 @@ static void look_up(struct emit *e, uint64_t table, uint64_t mask)
 	emit_set(e, found);
 	emit_alu(e, 0, ALU_ADD, GEN_HIJACK, (int32_t)table);
 	emit_alu_mem(e, 0, ALU_CMP, MEM(GEN_HIJACK, offsetof(struct guard_hijack, real)), 0);
-	emit_jcc(e, COND_E, none);
-	emit_rm(e, 0xff, 4, MEM(GEN_HIJACK, offsetof(struct guard_hijack, back))); /* jmp */
+	if (which == LOOK_PUT_BACK) {
+		emit_rm(e, OP_LOAD, G_AX, MEM(R_WORD, 0));
+		emit_jcc(e, COND_E, over);
+		emit_rm(e, OP_CMP, G_AX, MEM(GEN_HIJACK, offsetof(struct guard_hijack, real)));
+		emit_jcc(e, COND_NE, none);
+		go_back(e);
+		emit_set(e, over);
+		emit_alu_mem(e, 0, ALU_CMP, gen32_upper(given),
+			     (int32_t)(UBP_GIVEN_BACK >> 32));
+		emit_jcc(e, COND_NE, none);
+		emit_rm(e, OP_CMP, G_AX, given);
+		emit_jcc(e, COND_E, home);
+	} else {
+		emit_jcc(e, COND_E, none);
+		go_back(e);
+	}
 	emit_set(e, none);
 }
 
@@ -208,28 +250,32 @@ static void find_self(struct emit *e, label_t start)
 	emit_alu(e, 0, ALU_SUB, G_CX, (int32_t)(emit_at(e, here) - emit_at(e, start)));
 }
 
-/* Words from the one below the stack pointer down to where our frame ends, or its page; those
- * that hold our address, or (@whatever) the first few. */
-static void look_below(struct emit *e, uint64_t table, uint64_t mask, bool whatever)
+/*
+ * Words from the one below the stack pointer down: those that hold our address to where our frame
+ * ends, or its page; else the first few.
+ */
+static void look_below(struct emit *e, uint64_t table, uint64_t mask, enum look which,
+		       label_t home)
 {
 	label_t word, next = emit_label(e);
 
 	emit_rm(e, OP_LEA, R_WORD, STACK(-WORD));
 	word = emit_here(e);
-	if (!whatever) {
+	if (which == LOOK_OURS) {
 		emit_rm(e, OP_CMP, G_CX, MEM(R_WORD, 0));
 		emit_jcc(e, COND_NE, next);
 	}
-	look_up(e, table, mask);
+	look_up(e, table, mask, which, home);
 	emit_set(e, next);
 	emit_alu(e, 0, ALU_SUB, R_WORD, WORD);
-	if (whatever) {
-		emit_rm(e, OP_LEA, G_AX, STACK(-WORD - POPS_MAX));
-	} else {
+	if (which == LOOK_OURS) {
 		/* The page that our frame ends in is there; the one below it may be the
 		 * stack's guard. */
 		emit_rr(e, OP_LOAD, G_AX, G_SP);
 		emit_alu(e, 0, ALU_AND, G_AX, -PAGE);
+	} else {
+		emit_rm(e, OP_LEA, G_AX,
+			STACK(-WORD - (which == LOOK_PUT_BACK ? PUT_BACK_POPS_MAX : POPS_MAX)));
 	}
 	emit_rr(e, OP_CMP, R_WORD, G_AX);
 	emit_jcc(e, COND_AE, word);
@@ -239,22 +285,28 @@ static void look_below(struct emit *e, uint64_t table, uint64_t mask, bool whate
  * The word that was returned by is the one below the stack pointer, or further down
  * if the callee popped arguments: then what is in between is none that holds our address.
  * It need not hold it: a signal's frame may have come to lie there just now, before the frame
- * protected it; and while its handler ran, an unwinder in it may have had the real address put
- * back. If the entry is over, too, what stands in the word now is the way home, or to the
- * tracer's own trampoline.
+ * protected it; and while its handler ran, an unwinder in it, or the tracer at its end, may have
+ * put the real address back. If the entry is over, too, what stands in the word now is the way
+ * home, or to the tracer's own trampoline.
  */
 static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask)
 {
 	struct emit *e = &g->e;
-	label_t start = emit_here(e), lost = emit_label(e);
+	label_t start = emit_here(e), lost = emit_label(e), home = emit_label(e);
+	label_t leave = emit_label(e);
 
 	gen32_frame(e);
 	gen32_save_first(g, GEN_HIJACK_REGS);
 	find_self(e, start);
-	look_below(e, hijacks, mask, false);
-	look_below(e, hijacks, mask, true);
+	look_below(e, hijacks, mask, LOOK_OURS, home);
+	look_below(e, hijacks, mask, LOOK_PUT_BACK, home);
+	look_below(e, hijacks, mask, LOOK_ANY, home);
 	emit_rm(e, OP_CMP, G_CX, STACK(-WORD));
 	emit_jcc(e, COND_E, lost);
+	emit_jmp(e, leave);
+	emit_set(e, home);
+	emit_rm(e, OP_STORE, G_AX, STACK(-WORD));
+	emit_set(e, leave);
 	gen32_restore(g, GEN_HIJACK_REGS, -WORD);
 	emit_u8(e, RET);
 	emit_set(e, lost);

@@ -143,11 +143,18 @@ void gen_hijack(struct gen *g, label_t back, label_t trap, label_t leave)
 
 void gen_come_back(struct gen *g, label_t gone)
 {
+	label_t live = emit_label(&g->e);
 	struct emit *e = &g->e;
 
 	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(GEN_HIJACK, offsetof(struct guard_hijack, real)));
 	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
-	emit_jcc(e, COND_E, gone);
+	emit_jcc(e, COND_NE, live);
+	/* Over since it was looked up: what was put back into the word. */
+	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(GEN_HIJACK, offsetof(struct guard_hijack, word)));
+	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(G_AX, 0));
+	emit_rm(e, OP_STORE | OP_W, G_AX, STACK(-8));
+	emit_jmp(e, gone);
+	emit_set(e, live);
 	emit_rm(e, OP_STORE | OP_W, G_AX, MEM(G_SP, FRAME_REAL));
 	emit_rm(e, OP_STORE | OP_W, G_AX, STACK(-8));
 	emit_store_imm(e, OP_W, MEM(GEN_HIJACK, offsetof(struct guard_hijack, real)), 0);
@@ -155,10 +162,27 @@ void gen_come_back(struct gen *g, label_t gone)
 
 /* --- the common code ------------------------------------------------------------------- */
 
-/* If R_WORD has an entry that is in use, on to its return code. Else behind this. */
-static void look_up(struct emit *e, uint64_t mask)
+/* Which words below the stack pointer may be the one that was returned by. */
+enum look {
+	LOOK_OURS,     /* that holds our address, and has an entry in use */
+	LOOK_PUT_BACK, /* that holds what its entry says it was given back */
+	LOOK_FIRST,    /* the first, if it has an entry in use */
+};
+
+/* To the return code of an entry. */
+static void go_back(struct emit *e)
 {
-	label_t look, found = emit_label(e), none = emit_label(e);
+	emit_rm(e, OP_LEA, GEN_HIJACK, entry_mem(0));
+	emit_rm(e, 0xff, 4, MEM(GEN_HIJACK, offsetof(struct guard_hijack, back))); /* jmp */
+}
+
+/*
+ * If R_WORD has an entry that is in use, on to its return code; if that is over, but is
+ * what is looked for, to @home, with the way in rax. Else behind this. Uses rax.
+ */
+static void look_up(struct emit *e, uint64_t mask, enum look which, label_t home)
+{
+	label_t look, found = emit_label(e), none = emit_label(e), over = emit_label(e);
 
 	first_entry(e, mask);
 	emit_imm(e, G_AX, LOOKS);
@@ -173,44 +197,79 @@ static void look_up(struct emit *e, uint64_t mask)
 	emit_jmp(e, none);
 	emit_set(e, found);
 	emit_alu_mem(e, OP_W, ALU_CMP, entry_mem(offsetof(struct guard_hijack, real)), 0);
-	emit_jcc(e, COND_E, none);
-	emit_rm(e, OP_LEA, GEN_HIJACK, entry_mem(0));
-	emit_rm(e, 0xff, 4, MEM(GEN_HIJACK, offsetof(struct guard_hijack, back))); /* jmp */
+	if (which == LOOK_PUT_BACK) {
+		emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(R_WORD, 0));
+		emit_jcc(e, COND_E, over);
+		emit_rm(e, OP_CMP | OP_W, G_AX, entry_mem(offsetof(struct guard_hijack, real)));
+		emit_jcc(e, COND_NE, none);
+		go_back(e);
+		emit_set(e, over);
+		emit_imm(e, G_AX, UBP_GIVEN_BACK);
+		emit_rm(e, OP_XOR | OP_W, G_AX, entry_mem(offsetof(struct guard_hijack, time)));
+		emit_rm(e, OP_CMP | OP_W, G_AX, MEM(R_WORD, 0));
+		emit_jcc(e, COND_E, home);
+	} else {
+		emit_jcc(e, COND_E, none);
+		go_back(e);
+	}
 	emit_set(e, none);
+}
+
+/* Words from the one below the stack pointer down to where our frame ends, or its page; those that
+ * were put back in the red zone alone. */
+static void look_below(struct emit *e, uint64_t mask, enum look which, label_t home)
+{
+	label_t word, next = emit_label(e);
+
+	emit_rm(e, OP_LEA, R_WORD, STACK(-8));
+	word = emit_here(e);
+	if (which == LOOK_OURS) {
+		emit_rm(e, OP_CMP | OP_W, G_CX, MEM(R_WORD, 0));
+		emit_jcc(e, COND_NE, next);
+	}
+	look_up(e, mask, which, home);
+	emit_set(e, next);
+	if (which == LOOK_FIRST)
+		return;
+	emit_alu(e, OP_W, ALU_SUB, R_WORD, 8);
+	if (which == LOOK_OURS) {
+		/* The page that our frame ends in is there; the one below it may be the
+		 * stack's guard. */
+		emit_rm(e, OP_LEA, G_AX, MEM(G_SP, 0));
+		emit_alu(e, OP_W, ALU_AND, G_AX, -PAGE);
+	} else {
+		emit_rm(e, OP_LEA, G_AX, STACK(-RED_ZONE));
+	}
+	emit_rr(e, OP_CMP | OP_W, R_WORD, G_AX);
+	emit_jcc(e, COND_AE, word);
 }
 
 /*
  * The word that was returned by is the one below the stack pointer, or further down
  * if the callee popped arguments: then what is in between is none that holds our address.
- * It need not hold it: while a signal handler ran here, an unwinder in it may have had
- * the real address put back. If the entry is over, too, what stands in the word now is the
- * way home, or to the tracer's own trampoline.
+ * It need not hold it: while a signal handler ran here, an unwinder in it, or the tracer at its
+ * end, may have put the real address back. If the entry is over, too, what stands in the word now
+ * is the way home, or to the tracer's own trampoline.
  */
 static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask)
 {
 	struct emit *e = &g->e;
-	label_t start = emit_here(e), word, next = emit_label(e), lost = emit_label(e);
+	label_t start = emit_here(e), lost = emit_label(e), home = emit_label(e);
+	label_t leave = emit_label(e);
 
 	gen_frame(e);
 	gen_save_first(g, GEN_HIJACK_REGS);
 	emit_imm(e, R_TABLE, hijacks);
 	emit_rm(e, OP_LEA, G_CX, MEM_LABEL(start));
-	emit_rm(e, OP_LEA, R_WORD, STACK(-8));
-	word = emit_here(e);
-	emit_rm(e, OP_CMP | OP_W, G_CX, MEM(R_WORD, 0));
-	emit_jcc(e, COND_NE, next);
-	look_up(e, mask);
-	emit_set(e, next);
-	emit_alu(e, OP_W, ALU_SUB, R_WORD, 8);
-	/* The page that our frame ends in is there; the one below it may be the stack's guard. */
-	emit_rm(e, OP_LEA, G_AX, MEM(G_SP, 0));
-	emit_alu(e, OP_W, ALU_AND, G_AX, -PAGE);
-	emit_rr(e, OP_CMP | OP_W, R_WORD, G_AX);
-	emit_jcc(e, COND_AE, word);
-	emit_rm(e, OP_LEA, R_WORD, STACK(-8));
-	look_up(e, mask);
+	look_below(e, mask, LOOK_OURS, home);
+	look_below(e, mask, LOOK_PUT_BACK, home);
+	look_below(e, mask, LOOK_FIRST, home);
 	emit_rm(e, OP_CMP | OP_W, G_CX, STACK(-8));
 	emit_jcc(e, COND_E, lost);
+	emit_jmp(e, leave);
+	emit_set(e, home);
+	emit_rm(e, OP_STORE | OP_W, G_AX, STACK(-8));
+	emit_set(e, leave);
 	gen_restore(g, GEN_HIJACK_REGS);
 	emit_rm(e, 0xff, 4, MEM(G_SP, -8)); /* jmp */
 	emit_set(e, lost);

@@ -20,6 +20,7 @@
 #include "engine/event/clock.h"
 #include "engine/object/maps.h"
 #include "engine/plant/jump.h"
+#include "engine/trace/hold.h"
 
 #define ENTRIES       0x20000ULL /* 4 MB, of which only what is used is ever there */
 #define LOOK_MAX      4096       /* entries that a search goes on for */
@@ -80,6 +81,17 @@ static void set_free(const struct space *space, pid_t tid, uint64_t entry)
 			sizeof(none));
 }
 
+/* Its word was given another address; who has just returned by it finds that. */
+static void set_given_back(const struct space *space, pid_t tid, uint64_t entry,
+			   uint64_t address)
+{
+	const uint64_t given = address ^ UBP_GIVEN_BACK;
+
+	(void)mem_write(&space->mem, tid, entry + offsetof(struct guard_hijack, time), &given,
+			sizeof(given));
+	set_free(space, tid, entry);
+}
+
 const struct site *hijack_drop(const struct space *space, pid_t tid, uint64_t slot_vaddr)
 {
 	uint64_t at = 0;
@@ -125,7 +137,7 @@ struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr)
 		returns_free_one(ri);
 		return NULL;
 	}
-	set_free(space, t->tid, at);
+	set_given_back(space, t->tid, at, ps->trampoline);
 	returns_link_in_place(&t->returns, ri);
 	return ri;
 }
@@ -216,6 +228,57 @@ void hijack_take_stacks(struct tracee *t, uint64_t sp)
 			take_stack(t, t->interrupted_sp[i]);
 }
 
+/* The entry in use of the word that somebody has just returned by, 0: there is none. */
+static uint64_t find_returned_by(const struct space *space, uint64_t sp, uint64_t *ret_real)
+{
+	const struct plant_space *ps = space->plant;
+	size_t size = space->arch->addr_size;
+
+	/* Right below the stack pointer, unless the callee popped its arguments. */
+	for (uint64_t down = size; down <= RET_POPS_MAX; down += size) {
+		struct guard_hijack entry;
+		uint64_t word = 0, at = 0;
+
+		if (mem_peek(&space->mem, sp - down, &word, size) != size)
+			return 0;
+		if (word != ps->return_vaddr)
+			continue;
+		entry = find(space, sp - down, &at);
+		*ret_real = entry.real;
+		if (entry.word && entry.real)
+			return at;
+	}
+	return 0;
+}
+
+void hijack_save_returning(struct tracer *tracer, const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+	const struct ubp_arch *arch = space->arch;
+	size_t pos = 0;
+	void *value;
+
+	if (arch_has_link(arch) || !arch->leave_trampoline)
+		return;
+	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
+		struct tracee *t = value;
+		struct ubp_regs regs;
+		uint64_t entry, real;
+
+		if (t->process->space != space || !t->held || t->called ||
+		    hold_get_regs(t, &regs) < 0 || regs.r[arch->pc] != ps->return_vaddr)
+			continue;
+		entry = find_returned_by(space, regs.r[arch->sp], &real);
+		if (!entry || mem_write(&space->mem, t->tid, regs.r[arch->sp] - arch->addr_size,
+					&real, arch->addr_size) < 0)
+			continue;
+		regs.r[arch->pc] = ps->trampoline + arch->swbp_len;
+		arch->leave_trampoline(&regs);
+		if (ubp_host_set_regs(t->tid, &regs) == 0)
+			set_free(space, t->tid, entry);
+	}
+}
+
 /* Returns whether its frame was there still. */
 static bool put_back_one(const struct plant_space *owner, const struct space *space, pid_t tid,
 			 const struct guard_hijack *entry, uint64_t at)
@@ -229,7 +292,7 @@ static bool put_back_one(const struct plant_space *owner, const struct space *sp
 		return false;
 	/* Who is on the way back already goes by the word, if the entry is over. */
 	if (mem_write(&space->mem, tid, entry->word, &entry->real, size) == 0)
-		set_free(space, tid, at);
+		set_given_back(space, tid, at, entry->real);
 	return true;
 }
 

@@ -113,6 +113,11 @@ void hijack_note_stack(struct tracee *t, uint64_t sp);
 void hijack_take_stacks(struct tracee *t, uint64_t sp);
 /* Where they are not put back: their detours' blocks are in use. */
 void hijack_note_blocks(const struct space *space);
+/*
+ * Where a signal's frame may be written over the word that a thread has just returned by (there is
+ * no red zone): it returns once more, home. Before hijack_put_back().
+ */
+void hijack_save_returning(struct tracer *tracer, const struct space *space);
 /* Put all back into the memory of @space (@owner's, or a copy), whose threads are held. */
 void hijack_put_back(const struct plant_space *owner, const struct space *space, pid_t tid);
 

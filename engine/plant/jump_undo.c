@@ -273,36 +273,6 @@ void jump_clean_copy(struct plant_space *owner, const struct space *space, pid_t
 	hijack_put_back(owner, space, tid);
 }
 
-/*
- * Where a signal's frame may be written over the word that a thread has just returned by: it takes
- * that back, and returns by it once more, to what is put there.
- */
-static void save_returning(struct tracer *tracer, const struct space *space)
-{
-	const struct plant_space *ps = space->plant;
-	const struct ubp_arch *arch = space->arch;
-	size_t pos = 0;
-	void *value;
-
-	if (arch_has_link(arch) || !arch->leave_trampoline)
-		return;
-	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
-		struct tracee *t = value;
-		struct ubp_regs regs;
-		uint64_t word = 0;
-
-		if (t->process->space != space || !t->held || t->called ||
-		    hold_get_regs(t, &regs) < 0 || regs.r[arch->pc] != ps->return_vaddr ||
-		    mem_peek(&space->mem, regs.r[arch->sp] - arch->addr_size, &word,
-			     arch->addr_size) != arch->addr_size ||
-		    word != ps->return_vaddr)
-			continue;
-		regs.r[arch->pc] = ps->trampoline + arch->swbp_len;
-		arch->leave_trampoline(&regs);
-		(void)ubp_host_set_regs(t->tid, &regs);
-	}
-}
-
 /* Blocks that nobody is in, nor can come to any more, serve the next session. */
 static void free_blocks(const struct space *space)
 {
@@ -405,7 +375,7 @@ void jump_remove(struct tracer *tracer, struct space *space)
 		unwrite(ps, space, 0);
 		recording = look_who_is_in(tracer, space, all);
 		keep_from_hijacking(tracer, space);
-		save_returning(tracer, space);
+		hijack_save_returning(tracer, space);
 		hijack_put_back(ps, space, 0);
 		ps->n_jumps = 0;
 	}

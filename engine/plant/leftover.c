@@ -403,6 +403,7 @@ int leftover_adopt(struct tracer *tracer, struct tracee *t, const struct maps *m
 		if (!a.holds)
 			(void)hold_all(tracer, space, HOLD_MS);
 		a.holds = true;
+		hijack_save_returning(tracer, space);
 		hijack_put_back(ps, space, t->tid);
 	}
 	if (a.holds)

@@ -481,16 +481,40 @@ static void interrupt(struct ubp_regs *regs, void *arg)
 	if (*word != LAB_RETURN_CODE || !entry || !entry->real)
 		return;
 	*word = in->what == TAKES ? LAB_TRAMPOLINE : entry->real;
-	if (in->what != PUTS_BACK)
+	if (in->what != PUTS_BACK) {
+		entry->time = *word ^ UBP_GIVEN_BACK;
 		entry->real = 0;
+	}
 	in->changed = true;
 }
 
-static void interrupt_everywhere(enum in_handler what)
+/* The function takes @pops bytes of arguments off: all 0, and words of calls that are over. */
+static void start_popping(uint8_t pops)
+{
+	const uint8_t code[3] = { 0xc2, pops };
+
+	if (!pops)
+		return;
+	body(code, sizeof(code));
+	for (uint64_t word = before.gpr[SP] + RUN_WORD; word <= before.gpr[SP] + pops;
+	     word += RUN_WORD) {
+		const run_word none = 0;
+		size_t i = (word >> 3) % LAB_HIJACKS;
+
+		run_write(word, &none, sizeof(none));
+		while (lab.hijacks[i].word)
+			i = (i + 1) % LAB_HIJACKS;
+		lab.hijacks[i].word = word;
+	}
+	after.gpr[SP] = before.gpr[SP] + RUN_WORD + pops;
+}
+
+static void interrupt_everywhere(enum in_handler what, uint8_t pops)
 {
 	uint64_t head;
 	run_word home = LAB_HOME;
-	unsigned n = 0, outer, nested, n_changed = 0, n_missed = 0;
+	static unsigned first_change;
+	unsigned n = pops ? first_change : 0, outer, nested, n_changed = 0, n_missed = 0;
 
 	lab_set_probe(0, true, "a=%di:s64", NULL);
 	lab_set_probe(1, false, "a=%di:s64", NULL);
@@ -503,6 +527,7 @@ static void interrupt_everywhere(enum in_handler what)
 		lab.thread->limit = lab.thread->head + LAB_CAPACITY - RING_SLACK;
 		head = lab.thread->head;
 		memset(lab.hijacks, 0, LAB_HIJACKS_LEN);
+		start_popping(pops);
 		assert_int_equal(go("interrupted", interrupt, &in), -1);
 		lab_count_calls(head, &outer, &nested);
 		if (end.exit < 0)
@@ -512,7 +537,8 @@ static void interrupt_everywhere(enum in_handler what)
 		more = in.done;
 		assert_int_equal(nested, what == CALLS && in.done ? 2 : 0);
 		assert_in_range(outer, in.changed ? 1 : 2, 2);
-		n_changed += in.changed;
+		if (in.changed && n_changed++ == 0)
+			first_change = n;
 		n_missed += outer == 1;
 		for (size_t i = 0; i < LAB_HIJACKS && what == CALLS; i++)
 			assert_int_equal(lab.hijacks[i].real, 0);
@@ -527,17 +553,21 @@ static void interrupt_everywhere(enum in_handler what)
 static void is_interrupted_anywhere(void **state)
 {
 	(void)state;
-	interrupt_everywhere(CALLS);
+	interrupt_everywhere(CALLS, 0);
 }
 
 static void is_unwound_anywhere(void **state)
 {
 	run_plant_exit(LAB_TRAMPOLINE, 1); /* the tracer's, who knows where to go on */
-	interrupt_everywhere(PUTS_BACK);
-	start(state);
-	interrupt_everywhere(TAKES);
-	start(state);
-	interrupt_everywhere(TAKES_BACK);
+	for (uint8_t pops = 0; pops <= 3 * RUN_WORD; pops += 3 * RUN_WORD) {
+		start(state);
+		interrupt_everywhere(PUTS_BACK, pops);
+		start(state);
+		if (!pops)
+			interrupt_everywhere(TAKES, pops);
+		start(state);
+		interrupt_everywhere(TAKES_BACK, pops);
+	}
 }
 
 /* --- all of it ------------------------------------------------------------------------------------ */
