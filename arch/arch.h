@@ -218,17 +218,13 @@ struct ubp_arch {
 	const char *(*refuse_at)(const uint8_t *code, size_t len, size_t at);
 
 	/*
-	 * May the return address that is to be replaced be another thing at offset @at than it was
-	 * when the function was entered, at @start? @code: up to @at, and some bytes in front of
-	 * @start if there are any. Returns why, words that stay, or NULL. NULL: never.
+	 * Must the return address not be replaced at offset @at of @len bytes: may it be another
+	 * thing there than it was when the function was entered, at @start, or is it what the
+	 * function hands out? @code: some bytes in front of @start, too, if there are any. Returns
+	 * why, words that stay, or NULL. NULL: never.
 	 */
-	const char *(*refuse_return_at)(const uint8_t *code, size_t start, size_t at);
-
-	/*
-	 * Does a function that begins with @insn hand out its own return address, to tell where it
-	 * was called? NULL: there are none.
-	 */
-	bool (*gives_return)(const struct displaced_insn *insn);
+	const char *(*refuse_return_at)(const uint8_t *code, size_t len, size_t start,
+					size_t at);
 
 	/* The same instruction, with the same bytes, at @vaddr. Its text stays as it is. */
 	void (*move_insn)(struct displaced_insn *insn, uint64_t vaddr);

@@ -173,7 +173,7 @@ void arm64_scan_refs(const uint8_t *code, size_t len, uint64_t vaddr, unsigned k
 size_t arm64_fill_len(const uint8_t *code, size_t len);
 size_t arm64_go_check_len(const uint8_t *code, size_t len);
 const char *arm64_refuse_at(const uint8_t *code, size_t len, size_t at);
-const char *arm64_refuse_return_at(const uint8_t *code, size_t start, size_t at);
+const char *arm64_refuse_return_at(const uint8_t *code, size_t len, size_t start, size_t at);
 
 /* The stub: see stub.c. */
 #define ARM64_STUB_LEN         56

@@ -50,8 +50,9 @@ static bool is_harmless(uint32_t word)
 	return (word >> 25 & 5) != 4 || (rn != 31 && rt2 != ARM64_X30);
 }
 
-const char *arm64_refuse_return_at(const uint8_t *code, size_t start, size_t at)
+const char *arm64_refuse_return_at(const uint8_t *code, size_t len, size_t start, size_t at)
 {
+	(void)len;
 	/* A function is not known to begin where another one has signed. */
 	if (start >= ARM64_INSN && is_signing(arm64_word(code + start - ARM64_INSN)))
 		return why_signed;

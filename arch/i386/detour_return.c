@@ -332,7 +332,8 @@ static bool is_push(const struct displaced_insn *insn)
 bool gen32_pops_return(const struct window *window)
 {
 	for (size_t i = 0; i < window->n && !is_push(&window->insns[i]); i++)
-		if (is_pop(&window->insns[i]) || i386_gives_return(&window->insns[i]))
+		if (is_pop(&window->insns[i]) ||
+		    i386_gives_return(window->insns[i].bytes, window->insns[i].len))
 			return true;
 	return false;
 }

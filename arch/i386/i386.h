@@ -39,7 +39,8 @@ int i386_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint64_t tra
 			   uint8_t *code, size_t max, size_t *ret_len, struct ubp_err *err);
 const char *i386_detour_check(const struct fetch_program *program);
 
-bool i386_gives_return(const struct displaced_insn *insn);
+bool i386_gives_return(const uint8_t *code, size_t len);
+const char *i386_refuse_return_at(const uint8_t *code, size_t len, size_t start, size_t at);
 void i386_leave_trampoline(struct ubp_regs *regs);
 void i386_pack_action(uint64_t handler, uint64_t flags, uint64_t restorer,
 		      uint64_t ret_action[4]);

@@ -5,6 +5,7 @@
 
 #include <elf.h>
 #include <signal.h>
+#include <string.h>
 
 /* Those of the tracee's kernel: SA_SIGINFO, SA_RESTORER, SA_NODEFER, SA_ONSTACK. */
 #define GUARD_FLAGS (0x4 | 0x04000000 | 0x40000000 | 0x08000000)
@@ -39,10 +40,22 @@ int i386_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t v
 }
 
 /* mov (%esp),%reg: how position-independent code learns where it is, by __x86.get_pc_thunk.bx(). */
-bool i386_gives_return(const struct displaced_insn *insn)
+bool i386_gives_return(const uint8_t *code, size_t len)
 {
-	return insn->len == 3 && insn->bytes[0] == 0x8b && (insn->bytes[1] & 0xc7) == 0x04 &&
-	       insn->bytes[2] == 0x24;
+	return len >= 3 && code[0] == 0x8b && (code[1] & 0xc7) == 0x04 && code[2] == 0x24;
+}
+
+const char *i386_refuse_return_at(const uint8_t *code, size_t len, size_t start, size_t at)
+{
+	static const uint8_t endbr32[] = { 0xf3, 0x0f, 0x1e, 0xfb };
+
+	(void)start;
+	if (len - at >= sizeof(endbr32) && memcmp(code + at, endbr32, sizeof(endbr32)) == 0)
+		at += sizeof(endbr32);
+	return i386_gives_return(code + at, len - at)
+		       ? "the function's result is its own return address, which a return "
+			 "probe replaces"
+		       : NULL;
 }
 
 extern const struct ubp_arch ubp_arch_i386;
@@ -76,7 +89,7 @@ const struct ubp_arch ubp_arch_i386 = {
 	.more_reg_by_name = i386_more_reg_by_name,
 	.insn_len = i386_insn_len,
 	.analyze_insn = i386_analyze_insn,
-	.gives_return = i386_gives_return,
+	.refuse_return_at = i386_refuse_return_at,
 	.move_insn = x86_move_insn,
 	.build_slot = x86_build_slot,
 	.is_taken = x86_is_taken,

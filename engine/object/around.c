@@ -66,5 +66,5 @@ const char *object_refuse_return_at(struct object *object, uint64_t foffset)
 	if (!object->arch || !object->arch->refuse_return_at ||
 	    !read_around(object, foffset, object->arch->insn_align, &a))
 		return NULL;
-	return object->arch->refuse_return_at(a.code, a.start, a.at);
+	return object->arch->refuse_return_at(a.code, a.len, a.start, a.at);
 }

@@ -398,10 +398,6 @@ static int check_insn(struct session_probe *p, struct session_file *file,
 	p->uprobe.arch = arch;
 	rc = arch->analyze_insn(code->bytes, code->len, elf_vaddr, insn, err);
 	why = rc < 0 ? NULL : object_refuse_at(file->object, spec->offset);
-	if (rc == 0 && !why && spec->is_return && arch->gives_return &&
-	    arch->gives_return(insn))
-		why = "the function's result is its own return address, which a return probe "
-		      "replaces";
 	if (why)
 		rc = ubp_fail(err, EOPNOTSUPP, "can't probe '%s': %s", insn->text, why);
 	return rc < 0 ? ubp_context(err, "%s", p->what) : 0;

@@ -38,6 +38,14 @@ if gcc -mx32 -O1 -fno-inline -nostdlib -static -no-pie -o x32 x32.c 2> gcc.txt; 
 	refused 'x32' -p $$ -e "p:x/work ./x32:work"
 fi
 
+# What must be left alone is, however it is begun.
+for reg in bx cx; do
+	refused 'its own return address' -e "r:x/thunk $F/returns:__x86.get_pc_thunk.$reg"
+done
+"$UPROBE" -o thunk.txt -e "p:x/thunk $F/exit_code:__x86.get_pc_thunk.bx v=%xmm7" -- "$F/exit_code" exit 7
+[ $? = 7 ] || fail "a program whose __x86.get_pc_thunk.bx is probed ended otherwise"
+[ "$(count ' thunk: ' thunk.txt)" -ge 1 ] || fail "no hit of __x86.get_pc_thunk.bx"
+
 # Calls: results, and what is printed of them. SIGTRAP is the program's, too.
 again() {
 	local line=

@@ -102,7 +102,7 @@ static void test_return_places(void **state)
 
 		assert_int_equal(strlen(return_places[i].refused), len / 4);
 		for (size_t at = 0; at < len; at += 4) {
-			const char *why = words_arch()->refuse_return_at(code, 0, at);
+			const char *why = words_arch()->refuse_return_at(code, len, 0, at);
 
 			if ((why != NULL) != (return_places[i].refused[at / 4] == 'y'))
 				fail_msg("%s: at %zu: %s", return_places[i].code, at,
@@ -118,9 +118,9 @@ static void test_return_behind_signing(void **state)
 
 	(void)state;
 	(void)words_parse("d503233f d503201f", code);
-	assert_non_null(words_arch()->refuse_return_at(code, 4, 4));
+	assert_non_null(words_arch()->refuse_return_at(code, 8, 4, 4));
 	(void)words_parse("d65f03c0 d503201f", code);
-	assert_null(words_arch()->refuse_return_at(code, 4, 4));
+	assert_null(words_arch()->refuse_return_at(code, 8, 4, 4));
 }
 
 /* A step that a killed tracer leaves would never end. */

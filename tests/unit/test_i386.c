@@ -256,6 +256,46 @@ static void test_return(void **state)
 	assert_int_equal(code.code[regs.r[X86_IP] - SLOT], 0xc3);
 }
 
+/* Who returns its return address must find the real one. */
+static void test_return_places(void **state)
+{
+	static const struct {
+		const char *code;
+		size_t len;
+		bool refused;
+	} places[] = {
+		{ "\x8b\x1c\x24\xc3", 4, true },                 /* mov (%esp),%ebx */
+		{ "\xf3\x0f\x1e\xfb\x8b\x04\x24\xc3", 8, true }, /* endbr32; mov (%esp),%eax */
+		{ "\x8b\x1c\x24", 3, true },
+		{ "\x8b\x1c", 2, false },
+		{ "\xf3\x0f\x1e\xfb", 4, false },
+		{ "\x89\x1c\x24\xc3", 4, false },         /* mov %ebx,(%esp) */
+		{ "\x8b\x5c\x24\x04\xc3", 5, false },     /* mov 4(%esp),%ebx */
+		{ "\x55\x89\xe5\x8b\x1c\x24", 6, false }, /* push %ebp; mov; mov (%esp),%ebx */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		uint8_t code[16] = { 0x90, 0x90 }; /* of another function */
+
+		memcpy(code + 2, places[i].code, places[i].len);
+		if ((arch->refuse_return_at(code, 2 + places[i].len, 2, 2) != NULL) !=
+		    places[i].refused)
+			fail_msg("place %zu", i);
+	}
+}
+
+/* Registers of the kernel's own list, and those that a 32-bit program has beside it. */
+static void test_registers(void **state)
+{
+	(void)state;
+	assert_int_equal(arch->reg_by_name("r8", 2), X86_R8);
+	assert_int_equal(arch->more_reg_by_name("xmm7", 4), UBP_REG_VECTOR + 7);
+	assert_int_equal(arch->more_reg_by_name("xmm8", 4), -1);
+	assert_int_equal(arch->more_reg_by_name("xmm15", 5), -1);
+	assert_int_equal(arch->more_reg_by_name("gs_base", 7), X86_GS_BASE);
+}
+
 /* --- the guard ------------------------------------------------------------------- */
 
 static void test_action(void **state)
@@ -416,11 +456,12 @@ static void test_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_insns),     cmocka_unit_test(test_slots),
-		cmocka_unit_test(test_taken),     cmocka_unit_test(test_frame),
-		cmocka_unit_test(test_calls),     cmocka_unit_test(test_return),
-		cmocka_unit_test(test_action),    cmocka_unit_test(test_hooks),
-		cmocka_unit_test(test_sigframes), cmocka_unit_test(test_words),
+		cmocka_unit_test(test_insns),         cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_taken),         cmocka_unit_test(test_frame),
+		cmocka_unit_test(test_calls),         cmocka_unit_test(test_return),
+		cmocka_unit_test(test_return_places), cmocka_unit_test(test_registers),
+		cmocka_unit_test(test_action),        cmocka_unit_test(test_hooks),
+		cmocka_unit_test(test_sigframes),     cmocka_unit_test(test_words),
 	};
 
 	return cmocka_run_group_tests_name("i386", tests, NULL, NULL);
