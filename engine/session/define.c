@@ -31,7 +31,7 @@ const struct ubp_arch *define_arch_of(void *ctx, uint64_t dev, uint64_t ino)
 	const struct session_file *file = files_by_id(ctx, dev, ino);
 	const struct ubp_arch *arch = file ? object_arch(file->object) : NULL;
 
-	return arch && !ubp_host_traces(arch) ? arch : ubp_host_arch();
+	return arch ? arch : ubp_host_arch();
 }
 
 int define_init(struct ubp_session *s, struct ubp_err *err)
