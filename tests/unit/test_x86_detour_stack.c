@@ -43,13 +43,23 @@ static bool is_known(uint64_t vaddr, uint64_t len)
 static bool read_frame(void *ctx, uint64_t vaddr, uint64_t frame[2])
 {
 	bool *is_for_tracer = ctx;
+	run_word words[2];
 
-	if (!is_known(vaddr, 16)) {
+	if (!is_known(vaddr, sizeof(words))) {
 		*is_for_tracer = true;
 		return false;
 	}
-	memcpy(frame, (void *)vaddr, 16);
+	memcpy(words, (void *)vaddr, sizeof(words));
+	frame[0] = words[0];
+	frame[1] = words[1];
 	return true;
+}
+
+static void put_frame(uint64_t at, uint64_t next, uint64_t to)
+{
+	const run_word words[2] = { (run_word)next, (run_word)to };
+
+	memcpy((void *)at, words, sizeof(words));
 }
 
 static const struct guard_hijack *entry_of(uint64_t word)
@@ -84,7 +94,7 @@ static size_t walk(uint64_t pc, const struct run_regs *regs, uint64_t *entries)
 	user.r[X86_IP] = pc;
 	user.r[X86_SP] = regs->gpr[SP];
 	user.r[X86_BP] = regs->gpr[BP];
-	n = stack_walk(ubp_arch_by_name("x86_64"), &user, &source, entries, lab.plan.frames);
+	n = stack_walk(lab_arch(), &user, &source, entries, lab.plan.frames);
 	return is_for_tracer ? 0 : n;
 }
 
@@ -103,11 +113,11 @@ static void hijack(uint64_t word, uint64_t to)
 /* Mostly one frame above the other; now and then something that ends or breaks that. */
 static uint64_t some_frame(uint64_t *rng, uint64_t at)
 {
-	uint64_t v = run_next(rng), next = at + 16 + (v >> 8) % 12 * 8;
+	uint64_t v = run_next(rng), next = at + (2 + (v >> 8) % 12) * RUN_WORD;
 
 	switch (v % 128) {
 	case 0:
-		return next + 1 + (v >> 16) % 7;
+		return next + 1 + (v >> 16) % (RUN_WORD - 1);
 	case 1:
 		return at;
 	case 2:
@@ -115,13 +125,13 @@ static uint64_t some_frame(uint64_t *rng, uint64_t at)
 	case 3:
 		return 0;
 	case 4:
-		return LAB_MEM + LAB_MEM_SIZE - 8; /* half of it is not there */
+		return LAB_MEM + LAB_MEM_SIZE - RUN_WORD; /* half of it is not there */
 	case 5:
 		return LAB_MEM + LAB_MEM_SIZE + 0x100;
 	case 6:
 		return LAB_HIGH + 0x40;
 	case 7:
-		return v;
+		return (run_word)v;
 	default:
 		return next;
 	}
@@ -156,13 +166,13 @@ static void make_chain(uint64_t *rng)
 	before.gpr[BP] = some_frame(rng, at - 16);
 	/* What is no chain must not be followed either. */
 	at = before.gpr[BP];
-	for (unsigned i = 0; i < 200 && is_known(at, 16) && at < TEXT - 16; i++) {
-		uint64_t frame[2] = { some_frame(rng, at), some_return(rng, at + 8) };
+	for (unsigned i = 0; i < 200 && is_known(at, 2 * RUN_WORD) && at < TEXT - 16; i++) {
+		uint64_t next = some_frame(rng, at);
 
-		memcpy((void *)at, frame, sizeof(frame));
-		if (frame[0] <= at)
+		put_frame(at, next, some_return(rng, at + RUN_WORD));
+		if (next <= at)
 			break;
-		at = frame[0];
+		at = next;
 	}
 }
 
@@ -285,11 +295,8 @@ static void stops_where_asked(void **state)
 	(void)state;
 	for (unsigned frames = 1; frames <= RING_STACK_MAX; frames += 7) {
 		start(5);
-		for (uint64_t i = 0; i < 200; i++) {
-			uint64_t frame[2] = { LAB_MEM + 16 * (i + 1), 0x1000 + i };
-
-			memcpy((void *)(LAB_MEM + 16 * i), frame, sizeof(frame));
-		}
+		for (uint64_t i = 0; i < 200; i++)
+			put_frame(LAB_MEM + 16 * i, LAB_MEM + 16 * (i + 1), 0x1000 + i);
 		before.gpr[BP] = LAB_MEM;
 		lab.plan.frames = (uint8_t)frames;
 		assert_int_equal(walk(LAB_SITE, &before, entries), frames);
