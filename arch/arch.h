@@ -254,6 +254,14 @@ struct ubp_arch {
 	bool (*came_by_exception)(const struct ubp_regs *regs);
 
 	/*
+	 * NULL, or: of a thread directly behind @insn, which is no longer than a breakpoint: does it
+	 * look as if it had carried it out? @top: the word on top of its stack. Tells so of
+	 * those that push a register, with which most functions begin; false of all others.
+	 */
+	bool (*looks_done)(const struct displaced_insn *insn, const struct ubp_regs *regs,
+			   uint64_t top);
+
+	/*
 	 * NULL, or: is this thread in another mode than its program's, by a far jump? Then it
 	 * cannot run code for it.
 	 */

@@ -94,6 +94,7 @@ const struct ubp_arch ubp_arch_i386 = {
 	.build_slot = x86_build_slot,
 	.is_taken = x86_is_taken,
 	.came_by_exception = i386_came_by_exception,
+	.looks_done = x86_looks_done,
 	.in_other_mode = x86_is_cs_64,
 	.slot_leave = x86_slot_leave,
 	.build_return_trampoline = i386_build_return_trampoline,

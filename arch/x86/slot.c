@@ -361,3 +361,19 @@ bool x86_slot_leave(const struct displaced_insn *insn, const struct slot_code *c
 		regs->r[X86_SP] += moved_by;
 	return false;
 }
+
+bool x86_looks_done(const struct displaced_insn *insn, const struct ubp_regs *regs,
+		    uint64_t top)
+{
+	static const int pushed[] = { X86_AX, X86_CX, X86_DX, X86_BX,
+				      X86_SP, X86_BP, X86_SI, X86_DI };
+	unsigned which = insn->bytes[0] - 0x50U; /* push */
+	uint64_t value;
+
+	if (insn->len != 1 || which >= sizeof(pushed) / sizeof(pushed[0]))
+		return false;
+	value = regs->r[pushed[which]];
+	if (pushed[which] == X86_SP)
+		value += insn->bits / 8;
+	return insn->bits == 32 ? (uint32_t)value == (uint32_t)top : value == top;
+}

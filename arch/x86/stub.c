@@ -141,8 +141,8 @@ int64_t x86_syscall_result(const struct ubp_regs *regs)
 }
 
 /*
- * orig_rax: the number of a system call, the complement of an interrupt's vector,
- * or -1 for all exceptions (entry_64.S).
+ * orig_rax: the number of a system call, or -1 for all exceptions. For interrupts the complement of
+ * the vector, or (since 5.8) -1, too.
  */
 bool x86_came_by_exception(const struct ubp_regs *regs)
 {

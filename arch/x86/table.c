@@ -43,6 +43,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.build_slot = x86_build_slot,
 	.is_taken = x86_is_taken,
 	.came_by_exception = x86_came_by_exception,
+	.looks_done = x86_looks_done,
 	.in_other_mode = x86_in_other_mode,
 	.slot_leave = x86_slot_leave,
 	.build_return_trampoline = x86_build_return_trampoline,

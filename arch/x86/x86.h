@@ -154,6 +154,8 @@ bool x86_slot_leave(const struct displaced_insn *insn, const struct slot_code *c
 int x86_build_return_trampoline(struct slot_code *ret_code);
 bool x86_is_taken(const struct displaced_insn *insn, const struct ubp_regs *regs);
 bool x86_came_by_exception(const struct ubp_regs *regs);
+bool x86_looks_done(const struct displaced_insn *insn, const struct ubp_regs *regs,
+		    uint64_t top);
 bool x86_in_other_mode(const struct ubp_regs *regs);
 /* Code segments of 32-bit and of 64-bit programs. */
 bool x86_is_cs_32(const struct ubp_regs *regs);

@@ -16,44 +16,73 @@
 #include "engine/hit/in_place.h"
 #include "engine/hit/record.h"
 #include "engine/hit/return.h"
+#include "engine/hit/word.h"
 #include "engine/plant/jump.h"
 #include "engine/trace/follow.h"
 #include "engine/trace/task.h"
 
-/* Was this SIGTRAP made by an instruction, or sent by somebody? */
-static bool is_from_kernel(pid_t tid)
+/* What a perf event sends: at any moment, though it counts as the kernel's. */
+#ifndef TRAP_PERF
+#define TRAP_PERF 6
+#endif
+
+/* 0, as of a signal that was sent, if the thread has been killed. */
+static int si_code_of(pid_t tid)
 {
 	siginfo_t si;
 
-	return ptrace(PTRACE_GETSIGINFO, tid, 0, &si) == 0 && si.si_code > 0;
+	return ptrace(PTRACE_GETSIGINFO, tid, 0, &si) == 0 ? si.si_code : 0;
 }
 
 /*
- * Where can a thread stand as a breakpoint's trap leaves it without having just met the
- * breakpoint? Behind an instruction as long as that: then the SIGTRAP was sent by somebody,
- * and the thread did not come by an exception (but for a page fault at this very instruction).
- * And where a hit leaves it, on what is left of a nop, when it goes on and one was sent.
+ * Does a hit leave the thread where the breakpoint did? On what is left of a nop, at the
+ * trampoline, in a detour (no site): then it goes on by itself.
  */
-static bool is_hit(const struct site *site, const struct ubp_arch *arch, pid_t tid,
-		   const struct ubp_regs *regs)
+static bool goes_on_here(const struct site *site)
 {
-	siginfo_t si;
-
-	/* Where a breakpoint's trap is reported at the breakpoint, so are others. */
-	if (!arch->swbp_pc_advance)
-		return ptrace(PTRACE_GETSIGINFO, tid, 0, &si) == 0 &&
-		       si.si_code == arch->swbp_si_code;
-	if (site->insn.len != arch->swbp_pc_advance && site->insn.kind != INSN_SKIP)
-		return true;
-	return (site->insn.kind != INSN_SKIP && arch->came_by_exception(regs)) ||
-	       is_from_kernel(tid);
+	return !site || site->insn.kind == INSN_SKIP;
 }
 
-/* A hit leaves the thread at the trampoline, too. Then no return is expected there. */
-static bool is_return(const struct tracee *t, const struct ubp_regs *regs)
+/* Signals that came while it stood there find it there. */
+static bool has_not_moved(const struct tracee *t, const struct ubp_regs *regs)
 {
-	return (t->process->space->arch->swbp_pc_advance && return_is_expected(t, regs)) ||
-	       is_from_kernel(t->tid);
+	return memcmp(&t->let_go, regs, t->process->space->arch->n_regs * sizeof(regs->r[0])) ==
+	       0;
+}
+
+/* Has a thread behind @insn, which is as long as a breakpoint, carried it out? */
+static bool looks_done(const struct tracee *t, const struct displaced_insn *insn,
+		       const struct ubp_regs *regs)
+{
+	const struct ubp_arch *arch = t->process->space->arch;
+	uint64_t top = 0;
+
+	return arch->looks_done && read_word(t, regs->r[arch->sp], &top) == 0 &&
+	       arch->looks_done(insn, regs, top);
+}
+
+/*
+ * The kernel queues one SIGTRAP for a thread. If one that was sent to it is pending when it
+ * meets a breakpoint, then the breakpoint's own is not queued. The one that comes finds the
+ * thread behind the breakpoint, in the middle of an instruction that it has not carried out.
+ */
+static bool has_lost_trap(const struct tracee *t, const struct site *site, uint64_t vaddr,
+			  const struct ubp_regs *regs, int si_code)
+{
+	const struct plant_space *ps = t->process->space->plant;
+	const struct ubp_arch *arch = t->process->space->arch;
+	size_t first;
+	bool is_return;
+
+	/* Where a breakpoint's trap is reported at the breakpoint, it is met again. */
+	if (!arch->swbp_pc_advance || (si_code > 0 && si_code != TRAP_PERF) ||
+	    !arch->came_by_exception(regs) || (goes_on_here(site) && has_not_moved(t, regs)))
+		return false;
+	if (site)
+		return site->insn.len != arch->swbp_pc_advance ||
+		       !looks_done(t, &site->insn, regs);
+	return (ps->trampoline && vaddr == ps->trampoline) ||
+	       jump_of_trap(t->process->space, vaddr, &first, &is_return);
 }
 
 static bool is_ready(const struct site *site)
@@ -216,16 +245,13 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 }
 
 /* The displaced instruction was stepped; the slot's own jump does the rest. */
-static bool is_step_done(struct tracee *t)
+static bool is_step_done(struct tracee *t, int si_code)
 {
-	siginfo_t si;
-
 	if (!t->stepping)
 		return false;
 	t->stepping = false;
 	/* TRAP_TRACE as a rule, TRAP_BRKPT behind some instructions. */
-	return ptrace(PTRACE_GETSIGINFO, t->tid, 0, &si) == 0 && si.si_code > 0 &&
-	       si.si_code != t->process->space->arch->swbp_si_code;
+	return si_code > 0 && si_code != t->process->space->arch->swbp_si_code;
 }
 
 enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
@@ -233,25 +259,36 @@ enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
 	const struct space *space = t->process->space;
 	const struct plant_space *ps = space->plant;
 	const struct ubp_arch *arch = space->arch;
+	int si_code = si_code_of(t->tid);
 	struct ubp_regs regs;
 	struct site *site;
 	uint64_t vaddr;
 
-	if (is_step_done(t))
+	if (is_step_done(t, si_code))
 		return TRAP_OURS;
 	if (!ps || ubp_host_get_regs(t->tid, &regs) < 0)
 		return TRAP_FOREIGN;
 	vaddr = regs.r[arch->pc] - arch->swbp_pc_advance;
 	site = map_get(&ps->sites, vaddr);
 	/* One that is not ready yet: a breakpoint that a killed tracer left, and its guard's. */
-	if (site && is_ready(site) && is_hit(site, arch, t->tid, &regs))
-		return at_site(hit, t, site, &regs);
-	if (vaddr == ps->trampoline && ps->trampoline && is_return(t, &regs))
-		return at_trampoline(hit, t, &regs);
+	if (site && !is_ready(site))
+		site = NULL;
+	if (si_code == arch->swbp_si_code) {
+		if (goes_on_here(site))
+			t->let_go = regs;
+		else
+			t->let_go.r[arch->pc] = 0;
+		if (site)
+			return at_site(hit, t, site, &regs);
+		if (ps->trampoline && vaddr == ps->trampoline)
+			return at_trampoline(hit, t, &regs);
+	}
 	/* Threads are in slots most of the time when they go on: a signal that was sent finds
 	 * them there. */
-	if (area_of(ps, vaddr) && is_from_kernel(t->tid))
+	if (si_code > 0 && area_of(ps, vaddr))
 		return detour_trap(hit, t, &regs, vaddr);
+	if (has_lost_trap(t, site, vaddr, &regs, si_code))
+		(void)ubp_host_set_pc(t->tid, vaddr);
 	/* The program's own: a signal like others. */
 	(void)hit_signal(hit, t, SIGTRAP);
 	return guard_defer(hit->tracer, t, area_has_entry(ps, vaddr)) ? TRAP_OURS
@@ -276,7 +313,7 @@ bool hit_pc_has_trap(const struct tracee *t, uint64_t pc)
 static bool is_fault(int sig, pid_t tid)
 {
 	return (sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL) &&
-	       is_from_kernel(tid);
+	       si_code_of(tid) > 0;
 }
 
 void hit_correct_fault(int sig, pid_t tid, uint64_t is, uint64_t should_be)

@@ -209,14 +209,6 @@ static uint64_t bytes_below(const struct ubp_arch *arch)
 	return arch_has_link(arch) ? 0 : arch->addr_size;
 }
 
-bool return_is_expected(const struct tracee *t, const struct ubp_regs *regs)
-{
-	const struct ubp_arch *arch = t->process->space->arch;
-	const struct plant_space *ps = t->process->space->plant;
-
-	return map_get(&ps->returns, regs->r[arch->sp] - bytes_below(arch)) != NULL;
-}
-
 /* The one that is over, with the real address where the trampoline's jump takes it from. */
 static struct return_instance *find_over(struct tracee *t, struct ubp_regs *regs)
 {

@@ -17,9 +17,6 @@
  */
 void return_hijack(struct tracee *t, struct site *site, struct ubp_regs *regs, uint64_t now_ns);
 
-/* Is one of those the thread's with these registers, at the trampoline? */
-bool return_is_expected(const struct tracee *t, const struct ubp_regs *regs);
-
 /*
  * A thread arrived at the trampoline with these registers: put the real address
  * where the trampoline's jump takes it from (as return_hijack()), and take the instance out of

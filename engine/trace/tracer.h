@@ -125,6 +125,8 @@ struct tracee {
 	uint64_t open_mask;      /* the thread had SIGTRAP blocked, and this beside it ... */
 	bool trap_opened;        /* ... and has it no more, because of us */
 	uint64_t thread_pointer; /* when it was looked at last; 0: never */
+	/* Registers it had at its last trap, if it was let go on from there; pc 0: it was not. */
+	struct ubp_regs let_go;
 };
 
 enum trap_verdict {

@@ -39,15 +39,19 @@ for when in early late; do
 	expect_count 150 ' ret: '
 done
 
-# Those that others send find a thread in a slot, at the trampoline, behind a breakpoint.
-start sent_traps 100
+# Those that others send find a thread in a slot, at the trampoline, behind a breakpoint; and
+# one that is pending when a breakpoint is met has the kernel forget the breakpoint's.
+n=$(scaled 5000)
+[ "$MODE" = trap ] || n=$(scaled 500) # jumps make millions of events in that time
+start sent_traps "$n"
 trace --lossless -p "$PID" -e "p:t/work $F/sent_traps:work" -e "r:t/ret $F/sent_traps:work" \
-	-e "p:t/nop $F/sent_traps:naked"
+	-e "p:t/push $F/sent_traps:pushes" -e "p:t/nop $F/sent_traps:naked" \
+	-e "p:t/land $F/sent_traps:lands"
 go
 finish
 trace_done
-[[ $LAST =~ ^"traps 100 calls "([0-9]+)$ ]] || fail "sent: it says '$LAST'"
-for event in work ret nop; do expect_count "${BASH_REMATCH[1]}" " $event: "; done
+[[ $LAST =~ ^"traps $n calls "([0-9]+)$ ]] || fail "sent: it says '$LAST'"
+for event in work ret push nop land; do expect_count "${BASH_REMATCH[1]}" " $event: "; done
 
 # Who does not expect one dies of it, and is not kept alive for it; nor by others that hit
 # breakpoints meanwhile.
