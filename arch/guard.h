@@ -61,6 +61,7 @@ struct guard_head {
 /* In guard_site.slot, whose lowest bits are free: slots are aligned. */
 #define UBP_SLOT_FLAGS  63U
 #define UBP_SLOT_UNWIND 1U /* an unwinder's: return addresses go back before it reads them */
+#define UBP_SLOT_PART   4U /* the breakpoint stands over a part of an instruction that is not a nop */
 #define UBP_SLOT_JUMP   2U /* the copy of a window, with a struct guard_jump in front of it */
 
 /*

@@ -36,6 +36,8 @@
 	.set	STACK_PAGES, 4096	/* of a stack that are looked at */
 	.set	SLOT_FLAGS, 63
 	.set	SLOT_UNWIND, 1
+	.set	SLOT_PART, 4
+	.set	INT3, 0xcc
 	.set	SITE_SHIFT, 4		/* log2 of its size, and that of guard_return */
 	.set	HASH_HIGH, 0x9e3779b9
 	.set	HASH_LOW, 0x7f4a7c15
@@ -124,6 +126,8 @@ handler:
 	mov	SI_CODE(%esi), %eax
 	cmp	$SI_KERNEL, %eax
 	je	breakpoint
+	test	%eax, %eax
+	jle	sent
 	/* A step of a tracer that died, in a slot? */
 	lea	-TRAP_BRKPT(%eax), %ecx
 	cmp	$(TRAP_TRACE - TRAP_BRKPT), %ecx
@@ -131,6 +135,17 @@ handler:
 	call	in_area
 	jnc	chain
 	ret
+
+/* A signal that was pending when the thread met a breakpoint: as in arch/x86/guard.S. */
+sent:	lea	-1(%ebx), %edx
+	call	find_site
+	jz	chain
+	test	$SLOT_PART, %al
+	jz	chain
+	cmpb	$INT3, (%edx)
+	jne	chain
+	mov	%edx, UC_EIP(%edi)
+	jmp	chain
 
 breakpoint:
 	lea	-1(%ebx), %edx

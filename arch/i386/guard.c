@@ -34,6 +34,7 @@ _Static_assert(GUARD32_CODE_HEAD_RETURNS_MASK == offsetof(struct guard_head, ret
 _Static_assert(GUARD32_CODE_SITE_SLOT == offsetof(struct guard_site, slot), "guard.S");
 _Static_assert(GUARD32_CODE_SLOT_FLAGS == UBP_SLOT_FLAGS, "guard.S");
 _Static_assert(GUARD32_CODE_SLOT_UNWIND == UBP_SLOT_UNWIND, "guard.S");
+_Static_assert(GUARD32_CODE_SLOT_PART == UBP_SLOT_PART, "guard.S");
 _Static_assert(1 << GUARD32_CODE_SITE_SHIFT == sizeof(struct guard_site), "guard.S");
 _Static_assert(1 << GUARD32_CODE_SITE_SHIFT == sizeof(struct guard_return), "guard.S");
 _Static_assert(GUARD32_CODE_RETURN_REAL == offsetof(struct guard_return, real), "guard.S");

@@ -45,6 +45,8 @@
 	.set	STACK_PAGES, 4096	/* of a stack that are looked at */
 	.set	SLOT_FLAGS, 63
 	.set	SLOT_UNWIND, 1
+	.set	SLOT_PART, 4
+	.set	INT3, 0xcc
 	.set	SITE_SHIFT, 4		/* log2 of its size, and that of guard_return */
 	.set	HASH_FACTOR, 0x9e3779b97f4a7c15
 	.set	HASH_SHIFT, 40
@@ -132,6 +134,8 @@ handler:
 	mov	SI_CODE(%rsi), %eax
 	cmp	$SI_KERNEL, %eax
 	je	breakpoint
+	test	%eax, %eax
+	jle	sent
 	/* A step of a tracer that died, in a slot? */
 	lea	-TRAP_BRKPT(%rax), %ecx
 	cmp	$(TRAP_TRACE - TRAP_BRKPT), %ecx
@@ -139,6 +143,20 @@ handler:
 	call	in_area
 	jnc	chain
 	ret
+
+/*
+ * A signal that was pending when the thread met a breakpoint: then the kernel does not queue
+ * the breakpoint's own. Behind a part of an instruction nobody stands for another reason.
+ */
+sent:	lea	-1(%r8), %r10
+	call	find_site
+	jz	chain
+	test	$SLOT_PART, %al
+	jz	chain
+	cmpb	$INT3, (%r10)		/* or the entry is of other times */
+	jne	chain
+	mov	%r10, UC_RIP(%rdx)	/* to be met again */
+	jmp	chain
 
 breakpoint:
 	lea	-1(%r8), %r10

@@ -33,6 +33,7 @@ _Static_assert(GUARD_CODE_HEAD_RETURNS_MASK == offsetof(struct guard_head, retur
 _Static_assert(GUARD_CODE_SITE_SLOT == offsetof(struct guard_site, slot), "guard.S");
 _Static_assert(GUARD_CODE_SLOT_FLAGS == UBP_SLOT_FLAGS, "guard.S");
 _Static_assert(GUARD_CODE_SLOT_UNWIND == UBP_SLOT_UNWIND, "guard.S");
+_Static_assert(GUARD_CODE_SLOT_PART == UBP_SLOT_PART, "guard.S");
 _Static_assert(UBP_SLOT_FLAGS < UBP_SLOT_SIZE, "guard.S");
 _Static_assert(1 << GUARD_CODE_SITE_SHIFT == sizeof(struct guard_site), "guard.S");
 _Static_assert(1 << GUARD_CODE_SITE_SHIFT == sizeof(struct guard_return), "guard.S");

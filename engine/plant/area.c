@@ -143,7 +143,8 @@ bool area_has_entry(const struct plant_space *ps, uint64_t vaddr)
 	return area != NULL;
 }
 
-static struct guard_site entry_of(const struct area *area, const struct site *site)
+static struct guard_site entry_of(const struct area *area, const struct site *site,
+				  size_t swbp_len)
 {
 	struct guard_site entry = { .vaddr = site->vaddr,
 				    .slot = (uint32_t)(site->slot - area->vaddr) };
@@ -151,6 +152,8 @@ static struct guard_site entry_of(const struct area *area, const struct site *si
 	memcpy(entry.orig, site->insn.bytes, sizeof(entry.orig));
 	if (site->watches & (WATCH_UNWIND | WATCH_RESUME | WATCH_LANDS))
 		entry.slot |= UBP_SLOT_UNWIND;
+	if (site->insn.len != swbp_len && site->insn.kind != INSN_SKIP)
+		entry.slot |= UBP_SLOT_PART;
 	return entry;
 }
 
@@ -229,7 +232,7 @@ static int enter_many(const struct space *space, pid_t tid, struct area *area,
 		rc = -EFAULT;
 	for (size_t k = 0; k < n && rc == 0; k++) {
 		uint64_t i = find_entry(area, sites[k]->vaddr);
-		struct guard_site entry = entry_of(area, sites[k]);
+		struct guard_site entry = entry_of(area, sites[k], space->arch->swbp_len);
 
 		/* Of an earlier session: threads may look for it. */
 		if (area->keys[i] && !is_new[i] &&
@@ -258,7 +261,7 @@ int area_enter(const struct space *space, pid_t tid, struct area *area,
 	if (n > FEW_SITES)
 		rc = enter_many(space, tid, area, sites, n);
 	for (size_t k = 0; k < n && n <= FEW_SITES && rc == 0; k++) {
-		struct guard_site entry = entry_of(area, sites[k]);
+		struct guard_site entry = entry_of(area, sites[k], space->arch->swbp_len);
 
 		rc = enter_one(space, tid, area, &entry);
 	}

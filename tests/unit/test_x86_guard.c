@@ -242,6 +242,16 @@ static void test_returns(void **state)
 	assert_int_equal(call_among_stale(test_pops16), 44);
 }
 
+/* In the site's entry, as the planter sets it. */
+static void add_flag(uint64_t vaddr, uint8_t flag)
+{
+	size_t n = 0;
+
+	for (uint8_t *at = area_space.area_rw[0] + UBP_AREA_TABLE; n < 8; at += 16, n++)
+		if (memcmp(at, &vaddr, sizeof(vaddr)) == 0)
+			at[8] |= flag;
+}
+
 /*
  * An unwinder's first instruction: hijacked words get their addresses back, those that
  * hold something else by now and those of stacks that are gone stay as they are.
@@ -253,16 +263,12 @@ static void test_unwinder(void **state)
 	uint64_t *gone =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t words[3] = { 11, 12, 13 };
-	size_t n = 0;
 
 	(void)state;
 	trampoline = area_space.area[0] + UBP_AREA_TRAMPOLINE;
 	assert_true(gone != MAP_FAILED);
 	area_plant(0, vaddr);
-	/* The flag that the planter sets. */
-	for (uint8_t *at = area_space.area_rw[0] + UBP_AREA_TABLE; n < 8; at += 16, n++)
-		if (memcmp(at, &vaddr, sizeof(vaddr)) == 0)
-			at[8] |= UBP_SLOT_UNWIND;
+	add_flag(vaddr, UBP_SLOT_UNWIND);
 	for (size_t i = 0; i < 3; i++)
 		area_hijack(&words[i]);
 	area_hijack(&gone[5]);
@@ -462,6 +468,47 @@ static void test_sent(void **state)
 	assert_int_equal(seen.n, 2);
 	assert_int_equal(seen.si_code, SI_QUEUE);
 	assert_int_equal(seen.value, 4711);
+}
+
+static uint64_t go_on_at;
+
+static void raise_and_move(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *uc = context;
+
+	(void)sig;
+	(void)info;
+	assert_int_equal(raw_raise(), 0); /* blocked here */
+	uc->uc_mcontext.gregs[REG_RIP] = (greg_t)go_on_at;
+}
+
+/*
+ * The kernel queues one SIGTRAP for a thread: if one is pending, a breakpoint's own is not. The
+ * signal finds the thread behind the breakpoint, which is then to be met again.
+ */
+static void test_sent_before_breakpoint(void **state)
+{
+	/* mov $0xc3909090,%eax; ret. Or, from its second byte on: nop; nop; nop; ret */
+	const uint8_t code[] = { 0xb8, 0x90, 0x90, 0x90, 0xc3, 0xc3 };
+	struct sigaction sa = { .sa_sigaction = raise_and_move, .sa_flags = SA_SIGINFO };
+	uint64_t vaddr = area_text(0x300, code, sizeof(code));
+
+	(void)state;
+	program_sets(SA_SIGINFO | SA_RESTORER, 0);
+	assert_int_equal(sigaddset(&sa.sa_mask, SIGTRAP), 0);
+	assert_int_equal(sigaction(SIGUSR1, &sa, NULL), 0);
+	area_plant(0, vaddr);
+	go_on_at = vaddr + 1;
+	/* Without the flag: an instruction as long as the breakpoint, and carried out. */
+	assert_int_equal(syscall(SYS_tgkill, getpid(), gettid(), SIGUSR1), 0);
+	assert_int_equal(seen.n, 1);
+	assert_int_equal(seen.pc, vaddr + 1);
+	add_flag(vaddr, UBP_SLOT_PART);
+	assert_int_equal(syscall(SYS_tgkill, getpid(), gettid(), SIGUSR1), 0xc3909090);
+	assert_int_equal(seen.n, 2);
+	assert_int_equal(seen.si_code, SI_TKILL);
+	assert_int_equal(seen.pc, vaddr);
+	assert_int_equal(signal(SIGUSR1, SIG_DFL) == SIG_ERR, 0);
 }
 
 static void test_mask(void **state)
@@ -793,13 +840,28 @@ static void test_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_collisions), TEST(test_functions), TEST(test_moved),
-		TEST(test_returns),    TEST(test_unwinder),  TEST(test_many_arguments),
-		TEST(test_no_entry),   TEST(test_recursion), TEST(test_foreign_trap),
-		TEST(test_sent),       TEST(test_mask),      TEST(test_restorers),
-		TEST(test_stacks),     TEST(test_ignored),   TEST(test_full_table),
-		TEST(test_no_slot),    TEST(test_own_steps), TEST(test_left_step),
-		TEST(test_deaths),     TEST(test_init),      TEST(test_threads),
+		TEST(test_collisions),
+		TEST(test_functions),
+		TEST(test_moved),
+		TEST(test_returns),
+		TEST(test_unwinder),
+		TEST(test_many_arguments),
+		TEST(test_no_entry),
+		TEST(test_recursion),
+		TEST(test_foreign_trap),
+		TEST(test_sent),
+		TEST(test_sent_before_breakpoint),
+		TEST(test_mask),
+		TEST(test_restorers),
+		TEST(test_stacks),
+		TEST(test_ignored),
+		TEST(test_full_table),
+		TEST(test_no_slot),
+		TEST(test_own_steps),
+		TEST(test_left_step),
+		TEST(test_deaths),
+		TEST(test_init),
+		TEST(test_threads),
 	};
 
 	return cmocka_run_group_tests_name("x86_guard", tests, NULL, NULL);
