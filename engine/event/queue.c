@@ -64,6 +64,7 @@ struct event_queue {
 	/* Written by the producer. */
 	_Alignas(CACHE_LINE) _Atomic uint64_t tail;
 	_Atomic uint64_t untold;  /* losses not in the stream yet */
+	_Atomic uint64_t since;   /* of the records that are being made; 0: none are */
 	uint64_t seen_head;       /* head at the last look */
 	uint64_t reserved_at;     /* where the reserved record starts */
 	uint64_t reserved;        /* its bytes at most; 0: nothing reserved */
@@ -226,6 +227,27 @@ bool event_queue_is_awake(const struct event_queue *queue)
 	/* The record's tail must be out before this is read. */
 	atomic_thread_fence(memory_order_seq_cst);
 	return atomic_load_explicit(&queue->awake, memory_order_relaxed);
+}
+
+/*
+ * Either the consumer sees this, or it has read its clock before the producer reads the records'
+ * time: each has a fence between the two.
+ */
+void event_queue_begin(struct event_queue *queue, uint64_t time)
+{
+	atomic_store_explicit(&queue->since, time, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+void event_queue_end(struct event_queue *queue)
+{
+	atomic_store_explicit(&queue->since, 0, memory_order_release);
+}
+
+uint64_t event_queue_since(const struct event_queue *queue)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	return atomic_load_explicit(&queue->since, memory_order_acquire);
 }
 
 void event_queue_lost(struct event_queue *queue, uint64_t n)

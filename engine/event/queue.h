@@ -47,6 +47,20 @@ struct event_record *event_queue_reserve(struct event_queue *queue, size_t size)
 void event_queue_commit(struct event_queue *queue, size_t size);
 
 /*
+ * Producer: records are about to come that are not older than @time, which must have been read
+ * before this call, and their own time after it; that is over once all are committed. Whoever
+ * sorts records by time need not guess how long they take from one to the other.
+ */
+void event_queue_begin(struct event_queue *queue, uint64_t time);
+void event_queue_end(struct event_queue *queue);
+
+/*
+ * Consumer: the time that the producer began with, 0 outside of that. Then what comes behind an
+ * event_queue_mark() made after this call has a time that is not before this call.
+ */
+uint64_t event_queue_since(const struct event_queue *queue);
+
+/*
  * Producer: @n records could not be kept. Put into the stream as an EVENT_LOST
  * record in front of the next record that is kept, or by event_queue_wake() if
  * there is room then. An EVENT_LOST record has no time, pid or probe.

@@ -37,8 +37,7 @@ static void record_from(struct hit *hit, struct tracee *t, struct site *site, si
 	}
 	if (wants_return)
 		return_hijack(t, site, regs, moment_mono_ns(hit, &m));
-	if (t->one_cpu >= 0)
-		follow_cpu(hit->tracer, (unsigned)t->one_cpu);
+	moment_end(hit, &m);
 }
 
 static bool saw_something_new(const struct hit *hit, const struct plant_space *ps)
@@ -108,8 +107,7 @@ static void record_return(struct hit *hit, struct tracee *t, struct site *site, 
 			m.duration_ns = duration_of(t, site, regs->r[arch->sp]);
 		record_hit(hit, &m, site->probes[i], site->vaddr, real);
 	}
-	if (t->one_cpu >= 0)
-		follow_cpu(hit->tracer, (unsigned)t->one_cpu);
+	moment_end(hit, &m);
 }
 
 enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs *regs,

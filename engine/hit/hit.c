@@ -141,8 +141,7 @@ static void probes_at(struct hit *hit, struct tracee *t, struct site *site,
 	entry_probes(hit, &m, site, regs);
 	if (site->n_exits)
 		exit_probes(hit, &m, site);
-	if (t->one_cpu >= 0)
-		follow_cpu(hit->tracer, (unsigned)t->one_cpu);
+	moment_end(hit, &m);
 }
 
 /* Send the thread on: to the slot that carries out the displaced instruction. */
@@ -226,8 +225,7 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 			if (site->probes[p]->is_return)
 				record_hit(hit, &m, site->probes[p], site->vaddr, ri->real);
 	}
-	if (t->one_cpu >= 0)
-		follow_cpu(hit->tracer, (unsigned)t->one_cpu);
+	moment_end(hit, &m);
 	if (t->n_unwinders)
 		return_look_landed(t, regs->r[arch->sp]);
 	regs->r[arch->pc] = behind;

@@ -106,10 +106,18 @@ void moment_begin(struct hit *hit, struct moment *m, struct tracee *t,
 {
 	m->t = t;
 	m->regs = regs;
+	event_queue_begin(hit->queue, event_clock_now(hit->clock));
 	m->now_ns = event_clock_now(hit->clock);
 	m->cpu = task_one_cpu(t, m->now_ns);
 	m->duration_ns = 0;
 	m->has_vectors = false;
+}
+
+void moment_end(struct hit *hit, const struct moment *m)
+{
+	event_queue_end(hit->queue);
+	if (m->t->one_cpu >= 0)
+		follow_cpu(hit->tracer, (unsigned)m->t->one_cpu);
 }
 
 uint64_t moment_mono_ns(const struct hit *hit, const struct moment *m)

@@ -26,9 +26,13 @@ struct moment {
 void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_t site_vaddr,
 		uint64_t ret_ip);
 
-/* The moment of a stop: read once for all probes of the place. */
+/*
+ * The moment of a stop: read once for all probes of the place. It must be ended when all of them
+ * are recorded.
+ */
 void moment_begin(struct hit *hit, struct moment *m, struct tracee *t,
 		  const struct ubp_regs *regs);
+void moment_end(struct hit *hit, const struct moment *m);
 
 /* The same moment in CLOCK_KIND_MONO: durations are measured in a clock that nobody sets. */
 uint64_t moment_mono_ns(const struct hit *hit, const struct moment *m);

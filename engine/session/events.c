@@ -18,10 +18,7 @@
 #define REST_MAX_NS 100000000
 #define SOON_NS     2000000
 
-/*
- * Records of the tracing thread take their time of the stop, and are in the queue a moment
- * later. What rings have that is younger waits for these.
- */
+/* What rings have that is younger waits: their readings of time are not exact. */
 #define MOMENT_NS 1000000
 
 /* A ring that is fuller than this is looked at again without a rest. */
@@ -122,10 +119,20 @@ static bool is_too_young(const struct ubp_session *s, const struct event_record 
 	return s->rings && s->has_thread && record->time > ring_set_known_until(s->rings);
 }
 
+/* Until when are all records of the tracing thread in the queue? */
+static uint64_t ripe_until(const struct ubp_session *s)
+{
+	uint64_t now = event_clock_now(s->clock), since = event_queue_since(s->queue);
+
+	if (!s->has_thread)
+		return UINT64_MAX;
+	return since && since < now - MOMENT_NS ? since : now - MOMENT_NS;
+}
+
 /* What waits, merged by time; what is too young for that waits on. */
 static int deliver_all(struct ubp_session *s, struct rings_batch *batch)
 {
-	uint64_t ripe = s->has_thread ? event_clock_now(s->clock) - MOMENT_NS : UINT64_MAX;
+	uint64_t ripe = ripe_until(s);
 	uint64_t mark = event_queue_mark(s->queue);
 	unsigned fill = s->rings ? ring_set_drain(s->rings) : 0;
 	const struct event_record *record;

@@ -86,6 +86,29 @@ grep -q " c/one hits=500 passed=500 .* jumps=$near boosted=$((1 - near)) " err.t
 grep -q ' c/two hits=500 passed=500 lost=0 ' err.txt || fail "$(cat err.txt)"
 in_order
 
+# What rings have waits for the records of a stop that take their time: here they wait for room.
+for ((i = $(scaled 100); i > 0; i--)); do
+	printf 'p:b/step%d %s:step x=@0x10' $i "$FIXTURES/busy"
+	printf ' a%d=+0(%%sp):u8[64]' {1..8}
+	echo
+done > defs
+N=$(scaled 5000)
+NAME=busy start busy 1
+busy=$PID
+F=$FIXTURES/threads
+start threads 2 $N
+trace --lossless --stats --buffer-size 16 -p "$busy" -p "$PID" -f defs \
+	-e "p:t/tick $F:tick thread=$ARG1:s64 i=$ARG2:s64"
+wait_for out.txt ' step1: '
+go
+finish
+go busy
+finish busy
+trace_done
+for t in 0 1; do thread $t $N; done
+grep -qE ' b/step1 hits=([0-9]+) passed=\1 lost=0 .* stopped=\1 ' err.txt || fail "$(cat err.txt)"
+in_order
+
 # Killed while it records: what it wrote before is told, one call after the other.
 F=$FIXTURES/threads
 start threads 1 100000000

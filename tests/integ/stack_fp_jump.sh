@@ -47,8 +47,14 @@ stacks few.out | cmp - <(cut -d ' ' -f 1-6 trap.txt | sort) || fail "--frames 5"
 for e in leaf outer middle; do
 	grep -q " s/$e .* jumps=1 " jump.out.err || fail "$e is no jump: $(cat jump.out.err)"
 done
-awk '/ s\/leaf / { split($0, a, "hits="); h = a[2] + 0; split($0, a, "stopped="); exit a[2] * 4 > h }' jump.out.err ||
-	fail "most hits stop: $(grep leaf jump.out.err)"
+# Most without a stop; where a link register is what was replaced, only if that is not on the way.
+NO_STOP=jump.out.err
+if [ "$(uname -m)" = aarch64 ]; then
+	run alone.out --mode jump "${defs[0]}"
+	NO_STOP=alone.out.err
+fi
+awk '/ s\/leaf / { split($0, a, "hits="); h = a[2] + 0; split($0, a, "stopped="); exit a[2] * 4 > h }' $NO_STOP ||
+	fail "most hits stop: $(grep leaf $NO_STOP)"
 
 # With names: the same functions as the fixture calls.
 start stack_fp 3 1
