@@ -6,16 +6,14 @@
  * The range that held the last one is in a cell of its own for each load; only if that is not
  * the one, all ranges are searched, in code at the end of the block.
  *
- * The highest byte of a pointer is the program's own: the processor does not look at it, and what
- * is compared with ranges goes without it.
+ * A pointer with something in its highest byte is in no range: the processor would not look at that,
+ * but whether the kernel would read there depends on the thread, and the tracer knows.
  */
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "arch/arm64/gen.h"
-
-#define ADDRESS_BITS 56
 
 static void add_miss(struct gen *g, const struct gen_miss *miss)
 {
@@ -53,8 +51,7 @@ void make_check(struct gen *g, int64_t disp, uint32_t n, uint32_t cell)
 	a64_lsl(e, OP_X, R_B, R_B, RING_PAGE_SHIFT);
 	a64_subs(e, R_B, R_B, n);
 	a64_bcond(e, COND_LO, miss.at);
-	a64_zero_extend(e, R_C, R_ADDRESS, ADDRESS_BITS);
-	a64_op(e, OP_SUB | OP_X | op_lsl(RING_PAGE_SHIFT), R_C, R_C, R_A);
+	a64_op(e, OP_SUB | OP_X | op_lsl(RING_PAGE_SHIFT), R_C, R_ADDRESS, R_A);
 	a64_op(e, OP_SUBS | OP_X, G_ZR, R_C, R_B);
 	a64_bcond(e, COND_HI, miss.at);
 	add_miss(g, &miss);
@@ -83,7 +80,6 @@ static void make_search(struct gen *g)
 	a64_set(e, g->search);
 	a64_ldst(e, OP_STR64, R_A, MEM(G_SP, FRAME_CELL));
 	a64_ldst(e, OP_STR64, R_NEXT, MEM(G_SP, FRAME_SEARCH));
-	a64_zero_extend(e, R_C, R_ADDRESS, ADDRESS_BITS);
 	a64_ldst(e, OP_LDR64, R_NEXT, MEM(R_BASE, offsetof(struct ring_head, n_ranges)));
 	a64_imm(e, R_A, RING_RANGES);
 	a64_op(e, OP_SUBS | OP_X, G_ZR, R_NEXT, R_A);
@@ -98,7 +94,7 @@ static void make_search(struct gen *g)
 	a64_op(e, OP_SUBS | OP_X, G_TMP, G_TMP, R_B);
 	a64_bcond(e, COND_LO, next);
 	a64_lsr(e, OP_X, R_A, R_A, RING_RANGE_BITS);
-	a64_op(e, OP_SUB | OP_X | op_lsl(RING_PAGE_SHIFT), R_A, R_C, R_A);
+	a64_op(e, OP_SUB | OP_X | op_lsl(RING_PAGE_SHIFT), R_A, R_ADDRESS, R_A);
 	a64_op(e, OP_SUBS | OP_X, G_ZR, R_A, G_TMP);
 	a64_bcond(e, COND_HI, next);
 	a64_add(e, G_TMP, R_BASE, offsetof(struct ring_head, ranges));

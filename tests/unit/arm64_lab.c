@@ -185,7 +185,7 @@ static uint64_t some_address(uint64_t *rng)
 		return LAB_MEM + LAB_MEM_SIZE - (v >> 8) % 24;
 	case 3:
 		return LAB_HIGH - 8 + (v >> 8) % 24;
-	case 4: /* the highest byte does not matter */
+	case 4: /* with a tag: whether that is there only the tracer knows */
 		return (v << 56) | (LAB_MEM + (v >> 8) % 0x1f00);
 	default:
 		return (v & 16 ? LAB_MEM : LAB_HIGH) + (v >> 8) % 0x1f00;
@@ -328,7 +328,7 @@ static void read_real(void *ctx, struct fetch_span *spans, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		struct fetch_span *s = &spans[i];
-		uint64_t at = s->vaddr & (UINT64_MAX >> 8);
+		uint64_t at = s->vaddr;
 
 		s->got = 0;
 		for (size_t k = 0; k < lab.n_ranges; k++) {
