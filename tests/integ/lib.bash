@@ -197,21 +197,15 @@ usage() {
 
 # text_of PID FILE OUT: the bytes of FILE's executable mappings in PID's memory.
 text_of() {
-	python3 - "$1" "$2" > "$3" <<'PY' || fail "cannot read the text of $1"
-import os, sys
-pid, path = sys.argv[1], os.path.realpath(sys.argv[2])
-out = sys.stdout.buffer
-found = False
-with open(f"/proc/{pid}/mem", "rb") as mem, open(f"/proc/{pid}/maps") as maps:
-    for line in maps:
-        f = line.split(None, 5)
-        if len(f) == 6 and f[5].strip() == path and "x" in f[1]:
-            lo, hi = (int(x, 16) for x in f[0].split("-"))
-            mem.seek(lo)
-            out.write(mem.read(hi - lo))
-            found = True
-sys.exit(not found)
-PY
+	local path range lo rest
+	path=$(realpath "$2")
+	: > "$3"
+	while read -r range rest; do
+		lo=$((16#${range%-*}))
+		dd "if=/proc/$1/mem" iflag=skip_bytes,count_bytes bs=64k skip=$lo count=$((16#${range#*-} - lo)) \
+			status=none >> "$3" || fail "cannot read the text of $1"
+	done < <(awk -v "path=$path" '$2 ~ /x/ && substr($0, index($0, "/")) == path' "/proc/$1/maps")
+	[ -s "$3" ] || fail "cannot read the text of $1"
 }
 
 # tracer_gone PID: no thread of it is traced any more.

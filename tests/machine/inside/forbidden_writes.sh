@@ -19,7 +19,6 @@ with open("/proc/self/mem", "r+b", 0) as mem:
         sys.exit(e.errno != errno.EIO)
 sys.exit(1)
 PY
-export BUSY=1 # of its processors; the rest is for ubp
 told "root"
 MODE=auto integ attach.sh tour.sh
 told "an ordinary user"

@@ -5,6 +5,7 @@ set -u
 cd "${UBP_SRC:?}" || exit 1
 failed=0
 export UBP_SLOWER=${UBP_SLOWER:-10} TIMEOUT=${TIMEOUT:-240} TEST_TIMEOUT=${TEST_TIMEOUT:-900} TEST_TAIL=${TEST_TAIL:-30} DEMO_LIMIT=240
+export BUSY=1 # of its processors; the rest is for ubp
 told() { echo "== $*"; }
 wrong() { echo "FAIL  $*"; failed=1; }
 # integ NAME...: tests/integ/NAME.sh each, of which none may fail.

@@ -5,7 +5,6 @@
 . "${0%/*}/lib.bash"
 
 told "$(uname -r)"
-export BUSY=1
 # Programs may ask for their thread pointer, or there are no jumps and the traps have to do.
 (($(LD_SHOW_AUXV=1 /bin/true | sed -n 's/^AT_HWCAP2: *//p') & 2)) || echo "no jumps here"
 told "root"
