@@ -6,7 +6,7 @@
 
 F=$FIXTURES/exec_thread
 for mode in auto trap step; do
-	NAME=$mode start exec_thread $(scaled 40)
+	NAME=$mode start exec_thread "$(scaled 40)"
 	trace --mode $mode -p "$PID" -e "p:e/work $F:work i=$ARG1" -e "r:e/ret $F:work"
 	go $mode
 	finish $mode

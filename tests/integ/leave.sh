@@ -37,16 +37,16 @@ leave() {
 		fail "$*: only $(sum "missed_$why") of $missed are $why: $(cat err.txt)"
 }
 for mode in trap auto; do
-	leave skipped longjmp 300
-	leave skipped siglongjmp 100
-	leave none handler 50
+	leave skipped longjmp $(scaled 300)
+	leave skipped siglongjmp $(scaled 100)
+	leave none handler $(scaled 50)
 	leave none deep $(scaled 100000)
 	leave none swapcontext 3
 	leave none switch 3
 	leave none moved 3
-	leave thread pthread_exit 50
-	leave thread thread_dies 50
-	leave '' cancel 20 # cleanup handlers are jumped to, from inside the unwinder
+	leave thread pthread_exit $(scaled 50)
+	leave thread thread_dies $(scaled 50)
+	leave '' cancel $(scaled 20) # cleanup handlers are jumped to, from inside the unwinder
 	leave exited exit 5
 	leave exited _exit 5
 	leave exited abort 5
@@ -54,7 +54,7 @@ for mode in trap auto; do
 done
 # Thrown away coroutines are skipped when their memory is used again, or are still
 # there when the process ends.
-"$UPROBE" --mode trap --stats --lossless -o out.txt "${defs[@]}" -- "$F" thrown_away 500 <<< go > stdout.txt 2> err.txt ||
+"$UPROBE" --mode trap --stats --lossless -o out.txt "${defs[@]}" -- "$F" thrown_away "$(scaled 500)" <<< go > stdout.txt 2> err.txt ||
 	fail "thrown_away: ended with $?"
 [ "$(sum missed)" = "$(sed -n 's/^entered \([0-9]*\) .*/\1/p' stdout.txt)" ] ||
 	fail "thrown_away: $(cat stdout.txt err.txt)"

@@ -19,8 +19,10 @@ aarch64) ARGS=(%x0 %x1 %x2 %x3 %x4 %x5) ;;
 esac
 ARG1=${ARGS[0]} ARG2=${ARGS[1]} ARG3=${ARGS[2]} ARG4=${ARGS[3]} ARG5=${ARGS[4]} ARG6=${ARGS[5]}
 
-# scaled N: where all is slow (UBP_SLOWER times) fewer of what only makes a test longer.
-scaled() { echo $(($1 / ${UBP_SLOWER:-1})); }
+# scaled N: where all is slow (UBP_SLOWER times) fewer of what only makes a test longer: one, at least.
+scaled() { echo $((($1 - 1) / ${UBP_SLOWER:-1} + 1)); }
+# slow: whether it is, and some of what is alike will do.
+slow() { [ "${UBP_SLOWER:-1}" != 1 ]; }
 
 fail() {
 	[ ! -s out.txt ] || { echo "--- out.txt"; head -n 20 out.txt; }

@@ -32,8 +32,8 @@ expect() {
 	[ -z "$wrong" ] || fail "$1: $wrong"
 }
 rounds() {
-	local sig pid
-	for _ in 1 2 3; do
+	local sig pid i
+	for ((i = $(scaled 3); i > 0; i--)); do
 		trace -p "$PIDS_OF" -e "p:r/work $F:work"
 		# Untraced, these would wake nobody.
 		for sig in CHLD URG WINCH CONT; do

@@ -24,11 +24,13 @@ in_modes trap jump
 check 30 fixture "$FIXTURES/usdt_forms" forms
 check 7 cpp "$FIXTURES/usdt_cpp" cpp
 [ "$MODE" = trap ] || exit 0
+ways=(-O0 -O2 -O3 "-O2 -no-pie -fno-pie" "-O1 -fomit-frame-pointer -static")
+! slow || ways=(-O2)
 for cc in gcc clang; do
 	cxx=clang++
 	[ $cc = clang ] || cxx=g++
 	have $cc; have $cxx
-	for flags in -O0 -O2 -O3 "-O2 -no-pie -fno-pie" "-O1 -fomit-frame-pointer -static"; do
+	for flags in "${ways[@]}"; do
 		# shellcheck disable=SC2086 # flags are split on purpose
 		$cc -g -w -fno-inline -pthread $flags -o "$PWD/prog" "$UBP_SRC/fixtures/usdt_forms.c" || fail "$cc $flags"
 		check 30 "$cc${flags// /_}" "$PWD/prog" forms
