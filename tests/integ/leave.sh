@@ -5,7 +5,6 @@
 # counted as missed, once, with its reason. Of returns that a detour waits for nobody
 # knows when the process ends: by jumps fewer are counted, and never more.
 . "${0%/*}/lib.bash"
-in_modes auto trap
 
 F=$FIXTURES/leave
 defs=()
@@ -36,7 +35,7 @@ leave() {
 	[ $mode = auto ] || [ -z "$why" ] || [ $missed = 0 ] || [ "$(sum "missed_$why")" = $missed ] ||
 		fail "$*: only $(sum "missed_$why") of $missed are $why: $(cat err.txt)"
 }
-for mode in trap auto; do
+for mode in ${UBP_MODES:-trap auto}; do
 	leave skipped longjmp $(scaled 300)
 	leave skipped siglongjmp $(scaled 100)
 	leave none handler $(scaled 50)

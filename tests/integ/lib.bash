@@ -115,10 +115,13 @@ trace_stop() {
 	trace_done 0
 }
 
-# in_modes MODE...: what follows in the script, once with each --mode (where it says none itself).
+# in_modes MODE...: what follows in the script, once with each --mode (where it says none itself); where there
+# are no jumps one is enough, which is in UBP_MODES.
 in_modes() {
 	local rc real=$UPROBE
 	[ -z "${MODE:-}" ] || return 0
+	# shellcheck disable=SC2086 # several
+	[ -z "${UBP_MODES:-}" ] || set -- $UBP_MODES
 	for MODE; do
 		mkdir "$MODE" && cd "$MODE" || fail "mkdir"
 		printf '#!/bin/sh\nexec %s --mode %s "$@"\n' "$real" "$MODE" > uprobe

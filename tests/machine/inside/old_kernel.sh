@@ -6,7 +6,14 @@
 
 told "$(uname -r)"
 # Programs may ask for their thread pointer, or there are no jumps and the traps have to do.
-(($(LD_SHOW_AUXV=1 /bin/true | sed -n 's/^AT_HWCAP2: *//p') & 2)) || echo "no jumps here"
+(($(LD_SHOW_AUXV=1 /bin/true | sed -n 's/^AT_HWCAP2: *//p') & 2)) || { echo "no jumps here"; export UBP_MODES=trap; }
+# Ubuntu's begin with 1.
+scope=/proc/sys/kernel/yama/ptrace_scope
+if [ -e $scope ] && [ "$(cat $scope)" != 0 ]; then
+	told "kernel.yama.ptrace_scope=$(cat $scope)"
+	integ yama.sh
+	echo 0 > $scope || wrong "yama does not take 0"
+fi
 told "root"
 MODE=auto integ attach.sh tour.sh
 told "an ordinary user"
