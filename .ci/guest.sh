@@ -13,6 +13,8 @@
 # Its output is ours, and so is its exit status. 124: it took too long. 125: the machine did not come so
 # far. What it wrote to its console is shown then.
 set -eu
+# shellcheck source=.ci/boot.bash
+. "$(dirname "$0")/boot.bash"
 modules='' append='' plain='' memory=1536 seconds=0
 while :; do
 	case ${1:-} in
@@ -25,51 +27,21 @@ while :; do
 	esac
 done
 kernel=${1:?} && shift
-for tool in qemu-system-x86_64 busybox cpio; do
-	command -v "$tool" > /dev/null || { echo "needs $tool" >&2; exit 125; }
-done
+needs qemu-system-x86_64 busybox cpio
 busybox=$(command -v busybox)
-! readelf -lW "$busybox" | grep -q INTERP || { echo "needs a static busybox" >&2; exit 125; }
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 130' INT TERM HUP
-mkdir -p "$dir/root/bin" "$dir/root/modules" "$dir/job"
-cp "$busybox" "$dir/root/bin/busybox"
-
-# The modules that it needs to find our files, in the order in which they are loaded.
-if [ -n "$modules" ]; then
-	release=$(ls "$modules/lib/modules")
-	[ -s "$modules/lib/modules/$release/modules.dep" ] || depmod -b "$modules" "$release"
-	for module in virtio_pci 9pnet_virtio 9p overlay; do
-		PATH=$PATH:/usr/sbin:/sbin modprobe -d "$modules" -S "$release" --show-depends $module 2> /dev/null
-	done | sed -n 's/^insmod \([^ ]*\).*/\1/p' | awk '!seen[$0]++' > "$dir/modules"
-	while read -r module; do
-		name=${module##*/}
-		case $module in
-		*.xz) xz -dc "$module" > "$dir/root/modules/${name%.xz}"; name=${name%.xz} ;;
-		*) cp "$module" "$dir/root/modules/" ;;
-		esac
-		echo "$name" >> "$dir/root/modules/order"
-	done < "$dir/modules"
-fi
-
+! readelf -lW "$busybox" | grep -q INTERP || die "needs a static busybox"
+boot_begin "$busybox"
+mkdir "$dir/back"
+# What it needs to find our files.
+[ -z "$modules" ] || boot_modules "$modules" "$(ls "$modules/lib/modules")" virtio_pci 9pnet_virtio 9p overlay
 {
-	echo "cd $(printf %q "$PWD") 2> /dev/null || cd /"
 	export -p | grep -vE '^declare -x (TMPDIR|OLDPWD|PWD|SHLVL|HOME|TERM)='
 	echo 'export HOME=/root TMPDIR=/run/tmp TERM=dumb'
-	printf 'exec '; printf '%q ' "$@"; echo
-} > "$dir/root/job"
-
-cat > "$dir/root/init" <<SH
-#!/bin/busybox sh
-/bin/busybox --install -s /bin
-mkdir -p /proc /sys /dev /lower /new /over
-mount -t proc proc /proc
-mount -t sysfs sysfs /sys
-[ -c /dev/ttyS0 ] || mount -t devtmpfs devtmpfs /dev
-[ ! -s /modules/order ] || while read -r m; do insmod /modules/\$m || echo "insmod \$m failed"; done < /modules/order
-die() { echo "guest: \$*"; reboot -f; }
-mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144,cache=loose,ro host /lower || die "no files"
+} | boot_job "$@"
+boot_init <<SH
+mkdir /lower /over
+p9() { mount -t 9p -o "trans=virtio,version=9p2000.L,\$1" "\$2" "\$3" || die "no \$2"; }
+p9 msize=262144,cache=loose,ro host /lower
 if [ -n "$plain" ]; then
 	mount --bind /lower /new
 	for d in tmp var/tmp; do mount -t tmpfs tmpfs /new/\$d; chmod 1777 /new/\$d; done
@@ -77,16 +49,15 @@ else
 	mount -t tmpfs tmpfs /over && mkdir /over/up /over/work &&
 	mount -t overlay -o lowerdir=/lower,upperdir=/over/up,workdir=/over/work overlay /new || die "no overlay"
 fi
-mount --move /proc /new/proc
-mount --move /sys /new/sys
-mount --move /dev /new/dev
+for d in proc sys dev; do mount --move /\$d /new/\$d; done
 mkdir -p /new/dev/pts /new/dev/shm
 mount -t devpts -o newinstance,ptmxmode=0666 devpts /new/dev/pts && ln -sf pts/ptmx /new/dev/ptmx
 ln -sf /proc/self/fd /new/dev/fd
 mount -t tmpfs tmpfs /new/dev/shm; chmod 1777 /new/dev/shm
 mount -t tmpfs tmpfs /new/run
 mkdir -p /new/run/guest /new/run/tmp; chmod 1777 /new/run/tmp
-mount -t 9p -o trans=virtio,version=9p2000.L,msize=65536,cache=none wayback /new/run/guest && cp /job /bin/busybox /new/run/guest/ || die "no way back"
+p9 msize=65536,cache=none wayback /new/run/guest
+cp /job /bin/busybox /new/run/guest/
 cat > /new/run/first <<'IN'
 b=/run/guest/busybox
 \$b hostname guest
@@ -101,9 +72,6 @@ echo \$status > /run/guest/status
 IN
 exec switch_root /new /bin/bash /run/first
 SH
-chmod 755 "$dir/root/init"
-(cd "$dir/root" && find . | cpio -o -H newc --quiet | gzip -1) > "$dir/initrd"
-
 # Its time stamp counter is ours. On a busy host the kernel misjudges it, and its clock then runs
 # several times too fast: since 5.10 or so it can be told.
 if cc -O1 -o "$dir/tsc" "${0%/*}/tsc.c" 2> /dev/null && khz=$("$dir/tsc"); then append+=" tsc_early_khz=$khz"; fi
@@ -111,19 +79,11 @@ if cc -O1 -o "$dir/tsc" "${0%/*}/tsc.c" 2> /dev/null && khz=$("$dir/tsc"); then 
 # No cx16: with it newer kernels panic at random under emulation. On a busy host older ones take the
 # timer for broken.
 rc=0 begin=$SECONDS
-timeout --foreground -k 5 "$seconds" qemu-system-x86_64 -accel tcg,thread=multi -cpu max,cx16=off -smp 2 -m "$memory" -kernel "$kernel" \
-	-initrd "$dir/initrd" -append "console=ttyS0 panic=-1 mitigations=off random.trust_cpu=on no_timer_check $append" \
-	-device virtio-rng-pci -display none -no-reboot -nic none -monitor none -serial "file:$dir/console" -serial stdio \
+boot_qemu "$seconds" "$kernel" "console=ttyS0 mitigations=off random.trust_cpu=on no_timer_check $append" \
+	qemu-system-x86_64 -cpu max,cx16=off -smp 2 -m "$memory" -device virtio-rng-pci \
 	-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
-	-virtfs "local,path=$dir/job,mount_tag=wayback,security_model=none" < /dev/null || rc=$?
-[ -z "${GUEST_CONSOLE:-}" ] || cp "$dir/console" "$GUEST_CONSOLE"
-if [ -s "$dir/job/status" ]; then
-	status=$(cat "$dir/job/status")
-	# A limit inside is one by that clock.
-	[ "$status" = 0 ] || echo "the machine ran $((SECONDS - begin)) s, $(cat "$dir/job/up") s by its own clock" >&2
-	exit "$status"
-fi
-tail -n 20 "$dir/console" >&2
-[ $rc != 124 ] && [ $rc != 137 ] || { echo "the machine with $kernel was not done after $seconds s" >&2; exit 124; }
-echo "the machine with $kernel did not get to the end" >&2
-exit 125
+	-virtfs "local,path=$dir/back,mount_tag=wayback,security_model=none" -serial stdio || rc=$?
+# A limit inside is one by that clock.
+[ ! -s "$dir/back/status" ] || [ "$(cat "$dir/back/status")" = 0 ] ||
+	echo "the machine ran $((SECONDS - begin)) s, $(cat "$dir/back/up") s by its own clock" >&2
+boot_end $rc "$dir/back/status" "$seconds"

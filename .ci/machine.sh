@@ -13,8 +13,8 @@
 # The command's output is ours, and so is its exit status. 124: it took too long. 125: the machine
 # did not do as it should. What it wrote to its console is shown then.
 set -eu
-me=${0##*/}
-die() { echo "$me: $*" >&2; exit 125; }
+# shellcheck source=.ci/boot.bash
+. "$(dirname "$0")/boot.bash"
 arch=arm64 kernel='' append='' cpu='' memory=2048 cpus=2 seconds=600 shares=() names=() vars=()
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -27,10 +27,9 @@ while [ $# -gt 0 ]; do
 	esac
 	shift 2
 done
-[ $# -ge 2 ] || die "usage: $me [OPTION...] ROOT COMMAND [ARG...]"
+[ $# -ge 2 ] || die "usage: ${0##*/} [OPTION...] ROOT COMMAND [ARG...]"
 root=$(realpath "$1")
 shift
-PATH=$PATH:/usr/sbin:/sbin
 case $arch in
 arm64)
 	qemu=(qemu-system-aarch64 -M virt -cpu "${cpu:-max,pauth-impdef=on}") console=ttyAMA0 ;;
@@ -39,16 +38,11 @@ amd64)
 	qemu=(qemu-system-x86_64 -M q35 -cpu "${cpu:-max,cx16=off}") console=ttyS0 ;;
 *) die "no machine for $arch" ;;
 esac
-for tool in "${qemu[0]}" cpio mke2fs; do
-	command -v "$tool" > /dev/null || die "needs $tool"
-done
+needs "${qemu[0]}" cpio mke2fs
 [ -n "$kernel" ] || kernel=$(ls "$root"/boot/vmlinuz-* 2> /dev/null | tail -n 1)
 [ -s "$kernel" ] || die "no kernel in $root"
 [ -x "$root/bin/busybox" ] || die "no busybox in $root"
-dir=$(mktemp -d)
-# Whatever happens, nothing stays.
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 130' INT TERM HUP
+boot_begin "$root/bin/busybox"
 
 # --- its disks --------------------------------------------------------------
 # disk FILE FOLDER: a file system with what is in the folder. 400 MB are made in 2 s.
@@ -81,33 +75,12 @@ for i in "${!shares[@]}"; do
 done
 
 # --- its first program ------------------------------------------------------
-mkdir -p "$dir/init/bin" "$dir/init/modules"
-cp "$root/bin/busybox" "$dir/init/bin/busybox"
-# What it needs to find its disks and us, in the order of loading.
+# What it needs to find its disks and us.
 release=$(basename "$kernel" | sed 's/^vmlinuz-//')
-if [ -d "$root/lib/modules/$release" ]; then
-	[ -s "$root/lib/modules/$release/modules.dep" ] || depmod -b "$root" "$release"
-	for m in virtio_pci virtio_blk virtio_console; do
-		modprobe -d "$root" -S "$release" --show-depends $m
-	done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' > "$dir/modules"
-	while read -r m; do
-		cp "$m" "$dir/init/modules/"
-		echo "/modules/${m##*/}" >> "$dir/init/modules/order"
-	done < "$dir/modules"
-fi
-{
-	printf 'cd %q 2> /dev/null || cd /\n' "$PWD"
-	[ ${#vars[@]} = 0 ] || printf 'export %q\n' "${vars[@]}"
-	printf 'exec'; printf ' %q' "$@"; echo
-} > "$dir/init/job"
-printf '%s\n' "${names[@]}" > "$dir/init/shares"
-cat > "$dir/init/init" <<'IN'
-#!/bin/busybox sh
-/bin/busybox --install -s /bin
-mkdir -p /proc /sys /dev /new
-mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs devtmpfs /dev
-[ ! -s /modules/order ] || while read -r m; do insmod "$m"; done < /modules/order
-die() { echo "machine: $*"; poweroff -f; }
+[ ! -d "$root/lib/modules/$release" ] || boot_modules "$root" "$release" virtio_pci virtio_blk virtio_console
+{ [ ${#vars[@]} = 0 ] || printf 'export %q\n' "${vars[@]}"; } | boot_job "$@"
+printf '%s\n' "${names[@]}" > "$dir/root/shares"
+boot_init <<'IN'
 mount -t ext4 /dev/vda /new || die "no root"
 disk=a
 while read -r share; do
@@ -142,23 +115,12 @@ $b poweroff -f
 FIRST
 exec switch_root /new /bin/bash /run/machine/first
 IN
-chmod 755 "$dir/init/init"
-(cd "$dir/init" && find . | cpio -o -H newc --quiet) > "$dir/initrd"
 
 # --- run --------------------------------------------------------------------
 : > "$dir/status"
 set +e
-timeout --foreground -k 5 "$seconds" "${qemu[@]}" -accel tcg,thread=multi -smp "$cpus" -m "$memory" \
-	-kernel "$kernel" -initrd "$dir/initrd" -append "console=$console panic=-1 $append" \
+boot_qemu "$seconds" "$kernel" "console=$console $append" "${qemu[@]}" -smp "$cpus" -m "$memory" \
 	"${drives[@]}" -device virtio-serial-pci \
 	-chardev file,id=out,path=/dev/fd/1,append=on -device virtserialport,chardev=out,name=out \
-	-chardev "file,id=status,path=$dir/status" -device virtserialport,chardev=status,name=status \
-	-serial "file:$dir/console" -display none -no-reboot -nic none -monitor none < /dev/null | cat
-rc=${PIPESTATUS[0]}
-status=$(cat "$dir/status")
-case $status in
-[0-9]|[0-9][0-9]|[0-9][0-9][0-9]) exit "$status" ;;
-esac
-tail -n 40 "$dir/console" >&2
-[ $rc != 124 ] && [ $rc != 137 ] || { echo "$me: not done after $seconds s" >&2; exit 124; }
-die "the machine ended early ($rc)"
+	-chardev "file,id=status,path=$dir/status" -device virtserialport,chardev=status,name=status | cat
+boot_end "${PIPESTATUS[0]}" "$dir/status" "$seconds"
