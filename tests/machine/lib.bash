@@ -18,13 +18,13 @@ need_machine() {
 # inside NAME WORD...: run inside/NAME.sh in the machine (what is before it are options of
 # guest.sh and its kernel). It must say what it has to say at its end.
 inside() {
-	local rc seconds=$((${TEST_TIMEOUT:-600} - 20)) # whoever runs this has patience for so long
+	local rc seconds=1760 # whoever runs this has patience for a little more
 	[ "${MACHINES:-short}" = short ] || seconds=14400
 	"$top/.ci/guest.sh" --seconds "$seconds" "$@" 2>&1 | tee machine.txt
 	rc=${PIPESTATUS[0]}
 	# What was left out inside is told here, too.
 	grep -aE '^(SKIP|FAIL) ' machine.txt > told.txt || :
-	[ "$rc" != 124 ] || { echo "emulation is slow, more so beside other work: TEST_TIMEOUT=1800 gives it time"; exit 1; }
+	[ "$rc" != 124 ] || { echo "emulation is slow, and much slower beside other work"; exit 1; }
 	[ "$rc" = 0 ] || { echo "in the machine: exit status $rc"; exit 1; }
 	grep -aq '^the machine is done$' machine.txt || { echo "the machine said nothing at its end"; exit 1; }
 }

@@ -2,6 +2,7 @@
 # Copyright the ubp authors
 # On a kernel that has no uprobes, nor tracefs: tests, the demo, yama's settings, as root and as
 # an ordinary user. MACHINES=long for all of it.
+# test-seconds: 1800
 . "${0%/*}/lib.bash"
 
 kernel=$cache/kernel-no-uprobes/bzImage

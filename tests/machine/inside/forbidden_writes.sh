@@ -19,13 +19,15 @@ with open("/proc/self/mem", "r+b", 0) as mem:
         sys.exit(e.errno != errno.EIO)
 sys.exit(1)
 PY
-told "root"
-MODE=auto integ attach.sh tour.sh
+if [ "$1" = short ]; then
+	told "root"
+	MODE=auto integ attach.sh tour.sh
+fi
 told "an ordinary user"
 MODE=auto integ_as_user attach.sh
 if [ "$1" = long ]; then
-	told "root, more"
-	integ tour.sh several.sh no_jump.sh semaphore.sh killed.sh later.sh dlopen.sh children.sh children_left.sh jump_state.sh \
+	told "root"
+	integ attach.sh tour.sh several.sh no_jump.sh semaphore.sh killed.sh later.sh dlopen.sh children.sh children_left.sh jump_state.sh \
 		recursion.sh state.sh signals.sh leave.sh exec_thread.sh links.sh usdt_forms.sh seccomp.sh blocked.sh forbidden_calls.sh
 	told "an ordinary user, more"
 	integ_as_user tour.sh no_jump.sh command.sh children.sh

@@ -18,14 +18,16 @@ zcat /proc/config.gz > /run/config && grep -q CONFIG_ARCH_SUPPORTS_UPROBES=y /ru
 grep -q 'no kernel uprobes here' /run/bench || wrong "ubp-bench: $(cat /run/bench)"
 [ $failed = 0 ] || exit 1 # the rest would show nothing
 
-told "root"
-MODE=auto integ tour.sh
+if [ "$1" = short ]; then
+	told "root"
+	MODE=auto integ tour.sh
+fi
 told "an ordinary user"
 integ_as_user attach.sh
 told "the demo"
 docs/demo.sh || wrong "the demo"
 if [ "$1" = long ]; then
-	told "root, more"
+	told "root"
 	integ attach.sh tour.sh no_jump.sh several.sh semaphore.sh dlopen.sh later.sh children.sh \
 		children_left.sh cpp_exceptions.sh recursion.sh state.sh signals.sh leave.sh detach.sh exec_thread.sh \
 		leader_gone.sh job_control.sh restarts.sh seccomp.sh undumpable.sh usdt_forms.sh json.sh \

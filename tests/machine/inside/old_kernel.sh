@@ -14,15 +14,17 @@ if [ -e $scope ] && [ "$(cat $scope)" != 0 ]; then
 	integ yama.sh
 	echo 0 > $scope || wrong "yama does not take 0"
 fi
-told "root"
-MODE=auto integ attach.sh tour.sh
+if [ "$1" = short ]; then
+	told "root"
+	MODE=auto integ attach.sh tour.sh
+fi
 told "an ordinary user"
 MODE=auto integ_as_user attach.sh
 if [ "$1" = long ]; then
 	told "the demo"
 	docs/demo.sh || wrong "the demo"
-	told "root, more"
-	integ tour.sh several.sh semaphore.sh dlopen.sh killed.sh later.sh children.sh children_left.sh recursion.sh state.sh \
+	told "root"
+	integ attach.sh tour.sh several.sh semaphore.sh dlopen.sh killed.sh later.sh children.sh children_left.sh recursion.sh state.sh \
 		signals.sh leave.sh exec_thread.sh links.sh usdt_forms.sh seccomp.sh blocked.sh unprivileged.sh forbidden_calls.sh
 fi
 done_here
