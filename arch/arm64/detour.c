@@ -96,7 +96,7 @@ void make_may_fault(struct gen *g, label_t fixup)
 label_t make_literal(struct gen *g, const void *bytes, size_t len)
 {
 	size_t cap = g->cap_literals ? 2 * g->cap_literals : 16;
-	label_t label = a64_label(&g->e);
+	label_t label = emit_label(&g->e);
 
 	if (g->n_literals == g->cap_literals) {
 		struct gen_literal *all = realloc(g->literals, cap * sizeof(*all));
@@ -178,7 +178,7 @@ void make_gate(struct gen *g, int reg, label_t trap)
 /* R_BASE, or to the trap, or out. */
 static void find_base(struct gen *g, label_t trap, label_t leave)
 {
-	label_t low = a64_label(&g->e), on = a64_label(&g->e);
+	label_t low = emit_label(&g->e), on = emit_label(&g->e);
 	struct emit *e = &g->e;
 	struct emit_mem owner;
 
@@ -193,10 +193,10 @@ static void find_base(struct gen *g, label_t trap, label_t leave)
 	a64_logic(e, OP_ANDS, G_ZR, R_A, RING_OWNER_DIED);
 	a64_bcond(e, COND_EQ, on);
 	a64_b(e, leave);
-	a64_set(e, low);
+	emit_set(e, low);
 	a64_bcond(e, COND_EQ, trap);
 	a64_b(e, leave);
-	a64_set(e, on);
+	emit_set(e, on);
 }
 
 /* --- a probe --------------------------------------------------------------------------------- */
@@ -204,7 +204,7 @@ static void find_base(struct gen *g, label_t trap, label_t leave)
 static void one_probe(struct gen *g, const struct ways *ways, size_t i, bool is_last)
 {
 	bool counts = g->plan->count_dropped;
-	label_t next = a64_label(&g->e), drop = a64_label(&g->e);
+	label_t next = emit_label(&g->e), drop = emit_label(&g->e);
 	label_t after_drop = ways->several ? next : ways->leave_early;
 	struct emit *e = &g->e;
 	bool useful;
@@ -217,11 +217,11 @@ static void one_probe(struct gen *g, const struct ways *ways, size_t i, bool is_
 	save(g, g->used);
 	make_record(g, is_last ? ways->leave : next, ways->trap[i], i);
 	if (useful && counts) {
-		a64_set(e, drop);
+		emit_set(e, drop);
 		make_count_dropped(g);
 		a64_b(e, after_drop);
 	}
-	a64_set(e, next);
+	emit_set(e, next);
 	if (is_last && ways->several)
 		a64_b(e, ways->leave);
 }
@@ -252,8 +252,8 @@ static void begin(struct gen *g, struct ways *ways, uint32_t early)
 {
 	const struct detour_plan *plan = g->plan;
 
-	ways->leave = a64_label(&g->e);
-	ways->leave_early = a64_label(&g->e);
+	ways->leave = emit_label(&g->e);
+	ways->leave_early = emit_label(&g->e);
 	g->early = g->used = early;
 	for (size_t i = 0; i < plan->n_probes; i++) {
 		if (plan->probes[i].is_return != ways->is_return)
@@ -273,8 +273,8 @@ static void begin(struct gen *g, struct ways *ways, uint32_t early)
 		}
 	}
 	for (size_t k = 0; k < ways->n_order; k++) {
-		ways->trap[ways->order[k]] = a64_label(&g->e);
-		ways->trap_early[ways->order[k]] = a64_label(&g->e);
+		ways->trap[ways->order[k]] = emit_label(&g->e);
+		ways->trap_early[ways->order[k]] = emit_label(&g->e);
 	}
 	/* The second one may find a record written, or not: one state for both. */
 	ways->several = ways->n_order > 1;
@@ -296,9 +296,9 @@ static void way_out(struct gen *g, const struct ways *ways)
 {
 	struct emit *e = &g->e;
 
-	a64_set(e, ways->leave);
+	emit_set(e, ways->leave);
 	move_regs(e, false, g->used & ~g->early);
-	a64_set(e, ways->leave_early);
+	emit_set(e, ways->leave_early);
 	make_restore(g, g->early);
 	go_on(g, ways);
 }
@@ -309,12 +309,12 @@ static label_t put_trap(struct gen *g, const struct ways *ways, size_t i)
 	struct emit *e = &g->e;
 	label_t trap;
 
-	a64_set(e, ways->trap[i]);
+	emit_set(e, ways->trap[i]);
 	move_regs(e, false, g->used & ~g->early);
-	a64_set(e, ways->trap_early[i]);
+	emit_set(e, ways->trap_early[i]);
 	make_restore(g, g->early);
 	*(ways->is_return ? &g->out->ret_trap_at[i] : &g->out->trap_at[i]) = (uint32_t)e->len;
-	trap = a64_here(e);
+	trap = emit_here(e);
 	a64_insn(e, INSN_BRK);
 	go_on(g, ways);
 	return trap;
@@ -326,19 +326,19 @@ static void put_literals(struct gen *g)
 
 	for (size_t i = 0; i < g->n_literals; i++) {
 		while (e->len % 8 != 0 && !e->error)
-			a64_bytes(e, "", 1);
-		a64_set(e, g->literals[i].label);
-		a64_bytes(e, g->literals[i].bytes, g->literals[i].len);
+			emit_bytes(e, "", 1);
+		emit_set(e, g->literals[i].label);
+		emit_bytes(e, g->literals[i].bytes, g->literals[i].len);
 	}
 	/* Words are read whole. */
 	while (e->len % 8 != 0 && !e->error)
-		a64_bytes(e, "", 1);
+		emit_bytes(e, "", 1);
 }
 
 static void put_entry(struct gen *g, label_t copy, label_t back)
 {
 	struct ways ways = { .copy = copy };
-	label_t no_stack = a64_label(&g->e), trap;
+	label_t no_stack = emit_label(&g->e), trap;
 	struct emit *e = &g->e;
 	size_t last;
 
@@ -357,9 +357,9 @@ static void put_entry(struct gen *g, label_t copy, label_t back)
 			one_probe(g, &ways, ways.order[k], k == last);
 	}
 	way_out(g, &ways);
-	g->out->hijack_off = a64_at(e, ways.leave);
+	g->out->hijack_off = emit_at(e, ways.leave);
 	trap = put_trap(g, &ways, ways.order[0]);
-	a64_set(e, no_stack);
+	emit_set(e, no_stack);
 	a64_b(e, trap);
 	for (size_t k = 1; k <= last; k++)
 		put_trap(g, &ways, ways.order[k]);
@@ -371,7 +371,7 @@ static void put_entry(struct gen *g, label_t copy, label_t back)
  */
 static void put_gone(struct gen *g, label_t gone)
 {
-	a64_set(&g->e, gone);
+	emit_set(&g->e, gone);
 	make_restore(g, GEN_HIJACK_REGS);
 	a64_address(&g->e, R_A, g->plan->trampoline);
 	a64_br(&g->e, R_A);
@@ -380,11 +380,11 @@ static void put_gone(struct gen *g, label_t gone)
 static void put_return(struct gen *g, label_t back)
 {
 	struct ways ways = { .is_return = true };
-	label_t gone = a64_label(&g->e);
+	label_t gone = emit_label(&g->e);
 
 	begin(g, &ways, GEN_HIJACK_REGS);
 	g->out->return_at = (uint32_t)g->e.len;
-	a64_set(&g->e, back);
+	emit_set(&g->e, back);
 	g->clobbered = GEN_HIJACK_REGS;
 	save(g, g->early);
 	make_come_back(g, gone);
@@ -401,11 +401,11 @@ static void put_return(struct gen *g, label_t back)
 
 static void put_block(struct gen *g)
 {
-	label_t copy = a64_here(&g->e), back = a64_label(&g->e);
+	label_t copy = emit_here(&g->e), back = emit_label(&g->e);
 	struct emit *e = &g->e;
 
-	g->search = a64_label(e);
-	a64_bytes(e, g->out->copy.code, g->out->copy.len);
+	g->search = emit_label(e);
+	emit_bytes(e, g->out->copy.code, g->out->copy.len);
 	a64_align(e, UBP_SLOT_SIZE);
 	put_entry(g, copy, back);
 	if (detour_has_return(g->plan))
@@ -441,13 +441,13 @@ static int check_plan(const struct detour_plan *plan, struct ubp_err *err)
 
 static int finish(struct gen *g, struct ubp_err *err)
 {
-	int rc = a64_finish(&g->e);
+	int rc = emit_finish(&g->e, a64_fix);
 
 	if (rc < 0)
 		return ubp_fail(err, -rc,
 				rc == -ENOMEM ? "out of memory" : "the detour is too long");
 	for (size_t i = 0; i < g->out->n_loads; i++)
-		g->out->loads[i].fixup = a64_at(&g->e, g->out->loads[i].fixup);
+		g->out->loads[i].fixup = emit_at(&g->e, g->out->loads[i].fixup);
 	g->out->code = g->e.code;
 	g->out->len = g->e.len;
 	g->e.code = NULL;
@@ -467,10 +467,10 @@ int arm64_build_detour(const struct detour_plan *plan, struct detour *ret_detour
 	rc = arm64_build_copy(plan->window, plan->vaddr, &ret_detour->copy, err);
 	if (rc < 0)
 		return rc;
-	a64_init(&g.e, plan->vaddr);
+	emit_init(&g.e, 64, plan->vaddr);
 	put_block(&g);
 	rc = finish(&g, err);
-	a64_free(&g.e);
+	emit_free(&g.e);
 	free(g.misses);
 	free(g.literals);
 	if (rc < 0) {

@@ -235,7 +235,7 @@ static void copy_loop(struct gen *g, const struct fetch_op *op, unsigned size, u
 
 	a64_add(e, R_C, R_RECORD, make_data_at(op->at).disp);
 	a64_imm(e, R_B, 0);
-	loop = a64_here(e);
+	loop = emit_here(e);
 	make_load(g, load_op(size), R_A, MEM_X(R_ADDRESS, R_B));
 	if (op->bit_width)
 		cut_bits(e, op, R_A);

@@ -210,17 +210,17 @@ static void text_of_data(struct pass *p, const struct filter_pred *pred)
 static void text_of_comm(struct pass *p)
 {
 	struct emit *e = &p->g->e;
-	label_t loop, done = a64_label(e);
+	label_t loop, done = emit_label(e);
 
 	make_comm_address(e);
 	a64_imm(e, R_B, 0);
-	loop = a64_here(e);
+	loop = emit_here(e);
 	a64_ldst(e, OP_LDR8, R_A, MEM_BYTES(R_ADDRESS, R_B));
 	a64_add(e, R_B, R_B, 1);
 	a64_cbz(e, 0, R_A, done);
 	a64_cmp(e, OP_X, R_B, 16);
 	a64_bcond(e, COND_LO, loop);
-	a64_set(e, done);
+	emit_set(e, done);
 }
 
 static void put_text(struct pass *p, const struct filter_pred *pred, label_t yes, label_t no)
@@ -285,19 +285,19 @@ static bool put_filter(struct gen *g, bool early, label_t drop)
 		.g = g,
 		.filter = g->probe->filter,
 		.early = early,
-		.pass = a64_label(&g->e),
+		.pass = emit_label(&g->e),
 		.drop = drop,
 	};
 
 	p.first = (label_t)g->e.n_labels;
 	for (uint32_t i = 0; i < p.filter->n_preds; i++)
-		a64_label(&g->e);
+		emit_label(&g->e);
 	for (uint32_t i = 0; i < p.filter->n_preds; i++) {
-		a64_set(&g->e, p.first + i);
+		emit_set(&g->e, p.first + i);
 		p.next = i + 1 < p.filter->n_preds ? p.first + i + 1 : p.pass;
 		put_pred(&p, &p.filter->preds[i]);
 	}
-	a64_set(&g->e, p.pass);
+	emit_set(&g->e, p.pass);
 	return !p.unsure;
 }
 

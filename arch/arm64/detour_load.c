@@ -40,11 +40,11 @@ static uint32_t cell_at(uint32_t cell)
 void make_check(struct gen *g, int64_t disp, uint32_t n, uint32_t cell)
 {
 	struct emit *e = &g->e;
-	struct gen_miss miss = { .at = a64_label(e), .fail = g->fail, .n = n, .cell = cell };
+	struct gen_miss miss = { .at = emit_label(e), .fail = g->fail, .n = n, .cell = cell };
 
 	a64_add(e, R_ADDRESS, R_ACC, disp);
 	a64_ldst(e, OP_LDR64, R_A, MEM(R_BASE, cell_at(cell)));
-	miss.retry = a64_here(e);
+	miss.retry = emit_here(e);
 	/* R_A, a range: its start, in pages; R_B: its length less @n. */
 	a64_zero_extend(e, R_B, R_A, RING_RANGE_BITS);
 	a64_lsr(e, OP_X, R_A, R_A, RING_RANGE_BITS);
@@ -74,17 +74,17 @@ void make_load(struct gen *g, uint32_t op, int reg, struct emit_mem mem)
 static void make_search(struct gen *g)
 {
 	struct emit *e = &g->e;
-	label_t next, give_up = a64_label(e), out = a64_label(e);
+	label_t next, give_up = emit_label(e), out = emit_label(e);
 
 	_Static_assert(FRAME_SEARCH % 8 == 0 && FRAME_SEARCH + 8 < FRAME_LEN, "room for it");
-	a64_set(e, g->search);
+	emit_set(e, g->search);
 	a64_ldst(e, OP_STR64, R_A, MEM(G_SP, FRAME_CELL));
 	a64_ldst(e, OP_STR64, R_NEXT, MEM(G_SP, FRAME_SEARCH));
 	a64_ldst(e, OP_LDR64, R_NEXT, MEM(R_BASE, offsetof(struct ring_head, n_ranges)));
 	a64_imm(e, R_A, RING_RANGES);
 	a64_op(e, OP_SUBS | OP_X, G_ZR, R_NEXT, R_A);
 	a64_csel(e, COND_HI, R_NEXT, R_A, R_NEXT);
-	next = a64_here(e);
+	next = emit_here(e);
 	a64_subs(e, R_NEXT, R_NEXT, 1);
 	a64_bcond(e, COND_LO, give_up);
 	a64_add(e, G_TMP, R_BASE, offsetof(struct ring_head, ranges));
@@ -102,9 +102,9 @@ static void make_search(struct gen *g)
 	a64_ldst(e, OP_LDR64, G_TMP, MEM(G_SP, FRAME_CELL));
 	a64_ldst(e, OP_STR64, R_A, MEM_BYTES(R_BASE, G_TMP));
 	a64_b(e, out);
-	a64_set(e, give_up);
+	emit_set(e, give_up);
 	a64_imm(e, R_A, 0);
-	a64_set(e, out);
+	emit_set(e, out);
 	a64_ldst(e, OP_LDR64, R_NEXT, MEM(G_SP, FRAME_SEARCH));
 	a64_br(e, R_RETURN);
 }
@@ -115,15 +115,15 @@ void make_misses(struct gen *g)
 
 	for (size_t i = 0; i < g->n_misses; i++) {
 		const struct gen_miss *m = &g->misses[i];
-		label_t back = a64_label(e);
+		label_t back = emit_label(e);
 
-		a64_set(e, m->at);
+		emit_set(e, m->at);
 		a64_ldst(e, OP_STR64, R_RETURN, MEM(G_SP, FRAME_RETURN));
 		a64_imm(e, R_A, cell_at(m->cell));
 		a64_imm(e, R_B, m->n);
 		a64_adr(e, R_RETURN, back);
 		a64_b(e, g->search);
-		a64_set(e, back);
+		emit_set(e, back);
 		a64_ldst(e, OP_LDR64, R_RETURN, MEM(G_SP, FRAME_RETURN));
 		a64_cbnz(e, OP_X, R_A, m->retry);
 		a64_b(e, m->fail);

@@ -39,7 +39,7 @@ static void head_address(struct emit *e, int reg)
 static void find_thread(struct gen *g)
 {
 	struct emit *e = &g->e;
-	label_t look, next = a64_label(e), found = a64_label(e);
+	label_t look, next = emit_label(e), found = emit_label(e);
 
 	_Static_assert(sizeof(struct ring_thread) == 64, "a shift makes offsets");
 	a64_insn(e, OP_GET_TP | R_A);
@@ -48,19 +48,19 @@ static void find_thread(struct gen *g)
 	a64_op(e, OP_MUL | OP_X, R_C, R_A, R_C);
 	a64_lsr(e, OP_X, R_C, R_C, RING_HASH_SHIFT);
 	a64_add(e, R_B, R_BASE, RING_TABLE_AT);
-	look = a64_here(e);
+	look = emit_here(e);
 	a64_op(e, OP_ADD | OP_X | op_lsl(6), R_THREAD, R_B, R_C);
 	make_may_fault(g, g->fail);
 	a64_ldst(e, OP_LDR64, R_RECORD, thread_mem(offsetof(struct ring_thread, key)));
 	a64_op(e, OP_SUBS | OP_X, G_ZR, R_RECORD, R_A);
 	a64_bcond(e, COND_EQ, found);
-	a64_set(e, next);
+	emit_set(e, next);
 	_Static_assert(RING_KEY_NONE == 0, "a branch tells");
 	a64_cbz(e, OP_X, R_RECORD, g->fail);
 	a64_add(e, R_C, R_C, 1);
 	a64_logic(e, OP_AND | OP_X, R_C, R_C, RING_THREADS - 1);
 	a64_b(e, look);
-	a64_set(e, found);
+	emit_set(e, found);
 	a64_ldst(e, OP_LDR64, R_B, thread_mem(offsetof(struct ring_thread, cpu_vaddr)));
 	a64_cbz(e, OP_X, R_B, g->fail);
 }
@@ -73,7 +73,7 @@ static void reserve(struct gen *g, uint32_t max, label_t full)
 
 	a64_ldst(e, OP_LDR64, R_B, thread_mem(offsetof(struct ring_thread, limit)));
 	head_address(e, R_C);
-	again = a64_here(e);
+	again = emit_here(e);
 	a64_ldxr(e, R_RECORD, R_C);
 	a64_add(e, R_A, R_RECORD, max);
 	a64_op(e, OP_SUBS | OP_X, G_ZR, R_A, R_B);
@@ -172,7 +172,7 @@ static void cut(struct gen *g, uint32_t max, label_t not )
 	a64_op(e, OP_ADD | OP_X, R_B, R_B, R_C);
 	a64_add(e, R_A, R_C, max);
 	head_address(e, R_C);
-	again = a64_here(e);
+	again = emit_here(e);
 	a64_ldxr(e, R_ADDRESS, R_C);
 	a64_op(e, OP_SUBS | OP_X, G_ZR, R_ADDRESS, R_A);
 	a64_bcond(e, COND_NE, not );
@@ -185,7 +185,7 @@ static void cut(struct gen *g, uint32_t max, label_t not )
 static void shorten(struct gen *g, uint32_t max)
 {
 	struct emit *e = &g->e;
-	label_t kept = a64_label(e), whole = a64_label(e);
+	label_t kept = emit_label(e), whole = emit_label(e);
 
 	a64_op(e, OP_SUB | OP_X, R_END, R_END, R_RECORD);
 	a64_add(e, R_END, R_END, 7);
@@ -194,9 +194,9 @@ static void shorten(struct gen *g, uint32_t max)
 	a64_ldst(e, OP_LDR64, R_C, MEM(G_SP, FRAME_POS));
 	cut(g, max, whole);
 	a64_b(e, kept);
-	a64_set(e, whole);
+	emit_set(e, whole);
 	a64_imm(e, R_END, max);
-	a64_set(e, kept);
+	emit_set(e, kept);
 	a64_ldst(e, OP_STR32, R_END, record_mem(offsetof(struct ring_record, size)));
 }
 
@@ -204,13 +204,13 @@ static void shorten(struct gen *g, uint32_t max)
 static void give_back(struct gen *g, uint32_t max, label_t then)
 {
 	struct emit *e = &g->e;
-	label_t last = a64_label(e);
+	label_t last = emit_label(e);
 
 	a64_imm(e, R_B, 0);
 	a64_ldst(e, OP_LDR64, R_C, MEM(G_SP, FRAME_POS));
 	cut(g, max, last);
 	a64_b(e, then);
-	a64_set(e, last);
+	emit_set(e, last);
 	store_size(g, max);
 	a64_imm(e, R_A, RING_VOID);
 	a64_ldst(e, OP_STR32, R_A, record_mem(offsetof(struct ring_record, probe)));
@@ -221,7 +221,7 @@ static void give_back(struct gen *g, uint32_t max, label_t then)
 /* One more at [R_B]; other threads, or a signal handler, may count there, too. */
 static void count(struct emit *e)
 {
-	label_t again = a64_here(e);
+	label_t again = emit_here(e);
 
 	a64_ldxr(e, R_A, R_B);
 	a64_add(e, R_A, R_A, 1);
@@ -252,7 +252,7 @@ void make_record(struct gen *g, label_t done, label_t trap, size_t i)
 		detour_record_max(g->probe->program, g->probe->is_return) + make_stack_max(g);
 	struct detour_early early = make_filter_look(g, g->probe);
 	bool has_filter = g->probe->filter && (early.unsure || early.loads);
-	label_t full = a64_label(&g->e), undo = a64_label(&g->e), drop = a64_label(&g->e);
+	label_t full = emit_label(&g->e), undo = emit_label(&g->e), drop = emit_label(&g->e);
 	struct emit *e = &g->e;
 
 	g->fail = trap;
@@ -274,14 +274,14 @@ void make_record(struct gen *g, label_t done, label_t trap, size_t i)
 	commit(g);
 	a64_b(e, done);
 	if (!g->plan->lossless) {
-		a64_set(e, full);
+		emit_set(e, full);
 		count_lost(g, done);
 	}
 	if (has_filter) {
-		a64_set(e, drop);
+		emit_set(e, drop);
 		make_count_dropped(g);
 		give_back(g, max, done);
 	}
-	a64_set(e, undo);
+	emit_set(e, undo);
 	give_back(g, max, trap);
 }

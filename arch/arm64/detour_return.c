@@ -83,13 +83,13 @@ static void provide_entry(struct gen *g, label_t trap)
 {
 	uint64_t mask = g->plan->hijacks_mask;
 	struct emit *e = &g->e;
-	label_t look, again, next = a64_label(e), found = a64_label(e);
+	label_t look, again, next = emit_label(e), found = emit_label(e);
 
 	_Static_assert(offsetof(struct guard_hijack, word) == 0, "at the entry");
 	first_entry(e, g->plan->hijacks, mask);
-	look = a64_here(e);
+	look = emit_here(e);
 	entry_address(e);
-	again = a64_here(e);
+	again = emit_here(e);
 	make_may_fault(g, trap);
 	a64_ldxr(e, R_C, GEN_HIJACK);
 	a64_op(e, OP_SUBS | OP_X, G_ZR, R_C, R_WORD);
@@ -99,10 +99,10 @@ static void provide_entry(struct gen *g, label_t trap)
 	a64_stxr(e, R_C, R_WORD, GEN_HIJACK);
 	a64_cbnz(e, 0, R_C, again);
 	a64_b(e, found);
-	a64_set(e, next);
+	emit_set(e, next);
 	next_entry(e, mask, look);
 	a64_b(e, trap);
-	a64_set(e, found);
+	emit_set(e, found);
 }
 
 /* To @trap if this was done to the return address already. */
@@ -165,12 +165,12 @@ void make_come_back(struct gen *g, label_t gone)
 static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t trampoline)
 {
 	struct emit *e = &g->e;
-	label_t look, found = a64_label(e), none = a64_label(e);
+	label_t look, found = emit_label(e), none = emit_label(e);
 
 	make_frame(e);
 	make_save_first(g, GEN_HIJACK_REGS);
 	first_entry(e, hijacks, mask);
-	look = a64_here(e);
+	look = emit_here(e);
 	entry_address(e);
 	a64_ldst(e, OP_LDR64, R_C, entry_mem(offsetof(struct guard_hijack, word)));
 	a64_op(e, OP_SUBS | OP_X, G_ZR, R_C, R_WORD);
@@ -178,12 +178,12 @@ static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t 
 	a64_cbz(e, OP_X, R_C, none);
 	next_entry(e, mask, look);
 	a64_b(e, none);
-	a64_set(e, found);
+	emit_set(e, found);
 	a64_ldst(e, OP_LDR64, R_C, entry_mem(offsetof(struct guard_hijack, real)));
 	a64_cbz(e, OP_X, R_C, none);
 	a64_ldst(e, OP_LDR64, R_C, entry_mem(offsetof(struct guard_hijack, back)));
 	a64_br(e, R_C);
-	a64_set(e, none);
+	emit_set(e, none);
 	make_restore(g, GEN_HIJACK_REGS);
 	a64_imm(e, R_A, trampoline);
 	a64_br(e, R_A);
@@ -219,15 +219,15 @@ int arm64_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint64_t tr
 
 	if (!make_can_hijack(hijacks, hijacks_mask))
 		return ubp_fail(err, EOPNOTSUPP, "no table for return addresses");
-	a64_init(&g.e, 0);
+	emit_init(&g.e, 64, 0);
 	put_common(&g, hijacks, hijacks_mask, trampoline);
-	rc = a64_finish(&g.e);
+	rc = emit_finish(&g.e, a64_fix);
 	if (rc == 0 && g.e.len > max)
 		rc = -ENOSPC;
 	if (rc == 0) {
 		memcpy(code, g.e.code, g.e.len);
 		*ret_len = g.e.len;
 	}
-	a64_free(&g.e);
+	emit_free(&g.e);
 	return rc < 0 ? ubp_fail(err, -rc, "no code for returns") : 0;
 }

@@ -74,7 +74,7 @@ static void walk(struct gen *g, label_t done)
 {
 	uint32_t cell = (g->probe->cell + detour_cells(g->probe->program)) % RING_CELLS;
 	struct emit *e = &g->e;
-	label_t next = a64_here(e);
+	label_t next = emit_here(e);
 
 	a64_logic(e, OP_ANDS | OP_X, G_ZR, R_ACC, 7);
 	a64_bcond(e, COND_NE, done);
@@ -98,7 +98,7 @@ static void walk(struct gen *g, label_t done)
 void make_stack(struct gen *g)
 {
 	struct emit *e = &g->e;
-	label_t done = a64_label(e);
+	label_t done = emit_label(e);
 
 	begin(g);
 	if (g->plan->frames > 1) {
@@ -108,7 +108,7 @@ void make_stack(struct gen *g)
 		a64_bcond(e, COND_LO, done);
 		walk(g, done);
 	}
-	a64_set(e, done);
+	emit_set(e, done);
 	a64_ldst(e, OP_LDR64, R_A, MEM(G_SP, FRAME_STACK));
 	a64_op(e, OP_SUB | OP_X, R_B, R_END, R_A);
 	a64_lsr(e, OP_X, R_B, R_B, 3);

@@ -81,7 +81,7 @@ static void copy_tail(struct gen *g)
 	label_t loop;
 
 	a64_add(e, R_B, R_B, 8);
-	loop = a64_here(e);
+	loop = emit_here(e);
 	a64_subs(e, R_B, R_B, 1);
 	a64_bcond(e, COND_LO, g->fail);
 	make_load(g, OP_LDR8, R_A, MEM(R_ADDRESS, 0));
@@ -98,9 +98,9 @@ static void copy_string(struct gen *g, int64_t disp, uint32_t cell)
 	label_t loop, next, tail, done;
 	struct emit *e = &g->e;
 
-	tail = a64_label(e);
-	next = a64_label(e);
-	done = a64_label(e);
+	tail = emit_label(e);
+	next = emit_label(e);
+	done = emit_label(e);
 	make_check(g, disp, 1, cell);
 	/* R_B: how many bytes there may be, in the range and in the record */
 	a64_op(e, OP_SUB | OP_X, R_B, R_B, R_C);
@@ -110,7 +110,7 @@ static void copy_string(struct gen *g, int64_t disp, uint32_t cell)
 	a64_op(e, OP_SUBS | OP_X, G_ZR, R_B, R_A);
 	a64_csel(e, COND_HI, R_B, R_A, R_B);
 	a64_imm(e, R_ONES, ONES);
-	loop = a64_here(e);
+	loop = emit_here(e);
 	a64_subs(e, R_B, R_B, 8);
 	a64_bcond(e, COND_LO, tail);
 	make_load(g, OP_LDR64, R_A, MEM(R_ADDRESS, 0));
@@ -118,13 +118,13 @@ static void copy_string(struct gen *g, int64_t disp, uint32_t cell)
 	find_nul(g, next);
 	end_behind(e);
 	a64_b(e, done);
-	a64_set(e, next);
+	emit_set(e, next);
 	a64_add(e, R_ADDRESS, R_ADDRESS, 8);
 	a64_add(e, R_END, R_END, 8);
 	a64_b(e, loop);
-	a64_set(e, tail);
+	emit_set(e, tail);
 	copy_tail(g);
-	a64_set(e, done);
+	emit_set(e, done);
 }
 
 static void store_string(struct gen *g, const struct fetch_op *op)
@@ -142,7 +142,7 @@ static void store_strings(struct gen *g, const struct fetch_op *op)
 	make_check(g, op->imm, 8u * op->count, detour_cell(g->probe, op));
 	a64_ldst(e, OP_STR64, R_ADDRESS, MEM(G_SP, FRAME_ARRAY));
 	a64_ldst(e, OP_STR64, G_ZR, MEM(G_SP, FRAME_INDEX));
-	loop = a64_here(e);
+	loop = emit_here(e);
 	string_begins(g, op);
 	a64_ldst(e, OP_LDR64, R_B, MEM(G_SP, FRAME_INDEX));
 	a64_ldst(e, OP_LDR64, R_ACC, MEM(G_SP, FRAME_ARRAY));
@@ -176,7 +176,7 @@ void make_comm_address(struct emit *e)
 void make_comm(struct gen *g, const struct fetch_op *op)
 {
 	struct emit *e = &g->e;
-	label_t second = a64_label(e), done = a64_label(e);
+	label_t second = emit_label(e), done = emit_label(e);
 
 	string_begins(g, op);
 	make_comm_address(e);
@@ -186,14 +186,14 @@ void make_comm(struct gen *g, const struct fetch_op *op)
 	find_nul(g, second);
 	end_behind(e);
 	a64_b(e, done);
-	a64_set(e, second);
+	emit_set(e, second);
 	a64_ldst(e, OP_LDR64, R_A, MEM(R_ADDRESS, 8));
 	a64_zero_extend(e, R_A, R_A, 56); /* it ends there */
 	a64_ldst(e, OP_STR64, R_A, MEM(R_END, 8));
 	find_nul(g, g->fail);
 	a64_add(e, R_END, R_END, 8);
 	end_behind(e);
-	a64_set(e, done);
+	emit_set(e, done);
 	a64_add(e, R_A, R_RECORD, RECORD_DATA + DATA_MAX(g->probe->is_return));
 	a64_op(e, OP_SUBS | OP_X, G_ZR, R_END, R_A);
 	a64_bcond(e, COND_HI, g->fail);

@@ -26,7 +26,7 @@ void make_duration(struct gen *g)
 {
 	struct emit_mem time = MEM(GEN_HIJACK, offsetof(struct guard_hijack, time));
 	struct emit *e = &g->e;
-	label_t later = a64_label(e), none = a64_label(e);
+	label_t later = emit_label(e), none = emit_label(e);
 
 	/* When all of the function is done. */
 	a64_insn(e, INSN_ISB);
@@ -35,9 +35,9 @@ void make_duration(struct gen *g)
 	a64_ldst(e, OP_LDR64, R_B, time);
 	a64_op(e, OP_SUBS | OP_X, R_A, R_A, R_B);
 	a64_bcond(e, COND_HS, later);
-	a64_set(e, none);
+	emit_set(e, none);
 	a64_imm(e, R_A, 0);
-	a64_set(e, later);
+	emit_set(e, later);
 	a64_imm(e, R_B, g->plan->ns_factor);
 	a64_op(e, OP_UMULH | OP_X, R_C, R_A, R_B);
 	a64_op(e, OP_MUL | OP_X, R_A, R_A, R_B);

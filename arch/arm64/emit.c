@@ -3,44 +3,7 @@
 
 #include "arch/arm64/emit.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* Room for one more in an array; false and the error kept if there is none. */
-static bool grow(struct emit *e, void **array, size_t n, size_t *cap, size_t size)
-{
-	size_t want = *cap ? 2 * *cap : 64;
-	void *bigger;
-
-	if (n < *cap)
-		return true;
-	while (want <= n)
-		want *= 2;
-	bigger = e->error ? NULL : realloc(*array, want * size);
-	if (!bigger) {
-		if (!e->error)
-			e->error = -ENOMEM;
-		return false;
-	}
-	*array = bigger;
-	*cap = want;
-	return true;
-}
-
-void a64_init(struct emit *e, uint64_t vaddr)
-{
-	memset(e, 0, sizeof(*e));
-	e->vaddr = vaddr;
-}
-
-void a64_free(struct emit *e)
-{
-	free(e->code);
-	free(e->labels);
-	free(e->fixups);
-	memset(e, 0, sizeof(*e));
-}
 
 /* Does @value fit into @bits, with its sign? */
 static bool fits(int64_t value, unsigned bits)
@@ -55,14 +18,14 @@ static uint32_t adr_bits(int64_t distance)
 	return (d & 3) << 29 | (d >> 2 & 0x7ffff) << 5;
 }
 
-static void fix(struct emit *e, const struct emit_fixup *f)
+bool a64_fix(struct emit *e, const struct emit_fixup *f, size_t to)
 {
-	int64_t distance = (int64_t)e->labels[f->label].at - (int64_t)f->at;
+	int64_t distance = (int64_t)to - (int64_t)f->at;
 	uint32_t insn, units = (uint32_t)(distance / 4);
 	bool good = false;
 
 	memcpy(&insn, e->code + f->at, sizeof(insn));
-	switch (f->kind) {
+	switch ((enum emit_fix)f->kind) {
 	case FIX_B:
 		good = fits(distance, 28);
 		insn |= units & 0x3ffffff;
@@ -76,79 +39,27 @@ static void fix(struct emit *e, const struct emit_fixup *f)
 		insn |= adr_bits(distance);
 		break;
 	}
-	if (!good)
-		e->error = -ERANGE;
 	memcpy(e->code + f->at, &insn, sizeof(insn));
+	return good;
 }
 
-int a64_finish(struct emit *e)
-{
-	for (size_t i = 0; i < e->n_fixups && !e->error; i++) {
-		if (!e->labels[e->fixups[i].label].is_set)
-			e->error = -ERANGE;
-		else
-			fix(e, &e->fixups[i]);
-	}
-	return e->error;
-}
-
-/* --- bytes, labels, branches ------------------------------------------------------- */
-
-void a64_bytes(struct emit *e, const void *bytes, size_t len)
-{
-	if (len == 0 || !grow(e, (void **)&e->code, e->len + len, &e->cap, 1))
-		return;
-	memcpy(e->code + e->len, bytes, len);
-	e->len += len;
-}
+/* --- branches ---------------------------------------------------------------------- */
 
 void a64_insn(struct emit *e, uint32_t insn)
 {
-	a64_bytes(e, &insn, sizeof(insn));
+	emit_u32(e, insn);
 }
 
 void a64_align(struct emit *e, size_t size)
 {
-	while (e->len % 4 != 0 && !e->error)
-		a64_bytes(e, "", 1);
+	emit_fill(e, 4, 0);
 	while (e->len % size != 0 && !e->error)
 		a64_insn(e, INSN_BRK);
 }
 
-label_t a64_label(struct emit *e)
-{
-	if (!grow(e, (void **)&e->labels, e->n_labels, &e->cap_labels, sizeof(e->labels[0])))
-		return 0;
-	e->labels[e->n_labels] = (struct emit_label){ 0 };
-	return (label_t)e->n_labels++;
-}
-
-void a64_set(struct emit *e, label_t label)
-{
-	if (label < e->n_labels)
-		e->labels[label] = (struct emit_label){ .at = e->len, .is_set = true };
-}
-
-label_t a64_here(struct emit *e)
-{
-	label_t label = a64_label(e);
-
-	a64_set(e, label);
-	return label;
-}
-
-uint32_t a64_at(const struct emit *e, label_t label)
-{
-	return label < e->n_labels && e->labels[label].is_set ? (uint32_t)e->labels[label].at
-							      : 0;
-}
-
 static void put(struct emit *e, uint32_t insn, label_t label, enum emit_fix kind)
 {
-	if (!grow(e, (void **)&e->fixups, e->n_fixups, &e->cap_fixups, sizeof(e->fixups[0])))
-		return;
-	e->fixups[e->n_fixups++] =
-		(struct emit_fixup){ .at = (uint32_t)e->len, .label = label, .kind = kind };
+	emit_fixup(e, label, kind);
 	a64_insn(e, insn);
 }
 

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/*
- * A small assembler: instructions into a buffer that grows, labels that may be used before
- * they are set. Errors (out of memory, a distance that does not fit) are kept until
- * a64_finish().
- */
+/* Instructions (arch/emit.h has what they go into). */
 
 #ifndef UBP_ARCH_ARM64_EMIT_H
 #define UBP_ARCH_ARM64_EMIT_H
@@ -13,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "arch/emit.h"
 
 /* Numbers of general registers are what they are called; 31 is one of these. */
 #define G_ZR   31
@@ -91,8 +89,6 @@ static inline uint32_t op_lsl(unsigned by)
 #define INSN_RET     0xd65f03c0U
 #define INSN_BRK     0xd42eac40U /* that of ubp_arch.swbp */
 
-typedef uint32_t label_t;
-
 struct emit_mem {
 	int base;
 	int index;   /* or G_NONE; then .disp is 0 */
@@ -109,40 +105,11 @@ struct emit_mem {
 /* How the place of a label gets into an instruction. */
 enum emit_fix { FIX_B, FIX_19, FIX_ADR };
 
-struct emit {
-	uint64_t vaddr; /* of code[0] */
-	uint8_t *code;
-	size_t len, cap;
-	struct emit_label {
-		size_t at;
-		bool is_set;
-	} * labels;
-	size_t n_labels, cap_labels;
-	struct emit_fixup {
-		uint32_t at;
-		label_t label;
-		enum emit_fix kind;
-	} * fixups;
-	size_t n_fixups, cap_fixups;
-	int error; /* 0, -ENOMEM, -ERANGE */
-};
+emit_fix_fn a64_fix;
 
-void a64_init(struct emit *e, uint64_t vaddr);
-void a64_free(struct emit *e);
-/* Fill in all distances. Returns 0, -ENOMEM, or -ERANGE: one is too far, or to nowhere. */
-int a64_finish(struct emit *e);
-
-void a64_bytes(struct emit *e, const void *bytes, size_t len);
 void a64_insn(struct emit *e, uint32_t insn);
-/* Fill up to a multiple of @size with breakpoints, or with zeros behind what is none. */
+/* Fill up to a multiple of @size with breakpoints; what is no whole instruction, with zeros. */
 void a64_align(struct emit *e, size_t size);
-
-label_t a64_label(struct emit *e);
-void a64_set(struct emit *e, label_t label);
-/* A label that is set here. */
-label_t a64_here(struct emit *e);
-/* Offset of a label that is set; 0 if it is not. */
-uint32_t a64_at(const struct emit *e, label_t label);
 
 void a64_b(struct emit *e, label_t label);
 void a64_bcond(struct emit *e, enum cond cond, label_t label);

@@ -300,11 +300,11 @@ static void put_literals(struct gen *g)
 {
 	struct emit *e = &g->e;
 
-	emit_align(e, 8);
+	emit_fill(e, 8, INT3);
 	for (size_t i = 0; i < g->n_literals; i++) {
 		emit_set(e, g->literals[i].label);
 		emit_bytes(e, g->literals[i].bytes, g->literals[i].len);
-		emit_align(e, 8);
+		emit_fill(e, 8, INT3);
 	}
 }
 
@@ -366,7 +366,7 @@ static void put_block(struct gen *g)
 
 	g->search = emit_label(e);
 	emit_bytes(e, g->out->copy.code, g->out->copy.len);
-	emit_align(e, UBP_SLOT_SIZE);
+	emit_fill(e, UBP_SLOT_SIZE, INT3);
 	put_entry(g, copy, back);
 	if (detour_has_return(g->plan))
 		put_return(g, back);
@@ -404,7 +404,7 @@ static int check_plan(const struct detour_plan *plan, struct ubp_err *err)
 
 static int finish(struct gen *g, struct ubp_err *err)
 {
-	int rc = emit_finish(&g->e);
+	int rc = emit_finish(&g->e, x86_fix);
 
 	if (rc < 0)
 		return ubp_fail(err, -rc,

@@ -354,7 +354,7 @@ int i386_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint64_t tra
 		return ubp_fail(err, EOPNOTSUPP, "no table for return addresses");
 	emit_init(&g.e, 32, 0);
 	put_common(&g, hijacks, hijacks_mask);
-	rc = emit_finish(&g.e);
+	rc = emit_finish(&g.e, x86_fix);
 	if (rc == 0 && g.e.len > max)
 		rc = -ENOSPC;
 	if (rc == 0) {

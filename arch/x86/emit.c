@@ -4,149 +4,36 @@
 #include "arch/x86/emit.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* Room for one more in an array; false and the error kept if there is none. */
-static bool grow(struct emit *e, void **array, size_t n, size_t *cap, size_t size)
-{
-	size_t want = *cap ? 2 * *cap : 64;
-	void *bigger;
-
-	if (n < *cap)
-		return true;
-	while (want <= n)
-		want *= 2;
-	bigger = e->error ? NULL : realloc(*array, want * size);
-	if (!bigger) {
-		if (!e->error)
-			e->error = -ENOMEM;
-		return false;
-	}
-	*array = bigger;
-	*cap = want;
-	return true;
-}
-
-void emit_init(struct emit *e, unsigned bits, uint64_t vaddr)
-{
-	memset(e, 0, sizeof(*e));
-	e->bits = bits;
-	e->vaddr = vaddr;
-}
-
-void emit_free(struct emit *e)
-{
-	free(e->code);
-	free(e->labels);
-	free(e->fixups);
-	memset(e, 0, sizeof(*e));
-}
-
-static void set_disp(struct emit *e, size_t at, size_t to)
+static bool set_disp(struct emit *e, size_t at, size_t to)
 {
 	int64_t disp = (int64_t)to - (int64_t)(at + 4);
 	int32_t disp32 = (int32_t)disp;
 
-	if (disp != disp32)
-		e->error = -ERANGE;
 	memcpy(e->code + at, &disp32, sizeof(disp32));
+	return disp == disp32;
 }
 
-static void set_address(struct emit *e, size_t at, size_t to)
+static bool set_address(struct emit *e, size_t at, size_t to)
 {
 	uint32_t vaddr = (uint32_t)(e->vaddr + to);
 
 	memcpy(e->code + at, &vaddr, sizeof(vaddr));
+	return true;
 }
 
-int emit_finish(struct emit *e)
+bool x86_fix(struct emit *e, const struct emit_fixup *f, size_t to)
 {
-	for (size_t i = 0; i < e->n_fixups && !e->error; i++) {
-		const struct emit_fixup *f = &e->fixups[i];
-
-		if (!e->labels[f->label].is_set)
-			e->error = -ERANGE;
-		else if (f->is_absolute)
-			set_address(e, f->at, e->labels[f->label].at);
-		else
-			set_disp(e, f->at, e->labels[f->label].at);
-	}
-	return e->error;
+	return (f->kind == FIX_ADDRESS ? set_address : set_disp)(e, f->at, to);
 }
 
-/* --- bytes ------------------------------------------------------------------------ */
+/* --- jumps ------------------------------------------------------------------------ */
 
-void emit_bytes(struct emit *e, const void *bytes, size_t len)
+static void put_fixup(struct emit *e, label_t label, enum emit_fix kind)
 {
-	if (len == 0 || !grow(e, (void **)&e->code, e->len + len, &e->cap, 1))
-		return;
-	memcpy(e->code + e->len, bytes, len);
-	e->len += len;
-}
-
-void emit_u8(struct emit *e, uint8_t byte)
-{
-	emit_bytes(e, &byte, 1);
-}
-
-void emit_u32(struct emit *e, uint32_t value)
-{
-	emit_bytes(e, &value, sizeof(value));
-}
-
-void emit_u64(struct emit *e, uint64_t value)
-{
-	emit_bytes(e, &value, sizeof(value));
-}
-
-void emit_align(struct emit *e, size_t size)
-{
-	while (e->len % size != 0 && !e->error)
-		emit_u8(e, 0xcc);
-}
-
-/* --- labels and jumps --------------------------------------------------------------- */
-
-label_t emit_label(struct emit *e)
-{
-	if (!grow(e, (void **)&e->labels, e->n_labels, &e->cap_labels, sizeof(e->labels[0])))
-		return 0;
-	e->labels[e->n_labels] = (struct emit_label){ 0 };
-	return (label_t)e->n_labels++;
-}
-
-void emit_set(struct emit *e, label_t label)
-{
-	if (label < e->n_labels)
-		e->labels[label] = (struct emit_label){ .at = e->len, .is_set = true };
-}
-
-label_t emit_here(struct emit *e)
-{
-	label_t label = emit_label(e);
-
-	emit_set(e, label);
-	return label;
-}
-
-uint32_t emit_at(const struct emit *e, label_t label)
-{
-	return label < e->n_labels && e->labels[label].is_set ? (uint32_t)e->labels[label].at
-							      : 0;
-}
-
-static void put_fixup(struct emit *e, label_t label, bool is_absolute)
-{
-	if (!grow(e, (void **)&e->fixups, e->n_fixups, &e->cap_fixups, sizeof(e->fixups[0])))
-		return;
-	e->fixups[e->n_fixups++] = (struct emit_fixup){ (uint32_t)e->len, label, is_absolute };
+	emit_fixup(e, label, kind);
 	emit_u32(e, 0);
-}
-
-static void put_disp(struct emit *e, label_t label)
-{
-	put_fixup(e, label, false);
 }
 
 /* Backwards and near: two bytes are enough. */
@@ -154,9 +41,9 @@ static bool put_short(struct emit *e, uint8_t opcode, label_t label)
 {
 	int64_t disp;
 
-	if (label >= e->n_labels || !e->labels[label].is_set)
+	if (!emit_is_set(e, label))
 		return false;
-	disp = (int64_t)e->labels[label].at - (int64_t)(e->len + 2);
+	disp = (int64_t)emit_at(e, label) - (int64_t)(e->len + 2);
 	if (disp < INT8_MIN)
 		return false;
 	emit_u8(e, opcode);
@@ -169,7 +56,7 @@ void emit_jmp(struct emit *e, label_t label)
 	if (put_short(e, 0xeb, label))
 		return;
 	emit_u8(e, 0xe9);
-	put_disp(e, label);
+	put_fixup(e, label, FIX_DISP);
 }
 
 void emit_jcc(struct emit *e, enum cond cond, label_t label)
@@ -178,7 +65,7 @@ void emit_jcc(struct emit *e, enum cond cond, label_t label)
 		return;
 	emit_u8(e, 0x0f);
 	emit_u8(e, (uint8_t)(0x80 | cond));
-	put_disp(e, label);
+	put_fixup(e, label, FIX_DISP);
 }
 
 /* --- instructions --------------------------------------------------------------------- */
@@ -188,8 +75,8 @@ static void put_op(struct emit *e, unsigned op, int reg, int index, int rm)
 	unsigned rex = 0;
 
 	if (e->bits == 32) {
-		if ((reg >= 8 || index >= 8 || rm >= 8) && !e->error)
-			e->error = -EINVAL;
+		if (reg >= 8 || index >= 8 || rm >= 8)
+			emit_fail(e, -EINVAL);
 		op &= ~(unsigned)OP_W;
 	}
 	if (op & OP_LOCK)
@@ -215,8 +102,8 @@ static void put_modrm(struct emit *e, unsigned mod, int reg, int rm)
 /* A byte of such a register is another's in 32 bits. */
 static void need_byte(struct emit *e, unsigned op, int reg)
 {
-	if (e->bits == 32 && (op & OP_BYTE) && reg >= 4 && !e->error)
-		e->error = -EINVAL;
+	if (e->bits == 32 && (op & OP_BYTE) && reg >= 4)
+		emit_fail(e, -EINVAL);
 }
 
 void emit_rr(struct emit *e, unsigned op, int reg, int rm)
@@ -238,7 +125,7 @@ void emit_rm(struct emit *e, unsigned op, int reg, struct emit_mem mem)
 	if (mem.base == G_NONE || mem.base == G_ABSOLUTE) {
 		put_modrm(e, 0, reg, G_BP);
 		if (mem.base == G_NONE)
-			put_fixup(e, mem.label, e->bits == 32);
+			put_fixup(e, mem.label, e->bits == 32 ? FIX_ADDRESS : FIX_DISP);
 		else
 			emit_u32(e, (uint32_t)mem.disp);
 		return;
@@ -319,13 +206,13 @@ void emit_address(struct emit *e, int reg, uint64_t vaddr)
 void emit_label_address(struct emit *e, int reg, label_t label)
 {
 	put_op(e, 0xb8u | ((unsigned)reg & 7), 0, G_NONE, reg);
-	put_fixup(e, label, true);
+	put_fixup(e, label, FIX_ADDRESS);
 }
 
 void emit_store_label(struct emit *e, struct emit_mem mem, label_t label)
 {
 	emit_rm(e, 0xc7, 0, mem);
-	put_fixup(e, label, true);
+	put_fixup(e, label, FIX_ADDRESS);
 }
 
 void emit_store_imm(struct emit *e, unsigned w, struct emit_mem mem, uint32_t imm)

@@ -2,9 +2,7 @@
 /* Copyright the ubp authors */
 
 /*
- * A small assembler: bytes into a buffer that grows, labels that may be used before
- * they are set. Errors (out of memory, a distance that does not fit) are kept until
- * emit_finish().
+ * Instructions (arch/emit.h has what they go into).
  *
  * For 64 bits or for 32: there OP_W means nothing, the registers are the first eight, only the
  * first four have bytes, and memory is addressed by what the addresses are, not by how far
@@ -17,6 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "arch/emit.h"
 
 /* In the order of their encoding. */
 enum gpr {
@@ -94,8 +94,6 @@ enum cond {
 enum alu { ALU_ADD, ALU_OR, ALU_ADC, ALU_SBB, ALU_AND, ALU_SUB, ALU_XOR, ALU_CMP };
 enum shift { SHIFT_L = 4, SHIFT_R = 5, SHIFT_SIGNED = 7 };
 
-typedef uint32_t label_t;
-
 struct emit_mem {
 	int base;      /* enum gpr, or G_NONE: at .label */
 	int index;     /* enum gpr or G_NONE */
@@ -115,43 +113,10 @@ struct emit_mem {
 #define MEM_LABEL(label_)                                                                      \
 	((struct emit_mem){ .base = G_NONE, .index = G_NONE, .label = (label_) })
 
-struct emit {
-	unsigned bits;  /* 64, 32 */
-	uint64_t vaddr; /* of code[0] */
-	uint8_t *code;
-	size_t len, cap;
-	struct emit_label {
-		size_t at;
-		bool is_set;
-	} * labels;
-	size_t n_labels, cap_labels;
-	struct emit_fixup {
-		uint32_t at;
-		label_t label;
-		bool is_absolute;
-	} * fixups; /* 32-bit displacements, or addresses */
-	size_t n_fixups, cap_fixups;
-	int error; /* 0, -ENOMEM, -ERANGE; -EINVAL: what 32 bits do not have */
-};
+/* How the place of a label gets into the code: 32 bits each. */
+enum emit_fix { FIX_DISP, FIX_ADDRESS };
 
-void emit_init(struct emit *e, unsigned bits, uint64_t vaddr);
-void emit_free(struct emit *e);
-/* Fill in all displacements. Returns 0, or .error; -ERANGE: a label was never set. */
-int emit_finish(struct emit *e);
-
-void emit_bytes(struct emit *e, const void *bytes, size_t len);
-void emit_u8(struct emit *e, uint8_t byte);
-void emit_u32(struct emit *e, uint32_t value);
-void emit_u64(struct emit *e, uint64_t value);
-/* Fill up to a multiple of @size with breakpoints. */
-void emit_align(struct emit *e, size_t size);
-
-label_t emit_label(struct emit *e);
-void emit_set(struct emit *e, label_t label);
-/* A label that is set here. */
-label_t emit_here(struct emit *e);
-/* Offset of a label that is set; 0 if it is not. */
-uint32_t emit_at(const struct emit *e, label_t label);
+emit_fix_fn x86_fix;
 
 void emit_jmp(struct emit *e, label_t label);
 void emit_jcc(struct emit *e, enum cond cond, label_t label);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What all small assemblers share (arch/NAME/emit.h): bytes into a buffer that grows, labels that
+ * may be used before they are set. Errors (out of memory, a distance that does not fit) are kept
+ * until emit_finish().
+ */
+
+#ifndef UBP_ARCH_EMIT_H
+#define UBP_ARCH_EMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint32_t label_t;
+
+/* A place that depends on where a label is. */
+struct emit_fixup {
+	uint32_t at;
+	label_t label;
+	unsigned kind; /* the instruction set knows */
+};
+
+struct emit {
+	unsigned bits;  /* of addresses: 64, 32 */
+	uint64_t vaddr; /* of code[0] */
+	uint8_t *code;
+	size_t len, cap;
+	struct emit_label {
+		size_t at;
+		bool is_set;
+	} * labels;
+	size_t n_labels, cap_labels;
+	struct emit_fixup *fixups;
+	size_t n_fixups, cap_fixups;
+	int error; /* 0, -ENOMEM, -ERANGE; -EINVAL: what the instruction set does not have */
+};
+
+/* Fill in what @fixup asks for; its label is at offset @to. False: out of range. */
+typedef bool emit_fix_fn(struct emit *e, const struct emit_fixup *fixup, size_t to);
+
+void emit_init(struct emit *e, unsigned bits, uint64_t vaddr);
+void emit_free(struct emit *e);
+/* Fill in all that depends on labels. Returns 0, or .error; -ERANGE: a label was never set. */
+int emit_finish(struct emit *e, emit_fix_fn *fix);
+/* Keep an error, if it is the first. */
+void emit_fail(struct emit *e, int error);
+
+void emit_bytes(struct emit *e, const void *bytes, size_t len);
+void emit_u8(struct emit *e, uint8_t byte);
+void emit_u32(struct emit *e, uint32_t value);
+void emit_u64(struct emit *e, uint64_t value);
+/* Fill up to a multiple of @size. */
+void emit_fill(struct emit *e, size_t size, uint8_t byte);
+
+label_t emit_label(struct emit *e);
+void emit_set(struct emit *e, label_t label);
+/* A label that is set here. */
+label_t emit_here(struct emit *e);
+bool emit_is_set(const struct emit *e, label_t label);
+/* Offset of a label that is set; 0 if it is not. */
+uint32_t emit_at(const struct emit *e, label_t label);
+/* What comes next depends on @label. */
+void emit_fixup(struct emit *e, label_t label, unsigned kind);
+
+/*
+ * Room for one more in an array of @n of @cap elements of @size bytes; false and the error kept
+ * if there is none.
+ */
+bool emit_grow(struct emit *e, void **array, size_t n, size_t *cap, size_t size);
+
+#endif
