@@ -61,8 +61,8 @@ struct guard_head {
 /* In guard_site.slot, whose lowest bits are free: slots are aligned. */
 #define UBP_SLOT_FLAGS  63U
 #define UBP_SLOT_UNWIND 1U /* an unwinder's: return addresses go back before it reads them */
-#define UBP_SLOT_PART   4U /* the breakpoint stands over a part of an instruction that is not a nop */
 #define UBP_SLOT_JUMP   2U /* the copy of a window, with a struct guard_jump in front of it */
+#define UBP_SLOT_PART   4U /* its instruction is longer than the breakpoint, and no nop */
 
 /*
  * A site: found by open addressing from guard_hash(vaddr) & table_mask upwards,
