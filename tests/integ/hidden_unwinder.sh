@@ -5,7 +5,7 @@
 . "${0%/*}/lib.bash"
 command -v g++ > /dev/null || skip "no C++ compiler"
 
-build() { g++ -O1 -fno-inline -pthread "$@" "$UBP_SRC/fixtures/throw.cc" -ldl 2> build.err || fail "$(cat build.err)"; }
+build() { ${FIX_CXX:-g++} -O1 -fno-inline -pthread "$@" "$UBP_SRC/fixtures/throw.cc" -ldl 2> build.err || fail "$(cat build.err)"; }
 sum() { grep -o " $1=[0-9]*" err.txt | awk -F= '{ n += $2 } END { print n + 0 }'; }
 run() { # SYMBOLS FILE HOW WAY N
 	local f offset said defs=()

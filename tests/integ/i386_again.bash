@@ -10,9 +10,10 @@ printf '#!/bin/sh\nexec python3 %s %s "$@"\n' "$UBP_SRC/tests/integ/lib/on_stack
 chmod 755 uprobe
 
 # again NAME...: these tests; I386_TESTS="NAME..." picks others. NAME:12 is one whose functions
-# have a first argument of 64 bits: where the second one is.
+# have a first argument of 64 bits: where the second one is. Each is run with fewer rounds than
+# for 64 bits, where it may be.
 again() {
-	local bad=0 n=0 name second script run uprobe
+	local bad=0 n=0 name second script run uprobe cxx='g++ -w -m32 -idirafter /usr/include/x86_64-linux-gnu'
 	[ -z "${I386_TESTS:-}" ] || set -- $I386_TESTS
 	for name; do
 		case $name in *:*) second=${name#*:} name=${name%:*} ;; *) second= ;; esac
@@ -21,8 +22,8 @@ again() {
 		[ -e "$script" ] || script=${0%/*}/$name.py run=python3 uprobe=$UPROBE
 		mkdir "$name" || fail "mkdir"
 		SECONDS=0
-		(cd "$name" && SECOND=$second UPROBE=$uprobe FIXTURES=$UBP_BUILD/fixtures32 \
-			timeout 300 $run "$script" > log 2>&1)
+		(cd "$name" && SECOND=$second UPROBE=$uprobe FIXTURES=$UBP_BUILD/fixtures32 FIX_CXX=$cxx \
+			UBP_SLOWER=${UBP_SLOWER:-3} ROUNDS=${ROUNDS:-20} timeout 300 $run "$script" > log 2>&1)
 		case $? in
 		0) n=$((n + 1)); echo "$name: $SECONDS s" ;;
 		77) echo "$name skipped: $(tail -n 1 "$name/log")" ;;
