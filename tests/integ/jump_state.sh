@@ -7,7 +7,8 @@
 
 need_arch x86_64 aarch64
 # Registers: some number, two more; pointers to nowhere and to a string.
-case $(uname -m) in
+case ${KIND:-$(uname -m)} in
+i386) NAME_OF=jump_state_i386 N1=%di N2=%bp N3=%si BAD=%dx TEXT=%bx ;;
 aarch64) NAME_OF=jump_state_arm64 N1=%x0 N2=%x11 N3=%x10 BAD=%x8 TEXT=%x9 ;;
 *) NAME_OF=jump_state N1=%di N2=%r11 N3=%r10 BAD=%r8 TEXT=%r9 ;;
 esac
