@@ -5,9 +5,9 @@
 . "${0%/*}/lib.bash"
 need_arch x86_64
 B=$(realpath --relative-to="$UBP_SRC" "$UBP_BUILD")
-units='clock demangle duration dwarf_mutate expand_parse expr fetch fetch_values filter filter_value map maps notes num
-	object_code object_mutate object_window operand operand_text queue refusal return_way ring ring_time seccomp
-	sink_json sink_stack sink_text spec_names spec_pattern spec_table stack_memory sum untrusted values
+units='clock demangle duration dwarf_mutate expand_parse expr fetch fetch_values filter filter_value locate map maps notes num
+	object object_code object_mutate object_window operand operand_text queue refusal return_way ring ring_time seccomp
+	sink_json sink_stack sink_text spec_names spec_pattern spec_table stack_memory sum symbolise untrusted usdt values
 	values_parse var_expr x86_move x86_sigaction x86_slot'
 goals="$B-i386/uprobe"
 for t in $units; do goals+=" $B-i386/tests/unit/test_$t"; done

@@ -63,7 +63,17 @@ const char *libc_path(void)
 
 const char *loader_path(void)
 {
-	return loaded_path("/ld-linux-");
+	return loaded_path("/ld-linux");
+}
+
+bool system_is_of_this_kind(void)
+{
+	unsigned char ident[EI_NIDENT] = { 0 };
+	int fd = open("/bin/bash", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(read(fd, ident, sizeof(ident)), sizeof(ident));
+	close(fd);
+	return ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32);
 }
 
 struct patient patient_admit(const char *path)

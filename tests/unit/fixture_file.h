@@ -6,6 +6,7 @@
 #ifndef TESTS_UNIT_FIXTURE_FILE_H
 #define TESTS_UNIT_FIXTURE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,8 @@ const char *fixture_or_skip(const char *name);
 /* The C library and the loader of this program, as it found them. */
 const char *libc_path(void);
 const char *loader_path(void);
+/* Whether what is installed here has the word size of this test. */
+bool system_is_of_this_kind(void);
 
 /* A file in memory. */
 struct patient {

@@ -218,17 +218,21 @@ static uint16_t machine(void)
 
 static void test_headers(void **state)
 {
-	struct object *object = open_ok("/bin/bash");
+	struct object *object;
 	struct utsname names;
 	struct stat st;
 
 	(void)state;
+	if (!system_is_of_this_kind())
+		skip();
+	object = open_ok("/bin/bash");
 	assert_int_equal(stat("/bin/bash", &st), 0);
 	assert_string_equal(object_path(object), "/bin/bash");
 	assert_int_equal(object_dev(object), st.st_dev);
 	assert_int_equal(object_ino(object), st.st_ino);
 	assert_int_equal(object_size(object), st.st_size);
-	assert_ptr_equal(object_arch(object), ubp_arch_find(machine(), ELFCLASS64));
+	assert_ptr_equal(object_arch(object),
+			 ubp_arch_find(machine(), (uint8_t)(sizeof(void *) / 4)));
 	assert_int_equal(uname(&names), 0);
 	assert_string_equal(object_machine_name(object), names.machine);
 	assert_true(object_is_pie(object));

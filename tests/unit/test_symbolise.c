@@ -4,6 +4,7 @@
 /* Names for addresses: of this program, which is what it looks at. */
 
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -281,11 +282,11 @@ static void reads_perf_maps(void **state)
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
 	file = fopen(path, "w");
 	assert_non_null(file);
-	fprintf(file, "%lx 100 LazyCompile:~run /a b.js:12\n", (unsigned long)at);
-	fprintf(file, "nonsense\n-1 5 minus\n%lx 0 empty\n", (unsigned long)at + 0x400);
-	fprintf(file, "%lx 40 Interpreter\n", (unsigned long)at + 0x200);
-	fprintf(file, "%lx 20 newer\n", (unsigned long)at + 0x210);
-	fprintf(file, "%lx 10 cut", (unsigned long)at + 0x300);
+	fprintf(file, "%" PRIx64 " 100 LazyCompile:~run /a b.js:12\n", at);
+	fprintf(file, "nonsense\n-1 5 minus\n%" PRIx64 " 0 empty\n", at + 0x400);
+	fprintf(file, "%" PRIx64 " 40 Interpreter\n", at + 0x200);
+	fprintf(file, "%" PRIx64 " 20 newer\n", at + 0x210);
+	fprintf(file, "%" PRIx64 " 10 cut", at + 0x300);
 	fclose(file);
 	map = perf_map_new(getpid());
 	found = perf_map_at(map, at + 0xff, &start_of);
@@ -307,7 +308,7 @@ static void reads_perf_maps(void **state)
 	/* Somebody else's is not believed. */
 	if (geteuid() == 0) {
 		file = fopen(path, "w");
-		fprintf(file, "%lx 100 theirs\n", (unsigned long)at);
+		fprintf(file, "%" PRIx64 " 100 theirs\n", at);
 		fclose(file);
 		assert_int_equal(chown(path, 12345, 12345), 0);
 		map = perf_map_new(getpid());
