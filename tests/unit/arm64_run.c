@@ -170,6 +170,14 @@ int run_take_signals(void)
 	return rc;
 }
 
+unsigned run_rounds(unsigned n)
+{
+	const char *slower = getenv("UBP_SLOWER");
+	unsigned times = slower ? (unsigned)strtoul(slower, NULL, 10) : 1;
+
+	return times ? n / times : n;
+}
+
 uint64_t run_next(uint64_t *seed)
 {
 	uint64_t z = *seed += UINT64_C(0x9e3779b97f4a7c15);

@@ -49,6 +49,9 @@ void run_random(uint64_t seed, struct run_regs *ret_regs);
 void run_random_memory(uint64_t seed);
 uint64_t run_next(uint64_t *seed);
 
+/* @n, or fewer where all is slow: UBP_SLOWER times. */
+unsigned run_rounds(unsigned n);
+
 void run_write(uint64_t vaddr, const void *code, size_t len);
 void run_write_word(uint64_t vaddr, uint32_t word);
 /* Breakpoints there. */

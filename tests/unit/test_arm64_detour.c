@@ -23,7 +23,7 @@
 #include "tests/unit/arm64_lab.h"
 #include "tests/unit/probe_make.h"
 
-#define PROGRAMS 3000
+#define PROGRAMS run_rounds(3000)
 #define HITS     4
 
 /* --- random programs ----------------------------------------------------------------- */

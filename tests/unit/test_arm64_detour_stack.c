@@ -21,7 +21,7 @@
 #include "engine/stack/frame_pointers.h"
 #include "tests/unit/arm64_lab.h"
 
-#define ROUNDS 3000
+#define ROUNDS run_rounds(3000)
 #define TEXT   (LAB_MEM + 0x2f00)
 
 static struct run_regs before, after;

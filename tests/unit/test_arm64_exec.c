@@ -29,7 +29,7 @@
 #include "tests/unit/arm64_run.h"
 
 #define SEEDS  30
-#define RANDOM 30000
+#define RANDOM run_rounds(30000)
 #define SITE   (RUN_CODE + RUN_CODE_SIZE / 2)
 
 /* Below, above, and nearly out of reach. */
