@@ -26,11 +26,17 @@ fi
 told "an ordinary user"
 MODE=auto integ_as_user attach.sh
 if [ "$1" = long ]; then
-	told "root"
-	integ attach.sh tour.sh several.sh no_jump.sh semaphore.sh killed.sh later.sh dlopen.sh children.sh children_left.sh jump_state.sh \
-		recursion.sh state.sh signals.sh leave.sh exec_thread.sh links.sh usdt_forms.sh seccomp.sh blocked.sh forbidden_calls.sh
-	told "an ordinary user, more"
-	integ_as_user tour.sh no_jump.sh command.sh children.sh
+	told "root; an ordinary user, more"
+	first() {
+		integ attach.sh tour.sh several.sh no_jump.sh semaphore.sh killed.sh later.sh dlopen.sh children.sh \
+			children_left.sh blocked.sh
+	}
+	second() {
+		integ jump_state.sh recursion.sh state.sh signals.sh leave.sh exec_thread.sh links.sh usdt_forms.sh \
+			seccomp.sh forbidden_calls.sh
+		integ_as_user tour.sh no_jump.sh command.sh
+	}
+	at_once first second
 	told "the demo"
 	docs/demo.sh || wrong "the demo"
 fi

@@ -14,7 +14,7 @@ integ() { tests/run.bash "${@/#/tests/integ/}" || failed=1; }
 user_copy() {
 	local to
 	to=$(mktemp -d) && chmod 755 "$to" && mkdir -p "$to/build" "$to/w" && cp -r tests docs "$to/" &&
-		cp -r "$UBP_BUILD/fixtures" "$UPROBE" "$USDT" "$to/build/" && chown 65534 "$to/w" || return 1
+		cp -r "$FIXTURES" "$UPROBE" "$USDT" "$to/build/" && chown 65534 "$to/w" || return 1
 	echo "$to"
 }
 # integ_as_user NAME...
@@ -28,6 +28,21 @@ integ_as_user() {
 		exec setpriv --reuid 65534 --regid 65534 --clear-groups -- tests/run.bash "${@/#/tests/integ/}"
 	) || failed=1
 	rm -rf "$copy"
+}
+# at_once FUNCTION...: run these, which call integ and integ_as_user, at the same time. Each has programs of its
+# own: ubp on all processes of a file would meet those of another's tests.
+at_once() {
+	local lane pid lanes=()
+	for lane; do
+		(
+			own=$(mktemp -d) && chmod 755 "$own" && cp -r "$FIXTURES" "$UPROBE" "$USDT" "$own/" || exit 1
+			export FIXTURES=$own/fixtures UPROBE=$own/uprobe USDT=$own/usdt
+			"$lane"
+			exit $failed
+		) &
+		lanes+=("$!")
+	done
+	for pid in "${lanes[@]}"; do wait "$pid" || failed=1; done
 }
 done_here() {
 	[ $failed = 0 ] || exit 1

@@ -24,7 +24,14 @@ if [ "$1" = long ]; then
 	told "the demo"
 	docs/demo.sh || wrong "the demo"
 	told "root"
-	integ attach.sh tour.sh several.sh semaphore.sh dlopen.sh killed.sh later.sh children.sh children_left.sh recursion.sh state.sh \
-		signals.sh leave.sh exec_thread.sh links.sh usdt_forms.sh seccomp.sh blocked.sh unprivileged.sh forbidden_calls.sh
+	first() {
+		integ attach.sh tour.sh several.sh semaphore.sh dlopen.sh killed.sh later.sh children.sh children_left.sh \
+			recursion.sh
+	}
+	second() {
+		integ state.sh signals.sh leave.sh exec_thread.sh links.sh usdt_forms.sh seccomp.sh blocked.sh \
+			unprivileged.sh forbidden_calls.sh
+	}
+	at_once first second
 fi
 done_here
