@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.environ["UBP_SRC"], "tests", "torture", "lib"
 from killat import PRELOAD, KillAt  # noqa: E402
 
 UPROBE, HELLO = os.environ["UPROBE"], os.path.join(os.environ["FIXTURES"], "hello")
-WAIT = 60
+WAIT = int(os.environ.get("TIMEOUT", "60"))
 CALLS = 20
 RETURN = f"r:k/r {HELLO}:greet"
 

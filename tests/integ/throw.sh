@@ -4,12 +4,12 @@
 # the program never notices, each return that happens is reported, and each that
 # does not counts as missed. (By jumps: as far as anybody knew when the process ended.)
 . "${0%/*}/lib.bash"
-in_modes auto trap
 
 F=$FIXTURES/throw
 L=$FIXTURES/throw_library
 export THROW_LIBRARY=$L
 ulimit -s unlimited
+LIBRARY=$(scaled 20)
 defs=()
 for f in frame frame2 in_destructor in_handler; do
 	defs+=(-e "p:t/$f $F:$f n=$ARG1:s64" -e "r:t/${f}_ret $F:$f \$retval:s64")
@@ -33,16 +33,16 @@ throw() {
 	[ "$(sum missed_skipped "$F")" -ge $((($2 - $3) / 2)) ] || fail "$1: $(cat err.txt)"
 }
 for mode in trap auto; do
-	throw nested 100
-	throw threads 100
-	throw pthread 50
-	throw signals 1000
+	throw nested $(scaled 100)
+	throw threads $(scaled 100)
+	throw pthread $(scaled 50)
+	throw signals $(scaled 1000)
 	throw coroutines 5
-	throw backtrace 30
-	throw crowd 20000
-	throw deep 20000
-	throw library 20
-	[ "$(count ' through_ret: ')" = 20 ] && [ "$(count ' catching_ret: .* arg1=-1$')" = 20 ] ||
+	throw backtrace $(scaled 30)
+	throw crowd $(scaled 20000)
+	throw deep $(scaled 20000)
+	throw library $LIBRARY
+	[ "$(count ' through_ret: ')" = $LIBRARY ] && [ "$(count ' catching_ret: .* arg1=-1$')" = $LIBRARY ] ||
 		fail "the library's returns are not all there"
-	[ "$(sum missed "$L")" = 20 ] || fail "$(sum missed "$L") missed in the library"
+	[ "$(sum missed "$L")" = $LIBRARY ] || fail "$(sum missed "$L") missed in the library"
 done
