@@ -244,7 +244,9 @@ static void test_coverage(void **state)
 		adds_up(&c.notes);
 		assert_int_equal(c.insns.n, 0);
 		assert_true(c.entries.n > 1000);
-		assert_true(40 * (c.entries.one + c.entries.several) >= 39 * c.entries.n);
+		/* In 32-bit code any word may be a distance to a place in a function. */
+		assert_true(40 * (c.entries.one + c.entries.several) >=
+			    (sizeof(void *) == 8 ? 39 : 32) * c.entries.n);
 		n++;
 	}
 	if (n == 0)
