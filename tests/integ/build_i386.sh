@@ -66,7 +66,7 @@ go
 finish
 
 # 64-bit programs: one clear line, and nothing happens to them.
-refused 'is for x86_64: ubp traces no such programs on i386' --check "p:$FIXTURES/hello:greet"
+refused 'is for x86_64: ubp traces no such programs on i386' "p:$FIXTURES/hello:greet"
 start busy 2
 refused "process $PID runs a program of a kind that this ubp does not trace" -p "$PID" "p:$F:work"
 go
