@@ -50,11 +50,11 @@ static inline uint32_t detour_n_elements(const struct fetch_op *op)
 const struct fetch_op *detour_store_of(const struct fetch_op *op);
 
 /*
- * NULL, or why no code is made of the program: a constant text. @check_source says so of an op
- * that stores nothing, for it knows the registers.
+ * NULL, or why no code is made of the program: a constant text. @check_reg says so of a register
+ * that it takes; there are @n_vectors of the others.
  */
-const char *detour_check_program(const struct fetch_program *program,
-				 const char *(*check_source)(const struct fetch_op *op));
+const char *detour_check_program(const struct fetch_program *program, unsigned n_vectors,
+				 const char *(*check_reg)(unsigned user_reg));
 
 /* Cell of the first load of @op, of @probe's program. */
 uint32_t detour_cell(const struct detour_probe *probe, const struct fetch_op *op);

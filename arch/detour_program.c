@@ -48,15 +48,35 @@ static const char *check_store(const struct fetch_op *op, uint32_t *at)
 	return NULL;
 }
 
-const char *detour_check_program(const struct fetch_program *program,
-				 const char *(*check_source)(const struct fetch_op *op))
+/* Of what takes registers; a store is none. */
+static const char *check_source(const struct fetch_op *op, unsigned n_vectors,
+				const char *(*check_reg)(unsigned user_reg))
+{
+	const char *problem = NULL;
+
+	if (op->code == FETCH_VECTOR && op->reg >= n_vectors)
+		return "a register that is not known to a jump";
+	if (op->code == FETCH_REG)
+		return check_reg(op->reg);
+	if (op->code != FETCH_SUM)
+		return NULL;
+	if (op->shift > 3)
+		return "a scale that is none";
+	if (op->reg != FETCH_NO_REG)
+		problem = check_reg(op->reg);
+	return problem || op->index == FETCH_NO_REG ? problem : check_reg(op->index);
+}
+
+const char *detour_check_program(const struct fetch_program *program, unsigned n_vectors,
+				 const char *(*check_reg)(unsigned user_reg))
 {
 	const struct fetch_op *op;
 	const char *problem = NULL;
 	uint32_t at = 0;
 
 	for (op = program->ops; op < detour_end_of(program) && !problem; op++)
-		problem = detour_is_store(op) ? check_store(op, &at) : check_source(op);
+		problem = detour_is_store(op) ? check_store(op, &at)
+					      : check_source(op, n_vectors, check_reg);
 	if (problem)
 		return problem;
 	if (program->n_ops && !detour_is_store(op - 1))

@@ -2,16 +2,12 @@
 /* Copyright the ubp authors */
 
 /*
- * A record's data: fetch programs as machine code. The result is that of the interpreter
- * (engine/fetch/run.c), or a jump to gen.fail: whatever cannot be read, or read whole,
- * is for the interpreter.
+ * Numbers and arrays of a record's data: registers and other sources, pointers that are followed,
+ * bit-fields.
  */
 
 #include "arch/arm64/arm64.h"
 #include "arch/arm64/gen.h"
-
-/* Arrays of up to that many words are copied without a loop. */
-#define UNROLL 4
 
 /* --- registers -------------------------------------------------------------------- */
 
@@ -75,26 +71,9 @@ static const char *check_reg(unsigned user_reg)
 	return user_reg < ARM64_N_REGS ? NULL : "a register that is not known to a jump";
 }
 
-static const char *check_source(const struct fetch_op *op)
-{
-	const char *problem = NULL;
-
-	if (op->code == FETCH_VECTOR && op->reg >= ARM64_VECTORS)
-		return "a register that is not known to a jump";
-	if (op->code == FETCH_REG)
-		return check_reg(op->reg);
-	if (op->code != FETCH_SUM)
-		return NULL;
-	if (op->shift > 3)
-		return "a scale that is none";
-	if (op->reg != FETCH_NO_REG)
-		problem = check_reg(op->reg);
-	return problem || op->index == FETCH_NO_REG ? problem : check_reg(op->index);
-}
-
 const char *arm64_detour_check(const struct fetch_program *program)
 {
-	return detour_check_program(program, check_source);
+	return detour_check_program(program, ARM64_VECTORS, check_reg);
 }
 
 /* --- numbers ------------------------------------------------------------------------- */
@@ -109,8 +88,9 @@ static uint32_t store_op(unsigned size)
 	return size == 1 ? OP_STR8 : size == 2 ? OP_STR16 : size == 4 ? OP_STR32 : OP_STR64;
 }
 
-static void cut_bits(struct emit *e, const struct fetch_op *op, int reg)
+static void cut_bits(struct emit *e, const struct fetch_op *op)
 {
+	const int reg = R_A;
 	unsigned unused;
 
 	if (op->bit_offset >= 64) {
@@ -166,143 +146,85 @@ static void deref(struct gen *g, const struct fetch_op *op, uint64_t imm)
 	make_load(g, OP_LDR64, R_ACC, MEM(R_ADDRESS, 0));
 }
 
-static bool is_plain(const struct fetch_op *op)
+static void source(struct gen *g, const struct fetch_op *op)
 {
-	return op->code != FETCH_STACK && detour_is_store(op + 1);
+	plain_source(g, op, R_ACC);
 }
 
-/* All that comes in front of the store, to the accumulator. Returns the store. */
-static const struct fetch_op *address(struct gen *g, const struct fetch_op *op)
+static void plain(struct gen *g, const struct fetch_op *op, const struct fetch_op *store)
 {
-	for (; !detour_is_store(op); op++) {
-		if (op->code == FETCH_DEREF) {
-			deref(g, op, (uint64_t)op->imm);
-			continue;
-		}
-		plain_source(g, op, R_ACC);
-		if (op->code == FETCH_STACK)
-			deref(g, op, 8 * (uint64_t)op->imm);
-	}
-	return op;
+	plain_source(g, op, R_A);
+	cut_size(&g->e, store->size);
 }
 
-void make_value(struct gen *g, const struct fetch_op *op)
+static void load(struct gen *g, const struct fetch_op *store)
 {
-	const struct fetch_op *store = detour_store_of(op);
-	struct emit *e = &g->e;
-
-	if (store->code == FETCH_STORE_MEM) {
-		address(g, op);
-		make_check(g, store->imm, store->size, detour_cell(g->probe, store));
-		make_load(g, load_op(store->size), R_A, MEM(R_ADDRESS, 0));
-	} else if (is_plain(op)) {
-		plain_source(g, op, R_A);
-		cut_size(e, store->size);
-	} else {
-		address(g, op);
-		a64_mov(e, R_A, R_ACC);
-		cut_size(e, store->size);
-	}
-	if (store->bit_width)
-		cut_bits(e, store, R_A);
-	if (store->bit_signed)
-		cut_size(e, store->size);
+	make_check(g, store->imm, store->size, detour_cell(g->probe, store));
+	make_load(g, load_op(store->size), R_A, MEM(R_ADDRESS, 0));
 }
 
-/* From a register right into the record. */
-static bool store_plain(struct gen *g, const struct fetch_op *op)
+static void address(struct gen *g, const struct fetch_op *store)
 {
-	const struct fetch_op *store = op + 1;
+	a64_mov(&g->e, R_A, R_ACC);
+	cut_size(&g->e, store->size);
+}
 
-	if (!is_plain(op) || op->code != FETCH_REG || store->code != FETCH_STORE_VALUE ||
-	    store->bit_width)
-		return false;
-	a64_ldst(&g->e, store_op(store->size), part(g, op->reg, R_A), make_data_at(store->at));
+static void store_value(struct gen *g, const struct fetch_op *store)
+{
+	a64_ldst(&g->e, store_op(store->size), R_A, make_data_at(store->at));
+}
+
+static bool store_reg(struct gen *g, unsigned user_reg, const struct fetch_op *store)
+{
+	a64_ldst(&g->e, store_op(store->size), part(g, user_reg, R_A), make_data_at(store->at));
 	return true;
 }
 
-static void copy_piece(struct gen *g, const struct fetch_op *op, uint32_t at, unsigned size)
+/* --- arrays, from R_ADDRESS on --------------------------------------------------------- */
+
+static int32_t check_array(struct gen *g, const struct fetch_op *op, uint32_t len)
 {
-	make_load(g, load_op(size), R_A, MEM(R_ADDRESS, at));
+	make_check(g, op->imm, len, detour_cell(g->probe, op));
+	return 0;
+}
+
+static void copy_piece(struct gen *g, int32_t disp, const struct fetch_op *op, uint32_t at,
+		       unsigned size)
+{
+	make_load(g, load_op(size), R_A, MEM(R_ADDRESS, disp + (int64_t)at));
 	a64_ldst(&g->e, store_op(size), R_A, make_data_at(op->at + at));
 }
 
-/* @n elements of @size bytes, bit-fields cut. */
-static void copy_loop(struct gen *g, const struct fetch_op *op, unsigned size, uint32_t n)
+static void copy_loop(struct gen *g, int32_t disp, const struct fetch_op *op, unsigned size,
+		      uint32_t n)
 {
 	struct emit *e = &g->e;
 	label_t loop;
 
+	(void)disp; /* none is left */
 	a64_add(e, R_C, R_RECORD, make_data_at(op->at).disp);
 	a64_imm(e, R_B, 0);
 	loop = emit_here(e);
 	make_load(g, load_op(size), R_A, MEM_X(R_ADDRESS, R_B));
 	if (op->bit_width)
-		cut_bits(e, op, R_A);
+		cut_bits(e, op);
 	a64_ldst(e, store_op(size), R_A, MEM_X(R_C, R_B));
 	a64_add(e, R_B, R_B, 1);
 	a64_cmp(e, OP_X, R_B, n);
 	a64_bcond(e, COND_LO, loop);
 }
 
-static void store_array(struct gen *g, const struct fetch_op *op)
-{
-	uint32_t len = op->size * detour_n_elements(op), at = 0;
-
-	make_check(g, op->imm, len, detour_cell(g->probe, op));
-	if (op->bit_width) {
-		copy_loop(g, op, op->size, detour_n_elements(op));
-		return;
-	}
-	if (len / 8 > UNROLL) {
-		copy_loop(g, op, 8, len / 8);
-		at = len / 8 * 8;
-	}
-	for (unsigned size = 8; size; size /= 2)
-		for (; len - at >= size; at += size)
-			copy_piece(g, op, at, size);
-}
-
-/* --- all of it --------------------------------------------------------------------------- */
-
-static void store_arg(struct gen *g, const struct fetch_op *op)
-{
-	const struct fetch_op *store = detour_store_of(op);
-
-	switch ((enum fetch_opcode)store->code) {
-	case FETCH_STORE_COMM:
-		make_comm(g, store);
-		break;
-	case FETCH_STORE_FAULT:
-		make_fault(g, store);
-		break;
-	case FETCH_STORE_STRING:
-		address(g, op);
-		make_string(g, store);
-		break;
-	case FETCH_STORE_MEM:
-		if (store->count) {
-			address(g, op);
-			store_array(g, store);
-			break;
-		}
-		/* fall through */
-	default:
-		if (store_plain(g, op))
-			break;
-		make_value(g, op);
-		a64_ldst(&g->e, store_op(store->size), R_A, make_data_at(store->at));
-		break;
-	}
-}
-
-void make_data(struct gen *g)
-{
-	const struct fetch_program *program = g->probe->program;
-
-	if (program->has_strings)
-		a64_add(&g->e, R_END, R_RECORD, make_data_at(program->fixed_size).disp);
-	for (const struct fetch_op *op = program->ops; op < detour_end_of(program);
-	     op = detour_store_of(op) + 1)
-		store_arg(g, op);
-}
+const struct gen_numbers make_numbers = {
+	.source = source,
+	.deref = deref,
+	.plain = plain,
+	.load = load,
+	.address = address,
+	.cut_bits = cut_bits,
+	.cut_size = cut_size,
+	.store = store_value,
+	.store_reg = store_reg,
+	.check_array = check_array,
+	.copy_loop = copy_loop,
+	.copy_piece = copy_piece,
+};

@@ -10,27 +10,7 @@
  * but whether the kernel would read there depends on the thread, and the tracer knows.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "arch/arm64/gen.h"
-
-static void add_miss(struct gen *g, const struct gen_miss *miss)
-{
-	size_t cap = g->cap_misses ? 2 * g->cap_misses : 16;
-	struct gen_miss *misses;
-
-	if (g->n_misses == g->cap_misses) {
-		misses = realloc(g->misses, cap * sizeof(*misses));
-		if (!misses) {
-			make_fail(g, -ENOMEM);
-			return;
-		}
-		g->misses = misses;
-		g->cap_misses = cap;
-	}
-	g->misses[g->n_misses++] = *miss;
-}
 
 static uint32_t cell_at(uint32_t cell)
 {
@@ -54,13 +34,13 @@ void make_check(struct gen *g, int64_t disp, uint32_t n, uint32_t cell)
 	a64_op(e, OP_SUB | OP_X | op_lsl(RING_PAGE_SHIFT), R_C, R_ADDRESS, R_A);
 	a64_op(e, OP_SUBS | OP_X, G_ZR, R_C, R_B);
 	a64_bcond(e, COND_HI, miss.at);
-	add_miss(g, &miss);
+	gen_miss(g, &miss);
 }
 
 void make_load(struct gen *g, uint32_t op, int reg, struct emit_mem mem)
 {
 	mem = a64_reach(&g->e, op, mem);
-	make_may_fault(g, g->fail);
+	gen_may_fault(g, g->fail);
 	a64_ldst(&g->e, op, reg, mem);
 }
 
@@ -71,13 +51,12 @@ void make_load(struct gen *g, uint32_t op, int reg, struct emit_mem mem)
  */
 #define R_NEXT 6
 
-static void make_search(struct gen *g)
+static void search(struct gen *g)
 {
 	struct emit *e = &g->e;
 	label_t next, give_up = emit_label(e), out = emit_label(e);
 
 	_Static_assert(FRAME_SEARCH % 8 == 0 && FRAME_SEARCH + 8 < FRAME_LEN, "room for it");
-	emit_set(e, g->search);
 	a64_ldst(e, OP_STR64, R_A, MEM(G_SP, FRAME_CELL));
 	a64_ldst(e, OP_STR64, R_NEXT, MEM(G_SP, FRAME_SEARCH));
 	a64_ldst(e, OP_LDR64, R_NEXT, MEM(R_BASE, offsetof(struct ring_head, n_ranges)));
@@ -109,25 +88,20 @@ static void make_search(struct gen *g)
 	a64_br(e, R_RETURN);
 }
 
-void make_misses(struct gen *g)
+static void missed(struct gen *g, const struct gen_miss *m)
 {
 	struct emit *e = &g->e;
+	label_t back = emit_label(e);
 
-	for (size_t i = 0; i < g->n_misses; i++) {
-		const struct gen_miss *m = &g->misses[i];
-		label_t back = emit_label(e);
-
-		emit_set(e, m->at);
-		a64_ldst(e, OP_STR64, R_RETURN, MEM(G_SP, FRAME_RETURN));
-		a64_imm(e, R_A, cell_at(m->cell));
-		a64_imm(e, R_B, m->n);
-		a64_adr(e, R_RETURN, back);
-		a64_b(e, g->search);
-		emit_set(e, back);
-		a64_ldst(e, OP_LDR64, R_RETURN, MEM(G_SP, FRAME_RETURN));
-		a64_cbnz(e, OP_X, R_A, m->retry);
-		a64_b(e, m->fail);
-	}
-	if (g->n_misses)
-		make_search(g);
+	a64_ldst(e, OP_STR64, R_RETURN, MEM(G_SP, FRAME_RETURN));
+	a64_imm(e, R_A, cell_at(m->cell));
+	a64_imm(e, R_B, m->n);
+	a64_adr(e, R_RETURN, back);
+	a64_b(e, g->search);
+	emit_set(e, back);
+	a64_ldst(e, OP_LDR64, R_RETURN, MEM(G_SP, FRAME_RETURN));
+	a64_cbnz(e, OP_X, R_A, m->retry);
+	a64_b(e, m->fail);
 }
+
+const struct gen_loads make_loads = { .miss = missed, .search = search };

@@ -50,7 +50,7 @@ static void find_thread(struct gen *g)
 	a64_add(e, R_B, R_BASE, RING_TABLE_AT);
 	look = emit_here(e);
 	a64_op(e, OP_ADD | OP_X | op_lsl(6), R_THREAD, R_B, R_C);
-	make_may_fault(g, g->fail);
+	gen_may_fault(g, g->fail);
 	a64_ldst(e, OP_LDR64, R_RECORD, thread_mem(offsetof(struct ring_thread, key)));
 	a64_op(e, OP_SUBS | OP_X, G_ZR, R_RECORD, R_A);
 	a64_bcond(e, COND_EQ, found);
@@ -97,11 +97,11 @@ static void note_clock(struct gen *g)
 {
 	struct emit *e = &g->e;
 
-	make_may_fault(g, g->fail);
+	gen_may_fault(g, g->fail);
 	a64_insn(e, OP_GET_TIME | R_A);
 	a64_ldst(e, OP_STR64, R_A, record_mem(offsetof(struct ring_record, time)));
 	a64_ldst(e, OP_LDR64, R_B, thread_mem(offsetof(struct ring_thread, cpu_vaddr)));
-	make_may_fault(g, g->fail);
+	gen_may_fault(g, g->fail);
 	a64_ldst(e, OP_LDR32, R_B, MEM(R_B, 0));
 	/* Negative: the program has taken its registration back. */
 	a64_cmp(e, 0, R_B, 0);
@@ -229,59 +229,29 @@ static void count(struct emit *e)
 	a64_cbnz(e, 0, G_TMP, again);
 }
 
-void make_count_dropped(struct gen *g)
+static void count_lost(struct gen *g)
+{
+	a64_add(&g->e, R_B, R_THREAD, offsetof(struct ring_thread, lost));
+	count(&g->e);
+}
+
+static void count_dropped(struct gen *g)
 {
 	uint32_t at = g->probe->number % RING_COUNTS;
 
-	if (!g->plan->count_dropped)
-		return;
 	a64_add(&g->e, R_B, R_BASE, (int64_t)offsetof(struct ring_head, dropped) + 8 * at);
 	count(&g->e);
 }
 
-static void count_lost(struct gen *g, label_t then)
-{
-	a64_add(&g->e, R_B, R_THREAD, offsetof(struct ring_thread, lost));
-	count(&g->e);
-	a64_b(&g->e, then);
-}
-
-void make_record(struct gen *g, label_t done, label_t trap, size_t i)
-{
-	uint32_t max =
-		detour_record_max(g->probe->program, g->probe->is_return) + make_stack_max(g);
-	struct detour_early early = make_filter_look(g, g->probe);
-	bool has_filter = g->probe->filter && (early.unsure || early.loads);
-	label_t full = emit_label(&g->e), undo = emit_label(&g->e), drop = emit_label(&g->e);
-	struct emit *e = &g->e;
-
-	g->fail = trap;
-	find_thread(g);
-	reserve(g, max, g->plan->lossless ? trap : full);
-	g->fail = undo;
-	record_head(g);
-	make_data(g);
-	if (!has_filter || make_filter_late(g, drop))
-		g->out->filters_done |= 1u << i;
-	if (g->probe->program->has_strings)
-		note_length(g);
-	if (g->plan->frames)
-		make_stack(g);
-	if (g->probe->program->has_strings || g->plan->frames)
-		shorten(g, max);
-	else
-		store_size(g, max);
-	commit(g);
-	a64_b(e, done);
-	if (!g->plan->lossless) {
-		emit_set(e, full);
-		count_lost(g, done);
-	}
-	if (has_filter) {
-		emit_set(e, drop);
-		make_count_dropped(g);
-		give_back(g, max, done);
-	}
-	emit_set(e, undo);
-	give_back(g, max, trap);
-}
+const struct gen_records make_records = {
+	.find_thread = find_thread,
+	.reserve = reserve,
+	.head = record_head,
+	.note_length = note_length,
+	.shorten = shorten,
+	.store_size = store_size,
+	.commit = commit,
+	.give_back = give_back,
+	.count_lost = count_lost,
+	.count_dropped = count_dropped,
+};

@@ -20,13 +20,9 @@
  * its callee leaves alone.
  */
 
-#include <errno.h>
-#include <string.h>
-
 #include "arch/arm64/arm64.h"
 #include "arch/arm64/gen.h"
 #include "arch/guard.h"
-#include "engine/base/err.h"
 
 /* Entries that are looked at for a stack pointer. */
 #define LOOKS 64
@@ -90,12 +86,12 @@ static void provide_entry(struct gen *g, label_t trap)
 	look = emit_here(e);
 	entry_address(e);
 	again = emit_here(e);
-	make_may_fault(g, trap);
+	gen_may_fault(g, trap);
 	a64_ldxr(e, R_C, GEN_HIJACK);
 	a64_op(e, OP_SUBS | OP_X, G_ZR, R_C, R_WORD);
 	a64_bcond(e, COND_EQ, found);
 	a64_cbnz(e, OP_X, R_C, next);
-	make_may_fault(g, trap);
+	gen_may_fault(g, trap);
 	a64_stxr(e, R_C, R_WORD, GEN_HIJACK);
 	a64_cbnz(e, 0, R_C, again);
 	a64_b(e, found);
@@ -115,7 +111,7 @@ static void refuse(struct gen *g, uint64_t address, label_t trap)
 	a64_bcond(e, COND_EQ, trap);
 }
 
-void make_hijack(struct gen *g, label_t back, label_t trap, label_t leave)
+static void hijack(struct gen *g, label_t back, label_t trap, label_t leave)
 {
 	struct emit *e = &g->e;
 
@@ -128,18 +124,18 @@ void make_hijack(struct gen *g, label_t back, label_t trap, label_t leave)
 	a64_lsr(e, OP_X, R_A, G_LINK, VADDR_BITS);
 	a64_cbnz(e, OP_X, R_A, trap);
 	provide_entry(g, trap);
-	make_may_fault(g, trap);
+	gen_may_fault(g, trap);
 	a64_ldst(e, OP_LDR64, R_A, entry_mem(offsetof(struct guard_hijack, real)));
 	a64_cbnz(e, OP_X, R_A, trap);
 	if (detour_needs_duration(g->plan))
 		make_note_entry(g, trap);
 	a64_adr(e, R_A, back);
-	make_may_fault(g, trap);
+	gen_may_fault(g, trap);
 	a64_ldst(e, OP_STR64, R_A, entry_mem(offsetof(struct guard_hijack, back)));
 	a64_address(e, R_A, g->plan->return_vaddr);
 	a64_add(e, R_B, GEN_HIJACK, offsetof(struct guard_hijack, real));
 	/* From here on it is one to come back by. */
-	make_may_fault(g, trap);
+	gen_may_fault(g, trap);
 	a64_stlr(e, OP_X, G_LINK, R_B);
 	a64_mov(e, G_LINK, R_A);
 	g->out->hijack_end = (uint32_t)e->len;
@@ -147,15 +143,26 @@ void make_hijack(struct gen *g, label_t back, label_t trap, label_t leave)
 
 /* --- on return ----------------------------------------------------------------------- */
 
-void make_come_back(struct gen *g, label_t gone)
+static void come_back(struct gen *g, label_t gone_to)
 {
 	struct emit *e = &g->e;
 
 	a64_ldst(e, OP_LDR64, R_A, entry_mem(offsetof(struct guard_hijack, real)));
-	a64_cbz(e, OP_X, R_A, gone);
+	a64_cbz(e, OP_X, R_A, gone_to);
 	a64_ldst(e, OP_STR64, R_A, MEM(G_SP, FRAME_REAL));
 	a64_mov(e, G_LINK, R_A);
 	a64_ldst(e, OP_STR64, G_ZR, entry_mem(offsetof(struct guard_hijack, real)));
+}
+
+/*
+ * The entry was over when the return code came to it: it is the tracer's by now, who has a
+ * breakpoint for those who return. What is free to use at a return is used.
+ */
+static void gone(struct gen *g)
+{
+	make_restore(g, GEN_HIJACK_REGS, true);
+	a64_address(&g->e, R_A, g->plan->trampoline);
+	a64_br(&g->e, R_A);
 }
 
 /* --- the common code ------------------------------------------------------------------- */
@@ -167,8 +174,7 @@ static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t 
 	struct emit *e = &g->e;
 	label_t look, found = emit_label(e), none = emit_label(e);
 
-	make_frame(e);
-	make_save_first(g, GEN_HIJACK_REGS);
+	make_begin(g, GEN_HIJACK_REGS);
 	first_entry(e, hijacks, mask);
 	look = emit_here(e);
 	entry_address(e);
@@ -184,7 +190,7 @@ static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t 
 	a64_ldst(e, OP_LDR64, R_C, entry_mem(offsetof(struct guard_hijack, back)));
 	a64_br(e, R_C);
 	emit_set(e, none);
-	make_restore(g, GEN_HIJACK_REGS);
+	make_restore(g, GEN_HIJACK_REGS, true);
 	a64_imm(e, R_A, trampoline);
 	a64_br(e, R_A);
 }
@@ -206,28 +212,17 @@ bool make_returns_twice(const struct detour_plan *plan)
 	return false;
 }
 
-bool make_can_hijack(uint64_t hijacks, uint64_t mask)
+static bool can_hijack(uint64_t hijacks, uint64_t mask)
 {
 	return hijacks && mask && mask <= INT32_MAX && (mask & (mask + 1)) == 0;
 }
 
-int arm64_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint64_t trampoline,
-			    uint8_t *code, size_t max, size_t *ret_len, struct ubp_err *err)
-{
-	struct gen g = { 0 };
-	int rc;
-
-	if (!make_can_hijack(hijacks, hijacks_mask))
-		return ubp_fail(err, EOPNOTSUPP, "no table for return addresses");
-	emit_init(&g.e, 64, 0);
-	put_common(&g, hijacks, hijacks_mask, trampoline);
-	rc = emit_finish(&g.e, a64_fix);
-	if (rc == 0 && g.e.len > max)
-		rc = -ENOSPC;
-	if (rc == 0) {
-		memcpy(code, g.e.code, g.e.len);
-		*ret_len = g.e.len;
-	}
-	emit_free(&g.e);
-	return rc < 0 ? ubp_fail(err, -rc, "no code for returns") : 0;
-}
+const struct gen_returns make_returns = {
+	.regs = GEN_HIJACK_REGS,
+	.can_hijack = can_hijack,
+	.hijack = hijack,
+	.come_back = come_back,
+	.duration = make_duration,
+	.gone = gone,
+	.common = put_common,
+};

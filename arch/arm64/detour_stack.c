@@ -15,11 +15,6 @@
 #include "arch/arm64/arm64.h"
 #include "arch/arm64/gen.h"
 
-uint32_t make_stack_max(const struct gen *g)
-{
-	return g->plan->frames ? 8 + 8u * g->plan->frames : 0;
-}
-
 static void put_entry(struct emit *e, int reg)
 {
 	a64_ldst(e, OP_STR64, reg, MEM(R_END, 0));
@@ -69,13 +64,17 @@ static void refuse(struct gen *g, uint64_t vaddr)
 	a64_bcond(e, COND_EQ, g->fail);
 }
 
-/* Frames from R_ACC upwards, then to @done. */
-static void walk(struct gen *g, label_t done)
+/* Frames upwards from that of the frame pointer, then to @done. */
+static void walk(struct gen *g, uint32_t cell, label_t done)
 {
-	uint32_t cell = (g->probe->cell + detour_cells(g->probe->program)) % RING_CELLS;
 	struct emit *e = &g->e;
-	label_t next = emit_here(e);
+	label_t next;
 
+	a64_mov(e, R_ACC, ARM64_X29);
+	a64_add(e, R_A, G_SP, FRAME_ALL);
+	a64_op(e, OP_SUBS | OP_X, G_ZR, R_ACC, R_A);
+	a64_bcond(e, COND_LO, done);
+	next = emit_here(e);
 	a64_logic(e, OP_ANDS | OP_X, G_ZR, R_ACC, 7);
 	a64_bcond(e, COND_NE, done);
 	make_check(g, 0, 16, cell);
@@ -95,23 +94,15 @@ static void walk(struct gen *g, label_t done)
 	a64_bcond(e, COND_LO, next);
 }
 
-void make_stack(struct gen *g)
+static void end(struct gen *g)
 {
 	struct emit *e = &g->e;
-	label_t done = emit_label(e);
 
-	begin(g);
-	if (g->plan->frames > 1) {
-		a64_mov(e, R_ACC, ARM64_X29);
-		a64_add(e, R_A, G_SP, FRAME_ALL);
-		a64_op(e, OP_SUBS | OP_X, G_ZR, R_ACC, R_A);
-		a64_bcond(e, COND_LO, done);
-		walk(g, done);
-	}
-	emit_set(e, done);
 	a64_ldst(e, OP_LDR64, R_A, MEM(G_SP, FRAME_STACK));
 	a64_op(e, OP_SUB | OP_X, R_B, R_END, R_A);
 	a64_lsr(e, OP_X, R_B, R_B, 3);
 	a64_add(e, R_B, R_B, -1);
 	a64_ldst(e, OP_STR64, R_B, MEM(R_A, 0));
 }
+
+const struct gen_stacks make_stacks = { .begin = begin, .walk = walk, .end = end };

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/*
- * Strings and thread names in a record: text that ends with its NUL goes behind what has a
- * fixed size, in whose word stand its place and length. What has no end in time is for the
- * interpreter.
- */
+/* Strings and thread names in a record. */
 
 #include "arch/arm64/gen.h"
 
@@ -13,6 +9,11 @@
 #define ONES   0x0101010101010101ULL
 #define TOPS   0x8080808080808080ULL
 #define R_ONES R_ACC /* while text is copied */
+
+static void start(struct gen *g, uint32_t at)
+{
+	a64_add(&g->e, R_END, R_RECORD, make_data_at(at).disp);
+}
 
 /* The word of a string, by way of R_B if it is an element of an array. */
 static struct emit_mem word_of(struct gen *g, const struct fetch_op *op)
@@ -91,8 +92,8 @@ static void copy_tail(struct gen *g)
 	a64_cbnz(e, 0, R_A, loop);
 }
 
-/* Copy the string at R_ACC + @disp to R_END, up to its NUL. */
-static void copy_string(struct gen *g, int64_t disp, uint32_t cell)
+/* Copy the string at R_ACC + @imm to R_END, up to its NUL. */
+static void copy_string(struct gen *g, uint64_t imm, uint32_t cell)
 {
 	int64_t limit = RECORD_DATA + DATA_MAX(g->probe->is_return);
 	label_t loop, next, tail, done;
@@ -101,7 +102,7 @@ static void copy_string(struct gen *g, int64_t disp, uint32_t cell)
 	tail = emit_label(e);
 	next = emit_label(e);
 	done = emit_label(e);
-	make_check(g, disp, 1, cell);
+	make_check(g, (int64_t)imm, 1, cell);
 	/* R_B: how many bytes there may be, in the range and in the record */
 	a64_op(e, OP_SUB | OP_X, R_B, R_B, R_C);
 	a64_add(e, R_B, R_B, 1);
@@ -127,41 +128,33 @@ static void copy_string(struct gen *g, int64_t disp, uint32_t cell)
 	emit_set(e, done);
 }
 
-static void store_string(struct gen *g, const struct fetch_op *op)
-{
-	string_begins(g, op);
-	copy_string(g, op->imm, detour_cell(g->probe, op));
-	string_ends(g, op);
-}
-
-static void store_strings(struct gen *g, const struct fetch_op *op)
+static void array(struct gen *g, const struct fetch_op *op)
 {
 	struct emit *e = &g->e;
-	label_t loop;
 
 	make_check(g, op->imm, 8u * op->count, detour_cell(g->probe, op));
 	a64_ldst(e, OP_STR64, R_ADDRESS, MEM(G_SP, FRAME_ARRAY));
 	a64_ldst(e, OP_STR64, G_ZR, MEM(G_SP, FRAME_INDEX));
-	loop = emit_here(e);
-	string_begins(g, op);
+}
+
+static void element(struct gen *g)
+{
+	struct emit *e = &g->e;
+
 	a64_ldst(e, OP_LDR64, R_B, MEM(G_SP, FRAME_INDEX));
 	a64_ldst(e, OP_LDR64, R_ACC, MEM(G_SP, FRAME_ARRAY));
 	make_load(g, OP_LDR64, R_ACC, MEM_X(R_ACC, R_B));
-	copy_string(g, 0, (detour_cell(g->probe, op) + 1) % RING_CELLS);
-	string_ends(g, op);
+}
+
+static void next_element(struct gen *g, const struct fetch_op *op, label_t loop)
+{
+	struct emit *e = &g->e;
+
 	a64_ldst(e, OP_LDR64, R_B, MEM(G_SP, FRAME_INDEX));
 	a64_add(e, R_B, R_B, 1);
 	a64_ldst(e, OP_STR64, R_B, MEM(G_SP, FRAME_INDEX));
 	a64_cmp(e, OP_X, R_B, op->count);
 	a64_bcond(e, COND_LO, loop);
-}
-
-void make_string(struct gen *g, const struct fetch_op *op)
-{
-	if (op->count)
-		store_strings(g, op);
-	else
-		store_string(g, op);
 }
 
 void make_comm_address(struct emit *e)
@@ -173,12 +166,11 @@ void make_comm_address(struct emit *e)
 	a64_add(e, R_ADDRESS, R_ADDRESS, RING_COMM_AT);
 }
 
-void make_comm(struct gen *g, const struct fetch_op *op)
+static void copy_comm(struct gen *g)
 {
 	struct emit *e = &g->e;
 	label_t second = emit_label(e), done = emit_label(e);
 
-	string_begins(g, op);
 	make_comm_address(e);
 	a64_imm(e, R_ONES, ONES);
 	a64_ldst(e, OP_LDR64, R_A, MEM(R_ADDRESS, 0));
@@ -197,12 +189,23 @@ void make_comm(struct gen *g, const struct fetch_op *op)
 	a64_add(e, R_A, R_RECORD, RECORD_DATA + DATA_MAX(g->probe->is_return));
 	a64_op(e, OP_SUBS | OP_X, G_ZR, R_END, R_A);
 	a64_bcond(e, COND_HI, g->fail);
-	string_ends(g, op);
 }
 
-void make_fault(struct gen *g, const struct fetch_op *op)
+static void fault(struct gen *g, uint32_t at, uint32_t n)
 {
 	end_offset(&g->e);
-	for (uint32_t i = 0; i < detour_n_elements(op); i++)
-		a64_ldst(&g->e, OP_STR32, R_A, make_data_at(op->at + 4 * i));
+	for (uint32_t i = 0; i < n; i++)
+		a64_ldst(&g->e, OP_STR32, R_A, make_data_at(at + 4 * i));
 }
+
+const struct gen_strings make_strings = {
+	.start = start,
+	.begin = string_begins,
+	.end = string_ends,
+	.copy = copy_string,
+	.copy_comm = copy_comm,
+	.array = array,
+	.element = element,
+	.next = next_element,
+	.fault = fault,
+};

@@ -16,9 +16,9 @@ void make_note_entry(struct gen *g, label_t trap)
 {
 	struct emit *e = &g->e;
 
-	make_may_fault(g, trap);
+	gen_may_fault(g, trap);
 	a64_insn(e, OP_GET_TIME | R_A);
-	make_may_fault(g, trap);
+	gen_may_fault(g, trap);
 	a64_ldst(e, OP_STR64, R_A, MEM(GEN_HIJACK, offsetof(struct guard_hijack, time)));
 }
 
@@ -30,7 +30,7 @@ void make_duration(struct gen *g)
 
 	/* When all of the function is done. */
 	a64_insn(e, INSN_ISB);
-	make_may_fault(g, none);
+	gen_may_fault(g, none);
 	a64_insn(e, OP_GET_TIME | R_A);
 	a64_ldst(e, OP_LDR64, R_B, time);
 	a64_op(e, OP_SUBS | OP_X, R_A, R_A, R_B);

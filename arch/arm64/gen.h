@@ -2,14 +2,13 @@
 /* Copyright the ubp authors */
 
 /*
- * What the files that write detours share: detour.c the block, detour_record.c the record,
- * detour_fetch.c its data, detour_load.c pointers in the program, detour_string.c strings,
- * detour_filter.c filters, detour_return.c the way back, detour_time.c how long it took,
- * detour_stack.c the stack.
+ * What the files that write detours share: detour.c ways in and out, detour_record.c the record,
+ * detour_fetch.c numbers, detour_load.c pointers in the program, detour_string.c strings,
+ * detour_filter.c predicates, detour_return.c the way back, detour_time.c how long it took,
+ * detour_stack.c the stack. In which order all that is done is in arch/gen*.c.
  *
- * The code uses few registers, each for one thing: none of those that arguments and results
- * come in, nor any that a function keeps for its caller. What the program had in them is in the
- * frame below its stack; the stack pointer moves once.
+ * The registers are none of those that arguments and results come in, nor any that a function
+ * keeps for its caller. The stack pointer moves once.
  */
 
 #ifndef UBP_ARCH_ARM64_GEN_H
@@ -20,7 +19,7 @@
 #include <stdint.h>
 
 #include "arch/arm64/emit.h"
-#include "arch/detour_parts.h"
+#include "arch/gen.h"
 #include "engine/base/ring.h"
 
 /* Scratch, beside G_TMP. */
@@ -70,63 +69,24 @@ enum {
 #define BELOW_STACK 128
 #define FRAME_ALL   (BELOW_STACK + FRAME_LEN)
 
-/* A check of a pointer that did not find its range in its cell. */
-struct gen_miss {
-	label_t at, retry, fail;
-	uint32_t n;
-	uint32_t cell;
-};
-
-/* Bytes behind the code. */
-struct gen_literal {
-	label_t label;
-	const void *bytes;
-	size_t len;
-};
-
-struct gen {
-	struct emit e;
-	const struct detour_plan *plan;
-	struct detour *out;
-	const struct detour_probe *probe; /* the one at hand */
-	uint32_t used;                    /* registers the code uses: bit by number */
-	uint32_t early;     /* ... before it is known that there is something to record */
-	uint32_t clobbered; /* those whose value is in the frame now */
-	label_t fail;       /* where what can't be done leads now */
-	label_t search;
-	struct gen_miss *misses;
-	size_t n_misses, cap_misses;
-	struct gen_literal *literals;
-	size_t n_literals, cap_literals;
-	size_t cap_loads;
-};
+extern const struct gen_loads make_loads;
+extern const struct gen_returns make_returns;
+extern const struct gen_records make_records;
+extern const struct gen_numbers make_numbers;
+extern const struct gen_strings make_strings;
+extern const struct gen_stacks make_stacks;
+extern const struct gen_filters make_filters;
 
 /* --- detour.c ----------------------------------------------------------------------- */
 
 /* Where in the frame a register's value is. */
 int make_slot(int reg);
-/* The next instruction may fault; the thread goes on at the label then. */
-void make_may_fault(struct gen *g, label_t fixup);
-/* Bytes that code refers to, 8-aligned. They must live as long as @g. */
-label_t make_literal(struct gen *g, const void *bytes, size_t len);
-/* Out of memory. */
-void make_fail(struct gen *g, int error);
-/* The first of all: the frame, with R_A and R_B in it. One instruction. */
-void make_frame(struct emit *e);
-/* Then the flags, and the registers of @which; none was clobbered before. */
-void make_save_first(struct gen *g, uint32_t which);
+/* The first of all: the frame with R_A and R_B in it, the flags, and the registers of @which. */
+void make_begin(struct gen *g, uint32_t which);
+/* Flags, the registers of @which, which R_A and R_B are among, the stack pointer. */
+void make_restore(struct gen *g, uint32_t which, bool is_return);
 /* The gate, to @reg. */
 void make_gate(struct gen *g, int reg, label_t trap);
-/* Flags, the registers of @which, which R_A and R_B are among, the stack pointer. */
-void make_restore(struct gen *g, uint32_t which);
-
-/* --- detour_record.c ---------------------------------------------------------------- */
-
-/* From the filter's yes on, for probe @i of the plan. Then to @done; to @trap where it can't be
- * done. */
-void make_record(struct gen *g, label_t done, label_t trap, size_t i);
-/* The filter said no. */
-void make_count_dropped(struct gen *g);
 
 /* --- detour_return.c ---------------------------------------------------------------- */
 
@@ -137,16 +97,8 @@ void make_count_dropped(struct gen *g);
 	(BIT(R_A) | BIT(R_B) | BIT(R_BASE) | BIT(G_TMP) | BIT(R_ADDRESS) | BIT(R_C) |          \
 	 BIT(R_THREAD))
 
-/* Is it a table that the code can use? */
-bool make_can_hijack(uint64_t hijacks, uint64_t mask);
 /* Does the function return twice? */
 bool make_returns_twice(const struct detour_plan *plan);
-/* On entry, with GEN_HIJACK_REGS saved: replace the return address. To @trap: it can't be
- * done; to @leave: the gate has changed. @back: the detour's return code. */
-void make_hijack(struct gen *g, label_t back, label_t trap, label_t leave);
-/* On return, as it comes from the common code: the entry is over, the real address is in
- * the frame and in the link register. To @gone if it was over just now. */
-void make_come_back(struct gen *g, label_t gone);
 
 /* --- detour_time.c ------------------------------------------------------------------ */
 
@@ -161,12 +113,6 @@ void make_duration(struct gen *g);
 
 /* The register that has the value of @user_reg now, or G_NONE. */
 int make_live(const struct gen *g, unsigned user_reg);
-/* Value of a numeric arg: the accumulator of @op's arg, or what it points to, in R_A with
- * bit-fields cut and zeros above its size. Clobbers R_B, R_C, and R_ADDRESS, R_ACC where it has
- * loads. */
-void make_value(struct gen *g, const struct fetch_op *op);
-/* All data of the record. */
-void make_data(struct gen *g);
 
 /* Data of the record, that many bytes behind its start. */
 static inline struct emit_mem make_data_at(uint32_t at)
@@ -183,35 +129,10 @@ static inline struct emit_mem make_data_at(uint32_t at)
 void make_check(struct gen *g, int64_t disp, uint32_t n, uint32_t cell);
 /* A load of what was checked; memory may have gone meanwhile: then to gen.fail. */
 void make_load(struct gen *g, uint32_t op, int reg, struct emit_mem mem);
-/* At the end of the block: checks that missed. */
-void make_misses(struct gen *g);
 
 /* --- detour_string.c ---------------------------------------------------------------- */
 
-/* The string at the accumulator, or all those of an array of pointers there. */
-void make_string(struct gen *g, const struct fetch_op *op);
-/* The thread's name. */
-void make_comm(struct gen *g, const struct fetch_op *op);
 /* R_ADDRESS = where the thread's name is. */
 void make_comm_address(struct emit *e);
-/* What could not be read: a place and no length. */
-void make_fault(struct gen *g, const struct fetch_op *op);
-
-/* --- detour_stack.c ----------------------------------------------------------------- */
-
-/* Bytes that it takes in a record of so many; at most. */
-uint32_t make_stack_max(const struct gen *g);
-/* The stack, behind the data that ends before R_END; moves that on. Clobbers R_A, R_B, R_C,
- * R_ADDRESS, R_ACC. */
-void make_stack(struct gen *g);
-
-/* --- detour_filter.c ---------------------------------------------------------------- */
-
-/* What its filter needs and tells before there is a record. */
-struct detour_early make_filter_look(const struct gen *g, const struct detour_probe *probe);
-/* Code that goes to @drop, or on to what follows. */
-void make_filter_early(struct gen *g, label_t drop);
-/* The same with the record. Returns whether the reader need not look any more. */
-bool make_filter_late(struct gen *g, label_t drop);
 
 #endif

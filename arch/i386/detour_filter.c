@@ -1,43 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/*
- * Filters as machine code, up to twice: first with what registers and pointers tell, so
- * that most hits that are not wanted are gone before anything is written; then, if that
- * could not tell all, with the record.
- */
+/* Predicates of filters: numbers and texts are compared. */
 
 #include <string.h>
 
 #include "arch/i386/gen.h"
 #include "arch/i386/i386.h"
-
-/* One pass over a filter. */
-struct pass {
-	struct gen *g;
-	const struct filter *filter;
-	bool early;
-	label_t first; /* of the predicates, in a row */
-	label_t pass, drop;
-	label_t next; /* what follows the code for this one */
-	bool unsure;
-};
-
-/* Only once the thread is known, the base of its segment is. */
-static struct detour_look look_at(const struct gen *g, const struct detour_probe *probe,
-				  bool early)
-{
-	return (struct detour_look){
-		.plan = g->plan, .probe = probe, .late_reg = X86_GS_BASE, .early = early
-	};
-}
-
-struct detour_early gen32_filter_look(const struct gen *g, const struct detour_probe *probe)
-{
-	struct detour_look look = look_at(g, probe, true);
-
-	return detour_look_early(&look);
-}
 
 /* --- numbers ------------------------------------------------------------------------------ */
 
@@ -53,20 +22,6 @@ static unsigned load_extended(const struct filter_pred *pred)
 	}
 }
 
-/* The register of the program that has the value as it is, or G_NONE. */
-static int live_value(const struct pass *p, const struct filter_pred *pred)
-{
-	const struct fetch_op *op;
-
-	if (!p->early || pred->source != FILTER_FROM_DATA || pred->size != 4 ||
-	    pred->test == FILTER_IN_SET)
-		return G_NONE;
-	op = detour_arg_of(p->g->probe->program, pred);
-	if (op->code != FETCH_REG || op[1].code != FETCH_STORE_VALUE || op[1].bit_width)
-		return G_NONE;
-	return gen32_live(p->g, op->reg);
-}
-
 /* Of a record that is written. */
 static void load_number(struct emit *e, const struct filter_pred *pred)
 {
@@ -77,21 +32,17 @@ static void load_number(struct emit *e, const struct filter_pred *pred)
 	emit_rm(e, load_extended(pred), G_AX, mem);
 }
 
-/* The value, extended to 32 bits, in a register that is returned; of 8 bytes, in edx and eax. */
-static int number(struct pass *p, const struct filter_pred *pred)
+/* The value, extended to 32 bits, in eax; of 8 bytes, in edx and eax. */
+static void number(struct gen *g, const struct filter_pred *pred, const struct fetch_op *arg)
 {
-	struct gen *g = p->g;
 	struct emit *e = &g->e;
-	int live = live_value(p, pred);
 
-	if (live != G_NONE)
-		return live;
-	if (pred->source == FILTER_FROM_DATA && !p->early) {
+	if (pred->source == FILTER_FROM_DATA && !arg) {
 		load_number(e, pred);
-		return G_AX;
+		return;
 	}
 	if (pred->source == FILTER_FROM_DATA) {
-		gen32_value(g, detour_arg_of(g->probe->program, pred));
+		gen_value(g, arg);
 	} else {
 		if (pred->size == 8)
 			emit_rr(e, OP_XOR, G_DX, G_DX);
@@ -109,14 +60,13 @@ static int number(struct pass *p, const struct filter_pred *pred)
 	}
 	if (pred->size < 4)
 		emit_rr(e, load_extended(pred), G_AX, G_AX);
-	return G_AX;
 }
 
 /* edx, eax with 64 bits; clobbers them. */
-static enum cond compare_wide(struct pass *p, const struct filter_pred *pred)
+static unsigned compare_wide(struct gen *g, const struct filter_pred *pred)
 {
 	int32_t low = (int32_t)(uint32_t)pred->value, high = (int32_t)(pred->value >> 32);
-	struct emit *e = &p->g->e;
+	struct emit *e = &g->e;
 
 	switch ((enum filter_test)pred->test) {
 	case FILTER_EQ:
@@ -142,12 +92,12 @@ static enum cond compare_wide(struct pass *p, const struct filter_pred *pred)
 	}
 }
 
-static enum cond compare(struct pass *p, const struct filter_pred *pred, int reg)
+static unsigned compare(struct gen *g, const struct filter_pred *pred, int reg)
 {
-	struct emit *e = &p->g->e;
+	struct emit *e = &g->e;
 
 	if (pred->size == 8)
-		return compare_wide(p, pred);
+		return compare_wide(g, pred);
 	if (pred->test == FILTER_AND)
 		emit_test(e, 0, reg, (int32_t)pred->value);
 	else
@@ -166,67 +116,20 @@ static enum cond compare(struct pass *p, const struct filter_pred *pred, int reg
 	}
 }
 
-static void go(struct pass *p, label_t to)
+/* bt looks at words of 4 bytes. */
+static unsigned in_set(struct gen *g, const struct filter_pred *pred, label_t set)
 {
-	if (to != p->next)
-		emit_jmp(&p->g->e, to);
-}
-
-static void branch(struct pass *p, enum cond cond, label_t yes, label_t no)
-{
-	if (yes == p->next) {
-		emit_jcc(&p->g->e, (enum cond)(cond ^ 1), no);
-		return;
-	}
-	emit_jcc(&p->g->e, cond, yes);
-	go(p, no);
-}
-
-static void put_number(struct pass *p, const struct filter_pred *pred, label_t yes, label_t no)
-{
-	struct emit *e = &p->g->e;
-	int reg = number(p, pred);
-
-	if (pred->test == FILTER_IN_SET) {
-		const uint8_t *set = p->filter->bytes + pred->text;
-
-		/* bt looks at words of 4 bytes: it must not look behind the set. */
-		emit_jcc(e, (enum cond)(compare(p, pred, reg) ^ 1), no);
-		emit_rm(e, OP_BT, G_AX,
-			MEM_LABEL(gen32_literal(p->g, set, (pred->value + 7) / 8)));
-		branch(p, COND_B, yes, no);
-	} else {
-		branch(p, compare(p, pred, reg), yes, no);
-	}
+	(void)pred; /* the number is less than 2^32 */
+	emit_rm(&g->e, OP_BT, G_AX, MEM_LABEL(set));
+	return COND_B;
 }
 
 /* --- texts -------------------------------------------------------------------------------- */
 
-/* Compare the bytes at R_ACC; to @no if they are others. */
-static void put_bytes(struct pass *p, const uint8_t *want, uint32_t len, label_t no)
-{
-	struct emit *e = &p->g->e;
-	uint32_t at = 0;
-
-	for (; len - at >= 4; at += 4) {
-		uint32_t word;
-
-		memcpy(&word, want + at, sizeof(word));
-		emit_rm(e, 0x81, ALU_CMP, MEM(R_ACC, at));
-		emit_u32(e, word);
-		emit_jcc(e, COND_NE, no);
-	}
-	for (; at < len; at++) {
-		emit_rm(e, 0x80, ALU_CMP, MEM(R_ACC, at));
-		emit_u8(e, want[at]);
-		emit_jcc(e, COND_NE, no);
-	}
-}
-
 /* R_ACC: the text; ecx: its bytes, with the NUL; 0: it could not be read. */
-static void text_of_data(struct pass *p, const struct filter_pred *pred)
+static void text_of_data(struct gen *g, const struct filter_pred *pred)
 {
-	struct emit *e = &p->g->e;
+	struct emit *e = &g->e;
 
 	emit_rm(e, OP_LOAD, G_CX, gen32_data_at(pred->at));
 	emit_rr(e, OP_MOVZX2, R_ACC, G_CX);
@@ -234,12 +137,12 @@ static void text_of_data(struct pass *p, const struct filter_pred *pred)
 	emit_rm(e, OP_LEA, R_ACC, MEM_X(R_ACC, R_RECORD, 0, RECORD_DATA));
 }
 
-static void text_of_comm(struct pass *p)
+static void text_of_comm(struct gen *g)
 {
-	struct emit *e = &p->g->e;
+	struct emit *e = &g->e;
 	label_t loop, done = emit_label(e);
 
-	gen32_comm_address(p->g, R_ACC);
+	gen32_comm_address(g, R_ACC);
 	emit_rr(e, OP_XOR, G_CX, G_CX);
 	loop = emit_here(e);
 	emit_rm(e, OP_MOVZX8, G_AX, MEM_X(R_ACC, G_CX, 0, 0));
@@ -251,88 +154,54 @@ static void text_of_comm(struct pass *p)
 	emit_set(e, done);
 }
 
-static void put_text(struct pass *p, const struct filter_pred *pred, label_t yes, label_t no)
+static void text(struct gen *g, const struct filter_pred *pred)
 {
-	const uint8_t *want = p->filter->bytes + pred->text;
-	int32_t len = (int32_t)pred->text_len;
-	struct emit *e = &p->g->e;
-
 	if (pred->source == FILTER_FROM_COMM)
-		text_of_comm(p);
+		text_of_comm(g);
 	else
-		text_of_data(p, pred);
-	emit_alu(e, 0, ALU_CMP, G_CX, len + 1);
-	if (pred->test == FILTER_SAME)
-		/* what could not be read is as empty as what is empty */
-		emit_jcc(e, len ? COND_NE : COND_A, no);
-	else if (len || pred->test == FILTER_SUFFIX)
-		emit_jcc(e, COND_B, no);
-	if (pred->test == FILTER_SUFFIX)
-		emit_rm(e, OP_LEA, R_ACC, MEM_X(R_ACC, G_CX, 0, -len - 1));
-	put_bytes(p, want, (uint32_t)len, no);
-	go(p, yes);
+		text_of_data(g, pred);
 }
 
-/* --- a whole filter ------------------------------------------------------------------------- */
-
-static label_t label_of(struct pass *p, uint16_t next)
+static void compare_length(struct gen *g, uint32_t len)
 {
-	if (next < p->filter->n_preds)
-		return p->first + next;
-	return next == FILTER_PASS ? p->pass : p->drop;
+	emit_alu(&g->e, 0, ALU_CMP, G_CX, (int32_t)len);
 }
 
-static void put_pred(struct pass *p, const struct filter_pred *pred)
+static void skip_to_tail(struct gen *g, uint32_t len)
 {
-	label_t yes = label_of(p, pred->on_true), no = label_of(p, pred->on_false);
-	const struct gen *g = p->g;
-	struct detour_look look = look_at(g, g->probe, p->early);
+	emit_rm(&g->e, OP_LEA, R_ACC, MEM_X(R_ACC, G_CX, 0, -(int32_t)len - 1));
+}
 
-	switch (detour_pred_of(&look, pred)) {
-	case DETOUR_UNKNOWN:
-		p->unsure = true;
-		go(p, p->pass);
-		break;
-	case DETOUR_CONST:
-		go(p, detour_outcome(&look, pred) ? yes : no);
-		break;
-	case DETOUR_NUMBER:
-		put_number(p, pred, yes, no);
-		break;
-	case DETOUR_TEXT:
-		put_text(p, pred, yes, no);
-		break;
+static void compare_bytes(struct gen *g, const uint8_t *want, uint32_t at, uint32_t len,
+			  label_t no)
+{
+	struct emit *e = &g->e;
+	uint64_t word = 0;
+
+	memcpy(&word, want, len);
+	if (len == 4) {
+		emit_rm(e, 0x81, ALU_CMP, MEM(R_ACC, at));
+		emit_u32(e, (uint32_t)word);
+	} else {
+		emit_rm(e, 0x80, ALU_CMP, MEM(R_ACC, at));
+		emit_u8(e, (uint8_t)word);
 	}
+	emit_jcc(e, COND_NE, no);
 }
 
-static bool put_filter(struct gen *g, bool early, label_t drop)
-{
-	struct pass p = {
-		.g = g,
-		.filter = g->probe->filter,
-		.early = early,
-		.pass = emit_label(&g->e),
-		.drop = drop,
-	};
-
-	p.first = (label_t)g->e.n_labels;
-	for (uint32_t i = 0; i < p.filter->n_preds; i++)
-		emit_label(&g->e);
-	for (uint32_t i = 0; i < p.filter->n_preds; i++) {
-		emit_set(&g->e, p.first + i);
-		p.next = i + 1 < p.filter->n_preds ? p.first + i + 1 : p.pass;
-		put_pred(&p, &p.filter->preds[i]);
-	}
-	emit_set(&g->e, p.pass);
-	return !p.unsure;
-}
-
-void gen32_filter_early(struct gen *g, label_t drop)
-{
-	put_filter(g, true, drop);
-}
-
-bool gen32_filter_late(struct gen *g, label_t drop)
-{
-	return put_filter(g, false, drop);
-}
+const struct gen_filters gen32_filters = {
+	.not_equal = COND_NE,
+	.above = COND_A,
+	.below = COND_B,
+	/* Only once the thread is known, the base of its segment is. */
+	.late_reg = X86_GS_BASE,
+	.scratch = G_AX,
+	.live = gen32_live,
+	.number = number,
+	.compare = compare,
+	.in_set = in_set,
+	.text = text,
+	.compare_length = compare_length,
+	.skip_to_tail = skip_to_tail,
+	.compare_bytes = compare_bytes,
+};

@@ -10,30 +10,10 @@
  * of two ranges are one that nobody vouched for: a load of it may fault, and goes to its fixup.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "arch/i386/gen.h"
 
 /* The part of the page number that a range has in its lower half. */
 #define LOW_BITS (32 - RING_RANGE_BITS)
-
-static void add_miss(struct gen *g, const struct gen32_miss *miss)
-{
-	size_t cap = g->cap_misses ? 2 * g->cap_misses : 16;
-	struct gen32_miss *misses;
-
-	if (g->n_misses == g->cap_misses) {
-		misses = realloc(g->misses, cap * sizeof(*misses));
-		if (!misses) {
-			gen32_fail(g, -ENOMEM);
-			return;
-		}
-		g->misses = misses;
-		g->cap_misses = cap;
-	}
-	g->misses[g->n_misses++] = *miss;
-}
 
 /* Make of @high and eax, a range, its start, in @high, and its length in eax. */
 static void split_range(struct emit *e, int high)
@@ -53,7 +33,7 @@ static struct emit_mem cell_mem(uint32_t cell)
 void gen32_check(struct gen *g, int32_t disp, uint32_t n, uint32_t cell)
 {
 	struct emit *e = &g->e;
-	struct gen32_miss miss = {
+	struct gen_miss miss = {
 		.at = emit_label(e), .fail = g->fail, .disp = disp, .n = n, .cell = cell
 	};
 
@@ -67,12 +47,12 @@ void gen32_check(struct gen *g, int32_t disp, uint32_t n, uint32_t cell)
 	emit_rr(e, OP_SUB, G_CX, G_DX);
 	emit_rr(e, OP_CMP, G_CX, G_AX);
 	emit_jcc(e, COND_A, miss.at);
-	add_miss(g, &miss);
+	gen_miss(g, &miss);
 }
 
 void gen32_load(struct gen *g, unsigned op, int reg, struct emit_mem mem)
 {
-	gen32_may_fault(g, g->fail);
+	gen_may_fault(g, g->fail);
 	emit_rm(&g->e, op, reg, mem);
 }
 
@@ -81,7 +61,7 @@ void gen32_load(struct gen *g, unsigned op, int reg, struct emit_mem mem)
  * holds the bytes is put into the cell; edx, eax: the range, or eax is 0. In: edx the address, ecx
  * the bytes, FRAME_CELL where the cell is, FRAME_RETURN where to go then.
  */
-static void gen32_search(struct gen *g)
+static void search(struct gen *g)
 {
 	struct emit_mem range = MEM_X(R_BASE, G_BX, 3, offsetof(struct ring_head, ranges));
 	static const struct {
@@ -90,7 +70,6 @@ static void gen32_search(struct gen *g)
 	struct emit *e = &g->e;
 	label_t next, few = emit_label(e), give_up = emit_label(e), out = emit_label(e);
 
-	emit_set(e, g->search);
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
 		emit_rm(e, OP_STORE, kept[i].gpr, MEM(G_SP, kept[i].at));
 	emit_rm(e, OP_LOAD, G_BX, MEM(R_BASE, offsetof(struct ring_head, n_ranges)));
@@ -124,25 +103,20 @@ static void gen32_search(struct gen *g)
 	emit_rm(e, 0xff, 4, MEM(G_SP, FRAME_RETURN)); /* jmp */
 }
 
-void gen32_misses(struct gen *g)
+static void missed(struct gen *g, const struct gen_miss *m)
 {
 	struct emit *e = &g->e;
+	label_t back = emit_label(e);
 
-	for (size_t i = 0; i < g->n_misses; i++) {
-		const struct gen32_miss *m = &g->misses[i];
-		label_t back = emit_label(e);
-
-		emit_set(e, m->at);
-		emit_store_imm(e, 0, MEM(G_SP, FRAME_CELL), (uint32_t)cell_mem(m->cell).disp);
-		emit_rm(e, OP_LEA, G_DX, MEM(R_ACC, m->disp));
-		emit_imm(e, G_CX, m->n);
-		emit_store_label(e, MEM(G_SP, FRAME_RETURN), back);
-		emit_jmp(e, g->search);
-		emit_set(e, back);
-		emit_rr(e, OP_TEST, G_AX, G_AX);
-		emit_jcc(e, COND_NE, m->retry);
-		emit_jmp(e, m->fail);
-	}
-	if (g->n_misses)
-		gen32_search(g);
+	emit_store_imm(e, 0, MEM(G_SP, FRAME_CELL), (uint32_t)cell_mem(m->cell).disp);
+	emit_rm(e, OP_LEA, G_DX, MEM(R_ACC, m->disp));
+	emit_imm(e, G_CX, m->n);
+	emit_store_label(e, MEM(G_SP, FRAME_RETURN), back);
+	emit_jmp(e, g->search);
+	emit_set(e, back);
+	emit_rr(e, OP_TEST, G_AX, G_AX);
+	emit_jcc(e, COND_NE, m->retry);
+	emit_jmp(e, m->fail);
 }
+
+const struct gen_loads gen32_loads = { .miss = missed, .search = search };

@@ -24,7 +24,7 @@ static void find_thread(struct gen *g)
 	emit_rr(e, 0x8c, 5, G_AX); /* mov %gs,%eax */
 	emit_test(e, 0, G_AX, 0xfffc);
 	emit_jcc(e, COND_E, g->fail);
-	gen32_may_fault(g, g->fail);
+	gen_may_fault(g, g->fail);
 	emit_bytes(e, "\x65\xa1\0\0\0\0", 6); /* mov %gs:0,%eax */
 	emit_alu(e, 0, ALU_ADD, G_AX, 1);
 	emit_rr(e, OP_LOAD, G_CX, G_AX);
@@ -37,7 +37,7 @@ static void find_thread(struct gen *g)
 	emit_shift(e, 0, SHIFT_R, R_THREAD, RING_HASH_SHIFT - 32 - 6);
 	emit_alu(e, 0, ALU_AND, R_THREAD, offset_mask);
 	look = emit_here(e);
-	gen32_may_fault(g, g->fail);
+	gen_may_fault(g, g->fail);
 	emit_rm(e, OP_CMP, G_CX, entry);
 	emit_jcc(e, COND_E, found);
 	emit_alu_mem(e, 0, ALU_CMP, entry, RING_KEY_NONE);
@@ -113,13 +113,13 @@ static void read_clock(struct gen *g)
 	emit_rm(e, OP_LOAD, G_CX, thread_mem(offsetof(struct ring_thread, cpu_vaddr)));
 	emit_rr(e, OP_TEST, G_CX, G_CX);
 	emit_jcc(e, COND_E, ask);
-	gen32_may_fault(g, g->fail);
+	gen_may_fault(g, g->fail);
 	emit_bytes(e, "\x0f\x31", 2); /* rdtsc */
-	gen32_may_fault(g, g->fail);
+	gen_may_fault(g, g->fail);
 	emit_rm(e, OP_LOAD, G_CX, MEM(G_CX, 0));
 	emit_jmp(e, done);
 	emit_set(e, ask);
-	gen32_may_fault(g, g->fail);
+	gen_may_fault(g, g->fail);
 	emit_bytes(e, "\x0f\x01\xf9", 3); /* rdtscp */
 	emit_set(e, done);
 }
@@ -167,6 +167,11 @@ static void commit(struct gen *g)
 	emit_u8(e, 3);
 	emit_alu(e, 0, ALU_ADD, G_AX, 1);
 	emit_rm(e, OP_STORE, G_AX, record_mem(offsetof(struct ring_record, commit)));
+}
+
+static void store_size(struct gen *g, uint32_t size)
+{
+	emit_store_imm(&g->e, 0, record_mem(offsetof(struct ring_record, size)), size);
 }
 
 /* Strings end before FRAME_END. */
@@ -225,7 +230,7 @@ static void give_back(struct gen *g, uint32_t max, label_t then)
 	load_ends(e, max);
 	change_head(e);
 	emit_jcc(e, COND_E, then);
-	emit_store_imm(e, 0, record_mem(offsetof(struct ring_record, size)), max);
+	store_size(g, max);
 	emit_store_imm(e, 0, record_mem(offsetof(struct ring_record, probe)), RING_VOID);
 	commit(g);
 	emit_jmp(e, then);
@@ -243,52 +248,27 @@ static void count_up(struct emit *e, unsigned lock, struct emit_mem mem)
 	emit_set(e, done);
 }
 
-void gen32_count_dropped(struct gen *g)
+static void count_lost(struct gen *g)
+{
+	count_up(&g->e, 0, thread_mem(offsetof(struct ring_thread, lost)));
+}
+
+static void count_dropped(struct gen *g)
 {
 	uint32_t at = g->probe->number % RING_COUNTS;
 
-	if (g->plan->count_dropped)
-		count_up(&g->e, OP_LOCK,
-			 MEM(R_BASE, offsetof(struct ring_head, dropped) + 8 * at));
+	count_up(&g->e, OP_LOCK, MEM(R_BASE, offsetof(struct ring_head, dropped) + 8 * at));
 }
 
-void gen32_record(struct gen *g, label_t done, label_t trap, size_t i)
-{
-	uint32_t max =
-		detour_record_max(g->probe->program, g->probe->is_return) + gen32_stack_max(g);
-	struct detour_early early = gen32_filter_look(g, g->probe);
-	bool has_filter = g->probe->filter && (early.unsure || early.loads);
-	label_t full = emit_label(&g->e), undo = emit_label(&g->e), drop = emit_label(&g->e);
-	struct emit *e = &g->e;
-
-	g->fail = trap;
-	find_thread(g);
-	reserve(g, max, g->plan->lossless ? trap : full);
-	g->fail = undo;
-	record_head(g);
-	gen32_data(g);
-	if (!has_filter || gen32_filter_late(g, drop))
-		g->out->filters_done |= 1u << i;
-	if (g->probe->program->has_strings)
-		note_length(g);
-	if (g->plan->frames)
-		gen32_stack(g);
-	if (g->probe->program->has_strings || g->plan->frames)
-		shorten(g, max);
-	else
-		emit_store_imm(e, 0, record_mem(offsetof(struct ring_record, size)), max);
-	commit(g);
-	emit_jmp(e, done);
-	if (!g->plan->lossless) {
-		emit_set(e, full);
-		count_up(e, 0, thread_mem(offsetof(struct ring_thread, lost)));
-		emit_jmp(e, done);
-	}
-	if (has_filter) {
-		emit_set(e, drop);
-		gen32_count_dropped(g);
-		give_back(g, max, done);
-	}
-	emit_set(e, undo);
-	give_back(g, max, trap);
-}
+const struct gen_records gen32_records = {
+	.find_thread = find_thread,
+	.reserve = reserve,
+	.head = record_head,
+	.note_length = note_length,
+	.shorten = shorten,
+	.store_size = store_size,
+	.commit = commit,
+	.give_back = give_back,
+	.count_lost = count_lost,
+	.count_dropped = count_dropped,
+};

@@ -19,17 +19,12 @@
  * All words of the table have an upper half that is 0.
  */
 
-#include <errno.h>
-#include <string.h>
-
 #include "arch/guard.h"
 #include "arch/i386/gen.h"
 #include "arch/i386/i386.h"
-#include "engine/base/err.h"
+#include "arch/x86/ways.h"
 
-#define INT3 0xcc
-#define RET  0xc3
-#define UD2  "\x0f\x0b"
+#define UD2 "\x0f\x0b"
 
 #define WORD 4
 
@@ -85,13 +80,13 @@ static void provide_entry(struct gen *g, label_t trap)
 	first_entry(e, mask);
 	emit_imm(e, G_CX, LOOKS);
 	look = emit_here(e);
-	gen32_may_fault(g, trap);
+	gen_may_fault(g, trap);
 	emit_rm(e, OP_LOAD, G_AX, word);
 	emit_rr(e, OP_CMP, G_AX, R_WORD);
 	emit_jcc(e, COND_E, found);
 	emit_rr(e, OP_TEST, G_AX, G_AX);
 	emit_jcc(e, COND_NE, next);
-	gen32_may_fault(g, trap);
+	gen_may_fault(g, trap);
 	emit_rm(e, OP_CMPXCHG | OP_LOCK, R_WORD, word);
 	emit_jcc(e, COND_E, found);
 	emit_set(e, next);
@@ -105,7 +100,7 @@ static void provide_entry(struct gen *g, label_t trap)
 
 static void store(struct gen *g, label_t trap, int reg, size_t member)
 {
-	gen32_may_fault(g, trap);
+	gen_may_fault(g, trap);
 	emit_rm(&g->e, OP_STORE, reg, MEM(GEN_HIJACK, member));
 }
 
@@ -116,7 +111,7 @@ static void refuse(struct gen *g, uint64_t address, label_t trap)
 	emit_jcc(&g->e, COND_E, trap);
 }
 
-void gen32_hijack(struct gen *g, label_t back, label_t trap, label_t leave)
+static void hijack(struct gen *g, label_t back, label_t trap, label_t leave)
 {
 	struct emit *e = &g->e;
 
@@ -124,13 +119,13 @@ void gen32_hijack(struct gen *g, label_t back, label_t trap, label_t leave)
 	g->out->hijack_at = (uint32_t)e->len;
 	emit_rr(e, OP_CMP, G_AX, R_BASE);
 	emit_jcc(e, COND_NE, leave);
-	gen32_may_fault(g, trap);
+	gen_may_fault(g, trap);
 	emit_rm(e, OP_LOAD, G_AX, STACK(0));
 	refuse(g, g->plan->return_vaddr, trap);
 	refuse(g, g->plan->trampoline, trap);
 	emit_rm(e, OP_LEA, R_WORD, STACK(0));
 	provide_entry(g, trap);
-	gen32_may_fault(g, trap);
+	gen_may_fault(g, trap);
 	emit_alu_mem(e, 0, ALU_CMP, MEM(GEN_HIJACK, offsetof(struct guard_hijack, real)), 0);
 	emit_jcc(e, COND_NE, trap);
 	if (detour_needs_duration(g->plan))
@@ -140,14 +135,14 @@ void gen32_hijack(struct gen *g, label_t back, label_t trap, label_t leave)
 	/* From here on it is one to come back by. */
 	emit_rm(e, OP_LOAD, G_AX, STACK(0));
 	store(g, trap, G_AX, offsetof(struct guard_hijack, real));
-	gen32_may_fault(g, trap);
+	gen_may_fault(g, trap);
 	emit_store_imm(e, 0, STACK(0), (uint32_t)g->plan->return_vaddr);
 	g->out->hijack_end = (uint32_t)e->len;
 }
 
 /* --- on return ----------------------------------------------------------------------- */
 
-void gen32_come_back(struct gen *g, label_t gone)
+static void come_back(struct gen *g, label_t gone)
 {
 	struct emit_mem real = MEM(GEN_HIJACK, offsetof(struct guard_hijack, real));
 	label_t live = emit_label(&g->e);
@@ -289,14 +284,14 @@ static void look_below(struct emit *e, uint64_t table, uint64_t mask, enum look 
  * put the real address back. If the entry is over, too, what stands in the word now is the way
  * home, or to the tracer's own trampoline.
  */
-static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask)
+static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t trampoline)
 {
 	struct emit *e = &g->e;
 	label_t start = emit_here(e), lost = emit_label(e), home = emit_label(e);
 	label_t leave = emit_label(e);
 
-	gen32_frame(e);
-	gen32_save_first(g, GEN_HIJACK_REGS);
+	(void)trampoline; /* the word that was returned by leads there itself */
+	gen32_begin(g, GEN_HIJACK_REGS);
 	find_self(e, start);
 	look_below(e, hijacks, mask, LOOK_OURS, home);
 	look_below(e, hijacks, mask, LOOK_PUT_BACK, home);
@@ -307,10 +302,10 @@ static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask)
 	emit_set(e, home);
 	emit_rm(e, OP_STORE, G_AX, STACK(-WORD));
 	emit_set(e, leave);
-	gen32_restore(g, GEN_HIJACK_REGS, -WORD);
+	gen32_restore(g, GEN_HIJACK_REGS, true);
 	emit_u8(e, RET);
 	emit_set(e, lost);
-	gen32_restore(g, GEN_HIJACK_REGS, 0);
+	gen32_restore(g, GEN_HIJACK_REGS, false);
 	emit_u8(e, INT3);
 	emit_bytes(e, UD2, 2);
 }
@@ -343,24 +338,11 @@ bool gen32_can_hijack(uint64_t hijacks, uint64_t mask)
 	return hijacks && hijacks <= UINT32_MAX && mask <= INT32_MAX >> ENTRY_SHIFT;
 }
 
-int i386_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint64_t trampoline,
-			   uint8_t *code, size_t max, size_t *ret_len, struct ubp_err *err)
-{
-	struct gen g = { 0 };
-	int rc;
-
-	(void)trampoline; /* the word that was returned by leads there itself */
-	if (!gen32_can_hijack(hijacks, hijacks_mask))
-		return ubp_fail(err, EOPNOTSUPP, "no table for return addresses");
-	emit_init(&g.e, 32, 0);
-	put_common(&g, hijacks, hijacks_mask);
-	rc = emit_finish(&g.e, x86_fix);
-	if (rc == 0 && g.e.len > max)
-		rc = -ENOSPC;
-	if (rc == 0) {
-		memcpy(code, g.e.code, g.e.len);
-		*ret_len = g.e.len;
-	}
-	emit_free(&g.e);
-	return rc < 0 ? ubp_fail(err, -rc, "no code for returns") : 0;
-}
+const struct gen_returns gen32_returns = {
+	.regs = GEN_HIJACK_REGS,
+	.can_hijack = gen32_can_hijack,
+	.hijack = hijack,
+	.come_back = come_back,
+	.duration = gen32_duration,
+	.common = put_common,
+};

@@ -21,11 +21,6 @@
 
 #define ENTRY_SHIFT 5
 
-uint32_t gen32_stack_max(const struct gen *g)
-{
-	return g->plan->frames ? 8 + 8u * g->plan->frames : 0;
-}
-
 static void put_entry(struct emit *e, int reg)
 {
 	emit_rm(e, OP_STORE, reg, MEM(R_END, 0));
@@ -71,10 +66,10 @@ static void look_up(struct gen *g)
 	emit_alu(e, 0, ALU_AND, G_DX, mask);
 	emit_imm(e, G_CX, LOOKS);
 	look = emit_here(e);
-	gen32_may_fault(g, g->fail);
+	gen_may_fault(g, g->fail);
 	emit_rm(e, OP_CMP, G_AX, word);
 	emit_jcc(e, COND_E, found);
-	gen32_may_fault(g, g->fail);
+	gen_may_fault(g, g->fail);
 	emit_alu_mem(e, 0, ALU_CMP, word, 0);
 	emit_jcc(e, COND_NE, next);
 	emit_jmp(e, g->fail);
@@ -109,13 +104,17 @@ static void real_address(struct gen *g)
 	emit_set(e, real);
 }
 
-/* Frames from R_ACC upwards, then to @done. */
-static void walk(struct gen *g, label_t done)
+/* Frames upwards from that of the frame pointer, then to @done. */
+static void walk(struct gen *g, uint32_t cell, label_t done)
 {
-	uint32_t cell = (g->probe->cell + detour_cells(g->probe->program)) % RING_CELLS;
 	struct emit *e = &g->e;
-	label_t next = emit_here(e);
+	label_t next;
 
+	emit_rm(e, OP_LOAD, R_ACC, MEM(G_SP, FRAME_BP));
+	emit_rm(e, OP_LEA, G_AX, MEM(G_SP, FRAME_ALL));
+	emit_rr(e, OP_CMP, R_ACC, G_AX);
+	emit_jcc(e, COND_B, done);
+	next = emit_here(e);
 	emit_test(e, 0, R_ACC, WORD - 1);
 	emit_jcc(e, COND_NE, done);
 	gen32_check(g, 0, 2 * WORD, cell);
@@ -134,20 +133,10 @@ static void walk(struct gen *g, label_t done)
 	emit_jcc(e, COND_B, next);
 }
 
-void gen32_stack(struct gen *g)
+static void end(struct gen *g)
 {
 	struct emit *e = &g->e;
-	label_t done = emit_label(e);
 
-	begin(g);
-	if (g->plan->frames > 1) {
-		emit_rm(e, OP_LOAD, R_ACC, MEM(G_SP, FRAME_BP));
-		emit_rm(e, OP_LEA, G_AX, MEM(G_SP, FRAME_ALL));
-		emit_rr(e, OP_CMP, R_ACC, G_AX);
-		emit_jcc(e, COND_B, done);
-		walk(g, done);
-	}
-	emit_set(e, done);
 	emit_rm(e, OP_STORE, R_END, MEM(G_SP, FRAME_END));
 	emit_rm(e, OP_LOAD, G_AX, MEM(G_SP, FRAME_STACK));
 	emit_rr(e, OP_LOAD, G_CX, R_END);
@@ -157,3 +146,5 @@ void gen32_stack(struct gen *g)
 	emit_rm(e, OP_STORE, G_CX, MEM(G_AX, 0));
 	emit_store_imm(e, 0, MEM(G_AX, 4), 0);
 }
+
+const struct gen_stacks gen32_stacks = { .begin = begin, .walk = walk, .end = end };

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/*
- * Strings and thread names in a record: text that ends with its NUL goes behind what has a
- * fixed size, in whose word stand its place and length. What has no end in time is for the
- * interpreter.
- */
+/* Strings and thread names in a record. */
 
 #include "arch/i386/gen.h"
 
 #define WORD 4
+
+static void start(struct gen *g, uint32_t at)
+{
+	emit_rm(&g->e, OP_LEA, G_AX, gen32_data_at(at));
+	emit_rm(&g->e, OP_STORE, G_AX, MEM(G_SP, FRAME_END));
+}
 
 /* The word of a string; an element of an array has its number in ecx. */
 static struct emit_mem word_of(struct gen *g, const struct fetch_op *op)
@@ -84,9 +86,10 @@ static void copy_tail(struct gen *g)
 	emit_jcc(e, COND_NE, loop);
 }
 
-/* Copy the string at R_ACC + @disp to FRAME_END, up to its NUL. */
-static void copy_string(struct gen *g, int32_t disp, uint32_t cell)
+/* Copy the string at R_ACC + @imm to FRAME_END, up to its NUL. */
+static void copy_string(struct gen *g, uint64_t imm, uint32_t cell)
 {
+	int32_t disp = gen32_disp(imm);
 	int32_t limit = RECORD_DATA + DATA_MAX(g->probe->is_return);
 	label_t loop, next, tail, done, in_range;
 	struct emit *e = &g->e;
@@ -126,41 +129,34 @@ static void copy_string(struct gen *g, int32_t disp, uint32_t cell)
 	emit_rm(e, OP_STORE, R_END, MEM(G_SP, FRAME_END));
 }
 
-static void store_string(struct gen *g, const struct fetch_op *op)
-{
-	string_begins(g, op);
-	copy_string(g, gen32_disp((uint64_t)op->imm), detour_cell(g->probe, op));
-	string_ends(g, op);
-}
-
-static void store_strings(struct gen *g, const struct fetch_op *op)
+static void array(struct gen *g, const struct fetch_op *op)
 {
 	int32_t disp = gen32_disp((uint64_t)op->imm);
 	struct emit *e = &g->e;
-	label_t loop;
 
 	gen32_check(g, disp, WORD * op->count, detour_cell(g->probe, op));
 	emit_rm(e, OP_LEA, R_ACC, MEM(R_ACC, disp));
 	emit_rm(e, OP_STORE, R_ACC, MEM(G_SP, FRAME_ARRAY));
 	emit_store_imm(e, 0, MEM(G_SP, FRAME_INDEX), 0);
-	loop = emit_here(e);
-	string_begins(g, op); /* leaves the element's number in ecx */
+}
+
+/* Its number is in ecx since string_begins(). */
+static void element(struct gen *g)
+{
+	struct emit *e = &g->e;
+
 	emit_rm(e, OP_LOAD, R_ACC, MEM(G_SP, FRAME_ARRAY));
 	gen32_load(g, OP_LOAD, R_ACC, MEM_X(R_ACC, G_CX, 2, 0));
-	copy_string(g, 0, (detour_cell(g->probe, op) + 1) % RING_CELLS);
-	string_ends(g, op);
+}
+
+static void next_element(struct gen *g, const struct fetch_op *op, label_t loop)
+{
+	struct emit *e = &g->e;
+
 	emit_alu(e, 0, ALU_ADD, G_CX, 1);
 	emit_rm(e, OP_STORE, G_CX, MEM(G_SP, FRAME_INDEX));
 	emit_alu(e, 0, ALU_CMP, G_CX, op->count);
 	emit_jcc(e, COND_B, loop);
-}
-
-void gen32_string(struct gen *g, const struct fetch_op *op)
-{
-	if (op->count)
-		store_strings(g, op);
-	else
-		store_string(g, op);
 }
 
 void gen32_comm_address(struct gen *g, int reg)
@@ -174,13 +170,12 @@ void gen32_comm_address(struct gen *g, int reg)
 	emit_rm(e, OP_LEA, reg, MEM_X(reg, R_BASE, 0, RING_COMM_AT));
 }
 
-void gen32_comm(struct gen *g, const struct fetch_op *op)
+static void copy_comm(struct gen *g)
 {
 	const int32_t len = 16;
 	struct emit *e = &g->e;
 	label_t ended = emit_label(e);
 
-	string_begins(g, op);
 	gen32_comm_address(g, R_ACC);
 	emit_rm(e, OP_LOAD, R_END, MEM(G_SP, FRAME_END));
 	for (int32_t at = 0; at < len; at += WORD) {
@@ -202,12 +197,23 @@ void gen32_comm(struct gen *g, const struct fetch_op *op)
 	emit_rr(e, OP_CMP, R_END, G_AX);
 	emit_jcc(e, COND_A, g->fail);
 	emit_rm(e, OP_STORE, R_END, MEM(G_SP, FRAME_END));
-	string_ends(g, op);
 }
 
-void gen32_fault(struct gen *g, const struct fetch_op *op)
+static void fault(struct gen *g, uint32_t at, uint32_t n)
 {
 	end_offset(&g->e);
-	for (uint32_t i = 0; i < detour_n_elements(op); i++)
-		emit_rm(&g->e, OP_STORE, G_AX, gen32_data_at(op->at + 4 * i));
+	for (uint32_t i = 0; i < n; i++)
+		emit_rm(&g->e, OP_STORE, G_AX, gen32_data_at(at + 4 * i));
 }
+
+const struct gen_strings gen32_strings = {
+	.start = start,
+	.begin = string_begins,
+	.end = string_ends,
+	.copy = copy_string,
+	.copy_comm = copy_comm,
+	.array = array,
+	.element = element,
+	.next = next_element,
+	.fault = fault,
+};

@@ -20,11 +20,11 @@ void gen32_note_entry(struct gen *g, label_t trap)
 	struct emit_mem time = time_of();
 	struct emit *e = &g->e;
 
-	gen32_may_fault(g, trap);
+	gen_may_fault(g, trap);
 	emit_bytes(e, "\x0f\x31", 2); /* rdtsc */
-	gen32_may_fault(g, trap);
+	gen_may_fault(g, trap);
 	emit_rm(e, OP_STORE, G_AX, time);
-	gen32_may_fault(g, trap);
+	gen_may_fault(g, trap);
 	emit_rm(e, OP_STORE, G_DX, gen32_upper(time));
 }
 
@@ -60,7 +60,7 @@ void gen32_duration(struct gen *g)
 	struct emit *e = &g->e;
 	label_t later = emit_label(e), none = emit_label(e);
 
-	gen32_may_fault(g, none);
+	gen_may_fault(g, none);
 	emit_bytes(e, "\x0f\x01\xf9", 3); /* rdtscp: when all of the function is done */
 	emit_rm(e, OP_SUB, G_AX, time);
 	emit_rm(e, OP_SBB, G_DX, gen32_upper(time));

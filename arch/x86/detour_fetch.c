@@ -2,20 +2,12 @@
 /* Copyright the ubp authors */
 
 /*
- * A record's data: fetch programs as machine code. The result is that of the interpreter
- * (engine/fetch/run.c), or a jump to gen.fail: whatever cannot be read, or read whole,
- * is for the interpreter.
+ * Numbers and arrays of a record's data: registers and other sources, pointers that are followed,
+ * bit-fields.
  */
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "arch/x86/gen.h"
 #include "arch/x86/x86.h"
-
-/* Arrays of up to that many words are copied without a loop. */
-#define UNROLL 4
 
 /* --- registers -------------------------------------------------------------------- */
 
@@ -40,7 +32,7 @@ static bool can_have(unsigned user_reg)
 	       user_reg == X86_FS_BASE || user_reg == X86_GS_BASE;
 }
 
-int gen_live(const struct gen *g, unsigned user_reg)
+int gen64_live(const struct gen *g, unsigned user_reg)
 {
 	int gpr = gpr_of[user_reg];
 
@@ -59,10 +51,10 @@ static void take_reg(struct gen *g, unsigned user_reg, int to)
 	struct emit *e = &g->e;
 	int gpr = gpr_of[user_reg];
 
-	if (gen_live(g, user_reg) != G_NONE)
+	if (gen64_live(g, user_reg) != G_NONE)
 		emit_rr(e, OP_STORE | OP_W, gpr, to);
 	else if (gpr != G_NONE)
-		emit_rm(e, OP_LOAD | OP_W, to, MEM(G_SP, gen_slot(gpr)));
+		emit_rm(e, OP_LOAD | OP_W, to, MEM(G_SP, gen64_slot(gpr)));
 	else if (user_reg == X86_SP)
 		emit_rm(e, OP_LEA, to, MEM(G_SP, FRAME_ALL));
 	else if (user_reg == X86_IP && g->probe->is_return)
@@ -80,7 +72,7 @@ static void take_reg(struct gen *g, unsigned user_reg, int to)
 /* A register that can be part of an address: the one that has its value, else @to with it. */
 static int part(struct gen *g, unsigned user_reg, int to)
 {
-	int live = gen_live(g, user_reg);
+	int live = gen64_live(g, user_reg);
 
 	if (live != G_NONE)
 		return live;
@@ -121,26 +113,9 @@ static const char *check_reg(unsigned user_reg)
 	return can_have(user_reg) ? NULL : "a register that is not known to a jump";
 }
 
-static const char *check_source(const struct fetch_op *op)
-{
-	const char *problem = NULL;
-
-	if (op->code == FETCH_VECTOR && op->reg >= X86_VECTORS)
-		return "a register that is not known to a jump";
-	if (op->code == FETCH_REG)
-		return check_reg(op->reg);
-	if (op->code != FETCH_SUM)
-		return NULL;
-	if (op->shift > 3)
-		return "a scale that is none";
-	if (op->reg != FETCH_NO_REG)
-		problem = check_reg(op->reg);
-	return problem || op->index == FETCH_NO_REG ? problem : check_reg(op->index);
-}
-
 const char *x86_detour_check(const struct fetch_program *program)
 {
-	return detour_check_program(program, check_source);
+	return detour_check_program(program, X86_VECTORS, check_reg);
 }
 
 /* --- numbers ------------------------------------------------------------------------- */
@@ -161,8 +136,9 @@ static unsigned store_op(unsigned size)
 			   : OP_STORE | OP_W;
 }
 
-static void cut_bits(struct emit *e, const struct fetch_op *op, int reg)
+static void cut_bits(struct emit *e, const struct fetch_op *op)
 {
+	const int reg = G_AX;
 	uint8_t unused;
 
 	if (op->bit_offset >= 64) {
@@ -210,162 +186,96 @@ static void plain_source(struct gen *g, const struct fetch_op *op, int to)
 /* acc = word at acc + imm */
 static void deref(struct gen *g, const struct fetch_op *op, uint64_t imm)
 {
-	int32_t disp = gen_disp(g, imm);
+	int32_t disp = gen64_disp(g, imm);
 
-	gen_check(g, disp, 8, detour_cell(g->probe, op));
-	gen_load(g, OP_LOAD | OP_W, R_ACC, MEM(R_ACC, disp));
+	gen64_check(g, disp, 8, detour_cell(g->probe, op));
+	gen64_load(g, OP_LOAD | OP_W, R_ACC, MEM(R_ACC, disp));
 }
 
-static bool is_plain(const struct fetch_op *op)
+static void source(struct gen *g, const struct fetch_op *op)
 {
-	return op->code != FETCH_STACK && detour_is_store(op + 1);
+	plain_source(g, op, R_ACC);
 }
 
-/* All that comes in front of the store, to the accumulator. Returns the store. */
-static const struct fetch_op *address(struct gen *g, const struct fetch_op *op)
+static void plain(struct gen *g, const struct fetch_op *op, const struct fetch_op *store)
 {
-	for (; !detour_is_store(op); op++) {
-		if (op->code == FETCH_DEREF) {
-			deref(g, op, (uint64_t)op->imm);
-			continue;
-		}
-		plain_source(g, op, R_ACC);
-		if (op->code == FETCH_STACK)
-			deref(g, op, 8 * (uint64_t)op->imm);
-	}
-	return op;
+	plain_source(g, op, G_AX);
+	cut_size(&g->e, store->size);
 }
 
-void gen_value(struct gen *g, const struct fetch_op *op)
+static void load(struct gen *g, const struct fetch_op *store)
 {
-	const struct fetch_op *store = detour_store_of(op);
-	struct emit *e = &g->e;
+	int32_t disp = gen64_disp(g, (uint64_t)store->imm);
 
-	if (store->code == FETCH_STORE_MEM) {
-		int32_t disp;
-
-		address(g, op);
-		disp = gen_disp(g, (uint64_t)store->imm);
-		gen_check(g, disp, store->size, detour_cell(g->probe, store));
-		gen_load(g, load_op(store->size), G_AX, MEM(R_ACC, disp));
-	} else if (is_plain(op)) {
-		plain_source(g, op, G_AX);
-		cut_size(e, store->size);
-	} else {
-		address(g, op);
-		emit_rr(e, OP_LOAD | OP_W, G_AX, R_ACC);
-		cut_size(e, store->size);
-	}
-	if (store->bit_width)
-		cut_bits(e, store, G_AX);
-	if (store->bit_signed)
-		cut_size(e, store->size);
+	gen64_check(g, disp, store->size, detour_cell(g->probe, store));
+	gen64_load(g, load_op(store->size), G_AX, MEM(R_ACC, disp));
 }
 
-/* From a register right into the record. */
-static bool store_plain(struct gen *g, const struct fetch_op *op)
+static void address(struct gen *g, const struct fetch_op *store)
 {
-	const struct fetch_op *store = op + 1;
-	int live;
+	emit_rr(&g->e, OP_LOAD | OP_W, G_AX, R_ACC);
+	cut_size(&g->e, store->size);
+}
 
-	if (!is_plain(op) || op->code != FETCH_REG || store->code != FETCH_STORE_VALUE ||
-	    store->bit_width)
-		return false;
-	live = gen_live(g, op->reg);
-	if (live == G_NONE) {
-		take_reg(g, op->reg, G_AX);
-		live = G_AX;
-	}
-	emit_rm(&g->e, store_op(store->size), live, gen_data_at(store->at));
+static void store_value(struct gen *g, const struct fetch_op *store)
+{
+	emit_rm(&g->e, store_op(store->size), G_AX, gen64_data_at(store->at));
+}
+
+static bool store_reg(struct gen *g, unsigned user_reg, const struct fetch_op *store)
+{
+	emit_rm(&g->e, store_op(store->size), part(g, user_reg, G_AX),
+		gen64_data_at(store->at));
 	return true;
+}
+
+/* --- arrays -------------------------------------------------------------------------- */
+
+static int32_t check_array(struct gen *g, const struct fetch_op *op, uint32_t len)
+{
+	int32_t disp = gen64_disp(g, (uint64_t)op->imm);
+
+	gen64_check(g, disp, len, detour_cell(g->probe, op));
+	return disp;
 }
 
 static void copy_piece(struct gen *g, int32_t disp, const struct fetch_op *op, uint32_t at,
 		       unsigned size)
 {
-	gen_load(g, load_op(size), G_AX, MEM(R_ACC, disp + (int32_t)at));
-	emit_rm(&g->e, store_op(size), G_AX, gen_data_at(op->at + at));
+	gen64_load(g, load_op(size), G_AX, MEM(R_ACC, disp + (int32_t)at));
+	emit_rm(&g->e, store_op(size), G_AX, gen64_data_at(op->at + at));
 }
 
-/* @n elements of @size bytes, bit-fields cut. */
 static void copy_loop(struct gen *g, int32_t disp, const struct fetch_op *op, unsigned size,
 		      uint32_t n)
 {
 	uint8_t scale = (uint8_t)(size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3);
-	struct emit_mem to = gen_data_at(op->at);
+	struct emit_mem to = gen64_data_at(op->at);
 	struct emit *e = &g->e;
 	label_t loop;
 
 	emit_rr(e, OP_XOR, G_CX, G_CX);
 	loop = emit_here(e);
-	gen_load(g, load_op(size), G_AX, MEM_X(R_ACC, G_CX, scale, disp));
+	gen64_load(g, load_op(size), G_AX, MEM_X(R_ACC, G_CX, scale, disp));
 	if (op->bit_width)
-		cut_bits(e, op, G_AX);
+		cut_bits(e, op);
 	emit_rm(e, store_op(size), G_AX, MEM_X(R_RECORD, G_CX, scale, to.disp));
 	emit_alu(e, 0, ALU_ADD, G_CX, 1);
 	emit_alu(e, 0, ALU_CMP, G_CX, (int32_t)n);
 	emit_jcc(e, COND_B, loop);
 }
 
-static void store_array(struct gen *g, const struct fetch_op *op)
-{
-	uint32_t len = op->size * detour_n_elements(op), at = 0;
-	int32_t disp = gen_disp(g, (uint64_t)op->imm);
-
-	gen_check(g, disp, len, detour_cell(g->probe, op));
-	if (op->bit_width) {
-		copy_loop(g, disp, op, op->size, detour_n_elements(op));
-		return;
-	}
-	if (len / 8 > UNROLL) {
-		copy_loop(g, disp, op, 8, len / 8);
-		at = len / 8 * 8;
-	}
-	for (unsigned size = 8; size; size /= 2)
-		for (; len - at >= size; at += size)
-			copy_piece(g, disp, op, at, size);
-}
-
-/* --- all of it --------------------------------------------------------------------------- */
-
-static void store_arg(struct gen *g, const struct fetch_op *op)
-{
-	const struct fetch_op *store = detour_store_of(op);
-
-	switch ((enum fetch_opcode)store->code) {
-	case FETCH_STORE_COMM:
-		gen_comm(g, store);
-		break;
-	case FETCH_STORE_FAULT:
-		gen_fault(g, store);
-		break;
-	case FETCH_STORE_STRING:
-		address(g, op);
-		gen_string(g, store);
-		break;
-	case FETCH_STORE_MEM:
-		if (store->count) {
-			address(g, op);
-			store_array(g, store);
-			break;
-		}
-		/* fall through */
-	default:
-		if (store_plain(g, op))
-			break;
-		gen_value(g, op);
-		emit_rm(&g->e, store_op(store->size), G_AX, gen_data_at(store->at));
-		break;
-	}
-}
-
-void gen_data(struct gen *g)
-{
-	const struct fetch_program *program = g->probe->program;
-
-	if (program->has_strings)
-		emit_rm(&g->e, OP_LEA, R_END, gen_data_at(program->fixed_size));
-	for (const struct fetch_op *op = program->ops; op < detour_end_of(program);
-	     op = detour_store_of(op) + 1)
-		store_arg(g, op);
-}
+const struct gen_numbers gen64_numbers = {
+	.source = source,
+	.deref = deref,
+	.plain = plain,
+	.load = load,
+	.address = address,
+	.cut_bits = cut_bits,
+	.cut_size = cut_size,
+	.store = store_value,
+	.store_reg = store_reg,
+	.check_array = check_array,
+	.copy_loop = copy_loop,
+	.copy_piece = copy_piece,
+};

@@ -1,42 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/*
- * Filters as machine code, up to twice: first with what registers and pointers tell, so
- * that most hits that are not wanted are gone before anything is written; then, if that
- * could not tell all, with the record.
- */
+/* Predicates of filters: numbers and texts are compared. */
 
 #include <string.h>
 
 #include "arch/x86/gen.h"
-#include "arch/x86/x86.h"
-
-/* One pass over a filter. */
-struct pass {
-	struct gen *g;
-	const struct filter *filter;
-	bool early;
-	label_t first; /* of the predicates, in a row */
-	label_t pass, drop;
-	label_t next; /* what follows the code for this one */
-	bool unsure;
-};
-
-static struct detour_look look_at(const struct gen *g, const struct detour_probe *probe,
-				  bool early)
-{
-	return (struct detour_look){
-		.plan = g->plan, .probe = probe, .late_reg = FETCH_NO_REG, .early = early
-	};
-}
-
-struct detour_early gen_filter_look(const struct gen *g, const struct detour_probe *probe)
-{
-	struct detour_look look = look_at(g, probe, true);
-
-	return detour_look_early(&look);
-}
 
 /* --- numbers ------------------------------------------------------------------------------ */
 
@@ -54,36 +23,17 @@ static unsigned load_extended(const struct filter_pred *pred)
 	}
 }
 
-/* The register of the program that has the value as it is, or G_NONE. */
-static int live_value(const struct pass *p, const struct filter_pred *pred)
+/* The value, extended to 32 or 64 bits, in rax. */
+static void number(struct gen *g, const struct filter_pred *pred, const struct fetch_op *arg)
 {
-	const struct fetch_op *op;
-
-	if (!p->early || pred->source != FILTER_FROM_DATA || pred->size < 4 ||
-	    pred->test == FILTER_IN_SET)
-		return G_NONE;
-	op = detour_arg_of(p->g->probe->program, pred);
-	if (op->code != FETCH_REG || op[1].code != FETCH_STORE_VALUE || op[1].bit_width)
-		return G_NONE;
-	return gen_live(p->g, op->reg);
-}
-
-/* The value, extended to 32 or 64 bits, in a register that is returned. */
-static int number(struct pass *p, const struct filter_pred *pred)
-{
-	struct gen *g = p->g;
 	struct emit *e = &g->e;
-	int live = live_value(p, pred);
 
-	if (live != G_NONE)
-		return live;
-	if (pred->source == FILTER_FROM_DATA && !p->early) {
-		emit_rm(e, load_extended(pred), G_AX,
-			MEM(R_RECORD, RECORD_DATA + (int32_t)pred->at));
-		return G_AX;
+	if (pred->source == FILTER_FROM_DATA && !arg) {
+		emit_rm(e, load_extended(pred), G_AX, gen64_data_at(pred->at));
+		return;
 	}
 	if (pred->source == FILTER_FROM_DATA)
-		gen_value(g, detour_arg_of(g->probe->program, pred));
+		gen_value(g, arg);
 	else if (pred->source == FILTER_FROM_TID)
 		emit_rm(e, OP_LOAD, G_AX, MEM(R_THREAD, offsetof(struct ring_thread, tid)));
 	else if (pred->source == FILTER_FROM_CPU)
@@ -94,13 +44,12 @@ static int number(struct pass *p, const struct filter_pred *pred)
 		emit_address(e, G_AX, g->plan->site);
 	if (pred->size < 4)
 		emit_rr(e, load_extended(pred), G_AX, G_AX);
-	return G_AX;
 }
 
-static enum cond compare(struct pass *p, const struct filter_pred *pred, int reg)
+static unsigned compare(struct gen *g, const struct filter_pred *pred, int reg)
 {
 	unsigned w = pred->size == 8 ? OP_W : 0;
-	struct emit *e = &p->g->e;
+	struct emit *e = &g->e;
 	bool is_and = pred->test == FILTER_AND;
 
 	if (w && !emit_fits(pred->value)) {
@@ -125,98 +74,37 @@ static enum cond compare(struct pass *p, const struct filter_pred *pred, int reg
 	}
 }
 
-static void go(struct pass *p, label_t to)
+/* bt looks at words of 8 bytes. */
+static unsigned in_set(struct gen *g, const struct filter_pred *pred, label_t set)
 {
-	if (to != p->next)
-		emit_jmp(&p->g->e, to);
-}
-
-static void branch(struct pass *p, enum cond cond, label_t yes, label_t no)
-{
-	if (yes == p->next) {
-		emit_jcc(&p->g->e, (enum cond)(cond ^ 1), no);
-		return;
-	}
-	emit_jcc(&p->g->e, cond, yes);
-	go(p, no);
-}
-
-static void put_number(struct pass *p, const struct filter_pred *pred, label_t yes, label_t no)
-{
-	struct emit *e = &p->g->e;
-	int reg = number(p, pred);
-
-	if (pred->test == FILTER_IN_SET) {
-		const uint8_t *set = p->filter->bytes + pred->text;
-
-		/* bt looks at words of 8 bytes: it must not look behind the set. */
-		emit_jcc(e, (enum cond)(compare(p, pred, reg) ^ 1), no);
-		if (pred->size < 8)
-			emit_rr(e, OP_LOAD, G_AX, G_AX);
-		emit_rm(e, OP_BT | OP_W, G_AX,
-			MEM_LABEL(gen_literal(p->g, set, (pred->value + 7) / 8)));
-		branch(p, COND_B, yes, no);
-	} else {
-		branch(p, compare(p, pred, reg), yes, no);
-	}
+	if (pred->size < 8)
+		emit_rr(&g->e, OP_LOAD, G_AX, G_AX);
+	emit_rm(&g->e, OP_BT | OP_W, G_AX, MEM_LABEL(set));
+	return COND_B;
 }
 
 /* --- texts -------------------------------------------------------------------------------- */
 
-/* Compare the bytes at rdi; to @no if they are others. */
-static void put_bytes(struct pass *p, const uint8_t *want, uint32_t len, label_t no)
+/* R_ACC: the text; rcx: its bytes, with the NUL; 0: it could not be read. */
+static void text_of_data(struct gen *g, const struct filter_pred *pred)
 {
-	struct emit *e = &p->g->e;
-	uint32_t at = 0;
+	struct emit *e = &g->e;
 
-	for (; len - at >= 8; at += 8) {
-		uint64_t word;
-
-		memcpy(&word, want + at, sizeof(word));
-		emit_imm(e, G_AX, word);
-		emit_rm(e, OP_CMP | OP_W, G_AX, MEM(G_DI, at));
-		emit_jcc(e, COND_NE, no);
-	}
-	if (len - at >= 4) {
-		uint32_t word;
-
-		memcpy(&word, want + at, sizeof(word));
-		emit_rm(e, 0x81, ALU_CMP, MEM(G_DI, at));
-		emit_u32(e, word);
-		emit_jcc(e, COND_NE, no);
-		at += 4;
-	}
-	for (; at < len; at++) {
-		emit_rm(e, 0x80, ALU_CMP, MEM(G_DI, at));
-		emit_u8(e, want[at]);
-		emit_jcc(e, COND_NE, no);
-	}
-}
-
-/* rdi: the text; rcx: its bytes, with the NUL; 0: it could not be read. */
-static void text_of_data(struct pass *p, const struct filter_pred *pred)
-{
-	struct emit *e = &p->g->e;
-
-	emit_rm(e, OP_LOAD, G_CX, MEM(R_RECORD, RECORD_DATA + (int32_t)pred->at));
-	emit_rr(e, OP_MOVZX2, G_DI, G_CX);
+	emit_rm(e, OP_LOAD, G_CX, gen64_data_at(pred->at));
+	emit_rr(e, OP_MOVZX2, R_ACC, G_CX);
 	emit_shift(e, 0, SHIFT_R, G_CX, 16);
-	emit_rm(e, OP_LEA, G_DI, MEM_X(G_DI, R_RECORD, 0, RECORD_DATA));
+	emit_rm(e, OP_LEA, R_ACC, MEM_X(R_ACC, R_RECORD, 0, RECORD_DATA));
 }
 
-static void text_of_comm(struct pass *p)
+static void text_of_comm(struct gen *g)
 {
-	struct emit *e = &p->g->e;
+	struct emit *e = &g->e;
 	label_t loop, done = emit_label(e);
 
-	emit_rr(e, OP_STORE | OP_W, R_THREAD, G_DI);
-	emit_rr(e, OP_SUB | OP_W, G_DI, R_BASE);
-	emit_alu(e, OP_W, ALU_SUB, G_DI, (int32_t)RING_TABLE_AT);
-	emit_shift(e, OP_W, SHIFT_R, G_DI, 2);
-	emit_rm(e, OP_LEA, G_DI, MEM_X(G_DI, R_BASE, 0, RING_COMM_AT));
+	gen64_comm_address(e);
 	emit_rr(e, OP_XOR, G_CX, G_CX);
 	loop = emit_here(e);
-	emit_rm(e, OP_MOVZX8, G_AX, MEM_X(G_DI, G_CX, 0, 0));
+	emit_rm(e, OP_MOVZX8, G_AX, MEM_X(R_ACC, G_CX, 0, 0));
 	emit_alu(e, 0, ALU_ADD, G_CX, 1);
 	emit_rr(e, OP_TEST, G_AX, G_AX);
 	emit_jcc(e, COND_E, done);
@@ -225,88 +113,56 @@ static void text_of_comm(struct pass *p)
 	emit_set(e, done);
 }
 
-static void put_text(struct pass *p, const struct filter_pred *pred, label_t yes, label_t no)
+static void text(struct gen *g, const struct filter_pred *pred)
 {
-	const uint8_t *want = p->filter->bytes + pred->text;
-	int32_t len = (int32_t)pred->text_len;
-	struct emit *e = &p->g->e;
-
 	if (pred->source == FILTER_FROM_COMM)
-		text_of_comm(p);
+		text_of_comm(g);
 	else
-		text_of_data(p, pred);
-	emit_alu(e, 0, ALU_CMP, G_CX, len + 1);
-	if (pred->test == FILTER_SAME)
-		/* what could not be read is as empty as what is empty */
-		emit_jcc(e, len ? COND_NE : COND_A, no);
-	else if (len || pred->test == FILTER_SUFFIX)
-		emit_jcc(e, COND_B, no);
-	if (pred->test == FILTER_SUFFIX)
-		emit_rm(e, OP_LEA, G_DI, MEM_X(G_DI, G_CX, 0, -len - 1));
-	put_bytes(p, want, (uint32_t)len, no);
-	go(p, yes);
+		text_of_data(g, pred);
 }
 
-/* --- a whole filter ------------------------------------------------------------------------- */
-
-static label_t label_of(struct pass *p, uint16_t next)
+static void compare_length(struct gen *g, uint32_t len)
 {
-	if (next < p->filter->n_preds)
-		return p->first + next;
-	return next == FILTER_PASS ? p->pass : p->drop;
+	emit_alu(&g->e, 0, ALU_CMP, G_CX, (int32_t)len);
 }
 
-static void put_pred(struct pass *p, const struct filter_pred *pred)
+static void skip_to_tail(struct gen *g, uint32_t len)
 {
-	label_t yes = label_of(p, pred->on_true), no = label_of(p, pred->on_false);
-	const struct gen *g = p->g;
-	struct detour_look look = look_at(g, g->probe, p->early);
+	emit_rm(&g->e, OP_LEA, R_ACC, MEM_X(R_ACC, G_CX, 0, -(int32_t)len - 1));
+}
 
-	switch (detour_pred_of(&look, pred)) {
-	case DETOUR_UNKNOWN:
-		p->unsure = true;
-		go(p, p->pass);
-		break;
-	case DETOUR_CONST:
-		go(p, detour_outcome(&look, pred) ? yes : no);
-		break;
-	case DETOUR_NUMBER:
-		put_number(p, pred, yes, no);
-		break;
-	case DETOUR_TEXT:
-		put_text(p, pred, yes, no);
-		break;
+static void compare_bytes(struct gen *g, const uint8_t *want, uint32_t at, uint32_t len,
+			  label_t no)
+{
+	struct emit *e = &g->e;
+	uint64_t word = 0;
+
+	memcpy(&word, want, len);
+	if (len == 8) {
+		emit_imm(e, G_AX, word);
+		emit_rm(e, OP_CMP | OP_W, G_AX, MEM(R_ACC, at));
+	} else if (len == 4) {
+		emit_rm(e, 0x81, ALU_CMP, MEM(R_ACC, at));
+		emit_u32(e, (uint32_t)word);
+	} else {
+		emit_rm(e, 0x80, ALU_CMP, MEM(R_ACC, at));
+		emit_u8(e, (uint8_t)word);
 	}
+	emit_jcc(e, COND_NE, no);
 }
 
-static bool put_filter(struct gen *g, bool early, label_t drop)
-{
-	struct pass p = {
-		.g = g,
-		.filter = g->probe->filter,
-		.early = early,
-		.pass = emit_label(&g->e),
-		.drop = drop,
-	};
-
-	p.first = (label_t)g->e.n_labels;
-	for (uint32_t i = 0; i < p.filter->n_preds; i++)
-		emit_label(&g->e);
-	for (uint32_t i = 0; i < p.filter->n_preds; i++) {
-		emit_set(&g->e, p.first + i);
-		p.next = i + 1 < p.filter->n_preds ? p.first + i + 1 : p.pass;
-		put_pred(&p, &p.filter->preds[i]);
-	}
-	emit_set(&g->e, p.pass);
-	return !p.unsure;
-}
-
-void gen_filter_early(struct gen *g, label_t drop)
-{
-	put_filter(g, true, drop);
-}
-
-bool gen_filter_late(struct gen *g, label_t drop)
-{
-	return put_filter(g, false, drop);
-}
+const struct gen_filters gen64_filters = {
+	.not_equal = COND_NE,
+	.above = COND_A,
+	.below = COND_B,
+	.late_reg = FETCH_NO_REG,
+	.scratch = G_AX,
+	.live = gen64_live,
+	.number = number,
+	.compare = compare,
+	.in_set = in_set,
+	.text = text,
+	.compare_length = compare_length,
+	.skip_to_tail = skip_to_tail,
+	.compare_bytes = compare_bytes,
+};

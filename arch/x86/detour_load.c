@@ -7,27 +7,7 @@
  * the one, all ranges are searched, in code at the end of the block.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "arch/x86/gen.h"
-
-static void add_miss(struct gen *g, const struct gen_miss *miss)
-{
-	size_t cap = g->cap_misses ? 2 * g->cap_misses : 16;
-	struct gen_miss *misses;
-
-	if (g->n_misses == g->cap_misses) {
-		misses = realloc(g->misses, cap * sizeof(*misses));
-		if (!misses) {
-			gen_fail(g, -ENOMEM);
-			return;
-		}
-		g->misses = misses;
-		g->cap_misses = cap;
-	}
-	g->misses[g->n_misses++] = *miss;
-}
 
 /* Make of rax, a range, its start, and of rcx its length less @n; to @miss if it has not that many. */
 static void split_range(struct emit *e, uint32_t n, label_t miss)
@@ -46,7 +26,7 @@ static int32_t cell_at(uint32_t cell)
 	return (int32_t)(offsetof(struct ring_head, cells) + 8 * cell);
 }
 
-void gen_check(struct gen *g, int32_t disp, uint32_t n, uint32_t cell)
+void gen64_check(struct gen *g, int32_t disp, uint32_t n, uint32_t cell)
 {
 	struct emit *e = &g->e;
 	struct gen_miss miss = {
@@ -60,10 +40,10 @@ void gen_check(struct gen *g, int32_t disp, uint32_t n, uint32_t cell)
 	emit_rr(e, OP_SUB | OP_W, G_DX, G_AX);
 	emit_rr(e, OP_CMP | OP_W, G_DX, G_CX);
 	emit_jcc(e, COND_A, miss.at);
-	add_miss(g, &miss);
+	gen_miss(g, &miss);
 }
 
-int32_t gen_disp(struct gen *g, uint64_t imm)
+int32_t gen64_disp(struct gen *g, uint64_t imm)
 {
 	if (emit_fits(imm))
 		return (int32_t)imm;
@@ -72,7 +52,7 @@ int32_t gen_disp(struct gen *g, uint64_t imm)
 	return 0;
 }
 
-void gen_load(struct gen *g, unsigned op, int reg, struct emit_mem mem)
+void gen64_load(struct gen *g, unsigned op, int reg, struct emit_mem mem)
 {
 	gen_may_fault(g, g->fail);
 	emit_rm(&g->e, op, reg, mem);
@@ -83,12 +63,11 @@ void gen_load(struct gen *g, unsigned op, int reg, struct emit_mem mem)
  * holds the bytes is put into the cell; rax: the range, or 0. In: rdx the address, ecx
  * the bytes, FRAME_CELL where the cell is. R_RETURN: where to go then.
  */
-static void gen_search(struct gen *g)
+static void search(struct gen *g)
 {
 	struct emit *e = &g->e;
 	label_t next, give_up = emit_label(e), out = emit_label(e);
 
-	emit_set(e, g->search);
 	emit_rm(e, OP_STORE | OP_W, G_R8, MEM(G_SP, FRAME_T8));
 	emit_rm(e, OP_STORE | OP_W, G_R9, MEM(G_SP, FRAME_T9));
 	emit_rm(e, OP_LOAD | OP_W, G_R8, MEM(R_BASE, offsetof(struct ring_head, n_ranges)));
@@ -124,27 +103,22 @@ static void gen_search(struct gen *g)
 	emit_rr(e, 0xff, 4, R_RETURN); /* jmp *%r10 */
 }
 
-void gen_misses(struct gen *g)
+static void missed(struct gen *g, const struct gen_miss *m)
 {
 	struct emit *e = &g->e;
+	label_t back = emit_label(e);
 
-	for (size_t i = 0; i < g->n_misses; i++) {
-		const struct gen_miss *m = &g->misses[i];
-		label_t back = emit_label(e);
-
-		emit_set(e, m->at);
-		emit_rm(e, OP_STORE | OP_W, G_R10, MEM(G_SP, FRAME_T10));
-		emit_store_imm(e, 0, MEM(G_SP, FRAME_CELL), (uint32_t)cell_at(m->cell));
-		emit_rm(e, OP_LEA, G_DX, MEM(R_ACC, m->disp));
-		emit_imm(e, G_CX, m->n);
-		emit_rm(e, OP_LEA, R_RETURN, MEM_LABEL(back));
-		emit_jmp(e, g->search);
-		emit_set(e, back);
-		emit_rm(e, OP_LOAD | OP_W, G_R10, MEM(G_SP, FRAME_T10));
-		emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
-		emit_jcc(e, COND_NE, m->retry);
-		emit_jmp(e, m->fail);
-	}
-	if (g->n_misses)
-		gen_search(g);
+	emit_rm(e, OP_STORE | OP_W, G_R10, MEM(G_SP, FRAME_T10));
+	emit_store_imm(e, 0, MEM(G_SP, FRAME_CELL), (uint32_t)cell_at(m->cell));
+	emit_rm(e, OP_LEA, G_DX, MEM(R_ACC, m->disp));
+	emit_imm(e, G_CX, m->n);
+	emit_rm(e, OP_LEA, R_RETURN, MEM_LABEL(back));
+	emit_jmp(e, g->search);
+	emit_set(e, back);
+	emit_rm(e, OP_LOAD | OP_W, G_R10, MEM(G_SP, FRAME_T10));
+	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
+	emit_jcc(e, COND_NE, m->retry);
+	emit_jmp(e, m->fail);
 }
+
+const struct gen_loads gen64_loads = { .miss = missed, .search = search };

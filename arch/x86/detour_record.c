@@ -65,7 +65,6 @@ static void reserve(struct gen *g, uint32_t max, label_t full)
 	emit_rm(e, OP_ADD | OP_W, R_RECORD, thread_mem(offsetof(struct ring_thread, ring)));
 }
 
-/* All of the head that is known before the data. */
 /*
  * rdx, rax: the time, ecx: the processor. What the kernel keeps for restartable sequences tells
  * that sooner than rdtscp. Either may be forbidden by prctl(PR_SET_TSC), and in strict
@@ -90,6 +89,7 @@ static void read_clock(struct gen *g)
 	emit_set(e, done);
 }
 
+/* All of the head that is known before the data. */
 static void record_head(struct gen *g)
 {
 	const struct fetch_program *program = g->probe->program;
@@ -126,6 +126,11 @@ static void commit(struct gen *g)
 	emit_shift(e, OP_W, SHIFT_R, G_AX, 3);
 	emit_alu(e, 0, ALU_ADD, G_AX, 1);
 	emit_rm(e, OP_STORE, G_AX, record_mem(offsetof(struct ring_record, commit)));
+}
+
+static void store_size(struct gen *g, uint32_t size)
+{
+	emit_store_imm(&g->e, 0, record_mem(offsetof(struct ring_record, size)), size);
 }
 
 /* Strings end before R_END. */
@@ -169,58 +174,35 @@ static void give_back(struct gen *g, uint32_t max, label_t then)
 	emit_rm(e, OP_LEA, G_AX, MEM(G_CX, max));
 	emit_rm(e, OP_CMPXCHG | OP_W, G_CX, thread_mem(offsetof(struct ring_thread, head)));
 	emit_jcc(e, COND_E, then);
-	emit_store_imm(e, 0, record_mem(offsetof(struct ring_record, size)), max);
+	store_size(g, max);
 	emit_store_imm(e, 0, record_mem(offsetof(struct ring_record, probe)), RING_VOID);
 	commit(g);
 	emit_jmp(e, then);
 }
 
-void gen_count_dropped(struct gen *g)
+static void count_lost(struct gen *g)
+{
+	emit_rm(&g->e, 0xff | OP_W, 0, /* inc */
+		thread_mem(offsetof(struct ring_thread, lost)));
+}
+
+static void count_dropped(struct gen *g)
 {
 	uint32_t at = g->probe->number % RING_COUNTS;
 
-	if (g->plan->count_dropped)
-		emit_rm(&g->e, 0xff | OP_W | OP_LOCK, 0, /* inc */
-			MEM(R_BASE, offsetof(struct ring_head, dropped) + 8 * at));
+	emit_rm(&g->e, 0xff | OP_W | OP_LOCK, 0, /* inc */
+		MEM(R_BASE, offsetof(struct ring_head, dropped) + 8 * at));
 }
 
-void gen_record(struct gen *g, label_t done, label_t trap, size_t i)
-{
-	uint32_t max =
-		detour_record_max(g->probe->program, g->probe->is_return) + gen_stack_max(g);
-	struct detour_early early = gen_filter_look(g, g->probe);
-	bool has_filter = g->probe->filter && (early.unsure || early.loads);
-	label_t full = emit_label(&g->e), undo = emit_label(&g->e), drop = emit_label(&g->e);
-	struct emit *e = &g->e;
-
-	g->fail = trap;
-	find_thread(g);
-	reserve(g, max, g->plan->lossless ? trap : full);
-	g->fail = undo;
-	record_head(g);
-	gen_data(g);
-	if (!has_filter || gen_filter_late(g, drop))
-		g->out->filters_done |= 1u << i;
-	if (g->probe->program->has_strings)
-		note_length(g);
-	if (g->plan->frames)
-		gen_stack(g);
-	if (g->probe->program->has_strings || g->plan->frames)
-		shorten(g, max);
-	else
-		emit_store_imm(e, 0, record_mem(offsetof(struct ring_record, size)), max);
-	commit(g);
-	emit_jmp(e, done);
-	if (!g->plan->lossless) {
-		emit_set(e, full);
-		emit_rm(e, 0xff | OP_W, 0, thread_mem(offsetof(struct ring_thread, lost)));
-		emit_jmp(e, done);
-	}
-	if (has_filter) {
-		emit_set(e, drop);
-		gen_count_dropped(g);
-		give_back(g, max, done);
-	}
-	emit_set(e, undo);
-	give_back(g, max, trap);
-}
+const struct gen_records gen64_records = {
+	.find_thread = find_thread,
+	.reserve = reserve,
+	.head = record_head,
+	.note_length = note_length,
+	.shorten = shorten,
+	.store_size = store_size,
+	.commit = commit,
+	.give_back = give_back,
+	.count_lost = count_lost,
+	.count_dropped = count_dropped,
+};

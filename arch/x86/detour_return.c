@@ -17,16 +17,11 @@
  * an entry is still wanted: the tracer decides, by the trap.
  */
 
-#include <errno.h>
-#include <string.h>
-
 #include "arch/guard.h"
 #include "arch/x86/gen.h"
-#include "arch/x86/x86.h"
-#include "engine/base/err.h"
+#include "arch/x86/ways.h"
 
-#define INT3 0xcc
-#define UD2  "\x0f\x0b"
+#define UD2 "\x0f\x0b"
 
 /* Entries that are looked at for a word. */
 #define LOOKS 64
@@ -109,11 +104,11 @@ static void refuse(struct gen *g, uint64_t address, label_t trap)
 	emit_jcc(e, COND_E, trap);
 }
 
-void gen_hijack(struct gen *g, label_t back, label_t trap, label_t leave)
+static void hijack(struct gen *g, label_t back, label_t trap, label_t leave)
 {
 	struct emit *e = &g->e;
 
-	gen_gate(g, G_AX, trap);
+	gen64_gate(g, G_AX, trap);
 	g->out->hijack_at = (uint32_t)e->len;
 	emit_rr(e, OP_CMP | OP_W, G_AX, R_BASE);
 	emit_jcc(e, COND_NE, leave);
@@ -127,7 +122,7 @@ void gen_hijack(struct gen *g, label_t back, label_t trap, label_t leave)
 	emit_alu_mem(e, OP_W, ALU_CMP, entry_mem(offsetof(struct guard_hijack, real)), 0);
 	emit_jcc(e, COND_NE, trap);
 	if (detour_needs_duration(g->plan))
-		gen_note_entry(g, trap);
+		gen64_note_entry(g, trap);
 	emit_rm(e, OP_LEA, G_AX, MEM_LABEL(back));
 	store(g, trap, G_AX, offsetof(struct guard_hijack, back));
 	/* From here on it is one to come back by. */
@@ -141,7 +136,7 @@ void gen_hijack(struct gen *g, label_t back, label_t trap, label_t leave)
 
 /* --- on return ----------------------------------------------------------------------- */
 
-void gen_come_back(struct gen *g, label_t gone)
+static void come_back(struct gen *g, label_t gone)
 {
 	label_t live = emit_label(&g->e);
 	struct emit *e = &g->e;
@@ -251,14 +246,14 @@ static void look_below(struct emit *e, uint64_t mask, enum look which, label_t h
  * end, may have put the real address back. If the entry is over, too, what stands in the word now
  * is the way home, or to the tracer's own trampoline.
  */
-static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask)
+static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t trampoline)
 {
 	struct emit *e = &g->e;
 	label_t start = emit_here(e), lost = emit_label(e), home = emit_label(e);
 	label_t leave = emit_label(e);
 
-	gen_frame(e);
-	gen_save_first(g, GEN_HIJACK_REGS);
+	(void)trampoline; /* the word that was returned by leads there itself */
+	gen64_begin(g, GEN_HIJACK_REGS);
 	emit_imm(e, R_TABLE, hijacks);
 	emit_rm(e, OP_LEA, G_CX, MEM_LABEL(start));
 	look_below(e, mask, LOOK_OURS, home);
@@ -270,10 +265,10 @@ static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask)
 	emit_set(e, home);
 	emit_rm(e, OP_STORE | OP_W, G_AX, STACK(-8));
 	emit_set(e, leave);
-	gen_restore(g, GEN_HIJACK_REGS);
+	gen64_restore(g, GEN_HIJACK_REGS, true);
 	emit_rm(e, 0xff, 4, MEM(G_SP, -8)); /* jmp */
 	emit_set(e, lost);
-	gen_restore(g, GEN_HIJACK_REGS);
+	gen64_restore(g, GEN_HIJACK_REGS, true);
 	emit_u8(e, INT3);
 	emit_bytes(e, UD2, 2);
 }
@@ -291,7 +286,7 @@ static bool is_push(const struct displaced_insn *insn)
 }
 
 /* vfork() does: parent and child both return by it, and one entry is for one return. */
-bool gen_pops_return(const struct window *window)
+bool gen64_pops_return(const struct window *window)
 {
 	for (size_t i = 0; i < window->n && !is_push(&window->insns[i]); i++)
 		if (is_pop(&window->insns[i]))
@@ -299,29 +294,16 @@ bool gen_pops_return(const struct window *window)
 	return false;
 }
 
-bool gen_can_hijack(uint64_t hijacks, uint64_t mask)
+bool gen64_can_hijack(uint64_t hijacks, uint64_t mask)
 {
 	return hijacks && mask <= INT32_MAX >> ENTRY_SHIFT;
 }
 
-int x86_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint64_t trampoline,
-			  uint8_t *code, size_t max, size_t *ret_len, struct ubp_err *err)
-{
-	struct gen g = { 0 };
-	int rc;
-
-	(void)trampoline; /* the word that was returned by leads there itself */
-	if (!gen_can_hijack(hijacks, hijacks_mask))
-		return ubp_fail(err, EOPNOTSUPP, "no table for return addresses");
-	emit_init(&g.e, 64, 0);
-	put_common(&g, hijacks, hijacks_mask);
-	rc = emit_finish(&g.e, x86_fix);
-	if (rc == 0 && g.e.len > max)
-		rc = -ENOSPC;
-	if (rc == 0) {
-		memcpy(code, g.e.code, g.e.len);
-		*ret_len = g.e.len;
-	}
-	emit_free(&g.e);
-	return rc < 0 ? ubp_fail(err, -rc, "no code for returns") : 0;
-}
+const struct gen_returns gen64_returns = {
+	.regs = GEN_HIJACK_REGS,
+	.can_hijack = gen64_can_hijack,
+	.hijack = hijack,
+	.come_back = come_back,
+	.duration = gen64_duration,
+	.common = put_common,
+};

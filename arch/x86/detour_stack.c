@@ -19,11 +19,6 @@
 
 #define ENTRY_SHIFT 5
 
-uint32_t gen_stack_max(const struct gen *g)
-{
-	return g->plan->frames ? 8 + 8u * g->plan->frames : 0;
-}
-
 static void put_entry(struct emit *e, int reg)
 {
 	emit_rm(e, OP_STORE | OP_W, reg, MEM(R_END, 0));
@@ -40,7 +35,7 @@ static void begin(struct gen *g)
 		emit_alu(e, OP_W, ALU_ADD, R_END, 7);
 		emit_alu(e, OP_W, ALU_AND, R_END, -8);
 	} else {
-		emit_rm(e, OP_LEA, R_END, gen_data_at((program->fixed_size + 7) & ~7u));
+		emit_rm(e, OP_LEA, R_END, gen64_data_at((program->fixed_size + 7) & ~7u));
 	}
 	emit_rm(e, OP_STORE | OP_W, R_END, MEM(G_SP, FRAME_STACK));
 	emit_alu(e, OP_W, ALU_ADD, R_END, 8);
@@ -80,8 +75,8 @@ static void look_up(struct gen *g)
 	emit_jcc(e, COND_NE, look);
 	emit_jmp(e, g->fail);
 	emit_set(e, found);
-	gen_load(g, OP_LOAD | OP_W, G_AX,
-		 MEM_X(G_DX, G_AX, 0, offsetof(struct guard_hijack, real)));
+	gen64_load(g, OP_LOAD | OP_W, G_AX,
+		   MEM_X(G_DX, G_AX, 0, offsetof(struct guard_hijack, real)));
 	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
 	emit_jcc(e, COND_E, g->fail);
 	emit_alu(e, OP_W, ALU_SUB, R_ACC, 8);
@@ -99,7 +94,7 @@ static void real_address(struct gen *g)
 		emit_rr(e, OP_CMP | OP_W, G_AX, G_CX);
 		emit_jcc(e, COND_E, g->fail);
 	}
-	if (!plan->return_vaddr || !gen_can_hijack(plan->hijacks, plan->hijacks_mask))
+	if (!plan->return_vaddr || !gen64_can_hijack(plan->hijacks, plan->hijacks_mask))
 		return;
 	emit_address(e, G_CX, plan->return_vaddr);
 	emit_rr(e, OP_CMP | OP_W, G_AX, G_CX);
@@ -108,22 +103,26 @@ static void real_address(struct gen *g)
 	emit_set(e, real);
 }
 
-/* Frames from R_ACC upwards, then to @done. */
-static void walk(struct gen *g, label_t done)
+/* Frames upwards from that of the frame pointer, then to @done. */
+static void walk(struct gen *g, uint32_t cell, label_t done)
 {
-	uint32_t cell = (g->probe->cell + detour_cells(g->probe->program)) % RING_CELLS;
 	struct emit *e = &g->e;
-	label_t next = emit_here(e);
+	label_t next;
 
+	emit_rr(e, OP_LOAD | OP_W, R_ACC, G_BP);
+	emit_rm(e, OP_LEA, G_AX, MEM(G_SP, FRAME_ALL));
+	emit_rr(e, OP_CMP | OP_W, R_ACC, G_AX);
+	emit_jcc(e, COND_B, done);
+	next = emit_here(e);
 	emit_test(e, 0, R_ACC, 7);
 	emit_jcc(e, COND_NE, done);
-	gen_check(g, 0, 16, cell);
-	gen_load(g, OP_LOAD | OP_W, G_AX, MEM(R_ACC, 8));
+	gen64_check(g, 0, 16, cell);
+	gen64_load(g, OP_LOAD | OP_W, G_AX, MEM(R_ACC, 8));
 	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
 	emit_jcc(e, COND_E, done);
 	real_address(g);
 	put_entry(e, G_AX);
-	gen_load(g, OP_LOAD | OP_W, G_AX, MEM(R_ACC, 0));
+	gen64_load(g, OP_LOAD | OP_W, G_AX, MEM(R_ACC, 0));
 	emit_rr(e, OP_CMP | OP_W, G_AX, R_ACC);
 	emit_jcc(e, COND_BE, done);
 	emit_rr(e, OP_LOAD | OP_W, R_ACC, G_AX);
@@ -133,20 +132,10 @@ static void walk(struct gen *g, label_t done)
 	emit_jcc(e, COND_B, next);
 }
 
-void gen_stack(struct gen *g)
+static void end(struct gen *g)
 {
 	struct emit *e = &g->e;
-	label_t done = emit_label(e);
 
-	begin(g);
-	if (g->plan->frames > 1) {
-		emit_rr(e, OP_LOAD | OP_W, R_ACC, G_BP);
-		emit_rm(e, OP_LEA, G_AX, MEM(G_SP, FRAME_ALL));
-		emit_rr(e, OP_CMP | OP_W, R_ACC, G_AX);
-		emit_jcc(e, COND_B, done);
-		walk(g, done);
-	}
-	emit_set(e, done);
 	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(G_SP, FRAME_STACK));
 	emit_rr(e, OP_LOAD | OP_W, G_CX, R_END);
 	emit_rr(e, OP_SUB | OP_W, G_CX, G_AX);
@@ -154,3 +143,5 @@ void gen_stack(struct gen *g)
 	emit_alu(e, 0, ALU_SUB, G_CX, 1);
 	emit_rm(e, OP_STORE | OP_W, G_CX, MEM(G_AX, 0));
 }
+
+const struct gen_stacks gen64_stacks = { .begin = begin, .walk = walk, .end = end };

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/*
- * Strings and thread names in a record: text that ends with its NUL goes behind what has a
- * fixed size, in whose word stand its place and length. What has no end in time is for the
- * interpreter.
- */
+/* Strings and thread names in a record. */
 
 #include "arch/x86/gen.h"
+
+static void start(struct gen *g, uint32_t at)
+{
+	emit_rm(&g->e, OP_LEA, R_END, gen64_data_at(at));
+}
 
 /* The word of a string; an element of an array has its number in rcx. */
 static struct emit_mem word_of(struct gen *g, const struct fetch_op *op)
 {
 	if (op->count == 0)
-		return gen_data_at(op->at);
+		return gen64_data_at(op->at);
 	emit_rm(&g->e, OP_LOAD, G_CX, MEM(G_SP, FRAME_INDEX));
 	return MEM_X(R_RECORD, G_CX, 2, RECORD_DATA + (int32_t)op->at);
 }
@@ -72,7 +73,7 @@ static void copy_tail(struct gen *g)
 	loop = emit_here(e);
 	emit_alu(e, OP_W, ALU_SUB, G_CX, 1);
 	emit_jcc(e, COND_B, g->fail);
-	gen_load(g, OP_MOVZX8, G_AX, MEM(R_ACC, 0));
+	gen64_load(g, OP_MOVZX8, G_AX, MEM(R_ACC, 0));
 	emit_rm(e, OP_STORE8, G_AX, MEM(R_END, 0));
 	emit_alu(e, OP_W, ALU_ADD, R_ACC, 1);
 	emit_alu(e, OP_W, ALU_ADD, R_END, 1);
@@ -80,9 +81,10 @@ static void copy_tail(struct gen *g)
 	emit_jcc(e, COND_NE, loop);
 }
 
-/* Copy the string at R_ACC + @disp to R_END, up to its NUL. */
-static void copy_string(struct gen *g, int32_t disp, uint32_t cell)
+/* Copy the string at R_ACC + @imm to R_END, up to its NUL. */
+static void copy_string(struct gen *g, uint64_t imm, uint32_t cell)
 {
+	int32_t disp = gen64_disp(g, imm);
 	int32_t limit = RECORD_DATA + DATA_MAX(g->probe->is_return);
 	label_t loop, next, tail, done;
 	struct emit *e = &g->e;
@@ -90,7 +92,7 @@ static void copy_string(struct gen *g, int32_t disp, uint32_t cell)
 	tail = emit_label(e);
 	next = emit_label(e);
 	done = emit_label(e);
-	gen_check(g, disp, 1, cell);
+	gen64_check(g, disp, 1, cell);
 	/* rcx: how many bytes there may be, in the range and in the record */
 	emit_rr(e, OP_SUB | OP_W, G_CX, G_DX);
 	emit_alu(e, OP_W, ALU_ADD, G_CX, 1);
@@ -103,7 +105,7 @@ static void copy_string(struct gen *g, int32_t disp, uint32_t cell)
 	loop = emit_here(e);
 	emit_alu(e, OP_W, ALU_SUB, G_CX, 8);
 	emit_jcc(e, COND_B, tail);
-	gen_load(g, OP_LOAD | OP_W, G_AX, MEM(R_ACC, 0));
+	gen64_load(g, OP_LOAD | OP_W, G_AX, MEM(R_ACC, 0));
 	emit_rm(e, OP_STORE | OP_W, G_AX, MEM(R_END, 0));
 	find_nul(g, next);
 	emit_rm(e, OP_LEA, R_END, MEM_X(R_END, G_DX, 0, 1));
@@ -117,45 +119,37 @@ static void copy_string(struct gen *g, int32_t disp, uint32_t cell)
 	emit_set(e, done);
 }
 
-static void store_string(struct gen *g, const struct fetch_op *op)
+static void array(struct gen *g, const struct fetch_op *op)
 {
-	string_begins(g, op);
-	copy_string(g, gen_disp(g, (uint64_t)op->imm), detour_cell(g->probe, op));
-	string_ends(g, op);
-}
-
-static void store_strings(struct gen *g, const struct fetch_op *op)
-{
-	int32_t disp = gen_disp(g, (uint64_t)op->imm);
+	int32_t disp = gen64_disp(g, (uint64_t)op->imm);
 	struct emit *e = &g->e;
-	label_t loop;
 
-	gen_check(g, disp, 8u * op->count, detour_cell(g->probe, op));
+	gen64_check(g, disp, 8u * op->count, detour_cell(g->probe, op));
 	emit_rm(e, OP_LEA, R_ACC, MEM(R_ACC, disp));
 	emit_rm(e, OP_STORE | OP_W, R_ACC, MEM(G_SP, FRAME_ARRAY));
 	emit_store_imm(e, 0, MEM(G_SP, FRAME_INDEX), 0);
-	loop = emit_here(e);
-	string_begins(g, op); /* leaves the element's number in rcx */
+}
+
+/* Its number is in rcx since string_begins(). */
+static void element(struct gen *g)
+{
+	struct emit *e = &g->e;
+
 	emit_rm(e, OP_LOAD | OP_W, R_ACC, MEM(G_SP, FRAME_ARRAY));
-	gen_load(g, OP_LOAD | OP_W, R_ACC, MEM_X(R_ACC, G_CX, 3, 0));
-	copy_string(g, 0, (detour_cell(g->probe, op) + 1) % RING_CELLS);
-	string_ends(g, op);
+	gen64_load(g, OP_LOAD | OP_W, R_ACC, MEM_X(R_ACC, G_CX, 3, 0));
+}
+
+static void next_element(struct gen *g, const struct fetch_op *op, label_t loop)
+{
+	struct emit *e = &g->e;
+
 	emit_alu(e, 0, ALU_ADD, G_CX, 1);
 	emit_rm(e, OP_STORE, G_CX, MEM(G_SP, FRAME_INDEX));
 	emit_alu(e, 0, ALU_CMP, G_CX, op->count);
 	emit_jcc(e, COND_B, loop);
 }
 
-void gen_string(struct gen *g, const struct fetch_op *op)
-{
-	if (op->count)
-		store_strings(g, op);
-	else
-		store_string(g, op);
-}
-
-/* rdi = the thread's name */
-static void comm_address(struct emit *e)
+void gen64_comm_address(struct emit *e)
 {
 	emit_rr(e, OP_STORE | OP_W, R_THREAD, R_ACC);
 	emit_rr(e, OP_SUB | OP_W, R_ACC, R_BASE);
@@ -164,14 +158,13 @@ static void comm_address(struct emit *e)
 	emit_rm(e, OP_LEA, R_ACC, MEM_X(R_ACC, R_BASE, 0, RING_COMM_AT));
 }
 
-void gen_comm(struct gen *g, const struct fetch_op *op)
+static void copy_comm(struct gen *g)
 {
 	static const uint64_t ended = UINT64_MAX >> 8;
 	struct emit *e = &g->e;
 	label_t second = emit_label(e), done = emit_label(e);
 
-	string_begins(g, op);
-	comm_address(e);
+	gen64_comm_address(e);
 	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(R_ACC, 0));
 	emit_rm(e, OP_STORE | OP_W, G_AX, MEM(R_END, 0));
 	find_nul(g, second);
@@ -187,12 +180,23 @@ void gen_comm(struct gen *g, const struct fetch_op *op)
 	emit_rm(e, OP_LEA, G_AX, MEM(R_RECORD, RECORD_DATA + DATA_MAX(g->probe->is_return)));
 	emit_rr(e, OP_CMP | OP_W, R_END, G_AX);
 	emit_jcc(e, COND_A, g->fail);
-	string_ends(g, op);
 }
 
-void gen_fault(struct gen *g, const struct fetch_op *op)
+static void fault(struct gen *g, uint32_t at, uint32_t n)
 {
 	end_offset(&g->e);
-	for (uint32_t i = 0; i < detour_n_elements(op); i++)
-		emit_rm(&g->e, OP_STORE, G_AX, gen_data_at(op->at + 4 * i));
+	for (uint32_t i = 0; i < n; i++)
+		emit_rm(&g->e, OP_STORE, G_AX, gen64_data_at(at + 4 * i));
 }
+
+const struct gen_strings gen64_strings = {
+	.start = start,
+	.begin = string_begins,
+	.end = string_ends,
+	.copy = copy_string,
+	.copy_comm = copy_comm,
+	.array = array,
+	.element = element,
+	.next = next_element,
+	.fault = fault,
+};

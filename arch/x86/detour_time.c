@@ -17,7 +17,7 @@ static void join(struct emit *e)
 	emit_rr(e, OP_OR | OP_W, G_AX, G_DX);
 }
 
-void gen_note_entry(struct gen *g, label_t trap)
+void gen64_note_entry(struct gen *g, label_t trap)
 {
 	struct emit *e = &g->e;
 
@@ -30,7 +30,7 @@ void gen_note_entry(struct gen *g, label_t trap)
 		MEM_X(G_DX, GEN_HIJACK, 0, offsetof(struct guard_hijack, time)));
 }
 
-void gen_duration(struct gen *g)
+void gen64_duration(struct gen *g)
 {
 	struct emit_mem time = MEM(GEN_HIJACK, offsetof(struct guard_hijack, time));
 	struct emit *e = &g->e;

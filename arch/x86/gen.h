@@ -2,13 +2,12 @@
 /* Copyright the ubp authors */
 
 /*
- * What the files that write detours share: detour.c the block, detour_record.c the record,
- * detour_fetch.c its data, detour_load.c pointers in the program, detour_string.c strings,
- * detour_filter.c filters, detour_return.c the way back, detour_time.c how long it took,
- * detour_stack.c the stack.
+ * What the files that write detours share: detour.c ways in and out, detour_record.c the record,
+ * detour_fetch.c numbers, detour_load.c pointers in the program, detour_string.c strings,
+ * detour_filter.c predicates, detour_return.c the way back, detour_time.c how long it took,
+ * detour_stack.c the stack. In which order all that is done is in arch/gen*.c.
  *
- * The code uses few registers, each for one thing. What the program had in them is in
- * the frame, which lies below the red zone; the stack pointer does not move.
+ * The frame lies below the red zone; the stack pointer does not move.
  */
 
 #ifndef UBP_ARCH_X86_GEN_H
@@ -18,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "arch/detour_parts.h"
+#include "arch/gen.h"
 #include "arch/x86/emit.h"
 #include "engine/base/ring.h"
 
@@ -58,67 +57,24 @@ enum {
 #define RED_ZONE  128
 #define FRAME_ALL (RED_ZONE + FRAME_LEN)
 
-/* A check of a pointer that did not find its range in its cell. */
-struct gen_miss {
-	label_t at, retry, fail;
-	int32_t disp;
-	uint32_t n;
-	uint32_t cell;
-};
-
-/* Bytes behind the code. */
-struct gen_literal {
-	label_t label;
-	const void *bytes;
-	size_t len;
-};
-
-struct gen {
-	struct emit e;
-	const struct detour_plan *plan;
-	struct detour *out;
-	const struct detour_probe *probe; /* the one at hand */
-	uint32_t used;                    /* registers the code uses: bit by enum gpr */
-	uint32_t early;     /* ... before it is known that there is something to record */
-	uint32_t clobbered; /* those whose value is in the frame now */
-	label_t fail;       /* where what can't be done leads now */
-	label_t search;
-	label_t low_bits, high_bits; /* words of 0xfe.. and 0x80.. */
-	bool needs_words;
-	struct gen_miss *misses;
-	size_t n_misses, cap_misses;
-	struct gen_literal *literals;
-	size_t n_literals, cap_literals;
-	size_t cap_loads;
-	const char *problem;
-};
+extern const struct gen_loads gen64_loads;
+extern const struct gen_returns gen64_returns;
+extern const struct gen_records gen64_records;
+extern const struct gen_numbers gen64_numbers;
+extern const struct gen_strings gen64_strings;
+extern const struct gen_stacks gen64_stacks;
+extern const struct gen_filters gen64_filters;
 
 /* --- detour.c ----------------------------------------------------------------------- */
 
 /* Where in the frame a register's value is. */
-int gen_slot(int gpr);
-/* The next instruction may fault; the thread goes on at the label then. */
-void gen_may_fault(struct gen *g, label_t fixup);
-/* Bytes that code refers to. They must live as long as @g. */
-label_t gen_literal(struct gen *g, const void *bytes, size_t len);
-/* Out of memory. */
-void gen_fail(struct gen *g, int error);
-/* The first of all: room for the frame. */
-void gen_frame(struct emit *e);
-/* Then rax, the flags, and the registers of @which; none was clobbered before. */
-void gen_save_first(struct gen *g, uint32_t which);
-/* The gate, to @reg. */
-void gen_gate(struct gen *g, int reg, label_t trap);
+int gen64_slot(int gpr);
+/* The first of all: the frame, rax, the flags, and the registers of @which. */
+void gen64_begin(struct gen *g, uint32_t which);
 /* Flags, the registers of @which, the stack pointer. */
-void gen_restore(struct gen *g, uint32_t which);
-
-/* --- detour_record.c ---------------------------------------------------------------- */
-
-/* From the filter's yes on, for probe @i of the plan. Then to @done; to @trap where it can't be
- * done. */
-void gen_record(struct gen *g, label_t done, label_t trap, size_t i);
-/* The filter said no. */
-void gen_count_dropped(struct gen *g);
+void gen64_restore(struct gen *g, uint32_t which, bool is_return);
+/* The gate, to @reg. */
+void gen64_gate(struct gen *g, int reg, label_t trap);
 
 /* --- detour_return.c ---------------------------------------------------------------- */
 
@@ -128,36 +84,25 @@ void gen_count_dropped(struct gen *g);
 #define GEN_HIJACK_REGS (1u << G_AX | 1u << G_CX | 1u << G_DX | 1u << G_SI | 1u << G_R11)
 
 /* Is it a table that the code can use? */
-bool gen_can_hijack(uint64_t hijacks, uint64_t mask);
+bool gen64_can_hijack(uint64_t hijacks, uint64_t mask);
 /* Does the function take its return address off the stack right away? */
-bool gen_pops_return(const struct window *window);
-/* On entry, with GEN_HIJACK_REGS saved: replace the return address. To @trap: it can't be
- * done; to @leave: the gate has changed. @back: the detour's return code. */
-void gen_hijack(struct gen *g, label_t back, label_t trap, label_t leave);
-/* On return, as it comes from the common code: the entry is over, the real address is in
- * the frame and in its word. To @gone if it was over just now: the word has been put right. */
-void gen_come_back(struct gen *g, label_t gone);
+bool gen64_pops_return(const struct window *window);
 
 /* --- detour_time.c ------------------------------------------------------------------ */
 
 /* Both are needed if detour_needs_duration() says so. */
 /* On entry, with the offset of its entry in GEN_HIJACK. Clobbers rax and rdx. */
-void gen_note_entry(struct gen *g, label_t trap);
+void gen64_note_entry(struct gen *g, label_t trap);
 /* On return, with the address of its entry in GEN_HIJACK: FRAME_DURATION. Clobbers rax, rcx, rdx. */
-void gen_duration(struct gen *g);
+void gen64_duration(struct gen *g);
 
 /* --- detour_fetch.c ----------------------------------------------------------------- */
 
 /* The register that has the value of @user_reg now, or G_NONE. */
-int gen_live(const struct gen *g, unsigned user_reg);
-/* Value of a numeric arg: the accumulator of @op's arg, or what it points to, in rax with
- * bit-fields cut and zeros above its size. Clobbers rcx, rdx, R_ACC where it has loads. */
-void gen_value(struct gen *g, const struct fetch_op *op);
-/* All data of the record. */
-void gen_data(struct gen *g);
+int gen64_live(const struct gen *g, unsigned user_reg);
 
 /* Data of the record, that many bytes behind its start. */
-static inline struct emit_mem gen_data_at(uint32_t at)
+static inline struct emit_mem gen64_data_at(uint32_t at)
 {
 	return MEM(R_RECORD, RECORD_DATA + (int32_t)at);
 }
@@ -168,37 +113,15 @@ static inline struct emit_mem gen_data_at(uint32_t at)
  * May @n bytes at R_ACC + @disp be read? Else to gen.fail. Leaves in rdx how far they
  * lie behind the start of the range, in rcx its length less @n. Clobbers rax.
  */
-void gen_check(struct gen *g, int32_t disp, uint32_t n, uint32_t cell);
+void gen64_check(struct gen *g, int32_t disp, uint32_t n, uint32_t cell);
 /* A displacement for @imm; what does not fit goes into the accumulator. Clobbers rax. */
-int32_t gen_disp(struct gen *g, uint64_t imm);
+int32_t gen64_disp(struct gen *g, uint64_t imm);
 /* A load of what was checked; memory may have gone meanwhile: then to gen.fail. */
-void gen_load(struct gen *g, unsigned op, int reg, struct emit_mem mem);
-/* At the end of the block: checks that missed. */
-void gen_misses(struct gen *g);
+void gen64_load(struct gen *g, unsigned op, int reg, struct emit_mem mem);
 
 /* --- detour_string.c ---------------------------------------------------------------- */
 
-/* The string at the accumulator, or all those of an array of pointers there. */
-void gen_string(struct gen *g, const struct fetch_op *op);
-/* The thread's name. */
-void gen_comm(struct gen *g, const struct fetch_op *op);
-/* What could not be read: a place and no length. */
-void gen_fault(struct gen *g, const struct fetch_op *op);
-
-/* --- detour_stack.c ----------------------------------------------------------------- */
-
-/* Bytes that it takes in a record of so many; at most. */
-uint32_t gen_stack_max(const struct gen *g);
-/* The stack, behind the data that ends before R_END; moves that on. Clobbers rax, rcx, rdx, R_ACC. */
-void gen_stack(struct gen *g);
-
-/* --- detour_filter.c ---------------------------------------------------------------- */
-
-/* What its filter needs and tells before there is a record. */
-struct detour_early gen_filter_look(const struct gen *g, const struct detour_probe *probe);
-/* Code that goes to @drop, or on to what follows. */
-void gen_filter_early(struct gen *g, label_t drop);
-/* The same with the record. Returns whether the reader need not look any more. */
-bool gen_filter_late(struct gen *g, label_t drop);
+/* R_ACC = where the thread's name is. */
+void gen64_comm_address(struct emit *e);
 
 #endif

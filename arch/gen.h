@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Writing detours (arch/detour.h): what is the same whatever the machine. In which order things are
+ * done stands in gen_block.c, gen_record.c, gen_data.c and gen_filter.c; with which instructions, in
+ * arch/NAME/detour*.c, which hand tables of functions over.
+ *
+ * The code uses few registers, each for one thing: one for a number, one for pointers into the
+ * program (the accumulator), one for the record. What the program had in them is in a frame below
+ * its stack; which are there now, gen.clobbered tells.
+ */
+
+#ifndef UBP_ARCH_GEN_H
+#define UBP_ARCH_GEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/detour_parts.h"
+#include "arch/emit.h"
+
+struct ubp_err;
+
+/* A check of a pointer that did not find its range in its cell. */
+struct gen_miss {
+	label_t at, retry, fail;
+	int32_t disp;
+	uint32_t n;
+	uint32_t cell;
+};
+
+/* Bytes behind the code. */
+struct gen_literal {
+	label_t label;
+	const void *bytes;
+	size_t len;
+};
+
+struct gen {
+	struct emit e;
+	const struct gen_isa *isa;
+	const struct detour_plan *plan;
+	struct detour *out;
+	const struct detour_probe *probe; /* the one at hand */
+	uint32_t used;                    /* registers the code uses: bit by number */
+	uint32_t early;     /* ... before it is known that there is something to record */
+	uint32_t clobbered; /* those whose value is in the frame now */
+	label_t fail;       /* where what can't be done leads now */
+	label_t search;
+	label_t low_bits, high_bits; /* words that an instruction set wants behind the code */
+	bool needs_words;
+	struct gen_miss *misses;
+	size_t n_misses, cap_misses;
+	struct gen_literal *literals;
+	size_t n_literals, cap_literals;
+	size_t cap_loads;
+};
+
+/* --- what an instruction set does ----------------------------------------------------- */
+
+/* Pointers in the program: is there something to read? */
+struct gen_loads {
+	/* A check missed: look at all ranges (gen.search), then once more, or to .fail. */
+	void (*miss)(struct gen *g, const struct gen_miss *miss);
+	/* At gen.search, for all of them. */
+	void (*search)(struct gen *g);
+};
+
+/* The way back of return probes. */
+struct gen_returns {
+	uint32_t regs; /* saved by the common code, and used on entry */
+	/* Is it a table that the code can use? */
+	bool (*can_hijack)(uint64_t hijacks, uint64_t mask);
+	/*
+	 * On entry, with .regs saved: replace the return address. To @trap: it can't be done; to
+	 * @leave: the gate has changed. @back: the detour's return code.
+	 */
+	void (*hijack)(struct gen *g, label_t back, label_t trap, label_t leave);
+	/* On return, as it comes from the common code: the entry is over, the real address is in the
+	 * frame and where the way home goes by. To @gone if it was over just now. */
+	void (*come_back)(struct gen *g, label_t gone);
+	/* Then: how long it took, to the frame. */
+	void (*duration)(struct gen *g);
+	/* What is at @gone. NULL: it is the way out. */
+	void (*gone)(struct gen *g);
+	/* All of the common code. */
+	void (*common)(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t trampoline);
+};
+
+/* The record (engine/base/ring.h). What is not possible goes to gen.fail. */
+struct gen_records {
+	void (*find_thread)(struct gen *g);
+	/* @max bytes, or to @full. */
+	void (*reserve)(struct gen *g, uint32_t max, label_t full);
+	/* All that is known before the data. */
+	void (*head)(struct gen *g);
+	/* There are strings: their end tells the data's length. */
+	void (*note_length)(struct gen *g);
+	/* What was reserved is more than it took, or is just that. */
+	void (*shorten)(struct gen *g, uint32_t max);
+	void (*store_size)(struct gen *g, uint32_t max);
+	/* The record is there when this is done. */
+	void (*commit)(struct gen *g);
+	/* Nothing is recorded: give back what was reserved, or say that it is void; to @then. */
+	void (*give_back)(struct gen *g, uint32_t max, label_t then);
+	/* No room for it; the filter said no. */
+	void (*count_lost)(struct gen *g);
+	void (*count_dropped)(struct gen *g);
+};
+
+/* Numbers and arrays. */
+struct gen_numbers {
+	/* A source to the accumulator; a word at it + @imm, by @op's cell. */
+	void (*source)(struct gen *g, const struct fetch_op *op);
+	void (*deref)(struct gen *g, const struct fetch_op *op, uint64_t imm);
+	/* The value to be stored, cut to its size: of a source that needs no memory, of what the
+	 * accumulator points to, the accumulator itself. */
+	void (*plain)(struct gen *g, const struct fetch_op *op, const struct fetch_op *store);
+	void (*load)(struct gen *g, const struct fetch_op *store);
+	void (*address)(struct gen *g, const struct fetch_op *store);
+	void (*cut_bits)(struct emit *e, const struct fetch_op *store);
+	void (*cut_size)(struct emit *e, unsigned size);
+	void (*store)(struct gen *g, const struct fetch_op *store);
+	/* From a register right into the record; false: not done. */
+	bool (*store_reg)(struct gen *g, unsigned user_reg, const struct fetch_op *store);
+	/* May an array of @len bytes be read? Returns the displacement it is at then. */
+	int32_t (*check_array)(struct gen *g, const struct fetch_op *store, uint32_t len);
+	/* Copy @n elements of @size bytes, bit-fields cut; @size bytes that are @at behind its start. */
+	void (*copy_loop)(struct gen *g, int32_t disp, const struct fetch_op *store,
+			  unsigned size, uint32_t n);
+	void (*copy_piece)(struct gen *g, int32_t disp, const struct fetch_op *store,
+			   uint32_t at, unsigned size);
+};
+
+/* Strings, thread names: what they have in common is where the next one goes. */
+struct gen_strings {
+	/* It goes there, @at behind the data's start. */
+	void (*start)(struct gen *g, uint32_t at);
+	/* The place of one that begins; when it is there, its length. */
+	void (*begin)(struct gen *g, const struct fetch_op *store);
+	void (*end)(struct gen *g, const struct fetch_op *store);
+	/* That at the accumulator + @imm; the thread's name. */
+	void (*copy)(struct gen *g, uint64_t imm, uint32_t cell);
+	void (*copy_comm)(struct gen *g);
+	/* An array of them: note where it is; the pointer to the one whose turn it is, to the
+	 * accumulator; one further, and if there are more, to @loop. */
+	void (*array)(struct gen *g, const struct fetch_op *store);
+	void (*element)(struct gen *g);
+	void (*next)(struct gen *g, const struct fetch_op *store, label_t loop);
+	/* What could not be read: a place and no length, to @n words @at behind the data's start. */
+	void (*fault)(struct gen *g, uint32_t at, uint32_t n);
+};
+
+/* Entries of the user's stack, behind the data. */
+struct gen_stacks {
+	/* Room for their number, and the first: where the program is. */
+	void (*begin)(struct gen *g);
+	/* All frames, with the load's cell; then to @done. */
+	void (*walk)(struct gen *g, uint32_t cell, label_t done);
+	/* Note how many there are. */
+	void (*end)(struct gen *g);
+};
+
+/* Predicates. Conditions are the instruction set's; the lowest bit turns one round. */
+struct gen_filters {
+	unsigned not_equal, above, below;
+	/* A register that has no value before the thread is known, or FETCH_NO_REG. */
+	unsigned late_reg;
+	/* Where .number leaves its result. */
+	int scratch;
+	/* The register that has the value of @user_reg now, or negative. */
+	int (*live)(const struct gen *g, unsigned user_reg);
+	/* The value, extended to 32 or 64 bits; @arg: of this arg, for the record is not there yet. */
+	void (*number)(struct gen *g, const struct filter_pred *pred,
+		       const struct fetch_op *arg);
+	/* Compare the register, returns the condition to go on by. */
+	unsigned (*compare)(struct gen *g, const struct filter_pred *pred, int reg);
+	/* Is the bit in @set, whose number .number left? */
+	unsigned (*in_set)(struct gen *g, const struct filter_pred *pred, label_t set);
+	/* A text to look at, and its length with the NUL; 0: it could not be read. */
+	void (*text)(struct gen *g, const struct filter_pred *pred);
+	void (*compare_length)(struct gen *g, uint32_t len);
+	/* Look at its last @len bytes and the NUL. */
+	void (*skip_to_tail)(struct gen *g, uint32_t len);
+	/* @len bytes of it, a power of two, are @want, or to @no. */
+	void (*compare_bytes)(struct gen *g, const uint8_t *want, uint32_t at, uint32_t len,
+			      label_t no);
+};
+
+struct gen_isa {
+	unsigned bits;
+	uint8_t fill;      /* what stands where nothing does */
+	uint8_t ret_below; /* struct detour */
+	emit_fix_fn *fix;
+	const struct gen_loads *loads;
+	const struct gen_returns *returns;
+	const struct gen_records *records;
+	const struct gen_numbers *numbers;
+	const struct gen_strings *strings;
+	const struct gen_stacks *stacks;
+	const struct gen_filters *filters;
+	/* --- before anything is written */
+	/* What this instruction set can't do of a plan that is good otherwise. */
+	int (*check_plan)(const struct detour_plan *plan, struct ubp_err *err);
+	const char *(*check_program)(const struct fetch_program *program);
+	int (*build_copy)(const struct window *window, uint64_t vaddr,
+			  struct window_copy *ret_copy, struct ubp_err *err);
+	/* Registers that the probe's code changes; *ret_early: before there is a record. */
+	uint32_t (*regs_of)(const struct gen *g, const struct detour_probe *probe,
+			    uint32_t *ret_early);
+	/* --- ways in and out */
+	/* The frame, or to @no_stack; the registers as they were before it, there. */
+	void (*enter)(struct gen *g, label_t no_stack);
+	void (*undo_frame)(struct gen *g);
+	/* Then the flags, and the registers of @which; none was clobbered before. */
+	void (*save_first)(struct gen *g, uint32_t which);
+	/* The registers of @which, to the frame or from it. */
+	void (*move_regs)(struct gen *g, bool store, uint32_t which);
+	/* Flags, the registers of @which, the stack pointer. */
+	void (*restore)(struct gen *g, uint32_t which, bool is_return);
+	/* The rings, or to @trap; nobody to record for: to @leave. */
+	void (*find_base)(struct gen *g, label_t trap, label_t leave);
+	void (*jump)(struct emit *e, label_t label);
+	void (*jump_if)(struct emit *e, unsigned cond, label_t label);
+	void (*breakpoint)(struct emit *e);
+	void (*go_home)(struct emit *e);
+	/* Up to a multiple of UBP_SLOT_SIZE, where nobody goes. */
+	void (*align)(struct emit *e);
+	/* What gen.needs_words asks for. NULL: nothing does. */
+	void (*words)(struct gen *g);
+};
+
+/* --- gen_block.c ---------------------------------------------------------------------- */
+
+/* struct ubp_arch, .build_detour and .build_return_code. */
+int gen_detour(const struct gen_isa *isa, const struct detour_plan *plan,
+	       struct detour *ret_detour, struct ubp_err *err);
+int gen_return_code(const struct gen_isa *isa, uint64_t hijacks, uint64_t hijacks_mask,
+		    uint64_t trampoline, uint8_t *code, size_t max, size_t *ret_len,
+		    struct ubp_err *err);
+
+/* The next instruction may fault; the thread goes on at the label then. */
+void gen_may_fault(struct gen *g, label_t fixup);
+/* Bytes that code refers to, 8-aligned. They must live as long as @g. */
+label_t gen_literal(struct gen *g, const void *bytes, size_t len);
+/* A check that may miss. */
+void gen_miss(struct gen *g, const struct gen_miss *miss);
+
+/* --- gen_record.c --------------------------------------------------------------------- */
+
+/* From the filter's yes on, for probe @i of the plan. Then to @done; to @trap where it can't be
+ * done. */
+void gen_record(struct gen *g, label_t done, label_t trap, size_t i);
+
+/* --- gen_data.c ----------------------------------------------------------------------- */
+
+/* Value of a numeric arg: the accumulator of @op's arg, or what it points to, with bit-fields
+ * cut and zeros above its size. */
+void gen_value(struct gen *g, const struct fetch_op *op);
+/* All data of the record. */
+void gen_data(struct gen *g);
+
+/* --- gen_filter.c --------------------------------------------------------------------- */
+
+/* What its filter needs and tells before there is a record. */
+struct detour_early gen_filter_look(const struct gen *g, const struct detour_probe *probe);
+/* Code that goes to @drop, or on to what follows. */
+void gen_filter_early(struct gen *g, label_t drop);
+/* The same with the record. Returns whether the reader need not look any more. */
+bool gen_filter_late(struct gen *g, label_t drop);
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Detours (arch/detour.h): the block, the way in and out. Code for one probe:
+ *
+ *   entry:  a frame; save flags and the registers needed first
+ *           gate: 0 -> leave, 1 -> trap; its owner dead -> leave
+ *           what the filter can tell now: no -> leave
+ *           save the other registers, find the thread -> trap
+ *           reserve -> lost, or trap; the record; shorten what was reserved; commit
+ *   leave:  restore, jump to the copy
+ *   trap:   restore, breakpoint, jump to the copy
+ *
+ * Return probes: behind the entry probes the return address is replaced; the return code is
+ * the same for each of them, with its own ways out, to the real return address.
+ *
+ * A signal handler may run at any instruction and come through here itself: only what is
+ * reserved and given back by one instruction, or by what starts anew if anything has come between,
+ * is shared with it.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/gen.h"
+#include "engine/base/err.h"
+
+/* Ways out of the code for probes, on entry or on return. */
+struct ways {
+	bool is_return;
+	label_t copy;               /* on entry, where to go on */
+	label_t leave, leave_early; /* all registers are in the frame, or few */
+	label_t trap[UBP_DETOUR_PROBES], trap_early[UBP_DETOUR_PROBES];
+	size_t order[UBP_DETOUR_PROBES]; /* those that have a trap; [0]: of all */
+	size_t n_order;
+	bool several; /* steps */
+};
+
+/* --- what all files use ------------------------------------------------------------- */
+
+void gen_may_fault(struct gen *g, label_t fixup)
+{
+	struct detour *out = g->out;
+
+	/* The label; its offset comes at the end. */
+	if (emit_grow(&g->e, (void **)&out->loads, out->n_loads, &g->cap_loads,
+		      sizeof(out->loads[0])))
+		out->loads[out->n_loads++] =
+			(struct detour_load){ .at = (uint32_t)g->e.len, .fixup = fixup };
+}
+
+label_t gen_literal(struct gen *g, const void *bytes, size_t len)
+{
+	label_t label = emit_label(&g->e);
+
+	if (emit_grow(&g->e, (void **)&g->literals, g->n_literals, &g->cap_literals,
+		      sizeof(g->literals[0])))
+		g->literals[g->n_literals++] = (struct gen_literal){ label, bytes, len };
+	return label;
+}
+
+void gen_miss(struct gen *g, const struct gen_miss *miss)
+{
+	if (emit_grow(&g->e, (void **)&g->misses, g->n_misses, &g->cap_misses,
+		      sizeof(g->misses[0])))
+		g->misses[g->n_misses++] = *miss;
+}
+
+static void save(struct gen *g, uint32_t which)
+{
+	g->isa->move_regs(g, true, which & ~g->clobbered);
+	g->clobbered |= which;
+}
+
+/* --- a probe --------------------------------------------------------------------------------- */
+
+static void one_probe(struct gen *g, const struct ways *ways, size_t i, bool is_last)
+{
+	bool counts = g->plan->count_dropped;
+	label_t next = emit_label(&g->e), drop = emit_label(&g->e);
+	label_t after_drop = ways->several ? next : ways->leave_early;
+	struct emit *e = &g->e;
+	bool useful;
+
+	g->probe = &g->plan->probes[i];
+	g->fail = ways->several ? ways->trap[i] : ways->trap_early[i];
+	useful = gen_filter_look(g, g->probe).useful;
+	if (useful)
+		gen_filter_early(g, counts ? drop : after_drop);
+	save(g, g->used);
+	gen_record(g, is_last ? ways->leave : next, ways->trap[i], i);
+	if (useful && counts) {
+		emit_set(e, drop);
+		g->isa->records->count_dropped(g);
+		g->isa->jump(e, after_drop);
+	}
+	emit_set(e, next);
+	if (is_last && ways->several)
+		g->isa->jump(e, ways->leave);
+}
+
+/* --- ways out ---------------------------------------------------------------------------------- */
+
+static void add_step(struct ways *ways, size_t probe)
+{
+	ways->order[ways->n_order++] = probe;
+}
+
+/* The probes of one of the two ways, and the registers they take. */
+static void begin(struct gen *g, struct ways *ways, uint32_t early)
+{
+	const struct detour_plan *plan = g->plan;
+
+	ways->leave = emit_label(&g->e);
+	ways->leave_early = emit_label(&g->e);
+	g->early = g->used = early;
+	for (size_t i = 0; i < plan->n_probes; i++) {
+		if (plan->probes[i].is_return != ways->is_return)
+			continue;
+		g->used |= g->isa->regs_of(g, &plan->probes[i], &early);
+		g->early |= early;
+		add_step(ways, i);
+	}
+	/* Replacing the return address is a step of the entry; its trap is that of the
+	 * first return probe. */
+	for (size_t i = 0; !ways->is_return && i < plan->n_probes; i++) {
+		if (plan->probes[i].is_return) {
+			g->used |= g->isa->returns->regs;
+			add_step(ways, i);
+			break;
+		}
+	}
+	for (size_t k = 0; k < ways->n_order; k++) {
+		ways->trap[ways->order[k]] = emit_label(&g->e);
+		ways->trap_early[ways->order[k]] = emit_label(&g->e);
+	}
+	/* The second one may find a record written, or not: one state for both. */
+	ways->several = ways->n_order > 1;
+	if (ways->several || ways->n_order == 0 ||
+	    plan->probes[ways->order[0]].is_return != ways->is_return)
+		g->early = g->used;
+}
+
+/* All registers as they are to be. */
+static void restore(struct gen *g, const struct ways *ways, label_t all, label_t few)
+{
+	emit_set(&g->e, all);
+	g->isa->move_regs(g, false, g->used & ~g->early);
+	emit_set(&g->e, few);
+	g->isa->restore(g, g->early, ways->is_return);
+}
+
+/* Then: on. */
+static void go_on(struct gen *g, const struct ways *ways)
+{
+	if (ways->is_return)
+		g->isa->go_home(&g->e);
+	else
+		g->isa->jump(&g->e, ways->copy);
+}
+
+static void way_out(struct gen *g, const struct ways *ways)
+{
+	restore(g, ways, ways->leave, ways->leave_early);
+	go_on(g, ways);
+}
+
+/* Returns where its breakpoint stands. */
+static label_t put_trap(struct gen *g, const struct ways *ways, size_t i)
+{
+	label_t trap;
+
+	restore(g, ways, ways->trap[i], ways->trap_early[i]);
+	*(ways->is_return ? &g->out->ret_trap_at[i] : &g->out->trap_at[i]) = (uint32_t)g->e.len;
+	trap = emit_here(&g->e);
+	g->isa->breakpoint(&g->e);
+	go_on(g, ways);
+	return trap;
+}
+
+/* --- the block --------------------------------------------------------------------------------- */
+
+static void put_entry(struct gen *g, label_t copy, label_t back)
+{
+	struct ways ways = { .copy = copy };
+	label_t no_stack = emit_label(&g->e), trap;
+	size_t last;
+
+	begin(g, &ways, 0);
+	last = ways.n_order - 1;
+	g->out->entry_at = (uint32_t)g->e.len;
+	g->probe = g->plan->probes;
+	g->isa->enter(g, no_stack);
+	g->isa->save_first(g, g->early);
+	g->isa->find_base(g, ways.trap_early[ways.order[0]], ways.leave_early);
+	for (size_t k = 0; k <= last; k++) {
+		size_t i = ways.order[k];
+
+		if (g->plan->probes[i].is_return)
+			g->isa->returns->hijack(g, back, ways.trap[i], ways.leave);
+		else
+			one_probe(g, &ways, i, k == last);
+	}
+	way_out(g, &ways);
+	g->out->hijack_off = emit_at(&g->e, ways.leave);
+	trap = put_trap(g, &ways, ways.order[0]);
+	emit_set(&g->e, no_stack);
+	g->isa->undo_frame(g);
+	g->isa->jump(&g->e, trap);
+	for (size_t k = 1; k <= last; k++)
+		put_trap(g, &ways, ways.order[k]);
+}
+
+static void put_return(struct gen *g, label_t back)
+{
+	const struct gen_returns *isa = g->isa->returns;
+	struct ways ways = { .is_return = true };
+	label_t gone = emit_label(&g->e);
+
+	begin(g, &ways, isa->regs);
+	g->out->return_at = (uint32_t)g->e.len;
+	emit_set(&g->e, back);
+	g->clobbered = isa->regs;
+	save(g, g->early);
+	isa->come_back(g, isa->gone ? gone : ways.leave_early);
+	if (detour_needs_duration(g->plan))
+		isa->duration(g);
+	g->isa->find_base(g, ways.trap_early[ways.order[0]], ways.leave_early);
+	for (size_t k = 0; k < ways.n_order; k++)
+		one_probe(g, &ways, ways.order[k], k + 1 == ways.n_order);
+	way_out(g, &ways);
+	for (size_t k = 0; k < ways.n_order; k++)
+		put_trap(g, &ways, ways.order[k]);
+	emit_set(&g->e, gone);
+	if (isa->gone)
+		isa->gone(g);
+}
+
+static void put_misses(struct gen *g)
+{
+	for (size_t i = 0; i < g->n_misses; i++) {
+		emit_set(&g->e, g->misses[i].at);
+		g->isa->loads->miss(g, &g->misses[i]);
+	}
+	emit_set(&g->e, g->search);
+	if (g->n_misses)
+		g->isa->loads->search(g);
+}
+
+/* Words are read whole: there must be something behind a literal, too. */
+static void put_literals(struct gen *g)
+{
+	emit_fill(&g->e, 8, g->isa->fill);
+	if (g->needs_words)
+		g->isa->words(g);
+	for (size_t i = 0; i < g->n_literals; i++) {
+		emit_set(&g->e, g->literals[i].label);
+		emit_bytes(&g->e, g->literals[i].bytes, g->literals[i].len);
+		emit_fill(&g->e, 8, g->isa->fill);
+	}
+}
+
+static void put_block(struct gen *g)
+{
+	label_t copy = emit_here(&g->e), back = emit_label(&g->e);
+
+	g->search = emit_label(&g->e);
+	g->low_bits = emit_label(&g->e);
+	g->high_bits = emit_label(&g->e);
+	emit_bytes(&g->e, g->out->copy.code, g->out->copy.len);
+	g->isa->align(&g->e);
+	put_entry(g, copy, back);
+	if (detour_has_return(g->plan))
+		put_return(g, back);
+	put_misses(g);
+	put_literals(g);
+}
+
+/* --- a detour ------------------------------------------------------------------------------------ */
+
+static int check_probe(const struct gen_isa *isa, const struct detour_plan *plan,
+		       const struct detour_probe *probe, struct ubp_err *err)
+{
+	const char *problem;
+
+	if (probe->is_return && !isa->returns->can_hijack(plan->hijacks, plan->hijacks_mask))
+		return ubp_fail(err, EOPNOTSUPP, "no table for return addresses");
+	if (probe->program->needs_duration && !probe->is_return)
+		return ubp_fail(err, EOPNOTSUPP, "$duration of what does not return");
+	if (probe->program->needs_duration && !plan->ns_factor)
+		return ubp_fail(err, EOPNOTSUPP, "the processor's rate is not known");
+	problem = isa->check_program(probe->program);
+	return problem ? ubp_fail(err, EOPNOTSUPP, "%s", problem) : 0;
+}
+
+static int check_plan(const struct gen_isa *isa, const struct detour_plan *plan,
+		      struct ubp_err *err)
+{
+	int rc;
+
+	if (plan->frames > RING_STACK_MAX)
+		return ubp_fail(err, EOPNOTSUPP, "stacks of %u entries", plan->frames);
+	if (plan->n_probes == 0 || plan->n_probes > UBP_DETOUR_PROBES)
+		return ubp_fail(err, EOPNOTSUPP, "%zu probes at one place", plan->n_probes);
+	rc = isa->check_plan(plan, err);
+	for (size_t i = 0; i < plan->n_probes && rc == 0; i++)
+		rc = check_probe(isa, plan, &plan->probes[i], err);
+	return rc;
+}
+
+static int finish(struct gen *g, struct ubp_err *err)
+{
+	int rc = emit_finish(&g->e, g->isa->fix);
+
+	if (rc < 0)
+		return ubp_fail(err, -rc,
+				rc == -ENOMEM ? "out of memory" : "the detour is out of reach");
+	for (size_t i = 0; i < g->out->n_loads; i++)
+		g->out->loads[i].fixup = emit_at(&g->e, g->out->loads[i].fixup);
+	g->out->code = g->e.code;
+	g->out->len = g->e.len;
+	g->e.code = NULL;
+	return 0;
+}
+
+int gen_detour(const struct gen_isa *isa, const struct detour_plan *plan,
+	       struct detour *ret_detour, struct ubp_err *err)
+{
+	struct gen g = { .isa = isa, .plan = plan, .out = ret_detour };
+	int rc;
+
+	memset(ret_detour, 0, sizeof(*ret_detour));
+	ret_detour->ret_below = isa->ret_below;
+	rc = check_plan(isa, plan, err);
+	if (rc < 0)
+		return rc;
+	rc = isa->build_copy(plan->window, plan->vaddr, &ret_detour->copy, err);
+	if (rc < 0)
+		return rc;
+	emit_init(&g.e, isa->bits, plan->vaddr);
+	put_block(&g);
+	rc = finish(&g, err);
+	emit_free(&g.e);
+	free(g.misses);
+	free(g.literals);
+	if (rc < 0) {
+		free(ret_detour->loads);
+		memset(ret_detour, 0, sizeof(*ret_detour));
+	}
+	return rc;
+}
+
+/* --- the common code of returns ------------------------------------------------------------------ */
+
+int gen_return_code(const struct gen_isa *isa, uint64_t hijacks, uint64_t hijacks_mask,
+		    uint64_t trampoline, uint8_t *code, size_t max, size_t *ret_len,
+		    struct ubp_err *err)
+{
+	struct gen g = { .isa = isa };
+	int rc;
+
+	if (!isa->returns->can_hijack(hijacks, hijacks_mask))
+		return ubp_fail(err, EOPNOTSUPP, "no table for return addresses");
+	emit_init(&g.e, isa->bits, 0);
+	isa->returns->common(&g, hijacks, hijacks_mask, trampoline);
+	rc = emit_finish(&g.e, isa->fix);
+	if (rc == 0 && g.e.len > max)
+		rc = -ENOSPC;
+	if (rc == 0) {
+		memcpy(code, g.e.code, g.e.len);
+		*ret_len = g.e.len;
+	}
+	emit_free(&g.e);
+	return rc < 0 ? ubp_fail(err, -rc, "no code for returns") : 0;
+}

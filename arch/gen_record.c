@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* One record: the thread and its ring, room in it, all of the record, and what ends it. */
+
+#include "arch/gen.h"
+
+/* Bytes that the stack takes at most. */
+static uint32_t stack_max(const struct gen *g)
+{
+	return g->plan->frames ? 8 + 8u * g->plan->frames : 0;
+}
+
+static void put_stack(struct gen *g)
+{
+	uint32_t cell = (g->probe->cell + detour_cells(g->probe->program)) % RING_CELLS;
+	const struct gen_stacks *isa = g->isa->stacks;
+	label_t done = emit_label(&g->e);
+
+	isa->begin(g);
+	if (g->plan->frames > 1)
+		isa->walk(g, cell, done);
+	emit_set(&g->e, done);
+	isa->end(g);
+}
+
+/* What its fixed size does not tell, and its end. */
+static void finish(struct gen *g, uint32_t max)
+{
+	const struct gen_records *isa = g->isa->records;
+
+	if (g->probe->program->has_strings)
+		isa->note_length(g);
+	if (g->plan->frames)
+		put_stack(g);
+	if (g->probe->program->has_strings || g->plan->frames)
+		isa->shorten(g, max);
+	else
+		isa->store_size(g, max);
+	isa->commit(g);
+}
+
+void gen_record(struct gen *g, label_t done, label_t trap, size_t i)
+{
+	uint32_t max = detour_record_max(g->probe->program, g->probe->is_return) + stack_max(g);
+	const struct gen_records *isa = g->isa->records;
+	struct detour_early early = gen_filter_look(g, g->probe);
+	bool has_filter = g->probe->filter && (early.unsure || early.loads);
+	label_t full = emit_label(&g->e), undo = emit_label(&g->e), drop = emit_label(&g->e);
+	struct emit *e = &g->e;
+
+	g->fail = trap;
+	isa->find_thread(g);
+	isa->reserve(g, max, g->plan->lossless ? trap : full);
+	g->fail = undo;
+	isa->head(g);
+	gen_data(g);
+	if (!has_filter || gen_filter_late(g, drop))
+		g->out->filters_done |= 1u << i;
+	finish(g, max);
+	g->isa->jump(e, done);
+	if (!g->plan->lossless) {
+		emit_set(e, full);
+		isa->count_lost(g);
+		g->isa->jump(e, done);
+	}
+	if (has_filter) {
+		emit_set(e, drop);
+		if (g->plan->count_dropped)
+			isa->count_dropped(g);
+		isa->give_back(g, max, done);
+	}
+	emit_set(e, undo);
+	isa->give_back(g, max, trap);
+}
