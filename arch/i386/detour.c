@@ -4,15 +4,15 @@
 /*
  * Detours: what the way in and out (arch/gen_block.c) is made of, and all tables.
  *
- * Returns are left by a "ret": that takes the address off the stack, where it is safe from signal
- * handlers, and goes there.
+ * Returns are left by a "ret": that takes the address off the stack and goes there. A signal's
+ * frame may come right below the stack pointer, so until then it is above the address.
  */
 
 #include <errno.h>
 
 #include "arch/i386/gen.h"
 #include "arch/i386/i386.h"
-#include "arch/x86/ways.h"
+#include "arch/x86/parts.h"
 #include "engine/base/err.h"
 
 #define I386_WORD 4
@@ -26,47 +26,6 @@ static const int slots[] = {
 };
 
 static const struct x86_frame frame = { slots, FRAME_FLAGS, FRAME_ALL };
-
-int gen32_slot(int gpr)
-{
-	return slots[gpr];
-}
-
-static void enter(struct gen *g, label_t no_stack)
-{
-	x86_frame_make(&g->e, &frame);
-	gen_may_fault(g, no_stack);
-}
-
-static void undo_frame(struct gen *g)
-{
-	x86_frame_end(&g->e, &frame, 0);
-}
-
-static void move_regs(struct gen *g, bool store, uint32_t which)
-{
-	x86_move_regs(g, &frame, store, which);
-}
-
-static void save_first(struct gen *g, uint32_t which)
-{
-	x86_save_first(g, &frame, which);
-}
-
-void gen32_begin(struct gen *g, uint32_t which)
-{
-	x86_frame_make(&g->e, &frame);
-	save_first(g, which);
-}
-
-/*
- * A signal's frame may come right below the stack pointer: so the return address is above it until
- * the last step takes it off.
- */
-void gen32_restore(struct gen *g, uint32_t which, bool is_return)
-{
-	x86_restore(g, &frame, which, is_return ? -I386_WORD : 0);
-}
 
 /* --- the gate ---------------------------------------------------------------------------- */
 
@@ -83,11 +42,6 @@ static void find_base(struct gen *g, label_t trap, label_t leave)
 }
 
 /* --- on and home ----------------------------------------------------------------------- */
-
-static void jump_if(struct emit *e, unsigned cond, label_t label)
-{
-	emit_jcc(e, (enum cond)cond, label);
-}
 
 static void go_home(struct emit *e)
 {
@@ -123,6 +77,7 @@ static const struct gen_isa isa = {
 	.bits = 32,
 	.fill = INT3,
 	.ret_below = I386_WORD,
+	.frame = &frame,
 	.fix = x86_fix,
 	.loads = &gen32_loads,
 	.returns = &gen32_returns,
@@ -135,14 +90,14 @@ static const struct gen_isa isa = {
 	.check_program = i386_detour_check,
 	.build_copy = x86_build_copy,
 	.regs_of = regs_of,
-	.enter = enter,
-	.undo_frame = undo_frame,
-	.save_first = save_first,
-	.move_regs = move_regs,
-	.restore = gen32_restore,
+	.enter = x86_enter,
+	.undo_frame = x86_undo_frame,
+	.save_first = x86_save_first,
+	.move_regs = x86_move_regs,
+	.restore = x86_restore,
 	.find_base = find_base,
 	.jump = emit_jmp,
-	.jump_if = jump_if,
+	.jump_if = x86_jump_if,
 	.breakpoint = x86_breakpoint,
 	.go_home = go_home,
 	.align = x86_align,

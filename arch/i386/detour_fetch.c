@@ -15,16 +15,6 @@
 /* 32-bit programs have no more. */
 #define VECTORS 8
 
-static unsigned load_op(unsigned size)
-{
-	return size == 1 ? OP_MOVZX8 : size == 2 ? OP_MOVZX2 : OP_LOAD;
-}
-
-static unsigned store_op(unsigned size)
-{
-	return size == 1 ? OP_STORE8 : size == 2 ? OP_STORE | OP_66 : OP_STORE;
-}
-
 /* --- registers -------------------------------------------------------------------- */
 
 static int gpr_of(unsigned user_reg)
@@ -65,7 +55,7 @@ static void take_reg(struct gen *g, unsigned user_reg, int to)
 	if (gen32_live(g, user_reg) != G_NONE)
 		emit_rr(e, OP_STORE, gpr, to);
 	else if (gpr != G_NONE)
-		emit_rm(e, OP_LOAD, to, MEM(G_SP, gen32_slot(gpr)));
+		emit_rm(e, OP_LOAD, to, x86_slot(g, gpr));
 	else if (user_reg == X86_SP)
 		emit_rm(e, OP_LEA, to, MEM(G_SP, FRAME_ALL));
 	else if (user_reg == X86_IP && g->probe->is_return)
@@ -224,7 +214,7 @@ static void source(struct gen *g, const struct fetch_op *op)
 static void cut_size(struct emit *e, unsigned size)
 {
 	if (size < 4)
-		emit_rr(e, load_op(size), G_AX, G_AX);
+		emit_rr(e, x86_load_op(size), G_AX, G_AX);
 }
 
 /* Keep the lowest @width bits of register @reg, with zeros or their sign above. */
@@ -291,7 +281,7 @@ static void load(struct gen *g, const struct fetch_op *store)
 	gen32_check(g, disp, store->size, detour_cell(g->probe, store));
 	if (store->size == 8)
 		gen32_load(g, OP_LOAD, G_DX, MEM(R_ACC, disp + 4));
-	gen32_load(g, load_op(store->size), G_AX, MEM(R_ACC, disp));
+	gen32_load(g, x86_load_op(store->size), G_AX, MEM(R_ACC, disp));
 }
 
 static void plain(struct gen *g, const struct fetch_op *op, const struct fetch_op *store)
@@ -318,7 +308,7 @@ static void store_value(struct gen *g, const struct fetch_op *store)
 {
 	struct emit_mem mem = gen32_data_at(store->at);
 
-	emit_rm(&g->e, store_op(store->size), G_AX, mem);
+	emit_rm(&g->e, x86_store_op(store->size), G_AX, mem);
 	if (store->size == 8)
 		emit_rm(&g->e, OP_STORE, G_DX, gen32_upper(mem));
 }
@@ -346,8 +336,8 @@ static int32_t check_array(struct gen *g, const struct fetch_op *op, uint32_t le
 static void copy_piece(struct gen *g, int32_t disp, const struct fetch_op *op, uint32_t at,
 		       unsigned size)
 {
-	gen32_load(g, load_op(size), G_AX, MEM(R_ACC, disp + (int32_t)at));
-	emit_rm(&g->e, store_op(size), G_AX, gen32_data_at(op->at + at));
+	gen32_load(g, x86_load_op(size), G_AX, MEM(R_ACC, disp + (int32_t)at));
+	emit_rm(&g->e, x86_store_op(size), G_AX, gen32_data_at(op->at + at));
 }
 
 static void copy_loop(struct gen *g, int32_t disp, const struct fetch_op *op, unsigned size,
@@ -361,12 +351,12 @@ static void copy_loop(struct gen *g, int32_t disp, const struct fetch_op *op, un
 
 	emit_rr(e, OP_XOR, G_CX, G_CX);
 	loop = emit_here(e);
-	gen32_load(g, load_op(size), G_AX, from);
+	gen32_load(g, x86_load_op(size), G_AX, from);
 	if (size == 8)
 		gen32_load(g, OP_LOAD, G_DX, gen32_upper(from));
 	if (op->bit_width)
 		cut_bits(e, op);
-	emit_rm(e, store_op(size), G_AX, to);
+	emit_rm(e, x86_store_op(size), G_AX, to);
 	if (size == 8)
 		emit_rm(e, OP_STORE, G_DX, gen32_upper(to));
 	emit_alu(e, 0, ALU_ADD, G_CX, 1);

@@ -100,30 +100,6 @@ static void reserve(struct gen *g, uint32_t max, label_t full)
 	emit_rm(e, OP_ADD, R_RECORD, thread_mem(offsetof(struct ring_thread, ring)));
 }
 
-/*
- * edx, eax: the time, ecx: the processor. What the kernel keeps for restartable sequences tells
- * that sooner than rdtscp. Either may be forbidden by prctl(PR_SET_TSC), and in strict
- * seccomp mode.
- */
-static void read_clock(struct gen *g)
-{
-	struct emit *e = &g->e;
-	label_t ask = emit_label(e), done = emit_label(e);
-
-	emit_rm(e, OP_LOAD, G_CX, thread_mem(offsetof(struct ring_thread, cpu_vaddr)));
-	emit_rr(e, OP_TEST, G_CX, G_CX);
-	emit_jcc(e, COND_E, ask);
-	gen_may_fault(g, g->fail);
-	emit_bytes(e, "\x0f\x31", 2); /* rdtsc */
-	gen_may_fault(g, g->fail);
-	emit_rm(e, OP_LOAD, G_CX, MEM(G_CX, 0));
-	emit_jmp(e, done);
-	emit_set(e, ask);
-	gen_may_fault(g, g->fail);
-	emit_bytes(e, "\x0f\x01\xf9", 3); /* rdtscp */
-	emit_set(e, done);
-}
-
 static void store_imm(struct emit *e, size_t member, uint64_t imm)
 {
 	emit_store_imm(e, 0, record_mem(member), (uint32_t)imm);
@@ -138,7 +114,7 @@ static void record_head(struct gen *g)
 	const size_t ret = offsetof(struct ring_record, ret);
 	struct emit *e = &g->e;
 
-	read_clock(g);
+	x86_read_clock(g, thread_mem(offsetof(struct ring_thread, cpu_vaddr)));
 	emit_rm(e, OP_STORE, G_AX, record_mem(time));
 	emit_rm(e, OP_STORE, G_DX, gen32_upper(record_mem(time)));
 	emit_alu(e, 0, ALU_AND, G_CX, 0xfff); /* the rest is the node */

@@ -22,7 +22,6 @@
 #include "arch/guard.h"
 #include "arch/i386/gen.h"
 #include "arch/i386/i386.h"
-#include "arch/x86/ways.h"
 
 #define UD2 "\x0f\x0b"
 
@@ -291,7 +290,7 @@ static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t 
 	label_t leave = emit_label(e);
 
 	(void)trampoline; /* the word that was returned by leads there itself */
-	gen32_begin(g, GEN_HIJACK_REGS);
+	x86_begin(g, GEN_HIJACK_REGS);
 	find_self(e, start);
 	look_below(e, hijacks, mask, LOOK_OURS, home);
 	look_below(e, hijacks, mask, LOOK_PUT_BACK, home);
@@ -302,10 +301,10 @@ static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t 
 	emit_set(e, home);
 	emit_rm(e, OP_STORE, G_AX, STACK(-WORD));
 	emit_set(e, leave);
-	gen32_restore(g, GEN_HIJACK_REGS, true);
+	x86_restore(g, GEN_HIJACK_REGS, true);
 	emit_u8(e, RET);
 	emit_set(e, lost);
-	gen32_restore(g, GEN_HIJACK_REGS, false);
+	x86_restore(g, GEN_HIJACK_REGS, false);
 	emit_u8(e, INT3);
 	emit_bytes(e, UD2, 2);
 }

@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #include "arch/gen.h"
-#include "arch/x86/emit.h"
+#include "arch/x86/parts.h"
 #include "engine/base/ring.h"
 
 /* eax, ecx, edx: scratch; ebx: too, once all registers are saved. */
@@ -100,12 +100,6 @@ extern const struct gen_filters gen32_filters;
 
 /* --- detour.c ----------------------------------------------------------------------- */
 
-/* Where in the frame a register's value is. */
-int gen32_slot(int gpr);
-/* The first of all: the frame, eax, the flags, and the registers of @which. */
-void gen32_begin(struct gen *g, uint32_t which);
-/* Flags, the registers of @which, the stack pointer; @is_return: a "ret" follows. */
-void gen32_restore(struct gen *g, uint32_t which, bool is_return);
 /* The gate, to @reg. */
 void gen32_gate(struct gen *g, int reg, label_t trap);
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "arch/x86/gen.h"
-#include "arch/x86/ways.h"
+#include "arch/x86/parts.h"
 #include "arch/x86/x86.h"
 #include "engine/base/err.h"
 
@@ -21,44 +21,6 @@ static const int slots[] = {
 };
 
 static const struct x86_frame frame = { slots, FRAME_FLAGS, FRAME_ALL };
-
-int gen64_slot(int gpr)
-{
-	return slots[gpr];
-}
-
-static void enter(struct gen *g, label_t no_stack)
-{
-	x86_frame_make(&g->e, &frame);
-	gen_may_fault(g, no_stack);
-}
-
-static void undo_frame(struct gen *g)
-{
-	x86_frame_end(&g->e, &frame, 0);
-}
-
-static void move_regs(struct gen *g, bool store, uint32_t which)
-{
-	x86_move_regs(g, &frame, store, which);
-}
-
-static void save_first(struct gen *g, uint32_t which)
-{
-	x86_save_first(g, &frame, which);
-}
-
-void gen64_begin(struct gen *g, uint32_t which)
-{
-	x86_frame_make(&g->e, &frame);
-	save_first(g, which);
-}
-
-void gen64_restore(struct gen *g, uint32_t which, bool is_return)
-{
-	(void)is_return; /* the stack pointer is the caller's already */
-	x86_restore(g, &frame, which, 0);
-}
 
 /* --- the gate ---------------------------------------------------------------------------- */
 
@@ -87,11 +49,6 @@ static void find_base(struct gen *g, label_t trap, label_t leave)
 }
 
 /* --- on and home ----------------------------------------------------------------------- */
-
-static void jump_if(struct emit *e, unsigned cond, label_t label)
-{
-	emit_jcc(e, (enum cond)cond, label);
-}
 
 static void go_home(struct emit *e)
 {
@@ -139,6 +96,7 @@ static int check_plan(const struct detour_plan *plan, struct ubp_err *err)
 static const struct gen_isa isa = {
 	.bits = 64,
 	.fill = INT3,
+	.frame = &frame,
 	.fix = x86_fix,
 	.loads = &gen64_loads,
 	.returns = &gen64_returns,
@@ -151,14 +109,14 @@ static const struct gen_isa isa = {
 	.check_program = x86_detour_check,
 	.build_copy = x86_build_copy,
 	.regs_of = regs_of,
-	.enter = enter,
-	.undo_frame = undo_frame,
-	.save_first = save_first,
-	.move_regs = move_regs,
-	.restore = gen64_restore,
+	.enter = x86_enter,
+	.undo_frame = x86_undo_frame,
+	.save_first = x86_save_first,
+	.move_regs = x86_move_regs,
+	.restore = x86_restore,
 	.find_base = find_base,
 	.jump = emit_jmp,
-	.jump_if = jump_if,
+	.jump_if = x86_jump_if,
 	.breakpoint = x86_breakpoint,
 	.go_home = go_home,
 	.align = x86_align,

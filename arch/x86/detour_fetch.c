@@ -54,7 +54,7 @@ static void take_reg(struct gen *g, unsigned user_reg, int to)
 	if (gen64_live(g, user_reg) != G_NONE)
 		emit_rr(e, OP_STORE | OP_W, gpr, to);
 	else if (gpr != G_NONE)
-		emit_rm(e, OP_LOAD | OP_W, to, MEM(G_SP, gen64_slot(gpr)));
+		emit_rm(e, OP_LOAD | OP_W, to, x86_slot(g, gpr));
 	else if (user_reg == X86_SP)
 		emit_rm(e, OP_LEA, to, MEM(G_SP, FRAME_ALL));
 	else if (user_reg == X86_IP && g->probe->is_return)
@@ -120,22 +120,6 @@ const char *x86_detour_check(const struct fetch_program *program)
 
 /* --- numbers ------------------------------------------------------------------------- */
 
-static unsigned load_op(unsigned size)
-{
-	return size == 1   ? OP_MOVZX8
-	       : size == 2 ? OP_MOVZX2
-	       : size == 4 ? OP_LOAD
-			   : OP_LOAD | OP_W;
-}
-
-static unsigned store_op(unsigned size)
-{
-	return size == 1   ? OP_STORE8
-	       : size == 2 ? OP_STORE | OP_66
-	       : size == 4 ? OP_STORE
-			   : OP_STORE | OP_W;
-}
-
 static void cut_bits(struct emit *e, const struct fetch_op *op)
 {
 	const int reg = G_AX;
@@ -158,7 +142,7 @@ static void cut_bits(struct emit *e, const struct fetch_op *op)
 static void cut_size(struct emit *e, unsigned size)
 {
 	if (size < 8)
-		emit_rr(e, size == 4 ? OP_LOAD : load_op(size), G_AX, G_AX);
+		emit_rr(e, size == 4 ? OP_LOAD : x86_load_op(size), G_AX, G_AX);
 }
 
 /* A source that needs no memory, to register @to. */
@@ -208,7 +192,7 @@ static void load(struct gen *g, const struct fetch_op *store)
 	int32_t disp = gen64_disp(g, (uint64_t)store->imm);
 
 	gen64_check(g, disp, store->size, detour_cell(g->probe, store));
-	gen64_load(g, load_op(store->size), G_AX, MEM(R_ACC, disp));
+	gen64_load(g, x86_load_op(store->size), G_AX, MEM(R_ACC, disp));
 }
 
 static void address(struct gen *g, const struct fetch_op *store)
@@ -219,12 +203,12 @@ static void address(struct gen *g, const struct fetch_op *store)
 
 static void store_value(struct gen *g, const struct fetch_op *store)
 {
-	emit_rm(&g->e, store_op(store->size), G_AX, gen64_data_at(store->at));
+	emit_rm(&g->e, x86_store_op(store->size), G_AX, gen64_data_at(store->at));
 }
 
 static bool store_reg(struct gen *g, unsigned user_reg, const struct fetch_op *store)
 {
-	emit_rm(&g->e, store_op(store->size), part(g, user_reg, G_AX),
+	emit_rm(&g->e, x86_store_op(store->size), part(g, user_reg, G_AX),
 		gen64_data_at(store->at));
 	return true;
 }
@@ -242,8 +226,8 @@ static int32_t check_array(struct gen *g, const struct fetch_op *op, uint32_t le
 static void copy_piece(struct gen *g, int32_t disp, const struct fetch_op *op, uint32_t at,
 		       unsigned size)
 {
-	gen64_load(g, load_op(size), G_AX, MEM(R_ACC, disp + (int32_t)at));
-	emit_rm(&g->e, store_op(size), G_AX, gen64_data_at(op->at + at));
+	gen64_load(g, x86_load_op(size), G_AX, MEM(R_ACC, disp + (int32_t)at));
+	emit_rm(&g->e, x86_store_op(size), G_AX, gen64_data_at(op->at + at));
 }
 
 static void copy_loop(struct gen *g, int32_t disp, const struct fetch_op *op, unsigned size,
@@ -256,10 +240,10 @@ static void copy_loop(struct gen *g, int32_t disp, const struct fetch_op *op, un
 
 	emit_rr(e, OP_XOR, G_CX, G_CX);
 	loop = emit_here(e);
-	gen64_load(g, load_op(size), G_AX, MEM_X(R_ACC, G_CX, scale, disp));
+	gen64_load(g, x86_load_op(size), G_AX, MEM_X(R_ACC, G_CX, scale, disp));
 	if (op->bit_width)
 		cut_bits(e, op);
-	emit_rm(e, store_op(size), G_AX, MEM_X(R_RECORD, G_CX, scale, to.disp));
+	emit_rm(e, x86_store_op(size), G_AX, MEM_X(R_RECORD, G_CX, scale, to.disp));
 	emit_alu(e, 0, ALU_ADD, G_CX, 1);
 	emit_alu(e, 0, ALU_CMP, G_CX, (int32_t)n);
 	emit_jcc(e, COND_B, loop);

@@ -3,25 +3,9 @@
 
 /* Predicates of filters: numbers and texts are compared. */
 
-#include <string.h>
-
 #include "arch/x86/gen.h"
 
 /* --- numbers ------------------------------------------------------------------------------ */
-
-static unsigned load_extended(const struct filter_pred *pred)
-{
-	switch (pred->size) {
-	case 1:
-		return pred->is_signed ? OP_MOVSX8 : OP_MOVZX8;
-	case 2:
-		return pred->is_signed ? OP_MOVSX2 : OP_MOVZX2;
-	case 4:
-		return OP_LOAD;
-	default:
-		return OP_LOAD | OP_W;
-	}
-}
 
 /* The value, extended to 32 or 64 bits, in rax. */
 static void number(struct gen *g, const struct filter_pred *pred, const struct fetch_op *arg)
@@ -29,7 +13,7 @@ static void number(struct gen *g, const struct filter_pred *pred, const struct f
 	struct emit *e = &g->e;
 
 	if (pred->source == FILTER_FROM_DATA && !arg) {
-		emit_rm(e, load_extended(pred), G_AX, gen64_data_at(pred->at));
+		emit_rm(e, x86_load_extended(pred), G_AX, gen64_data_at(pred->at));
 		return;
 	}
 	if (pred->source == FILTER_FROM_DATA)
@@ -43,7 +27,7 @@ static void number(struct gen *g, const struct filter_pred *pred, const struct f
 	else
 		emit_address(e, G_AX, g->plan->site);
 	if (pred->size < 4)
-		emit_rr(e, load_extended(pred), G_AX, G_AX);
+		emit_rr(e, x86_load_extended(pred), G_AX, G_AX);
 }
 
 static unsigned compare(struct gen *g, const struct filter_pred *pred, int reg)
@@ -60,18 +44,7 @@ static unsigned compare(struct gen *g, const struct filter_pred *pred, int reg)
 	} else {
 		emit_alu(e, w, ALU_CMP, reg, (int32_t)pred->value);
 	}
-	switch ((enum filter_test)pred->test) {
-	case FILTER_EQ:
-		return COND_E;
-	case FILTER_LT:
-		return pred->is_signed ? COND_L : COND_B;
-	case FILTER_LE:
-		return pred->is_signed ? COND_LE : COND_BE;
-	case FILTER_AND:
-		return COND_NE;
-	default:
-		return COND_B;
-	}
+	return x86_cond_of(pred);
 }
 
 /* bt looks at words of 8 bytes. */
@@ -85,70 +58,14 @@ static unsigned in_set(struct gen *g, const struct filter_pred *pred, label_t se
 
 /* --- texts -------------------------------------------------------------------------------- */
 
-/* R_ACC: the text; rcx: its bytes, with the NUL; 0: it could not be read. */
-static void text_of_data(struct gen *g, const struct filter_pred *pred)
-{
-	struct emit *e = &g->e;
-
-	emit_rm(e, OP_LOAD, G_CX, gen64_data_at(pred->at));
-	emit_rr(e, OP_MOVZX2, R_ACC, G_CX);
-	emit_shift(e, 0, SHIFT_R, G_CX, 16);
-	emit_rm(e, OP_LEA, R_ACC, MEM_X(R_ACC, R_RECORD, 0, RECORD_DATA));
-}
-
-static void text_of_comm(struct gen *g)
-{
-	struct emit *e = &g->e;
-	label_t loop, done = emit_label(e);
-
-	gen64_comm_address(e);
-	emit_rr(e, OP_XOR, G_CX, G_CX);
-	loop = emit_here(e);
-	emit_rm(e, OP_MOVZX8, G_AX, MEM_X(R_ACC, G_CX, 0, 0));
-	emit_alu(e, 0, ALU_ADD, G_CX, 1);
-	emit_rr(e, OP_TEST, G_AX, G_AX);
-	emit_jcc(e, COND_E, done);
-	emit_alu(e, 0, ALU_CMP, G_CX, 16);
-	emit_jcc(e, COND_B, loop);
-	emit_set(e, done);
-}
-
 static void text(struct gen *g, const struct filter_pred *pred)
 {
-	if (pred->source == FILTER_FROM_COMM)
-		text_of_comm(g);
-	else
-		text_of_data(g, pred);
-}
-
-static void compare_length(struct gen *g, uint32_t len)
-{
-	emit_alu(&g->e, 0, ALU_CMP, G_CX, (int32_t)len);
-}
-
-static void skip_to_tail(struct gen *g, uint32_t len)
-{
-	emit_rm(&g->e, OP_LEA, R_ACC, MEM_X(R_ACC, G_CX, 0, -(int32_t)len - 1));
-}
-
-static void compare_bytes(struct gen *g, const uint8_t *want, uint32_t at, uint32_t len,
-			  label_t no)
-{
-	struct emit *e = &g->e;
-	uint64_t word = 0;
-
-	memcpy(&word, want, len);
-	if (len == 8) {
-		emit_imm(e, G_AX, word);
-		emit_rm(e, OP_CMP | OP_W, G_AX, MEM(R_ACC, at));
-	} else if (len == 4) {
-		emit_rm(e, 0x81, ALU_CMP, MEM(R_ACC, at));
-		emit_u32(e, (uint32_t)word);
-	} else {
-		emit_rm(e, 0x80, ALU_CMP, MEM(R_ACC, at));
-		emit_u8(e, (uint8_t)word);
+	if (pred->source != FILTER_FROM_COMM) {
+		x86_text_of_data(&g->e, R_RECORD, pred);
+		return;
 	}
-	emit_jcc(e, COND_NE, no);
+	gen64_comm_address(&g->e);
+	x86_text_of_comm(&g->e);
 }
 
 const struct gen_filters gen64_filters = {
@@ -162,7 +79,7 @@ const struct gen_filters gen64_filters = {
 	.compare = compare,
 	.in_set = in_set,
 	.text = text,
-	.compare_length = compare_length,
-	.skip_to_tail = skip_to_tail,
-	.compare_bytes = compare_bytes,
+	.compare_length = x86_compare_length,
+	.skip_to_tail = x86_skip_to_tail,
+	.compare_bytes = x86_compare_bytes,
 };

@@ -65,37 +65,13 @@ static void reserve(struct gen *g, uint32_t max, label_t full)
 	emit_rm(e, OP_ADD | OP_W, R_RECORD, thread_mem(offsetof(struct ring_thread, ring)));
 }
 
-/*
- * rdx, rax: the time, ecx: the processor. What the kernel keeps for restartable sequences tells
- * that sooner than rdtscp. Either may be forbidden by prctl(PR_SET_TSC), and in strict
- * seccomp mode.
- */
-static void read_clock(struct gen *g)
-{
-	struct emit *e = &g->e;
-	label_t ask = emit_label(e), done = emit_label(e);
-
-	emit_rm(e, OP_LOAD | OP_W, G_CX, thread_mem(offsetof(struct ring_thread, cpu_vaddr)));
-	emit_rr(e, OP_TEST | OP_W, G_CX, G_CX);
-	emit_jcc(e, COND_E, ask);
-	gen_may_fault(g, g->fail);
-	emit_bytes(e, "\x0f\x31", 2); /* rdtsc */
-	gen_may_fault(g, g->fail);
-	emit_rm(e, OP_LOAD, G_CX, MEM(G_CX, 0));
-	emit_jmp(e, done);
-	emit_set(e, ask);
-	gen_may_fault(g, g->fail);
-	emit_bytes(e, "\x0f\x01\xf9", 3); /* rdtscp */
-	emit_set(e, done);
-}
-
 /* All of the head that is known before the data. */
 static void record_head(struct gen *g)
 {
 	const struct fetch_program *program = g->probe->program;
 	struct emit *e = &g->e;
 
-	read_clock(g);
+	x86_read_clock(g, thread_mem(offsetof(struct ring_thread, cpu_vaddr)));
 	emit_shift(e, OP_W, SHIFT_L, G_DX, 32);
 	emit_rr(e, OP_OR | OP_W, G_AX, G_DX);
 	emit_rm(e, OP_STORE | OP_W, G_AX, record_mem(offsetof(struct ring_record, time)));

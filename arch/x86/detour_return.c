@@ -19,7 +19,6 @@
 
 #include "arch/guard.h"
 #include "arch/x86/gen.h"
-#include "arch/x86/ways.h"
 
 #define UD2 "\x0f\x0b"
 
@@ -253,7 +252,7 @@ static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t 
 	label_t leave = emit_label(e);
 
 	(void)trampoline; /* the word that was returned by leads there itself */
-	gen64_begin(g, GEN_HIJACK_REGS);
+	x86_begin(g, GEN_HIJACK_REGS);
 	emit_imm(e, R_TABLE, hijacks);
 	emit_rm(e, OP_LEA, G_CX, MEM_LABEL(start));
 	look_below(e, mask, LOOK_OURS, home);
@@ -265,10 +264,10 @@ static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t 
 	emit_set(e, home);
 	emit_rm(e, OP_STORE | OP_W, G_AX, STACK(-8));
 	emit_set(e, leave);
-	gen64_restore(g, GEN_HIJACK_REGS, true);
+	x86_restore(g, GEN_HIJACK_REGS, true);
 	emit_rm(e, 0xff, 4, MEM(G_SP, -8)); /* jmp */
 	emit_set(e, lost);
-	gen64_restore(g, GEN_HIJACK_REGS, true);
+	x86_restore(g, GEN_HIJACK_REGS, true);
 	emit_u8(e, INT3);
 	emit_bytes(e, UD2, 2);
 }

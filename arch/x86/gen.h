@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "arch/gen.h"
-#include "arch/x86/emit.h"
+#include "arch/x86/parts.h"
 #include "engine/base/ring.h"
 
 /* rax, rcx, rdx: scratch. */
@@ -67,12 +67,6 @@ extern const struct gen_filters gen64_filters;
 
 /* --- detour.c ----------------------------------------------------------------------- */
 
-/* Where in the frame a register's value is. */
-int gen64_slot(int gpr);
-/* The first of all: the frame, rax, the flags, and the registers of @which. */
-void gen64_begin(struct gen *g, uint32_t which);
-/* Flags, the registers of @which, the stack pointer. */
-void gen64_restore(struct gen *g, uint32_t which, bool is_return);
 /* The gate, to @reg. */
 void gen64_gate(struct gen *g, int reg, label_t trap);
 

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "arch/x86/parts.h"
+
+#include <string.h>
+
+#include "engine/base/ring.h"
+
+/* --- the frame ------------------------------------------------------------------------ */
+
+static const struct x86_frame *frame_of(const struct gen *g)
+{
+	return g->isa->frame;
+}
+
+struct emit_mem x86_slot(const struct gen *g, int gpr)
+{
+	return MEM(G_SP, frame_of(g)->slots[gpr]);
+}
+
+static void move_sp(struct gen *g, int by)
+{
+	emit_rm(&g->e, OP_LEA, G_SP, MEM(G_SP, by));
+}
+
+void x86_enter(struct gen *g, label_t no_stack)
+{
+	move_sp(g, -frame_of(g)->len);
+	gen_may_fault(g, no_stack); /* the first store */
+}
+
+void x86_undo_frame(struct gen *g)
+{
+	move_sp(g, frame_of(g)->len);
+}
+
+void x86_move_regs(struct gen *g, bool store, uint32_t which)
+{
+	unsigned op = (store ? OP_STORE : OP_LOAD) | OP_W;
+
+	for (int gpr = G_AX; gpr <= G_R15; gpr++)
+		if (which >> gpr & 1)
+			emit_rm(&g->e, op, gpr, x86_slot(g, gpr));
+}
+
+void x86_save_first(struct gen *g, uint32_t which)
+{
+	const uint32_t ax = 1u << G_AX;
+	struct emit *e = &g->e;
+
+	x86_move_regs(g, true, ax);
+	emit_u8(e, 0x9f);                 /* lahf */
+	emit_bytes(e, "\x0f\x90\xc0", 3); /* seto %al */
+	emit_rm(e, OP_STORE, G_AX, MEM(G_SP, frame_of(g)->flags));
+	x86_move_regs(g, true, which & ~ax);
+	g->clobbered = ax | which;
+}
+
+void x86_begin(struct gen *g, uint32_t which)
+{
+	move_sp(g, -frame_of(g)->len);
+	x86_save_first(g, which);
+}
+
+void x86_restore(struct gen *g, uint32_t which, bool is_return)
+{
+	struct emit *e = &g->e;
+
+	emit_rm(e, OP_LOAD, G_AX, MEM(G_SP, frame_of(g)->flags));
+	emit_bytes(e, "\x04\x7f", 2); /* add $127,%al: overflow if it was set */
+	emit_u8(e, 0x9e);             /* sahf */
+	x86_move_regs(g, false, which);
+	move_sp(g, frame_of(g)->len - (is_return ? g->isa->ret_below : 0));
+}
+
+/* --- is there somebody to record for? --------------------------------------------------- */
+
+void x86_check_base(struct gen *g, int base, label_t trap, label_t leave)
+{
+	label_t low = emit_label(&g->e), on = emit_label(&g->e);
+	struct emit *e = &g->e;
+
+	emit_alu(e, OP_W, ALU_CMP, base, RING_GATE_TRAP);
+	emit_jcc(e, COND_BE, low);
+	gen_may_fault(g, trap);
+	emit_rm(e, 0xf7, 0, /* test */
+		MEM(base, -(int)RING_CONTROL_LEN + (int)offsetof(struct ring_control, owner)));
+	emit_u32(e, RING_OWNER_DIED);
+	emit_jcc(e, COND_E, on);
+	emit_jmp(e, leave);
+	emit_set(e, low);
+	emit_jcc(e, COND_E, trap);
+	emit_jmp(e, leave);
+	emit_set(e, on);
+}
+
+/* --- single instructions -------------------------------------------------------------- */
+
+void x86_jump_if(struct emit *e, unsigned cond, label_t label)
+{
+	emit_jcc(e, (enum cond)cond, label);
+}
+
+void x86_breakpoint(struct emit *e)
+{
+	emit_u8(e, INT3);
+}
+
+void x86_align(struct emit *e)
+{
+	emit_fill(e, UBP_SLOT_SIZE, INT3);
+}
+
+/* --- the record ----------------------------------------------------------------------- */
+
+/*
+ * What the kernel keeps for restartable sequences tells the processor sooner than rdtscp. Either
+ * may be forbidden by prctl(PR_SET_TSC), and in strict seccomp mode.
+ */
+void x86_read_clock(struct gen *g, struct emit_mem cpu_vaddr)
+{
+	struct emit *e = &g->e;
+	label_t ask = emit_label(e), done = emit_label(e);
+
+	emit_rm(e, OP_LOAD | OP_W, G_CX, cpu_vaddr);
+	emit_rr(e, OP_TEST | OP_W, G_CX, G_CX);
+	emit_jcc(e, COND_E, ask);
+	gen_may_fault(g, g->fail);
+	emit_bytes(e, "\x0f\x31", 2); /* rdtsc */
+	gen_may_fault(g, g->fail);
+	emit_rm(e, OP_LOAD, G_CX, MEM(G_CX, 0));
+	emit_jmp(e, done);
+	emit_set(e, ask);
+	gen_may_fault(g, g->fail);
+	emit_bytes(e, "\x0f\x01\xf9", 3); /* rdtscp */
+	emit_set(e, done);
+}
+
+/* --- numbers -------------------------------------------------------------------------- */
+
+unsigned x86_load_op(unsigned size)
+{
+	return size == 1   ? OP_MOVZX8
+	       : size == 2 ? OP_MOVZX2
+	       : size == 4 ? OP_LOAD
+			   : OP_LOAD | OP_W;
+}
+
+unsigned x86_store_op(unsigned size)
+{
+	return size == 1   ? OP_STORE8
+	       : size == 2 ? OP_STORE | OP_66
+	       : size == 4 ? OP_STORE
+			   : OP_STORE | OP_W;
+}
+
+unsigned x86_load_extended(const struct filter_pred *pred)
+{
+	if (pred->size > 2 || !pred->is_signed)
+		return x86_load_op(pred->size);
+	return pred->size == 1 ? OP_MOVSX8 : OP_MOVSX2;
+}
+
+enum cond x86_cond_of(const struct filter_pred *pred)
+{
+	switch ((enum filter_test)pred->test) {
+	case FILTER_EQ:
+		return COND_E;
+	case FILTER_LT:
+		return pred->is_signed ? COND_L : COND_B;
+	case FILTER_LE:
+		return pred->is_signed ? COND_LE : COND_BE;
+	case FILTER_AND:
+		return COND_NE;
+	default:
+		return COND_B;
+	}
+}
+
+/* --- texts ---------------------------------------------------------------------------- */
+
+void x86_text_of_data(struct emit *e, int record, const struct filter_pred *pred)
+{
+	emit_rm(e, OP_LOAD, G_CX, MEM(record, RECORD_DATA + (int32_t)pred->at));
+	emit_rr(e, OP_MOVZX2, G_DI, G_CX);
+	emit_shift(e, 0, SHIFT_R, G_CX, 16);
+	emit_rm(e, OP_LEA, G_DI, MEM_X(G_DI, record, 0, RECORD_DATA));
+}
+
+void x86_text_of_comm(struct emit *e)
+{
+	label_t loop, done = emit_label(e);
+
+	emit_rr(e, OP_XOR, G_CX, G_CX);
+	loop = emit_here(e);
+	emit_rm(e, OP_MOVZX8, G_AX, MEM_X(G_DI, G_CX, 0, 0));
+	emit_alu(e, 0, ALU_ADD, G_CX, 1);
+	emit_rr(e, OP_TEST, G_AX, G_AX);
+	emit_jcc(e, COND_E, done);
+	emit_alu(e, 0, ALU_CMP, G_CX, 16);
+	emit_jcc(e, COND_B, loop);
+	emit_set(e, done);
+}
+
+void x86_compare_length(struct gen *g, uint32_t len)
+{
+	emit_alu(&g->e, 0, ALU_CMP, G_CX, (int32_t)len);
+}
+
+void x86_skip_to_tail(struct gen *g, uint32_t len)
+{
+	emit_rm(&g->e, OP_LEA, G_DI, MEM_X(G_DI, G_CX, 0, -(int32_t)len - 1));
+}
+
+void x86_compare_bytes(struct gen *g, const uint8_t *want, uint32_t at, uint32_t len,
+		       label_t no)
+{
+	struct emit *e = &g->e;
+	uint64_t word = 0;
+
+	memcpy(&word, want, len);
+	if (len == 8) {
+		emit_imm(e, G_AX, word);
+		emit_rm(e, OP_CMP | OP_W, G_AX, MEM(G_DI, at));
+	} else if (len == 4) {
+		emit_rm(e, 0x81, ALU_CMP, MEM(G_DI, at));
+		emit_u32(e, (uint32_t)word);
+	} else {
+		emit_rm(e, 0x80, ALU_CMP, MEM(G_DI, at));
+		emit_u8(e, (uint8_t)word);
+	}
+	emit_jcc(e, COND_NE, no);
+}

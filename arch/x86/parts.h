@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What detours for 64 bits and for 32 have in common, whose frames and most of whose registers are
+ * others (arch/x86/gen.h, arch/i386/gen.h). rax, rcx, rdx are scratch, rdi is the accumulator.
+ */
+
+#ifndef UBP_ARCH_X86_PARTS_H
+#define UBP_ARCH_X86_PARTS_H
+
+#include "arch/gen.h"
+#include "arch/x86/emit.h"
+
+#define INT3 0xcc
+
+/* --- ways in and out (struct gen_isa) --------------------------------------------------- */
+
+/* Its .frame. */
+struct x86_frame {
+	const int *slots; /* of registers, by enum gpr */
+	int flags;        /* as lahf and seto have them */
+	int len;          /* with what lies between it and the program's stack */
+};
+
+/* Where in the frame the register's value is. */
+struct emit_mem x86_slot(const struct gen *g, int gpr);
+void x86_enter(struct gen *g, label_t no_stack);
+void x86_undo_frame(struct gen *g);
+void x86_move_regs(struct gen *g, bool store, uint32_t which);
+/* rax, the flags, the registers of @which. */
+void x86_save_first(struct gen *g, uint32_t which);
+/* The first of all: the frame, then the same. */
+void x86_begin(struct gen *g, uint32_t which);
+/* On return the stack pointer is .ret_below what it is to be. */
+void x86_restore(struct gen *g, uint32_t which, bool is_return);
+/* Register @base has the gate's word: the rings, or to @trap, or to @leave. */
+void x86_check_base(struct gen *g, int base, label_t trap, label_t leave);
+void x86_jump_if(struct emit *e, unsigned cond, label_t label);
+void x86_breakpoint(struct emit *e);
+void x86_align(struct emit *e);
+
+/* --- the record ----------------------------------------------------------------------- */
+
+/* rdx, rax: the time, ecx: the processor. @cpu_vaddr: where a thread has that. */
+void x86_read_clock(struct gen *g, struct emit_mem cpu_vaddr);
+
+/* --- numbers -------------------------------------------------------------------------- */
+
+/* Instructions for so many bytes, zeros above them; 32 bits: of 8 the lower half. */
+unsigned x86_load_op(unsigned size);
+unsigned x86_store_op(unsigned size);
+/* The predicate's number, extended to 32 or 64 bits. */
+unsigned x86_load_extended(const struct filter_pred *pred);
+/* What it is compared for, after a cmp, or a test for FILTER_AND. */
+enum cond x86_cond_of(const struct filter_pred *pred);
+
+/* --- texts: at rdi, ecx bytes with the NUL (struct gen_filters) ---------------------------- */
+
+/* The string whose word is at .at of the data, in register @record. */
+void x86_text_of_data(struct emit *e, int record, const struct filter_pred *pred);
+/* The thread's name, which is at rdi. */
+void x86_text_of_comm(struct emit *e);
+void x86_compare_length(struct gen *g, uint32_t len);
+void x86_skip_to_tail(struct gen *g, uint32_t len);
+void x86_compare_bytes(struct gen *g, const uint8_t *want, uint32_t at, uint32_t len,
+		       label_t no);
+
+#endif
