@@ -170,23 +170,6 @@ int run_take_signals(void)
 	return rc;
 }
 
-unsigned run_rounds(unsigned n)
-{
-	const char *slower = getenv("UBP_SLOWER");
-	unsigned times = slower ? (unsigned)strtoul(slower, NULL, 10) : 1;
-
-	return times ? n / times : n;
-}
-
-uint64_t run_next(uint64_t *seed)
-{
-	uint64_t z = *seed += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
 void run_random(uint64_t seed, struct run_regs *regs)
 {
 	memset(regs, 0, sizeof(*regs));

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/unit/run_next.h"
+
 #define RUN_CODE       UINT64_C(0x40000000) /* the program; branches lead around in it */
 #define RUN_CODE_SIZE  0x40000
 #define RUN_DATA       UINT64_C(0x50000000)
@@ -47,10 +49,6 @@ int run_take_signals(void);
 /* The same for the same seed. Registers of which some point into the data. */
 void run_random(uint64_t seed, struct run_regs *ret_regs);
 void run_random_memory(uint64_t seed);
-uint64_t run_next(uint64_t *seed);
-
-/* @n, or fewer where all is slow: UBP_SLOWER times. */
-unsigned run_rounds(unsigned n);
 
 void run_write(uint64_t vaddr, const void *code, size_t len);
 void run_write_word(uint64_t vaddr, uint32_t word);

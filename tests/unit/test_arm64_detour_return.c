@@ -270,7 +270,7 @@ static void asks_again_on_return(void **state)
 	assert_over(before.sp);
 	lab_expect_nothing(head);
 	/* On entry: nothing is replaced at all. */
-	memset(lab.hijacks, 0, sizeof(lab.hijacks));
+	memset(lab.hijacks, 0, LAB_HIJACKS_LEN);
 	lab.control->owner = LAB_TID;
 	*lab.gate = RING_GATE_TRAP;
 	assert_int_equal(go("trap", NULL, NULL), 0);
@@ -360,7 +360,7 @@ static void jumps_to_itself(void **state)
 	assert_int_equal(entry_of(before.sp)->real, LAB_HOME);
 	assert_int_equal(entry_of(before.sp)->back, LAB_BLOCK + lab.detour.return_at);
 	/* The tracer's own is left alone, too. */
-	memset(lab.hijacks, 0, sizeof(lab.hijacks));
+	memset(lab.hijacks, 0, LAB_HIJACKS_LEN);
 	was = lab.hijacks[0];
 	before.x[30] = after.x[30] = LAB_TRAMPOLINE;
 	assert_int_equal(go("tracer's", NULL, NULL), 0);
@@ -448,7 +448,7 @@ static void before_interruption(void *arg)
 	(void)arg;
 	first_head = lab.thread->head;
 	lab.thread->limit = first_head + LAB_CAPACITY - RING_SLACK;
-	memset(lab.hijacks, 0, sizeof(lab.hijacks));
+	memset(lab.hijacks, 0, LAB_HIJACKS_LEN);
 }
 
 /* In a signal handler: the probed function. */

@@ -152,7 +152,7 @@ static void start(uint64_t seed)
 	strcpy((char *)TEXT, "a text of some length");
 	before.x[0] = LAB_OUTER;
 	before.x[1] = TEXT + seed % 8;
-	memset(lab.hijacks, 0, sizeof(lab.hijacks));
+	memset(lab.hijacks, 0, LAB_HIJACKS_LEN);
 	lab.plan.hijacks = (uint64_t)lab.hijacks;
 	lab.plan.hijacks_mask = LAB_HIJACKS - 1;
 	lab.plan.return_vaddr = LAB_RETURN_CODE;

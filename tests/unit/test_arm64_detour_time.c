@@ -233,7 +233,7 @@ static void before_interruption(void *arg)
 	(void)arg;
 	first_at = lab.thread->head;
 	lab.thread->limit = first_at + LAB_CAPACITY - RING_SLACK;
-	memset(lab.hijacks, 0, sizeof(lab.hijacks));
+	memset(lab.hijacks, 0, LAB_HIJACKS_LEN);
 	first_ticks = ticks();
 }
 

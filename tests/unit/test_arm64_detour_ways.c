@@ -111,11 +111,11 @@ static void knows_threads(void **state)
 	lab.thread->cpu_vaddr = 0;
 	assert_int_equal(go("no processor"), 0);
 	lab_expect_nothing(head);
-	lab.thread->cpu_vaddr = (uint64_t)&lab.cpu;
-	lab.cpu = UINT32_MAX;
+	lab.thread->cpu_vaddr = (uint64_t)&lab_cpu;
+	lab_cpu = UINT32_MAX;
 	assert_int_equal(go("no processor any more"), 0);
 	lab_expect_nothing(head);
-	lab.cpu = 300;
+	lab_cpu = 300;
 	/* The whole table but for one is full of others: found behind its end. */
 	for (size_t i = 0; i < RING_THREADS; i++)
 		lab.table[i].key = RING_KEY_GONE;

@@ -94,7 +94,7 @@ static size_t walk(uint64_t pc, const struct run_regs *regs, uint64_t *entries)
 	user.r[X86_IP] = pc;
 	user.r[X86_SP] = regs->gpr[SP];
 	user.r[X86_BP] = regs->gpr[BP];
-	n = stack_walk(lab_arch(), &user, &source, entries, lab.plan.frames);
+	n = stack_walk(lab.arch, &user, &source, entries, lab.plan.frames);
 	return is_for_tracer ? 0 : n;
 }
 

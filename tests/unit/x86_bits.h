@@ -22,36 +22,15 @@
 #define run_code           run32_code
 #define run_vectors        run32_vectors
 #define run_assert_same    run32_assert_same
-#define run_next           run32_next
-#define lab                lab32
 #define lab_make           lab32_make
-#define lab_free           lab32_free
 #define lab_set_up         lab32_set_up
-#define lab_tear_down      lab32_tear_down
-#define lab_reset          lab32_reset
-#define lab_forget_ranges  lab32_forget_ranges
-#define lab_range          lab32_range
-#define lab_fill           lab32_fill
-#define lab_build          lab32_build
-#define lab_build_one      lab32_build_one
-#define lab_set_probe      lab32_set_probe
-#define lab_build_set      lab32_build_set
-#define lab_jump_over_site lab32_jump_over_site
 #define lab_run            lab32_run
 #define lab_trap           lab32_trap
 #define lab_faulted        lab32_faulted
 #define lab_assert_kept    lab32_assert_kept
-#define lab_record_at      lab32_record_at
-#define lab_interpret      lab32_interpret
-#define lab_assert_record  lab32_assert_record
-#define lab_expect_record  lab32_expect_record
-#define lab_expect_nothing lab32_expect_nothing
-#define lab_count_calls    lab32_count_calls
 #define lab_function_start lab32_function_start
-#define lab_function_build lab32_function_build
 #define lab_call_nested    lab32_call_nested
 #define lab_scribble_below lab32_scribble_below
-#define lab_arch           lab32_arch
 #endif
 
 #endif

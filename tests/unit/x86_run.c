@@ -330,15 +330,6 @@ int run_init(void **state)
 	return 0;
 }
 
-uint64_t run_next(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
-
 static void fill(uint64_t vaddr, size_t size, uint64_t *rng)
 {
 	uint64_t *p = (uint64_t *)vaddr;

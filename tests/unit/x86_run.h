@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "arch/arch.h"
+#include "tests/unit/run_next.h"
 #include "tests/unit/x86_bits.h"
 
 #if RUN_BITS == 32
@@ -104,8 +105,5 @@ void run_call(uint32_t vaddr, uint32_t di, uint32_t si);
 /* What %gs:0 holds. */
 #define RUN_TCB (RUN_BASE + 0xb800)
 #endif
-
-/* A good generator of numbers that are not random at all. */
-uint64_t run_next(uint64_t *state);
 
 #endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "tests/unit/run_next.h"
+
+#include <stdlib.h>
+
+uint64_t run_next(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+unsigned run_rounds(unsigned n)
+{
+	const char *slower = getenv("UBP_SLOWER");
+	unsigned times = slower ? (unsigned)strtoul(slower, NULL, 10) : 1;
+
+	return times ? n / times : n;
+}
