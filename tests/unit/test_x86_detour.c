@@ -2,36 +2,22 @@
 /* Copyright the ubp authors */
 
 /*
- * Compiled fetch programs against the interpreter: the corpus of values, and random
+ * Compiled fetch programs against the interpreter: random
  * programs over random registers and memory. The same bytes, or the trap where the
  * interpreter meets what cannot be read; registers, flags, vectors and stack as before.
  */
 
 #ifdef __x86_64__
 
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "engine/base/err.h"
-#include "engine/spec/filter.h"
-#include "tests/unit/probe_make.h"
+#include "tests/unit/lab_random.h"
 #include "tests/unit/x86_lab.h"
-
-#define PROGRAMS 3000
-#define HITS     4
-
-/* --- random programs ----------------------------------------------------------------- */
-
-static unsigned upto(uint64_t *rng, unsigned n)
-{
-	return (unsigned)(run_next(rng) >> 20) % n;
-}
 
 #if RUN_BITS == 32
 static const char *const regs[] = { "ax", "cx", "dx", "bx", "sp", "bp",
@@ -47,392 +33,79 @@ static const char *const regs[] = { "ax",  "cx",  "dx", "bx",  "sp",  "bp",     
 #endif
 #define N_REGS (sizeof(regs) / sizeof(regs[0]))
 
-/* What only extended grammar has. */
+static const struct lab_words words;
+
 static void add_extended_source(char *to, size_t size, uint64_t *rng)
 {
 	static const char *const disps[] = { "", "+8", "-129", "+0x7fffffff", "-0x123456789a" };
-	const char *disp = disps[upto(rng, 5)];
-	const char *index = regs[upto(rng, upto(rng, 3) ? RUN_GPRS : N_REGS)];
-	unsigned base = upto(rng, N_REGS + 2);
+	const char *disp = disps[lab_upto(rng, 5)];
+	const char *index = lab_random_reg(&words, rng);
+	unsigned base = lab_upto(rng, N_REGS + 2);
 
-	switch (upto(rng, 5)) {
+	switch (lab_upto(rng, 5)) {
 	case 0:
-		snprintf(to, size, "%%xmm%u", upto(rng, VECTORS));
+		snprintf(to, size, "%%xmm%u", lab_upto(rng, VECTORS));
 		break;
 	case 1:
-		snprintf(to, size, "%%%cs_base%s", upto(rng, 2) ? SEGMENT : 'g', disp);
+		snprintf(to, size, "%%%cs_base%s", lab_upto(rng, 2) ? SEGMENT : 'g', disp);
 		break;
 	case 2:
-		snprintf(to, size, "%%%s*%u%s", index, 1u << upto(rng, 4), disp);
+		snprintf(to, size, "%%%s*%u%s", index, 1u << lab_upto(rng, 4), disp);
 		break;
 	default:
 		snprintf(to, size, "%%%s+%%%s*%u%s",
 			 base < N_REGS                      ? regs[base]
 			 : base == N_REGS && RUN_BITS == 64 ? "fs_base"
 							    : "gs_base",
-			 index, 1u << upto(rng, 4), disp);
+			 index, 1u << lab_upto(rng, 4), disp);
 		break;
 	}
 }
 
-static void add_source(char *to, size_t size, uint64_t *rng)
-{
-	switch (upto(rng, 9)) {
-	case 0:
-		snprintf(to, size, "$stack%u", upto(rng, 40));
-		break;
-	case 1:
-		snprintf(to, size, "@0x%llx", LAB_MEM + upto(rng, 0x4000));
-		break;
-	case 2:
-		snprintf(to, size, "@+%u", upto(rng, 16));
-		break;
-	case 3:
-		add_extended_source(to, size, rng);
-		break;
-	default:
-		snprintf(to, size, "%%%s", regs[upto(rng, upto(rng, 3) ? RUN_GPRS : N_REGS)]);
-		break;
-	}
-}
+static struct run_regs before;
 
-static void add_type(char *to, size_t size, uint64_t *rng, bool is_memory)
-{
-	static const char letters[] = "uxs";
-	unsigned bits = 8u << upto(rng, 4), width;
-	char array[16] = "";
-
-	if (is_memory && upto(rng, 3) == 0)
-		snprintf(array, sizeof(array), "[%u]", 1 + upto(rng, upto(rng, 2) ? 6 : 64));
-	if (is_memory && upto(rng, 3) == 0) {
-		snprintf(to, size, ":string%s", upto(rng, 3) ? "" : array);
-	} else if (upto(rng, 4) == 0) {
-		width = 1 + upto(rng, bits);
-		snprintf(to, size, ":%sb%u@%u/%u%s", upto(rng, 3) ? "" : "s", width,
-			 upto(rng, bits - width + 1), bits, array);
-	} else if (upto(rng, 10) == 0) {
-		snprintf(to, size, ":f%u%s", 32u << upto(rng, 2), array);
-	} else {
-		snprintf(to, size, ":%c%u%s", letters[upto(rng, 3)], bits, array);
-	}
-}
-
-static void random_arg(char *to, size_t size, uint64_t *rng)
-{
-	char text[256], more[256], type[32];
-	unsigned n_derefs = upto(rng, 4);
-
-	if (upto(rng, 12) == 0) {
-		snprintf(to, size, "$comm");
-		return;
-	}
-	if (upto(rng, 12) == 0) {
-		snprintf(to, size, "\\%d:s%u", (int)run_next(rng), 8u << upto(rng, 4));
-		return;
-	}
-	if (upto(rng, 30) == 0) {
-		snprintf(to, size, "\\\"text\":string");
-		return;
-	}
-	add_source(text, sizeof(text), rng);
-	for (unsigned i = 0; i < n_derefs; i++) {
-		snprintf(more, sizeof(more), "%c%u(%.200s)", upto(rng, 2) ? '+' : '-',
-			 upto(rng, 4) ? upto(rng, 32) : upto(rng, 5000), text);
-		strcpy(text, more);
-	}
-	add_type(type, sizeof(type), rng, n_derefs > 0 || text[0] == '@');
-	snprintf(to, size, "%.200s%s", text, type);
-}
-
-static void random_args(char *to, size_t size, uint64_t *rng)
-{
-	unsigned n = upto(rng, 6);
-
-	to[0] = '\0';
-	for (unsigned i = 0; i < n; i++) {
-		size_t len = strlen(to);
-		char arg[256];
-
-		random_arg(arg, sizeof(arg), rng);
-		snprintf(to + len, size - len, "%s%s", i ? " " : "", arg);
-	}
-}
-
-/* Most lead somewhere. */
-static void random_regs(uint64_t seed, struct run_regs *ret)
+static const struct run_regs *random_regs(uint64_t seed)
 {
 	uint64_t rng = seed * 31 + 5;
 
-	run_random(seed, ret);
+	run_random(seed, &before);
+	run_vectors(seed, &lab.vectors);
 	for (unsigned i = 0; i < RUN_GPRS; i++)
-		if (i != SP && upto(&rng, 4))
-			ret->gpr[i] = (upto(&rng, 2) ? LAB_MEM : LAB_HIGH) + upto(&rng, 0x2000);
+		if (i != SP && lab_upto(&rng, 4))
+			before.gpr[i] = (lab_upto(&rng, 2) ? LAB_MEM : LAB_HIGH) +
+					lab_upto(&rng, 0x2000);
+	return &before;
 }
 
-/* --- one hit --------------------------------------------------------------------------- */
-
-struct counts {
-	unsigned records, drops, traps;
-};
-
-static void check_hit(const char *what, uint64_t seed, const struct run_regs *before,
-		      struct counts *counts)
+static bool run(const char *what, uint64_t seed)
 {
+	bool in_run = before.gpr[SP] - RUN_STACK < RUN_STACK_SIZE;
 	static uint8_t stack[RUN_STACK_SIZE];
 	static struct run_end end;
-	uint64_t head = lab.thread->head;
-	enum lab_outcome outcome;
-	bool in_run = before->gpr[SP] - RUN_STACK < RUN_STACK_SIZE;
+	int trap;
 
-	run_vectors(seed, &lab.vectors);
-	outcome = lab_interpret(&lab.probes[0], before);
 	memcpy(stack, (void *)RUN_STACK, sizeof(stack));
-	lab_run(before, seed, NULL, NULL, &end);
-	if (end.signo && lab_trap(&end) != 0)
+	lab_run(&before, seed, NULL, NULL, &end);
+	trap = lab_trap(&end);
+	if (end.signo && trap != 0)
 		fail_msg("%s: signal %d at + 0x%llx", what, end.signo,
 			 (unsigned long long)(end.pc - RUN_BLOCK));
-	lab_assert_kept(what, before, in_run ? stack : NULL, &end);
-	if (end.signo) {
-		if (outcome != LAB_FAULT)
-			fail_msg("%s: traps, but the interpreter can do it", what);
-		assert_int_equal(lab.thread->head, head);
-		counts->traps++;
-	} else if (lab.thread->head == head) {
-		/* Also what cannot be read whole, if its numbers tell. */
-		if (outcome == LAB_RECORD || lab.passes)
-			fail_msg("%s: dropped, outcome %d", what, (int)outcome);
-		counts->drops++;
-	} else {
-		/* What is left to the reader may pass. */
-		if (outcome != LAB_RECORD && (outcome == LAB_FAULT || lab.detour.filters_done))
-			fail_msg("%s: recorded, outcome %d", what, (int)outcome);
-		lab_assert_record(what, lab_record_at(head));
-		counts->records++;
-	}
+	lab_assert_kept(what, &before, in_run ? stack : NULL, &end);
+	return trap == 0;
 }
 
-static void random_programs(void **state)
-{
-	struct counts counts = { 0 };
-	struct probe_make make;
-	size_t code = 0, n = 0;
-
-	(void)state;
-	for (uint64_t seed = 1; seed <= PROGRAMS; seed++) {
-		struct fetch_program *program;
-		uint64_t rng = seed;
-		struct ubp_err err;
-		char args[2048];
-
-		ubp_err_reset(&err);
-		random_args(args, sizeof(args), &rng);
-		probe_make(&make, false, args);
-		if (fetch_compile(&make.probe, &program, &err) < 0)
-			continue;
-		lab_reset();
-		if (lab_build_one(program, NULL, &err) < 0)
-			fail_msg("%s: %s", args, err.text);
-		assert_int_equal(lab.detour.filters_done, 1);
-		code += lab.detour.len;
-		n++;
-		for (uint64_t i = 0; i < HITS; i++) {
-			struct run_regs before;
-
-			lab_fill(seed + i);
-			random_regs(seed + i, &before);
-			check_hit(args, seed + i, &before, &counts);
-		}
-		free(program);
-	}
-	print_message("%zu programs, %zu bytes each, %u records, %u traps\n", n, code / n,
-		      counts.records, counts.traps);
-	assert_true(counts.records > PROGRAMS && counts.traps > PROGRAMS / 4);
-}
-
-/* --- random filters --------------------------------------------------------------------- */
-
-static void number_pred(char *to, size_t size, const struct spec_arg *arg, uint64_t *rng)
-{
-	static const char *const ops[] = { "==", "!=", "<", "<=", ">", ">=", "&" };
-	uint64_t value = 0;
-
-	/* Mostly what it is, or about that. */
-	memcpy(&value, lab.record->data + arg->at, arg->type.size);
-	if (arg->type.format == SPEC_SIGNED && arg->type.size < 8)
-		value = (uint64_t)((int64_t)(value << (64 - 8 * arg->type.size)) >>
-				   (64 - 8 * arg->type.size));
-	if (upto(rng, 3) == 0)
-		value += upto(rng, 3) - 1;
-	if (upto(rng, 6) == 0)
-		value = run_next(rng) >> upto(rng, 64);
-	if (arg->type.format == SPEC_SIGNED)
-		snprintf(to, size, "%s %s %lld", arg->name, ops[upto(rng, 7)],
-			 (long long)value);
-	else if (upto(rng, 8) == 0)
-		snprintf(to, size, "%s %s CPUS{0,%u-%u}", arg->name, upto(rng, 2) ? "==" : "&",
-			 1, 1);
-	else
-		snprintf(to, size, "%s %s 0x%llx", arg->name, ops[upto(rng, 7)],
-			 (unsigned long long)value);
-}
-
-/* A number that is not far from it. */
-static void float_pred(char *to, size_t size, const struct spec_arg *arg, uint64_t *rng)
-{
-	static const char *const ops[] = { "==", "!=", "<", "<=", ">", ">=" };
-	double value = 0;
-	float f;
-
-	memcpy(&value, lab.record->data + arg->at, sizeof(value));
-	memcpy(&f, lab.record->data + arg->at, sizeof(f));
-	if (arg->type.size == sizeof(f))
-		value = (double)f;
-	if (upto(rng, 3) == 0)
-		value *= 1.5;
-	snprintf(to, size, "%s %s %.*g", arg->name, ops[upto(rng, 6)],
-		 arg->type.size == sizeof(f) ? 9 : 17, value);
-}
-
-static void text_pred(char *to, size_t size, const char *name, const char *text, uint64_t *rng)
-{
-	static const char *const forms[] = { "%s == \"%.*s\"",  "%s != \"%.*s\"",
-					     "%s ~ \"%.*s*\"",  "%s ~ \"*%.*s\"",
-					     "%s ~ \"*%.*s*\"", "%s ~ \"%.*s?*\"" };
-	size_t len = strlen(text), from = 0;
-	unsigned form = upto(rng, 6);
-
-	if (form >= 2 && len && upto(rng, 3)) {
-		if (form == 3)
-			from = upto(rng, (unsigned)len);
-		else
-			len = upto(rng, (unsigned)len + 1);
-	}
-	if (len - from > 150)
-		len = from + 150;
-	snprintf(to, size, forms[form], name, (int)(len - from), text + from);
-}
-
-static void random_pred(char *to, size_t size, const struct spec_probe *probe, uint64_t *rng)
-{
-	static const char *const others[] = {
-		"common_pid == 4243", "common_pid < 0",  "CPU == 0",
-		"CPU != 0",           "CPU & CPUS{0}",   "CPU < 1",
-		"common_type == 0",   "__probe_ip == 1", "__probe_ip > 4096",
-	};
-	const struct spec_arg *arg;
-
-	if (probe->n_args == 0 || upto(rng, 8) == 0) {
-		if (upto(rng, 3) == 0)
-			text_pred(to, size, "COMM", "lab rat", rng);
-		else
-			snprintf(to, size, "%s", others[upto(rng, 9)]);
-		return;
-	}
-	arg = &probe->args[upto(rng, (unsigned)probe->n_args)];
-	if (arg->type.format == SPEC_STRING) {
-		uint32_t word;
-
-		memcpy(&word, lab.record->data + arg->at, sizeof(word));
-		text_pred(to, size, arg->name,
-			  word >> 16 ? (char *)lab.record->data + (word & 0xffff) : "", rng);
-		return;
-	}
-	if (arg->type.format == SPEC_FLOAT)
-		float_pred(to, size, arg, rng);
-	else
-		number_pred(to, size, arg, rng);
-}
-
-static void random_filter(char *to, size_t size, const struct spec_probe *probe, uint64_t *rng)
-{
-	unsigned n = 1 + upto(rng, 4);
-
-	to[0] = '\0';
-	for (unsigned i = 0; i < n; i++) {
-		size_t len = strlen(to);
-		char pred[1024];
-
-		random_pred(pred, sizeof(pred), probe, rng);
-		snprintf(to + len, size - len, "%s%s(%s)",
-			 i ? upto(rng, 2) ? " && " : " || " : "", upto(rng, 4) ? "" : "!",
-			 pred);
-	}
-}
-
-/* A program whose first hit the interpreter can carry out: values to compare with. */
-static struct fetch_program *program_of(struct probe_make *make, char *args, size_t size,
-					uint64_t seed, uint64_t *rng)
-{
-	struct fetch_program *program;
-	struct run_regs before;
-	struct ubp_err err;
-
-	for (;;) {
-		random_args(args, size, rng);
-		probe_make(make, false, args);
-		ubp_err_reset(&err);
-		if (fetch_compile(&make->probe, &program, &err) < 0)
-			continue;
-		lab_reset();
-		lab_fill(seed);
-		random_regs(seed, &before);
-		lab.probes[0] = (struct detour_probe){ .program = program };
-		if (lab_interpret(&lab.probes[0], &before) == LAB_RECORD)
-			return program;
-		free(program);
-	}
-}
-
-static void random_filters(void **state)
-{
-	struct counts counts = { 0 };
-	unsigned n = 0, done = 0, refused = 0;
-	struct probe_make make;
-
-	(void)state;
-	for (uint64_t seed = 1; seed <= PROGRAMS; seed++) {
-		uint64_t rng = seed + 1000000;
-		char args[2048], text[4096], what[6500];
-		struct fetch_program *program;
-		struct filter *filter = NULL;
-		struct ubp_err err;
-
-		program = program_of(&make, args, sizeof(args), seed, &rng);
-		random_filter(text, sizeof(text), &make.probe, &rng);
-		snprintf(what, sizeof(what), "%s if %s", args, text);
-		ubp_err_reset(&err);
-		if (filter_parse(text, &make.probe, &filter, &err) < 0 || !filter) {
-			refused++;
-			free(program);
-			continue;
-		}
-		if (lab_build_one(program, filter, &err) < 0)
-			fail_msg("%s: %s", what, err.text);
-		n++;
-		done += lab.detour.filters_done;
-		for (uint64_t i = 0; i < HITS; i++) {
-			struct run_regs before;
-
-			lab_fill(seed + i);
-			random_regs(seed + i, &before);
-			check_hit(what, seed + i, &before, &counts);
-		}
-		filter_free(filter);
-		free(program);
-	}
-	print_message("%u filters (%u whole), %u refused: %u records, %u drops, %u traps\n", n,
-		      done, refused, counts.records, counts.drops, counts.traps);
-	assert_true(n > PROGRAMS / 2 && done > n / 2 && counts.records > n && counts.drops > n);
-}
+static const struct lab_words words = {
+	.regs = regs,
+	.n_gprs = RUN_GPRS,
+	.n_regs = N_REGS,
+	.add_extended = add_extended_source,
+	.random_regs = random_regs,
+	.run = run,
+};
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(random_programs),
-		cmocka_unit_test(random_filters),
-	};
-
-	return cmocka_run_group_tests_name("detour", tests, lab_set_up, lab_tear_down);
+	return lab_random_tests("detour", &words, lab_set_up);
 }
 
 #else
