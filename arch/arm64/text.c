@@ -8,52 +8,18 @@
 
 #include "arch/arm64/arm64.h"
 
-#include <capstone/capstone.h>
-#include <pthread.h>
 #include <stdio.h>
 
-/*
- * capstone sorts tables of its own on first use, without a lock, whatever handle is used.
- * The handle is dear to open and is kept.
- */
-static struct {
-	pthread_mutex_t lock;
-	csh handle; /* 0: not open yet */
-	cs_insn *insn;
-} decoder = { .lock = PTHREAD_MUTEX_INITIALIZER };
+#include "arch/disasm.h"
 
-static bool is_open(void)
-{
-	csh handle;
-
-	if (decoder.handle)
-		return true;
-	if (cs_open(CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, &handle) != CS_ERR_OK)
-		return false;
-	decoder.insn = cs_malloc(handle);
-	if (!decoder.insn) {
-		cs_close(&handle);
-		return false;
-	}
-	decoder.handle = handle;
-	return true;
-}
+static struct disasm decoder = DISASM(CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN);
 
 static bool disassemble(uint32_t word, uint64_t vaddr, char *text, size_t size)
 {
 	uint8_t bytes[ARM64_INSN];
-	const uint8_t *at = bytes;
-	size_t len = sizeof(bytes);
-	bool known;
 
 	arm64_put_word(bytes, word);
-	pthread_mutex_lock(&decoder.lock);
-	known = is_open() && cs_disasm_iter(decoder.handle, &at, &len, &vaddr, decoder.insn);
-	if (known)
-		snprintf(text, size, "%.20s%s%.58s", decoder.insn->mnemonic,
-			 decoder.insn->op_str[0] ? " " : "", decoder.insn->op_str);
-	pthread_mutex_unlock(&decoder.lock);
-	return known;
+	return disasm_text(&decoder, bytes, sizeof(bytes), vaddr, text, size);
 }
 
 static const struct {

@@ -8,50 +8,11 @@
 
 #include "arch/ppc64el/ppc64el.h"
 
-#include <capstone/capstone.h>
-#include <pthread.h>
 #include <stdio.h>
 
-/*
- * capstone sorts tables of its own on first use, without a lock, whatever handle is used.
- * The handle is dear to open and is kept.
- */
-static struct {
-	pthread_mutex_t lock;
-	csh handle; /* 0: not open yet */
-	cs_insn *insn;
-} decoder = { .lock = PTHREAD_MUTEX_INITIALIZER };
+#include "arch/disasm.h"
 
-static bool is_open(void)
-{
-	csh handle;
-
-	if (decoder.handle)
-		return true;
-	if (cs_open(CS_ARCH_PPC, CS_MODE_64 | CS_MODE_LITTLE_ENDIAN, &handle) != CS_ERR_OK)
-		return false;
-	decoder.insn = cs_malloc(handle);
-	if (!decoder.insn) {
-		cs_close(&handle);
-		return false;
-	}
-	decoder.handle = handle;
-	return true;
-}
-
-static bool disassemble(const uint8_t *code, uint64_t vaddr, char *text, size_t size)
-{
-	size_t len = PPC64EL_INSN;
-	bool known;
-
-	pthread_mutex_lock(&decoder.lock);
-	known = is_open() && cs_disasm_iter(decoder.handle, &code, &len, &vaddr, decoder.insn);
-	if (known)
-		snprintf(text, size, "%.20s%s%.58s", decoder.insn->mnemonic,
-			 decoder.insn->op_str[0] ? " " : "", decoder.insn->op_str);
-	pthread_mutex_unlock(&decoder.lock);
-	return known;
-}
+static struct disasm decoder = DISASM(CS_ARCH_PPC, CS_MODE_64 | CS_MODE_LITTLE_ENDIAN);
 
 struct name {
 	uint32_t mask, value;
@@ -132,6 +93,6 @@ void ppc64el_disassemble(const uint8_t *code, size_t len, uint64_t vaddr, char *
 		describe_prefixed(code, vaddr, text, size);
 	else if (name)
 		snprintf(text, size, "%s (%08x)", name, word);
-	else if (!disassemble(code, vaddr, text, size))
+	else if (!disasm_text(&decoder, code, PPC64EL_INSN, vaddr, text, size))
 		snprintf(text, size, "(nameless) %08x", word);
 }
