@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-#include "arch/arch.h"
 #include "engine/object/symtab.h"
 
 #include <errno.h>
@@ -9,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "engine/base/err.h"
 #include "engine/object/debug_file.h"
 #include "engine/object/names.h"

@@ -19,7 +19,7 @@ struct return_facts {
 	bool shadow_stack;       /* a thread of the process has a shadow stack */
 	bool wants_shadow_stack; /* the program is made for one ... */
 	bool can_shadow_stack;   /* ... and kernel and processor have them */
-	bool cannot_sign;        /* frames may hold it signed, and no call may be made to sign */
+	bool cannot_sign; /* frames may hold it signed, and no call may be made to sign */
 };
 
 /* The way, and why it is not the other: *ret_why may be NULL, or set to NULL. */
