@@ -49,7 +49,7 @@ for e in leaf outer middle; do
 done
 # Most without a stop; where a link register is what was replaced, only if that is not on the way.
 # Jumps come some time after the breakpoints: late, on a busy machine.
-[ "$(uname -m)" != aarch64 ] || defs=("${defs[0]}")
+[ "$(uname -m)" != aarch64 ] || defs=("${defs[@]:0:2}")
 for try in 1 2 3 4 5; do
 	run alone.out --mode jump "${defs[@]}"
 	awk '/ s\/leaf / { split($0, a, "hits="); h = a[2] + 0; split($0, a, "stopped="); exit a[2] * 4 > h }' alone.out.err && break
@@ -89,6 +89,10 @@ echo 1 > "$I/events/$E/leaf/enable"
 echo go | "$FIXTURES/launch" "$F" $N 2 > /dev/null || fail "fixture"
 echo 0 > "$I/events/$E/leaf/enable"
 cat "$I/trace" > kernel.out
+if ! grep -q '<user stack trace>' kernel.out && [ "$(uname -m)" = aarch64 ] && grep -q ': leaf: ' kernel.out; then
+	echo "beside the kernel: this one takes no stacks of programs"
+	exit 0
+fi
 stacks kernel.out 8 > kernel.txt
 [ "$(wc -l < kernel.txt)" = $((3 * N * 4)) ] || fail "the kernel has $(wc -l < kernel.txt) stacks"
 grep '^leaf' jump.txt | cut -d ' ' -f 1-9 | sort | cmp - kernel.txt || fail "not those of the kernel"

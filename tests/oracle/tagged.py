@@ -14,7 +14,9 @@ from oracle import compare, fixture  # noqa: E402
 
 def pointers(*args):
     f = fixture("tagged")
-    return compare([f"p:work {f}:work t=%x0:x64 n=+0(%x0):s64 s=+0(+8(%x0)):string"], [f, *args])
+    # Jumps leave these to the tracer, which can ask what the thread has told.
+    return compare([f"p:work {f}:work t=%x0:x64 n=+0(%x0):s64 s=+0(+8(%x0)):string"], [f, *args],
+                   recorded_there=False)
 
 
 if __name__ == "__main__":
