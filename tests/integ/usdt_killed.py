@@ -16,7 +16,8 @@ from killat import PRELOAD, KillAt  # noqa: E402
 USDT, FIXTURES = os.environ["USDT"], os.environ["FIXTURES"]
 PROBES = os.path.join(FIXTURES, "usdt") + ":sema:*"
 WAIT = int(os.environ.get("TIMEOUT", "60"))
-STEPS = 120  # at most, of each phase; they are spread over all there are
+# At most, of each phase; they are spread over all there are.
+STEPS = 120 // int(os.environ.get("UBP_SLOWER", "1"))
 # Without a target that is hit often, all ways of probing raise semaphores alike.
 MODE = "trap"
 
