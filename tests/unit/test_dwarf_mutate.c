@@ -69,14 +69,17 @@ static uint8_t bad_byte(uint64_t random)
 	return random % 3 ? bytes[random / 3 % sizeof(bytes)] : (uint8_t)(random >> 8);
 }
 
+/* Fewer @rounds where all is slow: UBP_SLOWER times. */
 static void damage(const char *name, unsigned rounds)
 {
+	const char *slower = getenv("UBP_SLOWER");
+	unsigned every = slower ? (unsigned)strtoul(slower, NULL, 10) : 1;
 	struct patient p = patient_admit(fixture_path("source"));
 	struct section section = find_section(&p, name);
 	uint64_t seed = 88172645463325252u + section.len;
 
 	assert_true(section.len > 0);
-	for (unsigned i = 0; i < rounds; i++) {
+	for (unsigned i = 0; i < rounds; i += every ? every : 1) {
 		size_t at[4];
 		unsigned n = 1 + (unsigned)(next_random(&seed) % 4);
 
