@@ -36,7 +36,7 @@ for mode in trap auto; do
 	throw nested $(scaled 100)
 	throw threads $(scaled 100)
 	throw pthread $(scaled 50)
-	throw signals $(scaled 1000)
+	throw signals $(scaled $(scaled 1000))
 	throw coroutines 5
 	throw backtrace $(scaled 30)
 	throw crowd $(scaled 20000)
