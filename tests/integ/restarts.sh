@@ -49,7 +49,7 @@ SECONDS=0
 begin woken "$calls"
 rounds
 # What has a limit must not reach it in that time: those are fewer.
-limit=$((2500 + SECONDS * 1000))
+limit=$((2500 * ${UBP_SLOWER:-1} + SECONDS * 1000))
 tell woken "$calls" go
 expect woken "$calls" ': (right|handled)'
 
