@@ -18,7 +18,7 @@ without() {
 	case $? in 0) ;; 77) skip "$(cat out.txt)" ;; *) fail "without $*: --version" ;; esac
 }
 if [ -z "${MODE:-}" ]; then
-	for MODE in auto trap; do
+	for MODE in ${UBP_MODES:-auto trap}; do
 		MODE=$MODE bash "$0" || exit $?
 	done
 	exit 0

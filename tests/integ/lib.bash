@@ -116,7 +116,7 @@ trace_stop() {
 }
 
 # in_modes MODE...: what follows in the script, once with each --mode (where it says none itself); where there
-# are no jumps one is enough, which is in UBP_MODES.
+# are no jumps, or all is slow, one is enough, which is in UBP_MODES.
 in_modes() {
 	local rc real=$UPROBE
 	[ -z "${MODE:-}" ] || return 0

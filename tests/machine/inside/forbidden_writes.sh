@@ -28,10 +28,12 @@ MODE=auto integ_as_user attach.sh
 if [ "$1" = long ]; then
 	told "root; an ordinary user, more"
 	first() {
-		integ attach.sh tour.sh several.sh no_jump.sh semaphore.sh killed.sh later.sh dlopen.sh children.sh \
-			children_left.sh blocked.sh
+		integ attach.sh tour.sh several.sh no_jump.sh semaphore.sh killed.sh later.sh dlopen.sh blocked.sh
+		export UBP_MODES=auto
+		integ children.sh children_left.sh
 	}
 	second() {
+		export UBP_MODES=auto # of what depends on no kernel
 		integ jump_state.sh recursion.sh state.sh signals.sh leave.sh exec_thread.sh links.sh usdt_forms.sh \
 			seccomp.sh forbidden_calls.sh
 		integ_as_user tour.sh no_jump.sh command.sh

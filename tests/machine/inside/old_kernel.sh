@@ -29,6 +29,7 @@ if [ "$1" = long ]; then
 			recursion.sh
 	}
 	second() {
+		export UBP_MODES=${UBP_MODES:-auto} # of what depends on no kernel
 		integ state.sh signals.sh leave.sh exec_thread.sh links.sh usdt_forms.sh seccomp.sh blocked.sh \
 			unprivileged.sh forbidden_calls.sh
 	}
