@@ -70,7 +70,7 @@ finish() {
 	local name=${1:-fix} rc
 	eval "wait \$PID_$name"
 	rc=$?
-	eval "LAST=\$(timeout 5 tail -n 1 <&\$OUT_$name)"
+	eval "LAST=\$(timeout $((5 * ${UBP_SLOWER:-1})) tail -n 1 <&\$OUT_$name)"
 	[ $rc = 0 ] || fail "fixture $name ended with $rc: $LAST $(cat "$name.err")"
 }
 alive() { kill -0 "${1:-$PID}" 2> /dev/null || fail "target ${1:-$PID} is gone"; }
