@@ -192,14 +192,11 @@ static bool clear_threads(struct tracer *tracer, struct space *space, struct jum
 
 		if (t->process->space != space)
 			continue;
-		if (!maps.n && maps_read(t->tid, &maps, &err) < 0)
-			good = false; /* it has ended */
-		else if (t->held)
+		good = maps.n || maps_read(t->tid, &maps, &err) == 0; /* or it has ended */
+		if (good && t->held)
 			clear_held(tracer, &c, &maps, t);
-		else if (task_asleep(t->tid, &pc, &sp))
+		else if (good && (good = task_asleep(t->tid, &pc, &sp)))
 			clear_sleeper(&c, &maps, t->tid, pc, sp);
-		else
-			good = false;
 	}
 	maps_free(&maps);
 	return good;
