@@ -82,6 +82,8 @@ release=$(basename "$kernel" | sed 's/^vmlinuz-//')
 printf '%s\n' "${names[@]}" > "$dir/root/shares"
 boot_init <<'IN'
 mount -t ext4 /dev/vda /new || die "no root"
+# What is shared may be in there.
+for d in run tmp; do mount -t tmpfs -o mode=1777 tmpfs /new/$d; done
 disk=a
 while read -r share; do
 	[ -n "$share" ] || continue
@@ -91,7 +93,7 @@ done < /shares
 for d in proc sys dev; do mount --move /$d /new/$d; done
 mkdir -p /new/dev/pts /new/dev/shm
 mount -t devpts -o ptmxmode=666 devpts /new/dev/pts
-for d in dev/shm run tmp; do mount -t tmpfs -o mode=1777 tmpfs /new/$d; done
+mount -t tmpfs -o mode=1777 tmpfs /new/dev/shm
 ln -sfn /proc/self/fd /new/dev/fd
 ln -sfn fd/0 /new/dev/stdin; ln -sfn fd/1 /new/dev/stdout; ln -sfn fd/2 /new/dev/stderr
 mount -t tracefs tracefs /new/sys/kernel/tracing 2> /dev/null
