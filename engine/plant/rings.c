@@ -207,7 +207,7 @@ static int map_files(struct remote *remote, const struct files *files, uint64_t 
 	uint64_t region[6] = { at + RING_CONTROL_LEN,  len - RING_CONTROL_LEN,
 			       PROT_READ | PROT_WRITE, flags | MAP_NORESERVE,
 			       files->region,          0 };
-	uint64_t result;
+	uint64_t result = 0;
 	uint64_t advice[6] = { region[0], region[1], MADV_DONTDUMP };
 	int rc = call(remote, arch->nr_mmap, control, &result, err);
 	struct ubp_err ignored;

@@ -104,7 +104,8 @@ static enum call_stop classify(struct remote *remote, const struct stop *stop)
 static int has_ended(struct remote *remote, pid_t tid, struct ubp_err *err)
 {
 	remote->t = NULL;
-	return ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
+	ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
+	return -ESRCH;
 }
 
 static int takes_too_long(const struct remote *remote, struct ubp_err *err)
