@@ -2,9 +2,8 @@
 /* Copyright the ubp authors */
 
 /*
- * What runs code and detours in tests (x86_run.h, x86_lab.h) is there twice: for 64 bits and, made
- * of the same files by i386_run.c and i386_lab.c, for 32. A test is for 32 bits if it
- * defines RUN_BITS to be that.
+ * What runs code and detours in tests (x86_run.h, x86_lab.h), and some of these tests, are built
+ * twice: for code of 64 bits, and with RUN_BITS=32 for that of 32 (GNUmakefile: i386_too).
  */
 
 #ifndef TESTS_UNIT_X86_BITS_H
