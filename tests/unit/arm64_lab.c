@@ -77,18 +77,63 @@ int lab_set_up(void **state)
 
 /* --- running ---------------------------------------------------------------------------- */
 
+void lab_random(uint64_t seed, struct run_regs *ret_regs)
+{
+	run_random(seed, ret_regs);
+	run_random_memory(seed);
+	ret_regs->pc = LAB_SITE;
+}
+
 void lab_run_from(const struct run_regs *regs, struct run_end *ret_end)
 {
 	assert_int_equal(run_take_signals(), 0);
 	run_code(regs, ret_end);
 }
 
-void lab_run(const struct run_regs *regs, struct run_end *ret_end)
+void lab_run_at(uint64_t vaddr, const struct run_regs *regs, struct run_end *ret_end)
 {
 	struct run_regs start = *regs;
 
-	start.pc = LAB_BLOCK + lab.detour.entry_at;
+	start.pc = vaddr;
 	lab_run_from(&start, ret_end);
+}
+
+void lab_run(const struct run_regs *regs, struct run_end *ret_end)
+{
+	lab_run_at(LAB_BLOCK + lab.detour.entry_at, regs, ret_end);
+}
+
+struct in_body {
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+static bool stopped_in_body(struct run_regs *regs, void *arg)
+{
+	struct in_body *in_body = arg;
+
+	if (regs->pc != LAB_BODY)
+		return false;
+	regs->pc += ARM64_INSN;
+	in_body->fn(in_body->arg);
+	return true;
+}
+
+void lab_run_function(const struct run_regs *regs, void (*fn)(void *arg), void *arg,
+		      struct run_end *ret_end)
+{
+	struct in_body in_body = { fn, arg };
+
+	lab_body_stops();
+	run_on_trap(stopped_in_body, &in_body);
+	lab_run_at(LAB_SITE, regs, ret_end);
+	run_on_trap(NULL, NULL);
+	run_write_word(LAB_BODY, INSN_RET);
+}
+
+void lab_call_nested(void)
+{
+	((void (*)(long, const char *))LAB_SITE)(LAB_NESTED, lab.nested_text);
 }
 
 int lab_trap(const struct run_end *end)
@@ -106,6 +151,16 @@ int lab_trap(const struct run_end *end)
 	if (pc - LAB_BLOCK < LAB_BLOCK_SIZE && pc != LAB_TRAMPOLINE)
 		fail_msg("a breakpoint at + 0x%llx", (unsigned long long)(pc - LAB_BLOCK));
 	return -1;
+}
+
+bool lab_came_home(const struct run_end *end)
+{
+	return end->signo == SIGTRAP && end->regs.pc == LAB_HOME;
+}
+
+uint64_t lab_pc(const struct run_end *end)
+{
+	return end->regs.pc;
 }
 
 bool lab_faulted(const struct run_end *end)
@@ -170,7 +225,7 @@ static bool interrupt_at(const struct lab_interruptions *what, uint64_t vaddr)
 	what->start(what->arg);
 	run_write_word(vaddr, INSN_BRK);
 	run_on_trap(interrupt, &at);
-	lab_run_from(what->regs, &end);
+	lab_run_at(LAB_SITE, what->regs, &end);
 	run_on_trap(NULL, NULL);
 	run_write_word(vaddr, at.insn);
 	what->check(what->arg, &end, at.done);

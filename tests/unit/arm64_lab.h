@@ -26,43 +26,33 @@
 #define LAB_RETURN_CODE (LAB_BLOCK + LAB_BLOCK_SIZE - 0x400) /* the common one */
 #define LAB_TRAMPOLINE  (LAB_BLOCK + LAB_BLOCK_SIZE - 0x40)
 
+/* The shortest duration that the clock tells. */
+#define LAB_SHORTEST_NS 0
+
+/* By their part: four that hold args, one more, and those of stacks; a vector. */
+#define LAB_R0      x[0]
+#define LAB_R1      x[1]
+#define LAB_R2      x[2]
+#define LAB_R3      x[3]
+#define LAB_SP      sp
+#define LAB_BP      x[29]
+#define LAB_VECTORS regs.v /* in struct run_end */
+#define R0          "%x0"
+#define R1          "%x1"
+#define R2          "%x2"
+#define R3          "%x3"
+#define R4          "%x9"
+#define V0          "%v7"
+#define FLAGS       "pstate" /* no detour reads them */
+
 /* This thread's processor, as the detour is told. */
 extern uint32_t lab_cpu;
 
-/* A group's setup: everything there is, mapped. */
-int lab_set_up(void **state);
-
-/*
- * For each instruction of the detour, and of the return code if @returns: run from @regs, which
- * it is interrupted at when it first comes there: each() is told of that. Then check().
- */
-struct lab_interruptions {
-	const struct run_regs *regs;
-	bool returns;
-	void (*start)(void *arg); /* before each run */
-	void (*each)(void *arg, uint64_t vaddr);
-	void (*check)(void *arg, const struct run_end *end, bool was_interrupted);
-	void *arg;
-};
-/* Returns at how many it was. */
-unsigned lab_interrupt(const struct lab_interruptions *what);
-
-/* Run it. */
-void lab_run(const struct run_regs *regs, struct run_end *ret_end);
 /* From regs->pc on. */
 void lab_run_from(const struct run_regs *regs, struct run_end *ret_end);
 
-/* The probe whose trap it ended with, on return + LAB_ON_RETURN; -1: it came out. */
-int lab_trap(const struct run_end *end);
-/* It ended with a fault of memory. */
-bool lab_faulted(const struct run_end *end);
-/* All registers, flags, and the stack from the red zone on, must be as before. */
-void lab_assert_kept(const char *what, const struct run_regs *before, const uint8_t *stack,
-		     const struct run_end *end);
-
-/* The function does nothing but return, to LAB_HOME, from @before; no return is hijacked. */
-void lab_function_start(struct run_regs *before, struct run_regs *ret_after);
-/* The same, but that it comes to a breakpoint first; who goes on there adds 4 to the pc. */
+/* The function of lab_function_start() comes to a breakpoint first; who goes on there adds 4
+ * to the pc. */
 void lab_body_stops(void);
 
 #endif

@@ -6,7 +6,8 @@
  * with holes. A detour is built, run from given registers, and what it wrote is
  * compared with what the interpreter makes of the same hit.
  *
- * Here is what is the same for each machine; x86_lab.h and arm64_lab.h have the rest.
+ * Here is what is the same for each machine; x86_lab.h and arm64_lab.h have the rest. Tests for
+ * all machines include host_lab.h.
  */
 
 #ifndef TESTS_UNIT_LAB_H
@@ -37,7 +38,9 @@
 #define LAB_NESTED      5
 #define LAB_NESTED_TEXT "handler"
 
-struct run_regs; /* the machine's */
+/* The machine's. */
+struct run_regs;
+struct run_end;
 
 struct lab_range {
 	uint64_t start, end;
@@ -151,5 +154,54 @@ void lab_count_calls(uint64_t at, unsigned *ret_outer, unsigned *ret_nested);
 void lab_start_returns(void);
 /* lab_build_set(), with a jump to it. */
 void lab_function_build(unsigned n);
+
+/* --- what each machine has ---------------------------------------------------------------- */
+
+/* A group's setup: everything there is, mapped. */
+int lab_set_up(void **state);
+
+/* Registers, stack and data; the lab knows the vectors. The same for the same seed. */
+void lab_random(uint64_t seed, struct run_regs *ret_regs);
+
+/* Run the detour. */
+void lab_run(const struct run_regs *regs, struct run_end *ret_end);
+/* Run what is at @vaddr. */
+void lab_run_at(uint64_t vaddr, const struct run_regs *regs, struct run_end *ret_end);
+/* Run the function at the site; in its body, @in_body is called. */
+void lab_run_function(const struct run_regs *regs, void (*in_body)(void *arg), void *arg,
+		      struct run_end *ret_end);
+
+/* The function does nothing but return, to where the machine says, from @before; no return is
+ * hijacked. */
+void lab_function_start(struct run_regs *before, struct run_regs *ret_after);
+/* In a signal handler: the function, for LAB_NESTED. */
+void lab_call_nested(void);
+
+/*
+ * For each instruction of the detour and the return code: run the function from @regs, which is
+ * interrupted when it first comes there: each() is told of that. Then check().
+ */
+struct lab_interruptions {
+	const struct run_regs *regs;
+	bool returns;             /* the return code is there */
+	void (*start)(void *arg); /* before each run */
+	void (*each)(void *arg, uint64_t vaddr);
+	void (*check)(void *arg, const struct run_end *end, bool was_interrupted);
+	void *arg;
+};
+/* Returns at how many it was. */
+unsigned lab_interrupt(const struct lab_interruptions *what);
+
+/* The probe whose trap it ended with, on return + LAB_ON_RETURN; -1: it came out. */
+int lab_trap(const struct run_end *end);
+/* It came to where the function returns to. */
+bool lab_came_home(const struct run_end *end);
+/* It ended with a fault of memory. */
+bool lab_faulted(const struct run_end *end);
+/* Where it ended. */
+uint64_t lab_pc(const struct run_end *end);
+/* All registers, flags, and the stack from the red zone on, must be as before. */
+void lab_assert_kept(const char *what, const struct run_regs *before, const uint8_t *stack,
+		     const struct run_end *end);
 
 #endif

@@ -68,8 +68,7 @@ static const struct run_regs *random_regs(uint64_t seed)
 {
 	uint64_t rng = seed * 31 + 5;
 
-	run_random(seed, &before);
-	run_vectors(seed, &lab.vectors);
+	lab_random(seed, &before);
 	for (unsigned i = 0; i < RUN_GPRS; i++)
 		if (i != SP && lab_upto(&rng, 4))
 			before.gpr[i] = (lab_upto(&rng, 2) ? LAB_MEM : LAB_HIGH) +
@@ -84,8 +83,9 @@ static bool run(const char *what, uint64_t seed)
 	static struct run_end end;
 	int trap;
 
+	(void)seed;
 	memcpy(stack, (void *)RUN_STACK, sizeof(stack));
-	lab_run(&before, seed, NULL, NULL, &end);
+	lab_run(&before, &end);
 	trap = lab_trap(&end);
 	if (end.signo && trap != 0)
 		fail_msg("%s: signal %d at + 0x%llx", what, end.signo,

@@ -48,7 +48,7 @@ static int start(void **state)
 	(void)state;
 	lab_reset();
 	lab_fill(1);
-	run_random(7, &before);
+	lab_random(7, &before);
 	before.gpr[DI] = 0;
 	before.gpr[SI] = LAB_MEM;
 	lab.plan.lossless = false;
@@ -62,7 +62,7 @@ static int start(void **state)
 static int go(const char *what, run_step_fn *step, void *arg)
 {
 	memcpy(stack, (void *)RUN_STACK, sizeof(stack));
-	lab_run(&before, 7, step, arg, &end);
+	lab_run_steps(&before, step, arg, &end);
 	lab_assert_kept(what, &after, NULL, &end);
 	return lab_trap(&end);
 }
@@ -128,7 +128,7 @@ static void refuses_who_pops_it(void **state)
 
 		ubp_err_reset(&err);
 		assert_int_equal(lab.arch->find_window(code, i == 2 ? 5 : 6, 0, LAB_SITE,
-							 &lab.window, &err),
+						       &lab.window, &err),
 				 0);
 		assert_int_equal(lab_build(1, &err), functions[i].refused ? -EOPNOTSUPP : 0);
 	}
@@ -311,7 +311,7 @@ static void calls_itself(void **state)
 	before.gpr[DI] = after.gpr[DI] = depth;
 	/* The last inc's. */
 	before.flags = after.flags = 0x10;
-	lab_run(&before, 7, NULL, NULL, &end);
+	lab_run(&before, &end);
 	if (end.exit != 0)
 		fail_msg("signal %d at 0x%llx, after %lld calls", end.signo,
 			 (unsigned long long)end.pc, (long long)(depth - end.regs.gpr[DI]));
@@ -440,9 +440,9 @@ static void is_lost(void **state)
 	lab_function_build(1);
 	body_returns();
 	run_write(before.gpr[SP], &lab.plan.return_vaddr, RUN_WORD);
-	lab_run(&before, 7, NULL, NULL, &end);
+	lab_run(&before, &end);
 	assert_int_equal(lab_trap(&end), 0);
-	run_code(LAB_BODY, &before, 7, NULL, NULL, &end);
+	lab_run_at(LAB_BODY, &before, &end);
 	lab_assert_kept("lost", &after, NULL, &end);
 	assert_true(end.pc > LAB_RETURN_CODE && end.pc < LAB_RETURN_CODE + UBP_RETURN_CODE_MAX);
 }

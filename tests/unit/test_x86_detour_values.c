@@ -73,7 +73,7 @@ static void check_hit(const char *what, const struct ubp_regs *user, const char 
 	memset(lab.comms[lab.thread - lab.table], 0, 16);
 	memcpy(lab.comms[lab.thread - lab.table], comm, strnlen(comm, 15));
 	outcome = lab_interpret(&lab.probes[0], &before);
-	lab_run(&before, 1, NULL, NULL, &end);
+	lab_run(&before, &end);
 	lab_assert_kept(what, &before, NULL, &end);
 	if (outcome == LAB_RECORD) {
 		if (end.signo)

@@ -23,9 +23,16 @@
 #define run_assert_same    run32_assert_same
 #define lab_make           lab32_make
 #define lab_set_up         lab32_set_up
+#define lab_random         lab32_random
 #define lab_run            lab32_run
+#define lab_run_at         lab32_run_at
+#define lab_run_steps      lab32_run_steps
+#define lab_run_function   lab32_run_function
+#define lab_interrupt      lab32_interrupt
 #define lab_trap           lab32_trap
+#define lab_came_home      lab32_came_home
 #define lab_faulted        lab32_faulted
+#define lab_pc             lab32_pc
 #define lab_assert_kept    lab32_assert_kept
 #define lab_function_start lab32_function_start
 #define lab_call_nested    lab32_call_nested

@@ -106,15 +106,61 @@ int lab_set_up(void **state)
 
 /* --- running ---------------------------------------------------------------------------- */
 
-void lab_run(const struct run_regs *regs, uint64_t seed, run_step_fn *step, void *arg,
-	     struct run_end *ret_end)
+static uint64_t vectors_seed = 1;
+
+void lab_random(uint64_t seed, struct run_regs *ret_regs)
 {
-	run_code(RUN_BLOCK + lab.detour.entry_at, regs, seed, step, arg, ret_end);
+	run_random(seed, ret_regs);
+	run_vectors(seed, &lab.vectors);
+	vectors_seed = seed;
+}
+
+static void run_steps_at(uint64_t vaddr, const struct run_regs *regs, run_step_fn *step,
+			 void *arg, struct run_end *ret_end)
+{
+	run_code(vaddr, regs, vectors_seed, step, arg, ret_end);
 	/* As the tracer sees it. */
 	for (size_t i = 0; i < lab.plan.n_probes && ret_end->signo == SIGTRAP; i++)
 		if (lab.detour.ret_trap_at[i] &&
 		    ret_end->pc == RUN_BLOCK + lab.detour.ret_trap_at[i] + 1)
 			ret_end->regs.gpr[SP] += lab.detour.ret_below;
+}
+
+void lab_run_at(uint64_t vaddr, const struct run_regs *regs, struct run_end *ret_end)
+{
+	run_steps_at(vaddr, regs, NULL, NULL, ret_end);
+}
+
+void lab_run_steps(const struct run_regs *regs, run_step_fn *step, void *arg,
+		   struct run_end *ret_end)
+{
+	run_steps_at(RUN_BLOCK + lab.detour.entry_at, regs, step, arg, ret_end);
+}
+
+void lab_run(const struct run_regs *regs, struct run_end *ret_end)
+{
+	lab_run_steps(regs, NULL, NULL, ret_end);
+}
+
+struct in_body {
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+static void look_for_body(struct ubp_regs *regs, void *arg)
+{
+	struct in_body *in_body = arg;
+
+	if (regs->r[X86_IP] == LAB_BODY)
+		in_body->fn(in_body->arg);
+}
+
+void lab_run_function(const struct run_regs *regs, void (*fn)(void *arg), void *arg,
+		      struct run_end *ret_end)
+{
+	struct in_body in_body = { fn, arg };
+
+	run_steps_at(LAB_SITE, regs, look_for_body, &in_body, ret_end);
 }
 
 void lab_call_nested(void)
@@ -133,8 +179,10 @@ void lab_scribble_below(uint64_t sp)
 
 int lab_trap(const struct run_end *end)
 {
-	if (end->signo != SIGTRAP)
+	if (!end->signo)
 		return -1;
+	if (end->signo != SIGTRAP)
+		fail_msg("signal %d at 0x%llx", end->signo, (unsigned long long)end->pc);
 	for (size_t i = 0; i < lab.plan.n_probes; i++) {
 		if (end->pc == RUN_BLOCK + lab.detour.trap_at[i] + 1)
 			return (int)i;
@@ -143,6 +191,16 @@ int lab_trap(const struct run_end *end)
 	}
 	fail_msg("a breakpoint at 0x%llx", (unsigned long long)end->pc);
 	return -1;
+}
+
+bool lab_came_home(const struct run_end *end)
+{
+	return end->exit == 0;
+}
+
+uint64_t lab_pc(const struct run_end *end)
+{
+	return end->pc;
 }
 
 bool lab_faulted(const struct run_end *end)
@@ -172,16 +230,59 @@ void lab_assert_kept(const char *what, const struct run_regs *before, const uint
 	assert_memory_equal(end->stack, stack, above + RED_ZONE - FRAME_ALL);
 }
 
-void lab_function_start(const struct run_regs *before, struct run_regs *ret_after)
+static void return_home(const struct run_regs *regs)
 {
 	run_word home = LAB_HOME;
 
+	run_write(regs->gpr[SP], &home, sizeof(home));
+}
+
+void lab_function_start(struct run_regs *before, struct run_regs *ret_after)
+{
 	lab_start_returns();
 	run_plant_exit(LAB_HOME, 0);
 	run_write(LAB_BODY, "\xc3", 1);
-	run_write(before->gpr[SP], &home, sizeof(home));
+	return_home(before);
 	*ret_after = *before;
 	ret_after->gpr[SP] += RUN_WORD;
+}
+
+/* --- interruptions ------------------------------------------------------------------------ */
+
+struct interruption {
+	const struct lab_interruptions *what;
+	unsigned at, step; /* the handler runs at step .at */
+	bool done;
+};
+
+/* In the handler of the single step. */
+static void interrupt(struct ubp_regs *regs, void *arg)
+{
+	struct interruption *in = arg;
+
+	if (in->step++ != in->at)
+		return;
+	in->done = true;
+	if (regs->r[X86_SP] - RUN_STACK < RUN_STACK_SIZE)
+		lab_scribble_below(regs->r[X86_SP]);
+	in->what->each(in->what->arg, regs->r[X86_IP]);
+}
+
+unsigned lab_interrupt(const struct lab_interruptions *what)
+{
+	static struct run_end end;
+	unsigned n = 0;
+
+	for (bool more = true; more; n++) {
+		struct interruption in = { .what = what, .at = n };
+
+		return_home(what->regs);
+		what->start(what->arg);
+		run_steps_at(LAB_SITE, what->regs, interrupt, &in, &end);
+		what->check(what->arg, &end, in.done);
+		more = in.done;
+	}
+	return n;
 }
 
 #else

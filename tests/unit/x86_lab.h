@@ -8,8 +8,9 @@
 
 #ifdef __x86_64__
 
-#include "tests/unit/lab.h"
 #include "tests/unit/x86_run.h"
+
+#include "tests/unit/lab.h" /* x86_bits.h has other names for what that declares */
 
 #if RUN_BITS == 64
 #define LAB_MEM 0x2b0000000000ull
@@ -21,7 +22,9 @@
 #define LAB_HIGH (LAB_MEM + LAB_HIGH_AT)
 #define LAB_END  (LAB_MEM + LAB_END_AT)
 
-#define LAB_SITE (RUN_CODE - 5)
+#define LAB_SITE  (RUN_CODE - 5)
+#define LAB_GATE  RUN_GATE
+#define LAB_BLOCK RUN_BLOCK
 
 /* The function at LAB_SITE, with what return probes need. */
 #define LAB_BODY        RUN_CODE
@@ -29,31 +32,35 @@
 #define LAB_RETURN_CODE (RUN_BLOCK + RUN_BLOCK_SIZE - 0x400) /* the common one */
 #define LAB_TRAMPOLINE  (RUN_BLOCK + RUN_BLOCK_SIZE - 0x40)
 
-/* From a signal handler: the function, for LAB_NESTED. */
-void lab_call_nested(void);
+/* The shortest duration that the clock tells. */
+#define LAB_SHORTEST_NS 1
+
+/* By their part: four that hold args, one more, and those of stacks; a vector. */
+#define LAB_R0      gpr[DI]
+#define LAB_R1      gpr[SI]
+#define LAB_R2      gpr[CX]
+#define LAB_R3      gpr[DX]
+#define LAB_SP      gpr[SP]
+#define LAB_BP      gpr[BP]
+#define LAB_VECTORS xstate /* in struct run_end */
+#define R0          "%di"
+#define R1          "%si"
+#define R2          "%cx"
+#define R3          "%dx"
+#define R4          "%ax"
+#define V0          "%xmm7"
+#define FLAGS       "flags" /* no detour reads them */
+
 /* What the kernel may do when it calls a handler: write below the stack pointer, beyond what
  * programs of this kind may keep there. */
 void lab_scribble_below(uint64_t sp);
 
 /* Everything there is, mapped. run_init() comes first. */
 void lab_make(void);
-/* Both: a group's setup. */
-int lab_set_up(void **state);
 
-/* Run it. */
-void lab_run(const struct run_regs *regs, uint64_t seed, run_step_fn *step, void *arg,
-	     struct run_end *ret_end);
-
-/* The probe whose trap it ended with, on return + LAB_ON_RETURN; or -1. */
-int lab_trap(const struct run_end *end);
-/* It ended with a fault of memory. */
-bool lab_faulted(const struct run_end *end);
-/* All registers, flags, and the stack from the red zone on, must be as before. */
-void lab_assert_kept(const char *what, const struct run_regs *before, const uint8_t *stack,
-		     const struct run_end *end);
-
-/* The function does nothing but return, to LAB_HOME, from @before; no return is hijacked. */
-void lab_function_start(const struct run_regs *before, struct run_regs *ret_after);
+/* lab_run(), a step at a time. */
+void lab_run_steps(const struct run_regs *regs, run_step_fn *step, void *arg,
+		   struct run_end *ret_end);
 
 #endif
 #endif

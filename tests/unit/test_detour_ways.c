@@ -7,7 +7,9 @@
  * comes through the same detour, at each of its instructions.
  */
 
-#ifdef __aarch64__
+#include "tests/unit/host_lab.h"
+
+#ifdef LAB_SITE
 
 #include <errno.h>
 #include <setjmp.h>
@@ -18,14 +20,10 @@
 
 #include <cmocka.h>
 
-#include "arch/arm64/arm64.h"
-#include "arch/arm64/emit.h"
 #include "engine/base/err.h"
-#include "tests/unit/arm64_lab.h"
 
-#define PATH       "a=%x0:s64 s=+0(%x1):string"
+#define PATH       "a=" R0 ":s64 s=+0(" R1 "):string"
 #define TEXT       (LAB_MEM + 0x100)
-#define RETURN     (RUN_CODE + 0x100) /* a breakpoint, for who returns */
 #define N_ELEMS(a) (sizeof(a) / sizeof((a)[0]))
 
 static struct run_regs before;
@@ -40,10 +38,9 @@ static int start(void **state)
 	lab_reset();
 	lab_fill(1);
 	strcpy((char *)TEXT, LAB_OUTER_TEXT);
-	run_random(7, &before);
-	run_random_memory(7);
-	before.x[0] = LAB_OUTER;
-	before.x[1] = TEXT;
+	lab_random(7, &before);
+	before.LAB_R0 = LAB_OUTER;
+	before.LAB_R1 = TEXT;
 	lab.gate = (uint64_t *)LAB_GATE;
 	*lab.gate = (uint64_t)lab.head;
 	lab.plan.lossless = false;
@@ -71,17 +68,18 @@ static uint64_t expect_record(uint64_t at, unsigned i)
 
 static void asks_the_gate(void **state)
 {
-	static uint64_t far_gate;
+	static struct run_end off;
 	uint64_t head = lab.thread->head;
 
 	(void)state;
 	for (int far = 0; far < 2; far++) {
 		if (far)
-			lab.gate = &far_gate;
+			lab.gate = (uint64_t *)(LAB_HIGH + 0x1f00);
 		lab_build_set(1);
 		*lab.gate = RING_GATE_OFF;
 		assert_int_equal(go("off"), -1);
 		lab_expect_nothing(head);
+		off = end;
 		*lab.gate = RING_GATE_TRAP;
 		assert_int_equal(go("trap"), 0);
 		lab_expect_nothing(head);
@@ -93,7 +91,27 @@ static void asks_the_gate(void **state)
 		assert_int_equal(go("on"), -1);
 		head = expect_record(head, 0);
 		lab_expect_nothing(head);
+		/* The same vectors as without a record. */
+		assert_memory_equal(off.LAB_VECTORS, end.LAB_VECTORS, sizeof(end.LAB_VECTORS));
 	}
+}
+
+/* Where threads are told their processor, and where they are not. */
+static void needs_a_processor(uint64_t head)
+{
+	uint32_t *cpu = (uint32_t *)lab.cpu_vaddr, was;
+
+	if (!cpu)
+		return;
+	was = *cpu;
+	lab.thread->cpu_vaddr = 0;
+	assert_int_equal(go("no processor"), 0);
+	lab_expect_nothing(head);
+	lab.thread->cpu_vaddr = lab.cpu_vaddr;
+	*cpu = UINT32_MAX;
+	assert_int_equal(go("no processor any more"), 0);
+	lab_expect_nothing(head);
+	*cpu = was;
 }
 
 static void knows_threads(void **state)
@@ -108,14 +126,7 @@ static void knows_threads(void **state)
 	assert_int_equal(go("never seen"), 0);
 	lab_expect_nothing(head);
 	lab.thread->key = lab.key;
-	lab.thread->cpu_vaddr = 0;
-	assert_int_equal(go("no processor"), 0);
-	lab_expect_nothing(head);
-	lab.thread->cpu_vaddr = (uint64_t)&lab_cpu;
-	lab_cpu = UINT32_MAX;
-	assert_int_equal(go("no processor any more"), 0);
-	lab_expect_nothing(head);
-	lab_cpu = 300;
+	needs_a_processor(head);
 	/* The whole table but for one is full of others: found behind its end. */
 	for (size_t i = 0; i < RING_THREADS; i++)
 		lab.table[i].key = RING_KEY_GONE;
@@ -142,7 +153,7 @@ static void counts_what_has_no_room(void **state)
 	assert_int_equal(go("full, lossless"), 0);
 	lab_expect_nothing(head);
 	assert_int_equal(lab.thread->lost, 1);
-	lab_set_probe(0, false, "a=%x0:s64", NULL);
+	lab_set_probe(0, false, "a=" R0 ":s64", NULL);
 	lab_build_set(1);
 	max = (uint32_t)sizeof(struct ring_record) + 8;
 	lab.thread->limit = head + max;
@@ -195,20 +206,21 @@ static void records_several_probes(void **state)
 	uint64_t head = lab.thread->head;
 
 	(void)state;
-	lab_set_probe(1, false, "b=%x1 c=+0(%x1):u8[9]", "b == 1");
-	lab_set_probe(2, false, "d=%x2 e=$comm", NULL);
-	lab_set_probe(3, false, "f=%x9 g=+0(%x3):u64 h=%v7:f64 i=%x0+%x2*8-5", NULL);
-	before.x[3] = TEXT;
+	lab_set_probe(1, false, "b=" R1 " c=+0(" R1 "):u8[9]", "b == 1");
+	lab_set_probe(2, false, "d=" R2 " e=$comm", NULL);
+	lab_set_probe(3, false, "f=" R4 " g=+0(" R3 "):u64 h=" V0 ":f64 i=" R0 "+" R2 "*8-5",
+		      NULL);
+	before.LAB_R3 = TEXT;
 	lab_build_set(4);
 	assert_int_equal(go("all but one"), -1);
 	lab_expect_nothing(expect_record(expect_record(expect_record(head, 0), 2), 3));
 	/* The last can't be recorded: its trap, the others are there. */
 	head = lab.thread->head;
-	before.x[3] = LAB_MEM + LAB_MEM_SIZE - 7;
+	before.LAB_R3 = LAB_MEM + LAB_MEM_SIZE - 7;
 	assert_int_equal(go("not the last"), 3);
 	lab_expect_nothing(expect_record(expect_record(head, 0), 2));
 	head = lab.thread->head;
-	before.x[1] = 8;
+	before.LAB_R1 = 8;
 	assert_int_equal(go("not the first"), 0);
 	lab_expect_nothing(head);
 }
@@ -219,12 +231,12 @@ static void refuses_what_it_cannot(void **state)
 
 	(void)state;
 	ubp_err_reset(&err);
-	lab_set_probe(0, false, "a=%pstate", NULL);
+	lab_set_probe(0, false, "a=%" FLAGS, NULL);
 	assert_int_equal(lab_build(1, &err), -EOPNOTSUPP);
-	assert_non_null(strstr(err.text, "pstate"));
-	lab_set_probe(0, false, "a=%x0+%pstate*2", NULL);
+	assert_non_null(strstr(err.text, FLAGS));
+	lab_set_probe(0, false, "a=" R0 "+%" FLAGS "*2", NULL);
 	assert_int_equal(lab_build(1, &err), -EOPNOTSUPP);
-	assert_non_null(strstr(err.text, "pstate"));
+	assert_non_null(strstr(err.text, FLAGS));
 	assert_int_equal(lab_build(0, &err), -EOPNOTSUPP);
 }
 
@@ -240,31 +252,36 @@ static void fix_up(const char *what)
 		fail_msg("%s: signal %d", what, end.signo);
 	for (size_t i = 0; i < lab.detour.n_loads; i++) {
 		assert_true(i == 0 || loads[i - 1].at < loads[i].at);
-		if (LAB_BLOCK + loads[i].at != end.regs.pc)
+		if (LAB_BLOCK + loads[i].at != lab_pc(&end))
 			continue;
-		regs.pc = LAB_BLOCK + loads[i].fixup;
-		lab_run_from(&regs, &end);
+		lab_run_at(LAB_BLOCK + loads[i].fixup, &regs, &end);
 		return;
 	}
 	fail_msg("%s: no load at + 0x%llx", what,
-		 (unsigned long long)(end.regs.pc - LAB_BLOCK));
+		 (unsigned long long)(lab_pc(&end) - LAB_BLOCK));
 }
 
 static void survives_lost_memory(void **state)
 {
 	static const char *const args[] = {
-		"a=+0(%x1):u64",        "a=+0(%x1):string",    "a=%x0 b=+0(+0(%x1)):u8",
-		"a=+0(%x1):u8[64]",     "a=+0(%x1):string[3]", "a=$stack b=+8(%x1):b3@2/16[5]",
-		"a=+0(+0(%x3)):string", "a=+0(%x1):u32[3]",    "a=+0(+16(%x3)):string[2]",
+		"a=+0(" R1 "):u64",
+		"a=+0(" R1 "):string",
+		"a=" R0 " b=+0(+0(" R1 ")):u8",
+		"a=+0(" R1 "):u8[64]",
+		"a=+0(" R1 "):string[3]",
+		"a=$stack b=+8(" R1 "):b3@2/16[5]",
+		"a=+0(+0(" R3 ")):string",
+		"a=+0(" R1 "):u32[3]",
+		"a=+0(+16(" R3 ")):string[2]",
 	};
 	uint64_t hole = LAB_MEM + LAB_MEM_SIZE, head = lab.thread->head;
 
 	(void)state;
 	lab_range(hole, 0x1000);
-	before.x[1] = hole + 0x200;
-	before.x[3] = TEXT;
-	memcpy((void *)TEXT, &before.x[1], 8);
-	memcpy((void *)(TEXT + 16), &before.x[1], 8);
+	before.LAB_R1 = hole + 0x200;
+	before.LAB_R3 = TEXT;
+	memcpy((void *)TEXT, &before.LAB_R1, 8);
+	memcpy((void *)(TEXT + 16), &before.LAB_R1, 8);
 	for (unsigned i = 0; i < 2 * N_ELEMS(args); i++) {
 		const char *what = args[i / 2];
 
@@ -284,7 +301,7 @@ static void needs_a_stack(void **state)
 {
 	(void)state;
 	lab_build_set(1);
-	before.sp = LAB_HIGH + 208;
+	before.LAB_SP = LAB_HIGH + 208;
 	lab_run(&before, &end);
 	fix_up("no stack");
 	lab_assert_kept("no stack", &before, NULL, &end);
@@ -303,10 +320,11 @@ static void needs_a_stack(void **state)
 /* --- interrupted ---------------------------------------------------------------------------- */
 
 static struct {
-	uint64_t head;
 	const char *args;
 	bool has_filter;
 	int trap;
+	uint64_t head;
+	struct run_regs after;
 } interrupted;
 
 static void before_interruption(void *arg)
@@ -321,18 +339,20 @@ static void call_function(void *arg, uint64_t vaddr)
 {
 	(void)arg;
 	(void)vaddr;
-	((void (*)(long, const char *))LAB_SITE)(LAB_NESTED, LAB_NESTED_TEXT);
+	lab_call_nested();
 }
 
 static void check_interruption(void *arg, const struct run_end *now, bool was_interrupted)
 {
+	bool passes = interrupted.trap < 0;
 	unsigned outer, nested;
 
 	(void)arg;
-	lab_assert_kept(interrupted.args, &before, NULL, now);
+	lab_assert_kept(interrupted.args, passes ? &interrupted.after : &before, NULL, now);
 	assert_int_equal(lab_trap(now), interrupted.trap);
+	assert_int_equal(lab_came_home(now), passes);
 	lab_count_calls(interrupted.head, &outer, &nested);
-	assert_int_equal(outer, interrupted.trap < 0 && !interrupted.has_filter);
+	assert_int_equal(outer, passes && !interrupted.has_filter);
 	assert_int_equal(nested, was_interrupted);
 }
 
@@ -347,33 +367,28 @@ static void interrupt_everywhere(const char *args, const char *filter, int trap)
 	interrupted.args = args;
 	interrupted.has_filter = filter;
 	interrupted.trap = trap;
+	lab_function_start(&before, &interrupted.after);
 	lab_set_probe(0, false, args, filter);
-	lab_build_set(1);
-	lab_jump_over_site();
-	run_write_word(LAB_BODY, INSN_RET);
-	before.x[30] = RETURN;
-	before.pc = LAB_SITE;
+	lab_function_build(1);
 	/* The handler's text is not in RUN's memory. */
-	lab_range((uint64_t)LAB_NESTED_TEXT & ~0xfffull, 0x1000);
+	lab_range((uint64_t)lab.nested_text & ~0xfffull, 0x1000);
 	n = lab_interrupt(&what);
 	print_message("%s: interrupted at %u instructions\n", args, n);
 	assert_true(n > 60);
 	assert_int_equal(lab.thread->lost, 0);
-	run_clear(LAB_BODY, ARM64_INSN);
 }
 
 static void is_interrupted_anywhere(void **state)
 {
 	(void)state;
-	interrupt_everywhere("a=%x0:s64 s=+0(%x1):string", NULL, -1);
+	interrupt_everywhere(PATH, NULL, -1);
 	start(NULL);
-	interrupt_everywhere("a=%x0:s64 s=+0(%x1):string", "s == \"handler\"", -1);
+	interrupt_everywhere(PATH, "s == \"handler\"", -1);
 	start(NULL);
 	/* The outer one's last arg can't be read: all it has done is undone. */
-	before.x[1] = LAB_END - 16;
-	strcpy((char *)before.x[1], LAB_OUTER_TEXT);
-	interrupt_everywhere("a=%x0:s64 s=+0(%x1):string c=+16(%x1):u8", NULL, 0);
-	run_write_word(LAB_SITE, ARM64_NOP);
+	before.LAB_R1 = LAB_END - 16;
+	strcpy((char *)before.LAB_R1, LAB_OUTER_TEXT);
+	interrupt_everywhere(PATH " c=+16(" R1 "):u8", NULL, 0);
 }
 
 int main(void)
@@ -391,15 +406,14 @@ int main(void)
 		cmocka_unit_test_setup(is_interrupted_anywhere, start),
 	};
 
-	return cmocka_run_group_tests_name("arm64_detour_ways", tests, lab_set_up,
-					   lab_tear_down);
+	return cmocka_run_group_tests_name("detour_ways", tests, lab_set_up, lab_tear_down);
 }
 
 #else
 #include <stdio.h>
 int main(void)
 {
-	puts("this is not an arm64 machine");
+	puts("there is no laboratory for this on this machine");
 	return 77;
 }
 #endif
