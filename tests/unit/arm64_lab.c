@@ -260,6 +260,17 @@ void lab_body_stops(void)
 	run_write_word(LAB_BODY + 4, INSN_RET);
 }
 
+void lab_end_at_body(void)
+{
+	run_clear(LAB_BODY, ARM64_INSN);
+}
+
+uint64_t lab_plain_address(uint64_t found)
+{
+	__asm__("mov x30, %0\n\thint #7\n\tmov %0, x30" : "+r"(found) : : "x30"); /* xpaclri */
+	return found;
+}
+
 #else
 extern int not_arm64_lab;
 int not_arm64_lab;

@@ -24,6 +24,9 @@
 #define RUN_STACK_SIZE 0x4000
 #define RUN_SLOTS_SIZE 0x1000
 
+typedef uint64_t run_word;
+#define RUN_WORD 8
+
 struct run_vector {
 	uint64_t low, high;
 };

@@ -174,6 +174,10 @@ void lab_run_function(const struct run_regs *regs, void (*in_body)(void *arg), v
 /* The function does nothing but return, to where the machine says, from @before; no return is
  * hijacked. */
 void lab_function_start(struct run_regs *before, struct run_regs *ret_after);
+/* There is no such function: who comes to its body is out. */
+void lab_end_at_body(void);
+/* A return address as it is found in a frame, without what signs it. */
+uint64_t lab_plain_address(uint64_t found);
 /* In a signal handler: the function, for LAB_NESTED. */
 void lab_call_nested(void);
 
