@@ -124,7 +124,8 @@ void lab_run_function(const struct run_regs *regs, void (*fn)(void *arg), void *
 {
 	struct in_body in_body = { fn, arg };
 
-	lab_body_stops();
+	run_write_word(LAB_BODY, INSN_BRK);
+	run_write_word(LAB_BODY + ARM64_INSN, INSN_RET);
 	run_on_trap(stopped_in_body, &in_body);
 	lab_run_at(LAB_SITE, regs, ret_end);
 	run_on_trap(NULL, NULL);
@@ -245,19 +246,24 @@ unsigned lab_interrupt(const struct lab_interruptions *what)
 
 /* --- a function ------------------------------------------------------------------------ */
 
+void lab_return_home(struct run_regs *before, struct run_regs *ret_after)
+{
+	before->x[ARM64_X30] = LAB_HOME;
+	*ret_after = *before;
+}
+
+uint64_t lab_link(const struct run_regs *before, const struct run_end *end)
+{
+	(void)before;
+	return end->regs.x[ARM64_X30];
+}
+
 void lab_function_start(struct run_regs *before, struct run_regs *ret_after)
 {
 	lab_start_returns();
 	run_clear(LAB_HOME, ARM64_INSN);
 	run_write_word(LAB_BODY, INSN_RET);
-	before->x[ARM64_X30] = LAB_HOME;
-	*ret_after = *before;
-}
-
-void lab_body_stops(void)
-{
-	run_write_word(LAB_BODY, INSN_BRK);
-	run_write_word(LAB_BODY + 4, INSN_RET);
+	lab_return_home(before, ret_after);
 }
 
 void lab_end_at_body(void)

@@ -29,7 +29,8 @@
 /* The shortest duration that the clock tells. */
 #define LAB_SHORTEST_NS 0
 
-/* By their part: four that hold args, one more, and those of stacks; a vector. */
+/* By their part: in struct run_regs, and as args of probes name them. Four that hold what the test
+ * says, those of stacks, one more and a vector. */
 #define LAB_R0      x[0]
 #define LAB_R1      x[1]
 #define LAB_R2      x[2]
@@ -43,17 +44,15 @@
 #define R3          "%x3"
 #define R4          "%x9"
 #define V0          "%v7"
-#define FLAGS       "pstate" /* no detour reads them */
+#define PC          "%pc"
+#define OTHERS      "l=%lr r=%x14 b=%x17 w=%x16" /* args */
+#define FLAGS       "pstate"                     /* no detour reads them */
 
 /* This thread's processor, as the detour is told. */
 extern uint32_t lab_cpu;
 
 /* From regs->pc on. */
 void lab_run_from(const struct run_regs *regs, struct run_end *ret_end);
-
-/* The function of lab_function_start() comes to a breakpoint first; who goes on there adds 4
- * to the pc. */
-void lab_body_stops(void);
 
 #endif
 #endif

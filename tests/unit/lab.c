@@ -444,6 +444,20 @@ void lab_start_returns(void)
 	m->write(m->return_code, code, len);
 }
 
+struct guard_hijack *lab_hijack_of(uint64_t word)
+{
+	for (size_t i = 0; i < LAB_HIJACKS; i++)
+		if (lab.hijacks[i].word == word)
+			return &lab.hijacks[i];
+	return NULL;
+}
+
+void lab_assert_over(uint64_t word)
+{
+	assert_non_null(lab_hijack_of(word));
+	assert_int_equal(lab_hijack_of(word)->real, 0);
+}
+
 void lab_function_build(unsigned n)
 {
 	lab_build_set(n);

@@ -154,6 +154,10 @@ void lab_count_calls(uint64_t at, unsigned *ret_outer, unsigned *ret_nested);
 void lab_start_returns(void);
 /* lab_build_set(), with a jump to it. */
 void lab_function_build(unsigned n);
+/* The return that has this word as its key, or NULL. */
+struct guard_hijack *lab_hijack_of(uint64_t word);
+/* There was one, which is over. */
+void lab_assert_over(uint64_t word);
 
 /* --- what each machine has ---------------------------------------------------------------- */
 
@@ -174,6 +178,10 @@ void lab_run_function(const struct run_regs *regs, void (*in_body)(void *arg), v
 /* The function does nothing but return, to where the machine says, from @before; no return is
  * hijacked. */
 void lab_function_start(struct run_regs *before, struct run_regs *ret_after);
+/* From @before it will return there, with @ret_after. */
+void lab_return_home(struct run_regs *before, struct run_regs *ret_after);
+/* Where the function, entered with @before, returns to, by how things are at @end. */
+uint64_t lab_link(const struct run_regs *before, const struct run_end *end);
 /* There is no such function: who comes to its body is out. */
 void lab_end_at_body(void);
 /* A return address as it is found in a frame, without what signs it. */
@@ -182,12 +190,12 @@ uint64_t lab_plain_address(uint64_t found);
 void lab_call_nested(void);
 
 /*
- * For each instruction of the detour and the return code: run the function from @regs, which is
- * interrupted when it first comes there: each() is told of that. Then check().
+ * For each instruction of the detour, and of the return code if @returns: run the function from
+ * @regs, interrupted when it first comes there: each() is told of that. Then check().
  */
 struct lab_interruptions {
 	const struct run_regs *regs;
-	bool returns;             /* the return code is there */
+	bool returns;
 	void (*start)(void *arg); /* before each run */
 	void (*each)(void *arg, uint64_t vaddr);
 	void (*check)(void *arg, const struct run_end *end, bool was_interrupted);

@@ -2,9 +2,8 @@
 /* Copyright the ubp authors */
 
 /*
- * Return probes in detours: functions that return, call themselves, jump to themselves, are
- * left by a longjmp(), share a stack pointer; with tables that are full, rings that are
- * not there any more, and signal handlers at each instruction.
+ * Return probes in detours: functions that call themselves, jump to themselves, are left by a
+ * longjmp(), share a stack pointer; with signal handlers at each instruction.
  */
 
 #ifdef __aarch64__
@@ -25,8 +24,6 @@
 #include "engine/base/err.h"
 #include "tests/unit/arm64_lab.h"
 
-#define LOOKS 64
-
 #define N_ELEMS(a) (sizeof(a) / sizeof((a)[0]))
 
 static struct run_regs before, after;
@@ -45,41 +42,23 @@ static int start(void **state)
 	(void)state;
 	lab_reset();
 	lab_fill(1);
-	run_random(7, &before);
-	run_random_memory(7);
+	lab_random(7, &before);
 	before.x[0] = 0;
 	before.x[1] = LAB_MEM;
 	lab.plan.lossless = false;
 	lab.plan.count_dropped = false;
 	lab_function_start(&before, &after);
-	before.pc = LAB_SITE;
 	lab_set_probe(0, true, "a=%x0:s64 v=$retval", NULL);
 	return 0;
 }
 
 /* Run it; all must be as before, but for what @after says. The trap, or -1. */
-static int go(const char *what, run_trap_fn *fn, void *arg)
+static int go(const char *what)
 {
 	memcpy(stack, (void *)RUN_STACK, sizeof(stack));
-	run_on_trap(fn, arg);
 	lab_run_from(&before, &end);
-	run_on_trap(NULL, NULL);
 	lab_assert_kept(what, &after, stack, &end);
 	return lab_trap(&end);
-}
-
-static struct guard_hijack *entry_of(uint64_t word)
-{
-	for (size_t i = 0; i < LAB_HIJACKS; i++)
-		if (lab.hijacks[i].word == word)
-			return &lab.hijacks[i];
-	return NULL;
-}
-
-static void assert_over(uint64_t word)
-{
-	assert_non_null(entry_of(word));
-	assert_int_equal(entry_of(word)->real, 0);
 }
 
 /* The record at @at of probe @i, with the registers as they are then; its end. */
@@ -140,147 +119,6 @@ static void needs_a_table(void **state)
 			 -ENOSPC);
 }
 
-/* --- one call ------------------------------------------------------------------------------ */
-
-static void returns(void **state)
-{
-	static const char *const args[] = {
-		"",
-		"v=$retval",
-		"a=%x0 v=%x9 i=%pc sp=%sp c=%x2 d=%x3 l=%lr r=%x14 b=%x17",
-		"s=$stack0 ",
-		"c=$comm w=%x16",
-		"a=+0(%x1):u64 t=$stack1 u=+8(%sp):u64",
-	};
-	uint64_t head = lab.thread->head;
-
-	(void)state;
-	for (unsigned i = 0; i < N_ELEMS(args); i++) {
-		lab_set_probe(0, true, args[i], NULL);
-		lab_function_build(1);
-		lab.control->owner |= RING_OWNER_DIED;
-		assert_int_equal(go("died", NULL, NULL), -1);
-		assert_null(i ? NULL : entry_of(before.sp));
-		lab_expect_nothing(head);
-		lab.control->owner = LAB_TID;
-		assert_int_equal(go(args[i], NULL, NULL), -1);
-		assert_int_equal(end.regs.pc, LAB_HOME);
-		head = expect_record(head, 0);
-		lab_expect_nothing(head);
-		assert_over(before.sp);
-	}
-	assert_int_equal(lab.hijacks[(before.sp >> 3) % LAB_HIJACKS].word, before.sp);
-}
-
-static void records_both_ways(void **state)
-{
-	uint64_t head = lab.thread->head;
-
-	(void)state;
-	/* Return probes come last, whatever the order of definition is. */
-	lab_set_probe(1, false, "b=%x0 c=+0(%x1):u8[9]", NULL);
-	lab_set_probe(2, true, "d=%x2 e=$comm", NULL);
-	lab_set_probe(3, false, "f=%x9 g=%x0", "g == 1");
-	lab_set_probe(4, true, "h=%x9 i=%x0", "i == 1");
-	lab_function_build(5);
-	assert_int_equal(go("both", NULL, NULL), -1);
-	lab_expect_nothing(expect_record(expect_record(expect_record(head, 1), 0), 2));
-	assert_over(before.sp);
-	/* What can't be recorded on return is the tracer's from there on. */
-	head = lab.thread->head;
-	lab_set_probe(2, true, "d=+0(%x2):u64", NULL);
-	before.x[2] = after.x[2] = 8;
-	lab_function_build(5);
-	assert_int_equal(go("not the second", NULL, NULL), LAB_ON_RETURN + 2);
-	lab_expect_nothing(expect_record(expect_record(head, 1), 0));
-	assert_over(before.sp);
-	/* On entry: nothing has been replaced yet. */
-	head = lab.thread->head;
-	lab_set_probe(1, false, "b=+0(%x2):u64", NULL);
-	lab_function_build(5);
-	assert_int_equal(go("not the first", NULL, NULL), 1);
-	lab_expect_nothing(head);
-	assert_over(before.sp);
-}
-
-static void counts_and_filters(void **state)
-{
-	uint64_t head = lab.thread->head;
-
-	(void)state;
-	lab.plan.count_dropped = true;
-	lab_set_probe(0, true, "a=%x0 s=+0(%x1):string", "a == 1");
-	lab_function_build(1);
-	assert_int_equal(go("early", NULL, NULL), -1);
-	strcpy((char *)LAB_MEM, "text");
-	lab_set_probe(0, true, "a=%x0 s=+0(%x1):string", "s == \"other\"");
-	lab_function_build(1);
-	assert_int_equal(go("late", NULL, NULL), -1);
-	lab_expect_nothing(head);
-	assert_int_equal(lab.head->dropped[100], 2);
-	lab_set_probe(0, true, "a=%x0 s=+0(%x1):string", "s == \"text\"");
-	lab_function_build(1);
-	lab.thread->limit = head;
-	assert_int_equal(go("full", NULL, NULL), -1);
-	assert_int_equal(lab.thread->lost, 1);
-	lab.plan.lossless = true;
-	lab_function_build(1);
-	assert_int_equal(go("full, lossless", NULL, NULL), LAB_ON_RETURN);
-	lab.thread->limit = head + 10000;
-	assert_int_equal(go("pass", NULL, NULL), -1);
-	lab_expect_nothing(expect_record(head, 0));
-}
-
-/* --- is anybody there? ---------------------------------------------------------------------- */
-
-struct change {
-	uint64_t *word, value;
-};
-
-/* In the body. */
-static bool change(struct run_regs *regs, void *arg)
-{
-	const struct change *c = arg;
-
-	if (regs->pc != LAB_BODY)
-		return false;
-	*c->word = c->value;
-	regs->pc += ARM64_INSN;
-	return true;
-}
-
-static void asks_again_on_return(void **state)
-{
-	struct change c = { .word = lab.gate };
-	uint64_t head = lab.thread->head, owner = LAB_TID | RING_OWNER_DIED;
-
-	(void)state;
-	lab_body_stops();
-	lab_function_build(1);
-	c.value = RING_GATE_OFF;
-	assert_int_equal(go("off", change, &c), -1);
-	assert_over(before.sp);
-	*lab.gate = (uint64_t)lab.head;
-	c.value = RING_GATE_TRAP;
-	assert_int_equal(go("trap", change, &c), LAB_ON_RETURN);
-	assert_over(before.sp);
-	*lab.gate = (uint64_t)lab.head;
-	c = (struct change){ (uint64_t *)lab.control, owner };
-	assert_int_equal(go("died", change, &c), -1);
-	assert_over(before.sp);
-	lab_expect_nothing(head);
-	/* On entry: nothing is replaced at all. */
-	memset(lab.hijacks, 0, LAB_HIJACKS_LEN);
-	lab.control->owner = LAB_TID;
-	*lab.gate = RING_GATE_TRAP;
-	assert_int_equal(go("trap", NULL, NULL), 0);
-	assert_null(entry_of(before.sp));
-	*lab.gate = RING_GATE_OFF;
-	run_write_word(LAB_BODY, INSN_RET);
-	assert_int_equal(go("off", NULL, NULL), -1);
-	assert_null(entry_of(before.sp));
-}
-
 /* --- calls in calls --------------------------------------------------------------------------- */
 
 static void put_code(const uint32_t *code, size_t n)
@@ -315,7 +153,7 @@ static void calls_itself(void **state)
 		assert_non_null(record);
 		assert_memory_equal(record->data, &i, sizeof(i));
 		assert_int_equal(record->ret, i == 200 ? LAB_HOME : LAB_BODY + 16);
-		assert_over(before.sp - 16 * i);
+		lab_assert_over(before.sp - 16 * i);
 		head += record->size;
 	}
 	lab_expect_nothing(head);
@@ -342,8 +180,8 @@ static void shares_a_stack_pointer(void **state)
 	after.x[19] = LAB_RETURN_CODE;
 	after.x[30] = LAB_BODY + 16;
 	/* At the second entry, untouched. */
-	assert_int_equal(go("second", NULL, NULL), 0);
-	assert_int_equal(entry_of(before.sp)->real, LAB_HOME);
+	assert_int_equal(go("second"), 0);
+	assert_int_equal(lab_hijack_of(before.sp)->real, LAB_HOME);
 	lab_expect_nothing(head);
 }
 
@@ -356,15 +194,15 @@ static void jumps_to_itself(void **state)
 	run_write_word(LAB_BODY, 0x17ffffff); /* b LAB_SITE */
 	lab_function_build(1);
 	after.x[30] = LAB_RETURN_CODE;
-	assert_int_equal(go("tail call", NULL, NULL), 0);
-	assert_int_equal(entry_of(before.sp)->real, LAB_HOME);
-	assert_int_equal(entry_of(before.sp)->back, LAB_BLOCK + lab.detour.return_at);
+	assert_int_equal(go("tail call"), 0);
+	assert_int_equal(lab_hijack_of(before.sp)->real, LAB_HOME);
+	assert_int_equal(lab_hijack_of(before.sp)->back, LAB_BLOCK + lab.detour.return_at);
 	/* The tracer's own is left alone, too. */
 	memset(lab.hijacks, 0, LAB_HIJACKS_LEN);
 	was = lab.hijacks[0];
 	before.x[30] = after.x[30] = LAB_TRAMPOLINE;
-	assert_int_equal(go("tracer's", NULL, NULL), 0);
-	assert_null(entry_of(before.sp));
+	assert_int_equal(go("tracer's"), 0);
+	assert_null(lab_hijack_of(before.sp));
 	assert_memory_equal(&was, &lab.hijacks[0], sizeof(was));
 	lab_expect_nothing(head);
 }
@@ -378,8 +216,8 @@ static void leaves_signed_ones(void **state)
 	lab_function_build(1);
 	for (unsigned bit = 48; bit < 64; bit++) {
 		before.x[30] = after.x[30] = LAB_HOME | 1ull << bit;
-		assert_int_equal(go("signed", NULL, NULL), 0);
-		assert_null(entry_of(before.sp));
+		assert_int_equal(go("signed"), 0);
+		assert_null(lab_hijack_of(before.sp));
 	}
 	lab_expect_nothing(head);
 }
@@ -392,37 +230,14 @@ static void is_left_by_longjmp(void **state)
 	run_clear(LAB_BODY, ARM64_INSN); /* it never returns */
 	lab_function_build(1);
 	after.x[30] = LAB_RETURN_CODE;
-	assert_int_equal(go("skipped", NULL, NULL), -1);
+	assert_int_equal(go("skipped"), -1);
 	after.x[30] = LAB_HOME;
-	assert_int_equal(go("next", NULL, NULL), 0);
+	assert_int_equal(go("next"), 0);
 	/* The tracer has looked at it. */
-	entry_of(before.sp)->real = 0;
+	lab_hijack_of(before.sp)->real = 0;
 	run_write_word(LAB_BODY, INSN_RET);
-	assert_int_equal(go("over", NULL, NULL), -1);
+	assert_int_equal(go("over"), -1);
 	lab_expect_nothing(expect_record(head, 0));
-}
-
-/* --- the table --------------------------------------------------------------------------------- */
-
-static void finds_a_place(void **state)
-{
-	uint64_t head = lab.thread->head, first = LAB_HIJACKS - 4;
-
-	(void)state;
-	lab_function_build(1);
-	/* Over its end. */
-	before.sp = before.sp / (8 * LAB_HIJACKS) * (8 * LAB_HIJACKS) + 8 * first;
-	after.sp = before.sp;
-	for (size_t i = 0; i < LOOKS + 1; i++) {
-		assert_int_equal(go("one more", NULL, NULL), i < LOOKS ? -1 : 0);
-		if (i == LOOKS)
-			break;
-		head = expect_record(head, 0);
-		assert_int_equal(lab.hijacks[(first + i) % LAB_HIJACKS].word, before.sp);
-		lab.hijacks[(first + i) % LAB_HIJACKS].word = 0x1000; /* somebody else's */
-	}
-	lab_expect_nothing(head);
-	assert_int_equal(lab.hijacks[(first + LOOKS) % LAB_HIJACKS].word, 0);
 }
 
 /* Returned to by nobody that is known: the tracer may know. */
@@ -431,7 +246,7 @@ static void is_lost(void **state)
 	(void)state;
 	lab_function_build(1);
 	before.x[30] = after.x[30] = LAB_RETURN_CODE;
-	assert_int_equal(go("at entry", NULL, NULL), 0);
+	assert_int_equal(go("at entry"), 0);
 	before.pc = LAB_BODY;
 	lab_run_from(&before, &end);
 	after.x[16] = LAB_TRAMPOLINE;
@@ -456,7 +271,7 @@ static void call_function(void *arg, uint64_t vaddr)
 {
 	(void)arg;
 	(void)vaddr;
-	((void (*)(long, const char *))LAB_SITE)(LAB_NESTED, LAB_NESTED_TEXT);
+	lab_call_nested();
 }
 
 static void check_calls(void *arg, const struct run_end *now, bool was_interrupted)
@@ -501,7 +316,7 @@ static void is_interrupted_anywhere(void **state)
 /* What the tracer does: it takes a return over, and the breakpoint for those is where it ends. */
 static void take_over(void *arg, uint64_t vaddr)
 {
-	struct guard_hijack *entry = entry_of(before.sp);
+	struct guard_hijack *entry = lab_hijack_of(before.sp);
 
 	(void)arg;
 	(void)vaddr;
@@ -545,14 +360,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(needs_a_table, start),
 		cmocka_unit_test_setup(refuses_vfork, start),
-		cmocka_unit_test_setup(returns, start),
-		cmocka_unit_test_setup(records_both_ways, start),
-		cmocka_unit_test_setup(counts_and_filters, start),
-		cmocka_unit_test_setup(asks_again_on_return, start),
 		cmocka_unit_test_setup(calls_itself, start),
 		cmocka_unit_test_setup(jumps_to_itself, start),
 		cmocka_unit_test_setup(is_left_by_longjmp, start),
-		cmocka_unit_test_setup(finds_a_place, start),
 		cmocka_unit_test_setup(shares_a_stack_pointer, start),
 		cmocka_unit_test_setup(is_lost, start),
 		cmocka_unit_test_setup(is_interrupted_anywhere, start),

@@ -2,9 +2,8 @@
 /* Copyright the ubp authors */
 
 /*
- * Return probes in detours: functions that return, call themselves, jump to themselves, are
- * left by a longjmp(), take arguments off the stack; with tables that are full, rings that are
- * not there any more, and signal handlers at each instruction.
+ * Return probes in detours: functions that call themselves, jump to themselves, are left by a
+ * longjmp(), take arguments off the stack; with signal handlers at each instruction.
  */
 
 #ifdef __x86_64__
@@ -23,13 +22,10 @@
 #include "engine/base/err.h"
 #include "tests/unit/x86_lab.h"
 
-#define LOOKS 64
-
 #define N_ELEMS(a) (sizeof(a) / sizeof((a)[0]))
 
 static struct run_regs before, after;
 static struct run_end end;
-static uint8_t stack[RUN_STACK_SIZE];
 
 /* --- probes and functions -------------------------------------------------------------- */
 
@@ -61,30 +57,9 @@ static int start(void **state)
 /* Run it; all must be as before, but for what @after says. The trap, or -1. */
 static int go(const char *what, run_step_fn *step, void *arg)
 {
-	memcpy(stack, (void *)RUN_STACK, sizeof(stack));
 	lab_run_steps(&before, step, arg, &end);
 	lab_assert_kept(what, &after, NULL, &end);
 	return lab_trap(&end);
-}
-
-static void assert_stack_kept(uint64_t from)
-{
-	from -= RUN_STACK;
-	assert_memory_equal(end.stack + from, stack + from, RUN_STACK_SIZE - from);
-}
-
-static struct guard_hijack *entry_of(uint64_t word)
-{
-	for (size_t i = 0; i < LAB_HIJACKS; i++)
-		if (lab.hijacks[i].word == word)
-			return &lab.hijacks[i];
-	return NULL;
-}
-
-static void assert_over(uint64_t word)
-{
-	assert_non_null(entry_of(word));
-	assert_int_equal(entry_of(word)->real, 0);
 }
 
 static uint64_t word_at(uint64_t vaddr)
@@ -138,152 +113,6 @@ static void refuses_who_pops_it(void **state)
 	assert_int_equal(lab_build(1, &err), -EOPNOTSUPP);
 }
 
-/* --- one call ------------------------------------------------------------------------------ */
-
-static void returns(void **state)
-{
-	static const char *const args[] = {
-		"",
-		"v=$retval",
-		"a=%di v=%ax i=%ip sp=%sp c=%cx d=%dx s=%si r=%bx",
-		"s=$stack0 ",
-		"c=$comm w=%bp",
-		"a=+0(%si):u64 t=$stack1 u=+8(%sp):u64",
-	};
-	uint64_t head = lab.thread->head;
-	static struct run_end off;
-
-	(void)state;
-	for (unsigned i = 0; i < N_ELEMS(args); i++) {
-		lab_set_probe(0, true, args[i], NULL);
-		lab_function_build(1);
-		lab.control->owner |= RING_OWNER_DIED;
-		assert_int_equal(go("died", NULL, NULL), -1);
-		assert_null(i ? NULL : entry_of(before.gpr[SP]));
-		lab_expect_nothing(head);
-		off = end;
-		lab.control->owner = LAB_TID;
-		assert_int_equal(go(args[i], NULL, NULL), -1);
-		assert_int_equal(end.exit, 0);
-		assert_stack_kept(before.gpr[SP]);
-		head = expect_record(head, 0);
-		lab_expect_nothing(head);
-		assert_over(before.gpr[SP]);
-		/* The same vectors as without a record. */
-		assert_memory_equal(off.xstate, end.xstate, sizeof(end.xstate));
-	}
-	assert_int_equal(lab.hijacks[(before.gpr[SP] >> 3) % LAB_HIJACKS].word, before.gpr[SP]);
-}
-
-static void records_both_ways(void **state)
-{
-	uint64_t head = lab.thread->head;
-
-	(void)state;
-	/* Return probes come last, whatever the order of definition is. */
-	lab_set_probe(1, false, "b=%di c=+0(%si):u8[9]", NULL);
-	lab_set_probe(2, true, "d=%cx e=$comm", NULL);
-	lab_set_probe(3, false, "f=%ax g=%di", "g == 1");
-	lab_set_probe(4, true, "h=%ax i=%di", "i == 1");
-	lab_function_build(5);
-	assert_int_equal(go("both", NULL, NULL), -1);
-	lab_expect_nothing(expect_record(expect_record(expect_record(head, 1), 0), 2));
-	assert_over(before.gpr[SP]);
-	/* What can't be recorded on return is the tracer's from there on. */
-	head = lab.thread->head;
-	lab_set_probe(2, true, "d=+0(%cx):u64", NULL);
-	before.gpr[CX] = after.gpr[CX] = 8;
-	lab_function_build(5);
-	assert_int_equal(go("not the second", NULL, NULL), LAB_ON_RETURN + 2);
-	lab_expect_nothing(expect_record(expect_record(head, 1), 0));
-	assert_over(before.gpr[SP]);
-	assert_int_equal(word_at(before.gpr[SP]), LAB_HOME);
-	/* On entry: nothing has been replaced yet. */
-	head = lab.thread->head;
-	lab_set_probe(1, false, "b=+0(%cx):u64", NULL);
-	lab_function_build(5);
-	after.gpr[SP] = before.gpr[SP];
-	assert_int_equal(go("not the first", NULL, NULL), 1);
-	lab_expect_nothing(head);
-	assert_over(before.gpr[SP]);
-}
-
-static void counts_and_filters(void **state)
-{
-	uint64_t head = lab.thread->head;
-
-	(void)state;
-	lab.plan.count_dropped = true;
-	lab_set_probe(0, true, "a=%di s=+0(%si):string", "a == 1");
-	lab_function_build(1);
-	assert_int_equal(go("early", NULL, NULL), -1);
-	strcpy((char *)LAB_MEM, "text");
-	lab_set_probe(0, true, "a=%di s=+0(%si):string", "s == \"other\"");
-	lab_function_build(1);
-	assert_int_equal(go("late", NULL, NULL), -1);
-	lab_expect_nothing(head);
-	assert_int_equal(lab.head->dropped[100], 2);
-	lab_set_probe(0, true, "a=%di s=+0(%si):string", "s == \"text\"");
-	lab_function_build(1);
-	lab.thread->limit = head;
-	assert_int_equal(go("full", NULL, NULL), -1);
-	assert_int_equal(lab.thread->lost, 1);
-	lab.plan.lossless = true;
-	lab_function_build(1);
-	assert_int_equal(go("full, lossless", NULL, NULL), LAB_ON_RETURN);
-	lab.thread->limit = head + 10000;
-	assert_int_equal(go("pass", NULL, NULL), -1);
-	lab_expect_nothing(expect_record(head, 0));
-}
-
-/* --- is anybody there? ---------------------------------------------------------------------- */
-
-struct change {
-	uint64_t at; /* when the pc is there */
-	uint64_t *word, value;
-};
-
-static void change(struct ubp_regs *regs, void *arg)
-{
-	const struct change *c = arg;
-
-	if (regs->r[X86_IP] == c->at)
-		*c->word = c->value;
-}
-
-static void asks_again_on_return(void **state)
-{
-	struct change c = { .at = LAB_BODY, .word = lab.gate };
-	uint64_t head = lab.thread->head, owner = LAB_TID | RING_OWNER_DIED;
-
-	(void)state;
-	lab_function_build(1);
-	c.value = RING_GATE_OFF;
-	assert_int_equal(go("off", change, &c), -1);
-	assert_over(before.gpr[SP]);
-	*lab.gate = (uint64_t)lab.head;
-	c.value = RING_GATE_TRAP;
-	assert_int_equal(go("trap", change, &c), LAB_ON_RETURN);
-	assert_int_equal(word_at(before.gpr[SP]), LAB_HOME);
-	assert_over(before.gpr[SP]);
-	*lab.gate = (uint64_t)lab.head;
-	c = (struct change){ LAB_BODY, (uint64_t *)lab.control, owner };
-	assert_int_equal(go("died", change, &c), -1);
-	assert_over(before.gpr[SP]);
-	lab_expect_nothing(head);
-	/* On entry: nothing is replaced at all. */
-	memset(lab.hijacks, 0, LAB_HIJACKS_LEN);
-	after.gpr[SP] = before.gpr[SP];
-	lab.control->owner = LAB_TID;
-	*lab.gate = RING_GATE_TRAP;
-	assert_int_equal(go("trap", NULL, NULL), 0);
-	assert_null(entry_of(before.gpr[SP]));
-	after.gpr[SP] += RUN_WORD;
-	*lab.gate = RING_GATE_OFF;
-	assert_int_equal(go("off", NULL, NULL), -1);
-	assert_null(entry_of(before.gpr[SP]));
-}
-
 /* --- calls in calls --------------------------------------------------------------------------- */
 
 static void calls_itself(void **state)
@@ -322,7 +151,7 @@ static void calls_itself(void **state)
 		assert_non_null(record);
 		assert_memory_equal(record->data, &i, sizeof(i));
 		assert_int_equal(record->ret, i == depth ? LAB_HOME : LAB_BODY + call + 4);
-		assert_over(before.gpr[SP] - RUN_WORD * i);
+		lab_assert_over(before.gpr[SP] - RUN_WORD * i);
 		head += record->size;
 	}
 	lab_expect_nothing(head);
@@ -343,15 +172,15 @@ static void jumps_to_itself(void **state)
 	after.gpr[SP] = before.gpr[SP];
 	assert_int_equal(go("tail call", NULL, NULL), 0);
 	assert_int_equal(word_at(before.gpr[SP]), LAB_RETURN_CODE);
-	assert_int_equal(entry_of(before.gpr[SP])->real, LAB_HOME);
-	assert_int_equal(entry_of(before.gpr[SP])->back, RUN_BLOCK + lab.detour.return_at);
+	assert_int_equal(lab_hijack_of(before.gpr[SP])->real, LAB_HOME);
+	assert_int_equal(lab_hijack_of(before.gpr[SP])->back, RUN_BLOCK + lab.detour.return_at);
 	/* The tracer's own is left alone, too. */
 	memset(lab.hijacks, 0, LAB_HIJACKS_LEN);
 	was = lab.hijacks[0];
 	run_write(before.gpr[SP], &lab.plan.trampoline, RUN_WORD);
 	assert_int_equal(go("tracer's", NULL, NULL), 0);
 	assert_int_equal(word_at(before.gpr[SP]), LAB_TRAMPOLINE);
-	assert_null(entry_of(before.gpr[SP]));
+	assert_null(lab_hijack_of(before.gpr[SP]));
 	assert_memory_equal(&was, &lab.hijacks[0], sizeof(was));
 	lab_expect_nothing(head);
 }
@@ -370,43 +199,14 @@ static void is_left_by_longjmp(void **state)
 	assert_int_equal(go("next", NULL, NULL), 0);
 	assert_int_equal(word_at(before.gpr[SP]), LAB_HOME);
 	/* The tracer has looked at it. */
-	entry_of(before.gpr[SP])->real = 0;
+	lab_hijack_of(before.gpr[SP])->real = 0;
 	body_returns();
 	after.gpr[SP] += RUN_WORD;
 	assert_int_equal(go("over", NULL, NULL), -1);
 	lab_expect_nothing(expect_record(head, 0));
 }
 
-/* --- the table --------------------------------------------------------------------------------- */
-
-static void finds_a_place(void **state)
-{
-	uint64_t head = lab.thread->head;
-	size_t first;
-
-	(void)state;
-	lab_function_build(1);
-	/* Over its end. */
-	before.gpr[SP] = RUN_SP / (8 * LAB_HIJACKS) * (8 * LAB_HIJACKS) + 8 * (LAB_HIJACKS - 3);
-	after.gpr[SP] = before.gpr[SP] + RUN_WORD;
-	first = LAB_HIJACKS - 3;
-	for (size_t i = 0; i < LOOKS + 1; i++) {
-		run_word home = LAB_HOME;
-
-		run_write(before.gpr[SP], &home, sizeof(home));
-		if (i == LOOKS)
-			after.gpr[SP] = before.gpr[SP];
-		assert_int_equal(go("one more", NULL, NULL), i < LOOKS ? -1 : 0);
-		if (i == LOOKS)
-			break;
-		head = expect_record(head, 0);
-		assert_int_equal(lab.hijacks[(first + i) % LAB_HIJACKS].word, before.gpr[SP]);
-		lab.hijacks[(first + i) % LAB_HIJACKS].word = 0x1000; /* somebody else's */
-	}
-	lab_expect_nothing(head);
-	assert_int_equal(lab.hijacks[(first + LOOKS) % LAB_HIJACKS].word, 0);
-	assert_int_equal(word_at(before.gpr[SP]), LAB_HOME);
-}
+/* --- the stack --------------------------------------------------------------------------------- */
 
 static void pops_arguments(void **state)
 {
@@ -427,7 +227,7 @@ static void pops_arguments(void **state)
 		after.gpr[SP] = before.gpr[SP] + RUN_WORD + n;
 		assert_int_equal(go("ret n", NULL, NULL), -1);
 		head = expect_record(head, 0);
-		assert_over(before.gpr[SP]);
+		lab_assert_over(before.gpr[SP]);
 		memset(lab.hijacks, 0, LAB_HIJACKS_LEN);
 	}
 	lab_expect_nothing(head);
@@ -465,7 +265,7 @@ struct interruption {
 /* In the handler of the single step. */
 static void interrupt(struct ubp_regs *regs, void *arg)
 {
-	struct guard_hijack *entry = entry_of(before.gpr[SP]);
+	struct guard_hijack *entry = lab_hijack_of(before.gpr[SP]);
 	run_word *word = (run_word *)before.gpr[SP];
 	struct interruption *in = arg;
 
@@ -577,21 +377,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(refuses_who_pops_it, start),
-		cmocka_unit_test_setup(returns, start),
-		cmocka_unit_test_setup(records_both_ways, start),
-		cmocka_unit_test_setup(counts_and_filters, start),
-		cmocka_unit_test_setup(asks_again_on_return, start),
 		cmocka_unit_test_setup(calls_itself, start),
 		cmocka_unit_test_setup(jumps_to_itself, start),
 		cmocka_unit_test_setup(is_left_by_longjmp, start),
-		cmocka_unit_test_setup(finds_a_place, start),
 		cmocka_unit_test_setup(pops_arguments, start),
 		cmocka_unit_test_setup(is_lost, start),
 		cmocka_unit_test_setup(is_interrupted_anywhere, start),
 		cmocka_unit_test_setup(is_unwound_anywhere, start),
 	};
 
-	return cmocka_run_group_tests_name("detour_return", tests, lab_set_up, lab_tear_down);
+	return cmocka_run_group_tests_name("x86_detour_return", tests, lab_set_up,
+					   lab_tear_down);
 }
 
 #else

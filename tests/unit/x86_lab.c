@@ -230,11 +230,26 @@ void lab_assert_kept(const char *what, const struct run_regs *before, const uint
 	assert_memory_equal(end->stack, stack, above + RED_ZONE - FRAME_ALL);
 }
 
-static void return_home(const struct run_regs *regs)
+static void write_home(const struct run_regs *regs)
 {
 	run_word home = LAB_HOME;
 
 	run_write(regs->gpr[SP], &home, sizeof(home));
+}
+
+void lab_return_home(struct run_regs *before, struct run_regs *ret_after)
+{
+	write_home(before);
+	*ret_after = *before;
+	ret_after->gpr[SP] += RUN_WORD;
+}
+
+uint64_t lab_link(const struct run_regs *before, const struct run_end *end)
+{
+	run_word word;
+
+	memcpy(&word, end->stack + (before->gpr[SP] - RUN_STACK), sizeof(word));
+	return word;
 }
 
 void lab_function_start(struct run_regs *before, struct run_regs *ret_after)
@@ -242,9 +257,7 @@ void lab_function_start(struct run_regs *before, struct run_regs *ret_after)
 	lab_start_returns();
 	run_plant_exit(LAB_HOME, 0);
 	run_write(LAB_BODY, "\xc3", 1);
-	return_home(before);
-	*ret_after = *before;
-	ret_after->gpr[SP] += RUN_WORD;
+	lab_return_home(before, ret_after);
 }
 
 void lab_end_at_body(void)
@@ -286,7 +299,7 @@ unsigned lab_interrupt(const struct lab_interruptions *what)
 	for (bool more = true; more; n++) {
 		struct interruption in = { .what = what, .at = n };
 
-		return_home(what->regs);
+		write_home(what->regs);
 		what->start(what->arg);
 		run_steps_at(LAB_SITE, what->regs, interrupt, &in, &end);
 		what->check(what->arg, &end, in.done);

@@ -35,7 +35,8 @@
 /* The shortest duration that the clock tells. */
 #define LAB_SHORTEST_NS 1
 
-/* By their part: four that hold args, one more, and those of stacks; a vector. */
+/* By their part: in struct run_regs, and as args of probes name them. Four that hold what the test
+ * says, those of stacks, one more and a vector. */
 #define LAB_R0      gpr[DI]
 #define LAB_R1      gpr[SI]
 #define LAB_R2      gpr[CX]
@@ -49,7 +50,9 @@
 #define R3          "%dx"
 #define R4          "%ax"
 #define V0          "%xmm7"
-#define FLAGS       "flags" /* no detour reads them */
+#define PC          "%ip"
+#define OTHERS      "r=%bx b=%bp" /* args */
+#define FLAGS       "flags"       /* no detour reads them */
 
 /* What the kernel may do when it calls a handler: write below the stack pointer, beyond what
  * programs of this kind may keep there. */
