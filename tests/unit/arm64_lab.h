@@ -29,8 +29,8 @@
 /* The shortest duration that the clock tells. */
 #define LAB_SHORTEST_NS 0
 
-/* By their part: in struct run_regs, and as args of probes name them. Four that hold what the test
- * says, those of stacks, one more and a vector. */
+/* By their part, in struct run_regs and as args of probes name them: four that hold what the
+ * test says, those of stacks, one more and a vector. */
 #define LAB_R0      x[0]
 #define LAB_R1      x[1]
 #define LAB_R2      x[2]

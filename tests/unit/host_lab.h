@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* The laboratory (lab.h) of the machine that this is built for; LAB_SITE is not defined without. */
+/* The laboratory (lab.h) of the machine that this is built for, or no LAB_SITE. */
 
 #ifndef UBP_TESTS_HOST_LAB_H
 #define UBP_TESTS_HOST_LAB_H

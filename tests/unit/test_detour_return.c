@@ -2,8 +2,8 @@
 /* Copyright the ubp authors */
 
 /*
- * Return probes in detours: what is recorded, for whom, while somebody is there; a table that is
- * full. How functions of a machine may come and go: test_x86_detour_return.c, and its like.
+ * Return probes in detours: what is recorded, while somebody is there; a table that is full.
+ * How functions of a machine come and go is in its own test, such as test_x86_detour_return.c.
  */
 
 #include "tests/unit/host_lab.h"
@@ -63,7 +63,7 @@ static int run(const char *what, void (*in_body)(void *arg), void *arg)
 	/* Nothing is replaced yet, or any more. */
 	assert_int_equal(lab_link(&before, &end), LAB_HOME);
 	want = trap >= 0 && trap < LAB_ON_RETURN ? &before : &after;
-	/* If returning pops a word, the frame of the entry reaches a word further down than @want's. */
+	/* If returning pops a word, the frame of the entry reaches further down. */
 	lab_assert_kept(what, want, want->LAB_SP == before.LAB_SP ? stack : NULL, &end);
 	assert_memory_equal(end.stack + from, stack + from, RUN_STACK_SIZE - from);
 	assert_int_equal(lab_came_home(&end), trap < 0);

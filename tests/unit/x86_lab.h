@@ -35,8 +35,8 @@
 /* The shortest duration that the clock tells. */
 #define LAB_SHORTEST_NS 1
 
-/* By their part: in struct run_regs, and as args of probes name them. Four that hold what the test
- * says, those of stacks, one more and a vector. */
+/* By their part, in struct run_regs and as args of probes name them: four that hold what the
+ * test says, those of stacks, one more and a vector. */
 #define LAB_R0      gpr[DI]
 #define LAB_R1      gpr[SI]
 #define LAB_R2      gpr[CX]
