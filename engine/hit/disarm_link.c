@@ -4,8 +4,11 @@
 /*
  * Unwinders on machines where a call leaves the return address in a register. The functions have
  * put what we gave them somewhere into their frames, some of them signed. So the stack is looked
- * through for it; whose it is tells the nearest stack pointer of an entry further up. A signed one was
- * signed with that stack pointer, by one of two keys: the thread itself tries, in the stub.
+ * through for it; whose it is tells the frame record that it is in, if that ends at the stack
+ * pointer of an entry, else the nearest of those further up, which may be of a frame that was left
+ * by longjmp(). Copies that were left on the stack are put back, too, but not made ours again. A
+ * signed one was signed with that stack pointer, by one of two keys: the thread itself tries, in the
+ * stub.
  */
 
 #include "engine/hit/disarm_link.h"
@@ -36,6 +39,14 @@ struct search {
 	struct return_list *here;
 	uint64_t sp;
 	bool with_detours;
+};
+
+/* A word of the stack that leads to us, and whose it is. */
+struct found {
+	uint64_t at, word;
+	struct return_instance *owner; /* NULL: nobody's */
+	bool is_sure;                  /* by its frame record */
+	bool is_detours;
 };
 
 static int compare(const void *pa, const void *pb)
@@ -89,32 +100,83 @@ static uint64_t end_of(const struct hijacked *all, uint64_t sp)
 	return last;
 }
 
-/* Whose is what was found at @at? */
-static struct return_instance *owner_of(const struct search *s, uint64_t at, bool is_detours)
-{
-	const struct space *space = s->t->process->space;
-	size_t i = first_at(&s->all, at + 1);
-	uint64_t key;
-
-	if (!is_detours)
-		return i < s->all.n && s->all.v[i]->slot_vaddr - at < OTHER_STACK ? s->all.v[i]
-										  : NULL;
-	key = hijack_nearest(space, at);
-	return key ? hijack_take(s->t, key) : NULL;
-}
-
-static void note(const struct search *s, struct return_instance *ri, uint64_t at, uint64_t word)
+/* Entered with the stack pointer @key, and not over: or NULL. A detour's becomes one of ours. */
+static struct return_instance *entered_at(const struct search *s, uint64_t key, bool is_detours)
 {
 	const struct plant_space *ps = s->t->process->space->plant;
-	bool is_signed = word & ~UBP_ADDRESS_MASK;
+	struct return_instance *ri = map_get(&ps->returns, key);
 
-	if (!is_signed && write_word(s->t, at, ri->real) < 0)
+	if (ri && ri->disarm_sp)
+		return ri->disarm_sp == s->sp ? ri : NULL;
+	return is_detours ? hijack_take(s->t, key) : ri;
+}
+
+/*
+ * By the frame record (AAPCS64): the word before is the caller's frame pointer. If the record is the
+ * lowest of its frame, that is where the caller's stack ended; if it is the highest, that is right
+ * behind it. If both are known one was left: the older.
+ */
+static bool find_by_record(const struct search *s, struct found *f)
+{
+	struct return_instance *behind = NULL;
+	uint64_t fp = 0;
+
+	if (read_word(s->t, f->at - sizeof(uint64_t), &fp) == 0 && fp > f->at &&
+	    fp - f->at < OTHER_STACK)
+		f->owner = entered_at(s, fp, f->is_detours);
+	/* Which of two is older tells no detour. */
+	if (!f->owner || !f->is_detours)
+		behind = entered_at(s, f->at + sizeof(uint64_t), f->is_detours);
+	if (behind && (!f->owner || behind->serial > f->owner->serial))
+		f->owner = behind;
+	return f->owner;
+}
+
+/* The nearest of those that were put back for this unwinder already: a copy of what one had. */
+static struct return_instance *nearest_here(const struct search *s, uint64_t at)
+{
+	struct return_instance *best = NULL;
+
+	for (struct return_instance *ri = s->here->newest; ri; ri = ri->older)
+		if (ri->slot_vaddr > at && (!best || ri->slot_vaddr < best->slot_vaddr))
+			best = ri;
+	return best;
+}
+
+static void find_nearest(const struct search *s, struct found *f)
+{
+	const struct space *space = s->t->process->space;
+	struct return_instance *copied;
+	size_t i = first_at(&s->all, f->at + 1);
+	uint64_t key;
+
+	if (!f->is_detours) {
+		if (i < s->all.n && s->all.v[i]->slot_vaddr - f->at < OTHER_STACK)
+			f->owner = s->all.v[i];
 		return;
-	/* A copy of one that was found: only the first is hijacked again. */
-	if (ri->disarm_sp)
+	}
+	key = hijack_nearest(space, f->at);
+	copied = nearest_here(s, f->at);
+	if (copied && (!key || copied->slot_vaddr < key))
+		f->owner = copied;
+	else
+		f->owner = key ? hijack_take(s->t, key) : NULL;
+}
+
+static void note(const struct search *s, const struct found *f)
+{
+	const struct plant_space *ps = s->t->process->space->plant;
+	struct return_instance *ri = f->owner;
+	bool is_signed = f->word & ~UBP_ADDRESS_MASK;
+
+	if (!is_signed && write_word(s->t, f->at, ri->real) < 0)
 		return;
-	ri->word_vaddr = at;
-	ri->word_was = is_signed ? word : ps->trampoline;
+	/* A copy of one that was found: only one is hijacked again. */
+	if (ri->disarm_sp && (ri->is_sure || !f->is_sure))
+		return;
+	ri->is_sure = f->is_sure;
+	ri->word_vaddr = f->at;
+	ri->word_was = is_signed ? f->word : ps->trampoline;
 	ri->word_is = is_signed ? 0 : ri->real;
 	returns_unlink(ri);
 	returns_link(s->here, ri);
@@ -125,14 +187,16 @@ static void look_at(const struct search *s, uint64_t at, uint64_t word)
 {
 	const struct plant_space *ps = s->t->process->space->plant;
 	uint64_t address = word & UBP_ADDRESS_MASK;
-	bool is_detours = ps->return_vaddr && address == ps->return_vaddr;
-	struct return_instance *ri;
+	struct found f = { .at = at, .word = word };
 
-	if (address != ps->trampoline && !is_detours)
+	f.is_detours = ps->return_vaddr && address == ps->return_vaddr;
+	if (address != ps->trampoline && !f.is_detours)
 		return;
-	ri = owner_of(s, at, is_detours);
-	if (ri)
-		note(s, ri, at, word);
+	f.is_sure = find_by_record(s, &f);
+	if (!f.is_sure)
+		find_nearest(s, &f);
+	if (f.owner)
+		note(s, &f);
 }
 
 static void look_through(const struct search *s, uint64_t from)
@@ -166,6 +230,7 @@ static void look_at_register(struct search *s, struct ubp_regs *regs)
 	if (!ri || ri->disarm_sp)
 		return;
 	*link = ri->real;
+	ri->is_sure = true;
 	ri->word_vaddr = 0;
 	returns_unlink(ri);
 	returns_link(s->here, ri);

@@ -113,6 +113,7 @@ struct return_instance {
 	/* In a register at entry (ubp_arch.link), and put back: the word where it was found, what
 	 * stood there, what was put there. 0: it was in the register still. */
 	uint64_t word_vaddr, word_was, word_is;
+	bool is_sure; /* the frame record says that it is that word */
 	/* Likewise, entered before with the same stack pointer, and not left since; in no list. */
 	struct return_instance *under;
 	struct return_list *list;
