@@ -136,9 +136,17 @@ REGISTERS = {"aarch64": {"di": "x0", "si": "x1", "dx": "x2", "cx": "x3", "r8": "
                          "sp": "sp", "bp": "x29", "ip": "pc", "flags": "pstate", "cs": "x18", "ss": "x30"}}
 
 
+def has_char():
+    """Before Linux 6.3 characters are numbers."""
+    with open(f"{TRACEFS}/README") as f:
+        return re.search(r"\bchar\b", f.read())
+
+
 def registers(text):
-    """"+0(%di):string" -> the same for this machine."""
-    names = REGISTERS.get(os.uname().machine)
+    """"+0(%di):string" -> the same for this machine and its kernel."""
+    names = REGISTERS.get(os.uname().machine, {})
+    if ":char" in text and not has_char():
+        text = text.replace(":char", ":u8")
     return re.sub(r"%(\w+)", lambda m: "%" + names.get(m[1], m[1]), text) if names else text
 
 
