@@ -7,6 +7,7 @@
  */
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,6 +133,18 @@ static int find_file(const struct spec_parse *p, struct spec_span target,
 				       : "Failed to find the given file");
 }
 
+/* A name of C++ with its parameters is no FILE:OFFSET(REF). */
+static void hint_at_cpp(const struct spec_parse *p, struct spec_span name, struct spec_span ref)
+{
+	size_t len = strlen(p->err->text);
+
+	if (p->env->strict || char_is_digit(span_at(name, 0)) || char_is_digit(span_at(ref, 0)))
+		return;
+	(void)snprintf(p->err->text + len, sizeof(p->err->text) - len,
+		       " (a C++ function? then cpp:%.*s(%.*s))", (int)name.len, name.s,
+		       (int)ref.len, ref.s);
+}
+
 /* Cut "(REF)" off the end of *rest. */
 static int parse_ref(const struct spec_parse *p, struct spec_span *rest,
 		     struct spec_probe *probe)
@@ -153,9 +166,11 @@ static int parse_ref(const struct spec_parse *p, struct spec_span *rest,
 				 "Reference counter has wrong suffix");
 	ref = span_until(ref, close);
 	rc = num_u64(ref.s, ref.len, 0, &probe->ref);
-	return rc < 0 ? spec_fail(p, -rc, spec_col(p, ref.s),
-				  "Invalid reference counter offset")
-		      : 0;
+	if (rc == 0)
+		return 0;
+	rc = spec_fail(p, -rc, spec_col(p, ref.s), "Invalid reference counter offset");
+	hint_at_cpp(p, *rest, ref);
+	return rc;
 }
 
 /* Cut "%return" off the end of *rest. */

@@ -149,6 +149,10 @@ static void test_refused(void **state)
 		{ "p:e /bin/a:\"\"", "No name is specified", 11 },
 		{ "p:e /bin/a:\"f(int)\"x", "Invalid behind a name in quotes", 19 },
 		{ "p:e /bin/a:\"f(int)\"(0x", "Reference counter brace is not closed", 22 },
+		{ "p:e /bin/a:f(int)",
+		  "Invalid reference counter offset (a C++ function? then cpp:f(int))", 13 },
+		{ "p:e /bin/a:f(0x1g)", "Invalid reference counter offset", 13 },
+		{ "p:e /bin/a:0x1(int)", "Invalid reference counter offset", 15 },
 		{ "p:e /bin/a:ns::f\"x", "Invalid symbol name", 16 },
 		{ "p:e /bin/a:f@x*", "A pattern has no version", 12 },
 	};
