@@ -246,6 +246,25 @@ static void give_up(struct plant_space *ps, const char *why)
 			jump_refuse(value, why);
 }
 
+void jump_refuse_all(struct plant_space *ps)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->sites, &pos, NULL, &value)) {
+		struct site *site = value;
+
+		if (!site->n_probes || !site->planted || site->is_patched || site->no_jump)
+			continue;
+		if (ps->no_room)
+			jump_refuse(site, ps->no_room);
+		else
+			jump_refuse(site, site->rung == SITE_IN_PLACE
+						  ? "there is no free memory near it"
+						  : "nothing guards the process (--force)");
+	}
+}
+
 struct jump_batch *jump_collect(const struct plant *plant, const struct space *space)
 {
 	struct plant_space *ps = space->plant;

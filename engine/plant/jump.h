@@ -36,6 +36,8 @@ struct site_jump {
 
 struct jump_batch;
 
+/* The space is unguarded: its sites stay breakpoints, and are told why. */
+void jump_refuse_all(struct plant_space *ps);
 /* What could be a jump and is none yet. NULL: nothing, or out of memory. */
 struct jump_batch *jump_collect(const struct plant *plant, const struct space *space);
 /*

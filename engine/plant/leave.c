@@ -235,6 +235,8 @@ int plant_copy(const struct space *parent, struct space *child, struct tracee *f
 	to->return_vaddr = from->return_vaddr;
 	to->ns_factor = from->ns_factor;
 	to->unguarded = from->unguarded;
+	to->no_room = from->no_room;
+	to->lost_returns = from->lost_returns;
 	to->semaphores = malloc((from->n_semaphores + 1) * sizeof(*to->semaphores));
 	if (!to->semaphores || copy_areas(from, to) < 0)
 		return -ENOMEM;

@@ -96,6 +96,19 @@ static int provide_near(struct update *u, const struct site *site, uint64_t lo, 
 			    ret_area, err);
 }
 
+static const char *why_no_room(int rc)
+{
+	switch (rc) {
+	case -ENOMEM:
+	case -EAGAIN: /* all its memory is locked */
+		return UBP_NO_MEMORY;
+	case -EACCES:
+		return "the process may not be made to map memory";
+	default:
+		return "nothing can be mapped in it";
+	}
+}
+
 /* An area for the new sites of the object that @site is in. NULL: in place. */
 static int find_area(struct update *u, const struct site *site, struct area **ret_area,
 		     struct ubp_err *err)
@@ -111,7 +124,10 @@ static int find_area(struct update *u, const struct site *site, struct area **re
 	maps_file_extent(&u->maps, m, &lo, &hi);
 	rc = provide_near(u, site, lo, hi, ret_area, err);
 	if (rc < 0 && rc != -ESRCH && u->plant->force) {
-		((struct plant_space *)u->space->plant)->unguarded = true;
+		struct plant_space *ps = u->space->plant;
+
+		ps->unguarded = true;
+		ps->no_room = why_no_room(rc);
 		/* It may not be made to map anything: what is mapped already has to do. */
 		if (rc != -EACCES || slack_provide(u->t, &u->maps, lo, hi, ret_area, err) < 0)
 			*ret_area = NULL;

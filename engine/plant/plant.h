@@ -122,6 +122,9 @@ struct return_instance {
 	struct return_entry *entries; /* functions that return there; a tail call adds one */
 };
 
+/* Why something cannot be in a process, or some better thing not be done there. */
+#define UBP_NO_MEMORY "no memory can be had in it"
+
 /* Per address space; space->plant. */
 struct plant_space {
 	struct map sites;   /* vaddr -> struct site */
@@ -143,7 +146,9 @@ struct plant_space {
 	unsigned n_leftovers;       /* breakpoints that a killed tracer had left, taken out */
 	unsigned n_left_raised;     /* reference counters, decremented */
 	bool closing;               /* breakpoints are being taken out: plant no more */
-	bool unguarded;             /* --force: nothing could be mapped for some site */
+	bool unguarded;             /* --force: nothing could be mapped for some site ... */
+	const char *no_room;        /* ... for this reason; NULL: that is not why */
+	bool lost_returns;          /* plant_lost_returns() has told */
 	struct site *dead;          /* no longer mapped; kept, return instances name them */
 	struct map blocks;          /* site's vaddr -> a block that nobody is in any more */
 	struct map traps;           /* vaddr of a breakpoint in a detour -> its site */
@@ -284,6 +289,13 @@ static inline bool plant_is_unguarded(const struct space *space)
 
 	return ps && ps->unguarded;
 }
+
+/*
+ * --force: probes whose returns cannot be caught there, for there is no room for what catches
+ * them (plant_space.no_room). Returns the first by number, and in *@ret_more how many sites
+ * of such there are beside; NULL: none, or it was asked before.
+ */
+const struct uprobe *plant_lost_returns(const struct space *space, size_t *ret_more);
 
 /* Forget, without touching the target. space->plant may be NULL. */
 void plant_forget(struct space *space);

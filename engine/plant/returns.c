@@ -24,6 +24,33 @@
 #define SWEEP_FIRST 16384
 #define SWEEP_GROWS 4
 
+const struct uprobe *plant_lost_returns(const struct space *space, size_t *ret_more)
+{
+	struct plant_space *ps = space->plant;
+	const struct uprobe *first = NULL;
+	size_t pos = 0, n = 0;
+	void *value;
+
+	if (!ps || ps->trampoline || !ps->no_room || ps->lost_returns)
+		return NULL;
+	while (map_next(&ps->sites, &pos, NULL, &value)) {
+		const struct site *site = value;
+
+		for (size_t i = 0; i < site->n_probes; i++) {
+			const struct uprobe *u = site->probes[i];
+
+			if (!site->planted || !u->is_return)
+				continue;
+			if (!first || u->number < first->number)
+				first = u;
+			n++;
+		}
+	}
+	ps->lost_returns = first != NULL;
+	*ret_more = n ? n - 1 : 0;
+	return first;
+}
+
 void returns_link_behind(struct return_list *list, struct return_instance *newer,
 			 struct return_instance *ri)
 {

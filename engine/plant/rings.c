@@ -47,7 +47,10 @@ static int call(struct remote *remote, int nr, const uint64_t args[6], uint64_t 
 	if (rc < 0)
 		return rc;
 	if (result < 0 && result > -4096)
-		return ubp_fail(err, (int)-result, "%s", strerror((int)-result));
+		return result == -ENOMEM
+			       ? ubp_fail(err, ENOMEM, "%s", UBP_NO_MEMORY)
+			       : ubp_fail(err, (int)-result, "it can't have rings: %s",
+					  strerror((int)-result));
 	*ret_result = (uint64_t)result;
 	return 0;
 }

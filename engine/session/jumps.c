@@ -21,6 +21,10 @@ void jumps_due(struct ubp_session *s, struct space *space, bool is_new)
 
 	if (!s->plant.rings || !ps || ps->jumps_failed)
 		return;
+	if (ps->unguarded) {
+		jump_refuse_all(ps);
+		return;
+	}
 	ps->jumps_due = true;
 	/* Most programs that are started end soon. */
 	if (is_new && !ps->n_jumps && s->opt.mode != UBP_MODE_JUMP)

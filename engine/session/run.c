@@ -125,6 +125,21 @@ static bool on_signal(void *ctx, struct tracee *t, int sig)
 	return hit_signal(&s->hit, t, sig);
 }
 
+static void tell_lost_returns(struct ubp_session *s, const struct process *p)
+{
+	const struct plant_space *ps = p->space->plant;
+	size_t more = 0;
+	const struct uprobe *lost = plant_lost_returns(p->space, &more);
+	char others[48] = "";
+
+	if (!lost)
+		return;
+	if (more)
+		(void)snprintf(others, sizeof(others), " (and %zu more)", more);
+	session_warn(s, "returns of %s%s cannot be caught in process %d: %s",
+		     lost->what ? lost->what : "a function", others, (int)p->pid, ps->no_room);
+}
+
 /* What an earlier session left, and what --force left out. */
 static void tell_about(struct ubp_session *s, const struct process *p, bool was_unguarded)
 {
@@ -140,6 +155,7 @@ static void tell_about(struct ubp_session *s, const struct process *p, bool was_
 			     (int)p->pid, ps->n_left_raised, ps->n_left_raised == 1 ? "" : "s");
 	if (ps)
 		ps->n_leftovers = ps->n_left_raised = 0;
+	tell_lost_returns(s, p);
 	if (was_unguarded || !plant_is_unguarded(p->space))
 		return;
 	session_warn(s,

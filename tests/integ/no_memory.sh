@@ -42,9 +42,29 @@ trace_done
 [ "$(count ' step: ')" = 200 ] || fail "not 200 events"
 grep -q '^uprobe: warning: process .*SIGKILL' err.txt || fail "no warning"
 grep -q 'in_place=1' err.txt || fail "not in place"
+! grep -q "returns of" err.txt || fail "it tells of returns, where none are asked for"
+grep -q 'no_jump="no memory can be had in it"' err.txt || fail "no reason for no jump: $(cat err.txt)"
 text_of "$PID" "$F" after
 cmp before after || fail "its code is not what it was, after --force"
 untraced "$PID"
 alive
 go forced
 finish forced
+
+# Returns are caught nowhere then: it says so when that is known, once, and of return probes alone.
+for mode in auto jump trap; do
+	NAME=$mode start busy 1
+	prlimit --pid "$PID" --as=1:1
+	trace --mode $mode --force --stats -p "$PID" -n 50 -e "p:b/step $F:step" -e "r:b/ret $F:step"
+	trace_done
+	[ "$(count ' step: ')" = 50 ] || fail "$mode: not 50 events"
+	[ "$(grep -c "warning: returns of .*step cannot be caught in process $PID: no memory can be had in it$" err.txt)" = 1 ] ||
+		fail "$mode: no warning of returns, or several: $(cat err.txt)"
+	grep -q 'b/ret hits=0 .* missed_no_room=[1-9]' err.txt || fail "$mode: returns are not missed: $(cat err.txt)"
+	why='no memory can be had in it'
+	[ $mode != trap ] || why='--mode says so'
+	[ "$(grep -c "no_jump=\"$why\"" err.txt)" = 2 ] || fail "$mode: another reason: $(cat err.txt)"
+	untraced "$PID"
+	go $mode
+	finish $mode
+done
