@@ -68,3 +68,15 @@ for mode in auto jump trap; do
 	go $mode
 	finish $mode
 done
+
+# Enough for slots and the guard, not for rings.
+NAME=little start busy 1
+size=$(awk '/^VmSize/ { print ($2 + 20000) * 1024 }' "/proc/$PID/status")
+prlimit --pid "$PID" --as="$size:$size"
+trace --mode jump --stats -p "$PID" -n 50 -e "p:b/step $F:step"
+trace_done
+grep -q ' unguarded=0 ' err.txt || fail "little memory: no guard: $(cat err.txt)"
+grep -q ' boosted=1 .* no_jump="no memory can be had in it"' err.txt || fail "little memory: $(cat err.txt)"
+untraced "$PID"
+go little
+finish little
