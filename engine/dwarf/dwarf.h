@@ -62,7 +62,8 @@ bool dwarf_place_at(struct dwarf *dwarf, uint64_t elf_vaddr, struct dwarf_place 
 
 /*
  * Move @place, the entry of a function whose code is not optimised, to where its variables
- * have their values. False: it stays, there is no need or no way.
+ * have their values. False: it stays, there is no need or no way. Parameters that the caller left on
+ * the stack have theirs at the entry, too: whoever wants no others need not ask.
  */
 bool dwarf_skip_prologue(struct dwarf *dwarf, struct dwarf_place *place);
 

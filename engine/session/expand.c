@@ -157,16 +157,7 @@ static int find_places(struct expansion *x)
 		return dwarf_function_line(x->dwarf, d->name, d->lineno, &x->places, x->err);
 	if (d->offset)
 		return place_of_symbol(x);
-	return dwarf_function_places(x->dwarf, d->name, d->has_variables, &x->places, x->err);
-}
-
-/* Where functions are entered, by a line or a name. */
-static void skip_prologues(struct expansion *x)
-{
-	if (!x->d->has_variables)
-		return;
-	for (size_t i = 0; i < x->places.n; i++)
-		(void)dwarf_skip_prologue(x->dwarf, &x->places.v[i]);
+	return dwarf_function_places(x->dwarf, d->name, false, &x->places, x->err);
 }
 
 /* --- returns --------------------------------------------------------------------------- */
@@ -277,14 +268,37 @@ static bool may_be_elsewhere(int rc)
 	return rc == -ENODATA || rc == -ENOENT || rc == -ENOTSUP;
 }
 
-static int plan_place(struct expansion *x, const struct dwarf_place *place)
+/* Has all that is asked for a value at @place, where a function is entered? */
+static bool is_all_at(struct expansion *x, const struct dwarf_place *place)
+{
+	struct expand_left_out left_out = { 0 };
+	struct expand_args args = { 0 };
+	bool is_all = expand_args_at(x->dwarf, x->d, place, &args, &left_out, x->err) == 0 &&
+		      left_out.n == 0;
+
+	expand_args_free(&args);
+	expand_left_out_free(&left_out);
+	ubp_err_reset(x->err);
+	return is_all;
+}
+
+/* What the entry has is read there. What the prologue has to store first is read behind it. */
+static void skip_prologue(struct expansion *x, struct dwarf_place *place)
+{
+	if (x->d->has_variables && place->is_entry && !is_all_at(x, place))
+		(void)dwarf_skip_prologue(x->dwarf, place);
+}
+
+static int plan_place(struct expansion *x, struct dwarf_place *place)
 {
 	const struct expand_definition *d = x->d;
 	struct plain_probe *probe = &x->probes[x->n];
 	struct expand_args *args = &x->args[x->n_args++];
 	bool named_by_place = !d->event && d->kind == EXPAND_FUNCTION && is_of_symbols(d);
-	int rc = expand_args_at(x->dwarf, d, place, args, &x->left_out, x->err);
+	int rc;
 
+	skip_prologue(x, place);
+	rc = expand_args_at(x->dwarf, d, place, args, &x->left_out, x->err);
 	if (may_be_elsewhere(rc)) {
 		if (x->n_unreadable++ == 0)
 			x->unreadable = *x->err;
@@ -356,7 +370,6 @@ static int expand(struct expansion *x, const char *filter)
 		rc = keep_returning(x);
 	if (rc < 0)
 		return expand_at(x->d, x->d->name_col, x->err);
-	skip_prologues(x);
 	rc = name_event(x);
 	if (rc == 0)
 		rc = plan_places(x);
