@@ -235,6 +235,12 @@ struct object_exits {
 int object_find_exits(struct object *object, uint64_t foffset, struct object_exits *ret_exits,
 		      struct ubp_err *err);
 
+/*
+ * Does the function that contains @foffset jump back there, from there or from further on? What only a
+ * table or a register leads to is not seen; nor is what stands behind bytes that cannot be decoded.
+ */
+bool object_is_loop_head(struct object *object, uint64_t foffset);
+
 enum object_boundary {
 	BOUNDARY_OK,      /* an instruction of its function starts here */
 	BOUNDARY_INSIDE,  /* falls into an instruction; *ret_start is where that starts */

@@ -282,11 +282,27 @@ static bool is_all_at(struct expansion *x, const struct dwarf_place *place)
 	return is_all;
 }
 
-/* What the entry has is read there. What the prologue has to store first is read behind it. */
-static void skip_prologue(struct expansion *x, struct dwarf_place *place)
+/*
+ * What the entry has is read there. What the prologue has to store first is read behind it; but
+ * where the function begins with a loop, each round would come by there.
+ */
+static int skip_prologue(struct expansion *x, struct dwarf_place *place)
 {
-	if (x->d->has_variables && place->is_entry && !is_all_at(x, place))
-		(void)dwarf_skip_prologue(x->dwarf, place);
+	uint64_t entry = place->elf_vaddr, foffset;
+
+	if (!x->d->has_variables || !place->is_entry || is_all_at(x, place) ||
+	    !dwarf_skip_prologue(x->dwarf, place) ||
+	    object_vaddr_to_foffset(x->file->object, place->elf_vaddr, &foffset) < 0 ||
+	    !object_is_loop_head(x->file->object, foffset))
+		return 0;
+	(void)ubp_fail(x->err, ENOTSUP,
+		       "what is named has its values only from %s+0x%" PRIx64
+		       " on, the head of a loop, where each round would be a hit: probe a line "
+		       "(%s:N), or all rounds (%s+0x%" PRIx64
+		       "), or name registers at the entry",
+		       place->function, place->elf_vaddr - entry, place->function,
+		       place->function, place->elf_vaddr - entry);
+	return expand_at(x->d, x->d->name_col, x->err);
 }
 
 static int plan_place(struct expansion *x, struct dwarf_place *place)
@@ -295,10 +311,10 @@ static int plan_place(struct expansion *x, struct dwarf_place *place)
 	struct plain_probe *probe = &x->probes[x->n];
 	struct expand_args *args = &x->args[x->n_args++];
 	bool named_by_place = !d->event && d->kind == EXPAND_FUNCTION && is_of_symbols(d);
-	int rc;
+	int rc = skip_prologue(x, place);
 
-	skip_prologue(x, place);
-	rc = expand_args_at(x->dwarf, d, place, args, &x->left_out, x->err);
+	if (rc == 0)
+		rc = expand_args_at(x->dwarf, d, place, args, &x->left_out, x->err);
 	if (may_be_elsewhere(rc)) {
 		if (x->n_unreadable++ == 0)
 			x->unreadable = *x->err;

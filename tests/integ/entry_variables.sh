@@ -2,7 +2,7 @@
 # Copyright the ubp authors
 # Variables named at a function's entry: one hit for each call, also where the function begins
 # with a loop. Parameters that the caller left on the stack are read at the first instruction; what
-# the prologue stores, behind it.
+# the prologue stores, behind it, and where that is the head of a loop, not at all.
 . "${0%/*}/lib.bash"
 need_arch x86_64 # instructions
 have gcc
@@ -80,3 +80,29 @@ fi
 build plain64 -O0 || fail gcc
 hits plain64 'seventh n' n
 at_entry plain64 'seventh n' || fail "a parameter on the stack is not read at the entry"
+
+# --- behind the prologue: not where each round of a loop comes by
+hits plain64 'local n' n
+hits plain64 'many n' n # a branch of the prologue leads there
+no_head() {
+	"$UPROBE" --check "p:t/hit ./$1:$2" > out.txt 2> err.txt && fail "$1, $2: taken"
+	grep -q "the head of a loop.*$3" err.txt || fail "$1, $2: no reason"
+	[ ! -s out.txt ] || fail "$1, $2: refused, and printed"
+}
+head=$(sed -n 's/.*all rounds (down+\(0x[0-9a-f]*\)).*/\1/p' <("$UPROBE" --check 'p:./plain64:down n' 2>&1))
+[ -n "$head" ] || fail "where the loop of down() begins"
+for f in down down:0 rounds 'seventh a' 'seventh n b'; do
+	case $f in *' '*) ;; rounds) f="$f p" ;; *) f="$f n" ;; esac
+	no_head plain64 "$f" "${f%%[ :]*}:N"
+done
+# What is told does it.
+"$UPROBE" -o out.txt -e "p:t/hit ./plain64:down+$head n" -e 'p:t/line ./plain64:down:5 n' \
+	-e 'p:t/reg ./plain64:down n=%di:s32' -- ./plain64 2> err.txt || fail "all rounds"
+for event in hit=55 line=45 reg=10; do
+	expect_count "${event#*=}" ": ${event%=*}: "
+done
+# Of several functions the others are left.
+"$UPROBE" -o out.txt -e 'p:./plain64:[dl]o* n' -- ./plain64 2> err.txt || fail "several functions"
+grep -q '1 of 2 places are left out: .*down+0x.*the head of a loop' err.txt ||
+	fail "what is left out is not said"
+expect_count 10 ': local: '
