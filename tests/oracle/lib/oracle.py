@@ -139,7 +139,7 @@ REGISTERS = {"aarch64": {"di": "x0", "si": "x1", "dx": "x2", "cx": "x3", "r8": "
 def has_char():
     """Before Linux 6.3 characters are numbers."""
     with open(f"{TRACEFS}/README") as f:
-        return re.search(r"\bchar\b", f.read())
+        return re.search(r"type:.*\bchar\b", f.read())
 
 
 def registers(text):
