@@ -316,12 +316,13 @@ bool ubp_host_is_broken_off(pid_t tid, const struct ubp_call *call)
 	return has_eintr(tid, &regs) || (call->redo_pc && is_redone(call, &regs));
 }
 
-/* What stood in x0 in front of the call. */
-static bool find_arg(pid_t tid, struct ubp_call *call, const struct ubp_regs *regs)
+/* What stood in x0 in front of the call. @is_noted: @call is from just before this stop. */
+static bool find_arg(pid_t tid, struct ubp_call *call, const struct ubp_regs *regs,
+		     bool is_noted)
 {
 	bool found;
 
-	if (call->is_known && call->nr == regs->r[ARM64_X8] && call->sp == regs->r[ARM64_SP] &&
+	if (is_noted && call->nr == regs->r[ARM64_X8] && call->sp == regs->r[ARM64_SP] &&
 	    call->pc == regs->r[ARM64_PC])
 		return true;
 	/* Where the number is, the kernel tells the arguments; later ones then forget this one. */
@@ -334,8 +335,11 @@ static bool find_arg(pid_t tid, struct ubp_call *call, const struct ubp_regs *re
 
 void ubp_host_redo_eintr(pid_t tid, struct ubp_call *call)
 {
+	bool is_noted = call->is_known;
 	struct ubp_regs regs;
 
+	/* At the next stop it may be in another such call, with another argument. */
+	call->is_known = false;
 	if (!has_eintr(tid, &regs))
 		return;
 	/* close() has closed, whatever it returns. */
@@ -343,9 +347,8 @@ void ubp_host_redo_eintr(pid_t tid, struct ubp_call *call)
 		return;
 	if (call->own_pc == regs.r[ARM64_PC] && call->own_sp == regs.r[ARM64_SP])
 		return;
-	if (!find_arg(tid, call, &regs))
+	if (!find_arg(tid, call, &regs, is_noted))
 		return;
-	call->is_known = false;
 	regs.r[0] = call->arg;
 	regs.r[ARM64_PC] -= ARM64_INSN;
 	call->sp = regs.r[ARM64_SP];
@@ -358,6 +361,7 @@ void ubp_host_keep_eintr(pid_t tid, struct ubp_call *call)
 {
 	struct ubp_regs regs;
 
+	call->is_known = false;
 	if (!has_eintr(tid, &regs)) {
 		if (!call->redo_pc || !is_redone(call, &regs))
 			return;
