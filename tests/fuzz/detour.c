@@ -63,7 +63,7 @@ static void run(struct fuzz_input *in)
 	head = lab.thread->head;
 	run_vectors(1, &lab.vectors);
 	outcome = lab_interpret(probe, &regs);
-	lab_run(&regs, 1, NULL, NULL, &end);
+	lab_run(&regs, &end);
 	lab_assert_kept("fuzz", &regs, NULL, &end);
 	if (end.signo) {
 		CLAIM(lab_trap(&end) == 0 && lab.thread->head == head);
