@@ -24,6 +24,9 @@
 #define SEIZE_TRIES    10
 #define CRITICAL_MAX   100 /* threads found in a restartable sequence, before one is taken */
 #define STOP_LIMIT_MS  500 /* for one thread to stop */
+#define ONE_TURN_MS    50  /* ... where any will do */
+#define OTHERS_MAX     64  /* stops of others that are looked after in between */
+#define ONE_LIMIT_NS   10000000000ULL /* for one of any */
 #define DRAIN_LIMIT_NS 2000000000ULL  /* without any stop */
 #define DRAIN_MAX_NS   20000000000ULL /* in all */
 
@@ -188,7 +191,7 @@ int attach_sharers(struct tracer *tracer, const struct process *p, struct ubp_er
 }
 
 /* Stop @t. 1: it is held; 0: not now; -ESRCH: it is gone. */
-static int hold(struct tracer *tracer, struct tracee *t)
+static int hold(struct tracer *tracer, struct tracee *t, unsigned limit_ms)
 {
 	pid_t tid = t->tid;
 	struct stop stop;
@@ -199,7 +202,7 @@ static int hold(struct tracer *tracer, struct tracee *t)
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
 		return 0;
 	t->want_interrupt = true;
-	while ((rc = tracer_await(tracer, t, STOP_LIMIT_MS, &stop)) == 1) {
+	while ((rc = tracer_await(tracer, t, limit_ms, &stop)) == 1) {
 		if (stop.exited || stop.event != PTRACE_EVENT_STOP) {
 			tracer_dispatch(tracer, &stop);
 			if (map_get(&tracer->tracees, (uint64_t)tid) != t)
@@ -225,7 +228,7 @@ static int hold(struct tracer *tracer, struct tracee *t)
 
 int attach_hold(struct tracer *tracer, struct tracee *t)
 {
-	return t->held ? 1 : hold(tracer, t);
+	return t->held ? 1 : hold(tracer, t, STOP_LIMIT_MS);
 }
 
 void attach_undo(struct tracer *tracer, pid_t pid)
@@ -242,7 +245,7 @@ void attach_undo(struct tracer *tracer, pid_t pid)
 
 		if (t->process->pid != pid)
 			continue;
-		rc = t->held ? 1 : hold(tracer, t);
+		rc = t->held ? 1 : hold(tracer, t, STOP_LIMIT_MS);
 		if (rc == 1)
 			tracer_detach(tracer, t);
 		if (rc != 0)
@@ -250,23 +253,46 @@ void attach_undo(struct tracer *tracer, pid_t pid)
 	}
 }
 
+/* A thread that waits for its vfork() child stops only when that has gone on, perhaps from a stop. */
+static void look_after_others(struct tracer *tracer, const struct process *p)
+{
+	struct stop stop;
+	size_t pos = 0;
+	void *value;
+
+	for (int n = 0; n < OTHERS_MAX && map_next(&tracer->tracees, &pos, NULL, &value);) {
+		struct tracee *t = value;
+
+		if (t->process == p || t->held || wait_look(t->tid, &stop) != 1)
+			continue;
+		tracer_dispatch(tracer, &stop);
+		pos = 0; /* the table may have changed */
+		n++;
+	}
+}
+
 int attach_hold_one(struct tracer *tracer, struct process *p, struct tracee **ret_tracee,
 		    struct ubp_err *err)
 {
+	uint64_t begun = event_clock_now(CLOCK_KIND_MONO);
 	pid_t pid = p->pid;
 	int n_tries = 0;
 
 	/* First those that run: stopping them disturbs no system call. */
-	for (int pass = 0; pass < 2; pass++) {
+	for (int pass = 0; pass < 2 || event_clock_now(CLOCK_KIND_MONO) - begun < ONE_LIMIT_NS;
+	     pass++) {
 		size_t pos = 0;
 		void *value;
 
+		look_after_others(tracer, p);
+		if (map_get(&tracer->processes, (uint64_t)pid) != p)
+			return ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
 		while (map_next(&tracer->tracees, &pos, NULL, &value)) {
 			struct tracee *t = value;
 
 			if (t->process != p || (pass == 0 && task_state(t->tid) != 'R'))
 				continue;
-			switch (hold(tracer, t)) {
+			switch (hold(tracer, t, ONE_TURN_MS)) {
 			case 1:
 				if (n_tries++ < CRITICAL_MAX && task_in_rseq(t)) {
 					attach_let_go(t);
@@ -320,7 +346,7 @@ pid_t *attach_hold_others(struct tracer *tracer, const struct tracee *t, size_t 
 
 	while (tids && n < max && (other = next_to_hold(tracer, t, tids, n))) {
 		tids[n++] = other->tid;
-		(void)hold(tracer, other);
+		(void)hold(tracer, other, STOP_LIMIT_MS);
 	}
 	*ret_n = n;
 	return tids;
