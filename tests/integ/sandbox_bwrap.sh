@@ -23,5 +23,5 @@ chmod -R a+rX "$DIR"
 host=(bwrap --unshare-all --ro-bind / / --proc /proc --dev /dev --tmpfs /sys --tmpfs /tmp --ro-bind "$DIR/demo" /tmp/demo
 	--setenv TMPDIR /tmp --setenv UPROBE /tmp/demo/build/uprobe --setenv USDT /tmp/demo/build/usdt
 	--setenv HELLO /tmp/demo/build/hello)
-as_user "${host[@]}" /tmp/demo/docs/demo.sh > out 2>&1 < /dev/null || fail "the demo as an ordinary user in bubblewrap"
+as_user "${host[@]}" /tmp/demo/docs/demo.sh > out 2>&1 < /dev/null || fail "the demo as an ordinary user in bubblewrap: $(tail -n 6 out)"
 grep -q '^All traces came as expected' out || fail "the demo said nothing at its end"
