@@ -129,7 +129,7 @@ static void tell_lost_returns(struct ubp_session *s, const struct process *p)
 {
 	const struct plant_space *ps = p->space->plant;
 	size_t more = 0;
-	const struct uprobe *lost = plant_lost_returns(p->space, &more);
+	const struct uprobe *lost = ps ? plant_lost_returns(p->space, &more) : NULL;
 	char others[48] = "";
 
 	if (!lost)
