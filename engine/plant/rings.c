@@ -317,6 +317,26 @@ static void note_thread(struct plant_space *ps, struct tracee *t, uint64_t threa
 		ring_space_set_cpu(ps->rings, t->tid, task_rseq_cpu_vaddr(t));
 }
 
+/*
+ * A process that shares its memory with others may have the thread pointer of one of them. Those
+ * found at attach may sleep, and then have never told theirs.
+ */
+static bool may_be_anothers(struct tracer *tracer, const struct tracee *t)
+{
+	const struct process *p = t->process;
+	size_t pos = 0;
+	void *value;
+
+	while (p->space->refs > 1 && map_next(&tracer->tracees, &pos, NULL, &value)) {
+		const struct tracee *other = value;
+
+		if (other->process != p && other->process->space == p->space &&
+		    (!other->thread_pointer || other->thread_pointer == t->thread_pointer))
+			return true;
+	}
+	return false;
+}
+
 void rings_add_thread(struct tracer *tracer, struct tracee *t, const struct ubp_regs *regs)
 {
 	struct plant_space *ps = t->process->space->plant;
@@ -344,7 +364,8 @@ void rings_add_thread(struct tracer *tracer, struct tracee *t, const struct ubp_
 		(void)map_put(&ps->thread_pointers, thread_pointer, RINGS_SHARED);
 		return;
 	}
-	if (map_put(&ps->thread_pointers, thread_pointer, tid_value(t->tid)) == 0)
+	if (!may_be_anothers(tracer, t) &&
+	    map_put(&ps->thread_pointers, thread_pointer, tid_value(t->tid)) == 0)
 		note_thread(ps, t, thread_pointer);
 }
 
