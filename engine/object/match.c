@@ -57,6 +57,7 @@ struct asked {
 	char *name;
 	const char *of; /* source file or version; NULL: of any */
 	bool by_name;
+	bool without_tags; /* names may have ABI tags that were not asked for */
 };
 
 /* "NAME@FILE": in C++ names there is no '@'. */
@@ -83,7 +84,7 @@ static bool is_asked_for(struct object *object, const struct asked *a, const str
 {
 	if (!a->by_name)
 		return name_matches(sym, name, a->wanted->text);
-	return name_is(sym, name, a->name) &&
+	return name_is(sym, name, a->name, a->without_tags) &&
 	       (!a->of || (sym->version && strcmp(sym->version, a->of) == 0) ||
 		sym_is_of_file(object, sym, a->of));
 }
@@ -132,22 +133,22 @@ static int find(struct object *object, const struct asked *a, struct object_symb
 	return 0;
 }
 
-/* The name may be a pattern after all, or stand in another file. */
+/* The name may stand in another file, have tags, or be a pattern after all. */
 static int find_name(struct object *object, struct asked *a, struct object_symbol **ret_v,
 		     size_t *ret_n)
 {
 	for (;;) {
 		int rc = find(object, a, ret_v, ret_n);
 
-		if (rc < 0 || *ret_n)
+		if (rc < 0 || *ret_n || !a->by_name)
 			return rc;
 		free(*ret_v);
 		*ret_v = NULL;
-		if (!symtab_more(object))
-			break;
+		if (symtab_more(object))
+			continue;
+		a->by_name = !a->without_tags;
+		a->without_tags = true;
 	}
-	a->by_name = false;
-	return find(object, a, ret_v, ret_n);
 }
 
 int object_match_functions(struct object *object, const struct object_wanted *wanted,

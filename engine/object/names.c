@@ -145,11 +145,21 @@ static const char *next_byte(const char *start, const char *s)
 	return behind;
 }
 
-static bool is_same_text(const char *a, const char *b)
+/* "f[abi:cxx11]" is what people write as f. */
+static const char *skip_tags(const char *s)
+{
+	while (strncmp(s, "[abi:", 5) == 0 && strchr(s, ']'))
+		s = strchr(s, ']') + 1;
+	return s;
+}
+
+static bool is_same_text(const char *a, const char *b, bool without_tags)
 {
 	const char *start_a = a, *start_b = b;
 
 	for (;; a++, b++) {
+		if (without_tags)
+			a = skip_tags(a);
 		a = next_byte(start_a, a);
 		b = next_byte(start_b, b);
 		if (*a != *b)
@@ -169,7 +179,8 @@ static const char *without_return(const struct name *name)
 	return s && s > name->full ? s : NULL;
 }
 
-bool name_is(const struct sym *sym, const struct name *name, const char *wanted)
+bool name_is(const struct sym *sym, const struct name *name, const char *wanted,
+	     bool without_tags)
 {
 	const char *behind;
 
@@ -178,9 +189,10 @@ bool name_is(const struct sym *sym, const struct name *name, const char *wanted)
 	if (!name || !name->full)
 		return false;
 	behind = without_return(name);
-	return is_same_text(name->brief, wanted) || is_same_text(name->full, wanted) ||
-	       (name->bare && is_same_text(name->bare, wanted)) ||
-	       (behind && is_same_text(behind, wanted));
+	return is_same_text(name->brief, wanted, without_tags) ||
+	       is_same_text(name->full, wanted, without_tags) ||
+	       (name->bare && is_same_text(name->bare, wanted, without_tags)) ||
+	       (behind && is_same_text(behind, wanted, without_tags));
 }
 
 bool name_matches(const struct sym *sym, const struct name *name, const char *pattern)

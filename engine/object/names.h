@@ -31,9 +31,11 @@ void names_free(struct names *names);
 
 /*
  * Is @wanted the function: its own name, or without parameters, without template arguments? Where
- * blanks stand between signs they make no difference.
+ * blanks stand between signs they make no difference; @without_tags, ABI tags don't either, which
+ * stand in @name alone: "f[abi:cxx11]" is f.
  */
-bool name_is(const struct sym *sym, const struct name *name, const char *wanted);
+bool name_is(const struct sym *sym, const struct name *name, const char *wanted,
+	     bool without_tags);
 /* Does the own name, or a demangled one, match a pattern (fnmatch(3))? */
 bool name_matches(const struct sym *sym, const struct name *name, const char *pattern);
 

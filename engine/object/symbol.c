@@ -284,7 +284,7 @@ static void look_up(struct object *object, const struct wanted *wanted, struct a
 
 /* By the names of C++ and Rust as people write them. */
 static void look_up_demangled(struct object *object, const struct wanted *wanted,
-			      struct answers *answers)
+			      bool without_tags, struct answers *answers)
 {
 	const struct symtab *symtab = object->symtab;
 	const struct names *names = names_get(object);
@@ -294,7 +294,7 @@ static void look_up_demangled(struct object *object, const struct wanted *wanted
 		const struct sym *sym = &symtab->syms[i];
 
 		if (is_function(sym) && names->of[i].full &&
-		    name_is(sym, &names->of[i], name) &&
+		    name_is(sym, &names->of[i], name, without_tags) &&
 		    (!wanted->version || sym_is_of_file(object, sym, wanted->version)))
 			add_answer(answers, sym);
 	}
@@ -316,11 +316,15 @@ int object_find_symbol(struct object *object, const char *name,
 	if (answers.n == 0 && find_in_go_table(object, name, ret_symbol) == 0)
 		return 0;
 	while (answers.n == 0) {
-		look_up_demangled(object, &wanted, &answers);
+		look_up_demangled(object, &wanted, false, &answers);
 		is_overloaded = answers.n > 1;
 		if (answers.n || !symtab_more(object))
 			break;
 		look_up(object, &wanted, &answers);
+	}
+	if (answers.n == 0) {
+		look_up_demangled(object, &wanted, true, &answers);
+		is_overloaded = answers.n > 1;
 	}
 	if (answers.n > 1)
 		return fail_ambiguous(object, &wanted, &answers, is_overloaded, err);

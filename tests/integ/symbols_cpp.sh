@@ -195,3 +195,18 @@ LC_ALL=C comm -13 <(LC_ALL=C sort list) want > missing
 [ "$(wc -l < got)" -ge 1 ] || fail "std::ios_base::Init::Init"
 "$UPROBE" --check "p:$lib:\"std::locale::name[abi:cxx11]() const\"" > got || fail "[abi:cxx11]"
 grep -q '^p:uprobes/std_locale_name_abi_cxx11 ' got || fail "[abi:cxx11]: $(cat got)"
+# Nobody writes these tags: without them the name is taken if no other is that already.
+"$UPROBE" --check "p:$lib:\"std::locale::name() const\"" > got || fail "std::locale::name() const"
+grep -q '^p:uprobes/std_locale_name ' got || fail "name() const: $(cat got)"
+cat > tags.cc << 'END'
+#include <string>
+namespace ns { struct S { std::string name(int n); }; }
+std::string ns::S::name(int n) { return std::string(n, 'x'); }
+std::string mk(int n) { return std::string(n, 'x'); }
+int main(int argc, char **) { return mk(argc).size() + ns::S().name(3).size() - 4; }
+END
+g++ -O0 -o tags tags.cc || fail "g++"
+for name in cpp:mk ns::S::name '"mk(int)"' '"ns::S::name(int)"' 'cpp:ns::S::name'; do
+	"$UPROBE" -o got "p:x ./tags:$name" -- ./tags || fail "$name"
+	[ "$(grep -c ' x: ' got)" = 1 ] || fail "$name: $(cat got)"
+done
