@@ -6,34 +6,7 @@
 . "${0%/*}/lib.bash"
 command -v go > /dev/null || skip "no Go compiler"
 
-cat > prog.go <<'GO'
-package main
-
-import "fmt"
-
-//go:noinline
-func add(a, b int) int { return a + b }
-
-func work(n int, c chan int) {
-	s := 0
-	for i := 0; i < n; i++ {
-		s = add(s, i)
-	}
-	c <- s
-}
-
-func main() {
-	c := make(chan int)
-	for i := 0; i < 20; i++ {
-		go work(100, c)
-	}
-	s := 0
-	for i := 0; i < 20; i++ {
-		s += <-c
-	}
-	fmt.Println(s)
-}
-GO
+cp "$UBP_SRC/fixtures/go_static.go" prog.go || fail "cp"
 export GOCACHE=$PWD/cache GOFLAGS=-mod=mod HOME=$PWD
 command go build -o prog prog.go || fail "cannot build"
 "$UPROBE" -o out.txt -e 'p:g/add ./prog:main.add a=%ax b=%bx' -- ./prog > stdout.txt 2> err.txt ||
