@@ -5,7 +5,7 @@
 . "${0%/*}/lib.bash"
 in_modes auto trap
 
-F=$FIXTURES/signals few=$(scaled 2000) many=$(scaled 20000)
+F=$FIXTURES/signals few=$(scaled 2000)
 for defs in "p:s/work $F:work i=$ARG1 s=+0($ARG2):string" "r:s/ret $F:work \$retval" \
 	"p:s/handler $F:on_signal sig=$ARG1:s32"; do
 	start signals "$few"
@@ -18,10 +18,11 @@ done
 expect_count "$few" ' handler: .* sig=[0-9]+$'
 
 # Let go in the middle of the storm.
-start signals "$many"
+start signals "$few" on
 trace -p "$PID" -e "p:s/work $F:work" -e "r:s/ret $F:work"
 go
 wait_for out.txt ' ret: '
 trace_stop
+go
 finish
-[ "$LAST" = "arrived $many" ] || fail "let go in the middle: it says '$LAST'"
+[[ $LAST =~ ^arrived\ ([0-9]+)$ ]] && [ "${BASH_REMATCH[1]}" -ge "$few" ] || fail "let go in the middle: it says '$LAST'"
