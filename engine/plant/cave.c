@@ -95,16 +95,15 @@ int cave_open(struct tracee *t, const struct maps *maps, struct cave *cave, stru
 
 	cave->len = space->arch->stub_len;
 	cave->vaddr = find_cave(space->arch, maps, t->tid);
-	memset(cave->saved, 0, sizeof(cave->saved));
-	if (!cave->vaddr) {
+	if (!cave->vaddr)
 		cave->vaddr = task_auxv(t->tid, AT_ENTRY);
-		if (!cave->vaddr ||
-		    mem_read(t->tid, cave->vaddr, cave->saved, cave->len) != cave->len) {
-			cave->vaddr = 0; /* nothing is to be put back */
-			return ubp_fail(err, ENOMEM,
-					"process %d has no room for a remote system call",
-					(int)t->process->pid);
-		}
+	/* A stub that is there already stays: a thread may still be on its way out of it, or of a
+	 * signal handler that came between. */
+	if (!cave->vaddr ||
+	    mem_read(t->tid, cave->vaddr, cave->saved, cave->len) != cave->len) {
+		cave->vaddr = 0; /* nothing is to be put back */
+		return ubp_fail(err, ENOMEM, "process %d has no room for a remote system call",
+				(int)t->process->pid);
 	}
 	rc = mem_write(&space->mem, t->tid, cave->vaddr, space->arch->stub, cave->len);
 	return rc == 0 ? 0

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
 """uprobe is killed before each of its steps to a return probe in a jump, on a program of its own each
-time: the next one has returns from what the first left, and the program ends as it should."""
+time: the next one has returns from what the first left, and the program ends as it should. Once the
+program runs on meanwhile, once it stays where it was."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -30,11 +32,11 @@ def start(pid, defs, env=None):
     return p, is_ready
 
 
-def attempt(killat, k):
+def attempt(killat, k, freeze=False):
     """Returns how many calls it took to come, if it was not killed."""
     target = subprocess.Popen([HELLO, *["abc"] * CALLS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     target.stdout.readline()
-    killat.arm(KillAt.ATTACH, k)
+    killat.arm(KillAt.ATTACH, k, target.pid if freeze else 0)
     first, is_ready = start(target.pid, [RETURN], {**os.environ, **killat.env})
     calls = killat.counts()[KillAt.ATTACH]
     if is_ready:
@@ -42,9 +44,10 @@ def attempt(killat, k):
     first.communicate(timeout=WAIT)
     # Others too, so that what is taken for free is used.
     then, _ = start(target.pid, [RETURN, f"p:k/p {HELLO}:greet", f"r:k/again {HELLO}:greet v=$retval"])
+    target.send_signal(signal.SIGCONT)
     said = target.communicate(b"\n", timeout=WAIT)[0].decode().strip()
     out, err = (text.decode(errors="replace") for text in then.communicate(timeout=WAIT))
-    what = f"killed before call {k} ({killat.last()})"
+    what = f"killed before call {k} ({killat.last()}){', stopped' if freeze else ''}"
     if target.returncode != 0 or said != str(3 * CALLS):
         sys.exit(f"{what}: the target ended with {target.returncode} and said {said!r}: {err}")
     if then.returncode != 0 or [out.count(f": {e}: ") for e in ("r", "p", "again")] != [CALLS] * 3:
@@ -62,6 +65,7 @@ def main():
         sys.exit(f"only {calls} calls are counted")
     for k in range(1, calls + 1, STEP):
         attempt(killat, k)
+        attempt(killat, k, freeze=True)
     print(calls, "calls")
     return 0
 

@@ -28,7 +28,8 @@ struct killat {
 	uint64_t kill_phase; /* to be killed in */
 	uint64_t kill_at;    /* before this call of it, from 1; 0: never */
 	uint64_t counts[PHASES];
-	char last[32]; /* the call it was killed before */
+	char last[32];   /* the call it was killed before */
+	uint64_t freeze; /* stopped (SIGSTOP) just before: not one step further; 0: nobody */
 };
 
 static struct killat *shared;
@@ -62,6 +63,8 @@ static void count(const char *call)
 	if (!shared->kill_at || phase != shared->kill_phase || n != shared->kill_at)
 		return;
 	strncpy(shared->last, call, sizeof(shared->last) - 1);
+	if (shared->freeze)
+		kill((pid_t)shared->freeze, SIGSTOP);
 	kill(self, SIGKILL);
 	for (;;)
 		pause();

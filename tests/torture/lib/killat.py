@@ -23,9 +23,11 @@ class KillAt:
             self.page = mmap.mmap(f.fileno(), 4096)
         self.env = {"LD_PRELOAD": PRELOAD, "UBP_KILLAT": path}
 
-    def arm(self, phase, k):
+    def arm(self, phase, k, freeze=0):
+        """freeze: a process that is stopped just before."""
         self.page[:4096] = bytes(4096)
         struct.pack_into("<QQ", self.page, 8, phase, k)
+        struct.pack_into("<Q", self.page, 88, freeze)
 
     def phase(self, phase):
         struct.pack_into("<Q", self.page, 0, phase)
