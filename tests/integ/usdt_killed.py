@@ -72,17 +72,19 @@ def main():
     for phase in (KillAt.ATTACH, KillAt.DETACH):
         step = max(1, counts[phase] // STEPS)
         for k in range(1, counts[phase] + 1, step):
-            killat.arm(phase, k)
+            freeze = n % 2 == 1  # it stays where it was, until the next one is gone
+            killat.arm(phase, k, target.p.pid if freeze else 0)
             run(target, killat)
             said, rc = run(target)
+            target.p.send_signal(signal.SIGCONT)
             lowered += "lowered" in said
             try:
                 if rc != 0:
                     raise ValueError(f"the next one ended with {rc}")
                 target.ask("go", "guarded=1 far=1")
             except ValueError as e:
-                sys.exit(f"killed before call {k} of {counts[phase]} ({killat.last()}) of phase {phase}: "
-                         f"{e}: {said}")
+                sys.exit(f"killed before call {k} of {counts[phase]} ({killat.last()}) of phase {phase}"
+                         f"{', stopped' if freeze else ''}: {e}: {said}")
             n += 1
     target.ask("alone", "guarded=0 far=0")
     target.p.stdin.close()
