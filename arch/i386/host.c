@@ -15,18 +15,10 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/user.h>
 #include <x86intrin.h>
 
 #include "arch/i386/i386.h"
-
-#define EIP_OFFSET      offsetof(struct user, regs.eip)
-#define EAX_OFFSET      offsetof(struct user, regs.eax)
-#define ORIG_EAX_OFFSET offsetof(struct user, regs.orig_eax)
-
-/* The kernel's own result: make the call again, or EINTR if a handler runs. */
-#define ERESTARTNOHAND 514
 
 #define VECTORS 8 /* xmm0 to xmm7 */
 
@@ -103,12 +95,6 @@ int ubp_host_get_vectors(pid_t tid, struct ubp_vectors *ret_vectors)
 	return 0;
 }
 
-bool ubp_host_takes_tags(pid_t tid)
-{
-	(void)tid;
-	return false;
-}
-
 int ubp_host_set_regs(pid_t tid, const struct ubp_regs *regs)
 {
 	uint32_t words[N_WORDS];
@@ -118,11 +104,6 @@ int ubp_host_set_regs(pid_t tid, const struct ubp_regs *regs)
 	return ptrace(PTRACE_SETREGS, tid, 0, words) < 0 ? -errno : 0;
 }
 
-int ubp_host_set_call(pid_t tid, const struct ubp_regs *regs)
-{
-	return ubp_host_set_regs(tid, regs);
-}
-
 int ubp_host_get_thread_pointer(const struct ubp_arch *arch, pid_t tid,
 				const struct ubp_regs *regs, uint64_t *ret_tp)
 {
@@ -130,82 +111,4 @@ int ubp_host_get_thread_pointer(const struct ubp_arch *arch, pid_t tid,
 	(void)tid;
 	*ret_tp = regs->r[X86_GS_BASE];
 	return 0;
-}
-
-int ubp_host_get_more(pid_t tid, struct ubp_more *ret_more, struct ubp_err *err)
-{
-	(void)tid;
-	(void)err;
-	ret_more->is_known = false; /* the frame needs none, and the kernel keeps all */
-	return 0;
-}
-
-void ubp_host_put_more(pid_t tid, const struct ubp_more *more)
-{
-	(void)tid;
-	(void)more;
-}
-
-int ubp_host_get_pc(pid_t tid, uint64_t *ret_vaddr)
-{
-	long word;
-
-	errno = 0;
-	word = ptrace(PTRACE_PEEKUSER, tid, EIP_OFFSET, 0);
-	if (word == -1 && errno != 0)
-		return -errno;
-	*ret_vaddr = (uint32_t)word;
-	return 0;
-}
-
-int ubp_host_set_pc(pid_t tid, uint64_t vaddr)
-{
-	return ptrace(PTRACE_POKEUSER, tid, EIP_OFFSET, (uint32_t)vaddr) < 0 ? -errno : 0;
-}
-
-int ubp_host_move(pid_t tid, const struct ubp_regs *regs, uint64_t vaddr)
-{
-	(void)regs;
-	return ubp_host_set_pc(tid, vaddr);
-}
-
-/* Is it in a system call that is about to return EINTR? Which one? */
-static bool returns_eintr(pid_t tid, long *ret_nr)
-{
-	if (ptrace(PTRACE_PEEKUSER, tid, EAX_OFFSET, 0) != -EINTR)
-		return false;
-	*ret_nr = ptrace(PTRACE_PEEKUSER, tid, ORIG_EAX_OFFSET, 0);
-	return *ret_nr >= 0;
-}
-
-void ubp_host_note_call(pid_t tid, struct ubp_call *call)
-{
-	(void)tid;
-	(void)call;
-}
-
-bool ubp_host_is_broken_off(pid_t tid, const struct ubp_call *call)
-{
-	(void)tid;
-	(void)call;
-	return false;
-}
-
-void ubp_host_redo_eintr(pid_t tid, struct ubp_call *call)
-{
-	long nr;
-
-	(void)call;
-	/* close() has closed, whatever it returns. */
-	if (returns_eintr(tid, &nr) && nr != SYS_close)
-		(void)ptrace(PTRACE_POKEUSER, tid, EAX_OFFSET, (long)-ERESTARTNOHAND);
-}
-
-void ubp_host_keep_eintr(pid_t tid, struct ubp_call *call)
-{
-	long nr;
-
-	(void)call;
-	if (returns_eintr(tid, &nr))
-		(void)ptrace(PTRACE_POKEUSER, tid, ORIG_EAX_OFFSET, -1L);
 }

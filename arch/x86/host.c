@@ -22,13 +22,6 @@
 
 _Static_assert(sizeof(struct user_regs_struct) <= sizeof(struct ubp_regs), "registers fit");
 
-#define RIP_OFFSET      offsetof(struct user, regs.rip)
-#define RAX_OFFSET      offsetof(struct user, regs.rax)
-#define ORIG_RAX_OFFSET offsetof(struct user, regs.orig_rax)
-
-/* The kernel's own result: make the call again, or EINTR if a handler runs. */
-#define ERESTARTNOHAND 514
-
 const struct ubp_arch *ubp_host_arch(void)
 {
 	return ubp_arch_find(EM_X86_64, ELFCLASS64);
@@ -152,20 +145,9 @@ int ubp_host_get_vectors(pid_t tid, struct ubp_vectors *ret_vectors)
 	return 0;
 }
 
-bool ubp_host_takes_tags(pid_t tid)
-{
-	(void)tid;
-	return false;
-}
-
 int ubp_host_set_regs(pid_t tid, const struct ubp_regs *regs)
 {
 	return ptrace(PTRACE_SETREGS, tid, 0, regs->r) < 0 ? -errno : 0;
-}
-
-int ubp_host_set_call(pid_t tid, const struct ubp_regs *regs)
-{
-	return ubp_host_set_regs(tid, regs);
 }
 
 int ubp_host_get_thread_pointer(const struct ubp_arch *arch, pid_t tid,
@@ -174,82 +156,4 @@ int ubp_host_get_thread_pointer(const struct ubp_arch *arch, pid_t tid,
 	(void)tid;
 	*ret_tp = regs->r[arch->tp];
 	return 0;
-}
-
-int ubp_host_get_more(pid_t tid, struct ubp_more *ret_more, struct ubp_err *err)
-{
-	(void)tid;
-	(void)err;
-	ret_more->is_known = false; /* the frame needs none, and the kernel keeps all */
-	return 0;
-}
-
-void ubp_host_put_more(pid_t tid, const struct ubp_more *more)
-{
-	(void)tid;
-	(void)more;
-}
-
-int ubp_host_get_pc(pid_t tid, uint64_t *ret_vaddr)
-{
-	long word;
-
-	errno = 0;
-	word = ptrace(PTRACE_PEEKUSER, tid, RIP_OFFSET, 0);
-	if (word == -1 && errno != 0)
-		return -errno;
-	*ret_vaddr = (uint64_t)word;
-	return 0;
-}
-
-int ubp_host_set_pc(pid_t tid, uint64_t vaddr)
-{
-	return ptrace(PTRACE_POKEUSER, tid, RIP_OFFSET, vaddr) < 0 ? -errno : 0;
-}
-
-int ubp_host_move(pid_t tid, const struct ubp_regs *regs, uint64_t vaddr)
-{
-	(void)regs;
-	return ubp_host_set_pc(tid, vaddr);
-}
-
-/* Is it in a system call that is about to return EINTR? Which one? */
-static bool returns_eintr(pid_t tid, long *ret_nr)
-{
-	if (ptrace(PTRACE_PEEKUSER, tid, RAX_OFFSET, 0) != -EINTR)
-		return false;
-	*ret_nr = ptrace(PTRACE_PEEKUSER, tid, ORIG_RAX_OFFSET, 0);
-	return *ret_nr >= 0;
-}
-
-void ubp_host_note_call(pid_t tid, struct ubp_call *call)
-{
-	(void)tid;
-	(void)call;
-}
-
-bool ubp_host_is_broken_off(pid_t tid, const struct ubp_call *call)
-{
-	(void)tid;
-	(void)call;
-	return false;
-}
-
-void ubp_host_redo_eintr(pid_t tid, struct ubp_call *call)
-{
-	long nr;
-
-	(void)call;
-	/* close() has closed, whatever it returns. */
-	if (returns_eintr(tid, &nr) && nr != SYS_close)
-		(void)ptrace(PTRACE_POKEUSER, tid, RAX_OFFSET, (long)-ERESTARTNOHAND);
-}
-
-void ubp_host_keep_eintr(pid_t tid, struct ubp_call *call)
-{
-	long nr;
-
-	(void)call;
-	if (returns_eintr(tid, &nr))
-		(void)ptrace(PTRACE_POKEUSER, tid, ORIG_RAX_OFFSET, -1L);
 }
