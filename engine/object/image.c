@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/base/err.h"
 #include "engine/object/object_priv.h"
@@ -63,4 +64,40 @@ const uint8_t *image_at(const struct image *image, uint64_t elf_vaddr, size_t *r
 	}
 	*ret_len = 0;
 	return NULL;
+}
+
+/* Of a table that is not in one segment all stays. */
+static void blank_table(struct image *image, uint64_t elf_vaddr, uint64_t len, size_t size,
+			size_t word)
+{
+	for (size_t i = 0; i < image->n; i++) {
+		const struct image_part *part = &image->parts[i];
+		uint64_t start = elf_vaddr - part->elf_vaddr;
+
+		if (elf_vaddr < part->elf_vaddr || start > part->len || len > part->len - start)
+			continue;
+		for (uint64_t at = 0; at < len; at += size)
+			memset(part->bytes + start + at + word, 0, word);
+	}
+}
+
+void image_blank_relocs(const struct object *object, struct image *image)
+{
+	size_t word = object_is_64bit(object) ? 8 : 4;
+	uint64_t left = IMAGE_MAX; /* sections, too, may share bytes */
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(object->elf, section))) {
+		size_t size; /* of an entry: r_offset, r_info, and maybe r_addend */
+
+		if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_ALLOC) ||
+		    (header.sh_type != SHT_REL && header.sh_type != SHT_RELA))
+			continue;
+		size = (header.sh_type == SHT_REL ? 2 : 3) * word;
+		if (header.sh_entsize != size || header.sh_size % size || header.sh_size > left)
+			continue;
+		left -= header.sh_size;
+		blank_table(image, header.sh_addr, header.sh_size, size, word);
+	}
 }

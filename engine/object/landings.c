@@ -417,7 +417,7 @@ static int mark_symbols(struct object *object, struct landings *l, struct ubp_er
 	return 0;
 }
 
-static int scan(struct object *object, struct landings *l, const struct image *image,
+static int scan(struct object *object, struct landings *l, struct image *image,
 		struct ubp_err *err)
 {
 	struct scan s = { .object = object, .landings = l, .image = image };
@@ -437,6 +437,7 @@ static int scan(struct object *object, struct landings *l, const struct image *i
 		rc = ubp_fail(err, ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = mark_tables(&s, err);
+	image_blank_relocs(object, image);
 	if (rc == 0)
 		rc = find_constants(&s, err);
 	free(s.tables);

@@ -4,6 +4,7 @@
 /* Where jumps may stand: a fixture function for each rule, and what whole files give. */
 
 #include <errno.h>
+#include <gelf.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -253,6 +254,61 @@ static void test_coverage(void **state)
 		skip();
 }
 
+/* --- what is a number in a table of relocations ---------------------------------------- */
+
+/* Where a 32-bit file has its first relocation: a table of 8 bytes for each. */
+static uint64_t find_relocs(const struct patient *p)
+{
+	Elf *elf = elf_begin(p->fd, ELF_C_READ, NULL);
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	uint64_t foffset = 0;
+
+	assert_non_null(elf);
+	while (!foffset && (section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, &header) && header.sh_type == SHT_REL &&
+		    header.sh_flags & SHF_ALLOC && header.sh_size >= 8)
+			foffset = header.sh_offset;
+	elf_end(elf);
+	return foffset;
+}
+
+/* What becomes of a jump at @symbol, in a file that has the address behind it at @foffset. */
+static enum window_refusal with_word(const struct patient *p, const char *symbol,
+				     uint64_t foffset)
+{
+	struct object *object = NULL;
+	struct window window;
+	uint64_t elf_vaddr;
+	uint32_t word;
+
+	assert_int_equal(object_open(p->path, &object, &err), 0);
+	assert_int_equal(object_symbol_value(object, symbol, &elf_vaddr), 0);
+	object_free(object);
+	word = (uint32_t)elf_vaddr + 1;
+	assert_int_equal(pwrite(p->fd, &word, sizeof(word), (off_t)foffset), sizeof(word));
+	assert_int_equal(object_open(p->path, &object, &err), 0);
+	(void)object_window(object, foffset_of(object, symbol), &window, &err);
+	object_free(object);
+	assert_int_equal(pwrite(p->fd, p->bytes, p->len, 0), p->len);
+	return window.why;
+}
+
+static void test_reloc_info(void **state)
+{
+	struct patient p = patient_admit(fixture_or_skip("../fixtures32/jumps"));
+	uint64_t relocs = find_relocs(&p);
+
+	(void)state;
+	ubp_err_reset(&err);
+	assert_true(relocs > 0);
+	/* Code that a relocation changes is no place for a jump. */
+	assert_int_equal(with_word(&p, "sees", relocs), WINDOW_LANDING);
+	/* Its kind and its symbol: a number like any other. */
+	assert_int_equal(with_word(&p, "sees", relocs + 4), WINDOW_OK);
+	patient_discharge(&p);
+}
+
 static void test_all_insns(void **state)
 {
 	struct object *object = open_fixture("obj_windows");
@@ -301,7 +357,7 @@ int main(void)
 		cmocka_unit_test(test_bad_pads), cmocka_unit_test(test_fixed),
 		cmocka_unit_test(test_entry),    cmocka_unit_test(test_go),
 		cmocka_unit_test(test_coverage), cmocka_unit_test(test_all_insns),
-		cmocka_unit_test(test_notes),
+		cmocka_unit_test(test_notes),    cmocka_unit_test(test_reloc_info),
 	};
 
 	return cmocka_run_group_tests_name("object_window", tests, NULL, NULL);
