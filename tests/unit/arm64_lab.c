@@ -129,7 +129,7 @@ void lab_run_function(const struct run_regs *regs, void (*fn)(void *arg), void *
 	run_on_trap(stopped_in_body, &in_body);
 	lab_run_at(LAB_SITE, regs, ret_end);
 	run_on_trap(NULL, NULL);
-	run_write_word(LAB_BODY, INSN_RET);
+	lab_body_returns();
 }
 
 void lab_call_nested(void)
@@ -246,9 +246,14 @@ unsigned lab_interrupt(const struct lab_interruptions *what)
 
 /* --- a function ------------------------------------------------------------------------ */
 
+void lab_return_to(uint64_t vaddr, struct run_regs *regs)
+{
+	regs->x[ARM64_X30] = vaddr;
+}
+
 void lab_return_home(struct run_regs *before, struct run_regs *ret_after)
 {
-	before->x[ARM64_X30] = LAB_HOME;
+	lab_return_to(LAB_HOME, before);
 	*ret_after = *before;
 }
 
@@ -258,11 +263,16 @@ uint64_t lab_link(const struct run_regs *before, const struct run_end *end)
 	return end->regs.x[ARM64_X30];
 }
 
+void lab_body_returns(void)
+{
+	run_write_word(LAB_BODY, INSN_RET);
+}
+
 void lab_function_start(struct run_regs *before, struct run_regs *ret_after)
 {
 	lab_start_returns();
 	run_clear(LAB_HOME, ARM64_INSN);
-	run_write_word(LAB_BODY, INSN_RET);
+	lab_body_returns();
 	lab_return_home(before, ret_after);
 }
 

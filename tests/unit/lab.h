@@ -178,12 +178,16 @@ void lab_run_function(const struct run_regs *regs, void (*in_body)(void *arg), v
 /* The function does nothing but return, to where the machine says, from @before; no return is
  * hijacked. */
 void lab_function_start(struct run_regs *before, struct run_regs *ret_after);
-/* From @before it will return there, with @ret_after. */
+/* It will return to @vaddr, called with @regs. */
+void lab_return_to(uint64_t vaddr, struct run_regs *regs);
+/* From @before it will return to where the machine says, with @ret_after. */
 void lab_return_home(struct run_regs *before, struct run_regs *ret_after);
 /* Where the function, entered with @before, returns to, by how things are at @end. */
 uint64_t lab_link(const struct run_regs *before, const struct run_end *end);
-/* There is no such function: who comes to its body is out. */
+/* There is no such function, or it never returns: who comes to its body is out. */
 void lab_end_at_body(void);
+/* There is one again. */
+void lab_body_returns(void);
 /* A return address as it is found in a frame, without what signs it. */
 uint64_t lab_plain_address(uint64_t found);
 /* In a signal handler: the function, for LAB_NESTED. */

@@ -2,8 +2,8 @@
 /* Copyright the ubp authors */
 
 /*
- * Return probes in detours: functions that call themselves, jump to themselves, are left by a
- * longjmp(), share a stack pointer; with signal handlers at each instruction.
+ * Return probes in detours: functions that call themselves, jump to themselves, share a stack
+ * pointer; with signal handlers at each instruction.
  */
 
 #ifdef __aarch64__
@@ -23,10 +23,10 @@
 #include "arch/guard.h"
 #include "engine/base/err.h"
 #include "tests/unit/arm64_lab.h"
+#include "tests/unit/return_lab.h"
 
 #define N_ELEMS(a) (sizeof(a) / sizeof((a)[0]))
 
-static struct run_regs before, after;
 static struct run_end end;
 static uint8_t stack[RUN_STACK_SIZE];
 
@@ -37,21 +37,6 @@ static const struct ubp_arch *arch(void)
 
 /* --- probes and functions -------------------------------------------------------------- */
 
-static int start(void **state)
-{
-	(void)state;
-	lab_reset();
-	lab_fill(1);
-	lab_random(7, &before);
-	before.x[0] = 0;
-	before.x[1] = LAB_MEM;
-	lab.plan.lossless = false;
-	lab.plan.count_dropped = false;
-	lab_function_start(&before, &after);
-	lab_set_probe(0, true, "a=%x0:s64 v=$retval", NULL);
-	return 0;
-}
-
 /* Run it; all must be as before, but for what @after says. The trap, or -1. */
 static int go(const char *what)
 {
@@ -59,12 +44,6 @@ static int go(const char *what)
 	lab_run_from(&before, &end);
 	lab_assert_kept(what, &after, stack, &end);
 	return lab_trap(&end);
-}
-
-/* The record at @at of probe @i, with the registers as they are then; its end. */
-static uint64_t expect_record(uint64_t at, unsigned i)
-{
-	return lab_expect_record(at, i, lab.probes[i].is_return ? &after : &before);
 }
 
 /* The child of a vfork() comes back, and the parent after it, with the same entry. */
@@ -222,24 +201,6 @@ static void leaves_signed_ones(void **state)
 	lab_expect_nothing(head);
 }
 
-static void is_left_by_longjmp(void **state)
-{
-	uint64_t head = lab.thread->head;
-
-	(void)state;
-	run_clear(LAB_BODY, ARM64_INSN); /* it never returns */
-	lab_function_build(1);
-	after.x[30] = LAB_RETURN_CODE;
-	assert_int_equal(go("skipped"), -1);
-	after.x[30] = LAB_HOME;
-	assert_int_equal(go("next"), 0);
-	/* The tracer has looked at it. */
-	lab_hijack_of(before.sp)->real = 0;
-	run_write_word(LAB_BODY, INSN_RET);
-	assert_int_equal(go("over"), -1);
-	lab_expect_nothing(expect_record(head, 0));
-}
-
 /* Returned to by nobody that is known: the tracer may know. */
 static void is_lost(void **state)
 {
@@ -362,7 +323,6 @@ int main(void)
 		cmocka_unit_test_setup(refuses_vfork, start),
 		cmocka_unit_test_setup(calls_itself, start),
 		cmocka_unit_test_setup(jumps_to_itself, start),
-		cmocka_unit_test_setup(is_left_by_longjmp, start),
 		cmocka_unit_test_setup(shares_a_stack_pointer, start),
 		cmocka_unit_test_setup(is_lost, start),
 		cmocka_unit_test_setup(is_interrupted_anywhere, start),

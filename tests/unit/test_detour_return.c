@@ -2,11 +2,12 @@
 /* Copyright the ubp authors */
 
 /*
- * Return probes in detours: what is recorded, while somebody is there; a table that is full.
+ * Return probes in detours: what is recorded, while somebody is there; a function that is left by
+ * a longjmp(); a table that is full.
  * How functions of a machine come and go is in its own test, such as test_x86_detour_return.c.
  */
 
-#include "tests/unit/host_lab.h"
+#include "tests/unit/return_lab.h"
 
 #ifdef LAB_SITE
 
@@ -26,26 +27,10 @@
 
 #define N_ELEMS(a) (sizeof(a) / sizeof((a)[0]))
 
-static struct run_regs before, after;
 static struct run_end end;
 static uint8_t stack[RUN_STACK_SIZE];
 
 /* --- probes and functions -------------------------------------------------------------- */
-
-static int start(void **state)
-{
-	(void)state;
-	lab_reset();
-	lab_fill(1);
-	lab_random(7, &before);
-	before.LAB_R0 = 0;
-	before.LAB_R1 = LAB_MEM;
-	lab.plan.lossless = false;
-	lab.plan.count_dropped = false;
-	lab_function_start(&before, &after);
-	lab_set_probe(0, true, "a=" R0 ":s64 v=$retval", NULL);
-	return 0;
-}
 
 /* Run it; in its body, @in_body is called. The trap, or -1. */
 static int run(const char *what, void (*in_body)(void *arg), void *arg)
@@ -73,12 +58,6 @@ static int run(const char *what, void (*in_body)(void *arg), void *arg)
 static int go(const char *what)
 {
 	return run(what, NULL, NULL);
-}
-
-/* The record at @at of probe @i, with the registers as they are then; its end. */
-static uint64_t expect_record(uint64_t at, unsigned i)
-{
-	return lab_expect_record(at, i, lab.probes[i].is_return ? &after : &before);
 }
 
 /* --- one call ------------------------------------------------------------------------------ */
@@ -175,6 +154,28 @@ static void counts_and_filters(void **state)
 	lab_expect_nothing(expect_record(head, 0));
 }
 
+static void is_left_by_longjmp(void **state)
+{
+	uint64_t head = lab.thread->head;
+	struct run_regs left = before;
+
+	(void)state;
+	lab_end_at_body(); /* it never returns */
+	lab_function_build(1);
+	lab_run_at(LAB_SITE, &before, &end);
+	assert_int_equal(lab_trap(&end), -1);
+	assert_int_equal(lab_link(&before, &end), LAB_RETURN_CODE);
+	lab_return_to(LAB_RETURN_CODE, &left);
+	lab_assert_kept("skipped", &left, NULL, &end);
+	lab_return_to(LAB_HOME, &before);
+	assert_int_equal(go("next"), 0);
+	/* The tracer has looked at it. */
+	lab_hijack_of(before.LAB_SP)->real = 0;
+	lab_body_returns();
+	assert_int_equal(go("over"), -1);
+	lab_expect_nothing(expect_record(head, 0));
+}
+
 /* --- is anybody there? ---------------------------------------------------------------------- */
 
 struct change {
@@ -246,6 +247,7 @@ int main(void)
 		cmocka_unit_test_setup(returns, start),
 		cmocka_unit_test_setup(records_both_ways, start),
 		cmocka_unit_test_setup(counts_and_filters, start),
+		cmocka_unit_test_setup(is_left_by_longjmp, start),
 		cmocka_unit_test_setup(asks_again_on_return, start),
 		cmocka_unit_test_setup(finds_a_place, start),
 	};

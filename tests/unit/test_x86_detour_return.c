@@ -2,8 +2,8 @@
 /* Copyright the ubp authors */
 
 /*
- * Return probes in detours: functions that call themselves, jump to themselves, are left by a
- * longjmp(), take arguments off the stack; with signal handlers at each instruction.
+ * Return probes in detours: functions that call themselves, jump to themselves, take arguments
+ * off the stack; with signal handlers at each instruction.
  */
 
 #ifdef __x86_64__
@@ -20,11 +20,11 @@
 #include "arch/guard.h"
 #include "arch/x86/x86.h"
 #include "engine/base/err.h"
+#include "tests/unit/return_lab.h"
 #include "tests/unit/x86_lab.h"
 
 #define N_ELEMS(a) (sizeof(a) / sizeof((a)[0]))
 
-static struct run_regs before, after;
 static struct run_end end;
 
 /* --- probes and functions -------------------------------------------------------------- */
@@ -32,26 +32,6 @@ static struct run_end end;
 static void body(const void *code, size_t len)
 {
 	run_write(LAB_BODY, code, len);
-}
-
-static void body_returns(void)
-{
-	body("\xc3", 1);
-}
-
-static int start(void **state)
-{
-	(void)state;
-	lab_reset();
-	lab_fill(1);
-	lab_random(7, &before);
-	before.gpr[DI] = 0;
-	before.gpr[SI] = LAB_MEM;
-	lab.plan.lossless = false;
-	lab.plan.count_dropped = false;
-	lab_function_start(&before, &after);
-	lab_set_probe(0, true, "a=%di:s64 v=$retval", NULL);
-	return 0;
 }
 
 /* Run it; all must be as before, but for what @after says. The trap, or -1. */
@@ -68,12 +48,6 @@ static uint64_t word_at(uint64_t vaddr)
 
 	memcpy(&word, (void *)vaddr, sizeof(word));
 	return word;
-}
-
-/* The record at @at of probe @i, with the registers as they are then; its end. */
-static uint64_t expect_record(uint64_t at, unsigned i)
-{
-	return lab_expect_record(at, i, lab.probes[i].is_return ? &after : &before);
 }
 
 /* vfork() is such a function: it returns twice. */
@@ -185,27 +159,6 @@ static void jumps_to_itself(void **state)
 	lab_expect_nothing(head);
 }
 
-static void is_left_by_longjmp(void **state)
-{
-	run_word home = LAB_HOME;
-	uint64_t head = lab.thread->head;
-
-	(void)state;
-	run_plant_exit(LAB_BODY, 0); /* it never returns */
-	lab_function_build(1);
-	after.gpr[SP] = before.gpr[SP];
-	assert_int_equal(go("skipped", NULL, NULL), -1);
-	run_write(before.gpr[SP], &home, sizeof(home));
-	assert_int_equal(go("next", NULL, NULL), 0);
-	assert_int_equal(word_at(before.gpr[SP]), LAB_HOME);
-	/* The tracer has looked at it. */
-	lab_hijack_of(before.gpr[SP])->real = 0;
-	body_returns();
-	after.gpr[SP] += RUN_WORD;
-	assert_int_equal(go("over", NULL, NULL), -1);
-	lab_expect_nothing(expect_record(head, 0));
-}
-
 /* --- the stack --------------------------------------------------------------------------------- */
 
 static void pops_arguments(void **state)
@@ -238,7 +191,7 @@ static void is_lost(void **state)
 {
 	(void)state;
 	lab_function_build(1);
-	body_returns();
+	lab_body_returns();
 	run_write(before.gpr[SP], &lab.plan.return_vaddr, RUN_WORD);
 	lab_run(&before, &end);
 	assert_int_equal(lab_trap(&end), 0);
@@ -379,7 +332,6 @@ int main(void)
 		cmocka_unit_test_setup(refuses_who_pops_it, start),
 		cmocka_unit_test_setup(calls_itself, start),
 		cmocka_unit_test_setup(jumps_to_itself, start),
-		cmocka_unit_test_setup(is_left_by_longjmp, start),
 		cmocka_unit_test_setup(pops_arguments, start),
 		cmocka_unit_test_setup(is_lost, start),
 		cmocka_unit_test_setup(is_interrupted_anywhere, start),

@@ -36,6 +36,8 @@
 #define lab_assert_kept    lab32_assert_kept
 #define lab_function_start lab32_function_start
 #define lab_end_at_body    lab32_end_at_body
+#define lab_body_returns   lab32_body_returns
+#define lab_return_to      lab32_return_to
 #define lab_return_home    lab32_return_home
 #define lab_link           lab32_link
 #define lab_plain_address  lab32_plain_address

@@ -230,16 +230,21 @@ void lab_assert_kept(const char *what, const struct run_regs *before, const uint
 	assert_memory_equal(end->stack, stack, above + RED_ZONE - FRAME_ALL);
 }
 
-static void write_home(const struct run_regs *regs)
+static void write_link(uint64_t vaddr, const struct run_regs *regs)
 {
-	run_word home = LAB_HOME;
+	run_word word = (run_word)vaddr;
 
-	run_write(regs->gpr[SP], &home, sizeof(home));
+	run_write(regs->gpr[SP], &word, sizeof(word));
+}
+
+void lab_return_to(uint64_t vaddr, struct run_regs *regs)
+{
+	write_link(vaddr, regs);
 }
 
 void lab_return_home(struct run_regs *before, struct run_regs *ret_after)
 {
-	write_home(before);
+	write_link(LAB_HOME, before);
 	*ret_after = *before;
 	ret_after->gpr[SP] += RUN_WORD;
 }
@@ -252,11 +257,16 @@ uint64_t lab_link(const struct run_regs *before, const struct run_end *end)
 	return word;
 }
 
+void lab_body_returns(void)
+{
+	run_write(LAB_BODY, "\xc3", 1);
+}
+
 void lab_function_start(struct run_regs *before, struct run_regs *ret_after)
 {
 	lab_start_returns();
 	run_plant_exit(LAB_HOME, 0);
-	run_write(LAB_BODY, "\xc3", 1);
+	lab_body_returns();
 	lab_return_home(before, ret_after);
 }
 
@@ -299,7 +309,7 @@ unsigned lab_interrupt(const struct lab_interruptions *what)
 	for (bool more = true; more; n++) {
 		struct interruption in = { .what = what, .at = n };
 
-		write_home(what->regs);
+		write_link(LAB_HOME, what->regs);
 		what->start(what->arg);
 		run_steps_at(LAB_SITE, what->regs, interrupt, &in, &end);
 		what->check(what->arg, &end, in.done);
