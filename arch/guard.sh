@@ -15,7 +15,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
 # shellcheck disable=SC2086 # any number of flags
-if ! ${AS:-${tools}as} ${GUARD_FLAGS-} -o "$dir/guard.o" "$here/guard.S"; then
+if ! ${AS:-${tools}as} ${GUARD_FLAGS-} -I "${0%/*}" -o "$dir/guard.o" "$here/guard.S"; then
 	echo "guard.sh: no assembler for $here here (AS)" >&2
 	exit 77
 fi

@@ -28,41 +28,13 @@
  *   x11             offset in a structure, or tries left
  */
 
-	/* struct guard_head */
-	.set	HEAD_LEN, 16
-	.set	HEAD_TABLE_MASK, 32
-	.set	HEAD_NEXT, 40
-	.set	HEAD_DATA, 48
-	.set	HEAD_RETURNS, 56
-	.set	HEAD_RETURNS_MASK, 64
-	.set	AREA_TRAMPOLINE, 0x100
-	.set	AREA_GUARD, 0x180
-	.set	AREA_TABLE, 0x1000
+	.include "guard.inc"
 
 	/* struct guard_site, guard_hash() */
-	.set	SITE_SLOT, 8
-	.set	PAGE, 4096
-	.set	STACK_PAGES, 4096	/* of a stack that are looked at */
-	.set	SLOT_FLAGS, 63
-	.set	SLOT_UNWIND, 1
-	.set	SITE_SHIFT, 4		/* log2 of its size, and that of guard_return */
 	.set	HASH_SHIFT, 40
 	.set	BRK, 0xd42eac40		/* our breakpoint */
 
-	/* struct guard_return, struct guard_hijack */
-	.set	RETURN_REAL, 8
-	.set	HIJACK_SHIFT, 5
-	.set	HIJACK_REAL, 8
-
 	/* struct guard_data */
-	.set	DATA_CHAIN_AT, 0
-	.set	DATA_CHAIN, 8
-	.set	DATA_CHAIN_SHIFT, 5	/* log2 of an action's size */
-	.set	DATA_OWNER, 72
-	.set	DATA_RETIRED, 80
-	.set	DATA_HIJACKS, 112
-	.set	DATA_HIJACKS_MASK, 120
-	.set	DATA_RETURN_VADDR, 128
 	.set	CHAIN_TRIES, 50000	/* how long another setter may take: some 50 ms */
 
 	/* the kernel's: sigaction, siginfo, ucontext */
@@ -74,18 +46,11 @@
 	.set	SA_KNOWN_HIGH, 0xdc00
 	.set	SA_RESTORER_BIT, 26
 	.set	SA_RESETHAND_BIT, 31
-	.set	SI_CODE, 8
 	.set	UC_SIGMASK, 40
 	.set	UC_X0, 184
 	.set	UC_X30, UC_X0 + 240
 	.set	UC_SP, UC_X0 + 248
 	.set	UC_PC, UC_X0 + 256
-
-	.set	TRAP_BRKPT, 1
-	.set	TRAP_TRACE, 2
-	.set	SIG_IGN, 1
-	.set	SIGTRAP, 5
-	.set	SIGTRAP_BIT, 0x10
 
 	.set	NR_SCHED_YIELD, 124
 	.set	NR_TGKILL, 131
@@ -95,9 +60,6 @@
 	.set	NR_GETPID, 172
 	.set	NR_GETTID, 178
 	.set	NR_RT_TGSIGQUEUEINFO, 240
-	.set	SIG_BLOCK, 0
-	.set	NO_SUCH_HOW, 99
-	.set	EFAULT, 14
 
 	/* Hints, for assemblers that do not know their names. */
 	.macro	strip_x30

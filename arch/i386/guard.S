@@ -19,47 +19,19 @@
  * hook: esp points to where to go on. All registers but eax stay, and the flags.
  */
 
-	/* struct guard_head */
-	.set	HEAD_LEN, 16
-	.set	HEAD_TABLE_MASK, 32
-	.set	HEAD_NEXT, 40
-	.set	HEAD_DATA, 48
-	.set	HEAD_RETURNS, 56
-	.set	HEAD_RETURNS_MASK, 64
-	.set	AREA_TRAMPOLINE, 0x100
-	.set	AREA_GUARD, 0x180
-	.set	AREA_TABLE, 0x1000
+	.include "guard.inc"
 
 	/* struct guard_site, guard_hash() */
-	.set	SITE_SLOT, 8
-	.set	PAGE, 4096
-	.set	STACK_PAGES, 4096	/* of a stack that are looked at */
-	.set	SLOT_FLAGS, 63
-	.set	SLOT_UNWIND, 1
 	.set	SLOT_PART, 4
 	.set	INT3, 0xcc
-	.set	SITE_SHIFT, 4		/* log2 of its size, and that of guard_return */
 	.set	HASH_HIGH, 0x9e3779b9
 	.set	HASH_LOW, 0x7f4a7c15
 	.set	HASH_SHIFT, 8		/* of the upper half */
 
 	/* struct guard_return */
-	.set	RETURN_REAL, 8
 	.set	RETURN_REACH, 4096	/* bytes of arguments that a ret may pop */
 
-	/* struct guard_hijack */
-	.set	HIJACK_SHIFT, 5
-	.set	HIJACK_REAL, 8
-
 	/* struct guard_data */
-	.set	DATA_CHAIN_AT, 0
-	.set	DATA_CHAIN, 8
-	.set	DATA_CHAIN_SHIFT, 5	/* log2 of an action's room */
-	.set	DATA_OWNER, 72
-	.set	DATA_RETIRED, 80
-	.set	DATA_HIJACKS, 112
-	.set	DATA_HIJACKS_MASK, 120
-	.set	DATA_RETURN_VADDR, 128
 	.set	CHAIN_TRIES, 100000	/* how long another setter may take: some 50 ms */
 
 	/* the kernel's: sigaction, siginfo, ucontext */
@@ -70,7 +42,6 @@
 	.set	SA_KNOWN, 0xdc000807	/* the flags that it keeps */
 	.set	SA_SIGINFO, 4
 	.set	SA_RESTORER, 0x04000000
-	.set	SI_CODE, 8
 	.set	UC_EDI, 36
 	.set	UC_ESI, 40
 	.set	UC_EBP, 44
@@ -80,12 +51,7 @@
 	.set	UC_EFLAGS, 84
 	.set	UC_SIGMASK, 108
 
-	.set	TRAP_BRKPT, 1
-	.set	TRAP_TRACE, 2
 	.set	SI_KERNEL, 0x80
-	.set	SIG_IGN, 1
-	.set	SIGTRAP, 5
-	.set	SIGTRAP_BIT, 0x10
 	.set	SIGKILL_SIGSTOP_BITS, 0x40100
 	.set	FLAG_TF, 0x100
 
@@ -98,10 +64,7 @@
 	.set	NR_GETTID, 224
 	.set	NR_TGKILL, 270
 	.set	NR_RT_TGSIGQUEUEINFO, 335
-	.set	SIG_BLOCK, 0
-	.set	NO_SUCH_HOW, 99
 	.set	SIGSET_LEN, 8
-	.set	EFAULT, 14
 
 	/* Five words of an action, through a register. */
 	.macro	copy_action from, from_base, to, to_base, reg
