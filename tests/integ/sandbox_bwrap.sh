@@ -18,7 +18,10 @@ as_user "${box[@]}" sh /box.sh > out 2>&1
 well "bubblewrap as an ordinary user" out
 
 mkdir -p "$DIR/demo/build"
-cp -r "${UBP_SRC:?}/docs" "$DIR/demo/" && cp "$UPROBE" "$USDT" "$FIXTURES/hello" "$DIR/demo/build/"
+cp -r "${UBP_SRC:?}/docs" "$DIR/demo/" && cp "$UPROBE" "$USDT" "$DIR/demo/build/"
+# Of a source that is seen in there, wherever this tree is.
+cp "$UBP_SRC/fixtures/hello.c" "$DIR/demo/"
+(cd "$DIR/demo" && gcc -w -O1 -g -fno-inline "-ffile-prefix-map=$PWD=/tmp/demo" -o build/hello hello.c) || fail "hello"
 chmod -R a+rX "$DIR"
 host=(bwrap --unshare-all --ro-bind / / --proc /proc --dev /dev --tmpfs /sys --tmpfs /tmp --ro-bind "$DIR/demo" /tmp/demo
 	--setenv TMPDIR /tmp --setenv UPROBE /tmp/demo/build/uprobe --setenv USDT /tmp/demo/build/usdt
