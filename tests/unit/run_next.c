@@ -14,10 +14,20 @@ uint64_t run_next(uint64_t *state)
 	return z ^ z >> 31;
 }
 
+static unsigned slower(void)
+{
+	const char *times = getenv("UBP_SLOWER");
+	unsigned n = times ? (unsigned)strtoul(times, NULL, 10) : 1;
+
+	return n ? n : 1;
+}
+
 unsigned run_rounds(unsigned n)
 {
-	const char *slower = getenv("UBP_SLOWER");
-	unsigned times = slower ? (unsigned)strtoul(slower, NULL, 10) : 1;
+	return n / slower();
+}
 
-	return times ? n / times : n;
+unsigned run_step(unsigned step)
+{
+	return step * slower();
 }

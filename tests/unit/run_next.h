@@ -9,7 +9,8 @@
 /* A good generator of numbers that are not random at all. */
 uint64_t run_next(uint64_t *state);
 
-/* @n, or fewer where all is slow: UBP_SLOWER times. */
+/* @n, or fewer where all is slow: UBP_SLOWER times. @step, or a larger one. */
 unsigned run_rounds(unsigned n);
+unsigned run_step(unsigned step);
 
 #endif
