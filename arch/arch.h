@@ -142,6 +142,7 @@ struct ubp_arch {
 	uint16_t e_machine; /* ELF EM_* of the tracee */
 	uint8_t elf_class;  /* ELFCLASS* */
 	uint8_t addr_size;  /* bytes in a pointer */
+	uint8_t torn_max;   /* bytes the kernel keeps of a value it cannot read whole; 0: all */
 	uint8_t insn_align; /* addresses of instructions are multiples of this */
 	uint8_t swbp[4];    /* breakpoint instruction */
 	uint8_t swbp_len;

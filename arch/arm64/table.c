@@ -15,6 +15,7 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.e_machine = EM_AARCH64,
 	.elf_class = ELFCLASS64,
 	.addr_size = 8,
+	.torn_max = 1,
 	.insn_align = ARM64_INSN,
 	/* ARM64_SWBP */
 	.swbp = { 0x40, 0xac, 0x2e, 0xd4 },

@@ -263,11 +263,21 @@ static bool resume_array(struct run *run, const struct fetch_task *task,
 	return true;
 }
 
+/* What is left of a value that could not be read whole is what the kernel leaves. */
+static uint32_t kept(const struct run *run, const struct fetch_op *op, uint32_t got)
+{
+	uint32_t torn = got % op->size, max = run->in->arch->torn_max;
+
+	return max && torn > max ? got - torn + max : got;
+}
+
 static void take_mem(struct run *run, const struct fetch_task *task,
 		     const struct fetch_span *span)
 {
 	if (span->got < span->len) {
-		memset((uint8_t *)span->buf + span->got, 0, span->len - span->got);
+		uint32_t keep = kept(run, task->op, span->got);
+
+		memset((uint8_t *)span->buf + keep, 0, span->len - keep);
 		if (resume_array(run, task, span))
 			return;
 	}

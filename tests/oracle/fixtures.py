@@ -63,7 +63,8 @@ def digging():
 def holes():
     f = fixture("holes")
     return compare([
-        f"p:peek {f}:peek p=%di s=+0(%di):string q=+0(%di):x64 b=+0(%di):u8[12]",
+        f"p:peek {f}:peek p=%di s=+0(%di):string q=+0(%di):x64 d=+0(%di):x32 h=+0(%di):x16 "
+        "b=+0(%di):u8[12] e=+0(%di):x32[3]",
     ], [f], at_least=11, recorded_there=False)  # each hit has something that cannot be read
 
 

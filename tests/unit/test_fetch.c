@@ -46,6 +46,7 @@ struct fixture {
 	struct event_record *record;
 	struct sink_buf text;
 	struct probe_make make;
+	const struct ubp_arch *arch;
 };
 
 struct vector {
@@ -173,6 +174,7 @@ static int set_up(void **state)
 	f->scratch = fetch_scratch_new();
 	f->record = calloc(1, sizeof(*f->record) + EVENT_DATA_MAX);
 	fill(f);
+	f->arch = ubp_arch_by_name("x86_64");
 	*state = f;
 	return f->scratch && f->record ? 0 : -1;
 }
@@ -205,7 +207,7 @@ static int run(struct fixture *f, const struct fetch_program *program, uint64_t 
 	const struct fetch_memory memory = { fake_memory_read, &f->memory };
 	struct ubp_regs regs = { 0 };
 	const struct fetch_input in = {
-		.arch = ubp_arch_by_name("x86_64"),
+		.arch = f->arch,
 		.regs = &regs,
 		.memory = &memory,
 		.hit_vaddr = MID + 0x123,
@@ -215,7 +217,7 @@ static int run(struct fixture *f, const struct fetch_program *program, uint64_t 
 
 	regs.r[REG_DI] = di;
 	regs.r[REG_SI] = si;
-	regs.r[REG_SP] = STACK + 8;
+	regs.r[f->arch->sp] = STACK + 8;
 	memset(f->record->data, 0xdd, EVENT_DATA_MAX); /* what an earlier record left */
 	f->memory.n_batches = f->memory.n_spans = 0;
 	f->memory.highest = 0;
@@ -230,12 +232,9 @@ static int run(struct fixture *f, const struct fetch_program *program, uint64_t 
 	return len;
 }
 
-static void check_vectors(void **state)
+static void check_each(struct fixture *f, const struct vector *v, size_t n)
 {
-	struct fixture *f = *state;
-
-	for (size_t i = 0; i < N_ELEMS(vectors); i++) {
-		const struct vector *v = &vectors[i];
+	for (size_t i = 0; i < n; i++, v++) {
 		struct fetch_program *program = compile(f, v->args);
 		int len = run(f, program, v->di, v->si, EVENT_HEAD_ENTRY);
 		const char *got = len >= 0 ? f->text.data : NULL;
@@ -249,6 +248,28 @@ static void check_vectors(void **state)
 				 v->n_spans);
 		free(program);
 	}
+}
+
+static void check_vectors(void **state)
+{
+	check_each(*state, vectors, N_ELEMS(vectors));
+}
+
+/* What is kept of a value that ends where nothing can be read is one byte at most. */
+static void torn_values(void **state)
+{
+	static const struct vector torn[] = {
+		{ "one byte is left of a value", "x=+0(%di):x64 y=+1(%di):x32 z=+2(%di):x16",
+		  END - 3, 0, " x=0x55 y=0x55 z=0x55", 1, 3 },
+		{ "bytes are whole", "+0(%di):x8[4]", END - 3, 0, " arg1={0x55,0x55,0x55,0x0}",
+		  1, 1 },
+		{ "a value in front of it is whole", "+0(%di):x32[2]", END - 6, 0,
+		  " arg1={0x55555555,0x55}", 1, 1 },
+	};
+	struct fixture *f = *state;
+
+	f->arch = ubp_arch_by_name("arm64");
+	check_each(f, torn, N_ELEMS(torn));
 }
 
 /* The guess at a string must not touch the next page, even if that one is there. */
@@ -382,9 +403,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(check_vectors), TEST(guess_stays_in_page), TEST(file_offsets),
-		TEST(record_limit),  TEST(largest_programs),	TEST(refused),
-		TEST(program_shape),
+		TEST(check_vectors), TEST(torn_values),   TEST(guess_stays_in_page),
+		TEST(file_offsets),  TEST(record_limit),  TEST(largest_programs),
+		TEST(refused),       TEST(program_shape),
 	};
 
 	return cmocka_run_group_tests_name("fetch", tests, NULL, NULL);
