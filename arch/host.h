@@ -86,6 +86,7 @@ struct ubp_call {
 	uint64_t nr, arg, sp, pc;
 	uint64_t redo_pc;        /* where it was put back to; 0: it was not */
 	uint64_t own_pc, own_sp; /* EINTR there is the program's own */
+	bool is_watched;         /* it has stopped before: a handler could not run unseen */
 };
 
 void ubp_host_note_call(pid_t tid, struct ubp_call *call);

@@ -6,6 +6,7 @@
 #include <asm/ptrace.h>
 #include <elf.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -249,8 +250,10 @@ uint64_t ubp_host_ticks(void)
 /*
  * When a thread stops, the kernel has already made up its mind: a call that it will make again
  * by itself has its pc back at the instruction, one that will not has EINTR in x0, and which
- * call that was, and with what in x0, is forgotten. So that is noted before the stop, where
- * the stop is ours; older kernels tell it behind it, too.
+ * call that was is forgotten. What stood in x0 the kernel knows for as long as the thread makes no
+ * other call: see ask_arg(). That such a one was rt_sigreturn(), behind a handler, and EINTR
+ * what it gave back, nothing tells but the handler's frame. So where the stop is ours, the call is
+ * noted before it, too.
  */
 
 static bool is_call_at(pid_t tid, uint64_t vaddr)
@@ -291,8 +294,8 @@ static bool read_call(pid_t tid, struct ubp_call *ret_call)
 void ubp_host_note_call(pid_t tid, struct ubp_call *call)
 {
 	call->is_known = read_call(tid, call);
-	if (call->is_known)
-		call->own_pc = 0; /* it has gone on since then */
+	if (call->is_known && call->pc == call->own_pc && call->sp == call->own_sp)
+		call->own_pc = 0; /* it makes it again */
 }
 
 /* Stopped behind a system call that returns EINTR? */
@@ -316,39 +319,129 @@ bool ubp_host_is_broken_off(pid_t tid, const struct ubp_call *call)
 	return has_eintr(tid, &regs) || (call->redo_pc && is_redone(call, &regs));
 }
 
-/* What stood in x0 in front of the call. @is_noted: @call is from just before this stop. */
+/*
+ * What stood in x0 in front of the thread's last call. The kernel tells arguments of a stop by
+ * seccomp, and takes for one what the signal's information says is one: which a tracer may write.
+ */
+static bool ask_arg(pid_t tid, uint64_t *ret_arg)
+{
+	struct __ptrace_syscall_info info = { 0 };
+	siginfo_t real, other;
+	bool told;
+
+	if (ptrace(PTRACE_GETSIGINFO, tid, 0, &real) < 0)
+		return false;
+	other = real;
+	other.si_code = SIGTRAP | PTRACE_EVENT_SECCOMP << 8;
+	if (ptrace(PTRACE_SETSIGINFO, tid, 0, &other) < 0)
+		return false;
+	told = ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof(info), &info) > 0 &&
+	       info.op == PTRACE_SYSCALL_INFO_SECCOMP;
+	(void)ptrace(PTRACE_SETSIGINFO, tid, 0, &real);
+	if (told)
+		*ret_arg = info.seccomp.args[0];
+	return told;
+}
+
+/* The same on kernels that cannot be asked. Where the number is they tell the arguments. */
+static bool read_arg(pid_t tid, const struct ubp_regs *regs, uint64_t *ret_arg)
+{
+	struct ubp_call now = { 0 };
+	bool found;
+
+	if (set_call(tid, (int)regs->r[ARM64_X8]) < 0)
+		return false;
+	found = read_call(tid, &now) && now.arg != regs->r[0];
+	(void)set_call(tid, -1);
+	*ret_arg = now.arg;
+	return found;
+}
+
+/* Has the process no handler for any signal? */
+static bool has_no_handlers(pid_t tid)
+{
+	unsigned long long caught = 1;
+	char line[128];
+	FILE *f;
+
+	snprintf(line, sizeof(line), "/proc/%d/status", (int)tid);
+	f = fopen(line, "re");
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f) && sscanf(line, "SigCgt: %llx", &caught) != 1)
+		;
+	(void)fclose(f);
+	return caught == 0;
+}
+
+/* Does a handler's frame below its stack pointer say what its registers say now? */
+static bool is_behind_handler(pid_t tid, const struct ubp_regs *regs)
+{
+	enum { PAGE = 0x1000, DEEP = 0x18000 }; /* with all of SVE's and SME's registers */
+	uint64_t sp = regs->r[ARM64_SP], words[PAGE / sizeof(uint64_t)];
+	uint64_t from = sp & -(uint64_t)PAGE, end = sp;
+
+	for (; sp - from < DEEP; end = from, from -= PAGE) {
+		struct iovec here = { words, end - from },
+			     there = { (void *)(uintptr_t)from, end - from };
+
+		if (end > from && process_vm_readv(tid, &here, 1, &there, 1, 0) < 0)
+			return errno != EFAULT; /* it ends where the stack does */
+		for (size_t i = 0; i + 1 < (end - from) / sizeof(words[0]); i += 2)
+			if (words[i] == sp && words[i + 1] == regs->r[ARM64_PC])
+				return true;
+	}
+	return false;
+}
+
+/* Sets @call's arg. @is_noted: @call is from just before this stop. */
 static bool find_arg(pid_t tid, struct ubp_call *call, const struct ubp_regs *regs,
 		     bool is_noted)
 {
-	bool found;
+	bool is_same = is_noted && call->nr == regs->r[ARM64_X8] &&
+		       call->sp == regs->r[ARM64_SP] && call->pc == regs->r[ARM64_PC];
+	uint64_t arg;
 
-	if (is_noted && call->nr == regs->r[ARM64_X8] && call->sp == regs->r[ARM64_SP] &&
-	    call->pc == regs->r[ARM64_PC])
-		return true;
-	/* Where the number is, the kernel tells the arguments; later ones then forget this one. */
-	if (set_call(tid, (int)regs->r[ARM64_X8]) < 0)
+	if (!ask_arg(tid, &arg) && (is_same || !read_arg(tid, regs, &arg)))
+		return is_same;
+	/* Before it was watched, a handler may have had a stack of its own. */
+	if (!(is_same && arg == call->arg) && !has_no_handlers(tid) &&
+	    (!call->is_watched || is_behind_handler(tid, regs)))
 		return false;
-	found = read_call(tid, call) && call->arg != regs->r[0];
-	(void)set_call(tid, -1);
-	return found;
+	call->arg = arg;
+	return true;
+}
+
+static void keep(struct ubp_call *call, const struct ubp_regs *regs)
+{
+	call->redo_pc = 0;
+	call->own_pc = regs->r[ARM64_PC];
+	call->own_sp = regs->r[ARM64_SP];
 }
 
 void ubp_host_redo_eintr(pid_t tid, struct ubp_call *call)
 {
-	bool is_noted = call->is_known;
+	bool is_noted = call->is_known, found;
 	struct ubp_regs regs;
 
 	/* At the next stop it may be in another such call, with another argument. */
 	call->is_known = false;
-	if (!has_eintr(tid, &regs))
+	if (!has_eintr(tid, &regs)) {
+		call->is_watched = true;
 		return;
+	}
 	/* close() has closed, whatever it returns. */
 	if (regs.r[ARM64_X8] == SYS_close || regs.r[ARM64_X8] == SYS_rt_sigreturn)
 		return;
 	if (call->own_pc == regs.r[ARM64_PC] && call->own_sp == regs.r[ARM64_SP])
 		return;
-	if (!find_arg(tid, call, &regs, is_noted))
+	found = find_arg(tid, call, &regs, is_noted);
+	call->is_watched = true;
+	if (!found) {
+		/* Later the kernel may tell of a call of ours. */
+		keep(call, &regs);
 		return;
+	}
 	regs.r[0] = call->arg;
 	regs.r[ARM64_PC] -= ARM64_INSN;
 	call->sp = regs.r[ARM64_SP];
@@ -362,6 +455,7 @@ void ubp_host_keep_eintr(pid_t tid, struct ubp_call *call)
 	struct ubp_regs regs;
 
 	call->is_known = false;
+	call->is_watched = true;
 	if (!has_eintr(tid, &regs)) {
 		if (!call->redo_pc || !is_redone(call, &regs))
 			return;
@@ -369,7 +463,5 @@ void ubp_host_keep_eintr(pid_t tid, struct ubp_call *call)
 		regs.r[ARM64_PC] += ARM64_INSN;
 		(void)set_general(tid, &regs);
 	}
-	call->redo_pc = 0;
-	call->own_pc = regs.r[ARM64_PC];
-	call->own_sp = regs.r[ARM64_SP];
+	keep(call, &regs);
 }

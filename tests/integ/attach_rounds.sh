@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
-# Attached to a busy server and let go, ROUNDS times: each request is answered, and
+# Attached to a busy server and let go, ROUNDS times (fewer where all is slow): each request is answered, and
 # nothing grows in it: no mapping, no descriptor, no thread.
 . "${0%/*}/lib.bash"
 
 F=$FIXTURES/server
-ROUNDS=${ROUNDS:-60}
+ROUNDS=${ROUNDS:-$(scaled 60)}
 sizes() {
 	echo "mappings $(wc -l < "/proc/$PID/maps")," \
 	    "descriptors $(find "/proc/$PID/fd" -type l | wc -l)," \
