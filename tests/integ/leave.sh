@@ -39,7 +39,7 @@ for mode in ${UBP_MODES:-trap auto}; do
 	leave skipped longjmp $(scaled 300)
 	leave skipped siglongjmp $(scaled 100)
 	leave none handler $(scaled 50)
-	leave none deep $(scaled 100000)
+	leave none deep $(scaled $(scaled 100000))
 	leave none swapcontext 3
 	leave none switch 3
 	leave none moved 3

@@ -18,7 +18,7 @@ rounds() {
 for mode in return jump; do
 	NAME=$mode start rt_signals $mode
 	go $mode
-	rounds "${ROUNDS:-20}"
+	rounds "${ROUNDS:-$(scaled 20)}"
 	go $mode
 	finish $mode
 	n=${LAST#arrived }
@@ -27,7 +27,7 @@ for mode in return jump; do
 done
 NAME=stopped start rt_signals stopped
 go stopped
-rounds "${ROUNDS:-20}"
+rounds "${ROUNDS:-$(scaled 20)}"
 go stopped
 finish stopped
 [ "${LAST#arrived }" -gt 5 ] || fail "stopped: $LAST: this test shows nothing"

@@ -39,8 +39,8 @@ for mode in trap auto; do
 	throw signals $(scaled $(scaled 1000))
 	throw coroutines 5
 	throw backtrace $(scaled 30)
-	throw crowd $(scaled 20000)
-	throw deep $(scaled 20000)
+	throw crowd $(scaled $(scaled 20000))
+	throw deep $(scaled $(scaled 20000))
 	throw library $LIBRARY
 	[ "$(count ' through_ret: ')" = $LIBRARY ] && [ "$(count ' catching_ret: .* arg1=-1$')" = $LIBRARY ] ||
 		fail "the library's returns are not all there"
