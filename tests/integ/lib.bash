@@ -128,6 +128,7 @@ in_modes() {
 		chmod 755 uprobe
 		UPROBE=$PWD/uprobe MODE=$MODE bash "$0"
 		rc=$?
+		[ $rc = 77 ] && exit $rc # its last line says why
 		[ $rc = 0 ] || { echo "in mode $MODE"; exit $rc; }
 		cd ..
 	done
