@@ -47,6 +47,7 @@ for round in 1 2 3; do
 	fi
 done
 
+[ "$(uname -m)" = x86_64 ] || exit 0 # the machines have no musl
 musl=/lib/x86_64-linux-musl/libc.so
 [ -f $musl ] || skip "the rest needs musl"
 for f in close execve getenv; do
