@@ -2,6 +2,7 @@
 # docs/example.c builds on ubp.h and libubp alone, is about as short as it says, and
 # traces.
 . "${0%/*}/lib.bash"
+have gcc
 
 [ "$(wc -l < "$UBP_SRC/docs/example.c")" -le 36 ] || fail "the example has grown long"
 grep '#include "' "$UBP_SRC/docs/example.c" | grep -v '"engine/session/ubp.h"' && fail "it needs more than ubp.h"

@@ -2,6 +2,7 @@
 # Copyright the ubp authors
 # Stacks through the vdso: signals that come while a program asks for the time.
 . "${0%/*}/lib.bash"
+have gcc
 
 cat > clock.c <<'C'
 #include <signal.h>
