@@ -248,13 +248,13 @@ def main():
     examples = [*from_manual(f"{SRC}/docs/man/uprobe.1"), *from_manual(f"{SRC}/docs/man/usdt.1"), *from_readme(),
                 *from_help(os.environ["UPROBE"]), *from_help(os.environ["USDT"])]
     only = sys.argv[1] if len(sys.argv) > 1 else ""
-    have, world, bad, left_out, n_run = prepare(), World(), 0, 0, 0
-    for example in UNTESTED.keys() - {command for command, _ in examples}:
-        fail(f"no such example any more: {example}")
     for program in ("gcc", "g++", "objcopy"):
         if not shutil.which(program):
             print(f"needs {program}")
             sys.exit(77)
+    have, world, bad, left_out, n_run = prepare(), World(), 0, 0, 0
+    for example in UNTESTED.keys() - {command for command, _ in examples}:
+        fail(f"no such example any more: {example}")
     try:
         world.begin(have)
         for example, shown in examples:

@@ -5,6 +5,7 @@
 . "${0%/*}/lib.bash"
 need_root
 have unshare
+have make
 have setpriv
 chroot=$(PATH=$PATH:/usr/sbin:/sbin command -v chroot) || skip "needs chroot"
 
