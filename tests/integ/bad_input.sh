@@ -61,10 +61,10 @@ done
 # The place: middle of an instruction, outside of the code, outside of the file.
 offset() { "$UPROBE" --check -e "p:b/x $F:$1" | sed -nE 's/.*:0x0*([0-9a-f]+).*/\1/p'; }
 step=$((16#$(offset step)))
-# The first instruction of two bytes or more: "ADDRESS BYTE BYTE ..."
-objdump -d --disassemble=step "$F" | sed -nE 's/^ +([0-9a-f]+):\t(([0-9a-f]{2} )+).*/\1 \2/p' > insns
+# The first instruction of two bytes or more: "ADDRESS BYTE BYTE ...", or "ADDRESS WORD"
+objdump -d --disassemble=step "$F" | sed -nE 's/^ +([0-9a-f]+):\t(([0-9a-f]{2} )+|[0-9a-f]{8} ).*/\1 \2/p' > insns
 base=$((16#$(awk '{ print $1; exit }' insns)))
-long=$((16#$(awk 'NF > 2 { print $1; exit }' insns)))
+long=$((16#$(awk 'NF > 2 || length($2) > 2 { print $1; exit }' insns)))
 inside=$(printf '0x%x' $((step + long - base + 1)))
 refused 'instruction' -p "$PID_busy" -e "p:b/x $F:$inside"
 refused 'instruction' -p "$PID_busy" -e "p:b/x $F:step+$((long - base + 1))"
