@@ -14,6 +14,7 @@
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
+#include "engine/trace/reaper.h"
 #include "engine/trace/seccomp.h"
 #include "engine/trace/task.h"
 #include "engine/trace/waker.h"
@@ -30,8 +31,10 @@ int tracer_init(struct tracer *tracer, const struct tracer_ops *ops, void *ctx,
 	tracer->waker = waker_start(err);
 	if (tracer->waker < 0)
 		return tracer->waker;
-	if (wait_look(tracer->waker, &stop) != -EINVAL)
+	if (wait_look(tracer->waker, &stop) != -EINVAL) {
+		tracer->reaper = reaper_is_needed() ? reaper_start(tracer) : NULL;
 		return 0;
+	}
 	waker_end(tracer->waker);
 	tracer->waker = 0;
 	return ubp_fail(err, ENOSYS,
@@ -93,12 +96,14 @@ struct process *tracer_add_process(struct tracer *tracer, pid_t pid, struct spac
 	}
 	p->pid = pid;
 	p->space = space;
+	reaper_mind(tracer->reaper, pid);
 	return p;
 }
 
 void tracer_drop_process(struct tracer *tracer, struct process *p)
 {
 	map_remove(&tracer->processes, (uint64_t)p->pid);
+	reaper_forget(tracer->reaper, p->pid);
 	space_put(tracer, p->space);
 	free(p);
 }
@@ -461,6 +466,7 @@ void tracer_fini(struct tracer *tracer)
 	map_free(&tracer->tracees);
 	map_free(&tracer->processes);
 	map_free(&tracer->limbo);
+	reaper_stop(tracer->reaper);
 	waker_end(tracer->waker);
 	free(tracer->all_cpus);
 }

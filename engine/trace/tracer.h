@@ -20,6 +20,7 @@
 #ifndef UBP_TRACE_TRACER_H
 #define UBP_TRACE_TRACER_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/ptrace.h>
@@ -38,6 +39,7 @@
 
 struct ubp_err;
 struct process;
+struct reaper;
 struct return_instance;
 struct tracee;
 
@@ -180,11 +182,12 @@ struct tracer_stops {
 struct tracer {
 	const struct tracer_ops *ops;
 	void *ctx;
-	struct map tracees;   /* tid -> struct tracee */
-	struct map processes; /* pid -> struct process */
-	struct map limbo;     /* tid of a new thread whose parent has not reported -> itself */
-	pid_t waker;          /* child that is signalled to wake the tracer */
-	int mailed;           /* atomic: tracer_wake() was called */
+	struct map tracees;    /* tid -> struct tracee */
+	struct map processes;  /* pid -> struct process */
+	struct map limbo;      /* tid of a new thread whose parent has not reported -> itself */
+	pid_t waker;           /* child that is signalled to wake the tracer */
+	int mailed;            /* atomic: tracer_wake() was called */
+	struct reaper *reaper; /* NULL: this kernel needs none */
 	struct mem_pokes pokes;
 	bool is_draining; /* attach_drain() is at work */
 	/* Recently hot threads are asked first (engine/trace/wait.c). */
@@ -289,6 +292,8 @@ void tracee_put_before(struct tracee *t);
  */
 void tracee_event_stop(struct tracee *t, int sig);
 
+/* wait.c: as waitid() says it. */
+void wait_fill(struct stop *stop, const siginfo_t *si);
 /* wait.c: consume a stop, but not an end that has overtaken it. */
 void tracer_consume_stop(pid_t tid);
 

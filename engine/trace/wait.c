@@ -19,6 +19,7 @@
 #include <time.h>
 
 #include "engine/event/clock.h"
+#include "engine/trace/reaper.h"
 #include "engine/trace/tracer.h"
 
 #define LOOK (WSTOPPED | WEXITED | WNOWAIT | __WALL | __WNOTHREAD)
@@ -32,7 +33,7 @@
 #define SWEEP_EVERY    16            /* hot stops between two sweeps */
 #define SWEEP_WIDTH    4             /* cold threads per sweep */
 
-static void fill(struct stop *stop, const siginfo_t *si)
+void wait_fill(struct stop *stop, const siginfo_t *si)
 {
 	*stop = (struct stop){ .tid = si->si_pid };
 	if (si->si_code == CLD_EXITED) {
@@ -96,7 +97,7 @@ static bool block(struct tracer *tracer, struct stop *ret_stop)
 		if (errno != EINTR)
 			return false;
 	}
-	fill(ret_stop, &si);
+	wait_fill(ret_stop, &si);
 	return true;
 }
 
@@ -120,10 +121,12 @@ static bool yield(uint64_t *start)
 	return true;
 }
 
-bool wait_any(struct tracer *tracer, struct stop *ret_stop)
+static bool wait_long(struct tracer *tracer, struct stop *ret_stop)
 {
 	uint64_t start;
 
+	if (reaper_next(tracer->reaper, ret_stop))
+		return true;
 	if (tracer->n_hot && ++tracer->hits_since_sweep >= SWEEP_EVERY) {
 		tracer->hits_since_sweep = 0;
 		if (sweep(tracer, ret_stop))
@@ -143,6 +146,16 @@ bool wait_any(struct tracer *tracer, struct stop *ret_stop)
 	return block(tracer, ret_stop);
 }
 
+bool wait_any(struct tracer *tracer, struct stop *ret_stop)
+{
+	bool got;
+
+	reaper_waiting(tracer->reaper);
+	got = wait_long(tracer, ret_stop);
+	reaper_working(tracer->reaper);
+	return got;
+}
+
 void wait_a_little(uint64_t *start)
 {
 	if (!yield(start))
@@ -158,7 +171,7 @@ int wait_look(pid_t tid, struct stop *ret_stop)
 		return errno == EINVAL ? -EINVAL : -ESRCH;
 	if (si.si_pid == 0)
 		return 0;
-	fill(ret_stop, &si);
+	wait_fill(ret_stop, &si);
 	return 1;
 }
 
