@@ -198,22 +198,11 @@ bool arm64_came_by_exception(const struct ubp_regs *regs);
 #define ARM64_GUARD_HANDLER      0x000
 #define ARM64_GUARD_RESTORER     0x4d0
 #define ARM64_GUARD_LEN          0x760
-#define ARM64_SIGACTION_CALL_LEN 8
+#define ARM64_SIGACTION_CALL_LEN 4
 #define ARM64_N_SIGACTION_CALLS  3
 extern const uint8_t arm64_guard[ARM64_GUARD_LEN];
 extern const uint8_t arm64_sigaction_calls[ARM64_N_SIGACTION_CALLS][UBP_SIGACTION_CALL_MAX];
-int arm64_build_sigaction_hook(const uint8_t *call, size_t len, uint64_t vaddr,
-			       uint64_t slot_vaddr, uint64_t area_vaddr, uint8_t *ret_patch,
-			       struct slot_code *ret_code, struct ubp_err *err);
-
-/* The guard's code: see guard.S. Offsets as guard_code.h has them. */
-#define ARM64_GUARD_HANDLER      0x000
-#define ARM64_GUARD_RESTORER     0x4d0
-#define ARM64_GUARD_LEN          0x760
-#define ARM64_SIGACTION_CALL_LEN 8
-#define ARM64_N_SIGACTION_CALLS  3
-extern const uint8_t arm64_guard[ARM64_GUARD_LEN];
-extern const uint8_t arm64_sigaction_calls[ARM64_N_SIGACTION_CALLS][UBP_SIGACTION_CALL_MAX];
+bool arm64_sigaction_call_at(const uint8_t *code, size_t len, size_t *ret_at);
 int arm64_build_sigaction_hook(const uint8_t *call, size_t len, uint64_t vaddr,
 			       uint64_t slot_vaddr, uint64_t area_vaddr, uint8_t *ret_patch,
 			       struct slot_code *ret_code, struct ubp_err *err);

@@ -59,17 +59,53 @@ _Static_assert(ARM64_GUARD_HANDLER == GUARD_CODE_HANDLER, "arm64.h");
 _Static_assert(ARM64_GUARD_RESTORER == GUARD_CODE_RESTORER, "arm64.h");
 _Static_assert(ARM64_GUARD_LEN == GUARD_CODE_END, "arm64.h");
 
-/* What there is in front of svc #0 in each of arm64_sigaction_calls. */
-enum hook { HOOK_ACTION, HOOK_MASK, HOOK_ANY };
+/* What there is in front of svc #0: arm64_sigaction_calls; or what is between them. */
+enum hook { HOOK_ACTION, HOOK_MASK, HOOK_ANY, HOOK_LATE };
 
 const uint8_t arm64_sigaction_calls[ARM64_N_SIGACTION_CALLS][UBP_SIGACTION_CALL_MAX] = {
-	/* mov x8, #134; svc #0: in the C library's sigaction(), in Go's runtime */
-	{ 0xc8, 0x10, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 },
-	/* mov x8, #135; svc #0: rt_sigprocmask() */
-	{ 0xe8, 0x10, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 },
-	/* mov x6, x7; svc #0: in the C library's syscall() */
-	{ 0xe6, 0x03, 0x07, 0xaa, 0x01, 0x00, 0x00, 0xd4 },
+	/* mov x8, #134: in the C library's sigaction(), in Go's runtime */
+	{ 0xc8, 0x10, 0x80, 0xd2 },
+	/* mov x8, #135: rt_sigprocmask(), perhaps with something else before the call */
+	{ 0xe8, 0x10, 0x80, 0xd2 },
+	/* mov x6, x7: in the C library's syscall() */
+	{ 0xe6, 0x03, 0x07, 0xaa },
 };
+
+/* Instructions between a number and its call. */
+#define LATE_MAX 6
+
+/* Is this one that can be moved, and leaves x8 alone? In doubt it is not. */
+static bool is_between(uint32_t insn)
+{
+	const unsigned rd = insn & 31, rn = insn >> 5 & 31, rt2 = insn >> 10 & 31;
+
+	if (rd == ARM64_X8)
+		return false;
+	if ((insn & 0x1c000000) == 0x10000000) /* immediates, but no adr, adrp */
+		return (insn & 0x1f000000) != 0x10000000;
+	if ((insn & 0x0a000000) == 0x08000000) /* memory, but no literals, nothing exclusive */
+		return (insn & 0x3b000000) != 0x18000000 && (insn & 0x3f000000) != 0x08000000 &&
+		       rn != ARM64_X8 && ((insn & 0x3a000000) != 0x28000000 || rt2 != ARM64_X8);
+	return (insn & 0x0e000000) == 0x0a000000 || (insn & 0x0e000000) == 0x0e000000;
+}
+
+bool arm64_sigaction_call_at(const uint8_t *code, size_t len, size_t *ret_at)
+{
+	const bool may_wait = memcmp(code, arm64_sigaction_calls[HOOK_MASK], ARM64_INSN) == 0;
+	size_t last = may_wait ? (1 + LATE_MAX) * ARM64_INSN : ARM64_INSN;
+
+	for (size_t at = ARM64_INSN; at <= last && at + ARM64_INSN <= len; at += ARM64_INSN) {
+		uint32_t insn;
+
+		memcpy(&insn, code + at, sizeof(insn));
+		*ret_at = at - ARM64_INSN;
+		if (insn == ARM64_SVC)
+			return true;
+		if (!is_between(insn))
+			break;
+	}
+	return false;
+}
 
 /*
  * The slots. They begin with what stood under the jump. What a system call leaves alone, they
@@ -131,6 +167,28 @@ static const uint32_t any_hook[] = {
 	ARM64_INSN_B, /* back */
 };
 
+/*
+ * rt_sigprocmask() again; x8 has its number, unless another call comes by here. In a set that
+ * unblocks SIGTRAP does not count either: it is not blocked.
+ */
+static const uint32_t late_hook[] = {
+	ARM64_NOP,    /* what stood there */
+	0xd1021d08,   /* sub x8, x8, #135 */
+	0xb5000148,   /* cbnz x8, other */
+	0xb4000121,   /* cbz x1, other: no new mask */
+	0xf9400028,   /* ldr x8, [x1] */
+	0x927bf908,   /* and x8, x8, #~0x10 */
+	0xa9be23e1,   /* stp x1, x8, [sp, #-32]! */
+	0x910023e1,   /* add x1, sp, #8 */
+	0xd28010e8,   /* mov x8, #135 */
+	ARM64_SVC,    /* svc #0 */
+	0xf84207e1,   /* ldr x1, [sp], #32 */
+	ARM64_INSN_B, /* back */
+	0x91021d08,   /* other: add x8, x8, #135 */
+	ARM64_SVC,    /* svc #0 */
+	ARM64_INSN_B, /* back */
+};
+
 #define WORDS(code) (sizeof(code) / sizeof((code)[0]))
 
 static const struct {
@@ -141,12 +199,14 @@ static const struct {
 	[HOOK_ACTION] = { action_hook, WORDS(action_hook), 5 },
 	[HOOK_MASK] = { mask_hook, WORDS(mask_hook), 15 },
 	[HOOK_ANY] = { any_hook, WORDS(any_hook), 13 },
+	[HOOK_LATE] = { late_hook, WORDS(late_hook), 14 },
 };
 
 _Static_assert(sizeof(action_hook) % 8 == 0 && sizeof(any_hook) % 8 == 0, "an address follows");
 _Static_assert(sizeof(action_hook) + 8 <= UBP_SLOT_SIZE, "fits");
 _Static_assert(sizeof(mask_hook) <= UBP_SLOT_SIZE, "fits");
 _Static_assert(sizeof(any_hook) + 8 <= UBP_SLOT_SIZE, "fits");
+_Static_assert(sizeof(late_hook) <= UBP_SLOT_SIZE, "fits");
 
 /* A branch from @vaddr. */
 static int put_branch(uint8_t *at, uint64_t vaddr, uint64_t target, struct ubp_err *err)
@@ -166,7 +226,7 @@ static enum hook hook_of(const uint8_t *call)
 	for (size_t i = 0; i < ARM64_N_SIGACTION_CALLS; i++)
 		if (memcmp(call, arm64_sigaction_calls[i], ARM64_INSN) == 0)
 			return (enum hook)i;
-	return HOOK_ANY;
+	return HOOK_LATE;
 }
 
 int arm64_build_sigaction_hook(const uint8_t *call, size_t len, uint64_t vaddr,
@@ -174,7 +234,7 @@ int arm64_build_sigaction_hook(const uint8_t *call, size_t len, uint64_t vaddr,
 			       struct slot_code *ret_code, struct ubp_err *err)
 {
 	const uint64_t emulator = area_vaddr + UBP_AREA_GUARD + GUARD_CODE_EMULATE;
-	uint64_t back = vaddr + ARM64_SIGACTION_CALL_LEN;
+	uint64_t back = vaddr + 2 * ARM64_INSN;
 	enum hook hook = hook_of(call);
 	const uint32_t *code = hooks[hook].code;
 	size_t n = hooks[hook].n;
@@ -191,7 +251,7 @@ int arm64_build_sigaction_hook(const uint8_t *call, size_t len, uint64_t vaddr,
 		if (code[i] == ARM64_INSN_B)
 			rc = put_branch(ret_code->code + i * ARM64_INSN,
 					slot_vaddr + i * ARM64_INSN, back, err);
-	if (hook != HOOK_MASK) {
+	if (hook == HOOK_ACTION || hook == HOOK_ANY) {
 		memcpy(ret_code->code + ret_code->len, &emulator, sizeof(emulator));
 		ret_code->len += sizeof(emulator);
 	}

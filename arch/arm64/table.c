@@ -83,6 +83,7 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.n_sigaction_calls = ARM64_N_SIGACTION_CALLS,
 	.sigaction_call_len = ARM64_SIGACTION_CALL_LEN,
 	.sigaction_patch_len = ARM64_INSN,
+	.sigaction_call_at = arm64_sigaction_call_at,
 	.build_sigaction_hook = arm64_build_sigaction_hook,
 	.nr_mmap = 222,
 	.nr_mprotect = 226,

@@ -27,21 +27,34 @@ static const char *const in_spawn[] = { "__errno_location", "close", "execve", "
 
 #define CHUNK 0x10000
 
-/* Does the file hold these bytes in its code? */
-static bool has_bytes(const struct object *object, const uint8_t *bytes, size_t len)
+/* Is one of these @len bytes of @call, at @from in the file, such a call in its code? */
+static bool has_call_in(const struct object *object, const uint8_t *call, const uint8_t *buf,
+			size_t len, uint64_t from)
+{
+	const struct ubp_arch *arch = object_arch(object);
+	const uint8_t *at = buf;
+	size_t more;
+
+	for (; (at = memmem(at, (size_t)(buf + len - at), call, arch->sigaction_call_len));
+	     at++)
+		if ((!arch->sigaction_call_at ||
+		     arch->sigaction_call_at(at, (size_t)(buf + len - at), &more)) &&
+		    object_is_executable(object, from + (uint64_t)(at - buf)))
+			return true;
+	return false;
+}
+
+static bool has_call(const struct object *object, const uint8_t *call)
 {
 	uint8_t *buf = malloc(CHUNK);
 	bool found = false;
 	ssize_t got;
 
-	for (uint64_t at = 0; buf && !found; at += (uint64_t)got - len) {
-		const uint8_t *where;
-
+	for (uint64_t at = 0; buf && !found; at += (uint64_t)got - UBP_SIGACTION_LOOK) {
 		got = object_read(object, at, buf, CHUNK);
-		if (got <= (ssize_t)len)
+		if (got <= UBP_SIGACTION_LOOK)
 			break;
-		where = memmem(buf, (size_t)got, bytes, len);
-		found = where && object_is_executable(object, at + (uint64_t)(where - buf));
+		found = has_call_in(object, call, buf, (size_t)got, at);
 	}
 	free(buf);
 	return found;
@@ -54,7 +67,7 @@ static bool is_hooked(const struct object *object)
 	bool all = arch && arch->guard;
 
 	for (unsigned i = 0; all && i < arch->n_sigaction_calls; i++)
-		all = has_bytes(object, arch->sigaction_calls[i], arch->sigaction_call_len);
+		all = has_call(object, arch->sigaction_calls[i]);
 	return all;
 }
 

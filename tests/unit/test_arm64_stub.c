@@ -184,6 +184,40 @@ static uint64_t branch_to(const uint8_t *at, uint64_t vaddr)
 	return vaddr + 4 * (uint64_t)words;
 }
 
+/* Where the instruction in front of the call is that is made with the number that comes first. */
+static int call_at(const uint32_t *code, size_t n)
+{
+	size_t at = 0;
+
+	return arch()->sigaction_call_at((const uint8_t *)code, n * 4, &at) ? (int)at : -1;
+}
+
+static void test_where_hooks_are(void **state)
+{
+	const uint32_t mask = 0xd28010e8, action = 0xd28010c8, any = 0xaa0703e6;
+	const uint32_t str = 0xf90003e6; /* str x6, [sp] */
+	/* glibc's posix_spawn() */
+	const uint32_t spawn[] = { mask, 0xa90957f6, 0xa90a67f8, 0xb900b3e4, ARM64_SVC };
+	/* b; bl; cbz x0; ret; adr x0; ldr x0, literal; mov x8, #1; ldr x8, [sp]; ldp x0, x8, [sp];
+	 * str x0, [x8], #8; stxr w8, x0, [x1] */
+	static const uint32_t not_between[] = { 0x14000002, 0x94000002, 0xb4000040, 0xd65f03c0,
+						0x10000040, 0x58000040, 0xd2800028, 0xf94003e8,
+						0xa94023e0, 0xf8008500, 0xc8087c20 };
+
+	(void)state;
+	assert_int_equal(call_at((uint32_t[]){ mask, ARM64_SVC }, 2), 0);
+	assert_int_equal(call_at((uint32_t[]){ action, ARM64_SVC }, 2), 0);
+	assert_int_equal(call_at((uint32_t[]){ any, ARM64_SVC }, 2), 0);
+	assert_int_equal(call_at((uint32_t[]){ mask, str, ARM64_SVC }, 3), 4);
+	assert_int_equal(call_at((uint32_t[]){ mask, str, ARM64_SVC }, 2), -1);
+	assert_int_equal(call_at((uint32_t[]){ action, str, ARM64_SVC }, 3), -1);
+	assert_int_equal(call_at((uint32_t[]){ any, str, ARM64_SVC }, 3), -1);
+	assert_int_equal(call_at(spawn, 5), 12);
+	for (size_t i = 0; i < sizeof(not_between) / sizeof(not_between[0]); i++)
+		assert_int_equal(call_at((uint32_t[]){ mask, not_between[i], ARM64_SVC }, 3),
+				 -1);
+}
+
 static void test_hooks(void **state)
 {
 	const uint64_t call = 0x40000000, slot = 0x43210000, area = 0x50000000;
@@ -193,10 +227,12 @@ static void test_hooks(void **state)
 
 	(void)state;
 	assert_int_equal(arch()->sigaction_patch_len, 4);
-	for (unsigned i = 0; i < arch()->n_sigaction_calls; i++) {
-		const uint8_t *bytes = arch()->sigaction_calls[i];
+	for (unsigned i = 0; i <= arch()->n_sigaction_calls; i++) {
+		static const uint32_t between[] = { 0xa90957f6, ARM64_SVC }; /* stp x22, x21 */
+		const uint8_t *bytes = i < arch()->n_sigaction_calls
+					       ? arch()->sigaction_calls[i]
+					       : (const uint8_t *)between;
 
-		assert_int_equal(half_at(bytes + 4), 0xd4000001);
 		assert_int_equal(arch()->build_sigaction_hook(bytes, 8, call, slot, area, patch,
 							      &code, &err),
 				 0);
@@ -302,6 +338,7 @@ int main(void)
 		cmocka_unit_test(test_frame),
 		cmocka_unit_test(test_may_resume),
 		cmocka_unit_test(test_trampoline),
+		cmocka_unit_test(test_where_hooks_are),
 		cmocka_unit_test(test_hooks),
 #ifdef __aarch64__
 		cmocka_unit_test_setup(test_run, setup),
