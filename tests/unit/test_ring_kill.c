@@ -263,29 +263,36 @@ static void a_writer_that_is_killed_is_read_to_the_last_record(void **state)
 #define N_WRITERS 3
 
 static struct ring_target shared;
-static uint64_t n_ok, n_refused;
+static uint64_t n_ok, n_refused, n_by_handlers[2], n_ended;
 static _Thread_local uint64_t own_pointer;
 static bool is_over;
 
-static void write_one(uint32_t probe, size_t len)
+static bool write_one(uint32_t probe, size_t len)
 {
-	if (target_write(&shared, own_pointer, probe, probe, len))
-		__atomic_fetch_add(&n_ok, 1, __ATOMIC_RELAXED);
-	else
-		__atomic_fetch_add(&n_refused, 1, __ATOMIC_RELAXED);
+	bool ok = target_write(&shared, own_pointer, probe, probe, len);
+
+	__atomic_fetch_add(ok ? &n_ok : &n_refused, 1, __ATOMIC_RELAXED);
+	return ok;
 }
 
 static void on_signal(int sig)
 {
-	if (own_pointer)
-		write_one(sig == SIGUSR1 ? 2 : 3, sig == SIGUSR1 ? 33 : 444);
+	bool second = sig == SIGUSR2;
+
+	if (own_pointer && write_one(second ? 3 : 2, second ? 444 : 33))
+		__atomic_fetch_add(&n_by_handlers[second], 1, __ATOMIC_RELAXED);
 }
 
+/* At least until both signals came through: their sender may have to wait for a processor. */
 static void *write_much(void *arg)
 {
 	own_pointer = TP + 4096 * (uintptr_t)arg;
-	for (int i = 0; i < 300000; i++)
-		write_one(1, (size_t)i % 200);
+	for (uint64_t i = 0;
+	     i < 300000 || !__atomic_load_n(&n_by_handlers[0], __ATOMIC_RELAXED) ||
+	     !__atomic_load_n(&n_by_handlers[1], __ATOMIC_RELAXED);
+	     i++)
+		(void)write_one(1, i % 200);
+	__atomic_fetch_add(&n_ended, 1, __ATOMIC_RELAXED);
 	return NULL;
 }
 
@@ -334,9 +341,7 @@ static void handlers_record_amid_records(void **state)
 		assert_int_equal(pthread_create(&writers[i], NULL, write_much, (void *)(i + 1)),
 				 0);
 	assert_int_equal(pthread_create(&sender, NULL, send_signals, writers), 0);
-	while (__atomic_load_n(&n_ok, __ATOMIC_RELAXED) +
-		       __atomic_load_n(&n_refused, __ATOMIC_RELAXED) <
-	       N_WRITERS * 300000)
+	while (__atomic_load_n(&n_ended, __ATOMIC_RELAXED) < N_WRITERS)
 		n += count_taken(of);
 	__atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
 	assert_int_equal(pthread_join(sender, NULL), 0);
