@@ -28,10 +28,16 @@ static void count_missed(const struct site *site, enum missed_why why)
 			uprobe_count(&site->probes[i]->stats.missed[why]);
 }
 
+/* With those that were entered with the same stack pointer before. */
+static void count_all(struct return_instance *ri, enum missed_why why)
+{
+	for (; ri; ri = ri->under)
+		returns_count(ri, why);
+}
+
 void return_forget(struct plant_space *ps, struct return_instance *ri)
 {
-	for (struct return_instance *u = ri; u; u = u->under)
-		returns_count(u, MISSED_SKIPPED);
+	count_all(ri, MISSED_SKIPPED);
 	returns_unlink(ri);
 	returns_forget(ps, ri);
 	map_remove(&ps->returns, ri->slot_vaddr);
@@ -50,8 +56,7 @@ static struct return_instance *instance_over(struct space *space, uint64_t sp,
 
 	for (int n = 1; last->under && n < UNDER_MAX; n++)
 		last = last->under;
-	for (struct return_instance *u = last->under; u; u = u->under)
-		returns_count(u, MISSED_SKIPPED);
+	count_all(last->under, MISSED_SKIPPED);
 	returns_free_one(last->under);
 	last->under = NULL;
 	ri = returns_new(ps, sp);
@@ -76,8 +81,7 @@ static struct return_instance *instance_at(struct space *space, pid_t tid, uint6
 	if (ri && arch_has_link(space->arch) && ri->tid == tid && !ri->disarm_sp)
 		return instance_over(space, sp, ri);
 	if (ri) {
-		for (struct return_instance *u = ri->under; u; u = u->under)
-			returns_count(u, MISSED_SKIPPED);
+		count_all(ri->under, MISSED_SKIPPED);
 		returns_free_one(ri->under);
 		ri->under = NULL;
 		/* Another thread has this stack now: its end was overtaken. */
@@ -107,7 +111,7 @@ static void set_aside_below(struct tracee *t, uint64_t sp)
 
 	while ((ri = t->returns.newest) && ri->slot_vaddr < sp &&
 	       sp - ri->slot_vaddr < OTHER_STACK) {
-		returns_count(ri, MISSED_SKIPPED);
+		count_all(ri, MISSED_SKIPPED);
 		returns_unlink(ri);
 		returns_link(&ps->lost, ri);
 	}
@@ -316,14 +320,14 @@ void return_thread_ended(struct tracee *t)
 	 */
 	while ((ri = t->returns.newest)) {
 		if (!ps->closing)
-			returns_count(ri, why);
+			count_all(ri, why);
 		ri->tid = 0;
 		returns_unlink(ri);
 		returns_link(&ps->lost, ri);
 	}
 	while ((ri = t->disarmed.newest)) {
 		if (!ps->closing)
-			returns_count(ri, why);
+			count_all(ri, why);
 		ri->uncounted = ps->closing;
 		return_forget(ps, ri);
 	}
