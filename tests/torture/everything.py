@@ -62,6 +62,14 @@ def run(argv, env, before=()):
     return p.returncode, p.stdout, p.stderr.decode(errors="replace")
 
 
+def difference(out, alone):
+    """The first lines that are not the same, or the end."""
+    for a, b in zip(out.split(b"\n"), alone.split(b"\n")):
+        if a != b:
+            return f"{a!r}, alone {b!r}"
+    return f"it ends with {out[-100:]!r}, alone with {alone[-100:]!r}"
+
+
 def compare(row, name, argv, defs, env, look_at_output):
     """Its exit status, and its output, are what they are without us."""
     with open("defs", "w") as f:
@@ -77,7 +85,7 @@ def compare(row, name, argv, defs, env, look_at_output):
     row.hits += sum(int(n) for n in re.findall(r" hits=(\d+)", err))
     jumps = len(re.findall(r" jumps=[1-9]", err))
     if rc != alone[0] or (look_at_output and out != alone[1]):
-        row.fail(f"{name}: ends with {rc}, alone with {alone[0]}: {out[-300:]}")
+        row.fail(f"{name}: ends with {rc}, alone with {alone[0]}: {difference(out, alone[1])}; {err[-300:]}")
     elif row.mode == "auto" and jumps < len(defs) * 9 // 10:
         row.fail(f"{name}: {jumps} jumps for {len(defs)} functions")
 
