@@ -102,22 +102,30 @@ static bool is_boundary(const struct ubp_arch *arch, struct object *object, uint
 	       (rc != BOUNDARY_INSIDE && (arch->insn_align > 1 || (before & 0xf0) != 0x40));
 }
 
+const uint8_t *sigaction_find(const struct ubp_arch *arch, const uint8_t *call,
+			      const uint8_t *at, const uint8_t *end, size_t *ret_more)
+{
+	*ret_more = 0;
+	while ((at = memmem(at, (size_t)(end - at), call, arch->sigaction_call_len)) &&
+	       arch->sigaction_call_at &&
+	       !arch->sigaction_call_at(at, (size_t)(end - at), ret_more))
+		at++;
+	return at;
+}
+
 /* Look for @call in @len bytes of the file, which begin at @from. */
 static int search_chunk(struct call_file *f, const struct ubp_arch *arch, const uint8_t *call,
 			const uint8_t *buf, size_t len, uint64_t from, struct object *object)
 {
 	const uint8_t *at = buf;
+	size_t more;
 	int rc = 0;
 
 	while (rc == 0 && f->n < CALLS_MAX &&
-	       (at = memmem(at + 1, (size_t)(buf + len - at - 1), call,
-			    arch->sigaction_call_len))) {
+	       (at = sigaction_find(arch, call, at + 1, buf + len, &more))) {
 		uint64_t foffset = from + (uint64_t)(at - buf);
-		size_t more = 0;
 
-		if ((!arch->sigaction_call_at ||
-		     arch->sigaction_call_at(at, (size_t)(buf + len - at), &more)) &&
-		    is_boundary(arch, object, foffset, at[-1]))
+		if (is_boundary(arch, object, foffset, at[-1]))
 			rc = add_call(f, foffset + more);
 	}
 	return rc;

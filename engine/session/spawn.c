@@ -27,19 +27,15 @@ static const char *const in_spawn[] = { "__errno_location", "close", "execve", "
 
 #define CHUNK 0x10000
 
-/* Is one of these @len bytes of @call, at @from in the file, such a call in its code? */
+/* Is such a call among these @len bytes, which are at @from in the file, in its code? */
 static bool has_call_in(const struct object *object, const uint8_t *call, const uint8_t *buf,
 			size_t len, uint64_t from)
 {
-	const struct ubp_arch *arch = object_arch(object);
 	const uint8_t *at = buf;
 	size_t more;
 
-	for (; (at = memmem(at, (size_t)(buf + len - at), call, arch->sigaction_call_len));
-	     at++)
-		if ((!arch->sigaction_call_at ||
-		     arch->sigaction_call_at(at, (size_t)(buf + len - at), &more)) &&
-		    object_is_executable(object, from + (uint64_t)(at - buf)))
+	while ((at = sigaction_find(object_arch(object), call, at, buf + len, &more)))
+		if (object_is_executable(object, from + (uint64_t)(at++ - buf)))
 			return true;
 	return false;
 }
