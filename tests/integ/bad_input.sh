@@ -68,7 +68,9 @@ long=$((16#$(awk 'NF > 2 || length($2) > 2 { print $1; exit }' insns)))
 inside=$(printf '0x%x' $((step + long - base + 1)))
 refused 'instruction' -p "$PID_busy" -e "p:b/x $F:$inside"
 refused 'instruction' -p "$PID_busy" -e "p:b/x $F:step+$((long - base + 1))"
-refused 'execut|outside|not in|in no function' -p "$PID_busy" -e "p:b/x $F:0x10"
+outside='execut|outside|not in'
+[ "$(uname -m)" = x86_64 ] || outside='is in no function' # its first bytes lie in the segment of its code
+refused "$outside" -p "$PID_busy" -e "p:b/x $F:0x10"
 refused 'outside|beyond|past|not in' -p "$PID_busy" -e "p:b/x $F:0x7ffffff0"
 
 # The process.
