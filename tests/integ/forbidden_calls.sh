@@ -6,14 +6,14 @@
 . "${0%/*}/lib.bash"
 
 have python3
+in_modes auto trap
 F=$FIXTURES/threads
 real=$UPROBE
 # without WHAT...: $UPROBE is one to which that is forbidden.
 without() {
-	printf '#!/bin/sh\nexec %s %s %s -- %s %s "$@"\n' "$(command -v python3)" "${0%/*}/lib/without.py" "$*" "$real" \
-		"${MODE:+--mode $MODE}" > uprobe
-	chmod 755 uprobe
-	UPROBE=$PWD/uprobe
+	printf '#!/bin/sh\nexec %s %s %s -- %s "$@"\n' "$(command -v python3)" "${0%/*}/lib/without.py" "$*" "$real" > without
+	chmod 755 without
+	UPROBE=$PWD/without
 	"$UPROBE" --version > out.txt 2>&1
 	case $? in
 	0) ;;
@@ -21,14 +21,6 @@ without() {
 	*) fail "without $*: --version" ;;
 	esac
 }
-if [ -z "${MODE:-}" ]; then
-	for MODE in ${UBP_MODES:-auto trap}; do
-		MODE=$MODE bash "$0" || { rc=$?; [ $rc = 77 ] || exit $rc; }
-	done
-	exit ${rc:-0}
-fi
-mkdir "$MODE" && cd "$MODE" || fail "mkdir"
-
 defs=(-e "p:t/tick $F:tick w=+0(%sp):x64 i=$ARG2:s32" -e "r:t/ret $F:tick")
 ways=(writing pwrite64 process_vm_readv process_vm_writev "process_vm_readv process_vm_writev"
 	"writing process_vm_readv process_vm_writev" landlock)

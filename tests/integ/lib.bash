@@ -30,7 +30,7 @@ fail() {
 	echo "FAIL: $*"
 	exit 1
 }
-skip() { echo "$*"; exit 77; }
+skip() { echo "$*" | tee "${WHY:-/dev/null}"; exit 77; }
 have() { command -v "$1" > /dev/null || skip "needs $1"; }
 need_arch() { case " $* " in *" $(uname -m) "*) ;; *) skip "needs $*, this is $(uname -m)" ;; esac; }
 need_root() { [ "$(id -u)" = 0 ] || skip "needs root"; }
@@ -116,9 +116,10 @@ trace_stop() {
 }
 
 # in_modes MODE...: what follows in the script, once with each --mode (where it says none itself); where there
-# are no jumps, or all is slow, one is enough, which is in UBP_MODES.
+# are no jumps, or all is slow, one is enough, which is in UBP_MODES. What one skips does not keep the others
+# from running: the whole is skipped at its end, with the last reason.
 in_modes() {
-	local rc real=$UPROBE
+	local rc why='' real=$UPROBE
 	[ -z "${MODE:-}" ] || return 0
 	# shellcheck disable=SC2086 # several
 	[ -z "${UBP_MODES:-}" ] || set -- $UBP_MODES
@@ -126,12 +127,16 @@ in_modes() {
 		mkdir "$MODE" && cd "$MODE" || fail "mkdir"
 		printf '#!/bin/sh\nexec %s --mode %s "$@"\n' "$real" "$MODE" > uprobe
 		chmod 755 uprobe
-		UPROBE=$PWD/uprobe MODE=$MODE bash "$0"
+		WHY=$PWD/why UPROBE=$PWD/uprobe MODE=$MODE bash "$0"
 		rc=$?
-		[ $rc = 77 ] && exit $rc # its last line says why
-		[ $rc = 0 ] || { echo "in mode $MODE"; exit $rc; }
+		case $rc in
+		0) ;;
+		77) why="$(cat why) (in mode $MODE)" ;;
+		*) echo "in mode $MODE"; exit $rc ;;
+		esac
 		cd ..
 	done
+	[ -z "$why" ] || skip "$why"
 	exit 0
 }
 

@@ -39,7 +39,7 @@ gcc -O2 -fomit-frame-pointer -o clock clock.c || fail "clock.c"
 n=$(count ': x: ')
 [ "$n" -ge 300 ] || fail "$n signals"
 in_vdso=$(grep -c '(\[vdso\])' out.txt)
-[ "$in_vdso" -gt 0 ] || { echo "no signal came in the vdso: the kernel is asked for the time here"; exit 77; }
+[ "$in_vdso" -gt 0 ] || skip "no signal came in the vdso: the kernel is asked for the time here"
 # Whoever is in the vdso was called by libc, that by us.
 awk '
 	/<user stack trace>/ { if (vdso && !(asks && begins)) bad++; vdso = asks = begins = 0 }
