@@ -14,7 +14,7 @@ seq 1 2000 | while read n; do s=$((s+n)); [ $((n%500)) = 0 ] && echo $s; done
 for i in {1..20}; do sleep 0.01 & done; wait
 kill -USR1 $$
 sleep 0.05 & fg %% >/dev/null; echo fg $?
-sleep 5 & j=$!; kill -STOP $j; kill -9 $j; wait $j 2>/dev/null; echo killed $?
+sleep 5 & j=$!; kill -9 $j; wait $j 2>/dev/null; echo killed $?
 f() { local d=$1; [ $d -gt 0 ] && f $((d-1)); return $d; }; for i in {1..20}; do f 50; done; echo f $?
 cat <(echo ps1) <(echo ps2 | rev) | sort -r
 printf '%s\n' {1..300} | sort -R | sort -n | md5sum
