@@ -20,7 +20,7 @@ in_modes auto trap
 
 # Places of all kinds, while four threads run through some of them.
 F=$FIXTURES/busy
-defs=(-e "p:b/step $F:step a=%di s=+0(%si):string" -e "r:b/ret $F:step \$retval")
+defs=(-e "p:b/step $F:step a=$ARG1 s=+0($ARG2):string" -e "r:b/ret $F:step \$retval")
 start busy "${BUSY:-4}"
 text_of "$PID" "$F" clean
 before=$(grep SigCgt "/proc/$PID/status")

@@ -114,9 +114,8 @@ def python():
     probes = Probes(path, "python", {
         "function__entry": (1, 2), "function__return": (1, 2), "line": (1, 2), "audit": (1,),
         "import__find__load__start": (1,), "import__find__load__done": (1,)})
-    argv = [oracle.LAUNCH, path, "-I", "-S", "-W", "ignore", "-c", PROGRAM]
-    env = oracle.environment({"PYTHONHASHSEED": "1", "PYTHONDONTWRITEBYTECODE": "1",
-                              "PYTHONHOME": "/usr"})
+    argv = [oracle.LAUNCH, path, "-I", "-S", "-B", "-W", "ignore", "-c", PROGRAM]
+    env = oracle.environment({"PYTHONHASHSEED": "1", "PYTHONHOME": "/usr"})
     with oracle.Kernel() as k:
         defs, probe_of = probes.by_kernel(k.group)
         k.define(defs)
