@@ -135,6 +135,8 @@ struct arm64_more {
 	uint8_t sve[9152];
 };
 
+extern const struct ubp_arch ubp_arch_arm64;
+
 /* The functions behind ubp_arch_arm64, see arch/arch.h. */
 int arm64_reg_by_name(const char *name, size_t len);
 int arm64_more_reg_by_name(const char *name, size_t len);

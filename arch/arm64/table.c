@@ -8,8 +8,6 @@
 /* Those of the tracee's kernel: SA_SIGINFO, SA_RESTORER, SA_NODEFER, SA_ONSTACK. */
 #define GUARD_FLAGS (0x4 | 0x04000000 | 0x40000000 | 0x08000000)
 
-extern const struct ubp_arch ubp_arch_arm64;
-
 const struct ubp_arch ubp_arch_arm64 = {
 	.name = "arm64",
 	.e_machine = EM_AARCH64,

@@ -122,6 +122,8 @@ static inline unsigned ppc64el_rt(uint32_t word)
 /* b from @from to @to; false: too far. */
 bool ppc64el_encode_b(uint64_t from, uint64_t to, uint32_t *ret_word);
 
+extern const struct ubp_arch ubp_arch_ppc64el;
+
 /* The functions behind ubp_arch_ppc64el, see arch/arch.h. */
 int ppc64el_reg_by_name(const char *name, size_t len);
 int ppc64el_more_reg_by_name(const char *name, size_t len);

@@ -5,8 +5,6 @@
 
 #include <elf.h>
 
-extern const struct ubp_arch ubp_arch_ppc64el;
-
 /* Without its host half: files are read, programs are not traced. */
 const struct ubp_arch ubp_arch_ppc64el = {
 	.name = "ppc64el",
