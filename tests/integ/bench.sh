@@ -57,7 +57,7 @@ PY
 # Every case, on the kernel's way that there is here.
 way=none
 if has_tracefs; then way=tracefs; fi
-bench --rounds 2 --hits 1000 --case all --first push,endbr64 --mode all --kernel $way
+bench --rounds 2 --hits 1000 --case all --first push,$LANDING --mode all --kernel $way
 check $way <<'PY'
 assert len(d["results"]) == 14 and not d["commands"]
 for r in d["results"]:
@@ -73,10 +73,10 @@ PY
 [ "$(grep -c '^trap ' out.txt)" = 14 ] || fail "not every case is in the table"
 # So can the scripts of docs/overhead.md.
 "$UBP_SRC/docs/overhead.py" data bench.json > data.txt || fail "no data for the chart"
-[ "$(grep -cE '^"[a-z]+.n(push|endbr64)" [0-9?.]+ [0-9.]+ [0-9.]+ [0-9.]+$' data.txt)" = 14 ] || fail "not all data for the chart"
+[ "$(grep -cE '^"[a-z]+.n(push|'$LANDING')" [0-9?.]+ [0-9.]+ [0-9.]+ [0-9.]+$' data.txt)" = 14 ] || fail "not all data for the chart"
 cp "$UBP_SRC/docs/overhead.md" page.md
 "$UBP_SRC/docs/overhead.py" fill bench.json page.md || fail "no tables"
-[ "$(grep -cE '^\| (count|int|string|return|both|hit|miss) \| (push|endbr64) \| ' page.md)" = 14 ] || fail "not all rows in the tables"
+[ "$(grep -cE '^\| (count|int|string|return|both|hit|miss) \| (push|'$LANDING') \| ' page.md)" = 14 ] || fail "not all rows in the tables"
 
 # Threads, and a reader beside; the other first instructions.
 bench --rounds 1 --hits 1000 --threads 2,3 --idle 5 --mode trap --reader --no-pin --kernel $way
@@ -86,9 +86,7 @@ assert not d["settings"]["pinned"] and d["settings"]["idle"] == 5
 assert [r["ubp"][0]["hits"] for r in d["results"]] == [1000, 999, 1000, 999]
 PY
 bench --rounds 1 --hits 1000 --first all --mode trap --kernel none
-check none <<'PY'
-assert [r["first"] for r in d["results"]] == ["push", "nop", "nop5", "endbr64", "mov"]
-PY
+check none <<< "assert [r['first'] for r in d['results']] == '${FIRSTS[*]}'.split()"
 
 # To standard output: JSON and nothing else.
 "$UBP_BENCH" --json - --rounds 1 --hits 10 --kernel none --case int > bench.json 2> err.txt || fail "--json -"

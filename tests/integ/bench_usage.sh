@@ -18,7 +18,7 @@ usage "unknown option '--bogus'" --bogus
 usage "'word' is one word too many" word
 usage "--case takes all or some of count int string return both hit miss, not 'strin'" --case int,strin
 usage "--case takes all or some of count int string return both hit miss, not ''" --case int,
-usage "--first takes all or some of push nop nop5 endbr64 mov, not 'call'" --first call
+usage "--first takes all or some of ${FIRSTS[*]}, not 'call'" --first call
 usage "--mode takes all or some of auto, jump, trap, step, not 'fast'" --mode trap,fast
 usage "--kernel takes auto, tracefs, perf or none, not 'ftrace'" --kernel ftrace
 usage "--threads takes numbers from 1 to 64, not '0'" --threads 1,0

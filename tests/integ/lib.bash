@@ -12,10 +12,11 @@ PROGRAM=uprobe         # what messages begin with
 PIDS=()                # what is to be killed when the test ends early
 UBP_PID=
 
-# Where functions find their first arguments, as definitions say it.
+# Where functions find their first arguments, as definitions say it; what functions may begin with, as
+# ubp-bench names it, and what they begin with where branches may lead to them.
 case $(uname -m) in
-aarch64) ARGS=(%x0 %x1 %x2 %x3 %x4 %x5) ;;
-*) ARGS=(%di %si %dx %cx %r8 %r9) ;;
+aarch64) ARGS=(%x0 %x1 %x2 %x3 %x4 %x5) FIRSTS=(push nop bti paciasp mov) LANDING=bti ;;
+*) ARGS=(%di %si %dx %cx %r8 %r9) FIRSTS=(push nop nop5 endbr64 mov) LANDING=endbr64 ;;
 esac
 ARG1=${ARGS[0]} ARG2=${ARGS[1]} ARG3=${ARGS[2]} ARG4=${ARGS[3]} ARG5=${ARGS[4]} ARG6=${ARGS[5]}
 
