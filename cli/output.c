@@ -48,10 +48,11 @@ int output_open(struct output *out, const char *path, struct ubp_err *err)
 		return ubp_fail(err, EBADF,
 				"standard output is closed, or only to be read from");
 	if (path)
-		out->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, 0666);
+		out->fd = open(path, O_WRONLY | O_CREAT | O_NOCTTY | O_CLOEXEC, 0666);
 	if ((path && out->fd < 0) || fstat(path ? out->fd : STDOUT_FILENO, &st) < 0)
 		return ubp_fail_sys(err, "%s", out->name);
 	out->is_tty = isatty(path ? out->fd : STDOUT_FILENO);
+	out->is_old = path && S_ISREG(st.st_mode);
 	out->can_vanish = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || out->is_tty;
 	if (path) {
 		if (out->can_vanish)
@@ -60,6 +61,13 @@ int output_open(struct output *out, const char *path, struct ubp_err *err)
 	}
 	out->fd = own_stdout(out->can_vanish, &out->small);
 	return out->fd < 0 ? ubp_fail_sys(err, "%s", out->name) : 0;
+}
+
+void output_begin(struct output *out)
+{
+	if (out->is_old && ftruncate(out->fd, 0) < 0 && !out->error)
+		out->error = errno;
+	out->is_old = false;
 }
 
 void output_close(struct output *out)

@@ -22,14 +22,18 @@ struct output {
 	bool is_tty;
 	bool can_vanish; /* a pipe, socket or terminal: worth polling for its end */
 	bool small;      /* could not be made non-blocking: poll before each piece */
+	bool is_old;     /* a file with what an earlier run has written */
 	bool hold;       /* keep all in memory for now */
 	char *data;
 	size_t len, cap, sent; /* [sent, len) waits */
 	int error;             /* first errno; then nothing is written any more */
 };
 
-/* @path NULL: standard output. Returns 0 or a negative errno. */
+/* @path NULL: standard output. Returns 0 or a negative errno. A file keeps what is in it. */
 int output_open(struct output *out, const char *path, struct ubp_err *err);
+
+/* All stands that a trace needs: what an earlier one left in the file goes now. */
+void output_begin(struct output *out);
 
 /* What was not written is dropped. A failing close(2) counts as a failed write. */
 void output_close(struct output *out);

@@ -347,6 +347,7 @@ static void tell_ready(int fd)
 
 static int run_started(struct run *run)
 {
+	output_begin(&run->out);
 	if (!run->opt->command)
 		say_banner(run);
 	if (run->opt->header && !run->opt->folded)

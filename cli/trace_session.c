@@ -35,6 +35,7 @@ static int describe(struct ubp_session *session, const struct trace_options *o)
 	signals_no_pipe();
 	if (output_open(&out, o->output, &err) < 0)
 		return cli_error_record(&err);
+	output_begin(&out);
 	for (size_t i = 0; i < ubp_n_probes(session); i++) {
 		if (o->check)
 			output_printf(&out, "%s\n", ubp_probe_listing(session, i));
@@ -138,6 +139,7 @@ int trace_session_list(const struct trace_options *o, trace_session_list_fn *lis
 		output_close(&out);
 		return cli_error_record(&err);
 	}
+	output_begin(&out);
 	return output_wait(&out);
 }
 

@@ -55,5 +55,22 @@ timeout 20 "$UPROBE" --check -o file.txt -e "p:g/e $FIXTURES/hello:greet" <&- >&
 # A wrong definition leaves an existing output file alone.
 echo precious > kept.txt
 failed -o kept.txt "p:$FIXTURES/hello:no_such_function"
+failed -o kept.txt "p:$FIXTURES/hello:greet" -- ./no-such-command
+failed -o kept.txt -p 2147483647 "p:$FIXTURES/hello:greet"
+failed -o kept.txt -l no-such-program-anywhere
 [ "$(cat kept.txt)" = precious ] || fail "the output file was emptied for nothing"
+
+# Nor is a command emptied that is its own output file: it cannot be run while that is open for writing.
+cp "$FIXTURES/hello" own
+failed -o own p:./own:greet -- ./own
+grep -q '^uprobe: error: ./own: Text file busy$' err.txt || fail "$(cat err.txt)"
+cmp -s own "$FIXTURES/hello" || fail "the program to trace was emptied"
+
+# What works leaves nothing of what was there, whatever it writes.
+seq 1000 > old.txt
+timeout 20 "$UPROBE" -o old.txt -l "$FIXTURES/hello" 'greet' || fail "a list into a file"
+[ "$(cat old.txt)" = greet ] || fail "the list has more than it should"
+seq 1000 > old.txt
+timeout 20 "$UPROBE" -o old.txt "p:$FIXTURES/hello:greet" -- true || fail "a command that does not come by"
+[ ! -s old.txt ] || fail "an old trace is kept"
 exit 0
