@@ -29,6 +29,7 @@ int signals_open(struct ubp_err *err)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGQUIT);
 	sigaddset(&set, SIGPIPE);
+	sigaddset(&set, SIGXFSZ);
 	if (!is_ignored(SIGHUP))
 		sigaddset(&set, SIGHUP);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
@@ -42,7 +43,9 @@ bool signals_read(int fd, struct signals_one *ret_signal)
 	struct signalfd_siginfo info;
 
 	while (read(fd, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGPIPE && info.ssi_pid == (uint32_t)getpid())
+		/* By a write(2) of ours, which tells it, too. */
+		if ((info.ssi_signo == SIGPIPE || info.ssi_signo == SIGXFSZ) &&
+		    info.ssi_pid == (uint32_t)getpid())
 			continue;
 		ret_signal->number = (int)info.ssi_signo;
 		ret_signal->from_terminal = info.ssi_code == SI_KERNEL;
@@ -59,4 +62,5 @@ void signals_no_stop(void)
 void signals_no_pipe(void)
 {
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
 }

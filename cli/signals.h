@@ -19,15 +19,15 @@ struct signals_one {
 };
 
 /*
- * From now on INT, TERM, HUP, QUIT and PIPE are read from the descriptor that
+ * From now on INT, TERM, HUP, QUIT, PIPE and XFSZ are read from the descriptor that
  * is returned, or a negative errno. A HUP ignored since before (nohup) stays so.
  * Call this before threads are started, and after the command to run was named:
  * it gets the signal mask of that moment.
  */
 int signals_open(struct ubp_err *err);
 
-/* The next signal; false: none waits. A PIPE of our own making is left out:
- * the write that caused it has failed and knows. */
+/* The next signal; false: none waits. A PIPE or XFSZ of our own making is left
+ * out: the write that caused it has failed and knows. */
 bool signals_read(int fd, struct signals_one *ret_signal);
 
 /*
@@ -36,7 +36,7 @@ bool signals_read(int fd, struct signals_one *ret_signal);
  */
 void signals_no_stop(void);
 
-/* For what only prints: a write into a closed pipe just fails. */
+/* For what only prints: a write into a closed pipe, or past a limit, just fails. */
 void signals_no_pipe(void);
 
 #endif
