@@ -22,7 +22,7 @@ int bench_exit_status(int wait_status)
 /* --- signals ------------------------------------------------------------------------- */
 
 /* Blocked here and read from a descriptor; a command must not inherit that. */
-static const int ours[] = { SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGPIPE };
+static const int ours[] = { SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGPIPE, SIGXFSZ };
 
 static void unblock(void)
 {

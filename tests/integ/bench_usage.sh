@@ -54,4 +54,9 @@ run=(--rounds 1 --hits 10 --kernel none)
 could_not '/no/such/dir/x: No such file' --json /no/such/dir/x "${run[@]}" --case int
 could_not '.*nosuchsymbol' "${run[@]}" -e p:libc:nosuchsymbol -- true
 could_not '.*no-such-command' "${run[@]}" -e p:libc:malloc -- ./no-such-command
+
+# The signals that we read from a descriptor are blocked for us alone.
+timeout "$TIMEOUT" "$UBP_BENCH" "${run[@]}" --mode trap -e p:libc:malloc -- sh -c 'grep SigBlk /proc/self/status >> masks.txt' \
+	> out.txt 2> err.txt || fail "a command: $(cat err.txt)"
+[ "$(sort -u masks.txt)" = $'SigBlk:\t0000000000000000' ] || fail "a command's mask: $(sort -u masks.txt)"
 exit 0
