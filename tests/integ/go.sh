@@ -4,7 +4,7 @@
 # the runtime looks at return addresses when it moves a stack. Goroutines by the
 # hundred, growing stacks, collections, preemption, panics, tracebacks.
 . "${0%/*}/lib.bash"
-command -v go > /dev/null || skip "no Go compiler"
+type -P go > /dev/null || skip "no Go compiler"
 
 cp "$UBP_SRC/fixtures/go_static.go" prog.go || fail "cp"
 export GOCACHE=$PWD/cache GOFLAGS=-mod=mod HOME=$PWD

@@ -5,7 +5,7 @@
 # them running.
 . "${0%/*}/lib.bash"
 need_arch x86_64
-command -v go > /dev/null || skip "no Go compiler"
+type -P go > /dev/null || skip "no Go compiler"
 
 cat > prog.go <<'GO'
 package main

@@ -32,7 +32,7 @@ fail() {
 	exit 1
 }
 skip() { echo "$*" | tee "${WHY:-/dev/null}"; exit 77; }
-have() { command -v "$1" > /dev/null || skip "needs $1"; }
+have() { type -P "$1" > /dev/null || skip "needs $1"; }
 need_arch() { case " $* " in *" $(uname -m) "*) ;; *) skip "needs $*, this is $(uname -m)" ;; esac; }
 need_root() { [ "$(id -u)" = 0 ] || skip "needs root"; }
 

@@ -76,7 +76,7 @@ func main() {
 }
 GO
 export GOCACHE=$PWD/cache GOFLAGS=-mod=mod HOME=$PWD
-if command -v go > /dev/null && command go build -o go prog.go 2> build.err &&
+if type -P go > /dev/null && command go build -o go prog.go 2> build.err &&
    command go build -ldflags '-s -w' -o go.stripped prog.go; then
 	AT=$(at go main.leaf 0) as_gdb 4 ./go:main.leaf ./go
 	our_stacks 4 "p:g/x ./go.stripped:main.leaf" ./go.stripped

@@ -13,7 +13,7 @@ integ() { tests/run.bash "${@/#/tests/integ/}" || failed=1; }
 # What an ordinary user can read and write, whatever the folders above our own allow.
 user_copy() {
 	local to
-	to=$(mktemp -d) && chmod 755 "$to" && mkdir -p "$to/build" "$to/w" && cp -r tests docs "$to/" &&
+	to=$(mktemp -d) && chmod 755 "$to" && mkdir -p "$to/build" "$to/w" && cp -r tests docs fixtures "$to/" &&
 		cp -r "$FIXTURES" "$UPROBE" "$USDT" "$to/build/" && chown 65534 "$to/w" || return 1
 	echo "$to"
 }
