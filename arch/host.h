@@ -73,7 +73,7 @@ uint64_t ubp_host_ticks(void);
  * A stop can make a system call return EINTR that never would have by itself. For
  * a thread stopped on its way out of such a call, before signals are delivered:
  * ubp_host_redo_eintr() has the call made again, unless a handler runs first; then it is EINTR,
- * as it would have been without us.
+ * as it would have been without us. @arch: the program's, whose numbers calls have.
  * ubp_host_keep_eintr(): it is the program's own; later redo_eintr() leave it.
  *
  * Some kernels see to the handler by themselves. Where they do not, ubp_host_is_broken_off()
@@ -90,7 +90,7 @@ struct ubp_call {
 };
 
 void ubp_host_note_call(pid_t tid, struct ubp_call *call);
-void ubp_host_redo_eintr(pid_t tid, struct ubp_call *call);
+void ubp_host_redo_eintr(const struct ubp_arch *arch, pid_t tid, struct ubp_call *call);
 bool ubp_host_is_broken_off(pid_t tid, const struct ubp_call *call);
 void ubp_host_keep_eintr(pid_t tid, struct ubp_call *call);
 

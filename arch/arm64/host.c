@@ -419,7 +419,7 @@ static void keep(struct ubp_call *call, const struct ubp_regs *regs)
 	call->own_sp = regs->r[ARM64_SP];
 }
 
-void ubp_host_redo_eintr(pid_t tid, struct ubp_call *call)
+void ubp_host_redo_eintr(const struct ubp_arch *arch, pid_t tid, struct ubp_call *call)
 {
 	bool is_noted = call->is_known, found;
 	struct ubp_regs regs;
@@ -431,7 +431,8 @@ void ubp_host_redo_eintr(pid_t tid, struct ubp_call *call)
 		return;
 	}
 	/* close() has closed, whatever it returns. */
-	if (regs.r[ARM64_X8] == SYS_close || regs.r[ARM64_X8] == SYS_rt_sigreturn)
+	if (regs.r[ARM64_X8] == (uint64_t)arch->nr_close ||
+	    regs.r[ARM64_X8] == SYS_rt_sigreturn)
 		return;
 	if (call->own_pc == regs.r[ARM64_PC] && call->own_sp == regs.r[ARM64_SP])
 		return;

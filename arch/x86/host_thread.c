@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stddef.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/user.h>
 
 #ifdef __x86_64__
@@ -96,13 +95,13 @@ bool ubp_host_is_broken_off(pid_t tid, const struct ubp_call *call)
 	return false;
 }
 
-void ubp_host_redo_eintr(pid_t tid, struct ubp_call *call)
+void ubp_host_redo_eintr(const struct ubp_arch *arch, pid_t tid, struct ubp_call *call)
 {
 	long nr;
 
 	(void)call;
 	/* close() has closed, whatever it returns. */
-	if (returns_eintr(tid, &nr) && nr != SYS_close)
+	if (returns_eintr(tid, &nr) && nr != arch->nr_close)
 		(void)ptrace(PTRACE_POKEUSER, tid, RESULT_OFFSET, (long)-ERESTARTNOHAND);
 }
 

@@ -239,6 +239,11 @@ bool tracee_has_trap(struct tracer *tracer, struct tracee *t)
 			       tracer->ops->pc_has_trap(tracer->ctx, t, pc));
 }
 
+static void redo_eintr(struct tracee *t)
+{
+	ubp_host_redo_eintr(t->process->space->arch, t->tid, &t->call);
+}
+
 void tracee_event_stop(struct tracee *t, int sig)
 {
 	tracee_consume(t);
@@ -246,7 +251,7 @@ void tracee_event_stop(struct tracee *t, int sig)
 	t->at_large = false;
 	/* A group stop breaks calls off without us, too. */
 	if (sig == SIGTRAP)
-		ubp_host_redo_eintr(t->tid, &t->call);
+		redo_eintr(t);
 	else
 		ubp_host_keep_eintr(t->tid, &t->call);
 }
@@ -318,7 +323,7 @@ static void signal_stop(struct tracer *tracer, struct tracee *t, int sig)
 	if (ubp_host_is_broken_off(t->tid, &t->call) && task_catches(t->tid, sig))
 		ubp_host_keep_eintr(t->tid, &t->call);
 	else if (!breaks_off_untraced(t->tid, sig))
-		ubp_host_redo_eintr(t->tid, &t->call); /* it is EINTR still if a handler runs */
+		redo_eintr(t); /* it is EINTR still if a handler runs */
 	tracee_resume(t, sig);
 }
 
