@@ -26,7 +26,8 @@
 #define STOP_LIMIT_MS  500 /* for one thread to stop */
 #define ONE_TURN_MS    50  /* ... where any will do */
 #define OTHERS_MAX     64  /* stops of others that are looked after in between */
-#define ONE_LIMIT_NS   10000000000ULL /* for one of any */
+#define ONE_LIMIT_NS   10000000000ULL /* for one of any ... */
+#define STUCK_LIMIT_NS 1000000000ULL  /* ... where all of them wait, and nothing moves */
 #define DRAIN_LIMIT_NS 2000000000ULL  /* without any stop */
 #define DRAIN_MAX_NS   20000000000ULL /* in all */
 
@@ -253,9 +254,14 @@ void attach_undo(struct tracer *tracer, pid_t pid)
 	}
 }
 
-/* A thread that waits for its vfork() child stops only when that has gone on, perhaps from a stop. */
-static void look_after_others(struct tracer *tracer, const struct process *p)
+/*
+ * A thread that waits for its vfork() child stops only when that has gone on, perhaps from a stop.
+ * True: one in the same memory has.
+ */
+static bool look_after_others(struct tracer *tracer, const struct process *p)
 {
+	const struct space *space = p->space;
+	bool moved = false;
 	struct stop stop;
 	size_t pos = 0;
 	void *value;
@@ -265,26 +271,45 @@ static void look_after_others(struct tracer *tracer, const struct process *p)
 
 		if (t->process == p || t->held || wait_look(t->tid, &stop) != 1)
 			continue;
+		moved |= t->process->space == space;
 		tracer_dispatch(tracer, &stop);
 		pos = 0; /* the table may have changed */
 		n++;
 	}
+	return moved;
+}
+
+/* Do all its threads wait in the kernel for something that no signal ends? */
+static bool is_stuck(const struct tracer *tracer, const struct process *p)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
+		const struct tracee *t = value;
+
+		if (t->process == p && !strchr("DZX", task_state(t->tid)))
+			return false;
+	}
+	return true;
 }
 
 int attach_hold_one(struct tracer *tracer, struct process *p, struct tracee **ret_tracee,
 		    struct ubp_err *err)
 {
-	uint64_t begun = event_clock_now(CLOCK_KIND_MONO);
+	uint64_t begun = event_clock_now(CLOCK_KIND_MONO), moved = begun, now = begun;
 	pid_t pid = p->pid;
 	int n_tries = 0;
 
 	/* First those that run: stopping them disturbs no system call. */
-	for (int pass = 0; pass < 2 || event_clock_now(CLOCK_KIND_MONO) - begun < ONE_LIMIT_NS;
+	for (int pass = 0; pass < 2 || (now - begun < ONE_LIMIT_NS &&
+					(now - moved < STUCK_LIMIT_NS || !is_stuck(tracer, p)));
 	     pass++) {
 		size_t pos = 0;
 		void *value;
 
-		look_after_others(tracer, p);
+		if (look_after_others(tracer, p))
+			moved = now;
 		if (map_get(&tracer->processes, (uint64_t)pid) != p)
 			return ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
 		while (map_next(&tracer->tracees, &pos, NULL, &value)) {
@@ -308,6 +333,7 @@ int attach_hold_one(struct tracer *tracer, struct process *p, struct tracee **re
 			if (map_get(&tracer->processes, (uint64_t)pid) != p)
 				return ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
 		}
+		now = event_clock_now(CLOCK_KIND_MONO);
 	}
 	return ubp_fail(err, ETIMEDOUT, "no thread of process %d could be stopped", (int)pid);
 }
