@@ -285,22 +285,6 @@ struct jump_batch *jump_collect(const struct plant *plant, const struct space *s
 	return batch;
 }
 
-void jump_put_back(struct space *space, struct jump_batch *batch)
-{
-	struct plant_space *ps = space->plant;
-
-	for (size_t i = 0; i < batch->n; i++) {
-		struct jump_try *try = &batch->tries[i];
-
-		if (try->jump && !try->site->jump) {
-			try->site->jump = try->jump;
-			try->jump = NULL;
-		}
-	}
-	ps->jumps_due = true;
-	jump_batch_free(batch);
-}
-
 int jump_prepare(struct plant *plant, struct tracer *tracer, struct tracee *t,
 		 const struct ubp_regs *at, struct jump_batch *batch, struct ubp_err *err)
 {

@@ -56,7 +56,10 @@ void jump_build(struct plant *plant, struct space *space, pid_t pid, struct jump
 void jump_write(struct tracer *tracer, struct space *space, const struct tracee *keep,
 		struct jump_batch *batch);
 void jump_batch_free(struct jump_batch *batch);
-/* Nothing was done with it: its sites are due again. The batch is freed. */
+/*
+ * Nothing was done with it, for no thread could be stopped: its sites are due again, but not soon.
+ * The batch is freed.
+ */
 void jump_put_back(struct space *space, struct jump_batch *batch);
 
 /*

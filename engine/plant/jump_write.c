@@ -29,6 +29,8 @@
 
 #define PAGE 4096
 
+static const char why_in_it[] = "a thread was in the middle of it";
+
 void jump_count(const struct site *site, bool up)
 {
 	for (size_t i = 0; i < site->n_probes; i++) {
@@ -76,11 +78,11 @@ static struct jump_try *try_of_slot(const struct space *space, const struct jump
 	return try;
 }
 
-static void put_off(struct plant_space *ps, struct jump_try *try)
+static void put_off(struct plant_space *ps, struct jump_try *try, const char *why)
 {
 	if (!try->jump)
 		return;
-	jump_tell_why(try->site, "a thread was in the middle of it");
+	jump_tell_why(try->site, why);
 	jump_free(try->site->jump);
 	try->site->jump = try->jump;
 	try->jump = NULL;
@@ -120,7 +122,7 @@ static void clear_pc(const struct space *space, struct jump_batch *batch, struct
 		return;
 	to = in_copy(try, pc);
 	if (!to || hold_set_pc(t, to) < 0)
-		put_off(space->plant, try);
+		put_off(space->plant, try, why_in_it);
 }
 
 struct clearing {
@@ -138,13 +140,13 @@ static void clear_word(void *ctx, uint64_t word)
 				       : try_of_slot(c->space, c->batch, word);
 
 	if (try)
-		put_off(c->space->plant, try);
+		put_off(c->space->plant, try, why_in_it);
 }
 
 static void put_all_off(struct plant_space *ps, struct jump_batch *batch)
 {
 	for (size_t i = 0; i < batch->n; i++)
-		put_off(ps, &batch->tries[i]);
+		put_off(ps, &batch->tries[i], "a thread could not be stopped");
 }
 
 /* One that is asleep, and was left alone: it must not be in the way, for nobody moves it. */
@@ -156,7 +158,7 @@ static void clear_sleeper(struct clearing *c, const struct maps *maps, pid_t tid
 	if (!try)
 		try = try_of_slot(c->space, c->batch, pc);
 	if (try)
-		put_off(c->space->plant, try);
+		put_off(c->space->plant, try, why_in_it);
 	stack_words(maps, tid, sp, c->space->arch->addr_size, clear_word, c);
 }
 
@@ -274,7 +276,7 @@ static void take_step(struct space *space, struct page_edit *edit, struct jump_b
 
 		if (try->jump && (!is_breakpoint(space, edit, try->site) ||
 				  !write_step(space, edit, try->site, try->jump, step)))
-			put_off(space->plant, try);
+			put_off(space->plant, try, why_in_it);
 	}
 	page_edit_end(edit);
 }
@@ -318,6 +320,16 @@ static void wait_longer(struct plant_space *ps, uint64_t least, uint64_t most)
 		ps->jumps_wait_ns = least;
 	else if (ps->jumps_wait_ns > most)
 		ps->jumps_wait_ns = most;
+}
+
+void jump_put_back(struct space *space, struct jump_batch *batch)
+{
+	struct plant_space *ps = space->plant;
+
+	put_all_off(ps, batch);
+	ps->jumps_due = true;
+	wait_longer(ps, STUCK_LEAST_NS, STUCK_MOST_NS);
+	jump_batch_free(batch);
 }
 
 static bool has_any(const struct jump_batch *batch)

@@ -378,7 +378,8 @@ STATS = re.compile(rb"uprobe: stats: \S+ [^/ ]+/(?P<name>\w+) (?P<counts>(?:\w+=
 GOOD_REASONS = re.compile(
     r"another probe stands|the jump of another probe|more probes than a detour|"
     r"returns are caught|ubp itself watches|"
-    r"an instruction under the jump made a fault|a thread was in the middle of it")
+    r"an instruction under the jump made a fault|a thread was in the middle of it|"
+    r"a thread could not be stopped")
 
 
 class Stats:
