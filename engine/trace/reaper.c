@@ -125,6 +125,7 @@ struct reaper *reaper_start(struct tracer *tracer)
 		return NULL;
 	r->tracer = tracer;
 	r->last = &r->first;
+	r->turn = r->at_work = 1;
 	pthread_mutex_init(&r->lock, NULL);
 	r->stop_fd = eventfd(0, EFD_CLOEXEC);
 	sigfillset(&all);

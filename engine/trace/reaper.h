@@ -21,7 +21,10 @@ struct tracer;
 /* May this kernel do that? Nothing tells but what is younger (5.9): in doubt, yes. */
 bool reaper_is_needed(void);
 
-/* On the tracing thread. NULL: it cannot be had; one does without. */
+/*
+ * On the tracing thread, which is at work: it attaches before it waits for the first time. NULL: it
+ * cannot be had; one does without.
+ */
 struct reaper *reaper_start(struct tracer *tracer);
 /* NULL is fine, for all of these. */
 void reaper_stop(struct reaper *reaper);

@@ -121,6 +121,28 @@ static void reaps_for_one_at_work(void **state)
 	end(&other);
 }
 
+/* To attach is work, too: it comes before the first wait. */
+static void reaps_from_the_start(void **state)
+{
+	struct tracer tracer = { 0 };
+	struct reaper *reaper;
+	struct child mine;
+	struct stop stop;
+
+	(void)state;
+	begin(&mine);
+	reaper = reaper_start(&tracer);
+	assert_non_null(reaper);
+	reaper_mind(reaper, mine.pid);
+	assert_int_equal(1, write(mine.go, "x", 1));
+	while (!__atomic_load_n(&tracer.mailed, __ATOMIC_ACQUIRE))
+		sched_yield();
+	assert_true(reaper_next(reaper, &stop));
+	assert_int_equal(mine.tid, stop.tid);
+	reaper_stop(reaper);
+	end(&mine);
+}
+
 /* What is reaped and not asked for is lost to nobody but the reaper, which is at its end. */
 static void ends_with_news(void **state)
 {
@@ -147,6 +169,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reaps_for_one_at_work),
+		cmocka_unit_test(reaps_from_the_start),
 		cmocka_unit_test(ends_with_news),
 	};
 
