@@ -306,9 +306,10 @@ struct ubp_arch {
 	/*
 	 * Registers of a thread whose stop interrupted a system call: make them such
 	 * that it is restarted when they are written back, as the kernel would have
-	 * done if nobody had touched them. @redo_eintr: see stub_frame.
+	 * done if nobody had touched them. EINTR is a result as others are here: see
+	 * ubp_host_redo_eintr().
 	 */
-	void (*restart_syscall)(struct ubp_regs *regs, bool redo_eintr);
+	void (*restart_syscall)(struct ubp_regs *regs);
 
 	/*
 	 * May the system call of a thread that the kernel has sent back to its instruction be
@@ -325,13 +326,12 @@ struct ubp_arch {
 	 * Build the frame that continues a thread with @regs after its remote
 	 * call: @orig tells the registers at the stop, @more what else it had
 	 * (ubp_host_get_more()); a system call that the stop interrupted is set to restart.
-	 * @redo_eintr: also one that ended with EINTR (only when no signal of the thread's own
-	 * explains that). Fills @ret_frame (at most UBP_STUB_FRAME_MAX bytes), *ret_len and the
+	 * Fills @ret_frame (at most UBP_STUB_FRAME_MAX bytes), *ret_len and the
 	 * stack address *ret_sp where it must be written.
 	 */
 	void (*stub_frame)(const struct ubp_regs *orig, const struct ubp_more *more,
-			   bool redo_eintr, uint8_t ret_frame[UBP_STUB_FRAME_MAX],
-			   size_t *ret_len, uint64_t *ret_sp);
+			   uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len,
+			   uint64_t *ret_sp);
 	/*
 	 * The same, but that it will be written below @top, wherever that is. NULL: its place is on
 	 * the thread's stack, where it takes little enough room for anybody's.

@@ -182,9 +182,9 @@ const char *arm64_refuse_return_at(const uint8_t *code, size_t len, size_t start
 #define ARM64_STUB_SYSCALL_END 44
 #define ARM64_STUB_BUFFER_AT   64
 extern const uint8_t arm64_stub[ARM64_STUB_LEN];
-void arm64_restart_syscall(struct ubp_regs *regs, bool redo_eintr);
+void arm64_restart_syscall(struct ubp_regs *regs);
 bool arm64_may_resume(const struct ubp_regs *regs, const uint8_t code[8]);
-void arm64_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more, bool redo_eintr,
+void arm64_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more,
 		      uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len, uint64_t *ret_sp);
 void arm64_stub_frame_below(uint64_t top, const struct ubp_regs *orig,
 			    const struct ubp_more *more, uint8_t ret_frame[UBP_STUB_FRAME_MAX],

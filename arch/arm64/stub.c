@@ -90,10 +90,9 @@ const uint8_t arm64_stub[ARM64_STUB_LEN] = {
 };
 
 /* The kernel has done that before a tracer sees the thread. */
-void arm64_restart_syscall(struct ubp_regs *regs, bool redo_eintr)
+void arm64_restart_syscall(struct ubp_regs *regs)
 {
 	(void)regs;
-	(void)redo_eintr;
 }
 
 /* Calls whose rest, if a stop breaks them off, restart_syscall() makes. */
@@ -213,10 +212,9 @@ void arm64_stub_frame_below(uint64_t top, const struct ubp_regs *orig,
 	*ret_sp = sp;
 }
 
-void arm64_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more, bool redo_eintr,
+void arm64_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more,
 		      uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len, uint64_t *ret_sp)
 {
-	(void)redo_eintr;
 	arm64_stub_frame_below(orig->r[ARM64_SP], orig, more, ret_frame, ret_len, ret_sp);
 }
 

@@ -26,8 +26,8 @@ int i386_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t v
 		     struct window *ret_window, struct ubp_err *err);
 
 bool i386_came_by_exception(const struct ubp_regs *regs);
-void i386_restart_syscall(struct ubp_regs *regs, bool redo_eintr);
-void i386_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more, bool redo_eintr,
+void i386_restart_syscall(struct ubp_regs *regs);
+void i386_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more,
 		     uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len, uint64_t *ret_sp);
 void i386_stub_args(uint64_t nr, const uint64_t args[6], uint8_t frame[56]);
 void i386_enter_call(struct ubp_regs *regs, uint64_t nr, const uint64_t args[6]);

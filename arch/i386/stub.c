@@ -12,7 +12,6 @@
 
 #include "arch/i386/i386.h"
 
-#include <errno.h>
 #include <string.h>
 
 /* Kernel's own results of an interrupted system call; user space never sees them. */
@@ -56,15 +55,11 @@ const uint8_t i386_stub[I386_STUB_LEN] = {
 };
 
 /* As x86_restart_syscall(). A result is a number of 32 bits, whatever is above it. */
-void i386_restart_syscall(struct ubp_regs *regs, bool redo_eintr)
+void i386_restart_syscall(struct ubp_regs *regs)
 {
 	if ((int32_t)regs->r[X86_ORIG_AX] < 0)
 		return; /* not in a system call */
 	switch (-(int64_t)(int32_t)regs->r[X86_AX]) {
-	case EINTR:
-		if (!redo_eintr)
-			return;
-		/* fall through */
 	case ERESTARTSYS:
 	case ERESTARTNOINTR:
 	case ERESTARTNOHAND:
@@ -81,7 +76,7 @@ void i386_restart_syscall(struct ubp_regs *regs, bool redo_eintr)
 	regs->r[X86_ORIG_AX] = UINT64_MAX; /* the kernel has nothing to restart */
 }
 
-void i386_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more, bool redo_eintr,
+void i386_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more,
 		     uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len, uint64_t *ret_sp)
 {
 	struct ubp_regs regs = *orig;
@@ -89,7 +84,7 @@ void i386_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more, b
 	struct frame f;
 
 	(void)more;
-	i386_restart_syscall(&regs, redo_eintr);
+	i386_restart_syscall(&regs);
 	f = (struct frame){
 		.bp = (uint32_t)r[X86_BP],
 		.di = (uint32_t)r[X86_DI],

@@ -13,7 +13,6 @@
 
 #include "arch/x86/x86.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define RED_ZONE 128
@@ -59,15 +58,11 @@ const uint8_t x86_stub[X86_STUB_LEN] = {
  * The kernel restarts a system call when it returns to user space with the
  * registers as it left them. We replace them, so do what it would have done.
  */
-void x86_restart_syscall(struct ubp_regs *regs, bool redo_eintr)
+void x86_restart_syscall(struct ubp_regs *regs)
 {
 	if ((int32_t)regs->r[X86_ORIG_AX] < 0)
 		return; /* not in a system call */
 	switch (-(int64_t)regs->r[X86_AX]) {
-	case EINTR:
-		if (!redo_eintr)
-			return;
-		/* fall through */
 	case ERESTARTSYS:
 	case ERESTARTNOINTR:
 	case ERESTARTNOHAND:
@@ -84,7 +79,7 @@ void x86_restart_syscall(struct ubp_regs *regs, bool redo_eintr)
 	regs->r[X86_ORIG_AX] = UINT64_MAX; /* the kernel has nothing to restart */
 }
 
-void x86_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more, bool redo_eintr,
+void x86_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more,
 		    uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len, uint64_t *ret_sp)
 {
 	struct ubp_regs regs = *orig;
@@ -92,7 +87,7 @@ void x86_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more, bo
 	struct frame f;
 
 	(void)more;
-	x86_restart_syscall(&regs, redo_eintr);
+	x86_restart_syscall(&regs);
 	f = (struct frame){
 		.r9 = r[X86_R9],
 		.r8 = r[X86_R8],

@@ -160,8 +160,8 @@ bool x86_in_other_mode(const struct ubp_regs *regs);
 /* Code segments of 32-bit and of 64-bit programs. */
 bool x86_is_cs_32(const struct ubp_regs *regs);
 bool x86_is_cs_64(const struct ubp_regs *regs);
-void x86_restart_syscall(struct ubp_regs *regs, bool redo_eintr);
-void x86_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more, bool redo_eintr,
+void x86_restart_syscall(struct ubp_regs *regs);
+void x86_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more,
 		    uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len, uint64_t *ret_sp);
 void x86_stub_args(uint64_t nr, const uint64_t args[6], uint8_t frame[56]);
 void x86_stub_regs(struct ubp_regs *regs, uint64_t stub_vaddr, uint64_t sp);

@@ -121,7 +121,7 @@ void cave_close(struct tracee *t, const struct ubp_regs *at, const struct cave *
 	if (ps->stub) {
 		rc = ubp_host_set_pc(t->tid, ps->stub + arch->stub_syscall_end);
 	} else {
-		arch->restart_syscall(&regs, !task_signal_waits(t->tid));
+		arch->restart_syscall(&regs);
 		rc = ubp_host_set_regs(t->tid, &regs);
 	}
 	if (rc == 0)

@@ -412,7 +412,7 @@ int guard_reinstall(struct tracee *t, const struct ubp_regs *regs)
 	rc = ubp_host_get_more(t->tid, &more, &err);
 	if (rc < 0)
 		return rc;
-	arch->stub_frame(regs, &more, false, frame, &len, &sp);
+	arch->stub_frame(regs, &more, frame, &len, &sp);
 	arch->stub_args((uint64_t)arch->nr_rt_sigaction, args, frame);
 	rc = mem_write(&space->mem, t->tid, sp, frame, len);
 	if (rc < 0)

@@ -52,7 +52,7 @@ static int write_frame(struct remote *remote, struct ubp_err *err)
 		space->arch->stub_frame_below(top, t->before, t->more, frame, &len,
 					      &remote->sp);
 	else
-		space->arch->stub_frame(t->before, t->more, false, frame, &len, &remote->sp);
+		space->arch->stub_frame(t->before, t->more, frame, &len, &remote->sp);
 	rc = mem_write(&t->process->space->mem, t->tid, remote->sp, frame, len);
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to the stack of thread %d: %s",

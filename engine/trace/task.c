@@ -269,7 +269,7 @@ int task_set_mask(pid_t tid, uint64_t mask)
 }
 
 struct signals {
-	unsigned long long blocked, pending, shared, caught, ignored;
+	unsigned long long blocked, pending, caught, ignored;
 };
 
 /* The set of signals behind "\nNAME:". */
@@ -286,7 +286,6 @@ static bool read_signals(pid_t tid, struct signals *s)
 {
 	char *status = read_status(tid);
 	bool has_all = status && take_set(status, "\nSigPnd:", &s->pending) &&
-		       take_set(status, "\nShdPnd:", &s->shared) &&
 		       take_set(status, "\nSigBlk:", &s->blocked) &&
 		       take_set(status, "\nSigCgt:", &s->caught) &&
 		       take_set(status, "\nSigIgn:", &s->ignored);
@@ -321,13 +320,6 @@ bool task_signal_pending(pid_t tid, int sig)
 	struct signals s;
 
 	return read_signals(tid, &s) && (s.pending >> (sig - 1) & 1);
-}
-
-bool task_signal_waits(pid_t tid)
-{
-	struct signals s;
-
-	return !read_signals(tid, &s) || ((s.pending | s.shared) & ~s.blocked) != 0;
 }
 
 bool task_signal_ignored(pid_t tid, int sig)

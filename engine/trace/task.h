@@ -75,8 +75,6 @@ bool task_catches(pid_t tid, int sig);
 
 /* Is @sig pending for this very thread? */
 bool task_signal_pending(pid_t tid, int sig);
-/* Does a signal wait that it would be interrupted by? */
-bool task_signal_waits(pid_t tid);
 
 /* Is @sig ignored by its process, by SIG_IGN? */
 bool task_signal_ignored(pid_t tid, int sig);

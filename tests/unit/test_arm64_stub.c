@@ -130,7 +130,7 @@ static void test_frame(void **state)
 
 		make_regs(&regs);
 		make_more(&more, vls[i]);
-		arch()->stub_frame(&regs, &more, false, frame, &len, &sp);
+		arch()->stub_frame(&regs, &more, frame, &len, &sp);
 		assert_true(len <= sizeof(frame));
 		assert_int_equal(sp % 16, 0);
 		assert_int_equal(sp + len, 0x7ffe1000);
@@ -279,7 +279,7 @@ static uint64_t send_to_stub(const struct run_regs *from, struct run_regs *ret_s
 	memcpy(m->fp.v, from->v, sizeof(m->fp.v));
 	m->fp.fpsr = from->fpsr;
 	m->fp.fpcr = 0;
-	arch()->stub_frame(&regs, &more, false, frame, &len, &sp);
+	arch()->stub_frame(&regs, &more, frame, &len, &sp);
 	/* The kernel passes over a mode that it does not know; an emulator of programs does not. */
 	assert_int_equal(sigaltstack(NULL, &stack), 0);
 	memcpy(frame + 224 + 16, &stack, sizeof(stack));

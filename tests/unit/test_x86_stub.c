@@ -39,22 +39,20 @@ static uint64_t frame_word(const uint8_t *frame, size_t at)
 struct restart {
 	const char *what;
 	int64_t orig_ax, ax;
-	bool redo_eintr;
 	int64_t want_ax;
 	bool rewound;
 };
 
 static const struct restart restarts[] = {
-	{ "not in a system call", -1, -512, true, -512, false },
-	{ "not in one, as a 32-bit -1", 0xffffffff, -512, true, -512, false },
-	{ "ERESTARTSYS", 0, -512, false, 0, true },
-	{ "ERESTARTNOINTR", 202, -513, false, 202, true },
-	{ "ERESTARTNOHAND", 34, -514, false, 34, true },
-	{ "ERESTART_RESTARTBLOCK", 35, -516, false, 219, true },
-	{ "EINTR stays", 232, -EINTR, false, -EINTR, false },
-	{ "EINTR is done again", 232, -EINTR, true, 232, true },
-	{ "a result stays", 1, 17, true, 17, false },
-	{ "another error stays", 1, -EAGAIN, true, -EAGAIN, false },
+	{ "not in a system call", -1, -512, -512, false },
+	{ "not in one, as a 32-bit -1", 0xffffffff, -512, -512, false },
+	{ "ERESTARTSYS", 0, -512, 0, true },
+	{ "ERESTARTNOINTR", 202, -513, 202, true },
+	{ "ERESTARTNOHAND", 34, -514, 34, true },
+	{ "ERESTART_RESTARTBLOCK", 35, -516, 219, true },
+	{ "EINTR stays", 232, -EINTR, -EINTR, false },
+	{ "a result stays", 1, 17, 17, false },
+	{ "another error stays", 1, -EAGAIN, -EAGAIN, false },
 };
 
 static void test_frame(void **state)
@@ -73,7 +71,7 @@ static void test_frame(void **state)
 		regs.r[reg("ax")] = (uint64_t)t->ax;
 		regs.r[reg("ip")] = 0x401002;
 		regs.r[reg("sp")] = 0x7ffe1000;
-		arch()->stub_frame(&regs, NULL, t->redo_eintr, frame, &len, &sp);
+		arch()->stub_frame(&regs, NULL, frame, &len, &sp);
 		assert_int_equal(len, 176);
 		assert_int_equal(sp, 0x7ffe1000 - 128 - 176);
 		if (frame_word(frame, 152) != (uint64_t)t->want_ax)
@@ -150,7 +148,7 @@ static int pipe_fds[2];
 /* The thread's registers when it is stopped at RUN_CODE, where exit 0 stands. */
 static void stopped_at_exit(const struct run_regs *r, struct ubp_regs *ret)
 {
-	static const char *const names[16] = { "ax",  "cx",  "dx",  "bx", "sp",	 "bp",
+	static const char *const names[16] = { "ax",  "cx",  "dx",  "bx", "sp",  "bp",
 					       "si",  "di",  "r8",  "r9", "r10", "r11",
 					       "r12", "r13", "r14", "r15" };
 
@@ -169,7 +167,7 @@ static void send_to_stub(struct ubp_regs *regs)
 	uint64_t sp;
 	size_t len;
 
-	arch()->stub_frame(regs, NULL, false, frame, &len, &sp);
+	arch()->stub_frame(regs, NULL, frame, &len, &sp);
 	arch()->stub_args(
 		SYS_write,
 		(uint64_t[6]){ (uint64_t)pipe_fds[1], sp + arch()->stub_buffer_at, 1 }, frame);
@@ -180,7 +178,7 @@ static void send_to_stub(struct ubp_regs *regs)
 
 static void to_run(const struct ubp_regs *regs, struct run_regs *ret)
 {
-	static const char *const names[16] = { "ax",  "cx",  "dx",  "bx", "sp",	 "bp",
+	static const char *const names[16] = { "ax",  "cx",  "dx",  "bx", "sp",  "bp",
 					       "si",  "di",  "r8",  "r9", "r10", "r11",
 					       "r12", "r13", "r14", "r15" };
 
