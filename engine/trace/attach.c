@@ -273,8 +273,7 @@ static bool look_after_others(struct tracer *tracer, const struct process *p)
 			continue;
 		moved |= t->process->space == space;
 		tracer_dispatch(tracer, &stop);
-		pos = 0; /* the table may have changed */
-		n++;
+		n++; /* the table may have changed: who is passed over by that is next */
 	}
 	return moved;
 }
@@ -308,7 +307,7 @@ int attach_hold_one(struct tracer *tracer, struct process *p, struct tracee **re
 		size_t pos = 0;
 		void *value;
 
-		if (look_after_others(tracer, p))
+		if (pass && look_after_others(tracer, p))
 			moved = now;
 		if (map_get(&tracer->processes, (uint64_t)pid) != p)
 			return ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
