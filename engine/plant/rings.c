@@ -317,6 +317,17 @@ static void note_thread(struct plant_space *ps, struct tracee *t, uint64_t threa
 		ring_space_set_cpu(ps->rings, t->tid, task_rseq_cpu_vaddr(t));
 }
 
+static bool is_shared(struct tracer *tracer, const struct process *p)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&tracer->processes, &pos, NULL, &value))
+		if (value != p && ((struct process *)value)->space == p->space)
+			return true;
+	return false;
+}
+
 /*
  * A process that shares its memory with others may have the thread pointer of one of them. Those
  * found at attach may sleep, and then have never told theirs.
@@ -327,7 +338,10 @@ static bool may_be_anothers(struct tracer *tracer, const struct tracee *t)
 	size_t pos = 0;
 	void *value;
 
-	while (p->space->refs > 1 && map_next(&tracer->tracees, &pos, NULL, &value)) {
+	/* Who stops all threads has a share in the memory, too. */
+	if (p->space->refs == 1 || !is_shared(tracer, p))
+		return false;
+	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
 		const struct tracee *other = value;
 
 		if (other->process != p && other->process->space == p->space &&
