@@ -384,9 +384,9 @@ struct ubp_arch {
 
 	/*
 	 * Where a program changes its signal actions or a mask by itself: @n_sigaction_calls
-	 * sequences of an instruction and the system call behind it, call_len bytes
-	 * each. The instruction, patch_len bytes, gives way to a jump that
-	 * build_sigaction_hook() encodes.
+	 * sequences, call_len bytes each, of an instruction and the system call behind it,
+	 * or of what sigaction_call_at() goes on from. The instruction, patch_len bytes,
+	 * gives way to a jump that build_sigaction_hook() encodes.
 	 */
 	const uint8_t (*sigaction_calls)[UBP_SIGACTION_CALL_MAX];
 	uint8_t n_sigaction_calls, sigaction_call_len, sigaction_patch_len;
@@ -401,9 +401,9 @@ struct ubp_arch {
 	 * The jump (@ret_patch, sigaction_patch_len bytes) from a call (@len bytes of @call: up to
 	 * UBP_SIGACTION_LOOK are wanted, the jump alone does with that instruction)
 	 * found at @vaddr to a slot at @slot_vaddr, and that slot's code, which begins
-	 * with the instruction itself: the system call as the program means it, but rt_sigaction(SIGTRAP) goes to the guard of the area at
-	 * @area_vaddr, which keeps it for its chain, and rt_sigprocmask() blocks no
-	 * SIGTRAP. -ERANGE: too far for a jump.
+	 * with the instruction itself: the system call as the program means it, but
+	 * rt_sigaction(SIGTRAP) goes to the guard of the area at @area_vaddr, which keeps it
+	 * for its chain, and rt_sigprocmask() blocks no SIGTRAP. -ERANGE: too far for a jump.
 	 */
 	int (*build_sigaction_hook)(const uint8_t *call, size_t len, uint64_t vaddr,
 				    uint64_t slot_vaddr, uint64_t area_vaddr,
