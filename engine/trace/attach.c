@@ -27,7 +27,7 @@
 #define ONE_TURN_MS    50  /* ... where any will do */
 #define OTHERS_MAX     64  /* stops of others that are looked after in between */
 #define ONE_LIMIT_NS   10000000000ULL /* for one of any ... */
-#define STUCK_LIMIT_NS 1000000000ULL  /* ... where all of them wait, and nothing moves */
+#define STUCK_LIMIT_NS 3000000000ULL  /* ... where all wait, perhaps for a slow disk */
 #define DRAIN_LIMIT_NS 2000000000ULL  /* without any stop */
 #define DRAIN_MAX_NS   20000000000ULL /* in all */
 
