@@ -115,6 +115,9 @@ struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr)
 
 	if (!site)
 		return NULL;
+	/* In registers both wait with this stack pointer, and each has its own way home. */
+	if (ri && arch_has_link(space->arch) && ri->tid == t->tid && !ri->disarm_sp)
+		return NULL;
 	real = entry.real;
 	/* One of ours that was left here long ago. */
 	if (ri) {

@@ -99,7 +99,8 @@ int hijack_provide(struct tracer *tracer, struct tracee *t, const struct ubp_reg
 uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t word);
 /*
  * The one at this stack word becomes the tracer's (struct return_instance), its probes'
- * sites with it. NULL: there is none.
+ * sites with it. NULL: there is none, or it stays what it is, because there is no room or, where
+ * addresses are in registers, because one of the tracer's waits there, too.
  */
 struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr);
 /* The stack word holds something else by now: the one that was there will not return. Its site;
