@@ -59,7 +59,8 @@ static int seize_new_threads(struct tracer *tracer, struct process *p, bool *ret
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)p->pid);
 	dir = opendir(path);
 	if (!dir)
-		return ubp_fail(err, ESRCH, "no process %d", (int)p->pid);
+		return errno == ENOENT ? ubp_fail(err, ESRCH, "no process %d", (int)p->pid)
+				       : ubp_fail_sys(err, "%s", path);
 	*ret_found = false;
 	while ((ent = readdir(dir))) {
 		pid_t tid = (pid_t)strtol(ent->d_name, NULL, 10);
