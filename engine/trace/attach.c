@@ -59,8 +59,7 @@ static int seize_new_threads(struct tracer *tracer, struct process *p, bool *ret
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)p->pid);
 	dir = opendir(path);
 	if (!dir)
-		return errno == ENOENT ? ubp_fail(err, ESRCH, "no process %d", (int)p->pid)
-				       : ubp_fail_sys(err, "%s", path);
+		return ubp_fail(err, ESRCH, "no process %d", (int)p->pid);
 	*ret_found = false;
 	while ((ent = readdir(dir))) {
 		pid_t tid = (pid_t)strtol(ent->d_name, NULL, 10);
