@@ -44,6 +44,15 @@ void return_forget(struct plant_space *ps, struct return_instance *ri)
 	returns_free_one(ri);
 }
 
+static void drop_oldest(struct return_instance *ri)
+{
+	for (int n = 1; ri->under && n < UNDER_MAX; n++)
+		ri = ri->under;
+	count_all(ri->under, MISSED_SKIPPED);
+	returns_free_one(ri->under);
+	ri->under = NULL;
+}
+
 /*
  * Where the return address is in a register, another function that was entered with this
  * stack pointer may still be to return. Or it was left by longjmp(): a few are kept.
@@ -52,13 +61,9 @@ static struct return_instance *instance_over(struct space *space, uint64_t sp,
 					     struct return_instance *old)
 {
 	struct plant_space *ps = space->plant;
-	struct return_instance *ri, *last = old;
+	struct return_instance *ri;
 
-	for (int n = 1; last->under && n < UNDER_MAX; n++)
-		last = last->under;
-	count_all(last->under, MISSED_SKIPPED);
-	returns_free_one(last->under);
-	last->under = NULL;
+	drop_oldest(old);
 	ri = returns_new(ps, sp);
 	if (!ri) {
 		(void)map_put(&ps->returns, sp, old);
@@ -129,6 +134,32 @@ static bool find_return(struct tracee *t, const struct ubp_regs *regs, uint64_t 
 	return !(*ret_real & ~UBP_ADDRESS_MASK);
 }
 
+/*
+ * hijack_take() where the return address is in a register: one of ours that waits with this stack
+ * pointer, too, comes to lie under what was the detour's.
+ */
+static struct return_instance *take_over(struct tracee *t, uint64_t sp)
+{
+	struct space *space = t->process->space;
+	struct plant_space *ps = space->plant;
+	struct return_instance *old = map_get(&ps->returns, sp), *ri;
+
+	if (!old || old->tid != t->tid || old->disarm_sp || !hijack_is_at(space, sp))
+		return hijack_take(t, sp);
+	drop_oldest(old);
+	returns_forget(ps, old);
+	map_remove(&ps->returns, sp);
+	ri = hijack_take(t, sp);
+	if (!ri) {
+		(void)map_put(&ps->returns, sp, old);
+		(void)returns_arm(space, old, t->tid);
+		return NULL;
+	}
+	returns_unlink(old);
+	ri->under = old;
+	return ri;
+}
+
 void return_hijack(struct tracee *t, struct site *site, struct ubp_regs *regs, uint64_t now_ns)
 {
 	struct plant_space *ps = t->process->space->plant;
@@ -143,7 +174,9 @@ void return_hijack(struct tracee *t, struct site *site, struct ubp_regs *regs, u
 	}
 	set_aside_below(t, sp);
 	if (real == ps->trampoline || (ps->return_vaddr && real == ps->return_vaddr)) {
-		ri = real == ps->trampoline ? map_get(&ps->returns, sp) : hijack_take(t, sp);
+		ri = real == ps->trampoline ? map_get(&ps->returns, sp)
+		     : arch_has_link(arch)  ? take_over(t, sp)
+					    : hijack_take(t, sp);
 		if (!ri || returns_add_entry(ri, site, now_ns) < 0)
 			count_missed(site, MISSED_NO_ROOM);
 		if (ri && arch_has_link(arch))
@@ -155,7 +188,7 @@ void return_hijack(struct tracee *t, struct site *site, struct ubp_regs *regs, u
 	if (over)
 		count_missed(over, MISSED_SKIPPED);
 	if (arch_has_link(arch))
-		(void)hijack_take(t, sp);
+		(void)take_over(t, sp);
 	ri = instance_at(t->process->space, t->tid, sp);
 	if (!ri || returns_add_entry(ri, site, now_ns) < 0) {
 		count_missed(site, MISSED_NO_ROOM);

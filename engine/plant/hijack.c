@@ -72,6 +72,14 @@ uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t wo
 	return entry.word && entry.real ? entry.real : word;
 }
 
+bool hijack_is_at(const struct space *space, uint64_t slot_vaddr)
+{
+	uint64_t at;
+	struct guard_hijack entry = find(space, slot_vaddr, &at);
+
+	return entry.word && entry.real;
+}
+
 /* Its frame is over: the next one that uses the word may have the entry. */
 static void set_free(const struct space *space, pid_t tid, uint64_t entry)
 {
@@ -114,9 +122,6 @@ struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr)
 	struct return_instance *ri = site ? map_get(&ps->returns, slot_vaddr) : NULL;
 
 	if (!site)
-		return NULL;
-	/* In registers both wait with this stack pointer, and each has its own way home. */
-	if (ri && arch_has_link(space->arch) && ri->tid == t->tid && !ri->disarm_sp)
 		return NULL;
 	real = entry.real;
 	/* One of ours that was left here long ago. */
