@@ -181,6 +181,9 @@ const char *arm64_refuse_return_at(const uint8_t *code, size_t len, size_t start
 #define ARM64_STUB_LEN         56
 #define ARM64_STUB_SYSCALL_END 44
 #define ARM64_STUB_BUFFER_AT   64
+/* What the stub's frame has for the alternate stack's flags, which no kernel writes; and where. */
+#define ARM64_STUB_MODE           3
+#define ARM64_STUB_MODE_BEFORE_SP 408
 extern const uint8_t arm64_stub[ARM64_STUB_LEN];
 void arm64_restart_syscall(struct ubp_regs *regs);
 bool arm64_may_resume(const struct ubp_regs *regs, const uint8_t code[8]);

@@ -357,7 +357,10 @@ static bool read_arg(pid_t tid, const struct ubp_regs *regs, uint64_t *ret_arg)
 	return found;
 }
 
-/* Has the process no handler for any signal? */
+/*
+ * Has the process no handler for any signal? The guard's does not count: it runs at a breakpoint,
+ * where no call is broken off.
+ */
 static bool has_no_handlers(pid_t tid)
 {
 	unsigned long long caught = 1;
@@ -371,7 +374,19 @@ static bool has_no_handlers(pid_t tid)
 	while (fgets(line, sizeof(line), f) && sscanf(line, "SigCgt: %llx", &caught) != 1)
 		;
 	(void)fclose(f);
-	return caught == 0;
+	return (caught & ~(1ULL << (SIGTRAP - 1))) == 0;
+}
+
+/* Is the frame whose sp is kept at @at one that we left, of a remote call? */
+static bool is_stubs(pid_t tid, uint64_t at)
+{
+	uint32_t mode = 0;
+	struct iovec here = { &mode, sizeof(mode) },
+		     there = { (void *)(uintptr_t)(at - ARM64_STUB_MODE_BEFORE_SP),
+			       sizeof(mode) };
+
+	return process_vm_readv(tid, &here, 1, &there, 1, 0) == sizeof(mode) &&
+	       mode == ARM64_STUB_MODE;
 }
 
 /* Does a handler's frame below its stack pointer say what its registers say now? */
@@ -388,7 +403,8 @@ static bool is_behind_handler(pid_t tid, const struct ubp_regs *regs)
 		if (end > from && process_vm_readv(tid, &here, 1, &there, 1, 0) < 0)
 			return errno != EFAULT; /* it ends where the stack does */
 		for (size_t i = 0; i + 1 < (end - from) / sizeof(words[0]); i += 2)
-			if (words[i] == sp && words[i + 1] == regs->r[ARM64_PC])
+			if (words[i] == sp && words[i + 1] == regs->r[ARM64_PC] &&
+			    !is_stubs(tid, from + i * sizeof(words[0])))
 				return true;
 	}
 	return false;

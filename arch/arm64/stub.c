@@ -44,7 +44,7 @@ enum {
 #define SVE_MAGIC    0x53564501U
 
 /* No mode that sigaltstack() knows: the thread's alternate stack stays what it is. */
-#define NO_STACK_MODE 3
+#define NO_STACK_MODE ARM64_STUB_MODE
 
 #define SIGTRAP_BIT (1ULL << 4)
 
@@ -58,6 +58,7 @@ struct frame {
 	uint8_t records[];
 };
 
+_Static_assert(REGS_AT + 8 * ARM64_SP - STACK_FLAGS_AT == ARM64_STUB_MODE_BEFORE_SP, "arm64.h");
 _Static_assert(offsetof(struct frame, buffer) == ARM64_STUB_BUFFER_AT, "told in the table");
 _Static_assert(offsetof(struct frame, info) == 96, "the stub's add");
 _Static_assert(offsetof(struct frame, records) % ALIGN == 0, "the kernel wants it");
