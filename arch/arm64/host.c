@@ -358,11 +358,13 @@ static bool read_arg(pid_t tid, const struct ubp_regs *regs, uint64_t *ret_arg)
 }
 
 /*
- * Has the process no handler for any signal? The guard's does not count: it runs at a breakpoint,
- * where no call is broken off.
+ * Has the process no handler for any signal? The guard's do not count: they run at a breakpoint or
+ * a fault, where no call is broken off.
  */
 static bool has_no_handlers(pid_t tid)
 {
+	const unsigned long long guards = 1ULL << (SIGTRAP - 1) | 1ULL << (SIGSEGV - 1) |
+					  1ULL << (SIGBUS - 1);
 	unsigned long long caught = 1;
 	char line[128];
 	FILE *f;
@@ -374,7 +376,7 @@ static bool has_no_handlers(pid_t tid)
 	while (fgets(line, sizeof(line), f) && sscanf(line, "SigCgt: %llx", &caught) != 1)
 		;
 	(void)fclose(f);
-	return (caught & ~(1ULL << (SIGTRAP - 1))) == 0;
+	return (caught & ~guards) == 0;
 }
 
 /* Is the frame whose sp is kept at @at one that we left, of a remote call? */
