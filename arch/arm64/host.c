@@ -363,8 +363,8 @@ static bool read_arg(pid_t tid, const struct ubp_regs *regs, uint64_t *ret_arg)
  */
 static bool has_no_handlers(pid_t tid)
 {
-	const unsigned long long guards = 1ULL << (SIGTRAP - 1) | 1ULL << (SIGSEGV - 1) |
-					  1ULL << (SIGBUS - 1);
+	const unsigned long long guards =
+		1ULL << (SIGTRAP - 1) | 1ULL << (SIGSEGV - 1) | 1ULL << (SIGBUS - 1);
 	unsigned long long caught = 1;
 	char line[128];
 	FILE *f;
