@@ -14,6 +14,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "arch/arm64/arm64.h"
 #include "engine/base/err.h"
@@ -358,25 +359,61 @@ static bool read_arg(pid_t tid, const struct ubp_regs *regs, uint64_t *ret_arg)
 }
 
 /*
- * Has the process no handler for any signal? The guard's do not count: they run at a breakpoint or
- * a fault, where no call is broken off.
+ * The signals that the process has handlers for, a bit each, or all if it cannot be read. The guard's
+ * do not count: they run at a breakpoint or a fault, where no call is broken off.
  */
-static bool has_no_handlers(pid_t tid)
+static uint64_t handlers(pid_t tid)
 {
-	const unsigned long long guards =
+	const uint64_t guards =
 		1ULL << (SIGTRAP - 1) | 1ULL << (SIGSEGV - 1) | 1ULL << (SIGBUS - 1);
-	unsigned long long caught = 1;
+	unsigned long long caught = ~0ULL;
 	char line[128];
 	FILE *f;
 
 	snprintf(line, sizeof(line), "/proc/%d/status", (int)tid);
 	f = fopen(line, "re");
 	if (!f)
-		return false;
+		return caught;
 	while (fgets(line, sizeof(line), f) && sscanf(line, "SigCgt: %llx", &caught) != 1)
 		;
 	(void)fclose(f);
-	return (caught & ~guards) == 0;
+	return caught & ~guards;
+}
+
+/* Is @arg a descriptor such as system call @nr waits for? */
+static bool is_waited_for(pid_t tid, uint64_t nr, uint64_t arg)
+{
+	const char *kind = "socket:[";
+	char path[48], file[32];
+	ssize_t n;
+
+	switch (nr) {
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+		kind = "anon_inode:[eventpoll]";
+		break;
+	case SYS_accept:
+	case SYS_accept4:
+	case SYS_connect:
+	case SYS_read:
+	case SYS_readv:
+	case SYS_recvfrom:
+	case SYS_recvmmsg:
+	case SYS_recvmsg:
+	case SYS_sendmmsg:
+	case SYS_sendmsg:
+	case SYS_sendto:
+	case SYS_write:
+	case SYS_writev:
+		break;
+	default:
+		return false;
+	}
+	if (arg > INT32_MAX)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)tid, (int)arg);
+	n = readlink(path, file, sizeof(file));
+	return n >= (ssize_t)strlen(kind) && memcmp(file, kind, strlen(kind)) == 0;
 }
 
 /* Is the frame whose sp is kept at @at one that we left, of a remote call? */
@@ -412,6 +449,25 @@ static bool is_behind_handler(pid_t tid, const struct ubp_regs *regs)
 	return false;
 }
 
+/*
+ * May the thread come from a handler, and @arg be its rt_sigreturn()'s? What ran before the thread
+ * was watched may have had a stack of its own, where its frame is not found: but not the C
+ * library's, and behind it x0 would hardly be such a descriptor as the call before had.
+ */
+static bool may_be_handled(pid_t tid, const struct ubp_call *call, const struct ubp_regs *regs,
+			   uint64_t arg)
+{
+	const uint64_t c_library = 3ULL << (__SIGRTMIN - 1);
+	uint64_t caught = handlers(tid);
+
+	if (!caught)
+		return false;
+	if (is_behind_handler(tid, regs))
+		return true;
+	return !call->is_watched && (caught & ~c_library) &&
+	       !is_waited_for(tid, regs->r[ARM64_X8], arg);
+}
+
 /* Sets @call's arg. @is_noted: @call is from just before this stop. */
 static bool find_arg(pid_t tid, struct ubp_call *call, const struct ubp_regs *regs,
 		     bool is_noted)
@@ -422,9 +478,7 @@ static bool find_arg(pid_t tid, struct ubp_call *call, const struct ubp_regs *re
 
 	if (!ask_arg(tid, &arg) && (is_same || !read_arg(tid, regs, &arg)))
 		return is_same;
-	/* Before it was watched, a handler may have had a stack of its own. */
-	if (!(is_same && arg == call->arg) && !has_no_handlers(tid) &&
-	    (!call->is_watched || is_behind_handler(tid, regs)))
+	if (!(is_same && arg == call->arg) && may_be_handled(tid, call, regs, arg))
 		return false;
 	call->arg = arg;
 	return true;

@@ -74,7 +74,10 @@ finish() {
 	eval "LAST=\$(timeout $((5 * ${UBP_SLOWER:-1})) tail -n 1 <&\$OUT_$name)"
 	[ $rc = 0 ] || fail "fixture $name ended with $rc: $LAST $(cat "$name.err")"
 }
-alive() { kill -0 "${1:-$PID}" 2> /dev/null || fail "target ${1:-$PID} is gone"; }
+alive() {
+	kill -0 "${1:-$PID}" 2> /dev/null ||
+		fail "target ${1:-$PID} is gone: $(tail -qn 3 -- *.err 2> /dev/null)"
+}
 
 # use_usdt: what follows runs usdt, where it says uprobe.
 use_usdt() {
