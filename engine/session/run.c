@@ -552,6 +552,7 @@ void *run_thread(void *arg)
 	pid_t pid;
 	int rc;
 
+	s->thread_tid = gettid();
 	let_sigchld_be_dropped();
 	rc = set_up(s, &err);
 

@@ -210,6 +210,21 @@ static int start_thread(struct ubp_session *s, struct ubp_err *err)
 	return 0;
 }
 
+/*
+ * Of an ending thread the kernel lets its tracees go last, when pthread_join() has returned: until then
+ * a parent that waits for one gets its stops, and another session is refused.
+ */
+static void join_thread(struct ubp_session *s)
+{
+	uint64_t spin = 0;
+	char state;
+
+	pthread_join(s->thread, NULL);
+	while ((state = task_state(s->thread_tid)) && !strchr("ZX", state))
+		wait_a_little(&spin);
+	s->has_thread = false;
+}
+
 /* In containers there may be none, or one with other numbers than those that we are told. */
 static int check_proc(struct ubp_err *err)
 {
@@ -252,8 +267,7 @@ int ubp_start(struct ubp_session *s, struct ubp_err *err)
 	pthread_mutex_unlock(&s->lock);
 	if (s->start_failed) {
 		rc = -err->code;
-		pthread_join(s->thread, NULL);
-		s->has_thread = false;
+		join_thread(s);
 		lower_descriptor_limit(s);
 		return rc;
 	}
@@ -276,8 +290,7 @@ void ubp_stop(struct ubp_session *s)
 	tracer_wake(&s->tracer);
 	finder_stop(s->finder);
 	s->finder = NULL;
-	pthread_join(s->thread, NULL);
-	s->has_thread = false;
+	join_thread(s);
 	lower_descriptor_limit(s);
 }
 

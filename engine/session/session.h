@@ -75,6 +75,7 @@ struct ubp_session {
 	bool limit_raised;          /* of descriptors: to be lowered again */
 
 	pthread_t thread;
+	pid_t thread_tid;
 	bool has_thread;
 	pthread_mutex_t lock; /* what follows, up to the blank line */
 	pthread_cond_t changed;
