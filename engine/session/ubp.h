@@ -180,8 +180,8 @@ pid_t ubp_command_pid(const struct ubp_session *session);
 bool ubp_command_status(const struct ubp_session *session, int *ret_status);
 
 /*
- * Remove all probes, restore every byte, let go of the targets: none is traced any more. Records that
- * still wait can be dispatched afterwards. Does not end the command.
+ * Remove all probes, restore every byte, let go of the targets: none is traced any more.
+ * Records that still wait can be dispatched afterwards. Does not end the command.
  */
 void ubp_stop(struct ubp_session *session);
 
