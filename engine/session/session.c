@@ -216,11 +216,13 @@ static int start_thread(struct ubp_session *s, struct ubp_err *err)
  */
 static void join_thread(struct ubp_session *s)
 {
+	char path[48], state;
 	uint64_t spin = 0;
-	char state;
 
 	pthread_join(s->thread, NULL);
-	while ((state = task_state(s->thread_tid)) && !strchr("ZX", state))
+	snprintf(path, sizeof(path), "/proc/self/task/%d", (int)s->thread_tid);
+	while (access(path, F_OK) == 0 && (state = task_state(s->thread_tid)) &&
+	       !strchr("ZX", state))
 		wait_a_little(&spin);
 	s->has_thread = false;
 }
@@ -431,7 +433,7 @@ static char *explain_rung(const struct ubp_session *s, const struct uprobe *u)
 	const char *why = s->no_jumps     ? s->no_jumps
 			  : is_at_rets(u) ? "returns are caught at ret instructions"
 					  : u->window.why;
-	const char *rung = s->opt.mode == UBP_MODE_STEP
+	const char *rung = s->opt.mode == UBP_MODE_STEP && !u->insn.no_step
 				   ? "stepped (breakpoint, single-stepped copy: two stops)"
 				   : "boosted (breakpoint, copy that jumps back: one stop)";
 	char *text = NULL;

@@ -40,7 +40,7 @@ enum ubp_mode {
 	UBP_MODE_AUTO, /* the best rung that is safe */
 	UBP_MODE_JUMP, /* the same, at once: auto spares programs that may end soon the effort */
 	UBP_MODE_TRAP, /* breakpoint and boosted copy */
-	UBP_MODE_STEP, /* breakpoint and single-stepped copy */
+	UBP_MODE_STEP, /* breakpoint and single-stepped copy, where the instruction allows it */
 };
 
 enum ubp_stack {

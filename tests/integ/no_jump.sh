@@ -24,6 +24,15 @@ run --mode trap -e "p:n/area $F:area" -- "$F"
 is area '^jumps=0 boosted=1 .* no_jump="--mode says so"$'
 run --mode step -e "p:n/area $F:area" -- "$F"
 is area '^jumps=0 boosted=0 stepped=1 .* no_jump="--mode says so"$'
+explained() { "$UPROBE" --explain --mode step -e "$1" | sed -nE "s/.*: (boosted|stepped) \\(.*/\1/p"; }
+[ "$(explained "p:n/area $F:area")" = stepped ] || fail "--explain does not say that it is stepped"
+# Some are not: a step must not leave its slot.
+ret=$(objdump -d --no-show-raw-insn --disassemble=area "$F" | awk '
+	/^ +[0-9a-f]+:\t/ { sub(":", "", $1); first = first ? first : $1; if ($2 == "ret") { print first, $1; exit } }' |
+	{ read -r first at && echo $((16#$at - 16#$first)); })
+run --mode step -e "p:n/ret $F:area+$ret" -- "$F"
+is ret '^jumps=0 boosted=1 stepped=0 .* no_jump="--mode says so"$'
+[ "$(explained "p:n/ret $F:area+$ret")" = boosted ] || fail "--explain does not say that a ret is boosted"
 run -s -e "p:n/area $F:area" -- "$F"
 is area '^jumps=0 boosted=1 .* no_jump="user stacks are unwound at stops"$'
 run --stack fp -e "p:n/area $F:area" -- "$F"
