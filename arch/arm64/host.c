@@ -409,7 +409,8 @@ static bool is_waited_for(pid_t tid, uint64_t nr, uint64_t arg)
 	default:
 		return false;
 	}
-	if (arg > INT32_MAX)
+	/* What a handler often leaves in x0 tells nothing. */
+	if (arg <= STDERR_FILENO || arg > INT32_MAX)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)tid, (int)arg);
 	n = readlink(path, file, sizeof(file));
