@@ -144,7 +144,8 @@ static struct return_instance *take_over(struct tracee *t, uint64_t sp)
 	struct plant_space *ps = space->plant;
 	struct return_instance *old = map_get(&ps->returns, sp), *ri;
 
-	if (!old || old->tid != t->tid || old->disarm_sp || !hijack_is_at(space, sp))
+	if (!old || old->tid != t->tid || old->disarm_sp ||
+	    hijack_real(space, sp, ps->return_vaddr) == ps->return_vaddr)
 		return hijack_take(t, sp);
 	drop_oldest(old);
 	returns_forget(ps, old);

@@ -72,14 +72,6 @@ uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t wo
 	return entry.word && entry.real ? entry.real : word;
 }
 
-bool hijack_is_at(const struct space *space, uint64_t slot_vaddr)
-{
-	uint64_t at;
-	struct guard_hijack entry = find(space, slot_vaddr, &at);
-
-	return entry.word && entry.real;
-}
-
 /* Its frame is over: the next one that uses the word may have the entry. */
 static void set_free(const struct space *space, pid_t tid, uint64_t entry)
 {

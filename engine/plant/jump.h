@@ -97,8 +97,6 @@ int hijack_provide(struct tracer *tracer, struct tracee *t, const struct ubp_reg
 		   const struct maps *maps, struct ubp_err *err);
 /* What stands at a stack word, really: @word is what was read there. */
 uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t word);
-/* Does a return of a detour's wait at this stack word? */
-bool hijack_is_at(const struct space *space, uint64_t slot_vaddr);
 /*
  * The one at this stack word becomes the tracer's (struct return_instance), its probes'
  * sites with it. NULL: there is none.
