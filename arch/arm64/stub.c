@@ -43,9 +43,6 @@ enum {
 #define EXTRA_MAGIC  0x45585401U
 #define SVE_MAGIC    0x53564501U
 
-/* No mode that sigaltstack() knows: the thread's alternate stack stays what it is. */
-#define NO_STACK_MODE ARM64_STUB_MODE
-
 #define SIGTRAP_BIT (1ULL << 4)
 
 struct frame {
@@ -192,7 +189,8 @@ void arm64_stub_frame_below(uint64_t top, const struct ubp_regs *orig,
 {
 	const struct arm64_more *m = (const struct arm64_more *)more->bytes;
 	struct frame *f = (struct frame *)ret_frame;
-	uint32_t no_mode = NO_STACK_MODE;
+	/* No mode that sigaltstack() knows: the thread's alternate stack stays what it is. */
+	uint32_t no_mode = ARM64_STUB_MODE;
 	/* Survival goes before exactness: a breakpoint may be the next thing it meets. */
 	uint64_t mask = m->mask & ~SIGTRAP_BIT, sp;
 	uint16_t vl;
