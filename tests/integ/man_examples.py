@@ -239,6 +239,8 @@ def run(example, shown, world):
     got = {shape(line) for line in (out + err).split("\n")}
     for line in shown:
         pattern = ".*".join(re.escape(shape(part)) for part in line.split("..."))
+        # A local function of a library: it has a name where its debug symbols are installed.
+        pattern = re.sub(r"\\\[\S+?\\\](?=;)", r"(\g<0>|\\w+)", pattern)
         if not any(re.fullmatch(pattern, x) for x in got):
             return f"does not print\n{line}\n{pattern}\n" + everything
     return None
