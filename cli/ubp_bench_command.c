@@ -165,7 +165,7 @@ static int run_bare(void *ctx, double *ret_ns, struct ubp_err *err)
 {
 	struct command *c = ctx;
 	struct bench_program program;
-	int rc = bench_program_prepare(c->bench->opt->command, &program, err);
+	int rc = bench_program_prepare(c->bench->opt->command, -1, &program, err);
 
 	if (rc == 0)
 		rc = run_program(c, &program, NULL, ret_ns, err);
@@ -187,7 +187,8 @@ static int run_kernel(void *ctx, struct bench_figures *figures, double *ret_ns,
 	struct kernel_target target = { .and_children = true };
 	struct kernel_counts counts = { 0 };
 	struct bench_program program;
-	int rc = bench_program_prepare(c->bench->opt->command, &program, err);
+	int rc = bench_program_prepare(c->bench->opt->command, kernel_mark_fd(kernel), &program,
+				       err);
 
 	target.pid = program.pid;
 	if (rc == 0)

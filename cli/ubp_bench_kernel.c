@@ -90,6 +90,11 @@ int kernel_define(struct kernel *k, const struct kernel_probe *probes, size_t n,
 	return k->ops->define(k->state, probes, n, ret_bad, err);
 }
 
+int kernel_mark_fd(const struct kernel *k)
+{
+	return k->ops->mark_fd(k->state);
+}
+
 int kernel_on(struct kernel *k, const struct kernel_target *target, struct ubp_err *err)
 {
 	return k->ops->on(k->state, target, err);

@@ -30,8 +30,11 @@ struct kernel_probe {
 /* Whose hits are recorded. */
 struct kernel_target {
 	pid_t pid;
-	bool and_children; /* its threads to come and children too; perf: everybody's */
+	bool and_children; /* its threads to come and children too; perf: everybody's. It must have
+			    * written KERNEL_MARK to kernel_mark_fd(), if there is one */
 };
+
+#define KERNEL_MARK "ubp_bench_target"
 
 struct kernel_counts {
 	uint64_t hits;     /* before filtering, of everybody (tracefs) or the target (perf) */
@@ -58,6 +61,12 @@ const char *kernel_why(const struct kernel *kernel);
  * -EINVAL: the kernel refuses the definition *ret_bad. */
 int kernel_define(struct kernel *kernel, const struct kernel_probe *probes, size_t n,
 		  size_t *ret_bad, struct ubp_err *err);
+/*
+ * Where a process makes itself known whose children are to be recorded: tracefs knows processes by
+ * the numbers of the first pid namespace, and nobody in another one can tell his own. Borrowed; -1:
+ * that is not needed.
+ */
+int kernel_mark_fd(const struct kernel *kernel);
 /* From now on hits of @target are recorded, into an empty buffer. */
 int kernel_on(struct kernel *kernel, const struct kernel_target *target, struct ubp_err *err);
 /* Probes out. *ret_counts: since kernel_on(). */

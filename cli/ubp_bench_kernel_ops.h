@@ -16,6 +16,7 @@ struct kernel_ops {
 		      struct ubp_err *err);
 	int (*on)(void *state, const struct kernel_target *target, struct ubp_err *err);
 	int (*off)(void *state, struct kernel_counts *ret_counts, struct ubp_err *err);
+	int (*mark_fd)(const void *state);
 	int (*reader_fd)(const void *state);
 	void (*read)(void *state);
 };

@@ -250,6 +250,13 @@ static int perf_off(void *state, struct kernel_counts *ret_counts, struct ubp_er
 	return rc;
 }
 
+/* Its pids are those of our namespace. */
+static int perf_mark_fd(const void *state)
+{
+	(void)state;
+	return -1;
+}
+
 static int perf_reader_fd(const void *state)
 {
 	(void)state;
@@ -281,6 +288,7 @@ const struct kernel_ops kernel_perf = {
 	.define = perf_define,
 	.on = perf_on,
 	.off = perf_off,
+	.mark_fd = perf_mark_fd,
 	.reader_fd = perf_reader_fd,
 	.read = perf_read,
 };

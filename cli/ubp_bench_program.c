@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/ubp_bench_kernel.h"
 #include "engine/session/ubp.h"
 
 int bench_exit_status(int wait_status)
@@ -84,10 +85,21 @@ static _Noreturn void become(char *const argv[], int gate, int failed)
 	_exit(127);
 }
 
-int bench_program_prepare(char *const argv[], struct bench_program *ret_program,
+/* The child of bench_program_prepare(). One byte to @failed: it has made itself known. */
+static _Noreturn void be_the_child(char *const argv[], int mark, int gate, int failed)
+{
+	if (mark >= 0 && write(mark, KERNEL_MARK, strlen(KERNEL_MARK)) < 0)
+		_exit(127);
+	if (write(failed, "m", 1) != 1)
+		_exit(127);
+	become(argv, gate, failed);
+}
+
+int bench_program_prepare(char *const argv[], int mark, struct bench_program *ret_program,
 			  struct ubp_err *err)
 {
 	int gate[2], failed[2];
+	char known;
 
 	*ret_program = (struct bench_program){ .pid = -1, .gate = -1, .failed = -1 };
 	if (pipe2(gate, O_CLOEXEC) < 0)
@@ -102,11 +114,15 @@ int bench_program_prepare(char *const argv[], struct bench_program *ret_program,
 	ret_program->pid = fork();
 	if (ret_program->pid == 0) {
 		(void)close(gate[1]);
-		become(argv, gate[0], failed[1]);
+		be_the_child(argv, mark, gate[0], failed[1]);
 	}
 	(void)close(gate[0]);
 	(void)close(failed[1]);
-	return ret_program->pid < 0 ? ubp_fail_sys(err, "fork") : 0;
+	if (ret_program->pid < 0)
+		return ubp_fail_sys(err, "fork");
+	if (read(failed[0], &known, 1) != 1)
+		return ubp_fail(err, EPROTO, "the command's process has ended too early");
+	return 0;
 }
 
 int bench_wait_for_process(pid_t pid, int signal_fd, const struct bench_meanwhile *meanwhile,

@@ -21,8 +21,11 @@ struct bench_program {
 	const char *name; /* borrowed */
 };
 
-/* bench_program_end() is due even after a failure. */
-int bench_program_prepare(char *const argv[], struct bench_program *ret_program,
+/*
+ * bench_program_end() is due even after a failure. @mark: -1, or a file to which the child writes
+ * KERNEL_MARK before this returns (kernel_mark_fd()).
+ */
+int bench_program_prepare(char *const argv[], int mark, struct bench_program *ret_program,
 			  struct ubp_err *err);
 /* Let it go; wait for its end. Status as a shell's $?, time in ns. */
 int bench_program_run(struct bench_program *program, int signal_fd,

@@ -4,8 +4,9 @@
 /*
  * Kernel uprobes by tracefs: text events in a group of our own, each with one probe,
  * recorded in a trace instance of our own. Both are named after our pid, so that
- * what a killed run left can be told and taken away. An event is always disabled
- * before it is deleted.
+ * what a killed run left can be told and taken away; in a pid namespace other than the
+ * first one also after that, since tracefs is the same for all. An event is always
+ * disabled before it is deleted.
  */
 
 #include <ctype.h>
@@ -31,11 +32,15 @@
 
 struct tracefs {
 	char root[PATH_MAX];
-	char group[32];
-	size_t n_events; /* defined: PID_0, PID_1, ... */
+	char place
+		[16]; /* our pid namespace, as it stands behind pids in names; "": the first */
+	char id[32];  /* PID and that */
+	char group[48];  /* GROUP and that */
+	size_t n_events; /* defined: bID_0, bID_1, ... */
 	uint64_t hits;   /* when it was switched on */
 	bool is_on;
 	int pipe; /* trace_pipe */
+	int mark; /* trace_marker */
 };
 
 /* --- files -------------------------------------------------------------------------- */
@@ -154,7 +159,18 @@ static void remove_group(const struct tracefs *t, const char *group)
 	(void)rmdir(path);
 }
 
-/* What killed runs left behind. */
+/* The kernel gives this number to the first pid namespace, always. */
+#define FIRST_PID_NAMESPACE 0xeffffffcU
+
+static void name_place(struct tracefs *t)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) == 0 && st.st_ino != FIRST_PID_NAMESPACE)
+		(void)snprintf(t->place, sizeof(t->place), "n%u", (unsigned)st.st_ino);
+}
+
+/* What killed runs of our pid namespace left behind. */
 static void sweep(const struct tracefs *t)
 {
 	char path[PATH_LEN];
@@ -172,7 +188,8 @@ static void sweep(const struct tracefs *t)
 		    !isdigit((unsigned char)*digits))
 			continue;
 		pid = strtol(digits, &end, 10);
-		if (!*end && pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+		if (strcmp(end, t->place) == 0 && pid > 0 && kill((pid_t)pid, 0) < 0 &&
+		    errno == ESRCH)
 			remove_group(t, d->d_name);
 	}
 	if (dir)
@@ -185,6 +202,8 @@ static void tracefs_close(void *state)
 
 	if (t->pipe >= 0)
 		(void)close(t->pipe);
+	if (t->mark >= 0)
+		(void)close(t->mark);
 	remove_group(t, t->group);
 	free(t);
 }
@@ -207,7 +226,11 @@ static int open_instance(struct tracefs *t, size_t buffer_bytes, struct ubp_err 
 		return ubp_fail(err, -rc, "%s: %s", path, strerror(-rc));
 	(void)snprintf(path, sizeof(path), "%s/instances/%s/trace_pipe", t->root, t->group);
 	t->pipe = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	return t->pipe < 0 ? ubp_fail_sys(err, "%s", path) : 0;
+	if (t->pipe < 0)
+		return ubp_fail_sys(err, "%s", path);
+	(void)snprintf(path, sizeof(path), "%s/instances/%s/trace_marker", t->root, t->group);
+	t->mark = open(path, O_WRONLY | O_CLOEXEC);
+	return t->mark < 0 ? ubp_fail_sys(err, "%s", path) : 0;
 }
 
 static int tracefs_open(size_t buffer_bytes, void **ret_state, struct ubp_err *err)
@@ -217,8 +240,10 @@ static int tracefs_open(size_t buffer_bytes, void **ret_state, struct ubp_err *e
 
 	if (!t)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	t->pipe = -1;
-	(void)snprintf(t->group, sizeof(t->group), GROUP "%d", (int)getpid());
+	t->pipe = t->mark = -1;
+	name_place(t);
+	(void)snprintf(t->id, sizeof(t->id), "%d%s", (int)getpid(), t->place);
+	(void)snprintf(t->group, sizeof(t->group), GROUP "%s", t->id);
 	rc = find_root(t, err);
 	if (rc < 0) {
 		free(t);
@@ -260,8 +285,8 @@ static int define_one(struct tracefs *t, const struct kernel_probe *p, struct ub
 	char *text;
 	int rc;
 
-	if (asprintf(&text, "%c:%s/b%d_%zu %s:0x%" PRIx64 "%s%s\n", p->is_return ? 'r' : 'p',
-		     t->group, (int)getpid(), t->n_events, p->path, p->offset,
+	if (asprintf(&text, "%c:%s/b%s_%zu %s:0x%" PRIx64 "%s%s\n", p->is_return ? 'r' : 'p',
+		     t->group, t->id, t->n_events, p->path, p->offset,
 		     *p->rest && *p->rest != '(' ? " " : "", p->rest) < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	rc = write_to(t, text, "uprobe_events");
@@ -270,8 +295,8 @@ static int define_one(struct tracefs *t, const struct kernel_probe *p, struct ub
 		return refused(t, rc, err);
 	t->n_events++;
 	if (p->filter)
-		rc = write_to(t, p->filter, "instances/%s/events/%s/b%d_%zu/filter", t->group,
-			      t->group, (int)getpid(), t->n_events - 1);
+		rc = write_to(t, p->filter, "instances/%s/events/%s/b%s_%zu/filter", t->group,
+			      t->group, t->id, t->n_events - 1);
 	if (rc < 0)
 		return ubp_fail(err, -rc, "the kernel refuses the filter: %s", strerror(-rc));
 	return 0;
@@ -284,7 +309,7 @@ static int undefine(struct tracefs *t, struct ubp_err *err)
 	while (t->n_events > 0) {
 		int rc;
 
-		(void)snprintf(text, sizeof(text), "-:%s/b%d_%zu\n", t->group, (int)getpid(),
+		(void)snprintf(text, sizeof(text), "-:%s/b%s_%zu\n", t->group, t->id,
 			       t->n_events - 1);
 		rc = write_to(t, text, "uprobe_events");
 		if (rc < 0)
@@ -313,10 +338,10 @@ static int tracefs_define(void *state, const struct kernel_probe *probes, size_t
 static uint64_t read_hits(const struct tracefs *t)
 {
 	FILE *f = read_from(t, "uprobe_profile");
-	char line[8192], ours[32];
+	char line[8192], ours[48];
 	uint64_t n = 0;
 
-	(void)snprintf(ours, sizeof(ours), " b%d_", (int)getpid());
+	(void)snprintf(ours, sizeof(ours), " b%s_", t->id);
 	while (f && fgets(line, sizeof(line), f)) {
 		char *at = strstr(line, ours), *digits;
 
@@ -331,11 +356,50 @@ static uint64_t read_hits(const struct tracefs *t)
 	return n;
 }
 
+/* The number by which the kernel knows the process that wrote KERNEL_MARK: "TASK-NUMBER [CPU] ...". */
+static int find_mark(const struct tracefs *t, char pid[16])
+{
+	FILE *f = read_from(t, "instances/%s/trace", t->group);
+	char line[512];
+
+	*pid = '\0';
+	while (f && fgets(line, sizeof(line), f)) {
+		char *end = strstr(line, " ["), *digits = end;
+
+		if (!end || !strstr(end, ": " KERNEL_MARK))
+			continue;
+		while (digits > line &&
+		       (isdigit((unsigned char)digits[-1]) || digits[-1] == ' '))
+			digits--;
+		(void)snprintf(pid, 16, "%d\n", atoi(digits));
+	}
+	if (f)
+		(void)fclose(f);
+	return *pid ? 0 : -ESRCH;
+}
+
+/* Only hits of @target and its children, if it asks for that. */
+static int choose_target(const struct tracefs *t, const struct kernel_target *target)
+{
+	char pid[16];
+	int rc;
+
+	if (!target->and_children)
+		return 0;
+	rc = find_mark(t, pid);
+	if (rc == 0)
+		rc = write_to(t, "1", "instances/%s/options/event-fork", t->group);
+	return rc < 0 ? rc : write_to(t, pid, "instances/%s/set_event_pid", t->group);
+}
+
 static int tracefs_on(void *state, const struct kernel_target *target, struct ubp_err *err)
 {
 	struct tracefs *t = state;
-	char pid[16] = "", path[PATH_LEN];
-	int rc, fd;
+	char path[PATH_LEN];
+	int rc = choose_target(t, target), fd;
+
+	if (rc < 0)
+		return ubp_fail(err, -rc, "switching kernel uprobes on: %s", strerror(-rc));
 
 	/* Opened with O_TRUNC, the file "trace" empties the buffer, counts and all. */
 	(void)snprintf(path, sizeof(path), "%s/instances/%s/trace", t->root, t->group);
@@ -344,16 +408,8 @@ static int tracefs_on(void *state, const struct kernel_target *target, struct ub
 		return ubp_fail_sys(err, "%s", path);
 	(void)close(fd);
 	t->hits = read_hits(t);
-	rc = 0;
-	if (target->and_children) {
-		(void)snprintf(pid, sizeof(pid), "%d\n", (int)target->pid);
-		rc = write_to(t, "1", "instances/%s/options/event-fork", t->group);
-		if (rc == 0)
-			rc = write_to(t, pid, "instances/%s/set_event_pid", t->group);
-	}
 	t->is_on = true;
-	if (rc == 0)
-		rc = write_to(t, "1", "instances/%s/events/%s/enable", t->group, t->group);
+	rc = write_to(t, "1", "instances/%s/events/%s/enable", t->group, t->group);
 	return rc < 0 ? ubp_fail(err, -rc, "switching kernel uprobes on: %s", strerror(-rc))
 		      : 0;
 }
@@ -396,6 +452,11 @@ static int tracefs_off(void *state, struct kernel_counts *ret_counts, struct ubp
 	return 0;
 }
 
+static int tracefs_mark_fd(const void *state)
+{
+	return ((const struct tracefs *)state)->mark;
+}
+
 static int tracefs_reader_fd(const void *state)
 {
 	return ((const struct tracefs *)state)->pipe;
@@ -417,6 +478,7 @@ const struct kernel_ops kernel_tracefs = {
 	.define = tracefs_define,
 	.on = tracefs_on,
 	.off = tracefs_off,
+	.mark_fd = tracefs_mark_fd,
 	.reader_fd = tracefs_reader_fd,
 	.read = tracefs_read,
 };

@@ -6,7 +6,10 @@
 [ -x "$UBP_BENCH" ] || skip "ubp-bench is not built for this machine"
 TRACEFS=/sys/kernel/tracing
 has_tracefs() { [ -w $TRACEFS/uprobe_events ] && [ -d $TRACEFS/instances ]; }
-left() { ! has_tracefs || { ls $TRACEFS/instances; cat $TRACEFS/uprobe_events; } | grep "ubp_bench_$1"; }
+# In a pid namespace other than the first one, what is made there is named after that, too.
+place=$(readlink /proc/self/ns/pid) && place=${place//[!0-9]/}
+[ "$place" = 4026531836 ] && place= || place=n$place
+left() { ! has_tracefs || { ls $TRACEFS/instances; cat $TRACEFS/uprobe_events; } | grep "ubp_bench_$1$place"; }
 
 # bench ARG...: run it; table in out.txt, JSON in bench.json. Sets BENCH_PID.
 bench() {
@@ -130,7 +133,7 @@ kill -0 "$(cat child.txt)" 2> /dev/null && fail "the child is left behind"
 if has_tracefs; then
 	"$UBP_BENCH" --hits 1000000 --rounds 1000 --case int --mode trap --kernel $way > out.txt 2> err.txt &
 	PID=$!
-	is_on() { [ "$(cat $TRACEFS/instances/ubp_bench_$PID/events/ubp_bench_$PID/enable 2> /dev/null)" = 1 ]; }
+	is_on() { [ "$(cat $TRACEFS/instances/ubp_bench_$PID$place/events/ubp_bench_$PID$place/enable 2> /dev/null)" = 1 ]; }
 	eventually is_on
 	kill -KILL $PID
 	wait $PID
