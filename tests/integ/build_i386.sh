@@ -3,6 +3,7 @@
 # make i386: ubp as a 32-bit program passes the unit tests of its pure parts, and traces 32-bit programs; 64-bit
 # ones are refused.
 . "${0%/*}/lib.bash"
+. "${0%/*}/hardened.bash"
 need_arch x86_64
 B=$(realpath --relative-to="$UBP_SRC" "$UBP_BUILD")
 units='clock demangle duration dwarf_mutate expand_parse expr fetch fetch_values filter filter_value locate map maps notes num
@@ -21,6 +22,8 @@ for its in '' "GOALS=$goals"; do
 		${its:+"$its"} > build.txt 2>&1 ||
 		fail "it does not build: $(grep -v '^  [A-Z]' build.txt | tail -n 20)"
 done
+linked_hard "$UBP_BUILD-i386/uprobe"
+compiled_hard "$UBP_BUILD-i386/libubp.a" 'IBT, SHSTK' 'orl? +\$0x0,(0x[0-9a-f]+)?\(%esp\)'
 file -L "$UBP_BUILD-i386/uprobe" 2> /dev/null | grep -q 'ELF 64' && fail "that is no 32-bit program"
 for t in $units; do
 	FIXTURES=$FIXTURES "$UBP_BUILD-i386/tests/unit/test_$t" > unit.txt 2>&1 < /dev/null

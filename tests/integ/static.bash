@@ -8,6 +8,6 @@ grep -i 'warning' build.txt && fail "it does not build without a word"
 tail -n 2 build.txt
 S=$UBP_BUILD-static
 is_static() {
-	readelf -lW "$1" > elf.txt || fail "readelf $1"
-	! grep -q 'INTERP\|DYNAMIC' elf.txt || fail "$1 is not static"
+	readelf -ldW "$1" > elf.txt || fail "readelf $1"
+	! grep -q 'INTERP\|NEEDED' elf.txt || fail "$1 is not static"
 }

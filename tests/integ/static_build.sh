@@ -10,6 +10,9 @@ have setpriv
 chroot=$(PATH=$PATH:/usr/sbin:/sbin command -v chroot) || skip "needs chroot"
 
 . "${0%/*}/static.bash"
+. "${0%/*}/hardened.bash"
+linked_hard "$S/uprobe"
+linked_hard "$S/usdt"
 
 ROOT=$(mktemp -d) || fail "mktemp"
 trap 'cleanup; umount "$ROOT/proc" 2> /dev/null; rm -rf --one-file-system "$ROOT"' EXIT

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# How the programs and the library are hardened, read off them: addresses that move, full RELRO, guarded stacks,
+# checked buffers, probed frames, landing pads. static_build.sh and build_i386.sh look at theirs.
+. "${0%/*}/lib.bash"
+have readelf
+have objdump
+. "${0%/*}/hardened.bash"
+
+for f in "$UPROBE" "$USDT" "$UBP_BENCH"; do
+	[ -e "$f" ] || continue # no ubp-bench on some machines
+	linked_hard "$f"
+done
+if grep -q -- '-fsanitize' "$UBP_BUILD/flags" || ! grep -qE -- ' -O([1-3sg]|$| )' "$UBP_BUILD/flags"; then
+	skip "this build is sanitized or not optimised: its calls do not check buffers"
+fi
+case $(uname -m) in
+x86_64) compiled_hard "$UBP_BUILD/libubp.a" 'IBT, SHSTK' 'or[lq]? +\$0x0,(0x[0-9a-f]+)?\(%[er]sp\)|movq +\$0x0,\(%rsp\)' ;;
+aarch64) compiled_hard "$UBP_BUILD/libubp.a" 'BTI, PAC' '' ;;
+*) skip "nobody has said what marks objects have on $(uname -m)" ;;
+esac
