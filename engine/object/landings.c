@@ -20,16 +20,20 @@
 struct text {
 	uint64_t start, len;
 	uint64_t *marks; /* landings */
-	uint64_t *taken; /* addresses that code makes */
+};
+
+/* By target, once they are sorted. */
+struct mentions {
+	struct mention *v;
+	size_t n;
 };
 
 struct landings {
 	struct text *texts;
 	size_t n;
-	uint64_t low, high;         /* all texts lie between */
-	bool all;                   /* every byte is one */
-	struct constant *constants; /* by target */
-	size_t n_constants;
+	uint64_t low, high; /* all texts lie between */
+	bool all;           /* every byte is one */
+	struct mentions constants, addresses;
 };
 
 static struct text *text_of(struct landings *l, uint64_t elf_vaddr)
@@ -77,9 +81,10 @@ static uint64_t first_bit(const uint64_t *bits, uint64_t from, uint64_t to)
 	return to;
 }
 
-/* First of @from..@to, elf_vaddrs, in one of the bitmaps of all texts. */
-static uint64_t find_bit(const struct landings *l, bool taken, uint64_t from, uint64_t to)
+uint64_t landings_first(const struct landings *l, uint64_t from, uint64_t to)
 {
+	if (l->all && from < to)
+		return from;
 	for (size_t i = 0; i < l->n; i++) {
 		const struct text *t = &l->texts[i];
 		uint64_t a = from > t->start ? from - t->start : 0, at;
@@ -88,21 +93,83 @@ static uint64_t find_bit(const struct landings *l, bool taken, uint64_t from, ui
 		b = b < t->len ? b : t->len;
 		if (a >= b)
 			continue;
-		at = first_bit(taken ? t->taken : t->marks, a, b);
+		at = first_bit(t->marks, a, b);
 		if (at < b)
 			return t->start + at;
 	}
 	return 0;
 }
 
-uint64_t landings_first(const struct landings *l, uint64_t from, uint64_t to)
+/* --- mentions ------------------------------------------------------------------- */
+
+#define MENTIONS_MAX (1u << 22)
+
+static int add_mention(struct mentions *m, uint64_t target, uint64_t at)
 {
-	return l->all && from < to ? from : find_bit(l, false, from, to);
+	if ((m->n & (m->n - 1)) == 0) {
+		struct mention *bigger = realloc(m->v, (m->n ? 2 * m->n : 1) * sizeof(*bigger));
+
+		if (!bigger)
+			return -ENOMEM;
+		m->v = bigger;
+	}
+	if (m->n == MENTIONS_MAX)
+		return -EFBIG;
+	m->v[m->n++] = (struct mention){ target, at };
+	return 0;
 }
 
-bool landings_is_taken(const struct landings *l, uint64_t from, uint64_t to)
+static int compare_mentions(const void *pa, const void *pb)
 {
-	return find_bit(l, true, from, to) != 0;
+	const struct mention *a = pa, *b = pb;
+
+	if (a->target != b->target)
+		return a->target < b->target ? -1 : 1;
+	return (a->at > b->at) - (a->at < b->at);
+}
+
+/* What came of adding all of them: @rc. */
+static int sort_mentions(const struct object *object, struct mentions *m, int rc,
+			 struct ubp_err *err)
+{
+	if (rc == -EFBIG)
+		return ubp_fail(err, EFBIG, "%s: too many addresses in code", object->path);
+	if (rc < 0)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	if (m->n)
+		qsort(m->v, m->n, sizeof(*m->v), compare_mentions);
+	return 0;
+}
+
+static const struct mention *find_mentions(const struct mentions *m, uint64_t from, uint64_t to,
+					   size_t *ret_n)
+{
+	size_t low = 0, high = m->n, n = 0;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (m->v[mid].target < from)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	while (low + n < m->n && m->v[low + n].target < to)
+		n++;
+	*ret_n = n;
+	return n ? m->v + low : NULL;
+}
+
+const struct mention *landings_constants(const struct landings *l, uint64_t from, uint64_t to,
+					 size_t *ret_n)
+{
+	return find_mentions(&l->constants, from, to, ret_n);
+}
+
+const struct mention *landings_addresses(const struct landings *l, uint64_t from, uint64_t to,
+					 size_t *ret_n)
+{
+	return find_mentions(&l->addresses, from, to, ret_n);
 }
 
 /* --- code ---------------------------------------------------------------------- */
@@ -118,7 +185,7 @@ struct scan {
 	uint64_t got;     /* 32-bit x86: what code counts addresses from; 0: there is none */
 	uint64_t *tables; /* where code points to, outside and inside code */
 	size_t n_tables, room;
-	bool out_of_memory;
+	int rc; /* of adding to these and to the landings' addresses */
 };
 
 static void add_table(struct scan *s, uint64_t elf_vaddr)
@@ -128,7 +195,7 @@ static void add_table(struct scan *s, uint64_t elf_vaddr)
 		uint64_t *bigger = realloc(s->tables, room * sizeof(*bigger));
 
 		if (!bigger) {
-			s->out_of_memory = true;
+			s->rc = -ENOMEM;
 			return;
 		}
 		s->tables = bigger;
@@ -143,13 +210,12 @@ static void see_ref(void *ctx, uint64_t at, uint64_t target, enum code_ref kind)
 	struct text *t = text_of(s->landings, target);
 	size_t ignored;
 
-	(void)at;
 	if (t)
 		set_bit(t->marks, target - t->start);
 	if (kind != REF_ADDRESS)
 		return;
-	if (t)
-		set_bit(t->taken, target - t->start);
+	if (t && s->rc == 0)
+		s->rc = add_mention(&s->landings->addresses, target, at);
 	if (image_at(s->image, target, &ignored))
 		add_table(s, target);
 }
@@ -291,54 +357,6 @@ static void mark_32(struct scan *s)
 
 /* --- constants in code ------------------------------------------------------------ */
 
-#define CONSTANTS_MAX (1u << 22)
-
-const struct constant *landings_constants(const struct landings *l, uint64_t from, uint64_t to,
-					  size_t *ret_n)
-{
-	size_t low = 0, high = l->n_constants, n = 0;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (l->constants[mid].target < from)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	while (low + n < l->n_constants && l->constants[low + n].target < to)
-		n++;
-	*ret_n = n;
-	return n ? l->constants + low : NULL;
-}
-
-static int compare_constants(const void *pa, const void *pb)
-{
-	const struct constant *a = pa, *b = pb;
-
-	if (a->target != b->target)
-		return a->target < b->target ? -1 : 1;
-	return (a->at > b->at) - (a->at < b->at);
-}
-
-static int add_constant(struct landings *l, uint64_t target, uint64_t at)
-{
-	size_t n = l->n_constants;
-
-	if ((n & (n - 1)) == 0) {
-		struct constant *bigger =
-			realloc(l->constants, (n ? 2 * n : 1) * sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		l->constants = bigger;
-	}
-	if (n == CONSTANTS_MAX)
-		return -EFBIG;
-	l->constants[l->n_constants++] = (struct constant){ target, at };
-	return 0;
-}
-
 /* Those that are counted from @base. */
 static int part_constants(struct scan *s, const struct image_part *part, uint64_t base)
 {
@@ -351,7 +369,7 @@ static int part_constants(struct scan *s, const struct image_part *part, uint64_
 		if (base)
 			word = (uint32_t)(base + word);
 		if (word >= l->low && word < l->high)
-			rc = add_constant(l, word, part->elf_vaddr + at);
+			rc = add_mention(&l->constants, word, part->elf_vaddr + at);
 	}
 	return rc;
 }
@@ -367,13 +385,7 @@ static int find_constants(struct scan *s, struct ubp_err *err)
 		if (s->got && rc == 0)
 			rc = part_constants(s, &s->image->parts[i], s->got);
 	}
-	if (rc == -EFBIG)
-		return ubp_fail(err, EFBIG, "%s: too many addresses in code", s->object->path);
-	if (rc < 0)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	if (l->n_constants)
-		qsort(l->constants, l->n_constants, sizeof(*l->constants), compare_constants);
-	return 0;
+	return sort_mentions(s->object, &l->constants, rc, err);
 }
 
 /* --- all of them ----------------------------------------------------------------- */
@@ -395,8 +407,7 @@ static int make_texts(const struct object *object, struct landings *l)
 		t->start = s->elf_vaddr;
 		t->len = s->file_len;
 		t->marks = calloc(words, sizeof(*t->marks));
-		t->taken = calloc(words, sizeof(*t->taken));
-		if (!t->marks || !t->taken)
+		if (!t->marks)
 			return -ENOMEM;
 		l->low = t->start < l->low ? t->start : l->low;
 		l->high = t->start + t->len > l->high ? t->start + t->len : l->high;
@@ -422,7 +433,7 @@ static int scan(struct object *object, struct landings *l, struct image *image,
 {
 	struct scan s = { .object = object, .landings = l, .image = image };
 	bool is_32 = object->ehdr.e_machine == EM_386;
-	int rc = 0;
+	int rc;
 
 	/* A program that is all at fixed addresses has none, if it has sections that would tell. */
 	if (is_32 && object_got_vaddr(object, &s.got) < 0 &&
@@ -433,8 +444,7 @@ static int scan(struct object *object, struct landings *l, struct image *image,
 			object->arch->scan_refs(image->parts[i].bytes, image->parts[i].len,
 						image->parts[i].elf_vaddr,
 						REF_BRANCH | REF_ADDRESS, see_ref, &s);
-	if (s.out_of_memory)
-		rc = ubp_fail(err, ENOMEM, "out of memory");
+	rc = sort_mentions(object, &l->addresses, s.rc, err);
 	if (rc == 0)
 		rc = mark_tables(&s, err);
 	image_blank_relocs(object, image);
@@ -495,11 +505,10 @@ void landings_free(struct landings *landings)
 {
 	if (!landings)
 		return;
-	for (size_t i = 0; i < landings->n; i++) {
+	for (size_t i = 0; i < landings->n; i++)
 		free(landings->texts[i].marks);
-		free(landings->texts[i].taken);
-	}
 	free(landings->texts);
-	free(landings->constants);
+	free(landings->constants.v);
+	free(landings->addresses.v);
 	free(landings);
 }

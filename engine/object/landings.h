@@ -31,21 +31,23 @@ void landings_free(struct landings *landings);
 /* The first landing in @from <= elf_vaddr < @to, or 0: none. */
 uint64_t landings_first(const struct landings *landings, uint64_t from, uint64_t to);
 
-/* Does any code make an address in @from <= elf_vaddr < @to? */
-bool landings_is_taken(const struct landings *landings, uint64_t from, uint64_t to);
-
-/*
- * Constants in code that would be addresses of code: where the linker knows addresses
- * (no PIE), any 4 bytes may be one. Too many to count as landings unless they prove to be operands.
- */
-struct constant {
+/* A place in code that may name another place in code. Only a look at the instruction tells. */
+struct mention {
 	uint64_t target; /* elf_vaddr */
-	uint64_t at;     /* elf_vaddr of the 4 bytes */
+	uint64_t at;     /* elf_vaddr */
 };
 
-/* Those with @from <= target < @to: the first one, and in *ret_n how many follow, itself included. */
-const struct constant *landings_constants(const struct landings *landings, uint64_t from,
-					  uint64_t to, size_t *ret_n);
+/*
+ * Constants that would be addresses of code: where the linker knows addresses (no PIE), any 4 bytes,
+ * at .at, may be one. Too many to count as landings unless they prove to be operands.
+ * Returns the first with @from <= target < @to, and in *ret_n how many follow, itself included.
+ */
+const struct mention *landings_constants(const struct landings *landings, uint64_t from,
+					 uint64_t to, size_t *ret_n);
+
+/* Code that may make such an address, relative to the pc: .at is where its opcode would be. */
+const struct mention *landings_addresses(const struct landings *landings, uint64_t from,
+					 uint64_t to, size_t *ret_n);
 
 /* For those who find landings. */
 void landings_add(struct landings *landings, uint64_t elf_vaddr);

@@ -178,9 +178,9 @@ static bool is_branched_into(const struct site *s)
 	return false;
 }
 
-/* --- constants ------------------------------------------------------------------------ */
+/* --- addresses in code ------------------------------------------------------------------ */
 
-#define CONSTANTS_MAX 64 /* that are looked at */
+#define MENTIONS_MAX 64 /* that are looked at */
 
 /* Are the 4 bytes an operand, and not the distance to one? */
 static bool is_operand(const struct site *s, uint64_t at)
@@ -202,16 +202,43 @@ static bool is_operand(const struct site *s, uint64_t at)
 	return insn.target == 0 || insn.pc_relative;
 }
 
+/* Is it an instruction that makes this address, and not a part of another one? */
+static bool makes_address(const struct site *s, const struct mention *m)
+{
+	struct displaced_insn insn;
+	struct decoded_insn found;
+	struct ubp_err ignored;
+
+	ubp_err_reset(&ignored);
+	if (decoded_at(s->object, m->at, &found) < 0 ||
+	    s->arch->analyze_insn(found.code, found.len, found.start, &insn, &ignored) < 0)
+		return true; /* who knows */
+	return insn.pc_relative && insn.target == m->target;
+}
+
+/* Is an address in @from..@to, exclusive, made by any code? */
+static bool is_made(const struct site *s, const struct landings *landings, uint64_t from,
+		    uint64_t to)
+{
+	size_t n;
+	const struct mention *m = landings_addresses(landings, from, to, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (i == MENTIONS_MAX || makes_address(s, &m[i]))
+			return true;
+	return false;
+}
+
 /* Is an address in @from..@to, exclusive, a constant of code in @at_from..@at_to? */
 static bool is_constant(const struct site *s, const struct landings *landings, uint64_t from,
 			uint64_t to, uint64_t at_from, uint64_t at_to)
 {
 	size_t n, looked_at = 0;
-	const struct constant *c = landings_constants(landings, from, to, &n);
+	const struct mention *c = landings_constants(landings, from, to, &n);
 
 	for (size_t i = 0; i < n; i++)
 		if (c[i].at >= at_from && c[i].at < at_to &&
-		    (++looked_at > CONSTANTS_MAX || is_operand(s, c[i].at)))
+		    (++looked_at > MENTIONS_MAX || is_operand(s, c[i].at)))
 			return true;
 	return false;
 }
@@ -244,7 +271,7 @@ static int check_landings(const struct site *s)
 				(int)(at - s->vaddr));
 	}
 	/* Tables of distances between labels look like nothing. */
-	if (landings_is_taken(landings, s->start + 1, s->end) ||
+	if (is_made(s, landings, s->start + 1, s->end) ||
 	    is_constant(s, landings, s->start + 1, s->end, s->start, s->end))
 		return refuse(s, WINDOW_LANDING,
 			      "its function computes addresses of its own code");

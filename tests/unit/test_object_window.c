@@ -108,6 +108,7 @@ static void test_landings(void **state)
 		{ "tabled", 0, WINDOW_LANDING, 0, 0, "to 2 bytes on" },
 		{ "named_by_lea", 0, WINDOW_LANDING, 0, 0, "to 2 bytes on" },
 		{ "knows_itself", 0, WINDOW_LANDING, 0, 0, "its own code" },
+		{ "loads", 0, WINDOW_OK, 5, 5, NULL },
 		{ "uses_table", 0, WINDOW_OK, 1, 7, NULL },
 		{ "catches", 0, WINDOW_LANDING, 0, 0, "to 4 bytes on" },
 		{ "catches_elsewhere", 0, WINDOW_OK, 5, 5, NULL },
