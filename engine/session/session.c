@@ -46,6 +46,29 @@ static int open_descriptors(struct ubp_session *s, struct ubp_err *err)
 	return rc == 0 ? watch_fd(s, event_queue_fd(s->queue), err) : rc;
 }
 
+/* Those of several processes that have ended meanwhile are told, and passed over. */
+static int drop_ended(struct ubp_session *s, struct ubp_err *err)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->opt.n_pids; i++) {
+		char state = task_state(s->pids[i]);
+
+		if (state != 0 && (state != 'Z' || s->opt.n_pids == 1))
+			s->pids[n++] = s->pids[i];
+		else if (s->opt.n_pids == 1)
+			return ubp_fail(err, ESRCH, "no process %d", (int)s->pids[i]);
+		else
+			session_warn(s, "no process %d: the others are traced",
+				     (int)s->pids[i]);
+	}
+	if (s->opt.n_pids && !n)
+		return ubp_fail(err, ESRCH, "none of the %zu processes is there",
+				s->opt.n_pids);
+	s->opt.n_pids = n;
+	return 0;
+}
+
 static int take_options(struct ubp_session *s, struct ubp_err *err)
 {
 	int clock = s->opt.clock ? event_clock_by_name(s->opt.clock) : CLOCK_KIND_MONO;
@@ -59,9 +82,8 @@ static int take_options(struct ubp_session *s, struct ubp_err *err)
 	if (s->opt.n_pids)
 		memcpy(s->pids, s->opt.pids, s->opt.n_pids * sizeof(*s->pids));
 	s->opt.pids = s->pids;
-	for (size_t i = 0; i < s->opt.n_pids; i++)
-		if (task_state(s->pids[i]) == 0)
-			return ubp_fail(err, ESRCH, "no process %d", (int)s->pids[i]);
+	if (drop_ended(s, err) < 0)
+		return -err->code;
 	for (size_t i = 0; i < s->opt.n_pids; i++)
 		if (task_check_access(s->pids[i], err) < 0)
 			return -err->code;

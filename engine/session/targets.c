@@ -299,16 +299,23 @@ static int check_mapped(struct ubp_session *s, pid_t pid, struct ubp_err *err)
 
 static int attach_named(struct ubp_session *s, struct ubp_err *err)
 {
-	for (size_t i = 0; i < s->opt.n_pids; i++) {
-		int rc = attach_and_plant(s, s->pids[i], err);
+	size_t n = s->opt.n_pids;
+
+	for (size_t i = 0; i < n; i++) {
+		pid_t pid = s->pids[i];
+		int rc = attach_and_plant(s, pid, err);
 
 		if (rc == 0)
-			rc = check_mapped(s, s->pids[i], err);
-		if (rc < 0)
+			rc = check_mapped(s, pid, err);
+		if (rc == 0)
+			s->n_wanted++;
+		else if (rc != -ESRCH || n == 1 || task_live_thread(pid))
 			return rc;
-		s->n_wanted++;
+		else
+			session_warn(s, "process %d has ended: the others are traced",
+				     (int)pid);
 	}
-	return 0;
+	return s->n_wanted ? 0 : ubp_fail(err, ESRCH, "all %zu processes have ended", n);
 }
 
 static int attach_of_thread(struct ubp_session *s, struct ubp_err *err)

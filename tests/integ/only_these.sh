@@ -33,3 +33,17 @@ go
 finish
 trace_done
 expect_count 0 .
+
+# Of several processes one may have ended: it is told, the others are traced.
+F=$FIXTURES/threads
+NAME=a start threads 1 10
+"$BASH" -c 'exit 0' & gone=$!
+wait $gone
+trace -p "$gone,$PID_a" -e "p:t/tick $F:tick"
+go a; finish a
+trace_done
+expect_count 10 ' tick: '
+grep -qx "uprobe: warning: no process $gone: the others are traced" err.txt || fail "nothing is said of the one that has ended"
+"$BASH" -c 'exit 0' & other=$!
+wait $other
+refused 'none of the 2 processes is there' -p "$gone,$other" -e "p:t/tick $F:tick"
