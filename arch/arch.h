@@ -358,6 +358,8 @@ struct ubp_arch {
 	void (*stub_sign)(struct ubp_regs *regs, uint64_t stub_vaddr, bool key_b);
 	/* Of a thread that is about to enter a system call: make it this one. */
 	void (*enter_call)(struct ubp_regs *regs, uint64_t nr, const uint64_t args[6]);
+	/* Bytes of the instruction that makes a system call. */
+	uint8_t syscall_len;
 	/* Result of the system call a thread has just come out of. */
 	int64_t (*syscall_result)(const struct ubp_regs *regs);
 	/* Number of a system call the engine makes remotely. */

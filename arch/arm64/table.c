@@ -71,6 +71,7 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.stub_regs = arm64_stub_regs,
 	.stub_sign = arm64_stub_sign,
 	.enter_call = arm64_enter_call,
+	.syscall_len = 4,
 	.syscall_result = arm64_syscall_result,
 	.guard = arm64_guard,
 	.guard_len = ARM64_GUARD_LEN,

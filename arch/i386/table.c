@@ -108,6 +108,7 @@ const struct ubp_arch ubp_arch_i386 = {
 	.stub_args = i386_stub_args,
 	.stub_regs = x86_stub_regs,
 	.enter_call = i386_enter_call,
+	.syscall_len = 2,
 	.syscall_result = i386_syscall_result,
 	.nr_mmap = I386_NR_MMAP2,
 	.nr_mprotect = I386_NR_MPROTECT,

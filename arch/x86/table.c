@@ -56,6 +56,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.stub_args = x86_stub_args,
 	.stub_regs = x86_stub_regs,
 	.enter_call = x86_enter_call,
+	.syscall_len = 2,
 	.syscall_result = x86_syscall_result,
 	.nr_mmap = 9,
 	.nr_mprotect = 10,

@@ -362,6 +362,11 @@ static bool is_default(const struct space *space)
 	       handler_of(&chain, space) == (uint64_t)(uintptr_t)SIG_DFL;
 }
 
+bool guard_ends_by_trap(const struct process *p)
+{
+	return p->is_guarded ? is_default(p->space) : !task_catches(p->pid, SIGTRAP);
+}
+
 bool guard_is_lost(struct tracee *t)
 {
 	struct process *p = t->process;

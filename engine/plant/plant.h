@@ -341,6 +341,8 @@ int guard_reinstall(struct tracee *t, const struct ubp_regs *regs);
  * @at_site: its pc is where a breakpoint leaves a thread that, perhaps, only the guard knows.
  */
 bool guard_defer(struct tracer *tracer, struct tracee *t, bool at_site);
+/* Has the program said nothing about SIGTRAP, so that one of its own ends it? */
+bool guard_ends_by_trap(const struct process *p);
 /* Give the process its own handler back. @t: a held thread, that goes on with @at. */
 int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
 		    struct ubp_err *err);

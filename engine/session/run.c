@@ -109,7 +109,11 @@ static enum trap_verdict on_trap(void *ctx, struct tracee *t)
 {
 	struct ubp_session *s = ctx;
 
-	return hit_trap(&s->hit, t);
+	enum trap_verdict verdict = hit_trap(&s->hit, t);
+
+	if (verdict == TRAP_FOREIGN)
+		release_if_spared(s, t, SIGTRAP);
+	return verdict;
 }
 
 static bool on_pc_has_trap(void *ctx, struct tracee *t, uint64_t pc)
@@ -122,7 +126,14 @@ static bool on_signal(void *ctx, struct tracee *t, int sig)
 {
 	struct ubp_session *s = ctx;
 
-	return hit_signal(&s->hit, t, sig);
+	unsigned n_execs = t->n_execs;
+	pid_t tid = t->tid;
+	bool is_ours = hit_signal(&s->hit, t, sig);
+
+	if (!is_ours && map_get(&s->tracer.tracees, (uint64_t)tid) == t &&
+	    t->n_execs == n_execs)
+		release_if_spared(s, t, sig);
+	return is_ours;
 }
 
 static void tell_lost_returns(struct ubp_session *s, const struct process *p)
@@ -503,6 +514,7 @@ static void tear_down(struct ubp_session *s)
 	void *value;
 
 	s->is_ending = true;
+	release_pass(s);
 	jumps_end(s);
 	while (map_next(&s->tracer.processes, &pos, NULL, &value))
 		plant_remove(value);
@@ -566,6 +578,7 @@ void *run_thread(void *arg)
 	}
 	announce(s, 0, &err);
 	while (!must_stop(s)) {
+		release_pass(s);
 		jumps_pass(s);
 		(void)tracer_run(&s->tracer, STOPS_PER_TURN);
 		while ((pid = next_candidate(s)))

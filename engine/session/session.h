@@ -249,6 +249,16 @@ void stacks_mapped(struct ubp_session *s, struct tracee *t);
 /* Likewise: nobody lives in it any more. */
 void stacks_space_gone(struct ubp_session *s, const struct space *space);
 
+/*
+ * release.c, on that thread: processes that cannot be traced any longer. Whoever waits for
+ * that is parked (tracer.h) and goes on after the pass.
+ */
+void release_pass(struct ubp_session *s);
+/* @sig is about to be delivered to @t, and would end it if it were not traced: it is parked. */
+void release_if_spared(struct ubp_session *s, struct tracee *t, int sig);
+/* Take everything out of a process that lives in memory of its own, and let go of it. */
+void release_process(struct ubp_session *s, pid_t pid);
+
 /* targets.c, on that thread: attach to what the options ask for. */
 int targets_begin(struct ubp_session *s, struct ubp_err *err);
 /* One that was found later. If it may not be traced it is counted and passed over. */

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "engine/object/maps.h"
-#include "engine/plant/jump.h"
 #include "engine/session/session.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/task.h"
@@ -31,16 +30,7 @@ static void plant_failed(struct ubp_session *s, struct tracee *t)
 	/* Unless the breakpoints in its memory are those of other processes, too. */
 	if (p->space->refs > 1)
 		return;
-	jump_remove(&s->tracer, p->space);
-	p = map_get(&s->tracer.processes, (uint64_t)pid);
-	if (!p)
-		return;
-	plant_remove(p);
-	attach_drain(&s->tracer, p);
-	p = map_get(&s->tracer.processes, (uint64_t)pid);
-	if (p)
-		plant_leave(&s->tracer, p);
-	attach_undo(&s->tracer, pid);
+	release_process(s, pid);
 }
 
 static int plant_in(struct ubp_session *s, struct process *p, struct ubp_err *err)

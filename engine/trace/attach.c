@@ -198,6 +198,8 @@ static int hold(struct tracer *tracer, struct tracee *t, unsigned limit_ms)
 	struct stop stop;
 	int rc;
 
+	if (t->parked)
+		return 1;
 	ubp_host_note_call(tid, &t->call);
 	/* Taken by an exec that is still to be reported: not now. */
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
@@ -314,7 +316,8 @@ int attach_hold_one(struct tracer *tracer, struct process *p, struct tracee **re
 		while (map_next(&tracer->tracees, &pos, NULL, &value)) {
 			struct tracee *t = value;
 
-			if (t->process != p || (pass == 0 && task_state(t->tid) != 'R'))
+			if (t->process != p ||
+			    (pass == 0 && !t->parked && task_state(t->tid) != 'R'))
 				continue;
 			switch (hold(tracer, t, ONE_TURN_MS)) {
 			case 1:
@@ -469,7 +472,7 @@ int attach_command(struct tracer *tracer, char *const argv[], const struct inher
 		(void)kill(pid, SIGKILL);
 	close(go[1]); /* end of file lets it go on */
 	if (p) {
-		p->is_command = true;
+		tracer->command = pid;
 		rc = wait_for_exec(tracer, p, report[0], argv[0], err);
 	}
 	close(report[0]);

@@ -134,6 +134,7 @@ void tracer_drop_tracee(struct tracer *tracer, struct tracee *t)
 
 	tracer->ops->tracee_gone(tracer->ctx, t);
 	wait_forget(tracer, t);
+	tracer->n_parked -= t->parked;
 	map_remove(&tracer->tracees, (uint64_t)t->tid);
 	if (t->stat_fd >= 0)
 		close(t->stat_fd);
@@ -200,6 +201,8 @@ void tracee_resume(struct tracee *t, int sig)
 
 	if (t->at_large)
 		return; /* a signal it has stopped for meanwhile would be lost */
+	if (t->parked && !t->in_remote)
+		return;
 	if (t->called && !t->in_remote)
 		tracee_leave_stub(t);
 	if (t->no_seccomp && !t->in_remote)
@@ -215,6 +218,21 @@ void tracee_resume(struct tracee *t, int sig)
 	(void)ptrace(request, t->tid, 0, sig);
 }
 
+void tracer_park(struct tracer *tracer, struct tracee *t)
+{
+	tracee_consume(t);
+	t->held = true;
+	t->parked = true;
+	tracer->n_parked++;
+}
+
+void tracer_unpark(struct tracer *tracer, struct tracee *t)
+{
+	t->parked = false;
+	tracer->n_parked--;
+	tracee_resume(t, 0);
+}
+
 static void ended(struct tracer *tracer, const struct stop *stop)
 {
 	struct tracee *t = map_get(&tracer->tracees, (uint64_t)stop->tid);
@@ -222,10 +240,11 @@ static void ended(struct tracer *tracer, const struct stop *stop)
 
 	(void)waitpid(stop->tid, &status, __WALL | __WNOTHREAD | WNOHANG);
 	map_remove(&tracer->limbo, (uint64_t)stop->tid);
+	/* Traced or let go: it is our child. */
+	if (stop->tid == tracer->command)
+		tracer->ops->command_ended(tracer->ctx, stop->wait_status);
 	if (!t)
 		return;
-	if (t->process->is_command && t->tid == t->process->pid)
-		tracer->ops->command_ended(tracer->ctx, stop->wait_status);
 	if (t->process->n_tracees == 1 && tracer->limbo.n)
 		children_orphaned(tracer, t->process);
 	tracer_drop_tracee(tracer, t);
@@ -314,7 +333,7 @@ static void signal_stop(struct tracer *tracer, struct tracee *t, int sig)
 	bool is_ours = tracer->ops->signal(tracer->ctx, t, sig);
 
 	/* It may have ended while the owner worked on it. */
-	if (map_get(&tracer->tracees, (uint64_t)tid) != t || t->n_execs != n_execs)
+	if (map_get(&tracer->tracees, (uint64_t)tid) != t || t->n_execs != n_execs || t->parked)
 		return;
 	if (is_ours) {
 		tracee_resume(t, 0);
@@ -423,7 +442,7 @@ int tracer_run(struct tracer *tracer, unsigned max)
 {
 	struct stop stop;
 
-	for (unsigned i = 0; i < max; i++) {
+	for (unsigned i = 0; i < max && !tracer->n_parked; i++) {
 		if (!wait_any(tracer, &stop)) {
 			__atomic_store_n(&tracer->mailed, 0, __ATOMIC_RELAXED);
 			return 0;

@@ -77,8 +77,8 @@ struct process {
 	pid_t pid;
 	struct space *space;
 	unsigned n_tracees;
+	pid_t own_pid;          /* its id as it sees itself; 0: not asked */
 	pid_t born_of;          /* thread that gave birth to it; 0: not seen */
-	bool is_command;        /* child of this tracer */
 	bool silent;            /* traced for its memory's sake: nobody asked for its hits */
 	bool execing;           /* its old image is being forgotten */
 	bool is_guarded;        /* our SIGTRAP handler is installed */
@@ -91,6 +91,7 @@ struct tracee {
 	pid_t tid;
 	struct process *process;
 	bool held;               /* stopped, and kept so by us */
+	bool parked;             /* likewise, whoever lets it go: tracer_park() */
 	bool listening;          /* in a group stop (job control) */
 	bool want_interrupt;     /* a PTRACE_INTERRUPT is waited for */
 	bool drained;            /* seen stopped without a trap of ours pending */
@@ -142,7 +143,7 @@ enum keep_verdict {
 };
 
 struct tracer_ops {
-	/* SIGTRAP at a thread. */
+	/* SIGTRAP at a thread. One that is parked meanwhile stays where it is, here and below. */
 	enum trap_verdict (*trap)(void *ctx, struct tracee *t);
 	/* Is @pc where a thread stands whose trap of ours is still pending? */
 	bool (*pc_has_trap)(void *ctx, struct tracee *t, uint64_t pc);
@@ -190,6 +191,8 @@ struct tracer {
 	struct reaper *reaper; /* NULL: this kernel needs none */
 	struct mem_pokes pokes;
 	bool is_draining; /* attach_drain() is at work */
+	pid_t command;    /* child of the tracing thread; 0: none */
+	unsigned n_parked;
 	/* Recently hot threads are asked first (engine/trace/wait.c). */
 	struct tracee *hot[TRACER_HOT];
 	unsigned n_hot, next_hot, hits_since_sweep;
@@ -216,6 +219,14 @@ void tracer_fini(struct tracer *tracer);
  * returns.
  */
 int tracer_run(struct tracer *tracer, unsigned max);
+
+/*
+ * @t, which stopped just now, is not let go on, whoever would do so, until tracer_unpark():
+ * tracer_run() returns at once, for its owner to do what has to be done first. The stop is
+ * consumed: a signal that it carries is dropped.
+ */
+void tracer_park(struct tracer *tracer, struct tracee *t);
+void tracer_unpark(struct tracer *tracer, struct tracee *t);
 
 /* From any thread: make tracer_run() return soon. */
 void tracer_wake(struct tracer *tracer);
