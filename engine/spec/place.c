@@ -145,12 +145,25 @@ static void hint_at_cpp(const struct spec_parse *p, struct spec_span name, struc
 		       (int)ref.len, ref.s);
 }
 
+/* Nor is a name of Go, net.(*conn).Read, or one of C++ that goes on behind its parameters. @name: all
+ * of it. */
+static void hint_at_quotes(const struct spec_parse *p, struct spec_span name)
+{
+	size_t len = strlen(p->err->text);
+
+	if (p->env->strict || char_is_digit(span_at(name, 0)))
+		return;
+	(void)snprintf(p->err->text + len, sizeof(p->err->text) - len,
+		       " (a function's name? then in quotes of its own: \"%.*s\")",
+		       (int)name.len, name.s);
+}
+
 /* Cut "(REF)" off the end of *rest. */
 static int parse_ref(const struct spec_parse *p, struct spec_span *rest,
 		     struct spec_probe *probe)
 {
 	const char *open = span_find(*rest, '('), *close;
-	struct spec_span ref;
+	struct spec_span ref, all = *rest;
 	int rc;
 
 	if (!open)
@@ -161,9 +174,12 @@ static int parse_ref(const struct spec_parse *p, struct spec_span *rest,
 	if (!close)
 		return spec_fail(p, EINVAL, spec_col(p, ref.s) + ref.len,
 				 "Reference counter brace is not closed");
-	if (close + 1 != ref.s + ref.len)
-		return spec_fail(p, EINVAL, spec_col(p, close + 1),
-				 "Reference counter has wrong suffix");
+	if (close + 1 != ref.s + ref.len) {
+		rc = spec_fail(p, EINVAL, spec_col(p, close + 1),
+			       "Reference counter has wrong suffix");
+		hint_at_quotes(p, all);
+		return rc;
+	}
 	ref = span_until(ref, close);
 	rc = num_u64(ref.s, ref.len, 0, &probe->ref);
 	if (rc == 0)

@@ -151,6 +151,11 @@ static void test_refused(void **state)
 		{ "p:e /bin/a:\"f(int)\"(0x", "Reference counter brace is not closed", 22 },
 		{ "p:e /bin/a:f(int)",
 		  "Invalid reference counter offset (a C++ function? then cpp:f(int))", 13 },
+		{ "p:e /bin/a:net.(*conn).Read",
+		  "Reference counter has wrong suffix (a function's name? then in quotes of its "
+		  "own: \"net.(*conn).Read\")",
+		  22 },
+		{ "p:e /bin/a:0x1(2)x", "Reference counter has wrong suffix", 17 },
 		{ "p:e /bin/a:f(0x1g)", "Invalid reference counter offset", 13 },
 		{ "p:e /bin/a:0x1(int)", "Invalid reference counter offset", 15 },
 		{ "p:e /bin/a:ns::f\"x", "Invalid symbol name", 16 },
