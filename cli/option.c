@@ -64,12 +64,14 @@ static void make_views(const struct cli_syntax *syntax, struct views *views)
 
 		if (o->letter) {
 			*letter++ = (char)o->letter;
-			if (o->arg)
+			if (o->arg && !o->is_optional)
 				*letter++ = ':';
 		}
 		if (o->name) {
 			l->name = o->name;
-			l->has_arg = o->arg ? required_argument : no_argument;
+			l->has_arg = !o->arg          ? no_argument
+				     : o->is_optional ? optional_argument
+						      : required_argument;
 			l->flag = NULL;
 			l->val = option_value(syntax, i);
 			l++;
@@ -111,6 +113,7 @@ int cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *into
 	opterr = 0;
 	optind = 0; /* glibc: start afresh */
 	while (status == CLI_OK) {
+		const struct cli_option *o;
 		const char *word;
 
 		value = getopt_long(argc, argv, views.letters, views.longs, NULL);
@@ -121,8 +124,11 @@ int cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *into
 			status = syntax->positional(into, optarg);
 		else if (value == '?' || value == ':')
 			status = refuse(syntax, value, word);
+		else if ((o = option_of(syntax, value))->is_optional && !optarg &&
+			 optind < argc && argv[optind][0] != '-')
+			status = apply(o, into, argv[optind++]);
 		else
-			status = apply(option_of(syntax, value), into, optarg);
+			status = apply(o, into, optarg);
 	}
 	if (status == CLI_OK && optind > 1 && strcmp(argv[optind - 1], "--") == 0)
 		*ret_rest = argv + optind;

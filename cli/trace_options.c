@@ -144,10 +144,10 @@ static int set_count(void *into, const char *arg)
 
 int trace_options_set_list(void *into, const char *arg)
 {
-	/* "-l -p PID": the target is what -l takes. */
-	if (*arg == '-')
-		return cli_usage_error("-l takes a target, not '%s'", arg);
-	((struct trace_options *)into)->list = arg;
+	struct trace_options *o = into;
+
+	o->is_list = true;
+	o->list = arg;
 	return CLI_OK;
 }
 
@@ -393,13 +393,17 @@ int trace_options_check(const struct trace_options *o)
 	return check_filter_word(o);
 }
 
-/* With -l, a word is a pattern. */
+/* With -l, a word is a pattern; of two, if -l had none, the first is its target. */
 static void take_pattern(struct trace_options *o)
 {
-	if (!o->list || o->n_definitions != 1 || o->definitions[0].kind != DEFINITION_WORD ||
-	    o->definitions[0].filter)
+	const struct trace_definition *d = o->definitions;
+
+	if (!o->is_list || o->n_definitions != 1 || d->kind != DEFINITION_WORD ||
+	    (d->filter && o->list))
 		return;
-	o->pattern = o->definitions[0].text;
+	if (d->filter)
+		o->list = d->text;
+	o->pattern = d->filter ? d->filter : d->text;
 	o->n_definitions = 0;
 }
 

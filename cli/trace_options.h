@@ -36,7 +36,8 @@ struct trace_options {
 	size_t n_pids;
 	pid_t tid;
 	char **command;       /* NULL: none */
-	const char *list;     /* -l TARGET */
+	bool is_list;         /* -l ... */
+	const char *list;     /* ... TARGET; NULL: all that the process maps */
 	const char *pattern;  /* of names to be listed; NULL: all */
 	const char **exclude; /* --exclude, NULL-ended; NULL: none */
 	size_t n_exclude;

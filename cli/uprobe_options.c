@@ -30,9 +30,10 @@ static const struct cli_option table[] = {
 	{ 'f', "file", "FILE", .set = set_file,
 	  .help = "trace the definitions in FILE, a line each ('-': standard input)" },
 	{ 'L', "tid", "TID", .set = trace_options_set_tid, .help = "only this thread" },
-	{ 'l', "list", "TARGET [PATTERN]", .set = trace_options_set_list,
-	  .help = "list the functions of TARGET (with -p: as that process sees it);\n"
-		  "PATTERN: those with such names; --explain: how they can be probed" },
+	{ 'l', "list", "TARGET [PATTERN]", .is_optional = true, .set = trace_options_set_list,
+	  .help = "list the functions of TARGET (with -p: as that process sees it, or\n"
+		  "without TARGET of all that it maps); PATTERN: those with such names;\n"
+		  "--explain: how they can be probed" },
 	{ 0, "lines-of", "FUNCTION", .set = set_lines_of,
 	  .help = "list the lines of FUNCTION, of the target that is given, and which can\n"
 		  "be probed" },
@@ -54,7 +55,8 @@ static const struct cli_syntax syntax = {
 		"PLACE is SYMBOL[+OFF], 0xOFFSET, a pattern of symbols, cpp:NAME, "
 		"FUNCTION:LINE or "
 		"FILE:LINE.\n"
-		"TARGET is a path, a program in PATH, or a library's name.\n"
+		"TARGET is a path, a program in PATH, or a library's name; with wildcards\n"
+		"each such file, '*' all that the process of -p maps.\n"
 		"\n"
 		"  uprobe p:bash:readline                       calls of a function\n"
 		"  uprobe 'r:bash:readline +0($retval):string'  what it returned, as a string\n"
@@ -80,7 +82,7 @@ static int check_source(const struct trace_options *o)
 				       own->vars ? "--vars" : "--lines-of",
 				       own->vars ? own->vars : own->lines_of);
 	if (o->n_definitions != 1 || o->definitions[0].kind != DEFINITION_WORD ||
-	    o->definitions[0].filter || o->command || o->list)
+	    o->definitions[0].filter || o->command || o->is_list)
 		return cli_usage_error("--lines-of and --vars take a target only");
 	return CLI_OK;
 }
@@ -91,7 +93,11 @@ static int check(const struct trace_options *o)
 
 	if (own->lines_of || own->vars)
 		return check_source(o);
-	return o->list ? trace_options_check_list(o) : trace_options_check(o);
+	if (!o->is_list)
+		return trace_options_check(o);
+	if (!o->list && !o->n_pids)
+		return cli_usage_error("-l takes a target, or a process (-p)");
+	return trace_options_check_list(o);
 }
 
 int uprobe_options_parse(int argc, char **argv, struct uprobe_options *ret_options,

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* Definitions as they come: which are the kernel's, which are by source. */
+/* Definitions as they come: which are the kernel's, which are by source, which of several files. */
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "engine/object/target_files.h"
 #include "engine/session/expand.h"
 #include "engine/session/session.h"
 
@@ -45,38 +47,154 @@ static int add_short(struct ubp_session *s, const char *definition, const char *
 	return rc < 0 ? rc : define_take_up(s, n, filter, err);
 }
 
-int ubp_add(struct ubp_session *s, const char *definition, const char *filter,
-	    struct ubp_err *err)
+/* One of the perf-tools form, of one file. @d: what it is cut into, or NULL. */
+static int add_word(struct ubp_session *s, const char *definition,
+		    const struct expand_definition *d, const char *filter, struct ubp_err *err)
 {
-	struct expand_definition d;
-	size_t len = strlen(definition);
-	bool is_parsed;
-	int rc = begin(s, err);
+	int rc;
 
-	if (rc < 0)
-		return rc;
-	if (s->opt.strict)
-		return ubp_add_events(s, definition, len, filter, err);
-	is_parsed = len < SPEC_LINE_MAX && expand_parse(definition, len, false, &d);
-	if (is_parsed && expand_is_source(&d)) {
-		rc = expand_add(s, &d, filter, err);
-	} else {
-		rc = add_short(s, definition, filter, err);
-		if (rc == -ENOENT && is_parsed)
-			rc = try_source(s, &d, filter, err);
-	}
-	if (is_parsed)
-		expand_free(&d);
-	return rc;
+	if (d && expand_is_source(d))
+		return expand_add(s, d, filter, err);
+	rc = add_short(s, definition, filter, err);
+	return rc == -ENOENT && d ? try_source(s, d, filter, err) : rc;
 }
-
-/* --- texts ------------------------------------------------------------------------- */
 
 /* Lines of a text, from number @line on. */
 struct part {
 	const char *s, *end;
 	unsigned line;
 };
+
+static int add_text(struct ubp_session *s, const struct part *part, const char *filter,
+		    struct ubp_err *err)
+{
+	size_t n = spec_table_count(s->table);
+	int rc = spec_table_write_all(s->table, part->s, (size_t)(part->end - part->s), err);
+
+	if (rc == 0)
+		rc = define_take_up(s, n, filter, err);
+	if (rc < 0 && err->line)
+		err->line += part->line - 1;
+	return rc;
+}
+
+/* --- a definition of several files --------------------------------------------------- */
+
+/* The text of @d with @path in place of the target, allocated. */
+static char *with_path(const struct expand_definition *d, const char *path)
+{
+	size_t target_len = strlen(d->target), len = strlen(path);
+	size_t at = d->name_col - 1 - (d->is_cpp ? strlen(":cpp") : 0) - target_len;
+	char *text = malloc(d->words.len + len + 1);
+
+	if (!text)
+		return NULL;
+	memcpy(text, d->words.text, at);
+	memcpy(text + at, path, len);
+	memcpy(text + at + len, d->words.text + at + target_len,
+	       d->words.len - at - target_len);
+	text[d->words.len - target_len + len] = '\0';
+	return text;
+}
+
+/*
+ * It is the function of a symbol, or of a definition by source: where debug information alone knows a
+ * name, as one that is inlined, that is not what a pattern of files asks for.
+ */
+static int add_with_path(struct ubp_session *s, const struct expand_definition *d, bool is_line,
+			 const char *path, const char *filter, struct ubp_err *err)
+{
+	struct expand_definition one;
+	char *text = with_path(d, path);
+	struct part part;
+	int rc;
+
+	if (!text)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	part = (struct part){ text, text + strlen(text), d->line };
+	if (!expand_parse(text, strlen(text), is_line, &one)) {
+		free(text);
+		return ubp_fail(err, EINVAL, "%s: no name for a definition", path);
+	}
+	one.line = d->line;
+	if (expand_is_source(&one))
+		rc = expand_add(s, &one, filter, err);
+	else
+		rc = is_line ? add_text(s, &part, filter, err)
+			     : add_short(s, text, filter, err);
+	expand_free(&one);
+	free(text);
+	return rc;
+}
+
+/*
+ * In each of the files that the target stands for, if the function is there. @first: of the files
+ * where it failed; those that do not have it are none.
+ */
+static int add_each(struct ubp_session *s, const struct expand_definition *d, bool is_line,
+		    const struct target_files *files, const char *filter, struct ubp_err *err)
+{
+	size_t n_added = 0, n_failed = 0;
+	struct ubp_err first;
+
+	ubp_err_reset(&first);
+	for (size_t i = 0; i < files->n; i++) {
+		struct ubp_err failed;
+		int rc;
+
+		ubp_err_reset(&failed);
+		rc = add_with_path(s, d, is_line, files->paths[i], filter, &failed);
+		if (rc == 0)
+			n_added++;
+		else if (rc != -ENOENT && !n_failed++)
+			first = failed;
+		else if (!first.code)
+			first = failed;
+	}
+	if (n_added && n_failed)
+		session_warn_now(s, "%zu of the %zu files '%s' are left out: %s", n_failed,
+				 files->n, d->target, first.text);
+	if (n_added)
+		return 0;
+	*err = first;
+	return files->n == 1
+		       ? -err->code
+		       : ubp_context(err, "in none of the %zu files '%s'", files->n, d->target);
+}
+
+static int add_files(struct ubp_session *s, const struct expand_definition *d, bool is_line,
+		     const char *filter, struct ubp_err *err)
+{
+	struct target_files files;
+	int rc = target_files_find(d->target, files_view(s), &files, err);
+
+	if (rc < 0)
+		return expand_at(d, d->name_col - 1 - strlen(d->target), err);
+	rc = add_each(s, d, is_line, &files, filter, err);
+	target_files_free(&files);
+	return rc;
+}
+
+int ubp_add(struct ubp_session *s, const char *definition, const char *filter,
+	    struct ubp_err *err)
+{
+	struct expand_definition d;
+	size_t len = strlen(definition);
+	int rc = begin(s, err);
+
+	if (rc < 0)
+		return rc;
+	if (s->opt.strict)
+		return ubp_add_events(s, definition, len, filter, err);
+	if (len >= SPEC_LINE_MAX || !expand_parse(definition, len, false, &d))
+		return add_word(s, definition, NULL, filter, err);
+	rc = target_is_pattern(d.target) ? add_files(s, &d, false, filter, err)
+					 : add_word(s, definition, &d, filter, err);
+	expand_free(&d);
+	return rc;
+}
+
+/* --- texts ------------------------------------------------------------------------- */
 
 /* The first line of @part; *part keeps what is behind. False: there is none. */
 static bool take_line(struct part *part, struct part *ret_line)
@@ -106,29 +224,17 @@ static bool parse_line(const struct part *line, struct expand_definition *d)
 	return true;
 }
 
-static bool is_source(const struct part *line)
+/* By source, or of several files? */
+static bool is_ours(const struct part *line)
 {
 	struct expand_definition d;
 	bool is;
 
 	if (!parse_line(line, &d))
 		return false;
-	is = expand_is_source(&d);
+	is = expand_is_source(&d) || target_is_pattern(d.target);
 	expand_free(&d);
 	return is;
-}
-
-static int add_text(struct ubp_session *s, const struct part *part, const char *filter,
-		    struct ubp_err *err)
-{
-	size_t n = spec_table_count(s->table);
-	int rc = spec_table_write_all(s->table, part->s, (size_t)(part->end - part->s), err);
-
-	if (rc == 0)
-		rc = define_take_up(s, n, filter, err);
-	if (rc < 0 && err->line)
-		err->line += part->line - 1;
-	return rc;
 }
 
 static int add_line(struct ubp_session *s, const struct part *line, const char *filter,
@@ -139,8 +245,12 @@ static int add_line(struct ubp_session *s, const struct part *line, const char *
 
 	if (!parse_line(line, &d))
 		return -err->code;
-	rc = expand_is_source(&d) ? expand_add(s, &d, filter, err)
-				  : try_source(s, &d, filter, err);
+	if (target_is_pattern(d.target))
+		rc = add_files(s, &d, true, filter, err);
+	else if (expand_is_source(&d))
+		rc = expand_add(s, &d, filter, err);
+	else
+		rc = try_source(s, &d, filter, err);
 	expand_free(&d);
 	return rc;
 }
@@ -178,7 +288,7 @@ static int add_parts(struct ubp_session *s, struct part rest, const char *filter
 	int rc = 0;
 
 	while (rc == 0 && take_line(&rest, &line)) {
-		if (!is_source(&line))
+		if (!is_ours(&line))
 			continue;
 		plain.end = line.s;
 		rc = add_plain(s, plain, filter, err);
@@ -200,16 +310,16 @@ static bool has_deletion(struct part text)
 	return false;
 }
 
-static int refuse_sources(struct part text, struct ubp_err *err)
+static int refuse_ours(struct part text, struct ubp_err *err)
 {
 	struct part line;
 
 	while (take_line(&text, &line)) {
-		if (!is_source(&line))
+		if (!is_ours(&line))
 			continue;
 		(void)ubp_fail(err, ENOTSUP,
-			       "a text with deletions can have no definitions by source lines "
-			       "or variables");
+			       "a text with deletions can have no definitions by source lines, "
+			       "variables or wildcards of files");
 		err->line = line.line;
 		return -ENOTSUP;
 	}
@@ -228,7 +338,7 @@ int ubp_add_events(struct ubp_session *s, const char *text, size_t len, const ch
 	if (s->opt.strict)
 		return add_text(s, &all, filter, err);
 	if (has_deletion(all)) {
-		rc = refuse_sources(all, err);
+		rc = refuse_ours(all, err);
 		return rc == 0 ? add_text(s, &all, filter, err) : rc;
 	}
 	rc = add_parts(s, all, filter, err);

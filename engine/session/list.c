@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/object/demangle.h"
+#include "engine/object/target_files.h"
 #include "engine/session/explain.h"
 #include "engine/session/session.h"
 #include "engine/session/target_file.h"
@@ -82,17 +83,36 @@ static int collect(struct object *object, const struct ubp_target *target, struc
 	return rc;
 }
 
-int ubp_list_functions(const struct ubp_target *target,
-		       int (*each)(void *ctx, const char *name, uint64_t offset,
-				   const char *how),
-		       void *ctx, struct ubp_err *err)
+/* What the caller wants. */
+struct wanted {
+	int (*each)(void *ctx, const char *name, uint64_t offset, const char *how);
+	void *ctx;
+};
+
+/* @file: stands before each name; NULL: nothing does. */
+static int list_entry(const struct wanted *w, const char *file, const struct entry *e,
+		      const char *how)
+{
+	char *name;
+	int rc;
+
+	if (!file)
+		return w->each(w->ctx, e->name, e->symbol.foffset, how);
+	if (asprintf(&name, "%s:%s", file, e->name) < 0)
+		return -ENOMEM;
+	rc = w->each(w->ctx, name, e->symbol.foffset, how);
+	free(name);
+	return rc;
+}
+
+static int list_file(const struct ubp_target *target, const char *file, const struct wanted *w,
+		     struct ubp_err *err)
 {
 	struct explaining x = { .session = NULL };
 	struct listing l = { .entries = NULL };
 	struct object *object = NULL, *listed;
 	int rc;
 
-	ubp_err_reset(err);
 	rc = target->explain ? explaining_begin(target, target->name, &x, err)
 			     : target_open(target, NULL, &object, err);
 	listed = x.file ? x.file->object : object;
@@ -104,12 +124,64 @@ int ubp_list_functions(const struct ubp_target *target,
 		/* Overloads have other names; copies that a compiler made have not. */
 		if (i && strcmp(e->name, e[-1].name) == 0)
 			continue;
-		rc = each(ctx, e->name, e->symbol.foffset,
-			  target->explain ? explaining_text(&x, e->symbol.foffset, &e->symbol)
-					  : NULL);
+		rc = list_entry(w, file, e,
+				target->explain
+					? explaining_text(&x, e->symbol.foffset, &e->symbol)
+					: NULL);
 	}
 	free_listing(&l);
 	object_free(object);
 	explaining_end(&x);
 	return rc;
+}
+
+/* Those without names have nothing to list. */
+static int list_files(const struct ubp_target *target, const struct wanted *w,
+		      struct ubp_err *err)
+{
+	const char *pattern = target->name ? target->name : "*";
+	struct target_files files;
+	size_t n_listed = 0;
+	struct ubp_err first;
+	int rc = target_files_find(pattern, target->pid, &files, err);
+
+	if (rc < 0)
+		return rc;
+	ubp_err_reset(&first);
+	for (size_t i = 0; i < files.n && rc >= 0; i++) {
+		struct ubp_target one = *target;
+		struct ubp_err failed;
+
+		one.name = files.paths[i];
+		ubp_err_reset(&failed);
+		rc = list_file(&one, files.paths[i], w, &failed);
+		n_listed += rc == 0;
+		if (rc < 0 && failed.code) {
+			first = first.code ? first : failed;
+			rc = 0;
+		}
+		if (rc > 0)
+			break;
+	}
+	target_files_free(&files);
+	if (rc == 0 && !n_listed) {
+		*err = first;
+		return -err->code;
+	}
+	return rc;
+}
+
+int ubp_list_functions(const struct ubp_target *target,
+		       int (*each)(void *ctx, const char *name, uint64_t offset,
+				   const char *how),
+		       void *ctx, struct ubp_err *err)
+{
+	const struct wanted w = { each, ctx };
+
+	ubp_err_reset(err);
+	if (!target->name && !target->pid)
+		return ubp_fail(err, EINVAL, "neither a target nor a process is given");
+	if (!target->name || target_is_pattern(target->name))
+		return list_files(target, &w, err);
+	return list_file(target, NULL, &w, err);
 }

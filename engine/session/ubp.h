@@ -273,8 +273,10 @@ void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats);
 
 /* What a listing is about. Zero-initialise. */
 struct ubp_target {
-	const char *name; /* a path, program or library; NULL: all that .pid maps (USDT only) */
-	pid_t pid;        /* 0, or as that process sees it */
+	/* A path, program or library; NULL: all that .pid maps (functions and USDT). With wildcards:
+	 * each such file (functions). */
+	const char *name;
+	pid_t pid; /* 0, or as that process sees it */
 	struct ubp_debug_options debug;
 	const char *pattern;        /* of names, as fnmatch(3) has it; NULL: all */
 	const char *const *exclude; /* patterns, NULL-ended; may be NULL */
@@ -282,7 +284,7 @@ struct ubp_target {
 };
 
 /*
- * List functions, sorted, each name once; C++ and Rust names demangled, by which .pattern
+ * List functions, sorted, each name once, with "PATH:" before it if .name is NULL or has wildcards; C++ and Rust names demangled, by which .pattern
  * finds them too. @explain: "jump", "breakpoint: WHY", "refused: WHY"; NULL if not asked for.
  */
 int ubp_list_functions(const struct ubp_target *target,

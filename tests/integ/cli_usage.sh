@@ -35,7 +35,8 @@ usage '-d is for tracing: it excludes -v, --check, --definition and --explain' -
 usage '-H is for text: it excludes --json' -H --json p:libc:getenv
 
 # What those who come from elsewhere try.
-usage "-l takes a target, not '-p'" -l -p 1 libc
+usage '-l takes a target, or a process (-p)' -l
+usage '-l takes a target, or a process (-p)' -l --explain
 usage '--vars takes a target, too: --vars=main TARGET' --vars main
 usage '--lines-of takes a target, too: --lines-of=main TARGET' --lines-of main
 usage "'uprobe:/bin/bash:readline' is bpftrace's; here it is 'p:/bin/bash:readline'" uprobe:/bin/bash:readline
