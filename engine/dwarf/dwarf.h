@@ -134,6 +134,15 @@ int dwarf_pointer(struct dwarf *dwarf, const struct dwarf_place *place, const ch
 		  size_t len, struct dwarf_value *ret_value, int64_t *ret_addend,
 		  size_t *ret_at, struct ubp_err *err);
 
+/*
+ * The parts of a whole struct, or of an array of structs or arrays, that @text names: @each gets what
+ * leads to one from there (".x", "[1]") and what to call it ("x", "1"). What it returns, if not 0,
+ * ends it and is returned. -ENOTSUP, without a text: it is neither; else as of dwarf_value().
+ */
+int dwarf_each_part(struct dwarf *dwarf, const struct dwarf_place *place, const char *text,
+		    size_t len, int (*each)(void *ctx, const char *step, const char *name),
+		    void *ctx, struct ubp_err *err);
+
 /* A variable that can be seen at a place. */
 struct dwarf_variable {
 	const char *name;

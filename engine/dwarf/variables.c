@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/dwarf/part.h"
 #include "engine/dwarf/values.h"
 #include "engine/dwarf/var_expr.h"
+#include "engine/dwarf/variables.h"
 
 /* Pointers and references in a row that a step goes through. */
 #define FOLLOW_MAX 8
@@ -218,8 +218,10 @@ static int step_index(struct walk *w, const struct var_step *step)
 	return part_move(&w->part, &w->lookup.at, bytes, w->err);
 }
 
+/* What a reference refers to may be meant by "*x", too, unless that is a pointer. */
 static int step_deref(struct walk *w)
 {
+	bool is_reference = kind_of(w) == TYPE_REFERENCE;
 	struct type element;
 	int rc = follow_references(w);
 
@@ -233,9 +235,9 @@ static int step_deref(struct walk *w)
 		w->part.type = element;
 		return 0;
 	}
-	if (kind_of(w) != TYPE_POINTER)
-		return not_that(w, "is no pointer");
-	return follow(w);
+	if (kind_of(w) == TYPE_POINTER)
+		return follow(w);
+	return is_reference ? 0 : not_that(w, "is no pointer");
 }
 
 static int step_address(struct walk *w)
@@ -514,6 +516,19 @@ static int find(struct walk *w, struct dwarf *d, const struct dwarf_place *place
 	return rc;
 }
 
+int variables_find(struct dwarf *d, const struct dwarf_place *place, const char *text,
+		   size_t len, struct part *ret_part, struct ubp_err *err)
+{
+	struct walk w = { .text = text, .err = err };
+	size_t at;
+	int rc = find(&w, d, place, len, &at);
+
+	if (rc == 0 && !w.part.is_address)
+		rc = follow_references(&w);
+	*ret_part = w.part;
+	return rc;
+}
+
 int dwarf_value(struct dwarf *d, const struct dwarf_place *place, const char *text, size_t len,
 		const char *type, struct dwarf_value *ret_value, size_t *ret_at,
 		struct ubp_err *err)
@@ -539,62 +554,4 @@ int dwarf_pointer(struct dwarf *d, const struct dwarf_place *place, const char *
 	*ret_addend = 0;
 	*ret_value = (struct dwarf_value){ .names = NULL };
 	return as_pointer(&w, ret_value, ret_addend);
-}
-
-/* --- all of a place --------------------------------------------------------------- */
-
-struct listing {
-	struct lookup lookup;
-	const char **names; /* of what was listed */
-	size_t n, cap;
-	int (*each)(void *ctx, const struct dwarf_variable *variable);
-	void *ctx;
-	struct ubp_err *err;
-};
-
-static bool is_hidden(const struct listing *l, const char *name)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (strcmp(l->names[i], name) == 0)
-			return true;
-	return false;
-}
-
-static int list_variable(void *ctx, Dwarf_Die *die)
-{
-	struct listing *l = ctx;
-	struct dwarf_variable v = { .name = dw_name(die) };
-	struct location location = { 0 };
-	struct ubp_err why = { 0 };
-	char type[256];
-	int rc;
-
-	if (!v.name || is_hidden(l, v.name))
-		return 0;
-	rc = dw_grow(&l->names, &l->cap, l->n, sizeof(*l->names), l->err);
-	if (rc < 0)
-		return rc;
-	l->names[l->n++] = v.name;
-	type_name(die, type, sizeof(type));
-	v.type = values_keep(l->lookup.d, type);
-	v.is_parameter = dwarf_tag(die) == DW_TAG_formal_parameter;
-	v.has_value = location_of(&l->lookup.at, die, v.name, &location, &why) == 0;
-	if (!v.has_value)
-		v.why_not = values_keep(l->lookup.d, why.text);
-	if (!v.type || (!v.has_value && !v.why_not))
-		return ubp_fail(l->err, ENOMEM, "out of memory");
-	return l->each(l->ctx, &v);
-}
-
-int dwarf_each_variable(struct dwarf *d, const struct dwarf_place *place,
-			int (*each)(void *ctx, const struct dwarf_variable *variable),
-			void *ctx, struct ubp_err *err)
-{
-	struct listing l = { .each = each, .ctx = ctx, .err = err };
-	int rc = lookup_init(&l.lookup, d, place, err);
-
-	if (rc == 0)
-		rc = lookup_each(&l.lookup, list_variable, &l);
-	free(l.names);
-	return rc;
 }

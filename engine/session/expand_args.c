@@ -193,6 +193,108 @@ static int check_type(const struct making *m, const struct expand_arg *arg)
 	return expand_at(m->d, col_of(m, arg->type.s), m->err);
 }
 
+/* --- whole structs and arrays ---------------------------------------------------------- */
+
+static int leave_out(struct making *m, const char *name, const char *why);
+
+/* Structs in structs in structs. */
+#define DEPTH_MAX 8
+
+/* One of a struct's or array's parts, which may have parts itself. */
+struct whole {
+	struct making *m;
+	unsigned col, depth;
+	const char *expr; /* "s.i" */
+	const char *name; /* "s_i" */
+	size_t n_added;
+};
+
+static int add_parts_of(struct whole *w);
+
+static int add_value(struct whole *w, const char *expr, const char *name,
+		     const struct dwarf_value *value)
+{
+	struct plain_arg plain = { .col = w->col, .names = value->names };
+
+	if (w->m->args->n >= SPEC_ARGS_MAX)
+		return leave_out(w->m, expr, "there are too many");
+	plain.name = make_name(w->m, (struct spec_span){ name, strlen(name) });
+	plain.text = text_of(w->m, value);
+	w->n_added++;
+	return add(w->m, &plain);
+}
+
+/* "s.i" with its own parts, if it has no value as one. */
+static int add_part_at(struct whole *w, const char *expr, const char *name)
+{
+	struct whole inner = { w->m, w->col, w->depth + 1, expr, name, 0 };
+	struct making *m = w->m;
+	struct dwarf_value value;
+	struct ubp_err why, ignored;
+	size_t at, len = strlen(expr);
+	int rc;
+
+	ubp_err_reset(&why);
+	ubp_err_reset(&ignored);
+	if (dwarf_value(m->dwarf, m->place, expr, len, NULL, &value, &at, &why) == 0 ||
+	    (why.code == ENOTSUP &&
+	     dwarf_value(m->dwarf, m->place, expr, len, "string", &value, &at, &ignored) == 0))
+		return add_value(w, expr, name, &value);
+	rc = why.code == ENOTSUP && inner.depth < DEPTH_MAX ? add_parts_of(&inner) : -ENOTSUP;
+	w->n_added += inner.n_added;
+	if (rc == 0 || rc == -ENOMEM)
+		return rc;
+	ubp_err_reset(m->err);
+	return leave_out(m, expr, why.text);
+}
+
+static int add_part(void *ctx, const char *step, const char *name)
+{
+	struct whole *w = ctx;
+	char *expr = NULL, *full = NULL;
+	int rc;
+
+	if (asprintf(&expr, "%s%s", w->expr, step) < 0 ||
+	    asprintf(&full, "%s_%s", w->name, name) < 0) {
+		free(expr);
+		return out_of_memory(w->m->err);
+	}
+	rc = add_part_at(w, expr, full);
+	free(expr);
+	free(full);
+	return rc;
+}
+
+static int add_parts_of(struct whole *w)
+{
+	return dwarf_each_part(w->m->dwarf, w->m->place, w->expr, strlen(w->expr), add_part, w,
+			       w->m->err);
+}
+
+/* There is no arg for it as a whole: @why. */
+static int add_whole(struct making *m, const struct expand_arg *arg, const struct ubp_err *why)
+{
+	struct spec_span wanted = arg->name.s ? arg->name : last_name(arg->expr);
+	bool is_deref = arg->expr.s[0] == '*'; /* "(*s).x" */
+	char *expr = NULL, *name = strndup(wanted.s, wanted.len);
+	struct whole w = { m, col_of(m, arg->expr.s), 0, NULL, name, 0 };
+	int rc;
+
+	if (!name || asprintf(&expr, "%s%.*s%s", is_deref ? "(" : "", (int)arg->expr.len,
+			      arg->expr.s, is_deref ? ")" : "") < 0) {
+		free(name);
+		return out_of_memory(m->err);
+	}
+	w.expr = expr;
+	rc = add_parts_of(&w);
+	free(expr);
+	free(name);
+	if ((rc == 0 && w.n_added) || rc == -ENOMEM)
+		return rc;
+	*m->err = *why;
+	return expand_at(m->d, w.col, m->err);
+}
+
 static int add_variable(struct making *m, const struct expand_arg *arg)
 {
 	struct plain_arg plain = { .col = col_of(m, arg->expr.s) };
@@ -210,6 +312,11 @@ static int add_variable(struct making *m, const struct expand_arg *arg)
 	}
 	rc = dwarf_value(m->dwarf, m->place, arg->expr.s, arg->expr.len, type, &value, &at,
 			 m->err);
+	if (rc == -ENOTSUP && !type) {
+		struct ubp_err why = *m->err;
+
+		return add_whole(m, arg, &why);
+	}
 	if (rc < 0)
 		return expand_at(m->d, plain.col + at, m->err);
 	plain.name = arg->name.s ? copy(m, arg->name) : make_name(m, last_name(arg->expr));
