@@ -363,7 +363,7 @@ struct ubp_arch {
 	/* Result of the system call a thread has just come out of. */
 	int64_t (*syscall_result)(const struct ubp_regs *regs);
 	/* Number of a system call the engine makes remotely. */
-	int nr_mmap, nr_munmap, nr_mprotect, nr_madvise, nr_rt_sigaction, nr_read,
+	int nr_mmap, nr_munmap, nr_mremap, nr_mprotect, nr_madvise, nr_rt_sigaction, nr_read,
 		nr_memfd_create, nr_close;
 
 	/*

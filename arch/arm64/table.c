@@ -88,6 +88,7 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.nr_mprotect = 226,
 	.nr_read = 63,
 	.nr_munmap = 215,
+	.nr_mremap = 216,
 	.nr_rt_sigaction = 134,
 	.nr_madvise = 233,
 	.nr_memfd_create = 279,

@@ -114,6 +114,7 @@ const struct ubp_arch ubp_arch_i386 = {
 	.nr_mprotect = I386_NR_MPROTECT,
 	.nr_read = I386_NR_READ,
 	.nr_munmap = I386_NR_MUNMAP,
+	.nr_mremap = I386_NR_MREMAP,
 	.nr_rt_sigaction = I386_NR_RT_SIGACTION,
 	.nr_madvise = I386_NR_MADVISE,
 	.nr_memfd_create = I386_NR_MEMFD_CREATE,

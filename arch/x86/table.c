@@ -62,6 +62,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.nr_mprotect = 10,
 	.nr_read = 0,
 	.nr_munmap = 11,
+	.nr_mremap = 25,
 	.nr_rt_sigaction = 13,
 	.nr_madvise = 28,
 	.nr_memfd_create = 319,

@@ -56,6 +56,8 @@ void ring_set_n_probes(struct ring_set *set, unsigned n_probes);
 /* Bytes of a region from its base on, with as many rings as @most bytes take; the control page comes in
  * front of that. */
 size_t ring_region_len(const struct ring_set *set, uint64_t most);
+/* Of these, so many bytes from the base on have @n_rings in them; whole pages. */
+size_t ring_region_part(const struct ring_set *set, size_t n_rings);
 
 /*
  * @control_fd and @region_fd are memory files of the target's, made with
@@ -92,6 +94,13 @@ bool ring_space_has_cpu(const struct ring_space *space, pid_t tid);
 void ring_space_set_maps(struct ring_space *space, uint32_t number);
 /* Is there an entry for this thread? */
 bool ring_space_has(const struct ring_space *space, pid_t tid);
+/*
+ * The target has mapped the first @len bytes of the region, and no more: rings are given out from
+ * there. Without this call it has mapped all of it. @len only grows.
+ */
+void ring_space_set_mapped(struct ring_space *space, size_t len);
+/* Was a thread refused a ring since then, for which the rest of the region has room? */
+bool ring_space_wants_more(const struct ring_space *space);
 /* Take it out again: it has ended, or another thread runs with the same thread pointer. */
 void ring_space_drop(struct ring_space *space, pid_t tid);
 /* Memory that may be read (RING_RANGE()); copies of others in cells are cleared. */

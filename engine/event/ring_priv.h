@@ -65,6 +65,8 @@ struct ring_space {
 	struct map by_tid, by_key; /* LIVE rings; the tracing thread's */
 	_Atomic uint32_t n_used;   /* rings that ever were */
 	uint32_t n_rings;
+	uint32_t n_mapped; /* of them, by the target */
+	bool wants_more;   /* somebody had none of these */
 	struct ring *rings;
 	struct ring **slots; /* RING_THREADS: whose entry it is; NULL: of none */
 };

@@ -33,6 +33,13 @@ size_t ring_region_len(const struct ring_set *set, uint64_t most)
 	return RING_RINGS_AT + (n < set->n_rings ? n : set->n_rings) * ring_stride(set);
 }
 
+size_t ring_region_part(const struct ring_set *set, size_t n_rings)
+{
+	uint64_t len = RING_RINGS_AT + n_rings * ring_stride(set);
+
+	return (len + RING_CONTROL_LEN - 1) / RING_CONTROL_LEN * RING_CONTROL_LEN;
+}
+
 /* --- making a space -------------------------------------------------------------- */
 
 /*
@@ -90,6 +97,7 @@ static struct ring_space *alloc_space(struct ring_set *set, uint64_t base, size_
 	space->set = set;
 	space->base = base;
 	space->n_rings = (uint32_t)((region_len - RING_RINGS_AT) / ring_stride(set));
+	space->n_mapped = space->n_rings;
 	space->region_len = region_len;
 	space->rings = calloc(space->n_rings + 1, sizeof(*space->rings));
 	space->slots = calloc(RING_THREADS, sizeof(struct ring *));
@@ -173,8 +181,10 @@ static struct ring *find_ring(struct ring_space *space)
 			ring_table_release(space, ring->slot);
 		return ring;
 	}
-	if (n_used == space->n_rings)
+	if (n_used >= space->n_mapped) {
+		space->wants_more = n_used < space->n_rings;
 		return NULL;
+	}
 	ring = &space->rings[n_used];
 	ring->space = space;
 	ring->bytes = space->region + RING_RINGS_AT + n_used * ring_stride(space->set);
@@ -274,6 +284,19 @@ int ring_space_add(struct ring_space *space, pid_t pid, pid_t tid, uint64_t thre
 	}
 	start_ring(ring, slot, mute);
 	return 0;
+}
+
+void ring_space_set_mapped(struct ring_space *space, size_t len)
+{
+	uint64_t n = len > RING_RINGS_AT ? (len - RING_RINGS_AT) / ring_stride(space->set) : 0;
+
+	space->n_mapped = n < space->n_rings ? (uint32_t)n : space->n_rings;
+	space->wants_more = false;
+}
+
+bool ring_space_wants_more(const struct ring_space *space)
+{
+	return space->wants_more;
 }
 
 void ring_space_set_cpu(struct ring_space *space, pid_t tid, uint64_t vaddr)

@@ -62,6 +62,9 @@ static void catch_up(struct hit *hit, struct tracee *t, const struct ubp_regs *a
 		   ubp_host_get_thread_pointer(space->arch, t->tid, at, &pointer) < 0 ||
 		   t->thread_pointer != pointer) {
 		rings_add_thread(hit->tracer, t, at);
+		if (!ring_space_has(ps->rings, t->tid) && ring_space_wants_more(ps->rings) &&
+		    !ps->rings_full)
+			hit->wants_rings(hit->ctx, t, at);
 	} else {
 		/* A thread says where that stands some time after its start. */
 		if (!ring_space_has_cpu(ps->rings, t->tid))

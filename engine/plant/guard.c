@@ -24,17 +24,17 @@
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
 #include "engine/object/maps.h"
-#include "engine/plant/plant.h"
+#include "engine/plant/jump.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/remote.h"
 #include "engine/trace/seccomp.h"
 #include "engine/trace/task.h"
 
-#define RETURN_ENTRIES 0x40000ULL  /* 100,000 deep recursions and some more; 4 MB */
-#define FRESH_NS       10000000ULL /* how long the handler is believed to be there */
-#define STACK_LEN      0x20000     /* looked through for frames of signal handlers */
-#define SIGSET_LEN     8           /* of the kernel's sigset_t */
-#define TRAP_BIT       TASK_SIG_BIT(SIGTRAP)
+#define RETURNS_MOST 0x40000ULL  /* 100,000 deep recursions and some more; 4 MB */
+#define FRESH_NS     10000000ULL /* how long the handler is believed to be there */
+#define STACK_LEN    0x20000     /* looked through for frames of signal handlers */
+#define SIGSET_LEN   8           /* of the kernel's sigset_t */
+#define TRAP_BIT     TASK_SIG_BIT(SIGTRAP)
 /* What even sigfillset() leaves out: the kernel's two, the C library's two or three. */
 #define NEVER_BLOCKED                                                                          \
 	(TASK_SIG_BIT(SIGKILL) | TASK_SIG_BIT(SIGSTOP) | TASK_SIG_BIT(32) | TASK_SIG_BIT(33) | \
@@ -236,7 +236,9 @@ int guard_provide_returns(struct tracer *tracer, struct tracee *t, const struct 
 {
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
-	uint64_t len = RETURN_ENTRIES * sizeof(struct guard_return), vaddr;
+	uint64_t n =
+		rings_fit_table(t->process->pid, RETURNS_MOST, sizeof(struct guard_return));
+	uint64_t len = n * sizeof(struct guard_return), vaddr;
 	int rc;
 
 	if (ps->return_table)
@@ -252,15 +254,14 @@ int guard_provide_returns(struct tracer *tracer, struct tracee *t, const struct 
 		return rc;
 	/* The mask first: a table without entries is none. */
 	rc = put_word(space, t->tid,
-		      ps->areas->vaddr + offsetof(struct guard_head, returns_mask),
-		      RETURN_ENTRIES - 1);
+		      ps->areas->vaddr + offsetof(struct guard_head, returns_mask), n - 1);
 	if (rc == 0)
 		rc = put_word(space, t->tid,
 			      ps->areas->vaddr + offsetof(struct guard_head, returns), vaddr);
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to the SSOL area: %s", strerror(-rc));
 	ps->return_table = vaddr;
-	ps->return_mask = RETURN_ENTRIES - 1;
+	ps->return_mask = n - 1;
 	return 0;
 }
 

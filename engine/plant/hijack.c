@@ -22,7 +22,7 @@
 #include "engine/plant/jump.h"
 #include "engine/trace/hold.h"
 
-#define ENTRIES       0x20000ULL /* 4 MB, of which only what is used is ever there */
+#define ENTRIES_MOST  0x20000ULL /* 4 MB, of which only what is used is ever there */
 #define LOOK_MAX      4096       /* entries that a search goes on for */
 #define CHUNK         1024
 #define NEAREST_CHUNK 256ULL
@@ -305,6 +305,24 @@ static void count_skipped(const struct space *space, const struct guard_hijack *
 			uprobe_count(&site->probes[i]->stats.missed[MISSED_SKIPPED]);
 }
 
+bool hijack_waits(const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+	size_t len = CHUNK * sizeof(struct guard_hijack);
+	struct guard_hijack *some = ps->hijacks ? malloc(len) : NULL;
+	bool waits = ps->hijacks && !some;
+
+	for (uint64_t at = 0; some && at <= ps->hijacks_mask && !waits; at += CHUNK) {
+		uint64_t vaddr = ps->hijacks + at * sizeof(*some);
+
+		waits = mem_peek(&space->mem, vaddr, some, len) != len;
+		for (size_t i = 0; i < CHUNK && !waits; i++)
+			waits = some[i].word && some[i].real;
+	}
+	free(some);
+	return waits;
+}
+
 void hijack_put_back(const struct plant_space *owner, const struct space *space, pid_t tid)
 {
 	size_t len = CHUNK * sizeof(struct guard_hijack);
@@ -360,10 +378,11 @@ void hijack_note_blocks(const struct space *space)
 
 /* The table lies where the rings are, far from everything: nobody has to reach it. */
 static int map_table(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
-		     const struct maps *maps, uint64_t *ret_vaddr, struct ubp_err *err)
+		     const struct maps *maps, uint64_t n, uint64_t *ret_vaddr,
+		     struct ubp_err *err)
 {
 	const struct plant_space *ps = t->process->space->plant;
-	uint64_t len = ENTRIES * sizeof(struct guard_hijack), hint;
+	uint64_t len = n * sizeof(struct guard_hijack), hint;
 
 	hint = rings_find_room(t->process->space->arch, maps, ps->areas->vaddr, len);
 	if (!hint)
@@ -372,18 +391,21 @@ static int map_table(struct tracer *tracer, struct tracee *t, const struct ubp_r
 			err);
 }
 
-/* In the first area with room for it; any is as good. */
-static int write_code(const struct space *space, pid_t tid, uint64_t table, uint64_t *ret_vaddr,
-		      struct ubp_err *err)
+/* Where it was before, or in the first area with room for it: any is as good. */
+static int write_code(const struct space *space, pid_t tid, uint64_t table, uint64_t mask,
+		      uint64_t *ret_vaddr, struct ubp_err *err)
 {
 	struct plant_space *ps = space->plant;
 	uint8_t code[UBP_RETURN_CODE_MAX];
 	size_t len = 0;
-	int rc = space->arch->build_return_code(table, ENTRIES - 1, ps->trampoline, code,
-						sizeof(code), &len, err);
+	int rc = space->arch->build_return_code(table, mask, ps->trampoline, code, sizeof(code),
+						&len, err);
 
 	if (rc < 0)
 		return rc;
+	*ret_vaddr = ps->return_room;
+	if (*ret_vaddr)
+		return mem_write(&space->mem, tid, *ret_vaddr, code, len);
 	for (struct area *a = ps->areas; a; a = a->next) {
 		*ret_vaddr = a->vaddr + a->used;
 		if (a->keys && area_take_block(a, len, NULL))
@@ -397,16 +419,18 @@ int hijack_provide(struct tracer *tracer, struct tracee *t, const struct ubp_reg
 {
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
-	uint64_t place[3] = { 0, ENTRIES - 1, 0 }; /* as in struct guard_data */
+	uint64_t n =
+		rings_fit_table(t->process->pid, ENTRIES_MOST, sizeof(struct guard_hijack));
+	uint64_t place[3] = { 0, n - 1, 0 }; /* as in struct guard_data */
 	int rc;
 
 	if (ps->hijacks)
 		return 0;
 	if (!space->arch->build_return_code)
 		return ubp_fail(err, ENOTSUP, "no code for returns");
-	rc = map_table(tracer, t, at, maps, &place[0], err);
+	rc = map_table(tracer, t, at, maps, n, &place[0], err);
 	if (rc == 0)
-		rc = write_code(space, t->tid, place[0], &place[2], err);
+		rc = write_code(space, t->tid, place[0], place[1], &place[2], err);
 	if (rc == 0)
 		rc = mem_write(&space->mem, t->tid,
 			       ps->data + offsetof(struct guard_data, hijacks), place,

@@ -123,6 +123,8 @@ void hijack_note_blocks(const struct space *space);
  * no red zone): it returns once more, home. Before hijack_put_back().
  */
 void hijack_save_returning(struct tracer *tracer, const struct space *space);
+/* May somebody return by one that is still replaced, or was not found where it had stood? */
+bool hijack_waits(const struct space *space);
 /* Put all back into the memory of @space (@owner's, or a copy), whose threads are held. */
 void hijack_put_back(const struct plant_space *owner, const struct space *space, pid_t tid);
 
@@ -137,6 +139,26 @@ uint64_t rings_find_room(const struct ubp_arch *arch, const struct maps *maps, u
 /* Map rings into a held thread's process. 0, or -errno: it can't have any. */
 int rings_provide(struct plant *plant, struct tracer *tracer, struct tracee *t,
 		  const struct ubp_regs *at, const struct maps *maps, struct ubp_err *err);
+/*
+ * Threads have come for which there are no rings: more of them are mapped, with @t held, which
+ * goes on with @at. 0, or -errno: there are none to be had; -ESRCH: it has ended.
+ */
+int rings_grow(const struct plant *plant, struct tracer *tracer, struct tracee *t,
+	       const struct ubp_regs *at, struct ubp_err *err);
+/* Bytes that may be mapped into a process at a time: little of what RLIMIT_AS leaves to it. */
+uint64_t rings_allowance(pid_t pid);
+/* Entries of a table, a power of two: @most, or fewer where a limit leaves little room. */
+#define RINGS_TABLE_LEAST 4096ULL
+uint64_t rings_fit_table(pid_t pid, uint64_t most, uint64_t entry_len);
+/* Bytes of the region to begin with, for @t's process; no more than @most. 0: too much. */
+size_t rings_first_part(const struct plant *plant, const struct tracee *t, size_t most);
+/*
+ * Where rings are mapped, those of an earlier session or of the process's parent too, as the guard's data
+ * tells and @maps bear out: the control page's vaddr, bytes from there on. 0: nowhere.
+ */
+uint64_t rings_place(const struct space *space, const struct maps *maps, uint64_t *ret_len);
+/* Tell the next session where they are: the control page's vaddr, bytes from there on. */
+int rings_note_place(const struct space *space, pid_t tid, uint64_t at, uint64_t len);
 /*
  * What detours do: RING_GATE_OFF, RING_GATE_TRAP, or the base. @space is @owner, or a
  * copy of its memory.

@@ -122,8 +122,11 @@ static void leave_process(struct tracer *tracer, struct process *p)
 		return;
 	tid = t->tid;
 	if (ubp_host_get_regs(tid, &regs) == 0 &&
-	    guard_uninstall(tracer, t, &regs, &err) == 0 && p->space->refs == 1)
+	    guard_uninstall(tracer, t, &regs, &err) == 0 && p->space->refs == 1) {
 		plant_unhook(p->space, tid);
+		if (!p->is_guarded)
+			give_back(tracer, t, &regs);
+	}
 	if (map_get(&tracer->tracees, (uint64_t)tid) == t)
 		attach_let_go(t);
 }

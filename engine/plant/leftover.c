@@ -318,6 +318,14 @@ static int adopt_returns(const struct space *space, const struct maps *maps,
 	return rc;
 }
 
+static bool is_room_for_code(const struct area *area, uint64_t vaddr)
+{
+	uint64_t at = vaddr - area->vaddr;
+
+	return at % UBP_SLOT_SIZE == 0 && area->len - at >= UBP_RETURN_CODE_MAX &&
+	       at >= UBP_AREA_TABLE + (area->table_mask + 1) * sizeof(struct guard_site);
+}
+
 /* The table of return addresses that detours replaced, and the code for them. */
 static void adopt_hijacks(struct plant_space *ps, const struct maps *maps,
 			  const struct guard_data *data)
@@ -326,13 +334,17 @@ static void adopt_hijacks(struct plant_space *ps, const struct maps *maps,
 	uint64_t n = data->hijacks_mask + 1;
 	struct area *area = area_of(ps, data->return_vaddr);
 
-	if (!data->hijacks || !m || !m->write || m->exec || (n & data->hijacks_mask) ||
-	    n > AREA_MAX / sizeof(struct guard_hijack) ||
-	    n * sizeof(struct guard_hijack) > m->end - data->hijacks || !area)
+	if (!area)
 		return;
-	/* It is in no table of the area, and its tracer may have been killed before it told that
+	/* The code is in no table of the area, and its tracer may have been killed before it told that
 	 * the room is taken. */
 	keep_room(area, data->return_vaddr - area->vaddr, UBP_RETURN_CODE_MAX);
+	if (!data->hijacks && is_room_for_code(area, data->return_vaddr))
+		ps->return_room = data->return_vaddr;
+	if (!data->hijacks || !m || !m->write || m->exec || (n & data->hijacks_mask) ||
+	    n > AREA_MAX / sizeof(struct guard_hijack) ||
+	    n * sizeof(struct guard_hijack) > m->end - data->hijacks)
+		return;
 	ps->hijacks = data->hijacks;
 	ps->hijacks_mask = data->hijacks_mask;
 	ps->return_vaddr = data->return_vaddr;

@@ -88,6 +88,7 @@ struct area {
 	uint64_t table_mask, n_entries; /* of the site table */
 	uint64_t *keys;                 /* what stands in the table; NULL: there is none */
 	struct site **owners;           /* of each slot, by number; NULL: none now */
+	bool in_use;                    /* give_back.c: somebody is in it */
 	struct area *next;
 };
 
@@ -161,9 +162,13 @@ struct plant_space {
 	uint64_t hijacks, hijacks_mask; /* table of struct guard_hijack: vaddr; 0: none */
 	bool is_returning;              /* jump_undo.c: somebody is in that code */
 	uint64_t return_vaddr;          /* what such return addresses are replaced by */
+	uint64_t return_room;           /* where an earlier session had that; 0: nowhere */
 	uint64_t ns_factor;             /* of their times, detour_ns(); 0: nobody asked */
 	struct ring_space *rings;       /* NULL: none */
 	uint64_t rings_base;            /* vaddr; 0: none mapped */
+	size_t rings_mapped;            /* bytes from there on that the target has mapped ... */
+	size_t rings_most;              /* ... and how many that may become */
+	bool rings_full;                /* no more of them can be mapped */
 	struct map thread_pointers; /* -> tid that has a ring by it, RINGS_SHARED: several */
 	uint64_t *ranges;           /* what detours may read (base/ring.h) */
 	size_t n_ranges;
@@ -368,6 +373,14 @@ int guard_provide_returns(struct tracer *tracer, struct tracee *t, const struct 
 			  struct ubp_err *err);
 /* @child is a copy of @parent's memory: tell its guard whose it is. */
 void guard_copied(const struct space *child, pid_t pid);
+
+/* --- give_back.c --------------------------------------------------------------------- */
+
+/*
+ * Nothing leads to our mappings any more: those are unmapped that no thread is in. @t: a held
+ * thread of the process, that goes on with @at; it may be gone afterwards.
+ */
+void give_back(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at);
 
 /* --- leftover.c ---------------------------------------------------------------------- */
 

@@ -114,20 +114,42 @@ uint64_t rings_find_room(const struct ubp_arch *arch, const struct maps *maps, u
 	return 0;
 }
 
-/* Where an earlier session had its rings, if ours fit in there; else somewhere else. */
-static uint64_t choose_place(const struct space *space, const struct maps *maps, uint64_t len,
-			     uint64_t *ret_flags)
+static bool is_of_rings(const struct mapping *m)
+{
+	return m->shared && strncmp(m->path, "/memfd:ubp", 10) == 0;
+}
+
+uint64_t rings_place(const struct space *space, const struct maps *maps, uint64_t *ret_len)
 {
 	const struct plant_space *ps = space->plant;
-	uint64_t old[2] = { 0 }; /* guard_data.rings, .rings_len */
-	const struct mapping *m;
+	uint64_t at = 0;
+	bool is_told =
+		mem_peek(&space->mem, ps->data + DATA(rings), &at, sizeof(at)) == sizeof(at);
+	const struct mapping *control = is_told && at ? maps_at(maps, at) : NULL;
+	const struct mapping *region = control ? maps_at(maps, control->end) : NULL;
 
-	(void)mem_peek(&space->mem, ps->data + DATA(rings), old, sizeof(old));
-	m = old[0] ? maps_at(maps, old[0]) : NULL;
-	if (m && m->shared && m->start == old[0] && old[1] >= len && old[1] < FAR_AWAY &&
-	    strstr(m->path, "memfd:ubp")) {
+	if (!control || !region || control->start != at ||
+	    control->end - control->start != RING_CONTROL_LEN || !is_of_rings(control) ||
+	    region->start != control->end || !is_of_rings(region))
+		return 0;
+	*ret_len = region->end - at;
+	return at;
+}
+
+/*
+ * Where an earlier session had its rings: then ours take just that room, *@part; else somewhere
+ * else. @len: all that they may take ever.
+ */
+static uint64_t choose_place(const struct space *space, const struct maps *maps, uint64_t len,
+			     uint64_t *ret_flags, size_t *part)
+{
+	const struct plant_space *ps = space->plant;
+	uint64_t old_len, old = rings_place(space, maps, &old_len);
+
+	if (old && old_len >= RING_CONTROL_LEN + RING_RINGS_AT && old_len <= len) {
 		*ret_flags = MAP_SHARED | MAP_FIXED;
-		return old[0];
+		*part = old_len - RING_CONTROL_LEN;
+		return old;
 	}
 	*ret_flags = MAP_SHARED | MAP_FIXED_NOREPLACE;
 	return rings_find_room(space->arch, maps, ps->areas->vaddr, len);
@@ -202,14 +224,14 @@ static int share(struct plant *plant, pid_t pid, const struct files *files, uint
 	return rc;
 }
 
+/* The control page, and so much of the region. */
 static int map_files(struct remote *remote, const struct files *files, uint64_t at,
-		     uint64_t len, uint64_t flags, struct ubp_err *err)
+		     uint64_t part, uint64_t flags, struct ubp_err *err)
 {
 	const struct ubp_arch *arch = remote->t->process->space->arch;
 	uint64_t control[6] = { at, RING_CONTROL_LEN, PROT_READ, flags, files->control, 0 };
-	uint64_t region[6] = { at + RING_CONTROL_LEN,  len - RING_CONTROL_LEN,
-			       PROT_READ | PROT_WRITE, flags | MAP_NORESERVE,
-			       files->region,          0 };
+	uint64_t region[6] = { at + RING_CONTROL_LEN, part,          PROT_READ | PROT_WRITE,
+			       flags | MAP_NORESERVE, files->region, 0 };
 	uint64_t result = 0;
 	uint64_t advice[6] = { region[0], region[1], MADV_DONTDUMP };
 	int rc = call(remote, arch->nr_mmap, control, &result, err);
@@ -227,7 +249,7 @@ static int map_files(struct remote *remote, const struct files *files, uint64_t 
 	return rc;
 }
 
-static int note_place(const struct space *space, pid_t tid, uint64_t at, uint64_t len)
+int rings_note_place(const struct space *space, pid_t tid, uint64_t at, uint64_t len)
 {
 	const struct plant_space *ps = space->plant;
 	uint64_t place[2] = { at, len };
@@ -243,6 +265,7 @@ int rings_provide(struct plant *plant, struct tracer *tracer, struct tracee *t,
 	uint64_t most = space->arch->addr_size == sizeof(uint32_t) ? REGION_MAX_32 : UINT64_MAX;
 	uint64_t len = RING_CONTROL_LEN + ring_region_len(plant->rings, most), flags = 0;
 	uint64_t place;
+	size_t part = rings_first_part(plant, t, len - RING_CONTROL_LEN);
 	const uint64_t name = 0x706275; /* "ubp" */
 	struct ring_space *rings = NULL;
 	struct files files = { 0 };
@@ -254,9 +277,11 @@ int rings_provide(struct plant *plant, struct tracer *tracer, struct tracee *t,
 	/* mlockall(MCL_FUTURE) would fetch all of a mapping that is to stay almost empty. */
 	if (task_locks_memory(t->tid))
 		return ubp_fail(err, EPERM, "the process locks its memory");
-	place = choose_place(space, maps, len, &flags);
+	place = choose_place(space, maps, len, &flags, &part);
 	if (!place)
 		return ubp_fail(err, ENOMEM, "no room for rings");
+	if (!part)
+		return ubp_fail(err, ENOMEM, "%s", UBP_NO_MEMORY);
 	rc = mem_write(&space->mem, t->tid, ps->data + DATA(name), &name, sizeof(name));
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to process %d", (int)t->process->pid);
@@ -267,18 +292,22 @@ int rings_provide(struct plant *plant, struct tracer *tracer, struct tracee *t,
 	if (rc == 0)
 		rc = share(plant, t->process->pid, &files, place + RING_CONTROL_LEN,
 			   len - RING_CONTROL_LEN, &rings, err);
+	/* Told before it is so: who believes it looks what is mapped there. */
 	if (rc == 0)
-		rc = map_files(&remote, &files, place, len, flags, err);
+		rc = rings_note_place(space, t->tid, place, part + RING_CONTROL_LEN);
+	if (rc == 0)
+		rc = map_files(&remote, &files, place, part, flags, err);
 	if (rc != -ESRCH)
 		close_files(&remote, &files);
-	if (rc == 0)
-		rc = note_place(space, t->tid, place, len);
 	if (rc < 0) {
 		if (rings)
 			ring_space_close(rings);
 	} else {
 		ps->rings = rings;
 		ps->rings_base = place + RING_CONTROL_LEN;
+		ps->rings_mapped = part;
+		ps->rings_most = len - RING_CONTROL_LEN;
+		ring_space_set_mapped(rings, part);
 	}
 	if (rc != -ESRCH)
 		remote_end(&remote);

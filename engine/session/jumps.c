@@ -149,16 +149,19 @@ void jumps_want_rings(void *ctx, struct tracee *t, const struct ubp_regs *at)
 	pid_t tid = t->tid;
 	struct ubp_err err;
 	struct maps maps;
+	bool is_first = !ps->rings;
 	int rc = maps_read(tid, &maps, &err);
 
 	if (rc == 0)
-		rc = rings_provide(&s->plant, &s->tracer, t, at, &maps, &err);
+		rc = is_first ? rings_provide(&s->plant, &s->tracer, t, at, &maps, &err)
+			      : rings_grow(&s->plant, &s->tracer, t, at, &err);
 	maps_free(&maps);
 	if (map_get(&s->tracer.tracees, (uint64_t)tid) != t || t->n_execs != n_execs)
 		return;
 	t->held = false; /* by the remote call: the hit goes on as if there had been none */
 	if (rc < 0) {
-		ps->jumps_failed = true;
+		ps->jumps_failed |= is_first;
+		ps->rings_full |= !is_first;
 		return;
 	}
 	stacks_mapped(s, t);

@@ -142,6 +142,27 @@ bool task_locks_memory(pid_t tid)
 	return status_number(tid, "\nVmLck:") > 0;
 }
 
+uint64_t task_room_left(pid_t pid)
+{
+	static const char name[] = "Max address space";
+	char path[64], text[4096], *at;
+	uint64_t limit, used;
+
+	snprintf(path, sizeof(path), "/proc/%d/limits", (int)pid);
+	at = read_small(path, text, sizeof(text)) ? strstr(text, name) : NULL;
+	if (!at)
+		return UINT64_MAX;
+	at += strspn(at + sizeof(name) - 1, " ") + sizeof(name) - 1;
+	if (*at < '0' || *at > '9') /* "unlimited" */
+		return UINT64_MAX;
+	limit = strtoull(at, NULL, 10);
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+	if (!read_small(path, text, sizeof(text)))
+		return UINT64_MAX;
+	used = strtoull(text, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+	return used < limit ? limit - used : 0;
+}
+
 char task_state(pid_t tid)
 {
 	char path[64], buf[512], *at;

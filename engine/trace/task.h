@@ -37,6 +37,12 @@ bool task_asleep(pid_t tid, uint64_t *ret_pc, uint64_t *ret_sp);
 /* Does the process keep memory locked (mlock(), mlockall())? */
 bool task_locks_memory(pid_t tid);
 
+/*
+ * Bytes of address space that the process may still map under its limit (RLIMIT_AS); UINT64_MAX: it
+ * has none, or nothing is known.
+ */
+uint64_t task_room_left(pid_t pid);
+
 /* State letter of /proc/TID/stat ('R', 'S', 'Z', ...), 0 if it is gone. */
 char task_state(pid_t tid);
 

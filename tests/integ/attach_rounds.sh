@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
 # Attached to a busy server and let go, ROUNDS times (fewer where all is slow): each request is answered, and
-# nothing grows in it: no mapping, no descriptor, no thread.
+# nothing grows in it: no mapping, no address space, no descriptor, no thread.
 . "${0%/*}/lib.bash"
 
 F=$FIXTURES/server
 ROUNDS=${ROUNDS:-$(scaled 60)}
 sizes() {
-	echo "mappings $(wc -l < "/proc/$PID/maps")," \
+	echo "mappings $(wc -l < "/proc/$PID/maps") of $(awk '/^VmSize/ { print $2 }' "/proc/$PID/status") kB," \
 	    "descriptors $(find "/proc/$PID/fd" -type l | wc -l)," \
 	    "threads $(find "/proc/$PID/task" -mindepth 1 -maxdepth 1 | wc -l)"
 }
@@ -20,7 +20,7 @@ round() { # round MODE [DEF]: the entry, and what DEF says
 }
 start server
 go
-# The first leaves the memory of ours mapped; it is used again.
+# The first leaves a little memory of ours mapped; it is used again.
 ret="r:s/ret $F:handle \$retval"
 round trap "$ret"
 round step "$ret"

@@ -69,9 +69,9 @@ for mode in auto jump trap; do
 	finish $mode
 done
 
-# Enough for slots and the guard, not for rings.
+# Enough for slots and the guard, not for rings (of what is left they take an eighth).
 NAME=little start busy 1
-size=$(awk '/^VmSize/ { print ($2 + 20000) * 1024 }' "/proc/$PID/status")
+size=$(awk '/^VmSize/ { print ($2 + 8000) * 1024 }' "/proc/$PID/status")
 prlimit --pid "$PID" --as="$size:$size"
 trace --mode jump --stats -p "$PID" -n 50 -e "p:b/step $F:step"
 trace_done

@@ -503,6 +503,30 @@ static void ranges_replace_ranges(void **state)
 	target_close(&t);
 }
 
+static void rings_are_given_out_where_they_are_mapped(void **state)
+{
+	struct ring_target t;
+
+	(void)state;
+	target_open(&t, SMALL);
+	ring_space_set_mapped(t.space, ring_region_part(t.set, 2));
+	assert_int_equal(ring_space_add(t.space, 1, 1000001, 0x1000, false), 0);
+	assert_int_equal(ring_space_add(t.space, 1, 1000002, 0x2000, false), 0);
+	assert_false(ring_space_wants_more(t.space));
+	assert_int_equal(ring_space_add(t.space, 1, 1000003, 0x3000, false), -ENOSPC);
+	assert_true(ring_space_wants_more(t.space));
+	ring_space_set_mapped(t.space, ring_region_part(t.set, 3));
+	assert_false(ring_space_wants_more(t.space));
+	assert_int_equal(ring_space_add(t.space, 1, 1000003, 0x3000, false), 0);
+	/* Not one, or less than none, and more than there are. */
+	assert_int_equal(ring_space_add(t.space, 1, 1000004, 0x4000, false), -ENOSPC);
+	ring_space_set_mapped(t.space, RING_RINGS_AT);
+	assert_int_equal(ring_space_add(t.space, 1, 1000004, 0x4000, false), -ENOSPC);
+	ring_space_set_mapped(t.space, 2 * t.region_len);
+	assert_int_equal(ring_space_add(t.space, 1, 1000004, 0x4000, false), 0);
+	target_close(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -522,6 +546,7 @@ int main(void)
 		cmocka_unit_test(one_left_for_ever_does_not_block_a_full_ring),
 		cmocka_unit_test(a_dropped_thread_loses_what_it_was_writing),
 		cmocka_unit_test(ranges_replace_ranges),
+		cmocka_unit_test(rings_are_given_out_where_they_are_mapped),
 	};
 
 	return cmocka_run_group_tests_name("ring", tests, NULL, NULL);

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What a process gets back when it is left: mappings of ours that no thread can come to any
+ * more. By then nothing leads to them, neither code nor signal actions; but a thread may still
+ * be in one, or come back to it from a signal handler, or return to it. So all threads are looked
+ * at, and what cannot be proven to be unused stays, for the next session. The first area and its
+ * page of data always stay: the program may have kept the guard's address.
+ */
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/guard.h"
+#include "engine/base/err.h"
+#include "engine/base/ring.h"
+#include "engine/object/maps.h"
+#include "engine/plant/jump.h"
+#include "engine/plant/plant.h"
+#include "engine/plant/stack_words.h"
+#include "engine/trace/hold.h"
+#include "engine/trace/remote.h"
+#include "engine/trace/task.h"
+
+#define HOLD_MS 200
+#define TRIES   8 /* while threads wake up */
+/* Rings, hijacked addresses, return table. */
+#define FEW_MAPPINGS 3
+
+#define DATA(member) offsetof(struct guard_data, member)
+#define HEAD(member) offsetof(struct guard_head, member)
+
+/* Where threads are, or may come back to. */
+struct look {
+	const struct space *space;
+	bool in_guard;  /* in what stands once in a space: trampoline, stub, guard */
+	bool in_detour; /* in what uses rings and replaced return addresses */
+	bool woke_up;   /* one of them, while it was looked at */
+	bool unknown;   /* where one may be */
+	uint64_t rings, rings_len;
+};
+
+/* A slot, or the copy of a window, is nothing but the program's own instructions. */
+static bool is_displaced(const struct space *space, uint64_t pc)
+{
+	const struct site *site = plant_site_of_slot(space, pc);
+	uint64_t at;
+
+	return site && (pc - site->slot < UBP_SLOT_SIZE ||
+			(jump_has(site, pc, &at) && at < site->jump->detour.copy.len));
+}
+
+static void note(void *ctx, uint64_t word)
+{
+	struct look *look = ctx;
+	const struct plant_space *ps = look->space->plant;
+	struct area *area = area_of(ps, word);
+
+	if (!area)
+		return;
+	area->in_use = true;
+	if (area == ps->areas && word - area->vaddr < UBP_AREA_TABLE)
+		look->in_guard = true;
+	else
+		look->in_detour |= !is_displaced(look->space, word);
+}
+
+/*
+ * Is that the stack the thread began on, where all is that it may come back to? A signal handler's
+ * alternate stack says little of what it interrupted, nor does a coroutine's. Of a thread
+ * that was never stopped no thread pointer is known: it has not come by anything of ours.
+ */
+static bool is_own_stack(const struct maps *maps, const struct tracee *t, uint64_t sp)
+{
+	const struct mapping *m = maps_at(maps, sp);
+
+	return m && (strcmp(m->path, "[stack]") == 0 || !t->thread_pointer ||
+		     maps_at(maps, t->thread_pointer) == m);
+}
+
+static void look_at(struct look *look, const struct maps *maps, const struct tracee *t)
+{
+	const struct ubp_arch *arch = t->process->space->arch;
+	struct ubp_regs regs;
+	uint64_t pc, sp;
+
+	if (t->held) {
+		look->unknown |= hold_get_regs(t, &regs) < 0;
+		pc = regs.r[arch->pc];
+		sp = regs.r[arch->sp];
+	} else {
+		look->woke_up |= !task_asleep(t->tid, &pc, &sp);
+	}
+	if (look->unknown || look->woke_up)
+		return;
+	look->unknown = !is_own_stack(maps, t, sp);
+	note(look, pc);
+	stack_words(maps, t->tid, sp, arch->addr_size, note, look);
+}
+
+static void look_at_all(struct tracer *tracer, const struct space *space, pid_t tid,
+			struct look *look)
+{
+	struct maps maps = { 0 };
+	struct ubp_err ignored;
+	size_t pos = 0;
+	void *value;
+
+	for (struct area *a = ((struct plant_space *)space->plant)->areas; a; a = a->next)
+		a->in_use = false;
+	look->unknown = maps_read(tid, &maps, &ignored) < 0;
+	while (!look->unknown && !look->woke_up &&
+	       map_next(&tracer->tracees, &pos, NULL, &value))
+		if (((const struct tracee *)value)->process->space == space)
+			look_at(look, &maps, value);
+	if (!look->unknown)
+		look->rings = rings_place(space, &maps, &look->rings_len);
+	maps_free(&maps);
+}
+
+/* Is what stood there what stands there? Or it is mapped no more. */
+static bool is_out(const struct space *space, struct mem_view *view, const struct site *site)
+{
+	const struct ubp_arch *arch = space->arch;
+	const struct site_jump *jump = site->jump && site->jump->is_written ? site->jump : NULL;
+	size_t n = arch->swbp_len, len = n;
+	const uint8_t *ours = NULL;
+	uint8_t now[UBP_INSN_MAX];
+
+	if (jump) {
+		ours = jump->bytes;
+		len = jump->jump_len;
+	} else if (site->is_patched) {
+		ours = site->patch;
+		len = site->patch_len;
+	}
+	if (mem_view_peek(view, site->vaddr, now, len) != len)
+		return true;
+	if (memcmp(now, arch->swbp, n) == 0 && memcmp(site->insn.bytes, arch->swbp, n) != 0)
+		return false;
+	return !ours || memcmp(now, ours, n) != 0 || memcmp(now + n, ours + n, len - n) != 0;
+}
+
+/* Does nothing in the program's code lead to us? */
+static bool all_are_out(const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+	struct mem_view view = { .mem = &space->mem };
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->sites, &pos, NULL, &value))
+		if (!is_out(space, &view, value))
+			return false;
+	return true;
+}
+
+struct gift {
+	uint64_t vaddr, len;
+};
+
+struct giving {
+	struct space *space;
+	pid_t tid;
+	struct gift *gifts;
+	size_t n;
+	bool failed; /* the target was not told: what it names must stay */
+};
+
+static void put_words(struct giving *g, uint64_t vaddr, const uint64_t *words, size_t n)
+{
+	g->failed |= mem_write(&g->space->mem, g->tid, vaddr, words, n * sizeof(*words)) < 0;
+}
+
+static void give(struct giving *g, uint64_t vaddr, uint64_t len)
+{
+	if (!g->failed)
+		g->gifts[g->n++] = (struct gift){ vaddr, len };
+}
+
+static void give_rings(struct giving *g, const struct look *look)
+{
+	struct plant_space *ps = g->space->plant;
+	const uint64_t none[2] = { 0 };
+
+	if (!look->rings)
+		return;
+	put_words(g, ps->data + DATA(rings), none, 2);
+	give(g, look->rings, look->rings_len);
+	ps->rings_base = 0;
+}
+
+static void give_returns(struct giving *g)
+{
+	struct plant_space *ps = g->space->plant;
+	const uint64_t none[2] = { 0 };
+
+	if (!ps->return_table)
+		return;
+	put_words(g, ps->areas->vaddr + HEAD(returns), none, 2);
+	give(g, ps->return_table, (ps->return_mask + 1) * sizeof(struct guard_return));
+	ps->return_table = 0;
+}
+
+/* The place of the code for it is told on, to be used again. */
+static void give_hijacks(struct giving *g)
+{
+	struct plant_space *ps = g->space->plant;
+	const uint64_t none[2] = { 0 };
+
+	if (!ps->hijacks)
+		return;
+	put_words(g, ps->data + DATA(hijacks), none, 2);
+	give(g, ps->hijacks, (ps->hijacks_mask + 1) * sizeof(struct guard_hijack));
+	ps->hijacks = 0;
+	ps->return_room = ps->return_vaddr;
+	ps->return_vaddr = 0;
+}
+
+/* All but the first, and those that are no mappings of their own (slack.c). */
+static void give_areas(struct giving *g)
+{
+	struct plant_space *ps = g->space->plant;
+	struct area *last = ps->areas;
+	const uint64_t none = 0;
+
+	while (last->next && !g->failed) {
+		struct area *a = last->next;
+		uint64_t next = a->next ? a->next->vaddr : 0;
+
+		if (a->in_use || !a->keys) {
+			last = a;
+			continue;
+		}
+		put_words(g, last->vaddr + HEAD(next), &next, 1);
+		if (area_of(ps, ps->return_room) == a)
+			put_words(g, ps->data + DATA(return_vaddr), &none, 1);
+		give(g, a->vaddr, a->len);
+		last->next = a->next;
+		a->next = NULL;
+		area_free_all(a);
+	}
+}
+
+static void choose(struct giving *g, const struct look *look)
+{
+	struct plant_space *ps = g->space->plant;
+	bool has_link = arch_has_link(g->space->arch);
+	bool waits = hijack_waits(g->space);
+
+	if (!look->in_detour)
+		give_rings(g, look);
+	if (!look->in_detour && !waits)
+		give_hijacks(g);
+	/* An address that was moved away with its stack, by a greenlet, comes back some day. */
+	if (!waits)
+		give_areas(g);
+	if (!look->in_guard && !(has_link && ps->returns.n))
+		give_returns(g);
+}
+
+static bool has_more_than_the_guard(const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+	uint64_t rings = 0;
+
+	(void)mem_peek(&space->mem, ps->data + DATA(rings), &rings, sizeof(rings));
+	return rings || ps->hijacks || ps->return_table || ps->areas->next;
+}
+
+static size_t count_areas(const struct plant_space *ps)
+{
+	size_t n = 0;
+
+	for (const struct area *a = ps->areas; a; a = a->next)
+		n++;
+	return n;
+}
+
+/* They are not named in the target any more. */
+static void unmap(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
+		  const struct giving *g)
+{
+	const struct plant_space *ps = g->space->plant;
+	struct remote remote;
+	struct ubp_err ignored;
+	int64_t result;
+	int rc = 0;
+
+	if (!g->n || remote_begin(&remote, tracer, t, at, ps->stub, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < g->n && rc == 0; i++) {
+		const uint64_t args[6] = { g->gifts[i].vaddr, g->gifts[i].len };
+
+		rc = remote_call(&remote, g->space->arch->nr_munmap, args, &result, &ignored);
+	}
+	if (rc == 0)
+		remote_end(&remote);
+}
+
+/*
+ * Look at all threads of @t's space while they stand still. False: nobody knows where one may be,
+ * or @t has ended.
+ */
+static bool look_around(struct tracer *tracer, struct tracee *t, struct look *ret_look)
+{
+	struct space *space = t->process->space;
+	const struct plant_space *ps = space->plant;
+	struct look look;
+	pid_t tid = t->tid;
+	unsigned tries = 0;
+	bool is_there;
+
+	space->refs++;
+	do {
+		look = (struct look){ .space = space };
+		look.unknown = !hold_running(tracer, space, HOLD_MS);
+		is_there = map_get(&tracer->tracees, (uint64_t)tid) == t && space->plant == ps;
+		if (is_there && !look.unknown)
+			look_at_all(tracer, space, tid, &look);
+		hold_end(tracer, space, is_there ? t : NULL);
+	} while (is_there && look.woke_up && !look.unknown && ++tries < TRIES);
+	space_put(tracer, space);
+	*ret_look = look;
+	return is_there && !look.unknown && !look.woke_up;
+}
+
+void give_back(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at)
+{
+	struct space *space = t->process->space;
+	const struct plant_space *ps = space->plant;
+	struct giving g = { .space = space, .tid = t->tid };
+	struct look look;
+
+	if (!ps->stub || !ps->data || space->refs != 1 || !has_more_than_the_guard(space) ||
+	    !all_are_out(space) || !look_around(tracer, t, &look))
+		return;
+	g.gifts = malloc((FEW_MAPPINGS + count_areas(ps)) * sizeof(*g.gifts));
+	if (!g.gifts)
+		return;
+	choose(&g, &look);
+	unmap(tracer, t, at, &g);
+	free(g.gifts);
+}

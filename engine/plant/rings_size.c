@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * How much of a process's address space rings take: as much as its threads need, and little
+ * of what a limit (RLIMIT_AS) leaves to it.
+ *
+ * The memory file is as long as it ever may become. The target maps the start of it; what
+ * further threads need is mapped behind that when they come, by mremap() in place.
+ */
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "arch/guard.h"
+#include "engine/base/err.h"
+#include "engine/event/ring.h"
+#include "engine/plant/jump.h"
+#include "engine/trace/remote.h"
+#include "engine/trace/task.h"
+
+/* Of what a limit leaves to the process: 1 / PART at a time. */
+#define PART 8
+
+uint64_t rings_allowance(pid_t pid)
+{
+	uint64_t left = task_room_left(pid);
+
+	return left == UINT64_MAX ? left : left / PART;
+}
+
+uint64_t rings_fit_table(pid_t pid, uint64_t most, uint64_t entry_len)
+{
+	uint64_t allowed = rings_allowance(pid) / 2, n = most;
+
+	while (n > RINGS_TABLE_LEAST && n * entry_len > allowed)
+		n /= 2;
+	return n;
+}
+
+size_t rings_first_part(const struct plant *plant, const struct tracee *t, size_t most)
+{
+	size_t n = t->process->n_tracees, allowed = rings_allowance(t->process->pid);
+
+	n += n / 4 + 1;
+	while (n > 1 && ring_region_part(plant->rings, n) > allowed)
+		n /= 2;
+	if (ring_region_part(plant->rings, n) > allowed)
+		return 0;
+	return ring_region_part(plant->rings, n) < most ? ring_region_part(plant->rings, n)
+							: most;
+}
+
+/* Rings for all threads, and at least twice as many bytes as there were. */
+static size_t next_part(const struct plant *plant, const struct tracee *t)
+{
+	const struct plant_space *ps = t->process->space->plant;
+	size_t threads = t->process->n_tracees;
+	size_t len = ring_region_part(plant->rings, threads + threads / 4 + 1);
+
+	if (len < 2 * ps->rings_mapped)
+		len = 2 * ps->rings_mapped;
+	return len < ps->rings_most ? len : ps->rings_most;
+}
+
+static int map_more(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
+		    uint64_t len, struct ubp_err *err)
+{
+	const struct plant_space *ps = t->process->space->plant;
+	const uint64_t args[6] = { ps->rings_base, ps->rings_mapped, len };
+	int64_t result;
+	int rc = area_call(tracer, t, at, ps->stub, t->process->space->arch->nr_mremap, args,
+			   &result, err);
+
+	if (rc < 0)
+		return rc;
+	return (uint64_t)result == ps->rings_base
+		       ? 0
+		       : ubp_fail(err, ENOMEM, "no room for more rings");
+}
+
+int rings_grow(const struct plant *plant, struct tracer *tracer, struct tracee *t,
+	       const struct ubp_regs *at, struct ubp_err *err)
+{
+	struct space *space = t->process->space;
+	struct plant_space *ps = space->plant;
+	size_t len = next_part(plant, t);
+	unsigned n_execs = t->n_execs;
+	pid_t tid = t->tid;
+	int rc;
+
+	if (len <= ps->rings_mapped ||
+	    len - ps->rings_mapped > rings_allowance(t->process->pid))
+		return ubp_fail(err, ENOMEM, "no room for more rings");
+	rc = map_more(tracer, t, at, len, err);
+	if (rc < 0 || map_get(&tracer->tracees, (uint64_t)tid) != t || t->n_execs != n_execs)
+		return rc < 0 ? rc : ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
+	ps->rings_mapped = len;
+	ring_space_set_mapped(ps->rings, len);
+	return rings_note_place(space, tid, ps->rings_base - RING_CONTROL_LEN,
+				len + RING_CONTROL_LEN);
+}
