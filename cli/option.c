@@ -102,6 +102,16 @@ static int apply(const struct cli_option *o, void *into, const char *arg)
 	return o->set(into, arg);
 }
 
+/* Of the option that getopt has just returned. */
+static const char *argument(const struct cli_syntax *syntax, int value, int argc, char **argv)
+{
+	const struct cli_option *o = option_of(syntax, value);
+
+	if (!o || !o->is_optional || optarg || optind >= argc || argv[optind][0] == '-')
+		return optarg;
+	return argv[optind++];
+}
+
 int cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *into,
 	      char ***ret_rest)
 {
@@ -113,7 +123,6 @@ int cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *into
 	opterr = 0;
 	optind = 0; /* glibc: start afresh */
 	while (status == CLI_OK) {
-		const struct cli_option *o;
 		const char *word;
 
 		value = getopt_long(argc, argv, views.letters, views.longs, NULL);
@@ -124,11 +133,9 @@ int cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *into
 			status = syntax->positional(into, optarg);
 		else if (value == '?' || value == ':')
 			status = refuse(syntax, value, word);
-		else if ((o = option_of(syntax, value))->is_optional && !optarg &&
-			 optind < argc && argv[optind][0] != '-')
-			status = apply(o, into, argv[optind++]);
 		else
-			status = apply(o, into, optarg);
+			status = apply(option_of(syntax, value), into,
+				       argument(syntax, value, argc, argv));
 	}
 	if (status == CLI_OK && optind > 1 && strcmp(argv[optind - 1], "--") == 0)
 		*ret_rest = argv + optind;

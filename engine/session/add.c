@@ -144,11 +144,9 @@ static int add_each(struct ubp_session *s, const struct expand_definition *d, bo
 
 		ubp_err_reset(&failed);
 		rc = add_with_path(s, d, is_line, files->paths[i], filter, &failed);
-		if (rc == 0)
-			n_added++;
-		else if (rc != -ENOENT && !n_failed++)
-			first = failed;
-		else if (!first.code)
+		n_added += rc == 0;
+		n_failed += rc < 0 && rc != -ENOENT;
+		if (rc < 0 && (!first.code || (rc != -ENOENT && first.code == ENOENT)))
 			first = failed;
 	}
 	if (n_added && n_failed)
