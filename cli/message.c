@@ -4,35 +4,35 @@
 #include "cli/message.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/base/err.h"
+#include "engine/base/escape.h"
 
-/*
- * User text on a terminal: a control byte becomes '?', one for one, so that a
- * caret below stays under its column.
- */
-static void show(char *text)
+/* A path, and what is said of it. */
+#define TEXT_MAX 8192
+
+static void print(const char *program, const char *kind, const char *text)
 {
-	if (!isatty(STDERR_FILENO))
-		return;
-	for (unsigned char *p = (unsigned char *)text; *p; p++) {
-		if (*p < ' ' || *p == 0x7f)
-			*p = '?';
-	}
+	char shown[ESCAPE_BYTE_MAX * TEXT_MAX + 1];
+
+	*escape_put_line(shown, text, strnlen(text, TEXT_MAX)) = '\0';
+	(void)fprintf(stderr, "%s%s%s%s\n", program, *program ? ": " : "", kind, shown);
 }
 
 /* @kind: "error: ", or "". */
 static void say(const char *kind, const char *fmt, va_list ap)
 {
-	char text[UBP_ERR_TEXT_MAX];
+	char text[TEXT_MAX];
 
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	show(text);
-	(void)fprintf(stderr, "%s: %s%s\n", cli_program, kind, text);
+	print(cli_program, kind, text);
+}
+
+void cli_line(const char *text)
+{
+	print("", "", text);
 }
 
 int cli_error(const char *fmt, ...)
@@ -47,16 +47,20 @@ int cli_error(const char *fmt, ...)
 
 int cli_error_record(const struct ubp_err *err)
 {
-	char text[UBP_ERR_TEXT_MAX], command[UBP_ERR_COMMAND_MAX];
+	char shown[ESCAPE_BYTE_MAX * UBP_ERR_COMMAND_MAX + 1];
+	size_t len, before;
+	int column;
 
+	(void)cli_error("%s", err->text);
 	if (!err->has_caret)
-		return cli_error("%s", err->text);
-	memcpy(text, err->text, sizeof(text));
-	memcpy(command, err->command, sizeof(command));
-	show(text);
-	show(command);
-	(void)fprintf(stderr, "%s: error: %s\n  %s\n  %*s^\n", cli_program, text, command,
-		      (int)err->caret, "");
+		return CLI_FAILED;
+	len = strlen(err->command);
+	before = err->caret < len ? err->caret : len;
+	/* Under its byte, also where those before it have become longer. */
+	column = (int)(escape_put_line(shown, err->command, before) - shown + err->caret -
+		       before);
+	*escape_put_line(shown, err->command, len) = '\0';
+	(void)fprintf(stderr, "  %s\n  %*s^\n", shown, column, "");
 	return CLI_FAILED;
 }
 
@@ -71,24 +75,14 @@ int cli_usage_error(const char *fmt, ...)
 	return CLI_USAGE;
 }
 
-__attribute__((format(printf, 2, 3))) static void say_text(const char *kind, const char *fmt,
-							   ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	say(kind, fmt, ap);
-	va_end(ap);
-}
-
 void cli_warn(void *ctx, const char *text)
 {
 	(void)ctx;
-	say_text("warning: ", "%s", text);
+	print(cli_program, "warning: ", text);
 }
 
 void cli_tell(void *ctx, const char *text)
 {
 	(void)ctx;
-	say_text("", "%s", text);
+	print(cli_program, "", text);
 }

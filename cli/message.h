@@ -24,6 +24,11 @@ enum cli_status {
 /* The program's name, defined beside each main(). */
 extern const char cli_program[];
 
+/*
+ * All text is escaped (engine/base/escape.h), wherever it goes: there may be names in it that others chose,
+ * and a message is one line.
+ */
+
 /* "NAME: error: TEXT". Returns CLI_FAILED. */
 __attribute__((format(printf, 1, 2))) int cli_error(const char *fmt, ...);
 
@@ -38,5 +43,8 @@ void cli_warn(void *ctx, const char *text);
 
 /* "NAME: TEXT"; fits the engine's tell callback. */
 void cli_tell(void *ctx, const char *text);
+
+/* "TEXT" */
+void cli_line(const char *text);
 
 #endif

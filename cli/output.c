@@ -17,6 +17,7 @@
 
 #include "cli/message.h"
 #include "engine/base/err.h"
+#include "engine/base/escape.h"
 
 /*
  * O_NONBLOCK belongs to the open file, which the shell or a command of ours
@@ -137,6 +138,49 @@ void output_printf(struct output *out, const char *fmt, ...)
 	va_start(ap, fmt);
 	output_vprintf(out, fmt, ap);
 	va_end(ap);
+}
+
+void output_raw(struct output *out, bool raw)
+{
+	out->raw = raw && !out->is_tty;
+}
+
+static void add_escaped(struct output *out, const char *text, size_t len)
+{
+	char *escaped = malloc(ESCAPE_BYTE_MAX * len + 1);
+
+	if (escaped)
+		output_add(out, escaped,
+			   (size_t)(escape_put_line(escaped, text, len) - escaped));
+	else if (!out->error)
+		out->error = ENOMEM;
+	free(escaped);
+}
+
+void output_line(struct output *out, const char *fmt, ...)
+{
+	const char *p, *tab;
+	va_list ap;
+	char *text;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0) {
+		out->error = out->error ? out->error : ENOMEM;
+		return;
+	}
+	for (p = text; !out->raw && (tab = strchr(p, '\t')); p = tab + 1) {
+		add_escaped(out, p, (size_t)(tab - p));
+		output_add(out, "\t", 1);
+	}
+	if (out->raw)
+		output_add(out, p, strlen(p));
+	else
+		add_escaped(out, p, strlen(p));
+	output_add(out, "\n", 1);
+	free(text);
 }
 
 /* One write(2); false when the rest has to wait or cannot be written at all. */

@@ -24,6 +24,7 @@ struct output {
 	bool small;      /* could not be made non-blocking: poll before each piece */
 	bool is_old;     /* a file with what an earlier run has written */
 	bool hold;       /* keep all in memory for now */
+	bool raw;        /* lines are not escaped; never to a terminal: see output_raw() */
 	char *data;
 	size_t len, cap, sent; /* [sent, len) waits */
 	int error;             /* first errno; then nothing is written any more */
@@ -51,6 +52,15 @@ __attribute__((format(printf, 2, 0))) void output_vprintf(struct output *out, co
 							  va_list ap);
 __attribute__((format(printf, 2, 3))) void output_printf(struct output *out, const char *fmt,
 							 ...);
+
+/*
+ * A line, without its newline in @fmt, with names that others chose in it: escaped (engine/base/escape.h),
+ * but for tabs, or raw where output_raw() has said so.
+ */
+__attribute__((format(printf, 2, 3))) void output_line(struct output *out, const char *fmt,
+						       ...);
+/* For an open one: names as they are (--strict), if this is no terminal. */
+void output_raw(struct output *out, bool raw);
 
 /* Write what can be written now. False: an error, now or earlier, see .error. */
 bool output_flush(struct output *out);

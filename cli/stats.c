@@ -5,47 +5,64 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cli/message.h"
 #include "engine/session/ubp.h"
 
-static void print_probe(struct ubp_session *session, size_t i)
+static void add_probe(FILE *line, struct ubp_session *session, size_t i)
 {
 	struct ubp_probe_stats st = { 0 };
 
 	ubp_probe_stats(session, i, &st);
-	(void)fprintf(stderr,
-		      "%s: stats: %s %s/%s hits=%" PRIu64 " passed=%" PRIu64 " lost=%" PRIu64
+	(void)fprintf(line,
+		      "stats: %s %s/%s hits=%" PRIu64 " passed=%" PRIu64 " lost=%" PRIu64
 		      " missed=%" PRIu64 " too_big=%" PRIu64 " stopped=%" PRIu64
 		      " sites=%u jumps=%u boosted=%u stepped=%u in_place=%u",
-		      cli_program, ubp_probe_path(session, i), ubp_probe_group(session, i),
+		      ubp_probe_path(session, i), ubp_probe_group(session, i),
 		      ubp_probe_event(session, i), st.hits, st.passed, st.lost, st.missed,
 		      st.too_big, st.stopped, st.sites, st.jumped, st.boosted, st.stepped,
 		      st.in_place);
 	if (ubp_probe_is_return(session, i))
-		(void)fprintf(stderr,
+		(void)fprintf(line,
 			      " hijacked=%u at_rets=%u missed_skipped=%" PRIu64
 			      " missed_thread=%" PRIu64 " missed_exited=%" PRIu64
 			      " missed_no_room=%" PRIu64 " missed_tail_jump=%" PRIu64,
 			      st.hijacked, st.at_rets, st.missed_skipped, st.missed_thread,
 			      st.missed_exited, st.missed_no_room, st.missed_tail_jump);
 	if (st.no_jump)
-		(void)fprintf(stderr, " no_jump=\"%s\"", st.no_jump);
-	(void)fputc('\n', stderr);
+		(void)fprintf(line, " no_jump=\"%s\"", st.no_jump);
+}
+
+static void add_session(FILE *line, struct ubp_session *session, uint64_t n_dropped)
+{
+	struct ubp_stats st = { 0 };
+
+	ubp_stats(session, &st);
+	(void)fprintf(line,
+		      "stats: processes=%u skipped=%u unguarded=%u dropped=%" PRIu64
+		      " ring_lost=%" PRIu64 " stopped_us=%" PRIu64 " longest_stop_us=%" PRIu64
+		      " finder=\"%s\"",
+		      st.processes, st.skipped, st.unguarded, n_dropped, st.ring_lost,
+		      st.stopped_ns / 1000, st.longest_stop_ns / 1000,
+		      st.finder ? st.finder : "none");
 }
 
 void cli_print_stats(struct ubp_session *session, uint64_t n_dropped)
 {
-	struct ubp_stats st = { 0 };
+	for (size_t i = 0; i <= ubp_n_probes(session); i++) {
+		char *text = NULL;
+		size_t len;
+		FILE *line = open_memstream(&text, &len);
 
-	for (size_t i = 0; i < ubp_n_probes(session); i++)
-		print_probe(session, i);
-	ubp_stats(session, &st);
-	(void)fprintf(stderr,
-		      "%s: stats: processes=%u skipped=%u unguarded=%u dropped=%" PRIu64
-		      " ring_lost=%" PRIu64 " stopped_us=%" PRIu64 " longest_stop_us=%" PRIu64
-		      " finder=\"%s\"\n",
-		      cli_program, st.processes, st.skipped, st.unguarded, n_dropped,
-		      st.ring_lost, st.stopped_ns / 1000, st.longest_stop_ns / 1000,
-		      st.finder ? st.finder : "none");
+		if (line && i < ubp_n_probes(session))
+			add_probe(line, session, i);
+		else if (line)
+			add_session(line, session, n_dropped);
+		if (!line || fclose(line) != 0)
+			cli_warn(NULL, "out of memory: no statistics");
+		else
+			cli_tell(NULL, text);
+		free(text);
+	}
 }

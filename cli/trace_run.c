@@ -57,20 +57,26 @@ static uint64_t now_ns(void)
 
 /* --- what is printed -------------------------------------------------------- */
 
-/* Banners stand in the trace as perf-tools has it, but never in data or beside a
+/* A line: banners stand in the trace as perf-tools has it, but never in data or beside a
  * command's own output. */
 __attribute__((format(printf, 2, 3))) static void say(struct run *run, const char *fmt, ...)
 {
 	bool in_trace =
 		!run->opt->json && !run->opt->folded && !run->opt->output && !run->opt->command;
+	char *text;
 	va_list ap;
+	int n;
 
 	va_start(ap, fmt);
-	if (in_trace)
-		output_vprintf(&run->out, fmt, ap);
-	else
-		(void)vfprintf(stderr, fmt, ap);
+	n = vasprintf(&text, fmt, ap);
 	va_end(ap);
+	if (n < 0)
+		return;
+	if (in_trace)
+		output_line(&run->out, "%s", text);
+	else
+		cli_line(text);
+	free(text);
 }
 
 /*
@@ -124,19 +130,25 @@ static void say_banner(struct run *run)
 	if (n > 1)
 		(void)snprintf(more, sizeof(more), " and at %zu more", n - 1);
 	if (run->opt->duration && is_one) {
-		say(run, "Tracing %s %s for %s seconds (buffered)...\n", what, event,
+		say(run, "Tracing %s %s for %s seconds (buffered)...", what, event,
 		    run->opt->duration);
 	} else if (run->opt->duration) {
-		say(run, "Tracing %zu %ss for %s seconds (buffered)...\n", n, what,
+		say(run, "Tracing %zu %ss for %s seconds (buffered)...", n, what,
 		    run->opt->duration);
 	} else if (is_one) {
 		text = banner_text(ubp_probe_listing(run->session, 0));
-		say(run, "Tracing %s %s (%s%s). Ctrl-C to end.\n", what, event,
+		say(run, "Tracing %s %s (%s%s). Ctrl-C to end.", what, event,
 		    text ? text : event, more);
 		free(text);
 	} else {
-		say(run, "Tracing %zu %ss. Ctrl-C to end.\n", n, what);
+		say(run, "Tracing %zu %ss. Ctrl-C to end.", n, what);
 	}
+}
+
+static void say_end(struct run *run)
+{
+	say(run, "%s", "");
+	say(run, "Ending tracing...");
 }
 
 static void fold(struct run *run, const struct ubp_event *event)
@@ -302,7 +314,7 @@ static void print_rest(struct run *run)
 	else if (run->n_dropped)
 		output_printf(&run->out, "CPU:? [LOST %" PRIu64 " EVENTS]\n", run->n_dropped);
 	if (!run->opt->command)
-		say(run, "\nEnding tracing...\n");
+		say_end(run);
 	(void)drain(run);
 }
 
@@ -379,9 +391,10 @@ int trace_run(struct ubp_session *session, const struct trace_options *options)
 	ubp_err_reset(&err);
 	if (output_open(&run.out, options->output, &err) < 0)
 		return cli_error_record(&err);
-	run.format = options->json    ? UBP_FORMAT_JSON
-		     : run.out.is_tty ? UBP_FORMAT_TEXT_ESCAPED
-				      : UBP_FORMAT_TEXT;
+	output_raw(&run.out, options->strict);
+	run.format = options->json ? UBP_FORMAT_JSON
+		     : run.out.raw ? UBP_FORMAT_TEXT
+				   : UBP_FORMAT_TEXT_ESCAPED;
 	if (!options->command)
 		signals_no_stop();
 	run.signal_fd = signals_open(&err);

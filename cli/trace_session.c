@@ -21,7 +21,7 @@ static int print_definition(struct output *out, struct ubp_session *session, siz
 
 	if (!line)
 		return cli_error("no kernel takes this definition: %s", why);
-	output_printf(out, "%s\n", line);
+	output_line(out, "%s", line);
 	return CLI_OK;
 }
 
@@ -35,16 +35,17 @@ static int describe(struct ubp_session *session, const struct trace_options *o)
 	signals_no_pipe();
 	if (output_open(&out, o->output, &err) < 0)
 		return cli_error_record(&err);
+	output_raw(&out, o->strict);
 	output_begin(&out);
 	for (size_t i = 0; i < ubp_n_probes(session); i++) {
 		if (o->check)
-			output_printf(&out, "%s\n", ubp_probe_listing(session, i));
+			output_line(&out, "%s", ubp_probe_listing(session, i));
 		if (o->format)
 			output_printf(&out, "%s", ubp_probe_format(session, i));
 		if (o->definition)
 			status |= print_definition(&out, session, i);
 		if (o->explain)
-			output_printf(&out, "%s\n", ubp_probe_explain(session, i));
+			output_line(&out, "%s", ubp_probe_explain(session, i));
 	}
 	return output_wait(&out) == CLI_OK ? status : CLI_FAILED;
 }
@@ -135,6 +136,7 @@ int trace_session_list(const struct trace_options *o, trace_session_list_fn *lis
 	signals_no_pipe();
 	if (output_open(&out, o->output, &err) < 0)
 		return cli_error_record(&err);
+	output_raw(&out, o->strict);
 	if (list(&out, target, what, &err) < 0) {
 		output_close(&out);
 		return cli_error_record(&err);

@@ -5,10 +5,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/message.h"
 #include "cli/ubp_bench_report.h"
+#include "engine/base/escape.h"
 
 #define N_WHY (sizeof((struct ubp_coverage_counts){ 0 }.why) / sizeof(uint64_t))
 
@@ -68,9 +70,11 @@ static void print_coverage(const char *file, const struct ubp_coverage *coverage
 {
 	struct columns c = { { &coverage->entries, &coverage->usdt, &coverage->insns },
 			     insns ? 3 : 2 };
+	char *shown = escape_line(file);
 
-	printf("%-36s %18s %18s%s\n", file, "function entries", "static probes",
+	printf("%-36s %18s %18s%s\n", shown ? shown : "", "function entries", "static probes",
 	       insns ? "   all instructions" : "");
+	free(shown);
 	printf("%-36s", "places");
 	for (size_t k = 0; k < c.n; k++)
 		printf(" %*" PRIu64, k ? 18 : 9, c.counts[k]->n);

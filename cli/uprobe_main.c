@@ -101,10 +101,7 @@ static int print_function(void *ctx, const char *name, uint64_t offset, const ch
 	struct output *out = ctx;
 
 	(void)offset;
-	output_add(out, name, strlen(name));
-	if (explain)
-		output_printf(out, "  %s", explain);
-	output_add(out, "\n", 1);
+	output_line(out, "%s%s%s", name, explain ? "  " : "", explain ? explain : "");
 	return 0;
 }
 
@@ -119,8 +116,7 @@ static int print_line(void *ctx, const char *line)
 {
 	struct output *out = ctx;
 
-	output_add(out, line, strlen(line));
-	output_add(out, "\n", 1);
+	output_line(out, "%s", line);
 	return 0;
 }
 

@@ -87,7 +87,7 @@ static int list_names(struct output *out, const struct ubp_target *target, const
 		qsort(names.v, names.n, sizeof(*names.v), compare_names);
 	for (size_t i = 0; i < names.n && rc == 0; i++)
 		if (i == 0 || strcmp(names.v[i - 1], names.v[i]) != 0)
-			output_printf(out, "%s\n", names.v[i]);
+			output_line(out, "%s", names.v[i]);
 	while (names.n)
 		free(names.v[--names.n]);
 	free(names.v);
@@ -108,21 +108,20 @@ static int print_details(void *ctx, const struct ubp_usdt *usdt)
 	char text[512];
 
 	details->n++;
-	output_printf(out, "%s:%s %s\n", usdt->provider, usdt->name, usdt->path);
-	output_printf(out,
-		      "    location 0x%016" PRIx64 ", base 0x%016" PRIx64
-		      ", semaphore 0x%016" PRIx64 "\n",
-		      usdt->location, usdt->base, usdt->semaphore);
+	output_line(out, "%s:%s %s", usdt->provider, usdt->name, usdt->path);
+	output_line(out,
+		    "    location 0x%016" PRIx64 ", base 0x%016" PRIx64
+		    ", semaphore 0x%016" PRIx64,
+		    usdt->location, usdt->base, usdt->semaphore);
 	if (usdt->args[0])
-		output_printf(out, "    arguments %s\n", usdt->args);
+		output_line(out, "    arguments %s", usdt->args);
 	for (size_t i = 0; i < usdt->n_args; i++) {
 		bool can = ubp_usdt_arg(usdt, i, text, sizeof(text));
 
-		output_printf(out, "    arg%zu %s%s\n", i + 1,
-			      can ? "" : "cannot be read: ", text);
+		output_line(out, "    arg%zu %s%s", i + 1, can ? "" : "cannot be read: ", text);
 	}
 	if (usdt->explain)
-		output_printf(out, "    %s\n", usdt->explain);
+		output_line(out, "    %s", usdt->explain);
 	return 0;
 }
 

@@ -45,6 +45,8 @@ static bool read_line(struct printing *p)
 	ssize_t n = p->source ? getline(&p->text, &p->text_size, p->source) : -1;
 
 	if (n > 0 && p->text[n - 1] == '\n')
+		p->text[--n] = '\0';
+	if (n > 0 && p->text[n - 1] == '\r')
 		p->text[n - 1] = '\0';
 	return n >= 0;
 }

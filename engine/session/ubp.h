@@ -202,8 +202,8 @@ uint64_t ubp_event_ip(const struct ubp_event *event);
 enum ubp_format { UBP_FORMAT_TEXT, UBP_FORMAT_TEXT_ESCAPED, UBP_FORMAT_JSON };
 
 /*
- * The event as a line, newline included, as the kernel's tracer prints it or as
- * JSON. Returns its bytes (owned by the session, valid until the next call;
+ * The event as a line, newline included, as the kernel's tracer prints it - raw, or with strings and names
+ * escaped (engine/base/escape.h) - or as JSON. Returns its bytes (owned by the session, valid until the next call;
  * strings may hold any byte) and sets *ret_len.
  */
 const char *ubp_event_line(const struct ubp_event *event, enum ubp_format format,

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,54 +113,4 @@ char *sink_put_digits(char *to, uint64_t value, unsigned width)
 	for (unsigned i = width; i > 0; i--, value /= 10)
 		to[i - 1] = (char)('0' + value % 10);
 	return to + width;
-}
-
-size_t sink_utf8_len(const uint8_t *s, size_t len)
-{
-	size_t want;
-	uint32_t code;
-
-	if (s[0] < 0x80)
-		return 1;
-	if (s[0] < 0xc2 || s[0] > 0xf4)
-		return 0;
-	want = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-	if (want > len)
-		return 0;
-	code = s[0] & (0x7fu >> want);
-	for (size_t i = 1; i < want; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (s[i] & 0x3f);
-	}
-	if ((want == 3 && code < 0x800) || (want == 4 && code < 0x10000) || code > 0x10ffff)
-		return 0;
-	return code >= 0xd800 && code <= 0xdfff ? 0 : want;
-}
-
-static bool is_control(const uint8_t *s, size_t n)
-{
-	if (n == 1)
-		return s[0] < 0x20 || s[0] == 0x7f;
-	return n == 2 && s[0] == 0xc2 && s[1] < 0xa0; /* U+0080..U+009F */
-}
-
-char *sink_put_escaped(char *to, const uint8_t *s, size_t len)
-{
-	for (size_t i = 0; i < len;) {
-		size_t n = sink_utf8_len(s + i, len - i);
-
-		if (n > 0 && !is_control(s + i, n)) {
-			to = sink_put_text(to, (const char *)s + i, n);
-			i += n;
-			continue;
-		}
-		for (size_t k = 0; k < (n ? n : 1); k++, i++) {
-			*to++ = '\\';
-			*to++ = (char)('0' + (s[i] >> 6));
-			*to++ = (char)('0' + (s[i] >> 3 & 7));
-			*to++ = (char)('0' + (s[i] & 7));
-		}
-	}
-	return to;
 }

@@ -45,17 +45,4 @@ char *sink_put_text(char *to, const char *text, size_t len);
 /* @width digits of @value, zeros in front. */
 char *sink_put_digits(char *to, uint64_t value, unsigned width);
 
-/*
- * Bytes of the valid UTF-8 sequence that starts at @s (1..4), or 0 if there is
- * none: stray or missing continuation bytes, overlong forms, surrogates, beyond
- * U+10FFFF. @len > 0 is what there is to look at.
- */
-size_t sink_utf8_len(const uint8_t *s, size_t len);
-
-/*
- * For a terminal: control bytes (C1 controls in UTF-8 too) and bytes that are not UTF-8
- * become \ooo. Needs room for 4 * @len bytes.
- */
-char *sink_put_escaped(char *to, const uint8_t *s, size_t len);
-
 #endif

@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "engine/base/escape.h"
 #include "engine/sink/float.h"
 #include "engine/sink/names.h"
 #include "engine/sink/value.h"
@@ -27,7 +28,7 @@ static char *put_quoted_byte(char *to, uint8_t c)
 {
 	static const char short_forms[] = "\"\"\\\\\bb\ff\nn\rr\tt";
 
-	if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
+	if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
 		*to++ = (char)c;
 		return to;
 	}
@@ -38,9 +39,18 @@ static char *put_quoted_byte(char *to, uint8_t c)
 		*to++ = p[1];
 		return to;
 	}
-	to = c < 0x20 ? sink_put_text(to, "\\u00", 4) : sink_put_text(to, "\\\\x", 3);
+	to = c < 0x80 ? sink_put_text(to, "\\u00", 4) : sink_put_text(to, "\\\\x", 3);
 	*to++ = hex[c >> 4];
 	*to++ = hex[c & 15];
+	return to;
+}
+
+/* What would do something to a terminal or to readers of lines: \u202e. */
+static char *put_code(char *to, uint32_t code)
+{
+	to = sink_put_text(to, "\\u", 2);
+	for (int shift = 12; shift >= 0; shift -= 4)
+		*to++ = hex[code >> shift & 15];
 	return to;
 }
 
@@ -48,13 +58,15 @@ static char *put_quoted_byte(char *to, uint8_t c)
 static char *put_quoted(char *to, const void *bytes, size_t len)
 {
 	const uint8_t *s = bytes;
+	uint32_t code;
 
 	*to++ = '"';
 	for (size_t i = 0; i < len;) {
-		size_t n = sink_utf8_len(s + i, len - i);
+		size_t n = utf8_sequence(s + i, len - i, &code);
 
 		if (n > 1) {
-			to = sink_put_text(to, (const char *)s + i, n);
+			to = utf8_is_unsafe(code) ? put_code(to, code)
+						  : sink_put_text(to, (const char *)s + i, n);
 			i += n;
 		} else {
 			to = put_quoted_byte(to, s[i++]);

@@ -5,16 +5,17 @@
 
 #include <string.h>
 
+#include "engine/base/escape.h"
 #include "engine/sink/value.h"
 
 static void add_bytes(struct sink_buf *buf, const char *text,
 		      const struct sink_text_options *opt)
 {
 	size_t len = strlen(text);
-	char *to = opt->escape ? sink_buf_room(buf, 4 * len) : NULL;
+	char *to = opt->escape ? sink_buf_room(buf, ESCAPE_BYTE_MAX * len) : NULL;
 
 	if (to)
-		sink_buf_end(buf, sink_put_escaped(to, (const uint8_t *)text, len));
+		sink_buf_end(buf, escape_put(to, text, len));
 	else
 		sink_buf_add(buf, text, len);
 }
@@ -102,27 +103,18 @@ void sink_text_stack(struct sink_buf *buf, const struct event_record *record,
 
 /* --- folded ------------------------------------------------------------------------- */
 
-/* Half of a C1 control? */
-static bool is_c1(uint8_t before, uint8_t c)
-{
-	return before == 0xc2 && c >= 0x80 && c < 0xa0;
-}
-
-/* What has a meaning there, or to a terminal, is something else. */
+/* Escaped, and what has a meaning there is something else. */
 static void add_name(struct sink_buf *buf, const char *name, size_t len)
 {
-	char *to = sink_buf_room(buf, len);
+	char *to = sink_buf_room(buf, ESCAPE_BYTE_MAX * len), *end;
 
 	if (!to)
 		return;
-	for (size_t i = 0; i < len; i++) {
-		uint8_t c = (uint8_t)name[i];
-
-		if (c < 0x20 || c == 0x7f || (i > 0 && is_c1((uint8_t)name[i - 1], c)))
-			c = '?';
-		*to++ = (char)(c == ';' ? ':' : c);
-	}
-	sink_buf_end(buf, to);
+	end = escape_put(to, name, len);
+	sink_buf_end(buf, end);
+	for (; to < end; to++)
+		if (*to == ';')
+			*to = ':';
 }
 
 static void add_folded_frame(struct sink_buf *buf, const struct sink_frame *frame)

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "engine/base/escape.h"
 #include "engine/sink/float.h"
 #include "engine/sink/names.h"
 #include "engine/sink/stack.h"
@@ -17,12 +18,11 @@
 /* "0x", a number, a comma. */
 #define NUMBER_MAX (SINK_FLOAT_MAX + 4)
 
-/* Needs room for 4 * len bytes when escaping, else for len. */
+/* Needs room for ESCAPE_BYTE_MAX * len bytes when escaping, else for len. */
 static char *put_bytes(char *to, const uint8_t *s, size_t len,
 		       const struct sink_text_options *opt)
 {
-	return opt->escape ? sink_put_escaped(to, s, len)
-			   : sink_put_text(to, (const char *)s, len);
+	return opt->escape ? escape_put(to, s, len) : sink_put_text(to, (const char *)s, len);
 }
 
 static void add_string(struct sink_buf *buf, const struct sink_str *str,
@@ -34,7 +34,7 @@ static void add_string(struct sink_buf *buf, const struct sink_str *str,
 		sink_buf_add(buf, "(fault)", 7);
 		return;
 	}
-	to = sink_buf_room(buf, 4 * str->len + 2);
+	to = sink_buf_room(buf, ESCAPE_BYTE_MAX * str->len + 2);
 	if (!to)
 		return;
 	*to++ = '"';
@@ -90,7 +90,7 @@ static void add_numbers(struct sink_buf *buf, const struct event_record *record,
 static void add_escaped(struct sink_buf *buf, const struct sink_buf *text,
 			const struct sink_text_options *opt)
 {
-	char *to = sink_buf_room(buf, 4 * text->len);
+	char *to = sink_buf_room(buf, ESCAPE_BYTE_MAX * text->len);
 
 	if (to && text->len)
 		sink_buf_end(buf, put_bytes(to, (const uint8_t *)text->data, text->len, opt));

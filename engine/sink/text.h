@@ -17,10 +17,7 @@
 #include "engine/spec/spec.h"
 
 struct sink_text_options {
-	/*
-	 * For a terminal: control bytes (C1 controls in UTF-8 too) and bytes that are
-	 * not UTF-8 become \ooo in strings, chars and task names.
-	 */
+	/* Strings, chars and names as engine/base/escape.h has it; else raw, as the kernel prints them. */
 	bool escape;
 	/* Names for stacks; NULL: addresses only, as the kernel prints them. */
 	const struct sink_resolver *resolver;
@@ -31,8 +28,8 @@ void sink_text_value(struct sink_buf *buf, const struct spec_arg *arg,
 		     const struct event_record *record, const struct sink_text_options *opt);
 
 /*
- * " a=1 b=\"x\"": the args of a hit. Strings and chars are raw bytes, as the
- * kernel prints them: quotes, newlines, NULs of chars.
+ * " a=1 b=\"x\"": the args of a hit. Strings and chars not escaped are raw bytes, as the
+ * kernel prints them: newlines, NULs of chars. Quotes are raw in either case.
  */
 void sink_text_args(struct sink_buf *buf, const struct spec_probe *probe,
 		    const struct event_record *record, const struct sink_text_options *opt);

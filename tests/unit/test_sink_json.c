@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "engine/base/escape.h"
 #include "engine/sink/json.h"
 #include "tests/unit/probe_make.h"
 #include "tests/unit/record_make.h"
@@ -50,12 +51,16 @@ static int tear_down(void **state)
 static const char *line(struct fixture *f, size_t flags)
 {
 	json_error_t error;
+	uint32_t code;
 
 	f->text.len = 0;
 	sink_json_line(&f->text, &f->make.probe, f->record, NULL);
 	assert_int_equal(0, f->text.failed);
 	assert_int_equal('\n', f->text.data[f->text.len - 1]);
-	assert_null(memchr(f->text.data, '\n', f->text.len - 1));
+	for (size_t i = 0, n; i < f->text.len - 1; i += n) {
+		n = utf8_sequence((uint8_t *)f->text.data + i, f->text.len - i, &code);
+		assert_true(n > 0 && !utf8_is_unsafe(code));
+	}
 	json_decref(f->json);
 	f->json = json_loadb(f->text.data, f->text.len,
 			     JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES | flags, &error);
@@ -132,6 +137,8 @@ static void strings(void **state)
 		{ "\x01\b\f\n\r\t\x1b\x1f\x7f", "\x01\b\f\n\r\t\x1b\x1f\x7f" },
 		{ "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
 		  "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80" },
+		{ "\xc2\x9b" "31m \xe2\x80\xae \xe2\x80\xa8",
+		  "\xc2\x9b" "31m \xe2\x80\xae \xe2\x80\xa8" },
 		{ "caf\xe9", "caf\\xe9" },
 		{ "\xff\xfe\x80", "\\xff\\xfe\\x80" },
 		{ "\xc0\xaf\xed\xa0\x80", "\\xc0\\xaf\\xed\\xa0\\x80" },

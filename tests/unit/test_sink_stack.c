@@ -164,13 +164,13 @@ static void folded_is_one_line(void **state)
 	text.len = 0;
 	sink_folded(&text, record, &resolver);
 	sink_buf_add(&text, "", 1);
-	assert_string_equal(text.data, "a:b?;0x8000;[unknown];Lfoo:?[31m\xff;[heap];[lib x.so];"
+	assert_string_equal(text.data, "a:b\\012;0x8000;[unknown];Lfoo:\\033[31m\\377;[heap];[lib x.so];"
 				       "main;parse_[i];ns::f<a:b>");
 	text.len = 0;
 	record->n_stack = 2;
 	sink_folded(&text, record, NULL);
 	sink_buf_add(&text, "", 1);
-	assert_string_equal(text.data, "a:b?;0x401020;0x401010");
+	assert_string_equal(text.data, "a:b\\012;0x401020;0x401010");
 }
 
 int main(void)
