@@ -7,15 +7,11 @@
  */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "arch/guard.h"
 #include "engine/base/err.h"
@@ -23,6 +19,7 @@
 #include "engine/event/ring.h"
 #include "engine/object/maps.h"
 #include "engine/plant/jump.h"
+#include "engine/plant/ring_files.h"
 #include "engine/trace/remote.h"
 #include "engine/trace/task.h"
 
@@ -37,23 +34,6 @@
 #define LOWEST_32     0x100000ULL
 
 #define DATA(member) offsetof(struct guard_data, member)
-
-static int call(struct remote *remote, int nr, const uint64_t args[6], uint64_t *ret_result,
-		struct ubp_err *err)
-{
-	int64_t result;
-	int rc = remote_call(remote, nr, args, &result, err);
-
-	if (rc < 0)
-		return rc;
-	if (result < 0 && result > -4096)
-		return result == -ENOMEM
-			       ? ubp_fail(err, ENOMEM, "%s", UBP_NO_MEMORY)
-			       : ubp_fail(err, (int)-result, "it can't have rings: %s",
-					  strerror((int)-result));
-	*ret_result = (uint64_t)result;
-	return 0;
-}
 
 static bool is_room(const struct maps *maps, uint64_t at, uint64_t len)
 {
@@ -155,106 +135,37 @@ static uint64_t choose_place(const struct space *space, const struct maps *maps,
 	return rings_find_room(space->arch, maps, ps->areas->vaddr, len);
 }
 
-/* Our end of a file that the target has open. */
-static int fetch_fd(pid_t pid, uint64_t fd)
-{
-	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	int own = pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, (int)fd, 0);
-	char path[64];
-
-	if (pidfd >= 0)
-		close(pidfd);
-	if (own >= 0)
-		return own;
-	/* Before Linux 5.6, and where a filter does not know it. */
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, (int)fd);
-	own = open(path, O_RDWR | O_CLOEXEC);
-	return own < 0 ? -errno : own;
-}
-
-struct files {
-	uint64_t control, region; /* numbers in the target */
-	bool has_control, has_region;
-};
-
-static int make_files(struct remote *remote, uint64_t name, struct files *files,
-		      struct ubp_err *err)
-{
-	const struct ubp_arch *arch = remote->t->process->space->arch;
-	uint64_t args[6] = { name, MFD_CLOEXEC | MFD_ALLOW_SEALING };
-	int rc = call(remote, arch->nr_memfd_create, args, &files->control, err);
-
-	files->has_control = rc == 0;
-	if (rc == 0)
-		rc = call(remote, arch->nr_memfd_create, args, &files->region, err);
-	files->has_region = rc == 0 && files->has_control;
-	return rc;
-}
-
-static void close_files(struct remote *remote, const struct files *files)
-{
-	const struct ubp_arch *arch = remote->t->process->space->arch;
-	struct ubp_err ignored;
-	uint64_t result, args[6] = { files->control };
-
-	if (files->has_control &&
-	    call(remote, arch->nr_close, args, &result, &ignored) == -ESRCH)
-		return;
-	args[0] = files->region;
-	if (files->has_region)
-		(void)call(remote, arch->nr_close, args, &result, &ignored);
-}
-
-/* Ours of both, made a ring space. */
-static int share(struct plant *plant, pid_t pid, const struct files *files, uint64_t base,
-		 size_t len, struct ring_space **ret_rings, struct ubp_err *err)
-{
-	int control = fetch_fd(pid, files->control), region = fetch_fd(pid, files->region);
-	int rc;
-
-	if (control < 0 || region < 0)
-		rc = ubp_fail(err, control < 0 ? -control : -region,
-			      "cannot open the memory file of process %d", (int)pid);
-	else
-		rc = ring_space_new(plant->rings, control, region, base, len, ret_rings, err);
-	if (control >= 0)
-		close(control);
-	if (region >= 0)
-		close(region);
-	return rc;
-}
-
-/* The control page, and so much of the region. */
-static int map_files(struct remote *remote, const struct files *files, uint64_t at,
-		     uint64_t part, uint64_t flags, struct ubp_err *err)
-{
-	const struct ubp_arch *arch = remote->t->process->space->arch;
-	uint64_t control[6] = { at, RING_CONTROL_LEN, PROT_READ, flags, files->control, 0 };
-	uint64_t region[6] = { at + RING_CONTROL_LEN, part,          PROT_READ | PROT_WRITE,
-			       flags | MAP_NORESERVE, files->region, 0 };
-	uint64_t result = 0;
-	uint64_t advice[6] = { region[0], region[1], MADV_DONTDUMP };
-	int rc = call(remote, arch->nr_mmap, control, &result, err);
-	struct ubp_err ignored;
-
-	/* Before Linux 4.17 the place was a wish; this room was looked for, and is wide. */
-	if (rc == 0 && result != control[0])
-		rc = ubp_fail(err, EEXIST, "no room for rings");
-	if (rc == 0)
-		rc = call(remote, arch->nr_mmap, region, &result, err);
-	if (rc == 0 && result != region[0])
-		rc = ubp_fail(err, EEXIST, "no room for rings");
-	if (rc == 0 && call(remote, arch->nr_madvise, advice, &result, &ignored) == -ESRCH)
-		rc = -ESRCH;
-	return rc;
-}
-
 int rings_note_place(const struct space *space, pid_t tid, uint64_t at, uint64_t len)
 {
 	const struct plant_space *ps = space->plant;
 	uint64_t place[2] = { at, len };
 
 	return mem_write(&space->mem, tid, ps->data + DATA(rings), place, sizeof(place));
+}
+
+/* In the target, @part of them mapped, and here: rings that nobody records into yet. */
+static int make_rings(struct plant *plant, struct remote *remote, uint64_t place, uint64_t len,
+		      uint64_t part, uint64_t flags, struct ring_space **ret_rings,
+		      struct ubp_err *err)
+{
+	const struct space *space = remote->t->process->space;
+	const struct plant_space *ps = space->plant;
+	struct ring_files files;
+	int rc = ring_files_make(remote, ps->data + DATA(name), &files, err);
+
+	if (rc == 0)
+		rc = ring_space_new(plant->rings, files.control.taken.fd, files.region.taken.fd,
+				    place + RING_CONTROL_LEN, len - RING_CONTROL_LEN, ret_rings,
+				    err);
+	/* Told before it is so: who believes it looks what is mapped there. */
+	if (rc == 0)
+		rc = rings_note_place(space, remote->t->tid, place, part + RING_CONTROL_LEN);
+	if (rc == 0)
+		rc = ring_files_map(remote, &files, place, part, flags, err);
+	if (rc != -ESRCH)
+		ring_files_close(remote, &files);
+	ring_files_put(&files);
+	return rc;
 }
 
 int rings_provide(struct plant *plant, struct tracer *tracer, struct tracee *t,
@@ -264,12 +175,11 @@ int rings_provide(struct plant *plant, struct tracer *tracer, struct tracee *t,
 	struct plant_space *ps = space->plant;
 	uint64_t most = space->arch->addr_size == sizeof(uint32_t) ? REGION_MAX_32 : UINT64_MAX;
 	uint64_t len = RING_CONTROL_LEN + ring_region_len(plant->rings, most), flags = 0;
-	uint64_t place;
 	size_t part = rings_first_part(plant, t, len - RING_CONTROL_LEN);
-	const uint64_t name = 0x706275; /* "ubp" */
+	static const char name[8] = RING_FILES_NAME;
 	struct ring_space *rings = NULL;
-	struct files files = { 0 };
 	struct remote remote;
+	uint64_t place;
 	int rc;
 
 	if (ps->rings)
@@ -282,23 +192,13 @@ int rings_provide(struct plant *plant, struct tracer *tracer, struct tracee *t,
 		return ubp_fail(err, ENOMEM, "no room for rings");
 	if (!part)
 		return ubp_fail(err, ENOMEM, "%s", UBP_NO_MEMORY);
-	rc = mem_write(&space->mem, t->tid, ps->data + DATA(name), &name, sizeof(name));
+	rc = mem_write(&space->mem, t->tid, ps->data + DATA(name), name, sizeof(name));
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to process %d", (int)t->process->pid);
 	rc = remote_begin(&remote, tracer, t, at, ps->stub, err);
 	if (rc < 0)
 		return rc;
-	rc = make_files(&remote, ps->data + DATA(name), &files, err);
-	if (rc == 0)
-		rc = share(plant, t->process->pid, &files, place + RING_CONTROL_LEN,
-			   len - RING_CONTROL_LEN, &rings, err);
-	/* Told before it is so: who believes it looks what is mapped there. */
-	if (rc == 0)
-		rc = rings_note_place(space, t->tid, place, part + RING_CONTROL_LEN);
-	if (rc == 0)
-		rc = map_files(&remote, &files, place, part, flags, err);
-	if (rc != -ESRCH)
-		close_files(&remote, &files);
+	rc = make_rings(plant, &remote, place, len, part, flags, &rings, err);
 	if (rc < 0) {
 		if (rings)
 			ring_space_close(rings);

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
-# A process whose first thread has ended is a zombie to /proc, but alive.
+# A process whose first thread has ended is a zombie to /proc, but alive. Its descriptors are those of its
+# other threads.
 . "${0%/*}/lib.bash"
 in_modes auto trap
 
 F=$FIXTURES/leader_gone
 start leader_gone
-trace -p "$PID" -e "p:l/work $F:work i=$ARG1"
+trace --stats -p "$PID" -e "p:l/work $F:work i=$ARG1"
 wait_for out.txt ' work: .* i=[0-9]+'
 trace_stop
 untraced "$PID"
+[ "$MODE" != auto ] || grep -q ' jumps=1 ' err.txt || fail "no jump: $(cat err.txt)"
 # Among all processes.
 trace "$F:work"
 wait_for out.txt " leader_gone-[0-9]+ .* work: "
