@@ -47,6 +47,12 @@ struct window_copy;
 #define UBP_SIGACTION_LOOK     80
 #define UBP_SIGRETURN_MAX      16
 
+/* A whole instruction, by its bytes. len 0: there is none. */
+struct ubp_known_insn {
+	uint8_t len;
+	uint8_t bytes[7];
+};
+
 /*
  * The general registers of a stopped thread, in the order in which the kernel
  * hands them out (x86-64: struct user_regs_struct), so that reading them is one
@@ -411,6 +417,15 @@ struct ubp_arch {
 				    uint64_t slot_vaddr, uint64_t area_vaddr,
 				    uint8_t *ret_patch, struct slot_code *ret_code,
 				    struct ubp_err *err);
+
+	/*
+	 * How code calls ptrace(): an instruction that loads its number, and behind some others one
+	 * of those that call the kernel. And how it begins a call of prctl(PR_SET_PTRACER). Registers
+	 * of a system call's number and first two arguments.
+	 */
+	struct ubp_known_insn ptrace_number, kernel_calls[2], ptracer_option;
+	int nr_ptrace;
+	uint8_t call_regs[3];
 
 	/*
 	 * Jumps (arch/detour.h). NULL: there are none for this instruction set.

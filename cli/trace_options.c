@@ -276,6 +276,10 @@ static const struct cli_option table[] = {
 	{ 0, "filter", "EXPR", .set = set_filter,
 	  .help = "only hits for which EXPR is true, of the -e or -f before it" },
 	{ 'p', "pid", "PID[,PID]", .set = set_pids, .help = "only these processes" },
+	{ 0, "follow", FLAG(follow),
+	  .help = "with -p: also the processes that these give birth to" },
+	{ 0, "no-follow", FLAG(no_follow),
+	  .help = "with a command: not the processes that it gives birth to" },
 	{ 'd', "duration", "SECS", .set = set_duration,
 	  .help = "trace for SECS seconds, keep the events in memory, then print" },
 	{ 'n', "count", "COUNT", .set = set_count, .help = "end after COUNT events" },
@@ -383,6 +387,12 @@ int trace_options_check(const struct trace_options *o)
 		return cli_usage_error("no command after '--'");
 	if (o->command && (o->n_pids || o->tid))
 		return cli_usage_error("a command excludes -p and -L");
+	if (o->follow && o->no_follow)
+		return cli_usage_error("--follow excludes --no-follow");
+	if (o->follow && (o->tid || !(o->n_pids || o->command)))
+		return cli_usage_error("--follow is for -p");
+	if (o->no_follow && !(o->n_pids || o->tid || o->command))
+		return cli_usage_error("--no-follow is for a command, or -p");
 	if (o->duration && only_prints(o))
 		return cli_usage_error("-d is for tracing: it excludes -v, --check, "
 				       "--definition and --explain");

@@ -56,6 +56,7 @@ struct trace_options {
 	bool help, version, format, check, explain, definition;
 	bool header, stack, stack_raw, stack_lines, folded;
 	bool json, stats, strict, lossless, force;
+	bool follow, no_follow;
 	bool no_version_check; /* -F of perf-tools: accepted, means nothing */
 };
 

@@ -103,6 +103,9 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	opt.exclude = o->exclude;
 	opt.files_only = o->check || o->format || o->explain || o->definition;
 	opt.mode = o->mode;
+	opt.follow = o->follow      ? UBP_FOLLOW_YES
+		     : o->no_follow ? UBP_FOLLOW_NO
+				    : UBP_FOLLOW_AUTO;
 	opt.clock = o->clock;
 	opt.warn = cli_warn;
 	opt.tell = cli_tell;

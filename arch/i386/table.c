@@ -126,6 +126,12 @@ const struct ubp_arch ubp_arch_i386 = {
 	.guard_flags = GUARD_FLAGS,
 	.action_len = 20,
 	.pack_action = i386_pack_action,
+	.ptrace_number = { 5, { 0xb8, 26 } },                      /* mov $26,%eax */
+	.kernel_calls = { { 7, { 0x65, 0xff, 0x15, 0x10 } },       /* call *%gs:16 */
+			  { 2, { 0xcd, 0x80 } } },                 /* int $0x80 */
+	.ptracer_option = { 5, { 0x68, 0x61, 0x6d, 0x61, 0x59 } }, /* push $... */
+	.nr_ptrace = 26,
+	.call_regs = { X86_AX, X86_BX, X86_CX },
 	.sigaction_calls = i386_sigaction_calls,
 	.n_sigaction_calls = I386_N_SIGACTION_CALLS,
 	.sigaction_call_len = I386_SIGACTION_CALL_LEN,

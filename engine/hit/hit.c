@@ -193,6 +193,9 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 	sent = !in_place && guard_is_lost(t) && guard_reinstall(t, regs) == 0;
 	if (!sent)
 		carry_on(hit, t, site, regs);
+	if (watches & (WATCH_PTRACE | WATCH_PTRACER) && !in_place && !sent)
+		hit->tracing(hit->ctx, t, watches & WATCH_PTRACE ? WATCH_PTRACE : WATCH_PTRACER,
+			     regs);
 	if ((watches & WATCH_UNWIND) && arch_has_link(arch) && !in_place && !sent &&
 	    !disarm_signed(hit->tracer, t, regs))
 		return TRAP_OURS;

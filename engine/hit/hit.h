@@ -41,6 +41,10 @@ struct hit {
 	void (*loader)(void *ctx, struct tracee *t, const struct ubp_regs *at);
 	/* Its detours took many traps: it wants rings. @at as above. */
 	void (*wants_rings)(void *ctx, struct tracee *t, const struct ubp_regs *at);
+	/* It is about to make a call that has to do with tracing, from a slot. @watch: of what
+	 * kind; @at: its registers in front of that. */
+	void (*tracing)(void *ctx, struct tracee *t, enum site_watch watch,
+			const struct ubp_regs *at);
 	void *ctx;
 	/* Addresses that the program let this hit read. */
 	uint64_t seen[HIT_SEEN];

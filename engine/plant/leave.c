@@ -7,6 +7,7 @@
  */
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +70,45 @@ void plant_unhook(struct space *space, pid_t tid)
 	while (ps && map_next(&ps->sites, &pos, NULL, &value))
 		if (((struct site *)value)->is_patched)
 			site_unplant(space, tid, value);
+}
+
+/* Of a breakpoint alone: jumps, to detours or to the guard, trap nobody. */
+static bool is_lent(const struct site *site)
+{
+	return site->planted && !site->is_patched && site->rung != SITE_JUMPED;
+}
+
+void plant_lend(struct space *space, pid_t tid)
+{
+	struct plant_space *ps = space->plant;
+	size_t pos = 0;
+	void *value;
+
+	if (!ps || ps->n_lent++)
+		return;
+	while (map_next(&ps->sites, &pos, NULL, &value))
+		if (is_lent(value))
+			site_unplant(space, tid, value);
+	ps->lent_gate = RING_GATE_OFF;
+	if (ps->data)
+		(void)mem_peek(&space->mem, ps->data + offsetof(struct guard_data, gate),
+			       &ps->lent_gate, sizeof(ps->lent_gate));
+	(void)rings_set_gate(space, space, tid, RING_GATE_OFF);
+}
+
+void plant_take_back(struct space *space, pid_t tid)
+{
+	struct plant_space *ps = space->plant;
+	struct ubp_err ignored;
+	size_t pos = 0;
+	void *value;
+
+	if (!ps || !ps->n_lent || --ps->n_lent || ps->closing)
+		return;
+	(void)rings_set_gate(space, space, tid, ps->lent_gate);
+	while (map_next(&ps->sites, &pos, NULL, &value))
+		if (is_lent(value))
+			(void)site_plant(space, tid, value, &ignored);
 }
 
 bool plant_is_whole_copy(const struct space *parent, const struct space *child)

@@ -48,6 +48,8 @@ enum site_watch {
 	WATCH_UNWOUND = 16,   /* an unwinder returns, or lands in another frame, perhaps */
 	WATCH_CATCH = 32,     /* an exception was caught */
 	WATCH_SIGACTION = 64, /* the program changes a signal action: the guard looks at it */
+	WATCH_PTRACE = 128,   /* the program calls ptrace() */
+	WATCH_PTRACER = 256,  /* the program is about to allow another to trace it */
 };
 
 /* A probed function that is left at a site. */
@@ -155,6 +157,8 @@ struct plant_space {
 	struct map traps;           /* vaddr of a breakpoint in a detour -> its site */
 	unsigned n_jumps;           /* written, ever */
 	bool jumps_due;             /* sites may be made jumps */
+	unsigned n_lent;            /* plant_lend() */
+	uint64_t lent_gate;         /* what the gate was then */
 	unsigned hits_before_jumps; /* at breakpoints, until that is worth a stop */
 	bool jumps_failed;          /* it can't have rings */
 	uint64_t jumps_tried_ns;    /* when that was tried last ... */
@@ -286,6 +290,14 @@ static inline bool plant_is_closing(const struct space *space)
  * its threads their signal masks back.
  */
 void plant_leave(struct tracer *tracer, const struct process *only);
+
+/*
+ * A child that shares the memory until its exec is to meet no breakpoint, for nobody would handle
+ * it: they are out until plant_take_back(), which a thread calls whose registers are not needed:
+ * one that waited for the child. Jumps stay, and record nothing. They nest.
+ */
+void plant_lend(struct space *space, pid_t tid);
+void plant_take_back(struct space *space, pid_t tid);
 
 /* Has it probes that would kill it if ubp were killed? Only with --force. */
 static inline bool plant_is_unguarded(const struct space *space)
@@ -532,7 +544,10 @@ void hooks_free(struct plant *plant);
 
 /* --- sigaction.c ------------------------------------------------------------------- */
 
-/* The same for the program's own calls of rt_sigaction(): @watch is WATCH_SIGACTION. */
+/*
+ * The same for the program's own calls of rt_sigaction(): @watch is WATCH_SIGACTION; and for those
+ * that have to do with tracing: WATCH_PTRACE, WATCH_PTRACER.
+ */
 int sigaction_each(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
 		   const struct maps *maps,
 		   int (*each)(void *ctx, const struct mapping *m, uint64_t vaddr,
@@ -545,6 +560,14 @@ void sigaction_free(struct plant *plant);
  */
 const uint8_t *sigaction_find(const struct ubp_arch *arch, const uint8_t *call,
 			      const uint8_t *at, const uint8_t *end, size_t *ret_more);
+
+/*
+ * tracing.c: the first place at or behind @at, up to @end, where a call that has to do with
+ * tracing stands or begins. NULL: none. Where it begins is returned, *ret_more bytes behind that
+ * is the place.
+ */
+const uint8_t *tracing_find(const struct ubp_arch *arch, enum site_watch watch,
+			    const uint8_t *at, const uint8_t *end, size_t *ret_more);
 
 /* What can be told of a process beyond @probe's own file. */
 void hooks_return_facts(struct plant *plant, pid_t pid, const struct maps *maps,

@@ -93,9 +93,15 @@ static int join(struct update *u, const struct mapping *m, uint64_t vaddr, struc
 static int join_hook(void *ctx, const struct mapping *m, uint64_t vaddr, unsigned watches)
 {
 	struct update *u = ctx;
+	int rc = join(u, m, vaddr, (struct added){ .watches = watches },
+		      &(struct site_origin){ 0 }, false, u->err);
 
-	return join(u, m, vaddr, (struct added){ .watches = watches },
-		    &(struct site_origin){ 0 }, false, u->err);
+	/* What is not to be had there is no reason to probe nothing. */
+	if (rc < 0 && rc != -ENOMEM && watches & (WATCH_PTRACE | WATCH_PTRACER)) {
+		ubp_err_reset(u->err);
+		rc = 0;
+	}
+	return rc;
 }
 
 static int join_entry(struct update *u, const struct mapping *m, uint64_t vaddr,

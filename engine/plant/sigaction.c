@@ -8,6 +8,9 @@
  * guard's chain and does not replace it. Likewise where they change their signal
  * masks: SIGTRAP stays unblocked. A jump and no breakpoint: children of
  * posix_spawn() come by with SIGTRAP blocked.
+ *
+ * In the same pass through a file: where it calls ptrace(), and where it allows another
+ * process to trace it (tracing.c).
  */
 
 #include <errno.h>
@@ -29,7 +32,10 @@
 struct call_file {
 	const struct ubp_arch *arch; /* of the process that asked */
 	uint64_t dev, ino;
-	uint64_t *calls; /* file offsets */
+	struct call {
+		uint64_t foffset;
+		enum site_watch watch;
+	} * calls;
 	size_t n;
 	struct call_file *next;
 };
@@ -70,18 +76,18 @@ static struct object *object_of(int fd)
 	return object_open(path, &object, &ignored) == 0 ? object : NULL;
 }
 
-static int add_call(struct call_file *f, uint64_t foffset)
+static int add_call(struct call_file *f, uint64_t foffset, enum site_watch watch)
 {
-	uint64_t *bigger;
+	struct call *bigger;
 
 	for (size_t i = 0; i < f->n; i++)
-		if (f->calls[i] == foffset)
+		if (f->calls[i].foffset == foffset)
 			return 0;
 	bigger = realloc(f->calls, (f->n + 1) * sizeof(*bigger));
 	if (!bigger)
 		return -ENOMEM;
 	f->calls = bigger;
-	f->calls[f->n++] = foffset;
+	f->calls[f->n++] = (struct call){ foffset, watch };
 	return 0;
 }
 
@@ -126,7 +132,26 @@ static int search_chunk(struct call_file *f, const struct ubp_arch *arch, const 
 		uint64_t foffset = from + (uint64_t)(at - buf);
 
 		if (is_boundary(arch, object, foffset, at[-1]))
-			rc = add_call(f, foffset + more);
+			rc = add_call(f, foffset + more, WATCH_SIGACTION);
+	}
+	return rc;
+}
+
+/* The same for calls that have to do with tracing. */
+static int search_tracing(struct call_file *f, const struct ubp_arch *arch,
+			  enum site_watch watch, const uint8_t *buf, size_t len, uint64_t from,
+			  struct object *object)
+{
+	const uint8_t *at = buf;
+	size_t more;
+	int rc = 0;
+
+	while (rc == 0 && f->n < CALLS_MAX &&
+	       (at = tracing_find(arch, watch, at + 1, buf + len, &more))) {
+		uint64_t foffset = from + (uint64_t)(at - buf);
+
+		if (is_boundary(arch, object, foffset, at[-1]))
+			rc = add_call(f, foffset + more, watch);
 	}
 	return rc;
 }
@@ -137,7 +162,7 @@ static int search(struct call_file *f, const struct ubp_arch *arch, int fd, uint
 {
 	struct object *object = object_of(fd);
 	/* So much of one chunk is in the next, too. */
-	size_t n = arch->sigaction_call_at ? UBP_SIGACTION_LOOK : arch->sigaction_call_len;
+	size_t n = UBP_SIGACTION_LOOK;
 	uint8_t *buf = malloc(CHUNK + n);
 	int rc = buf ? 0 : -ENOMEM;
 
@@ -152,6 +177,12 @@ static int search(struct call_file *f, const struct ubp_arch *arch, int fd, uint
 		for (unsigned i = 0; i < arch->n_sigaction_calls && rc == 0; i++)
 			rc = search_chunk(f, arch, arch->sigaction_calls[i], buf, (size_t)got,
 					  from, object);
+		if (rc == 0)
+			rc = search_tracing(f, arch, WATCH_PTRACE, buf, (size_t)got, from,
+					    object);
+		if (rc == 0)
+			rc = search_tracing(f, arch, WATCH_PTRACER, buf, (size_t)got, from,
+					    object);
 		from += (uint64_t)got - n;
 	}
 	object_free(object);
@@ -206,10 +237,10 @@ int sigaction_each(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
 			continue;
 		rc = ask_file(plant, arch, pid, m, &f);
 		for (size_t k = 0; rc == 0 && f && k < f->n; k++)
-			if (f->calls[k] >= m->foffset &&
-			    f->calls[k] - m->foffset < m->end - m->start)
-				rc = each(ctx, m, m->start + (f->calls[k] - m->foffset),
-					  WATCH_SIGACTION);
+			if (f->calls[k].foffset >= m->foffset &&
+			    f->calls[k].foffset - m->foffset < m->end - m->start)
+				rc = each(ctx, m, m->start + (f->calls[k].foffset - m->foffset),
+					  f->calls[k].watch);
 	}
 	return rc;
 }

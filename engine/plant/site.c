@@ -333,8 +333,9 @@ int site_prepare(const struct plant *plant, struct space *space, pid_t tid, stru
 	if (!area || (plant->force && area_is_full(area) && !map_get(&ps->slots, site->vaddr)))
 		return prepare_in_place(space, site);
 	rc = provide_slot(space->plant, space, site, &area, err);
-	/* A call of rt_sigaction() that no jump can leave stays as it is. */
-	site->is_spared = rc == -ERANGE && site->patch_len && !site_is_probed(site);
+	/* A call of rt_sigaction() that no jump can leave stays as it is; of ptrace(), likewise. */
+	site->is_spared = rc == -ERANGE && !site_is_probed(site) &&
+			  (site->patch_len || site->watches & (WATCH_PTRACE | WATCH_PTRACER));
 	if (site->is_spared)
 		return 0;
 	if (rc == -ERANGE && plant->force)

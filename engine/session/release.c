@@ -54,11 +54,10 @@ void release_process(struct ubp_session *s, pid_t pid)
 	plant_remove(p);
 	attach_drain(&s->tracer, p);
 	p = map_get(&s->tracer.processes, (uint64_t)pid);
-	if (p)
-		plant_leave(&s->tracer, p);
-	p = map_get(&s->tracer.processes, (uint64_t)pid);
-	if (p)
+	if (p) {
 		leave_slots(s, p);
+		plant_leave(&s->tracer, p);
+	}
 	attach_undo(&s->tracer, pid);
 }
 
@@ -81,18 +80,45 @@ static struct tracee *next_parked(const struct tracer *tracer)
 	return NULL;
 }
 
-/* It is to go on untraced. */
-static void release_thread(struct ubp_session *s, struct tracee *t)
+/*
+ * A vfork() child of a debugger asks to be traced: until its exec it lives in the debugger's
+ * memory. False: breakpoints cannot be kept from it.
+ */
+static bool release_vforked(struct ubp_session *s, struct tracee *t)
 {
-	const struct process *p = t->process;
-	pid_t pid = p->pid;
+	struct tracee *mother = map_get(&s->tracer.tracees, (uint64_t)t->process->born_of);
+	struct space *space = t->process->space;
 
+	if (!mother || mother->process->space != space || !t->process->is_vforked ||
+	    t->returns.n)
+		return false;
+	if (!mother->lends)
+		plant_lend(space, t->tid);
+	mother->lends = true;
+	leave_slots(s, t->process);
+	tracer_detach(&s->tracer, t);
+	return true;
+}
+
+/* @t waits for it. */
+static void release(struct ubp_session *s, struct tracee *t)
+{
+	struct process *p = map_get(&s->tracer.processes, (uint64_t)t->parked_for);
+	pid_t pid = t->parked_for;
+
+	if (!p)
+		return;
 	give_up(s, pid);
-	/* Others live in its memory, with their breakpoints: its guard has to do. */
-	if (p->space->refs > 1)
-		tracer_detach(&s->tracer, t);
-	else
+	if (p->space->refs == 1)
 		release_process(s, pid);
+	else if (p == t->process && !t->asks)
+		tracer_detach(&s->tracer,
+			      t); /* with breakpoints of others: its guard has to do */
+	else if (p != t->process || !release_vforked(s, t))
+		session_warn(s,
+			     "process %d shares its memory with others that are traced: "
+			     "it cannot be let go",
+			     (int)pid);
 }
 
 void release_pass(struct ubp_session *s)
@@ -102,8 +128,8 @@ void release_pass(struct ubp_session *s)
 	while (s->tracer.n_parked && (t = next_parked(&s->tracer))) {
 		pid_t tid = t->tid;
 
-		release_thread(s, t);
-		/* What could not be let go stays traced. */
+		release(s, t);
+		/* It waited for another, or could not be let go. */
 		if (map_get(&s->tracer.tracees, (uint64_t)tid) == t && t->parked)
 			tracer_unpark(&s->tracer, t);
 	}
@@ -161,5 +187,65 @@ void release_if_spared(struct ubp_session *s, struct tracee *t, int sig)
 		"process %d is let go: signal %d (%s) ends it, the first of its pid namespace, "
 		"only while nobody traces it",
 		(int)t->process->pid, sig, strsignal(sig));
-	tracer_park(&s->tracer, t);
+	tracer_park(&s->tracer, t, t->process->pid);
+}
+
+/* --- other tracers ------------------------------------------------------------------ */
+
+/* The process that a thread of @t's pid namespace knows by @id, if it is traced. */
+static struct process *known_as(const struct ubp_session *s, const struct tracee *t, pid_t id)
+{
+	const struct tracee *whose = map_get(&s->tracer.tracees, (uint64_t)id);
+	size_t pos = 0;
+	void *value;
+
+	if (task_own_pid(t->process->pid) == t->process->pid)
+		return whose ? whose->process : NULL;
+	while (map_next(&s->tracer.processes, &pos, NULL, &value)) {
+		struct process *p = value;
+
+		if (task_own_pid(p->pid) == id && task_same_pid_namespace(p->pid, t->tid))
+			return p;
+	}
+	return NULL;
+}
+
+/* Once: a debugger's tests may do that a thousand times. */
+static void tell(struct ubp_session *s, pid_t pid, const char *why)
+{
+	if (s->n_released++ == 0)
+		session_warn(s, "process %d is let go: %s; others are without a word", (int)pid,
+			     why);
+}
+
+void release_for_tracing(struct ubp_session *s, struct tracee *t, enum site_watch watch,
+			 const struct ubp_regs *at)
+{
+	const struct ubp_arch *arch = t->process->space->arch;
+	const uint64_t *regs = at->r;
+	const uint8_t *call = arch->call_regs;
+	struct process *p = NULL;
+	const char *why = "another that is traced attaches to it";
+
+	if (t->held || t->in_remote || s->is_ending)
+		return;
+	if (watch == WATCH_PTRACER) {
+		if (!task_has_hidden_tracer(t->process->pid, t->tid))
+			return;
+		p = t->process;
+		why = "a thread of its own attaches to it (a leak checker?)";
+	} else if ((int)regs[call[0]] != arch->nr_ptrace) {
+		return;
+	} else if ((int)regs[call[1]] == PTRACE_TRACEME) {
+		p = t->process;
+		why = "it asks its parent to trace it";
+	} else if ((int)regs[call[1]] == PTRACE_ATTACH || (int)regs[call[1]] == PTRACE_SEIZE) {
+		p = known_as(s, t, (pid_t)regs[call[2]]);
+	}
+	if (!p ||
+	    (p == t->process && watch == WATCH_PTRACE && (int)regs[call[1]] != PTRACE_TRACEME))
+		return;
+	tell(s, p->pid, why);
+	t->asks = true;
+	tracer_park(&s->tracer, t, p->pid);
 }

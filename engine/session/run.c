@@ -91,7 +91,9 @@ static bool is_open(const struct ubp_session *s)
 /* Are processes of this kind to be kept when a traced one gives birth to them? */
 bool session_follows_children(const struct ubp_session *s)
 {
-	return !s->opt.n_pids && !s->opt.tid;
+	if (s->opt.follow == UBP_FOLLOW_AUTO)
+		return !s->opt.n_pids && !s->opt.tid;
+	return s->opt.follow == UBP_FOLLOW_YES;
 }
 
 static void end_session(struct ubp_session *s)
@@ -367,6 +369,20 @@ static void on_born(void *ctx, pid_t mother, struct tracee *t)
 	jumps_born(s, mother, t);
 }
 
+static void on_vfork_done(void *ctx, struct tracee *t)
+{
+	(void)ctx;
+	if (t->lends)
+		plant_take_back(t->process->space, t->tid);
+	t->lends = false;
+}
+
+static void on_tracing(void *ctx, struct tracee *t, enum site_watch watch,
+		       const struct ubp_regs *at)
+{
+	release_for_tracing(ctx, t, watch, at);
+}
+
 static void on_tracee_gone(void *ctx, struct tracee *t)
 {
 	(void)ctx;
@@ -376,12 +392,16 @@ static void on_tracee_gone(void *ctx, struct tracee *t)
 static void on_process_gone(void *ctx, struct process *p)
 {
 	struct ubp_session *s = ctx;
+	bool has_ended = false;
 
 	session_mark_known(s, p->pid, false);
 	for (size_t i = 0; i < s->opt.n_pids; i++)
-		if (s->pids[i] == p->pid && s->n_wanted && --s->n_wanted == 0)
-			end_session(s);
-	if (s->opt.tid && s->opt.n_pids == 0 && s->tracer.processes.n == 0)
+		if (s->pids[i] == p->pid && s->n_wanted)
+			has_ended = --s->n_wanted == 0;
+	/* Their children are wanted, too. */
+	if (s->opt.follow == UBP_FOLLOW_YES)
+		has_ended = s->opt.n_pids && !s->n_wanted && !s->tracer.processes.n;
+	if (has_ended || (s->opt.tid && s->opt.n_pids == 0 && s->tracer.processes.n == 0))
 		end_session(s);
 }
 
@@ -418,6 +438,7 @@ static const struct tracer_ops tracer_ops = {
 	.born = on_born,
 	.forked = on_forked,
 	.execed = on_execed,
+	.vfork_done = on_vfork_done,
 	.tracee_gone = on_tracee_gone,
 	.process_gone = on_process_gone,
 	.command_ended = on_command_ended,
@@ -460,6 +481,7 @@ static int fill_hit(struct ubp_session *s, struct ubp_err *err)
 		.unwinder = s->unwinder,
 		.loader = on_loader,
 		.wants_rings = jumps_want_rings,
+		.tracing = on_tracing,
 		.ctx = s,
 	};
 	s->hit.scratch = fetch_scratch_new();
@@ -514,6 +536,8 @@ static void tear_down(struct ubp_session *s)
 	void *value;
 
 	s->is_ending = true;
+	if (s->n_released > 1)
+		session_warn(s, "%u processes in all had other tracers", s->n_released);
 	release_pass(s);
 	jumps_end(s);
 	while (map_next(&s->tracer.processes, &pos, NULL, &value))

@@ -98,6 +98,7 @@ struct ubp_session {
 	size_t n_wanted;     /* of .pids, still alive */
 	bool jumps_due;      /* somewhere breakpoints can be made jumps */
 	bool is_ending;      /* breakpoints are being taken out everywhere */
+	unsigned n_released; /* processes let go because others trace them */
 	unsigned n_unseen;   /* not even allowed to look at, at the start */
 	struct map excluded; /* never attached to unless named */
 
@@ -256,6 +257,9 @@ void stacks_space_gone(struct ubp_session *s, const struct space *space);
 void release_pass(struct ubp_session *s);
 /* @sig is about to be delivered to @t, and would end it if it were not traced: it is parked. */
 void release_if_spared(struct ubp_session *s, struct tracee *t, int sig);
+/* @t is about to make a call that has to do with tracing (struct hit.tracing). */
+void release_for_tracing(struct ubp_session *s, struct tracee *t, enum site_watch watch,
+			 const struct ubp_regs *at);
 /* Take everything out of a process that lives in memory of its own, and let go of it. */
 void release_process(struct ubp_session *s, pid_t pid);
 

@@ -43,6 +43,13 @@ enum ubp_mode {
 	UBP_MODE_STEP, /* breakpoint and single-stepped copy, where the instruction allows it */
 };
 
+/* Are processes traced that a traced one gives birth to? (Its threads always are.) */
+enum ubp_follow {
+	UBP_FOLLOW_AUTO, /* of a command, and where all processes are traced */
+	UBP_FOLLOW_YES,  /* of those in .pids, too: the session goes on until all have ended */
+	UBP_FOLLOW_NO,
+};
+
 enum ubp_stack {
 	UBP_STACK_NONE,
 	UBP_STACK_CFI, /* by call frame information: right everywhere; takes a breakpoint */
@@ -75,6 +82,7 @@ struct ubp_options {
 		*exclude;   /* functions that patterns leave out: patterns; NULL-ended */
 	bool count_dropped; /* .hits of statistics count what filters drop, in detours too */
 	enum ubp_mode mode;
+	enum ubp_follow follow;
 	const char *clock;  /* "mono" (default, NULL), "mono_raw", "boot", "real" */
 	size_t queue_bytes; /* 0: default */
 	size_t ring_bytes;  /* of each thread's ring, a power of two from 16384; 0: default */

@@ -38,7 +38,7 @@ static bool shares_memory(pid_t a, pid_t b, int event)
 
 /* A new thread group @pid, stopped at its first instruction. */
 static void new_process(struct tracer *tracer, struct process *parent, pid_t born_of, pid_t pid,
-			bool shares)
+			bool shares, int event)
 {
 	struct space *space;
 	struct process *p = NULL;
@@ -61,6 +61,7 @@ static void new_process(struct tracer *tracer, struct process *parent, pid_t bor
 	}
 	t->held = true;
 	p->born_of = born_of;
+	p->is_vforked = event == PTRACE_EVENT_VFORK;
 	verdict = tracer->ops->forked(tracer->ctx, parent, t, shares);
 	if (map_get(&tracer->tracees, (uint64_t)pid) != t)
 		return; /* it was killed meanwhile */
@@ -106,7 +107,7 @@ void children_born(struct tracer *tracer, struct tracee *parent, int event)
 		new_thread(tracer, parent->process, parent_tid, tid);
 	else
 		new_process(tracer, parent->process, parent_tid, tid,
-			    shares_memory(parent_tid, tid, event));
+			    shares_memory(parent_tid, tid, event), event);
 	/* It may have ended while the owner worked on the child. */
 	if (map_get(&tracer->tracees, (uint64_t)parent_tid) == parent)
 		tracee_resume(parent, 0);
@@ -114,6 +115,11 @@ void children_born(struct tracer *tracer, struct tracee *parent, int event)
 
 void children_unknown(struct tracer *tracer, const struct stop *stop)
 {
+	/* The command, let go, asks its parent to trace it: that is not what we are. */
+	if (stop->tid == tracer->command && !stop->event) {
+		(void)ptrace(PTRACE_DETACH, stop->tid, 0, stop->sig == SIGTRAP ? 0 : stop->sig);
+		return;
+	}
 	if (stop->event != PTRACE_EVENT_STOP) {
 		/* No thread of ours: one that we could not take up. Let it be. */
 		(void)ptrace(PTRACE_CONT, stop->tid, 0, stop->event ? 0 : stop->sig);
@@ -142,7 +148,7 @@ void children_orphaned(struct tracer *tracer, struct process *parent)
 		    (ppid != parent->pid && map_get(&tracer->processes, (uint64_t)ppid)))
 			continue;
 		map_remove(&tracer->limbo, tid);
-		new_process(tracer, parent, 0, (pid_t)tid, false);
+		new_process(tracer, parent, 0, (pid_t)tid, false, 0);
 		pos = 0;
 	}
 }

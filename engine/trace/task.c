@@ -279,6 +279,41 @@ pid_t task_own_pid(pid_t pid)
 	return own;
 }
 
+bool task_same_pid_namespace(pid_t a, pid_t b)
+{
+	struct stat of_a, of_b;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)a);
+	if (stat(path, &of_a) < 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)b);
+	return stat(path, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+	       of_a.st_ino == of_b.st_ino;
+}
+
+bool task_has_hidden_tracer(pid_t pid, pid_t tid)
+{
+	char path[64], *end, text[4096] = "";
+	FILE *file;
+	bool found = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)tid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	(void)!fgets(text, sizeof(text), file);
+	fclose(file);
+	for (char *at = text; !found; at = end) {
+		pid_t child = (pid_t)strtol(at, &end, 10);
+
+		if (end == at)
+			break;
+		found = !task_tracer(child) && task_shares_memory(pid, child) == 1;
+	}
+	return found;
+}
+
 int task_get_mask(pid_t tid, uint64_t *ret_mask)
 {
 	return ptrace(PTRACE_GETSIGMASK, tid, sizeof(*ret_mask), ret_mask) < 0 ? -errno : 0;

@@ -65,6 +65,15 @@ uint64_t task_auxv(pid_t pid, uint64_t type);
 /* Id of a process as it sees itself, in its own pid namespace; 0: not known. */
 pid_t task_own_pid(pid_t pid);
 
+/* Do both live in one pid namespace? */
+bool task_same_pid_namespace(pid_t a, pid_t b);
+
+/*
+ * Has a thread a child that shares the memory of its process and that nobody traces
+ * (CLONE_UNTRACED)? False where /proc does not tell.
+ */
+bool task_has_hidden_tracer(pid_t pid, pid_t tid);
+
 /* Signal mask of a stopped tracee, bit N-1 for signal N. Returns 0 or -errno. */
 int task_get_mask(pid_t tid, uint64_t *ret_mask);
 int task_set_mask(pid_t tid, uint64_t mask);

@@ -218,9 +218,10 @@ void tracee_resume(struct tracee *t, int sig)
 	(void)ptrace(request, t->tid, 0, sig);
 }
 
-void tracer_park(struct tracer *tracer, struct tracee *t)
+void tracer_park(struct tracer *tracer, struct tracee *t, pid_t pid)
 {
 	tracee_consume(t);
+	t->parked_for = pid;
 	t->held = true;
 	t->parked = true;
 	tracer->n_parked++;
@@ -376,6 +377,10 @@ void tracer_dispatch(struct tracer *tracer, const struct stop *stop)
 		return;
 	case PTRACE_EVENT_EXEC:
 		children_execed(tracer, t);
+		return;
+	case PTRACE_EVENT_VFORK_DONE:
+		tracer->ops->vfork_done(tracer->ctx, t);
+		tracee_resume(t, 0);
 		return;
 	default:
 		tracee_resume(t, 0);

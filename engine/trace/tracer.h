@@ -35,7 +35,7 @@
  * a SIGTRAP if the tracer dies. */
 #define TRACER_OPTIONS                                                                         \
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |                    \
-	 PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
+	 PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEVFORKDONE)
 
 struct ubp_err;
 struct process;
@@ -79,6 +79,7 @@ struct process {
 	unsigned n_tracees;
 	pid_t own_pid;          /* its id as it sees itself; 0: not asked */
 	pid_t born_of;          /* thread that gave birth to it; 0: not seen */
+	bool is_vforked;        /* that waits for its exec, or end */
 	bool silent;            /* traced for its memory's sake: nobody asked for its hits */
 	bool execing;           /* its old image is being forgotten */
 	bool is_guarded;        /* our SIGTRAP handler is installed */
@@ -91,6 +92,9 @@ struct tracee {
 	pid_t tid;
 	struct process *process;
 	bool held;               /* stopped, and kept so by us */
+	pid_t parked_for;        /* process that its owner has to see to then */
+	bool asks;               /* likewise: parked for another tracer's sake */
+	bool lends;              /* the owner's, while it waits for its vfork() child */
 	bool parked;             /* likewise, whoever lets it go: tracer_park() */
 	bool listening;          /* in a group stop (job control) */
 	bool want_interrupt;     /* a PTRACE_INTERRUPT is waited for */
@@ -162,6 +166,8 @@ struct tracer_ops {
 				    bool shares);
 	/* @t is stopped in its new image; its space is new. */
 	enum keep_verdict (*execed)(void *ctx, struct tracee *t);
+	/* Its vfork() child does not share its memory any more. */
+	void (*vfork_done)(void *ctx, struct tracee *t);
 	void (*tracee_gone)(void *ctx, struct tracee *t);
 	void (*process_gone)(void *ctx, struct process *p);
 	/* The command ended; wait status as of waitpid(). */
@@ -223,9 +229,9 @@ int tracer_run(struct tracer *tracer, unsigned max);
 /*
  * @t, which stopped just now, is not let go on, whoever would do so, until tracer_unpark():
  * tracer_run() returns at once, for its owner to do what has to be done first. The stop is
- * consumed: a signal that it carries is dropped.
+ * consumed: a signal that it carries is dropped. @pid: t->parked_for.
  */
-void tracer_park(struct tracer *tracer, struct tracee *t);
+void tracer_park(struct tracer *tracer, struct tracee *t, pid_t pid);
 void tracer_unpark(struct tracer *tracer, struct tracee *t);
 
 /* From any thread: make tracer_run() return soon. */
