@@ -35,7 +35,7 @@
 #include <stdint.h>
 
 #define UBP_GUARD_MAGIC   0x44524155472d4255ULL /* "UB-GUARD" in memory, little-endian */
-#define UBP_GUARD_VERSION 5
+#define UBP_GUARD_VERSION 6
 
 #define UBP_AREA_TRAMPOLINE 0x100
 #define UBP_AREA_STUB       0x140
@@ -147,6 +147,10 @@ struct guard_data {
 	uint64_t name;         /* "ubp": of memory files */
 	uint64_t n_semaphores;
 	struct guard_semaphore semaphores[UBP_GUARD_SEMAPHORES];
+	/* Signals, bit N - 1 for signal N, whose handlers the program wants to run with SIGTRAP blocked.
+	 * They do not: their actions were set without it. */
+	uint64_t masked;
+	uint64_t action[4]; /* what the tracer has set next */
 };
 
 _Static_assert(sizeof(struct guard_data) <= UBP_GUARD_DATA_LEN, "one page");

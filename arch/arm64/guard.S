@@ -516,6 +516,8 @@ emulate:
 	cbnz	x10, real
 	cmp	x3, #8
 	b.ne	real
+	cmp	w0, #SIGTRAP
+	b.ne	other
 	cbz	x1, get
 
 	/* Can it be read? The kernel looks at the set before it refuses the "how". */
@@ -638,6 +640,59 @@ fault:	mov	x0, #-EFAULT
 done:	restore
 	add	sp, sp, #LOCALS
 	ret
+
+/*
+ * Another signal: see arch/x86/guard.S.
+ *   w10   the signal's bit by number      x11   1: the new action is ours
+ */
+other:	sub	w10, w0, #1
+	cmp	w10, #63
+	b.hi	real
+	mov	x11, #0
+	cbz	x1, 1f
+	ldr	x12, [x1, #SA_MASK]
+	tbz	x12, #4, 1f
+	and	x12, x12, #~SIGTRAP_BIT
+	ldp	x13, x14, [x1]
+	stp	x13, x14, [sp, #NEW]
+	ldr	x13, [x1, #SA_RESTORER_AT]
+	stp	x13, x12, [sp, #NEW + SA_RESTORER_AT]
+	add	x1, sp, #NEW
+	mov	x11, #1
+	b	2f
+1:	ldr	x12, [x9, #DATA_MASKED]
+	lsr	x12, x12, x10
+	tbz	x12, #0, real
+2:	call	NR_RT_SIGACTION
+	cbnz	x0, done
+	mov	x12, #1
+	lsl	x12, x12, x10
+	add	x13, x9, #DATA_MASKED
+	ldr	x15, [x13]		/* what was noted */
+	ldr	x14, [sp, #SAVED]	/* the program's new action */
+	cbz	x14, 5f
+	call	NR_GETPID
+	ldr	x14, [x9, #DATA_OWNER]
+	cmp	x14, x0
+	b.ne	5f
+3:	ldaxr	x14, [x13]
+	bic	x16, x14, x12
+	cbz	x11, 4f
+	orr	x16, x14, x12
+4:	stlxr	w17, x16, [x13]
+	cbnz	w17, 3b
+5:	tst	x15, x12
+	b.eq	6f
+	ldr	x13, [sp, #SAVED_OACT]
+	cbz	x13, 6f
+	ldr	x14, [x13]
+	cmp	x14, #SIG_IGN
+	b.ls	6f
+	ldr	x14, [x13, #SA_MASK]
+	orr	x14, x14, #SIGTRAP_BIT
+	str	x14, [x13, #SA_MASK]
+6:	mov	x0, #0
+	b	done
 
 real:	restore
 	mov	x8, #NR_RT_SIGACTION

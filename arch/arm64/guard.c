@@ -52,6 +52,7 @@ _Static_assert(GUARD_CODE_DATA_HIJACKS_MASK == offsetof(struct guard_data, hijac
 _Static_assert(GUARD_CODE_DATA_RETURN_VADDR == offsetof(struct guard_data, return_vaddr),
 	       "guard.S");
 _Static_assert(1 << GUARD_CODE_HIJACK_SHIFT == sizeof(struct guard_hijack), "guard.S");
+_Static_assert(GUARD_CODE_DATA_MASKED == offsetof(struct guard_data, masked), "guard.S");
 _Static_assert(GUARD_CODE_HIJACK_REAL == offsetof(struct guard_hijack, real) &&
 		       GUARD_CODE_HIJACK_REAL == GUARD_CODE_RETURN_REAL,
 	       "guard.S");
@@ -113,8 +114,8 @@ bool arm64_sigaction_call_at(const uint8_t *code, size_t len, size_t *ret_at)
  */
 static const uint32_t action_hook[] = {
 	0xd28010c8,   /* mov x8, #134 */
-	0x51001408,   /* sub w8, w0, #5: SIGTRAP */
-	0x34000088,   /* cbz w8, 1f */
+	ARM64_NOP,    /* nop */
+	0x14000004,   /* b 1f */
 	0xd28010c8,   /* mov x8, #134 */
 	ARM64_SVC,    /* svc #0 */
 	ARM64_INSN_B, /* back */
@@ -155,8 +156,8 @@ static const uint32_t any_hook[] = {
 	0xf81f0fe9,   /* str x9, [sp, #-16]! */
 	0xd1021909,   /* sub x9, x8, #134 */
 	0xb5000109,   /* cbnz x9, plain */
-	0x51001409,   /* sub w9, w0, #5 */
-	0x350000c9,   /* cbnz w9, plain */
+	ARM64_NOP,    /* nop */
+	ARM64_NOP,    /* nop */
 	0x58000109,   /* ldr x9, the emulator */
 	0xf90007fe,   /* str x30, [sp, #8] */
 	0xd63f0120,   /* blr x9 */

@@ -445,11 +445,8 @@ restorer:
 hook:
 	pushf
 	cmp	$NR_RT_SIGACTION, %eax
-	jne	1f
-	cmp	$SIGTRAP, %ebx
 	je	emulate
-	jmp	direct
-1:	cmp	$NR_RT_SIGPROCMASK, %eax
+	cmp	$NR_RT_SIGPROCMASK, %eax
 	je	2f
 	cmp	$NR_SIGPROCMASK, %eax
 	jne	plain
@@ -493,6 +490,7 @@ direct:
 	.set	HANDLER, 52
 	.set	LOCALS, 56
 	.set	SAVED_OACT, LOCALS + 12
+	.set	SAVED_ACT, LOCALS + 16
 
 	.macro	restore
 	lea	LOCALS(%esp), %esp
@@ -525,6 +523,8 @@ emulate:
 	jne	real
 	cmp	$SIGSET_LEN, %esi
 	jne	real
+	cmp	$SIGTRAP, %ebx
+	jne	other
 	mov	%ecx, %edi
 	test	%ecx, %ecx
 	jz	get
@@ -623,6 +623,51 @@ give:	mov	SAVED_OACT(%esp), %edi
 fault:	mov	$-EFAULT, %eax
 done:	restore
 	ret
+
+/* Another signal: see arch/x86/guard.S. edi: 1: the new action is ours. */
+other:	lea	-1(%ebx), %eax
+	cmp	$63, %eax
+	ja	real
+	xor	%edi, %edi
+	test	%ecx, %ecx
+	jz	1f
+	testb	$SIGTRAP_BIT, SA_MASK(%ecx)
+	jz	1f
+	copy_action 0, "(%ecx)", NEW, "(%esp)", %eax
+	andl	$~SIGTRAP_BIT, NEW + SA_MASK(%esp)
+	mov	%esp, %ecx		/* NEW */
+	inc	%edi
+	jmp	2f
+1:	bt	%eax, DATA_MASKED(%ebp)
+	jnc	real
+2:	mov	$NR_RT_SIGACTION, %eax
+	int	$0x80
+	test	%eax, %eax
+	jnz	done
+	lea	-1(%ebx), %esi
+	xor	%ecx, %ecx
+	bt	%esi, DATA_MASKED(%ebp)
+	adc	$0, %ecx		/* what was noted */
+	cmpl	$0, SAVED_ACT(%esp)
+	je	5f
+	mov	$NR_GETPID, %eax
+	int	$0x80
+	cmp	%eax, DATA_OWNER(%ebp)
+	jne	5f
+	test	%edi, %edi
+	jz	4f
+	lock bts %esi, DATA_MASKED(%ebp)
+	jmp	5f
+4:	lock btr %esi, DATA_MASKED(%ebp)
+5:	test	%ecx, %ecx
+	jz	6f
+	test	%edx, %edx
+	jz	6f
+	cmpl	$SIG_IGN, (%edx)
+	jbe	6f
+	orb	$SIGTRAP_BIT, SA_MASK(%edx)
+6:	xor	%eax, %eax
+	jmp	done
 
 real:	restore
 	mov	$NR_RT_SIGACTION, %eax

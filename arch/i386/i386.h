@@ -62,7 +62,7 @@ const uint16_t *i386_sigframe_of(const uint8_t *code, size_t len);
 extern const uint8_t i386_stub[I386_STUB_LEN];
 
 /* The guard's code: see guard.S. */
-#define I386_GUARD_LEN           0x5fd
+#define I386_GUARD_LEN           0x6a6
 #define I386_GUARD_HANDLER       0
 #define I386_GUARD_RESTORER      0x380
 #define I386_SIGACTION_CALL_LEN  5

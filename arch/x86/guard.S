@@ -20,7 +20,7 @@
  *   the rest        only where nothing but the return follows (returned, die)
  * rdi and the others up to r11 are loaded again before the program's handler.
  *
- * emulate: rt_sigaction(SIGTRAP) of the program, reached by jumps from a slot:
+ * emulate: rt_sigaction() of the program, reached by jumps from a slot:
  *   rdi, rsi, rdx, r10   the arguments        rcx   where to go on
  *   only rax, rcx, r11 and the flags may change, as by a system call
  *   rbx             struct guard_data
@@ -460,6 +460,8 @@ restorer:
 	.set	OLD, SA_LEN
 	.set	LOCALS, 2 * SA_LEN
 	.set	SAVED_OACT, LOCALS + 32
+	.set	SAVED_ACT, LOCALS + 40
+	.set	SAVED_SIG, LOCALS + 48
 
 /* Take all from the stack but the address to go on at. */
 	.macro	restore
@@ -491,6 +493,8 @@ emulate:
 	jne	real
 	cmp	$8, %r10
 	jne	real
+	cmp	$SIGTRAP, %edi
+	jne	other
 	test	%rsi, %rsi
 	jz	get
 
@@ -620,6 +624,67 @@ done:	restore
 	pushf				/* a system call leaves the flags there */
 	pop	%r11
 	jmp	back
+
+/*
+ * Another signal: its handler is not to run with SIGTRAP blocked, for it may meet breakpoints.
+ * That the program meant it to is noted, and shown to it. What a child of vfork() sets is not, for
+ * it has actions of its own.
+ *   r8   the new action, ours or the program's      r9   1: it is ours
+ */
+other:	lea	-1(%rdi), %eax
+	cmp	$63, %eax
+	ja	real
+	mov	%rsi, %r8
+	xor	%r9d, %r9d
+	test	%rsi, %rsi
+	jz	1f
+	testb	$SIGTRAP_BIT, SA_MASK(%rsi)
+	jz	1f
+	mov	(%rsi), %rcx
+	mov	%rcx, NEW(%rsp)
+	mov	SA_FLAGS(%rsi), %rcx
+	mov	%rcx, NEW + SA_FLAGS(%rsp)
+	mov	SA_RESTORER_AT(%rsi), %rcx
+	mov	%rcx, NEW + SA_RESTORER_AT(%rsp)
+	mov	SA_MASK(%rsi), %rcx
+	and	$~SIGTRAP_BIT, %rcx
+	mov	%rcx, NEW + SA_MASK(%rsp)
+	mov	%rsp, %r8		/* NEW */
+	inc	%r9d
+	jmp	2f
+1:	bt	%rax, DATA_MASKED(%rbx)
+	jnc	real			/* nothing is noted of it */
+2:	mov	%r8, %rsi
+	mov	$NR_RT_SIGACTION, %eax
+	syscall
+	test	%rax, %rax
+	jnz	done
+	mov	SAVED_SIG(%rsp), %r10d
+	dec	%r10d
+	xor	%edi, %edi
+	bt	%r10, DATA_MASKED(%rbx)
+	adc	$0, %edi		/* what was noted */
+	cmpq	$0, SAVED_ACT(%rsp)
+	je	5f
+	mov	$NR_GETPID, %eax
+	syscall
+	cmp	%rax, DATA_OWNER(%rbx)
+	jne	5f
+	test	%r9d, %r9d
+	jz	4f
+	lock bts %r10, DATA_MASKED(%rbx)
+	jmp	5f
+4:	lock btr %r10, DATA_MASKED(%rbx)
+5:	test	%edi, %edi
+	jz	6f
+	mov	SAVED_OACT(%rsp), %rdx
+	test	%rdx, %rdx
+	jz	6f
+	cmpq	$SIG_IGN, (%rdx)
+	jbe	6f
+	orb	$SIGTRAP_BIT, SA_MASK(%rdx)
+6:	xor	%eax, %eax
+	jmp	done
 
 real:	restore
 	mov	$NR_RT_SIGACTION, %eax

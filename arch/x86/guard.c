@@ -47,6 +47,7 @@ _Static_assert(GUARD_CODE_DATA_HIJACKS_MASK == offsetof(struct guard_data, hijac
 	       "guard.S");
 _Static_assert(GUARD_CODE_DATA_RETURN_VADDR == offsetof(struct guard_data, return_vaddr),
 	       "guard.S");
+_Static_assert(GUARD_CODE_DATA_MASKED == offsetof(struct guard_data, masked), "guard.S");
 _Static_assert(1 << GUARD_CODE_HIJACK_SHIFT == sizeof(struct guard_hijack), "guard.S");
 _Static_assert(GUARD_CODE_HIJACK_REAL == offsetof(struct guard_hijack, real), "guard.S");
 
@@ -66,9 +67,8 @@ _Static_assert(X86_SIGACTION_PATCH_LEN == 5, "a jmp rel32");
 static const uint8_t hook[] = {
 	0x90, 0x90, 0x90, 0x90, 0x90,                /* the instruction under the jump */
 	0x48, 0x83, 0xf8, 0x0d,                      /* cmp $13,%rax */
-	0x75, 5,                                     /* jne the syscall */
-	0x83, 0xff, 0x05,                            /* cmp $5,%edi */
-	0x74, 14,                                    /* je the second half */
+	0x75, 2,                                     /* jne the syscall */
+	0xeb, 14,                                    /* jmp the second half */
 	0x0f, 0x05,                                  /* syscall */
 	0x48, 0x8d, 0x0d, 0x00, 0x00, 0x00, 0x00,    /* lea back(%rip),%rcx */
 	0xe9, 0x00, 0x00, 0x00, 0x00,                /* jmp back */
@@ -78,10 +78,10 @@ static const uint8_t hook[] = {
 };
 
 enum {
-	HOOK_CALLED = 18, /* the address behind the call is put where a call leaves it */
-	HOOK_DONE = 25,
-	HOOK_EMULATE = 30,
-	HOOK_EMULATOR = 43,
+	HOOK_CALLED = 15, /* the address behind the call is put where a call leaves it */
+	HOOK_DONE = 22,
+	HOOK_EMULATE = 27,
+	HOOK_EMULATOR = 40,
 };
 
 _Static_assert(sizeof(hook) <= UBP_SLOT_SIZE, "fits");

@@ -24,6 +24,7 @@
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
 #include "engine/object/maps.h"
+#include "engine/plant/action.h"
 #include "engine/plant/jump.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/remote.h"
@@ -40,16 +41,6 @@
 	(TASK_SIG_BIT(SIGKILL) | TASK_SIG_BIT(SIGSTOP) | TASK_SIG_BIT(32) | TASK_SIG_BIT(33) | \
 	 TASK_SIG_BIT(34))
 
-/* The kernel's struct sigaction, as the program's instruction set has it, and what the chain holds. */
-struct action {
-	uint64_t words[4];
-};
-
-static uint64_t handler_of(const struct action *a, const struct space *space)
-{
-	return space->arch->addr_size == sizeof(uint32_t) ? (uint32_t)a->words[0] : a->words[0];
-}
-
 static uint64_t own_action(const struct plant_space *ps)
 {
 	return ps->areas->vaddr + offsetof(struct guard_head, action);
@@ -65,30 +56,6 @@ static uint64_t own_handler(const struct space *space)
 static int put_word(const struct space *space, pid_t tid, uint64_t vaddr, uint64_t value)
 {
 	return mem_write(&space->mem, tid, vaddr, &value, sizeof(value));
-}
-
-/* rt_sigaction(SIGTRAP) in the target; what it was comes back. */
-static int swap_action(struct remote *remote, const struct space *space, uint64_t act,
-		       struct action *ret_old, struct ubp_err *err)
-{
-	size_t len = space->arch->action_len ? space->arch->action_len : sizeof(*ret_old);
-	uint64_t buffer = remote->sp + space->arch->stub_buffer_at;
-	uint64_t args[6] = { SIGTRAP, act, buffer, SIGSET_LEN };
-	int64_t result;
-	int rc = remote_call(remote, space->arch->nr_rt_sigaction, args, &result, err);
-
-	if (rc < 0)
-		return rc;
-	if (result < 0)
-		return ubp_fail(err, (int)-result,
-				"process %d cannot install a signal handler: %s",
-				(int)remote->t->process->pid, strerror((int)-result));
-	buffer = remote->sp + space->arch->stub_buffer_at; /* it may have moved */
-	*ret_old = (struct action){ 0 };
-	if (mem_peek(&space->mem, buffer, ret_old, len) != len)
-		return ubp_fail(err, EFAULT, "cannot read the stack of process %d",
-				(int)remote->t->process->pid);
-	return 0;
 }
 
 /* The page behind the first area, for what the target's side writes. */
@@ -131,7 +98,7 @@ static int keep_chain(const struct space *space, pid_t pid, const struct action 
 	const struct plant_space *ps = space->plant;
 	struct guard_data data;
 
-	if (handler_of(old, space) == own_handler(space))
+	if (action_handler(old, space) == own_handler(space))
 		return put_word(space, pid, ps->data + offsetof(struct guard_data, retired), 0);
 	memset(&data, 0, offsetof(struct guard_data, gate));
 	memcpy(data.chain[0], old, sizeof(*old));
@@ -143,7 +110,7 @@ static int keep_chain(const struct space *space, pid_t pid, const struct action 
 static int correct_chain(const struct space *space, pid_t pid, const struct action *first,
 			 const struct action *now)
 {
-	if (handler_of(now, space) == own_handler(space) ||
+	if (action_handler(now, space) == own_handler(space) ||
 	    memcmp(first, now, sizeof(*now)) == 0)
 		return 0;
 	return keep_chain(space, pid, now);
@@ -164,13 +131,15 @@ int guard_install(struct tracer *tracer, struct tracee *t, const struct ubp_regs
 	rc = remote_begin(&remote, tracer, t, at, ps->stub, err);
 	if (rc < 0)
 		return rc;
-	rc = swap_action(&remote, space, 0, &first, err);
+	rc = action_swap(&remote, SIGTRAP, 0, &first, err);
 	if (rc == 0 && keep_chain(space, p->pid, &first) < 0)
 		rc = ubp_fail(err, EFAULT, "cannot write to process %d", (int)p->pid);
 	if (rc == 0)
-		rc = swap_action(&remote, space, own_action(ps), &old, err);
+		rc = action_swap(&remote, SIGTRAP, own_action(ps), &old, err);
 	if (rc == 0 && correct_chain(space, p->pid, &first, &old) < 0)
 		rc = ubp_fail(err, EFAULT, "cannot write to process %d", (int)p->pid);
+	if (rc == 0)
+		rc = action_open_masks(&remote, err);
 	if (rc == 0)
 		p->is_guarded = true;
 	remote_end(&remote);
@@ -179,7 +148,7 @@ int guard_install(struct tracer *tracer, struct tracee *t, const struct ubp_regs
 
 static bool is_ours(const struct action *a, const struct space *space)
 {
-	return handler_of(a, space) == own_handler(space);
+	return action_handler(a, space) == own_handler(space);
 }
 
 /* Where in the target the action stands that the program has set. */
@@ -213,18 +182,20 @@ int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_re
 	if (rc < 0)
 		return rc;
 	chain = chain_vaddr(space);
-	rc = swap_action(&remote, space, 0, &now, err);
+	rc = action_swap(&remote, SIGTRAP, 0, &now, err);
 	/* One that the program set behind our back is its own; the default may be
 	 * that of the kernel, which took the guard away. */
-	if (rc == 0 &&
-	    (is_ours(&now, space) || handler_of(&now, space) == (uint64_t)(uintptr_t)SIG_DFL)) {
-		rc = swap_action(&remote, space, chain, &now, err);
+	if (rc == 0 && (is_ours(&now, space) ||
+			action_handler(&now, space) == (uint64_t)(uintptr_t)SIG_DFL)) {
+		rc = action_swap(&remote, SIGTRAP, chain, &now, err);
 		/* From now on the program's calls go to the kernel again. */
 		(void)put_word(space, p->pid, ps->data + offsetof(struct guard_data, retired),
 			       1);
 		if (rc == 0 && chain_vaddr(space) != chain)
-			rc = swap_action(&remote, space, chain_vaddr(space), &now, err);
+			rc = action_swap(&remote, SIGTRAP, chain_vaddr(space), &now, err);
 	}
+	if (rc == 0)
+		rc = action_close_masks(&remote, err);
 	if (rc == 0)
 		p->is_guarded = false;
 	remote_end(&remote);
@@ -360,7 +331,7 @@ static bool is_default(const struct space *space)
 
 	return mem_peek(&space->mem, chain_vaddr(space), &chain, sizeof(chain)) ==
 		       sizeof(chain) &&
-	       handler_of(&chain, space) == (uint64_t)(uintptr_t)SIG_DFL;
+	       action_handler(&chain, space) == (uint64_t)(uintptr_t)SIG_DFL;
 }
 
 bool guard_ends_by_trap(const struct process *p)

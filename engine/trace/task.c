@@ -371,6 +371,13 @@ bool task_catches(pid_t tid, int sig)
 	return read_signals(tid, &s) && (s.caught & TASK_SIG_BIT(sig));
 }
 
+uint64_t task_caught(pid_t tid)
+{
+	struct signals s;
+
+	return read_signals(tid, &s) ? s.caught : 0;
+}
+
 bool task_signal_pending(pid_t tid, int sig)
 {
 	struct signals s;

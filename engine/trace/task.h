@@ -87,6 +87,8 @@ bool task_ignores(pid_t tid, int sig);
 /* Does a thread block @sig? Does its process have a handler for it? */
 bool task_blocks(pid_t tid, int sig);
 bool task_catches(pid_t tid, int sig);
+/* The signals that its process has handlers for; 0 where /proc does not tell. */
+uint64_t task_caught(pid_t tid);
 
 /* Is @sig pending for this very thread? */
 bool task_signal_pending(pid_t tid, int sig);

@@ -4,4 +4,4 @@
 . "${0%/*}/lib.bash"
 . "${0%/*}/i386_again.bash"
 
-again blocked init job_control raise_trap restarts rt_signals signals
+again blocked init job_control masked_handler raise_trap restarts rt_signals signals

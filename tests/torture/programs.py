@@ -14,16 +14,15 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 import torture  # noqa: E402
 from torture import Broken, Row, Storm, Target  # noqa: E402
 
-BLOCKS = ("node",)  # all signals in its signal handlers: see docs/torture.md, "documented"
 PROGRAMS = os.path.join(torture.SRC, "tests/torture/programs")
 
 
 class Program(Target):
     """Answers each check with a digest, the same each time."""
 
-    def __init__(self, argv, want, documented):
+    def __init__(self, argv, want):
         self.want = want
-        super().__init__(argv, documented)
+        super().__init__(argv, lambda status: False)
         self.check()  # what it loads and sets up lazily is there then
         self.quiet = self.state()
 
@@ -90,15 +89,14 @@ def main():
         for mode in options.modes if what else ():
             argv, defs = what
             row = Row(f"programs {name}", mode)
-            documented = torture.died_of_trap if name in BLOCKS else lambda status: False
-            undisturbed = Program(argv, None, documented)
+            undisturbed = Program(argv, None)
             want, libc = undisturbed.want, libc_of(undisturbed.pid)
             undisturbed.check()
             undisturbed.end()
             if libc and name != "bash":
                 defs = defs + [f"p:s/malloc {libc}:malloc n={torture.ARG1}:u64", f"p:s/write {libc}:write",
                                f"r:s/read {libc}:read $retval:s64"]
-            Storm(row, lambda a=argv, w=want, d=documented: Program(a, w, d), defs, [], options).run(
+            Storm(row, lambda a=argv, w=want: Program(a, w), defs, [], options).run(
                 options.rounds or (60 if options.full else 8), fresh_every=20)
             table.add(row)
     if not table.rows:

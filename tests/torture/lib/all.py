@@ -34,20 +34,19 @@ def main():
             elif rc:
                 failed.append(name)
     print(f"\n{'storm':<12} {'rounds':>8} {'kills':>8} {'clean':>8} {'hits':>10} "
-          f"{'documented':>10} {'known':>8} {'failures':>8}")
+          f"{'documented':>10} {'failures':>8}")
     total = {}
     for r in rows:
         for key in (r["storm"].split()[0], "total"):
             t = total.setdefault(key, dict.fromkeys(
-                ("rounds", "kills", "clean", "hits", "documented", "known", "failures"), 0))
-            for c in ("rounds", "kills", "clean", "hits", "documented"):
+                ("rounds", "kills", "clean", "hits", "documented", "failures"), 0))
+            for c in t:
                 t[c] += r[c]
-            t["known" if r["known"] else "failures"] += r["failures"]
     if "total" in total:
         total["total"] = total.pop("total")
     for key, t in total.items():
         print(f"{key:<12} {t['rounds']:>8} {t['kills']:>8} {t['clean']:>8} {t['hits']:>10} "
-              f"{t['documented']:>10} {t['known']:>8} {t['failures']:>8}")
+              f"{t['documented']:>10} {t['failures']:>8}")
     for line in ends:
         print(line)
     if failed:
