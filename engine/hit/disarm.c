@@ -117,6 +117,7 @@ static void note_disarmed(struct tracee *t, uint64_t sp, unsigned watches,
 		return;
 	u = enter(t, sp, watches & WATCH_LANDS);
 	u->has_far = u->has_far || far->n;
+	watch_wake_ends(t->process->space, t->tid);
 	while ((ri = far->newest)) {
 		ri->far = true;
 		returns_unlink(ri);

@@ -94,6 +94,7 @@ static void entry_probes(struct hit *hit, struct moment *m, struct site *site,
 			 struct ubp_regs *regs)
 {
 	struct tracee *t = m->t;
+	struct plant_space *ps = t->process->space->plant;
 	bool wants_return = false;
 
 	for (size_t i = 0; i < site->n_probes; i++) {
@@ -104,6 +105,9 @@ static void entry_probes(struct hit *hit, struct moment *m, struct site *site,
 	}
 	if (wants_return)
 		return_hijack(t, site, regs, moment_mono_ns(hit, m));
+	if (ps->wants_jumps)
+		hit->wants_jumps(hit->ctx, t->process->space);
+	ps->wants_jumps = false;
 }
 
 /*
@@ -186,6 +190,8 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 		return_disarm(t, regs, site->watches);
 	if (site->watches & WATCH_UNWOUND)
 		return_landed(t, regs->r[arch->sp] + site->insn.ret_pops);
+	if (site->watches & (WATCH_UNWIND | WATCH_UNWOUND | WATCH_CATCH))
+		watch_met(hit->tracer, t, site);
 	in_place = site->rung == SITE_IN_PLACE;
 	watches = site->watches;
 	regs->r[arch->pc] = site->slot;

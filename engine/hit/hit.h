@@ -45,6 +45,8 @@ struct hit {
 	 * kind; @at: its registers in front of that. */
 	void (*tracing)(void *ctx, struct tracee *t, enum site_watch watch,
 			const struct ubp_regs *at);
+	/* Sites of this space may be made jumps that could not be before. */
+	void (*wants_jumps)(void *ctx, struct space *space);
 	void *ctx;
 	/* Addresses that the program let this hit read. */
 	uint64_t seen[HIT_SEEN];

@@ -200,7 +200,8 @@ void return_hijack(struct tracee *t, struct site *site, struct ubp_regs *regs, u
 	ri->real = real;
 	ri->tid = t->tid;
 	ri->serial = ++ps->n_returns;
-	if (returns_arm(t->process->space, ri, t->tid) < 0) {
+	if (watch_wake_begins(t->process->space, t->tid) < 0 ||
+	    returns_arm(t->process->space, ri, t->tid) < 0) {
 		returns_count(ri, MISSED_NO_ROOM);
 		return_forget(ps, ri);
 		return;

@@ -122,6 +122,8 @@ static bool has_return(const struct site *site)
 
 static int collect(struct plant_space *ps, struct jump_batch *batch)
 {
+	/* See watch.c: a breakpoint first, until one of them is hit. */
+	bool no_returns = !ps->begins_awake && watch_has_unwinders(ps);
 	size_t pos = 0;
 	void *value;
 
@@ -131,7 +133,7 @@ static int collect(struct plant_space *ps, struct jump_batch *batch)
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		struct site *site = value;
 
-		if (!is_candidate(site))
+		if (!is_candidate(site) || (no_returns && has_return(site)))
 			continue;
 		jump_refuse(site, why_not(ps, site));
 		if (site->no_jump)
@@ -223,6 +225,8 @@ static bool provide_returns(const struct plant *plant, struct tracer *tracer, st
 	/* Stacks may lead through addresses that are replaced later. */
 	while (i < batch->n && !plant->frames && !has_return(batch->tries[i].site))
 		i++;
+	if (i < batch->n)
+		(void)watch_wake_begins(t->process->space, tid);
 	if (i < batch->n && hijack_provide(tracer, t, at, maps, &err) < 0) {
 		if (map_get(&tracer->tracees, (uint64_t)tid) != t)
 			return false;

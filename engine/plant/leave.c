@@ -277,6 +277,8 @@ int plant_copy(const struct space *parent, struct space *child, struct tracee *f
 	to->hijacks_mask = from->hijacks_mask;
 	to->return_vaddr = from->return_vaddr;
 	to->ns_factor = from->ns_factor;
+	to->begins_awake = from->begins_awake;
+	to->ends_awake = from->ends_awake;
 	to->unguarded = from->unguarded;
 	to->no_room = from->no_room;
 	to->lost_returns = from->lost_returns;

@@ -409,6 +409,7 @@ int leftover_adopt(struct tracer *tracer, struct tracee *t, const struct maps *m
 		ps->stub = vaddr + UBP_AREA_STUB;
 		adopt_data(space, maps, t->tid, head.data);
 		rc = adopt_returns(space, maps, &head);
+		ps->begins_awake = ps->returns.n || ps->hijacks;
 	}
 	/* A detour's code says whose the hit was: nobody may come back by that. */
 	if (rc == 0 && ps->hijacks && ps->is_taken_over) {

@@ -279,7 +279,7 @@ static void count_site(struct uprobe *probe, const struct site *site, bool is_ex
 
 static bool wants_breakpoint(const struct site *site)
 {
-	return !site->is_spared &&
+	return !site->is_spared && !site->rests &&
 	       (!site->planted || (site->is_patched && site_is_probed(site)));
 }
 

@@ -65,6 +65,7 @@ struct site {
 	uint64_t foffset;
 	enum site_rung rung;
 	bool planted;     /* the breakpoint is in place */
+	bool rests;       /* it is not, for now (watch.c) */
 	unsigned watches; /* enum site_watch: what it tells ubp itself */
 	struct displaced_insn insn;
 	uint64_t slot; /* 0: none (in place) */
@@ -141,28 +142,33 @@ struct plant_space {
 	uint64_t n_returns;                 /* ever hijacked */
 	uint64_t trampoline;                /* 0: no area yet */
 	uint64_t stub;
-	uint64_t data;              /* of the guard (struct guard_data); 0: none */
-	uint64_t last_write;        /* the site whose breakpoint was written last; 0: none */
-	bool looked;                /* for what a killed tracer has left */
-	bool is_taken_over;         /* it had left a guard */
-	bool forgot;                /* plant_forgot() */
-	unsigned n_leftovers;       /* breakpoints that a killed tracer had left, taken out */
-	unsigned n_left_raised;     /* reference counters, decremented */
-	bool closing;               /* breakpoints are being taken out: plant no more */
-	bool unguarded;             /* --force: nothing could be mapped for some site ... */
-	const char *no_room;        /* ... for this reason; NULL: that is not why */
-	bool lost_returns;          /* plant_lost_returns() has told */
-	struct site *dead;          /* no longer mapped; kept, return instances name them */
-	struct map blocks;          /* site's vaddr -> a block that nobody is in any more */
-	struct map traps;           /* vaddr of a breakpoint in a detour -> its site */
-	unsigned n_jumps;           /* written, ever */
-	bool jumps_due;             /* sites may be made jumps */
-	unsigned n_lent;            /* plant_lend() */
-	uint64_t lent_gate;         /* what the gate was then */
-	unsigned hits_before_jumps; /* at breakpoints, until that is worth a stop */
-	bool jumps_failed;          /* it can't have rings */
-	uint64_t jumps_tried_ns;    /* when that was tried last ... */
-	uint64_t jumps_wait_ns;     /* ... and how long not to try again */
+	uint64_t data;          /* of the guard (struct guard_data); 0: none */
+	uint64_t last_write;    /* the site whose breakpoint was written last; 0: none */
+	bool looked;            /* for what a killed tracer has left */
+	bool is_taken_over;     /* it had left a guard */
+	bool forgot;            /* plant_forgot() */
+	unsigned n_leftovers;   /* breakpoints that a killed tracer had left, taken out */
+	unsigned n_left_raised; /* reference counters, decremented */
+	bool closing;           /* breakpoints are being taken out: plant no more */
+	bool unguarded;         /* --force: nothing could be mapped for some site ... */
+	const char *no_room;    /* ... for this reason; NULL: that is not why */
+	bool lost_returns;      /* plant_lost_returns() has told */
+	/* watch.c: breakpoints stand where unwinders begin, and end; how often they were met lately,
+	 * with nothing to do. */
+	bool begins_awake, ends_awake;
+	unsigned begins_in_vain, ends_in_vain;
+	bool wants_jumps;               /* return probes may be made jumps from now on */
+	struct site *dead;              /* no longer mapped; kept, return instances name them */
+	struct map blocks;              /* site's vaddr -> a block that nobody is in any more */
+	struct map traps;               /* vaddr of a breakpoint in a detour -> its site */
+	unsigned n_jumps;               /* written, ever */
+	bool jumps_due;                 /* sites may be made jumps */
+	unsigned n_lent;                /* plant_lend() */
+	uint64_t lent_gate;             /* what the gate was then */
+	unsigned hits_before_jumps;     /* at breakpoints, until that is worth a stop */
+	bool jumps_failed;              /* it can't have rings */
+	uint64_t jumps_tried_ns;        /* when that was tried last ... */
+	uint64_t jumps_wait_ns;         /* ... and how long not to try again */
 	uint64_t hijacks, hijacks_mask; /* table of struct guard_hijack: vaddr; 0: none */
 	bool is_returning;              /* jump_undo.c: somebody is in that code */
 	uint64_t return_vaddr;          /* what such return addresses are replaced by */
@@ -541,6 +547,21 @@ int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps,
 /* Does the process map code that the Go compiler made? */
 bool hooks_is_go(struct plant *plant, pid_t pid, const struct maps *maps);
 void hooks_free(struct plant *plant);
+
+/* --- watch.c ----------------------------------------------------------------------- */
+
+/* A site that was just made, or has other probes and watches now: is it to rest? */
+void watch_decide(const struct plant_space *ps, struct site *site);
+/* Are there unwinders at all? */
+bool watch_has_unwinders(const struct plant_space *ps);
+/*
+ * Breakpoints are to stand where unwinders begin, since return addresses will be replaced; or
+ * where they end, since one is among them. Returns 0; -EFAULT: one could not be written.
+ */
+int watch_wake_begins(struct space *space, pid_t tid);
+void watch_wake_ends(struct space *space, pid_t tid);
+/* Such a breakpoint was met by @t, and handled: perhaps they may rest. */
+void watch_met(struct tracer *tracer, struct tracee *t, const struct site *site);
 
 /* --- sigaction.c ------------------------------------------------------------------- */
 

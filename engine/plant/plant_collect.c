@@ -87,6 +87,7 @@ static int join(struct update *u, const struct mapping *m, uint64_t vaddr, struc
 	what.watches &= ~site->watches; /* what was there before stays, whatever comes */
 	u->added[u->n_added - 1].watches = what.watches;
 	site->watches |= what.watches;
+	watch_decide(ps, site);
 	return 0;
 }
 

@@ -409,7 +409,8 @@ void site_unplant(const struct space *space, pid_t tid, const struct site *site)
 	const struct ubp_arch *arch = space->arch;
 	uint8_t now[UBP_INSN_MAX];
 
-	if (!site->planted)
+	/* A copy of the memory may have one that rests here by now. */
+	if (!site->planted && !site->rests)
 		return;
 	if (site->is_patched &&
 	    mem_peek(&space->mem, site->vaddr, now, site->patch_len) == site->patch_len &&

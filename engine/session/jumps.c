@@ -33,6 +33,11 @@ void jumps_due(struct ubp_session *s, struct space *space, bool is_new)
 	tracer_wake(&s->tracer);
 }
 
+void jumps_wanted(void *ctx, struct space *space)
+{
+	jumps_due(ctx, space, false);
+}
+
 /* A held thread of @p, and back: what is between is no business of the program's. */
 static void upgrade(struct ubp_session *s, struct process *p)
 {

@@ -482,6 +482,7 @@ static int fill_hit(struct ubp_session *s, struct ubp_err *err)
 		.loader = on_loader,
 		.wants_rings = jumps_want_rings,
 		.tracing = on_tracing,
+		.wants_jumps = jumps_wanted,
 		.ctx = s,
 	};
 	s->hit.scratch = fetch_scratch_new();

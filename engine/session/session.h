@@ -215,6 +215,8 @@ void jumps_due(struct ubp_session *s, struct space *space, bool is_new);
 void jumps_end(struct ubp_session *s);
 /* A new thread, and who made it (0: not known), both stopped. */
 void jumps_born(struct ubp_session *s, pid_t mother, struct tracee *t);
+/* struct hit.wants_jumps */
+void jumps_wanted(void *ctx, struct space *space);
 /* struct hit.wants_rings */
 void jumps_want_rings(void *ctx, struct tracee *t, const struct ubp_regs *at);
 

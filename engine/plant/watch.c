@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Breakpoints on unwinders rest while nothing of ours is on a stack: a program that throws
+ * exceptions does so at full speed, also when it has return probes that are never hit, and
+ * when their tracer was killed.
+ *
+ * Those where an unwinder begins wake before the first return address is replaced. The
+ * tracer knows of each that it replaces; detours replace them by themselves, so that return probes
+ * are made jumps only once the breakpoints stand. Those where an unwinder ends wake when one is
+ * in the middle of frames of ours. Both go to rest again when they were met in vain for a while.
+ */
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "engine/base/err.h"
+#include "engine/plant/plant.h"
+
+#define BEGINS (WATCH_UNWIND | WATCH_RESUME | WATCH_LANDS)
+#define ENDS   (WATCH_UNWOUND | WATCH_CATCH)
+
+#define VAIN_MAX 16
+
+/* One of our own, for unwinders alone. */
+static bool is_for_unwinders(const struct site *site)
+{
+	return site->watches && !(site->watches & ~(unsigned)(BEGINS | ENDS)) &&
+	       !site_is_probed(site);
+}
+
+static bool is_awake(const struct plant_space *ps, const struct site *site)
+{
+	return site->watches & BEGINS ? ps->begins_awake : ps->ends_awake;
+}
+
+void watch_decide(const struct plant_space *ps, struct site *site)
+{
+	site->rests = !site->planted && is_for_unwinders(site) && !is_awake(ps, site);
+}
+
+bool watch_has_unwinders(const struct plant_space *ps)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->sites, &pos, NULL, &value))
+		if (((const struct site *)value)->watches & BEGINS)
+			return true;
+	return false;
+}
+
+/* All that rest, and are to be awake now. */
+static int wake(struct space *space, pid_t tid)
+{
+	struct plant_space *ps = space->plant;
+	struct ubp_err ignored;
+	size_t pos = 0;
+	void *value;
+	int rc = 0;
+
+	while (map_next(&ps->sites, &pos, NULL, &value)) {
+		struct site *site = value;
+
+		if (!site->rests || !is_awake(ps, site))
+			continue;
+		if (site_plant(space, tid, site, &ignored) < 0) {
+			rc = -EFAULT;
+			continue;
+		}
+		site->rests = false;
+		ps->last_write = site->vaddr;
+	}
+	return rc;
+}
+
+int watch_wake_begins(struct space *space, pid_t tid)
+{
+	struct plant_space *ps = space->plant;
+	int rc;
+
+	ps->begins_in_vain = 0;
+	if (ps->begins_awake)
+		return 0;
+	ps->begins_awake = true;
+	rc = wake(space, tid);
+	ps->begins_awake = rc == 0;
+	ps->wants_jumps |= rc == 0;
+	return rc;
+}
+
+void watch_wake_ends(struct space *space, pid_t tid)
+{
+	struct plant_space *ps = space->plant;
+
+	ps->ends_in_vain = 0;
+	if (ps->ends_awake)
+		return;
+	ps->ends_awake = true;
+	/* Where one cannot stand, the stack pointer of the next hit tells. */
+	(void)wake(space, tid);
+}
+
+/* Who meets one meanwhile still finds its site. */
+static void put_to_rest(struct space *space, pid_t tid)
+{
+	const struct plant_space *ps = space->plant;
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->sites, &pos, NULL, &value)) {
+		struct site *site = value;
+
+		if (!site->planted || !is_for_unwinders(site) || is_awake(ps, site))
+			continue;
+		site_unplant(space, tid, site);
+		site->planted = false;
+		site->rests = true;
+	}
+}
+
+static bool is_unwinding(const struct tracer *tracer, const struct space *space)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
+		const struct tracee *t = value;
+
+		if (t->process->space == space && (t->n_unwinders || t->disarmed.n))
+			return true;
+	}
+	return false;
+}
+
+void watch_met(struct tracer *tracer, struct tracee *t, const struct site *site)
+{
+	struct space *space = t->process->space;
+	struct plant_space *ps = space->plant;
+	bool begins = site->watches & BEGINS;
+
+	if (t->n_unwinders || ps->closing) {
+		ps->begins_in_vain = ps->ends_in_vain = 0;
+		return;
+	}
+	if (begins && !ps->returns.n && !ps->hijacks && ++ps->begins_in_vain >= VAIN_MAX) {
+		ps->begins_in_vain = 0;
+		ps->begins_awake = false;
+		put_to_rest(space, t->tid);
+	}
+	if (!begins && ++ps->ends_in_vain >= VAIN_MAX) {
+		ps->ends_in_vain = 0;
+		ps->ends_awake = is_unwinding(tracer, space);
+		put_to_rest(space, t->tid);
+	}
+}
