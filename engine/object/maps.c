@@ -21,6 +21,7 @@
  * their way, so that they get the addresses they would have got without us. */
 #define ROOM       0x30000000ULL
 #define STACK_ROOM (8ULL << 30)
+#define HEAP_ROOM  (UINT64_C(1) << 36) /* no break comes up to the middle of so much */
 
 /* All of a /proc file, NUL-ended. Its size is not known in advance. */
 static char *read_whole(const char *path, int *ret_errno)
@@ -229,12 +230,16 @@ uint64_t maps_find_gap(const struct maps *maps, uint64_t lo, uint64_t hi, uint64
 		const struct mapping *above = i < maps->n ? &maps->v[i] : NULL;
 		uint64_t from = below ? below->end : USER_MIN, to, at;
 
-		/* Above the last mapping lies nothing of ours: stack and vdso are there. */
-		if (!above)
+		/* Above the last mapping lies nothing of ours: stack and vdso are there. That of old
+		 * system calls is the kernel's, beyond what a process may map. */
+		if (!above || strcmp(above->path, "[vsyscall]") == 0)
 			break;
 		to = above->start;
-		if (below && strcmp(below->path, "[heap]") == 0)
-			continue; /* the break moves up here */
+		if (below && strcmp(below->path, "[heap]") == 0) {
+			if (to - from < HEAP_ROOM)
+				continue; /* the break moves up here */
+			from = to - HEAP_ROOM / 2;
+		}
 		if (strcmp(above->path, "[stack]") == 0)
 			to = to > stack ? to - stack : 0;
 		/* The program's own break starts somewhere behind its last segment. */
