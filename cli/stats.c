@@ -46,6 +46,12 @@ static void add_session(FILE *line, struct ubp_session *session, uint64_t n_drop
 		      st.processes, st.skipped, st.unguarded, n_dropped, st.ring_lost,
 		      st.stopped_ns / 1000, st.longest_stop_ns / 1000,
 		      st.finder ? st.finder : "none");
+	if (st.has_unwound)
+		(void)fprintf(line,
+			      " frames_by_rows=%" PRIu64 " frames_by_libunwind=%" PRIu64
+			      " frames_by_frame_pointer=%" PRIu64,
+			      st.frames_by_rows, st.frames_by_libunwind,
+			      st.frames_by_frame_pointer);
 }
 
 void cli_print_stats(struct ubp_session *session, uint64_t n_dropped)

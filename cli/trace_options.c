@@ -220,10 +220,12 @@ static int set_stack_kind(void *into, const char *arg)
 
 	if (strcmp(arg, "cfi") == 0)
 		o->stack_kind = UBP_STACK_CFI;
+	else if (strcmp(arg, "unwind") == 0)
+		o->stack_kind = UBP_STACK_UNWIND;
 	else if (strcmp(arg, "fp") == 0)
 		o->stack_kind = UBP_STACK_FP;
 	else
-		return cli_usage_error("--stack takes cfi or fp, not '%s'", arg);
+		return cli_usage_error("--stack takes cfi, unwind or fp, not '%s'", arg);
 	return CLI_OK;
 }
 
@@ -285,8 +287,9 @@ static const struct cli_option table[] = {
 	{ 'n', "count", "COUNT", .set = set_count, .help = "end after COUNT events" },
 	{ 's', NULL, FLAG(stack), .help = "print the user stack of each event" },
 	{ 0, "stack", "KIND", .set = set_stack_kind,
-	  .help = "the same by call frame information (cfi, default), or by frame\n"
-		  "pointers (fp), which needs no stop where there is a jump" },
+	  .help = "the same by call frame information (cfi, default), by libunwind\n"
+		  "(unwind), or by frame pointers (fp), which needs no stop where there\n"
+		  "is a jump" },
 	{ 0, "frames", "N", .set = set_frames, .help = "at most N entries of each stack" },
 	{ 0, "lines", FLAG(stack_lines),
 	  .help = "source lines and inlined functions in stacks" },

@@ -13,6 +13,7 @@
 #include "engine/sink/json.h"
 #include "engine/sink/stack.h"
 #include "engine/sink/text.h"
+#include "engine/stack/unwind.h"
 
 #define DOZE_NS     10000000
 #define REST_MAX_NS 100000000
@@ -323,7 +324,10 @@ void ubp_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_sta
 void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats)
 {
 	struct ubp_session *s = (struct ubp_session *)session;
+	struct stack_ways ways = { 0 };
 
+	if (s->unwinder)
+		stack_unwinder_ways(s->unwinder, &ways);
 	pthread_mutex_lock(&s->lock);
 	*ret_stats = (struct ubp_stats){
 		.processes = s->n_processes,
@@ -332,6 +336,10 @@ void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats)
 		.stopped_ns = load(&s->tracer.stops.total_ns),
 		.longest_stop_ns = load(&s->tracer.stops.longest_ns),
 		.ring_lost = s->ring_lost,
+		.has_unwound = s->unwinder != NULL,
+		.frames_by_rows = ways.by_rows,
+		.frames_by_libunwind = ways.by_libunwind,
+		.frames_by_frame_pointer = ways.by_frame_pointer,
 		.finder = s->finder_kind ? s->finder_kind : "none",
 	};
 	pthread_mutex_unlock(&s->lock);

@@ -246,6 +246,8 @@ const struct sink_resolver *stacks_resolver(const struct ubp_session *s);
 void stacks_tidy(struct ubp_session *s);
 /* Entries of a stack at most. */
 unsigned stacks_frames(const struct ubp_session *s);
+/* Are stacks unwound, at stops, and not walked by frame pointers? */
+bool stacks_unwinds(const struct ubp_session *s);
 /* On the tracing thread: mappings of a stopped thread's process have changed, or its rings are new. */
 void stacks_mapped(struct ubp_session *s, struct tracee *t);
 

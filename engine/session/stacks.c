@@ -28,6 +28,11 @@ static const struct object *known(void *ctx, uint64_t dev, uint64_t ino)
 	return file ? file->object : NULL;
 }
 
+bool stacks_unwinds(const struct ubp_session *s)
+{
+	return s->opt.stack == UBP_STACK_CFI || s->opt.stack == UBP_STACK_UNWIND;
+}
+
 int stacks_init(struct ubp_session *s, struct ubp_err *err)
 {
 	struct symboliser_options options = {
@@ -35,7 +40,7 @@ int stacks_init(struct ubp_session *s, struct ubp_err *err)
 		.known = known,
 		.ctx = s,
 		.lines = s->opt.stack_lines,
-		.is_cfi = s->opt.stack == UBP_STACK_CFI,
+		.is_cfi = stacks_unwinds(s),
 	};
 	int rc;
 
@@ -44,8 +49,9 @@ int stacks_init(struct ubp_session *s, struct ubp_err *err)
 	s->stack_maps = options.maps = stack_maps_set_new();
 	if (!s->stack_maps)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	if (s->opt.stack == UBP_STACK_CFI) {
-		rc = stack_unwinder_new(s->stack_maps, &s->unwinder, err);
+	if (stacks_unwinds(s)) {
+		rc = stack_unwinder_new(s->stack_maps, s->opt.stack == UBP_STACK_UNWIND,
+					&s->unwinder, err);
 		if (rc < 0)
 			return rc;
 	}

@@ -53,7 +53,8 @@ enum ubp_follow {
 enum ubp_stack {
 	UBP_STACK_NONE,
 	UBP_STACK_CFI, /* by call frame information: right everywhere; takes a breakpoint */
-	UBP_STACK_FP,  /* by frame pointers, without a stop where there is a jump */
+	UBP_STACK_UNWIND, /* the same by libunwind; programs of another word size: as UBP_STACK_CFI */
+	UBP_STACK_FP, /* by frame pointers, without a stop where there is a jump */
 };
 
 /* Where symbols and debug information are sought, beside the usual places. */
@@ -264,6 +265,10 @@ struct ubp_stats {
 	uint64_t stopped_ns, longest_stop_ns;
 	uint64_t ring_lost; /* records that threads had no room for; of which probe, is known
 			     * if there is but one */
+	/* Stacks that were unwound: frames found by libdw's rows of call frame information, by
+	 * libunwind, by frame pointers where neither knew any. */
+	bool has_unwound;
+	uint64_t frames_by_rows, frames_by_libunwind, frames_by_frame_pointer;
 	const char
 		*finder; /* how later processes are found: "proc connector", "scan of /proc" */
 };

@@ -133,10 +133,10 @@ static bool find_cfa(const struct stack_frame *frame, const struct cfi_rule *rul
  * Callers' frames lie further up; but for those that a signal interrupted, on another stack
  * perhaps, and a callee's that has none.
  */
-static bool is_upwards(const struct stack_frame *old, uint64_t sp)
+bool stack_frame_is_upwards(const struct stack_frame *old, const struct stack_frame *new)
 {
 	const struct ubp_arch *arch = old->space->arch;
-	uint64_t was = stack_frame_sp(old);
+	uint64_t was = stack_frame_sp(old), sp = stack_frame_sp(new);
 
 	return sp > was || (sp == was && !old->is_call && arch->link < arch->n_regs);
 }
@@ -175,7 +175,7 @@ bool stack_frame_by_row(struct stack_frame *frame, const struct cfi_row *row)
 		}
 	}
 	/* Without a rule for it nobody called: the end. */
-	if (!has_return || (!row->is_signal && !is_upwards(frame, stack_frame_sp(&new))))
+	if (!has_return || (!row->is_signal && !stack_frame_is_upwards(frame, &new)))
 		return false;
 	new.is_call = !row->is_signal;
 	*frame = new;

@@ -25,6 +25,8 @@ struct stack_frame {
 void stack_frame_begin(struct stack_frame *frame, const struct space *space,
 		       struct stack_memory *memory, const struct ubp_regs *regs);
 uint64_t stack_frame_sp(const struct stack_frame *frame);
+/* Does @new lie above @old, as the frame of its caller must? */
+bool stack_frame_is_upwards(const struct stack_frame *old, const struct stack_frame *new);
 
 /*
  * To the caller's frame. False: there is none, or it can't be found. The frame stays what it

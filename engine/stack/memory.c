@@ -24,12 +24,22 @@ static size_t load(struct stack_memory *memory, uint64_t vaddr, size_t len)
 	return w->len;
 }
 
-void stack_memory_begin(struct stack_memory *memory, pid_t tid, uint64_t sp)
+void stack_memory_forget(struct stack_memory *memory, pid_t tid)
 {
 	memory->tid = tid;
 	memory->n_reads = memory->last = memory->next = 0;
 	for (unsigned i = 0; i < STACK_WINDOWS; i++)
 		memory->windows[i].len = 0;
+}
+
+void stack_memory_again(struct stack_memory *memory)
+{
+	memory->n_reads = 0;
+}
+
+void stack_memory_begin(struct stack_memory *memory, pid_t tid, uint64_t sp)
+{
+	stack_memory_forget(memory, tid);
 	(void)load(memory, sp, STACK_FIRST);
 }
 

@@ -35,6 +35,10 @@ struct stack_memory {
 
 /* A new stack: thread @tid is stopped with stack pointer @sp. */
 void stack_memory_begin(struct stack_memory *memory, pid_t tid, uint64_t sp);
+/* The same, and nothing is read yet. */
+void stack_memory_forget(struct stack_memory *memory, pid_t tid);
+/* As many system calls may be made once more. */
+void stack_memory_again(struct stack_memory *memory);
 /* Any bytes, up to 64. False: they can't be read, or too much was. */
 bool stack_memory_read(struct stack_memory *memory, uint64_t vaddr, void *buf, size_t len);
 

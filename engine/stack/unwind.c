@@ -14,6 +14,7 @@
 #include "engine/plant/plant.h"
 #include "engine/stack/files.h"
 #include "engine/stack/frame.h"
+#include "engine/stack/libunwind.h"
 #include "engine/stack/maps_now.h"
 #include "engine/stack/maps_set.h"
 #include "engine/stack/memory.h"
@@ -38,18 +39,36 @@ struct stack_unwinder {
 	struct map spaces; /* address of a struct space -> struct known_space */
 	struct stack_files files;
 	struct stack_memory memory;
+	struct stack_libunwind *libunwind;
+	bool only_libunwind;
+	struct stack_ways ways; /* written by the tracing thread, relaxed */
 };
 
-int stack_unwinder_new(struct stack_maps_set *maps, struct stack_unwinder **ret_unwinder,
-		       struct ubp_err *err)
+int stack_unwinder_new(struct stack_maps_set *maps, bool only_libunwind,
+		       struct stack_unwinder **ret_unwinder, struct ubp_err *err)
 {
 	struct stack_unwinder *u = calloc(1, sizeof(*u));
+	int rc;
 
 	if (!u)
 		return ubp_fail(err, ENOMEM, "out of memory");
+	rc = stack_libunwind_new(&u->libunwind, err);
+	if (rc < 0) {
+		free(u);
+		return rc;
+	}
 	u->maps = maps;
+	u->only_libunwind = only_libunwind;
 	*ret_unwinder = u;
 	return 0;
+}
+
+void stack_unwinder_ways(const struct stack_unwinder *u, struct stack_ways *ret_ways)
+{
+	ret_ways->by_rows = __atomic_load_n(&u->ways.by_rows, __ATOMIC_RELAXED);
+	ret_ways->by_libunwind = __atomic_load_n(&u->ways.by_libunwind, __ATOMIC_RELAXED);
+	ret_ways->by_frame_pointer =
+		__atomic_load_n(&u->ways.by_frame_pointer, __ATOMIC_RELAXED);
 }
 
 static void free_space(struct known_space *known)
@@ -71,6 +90,7 @@ void stack_unwinder_free(struct stack_unwinder *u)
 		free_space(value);
 	map_free(&u->spaces);
 	stack_files_free(&u->files);
+	stack_libunwind_free(u->libunwind);
 	free(u);
 }
 
@@ -172,35 +192,75 @@ static struct stack_file *file_of(struct stack_unwinder *u, const struct tracee 
 
 /* --- frames ------------------------------------------------------------------------------ */
 
-/* Code without a file: made by the program, or of ours. */
-static bool step_without_file(struct stack_frame *frame)
+static bool count(uint64_t *counter, bool found)
+{
+	if (found)
+		__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+	return found;
+}
+
+static bool by_frame_pointer(struct stack_unwinder *u, struct stack_frame *frame)
+{
+	return count(&u->ways.by_frame_pointer, stack_frame_by_frame_pointer(frame));
+}
+
+static bool by_libunwind(struct stack_unwinder *u, const struct known_space *known,
+			 struct stack_frame *frame, bool only_tables)
+{
+	return stack_libunwind_serves(frame->space->arch) &&
+	       count(&u->ways.by_libunwind,
+		     stack_frame_by_libunwind(u->libunwind, frame, known->maps, only_tables));
+}
+
+/* What a signal handler returns to. */
+static bool is_sigreturn(const struct stack_frame *frame)
 {
 	const struct ubp_arch *arch = frame->space->arch;
 	uint8_t code[UBP_SIGRETURN_MAX];
 
-	if (frame->is_call && stack_memory_read(frame->memory, frame->pc, code, sizeof(code)) &&
-	    arch->is_sigreturn(code, sizeof(code)))
+	return frame->is_call &&
+	       stack_memory_read(frame->memory, frame->pc, code, sizeof(code)) &&
+	       arch->is_sigreturn(code, sizeof(code));
+}
+
+/* Code of a file that cannot be opened, made by the program, or of ours. */
+static bool step_without_file(struct stack_unwinder *u, const struct known_space *known,
+			      struct stack_frame *frame)
+{
+	if (is_sigreturn(frame))
 		return stack_frame_by_signal(frame);
-	return stack_frame_by_frame_pointer(frame);
+	return by_libunwind(u, known, frame, true) || by_frame_pointer(u, frame);
+}
+
+/* libunwind first. */
+static bool step_by_libunwind(struct stack_unwinder *u, const struct known_space *known,
+			      struct stack_frame *frame)
+{
+	return is_sigreturn(frame) ? stack_frame_by_signal(frame)
+				   : by_libunwind(u, known, frame, false);
 }
 
 static bool step(struct stack_unwinder *u, const struct tracee *t, struct known_space *known,
 		 const struct mapping *m, struct stack_frame *frame)
 {
-	struct stack_file *file = file_of(u, t, known, m);
 	const struct stack_place *place;
+	struct stack_file *file;
 
+	if (u->only_libunwind && stack_libunwind_serves(frame->space->arch))
+		return step_by_libunwind(u, known, frame);
+	file = file_of(u, t, known, m);
 	if (!file)
-		return step_without_file(frame);
+		return step_without_file(u, known, frame);
 	place = stack_file_place(&u->files, file, m, frame->pc, frame->is_call);
 	if (!place)
 		return false;
 	if (place->is_sigreturn)
 		return stack_frame_by_signal(frame);
 	if (place->row)
-		return stack_frame_by_row(frame, place->row);
-	return place->is_start ? stack_frame_by_entry(frame)
-			       : stack_frame_by_frame_pointer(frame);
+		return count(&u->ways.by_rows, stack_frame_by_row(frame, place->row));
+	if (by_libunwind(u, known, frame, true))
+		return true;
+	return place->is_start ? stack_frame_by_entry(frame) : by_frame_pointer(u, frame);
 }
 
 size_t stack_unwind(struct stack_unwinder *u, struct tracee *t, const struct ubp_regs *regs,
@@ -219,6 +279,7 @@ size_t stack_unwind(struct stack_unwinder *u, struct tracee *t, const struct ubp
 		return n;
 	u->files.arch = space->arch;
 	stack_memory_begin(&u->memory, t->tid, regs->r[space->arch->sp]);
+	stack_libunwind_begin(u->libunwind, t->tid);
 	stack_frame_begin(&frame, space, &u->memory, regs);
 	m = mapping_of(u, t, known, frame.pc);
 	while (m && n < max && step(u, t, known, m, &frame)) {

@@ -2,7 +2,8 @@
 /* Copyright the ubp authors */
 
 /*
- * User stacks by call frame information (libdw), where there is none by frame pointers.
+ * User stacks by call frame information (libdw), where there is none by what libunwind finds in the
+ * process's memory, else by frame pointers; or by libunwind all along.
  * For the tracing thread. What CFI says is kept, so that the second stack through the same
  * functions costs one read of the stack's memory and arithmetic.
  */
@@ -10,6 +11,7 @@
 #ifndef UBP_STACK_UNWIND_H
 #define UBP_STACK_UNWIND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,9 +23,16 @@ struct ubp_err;
 /* Opaque. */
 struct stack_unwinder;
 
-/* @maps stays the caller's. */
-int stack_unwinder_new(struct stack_maps_set *maps, struct stack_unwinder **ret_unwinder,
-		       struct ubp_err *err);
+/* How many frames each way has found, those of interrupted code and of entries left out. */
+struct stack_ways {
+	uint64_t by_rows, by_libunwind, by_frame_pointer;
+};
+
+/* @maps stays the caller's. @only_libunwind: it goes first, wherever it can. */
+int stack_unwinder_new(struct stack_maps_set *maps, bool only_libunwind,
+		       struct stack_unwinder **ret_unwinder, struct ubp_err *err);
+/* From any thread. */
+void stack_unwinder_ways(const struct stack_unwinder *unwinder, struct stack_ways *ret_ways);
 void stack_unwinder_free(struct stack_unwinder *unwinder);
 
 /*

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
 # Stacks show real return addresses while they are replaced for return probes, at entry and
-# behind the return, also below handlers of signals and below an unwinder that is at work.
+# behind the return, also below handlers of signals and below an unwinder that is at work; by libdw, and
+# by libunwind.
 . "${0%/*}/lib.bash"
 . "${0%/*}/stacks.bash"
 
+for KIND in cfi unwind; do
 F=$FIXTURES/stack_deep
 our_stacks 3 "p:g/x $F:leaf" "$F" 20
 mv ours plain
-setarch -R "$UPROBE" -s --stack-raw --lossless -o out.txt -e "r:g/down $F:down" -e "r:g/middle $F:middle" \
+setarch -R "$UPROBE" --stack=$KIND --stack-raw --lossless -o out.txt -e "r:g/down $F:down" -e "r:g/middle $F:middle" \
 	-e "r:g/back $F:leaf" -e "r:g/compare $F:compare" -e "r:g/main $F:main" -e "p:g/x $F:leaf" \
 	-- "$F" 20 2> err.txt || fail "ended with $?"
 # Of the event itself, and of the return of the same call: where it returns to, the frames above.
@@ -27,7 +29,7 @@ F=$FIXTURES/stack_signals
 for how in plain alt; do
 	our_stacks 4 "p:g/x $F:leaf" "$F" $how
 	mv ours plain
-	setarch -R "$UPROBE" -s --stack-raw --lossless -o out.txt -e "r:g/r $F:descend" -e "r:g/i $F:inner" \
+	setarch -R "$UPROBE" --stack=$KIND --stack-raw --lossless -o out.txt -e "r:g/r $F:descend" -e "r:g/i $F:inner" \
 		-e "r:g/s $F:on_sent" -e "r:g/f $F:fault" -e "p:g/x $F:leaf" -- "$F" $how 2> err.txt || fail "ended with $?"
 	awk '/ x: / { take = 1 } / [risf]: / { take = 0 } take' out.txt > x.txt
 	stacks_of x.txt | diff plain - || fail "$how: return probes show in stacks of handlers"
@@ -35,7 +37,7 @@ done
 
 # Interrupted between the return and its caller.
 F=$FIXTURES/stack_timer
-"$UPROBE" -s --lossless -o out.txt -e "p:g/x $F:leaf" -e "r:g/h $F:hot" --filter 'common_pid == 0' \
+"$UPROBE" --stack=$KIND --lossless -o out.txt -e "p:g/x $F:leaf" -e "r:g/h $F:hot" --filter 'common_pid == 0' \
 	-e "r:g/w $F:warm" --filter 'common_pid == 0' -- "$F" 300 2> err.txt || fail "ended with $?"
 n=$(count ': x: ')
 [ "$n" -ge 300 ] || fail "$n signals"
@@ -62,9 +64,10 @@ CC
 if command -v g++ > /dev/null && g++ -O2 -fomit-frame-pointer -o throw throw.cc; then
 	our_stacks 8 "p:g/x ./throw:leaf" ./throw
 	mv ours plain
-	setarch -R "$UPROBE" -s --stack-raw --lossless -o out.txt -e "r:g/r ./throw:descend" -e "p:g/x ./throw:leaf" \
+	setarch -R "$UPROBE" --stack=$KIND --stack-raw --lossless -o out.txt -e "r:g/r ./throw:descend" -e "p:g/x ./throw:leaf" \
 		-- ./throw 2> err.txt || fail "ended with $?"
 	awk '/ x: / { take = 1 } / r: / { take = 0 } take' out.txt > x.txt
 	stacks_of x.txt | diff plain - || fail "return probes show in stacks of destructors"
 fi
+done
 exit 0

@@ -17,7 +17,7 @@ stacks_of() {
 our_stacks() {
 	local n=$1 def=$2
 	shift 2
-	setarch -R "$UPROBE" -s --stack-raw --lossless -n "$n" -o out.txt -e "$def" -- "$@" \
+	setarch -R "$UPROBE" --stack="${KIND:-cfi}" --stack-raw --lossless -n "$n" -o out.txt -e "$def" -- "$@" \
 		> /dev/null 2> err.txt < "${INPUT:-/dev/null}" || [ -s out.txt ] || fail "$def: ended with $?"
 	stacks_of > ours
 	[ "$(wc -l < ours)" = "$n" ] || fail "$def: $(wc -l < ours) stacks, not $n"
@@ -38,11 +38,15 @@ gdb_stacks() {
 	       print s }' theirs.all > theirs
 }
 
-# as_gdb N FILE:SYMBOL COMMAND...: the same stacks at the first N hits.
+# as_gdb N FILE:SYMBOL COMMAND...: the same stacks at the first N hits; once more by libunwind, unless
+# WAYS is "cfi".
 as_gdb() {
 	local n=$1 what=$2
 	shift 2
 	our_stacks "$n" "p:g/x $what" "$@"
 	gdb_stacks "$n" "${AT:-*${what##*:}}" "$@"
 	diff ours theirs > diff.out || { cat diff.out; fail "$what: not the stacks of gdb"; }
+	[ "${WAYS:-both}" = both ] || return 0
+	KIND=unwind our_stacks "$n" "p:g/x $what" "$@"
+	diff ours theirs > diff.out || { cat diff.out; fail "$what: by libunwind not the stacks of gdb"; }
 }

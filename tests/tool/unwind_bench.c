@@ -2,7 +2,7 @@
 /* Copyright the ubp authors */
 
 /*
- * How long a stack of a stopped process takes: unwind_bench [ROUNDS [FRAMES]]. Prints
+ * How long a stack of a stopped process takes: unwind_bench [ROUNDS [FRAMES [cfi|unwind]]]. Prints
  * nanoseconds: of the first, and of one more, on average.
  */
 
@@ -38,7 +38,7 @@ static int fail(const char *what)
 	return 1;
 }
 
-static int measure(struct tracee *t, unsigned rounds, unsigned frames)
+static int measure(struct tracee *t, unsigned rounds, unsigned frames, bool by_libunwind)
 {
 	struct stack_maps_set *set = stack_maps_set_new();
 	struct stack_unwinder *unwinder = NULL;
@@ -49,7 +49,7 @@ static int measure(struct tracee *t, unsigned rounds, unsigned frames)
 	size_t n;
 
 	if (!set || ubp_host_get_regs(t->tid, &regs) < 0 ||
-	    stack_unwinder_new(set, &unwinder, &err) < 0)
+	    stack_unwinder_new(set, by_libunwind, &unwinder, &err) < 0)
 		return fail("cannot begin");
 	start = event_clock_now(CLOCK_KIND_MONO);
 	n = stack_unwind(unwinder, t, &regs, stack, frames, &maps);
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 	if (t.tid < 0 || waitpid(t.tid, &status, 0) != t.tid || !WIFSTOPPED(status) ||
 	    mem_open(&space.mem, t.tid, &err) < 0)
 		return fail("cannot trace a child");
-	rc = measure(&t, rounds, frames);
+	rc = measure(&t, rounds, frames, argc > 3 && strcmp(argv[3], "unwind") == 0);
 	kill(t.tid, SIGKILL);
 	waitpid(t.tid, &status, 0);
 	mem_close(&space.mem);
