@@ -49,7 +49,7 @@ enter() {
 	cp -a "$from/." "$root/srv/ubp/"
 	chown -R 0:0 "$root/srv/ubp"
 	exec chroot "$root" /usr/bin/env -i HOME=/root TERM=dumb LANG=C.UTF-8 "${@:1:1}" /bin/bash -c \
-		'cd /srv/ubp && exec "$@"' bash "${@:2}"
+		'cd /srv/ubp && "$@"; rc=$?; exit $rc' bash "${@:2}" # process 1 reaps orphans: a shell does
 }
 export -f enter
 rc=0
