@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "arch/arch.h"
+#include "engine/base/err.h"
 #include "engine/object/cfi_check.h"
+#include "engine/object/elf_size.h"
 #include "engine/object/object_priv.h"
 
 struct cfi {
@@ -84,9 +86,12 @@ static void open_debug(struct cfi *cfi)
 {
 	Elf *elf = cfi->object->elf;
 	Elf_Scn *section = find_section(elf, ".debug_frame");
+	struct ubp_err ignored;
 
 	cfi->debug_tried = true;
 	if (!section)
+		return;
+	if (elf_check_debug(elf, cfi->object->path, &ignored) < 0)
 		return;
 	/* This also decompresses the section. */
 	cfi->dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);

@@ -9,6 +9,7 @@
 
 #include "engine/base/err.h"
 #include "engine/object/debug_file.h"
+#include "engine/object/elf_size.h"
 #include "engine/object/object_priv.h"
 
 void object_set_debug(struct object *object, const struct object_debug_options *options)
@@ -52,8 +53,8 @@ static bool has_dwarf(Elf *elf)
 {
 	GElf_Shdr header;
 
-	return debug_section(elf, ".debug_info", &header) ||
-	       debug_section(elf, ".zdebug_info", &header);
+	return debug_find_section(elf, ".debug_info", &header) ||
+	       debug_find_section(elf, ".zdebug_info", &header);
 }
 
 /* Which file has the DWARF? NULL: none. *ret_path is its path. */
@@ -85,6 +86,8 @@ static int open_alt(struct object *object, Elf *elf, const char *path, struct ub
 	if (!debug_section(elf, ".gnu_debugaltlink", &header))
 		return 0;
 	file = debug_alt(object, elf, path);
+	if (file && elf_check_debug(file->elf, file->path, err) < 0)
+		return -EFBIG;
 	if (file)
 		debug->alt_dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
 	if (!debug->alt_dwarf)
@@ -109,6 +112,9 @@ static int open_dwarf(struct object *object, struct ubp_err *err)
 		return ubp_fail(err, ENODATA, "%s has no debug information, and %s",
 				object->path, sought);
 	}
+	rc = elf_check_debug(elf, path, err);
+	if (rc < 0)
+		return rc;
 	debug->dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
 	if (!debug->dwarf)
 		return ubp_fail(err, ENOEXEC, "%s: corrupt debug information: %s", path,

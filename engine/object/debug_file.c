@@ -17,8 +17,16 @@
 #include "engine/base/err.h"
 #include "engine/object/debug_search.h"
 #include "engine/object/debuginfod.h"
+#include "engine/object/elf_size.h"
 #include "engine/object/file.h"
+#include "engine/object/header.h"
 #include "engine/object/object_priv.h"
+
+/* A second or so. */
+#define CRC_LEN_MAX (UINT64_C(1) << 30)
+
+/* Packed names of functions (.gnu_debugdata): a few megabytes of the largest programs. */
+#define PACKED_MAX (UINT64_C(128) << 20)
 
 struct object_debug *debug_of(struct object *object)
 {
@@ -41,7 +49,7 @@ void debug_file_close(struct debug_file *file)
 	*file = (struct debug_file){ .fd = -1 };
 }
 
-Elf_Data *debug_section(Elf *elf, const char *name, GElf_Shdr *ret_header)
+Elf_Scn *debug_find_section(Elf *elf, const char *name, GElf_Shdr *ret_header)
 {
 	Elf_Scn *section = NULL;
 	size_t names;
@@ -55,9 +63,16 @@ Elf_Data *debug_section(Elf *elf, const char *name, GElf_Shdr *ret_header)
 			continue;
 		other = elf_strptr(elf, names, ret_header->sh_name);
 		if (other && strcmp(other, name) == 0)
-			return object_section_data(section, true);
+			return section;
 	}
 	return NULL;
+}
+
+Elf_Data *debug_section(Elf *elf, const char *name, GElf_Shdr *ret_header)
+{
+	Elf_Scn *section = debug_find_section(elf, name, ret_header);
+
+	return section ? object_section_data(section, true) : NULL;
 }
 
 /* --- does a file belong to the object? ---------------------------------------------- */
@@ -118,8 +133,23 @@ static bool is_same_text(Elf *a, Elf *b)
 	       of_a.sh_size == of_b.sh_size;
 }
 
-/* The checksum of .gnu_debuglink is the one of xz, too. */
-static bool has_crc(int fd, uint32_t wanted)
+__attribute__((format(printf, 3, 4))) static void say(char *text, size_t size, const char *fmt,
+						      ...)
+{
+	va_list ap;
+
+	if (text[0] != '\0')
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, size, fmt, ap);
+	va_end(ap);
+}
+
+/*
+ * The checksum of .gnu_debuglink is the one of xz, too. It is made of files that need not belong to the
+ * object, and be of any length, sparse at that: together no more than CRC_LEN_MAX for one object.
+ */
+static bool has_crc(struct object_debug *debug, const struct debug_file *file, uint32_t wanted)
 {
 	static const size_t room = 1 << 16;
 	uint8_t *bytes = malloc(room);
@@ -127,12 +157,20 @@ static bool has_crc(int fd, uint32_t wanted)
 	uint64_t at = 0;
 	ssize_t n = 0;
 
-	while (bytes && (n = pread(fd, bytes, room, (off_t)at)) > 0) {
+	if (file->size > CRC_LEN_MAX - debug->crc_len) {
+		free(bytes);
+		say(debug->misfit, sizeof(debug->misfit),
+		    "%.160s is too large for its checksum to be made (more than %llu MiB)",
+		    file->path, (unsigned long long)(CRC_LEN_MAX >> 20));
+		return false;
+	}
+	debug->crc_len += file->size;
+	while (bytes && at < file->size && (n = pread(file->fd, bytes, room, (off_t)at)) > 0) {
 		crc = lzma_crc32(bytes, (size_t)n, crc);
 		at += (uint64_t)n;
 	}
 	free(bytes);
-	return bytes && n == 0 && crc == wanted;
+	return bytes && at == file->size && crc == wanted;
 }
 
 /* How far it was moved: the first segment is at the same place of both. */
@@ -172,38 +210,43 @@ static const char *check_kind(const struct object *object, struct debug_file *fi
 	return NULL;
 }
 
-__attribute__((format(printf, 3, 4))) static void say(char *text, size_t size, const char *fmt,
-						      ...)
+/* Tables that lie in the file, and nothing that would take all memory to be looked at. */
+static int begin_elf(const char *path, uint64_t size, struct debug_file *file,
+		     struct ubp_err *err)
 {
-	va_list ap;
+	struct object header = { .path = file->path, .fd = file->fd, .size = size };
+	struct ubp_err ignored;
 
-	if (text[0] != '\0')
-		return;
-	va_start(ap, fmt);
-	vsnprintf(text, size, fmt, ap);
-	va_end(ap);
-}
-
-static int open_elf(const struct object *object, const char *path, struct debug_file *file)
-{
-	struct stat st;
-
-	*file = (struct debug_file){ .fd = file_open(path, &st) };
-	if (file->fd < 0)
-		return file->fd;
-	/* A link may lead back. */
-	if (st.st_dev == object->dev && st.st_ino == object->ino) {
-		debug_file_close(file);
-		return -ELOOP;
-	}
+	ubp_err_reset(&ignored);
+	if (header_check_tables(&header, &ignored) < 0)
+		return -EBADMSG;
 	elf_version(EV_CURRENT);
 	/* Not mapped, as the object. */
 	file->elf = elf_begin(file->fd, ELF_C_READ, NULL);
+	return file->elf ? elf_check_small(file->elf, size, path, err) : -EBADMSG;
+}
+
+/* -ENOEXEC: with a text, else without. */
+static int open_elf(const struct object *object, const char *path, struct debug_file *file,
+		    struct ubp_err *err)
+{
+	struct stat st;
+	int rc;
+
+	ubp_err_reset(err);
+	*file = (struct debug_file){ .fd = file_open(path, &st) };
+	if (file->fd < 0)
+		return file->fd;
+	file->size = (uint64_t)st.st_size;
 	file->path = strdup(path);
-	if (file->elf && file->path)
-		return 0;
-	debug_file_close(file);
-	return -EBADMSG;
+	/* A link may lead back. */
+	if (st.st_dev == object->dev && st.st_ino == object->ino)
+		rc = -ELOOP;
+	else
+		rc = file->path ? begin_elf(path, file->size, file, err) : -ENOMEM;
+	if (rc < 0)
+		debug_file_close(file);
+	return rc;
 }
 
 int debug_open_candidate(struct object *object, const char *path,
@@ -214,8 +257,11 @@ int debug_open_candidate(struct object *object, const char *path,
 	struct object_debug *debug = object->debug;
 	struct debug_file file;
 	const char *why = NULL;
-	int rc = open_elf(object, path, &file);
+	struct ubp_err err;
+	int rc = open_elf(object, path, &file, &err);
 
+	if (rc == -ENOEXEC)
+		say(debug->misfit, sizeof(debug->misfit), "%.200s", err.text);
 	if (rc == -EBADMSG)
 		say(debug->misfit, sizeof(debug->misfit), "%.160s is no ELF file", path);
 	if (rc < 0)
@@ -225,7 +271,7 @@ int debug_open_candidate(struct object *object, const char *path,
 	if (why)
 		say(debug->misfit, sizeof(debug->misfit), "%.160s is %s", path, why);
 	else if (id.len && (other.len || !wanted->link) ? !is_same_id(id, other)
-							: !has_crc(file.fd, wanted->crc)) {
+							: !has_crc(debug, &file, wanted->crc)) {
 		why = "other";
 		if (id.len)
 			say(debug->misfit, sizeof(debug->misfit),
@@ -273,6 +319,7 @@ const struct debug_file *debug_given(struct object *object)
 {
 	struct object_debug *debug = debug_of(object);
 	struct debug_file file;
+	struct ubp_err err;
 	int rc;
 
 	if (!debug || !debug->options.symbols)
@@ -280,7 +327,9 @@ const struct debug_file *debug_given(struct object *object)
 	if (debug->sought_given)
 		return debug->given.elf ? &debug->given : NULL;
 	debug->sought_given = true;
-	rc = open_elf(object, debug->options.symbols, &file);
+	rc = open_elf(object, debug->options.symbols, &file, &err);
+	if (rc == -ENOEXEC)
+		say(debug->given_misfit, sizeof(debug->given_misfit), "%.200s", err.text);
 	if (rc < 0) {
 		say(debug->given_misfit, sizeof(debug->given_misfit), "%.160s: %s",
 		    debug->options.symbols,
@@ -314,6 +363,9 @@ const struct debug_file *debug_embedded(struct object *object)
 	if (debug->sought_embedded)
 		return debug->embedded.elf ? &debug->embedded : NULL;
 	debug->sought_embedded = true;
+	if (!debug_find_section(object->elf, ".gnu_debugdata", &header) ||
+	    header.sh_size > PACKED_MAX)
+		return NULL;
 	data = debug_section(object->elf, ".gnu_debugdata", &header);
 	if (!data || data->d_size == 0)
 		return NULL;

@@ -21,6 +21,7 @@
 struct debug_file {
 	char *path; /* for messages */
 	int fd;     /* -1: it is .image */
+	uint64_t size;
 	void *image;
 	Elf *elf;     /* NULL: there is no such file */
 	int64_t bias; /* to be added to its addresses: elf_vaddrs of the object */
@@ -33,6 +34,7 @@ struct object_debug {
 	bool sought_given, sought_embedded, sought_separate, sought_alt;
 	char given_misfit[256]; /* why .options.symbols is of no use, or "" */
 	char misfit[256];       /* a file where one was looked for, and why it is of no use */
+	uint64_t crc_len;       /* of files whose checksum was made */
 	Dwarf *dwarf, *alt_dwarf;
 	Dwarf_CFI *cfi;
 	int64_t dwarf_bias;
@@ -55,6 +57,8 @@ void debug_say_sought(struct object *object, char *text, size_t size);
 
 void debug_file_close(struct debug_file *file);
 
+/* The section with that name and bytes in the file. NULL: none such. */
+Elf_Scn *debug_find_section(Elf *elf, const char *name, GElf_Shdr *ret_header);
 /* The section's contents, with its size in *ret_header; NULL: none such. Owned by @elf. */
 Elf_Data *debug_section(Elf *elf, const char *name, GElf_Shdr *ret_header);
 

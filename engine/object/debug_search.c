@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/object/debug_file.h"
 #include "engine/object/debuginfod.h"
 #include "engine/object/object_priv.h"
+#include "engine/object/place.h"
 
 #define USUAL_DIR "/usr/lib/debug"
 
@@ -50,8 +50,6 @@ static void place_in_process(struct search *s, const char *path)
 {
 	int n = 0;
 	unsigned pid;
-	struct stat ours, its;
-
 	if (sscanf(path, "/proc/%u/%n", &pid, &n) != 1 || n == 0)
 		return;
 	snprintf(s->root, sizeof(s->root), "/proc/%u/root", pid);
@@ -62,8 +60,7 @@ static void place_in_process(struct search *s, const char *path)
 
 		s->dir[len > 0 ? len : 0] = '\0';
 	}
-	if (stat("/", &ours) == 0 && stat(s->root, &its) == 0 && ours.st_dev == its.st_dev &&
-	    ours.st_ino == its.st_ino)
+	if (place_is_ours((pid_t)pid))
 		s->root[0] = '\0';
 }
 
@@ -90,11 +87,9 @@ static void spell_id(struct search *s)
 		snprintf(s->id + 2 * i, 3, "%02x", bytes[i]);
 }
 
-/* A tree like /usr/lib/debug, in @root. */
-static bool try_tree(struct search *s, const char *root, const char *dir)
+/* A tree like /usr/lib/debug, in @root. @link NULL: by build-id alone. */
+static bool try_tree(struct search *s, const char *root, const char *dir, const char *link)
 {
-	const char *link = s->wanted->link;
-
 	if (s->id[0] &&
 	    try_path(s, "%s%s/.build-id/%.2s/%s.debug", root, dir, s->id, s->id + 2))
 		return true;
@@ -112,7 +107,7 @@ static bool try_given_dirs(struct search *s)
 		size_t len = strcspn(at, ":");
 		char *dir = strndup(at, len);
 		bool found = dir && len &&
-			     (try_tree(s, "", dir) ||
+			     (try_tree(s, "", dir, s->wanted->link) ||
 			      (s->wanted->link && try_path(s, "%s/%s", dir, s->wanted->link)));
 
 		free(dir);
@@ -130,17 +125,23 @@ static bool try_alt(struct search *s)
 
 	if (alt[0] != '/')
 		return s->dir[0] && try_path(s, "%s%s/%s", s->root, s->dir, alt);
-	return (s->root[0] && try_path(s, "%s%s", s->root, alt)) || try_path(s, "%s", alt);
+	return try_path(s, "%s%s", s->root, alt);
 }
 
-static bool try_root(struct search *s, const char *root)
+static bool try_root(struct search *s)
 {
 	const char *link = s->wanted->link;
 
-	if (link && (try_path(s, "%s%s/%s", root, s->dir, link) ||
-		     try_path(s, "%s%s/.debug/%s", root, s->dir, link)))
+	if (link && (try_path(s, "%s%s/%s", s->root, s->dir, link) ||
+		     try_path(s, "%s%s/.debug/%s", s->root, s->dir, link)))
 		return true;
-	return try_tree(s, root, USUAL_DIR);
+	return try_tree(s, s->root, USUAL_DIR, link);
+}
+
+/* Of a file in another root only the build-id is sought in ours: names are its own, and mean nothing here. */
+static bool try_our_builds(struct search *s)
+{
+	return s->root[0] && try_tree(s, "", USUAL_DIR, NULL);
 }
 
 static bool try_debuginfod(struct search *s)
@@ -159,8 +160,8 @@ int debug_search(struct object *object, const struct debug_wanted *wanted,
 
 	spell_id(&s);
 	find_place(&s);
-	if ((wanted->alt && try_alt(&s)) || try_given_dirs(&s) ||
-	    (s.root[0] && try_root(&s, s.root)) || try_root(&s, "") || try_debuginfod(&s))
+	if ((wanted->alt && try_alt(&s)) || try_given_dirs(&s) || try_root(&s) ||
+	    try_our_builds(&s) || try_debuginfod(&s))
 		return 0;
 	return -ENOENT;
 }

@@ -24,8 +24,8 @@ struct debug_wanted {
 };
 
 /*
- * In the folders of the options, then in the usual ones: of the root of the process whose
- * file the object is, and in ours; then by debuginfod, if DEBUGINFOD_URLS asks for it (debuginfod.h). Returns 0 or
+ * In the folders of the options, then in the usual ones of the root of the process whose
+ * file the object is, and by build-id in ours; then by debuginfod, if DEBUGINFOD_URLS asks for it (debuginfod.h). Returns 0 or
  * -ENOENT; object->debug->misfit tells of a file that was found, but does not fit.
  */
 int debug_search(struct object *object, const struct debug_wanted *wanted,

@@ -1,22 +1,39 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* Opening a file that a program under trace may have chosen. */
+/*
+ * Opening a file that a program under trace may have chosen. A path of the form /proc/PID/root/... is looked
+ * up within that root: symlinks lead where they lead there, never out of it, and if others rename and link
+ * meanwhile. (openat2(); before Linux 5.6 component by component.)
+ */
 
 #ifndef UBP_OBJECT_FILE_H
 #define UBP_OBJECT_FILE_H
+
+#include <dirent.h>
 
 struct stat;
 
 /*
  * Open the regular file at @path for reading. Anything else (a fifo, a device) is
- * looked at, but never opened: that could block, or have effects. In a path of the
- * form /proc/PID/root/..., symlinks lead within that root, not out of it.
+ * looked at, but never opened: that could block, or have effects.
  *
  * Returns a descriptor, which is the caller's; -EINVAL: no regular file; or another
  * -errno. *ret_st is filled where something is there, whatever it is; else its
  * st_mode is 0.
  */
 int file_open(const char *path, struct stat *ret_st);
+
+/* What is at @path, which is not opened. Returns 0 or -errno. */
+int file_stat(const char *path, struct stat *ret_st);
+
+/* Its entries. NULL: no folder, or it may not be read. */
+DIR *file_opendir(const char *path);
+
+/*
+ * @path (no /proc/PID/root in front of it) in the folder @root, without openat2(): an O_PATH descriptor, or
+ * -errno. What file_open() does on old kernels.
+ */
+int file_walk(int root, const char *path);
 
 #endif

@@ -207,12 +207,11 @@ static int check_tables(const struct object *object, struct ubp_err *err)
 	return rc;
 }
 
-int header_check(struct object *object, struct ubp_err *err)
+static int read_header(struct object *object, struct ubp_err *err)
 {
 	uint8_t raw[sizeof(Elf64_Ehdr)] = { 0 };
 	ssize_t n = object_read(object, 0, raw, sizeof(raw));
 	size_t want;
-	int rc;
 
 	if (n < 0)
 		return ubp_fail(err, (int)-n, "%s: read: %s", object->path, strerror((int)-n));
@@ -235,8 +234,24 @@ int header_check(struct object *object, struct ubp_err *err)
 	/* The byte order must be known before numbers can be read. */
 	memcpy(object->ehdr.e_ident, raw, EI_NIDENT);
 	decode_header(object, raw);
+	return 0;
+}
+
+int header_check(struct object *object, struct ubp_err *err)
+{
+	int rc = read_header(object, err);
+
+	if (rc < 0)
+		return rc;
 	set_machine(object);
 	rc = check_type(object, err);
+	return rc < 0 ? rc : check_tables(object, err);
+}
+
+int header_check_tables(struct object *object, struct ubp_err *err)
+{
+	int rc = read_header(object, err);
+
 	return rc < 0 ? rc : check_tables(object, err);
 }
 

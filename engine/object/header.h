@@ -18,6 +18,9 @@ struct ubp_err;
  */
 int header_check(struct object *object, struct ubp_err *err);
 
+/* The same of a debug file, whatever its type: of @object, path, fd and size are asked. */
+int header_check_tables(struct object *object, struct ubp_err *err);
+
 /* What a file is, without opening it as an object. */
 struct elf_ident {
 	uint16_t machine; /* EM_* */

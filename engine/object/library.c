@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/object/file.h"
 #include "engine/object/ldcache.h"
 #include "engine/object/nearest.h"
 #include "engine/object/place.h"
@@ -105,7 +106,7 @@ static int search_folder(const struct place *place, const char *folder, const ch
 
 	if (rc < 0)
 		return rc == -ENOMEM ? rc : 0;
-	dir = opendir(open);
+	dir = file_opendir(open);
 	free(open);
 	if (!dir)
 		return 0;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "engine/base/err.h"
+#include "engine/object/file.h"
 #include "engine/object/library.h"
 #include "engine/object/mapped.h"
 #include "engine/object/nearest.h"
@@ -70,7 +71,7 @@ static bool is_same_file(const char *open, const struct mapped_file *file)
 {
 	struct stat st;
 
-	return stat(open, &st) == 0 && st.st_ino == file->ino;
+	return file_stat(open, &st) == 0 && st.st_ino == file->ino;
 }
 
 /* A path made by format, if an ELF file can be read there. */
@@ -126,9 +127,10 @@ static int open_path_of(const struct view *view, const struct mapped_file *file,
 static int check_regular(const char *open, const char *path, struct ubp_err *err)
 {
 	struct stat st;
+	int rc = file_stat(open, &st);
 
-	if (stat(open, &st) < 0)
-		return ubp_fail_sys(err, "%s", path);
+	if (rc < 0)
+		return ubp_fail(err, -rc, "%s: %s", path, strerror(-rc));
 	if (S_ISREG(st.st_mode))
 		return 0;
 	return ubp_fail(err, EINVAL, "%s: %s, not an ELF file", path,

@@ -188,7 +188,8 @@ static struct object *open_again(const struct object *known, const struct mappin
 	return object ? object : open_same(path, m);
 }
 
-struct object *mapped_open_past(pid_t pid, const struct mapping *m, const struct object *known)
+struct object *mapped_open_past(pid_t pid, const struct mapping *m, const struct object *known,
+				bool is_our_place)
 {
 	struct object *object = NULL;
 	struct mapped_file file;
@@ -207,8 +208,8 @@ struct object *mapped_open_past(pid_t pid, const struct mapping *m, const struct
 		object = open_same(path, m);
 		free(path);
 	}
-	/* The process may have ended, and had the same files as we. */
-	if (!object)
+	/* The process may have ended. */
+	if (!object && is_our_place)
 		object = open_same(file.path, m);
 	free(file.path);
 	return object;

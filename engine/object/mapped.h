@@ -44,8 +44,10 @@ struct object *mapped_open(pid_t pid, const struct mapping *m);
 /*
  * The same of a mapping that process @pid had: that may have ended since, or be another. Whatever
  * is opened is the file that was mapped, by its number. @known: perhaps that file, open already, or NULL.
+ * @is_our_place: the process saw our files, so its path may be tried here (struct maps).
  */
-struct object *mapped_open_past(pid_t pid, const struct mapping *m, const struct object *known);
+struct object *mapped_open_past(pid_t pid, const struct mapping *m, const struct object *known,
+				bool is_our_place);
 
 /* What the kernel maps into every program has no file: an object of these bytes of it, or NULL. */
 struct object *mapped_open_vdso(const void *bytes, size_t len);

@@ -25,6 +25,9 @@ struct maps {
 	struct mapping *v; /* ascending, none overlaps another */
 	size_t n;
 	char *text; /* what the paths point into */
+	/* The process sees our files (place_is_ours()): its names may be looked up when it has ended. Set by
+	 * whoever wants to do that. */
+	bool is_our_place;
 };
 
 /* Errors: -ESRCH (gone, or a zombie: it has none), -EACCES. Free in any case. */

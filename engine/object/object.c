@@ -2,6 +2,7 @@
 /* Copyright the ubp authors */
 
 #include "engine/object/object.h"
+#include "engine/object/elf_size.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -146,6 +147,9 @@ static int read_elf(struct object *object, struct ubp_err *err)
 	if (!object->elf || elf_kind(object->elf) != ELF_K_ELF)
 		return ubp_fail(err, ENOEXEC, "%s: corrupt ELF file: %s", object->path,
 				elf_errmsg(-1));
+	rc = elf_check_small(object->elf, object->size, object->path, err);
+	if (rc < 0)
+		return rc;
 	if (elf_getshdrnum(object->elf, &object->n_sections) < 0)
 		return ubp_fail(err, ENOEXEC, "%s: corrupt ELF file: %s", object->path,
 				elf_errmsg(-1));

@@ -22,6 +22,15 @@ static bool same_target(const char *path, const char *other)
 	       a.st_ino == b.st_ino;
 }
 
+bool place_is_ours(pid_t pid)
+{
+	char mounts[48], root[48];
+
+	snprintf(mounts, sizeof(mounts), "/proc/%d/ns/mnt", pid);
+	snprintf(root, sizeof(root), "/proc/%d/root", pid);
+	return same_target(mounts, "/proc/self/ns/mnt") && same_target(root, "/proc/self/root");
+}
+
 void place_init(struct place *place, pid_t pid)
 {
 	char path[48];
@@ -33,12 +42,8 @@ void place_init(struct place *place, pid_t pid)
 		(void)header_peek("/proc/self/exe", &place->ident);
 	if (pid == 0)
 		return;
-	/* One root directory can carry other mounts in another mount namespace. */
-	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
-	snprintf(place->root, sizeof(place->root), "/proc/%d/root", pid);
-	if (same_target(path, "/proc/self/ns/mnt") &&
-	    same_target(place->root, "/proc/self/root"))
-		place->root[0] = '\0';
+	if (!place_is_ours(pid))
+		snprintf(place->root, sizeof(place->root), "/proc/%d/root", pid);
 }
 
 /* A walk along a path: what is done has no symlinks, what is to do may have. */

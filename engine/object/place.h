@@ -6,6 +6,7 @@
 #ifndef UBP_OBJECT_PLACE_H
 #define UBP_OBJECT_PLACE_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "engine/object/header.h"
@@ -15,6 +16,12 @@ struct place {
 	char root[32];          /* "", or "/proc/PID/root" where that is another than ours */
 	struct elf_ident ident; /* of the programs that run there */
 };
+
+/*
+ * Does the process see the files that we see? One root directory can carry other mounts in another mount
+ * namespace. False also where that cannot be known: it has ended.
+ */
+bool place_is_ours(pid_t pid);
 
 /* @pid 0: our own place. The process must be one that maps_read() could read. */
 void place_init(struct place *place, pid_t pid);

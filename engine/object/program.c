@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/object/file.h"
 #include "engine/object/nearest.h"
 #include "engine/object/place.h"
 
@@ -43,6 +45,16 @@ static const char *folders(void)
 	return path ? path : DEFAULT_PATH;
 }
 
+/* In another root the process itself may, and no path is followed from here. */
+static bool may_execute(const struct place *place, const char *open)
+{
+	struct stat st;
+
+	if (!place->root[0])
+		return faccessat(AT_FDCWD, open, X_OK, AT_EACCESS) == 0;
+	return file_stat(open, &st) == 0 && (st.st_mode & 0111);
+}
+
 int program_find(const struct place *place, const char *name, char **ret_path, char **ret_open,
 		 char **ret_script)
 {
@@ -57,9 +69,7 @@ int program_find(const struct place *place, const char *name, char **ret_path, c
 
 		if (n < 0 || (size_t)n >= sizeof(path) || place_resolve(place, path, &open) < 0)
 			continue;
-		kind = faccessat(AT_FDCWD, open, X_OK, AT_EACCESS) < 0
-			       ? -EACCES
-			       : header_peek(open, &ident);
+		kind = may_execute(place, open) ? header_peek(open, &ident) : -EACCES;
 		if (kind == 0) {
 			*ret_path = strdup(path);
 			*ret_open = open;
@@ -88,7 +98,7 @@ void program_offer_near(const struct place *place, struct nearest *nearest)
 		DIR *dir = NULL;
 
 		if (place_resolve(place, folder, &open) == 0)
-			dir = opendir(open);
+			dir = file_opendir(open);
 		free(open);
 		while (dir && (entry = readdir(dir)))
 			if (entry->d_name[0] != '.')

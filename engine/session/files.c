@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine/dwarf/dwarf.h"
+#include "engine/object/file.h"
 #include "engine/object/locate.h"
 #include "engine/object/maps.h"
 #include "engine/session/session.h"
@@ -32,6 +33,7 @@ static int remember_file(struct ubp_session *s, const struct stat *st, const cha
 {
 	const struct object_debug_options debug = target_debug(&s->opt.debug);
 	struct session_file *f;
+	struct stat again;
 	int fd, rc;
 
 	if (files_by_id(s, st->st_dev, st->st_ino))
@@ -47,7 +49,7 @@ static int remember_file(struct ubp_session *s, const struct stat *st, const cha
 		return rc;
 	}
 	object_set_debug(f->object, &debug);
-	fd = open(open_path, O_RDONLY | O_CLOEXEC);
+	fd = file_open(open_path, &again);
 	if (fd >= 0) {
 		(void)maps_identity(fd, &f->maps_dev, &f->maps_ino);
 		close(fd);
@@ -96,6 +98,13 @@ pid_t files_view(const struct ubp_session *s)
 	return live ? live : named;
 }
 
+static int stat_file(const char *path, struct stat *ret_st, struct ubp_err *err)
+{
+	int rc = file_stat(path, ret_st);
+
+	return rc < 0 ? ubp_fail(err, -rc, "%s: %s", path, strerror(-rc)) : 0;
+}
+
 /* Find the file of a target that this call has not met yet. */
 static int look_up(struct ubp_session *s, const char *target, struct ubp_err *err)
 {
@@ -103,8 +112,8 @@ static int look_up(struct ubp_session *s, const char *target, struct ubp_err *er
 	struct stat st;
 	int rc = object_locate(target, files_view(s), &path, &open_path, err);
 
-	if (rc == 0 && stat(open_path, &st) < 0)
-		rc = ubp_fail_sys(err, "%s", open_path);
+	if (rc == 0)
+		rc = stat_file(open_path, &st, err);
 	if (rc == 0 && !S_ISREG(st.st_mode))
 		rc = ubp_fail(err, EINVAL, "%s: not a regular file", open_path);
 	if (rc == 0)

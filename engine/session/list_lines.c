@@ -7,20 +7,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "engine/dwarf/dwarf.h"
+#include "engine/object/file.h"
 #include "engine/object/object.h"
+#include "engine/object/place.h"
 #include "engine/session/target_file.h"
 #include "engine/sink/buf.h"
 
 /* Lines that are shown behind the last that can be probed. */
 #define MORE_LINES 3
 
+/* Of the source, as debug information names it. */
+#define LINE_LEN_MAX   4096
+#define SOURCE_LEN_MAX (64u << 20)
+
 struct printing {
 	struct dwarf_lines lines;
+	pid_t pid;
 	FILE *source; /* NULL: there is none */
-	char *text;   /* of a line */
-	size_t text_size;
+	size_t n_read;
+	char text[LINE_LEN_MAX]; /* of a line; of a longer one the beginning */
 	struct sink_buf out;
 	int (*each)(void *ctx, const char *line);
 	void *ctx;
@@ -42,13 +50,20 @@ static int print(struct printing *p)
 /* The next line of the source into .text; false: there is none. */
 static bool read_line(struct printing *p)
 {
-	ssize_t n = p->source ? getline(&p->text, &p->text_size, p->source) : -1;
+	size_t n = 0;
+	int c = EOF;
 
-	if (n > 0 && p->text[n - 1] == '\n')
-		p->text[--n] = '\0';
+	while (p->source && p->n_read < SOURCE_LEN_MAX && (c = getc(p->source)) != EOF) {
+		p->n_read++;
+		if (c == '\n')
+			break;
+		if (n + 1 < sizeof(p->text))
+			p->text[n++] = (char)c;
+	}
 	if (n > 0 && p->text[n - 1] == '\r')
-		p->text[n - 1] = '\0';
-	return n >= 0;
+		n--;
+	p->text[n] = '\0';
+	return n > 0 || c == '\n';
 }
 
 static bool is_probeable(const struct dwarf_lines *lines, unsigned line)
@@ -90,17 +105,35 @@ static int print_lines(struct printing *p)
 	return rc;
 }
 
+/*
+ * Debug information names it, so it may be anything: a regular file is opened, where the program sees
+ * it. errno tells why not.
+ */
+static FILE *open_source(const struct printing *p, const char *file)
+{
+	struct place place;
+	char *path = NULL;
+	struct stat st;
+	int fd = -ENOMEM;
+
+	place_init(&place, p->pid);
+	if (asprintf(&path, "%s%s", place.root, file) >= 0)
+		fd = file_open(path, &st);
+	free(path);
+	errno = fd < 0 ? -fd : 0;
+	return fd < 0 ? NULL : fdopen(fd, "r");
+}
+
 static int list_lines(struct dwarf *dwarf, const char *function, struct printing *p)
 {
 	int rc = dwarf_lines_of(dwarf, function, &p->lines, p->err);
 
 	if (rc < 0)
 		return rc;
-	p->source = fopen(p->lines.file, "re");
+	p->source = open_source(p, p->lines.file);
 	rc = print_lines(p);
 	if (p->source)
 		(void)fclose(p->source);
-	free(p->text);
 	sink_buf_free(&p->out);
 	dwarf_lines_free(&p->lines);
 	return rc;
@@ -109,7 +142,7 @@ static int list_lines(struct dwarf *dwarf, const char *function, struct printing
 int ubp_list_lines(const struct ubp_target *target, const char *function,
 		   int (*each)(void *ctx, const char *line), void *ctx, struct ubp_err *err)
 {
-	struct printing p = { .each = each, .ctx = ctx, .err = err };
+	struct printing p = { .pid = target->pid, .each = each, .ctx = ctx, .err = err };
 	struct object *object = NULL;
 	struct dwarf *dwarf = NULL;
 	int rc;

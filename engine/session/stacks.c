@@ -39,6 +39,7 @@ int stacks_init(struct ubp_session *s, struct ubp_err *err)
 		.debug = { .dirs = s->opt.debug.dirs, .symbols = s->opt.debug.symbols },
 		.known = known,
 		.ctx = s,
+		.warn = { s->opt.warn, s->opt.warn_ctx },
 		.lines = s->opt.stack_lines,
 		.is_cfi = stacks_unwinds(s),
 	};

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "engine/event/clock.h"
+#include "engine/object/file.h"
 #include "engine/object/locate.h"
 #include "engine/object/mapped.h"
 #include "engine/object/maps.h"
@@ -289,7 +290,7 @@ static char *definition_path(const struct search *search, const char *path,
 
 	ubp_err_reset(&ignored);
 	if (object_locate(path, search->view, &own, &open_path, &ignored) < 0 ||
-	    stat(open_path, &st) < 0 || st.st_dev != object_dev(object) ||
+	    file_stat(open_path, &st) < 0 || st.st_dev != object_dev(object) ||
 	    st.st_ino != object_ino(object)) {
 		free(own);
 		own = strdup(object_path(object));

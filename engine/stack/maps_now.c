@@ -5,6 +5,7 @@
 
 #include "engine/base/err.h"
 #include "engine/object/maps.h"
+#include "engine/object/place.h"
 #include "engine/plant/plant.h"
 #include "engine/stack/maps_set.h"
 
@@ -18,10 +19,12 @@ uint32_t stack_maps_now(struct stack_maps_set *set, const struct tracee *t)
 		return 0;
 	if (ps->maps_number)
 		return ps->maps_number;
-	if (maps_read(t->tid, &maps, &ignored) == 0)
+	if (maps_read(t->tid, &maps, &ignored) == 0) {
+		maps.is_our_place = place_is_ours(t->tid);
 		ps->maps_number = stack_maps_set_add(set, t->process->pid, &maps);
-	else
+	} else {
 		maps_free(&maps);
+	}
 	if (ps->maps_number)
 		ps->maps_last = ps->maps_number;
 	return ps->maps_number;

@@ -92,7 +92,7 @@ static bool is_same(const struct maps *a, const struct maps *b)
 {
 	size_t i = 0;
 
-	if (a->n != b->n)
+	if (a->n != b->n || a->is_our_place != b->is_our_place)
 		return false;
 	while (i < a->n && is_same_mapping(&a->v[i], &b->v[i]))
 		i++;
@@ -120,7 +120,8 @@ static int copy(const struct maps *from, struct maps *ret_maps)
 		len += strlen(from->v[i].path) + 1;
 	*ret_maps = (struct maps){ .v = malloc(from->n * sizeof(*from->v) + 1),
 				   .text = malloc(len + 1),
-				   .n = from->n };
+				   .n = from->n,
+				   .is_our_place = from->is_our_place };
 	if (!ret_maps->v || !ret_maps->text) {
 		maps_free(ret_maps);
 		return -ENOMEM;

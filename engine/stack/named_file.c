@@ -27,11 +27,12 @@ static void free_file(struct named_file *file)
 }
 
 static void open_file(const struct named_files *files, struct named_file *file, pid_t pid,
-		      const struct mapping *m)
+		      const struct maps *maps, const struct mapping *m)
 {
 	file->pid = pid;
 	file->object = mapped_open_past(
-		pid, m, files->known ? files->known(files->ctx, m->dev, m->ino) : NULL);
+		pid, m, files->known ? files->known(files->ctx, m->dev, m->ino) : NULL,
+		maps->is_our_place);
 	if (file->object)
 		object_set_debug(file->object, &files->debug);
 }
@@ -75,7 +76,8 @@ static struct named_file *vdso_of(struct named_files *files, const struct mappin
 
 /* --- files --------------------------------------------------------------------------- */
 
-struct named_file *named_file_of(struct named_files *files, pid_t pid, const struct mapping *m)
+struct named_file *named_file_of(struct named_files *files, pid_t pid, const struct maps *maps,
+				 const struct mapping *m)
 {
 	uint64_t key = mapped_key(m->dev, m->ino);
 	struct named_file *first, *file;
@@ -90,7 +92,7 @@ struct named_file *named_file_of(struct named_files *files, pid_t pid, const str
 	if (file) {
 		/* Another process may let us at it. */
 		if (!file->object && file->pid != pid)
-			open_file(files, file, pid, m);
+			open_file(files, file, pid, maps, m);
 		return file->object ? file : NULL;
 	}
 	file = calloc(1, sizeof(*file));
@@ -101,7 +103,7 @@ struct named_file *named_file_of(struct named_files *files, pid_t pid, const str
 		free(file);
 		return NULL;
 	}
-	open_file(files, file, pid, m);
+	open_file(files, file, pid, maps, m);
 	return file->object ? file : NULL;
 }
 

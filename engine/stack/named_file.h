@@ -15,6 +15,7 @@
 struct cfi;
 struct dwarf;
 struct mapping;
+struct maps;
 struct object;
 
 struct named_file {
@@ -37,8 +38,9 @@ struct named_files {
 	bool no_vdso;
 };
 
-/* The file of a mapping that process @pid has, or had. NULL: it has none, or that is out of reach. */
-struct named_file *named_file_of(struct named_files *files, pid_t pid, const struct mapping *m);
+/* The file of a mapping that process @pid has, or had, one of @maps. NULL: it has none, or that is out of reach. */
+struct named_file *named_file_of(struct named_files *files, pid_t pid, const struct maps *maps,
+				 const struct mapping *m);
 /* NULL: it has no debug information. */
 struct dwarf *named_file_dwarf(struct named_file *file);
 /*

@@ -13,10 +13,10 @@
 #include "engine/object/demangle.h"
 #include "engine/object/maps.h"
 #include "engine/object/object.h"
+#include "engine/object/place.h"
 #include "engine/sink/value.h"
 #include "engine/stack/maps_set.h"
 #include "engine/stack/named_file.h"
-#include "engine/stack/perf_map.h"
 
 /* Addresses whose names are kept; then all are forgotten. */
 #define KEPT_MAX 100000
@@ -163,10 +163,12 @@ static const struct maps *look_at(struct symboliser *s, pid_t pid)
 		p->wait_ns =
 			p->wait_ns < LOOK_MAX_NS / 2 ? 2 * p->wait_ns + LOOK_NS : LOOK_MAX_NS;
 		p->maps = 0;
-		if (maps_read(pid, &maps, &ignored) == 0)
+		if (maps_read(pid, &maps, &ignored) == 0) {
+			maps.is_our_place = place_is_ours(pid);
 			p->maps = stack_maps_set_add(s->opt.maps, pid, &maps);
-		else
+		} else {
 			maps_free(&maps);
+		}
 	}
 	return stack_maps_set_get(s->opt.maps, p->maps, &whose);
 }
@@ -333,7 +335,7 @@ static const struct named *name_of(struct symboliser *s, struct where *where,
 	if (named)
 		return named;
 	*ret_m = mapping_of(s, where);
-	file = *ret_m ? named_file_of(&s->files, where->pid, *ret_m) : NULL;
+	file = *ret_m ? named_file_of(&s->files, where->pid, where->maps, *ret_m) : NULL;
 	if (!file)
 		return NULL;
 	named = find_named(s, where); /* its mappings may be others now */
@@ -363,7 +365,8 @@ static void name_otherwise(struct symboliser *s, const struct where *where,
 		frame->file = m->path[0] ? m->path : "//anon";
 	}
 	if (p && !p->perf_map)
-		p->perf_map = perf_map_new(where->pid);
+		p->perf_map = perf_map_new(where->pid, where->maps && where->maps->is_our_place,
+					   &s->opt.warn);
 	if (p && p->perf_map)
 		frame->function = perf_map_at(p->perf_map, looked_up(where), &start);
 	if (frame->function)

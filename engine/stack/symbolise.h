@@ -10,6 +10,7 @@
 
 #include "engine/object/debug.h"
 #include "engine/sink/frame.h"
+#include "engine/stack/perf_map.h"
 
 struct object;
 struct stack_maps_set;
@@ -24,6 +25,8 @@ struct symboliser_options {
 	 */
 	const struct object *(*known)(void *ctx, uint64_t dev, uint64_t ino);
 	void *ctx;
+	/* Told what is left out of a file, once for each. .warn may be NULL. */
+	struct perf_map_warn warn;
 	bool lines;  /* source lines and inlined functions, too (DWARF) */
 	bool is_cfi; /* stacks have what a signal interrupted as an entry of its own */
 };

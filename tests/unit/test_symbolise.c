@@ -175,7 +175,7 @@ static void finds_what_is_new(void **state)
 
 static void names_after_the_end(void **state)
 {
-	char path[] = "/tmp/ubp-symbolise-XXXXXX", command[8192], *text;
+	char path[] = "/tmp/ubp-symbolise-XXXXXX", command[8192], *text, *elsewhere;
 	int fd = mkstemp(path);
 	struct ubp_err err;
 	struct maps maps;
@@ -209,12 +209,22 @@ static void names_after_the_end(void **state)
 		strcat(text, line);
 	}
 	maps_free(&maps);
+	elsewhere = strdup(text);
 	assert_int_equal(maps_parse(text, &maps), 0);
 	assert_true(maps.n > 0);
+	maps.is_our_place = true;
 	record->maps = stack_maps_set_add(set, 0x7ffffff0, &maps);
 	record->pid = 0x7ffffff0;
 	fclose(file);
 	assert_string_equal(name_one((uint64_t)(uintptr_t)twice)->function, "twice");
+	assert_string_equal(frames[0].file, path);
+	stop();
+	/* In a root of its own that name was another's: it is not looked up in ours. */
+	start(false);
+	assert_int_equal(maps_parse(elsewhere, &maps), 0);
+	record->maps = stack_maps_set_add(set, 0x7ffffff0, &maps);
+	record->pid = 0x7ffffff0;
+	assert_null(name_one((uint64_t)(uintptr_t)twice)->function);
 	assert_string_equal(frames[0].file, path);
 	stop();
 	/* Another file of that name is not believed. */
@@ -288,7 +298,7 @@ static void reads_perf_maps(void **state)
 	fprintf(file, "%" PRIx64 " 20 newer\n", at + 0x210);
 	fprintf(file, "%" PRIx64 " 10 cut", at + 0x300);
 	fclose(file);
-	map = perf_map_new(getpid());
+	map = perf_map_new(getpid(), true, &(struct perf_map_warn){ NULL, NULL });
 	found = perf_map_at(map, at + 0xff, &start_of);
 	assert_string_equal(found, "LazyCompile:~run /a b.js:12");
 	assert_int_equal(start_of, at);
@@ -311,7 +321,7 @@ static void reads_perf_maps(void **state)
 		fprintf(file, "%" PRIx64 " 100 theirs\n", at);
 		fclose(file);
 		assert_int_equal(chown(path, 12345, 12345), 0);
-		map = perf_map_new(getpid());
+		map = perf_map_new(getpid(), true, &(struct perf_map_warn){ NULL, NULL });
 		assert_null(perf_map_at(map, at, &start_of));
 		perf_map_free(map);
 		unlink(path);

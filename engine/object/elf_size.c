@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/object/elf_size.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/base/err.h"
+
+#define DEBUG_MAX (UINT64_C(4) << 30)
+#define MIB       (UINT64_C(1) << 20)
+
+static int fail_small(const char *path, const char *what, uint64_t len, struct ubp_err *err)
+{
+	return ubp_fail(err, ENOEXEC, "%s: %s of %llu MiB: nothing of it is read", path, what,
+			(unsigned long long)(len / MIB));
+}
+
+/* What does not lie in the file libelf refuses by itself. */
+static bool is_long(uint64_t offset, uint64_t len, uint64_t size)
+{
+	return len > ELF_SMALL_MAX && offset <= size && len <= size - offset;
+}
+
+static int check_segments(Elf *elf, uint64_t size, const char *path, struct ubp_err *err)
+{
+	GElf_Phdr phdr;
+	size_t n;
+
+	if (elf_getphdrnum(elf, &n) < 0)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (gelf_getphdr(elf, (int)i, &phdr) && phdr.p_type == PT_NOTE &&
+		    is_long(phdr.p_offset, phdr.p_filesz, size))
+			return fail_small(path, "notes", phdr.p_filesz, err);
+	return 0;
+}
+
+static const char *name_of(Elf *elf, size_t names, const GElf_Shdr *header)
+{
+	const char *name = elf_strptr(elf, names, header->sh_name);
+
+	return name ? name : "";
+}
+
+/* .gnu_debuglink, .gnu_debugaltlink */
+static bool is_link(const char *name)
+{
+	return strncmp(name, ".gnu_debug", 10) == 0 && strcmp(name, ".gnu_debugdata") != 0;
+}
+
+int elf_check_small(Elf *elf, uint64_t size, const char *path, struct ubp_err *err)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+	int rc = check_segments(elf, size, path, err);
+
+	if (rc < 0 || elf_getshdrstrndx(elf, &names) < 0)
+		return rc;
+	section = elf_getscn(elf, names);
+	if (section && gelf_getshdr(section, &header) && header.sh_type != SHT_NOBITS &&
+	    is_long(header.sh_offset, header.sh_size, size))
+		return fail_small(path, "names of sections", header.sh_size, err);
+	section = NULL;
+	while ((section = elf_nextscn(elf, section))) {
+		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS ||
+		    !is_long(header.sh_offset, header.sh_size, size))
+			continue;
+		if (header.sh_type == SHT_NOTE || is_link(name_of(elf, names, &header)))
+			return fail_small(path, "a note or link", header.sh_size, err);
+	}
+	return 0;
+}
+
+/* --- debug information ------------------------------------------------------------------ */
+
+static uint64_t debug_max(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+	uint64_t quarter =
+		pages > 0 && size > 0 ? (uint64_t)pages / 4 * (uint64_t)size : DEBUG_MAX;
+
+	return quarter < DEBUG_MAX ? quarter : DEBUG_MAX;
+}
+
+static uint64_t big_endian(const uint8_t *bytes)
+{
+	uint64_t number = 0;
+
+	for (int i = 0; i < 8; i++)
+		number = number << 8 | bytes[i];
+	return number;
+}
+
+/*
+ * How long a section is when it is unpacked; 0: it is not packed. Its first bytes are read alone: gelf_getchdr()
+ * would have all of it.
+ */
+static uint64_t unpacked_len(Elf *elf, const GElf_Shdr *header, const char *name)
+{
+	size_t len = 24;
+	Elf_Data *data;
+	const uint8_t *bytes;
+
+	if (!(header->sh_flags & SHF_COMPRESSED) && strncmp(name, ".zdebug", 7) != 0)
+		return 0;
+	if (header->sh_size < len)
+		len = header->sh_size;
+	data = elf_getdata_rawchunk(elf, (int64_t)header->sh_offset, len, ELF_T_BYTE);
+	bytes = data ? data->d_buf : NULL;
+	if (!bytes)
+		return 0;
+	if (!(header->sh_flags & SHF_COMPRESSED))
+		return len >= 12 && memcmp(bytes, "ZLIB", 4) == 0 ? big_endian(bytes + 4) : 0;
+	if (gelf_getclass(elf) == ELFCLASS32) {
+		data = elf_getdata_rawchunk(elf, (int64_t)header->sh_offset, sizeof(Elf32_Chdr),
+					    ELF_T_CHDR);
+		return data && data->d_buf ? ((const Elf32_Chdr *)data->d_buf)->ch_size : 0;
+	}
+	data = elf_getdata_rawchunk(elf, (int64_t)header->sh_offset, sizeof(Elf64_Chdr),
+				    ELF_T_CHDR);
+	return data && data->d_buf ? ((const Elf64_Chdr *)data->d_buf)->ch_size : 0;
+}
+
+static bool is_debug(const char *name)
+{
+	return strncmp(name, ".debug_", 7) == 0 || strncmp(name, ".zdebug_", 8) == 0;
+}
+
+int elf_check_debug(Elf *elf, const char *path, struct ubp_err *err)
+{
+	uint64_t max = debug_max(), len = 0, unpacked;
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) < 0)
+		return 0;
+	while ((section = elf_nextscn(elf, section))) {
+		const char *name;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
+			continue;
+		name = name_of(elf, names, &header);
+		if (!is_debug(name) && !(header.sh_flags & SHF_COMPRESSED))
+			continue;
+		unpacked = unpacked_len(elf, &header, name);
+		if (header.sh_size > max || unpacked > max ||
+		    (len += header.sh_size + unpacked) > max)
+			return ubp_fail(err, EFBIG,
+					"%s: its debug information takes more than %llu MiB of "
+					"memory, and is not read",
+					path, (unsigned long long)(max / MIB));
+		if (unpacked > UNPACKED_MIN && unpacked / UNPACKED_FACTOR > header.sh_size)
+			return ubp_fail(err, EFBIG,
+					"%s: %s says that %llu bytes of it become %llu: the "
+					"debug information is not read",
+					path, name, (unsigned long long)header.sh_size,
+					(unsigned long long)unpacked);
+	}
+	return 0;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What a file would make libelf and libdw allocate. They read sections whole, by the sizes that stand in
+ * the file: a sparse file of 4 TB costs whoever made it nothing, and a few packed megabytes become gigabytes.
+ */
+
+#ifndef UBP_OBJECT_ELF_SIZE_H
+#define UBP_OBJECT_ELF_SIZE_H
+
+#include <gelf.h>
+#include <stdint.h>
+
+struct ubp_err;
+
+/* The longest of those that libelf reads to find others: names of sections, notes, links. */
+#define ELF_SMALL_MAX (UINT64_C(64) << 20)
+
+/* Unpacked is so many times as long as packed at most, and some; what compilers write is under 20. */
+#define UNPACKED_FACTOR 64
+#define UNPACKED_MIN    (UINT64_C(1) << 20)
+
+/*
+ * Returns 0, or -ENOEXEC with a text: one of those is longer. Ask before anything else is asked about @elf,
+ * a file of @size bytes.
+ */
+int elf_check_small(Elf *elf, uint64_t size, const char *path, struct ubp_err *err);
+
+/*
+ * Before libdw has @elf: all its debug information, packed and unpacked, takes no more than 4 GiB, and no
+ * more than a quarter of this machine's memory. Returns 0, or -EFBIG with a text.
+ */
+int elf_check_debug(Elf *elf, const char *path, struct ubp_err *err);
+
+#endif
