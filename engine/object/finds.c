@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "engine/base/err.h"
+#include "engine/object/file.h"
 #include "engine/object/library.h"
 
 static const char *file_name(const char *path)
@@ -43,9 +44,10 @@ int finds_add(struct finds *finds, const char *path, const char *open, bool is_e
 {
 	struct find find = { .hwcap = hwcap, .is_exact = is_exact }, *grown;
 	struct stat st;
+	int rc = file_stat(open, &st);
 
-	if (stat(open, &st) < 0)
-		return -errno;
+	if (rc < 0)
+		return rc;
 	find.dev = st.st_dev;
 	find.ino = st.st_ino;
 	if (is_known(finds, &find, path, keep_all))

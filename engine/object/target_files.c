@@ -5,7 +5,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <glob.h>
 #include <stdint.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "engine/base/err.h"
+#include "engine/object/file.h"
 #include "engine/object/locate.h"
 #include "engine/object/mapped.h"
 
@@ -28,14 +28,10 @@ static bool is_elf(const char *open_path, struct stat *ret_st)
 {
 	char magic[SELFMAG];
 	bool is = false;
-	int fd;
+	int fd = file_open(open_path, ret_st);
 
-	if (stat(open_path, ret_st) < 0 || !S_ISREG(ret_st->st_mode))
-		return false;
-	fd = open(open_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd >= 0) {
-		is = fstat(fd, ret_st) == 0 && S_ISREG(ret_st->st_mode) &&
-		     read(fd, magic, sizeof(magic)) == sizeof(magic) &&
+		is = read(fd, magic, sizeof(magic)) == sizeof(magic) &&
 		     memcmp(magic, ELFMAG, SELFMAG) == 0;
 		(void)close(fd);
 	}
