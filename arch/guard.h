@@ -151,6 +151,12 @@ struct guard_data {
 	 * They do not: their actions were set without it. */
 	uint64_t masked;
 	uint64_t action[4]; /* what the tracer has set next */
+	/*
+	 * The guard's own, once it has put return addresses back for an unwinder: all stack words
+	 * of others that are still replaced lie in [live_lo, live_end), as nobody replaces more.
+	 * .live_end 0: it has not looked yet.
+	 */
+	uint64_t live_lo, live_end;
 };
 
 _Static_assert(sizeof(struct guard_data) <= UBP_GUARD_DATA_LEN, "one page");

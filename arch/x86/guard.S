@@ -200,11 +200,26 @@ returned:
  * more. Other threads' stacks are left alone: they may be unmapped at any moment.
  * This one ends where nothing can be read: each thread's has a guard page below it.
  * Of several entries for a word the first one in its order counts, others are over.
+ * What it leaves to other stacks is noted, so that most unwinders to come need not look again.
  *   r8, r14   from where to where       rbx, r15   the table, its mask
+ *   r10, rdx  from where to where words of others lie
  */
+	.macro	note_other
+	cmp	%r10, %rsi
+	cmovb	%rsi, %r10
+	lea	8(%rsi), %rax
+	cmp	%rdx, %rax
+	cmova	%rax, %rdx
+	.endm
+
 put_back:
 	mov	UC_RSP(%rdx), %r8
-	mov	%r8, %r14
+	call	known_end
+	test	%rax, %rax
+	jz	0f
+	cmp	%r8, %rax
+	jbe	leave			/* all are below this stack */
+0:	mov	%r8, %r14
 	and	$-PAGE, %r14
 	mov	$STACK_PAGES, %ebp
 1:	add	$PAGE, %r14
@@ -218,7 +233,14 @@ put_back:
 	je	2f
 	sub	$1, %ebp
 	jnz	1b
-2:	mov	HEAD_RETURNS(%r9), %rbx
+2:	call	known_end
+	test	%rax, %rax
+	jz	0f
+	cmp	%r14, DATA_LIVE_LO(%rcx)
+	jae	leave			/* all are above it */
+0:	mov	$-1, %r10
+	mov	$1, %edx
+	mov	HEAD_RETURNS(%r9), %rbx
 	test	%rbx, %rbx
 	jz	7f
 	mov	HEAD_RETURNS_MASK(%r9), %r15
@@ -227,10 +249,13 @@ put_back:
 3:	mov	%rbp, %r12
 	shl	$SITE_SHIFT, %r12
 	mov	(%rbx,%r12), %rsi
+	mov	RETURN_REAL(%rbx,%r12), %rdi
+	test	%rdi, %rdi
+	jz	6f
 	cmp	%r8, %rsi
-	jb	6f
+	jb	of_other_word
 	cmp	%r14, %rsi
-	jae	6f
+	jae	of_other_word
 	mov	%rsi, %rax
 	shr	$3, %rax
 4:	and	%r15, %rax
@@ -242,10 +267,14 @@ put_back:
 	jmp	4b			/* it is in the table: this ends */
 5:	cmp	%r12, %r11
 	jne	6f
+	cmp	%rdi, (%rsi)
+	je	6f			/* it is back */
 	cmp	%r13, (%rsi)
-	jne	6f
-	mov	RETURN_REAL(%rbx,%r12), %rdi
+	jne	of_other_word		/* over, or moved away for a while */
 	mov	%rdi, (%rsi)
+	jmp	6f
+of_other_word:
+	note_other
 6:	sub	$1, %rbp
 	jnc	3b
 	/* And those that detours have hijacked: one entry for each word. */
@@ -254,23 +283,41 @@ put_back:
 	jz	leave
 	mov	DATA_HIJACKS(%rcx), %rbx
 	test	%rbx, %rbx
-	jz	leave
+	jz	looked
 	mov	DATA_HIJACKS_MASK(%rcx), %rbp
 	mov	DATA_RETURN_VADDR(%rcx), %r13
 8:	mov	%rbp, %r12
 	shl	$HIJACK_SHIFT, %r12
 	mov	(%rbx,%r12), %rsi
-	cmp	%r8, %rsi
-	jb	9f
-	cmp	%r14, %rsi
-	jae	9f
-	cmp	%r13, (%rsi)
-	jne	9f
 	mov	HIJACK_REAL(%rbx,%r12), %rdi
+	test	%rdi, %rdi
+	jz	9f
+	cmp	%r8, %rsi
+	jb	of_other_hijack
+	cmp	%r14, %rsi
+	jae	of_other_hijack
+	cmp	%rdi, (%rsi)
+	je	9f
+	cmp	%r13, (%rsi)
+	jne	of_other_hijack
 	mov	%rdi, (%rsi)
+	jmp	9f
+of_other_hijack:
+	note_other
 9:	sub	$1, %rbp
 	jnc	8b
+looked:	mov	%r10, DATA_LIVE_LO(%rcx)
+	mov	%rdx, DATA_LIVE_END(%rcx)
 	ret
+
+/* Where words of others end: rax, and rcx the data. 0: nobody has looked, or there are no data. */
+known_end:
+	xor	%eax, %eax
+	mov	HEAD_DATA(%r9), %rcx
+	test	%rcx, %rcx
+	jz	1f
+	mov	DATA_LIVE_END(%rcx), %rax
+1:	ret
 
 /* Is r8 in an area? Carry says so. Uses rax, rcx. */
 in_area:

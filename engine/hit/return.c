@@ -307,8 +307,7 @@ struct return_instance *return_take(struct tracee *t, struct ubp_regs *regs)
 	map_remove(&ps->returns, ri->slot_vaddr);
 	index = ri->index;
 	returns_forget(ps, ri);
-	/* For returns_over(). */
-	ri->index = arch_has_link(space->arch) || space->arch->leave_trampoline ? index : 0;
+	ri->index = index; /* for returns_over() */
 	if (ri->outer)
 		return_rearm_at(t, ri->outer);
 	set_aside_below(t, sp);

@@ -355,12 +355,15 @@ static void adopt_data(const struct space *space, const struct maps *maps, pid_t
 {
 	struct plant_space *ps = space->plant;
 	const struct mapping *m = maps_at(maps, vaddr);
+	const uint64_t no_live[2] = { 0 }; /* more will be replaced */
 	struct guard_data data;
 
 	if (!m || !m->write || m->exec || vaddr != ps->areas->vaddr + ps->areas->len ||
 	    mem_peek(&space->mem, vaddr, &data, sizeof(data)) != sizeof(data))
 		return;
 	ps->data = vaddr;
+	(void)mem_write(&space->mem, tid, vaddr + offsetof(struct guard_data, live_lo), no_live,
+			sizeof(no_live));
 	ps->is_taken_over = !data.retired;
 	(void)rings_set_gate(space, space, tid, RING_GATE_OFF);
 	adopt_hijacks(ps, maps, &data);
@@ -409,7 +412,7 @@ int leftover_adopt(struct tracer *tracer, struct tracee *t, const struct maps *m
 		ps->stub = vaddr + UBP_AREA_STUB;
 		adopt_data(space, maps, t->tid, head.data);
 		rc = adopt_returns(space, maps, &head);
-		ps->begins_awake = ps->returns.n || ps->hijacks;
+		ps->begins_awake = ps->ends_awake = ps->returns.n || ps->hijacks;
 	}
 	/* A detour's code says whose the hit was: nobody may come back by that. */
 	if (rc == 0 && ps->hijacks && ps->is_taken_over) {

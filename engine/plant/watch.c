@@ -8,8 +8,8 @@
  *
  * Those where an unwinder begins wake before the first return address is replaced. The
  * tracer knows of each that it replaces; detours replace them by themselves, so that return probes
- * are made jumps only once the breakpoints stand. Those where an unwinder ends wake when one is
- * in the middle of frames of ours. Both go to rest again when they were met in vain for a while.
+ * are made jumps only once the breakpoints stand. Those where an unwinder ends, or is resumed,
+ * wake when one is in the middle of frames of ours. Both go to rest again when they were met in vain for a while.
  */
 
 #include <errno.h>
@@ -18,21 +18,26 @@
 #include "engine/base/err.h"
 #include "engine/plant/plant.h"
 
-#define BEGINS (WATCH_UNWIND | WATCH_RESUME | WATCH_LANDS)
-#define ENDS   (WATCH_UNWOUND | WATCH_CATCH)
+#define OF_UNWINDERS (WATCH_UNWIND | WATCH_RESUME | WATCH_LANDS | WATCH_UNWOUND | WATCH_CATCH)
 
 #define VAIN_MAX 16
 
 /* One of our own, for unwinders alone. */
 static bool is_for_unwinders(const struct site *site)
 {
-	return site->watches && !(site->watches & ~(unsigned)(BEGINS | ENDS)) &&
+	return site->watches && !(site->watches & ~(unsigned)OF_UNWINDERS) &&
 	       !site_is_probed(site);
+}
+
+/* What is resumed has begun before: if it met nothing of ours then, there is nothing now. */
+static bool is_begin(const struct site *site)
+{
+	return site->watches & WATCH_UNWIND && !(site->watches & WATCH_RESUME);
 }
 
 static bool is_awake(const struct plant_space *ps, const struct site *site)
 {
-	return site->watches & BEGINS ? ps->begins_awake : ps->ends_awake;
+	return is_begin(site) ? ps->begins_awake : ps->ends_awake;
 }
 
 void watch_decide(const struct plant_space *ps, struct site *site)
@@ -46,7 +51,7 @@ bool watch_has_unwinders(const struct plant_space *ps)
 	void *value;
 
 	while (map_next(&ps->sites, &pos, NULL, &value))
-		if (((const struct site *)value)->watches & BEGINS)
+		if (is_begin(value))
 			return true;
 	return false;
 }
@@ -138,7 +143,7 @@ void watch_met(struct tracer *tracer, struct tracee *t, const struct site *site)
 {
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
-	bool begins = site->watches & BEGINS;
+	bool begins = is_begin(site);
 
 	if (t->n_unwinders || ps->closing) {
 		ps->begins_in_vain = ps->ends_in_vain = 0;

@@ -4,7 +4,7 @@
 """What return probes cost a C++ program that throws: exceptions per second, in one run.
 
 throws.py [UPROBE [FIXTURES]]: prints the rows of docs/overhead.md. Each row has a run without ubp
-beside it: machines change their speed."""
+in front of it: machines change their speed."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ import sys
 
 UPROBE = sys.argv[1] if len(sys.argv) > 1 else "build/uprobe"
 FIXTURE = os.path.join(sys.argv[2] if len(sys.argv) > 2 else "build/fixtures", "throws")
-N, ROUNDS = 2000, 5
+ROUNDS = 5
 
 
 class Target:
@@ -30,7 +30,12 @@ class Target:
         return int(ns)
 
     def rate(self, verb):
-        return statistics.median(N * 1e9 / self.ask(f"{verb} {N}") for _ in range(ROUNDS))
+        """Median of some rounds, a tenth of a second each."""
+        n = 200
+        while self.ask(f"{verb} {n}") < 20_000_000:
+            n *= 4
+        n = max(1, n * 100_000_000 // self.ask(f"{verb} {n}"))
+        return statistics.median(n * 1e9 / self.ask(f"{verb} {n}") for _ in range(ROUNDS))
 
     def end(self):
         self.p.stdin.close()
@@ -66,12 +71,11 @@ def row(name, mode, functions, before, verb, behind):
     p.send_signal(signal.SIGKILL)
     p.wait()
     killed = t.rate(verb)
-    again = bare
     for line in behind:
         t.ask(line)
     t.end()
-    print(f"| {name} | {mode} | {bare:.0f} | {traced:.0f} ({100 * traced / again:.0f} %) "
-          f"| {killed:.0f} ({100 * killed / again:.0f} %) |", flush=True)
+    print(f"| {name} | {mode} | {bare:.0f} | {traced:.0f} ({100 * traced / bare:.0f} %) "
+          f"| {killed:.0f} ({100 * killed / bare:.0f} %) |", flush=True)
 
 
 print("| return probe | mode | bare | traced | after a kill |")

@@ -271,6 +271,7 @@ static void test_unwinder(void **state)
 	add_flag(vaddr, UBP_SLOT_UNWIND);
 	for (size_t i = 0; i < 3; i++)
 		area_hijack(&words[i]);
+	gone[5] = 14;
 	area_hijack(&gone[5]);
 	words[1] = 99;
 	assert_int_equal(munmap(gone, 4096), 0);
@@ -278,6 +279,14 @@ static void test_unwinder(void **state)
 	assert_int_equal(words[0], 11);
 	assert_int_equal(words[1], 99);
 	assert_int_equal(words[2], 13);
+	/* It has noted what it left alone, on other stacks and on this one. */
+	assert_int_equal(area_space.data->live_lo, (uintptr_t)&gone[5]);
+	assert_int_equal(area_space.data->live_end, (uintptr_t)&words[2]);
+	/* One that came back with its stack is put back then; the others are below for good. */
+	words[1] = trampoline;
+	assert_int_equal(call(vaddr), 7);
+	assert_int_equal(words[1], 12);
+	assert_int_equal(area_space.data->live_end, (uintptr_t)&gone[6]);
 	/* And again: there is nothing left to do. */
 	words[2] = trampoline + 1;
 	assert_int_equal(call(vaddr), 7);
