@@ -334,8 +334,10 @@ void give_back(struct tracer *tracer, struct tracee *t, const struct ubp_regs *a
 	struct giving g = { .space = space, .tid = t->tid };
 	struct look look;
 
-	if (!ps->stub || !ps->data || space->refs != 1 || !has_more_than_the_guard(space) ||
-	    !all_are_out(space) || !look_around(tracer, t, &look))
+	/* Somebody who lives in this memory, too, may be traced by another now. */
+	if (!ps->stub || !ps->data || space->refs != 1 || ps->n_lent ||
+	    !has_more_than_the_guard(space) || !all_are_out(space) ||
+	    !look_around(tracer, t, &look))
 		return;
 	g.gifts = malloc((FEW_MAPPINGS + count_areas(ps)) * sizeof(*g.gifts));
 	if (!g.gifts)
