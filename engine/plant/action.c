@@ -125,7 +125,7 @@ static int noted(const struct remote *remote, uint64_t *ret_masked, struct ubp_e
 static int change(struct remote *remote, int sig, bool open, struct ubp_err *err)
 {
 	const struct space *space = remote->t->process->space;
-	struct action seen, old, to;
+	struct action seen = { 0 }, old = { 0 }, to;
 	uint64_t masked;
 	int rc = action_swap(remote, sig, 0, &seen, err);
 
