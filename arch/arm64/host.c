@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "arch/arm64/arm64.h"
+#include "engine/base/again.h"
 #include "engine/base/err.h"
 
 /* Not in every C library's header. */
@@ -54,7 +55,7 @@ static int get_set(int request, pid_t tid, int set, void *buf, size_t len)
 {
 	struct iovec iov = { buf, len };
 
-	return ptrace(request, tid, set, &iov) < 0 ? -errno : 0;
+	return again_ptrace(request, tid, set, &iov) < 0 ? -errno : 0;
 }
 
 /* Is the kernel's clock made of the counter that programs can read? */
@@ -175,7 +176,7 @@ static int get_sve(pid_t tid, uint8_t *buf, size_t max, size_t *len, struct ubp_
 	struct user_sve_header head;
 
 	*len = 0;
-	if (ptrace(PTRACE_GETREGSET, tid, NT_ARM_SVE, &iov) < 0)
+	if (again_ptrace(PTRACE_GETREGSET, tid, NT_ARM_SVE, &iov) < 0)
 		return errno == ESRCH ? ubp_fail(err, ESRCH, "thread %d is gone", (int)tid) : 0;
 	memcpy(&head, buf, sizeof(head));
 	if ((head.flags & SVE_PT_REGS_MASK) != SVE_PT_REGS_SVE || head.size <= sizeof(head))
@@ -214,7 +215,7 @@ int ubp_host_get_more(pid_t tid, struct ubp_more *ret_more, struct ubp_err *err)
 	rc = check_modes(tid, err);
 	if (rc < 0)
 		return rc;
-	if (ptrace(PTRACE_GETSIGMASK, tid, sizeof(more->mask), &more->mask) < 0)
+	if (again_ptrace(PTRACE_GETSIGMASK, tid, sizeof(more->mask), &more->mask) < 0)
 		return ubp_fail(err, errno, "signal mask of thread %d: %s", (int)tid,
 				strerror(errno));
 	rc = get_set(PTRACE_GETREGSET, tid, NT_PRFPREG, &more->fp, sizeof(more->fp));
@@ -232,7 +233,7 @@ void ubp_host_put_more(pid_t tid, const struct ubp_more *more)
 	struct iovec iov = { (void *)(uintptr_t)m->sve, m->sve_len };
 
 	if (more->is_known && m->sve_len)
-		(void)ptrace(PTRACE_SETREGSET, tid, NT_ARM_SVE, &iov);
+		(void)again_ptrace(PTRACE_SETREGSET, tid, NT_ARM_SVE, &iov);
 }
 
 /* --- the clock ------------------------------------------------------------------------ */
@@ -262,7 +263,7 @@ static bool is_call_at(pid_t tid, uint64_t vaddr)
 	long word;
 
 	errno = 0;
-	word = ptrace(PTRACE_PEEKDATA, tid, vaddr & ~7ULL, 0);
+	word = again_ptrace(PTRACE_PEEKDATA, tid, vaddr & ~7ULL, 0);
 	if (word == -1 && errno)
 		return false;
 	return (uint32_t)((uint64_t)word >> (vaddr & 4 ? 32 : 0)) == ARM64_SVC;
@@ -330,15 +331,15 @@ static bool ask_arg(pid_t tid, uint64_t *ret_arg)
 	siginfo_t real, other;
 	bool told;
 
-	if (ptrace(PTRACE_GETSIGINFO, tid, 0, &real) < 0)
+	if (again_ptrace(PTRACE_GETSIGINFO, tid, 0, &real) < 0)
 		return false;
 	other = real;
 	other.si_code = SIGTRAP | PTRACE_EVENT_SECCOMP << 8;
-	if (ptrace(PTRACE_SETSIGINFO, tid, 0, &other) < 0)
+	if (again_ptrace(PTRACE_SETSIGINFO, tid, 0, &other) < 0)
 		return false;
-	told = ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof(info), &info) > 0 &&
+	told = again_ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof(info), &info) > 0 &&
 	       info.op == PTRACE_SYSCALL_INFO_SECCOMP;
-	(void)ptrace(PTRACE_SETSIGINFO, tid, 0, &real);
+	(void)again_ptrace(PTRACE_SETSIGINFO, tid, 0, &real);
 	if (told)
 		*ret_arg = info.seccomp.args[0];
 	return told;

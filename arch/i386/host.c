@@ -19,6 +19,7 @@
 #include <x86intrin.h>
 
 #include "arch/i386/i386.h"
+#include "engine/base/again.h"
 
 #define VECTORS 8 /* xmm0 to xmm7 */
 
@@ -62,8 +63,8 @@ static uint32_t segment_base(pid_t tid, uint64_t selector)
 	struct user_desc segment;
 
 	return (selector & 0xffff) != 0 &&
-			       ptrace(PTRACE_GET_THREAD_AREA, tid,
-				      (selector & 0xffff) >> 3 & 0x1fff, &segment) == 0
+			       again_ptrace(PTRACE_GET_THREAD_AREA, tid,
+					    (selector & 0xffff) >> 3 & 0x1fff, &segment) == 0
 		       ? segment.base_addr
 		       : 0;
 }
@@ -72,7 +73,7 @@ int ubp_host_get_regs(pid_t tid, struct ubp_regs *ret_regs)
 {
 	uint32_t words[N_WORDS];
 
-	if (ptrace(PTRACE_GETREGS, tid, 0, words) < 0)
+	if (again_ptrace(PTRACE_GETREGS, tid, 0, words) < 0)
 		return -errno;
 	memset(ret_regs, 0, sizeof(*ret_regs));
 	for (size_t i = 0; i < N_WORDS; i++)
@@ -86,7 +87,7 @@ int ubp_host_get_vectors(pid_t tid, struct ubp_vectors *ret_vectors)
 	struct user_fpxregs_struct fp;
 	const size_t xmm_len = sizeof(fp.xmm_space) / VECTORS;
 
-	if (ptrace(PTRACE_GETFPXREGS, tid, 0, &fp) < 0)
+	if (again_ptrace(PTRACE_GETFPXREGS, tid, 0, &fp) < 0)
 		return -errno;
 	memset(ret_vectors, 0, sizeof(*ret_vectors));
 	for (size_t i = 0; i < VECTORS; i++)
@@ -101,7 +102,7 @@ int ubp_host_set_regs(pid_t tid, const struct ubp_regs *regs)
 
 	for (size_t i = 0; i < N_WORDS; i++)
 		words[i] = (uint32_t)regs->r[at[i]];
-	return ptrace(PTRACE_SETREGS, tid, 0, words) < 0 ? -errno : 0;
+	return again_ptrace(PTRACE_SETREGS, tid, 0, words) < 0 ? -errno : 0;
 }
 
 int ubp_host_get_thread_pointer(const struct ubp_arch *arch, pid_t tid,

@@ -19,6 +19,7 @@
 #include <x86intrin.h>
 
 #include "arch/x86/x86.h"
+#include "engine/base/again.h"
 
 _Static_assert(sizeof(struct user_regs_struct) <= sizeof(struct ubp_regs), "registers fit");
 
@@ -128,7 +129,7 @@ bool ubp_host_can_jump(const char **ret_why)
 
 int ubp_host_get_regs(pid_t tid, struct ubp_regs *ret_regs)
 {
-	return ptrace(PTRACE_GETREGS, tid, 0, ret_regs->r) < 0 ? -errno : 0;
+	return again_ptrace(PTRACE_GETREGS, tid, 0, ret_regs->r) < 0 ? -errno : 0;
 }
 
 int ubp_host_get_vectors(pid_t tid, struct ubp_vectors *ret_vectors)
@@ -137,7 +138,7 @@ int ubp_host_get_vectors(pid_t tid, struct ubp_vectors *ret_vectors)
 	struct user_fpregs_struct fp;
 	const size_t xmm_len = sizeof(fp.xmm_space) / X86_VECTORS;
 
-	if (ptrace(PTRACE_GETFPREGS, tid, 0, &fp) < 0)
+	if (again_ptrace(PTRACE_GETFPREGS, tid, 0, &fp) < 0)
 		return -errno;
 	for (size_t i = 0; i < X86_VECTORS; i++)
 		memcpy(&ret_vectors->v[i], (const char *)fp.xmm_space + i * xmm_len,
@@ -147,7 +148,7 @@ int ubp_host_get_vectors(pid_t tid, struct ubp_vectors *ret_vectors)
 
 int ubp_host_set_regs(pid_t tid, const struct ubp_regs *regs)
 {
-	return ptrace(PTRACE_SETREGS, tid, 0, regs->r) < 0 ? -errno : 0;
+	return again_ptrace(PTRACE_SETREGS, tid, 0, regs->r) < 0 ? -errno : 0;
 }
 
 int ubp_host_get_thread_pointer(const struct ubp_arch *arch, pid_t tid,

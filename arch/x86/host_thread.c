@@ -10,6 +10,8 @@
 #include <sys/ptrace.h>
 #include <sys/user.h>
 
+#include "engine/base/again.h"
+
 #ifdef __x86_64__
 #define PC_OFFSET     offsetof(struct user, regs.rip)
 #define RESULT_OFFSET offsetof(struct user, regs.rax)
@@ -53,7 +55,7 @@ int ubp_host_get_pc(pid_t tid, uint64_t *ret_vaddr)
 	long word;
 
 	errno = 0;
-	word = ptrace(PTRACE_PEEKUSER, tid, PC_OFFSET, 0);
+	word = again_ptrace(PTRACE_PEEKUSER, tid, PC_OFFSET, 0);
 	if (word == -1 && errno != 0)
 		return -errno;
 	*ret_vaddr = (unsigned long)word;
@@ -62,7 +64,8 @@ int ubp_host_get_pc(pid_t tid, uint64_t *ret_vaddr)
 
 int ubp_host_set_pc(pid_t tid, uint64_t vaddr)
 {
-	return ptrace(PTRACE_POKEUSER, tid, PC_OFFSET, (unsigned long)vaddr) < 0 ? -errno : 0;
+	return again_ptrace(PTRACE_POKEUSER, tid, PC_OFFSET, (unsigned long)vaddr) < 0 ? -errno
+										       : 0;
 }
 
 int ubp_host_move(pid_t tid, const struct ubp_regs *regs, uint64_t vaddr)
@@ -76,9 +79,9 @@ int ubp_host_move(pid_t tid, const struct ubp_regs *regs, uint64_t vaddr)
 /* Is it in a system call that is about to return EINTR? Which one? */
 static bool returns_eintr(pid_t tid, long *ret_nr)
 {
-	if (ptrace(PTRACE_PEEKUSER, tid, RESULT_OFFSET, 0) != -EINTR)
+	if (again_ptrace(PTRACE_PEEKUSER, tid, RESULT_OFFSET, 0) != -EINTR)
 		return false;
-	*ret_nr = ptrace(PTRACE_PEEKUSER, tid, NR_OFFSET, 0);
+	*ret_nr = again_ptrace(PTRACE_PEEKUSER, tid, NR_OFFSET, 0);
 	return *ret_nr >= 0;
 }
 
@@ -102,7 +105,7 @@ void ubp_host_redo_eintr(const struct ubp_arch *arch, pid_t tid, struct ubp_call
 	(void)call;
 	/* close() has closed, whatever it returns. */
 	if (returns_eintr(tid, &nr) && nr != arch->nr_close)
-		(void)ptrace(PTRACE_POKEUSER, tid, RESULT_OFFSET, (long)-ERESTARTNOHAND);
+		(void)again_ptrace(PTRACE_POKEUSER, tid, RESULT_OFFSET, (long)-ERESTARTNOHAND);
 }
 
 void ubp_host_keep_eintr(pid_t tid, struct ubp_call *call)
@@ -111,5 +114,5 @@ void ubp_host_keep_eintr(pid_t tid, struct ubp_call *call)
 
 	(void)call;
 	if (returns_eintr(tid, &nr))
-		(void)ptrace(PTRACE_POKEUSER, tid, NR_OFFSET, -1L);
+		(void)again_ptrace(PTRACE_POKEUSER, tid, NR_OFFSET, -1L);
 }

@@ -42,6 +42,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/base/again.h"
 #include "engine/base/err.h"
 
 /* A marker is a record's first eight bytes: size, this kind, nothing. */
@@ -295,8 +296,8 @@ void event_queue_wake(struct event_queue *queue)
 	tell_lost(queue);
 	if (!atomic_exchange(&queue->sleeping, 0))
 		return;
-	/* Fails only when the counter is at its limit, and then it is readable anyway. */
-	if (write(queue->wake_fd, &one, sizeof(one)) < 0)
+	/* Would block only where the counter is at its limit: then it is readable anyway. */
+	if (again_write(queue->wake_fd, &one, sizeof(one)) < 0)
 		return;
 }
 

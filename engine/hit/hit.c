@@ -10,6 +10,7 @@
 #include <sys/ptrace.h>
 
 #include "arch/host.h"
+#include "engine/base/again.h"
 #include "engine/hit/detour.h"
 #include "engine/hit/disarm.h"
 #include "engine/hit/disarm_link.h"
@@ -26,12 +27,14 @@
 #define TRAP_PERF 6
 #endif
 
-/* 0, as of a signal that was sent, if the thread has been killed. */
-static int si_code_of(pid_t tid)
+/* 0, as of a signal that was sent, if the thread has been killed; @unknown if it can't be told. */
+static int si_code_of(pid_t tid, int unknown)
 {
 	siginfo_t si;
 
-	return ptrace(PTRACE_GETSIGINFO, tid, 0, &si) == 0 ? si.si_code : 0;
+	if (again_ptrace(PTRACE_GETSIGINFO, tid, 0, &si) == 0)
+		return si.si_code;
+	return errno == ESRCH ? 0 : unknown;
 }
 
 /*
@@ -266,15 +269,23 @@ enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
 	const struct space *space = t->process->space;
 	const struct plant_space *ps = space->plant;
 	const struct ubp_arch *arch = space->arch;
-	int si_code = si_code_of(t->tid);
+	/* A breakpoint's, rather: taken for one that was sent, it would end the program. */
+	int si_code = si_code_of(t->tid, arch->swbp_si_code), rc;
 	struct ubp_regs regs;
 	struct site *site;
 	uint64_t vaddr;
 
 	if (is_step_done(t, si_code))
 		return TRAP_OURS;
-	if (!ps || ubp_host_get_regs(t->tid, &regs) < 0)
+	if (!ps)
 		return TRAP_FOREIGN;
+	rc = ubp_host_get_regs(t->tid, &regs);
+	if (rc < 0) {
+		/* The guard knows where it goes on. */
+		if (rc != -ESRCH)
+			event_queue_lost(hit->queue, 1);
+		return TRAP_FOREIGN;
+	}
 	vaddr = regs.r[arch->pc] - arch->swbp_pc_advance;
 	site = map_get(&ps->sites, vaddr);
 	/* One that is not ready yet: a breakpoint that a killed tracer left, and its guard's. */
@@ -320,18 +331,19 @@ bool hit_pc_has_trap(const struct tracee *t, uint64_t pc)
 static bool is_fault(int sig, pid_t tid)
 {
 	return (sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL) &&
-	       si_code_of(tid) > 0;
+	       si_code_of(tid, 0) > 0;
 }
 
 void hit_correct_fault(int sig, pid_t tid, uint64_t is, uint64_t should_be)
 {
 	siginfo_t si;
 
-	if ((sig != SIGILL && sig != SIGFPE) || ptrace(PTRACE_GETSIGINFO, tid, 0, &si) < 0 ||
+	if ((sig != SIGILL && sig != SIGFPE) ||
+	    again_ptrace(PTRACE_GETSIGINFO, tid, 0, &si) < 0 ||
 	    (uint64_t)(uintptr_t)si.si_addr != is)
 		return;
 	si.si_addr = (void *)(uintptr_t)should_be;
-	(void)ptrace(PTRACE_SETSIGINFO, tid, 0, &si);
+	(void)again_ptrace(PTRACE_SETSIGINFO, tid, 0, &si);
 }
 
 bool hit_signal(struct hit *hit, struct tracee *t, int sig)

@@ -8,6 +8,7 @@
 #include <sys/ptrace.h>
 
 #include "arch/host.h"
+#include "engine/base/again.h"
 #include "engine/trace/attach.h"
 
 #define STEP_LIMIT_MS 5000
@@ -23,7 +24,7 @@ static bool step_over(struct tracee *t, const struct site *site)
 	int rc;
 
 	if (ubp_host_set_pc(t->tid, site->vaddr) < 0 ||
-	    ptrace(PTRACE_SINGLESTEP, t->tid, 0, 0) < 0)
+	    again_ptrace(PTRACE_SINGLESTEP, t->tid, 0, 0) < 0)
 		return false;
 	rc = wait_one(t->tid, STEP_LIMIT_MS, &stop);
 	t->stepping = rc == 0; /* its trap will come later */
@@ -45,7 +46,7 @@ void in_place_step(struct hit *hit, struct tracee *t, const struct site *site)
 	t->held = true;
 	others = attach_hold_others(hit->tracer, t, &n);
 	if (map_get(&hit->tracer->tracees, (uint64_t)tid) == t && t->process->space == space) {
-		site_unplant(space, tid, site);
+		(void)site_unplant(space, tid, site);
 		/* Held: the caller must not resume it, its next stop waits already. */
 		t->held = !step_over(t, site);
 		(void)mem_write(&space->mem, tid, site->vaddr, space->arch->swbp,

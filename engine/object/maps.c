@@ -13,6 +13,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "engine/base/again.h"
 #include "engine/base/err.h"
 
 #define USER_MIN 0x10000ULL  /* the usual vm.mmap_min_addr */
@@ -28,7 +29,7 @@ static char *read_whole(const char *path, int *ret_errno)
 {
 	size_t len = 0, cap = 32768;
 	char *buf = NULL;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = again_open(path, O_RDONLY);
 
 	if (fd < 0) {
 		*ret_errno = errno;
@@ -43,7 +44,7 @@ static char *read_whole(const char *path, int *ret_errno)
 			goto fail;
 		}
 		buf = bigger;
-		got = read(fd, buf + len, cap - len - 1);
+		got = again_read(fd, buf + len, cap - len - 1);
 		if (got < 0) {
 			*ret_errno = errno;
 			goto fail;

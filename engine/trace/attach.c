@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/base/again.h"
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
 #include "engine/trace/finder.h"
@@ -35,7 +36,7 @@ static int seize(struct tracer *tracer, struct process *p, pid_t tid, struct ubp
 {
 	int tries = 0;
 
-	while (ptrace(PTRACE_SEIZE, tid, 0, TRACER_OPTIONS) < 0) {
+	while (again_ptrace(PTRACE_SEIZE, tid, 0, TRACER_OPTIONS) < 0) {
 		/* Refused in the middle of an exec too, where one thread takes the place
 		 * of another. */
 		if (errno != EPERM || ++tries > SEIZE_TRIES || task_tracer(tid))
@@ -202,7 +203,7 @@ static int hold(struct tracer *tracer, struct tracee *t, unsigned limit_ms)
 		return 1;
 	ubp_host_note_call(tid, &t->call);
 	/* Taken by an exec that is still to be reported: not now. */
-	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
+	if (again_ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
 		return 0;
 	t->want_interrupt = true;
 	while ((rc = tracer_await(tracer, t, limit_ms, &stop)) == 1) {
@@ -423,7 +424,7 @@ static int wait_for_exec(struct tracer *tracer, struct process *p, int report, c
 			t->held = true;
 			return 0;
 		}
-		(void)ptrace(PTRACE_CONT, p->pid, 0, stop.event ? 0 : stop.sig);
+		(void)again_ptrace(PTRACE_CONT, p->pid, 0, stop.event ? 0 : stop.sig);
 	}
 	tracer_dispatch(tracer, &stop);
 	if (read(report, &code, sizeof(code)) == sizeof(code))
@@ -514,7 +515,7 @@ static void ask_to_stop(const struct drain *d)
 		t->drained = t->held || (!t->stepping &&
 					 (t->listening || strchr("SDZX", task_state(t->tid))));
 		if (!t->drained)
-			(void)ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
+			(void)again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
 	}
 }
 

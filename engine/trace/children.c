@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/base/again.h"
 #include "engine/base/err.h"
 #include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
@@ -52,11 +53,12 @@ static void new_process(struct tracer *tracer, struct process *parent, pid_t bor
 	if (p)
 		t = tracer_add_tracee(tracer, p, pid);
 	if (!t) {
-		/* Out of memory, or it was killed already. It may run into a breakpoint
-		 * that nobody handles; there is nothing better left to do. */
+		/* Out of memory, or it was killed already. It may run into a breakpoint that
+		 * only its guard handles, which is told; there is nothing better left to do. */
 		if (p)
 			tracer_drop_process(tracer, p);
-		(void)ptrace(PTRACE_DETACH, pid, 0, 0);
+		tracer->n_untaken += task_state(pid) != 0;
+		(void)again_ptrace(PTRACE_DETACH, pid, 0, 0);
 		return;
 	}
 	t->held = true;
@@ -75,8 +77,8 @@ static void new_thread(struct tracer *tracer, struct process *p, pid_t mother, p
 {
 	struct tracee *t = tracer_add_tracee(tracer, p, tid);
 
-	if (!t) {
-		(void)ptrace(PTRACE_CONT, tid, 0, 0);
+	if (!t) { /* until its next stop, perhaps */
+		(void)again_ptrace(PTRACE_CONT, tid, 0, 0);
 		return;
 	}
 	tracer->ops->born(tracer->ctx, mother, t);
@@ -89,7 +91,7 @@ void children_born(struct tracer *tracer, struct tracee *parent, int event)
 	pid_t tid, parent_tid = parent->tid;
 	struct stop stop;
 
-	if (ptrace(PTRACE_GETEVENTMSG, parent->tid, 0, &message) < 0 || message == 0) {
+	if (again_ptrace(PTRACE_GETEVENTMSG, parent->tid, 0, &message) < 0 || message == 0) {
 		tracee_resume(parent, 0);
 		return;
 	}
@@ -113,6 +115,14 @@ void children_born(struct tracer *tracer, struct tracee *parent, int event)
 		tracee_resume(parent, 0);
 }
 
+static bool take_up(struct tracer *tracer, pid_t tid)
+{
+	pid_t pid = task_tgid(tid);
+	struct process *p = pid ? map_get(&tracer->processes, (uint64_t)pid) : NULL;
+
+	return p && tracer_add_tracee(tracer, p, tid);
+}
+
 void children_unknown(struct tracer *tracer, const struct stop *stop)
 {
 	/* The command, let go, asks its parent to trace it: that is not what we are. */
@@ -121,13 +131,18 @@ void children_unknown(struct tracer *tracer, const struct stop *stop)
 		return;
 	}
 	if (stop->event != PTRACE_EVENT_STOP) {
-		/* No thread of ours: one that we could not take up. Let it be. */
-		(void)ptrace(PTRACE_CONT, stop->tid, 0, stop->event ? 0 : stop->sig);
+		/* One that there was no memory for when it was born. */
+		if (take_up(tracer, stop->tid)) {
+			tracer_dispatch(tracer, stop);
+			return;
+		}
+		tracer->n_untaken++;
+		(void)again_ptrace(PTRACE_CONT, stop->tid, 0, stop->event ? 0 : stop->sig);
 		return;
 	}
 	tracer_consume_stop(stop->tid);
 	if (map_put(&tracer->limbo, (uint64_t)stop->tid, tracer) < 0)
-		(void)ptrace(PTRACE_CONT, stop->tid, 0, 0);
+		(void)again_ptrace(PTRACE_CONT, stop->tid, 0, 0);
 }
 
 /*
@@ -175,7 +190,7 @@ struct tracee *children_renamed(struct tracer *tracer, pid_t tid)
 
 	/* Until this stop is consumed the kernel knows no such tracee. */
 	tracer_consume_stop(tid);
-	if (ptrace(PTRACE_GETEVENTMSG, tid, 0, &former) < 0)
+	if (again_ptrace(PTRACE_GETEVENTMSG, tid, 0, &former) < 0)
 		return NULL;
 	t = map_get(&tracer->tracees, former);
 	if (!t || t->process->pid != tid || map_put(&tracer->tracees, (uint64_t)tid, t) < 0)

@@ -15,6 +15,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "engine/base/again.h"
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
 #include "engine/trace/proc_connector.h"
@@ -228,7 +229,7 @@ void finder_stop(struct finder *finder)
 
 	if (!finder)
 		return;
-	(void)!write(finder->stop_fd, &one, sizeof(one));
+	(void)again_write(finder->stop_fd, &one, sizeof(one));
 	pthread_join(finder->thread, NULL);
 	close(finder->stop_fd);
 	if (finder->connector >= 0)

@@ -7,6 +7,7 @@
 #include <sys/ptrace.h>
 
 #include "arch/host.h"
+#include "engine/base/again.h"
 #include "engine/event/clock.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/task.h"
@@ -51,7 +52,7 @@ static bool is_left_alone(const struct tracee *t)
 static bool stop_it(struct tracee *t)
 {
 	ubp_host_note_call(t->tid, &t->call);
-	return ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) == 0;
+	return again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) == 0;
 }
 
 /* One pass. How many are still to come? *ret_changed: perhaps more than that. */

@@ -11,6 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "engine/base/again.h"
 #include "engine/base/err.h"
 #include "engine/object/maps.h"
 
@@ -34,8 +35,8 @@ static int open_mem(pid_t pid)
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	return fd >= 0 || !is_refused(errno) ? fd : open(path, O_RDONLY | O_CLOEXEC);
+	fd = again_open(path, O_RDWR);
+	return fd >= 0 || !is_refused(errno) ? fd : again_open(path, O_RDONLY);
 }
 
 int mem_open(struct trace_mem *mem, pid_t pid, struct ubp_err *err)
@@ -83,9 +84,9 @@ static size_t read_by_file(pid_t tid, uint64_t vaddr, void *buf, size_t len, boo
 		if (len > m->end - vaddr)
 			len = m->end - vaddr;
 		snprintf(path, sizeof(path), "/proc/%d/mem", (int)tid);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
+		fd = again_open(path, O_RDONLY);
 		if (fd >= 0) {
-			ssize_t n = pread(fd, buf, len, (off_t)vaddr);
+			ssize_t n = again_pread(fd, buf, len, vaddr);
 
 			got = n > 0 ? (size_t)n : 0;
 			close(fd);
@@ -209,10 +210,18 @@ size_t mem_peek(const struct trace_mem *mem, uint64_t vaddr, void *buf, size_t l
 {
 	int fd = borrow_fd(mem);
 	ssize_t n = fd < 0 ? (ssize_t)mem_read(mem->pid, vaddr, buf, len)
-			   : pread(fd, buf, len, (off_t)vaddr);
+			   : again_pread(fd, buf, len, vaddr);
 
 	return_fd(mem, fd);
 	return n > 0 ? (size_t)n : 0;
+}
+
+bool mem_is_gone(const struct trace_mem *mem)
+{
+	uint64_t word;
+
+	/* The kernel tells nothing, and no error, where no memory is any more. */
+	return mem->fd >= 0 && again_pread(mem->fd, &word, sizeof(word), 0) == 0;
 }
 
 size_t mem_view_peek(struct mem_view *view, uint64_t vaddr, void *buf, size_t len)
@@ -243,7 +252,7 @@ static bool shows(int fd, uint64_t vaddr, long word)
 	long seen;
 
 	return fd < 0 ||
-	       (pread(fd, &seen, sizeof(seen), (off_t)vaddr) == (ssize_t)sizeof(seen) &&
+	       (again_pread(fd, &seen, sizeof(seen), vaddr) == (ssize_t)sizeof(seen) &&
 		seen == word);
 }
 
@@ -255,14 +264,14 @@ static int poke_word(int fd, pid_t tid, uint64_t vaddr, size_t skip, const void 
 	long word, now;
 
 	errno = 0;
-	now = ptrace(PTRACE_PEEKTEXT, tid, at, 0);
+	now = again_ptrace(PTRACE_PEEKTEXT, tid, at, 0);
 	if (now == -1 && errno)
 		return -errno;
 	if (!shows(fd, vaddr, now))
 		return -EFAULT;
 	word = now;
 	memcpy((char *)&word + skip, bytes, n);
-	return word == now || ptrace(PTRACE_POKETEXT, tid, at, word) == 0 ? 0 : -errno;
+	return word == now || again_ptrace(PTRACE_POKETEXT, tid, at, word) == 0 ? 0 : -errno;
 }
 
 static int poke(int fd, pid_t tid, uint64_t vaddr, const uint8_t *buf, size_t len)
@@ -296,7 +305,7 @@ static int write_otherwise(const struct trace_mem *mem, int fd, pid_t tid, uint6
 	char byte;
 	int rc;
 
-	if (fd >= 0 && pread(fd, &byte, 1, (off_t)vaddr) != 1)
+	if (fd >= 0 && again_pread(fd, &byte, 1, vaddr) != 1)
 		return -EFAULT; /* nothing is there */
 	if (write_writable(mem, vaddr, buf, len))
 		return 0;
@@ -309,19 +318,35 @@ static int write_otherwise(const struct trace_mem *mem, int fd, pid_t tid, uint6
 	return rc;
 }
 
+/* Returns 0, or the errno. Where words have to be poked it never works. */
+static int write_by_file(const struct trace_mem *mem, int fd, uint64_t vaddr, const void *buf,
+			 size_t len)
+{
+	bool is_refused = mem->pokes && mem->pokes->needed;
+	unsigned tries = 0;
+	ssize_t n;
+
+	do {
+		n = pwrite(fd, buf, len, (off_t)vaddr);
+		if (n == (ssize_t)len)
+			return 0;
+		if (n >= 0)
+			errno = EFAULT; /* half of it: once more, as a whole */
+	} while (!is_refused && again(&tries));
+	return errno;
+}
+
 int mem_write(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, const void *buf,
 	      size_t len)
 {
 	int fd = borrow_fd(mem);
-	ssize_t n;
 	int code, rc = 0;
 
 	/* What was written before, here or in memory shared with the target, is seen before this
 	 * is: a system call alone makes no such promise on every machine. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	n = fd < 0 ? -1 : pwrite(fd, buf, len, (off_t)vaddr);
-	code = n < 0 ? errno : EFAULT;
-	if (n != (ssize_t)len)
+	code = fd < 0 ? errno : write_by_file(mem, fd, vaddr, buf, len);
+	if (code)
 		rc = write_otherwise(mem, fd, tid, vaddr, buf, len);
 	return_fd(mem, fd);
 	return rc < 0 ? -code : 0;

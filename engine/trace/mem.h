@@ -64,6 +64,9 @@ void mem_read_spans(pid_t tid, struct fetch_span *spans, size_t n);
  */
 size_t mem_peek(const struct trace_mem *mem, uint64_t vaddr, void *buf, size_t len);
 
+/* Has the last of its programs ended, or left it? Not where that can't be told. */
+bool mem_is_gone(const struct trace_mem *mem);
+
 /*
  * mem_peek() of many places, by a system call a page where they come in ascending
  * order. Zero-initialise, but for .mem. What was read may be read again: begin a new one

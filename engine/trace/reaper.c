@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/base/again.h"
 #include "engine/base/map.h"
 #include "engine/trace/tracer.h"
 
@@ -51,7 +52,7 @@ static bool reap(struct reaper *r, pid_t tid)
 	struct end *end = calloc(1, sizeof(*end));
 	siginfo_t si = { 0 };
 
-	if (!end || waitid(P_PID, (id_t)tid, &si, how) < 0 || si.si_pid == 0) {
+	if (!end || again_waitid(P_PID, (id_t)tid, &si, how) < 0 || si.si_pid == 0) {
 		free(end);
 		return false;
 	}
@@ -147,7 +148,7 @@ void reaper_stop(struct reaper *reaper)
 
 	if (!reaper)
 		return;
-	(void)!write(reaper->stop_fd, &one, sizeof(one));
+	(void)again_write(reaper->stop_fd, &one, sizeof(one));
 	pthread_join(reaper->thread, NULL);
 	while (reaper_next(reaper, &stop))
 		;

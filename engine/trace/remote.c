@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "arch/host.h"
+#include "engine/base/again.h"
 #include "engine/base/err.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/seccomp.h"
@@ -69,7 +70,7 @@ static bool is_own_call(struct remote *remote, pid_t tid)
 	struct __ptrace_syscall_info info = { 0 };
 	struct ubp_regs regs;
 
-	if (ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof(info), &info) > 0) {
+	if (again_ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof(info), &info) > 0) {
 		regs.r[arch->pc] = info.instruction_pointer;
 		regs.r[arch->sp] = info.stack_pointer;
 	} else if (ubp_host_get_regs(tid, &regs) < 0) {
@@ -172,7 +173,7 @@ static bool is_entry(const struct tracee *t, const struct stop *stop, uint64_t *
 	struct __ptrace_syscall_info info = { 0 };
 
 	if (stop->exited || stop->event || stop->sig != (SIGTRAP | 0x80) ||
-	    ptrace(PTRACE_GET_SYSCALL_INFO, stop->tid, sizeof(info), &info) <= 0 ||
+	    again_ptrace(PTRACE_GET_SYSCALL_INFO, stop->tid, sizeof(info), &info) <= 0 ||
 	    info.op != PTRACE_SYSCALL_INFO_ENTRY ||
 	    info.instruction_pointer - t->before->r[arch->pc] > UBP_INSN_MAX ||
 	    info.stack_pointer != t->before->r[arch->sp])

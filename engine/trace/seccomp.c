@@ -8,6 +8,7 @@
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 
+#include "engine/base/again.h"
 #include "engine/base/err.h"
 #include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
@@ -30,7 +31,7 @@ enum seccomp_way seccomp_choose(const struct seccomp_state *target,
 
 static int set_options(pid_t tid, unsigned long more)
 {
-	return ptrace(PTRACE_SETOPTIONS, tid, 0, TRACER_OPTIONS | more) < 0 ? -errno : 0;
+	return again_ptrace(PTRACE_SETOPTIONS, tid, 0, TRACER_OPTIONS | more) < 0 ? -errno : 0;
 }
 
 int seccomp_suspend(struct tracee *t)

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/ptrace.h>
 
+#include "engine/base/again.h"
 #include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
 
@@ -18,7 +19,7 @@ static bool is_stopped(pid_t tid)
 	siginfo_t si;
 
 	/* EINVAL: in a group stop. */
-	return ptrace(PTRACE_GETSIGINFO, tid, 0, &si) == 0 || errno == EINVAL;
+	return again_ptrace(PTRACE_GETSIGINFO, tid, 0, &si) == 0 || errno == EINVAL;
 }
 
 /* The next of the threads of @space, by turns those held, any, those that run, any. */
@@ -39,7 +40,7 @@ static bool try_stop(struct tracee *t)
 {
 	struct stop stop;
 
-	if (ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) < 0)
+	if (again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) < 0)
 		return false;
 	t->want_interrupt = true;
 	return wait_one(t->tid, STOP_LIMIT_MS, &stop) == 1 && !stop.exited;

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "arch/host.h"
+#include "engine/base/again.h"
 #include "engine/base/err.h"
 #include "engine/trace/tracer.h"
 
@@ -32,12 +33,12 @@
 
 static size_t read_small(const char *path, char *buf, size_t size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = again_open(path, O_RDONLY);
 	ssize_t n;
 
 	if (fd < 0)
 		return 0;
-	n = read(fd, buf, size - 1);
+	n = again_read(fd, buf, size - 1);
 	close(fd);
 	buf[n > 0 ? n : 0] = '\0';
 	return n > 0 ? (size_t)n : 0;
@@ -55,14 +56,14 @@ static char *read_status(pid_t tid)
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = again_open(path, O_RDONLY);
 	while (fd >= 0 && n > 0) {
 		char *bigger = buf && len + 1 < size ? buf : realloc(buf, size *= 2);
 
 		if (!bigger)
 			break;
 		buf = bigger;
-		n = read(fd, buf + len, size - len - 1);
+		n = again_read(fd, buf + len, size - len - 1);
 		len += n > 0 ? (size_t)n : 0;
 		buf[len] = '\0';
 	}
@@ -220,13 +221,13 @@ const struct ubp_arch *task_arch(pid_t pid, struct ubp_err *err)
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = again_open(path, O_RDONLY);
 	if (fd < 0) {
 		(void)ubp_fail(err, errno, "cannot look at the program of process %d: %s",
 			       (int)pid, strerror(errno));
 		return NULL;
 	}
-	got = pread(fd, &ehdr, sizeof(ehdr), 0);
+	got = again_pread(fd, &ehdr, sizeof(ehdr), 0);
 	close(fd);
 	/* Of a machine with both byte orders, one is known. */
 	if (got == (ssize_t)sizeof(ehdr) && ehdr.e_ident[EI_DATA] == ELFDATA2LSB)
@@ -247,10 +248,10 @@ uint64_t task_auxv(pid_t pid, uint64_t type)
 	ssize_t got;
 
 	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = again_open(path, O_RDONLY);
 	if (fd < 0)
 		return 0;
-	got = read(fd, words, sizeof(words));
+	got = again_read(fd, words, sizeof(words));
 	close(fd);
 	n = got > 0 ? (size_t)got / sizeof(words[0]) : 0;
 	/* Types are small and not 0: the upper half of one is 0, a value in its place is not. */
@@ -316,12 +317,13 @@ bool task_has_hidden_tracer(pid_t pid, pid_t tid)
 
 int task_get_mask(pid_t tid, uint64_t *ret_mask)
 {
-	return ptrace(PTRACE_GETSIGMASK, tid, sizeof(*ret_mask), ret_mask) < 0 ? -errno : 0;
+	return again_ptrace(PTRACE_GETSIGMASK, tid, sizeof(*ret_mask), ret_mask) < 0 ? -errno
+										     : 0;
 }
 
 int task_set_mask(pid_t tid, uint64_t mask)
 {
-	return ptrace(PTRACE_SETSIGMASK, tid, sizeof(mask), &mask) < 0 ? -errno : 0;
+	return again_ptrace(PTRACE_SETSIGMASK, tid, sizeof(mask), &mask) < 0 ? -errno : 0;
 }
 
 struct signals {
@@ -441,7 +443,8 @@ uint64_t task_rseq_cpu_vaddr(struct tracee *t)
 
 	if (t->rseq_vaddr == 0 && t->rseq_asked < RSEQ_TRIES) {
 		t->rseq_asked++;
-		if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, t->tid, sizeof(conf), &conf) > 0)
+		if (again_ptrace(PTRACE_GET_RSEQ_CONFIGURATION, t->tid, sizeof(conf), &conf) >
+		    0)
 			t->rseq_vaddr = conf.vaddr;
 	}
 	return t->rseq_vaddr ? t->rseq_vaddr + 4 : 0; /* struct rseq: cpu_id */
@@ -485,9 +488,9 @@ unsigned task_cpu_from_proc(struct tracee *t)
 	if (t->stat_fd < 0) {
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)t->process->pid,
 			 (int)t->tid);
-		t->stat_fd = open(path, O_RDONLY | O_CLOEXEC);
+		t->stat_fd = again_open(path, O_RDONLY);
 	}
-	n = pread(t->stat_fd, buf, sizeof(buf) - 1, 0);
+	n = again_pread(t->stat_fd, buf, sizeof(buf) - 1, 0);
 	if (n <= 0)
 		return 0;
 	buf[n] = '\0';

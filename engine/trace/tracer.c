@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "arch/host.h"
+#include "engine/base/again.h"
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
 #include "engine/trace/reaper.h"
@@ -155,7 +156,7 @@ void tracer_detach(struct tracer *tracer, struct tracee *t)
 	if (t->called)
 		tracee_leave_stub(t);
 	tracer_drop_tracee(tracer, t);
-	(void)ptrace(PTRACE_DETACH, tid, 0, 0);
+	(void)again_ptrace(PTRACE_DETACH, tid, 0, 0);
 }
 
 void tracee_consume(const struct tracee *t)
@@ -190,7 +191,7 @@ void tracee_leave_stub(struct tracee *t)
 	tracee_put_before(t);
 	/* On its way out of a system call the kernel looks whether to make it again
 	 * only if there may be a signal. */
-	(void)ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
+	(void)again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
 }
 
 void tracee_resume(struct tracee *t, int sig)
@@ -210,12 +211,12 @@ void tracee_resume(struct tracee *t, int sig)
 	/* A stop clears a pending interrupt: ask again before the thread runs. And one
 	 * that was in a group stop goes back there: the stop asked for reports it. */
 	if (t->want_interrupt || (t->listening && !t->in_remote))
-		(void)ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
+		(void)again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
 	t->held = false;
 	if (!t->in_remote)
 		t->listening = false;
 	/* ESRCH: killed while it was stopped. Its end will be reported. */
-	(void)ptrace(request, t->tid, 0, sig);
+	(void)again_ptrace(request, t->tid, 0, sig);
 }
 
 void tracer_park(struct tracer *tracer, struct tracee *t, pid_t pid)
@@ -237,9 +238,10 @@ void tracer_unpark(struct tracer *tracer, struct tracee *t)
 static void ended(struct tracer *tracer, const struct stop *stop)
 {
 	struct tracee *t = map_get(&tracer->tracees, (uint64_t)stop->tid);
-	int status;
+	siginfo_t si;
 
-	(void)waitpid(stop->tid, &status, __WALL | __WNOTHREAD | WNOHANG);
+	(void)again_waitid(P_PID, (id_t)stop->tid, &si,
+			   WEXITED | WNOHANG | __WALL | __WNOTHREAD);
 	map_remove(&tracer->limbo, (uint64_t)stop->tid);
 	/* Traced or let go: it is our child. */
 	if (stop->tid == tracer->command)
@@ -302,7 +304,7 @@ static void group_or_interrupt_stop(struct tracer *tracer, struct tracee *t, int
 	if (t->in_remote)
 		tracee_resume(t, 0); /* it stops again when it is let go */
 	else
-		(void)ptrace(PTRACE_LISTEN, t->tid, 0, 0);
+		(void)again_ptrace(PTRACE_LISTEN, t->tid, 0, 0);
 }
 
 static void trap(struct tracer *tracer, struct tracee *t)

@@ -194,6 +194,8 @@ struct tracer {
 	struct map limbo;      /* tid of a new thread whose parent has not reported -> itself */
 	pid_t waker;           /* child that is signalled to wake the tracer */
 	int mailed;            /* atomic: tracer_wake() was called */
+	int wait_code;         /* errno: stops can't be waited for any more */
+	unsigned n_untaken;    /* stops, births of those that there was no memory for */
 	struct reaper *reaper; /* NULL: this kernel needs none */
 	struct mem_pokes pokes;
 	bool is_draining; /* attach_drain() is at work */

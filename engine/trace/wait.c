@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "engine/base/again.h"
 #include "engine/event/clock.h"
 #include "engine/trace/reaper.h"
 #include "engine/trace/tracer.h"
@@ -92,10 +93,14 @@ static bool block(struct tracer *tracer, struct stop *ret_stop)
 		if (woken(tracer))
 			return false;
 		si.si_pid = 0;
-		if (waitid(P_ALL, 0, &si, LOOK) == 0)
+		if (again_waitid(P_ALL, 0, &si, LOOK) == 0)
 			break;
-		if (errno != EINTR)
-			return false;
+		if (errno == EINTR)
+			continue;
+		/* Nothing is traced, not even the waker; or there is no way to wait. */
+		if (errno != ECHILD)
+			tracer->wait_code = errno;
+		return false;
 	}
 	wait_fill(ret_stop, &si);
 	return true;
@@ -167,7 +172,7 @@ int wait_look(pid_t tid, struct stop *ret_stop)
 	siginfo_t si;
 
 	si.si_pid = 0;
-	if (waitid(P_PID, (id_t)tid, &si, LOOK | WNOHANG) < 0)
+	if (again_waitid(P_PID, (id_t)tid, &si, LOOK | WNOHANG) < 0)
 		return errno == EINVAL ? -EINVAL : -ESRCH;
 	if (si.si_pid == 0)
 		return 0;
@@ -194,7 +199,7 @@ void tracer_consume_stop(pid_t tid)
 	siginfo_t si;
 
 	/* Not WEXITED: killed meanwhile, its end must still be reported. */
-	(void)waitid(P_PID, (id_t)tid, &si, WSTOPPED | WNOHANG | __WALL | __WNOTHREAD);
+	(void)again_waitid(P_PID, (id_t)tid, &si, WSTOPPED | WNOHANG | __WALL | __WNOTHREAD);
 }
 
 void wait_note_hot(struct tracer *tracer, struct tracee *t)

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/base/again.h"
 #include "engine/base/err.h"
 #include "engine/trace/task.h"
 
@@ -69,7 +70,7 @@ pid_t waker_start(struct ubp_err *err)
 		sit_still(self);
 		_exit(1);
 	}
-	if (ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_EXITKILL) < 0) {
+	if (again_ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_EXITKILL) < 0) {
 		int rc, code = errno;
 		pid_t by = task_tracer(pid);
 
@@ -92,7 +93,7 @@ void waker_ring(pid_t waker)
 
 void waker_quiet(pid_t waker)
 {
-	(void)ptrace(PTRACE_CONT, waker, 0, 0);
+	(void)again_ptrace(PTRACE_CONT, waker, 0, 0);
 }
 
 void waker_end(pid_t waker)
