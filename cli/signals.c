@@ -3,11 +3,13 @@
 
 #include "cli/signals.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "engine/base/again.h"
 #include "engine/base/err.h"
 
 static bool is_ignored(int number)
@@ -41,8 +43,15 @@ int signals_open(struct ubp_err *err)
 bool signals_read(int fd, struct signals_one *ret_signal)
 {
 	struct signalfd_siginfo info;
+	unsigned tries = 0;
+	ssize_t n;
 
-	while (read(fd, &info, sizeof(info)) == sizeof(info)) {
+	for (;;) {
+		n = read(fd, &info, sizeof(info));
+		if (n < 0 && errno != EAGAIN && again(&tries))
+			continue;
+		if (n != sizeof(info))
+			break;
 		/* By a write(2) of ours, which tells it, too. */
 		if ((info.ssi_signo == SIGPIPE || info.ssi_signo == SIGXFSZ) &&
 		    info.ssi_pid == (uint32_t)getpid())
@@ -51,6 +60,7 @@ bool signals_read(int fd, struct signals_one *ret_signal)
 		ret_signal->from_terminal = info.ssi_code == SI_KERNEL;
 		return true;
 	}
+	ret_signal->failed = n >= 0 || errno != EAGAIN;
 	return false;
 }
 

@@ -16,6 +16,7 @@ struct ubp_err;
 struct signals_one {
 	int number;
 	bool from_terminal; /* a key: all of the foreground has got it too */
+	bool failed;        /* there is no way to learn of signals any more */
 };
 
 /*

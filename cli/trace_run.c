@@ -27,6 +27,7 @@
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "cli/stats.h"
+#include "engine/base/again.h"
 
 #define BATCH_BYTES (64 * 1024)        /* written at once, at most about this much */
 #define HOLD_BYTES  (64 * 1024 * 1024) /* -d: text kept in memory */
@@ -225,7 +226,7 @@ static int take_events(struct run *run)
 
 static void take_signals(struct run *run)
 {
-	struct signals_one one;
+	struct signals_one one = { 0 };
 
 	while (signals_read(run->signal_fd, &one)) {
 		/* Keys are the command's business: it may be a shell. */
@@ -236,6 +237,11 @@ static void take_signals(struct run *run)
 		if (!one.from_terminal)
 			run->signal = one.number;
 	}
+	if (!one.failed)
+		return;
+	if (!run->failed)
+		cli_warn(NULL, "signals cannot be read: tracing ends");
+	run->ending = run->failed = true;
 }
 
 /*
@@ -352,7 +358,7 @@ static void tell_ready(int fd)
 
 	if (fd < 0)
 		return;
-	if (write(fd, text, sizeof(text) - 1) < 0)
+	if (again_write(fd, text, sizeof(text) - 1) < 0)
 		cli_warn(NULL, "--ready-fd: could not write");
 	(void)close(fd);
 }
@@ -373,6 +379,8 @@ static int run_started(struct run *run)
 	ubp_stop(run->session);
 	run->ending = false;
 	print_rest(run);
+	if (ubp_has_failed(run->session))
+		run->failed = true;
 	if (output_finish(&run->out) != CLI_OK)
 		run->failed = true;
 	if (run->opt->stats)
@@ -380,6 +388,22 @@ static int run_started(struct run *run)
 	if (run->opt->command)
 		return wait_for_command(run);
 	return run->failed ? CLI_FAILED : CLI_OK;
+}
+
+static void no_event(void *ctx, const struct ubp_event *event)
+{
+	(void)ctx;
+	(void)event;
+}
+
+static void say_failed_start(const struct run *run, const struct ubp_err *err)
+{
+	struct ubp_err ignored;
+
+	(void)cli_error_record(err);
+	/* What there is to warn of. */
+	ubp_err_reset(&ignored);
+	(void)ubp_dispatch(run->session, no_event, NULL, &ignored);
 }
 
 int trace_run(struct ubp_session *session, const struct trace_options *options)
@@ -399,7 +423,7 @@ int trace_run(struct ubp_session *session, const struct trace_options *options)
 		signals_no_stop();
 	run.signal_fd = signals_open(&err);
 	if (run.signal_fd < 0 || ubp_start(session, &err) < 0)
-		(void)cli_error_record(&err);
+		say_failed_start(&run, &err);
 	else
 		status = run_started(&run);
 	output_close(&run.out);

@@ -113,7 +113,7 @@ int cave_open(struct tracee *t, const struct maps *maps, struct cave *cave, stru
 
 void cave_close(struct tracee *t, const struct ubp_regs *at, const struct cave *cave)
 {
-	const struct plant_space *ps = t->process->space->plant;
+	struct plant_space *ps = t->process->space->plant;
 	const struct ubp_arch *arch = t->process->space->arch;
 	struct ubp_regs regs = *at;
 	int rc;
@@ -125,6 +125,8 @@ void cave_close(struct tracee *t, const struct ubp_regs *at, const struct cave *
 		rc = ubp_host_set_regs(t->tid, &regs);
 	}
 	if (rc == 0)
-		(void)mem_write(&t->process->space->mem, t->tid, cave->vaddr, cave->saved,
-				cave->len);
+		rc = mem_write(&t->process->space->mem, t->tid, cave->vaddr, cave->saved,
+			       cave->len);
+	if (rc < 0 && rc != -ESRCH)
+		plant_left_note(&ps->left, "a stub", cave->vaddr, rc);
 }

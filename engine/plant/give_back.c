@@ -124,7 +124,7 @@ static void look_at_all(struct tracer *tracer, const struct space *space, pid_t 
 static bool is_out(const struct space *space, struct mem_view *view, const struct site *site)
 {
 	const struct ubp_arch *arch = space->arch;
-	const struct site_jump *jump = site->jump && site->jump->is_written ? site->jump : NULL;
+	const struct site_jump *jump = site->jump && site->jump->is_begun ? site->jump : NULL;
 	size_t n = arch->swbp_len, len = n;
 	const uint8_t *ours = NULL;
 	uint8_t now[UBP_INSN_MAX];

@@ -21,6 +21,7 @@
 
 #include "arch/guard.h"
 #include "arch/host.h"
+#include "engine/base/again.h"
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
 #include "engine/object/maps.h"
@@ -314,14 +315,16 @@ void guard_open_masks(struct tracer *tracer, struct tracee *t, const struct maps
 	free(tried);
 }
 
-void guard_close_mask(struct tracee *t)
+int guard_close_mask(struct tracee *t)
 {
-	uint64_t mask;
+	uint64_t mask = 0;
+	int rc = t->trap_opened ? task_get_mask(t->tid, &mask) : 0;
 
 	/* Only if the program has not changed it meanwhile. */
-	if (t->trap_opened && task_get_mask(t->tid, &mask) == 0 && mask == t->open_mask)
-		(void)task_set_mask(t->tid, mask | TRAP_BIT);
+	if (t->trap_opened && rc == 0 && mask == t->open_mask)
+		rc = task_set_mask(t->tid, mask | TRAP_BIT);
 	t->trap_opened = false;
+	return rc;
 }
 
 /* Has the program not said what is to become of SIGTRAP? */
@@ -406,7 +409,7 @@ static bool will_end(const struct tracee *t, bool at_site)
 {
 	siginfo_t si;
 
-	return ptrace(PTRACE_GETSIGINFO, t->tid, 0, &si) == 0 &&
+	return again_ptrace(PTRACE_GETSIGINFO, t->tid, 0, &si) == 0 &&
 	       (!at_site || si.si_code <= 0) && is_default(t->process->space) &&
 	       /* What the guard lets pass (arch/NAME/guard.S), behind a step that was left ... */
 	       si.si_code != TRAP_TRACE &&
@@ -434,7 +437,7 @@ bool guard_defer(struct tracer *tracer, struct tracee *t, bool at_site)
 	if (!t->process->is_guarded || task_get_mask(tid, &mask) < 0)
 		return false;
 	if (t->trap_opened && mask == t->open_mask &&
-	    ptrace(PTRACE_GETSIGINFO, tid, 0, &si) == 0 && si.si_code <= 0) {
+	    again_ptrace(PTRACE_GETSIGINFO, tid, 0, &si) == 0 && si.si_code <= 0) {
 		(void)task_set_mask(tid, mask | TRAP_BIT);
 		t->trap_opened = false;
 		return false;

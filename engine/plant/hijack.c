@@ -25,6 +25,7 @@
 #define ENTRIES_MOST  0x20000ULL /* 4 MB, of which only what is used is ever there */
 #define LOOK_MAX      4096       /* entries that a search goes on for */
 #define CHUNK         1024
+#define CHUNK_FEW     64 /* without memory for more */
 #define NEAREST_CHUNK 256ULL
 /* How far above its word a callee may leave the stack pointer ("ret 16"). */
 #define RET_POPS_MAX 4096
@@ -279,21 +280,25 @@ void hijack_save_returning(struct tracer *tracer, const struct space *space)
 	}
 }
 
-/* Returns whether its frame was there still. */
-static bool put_back_one(const struct plant_space *owner, const struct space *space, pid_t tid,
-			 const struct guard_hijack *entry, uint64_t at)
+/* 1: its frame was there still, and is put back; 0: it was not; -errno. */
+static int put_back_one(const struct plant_space *owner, const struct space *space, pid_t tid,
+			const struct guard_hijack *entry, uint64_t at)
 {
 	size_t size = space->arch->addr_size;
 	uint64_t now = 0;
+	int rc;
 
+	if (mem_peek(&space->mem, entry->word, &now, size) != size)
+		return -EFAULT;
 	/* Skipped by a longjmp(), it may be somebody else's data by now. */
-	if (mem_peek(&space->mem, entry->word, &now, size) != size ||
-	    now != owner->return_vaddr)
-		return false;
+	if (now != owner->return_vaddr)
+		return 0;
+	rc = mem_write(&space->mem, tid, entry->word, &entry->real, size);
+	if (rc < 0)
+		return rc;
 	/* Who is on the way back already goes by the word, if the entry is over. */
-	if (mem_write(&space->mem, tid, entry->word, &entry->real, size) == 0)
-		set_given_back(space, tid, at, entry->real);
-	return true;
+	set_given_back(space, tid, at, entry->real);
+	return 1;
 }
 
 static void count_skipped(const struct space *space, const struct guard_hijack *entry)
@@ -323,27 +328,57 @@ bool hijack_waits(const struct space *space)
 	return waits;
 }
 
-void hijack_put_back(const struct plant_space *owner, const struct space *space, pid_t tid)
+/* It stays: by the code of its detour, which stays, too, the thread comes home. */
+static void leave_hijack(struct undo *undo, const struct guard_hijack *entry, int rc)
 {
-	size_t len = CHUNK * sizeof(struct guard_hijack);
-	struct guard_hijack *some;
+	const struct site *site = plant_site_of_slot(undo->space, entry->back);
+
+	if (undo_is_gone(undo, entry->word, 0, 0))
+		return;
+	if (site && site->jump)
+		site->jump->in_use = true;
+	plant_left_live(undo->left, "a return address", entry->word, rc);
+}
+
+static void put_back_some(struct plant_space *owner, struct undo *undo, pid_t tid,
+			  const struct guard_hijack *some, size_t n, uint64_t vaddr)
+{
+	for (size_t i = 0; i < n; i++, vaddr += sizeof(*some)) {
+		int rc = some[i].word && some[i].real
+				 ? put_back_one(owner, undo->space, tid, &some[i], vaddr)
+				 : 1;
+
+		if (rc < 0)
+			leave_hijack(undo, &some[i], rc);
+		else if (rc == 0 && undo->space->plant == owner)
+			count_skipped(undo->space, &some[i]);
+	}
+}
+
+void hijack_put_back(struct plant_space *owner, const struct space *space, pid_t tid,
+		     struct plant_left *left)
+{
+	struct undo undo = { .space = space, .pid = space->mem.pid, .left = left };
+	struct guard_hijack few[CHUNK_FEW], *some;
+	size_t n;
 
 	/* From a register they have gone anywhere; their code does not need us. */
 	if (!owner->hijacks || arch_has_link(space->arch))
 		return;
-	some = malloc(len);
-	for (uint64_t at = 0; some && at <= owner->hijacks_mask; at += CHUNK) {
+	some = malloc(CHUNK * sizeof(*some));
+	n = some ? CHUNK : CHUNK_FEW;
+	for (uint64_t at = 0; at <= owner->hijacks_mask; at += n) {
 		uint64_t vaddr = owner->hijacks + at * sizeof(*some);
+		struct guard_hijack *to = some ? some : few;
 
-		if (mem_peek(&space->mem, vaddr, some, len) != len)
-			break;
-		for (size_t i = 0; i < CHUNK; i++)
-			if (some[i].word && some[i].real &&
-			    !put_back_one(owner, space, tid, &some[i],
-					  vaddr + i * sizeof(*some)) &&
-			    space->plant == owner)
-				count_skipped(space, &some[i]);
+		if (mem_peek(&space->mem, vaddr, to, n * sizeof(*to)) == n * sizeof(*to)) {
+			put_back_some(owner, &undo, tid, to, n, vaddr);
+		} else if (!undo_is_gone(&undo, vaddr, 0, 0)) {
+			jump_keep_blocks(owner);
+			plant_left_live(left, "return addresses", vaddr, -EFAULT);
+		}
 	}
+	undo_end(&undo);
 	free(some);
 }
 

@@ -30,8 +30,10 @@ struct site_jump {
 	uint8_t from[UBP_WINDOW_INSNS + 1]; /* where they start; the last: behind them */
 	uint8_t orig[UBP_WINDOW_MAX], bytes[UBP_INSN_MAX];
 	uint8_t jump_len;
-	bool is_written;
-	bool in_use; /* somebody is in its code */
+	bool is_begun;   /* some of it may stand behind the breakpoint, or all of it */
+	bool is_written; /* all of it stands */
+	bool is_left;    /* it could not be taken out again */
+	bool in_use;     /* somebody is in its code */
 };
 
 struct jump_batch;
@@ -68,7 +70,8 @@ void jump_put_back(struct space *space, struct jump_batch *batch);
  */
 void jump_remove(struct tracer *tracer, struct space *space);
 /* The same in a copy of @owner's memory, whose only thread @tid is stopped. */
-void jump_clean_copy(struct plant_space *owner, const struct space *space, pid_t tid);
+void jump_clean_copy(struct plant_space *owner, const struct space *space, pid_t tid,
+		     struct plant_left *left);
 
 /* Of the breakpoint in a detour at @vaddr: its site, and from which probe on the hit
  * is the tracer's. *ret_is_return: it is in the return code. */
@@ -125,8 +128,10 @@ void hijack_note_blocks(const struct space *space);
 void hijack_save_returning(struct tracer *tracer, const struct space *space);
 /* May somebody return by one that is still replaced, or was not found where it had stood? */
 bool hijack_waits(const struct space *space);
-/* Put all back into the memory of @space (@owner's, or a copy), whose threads are held. */
-void hijack_put_back(const struct plant_space *owner, const struct space *space, pid_t tid);
+/* Put all back into the memory of @space (@owner's, or a copy), whose threads are held. What
+ * can't be put back is noted, and its detour's block is in use. */
+void hijack_put_back(struct plant_space *owner, const struct space *space, pid_t tid,
+		     struct plant_left *left);
 
 /* --- rings.c ------------------------------------------------------------------------- */
 

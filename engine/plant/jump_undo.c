@@ -80,7 +80,7 @@ static struct site **written_sites(const struct plant_space *ps, size_t *ret_n)
 	while (sites && map_next(&ps->sites, &pos, NULL, &value)) {
 		struct site *site = value;
 
-		if (site->jump && site->jump->is_written)
+		if (site->jump && site->jump->is_begun)
 			sites[(*ret_n)++] = site;
 	}
 	if (sites)
@@ -94,8 +94,7 @@ static void unwrite(const struct plant_space *owner, const struct space *space, 
 	struct site **sites;
 	size_t n;
 
-	if (!owner->n_jumps)
-		return;
+	/* Without memory for that, site_unplant() takes them out one by one. */
 	edit = calloc(1, sizeof(*edit));
 	sites = written_sites(owner, &n);
 	if (edit && sites) {
@@ -108,6 +107,20 @@ static void unwrite(const struct plant_space *owner, const struct space *space, 
 	}
 	free(edit);
 	free(sites);
+}
+
+/* What of them stands there yet is put back one by one; what can't be keeps its block. */
+static void unwrite_rest(const struct plant_space *owner, const struct space *space, pid_t tid)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&owner->sites, &pos, NULL, &value)) {
+		const struct site *site = value;
+
+		if (site->jump && site->jump->is_begun)
+			site->jump->is_left = site_unplant(space, tid, site) < 0;
+	}
 }
 
 static void note_in(void *ctx, uint64_t vaddr)
@@ -251,7 +264,8 @@ static void keep_from_hijacking(struct tracer *tracer, const struct space *space
 	}
 }
 
-void jump_clean_copy(struct plant_space *owner, const struct space *space, pid_t tid)
+void jump_clean_copy(struct plant_space *owner, const struct space *space, pid_t tid,
+		     struct plant_left *left)
 {
 	const struct ubp_arch *arch = space->arch;
 	struct maps maps = { 0 };
@@ -262,6 +276,7 @@ void jump_clean_copy(struct plant_space *owner, const struct space *space, pid_t
 	if (!owner->n_jumps)
 		return;
 	unwrite(owner, space, tid);
+	unwrite_rest(owner, space, tid);
 	known = ubp_host_get_regs(tid, &regs) == 0 && maps_read(tid, &maps, &err) == 0;
 	forget_who_is_in(owner, known);
 	if (known) {
@@ -270,7 +285,7 @@ void jump_clean_copy(struct plant_space *owner, const struct space *space, pid_t
 	}
 	maps_free(&maps);
 	defuse(owner, space, tid, true);
-	hijack_put_back(owner, space, tid);
+	hijack_put_back(owner, space, tid, left);
 }
 
 /* Blocks that nobody is in, nor can come to any more, serve the next session. */
@@ -284,7 +299,7 @@ static void free_blocks(const struct space *space)
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		const struct site_jump *jump = ((const struct site *)value)->jump;
 
-		if (jump && !is_in_use(ps, jump))
+		if (jump && !jump->is_left && !is_in_use(ps, jump))
 			(void)mem_write(&space->mem, 0, jump->copy - UBP_SLOT_SIZE, &magic,
 					sizeof(magic));
 	}
@@ -373,10 +388,11 @@ void jump_remove(struct tracer *tracer, struct space *space)
 	if (space->plant == ps) {
 		(void)rings_set_gate(space, space, 0, RING_GATE_OFF);
 		unwrite(ps, space, 0);
+		unwrite_rest(ps, space, 0);
 		recording = look_who_is_in(tracer, space, all);
 		keep_from_hijacking(tracer, space);
 		hijack_save_returning(tracer, space);
-		hijack_put_back(ps, space, 0);
+		hijack_put_back(ps, space, 0, &ps->left);
 		ps->n_jumps = 0;
 	}
 	hold_end(tracer, space, NULL);
@@ -421,7 +437,7 @@ bool jump_demote(struct tracer *tracer, struct tracee *t, struct site *site, con
 	    site->rung == SITE_JUMPED && write_breakpoint(space, site) == 0) {
 		jump_count(site, false);
 		site->rung = SITE_BOOSTED;
-		site->jump->is_written = false;
+		site->jump->is_written = site->jump->is_begun = false;
 		jump_refuse(site, why);
 		done = true;
 	}

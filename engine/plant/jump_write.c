@@ -30,6 +30,8 @@
 #define PAGE 4096
 
 static const char why_in_it[] = "a thread was in the middle of it";
+static const char why_not_stopped[] = "a thread could not be stopped";
+static const char why_not_written[] = "it could not be written";
 
 void jump_count(const struct site *site, bool up)
 {
@@ -143,10 +145,10 @@ static void clear_word(void *ctx, uint64_t word)
 		put_off(c->space->plant, try, why_in_it);
 }
 
-static void put_all_off(struct plant_space *ps, struct jump_batch *batch)
+static void put_all_off(struct plant_space *ps, struct jump_batch *batch, const char *why)
 {
 	for (size_t i = 0; i < batch->n; i++)
-		put_off(ps, &batch->tries[i], "a thread could not be stopped");
+		put_off(ps, &batch->tries[i], why);
 }
 
 /* One that is asleep, and was left alone: it must not be in the way, for nobody moves it. */
@@ -267,18 +269,78 @@ static bool is_breakpoint(const struct space *space, struct page_edit *edit,
 	return now && memcmp(now, arch->swbp, arch->swbp_len) == 0;
 }
 
-/* What can't be written is put off: it is a breakpoint still, whatever is behind that. */
+/*
+ * It can't go on: what is behind the breakpoint becomes what it was. Where not even that can be written it
+ * stays known, to be taken out with the others, and is not tried again.
+ */
+static void give_up(const struct space *space, struct jump_try *try, const char *why)
+{
+	const struct site *site = try->site;
+	struct site_jump *jump = try->jump;
+	size_t n = space->arch->swbp_len;
+
+	if (!jump->is_begun || plant_site_at(space, site->vaddr) != site ||
+	    jump->jump_len == n ||
+	    mem_write(&space->mem, 0, site->vaddr + n, jump->orig + n, jump->jump_len - n) ==
+		    0) {
+		jump->is_begun = false;
+		put_off(space->plant, try, why);
+		return;
+	}
+	try->site->jump = jump;
+	try->jump = NULL;
+	jump_refuse(try->site, why);
+}
+
+/* Some page could not be written: does what this step writes stand there? */
+static bool is_done(const struct space *space, const struct jump_try *try, enum step step)
+{
+	const struct ubp_arch *arch = space->arch;
+	const struct site_jump *jump = try->jump;
+	size_t n = arch->swbp_len;
+	uint8_t now[UBP_SLOT_SIZE];
+	struct slot_code code;
+
+	switch (step) {
+	case STEP_SLOT:
+		arch->build_slot_jump(try->site->slot, jump->copy, &code);
+		return jump->n == 1 ||
+		       (mem_peek(&space->mem, try->site->slot, now, code.len) == code.len &&
+			memcmp(now, code.code, code.len) == 0);
+	case STEP_TAIL:
+		return mem_peek(&space->mem, try->site->vaddr + n, now, jump->jump_len - n) ==
+			       jump->jump_len - n &&
+		       memcmp(now, jump->bytes + n, jump->jump_len - n) == 0;
+	case STEP_FIRST:
+		return mem_peek(&space->mem, try->site->vaddr, now, n) == n &&
+		       memcmp(now, jump->bytes, n) == 0;
+	}
+	return false;
+}
+
+/* What can't be written is put off: it is a breakpoint still. */
 static void take_step(struct space *space, struct page_edit *edit, struct jump_batch *batch,
 		      enum step step)
 {
 	for (size_t i = 0; i < batch->n; i++) {
 		struct jump_try *try = &batch->tries[i];
 
-		if (try->jump && (!is_breakpoint(space, edit, try->site) ||
-				  !write_step(space, edit, try->site, try->jump, step)))
-			put_off(space->plant, try, why_in_it);
+		if (!try->jump)
+			continue;
+		if (!is_breakpoint(space, edit, try->site)) {
+			give_up(space, try, why_in_it);
+			continue;
+		}
+		try->jump->is_begun |= step != STEP_SLOT;
+		if (!write_step(space, edit, try->site, try->jump, step)) {
+			page_edit_end(edit);
+			give_up(space, try, why_not_written);
+		}
 	}
 	page_edit_end(edit);
+	for (size_t i = 0; i < batch->n && edit->has_failed; i++)
+		if (batch->tries[i].jump && !is_done(space, &batch->tries[i], step))
+			give_up(space, &batch->tries[i], why_not_written);
 }
 
 static void write_all(struct space *space, struct jump_batch *batch)
@@ -286,8 +348,10 @@ static void write_all(struct space *space, struct jump_batch *batch)
 	struct plant_space *ps = space->plant;
 	struct page_edit *edit = calloc(1, sizeof(*edit));
 
-	if (!edit)
+	if (!edit) {
+		put_all_off(ps, batch, why_not_written);
 		return;
+	}
 	edit->mem = &space->mem;
 	(void)rings_set_gate(space, space, 0, ps->rings_base);
 	take_step(space, edit, batch, STEP_SLOT);
@@ -326,7 +390,7 @@ void jump_put_back(struct space *space, struct jump_batch *batch)
 {
 	struct plant_space *ps = space->plant;
 
-	put_all_off(ps, batch);
+	put_all_off(ps, batch, why_not_stopped);
 	ps->jumps_due = true;
 	wait_longer(ps, STUCK_LEAST_NS, STUCK_MOST_NS);
 	jump_batch_free(batch);
@@ -363,7 +427,7 @@ void jump_write(struct tracer *tracer, struct space *space, const struct tracee 
 		write_all(space, batch);
 		wait_longer(ps, AGAIN_LEAST_NS, AGAIN_MOST_NS);
 	} else {
-		put_all_off(ps, batch);
+		put_all_off(ps, batch, why_not_stopped);
 		wait_longer(ps, STUCK_LEAST_NS, STUCK_MOST_NS);
 	}
 	hold_end(tracer, space, keep);

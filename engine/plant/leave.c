@@ -21,25 +21,31 @@
 #include "engine/trace/attach.h"
 
 /* @pid lives in @space; @tid is a stopped thread of it, or 0. */
-static void remove_from(struct plant_space *ps, struct space *space, pid_t pid, pid_t tid)
+static void remove_from(struct plant_space *ps, struct space *space, pid_t pid, pid_t tid,
+			struct plant_left *left)
 {
 	const struct ubp_arch *arch = space->arch;
-	size_t pos = 0;
-	void *value;
+	struct undo undo = { .space = space, .pid = pid, .left = left };
+	unsigned n_before = left->n;
+	bool all;
+	int rc;
 
 	/* First, so that no unwinder comes by where its breakpoint was and meets one. */
-	returns_put_back(ps, space, tid);
-	while (map_next(&ps->sites, &pos, NULL, &value))
-		if (!((struct site *)value)->is_patched)
-			site_unplant(space, tid, value);
-	semaphore_remove(ps, space, pid, tid);
+	returns_put_back(ps, &undo, tid);
+	all = left->n == n_before;
+	site_unplant_all(ps, &undo, tid, false);
+	semaphore_remove(ps, space, pid, tid, left);
 	/*
 	 * A thread may be at the trampoline already, perhaps in a signal handler that
 	 * will return there. With the real address back in its stack word the jump
-	 * behind the breakpoint is all it needs.
+	 * behind the breakpoint is all it needs. Without that it needs the guard.
 	 */
-	if (ps->trampoline)
-		(void)mem_write(&space->mem, tid, ps->trampoline, arch->nop, arch->swbp_len);
+	rc = ps->trampoline && all
+		     ? mem_write(&space->mem, tid, ps->trampoline, arch->nop, arch->swbp_len)
+		     : 0;
+	if (rc < 0 && !undo_is_gone(&undo, ps->trampoline, 0, 0))
+		plant_left_live(left, "a breakpoint", ps->trampoline, rc);
+	undo_end(&undo);
 }
 
 void plant_remove(const struct process *p)
@@ -49,27 +55,26 @@ void plant_remove(const struct process *p)
 	if (!ps || ps->closing)
 		return;
 	ps->closing = true;
-	remove_from(ps, p->space, p->pid, 0);
+	remove_from(ps, p->space, p->pid, 0, &ps->left);
 }
 
-void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid)
+void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid,
+		      struct plant_left *left)
 {
 	if (!parent->plant)
 		return;
 	(void)rings_set_gate(parent, child, tid, RING_GATE_OFF);
-	jump_clean_copy(parent->plant, child, tid);
-	remove_from(parent->plant, child, tid, tid);
+	jump_clean_copy(parent->plant, child, tid, left);
+	remove_from(parent->plant, child, tid, tid, left);
 }
 
-void plant_unhook(struct space *space, pid_t tid)
+void plant_unhook(struct space *space, pid_t pid, pid_t tid, struct plant_left *left)
 {
-	const struct plant_space *ps = space->plant;
-	size_t pos = 0;
-	void *value;
+	struct undo undo = { .space = space, .pid = pid, .left = left };
 
-	while (ps && map_next(&ps->sites, &pos, NULL, &value))
-		if (((struct site *)value)->is_patched)
-			site_unplant(space, tid, value);
+	if (space->plant)
+		site_unplant_all(space->plant, &undo, tid, true);
+	undo_end(&undo);
 }
 
 /* Of a breakpoint alone: jumps, to detours or to the guard, trap nobody. */
@@ -149,26 +154,122 @@ int plant_clean_partly(struct tracer *tracer, struct tracee *t, struct ubp_err *
 	return rc;
 }
 
+/* Does a process in this memory need the jumps to the guard? */
+static bool is_guarded(const struct tracer *tracer, const struct space *space)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&tracer->processes, &pos, NULL, &value)) {
+		const struct process *p = value;
+
+		if (p->space == space && p->is_guarded)
+			return true;
+	}
+	return false;
+}
+
 /* A thread of each process is needed, and those whose masks were changed. */
 static void leave_process(struct tracer *tracer, struct process *p)
 {
+	struct plant_space *ps = p->space->plant;
+	struct space *space = p->space;
+	pid_t tid = 0, pid = p->pid;
+	struct tracee *t = NULL;
 	struct ubp_regs regs;
-	struct tracee *t;
 	struct ubp_err err;
-	pid_t tid;
+	bool gives;
+	int rc;
 
-	p->is_guarded = p->is_guarded && p->space->plant;
-	if (!p->is_guarded || attach_hold_one(tracer, p, &t, &err) < 0)
+	p->is_guarded = p->is_guarded && ps;
+	if (!p->is_guarded || ps->left.is_live)
 		return;
-	tid = t->tid;
-	if (ubp_host_get_regs(tid, &regs) == 0 &&
-	    guard_uninstall(tracer, t, &regs, &err) == 0 && p->space->refs == 1) {
-		plant_unhook(p->space, tid);
-		if (!p->is_guarded)
-			give_back(tracer, t, &regs);
+	space->refs++; /* it may end meanwhile */
+	rc = attach_hold_one(tracer, p, &t, &err);
+	if (rc == 0) {
+		tid = t->tid;
+		rc = ubp_host_get_regs(tid, &regs);
 	}
-	if (map_get(&tracer->tracees, (uint64_t)tid) == t)
+	if (rc == 0)
+		rc = guard_uninstall(tracer, t, &regs, &err);
+	ps->keeps_guard |= rc < 0 && rc != -ESRCH;
+	/* A filter of late lets nothing be asked of it: then the guard hands on to the program's own
+	 * handler, as uprobe(1) has it. */
+	if (rc < 0 && rc != -ESRCH && rc != -EACCES)
+		plant_left_note(&ps->left, "the handler of SIGTRAP", 0, rc);
+	/* Nobody else is in its memory: what leads to the guard goes at once, and then all else. */
+	gives = rc == 0 && space->plant == ps && space->refs == 2;
+	if (gives) {
+		plant_unhook(space, pid, tid, &ps->left);
+		ps->is_unhooked = true;
+		gives = !p->is_guarded && !ps->left.n;
+	}
+	space_put(tracer, space);
+	if (gives)
+		give_back(tracer, t, &regs);
+	if (tid && map_get(&tracer->tracees, (uint64_t)tid) == t)
 		attach_let_go(t);
+}
+
+/* No process in its memory has a guard any more: the jumps to that go, too. */
+static void unhook(struct tracer *tracer, struct process *p)
+{
+	const struct plant_space *ps = p->space->plant;
+	struct space *space = p->space;
+	struct tracee *t = NULL;
+	pid_t pid = p->pid, tid = 0;
+	struct ubp_err err;
+
+	if (!ps || ps->left.is_live || ps->keeps_guard)
+		return;
+	space->refs++;
+	/* Words are poked through a thread that is let go of afterwards. */
+	if (tracer->pokes.needed && attach_hold_one(tracer, p, &t, &err) == 0)
+		tid = t->tid;
+	if (space->plant == ps)
+		plant_unhook(space, pid, tid, &((struct plant_space *)space->plant)->left);
+	if (tid && map_get(&tracer->tracees, (uint64_t)tid) == t)
+		attach_let_go(t);
+	space_put(tracer, space);
+}
+
+static void leave_mask(struct tracer *tracer, struct tracee *t)
+{
+	struct plant_space *ps = t->process->space->plant;
+	pid_t tid = t->tid;
+	int rc;
+
+	/* Who meets a breakpoint with the signal blocked dies of it. */
+	if (ps && ps->left.is_live) {
+		t->trap_opened = false;
+	} else if (attach_hold(tracer, t) == 1) {
+		rc = guard_close_mask(t);
+		if (rc < 0 && rc != -ESRCH && ps)
+			plant_left_note(&ps->left, "a signal mask", 0, rc);
+		attach_let_go(t);
+	} else if (map_get(&tracer->tracees, (uint64_t)tid) == t) {
+		t->trap_opened = false;
+		if (ps)
+			plant_left_note(&ps->left, "a signal mask", 0, -ETIMEDOUT);
+	}
+}
+
+static void unhook_all(struct tracer *tracer, const struct process *only)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&tracer->processes, &pos, NULL, &value)) {
+		struct process *p = value;
+		struct plant_space *ps = p->space->plant;
+
+		if (!ps || ps->is_unhooked || (only && p != only) ||
+		    is_guarded(tracer, p->space))
+			continue;
+		ps->is_unhooked = true;
+		unhook(tracer, p);
+		pos = 0; /* the table may have changed */
+	}
 }
 
 void plant_leave(struct tracer *tracer, const struct process *only)
@@ -178,16 +279,10 @@ void plant_leave(struct tracer *tracer, const struct process *only)
 
 	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
 		struct tracee *t = value;
-		pid_t tid = t->tid;
 
 		if (!t->trap_opened || (only && t->process != only))
 			continue;
-		if (attach_hold(tracer, t) == 1) {
-			guard_close_mask(t);
-			attach_let_go(t);
-		} else if (map_get(&tracer->tracees, (uint64_t)tid) == t) {
-			t->trap_opened = false;
-		}
+		leave_mask(tracer, t);
 		pos = 0; /* the table may have changed */
 	}
 	pos = 0;
@@ -202,6 +297,7 @@ void plant_leave(struct tracer *tracer, const struct process *only)
 			p->is_guarded = false;
 		pos = 0;
 	}
+	unhook_all(tracer, only);
 }
 
 static int copy_areas(const struct plant_space *from, struct plant_space *to)
@@ -318,7 +414,7 @@ void plant_forget(struct space *space)
 	returns_free(ps);
 	area_free_all(ps->areas);
 	free(ps->semaphores);
-	free(ps->left);
+	free(ps->lowered);
 	free(ps);
 	space->plant = NULL;
 }

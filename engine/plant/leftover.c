@@ -91,7 +91,7 @@ struct adoption {
  * The jump of a tracer that was killed, whole or with a breakpoint over its first byte (jump_write.c):
  * a breakpoint stays, and is taken out with the others. Threads that run are held.
  */
-static void take_out_jump(struct adoption *a, const struct guard_jump *head, uint64_t copy)
+static int take_out_jump(struct adoption *a, const struct guard_jump *head, uint64_t copy)
 {
 	const struct space *space = a->space;
 	const struct mapping *m = maps_at(a->maps, head->vaddr);
@@ -100,22 +100,28 @@ static void take_out_jump(struct adoption *a, const struct guard_jump *head, uin
 	const uint8_t *swbp = space->arch->swbp;
 	size_t n = space->arch->swbp_len;
 	struct ubp_err err;
+	int rc;
 
-	if (!m || !m->exec || !m->ino || !space->arch->build_jump || !head->jump_len ||
+	if (!m || !m->exec || !m->ino || !space->arch->build_jump || head->jump_len < n ||
 	    head->jump_len > sizeof(now) || head->n_orig < head->jump_len ||
 	    head->n_orig > sizeof(head->orig) ||
-	    space->arch->build_jump(&window, head->vaddr, copy + head->entry, jump, &err) < 0 ||
-	    mem_peek(&space->mem, head->vaddr, now, head->jump_len) != head->jump_len ||
-	    memcmp(now + n, jump + n, head->jump_len - n) != 0 ||
-	    (memcmp(now, jump, n) != 0 && memcmp(now, swbp, n) != 0))
-		return;
+	    space->arch->build_jump(&window, head->vaddr, copy + head->entry, jump, &err) < 0)
+		return 0;
+	if (mem_peek(&space->mem, head->vaddr, now, head->jump_len) != head->jump_len)
+		return -EFAULT;
+	/* Its tail may be the original's already. */
+	if (!site_is_ours(space->arch, jump, head->orig, head->jump_len, now) ||
+	    (memcmp(now, swbp, n) == 0 &&
+	     memcmp(now + n, head->orig + n, head->jump_len - n) == 0))
+		return 0;
 	if (!a->holds)
 		(void)hold_running(a->tracer, space, HOLD_MS);
 	a->holds = true;
-	/* In steps, as one who may be killed. */
-	if (mem_write(&space->mem, a->tid, head->vaddr, swbp, n) == 0)
-		(void)mem_write(&space->mem, a->tid, head->vaddr + n, head->orig + n,
-				head->jump_len - n);
+	/* In steps, as one who may be killed. Without the tail the breakpoint has to stay. */
+	rc = mem_write(&space->mem, a->tid, head->vaddr, swbp, n);
+	return rc == 0 ? mem_write(&space->mem, a->tid, head->vaddr + n, head->orig + n,
+				   head->jump_len - n)
+		       : rc;
 }
 
 _Static_assert(sizeof(struct guard_jump) <= MEM_VIEW_MORE, "peeked at as a whole");
@@ -139,6 +145,7 @@ static int adopt_block(struct adoption *a, struct area *area, struct mem_view *v
 	uint64_t copy = area->vaddr + (entry->slot & ~UBP_SLOT_FLAGS);
 	uint64_t block = copy - UBP_SLOT_SIZE;
 	struct guard_jump head;
+	int rc;
 
 	if (entry->vaddr != copy || block < area->vaddr || copy - area->vaddr >= area->len ||
 	    mem_view_peek(view, block, &head, sizeof(head)) != sizeof(head) ||
@@ -146,10 +153,10 @@ static int adopt_block(struct adoption *a, struct area *area, struct mem_view *v
 	    head.len > area->len - (block - area->vaddr))
 		return 0;
 	keep_room(area, block - area->vaddr, head.len);
-	if (head.magic == UBP_JUMP_MAGIC) {
-		take_out_jump(a, &head, copy);
-		return 0;
-	}
+	/* Of one that is said to be free, too: its tracer may have been wrong. */
+	rc = take_out_jump(a, &head, copy);
+	if (rc < 0 || head.magic == UBP_JUMP_MAGIC)
+		return rc;
 	return map_put(&ps->blocks, head.vaddr, (void *)(uintptr_t)block);
 }
 
@@ -397,6 +404,7 @@ int leftover_adopt(struct tracer *tracer, struct tracee *t, const struct maps *m
 	struct guard_head head;
 	uint64_t vaddr = find_first(space, maps, &head);
 	struct adoption a = { tracer, space, maps, t->tid, false, 0 };
+	struct plant_left left = { 0 };
 	int rc;
 
 	*ret_removed = 0;
@@ -420,7 +428,8 @@ int leftover_adopt(struct tracer *tracer, struct tracee *t, const struct maps *m
 			(void)hold_all(tracer, space, HOLD_MS);
 		a.holds = true;
 		hijack_save_returning(tracer, space);
-		hijack_put_back(ps, space, t->tid);
+		hijack_put_back(ps, space, t->tid, &left);
+		rc = -left.code;
 	}
 	if (a.holds)
 		hold_end(tracer, space, t);

@@ -28,7 +28,8 @@ void page_edit_changed(struct page_edit *edit)
 void page_edit_end(struct page_edit *edit)
 {
 	if (edit->is_changed)
-		(void)mem_write(edit->mem, 0, edit->vaddr, edit->bytes, PAGE_EDIT_SIZE);
+		edit->has_failed |=
+			mem_write(edit->mem, 0, edit->vaddr, edit->bytes, PAGE_EDIT_SIZE) < 0;
 	edit->is_changed = false;
 	edit->vaddr = 0;
 }

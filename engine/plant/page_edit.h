@@ -23,6 +23,7 @@ struct page_edit {
 	const struct trace_mem *mem;
 	uint64_t vaddr; /* of the page; 0: none yet */
 	bool is_changed;
+	bool has_failed; /* a page could not be written, ever */
 	uint8_t bytes[PAGE_EDIT_SIZE];
 };
 

@@ -397,8 +397,8 @@ static void roll_back(struct update *u)
 		if (!a->is_new)
 			continue;
 		if (a->site->planted) {
-			site_unplant(space, u->tid, a->site);
-			a->site->planted = false;
+			/* What can't be taken out now will be at the end. */
+			a->site->planted = site_unplant(space, u->tid, a->site) < 0;
 			((struct plant_space *)space->plant)->forgot = true;
 		} else {
 			site_discard(space->plant, a->site);

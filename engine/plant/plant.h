@@ -21,6 +21,7 @@
 
 #include "arch/arch.h"
 #include "engine/base/map.h"
+#include "engine/plant/undo.h"
 #include "engine/plant/uprobe.h"
 #include "engine/trace/tracer.h"
 
@@ -187,8 +188,11 @@ struct plant_space {
 	uint64_t ranges_ns;   /* when that was looked at last */
 	unsigned n_detour_traps;            /* without rings, so far */
 	struct guard_semaphore *semaphores; /* those we incremented */
-	uint16_t *left; /* what they were without us; NULL: not yet decremented */
+	uint16_t *lowered; /* what they were without us; NULL: not yet decremented */
 	size_t n_semaphores;
+	struct plant_left left; /* what could not be taken out */
+	bool keeps_guard;       /* some process in it, which may call it then */
+	bool is_unhooked;       /* plant_unhook() was called */
 };
 
 /* Per session. */
@@ -268,7 +272,9 @@ int plant_clean_partly(struct tracer *tracer, struct tracee *t, struct ubp_err *
  * that runs in the copy, on its parent's stack.
  */
 int plant_copy(const struct space *parent, struct space *child, struct tracee *first);
-void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid);
+/* *left: what could not be taken out of it. */
+void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid,
+		      struct plant_left *left);
 /*
  * Were there breakpoints in it that are no sites any more? A child that was born before may
  * have them, and be reported after: what the guard's own table tells is to be taken out.
@@ -280,7 +286,7 @@ static inline bool plant_forgot(const struct space *space)
 	return ps && ps->forgot;
 }
 /* No guard is left: the jumps to it go, too. */
-void plant_unhook(struct space *space, pid_t tid);
+void plant_unhook(struct space *space, pid_t pid, pid_t tid, struct plant_left *left);
 
 /* Were its breakpoints taken out, by plant_remove()? */
 static inline bool plant_is_closing(const struct space *space)
@@ -293,7 +299,7 @@ static inline bool plant_is_closing(const struct space *space)
 /*
  * The other end of plant_remove(), when no trap of ours can come any more: each
  * process of @tracer (only @only, if it is not NULL) gets its SIGTRAP handler and
- * its threads their signal masks back.
+ * its threads their signal masks back. Not where something stays that needs the guard.
  */
 void plant_leave(struct tracer *tracer, const struct process *only);
 
@@ -304,6 +310,14 @@ void plant_leave(struct tracer *tracer, const struct process *only);
  */
 void plant_lend(struct space *space, pid_t tid);
 void plant_take_back(struct space *space, pid_t tid);
+
+/* What could not be taken out of it, by all of these; NULL: nothing stays. */
+static inline const struct plant_left *plant_left(const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+
+	return ps && ps->left.n ? &ps->left : NULL;
+}
 
 /* Has it probes that would kill it if ubp were killed? Only with --force. */
 static inline bool plant_is_unguarded(const struct space *space)
@@ -375,7 +389,7 @@ int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_re
  * would do; and blocked again by guard_close_mask() on held thread @t.
  */
 void guard_open_masks(struct tracer *tracer, struct tracee *t, const struct maps *maps);
-void guard_close_mask(struct tracee *t);
+int guard_close_mask(struct tracee *t);
 
 /*
  * The planter's side. First the page of data; the jumps from the program's calls
@@ -525,12 +539,23 @@ void site_discard(struct plant_space *ps, struct site *site);
 /* Give it a slot in @area (NULL: in place), make the code for that. Nothing is written. */
 int site_prepare(const struct plant *plant, struct space *space, pid_t tid, struct site *site,
 		 struct area *area, struct ubp_err *err);
-/* Write the breakpoint, or the original byte back if the breakpoint is still there. */
+/* Write the breakpoint. */
 int site_plant(struct space *space, pid_t tid, struct site *site, struct ubp_err *err);
 /* Does it stand there? @view begins after the writes. */
 int site_read_back(const struct space *space, struct mem_view *view, const struct site *site,
 		   struct ubp_err *err);
-void site_unplant(const struct space *space, pid_t tid, const struct site *site);
+/*
+ * Does @now, what stands at a site, have something of @ours in it, whole or in part, or a
+ * breakpoint over it? @orig: what stood there. Not if there is a byte that we have not written: the program
+ * may have mapped something else.
+ */
+bool site_is_ours(const struct ubp_arch *arch, const uint8_t *ours, const uint8_t *orig,
+		  size_t len, const uint8_t *now);
+/* 0: nothing of ours stands there; it has been looked at. -errno: something may. */
+int site_unplant(const struct space *space, pid_t tid, const struct site *site);
+/* The same for all that are planted: those that are jumps to the guard, or all others. */
+void site_unplant_all(const struct plant_space *owner, struct undo *undo, pid_t tid,
+		      bool patched);
 void site_free(struct site *site);
 struct site *site_copy(const struct site *site);
 
@@ -597,10 +622,10 @@ void hooks_return_facts(struct plant *plant, pid_t pid, const struct maps *maps,
 /* --- returns.c --------------------------------------------------------------------- */
 
 /*
- * Put every hijacked return address of @owner back into the memory of @space
- * (owner's own, or a copy), where our trampoline still stands there.
+ * Put every hijacked return address of @owner back into the memory of undo->space
+ * (owner's own, or a copy), where our trampoline still stands there. What can't be is noted.
  */
-void returns_put_back(const struct plant_space *owner, const struct space *space, pid_t tid);
+void returns_put_back(const struct plant_space *owner, struct undo *undo, pid_t tid);
 /*
  * Write the trampoline's address over @ri's stack word, behind an entry in the
  * target's return table. Returns 0; -ENOSPC: the table is full; -EFAULT.
@@ -651,9 +676,11 @@ int semaphore_update(const struct plant *plant, struct space *space, pid_t tid,
 		     const struct maps *maps);
 /*
  * Decrement them. @pid lives in @space, which may be a copy (fork): what @owner incremented. If
- * that has decremented them meanwhile, it depends on what they are in the copy.
+ * that has decremented them meanwhile, it depends on what they are in the copy. Those that can't
+ * be decremented stay noted in the target, and are added to *left.
  */
-void semaphore_remove(struct plant_space *owner, struct space *space, pid_t pid, pid_t tid);
+void semaphore_remove(struct plant_space *owner, struct space *space, pid_t pid, pid_t tid,
+		      struct plant_left *left);
 /* Write into the target that there are none that we incremented. */
 void semaphore_note_none(const struct plant_space *ps, const struct space *space, pid_t tid);
 /* Decrement one that a killed tracer had incremented, and noted so. True: it had. */

@@ -261,8 +261,24 @@ void returns_sweep(struct space *space)
 		ps->sweep_at = SWEEP_FIRST;
 }
 
-void returns_put_back(const struct plant_space *owner, const struct space *space, pid_t tid)
+/* 0: nothing of ours is there. */
+static int put_back(const struct plant_space *owner, const struct space *space, pid_t tid,
+		    const struct return_instance *ri)
 {
+	size_t size = space->arch->addr_size;
+	uint64_t now = 0;
+
+	if (mem_peek(&space->mem, ri->slot_vaddr, &now, size) != size)
+		return -EFAULT;
+	/* Skipped by a longjmp(), it may be somebody else's data by now. */
+	return now == owner->trampoline
+		       ? mem_write(&space->mem, tid, ri->slot_vaddr, &ri->real, size)
+		       : 0;
+}
+
+void returns_put_back(const struct plant_space *owner, struct undo *undo, pid_t tid)
+{
+	const struct space *space = undo->space;
 	size_t pos = 0;
 	void *value;
 
@@ -272,10 +288,10 @@ void returns_put_back(const struct plant_space *owner, const struct space *space
 	while (map_next(&owner->returns, &pos, NULL, &value)) {
 		const struct return_instance *ri = value;
 
-		/* Skipped by a longjmp(), it may be somebody else's data by now. */
-		if (!ri->disarm_sp && stands_there(owner, space, ri))
-			(void)mem_write(&space->mem, tid, ri->slot_vaddr, &ri->real,
-					space->arch->addr_size);
+		int rc = ri->disarm_sp ? 0 : put_back(owner, space, tid, ri);
+
+		if (rc < 0 && !undo_is_gone(undo, ri->slot_vaddr, 0, 0))
+			plant_left_live(undo->left, "a return address", ri->slot_vaddr, rc);
 	}
 }
 

@@ -27,23 +27,26 @@
 #define HASH_FACTOR 0x9e3779b97f4a7c15ULL
 
 /* The first @n of @notes, which may differ from what there is from then on. */
-static void note(const struct plant_space *ps, const struct space *space, pid_t tid,
-		 const struct guard_semaphore *notes, size_t n)
+static int note(const struct plant_space *ps, const struct space *space, pid_t tid,
+		const struct guard_semaphore *notes, size_t n)
 {
 	uint64_t at = ps->data + offsetof(struct guard_data, semaphores);
 	uint64_t count = n < UBP_GUARD_SEMAPHORES ? n : UBP_GUARD_SEMAPHORES;
+	int rc = 0;
 
 	if (!ps->data)
-		return;
+		return 0;
 	if (count)
-		(void)mem_write(&space->mem, tid, at, notes, count * sizeof(*notes));
-	(void)mem_write(&space->mem, tid, ps->data + offsetof(struct guard_data, n_semaphores),
-			&count, sizeof(count));
+		rc = mem_write(&space->mem, tid, at, notes, count * sizeof(*notes));
+	return rc == 0 ? mem_write(&space->mem, tid,
+				   ps->data + offsetof(struct guard_data, n_semaphores), &count,
+				   sizeof(count))
+		       : rc;
 }
 
 void semaphore_note_none(const struct plant_space *ps, const struct space *space, pid_t tid)
 {
-	note(ps, space, tid, NULL, 0);
+	(void)note(ps, space, tid, NULL, 0);
 }
 
 static bool get(const struct space *space, uint64_t vaddr, uint16_t *ret_count)
@@ -178,12 +181,12 @@ static int raise_new(struct space *space, pid_t tid, size_t from)
 			rc = -EFAULT;
 	}
 	if (rc == 0)
-		note(ps, space, tid, notes, n);
+		rc = note(ps, space, tid, notes, n);
 	for (done = from; done < n && rc == 0; done++)
 		rc = put(space, tid, notes[done].vaddr, (uint16_t)(notes[done].without + 1));
 	if (rc < 0)
 		ps->n_semaphores = done > from ? done - 1 : from;
-	note(ps, space, tid, ps->semaphores, ps->n_semaphores);
+	(void)note(ps, space, tid, ps->semaphores, ps->n_semaphores);
 	free(notes);
 	return rc;
 }
@@ -203,7 +206,7 @@ int semaphore_update(const struct plant *plant, struct space *space, pid_t tid,
 	else if (ps->n_semaphores > known)
 		rc = raise_new(space, tid, known);
 	else if (known != before)
-		note(ps, space, tid, ps->semaphores, known);
+		(void)note(ps, space, tid, ps->semaphores, known);
 	return rc;
 }
 
@@ -225,49 +228,78 @@ static bool read_maps(const struct plant_space *owner, pid_t pid, struct maps *r
 
 /*
  * What it is without us, in a copy of the memory of @owner, too. @maps: NULL, not known.
- * True: it has to be lowered.
+ * 1: it has to be lowered; 0: it has not; -errno: it can't be told.
  */
-static bool look(struct plant_space *owner, const struct space *space, const struct maps *maps,
-		 size_t i, uint16_t *ret_without)
+static int look(struct plant_space *owner, const struct space *space, const struct maps *maps,
+		size_t i, uint16_t *ret_without)
 {
 	const struct guard_semaphore *s = &owner->semaphores[i];
-	bool is_own = space->plant == owner;
-	uint16_t now;
-	bool is_up = (!maps || is_there_yet(maps, s)) && get(space, s->vaddr, &now) && now;
+	bool is_own = space->plant == owner, is_there = !maps || is_there_yet(maps, s);
+	uint16_t now = 0;
 
-	if (is_own && owner->left)
-		owner->left[i] = (uint16_t)(is_up ? now - 1 : 0);
+	if (is_there && !get(space, s->vaddr, &now))
+		return maps || !mem_is_gone(&space->mem) ? -EFAULT : 0;
+	if (is_own && owner->lowered)
+		owner->lowered[i] = (uint16_t)(now ? now - 1 : 0);
 	/* A child born behind that has it from its parent. */
-	if (is_up && !is_own && owner->left && now <= owner->left[i])
-		return false;
-	*ret_without = (uint16_t)(is_up ? now - 1 : 0);
-	return is_up;
+	if (now && !is_own && owner->lowered && now <= owner->lowered[i])
+		return 0;
+	*ret_without = (uint16_t)(now ? now - 1 : 0);
+	return now != 0;
 }
 
-void semaphore_remove(struct plant_space *owner, struct space *space, pid_t pid, pid_t tid)
+/* Those that can't be lowered stay noted: returns how many, the first of @notes then. */
+static size_t lower(const struct plant_space *owner, const struct space *space, pid_t tid,
+		    struct guard_semaphore *notes, size_t n, struct plant_left *left)
 {
-	size_t n = owner->n_semaphores, n_up = 0;
-	struct guard_semaphore *notes;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int rc = notes[i].changing ? put(space, tid, notes[i].vaddr, notes[i].without)
+					   : -EFAULT;
+
+		if (rc == 0)
+			continue;
+		plant_left_note(left, "a reference counter", notes[i].vaddr, rc);
+		notes[kept++] = notes[i];
+	}
+	(void)note(owner, space, tid, notes, kept);
+	return kept;
+}
+
+/* Without memory for notes: as many at a time as fit here, and the others unnoted meanwhile. */
+#define FEW 16
+
+void semaphore_remove(struct plant_space *owner, struct space *space, pid_t pid, pid_t tid,
+		      struct plant_left *left)
+{
+	size_t n = owner->n_semaphores, n_up = 0, max = n;
+	struct guard_semaphore few[FEW], *notes, *to;
 	struct maps maps;
 	bool is_known;
 
 	if (n == 0)
 		return;
-	if (space->plant == owner && !owner->left)
-		owner->left = calloc(n + 1, sizeof(*owner->left));
-	notes = notes_of(owner);
+	if (space->plant == owner && !owner->lowered)
+		owner->lowered = calloc(n + 1, sizeof(*owner->lowered));
+	notes = calloc(n, sizeof(*notes));
+	if (!notes)
+		max = FEW;
+	to = notes ? notes : few;
 	is_known = read_maps(owner, pid, &maps);
-	if (notes) {
-		for (size_t i = 0; i < n; i++) {
-			notes[n_up] = owner->semaphores[i];
-			notes[n_up].changing = 1;
-			n_up += look(owner, space, is_known ? &maps : NULL, i,
-				     &notes[n_up].without);
-		}
-		note(owner, space, tid, notes, n_up);
-		for (size_t i = 0; i < n_up; i++)
-			(void)put(space, tid, notes[i].vaddr, notes[i].without);
-		semaphore_note_none(owner, space, tid);
+	for (size_t i = 0; i < n; i++) {
+		int rc;
+
+		to[n_up] = owner->semaphores[i];
+		rc = look(owner, space, is_known ? &maps : NULL, i, &to[n_up].without);
+		to[n_up].changing = rc > 0;
+		n_up += rc != 0;
+		if (n_up < max && i < n - 1)
+			continue;
+		(void)note(owner, space, tid, to, n_up);
+		n_up = lower(owner, space, tid, to, n_up, left);
+		if (n_up == max)
+			break; /* none can be */
 	}
 	maps_free(&maps);
 	free(notes);

@@ -53,11 +53,11 @@ static size_t read_original(const struct space *space, uint64_t vaddr, uint8_t *
 
 		if (!site || !site->planted)
 			continue;
-		if (jump && jump->is_written)
+		if (jump && jump->is_begun)
 			n = jump->jump_len;
 		for (size_t k = 0; k < n && i + k < got; k++)
 			buf[i + k] =
-				jump && jump->is_written ? jump->orig[k] : site->insn.bytes[k];
+				jump && jump->is_begun ? jump->orig[k] : site->insn.bytes[k];
 	}
 	return got;
 }
@@ -347,81 +347,4 @@ int site_prepare(const struct plant *plant, struct space *space, pid_t tid, stru
 				"ubp kills the process)",
 				(int)tid, ul(site->vaddr), site->insn.text);
 	return rc;
-}
-
-/*
- * Other threads may be about to run these bytes. What does not come whole: a breakpoint
- * first (its trap goes to the slot, as the jump does), then what is behind its byte,
- * then that byte.
- */
-static int write_over(const struct space *space, pid_t tid, const struct site *site,
-		      const uint8_t *bytes, size_t len)
-{
-	const struct ubp_arch *arch = space->arch;
-	size_t n = arch->swbp_len;
-	int rc;
-
-	/* No kill of ours comes in between, to leave a breakpoint where children of
-	 * posix_spawn() come by. */
-	if (mem_is_whole(&space->mem, site->vaddr, len))
-		return mem_write(&space->mem, tid, site->vaddr, bytes, len);
-	rc = mem_write(&space->mem, tid, site->vaddr, arch->swbp, n);
-
-	if (rc == 0)
-		rc = mem_write(&space->mem, tid, site->vaddr + n, bytes + n, len - n);
-	return rc == 0 ? mem_write(&space->mem, tid, site->vaddr, bytes, n) : rc;
-}
-
-int site_plant(struct space *space, pid_t tid, struct site *site, struct ubp_err *err)
-{
-	const struct ubp_arch *arch = space->arch;
-	bool patch = site->patch_len && !site_is_probed(site);
-	const uint8_t *bytes = patch ? site->patch : arch->swbp;
-	size_t n = patch ? site->patch_len : arch->swbp_len;
-	int rc = patch ? write_over(space, tid, site, bytes, n)
-		       : mem_write(&space->mem, tid, site->vaddr, bytes, n);
-
-	if (rc < 0)
-		return ubp_fail(err, -rc, "cannot write to code at 0x%lx: %s", ul(site->vaddr),
-				strerror(-rc));
-	site->planted = true;
-	site->is_patched |= patch;
-	return 0;
-}
-
-int site_read_back(const struct space *space, struct mem_view *view, const struct site *site,
-		   struct ubp_err *err)
-{
-	const struct ubp_arch *arch = space->arch;
-	bool patch = site->patch_len && !site_is_probed(site);
-	const uint8_t *bytes = patch ? site->patch : arch->swbp;
-	size_t n = patch ? site->patch_len : arch->swbp_len;
-	uint8_t back[UBP_INSN_MAX];
-
-	if (mem_view_peek(view, site->vaddr, back, n) == n && memcmp(back, bytes, n) == 0)
-		return 0;
-	return ubp_fail(err, EIO, "the breakpoint at 0x%lx cannot be read back",
-			ul(site->vaddr));
-}
-
-void site_unplant(const struct space *space, pid_t tid, const struct site *site)
-{
-	const struct ubp_arch *arch = space->arch;
-	uint8_t now[UBP_INSN_MAX];
-
-	/* A copy of the memory may have one that rests here by now. */
-	if (!site->planted && !site->rests)
-		return;
-	if (site->is_patched &&
-	    mem_peek(&space->mem, site->vaddr, now, site->patch_len) == site->patch_len &&
-	    (memcmp(now, site->patch, arch->swbp_len) == 0 ||
-	     memcmp(now, arch->swbp, arch->swbp_len) == 0) &&
-	    memcmp(now + arch->swbp_len, site->patch + arch->swbp_len,
-		   site->patch_len - arch->swbp_len) == 0)
-		(void)write_over(space, tid, site, site->insn.bytes, site->patch_len);
-	/* Only if it is still ours: the program may have mapped something else. */
-	if (mem_peek(&space->mem, site->vaddr, now, arch->swbp_len) == arch->swbp_len &&
-	    memcmp(now, arch->swbp, arch->swbp_len) == 0)
-		(void)mem_write(&space->mem, tid, site->vaddr, site->insn.bytes,
-				arch->swbp_len);
 }

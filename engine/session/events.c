@@ -37,9 +37,12 @@ int ubp_fd(const struct ubp_session *s)
 
 static void deliver_warnings(struct ubp_session *s)
 {
+	char spare[WARNING_MAX];
 	struct warning *list;
 
 	pthread_mutex_lock(&s->lock);
+	memcpy(spare, s->spare_warning, sizeof(spare));
+	s->spare_warning[0] = '\0';
 	list = s->warnings;
 	s->warnings = NULL;
 	s->last_warning = &s->warnings;
@@ -52,6 +55,8 @@ static void deliver_warnings(struct ubp_session *s)
 		free(list);
 		list = next;
 	}
+	if (spare[0] && s->opt.warn)
+		s->opt.warn(s->opt.warn_ctx, spare);
 }
 
 static void deliver(struct rings_batch *batch, const struct event_record *record)

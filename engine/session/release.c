@@ -16,6 +16,7 @@
 #include <sys/ptrace.h>
 
 #include "arch/host.h"
+#include "engine/base/again.h"
 #include "engine/plant/jump.h"
 #include "engine/session/session.h"
 #include "engine/trace/attach.h"
@@ -58,6 +59,9 @@ void release_process(struct ubp_session *s, pid_t pid)
 		leave_slots(s, p);
 		plant_leave(&s->tracer, p);
 	}
+	p = map_get(&s->tracer.processes, (uint64_t)pid);
+	if (p)
+		session_tell_left(s, pid, plant_left(p->space));
 	attach_undo(&s->tracer, pid);
 }
 
@@ -178,7 +182,7 @@ void release_if_spared(struct ubp_session *s, struct tracee *t, int sig)
 	siginfo_t si;
 
 	if (t->held || t->in_remote || s->is_ending ||
-	    ptrace(PTRACE_GETSIGINFO, t->tid, 0, &si) < 0 || !is_forced(sig, &si) ||
+	    again_ptrace(PTRACE_GETSIGINFO, t->tid, 0, &si) < 0 || !is_forced(sig, &si) ||
 	    !is_init(t->process) || !ends_it(t, sig, &si))
 		return;
 	go_back(t, sig);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "arch/host.h"
+#include "engine/base/again.h"
 #include "engine/event/ring.h"
 #include "engine/object/maps.h"
 #include "engine/session/session.h"
@@ -23,13 +24,12 @@
 #include "engine/trace/task.h"
 
 #define STOPS_PER_TURN 64
-#define WARNING_MAX    1024
 
 void session_news(struct ubp_session *s)
 {
 	const uint64_t one = 1;
 
-	(void)!write(s->news_fd, &one, sizeof(one));
+	(void)again_write(s->news_fd, &one, sizeof(one));
 }
 
 void session_warn(struct ubp_session *s, const char *fmt, ...)
@@ -42,13 +42,15 @@ void session_warn(struct ubp_session *s, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	w = malloc(sizeof(*w) + strlen(text) + 1);
-	if (!w)
-		return;
-	w->next = NULL;
-	memcpy(w->text, text, strlen(text) + 1);
 	pthread_mutex_lock(&s->lock);
-	*s->last_warning = w;
-	s->last_warning = &w->next;
+	if (w) {
+		w->next = NULL;
+		memcpy(w->text, text, strlen(text) + 1);
+		*s->last_warning = w;
+		s->last_warning = &w->next;
+	} else if (!s->spare_warning[0]) {
+		memcpy(s->spare_warning, text, strlen(text) + 1);
+	}
 	pthread_mutex_unlock(&s->lock);
 	session_news(s);
 }
@@ -180,6 +182,27 @@ static void tell_about(struct ubp_session *s, const struct process *p, bool was_
 	pthread_mutex_unlock(&s->lock);
 }
 
+/* What could not be taken out of a process, which is left so. */
+void session_tell_left(struct ubp_session *s, pid_t pid, const struct plant_left *left)
+{
+	char where[32] = "", more[48] = "";
+
+	if (!left || !left->n)
+		return;
+	if (left->vaddr)
+		(void)snprintf(where, sizeof(where), " at 0x%lx", (unsigned long)left->vaddr);
+	if (left->n > 1)
+		(void)snprintf(more, sizeof(more), " (and %u more)", left->n - 1);
+	pthread_mutex_lock(&s->lock);
+	s->has_failed = true;
+	pthread_mutex_unlock(&s->lock);
+	session_warn(s,
+		     "process %d: %s%s%s could not be taken out: %s; %sthe next ubp that "
+		     "traces it does so",
+		     (int)pid, left->what, where, more, strerror(left->code),
+		     left->is_live ? "the guard stays with it, and " : "");
+}
+
 /* plant_update(), and a word about what the user should know. */
 int session_plant(struct ubp_session *s, struct tracee *t, const struct ubp_regs *at,
 		  struct ubp_err *err)
@@ -217,19 +240,36 @@ static enum keep_verdict update(struct ubp_session *s, struct tracee *t,
 	return KEEP_TRACING;
 }
 
-/* Nothing of ours may stay in a new process that is held. */
-static enum keep_verdict leave_child(struct ubp_session *s, struct tracee *first)
+/* The guard of a new process that is held goes, if nothing needs it. */
+static void take_guard(struct ubp_session *s, struct tracee *first, struct plant_left *left)
 {
 	struct space *space = first->process->space;
 	pid_t tid = first->tid;
 	struct ubp_regs regs;
 	struct ubp_err err;
+	int rc = guard_close_mask(first);
 
-	guard_close_mask(first);
-	if (space->plant && ubp_host_get_regs(tid, &regs) == 0)
-		(void)guard_uninstall(&s->tracer, first, &regs, &err);
-	if (map_get(&s->tracer.tracees, (uint64_t)tid) == first)
-		plant_unhook(space, tid);
+	if (rc == 0 && space->plant)
+		rc = ubp_host_get_regs(tid, &regs);
+	if (rc == 0 && space->plant)
+		rc = guard_uninstall(&s->tracer, first, &regs, &err);
+	if (map_get(&s->tracer.tracees, (uint64_t)tid) != first)
+		return;
+	if (rc == 0 || rc == -EACCES)
+		plant_unhook(space, tid, tid, left);
+	else if (rc != -ESRCH)
+		plant_left_note(left, "the handler of SIGTRAP", 0, rc);
+}
+
+/* Nothing of ours may stay in a new process that is held. *left: what does all the same. */
+static enum keep_verdict leave_child(struct ubp_session *s, struct tracee *first,
+				     struct plant_left *left)
+{
+	pid_t tid = first->tid;
+
+	if (!left->is_live)
+		take_guard(s, first, left);
+	session_tell_left(s, tid, left);
 	return LET_GO;
 }
 
@@ -237,6 +277,7 @@ static enum keep_verdict forked_whole(struct ubp_session *s, struct process *par
 				      struct tracee *first)
 {
 	struct space *space = first->process->space;
+	struct plant_left left = { 0 };
 	bool copied = plant_copy(parent->space, space, first) == 0;
 
 	/* Born while breakpoints are taken out, it may have copies of them. */
@@ -245,22 +286,28 @@ static enum keep_verdict forked_whole(struct ubp_session *s, struct process *par
 		session_count_process(s);
 		return KEEP_TRACING;
 	}
-	plant_clean_copy(parent->space, space, first->tid);
-	return leave_child(s, first);
+	plant_clean_copy(parent->space, space, first->tid, &left);
+	return leave_child(s, first, &left);
 }
 
 /* It was born while breakpoints were written: its parent has more than it has. */
 static enum keep_verdict forked_partly(struct ubp_session *s, struct tracee *first)
 {
 	bool keep = !first->process->silent;
+	struct plant_left left = { 0 };
 	pid_t tid = first->tid;
 	struct ubp_err err;
+	int rc = plant_clean_partly(&s->tracer, first, &err);
 
-	if (plant_clean_partly(&s->tracer, first, &err) < 0 ||
-	    map_get(&s->tracer.tracees, (uint64_t)tid) != first)
+	if (map_get(&s->tracer.tracees, (uint64_t)tid) != first)
 		return LET_GO;
+	if (rc < 0) {
+		plant_left_live(&left, "all breakpoints", 0, rc);
+		session_tell_left(s, tid, &left);
+		return LET_GO;
+	}
 	if (!keep)
-		return leave_child(s, first);
+		return leave_child(s, first, &left);
 	/* Whatever it has of the guard is found out by installing it. */
 	first->process->is_guarded = false;
 	session_mark_known(s, tid, true);
@@ -333,7 +380,7 @@ static enum keep_verdict on_execed(void *ctx, struct tracee *t)
 	t->process->is_guarded = false;
 	t->process->loses_guard = false;
 	t->process->ends_by_trap = false;
-	guard_close_mask(t);
+	(void)guard_close_mask(t);
 	if (t->process->silent || s->is_ending)
 		return LET_GO; /* a child that nobody asked for, now in its own memory */
 	session_mark_known(s, tid, true);
@@ -531,6 +578,35 @@ static bool must_stop(struct ubp_session *s)
 	return stop;
 }
 
+static void tell_all_left(struct ubp_session *s)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&s->tracer.processes, &pos, NULL, &value)) {
+		const struct process *p = value;
+
+		if (!plant_left(p->space))
+			continue;
+		session_tell_left(s, p->pid, plant_left(p->space));
+		/* Once, whoever else lives in that memory. */
+		((struct plant_space *)p->space->plant)->left.n = 0;
+	}
+}
+
+static void tell_untaken(struct ubp_session *s)
+{
+	unsigned n = s->tracer.n_untaken;
+
+	if (!n)
+		return;
+	session_warn(s, "%u hit%s or new process%s not taken up: out of memory", n,
+		     n == 1 ? "" : "s", n == 1 ? " was" : "es were");
+	pthread_mutex_lock(&s->lock);
+	s->has_failed = true;
+	pthread_mutex_unlock(&s->lock);
+}
+
 static void tear_down(struct ubp_session *s)
 {
 	size_t pos = 0;
@@ -545,6 +621,8 @@ static void tear_down(struct ubp_session *s)
 		plant_remove(value);
 	attach_drain(&s->tracer, NULL);
 	plant_leave(&s->tracer, NULL);
+	tell_all_left(s);
+	tell_untaken(s);
 	event_queue_wake(s->queue);
 	tracer_fini(&s->tracer);
 	fetch_scratch_free(s->hit.scratch);
@@ -582,6 +660,17 @@ static void let_sigchld_be_dropped(void)
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
+/* Threads that stop can't be told any more: none may be left in a stop. */
+static void fail(struct ubp_session *s)
+{
+	session_warn(s, "tracing ends: threads cannot be waited for: %s",
+		     strerror(s->tracer.wait_code));
+	pthread_mutex_lock(&s->lock);
+	s->has_failed = true;
+	pthread_mutex_unlock(&s->lock);
+	end_session(s);
+}
+
 void *run_thread(void *arg)
 {
 	struct ubp_session *s = arg;
@@ -602,13 +691,15 @@ void *run_thread(void *arg)
 		return NULL;
 	}
 	announce(s, 0, &err);
-	while (!must_stop(s)) {
+	while (!must_stop(s) && !s->tracer.wait_code) {
 		release_pass(s);
 		jumps_pass(s);
 		(void)tracer_run(&s->tracer, STOPS_PER_TURN);
 		while ((pid = next_candidate(s)))
 			targets_try(s, pid);
 	}
+	if (s->tracer.wait_code)
+		fail(s);
 	tear_down(s);
 	return NULL;
 }

@@ -329,6 +329,17 @@ bool ubp_is_done(const struct ubp_session *session)
 	return done;
 }
 
+bool ubp_has_failed(const struct ubp_session *session)
+{
+	struct ubp_session *s = (struct ubp_session *)session;
+	bool has_failed;
+
+	pthread_mutex_lock(&s->lock);
+	has_failed = s->has_failed;
+	pthread_mutex_unlock(&s->lock);
+	return has_failed;
+}
+
 pid_t ubp_command_pid(const struct ubp_session *s)
 {
 	return s->command_pid;

@@ -56,6 +56,8 @@ struct session_probe {
 	char *no_exits;      /* why the function's exits are not known */
 };
 
+#define WARNING_MAX 1024
+
 struct warning {
 	struct warning *next;
 	char text[];
@@ -90,6 +92,8 @@ struct ubp_session {
 	bool command_ended;
 	pid_t command_pid;
 	unsigned n_processes, n_skipped, n_unguarded;
+	bool has_failed;                 /* something that was told */
+	char spare_warning[WARNING_MAX]; /* one that there was no memory for */
 
 	/* The tracing thread's. */
 	struct tracer tracer;
@@ -272,6 +276,8 @@ int targets_begin(struct ubp_session *s, struct ubp_err *err);
 /* One that was found later. If it may not be traced it is counted and passed over. */
 void targets_try(struct ubp_session *s, pid_t pid);
 /* From any thread: a line for the user, delivered by ubp_dispatch(). */
+/* What could not be taken out of a process is told, and ubp_has_failed(). @left: or NULL. */
+void session_tell_left(struct ubp_session *s, pid_t pid, const struct plant_left *left);
 __attribute__((format(printf, 2, 3))) void session_warn(struct ubp_session *s, const char *fmt,
 							...);
 /* The same at once, on the caller's thread: of definitions that are being added. */

@@ -194,6 +194,14 @@ bool ubp_command_status(const struct ubp_session *session, int *ret_status);
  */
 void ubp_stop(struct ubp_session *session);
 
+/*
+ * Has something failed until now, though the session started and events came? Told by .warn() (in
+ * the next ubp_dispatch()): tracing ended by itself, or something could not be taken out of a
+ * target. That does not harm it: what needs the guard keeps it, and the next session that traces
+ * the process takes it out. To be asked behind ubp_stop().
+ */
+bool ubp_has_failed(const struct ubp_session *session);
+
 /* --- events --------------------------------------------------------------- */
 
 /* Number of the probe, or -1 for a gap: ubp_event_lost() records were lost. */

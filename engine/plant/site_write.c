@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* A site's bytes in the target: written, read back, put back. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "engine/base/err.h"
+#include "engine/plant/jump.h"
+#include "engine/plant/plant.h"
+
+#define TRIES_MAX 4 /* to put one back */
+
+/*
+ * Other threads may be about to run these bytes. What does not come whole: a breakpoint
+ * first (its trap goes to the slot, as the jump does), then what is behind its byte,
+ * then that byte.
+ */
+static int write_over(const struct space *space, pid_t tid, const struct site *site,
+		      const uint8_t *bytes, size_t len)
+{
+	const struct ubp_arch *arch = space->arch;
+	size_t n = arch->swbp_len;
+	int rc;
+
+	/* No kill of ours comes in between, to leave a breakpoint where children of
+	 * posix_spawn() come by. */
+	if (mem_is_whole(&space->mem, site->vaddr, len))
+		return mem_write(&space->mem, tid, site->vaddr, bytes, len);
+	rc = mem_write(&space->mem, tid, site->vaddr, arch->swbp, n);
+
+	if (rc == 0)
+		rc = mem_write(&space->mem, tid, site->vaddr + n, bytes + n, len - n);
+	return rc == 0 ? mem_write(&space->mem, tid, site->vaddr, bytes, n) : rc;
+}
+
+int site_plant(struct space *space, pid_t tid, struct site *site, struct ubp_err *err)
+{
+	const struct ubp_arch *arch = space->arch;
+	bool patch = site->patch_len && !site_is_probed(site);
+	const uint8_t *bytes = patch ? site->patch : arch->swbp;
+	size_t n = patch ? site->patch_len : arch->swbp_len;
+	int rc;
+
+	/* Whatever comes of it, it is to be taken out. */
+	site->planted = true;
+	site->is_patched |= patch;
+	rc = patch ? write_over(space, tid, site, bytes, n)
+		   : mem_write(&space->mem, tid, site->vaddr, bytes, n);
+	return rc == 0 ? 0
+		       : ubp_fail(err, -rc, "cannot write to code at 0x%lx: %s",
+				  (unsigned long)site->vaddr, strerror(-rc));
+}
+
+int site_read_back(const struct space *space, struct mem_view *view, const struct site *site,
+		   struct ubp_err *err)
+{
+	const struct ubp_arch *arch = space->arch;
+	bool patch = site->patch_len && !site_is_probed(site);
+	const uint8_t *bytes = patch ? site->patch : arch->swbp;
+	size_t n = patch ? site->patch_len : arch->swbp_len;
+	uint8_t back[UBP_INSN_MAX];
+
+	if (mem_view_peek(view, site->vaddr, back, n) == n && memcmp(back, bytes, n) == 0)
+		return 0;
+	return ubp_fail(err, EIO, "the breakpoint at 0x%lx cannot be read back",
+			(unsigned long)site->vaddr);
+}
+
+/* --- put back ----------------------------------------------------------------------------- */
+
+/* What of ours may stand at a site, and what stood there. */
+struct patch {
+	const uint8_t *ours, *orig;
+	size_t len;
+	bool is_jump; /* to a detour: threads may meet it while it is taken out */
+};
+
+static struct patch patch_of(const struct ubp_arch *arch, const struct site *site)
+{
+	const struct site_jump *jump = site->jump;
+
+	if (jump && jump->is_begun)
+		return (struct patch){ jump->bytes, jump->orig, jump->jump_len, true };
+	if (site->is_patched)
+		return (struct patch){ site->patch, site->insn.bytes, site->patch_len, false };
+	return (struct patch){ arch->swbp, site->insn.bytes, arch->swbp_len, false };
+}
+
+bool site_is_ours(const struct ubp_arch *arch, const uint8_t *ours, const uint8_t *orig,
+		  size_t len, const uint8_t *now)
+{
+	bool differs = false;
+
+	for (size_t i = 0; i < len; i++) {
+		if (now[i] == orig[i])
+			continue;
+		if (now[i] != ours[i] && (i >= arch->swbp_len || now[i] != arch->swbp[i]))
+			return false;
+		differs = true;
+	}
+	return differs;
+}
+
+/*
+ * A breakpoint first, whose slot leads to the copy of all that the jump stands on; what is behind
+ * it; what it stands on.
+ */
+static int put_back_jump(const struct space *space, pid_t tid, const struct site *site,
+			 const struct patch *p)
+{
+	size_t n = space->arch->swbp_len;
+	int rc = mem_write(&space->mem, tid, site->vaddr, space->arch->swbp, n);
+
+	if (rc == 0 && p->len > n)
+		rc = mem_write(&space->mem, tid, site->vaddr + n, p->orig + n, p->len - n);
+	return rc == 0 ? mem_write(&space->mem, tid, site->vaddr, p->orig, n) : rc;
+}
+
+static int put_back(const struct space *space, pid_t tid, const struct site *site,
+		    const struct patch *p)
+{
+	if (p->is_jump)
+		return put_back_jump(space, tid, site, p);
+	if (p->len > space->arch->swbp_len)
+		return write_over(space, tid, site, p->orig, p->len);
+	return mem_write(&space->mem, tid, site->vaddr, p->orig, p->len);
+}
+
+int site_unplant(const struct space *space, pid_t tid, const struct site *site)
+{
+	struct patch p = patch_of(space->arch, site);
+	uint8_t now[UBP_INSN_MAX];
+	int rc = -EIO;
+
+	/* A copy of the memory may have one that rests here by now. */
+	if (!site->planted && !site->rests)
+		return 0;
+	for (int i = 0; i < TRIES_MAX; i++) {
+		if (mem_peek(&space->mem, site->vaddr, now, p.len) != p.len)
+			return -EFAULT;
+		if (!site_is_ours(space->arch, p.ours, p.orig, p.len, now))
+			return 0;
+		rc = put_back(space, tid, site, &p);
+	}
+	return rc < 0 ? rc : -EIO;
+}
+
+void site_unplant_all(const struct plant_space *owner, struct undo *undo, pid_t tid,
+		      bool patched)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&owner->sites, &pos, NULL, &value)) {
+		const struct site *site = value;
+		int rc = site->is_patched == patched ? site_unplant(undo->space, tid, site) : 0;
+
+		if (rc < 0 && !undo_is_gone(undo, site->vaddr, site->dev, site->ino))
+			plant_left_live(undo->left,
+					site->jump && site->jump->is_begun ? "a jump"
+					: site->is_patched ? "a jump to its guard"
+							   : "a breakpoint",
+					site->vaddr, rc);
+	}
+}

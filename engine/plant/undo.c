@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/plant/undo.h"
+
+#include "engine/base/err.h"
+#include "engine/plant/plant.h"
+#include "engine/trace/task.h"
+
+void plant_left_note(struct plant_left *left, const char *what, uint64_t vaddr, int rc)
+{
+	if (left->n++)
+		return;
+	left->what = what;
+	left->vaddr = vaddr;
+	left->code = -rc;
+}
+
+void plant_left_live(struct plant_left *left, const char *what, uint64_t vaddr, int rc)
+{
+	plant_left_note(left, what, vaddr, rc);
+	left->is_live = true;
+}
+
+static void look(struct undo *undo)
+{
+	const struct plant_space *ps = undo->space->plant;
+	pid_t live = task_live_thread(undo->pid);
+	struct ubp_err ignored;
+
+	undo->looked = true;
+	undo->is_gone = mem_is_gone(&undo->space->mem);
+	if (undo->is_gone)
+		return;
+	/* That of a thread which has left by an exec is of other memory; that is gone, then. */
+	undo->is_known = maps_read(live ? live : undo->pid, &undo->maps, &ignored) == 0 &&
+			 (!ps || !ps->areas || maps_at(&undo->maps, ps->areas->vaddr));
+}
+
+bool undo_is_gone(struct undo *undo, uint64_t vaddr, uint64_t dev, uint64_t ino)
+{
+	const struct mapping *m;
+
+	if (!undo->looked)
+		look(undo);
+	if (undo->is_gone || !undo->is_known)
+		return undo->is_gone;
+	m = maps_at(&undo->maps, vaddr);
+	return !m || (ino && (m->ino != ino || m->dev != dev));
+}
+
+void undo_end(struct undo *undo)
+{
+	maps_free(&undo->maps);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What is taken out of a target must be seen to be out. What can't be taken out, or can't be
+ * looked at, is noted: it is reported, the guard stays in the target, and the next session
+ * finds all of it by the areas' own tables (leftover.c).
+ */
+
+#ifndef UBP_PLANT_UNDO_H
+#define UBP_PLANT_UNDO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "engine/object/maps.h"
+
+struct space;
+
+/* What stays in a target. Zero-initialise. */
+struct plant_left {
+	unsigned n;       /* places; 0: nothing */
+	const char *what; /* the first of them: "a breakpoint", ... */
+	uint64_t vaddr;   /* where; 0: nowhere */
+	int code;         /* why: errno */
+	bool is_live;     /* threads may run into some of it: the guard is needed */
+};
+
+/* One more, at @vaddr (0: at no place), that stays because of -@rc. */
+void plant_left_note(struct plant_left *left, const char *what, uint64_t vaddr, int rc);
+/* The same for what threads may run into. */
+void plant_left_live(struct plant_left *left, const char *what, uint64_t vaddr, int rc);
+
+/* A look at why something can't be read. Zero-initialise .looked, and end with undo_end(). */
+struct undo {
+	const struct space *space;
+	pid_t pid; /* a process that lives in it */
+	struct plant_left *left;
+	bool looked, is_gone, is_known;
+	struct maps maps; /* if they are known */
+};
+
+/*
+ * Is nothing mapped at @vaddr any more, or not this file (@ino 0: any)? Then nothing of ours is
+ * there. No where that can't be told.
+ */
+bool undo_is_gone(struct undo *undo, uint64_t vaddr, uint64_t dev, uint64_t ino);
+void undo_end(struct undo *undo);
+
+#endif
