@@ -93,7 +93,7 @@ void plant_lend(struct space *space, pid_t tid)
 		return;
 	while (map_next(&ps->sites, &pos, NULL, &value))
 		if (is_lent(value))
-			site_unplant(space, tid, value);
+			(void)site_unplant(space, tid, value);
 	ps->lent_gate = RING_GATE_OFF;
 	if (ps->data)
 		(void)mem_peek(&space->mem, ps->data + offsetof(struct guard_data, gate),

@@ -127,7 +127,8 @@ void children_unknown(struct tracer *tracer, const struct stop *stop)
 {
 	/* The command, let go, asks its parent to trace it: that is not what we are. */
 	if (stop->tid == tracer->command && !stop->event) {
-		(void)ptrace(PTRACE_DETACH, stop->tid, 0, stop->sig == SIGTRAP ? 0 : stop->sig);
+		(void)again_ptrace(PTRACE_DETACH, stop->tid, 0,
+				   stop->sig == SIGTRAP ? 0 : stop->sig);
 		return;
 	}
 	if (stop->event != PTRACE_EVENT_STOP) {

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+"""Failures of uprobe's own calls: each fails once, or all of a kind from one on. The target
+runs on with right results; what could not be put back is told, exit status 1, and the next
+uprobe puts it right. Exit status 0 means that the target is as it was."""
+
+import os
+import random
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import torture  # noqa: E402
+from failat import FOR_EVER, FailAt  # noqa: E402
+from torture import ARG1, ARG2, Broken, Row, Storm, Target, Uprobe, fixture  # noqa: E402
+
+# What fails, and how: halves are those of reads and writes; of the rest another error.
+ONCE = tuple((kind, short) for kind in FailAt.KINDS for short in (False, True)
+             if not short or kind in ("read", "peek", "poke", "ptrace", "wait"))
+# All of these fail from some call on.
+FOR_GOOD = (("peek",), ("poke",), ("peek", "poke"), ("memory",), ("read",), ("other",))
+# The short form: what the way out depends on most.
+ONCE_SHORT = (("memory", False), ("peek", False), ("peek", True), ("poke", False),
+              ("poke", True), ("ptrace", False), ("wait", False))
+FOR_GOOD_SHORT = (("peek", "poke"), ("memory",))
+HITS = 60
+HIT_LIMIT = 0.5  # s until a call of the phase "hit" comes, if one does at all
+
+
+def code_of(pid):
+    """The code that the target maps from files, by address."""
+    code = {}
+    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb") as mem:
+        for line in maps:
+            part = line.split()
+            if len(part) < 6 or "x" not in part[1] or not part[5].startswith("/"):
+                continue
+            start, end = (int(n, 16) for n in part[0].split("-"))
+            mem.seek(start)
+            code[start] = mem.read(end - start)
+    return code
+
+
+class Healed(Target):
+    """A target whose code is compared, too."""
+
+    def __init__(self, argv):
+        super().__init__(argv)
+        self.code = code_of(self.pid)
+
+    def check_clean(self):
+        super().check_clean()
+        now = code_of(self.pid)
+        for start, was in self.code.items():
+            if now.get(start) != was:
+                at = next(i for i, b in enumerate(was) if now[start][i] != b)
+                raise Broken(f"code at {start + at:#x} is {now[start][at:at + 5].hex()} after "
+                             f"an end with status 0, was {was[at:at + 5].hex()}")
+
+
+def definitions(f):
+    return [f"p:k/mix {f}:mix i={ARG1}:s64 s=+0({ARG2}):string", f"p:k/leaf {f}:leaf i={ARG1}:s64",
+            f"r:k/leaf_ret {f}:leaf $retval:s64", f"r:k/outer {f}:outer $retval:s64",
+            f"p:k/half {f}:half"]
+
+
+class FailStorm(Storm):
+    """Rounds in which one thing fails, each followed by one in which nothing does if the target
+    was not left as it was."""
+
+    def __init__(self, row, make, defs, options):
+        super().__init__(row, make, defs, [], options)
+        self.failat = FailAt()
+        self.told = self.harmless = 0
+
+    def session(self, phase):
+        """One uprobe, from attach to end. Its return code."""
+        u = Uprobe(self.target.pids(), self.defs, self.options, self.failat)
+        self.target.attached = None
+        ready = u.wait_ready()
+        if ready:
+            self.failat.phase(FailAt.HIT)
+            self.target.begin_check()
+            end = time.monotonic() + HIT_LIMIT
+            while phase == FailAt.HIT and u.p.poll() is None and not self.failat.failed() and \
+                    time.monotonic() < end:
+                time.sleep(0.001)
+            self.failat.phase(FailAt.DETACH)
+        # Not to be told that it is ready is a failure, too.
+        if u.p.poll() is None:
+            u.interrupt()
+        return u.wait(), u
+
+    def good_end(self, rc, u):
+        if rc == 0:
+            self.target.check()
+            self.target.check_clean()
+            self.row.clean += 1
+        elif rc != 1 and rc != 2:
+            raise Broken(f"uprobe ended with {rc}: {u.said()}")
+        elif not u.said():
+            raise Broken("uprobe ended with 1 and said nothing")
+
+    def failing(self, phase, k, kinds, times, short):
+        name = f"{'+'.join(kinds)} {k} of {FailAt.PHASES[phase]}" \
+            f"{' and all behind' if times > 1 else ''}{', other' if short else ''}"
+        yield name
+        self.failat.arm(phase, k, kinds, times, short)
+        rc, u = self.session(phase)
+        name += f" ({self.failat.last() or 'never came'}), uprobe ended with {rc}: {u.said()}"
+        yield name
+        self.row.kills += self.failat.failed() > 0
+        self.good_end(rc, u)
+        self.target.check()
+        if rc == 0:
+            self.harmless += 1
+            return
+        self.told += 1
+        yield f"after {name}"
+        self.failat.arm(0, 0, ())
+        rc, u = self.session(FailAt.ATTACH)
+        yield f"after {name}: the next said {u.said()}"
+        if rc != 0:
+            raise Broken(f"the next uprobe ended with {rc}: {u.said()}")
+        self.good_end(rc, u)
+
+    def one(self, phase, k, kinds, times=1, short=False):
+        if self.row.failures < self.stop:
+            self.round(lambda _: self.failing(phase, k, kinds, times, short), None)
+
+    def counts(self):
+        """How many calls of each kind there are in each phase."""
+        most = {}
+        for _ in range(2):
+            self.failat.arm(0, 0, ())
+            self.renew()
+            self.round(lambda _: self.nothing(), None)
+            for phase in (FailAt.ATTACH, FailAt.DETACH):
+                for kind in FailAt.KINDS:
+                    most[phase, kind] = max(most.get((phase, kind), 0),
+                                            self.failat.count(phase, kind))
+        return most
+
+    def nothing(self):
+        yield "nothing fails"
+        rc, u = self.session(FailAt.ATTACH)
+        self.good_end(rc, u)
+
+
+def sample(n, at_most):
+    """So many of 1..n, spread out, both ends among them."""
+    if n <= at_most:
+        return range(1, n + 1)
+    if at_most == 1:
+        return [random.randint(1, n)]
+    return sorted({1 + i * (n - 1) // (at_most - 1) for i in range(at_most)})
+
+
+def new_storm(row, options):
+    path = fixture("storm_kill")
+    return FailStorm(row, lambda: Healed([path, "plain"]), definitions(path), options)
+
+
+def storm(table, options, mode, name, what, counts):
+    row = Row(f"fail {name}", mode)
+    if options.only in row.storm:
+        s = new_storm(row, options)
+        what(s, counts)
+        s.over()
+        row.note = f"{s.told} told, {s.harmless} overcome"
+        table.add(row)
+
+
+def count(table, options, mode):
+    """How many calls there are, in a row of its own."""
+    row = Row("fail nothing", mode)
+    s = new_storm(row, options)
+    counts = s.counts()
+    s.over()
+    row.note = ", ".join(f"{kind} {counts[FailAt.ATTACH, kind]}+{counts[FailAt.DETACH, kind]}"
+                         for kind in FailAt.KINDS)
+    table.add(row)
+    return counts
+
+
+def some(options, counts, kinds, full):
+    """Which calls are to fail: (phase, k)."""
+    for phase in (FailAt.ATTACH, FailAt.HIT, FailAt.DETACH):
+        n = HITS if phase == FailAt.HIT else sum(counts[phase, kind] for kind in kinds)
+        most = options.most or (full or n if options.full else 1)
+        for k in sample(n, most):
+            yield phase, k
+
+
+def once(kind, short, options):
+    def run(s, counts):
+        for phase, k in some(options, counts, (kind,), None):
+            s.one(phase, k, (kind,), 1, short)
+    return run
+
+
+def for_good(kinds, options):
+    def run(s, counts):
+        for phase, k in some(options, counts, kinds, 100):
+            s.one(phase, k, kinds, FOR_EVER)
+    return run
+
+
+def main():
+    options = torture.parse(__doc__, lambda p: p.add_argument(
+        "--most", type=int, help="so many calls of a kind in each phase"))
+    torture.in_own_folder()
+    table = torture.Table(options)
+    all_kinds = options.full or options.most
+    if options.full and not options.mode:
+        options.modes = ("auto", "trap")
+    for mode in options.modes:
+        counts = count(table, options, mode)
+        for kind, short in ONCE if all_kinds else ONCE_SHORT:
+            storm(table, options, mode, f"{kind}{' other' if short else ''} once",
+                  once(kind, short, options), counts)
+        for kinds in FOR_GOOD if all_kinds else FOR_GOOD_SHORT:
+            storm(table, options, mode, f"{'+'.join(kinds)} for good",
+                  for_good(kinds, options), counts)
+    table.done()
+
+
+if __name__ == "__main__":
+    main()
