@@ -119,7 +119,8 @@ static void put_to_rest(struct space *space, pid_t tid)
 
 		if (!site->planted || !is_for_unwinders(site) || is_awake(ps, site))
 			continue;
-		site_unplant(space, tid, site);
+		if (site_unplant(space, tid, site) < 0)
+			continue; /* once more when it would rest again */
 		site->planted = false;
 		site->rests = true;
 	}
