@@ -41,7 +41,7 @@ struct finder {
 	void *ctx;
 	pthread_t thread;
 	int stop_fd;
-	int connector; /* -1: none */
+	struct proc_connector connector;
 	struct newcomer newcomers[NEW_MAX];
 	size_t n_new;
 	uint64_t next_scan_ns;
@@ -50,7 +50,7 @@ struct finder {
 
 const char *finder_kind(const struct finder *finder)
 {
-	return finder->connector >= 0 ? "proc connector" : "scan of /proc";
+	return finder->connector.fd >= 0 ? "proc connector" : "scan of /proc";
 }
 
 int finder_each_process(int (*each)(void *ctx, pid_t pid), void *ctx)
@@ -148,7 +148,7 @@ static uint64_t next_time(const struct finder *f, uint64_t now)
 {
 	uint64_t next = f->next_scan_ns;
 
-	if (f->connector < 0 && now + POLL_NS < next)
+	if (f->connector.fd < 0 && now + POLL_NS < next)
 		next = now + POLL_NS;
 	for (size_t i = 0; i < f->n_new; i++)
 		if (f->newcomers[i].next_ns < next)
@@ -160,9 +160,10 @@ static void *run(void *arg)
 {
 	struct finder *f = arg;
 	struct pollfd fds[2] = { { .fd = f->stop_fd, .events = POLLIN },
-				 { .fd = f->connector, .events = POLLIN } };
+				 { .fd = f->connector.fd, .events = POLLIN } };
 	pid_t pids[64];
 
+	proc_connector_mind(&f->connector);
 	for (;;) {
 		uint64_t now = event_clock_now(CLOCK_KIND_MONO), next = next_time(f, now);
 		struct timespec wait = { 0 };
@@ -171,15 +172,18 @@ static void *run(void *arg)
 			wait = (struct timespec){ (time_t)((next - now) / 1000000000),
 						  (long)((next - now) % 1000000000) };
 		if (ppoll(fds, 2, &wait, NULL) > 0 && fds[0].revents)
-			return NULL;
+			break;
 		now = event_clock_now(CLOCK_KIND_MONO);
 		if (fds[1].revents) {
-			size_t n = proc_connector_read(f->connector, pids, 64);
+			bool lost;
+			size_t n = proc_connector_read(f->connector.fd, pids, 64, &lost);
 
+			if (lost)
+				f->next_scan_ns = now;
 			for (size_t i = 0; i < n; i++)
 				watch(f, pids[i], now);
 		}
-		if (f->connector < 0)
+		if (f->connector.fd < 0)
 			look_for_new_pids(f, now);
 		look_at_newcomers(f, now);
 		if (now >= f->next_scan_ns) {
@@ -187,6 +191,8 @@ static void *run(void *arg)
 			f->next_scan_ns = event_clock_now(CLOCK_KIND_MONO) + SCAN_NS;
 		}
 	}
+	proc_connector_close(&f->connector);
+	return NULL;
 }
 
 int finder_start(const struct finder_ops *ops, void *ctx, struct finder **ret_finder,
@@ -206,7 +212,7 @@ int finder_start(const struct finder_ops *ops, void *ctx, struct finder **ret_fi
 		free(f);
 		return rc;
 	}
-	f->connector = proc_connector_open();
+	(void)proc_connector_open(&f->connector);
 	f->last_pid = last_pid();
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -214,8 +220,7 @@ int finder_start(const struct finder_ops *ops, void *ctx, struct finder **ret_fi
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (rc) {
 		close(f->stop_fd);
-		if (f->connector >= 0)
-			close(f->connector);
+		proc_connector_close(&f->connector);
 		free(f);
 		return ubp_fail(err, rc, "cannot start a thread: %s", strerror(rc));
 	}
@@ -232,7 +237,5 @@ void finder_stop(struct finder *finder)
 	(void)again_write(finder->stop_fd, &one, sizeof(one));
 	pthread_join(finder->thread, NULL);
 	close(finder->stop_fd);
-	if (finder->connector >= 0)
-		close(finder->connector);
 	free(finder);
 }

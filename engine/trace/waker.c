@@ -3,46 +3,20 @@
 
 #include "engine/trace/waker.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "engine/base/again.h"
 #include "engine/base/err.h"
+#include "engine/trace/descriptors.h"
 #include "engine/trace/task.h"
 
 /* Ignored by default: a waker whose tracer is gone does not mind. */
 #define RING SIGWINCH
-
-/* Before Linux 5.9. Nothing that takes a lock: the host may have had other threads. */
-static void close_one_by_one(void)
-{
-	int dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY);
-	char buf[1024] __attribute__((aligned(8)));
-	long n;
-
-	if (dir < 0)
-		return;
-	while ((n = syscall(SYS_getdents64, dir, buf, sizeof(buf))) > 0) {
-		for (long at = 0; at < n;) {
-			const struct dirent64 *ent = (const void *)(buf + at);
-			int fd = 0;
-
-			for (const char *c = ent->d_name; *c >= '0' && *c <= '9'; c++)
-				fd = fd * 10 + *c - '0';
-			if (ent->d_name[0] != '.' && fd != dir)
-				(void)close(fd);
-			at += ent->d_reclen;
-		}
-	}
-	(void)close(dir);
-}
 
 static void sit_still(pid_t parent)
 {
@@ -51,9 +25,7 @@ static void sit_still(pid_t parent)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1); /* killed before we could ask for a word of it */
-	/* Hold no descriptor of the host: a pipe would never see its end. */
-	if (syscall(SYS_close_range, 0U, ~0U, 0U) < 0)
-		close_one_by_one();
+	descriptors_keep((const int[2]){ -1, -1 });
 	(void)setsid();
 	sigemptyset(&none);
 	for (;;)
