@@ -26,6 +26,7 @@
 struct detour;
 struct detour_plan;
 struct fetch_program;
+struct lead;
 struct ubp_err;
 struct window;
 struct window_copy;
@@ -444,6 +445,17 @@ struct ubp_arch {
 	 * are none.
 	 */
 	bool (*is_landing_pad)(const struct window *window);
+	/*
+	 * The lead at @code, of which @len bytes may be read, all of one function: one
+	 * instruction, or several that do nothing. False: what it does can't be told. NULL: of
+	 * no instruction can it.
+	 */
+	bool (*find_lead)(const uint8_t *code, size_t len, struct lead *ret_lead);
+	/*
+	 * Bytes @now stand where the file has @lead. Has it the same effect all the same? A
+	 * breakpoint of the kernel's in it has, and what the kernel puts in the place of nops.
+	 */
+	bool (*lead_stands)(const struct lead *lead, const uint8_t *now);
 	/* The copy of @window that will stand at @vaddr. -ERANGE as of build_slot(). */
 	int (*build_copy)(const struct window *window, uint64_t vaddr,
 			  struct window_copy *ret_copy, struct ubp_err *err);

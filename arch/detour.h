@@ -46,6 +46,7 @@ enum window_refusal {
 	WINDOW_UNKNOWN, /* no function is known there, or no instruction starts there */
 	WINDOW_LANDING, /* somebody else may */
 	WINDOW_GO,      /* what Go's runtime does */
+	WINDOW_LEAD,    /* there is no lead */
 	WINDOW_N,
 };
 
@@ -56,6 +57,23 @@ struct window {
 	uint8_t len; /* bytes of the instructions; less than the jump's where padding follows */
 	uint8_t jump_len; /* bytes that the jump takes */
 	uint8_t why;      /* enum window_refusal, when there is none */
+};
+
+/*
+ * The lead: what a window begins behind, one instruction or several that do nothing. Its bytes
+ * stay those of the file, so that a kernel's uprobe may come and go there. A hit is told as it was
+ * in front of it, which takes that its effect is known.
+ */
+struct lead {
+	uint8_t len; /* bytes; 0: there is none */
+	uint8_t bytes[UBP_INSN_MAX];
+	uint32_t sp_down; /* so far it moves the stack pointer down */
+	bool is_push;     /* it does so by storing a word there */
+	bool stores;      /* it stores anything else */
+	bool sets_kept;   /* it sets a register that callees keep */
+	bool sets_arg;    /* ... one that functions get an argument in */
+	uint32_t sets;    /* registers, but the stack pointer: bit by index into ubp_regs */
+	uint32_t sets_vectors; /* likewise: others */
 };
 
 /* A window's copy, made for one address. */
@@ -82,7 +100,9 @@ struct detour_probe {
 #define UBP_TICKS_SHIFT     32
 
 struct detour_plan {
-	uint64_t site;  /* vaddr of the window */
+	uint64_t site; /* vaddr of what is probed: of the window, or of its lead */
+	/* NULL: none. The window is behind it, and it has been carried out. */
+	const struct lead *lead;
 	uint64_t vaddr; /* where the block's copy will stand: a multiple of UBP_SLOT_SIZE */
 	uint64_t gate;  /* vaddr of the word that says where the rings are */
 	const struct window *window;
@@ -158,5 +178,17 @@ struct detour {
 
 /* How many cells (engine/base/ring.h) the code for @program needs. */
 uint32_t detour_cells(const struct fetch_program *program);
+
+/* --- leads (lead.c) -------------------------------------------------------------------- */
+
+/*
+ * Can a hit of @program be told behind @lead? @is_return: what it does at entry is to replace the
+ * return address. @stacks: the stack is taken, too.
+ */
+bool lead_suits(const struct lead *lead, const struct fetch_program *program, bool is_return,
+		bool stacks);
+/* Make of registers behind @lead those in front of it, which stands at @vaddr. */
+void lead_undo(const struct ubp_arch *arch, const struct lead *lead, uint64_t vaddr,
+	       struct ubp_regs *regs);
 
 #endif

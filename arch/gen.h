@@ -189,6 +189,13 @@ struct gen_filters {
 			      label_t no);
 };
 
+/* What a thread is to find in its registers. */
+enum gen_way {
+	GEN_LEAVE,  /* what it had when it came: behind the lead, if there is one */
+	GEN_TRAP,   /* what it had in front of that */
+	GEN_RETURN, /* what its caller is to find */
+};
+
 struct gen_isa {
 	unsigned bits;
 	uint8_t fill;      /* what stands where nothing does */
@@ -220,7 +227,9 @@ struct gen_isa {
 	/* The registers of @which, to the frame or from it. */
 	void (*move_regs)(struct gen *g, bool store, uint32_t which);
 	/* Flags, the registers of @which, the stack pointer. */
-	void (*restore)(struct gen *g, uint32_t which, bool is_return);
+	void (*restore)(struct gen *g, uint32_t which, enum gen_way way);
+	/* From in front of the lead to behind it. NULL: there are no leads. */
+	void (*lead_again)(struct gen *g);
 	/* The rings, or to @trap; nobody to record for: to @leave. */
 	void (*find_base)(struct gen *g, label_t trap, label_t leave);
 	void (*jump)(struct emit *e, label_t label);

@@ -10,7 +10,7 @@
  *           save the other registers, find the thread -> trap
  *           reserve -> lost, or trap; the record; shorten what was reserved; commit
  *   leave:  restore, jump to the copy
- *   trap:   restore, breakpoint, jump to the copy
+ *   trap:   restore, breakpoint, the lead again, jump to the copy
  *
  * Return probes: behind the entry probes the return address is replaced; the return code is
  * the same for each of them, with its own ways out, to the real return address.
@@ -144,12 +144,12 @@ static void begin(struct gen *g, struct ways *ways, uint32_t early)
 }
 
 /* All registers as they are to be. */
-static void restore(struct gen *g, const struct ways *ways, label_t all, label_t few)
+static void restore(struct gen *g, enum gen_way way, label_t all, label_t few)
 {
 	emit_set(&g->e, all);
 	g->isa->move_regs(g, false, g->used & ~g->early);
 	emit_set(&g->e, few);
-	g->isa->restore(g, g->early, ways->is_return);
+	g->isa->restore(g, g->early, way);
 }
 
 /* Then: on. */
@@ -163,7 +163,7 @@ static void go_on(struct gen *g, const struct ways *ways)
 
 static void way_out(struct gen *g, const struct ways *ways)
 {
-	restore(g, ways, ways->leave, ways->leave_early);
+	restore(g, ways->is_return ? GEN_RETURN : GEN_LEAVE, ways->leave, ways->leave_early);
 	go_on(g, ways);
 }
 
@@ -172,10 +172,12 @@ static label_t put_trap(struct gen *g, const struct ways *ways, size_t i)
 {
 	label_t trap;
 
-	restore(g, ways, ways->trap[i], ways->trap_early[i]);
+	restore(g, ways->is_return ? GEN_RETURN : GEN_TRAP, ways->trap[i], ways->trap_early[i]);
 	*(ways->is_return ? &g->out->ret_trap_at[i] : &g->out->trap_at[i]) = (uint32_t)g->e.len;
 	trap = emit_here(&g->e);
 	g->isa->breakpoint(&g->e);
+	if (!ways->is_return && g->isa->lead_again)
+		g->isa->lead_again(g);
 	go_on(g, ways);
 	return trap;
 }
@@ -278,6 +280,9 @@ static void put_block(struct gen *g)
 	put_literals(g);
 }
 
+/* No displacement gets out of range by it. */
+#define LEAD_DOWN_MAX 0x10000000
+
 /* --- a detour ------------------------------------------------------------------------------------ */
 
 static int check_probe(const struct gen_isa *isa, const struct detour_plan *plan,
@@ -304,6 +309,8 @@ static int check_plan(const struct gen_isa *isa, const struct detour_plan *plan,
 		return ubp_fail(err, EOPNOTSUPP, "stacks of %u entries", plan->frames);
 	if (plan->n_probes == 0 || plan->n_probes > UBP_DETOUR_PROBES)
 		return ubp_fail(err, EOPNOTSUPP, "%zu probes at one place", plan->n_probes);
+	if (plan->lead && (!isa->lead_again || plan->lead->sp_down > LEAD_DOWN_MAX))
+		return ubp_fail(err, EOPNOTSUPP, "what stands before it cannot be taken back");
 	rc = isa->check_plan(plan, err);
 	for (size_t i = 0; i < plan->n_probes && rc == 0; i++)
 		rc = check_probe(isa, plan, &plan->probes[i], err);

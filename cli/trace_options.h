@@ -55,7 +55,7 @@ struct trace_options {
 	int ready_fd; /* -1: none */
 	bool help, version, format, check, explain, definition;
 	bool header, stack, stack_raw, stack_lines, folded;
-	bool json, stats, strict, lossless, force;
+	bool json, stats, strict, lossless, force, beside_kernel;
 	bool follow, no_follow;
 	bool no_version_check; /* -F of perf-tools: accepted, means nothing */
 };

@@ -95,6 +95,7 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	opt.ring_bytes = o->ring_bytes;
 	opt.count_dropped = o->stats;
 	opt.force = o->force;
+	opt.beside_kernel = o->beside_kernel;
 	opt.stack = stack_kind(o);
 	opt.frames = (unsigned)o->frames;
 	opt.stack_raw = o->stack_raw;

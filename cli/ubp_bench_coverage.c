@@ -45,14 +45,16 @@ static const char *const rungs[] = {
 	"jump",
 	"  in the place of one instruction",
 	"  in the place of several",
+	"  beside a kernel's uprobe",
+	"    whatever is asked for",
 	"breakpoint",
 	"no probe",
 };
 
 static uint64_t get_rung(const struct ubp_coverage_counts *c, unsigned i)
 {
-	const uint64_t counts[] = { c->one + c->several, c->one, c->several, c->breakpoint,
-				    c->refused };
+	const uint64_t counts[] = { c->one + c->several, c->one,        c->several, c->beside,
+				    c->beside_args,      c->breakpoint, c->refused };
 
 	return counts[i];
 }
@@ -103,10 +105,11 @@ static json_t *counts_json(const struct ubp_coverage_counts *c)
 		if (c->why[i] && ubp_coverage_why(i))
 			(void)json_object_set_new(why, ubp_coverage_why(i),
 						  json_integer((json_int_t)c->why[i]));
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "places", (json_int_t)c->n,
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "places", (json_int_t)c->n,
 			 "jump_one", (json_int_t)c->one, "jump_several", (json_int_t)c->several,
-			 "breakpoint", (json_int_t)c->breakpoint, "refused",
-			 (json_int_t)c->refused, "no_jump_because", why);
+			 "beside_kernel", (json_int_t)c->beside, "beside_kernel_any",
+			 (json_int_t)c->beside_args, "breakpoint", (json_int_t)c->breakpoint,
+			 "refused", (json_int_t)c->refused, "no_jump_because", why);
 }
 
 static json_t *coverage_json(const char *file, const struct ubp_coverage *coverage, bool insns)

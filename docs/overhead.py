@@ -105,13 +105,19 @@ def share(c, *names):
     return f"{n} ({100 * n / c['places']:.2f} %)" if c["places"] else "-"
 
 
+def beside(c):
+    jumps = c["jump_one"] + c["jump_several"]
+    return f"{c['beside_kernel']} ({100 * c['beside_kernel'] / jumps:.2f} %)" if jumps else "-"
+
+
 def coverage(data):
-    lines = ["| file | function entries | by a jump | by a breakpoint | no probe | static probes | by a jump |",
-             "|---" * 7 + "|"]
+    lines = ["| file | function entries | by a jump | of these beside the kernel | by a breakpoint | no probe | static probes | by a jump |",
+             "|---" * 8 + "|"]
     for f in data["coverage"]:
         e, u = f["entries"], f["usdt"]
         jump = ("jump_one", "jump_several")
-        lines.append(f"| {f['file'].rsplit('/')[-1]} | {e['places']} | {share(e, *jump)} | {share(e, 'breakpoint')} "
+        lines.append(f"| {f['file'].rsplit('/')[-1]} | {e['places']} | {share(e, *jump)} "
+                     f"| {beside(e)} | {share(e, 'breakpoint')} "
                      f"| {share(e, 'refused')} | {u['places']} | {share(u, *jump)} |")
     return "\n".join(lines) + "\n"
 

@@ -58,11 +58,11 @@ static void move_regs(struct gen *g, bool store, uint32_t which)
 	}
 }
 
-void make_restore(struct gen *g, uint32_t which, bool is_return)
+void make_restore(struct gen *g, uint32_t which, enum gen_way way)
 {
 	struct emit *e = &g->e;
 
-	(void)is_return; /* the stack pointer is what it was at the entry */
+	(void)way; /* the stack pointer is what it was at the entry */
 	a64_ldst(e, OP_LDR64, R_A, MEM(G_SP, FRAME_FLAGS));
 	a64_insn(e, OP_SET_FLAGS | R_A);
 	move_regs(g, false, which);

@@ -160,7 +160,7 @@ static void come_back(struct gen *g, label_t gone_to)
  */
 static void gone(struct gen *g)
 {
-	make_restore(g, GEN_HIJACK_REGS, true);
+	make_restore(g, GEN_HIJACK_REGS, GEN_RETURN);
 	a64_address(&g->e, R_A, g->plan->trampoline);
 	a64_br(&g->e, R_A);
 }
@@ -190,7 +190,7 @@ static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t 
 	a64_ldst(e, OP_LDR64, R_C, entry_mem(offsetof(struct guard_hijack, back)));
 	a64_br(e, R_C);
 	emit_set(e, none);
-	make_restore(g, GEN_HIJACK_REGS, true);
+	make_restore(g, GEN_HIJACK_REGS, GEN_RETURN);
 	a64_imm(e, R_A, trampoline);
 	a64_br(e, R_A);
 }

@@ -84,7 +84,7 @@ int make_slot(int reg);
 /* The first of all: the frame with R_A and R_B in it, the flags, and the registers of @which. */
 void make_begin(struct gen *g, uint32_t which);
 /* Flags, the registers of @which, which R_A and R_B are among, the stack pointer. */
-void make_restore(struct gen *g, uint32_t which, bool is_return);
+void make_restore(struct gen *g, uint32_t which, enum gen_way way);
 /* The gate, to @reg. */
 void make_gate(struct gen *g, int reg, label_t trap);
 

@@ -301,10 +301,10 @@ static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t 
 	emit_set(e, home);
 	emit_rm(e, OP_STORE, G_AX, STACK(-WORD));
 	emit_set(e, leave);
-	x86_restore(g, GEN_HIJACK_REGS, true);
+	x86_restore(g, GEN_HIJACK_REGS, GEN_RETURN);
 	emit_u8(e, RET);
 	emit_set(e, lost);
-	x86_restore(g, GEN_HIJACK_REGS, false);
+	x86_restore(g, GEN_HIJACK_REGS, GEN_TRAP);
 	emit_u8(e, INT3);
 	emit_bytes(e, UD2, 2);
 }

@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <string.h>
 
+#include "arch/detour.h"
+
 /* Those of the tracee's kernel: SA_SIGINFO, SA_RESTORER, SA_NODEFER, SA_ONSTACK. */
 #define GUARD_FLAGS (0x4 | 0x04000000 | 0x40000000 | 0x08000000)
 
@@ -31,6 +33,18 @@ void i386_build_slot_jump(uint64_t slot_vaddr, uint64_t target, struct slot_code
 size_t i386_fill_len(const uint8_t *code, size_t len)
 {
 	return x86_fill(32, code, len);
+}
+
+/* A function that reads or takes its return address must not be told of another one. */
+bool i386_find_lead(const uint8_t *code, size_t len, struct lead *ret_lead)
+{
+	return x86_lead(32, code, len, ret_lead) &&
+	       !i386_gives_return(ret_lead->bytes, ret_lead->len);
+}
+
+bool i386_lead_stands(const struct lead *lead, const uint8_t *now)
+{
+	return x86_lead_stands_in(32, lead, now);
 }
 
 int i386_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
@@ -139,6 +153,8 @@ const struct ubp_arch ubp_arch_i386 = {
 	.sigaction_call_at = i386_sigaction_call_at,
 	.build_sigaction_hook = i386_build_sigaction_hook,
 	.find_window = i386_find_window,
+	.find_lead = i386_find_lead,
+	.lead_stands = i386_lead_stands,
 	.build_copy = x86_build_copy,
 	.copy_leave = x86_copy_leave,
 	.build_jump = x86_build_jump,

@@ -114,6 +114,7 @@ static const struct gen_isa isa = {
 	.save_first = x86_save_first,
 	.move_regs = x86_move_regs,
 	.restore = x86_restore,
+	.lead_again = x86_lead_again,
 	.find_base = find_base,
 	.jump = emit_jmp,
 	.jump_if = x86_jump_if,

@@ -264,10 +264,10 @@ static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t 
 	emit_set(e, home);
 	emit_rm(e, OP_STORE | OP_W, G_AX, STACK(-8));
 	emit_set(e, leave);
-	x86_restore(g, GEN_HIJACK_REGS, true);
+	x86_restore(g, GEN_HIJACK_REGS, GEN_RETURN);
 	emit_rm(e, 0xff, 4, MEM(G_SP, -8)); /* jmp */
 	emit_set(e, lost);
-	x86_restore(g, GEN_HIJACK_REGS, true);
+	x86_restore(g, GEN_HIJACK_REGS, GEN_RETURN);
 	emit_u8(e, INT3);
 	emit_bytes(e, UD2, 2);
 }

@@ -24,9 +24,15 @@ static void move_sp(struct gen *g, int by)
 	emit_rm(&g->e, OP_LEA, G_SP, MEM(G_SP, by));
 }
 
+/* How far the lead has moved the stack pointer already. */
+static int lead_down(const struct gen *g)
+{
+	return g->plan->lead ? (int)g->plan->lead->sp_down : 0;
+}
+
 void x86_enter(struct gen *g, label_t no_stack)
 {
-	move_sp(g, -frame_of(g)->len);
+	move_sp(g, lead_down(g) - frame_of(g)->len);
 	gen_may_fault(g, no_stack); /* the first store */
 }
 
@@ -63,15 +69,31 @@ void x86_begin(struct gen *g, uint32_t which)
 	x86_save_first(g, which);
 }
 
-void x86_restore(struct gen *g, uint32_t which, bool is_return)
+/*
+ * As the lead left it. What it has pushed is no longer there for sure, if somebody came by since:
+ * a signal's frame may lie right below the stack pointer.
+ */
+void x86_lead_again(struct gen *g)
 {
+	const struct lead *lead = g->plan->lead;
+
+	if (lead && lead->is_push)
+		emit_bytes(&g->e, lead->bytes, lead->len);
+	else if (lead && lead->sp_down)
+		move_sp(g, -(int)lead->sp_down);
+}
+
+void x86_restore(struct gen *g, uint32_t which, enum gen_way way)
+{
+	int below = way == GEN_RETURN ? g->isa->ret_below : way == GEN_LEAVE ? lead_down(g) : 0;
+
 	struct emit *e = &g->e;
 
 	emit_rm(e, OP_LOAD, G_AX, MEM(G_SP, frame_of(g)->flags));
 	emit_bytes(e, "\x04\x7f", 2); /* add $127,%al: overflow if it was set */
 	emit_u8(e, 0x9e);             /* sahf */
 	x86_move_regs(g, false, which);
-	move_sp(g, frame_of(g)->len - (is_return ? g->isa->ret_below : 0));
+	move_sp(g, frame_of(g)->len - below);
 }
 
 /* --- is there somebody to record for? --------------------------------------------------- */

@@ -33,7 +33,8 @@ void x86_save_first(struct gen *g, uint32_t which);
 /* The first of all: the frame, then the same. */
 void x86_begin(struct gen *g, uint32_t which);
 /* On return the stack pointer is .ret_below what it is to be. */
-void x86_restore(struct gen *g, uint32_t which, bool is_return);
+void x86_restore(struct gen *g, uint32_t which, enum gen_way way);
+void x86_lead_again(struct gen *g);
 /* Register @base has the gate's word: the rings, or to @trap, or to @leave. */
 void x86_check_base(struct gen *g, int base, label_t trap, label_t leave);
 void x86_jump_if(struct emit *e, unsigned cond, label_t label);

@@ -138,6 +138,8 @@ int x86_window(unsigned bits, const uint8_t *code, size_t len, size_t padding, u
 void x86_slot_jump(unsigned bits, uint64_t slot_vaddr, uint64_t target,
 		   struct slot_code *ret_code);
 size_t x86_fill(unsigned bits, const uint8_t *code, size_t len);
+bool x86_lead(unsigned bits, const uint8_t *code, size_t len, struct lead *ret_lead);
+bool x86_lead_stands_in(unsigned bits, const struct lead *lead, const uint8_t *now);
 
 /* The functions behind ubp_arch_x86_64, see arch/arch.h. */
 int x86_reg_by_name(const char *name, size_t len);
@@ -173,6 +175,8 @@ int x86_build_sigaction_hook(const uint8_t *call, size_t len, uint64_t vaddr,
 
 int x86_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
 		    struct window *ret_window, struct ubp_err *err);
+bool x86_find_lead(const uint8_t *code, size_t len, struct lead *ret_lead);
+bool x86_lead_stands(const struct lead *lead, const uint8_t *now);
 int x86_build_copy(const struct window *window, uint64_t vaddr, struct window_copy *ret_copy,
 		   struct ubp_err *err);
 bool x86_copy_leave(const struct window *window, const struct window_copy *copy, uint64_t vaddr,

@@ -33,7 +33,8 @@ static void record_from(struct hit *hit, struct tracee *t, struct site *site, si
 		if (site->probes[i]->is_return)
 			wants_return = true;
 		else if (i >= first && !is_return)
-			record_hit(hit, &m, site->probes[i], site->vaddr, 0);
+			record_hit(hit, &m, site->probes[i], site_probed(site, site->probes[i]),
+				   0);
 	}
 	if (wants_return)
 		return_hijack(t, site, regs, moment_mono_ns(hit, &m));
@@ -108,7 +109,7 @@ static void record_return(struct hit *hit, struct tracee *t, struct site *site, 
 			continue;
 		if (program->needs_duration && !m.duration_ns)
 			m.duration_ns = duration_of(t, site, regs->r[arch->sp]);
-		record_hit(hit, &m, site->probes[i], site->vaddr, real);
+		record_hit(hit, &m, site->probes[i], site_probed(site, site->probes[i]), real);
 	}
 	moment_end(hit, &m);
 }
@@ -133,7 +134,8 @@ enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs
 	if (t->n_unwinders)
 		return_look_landed(t, regs->r[arch->sp]);
 	hit->n_seen = 0;
-	regs->r[arch->pc] = site->vaddr;
+	/* The detour has taken the lead back. */
+	regs->r[arch->pc] = site_probed(site, site->probes[first]);
 	if (is_return) {
 		regs->r[arch->sp] += site->jump->detour.ret_below;
 		record_return(hit, t, site, first, regs);
@@ -153,8 +155,9 @@ enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs
 bool detour_fault(struct hit *hit, struct tracee *t, struct site *site, uint64_t at, int sig)
 {
 	const struct site_jump *jump = site->jump;
-	uint64_t on = jump_fixup(site, at), copy = jump->copy;
+	uint64_t on = jump_fixup(site, at), copy = jump->copy, to;
 	pid_t tid = t->tid;
+	bool moved = false;
 	size_t i = 0;
 
 	if (on)
@@ -163,17 +166,20 @@ bool detour_fault(struct hit *hit, struct tracee *t, struct site *site, uint64_t
 		i++;
 	if (i == jump->n)
 		return false;
+	to = site->vaddr + jump->from[i];
 	/*
 	 * The program's handler may come back to this instruction or to the next one, and
 	 * that must not be under a jump. (At the window's start: if it runs again, that is
-	 * another hit, as with a breakpoint.)
+	 * another hit, as with a breakpoint. But not of a probe that is in front of it.)
 	 */
-	if (jump->n > 1 &&
+	if (i == 0 && site_probed(site, site->probes[0]) != site->vaddr)
+		moved = site_to_first(hit->plant, hit->tracer, t, site);
+	if (!moved && jump->n > 1 && site->rung == SITE_JUMPED &&
 	    !jump_demote(hit->tracer, t, site, "an instruction under the jump made a fault"))
 		return false;
 	if (map_get(&hit->tracer->tracees, (uint64_t)tid) != t)
 		return false;
-	hit_correct_fault(sig, tid, copy + at, site->vaddr + site->jump->from[i]);
-	(void)ubp_host_set_pc(tid, site->vaddr + site->jump->from[i]);
+	hit_correct_fault(sig, tid, copy + at, to);
+	(void)ubp_host_set_pc(tid, to);
 	return false;
 }

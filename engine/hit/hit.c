@@ -93,23 +93,55 @@ static bool is_ready(const struct site *site)
 	return site->slot || site->rung == SITE_IN_PLACE;
 }
 
+/* As it was in front of the lead that the site stands behind, for one that is there. */
+static const struct ubp_regs *regs_before(const struct site *site, const struct uprobe *probe,
+					  const struct ubp_regs *regs, struct ubp_regs *before)
+{
+	if (!site_behind(site, probe))
+		return regs;
+	*before = *regs;
+	lead_undo(probe->arch, &probe->window.lead, site_probed(site, probe), before);
+	return before;
+}
+
+/* The return addresses of all return probes. */
+static void entry_return(struct hit *hit, const struct moment *m, struct site *site,
+			 const struct uprobe *probe, struct ubp_regs *regs)
+{
+	struct ubp_regs before;
+
+	if (regs_before(site, probe, regs, &before) == regs) {
+		return_hijack(m->t, site, regs, moment_mono_ns(hit, m));
+		return;
+	}
+	return_hijack(m->t, site, &before, moment_mono_ns(hit, m));
+	if (arch_has_link(probe->arch))
+		regs->r[probe->arch->link] = before.r[probe->arch->link];
+}
+
 static void entry_probes(struct hit *hit, struct moment *m, struct site *site,
 			 struct ubp_regs *regs)
 {
-	struct tracee *t = m->t;
-	struct plant_space *ps = t->process->space->plant;
-	bool wants_return = false;
+	struct space *space = m->t->process->space;
+	struct plant_space *ps = space->plant;
+	const struct uprobe *returning = NULL;
 
 	for (size_t i = 0; i < site->n_probes; i++) {
-		if (site->probes[i]->is_return)
-			wants_return = true;
-		else
-			record_hit(hit, m, site->probes[i], site->vaddr, 0);
+		struct uprobe *probe = site->probes[i];
+		struct ubp_regs before;
+
+		if (probe->is_return) {
+			returning = probe;
+			continue;
+		}
+		m->regs = regs_before(site, probe, regs, &before);
+		record_hit(hit, m, probe, site_probed(site, probe), 0);
+		m->regs = regs;
 	}
-	if (wants_return)
-		return_hijack(t, site, regs, moment_mono_ns(hit, m));
+	if (returning)
+		entry_return(hit, m, site, returning, regs);
 	if (ps->wants_jumps)
-		hit->wants_jumps(hit->ctx, t->process->space);
+		hit->wants_jumps(hit->ctx, space);
 	ps->wants_jumps = false;
 }
 
@@ -187,7 +219,7 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 	}
 	if (t->n_unwinders && !(site->watches & (WATCH_UNWIND | WATCH_UNWOUND)))
 		return_look_landed(t, regs->r[arch->sp]);
-	if (site_is_probed(site))
+	if (site_is_probed(site) && !site->is_moved)
 		probes_at(hit, t, site, regs);
 	if (site->watches & WATCH_UNWIND)
 		return_disarm(t, regs, site->watches);
@@ -235,7 +267,8 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 		m.duration_ns = now_ns - ri->entries[i].entered_ns;
 		for (size_t p = 0; p < site->n_probes; p++)
 			if (site->probes[p]->is_return)
-				record_hit(hit, &m, site->probes[p], site->vaddr, ri->real);
+				record_hit(hit, &m, site->probes[p],
+					   site_probed(site, site->probes[p]), ri->real);
 	}
 	moment_end(hit, &m);
 	if (t->n_unwinders)
@@ -346,6 +379,66 @@ void hit_correct_fault(int sig, pid_t tid, uint64_t is, uint64_t should_be)
 	(void)again_ptrace(PTRACE_SETSIGINFO, tid, 0, &si);
 }
 
+/* The site behind a lead that starts at @vaddr. NULL: none. */
+static struct site *find_behind(const struct space *space, uint64_t vaddr)
+{
+	for (unsigned len = 1; len <= sizeof(((struct lead *)0)->bytes); len++) {
+		struct site *site = plant_site_at(space, vaddr + len);
+
+		if (site && site->planted && site->n_probes &&
+		    site_behind(site, site->probes[0]) == len)
+			return site;
+	}
+	return NULL;
+}
+
+/*
+ * A lead has made a fault: who comes there has hit its probes, and will not come to the site. It
+ * may come back to the lead, which is another hit, or to behind it, which is none.
+ */
+static void fault_in_lead(struct hit *hit, struct tracee *t, uint64_t pc)
+{
+	const struct space *space = t->process->space;
+	const struct plant_space *ps = space->plant;
+	struct site *site = ps->closing ? NULL : find_behind(space, pc);
+	struct ubp_regs regs;
+	struct moment m;
+
+	if (!site || ubp_host_get_regs(t->tid, &regs) < 0)
+		return;
+	moment_begin(hit, &m, t, &regs);
+	for (size_t i = 0; i < site->n_probes; i++)
+		if (!site->probes[i]->is_return && site_probed(site, site->probes[i]) == pc)
+			record_hit(hit, &m, site->probes[i], pc, 0);
+	moment_end(hit, &m);
+	(void)site_to_first(hit->plant, hit->tracer, t, site);
+}
+
+/*
+ * At the start the instruction has not run. If it has just failed, the program must see its
+ * fault at the right place, and if it runs again it is another hit, as with the kernel's uprobes.
+ * If the signal came from outside, the thread stays in the slot: going back would count one hit
+ * twice.
+ */
+static void leave_slot(struct hit *hit, struct tracee *t, struct site *site, uint64_t at,
+		       int sig)
+{
+	const struct space *space = t->process->space;
+	struct ubp_regs regs;
+
+	if (at == 0 && !is_fault(sig, t->tid))
+		return;
+	if (ubp_host_get_regs(t->tid, &regs) < 0)
+		return;
+	if (at == 0)
+		hit_correct_fault(sig, t->tid, site->slot, site->vaddr);
+	if (space->arch->slot_leave(&site->insn, &site->code, site->slot, &regs) &&
+	    (at == 0 || at == site->code.done_at || at == site->code.taken_at))
+		(void)ubp_host_set_pc(t->tid, regs.r[space->arch->pc]);
+	if (at == 0)
+		(void)site_to_first(hit->plant, hit->tracer, t, site);
+}
+
 bool hit_signal(struct hit *hit, struct tracee *t, int sig)
 {
 	const struct space *space = t->process->space;
@@ -366,28 +459,15 @@ bool hit_signal(struct hit *hit, struct tracee *t, int sig)
 	if (ubp_host_get_pc(t->tid, &pc) < 0)
 		return false;
 	site = plant_site_of_slot(space, pc);
-	if (!site)
+	if (!site) {
+		if (is_fault(sig, t->tid))
+			fault_in_lead(hit, t, pc);
 		return false;
+	}
 	if (jump_has(site, pc, &at))
 		return is_fault(sig, t->tid) && detour_fault(hit, t, site, at, sig);
-	if (pc - site->slot >= UBP_SLOT_SIZE)
-		return false;
-	at = pc - site->slot;
-	/*
-	 * At the start the instruction has not run. If it has just failed, the
-	 * program must see its fault at the right place, and if it runs again it is
-	 * another hit, as with the kernel's uprobes. If the signal came from outside,
-	 * the thread stays in the slot: going back would count one hit twice.
-	 */
-	if (at == 0 && !is_fault(sig, t->tid))
-		return false;
-	if (ubp_host_get_regs(t->tid, &regs) < 0)
-		return false;
-	if (at == 0)
-		hit_correct_fault(sig, t->tid, site->slot, site->vaddr);
-	if (space->arch->slot_leave(&site->insn, &site->code, site->slot, &regs) &&
-	    (at == 0 || at == site->code.done_at || at == site->code.taken_at))
-		(void)ubp_host_set_pc(t->tid, regs.r[space->arch->pc]);
+	if (pc - site->slot < UBP_SLOT_SIZE)
+		leave_slot(hit, t, site, pc - site->slot, sig);
 	return false;
 }
 

@@ -104,6 +104,23 @@ static bool can_break(struct object *object, uint64_t foffset, uint64_t elf_vadd
 	       !object_refuse_at(object, foffset);
 }
 
+/* Where a jump is put: behind the first instruction, else at it. */
+static int find_window(struct object *object, uint64_t foffset, struct window *window,
+		       struct coverage_counts *counts, struct ubp_err *err)
+{
+	struct lead lead;
+	int rc = object_window_behind(object, foffset, &lead, window, err);
+
+	if (rc == 0) {
+		counts->beside++;
+		counts->beside_args += !lead.stores && !lead.sets_arg;
+	}
+	if (rc != -EOPNOTSUPP)
+		return rc;
+	ubp_err_reset(err);
+	return object_window(object, foffset, window, err);
+}
+
 static int count(struct object *object, uint64_t elf_vaddr, struct coverage_counts *counts,
 		 struct ubp_err *err)
 {
@@ -113,7 +130,7 @@ static int count(struct object *object, uint64_t elf_vaddr, struct coverage_coun
 
 	if (object_vaddr_to_foffset(object, elf_vaddr, &foffset) < 0)
 		return 0;
-	rc = object_window(object, foffset, &window, err);
+	rc = find_window(object, foffset, &window, counts, err);
 	if (rc < 0 && rc != -EOPNOTSUPP)
 		return rc;
 	counts->n++;
@@ -198,6 +215,7 @@ const char *object_refusal_name(enum window_refusal why)
 		[WINDOW_UNKNOWN] = "no known function or instruction",
 		[WINDOW_LANDING] = "others may jump into it",
 		[WINDOW_GO] = "Go",
+		[WINDOW_LEAD] = "first instruction cannot be taken back",
 	};
 
 	return why < WINDOW_N ? names[why] : "unknown";

@@ -17,6 +17,8 @@ struct ubp_err;
 struct coverage_counts {
 	uint64_t n;
 	uint64_t one, several; /* a jump, in the place of so many instructions */
+	uint64_t beside;       /* of those, behind the first instruction ... */
+	uint64_t beside_args;  /* ... which leaves memory and args as they were */
 	uint64_t breakpoint;   /* no jump, by .why */
 	uint64_t refused;      /* no probe at all */
 	uint64_t why[WINDOW_N];

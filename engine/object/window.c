@@ -20,6 +20,7 @@ struct site {
 	struct object *object;
 	const struct ubp_arch *arch;
 	uint64_t vaddr;      /* elf_vaddr of the window */
+	uint64_t first;      /* what nobody may lead to: that, or all behind its first byte */
 	uint64_t start, end; /* of its function */
 	struct window *window;
 	struct ubp_err *err;
@@ -97,6 +98,38 @@ static int find_window(struct site *s)
 				    s->window, s->err);
 }
 
+/* The guard has a jump of its own there (plant/sigaction.c). */
+static bool is_for_guard(const struct ubp_arch *arch, const uint8_t *code, size_t len)
+{
+	for (size_t i = 0; i < arch->n_sigaction_calls; i++)
+		if (len >= arch->sigaction_call_len &&
+		    memcmp(code, arch->sigaction_calls[i], arch->sigaction_call_len) == 0)
+			return true;
+	return false;
+}
+
+/* The window's place is the one behind the lead. */
+static int find_lead(struct site *s, struct lead *lead)
+{
+	uint8_t code[UBP_WINDOW_MAX];
+	uint64_t left = s->end - s->vaddr;
+	ssize_t len = read_code(s, s->vaddr, code, sizeof(code));
+
+	memset(lead, 0, sizeof(*lead));
+	if (len > 0 && left < (uint64_t)len)
+		len = (ssize_t)left;
+	if (len <= 0 || !s->arch->find_lead || !s->arch->find_lead(code, (size_t)len, lead) ||
+	    lead->len == len ||
+	    is_for_guard(s->arch, code + lead->len, (size_t)len - lead->len)) {
+		lead->len = 0;
+		return refuse(s, WINDOW_LEAD,
+			      "what its first instruction does cannot be taken back");
+	}
+	s->vaddr += lead->len;
+	s->first = s->vaddr;
+	return 0;
+}
+
 /*
  * A goroutine that was preempted stands anywhere, for any time, as a saved pc. And functions that
  * make no sure of the stack may run at its very end.
@@ -115,7 +148,7 @@ static int check_go(const struct site *s)
 		return refuse(s, WINDOW_GO,
 			      "its Go function makes not sure of the stack it needs: there may "
 			      "be none for a detour");
-	if (s->window->n > 1 && (s->vaddr != s->start || s->window->len > check))
+	if (s->window->n > 1 && s->vaddr + s->window->len > s->start + check)
 		return refuse(s, WINDOW_GO, "goroutines may be parked among its instructions");
 	return 0;
 }
@@ -161,7 +194,7 @@ static bool is_branched_into(const struct site *s)
 {
 	const struct segment *segment = object_segment_of(s->object, s->vaddr);
 	uint8_t code[3 * UBP_SHORT_REACH];
-	struct branches b = { .from = s->vaddr + 1, .to = s->vaddr + s->window->jump_len };
+	struct branches b = { .from = s->first, .to = s->vaddr + s->window->jump_len };
 	uint64_t before = s->vaddr - segment->elf_vaddr;
 	ssize_t len;
 
@@ -262,7 +295,11 @@ static int check_landings(const struct site *s)
 
 	if (rc < 0)
 		return rc;
-	at = landings_first(landings, s->vaddr + 1, to);
+	at = landings_first(landings, s->first, to);
+	if (at != 0 && at == s->vaddr)
+		return refuse(s, WINDOW_LANDING,
+			      "a branch, a pointer, a symbol or an exception may lead to "
+			      "behind its first instruction");
 	if (at != 0) {
 		s->window->why = WINDOW_LANDING;
 		return ubp_fail(s->err, EOPNOTSUPP,
@@ -275,7 +312,7 @@ static int check_landings(const struct site *s)
 	    is_constant(s, landings, s->start + 1, s->end, s->start, s->end))
 		return refuse(s, WINDOW_LANDING,
 			      "its function computes addresses of its own code");
-	if (is_constant(s, landings, s->vaddr + 1, to, 0, UINT64_MAX))
+	if (is_constant(s, landings, s->first, to, 0, UINT64_MAX))
 		return refuse(s, WINDOW_LANDING,
 			      "an address under the jump is a constant in code");
 	if (is_branched_into(s))
@@ -283,20 +320,24 @@ static int check_landings(const struct site *s)
 	return 0;
 }
 
-int object_window(struct object *object, uint64_t foffset, struct window *ret_window,
-		  struct ubp_err *err)
+/* @lead: NULL, or the window is to begin behind it. */
+static int look(struct object *object, uint64_t foffset, struct lead *lead,
+		struct window *window, struct ubp_err *err)
 {
 	struct site s = {
-		.object = object, .arch = object->arch, .window = ret_window, .err = err
+		.object = object, .arch = object->arch, .window = window, .err = err
 	};
 	const char *why;
 	int rc;
 
-	memset(ret_window, 0, sizeof(*ret_window));
+	memset(window, 0, sizeof(*window));
 	if (!s.arch || !s.arch->find_window)
 		return refuse(&s, WINDOW_INSN, "no jumps for this instruction set");
 	rc = find_function(&s, foffset);
-	why = rc == 0 ? object_refuse_at(object, foffset) : NULL;
+	s.first = s.vaddr + 1;
+	if (rc == 0 && lead)
+		rc = find_lead(&s, lead);
+	why = rc == 0 ? object_refuse_at(object, foffset + (lead ? lead->len : 0)) : NULL;
 	if (why)
 		rc = refuse(&s, WINDOW_INSN, why);
 	if (rc == 0)
@@ -306,7 +347,20 @@ int object_window(struct object *object, uint64_t foffset, struct window *ret_wi
 	if (rc == 0)
 		rc = check_pad(&s);
 	/* Where nothing can start but at its start, nobody can lead there. */
-	if (rc == 0 && ret_window->jump_len > s.arch->insn_align)
+	if (rc == 0 && (lead || window->jump_len > s.arch->insn_align))
 		rc = check_landings(&s);
 	return rc;
+}
+
+int object_window(struct object *object, uint64_t foffset, struct window *ret_window,
+		  struct ubp_err *err)
+{
+	return look(object, foffset, NULL, ret_window, err);
+}
+
+int object_window_behind(struct object *object, uint64_t foffset, struct lead *ret_lead,
+			 struct window *ret_window, struct ubp_err *err)
+{
+	memset(ret_lead, 0, sizeof(*ret_lead));
+	return look(object, foffset, ret_lead, ret_window, err);
 }

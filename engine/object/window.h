@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+struct lead;
 struct object;
 struct ubp_err;
 struct window;
@@ -23,5 +24,12 @@ struct window;
  */
 int object_window(struct object *object, uint64_t foffset, struct window *ret_window,
 		  struct ubp_err *err);
+
+/*
+ * The same behind the lead of what stands at @foffset, which nobody passes by on his way to the
+ * window. The window's vaddrs begin behind the lead.
+ */
+int object_window_behind(struct object *object, uint64_t foffset, struct lead *ret_lead,
+			 struct window *ret_window, struct ubp_err *err);
 
 #endif

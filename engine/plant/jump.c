@@ -45,10 +45,15 @@ void jump_batch_free(struct jump_batch *batch)
 /* Another site in the way of a jump over [vaddr, vaddr + len). */
 static const char *neighbour(const struct plant_space *ps, const struct site *site, size_t len)
 {
-	for (uint64_t at = site->vaddr + 1; at < site->vaddr + len; at++)
-		if (map_get(&ps->sites, at))
+	for (uint64_t at = site->vaddr + 1; at < site->vaddr + len + UBP_INSN_MAX; at++) {
+		const struct site *other = map_get(&ps->sites, at);
+
+		/* It may stand behind the probe. */
+		if (other && at - (other->n_probes ? site_behind(other, other->probes[0]) : 0) <
+				     site->vaddr + len)
 			return "another probe stands on the instructions that a jump would "
 			       "replace";
+	}
 	for (uint64_t back = 1; back < UBP_WINDOW_MAX; back++) {
 		const struct site *other = map_get(&ps->sites, site->vaddr - back);
 
@@ -74,6 +79,8 @@ static const char *why_not(const struct plant_space *ps, const struct site *site
 
 		if (!probe->window.len)
 			return probe->window.why ? probe->window.why : "not looked at";
+		if (uprobe_behind(probe) != uprobe_behind(site->probes[0]))
+			return "another probe stands on the instruction behind the probed one";
 		len = probe->window.len + probe->window.padding;
 	}
 	return neighbour(ps, site, len);
@@ -378,8 +385,10 @@ static int generate(const struct plant *plant, const struct space *space,
 	struct detour_probe probes[UBP_DETOUR_PROBES];
 	uint8_t code[CODE_MAX];
 	struct window window;
+	const struct uprobe *first = site->probes[0];
 	struct detour_plan plan = {
-		.site = site->vaddr,
+		.site = site_probed(site, first),
+		.lead = uprobe_behind(first) ? &first->window.lead : NULL,
 		.vaddr = vaddr,
 		.gate = ps->data + offsetof(struct guard_data, gate),
 		.window = &window,

@@ -75,6 +75,8 @@ struct site {
 	uint8_t patch_len;           /* ... (WATCH_SIGACTION); 0: none */
 	bool is_patched;
 	bool is_spared;         /* neither can stand here */
+	bool is_first;          /* its probes are here, though they have leads (first.c) ... */
+	bool is_moved;          /* ... that were in front of this one: nothing stands here */
 	struct site_jump *jump; /* NULL: none was made */
 	const char *no_jump;    /* why not, for good; NULL: it is one, or may be */
 	struct uprobe **probes; /* in order of definition */
@@ -101,6 +103,17 @@ struct return_entry {
 	struct site *site;
 	uint64_t entered_ns; /* in CLOCK_KIND_MONO */
 };
+
+/* How far behind @probe, one of its own, it stands: behind the lead of that (arch/detour.h). */
+static inline unsigned site_behind(const struct site *site, const struct uprobe *probe)
+{
+	return site->is_first ? 0 : uprobe_behind(probe);
+}
+
+static inline uint64_t site_probed(const struct site *site, const struct uprobe *probe)
+{
+	return site->vaddr - site_behind(site, probe);
+}
 
 /* A hijacked return address. */
 struct return_instance {
@@ -510,6 +523,7 @@ int slack_provide(struct tracee *t, const struct maps *maps, uint64_t lo, uint64
 struct site_origin {
 	const struct file_code *code;      /* NULL: an internal site, whatever is there */
 	const struct displaced_insn *insn; /* the same decoded, or NULL */
+	const struct lead *lead;           /* in front of it, or NULL */
 	const char *what;                  /* names the probe */
 };
 
@@ -558,6 +572,15 @@ void site_unplant_all(const struct plant_space *owner, struct undo *undo, pid_t 
 		      bool patched);
 void site_free(struct site *site);
 struct site *site_copy(const struct site *site);
+
+/* --- first.c ----------------------------------------------------------------------- */
+
+/*
+ * @site is behind a lead: have its probes a breakpoint at that instead. @t: a stopped thread of its
+ * space; it may be gone afterwards. False: all is as it was, but a jump is a breakpoint, perhaps.
+ */
+bool site_to_first(struct plant *plant, struct tracer *tracer, struct tracee *t,
+		   struct site *site);
 
 /* --- hooks.c ----------------------------------------------------------------------- */
 

@@ -108,8 +108,19 @@ static int join_hook(void *ctx, const struct mapping *m, uint64_t vaddr, unsigne
 static int join_entry(struct update *u, const struct mapping *m, uint64_t vaddr,
 		      struct uprobe *probe, struct ubp_err *err)
 {
-	struct site_origin from = { &probe->code, &probe->insn, probe->what };
+	struct site_origin from = { .code = &probe->code,
+				    .insn = &probe->insn,
+				    .what = probe->what };
+	const struct uprobe_window *w = &probe->window;
 
+	if (w->lead.len)
+		from = (struct site_origin){ &w->code, &w->insn, &w->lead, probe->what };
+	vaddr += w->lead.len;
+	if (vaddr >= m->end)
+		m = maps_at(&u->maps, vaddr);
+	if (!m || !m->exec || m->ino != probe->ino || m->dev != probe->dev)
+		return ubp_fail(err, ENOTSUP, "%s: it is not mapped whole in process %d",
+				probe->what, (int)u->tid);
 	return join(u, m, vaddr, (struct added){ .probe = probe }, &from, false, err);
 }
 
@@ -140,7 +151,7 @@ static int join_exits(struct update *u, struct uprobe *probe, uint64_t func_vadd
 static bool has_return(const struct update *u, const struct uprobe *probe, uint64_t func_vaddr)
 {
 	const struct plant_space *ps = u->space->plant;
-	const struct site *site = map_get(&ps->sites, func_vaddr);
+	const struct site *site = map_get(&ps->sites, func_vaddr + uprobe_behind(probe));
 
 	if (site && site_has_probe(site, probe))
 		return true;

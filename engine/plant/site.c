@@ -95,6 +95,29 @@ static struct site *revive(struct plant_space *ps, uint64_t vaddr, const struct 
 	return NULL;
 }
 
+/*
+ * What a site stands behind is nothing that we write. What others do there must have the effect that
+ * the file tells: a breakpoint, or what the kernel makes of a nop.
+ */
+static int check_lead(const struct space *space, pid_t tid, struct mem_view *view,
+		      uint64_t vaddr, const struct site_origin *from, struct ubp_err *err)
+{
+	const struct lead *lead = from->lead;
+	uint64_t start = vaddr - lead->len;
+	struct displaced_insn whole = { .vaddr = start, .len = lead->len };
+	struct file_code code = { .len = lead->len };
+	uint8_t now[UBP_INSN_MAX];
+
+	if (mem_view_peek(view, start, now, lead->len) == lead->len &&
+	    memcmp(now, lead->bytes, lead->len) == 0)
+		return 0;
+	memcpy(code.bytes, lead->bytes, lead->len);
+	if (read_original(space, start, now, lead->len) == lead->len &&
+	    space->arch->lead_stands(lead, now))
+		return 0;
+	return check_bytes(&whole, now, &code, from->what, tid, err);
+}
+
 /* Decode what stands there, if it is what the file says. */
 static int decode(const struct space *space, pid_t tid, struct mem_view *view,
 		  const struct site_origin *from, struct site *site, struct ubp_err *err)
@@ -103,8 +126,10 @@ static int decode(const struct space *space, pid_t tid, struct mem_view *view,
 	uint64_t vaddr = site->vaddr;
 	uint8_t now[UBP_INSN_MAX];
 	size_t got;
-	int rc = 0;
+	int rc = from->lead ? check_lead(space, tid, view, vaddr, from, err) : 0;
 
+	if (rc < 0)
+		return rc;
 	if (from->insn && mem_view_peek(view, vaddr, now, from->insn->len) == from->insn->len &&
 	    memcmp(now, from->insn->bytes, from->insn->len) == 0) {
 		site->insn = *from->insn;

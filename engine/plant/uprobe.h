@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "arch/arch.h"
+#include "arch/detour.h"
 #include "engine/base/fetch_op.h"
 #include "engine/plant/return_way.h"
 
@@ -56,6 +57,11 @@ struct uprobe_window {
 	uint8_t len;     /* bytes of the instructions; 0: no */
 	uint8_t padding; /* bytes of fill behind them that the jump may take, too */
 	const char *why; /* not; or NULL */
+	/* What it begins behind, and so do the probe's sites; .len 0: nothing. */
+	struct lead lead;
+	const char *no_lead;   /* why it begins behind nothing; or NULL */
+	struct file_code code; /* as of the probe, behind the lead: what is there ... */
+	struct displaced_insn insn;
 };
 
 struct uprobe {
@@ -81,6 +87,12 @@ struct uprobe {
 	struct filter *filter; /* NULL: none */
 	struct uprobe_stats stats;
 };
+
+/* So far behind it its sites are. */
+static inline unsigned uprobe_behind(const struct uprobe *probe)
+{
+	return probe->window.lead.len;
+}
 
 static inline void uprobe_count(uint64_t *counter)
 {

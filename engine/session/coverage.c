@@ -19,6 +19,8 @@ static void copy_counts(struct ubp_coverage_counts *ret, const struct coverage_c
 	ret->n = counts->n;
 	ret->one = counts->one;
 	ret->several = counts->several;
+	ret->beside = counts->beside;
+	ret->beside_args = counts->beside_args;
 	ret->breakpoint = counts->breakpoint;
 	ret->refused = counts->refused;
 	memcpy(ret->why, counts->why, sizeof(counts->why));

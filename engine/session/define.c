@@ -11,7 +11,6 @@
 #include "arch/detour.h"
 #include "arch/host.h"
 #include "engine/object/demangle.h"
-#include "engine/object/window.h"
 #include "engine/session/session.h"
 #include "engine/spec/filter.h"
 
@@ -57,6 +56,7 @@ void define_free_probe(struct session_probe *p)
 	free(p->uprobe.exits);
 	free(p->no_exits);
 	free(p->no_window);
+	free(p->no_lead);
 	filter_free(p->uprobe.filter);
 	free(p->what);
 	free(p->symbol);
@@ -403,37 +403,6 @@ static int check_insn(struct session_probe *p, struct session_file *file,
 	return rc < 0 ? ubp_context(err, "%s", p->what) : 0;
 }
 
-/* Can a jump stand there? If not, that is no error. */
-static int find_window(struct session_probe *p, const struct session_file *file,
-		       const struct spec_probe *spec)
-{
-	struct uprobe_window *w = &p->uprobe.window;
-	struct window window;
-	struct ubp_err why;
-
-	ubp_err_reset(&why);
-	if (object_window(file->object, spec->offset, &window, &why) == 0) {
-		w->len = window.len;
-		w->padding = window.jump_len > window.len ? window.jump_len - window.len : 0;
-		return 0;
-	}
-	p->no_window = strdup(why.text);
-	w->why = p->no_window;
-	return p->no_window ? 0 : -ENOMEM;
-}
-
-/* Nor if only the interpreter can tell what is to be recorded. */
-static void check_window(struct uprobe *u, const struct session_file *file)
-{
-	const struct ubp_arch *arch = object_arch(file->object);
-	const char *why = arch->detour_check ? arch->detour_check(u->program) : NULL;
-
-	if (!arch->build_detour)
-		why = "there are no jumps in programs of this kind";
-	if (why)
-		u->window = (struct uprobe_window){ .why = why };
-}
-
 static int name_probe(struct session_probe *p, struct session_file *file,
 		      const struct spec_probe *spec, struct ubp_err *err)
 {
@@ -500,12 +469,8 @@ static int make_probe(struct ubp_session *s, size_t i, const char *filter,
 		return rc;
 	spec = define_spec(s, i);
 	rc = define_check(s, spec, file, p, &why, err);
-	if (rc == 0 && s->rings && find_window(p, file, spec) < 0)
-		rc = ubp_fail(err, ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = fetch_compile(spec, &p->uprobe.program, err);
-	if (rc == 0)
-		check_window(&p->uprobe, file);
 	if (rc == 0 && filter)
 		rc = filter_parse(filter, spec, &p->uprobe.filter, err);
 	p->serial = spec->serial;
@@ -518,6 +483,8 @@ static int make_probe(struct ubp_session *s, size_t i, const char *filter,
 	p->uprobe.ref = spec->ref;
 	p->uprobe.ref_in_bss = spec->ref && object_is_bss(file->object, spec->ref);
 	p->uprobe.what = p->what;
+	if (rc == 0 && s->rings && windows_find(s, p) < 0)
+		rc = ubp_fail(err, ENOMEM, "out of memory");
 	return rc;
 }
 

@@ -43,6 +43,7 @@ const char *explaining_text(struct explaining *x, uint64_t foffset,
 	struct session_probe *p = calloc(1, sizeof(*p));
 	enum place_refusal why;
 	struct window window;
+	struct lead lead;
 	struct ubp_err err;
 	int rc = p ? 0 : -ENOMEM;
 
@@ -59,8 +60,11 @@ const char *explaining_text(struct explaining *x, uint64_t foffset,
 	}
 	if (!object_arch(x->file->object)->build_detour)
 		return "breakpoint: there are no jumps in programs of this kind";
-	if (object_window(x->file->object, spec.offset, &window, &err) == 0)
+	if (object_window_behind(x->file->object, spec.offset, &lead, &window, &err) == 0)
 		return "jump";
+	ubp_err_reset(&err);
+	if (object_window(x->file->object, spec.offset, &window, &err) == 0)
+		return "jump (at the first instruction: not safe beside a kernel's uprobe)";
 	snprintf(x->text, sizeof(x->text), "breakpoint: %s", err.text);
 	return x->text;
 }

@@ -495,6 +495,8 @@ static const struct tracer_ops tracer_ops = {
 
 static int fill_plant(struct ubp_session *s, struct ubp_err *err)
 {
+	if (windows_settle(s) < 0)
+		return ubp_fail(err, ENOMEM, "out of memory");
 	s->plant.step = s->opt.mode == UBP_MODE_STEP;
 	s->plant.force = s->opt.force;
 	s->plant.rings = s->rings;

@@ -470,11 +470,19 @@ static char *explain_rung(const struct ubp_session *s, const struct uprobe *u)
 				   ? "stepped (breakpoint, single-stepped copy: two stops)"
 				   : "boosted (breakpoint, copy that jumps back: one stop)";
 	char *text = NULL;
-	int n = !why && u->window.len
-			? asprintf(&text, "jump (over %u bytes, to a detour: no stop)",
-				   u->window.len)
-			: asprintf(&text, "%s, not a jump: %s", rung, why ? why : "not known");
+	int n;
 
+	if (why || !u->window.len)
+		n = asprintf(&text, "%s, not a jump: %s", rung, why ? why : "not known");
+	else if (uprobe_behind(u))
+		n = asprintf(&text,
+			     "jump (over %u bytes behind the first %u, to a detour: no stop)",
+			     u->window.len, uprobe_behind(u));
+	else
+		n = asprintf(&text,
+			     "jump (over %u bytes, to a detour: no stop; not safe beside a "
+			     "kernel's uprobe there: %s)",
+			     u->window.len, u->window.no_lead ? u->window.no_lead : "?");
 	return n < 0 ? NULL : text;
 }
 
@@ -482,10 +490,11 @@ const char *ubp_probe_explain(struct ubp_session *s, size_t i)
 {
 	const struct spec_probe *spec = define_spec(s, i);
 	struct session_probe *p = s->probes[i];
+	int settled = p->explain ? 0 : windows_settle(s);
 	char *way = p->explain ? NULL : explain_return(p);
 	char *rung = p->explain ? NULL : explain_rung(s, &p->uprobe);
 
-	if (!p->explain &&
+	if (settled == 0 && !p->explain &&
 	    asprintf(&p->explain, "%s/%s %s at %s:0x%lx: %s [%s]%s", spec->group, spec->event,
 		     p->symbol ? p->symbol : "-", spec->path, (unsigned long)spec->offset,
 		     rung ? rung : "?", p->uprobe.insn.text, way ? way : "") < 0)

@@ -53,6 +53,7 @@ struct session_probe {
 	char *listing, *format, *explain;
 	char *no_definition; /* why no kernel would take it */
 	char *no_window;     /* why there can't be a jump */
+	char *no_lead;       /* ... that begins behind the first instruction */
 	char *no_exits;      /* why the function's exits are not known */
 };
 
@@ -109,6 +110,7 @@ struct ubp_session {
 	struct event_queue *queue;
 	struct ring_set *rings; /* what detours record into; NULL: no jumps ... */
 	const char *no_jumps;   /* ... for this reason */
+	bool is_settled;        /* windows_settle() was here since the last probe came */
 	uint64_t ring_lost;     /* records that did not fit in there */
 	long rest_ns;           /* until rings are looked at again */
 	struct finder *finder;
@@ -240,6 +242,12 @@ int rings_deliver_lost(struct ubp_session *s, struct rings_batch *batch);
 /* It was enough for one call. */
 bool rings_batch_is_full(const struct rings_batch *batch);
 void rings_add_stats(const struct ubp_session *s, size_t i, struct ubp_probe_stats *stats);
+
+/* windows.c */
+/* Can a jump stand there, and where does it begin? If it can't that is no error. 0 or -ENOMEM. */
+int windows_find(struct ubp_session *s, struct session_probe *p);
+/* Once all probes are there: those of one place begin in one place. 0 or -ENOMEM. */
+int windows_settle(struct ubp_session *s);
 
 /* stacks.c */
 int stacks_init(struct ubp_session *s, struct ubp_err *err);

@@ -71,6 +71,8 @@ struct ubp_options {
 	bool strict;   /* definitions: the kernel's grammar only */
 	bool lossless; /* wait for the reader rather than lose records */
 	bool force;    /* override refusals where that can make sense */
+	/* No jump where a kernel's uprobe that comes later would break it: a breakpoint. */
+	bool beside_kernel;
 	/* Definitions are only looked at, so they may be for files of other machines, too;
 	 * ubp_start() is an error. */
 	bool files_only;
@@ -350,9 +352,11 @@ int ubp_list_variables(const struct ubp_target *target, const char *place,
 struct ubp_coverage_counts {
 	uint64_t n;
 	uint64_t one, several; /* a jump, in the place of so many instructions */
-	uint64_t breakpoint;   /* a breakpoint only */
-	uint64_t refused;      /* no probe */
-	uint64_t why[16];      /* of the last two: ubp_coverage_why() tells what each is */
+	uint64_t beside; /* of those, beside which a kernel's uprobe may come and go, ... */
+	uint64_t beside_args; /* ... whatever arguments are asked for */
+	uint64_t breakpoint;  /* a breakpoint only */
+	uint64_t refused;     /* no probe */
+	uint64_t why[16];     /* of the last two: ubp_coverage_why() tells what each is */
 };
 
 struct ubp_coverage {

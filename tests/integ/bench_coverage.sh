@@ -28,6 +28,12 @@ functions = open("functions.txt", encoding="utf-8").read().split()
 assert hello["entries"]["places"] >= len(functions) > 1, (hello, functions)
 assert hello["entries"]["jump_several"] + hello["entries"]["jump_one"] > 0
 assert libc["entries"]["places"] > 2000
+for f in hello, libc:
+    e = f["entries"]
+    assert e["beside_kernel_any"] <= e["beside_kernel"] <= e["jump_one"] + e["jump_several"], e
+import platform
+if platform.machine() == "x86_64":
+    assert libc["entries"]["beside_kernel"] >= 0.9 * (libc["entries"]["jump_one"] + libc["entries"]["jump_several"])
 with_all, = load("all.json")["coverage"]
 check(with_all["instructions"])
 assert with_all["entries"] == hello["entries"]

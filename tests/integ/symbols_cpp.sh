@@ -174,12 +174,12 @@ LC_ALL=C comm -23 want <(LC_ALL=C sort -u list) > missing
 [ "$(cat list)" = "ns::Class::method(char const*) const
 ns::Class::method(int)" ] || fail "-l --exclude: $(cat list)"
 "$UPROBE" -l ./app --explain > list || fail "-l --explain"
-grep -qxE 'ns::f\(int, char\*\)  (jump|breakpoint: .+)' list || fail "--explain: $(head -n 5 list)"
+grep -qxE 'ns::f\(int, char\*\)  (jump( .*)?|breakpoint: .+)' list || fail "--explain: $(head -n 5 list)"
 # As uprobe --explain says of each.
 grep -E '^ns::' list | head -n 5 | while read -r line; do
 	name=${line%%  *} how=${line#*  }
 	case $how in
-	jump) "$UPROBE" --explain "p:./app:\"$name\"" | grep -q 'jump' ;;
+	jump*) "$UPROBE" --explain "p:./app:\"$name\"" | grep -q 'jump' ;;
 	breakpoint:*) "$UPROBE" --explain "p:./app:\"$name\"" | grep -qF "${how#breakpoint: }" ;;
 	esac || fail "$line; but $("$UPROBE" --explain "p:./app:\"$name\"" 2>&1)"
 done || exit 1

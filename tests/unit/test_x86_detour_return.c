@@ -103,7 +103,7 @@ static void calls_itself(void **state)
 	uint8_t code[] = { 0x48, 0x85, 0xff, 0x74, 0x0b, 0x48, 0xff, 0xcf, 0xe8,
 			   0,    0,    0,    0,    0x48, 0xff, 0xc7, 0xc3 };
 #endif
-	int32_t disp = (int32_t)(LAB_SITE - (LAB_BODY + call + 4));
+	int32_t disp = (int32_t)(lab_start() - (LAB_BODY + call + 4));
 	uint64_t head = lab.thread->head;
 
 	(void)state;
@@ -135,7 +135,7 @@ static void jumps_to_itself(void **state)
 {
 	/* jmp LAB_SITE */
 	uint8_t code[5] = { 0xe9 };
-	int32_t disp = (int32_t)(LAB_SITE - (LAB_BODY + 5));
+	int32_t disp = (int32_t)(lab_start() - (LAB_BODY + 5));
 	uint64_t head = lab.thread->head;
 	struct guard_hijack was;
 

@@ -43,6 +43,7 @@
 #define lab_plain_address  lab32_plain_address
 #define lab_call_nested    lab32_call_nested
 #define lab_scribble_below lab32_scribble_below
+#define lab_start          lab32_start
 #endif
 
 #endif

@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -89,12 +90,54 @@ static const struct lab_machine machine = {
 	.pc = X86_IP,
 };
 
+/*
+ * What test_detour_lead has the others run with: a lead in front of the site, and a window that
+ * takes it back, so that nobody behind it sees that it was there.
+ */
+static const struct {
+	const char *name;
+	uint8_t code[8], window[5];
+} leads[] = {
+#if RUN_BITS == 32
+	{ "push", { 0x53 }, { 0x8d, 0x64, 0x24, 0x04, 0x90 } },
+	{ "lea", { 0x8d, 0x64, 0x24, 0x88 }, { 0x8d, 0x64, 0x24, 0x78, 0x90 } },
+#else
+	{ "push", { 0x53 }, { 0x48, 0x8d, 0x64, 0x24, 0x08 } },
+	{ "lea", { 0x48, 0x8d, 0x64, 0x24, 0x88 }, { 0x48, 0x8d, 0x64, 0x24, 0x78 } },
+#endif
+};
+
+static struct lead lead;
+
+static void make_lead(const char *name)
+{
+	size_t i = 0;
+
+	while (strcmp(leads[i].name, name) != 0)
+		assert_true(++i < sizeof(leads) / sizeof(leads[0]));
+	run_plant_exit(RUN_CODE, 0);
+	lab_begin(&machine, leads[i].window, sizeof(leads[i].window), (uint64_t *)RUN_GATE);
+	assert_true(lab.arch->find_lead(leads[i].code, sizeof(leads[i].code), &lead));
+	run_write(LAB_SITE - lead.len, lead.bytes, lead.len);
+	lab.plan.lead = &lead;
+}
+
 void lab_make(void)
 {
 	static const uint8_t nop5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	const char *name = getenv("UBP_LAB_LEAD");
 
+	if (name) {
+		make_lead(name);
+		return;
+	}
 	run_plant_exit(RUN_CODE, 0);
 	lab_begin(&machine, nop5, sizeof(nop5), (uint64_t *)RUN_GATE);
+}
+
+uint64_t lab_start(void)
+{
+	return LAB_SITE - lead.len;
 }
 
 int lab_set_up(void **state)
@@ -118,6 +161,10 @@ void lab_random(uint64_t seed, struct run_regs *ret_regs)
 static void run_steps_at(uint64_t vaddr, const struct run_regs *regs, run_step_fn *step,
 			 void *arg, struct run_end *ret_end)
 {
+	if (lead.len && vaddr == RUN_BLOCK + lab.detour.entry_at)
+		lab_jump_over_site();
+	if (lead.len && (vaddr == RUN_BLOCK + lab.detour.entry_at || vaddr == LAB_SITE))
+		vaddr = lab_start();
 	run_code(vaddr, regs, vectors_seed, step, arg, ret_end);
 	/* As the tracer sees it. */
 	for (size_t i = 0; i < lab.plan.n_probes && ret_end->signo == SIGTRAP; i++)
@@ -166,9 +213,9 @@ void lab_run_function(const struct run_regs *regs, void (*fn)(void *arg), void *
 void lab_call_nested(void)
 {
 #if RUN_BITS == 32
-	run_call(LAB_SITE, LAB_NESTED, (uint32_t)(uintptr_t)lab.nested_text);
+	run_call(lab_start(), LAB_NESTED, (uint32_t)(uintptr_t)lab.nested_text);
 #else
-	((void (*)(long, const char *))LAB_SITE)(LAB_NESTED, lab.nested_text);
+	((void (*)(long, const char *))lab_start())(LAB_NESTED, lab.nested_text);
 #endif
 }
 
@@ -212,6 +259,7 @@ void lab_assert_kept(const char *what, const struct run_regs *before, const uint
 		     const struct run_end *end)
 {
 	uint64_t above = before->gpr[SP] - RED_ZONE - RUN_STACK;
+	uint8_t want[RUN_STACK_SIZE];
 
 	for (size_t i = 0; i < RUN_GPRS; i++)
 		if (end->regs.gpr[i] != before->gpr[i])
@@ -225,9 +273,15 @@ void lab_assert_kept(const char *what, const struct run_regs *before, const uint
 	if (!stack)
 		return;
 	assert_true(above >= 128 && above < RUN_STACK_SIZE);
+	memcpy(want, stack, sizeof(want));
+	if (lead.is_push) {
+		uint64_t at = above + RED_ZONE - RUN_WORD;
+
+		memcpy(want + at, end->stack + at, RUN_WORD);
+	}
 	/* Nothing above the red zone's end, nothing further below than the frame. */
-	assert_memory_equal(end->stack + above, stack + above, RUN_STACK_SIZE - above);
-	assert_memory_equal(end->stack, stack, above + RED_ZONE - FRAME_ALL);
+	assert_memory_equal(end->stack + above, want + above, RUN_STACK_SIZE - above);
+	assert_memory_equal(end->stack, want, above + RED_ZONE - FRAME_ALL);
 }
 
 static void write_link(uint64_t vaddr, const struct run_regs *regs)

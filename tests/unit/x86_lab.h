@@ -61,6 +61,9 @@ void lab_scribble_below(uint64_t sp);
 /* Everything there is, mapped. run_init() comes first. */
 void lab_make(void);
 
+/* Where the function begins: at the site, or at what stands in front of it. */
+uint64_t lab_start(void);
+
 /* lab_run(), a step at a time. */
 void lab_run_steps(const struct run_regs *regs, run_step_fn *step, void *arg,
 		   struct run_end *ret_end);

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * A site behind a lead becomes one at it: what made a fault there may run again, by itself, and
+ * that is no other hit; or the program's handler skips it, and then there is none.
+ */
+
+#include <errno.h>
+
+#include "engine/base/err.h"
+#include "engine/object/maps.h"
+#include "engine/plant/jump_batch.h"
+#include "engine/trace/hold.h"
+
+static const char why_fault[] = "its first instructions made a fault";
+
+/* The probe that the site is behind the lead of, or NULL. */
+static struct uprobe *led(const struct site *site)
+{
+	for (size_t i = 0; i < site->n_probes; i++)
+		if (!site->is_first && uprobe_behind(site->probes[i]))
+			return site->probes[i];
+	return NULL;
+}
+
+/* What stands there is no reason to fail: then all stays as it is. */
+static struct site *make_first(struct plant *plant, struct space *space, pid_t tid,
+			       const struct site *site, const struct uprobe *probe)
+{
+	struct plant_space *ps = space->plant;
+	uint64_t vaddr = site_probed(site, probe);
+	struct area *area = area_of(ps, site->slot);
+	struct site_origin from = { .code = &probe->code,
+				    .insn = &probe->insn,
+				    .what = probe->what };
+	struct mapping m = { .start = vaddr,
+			     .foffset = site->foffset - uprobe_behind(probe),
+			     .dev = site->dev,
+			     .ino = site->ino };
+	struct mem_view view = { .mem = &space->mem };
+	struct site *first = NULL;
+	struct ubp_err err;
+
+	ubp_err_reset(&err);
+	if (!area || plant_site_at(space, vaddr) ||
+	    (area_is_full(area) && !map_get(&ps->slots, vaddr)) ||
+	    site_provide(space, tid, &view, vaddr, &m, &from, &first, &err) < 0)
+		return NULL;
+	first->is_first = true;
+	if (site_prepare(plant, space, tid, first, area, &err) == 0 &&
+	    area_enter(space, tid, area_of(ps, first->slot), &first, 1) == 0)
+		return first;
+	site_discard(ps, first);
+	return NULL;
+}
+
+static bool take_probes(struct site *first, const struct site *site)
+{
+	for (size_t i = 0; i < site->n_probes; i++)
+		if (site_add_probe(first, site->probes[i]) < 0)
+			return false;
+	return true;
+}
+
+/* With all threads held. Those that are under way in the old site's slot know their way on. */
+static bool move(struct plant *plant, struct space *space, pid_t tid, struct site *site)
+{
+	struct uprobe *probe = led(site);
+	struct site *first = make_first(plant, space, tid, site, probe);
+	struct ubp_err err;
+
+	if (!first)
+		return false;
+	ubp_err_reset(&err);
+	if (!take_probes(first, site) || site_plant(space, tid, first, &err) < 0) {
+		site_discard(space->plant, first);
+		return false;
+	}
+	site_unplant(space, tid, site);
+	site->planted = false;
+	site->is_moved = true;
+	jump_refuse(first, why_fault);
+	return true;
+}
+
+static bool is_movable(const struct site *site)
+{
+	return site->planted && !site->is_moved && led(site) && site->slot && !site->n_exits &&
+	       !site->watches && site->rung == SITE_BOOSTED;
+}
+
+bool site_to_first(struct plant *plant, struct tracer *tracer, struct tracee *t,
+		   struct site *site)
+{
+	struct space *space = t->process->space;
+	struct plant_space *ps = space->plant;
+	bool done = false, was_held = t->held;
+	pid_t tid = t->tid;
+
+	if (ps->closing || !led(site))
+		return false;
+	if (site->rung == SITE_JUMPED && !jump_demote(tracer, t, site, why_fault))
+		return false;
+	if (map_get(&tracer->tracees, (uint64_t)tid) != t || space->plant != ps)
+		return false;
+	space->refs++;
+	t->held = true;
+	if (hold_all(tracer, space, JUMP_HOLD_MS) && space->plant == ps && is_movable(site))
+		done = move(plant, space, tid, site);
+	hold_end(tracer, space, map_get(&tracer->tracees, (uint64_t)tid) == t ? t : NULL);
+	if (map_get(&tracer->tracees, (uint64_t)tid) == t)
+		t->held = was_held;
+	space_put(tracer, space);
+	return done;
+}
