@@ -67,6 +67,14 @@ void ring_set_n_probes(struct ring_set *set, unsigned n_probes)
 	set->n_probes = n_probes;
 }
 
+void ring_set_use_cells(struct ring_set *set, uint32_t n_cells)
+{
+	if (n_cells > RING_CELLS)
+		n_cells = RING_CELLS;
+	if (n_cells > set->n_cells)
+		set->n_cells = n_cells;
+}
+
 uint64_t ring_set_ns_factor(const struct ring_set *set)
 {
 	return ring_rate_factor(&set->rate);

@@ -68,7 +68,7 @@ struct ring_space {
 	uint32_t n_mapped; /* of them, by the target */
 	bool wants_more;   /* somebody had none of these */
 	struct ring *rings;
-	struct ring **slots; /* RING_THREADS: whose entry it is; NULL: of none */
+	struct map slots; /* of the table of threads -> the ring whose entry it is */
 };
 
 struct ring_set {
@@ -80,6 +80,7 @@ struct ring_set {
 	_Atomic size_t n_spaces;
 	struct ring_owners owners; /* the tracing thread's */
 	struct ring_rate rate;     /* never changes */
+	uint32_t n_cells;          /* that detours use, from the first; the tracing thread's */
 
 	/* The delivering thread's. */
 	struct ring_time time;

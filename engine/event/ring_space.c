@@ -88,6 +88,11 @@ static int map_control(struct ring_space *space, int fd, struct ubp_err *err)
 	return rc;
 }
 
+static size_t rings_len(const struct ring_space *space)
+{
+	return (space->n_rings + 1) * sizeof(*space->rings);
+}
+
 static struct ring_space *alloc_space(struct ring_set *set, uint64_t base, size_t region_len)
 {
 	struct ring_space *space = calloc(1, sizeof(*space));
@@ -99,11 +104,12 @@ static struct ring_space *alloc_space(struct ring_set *set, uint64_t base, size_
 	space->n_rings = (uint32_t)((region_len - RING_RINGS_AT) / ring_stride(set));
 	space->n_mapped = space->n_rings;
 	space->region_len = region_len;
-	space->rings = calloc(space->n_rings + 1, sizeof(*space->rings));
-	space->slots = calloc(RING_THREADS, sizeof(struct ring *));
-	if (space->rings && space->slots)
+	/* For a thousand threads; most processes have a few, and pages nobody writes cost nothing. */
+	space->rings = mmap(NULL, rings_len(space), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (space->rings != MAP_FAILED)
 		return space;
-	ring_space_free(space);
+	free(space);
 	return NULL;
 }
 
@@ -160,8 +166,8 @@ void ring_space_free(struct ring_space *space)
 	}
 	map_free(&space->by_tid);
 	map_free(&space->by_key);
-	free(space->rings);
-	free(space->slots);
+	map_free(&space->slots);
+	munmap(space->rings, rings_len(space));
 	free(space);
 }
 
@@ -177,7 +183,7 @@ static struct ring *find_ring(struct ring_space *space)
 		ring = &space->rings[i];
 		if (atomic_load_explicit(&ring->state, memory_order_acquire) != RING_FREE)
 			continue;
-		if (space->slots[ring->slot] == ring)
+		if (map_get(&space->slots, ring->slot) == ring)
 			ring_table_release(space, ring->slot);
 		return ring;
 	}
@@ -231,7 +237,6 @@ static void start_ring(struct ring *ring, uint32_t slot, bool mute)
 		memcpy(ring->comm, "<...>", sizeof("<...>"));
 	ring_comm_tell(space, slot, ring->comm);
 	atomic_store_explicit(&ring->mute, mute, memory_order_relaxed);
-	space->slots[slot] = ring;
 	/* Before anybody looks at it. */
 	fill_entry(ring, slot);
 	atomic_store_explicit(&ring->state, RING_LIVE, memory_order_release);
@@ -278,8 +283,9 @@ int ring_space_add(struct ring_space *space, pid_t pid, pid_t tid, uint64_t thre
 	ring->tid = tid;
 	if (map_put(&space->by_tid, (uint64_t)tid, ring) < 0)
 		return -ENOSPC;
-	if (map_put(&space->by_key, key, ring) < 0) {
+	if (map_put(&space->by_key, key, ring) < 0 || map_put(&space->slots, slot, ring) < 0) {
 		(void)map_remove(&space->by_tid, (uint64_t)tid);
+		(void)map_remove(&space->by_key, key);
 		return -ENOSPC;
 	}
 	start_ring(ring, slot, mute);
@@ -356,7 +362,8 @@ void ring_space_set_ranges(struct ring_space *space, const uint64_t *ranges, siz
 	for (size_t i = 0; i < RING_RANGES; i++)
 		__atomic_store_n(&head->ranges[i], i < n ? ranges[i] : 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&head->n_ranges, n, __ATOMIC_RELEASE);
-	for (size_t i = 0; i < RING_CELLS; i++) {
+	/* Those behind were never written: a look would give their pages memory. */
+	for (size_t i = 0; i < space->set->n_cells; i++) {
 		uint64_t cell = __atomic_load_n(&head->cells[i], __ATOMIC_RELAXED);
 
 		if (cell && !bsearch(&cell, sorted, n, sizeof(cell), compare_words))

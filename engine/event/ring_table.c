@@ -28,7 +28,7 @@ int ring_table_place(const struct ring_space *space, uint64_t key, uint32_t *ret
 	uint32_t slot = (uint32_t)ring_hash(key);
 
 	for (uint32_t n = 0; n < RING_THREADS; n++, slot = NEXT(slot)) {
-		if (!space->slots[slot]) {
+		if (!map_get(&space->slots, slot)) {
 			*ret_slot = slot;
 			return 0;
 		}
@@ -40,12 +40,12 @@ void ring_table_release(struct ring_space *space, uint32_t slot)
 {
 	struct ring_thread *threads = ring_threads(space);
 
-	space->slots[slot] = NULL;
+	(void)map_remove(&space->slots, slot);
 	__atomic_store_n(&threads[slot].key, RING_KEY_GONE, __ATOMIC_RELEASE);
 	if (key_at(space, NEXT(slot)) != RING_KEY_NONE)
 		return;
 	for (uint32_t n = 0; n < RING_THREADS; n++, slot = PREV(slot)) {
-		if (space->slots[slot] || key_at(space, slot) == RING_KEY_NONE)
+		if (map_get(&space->slots, slot) || key_at(space, slot) == RING_KEY_NONE)
 			return;
 		__atomic_store_n(&threads[slot].key, RING_KEY_NONE, __ATOMIC_RELEASE);
 	}

@@ -25,7 +25,7 @@
 #define AREA_GOAL   0x10000ULL
 #define TABLE_LEAST 512
 #define RUN_SLOTS   4096 /* written at once */
-#define FEW_SITES   32   /* each by itself */
+#define FEW_SITES   8    /* each by itself */
 #define GAP_ENTRIES 64   /* of a table, likewise, though they are as before */
 
 static uint64_t round_up(uint64_t n, uint64_t to)
@@ -268,13 +268,44 @@ int area_enter(const struct space *space, pid_t tid, struct area *area,
 	return rc < 0 ? rc : write_used(space, tid, area);
 }
 
+static size_t keys_len(const struct area *area, bool has_keys)
+{
+	return has_keys ? (area->table_mask + 1) * sizeof(*area->keys) : 0;
+}
+
+static size_t tables_len(const struct area *area, bool has_keys)
+{
+	return keys_len(area, has_keys) + area->len / UBP_SLOT_SIZE * sizeof(*area->owners);
+}
+
+int area_make_tables(struct area *area, bool has_keys)
+{
+	char *at;
+
+	/* Of a heap all would be written to; of a mapping only what is in use takes memory. */
+	at = mmap(NULL, tables_len(area, has_keys), PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED)
+		return -ENOMEM;
+	area->keys = has_keys ? (uint64_t *)at : NULL;
+	area->owners = (struct site **)(at + keys_len(area, has_keys));
+	return 0;
+}
+
+void area_free_tables(struct area *area)
+{
+	void *at = area->keys ? (void *)area->keys : (void *)area->owners;
+
+	if (at)
+		munmap(at, tables_len(area, area->keys != NULL));
+}
+
 void area_free_all(struct area *area)
 {
 	while (area) {
 		struct area *next = area->next;
 
-		free(area->owners);
-		free(area->keys);
+		area_free_tables(area);
 		free(area);
 		area = next;
 	}
@@ -291,13 +322,10 @@ struct area *area_new(uint64_t vaddr, const struct guard_head *head)
 	area->used = head->used;
 	area->fresh = head->len;
 	area->table_mask = head->table_mask;
-	area->owners = calloc(head->len / UBP_SLOT_SIZE, sizeof(*area->owners));
-	area->keys = calloc(head->table_mask + 1, sizeof(*area->keys));
-	if (!area->owners || !area->keys) {
-		area_free_all(area);
-		return NULL;
-	}
-	return area;
+	if (area_make_tables(area, true) == 0)
+		return area;
+	free(area);
+	return NULL;
 }
 
 static bool within(const struct area *a, uint64_t lo, uint64_t hi, uint64_t reach)

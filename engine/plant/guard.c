@@ -290,29 +290,23 @@ static void open_mask(struct tracee *t, const struct maps *maps)
 void guard_open_masks(struct tracer *tracer, struct tracee *t, const struct maps *maps)
 {
 	const struct process *p = t->process;
-	pid_t tid = t->tid, *tried = calloc(p->n_tracees, sizeof(*tried));
-	size_t pos = 0, n = 0, max = p->n_tracees;
-	void *value;
+	pid_t tid = t->tid;
+	size_t n;
+	pid_t *tids = space_ids(p->space, p, &n);
 
 	open_mask(t, maps);
-	while (tried && n < max && map_get(&tracer->tracees, (uint64_t)tid) == t &&
-	       map_next(&tracer->tracees, &pos, NULL, &value)) {
-		struct tracee *other = value;
-		size_t i = 0;
+	for (size_t i = 0; tids && i < n && map_get(&tracer->tracees, (uint64_t)tid) == t;
+	     i++) {
+		struct tracee *other = map_get(&tracer->tracees, (uint64_t)tids[i]);
 
-		while (i < n && tried[i] != other->tid)
-			i++;
-		if (other == t || other->process != p || other->held || i < n ||
-		    !task_blocks(other->tid, SIGTRAP))
+		if (!other || other == t || other->held || !task_blocks_trap(other->tid))
 			continue;
-		tried[n++] = other->tid;
 		if (attach_hold(tracer, other) == 1) {
 			open_mask(other, maps);
 			attach_let_go(other);
 		}
-		pos = 0; /* the table may have changed */
 	}
-	free(tried);
+	free(tids);
 }
 
 int guard_close_mask(struct tracee *t)

@@ -256,18 +256,17 @@ void hijack_save_returning(struct tracer *tracer, const struct space *space)
 {
 	const struct plant_space *ps = space->plant;
 	const struct ubp_arch *arch = space->arch;
-	size_t pos = 0;
-	void *value;
+	struct tracee *t = NULL;
 
+	(void)tracer;
 	if (arch_has_link(arch) || !arch->leave_trampoline)
 		return;
-	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
-		struct tracee *t = value;
+	while ((t = space_next(space, t))) {
 		struct ubp_regs regs;
 		uint64_t entry, real;
 
-		if (t->process->space != space || !t->held || t->called ||
-		    hold_get_regs(t, &regs) < 0 || regs.r[arch->pc] != ps->return_vaddr)
+		if (!t->held || t->called || hold_get_regs(t, &regs) < 0 ||
+		    regs.r[arch->pc] != ps->return_vaddr)
 			continue;
 		entry = find_returned_by(space, regs.r[arch->sp], &real);
 		if (!entry || mem_write(&space->mem, t->tid, regs.r[arch->sp] - arch->addr_size,

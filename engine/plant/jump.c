@@ -344,14 +344,15 @@ static size_t fill_probes(const struct plant *plant, const struct site *site, ui
 {
 	for (size_t i = 0; i < site->n_probes; i++) {
 		const struct uprobe *u = site->probes[i];
+		uint32_t n_cells = detour_cells(u->program) + (plant->frames != 0);
 
+		ring_set_use_cells(plant->rings, *cell + n_cells);
 		probes[i] = (struct detour_probe){ .number = u->number,
 						   .is_return = u->is_return,
 						   .program = u->program,
 						   .filter = u->filter,
 						   .cell = *cell };
-		*cell = (*cell + detour_cells(u->program) + (plant->frames != 0)) %
-			(RING_CELLS / 2);
+		*cell = (*cell + n_cells) % (RING_CELLS / 2);
 	}
 	return site->n_probes;
 }

@@ -183,27 +183,21 @@ static bool is_in_use(const struct plant_space *owner, const struct site_jump *j
  * Whose detours somebody is in, or will come back to from a signal handler. True: one who
  * records just now.
  */
-static bool look_who_is_in(struct tracer *tracer, struct space *space, bool all)
+static bool look_who_is_in(struct space *space, bool all)
 {
 	struct plant_space *ps = space->plant;
 	const struct ubp_arch *arch = space->arch;
 	struct maps maps = { 0 };
 	bool recording = false;
 	struct ubp_err err;
-	size_t pos = 0;
-	void *value;
+	const struct tracee *t = space_next(space, NULL);
 
-	while (map_next(&tracer->tracees, &pos, NULL, &value) && all && !maps.n)
-		if (((const struct tracee *)value)->process->space == space)
-			all = maps_read(((const struct tracee *)value)->tid, &maps, &err) == 0;
+	if (t && all)
+		all = maps_read(t->tid, &maps, &err) == 0;
 	forget_who_is_in(ps, all);
-	pos = 0;
-	while (all && map_next(&tracer->tracees, &pos, NULL, &value)) {
-		const struct tracee *t = value;
+	for (; all && t; t = space_next(space, t)) {
 		struct ubp_regs regs;
 
-		if (t->process->space != space)
-			continue;
 		if (t->held ? hold_get_regs(t, &regs) < 0
 			    : !task_asleep(t->tid, &regs.r[arch->pc], &regs.r[arch->sp])) {
 			/* It has ended, or woken up, and may be anywhere. */
@@ -241,18 +235,14 @@ static void defuse(const struct plant_space *owner, const struct space *space, p
 }
 
 /* Who is about to replace its return address must not: nobody would put that back. */
-static void keep_from_hijacking(struct tracer *tracer, const struct space *space)
+static void keep_from_hijacking(const struct space *space)
 {
-	size_t pos = 0;
-	void *value;
-
-	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
-		struct tracee *t = value;
+	for (struct tracee *t = NULL; (t = space_next(space, t));) {
 		const struct detour *d;
 		struct site *site;
 		uint64_t pc, at;
 
-		if (t->process->space != space || !t->held || hold_get_pc(t, &pc) < 0)
+		if (!t->held || hold_get_pc(t, &pc) < 0)
 			continue;
 		site = plant_site_of_slot(space, pc);
 		if (!site || !jump_has(site, pc, &at))
@@ -321,7 +311,7 @@ static void wait_until_recorded(struct tracer *tracer, struct space *space)
 
 		(void)nanosleep(&a_while, NULL);
 		all = hold_running(tracer, space, JUMP_HOLD_MS);
-		recording = space->plant == ps && look_who_is_in(tracer, space, all);
+		recording = space->plant == ps && look_who_is_in(space, all);
 		hold_end(tracer, space, NULL);
 		if (space->plant != ps)
 			return;
@@ -350,14 +340,14 @@ static void hold_hijacked(struct tracer *tracer, const struct space *space)
 	struct maps maps = { 0 };
 	struct ubp_err err;
 	uint64_t pc, sp;
-	size_t pos = 0;
-	void *value;
+	size_t n;
+	pid_t *tids = space_ids(space, NULL, &n);
 
-	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
+	for (size_t i = 0; tids && i < n; i++) {
+		struct tracee *t = map_get(&tracer->tracees, (uint64_t)tids[i]);
 		struct search s = { .word = ps->return_vaddr };
-		struct tracee *t = value;
 
-		if (t->process->space != space || t->held)
+		if (!t || t->process->space != space || t->held)
 			continue;
 		if (!maps.n && maps_read(t->tid, &maps, &err) < 0)
 			break;
@@ -366,11 +356,12 @@ static void hold_hijacked(struct tracer *tracer, const struct space *space)
 				    find_word, &s);
 		else
 			s.found = true;
-		if (s.found && attach_hold(tracer, t) < 0)
-			pos = 0; /* the table has changed */
+		if (s.found)
+			(void)attach_hold(tracer, t);
 		if (space->plant != ps)
 			break;
 	}
+	free(tids);
 	maps_free(&maps);
 }
 
@@ -389,8 +380,8 @@ void jump_remove(struct tracer *tracer, struct space *space)
 		(void)rings_set_gate(space, space, 0, RING_GATE_OFF);
 		unwrite(ps, space, 0);
 		unwrite_rest(ps, space, 0);
-		recording = look_who_is_in(tracer, space, all);
-		keep_from_hijacking(tracer, space);
+		recording = look_who_is_in(space, all);
+		keep_from_hijacking(space);
 		hijack_save_returning(tracer, space);
 		hijack_put_back(ps, space, 0, &ps->left);
 		ps->n_jumps = 0;

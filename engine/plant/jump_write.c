@@ -187,15 +187,10 @@ static bool clear_threads(struct tracer *tracer, struct space *space, struct jum
 	struct maps maps = { 0 };
 	uint64_t pc, sp;
 	struct ubp_err err;
-	size_t pos = 0;
+	struct tracee *t = NULL;
 	bool good = true;
-	void *value;
 
-	while (good && map_next(&tracer->tracees, &pos, NULL, &value)) {
-		struct tracee *t = value;
-
-		if (t->process->space != space)
-			continue;
+	while (good && (t = space_next(space, t))) {
 		good = maps.n || maps_read(t->tid, &maps, &err) == 0; /* or it has ended */
 		if (good && t->held)
 			clear_held(tracer, &c, &maps, t);
@@ -409,15 +404,15 @@ void jump_write(struct tracer *tracer, struct space *space, const struct tracee 
 {
 	struct plant_space *ps = space->plant;
 	bool all = false;
+	int tries = 0;
 
 	if (!has_any(batch)) {
 		jump_batch_free(batch);
 		return;
 	}
 	space->refs++; /* it must not go while we stop its threads */
-	for (int i = 0; !all && i < HOLD_TRIES && space->plant == ps; i++) {
-		if (i)
-			hold_end(tracer, space, keep);
+	for (; !all && tries < HOLD_TRIES && space->plant == ps; tries++) {
+		/* Who woke up meanwhile is held beside the others. */
 		all = hold_running(tracer, space, JUMP_HOLD_MS);
 		all = all && space->plant == ps && clear_threads(tracer, space, batch);
 	}
@@ -430,6 +425,8 @@ void jump_write(struct tracer *tracer, struct space *space, const struct tracee 
 		put_all_off(ps, batch, why_not_stopped);
 		wait_longer(ps, STUCK_LEAST_NS, STUCK_MOST_NS);
 	}
+	while (tries-- > 1)
+		tracer_stop_end(tracer);
 	hold_end(tracer, space, keep);
 	jump_batch_free(batch);
 	space_put(tracer, space);

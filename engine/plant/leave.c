@@ -272,31 +272,40 @@ static void unhook_all(struct tracer *tracer, const struct process *only)
 	}
 }
 
-void plant_leave(struct tracer *tracer, const struct process *only)
+static void close_masks(struct tracer *tracer, const struct process *p)
 {
-	size_t pos = 0;
-	void *value;
+	size_t n;
+	pid_t *tids = space_ids(p->space, p, &n);
 
-	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
-		struct tracee *t = value;
+	for (size_t i = 0; tids && i < n; i++) {
+		struct tracee *t = map_get(&tracer->tracees, (uint64_t)tids[i]);
 
-		if (!t->trap_opened || (only && t->process != only))
+		if (!t || !t->trap_opened)
 			continue;
 		leave_mask(tracer, t);
-		pos = 0; /* the table may have changed */
 	}
-	pos = 0;
-	while (map_next(&tracer->processes, &pos, NULL, &value)) {
-		struct process *p = value;
-		uint64_t pid = (uint64_t)p->pid;
+	free(tids);
+}
 
-		if (!p->is_guarded || (only && p != only))
+void plant_leave(struct tracer *tracer, const struct process *only)
+{
+	size_t n;
+	pid_t *pids = tracer_pids(tracer, &n);
+
+	for (size_t i = 0; pids && i < n; i++) {
+		struct process *p = map_get(&tracer->processes, (uint64_t)pids[i]);
+
+		if (!p || (only && p != only))
+			continue;
+		close_masks(tracer, p);
+		p = map_get(&tracer->processes, (uint64_t)pids[i]);
+		if (!p || !p->is_guarded)
 			continue;
 		leave_process(tracer, p);
-		if (map_get(&tracer->processes, pid) == p)
+		if (map_get(&tracer->processes, (uint64_t)pids[i]) == p)
 			p->is_guarded = false;
-		pos = 0;
 	}
+	free(pids);
 	unhook_all(tracer, only);
 }
 
@@ -312,14 +321,15 @@ static int copy_areas(const struct plant_space *from, struct plant_space *to)
 			return -ENOMEM;
 		*copy = *a;
 		copy->next = NULL;
-		copy->owners = calloc(n, sizeof(*copy->owners));
-		copy->keys = a->keys ? malloc((a->table_mask + 1) * sizeof(*copy->keys)) : NULL;
+		copy->owners = NULL;
+		copy->keys = NULL;
 		*tail = copy;
 		tail = &copy->next;
-		if (!copy->owners || (a->keys && !copy->keys))
+		if (area_make_tables(copy, a->keys != NULL) < 0)
 			return -ENOMEM;
-		if (a->keys)
-			memcpy(copy->keys, a->keys, (a->table_mask + 1) * sizeof(*copy->keys));
+		for (uint64_t i = 0; a->keys && i <= a->table_mask; i++)
+			if (a->keys[i])
+				copy->keys[i] = a->keys[i];
 		for (size_t i = 0; i < n; i++)
 			if (a->owners[i])
 				copy->owners[i] = map_get(&to->sites, a->owners[i]->vaddr);

@@ -497,6 +497,10 @@ struct site **area_owner(const struct area *area, uint64_t slot);
 int area_enter(const struct space *space, pid_t tid, struct area *area,
 	       struct site *const *sites, size_t n);
 struct area *area_new(uint64_t vaddr, const struct guard_head *head);
+/* Its .owners and, if it has a table, .keys: all empty. By .len and .table_mask, which stay as they
+ * are. Returns 0 or -ENOMEM. */
+int area_make_tables(struct area *area, bool has_keys);
+void area_free_tables(struct area *area);
 void area_free_all(struct area *area);
 /* Write what stands once in a space, into the area at @head. */
 int area_furnish(const struct space *space, uint64_t head, pid_t tid);

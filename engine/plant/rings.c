@@ -246,37 +246,21 @@ static void note_thread(struct plant_space *ps, struct tracee *t, uint64_t threa
 		ring_space_set_cpu(ps->rings, t->tid, task_rseq_cpu_vaddr(t));
 }
 
-static bool is_shared(struct tracer *tracer, const struct process *p)
-{
-	size_t pos = 0;
-	void *value;
-
-	while (map_next(&tracer->processes, &pos, NULL, &value))
-		if (value != p && ((struct process *)value)->space == p->space)
-			return true;
-	return false;
-}
-
 /*
  * A process that shares its memory with others may have the thread pointer of one of them. Those
  * found at attach may sleep, and then have never told theirs.
  */
-static bool may_be_anothers(struct tracer *tracer, const struct tracee *t)
+static bool may_be_anothers(const struct tracee *t)
 {
 	const struct process *p = t->process;
-	size_t pos = 0;
-	void *value;
 
-	/* Who stops all threads has a share in the memory, too. */
-	if (p->space->refs == 1 || !is_shared(tracer, p))
+	/* It is the only one? (Who stops all threads has a share in the memory, too.) */
+	if (p->space->processes == p && !p->next)
 		return false;
-	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
-		const struct tracee *other = value;
-
-		if (other->process != p && other->process->space == p->space &&
+	for (const struct tracee *other = NULL; (other = space_next(p->space, other));)
+		if (other->process != p &&
 		    (!other->thread_pointer || other->thread_pointer == t->thread_pointer))
 			return true;
-	}
 	return false;
 }
 
@@ -307,7 +291,7 @@ void rings_add_thread(struct tracer *tracer, struct tracee *t, const struct ubp_
 		(void)map_put(&ps->thread_pointers, thread_pointer, RINGS_SHARED);
 		return;
 	}
-	if (!may_be_anothers(tracer, t) &&
+	if (!may_be_anothers(t) &&
 	    map_put(&ps->thread_pointers, thread_pointer, tid_value(t->tid)) == 0)
 		note_thread(ps, t, thread_pointer);
 }

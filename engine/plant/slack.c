@@ -63,8 +63,7 @@ static struct area *area_at(uint64_t from, uint64_t end)
 		return NULL;
 	area->vaddr = from;
 	area->len = (end - from) / UBP_SLOT_SIZE * UBP_SLOT_SIZE;
-	area->owners = calloc(area->len / UBP_SLOT_SIZE + 1, sizeof(*area->owners));
-	if (!area->owners) {
+	if (area_make_tables(area, false) < 0) {
 		free(area);
 		return NULL;
 	}

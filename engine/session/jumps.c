@@ -30,7 +30,7 @@ void jumps_due(struct ubp_session *s, struct space *space, bool is_new)
 	if (is_new && !ps->n_jumps && s->opt.mode != UBP_MODE_JUMP)
 		ps->hits_before_jumps = HITS_BEFORE_JUMPS;
 	s->jumps_due = true;
-	tracer_wake(&s->tracer);
+	tracer_end_turn(&s->tracer);
 }
 
 void jumps_wanted(void *ctx, struct space *space)
@@ -80,14 +80,14 @@ static void upgrade(struct ubp_session *s, struct process *p)
 	jump_write(&s->tracer, space, NULL, batch);
 }
 
-void jumps_pass(struct ubp_session *s)
+bool jumps_pass(struct ubp_session *s, uint64_t limit_ns)
 {
 	uint64_t now;
 	size_t pos = 0;
 	void *value;
 
 	if (!s->jumps_due)
-		return;
+		return true;
 	s->jumps_due = false;
 	now = event_clock_now(CLOCK_KIND_MONO);
 	while (map_next(&s->tracer.processes, &pos, NULL, &value)) {
@@ -101,10 +101,13 @@ void jumps_pass(struct ubp_session *s)
 		if (ps->hits_before_jumps || ps->jumps_tried_ns >= now ||
 		    now - ps->jumps_tried_ns < ps->jumps_wait_ns)
 			continue;
+		if (event_clock_now(CLOCK_KIND_MONO) - now > limit_ns)
+			return false;
 		ps->jumps_tried_ns = now;
 		upgrade(s, p);
 		pos = 0; /* the table may have changed */
 	}
+	return true;
 }
 
 void jumps_end(struct ubp_session *s)

@@ -24,6 +24,8 @@
 #include "engine/trace/task.h"
 
 #define STOPS_PER_TURN 64
+#define JUMPS_BEGIN_NS 250000000ULL /* before tracing is said to have begun */
+#define JUMPS_TURN_NS  5000000ULL   /* between two looks at what has stopped */
 
 void session_news(struct ubp_session *s)
 {
@@ -315,6 +317,16 @@ static enum keep_verdict forked_partly(struct ubp_session *s, struct tracee *fir
 	return update(s, first, NULL);
 }
 
+/* Its parent was seized, and nothing planted yet. */
+static enum keep_verdict forked_early(struct ubp_session *s, struct tracee *first)
+{
+	if (first->process->silent)
+		return LET_GO;
+	session_mark_known(s, first->tid, true);
+	session_count_process(s);
+	return update(s, first, NULL);
+}
+
 /* Its breakpoints are its parent's; it is kept until it has its own memory. */
 static enum keep_verdict forked_sharing(struct ubp_session *s, struct tracee *first)
 {
@@ -343,6 +355,8 @@ static enum keep_verdict on_forked(void *ctx, struct process *parent, struct tra
 		return forked_sharing(s, first);
 	first->process->silent =
 		!session_follows_children(s) || plant_is_closing(parent->space);
+	if (!parent->space->plant)
+		return forked_early(s, first);
 	is_whole = plant_is_whole_copy(parent->space, space) &&
 		   !(first->process->silent && plant_forgot(parent->space));
 	return is_whole ? forked_whole(s, parent, first) : forked_partly(s, first);
@@ -550,24 +564,27 @@ static int set_up(struct ubp_session *s, struct ubp_err *err)
 		return rc;
 	rc = targets_begin(s, err);
 	if (rc == 0)
-		jumps_pass(s);
+		(void)jumps_pass(s, JUMPS_BEGIN_NS);
 	return rc;
 }
 
 /* --- the loop ----------------------------------------------------------------------------- */
 
-static pid_t next_candidate(struct ubp_session *s)
+/* All that were found meanwhile: together they cost less. */
+static void try_candidates(struct ubp_session *s)
 {
-	pid_t pid = 0;
+	pid_t *pids;
+	size_t n;
 
 	pthread_mutex_lock(&s->lock);
-	if (s->n_candidates) {
-		pid = s->candidates[0];
-		memmove(s->candidates, s->candidates + 1,
-			--s->n_candidates * sizeof(*s->candidates));
-	}
+	pids = s->candidates;
+	n = s->n_candidates;
+	s->candidates = NULL;
+	s->n_candidates = s->cap_candidates = 0;
 	pthread_mutex_unlock(&s->lock);
-	return pid;
+	if (n)
+		targets_try(s, pids, n);
+	free(pids);
 }
 
 static bool must_stop(struct ubp_session *s)
@@ -677,7 +694,6 @@ void *run_thread(void *arg)
 {
 	struct ubp_session *s = arg;
 	struct ubp_err err;
-	pid_t pid;
 	int rc;
 
 	s->thread_tid = gettid();
@@ -695,10 +711,12 @@ void *run_thread(void *arg)
 	announce(s, 0, &err);
 	while (!must_stop(s) && !s->tracer.wait_code) {
 		release_pass(s);
-		jumps_pass(s);
-		(void)tracer_run(&s->tracer, STOPS_PER_TURN);
-		while ((pid = next_candidate(s)))
-			targets_try(s, pid);
+		/* Hits do not wait while jumps are made in many processes. */
+		if (jumps_pass(s, JUMPS_TURN_NS))
+			(void)tracer_run(&s->tracer, STOPS_PER_TURN);
+		else
+			tracer_poll(&s->tracer, STOPS_PER_TURN);
+		try_candidates(s);
 	}
 	if (s->tracer.wait_code)
 		fail(s);

@@ -214,8 +214,9 @@ bool session_follows_children(const struct ubp_session *s);
 void session_mark_known(struct ubp_session *s, pid_t pid, bool known);
 void session_count_process(struct ubp_session *s);
 
-/* jumps.c, on that thread: make jumps of breakpoints where that is due; end them all. */
-void jumps_pass(struct ubp_session *s);
+/* jumps.c, on that thread: make jumps of breakpoints where that is due; end them all. False: there
+ * are more, but it has taken @limit_ns already. */
+bool jumps_pass(struct ubp_session *s, uint64_t limit_ns);
 /* @is_new: its program has just been started. */
 void jumps_due(struct ubp_session *s, struct space *space, bool is_new);
 void jumps_end(struct ubp_session *s);
@@ -281,8 +282,9 @@ void release_process(struct ubp_session *s, pid_t pid);
 
 /* targets.c, on that thread: attach to what the options ask for. */
 int targets_begin(struct ubp_session *s, struct ubp_err *err);
-/* One that was found later. If it may not be traced it is counted and passed over. */
-void targets_try(struct ubp_session *s, pid_t pid);
+/* Those that map a probed file. What may not be traced is counted and passed over; the list is
+ * overwritten. */
+void targets_try(struct ubp_session *s, pid_t *pids, size_t n);
 /* From any thread: a line for the user, delivered by ubp_dispatch(). */
 /* What could not be taken out of a process is told, and ubp_has_failed(). @left: or NULL. */
 void session_tell_left(struct ubp_session *s, pid_t pid, const struct plant_left *left);

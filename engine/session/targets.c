@@ -18,7 +18,8 @@
 #include "engine/trace/attach.h"
 #include "engine/trace/task.h"
 
-#define ATTACH_TRIES 20
+#define ATTACH_TRIES  20
+#define STOPS_AT_ONCE 64
 
 /* Nothing may stay in it: @t, held, and its process are given up. */
 static void plant_failed(struct ubp_session *s, struct tracee *t)
@@ -80,37 +81,82 @@ static void plant_in_sharers(struct ubp_session *s, pid_t pid)
 		    map_get(&s->known, other))
 			continue;
 		session_mark_known(s, sharer->pid, true);
-		sharer->silent = !session_follows_children(s);
+		sharer->silent = sharer->silent && !session_follows_children(s);
 		(void)plant_in(s, sharer, &err);
 		p = map_get(&s->tracer.processes, (uint64_t)pid);
 		pos = 0; /* the table may have changed */
 	}
 }
 
-static int try_attach(struct ubp_session *s, pid_t pid, struct ubp_err *err)
+/* One more thing that is traced. 0: it is seized; 1: it was traced already. */
+static int seize(struct ubp_session *s, pid_t pid, struct ubp_err *err)
 {
 	struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
-	int rc;
 
-	if (p) {
-		p->silent = false;
-		return 0;
-	}
-	rc = attach_process(&s->tracer, pid, &p, err);
-	if (rc < 0)
-		return rc;
-	rc = attach_sharers(&s->tracer, p, err);
-	if (rc < 0) {
-		attach_undo(&s->tracer, pid);
-		return rc;
-	}
-	rc = plant_in(s, p, err);
+	if (!p)
+		return attach_process(&s->tracer, pid, &p, err);
+	p->silent = false;
+	return 1;
+}
+
+static int plant_in_seized(struct ubp_session *s, pid_t pid, struct ubp_err *err)
+{
+	struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
+	int rc = p ? plant_in(s, p, err)
+		   : ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
+
 	if (rc < 0)
 		return rc;
 	session_mark_known(s, pid, true);
 	session_count_process(s);
 	plant_in_sharers(s, pid);
 	return 0;
+}
+
+/* Some that are attached to together, with what became of each: as seize() tells, or -errno. */
+struct batch {
+	struct ubp_session *s;
+	const pid_t *pids;
+	int *rcs;
+	size_t n;
+	struct ubp_err *err; /* of the last that failed */
+};
+
+static void sharer_refused(void *ctx, pid_t pid, int rc, const struct ubp_err *err)
+{
+	struct batch *b = ctx;
+
+	for (size_t i = 0; i < b->n; i++)
+		if (b->pids[i] == pid && b->rcs[i] == 0) {
+			b->rcs[i] = rc;
+			*b->err = *err;
+			attach_undo(&b->s->tracer, pid);
+		}
+}
+
+static void find_sharers(struct batch *b)
+{
+	pid_t *seized = malloc((b->n + 1) * sizeof(*seized));
+	size_t n = 0;
+
+	for (size_t i = 0; seized && i < b->n; i++)
+		if (b->rcs[i] == 0)
+			seized[n++] = b->pids[i];
+	if (seized)
+		attach_sharers(&b->s->tracer, seized, n, sharer_refused, b);
+	free(seized);
+}
+
+static int try_attach(struct ubp_session *s, pid_t pid, struct ubp_err *err)
+{
+	int rc = seize(s, pid, err);
+	struct batch b = { .s = s, .pids = &pid, .rcs = &rc, .n = 1, .err = err };
+
+	if (rc == 0)
+		find_sharers(&b);
+	if (rc == 0)
+		rc = plant_in_seized(s, pid, err);
+	return rc < 0 ? rc : 0;
 }
 
 static int attach_and_plant(struct ubp_session *s, pid_t pid, struct ubp_err *err)
@@ -122,6 +168,46 @@ static int attach_and_plant(struct ubp_session *s, pid_t pid, struct ubp_err *er
 	do {
 		rc = try_attach(s, pid, err);
 	} while (rc == -ESRCH && ++tries < ATTACH_TRIES && task_live_thread(pid));
+	return rc;
+}
+
+static void handle_stops(struct ubp_session *s)
+{
+	tracer_poll(&s->tracer, STOPS_AT_ONCE);
+	release_pass(s);
+}
+
+/*
+ * First all are seized, which stops nobody; then it takes one look at all processes to find
+ * who else lives in their memories; then each is planted in. Stops are handled in between: what
+ * is traced already may run into one at any time. @done is told of each in turn, and may end it.
+ */
+static int attach_many(struct ubp_session *s, const pid_t *pids, size_t n,
+		       int (*done)(struct ubp_session *s, pid_t pid, int rc,
+				   struct ubp_err *err),
+		       struct ubp_err *err)
+{
+	int rc = 0, *rcs = malloc((n + 1) * sizeof(*rcs));
+	struct batch b = { .s = s, .pids = pids, .rcs = rcs, .n = n, .err = err };
+
+	if (!rcs)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	for (size_t i = 0; i < n; i++) {
+		rcs[i] = seize(s, pids[i], err);
+		if (i % STOPS_AT_ONCE == 0)
+			handle_stops(s);
+	}
+	find_sharers(&b);
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		int one = rcs[i] == 0 ? plant_in_seized(s, pids[i], err) : rcs[i];
+
+		/* For the reason of a refusal; or it was in the middle of an exec. */
+		if (rcs[i] < 0 || one == -ESRCH)
+			one = attach_and_plant(s, pids[i], err);
+		rc = done(s, pids[i], one < 0 ? one : 0, err);
+		handle_stops(s);
+	}
+	free(rcs);
 	return rc;
 }
 
@@ -147,24 +233,31 @@ static void is_new(void *ctx, pid_t pid)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* A process that maps a probed file. One that may not be traced is passed over. */
-void targets_try(struct ubp_session *s, pid_t pid)
+/* One that may not be traced is passed over. */
+static int pass_over(struct ubp_session *s, pid_t pid, int rc, struct ubp_err *err)
 {
-	struct ubp_err err;
-	int rc;
-
-	if (is_known(s, pid) || task_tracer(pid) == gettid())
-		return;
-	rc = attach_and_plant(s, pid, &err);
 	if (rc == 0 || rc == -ESRCH)
-		return;
+		return 0;
 	pthread_mutex_lock(&s->lock);
 	(void)map_put(&s->given_up, (uint64_t)pid, s);
 	s->n_skipped++;
 	pthread_mutex_unlock(&s->lock);
 	/* What belongs to others is counted; the unexpected is told. */
 	if (rc != -EPERM && rc != -EACCES)
-		session_warn(s, "process %d is not traced: %s", (int)pid, err.text);
+		session_warn(s, "process %d is not traced: %s", (int)pid, err->text);
+	return 0;
+}
+
+void targets_try(struct ubp_session *s, pid_t *pids, size_t n)
+{
+	struct ubp_err err;
+	size_t n_new = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!is_known(s, pids[i]) && task_tracer(pids[i]) != gettid())
+			pids[n_new++] = pids[i];
+	if (n_new && attach_many(s, pids, n_new, pass_over, &err) < 0)
+		session_warn(s, "%s", err.text);
 }
 
 /* Another tracer of our kind: it must be free to stop and wake its own. */
@@ -222,23 +315,40 @@ static const struct finder_ops finder_ops = {
 	.is_new = is_new,
 };
 
-static int attach_if_wanted(void *ctx, pid_t pid)
+struct found {
+	struct ubp_session *s;
+	pid_t *pids;
+	size_t n, cap;
+};
+
+static int add_if_wanted(void *ctx, pid_t pid)
 {
-	struct ubp_session *s = ctx;
+	struct found *f = ctx;
 	struct ubp_err err;
 
-	if (map_get(&s->excluded, (uint64_t)pid))
+	if (map_get(&f->s->excluded, (uint64_t)pid))
 		return 0;
-	if (wants(s, pid))
-		targets_try(s, pid);
-	else if (task_check_access(pid, &err) < 0)
-		s->n_unseen++;
+	if (!wants(f->s, pid)) {
+		f->s->n_unseen += task_check_access(pid, &err) < 0;
+		return 0;
+	}
+	if (f->n == f->cap) {
+		size_t cap = f->cap ? f->cap * 2 : 64;
+		pid_t *bigger = realloc(f->pids, cap * sizeof(*bigger));
+
+		if (!bigger)
+			return -ENOMEM;
+		f->pids = bigger;
+		f->cap = cap;
+	}
+	f->pids[f->n++] = pid;
 	return 0;
 }
 
 /* Every process there is, and from now on those that come. */
 static int attach_all(struct ubp_session *s, struct ubp_err *err)
 {
+	struct found f = { .s = s };
 	int rc = exclude_collect(&s->excluded);
 
 	if (rc < 0)
@@ -247,7 +357,9 @@ static int attach_all(struct ubp_session *s, struct ubp_err *err)
 	if (rc < 0)
 		return rc;
 	s->finder_kind = finder_kind(s->finder);
-	(void)finder_each_process(attach_if_wanted, s);
+	(void)finder_each_process(add_if_wanted, &f);
+	targets_try(s, f.pids, f.n);
+	free(f.pids);
 	if (s->n_skipped && !s->n_processes && geteuid() != 0)
 		return ubp_fail(
 			err, EPERM,
@@ -287,25 +399,24 @@ static int check_mapped(struct ubp_session *s, pid_t pid, struct ubp_err *err)
 			(int)pid, define_spec(s, 0)->path);
 }
 
+static int take_named(struct ubp_session *s, pid_t pid, int rc, struct ubp_err *err)
+{
+	if (rc == 0)
+		rc = check_mapped(s, pid, err);
+	s->n_wanted += rc == 0;
+	if (rc != -ESRCH || s->opt.n_pids == 1 || task_live_thread(pid))
+		return rc;
+	session_warn(s, "process %d has ended: the others are traced", (int)pid);
+	return 0;
+}
+
 static int attach_named(struct ubp_session *s, struct ubp_err *err)
 {
 	size_t n = s->opt.n_pids;
+	int rc = attach_many(s, s->pids, n, take_named, err);
 
-	for (size_t i = 0; i < n; i++) {
-		pid_t pid = s->pids[i];
-		int rc = attach_and_plant(s, pid, err);
-
-		if (rc == 0)
-			rc = check_mapped(s, pid, err);
-		if (rc == 0)
-			s->n_wanted++;
-		else if (rc != -ESRCH || n == 1 || task_live_thread(pid))
-			return rc;
-		else
-			session_warn(s, "process %d has ended: the others are traced",
-				     (int)pid);
-	}
-	return s->n_wanted ? 0 : ubp_fail(err, ESRCH, "all %zu processes have ended", n);
+	return rc < 0 || s->n_wanted ? rc
+				     : ubp_fail(err, ESRCH, "all %zu processes have ended", n);
 }
 
 static int attach_of_thread(struct ubp_session *s, struct ubp_err *err)

@@ -4,7 +4,6 @@
 #include "engine/trace/attach.h"
 
 #include <dirent.h>
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -19,7 +18,6 @@
 #include "engine/base/again.h"
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
-#include "engine/trace/finder.h"
 #include "engine/trace/task.h"
 
 #define SEIZE_TRIES    10
@@ -100,21 +98,6 @@ static int seize_new_threads(struct tracer *tracer, struct process *p, bool *ret
 	return rc;
 }
 
-/* The space of a process that @tid's shares its memory with (CLONE_VM), or NULL. */
-static struct space *shared_space(const struct tracer *tracer, pid_t tid)
-{
-	size_t pos = 0;
-	void *value;
-
-	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
-		const struct tracee *t = value;
-
-		if (t->tid == t->process->pid && task_shares_memory(tid, t->tid) == 1)
-			return t->process->space;
-	}
-	return NULL;
-}
-
 int attach_process(struct tracer *tracer, pid_t pid, struct process **ret_process,
 		   struct ubp_err *err)
 {
@@ -127,9 +110,7 @@ int attach_process(struct tracer *tracer, pid_t pid, struct process **ret_proces
 	/* Look at one first: a refusal then tells the better reason. */
 	if (!live || task_tracer(live))
 		return task_explain_refusal(pid, live ? live : pid, EPERM, err);
-	space = shared_space(tracer, live);
-	if (!space)
-		space = space_new(tracer, NULL, live, err);
+	space = space_new(tracer, NULL, live, err);
 	if (!space)
 		return task_explain_refusal(pid, live, err->code, err);
 	p = tracer_add_process(tracer, pid, space);
@@ -156,40 +137,6 @@ int attach_process(struct tracer *tracer, pid_t pid, struct process **ret_proces
 	}
 	tracer_drop_process(tracer, p);
 	return rc;
-}
-
-struct sharers {
-	struct tracer *tracer;
-	const struct process *p;
-	pid_t tid; /* a thread of p */
-	struct ubp_err *err;
-};
-
-static int seize_sharer(void *ctx, pid_t pid)
-{
-	struct sharers *s = ctx;
-	struct process *sharer;
-	pid_t live;
-	int rc;
-
-	/* One that a seized thread gave birth to is ours already, and will be told. */
-	if (map_get(&s->tracer->processes, (uint64_t)pid) || task_tracer(pid) == gettid() ||
-	    !(live = task_live_thread(pid)) || task_shares_memory(s->tid, live) != 1)
-		return 0;
-	/* None at all is shared with every kernel thread: ours is just ending. */
-	if (!task_auxv(live, AT_PAGESZ))
-		return 0;
-	rc = attach_process(s->tracer, pid, &sharer, s->err);
-	if (rc == 0)
-		sharer->silent = true;
-	return rc == -ESRCH ? 0 : rc;
-}
-
-int attach_sharers(struct tracer *tracer, const struct process *p, struct ubp_err *err)
-{
-	struct sharers s = { tracer, p, task_live_thread(p->pid), err };
-
-	return s.tid ? finder_each_process(seize_sharer, &s) : 0;
 }
 
 /* Stop @t. 1: it is held; 0: not now; -ESRCH: it is gone. */
@@ -237,24 +184,20 @@ int attach_hold(struct tracer *tracer, struct tracee *t)
 
 void attach_undo(struct tracer *tracer, pid_t pid)
 {
-	size_t pos = 0;
-	void *value;
+	const struct process *p = map_get(&tracer->processes, (uint64_t)pid);
+	size_t n = 0;
+	pid_t *tids = p ? space_ids(p->space, p, &n) : NULL;
 
 	/* Detaching needs a stop, and a stop may disturb: only where it can't be
 	 * avoided, and it is the exception that brings us here. What can't be stopped
 	 * stays traced: let go of in the wrong way, it would stop for ever. */
-	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
-		struct tracee *t = value;
-		int rc;
+	for (size_t i = 0; tids && i < n; i++) {
+		struct tracee *t = map_get(&tracer->tracees, (uint64_t)tids[i]);
 
-		if (t->process->pid != pid)
-			continue;
-		rc = t->held ? 1 : hold(tracer, t, STOP_LIMIT_MS);
-		if (rc == 1)
+		if (t && attach_hold(tracer, t) == 1)
 			tracer_detach(tracer, t);
-		if (rc != 0)
-			pos = 0; /* the table has changed */
 	}
+	free(tids);
 }
 
 /*
@@ -282,18 +225,40 @@ static bool look_after_others(struct tracer *tracer, const struct process *p)
 }
 
 /* Do all its threads wait in the kernel for something that no signal ends? */
-static bool is_stuck(const struct tracer *tracer, const struct process *p)
+static bool is_stuck(const struct process *p)
 {
-	size_t pos = 0;
-	void *value;
-
-	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
-		const struct tracee *t = value;
-
-		if (t->process == p && !strchr("DZX", task_state(t->tid)))
+	for (const struct tracee *t = p->tracees; t; t = t->next)
+		if (!strchr("DZX", task_state(t->tid)))
 			return false;
-	}
 	return true;
+}
+
+/* One of @p's threads, @running: that runs. NULL: none stops soon; or @p has ended. */
+static struct tracee *hold_any(struct tracer *tracer, struct process *p, bool running,
+			       int *n_tries)
+{
+	pid_t pid = p->pid;
+	size_t n;
+	pid_t *tids = space_ids(p->space, p, &n);
+	struct tracee *t = NULL;
+
+	for (size_t i = 0; tids && i < n && !t; i++) {
+		t = map_get(&tracer->tracees, (uint64_t)tids[i]);
+		if (!t || t->process != p ||
+		    (running && !t->parked && task_state(t->tid) != 'R') ||
+		    hold(tracer, t, ONE_TURN_MS) != 1) {
+			t = NULL;
+		} else if (*n_tries < CRITICAL_MAX && task_in_rseq(t)) {
+			++*n_tries;
+			attach_let_go(t);
+			t = NULL;
+			i = running ? i - 1 : i; /* soon it is out of that */
+		}
+		if (map_get(&tracer->processes, (uint64_t)pid) != p)
+			break;
+	}
+	free(tids);
+	return t;
 }
 
 int attach_hold_one(struct tracer *tracer, struct process *p, struct tracee **ret_tracee,
@@ -305,37 +270,18 @@ int attach_hold_one(struct tracer *tracer, struct process *p, struct tracee **re
 
 	/* First those that run: stopping them disturbs no system call. */
 	for (int pass = 0; pass < 2 || (now - begun < ONE_LIMIT_NS &&
-					(now - moved < STUCK_LIMIT_NS || !is_stuck(tracer, p)));
+					(now - moved < STUCK_LIMIT_NS || !is_stuck(p)));
 	     pass++) {
-		size_t pos = 0;
-		void *value;
-
-		if (pass && look_after_others(tracer, p))
+		/* Whom one asked to stop may wait for (look_after_others()). */
+		if ((pass > 1 || (pass && p->space->refs > 1)) && look_after_others(tracer, p))
 			moved = now;
 		if (map_get(&tracer->processes, (uint64_t)pid) != p)
 			return ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
-		while (map_next(&tracer->tracees, &pos, NULL, &value)) {
-			struct tracee *t = value;
-
-			if (t->process != p ||
-			    (pass == 0 && !t->parked && task_state(t->tid) != 'R'))
-				continue;
-			switch (hold(tracer, t, ONE_TURN_MS)) {
-			case 1:
-				if (n_tries++ < CRITICAL_MAX && task_in_rseq(t)) {
-					attach_let_go(t);
-					pos = 0;
-					break;
-				}
-				*ret_tracee = t;
-				return 0;
-			case -ESRCH:
-				pos = 0; /* the table has changed */
-				break;
-			}
-			if (map_get(&tracer->processes, (uint64_t)pid) != p)
-				return ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
-		}
+		*ret_tracee = hold_any(tracer, p, pass == 0, &n_tries);
+		if (*ret_tracee)
+			return 0;
+		if (map_get(&tracer->processes, (uint64_t)pid) != p)
+			return ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
 		now = event_clock_now(CLOCK_KIND_MONO);
 	}
 	return ubp_fail(err, ETIMEDOUT, "no thread of process %d could be stopped", (int)pid);
@@ -346,38 +292,21 @@ void attach_let_go(struct tracee *t)
 	tracee_resume(t, 0); /* perhaps back into a group stop */
 }
 
-/* One that is to be held and is not yet. */
-static struct tracee *next_to_hold(struct tracer *tracer, const struct tracee *t,
-				   const pid_t *tried, size_t n)
-{
-	size_t pos = 0;
-	void *value;
-
-	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
-		struct tracee *other = value;
-		size_t i = 0;
-
-		if (other == t || other->held || other->process->space != t->process->space)
-			continue;
-		while (i < n && tried[i] != other->tid)
-			i++;
-		if (i == n)
-			return other;
-	}
-	return NULL;
-}
-
 pid_t *attach_hold_others(struct tracer *tracer, const struct tracee *t, size_t *ret_n)
 {
-	pid_t *tids = calloc(tracer->tracees.n + 1, sizeof(*tids));
-	size_t max = tracer->tracees.n, n = 0;
-	struct tracee *other;
+	pid_t tid = t->tid;
+	size_t n, n_held = 0;
+	pid_t *tids = space_ids(t->process->space, NULL, &n);
 
-	while (tids && n < max && (other = next_to_hold(tracer, t, tids, n))) {
-		tids[n++] = other->tid;
+	for (size_t i = 0; tids && i < n; i++) {
+		struct tracee *other = map_get(&tracer->tracees, (uint64_t)tids[i]);
+
+		if (!other || tids[i] == tid || other->held)
+			continue;
+		tids[n_held++] = tids[i];
 		(void)hold(tracer, other, STOP_LIMIT_MS);
 	}
-	*ret_n = n;
+	*ret_n = n_held;
 	return tids;
 }
 

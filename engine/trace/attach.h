@@ -21,11 +21,14 @@ int attach_process(struct tracer *tracer, pid_t pid, struct process **ret_proces
 		   struct ubp_err *err);
 
 /*
- * Seize the processes that share @p's memory without being its children of ours:
- * they would run into its breakpoints. Those not yet traced are marked silent.
- * Errors as above; what was seized stays so.
+ * The processes @pids have just been seized: seize those that share their memory without
+ * being their children of ours, which would run into their breakpoints. All of one memory get one
+ * space; those not yet traced are marked silent. @refused is told when one of them may not be
+ * traced (@err: errors as above), of process @pid's memory. What was seized stays so.
  */
-int attach_sharers(struct tracer *tracer, const struct process *p, struct ubp_err *err);
+typedef void sharer_refused_fn(void *ctx, pid_t pid, int rc, const struct ubp_err *err);
+void attach_sharers(struct tracer *tracer, const pid_t *pids, size_t n,
+		    sharer_refused_fn *refused, void *ctx);
 
 /*
  * Give up a process that attach_process() has just returned and in which

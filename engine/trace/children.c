@@ -171,16 +171,12 @@ void children_orphaned(struct tracer *tracer, struct process *parent)
 
 static void drop_other_threads(struct tracer *tracer, struct process *p, struct tracee *keep)
 {
-	size_t pos = 0;
-	void *value;
+	struct tracee *next;
 
-	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
-		struct tracee *t = value;
-
-		if (t->process != p || t == keep)
-			continue;
-		tracer_drop_tracee(tracer, t);
-		pos = 0;
+	for (struct tracee *t = p->tracees; t; t = next) {
+		next = t->next;
+		if (t != keep)
+			tracer_drop_tracee(tracer, t);
 	}
 }
 
@@ -208,7 +204,7 @@ struct tracee *children_renamed(struct tracer *tracer, pid_t tid)
 void children_execed(struct tracer *tracer, struct tracee *t)
 {
 	struct process *p = t->process;
-	struct space *old = p->space, *space;
+	struct space *space;
 	enum keep_verdict verdict;
 	pid_t tid = t->tid;
 	struct ubp_err err;
@@ -224,9 +220,7 @@ void children_execed(struct tracer *tracer, struct tracee *t)
 		tracer_detach(tracer, t);
 		return;
 	}
-	space->refs++;
-	p->space = space;
-	space_put(tracer, old);
+	process_move(tracer, p, space);
 	space_settle_exec(space, t->tid);
 	task_forget(t);
 	t->n_execs++;

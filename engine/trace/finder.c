@@ -214,6 +214,8 @@ int finder_start(const struct finder_ops *ops, void *ctx, struct finder **ret_fi
 	}
 	(void)proc_connector_open(&f->connector);
 	f->last_pid = last_pid();
+	/* Those that are there now are the caller's. */
+	f->next_scan_ns = event_clock_now(CLOCK_KIND_MONO) + SCAN_NS;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	rc = pthread_create(&f->thread, NULL, run, f);

@@ -59,14 +59,14 @@ static bool stop_it(struct tracee *t)
 static size_t look_around(struct tracer *tracer, const struct space *space, bool running,
 			  bool *ret_changed)
 {
-	size_t pos = 0, n = 0;
-	void *value;
+	struct tracee *t = NULL;
+	size_t n = 0;
 
 	*ret_changed = false;
-	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
-		struct tracee *t = value;
-
-		if (t->held || t->process->space != space || (running && is_left_alone(t)))
+	while ((t = space_next(space, t))) {
+		/* Looking is dear, and says nothing about the next moment: once will do. */
+		t->left_alone = t->left_alone || (!t->held && running && is_left_alone(t));
+		if (t->held || t->left_alone)
 			continue;
 		n++;
 		/* Asked once; a stop for another reason has it asked again. */
@@ -86,6 +86,7 @@ static bool is_alive(struct tracer *tracer, const struct space *space)
 	size_t pos = 0;
 	void *value;
 
+	/* It may have been freed. */
 	while (map_next(&tracer->processes, &pos, NULL, &value))
 		if (((struct process *)value)->space == space)
 			return true;
@@ -93,18 +94,11 @@ static bool is_alive(struct tracer *tracer, const struct space *space)
 }
 
 /* Those that are missing wait in the kernel for something that no signal ends. */
-static bool are_stuck(struct tracer *tracer, const struct space *space)
+static bool are_stuck(const struct space *space)
 {
-	size_t pos = 0;
-	void *value;
-
-	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
-		const struct tracee *t = value;
-
-		if (!t->held && !t->at_large && t->process->space == space &&
-		    task_state(t->tid) != 'D')
+	for (const struct tracee *t = NULL; (t = space_next(space, t));)
+		if (!t->held && !t->at_large && !t->left_alone && task_state(t->tid) != 'D')
 			return false;
-	}
 	return true;
 }
 
@@ -116,6 +110,8 @@ static bool hold(struct tracer *tracer, const struct space *space, bool running,
 	size_t n;
 
 	tracer_stop_begin(tracer);
+	for (struct tracee *t = NULL; (t = space_next(space, t));)
+		t->left_alone = false;
 	for (;;) {
 		n = look_around(tracer, space, running, &changed);
 		if (changed && !is_alive(tracer, space))
@@ -124,7 +120,7 @@ static bool hold(struct tracer *tracer, const struct space *space, bool running,
 			return true;
 		passed = event_clock_now(CLOCK_KIND_MONO) - begun;
 		if (passed > limit_ms * 1000000ULL * PATIENCE ||
-		    (passed > limit_ms * 1000000ULL && are_stuck(tracer, space)))
+		    (passed > limit_ms * 1000000ULL && are_stuck(space)))
 			return false;
 		if (!changed)
 			wait_a_little(&spin);
@@ -143,13 +139,13 @@ bool hold_running(struct tracer *tracer, const struct space *space, unsigned lim
 
 void hold_end(struct tracer *tracer, const struct space *space, const struct tracee *keep)
 {
-	size_t pos = 0;
-	void *value;
+	struct tracee *t = NULL;
 
-	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
-		struct tracee *t = value;
-
-		if (t->process->space != space || t == keep)
+	/* Its last thread may have ended meanwhile; letting one go takes none away. */
+	if (!is_alive(tracer, space))
+		space = NULL;
+	while (space && (t = space_next(space, t))) {
+		if (t == keep)
 			continue;
 		if (t->held)
 			attach_let_go(t);

@@ -149,9 +149,9 @@ static bool subscribe(int fd)
 
 bool proc_connector_open(struct proc_connector *ret_connector)
 {
-	int fd = in_first_pid_namespace() ? socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC,
-						   NETLINK_CONNECTOR)
-					  : -1;
+	int fd = in_first_pid_namespace()
+			 ? socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR)
+			 : -1;
 
 	*ret_connector = (struct proc_connector){ .fd = fd, .word = -1 };
 	if (fd >= 0 && !subscribe(fd)) {

@@ -48,17 +48,15 @@ static bool try_stop(struct tracee *t)
 
 pid_t stop_one(void *ctx, const void *space)
 {
-	const struct tracer *tracer = ctx;
 	int tries = 0;
 
+	(void)ctx;
+
 	for (enum turn turn = TURN_HELD; turn <= TURN_ANY; turn++) {
-		size_t pos = 0;
-		void *value;
+		struct tracee *t = NULL;
 
-		while (map_next(&tracer->tracees, &pos, NULL, &value) && tries < TRIES_MAX) {
-			struct tracee *t = value;
-
-			if (t->process->space != space || (turn == TURN_HELD && !t->held) ||
+		while (tries < TRIES_MAX && (t = space_next(space, t))) {
+			if ((turn == TURN_HELD && !t->held) ||
 			    (turn == TURN_RUNNING && is_asleep(t->tid)))
 				continue;
 			if (is_stopped(t->tid))

@@ -11,12 +11,14 @@
 #include <linux/capability.h>
 #include <linux/kcmp.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "arch/host.h"
@@ -52,12 +54,14 @@ static char *read_status(pid_t tid)
 {
 	size_t size = 4096, len = 0;
 	char path[64], *buf = NULL;
+	bool full = true;
 	ssize_t n = 1;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
 	fd = again_open(path, O_RDONLY);
-	while (fd >= 0 && n > 0) {
+	/* It is made at once: what leaves room is all. */
+	while (fd >= 0 && n > 0 && full) {
 		char *bigger = buf && len + 1 < size ? buf : realloc(buf, size *= 2);
 
 		if (!bigger)
@@ -66,6 +70,7 @@ static char *read_status(pid_t tid)
 		n = again_read(fd, buf + len, size - len - 1);
 		len += n > 0 ? (size_t)n : 0;
 		buf[len] = '\0';
+		full = len + 1 == size;
 	}
 	if (fd >= 0)
 		close(fd);
@@ -75,12 +80,19 @@ static char *read_status(pid_t tid)
 	return NULL;
 }
 
+/* The number behind "\nNAME:" in such a text (NULL: none), or -1. */
+static long number_in(const char *status, const char *name)
+{
+	const char *at = status ? strstr(status, name) : NULL;
+
+	return at ? strtol(at + strlen(name), NULL, 10) : -1;
+}
+
 /* Number behind "NAME:" in /proc/TID/status, or -1. */
 static long status_number(pid_t tid, const char *name)
 {
 	char *status = read_status(tid);
-	const char *at = status ? strstr(status, name) : NULL;
-	long number = at ? strtol(at + strlen(name), NULL, 10) : -1;
+	long number = number_in(status, name);
 
 	free(status);
 	return number;
@@ -110,20 +122,27 @@ pid_t task_tracer(pid_t tid)
 
 long task_seccomp(pid_t tid, long *ret_n_filters)
 {
-	pid_t whose = tid ? tid : gettid();
+	char *status = read_status(tid ? tid : gettid());
+	long mode = number_in(status, "\nSeccomp:");
 
-	*ret_n_filters = status_number(whose, "\nSeccomp_filters:");
-	return status_number(whose, "\nSeccomp:");
+	*ret_n_filters = number_in(status, "\nSeccomp_filters:");
+	free(status);
+	return mode;
 }
 
 bool task_asleep(pid_t tid, uint64_t *ret_pc, uint64_t *ret_sp)
 {
-	char path[64], buf[512], state = task_state(tid), *at;
+	char path[64], buf[512], *at;
+	siginfo_t si = { .si_pid = 0 };
 
-	if (state != 'S' && state != 'D')
+	/* One of ours that is in a stop sleeps, too, but it has something to tell. */
+	if (waitid(P_PID, (id_t)tid, &si,
+		   WSTOPPED | WEXITED | WNOWAIT | WNOHANG | __WALL | __WNOTHREAD) < 0
+		    ? !strchr("SD", task_state(tid))
+		    : si.si_pid != 0)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)tid);
-	if (!read_small(path, buf, sizeof(buf)))
+	if (!read_small(path, buf, sizeof(buf)) || buf[0] == 'r')
 		return false;
 	/* "running", or a number, arguments, and these two at the end. */
 	at = strrchr(buf, ' ');
@@ -168,7 +187,8 @@ char task_state(pid_t tid)
 {
 	char path[64], buf[512], *at;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)tid);
+	/* Not /proc/TID/stat: that is the sum over all threads, which takes as long. */
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)tid, (int)tid);
 	if (!read_small(path, buf, sizeof(buf)))
 		return 0;
 	at = strrchr(buf, ')');
@@ -180,6 +200,13 @@ int task_shares_memory(pid_t a, pid_t b)
 	long rc = syscall(SYS_kcmp, a, b, KCMP_VM, 0UL, 0UL);
 
 	return rc < 0 ? -errno : rc == 0;
+}
+
+int task_compare_memory(pid_t a, pid_t b)
+{
+	long rc = syscall(SYS_kcmp, a, b, KCMP_VM, 0UL, 0UL);
+
+	return rc == 1 ? -1 : rc == 2;
 }
 
 static bool is_live(pid_t tid)
@@ -357,6 +384,20 @@ bool task_blocks(pid_t tid, int sig)
 	struct signals s;
 
 	return read_signals(tid, &s) && (s.blocked & TASK_SIG_BIT(sig));
+}
+
+bool task_blocks_trap(pid_t tid)
+{
+	char path[64], buf[512], *at;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)tid, (int)tid);
+	if (!read_small(path, buf, sizeof(buf)))
+		return false;
+	at = strrchr(buf, ')');
+	/* Field 32, the lower half of the mask; the state behind the name is field 3. */
+	for (int field = 2; at && field < 32; field++)
+		at = strchr(at + 1, ' ');
+	return at && (strtoul(at, NULL, 10) & TASK_SIG_BIT(SIGTRAP));
 }
 
 bool task_ignores(pid_t tid, int sig)

@@ -27,6 +27,8 @@ long task_seccomp(pid_t tid, long *ret_n_filters);
 
 /* Do two threads live in one address space? 1, 0, or -errno where kcmp() is refused. */
 int task_shares_memory(pid_t a, pid_t b);
+/* In an order of the kernel's, as qsort() wants it; 0 where kcmp() is refused, too. */
+int task_compare_memory(pid_t a, pid_t b);
 
 /*
  * Is a thread asleep in the kernel? Then where it will go on, and its stack pointer. False: it
@@ -84,6 +86,8 @@ int task_set_mask(pid_t tid, uint64_t mask);
  */
 bool task_ignores(pid_t tid, int sig);
 
+/* Does a thread block SIGTRAP? Quicker than the next one. */
+bool task_blocks_trap(pid_t tid);
 /* Does a thread block @sig? Does its process have a handler for it? */
 bool task_blocks(pid_t tid, int sig);
 bool task_catches(pid_t tid, int sig);

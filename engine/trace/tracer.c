@@ -85,6 +85,26 @@ void space_put(struct tracer *tracer, struct space *space)
 	free(space);
 }
 
+static void link_process(struct process *p, struct space *space)
+{
+	p->space = space;
+	p->before_it = NULL;
+	p->next = space->processes;
+	if (p->next)
+		p->next->before_it = p;
+	space->processes = p;
+}
+
+static void unlink_process(struct process *p)
+{
+	if (p->next)
+		p->next->before_it = p->before_it;
+	if (p->before_it)
+		p->before_it->next = p->next;
+	else
+		p->space->processes = p->next;
+}
+
 struct process *tracer_add_process(struct tracer *tracer, pid_t pid, struct space *space)
 {
 	struct process *p = calloc(1, sizeof(*p));
@@ -96,7 +116,7 @@ struct process *tracer_add_process(struct tracer *tracer, pid_t pid, struct spac
 		return NULL;
 	}
 	p->pid = pid;
-	p->space = space;
+	link_process(p, space);
 	reaper_mind(tracer->reaper, pid);
 	return p;
 }
@@ -105,8 +125,45 @@ void tracer_drop_process(struct tracer *tracer, struct process *p)
 {
 	map_remove(&tracer->processes, (uint64_t)p->pid);
 	reaper_forget(tracer->reaper, p->pid);
+	unlink_process(p);
 	space_put(tracer, p->space);
 	free(p);
+}
+
+void process_move(struct tracer *tracer, struct process *p, struct space *space)
+{
+	struct space *old = p->space;
+
+	space->refs++;
+	unlink_process(p);
+	link_process(p, space);
+	space_put(tracer, old);
+}
+
+struct tracee *space_next(const struct space *space, const struct tracee *t)
+{
+	const struct process *p = t ? t->process->next : space->processes;
+
+	if (t && t->next)
+		return t->next;
+	while (p && !p->tracees)
+		p = p->next;
+	return p ? p->tracees : NULL;
+}
+
+pid_t *space_ids(const struct space *space, const struct process *only, size_t *ret_n)
+{
+	size_t max = 1, n = 0;
+	pid_t *ids;
+
+	for (const struct process *p = space->processes; p; p = p->next)
+		max += p->n_tracees;
+	ids = malloc(max * sizeof(*ids));
+	for (const struct tracee *t = NULL; ids && (t = space_next(space, t));)
+		if (!only || t->process == only)
+			ids[n++] = t->tid;
+	*ret_n = n;
+	return ids;
 }
 
 struct tracee *tracer_add_tracee(struct tracer *tracer, struct process *p, pid_t tid)
@@ -126,6 +183,10 @@ struct tracee *tracer_add_tracee(struct tracer *tracer, struct process *p, pid_t
 		return NULL;
 	}
 	p->n_tracees++;
+	t->next = p->tracees;
+	if (t->next)
+		t->next->before_it = t;
+	p->tracees = t;
 	return t;
 }
 
@@ -137,6 +198,12 @@ void tracer_drop_tracee(struct tracer *tracer, struct tracee *t)
 	wait_forget(tracer, t);
 	tracer->n_parked -= t->parked;
 	map_remove(&tracer->tracees, (uint64_t)t->tid);
+	if (t->next)
+		t->next->before_it = t->before_it;
+	if (t->before_it)
+		t->before_it->next = t->next;
+	else
+		p->tracees = t->next;
 	if (t->stat_fd >= 0)
 		close(t->stat_fd);
 	free(t->before);
@@ -189,6 +256,11 @@ void tracee_leave_stub(struct tracee *t)
 {
 	t->called = false;
 	tracee_put_before(t);
+	/* Large, and needed once in a thread's life, mostly. */
+	free(t->before);
+	free(t->more);
+	t->before = NULL;
+	t->more = NULL;
 	/* On its way out of a system call the kernel looks whether to make it again
 	 * only if there may be a signal. */
 	(void)again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
@@ -233,6 +305,18 @@ void tracer_unpark(struct tracer *tracer, struct tracee *t)
 	t->parked = false;
 	tracer->n_parked--;
 	tracee_resume(t, 0);
+}
+
+pid_t *tracer_pids(const struct tracer *tracer, size_t *ret_n)
+{
+	pid_t *pids = malloc((tracer->processes.n + 1) * sizeof(*pids));
+	size_t pos = 0, n = 0;
+	uint64_t pid;
+
+	while (pids && map_next(&tracer->processes, &pos, &pid, NULL))
+		pids[n++] = (pid_t)pid;
+	*ret_n = n;
+	return pids;
 }
 
 static void ended(struct tracer *tracer, const struct stop *stop)
@@ -399,19 +483,15 @@ void tracer_dispatch(struct tracer *tracer, const struct stop *stop)
 
 static void reap_threads(struct tracer *tracer, const struct tracee *of)
 {
-	const struct process *p = of->process;
 	struct stop stop;
-	size_t pos = 0;
-	void *value;
+	size_t n;
+	pid_t *tids = space_ids(of->process->space, of->process, &n), own = of->tid;
 
-	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
-		struct tracee *t = value;
-
-		if (t == of || t->process != p || wait_look(t->tid, &stop) != 1 || !stop.exited)
-			continue;
-		tracer_dispatch(tracer, &stop);
-		pos = 0; /* the table has changed */
-	}
+	for (size_t i = 0; tids && i < n; i++)
+		if (tids[i] != own && map_get(&tracer->tracees, (uint64_t)tids[i]) &&
+		    wait_look(tids[i], &stop) == 1 && stop.exited)
+			tracer_dispatch(tracer, &stop);
+	free(tids);
 }
 
 int tracer_await(struct tracer *tracer, struct tracee *t, unsigned limit_ms,
@@ -445,6 +525,14 @@ static void waker_stopped(struct tracer *tracer, const struct stop *stop)
 	tracer->waker = waker_start(&err);
 }
 
+static void handle(struct tracer *tracer, const struct stop *stop)
+{
+	if (stop->tid == tracer->waker)
+		waker_stopped(tracer, stop);
+	else
+		tracer_dispatch(tracer, stop);
+}
+
 int tracer_run(struct tracer *tracer, unsigned max)
 {
 	struct stop stop;
@@ -454,12 +542,22 @@ int tracer_run(struct tracer *tracer, unsigned max)
 			__atomic_store_n(&tracer->mailed, 0, __ATOMIC_RELAXED);
 			return 0;
 		}
-		if (stop.tid == tracer->waker)
-			waker_stopped(tracer, &stop);
-		else
-			tracer_dispatch(tracer, &stop);
+		handle(tracer, &stop);
 	}
 	return 1;
+}
+
+void tracer_poll(struct tracer *tracer, unsigned max)
+{
+	struct stop stop;
+
+	for (unsigned i = 0; i < max && !tracer->n_parked && wait_poll(&stop); i++)
+		handle(tracer, &stop);
+}
+
+void tracer_end_turn(struct tracer *tracer)
+{
+	__atomic_store_n(&tracer->mailed, 1, __ATOMIC_RELEASE);
 }
 
 void tracer_wake(struct tracer *tracer)

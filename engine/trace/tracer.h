@@ -44,7 +44,8 @@ struct return_instance;
 struct tracee;
 
 struct space {
-	unsigned refs; /* processes that live in it */
+	unsigned refs;             /* processes that live in it */
+	struct process *processes; /* these */
 	struct trace_mem mem;
 	const struct ubp_arch *arch;
 	void *plant; /* the owner's; NULL until it sets it */
@@ -76,6 +77,8 @@ struct unwinder {
 struct process {
 	pid_t pid;
 	struct space *space;
+	struct process *next, *before_it; /* in its space */
+	struct tracee *tracees;           /* its threads */
 	unsigned n_tracees;
 	pid_t own_pid;          /* its id as it sees itself; 0: not asked */
 	pid_t born_of;          /* thread that gave birth to it; 0: not seen */
@@ -91,14 +94,16 @@ struct process {
 struct tracee {
 	pid_t tid;
 	struct process *process;
-	bool held;               /* stopped, and kept so by us */
-	pid_t parked_for;        /* process that its owner has to see to then */
-	bool asks;               /* likewise: parked for another tracer's sake */
-	bool lends;              /* the owner's, while it waits for its vfork() child */
-	bool parked;             /* likewise, whoever lets it go: tracer_park() */
-	bool listening;          /* in a group stop (job control) */
-	bool want_interrupt;     /* a PTRACE_INTERRUPT is waited for */
-	bool drained;            /* seen stopped without a trap of ours pending */
+	struct tracee *next, *before_it; /* in its process */
+	bool held;                       /* stopped, and kept so by us */
+	pid_t parked_for;                /* process that its owner has to see to then */
+	bool asks;                       /* likewise: parked for another tracer's sake */
+	bool lends;                      /* the owner's, while it waits for its vfork() child */
+	bool parked;                     /* likewise, whoever lets it go: tracer_park() */
+	bool listening;                  /* in a group stop (job control) */
+	bool want_interrupt;             /* a PTRACE_INTERRUPT is waited for */
+	bool drained;                    /* seen stopped without a trap of ours pending */
+	bool left_alone;         /* asleep: who holds the running ones has no use for it */
 	bool stepping;           /* resume by single step; a step's trap is expected */
 	bool in_remote;          /* inside the stub of a remote call: stop at syscalls */
 	bool no_seccomp;         /* its filter is suspended (seccomp.h) */
@@ -228,6 +233,9 @@ void tracer_fini(struct tracer *tracer);
  */
 int tracer_run(struct tracer *tracer, unsigned max);
 
+/* Handle the stops that wait, @max at most, and do not wait for more. */
+void tracer_poll(struct tracer *tracer, unsigned max);
+
 /*
  * @t, which stopped just now, is not let go on, whoever would do so, until tracer_unpark():
  * tracer_run() returns at once, for its owner to do what has to be done first. The stop is
@@ -235,6 +243,9 @@ int tracer_run(struct tracer *tracer, unsigned max);
  */
 void tracer_park(struct tracer *tracer, struct tracee *t, pid_t pid);
 void tracer_unpark(struct tracer *tracer, struct tracee *t);
+
+/* On the tracing thread: do not wait for another stop before tracer_run() returns. */
+void tracer_end_turn(struct tracer *tracer);
 
 /* From any thread: make tracer_run() return soon. */
 void tracer_wake(struct tracer *tracer);
@@ -255,6 +266,18 @@ struct stop;
 int tracer_await(struct tracer *tracer, struct tracee *t, unsigned limit_ms,
 		 struct stop *ret_stop);
 
+/*
+ * The threads of an address space, in no order; @t NULL begins. They must not change between
+ * two calls: who handles stops in between begins anew, or goes by space_ids().
+ */
+struct tracee *space_next(const struct space *space, const struct tracee *t);
+
+/* The ids of these threads, of @only's (NULL: of all). Allocated; NULL: out of memory. */
+pid_t *space_ids(const struct space *space, const struct process *only, size_t *ret_n);
+
+/* The ids of all processes. Likewise. */
+pid_t *tracer_pids(const struct tracer *tracer, size_t *ret_n);
+
 /* --- used by the files of this room ----------------------------------------- */
 
 struct tracee *tracer_add_tracee(struct tracer *tracer, struct process *p, pid_t tid);
@@ -263,6 +286,8 @@ void tracer_drop_tracee(struct tracer *tracer, struct tracee *t);
 void tracer_detach(struct tracer *tracer, struct tracee *t);
 /* NULL: out of memory; @space is gone then if nobody else lives in it. */
 struct process *tracer_add_process(struct tracer *tracer, pid_t pid, struct space *space);
+/* Its memory is another one from now on: what it had is put. */
+void process_move(struct tracer *tracer, struct process *p, struct space *space);
 /* One without threads. */
 void tracer_drop_process(struct tracer *tracer, struct process *p);
 /* @arch NULL: that of the program which runs there. NULL: with a text. */
@@ -323,6 +348,8 @@ bool wait_any(struct tracer *tracer, struct stop *ret_stop);
  * time-out, -ESRCH when it is gone without a trace.
  */
 int wait_one(pid_t tid, unsigned limit_ms, struct stop *ret_stop);
+/* wait.c: a stop of any thread that there is already. */
+bool wait_poll(struct stop *ret_stop);
 /* The same without waiting. */
 int wait_look(pid_t tid, struct stop *ret_stop);
 /* Between two looks: give the processor away; after a while (*start is when it

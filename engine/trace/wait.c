@@ -180,6 +180,17 @@ int wait_look(pid_t tid, struct stop *ret_stop)
 	return 1;
 }
 
+bool wait_poll(struct stop *ret_stop)
+{
+	siginfo_t si;
+
+	si.si_pid = 0;
+	if (waitid(P_ALL, 0, &si, LOOK | WNOHANG) < 0 || si.si_pid == 0)
+		return false;
+	wait_fill(ret_stop, &si);
+	return true;
+}
+
 int wait_one(pid_t tid, unsigned limit_ms, struct stop *ret_stop)
 {
 	uint64_t start = event_clock_now(CLOCK_KIND_MONO), spin = start;

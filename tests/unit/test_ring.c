@@ -493,6 +493,7 @@ static void ranges_replace_ranges(void **state)
 	ring_space_set_ranges(t.space, ranges, RING_RANGES);
 	assert_int_equal(target_head(&t)->n_ranges, RING_RANGES);
 	assert_memory_equal(target_head(&t)->ranges, ranges, sizeof(ranges));
+	ring_set_use_cells(t.set, RING_CELLS);
 	target_head(&t)->cells[0] = ranges[1];
 	target_head(&t)->cells[RING_CELLS - 1] = ranges[2];
 	ring_space_set_ranges(t.space, ranges, 2);
