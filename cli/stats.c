@@ -42,10 +42,10 @@ static void add_session(FILE *line, struct ubp_session *session, uint64_t n_drop
 	(void)fprintf(line,
 		      "stats: processes=%u skipped=%u unguarded=%u dropped=%" PRIu64
 		      " ring_lost=%" PRIu64 " stopped_us=%" PRIu64 " longest_stop_us=%" PRIu64
-		      " finder=\"%s\"",
+		      " too_late=%u not_known=%" PRIu64 " finder=\"%s\"",
 		      st.processes, st.skipped, st.unguarded, n_dropped, st.ring_lost,
-		      st.stopped_ns / 1000, st.longest_stop_ns / 1000,
-		      st.finder ? st.finder : "none");
+		      st.stopped_ns / 1000, st.longest_stop_ns / 1000, st.too_late,
+		      st.not_known, st.finder ? st.finder : "none");
 	if (st.has_unwound)
 		(void)fprintf(line,
 			      " frames_by_rows=%" PRIu64 " frames_by_libunwind=%" PRIu64

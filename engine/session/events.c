@@ -337,6 +337,8 @@ void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats)
 	*ret_stats = (struct ubp_stats){
 		.processes = s->n_processes,
 		.skipped = s->n_skipped,
+		.too_late = s->n_too_late,
+		.not_known = s->finder ? finder_n_unseen(s->finder) : s->n_not_known,
 		.unguarded = s->n_unguarded,
 		.stopped_ns = load(&s->tracer.stops.total_ns),
 		.longest_stop_ns = load(&s->tracer.stops.longest_ns),

@@ -312,6 +312,7 @@ void ubp_stop(struct ubp_session *s)
 	pthread_mutex_unlock(&s->lock);
 	event_queue_close(s->queue);
 	tracer_wake(&s->tracer);
+	s->n_not_known = s->finder ? finder_n_unseen(s->finder) : 0;
 	finder_stop(s->finder);
 	s->finder = NULL;
 	join_thread(s);

@@ -236,8 +236,15 @@ static void is_new(void *ctx, pid_t pid)
 /* One that may not be traced is passed over. */
 static int pass_over(struct ubp_session *s, pid_t pid, int rc, struct ubp_err *err)
 {
-	if (rc == 0 || rc == -ESRCH)
+	if (rc == 0)
 		return 0;
+	if (rc == -ESRCH) {
+		/* It had the file mapped, and has ended. */
+		pthread_mutex_lock(&s->lock);
+		s->n_too_late++;
+		pthread_mutex_unlock(&s->lock);
+		return 0;
+	}
 	pthread_mutex_lock(&s->lock);
 	(void)map_put(&s->given_up, (uint64_t)pid, s);
 	s->n_skipped++;
@@ -271,7 +278,7 @@ static bool is_ubp(pid_t pid)
 	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
-static bool wants(void *ctx, pid_t pid)
+static enum finder_verdict wants(void *ctx, pid_t pid)
 {
 	struct ubp_session *s = ctx;
 	struct ubp_err err;
@@ -279,13 +286,11 @@ static bool wants(void *ctx, pid_t pid)
 	pid_t tid = task_live_thread(pid);
 	bool found;
 
-	found = tid && maps_read(tid, &maps, &err) == 0 && plant_wants(&s->plant, &maps) &&
-		!is_ubp(tid);
-	if (!tid)
-		return false;
-
+	if (!tid || (maps_read(tid, &maps, &err) < 0 && !task_live_thread(pid)))
+		return FINDER_ENDED;
+	found = plant_wants(&s->plant, &maps) && !is_ubp(tid);
 	maps_free(&maps);
-	return found;
+	return found ? FINDER_WANTED : FINDER_NOT_YET;
 }
 
 static void found(void *ctx, pid_t pid)
@@ -328,7 +333,7 @@ static int add_if_wanted(void *ctx, pid_t pid)
 
 	if (map_get(&f->s->excluded, (uint64_t)pid))
 		return 0;
-	if (!wants(f->s, pid)) {
+	if (wants(f->s, pid) != FINDER_WANTED) {
 		f->s->n_unseen += task_check_access(pid, &err) < 0;
 		return 0;
 	}

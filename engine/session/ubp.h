@@ -270,6 +270,8 @@ void ubp_probe_stats(const struct ubp_session *session, size_t i,
 struct ubp_stats {
 	unsigned processes; /* traced at any time */
 	unsigned skipped;   /* not allowed to attach */
+	unsigned too_late; /* ran probed code, and had ended when they were to be attached to */
+	uint64_t not_known; /* new ones that had ended before it could be told what they run */
 	unsigned unguarded; /* would die with ubp (.force) */
 	/* How long processes stood still to have probes planted: in all, and at most at once. */
 	uint64_t stopped_ns, longest_stop_ns;

@@ -23,9 +23,10 @@
 /*
  * A program that was just started maps its libraries within milliseconds, one
  * that runs may map one by dlopen() at any time: a new process is looked at often
- * at first, all of them rarely for ever.
+ * at first, all of them rarely for ever. One that has ended makes room at once: under load most
+ * of them soon do.
  */
-#define NEW_MAX        256
+#define NEW_MAX        4096
 #define FIRST_DELAY_NS 500000ULL
 #define NEW_FOR_NS     2000000000ULL
 #define SCAN_NS        1000000000ULL
@@ -33,6 +34,7 @@
 
 struct newcomer {
 	pid_t pid;
+	bool is_seen; /* looked at, and alive then */
 	uint64_t born_ns, next_ns;
 };
 
@@ -44,6 +46,7 @@ struct finder {
 	struct proc_connector connector;
 	struct newcomer newcomers[NEW_MAX];
 	size_t n_new;
+	uint64_t n_unseen; /* read by anybody */
 	uint64_t next_scan_ns;
 	long last_pid;
 };
@@ -71,15 +74,17 @@ int finder_each_process(int (*each)(void *ctx, pid_t pid), void *ctx)
 	return rc;
 }
 
-/* True: nothing more to be looked for in this process. */
-static bool look(struct finder *f, pid_t pid)
+/* WANTED: it is reported now, or was known before. */
+static enum finder_verdict look(struct finder *f, pid_t pid)
 {
+	enum finder_verdict verdict;
+
 	if (f->ops->is_known(f->ctx, pid))
-		return true;
-	if (!f->ops->wants(f->ctx, pid))
-		return false;
-	f->ops->found(f->ctx, pid);
-	return true;
+		return FINDER_WANTED;
+	verdict = f->ops->wants(f->ctx, pid);
+	if (verdict == FINDER_WANTED)
+		f->ops->found(f->ctx, pid);
+	return verdict;
 }
 
 static int scan_one(void *ctx, pid_t pid)
@@ -95,11 +100,35 @@ static void watch(struct finder *f, pid_t pid, uint64_t now)
 	f->ops->is_new(f->ctx, pid);
 	while (at < f->n_new && f->newcomers[at].pid != pid)
 		at++;
-	if (at == NEW_MAX)
-		return; /* the next scan finds it */
+	if (at == NEW_MAX) {
+		f->next_scan_ns = now; /* that finds it */
+		return;
+	}
 	if (at == f->n_new)
 		f->n_new++;
-	f->newcomers[at] = (struct newcomer){ pid, now, now };
+	f->newcomers[at] = (struct newcomer){ .pid = pid, .born_ns = now, .next_ns = now };
+}
+
+/* False: no use in looking again. */
+static bool look_at(struct finder *f, struct newcomer *n, uint64_t now)
+{
+	switch (look(f, n->pid)) {
+	case FINDER_NOT_YET:
+		n->is_seen = true;
+		return now - n->born_ns <= NEW_FOR_NS;
+	case FINDER_ENDED:
+		if (!n->is_seen)
+			__atomic_store_n(&f->n_unseen, f->n_unseen + 1, __ATOMIC_RELAXED);
+		return false;
+	case FINDER_WANTED:
+		break;
+	}
+	return false;
+}
+
+uint64_t finder_n_unseen(const struct finder *finder)
+{
+	return __atomic_load_n(&finder->n_unseen, __ATOMIC_RELAXED);
 }
 
 static void look_at_newcomers(struct finder *f, uint64_t now)
@@ -110,7 +139,7 @@ static void look_at_newcomers(struct finder *f, uint64_t now)
 		if (n->next_ns > now)
 			continue;
 		n->next_ns = now + (now - n->born_ns) / 4 + FIRST_DELAY_NS;
-		if (look(f, n->pid) || now - n->born_ns > NEW_FOR_NS)
+		if (!look_at(f, n, now))
 			*n = f->newcomers[--f->n_new], i--;
 	}
 }

@@ -11,15 +11,22 @@
 #define UBP_TRACE_FINDER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct ubp_err;
 struct finder;
 
+enum finder_verdict {
+	FINDER_NOT_YET, /* what it has mapped is of no interest */
+	FINDER_WANTED,  /* to be reported */
+	FINDER_ENDED,   /* nobody can tell any more */
+};
+
 struct finder_ops {
-	/* Is @pid (of which maps were just read by the callee) one to report? Called
-	 * on the finder's thread. */
-	bool (*wants)(void *ctx, pid_t pid);
+	/* Is @pid (of which maps are read by the callee) one to report? Called on the
+	 * finder's thread. */
+	enum finder_verdict (*wants)(void *ctx, pid_t pid);
 	/* It is. Reported again until finder_ops.is_known says so. */
 	void (*found)(void *ctx, pid_t pid);
 	/* A process was born, or executes a new program. */
@@ -34,6 +41,9 @@ void finder_stop(struct finder *finder);
 
 /* "proc connector" or "scan of /proc". */
 const char *finder_kind(const struct finder *finder);
+
+/* New programs that had ended before anybody could look at what they run. */
+uint64_t finder_n_unseen(const struct finder *finder);
 
 /* Call @each for every process there is now; stops when it returns non-zero. */
 int finder_each_process(int (*each)(void *ctx, pid_t pid), void *ctx);
