@@ -58,6 +58,17 @@ struct guard_head {
 	uint64_t action[4]; /* 64 bits: handler, flags, restorer, mask */
 };
 
+/* What a space has at most. Whoever reads it from a target's memory believes no more. */
+#define UBP_AREAS_MAX     4096
+#define UBP_AREAS_LEN_MAX (1ULL << 30) /* all together */
+#define UBP_SITES_MAX     (1ULL << 20) /* entries of their tables, all together */
+/* Entries of the tables of return addresses, powers of two. */
+#define UBP_RETURNS_MOST  0x40000ULL
+#define UBP_HIJACKS_MOST  0x20000ULL
+#define UBP_RETURNS_LEAST 4096ULL
+/* How many entries a detour looks at for a word (struct guard_hijack). */
+#define UBP_HIJACK_LOOKS 64
+
 /* In guard_site.slot, whose lowest bits are free: slots are aligned. */
 #define UBP_SLOT_FLAGS  63U
 #define UBP_SLOT_UNWIND 1U /* an unwinder's: return addresses go back before it reads them */

@@ -25,7 +25,7 @@
 #include "arch/guard.h"
 
 /* Entries that are looked at for a stack pointer. */
-#define LOOKS 64
+#define LOOKS UBP_HIJACK_LOOKS
 
 #define ENTRY_SHIFT 5
 

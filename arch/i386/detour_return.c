@@ -28,7 +28,7 @@
 #define WORD 4
 
 /* Entries that are looked at for a word. */
-#define LOOKS 64
+#define LOOKS UBP_HIJACK_LOOKS
 
 #define PAGE 4096
 

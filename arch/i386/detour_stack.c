@@ -17,7 +17,7 @@
 #define WORD 4
 
 /* Entries of the table that are looked at for a word. */
-#define LOOKS 64
+#define LOOKS UBP_HIJACK_LOOKS
 
 #define ENTRY_SHIFT 5
 

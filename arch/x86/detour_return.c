@@ -23,7 +23,7 @@
 #define UD2 "\x0f\x0b"
 
 /* Entries that are looked at for a word. */
-#define LOOKS 64
+#define LOOKS UBP_HIJACK_LOOKS
 
 #define PAGE 4096
 

@@ -15,7 +15,7 @@
 #include "arch/x86/x86.h"
 
 /* Entries of the table that are looked at for a word. */
-#define LOOKS 64
+#define LOOKS UBP_HIJACK_LOOKS
 
 #define ENTRY_SHIFT 5
 

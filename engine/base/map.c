@@ -55,6 +55,19 @@ int map_put(struct map *map, uint64_t key, void *value)
 	return 0;
 }
 
+int map_put_within(struct map *map, uint64_t key, void *value, size_t looks)
+{
+	size_t i = map->cap ? home(map, key) : 0;
+
+	for (size_t n = 0; map->cap && map->entries[i].value && map->entries[i].key != key;
+	     n++) {
+		if (n == looks)
+			return -ELOOP;
+		i = (i + 1) & (map->cap - 1);
+	}
+	return map_put(map, key, value);
+}
+
 void *map_remove(struct map *map, uint64_t key)
 {
 	size_t mask = map->cap - 1, hole, i;

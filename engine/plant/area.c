@@ -42,6 +42,14 @@ struct area *area_of(const struct plant_space *ps, uint64_t vaddr)
 	return a;
 }
 
+bool area_holds(const struct area *area, uint64_t vaddr, uint64_t len)
+{
+	uint64_t at = vaddr - area->vaddr;
+
+	return vaddr % UBP_SLOT_SIZE == 0 && at < area->len && len <= area->len - at &&
+	       at >= UBP_AREA_TABLE + (area->table_mask + 1) * sizeof(struct guard_site);
+}
+
 struct site *plant_site_of_slot(const struct space *space, uint64_t vaddr)
 {
 	const struct area *a = area_of(space->plant, vaddr);
@@ -336,6 +344,18 @@ static bool within(const struct area *a, uint64_t lo, uint64_t hi, uint64_t reac
 	return lo == hi || to - from < reach;
 }
 
+/* Is there so much of areas that a later session would not believe it? */
+static bool is_too_much(const struct plant_space *ps, const struct guard_head *head)
+{
+	uint64_t len = head->len, sites = 0, n = 1;
+
+	for (const struct area *a = ps->areas; a; a = a->next, n++) {
+		len += a->len;
+		sites += a->n_entries;
+	}
+	return len > UBP_AREAS_LEN_MAX || n > UBP_AREAS_MAX || sites > UBP_SITES_MAX / 2;
+}
+
 /* How an area with room for @n sites is laid out. */
 static struct guard_head lay_out(size_t n)
 {
@@ -506,6 +526,9 @@ int area_provide(struct tracer *tracer, struct tracee *t, const struct ubp_regs 
 		return ubp_fail(err, EACCES, "process %d may not be made to map memory",
 				(int)t->process->pid);
 	head = lay_out(n);
+	if (is_too_much(ps, &head))
+		return ubp_fail(err, ENOSPC, "process %d has too many probes",
+				(int)t->process->pid);
 	hint = lo == hi ? 0
 			: maps_find_gap(maps, lo, hi, head.len + PAGE, space->arch->near_max);
 	if (!hint && lo != hi)

@@ -32,11 +32,10 @@
 #include "engine/trace/seccomp.h"
 #include "engine/trace/task.h"
 
-#define RETURNS_MOST 0x40000ULL  /* 100,000 deep recursions and some more; 4 MB */
-#define FRESH_NS     10000000ULL /* how long the handler is believed to be there */
-#define STACK_LEN    0x20000     /* looked through for frames of signal handlers */
-#define SIGSET_LEN   8           /* of the kernel's sigset_t */
-#define TRAP_BIT     TASK_SIG_BIT(SIGTRAP)
+#define FRESH_NS   10000000ULL /* how long the handler is believed to be there */
+#define STACK_LEN  0x20000     /* looked through for frames of signal handlers */
+#define SIGSET_LEN 8           /* of the kernel's sigset_t */
+#define TRAP_BIT   TASK_SIG_BIT(SIGTRAP)
 /* What even sigfillset() leaves out: the kernel's two, the C library's two or three. */
 #define NEVER_BLOCKED                                                                          \
 	(TASK_SIG_BIT(SIGKILL) | TASK_SIG_BIT(SIGSTOP) | TASK_SIG_BIT(32) | TASK_SIG_BIT(33) | \
@@ -209,7 +208,7 @@ int guard_provide_returns(struct tracer *tracer, struct tracee *t, const struct 
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
 	uint64_t n =
-		rings_fit_table(t->process->pid, RETURNS_MOST, sizeof(struct guard_return));
+		rings_fit_table(t->process->pid, UBP_RETURNS_MOST, sizeof(struct guard_return));
 	uint64_t len = n * sizeof(struct guard_return), vaddr;
 	int rc;
 

@@ -22,8 +22,7 @@
 #include "engine/plant/jump.h"
 #include "engine/trace/hold.h"
 
-#define ENTRIES_MOST  0x20000ULL /* 4 MB, of which only what is used is ever there */
-#define LOOK_MAX      4096       /* entries that a search goes on for */
+#define LOOKS_AT_ONCE 32
 #define CHUNK         1024
 #define CHUNK_FEW     64 /* without memory for more */
 #define NEAREST_CHUNK 256ULL
@@ -34,21 +33,29 @@
 /* No frame is as large as this. */
 #define FRAME_MAX 0x100000ULL
 
-/* Its entry; .word is 0 where there is none. */
+/* Its entry, looked for as far as detours go; .word is 0 where there is none. */
 static struct guard_hijack find(const struct space *space, uint64_t slot_vaddr,
 				uint64_t *ret_vaddr)
 {
 	const struct plant_space *ps = space->plant;
-	struct guard_hijack entry = { 0 };
+	struct guard_hijack some[LOOKS_AT_ONCE];
+	uint64_t index = (slot_vaddr >> 3) & ps->hijacks_mask;
 
-	for (uint64_t i = 0; ps->hijacks && i < LOOK_MAX && i <= ps->hijacks_mask; i++) {
-		uint64_t index = ((slot_vaddr >> 3) + i) & ps->hijacks_mask;
+	for (size_t i = 0, n; ps->hijacks && i < UBP_HIJACK_LOOKS; i += n) {
+		uint64_t at = ps->hijacks + index * sizeof(some[0]);
 
-		*ret_vaddr = ps->hijacks + index * sizeof(entry);
-		if (mem_peek(&space->mem, *ret_vaddr, &entry, sizeof(entry)) != sizeof(entry))
+		/* The first one mostly is it. */
+		n = i ? LOOKS_AT_ONCE : 1;
+		if (n > ps->hijacks_mask + 1 - index)
+			n = ps->hijacks_mask + 1 - index;
+		if (mem_peek(&space->mem, at, some, n * sizeof(some[0])) != n * sizeof(some[0]))
 			break;
-		if (entry.word == slot_vaddr || !entry.word)
-			return entry;
+		for (size_t k = 0; k < n; k++) {
+			*ret_vaddr = at + k * sizeof(some[0]);
+			if (some[k].word == slot_vaddr || !some[k].word)
+				return some[k];
+		}
+		index = (index + n) & ps->hijacks_mask;
 	}
 	return (struct guard_hijack){ 0 };
 }
@@ -454,7 +461,7 @@ int hijack_provide(struct tracer *tracer, struct tracee *t, const struct ubp_reg
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
 	uint64_t n =
-		rings_fit_table(t->process->pid, ENTRIES_MOST, sizeof(struct guard_hijack));
+		rings_fit_table(t->process->pid, UBP_HIJACKS_MOST, sizeof(struct guard_hijack));
 	uint64_t place[3] = { 0, n - 1, 0 }; /* as in struct guard_data */
 	int rc;
 

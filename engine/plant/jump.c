@@ -477,8 +477,10 @@ static uint64_t old_block(const struct space *space, const struct batch_area *a,
 	uint64_t to = area && area->vaddr + area->len > a->hi ? area->vaddr + area->len : a->hi;
 	struct guard_jump head;
 
+	/* The target may have written something else there since it was found. */
 	if (!area || to - from >= space->arch->near_max ||
-	    mem_peek(&space->mem, block, &head, sizeof(head)) != sizeof(head))
+	    mem_peek(&space->mem, block, &head, sizeof(head)) != sizeof(head) ||
+	    !area_holds(area, block, head.len))
 		return 0;
 	*ret_len = head.len;
 	return block;

@@ -153,7 +153,6 @@ int rings_grow(const struct plant *plant, struct tracer *tracer, struct tracee *
 /* Bytes that may be mapped into a process at a time: little of what RLIMIT_AS leaves to it. */
 uint64_t rings_allowance(pid_t pid);
 /* Entries of a table, a power of two: @most, or fewer where a limit leaves little room. */
-#define RINGS_TABLE_LEAST 4096ULL
 uint64_t rings_fit_table(pid_t pid, uint64_t most, uint64_t entry_len);
 /* Bytes of the region to begin with, for @t's process; no more than @most. 0: too much. */
 size_t rings_first_part(const struct plant *plant, const struct tracee *t, size_t most);

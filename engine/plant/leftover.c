@@ -23,11 +23,14 @@
 #include "engine/trace/hold.h"
 #include "engine/trace/task.h"
 
-#define PAGE      4096
-#define AREAS_MAX 4096
-#define AREA_MAX  (1ULL << 30)
-#define HOLD_MS   20
-#define CHUNK     4096 /* entries of the return table read at once */
+#define PAGE    4096
+#define HOLD_MS 20
+#define CHUNK   4096 /* entries of a table read at once */
+/* So many entries of a site table without a gap: a look-up may go past all of them. The smallest
+ * tables may be full. */
+#define RUN_MAX 8192
+/* Others in the way of a key in a map of ours: the target may have chosen its keys so. */
+#define KEY_LOOKS 1024
 
 static bool read_head(const struct space *space, const struct maps *maps, uint64_t vaddr,
 		      struct guard_head *ret_head)
@@ -40,7 +43,7 @@ static bool read_head(const struct space *space, const struct maps *maps, uint64
 	    mem_peek(&space->mem, vaddr, ret_head, sizeof(*ret_head)) != sizeof(*ret_head))
 		return false;
 	if (h->magic != UBP_GUARD_MAGIC || h->version != UBP_GUARD_VERSION || h->len % PAGE ||
-	    h->len > AREA_MAX || h->len > m->end - vaddr ||
+	    h->len > UBP_AREAS_LEN_MAX || h->len > m->end - vaddr ||
 	    h->table_mask >= h->len / sizeof(struct guard_site) ||
 	    (h->table_mask & (h->table_mask + 1)))
 		return false;
@@ -64,19 +67,6 @@ static uint64_t find_first(const struct space *space, const struct maps *maps,
 	return 0;
 }
 
-/* An entry of the table: its slot is known from now on. */
-static int adopt_slot(struct plant_space *ps, struct area *area, const struct guard_site *entry)
-{
-	uint32_t slot = entry->slot & ~UBP_SLOT_FLAGS;
-
-	if (slot >= area->len ||
-	    slot < UBP_AREA_TABLE + (area->table_mask + 1) * sizeof(*entry))
-		return 0;
-	if (slot >= area->used)
-		area->used = slot + UBP_SLOT_SIZE;
-	return map_put(&ps->slots, entry->vaddr, (void *)(uintptr_t)(area->vaddr + slot));
-}
-
 /* What is in the middle of adopting: all threads are held once a jump was found. */
 struct adoption {
 	struct tracer *tracer;
@@ -85,7 +75,37 @@ struct adoption {
 	pid_t tid;
 	bool holds;
 	unsigned n_removed;
+	struct guard_site *entries; /* of all tables */
+	size_t n_entries, cap_entries;
+	uint64_t len;    /* of all areas */
+	const char *why; /* it is damaged; NULL: it is not */
 };
+
+static int damaged(struct adoption *a, const char *why)
+{
+	a->why = why;
+	return -EBADMSG;
+}
+
+static int note_key(struct adoption *a, struct map *map, uint64_t key, void *value)
+{
+	int rc = map_put_within(map, key, value, KEY_LOOKS);
+
+	return rc == -ELOOP ? damaged(a, "no honest addresses") : rc;
+}
+
+/* An entry of the table: its slot is known from now on. */
+static int adopt_slot(struct adoption *a, struct area *area, const struct guard_site *entry)
+{
+	uint32_t slot = entry->slot & ~UBP_SLOT_FLAGS;
+
+	if (!area_holds(area, area->vaddr + slot, UBP_SLOT_SIZE))
+		return 0;
+	if (slot >= area->used)
+		area->used = slot + UBP_SLOT_SIZE;
+	return note_key(a, &((struct plant_space *)a->space->plant)->slots, entry->vaddr,
+			(void *)(uintptr_t)(area->vaddr + slot));
+}
 
 /*
  * The jump of a tracer that was killed, whole or with a breakpoint over its first byte (jump_write.c):
@@ -96,7 +116,7 @@ static int take_out_jump(struct adoption *a, const struct guard_jump *head, uint
 	const struct space *space = a->space;
 	const struct mapping *m = maps_at(a->maps, head->vaddr);
 	struct window window = { .jump_len = head->jump_len };
-	uint8_t now[UBP_INSN_MAX], jump[UBP_INSN_MAX];
+	uint8_t now[UBP_INSN_MAX], jump[UBP_INSN_MAX] = { 0 };
 	const uint8_t *swbp = space->arch->swbp;
 	size_t n = space->arch->swbp_len;
 	struct ubp_err err;
@@ -147,17 +167,17 @@ static int adopt_block(struct adoption *a, struct area *area, struct mem_view *v
 	struct guard_jump head;
 	int rc;
 
-	if (entry->vaddr != copy || block < area->vaddr || copy - area->vaddr >= area->len ||
+	if (entry->vaddr != copy || !area_holds(area, block, sizeof(head)) ||
 	    mem_view_peek(view, block, &head, sizeof(head)) != sizeof(head) ||
 	    (head.magic != UBP_JUMP_MAGIC && head.magic != UBP_JUMP_FREE) ||
-	    head.len > area->len - (block - area->vaddr))
+	    head.len <= UBP_SLOT_SIZE || !area_holds(area, block, head.len))
 		return 0;
 	keep_room(area, block - area->vaddr, head.len);
 	/* Of one that is said to be free, too: its tracer may have been wrong. */
 	rc = take_out_jump(a, &head, copy);
 	if (rc < 0 || head.magic == UBP_JUMP_MAGIC)
 		return rc;
-	return map_put(&ps->blocks, head.vaddr, (void *)(uintptr_t)block);
+	return note_key(a, &ps->blocks, head.vaddr, (void *)(uintptr_t)block);
 }
 
 /* The breakpoint of a tracer that was killed. */
@@ -182,61 +202,101 @@ static int compare_vaddrs(const void *pa, const void *pb)
 	return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
 }
 
-/*
- * Read the table; what stands in it, by ascending addresses: so memory is read a page at
- * a time. *ret_table is allocated. Returns how many entries, or -errno.
- */
-static ssize_t read_table(const struct space *space, struct area *area,
-			  struct guard_site **ret_table)
+static int keep_entry(struct adoption *a, const struct guard_site *entry)
 {
-	size_t n = area->table_mask + 1, len = n * sizeof(struct guard_site), used = 0;
-	struct guard_site *table = malloc(len);
+	struct guard_site *bigger;
+	size_t cap = a->cap_entries ? 2 * a->cap_entries : CHUNK;
 
-	*ret_table = table;
-	if (!table)
-		return -ENOMEM;
-	if (mem_peek(&space->mem, area->vaddr + UBP_AREA_TABLE, table, len) != len)
-		return -EFAULT;
-	for (size_t i = 0; i < n; i++) {
-		area->keys[i] = table[i].vaddr;
-		if (table[i].vaddr)
-			table[used++] = table[i];
+	if (a->n_entries == UBP_SITES_MAX)
+		return damaged(a, "more places than there can be");
+	if (a->n_entries == a->cap_entries) {
+		bigger = realloc(a->entries, cap * sizeof(*bigger));
+		if (!bigger)
+			return -ENOMEM;
+		a->entries = bigger;
+		a->cap_entries = cap;
 	}
-	area->n_entries = used;
-	if (used > area->table_mask)
-		return -EFAULT;
-	qsort(table, used, sizeof(*table), compare_vaddrs);
-	return (ssize_t)used;
+	a->entries[a->n_entries++] = *entry;
+	return 0;
 }
 
-static int adopt_table(struct adoption *a, struct area *area)
+/*
+ * Read the table of @area once: what stands in it comes to the end of @a's entries. Most of a table
+ * may never have been written, and takes no memory of ours either.
+ */
+static int read_table(struct adoption *a, struct area *area)
 {
-	const struct space *space = a->space;
-	struct mem_view blocks = { .mem = &space->mem };
-	struct guard_site *table;
-	ssize_t n = read_table(space, area, &table);
-	int rc = n < 0 ? (int)n : 0;
+	size_t n = area->table_mask + 1, run = 0, first_run = 0;
+	struct guard_site *some = malloc(CHUNK * sizeof(*some));
+	int rc = some ? 0 : -ENOMEM;
 
-	for (ssize_t i = 0; i < n && rc == 0; i++)
-		rc = table[i].slot & UBP_SLOT_JUMP ? adopt_block(a, area, &blocks, &table[i])
-						   : adopt_slot(space->plant, area, &table[i]);
-	free(table);
+	for (size_t at = 0, k; at < n && rc == 0; at += k) {
+		k = n - at < CHUNK ? n - at : CHUNK;
+		if (mem_peek(&a->space->mem, area->vaddr + UBP_AREA_TABLE + at * sizeof(*some),
+			     some, k * sizeof(*some)) != k * sizeof(*some))
+			rc = damaged(a, "a table that cannot be read");
+		for (size_t i = 0; i < k && rc == 0; i++) {
+			if (!some[i].vaddr) {
+				first_run = first_run ? first_run : run + 1;
+				run = 0;
+				continue;
+			}
+			area->keys[at + i] = some[i].vaddr;
+			area->n_entries++;
+			rc = ++run > RUN_MAX ? damaged(a, "a table without gaps")
+					     : keep_entry(a, &some[i]);
+		}
+	}
+	free(some);
+	/* It goes around. */
+	if (rc == 0 && (!first_run || run + first_run > RUN_MAX))
+		rc = damaged(a, "a table without gaps");
 	return rc;
 }
 
-/* Its breakpoints, behind which no jump's bytes are left. */
-static int clear_table(struct adoption *a, struct area *area)
+/* By ascending addresses, so that memory is read a page at a time. */
+static int adopt_table(struct adoption *a, struct area *area)
 {
-	const struct space *space = a->space;
-	struct mem_view code = { .mem = &space->mem };
-	struct guard_site *table;
-	ssize_t n = read_table(space, area, &table);
+	struct mem_view blocks = { .mem = &a->space->mem };
+	size_t first = a->n_entries;
+	int rc = read_table(a, area);
 
-	for (ssize_t i = 0; i < n; i++)
-		if (!(table[i].slot & UBP_SLOT_JUMP))
-			a->n_removed += take_out(space, a->maps, a->tid, &code, &table[i]);
-	free(table);
-	return n < 0 ? (int)n : 0;
+	if (a->n_entries > first)
+		qsort(a->entries + first, a->n_entries - first, sizeof(*a->entries),
+		      compare_vaddrs);
+	for (size_t i = first; i < a->n_entries && rc == 0; i++) {
+		const struct guard_site *entry = &a->entries[i];
+
+		rc = entry->slot & UBP_SLOT_JUMP ? adopt_block(a, area, &blocks, entry)
+						 : adopt_slot(a, area, entry);
+	}
+	return rc;
+}
+
+/* All breakpoints, behind which no jump's bytes are left. */
+static void clear_tables(struct adoption *a)
+{
+	struct mem_view code = { .mem = &a->space->mem };
+
+	for (size_t i = 0; i < a->n_entries; i++)
+		if (!(a->entries[i].slot & UBP_SLOT_JUMP))
+			a->n_removed +=
+				take_out(a->space, a->maps, a->tid, &code, &a->entries[i]);
+}
+
+/* Each byte is in one of them at most: so a chain has an end. */
+static int check_area(struct adoption *a, uint64_t vaddr, const struct guard_head *head,
+		      unsigned n)
+{
+	const struct plant_space *ps = a->space->plant;
+
+	for (const struct area *other = ps->areas; other; other = other->next)
+		if (vaddr < other->vaddr + other->len && other->vaddr < vaddr + head->len)
+			return damaged(a, "areas that overlap");
+	a->len += head->len;
+	if (a->len > UBP_AREAS_LEN_MAX || n == UBP_AREAS_MAX)
+		return damaged(a, "more areas than there can be");
+	return 0;
 }
 
 static int adopt_areas(struct adoption *a, uint64_t vaddr, struct guard_head head)
@@ -245,11 +305,14 @@ static int adopt_areas(struct adoption *a, uint64_t vaddr, struct guard_head hea
 	struct area **tail = &ps->areas;
 	int rc = 0;
 
-	for (unsigned n = 0; vaddr && n < AREAS_MAX && rc == 0; n++) {
+	for (unsigned n = 0; vaddr && rc == 0; n++) {
 		struct area *area;
 
 		/* One is all right, and the next is not: then it was never joined. */
 		if (n && !read_head(a->space, a->maps, vaddr, &head))
+			break;
+		rc = check_area(a, vaddr, &head, n);
+		if (rc < 0)
 			break;
 		area = area_new(vaddr, &head);
 		if (!area)
@@ -259,8 +322,6 @@ static int adopt_areas(struct adoption *a, uint64_t vaddr, struct guard_head hea
 		rc = adopt_table(a, area);
 		vaddr = head.next;
 	}
-	for (struct area *area = ps->areas; area && rc == 0; area = area->next)
-		rc = clear_table(a, area);
 	return rc;
 }
 
@@ -268,14 +329,17 @@ static int adopt_areas(struct adoption *a, uint64_t vaddr, struct guard_head hea
  * Frames whose return address is still hijacked: they will come by our trampoline,
  * and are nobody's probe any more.
  */
-static int adopt_return(struct plant_space *ps, const struct space *space,
-			const struct guard_return *entry, uint64_t index)
+static int adopt_return(struct adoption *a, const struct guard_return *entry, uint64_t index)
 {
+	const struct space *space = a->space;
+	struct plant_space *ps = space->plant;
+	size_t size = space->arch->addr_size;
 	struct return_instance *ri;
+	int rc;
 	uint64_t now = 0;
 
 	if (entry->word < PAGE || !entry->real ||
-	    mem_peek(&space->mem, entry->word, &now, space->arch->addr_size) == 0 ||
+	    mem_peek(&space->mem, entry->word, &now, size) != size ||
 	    (!arch_has_link(space->arch) && now != ps->trampoline) ||
 	    map_get(&ps->returns, entry->word))
 		return 0;
@@ -287,26 +351,37 @@ static int adopt_return(struct plant_space *ps, const struct space *space,
 	ri->index = index + 1;
 	ri->missed = MISSED_N;
 	returns_link(&ps->lost, ri);
-	if (map_put(&ps->returns, ri->slot_vaddr, ri) == 0 &&
-	    map_put(&ps->indexes, ri->index, ri) == 0)
+	rc = note_key(a, &ps->returns, ri->slot_vaddr, ri);
+	if (rc == 0 && map_put(&ps->indexes, ri->index, ri) == 0)
 		return 0;
 	map_remove(&ps->returns, ri->slot_vaddr);
 	returns_unlink(ri);
 	free(ri);
-	return -ENOMEM;
+	return rc < 0 ? rc : -ENOMEM;
 }
 
-static int adopt_returns(const struct space *space, const struct maps *maps,
-			 const struct guard_head *head)
+/* A table of return addresses: whole, in memory that the target has to itself, of a size that we make. */
+static bool is_table(const struct maps *maps, uint64_t vaddr, uint64_t mask, size_t entry_len,
+		     uint64_t most)
 {
+	const struct mapping *m = vaddr ? maps_at(maps, vaddr) : NULL;
+	uint64_t n = mask + 1;
+
+	return m && m->write && !m->exec && !m->shared && !m->ino && vaddr % PAGE == 0 &&
+	       n >= UBP_RETURNS_LEAST && n <= most && (n & mask) == 0 &&
+	       n * entry_len <= m->end - vaddr;
+}
+
+static int adopt_returns(struct adoption *a, const struct guard_head *head)
+{
+	const struct space *space = a->space;
 	struct plant_space *ps = space->plant;
-	const struct mapping *m = maps_at(maps, head->returns);
 	uint64_t n = head->returns_mask + 1;
 	struct guard_return *some;
 	int rc = 0;
 
-	if (!head->returns || !m || !m->write || m->exec || (n & head->returns_mask) ||
-	    n > AREA_MAX / sizeof(*some) || n * sizeof(*some) > m->end - head->returns)
+	if (!is_table(a->maps, head->returns, head->returns_mask, sizeof(*some),
+		      UBP_RETURNS_MOST))
 		return 0;
 	some = malloc(CHUNK * sizeof(*some));
 	if (!some)
@@ -317,7 +392,7 @@ static int adopt_returns(const struct space *space, const struct maps *maps,
 		if (mem_peek(&space->mem, head->returns + at * sizeof(*some), some, len) != len)
 			break;
 		for (size_t i = 0; i < k && rc == 0; i++)
-			rc = adopt_return(ps, space, &some[i], at + i);
+			rc = adopt_return(a, &some[i], at + i);
 	}
 	free(some);
 	ps->return_table = head->returns;
@@ -325,32 +400,21 @@ static int adopt_returns(const struct space *space, const struct maps *maps,
 	return rc;
 }
 
-static bool is_room_for_code(const struct area *area, uint64_t vaddr)
-{
-	uint64_t at = vaddr - area->vaddr;
-
-	return at % UBP_SLOT_SIZE == 0 && area->len - at >= UBP_RETURN_CODE_MAX &&
-	       at >= UBP_AREA_TABLE + (area->table_mask + 1) * sizeof(struct guard_site);
-}
-
 /* The table of return addresses that detours replaced, and the code for them. */
 static void adopt_hijacks(struct plant_space *ps, const struct maps *maps,
 			  const struct guard_data *data)
 {
-	const struct mapping *m = maps_at(maps, data->hijacks);
-	uint64_t n = data->hijacks_mask + 1;
 	struct area *area = area_of(ps, data->return_vaddr);
 
-	if (!area)
+	if (!area || !area_holds(area, data->return_vaddr, UBP_RETURN_CODE_MAX))
 		return;
 	/* The code is in no table of the area, and its tracer may have been killed before it told that
 	 * the room is taken. */
 	keep_room(area, data->return_vaddr - area->vaddr, UBP_RETURN_CODE_MAX);
-	if (!data->hijacks && is_room_for_code(area, data->return_vaddr))
+	if (!data->hijacks)
 		ps->return_room = data->return_vaddr;
-	if (!data->hijacks || !m || !m->write || m->exec || (n & data->hijacks_mask) ||
-	    n > AREA_MAX / sizeof(struct guard_hijack) ||
-	    n * sizeof(struct guard_hijack) > m->end - data->hijacks)
+	if (!is_table(maps, data->hijacks, data->hijacks_mask, sizeof(struct guard_hijack),
+		      UBP_HIJACKS_MOST))
 		return;
 	ps->hijacks = data->hijacks;
 	ps->hijacks_mask = data->hijacks_mask;
@@ -365,7 +429,8 @@ static void adopt_data(const struct space *space, const struct maps *maps, pid_t
 	const uint64_t no_live[2] = { 0 }; /* more will be replaced */
 	struct guard_data data;
 
-	if (!m || !m->write || m->exec || vaddr != ps->areas->vaddr + ps->areas->len ||
+	if (!m || !m->write || m->exec || m->shared || m->ino ||
+	    vaddr != ps->areas->vaddr + ps->areas->len ||
 	    mem_peek(&space->mem, vaddr, &data, sizeof(data)) != sizeof(data))
 		return;
 	ps->data = vaddr;
@@ -403,7 +468,7 @@ int leftover_adopt(struct tracer *tracer, struct tracee *t, const struct maps *m
 	struct plant_space *ps = space->plant;
 	struct guard_head head;
 	uint64_t vaddr = find_first(space, maps, &head);
-	struct adoption a = { tracer, space, maps, t->tid, false, 0 };
+	struct adoption a = { .tracer = tracer, .space = space, .maps = maps, .tid = t->tid };
 	struct plant_left left = { 0 };
 	int rc;
 
@@ -416,10 +481,11 @@ int leftover_adopt(struct tracer *tracer, struct tracee *t, const struct maps *m
 				(int)t->process->pid);
 	rc = adopt_areas(&a, vaddr, head);
 	if (rc == 0) {
+		clear_tables(&a);
 		ps->trampoline = vaddr + UBP_AREA_TRAMPOLINE;
 		ps->stub = vaddr + UBP_AREA_STUB;
 		adopt_data(space, maps, t->tid, head.data);
-		rc = adopt_returns(space, maps, &head);
+		rc = adopt_returns(&a, &head);
 		ps->begins_awake = ps->ends_awake = ps->returns.n || ps->hijacks;
 	}
 	/* A detour's code says whose the hit was: nobody may come back by that. */
@@ -434,10 +500,14 @@ int leftover_adopt(struct tracer *tracer, struct tracee *t, const struct maps *m
 	if (a.holds)
 		hold_end(tracer, space, t);
 	*ret_removed = a.n_removed;
+	free(a.entries);
 
 	if (rc == 0)
 		rc = area_furnish(space, vaddr, t->tid);
+	if (rc == -ENOMEM)
+		return ubp_fail(err, ENOMEM, "process %d: out of memory", (int)t->process->pid);
 	return rc == 0 ? 0
-		       : ubp_fail(err, -rc, "process %d: what an earlier ubp left is damaged",
-				  (int)t->process->pid);
+		       : ubp_fail(err, -rc,
+				  "process %d: what an earlier ubp left is damaged%s%s",
+				  (int)t->process->pid, a.why ? ": " : "", a.why ? a.why : "");
 }

@@ -482,6 +482,8 @@ bool area_take_block(struct area *area, size_t len, struct site *owner);
 void area_own_block(const struct area *area, uint64_t block, size_t len, struct site *owner);
 /* Enter a block into the table of its area, by the vaddr of its copy (UBP_SLOT_JUMP). */
 int area_enter_copy(const struct space *space, pid_t tid, struct area *area, uint64_t copy);
+/* Is [@vaddr, @vaddr + @len) room for slots in it, behind its table? */
+bool area_holds(const struct area *area, uint64_t vaddr, uint64_t len);
 /* The area that @vaddr lies in, or NULL. */
 struct area *area_of(const struct plant_space *ps, uint64_t vaddr);
 /* Has the guard an entry for the place, of a site that stands or stood there? */

@@ -34,7 +34,7 @@ uint64_t rings_fit_table(pid_t pid, uint64_t most, uint64_t entry_len)
 {
 	uint64_t allowed = rings_allowance(pid) / 2, n = most;
 
-	while (n > RINGS_TABLE_LEAST && n * entry_len > allowed)
+	while (n > UBP_RETURNS_LEAST && n * entry_len > allowed)
 		n /= 2;
 	return n;
 }

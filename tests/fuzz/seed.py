@@ -268,10 +268,33 @@ def frames(out):
             out.put("unwind", f"{key}{debug}", bytes([debug, 8]) + stack + cie + fde + bytes(4 - 4 * debug))
 
 
+def leftovers(out):
+    """Pages 16 to 31 an area, 32 its data, behind it tables; 200 to 215 another area, 220 a file's code."""
+    maps = bytes([0x00, 15, 0x01, 127, 0x80, 15, 0x42, 15] + [7, 0] * 8)
+    page = lambda n: struct.pack("<H", n)  # noqa: E731
+
+    def head(at, then, returns, odd=0):
+        return b"\0" + page(at) + bytes([9, 15, odd, odd, odd]) + page(then) + bytes([odd if then else 0, odd]) + page(returns) + bytes([0, odd])
+
+    site = b"\1" + page(16) + (0x4000).to_bytes(3, "little") + b"\3" + page(220) + b"\0\0" + page(5)
+    block = b"\2" + page(16) + page(0x5000 // 64) + b"\1" + page(220) + b"\x40" + page(512) + b"\0" + page(64) + b"\5\5\x60"
+    free = b"\2" + page(16) + page(0x6000 // 64) + b"\0" + page(220) + b"\x80" + page(512) + b"\0" + page(64) + b"\5\5\x61"
+    returns = b"\4" + page(33) + page(120) + b"\x10" + page(16) + page(0)
+    hijacks = b"\5" + page(64) + page(130) + b"\4" + page(28) + b"\0" + b"\1" * 5
+    data = b"\6\0" + page(64) + b"\0\2\0" + page(28) + b"\0\0\4\0" + (page(32) + b"\1\0\0\0") * 4 + page(32)
+    code = b"\3" + page(220) + b"\0" + b"\0\0\0" + b"\0"
+    whole = maps + head(16, 0, 33) + site + block + free + returns + hijacks + data + code
+    out.put("leftover", "whole", whole)
+    out.put("leftover", "two", maps + head(200, 0, 0) + head(16, 200, 33) + data + site)
+    out.put("leftover", "self", maps + head(16, 16, 33) + data + site)
+    out.put("leftover", "odd", maps + head(16, 0, 33, 254) + bytes([128] * 8) + data + returns)
+    out.put("leftover", "full", maps + head(16, 0, 33) + (b"\1" + page(16) + b"\0\x40\0\xff" + page(220) + b"\0\0" + page(0)) * 2)
+
+
 def main():
     out = Out(sys.argv[1])
     for make in (definitions, filters, values, extended_values, instructions, records, maps, ldcache, elves,
-                 operands, notes, static_probes, variables, frames):
+                 operands, notes, static_probes, variables, frames, leftovers):
         make(out)
 
 

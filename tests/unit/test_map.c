@@ -5,6 +5,7 @@
 
 #include "engine/base/map.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include <setjmp.h>
@@ -80,11 +81,31 @@ static void empty(void **state)
 	assert_null(map_get(&map, 0));
 }
 
+/* Keys that somebody has chosen: all come to one place, however large the map is. */
+static void within(void **state)
+{
+	uint64_t factor = 0x9e3779b97f4a7c15ULL, inverse = 1;
+	struct map map = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 6; i++)
+		inverse *= 2 - factor * inverse;
+	for (uint64_t i = 1; i <= 10; i++)
+		assert_int_equal(0, map_put_within(&map, (i << 41) * inverse, &map, 9));
+	assert_int_equal(-ELOOP, map_put_within(&map, (11ULL << 41) * inverse, &map, 9));
+	assert_int_equal(0, map_put_within(&map, (10ULL << 41) * inverse, state, 9));
+	assert_ptr_equal(state, map_get(&map, (10ULL << 41) * inverse));
+	assert_int_equal(0, map_put_within(&map, (11ULL << 41) * inverse, &map, 10));
+	assert_int_equal(11, map.n);
+	map_free(&map);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_operations),
 		cmocka_unit_test(empty),
+		cmocka_unit_test(within),
 	};
 
 	return cmocka_run_group_tests_name("map", tests, NULL, NULL);
