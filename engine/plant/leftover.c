@@ -461,6 +461,19 @@ static bool is_in_use(const struct tracer *tracer, const struct process *p, uint
 	return false;
 }
 
+/* What was taken over so far is not to be used: the next look is a first one again. */
+static void forget(struct plant_space *ps)
+{
+	area_free_all(ps->areas);
+	ps->areas = NULL;
+	map_free(&ps->slots);
+	map_free(&ps->blocks);
+	ps->trampoline = ps->stub = ps->data = 0;
+	ps->return_table = ps->return_mask = 0;
+	ps->hijacks = ps->hijacks_mask = ps->return_vaddr = ps->return_room = 0;
+	ps->is_taken_over = ps->looked = false;
+}
+
 int leftover_adopt(struct tracer *tracer, struct tracee *t, const struct maps *maps,
 		   unsigned *ret_removed, struct ubp_err *err)
 {
@@ -504,6 +517,8 @@ int leftover_adopt(struct tracer *tracer, struct tracee *t, const struct maps *m
 
 	if (rc == 0)
 		rc = area_furnish(space, vaddr, t->tid);
+	if (rc < 0)
+		forget(ps);
 	if (rc == -ENOMEM)
 		return ubp_fail(err, ENOMEM, "process %d: out of memory", (int)t->process->pid);
 	return rc == 0 ? 0

@@ -261,7 +261,6 @@ static void use(struct space *space)
 		(void)hijack_nearest(space, at);
 	(void)hijack_real(space, ps->hijacks, ps->return_vaddr);
 	(void)hijack_duration(space, ps->hijacks, ps->return_vaddr);
-	returns_put_back(ps, space, 0);
 }
 
 static void adopt(struct maps *maps)
@@ -283,7 +282,9 @@ static void adopt(struct maps *maps)
 		check_maps(space.plant);
 		use(&space);
 	} else {
-		CLAIM(err.text[0]);
+		const struct plant_space *ps = space.plant;
+
+		CLAIM(err.text[0] && !ps->areas && !ps->slots.n && !ps->data && !ps->stub);
 	}
 	plant_forget(&space);
 }
