@@ -8,7 +8,7 @@ have gcc
 grep '#include "' "$UBP_SRC/docs/example.c" | grep -v '"engine/session/ubp.h"' && fail "it needs more than ubp.h"
 # shellcheck disable=SC2046 # flags are words
 gcc -std=gnu11 -Wall -Wextra -Werror -I "$UBP_SRC" -o example "$UBP_SRC/docs/example.c" \
-	"$UBP_BUILD/libubp.a" $(pkg-config --libs capstone libdw libelf jansson liblzma) -liberty -pthread || fail "it does not build"
+	"$UBP_BUILD/libubp.a" $(pkg-config --libs capstone libdw libelf jansson liblzma libunwind-ptrace) -liberty -pthread || fail "it does not build"
 
 start hello you
 mkfifo err
