@@ -151,6 +151,18 @@ struct tracee *space_next(const struct space *space, const struct tracee *t)
 	return p ? p->tracees : NULL;
 }
 
+/* A list that most ways out of a target need. */
+static pid_t *make_ids(size_t n)
+{
+	unsigned tries = 0;
+	pid_t *ids;
+
+	do
+		ids = malloc(n * sizeof(*ids));
+	while (!ids && again(&tries));
+	return ids;
+}
+
 pid_t *space_ids(const struct space *space, const struct process *only, size_t *ret_n)
 {
 	size_t max = 1, n = 0;
@@ -158,7 +170,7 @@ pid_t *space_ids(const struct space *space, const struct process *only, size_t *
 
 	for (const struct process *p = space->processes; p; p = p->next)
 		max += p->n_tracees;
-	ids = malloc(max * sizeof(*ids));
+	ids = make_ids(max);
 	for (const struct tracee *t = NULL; ids && (t = space_next(space, t));)
 		if (!only || t->process == only)
 			ids[n++] = t->tid;
@@ -309,7 +321,7 @@ void tracer_unpark(struct tracer *tracer, struct tracee *t)
 
 pid_t *tracer_pids(const struct tracer *tracer, size_t *ret_n)
 {
-	pid_t *pids = malloc((tracer->processes.n + 1) * sizeof(*pids));
+	pid_t *pids = make_ids(tracer->processes.n + 1);
 	size_t pos = 0, n = 0;
 	uint64_t pid;
 
