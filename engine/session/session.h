@@ -95,8 +95,8 @@ struct ubp_session {
 	unsigned n_processes, n_skipped, n_unguarded;
 	bool has_failed;                 /* something that was told */
 	char spare_warning[WARNING_MAX]; /* one that there was no memory for */
-	unsigned n_too_late;  /* processes that were to be traced, and had ended */
-	uint64_t n_not_known; /* finder_n_unseen(), in the end */
+	unsigned n_too_late;             /* processes that were to be traced, and had ended */
+	uint64_t n_not_known;            /* finder_n_unseen(), in the end */
 
 	/* The tracing thread's. */
 	struct tracer tracer;

@@ -23,7 +23,7 @@ struct stack_libunwind;
 int stack_libunwind_new(struct stack_libunwind **ret_libunwind, struct ubp_err *err);
 void stack_libunwind_free(struct stack_libunwind *libunwind);
 
-/* Can it unwind programs of this kind? It is built for those of our own. */
+/* Can it unwind programs of this kind? It is built for those of our own; a static ubp has none. */
 bool stack_libunwind_serves(const struct ubp_arch *arch);
 
 /* A new stack: what was read of tables may have changed. */
