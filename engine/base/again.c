@@ -31,7 +31,7 @@ bool again(unsigned *tries)
 long again_ptrace_words(int request, pid_t tid, uintptr_t addr, uintptr_t data)
 {
 	unsigned tries = 0;
-	long result;
+	long result = -1;
 
 	do {
 		errno = 0;
