@@ -65,7 +65,7 @@ static uint32_t regs_of(const struct gen *g, const struct detour_probe *probe,
 
 static int check_plan(const struct detour_plan *plan, struct ubp_err *err)
 {
-	if (detour_has_return(plan) && gen32_pops_return(plan->window))
+	if (detour_has_return(plan) && gen32_pops_return(plan))
 		return ubp_fail(err, EOPNOTSUPP, "a function that reads its return address");
 	if (plan->site > UINT32_MAX || plan->gate > UINT32_MAX ||
 	    plan->vaddr > UINT32_MAX - MAX_LEN)

@@ -323,8 +323,13 @@ static bool is_push(const struct displaced_insn *insn)
  * vfork() takes it off: parent and child both return by it, and one entry is for one return.
  * __x86.get_pc_thunk.bx() and its kin return it.
  */
-bool gen32_pops_return(const struct window *window)
+bool gen32_pops_return(const struct detour_plan *plan)
 {
+	const struct window *window = plan->window;
+
+	/* What the lead has put on the stack comes off first. */
+	if (plan->lead && plan->lead->sp_down)
+		return false;
 	for (size_t i = 0; i < window->n && !is_push(&window->insns[i]); i++)
 		if (is_pop(&window->insns[i]) ||
 		    i386_gives_return(window->insns[i].bytes, window->insns[i].len))

@@ -113,7 +113,7 @@ void gen32_gate(struct gen *g, int reg, label_t trap);
 /* Is it a table that the code can use? */
 bool gen32_can_hijack(uint64_t hijacks, uint64_t mask);
 /* Does the function take its return address off the stack right away, or read it there? */
-bool gen32_pops_return(const struct window *window);
+bool gen32_pops_return(const struct detour_plan *plan);
 
 /* --- detour_time.c ------------------------------------------------------------------ */
 

@@ -87,7 +87,7 @@ static uint32_t regs_of(const struct gen *g, const struct detour_probe *probe,
 
 static int check_plan(const struct detour_plan *plan, struct ubp_err *err)
 {
-	if (detour_has_return(plan) && gen64_pops_return(plan->window))
+	if (detour_has_return(plan) && gen64_pops_return(plan))
 		return ubp_fail(err, EOPNOTSUPP,
 				"a function that takes its return address off the stack");
 	return 0;

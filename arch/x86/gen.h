@@ -80,7 +80,7 @@ void gen64_gate(struct gen *g, int reg, label_t trap);
 /* Is it a table that the code can use? */
 bool gen64_can_hijack(uint64_t hijacks, uint64_t mask);
 /* Does the function take its return address off the stack right away? */
-bool gen64_pops_return(const struct window *window);
+bool gen64_pops_return(const struct detour_plan *plan);
 
 /* --- detour_time.c ------------------------------------------------------------------ */
 
