@@ -223,13 +223,13 @@ static bool is_sigreturn(const struct stack_frame *frame)
 	       arch->is_sigreturn(code, sizeof(code));
 }
 
-/* Code of a file that cannot be opened, made by the program, or of ours. */
+/* Code of a file that cannot be opened, made by the program, or of ours: only a file has tables. */
 static bool step_without_file(struct stack_unwinder *u, const struct known_space *known,
-			      struct stack_frame *frame)
+			      const struct mapping *m, struct stack_frame *frame)
 {
 	if (is_sigreturn(frame))
 		return stack_frame_by_signal(frame);
-	return by_libunwind(u, known, frame, true) || by_frame_pointer(u, frame);
+	return (m->ino && by_libunwind(u, known, frame, true)) || by_frame_pointer(u, frame);
 }
 
 /* libunwind first. */
@@ -250,7 +250,7 @@ static bool step(struct stack_unwinder *u, const struct tracee *t, struct known_
 		return step_by_libunwind(u, known, frame);
 	file = file_of(u, t, known, m);
 	if (!file)
-		return step_without_file(u, known, frame);
+		return step_without_file(u, known, m, frame);
 	place = stack_file_place(&u->files, file, m, frame->pc, frame->is_call);
 	if (!place)
 		return false;
