@@ -73,7 +73,7 @@ struct lead {
 	bool sets_kept;   /* it sets a register that callees keep */
 	bool sets_arg;    /* ... one that functions get an argument in */
 	uint32_t sets;    /* registers, but the stack pointer: bit by index into ubp_regs */
-	uint32_t sets_vectors; /* likewise: others */
+	uint32_t sets_vectors; /* vector registers, bit by number */
 };
 
 /* A window's copy, made for one address. */

@@ -275,7 +275,7 @@ struct tracee *space_next(const struct space *space, const struct tracee *t);
 /* The ids of these threads, of @only's (NULL: of all). Allocated; NULL: out of memory. */
 pid_t *space_ids(const struct space *space, const struct process *only, size_t *ret_n);
 
-/* The ids of all processes. Likewise. */
+/* The ids of all processes. Allocated; NULL: out of memory. */
 pid_t *tracer_pids(const struct tracer *tracer, size_t *ret_n);
 
 /* --- used by the files of this room ----------------------------------------- */
