@@ -8,7 +8,24 @@
 #include <sys/ptrace.h>
 #include <unistd.h>
 
-#define TRIES_MAX 3
+#define TRIES_MAX    3
+#define HOPELESS_MIN 100
+
+/* Of these calls, one after the other. */
+static __thread unsigned n_ptrace_failed, n_waitid_failed;
+
+static void note(unsigned *n_failed, bool failed)
+{
+	if (!failed)
+		*n_failed = 0;
+	else if (errno != ESRCH && errno != ECHILD && errno != EINTR && errno != EPERM)
+		++*n_failed;
+}
+
+bool again_is_hopeless(void)
+{
+	return n_ptrace_failed >= HOPELESS_MIN || n_waitid_failed >= HOPELESS_MIN;
+}
 
 bool again(unsigned *tries)
 {
@@ -28,6 +45,13 @@ bool again(unsigned *tries)
 	return false;
 }
 
+/* EIO is what is said of memory that is not there. */
+static bool is_of_memory(int request)
+{
+	return request == PTRACE_PEEKTEXT || request == PTRACE_PEEKDATA ||
+	       request == PTRACE_POKETEXT || request == PTRACE_POKEDATA;
+}
+
 long again_ptrace_words(int request, pid_t tid, uintptr_t addr, uintptr_t data)
 {
 	unsigned tries = 0;
@@ -37,6 +61,8 @@ long again_ptrace_words(int request, pid_t tid, uintptr_t addr, uintptr_t data)
 		errno = 0;
 		result = ptrace(request, tid, addr, data);
 	} while (result == -1 && errno && again(&tries));
+	if (!is_of_memory(request))
+		note(&n_ptrace_failed, result == -1 && errno);
 	return result;
 }
 
@@ -48,6 +74,7 @@ int again_waitid(idtype_t type, id_t id, siginfo_t *ret_info, int options)
 	do {
 		rc = waitid(type, id, ret_info, options);
 	} while (rc < 0 && again(&tries));
+	note(&n_waitid_failed, rc < 0);
 	return rc;
 }
 

@@ -35,6 +35,13 @@ long again_ptrace_words(int request, pid_t tid, uintptr_t addr, uintptr_t data);
 /* waitid(). EINTR is a failure like others. */
 int again_waitid(idtype_t type, id_t id, siginfo_t *ret_info, int options);
 
+/*
+ * Do these two not work any more in this thread? So many calls of one of them have failed one
+ * after the other, and none has succeeded, for reasons that are neither the end of a thread nor that
+ * it may not be traced. Who waits for a stop, or for what a thread in a stop is to do, waits in vain then.
+ */
+bool again_is_hopeless(void);
+
 /* open() for reading, or with other @flags that make no file; O_CLOEXEC is added. */
 int again_open(const char *path, int flags);
 

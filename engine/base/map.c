@@ -42,11 +42,19 @@ static int grow(struct map *map)
 	return 0;
 }
 
+int map_keep_room(struct map *map, size_t n)
+{
+	while (n * 4 > map->cap * 3)
+		if (grow(map) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
 int map_put(struct map *map, uint64_t key, void *value)
 {
 	size_t i;
 
-	if ((map->n + 1) * 4 > map->cap * 3 && grow(map) < 0)
+	if (map_keep_room(map, map->n + 1) < 0)
 		return -ENOMEM;
 	i = find(map, key);
 	if (!map->entries[i].value)

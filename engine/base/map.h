@@ -31,9 +31,12 @@ void *map_get(const struct map *map, uint64_t key);
 /* Set or replace. Returns 0 or -ENOMEM. */
 int map_put(struct map *map, uint64_t key, void *value);
 
+/* Room for @n in all: so many are put without memory being asked for. Returns 0 or -ENOMEM. */
+int map_keep_room(struct map *map, size_t n);
+
 /*
- * The same for a key that somebody else has chosen, perhaps so that it takes long to find: -ELOOP if
- * more than @looks others are in its way.
+ * As map_put(), for a key that somebody else has chosen, perhaps so that it takes long to find:
+ * -ELOOP if more than @looks others are in its way.
  */
 int map_put_within(struct map *map, uint64_t key, void *value, size_t looks);
 

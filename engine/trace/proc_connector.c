@@ -20,8 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/base/descriptors.h"
 #include "engine/event/clock.h"
-#include "engine/trace/descriptors.h"
 
 #define ANSWER_LIMIT_NS 100000000ULL
 

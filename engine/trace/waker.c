@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "engine/base/again.h"
+#include "engine/base/descriptors.h"
 #include "engine/base/err.h"
-#include "engine/trace/descriptors.h"
 #include "engine/trace/task.h"
 
 /* Ignored by default: a waker whose tracer is gone does not mind. */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Files are read by loops that may take seconds: a file has as many symbols as somebody wants it to
+ * have. A thread that may be told to give that up says by what; the loops ask now and then.
+ */
+
+#ifndef UBP_BASE_CANCEL_H
+#define UBP_BASE_CANCEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * From now on this thread gives up reading as soon as @flag is not 0: an int that others set atomically, and
+ * never take back. NULL: it never does.
+ */
+void cancel_by(const int *flag);
+
+/* Is this thread to give up? What it has read so far is not whole, and must not be kept as if it were. */
+bool cancel_is_asked(void);
+
+/* The same for round @i of a loop with short rounds: asked in one of many. */
+static inline bool cancel_in_loop(size_t i)
+{
+	return i % 4096 == 0 && cancel_is_asked();
+}
+
+#endif

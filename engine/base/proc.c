@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/base/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/base/again.h"
+
+/* Part of the kernel's interface (PROC_PID_INIT_INO). */
+#define FIRST_PID_NAMESPACE 0xEFFFFFFCU
+
+size_t proc_read(const char *path, char *buf, size_t size)
+{
+	int fd = again_open(path, O_RDONLY);
+	ssize_t n = -1;
+
+	if (fd >= 0) {
+		n = again_read(fd, buf, size - 1);
+		close(fd);
+	}
+	buf[n > 0 ? n : 0] = '\0';
+	return n > 0 ? (size_t)n : 0;
+}
+
+char *proc_read_all(const char *path)
+{
+	int fd = again_open(path, O_RDONLY);
+	size_t size = 2048, len = 0;
+	bool full = true;
+	char *buf = NULL;
+	ssize_t n = 1;
+
+	/* again_read() reads to the end: what leaves room is all. */
+	while (fd >= 0 && n > 0 && full) {
+		char *bigger = realloc(buf, size *= 2);
+
+		if (!bigger)
+			break;
+		buf = bigger;
+		n = again_read(fd, buf + len, size - len - 1);
+		len += n > 0 ? (size_t)n : 0;
+		buf[len] = '\0';
+		full = len + 1 == size;
+	}
+	if (fd >= 0)
+		close(fd);
+	/* A part of it is not what was asked for. */
+	if (len > 0 && n >= 0 && !full)
+		return buf;
+	free(buf);
+	return NULL;
+}
+
+char *proc_read_status(pid_t tid)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+	return proc_read_all(path);
+}
+
+long proc_number(const char *status, const char *name)
+{
+	const char *at = status ? strstr(status, name) : NULL;
+
+	return at ? strtol(at + strlen(name), NULL, 10) : -1;
+}
+
+bool proc_bits(const char *status, const char *name, uint64_t *ret_bits)
+{
+	const char *at = status ? strstr(status, name) : NULL;
+
+	if (at)
+		*ret_bits = strtoull(at + strlen(name), NULL, 16);
+	return at != NULL;
+}
+
+bool proc_read_comm(pid_t tid, char comm[16])
+{
+	char path[64], buf[16 + 1];
+	size_t len;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)tid);
+	len = proc_read(path, buf, sizeof(buf));
+	if (len == 0)
+		return false;
+	if (buf[len - 1] == '\n')
+		buf[len - 1] = '\0';
+	memset(comm, 0, 16);
+	memcpy(comm, buf, strnlen(buf, 15));
+	return true;
+}
+
+static int look_at_namespace(pid_t pid, const char *kind, struct stat *ret_st)
+{
+	char path[64];
+
+	/* /proc/self is the reader, whichever pid namespace /proc shows. */
+	if (pid)
+		(void)snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, kind);
+	else
+		(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
+	return stat(path, ret_st) < 0 ? -errno : 0;
+}
+
+int proc_same_namespace(pid_t a, pid_t b, const char *kind)
+{
+	struct stat of_a = { 0 }, of_b = { 0 };
+	int rc = look_at_namespace(a, kind, &of_a);
+
+	if (rc == 0)
+		rc = look_at_namespace(b, kind, &of_b);
+	if (rc < 0)
+		return rc;
+	return of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
+bool proc_in_first_pid_namespace(void)
+{
+	struct stat st;
+
+	return look_at_namespace(0, "pid", &st) == 0 && st.st_ino == FIRST_PID_NAMESPACE;
+}

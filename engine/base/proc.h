@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * The small text files of /proc, and whether processes live in one namespace. What cannot be
+ * read is most often of a process that has ended.
+ */
+
+#ifndef UBP_BASE_PROC_H
+#define UBP_BASE_PROC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* The beginning of a file, up to @size - 1 bytes, as a string. Its length; 0: it can't be read. */
+size_t proc_read(const char *path, char *buf, size_t size);
+
+/* All of a file, as a string; free() it. NULL: it can't be read, or there is nothing in it. */
+char *proc_read_all(const char *path);
+
+/*
+ * All of /proc/TID/status, which is long where a process has many groups. The name in it is the
+ * program's own, but has no newline: the kernel escapes that.
+ */
+char *proc_read_status(pid_t tid);
+/* The number behind @name, "\nNAME:", in such a text (NULL: none), or -1. */
+long proc_number(const char *status, const char *name);
+/* The bits behind it, which the kernel writes with 16 as the base. False: there is no such name. */
+bool proc_bits(const char *status, const char *name, uint64_t *ret_bits);
+
+/* The name of a thread, with zeros up to the end of comm[]. False, and comm[] as it was: it has ended. */
+bool proc_read_comm(pid_t tid, char comm[16]);
+
+/*
+ * Do two processes (0: we) live in one namespace of this @kind: "pid", "user", ...? 1, 0, or
+ * -errno where that of one cannot be looked at.
+ */
+int proc_same_namespace(pid_t a, pid_t b, const char *kind);
+
+/* Do we live in the pid namespace that the kernel has begun with? */
+bool proc_in_first_pid_namespace(void);
+
+#endif
