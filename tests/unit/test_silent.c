@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* A FUSE file system is seen however long the name of its folder is. (Root's alone.) */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/object/silent.h"
+
+/* Folders inside each other, of names that mountinfo spells with four letters for each. */
+static void go_down(int depth)
+{
+	char name[251];
+
+	memset(name, ' ', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	for (int i = 0; i < depth; i++) {
+		assert_int_equal(mkdir(name, 0755), 0);
+		assert_int_equal(chdir(name), 0);
+	}
+}
+
+/* Nobody serves it. False: that cannot be done here. */
+static bool mount_fuse(const char *source)
+{
+	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	char options[80];
+
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
+	return fd >= 0 && mount(source, ".", "fuse", 0, options) == 0;
+}
+
+static void look(int depth, const char *source)
+{
+	if (chdir("/tmp") < 0 || mount("ubp", "/tmp", "tmpfs", 0, NULL) < 0 ||
+	    chdir("/tmp") < 0)
+		skip();
+	assert_int_equal(silent_suspect(getpid()), SILENT_NOT);
+	go_down(depth);
+	if (!mount_fuse(source))
+		skip();
+	assert_int_equal(silent_suspect(getpid()), SILENT_SERVED);
+	assert_int_equal(umount2(".", MNT_DETACH), 0);
+	assert_int_equal(silent_suspect(getpid()), SILENT_NOT);
+	assert_int_equal(chdir("/"), 0);
+	assert_int_equal(umount2("/tmp", MNT_DETACH), 0);
+}
+
+static void long_names_hide_nothing(void **state)
+{
+	char source[3500];
+
+	(void)state;
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    silent_suspect(getpid()) != SILENT_NOT)
+		skip();
+	memset(source, ' ', sizeof(source) - 1);
+	source[sizeof(source) - 1] = '\0';
+	look(0, "short");
+	/* The line goes on behind the type. */
+	look(10, source);
+	/* It is over before the type. */
+	look(40, "short");
+	look(80, "short");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(long_names_hide_nothing) };
+
+	return cmocka_run_group_tests_name("silent", tests, NULL, NULL);
+}
