@@ -9,6 +9,8 @@
 #include <elfutils/libdw.h>
 #include <stdbool.h>
 
+#include "engine/dwarf/limits.h"
+
 #define CHILDREN_MAX (1u << 20)
 
 struct children {
@@ -27,7 +29,8 @@ static inline struct children children_of(Dwarf_Die *parent)
 
 static inline void children_next(struct children *c)
 {
-	c->has_one = ++c->n < CHILDREN_MAX && dwarf_siblingof(&c->die, &c->die) == 0;
+	c->has_one = ++c->n < CHILDREN_MAX && !dw_is_late() &&
+		     dwarf_siblingof(&c->die, &c->die) == 0;
 }
 
 #endif

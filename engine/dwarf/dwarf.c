@@ -8,15 +8,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "engine/base/search.h"
+#include "engine/dwarf/limits.h"
 #include "engine/dwarf/priv.h"
 #include "engine/object/debug.h"
 
 /* Hostile files: code ranges that are taken in, in all. */
 #define RANGES_MAX (8u << 20)
 
-/* libdw takes what is in the sections of strings for strings: do they end in a NUL? */
-static int check_strings(struct dwarf *d, Dwarf *dw, struct ubp_err *err)
+/* What all walks over DIEs of a file may take: a second for so many bytes, and some. */
+#define LIMIT_NS    UINT64_C(5000000000)
+#define LIMIT_BYTES (16u << 20)
+
+/*
+ * libdw takes what is in the sections of strings for strings: do they end in a NUL? And how long are those of
+ * DIEs, which libdw has unpacked?
+ */
+static int check_sections(struct dwarf *d, Dwarf *dw, struct ubp_err *err)
 {
 	Elf *elf = dw ? dwarf_getelf(dw) : NULL;
 	Elf_Scn *section = NULL;
@@ -31,6 +41,8 @@ static int check_strings(struct dwarf *d, Dwarf *dw, struct ubp_err *err)
 					   : NULL;
 		const Elf_Data *data;
 
+		if (name && strstr(name, "debug_info") && header.sh_type != SHT_NOBITS)
+			d->info_len += header.sh_size;
 		if (!name || !strstr(name, "debug_") || !strstr(name, "str"))
 			continue;
 		data = elf_rawdata(section, NULL);
@@ -53,14 +65,27 @@ int dwarf_open(struct object *object, struct dwarf **ret_dwarf, struct ubp_err *
 	d->object = object;
 	rc = object_dwarf(object, &d->dw, &d->bias, err);
 	if (rc == 0)
-		rc = check_strings(d, d->dw, err);
+		rc = check_sections(d, d->dw, err);
 	if (rc == 0)
-		rc = check_strings(d, dwarf_getalt(d->dw), err);
+		rc = check_sections(d, dwarf_getalt(d->dw), err);
 	if (rc < 0)
 		dwarf_free(d);
 	else
 		*ret_dwarf = d;
 	return rc;
+}
+
+uint64_t dw_cpu_ns(void)
+{
+	struct timespec ts = { 0 };
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t dw_cpu_limit_ns(const struct dwarf *d)
+{
+	return LIMIT_NS + d->info_len / LIMIT_BYTES * 1000000000;
 }
 
 static void free_texts(struct map *map)
@@ -113,7 +138,7 @@ int dw_each_range(Dwarf_Die *die, int (*each)(void *ctx, Dwarf_Addr start, Dwarf
 	Dwarf_Addr base, start, end;
 	ptrdiff_t at = 0;
 
-	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
+	while (!dw_is_late() && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
 		int rc = start < end ? each(ctx, start, end) : 0;
 
 		if (rc != 0)
@@ -216,23 +241,15 @@ int dw_read_units(struct dwarf *d, struct ubp_err *err)
 struct dw_unit *dw_unit_at(struct dwarf *d, uint64_t elf_vaddr)
 {
 	Dwarf_Addr addr = dw_addr(d, elf_vaddr);
-	size_t low = 0, high;
 	struct ubp_err ignored;
+	size_t n;
 
 	ubp_err_reset(&ignored);
 	if (dw_read_units(d, &ignored) < 0)
 		return NULL;
-	high = d->n_ranges;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (d->ranges[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	n = search_above(d->ranges, d->n_ranges, start, addr);
 	/* Ranges do not overlap; nearly. */
-	for (size_t i = low; i > 0 && low - i < 16; i--)
+	for (size_t i = n; i > 0 && n - i < 16; i--)
 		if (addr < d->ranges[i - 1].end)
 			return &d->units[d->ranges[i - 1].unit];
 	return NULL;
@@ -300,7 +317,7 @@ const char *dw_string(Dwarf_Attribute *attr)
 {
 	const char *string = dwarf_formstring(attr);
 
-	/* Sections of strings were looked at by check_strings(). */
+	/* Sections of strings were looked at by check_sections(). */
 	if (!string || dwarf_whatform(attr) != DW_FORM_string)
 		return string;
 	return ends(dwarf_getelf(dwarf_cu_getdwarf(attr->cu)), string) ? string : NULL;

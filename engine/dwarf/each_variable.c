@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/dwarf/limits.h"
 #include "engine/dwarf/lookup.h"
 #include "engine/dwarf/type.h"
 #include "engine/dwarf/values.h"
@@ -55,9 +56,9 @@ static int list_variable(void *ctx, Dwarf_Die *die)
 	return l->each(l->ctx, &v);
 }
 
-int dwarf_each_variable(struct dwarf *d, const struct dwarf_place *place,
-			int (*each)(void *ctx, const struct dwarf_variable *variable),
-			void *ctx, struct ubp_err *err)
+int dw_each_variable(struct dwarf *d, const struct dwarf_place *place,
+		     int (*each)(void *ctx, const struct dwarf_variable *variable), void *ctx,
+		     struct ubp_err *err)
 {
 	struct listing l = { .each = each, .ctx = ctx, .err = err };
 	int rc = lookup_init(&l.lookup, d, place, err);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/dwarf/limits.h"
 #include "engine/dwarf/lines.h"
 
 #define PATH_SIZE   4096
@@ -81,9 +82,9 @@ static bool find_files(struct file_search *s, struct dw_unit *unit)
 	Dwarf_Lines *lines;
 	size_t n, number;
 
-	if (dwarf_getsrcfiles(&unit->die, &s->files, &s->n_files) != 0)
+	if (dw_get_files(&unit->die, &s->files, &s->n_files) != 0)
 		return false;
-	if (dwarf_getsrclines(&unit->die, &lines, &n) != 0 || n == 0)
+	if (dw_get_lines(&unit->die, &lines, &n) != 0 || n == 0)
 		return true;
 	if (dwarf_line_file(dwarf_onesrcline(lines, 0), &s->files, &number) != 0)
 		return false;
@@ -217,8 +218,8 @@ static int take_file(struct file_search *s, const char *file, struct dwarf_place
 	return rc == 0 && ret_places->n == 0 ? fail_no_line(s, file, s->err) : rc;
 }
 
-int dwarf_file_line(struct dwarf *d, const char *file, unsigned line,
-		    struct dwarf_places *ret_places, struct ubp_err *err)
+int dw_file_line(struct dwarf *d, const char *file, unsigned line,
+		 struct dwarf_places *ret_places, struct ubp_err *err)
 {
 	struct file_search s = { .d = d, .line = line, .err = err };
 	int rc = 0;

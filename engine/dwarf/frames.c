@@ -5,12 +5,14 @@
 
 #include <string.h>
 
+#include "engine/dwarf/limits.h"
 #include "engine/dwarf/lines.h"
 
 static void fill_line(struct dwarf *d, struct dw_unit *unit, Dwarf_Addr addr,
 		      struct dwarf_frame *frame)
 {
-	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, addr);
+	Dwarf_Line *line =
+		dw_can_read_lines(&unit->die) ? dwarf_getsrc_die(&unit->die, addr) : NULL;
 	int lineno = 0;
 
 	if (!line)
@@ -20,8 +22,7 @@ static void fill_line(struct dwarf *d, struct dw_unit *unit, Dwarf_Addr addr,
 		frame->line = (unsigned)lineno;
 }
 
-size_t dwarf_frames_at(struct dwarf *d, uint64_t elf_vaddr, struct dwarf_frame *frames,
-		       size_t max)
+size_t dw_frames_at(struct dwarf *d, uint64_t elf_vaddr, struct dwarf_frame *frames, size_t max)
 {
 	struct dwarf_place place = { .elf_vaddr = elf_vaddr };
 	struct dw_unit *unit = dw_unit_at(d, elf_vaddr);

@@ -7,16 +7,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "engine/dwarf/priv.h"
 
 /* No unit has so many; a file that is all lies may. */
 #define FUNCTIONS_MAX (8u << 20)
 
+#define DISORDER "corrupt debug information: its entries are not in order"
+
 #define FULL_NAME_MAX 1024
 
+/* Between looks at the time of the processor, which take a system call. */
+#define LOOK_NS 50000000
+
 struct walk {
+	struct dwarf *d;
 	struct dw_unit *unit;
+	const void *last; /* the last DIE that was looked at: all others are behind it */
+	uint64_t begin_ns, looked_ns;
 	struct ubp_err *err;
 };
 
@@ -153,16 +162,58 @@ static int walk_die(struct walk *w, Dwarf_Die *die, uint32_t scope, unsigned dep
 	}
 }
 
+static int check_clock(const struct walk *w)
+{
+	uint64_t limit_ns = dw_cpu_limit_ns(w->d);
+
+	if (dw_cpu_ns() - w->begin_ns + w->d->spent_ns < limit_ns)
+		return 0;
+	return ubp_fail(w->err, EFBIG,
+			"the debug information of %s takes too long to read: more than %u "
+			"seconds, as no sound file of its size does",
+			object_path(w->d->object), (unsigned)(limit_ns / 1000000000));
+}
+
+/* libdw goes over all that is in a DIE to find the next one: a step takes long, too. */
+static int look_at_clock(struct walk *w)
+{
+	struct timespec ts = { 0 };
+	uint64_t now_ns;
+
+	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	now_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	if (now_ns - w->looked_ns < LOOK_NS)
+		return 0;
+	w->looked_ns = now_ns;
+	return check_clock(w);
+}
+
+/* Each DIE stands behind all that were looked at: else those that lead back into each other had no end. */
+static int check_order(struct walk *w, const Dwarf_Die *die)
+{
+	if ((uintptr_t)die->addr <= (uintptr_t)w->last)
+		return ubp_fail(w->err, ENOEXEC, DISORDER);
+	w->last = die->addr;
+	return 0;
+}
+
 static int walk_children(struct walk *w, Dwarf_Die *parent, uint32_t scope, unsigned depth)
 {
+	bool has_one;
 	Dwarf_Die die;
-	int rc = 0;
+	int rc;
 
 	if (depth >= DW_DEPTH_MAX || dwarf_child(parent, &die) != 0)
 		return 0;
-	do
-		rc = walk_die(w, &die, scope, depth + 1);
-	while (rc == 0 && dwarf_siblingof(&die, &die) == 0);
+	do {
+		rc = check_order(w, &die);
+		if (rc == 0)
+			rc = walk_die(w, &die, scope, depth + 1);
+		if (rc < 0)
+			return rc;
+		has_one = dwarf_siblingof(&die, &die) == 0;
+		rc = look_at_clock(w);
+	} while (rc == 0 && has_one);
 	return rc;
 }
 
@@ -183,20 +234,24 @@ static int compare_functions(const void *a, const void *b)
 
 int dw_walk_unit(struct dwarf *d, struct dw_unit *unit, struct ubp_err *err)
 {
-	struct walk w = { .unit = unit, .err = err };
+	struct walk w = { .d = d,
+			  .unit = unit,
+			  .last = unit->die.addr,
+			  .begin_ns = dw_cpu_ns(),
+			  .err = err };
 	int rc;
 
-	(void)d;
 	if (unit->is_walked)
 		return 0;
-	rc = walk_children(&w, &unit->die, DW_NO_SCOPE, 0);
+	rc = check_clock(&w);
+	if (rc == 0)
+		rc = walk_children(&w, &unit->die, DW_NO_SCOPE, 0);
+	d->spent_ns += dw_cpu_ns() - w.begin_ns;
 	if (rc < 0)
 		return rc;
 	for (size_t i = 1; i < unit->n_functions; i++)
 		if (unit->functions[i - 1].addr >= unit->functions[i].addr)
-			return ubp_fail(err, ENOEXEC,
-					"corrupt debug information: its entries "
-					"are not in order");
+			return ubp_fail(err, ENOEXEC, DISORDER);
 	if (unit->n_code)
 		qsort(unit->code, unit->n_code, sizeof(*unit->code), compare_code);
 	unit->is_walked = true;

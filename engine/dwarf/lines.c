@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/dwarf/limits.h"
 #include "engine/dwarf/lines.h"
 
 /* No function has so many lines; a line table may claim it. */
@@ -204,7 +205,7 @@ static int walk_calls(struct line_walk *w, struct instance *in, Dwarf_Die *die, 
 		    dw_same_file(dw_call_file(&child), in->file) &&
 		    dw_entry(w->d, &child, &addr))
 			rc = w->each(w->ctx, in, addr, line, true);
-	} while (rc == 0 && dwarf_siblingof(&child, &child) == 0);
+	} while (rc == 0 && !dw_is_late() && dwarf_siblingof(&child, &child) == 0);
 	return rc;
 }
 
@@ -275,15 +276,15 @@ static int fail_no_line(struct function_line *f, const char *function, struct ub
 			dw_path(f->walk.d, &in->die, in->file), in->first + f->wanted, near);
 }
 
-int dwarf_function_line(struct dwarf *d, const char *function, unsigned line,
-			struct dwarf_places *ret_places, struct ubp_err *err)
+int dw_function_line(struct dwarf *d, const char *function, unsigned line,
+		     struct dwarf_places *ret_places, struct ubp_err *err)
 {
 	struct function_line f = { .walk = { .d = d, .err = err }, .wanted = line };
 	int rc;
 
 	*ret_places = (struct dwarf_places){ 0 };
 	if (line == 0)
-		return dwarf_function_places(d, function, false, ret_places, err);
+		return dw_function_places(d, function, false, ret_places, err);
 	f.walk.each = offer;
 	f.walk.ctx = &f;
 	rc = begin_walk(&f.walk, function);
@@ -353,8 +354,8 @@ static int mark_each(void *ctx, struct instance *in, Dwarf_Addr addr, unsigned l
 	return dw_is_line_of(a->walk.d, addr, in->file, line) ? mark(a, in, line) : 0;
 }
 
-int dwarf_lines_of(struct dwarf *d, const char *function, struct dwarf_lines *ret_lines,
-		   struct ubp_err *err)
+int dw_lines_of(struct dwarf *d, const char *function, struct dwarf_lines *ret_lines,
+		struct ubp_err *err)
 {
 	struct all_lines a = { .walk = { .d = d, .err = err }, .lines = ret_lines };
 	struct instance *in;

@@ -2,6 +2,7 @@
 /* Copyright the ubp authors */
 
 #include "engine/dwarf/location.h"
+#include "engine/dwarf/limits.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -62,7 +63,7 @@ static void where_else(const struct location_at *at, Dwarf_Attribute *attr, char
 	Dwarf_Op *ops;
 	size_t n_ops;
 
-	for (unsigned i = 0; i < 4096; i++) {
+	for (unsigned i = 0; i < 4096 && !dw_is_late(); i++) {
 		uint64_t distance;
 
 		offset = dwarf_getlocations(attr, offset, &base, &start, &end, &ops, &n_ops);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/dwarf/limits.h"
 #include "engine/dwarf/variables.h"
 
 #define ELEMENTS_MAX 64 /* as of an array that is printed whole */
@@ -77,9 +78,9 @@ static int each_element(const struct part *part, unsigned addr_size,
 	return rc;
 }
 
-int dwarf_each_part(struct dwarf *d, const struct dwarf_place *place, const char *text,
-		    size_t len, int (*each)(void *ctx, const char *step, const char *name),
-		    void *ctx, struct ubp_err *err)
+int dw_each_part(struct dwarf *d, const struct dwarf_place *place, const char *text, size_t len,
+		 int (*each)(void *ctx, const char *step, const char *name), void *ctx,
+		 struct ubp_err *err)
 {
 	struct type_facts facts;
 	struct part part;

@@ -22,12 +22,13 @@ static const char *function_name(const struct machine *m)
 static int push_cfa(struct machine *m, const Dwarf_Op *op)
 {
 	struct dwarf *d = m->at->d;
-	Dwarf_CFI *cfis[2] = { dwarf_getcfi(d->dw), NULL };
+	bool is_left_out = false;
+	Dwarf_CFI *cfis[2] = { object_debug_cfi(d->object, d->dw, &is_left_out), NULL };
 	int64_t biases[2] = { d->bias, 0 };
 	struct machine inner = { m->at, m->name, m->err, m->depth + 1, { { 0 } }, 0 };
 	int rc = -ENODATA;
 
-	cfis[1] = object_eh_cfi(d->object);
+	cfis[1] = object_eh_cfi(d->object, &is_left_out);
 	for (size_t i = 0; i < 2 && rc == -ENODATA; i++) {
 		struct location location = { 0 };
 		Dwarf_Frame *frame = NULL;
@@ -50,8 +51,11 @@ static int push_cfa(struct machine *m, const Dwarf_Op *op)
 		       ? rc
 		       : ubp_fail(m->err, ENODATA,
 				  "%s is on the frame, and nothing tells where that is here "
-				  "(no call frame information)",
-				  m->name);
+				  "(%s)",
+				  m->name,
+				  is_left_out ? "more than 64 MiB of call frame information: "
+						"it is not read"
+					      : "no call frame information");
 }
 
 static bool at_entry(const struct location_at *at)
@@ -75,13 +79,13 @@ static bool is_before_frame(const struct machine *m)
 	Dwarf_Frame *frame = NULL;
 	Dwarf_CFI *cfi;
 	int64_t bias = 0;
-	bool is_one;
+	bool is_one, ignored = false;
 
 	if (!at_entry(m->at) || dwarf_highpc(&function, &high) != 0)
 		return false;
-	cfi = object_eh_cfi(d->object);
+	cfi = object_eh_cfi(d->object, &ignored);
 	if (!cfi) {
-		cfi = dwarf_getcfi(d->dw);
+		cfi = object_debug_cfi(d->object, d->dw, &ignored);
 		bias = d->bias;
 	}
 	if (!cfi || dwarf_cfi_addrframe(cfi, m->at->elf_vaddr - (uint64_t)bias, &frame) != 0)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/dwarf/limits.h"
 #include "engine/dwarf/lines.h"
 
 void dwarf_places_free(struct dwarf_places *places)
@@ -157,7 +158,7 @@ static bool is_part(struct dwarf *d, Dwarf_Addr addr)
 	return symbol && strstr(symbol, ".part.");
 }
 
-bool dwarf_skip_prologue(struct dwarf *d, struct dwarf_place *place)
+bool dw_skip_prologue(struct dwarf *d, struct dwarf_place *place)
 {
 	Dwarf_Addr addr;
 	Dwarf_Die die;
@@ -171,7 +172,7 @@ bool dwarf_skip_prologue(struct dwarf *d, struct dwarf_place *place)
 	return true;
 }
 
-bool dwarf_place_at(struct dwarf *d, uint64_t elf_vaddr, struct dwarf_place *ret_place)
+bool dw_place_at(struct dwarf *d, uint64_t elf_vaddr, struct dwarf_place *ret_place)
 {
 	const struct dwarf_place at = { .elf_vaddr = elf_vaddr };
 	Dwarf_Die scopes[DW_DEPTH_MAX];
@@ -204,12 +205,12 @@ static int add_entry(struct dwarf *d, struct dw_instance *instance, bool after_p
 		      dw_decl_line(&instance->die), &place);
 	place.is_entry = !instance->is_inlined;
 	if (after_prologue)
-		(void)dwarf_skip_prologue(d, &place);
+		(void)dw_skip_prologue(d, &place);
 	return dw_add_place(d, places, &place, err);
 }
 
-int dwarf_function_places(struct dwarf *d, const char *name, bool after_prologue,
-			  struct dwarf_places *ret_places, struct ubp_err *err)
+int dw_function_places(struct dwarf *d, const char *name, bool after_prologue,
+		       struct dwarf_places *ret_places, struct ubp_err *err)
 {
 	struct dw_instances found;
 	int rc = dw_find(d, name, &found, err);

@@ -72,6 +72,13 @@ struct dwarf {
 	struct dw_range *ranges; /* sorted, after dw_read_units() */
 	size_t n_ranges, cap_ranges;
 	bool has_units;
+	uint64_t info_len;   /* bytes of DIEs, unpacked */
+	uint64_t spent_ns;   /* time of the processor that walks over DIEs took */
+	uint64_t late_ns;    /* that calls took beyond what is free; limits.c */
+	bool is_late;        /* it is not read any more */
+	bool has_long_lines; /* ... for this reason */
+	bool has_lines;
+	Elf_Data *lines;        /* of .debug_line; NULL: there are none */
 	struct map unit_of;     /* Dwarf_CU -> struct dw_unit */
 	struct map full_names;  /* DIE -> "ns::f", malloc()ed */
 	struct map paths;       /* names of files -> whole paths, malloc()ed */
@@ -94,6 +101,15 @@ static inline uint64_t dw_elf_vaddr(const struct dwarf *d, Dwarf_Addr addr)
 
 /* A list of @size_of_one bytes each gets room for one more. 0 or -ENOMEM. */
 int dw_grow(void *list, size_t *cap, size_t n, size_t size_of_one, struct ubp_err *err);
+
+/* Time of the processor that this thread has had. */
+uint64_t dw_cpu_ns(void);
+
+/*
+ * What all walks over the units of one file may take. Sound files take a tenth of it; DIEs inside each other, a hundred
+ * deep, of a few packed megabytes would take hours.
+ */
+uint64_t dw_cpu_limit_ns(const struct dwarf *d);
 
 /* .units and .ranges. */
 int dw_read_units(struct dwarf *d, struct ubp_err *err);

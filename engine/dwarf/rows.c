@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "engine/dwarf/limits.h"
 #include "engine/dwarf/lines.h"
 
 /* What units have in common, moved into one of its own (dwz), has no code. */
@@ -21,9 +22,9 @@ int dw_each_row(struct dw_unit *unit, int (*each)(void *ctx, const struct dw_row
 	size_t n;
 	int rc = 0;
 
-	if (!has_rows(unit) || dwarf_getsrclines(&unit->die, &lines, &n) != 0)
+	if (!has_rows(unit) || dw_get_lines(&unit->die, &lines, &n) != 0)
 		return 0;
-	for (size_t i = 0; i < n && rc == 0; i++) {
+	for (size_t i = 0; i < n && rc == 0 && !dw_is_late(); i++) {
 		Dwarf_Line *line = dwarf_onesrcline(lines, i);
 		struct dw_row row = { .line = line };
 		bool is_end = true, is_stmt = false;
@@ -75,8 +76,7 @@ static const char *file_of(Dwarf_Attribute *a)
 
 	if (dwarf_formudata(a, &number) != 0 ||
 	    !dwarf_cu_die(a->cu, &unit, &version, NULL, NULL, NULL, NULL, NULL) ||
-	    dwarf_getsrcfiles(&unit, &files, &n) != 0 || number >= n ||
-	    (number == 0 && version < 5))
+	    dw_get_files(&unit, &files, &n) != 0 || number >= n || (number == 0 && version < 5))
 		return NULL;
 	return dwarf_filesrc(files, number, NULL, NULL);
 }
@@ -166,7 +166,7 @@ static void offer_inner(struct owner *owner, Dwarf_Die *scope, bool is_stray, un
 			continue;
 		offer_owner(owner, &die, to.least);
 		offer_inner(owner, &die, is_stray, depth - 1);
-	} while (dwarf_siblingof(&die, &die) == 0);
+	} while (!dw_is_late() && dwarf_siblingof(&die, &die) == 0);
 }
 
 /*
@@ -222,7 +222,7 @@ static unsigned line_at(struct dw_unit *unit, Dwarf_Addr addr, const char **ret_
 	Dwarf_Lines *lines;
 	size_t n;
 
-	if (dwarf_getsrclines(&unit->die, &lines, &n) != 0)
+	if (dw_get_lines(&unit->die, &lines, &n) != 0)
 		return 0;
 	for (size_t i = first_row(lines, n, addr); i < n; i++) {
 		Dwarf_Line *line = dwarf_onesrcline(lines, i);
@@ -281,7 +281,7 @@ bool dw_behind_prologue(struct dwarf *d, Dwarf_Die *function, Dwarf_Addr entry,
 	Dwarf_Addr second = 0;
 	size_t n;
 
-	if (!unit || dwarf_getsrclines(&unit->die, &lines, &n) != 0 ||
+	if (!unit || dw_get_lines(&unit->die, &lines, &n) != 0 ||
 	    dw_each_range(function, find_piece, &piece) != 1)
 		return false;
 	for (size_t i = first_row(lines, n, entry + 1); i < n; i++) {

@@ -3,26 +3,20 @@
 
 /* From an address to the DIEs that it is in. */
 
+#include "engine/base/search.h"
+#include "engine/dwarf/limits.h"
 #include "engine/dwarf/priv.h"
 
 bool dw_function_at(struct dwarf *d, struct dw_unit *unit, Dwarf_Addr addr, Dwarf_Die *ret_die)
 {
 	struct ubp_err ignored;
-	size_t low = 0, high;
+	size_t n;
 
 	ubp_err_reset(&ignored);
 	if (dw_walk_unit(d, unit, &ignored) < 0)
 		return false;
-	high = unit->n_code;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (unit->code[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (size_t i = low; i > 0 && low - i < 16; i--) {
+	n = search_above(unit->code, unit->n_code, start, addr);
+	for (size_t i = n; i > 0 && n - i < 16; i--) {
 		const struct dw_code *code = &unit->code[i - 1];
 
 		if (addr < code->end)
@@ -62,7 +56,7 @@ static bool descend(Dwarf_Die *parent, Dwarf_Addr addr, bool blocks, Dwarf_Die *
 			*ret_die = die;
 			has_begun = true;
 		}
-	} while (dwarf_siblingof(&die, &die) == 0);
+	} while (!dw_is_late() && dwarf_siblingof(&die, &die) == 0);
 	return has_begun;
 }
 
@@ -79,7 +73,7 @@ static bool approach(Dwarf_Die *parent, const void *scope, Dwarf_Die *ret_die)
 			break;
 		has_any = dw_is_scope(&die);
 		*ret_die = die;
-	} while (dwarf_siblingof(&die, &die) == 0);
+	} while (!dw_is_late() && dwarf_siblingof(&die, &die) == 0);
 	return has_any;
 }
 
@@ -166,6 +160,6 @@ bool dw_is_optimised(Dwarf_Die *function)
 		case PLACE_NONE:
 			break;
 		}
-	} while (dwarf_siblingof(&die, &die) == 0);
+	} while (!dw_is_late() && dwarf_siblingof(&die, &die) == 0);
 	return !is_on_frame;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/dwarf/limits.h"
 #include "engine/dwarf/values.h"
 #include "engine/dwarf/var_expr.h"
 #include "engine/dwarf/variables.h"
@@ -529,9 +530,9 @@ int variables_find(struct dwarf *d, const struct dwarf_place *place, const char 
 	return rc;
 }
 
-int dwarf_value(struct dwarf *d, const struct dwarf_place *place, const char *text, size_t len,
-		const char *type, struct dwarf_value *ret_value, size_t *ret_at,
-		struct ubp_err *err)
+int dw_value(struct dwarf *d, const struct dwarf_place *place, const char *text, size_t len,
+	     const char *type, struct dwarf_value *ret_value, size_t *ret_at,
+	     struct ubp_err *err)
 {
 	struct walk w = { .text = text, .err = err };
 	int rc = find(&w, d, place, len, ret_at);
@@ -542,9 +543,9 @@ int dwarf_value(struct dwarf *d, const struct dwarf_place *place, const char *te
 	return type ? as_told(&w, type, ret_value) : by_itself(&w, ret_value);
 }
 
-int dwarf_pointer(struct dwarf *d, const struct dwarf_place *place, const char *text,
-		  size_t len, struct dwarf_value *ret_value, int64_t *ret_addend,
-		  size_t *ret_at, struct ubp_err *err)
+int dw_pointer(struct dwarf *d, const struct dwarf_place *place, const char *text, size_t len,
+	       struct dwarf_value *ret_value, int64_t *ret_addend, size_t *ret_at,
+	       struct ubp_err *err)
 {
 	struct walk w = { .text = text, .err = err };
 	int rc = find(&w, d, place, len, ret_at);

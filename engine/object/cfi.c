@@ -4,6 +4,7 @@
 #include "engine/object/cfi.h"
 
 #include <dwarf.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,9 @@
 #include "engine/object/elf_size.h"
 #include "engine/object/object_priv.h"
 
+/* What is read at a hit, while others wait: a tenth of a second, or two where it is packed. */
+#define AT_ONCE_MAX (64ULL << 20)
+
 struct cfi {
 	struct object *object;
 	unsigned n_regs;
@@ -20,6 +24,8 @@ struct cfi {
 	Dwarf_CFI *eh;
 	Dwarf *dwarf;
 	Dwarf_CFI *debug; /* the dwarf's */
+	bool is_left_out; /* .why tells why, and was not asked for yet */
+	struct ubp_err why;
 };
 
 struct cfi *cfi_new(struct object *object, unsigned n_regs)
@@ -42,6 +48,14 @@ void cfi_free(struct cfi *cfi)
 	if (cfi->dwarf)
 		dwarf_end(cfi->dwarf);
 	free(cfi);
+}
+
+const char *cfi_left_out(struct cfi *cfi)
+{
+	bool is_left_out = cfi->is_left_out;
+
+	cfi->is_left_out = false;
+	return is_left_out ? cfi->why.text : NULL;
 }
 
 static Elf_Scn *find_section(Elf *elf, const char *wanted)
@@ -71,13 +85,26 @@ static bool is_sound(Elf *elf, Elf_Scn *section, bool is_eh)
 	return ident && data && cfi_is_sound(ident, data, is_eh);
 }
 
+static bool is_short(struct cfi *cfi, Elf_Scn *section)
+{
+	GElf_Shdr header;
+
+	if (gelf_getshdr(section, &header) && header.sh_size <= AT_ONCE_MAX)
+		return true;
+	(void)ubp_fail(&cfi->why, EFBIG,
+		       "%s: its .eh_frame has more than %llu MiB, and is not read",
+		       cfi->object->path, AT_ONCE_MAX >> 20);
+	cfi->is_left_out = true;
+	return false;
+}
+
 static void open_eh(struct cfi *cfi)
 {
 	Elf *elf = cfi->object->elf;
 	Elf_Scn *section = find_section(elf, ".eh_frame");
 
 	cfi->eh_tried = true;
-	if (section && is_sound(elf, section, true))
+	if (section && is_short(cfi, section) && is_sound(elf, section, true))
 		cfi->eh = dwarf_getcfi_elf(elf);
 }
 
@@ -86,12 +113,13 @@ static void open_debug(struct cfi *cfi)
 {
 	Elf *elf = cfi->object->elf;
 	Elf_Scn *section = find_section(elf, ".debug_frame");
-	struct ubp_err ignored;
 
 	cfi->debug_tried = true;
 	if (!section)
 		return;
-	if (elf_check_debug(elf, cfi->object->path, &ignored) < 0)
+	cfi->is_left_out =
+		elf_check_debug_max(elf, AT_ONCE_MAX, cfi->object->path, &cfi->why) < 0;
+	if (cfi->is_left_out)
 		return;
 	/* This also decompresses the section. */
 	cfi->dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
@@ -172,6 +200,20 @@ static bool read_rule(const struct cfi *cfi, Dwarf_Frame *frame, unsigned reg,
 	if (n > 1 && ops[1].atom == DW_OP_plus_uconst)
 		rule->offset = (int64_t)ops[1].number;
 	return true;
+}
+
+Dwarf_CFI *cfi_open(Elf *elf, Dwarf *dwarf, bool *ret_left_out)
+{
+	Elf_Scn *section = find_section(elf, dwarf ? ".debug_frame" : ".eh_frame");
+	GElf_Shdr header;
+
+	if (!section && dwarf)
+		section = find_section(elf, ".zdebug_frame");
+	*ret_left_out =
+		section && (!gelf_getshdr(section, &header) || header.sh_size > AT_ONCE_MAX);
+	if (!section || *ret_left_out || !is_sound(elf, section, !dwarf))
+		return NULL;
+	return dwarf ? dwarf_getcfi(dwarf) : dwarf_getcfi_elf(elf);
 }
 
 struct cfi_row *cfi_row_at(struct cfi *cfi, uint64_t elf_vaddr)

@@ -53,6 +53,18 @@ struct cfi *cfi_new(struct object *object, unsigned n_regs);
 void cfi_free(struct cfi *cfi);
 
 /*
+ * Why some of it is left alone: it is too long to be read while a thread is stopped and others wait. NULL:
+ * nothing is, or that was told already. Until the cfi is freed.
+ */
+const char *cfi_left_out(struct cfi *cfi);
+
+/*
+ * For who reads definitions: that of .debug_frame of @dwarf, the DWARF of @elf, or, NULL, of .eh_frame. NULL: there is
+ * none, or it is corrupt, or, *ret_left_out, longer than 64 MiB.
+ */
+Dwarf_CFI *cfi_open(Elf *elf, Dwarf *dwarf, bool *ret_left_out);
+
+/*
  * What holds at @elf_vaddr, allocated: free with free(), before the @cfi. NULL: nothing is known,
  * or it is corrupt.
  */

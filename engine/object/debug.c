@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/object/cfi.h"
 #include "engine/object/debug_file.h"
 #include "engine/object/elf_size.h"
 #include "engine/object/object_priv.h"
@@ -173,11 +174,27 @@ const char *object_source_at(struct object *object, uint64_t elf_vaddr)
 	return slash ? slash + 1 : name;
 }
 
-Dwarf_CFI *object_eh_cfi(struct object *object)
+Dwarf_CFI *object_eh_cfi(struct object *object, bool *ret_left_out)
 {
 	struct object_debug *debug = debug_of(object);
 
-	if (debug && !debug->cfi)
-		debug->cfi = dwarf_getcfi_elf(object->elf);
+	if (debug && !debug->has_cfi)
+		debug->cfi = cfi_open(object->elf, NULL, &debug->cfi_left_out);
+	if (debug)
+		debug->has_cfi = true;
+	*ret_left_out |= debug && debug->cfi_left_out;
 	return debug ? debug->cfi : NULL;
+}
+
+Dwarf_CFI *object_debug_cfi(struct object *object, Dwarf *dwarf, bool *ret_left_out)
+{
+	struct object_debug *debug = debug_of(object);
+
+	/* It is the DWARF's, and the object has one DWARF. */
+	if (debug && !debug->has_frames)
+		debug->frames = cfi_open(dwarf_getelf(dwarf), dwarf, &debug->frames_left_out);
+	if (debug)
+		debug->has_frames = true;
+	*ret_left_out |= debug && debug->frames_left_out;
+	return debug ? debug->frames : NULL;
 }

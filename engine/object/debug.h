@@ -12,6 +12,7 @@
 #define UBP_OBJECT_DEBUG_H
 
 #include <elfutils/libdw.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct object;
@@ -47,7 +48,12 @@ int object_dwarf(struct object *object, Dwarf **ret_dwarf, int64_t *ret_bias,
  */
 const char *object_source_at(struct object *object, uint64_t elf_vaddr);
 
-/* The call frame information of .eh_frame, at elf_vaddrs. The object's; NULL: there is none. */
-Dwarf_CFI *object_eh_cfi(struct object *object);
+/*
+ * The call frame information of .eh_frame, at elf_vaddrs, and that of .debug_frame, at the addresses of the
+ * DWARF. The object's; NULL: there is none, or it is corrupt, or has more than 64 MiB. *ret_left_out is set for
+ * the last.
+ */
+Dwarf_CFI *object_eh_cfi(struct object *object, bool *ret_left_out);
+Dwarf_CFI *object_debug_cfi(struct object *object, Dwarf *dwarf, bool *ret_left_out);
 
 #endif

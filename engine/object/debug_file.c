@@ -152,19 +152,19 @@ __attribute__((format(printf, 3, 4))) static void say(char *text, size_t size, c
 static bool has_crc(struct object_debug *debug, const struct debug_file *file, uint32_t wanted)
 {
 	static const size_t room = 1 << 16;
-	uint8_t *bytes = malloc(room);
+	uint8_t *bytes;
 	uint32_t crc = 0;
 	uint64_t at = 0;
 	ssize_t n = 0;
 
 	if (file->size > CRC_LEN_MAX - debug->crc_len) {
-		free(bytes);
 		say(debug->misfit, sizeof(debug->misfit),
 		    "%.160s is too large for its checksum to be made (more than %llu MiB)",
 		    file->path, (unsigned long long)(CRC_LEN_MAX >> 20));
 		return false;
 	}
 	debug->crc_len += file->size;
+	bytes = malloc(room);
 	while (bytes && at < file->size && (n = pread(file->fd, bytes, room, (off_t)at)) > 0) {
 		crc = lzma_crc32(bytes, (size_t)n, crc);
 		at += (uint64_t)n;
@@ -211,10 +211,9 @@ static const char *check_kind(const struct object *object, struct debug_file *fi
 }
 
 /* Tables that lie in the file, and nothing that would take all memory to be looked at. */
-static int begin_elf(const char *path, uint64_t size, struct debug_file *file,
-		     struct ubp_err *err)
+static int begin_elf(struct debug_file *file, struct ubp_err *err)
 {
-	struct object header = { .path = file->path, .fd = file->fd, .size = size };
+	struct object header = { .path = file->path, .fd = file->fd, .size = file->size };
 	struct ubp_err ignored;
 
 	ubp_err_reset(&ignored);
@@ -223,7 +222,7 @@ static int begin_elf(const char *path, uint64_t size, struct debug_file *file,
 	elf_version(EV_CURRENT);
 	/* Not mapped, as the object. */
 	file->elf = elf_begin(file->fd, ELF_C_READ, NULL);
-	return file->elf ? elf_check_small(file->elf, size, path, err) : -EBADMSG;
+	return file->elf ? elf_check_small(file->elf, file->size, file->path, err) : -EBADMSG;
 }
 
 /* -ENOEXEC: with a text, else without. */
@@ -243,7 +242,7 @@ static int open_elf(const struct object *object, const char *path, struct debug_
 	if (st.st_dev == object->dev && st.st_ino == object->ino)
 		rc = -ELOOP;
 	else
-		rc = file->path ? begin_elf(path, file->size, file, err) : -ENOMEM;
+		rc = file->path ? begin_elf(file, err) : -ENOMEM;
 	if (rc < 0)
 		debug_file_close(file);
 	return rc;
@@ -335,7 +334,7 @@ const struct debug_file *debug_given(struct object *object)
 		    debug->options.symbols,
 		    rc == -EBADMSG ? "no ELF file"
 		    : rc == -ELOOP ? "the very file that is probed"
-				   : strerror(-rc));
+				   : file_error(rc));
 		return NULL;
 	}
 	check_given(object, &file, debug->given_misfit, sizeof(debug->given_misfit));

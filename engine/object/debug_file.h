@@ -36,7 +36,8 @@ struct object_debug {
 	char misfit[256];       /* a file where one was looked for, and why it is of no use */
 	uint64_t crc_len;       /* of files whose checksum was made */
 	Dwarf *dwarf, *alt_dwarf;
-	Dwarf_CFI *cfi;
+	Dwarf_CFI *cfi, *frames; /* of .eh_frame; of .debug_frame, the dwarf's */
+	bool has_cfi, has_frames, cfi_left_out, frames_left_out;
 	int64_t dwarf_bias;
 };
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/search.h"
 #include "engine/object/object_priv.h"
 
 /* LSB core, "Exception Frames": the one form of the table that linkers write. */
@@ -314,21 +315,13 @@ void fde_each(struct object *object,
 int fde_at(struct object *object, uint64_t elf_vaddr, uint64_t *ret_start, uint64_t *ret_end)
 {
 	const struct fde_table *table = table_of(object);
-	size_t low = 0, high = table ? table->n : 0;
 	const struct fde *fde;
 	uint64_t range;
+	size_t n = table ? search_above(table->fdes, table->n, start, elf_vaddr) : 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (table->fdes[mid].start <= elf_vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == 0)
+	if (n == 0)
 		return -ENOENT;
-	fde = &table->fdes[low - 1];
+	fde = &table->fdes[n - 1];
 	range = fde_range(object, fde->at);
 	if (elf_vaddr - fde->start >= range)
 		return -ENOENT;

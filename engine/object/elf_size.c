@@ -96,34 +96,37 @@ static uint64_t big_endian(const uint8_t *bytes)
 	return number;
 }
 
-/*
- * How long a section is when it is unpacked; 0: it is not packed. Its first bytes are read alone: gelf_getchdr()
- * would have all of it.
- */
+/* The start of a section alone: gelf_getchdr() would have all of it. NULL: it does not lie in the file. */
+static const void *first_bytes(Elf *elf, const GElf_Shdr *header, size_t len, Elf_Type type)
+{
+	Elf_Data *data =
+		header->sh_size < len
+			? NULL
+			: elf_getdata_rawchunk(elf, (int64_t)header->sh_offset, len, type);
+
+	return data ? data->d_buf : NULL;
+}
+
+/* How long a section is when it is unpacked; 0: it is not packed. */
 static uint64_t unpacked_len(Elf *elf, const GElf_Shdr *header, const char *name)
 {
-	size_t len = 24;
-	Elf_Data *data;
-	const uint8_t *bytes;
+	const uint8_t *old;
+	const Elf32_Chdr *of_32;
+	const Elf64_Chdr *of_64;
 
-	if (!(header->sh_flags & SHF_COMPRESSED) && strncmp(name, ".zdebug", 7) != 0)
-		return 0;
-	if (header->sh_size < len)
-		len = header->sh_size;
-	data = elf_getdata_rawchunk(elf, (int64_t)header->sh_offset, len, ELF_T_BYTE);
-	bytes = data ? data->d_buf : NULL;
-	if (!bytes)
-		return 0;
-	if (!(header->sh_flags & SHF_COMPRESSED))
-		return len >= 12 && memcmp(bytes, "ZLIB", 4) == 0 ? big_endian(bytes + 4) : 0;
-	if (gelf_getclass(elf) == ELFCLASS32) {
-		data = elf_getdata_rawchunk(elf, (int64_t)header->sh_offset, sizeof(Elf32_Chdr),
-					    ELF_T_CHDR);
-		return data && data->d_buf ? ((const Elf32_Chdr *)data->d_buf)->ch_size : 0;
+	if (!(header->sh_flags & SHF_COMPRESSED)) {
+		if (strncmp(name, ".zdebug", 7) != 0)
+			return 0;
+		/* "ZLIB", and the length. */
+		old = first_bytes(elf, header, 12, ELF_T_BYTE);
+		return old && memcmp(old, "ZLIB", 4) == 0 ? big_endian(old + 4) : 0;
 	}
-	data = elf_getdata_rawchunk(elf, (int64_t)header->sh_offset, sizeof(Elf64_Chdr),
-				    ELF_T_CHDR);
-	return data && data->d_buf ? ((const Elf64_Chdr *)data->d_buf)->ch_size : 0;
+	if (gelf_getclass(elf) == ELFCLASS32) {
+		of_32 = first_bytes(elf, header, sizeof(*of_32), ELF_T_CHDR);
+		return of_32 ? of_32->ch_size : 0;
+	}
+	of_64 = first_bytes(elf, header, sizeof(*of_64), ELF_T_CHDR);
+	return of_64 ? of_64->ch_size : 0;
 }
 
 static bool is_debug(const char *name)
@@ -133,7 +136,12 @@ static bool is_debug(const char *name)
 
 int elf_check_debug(Elf *elf, const char *path, struct ubp_err *err)
 {
-	uint64_t max = debug_max(), len = 0, unpacked;
+	return elf_check_debug_max(elf, debug_max(), path, err);
+}
+
+int elf_check_debug_max(Elf *elf, uint64_t max, const char *path, struct ubp_err *err)
+{
+	uint64_t len = 0, unpacked;
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
 	size_t names;

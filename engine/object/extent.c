@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/base/search.h"
 #include "engine/object/object_priv.h"
 #include "engine/object/symtab.h"
 
@@ -192,24 +193,16 @@ const struct extent *symtab_extent_at(struct object *object, uint64_t elf_vaddr)
 {
 	const struct symtab *symtab;
 	struct ubp_err ignored;
-	size_t low = 0, high;
+	size_t n;
 
 	ubp_err_reset(&ignored);
 	if (symtab_get(object, &symtab, &ignored) < 0)
 		return NULL;
 	if ((!symtab->extents && build(object) < 0) || !symtab->extents)
 		return NULL;
-	high = symtab->n_extents;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (symtab->extents[mid].start <= elf_vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	n = search_above(symtab->extents, symtab->n_extents, start, elf_vaddr);
 	/* A function may end before the address, inside a larger one that goes on. */
-	for (size_t i = low; i-- > 0 && symtab->extents[i].reach > elf_vaddr;)
+	for (size_t i = n; i-- > 0 && symtab->extents[i].reach > elf_vaddr;)
 		if (symtab->extents[i].end > elf_vaddr)
 			return &symtab->extents[i];
 	return NULL;

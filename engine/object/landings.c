@@ -9,6 +9,7 @@
 
 #include "arch/arch.h"
 #include "engine/base/err.h"
+#include "engine/base/search.h"
 #include "engine/object/eh_frame.h"
 #include "engine/object/image.h"
 #include "engine/object/lsda.h"
@@ -144,20 +145,12 @@ static int sort_mentions(const struct object *object, struct mentions *m, int rc
 static const struct mention *find_mentions(const struct mentions *m, uint64_t from, uint64_t to,
 					   size_t *ret_n)
 {
-	size_t low = 0, high = m->n, n = 0;
+	size_t first = search_at_least(m->v, m->n, target, from), n = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (m->v[mid].target < from)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	while (low + n < m->n && m->v[low + n].target < to)
+	while (first + n < m->n && m->v[first + n].target < to)
 		n++;
 	*ret_n = n;
-	return n ? m->v + low : NULL;
+	return n ? m->v + first : NULL;
 }
 
 const struct mention *landings_constants(const struct landings *l, uint64_t from, uint64_t to,

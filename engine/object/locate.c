@@ -130,7 +130,7 @@ static int check_regular(const char *open, const char *path, struct ubp_err *err
 	int rc = file_stat(open, &st);
 
 	if (rc < 0)
-		return ubp_fail(err, -rc, "%s: %s", path, strerror(-rc));
+		return ubp_fail(err, -rc, "%s: %s", path, file_error(rc));
 	if (S_ISREG(st.st_mode))
 		return 0;
 	return ubp_fail(err, EINVAL, "%s: %s, not an ELF file", path,
@@ -204,10 +204,9 @@ static int locate_path_in_process(struct view *view, const char *path, char **re
 				       : fail_out_of_reach(view, path, err);
 		}
 	}
-	if (!open) {
-		errno = -rc;
-		return ubp_fail_sys(err, "%s in the root of process %d", path, view->place.pid);
-	}
+	if (!open)
+		return ubp_fail(err, -rc, "%s in the root of process %d: %s", path,
+				view->place.pid, file_error(rc));
 	rc = check_regular(open, path, err);
 	if (rc == 0)
 		return give(path, open, ret_path, ret_open, err);

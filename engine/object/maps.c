@@ -15,6 +15,7 @@
 
 #include "engine/base/again.h"
 #include "engine/base/err.h"
+#include "engine/base/search.h"
 
 #define USER_MIN 0x10000ULL  /* the usual vm.mmap_min_addr */
 #define GUARD    0x100000ULL /* distance kept from neighbours that grow */
@@ -141,12 +142,15 @@ int maps_read(pid_t pid, struct maps *ret_maps, struct ubp_err *err)
 	if (!text)
 		return fail_open(pid, code, err);
 	if (maps_parse(text, ret_maps) < 0)
-		return ubp_fail(err, ENOMEM, "%s: out of memory", path);
-	if (ret_maps->n == 0)
-		return ubp_fail(err, ESRCH,
+		code = ubp_fail(err, ENOMEM, "%s: out of memory", path);
+	else if (ret_maps->n == 0)
+		code = ubp_fail(err, ESRCH,
 				"process %d has no memory: it has ended, or is a kernel thread",
 				(int)pid);
-	return 0;
+	else
+		return 0;
+	maps_free(ret_maps);
+	return code;
 }
 
 void maps_free(struct maps *maps)
@@ -158,17 +162,9 @@ void maps_free(struct maps *maps)
 
 const struct mapping *maps_at(const struct maps *maps, uint64_t vaddr)
 {
-	size_t low = 0, high = maps->n;
+	size_t i = search_above(maps->v, maps->n, end, vaddr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (maps->v[mid].end <= vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < maps->n && maps->v[low].start <= vaddr ? &maps->v[low] : NULL;
+	return i < maps->n && maps->v[i].start <= vaddr ? &maps->v[i] : NULL;
 }
 
 int maps_identity(int fd, uint64_t *ret_dev, uint64_t *ret_ino)

@@ -30,7 +30,7 @@ struct maps {
 	bool is_our_place;
 };
 
-/* Errors: -ESRCH (gone, or a zombie: it has none), -EACCES. Free in any case. */
+/* Errors: -ESRCH (gone, or a zombie: it has none), -EACCES; then there is nothing to be freed. */
 int maps_read(pid_t pid, struct maps *ret_maps, struct ubp_err *err);
 void maps_free(struct maps *maps);
 

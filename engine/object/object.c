@@ -2,7 +2,6 @@
 /* Copyright the ubp authors */
 
 #include "engine/object/object.h"
-#include "engine/object/elf_size.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "engine/base/err.h"
 #include "engine/object/decoded.h"
 #include "engine/object/eh_frame.h"
+#include "engine/object/elf_size.h"
 #include "engine/object/file.h"
 #include "engine/object/header.h"
 #include "engine/object/landings.h"
@@ -54,7 +54,7 @@ static int open_file(struct object *object, struct ubp_err *err)
 				kind_of_file(st.st_mode));
 	if (object->fd < 0)
 		return ubp_fail(err, -object->fd, "%s: %s", object->path,
-				strerror(-object->fd));
+				file_error(object->fd));
 	object->dev = st.st_dev;
 	object->ino = st.st_ino;
 	object->size = (uint64_t)st.st_size;

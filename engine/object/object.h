@@ -90,6 +90,17 @@ int object_data_foffset(const struct object *object, uint64_t elf_vaddr, uint64_
 bool object_is_bss(const struct object *object, uint64_t foffset);
 /* Is this file byte in an executable segment? */
 bool object_is_executable(const struct object *object, uint64_t foffset);
+/* The page that was looked at last. Zero-initialise. */
+struct object_page {
+	const struct object *object;
+	uint64_t at;
+	size_t len; /* bytes that are known */
+	uint8_t now[4096], file[4096];
+};
+
+/* Is there a uprobe of the kernel's, for all processes, as far as that can be seen? */
+bool object_has_kernel_uprobe(const struct object *object, uint64_t foffset,
+			      struct object_page *page);
 /* Bytes of the file. Returns the number read (short at the end), or -errno. */
 ssize_t object_read(const struct object *object, uint64_t foffset, void *buf, size_t len);
 
@@ -261,7 +272,7 @@ int object_check_boundary(struct object *object, uint64_t foffset, uint64_t *ret
  */
 const char *object_refuse_at(struct object *object, uint64_t foffset);
 
-/* Likewise, why a return address cannot be replaced at @foffset (arch->refuse_return_at()). */
+/* Why a return address cannot be replaced at @foffset (arch->refuse_return_at()); NULL: nothing speaks against it. */
 const char *object_refuse_return_at(struct object *object, uint64_t foffset);
 
 #endif

@@ -9,17 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#include "engine/object/file.h"
 
 #define SYMLINKS_MAX 40 /* as the kernel */
 
 static bool same_target(const char *path, const char *other)
 {
-	struct stat a, b;
+	uint64_t dev_a, dev_b, ino_a, ino_b;
 
-	return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
+	return file_identity(path, &dev_a, &ino_a) == 0 &&
+	       file_identity(other, &dev_b, &ino_b) == 0 && dev_a == dev_b && ino_a == ino_b;
 }
 
 bool place_is_ours(pid_t pid)
@@ -99,7 +99,7 @@ static int step(struct path_walk *walk, const char *component)
 {
 	char full[PATH_MAX + 64], link[PATH_MAX];
 	size_t len = strlen(walk->done);
-	ssize_t n;
+	int rc;
 
 	if (strcmp(component, ".") == 0 || component[0] == '\0')
 		return 0;
@@ -112,10 +112,9 @@ static int step(struct path_walk *walk, const char *component)
 	walk->done[len] = '/';
 	memcpy(walk->done + len + 1, component, strlen(component) + 1);
 	snprintf(full, sizeof(full), "%s%s", walk->root, walk->done);
-	n = readlink(full, link, sizeof(link) - 1);
-	if (n < 0)
-		return errno == EINVAL ? 0 : -errno; /* EINVAL: no symlink */
-	link[n] = '\0';
+	rc = file_readlink(full, link, sizeof(link));
+	if (rc < 0)
+		return rc == -EINVAL ? 0 : rc; /* EINVAL: no symlink */
 	return follow(walk, link);
 }
 

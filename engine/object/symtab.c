@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
+#include "engine/base/cancel.h"
 #include "engine/base/err.h"
 #include "engine/object/debug_file.h"
 #include "engine/object/names.h"
@@ -99,6 +100,11 @@ static void note_file(struct source *source, const GElf_Sym *raw)
 	source->file = file && file[0] != '\0' ? file : NULL;
 }
 
+static int fail_cancelled(const char *path, struct ubp_err *err)
+{
+	return ubp_fail(err, EINTR, "ended while the symbols of %s were read", path);
+}
+
 static int add_symbol(const struct object *object, struct symtab *symtab, struct source *source,
 		      size_t i, struct ubp_err *err)
 {
@@ -179,7 +185,7 @@ static uint32_t hash_of(const char *name, size_t len)
 	return hash;
 }
 
-/* Filled from the end, so that a chain has its symbols in the order of the file. */
+/* Filled from the end, so that a chain has its symbols in the order of the file. -ENOMEM, -EINTR */
 static int build_hash(struct symtab *symtab)
 {
 	size_t n = 16;
@@ -195,6 +201,8 @@ static int build_hash(struct symtab *symtab)
 		size_t len = strnlen(sym->name, SYM_NAME_MAX + 1);
 		uint32_t *bucket;
 
+		if (cancel_in_loop(i))
+			return -EINTR;
 		if (len > SYM_NAME_MAX)
 			continue;
 		bucket = &symtab->buckets[hash_of(sym->name, len) & (n - 1)];
@@ -241,7 +249,8 @@ static int add_source(const struct object *object, struct symtab *symtab, struct
 	if (make_room(symtab, symtab->n_syms + source->n + 1) < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	for (size_t i = 1; i < source->n && rc == 0; i++)
-		rc = add_symbol(object, symtab, source, i, err);
+		rc = cancel_in_loop(i) ? fail_cancelled(source->path, err)
+				       : add_symbol(object, symtab, source, i, err);
 	if (rc == 0)
 		return 0;
 	while (symtab->n_owned > old.n_owned)
@@ -305,8 +314,12 @@ int symtab_get(struct object *object, const struct symtab **ret_symtab, struct u
 	rc = read_own(object, symtab, err);
 	if (rc == 0 && !symtab->is_whole)
 		symtab->is_whole = read_more(object, symtab, debug_given(object));
-	if (rc == 0 && build_hash(symtab) < 0)
+	if (rc == 0)
+		rc = build_hash(symtab);
+	if (rc == -ENOMEM)
 		rc = ubp_fail(err, ENOMEM, "out of memory");
+	else if (rc == -EINTR)
+		rc = fail_cancelled(object->path, err);
 	if (rc < 0) {
 		symtab_free(symtab);
 		return rc;

@@ -98,6 +98,25 @@ static int find_window(struct site *s)
 				    s->window, s->err);
 }
 
+/* The instruction that a breakpoint takes the place of. */
+static int find_insn(struct site *s)
+{
+	uint8_t code[UBP_INSN_MAX];
+	ssize_t len = read_code(s, s->vaddr, code, sizeof(code));
+	int rc;
+
+	if (len <= 0)
+		return ubp_fail(s->err, EIO, "cannot read the code of %s", s->object->path);
+	rc = s->arch->analyze_insn(code, (size_t)len, s->vaddr, &s->window->insns[0], s->err);
+	if (rc < 0)
+		return refuse(s, WINDOW_INSN,
+			      "what follows its first instruction stays in place");
+	s->window->n = 1;
+	s->window->len = s->window->insns[0].len;
+	s->window->jump_len = s->arch->swbp_len;
+	return 0;
+}
+
 /* The guard has a jump of its own there (plant/sigaction.c). */
 static bool is_for_guard(const struct ubp_arch *arch, const uint8_t *code, size_t len)
 {
@@ -320,36 +339,61 @@ static int check_landings(const struct site *s)
 	return 0;
 }
 
-/* @lead: NULL, or the window is to begin behind it. */
+/* The window begins at @foffset; if @lead is not NULL, behind its lead, which goes there. */
+static int find_start(struct site *s, uint64_t foffset, struct lead *lead)
+{
+	const char *why;
+	int rc = find_function(s, foffset);
+
+	s->first = s->vaddr + 1;
+	if (rc == 0 && lead)
+		rc = find_lead(s, lead);
+	if (rc < 0)
+		return rc;
+	why = object_refuse_at(s->object, foffset + (lead ? lead->len : 0));
+	return why ? refuse(s, WINDOW_INSN, why) : 0;
+}
+
 static int look(struct object *object, uint64_t foffset, struct lead *lead,
 		struct window *window, struct ubp_err *err)
 {
 	struct site s = {
 		.object = object, .arch = object->arch, .window = window, .err = err
 	};
-	const char *why;
 	int rc;
 
 	memset(window, 0, sizeof(*window));
 	if (!s.arch || !s.arch->find_window)
 		return refuse(&s, WINDOW_INSN, "no jumps for this instruction set");
-	rc = find_function(&s, foffset);
-	s.first = s.vaddr + 1;
-	if (rc == 0 && lead)
-		rc = find_lead(&s, lead);
-	why = rc == 0 ? object_refuse_at(object, foffset + (lead ? lead->len : 0)) : NULL;
-	if (why)
-		rc = refuse(&s, WINDOW_INSN, why);
+	rc = find_start(&s, foffset, lead);
 	if (rc == 0)
 		rc = find_window(&s);
 	if (rc == 0)
 		rc = check_go(&s);
-	if (rc == 0)
+	if (rc == 0 && !lead)
 		rc = check_pad(&s);
 	/* Where nothing can start but at its start, nobody can lead there. */
 	if (rc == 0 && (lead || window->jump_len > s.arch->insn_align))
 		rc = check_landings(&s);
 	return rc;
+}
+
+int object_lead(struct object *object, uint64_t foffset, struct lead *ret_lead,
+		struct window *ret_window, struct ubp_err *err)
+{
+	struct site s = {
+		.object = object, .arch = object->arch, .window = ret_window, .err = err
+	};
+	int rc;
+
+	memset(ret_lead, 0, sizeof(*ret_lead));
+	memset(ret_window, 0, sizeof(*ret_window));
+	if (!s.arch)
+		return refuse(&s, WINDOW_INSN, "no breakpoints for this instruction set");
+	rc = find_start(&s, foffset, ret_lead);
+	if (rc == 0)
+		rc = find_insn(&s);
+	return rc == 0 ? check_landings(&s) : rc;
 }
 
 int object_window(struct object *object, uint64_t foffset, struct window *ret_window,

@@ -26,10 +26,16 @@ int object_window(struct object *object, uint64_t foffset, struct window *ret_wi
 		  struct ubp_err *err);
 
 /*
- * The same behind the lead of what stands at @foffset, which nobody passes by on his way to the
- * window. The window's vaddrs begin behind the lead.
+ * Can a jump stand behind the lead (arch/detour.h) of what is at @foffset? Errors as of
+ * object_window(); nobody but the lead may lead to the window, its first byte included. The window's
+ * vaddrs begin behind the lead.
  */
 int object_window_behind(struct object *object, uint64_t foffset, struct lead *ret_lead,
 			 struct window *ret_window, struct ubp_err *err);
+
+/* Can a breakpoint stand there? *ret_window is the one instruction behind the lead. Errors as of
+ * object_window(). */
+int object_lead(struct object *object, uint64_t foffset, struct lead *ret_lead,
+		struct window *ret_window, struct ubp_err *err);
 
 #endif

@@ -9,25 +9,38 @@ import os
 import re
 import resource
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import zlib
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["UBP_SRC"], "tests", "integ", "lib"))
+import tracer  # noqa: E402
 
 UPROBE, FIXTURES = os.environ["UPROBE"], os.environ["FIXTURES"]
 MIB = 1 << 20
 ENV = {key: value for key, value in os.environ.items() if key != "DEBUGINFOD_URLS"}
 
 
+missing = set()
+
+
 def fail(text):
     sys.exit(f"FAIL: {text}")
 
 
+def has(what):
+    """A tool, or a file, that a part of this needs: without it that part is left out, and the end tells."""
+    if shutil.which(what) or os.path.exists(what):
+        return True
+    missing.add(what)
+    return False
+
+
 def tool(*args):
-    """A tool of binutils; none: skip."""
-    if not shutil.which(args[0]):
-        print(f"needs {args[0]}")
-        sys.exit(77)
+    """Of binutils."""
     subprocess.run(args, check=True)
 
 
@@ -144,9 +157,193 @@ def debug_info():
             fail(f"{name} without end: {text}")
 
 
+# A unit; what stands for DIES are lexical blocks. Blocks 2 say where their sibling is, blocks 3 do not, and 4 have nothing in them.
+UNIT = """
+	.globl main
+	.type main,@function
+main:	ret
+.Lend:	.size main,.-main
+	.section .debug_abbrev,"",@progbits
+	.byte 1,0x11,1,0x13,5,0x11,1,0x12,7,0,0
+	.byte 2,0x0b,1,0x01,0x13,0,0
+	.byte 3,0x0b,1,0,0
+	.byte 4,0x0b,0,0,0
+	.byte 0
+	.section .debug_info,"",@progbits
+.Lunit:	.long .Lunit_end-.Lbegin
+.Lbegin: .value 4
+	.long .debug_abbrev
+	.byte 8,1
+	.value 12
+	.quad main, .Lend-main
+DIES
+	.byte 0
+.Lunit_end:
+	.section .note.GNU-stack,"",@progbits
+"""
+
+
+def disorder():
+    """DIEs that lead back into each other, and those inside each other: there is an end to them, and it is told."""
+    if not has("gcc"):
+        return
+    # Each is walked over once as what is in the one before, and once as what follows it: 2 to the 60.
+    back = "".join(f".L{i}: .byte 2\n.long .L{i + 1}-.Lunit\n" for i in range(60)) + ".L60: .byte 0\n" + ".byte 0\n" * 60
+    # libdw goes over all of them for each that they are in.
+    deep = ".fill 120,1,3\n.fill 16<<20,1,4\n.fill 120,1,0\n"
+    for dies, want in ((back, "its entries are not in order"), (deep, "takes too long to read")):
+        subprocess.run(("gcc", "-x", "assembler", "-", "-o", "prog"), input=UNIT.replace("DIES", dies), text=True, check=True)
+        text = uprobe("--vars", "main", "./prog")
+        if want not in text or text.count("\n") > 2:
+            fail(f"{want}: {text}")
+    interrupted("--vars", "main", "./prog")
+    interrupted("p:./prog:main x=nosuch")
+
+
+# A function with many scopes, of which none covers any code, and many lines. Each row of its line table is looked for in all of them.
+SCOPES = """
+	.file 1 "scopes.c"
+	.globl main
+	.type main,@function
+main:
+	.set line,1
+	.rept ROWS
+	.loc 1 line
+	nop
+	.set line,line+1
+	.endr
+	ret
+.Lend:	.size main,.-main
+	.section .debug_abbrev,"",@progbits
+	.byte 1,0x11,1,0x13,5,0x11,1,0x12,7,0x10,0x17,0,0
+	.byte 2,0x2e,1,0x03,8,0x11,1,0x12,7,0x3a,0x0b,0x3b,0x0b,0,0
+	.byte 3,0x0b,0,0,0
+	.byte 0
+	.section .debug_info,"",@progbits
+	.long .Lunit_end-.Lbegin
+.Lbegin: .value 4
+	.long .debug_abbrev
+	.byte 8,1
+	.value 12
+	.quad main, .Lend-main
+	.long .Ltable
+	.byte 2
+	.asciz "main"
+	.quad main, .Lend-main
+	.byte 1,1
+	.fill SCOPES,1,3
+	.byte 0,0
+.Lunit_end:
+	.section .debug_line,"",@progbits
+.Ltable:
+	.section .note.GNU-stack,"",@progbits
+"""
+
+
+def lines():
+    """Line tables: rows that are looked for in many scopes, and a table without end for one unit."""
+    if not has("gcc"):
+        return
+    subprocess.run(("gcc", "-x", "assembler", "-", "-o", "prog"),
+                   input=SCOPES.replace("ROWS", "20000").replace("SCOPES", str(1 << 20)), text=True, check=True)
+    text = uprobe("--lines-of", "main", "./prog")
+    if "takes too long to read" not in text or text.count("\n") > 2:
+        fail(f"rows times scopes: {text}")
+    interrupted("--lines-of", "main", "./prog")
+    subprocess.run(("gcc", "-g", "-x", "c", "-", "-o", "prog"), input="int main(int c)\n{\n\treturn c;\n}\n", text=True, check=True)
+    at, offset, size = sections("prog")[".debug_line"]
+    with open("prog", "r+b") as file:
+        file.seek(offset)
+        table = file.read(size)
+        end = file.seek(0, os.SEEK_END)
+        file.write(struct.pack("<I", 32 << 20) + table[4:])
+        file.truncate(end + (33 << 20))
+    put("prog", at + 24, end, 33 << 20)
+    for args in ("--lines-of", "main", "./prog"), ("--check", "p:./prog:main:2"):
+        text = uprobe(*args)
+        if "has a line table of more than 16 MiB for one unit: it is not read" not in text or text.count("\n") > 3:
+            fail(f"a line table of 32 MiB: {args}: {text}")
+    # Its functions can be traced all the same.
+    uprobe("--check", "p:./prog:main", status=0)
+
+
+def frames_of_variables():
+    """Where a variable is on the frame, call frame information tells: not if there are gigabytes of it."""
+    if not has("gcc"):
+        return
+    subprocess.run(("gcc", "-g", "-O0", "-x", "c", "-", "-o", "prog"), input="int main(int c)\n{\n\treturn c;\n}\n", text=True,
+                   check=True)
+    uprobe("--check", "p:./prog:main:2 c", status=0)
+    at, end = sections("prog")[".eh_frame"][0], os.path.getsize("prog")
+    os.truncate("prog", 1 << 40)
+    put("prog", at + 24, end, 900 << 20)
+    text = uprobe("--check", "p:./prog:main:2 c")
+    if "more than 64 MiB of call frame information" not in text:
+        fail(f"900 MB of call frame information: {text}")
+
+
+def interrupted(*args):
+    """INT and TERM end it at once, in the middle of a long call of libdw's, too."""
+    for number in signal.SIGINT, signal.SIGTERM:
+        with subprocess.Popen((UPROBE,) + args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=ENV) as p:
+            used = 0
+            while used < 20 and p.poll() is None:  # ticks of the processor: it is at it
+                with open(f"/proc/{p.pid}/stat", encoding="ascii") as file:
+                    used = sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
+            p.send_signal(number)
+            if p.wait(30) != -number:
+                fail(f"{args}: {number} is not obeyed: {p.returncode} {p.stderr.read()}")
+
+
+def reads(process, path, ticks):
+    """Until it has the file open, and has had the processor for so many ticks more."""
+    is_open, until = False, 0
+    while process.poll() is None:
+        with open(f"/proc/{process.pid}/stat", encoding="ascii") as file:
+            used = sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
+        if is_open and used >= until:
+            return
+        if not is_open:
+            for fd in os.listdir(f"/proc/{process.pid}/fd"):
+                try:
+                    is_open = is_open or os.readlink(f"/proc/{process.pid}/fd/{fd}") == path
+                except OSError:
+                    pass
+            until = used + ticks
+
+
+def symbols():
+    """A program with millions of symbols, which are read in order to plant in it: INT and TERM end that, and it is told."""
+    shutil.copy(f"{FIXTURES}/hello", "symbols")
+    text, names = sections("symbols")[".symtab"], sections("symbols")[".strtab"]
+    with open("symbols", "r+b") as file:
+        end = file.seek(0, os.SEEK_END)
+        name = file.write(b"\0some\0")
+        some = b"".join(struct.pack("<IBBHQQ", 1, 0x12, 0, 1, i, 1) for i in range(1 << 16))
+        begin = file.tell()
+        for _ in range(128):
+            file.write(some)
+    put("symbols", text[0] + 24, begin, 128 * len(some))
+    put("symbols", names[0] + 24, end, name)
+    with subprocess.Popen("./symbols", stdin=subprocess.PIPE, stdout=subprocess.PIPE) as target:
+        if target.stdout.readline() != b"ready\n":
+            fail("hello does not get ready")
+        for number in signal.SIGINT, signal.SIGTERM:
+            with subprocess.Popen((UPROBE, "-p", str(target.pid), "r:libc:puts"), stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, env=ENV, text=True) as p:
+                reads(p, os.path.abspath("symbols"), 5)
+                p.send_signal(number)
+                said = p.stderr.read()
+            if p.returncode != 1 or not re.fullmatch(r"uprobe: error: ended while \S*/symbols was read, before all probes were planted\n", said):
+                fail(f"{number} while symbols are read: {p.returncode} {said}")
+        target.communicate(b"go\n")
+        if target.returncode:
+            fail(f"after that the target ends with {target.returncode}")
+
+
 def source():
     """Debug information names the source: a fifo, a device, a line without end; lines as DOS has them."""
-    if not shutil.which("gcc"):
+    if not has("gcc"):
         return
     os.mkfifo("fifo.c")
     sparse("endless.c", 60 << 30)
@@ -158,6 +355,26 @@ def source():
         subprocess.run(("gcc", "-g", "-O0", "-x", "c", "-", "-o", "prog"), input=text, text=True, check=True)
         if want not in uprobe("--lines-of", "main", "./prog", status=0):
             fail(f"--lines-of with {name}: {uprobe('--lines-of', 'main', './prog', status=0)!r}")
+
+
+def call_frames():
+    """Call frame information that takes long is not read at a hit, which others wait behind; the stack is found without."""
+    if not has("gcc"):
+        return
+    text = "int main(void)\n{\n\treturn 0;\n}\n"
+    for options, section, want in ((("-fno-asynchronous-unwind-tables",), ".debug_frame", "its debug information takes more than 64 MiB"),
+                                   ((), ".eh_frame", "its .eh_frame has more than 64 MiB")):
+        subprocess.run(("gcc", "-g", "-O0", *options, "-x", "c", "-", "-o", "prog"), input=text, text=True, check=True)
+        with open("frames", "wb") as file:
+            file.write(bytes(16))
+        if section not in sections("prog"):
+            tool("objcopy", "--add-section", f"{section}=frames", "prog")
+        at, end = sections("prog")[section][0], os.path.getsize("prog")
+        os.truncate("prog", 1 << 40)
+        put("prog", at + 24, end, 2 << 30)
+        said = uprobe("--stack=cfi", "--mode=trap", "p:./prog:main", "--", "./prog", status=0)
+        if said.count(want) != 1 or not re.search(r"prog-\d+ .* main: ", said) or "=> " not in said:
+            fail(f"{section} of 2 GB: {said}")
 
 
 class Target:
@@ -195,26 +412,73 @@ def perf_map():
             os.unlink(path)
 
 
+# Its program's /tmp becomes a file system that never answers, once the program is ready. The last argument is the program.
+SILENT = """
+import ctypes, os, subprocess, sys
+libc = ctypes.CDLL(None, use_errno=True)
+fd = os.open("/dev/fuse", os.O_RDWR)
+if libc.unshare(0x20000) or libc.mount(None, b"/", None, 0x44000, None):
+    sys.exit(os.strerror(ctypes.get_errno()))
+p = subprocess.Popen(sys.argv[1:], stdin=0, stdout=subprocess.PIPE)
+p.stdout.readline()
+if libc.mount(b"silent", b"/tmp", b"fuse.silent", 6, f"fd={fd},rootmode=40000,user_id=0,group_id=0".encode()):
+    sys.exit(os.strerror(ctypes.get_errno()))
+print(p.pid, flush=True)
+p.wait()
+"""
+
+
+def silent_names():
+    """Names are looked up on a file system that never answers: hits go on, another target's too, and the end comes."""
+    if not has("/dev/fuse"):
+        return
+    other = Target()
+    with subprocess.Popen((sys.executable, "-c", SILENT, f"{FIXTURES}/stack_jit", "1"), stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as run:
+        pid = int(run.stdout.readline())
+        with tracer_of_stacks(pid, other.run.pid) as p:
+            text = ""
+            for each, tid in (run, pid), (other.run, other.run.pid):
+                each.stdin.write(b"go\n")
+                each.stdin.flush()
+                text = read_until(p, text, f"-{tid} ", 2)
+            p.terminate()
+            text += p.stdout.read().decode()
+            if p.wait(30) != 0 or not all(text.count(f"-{tid} ") >= 2 for tid in (pid, other.run.pid)):
+                fail(f"names that never answer: {text}")
+        text = uprobe("-p", str(pid), "p:/tmp/folder/prog:main")
+        if "its file system does not answer" not in text:
+            fail(f"a name that never answers: {text}")
+        os.kill(pid, 9)
+        other.go()
+        other.end()
+
+
+def tracer_of_stacks(*pids):
+    """uprobe on these stack_jit; all that it says comes from its output."""
+    return tracer.start("--stack=fp", "--mode=trap", "-p", ",".join(map(str, pids)), f"p:{FIXTURES}/stack_jit:callee+4",
+                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)[0]
+
+
+def read_until(process, text, what, n):
+    """@text and what it says until @what is in there @n times, or its end."""
+    while text.count(what) < n:
+        line = process.stdout.readline().decode()
+        if not line:
+            break
+        text += line
+    return text
+
+
 def traced(target):
     """What is said of a run with stacks."""
-    ready, tell = os.pipe()
-    with subprocess.Popen((UPROBE, "--stack=fp", "--mode=trap", "--ready-fd", str(tell), "-p", str(target.run.pid),
-                           f"p:{FIXTURES}/stack_jit:callee+4"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          pass_fds=(tell,)) as p:
-        os.close(tell)
-        os.read(ready, 6)
+    with tracer_of_stacks(target.run.pid) as p:
         target.go()
-        text = ""
         # At its end the program takes the file away.
-        while text.count(" => main+") < 2:
-            line = p.stdout.readline().decode()
-            if not line:
-                break
-            text += line
+        text = read_until(p, "", " => main+", 2)
         target.go()
         target.end()
         text += p.stdout.read().decode()
-    os.close(ready)
     if text.count(": callee_0x4: ") != 2 or p.returncode:
         fail(f"status {p.returncode}: {text}")
     return text
@@ -234,7 +498,7 @@ def other_root():
         fail("the debug file beside is not found")
     # ... and not by a program of another root that has the same path there.
     os.makedirs("root" + folder)
-    tool("cp", "ours/hello", "root" + folder)
+    shutil.copy("ours/hello", "root" + folder)
     for lib in re.findall(r"(/\S+) \(0x", subprocess.run(("ldd", "ours/hello"), capture_output=True, text=True, check=True).stdout):
         os.makedirs("root" + os.path.dirname(lib), exist_ok=True)
         shutil.copy(lib, "root" + lib)
@@ -260,12 +524,24 @@ def main():
     if os.getuid() or ctypes.sizeof(ctypes.c_void_p) < 8:
         print("needs root, and 64 bits")
         sys.exit(77)
+    if not has("objcopy"):
+        print("needs objcopy")
+        sys.exit(77)
     debuglink()
     debug_info()
+    disorder()
+    lines()
+    frames_of_variables()
+    call_frames()
+    symbols()
     source()
     if os.uname().machine == "x86_64":
         perf_map()
+        silent_names()
     other_root()
+    if missing:
+        print("the rest needs", *sorted(missing))
+        sys.exit(77)
 
 
 main()

@@ -26,10 +26,11 @@
 #include <cmocka.h>
 
 #include "engine/object/file.h"
+#include "tests/unit/temp.h"
 
 #define N_ELEMS(a) (sizeof(a) / sizeof((a)[0]))
 
-static char tree[] = "/tmp/ubp-file-XXXXXX";
+static char tree[TEMP_LEN];
 
 static void shell(const char *command)
 {
@@ -42,7 +43,7 @@ static void shell(const char *command)
 static int make_tree(void **state)
 {
 	(void)state;
-	assert_non_null(mkdtemp(tree));
+	temp_folder(tree);
 	shell("mkdir -p root/a/b root/etc out && echo in > root/etc/passwd && echo out > "
 	      "out/etc && echo b > root/a/b/file && "
 	      "ln -s /etc/passwd root/absolute && ln -s ../../../../../../etc/passwd root/a/up "
@@ -194,12 +195,32 @@ static void looks_in_the_root_of_a_process(void **state)
 	assert_int_equal(file_stat("/proc/1073741824/root/etc", &st), -ENOENT);
 }
 
+static void reads_a_link_there(void **state)
+{
+	char path[96], text[32];
+	uint64_t dev, ino;
+	struct stat st;
+
+	(void)state;
+	snprintf(path, sizeof(path), "/proc/%d/root%s/root/folder", (int)getpid(), tree);
+	assert_int_equal(file_readlink(path, text, sizeof(text)), 0);
+	assert_string_equal(text, "/a/link");
+	assert_int_equal(file_readlink(path, text, strlen("/a/link")), -ENAMETOOLONG);
+	snprintf(path, sizeof(path), "/proc/%d/root%s/root/a", (int)getpid(), tree);
+	assert_int_equal(file_readlink(path, text, sizeof(text)), -EINVAL);
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)getpid());
+	assert_int_equal(file_identity(path, &dev, &ino), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(dev == st.st_dev && ino == st.st_ino);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(is_as_the_kernel_finds_it),
 		cmocka_unit_test(never_leads_out),
 		cmocka_unit_test(looks_in_the_root_of_a_process),
+		cmocka_unit_test(reads_a_link_there),
 	};
 
 	return cmocka_run_group_tests_name("file", tests, make_tree, remove_tree);

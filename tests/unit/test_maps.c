@@ -6,6 +6,7 @@
 #include "engine/object/maps.h"
 
 #include <errno.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "engine/base/err.h"
@@ -123,12 +124,29 @@ static void own_maps(void **state)
 	assert_null(maps_at(&maps, 8));
 	maps_free(&maps);
 	assert_int_equal(-ESRCH, maps_read(0x3fffffff, &maps, &err));
-	maps_free(&maps);
+}
+
+/* What was read of one that has just ended, and says nothing, is not the caller's to free. */
+static void maps_of_a_zombie(void **state)
+{
+	siginfo_t info;
+	struct ubp_err err;
+	struct maps maps;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(-ESRCH, maps_read(pid, &maps, &err));
+	assert_null(maps.text);
+	assert_null(maps.v);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 int main(void)
 {
-	struct CMUnitTest tests[sizeof(vectors) / sizeof(vectors[0]) + 1];
+	struct CMUnitTest tests[sizeof(vectors) / sizeof(vectors[0]) + 2];
 	size_t n = sizeof(vectors) / sizeof(vectors[0]);
 
 	for (size_t i = 0; i < n; i++)
@@ -138,5 +156,6 @@ int main(void)
 			.initial_state = (void *)&vectors[i],
 		};
 	tests[n] = (struct CMUnitTest)cmocka_unit_test(own_maps);
+	tests[n + 1] = (struct CMUnitTest)cmocka_unit_test(maps_of_a_zombie);
 	return cmocka_run_group_tests_name("maps", tests, NULL, NULL);
 }
