@@ -32,4 +32,9 @@ fi
 if grep -rnE '^ *# *(if|ifdef|ifndef|elif).*(__x86_64__|__i386__|__aarch64__|__powerpc)' engine cli; then
 	say "conditions on the instruction set belong into arch/"
 fi
+# Another process's memory may never answer (docs/architecture.md): who touches it asks mem_is_sure() first.
+if grep -rnE 'process_vm_(readv|writev) ?\(|PTRACE_(PEEK|POKE)(TEXT|DATA)' --include='*.[ch]' arch engine cli |
+	grep -vE '^engine/(trace/mem\.c|hit/word\.h|plant/return_table\.c|base/again\.c|object/kernel_uprobe\.c):|^[^:]*:[0-9]*:( \*|/\*)|/\* .*process_vm_readv\(\)'; then
+	say "memory of other processes is touched in engine/trace/mem.c"
+fi
 exit $rc

@@ -48,7 +48,11 @@ enter() {
 	mkdir "$root/srv/ubp"
 	cp -a "$from/." "$root/srv/ubp/"
 	chown -R 0:0 "$root/srv/ubp"
-	exec chroot "$root" /usr/bin/env -i HOME=/root TERM=dumb LANG=C.UTF-8 "${@:1:1}" /bin/bash -c \
+	# The old root goes: paths of the files of other mount namespaces are then as on a machine.
+	cd "$root"
+	pivot_root . .
+	umount -l .
+	exec chroot . /usr/bin/env -i HOME=/root TERM=dumb LANG=C.UTF-8 "${@:1:1}" /bin/bash -c \
 		'cd /srv/ubp && "$@"; rc=$?; exit $rc' bash "${@:2}" # process 1 reaps orphans: a shell does
 }
 export -f enter

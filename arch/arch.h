@@ -158,7 +158,7 @@ struct ubp_arch {
 	int swbp_si_code;        /* si_code of its SIGTRAP, which no single step has */
 	uint8_t n_regs;
 	uint8_t pc, sp, fp, retval; /* indexes into struct ubp_regs */
-	uint8_t tp;                 /* likewise: what a thread's own memory is found by */
+	uint8_t tp; /* another such index: what a thread's own memory is found by */
 	/* Of an address, bits that loads ignore; the kernel does if ubp_host_takes_tags(). */
 	uint64_t tag_mask;
 	uint64_t near_max; /* how far from its object an SSOL area may lie, bytes */
@@ -197,7 +197,7 @@ struct ubp_arch {
 	int (*reg_by_name)(const char *name, size_t len);
 
 	/*
-	 * Likewise, registers that are no fetch arg of the kernel's: fs_base; and vector
+	 * As reg_by_name(), of registers that are no fetch arg of the kernel's: fs_base; and vector
 	 * registers, as UBP_REG_VECTOR + their number. NULL: there are none.
 	 */
 	int (*more_reg_by_name)(const char *name, size_t len);
@@ -233,6 +233,12 @@ struct ubp_arch {
 	 */
 	const char *(*refuse_return_at)(const uint8_t *code, size_t len, size_t start,
 					size_t at);
+
+	/*
+	 * Does a function that begins so take its return address off the stack right away, as vfork() does
+	 * for its two returns? Nobody can put back then what replaced that. NULL: none does.
+	 */
+	bool (*takes_return)(const uint8_t *code, size_t len);
 
 	/* The same instruction, with the same bytes, at @vaddr. Its text stays as it is. */
 	void (*move_insn)(struct displaced_insn *insn, uint64_t vaddr);
@@ -289,11 +295,15 @@ struct ubp_arch {
 	/*
 	 * The return trampoline: a breakpoint, then a jump to the address that the
 	 * tracer put back into the slot on the stack the return address came from. Or (->link):
-	 * to what it put into that register; what directly follows the breakpoint is for
-	 * threads that come when the tracer has gone, having made a nop of that: it finds the
-	 * way by the guard's table.
+	 * to what it put into that register.
 	 */
 	int (*build_return_trampoline)(struct slot_code *ret_code);
+	/*
+	 * What the tracer leaves in place of that breakpoint, swbp_len bytes, where the trampoline
+	 * stands in front of the guard's code: the way home, by the guard's table. (Elsewhere a nop:
+	 * then the word below the stack pointer is the only way there is.)
+	 */
+	uint8_t way_home[4];
 	/*
 	 * NULL: a thread at the trampoline's breakpoint goes on as it is. Or make the registers
 	 * those it must go on with, once the real address stands in the word below its stack
@@ -421,12 +431,17 @@ struct ubp_arch {
 
 	/*
 	 * How code calls ptrace(): an instruction that loads its number, and behind some others one
-	 * of those that call the kernel. And how it begins a call of prctl(PR_SET_PTRACER). Registers
-	 * of a system call's number and first two arguments.
+	 * of those that call the kernel. The same for execve() and execveat(). And how it begins a call
+	 * of prctl(PR_SET_PTRACER). Registers of a system call's number and first two arguments.
 	 */
-	struct ubp_known_insn ptrace_number, kernel_calls[2], ptracer_option;
+	struct ubp_known_insn ptrace_number, exec_numbers[2], kernel_calls[2], ptracer_option;
 	int nr_ptrace;
 	uint8_t call_regs[3];
+
+	/* fork(), vfork(), clone() and clone3(), those that there are; then 0. */
+	uint16_t nr_births[5];
+	/* Calls that wait, and go on by themselves behind a stop, whatever they wait for; then 0. */
+	uint16_t nr_steady[17];
 
 	/*
 	 * Jumps (arch/detour.h). NULL: there are none for this instruction set.
@@ -494,6 +509,7 @@ struct ubp_arch {
 	 */
 	int (*build_detour)(const struct detour_plan *plan, struct detour *ret_detour,
 			    struct ubp_err *err);
+	bool scans; /* build_detour() makes those that scan the stack (detour_plan.scans), too */
 	/*
 	 * The code that hijacked return addresses are replaced by, at any address: finds the
 	 * entry of struct guard_hijack by the stack word and goes on in the detour's return

@@ -72,7 +72,8 @@ struct lead {
 	bool stores;      /* it stores anything else */
 	bool sets_kept;   /* it sets a register that callees keep */
 	bool sets_arg;    /* ... one that functions get an argument in */
-	uint32_t sets;    /* registers, but the stack pointer: bit by index into ubp_regs */
+	bool uses_link; /* it reads or sets the link register: a return address is replaced before */
+	uint64_t sets; /* registers, but the stack pointer: bit by index into ubp_regs */
 	uint32_t sets_vectors; /* vector registers, bit by number */
 };
 
@@ -99,6 +100,23 @@ struct detour_probe {
 #define UBP_RETURN_CODE_MAX 768
 #define UBP_TICKS_SHIFT     32
 
+/* Where uretprobes return to is the start of a page. */
+#define UBP_KERNEL_RETURN_MASK 0xfff
+
+/*
+ * A detour without probes, at the start of an unwinder: it scans the stack, from the stack pointer to where the
+ * thread's stack ends, for replaced return addresses: .return_vaddr and .trampoline. Its trap is for a
+ * stack that has one, and for all cases of doubt:
+ *
+ * - the thread has no ring, or its stack is not known (struct ring_stack);
+ * - it is on another stack, from which an unwinder may come to this one: a signal handler's, say;
+ * - a signal's frame is on the stack, beyond which the unwinder may be on another one;
+ * - its tracer is dead: then the guard puts back what there is.
+ *
+ * Nothing but stack words hold replaced return addresses: so not where a call leaves them in a register.
+ */
+#define UBP_SCAN_MAX 0x20000 /* bytes; more would take as long as a trap */
+
 struct detour_plan {
 	uint64_t site; /* vaddr of what is probed: of the window, or of its lead */
 	/* NULL: none. The window is behind it, and it has been carried out. */
@@ -124,6 +142,9 @@ struct detour_plan {
 	uint64_t hijacks, hijacks_mask, return_vaddr;
 	uint64_t ns_factor;  /* for FETCH_DURATION: detour_ns(); 0: not known */
 	uint64_t trampoline; /* vaddr of the breakpoint that the tracer puts there */
+	/* A return address that may be the kernel's is not to be replaced: the trap. */
+	bool leaves_kernel_return;
+	bool scans; /* instead of all that; .n_probes is 0 */
 };
 
 /* Nanoseconds that so many ticks are, as detours tell. */
@@ -147,8 +168,8 @@ struct detour {
 	/*
 	 * trap_at[i]: a breakpoint, met with all registers but the pc as at the site, by a hit
 	 * that the code cannot record from probe i on: its tracer does. What follows it is a
-	 * jump to the copy: no register needs to be written. ret_trap_at[i]: likewise on
-	 * return, with the registers as the caller will find them but for the pc; what follows
+	 * jump to the copy: no register needs to be written. ret_trap_at[i]: such a breakpoint on
+	 * return, met with the registers as the caller will find them but for the pc; what follows
 	 * is a jump to the return address.
 	 */
 	uint32_t trap_at[UBP_DETOUR_PROBES];
@@ -178,6 +199,17 @@ struct detour {
 
 /* How many cells (engine/base/ring.h) the code for @program needs. */
 uint32_t detour_cells(const struct fetch_program *program);
+
+/*
+ * Does a probe ask for what only a stop tells? That is the name of the thread, which it may have
+ * changed just now: asking the kernel for it would be a system call of the program's, which a
+ * seccomp filter may answer by killing it. Its detour takes the trap where the rest of the filter
+ * has not said no.
+ */
+bool detour_stops(const struct fetch_program *program, const struct filter *filter);
+/* Can the rest of the filter say no? */
+bool detour_may_drop(const struct fetch_program *program, const struct filter *filter,
+		     bool is_return);
 
 /* --- leads (lead.c) -------------------------------------------------------------------- */
 

@@ -80,7 +80,7 @@ enum detour_pred detour_pred_of(const struct detour_look *look, const struct fil
 		return DETOUR_UNKNOWN; /* detours use no vector registers */
 	if (is_data && (uint64_t)pred->at + size > program->fixed_size)
 		return DETOUR_UNKNOWN;
-	if (detour_is_text(pred) && is_data && !has_string(program, pred))
+	if (detour_is_text(pred) && (!is_data || !has_string(program, pred)))
 		return DETOUR_UNKNOWN;
 	if (detour_is_text(pred))
 		return !look->early && is_known_text(pred) ? DETOUR_TEXT : DETOUR_UNKNOWN;
@@ -126,6 +126,13 @@ bool detour_outcome(const struct detour_look *look, const struct filter_pred *pr
 	}
 }
 
+uint16_t detour_other_way(const struct filter_pred *pred)
+{
+	if (pred->on_false == FILTER_DROP)
+		return pred->on_true;
+	return pred->on_true == FILTER_DROP ? pred->on_false : FILTER_PASS;
+}
+
 /* --- which are reached ------------------------------------------------------------------ */
 
 static void reach(bool *reached, const struct filter *filter, uint16_t next)
@@ -151,6 +158,30 @@ static void note_needs(struct detour_early *early, const struct detour_look *loo
 	early->loads |= op->code == FETCH_STORE_MEM;
 }
 
+bool detour_stops(const struct fetch_program *program, const struct filter *filter)
+{
+	if (program->needs_comm)
+		return true;
+	for (uint32_t i = 0; filter && i < filter->n_preds; i++)
+		if (filter->preds[i].source == FILTER_FROM_COMM)
+			return true;
+	return false;
+}
+
+bool detour_may_drop(const struct fetch_program *program, const struct filter *filter,
+		     bool is_return)
+{
+	const struct detour_plan plan = { .n_probes = 1 };
+	struct detour_probe probe = { .is_return = is_return,
+				      .program = program,
+				      .filter = filter };
+	struct detour_look look = {
+		.plan = &plan, .probe = &probe, .late_reg = FETCH_NO_REG, .early = true
+	};
+
+	return detour_look_early(&look).useful;
+}
+
 struct detour_early detour_look_early(const struct detour_look *look)
 {
 	const struct filter *filter = look->probe->filter;
@@ -169,6 +200,7 @@ struct detour_early detour_look_early(const struct detour_look *look)
 			continue;
 		if (kind == DETOUR_UNKNOWN) {
 			early.unsure = true;
+			reach(reached, filter, detour_other_way(pred));
 			continue;
 		}
 		early.useful = true;

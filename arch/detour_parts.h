@@ -107,6 +107,9 @@ const struct fetch_op *detour_arg_of(const struct fetch_program *program,
 
 enum detour_pred detour_pred_of(const struct detour_look *look, const struct filter_pred *pred);
 
+/* Where to go on behind one that is DETOUR_UNKNOWN: if it says no there, it is no either way. */
+uint16_t detour_other_way(const struct filter_pred *pred);
+
 /* What comes of one that is DETOUR_CONST. */
 bool detour_outcome(const struct detour_look *look, const struct filter_pred *pred);
 

@@ -132,11 +132,9 @@ uint32_t detour_record_max(const struct fetch_program *program, bool is_return)
 	     op++) {
 		if (op->code == FETCH_STORE_STRING)
 			len = max;
-		else if (op->code == FETCH_STORE_COMM)
-			len += 16;
 	}
 	if (len > max)
 		len = max;
-	/* The last word of a string may be written whole, comm are two. */
+	/* The last word of a string may be written whole. */
 	return (uint32_t)(RECORD_DATA + len + (program->has_strings ? 16 : 0) + 7) & ~7u;
 }

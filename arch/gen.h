@@ -89,6 +89,13 @@ struct gen_returns {
 	void (*common)(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t trampoline);
 };
 
+/* Detours that scan the stack (detour_plan.scans). */
+struct gen_scan {
+	uint32_t regs; /* it uses */
+	/* With them saved: to @leave if there is nothing on the stack. */
+	void (*look)(struct gen *g, label_t trap, label_t leave);
+};
+
 /* The record (engine/base/ring.h). What is not possible goes to gen.fail. */
 struct gen_records {
 	void (*find_thread)(struct gen *g);
@@ -134,16 +141,15 @@ struct gen_numbers {
 			   uint32_t at, unsigned size);
 };
 
-/* Strings, thread names: what they have in common is where the next one goes. */
+/* Strings: what they have in common is where the next one goes. */
 struct gen_strings {
 	/* It goes there, @at behind the data's start. */
 	void (*start)(struct gen *g, uint32_t at);
 	/* The place of one that begins; when it is there, its length. */
 	void (*begin)(struct gen *g, const struct fetch_op *store);
 	void (*end)(struct gen *g, const struct fetch_op *store);
-	/* That at the accumulator + @imm; the thread's name. */
+	/* That at the accumulator + @imm. */
 	void (*copy)(struct gen *g, uint64_t imm, uint32_t cell);
-	void (*copy_comm)(struct gen *g);
 	/* An array of them: note where it is; the pointer to the one whose turn it is, to the
 	 * accumulator; one further, and if there are more, to @loop. */
 	void (*array)(struct gen *g, const struct fetch_op *store);
@@ -208,6 +214,7 @@ struct gen_isa {
 	const struct gen_numbers *numbers;
 	const struct gen_strings *strings;
 	const struct gen_stacks *stacks;
+	const struct gen_scan *scan; /* NULL: it makes no such detours */
 	const struct gen_filters *filters;
 	/* --- before anything is written */
 	/* What this instruction set can't do of a plan that is good otherwise. */

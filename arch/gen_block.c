@@ -7,10 +7,13 @@
  *   entry:  a frame; save flags and the registers needed first
  *           gate: 0 -> leave, 1 -> trap; its owner dead -> leave
  *           what the filter can tell now: no -> leave
+ *           only a stop tells the rest (detour_stops()): -> trap
  *           save the other registers, find the thread -> trap
  *           reserve -> lost, or trap; the record; shorten what was reserved; commit
  *   leave:  restore, jump to the copy
  *   trap:   restore, breakpoint, the lead again, jump to the copy
+ *
+ * One without probes scans the stack instead, and leaves, or takes its trap.
  *
  * Return probes: behind the entry probes the return address is replaced; the return code is
  * the same for each of them, with its own ways out, to the real return address.
@@ -89,8 +92,12 @@ static void one_probe(struct gen *g, const struct ways *ways, size_t i, bool is_
 	useful = gen_filter_look(g, g->probe).useful;
 	if (useful)
 		gen_filter_early(g, counts ? drop : after_drop);
-	save(g, g->used);
-	gen_record(g, is_last ? ways->leave : next, ways->trap[i], i);
+	if (detour_stops(g->probe->program, g->probe->filter)) {
+		g->isa->jump(e, g->fail);
+	} else {
+		save(g, g->used);
+		gen_record(g, is_last ? ways->leave : next, ways->trap[i], i);
+	}
 	if (useful && counts) {
 		emit_set(e, drop);
 		g->isa->records->count_dropped(g);
@@ -264,6 +271,30 @@ static void put_literals(struct gen *g)
 	}
 }
 
+/* All of one that scans the stack. Its trap is met as at the site, too. */
+static void put_scan(struct gen *g, label_t copy)
+{
+	const struct gen_scan *scan = g->isa->scan;
+	label_t leave = emit_label(&g->e), trap = emit_label(&g->e), at;
+	label_t no_stack = emit_label(&g->e), early = emit_label(&g->e);
+
+	g->early = g->used = scan->regs;
+	g->out->entry_at = (uint32_t)g->e.len;
+	g->isa->enter(g, no_stack);
+	g->isa->save_first(g, scan->regs);
+	scan->look(g, trap, leave);
+	restore(g, GEN_LEAVE, leave, early);
+	g->isa->jump(&g->e, copy);
+	restore(g, GEN_TRAP, trap, emit_label(&g->e));
+	g->out->trap_at[0] = (uint32_t)g->e.len;
+	at = emit_here(&g->e);
+	g->isa->breakpoint(&g->e);
+	g->isa->jump(&g->e, copy);
+	emit_set(&g->e, no_stack);
+	g->isa->undo_frame(g);
+	g->isa->jump(&g->e, at);
+}
+
 static void put_block(struct gen *g)
 {
 	label_t copy = emit_here(&g->e), back = emit_label(&g->e);
@@ -273,7 +304,10 @@ static void put_block(struct gen *g)
 	g->high_bits = emit_label(&g->e);
 	emit_bytes(&g->e, g->out->copy.code, g->out->copy.len);
 	g->isa->align(&g->e);
-	put_entry(g, copy, back);
+	if (g->plan->scans)
+		put_scan(g, copy);
+	else
+		put_entry(g, copy, back);
 	if (detour_has_return(g->plan))
 		put_return(g, back);
 	put_misses(g);
@@ -307,6 +341,11 @@ static int check_plan(const struct gen_isa *isa, const struct detour_plan *plan,
 
 	if (plan->frames > RING_STACK_MAX)
 		return ubp_fail(err, EOPNOTSUPP, "stacks of %u entries", plan->frames);
+	if (plan->scans)
+		return isa->scan && plan->n_probes == 0 && plan->return_vaddr &&
+				       plan->trampoline && !plan->lead
+			       ? isa->check_plan(plan, err)
+			       : ubp_fail(err, EOPNOTSUPP, "nothing scans the stack");
 	if (plan->n_probes == 0 || plan->n_probes > UBP_DETOUR_PROBES)
 		return ubp_fail(err, EOPNOTSUPP, "%zu probes at one place", plan->n_probes);
 	if (plan->lead && (!isa->lead_again || plan->lead->sp_down > LEAD_DOWN_MAX))

@@ -117,15 +117,6 @@ static void put_strings(struct gen *g, const struct fetch_op *store)
 	isa->next(g, store, loop);
 }
 
-static void put_comm(struct gen *g, const struct fetch_op *store)
-{
-	const struct gen_strings *isa = g->isa->strings;
-
-	isa->begin(g, store);
-	isa->copy_comm(g);
-	isa->end(g, store);
-}
-
 /* --- all of it --------------------------------------------------------------------------- */
 
 static void put_arg(struct gen *g, const struct fetch_op *op)
@@ -134,8 +125,7 @@ static void put_arg(struct gen *g, const struct fetch_op *op)
 
 	switch ((enum fetch_opcode)store->code) {
 	case FETCH_STORE_COMM:
-		put_comm(g, store);
-		break;
+		break; /* such a program is not for detours: detour_stops() */
 	case FETCH_STORE_FAULT:
 		g->isa->strings->fault(g, store->at, detour_n_elements(store));
 		break;

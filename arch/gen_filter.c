@@ -150,7 +150,7 @@ static void put_pred(struct pass *p, const struct filter_pred *pred)
 	switch (detour_pred_of(&look, pred)) {
 	case DETOUR_UNKNOWN:
 		p->unsure = true;
-		go(p, p->pass);
+		go(p, p->early ? label_of(p, detour_other_way(pred)) : p->pass);
 		break;
 	case DETOUR_CONST:
 		go(p, detour_outcome(&look, pred) ? yes : no);

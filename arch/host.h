@@ -11,6 +11,7 @@
 #define UBP_ARCH_HOST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -89,9 +90,22 @@ struct ubp_call {
 	bool is_watched;         /* it has stopped before: a handler could not run unseen */
 };
 
+/*
+ * The memory of such a thread. Who touches it may have to wait for ever, so how it is read is up to the
+ * caller. Returns whether all of it was read. *ret_is_known, false where it was not: nobody knows whether
+ * something is there. @is_code: may be executed, and perhaps not read by the program itself.
+ */
+struct ubp_memory {
+	bool (*read)(const void *ctx, pid_t tid, uint64_t vaddr, void *buf, size_t len,
+		     bool is_code, bool *ret_is_known);
+	const void *ctx;
+};
+
 void ubp_host_note_call(pid_t tid, struct ubp_call *call);
-void ubp_host_redo_eintr(const struct ubp_arch *arch, pid_t tid, struct ubp_call *call);
-bool ubp_host_is_broken_off(pid_t tid, const struct ubp_call *call);
-void ubp_host_keep_eintr(pid_t tid, struct ubp_call *call);
+void ubp_host_redo_eintr(const struct ubp_arch *arch, pid_t tid, struct ubp_call *call,
+			 const struct ubp_memory *memory);
+bool ubp_host_is_broken_off(pid_t tid, const struct ubp_call *call,
+			    const struct ubp_memory *memory);
+void ubp_host_keep_eintr(pid_t tid, struct ubp_call *call, const struct ubp_memory *memory);
 
 #endif

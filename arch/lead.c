@@ -5,9 +5,9 @@
 
 #include "arch/detour_parts.h"
 
-static bool has_bit(uint32_t bits, unsigned n)
+static bool has_bit(uint64_t bits, unsigned n)
 {
-	return n < 32 && bits >> n & 1;
+	return n < 64 && bits >> n & 1;
 }
 
 /* Does the op look at what the lead has changed? */
@@ -37,7 +37,7 @@ bool lead_suits(const struct lead *lead, const struct fetch_program *program, bo
 		return false;
 	/* On return the registers are the caller's, whatever stood there. */
 	if (is_return)
-		return true;
+		return !lead->uses_link;
 	if (stacks && (lead->stores || lead->sets_kept))
 		return false;
 	for (const struct fetch_op *op = program->ops; op < detour_end_of(program); op++)

@@ -27,9 +27,16 @@ static void add_probe(FILE *line, struct ubp_session *session, size_t i)
 		(void)fprintf(line,
 			      " hijacked=%u at_rets=%u missed_skipped=%" PRIu64
 			      " missed_thread=%" PRIu64 " missed_exited=%" PRIu64
-			      " missed_no_room=%" PRIu64 " missed_tail_jump=%" PRIu64,
+			      " missed_no_room=%" PRIu64 " missed_tail_jump=%" PRIu64
+			      " missed_kernel=%" PRIu64,
 			      st.hijacked, st.at_rets, st.missed_skipped, st.missed_thread,
-			      st.missed_exited, st.missed_no_room, st.missed_tail_jump);
+			      st.missed_exited, st.missed_no_room, st.missed_tail_jump,
+			      st.missed_kernel);
+	(void)fprintf(line, " behind=%u at_first=%u beside_kernel=%u hidden=%u", st.behind,
+		      st.at_first, st.beside_kernel, st.hidden);
+	if (st.unanswered)
+		(void)fprintf(line, " unanswered=%" PRIu64 " why_unanswered=\"%s\"",
+			      st.unanswered, st.why_unanswered ? st.why_unanswered : "");
 	if (st.no_jump)
 		(void)fprintf(line, " no_jump=\"%s\"", st.no_jump);
 }
@@ -42,16 +49,45 @@ static void add_session(FILE *line, struct ubp_session *session, uint64_t n_drop
 	(void)fprintf(line,
 		      "stats: processes=%u skipped=%u unguarded=%u dropped=%" PRIu64
 		      " ring_lost=%" PRIu64 " stopped_us=%" PRIu64 " longest_stop_us=%" PRIu64
-		      " too_late=%u not_known=%" PRIu64 " finder=\"%s\"",
+		      " too_late=%u not_known=%" PRIu64 " held=%u early=%" PRIu64
+		      " finder=\"%s\"",
 		      st.processes, st.skipped, st.unguarded, n_dropped, st.ring_lost,
 		      st.stopped_ns / 1000, st.longest_stop_ns / 1000, st.too_late,
-		      st.not_known, st.finder ? st.finder : "none");
+		      st.not_known, st.held, st.early, st.finder ? st.finder : "none");
+	if (st.unanswered_ns)
+		(void)fprintf(line, " unanswered_us=%" PRIu64 " longest_answer_us=%" PRIu64,
+			      st.unanswered_ns / 1000, st.longest_answer_ns / 1000);
 	if (st.has_unwound)
 		(void)fprintf(line,
 			      " frames_by_rows=%" PRIu64 " frames_by_libunwind=%" PRIu64
 			      " frames_by_frame_pointer=%" PRIu64,
 			      st.frames_by_rows, st.frames_by_libunwind,
 			      st.frames_by_frame_pointer);
+}
+
+void cli_tell_missed(const struct ubp_session *session)
+{
+	struct ubp_stats st = { 0 };
+	char late[128] = "", unknown[128] = "", text[256];
+
+	ubp_stats(session, &st);
+	if (st.too_late)
+		(void)snprintf(late, sizeof(late),
+			       "%u process%s that ran what is probed ended before %s traced",
+			       st.too_late, st.too_late == 1 ? "" : "es",
+			       st.too_late == 1 ? "it was" : "they were");
+	if (st.not_known)
+		(void)snprintf(unknown, sizeof(unknown),
+			       "of %" PRIu64
+			       " new process%s that ended at once it is not known "
+			       "what %s ran",
+			       st.not_known, st.not_known == 1 ? "" : "es",
+			       st.not_known == 1 ? "it" : "they");
+	if (!late[0] && !unknown[0])
+		return;
+	(void)snprintf(text, sizeof(text), "%s%s%s", late, late[0] && unknown[0] ? "; " : "",
+		       unknown);
+	cli_warn(NULL, text);
 }
 
 void cli_print_stats(struct ubp_session *session, uint64_t n_dropped)
@@ -65,7 +101,7 @@ void cli_print_stats(struct ubp_session *session, uint64_t n_dropped)
 			add_probe(line, session, i);
 		else if (line)
 			add_session(line, session, n_dropped);
-		if (!line || fclose(line) != 0)
+		if (!line || fclose(line) != 0 || !text)
 			cli_warn(NULL, "out of memory: no statistics");
 		else
 			cli_tell(NULL, text);

@@ -327,7 +327,8 @@ static const struct cli_option table[] = {
 	  .help = "probe where it is refused, if that can make sense" },
 	{ 0, "beside-kernel", FLAG(beside_kernel),
 	  .help = "no jump where a kernel's uprobe that comes later would\n"
-		  "break it: a breakpoint" },
+		  "break it: a breakpoint, behind the first instruction\n"
+		  "if that can be" },
 	{ 'F', NULL, FLAG(no_version_check), .help = "does nothing; for scripts that pass it" },
 	{ 0, "stats", FLAG(stats), .help = "at the end, print counts on standard error" },
 	{ 0, "ready-fd", "N", .set = set_ready_fd,

@@ -383,6 +383,7 @@ static int run_started(struct run *run)
 		run->failed = true;
 	if (output_finish(&run->out) != CLI_OK)
 		run->failed = true;
+	cli_tell_missed(run->session);
 	if (run->opt->stats)
 		cli_print_stats(run->session, run->n_dropped);
 	if (run->opt->command)
@@ -394,6 +395,15 @@ static void no_event(void *ctx, const struct ubp_event *event)
 {
 	(void)ctx;
 	(void)event;
+}
+
+/* struct ubp_until: a signal is not for the command alone. */
+static bool is_asked_to_end(void *ctx)
+{
+	struct run *run = ctx;
+
+	take_signals(run);
+	return run->ending;
 }
 
 static void say_failed_start(const struct run *run, const struct ubp_err *err)
@@ -409,6 +419,7 @@ static void say_failed_start(const struct run *run, const struct ubp_err *err)
 int trace_run(struct ubp_session *session, const struct trace_options *options)
 {
 	struct run run = { .opt = options, .session = session, .signal_fd = -1 };
+	struct ubp_until until = { .is_over = is_asked_to_end, .ctx = &run };
 	struct ubp_err err;
 	int status = CLI_FAILED;
 
@@ -422,7 +433,8 @@ int trace_run(struct ubp_session *session, const struct trace_options *options)
 	if (!options->command)
 		signals_no_stop();
 	run.signal_fd = signals_open(&err);
-	if (run.signal_fd < 0 || ubp_start(session, &err) < 0)
+	until.fd = run.signal_fd;
+	if (run.signal_fd < 0 || ubp_start_until(session, &until, &err) < 0)
 		say_failed_start(&run, &err);
 	else
 		status = run_started(&run);

@@ -26,6 +26,7 @@
 
 #include "cli/ubp_bench_kernel_ops.h"
 #include "engine/base/err.h"
+#include "engine/base/proc.h"
 
 #define GROUP    "ubp_bench_"
 #define PATH_LEN (PATH_MAX + 128)
@@ -159,14 +160,11 @@ static void remove_group(const struct tracefs *t, const char *group)
 	(void)rmdir(path);
 }
 
-/* The kernel gives this number to the first pid namespace, always. */
-#define FIRST_PID_NAMESPACE 0xeffffffcU
-
 static void name_place(struct tracefs *t)
 {
 	struct stat st;
 
-	if (stat("/proc/self/ns/pid", &st) == 0 && st.st_ino != FIRST_PID_NAMESPACE)
+	if (!proc_in_first_pid_namespace() && stat("/proc/self/ns/pid", &st) == 0)
 		(void)snprintf(t->place, sizeof(t->place), "n%u", (unsigned)st.st_ino);
 }
 

@@ -156,6 +156,8 @@ void arm64_leave_trampoline(struct ubp_regs *regs);
 int arm64_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
 		      struct window *ret_window, struct ubp_err *err);
 bool arm64_is_landing_pad(const struct window *window);
+bool arm64_find_lead(const uint8_t *code, size_t len, struct lead *ret_lead);
+bool arm64_lead_stands(const struct lead *lead, const uint8_t *now);
 int arm64_build_copy(const struct window *window, uint64_t vaddr, struct window_copy *ret_copy,
 		     struct ubp_err *err);
 bool arm64_copy_leave(const struct window *window, const struct window_copy *copy,

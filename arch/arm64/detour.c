@@ -58,16 +58,36 @@ static void move_regs(struct gen *g, bool store, uint32_t which)
 	}
 }
 
+/* From behind the lead to in front of it. No register but the stack pointer is clobbered. */
+static void move_sp_up(struct gen *g)
+{
+	if (g->plan->lead && g->plan->lead->sp_down)
+		a64_add(&g->e, G_SP, G_SP, (int64_t)g->plan->lead->sp_down);
+}
+
+/*
+ * As the lead left it. What it has pushed is no longer there for sure, if somebody came by since:
+ * a signal's frame may lie right below the stack pointer.
+ */
+static void lead_again(struct gen *g)
+{
+	const struct lead *lead = g->plan->lead;
+
+	if (lead && (lead->is_push || lead->sp_down))
+		emit_bytes(&g->e, lead->bytes, lead->len);
+}
+
 void make_restore(struct gen *g, uint32_t which, enum gen_way way)
 {
 	struct emit *e = &g->e;
 
-	(void)way; /* the stack pointer is what it was at the entry */
 	a64_ldst(e, OP_LDR64, R_A, MEM(G_SP, FRAME_FLAGS));
 	a64_insn(e, OP_SET_FLAGS | R_A);
 	move_regs(g, false, which);
 	/* ldp R_A, R_B, [sp], #FRAME_ALL */
 	a64_insn(e, 0xa8c00000 | FRAME_ALL / 8 << 15 | R_B << 10 | G_SP << 5 | R_A);
+	if (way == GEN_TRAP)
+		move_sp_up(g);
 }
 
 static void put_frame(struct emit *e)
@@ -100,7 +120,7 @@ static void enter(struct gen *g, label_t no_stack)
 
 static void undo_frame(struct gen *g)
 {
-	(void)g; /* its one instruction has done nothing then */
+	move_sp_up(g); /* its one instruction has done nothing then */
 }
 
 /* --- is there somebody to record for? --------------------------------------------------- */
@@ -208,6 +228,7 @@ static const struct gen_isa isa = {
 	.save_first = save_first,
 	.move_regs = move_regs,
 	.restore = make_restore,
+	.lead_again = lead_again,
 	.find_base = find_base,
 	.jump = a64_b,
 	.jump_if = jump_if,

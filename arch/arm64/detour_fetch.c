@@ -28,7 +28,7 @@ static void take_reg(struct gen *g, unsigned user_reg, int to)
 	else if (user_reg <= ARM64_X30)
 		a64_ldst(e, OP_LDR64, to, MEM(G_SP, make_slot((int)user_reg)));
 	else if (user_reg == ARM64_SP)
-		a64_add(e, to, G_SP, FRAME_ALL);
+		a64_add(e, to, G_SP, make_up(g));
 	else if (user_reg == ARM64_TP)
 		a64_insn(e, OP_GET_TP | (uint32_t)to);
 	else if (g->probe->is_return) /* the pc */

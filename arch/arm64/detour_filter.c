@@ -88,7 +88,7 @@ static unsigned in_set(struct gen *g, const struct filter_pred *pred, label_t se
 /* --- texts -------------------------------------------------------------------------------- */
 
 /* R_ADDRESS: the text; R_B: its bytes, with the NUL; 0: it could not be read. */
-static void text_of_data(struct gen *g, const struct filter_pred *pred)
+static void text(struct gen *g, const struct filter_pred *pred)
 {
 	struct emit *e = &g->e;
 
@@ -97,30 +97,6 @@ static void text_of_data(struct gen *g, const struct filter_pred *pred)
 	a64_lsr(e, 0, R_B, R_B, 16);
 	a64_op(e, OP_ADD | OP_X, R_ADDRESS, R_ADDRESS, R_RECORD);
 	a64_add(e, R_ADDRESS, R_ADDRESS, RECORD_DATA);
-}
-
-static void text_of_comm(struct gen *g)
-{
-	struct emit *e = &g->e;
-	label_t loop, done = emit_label(e);
-
-	make_comm_address(e);
-	a64_imm(e, R_B, 0);
-	loop = emit_here(e);
-	a64_ldst(e, OP_LDR8, R_A, MEM_BYTES(R_ADDRESS, R_B));
-	a64_add(e, R_B, R_B, 1);
-	a64_cbz(e, 0, R_A, done);
-	a64_cmp(e, OP_X, R_B, 16);
-	a64_bcond(e, COND_LO, loop);
-	emit_set(e, done);
-}
-
-static void text(struct gen *g, const struct filter_pred *pred)
-{
-	if (pred->source == FILTER_FROM_COMM)
-		text_of_comm(g);
-	else
-		text_of_data(g, pred);
 }
 
 static void compare_length(struct gen *g, uint32_t len)

@@ -45,10 +45,10 @@ static struct emit_mem entry_mem(size_t member)
 	return MEM(GEN_HIJACK, (int64_t)member);
 }
 
-/* R_WORD, R_TABLE; R_INDEX: the first entry to look at. */
-static void first_entry(struct emit *e, uint64_t hijacks, uint64_t mask)
+/* R_WORD, @up from the frame, R_TABLE; R_INDEX: the first entry to look at. */
+static void first_entry(struct emit *e, int64_t up, uint64_t hijacks, uint64_t mask)
 {
-	a64_add(e, R_WORD, G_SP, FRAME_ALL);
+	a64_add(e, R_WORD, G_SP, up);
 	a64_imm(e, R_TABLE, hijacks);
 	a64_lsr(e, OP_X, R_INDEX, R_WORD, 3);
 	a64_logic(e, OP_AND | OP_X, R_INDEX, R_INDEX, mask);
@@ -74,6 +74,11 @@ static void next_entry(struct emit *e, uint64_t mask, label_t look)
 
 /* --- on entry ------------------------------------------------------------------------ */
 
+static int64_t lead_down(const struct gen *g)
+{
+	return g->plan->lead ? (int64_t)g->plan->lead->sp_down : 0;
+}
+
 /* The entry of the stack pointer, if there is none a new one: GEN_HIJACK. */
 static void provide_entry(struct gen *g, label_t trap)
 {
@@ -82,7 +87,7 @@ static void provide_entry(struct gen *g, label_t trap)
 	label_t look, again, next = emit_label(e), found = emit_label(e);
 
 	_Static_assert(offsetof(struct guard_hijack, word) == 0, "at the entry");
-	first_entry(e, g->plan->hijacks, mask);
+	first_entry(e, FRAME_ALL + lead_down(g), g->plan->hijacks, mask);
 	look = emit_here(e);
 	entry_address(e);
 	again = emit_here(e);
@@ -121,6 +126,10 @@ static void hijack(struct gen *g, label_t back, label_t trap, label_t leave)
 	a64_bcond(e, COND_NE, leave);
 	refuse(g, g->plan->return_vaddr, trap);
 	refuse(g, g->plan->trampoline, trap);
+	if (g->plan->leaves_kernel_return) {
+		a64_logic(e, OP_ANDS, G_ZR, G_LINK, UBP_KERNEL_RETURN_MASK);
+		a64_bcond(e, COND_EQ, trap);
+	}
 	a64_lsr(e, OP_X, R_A, G_LINK, VADDR_BITS);
 	a64_cbnz(e, OP_X, R_A, trap);
 	provide_entry(g, trap);
@@ -175,7 +184,7 @@ static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t 
 	label_t look, found = emit_label(e), none = emit_label(e);
 
 	make_begin(g, GEN_HIJACK_REGS);
-	first_entry(e, hijacks, mask);
+	first_entry(e, FRAME_ALL, hijacks, mask);
 	look = emit_here(e);
 	entry_address(e);
 	a64_ldst(e, OP_LDR64, R_C, entry_mem(offsetof(struct guard_hijack, word)));

@@ -71,7 +71,7 @@ static void walk(struct gen *g, uint32_t cell, label_t done)
 	label_t next;
 
 	a64_mov(e, R_ACC, ARM64_X29);
-	a64_add(e, R_A, G_SP, FRAME_ALL);
+	a64_add(e, R_A, G_SP, make_up(g));
 	a64_op(e, OP_SUBS | OP_X, G_ZR, R_ACC, R_A);
 	a64_bcond(e, COND_LO, done);
 	next = emit_here(e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* Strings and thread names in a record. */
+/* Strings in a record. */
 
 #include "arch/arm64/gen.h"
 
@@ -157,40 +157,6 @@ static void next_element(struct gen *g, const struct fetch_op *op, label_t loop)
 	a64_bcond(e, COND_LO, loop);
 }
 
-void make_comm_address(struct emit *e)
-{
-	a64_op(e, OP_SUB | OP_X, R_ADDRESS, R_THREAD, R_BASE);
-	a64_add(e, R_ADDRESS, R_ADDRESS, -(int64_t)RING_TABLE_AT);
-	a64_lsr(e, OP_X, R_ADDRESS, R_ADDRESS, 2); /* 64 bytes an entry, 16 a name */
-	a64_op(e, OP_ADD | OP_X, R_ADDRESS, R_ADDRESS, R_BASE);
-	a64_add(e, R_ADDRESS, R_ADDRESS, RING_COMM_AT);
-}
-
-static void copy_comm(struct gen *g)
-{
-	struct emit *e = &g->e;
-	label_t second = emit_label(e), done = emit_label(e);
-
-	make_comm_address(e);
-	a64_imm(e, R_ONES, ONES);
-	a64_ldst(e, OP_LDR64, R_A, MEM(R_ADDRESS, 0));
-	a64_ldst(e, OP_STR64, R_A, MEM(R_END, 0));
-	find_nul(g, second);
-	end_behind(e);
-	a64_b(e, done);
-	emit_set(e, second);
-	a64_ldst(e, OP_LDR64, R_A, MEM(R_ADDRESS, 8));
-	a64_zero_extend(e, R_A, R_A, 56); /* it ends there */
-	a64_ldst(e, OP_STR64, R_A, MEM(R_END, 8));
-	find_nul(g, g->fail);
-	a64_add(e, R_END, R_END, 8);
-	end_behind(e);
-	emit_set(e, done);
-	a64_add(e, R_A, R_RECORD, RECORD_DATA + DATA_MAX(g->probe->is_return));
-	a64_op(e, OP_SUBS | OP_X, G_ZR, R_END, R_A);
-	a64_bcond(e, COND_HI, g->fail);
-}
-
 static void fault(struct gen *g, uint32_t at, uint32_t n)
 {
 	end_offset(&g->e);
@@ -203,7 +169,6 @@ const struct gen_strings make_strings = {
 	.begin = string_begins,
 	.end = string_ends,
 	.copy = copy_string,
-	.copy_comm = copy_comm,
 	.array = array,
 	.element = element,
 	.next = next_element,

@@ -77,6 +77,17 @@ extern const struct gen_strings make_strings;
 extern const struct gen_stacks make_stacks;
 extern const struct gen_filters make_filters;
 
+/*
+ * How far above the frame what the stack pointer was in front of the lead is; on return, what it is. The
+ * frame is below what the lead may have put there.
+ */
+static inline int64_t make_up(const struct gen *g)
+{
+	bool is_entry = g->plan && g->plan->lead && !(g->probe && g->probe->is_return);
+
+	return FRAME_ALL + (is_entry ? (int64_t)g->plan->lead->sp_down : 0);
+}
+
 /* --- detour.c ----------------------------------------------------------------------- */
 
 /* Where in the frame a register's value is. */
@@ -129,10 +140,5 @@ static inline struct emit_mem make_data_at(uint32_t at)
 void make_check(struct gen *g, int64_t disp, uint32_t n, uint32_t cell);
 /* A load of what was checked; memory may have gone meanwhile: then to gen.fail. */
 void make_load(struct gen *g, uint32_t op, int reg, struct emit_mem mem);
-
-/* --- detour_string.c ---------------------------------------------------------------- */
-
-/* R_ADDRESS = where the thread's name is. */
-void make_comm_address(struct emit *e);
 
 #endif

@@ -258,15 +258,13 @@ uint64_t ubp_host_ticks(void)
  * noted before it, too.
  */
 
-static bool is_call_at(pid_t tid, uint64_t vaddr)
+static bool is_call_at(const struct ubp_memory *memory, pid_t tid, uint64_t vaddr)
 {
-	long word;
+	bool is_known;
+	uint32_t insn;
 
-	errno = 0;
-	word = again_ptrace(PTRACE_PEEKDATA, tid, vaddr & ~7ULL, 0);
-	if (word == -1 && errno)
-		return false;
-	return (uint32_t)((uint64_t)word >> (vaddr & 4 ? 32 : 0)) == ARM64_SVC;
+	return memory->read(memory->ctx, tid, vaddr, &insn, sizeof(insn), true, &is_known) &&
+	       insn == ARM64_SVC;
 }
 
 /* /proc/TID/syscall: "NUMBER ARG... SP PC". False: it is in none. */
@@ -301,10 +299,10 @@ void ubp_host_note_call(pid_t tid, struct ubp_call *call)
 }
 
 /* Stopped behind a system call that returns EINTR? */
-static bool has_eintr(pid_t tid, struct ubp_regs *regs)
+static bool has_eintr(const struct ubp_memory *memory, pid_t tid, struct ubp_regs *regs)
 {
 	return ubp_host_get_regs(tid, regs) == 0 && (int64_t)regs->r[0] == -EINTR &&
-	       is_call_at(tid, regs->r[ARM64_PC] - ARM64_INSN);
+	       is_call_at(memory, tid, regs->r[ARM64_PC] - ARM64_INSN);
 }
 
 /* Has it been put back to its call, and not gone on since? */
@@ -314,11 +312,12 @@ static bool is_redone(const struct ubp_call *call, const struct ubp_regs *regs)
 	       regs->r[ARM64_SP] == call->sp;
 }
 
-bool ubp_host_is_broken_off(pid_t tid, const struct ubp_call *call)
+bool ubp_host_is_broken_off(pid_t tid, const struct ubp_call *call,
+			    const struct ubp_memory *memory)
 {
 	struct ubp_regs regs;
 
-	return has_eintr(tid, &regs) || (call->redo_pc && is_redone(call, &regs));
+	return has_eintr(memory, tid, &regs) || (call->redo_pc && is_redone(call, &regs));
 }
 
 /*
@@ -419,33 +418,32 @@ static bool is_waited_for(pid_t tid, uint64_t nr, uint64_t arg)
 }
 
 /* Is the frame whose sp is kept at @at one that we left, of a remote call? */
-static bool is_stubs(pid_t tid, uint64_t at)
+static bool is_stubs(const struct ubp_memory *memory, pid_t tid, uint64_t at)
 {
 	uint32_t mode = 0;
-	struct iovec here = { &mode, sizeof(mode) },
-		     there = { (void *)(uintptr_t)(at - ARM64_STUB_MODE_BEFORE_SP),
-			       sizeof(mode) };
+	bool is_known;
 
-	return process_vm_readv(tid, &here, 1, &there, 1, 0) == sizeof(mode) &&
+	return memory->read(memory->ctx, tid, at - ARM64_STUB_MODE_BEFORE_SP, &mode,
+			    sizeof(mode), false, &is_known) &&
 	       mode == ARM64_STUB_MODE;
 }
 
 /* Does a handler's frame below its stack pointer say what its registers say now? */
-static bool is_behind_handler(pid_t tid, const struct ubp_regs *regs)
+static bool is_behind_handler(const struct ubp_memory *memory, pid_t tid,
+			      const struct ubp_regs *regs)
 {
 	enum { PAGE = 0x1000, DEEP = 0x18000 }; /* with all of SVE's and SME's registers */
 	uint64_t sp = regs->r[ARM64_SP], words[PAGE / sizeof(uint64_t)];
 	uint64_t from = sp & -(uint64_t)PAGE, end = sp;
+	bool is_known = true;
 
 	for (; sp - from < DEEP; end = from, from -= PAGE) {
-		struct iovec here = { words, end - from },
-			     there = { (void *)(uintptr_t)from, end - from };
-
-		if (end > from && process_vm_readv(tid, &here, 1, &there, 1, 0) < 0)
-			return errno != EFAULT; /* it ends where the stack does */
+		if (end > from &&
+		    !memory->read(memory->ctx, tid, from, words, end - from, false, &is_known))
+			return !is_known; /* it ends where the stack does */
 		for (size_t i = 0; i + 1 < (end - from) / sizeof(words[0]); i += 2)
 			if (words[i] == sp && words[i + 1] == regs->r[ARM64_PC] &&
-			    !is_stubs(tid, from + i * sizeof(words[0])))
+			    !is_stubs(memory, tid, from + i * sizeof(words[0])))
 				return true;
 	}
 	return false;
@@ -456,7 +454,8 @@ static bool is_behind_handler(pid_t tid, const struct ubp_regs *regs)
  * was watched may have had a stack of its own, where its frame is not found: but not the C
  * library's, and behind it x0 would hardly be such a descriptor as the call before had.
  */
-static bool may_be_handled(pid_t tid, const struct ubp_call *call, const struct ubp_regs *regs,
+static bool may_be_handled(const struct ubp_memory *memory, pid_t tid,
+			   const struct ubp_call *call, const struct ubp_regs *regs,
 			   uint64_t arg)
 {
 	const uint64_t c_library = 3ULL << (__SIGRTMIN - 1);
@@ -464,15 +463,15 @@ static bool may_be_handled(pid_t tid, const struct ubp_call *call, const struct 
 
 	if (!caught)
 		return false;
-	if (is_behind_handler(tid, regs))
+	if (is_behind_handler(memory, tid, regs))
 		return true;
 	return !call->is_watched && (caught & ~c_library) &&
 	       !is_waited_for(tid, regs->r[ARM64_X8], arg);
 }
 
 /* Sets @call's arg. @is_noted: @call is from just before this stop. */
-static bool find_arg(pid_t tid, struct ubp_call *call, const struct ubp_regs *regs,
-		     bool is_noted)
+static bool find_arg(const struct ubp_memory *memory, pid_t tid, struct ubp_call *call,
+		     const struct ubp_regs *regs, bool is_noted)
 {
 	bool is_same = is_noted && call->nr == regs->r[ARM64_X8] &&
 		       call->sp == regs->r[ARM64_SP] && call->pc == regs->r[ARM64_PC];
@@ -480,7 +479,7 @@ static bool find_arg(pid_t tid, struct ubp_call *call, const struct ubp_regs *re
 
 	if (!ask_arg(tid, &arg) && (is_same || !read_arg(tid, regs, &arg)))
 		return is_same;
-	if (!(is_same && arg == call->arg) && may_be_handled(tid, call, regs, arg))
+	if (!(is_same && arg == call->arg) && may_be_handled(memory, tid, call, regs, arg))
 		return false;
 	call->arg = arg;
 	return true;
@@ -493,14 +492,15 @@ static void keep(struct ubp_call *call, const struct ubp_regs *regs)
 	call->own_sp = regs->r[ARM64_SP];
 }
 
-void ubp_host_redo_eintr(const struct ubp_arch *arch, pid_t tid, struct ubp_call *call)
+void ubp_host_redo_eintr(const struct ubp_arch *arch, pid_t tid, struct ubp_call *call,
+			 const struct ubp_memory *memory)
 {
 	bool is_noted = call->is_known, found;
 	struct ubp_regs regs;
 
 	/* At the next stop it may be in another such call, with another argument. */
 	call->is_known = false;
-	if (!has_eintr(tid, &regs)) {
+	if (!has_eintr(memory, tid, &regs)) {
 		call->is_watched = true;
 		return;
 	}
@@ -510,7 +510,7 @@ void ubp_host_redo_eintr(const struct ubp_arch *arch, pid_t tid, struct ubp_call
 		return;
 	if (call->own_pc == regs.r[ARM64_PC] && call->own_sp == regs.r[ARM64_SP])
 		return;
-	found = find_arg(tid, call, &regs, is_noted);
+	found = find_arg(memory, tid, call, &regs, is_noted);
 	call->is_watched = true;
 	if (!found) {
 		/* Later the kernel may tell of a call of ours. */
@@ -525,13 +525,13 @@ void ubp_host_redo_eintr(const struct ubp_arch *arch, pid_t tid, struct ubp_call
 		call->redo_pc = 0;
 }
 
-void ubp_host_keep_eintr(pid_t tid, struct ubp_call *call)
+void ubp_host_keep_eintr(pid_t tid, struct ubp_call *call, const struct ubp_memory *memory)
 {
 	struct ubp_regs regs;
 
 	call->is_known = false;
 	call->is_watched = true;
-	if (!has_eintr(tid, &regs)) {
+	if (!has_eintr(memory, tid, &regs)) {
 		if (!call->redo_pc || !is_redone(call, &regs))
 			return;
 		regs.r[0] = (uint64_t)-EINTR;

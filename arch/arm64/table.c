@@ -46,6 +46,7 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.is_taken = arm64_is_taken,
 	.slot_leave = arm64_slot_leave,
 	.build_return_trampoline = arm64_build_return_trampoline,
+	.way_home = { 0x1f, 0x20, 0x03, 0xd5 }, /* a nop: the jump there is next */
 	.leave_trampoline = arm64_leave_trampoline,
 	.find_window = arm64_find_window,
 	.is_landing_pad = arm64_is_landing_pad,
@@ -79,10 +80,16 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.guard_restorer = ARM64_GUARD_RESTORER,
 	.guard_flags = GUARD_FLAGS,
 	.ptrace_number = { 4, { 0xa8, 0x0e, 0x80, 0xd2 } },    /* mov x8, #117 */
+	.exec_numbers = { { 4, { 0xa8, 0x1b, 0x80, 0xd2 } },   /* mov x8, #221 */
+			  { 4, { 0x28, 0x23, 0x80, 0xd2 } } }, /* mov x8, #281 */
 	.kernel_calls = { { 4, { 0x01, 0x00, 0x00, 0xd4 } } }, /* svc #0 */
 	.ptracer_option = { 4, { 0x20, 0x2c, 0xab, 0x72 } },   /* movk w0, #0x5961, lsl #16 */
 	.nr_ptrace = 117,
 	.call_regs = { ARM64_X8, 0, 1 },
+	.nr_births = { 220, 435 },
+	/* pselect6, ppoll, waitid, futex, nanosleep, clock_nanosleep, restart_syscall,
+	 * rt_sigsuspend, wait4 */
+	.nr_steady = { 72, 73, 95, 98, 101, 115, 128, 133, 260 },
 	.sigaction_calls = arm64_sigaction_calls,
 	.n_sigaction_calls = ARM64_N_SIGACTION_CALLS,
 	.sigaction_call_len = ARM64_SIGACTION_CALL_LEN,
@@ -98,6 +105,8 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.nr_madvise = 233,
 	.nr_memfd_create = 279,
 	.nr_close = 57,
+	.find_lead = arm64_find_lead,
+	.lead_stands = arm64_lead_stands,
 	.build_detour = arm64_build_detour,
 	.build_return_code = arm64_build_return_code,
 	.detour_check = arm64_detour_check,

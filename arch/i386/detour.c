@@ -85,6 +85,7 @@ static const struct gen_isa isa = {
 	.numbers = &gen32_numbers,
 	.strings = &gen32_strings,
 	.stacks = &gen32_stacks,
+	.scan = &gen32_scan,
 	.filters = &gen32_filters,
 	.check_plan = check_plan,
 	.check_program = i386_detour_check,

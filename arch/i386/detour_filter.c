@@ -103,12 +103,7 @@ static unsigned in_set(struct gen *g, const struct filter_pred *pred, label_t se
 
 static void text(struct gen *g, const struct filter_pred *pred)
 {
-	if (pred->source != FILTER_FROM_COMM) {
-		x86_text_of_data(&g->e, R_RECORD, pred);
-		return;
-	}
-	gen32_comm_address(g, R_ACC);
-	x86_text_of_comm(&g->e);
+	x86_text_of_data(&g->e, R_RECORD, pred);
 }
 
 const struct gen_filters gen32_filters = {

@@ -122,6 +122,10 @@ static void hijack(struct gen *g, label_t back, label_t trap, label_t leave)
 	emit_rm(e, OP_LOAD, G_AX, STACK(0));
 	refuse(g, g->plan->return_vaddr, trap);
 	refuse(g, g->plan->trampoline, trap);
+	if (g->plan->leaves_kernel_return) {
+		emit_test(e, 0, G_AX, UBP_KERNEL_RETURN_MASK);
+		emit_jcc(e, COND_E, trap);
+	}
 	emit_rm(e, OP_LEA, R_WORD, STACK(0));
 	provide_entry(g, trap);
 	gen_may_fault(g, trap);
@@ -165,6 +169,7 @@ static void come_back(struct gen *g, label_t gone)
 
 /* Which words below the stack pointer may be the one that was returned by. */
 enum look {
+	LOOK_KERNEL, /* the first, if it holds what may be the kernel's, and has an entry in use */
 	LOOK_OURS,     /* that holds our address, and has an entry in use */
 	LOOK_PUT_BACK, /* that holds what its entry says it was given back */
 	LOOK_ANY,      /* that has an entry in use */
@@ -259,8 +264,17 @@ static void look_below(struct emit *e, uint64_t table, uint64_t mask, enum look 
 		emit_rm(e, OP_CMP, G_CX, MEM(R_WORD, 0));
 		emit_jcc(e, COND_NE, next);
 	}
+	if (which == LOOK_KERNEL) {
+		emit_rm(e, OP_LOAD, G_AX, MEM(R_WORD, 0));
+		emit_rr(e, OP_TEST, G_AX, G_AX);
+		emit_jcc(e, COND_E, next);
+		emit_test(e, 0, G_AX, UBP_KERNEL_RETURN_MASK);
+		emit_jcc(e, COND_NE, next);
+	}
 	look_up(e, table, mask, which, home);
 	emit_set(e, next);
+	if (which == LOOK_KERNEL)
+		return;
 	emit_alu(e, 0, ALU_SUB, R_WORD, WORD);
 	if (which == LOOK_OURS) {
 		/* The page that our frame ends in is there; the one below it may be the
@@ -282,6 +296,8 @@ static void look_below(struct emit *e, uint64_t table, uint64_t mask, enum look 
  * protected it; and while its handler ran, an unwinder in it, or the tracer at its end, may have
  * put the real address back. If the entry is over, too, what stands in the word now is the way
  * home, or to the tracer's own trampoline.
+ * A function that was entered by a jump from ours, with a uretprobe on it, came here from the kernel,
+ * whose address may stand in the word: that is looked for before all others.
  */
 static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t trampoline)
 {
@@ -292,6 +308,7 @@ static void put_common(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t 
 	(void)trampoline; /* the word that was returned by leads there itself */
 	x86_begin(g, GEN_HIJACK_REGS);
 	find_self(e, start);
+	look_below(e, hijacks, mask, LOOK_KERNEL, home);
 	look_below(e, hijacks, mask, LOOK_OURS, home);
 	look_below(e, hijacks, mask, LOOK_PUT_BACK, home);
 	look_below(e, hijacks, mask, LOOK_ANY, home);

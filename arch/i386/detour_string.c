@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* Strings and thread names in a record. */
+/* Strings in a record. */
 
 #include "arch/i386/gen.h"
 
@@ -159,46 +159,6 @@ static void next_element(struct gen *g, const struct fetch_op *op, label_t loop)
 	emit_jcc(e, COND_B, loop);
 }
 
-void gen32_comm_address(struct gen *g, int reg)
-{
-	struct emit *e = &g->e;
-
-	emit_rm(e, OP_LOAD, reg, MEM(G_SP, FRAME_THREAD));
-	emit_rr(e, OP_SUB, reg, R_BASE);
-	emit_alu(e, 0, ALU_SUB, reg, (int32_t)RING_TABLE_AT);
-	emit_shift(e, 0, SHIFT_R, reg, 2); /* 64 bytes an entry, 16 a name */
-	emit_rm(e, OP_LEA, reg, MEM_X(reg, R_BASE, 0, RING_COMM_AT));
-}
-
-static void copy_comm(struct gen *g)
-{
-	const int32_t len = 16;
-	struct emit *e = &g->e;
-	label_t ended = emit_label(e);
-
-	gen32_comm_address(g, R_ACC);
-	emit_rm(e, OP_LOAD, R_END, MEM(G_SP, FRAME_END));
-	for (int32_t at = 0; at < len; at += WORD) {
-		label_t next = emit_label(e);
-		bool is_last = at + WORD == len;
-
-		emit_rm(e, OP_LOAD, G_AX, MEM(R_ACC, at));
-		if (is_last)
-			emit_alu(e, 0, ALU_AND, G_AX, INT32_MAX >> 7);
-		emit_rm(e, OP_STORE, G_AX, MEM(R_END, 0));
-		find_nul(g, is_last ? g->fail : next);
-		emit_jmp(e, ended);
-		emit_set(e, next);
-		emit_alu(e, 0, ALU_ADD, R_END, WORD);
-	}
-	emit_set(e, ended);
-	emit_rm(e, OP_LEA, R_END, MEM_X(R_END, G_DX, 0, 1));
-	emit_rm(e, OP_LEA, G_AX, MEM(R_RECORD, RECORD_DATA + DATA_MAX(g->probe->is_return)));
-	emit_rr(e, OP_CMP, R_END, G_AX);
-	emit_jcc(e, COND_A, g->fail);
-	emit_rm(e, OP_STORE, R_END, MEM(G_SP, FRAME_END));
-}
-
 static void fault(struct gen *g, uint32_t at, uint32_t n)
 {
 	end_offset(&g->e);
@@ -211,7 +171,6 @@ const struct gen_strings gen32_strings = {
 	.begin = string_begins,
 	.end = string_ends,
 	.copy = copy_string,
-	.copy_comm = copy_comm,
 	.array = array,
 	.element = element,
 	.next = next_element,

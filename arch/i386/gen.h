@@ -5,7 +5,7 @@
  * What the files that write detours share: detour.c ways in and out, detour_record.c the record,
  * detour_fetch.c numbers, detour_load.c pointers in the program, detour_string.c strings,
  * detour_filter.c predicates, detour_return.c the way back, detour_time.c how long it took,
- * detour_stack.c the stack. In which order all that is done is in arch/gen*.c.
+ * detour_stack.c the stack, detour_scan.c what unwinders wait for. In which order all that is done is in arch/gen*.c.
  *
  * As arch/x86 does it, with fewer registers: numbers of 64 bits are in edx and eax, and the end
  * of what is written so far is in the frame. The frame lies below the stack pointer, which does
@@ -96,6 +96,7 @@ extern const struct gen_records gen32_records;
 extern const struct gen_numbers gen32_numbers;
 extern const struct gen_strings gen32_strings;
 extern const struct gen_stacks gen32_stacks;
+extern const struct gen_scan gen32_scan;
 extern const struct gen_filters gen32_filters;
 
 /* --- detour.c ----------------------------------------------------------------------- */
@@ -149,10 +150,5 @@ static inline int32_t gen32_disp(uint64_t imm)
 
 /* A load of what was checked; memory may have gone meanwhile: then to gen.fail. */
 void gen32_load(struct gen *g, unsigned op, int reg, struct emit_mem mem);
-
-/* --- detour_string.c ---------------------------------------------------------------- */
-
-/* Where the thread's name is, to @reg; clobbers nothing else. */
-void gen32_comm_address(struct gen *g, int reg);
 
 #endif

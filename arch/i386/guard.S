@@ -136,13 +136,27 @@ leave:	ret
 /*
  * A function returned to the trampoline. Its entry is that of the word below the stack pointer,
  * or further down if the callee popped arguments. Those that are over have no real address any more.
- *   ecx   the table      edx   the word      eax   index      ebx   entries that are left, less one
  */
 returned:
+	push	%edi
+	mov	UC_ESP(%edi), %edi
+	call	find_home
+	pop	%edi
+	test	%esi, %esi
+	jz	leave
+	mov	%esi, UC_EIP(%edi)
+	ret
+
+/*
+ * For the stack pointer edi: the real address, in esi; or 0.
+ *   ecx   the table      edx   the word      eax   index      ebx   entries that are left, less one
+ */
+find_home:
+	xor	%esi, %esi
 	mov	HEAD_RETURNS(%ebp), %ecx
 	test	%ecx, %ecx
 	jz	leave
-	mov	UC_ESP(%edi), %edx
+	mov	%edi, %edx
 1:	sub	$4, %edx		/* the next word */
 	mov	%edx, %eax
 	shr	$3, %eax
@@ -158,26 +172,78 @@ returned:
 3:	inc	%eax
 	sub	$1, %ebx
 	jnc	2b
-4:	mov	UC_ESP(%edi), %eax
+4:	mov	%edi, %eax
 	sub	%edx, %eax
 	cmp	$RETURN_REACH, %eax
 	jb	1b
+	xor	%esi, %esi
 	ret
 5:	mov	%eax, %esi
 	shl	$SITE_SHIFT, %esi
 	mov	RETURN_REAL(%ecx,%esi), %esi
 	test	%esi, %esi
 	jz	3b
-	mov	%esi, UC_EIP(%edi)
 	ret
 
 /*
- * An unwinder is about to read the stack: every hijacked return address of it goes back.
+ * The same without a trap, when a tracer went away in good order, for a stack that was copied
+ * away at that time: as in arch/x86/guard.S. Where there is no entry the word is the way.
+ */
+	.set	N_SAVED, 8
+	.macro	restore_all
+	pop	%edi
+	pop	%esi
+	pop	%ebp
+	pop	%ebx
+	pop	%edx
+	pop	%ecx
+	pop	%eax
+	popf
+	.endm
+
+go_back:
+	lea	-4(%esp), %esp		/* over the word, which the ret takes off again */
+	pushf
+	push	%eax
+	push	%ecx
+	push	%edx
+	push	%ebx
+	push	%ebp
+	push	%esi
+	push	%edi
+	call	1f
+1:	pop	%ebp
+	sub	$(1b - code + AREA_GUARD), %ebp
+	lea	4 * N_SAVED + 4(%esp), %edi
+	call	find_home
+	test	%esi, %esi
+	jz	2f
+	mov	%esi, -4(%edi)
+2:	lea	AREA_TRAMPOLINE(%ebp), %eax
+	cmp	%eax, -4(%edi)
+	je	3f
+	restore_all
+	ret
+3:	restore_all
+	int3				/* nobody has made this address for it */
+	ud2
+
+/*
+ * An unwinder is about to read the stack: every hijacked return address of it goes back. What is
+ * left to other stacks is noted, so that most unwinders to come need not look again.
  *   esi, edi   from where to where       ecx   the table       edx   offset in it      ebx   a word
+ *   (esp), 4(esp)   from where to where words of others lie
+ *   8(esp)     the table's mask, as an offset; then the data
  */
 put_back:
-	mov	UC_ESP(%edi), %edi
-	push	%edi
+	mov	UC_ESP(%edi), %esi
+	call	known_end
+	test	%eax, %eax
+	jz	0f
+	cmp	%esi, %eax
+	jbe	leave			/* all are below this stack */
+0:	mov	%esi, %edi
+	push	%esi
 	pushl	$STACK_PAGES
 	and	$-PAGE, %edi
 1:	add	$PAGE, %edi
@@ -193,60 +259,106 @@ put_back:
 	jnz	1b
 2:	pop	%eax
 	pop	%esi
+	call	known_end
+	test	%eax, %eax
+	jz	0f
+	cmp	%edi, DATA_LIVE_LO(%ecx)
+	jae	leave			/* all are above it */
+0:	mov	HEAD_RETURNS_MASK(%ebp), %edx
+	shl	$SITE_SHIFT, %edx
+	push	%edx
+	pushl	$1
+	pushl	$-1
 	mov	HEAD_RETURNS(%ebp), %ecx
 	test	%ecx, %ecx
 	jz	7f
-	mov	HEAD_RETURNS_MASK(%ebp), %edx
-	shl	$SITE_SHIFT, %edx
 3:	mov	(%ecx,%edx), %ebx
+	cmpl	$0, RETURN_REAL(%ecx,%edx)
+	je	6f
 	cmp	%esi, %ebx
-	jb	6f
+	jb	of_other_word
 	cmp	%edi, %ebx
-	jae	6f
+	jae	of_other_word
 	mov	%ebx, %eax
 	shr	$3, %eax
-4:	and	HEAD_RETURNS_MASK(%ebp), %eax
-	push	%eax
 	shl	$SITE_SHIFT, %eax
+4:	and	8(%esp), %eax
 	cmp	%ebx, (%ecx,%eax)
 	je	5f
-	pop	%eax
-	inc	%eax
+	add	$(1 << SITE_SHIFT), %eax
 	jmp	4b			/* it is in the table: this ends */
-5:	add	$4, %esp
-	cmp	%edx, %eax
-	jne	6f
-	lea	AREA_TRAMPOLINE(%ebp), %eax
-	cmp	%eax, (%ebx)
+5:	cmp	%edx, %eax
 	jne	6f
 	mov	RETURN_REAL(%ecx,%edx), %eax
-	test	%eax, %eax
-	jz	6f
+	cmp	%eax, (%ebx)
+	je	6f			/* it is back */
+	lea	AREA_TRAMPOLINE(%ebp), %eax
+	cmp	%eax, (%ebx)
+	jne	of_other_word		/* over, or moved away for a while */
+	mov	RETURN_REAL(%ecx,%edx), %eax
 	mov	%eax, (%ebx)
+	jmp	6f
+of_other_word:
+	call	note_other
 6:	sub	$(1 << SITE_SHIFT), %edx
 	jnc	3b
 	/* And those that detours have hijacked: one entry for each word. */
 7:	mov	HEAD_DATA(%ebp), %eax
 	test	%eax, %eax
-	jz	leave
+	jz	not_noted
+	mov	%eax, 8(%esp)
 	mov	DATA_HIJACKS(%eax), %ecx
 	test	%ecx, %ecx
-	jz	leave
+	jz	looked
 	mov	DATA_HIJACKS_MASK(%eax), %edx
 	shl	$HIJACK_SHIFT, %edx
 	mov	DATA_RETURN_VADDR(%eax), %ebp
 8:	mov	(%ecx,%edx), %ebx
-	cmp	%esi, %ebx
-	jb	9f
-	cmp	%edi, %ebx
-	jae	9f
-	cmp	%ebp, (%ebx)
-	jne	9f
 	mov	HIJACK_REAL(%ecx,%edx), %eax
+	test	%eax, %eax
+	jz	9f
+	cmp	%esi, %ebx
+	jb	of_other_hijack
+	cmp	%edi, %ebx
+	jae	of_other_hijack
+	cmp	%eax, (%ebx)
+	je	9f
+	cmp	%ebp, (%ebx)
+	jne	of_other_hijack
 	mov	%eax, (%ebx)
+	jmp	9f
+of_other_hijack:
+	call	note_other
 9:	sub	$(1 << HIJACK_SHIFT), %edx
 	jnc	8b
+looked:	mov	8(%esp), %ecx
+	mov	(%esp), %eax
+	mov	%eax, DATA_LIVE_LO(%ecx)
+	mov	4(%esp), %eax
+	mov	%eax, DATA_LIVE_END(%ecx)
+not_noted:
+	add	$12, %esp
 	ret
+
+/* The word at ebx stays. Uses eax. */
+note_other:
+	cmp	%ebx, 4(%esp)
+	jbe	1f
+	mov	%ebx, 4(%esp)
+1:	lea	4(%ebx), %eax
+	cmp	%eax, 8(%esp)
+	jae	2f
+	mov	%eax, 8(%esp)
+2:	ret
+
+/* Where words of others end: eax, and ecx the data. 0: nobody has looked, or there are no data. */
+known_end:
+	xor	%eax, %eax
+	mov	HEAD_DATA(%ebp), %ecx
+	test	%ecx, %ecx
+	jz	1f
+	mov	DATA_LIVE_END(%ecx), %eax
+1:	ret
 
 /* Is ebx in an area? Carry says so. Uses eax, ecx. */
 in_area:

@@ -48,6 +48,8 @@ _Static_assert(GUARD32_CODE_DATA_HIJACKS_MASK == offsetof(struct guard_data, hij
 _Static_assert(GUARD32_CODE_DATA_RETURN_VADDR == offsetof(struct guard_data, return_vaddr),
 	       "guard.S");
 _Static_assert(1 << GUARD32_CODE_HIJACK_SHIFT == sizeof(struct guard_hijack), "guard.S");
+_Static_assert(GUARD32_CODE_DATA_LIVE_LO == offsetof(struct guard_data, live_lo), "guard.S");
+_Static_assert(GUARD32_CODE_DATA_LIVE_END == offsetof(struct guard_data, live_end), "guard.S");
 _Static_assert(GUARD32_CODE_DATA_MASKED == offsetof(struct guard_data, masked), "guard.S");
 _Static_assert(GUARD32_CODE_HIJACK_REAL == offsetof(struct guard_hijack, real), "guard.S");
 

@@ -14,6 +14,8 @@
 
 #include <string.h>
 
+#include "arch/i386/guard_code.h"
+
 /* Kernel's own results of an interrupted system call; user space never sees them. */
 #define ERESTARTSYS           512
 #define ERESTARTNOINTR        513
@@ -144,17 +146,18 @@ bool i386_came_by_exception(const struct ubp_regs *regs)
 /*
  * The breakpoint reports the return. A signal's frame may come to where the return address is
  * written back, so the tracer moves the stack pointer over it, together with the pc. Only where
- * the breakpoint has been taken out the code does that by itself.
+ * the breakpoint has been taken out the code does that by itself. The prefix is there for what
+ * x86_build_return_trampoline() says.
  */
 static const uint8_t trampoline[] = {
-	0xcc,                   /* int3 */
-	0x8d, 0x64, 0x24, 0xfc, /* lea -4(%esp),%esp */
-	0xc3,                   /* ret */
+	0xcc,                         /* int3 */
+	0x2e, 0x8d, 0x64, 0x24, 0xfc, /* cs lea -4(%esp),%esp */
+	0xc3,                         /* ret */
 };
 
 void i386_leave_trampoline(struct ubp_regs *regs)
 {
-	regs->r[X86_IP] += sizeof(trampoline) - 2; /* from behind the breakpoint */
+	regs->r[X86_IP] += sizeof(trampoline) - 2; /* from behind the breakpoint to the ret */
 	regs->r[X86_SP] -= 4;
 }
 
@@ -172,7 +175,7 @@ int i386_build_return_trampoline(struct slot_code *ret_code)
 
 	memset(ret_code, 0, sizeof(*ret_code));
 	memcpy(ret_code->code, trampoline, sizeof(trampoline));
-	ret_code->len = sizeof(trampoline);
+	x86_put_way_home(ret_code, GUARD32_CODE_GO_BACK);
 	ret_code->done_at = 0xff;
 	ret_code->taken_at = 0xff;
 	return 0;

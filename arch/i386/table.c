@@ -104,6 +104,7 @@ const struct ubp_arch ubp_arch_i386 = {
 	.insn_len = i386_insn_len,
 	.analyze_insn = i386_analyze_insn,
 	.refuse_return_at = i386_refuse_return_at,
+	.takes_return = x86_takes_return,
 	.move_insn = x86_move_insn,
 	.build_slot = x86_build_slot,
 	.is_taken = x86_is_taken,
@@ -112,6 +113,7 @@ const struct ubp_arch ubp_arch_i386 = {
 	.in_other_mode = x86_is_cs_64,
 	.slot_leave = x86_slot_leave,
 	.build_return_trampoline = i386_build_return_trampoline,
+	.way_home = { X86_WAY_HOME },
 	.leave_trampoline = i386_leave_trampoline,
 	.stub = i386_stub,
 	.stub_len = I386_STUB_LEN,
@@ -141,11 +143,18 @@ const struct ubp_arch ubp_arch_i386 = {
 	.action_len = 20,
 	.pack_action = i386_pack_action,
 	.ptrace_number = { 5, { 0xb8, 26 } },                      /* mov $26,%eax */
+	.exec_numbers = { { 5, { 0xb8, 11 } },                     /* mov $11,%eax */
+			  { 5, { 0xb8, 0x66, 0x01 } } },           /* mov $358,%eax */
 	.kernel_calls = { { 7, { 0x65, 0xff, 0x15, 0x10 } },       /* call *%gs:16 */
 			  { 2, { 0xcd, 0x80 } } },                 /* int $0x80 */
 	.ptracer_option = { 5, { 0x68, 0x61, 0x6d, 0x61, 0x59 } }, /* push $... */
 	.nr_ptrace = 26,
 	.call_regs = { X86_AX, X86_BX, X86_CX },
+	.nr_births = { 2, 190, 120, 435 },
+	/* pause, wait4, _newselect, nanosleep, poll, rt_sigsuspend, futex, clock_nanosleep,
+	 * waitid, pselect6, ppoll; of wide times: clock_nanosleep, pselect6, ppoll, futex */
+	.nr_steady = { 29, 114, 142, 162, 168, 179, 240, 267, 284, 308, 309, 407, 413, 414,
+		       422 },
 	.sigaction_calls = i386_sigaction_calls,
 	.n_sigaction_calls = I386_N_SIGACTION_CALLS,
 	.sigaction_call_len = I386_SIGACTION_CALL_LEN,
@@ -162,6 +171,7 @@ const struct ubp_arch ubp_arch_i386 = {
 	.scan_refs = x86_scan_refs,
 	.fill_len = i386_fill_len,
 	.build_detour = i386_build_detour,
+	.scans = true,
 	.build_return_code = i386_build_return_code,
 	.detour_check = i386_detour_check,
 };

@@ -104,6 +104,7 @@ static const struct gen_isa isa = {
 	.numbers = &gen64_numbers,
 	.strings = &gen64_strings,
 	.stacks = &gen64_stacks,
+	.scan = &gen64_scan,
 	.filters = &gen64_filters,
 	.check_plan = check_plan,
 	.check_program = x86_detour_check,

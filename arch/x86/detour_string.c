@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* Strings and thread names in a record. */
+/* Strings in a record. */
 
 #include "arch/x86/gen.h"
 
@@ -149,39 +149,6 @@ static void next_element(struct gen *g, const struct fetch_op *op, label_t loop)
 	emit_jcc(e, COND_B, loop);
 }
 
-void gen64_comm_address(struct emit *e)
-{
-	emit_rr(e, OP_STORE | OP_W, R_THREAD, R_ACC);
-	emit_rr(e, OP_SUB | OP_W, R_ACC, R_BASE);
-	emit_alu(e, OP_W, ALU_SUB, R_ACC, (int32_t)RING_TABLE_AT);
-	emit_shift(e, OP_W, SHIFT_R, R_ACC, 2); /* 64 bytes an entry, 16 a name */
-	emit_rm(e, OP_LEA, R_ACC, MEM_X(R_ACC, R_BASE, 0, RING_COMM_AT));
-}
-
-static void copy_comm(struct gen *g)
-{
-	static const uint64_t ended = UINT64_MAX >> 8;
-	struct emit *e = &g->e;
-	label_t second = emit_label(e), done = emit_label(e);
-
-	gen64_comm_address(e);
-	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(R_ACC, 0));
-	emit_rm(e, OP_STORE | OP_W, G_AX, MEM(R_END, 0));
-	find_nul(g, second);
-	emit_rm(e, OP_LEA, R_END, MEM_X(R_END, G_DX, 0, 1));
-	emit_jmp(e, done);
-	emit_set(e, second);
-	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(R_ACC, 8));
-	emit_rm(e, OP_AND | OP_W, G_AX, MEM_LABEL(gen_literal(g, &ended, sizeof(ended))));
-	emit_rm(e, OP_STORE | OP_W, G_AX, MEM(R_END, 8));
-	find_nul(g, g->fail);
-	emit_rm(e, OP_LEA, R_END, MEM_X(R_END, G_DX, 0, 9));
-	emit_set(e, done);
-	emit_rm(e, OP_LEA, G_AX, MEM(R_RECORD, RECORD_DATA + DATA_MAX(g->probe->is_return)));
-	emit_rr(e, OP_CMP | OP_W, R_END, G_AX);
-	emit_jcc(e, COND_A, g->fail);
-}
-
 static void fault(struct gen *g, uint32_t at, uint32_t n)
 {
 	end_offset(&g->e);
@@ -194,7 +161,6 @@ const struct gen_strings gen64_strings = {
 	.begin = string_begins,
 	.end = string_ends,
 	.copy = copy_string,
-	.copy_comm = copy_comm,
 	.array = array,
 	.element = element,
 	.next = next_element,

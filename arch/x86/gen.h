@@ -5,7 +5,7 @@
  * What the files that write detours share: detour.c ways in and out, detour_record.c the record,
  * detour_fetch.c numbers, detour_load.c pointers in the program, detour_string.c strings,
  * detour_filter.c predicates, detour_return.c the way back, detour_time.c how long it took,
- * detour_stack.c the stack. In which order all that is done is in arch/gen*.c.
+ * detour_stack.c the stack, detour_scan.c what unwinders wait for. In which order all that is done is in arch/gen*.c.
  *
  * The frame lies below the red zone; the stack pointer does not move.
  */
@@ -63,6 +63,7 @@ extern const struct gen_records gen64_records;
 extern const struct gen_numbers gen64_numbers;
 extern const struct gen_strings gen64_strings;
 extern const struct gen_stacks gen64_stacks;
+extern const struct gen_scan gen64_scan;
 extern const struct gen_filters gen64_filters;
 
 /* --- detour.c ----------------------------------------------------------------------- */
@@ -112,10 +113,5 @@ void gen64_check(struct gen *g, int32_t disp, uint32_t n, uint32_t cell);
 int32_t gen64_disp(struct gen *g, uint64_t imm);
 /* A load of what was checked; memory may have gone meanwhile: then to gen.fail. */
 void gen64_load(struct gen *g, unsigned op, int reg, struct emit_mem mem);
-
-/* --- detour_string.c ---------------------------------------------------------------- */
-
-/* R_ACC = where the thread's name is. */
-void gen64_comm_address(struct emit *e);
 
 #endif

@@ -153,12 +153,14 @@ leave:	ret
  * zone the signal's frame may be over it.
  */
 returned:
+	mov	UC_RSP(%rdx), %r8
+/* For the stack pointer r8. Uses rax, rcx, rbx, rbp, r10 to r13. */
+find_home:
 	mov	HEAD_RETURNS(%r9), %rbx
 	test	%rbx, %rbx
 	jz	leave
 	mov	HEAD_RETURNS_MASK(%r9), %rbp
 	lea	AREA_TRAMPOLINE(%r9), %r13
-	mov	UC_RSP(%rdx), %r8
 	mov	%r8, %r10
 1:	sub	$8, %r10		/* the next word */
 	mov	%r10, %rax
@@ -180,6 +182,8 @@ returned:
 	ja	1b
 	ret
 4:	mov	RETURN_REAL(%rbx,%r11), %r12
+	test	%r12, %r12
+	jz	3b			/* over, and known to be */
 	lea	-RED_ZONE(%r8), %rax
 	cmp	%rax, %r10
 	jb	5f
@@ -193,6 +197,52 @@ returned:
 	jne	3b
 5:	mov	%r12, -8(%r8)
 	ret
+
+/*
+ * The same without a trap, when a tracer went away in good order. It put back what it found; but a
+ * stack may have been copied away with the trampoline's address in it, and come back. What
+ * is saved lies behind the red zone: the words in it are still to be looked at.
+ */
+	.set	N_SAVED, 11
+	.macro	restore_all
+	pop	%r13
+	pop	%r12
+	pop	%r11
+	pop	%r10
+	pop	%r9
+	pop	%r8
+	pop	%rbp
+	pop	%rbx
+	pop	%rcx
+	pop	%rax
+	popf
+	lea	RED_ZONE(%rsp), %rsp
+	.endm
+
+go_back:
+	lea	-RED_ZONE(%rsp), %rsp
+	pushf
+	push	%rax
+	push	%rcx
+	push	%rbx
+	push	%rbp
+	push	%r8
+	push	%r9
+	push	%r10
+	push	%r11
+	push	%r12
+	push	%r13
+	lea	head(%rip), %r9
+	lea	RED_ZONE + 8 * N_SAVED(%rsp), %r8
+	call	find_home
+	lea	AREA_TRAMPOLINE(%r9), %rax
+	cmp	%rax, -8(%r8)
+	je	1f
+	restore_all
+	jmp	*-8(%rsp)
+1:	restore_all
+	int3				/* nobody has made this address for it */
+	ud2
 
 /*
  * An unwinder is about to read the stack: every hijacked return address of this

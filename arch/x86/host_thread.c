@@ -91,28 +91,34 @@ void ubp_host_note_call(pid_t tid, struct ubp_call *call)
 	(void)call;
 }
 
-bool ubp_host_is_broken_off(pid_t tid, const struct ubp_call *call)
+/* The kernel tells all that is asked for here: no memory is read. */
+bool ubp_host_is_broken_off(pid_t tid, const struct ubp_call *call,
+			    const struct ubp_memory *memory)
 {
 	(void)tid;
 	(void)call;
+	(void)memory;
 	return false;
 }
 
-void ubp_host_redo_eintr(const struct ubp_arch *arch, pid_t tid, struct ubp_call *call)
+void ubp_host_redo_eintr(const struct ubp_arch *arch, pid_t tid, struct ubp_call *call,
+			 const struct ubp_memory *memory)
 {
 	long nr;
 
 	(void)call;
+	(void)memory;
 	/* close() has closed, whatever it returns. */
 	if (returns_eintr(tid, &nr) && nr != arch->nr_close)
 		(void)again_ptrace(PTRACE_POKEUSER, tid, RESULT_OFFSET, (long)-ERESTARTNOHAND);
 }
 
-void ubp_host_keep_eintr(pid_t tid, struct ubp_call *call)
+void ubp_host_keep_eintr(pid_t tid, struct ubp_call *call, const struct ubp_memory *memory)
 {
 	long nr;
 
 	(void)call;
+	(void)memory;
 	if (returns_eintr(tid, &nr))
 		(void)again_ptrace(PTRACE_POKEUSER, tid, NR_OFFSET, -1L);
 }

@@ -185,8 +185,10 @@ static enum dest dest_of_sse(const struct x86_parts *p)
 		       : p->prefixes & PREFIX_OPSIZE ? DEST_RM
 						     : DEST_UNKNOWN;
 	case 0x7f:
-	case 0xd6:
 		return is_xmm ? DEST_RM_VECTOR : DEST_UNKNOWN;
+	case 0xd6: /* movq; with other prefixes from and to MMX registers */
+		return is_xmm && !(p->prefixes & (PREFIX_REP | PREFIX_REPNE)) ? DEST_RM_VECTOR
+									      : DEST_UNKNOWN;
 	case 0xef: /* pxor */
 	case 0xeb:
 	case 0xdb:
@@ -475,4 +477,19 @@ bool x86_lead_stands_in(unsigned bits, const struct lead *lead, const uint8_t *n
 bool x86_lead_stands(const struct lead *lead, const uint8_t *now)
 {
 	return x86_lead_stands_in(64, lead, now);
+}
+
+/* A pop, behind endbr perhaps. */
+bool x86_takes_return(const uint8_t *code, size_t len)
+{
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e };
+	size_t at = 0;
+
+	if (len > sizeof(endbr) && memcmp(code, endbr, sizeof(endbr)) == 0 &&
+	    (code[sizeof(endbr)] & 0xfe) == 0xfa)
+		at = sizeof(endbr) + 1;
+	/* REX.B, or a 32-bit instruction in front of it that does nothing to the stack. */
+	if (at < len && code[at] == 0x41)
+		at++;
+	return at < len && (code[at] & 0xf8) == 0x58;
 }

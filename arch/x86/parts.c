@@ -3,6 +3,7 @@
 
 #include "arch/x86/parts.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "engine/base/ring.h"
@@ -117,6 +118,67 @@ void x86_check_base(struct gen *g, int base, label_t trap, label_t leave)
 	emit_set(e, on);
 }
 
+/* --- the stack that is looked through ---------------------------------------------------- */
+
+/* Somebody traces it. A dead tracer's guard is told by the trap. */
+static void check_tracer(struct gen *g, int base, label_t trap, label_t leave)
+{
+	struct emit *e = &g->e;
+
+	emit_alu(e, OP_W, ALU_CMP, base, RING_GATE_TRAP);
+	emit_jcc(e, COND_B, leave);
+	emit_jcc(e, COND_E, trap);
+	gen_may_fault(g, trap);
+	emit_rm(e, 0xf7, 0, /* test */
+		MEM(base, -(int)RING_CONTROL_LEN + (int)offsetof(struct ring_control, owner)));
+	emit_u32(e, RING_OWNER_DIED);
+	emit_jcc(e, COND_NE, trap);
+}
+
+/* Its struct ring_stack, less RING_STACKS_AT, from what find_thread() found. */
+static void find_stack(struct gen *g, const struct x86_scan *scan)
+{
+	struct emit *e = &g->e;
+
+	_Static_assert(sizeof(struct ring_thread) == 64 && sizeof(struct ring_stack) == 16,
+		       "a shift makes offsets");
+	emit_rr(e, OP_SUB | OP_W, scan->thread, scan->base);
+	emit_alu(e, OP_W, ALU_SUB, scan->thread, (int32_t)RING_TABLE_AT);
+	emit_shift(e, OP_W, SHIFT_R, scan->thread, 2);
+	emit_rr(e, OP_ADD | OP_W, scan->thread, scan->base);
+}
+
+void x86_scan_begin(struct gen *g, const struct x86_scan *scan, label_t trap, label_t leave)
+{
+	const int32_t lo = RING_STACKS_AT + offsetof(struct ring_stack, lo);
+	const int32_t end = RING_STACKS_AT + offsetof(struct ring_stack, end);
+	struct emit *e = &g->e;
+
+	check_tracer(g, scan->base, trap, leave);
+	g->fail = trap;
+	g->isa->records->find_thread(g);
+	find_stack(g, scan);
+	emit_rm(e, OP_LEA, scan->at, MEM(G_SP, frame_of(g)->len));
+	emit_test(e, 0, scan->at, (int32_t)g->isa->bits / 8 - 1);
+	emit_jcc(e, COND_NE, trap);
+	gen_may_fault(g, trap);
+	emit_rm(e, OP_CMP | OP_W, scan->at, MEM(scan->thread, lo));
+	emit_jcc(e, COND_B, trap);
+	gen_may_fault(g, trap);
+	emit_rm(e, OP_LOAD | OP_W, scan->stop, MEM(scan->thread, end));
+	emit_rr(e, OP_CMP | OP_W, scan->at, scan->stop);
+	emit_jcc(e, COND_AE, trap);
+}
+
+void x86_scan_next(struct gen *g, const struct x86_scan *scan, label_t next)
+{
+	struct emit *e = &g->e;
+
+	emit_alu(e, OP_W, ALU_ADD, scan->at, (int32_t)g->isa->bits / 8);
+	emit_rr(e, OP_CMP | OP_W, scan->at, scan->stop);
+	emit_jcc(e, COND_B, next);
+}
+
 /* --- single instructions -------------------------------------------------------------- */
 
 void x86_jump_if(struct emit *e, unsigned cond, label_t label)
@@ -208,21 +270,6 @@ void x86_text_of_data(struct emit *e, int record, const struct filter_pred *pred
 	emit_rr(e, OP_MOVZX2, G_DI, G_CX);
 	emit_shift(e, 0, SHIFT_R, G_CX, 16);
 	emit_rm(e, OP_LEA, G_DI, MEM_X(G_DI, record, 0, RECORD_DATA));
-}
-
-void x86_text_of_comm(struct emit *e)
-{
-	label_t loop, done = emit_label(e);
-
-	emit_rr(e, OP_XOR, G_CX, G_CX);
-	loop = emit_here(e);
-	emit_rm(e, OP_MOVZX8, G_AX, MEM_X(G_DI, G_CX, 0, 0));
-	emit_alu(e, 0, ALU_ADD, G_CX, 1);
-	emit_rr(e, OP_TEST, G_AX, G_AX);
-	emit_jcc(e, COND_E, done);
-	emit_alu(e, 0, ALU_CMP, G_CX, 16);
-	emit_jcc(e, COND_B, loop);
-	emit_set(e, done);
 }
 
 void x86_compare_length(struct gen *g, uint32_t len)

@@ -41,6 +41,21 @@ void x86_jump_if(struct emit *e, unsigned cond, label_t label);
 void x86_breakpoint(struct emit *e);
 void x86_align(struct emit *e);
 
+/* --- the stack that is looked through (struct gen_scan) ---------------------------------- */
+
+/* Registers: of the rings, of the records' find_thread(), and what is looked at. */
+struct x86_scan {
+	int base, thread, at, stop;
+};
+
+/*
+ * Register .base has the gate's word. .at is the first word of the thread's stack to look at, .stop
+ * is where they end; to @trap if that is not for the detour to do, to @leave if nobody records.
+ */
+void x86_scan_begin(struct gen *g, const struct x86_scan *scan, label_t trap, label_t leave);
+/* To @next for the next word, or on behind the last one. */
+void x86_scan_next(struct gen *g, const struct x86_scan *scan, label_t next);
+
 /* --- the record ----------------------------------------------------------------------- */
 
 /* rdx, rax: the time, ecx: the processor. @cpu_vaddr: where a thread has that. */
@@ -60,8 +75,6 @@ enum cond x86_cond_of(const struct filter_pred *pred);
 
 /* The string whose word is at .at of the data, in register @record. */
 void x86_text_of_data(struct emit *e, int record, const struct filter_pred *pred);
-/* The thread's name, which is at rdi. */
-void x86_text_of_comm(struct emit *e);
 void x86_compare_length(struct gen *g, uint32_t len);
 void x86_skip_to_tail(struct gen *g, uint32_t len);
 void x86_compare_bytes(struct gen *g, const uint8_t *want, uint32_t at, uint32_t len,

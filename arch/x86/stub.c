@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+#include "arch/guard.h"
+
 #define RED_ZONE 128
 
 /* Kernel's own results of an interrupted system call; user space never sees them. */
@@ -160,21 +162,35 @@ bool x86_in_other_mode(const struct ubp_regs *regs)
 	return x86_is_cs_32(regs);
 }
 
+/* Where X86_WAY_HOME leads to: a jump to @go_back, an offset in the guard's code. */
+void x86_put_way_home(struct slot_code *code, uint32_t go_back)
+{
+	const uint32_t end = X86_WAY_HOME_AT + 5;
+	const uint32_t rel = UBP_AREA_GUARD + go_back - (UBP_AREA_TRAMPOLINE + end);
+
+	code->code[X86_WAY_HOME_AT] = 0xe9; /* jmp rel32 */
+	memcpy(code->code + end - sizeof(rel), &rel, sizeof(rel));
+	code->len = end;
+}
+
 /*
  * The breakpoint reports the return; the tracer writes the real return address
  * back over the slot on the stack it was taken from, which is just below the
  * stack pointer now, inside the red zone, where no signal frame comes.
+ *
+ * The jump's prefix means nothing, but behind X86_WAY_HOME, which takes the breakpoint's place when
+ * the tracer goes, it is how far a short jump leads: to that to the guard's code.
  */
 int x86_build_return_trampoline(struct slot_code *ret_code)
 {
 	static const uint8_t code[] = {
-		0xcc,                   /* int3 */
-		0xff, 0x64, 0x24, 0xf8, /* jmp *-8(%rsp) */
+		0xcc,                         /* int3 */
+		0x2e, 0xff, 0x64, 0x24, 0xf8, /* cs jmp *-8(%rsp) */
 	};
 
 	memset(ret_code, 0, sizeof(*ret_code));
 	memcpy(ret_code->code, code, sizeof(code));
-	ret_code->len = sizeof(code);
+	x86_put_way_home(ret_code, GUARD_CODE_GO_BACK);
 	ret_code->done_at = 0xff;
 	ret_code->taken_at = 0xff;
 	return 0;

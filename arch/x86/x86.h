@@ -175,6 +175,7 @@ int x86_build_sigaction_hook(const uint8_t *call, size_t len, uint64_t vaddr,
 
 int x86_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
 		    struct window *ret_window, struct ubp_err *err);
+bool x86_takes_return(const uint8_t *code, size_t len);
 bool x86_find_lead(const uint8_t *code, size_t len, struct lead *ret_lead);
 bool x86_lead_stands(const struct lead *lead, const uint8_t *now);
 int x86_build_copy(const struct window *window, uint64_t vaddr, struct window_copy *ret_copy,
@@ -204,6 +205,11 @@ size_t x86_go_check_len(const uint8_t *code, size_t len);
 #define X86_STUB_SYSCALL_END 36
 #define X86_STUB_BUFFER_AT   56
 extern const uint8_t x86_stub[X86_STUB_LEN];
+
+/* The return trampoline's breakpoint becomes a short jump, to behind its prefix 0x2e. */
+#define X86_WAY_HOME    0xeb
+#define X86_WAY_HOME_AT (2 + 0x2e)
+void x86_put_way_home(struct slot_code *code, uint32_t go_back);
 
 /* The guard's code: see guard.S. */
 #define X86_GUARD_LEN           GUARD_CODE_END

@@ -9,7 +9,7 @@
  *   base - 4096   struct ring_control     read-only in the target
  *   base          struct ring_head        from here on the target may write
  *   + RING_TABLE_AT    RING_THREADS of struct ring_thread
- *   + RING_COMM_AT     RING_THREADS names, 16 bytes each
+ *   + RING_STACKS_AT   RING_THREADS of struct ring_stack
  *   + RING_RINGS_AT    rings, each of a capacity that is a power of two, with
  *                      RING_SLACK bytes behind it
  *
@@ -84,6 +84,14 @@ struct ring_thread {
 		cpu_vaddr; /* of a 32-bit word with the number of its processor; 0: none is known */
 };
 
+/*
+ * The stack that a thread began on, as far as a detour looks through it: at addresses from .lo
+ * on, up to .end. All 0: it is not known.
+ */
+struct ring_stack {
+	uint64_t lo, end;
+};
+
 /* Not 0 and not RING_KEY_GONE, for thread pointers are multiples of 8. */
 static inline uint64_t ring_key(uint64_t thread_pointer)
 {
@@ -128,9 +136,9 @@ static inline uint32_t ring_commit(uint64_t position)
 #define RING_RECORD_MAX (4120 + 8 + 8 * RING_STACK_MAX)
 #define RING_SLACK      8192ULL
 
-#define RING_TABLE_AT ((sizeof(struct ring_head) + 4095) / 4096 * 4096)
-#define RING_COMM_AT  (RING_TABLE_AT + RING_THREADS * sizeof(struct ring_thread))
-#define RING_RINGS_AT (RING_COMM_AT + RING_THREADS * 16ULL)
+#define RING_TABLE_AT  ((sizeof(struct ring_head) + 4095) / 4096 * 4096)
+#define RING_STACKS_AT (RING_TABLE_AT + RING_THREADS * sizeof(struct ring_thread))
+#define RING_RINGS_AT  (RING_STACKS_AT + RING_THREADS * sizeof(struct ring_stack))
 
 /* Values of the gate, a word in memory that is the target's own (arch/guard.h), so that a child of fork()
  * has one of its own. Any other value is the base. */

@@ -91,6 +91,8 @@ int ring_space_add(struct ring_space *space, pid_t pid, pid_t tid, uint64_t thre
  * no instruction tells (arm64), take their traps.
  */
 void ring_space_set_cpu(struct ring_space *space, pid_t tid, uint64_t vaddr);
+/* The stack of a stopped thread, as detours look through it (struct ring_stack). */
+void ring_space_set_stack(struct ring_space *space, pid_t tid, uint64_t lo, uint64_t end);
 bool ring_space_has_cpu(const struct ring_space *space, pid_t tid);
 /* Number of what is mapped there (event_record.maps), for records read from now on. */
 void ring_space_set_maps(struct ring_space *space, uint32_t number);

@@ -86,7 +86,9 @@ struct ring_set {
 	struct ring_time time;
 	struct ring **heap; /* rings that have a record, the oldest first */
 	size_t n_heap, cap_heap;
-	uint64_t hold_ns; /* nothing younger is handed out yet */
+	uint64_t looked_ns;    /* the last look at all rings */
+	uint64_t hold_ns;      /* nothing younger is handed out yet */
+	uint64_t hold_from_ns; /* what is older than that waits for nobody */
 	uint64_t lost;
 	uint64_t *dropped; /* RING_COUNTS, of spaces that are gone */
 	struct event_record *record;
@@ -120,6 +122,11 @@ static inline struct ring_thread *ring_threads(const struct ring_space *space)
 	return (struct ring_thread *)(space->region + RING_TABLE_AT);
 }
 
+static inline struct ring_stack *ring_stacks(const struct ring_space *space)
+{
+	return (struct ring_stack *)(space->region + RING_STACKS_AT);
+}
+
 /* ring_space.c: by the delivering thread, or at the very end. */
 void ring_space_free(struct ring_space *space);
 
@@ -127,10 +134,5 @@ void ring_space_free(struct ring_space *space);
 int ring_table_place(const struct ring_space *space, uint64_t key, uint32_t *ret_slot);
 /* Nobody has this entry any more. */
 void ring_table_release(struct ring_space *space, uint32_t slot);
-
-/* ring_comm.c: read a thread's name. False: it has ended. */
-bool ring_comm_read(pid_t tid, char comm[16]);
-/* For $comm in detours. */
-void ring_comm_tell(const struct ring_space *space, uint32_t slot, const char comm[16]);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "engine/base/proc.h"
 #include "engine/event/ring_heap.h"
 #include "engine/event/ring_priv.h"
 
@@ -148,15 +149,19 @@ static bool must_give_up(const struct ring *ring)
 		ring->end - ring->tail + RING_RECORD_MAX > capacity_of(ring) - RING_SLACK);
 }
 
-/* What is younger than the record in writing waits a moment for it. */
+/*
+ * What is younger than the record in writing waits a moment for it. Not what is older than that
+ * moment, whatever times this ring has told: its thread may be in the middle of a record for ever.
+ */
 static void wait_for_front(struct ring *ring)
 {
 	struct ring_set *set = ring->space->set;
+	uint64_t from = ring->since_ns > set->hold_from_ns ? ring->since_ns : set->hold_from_ns;
 
 	if (!ring->stuck_ns)
 		ring->stuck_ns = ring->seen_ns;
-	if (ring->seen_ns - ring->stuck_ns < HOLD_NS && ring->since_ns < set->hold_ns)
-		set->hold_ns = ring->since_ns;
+	if (ring->seen_ns - ring->stuck_ns < HOLD_NS && from < set->hold_ns)
+		set->hold_ns = from;
 }
 
 /* Find the record to come next. False: there is none yet. */
@@ -202,10 +207,8 @@ static void look_at_comm(struct ring *ring, uint64_t now)
 	if (ring->is_gone || (ring->comm_ns && now - ring->comm_ns < COMM_FRESH_NS))
 		return;
 	ring->comm_ns = now;
-	if (!ring_comm_read(ring->tid, comm) || memcmp(comm, ring->comm, sizeof(comm)) == 0)
-		return;
-	memcpy(ring->comm, comm, sizeof(comm));
-	ring_comm_tell(ring->space, ring->slot, comm);
+	if (proc_read_comm(ring->tid, comm))
+		memcpy(ring->comm, comm, sizeof(comm));
 }
 
 /* The target's word for its head makes no sense: go on from there. */
@@ -243,6 +246,7 @@ static unsigned look_at(struct ring *ring, uint64_t now)
 	look_at_losses(ring);
 	head = __atomic_load_n(&ring_threads(ring->space)[ring->slot].head, __ATOMIC_ACQUIRE);
 	if (head - ring->tail > capacity_of(ring) + RING_SLACK ||
+	    (ring->is_ready && head - ring->tail < ring->front.size) ||
 	    ((head | ring->tail) & 7) != 0)
 		follow_head(ring, head);
 	ring->end = head;
@@ -305,8 +309,10 @@ unsigned ring_set_drain(struct ring_set *set)
 
 	if (!ring_set_is_used(set))
 		return 0;
+	/* A record whose writing has begun since the last look is no older than that. */
+	set->hold_from_ns = set->looked_ns > HOLD_NS ? set->looked_ns - HOLD_NS : 0;
 	now = ring_time_look(&set->time);
-	set->hold_ns = now;
+	set->hold_ns = set->looked_ns = now;
 	pthread_mutex_lock(&set->lock);
 	space = set->spaces;
 	pthread_mutex_unlock(&set->lock);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "engine/base/err.h"
+#include "engine/base/proc.h"
 #include "engine/event/ring_priv.h"
 
 /* Of <linux/memfd.h> and <linux/magic.h>, which not all systems have whole. */
@@ -222,6 +223,15 @@ static void fill_entry(struct ring *ring, uint32_t slot)
 	__atomic_store_n(&entry->key, ring->key, __ATOMIC_RELEASE);
 }
 
+static void tell_stack(const struct ring_space *space, uint32_t slot, uint64_t lo, uint64_t end)
+{
+	struct ring_stack *stack = &ring_stacks(space)[slot];
+
+	/* The thread itself is stopped, or cannot find the entry yet. */
+	__atomic_store_n(&stack->lo, lo, __ATOMIC_RELAXED);
+	__atomic_store_n(&stack->end, end, __ATOMIC_RELAXED);
+}
+
 static void start_ring(struct ring *ring, uint32_t slot, bool mute)
 {
 	struct ring_space *space = ring->space;
@@ -233,9 +243,9 @@ static void start_ring(struct ring *ring, uint32_t slot, bool mute)
 	ring->comm_ns = ring->stuck_ns = ring->since_ns = 0;
 	ring->is_gone = ring->is_ready = false;
 	memset(ring->comm, 0, sizeof(ring->comm));
-	if (!ring_comm_read(ring->tid, ring->comm))
+	if (!proc_read_comm(ring->tid, ring->comm))
 		memcpy(ring->comm, "<...>", sizeof("<...>"));
-	ring_comm_tell(space, slot, ring->comm);
+	tell_stack(space, slot, 0, 0);
 	atomic_store_explicit(&ring->mute, mute, memory_order_relaxed);
 	/* Before anybody looks at it. */
 	fill_entry(ring, slot);
@@ -312,6 +322,14 @@ void ring_space_set_cpu(struct ring_space *space, pid_t tid, uint64_t vaddr)
 	if (ring)
 		__atomic_store_n(&ring_threads(space)[ring->slot].cpu_vaddr, vaddr,
 				 __ATOMIC_RELAXED);
+}
+
+void ring_space_set_stack(struct ring_space *space, pid_t tid, uint64_t lo, uint64_t end)
+{
+	const struct ring *ring = map_get(&space->by_tid, (uint64_t)tid);
+
+	if (ring)
+		tell_stack(space, ring->slot, lo, end);
 }
 
 bool ring_space_has_cpu(const struct ring_space *space, pid_t tid)

@@ -11,7 +11,8 @@
 #define SPACING_NS 5000000 /* readings that are kept are that far apart at least */
 #define RATE_NS    100000  /* a rate is believed if measured over that time */
 #define BEYOND_NS  1000000000.0
-#define SPAN_NS    2000000.0 /* likewise, by code in the target that can't ask again */
+#define SPAN_NS                                                                                \
+	2000000.0 /* code in the target, which cannot ask again, believes one over that time */
 
 /* The clock is read between two readings of the ticks: of several, the tightest. */
 static struct ring_time_sample take_sample(enum event_clock clock, uint64_t (*ticks)(void))

@@ -37,7 +37,7 @@ static void record_from(struct hit *hit, struct tracee *t, struct site *site, si
 				   0);
 	}
 	if (wants_return)
-		return_hijack(t, site, regs, moment_mono_ns(hit, &m));
+		return_hijack(hit->plant, t, site, regs, moment_mono_ns(hit, &m));
 	moment_end(hit, &m);
 }
 
@@ -114,6 +114,15 @@ static void record_return(struct hit *hit, struct tracee *t, struct site *site, 
 	moment_end(hit, &m);
 }
 
+/* An unwinder is about to look, at a stack that has something of ours, or may have. */
+static void begin_unwinding(struct tracee *t, const struct site *site, struct ubp_regs *regs)
+{
+	return_disarm(t, regs, site->watches);
+	watch_met(t, site);
+	if (!t->n_unwinders)
+		scan_note_stack(t, regs->r[t->process->space->arch->sp]);
+}
+
 enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs *regs,
 			      uint64_t vaddr)
 {
@@ -131,12 +140,15 @@ enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs
 		return TRAP_OURS;
 	}
 	wait_note_hot(hit->tracer, t);
-	if (t->n_unwinders)
+	if (t->n_unwinders && !site->jump->scans)
 		return_look_landed(t, regs->r[arch->sp]);
 	hit->n_seen = 0;
 	/* The detour has taken the lead back. */
-	regs->r[arch->pc] = site_probed(site, site->probes[first]);
-	if (is_return) {
+	if (!site->jump->scans)
+		regs->r[arch->pc] = site_probed(site, site->probes[first]);
+	if (site->jump->scans) {
+		begin_unwinding(t, site, regs);
+	} else if (is_return) {
 		regs->r[arch->sp] += site->jump->detour.ret_below;
 		record_return(hit, t, site, first, regs);
 		regs->r[arch->sp] -= site->jump->detour.ret_below;
@@ -172,12 +184,12 @@ bool detour_fault(struct hit *hit, struct tracee *t, struct site *site, uint64_t
 	 * that must not be under a jump. (At the window's start: if it runs again, that is
 	 * another hit, as with a breakpoint. But not of a probe that is in front of it.)
 	 */
-	if (i == 0 && site_probed(site, site->probes[0]) != site->vaddr)
+	if (i == 0 && site->n_probes && site_probed(site, site->probes[0]) != site->vaddr)
 		moved = site_to_first(hit->plant, hit->tracer, t, site);
 	if (!moved && jump->n > 1 && site->rung == SITE_JUMPED &&
 	    !jump_demote(hit->tracer, t, site, "an instruction under the jump made a fault"))
 		return false;
-	if (map_get(&hit->tracer->tracees, (uint64_t)tid) != t)
+	if (!tracer_has(hit->tracer, t, tid))
 		return false;
 	hit_correct_fault(sig, tid, copy + at, to);
 	(void)ubp_host_set_pc(tid, to);

@@ -40,7 +40,8 @@ static void disarm_stack(struct tracee *t, uint64_t sp, struct return_list *list
 	uint8_t words[STACK_CHUNK];
 
 	for (uint64_t at = sp; at - sp < OTHER_STACK; at += sizeof(words)) {
-		size_t got = mem_read(t->tid, at, words, sizeof(words));
+		size_t got =
+			mem_read(&t->process->space->mem, t->tid, at, words, sizeof(words));
 
 		for (size_t i = 0; i + size <= got; i += size) {
 			struct return_instance *ri;
@@ -181,7 +182,10 @@ static void rearm(struct tracee *t, struct return_instance *ri)
 	returns_unlink(ri);
 	ri->disarm_sp = 0;
 	ri->far = false;
-	if (!at || read_word(t, at, &now) < 0 || now != is || write_word(t, at, was) < 0) {
+	/* All are being put back, for good. */
+	ri->uncounted = ri->uncounted || ps->closing;
+	if (ps->closing || !at || read_word(t, at, &now) < 0 || now != is ||
+	    write_word(t, at, was) < 0) {
 		return_forget(ps, ri);
 		return;
 	}

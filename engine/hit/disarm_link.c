@@ -207,7 +207,8 @@ static void look_through(const struct search *s, uint64_t from)
 	if (s->with_detours)
 		end = end > from + OTHER_STACK ? end : from + OTHER_STACK;
 	for (uint64_t at = from & ~7ULL; at < end; at += sizeof(words)) {
-		size_t got = mem_read(s->t->tid, at, words, sizeof(words));
+		size_t got = mem_read(&s->t->process->space->mem, s->t->tid, at, words,
+				      sizeof(words));
 
 		for (size_t i = 0; i < got / sizeof(words[0]); i++)
 			look_at(s, at + i * sizeof(words[0]), words[i]);
@@ -303,12 +304,12 @@ bool disarm_signed(struct tracer *tracer, struct tracee *t, const struct ubp_reg
 	if (!ri)
 		return true;
 	if (remote_begin(&remote, tracer, t, regs, ps->stub, &err) < 0)
-		return map_get(&tracer->tracees, (uint64_t)tid) == t && t->n_execs == n_execs;
+		return tracer_has_same(tracer, t, tid, n_execs);
 	/* Only its own stops can end a thread that is held, and nobody takes one from its list. */
 	for (; ri && remote.t; ri = ri->older)
 		if (is_pending(ri))
 			sign_one(&remote, ps, ri);
-	if (map_get(&tracer->tracees, (uint64_t)tid) != t || t->n_execs != n_execs)
+	if (!tracer_has_same(tracer, t, tid, n_execs))
 		return false;
 	remote_end(&remote);
 	t->held = false;

@@ -111,10 +111,10 @@ static void entry_return(struct hit *hit, const struct moment *m, struct site *s
 	struct ubp_regs before;
 
 	if (regs_before(site, probe, regs, &before) == regs) {
-		return_hijack(m->t, site, regs, moment_mono_ns(hit, m));
+		return_hijack(hit->plant, m->t, site, regs, moment_mono_ns(hit, m));
 		return;
 	}
-	return_hijack(m->t, site, &before, moment_mono_ns(hit, m));
+	return_hijack(hit->plant, m->t, site, &before, moment_mono_ns(hit, m));
 	if (arch_has_link(probe->arch))
 		regs->r[probe->arch->link] = before.r[probe->arch->link];
 }
@@ -194,9 +194,11 @@ static void carry_on(struct hit *hit, struct tracee *t, const struct site *site,
 		in_place_step(hit, t, site);
 		return;
 	}
-	if (site->insn.kind == INSN_SKIP && site->rung == SITE_BOOSTED &&
+	/* What is left of the instruction is a nop. But who stands in the middle of what a jump is to
+	 * replace is in its way. */
+	if (site->insn.kind == INSN_SKIP && site->rung == SITE_BOOSTED && !scan_is_one(site) &&
 	    !arch_has_link(t->process->space->arch))
-		return; /* what is left of the instruction is a nop */
+		return;
 	(void)ubp_host_move(t->tid, regs, site->slot);
 	t->stepping = site->rung == SITE_STEPPED;
 }
@@ -225,8 +227,10 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 		return_disarm(t, regs, site->watches);
 	if (site->watches & WATCH_UNWOUND)
 		return_landed(t, regs->r[arch->sp] + site->insn.ret_pops);
+	if (site->watches & WATCH_EXEC)
+		return_execs(t);
 	if (site->watches & (WATCH_UNWIND | WATCH_UNWOUND | WATCH_CATCH))
-		watch_met(hit->tracer, t, site);
+		watch_met(t, site);
 	in_place = site->rung == SITE_IN_PLACE;
 	watches = site->watches;
 	regs->r[arch->pc] = site->slot;
@@ -242,7 +246,7 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 		return TRAP_OURS;
 	/* In place: others have run meanwhile, one may have ended all of this. */
 	if ((watches & WATCH_LOADER) &&
-	    (!in_place || (map_get(&hit->tracer->tracees, (uint64_t)tid) == t && !t->held)))
+	    (!in_place || (tracer_has(hit->tracer, t, tid) && !t->held)))
 		hit->loader(hit->ctx, t, in_place ? NULL : regs);
 	return TRAP_OURS;
 }
@@ -297,6 +301,15 @@ static bool is_step_done(struct tracee *t, int si_code)
 	return si_code > 0 && si_code != t->process->space->arch->swbp_si_code;
 }
 
+/*
+ * The trap of a detour that scans the stack, of a session before us: the guard puts back what that
+ * replaced.
+ */
+static bool is_earlier_scan(const struct plant_space *ps, uint64_t vaddr)
+{
+	return area_has_entry(ps, vaddr) && !map_get(&ps->traps, vaddr);
+}
+
 enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
 {
 	const struct space *space = t->process->space;
@@ -336,7 +349,7 @@ enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
 	}
 	/* Threads are in slots most of the time when they go on: a signal that was sent finds
 	 * them there. */
-	if (si_code > 0 && area_of(ps, vaddr))
+	if (si_code > 0 && area_of(ps, vaddr) && !is_earlier_scan(ps, vaddr))
 		return detour_trap(hit, t, &regs, vaddr);
 	if (has_lost_trap(t, site, vaddr, &regs, si_code))
 		(void)ubp_host_set_pc(t->tid, vaddr);

@@ -47,6 +47,8 @@ struct hit {
 			const struct ubp_regs *at);
 	/* Sites of this space may be made jumps that could not be before. */
 	void (*wants_jumps)(void *ctx, struct space *space);
+	/* A probe without a slot was taken out there: it can't be stepped any more. */
+	void (*not_stepped)(void *ctx, const struct tracee *t, uint64_t vaddr);
 	void *ctx;
 	/* Addresses that the program let this hit read. */
 	uint64_t seen[HIT_SEEN];

@@ -31,6 +31,14 @@ static bool step_over(struct tracee *t, const struct site *site)
 	return rc == 1 && !stop.exited && stop.event == 0 && stop.sig == SIGTRAP;
 }
 
+/* The kernel would read it for the step, and it may not answer. The original instruction stays there. */
+static void give_up(struct hit *hit, struct tracee *t, const struct site *site)
+{
+	(void)site_unplant(t->process->space, t->tid, site);
+	(void)ubp_host_set_pc(t->tid, site->vaddr);
+	hit->not_stepped(hit->ctx, t, site->vaddr);
+}
+
 void in_place_step(struct hit *hit, struct tracee *t, const struct site *site)
 {
 	struct space *space = t->process->space;
@@ -42,10 +50,14 @@ void in_place_step(struct hit *hit, struct tracee *t, const struct site *site)
 		(void)ubp_host_set_pc(tid, site->vaddr);
 		return;
 	}
+	if (!mem_may_be_touched(&space->mem, tid, site->vaddr, site->insn.len)) {
+		give_up(hit, t, site);
+		return;
+	}
 	/* Others may come here in turn while they are being stopped: not this one. */
 	t->held = true;
 	others = attach_hold_others(hit->tracer, t, &n);
-	if (map_get(&hit->tracer->tracees, (uint64_t)tid) == t && t->process->space == space) {
+	if (tracer_has(hit->tracer, t, tid) && t->process->space == space) {
 		(void)site_unplant(space, tid, site);
 		/* Held: the caller must not resume it, its next stop waits already. */
 		t->held = !step_over(t, site);

@@ -53,7 +53,7 @@ static void read_tagged(const struct moment *m, struct fetch_span *spans, size_t
 		one.vaddr &= ~mask;
 		one.got = 0;
 		if (takes_tags || one.vaddr == spans[i].vaddr)
-			mem_read_spans(m->t->tid, &one, 1);
+			mem_read_spans(&m->t->process->space->mem, m->t->tid, &one, 1);
 		spans[i].got = one.got;
 	}
 }
@@ -71,13 +71,13 @@ static void read_memory(void *ctx, struct fetch_span *spans, size_t n)
 		return;
 	}
 	if (!vaddr) {
-		mem_read_spans(m->t->tid, spans, n);
+		mem_read_spans(&m->t->process->space->mem, m->t->tid, spans, n);
 		note_seen(reader->hit, spans, n);
 		return;
 	}
 	with_cpu[0] = (struct fetch_span){ .vaddr = vaddr, .len = sizeof(cpu), .buf = &cpu };
 	memcpy(with_cpu + 1, spans, n * sizeof(*spans));
-	mem_read_spans(m->t->tid, with_cpu, n + 1);
+	mem_read_spans(&m->t->process->space->mem, m->t->tid, with_cpu, n + 1);
 	for (size_t i = 0; i < n; i++)
 		spans[i].got = with_cpu[i + 1].got;
 	if (with_cpu[0].got == sizeof(cpu) && (int32_t)cpu >= 0)
@@ -92,8 +92,12 @@ static unsigned cpu_of(struct moment *m)
 
 	if (m->cpu >= 0)
 		return (unsigned)m->cpu;
-	vaddr = task_rseq_cpu_vaddr(m->t);
-	if (vaddr && mem_read(m->t->tid, vaddr, &cpu, sizeof(cpu)) == sizeof(cpu) &&
+	/* Of memory that is touched with care /proc tells it sooner: that waits for no lock of the program's. */
+	vaddr = mem_is_sure(&m->t->process->space->mem, m->t->tid) ? task_rseq_cpu_vaddr(m->t)
+								   : 0;
+	if (vaddr &&
+	    mem_read(&m->t->process->space->mem, m->t->tid, vaddr, &cpu, sizeof(cpu)) ==
+		    sizeof(cpu) &&
 	    (int32_t)cpu >= 0)
 		m->cpu = (int)cpu;
 	else
@@ -204,7 +208,7 @@ static int fetch(struct hit *hit, struct moment *m, struct event_record *r,
 	size_t head = probe->is_return ? EVENT_HEAD_RETURN : EVENT_HEAD_ENTRY;
 
 	/* A name that is asked for must be the one at this moment. */
-	if (probe->program->needs_comm) {
+	if (probe->asks_name) {
 		task_comm(m->t->tid, m->t->comm);
 		m->t->comm_read_ns = m->now_ns;
 		memcpy(r->comm, m->t->comm, sizeof(r->comm));
@@ -212,9 +216,21 @@ static int fetch(struct hit *hit, struct moment *m, struct event_record *r,
 	return fetch_run(probe->program, &in, hit->scratch, head, r->data);
 }
 
+/* Was some of what this hit wanted left unread since then? */
+static void count_unanswered(struct uprobe_stats *stats, const struct mem_care *care,
+			     uint64_t before)
+{
+	if (care->n_unanswered == before)
+		return;
+	uprobe_count(&stats->unanswered);
+	__atomic_store_n(&stats->why_silent, silent_text(care->why), __ATOMIC_RELAXED);
+}
+
 void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_t site_vaddr,
 		uint64_t ret_ip)
 {
+	const struct mem_care *care = &m->t->process->space->care;
+	uint64_t unanswered = care->n_unanswered;
 	struct event_record *r;
 	size_t size;
 	int len;
@@ -233,15 +249,19 @@ void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_
 	fill_head(r, m, probe, site_vaddr, ret_ip);
 	len = fetch(hit, m, r, probe, site_vaddr);
 	if (len < 0) {
+		count_unanswered(&probe->stats, care, unanswered);
 		uprobe_count(&probe->stats.too_big);
 		return;
 	}
 	r->data_len = (uint32_t)len;
 	r->cpu = cpu_of(m);
-	if (!filter_match(probe->filter, r))
+	if (!filter_match(probe->filter, r)) {
+		count_unanswered(&probe->stats, care, unanswered);
 		return;
+	}
 	uprobe_count(&probe->stats.passed);
 	size = add_stack(hit, m, r);
+	count_unanswered(&probe->stats, care, unanswered);
 	event_queue_commit(hit->queue, size);
 	wake_reader(hit);
 }

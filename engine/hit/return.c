@@ -10,6 +10,7 @@
 #include "engine/hit/disarm.h"
 #include "engine/hit/word.h"
 #include "engine/plant/jump.h"
+#include "engine/plant/kernel.h"
 
 /* How far above its word a callee may leave the stack pointer ("ret 16"). */
 #define RET_POPS_MAX 4096
@@ -161,7 +162,31 @@ static struct return_instance *take_over(struct tracee *t, uint64_t sp)
 	return ri;
 }
 
-void return_hijack(struct tracee *t, struct site *site, struct ubp_regs *regs, uint64_t now_ns)
+/* May a function that was entered with this stack pointer, and returns by us, have jumped here? */
+static bool may_be_tail_call(const struct plant *plant, const struct space *space, uint64_t sp)
+{
+	const struct plant_space *ps = space->plant;
+	const struct return_instance *ri = map_get(&ps->returns, sp);
+	const struct site *site;
+
+	for (uint32_t i = 0; ri && i < ri->n_entries; i++)
+		if (kernel_may_be_misled(plant, ri->entries[i].site))
+			return true;
+	return hijack_has(space, sp, &site) && (!site || kernel_may_be_misled(plant, site));
+}
+
+/* Is @real, where the function at @site is to return to, the kernel's, and has to stay there? */
+static bool is_for_kernel(const struct plant *plant, const struct tracee *t,
+			  const struct site *site, uint64_t sp, uint64_t real)
+{
+	struct space *space = t->process->space;
+
+	return kernel_returns_by(space->plant, t->tid, real) &&
+	       (kernel_may_be_misled(plant, site) || may_be_tail_call(plant, space, sp));
+}
+
+void return_hijack(const struct plant *plant, struct tracee *t, struct site *site,
+		   struct ubp_regs *regs, uint64_t now_ns)
 {
 	struct plant_space *ps = t->process->space->plant;
 	const struct ubp_arch *arch = t->process->space->arch;
@@ -174,6 +199,10 @@ void return_hijack(struct tracee *t, struct site *site, struct ubp_regs *regs, u
 		return;
 	}
 	set_aside_below(t, sp);
+	if (is_for_kernel(plant, t, site, sp, real)) {
+		count_missed(site, MISSED_KERNEL);
+		return;
+	}
 	if (real == ps->trampoline || (ps->return_vaddr && real == ps->return_vaddr)) {
 		ri = real == ps->trampoline ? map_get(&ps->returns, sp)
 		     : arch_has_link(arch)  ? take_over(t, sp)
@@ -336,6 +365,53 @@ bool return_address(const struct tracee *t, const struct ubp_regs *regs, uint64_
 
 /* --- the end ------------------------------------------------------------------ */
 
+/* How many of @p's threads do not end; *ret_one: one of those. */
+static size_t n_that_run(const struct process *p, struct tracee **ret_one)
+{
+	size_t n = 0;
+
+	for (struct tracee *t = p->tracees; t; t = t->next)
+		if (!t->ends) {
+			*ret_one = t;
+			n++;
+		}
+	return n;
+}
+
+/* Are there entries of detours in @t's memory, and nobody else's? */
+static bool has_hijacks(const struct tracee *t)
+{
+	const struct space *space = t->process->space;
+	const struct plant_space *ps = space->plant;
+
+	return ps && ps->hijacks && !ps->closing && !t->process->is_vforked;
+}
+
+void return_thread_ends(struct tracee *t)
+{
+	struct tracee *other = NULL;
+	size_t n;
+
+	if (!has_hijacks(t))
+		return;
+	n = n_that_run(t->process, &other);
+	hijack_thread_ends(t, n == 0 && t->process->space->refs == 1);
+	/* The others are killed before the exec goes on. */
+	if (n == 1 && other->execs)
+		hijack_note_exec(other, t->process->space->refs == 1, true);
+}
+
+void return_execs(struct tracee *t)
+{
+	struct tracee *other = NULL;
+
+	if (!has_hijacks(t))
+		return;
+	t->execs = true;
+	hijack_note_exec(t, n_that_run(t->process, &other) == 1 && t->process->space->refs == 1,
+			 false);
+}
+
 void return_thread_ended(struct tracee *t)
 {
 	struct plant_space *ps = t->process->space->plant;
@@ -345,6 +421,9 @@ void return_thread_ended(struct tracee *t)
 	t->n_unwinders = 0;
 	if (!ps)
 		return;
+	if (t->process->execing && t->execs)
+		hijack_count_exec(t->process->space);
+	t->execs = false;
 	if (t->process->execing || t->process->n_tracees == 1)
 		why = MISSED_EXITED;
 	/*

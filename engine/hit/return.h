@@ -13,9 +13,11 @@
  * The function at @site was entered with these registers: make it
  * return to the trampoline. Where the return address is in one of them (ubp_arch.link), it is
  * replaced there, and the caller is to write it back. A return address that is hijacked already
- * (tail call) gets one more function that returns there. @now_ns: in CLOCK_KIND_MONO.
+ * (tail call) gets one more function that returns there. One that the kernel has replaced may have
+ * to stay as it is (plant/kernel.h). @now_ns: in CLOCK_KIND_MONO.
  */
-void return_hijack(struct tracee *t, struct site *site, struct ubp_regs *regs, uint64_t now_ns);
+void return_hijack(const struct plant *plant, struct tracee *t, struct site *site,
+		   struct ubp_regs *regs, uint64_t now_ns);
 
 /*
  * A thread arrived at the trampoline with these registers: put the real address
@@ -33,6 +35,15 @@ bool return_address(const struct tracee *t, const struct ubp_regs *regs, uint64_
 
 /* Its frame is gone: count as missed, unless it is already, and free. */
 void return_forget(struct plant_space *ps, struct return_instance *ri);
+
+/*
+ * A thread is about to end: what detours have replaced in its stacks is the tracer's from now on,
+ * so return_thread_ended() counts it.
+ */
+void return_thread_ends(struct tracee *t);
+
+/* A thread is about to execute a program: what detours have replaced is noted while it can be seen. */
+void return_execs(struct tracee *t);
 
 /* Count what is still open in a thread that is gone, or left its image, as missed. */
 void return_thread_ended(struct tracee *t);

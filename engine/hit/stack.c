@@ -25,7 +25,8 @@ static bool read_frame(void *ctx, uint64_t vaddr, uint64_t frame[2])
 	uint8_t words[2 * sizeof(frame[0])];
 
 	/* Where there are no frame pointers this is anything at all: no more than a call for it. */
-	if (mem_read_ahead(reader->t->tid, vaddr, words, 2 * size) != 2 * size)
+	if (mem_read_ahead(&reader->t->process->space->mem, reader->t->tid, vaddr, words,
+			   2 * size) != 2 * size)
 		return false;
 	frame[0] = frame[1] = 0;
 	memcpy(&frame[0], words, size);

@@ -15,14 +15,22 @@
 /* Return 0 or -errno. */
 static inline int read_word(const struct tracee *t, uint64_t vaddr, uint64_t *ret_word)
 {
+	const struct space *space = t->process->space;
 	long word;
 
+	if (!mem_is_sure(&space->mem, t->tid)) {
+		*ret_word = 0;
+		return mem_read(&space->mem, t->tid, vaddr, ret_word, space->arch->addr_size) ==
+				       space->arch->addr_size
+			       ? 0
+			       : -EIO;
+	}
 	errno = 0;
 	word = ptrace(PTRACE_PEEKDATA, t->tid, vaddr, 0);
 	if (word == -1 && errno)
 		return -errno;
 	*ret_word = (uint64_t)word;
-	if (t->process->space->arch->addr_size == sizeof(uint32_t))
+	if (space->arch->addr_size == sizeof(uint32_t))
 		*ret_word = (uint32_t)word;
 	return 0;
 }
@@ -34,6 +42,8 @@ static inline int write_word(const struct tracee *t, uint64_t vaddr, uint64_t wo
 
 	if (space->arch->addr_size == sizeof(half))
 		return mem_write(&space->mem, t->tid, vaddr, &half, sizeof(half));
+	if (!mem_is_sure(&space->mem, t->tid))
+		return mem_write(&space->mem, t->tid, vaddr, &word, sizeof(word));
 	return ptrace(PTRACE_POKEDATA, t->tid, vaddr, word) < 0 ? -errno : 0;
 }
 

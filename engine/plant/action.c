@@ -169,5 +169,6 @@ int action_close_masks(struct remote *remote, struct ubp_err *err)
 	for (int sig = 1; sig <= 64 && rc == 0; sig++)
 		if (masked & TASK_SIG_BIT(sig))
 			rc = change(remote, sig, false, err);
-	return rc == 0 && masked ? note(remote, 0, err) : rc;
+	return rc == 0 && masked && !guard_is_shared(remote->t->process) ? note(remote, 0, err)
+									 : rc;
 }

@@ -26,7 +26,7 @@
 #define TABLE_LEAST 512
 #define RUN_SLOTS   4096 /* written at once */
 #define FEW_SITES   8    /* each by itself */
-#define GAP_ENTRIES 64   /* of a table, likewise, though they are as before */
+#define GAP_ENTRIES 64   /* of a table between new ones, written with them */
 
 static uint64_t round_up(uint64_t n, uint64_t to)
 {
@@ -165,42 +165,51 @@ static struct guard_site entry_of(const struct area *area, const struct site *si
 	return entry;
 }
 
-static int write_entry(const struct space *space, pid_t tid, const struct area *area,
-		       uint64_t i, const struct guard_site *entry)
+static void write_entry(struct mem_writes *writes, const struct area *area, uint64_t i,
+			const struct guard_site *entry)
 {
 	uint64_t at = area->vaddr + UBP_AREA_TABLE + i * sizeof(*entry);
+
 	/* What it says before what it is found by: threads may be looking. */
-	int rc = mem_write(&space->mem, tid, at + sizeof(entry->vaddr), &entry->slot,
-			   sizeof(*entry) - sizeof(entry->vaddr));
-
-	return rc == 0 ? mem_write(&space->mem, tid, at, &entry->vaddr, sizeof(entry->vaddr))
-		       : rc;
+	mem_writes_add(writes, at + sizeof(entry->vaddr), &entry->slot,
+		       sizeof(*entry) - sizeof(entry->vaddr));
+	mem_writes_add(writes, at, &entry->vaddr, sizeof(entry->vaddr));
 }
 
-static int write_used(const struct space *space, pid_t tid, const struct area *area)
+static void write_used(struct mem_writes *writes, const struct area *area)
 {
-	return mem_write(&space->mem, tid, area->vaddr + offsetof(struct guard_head, used),
-			 &area->used, sizeof(area->used));
+	mem_writes_add(writes, area->vaddr + offsetof(struct guard_head, used), &area->used,
+		       sizeof(area->used));
 }
 
-static int enter_one(const struct space *space, pid_t tid, struct area *area,
-		     const struct guard_site *entry)
+static void enter_one(struct mem_writes *writes, struct area *area,
+		      const struct guard_site *entry)
 {
 	uint64_t i = find_entry(area, entry->vaddr);
-	int rc = write_entry(space, tid, area, i, entry);
 
-	if (rc == 0)
-		area->keys[i] = entry->vaddr;
-	return rc;
+	write_entry(writes, area, i, entry);
+	area->keys[i] = entry->vaddr;
 }
 
-int area_enter_copy(const struct space *space, pid_t tid, struct area *area, uint64_t copy)
+void area_enter_copy(struct mem_writes *writes, struct area *area, uint64_t copy)
 {
 	struct guard_site entry = { .vaddr = copy,
 				    .slot = (uint32_t)(copy - area->vaddr) | UBP_SLOT_JUMP };
-	int rc = enter_one(space, tid, area, &entry);
 
-	return rc < 0 ? rc : write_used(space, tid, area);
+	enter_one(writes, area, &entry);
+	write_used(writes, area);
+}
+
+int area_enter_trap(struct mem_writes *writes, struct area *area, uint64_t vaddr, uint64_t copy)
+{
+	struct guard_site entry = { .vaddr = vaddr,
+				    .slot = (uint32_t)(copy - area->vaddr) | UBP_SLOT_UNWIND };
+
+	if (area->n_entries >= area->table_mask)
+		return -ENOSPC;
+	area->n_entries++;
+	enter_one(writes, area, &entry);
+	return 0;
 }
 
 /*
@@ -231,6 +240,7 @@ static int write_table(const struct space *space, pid_t tid, const struct area *
 static int enter_many(const struct space *space, pid_t tid, struct area *area,
 		      struct site *const *sites, size_t n)
 {
+	struct mem_writes changes = { .mem = &space->mem, .tid = tid };
 	size_t n_entries = area->table_mask + 1, len = n_entries * sizeof(struct guard_site);
 	struct guard_site *table = malloc(len);
 	bool *is_new = calloc(n_entries, sizeof(*is_new));
@@ -245,11 +255,13 @@ static int enter_many(const struct space *space, pid_t tid, struct area *area,
 		/* Of an earlier session: threads may look for it. */
 		if (area->keys[i] && !is_new[i] &&
 		    memcmp(&table[i], &entry, sizeof(entry)) != 0)
-			rc = write_entry(space, tid, area, i, &entry);
+			write_entry(&changes, area, i, &entry);
 		is_new[i] |= !area->keys[i];
 		area->keys[i] = sites[k]->vaddr;
 		table[i] = entry;
 	}
+	if (rc == 0)
+		rc = mem_writes_end(&changes);
 	if (rc == 0)
 		rc = write_table(space, tid, area, table, is_new);
 	free(table);
@@ -260,6 +272,7 @@ static int enter_many(const struct space *space, pid_t tid, struct area *area,
 int area_enter(const struct space *space, pid_t tid, struct area *area,
 	       struct site *const *sites, size_t n)
 {
+	struct mem_writes entries = { .mem = &space->mem, .tid = tid };
 	int rc = write_all_slots(space, tid, area, sites, n);
 
 	if (area->fresh < area->used)
@@ -268,12 +281,15 @@ int area_enter(const struct space *space, pid_t tid, struct area *area,
 		return rc; /* slack: nothing guards it */
 	if (n > FEW_SITES)
 		rc = enter_many(space, tid, area, sites, n);
-	for (size_t k = 0; k < n && n <= FEW_SITES && rc == 0; k++) {
+	for (size_t k = 0; k < n && n <= FEW_SITES; k++) {
 		struct guard_site entry = entry_of(area, sites[k], space->arch->swbp_len);
 
-		rc = enter_one(space, tid, area, &entry);
+		enter_one(&entries, area, &entry);
 	}
-	return rc < 0 ? rc : write_used(space, tid, area);
+	if (rc < 0)
+		return rc;
+	write_used(&entries, area);
+	return mem_writes_end(&entries);
 }
 
 static size_t keys_len(const struct area *area, bool has_keys)
@@ -410,10 +426,25 @@ int area_map(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
 			(unsigned long)hint);
 }
 
-/* What stands once in a space: trampoline, stub, guard. */
+/* The action that leads to the guard of the area at @head, as the kernel takes it. */
+static void guard_action(const struct ubp_arch *arch, uint64_t head, uint64_t action[4])
+{
+	uint64_t guard = head + UBP_AREA_GUARD;
+
+	action[0] = guard + arch->guard_handler;
+	action[1] = arch->guard_flags;
+	action[2] = guard + arch->guard_restorer;
+	action[3] = 0;
+	if (arch->pack_action)
+		arch->pack_action(guard + arch->guard_handler, arch->guard_flags,
+				  guard + arch->guard_restorer, action);
+}
+
+/* What stands once in a space: trampoline, stub, guard, and the action that leads to that. */
 int area_furnish(const struct space *space, uint64_t head, pid_t tid)
 {
 	const struct ubp_arch *arch = space->arch;
+	uint64_t action[4];
 	struct slot_code code;
 	int rc;
 
@@ -425,16 +456,18 @@ int area_furnish(const struct space *space, uint64_t head, pid_t tid)
 	if (rc == 0 && arch->guard)
 		rc = mem_write(&space->mem, tid, head + UBP_AREA_GUARD, arch->guard,
 			       arch->guard_len);
-	return rc;
+	guard_action(arch, head, action);
+	return rc == 0 ? mem_write(&space->mem, tid, head + offsetof(struct guard_head, action),
+				   action, sizeof(action))
+		       : rc;
 }
 
 /* Join @area, mapped and empty, to the space: its head, and what the first has. */
 static int found(struct space *space, struct area *area, struct guard_head *head, pid_t tid,
 		 struct ubp_err *err)
 {
-	const struct ubp_arch *arch = space->arch;
 	struct plant_space *ps = space->plant;
-	uint64_t guard = area->vaddr + UBP_AREA_GUARD, at;
+	uint64_t at;
 	struct area *last = ps->areas;
 	int rc = 0;
 
@@ -443,12 +476,7 @@ static int found(struct space *space, struct area *area, struct guard_head *head
 	if (!last) {
 		rc = area_furnish(space, area->vaddr, tid);
 		head->data = area->vaddr + area->len;
-		head->action[0] = guard + arch->guard_handler;
-		head->action[1] = arch->guard_flags;
-		head->action[2] = guard + arch->guard_restorer;
-		if (arch->pack_action)
-			arch->pack_action(guard + arch->guard_handler, arch->guard_flags,
-					  guard + arch->guard_restorer, head->action);
+		guard_action(space->arch, area->vaddr, head->action);
 	}
 	/* All else before the head: an area with a magic is whole. */
 	if (rc == 0)

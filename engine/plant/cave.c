@@ -28,11 +28,12 @@
  * Is all of this range zero in the target? Then it is the slack it seems to be.
  * So it is with a stub in it, that of a tracer which was killed.
  */
-static bool is_free(const struct ubp_arch *arch, pid_t tid, uint64_t vaddr, size_t len)
+static bool is_free(const struct space *space, pid_t tid, uint64_t vaddr, size_t len)
 {
+	const struct ubp_arch *arch = space->arch;
 	uint8_t bytes[256];
 
-	if (len > sizeof(bytes) || mem_read(tid, vaddr, bytes, len) != len)
+	if (len > sizeof(bytes) || mem_read(&space->mem, tid, vaddr, bytes, len) != len)
 		return false;
 	if (len == arch->stub_len && memcmp(bytes, arch->stub, len) == 0)
 		return true;
@@ -42,9 +43,9 @@ static bool is_free(const struct ubp_arch *arch, pid_t tid, uint64_t vaddr, size
 	return true;
 }
 
-static uint64_t find_cave(const struct ubp_arch *arch, const struct maps *maps, pid_t pid)
+static uint64_t find_cave(const struct space *space, const struct maps *maps, pid_t pid)
 {
-	size_t need = arch->stub_len;
+	size_t need = space->arch->stub_len;
 
 	for (size_t i = 0; i < maps->n; i++) {
 		const struct mapping *m = &maps->v[i];
@@ -58,7 +59,7 @@ static uint64_t find_cave(const struct ubp_arch *arch, const struct maps *maps, 
 			vaddr = m->start + (foffset - m->foffset) + (elf_vaddr & (PAGE - 1));
 		object_free(object);
 		if (vaddr >= m->start && vaddr + need <= m->end &&
-		    is_free(arch, pid, vaddr, need))
+		    is_free(space, pid, vaddr, need))
 			return vaddr;
 	}
 	return 0;
@@ -94,13 +95,13 @@ int cave_open(struct tracee *t, const struct maps *maps, struct cave *cave, stru
 	int rc;
 
 	cave->len = space->arch->stub_len;
-	cave->vaddr = find_cave(space->arch, maps, t->tid);
+	cave->vaddr = find_cave(space, maps, t->tid);
 	if (!cave->vaddr)
 		cave->vaddr = task_auxv(t->tid, AT_ENTRY);
 	/* A stub that is there already stays: a thread may still be on its way out of it, or of a
 	 * signal handler that came between. */
-	if (!cave->vaddr ||
-	    mem_read(t->tid, cave->vaddr, cave->saved, cave->len) != cave->len) {
+	if (!cave->vaddr || mem_read(&t->process->space->mem, t->tid, cave->vaddr, cave->saved,
+				     cave->len) != cave->len) {
 		cave->vaddr = 0; /* nothing is to be put back */
 		return ubp_fail(err, ENOMEM, "process %d has no room for a remote system call",
 				(int)t->process->pid);

@@ -2,8 +2,8 @@
 /* Copyright the ubp authors */
 
 /*
- * A site behind a lead becomes one at it: what made a fault there may run again, by itself, and
- * that is no other hit; or the program's handler skips it, and then there is none.
+ * A site that stands behind a lead becomes one at the lead. An instruction has made a fault there: it may run again
+ * without the lead, which is no other hit; or the program's handler skips it, and then no hit is seen.
  */
 
 #include <errno.h>
@@ -15,11 +15,11 @@
 
 static const char why_fault[] = "its first instructions made a fault";
 
-/* The probe that the site is behind the lead of, or NULL. */
+/* The first of its probes whose lead it stands behind, or NULL. */
 static struct uprobe *led(const struct site *site)
 {
 	for (size_t i = 0; i < site->n_probes; i++)
-		if (!site->is_first && uprobe_behind(site->probes[i]))
+		if (site_behind(site, site->probes[i]))
 			return site->probes[i];
 	return NULL;
 }
@@ -34,10 +34,9 @@ static struct site *make_first(struct plant *plant, struct space *space, pid_t t
 	struct site_origin from = { .code = &probe->code,
 				    .insn = &probe->insn,
 				    .what = probe->what };
-	struct mapping m = { .start = vaddr,
-			     .foffset = site->foffset - uprobe_behind(probe),
-			     .dev = site->dev,
-			     .ino = site->ino };
+	struct mapping m = {
+		.start = vaddr, .foffset = probe->foffset, .dev = site->dev, .ino = site->ino
+	};
 	struct mem_view view = { .mem = &space->mem };
 	struct site *first = NULL;
 	struct ubp_err err;
@@ -102,14 +101,14 @@ bool site_to_first(struct plant *plant, struct tracer *tracer, struct tracee *t,
 		return false;
 	if (site->rung == SITE_JUMPED && !jump_demote(tracer, t, site, why_fault))
 		return false;
-	if (map_get(&tracer->tracees, (uint64_t)tid) != t || space->plant != ps)
+	if (!tracer_has(tracer, t, tid) || space->plant != ps)
 		return false;
 	space->refs++;
 	t->held = true;
 	if (hold_all(tracer, space, JUMP_HOLD_MS) && space->plant == ps && is_movable(site))
 		done = move(plant, space, tid, site);
-	hold_end(tracer, space, map_get(&tracer->tracees, (uint64_t)tid) == t ? t : NULL);
-	if (map_get(&tracer->tracees, (uint64_t)tid) == t)
+	hold_end(tracer, space, tracer_has(tracer, t, tid) ? t : NULL);
+	if (tracer_has(tracer, t, tid))
 		t->held = was_held;
 	space_put(tracer, space);
 	return done;

@@ -97,50 +97,33 @@ static void look_at(struct look *look, const struct maps *maps, const struct tra
 		return;
 	look->unknown = !is_own_stack(maps, t, sp);
 	note(look, pc);
-	stack_words(maps, t->tid, sp, arch->addr_size, note, look);
+	look->unknown |= !stack_words(maps, &t->process->space->mem, t->tid, sp,
+				      arch->addr_size, note, look);
 }
 
-static void look_at_all(struct tracer *tracer, const struct space *space, pid_t tid,
-			struct look *look)
+static void look_at_all(const struct space *space, pid_t tid, struct look *look)
 {
+	const struct tracee *t = NULL;
 	struct maps maps = { 0 };
 	struct ubp_err ignored;
-	size_t pos = 0;
-	void *value;
 
 	for (struct area *a = ((struct plant_space *)space->plant)->areas; a; a = a->next)
 		a->in_use = false;
 	look->unknown = maps_read(tid, &maps, &ignored) < 0;
-	while (!look->unknown && !look->woke_up &&
-	       map_next(&tracer->tracees, &pos, NULL, &value))
-		if (((const struct tracee *)value)->process->space == space)
-			look_at(look, &maps, value);
+	while (!look->unknown && !look->woke_up && (t = space_next(space, t)))
+		look_at(look, &maps, t);
 	if (!look->unknown)
 		look->rings = rings_place(space, &maps, &look->rings_len);
 	maps_free(&maps);
 }
 
-/* Is what stood there what stands there? Or it is mapped no more. */
+/* Nothing of ours stands there; or nothing at all. */
 static bool is_out(const struct space *space, struct mem_view *view, const struct site *site)
 {
-	const struct ubp_arch *arch = space->arch;
-	const struct site_jump *jump = site->jump && site->jump->is_begun ? site->jump : NULL;
-	size_t n = arch->swbp_len, len = n;
-	const uint8_t *ours = NULL;
-	uint8_t now[UBP_INSN_MAX];
+	uint8_t first;
 
-	if (jump) {
-		ours = jump->bytes;
-		len = jump->jump_len;
-	} else if (site->is_patched) {
-		ours = site->patch;
-		len = site->patch_len;
-	}
-	if (mem_view_peek(view, site->vaddr, now, len) != len)
-		return true;
-	if (memcmp(now, arch->swbp, n) == 0 && memcmp(site->insn.bytes, arch->swbp, n) != 0)
-		return false;
-	return !ours || memcmp(now, ours, n) != 0 || memcmp(now + n, ours + n, len - n) != 0;
+	return site_is_out(space, view, site) ||
+	       mem_view_peek(view, site->vaddr, &first, sizeof(first)) != sizeof(first);
 }
 
 /* Does nothing in the program's code lead to us? */
@@ -148,13 +131,14 @@ static bool all_are_out(const struct space *space)
 {
 	const struct plant_space *ps = space->plant;
 	struct mem_view view = { .mem = &space->mem };
-	size_t pos = 0;
-	void *value;
+	size_t n;
+	struct site **sites = plant_sites_by_place(ps, &n);
+	bool all = sites != NULL;
 
-	while (map_next(&ps->sites, &pos, NULL, &value))
-		if (!is_out(space, &view, value))
-			return false;
-	return true;
+	for (size_t i = 0; i < n && all; i++)
+		all = is_out(space, &view, sites[i]);
+	free(sites);
+	return all;
 }
 
 struct gift {
@@ -252,12 +236,14 @@ static void choose(struct giving *g, const struct look *look)
 
 	if (!look->in_detour)
 		give_rings(g, look);
-	if (!look->in_detour && !waits)
+	/* Who is in the guard since a tracer was killed has its site still to find, and what its
+	 * stack holds still to look up. */
+	if (!look->in_detour && !look->in_guard && !waits)
 		give_hijacks(g);
 	/* An address that was moved away with its stack, by a greenlet, comes back some day. */
-	if (!waits)
+	if (!look->in_guard && !waits)
 		give_areas(g);
-	if (!look->in_guard && !(has_link && ps->returns.n))
+	if (!look->in_guard && !ps->returns_wait && !(has_link && ps->returns.n))
 		give_returns(g);
 }
 
@@ -317,9 +303,9 @@ static bool look_around(struct tracer *tracer, struct tracee *t, struct look *re
 	do {
 		look = (struct look){ .space = space };
 		look.unknown = !hold_running(tracer, space, HOLD_MS);
-		is_there = map_get(&tracer->tracees, (uint64_t)tid) == t && space->plant == ps;
+		is_there = tracer_has(tracer, t, tid) && space->plant == ps;
 		if (is_there && !look.unknown)
-			look_at_all(tracer, space, tid, &look);
+			look_at_all(space, tid, &look);
 		hold_end(tracer, space, is_there ? t : NULL);
 	} while (is_there && look.woke_up && !look.unknown && ++tries < TRIES);
 	space_put(tracer, space);

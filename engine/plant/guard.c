@@ -78,6 +78,15 @@ static int make_data(struct tracer *tracer, struct tracee *t, const struct ubp_r
 	return rc;
 }
 
+bool guard_is_shared(const struct process *p)
+{
+	const struct process *other = p->space->processes;
+
+	while (other && (other == p || !other->is_guarded))
+		other = other->next;
+	return other;
+}
+
 int guard_prepare(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
 		  struct ubp_err *err)
 {
@@ -85,7 +94,8 @@ int guard_prepare(struct tracer *tracer, struct tracee *t, const struct ubp_regs
 	struct plant_space *ps = space->plant;
 	int rc = ps->data ? 0 : make_data(tracer, t, at, err);
 
-	if (rc < 0 || t->process->is_guarded || ps->is_taken_over)
+	if (rc < 0 || t->process->is_guarded || ps->is_taken_over ||
+	    guard_is_shared(t->process))
 		return rc;
 	rc = put_word(space, t->tid, ps->data + offsetof(struct guard_data, retired), 1);
 	return rc == 0 ? 0
@@ -124,6 +134,7 @@ int guard_install(struct tracer *tracer, struct tracee *t, const struct ubp_regs
 	struct plant_space *ps = space->plant;
 	struct remote remote;
 	struct action first = { 0 }, old = { 0 };
+	bool has_chain = guard_is_shared(p);
 	int rc;
 
 	if (p->is_guarded)
@@ -132,11 +143,11 @@ int guard_install(struct tracer *tracer, struct tracee *t, const struct ubp_regs
 	if (rc < 0)
 		return rc;
 	rc = action_swap(&remote, SIGTRAP, 0, &first, err);
-	if (rc == 0 && keep_chain(space, p->pid, &first) < 0)
+	if (rc == 0 && !has_chain && keep_chain(space, p->pid, &first) < 0)
 		rc = ubp_fail(err, EFAULT, "cannot write to process %d", (int)p->pid);
 	if (rc == 0)
 		rc = action_swap(&remote, SIGTRAP, own_action(ps), &old, err);
-	if (rc == 0 && correct_chain(space, p->pid, &first, &old) < 0)
+	if (rc == 0 && !has_chain && correct_chain(space, p->pid, &first, &old) < 0)
 		rc = ubp_fail(err, EFAULT, "cannot write to process %d", (int)p->pid);
 	if (rc == 0)
 		rc = action_open_masks(&remote, err);
@@ -291,11 +302,10 @@ void guard_open_masks(struct tracer *tracer, struct tracee *t, const struct maps
 	const struct process *p = t->process;
 	pid_t tid = t->tid;
 	size_t n;
-	pid_t *tids = space_ids(p->space, p, &n);
+	pid_t *tids = space_ids(tracer, p->space, p, &n);
 
 	open_mask(t, maps);
-	for (size_t i = 0; tids && i < n && map_get(&tracer->tracees, (uint64_t)tid) == t;
-	     i++) {
+	for (size_t i = 0; tids && i < n && tracer_has(tracer, t, tid); i++) {
 		struct tracee *other = map_get(&tracer->tracees, (uint64_t)tids[i]);
 
 		if (!other || other == t || other->held || !task_blocks_trap(other->tid))
@@ -305,7 +315,7 @@ void guard_open_masks(struct tracer *tracer, struct tracee *t, const struct maps
 			attach_let_go(other);
 		}
 	}
-	free(tids);
+	ids_give(tracer, tids);
 }
 
 int guard_close_mask(struct tracee *t)

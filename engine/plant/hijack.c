@@ -30,8 +30,9 @@
 #define RET_POPS_MAX 4096
 #define STACK_FIRST  0x1000 /* of a stack, looked through at once, bytes */
 #define STACK_CHUNK  0x8000
-/* No frame is as large as this. */
-#define FRAME_MAX 0x100000ULL
+/* No frame is as large as this; nor is a thread's stack. */
+#define FRAME_MAX        0x100000ULL
+#define THREAD_STACK_MAX 0x10000000ULL
 
 /* Its entry, looked for as far as detours go; .word is 0 where there is none. */
 static struct guard_hijack find(const struct space *space, uint64_t slot_vaddr,
@@ -80,8 +81,7 @@ uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t wo
 	return entry.word && entry.real ? entry.real : word;
 }
 
-/* Its frame is over: the next one that uses the word may have the entry. */
-static void set_free(const struct space *space, pid_t tid, uint64_t entry)
+void hijack_set_free(const struct space *space, pid_t tid, uint64_t entry)
 {
 	const uint64_t none = 0;
 
@@ -97,7 +97,16 @@ static void set_given_back(const struct space *space, pid_t tid, uint64_t entry,
 
 	(void)mem_write(&space->mem, tid, entry + offsetof(struct guard_hijack, time), &given,
 			sizeof(given));
-	set_free(space, tid, entry);
+	hijack_set_free(space, tid, entry);
+}
+
+bool hijack_has(const struct space *space, uint64_t slot_vaddr, const struct site **ret_site)
+{
+	uint64_t at = 0;
+	struct guard_hijack entry = find(space, slot_vaddr, &at);
+
+	*ret_site = entry.word && entry.real ? plant_site_of_slot(space, entry.back) : NULL;
+	return entry.word && entry.real;
 }
 
 const struct site *hijack_drop(const struct space *space, pid_t tid, uint64_t slot_vaddr)
@@ -107,7 +116,7 @@ const struct site *hijack_drop(const struct space *space, pid_t tid, uint64_t sl
 
 	if (!entry.word || !entry.real)
 		return NULL;
-	set_free(space, tid, at);
+	hijack_set_free(space, tid, at);
 	return plant_site_of_slot(space, entry.back);
 }
 
@@ -189,24 +198,28 @@ uint64_t hijack_nearest(const struct space *space, uint64_t vaddr)
 	return best == UINT64_MAX ? 0 : best;
 }
 
-static void take_stack(struct tracee *t, uint64_t sp)
+/* Up to @end: a C library has what belongs to a thread behind its stack. 0: not known. */
+static void take_stack(struct tracee *t, uint64_t sp, uint64_t end)
 {
 	const struct plant_space *ps = t->process->space->plant;
 	size_t size = t->process->space->arch->addr_size, len;
 	uint8_t words[STACK_CHUNK];
 	uint64_t first = sp & ~7ULL, last = first;
 
-	/* Behind the stack may be other memory that can be read. */
-	for (uint64_t at = first; at - last < FRAME_MAX + STACK_CHUNK; at += len) {
+	if (end - first >= THREAD_STACK_MAX)
+		end = UINT64_MAX;
+	/* Behind the stack may be other memory that can be read: a program's that has our address all
+	 * over it, too. What is entered for a word bounds how far one goes. */
+	for (uint64_t at = first; at < end && at - last < FRAME_MAX + STACK_CHUNK; at += len) {
 		size_t got;
 
 		len = at == first ? STACK_FIRST : STACK_CHUNK;
-		got = mem_read(t->tid, at, words, len);
+		len = len < end - at ? len : end - at;
+		got = mem_read(&t->process->space->mem, t->tid, at, words, len);
 		for (size_t i = 0; i + size <= got; i += size)
-			if (memcmp(words + i, &ps->return_vaddr, size) == 0) {
+			if (memcmp(words + i, &ps->return_vaddr, size) == 0 &&
+			    hijack_take(t, at + i))
 				last = at + i;
-				(void)hijack_take(t, last);
-			}
 		if (got < len)
 			return;
 	}
@@ -228,12 +241,31 @@ uint64_t hijack_duration(const struct space *space, uint64_t sp, uint64_t back)
 	return 0;
 }
 
-void hijack_take_stacks(struct tracee *t, uint64_t sp)
+static void take_interrupted(struct tracee *t, uint64_t sp)
 {
-	take_stack(t, sp);
 	for (unsigned i = 0; i < STACKS_MAX; i++)
 		if (t->interrupted_sp[i] && !is_near(t->interrupted_sp[i], sp))
-			take_stack(t, t->interrupted_sp[i]);
+			take_stack(t, t->interrupted_sp[i], 0);
+}
+
+void hijack_take_own(struct tracee *t)
+{
+	const struct space *space = t->process->space;
+	const struct plant_space *ps = space->plant;
+	uint64_t pointer = 0;
+	struct ubp_regs regs;
+
+	if (!ps->hijacks || arch_has_link(space->arch) || ubp_host_get_regs(t->tid, &regs) < 0)
+		return;
+	(void)ubp_host_get_thread_pointer(space->arch, t->tid, &regs, &pointer);
+	take_stack(t, regs.r[space->arch->sp], pointer);
+	take_interrupted(t, regs.r[space->arch->sp]);
+}
+
+void hijack_take_stacks(struct tracee *t, uint64_t sp)
+{
+	take_stack(t, sp, 0);
+	take_interrupted(t, sp);
 }
 
 /* The entry in use of the word that somebody has just returned by, 0: there is none. */
@@ -259,13 +291,12 @@ static uint64_t find_returned_by(const struct space *space, uint64_t sp, uint64_
 	return 0;
 }
 
-void hijack_save_returning(struct tracer *tracer, const struct space *space)
+void hijack_save_returning(const struct space *space)
 {
 	const struct plant_space *ps = space->plant;
 	const struct ubp_arch *arch = space->arch;
 	struct tracee *t = NULL;
 
-	(void)tracer;
 	if (arch_has_link(arch) || !arch->leave_trampoline)
 		return;
 	while ((t = space_next(space, t))) {
@@ -282,7 +313,7 @@ void hijack_save_returning(struct tracer *tracer, const struct space *space)
 		regs.r[arch->pc] = ps->trampoline + arch->swbp_len;
 		arch->leave_trampoline(&regs);
 		if (ubp_host_set_regs(t->tid, &regs) == 0)
-			set_free(space, t->tid, entry);
+			hijack_set_free(space, t->tid, entry);
 	}
 }
 
@@ -305,15 +336,6 @@ static int put_back_one(const struct plant_space *owner, const struct space *spa
 	/* Who is on the way back already goes by the word, if the entry is over. */
 	set_given_back(space, tid, at, entry->real);
 	return 1;
-}
-
-static void count_skipped(const struct space *space, const struct guard_hijack *entry)
-{
-	const struct site *site = plant_site_of_slot(space, entry->back);
-
-	for (size_t i = 0; site && i < site->n_probes; i++)
-		if (site->probes[i]->is_return)
-			uprobe_count(&site->probes[i]->stats.missed[MISSED_SKIPPED]);
 }
 
 bool hijack_waits(const struct space *space)
@@ -357,7 +379,7 @@ static void put_back_some(struct plant_space *owner, struct undo *undo, pid_t ti
 		if (rc < 0)
 			leave_hijack(undo, &some[i], rc);
 		else if (rc == 0 && undo->space->plant == owner)
-			count_skipped(undo->space, &some[i]);
+			hijack_count(undo->space, &some[i], MISSED_SKIPPED);
 	}
 }
 

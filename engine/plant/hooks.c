@@ -16,13 +16,13 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "engine/base/cancel.h"
 #include "engine/base/err.h"
+#include "engine/base/proc.h"
 #include "engine/object/mapped.h"
 #include "engine/object/maps.h"
 #include "engine/object/object.h"
@@ -33,11 +33,11 @@ static const struct {
 	const char *name;
 	unsigned watches;
 } unwinders[] = {
-	{ "_Unwind_RaiseException", WATCH_UNWIND },
+	{ "_Unwind_RaiseException", WATCH_UNWIND | WATCH_OWN_STACK },
 	{ "_Unwind_Resume", WATCH_UNWIND | WATCH_RESUME },
-	{ "_Unwind_Resume_or_Rethrow", WATCH_UNWIND },
-	{ "_Unwind_ForcedUnwind", WATCH_UNWIND },
-	{ "_Unwind_Backtrace", WATCH_UNWIND },
+	{ "_Unwind_Resume_or_Rethrow", WATCH_UNWIND | WATCH_OWN_STACK },
+	{ "_Unwind_ForcedUnwind", WATCH_UNWIND | WATCH_OWN_STACK },
+	{ "_Unwind_Backtrace", WATCH_UNWIND | WATCH_OWN_STACK },
 	/* What a handler calls at its start, and what gives an exception back. */
 	{ "__cxa_begin_catch", WATCH_CATCH },
 	{ "_Unwind_DeleteException", WATCH_CATCH },
@@ -63,7 +63,7 @@ static const struct {
 struct hook_file {
 	uint64_t dev, ino;
 	uint64_t loader;              /* file offset of the loader's function; 0: none */
-	uint64_t unwind[N_UNWINDERS]; /* likewise */
+	uint64_t unwind[N_UNWINDERS]; /* file offsets of unwinders; 0: none */
 	struct object_exits exits[N_UNWINDERS];
 	bool hides_unwinder, wants_shadow_stack, is_go;
 	struct hook_file *next;
@@ -94,6 +94,14 @@ static void ask_object(struct hook_file *f, struct object *object)
 	}
 }
 
+static void free_file(struct hook_file *f)
+{
+	for (size_t i = 0; i < N_UNWINDERS; i++)
+		free(f->exits[i].exits);
+	free(f);
+}
+
+/* NULL: there is no memory for it, or the session ends meanwhile. */
 static struct hook_file *ask_file(struct plant *plant, pid_t pid, const struct mapping *m)
 {
 	struct hook_file *f = plant->hook_files;
@@ -112,6 +120,11 @@ static struct hook_file *ask_file(struct plant *plant, pid_t pid, const struct m
 	if (object)
 		ask_object(f, object);
 	object_free(object);
+	if (cancel_is_asked()) {
+		plant_note_unread(plant, m->path);
+		free_file(f);
+		return NULL;
+	}
 	f->next = plant->hook_files;
 	plant->hook_files = f;
 	return f;
@@ -134,9 +147,7 @@ void hooks_free(struct plant *plant)
 	while (plant->hook_files) {
 		struct hook_file *next = plant->hook_files->next;
 
-		for (size_t i = 0; i < N_UNWINDERS; i++)
-			free(plant->hook_files->exits[i].exits);
-		free(plant->hook_files);
+		free_file(plant->hook_files);
 		plant->hook_files = next;
 	}
 }
@@ -199,13 +210,13 @@ static int each_unwinder(const struct each *each, const struct hook_file *f, siz
 	return rc;
 }
 
-int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps,
+int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps, bool has_returns,
 	       int (*call)(void *ctx, const struct mapping *m, uint64_t vaddr,
 			   unsigned watches),
 	       void *ctx)
 {
 	const struct mapping *loader = maps_at(maps, task_auxv(pid, AT_BASE));
-	bool unwind = has_return_probe(plant);
+	bool unwind = has_returns || has_return_probe(plant);
 	int rc = 0;
 
 	for (size_t i = 0; i < maps->n && rc == 0; i++) {
@@ -217,9 +228,11 @@ int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps,
 		if (!m->exec || !m->ino ||
 		    !(is_loader || (unwind && may_unwind(plant, maps, m))))
 			continue;
+		if (cancel_is_asked())
+			return -EINTR;
 		f = ask_file(plant, pid, m);
 		if (!f)
-			return -ENOMEM;
+			return cancel_is_asked() ? -EINTR : -ENOMEM;
 		if (is_loader)
 			rc = each_at(&each, f->loader, WATCH_LOADER);
 		for (size_t k = 0; unwind && k < N_UNWINDERS && rc == 0; k++)
@@ -228,28 +241,12 @@ int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps,
 	return rc;
 }
 
-/* The start of a file of /proc; "" where it can't be read. */
-static void read_text(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t len = 0;
-	ssize_t n = 1;
-
-	while (fd >= 0 && n > 0 && len < size - 1) {
-		n = read(fd, text + len, size - 1 - len);
-		len += n > 0 ? (size_t)n : 0;
-	}
-	if (fd >= 0)
-		close(fd);
-	text[len] = '\0';
-}
-
 static bool can_shadow_stack(struct plant *plant)
 {
 	char text[8192];
 
 	if (plant->cpu == CPU_NOT_ASKED) {
-		read_text("/proc/cpuinfo", text, sizeof(text));
+		(void)proc_read("/proc/cpuinfo", text, sizeof(text));
 		plant->cpu = return_way_cpuinfo_has_shadow_stack(text) ? CPU_SHADOW_STACK
 								       : CPU_PLAIN;
 	}
@@ -259,12 +256,11 @@ static bool can_shadow_stack(struct plant *plant)
 void hooks_return_facts(struct plant *plant, pid_t pid, const struct maps *maps,
 			struct return_facts *ret_facts)
 {
-	char path[64], status[8192];
+	char *status = proc_read_status(pid);
 
 	*ret_facts = (struct return_facts){ .can_shadow_stack = can_shadow_stack(plant) };
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	read_text(path, status, sizeof(status));
-	ret_facts->shadow_stack = return_way_status_has_shadow_stack(status);
+	ret_facts->shadow_stack = status && return_way_status_has_shadow_stack(status);
+	free(status);
 	for (size_t i = 0; i < maps->n; i++) {
 		const struct mapping *m = &maps->v[i];
 		const struct hook_file *f;

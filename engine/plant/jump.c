@@ -14,6 +14,7 @@
 #include "engine/event/ring.h"
 #include "engine/object/maps.h"
 #include "engine/plant/jump_batch.h"
+#include "engine/plant/kernel.h"
 
 /* What a block may take, before it is made; what is not needed stays untouched memory. */
 #define PROBE_GUESS 1024
@@ -68,6 +69,10 @@ static const char *why_not(const struct plant_space *ps, const struct site *site
 {
 	size_t len = 0;
 
+	if (!site->n_probes) {
+		len = (size_t)site->scan->len + site->scan->padding;
+		return len ? neighbour(ps, site, len) : site->scan->why;
+	}
 	if (site->n_probes > UBP_DETOUR_PROBES)
 		return "more probes than a detour has room for";
 	if (site->watches)
@@ -79,6 +84,8 @@ static const char *why_not(const struct plant_space *ps, const struct site *site
 
 		if (!probe->window.len)
 			return probe->window.why ? probe->window.why : "not looked at";
+		if (site_behind(site, probe) != uprobe_behind(probe))
+			return "somebody else has a breakpoint on its first instruction";
 		if (uprobe_behind(probe) != uprobe_behind(site->probes[0]))
 			return "another probe stands on the instruction behind the probed one";
 		len = probe->window.len + probe->window.padding;
@@ -113,10 +120,19 @@ static const char *keep_reason(struct plant *plant, const char *text)
 	return "refused";
 }
 
+void jump_free_reasons(struct plant *plant)
+{
+	for (size_t i = 0; i < sizeof(plant->reasons) / sizeof(plant->reasons[0]); i++) {
+		free(plant->reasons[i]);
+		plant->reasons[i] = NULL;
+	}
+}
+
 static bool is_candidate(const struct site *site)
 {
-	return site->n_probes && site->planted && !site->is_patched && !site->is_spared &&
-	       site->rung == SITE_BOOSTED && !site->no_jump;
+	return (site->n_probes || (site->scan && scan_is_one(site))) && site->planted &&
+	       !site->is_patched && !site->is_spared && site->rung == SITE_BOOSTED &&
+	       !site->no_jump;
 }
 
 static bool has_return(const struct site *site)
@@ -146,10 +162,17 @@ static int collect(struct plant_space *ps, struct jump_batch *batch)
 		if (site->no_jump)
 			continue;
 		/* Made before, and put off. */
-		batch->tries[batch->n++] = (struct jump_try){ site, site->jump };
+		batch->tries[batch->n++] =
+			(struct jump_try){ .site = site, .jump = site->jump };
 		site->jump = NULL;
 	}
 	return 0;
+}
+
+/* Has it to do with return addresses that are replaced? */
+static bool needs_table(const struct site *site)
+{
+	return has_return(site) || !site->n_probes;
 }
 
 /* Those that would have to replace return addresses, or to know what was, and can't. */
@@ -160,7 +183,7 @@ static void refuse_returns(struct jump_batch *batch, bool all, const char *why)
 	for (size_t i = 0; i < batch->n; i++) {
 		struct jump_try *try = &batch->tries[i];
 
-		if (all || has_return(try->site))
+		if (all || needs_table(try->site))
 			jump_refuse(try->site, why);
 		else
 			batch->tries[kept++] = *try;
@@ -181,10 +204,12 @@ static size_t guess(const struct plant *plant, const struct jump_try *tries, siz
 {
 	size_t len = 0;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		len += tries[i].site->n_probes ? 0 : PROBE_GUESS;
 		for (size_t p = 0; p < tries[i].site->n_probes; p++)
 			len += PROBE_GUESS + (plant->frames ? STACK_GUESS : 0) +
 			       OP_GUESS * tries[i].site->probes[p]->program->n_ops;
+	}
 	return len;
 }
 
@@ -230,12 +255,12 @@ static bool provide_returns(const struct plant *plant, struct tracer *tracer, st
 	size_t i = 0;
 
 	/* Stacks may lead through addresses that are replaced later. */
-	while (i < batch->n && !plant->frames && !has_return(batch->tries[i].site))
+	while (i < batch->n && !plant->frames && !needs_table(batch->tries[i].site))
 		i++;
 	if (i < batch->n)
 		(void)watch_wake_begins(t->process->space, tid);
 	if (i < batch->n && hijack_provide(tracer, t, at, maps, &err) < 0) {
-		if (map_get(&tracer->tracees, (uint64_t)tid) != t)
+		if (!tracer_has(tracer, t, tid))
 			return false;
 		refuse_returns(
 			batch, plant->frames,
@@ -276,7 +301,7 @@ void jump_refuse_all(struct plant_space *ps)
 	}
 }
 
-struct jump_batch *jump_collect(const struct plant *plant, const struct space *space)
+struct jump_batch *jump_collect(struct plant *plant, const struct space *space)
 {
 	struct plant_space *ps = space->plant;
 	struct jump_batch *batch;
@@ -287,6 +312,7 @@ struct jump_batch *jump_collect(const struct plant *plant, const struct space *s
 	if (!plant->rings || ps->closing || ps->jumps_failed || !ps->data || !ps->areas ||
 	    !ps->areas->keys || ps->unguarded || !space->arch->build_detour)
 		return NULL;
+	scan_look(plant, space, space->mem.pid);
 	batch = calloc(1, sizeof(*batch));
 	if (!batch || collect(ps, batch) < 0 || !batch->n) {
 		jump_batch_free(batch);
@@ -317,7 +343,7 @@ int jump_prepare(struct plant *plant, struct tracer *tracer, struct tracee *t,
 	maps_free(&maps);
 	if (rc == 0)
 		return 0;
-	if (map_get(&tracer->tracees, (uint64_t)tid) != t)
+	if (!tracer_has(tracer, t, tid))
 		return ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
 	give_up(t->process->space->plant, keep_reason(plant, err->text));
 	return rc;
@@ -325,15 +351,28 @@ int jump_prepare(struct plant *plant, struct tracer *tracer, struct tracee *t,
 
 /* --- their detours ------------------------------------------------------------------- */
 
+static const char why_not_written[] = "its detour cannot be written";
+
+/* What all detours of a batch are made with. */
+struct build {
+	struct plant *plant;
+	struct space *space;
+	struct mem_view view; /* of the program's code */
+	struct mem_writes writes;
+	uint32_t cell;
+};
+
 /* What the program itself has there. */
-static int find_window(const struct space *space, const struct site *site,
-		       struct window *ret_window, struct ubp_err *err)
+static int find_window(const struct space *space, struct mem_view *view,
+		       const struct site *site, struct window *ret_window, struct ubp_err *err)
 {
-	const struct uprobe_window *w = &site->probes[0]->window;
+	const struct uprobe_window *w = site->n_probes ? &site->probes[0]->window : site->scan;
 	uint8_t code[UBP_WINDOW_MAX];
 	size_t got;
 
-	got = mem_peek(&space->mem, site->vaddr, code, w->len);
+	if (!w)
+		return ubp_fail(err, EINVAL, "nothing is known of its window");
+	got = mem_view_peek(view, site->vaddr, code, w->len);
 	/* Its first bytes are a breakpoint's. */
 	memcpy(code, site->insn.bytes, site->insn.len < got ? site->insn.len : got);
 	return space->arch->find_window(code, got, w->padding, site->vaddr, ret_window, err);
@@ -377,24 +416,26 @@ static uint64_t ns_factor(const struct plant *plant, struct plant_space *ps,
 /* As much of a function is shown to who makes its detour. */
 #define CODE_MAX 64
 
-static int generate(const struct plant *plant, const struct space *space,
-		    const struct site *site, uint64_t vaddr, uint32_t *cell,
+static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 		    struct site_jump *jump, struct ubp_err *err)
 {
-	struct plant_space *ps = space->plant;
-	const struct ubp_arch *arch = space->arch;
+	const struct plant *plant = b->plant;
+	struct plant_space *ps = b->space->plant;
+	const struct ubp_arch *arch = b->space->arch;
 	struct detour_probe probes[UBP_DETOUR_PROBES];
 	uint8_t code[CODE_MAX];
 	struct window window;
-	const struct uprobe *first = site->probes[0];
+	bool scans = !site->n_probes;
 	struct detour_plan plan = {
-		.site = site_probed(site, first),
-		.lead = uprobe_behind(first) ? &first->window.lead : NULL,
+		.site = scans ? site->vaddr : site_probed(site, site->probes[0]),
+		.lead = !scans && uprobe_behind(site->probes[0]) ? &site->probes[0]->window.lead
+								 : NULL,
+		.scans = scans,
 		.vaddr = vaddr,
 		.gate = ps->data + offsetof(struct guard_data, gate),
 		.window = &window,
 		.code = code,
-		.code_len = mem_peek(&space->mem, site->vaddr, code, sizeof(code)),
+		.code_len = mem_view_peek(&b->view, site->vaddr, code, sizeof(code)),
 		.probes = probes,
 		.lossless = plant->lossless,
 		.count_dropped = plant->count_dropped,
@@ -404,16 +445,18 @@ static int generate(const struct plant *plant, const struct space *space,
 		.hijacks_mask = ps->hijacks_mask,
 		.return_vaddr = ps->return_vaddr,
 	};
-	int rc = find_window(space, site, &window, err);
+	int rc = find_window(b->space, &b->view, site, &window, err);
 
 	if (rc < 0)
 		return rc;
-	plan.n_probes = fill_probes(plant, site, cell, probes);
+	plan.n_probes = fill_probes(plant, site, &b->cell, probes);
 	plan.ns_factor = ns_factor(plant, ps, &plan);
+	plan.leaves_kernel_return = kernel_may_be_misled(plant, site);
 	rc = arch->build_detour(&plan, &jump->detour, err);
 	if (rc < 0)
 		return rc;
 	jump->copy = vaddr;
+	jump->scans = plan.scans;
 	jump->len = (uint32_t)jump->detour.len;
 	jump->n = window.n;
 	for (size_t i = 0; i < window.n; i++) {
@@ -423,16 +466,17 @@ static int generate(const struct plant *plant, const struct space *space,
 	jump->jump_len = window.jump_len;
 	/* What it takes of the fill behind the function. */
 	if (window.jump_len > window.len &&
-	    mem_peek(&space->mem, site->vaddr + window.len, jump->orig + window.len,
-		     window.jump_len - window.len) != (size_t)(window.jump_len - window.len))
+	    mem_view_peek(&b->view, site->vaddr + window.len, jump->orig + window.len,
+			  window.jump_len - window.len) !=
+		    (size_t)(window.jump_len - window.len))
 		return ubp_fail(err, EFAULT, "it cannot be read");
 	return arch->build_jump(&window, site->vaddr, vaddr + jump->detour.entry_at,
 				jump->bytes, err);
 }
 
 /* The block: what a later session needs to know, then the code. */
-static int write_block(const struct space *space, const struct site *site,
-		       const struct site_jump *jump, uint64_t block)
+static void write_block(struct mem_writes *writes, const struct site *site,
+			const struct site_jump *jump, uint64_t block)
 {
 	struct guard_jump head = {
 		.magic = UBP_JUMP_MAGIC,
@@ -442,19 +486,18 @@ static int write_block(const struct space *space, const struct site *site,
 		.jump_len = jump->jump_len,
 		.n_orig = jump->jump_len,
 	};
-	int rc;
 
 	_Static_assert(sizeof(head) <= UBP_SLOT_SIZE, "in front of the copy");
 	memcpy(head.orig, jump->orig, head.n_orig);
-	rc = mem_write(&space->mem, 0, block, &head, sizeof(head));
-	return rc == 0 ? mem_write(&space->mem, 0, jump->copy, jump->detour.code, jump->len)
-		       : rc;
+	mem_writes_add(writes, block, &head, sizeof(head));
+	mem_writes_add(writes, jump->copy, jump->detour.code, jump->len);
 }
 
 /* Where its breakpoints are, for the hit path. */
 static int note_traps(struct plant_space *ps, struct site *site, const struct site_jump *jump)
 {
-	int rc = 0;
+	int rc = jump->scans ? map_put(&ps->traps, jump->copy + jump->detour.trap_at[0], site)
+			     : 0;
 
 	for (size_t i = 0; i < site->n_probes && rc == 0; i++) {
 		if (jump->detour.trap_at[i])
@@ -464,6 +507,14 @@ static int note_traps(struct plant_space *ps, struct site *site, const struct si
 				     site);
 	}
 	return rc < 0 ? rc : 0;
+}
+
+static void forget_traps(struct plant_space *ps, const struct site_jump *jump)
+{
+	for (size_t i = 0; i < UBP_DETOUR_PROBES; i++) {
+		map_remove(&ps->traps, jump->copy + jump->detour.trap_at[i]);
+		map_remove(&ps->traps, jump->copy + jump->detour.ret_trap_at[i]);
+	}
 }
 
 /* A block that an earlier session left, if it serves. 0: none. */
@@ -487,17 +538,16 @@ static uint64_t old_block(const struct space *space, const struct batch_area *a,
 }
 
 /* Its detour, in a block that was there before or a new one. Returns why not, or NULL. */
-static const char *make_block(struct plant *plant, const struct space *space,
-			      struct batch_area *a, struct site *site, uint32_t *cell,
+static const char *make_block(struct build *b, struct batch_area *a, struct site *site,
 			      struct site_jump *jump, uint64_t *ret_block)
 {
+	const struct space *space = b->space;
 	size_t room = 0;
 	uint64_t block = old_block(space, a, site, &room);
 	struct ubp_err err;
 
 	ubp_err_reset(&err);
-	if (block &&
-	    generate(plant, space, site, block + UBP_SLOT_SIZE, cell, jump, &err) == 0 &&
+	if (block && generate(b, site, block + UBP_SLOT_SIZE, jump, &err) == 0 &&
 	    jump->len + UBP_SLOT_SIZE <= room) {
 		area_own_block(area_of(space->plant, block), block, room, site);
 		*ret_block = block;
@@ -505,27 +555,36 @@ static const char *make_block(struct plant *plant, const struct space *space,
 	}
 	forget_code(jump);
 	block = a->area->vaddr + a->area->used;
-	if (generate(plant, space, site, block + UBP_SLOT_SIZE, cell, jump, &err) < 0)
-		return keep_reason(plant, err.text);
+	if (generate(b, site, block + UBP_SLOT_SIZE, jump, &err) < 0)
+		return keep_reason(b->plant, err.text);
 	*ret_block = block;
 	return area_take_block(a->area, jump->len + UBP_SLOT_SIZE, site) ? NULL
 									 : "its area is full";
 }
 
-static const char *build_one(struct plant *plant, struct space *space, struct batch_area *a,
-			     struct site *site, uint32_t *cell, struct site_jump **ret_jump)
+static const char *build_one(struct build *b, struct batch_area *a, struct site *site,
+			     struct site_jump **ret_jump)
 {
+	struct plant_space *ps = b->space->plant;
 	struct site_jump *jump = calloc(1, sizeof(*jump));
+	struct area *area;
 	uint64_t block = 0;
 	const char *why;
 
 	if (!jump)
 		return "out of memory";
-	why = make_block(plant, space, a, site, cell, jump, &block);
-	if (!why && (write_block(space, site, jump, block) < 0 ||
-		     area_enter_copy(space, 0, area_of(space->plant, block), jump->copy) < 0 ||
-		     note_traps(space->plant, site, jump) < 0))
-		why = "its detour cannot be written";
+	why = make_block(b, a, site, jump, &block);
+	area = area_of(ps, block);
+	if (!why) {
+		write_block(&b->writes, site, jump, block);
+		if ((jump->scans &&
+		     area_enter_trap(&b->writes, area, jump->copy + jump->detour.trap_at[0],
+				     jump->copy) < 0) ||
+		    note_traps(ps, site, jump) < 0)
+			why = why_not_written;
+		else
+			area_enter_copy(&b->writes, area, jump->copy);
+	}
 	free(jump->detour.code);
 	jump->detour.code = NULL;
 	if (why)
@@ -535,11 +594,31 @@ static const char *build_one(struct plant *plant, struct space *space, struct ba
 	return why;
 }
 
+/* The areas may lack any of them. */
+static void give_up_all(struct plant_space *ps, struct jump_batch *batch)
+{
+	for (size_t i = 0; i < batch->n; i++) {
+		struct jump_try *try = &batch->tries[i];
+
+		if (!try->jump || !try->is_built)
+			continue;
+		forget_traps(ps, try->jump);
+		jump_free(try->jump);
+		try->jump = NULL;
+		jump_refuse(try->site, why_not_written);
+	}
+}
+
 void jump_build(struct plant *plant, struct space *space, pid_t pid, struct jump_batch *batch)
 {
-	uint32_t cell = 0;
+	struct build *b = calloc(1, sizeof(*b));
 	size_t k = 0;
 
+	if (!b)
+		return;
+	b->plant = plant;
+	b->space = space;
+	b->view.mem = b->writes.mem = &space->mem;
 	rings_look_around(space, pid, NULL, 0);
 	for (size_t i = 0; i < batch->n; i++) {
 		struct jump_try *try = &batch->tries[i];
@@ -547,9 +626,13 @@ void jump_build(struct plant *plant, struct space *space, pid_t pid, struct jump
 		while (k < batch->n_areas && try->site->vaddr >= batch->areas[k].hi)
 			k++;
 		if (k == batch->n_areas)
-			return;
-		if (!try->jump)
-			jump_refuse(try->site, build_one(plant, space, &batch->areas[k],
-							 try->site, &cell, &try->jump));
+			break;
+		if (try->jump)
+			continue;
+		jump_refuse(try->site, build_one(b, &batch->areas[k], try->site, &try->jump));
+		try->is_built = try->jump != NULL;
 	}
+	if (mem_writes_end(&b->writes) < 0)
+		give_up_all(space->plant, batch);
+	free(b);
 }

@@ -34,6 +34,7 @@ struct site_jump {
 	bool is_written; /* all of it stands */
 	bool is_left;    /* it could not be taken out again */
 	bool in_use;     /* somebody is in its code */
+	bool scans;      /* the detour scans the stack (detour_plan.scans) */
 };
 
 struct jump_batch;
@@ -41,7 +42,7 @@ struct jump_batch;
 /* The space is unguarded: its sites stay breakpoints, and are told why. */
 void jump_refuse_all(struct plant_space *ps);
 /* What could be a jump and is none yet. NULL: nothing, or out of memory. */
-struct jump_batch *jump_collect(const struct plant *plant, const struct space *space);
+struct jump_batch *jump_collect(struct plant *plant, const struct space *space);
 /*
  * @t: a held thread of that space, that goes on with @at. Errors: -ESRCH; whatever else
  * fails means that breakpoints stay breakpoints, with the reason in site->no_jump. The batch
@@ -58,6 +59,8 @@ void jump_build(struct plant *plant, struct space *space, pid_t pid, struct jump
 void jump_write(struct tracer *tracer, struct space *space, const struct tracee *keep,
 		struct jump_batch *batch);
 void jump_batch_free(struct jump_batch *batch);
+/* At the end of a session: sites and statistics name them no more. */
+void jump_free_reasons(struct plant *plant);
 /*
  * Nothing was done with it, for no thread could be stopped: its sites are due again, but not soon.
  * The batch is freed.
@@ -105,6 +108,8 @@ uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t wo
  * sites with it. NULL: there is none.
  */
 struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr);
+/* Is an entry of this stack word in use? *ret_site: whose; NULL: that is not known. */
+bool hijack_has(const struct space *space, uint64_t slot_vaddr, const struct site **ret_site);
 /* The stack word holds something else by now: the one that was there will not return. Its site;
  * NULL: there was none. */
 const struct site *hijack_drop(const struct space *space, pid_t tid, uint64_t slot_vaddr);
@@ -117,15 +122,44 @@ uint64_t hijack_nearest(const struct space *space, uint64_t vaddr);
 uint64_t hijack_duration(const struct space *space, uint64_t sp, uint64_t back);
 /* A signal comes while it is there: its handler may run on another stack. */
 void hijack_note_stack(struct tracee *t, uint64_t sp);
+/* Its frame is over: the next one that uses the word may have the entry. */
+void hijack_set_free(const struct space *space, pid_t tid, uint64_t entry);
+
+/* --- hijack_open.c: functions that do not return any more ----------------------------- */
+
+struct guard_hijack;
+
+/* Count @entry as missed, for each return probe of its function. */
+void hijack_count(const struct space *space, const struct guard_hijack *entry,
+		  enum missed_why why);
+/* @t ends: what detours have replaced in its stacks is the tracer's from now on (hijack_take_own()), or,
+ * where there are link registers, counted. @is_last: then all that no stack told of counts, too,
+ * as those that a longjmp() skipped. */
+void hijack_thread_ends(struct tracee *t, bool is_last);
+/* @t is about to execute a program, and @is_alone in its process. What it leaves open is noted, to
+ * be counted once its memory is gone. @is_in_it: it is in that system call, and the last of the others
+ * has ended. */
+void hijack_note_exec(struct tracee *t, bool is_alone, bool is_in_it);
+/* Its memory is gone. */
+void hijack_count_exec(struct space *space);
+/* @first, in a copy of its parent's memory that is kept, has what detours had replaced for that: its
+ * parent will return there, too, so they are not counted in the copy. They are the tracer's from now on,
+ * and its parent's tables do not know that (plant_clean_copy()); where there are link registers they
+ * stay as they are. */
+void hijack_adopt(struct tracee *first);
+
 /* hijack_take() for all from @sp upwards on this stack, and on those that signals came to. */
 void hijack_take_stacks(struct tracee *t, uint64_t sp);
+/* The same for a stopped thread and all of its stack, from where it is. Not where there are link
+ * registers: nothing tells where those addresses are. */
+void hijack_take_own(struct tracee *t);
 /* Where they are not put back: their detours' blocks are in use. */
 void hijack_note_blocks(const struct space *space);
 /*
  * Where a signal's frame may be written over the word that a thread has just returned by (there is
  * no red zone): it returns once more, home. Before hijack_put_back().
  */
-void hijack_save_returning(struct tracer *tracer, const struct space *space);
+void hijack_save_returning(const struct space *space);
 /* May somebody return by one that is still replaced, or was not found where it had stood? */
 bool hijack_waits(const struct space *space);
 /* Put all back into the memory of @space (@owner's, or a copy), whose threads are held. What
@@ -171,6 +205,8 @@ int rings_set_gate(const struct space *owner, const struct space *space, pid_t t
 		   uint64_t value);
 /* A stopped thread has this thread pointer: a ring for it, if nobody else has the same. */
 void rings_add_thread(struct tracer *tracer, struct tracee *t, const struct ubp_regs *regs);
+/* Its stack, from @lo to @end, for detours that look through it; no more of it than they do. */
+void rings_set_stack(const struct tracee *t, uint64_t lo, uint64_t end);
 /* It shares its thread pointer with a child from now on. */
 void rings_drop_thread(struct space *space, pid_t tid);
 /* It has ended. */

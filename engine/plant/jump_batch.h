@@ -11,6 +11,7 @@
 struct jump_try {
 	struct site *site;
 	struct site_jump *jump; /* NULL: given up */
+	bool is_built;          /* by this pass: it was not there before */
 };
 
 struct jump_batch {

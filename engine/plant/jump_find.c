@@ -16,6 +16,10 @@ struct site *jump_of_trap(const struct space *space, uint64_t vaddr, size_t *ret
 	struct site *site = ps ? map_get(&ps->traps, vaddr) : NULL;
 	const struct site_jump *jump = site ? site->jump : NULL;
 
+	*ret_first = 0;
+	*ret_is_return = false;
+	if (jump && jump->scans)
+		return jump->copy + jump->detour.trap_at[0] == vaddr ? site : NULL;
 	for (size_t i = 0; jump && i < site->n_probes; i++) {
 		*ret_first = i;
 		*ret_is_return = jump->copy + jump->detour.ret_trap_at[i] == vaddr;

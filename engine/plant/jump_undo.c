@@ -62,33 +62,25 @@ static void unwrite_step(const struct space *space, struct page_edit *edit, pid_
 		page_edit_changed(edit);
 }
 
-static int compare_sites(const void *pa, const void *pb)
-{
-	const struct site *a = *(struct site *const *)pa, *b = *(struct site *const *)pb;
-
-	return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
-}
-
-/* In the order of their addresses. Allocated; NULL: none, or out of memory. */
+/* In the order of their addresses. Allocated; NULL: out of memory. */
 static struct site **written_sites(const struct plant_space *ps, size_t *ret_n)
 {
-	struct site **sites = calloc(ps->sites.n + 1, sizeof(struct site *));
-	size_t pos = 0;
-	void *value;
+	size_t n;
+	struct site **sites = plant_sites_by_place(ps, &n);
 
 	*ret_n = 0;
-	while (sites && map_next(&ps->sites, &pos, NULL, &value)) {
-		struct site *site = value;
-
-		if (site->jump && site->jump->is_begun)
-			sites[(*ret_n)++] = site;
-	}
-	if (sites)
-		qsort(sites, *ret_n, sizeof(struct site *), compare_sites);
+	for (size_t i = 0; i < n; i++)
+		if (sites[i]->jump && sites[i]->jump->is_begun)
+			sites[(*ret_n)++] = sites[i];
 	return sites;
 }
 
-static void unwrite(const struct plant_space *owner, const struct space *space, pid_t tid)
+/*
+ * @keeps: jumps that scan the stack become breakpoints, for there may be something on it still. They go
+ * when all return addresses are back.
+ */
+static void unwrite(const struct plant_space *owner, const struct space *space, pid_t tid,
+		    bool keeps)
 {
 	struct page_edit *edit;
 	struct site **sites;
@@ -101,7 +93,8 @@ static void unwrite(const struct plant_space *owner, const struct space *space, 
 		edit->mem = &space->mem;
 		for (enum step step = STEP_BREAKPOINT; step <= STEP_FIRST; step++) {
 			for (size_t i = 0; i < n; i++)
-				unwrite_step(space, edit, tid, sites[i], step);
+				if (!keeps || step != STEP_FIRST || !sites[i]->jump->scans)
+					unwrite_step(space, edit, tid, sites[i], step);
 			page_edit_end(edit);
 		}
 	}
@@ -109,18 +102,39 @@ static void unwrite(const struct plant_space *owner, const struct space *space, 
 	free(sites);
 }
 
-/* What of them stands there yet is put back one by one; what can't be keeps its block. */
-static void unwrite_rest(const struct plant_space *owner, const struct space *space, pid_t tid)
+static bool is_breakpoint(const struct space *space, struct mem_view *view,
+			  const struct site *site)
 {
-	size_t pos = 0;
+	const struct ubp_arch *arch = space->arch;
+	const struct site_jump *jump = site->jump;
+	size_t n = arch->swbp_len, len = jump->jump_len;
+	uint8_t now[UBP_INSN_MAX];
+
+	return mem_view_peek(view, site->vaddr, now, len) == len &&
+	       memcmp(now, arch->swbp, n) == 0 && memcmp(now + n, jump->orig + n, len - n) == 0;
+}
+
+/* What of them stands there yet is put back one by one; what can't be keeps its block. */
+static void unwrite_rest(const struct plant_space *owner, const struct space *space, pid_t tid,
+			 bool keeps)
+{
+	struct mem_view view = { .mem = &space->mem };
+	struct site **sites;
+	size_t pos = 0, n;
 	void *value;
 
-	while (map_next(&owner->sites, &pos, NULL, &value)) {
-		const struct site *site = value;
+	/* Without memory for that in any order. */
+	sites = plant_sites_by_place(owner, &n);
+	for (size_t i = 0; sites ? i < n : map_next(&owner->sites, &pos, NULL, &value); i++) {
+		const struct site *site = sites ? sites[i] : value;
 
-		if (site->jump && site->jump->is_begun)
-			site->jump->is_left = site_unplant(space, tid, site) < 0;
+		if (!site->jump || !site->jump->is_begun ||
+		    (keeps && site->jump->scans && is_breakpoint(space, &view, site)))
+			continue;
+		site->jump->is_left =
+			!site_is_out(space, &view, site) && site_unplant(space, tid, site) < 0;
 	}
+	free(sites);
 }
 
 static void note_in(void *ctx, uint64_t vaddr)
@@ -207,7 +221,11 @@ static bool look_who_is_in(struct space *space, bool all)
 		}
 		note_pc(ps, regs.r[arch->pc]);
 		recording |= is_recording(space, regs.r[arch->pc]);
-		stack_words(&maps, t->tid, regs.r[arch->sp], arch->addr_size, note_in, ps);
+		if (!stack_words(&maps, &t->process->space->mem, t->tid, regs.r[arch->sp],
+				 arch->addr_size, note_in, ps)) {
+			forget_who_is_in(ps, false);
+			all = false;
+		}
 	}
 	maps_free(&maps);
 	return recording || !all;
@@ -222,6 +240,7 @@ static void defuse(const struct plant_space *owner, const struct space *space, p
 		   bool only_used)
 {
 	const struct ubp_arch *arch = space->arch;
+	struct mem_writes writes = { .mem = &space->mem, .tid = tid, .goes_on = true };
 	void *value;
 	size_t pos = 0;
 	uint64_t at;
@@ -229,9 +248,11 @@ static void defuse(const struct plant_space *owner, const struct space *space, p
 	while (map_next(&owner->traps, &pos, &at, &value)) {
 		const struct site_jump *jump = ((const struct site *)value)->jump;
 
-		if (!only_used || (jump && is_in_use(owner, jump)))
-			(void)mem_write(&space->mem, tid, at, arch->nop, arch->swbp_len);
+		if (only_used && !(jump && is_in_use(owner, jump)))
+			continue;
+		mem_writes_add(&writes, at, arch->nop, arch->swbp_len);
 	}
+	(void)mem_writes_end(&writes);
 }
 
 /* Who is about to replace its return address must not: nobody would put that back. */
@@ -265,13 +286,15 @@ void jump_clean_copy(struct plant_space *owner, const struct space *space, pid_t
 
 	if (!owner->n_jumps)
 		return;
-	unwrite(owner, space, tid);
-	unwrite_rest(owner, space, tid);
+	unwrite(owner, space, tid, false);
+	unwrite_rest(owner, space, tid, false);
 	known = ubp_host_get_regs(tid, &regs) == 0 && maps_read(tid, &maps, &err) == 0;
 	forget_who_is_in(owner, known);
 	if (known) {
 		note_pc(owner, regs.r[arch->pc]);
-		stack_words(&maps, tid, regs.r[arch->sp], arch->addr_size, note_in, owner);
+		if (!stack_words(&maps, &space->mem, tid, regs.r[arch->sp], arch->addr_size,
+				 note_in, owner))
+			forget_who_is_in(owner, false);
 	}
 	maps_free(&maps);
 	defuse(owner, space, tid, true);
@@ -281,6 +304,7 @@ void jump_clean_copy(struct plant_space *owner, const struct space *space, pid_t
 /* Blocks that nobody is in, nor can come to any more, serve the next session. */
 static void free_blocks(const struct space *space)
 {
+	struct mem_writes writes = { .mem = &space->mem, .goes_on = true };
 	const struct plant_space *ps = space->plant;
 	const uint64_t magic = UBP_JUMP_FREE;
 	size_t pos = 0;
@@ -289,10 +313,12 @@ static void free_blocks(const struct space *space)
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		const struct site_jump *jump = ((const struct site *)value)->jump;
 
-		if (jump && !jump->is_left && !is_in_use(ps, jump))
-			(void)mem_write(&space->mem, 0, jump->copy - UBP_SLOT_SIZE, &magic,
-					sizeof(magic));
+		/* What scans has an entry of the guard's, for good. */
+		if (jump && !jump->is_left && !jump->scans && !is_in_use(ps, jump))
+			mem_writes_add(&writes, jump->copy - UBP_SLOT_SIZE, &magic,
+				       sizeof(magic));
 	}
+	(void)mem_writes_end(&writes);
 }
 
 /*
@@ -338,10 +364,11 @@ static void hold_hijacked(struct tracer *tracer, const struct space *space)
 {
 	const struct plant_space *ps = space->plant;
 	struct maps maps = { 0 };
+	bool is_known = true;
 	struct ubp_err err;
 	uint64_t pc, sp;
 	size_t n;
-	pid_t *tids = space_ids(space, NULL, &n);
+	pid_t *tids = space_ids(tracer, space, NULL, &n);
 
 	for (size_t i = 0; tids && i < n; i++) {
 		struct tracee *t = map_get(&tracer->tracees, (uint64_t)tids[i]);
@@ -349,11 +376,13 @@ static void hold_hijacked(struct tracer *tracer, const struct space *space)
 
 		if (!t || t->process->space != space || t->held)
 			continue;
-		if (!maps.n && maps_read(t->tid, &maps, &err) < 0)
-			break;
-		if (task_asleep(t->tid, &pc, &sp))
-			stack_words(&maps, t->tid, sp, t->process->space->arch->addr_size,
-				    find_word, &s);
+		if (!maps.n && is_known)
+			is_known = maps_read(t->tid, &maps, &err) == 0;
+		if (is_known && task_asleep(t->tid, &pc, &sp))
+			s.found = !stack_words(&maps, &t->process->space->mem, t->tid, sp,
+					       t->process->space->arch->addr_size, find_word,
+					       &s) ||
+				  s.found;
 		else
 			s.found = true;
 		if (s.found)
@@ -361,7 +390,7 @@ static void hold_hijacked(struct tracer *tracer, const struct space *space)
 		if (space->plant != ps)
 			break;
 	}
-	free(tids);
+	ids_give(tracer, tids);
 	maps_free(&maps);
 }
 
@@ -378,11 +407,11 @@ void jump_remove(struct tracer *tracer, struct space *space)
 		hold_hijacked(tracer, space);
 	if (space->plant == ps) {
 		(void)rings_set_gate(space, space, 0, RING_GATE_OFF);
-		unwrite(ps, space, 0);
-		unwrite_rest(ps, space, 0);
+		unwrite(ps, space, 0, true);
+		unwrite_rest(ps, space, 0, true);
 		recording = look_who_is_in(space, all);
 		keep_from_hijacking(space);
-		hijack_save_returning(tracer, space);
+		hijack_save_returning(space);
 		hijack_put_back(ps, space, 0, &ps->left);
 		ps->n_jumps = 0;
 	}
@@ -432,8 +461,8 @@ bool jump_demote(struct tracer *tracer, struct tracee *t, struct site *site, con
 		jump_refuse(site, why);
 		done = true;
 	}
-	hold_end(tracer, space, map_get(&tracer->tracees, (uint64_t)tid) == t ? t : NULL);
-	if (map_get(&tracer->tracees, (uint64_t)tid) == t)
+	hold_end(tracer, space, tracer_has(tracer, t, tid) ? t : NULL);
+	if (tracer_has(tracer, t, tid))
 		t->held = was_held;
 	space_put(tracer, space);
 	return done;

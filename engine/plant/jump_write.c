@@ -31,6 +31,7 @@
 
 static const char why_in_it[] = "a thread was in the middle of it";
 static const char why_not_stopped[] = "a thread could not be stopped";
+static const char why_not_known[] = "the stack of a thread cannot be read";
 static const char why_not_written[] = "it could not be written";
 
 void jump_count(const struct site *site, bool up)
@@ -39,6 +40,9 @@ void jump_count(const struct site *site, bool up)
 		struct uprobe_stats *st = &site->probes[i]->stats;
 
 		__atomic_store_n(&st->jumped, st->jumped + (up ? 1 : -1U), __ATOMIC_RELAXED);
+		if (!site_behind(site, site->probes[i]))
+			__atomic_store_n(&st->at_first, st->at_first + (up ? 1 : -1U),
+					 __ATOMIC_RELAXED);
 		__atomic_store_n(&st->boosted, st->boosted + (up ? -1U : 1), __ATOMIC_RELAXED);
 	}
 }
@@ -161,7 +165,9 @@ static void clear_sleeper(struct clearing *c, const struct maps *maps, pid_t tid
 		try = try_of_slot(c->space, c->batch, pc);
 	if (try)
 		put_off(c->space->plant, try, why_in_it);
-	stack_words(maps, tid, sp, c->space->arch->addr_size, clear_word, c);
+	if (!stack_words(maps, &c->space->mem, tid, sp, c->space->arch->addr_size, clear_word,
+			 c))
+		put_all_off(c->space->plant, c->batch, why_not_known);
 }
 
 static void clear_held(struct tracer *tracer, struct clearing *c, const struct maps *maps,
@@ -173,7 +179,9 @@ static void clear_held(struct tracer *tracer, struct clearing *c, const struct m
 	clear_pc(c->space, c->batch, t);
 	if (hold_get_regs(t, &regs) < 0)
 		return;
-	stack_words(maps, t->tid, regs.r[arch->sp], arch->addr_size, clear_word, c);
+	if (!stack_words(maps, &c->space->mem, t->tid, regs.r[arch->sp], arch->addr_size,
+			 clear_word, c))
+		put_all_off(c->space->plant, c->batch, why_not_known);
 	rings_add_thread(tracer, t, &regs);
 }
 
@@ -210,6 +218,17 @@ static bool clear_threads(struct tracer *tracer, struct space *space, struct jum
  */
 enum step { STEP_SLOT, STEP_TAIL, STEP_FIRST };
 
+/* Sites lie in the order of their addresses, and so do their slots: two pages at a time. */
+struct edits {
+	struct page_edit code, slots;
+};
+
+static void edits_end(struct edits *edits)
+{
+	page_edit_end(&edits->slots);
+	page_edit_end(&edits->code);
+}
+
 static bool write_bytes(const struct space *space, struct page_edit *edit, uint64_t vaddr,
 			const uint8_t *bytes, size_t len)
 {
@@ -227,26 +246,27 @@ static bool write_bytes(const struct space *space, struct page_edit *edit, uint6
 	return true;
 }
 
-static bool write_step(const struct space *space, struct page_edit *edit,
-		       const struct site *site, const struct site_jump *jump, enum step step)
+static bool write_step(const struct space *space, struct edits *edits, const struct site *site,
+		       const struct site_jump *jump, enum step step)
 {
+	struct page_edit *code = &edits->code;
 	const struct ubp_arch *arch = space->arch;
 	size_t n = arch->swbp_len;
-	struct slot_code code;
+	struct slot_code slot;
 
 	switch (step) {
 	case STEP_SLOT:
 		/* One instruction leads behind the jump by itself. */
 		if (jump->n == 1)
 			return true;
-		arch->build_slot_jump(site->slot, jump->copy, &code);
-		return write_bytes(space, edit, site->slot, code.code, code.len);
+		arch->build_slot_jump(site->slot, jump->copy, &slot);
+		return write_bytes(space, &edits->slots, site->slot, slot.code, slot.len);
 	case STEP_TAIL:
 		/* It may be as long as a breakpoint. */
-		return jump->jump_len == n || write_bytes(space, edit, site->vaddr + n,
+		return jump->jump_len == n || write_bytes(space, code, site->vaddr + n,
 							  jump->bytes + n, jump->jump_len - n);
 	case STEP_FIRST:
-		return write_bytes(space, edit, site->vaddr, jump->bytes, n);
+		return write_bytes(space, code, site->vaddr, jump->bytes, n);
 	}
 	return false;
 }
@@ -314,26 +334,30 @@ static bool is_done(const struct space *space, const struct jump_try *try, enum 
 }
 
 /* What can't be written is put off: it is a breakpoint still. */
-static void take_step(struct space *space, struct page_edit *edit, struct jump_batch *batch,
+static void take_step(struct space *space, struct edits *edits, struct jump_batch *batch,
 		      enum step step)
 {
+	bool has_failed;
+
 	for (size_t i = 0; i < batch->n; i++) {
 		struct jump_try *try = &batch->tries[i];
 
 		if (!try->jump)
 			continue;
-		if (!is_breakpoint(space, edit, try->site)) {
+		if (!is_breakpoint(space, &edits->code, try->site)) {
+			edits_end(edits);
 			give_up(space, try, why_in_it);
 			continue;
 		}
 		try->jump->is_begun |= step != STEP_SLOT;
-		if (!write_step(space, edit, try->site, try->jump, step)) {
-			page_edit_end(edit);
+		if (!write_step(space, edits, try->site, try->jump, step)) {
+			edits_end(edits);
 			give_up(space, try, why_not_written);
 		}
 	}
-	page_edit_end(edit);
-	for (size_t i = 0; i < batch->n && edit->has_failed; i++)
+	edits_end(edits);
+	has_failed = edits->code.has_failed || edits->slots.has_failed;
+	for (size_t i = 0; i < batch->n && has_failed; i++)
 		if (batch->tries[i].jump && !is_done(space, &batch->tries[i], step))
 			give_up(space, &batch->tries[i], why_not_written);
 }
@@ -341,17 +365,17 @@ static void take_step(struct space *space, struct page_edit *edit, struct jump_b
 static void write_all(struct space *space, struct jump_batch *batch)
 {
 	struct plant_space *ps = space->plant;
-	struct page_edit *edit = calloc(1, sizeof(*edit));
+	struct edits *edits = calloc(1, sizeof(*edits));
 
-	if (!edit) {
+	if (!edits) {
 		put_all_off(ps, batch, why_not_written);
 		return;
 	}
-	edit->mem = &space->mem;
+	edits->code.mem = edits->slots.mem = &space->mem;
 	(void)rings_set_gate(space, space, 0, ps->rings_base);
-	take_step(space, edit, batch, STEP_SLOT);
-	take_step(space, edit, batch, STEP_TAIL);
-	take_step(space, edit, batch, STEP_FIRST);
+	take_step(space, edits, batch, STEP_SLOT);
+	take_step(space, edits, batch, STEP_TAIL);
+	take_step(space, edits, batch, STEP_FIRST);
 	for (size_t i = 0; i < batch->n; i++) {
 		struct jump_try *try = &batch->tries[i];
 		struct site *site = try->site;
@@ -366,7 +390,7 @@ static void write_all(struct space *space, struct jump_batch *batch)
 		jump_count(site, true);
 		ps->n_jumps++;
 	}
-	free(edit);
+	free(edits);
 }
 
 /* Each stop costs the target time: what does not work soon is tried ever more seldom. */

@@ -32,19 +32,23 @@ static void remove_from(struct plant_space *ps, struct space *space, pid_t pid, 
 
 	/* First, so that no unwinder comes by where its breakpoint was and meets one. */
 	returns_put_back(ps, &undo, tid);
-	all = left->n == n_before;
+	all = left->n == n_before && !left->is_live;
 	site_unplant_all(ps, &undo, tid, false);
 	semaphore_remove(ps, space, pid, tid, left);
 	/*
 	 * A thread may be at the trampoline already, perhaps in a signal handler that
-	 * will return there. With the real address back in its stack word the jump
-	 * behind the breakpoint is all it needs. Without that it needs the guard.
+	 * will return there; or come there later, by a stack that was copied away. With the
+	 * real address in its stack word, or in the table, the code there is all it
+	 * needs. Without that it needs the guard.
 	 */
 	rc = ps->trampoline && all
-		     ? mem_write(&space->mem, tid, ps->trampoline, arch->nop, arch->swbp_len)
+		     ? mem_write(&space->mem, tid, ps->trampoline,
+				 ps->stub ? arch->way_home : arch->nop, arch->swbp_len)
 		     : 0;
 	if (rc < 0 && !undo_is_gone(&undo, ps->trampoline, 0, 0))
 		plant_left_live(left, "a breakpoint", ps->trampoline, rc);
+	if (ps == space->plant)
+		ps->returns_wait |= undo.is_away;
 	undo_end(&undo);
 }
 
@@ -55,6 +59,7 @@ void plant_remove(const struct process *p)
 	if (!ps || ps->closing)
 		return;
 	ps->closing = true;
+	care_ask_again(&p->space->care);
 	remove_from(ps, p->space, p->pid, 0, &ps->left);
 }
 
@@ -135,14 +140,16 @@ bool plant_is_whole_copy(const struct space *parent, const struct space *child)
 				   memcmp(in_parent, in_child, n) == 0);
 }
 
-int plant_clean_partly(struct tracer *tracer, struct tracee *t, struct ubp_err *err)
+int plant_clean_partly(struct tracer *tracer, struct tracee *t, struct plant_left *left,
+		       struct ubp_err *err)
 {
+	struct space *space = t->process->space;
 	struct plant_space *ps;
 	struct maps maps;
 	int rc;
 
-	plant_forget(t->process->space);
-	ps = plant_space_get(t->process->space);
+	plant_forget(space);
+	ps = plant_space_get(space);
 	if (!ps)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	ps->looked = true;
@@ -150,23 +157,38 @@ int plant_clean_partly(struct tracer *tracer, struct tracee *t, struct ubp_err *
 	if (rc == 0)
 		rc = leftover_adopt(tracer, t, &maps, &ps->n_leftovers, err);
 	maps_free(&maps);
+	if (rc == -ESRCH)
+		return rc; /* the space may be gone, too */
 	ps->n_leftovers = ps->n_left_raised = 0;
+	if (rc == 0 && left)
+		remove_from(ps, space, t->process->pid, t->tid, left);
+	return rc;
+}
+
+int plant_clean_forgotten(struct tracer *tracer, struct tracee *t, struct plant_left *left,
+			  struct ubp_err *err)
+{
+	struct space *space = t->process->space;
+	struct plant_space *known = space->plant;
+	int rc;
+
+	space->refs++; /* it may end meanwhile */
+	space->plant = NULL;
+	rc = plant_clean_partly(tracer, t, left, err);
+	plant_forget(space);
+	space->plant = known;
+	space_put(tracer, space);
 	return rc;
 }
 
 /* Does a process in this memory need the jumps to the guard? */
-static bool is_guarded(const struct tracer *tracer, const struct space *space)
+static bool is_guarded(const struct space *space)
 {
-	size_t pos = 0;
-	void *value;
+	const struct process *p = space->processes;
 
-	while (map_next(&tracer->processes, &pos, NULL, &value)) {
-		const struct process *p = value;
-
-		if (p->space == space && p->is_guarded)
-			return true;
-	}
-	return false;
+	while (p && !p->is_guarded)
+		p = p->next;
+	return p;
 }
 
 /* A thread of each process is needed, and those whose masks were changed. */
@@ -207,7 +229,7 @@ static void leave_process(struct tracer *tracer, struct process *p)
 	space_put(tracer, space);
 	if (gives)
 		give_back(tracer, t, &regs);
-	if (tid && map_get(&tracer->tracees, (uint64_t)tid) == t)
+	if (tid && tracer_has(tracer, t, tid))
 		attach_let_go(t);
 }
 
@@ -228,7 +250,7 @@ static void unhook(struct tracer *tracer, struct process *p)
 		tid = t->tid;
 	if (space->plant == ps)
 		plant_unhook(space, pid, tid, &((struct plant_space *)space->plant)->left);
-	if (tid && map_get(&tracer->tracees, (uint64_t)tid) == t)
+	if (tid && tracer_has(tracer, t, tid))
 		attach_let_go(t);
 	space_put(tracer, space);
 }
@@ -242,12 +264,12 @@ static void leave_mask(struct tracer *tracer, struct tracee *t)
 	/* Who meets a breakpoint with the signal blocked dies of it. */
 	if (ps && ps->left.is_live) {
 		t->trap_opened = false;
-	} else if (attach_hold(tracer, t) == 1) {
+	} else if (attach_hold_patiently(tracer, t) == 1) {
 		rc = guard_close_mask(t);
 		if (rc < 0 && rc != -ESRCH && ps)
 			plant_left_note(&ps->left, "a signal mask", 0, rc);
 		attach_let_go(t);
-	} else if (map_get(&tracer->tracees, (uint64_t)tid) == t) {
+	} else if (tracer_has(tracer, t, tid)) {
 		t->trap_opened = false;
 		if (ps)
 			plant_left_note(&ps->left, "a signal mask", 0, -ETIMEDOUT);
@@ -263,8 +285,7 @@ static void unhook_all(struct tracer *tracer, const struct process *only)
 		struct process *p = value;
 		struct plant_space *ps = p->space->plant;
 
-		if (!ps || ps->is_unhooked || (only && p != only) ||
-		    is_guarded(tracer, p->space))
+		if (!ps || ps->is_unhooked || (only && p != only) || is_guarded(p->space))
 			continue;
 		ps->is_unhooked = true;
 		unhook(tracer, p);
@@ -275,7 +296,7 @@ static void unhook_all(struct tracer *tracer, const struct process *only)
 static void close_masks(struct tracer *tracer, const struct process *p)
 {
 	size_t n;
-	pid_t *tids = space_ids(p->space, p, &n);
+	pid_t *tids = space_ids(tracer, p->space, p, &n);
 
 	for (size_t i = 0; tids && i < n; i++) {
 		struct tracee *t = map_get(&tracer->tracees, (uint64_t)tids[i]);
@@ -284,13 +305,15 @@ static void close_masks(struct tracer *tracer, const struct process *p)
 			continue;
 		leave_mask(tracer, t);
 	}
-	free(tids);
+	ids_give(tracer, tids);
 }
 
-void plant_leave(struct tracer *tracer, const struct process *only)
+/* False: there was none. */
+static bool leave_each(struct tracer *tracer, const struct process *only)
 {
 	size_t n;
 	pid_t *pids = tracer_pids(tracer, &n);
+	bool any = false;
 
 	for (size_t i = 0; pids && i < n; i++) {
 		struct process *p = map_get(&tracer->processes, (uint64_t)pids[i]);
@@ -301,11 +324,20 @@ void plant_leave(struct tracer *tracer, const struct process *only)
 		p = map_get(&tracer->processes, (uint64_t)pids[i]);
 		if (!p || !p->is_guarded)
 			continue;
+		any = true;
 		leave_process(tracer, p);
 		if (map_get(&tracer->processes, (uint64_t)pids[i]) == p)
 			p->is_guarded = false;
 	}
-	free(pids);
+	ids_give(tracer, pids);
+	return any;
+}
+
+void plant_leave(struct tracer *tracer, const struct process *only)
+{
+	/* Again for those that were born in their memory meanwhile: they have the guard, too. */
+	while (leave_each(tracer, only))
+		;
 	unhook_all(tracer, only);
 }
 
@@ -337,19 +369,13 @@ static int copy_areas(const struct plant_space *from, struct plant_space *to)
 	return 0;
 }
 
-int plant_copy(const struct space *parent, struct space *child, struct tracee *first)
+/* Sites, their slots, and the breakpoints in their detours. */
+static int copy_sites(const struct plant_space *from, struct plant_space *to)
 {
-	const struct plant_space *from = parent->plant;
-	struct plant_space *to;
 	size_t pos = 0;
 	uint64_t vaddr;
 	void *value;
 
-	if (!from)
-		return 0;
-	to = plant_space_get(child);
-	if (!to)
-		return -ENOMEM;
 	while (map_next(&from->sites, &pos, NULL, &value)) {
 		struct site *copy = site_copy(value);
 
@@ -369,10 +395,26 @@ int plant_copy(const struct space *parent, struct space *child, struct tracee *f
 		if (site && map_put(&to->traps, vaddr, site) < 0)
 			return -ENOMEM;
 	}
-	/* Its parent's rings are not its own: its detours take their traps. */
-	(void)rings_set_gate(parent, child, first->tid, RING_GATE_TRAP);
-	to->n_jumps = from->n_jumps;
+	return 0;
+}
+
+static int copy_semaphores(const struct plant_space *from, struct plant_space *to)
+{
+	to->semaphores = malloc((from->n_semaphores + 1) * sizeof(*to->semaphores));
+	if (!to->semaphores)
+		return -ENOMEM;
+	if (from->n_semaphores)
+		memcpy(to->semaphores, from->semaphores,
+		       from->n_semaphores * sizeof(*to->semaphores));
+	to->n_semaphores = from->n_semaphores;
+	return 0;
+}
+
+/* What is mapped in the target, and what was decided. */
+static void copy_facts(const struct plant_space *from, struct plant_space *to)
+{
 	to->looked = true;
+	to->n_jumps = from->n_jumps;
 	to->last_write = from->last_write;
 	to->trampoline = from->trampoline;
 	to->stub = from->stub;
@@ -388,14 +430,25 @@ int plant_copy(const struct space *parent, struct space *child, struct tracee *f
 	to->unguarded = from->unguarded;
 	to->no_room = from->no_room;
 	to->lost_returns = from->lost_returns;
-	to->semaphores = malloc((from->n_semaphores + 1) * sizeof(*to->semaphores));
-	if (!to->semaphores || copy_areas(from, to) < 0)
+}
+
+int plant_copy(const struct space *parent, struct space *child, struct tracee *first)
+{
+	const struct plant_space *from = parent->plant;
+	struct plant_space *to;
+
+	if (!from)
+		return 0;
+	to = plant_space_get(child);
+	if (!to || copy_sites(from, to) < 0)
 		return -ENOMEM;
-	if (from->n_semaphores)
-		memcpy(to->semaphores, from->semaphores,
-		       from->n_semaphores * sizeof(*to->semaphores));
-	to->n_semaphores = from->n_semaphores;
+	/* Its parent's rings are not its own: its detours take their traps. */
+	(void)rings_set_gate(parent, child, first->tid, RING_GATE_TRAP);
+	copy_facts(from, to);
 	child->frames = parent->frames;
+	if (copy_semaphores(from, to) < 0 || copy_areas(from, to) < 0)
+		return -ENOMEM;
+	to->is_copy = true;
 	guard_copied(child, first->process->pid);
 	return returns_copy(from, to, first);
 }
@@ -420,6 +473,8 @@ void plant_forget(struct space *space)
 	map_free(&ps->slots);
 	map_free(&ps->traps);
 	map_free(&ps->blocks);
+	map_free(&ps->inherited);
+	free(ps->open_at_exec);
 	rings_close(ps);
 	returns_free(ps);
 	area_free_all(ps->areas);

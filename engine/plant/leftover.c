@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "arch/guard.h"
@@ -20,12 +21,17 @@
 #include "engine/object/maps.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/plant.h"
+#include "engine/trace/attach.h"
 #include "engine/trace/hold.h"
 #include "engine/trace/task.h"
 
 #define PAGE    4096
 #define HOLD_MS 20
-#define CHUNK   4096 /* entries of a table read at once */
+/* Until nobody is in the guard any more: those who never run get no further anyway. */
+#define GUARD_TURN_NS 500000L
+#define GUARD_TURNS   200
+#define STOP_TRIES    20
+#define CHUNK         4096 /* entries of a table read at once */
 /* So many entries of a site table without a gap: a look-up may go past all of them. The smallest
  * tables may be full. */
 #define RUN_MAX 8192
@@ -327,7 +333,8 @@ static int adopt_areas(struct adoption *a, uint64_t vaddr, struct guard_head hea
 
 /*
  * Frames whose return address is still hijacked: they will come by our trampoline,
- * and are nobody's probe any more.
+ * and are nobody's probe any more. So may those whose stack word holds something else: the stack was
+ * copied away, and comes back.
  */
 static int adopt_return(struct adoption *a, const struct guard_return *entry, uint64_t index)
 {
@@ -340,7 +347,6 @@ static int adopt_return(struct adoption *a, const struct guard_return *entry, ui
 
 	if (entry->word < PAGE || !entry->real ||
 	    mem_peek(&space->mem, entry->word, &now, size) != size ||
-	    (!arch_has_link(space->arch) && now != ps->trampoline) ||
 	    map_get(&ps->returns, entry->word))
 		return 0;
 	ri = calloc(1, sizeof(*ri));
@@ -395,6 +401,7 @@ static int adopt_returns(struct adoption *a, const struct guard_head *head)
 			rc = adopt_return(a, &some[i], at + i);
 	}
 	free(some);
+	returns_sweep_later(ps);
 	ps->return_table = head->returns;
 	ps->return_mask = head->returns_mask;
 	return rc;
@@ -426,7 +433,6 @@ static void adopt_data(const struct space *space, const struct maps *maps, pid_t
 {
 	struct plant_space *ps = space->plant;
 	const struct mapping *m = maps_at(maps, vaddr);
-	const uint64_t no_live[2] = { 0 }; /* more will be replaced */
 	struct guard_data data;
 
 	if (!m || !m->write || m->exec || m->shared || m->ino ||
@@ -434,8 +440,6 @@ static void adopt_data(const struct space *space, const struct maps *maps, pid_t
 	    mem_peek(&space->mem, vaddr, &data, sizeof(data)) != sizeof(data))
 		return;
 	ps->data = vaddr;
-	(void)mem_write(&space->mem, tid, vaddr + offsetof(struct guard_data, live_lo), no_live,
-			sizeof(no_live));
 	ps->is_taken_over = !data.retired;
 	(void)rings_set_gate(space, space, tid, RING_GATE_OFF);
 	adopt_hijacks(ps, maps, &data);
@@ -461,6 +465,74 @@ static bool is_in_use(const struct tracer *tracer, const struct process *p, uint
 	return false;
 }
 
+static bool is_in_guard(const struct tracee *t)
+{
+	const struct plant_space *ps = t->process->space->plant;
+	uint64_t pc;
+
+	return t->held && hold_get_pc(t, &pc) == 0 && pc - ps->areas->vaddr < UBP_AREA_TABLE;
+}
+
+static bool one_is_in_guard(const struct space *space)
+{
+	struct tracee *t = NULL;
+
+	while ((t = space_next(space, t)))
+		if (is_in_guard(t))
+			return true;
+	return false;
+}
+
+static void wait_a_while(void)
+{
+	const struct timespec a_while = { .tv_nsec = GUARD_TURN_NS };
+
+	(void)nanosleep(&a_while, NULL);
+}
+
+/*
+ * What the guard has noted of replaced return addresses holds as long as nobody replaces more, which
+ * we will. But a thread that met a breakpoint of the killed tracer may be in the middle of its look, and
+ * would note what it saw afterwards. Once all are through nobody looks while we trace.
+ */
+static int wait_for_guard(struct adoption *a, struct tracee *t, struct ubp_err *err)
+{
+	const struct plant_space *ps = a->space->plant;
+	bool wait = ps->is_taken_over;
+	int rc = 1;
+
+	for (int i = 0; i < GUARD_TURNS && wait && is_in_guard(t); i++) {
+		attach_let_go(t);
+		wait_a_while();
+		rc = 0;
+		for (int k = 0; k < STOP_TRIES && rc == 0; k++)
+			rc = attach_hold(a->tracer, t);
+		if (rc == 1 && t->process->space != a->space)
+			rc = -ESRCH; /* it has executed another program */
+		if (rc != 1)
+			return ubp_fail(err, rc ? ESRCH : ETIMEDOUT,
+					"thread %d could not be stopped", (int)a->tid);
+	}
+	for (int i = 0; i < GUARD_TURNS && wait; i++) {
+		if (i)
+			wait_a_while();
+		wait = !hold_running(a->tracer, a->space, HOLD_MS) || one_is_in_guard(a->space);
+		hold_end(a->tracer, a->space, t);
+	}
+	return 0;
+}
+
+static void forget_noted(const struct space *space, pid_t tid)
+{
+	const struct plant_space *ps = space->plant;
+	const uint64_t no_live[2] = { 0 };
+
+	if (ps->data)
+		(void)mem_write(&space->mem, tid,
+				ps->data + offsetof(struct guard_data, live_lo), no_live,
+				sizeof(no_live));
+}
+
 /* What was taken over so far is not to be used: the next look is a first one again. */
 static void forget(struct plant_space *ps)
 {
@@ -474,8 +546,8 @@ static void forget(struct plant_space *ps)
 	ps->is_taken_over = ps->looked = false;
 }
 
-int leftover_adopt(struct tracer *tracer, struct tracee *t, const struct maps *maps,
-		   unsigned *ret_removed, struct ubp_err *err)
+static int adopt(struct tracer *tracer, struct tracee *t, const struct maps *maps,
+		 unsigned *n_removed, struct ubp_err *err)
 {
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
@@ -483,15 +555,15 @@ int leftover_adopt(struct tracer *tracer, struct tracee *t, const struct maps *m
 	uint64_t vaddr = find_first(space, maps, &head);
 	struct adoption a = { .tracer = tracer, .space = space, .maps = maps, .tid = t->tid };
 	struct plant_left left = { 0 };
+	int pid = (int)t->process->pid;
 	int rc;
 
-	*ret_removed = 0;
 	if (!vaddr)
 		return 0;
 	if (is_in_use(tracer, t->process, vaddr))
 		return ubp_fail(err, EBUSY,
 				"process %d shares its memory with another that is traced",
-				(int)t->process->pid);
+				pid);
 	rc = adopt_areas(&a, vaddr, head);
 	if (rc == 0) {
 		clear_tables(&a);
@@ -506,23 +578,51 @@ int leftover_adopt(struct tracer *tracer, struct tracee *t, const struct maps *m
 		if (!a.holds)
 			(void)hold_all(tracer, space, HOLD_MS);
 		a.holds = true;
-		hijack_save_returning(tracer, space);
-		hijack_put_back(ps, space, t->tid, &left);
+		hijack_save_returning(space);
+		hijack_put_back(ps, space, a.tid, &left);
 		rc = -left.code;
 	}
 	if (a.holds)
 		hold_end(tracer, space, t);
-	*ret_removed = a.n_removed;
+	*n_removed += a.n_removed;
 	free(a.entries);
 
-	if (rc == 0)
-		rc = area_furnish(space, vaddr, t->tid);
+	if (!tracer_has(tracer, t, a.tid) || t->process->space != space) {
+		forget(ps); /* others may live on in this memory */
+		return -ESRCH;
+	}
+	if (rc == 0) {
+		rc = wait_for_guard(&a, t, err);
+		if (rc < 0) {
+			forget(ps);
+			return rc;
+		}
+		forget_noted(space, a.tid);
+		rc = area_furnish(space, vaddr, a.tid);
+	}
 	if (rc < 0)
 		forget(ps);
 	if (rc == -ENOMEM)
-		return ubp_fail(err, ENOMEM, "process %d: out of memory", (int)t->process->pid);
+		return ubp_fail(err, ENOMEM, "process %d: out of memory", pid);
 	return rc == 0 ? 0
 		       : ubp_fail(err, -rc,
-				  "process %d: what an earlier ubp left is damaged%s%s",
-				  (int)t->process->pid, a.why ? ": " : "", a.why ? a.why : "");
+				  "process %d: what an earlier ubp left is damaged%s%s", pid,
+				  a.why ? ": " : "", a.why ? a.why : "");
+}
+
+int leftover_adopt(struct tracer *tracer, struct tracee *t, const struct maps *maps,
+		   unsigned *n_removed, struct ubp_err *err)
+{
+	struct space *space = t->process->space;
+	unsigned n_execs = t->n_execs;
+	pid_t tid = t->tid;
+	int rc;
+
+	/* Threads are stopped for that: one of them may have ended @t, and its memory, by an exec. */
+	space->refs++;
+	rc = adopt(tracer, t, maps, n_removed, err);
+	if (!tracer_has_same(tracer, t, tid, n_execs))
+		rc = ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
+	space_put(tracer, space);
+	return rc;
 }

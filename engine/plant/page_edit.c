@@ -3,7 +3,16 @@
 
 #include "engine/plant/page_edit.h"
 
-#include "engine/trace/mem.h"
+/* The page is left, and written with others. */
+static void put_away(struct page_edit *edit)
+{
+	edit->writes.mem = edit->mem;
+	edit->writes.goes_on = true;
+	if (edit->is_changed)
+		mem_writes_add(&edit->writes, edit->vaddr, edit->bytes, PAGE_EDIT_SIZE);
+	edit->is_changed = false;
+	edit->vaddr = 0;
+}
 
 uint8_t *page_edit_at(struct page_edit *edit, uint64_t vaddr, size_t len)
 {
@@ -12,10 +21,14 @@ uint8_t *page_edit_at(struct page_edit *edit, uint64_t vaddr, size_t len)
 	if (vaddr - page + len > PAGE_EDIT_SIZE)
 		return NULL;
 	if (page != edit->vaddr) {
-		page_edit_end(edit);
-		if (mem_peek(edit->mem, page, edit->bytes, PAGE_EDIT_SIZE) != PAGE_EDIT_SIZE)
+		put_away(edit);
+		/* Behind what is still to be written, as it is now. */
+		if (page <= edit->highest)
+			page_edit_end(edit);
+		if (mem_peek_ahead(edit->mem, &edit->ahead, page, edit->bytes,
+				   PAGE_EDIT_SIZE) != PAGE_EDIT_SIZE)
 			return NULL;
-		edit->vaddr = page;
+		edit->vaddr = edit->highest = page;
 	}
 	return edit->bytes + (vaddr - page);
 }
@@ -27,9 +40,8 @@ void page_edit_changed(struct page_edit *edit)
 
 void page_edit_end(struct page_edit *edit)
 {
-	if (edit->is_changed)
-		edit->has_failed |=
-			mem_write(edit->mem, 0, edit->vaddr, edit->bytes, PAGE_EDIT_SIZE) < 0;
-	edit->is_changed = false;
-	edit->vaddr = 0;
+	put_away(edit);
+	edit->has_failed |= mem_writes_end(&edit->writes) < 0;
+	edit->writes.rc = 0;
+	edit->ahead = edit->highest = 0;
 }

@@ -14,14 +14,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct trace_mem;
+#include "engine/trace/mem.h"
 
 #define PAGE_EDIT_SIZE 4096
 
 /* Zero-initialise, but for .mem. */
 struct page_edit {
 	const struct trace_mem *mem;
-	uint64_t vaddr; /* of the page; 0: none yet */
+	struct mem_writes writes; /* pages that are changed */
+	uint64_t ahead;
+	uint64_t vaddr;   /* of the page; 0: none yet */
+	uint64_t highest; /* that was looked at since the last page_edit_end() */
 	bool is_changed;
 	bool has_failed; /* a page could not be written, ever */
 	uint8_t bytes[PAGE_EDIT_SIZE];

@@ -244,7 +244,9 @@ static int protect(struct update *u, struct ubp_err *err)
 		if (is_hook(u->added[i].site) && !u->added[i].site->planted)
 			rc = plant_hook(u, u->added[i].site, err);
 	if (rc == 0)
-		rc = guard_install(u->tracer, u->t, &u->at, err);
+		rc = u->is_attaching ? sharers_guard(u, err)
+				     : guard_install(u->tracer, u->t, &u->at, err);
+	ps->is_settled |= rc == 0;
 	if (rc == 0 && hijacks(u->plant))
 		rc = guard_provide_returns(u->tracer, u->t, &u->at, err);
 	if (rc < 0 && rc != -ESRCH && u->plant->force) {
@@ -254,8 +256,7 @@ static int protect(struct update *u, struct ubp_err *err)
 	if (rc == 0 && !was_guarded)
 		guard_open_masks(u->tracer, u->t, &u->maps);
 	/* Others were stopped for that: one may have ended it by an exec. */
-	if (rc == 0 &&
-	    (map_get(&u->tracer->tracees, (uint64_t)tid) != u->t || u->t->n_execs != n_execs))
+	if (rc == 0 && !tracer_has_same(u->tracer, u->t, tid, n_execs))
 		return ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
 	return rc;
 }
@@ -271,6 +272,12 @@ static void count_site(struct uprobe *probe, const struct site *site, bool is_ex
 
 	__atomic_store_n(&probe->stats.sites, probe->stats.sites + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(rung, *rung + 1, __ATOMIC_RELAXED);
+	if (!is_exit && site_behind(site, probe))
+		__atomic_store_n(&probe->stats.behind, probe->stats.behind + 1,
+				 __ATOMIC_RELAXED);
+	if (!is_exit && probe->window.is_unwanted)
+		__atomic_store_n(&probe->stats.beside_kernel, probe->stats.beside_kernel + 1,
+				 __ATOMIC_RELAXED);
 	if (!probe->is_return)
 		return;
 	rung = is_exit ? &probe->stats.at_rets : &probe->stats.hijacked;
@@ -291,10 +298,14 @@ static void write_pages(struct update *u)
 {
 	const struct ubp_arch *arch = u->space->arch;
 	struct plant_space *ps = u->space->plant;
-	struct page_edit edit = { .mem = &u->space->mem };
+	struct page_edit *edit;
 
 	if (u->space->refs != 1 || u->t->process->n_tracees != 1 || u->n_added < MANY_SITES)
 		return;
+	edit = calloc(1, sizeof(*edit));
+	if (!edit)
+		return;
+	edit->mem = &u->space->mem;
 	for (size_t i = 0; i < u->n_added; i++) {
 		struct site *site = u->added[i].site;
 		size_t n = arch->swbp_len;
@@ -302,16 +313,17 @@ static void write_pages(struct update *u)
 
 		if (site->planted || !wants_breakpoint(site) || site->patch_len)
 			continue;
-		bytes = page_edit_at(&edit, site->vaddr, n);
+		bytes = page_edit_at(edit, site->vaddr, n);
 		if (!bytes || memcmp(bytes, site->insn.bytes, n) != 0)
 			continue;
 		memcpy(bytes, arch->swbp, n);
-		page_edit_changed(&edit);
+		page_edit_changed(edit);
 		site->planted = true;
 		ps->last_write = site->vaddr;
 		u->added[i].is_written = true;
 	}
-	page_edit_end(&edit);
+	page_edit_end(edit);
+	free(edit);
 }
 
 static int write_one_by_one(struct update *u, struct ubp_err *err)
@@ -388,6 +400,9 @@ static void roll_back(struct update *u)
 
 		if (is_buried(u, a->site))
 			continue;
+		/* Who has the guard needs the jumps to it. */
+		if (is_hook(a->site) && a->site->planted)
+			continue;
 		if (a->func_vaddr)
 			site_drop_exits(a->site, a->probe, a->func_vaddr);
 		else if (a->probe)
@@ -448,7 +463,12 @@ static int look(struct update *u, struct ubp_err *err)
 	if (rc == 0 && !ps->looked) {
 		ps->looked = true;
 		rc = leftover_adopt(u->tracer, u->t, &u->maps, &ps->n_leftovers, err);
+		if (rc == -ESRCH)
+			return rc; /* the space may be gone, too */
 		ps->forgot |= ps->n_leftovers > 0;
+		/* It may have gone on, out of the guard. */
+		if (rc == 0 && !u->is_stopped_at)
+			rc = ubp_host_get_regs(u->tid, &u->at);
 	}
 	if (rc < 0)
 		return rc;
@@ -502,10 +522,14 @@ int plant_update(struct plant *plant, struct tracer *tracer, struct tracee *t,
 	pid_t tid = t->tid;
 	int rc;
 
+	/* What others stop for meanwhile is no attaching. */
+	u.is_attaching = plant->is_attaching;
+	plant->is_attaching = false;
 	update_take_ahead(&u);
 	ps = plant_space_get(u.space);
 	if (!ps)
 		return ubp_fail(err, ENOMEM, "out of memory");
+	u.is_stopped_at = at;
 	if (at)
 		u.at = *at;
 	rc = at ? 0 : ubp_host_get_regs(tid, &u.at);
@@ -513,20 +537,20 @@ int plant_update(struct plant *plant, struct tracer *tracer, struct tracee *t,
 		rc = ubp_fail(err, -rc, "thread %d has ended", (int)tid);
 	if (rc == 0)
 		rc = attempt(&u, err);
-	/* Other threads may close libraries while we look. */
-	for (int i = 0; i < TRIES && rc < 0 && rc != -ESRCH && is_outdated(&u); i++) {
+	/* Other threads may close libraries while we look, or map what they need where we would. */
+	for (int i = 0;
+	     i < TRIES && rc < 0 && rc != -ESRCH && (rc == -EEXIST || is_outdated(&u)); i++) {
 		roll_back(&u);
 		maps_free(&u.maps);
 		ubp_err_reset(err);
 		rc = attempt(&u, err);
 	}
 	/* Killed meanwhile, by an exec perhaps: whatever failed, failed for that. */
-	if (rc < 0 && rc != -ESRCH && map_get(&tracer->tracees, (uint64_t)tid) == t &&
+	if (rc < 0 && rc != -ESRCH && tracer_has(tracer, t, tid) &&
 	    ubp_host_get_regs(tid, &u.at) == -ESRCH)
 		rc = ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
 	/* After -ESRCH the thread, perhaps the whole space, is gone. */
-	if (rc == -ESRCH &&
-	    (map_get(&tracer->tracees, (uint64_t)tid) != t || t->n_execs != n_execs))
+	if (rc == -ESRCH && !tracer_has_same(tracer, t, tid, n_execs))
 		u.n_added = 0;
 	else if (rc < 0)
 		roll_back(&u);

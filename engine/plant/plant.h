@@ -42,16 +42,20 @@ enum site_rung {
 
 /* Breakpoints of our own (hooks.c). */
 enum site_watch {
-	WATCH_LOADER = 1,     /* libraries were mapped or unmapped */
-	WATCH_UNWIND = 2,     /* an unwinder is about to read return addresses */
-	WATCH_RESUME = 4,     /* likewise, on a way that has begun before */
-	WATCH_LANDS = 8,      /* likewise, and WATCH_UNWOUND will tell of its end */
-	WATCH_UNWOUND = 16,   /* an unwinder returns, or lands in another frame, perhaps */
-	WATCH_CATCH = 32,     /* an exception was caught */
-	WATCH_SIGACTION = 64, /* the program changes a signal action: the guard looks at it */
-	WATCH_PTRACE = 128,   /* the program calls ptrace() */
-	WATCH_PTRACER = 256,  /* the program is about to allow another to trace it */
+	WATCH_LOADER = 1,      /* libraries were mapped or unmapped */
+	WATCH_UNWIND = 2,      /* an unwinder is about to read return addresses */
+	WATCH_RESUME = 4,      /* an unwinder that has begun before goes on */
+	WATCH_LANDS = 8,       /* an unwinder begins whose end WATCH_UNWOUND tells */
+	WATCH_UNWOUND = 16,    /* an unwinder returns, or lands in another frame, perhaps */
+	WATCH_CATCH = 32,      /* an exception was caught */
+	WATCH_SIGACTION = 64,  /* the program changes a signal action: the guard looks at it */
+	WATCH_PTRACE = 128,    /* the program calls ptrace() */
+	WATCH_PTRACER = 256,   /* the program is about to allow another to trace it */
+	WATCH_OWN_STACK = 512, /* of an unwinder: it begins on the stack of who comes here */
+	WATCH_EXEC = 1024,     /* the program is about to execute another */
 };
+/* Those at calls of the kernel, which are left out where they cannot be. */
+#define WATCH_CALLS (WATCH_PTRACE | WATCH_PTRACER | WATCH_EXEC)
 
 /* A probed function that is left at a site. */
 struct site_exit {
@@ -78,10 +82,12 @@ struct site {
 	bool is_first;          /* its probes are here, though they have leads (first.c) ... */
 	bool is_moved;          /* ... that were in front of this one: nothing stands here */
 	struct site_jump *jump; /* NULL: none was made */
+	const struct uprobe_window
+		*scan;          /* for a jump that scans the stack (scan.c); NULL: not yet */
 	const char *no_jump;    /* why not, for good; NULL: it is one, or may be */
 	struct uprobe **probes; /* in order of definition */
 	size_t n_probes;
-	struct site_exit *exits; /* likewise */
+	struct site_exit *exits; /* in order of their probes' definition */
 	size_t n_exits;
 	struct site *next_dead;
 };
@@ -89,8 +95,8 @@ struct site {
 /* One mapping of ours in the target, laid out as arch/guard.h says. */
 struct area {
 	uint64_t vaddr, len;
-	uint64_t used;                  /* bytes from the start */
-	uint64_t fresh;                 /* likewise: what follows was never written */
+	uint64_t used;  /* bytes from the start */
+	uint64_t fresh; /* bytes from the start: what follows was never written */
 	uint64_t table_mask, n_entries; /* of the site table */
 	uint64_t *keys;                 /* what stands in the table; NULL: there is none */
 	struct site **owners;           /* of each slot, by number; NULL: none now */
@@ -104,10 +110,10 @@ struct return_entry {
 	uint64_t entered_ns; /* in CLOCK_KIND_MONO */
 };
 
-/* How far behind @probe, one of its own, it stands: behind the lead of that (arch/detour.h). */
+/* How far @site stands behind the place of @probe, one of its own: the probe's lead is in between (arch/detour.h). */
 static inline unsigned site_behind(const struct site *site, const struct uprobe *probe)
 {
-	return site->is_first ? 0 : uprobe_behind(probe);
+	return (unsigned)(site->foffset - probe->foffset);
 }
 
 static inline uint64_t site_probed(const struct site *site, const struct uprobe *probe)
@@ -132,7 +138,7 @@ struct return_instance {
 	 * stood there, what was put there. 0: it was in the register still. */
 	uint64_t word_vaddr, word_was, word_is;
 	bool is_sure; /* the frame record says that it is that word */
-	/* Likewise, entered before with the same stack pointer, and not left since; in no list. */
+	/* An instance of the same stack pointer that was entered before, and is not left yet; in no list. */
 	struct return_instance *under;
 	struct return_list *list;
 	struct return_instance *newer, *older;
@@ -152,7 +158,10 @@ struct plant_space {
 	struct return_list lost; /* those of no thread's list: left behind, it seems */
 	size_t sweep_at;         /* so many of them: look which are still there */
 	struct map indexes;      /* of the return table, + 1 -> struct return_instance */
+	uint64_t kernel_return;  /* kernel.h: where uretprobes return to; 0: not known */
+	struct map pages;        /* return addresses that look like it, and are none */
 	uint64_t return_table, return_mask; /* vaddr, entries - 1; 0: none */
+	uint64_t over;                      /* entry, + 1, of the last that is over; 0: none */
 	uint64_t n_returns;                 /* ever hijacked */
 	uint64_t trampoline;                /* 0: no area yet */
 	uint64_t stub;
@@ -160,6 +169,7 @@ struct plant_space {
 	uint64_t last_write;    /* the site whose breakpoint was written last; 0: none */
 	bool looked;            /* for what a killed tracer has left */
 	bool is_taken_over;     /* it had left a guard */
+	bool is_settled;        /* all in the memory have the guard: who is born, too */
 	bool forgot;            /* plant_forgot() */
 	unsigned n_leftovers;   /* breakpoints that a killed tracer had left, taken out */
 	unsigned n_left_raised; /* reference counters, decremented */
@@ -184,19 +194,23 @@ struct plant_space {
 	uint64_t jumps_tried_ns;        /* when that was tried last ... */
 	uint64_t jumps_wait_ns;         /* ... and how long not to try again */
 	uint64_t hijacks, hijacks_mask; /* table of struct guard_hijack: vaddr; 0: none */
-	bool is_returning;              /* jump_undo.c: somebody is in that code */
-	uint64_t return_vaddr;          /* what such return addresses are replaced by */
-	uint64_t return_room;           /* where an earlier session had that; 0: nowhere */
-	uint64_t ns_factor;             /* of their times, detour_ns(); 0: nobody asked */
-	struct ring_space *rings;       /* NULL: none */
-	uint64_t rings_base;            /* vaddr; 0: none mapped */
-	size_t rings_mapped;            /* bytes from there on that the target has mapped ... */
-	size_t rings_most;              /* ... and how many that may become */
-	bool rings_full;                /* no more of them can be mapped */
+	bool is_copy;                   /* made by fork(): there are its parent's, too */
+	struct map inherited; /* those, where there are link registers: hijack_open.c */
+	struct guard_hijack *open_at_exec; /* what is to be counted if the exec succeeds */
+	size_t n_open_at_exec;
+	bool is_returning;          /* jump_undo.c: somebody is in that code */
+	uint64_t return_vaddr;      /* what such return addresses are replaced by */
+	uint64_t return_room;       /* where an earlier session had that; 0: nowhere */
+	uint64_t ns_factor;         /* of their times, detour_ns(); 0: nobody asked */
+	struct ring_space *rings;   /* NULL: none */
+	uint64_t rings_base;        /* vaddr; 0: none mapped */
+	size_t rings_mapped;        /* bytes from there on that the target has mapped ... */
+	size_t rings_most;          /* ... and how many that may become */
+	bool rings_full;            /* no more of them can be mapped */
 	struct map thread_pointers; /* -> tid that has a ring by it, RINGS_SHARED: several */
 	uint64_t *ranges;           /* what detours may read (base/ring.h) */
 	size_t n_ranges;
-	uint32_t maps_last;   /* likewise, the last that was not 0 */
+	uint32_t maps_last;   /* the last .maps_number that was not 0 */
 	uint32_t maps_number; /* of its mappings (stack/maps_set.h); 0: they may have changed */
 	uint64_t ranges_ns;   /* when that was looked at last */
 	unsigned n_detour_traps;            /* without rings, so far */
@@ -204,8 +218,9 @@ struct plant_space {
 	uint16_t *lowered; /* what they were without us; NULL: not yet decremented */
 	size_t n_semaphores;
 	struct plant_left left; /* what could not be taken out */
-	bool keeps_guard;       /* some process in it, which may call it then */
-	bool is_unhooked;       /* plant_unhook() was called */
+	bool returns_wait; /* a return address may come back with its stack: the table stays */
+	bool keeps_guard;  /* some process in it, which may call it then */
+	bool is_unhooked;  /* plant_unhook() was called */
 };
 
 /* Per session. */
@@ -216,18 +231,28 @@ struct plant {
 	struct plant_ahead *ahead; /* of plant_look_ahead() */
 	/* Look for the exits of a return probe: sets .exits or .no_exits. */
 	void (*find_exits)(void *ctx, struct uprobe *probe);
-	void *ctx;              /* of that */
+	/* Look for the lead of a probe whose sites stand at it: sets .window.lead, or not. */
+	void (*find_lead)(void *ctx, struct uprobe *probe);
+	void *ctx;              /* of both */
 	bool step;              /* --mode step */
 	struct ring_set *rings; /* NULL: no jumps */
+	bool counts_open;       /* functions that detours have entered, and that never return */
 	bool lossless;
 	bool count_dropped;           /* hits that filters drop are counted, too */
 	unsigned frames;              /* of stacks that jumps take; 0: none */
 	char *reasons[64];            /* why there is no jump */
 	bool force;                   /* --force */
+	bool is_attaching;            /* a thread of each process in the memory is held */
 	struct hook_file *hook_files; /* hooks.c: what is known of files */
-	struct call_file *call_files; /* sigaction.c: likewise */
+	struct call_file *call_files; /* sigaction.c: what is known of files */
+	struct scan_place *scans;     /* scan.c: of its own that jump */
+	bool beside_kernel;           /* no jump begins at a first instruction */
+	char unread[256];             /* the file whose reading was given up; "": none */
 	enum { CPU_NOT_ASKED, CPU_PLAIN, CPU_SHADOW_STACK } cpu; /* hooks.c */
 };
+
+/* The reading of this file was given up, as the thread was told to (engine/base/cancel.h): for the user. */
+void plant_note_unread(struct plant *plant, const char *path);
 
 /* Once .probes are all there; free with plant_sort_free(). Returns 0 or -ENOMEM. */
 int plant_sort(struct plant *plant);
@@ -264,7 +289,7 @@ bool plant_wants(const struct plant *plant, const struct maps *maps);
 /*
  * Take all breakpoints out and put hijacked return addresses back, with threads
  * running. Traps that are under way still find their site, so the caller goes on
- * to handle stops until none can come (attach_drain).
+ * to handle stops until none can come (drain.h).
  */
 void plant_remove(const struct process *p);
 
@@ -275,14 +300,23 @@ void plant_remove(const struct process *p);
 bool plant_is_whole_copy(const struct space *parent, const struct space *child);
 /*
  * It does not: see what is there, as if a killed tracer had left it, and take it
- * out. @t: the child's held thread.
+ * out. @t: the child's held thread. @left: it is not kept, so return addresses are put back, too, and what
+ * could not be taken out is added; NULL: it is kept.
  */
-int plant_clean_partly(struct tracer *tracer, struct tracee *t, struct ubp_err *err);
+int plant_clean_partly(struct tracer *tracer, struct tracee *t, struct plant_left *left,
+		       struct ubp_err *err);
+/*
+ * The same for a copy, not kept, that plant_clean_copy() has cleaned, of a parent that plant_forgot(). What
+ * plant_copy() took over stays known.
+ */
+int plant_clean_forgotten(struct tracer *tracer, struct tracee *t, struct plant_left *left,
+			  struct ubp_err *err);
 
 /*
  * @child is a fresh copy of @parent's memory: the same bytes are in it. Take over
  * what is known about them (-ENOMEM), or take them out of it. @first: the thread
- * that runs in the copy, on its parent's stack.
+ * that runs in the copy, on its parent's stack. Nothing is replaced in the copy: what is to be taken
+ * out of it is looked for by what its parent knows.
  */
 int plant_copy(const struct space *parent, struct space *child, struct tracee *first);
 /* *left: what could not be taken out of it. */
@@ -393,6 +427,10 @@ int guard_reinstall(struct tracee *t, const struct ubp_regs *regs);
 bool guard_defer(struct tracer *tracer, struct tracee *t, bool at_site);
 /* Has the program said nothing about SIGTRAP, so that one of its own ends it? */
 bool guard_ends_by_trap(const struct process *p);
+/* Held thread @t of a process without guard, in a memory where others may have it, installs it. */
+int plant_guard(struct tracer *tracer, struct tracee *t, struct ubp_err *err);
+/* Has another process in the memory the guard? Then the chain and the notes of masks are its, too. */
+bool guard_is_shared(const struct process *p);
 /* Give the process its own handler back. @t: a held thread, that goes on with @at. */
 int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
 		    struct ubp_err *err);
@@ -431,11 +469,11 @@ void give_back(struct tracer *tracer, struct tracee *t, const struct ubp_regs *a
 
 /*
  * What an earlier ubp left in the process: its areas are taken over; if it was
- * killed, its breakpoints go, and reference counters are put right. *ret_removed:
- * breakpoints taken out.
+ * killed, its breakpoints go, and reference counters are put right. *n_removed grows by the
+ * breakpoints taken out, also if it fails: it may be tried again by another thread. @t goes on until it is out of the guard, and is held elsewhere then.
  */
 int leftover_adopt(struct tracer *tracer, struct tracee *t, const struct maps *maps,
-		   unsigned *ret_removed, struct ubp_err *err);
+		   unsigned *n_removed, struct ubp_err *err);
 
 /* --- cave.c -------------------------------------------------------------------------- */
 
@@ -481,7 +519,11 @@ bool area_take_block(struct area *area, size_t len, struct site *owner);
 /* One that was there before has another owner now. */
 void area_own_block(const struct area *area, uint64_t block, size_t len, struct site *owner);
 /* Enter a block into the table of its area, by the vaddr of its copy (UBP_SLOT_JUMP). */
-int area_enter_copy(const struct space *space, pid_t tid, struct area *area, uint64_t copy);
+void area_enter_copy(struct mem_writes *writes, struct area *area, uint64_t copy);
+/* The trap at @vaddr of a detour that scans the stack: for the guard it is an unwinder's site whose
+ * slot is @copy. For good: nothing else may ever stand in that block. */
+int area_enter_trap(struct mem_writes *writes, struct area *area, uint64_t vaddr,
+		    uint64_t copy);
 /* Is [@vaddr, @vaddr + @len) room for slots in it, behind its table? */
 bool area_holds(const struct area *area, uint64_t vaddr, uint64_t len);
 /* The area that @vaddr lies in, or NULL. */
@@ -543,6 +585,9 @@ int site_provide(struct space *space, pid_t tid, struct mem_view *view, uint64_t
 		 struct site **ret_site, struct ubp_err *err);
 int site_add_probe(struct site *site, struct uprobe *probe);
 bool site_has_probe(const struct site *site, const struct uprobe *probe);
+/* Has somebody else changed the first instruction at @probe's place, that has no site? */
+bool site_is_taken(const struct space *space, struct mem_view *view, uint64_t vaddr,
+		   const struct uprobe *probe);
 void site_drop_probe(struct site *site, const struct uprobe *probe);
 /* The same for a function that is left there. */
 int site_add_exit(struct site *site, const struct site_exit *exit_);
@@ -559,6 +604,8 @@ void site_discard(struct plant_space *ps, struct site *site);
 /* Give it a slot in @area (NULL: in place), make the code for that. Nothing is written. */
 int site_prepare(const struct plant *plant, struct space *space, pid_t tid, struct site *site,
 		 struct area *area, struct ubp_err *err);
+/* All of a space, in the order of their addresses. Allocated; NULL: out of memory. */
+struct site **plant_sites_by_place(const struct plant_space *ps, size_t *ret_n);
 /* Write the breakpoint. */
 int site_plant(struct space *space, pid_t tid, struct site *site, struct ubp_err *err);
 /* Does it stand there? @view begins after the writes. */
@@ -571,6 +618,8 @@ int site_read_back(const struct space *space, struct mem_view *view, const struc
  */
 bool site_is_ours(const struct ubp_arch *arch, const uint8_t *ours, const uint8_t *orig,
 		  size_t len, const uint8_t *now);
+/* Has it been looked at, and has nothing of ours? @view begins after the writes. */
+bool site_is_out(const struct space *space, struct mem_view *view, const struct site *site);
 /* 0: nothing of ours stands there; it has been looked at. -errno: something may. */
 int site_unplant(const struct space *space, pid_t tid, const struct site *site);
 /* The same for all that are planted: those that are jumps to the guard, or all others. */
@@ -592,9 +641,10 @@ bool site_to_first(struct plant *plant, struct tracer *tracer, struct tracee *t,
 
 /*
  * Call @each for the functions of the process on which breakpoints of our own
- * must stand. Stops when it returns non-zero and returns that; or -ENOMEM.
+ * must stand. @has_returns: unwinders are among them without a return probe, too.
+ * Stops when it returns non-zero and returns that; or -ENOMEM.
  */
-int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps,
+int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps, bool has_returns,
 	       int (*each)(void *ctx, const struct mapping *m, uint64_t vaddr,
 			   unsigned watches),
 	       void *ctx);
@@ -615,13 +665,31 @@ bool watch_has_unwinders(const struct plant_space *ps);
 int watch_wake_begins(struct space *space, pid_t tid);
 void watch_wake_ends(struct space *space, pid_t tid);
 /* Such a breakpoint was met by @t, and handled: perhaps they may rest. */
-void watch_met(struct tracer *tracer, struct tracee *t, const struct site *site);
+void watch_met(struct tracee *t, const struct site *site);
+
+/* Is that all it is for: to tell that an unwinder begins, or is resumed, or ends? */
+bool watch_is_unwinders(const struct site *site);
+
+/* --- scan.c ------------------------------------------------------------------------ */
+
+/*
+ * A site where an unwinder begins may become a jump to a detour that scans the stack itself, and
+ * stops only if something of ours is on it (detour_plan.scans). Finds .scan of those that stand; @pid: a
+ * thread of @space.
+ */
+void scan_look(struct plant *plant, const struct space *space, pid_t pid);
+/* May it become one, or is it? */
+bool scan_is_one(const struct site *site);
+/* @t, at @sp, has found its way to the tracer though nothing was there: it may need to know its
+ * stack. */
+void scan_note_stack(struct tracee *t, uint64_t sp);
+void scan_free(struct plant *plant);
 
 /* --- sigaction.c ------------------------------------------------------------------- */
 
 /*
  * The same for the program's own calls of rt_sigaction(): @watch is WATCH_SIGACTION; and for those
- * that have to do with tracing: WATCH_PTRACE, WATCH_PTRACER.
+ * that have to do with tracing, and with execs: WATCH_CALLS.
  */
 int sigaction_each(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
 		   const struct maps *maps,
@@ -637,9 +705,8 @@ const uint8_t *sigaction_find(const struct ubp_arch *arch, const uint8_t *call,
 			      const uint8_t *at, const uint8_t *end, size_t *ret_more);
 
 /*
- * tracing.c: the first place at or behind @at, up to @end, where a call that has to do with
- * tracing stands or begins. NULL: none. Where it begins is returned, *ret_more bytes behind that
- * is the place.
+ * tracing.c: the first place at or behind @at, up to @end, where one of WATCH_CALLS stands or
+ * begins. NULL: none. Where it begins is returned, *ret_more bytes behind that is the place.
  */
 const uint8_t *tracing_find(const struct ubp_arch *arch, enum site_watch watch,
 			    const uint8_t *at, const uint8_t *end, size_t *ret_more);
@@ -654,15 +721,15 @@ void hooks_return_facts(struct plant *plant, pid_t pid, const struct maps *maps,
  * Put every hijacked return address of @owner back into the memory of undo->space
  * (owner's own, or a copy), where our trampoline still stands there. What can't be is noted.
  */
-void returns_put_back(const struct plant_space *owner, struct undo *undo, pid_t tid);
+void returns_put_back(struct plant_space *owner, struct undo *undo, pid_t tid);
 /*
  * Write the trampoline's address over @ri's stack word, behind an entry in the
  * target's return table. Returns 0; -ENOSPC: the table is full; -EFAULT.
  */
 int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid);
 /*
- * What @ri, taken out of all, leaves behind (ubp_arch.link): the guard's table no longer knows
- * of it. For a thread that is on its way by now.
+ * What @ri, taken out of all, leaves behind: the guard's table no longer knows of it; where a thread is not
+ * on its way before it goes on (ubp_arch.leave_trampoline), not before the next one is over.
  */
 void returns_over(const struct space *space, const struct return_instance *ri, pid_t tid);
 /* @ri is over: its entry may be used again. */
@@ -694,6 +761,8 @@ void returns_uncount(struct return_instance *ri);
  * than the target's memory has room for.
  */
 void returns_sweep(struct space *space);
+/* Not before there are some times as many as now. */
+void returns_sweep_later(struct plant_space *ps);
 
 /* --- semaphore.c -------------------------------------------------------------------- */
 

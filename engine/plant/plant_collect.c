@@ -8,6 +8,7 @@
  */
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "engine/base/err.h"
@@ -98,24 +99,51 @@ static int join_hook(void *ctx, const struct mapping *m, uint64_t vaddr, unsigne
 		      &(struct site_origin){ 0 }, false, u->err);
 
 	/* What is not to be had there is no reason to probe nothing. */
-	if (rc < 0 && rc != -ENOMEM && watches & (WATCH_PTRACE | WATCH_PTRACER)) {
+	if (rc < 0 && rc != -ENOMEM && watches & WATCH_CALLS) {
 		ubp_err_reset(u->err);
 		rc = 0;
 	}
 	return rc;
 }
 
+/* Is it planted behind its lead, though it is one that stands at it elsewhere? */
+static bool is_behind(const struct update *u, uint64_t vaddr, const struct uprobe *probe)
+{
+	const struct plant_space *ps = u->space->plant;
+	const struct site *site = map_get(&ps->sites, vaddr + probe->window.lead.len);
+
+	return probe->window.lead.len && site && site_has_probe(site, probe);
+}
+
+/*
+ * How far behind its place it is to be planted. Where a uprobe of the kernel's or another tracer's
+ * breakpoint stands on the first instruction, behind that, if it can be.
+ */
+static unsigned behind(struct update *u, uint64_t vaddr, struct uprobe *probe)
+{
+	const struct uprobe_window *w = &probe->window;
+
+	if (w->is_behind || is_behind(u, vaddr, probe))
+		return w->lead.len;
+	if (!site_is_taken(u->space, &u->view, vaddr, probe))
+		return 0;
+	if (w->lead_due)
+		u->plant->find_lead(u->plant->ctx, probe);
+	return w->lead.len;
+}
+
 static int join_entry(struct update *u, const struct mapping *m, uint64_t vaddr,
 		      struct uprobe *probe, struct ubp_err *err)
 {
+	unsigned so_far = behind(u, vaddr, probe);
 	struct site_origin from = { .code = &probe->code,
 				    .insn = &probe->insn,
 				    .what = probe->what };
 	const struct uprobe_window *w = &probe->window;
 
-	if (w->lead.len)
+	if (so_far)
 		from = (struct site_origin){ &w->code, &w->insn, &w->lead, probe->what };
-	vaddr += w->lead.len;
+	vaddr += so_far;
 	if (vaddr >= m->end)
 		m = maps_at(&u->maps, vaddr);
 	if (!m || !m->exec || m->ino != probe->ino || m->dev != probe->dev)
@@ -151,9 +179,9 @@ static int join_exits(struct update *u, struct uprobe *probe, uint64_t func_vadd
 static bool has_return(const struct update *u, const struct uprobe *probe, uint64_t func_vaddr)
 {
 	const struct plant_space *ps = u->space->plant;
-	const struct site *site = map_get(&ps->sites, func_vaddr + uprobe_behind(probe));
+	const struct site *site = map_get(&ps->sites, func_vaddr);
 
-	if (site && site_has_probe(site, probe))
+	if ((site && site_has_probe(site, probe)) || is_behind(u, func_vaddr, probe))
 		return true;
 	for (size_t i = 0; i < probe->n_exits; i++) {
 		site = map_get(&ps->sites,
@@ -180,6 +208,8 @@ static enum return_way way_of(struct update *u, struct uprobe *probe, const char
 	u->has_facts = true;
 	facts = u->facts;
 	facts.is_go = probe->facts.is_go;
+	facts.takes_return = probe->facts.takes_return;
+	facts.uses_return = probe->facts.uses_return;
 	facts.hides_unwinder |= probe->facts.hides_unwinder;
 	way = return_way_of(&facts, ret_why);
 	if (way == RETURN_AT_RETS && probe->exits_due)
@@ -256,6 +286,21 @@ int update_collect_probes(struct update *u, struct ubp_err *err)
 	return rc;
 }
 
+/* Are there return addresses that a killed tracer replaced? Without a return probe, too, unwinders may
+ * meet them. */
+static bool has_returns(const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+
+	return ps->returns.n || (arch_has_link(space->arch) && ps->hijacks);
+}
+
+void plant_note_unread(struct plant *plant, const char *path)
+{
+	if (!plant->unread[0])
+		(void)snprintf(plant->unread, sizeof(plant->unread), "%.255s", path);
+}
+
 int update_collect(struct update *u, struct ubp_err *err)
 {
 	enum seccomp_way way;
@@ -265,9 +310,11 @@ int update_collect(struct update *u, struct ubp_err *err)
 	if (rc < 0)
 		return rc;
 	u->err = err;
-	rc = hooks_each(u->plant, u->tid, &u->maps, join_hook, u);
+	rc = hooks_each(u->plant, u->tid, &u->maps, has_returns(u->space), join_hook, u);
 	/* Without a guard there is nothing to keep. */
 	if (rc == 0 && !plant_is_unguarded(u->space) && seccomp_check(u->t, &way, &why) == 0)
 		rc = sigaction_each(u->plant, u->space->arch, u->tid, &u->maps, join_hook, u);
+	if (rc == -EINTR)
+		return tracer_give_up(err);
 	return rc == -ENOMEM ? ubp_fail(err, ENOMEM, "out of memory") : rc;
 }

@@ -20,6 +20,8 @@ struct update {
 	struct tracer *tracer;
 	struct tracee *t; /* that thread, held; NULL: plant_look_ahead() */
 	struct ubp_regs at;
+	bool is_stopped_at; /* .at is the caller's: in a stop of ours, not anywhere */
+	bool is_attaching;  /* struct plant's, which is for this call alone */
 	struct maps maps;
 	struct added *added; /* probes joined to sites by this call */
 	size_t n_added;
@@ -45,6 +47,8 @@ struct added {
 int update_collect_probes(struct update *u, struct ubp_err *err);
 /* ... and with them what is watched for our own sake. The thread is held. */
 int update_collect(struct update *u, struct ubp_err *err);
+/* Every process in the memory gets the guard: a thread of each is held (attach_hold_each()). */
+int sharers_guard(struct update *u, struct ubp_err *err);
 /* Begin with what plant_look_ahead() has found, if it was for this space. */
 void update_take_ahead(struct update *u);
 

@@ -59,11 +59,13 @@ int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid
 		return mem_write(&space->mem, tid, (uint64_t)(uintptr_t)to[0].iov_base, &entry,
 				 sizeof(entry));
 	/* In this order: whoever dies in between, no word is without its entry. */
-	if (process_vm_writev(tid, from, 2, to, 2, 0) ==
-	    (ssize_t)(sizeof(entry) + space->arch->addr_size))
-		return 0;
-	if (errno != EPERM && errno != ENOSYS)
-		return -EFAULT;
+	if (mem_is_sure(&space->mem, tid)) {
+		if (process_vm_writev(tid, from, 2, to, 2, 0) ==
+		    (ssize_t)(sizeof(entry) + space->arch->addr_size))
+			return 0;
+		if (errno != EPERM && errno != ENOSYS)
+			return -EFAULT;
+	}
 	rc = mem_write(&space->mem, tid, (uint64_t)(uintptr_t)to[0].iov_base, &entry,
 		       sizeof(entry));
 	return rc < 0 ? rc
@@ -73,14 +75,22 @@ int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid
 
 void returns_over(const struct space *space, const struct return_instance *ri, pid_t tid)
 {
-	const struct plant_space *ps = space->plant;
+	struct plant_space *ps = space->plant;
 	const uint64_t none = 0;
+	uint64_t over = ri->index;
 
+	/* The thread goes on from the trampoline itself, and has not yet: should we be killed now, the
+	 * guard looks for this entry. The thread of the one before has gone on by now. */
+	if (!space->arch->leave_trampoline) {
+		if (ps->over == ri->index)
+			return;
+		over = ps->over;
+		ps->over = ri->index;
+	}
 	/* Else somebody else has it already. */
-	if (ri->index && !map_get(&ps->indexes, ri->index))
+	if (over && !map_get(&ps->indexes, over))
 		(void)mem_write(&space->mem, tid,
-				ps->return_table +
-					(ri->index - 1) * sizeof(struct guard_return) +
+				ps->return_table + (over - 1) * sizeof(struct guard_return) +
 					offsetof(struct guard_return, real),
 				&none, sizeof(none));
 }

@@ -19,11 +19,38 @@ enum return_way return_way_of(const struct return_facts *facts, const char **ret
 		why = "its return addresses will be guarded by a shadow stack";
 	else if (facts->cannot_sign)
 		why = "its seccomp filter lets nobody sign return addresses for unwinders";
+	else if (facts->takes_return)
+		why = "it takes its return address off the stack, where it could not be put "
+		      "back";
+	else if (facts->uses_return)
+		why = "it asks its return address who has called it";
 	else if (facts->hides_unwinder)
 		why = "exceptions may pass, by an unwinder that has no name (stripped)";
 	if (ret_why)
 		*ret_why = why;
 	return why ? RETURN_AT_RETS : RETURN_HIJACKED;
+}
+
+bool return_way_uses_return(const char *symbol)
+{
+	static const char *const names[] = {
+		/* the caller's object: which one comes next, its search path, its namespace */
+		"dlsym",
+		"dlvsym",
+		"dlopen",
+		"dlmopen",
+		"dl_iterate_phdr",
+		/* the caller, for a profile */
+		"mcount",
+	};
+
+	/* In the C library they have more names, with underscores in front. */
+	while (symbol && *symbol == '_')
+		symbol++;
+	for (size_t i = 0; symbol && i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(symbol, names[i]) == 0)
+			return true;
+	return false;
 }
 
 /* Is @word among the words behind "@label" on its line? */

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "engine/plant/jump.h"
+#include "engine/plant/kernel.h"
 #include "engine/plant/plant.h"
 
 /* A look at each word is dear: not before there are so many, then seldom enough
@@ -227,6 +228,13 @@ static bool stands_there(const struct plant_space *ps, const struct space *space
 	       now == (ri->disarm_sp ? ri->real : ps->trampoline);
 }
 
+void returns_sweep_later(struct plant_space *ps)
+{
+	ps->sweep_at = ps->returns.n * SWEEP_GROWS;
+	if (ps->sweep_at < SWEEP_FIRST)
+		ps->sweep_at = SWEEP_FIRST;
+}
+
 void returns_sweep(struct space *space)
 {
 	struct plant_space *ps = space->plant;
@@ -256,27 +264,32 @@ void returns_sweep(struct space *space)
 		map_remove(&ps->returns, gone_one->slot_vaddr);
 		returns_free_one(gone_one);
 	}
-	ps->sweep_at = ps->returns.n * SWEEP_GROWS;
-	if (ps->sweep_at < SWEEP_FIRST)
-		ps->sweep_at = SWEEP_FIRST;
+	returns_sweep_later(ps);
 }
 
 /* 0: nothing of ours is there. */
-static int put_back(const struct plant_space *owner, const struct space *space, pid_t tid,
+static int put_back(struct plant_space *owner, struct undo *undo, pid_t tid,
 		    const struct return_instance *ri)
 {
+	const struct space *space = undo->space;
 	size_t size = space->arch->addr_size;
 	uint64_t now = 0;
 
 	if (mem_peek(&space->mem, ri->slot_vaddr, &now, size) != size)
 		return -EFAULT;
-	/* Skipped by a longjmp(), it may be somebody else's data by now. */
-	return now == owner->trampoline
-		       ? mem_write(&space->mem, tid, ri->slot_vaddr, &ri->real, size)
-		       : 0;
+	/* The function jumped to another, with a uretprobe: the kernel has the trampoline's address
+	 * and sends the thread there. The guard knows its way on. */
+	if (kernel_returns_by(owner, undo->pid, now))
+		undo->left->is_live = true;
+	if (now == owner->trampoline)
+		return mem_write(&space->mem, tid, ri->slot_vaddr, &ri->real, size);
+	/* Skipped by a longjmp(), it may be somebody else's data by now. Or its stack was copied
+	 * away, and will come back with our address. */
+	undo->is_away |= now != ri->real;
+	return 0;
 }
 
-void returns_put_back(const struct plant_space *owner, struct undo *undo, pid_t tid)
+void returns_put_back(struct plant_space *owner, struct undo *undo, pid_t tid)
 {
 	const struct space *space = undo->space;
 	size_t pos = 0;
@@ -288,7 +301,7 @@ void returns_put_back(const struct plant_space *owner, struct undo *undo, pid_t 
 	while (map_next(&owner->returns, &pos, NULL, &value)) {
 		const struct return_instance *ri = value;
 
-		int rc = ri->disarm_sp ? 0 : put_back(owner, space, tid, ri);
+		int rc = ri->disarm_sp ? 0 : put_back(owner, undo, tid, ri);
 
 		if (rc < 0 && !undo_is_gone(undo, ri->slot_vaddr, 0, 0))
 			plant_left_live(undo->left, "a return address", ri->slot_vaddr, rc);
@@ -389,5 +402,6 @@ void returns_free(struct plant_space *ps)
 		returns_free_one(value);
 	map_free(&ps->returns);
 	map_free(&ps->indexes);
+	map_free(&ps->pages);
 	ps->lost = (struct return_list){ 0 };
 }

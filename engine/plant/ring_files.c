@@ -68,10 +68,9 @@ static bool close_one(struct remote *remote, const struct ring_file *file)
 		    &ignored) != -ESRCH;
 }
 
-void ring_files_close(struct remote *remote, const struct ring_files *files)
+bool ring_files_close(struct remote *remote, const struct ring_files *files)
 {
-	if (close_one(remote, &files->control))
-		(void)close_one(remote, &files->region);
+	return close_one(remote, &files->control) && close_one(remote, &files->region);
 }
 
 void ring_files_put(struct ring_files *files)

@@ -40,8 +40,8 @@ int ring_files_make(struct remote *remote, uint64_t name, struct ring_files *ret
 /* Map the control page at @at, and behind it @part bytes of the region. They have their sizes by now. */
 int ring_files_map(struct remote *remote, const struct ring_files *files, uint64_t at,
 		   uint64_t part, uint64_t flags, struct ubp_err *err);
-/* Close the target's descriptors, as far as they are ours still. */
-void ring_files_close(struct remote *remote, const struct ring_files *files);
+/* Close the target's descriptors, as far as they are ours still. False: the thread is gone. */
+bool ring_files_close(struct remote *remote, const struct ring_files *files);
 /* Close our own. */
 void ring_files_put(struct ring_files *files);
 

@@ -162,8 +162,8 @@ static int make_rings(struct plant *plant, struct remote *remote, uint64_t place
 		rc = rings_note_place(space, remote->t->tid, place, part + RING_CONTROL_LEN);
 	if (rc == 0)
 		rc = ring_files_map(remote, &files, place, part, flags, err);
-	if (rc != -ESRCH)
-		ring_files_close(remote, &files);
+	if (rc != -ESRCH && !ring_files_close(remote, &files))
+		rc = ubp_fail(err, ESRCH, "it has ended");
 	ring_files_put(&files);
 	return rc;
 }
@@ -241,6 +241,9 @@ static void forget_pointer(struct plant_space *ps, const struct tracee *t)
 
 static void note_thread(struct plant_space *ps, struct tracee *t, uint64_t thread_pointer)
 {
+	/* What is known of its stack is gone with its ring. */
+	if (!ring_space_has(ps->rings, t->tid))
+		t->scans_in_vain = 0;
 	if (ring_space_add(ps->rings, t->process->pid, t->tid, thread_pointer,
 			   t->process->silent) == 0)
 		ring_space_set_cpu(ps->rings, t->tid, task_rseq_cpu_vaddr(t));
@@ -304,6 +307,17 @@ void rings_drop_thread(struct space *space, pid_t tid)
 		ring_space_drop(ps->rings, tid);
 }
 
+void rings_set_stack(const struct tracee *t, uint64_t lo, uint64_t end)
+{
+	const struct plant_space *ps = t->process->space->plant;
+
+	if (!ps->rings || end <= lo)
+		return;
+	if (end - lo > UBP_SCAN_MAX)
+		lo = end - UBP_SCAN_MAX;
+	ring_space_set_stack(ps->rings, t->tid, lo, end);
+}
+
 void rings_thread_gone(struct tracee *t)
 {
 	struct plant_space *ps = t->process->space->plant;
@@ -355,9 +369,11 @@ static size_t run_of(const struct maps *maps, size_t i, uint64_t *ret_end)
 	return i;
 }
 
-static void note_ranges(struct plant_space *ps, const struct maps *maps, const uint64_t *wanted,
-			size_t n_wanted, bool wants)
+/* What may not answer is for the tracer, who does not wait: the thread would, in a detour. */
+static void note_ranges(const struct space *space, pid_t tid, const struct maps *maps,
+			const uint64_t *wanted, size_t n_wanted, bool wants)
 {
+	struct plant_space *ps = space->plant;
 	size_t i = 0;
 
 	while (i < maps->n && ps->n_ranges < RING_RANGES) {
@@ -370,7 +386,8 @@ static void note_ranges(struct plant_space *ps, const struct maps *maps, const u
 		i = run_of(maps, i, &end);
 		n = (end - start) >> RING_PAGE_SHIFT;
 		if (n < 1ULL << RING_RANGE_BITS &&
-		    is_wanted(start, end, wanted, n_wanted) == wants)
+		    is_wanted(start, end, wanted, n_wanted) == wants &&
+		    mem_answers(&space->mem, tid, start, end - start))
 			ps->ranges[ps->n_ranges++] = RING_RANGE(start >> RING_PAGE_SHIFT, n);
 	}
 }
@@ -392,8 +409,8 @@ void rings_look_around(struct space *space, pid_t tid, const uint64_t *wanted, s
 	/* What is unmapped later would be a fault, of which they would lose their setting. */
 	if (!task_ignores(tid, SIGSEGV) && !task_ignores(tid, SIGBUS)) {
 		if (maps_read(tid, &maps, &err) == 0) {
-			note_ranges(ps, &maps, wanted, n, true);
-			note_ranges(ps, &maps, wanted, n, false);
+			note_ranges(space, tid, &maps, wanted, n, true);
+			note_ranges(space, tid, &maps, wanted, n, false);
 		}
 		maps_free(&maps);
 	}

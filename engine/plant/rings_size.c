@@ -94,7 +94,7 @@ int rings_grow(const struct plant *plant, struct tracer *tracer, struct tracee *
 	    len - ps->rings_mapped > rings_allowance(t->process->pid))
 		return ubp_fail(err, ENOMEM, "no room for more rings");
 	rc = map_more(tracer, t, at, len, err);
-	if (rc < 0 || map_get(&tracer->tracees, (uint64_t)tid) != t || t->n_execs != n_execs)
+	if (rc < 0 || !tracer_has_same(tracer, t, tid, n_execs))
 		return rc < 0 ? rc : ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
 	ps->rings_mapped = len;
 	ring_space_set_mapped(ps->rings, len);

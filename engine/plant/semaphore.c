@@ -22,7 +22,6 @@
 #include "engine/base/err.h"
 #include "engine/object/maps.h"
 #include "engine/plant/plant.h"
-#include "engine/trace/task.h"
 
 #define HASH_FACTOR 0x9e3779b97f4a7c15ULL
 
@@ -213,20 +212,6 @@ int semaphore_update(const struct plant *plant, struct space *space, pid_t tid,
 /* --- down ----------------------------------------------------------------------------- */
 
 /*
- * The mappings of @space, by process @pid. That may have ended, or left it by an exec that
- * we have not seen yet: then others may live there still. False: they are not known.
- */
-static bool read_maps(const struct plant_space *owner, pid_t pid, struct maps *ret_maps)
-{
-	pid_t live = task_live_thread(pid);
-	struct ubp_err ignored;
-
-	ubp_err_reset(&ignored);
-	return maps_read(live ? live : pid, ret_maps, &ignored) == 0 &&
-	       (!owner->areas || maps_at(ret_maps, owner->areas->vaddr));
-}
-
-/*
  * What it is without us, in a copy of the memory of @owner, too. @maps: NULL, not known.
  * 1: it has to be lowered; 0: it has not; -errno: it can't be told.
  */
@@ -286,7 +271,7 @@ void semaphore_remove(struct plant_space *owner, struct space *space, pid_t pid,
 	if (!notes)
 		max = FEW;
 	to = notes ? notes : few;
-	is_known = read_maps(owner, pid, &maps);
+	is_known = undo_read_maps(owner, pid, &maps);
 	for (size_t i = 0; i < n; i++) {
 		int rc;
 

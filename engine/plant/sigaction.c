@@ -5,12 +5,12 @@
  * Where programs change their signal actions: the C library's one system call, and
  * those of programs that call the kernel by themselves, as Go's do. A jump to the
  * guard is put there, so that the program's handler for SIGTRAP goes into the
- * guard's chain and does not replace it. Likewise where they change their signal
- * masks: SIGTRAP stays unblocked. A jump and no breakpoint: children of
+ * guard's chain and does not replace it. A jump to the guard stands also where they change
+ * their signal masks: SIGTRAP stays unblocked. A jump and no breakpoint: children of
  * posix_spawn() come by with SIGTRAP blocked.
  *
- * In the same pass through a file: where it calls ptrace(), and where it allows another
- * process to trace it (tracing.c).
+ * In the same pass through a file: where it calls ptrace(), where it allows another
+ * process to trace it, and where it executes a program (tracing.c).
  */
 
 #include <errno.h>
@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/cancel.h"
 #include "engine/base/err.h"
 #include "engine/object/file.h"
 #include "engine/object/maps.h"
@@ -137,7 +138,7 @@ static int search_chunk(struct call_file *f, const struct ubp_arch *arch, const 
 	return rc;
 }
 
-/* The same for calls that have to do with tracing. */
+/* The same for one of WATCH_CALLS. */
 static int search_tracing(struct call_file *f, const struct ubp_arch *arch,
 			  enum site_watch watch, const uint8_t *buf, size_t len, uint64_t from,
 			  struct object *object)
@@ -160,6 +161,7 @@ static int search_tracing(struct call_file *f, const struct ubp_arch *arch,
 static int search(struct call_file *f, const struct ubp_arch *arch, int fd, uint64_t from,
 		  uint64_t to)
 {
+	static const enum site_watch calls[] = { WATCH_PTRACE, WATCH_PTRACER, WATCH_EXEC };
 	struct object *object = object_of(fd);
 	/* So much of one chunk is in the next, too. */
 	size_t n = UBP_SIGACTION_LOOK;
@@ -168,7 +170,7 @@ static int search(struct call_file *f, const struct ubp_arch *arch, int fd, uint
 
 	if (to - from > SEARCH_MAX)
 		to = from + SEARCH_MAX;
-	while (rc == 0 && from + n < to) {
+	while (rc == 0 && from + n < to && !cancel_is_asked()) {
 		size_t want = to - from < CHUNK + n ? to - from : CHUNK + n;
 		ssize_t got = pread(fd, buf, want, (off_t)from);
 
@@ -177,12 +179,8 @@ static int search(struct call_file *f, const struct ubp_arch *arch, int fd, uint
 		for (unsigned i = 0; i < arch->n_sigaction_calls && rc == 0; i++)
 			rc = search_chunk(f, arch, arch->sigaction_calls[i], buf, (size_t)got,
 					  from, object);
-		if (rc == 0)
-			rc = search_tracing(f, arch, WATCH_PTRACE, buf, (size_t)got, from,
-					    object);
-		if (rc == 0)
-			rc = search_tracing(f, arch, WATCH_PTRACER, buf, (size_t)got, from,
-					    object);
+		for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]) && rc == 0; i++)
+			rc = search_tracing(f, arch, calls[i], buf, (size_t)got, from, object);
 		from += (uint64_t)got - n;
 	}
 	object_free(object);
@@ -213,11 +211,17 @@ static int ask_file(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
 	f->arch = arch;
 	f->dev = m->dev;
 	f->ino = m->ino;
+	rc = search(f, arch, fd, m->foffset, m->foffset + (m->end - m->start));
+	close(fd);
+	if (cancel_is_asked()) {
+		plant_note_unread(plant, m->path);
+		free(f->calls);
+		free(f);
+		return -EINTR;
+	}
 	f->next = plant->call_files;
 	plant->call_files = f;
 	*ret_file = f;
-	rc = search(f, arch, fd, m->foffset, m->foffset + (m->end - m->start));
-	close(fd);
 	return rc;
 }
 
@@ -235,10 +239,13 @@ int sigaction_each(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
 
 		if (!m->exec || !m->ino || !m->read)
 			continue;
+		if (cancel_is_asked())
+			return -EINTR;
 		rc = ask_file(plant, arch, pid, m, &f);
 		for (size_t k = 0; rc == 0 && f && k < f->n; k++)
 			if (f->calls[k].foffset >= m->foffset &&
-			    f->calls[k].foffset - m->foffset < m->end - m->start)
+			    f->calls[k].foffset - m->foffset < m->end - m->start &&
+			    (f->calls[k].watch != WATCH_EXEC || plant->counts_open))
 				rc = each(ctx, m, m->start + (f->calls[k].foffset - m->foffset),
 					  f->calls[k].watch);
 	}

@@ -62,19 +62,44 @@ static size_t read_original(const struct space *space, uint64_t vaddr, uint8_t *
 	return got;
 }
 
-static int check_bytes(const struct displaced_insn *insn, const uint8_t *now,
-		       const struct file_code *code, const char *what, pid_t tid,
+static int no_bytes(const struct site_origin *from, uint64_t vaddr, pid_t tid,
+		    struct ubp_err *err)
+{
+	return ubp_fail(err, EIO, "%s%sits code at 0x%lx in process %d can't be read",
+			from->what ? from->what : "", from->what ? ": " : "", ul(vaddr),
+			(int)tid);
+}
+
+/* @now: @got bytes of memory. */
+static int check_bytes(const struct displaced_insn *insn, const uint8_t *now, size_t got,
+		       const struct site_origin *from, const struct file_code *code, pid_t tid,
 		       struct ubp_err *err)
 {
 	for (size_t i = 0; i < insn->len && i < code->len; i++)
-		if (now[i] != code->bytes[i])
+		if (i >= got)
+			return no_bytes(from, insn->vaddr + i, tid, err);
+		else if (now[i] != code->bytes[i])
 			return ubp_fail(
 				err, EBUSY,
 				"%s: byte at 0x%lx in process %d is 0x%02x, in the file it "
 				"is 0x%02x: another tracer has a breakpoint there, or the "
 				"program changed its code",
-				what, ul(insn->vaddr + i), (int)tid, now[i], code->bytes[i]);
+				from->what, ul(insn->vaddr + i), (int)tid, now[i],
+				code->bytes[i]);
 	return 0;
+}
+
+bool site_is_taken(const struct space *space, struct mem_view *view, uint64_t vaddr,
+		   const struct uprobe *probe)
+{
+	size_t len = probe->insn.len < probe->code.len ? probe->insn.len : probe->code.len;
+	uint8_t now[UBP_INSN_MAX];
+
+	if (plant_site_at(space, vaddr) || (mem_view_peek(view, vaddr, now, len) == len &&
+					    memcmp(now, probe->code.bytes, len) == 0))
+		return false;
+	return read_original(space, vaddr, now, len) == len &&
+	       memcmp(now, probe->code.bytes, len) != 0;
 }
 
 /* One whose library was closed and is mapped again where it was. */
@@ -107,15 +132,16 @@ static int check_lead(const struct space *space, pid_t tid, struct mem_view *vie
 	struct displaced_insn whole = { .vaddr = start, .len = lead->len };
 	struct file_code code = { .len = lead->len };
 	uint8_t now[UBP_INSN_MAX];
+	size_t got;
 
 	if (mem_view_peek(view, start, now, lead->len) == lead->len &&
 	    memcmp(now, lead->bytes, lead->len) == 0)
 		return 0;
 	memcpy(code.bytes, lead->bytes, lead->len);
-	if (read_original(space, start, now, lead->len) == lead->len &&
-	    space->arch->lead_stands(lead, now))
+	got = read_original(space, start, now, lead->len);
+	if (got == lead->len && space->arch->lead_stands(lead, now))
 		return 0;
-	return check_bytes(&whole, now, &code, from->what, tid, err);
+	return check_bytes(&whole, now, got, from, &code, tid, err);
 }
 
 /* Decode what stands there, if it is what the file says. */
@@ -137,14 +163,16 @@ static int decode(const struct space *space, pid_t tid, struct mem_view *view,
 		return 0;
 	}
 	got = read_original(space, vaddr, now, sizeof(now));
+	if (!got)
+		return no_bytes(from, vaddr, tid, err);
 	/* What the file says was checked before; this is about what memory says. */
 	if (code)
-		rc = check_bytes(&(struct displaced_insn){ .vaddr = vaddr, .len = 1 }, now,
-				 code, from->what, tid, err);
+		rc = check_bytes(&(struct displaced_insn){ .vaddr = vaddr, .len = 1 }, now, got,
+				 from, code, tid, err);
 	if (rc == 0)
 		rc = space->arch->analyze_insn(now, got, vaddr, &site->insn, err);
 	if (rc == 0 && code)
-		rc = check_bytes(&site->insn, now, code, from->what, tid, err);
+		rc = check_bytes(&site->insn, now, got, from, code, tid, err);
 	return rc;
 }
 
@@ -220,7 +248,7 @@ void site_bury(struct plant_space *ps, struct site *site)
 	site->planted = false;
 	site->is_patched = false;
 	/* Who was in its detour came from code that is gone: the block is free. */
-	if (site->jump)
+	if (site->jump && !site->jump->scans)
 		(void)map_put(&ps->blocks, site->vaddr,
 			      (void *)(uintptr_t)(site->jump->copy - UBP_SLOT_SIZE));
 	jump_free(site->jump);
@@ -284,6 +312,27 @@ void site_discard(struct plant_space *ps, struct site *site)
 	site_bury(ps, site);
 }
 
+static int compare_places(const void *pa, const void *pb)
+{
+	const struct site *a = *(struct site *const *)pa, *b = *(struct site *const *)pb;
+
+	return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
+}
+
+struct site **plant_sites_by_place(const struct plant_space *ps, size_t *ret_n)
+{
+	struct site **sites = calloc(ps->sites.n + 1, sizeof(struct site *));
+	size_t pos = 0;
+	void *value;
+
+	*ret_n = 0;
+	while (sites && map_next(&ps->sites, &pos, NULL, &value))
+		sites[(*ret_n)++] = value;
+	if (sites)
+		qsort(sites, *ret_n, sizeof(struct site *), compare_places);
+	return sites;
+}
+
 struct site *site_copy(const struct site *site)
 {
 	struct site *copy = malloc(sizeof(*copy));
@@ -338,10 +387,18 @@ static int provide_slot(struct plant_space *ps, const struct space *space, struc
 }
 
 /* No slot: the others are held while the original instruction is stepped. */
-static int prepare_in_place(const struct space *space, struct site *site)
+static int prepare_in_place(const struct space *space, pid_t tid, struct site *site,
+			    struct ubp_err *err)
 {
 	struct plant_space *ps = space->plant;
 
+	/* The kernel reads what it is to step, and would wait for it. */
+	if (!mem_may_be_touched(&space->mem, tid, site->vaddr, site->insn.len))
+		return ubp_fail(
+			err, EPERM,
+			"process %d: '%s' at 0x%lx would have to be stepped in place "
+			"(--force), but its memory may not answer, as that of a stranger",
+			(int)space->mem.pid, site->insn.text, ul(site->vaddr));
 	site->rung = SITE_IN_PLACE;
 	ps->unguarded = true;
 	return 0;
@@ -356,15 +413,15 @@ int site_prepare(const struct plant *plant, struct space *space, pid_t tid, stru
 	site->rung = plant->step && !site->watches && !site->insn.no_step ? SITE_STEPPED
 									  : SITE_BOOSTED;
 	if (!area || (plant->force && area_is_full(area) && !map_get(&ps->slots, site->vaddr)))
-		return prepare_in_place(space, site);
+		return prepare_in_place(space, tid, site, err);
 	rc = provide_slot(space->plant, space, site, &area, err);
-	/* A call of rt_sigaction() that no jump can leave stays as it is; of ptrace(), likewise. */
+	/* A call of the kernel that no jump can leave stays as it is. */
 	site->is_spared = rc == -ERANGE && !site_is_probed(site) &&
-			  (site->patch_len || site->watches & (WATCH_PTRACE | WATCH_PTRACER));
+			  (site->patch_len || site->watches & WATCH_CALLS);
 	if (site->is_spared)
 		return 0;
 	if (rc == -ERANGE && plant->force)
-		return prepare_in_place(space, site);
+		return prepare_in_place(space, tid, site, err);
 	if (rc == -ERANGE)
 		return ubp_fail(err, ERANGE,
 				"process %d has no free memory near 0x%lx, where '%s' would "

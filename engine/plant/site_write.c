@@ -4,6 +4,7 @@
 /* A site's bytes in the target: written, read back, put back. */
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/err.h"
@@ -147,16 +148,64 @@ int site_unplant(const struct space *space, pid_t tid, const struct site *site)
 	return rc < 0 ? rc : -EIO;
 }
 
+/*
+ * Those that are breakpoints, all together: pages of them are read, and many written by one request where a
+ * request is dear. What it leaves is seen afterwards.
+ */
+static void put_back_breakpoints(const struct space *space, pid_t tid,
+				 struct site *const *sites, size_t n)
+{
+	const struct ubp_arch *arch = space->arch;
+	struct mem_view view = { .mem = &space->mem };
+	struct mem_writes *writes = calloc(1, sizeof(*writes));
+	size_t len = arch->swbp_len;
+	uint8_t now[UBP_INSN_MAX];
+
+	if (!writes)
+		return;
+	writes->mem = &space->mem;
+	writes->tid = tid;
+	writes->goes_on = true;
+	for (size_t i = 0; i < n; i++) {
+		struct patch p = patch_of(arch, sites[i]);
+
+		if ((sites[i]->planted || sites[i]->rests) && p.ours == arch->swbp &&
+		    mem_view_peek(&view, sites[i]->vaddr, now, len) == len &&
+		    site_is_ours(arch, p.ours, p.orig, len, now))
+			mem_writes_add(writes, sites[i]->vaddr, p.orig, len);
+	}
+	(void)mem_writes_end(writes);
+	free(writes);
+}
+
+bool site_is_out(const struct space *space, struct mem_view *view, const struct site *site)
+{
+	struct patch p = patch_of(space->arch, site);
+	uint8_t now[UBP_INSN_MAX];
+
+	return mem_view_peek(view, site->vaddr, now, p.len) == p.len &&
+	       !site_is_ours(space->arch, p.ours, p.orig, p.len, now);
+}
+
 void site_unplant_all(const struct plant_space *owner, struct undo *undo, pid_t tid,
 		      bool patched)
 {
-	size_t pos = 0;
+	struct mem_view view = { .mem = &undo->space->mem };
+	struct site **sites;
+	size_t pos = 0, n;
 	void *value;
 
-	while (map_next(&owner->sites, &pos, NULL, &value)) {
-		const struct site *site = value;
-		int rc = site->is_patched == patched ? site_unplant(undo->space, tid, site) : 0;
+	/* Without memory for that they are taken out in any order, one by one. */
+	sites = plant_sites_by_place(owner, &n);
+	if (sites && !patched)
+		put_back_breakpoints(undo->space, tid, sites, n);
+	for (size_t i = 0; sites ? i < n : map_next(&owner->sites, &pos, NULL, &value); i++) {
+		const struct site *site = sites ? sites[i] : value;
+		int rc;
 
+		if (site->is_patched != patched || site_is_out(undo->space, &view, site))
+			continue;
+		rc = site_unplant(undo->space, tid, site);
 		if (rc < 0 && !undo_is_gone(undo, site->vaddr, site->dev, site->ino))
 			plant_left_live(undo->left,
 					site->jump && site->jump->is_begun ? "a jump"
@@ -164,4 +213,5 @@ void site_unplant_all(const struct plant_space *owner, struct undo *undo, pid_t 
 							   : "a breakpoint",
 					site->vaddr, rc);
 	}
+	free(sites);
 }

@@ -22,12 +22,13 @@
 #define ALIGN 16
 
 /* Zero bytes up to @end, of at most a page. Returns where they start, or 0. */
-static uint64_t zeros_before(pid_t tid, uint64_t from, uint64_t end)
+static uint64_t zeros_before(const struct trace_mem *mem, pid_t tid, uint64_t from,
+			     uint64_t end)
 {
 	uint8_t bytes[PAGE];
 	size_t len = end - from, at = len;
 
-	if (len > sizeof(bytes) || mem_read(tid, from, bytes, len) != len)
+	if (len > sizeof(bytes) || mem_read(mem, tid, from, bytes, len) != len)
 		return 0;
 	while (at > 0 && bytes[at - 1] == 0)
 		at--;
@@ -37,7 +38,8 @@ static uint64_t zeros_before(pid_t tid, uint64_t from, uint64_t end)
 }
 
 /* The unused bytes behind the code in @m. False: there are none. */
-static bool slack_of(pid_t pid, const struct mapping *m, uint64_t *ret_from, uint64_t *ret_end)
+static bool slack_of(const struct trace_mem *mem, pid_t pid, const struct mapping *m,
+		     uint64_t *ret_from, uint64_t *ret_end)
 {
 	struct object *object = mapped_open(pid, m);
 	uint64_t elf_vaddr, foffset, len, from = 0;
@@ -51,7 +53,7 @@ static bool slack_of(pid_t pid, const struct mapping *m, uint64_t *ret_from, uin
 	if (from < m->start || from + len > m->end)
 		return false;
 	*ret_end = from + len;
-	*ret_from = zeros_before(pid, from, *ret_end);
+	*ret_from = zeros_before(mem, pid, from, *ret_end);
 	return *ret_from != 0;
 }
 
@@ -120,7 +122,7 @@ int slack_provide(struct tracee *t, const struct maps *maps, uint64_t lo, uint64
 		*ret_area = area_in(ps, m);
 		if (*ret_area)
 			return 0;
-		if (!slack_of(t->process->pid, m, &from, &end) ||
+		if (!slack_of(&space->mem, t->process->pid, m, &from, &end) ||
 		    end - from < 2 * UBP_SLOT_SIZE)
 			continue;
 		area = area_at(from, end);

@@ -9,6 +9,8 @@
  *   library's ptrace(), in those of the sanitizers;
  * - where PR_SET_PTRACER is loaded, a number that is nothing else's: LeakSanitizer's tracer is a
  *   thread that it hides from tracers (CLONE_UNTRACED), but it allows it to attach.
+ *
+ * In the same way, where programs execute others: what detours keep in the memory of one goes with it.
  */
 
 #include <string.h>
@@ -24,11 +26,12 @@ static bool is_insn(const struct ubp_known_insn *insn, const uint8_t *at, const 
 }
 
 /* How far behind the number's load at @at is the call? 0: there is none. */
-static size_t call_behind(const struct ubp_arch *arch, const uint8_t *at, const uint8_t *end)
+static size_t call_behind(const struct ubp_arch *arch, const struct ubp_known_insn *number,
+			  const uint8_t *at, const uint8_t *end)
 {
 	const uint8_t *start = at;
 
-	at += arch->ptrace_number.len;
+	at += number->len;
 	for (int i = 0; i <= OTHERS_MAX && at < end; i++) {
 		int n;
 
@@ -43,19 +46,35 @@ static size_t call_behind(const struct ubp_arch *arch, const uint8_t *at, const 
 	return 0;
 }
 
-const uint8_t *tracing_find(const struct ubp_arch *arch, enum site_watch watch,
-			    const uint8_t *at, const uint8_t *end, size_t *ret_more)
+/* The first call with @number; @number alone, if @is_all. */
+static const uint8_t *find(const struct ubp_arch *arch, const struct ubp_known_insn *number,
+			   bool is_all, const uint8_t *at, const uint8_t *end, size_t *ret_more)
 {
-	const struct ubp_known_insn *insn =
-		watch == WATCH_PTRACE ? &arch->ptrace_number : &arch->ptracer_option;
-
 	*ret_more = 0;
-	while (insn->len && at < end &&
-	       (at = memmem(at, (size_t)(end - at), insn->bytes, insn->len))) {
-		*ret_more = watch == WATCH_PTRACE ? call_behind(arch, at, end) : 0;
-		if (watch != WATCH_PTRACE || *ret_more)
+	while (number->len && at < end &&
+	       (at = memmem(at, (size_t)(end - at), number->bytes, number->len))) {
+		*ret_more = is_all ? 0 : call_behind(arch, number, at, end);
+		if (is_all || *ret_more)
 			return at;
 		at++;
 	}
 	return NULL;
+}
+
+const uint8_t *tracing_find(const struct ubp_arch *arch, enum site_watch watch,
+			    const uint8_t *at, const uint8_t *end, size_t *ret_more)
+{
+	const uint8_t *first, *second;
+	size_t more;
+
+	if (watch == WATCH_PTRACER)
+		return find(arch, &arch->ptracer_option, true, at, end, ret_more);
+	if (watch == WATCH_PTRACE)
+		return find(arch, &arch->ptrace_number, false, at, end, ret_more);
+	first = find(arch, &arch->exec_numbers[0], false, at, end, ret_more);
+	second = find(arch, &arch->exec_numbers[1], false, at, first ? first : end, &more);
+	if (!second)
+		return first;
+	*ret_more = more;
+	return second;
 }

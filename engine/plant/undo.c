@@ -22,19 +22,22 @@ void plant_left_live(struct plant_left *left, const char *what, uint64_t vaddr, 
 	left->is_live = true;
 }
 
-static void look(struct undo *undo)
+bool undo_read_maps(const struct plant_space *ps, pid_t pid, struct maps *ret_maps)
 {
-	const struct plant_space *ps = undo->space->plant;
-	pid_t live = task_live_thread(undo->pid);
+	pid_t live = task_live_thread(pid);
 	struct ubp_err ignored;
 
+	ubp_err_reset(&ignored);
+	return maps_read(live ? live : pid, ret_maps, &ignored) == 0 &&
+	       (!ps || !ps->areas || maps_at(ret_maps, ps->areas->vaddr));
+}
+
+static void look(struct undo *undo)
+{
 	undo->looked = true;
 	undo->is_gone = mem_is_gone(&undo->space->mem);
-	if (undo->is_gone)
-		return;
-	/* That of a thread which has left by an exec is of other memory; that is gone, then. */
-	undo->is_known = maps_read(live ? live : undo->pid, &undo->maps, &ignored) == 0 &&
-			 (!ps || !ps->areas || maps_at(&undo->maps, ps->areas->vaddr));
+	if (!undo->is_gone)
+		undo->is_known = undo_read_maps(undo->space->plant, undo->pid, &undo->maps);
 }
 
 bool undo_is_gone(struct undo *undo, uint64_t vaddr, uint64_t dev, uint64_t ino)

@@ -16,6 +16,7 @@
 
 #include "engine/object/maps.h"
 
+struct plant_space;
 struct space;
 
 /* What stays in a target. Zero-initialise. */
@@ -32,12 +33,19 @@ void plant_left_note(struct plant_left *left, const char *what, uint64_t vaddr, 
 /* The same for what threads may run into. */
 void plant_left_live(struct plant_left *left, const char *what, uint64_t vaddr, int rc);
 
+/*
+ * The mappings of the memory that @ps is in, by process @pid. That may have ended, or left it by an exec that we have
+ * not seen yet: then others may live there still. False: they are not known. Free *ret_maps in any case.
+ */
+bool undo_read_maps(const struct plant_space *ps, pid_t pid, struct maps *ret_maps);
+
 /* A look at why something can't be read. Zero-initialise .looked, and end with undo_end(). */
 struct undo {
 	const struct space *space;
 	pid_t pid; /* a process that lives in it */
 	struct plant_left *left;
 	bool looked, is_gone, is_known;
+	bool is_away; /* a stack word that we replaced holds something else: it may come back */
 	struct maps maps; /* if they are known */
 };
 

@@ -26,6 +26,7 @@ enum missed_why {
 	MISSED_EXITED,    /* the process ended, or has another image */
 	MISSED_NO_ROOM,   /* its return address could not be replaced */
 	MISSED_TAIL_JUMP, /* left by a jump to another function (at ret instructions only) */
+	MISSED_KERNEL,    /* its return address is the kernel's, and must stay so (kernel.h) */
 	MISSED_N,
 };
 
@@ -33,9 +34,14 @@ enum missed_why {
 struct uprobe_stats {
 	uint64_t hits, passed, lost, too_big;
 	uint64_t missed[MISSED_N];
+	uint64_t unanswered;    /* hits with memory that was not read: it might not answer */
+	const char *why_silent; /* why, of the last such hit; or NULL */
 	uint64_t ring_hits, ring_passed; /* by detours; the delivering thread writes them */
 	const char *no_jump;             /* why one of the sites is none, or NULL */
 	uint32_t sites, jumped, boosted, stepped, in_place;
+	/* Of the sites: behind the first instruction; jumps that begin at it; breakpoints where such
+	 * a jump is not wanted; those that a uprobe of the kernel's has taken over (kernel.h). */
+	uint32_t behind, at_first, beside_kernel, hidden;
 	uint32_t hijacked, at_rets; /* of the sites, which way a return is caught */
 };
 
@@ -57,9 +63,12 @@ struct uprobe_window {
 	uint8_t len;     /* bytes of the instructions; 0: no */
 	uint8_t padding; /* bytes of fill behind them that the jump may take, too */
 	const char *why; /* not; or NULL */
-	/* What it begins behind, and so do the probe's sites; .len 0: nothing. */
+	/* What the first instruction does, if a hit can be told behind it; .len 0: it can't. */
 	struct lead lead;
-	const char *no_lead;   /* why it begins behind nothing; or NULL */
+	bool is_behind;      /* so the window begins there, and the probe's sites stand there */
+	bool lead_due;       /* nobody has looked for it: plant.find_lead */
+	bool is_unwanted;    /* it could be a jump at the first instruction (--beside-kernel) */
+	const char *no_lead; /* why it begins behind nothing; or NULL */
 	struct file_code code; /* as of the probe, behind the lead: what is there ... */
 	struct displaced_insn insn;
 };
@@ -78,20 +87,23 @@ struct uprobe {
 	 * or why they are not known. */
 	struct return_facts facts;
 	bool exits_due; /* nobody has looked for them yet: plant.find_exits */
+	bool jumps_out; /* the function may be left by a jump to another one */
 	struct uprobe_exit *exits;
 	size_t n_exits;
 	const char *no_exits;
 	const char *what; /* "bash:readline" or so, for messages */
+	bool is_taken;    /* a uprobe of the kernel's was seen there, at the end */
 	struct uprobe_window window;
 	struct fetch_program *program;
 	struct filter *filter; /* NULL: none */
+	bool asks_name;        /* ... of the thread, one of the two does: detour_stops() */
 	struct uprobe_stats stats;
 };
 
-/* So far behind it its sites are. */
+/* So far behind it its sites are, but where somebody else has come first (site_behind()). */
 static inline unsigned uprobe_behind(const struct uprobe *probe)
 {
-	return probe->window.lead.len;
+	return probe->window.is_behind ? probe->window.lead.len : 0;
 }
 
 static inline void uprobe_count(uint64_t *counter)

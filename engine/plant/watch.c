@@ -18,12 +18,13 @@
 #include "engine/base/err.h"
 #include "engine/plant/plant.h"
 
-#define OF_UNWINDERS (WATCH_UNWIND | WATCH_RESUME | WATCH_LANDS | WATCH_UNWOUND | WATCH_CATCH)
+#define OF_UNWINDERS                                                                           \
+	(WATCH_UNWIND | WATCH_RESUME | WATCH_LANDS | WATCH_UNWOUND | WATCH_CATCH |             \
+	 WATCH_OWN_STACK)
 
 #define VAIN_MAX 16
 
-/* One of our own, for unwinders alone. */
-static bool is_for_unwinders(const struct site *site)
+bool watch_is_unwinders(const struct site *site)
 {
 	return site->watches && !(site->watches & ~(unsigned)OF_UNWINDERS) &&
 	       !site_is_probed(site);
@@ -42,7 +43,7 @@ static bool is_awake(const struct plant_space *ps, const struct site *site)
 
 void watch_decide(const struct plant_space *ps, struct site *site)
 {
-	site->rests = !site->planted && is_for_unwinders(site) && !is_awake(ps, site);
+	site->rests = !site->planted && watch_is_unwinders(site) && !is_awake(ps, site);
 }
 
 bool watch_has_unwinders(const struct plant_space *ps)
@@ -117,7 +118,9 @@ static void put_to_rest(struct space *space, pid_t tid)
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		struct site *site = value;
 
-		if (!site->planted || !is_for_unwinders(site) || is_awake(ps, site))
+		/* A jump costs next to nothing, and stays. */
+		if (!site->planted || !watch_is_unwinders(site) || is_awake(ps, site) ||
+		    site->rung == SITE_JUMPED)
 			continue;
 		if (site_unplant(space, tid, site) < 0)
 			continue; /* once more when it would rest again */
@@ -126,21 +129,15 @@ static void put_to_rest(struct space *space, pid_t tid)
 	}
 }
 
-static bool is_unwinding(const struct tracer *tracer, const struct space *space)
+static bool is_unwinding(const struct space *space)
 {
-	size_t pos = 0;
-	void *value;
-
-	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
-		const struct tracee *t = value;
-
-		if (t->process->space == space && (t->n_unwinders || t->disarmed.n))
+	for (const struct tracee *t = NULL; (t = space_next(space, t));)
+		if (t->n_unwinders || t->disarmed.n)
 			return true;
-	}
 	return false;
 }
 
-void watch_met(struct tracer *tracer, struct tracee *t, const struct site *site)
+void watch_met(struct tracee *t, const struct site *site)
 {
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
@@ -157,7 +154,7 @@ void watch_met(struct tracer *tracer, struct tracee *t, const struct site *site)
 	}
 	if (!begins && ++ps->ends_in_vain >= VAIN_MAX) {
 		ps->ends_in_vain = 0;
-		ps->ends_awake = is_unwinding(tracer, space);
+		ps->ends_awake = is_unwinding(space);
 		put_to_rest(space, t->tid);
 	}
 }

@@ -11,13 +11,6 @@
 #include "engine/session/expand.h"
 #include "engine/session/session.h"
 
-static int begin(struct ubp_session *s, struct ubp_err *err)
-{
-	ubp_err_reset(err);
-	files_look_again(s);
-	return s->has_thread ? ubp_fail(err, EBUSY, "the session has started") : 0;
-}
-
 /*
  * A function that the symbols do not know, @err says so, may be in the debug information:
  * inlined wherever it is called, or without a symbol. If it is not there, @err stays.
@@ -173,17 +166,16 @@ static int add_files(struct ubp_session *s, const struct expand_definition *d, b
 	return rc;
 }
 
-int ubp_add(struct ubp_session *s, const char *definition, const char *filter,
-	    struct ubp_err *err)
+int add_definition(struct ubp_session *s, const char *definition, const char *filter,
+		   struct ubp_err *err)
 {
 	struct expand_definition d;
 	size_t len = strlen(definition);
-	int rc = begin(s, err);
+	int rc;
 
-	if (rc < 0)
-		return rc;
+	files_look_again(s);
 	if (s->opt.strict)
-		return ubp_add_events(s, definition, len, filter, err);
+		return add_events(s, definition, len, filter, err);
 	if (len >= SPEC_LINE_MAX || !expand_parse(definition, len, false, &d))
 		return add_word(s, definition, NULL, filter, err);
 	rc = target_is_pattern(d.target) ? add_files(s, &d, false, filter, err)
@@ -324,15 +316,14 @@ static int refuse_ours(struct part text, struct ubp_err *err)
 	return 0;
 }
 
-int ubp_add_events(struct ubp_session *s, const char *text, size_t len, const char *filter,
-		   struct ubp_err *err)
+int add_events(struct ubp_session *s, const char *text, size_t len, const char *filter,
+	       struct ubp_err *err)
 {
 	struct part all = { text, text + len, 1 };
 	size_t n = spec_table_count(s->table);
-	int rc = begin(s, err);
+	int rc;
 
-	if (rc < 0)
-		return rc;
+	files_look_again(s);
 	if (s->opt.strict)
 		return add_text(s, &all, filter, err);
 	if (has_deletion(all)) {

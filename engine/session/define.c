@@ -134,9 +134,9 @@ int define_check_arch(const struct ubp_session *s, const struct session_file *fi
  */
 static bool keeps_return_address(const char *symbol)
 {
-	static const char *const names[] = { "setjmp",      "_setjmp",     "__setjmp",
-					     "sigsetjmp",   "__sigsetjmp", "getcontext",
-					     "__getcontext" };
+	static const char *const names[] = { "setjmp",       "_setjmp",     "__setjmp",
+					     "sigsetjmp",    "__sigsetjmp", "getcontext",
+					     "__getcontext", "swapcontext", "__swapcontext" };
 
 	for (size_t i = 0; symbol && i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(symbol, names[i]) == 0)
@@ -183,10 +183,11 @@ static int check_return(struct session_file *file, const struct spec_probe *spec
 			"return address on top of the stack (--force plants anyway)",
 			symbol);
 	if (keeps_return_address(symbol))
-		return ubp_fail(err, ENOTSUP,
-				"%s keeps its return address for longjmp(), which would find a "
-				"hijacked one (--force plants anyway)",
-				symbol);
+		return ubp_fail(
+			err, ENOTSUP,
+			"%s keeps its return address for longjmp() or setcontext(), which "
+			"would find a hijacked one (--force plants anyway)",
+			symbol);
 	return 0;
 }
 
@@ -232,7 +233,10 @@ static int look_for_exits(struct session_probe *p, const struct session_file *fi
 	struct object_exits found;
 	int rc = object_find_exits(file->object, foffset, &found, why_not);
 
+	p->uprobe.jumps_out = rc < 0;
 	if (rc == 0) {
+		for (size_t i = 0; i < found.n; i++)
+			p->uprobe.jumps_out |= found.exits[i].kind != EXIT_RET;
 		rc = take_exits(p, file, &found, why_not);
 		free(found.exits);
 	}
@@ -272,6 +276,10 @@ static int find_exits(struct ubp_session *s, struct session_probe *p, struct ses
 		file->has_facts = true;
 	}
 	*facts = file->facts;
+	facts->takes_return =
+		p->uprobe.arch->takes_return &&
+		p->uprobe.arch->takes_return(p->uprobe.code.bytes, p->uprobe.code.len);
+	facts->uses_return = return_way_uses_return(p->symbol);
 	p->uprobe.exits_due = return_way_of(facts, &why) == RETURN_HIJACKED;
 	ubp_err_reset(&why_not);
 	if (p->uprobe.exits_due || look_for_exits(p, file, spec->offset, &why_not) == 0 ||
@@ -473,6 +481,7 @@ static int make_probe(struct ubp_session *s, size_t i, const char *filter,
 		rc = fetch_compile(spec, &p->uprobe.program, err);
 	if (rc == 0 && filter)
 		rc = filter_parse(filter, spec, &p->uprobe.filter, err);
+	p->uprobe.asks_name = rc == 0 && detour_stops(p->uprobe.program, p->uprobe.filter);
 	p->serial = spec->serial;
 	p->object = file->object;
 	p->file = file;
@@ -483,7 +492,7 @@ static int make_probe(struct ubp_session *s, size_t i, const char *filter,
 	p->uprobe.ref = spec->ref;
 	p->uprobe.ref_in_bss = spec->ref && object_is_bss(file->object, spec->ref);
 	p->uprobe.what = p->what;
-	if (rc == 0 && s->rings && windows_find(s, p) < 0)
+	if (rc == 0 && windows_find(s, p) < 0)
 		rc = ubp_fail(err, ENOMEM, "out of memory");
 	return rc;
 }

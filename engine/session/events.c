@@ -307,16 +307,23 @@ void ubp_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_sta
 		.passed = load(&u->passed),
 		.lost = load(&u->lost),
 		.too_big = load(&u->too_big),
+		.unanswered = load(&u->unanswered),
+		.why_unanswered = __atomic_load_n(&u->why_silent, __ATOMIC_RELAXED),
 		.missed_skipped = load(&u->missed[MISSED_SKIPPED]),
 		.missed_thread = load(&u->missed[MISSED_THREAD]),
 		.missed_exited = load(&u->missed[MISSED_EXITED]),
 		.missed_no_room = load(&u->missed[MISSED_NO_ROOM]),
 		.missed_tail_jump = load(&u->missed[MISSED_TAIL_JUMP]),
+		.missed_kernel = load(&u->missed[MISSED_KERNEL]),
 		.sites = __atomic_load_n(&u->sites, __ATOMIC_RELAXED),
 		.jumped = __atomic_load_n(&u->jumped, __ATOMIC_RELAXED),
 		.boosted = __atomic_load_n(&u->boosted, __ATOMIC_RELAXED),
 		.stepped = __atomic_load_n(&u->stepped, __ATOMIC_RELAXED),
 		.in_place = __atomic_load_n(&u->in_place, __ATOMIC_RELAXED),
+		.behind = __atomic_load_n(&u->behind, __ATOMIC_RELAXED),
+		.at_first = __atomic_load_n(&u->at_first, __ATOMIC_RELAXED),
+		.beside_kernel = __atomic_load_n(&u->beside_kernel, __ATOMIC_RELAXED),
+		.hidden = __atomic_load_n(&u->hidden, __ATOMIC_RELAXED),
 		.no_jump = why_no_jump(s, u),
 		.hijacked = __atomic_load_n(&u->hijacked, __ATOMIC_RELAXED),
 		.at_rets = __atomic_load_n(&u->at_rets, __ATOMIC_RELAXED),
@@ -330,18 +337,25 @@ void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats)
 {
 	struct ubp_session *s = (struct ubp_session *)session;
 	struct stack_ways ways = { 0 };
+	struct finder_counts counts = s->counts;
 
 	if (s->unwinder)
 		stack_unwinder_ways(s->unwinder, &ways);
+	if (s->finder)
+		finder_count(s->finder, &counts);
 	pthread_mutex_lock(&s->lock);
 	*ret_stats = (struct ubp_stats){
 		.processes = s->n_processes,
 		.skipped = s->n_skipped,
 		.too_late = s->n_too_late,
-		.not_known = s->finder ? finder_n_unseen(s->finder) : s->n_not_known,
+		.held = s->n_held,
+		.early = counts.n_early,
+		.not_known = counts.n_unseen,
 		.unguarded = s->n_unguarded,
 		.stopped_ns = load(&s->tracer.stops.total_ns),
 		.longest_stop_ns = load(&s->tracer.stops.longest_ns),
+		.unanswered_ns = load(&s->tracer.stand_in.lost_ns),
+		.longest_answer_ns = load(&s->tracer.stand_in.longest_ns),
 		.ring_lost = s->ring_lost,
 		.has_unwound = s->unwinder != NULL,
 		.frames_by_rows = ways.by_rows,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine/dwarf/dwarf.h"
+#include "engine/event/clock.h"
 #include "engine/object/file.h"
 #include "engine/object/locate.h"
 #include "engine/object/maps.h"
@@ -102,7 +103,7 @@ static int stat_file(const char *path, struct stat *ret_st, struct ubp_err *err)
 {
 	int rc = file_stat(path, ret_st);
 
-	return rc < 0 ? ubp_fail(err, -rc, "%s: %s", path, strerror(-rc)) : 0;
+	return rc < 0 ? ubp_fail(err, -rc, "%s: %s", path, file_error(rc)) : 0;
 }
 
 /* Find the file of a target that this call has not met yet. */
@@ -170,7 +171,7 @@ int files_check_symbols(struct ubp_session *s, struct ubp_err *err)
 	return rc;
 }
 
-void files_look_again(struct ubp_session *s)
+static void forget_aliases(struct ubp_session *s)
 {
 	while (s->aliases) {
 		struct file_alias *next = s->aliases->next;
@@ -182,9 +183,25 @@ void files_look_again(struct ubp_session *s)
 	}
 }
 
+/*
+ * Each look-up asks a child, which may be given up (file.h). Thousands of definitions, one call for each, are
+ * mostly of one file.
+ */
+#define GOOD_FOR_NS 100000000ULL
+
+void files_look_again(struct ubp_session *s)
+{
+	uint64_t now = event_clock_now(CLOCK_KIND_MONO);
+
+	if (s->aliases && now - s->aliases_ns < GOOD_FOR_NS)
+		return;
+	forget_aliases(s);
+	s->aliases_ns = now;
+}
+
 void files_free(struct ubp_session *s)
 {
-	files_look_again(s);
+	forget_aliases(s);
 	while (s->files) {
 		struct session_file *next = s->files->next;
 

@@ -21,6 +21,7 @@ struct look {
 	const struct session_file *file;
 	const struct object_symbol *symbol;
 	pid_t pid;
+	struct trace_mem mem; /* its */
 	const struct maps *maps;
 	uint64_t foffset; /* found */
 };
@@ -65,7 +66,7 @@ static bool look_in(struct look *look, struct object *object, const struct mappi
 	if (n > SLOTS_MAX)
 		n = SLOTS_MAX;
 	for (size_t i = 0; i < n; i++)
-		if (mem_read(look->pid, bias + slots[i], &word, len) == len &&
+		if (mem_read(&look->mem, look->pid, bias + slots[i], &word, len) == len &&
 		    is_choice(look, word))
 			return true;
 	return false;
@@ -109,16 +110,25 @@ static bool ask_process(struct session_file *file, const struct object_symbol *s
 {
 	/* /proc knows nothing of a process by the name of an ended leader. */
 	pid_t live = task_live_thread(pid);
-	struct look look = { .file = file, .symbol = symbol, .pid = live };
+	struct stand_in stand_in = { 0 };
+	struct mem_care care = { .stand_in = &stand_in, .serial = 1 };
+	struct look look = {
+		.file = file,
+		.symbol = symbol,
+		.pid = live,
+		.mem = { .fd = -1, .pid = live, .care = &care },
+	};
 	struct ubp_err err;
 	struct maps maps;
 	bool found = false;
 
+	care.mem = &look.mem;
 	if (maps_read(live, &maps, &err) == 0) {
 		look.maps = &maps;
 		found = look_in_process(&look, file);
 	}
 	maps_free(&maps);
+	stand_in_end(&stand_in);
 	*ret_foffset = look.foffset;
 	return found;
 }

@@ -66,7 +66,7 @@ static void upgrade(struct ubp_session *s, struct process *p)
 	tracer_stop_begin(&s->tracer);
 	rc = jump_prepare(&s->plant, &s->tracer, t, NULL, batch, &err);
 	tracer_stop_end(&s->tracer);
-	is_there = map_get(&s->tracer.tracees, (uint64_t)tid) == t &&
+	is_there = tracer_has(&s->tracer, t, tid) &&
 		   map_get(&s->tracer.processes, (uint64_t)pid) == p && p->space == space;
 	if (is_there) {
 		stacks_mapped(s, t);
@@ -122,7 +122,7 @@ void jumps_end(struct ubp_session *s)
 		if (!ps || ps->closing || !ps->n_jumps)
 			continue;
 		jump_remove(&s->tracer, space);
-		pos = 0; /* likewise */
+		pos = 0; /* the table may have changed */
 	}
 }
 
@@ -164,7 +164,7 @@ void jumps_want_rings(void *ctx, struct tracee *t, const struct ubp_regs *at)
 		rc = is_first ? rings_provide(&s->plant, &s->tracer, t, at, &maps, &err)
 			      : rings_grow(&s->plant, &s->tracer, t, at, &err);
 	maps_free(&maps);
-	if (map_get(&s->tracer.tracees, (uint64_t)tid) != t || t->n_execs != n_execs)
+	if (!tracer_has_same(&s->tracer, t, tid, n_execs))
 		return;
 	t->held = false; /* by the remote call: the hit goes on as if there had been none */
 	if (rc < 0) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "engine/dwarf/dwarf.h"
 #include "engine/object/file.h"
@@ -26,7 +27,8 @@
 struct printing {
 	struct dwarf_lines lines;
 	pid_t pid;
-	FILE *source; /* NULL: there is none */
+	FILE *source;  /* NULL: there is none ... */
+	int no_source; /* ... for this reason: -errno */
 	size_t n_read;
 	char text[LINE_LEN_MAX]; /* of a line; of a longer one the beginning */
 	struct sink_buf out;
@@ -97,7 +99,7 @@ static int print_lines(struct printing *p)
 	sink_buf_printf(&p->out, "<%s@%s:0>", lines->function, lines->file);
 	rc = print(p);
 	if (rc == 0 && !p->source) {
-		sink_buf_printf(&p->out, "(no source there: %s)", strerror(errno));
+		sink_buf_printf(&p->out, "(no source there: %s)", file_error(p->no_source));
 		rc = print(p);
 	}
 	for (unsigned line = lines->first; line <= last && rc == 0; line++)
@@ -107,9 +109,9 @@ static int print_lines(struct printing *p)
 
 /*
  * Debug information names it, so it may be anything: a regular file is opened, where the program sees
- * it. errno tells why not.
+ * it.
  */
-static FILE *open_source(const struct printing *p, const char *file)
+static void open_source(struct printing *p, const char *file)
 {
 	struct place place;
 	char *path = NULL;
@@ -120,8 +122,10 @@ static FILE *open_source(const struct printing *p, const char *file)
 	if (asprintf(&path, "%s%s", place.root, file) >= 0)
 		fd = file_open(path, &st);
 	free(path);
-	errno = fd < 0 ? -fd : 0;
-	return fd < 0 ? NULL : fdopen(fd, "r");
+	p->source = fd < 0 ? NULL : fdopen(fd, "r");
+	p->no_source = fd < 0 ? fd : -errno;
+	if (fd >= 0 && !p->source)
+		(void)close(fd);
 }
 
 static int list_lines(struct dwarf *dwarf, const char *function, struct printing *p)
@@ -130,7 +134,7 @@ static int list_lines(struct dwarf *dwarf, const char *function, struct printing
 
 	if (rc < 0)
 		return rc;
-	p->source = open_source(p, p->lines.file);
+	open_source(p, p->lines.file);
 	rc = print_lines(p);
 	if (p->source)
 		(void)fclose(p->source);

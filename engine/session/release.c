@@ -12,14 +12,17 @@
  */
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 
 #include "arch/host.h"
 #include "engine/base/again.h"
+#include "engine/base/proc.h"
 #include "engine/plant/jump.h"
 #include "engine/session/session.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/drain.h"
 #include "engine/trace/hold.h"
 #include "engine/trace/task.h"
 
@@ -43,26 +46,42 @@ static void leave_slots(struct ubp_session *s, const struct process *p)
 	}
 }
 
+/* As at the end of a session: code first, guards when no trap can come any more. */
+static void release_all(struct ubp_session *s, const pid_t *pids, size_t n)
+{
+	struct map *processes = &s->tracer.processes;
+	struct process *p;
+
+	for (size_t i = 0; i < n; i++)
+		if ((p = map_get(processes, (uint64_t)pids[i])))
+			p->is_leaving = true;
+	for (size_t i = 0; i < n; i++)
+		if ((p = map_get(processes, (uint64_t)pids[i])))
+			jump_remove(&s->tracer, p->space);
+	for (size_t i = 0; i < n; i++)
+		if ((p = map_get(processes, (uint64_t)pids[i])))
+			plant_remove(p);
+	for (size_t i = 0; i < n; i++)
+		if ((p = map_get(processes, (uint64_t)pids[i])))
+			drain_traps(&s->tracer, p);
+	for (size_t i = 0; i < n; i++) {
+		p = map_get(processes, (uint64_t)pids[i]);
+		if (p) {
+			leave_slots(s, p);
+			plant_leave(&s->tracer, p);
+		}
+	}
+	for (size_t i = 0; i < n; i++) {
+		p = map_get(processes, (uint64_t)pids[i]);
+		if (p)
+			tell_left(s, pids[i], plant_left(p->space));
+		attach_undo(&s->tracer, pids[i]);
+	}
+}
+
 void release_process(struct ubp_session *s, pid_t pid)
 {
-	struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
-
-	if (p)
-		jump_remove(&s->tracer, p->space);
-	p = map_get(&s->tracer.processes, (uint64_t)pid);
-	if (!p)
-		return;
-	plant_remove(p);
-	attach_drain(&s->tracer, p);
-	p = map_get(&s->tracer.processes, (uint64_t)pid);
-	if (p) {
-		leave_slots(s, p);
-		plant_leave(&s->tracer, p);
-	}
-	p = map_get(&s->tracer.processes, (uint64_t)pid);
-	if (p)
-		session_tell_left(s, pid, plant_left(p->space));
-	attach_undo(&s->tracer, pid);
+	release_all(s, &pid, 1);
 }
 
 /* Whom the finder is not to take up again. */
@@ -104,6 +123,53 @@ static bool release_vforked(struct ubp_session *s, struct tracee *t)
 	return true;
 }
 
+/* Those that live in @space; @last comes last. NULL: they cannot be stopped, or there is no memory. */
+static pid_t *pids_of(const struct ubp_session *s, const struct space *space, pid_t last,
+		      size_t *ret_n)
+{
+	pid_t *pids = calloc(space->refs, sizeof(*pids));
+	size_t pos = 0, n = 0;
+	void *value;
+
+	while (pids && map_next(&s->tracer.processes, &pos, NULL, &value)) {
+		const struct process *p = value;
+
+		if (p->space != space)
+			continue;
+		if (p->is_vforked || n == space->refs) {
+			free(pids);
+			return NULL;
+		}
+		pids[n++] = p->pid;
+		if (n > 1 && pids[n - 2] == last) {
+			pids[n - 2] = p->pid;
+			pids[n - 1] = last;
+		}
+	}
+	*ret_n = n;
+	return pids;
+}
+
+/*
+ * All that live in the memory of @p, which @t waits for. The process of @t goes last: it attaches to @p
+ * at once, and nobody may trace that any more. False: one of them waits for its vfork() child, and
+ * cannot be stopped to be let go.
+ */
+static bool release_space(struct ubp_session *s, const struct process *p,
+			  const struct tracee *t)
+{
+	size_t n = 0;
+	pid_t *pids = pids_of(s, p->space, t->process->pid, &n);
+	bool can_be = pids != NULL;
+
+	for (size_t i = 0; i < n && can_be; i++)
+		give_up(s, pids[i]);
+	if (can_be)
+		release_all(s, pids, n);
+	free(pids);
+	return can_be;
+}
+
 /* @t waits for it. */
 static void release(struct ubp_session *s, struct tracee *t)
 {
@@ -118,7 +184,7 @@ static void release(struct ubp_session *s, struct tracee *t)
 	else if (p == t->process && !t->asks)
 		tracer_detach(&s->tracer,
 			      t); /* with breakpoints of others: its guard has to do */
-	else if (p != t->process || !release_vforked(s, t))
+	else if (!(p == t->process && release_vforked(s, t)) && !release_space(s, p, t))
 		session_warn(s,
 			     "process %d shares its memory with others that are traced: "
 			     "it cannot be let go",
@@ -134,7 +200,7 @@ void release_pass(struct ubp_session *s)
 
 		release(s, t);
 		/* It waited for another, or could not be let go. */
-		if (map_get(&s->tracer.tracees, (uint64_t)tid) == t && t->parked)
+		if (tracer_has(&s->tracer, t, tid) && t->parked)
 			tracer_unpark(&s->tracer, t);
 	}
 }
@@ -208,7 +274,8 @@ static struct process *known_as(const struct ubp_session *s, const struct tracee
 	while (map_next(&s->tracer.processes, &pos, NULL, &value)) {
 		struct process *p = value;
 
-		if (task_own_pid(p->pid) == id && task_same_pid_namespace(p->pid, t->tid))
+		if (task_own_pid(p->pid) == id &&
+		    proc_same_namespace(p->pid, t->tid, "pid") == 1)
 			return p;
 	}
 	return NULL;
@@ -222,9 +289,10 @@ static void tell(struct ubp_session *s, pid_t pid, const char *why)
 			     why);
 }
 
-void release_for_tracing(struct ubp_session *s, struct tracee *t, enum site_watch watch,
+void release_for_tracing(void *ctx, struct tracee *t, enum site_watch watch,
 			 const struct ubp_regs *at)
 {
+	struct ubp_session *s = ctx;
 	const struct ubp_arch *arch = t->process->space->arch;
 	const uint64_t *regs = at->r;
 	const uint8_t *call = arch->call_regs;

@@ -4,6 +4,7 @@
 #include "engine/session/session.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/plant/jump.h"
 #include "engine/spec/format.h"
+#include "engine/trace/exec_hold.h"
+#include "engine/trace/permission.h"
 #include "engine/trace/task.h"
 
 #define QUEUE_DEFAULT (16u << 20)
@@ -35,7 +39,8 @@ static int open_descriptors(struct ubp_session *s, struct ubp_err *err)
 	s->poll_fd = epoll_create1(EPOLL_CLOEXEC);
 	s->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	s->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (s->poll_fd < 0 || s->news_fd < 0 || s->timer_fd < 0)
+	s->started_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->poll_fd < 0 || s->news_fd < 0 || s->timer_fd < 0 || s->started_fd < 0)
 		return ubp_fail_sys(err, "cannot make descriptors");
 	rc = event_queue_new(s->opt.queue_bytes ? s->opt.queue_bytes : QUEUE_DEFAULT, &s->queue,
 			     err);
@@ -85,7 +90,7 @@ static int take_options(struct ubp_session *s, struct ubp_err *err)
 	if (drop_ended(s, err) < 0)
 		return -err->code;
 	for (size_t i = 0; i < s->opt.n_pids; i++)
-		if (task_check_access(s->pids[i], err) < 0)
+		if (permission_to_look(s->pids[i], err) < 0)
 			return -err->code;
 	if (s->opt.tid && task_state(s->opt.tid) == 0)
 		return ubp_fail(err, ESRCH, "no thread %d", (int)s->opt.tid);
@@ -110,10 +115,9 @@ int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_sess
 	if (!s)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	s->opt = *opt;
-	s->poll_fd = s->news_fd = s->timer_fd = s->command_fd = -1;
+	s->poll_fd = s->news_fd = s->timer_fd = s->command_fd = s->started_fd = -1;
 	s->last_warning = &s->warnings;
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_cond_init(&s->changed, NULL);
 	rc = take_options(s, err);
 	if (rc == 0)
 		rc = open_descriptors(s, err);
@@ -139,7 +143,7 @@ static void close_fd(int fd)
 
 void ubp_session_free(struct ubp_session *s)
 {
-	if (!s)
+	if (!s || adding_goes_on(s))
 		return;
 	ubp_stop(s);
 	define_free(s);
@@ -156,22 +160,29 @@ void ubp_session_free(struct ubp_session *s)
 	close_fd(s->news_fd);
 	close_fd(s->timer_fd);
 	close_fd(s->command_fd);
+	close_fd(s->started_fd);
 	sink_buf_free(&s->line);
 	sink_buf_free(&s->arg);
 	sink_buf_free(&s->header);
 	sink_buf_free(&s->folded);
 	map_free(&s->known);
+	map_free(&s->gone);
+	map_free(&s->executed);
+	map_free(&s->young);
 	map_free(&s->given_up);
 	map_free(&s->excluded);
-	free(s->candidates);
+	free(s->candidates.v);
+	free(s->executors.v);
+	free(s->loaders.v);
 	hooks_free(&s->plant);
+	scan_free(&s->plant);
 	sigaction_free(&s->plant);
+	jump_free_reasons(&s->plant);
 	free(s->plant.probes);
 	plant_sort_free(&s->plant);
 	plant_forget_ahead(&s->plant);
 	free(s->pids);
 	pthread_mutex_destroy(&s->lock);
-	pthread_cond_destroy(&s->changed);
 	free(s);
 }
 
@@ -263,13 +274,43 @@ static int check_proc(struct ubp_err *err)
 	return 0;
 }
 
+/* Until the tracing thread has begun, or has failed to. */
+static void wait_for_start(struct ubp_session *s, const struct ubp_until *until)
+{
+	struct pollfd p[2] = { { .fd = s->started_fd, .events = POLLIN },
+			       { .fd = until ? until->fd : -1, .events = POLLIN } };
+
+	while (!p[0].revents) {
+		if (poll(p, 2, -1) <= 0 || !until || !p[1].revents ||
+		    !until->is_over(until->ctx))
+			continue;
+		__atomic_store_n(&s->cancelled, 1, __ATOMIC_RELAXED);
+		p[1].fd = -1;
+	}
+}
+
+int session_check_new(const struct ubp_session *s, struct ubp_err *err)
+{
+	if (s->has_thread)
+		return ubp_fail(err, EBUSY, "the session has started");
+	if (s->is_given_up)
+		return ubp_fail(err, EBUSY, "the session was given up");
+	return 0;
+}
+
 int ubp_start(struct ubp_session *s, struct ubp_err *err)
+{
+	return ubp_start_until(s, NULL, err);
+}
+
+int ubp_start_until(struct ubp_session *s, const struct ubp_until *until, struct ubp_err *err)
 {
 	int rc;
 
 	ubp_err_reset(err);
-	if (s->has_thread)
-		return ubp_fail(err, EBUSY, "the session has started");
+	rc = session_check_new(s, err);
+	if (rc < 0)
+		return rc;
 	if (s->opt.files_only)
 		return ubp_fail(err, EINVAL, "the session only looks at files");
 	rc = check_proc(err);
@@ -283,15 +324,16 @@ int ubp_start(struct ubp_session *s, struct ubp_err *err)
 		lower_descriptor_limit(s);
 		return rc;
 	}
+	wait_for_start(s, until);
 	pthread_mutex_lock(&s->lock);
-	while (!s->is_ready && !s->start_failed)
-		pthread_cond_wait(&s->changed, &s->lock);
 	if (s->start_failed)
 		*err = s->thread_err;
 	pthread_mutex_unlock(&s->lock);
 	if (s->start_failed) {
 		rc = -err->code;
 		join_thread(s);
+		exec_hold_free(s->hold);
+		s->hold = NULL;
 		lower_descriptor_limit(s);
 		return rc;
 	}
@@ -307,15 +349,18 @@ void ubp_stop(struct ubp_session *s)
 {
 	if (!s->has_thread)
 		return;
+	finder_stop(s->finder, &s->counts);
+	s->finder = NULL;
 	pthread_mutex_lock(&s->lock);
 	s->stop_asked = true;
 	pthread_mutex_unlock(&s->lock);
+	__atomic_store_n(&s->cancelled, 1, __ATOMIC_RELAXED);
 	event_queue_close(s->queue);
 	tracer_wake(&s->tracer);
-	s->n_not_known = s->finder ? finder_n_unseen(s->finder) : 0;
-	finder_stop(s->finder);
-	s->finder = NULL;
 	join_thread(s);
+	newcomers_end(s);
+	exec_hold_free(s->hold);
+	s->hold = NULL;
 	lower_descriptor_limit(s);
 }
 
@@ -473,7 +518,10 @@ static char *explain_rung(const struct ubp_session *s, const struct uprobe *u)
 	char *text = NULL;
 	int n;
 
-	if (why || !u->window.len)
+	if ((why || !u->window.len) && uprobe_behind(u) && !is_at_rets(u))
+		n = asprintf(&text, "%s, behind the first %u bytes, not a jump: %s", rung,
+			     uprobe_behind(u), why ? why : "not known");
+	else if (why || !u->window.len)
 		n = asprintf(&text, "%s, not a jump: %s", rung, why ? why : "not known");
 	else if (uprobe_behind(u))
 		n = asprintf(&text,

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "engine/base/pid_list.h"
 #include "engine/event/queue.h"
 #include "engine/event/ring.h"
 #include "engine/hit/hit.h"
@@ -18,7 +19,7 @@
 #include "engine/sink/buf.h"
 #include "engine/sink/frame.h"
 #include "engine/spec/table.h"
-#include "engine/trace/attach.h"
+#include "engine/trace/command.h"
 #include "engine/trace/finder.h"
 
 struct dwarf;
@@ -58,6 +59,7 @@ struct session_probe {
 };
 
 #define WARNING_MAX 1024
+#define WAITING_MAX 256 /* newcomers that are stopped until their turn comes */
 
 struct warning {
 	struct warning *next;
@@ -70,7 +72,8 @@ struct ubp_session {
 	enum event_clock clock;
 	struct spec_table *table;
 	struct session_file *files;
-	struct file_alias *aliases; /* files.c; good for one call */
+	struct file_alias *aliases; /* files.c */
+	uint64_t aliases_ns;        /* since when they are good */
 	struct session_probe **probes;
 	size_t n_probes;
 	char *const *argv;
@@ -81,12 +84,17 @@ struct ubp_session {
 	pid_t thread_tid;
 	bool has_thread;
 	pthread_mutex_t lock; /* what follows, up to the blank line */
-	pthread_cond_t changed;
 	bool is_ready, start_failed, stop_asked, has_ended;
+	int started_fd; /* written to when one of the first two is true */
 	struct ubp_err thread_err;
-	pid_t *candidates; /* found, not yet attached to */
-	size_t n_candidates, cap_candidates;
-	struct map known;    /* pids that are traced */
+	struct pid_list candidates; /* found, not yet attached to */
+	struct pid_list executors;  /* threads that are held while they execute a probed file */
+	struct pid_list loaders;    /* ... or open a probed library */
+	struct map known;           /* pids that are traced */
+	struct map gone;            /* pids that were, until (ms) */
+	struct map executed;        /* pids that have executed a program, when (ms) */
+	struct map young;           /* pids that are new in any way, since when (ms) */
+	uint64_t tidied_ms;
 	struct map given_up; /* pids that could not be attached to */
 	struct warning *warnings, **last_warning;
 	int command_status;
@@ -96,7 +104,12 @@ struct ubp_session {
 	bool has_failed;                 /* something that was told */
 	char spare_warning[WARNING_MAX]; /* one that there was no memory for */
 	unsigned n_too_late;             /* processes that were to be traced, and had ended */
-	uint64_t n_not_known;            /* finder_n_unseen(), in the end */
+	struct finder_counts counts;     /* the finder's, in the end */
+
+	struct adding *adding; /* adding.c: that is left behind; NULL: none */
+	bool is_given_up;      /* while a definition was added: no more can be done with it */
+
+	int cancelled; /* atomic: what takes long is to end, as the session is */
 
 	/* The tracing thread's. */
 	struct tracer tracer;
@@ -116,6 +129,13 @@ struct ubp_session {
 	uint64_t ring_lost;     /* records that did not fit in there */
 	long rest_ns;           /* until rings are looked at again */
 	struct finder *finder;
+	uint64_t own_dev, own_ino;  /* newcomers.c: of the program that we are; 0: not known */
+	struct exec_hold *hold;     /* NULL: who executes a probed file is not held */
+	bool holds_all;             /* every probed file is held */
+	pid_t waiting[WAITING_MAX]; /* newcomers in the order of their turn; most are stopped */
+	size_t n_waiting;
+	bool is_seizing;         /* ... one more of them is just being seized */
+	unsigned n_held;         /* processes that were seized so, before they ran it */
 	const char *finder_kind; /* how later processes are found; NULL: not at all */
 	int poll_fd, news_fd, timer_fd, command_fd;
 	struct sink_buf line, arg, header, folded;
@@ -125,6 +145,9 @@ struct ubp_session {
 	struct sink_resolver resolver;     /* that */
 	uint64_t tidied_ns;
 };
+
+/* session.c. Can it still be changed, and be started? -EBUSY: no. */
+int session_check_new(const struct ubp_session *s, struct ubp_err *err);
 
 /* define.c */
 int define_init(struct ubp_session *s, struct ubp_err *err);
@@ -139,6 +162,14 @@ int define_take_up(struct ubp_session *s, size_t n_before, const char *filter,
 		   struct ubp_err *err);
 /* Forget the probes from number @n on. */
 void define_forget(struct ubp_session *s, size_t n);
+
+/* add.c: what ubp_add() and ubp_add_events() do, on whatever thread. */
+int add_definition(struct ubp_session *s, const char *definition, const char *filter,
+		   struct ubp_err *err);
+int add_events(struct ubp_session *s, const char *text, size_t len, const char *filter,
+	       struct ubp_err *err);
+/* adding.c: does a thread that was left behind still need the session? It will free it. */
+bool adding_goes_on(struct ubp_session *s);
 
 /* Which of its checks a place did not pass. */
 enum place_refusal {
@@ -184,7 +215,7 @@ int files_find(void *ctx, const char *target, uint64_t *ret_dev, uint64_t *ret_i
 pid_t files_view(const struct ubp_session *s);
 /* Its debug information; stays the file's. Errors: those of dwarf_open(). */
 int files_dwarf(struct session_file *file, struct dwarf **ret_dwarf, struct ubp_err *err);
-/* What was found may be out of date: a new call of ours begins. */
+/* A new call of ours begins: what was found is looked up again, unless that was just now. */
 void files_look_again(struct ubp_session *s);
 /* .opt.debug.symbols is good for one of the files at least, or there is an error. */
 int files_check_symbols(struct ubp_session *s, struct ubp_err *err);
@@ -209,12 +240,16 @@ void *run_thread(void *arg);
 /* For that thread alone: plant_update(), and a word about what the user should know. */
 int session_plant(struct ubp_session *s, struct tracee *t, const struct ubp_regs *at,
 		  struct ubp_err *err);
+/* There is nothing left to trace: ubp_dispatch() tells so. */
+void session_end(struct ubp_session *s);
+
+/* tracer_ops.c, on the tracing thread: what the tracer asks; its context is the session. */
+extern const struct tracer_ops session_tracer_ops;
+/* struct hit.loader */
+void session_mappings_changed(void *ctx, struct tracee *t, const struct ubp_regs *at);
 bool session_has_probes(const struct process *p);
 /* Are processes to be kept that a traced one gives birth to? */
 bool session_follows_children(const struct ubp_session *s);
-/* Is it traced, for the finder of new ones; was it, for --stats. */
-void session_mark_known(struct ubp_session *s, pid_t pid, bool known);
-void session_count_process(struct ubp_session *s);
 
 /* jumps.c, on that thread: make jumps of breakpoints where that is due; end them all. False: there
  * are more, but it has taken @limit_ns already. */
@@ -251,6 +286,11 @@ void rings_add_stats(const struct ubp_session *s, size_t i, struct ubp_probe_sta
 int windows_find(struct ubp_session *s, struct session_probe *p);
 /* Once all probes are there: those of one place begin in one place. 0 or -ENOMEM. */
 int windows_settle(struct ubp_session *s);
+/* hidden.c: before anything is taken out: which places the kernel has, then for each process. */
+void hidden_look(const struct ubp_session *s);
+void hidden_tell(struct ubp_session *s, const struct process *p);
+/* struct plant.find_lead; @ctx: the session. */
+void windows_find_lead(void *ctx, struct uprobe *probe);
 
 /* stacks.c */
 int stacks_init(struct ubp_session *s, struct ubp_err *err);
@@ -266,7 +306,7 @@ bool stacks_unwinds(const struct ubp_session *s);
 /* On the tracing thread: mappings of a stopped thread's process have changed, or its rings are new. */
 void stacks_mapped(struct ubp_session *s, struct tracee *t);
 
-/* Likewise: nobody lives in it any more. */
+/* On the tracing thread: nobody lives in @space any more. */
 void stacks_space_gone(struct ubp_session *s, const struct space *space);
 
 /*
@@ -276,8 +316,8 @@ void stacks_space_gone(struct ubp_session *s, const struct space *space);
 void release_pass(struct ubp_session *s);
 /* @sig is about to be delivered to @t, and would end it if it were not traced: it is parked. */
 void release_if_spared(struct ubp_session *s, struct tracee *t, int sig);
-/* @t is about to make a call that has to do with tracing (struct hit.tracing). */
-void release_for_tracing(struct ubp_session *s, struct tracee *t, enum site_watch watch,
+/* struct hit.tracing; @ctx: the session. */
+void release_for_tracing(void *ctx, struct tracee *t, enum site_watch watch,
 			 const struct ubp_regs *at);
 /* Take everything out of a process that lives in memory of its own, and let go of it. */
 void release_process(struct ubp_session *s, pid_t pid);
@@ -287,9 +327,38 @@ int targets_begin(struct ubp_session *s, struct ubp_err *err);
 /* Those that map a probed file. What may not be traced is counted and passed over; the list is
  * overwritten. */
 void targets_try(struct ubp_session *s, pid_t *pids, size_t n);
-/* From any thread: a line for the user, delivered by ubp_dispatch(). */
-/* What could not be taken out of a process is told, and ubp_has_failed(). @left: or NULL. */
-void session_tell_left(struct ubp_session *s, pid_t pid, const struct plant_left *left);
+/*
+ * Seize new process @pid, and have its thread @tid (0: its only one) stop, until targets_try() is told of it.
+ * 0 also where it is not to be traced.
+ */
+int targets_stop_soon(struct ubp_session *s, pid_t pid, pid_t tid);
+
+/* newcomers.c: begin to look for those that start later (finder.h). */
+int newcomers_begin(struct ubp_session *s, struct ubp_err *err);
+/* The tracing thread has ended: those that it did not come to are counted, if they have. */
+void newcomers_end(struct ubp_session *s);
+/* On the tracing thread: attach to those that were found; first to those that wait for it. */
+void newcomers_take(struct ubp_session *s);
+/* Only seize those that wait, and those that may end soon: they are attached to later. */
+void newcomers_take_held(struct ubp_session *s);
+/* A few of them, in the middle of the work on another. */
+void newcomers_meanwhile(struct ubp_session *s);
+/* Has it executed a program just now? */
+bool newcomers_has_executed(struct ubp_session *s, pid_t pid);
+/* Does it map a probed file? */
+enum finder_verdict newcomers_wants(void *ctx, pid_t pid);
+/* Is it traced, or never to be? */
+bool newcomers_is_known(void *ctx, pid_t pid);
+/* Is it traced, for the finder of new ones. */
+void session_mark_known(struct ubp_session *s, pid_t pid, bool known);
+/* It has ended, was traced before: the finder may still come to look at it. */
+void session_mark_gone(struct ubp_session *s, pid_t pid);
+/* One more was traced, for --stats. */
+void session_count_process(struct ubp_session *s);
+/* It ran a probed program, and has ended before it was traced. */
+void session_count_late(struct ubp_session *s, pid_t pid);
+
+/* tell.c. From any thread: a line for the user, delivered by ubp_dispatch(). */
 __attribute__((format(printf, 2, 3))) void session_warn(struct ubp_session *s, const char *fmt,
 							...);
 /* The same at once, on the caller's thread: of definitions that are being added. */
@@ -297,5 +366,18 @@ __attribute__((format(printf, 2, 3))) void session_warn_now(const struct ubp_ses
 							    const char *fmt, ...);
 /* Make ubp_fd() readable. */
 void session_news(struct ubp_session *s);
+/* ubp_has_failed() from now on. */
+void session_mark_failed(struct ubp_session *s);
+/* On the tracing thread: what an earlier session had left in a process where probes were planted
+ * just now, and what cannot be had there. @was_unguarded: what plant_is_unguarded() said before. */
+void tell_planted(struct ubp_session *s, const struct process *p, bool was_unguarded);
+/* What could not be taken out of a process, which is a failure. @left: or NULL. */
+void tell_left(struct ubp_session *s, pid_t pid, const struct plant_left *left);
+/* The same for all processes. */
+void tell_all_left(struct ubp_session *s);
+/* struct hit.not_stepped; @ctx: the session. */
+void tell_not_stepped(void *ctx, const struct tracee *t, uint64_t vaddr);
+/* What the tracer had no memory for, which is a failure. */
+void tell_untaken(struct ubp_session *s);
 
 #endif

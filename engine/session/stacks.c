@@ -33,6 +33,11 @@ bool stacks_unwinds(const struct ubp_session *s)
 	return s->opt.stack == UBP_STACK_CFI || s->opt.stack == UBP_STACK_UNWIND;
 }
 
+static void warn_of_file(void *ctx, const char *text)
+{
+	session_warn(ctx, "%s", text);
+}
+
 int stacks_init(struct ubp_session *s, struct ubp_err *err)
 {
 	struct symboliser_options options = {
@@ -43,6 +48,7 @@ int stacks_init(struct ubp_session *s, struct ubp_err *err)
 		.lines = s->opt.stack_lines,
 		.is_cfi = stacks_unwinds(s),
 	};
+	struct perf_map_warn warn = { warn_of_file, s };
 	int rc;
 
 	if (s->opt.stack == UBP_STACK_NONE)
@@ -51,7 +57,7 @@ int stacks_init(struct ubp_session *s, struct ubp_err *err)
 	if (!s->stack_maps)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	if (stacks_unwinds(s)) {
-		rc = stack_unwinder_new(s->stack_maps, s->opt.stack == UBP_STACK_UNWIND,
+		rc = stack_unwinder_new(s->stack_maps, s->opt.stack == UBP_STACK_UNWIND, &warn,
 					&s->unwinder, err);
 		if (rc < 0)
 			return rc;

@@ -16,6 +16,8 @@
 #include "engine/object/maps.h"
 #include "engine/session/session.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/command.h"
+#include "engine/trace/permission.h"
 #include "engine/trace/task.h"
 
 #define ATTACH_TRIES  20
@@ -36,23 +38,34 @@ static void plant_failed(struct ubp_session *s, struct tracee *t)
 
 static int plant_in(struct ubp_session *s, struct process *p, struct ubp_err *err)
 {
-	pid_t tid, pid = p->pid;
+	pid_t tid, pid = p->pid, *others;
 	struct tracee *t;
 	unsigned n_execs;
+	size_t n_others;
 	int rc;
 
 	plant_look_ahead(&s->plant, p->space, task_live_thread(pid));
-	rc = attach_hold_one(&s->tracer, p, &t, err);
-
+	rc = attach_hold_each(&s->tracer, p, &t, &others, &n_others, err);
+	if (rc == -ETIMEDOUT && s->opt.force)
+		rc = attach_hold_one(&s->tracer, p, &t, err);
 	if (rc < 0) {
-		if (map_get(&s->tracer.processes, (uint64_t)pid) == p && p->space->refs == 1)
+		bool is_there = map_get(&s->tracer.processes, (uint64_t)pid) == p &&
+				p->space->refs == 1;
+
+		/* Its exec's stop may have come meanwhile, and on_execed() has planted. */
+		if (is_there && p->is_guarded)
+			release_process(s, pid);
+		else if (is_there)
 			attach_undo(&s->tracer, pid);
 		return rc;
 	}
 	tid = t->tid;
 	n_execs = t->n_execs;
+	s->plant.is_attaching = true;
 	rc = session_plant(s, t, NULL, err);
-	if (map_get(&s->tracer.tracees, (uint64_t)tid) != t)
+	s->plant.is_attaching = false;
+	attach_let_others_go(&s->tracer, others, n_others);
+	if (!tracer_has(&s->tracer, t, tid))
 		return rc < 0 ? rc : ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
 	if (t->n_execs != n_execs)
 		return 0; /* seen to by on_execed() */
@@ -77,12 +90,12 @@ static void plant_in_sharers(struct ubp_session *s, pid_t pid)
 	       map_next(&s->tracer.processes, &pos, &other, &value)) {
 		struct process *sharer = value;
 
-		if (sharer == p || sharer->space != p->space || sharer->is_guarded ||
-		    map_get(&s->known, other))
+		if (sharer == p || sharer->space != p->space || map_get(&s->known, other))
 			continue;
 		session_mark_known(s, sharer->pid, true);
 		sharer->silent = sharer->silent && !session_follows_children(s);
-		(void)plant_in(s, sharer, &err);
+		if (!sharer->is_guarded)
+			(void)plant_in(s, sharer, &err);
 		p = map_get(&s->tracer.processes, (uint64_t)pid);
 		pos = 0; /* the table may have changed */
 	}
@@ -95,8 +108,12 @@ static int seize(struct ubp_session *s, pid_t pid, struct ubp_err *err)
 
 	if (!p)
 		return attach_process(&s->tracer, pid, &p, err);
-	p->silent = false;
-	return 1;
+	p->silent = p->is_leaving = false;
+	if (p->waits) {
+		p->waits = false;
+		return 0;
+	}
+	return p->at_exec ? attach_executed(&s->tracer, p, err) : 1;
 }
 
 static int plant_in_seized(struct ubp_session *s, pid_t pid, struct ubp_err *err)
@@ -140,7 +157,9 @@ static void find_sharers(struct batch *b)
 	size_t n = 0;
 
 	for (size_t i = 0; seized && i < b->n; i++)
-		if (b->rcs[i] == 0)
+		if (b->rcs[i] == 0 && newcomers_has_executed(b->s, b->pids[i]))
+			attach_sharers_since_exec(&b->s->tracer, b->pids[i], sharer_refused, b);
+		else if (b->rcs[i] == 0)
 			seized[n++] = b->pids[i];
 	if (seized)
 		attach_sharers(&b->s->tracer, seized, n, sharer_refused, b);
@@ -152,6 +171,12 @@ static int try_attach(struct ubp_session *s, pid_t pid, struct ubp_err *err)
 	int rc = seize(s, pid, err);
 	struct batch b = { .s = s, .pids = &pid, .rcs = &rc, .n = 1, .err = err };
 
+	/* Seized before, and not planted in: that had to be given up, as a process that shared its memory was
+	 * about to go, or in an exec; or it has ended. */
+	if (rc == 1 && !map_get(&s->known, (uint64_t)pid))
+		rc = task_live_thread(pid)
+			     ? 0
+			     : ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
 	if (rc == 0)
 		find_sharers(&b);
 	if (rc == 0)
@@ -173,8 +198,17 @@ static int attach_and_plant(struct ubp_session *s, pid_t pid, struct ubp_err *er
 
 static void handle_stops(struct ubp_session *s)
 {
+	newcomers_take_held(s);
 	tracer_poll(&s->tracer, STOPS_AT_ONCE);
 	release_pass(s);
+}
+
+static void let_newcomer_go(const struct ubp_session *s, pid_t pid)
+{
+	struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
+
+	if (p)
+		attach_let_stay(p);
 }
 
 /*
@@ -187,16 +221,18 @@ static int attach_many(struct ubp_session *s, const pid_t *pids, size_t n,
 				   struct ubp_err *err),
 		       struct ubp_err *err)
 {
-	int rc = 0, *rcs = malloc((n + 1) * sizeof(*rcs));
+	int rc = 0, *rcs = calloc(n + 1, sizeof(*rcs));
 	struct batch b = { .s = s, .pids = pids, .rcs = rcs, .n = n, .err = err };
 
 	if (!rcs)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && !tracer_is_cancelled(&s->tracer); i++) {
 		rcs[i] = seize(s, pids[i], err);
 		if (i % STOPS_AT_ONCE == 0)
 			handle_stops(s);
 	}
+	if (tracer_is_cancelled(&s->tracer))
+		b.n = n = 0; /* not all have a result; what is seized is let go in the end */
 	find_sharers(&b);
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		int one = rcs[i] == 0 ? plant_in_seized(s, pids[i], err) : rcs[i];
@@ -204,45 +240,27 @@ static int attach_many(struct ubp_session *s, const pid_t *pids, size_t n,
 		/* For the reason of a refusal; or it was in the middle of an exec. */
 		if (rcs[i] < 0 || one == -ESRCH)
 			one = attach_and_plant(s, pids[i], err);
-		rc = done(s, pids[i], one < 0 ? one : 0, err);
+		if (!tracer_is_cancelled(&s->tracer))
+			rc = done(s, pids[i], one < 0 ? one : 0, err);
+		else
+			rc = one == -EINTR ? one : tracer_give_up(err);
+		let_newcomer_go(s, pids[i]);
 		handle_stops(s);
 	}
 	free(rcs);
-	return rc;
-}
-
-static bool is_known(void *ctx, pid_t pid)
-{
-	struct ubp_session *s = ctx;
-	bool known;
-
-	pthread_mutex_lock(&s->lock);
-	known = map_get(&s->known, (uint64_t)pid) || map_get(&s->excluded, (uint64_t)pid) ||
-		map_get(&s->given_up, (uint64_t)pid);
-	pthread_mutex_unlock(&s->lock);
-	return known;
-}
-
-/* A new program under this pid: what was tried before says nothing about it. */
-static void is_new(void *ctx, pid_t pid)
-{
-	struct ubp_session *s = ctx;
-
-	pthread_mutex_lock(&s->lock);
-	map_remove(&s->given_up, (uint64_t)pid);
-	pthread_mutex_unlock(&s->lock);
+	return rc == 0 && tracer_is_cancelled(&s->tracer) ? tracer_give_up(err) : rc;
 }
 
 /* One that may not be traced is passed over. */
 static int pass_over(struct ubp_session *s, pid_t pid, int rc, struct ubp_err *err)
 {
-	if (rc == 0)
+	pid_t live;
+
+	if (rc == 0 || rc == -EINTR) /* the session ends */
 		return 0;
-	if (rc == -ESRCH) {
-		/* It had the file mapped, and has ended. */
-		pthread_mutex_lock(&s->lock);
-		s->n_too_late++;
-		pthread_mutex_unlock(&s->lock);
+	live = task_live_thread(pid);
+	if (rc == -ESRCH || !live || task_is_ending(live)) {
+		session_count_late(s, pid); /* it had the file mapped, and has ended */
 		return 0;
 	}
 	pthread_mutex_lock(&s->lock);
@@ -255,75 +273,66 @@ static int pass_over(struct ubp_session *s, pid_t pid, int rc, struct ubp_err *e
 	return 0;
 }
 
+/*
+ * Does it live in its parent's memory? Then it is the parent that counts: a child that this has told
+ * us of is traced already, and one that was kept from us (CLONE_UNTRACED) is often about to trace its
+ * parent. That could not be let go while the other is traced in the same memory.
+ */
+static bool is_of_parent(pid_t pid)
+{
+	pid_t parent = task_ppid(pid);
+
+	return parent && task_shares_memory(pid, parent) == 1;
+}
+
+/* Is it to be tried? One that was seized in its exec may be ours already: it runs what is probed by
+ * now, or the exec has failed, and it goes. */
+static bool is_to_try(struct ubp_session *s, pid_t pid)
+{
+	const struct process *p;
+
+	attach_look_at_exec(&s->tracer, pid);
+	p = map_get(&s->tracer.processes, (uint64_t)pid);
+	if (p && p->waits)
+		return true;
+	if (!p || !p->at_exec)
+		return !newcomers_is_known(s, pid) && task_tracer(pid) != gettid() &&
+		       !is_of_parent(pid);
+	/* In the middle of an exec that is to be reported it maps its new program already. */
+	if (newcomers_wants(s, pid) == FINDER_WANTED)
+		return !p->exec_comes;
+	attach_not_executed(&s->tracer, pid);
+	return false;
+}
+
+int targets_stop_soon(struct ubp_session *s, pid_t pid, pid_t tid)
+{
+	struct ubp_err err;
+
+	if (map_get(&s->tracer.processes, (uint64_t)pid) || !is_to_try(s, pid))
+		return 0;
+	return attach_to_wait(&s->tracer, pid, tid, &err);
+}
+
 void targets_try(struct ubp_session *s, pid_t *pids, size_t n)
 {
 	struct ubp_err err;
 	size_t n_new = 0;
 
+	handle_stops(s); /* some are about to tell of their exec */
 	for (size_t i = 0; i < n; i++)
-		if (!is_known(s, pids[i]) && task_tracer(pids[i]) != gettid())
+		if (is_to_try(s, pids[i]))
 			pids[n_new++] = pids[i];
-	if (n_new && attach_many(s, pids, n_new, pass_over, &err) < 0)
+	if (n_new && attach_many(s, pids, n_new, pass_over, &err) < 0 && err.code != EINTR)
 		session_warn(s, "%s", err.text);
+	/* Also where there was no memory for their turn. */
+	for (size_t i = 0; i < n_new; i++)
+		let_newcomer_go(s, pids[i]);
 }
-
-/* Another tracer of our kind: it must be free to stop and wake its own. */
-static bool is_ubp(pid_t pid)
-{
-	struct stat own, other;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	return stat("/proc/self/exe", &own) == 0 && stat(path, &other) == 0 &&
-	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
-}
-
-static enum finder_verdict wants(void *ctx, pid_t pid)
-{
-	struct ubp_session *s = ctx;
-	struct ubp_err err;
-	struct maps maps;
-	pid_t tid = task_live_thread(pid);
-	bool found;
-
-	if (!tid || (maps_read(tid, &maps, &err) < 0 && !task_live_thread(pid)))
-		return FINDER_ENDED;
-	found = plant_wants(&s->plant, &maps) && !is_ubp(tid);
-	maps_free(&maps);
-	return found ? FINDER_WANTED : FINDER_NOT_YET;
-}
-
-static void found(void *ctx, pid_t pid)
-{
-	struct ubp_session *s = ctx;
-
-	pthread_mutex_lock(&s->lock);
-	if (s->n_candidates == s->cap_candidates) {
-		size_t cap = s->cap_candidates ? s->cap_candidates * 2 : 64;
-		pid_t *bigger = realloc(s->candidates, cap * sizeof(*bigger));
-
-		if (bigger) {
-			s->candidates = bigger;
-			s->cap_candidates = cap;
-		}
-	}
-	if (s->n_candidates < s->cap_candidates)
-		s->candidates[s->n_candidates++] = pid;
-	pthread_mutex_unlock(&s->lock);
-	tracer_wake(&s->tracer);
-}
-
-static const struct finder_ops finder_ops = {
-	.wants = wants,
-	.found = found,
-	.is_known = is_known,
-	.is_new = is_new,
-};
 
 struct found {
 	struct ubp_session *s;
-	pid_t *pids;
-	size_t n, cap;
+	struct pid_list pids;
 };
 
 static int add_if_wanted(void *ctx, pid_t pid)
@@ -331,23 +340,15 @@ static int add_if_wanted(void *ctx, pid_t pid)
 	struct found *f = ctx;
 	struct ubp_err err;
 
+	if (tracer_is_cancelled(&f->s->tracer))
+		return -EINTR;
 	if (map_get(&f->s->excluded, (uint64_t)pid))
 		return 0;
-	if (wants(f->s, pid) != FINDER_WANTED) {
-		f->s->n_unseen += task_check_access(pid, &err) < 0;
+	if (newcomers_wants(f->s, pid) != FINDER_WANTED) {
+		f->s->n_unseen += permission_to_look(pid, &err) < 0;
 		return 0;
 	}
-	if (f->n == f->cap) {
-		size_t cap = f->cap ? f->cap * 2 : 64;
-		pid_t *bigger = realloc(f->pids, cap * sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		f->pids = bigger;
-		f->cap = cap;
-	}
-	f->pids[f->n++] = pid;
-	return 0;
+	return pid_list_add(&f->pids, pid);
 }
 
 /* Every process there is, and from now on those that come. */
@@ -358,13 +359,14 @@ static int attach_all(struct ubp_session *s, struct ubp_err *err)
 
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot look through /proc: %s", strerror(-rc));
-	rc = finder_start(&finder_ops, s, &s->finder, err);
+	rc = newcomers_begin(s, err);
 	if (rc < 0)
 		return rc;
-	s->finder_kind = finder_kind(s->finder);
 	(void)finder_each_process(add_if_wanted, &f);
-	targets_try(s, f.pids, f.n);
-	free(f.pids);
+	targets_try(s, f.pids.v, f.pids.n);
+	free(f.pids.v);
+	if (tracer_is_cancelled(&s->tracer))
+		return tracer_give_up(err);
 	if (s->n_skipped && !s->n_processes && geteuid() != 0)
 		return ubp_fail(
 			err, EPERM,
@@ -436,7 +438,7 @@ static int start_command(struct ubp_session *s, struct ubp_err *err)
 {
 	struct tracee *t;
 	pid_t pid;
-	int rc = attach_command(&s->tracer, s->argv, &s->inherited, &t, err);
+	int rc = command_start(&s->tracer, s->argv, &s->inherited, &t, err);
 
 	if (rc < 0)
 		return rc;

@@ -64,6 +64,15 @@ struct ubp_debug_options {
 			      * there is none in it, of the only file that is probed */
 };
 
+/*
+ * Whenever .fd is readable, .is_over is asked, on the caller's thread: when it says so, what takes long is given up.
+ */
+struct ubp_until {
+	int fd;
+	bool (*is_over)(void *ctx);
+	void *ctx;
+};
+
 struct ubp_options {
 	const pid_t *pids; /* trace only these processes (thread groups) ... */
 	size_t n_pids;
@@ -96,6 +105,9 @@ struct ubp_options {
 	 * found that was given without TARGET. */
 	void (*tell)(void *ctx, const char *text);
 	void *warn_ctx; /* of both */
+	/* For a caller who may want ubp_add() and its like to end before they are done, as where a file does
+	 * not answer; NULL: they are waited for. See there. */
+	const struct ubp_until *until;
 };
 
 #define UBP_OPTIONS_INIT                                                                       \
@@ -120,6 +132,10 @@ void ubp_session_free(struct ubp_session *session);
  * that this call adds. Everything is parsed, resolved and checked here: file,
  * symbol, instruction boundary. On failure the call adds nothing, and err->line tells
  * the line of the text, if it is one line's fault.
+ *
+ * -EINTR: .until was over. The session can only be freed then. If it still waits for a file, a thread
+ * of the session's stays until that answers, or the process ends, and frees the session; what
+ * .debug and .exclude of the options point to must last as long.
  */
 int ubp_add(struct ubp_session *session, const char *definition, const char *filter,
 	    struct ubp_err *err);
@@ -165,6 +181,14 @@ const char *ubp_probe_explain(struct ubp_session *session, size_t i);
  * those that start later; none yet is no error.
  */
 int ubp_start(struct ubp_session *session, struct ubp_err *err);
+
+/*
+ * The same for a caller who may want it to end before it is done: many processes, or one that
+ * can't be stopped, take their time. When it is over, all that was planted is taken out, and -EINTR is
+ * returned.
+ */
+int ubp_start_until(struct ubp_session *session, const struct ubp_until *until,
+		    struct ubp_err *err);
 
 /* Becomes readable when ubp_dispatch() has something to do or ubp_is_done()
  * has become true. */
@@ -249,14 +273,25 @@ struct ubp_probe_stats {
 	uint64_t passed;           /* delivered or lost: the filter said yes */
 	uint64_t lost;             /* passed, but the queue was full */
 	uint64_t too_big;          /* passed, but over the kernel's record limit */
-	uint64_t missed;           /* returns that can't come: the sum of the next five */
+	uint64_t missed;           /* returns that can't come: the sum of the next six */
 	uint64_t missed_skipped;   /* frame left by longjmp, an exception, or thrown away */
 	uint64_t missed_thread;    /* the thread ended */
 	uint64_t missed_exited;    /* the process ended, or executed another program */
 	uint64_t missed_no_room;   /* the return address could not be replaced */
 	uint64_t missed_tail_jump; /* at_rets only: left by a jump to another function */
-	unsigned sites;            /* places where it is or was planted */
+	uint64_t missed_kernel;    /* a uretprobe of the kernel's stands there, too, and it is
+				    * left by jumps, or was entered by one */
+	/* Hits with arguments or stacks that are not whole: memory was left alone because whoever
+	 * reads it might have to wait, for a file server or a userfaultfd. Why, of the last one:
+	 * NULL, or a text that lasts. */
+	uint64_t unanswered;
+	const char *why_unanswered;
+	unsigned sites;                              /* places where it is or was planted */
 	unsigned jumped, boosted, stepped, in_place; /* rung of these sites */
+	/* Of these sites: those behind the first instruction; jumps that begin at it, where a kernel's
+	 * uprobe would break them; breakpoints in place of such a jump (beside_kernel); those that
+	 * a kernel's uprobe was found to have taken over, at the end: its hits are not seen. */
+	unsigned behind, at_first, beside_kernel, hidden;
 	const char
 		*no_jump; /* why one of them is no jump; NULL: all are. Lasts as the session */
 	unsigned hijacked, at_rets; /* return probes: of these sites, entries where the return
@@ -272,20 +307,29 @@ struct ubp_stats {
 	unsigned skipped;   /* not allowed to attach */
 	unsigned too_late; /* ran probed code, and had ended when they were to be attached to */
 	uint64_t not_known; /* new ones that had ended before it could be told what they run */
+	unsigned held;      /* seized while they executed a probed program, or loaded a probed
+			* library, so that they ran none of it before its probes stood */
+	/* Executed or loaded such a file and went on before ubp had them, as it did not answer in time, or the
+	 * kernel asked too late (scripts): they may have run some of it. */
+	uint64_t early;
 	unsigned unguarded; /* would die with ubp (.force) */
 	/* How long processes stood still to have probes planted: in all, and at most at once. */
 	uint64_t stopped_ns, longest_stop_ns;
+	/* How long all of them waited for memory of one that did not answer, in all; and for any that may
+	 * not answer, at most at once. */
+	uint64_t unanswered_ns, longest_answer_ns;
 	uint64_t ring_lost; /* records that threads had no room for; of which probe, is known
 			     * if there is but one */
 	/* Stacks that were unwound: frames found by libdw's rows of call frame information, by
 	 * libunwind, by frame pointers where neither knew any. */
 	bool has_unwound;
 	uint64_t frames_by_rows, frames_by_libunwind, frames_by_frame_pointer;
-	const char
-		*finder; /* how later processes are found: "proc connector", "scan of /proc" */
+	const char *
+		finder; /* how later processes are found: "proc connector", "scan of /proc", with
+			  * ", fanotify" where those who execute a probed program are held */
 };
 
-/* Of the whole session, likewise. */
+/* Of the whole session; may be asked at any time, as ubp_probe_stats(). */
 void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats);
 
 /*

@@ -219,17 +219,14 @@ static int add_found(struct ubp_session *s, const struct usdt_definition *d, con
 	return rc;
 }
 
-int ubp_add_usdt(struct ubp_session *s, const char *definition, const char *filter,
-		 struct ubp_err *err)
+int usdt_add(struct ubp_session *s, const char *definition, const char *filter,
+	     struct ubp_err *err)
 {
 	struct usdt_definition d;
 	struct usdt_files files;
 	int rc;
 
-	ubp_err_reset(err);
 	files_look_again(s);
-	if (s->has_thread)
-		return ubp_fail(err, EBUSY, "the session has started");
 	rc = usdt_parse(definition, &d, err);
 	if (rc == 0) {
 		rc = usdt_find(s, &d, &files, err);

@@ -63,6 +63,10 @@ bool usdt_is_pattern(const struct usdt_definition *d);
 /* A failure that is the fault of byte @at of the definition. Returns the failure. */
 int usdt_at(const struct usdt_definition *d, unsigned at, struct ubp_err *err);
 
+/* What ubp_add_usdt() does, on whatever thread. */
+int usdt_add(struct ubp_session *s, const char *definition, const char *filter,
+	     struct ubp_err *err);
+
 /* --- where it is (usdt_find.c) ------------------------------------------------------ */
 
 struct usdt_file {

@@ -22,6 +22,11 @@ static const char why_next[] = "another probe stands behind its first instructio
 static const char why_beside[] =
 	"it could begin at the first instruction only (--beside-kernel does not want it there)";
 
+static const char why_name[] =
+	"only a stop tells the thread's name at the hit ($comm, or comm in the filter)";
+static const char why_name_there[] =
+	"another probe there asks for the thread's name, which only a stop tells";
+
 static void set_window(struct uprobe_window *w, const struct window *window)
 {
 	w->len = window->len;
@@ -55,7 +60,43 @@ static const char *find_behind(const struct ubp_session *s, const struct session
 	if (read_behind(p, &window, w) < 0)
 		return "it cannot be read";
 	set_window(w, &window);
+	w->is_behind = true;
 	return NULL;
+}
+
+/* Of a probe that is no jump: may a breakpoint stand behind the first instruction? */
+static void find_lead(const struct ubp_session *s, struct session_probe *p)
+{
+	struct uprobe *u = &p->uprobe;
+	struct window window;
+	struct ubp_err ignored;
+
+	ubp_err_reset(&ignored);
+	u->window.lead_due = false;
+	if (object_lead(p->object, u->foffset, &u->window.lead, &window, &ignored) < 0 ||
+	    !lead_suits(&u->window.lead, u->program, u->is_return,
+			s->opt.stack != UBP_STACK_NONE) ||
+	    read_behind(p, &window, &u->window) < 0)
+		u->window.lead.len = 0;
+}
+
+void windows_find_lead(void *ctx, struct uprobe *probe)
+{
+	const struct ubp_session *s = ctx;
+
+	find_lead(s, s->probes[probe->number]);
+}
+
+/* Its sites stand at the first instruction; or behind it, if those of the kernel's may come. */
+static void choose_breakpoint(const struct ubp_session *s, struct session_probe *p)
+{
+	struct uprobe_window *w = &p->uprobe.window;
+
+	w->lead_due = object_arch(p->object)->find_lead != NULL;
+	if (!w->lead_due || !s->opt.beside_kernel)
+		return;
+	find_lead(s, p);
+	w->is_behind = w->lead.len != 0;
 }
 
 static int keep_text(char **text, const char *why, const char **ret_kept)
@@ -79,7 +120,8 @@ static int find_first(const struct ubp_session *s, struct session_probe *p, cons
 	ubp_err_reset(&why);
 	if (object_window(p->object, p->uprobe.foffset, &window, &why) < 0)
 		return keep_text(&p->no_window, why.text, &w->why);
-	if (s->opt.beside_kernel)
+	w->is_unwanted = s->opt.beside_kernel;
+	if (w->is_unwanted)
 		w->why = why_beside;
 	else
 		set_window(w, &window);
@@ -96,14 +138,22 @@ int windows_find(struct ubp_session *s, struct session_probe *p)
 	s->is_settled = false;
 	/* What only the interpreter can tell. */
 	why = arch->detour_check ? arch->detour_check(u->program) : NULL;
+	if (!why && u->asks_name && !detour_may_drop(u->program, u->filter, u->is_return))
+		why = why_name;
 	if (!arch->build_detour)
 		why = "there are no jumps in programs of this kind";
+	if (!s->rings)
+		why = "there are no jumps in this session";
 	u->window = (struct uprobe_window){ .why = why };
-	if (why)
-		return 0;
-	ubp_err_reset(&err);
-	why = find_behind(s, p, &u->window, &err);
-	return why ? find_first(s, p, why) : 0;
+	if (!why) {
+		ubp_err_reset(&err);
+		why = find_behind(s, p, &u->window, &err);
+		if (why && find_first(s, p, why) < 0)
+			return -ENOMEM;
+	}
+	if (!u->window.is_behind)
+		choose_breakpoint(s, p);
+	return 0;
 }
 
 /* --- several at one place --------------------------------------------------------------- */
@@ -127,7 +177,23 @@ static bool is_in_the_way(const struct session_probe *p, const struct session_pr
 
 	return u->dev == other->dev && u->ino == other->ino &&
 	       other->foffset - u->foffset <
-		       (uint64_t)u->window.lead.len + u->window.len + u->window.padding;
+		       (uint64_t)uprobe_behind(u) + u->window.len + u->window.padding;
+}
+
+/* One of them is a breakpoint for the name that it asks for: so are all. */
+static bool settle_names(struct session_probe *const *probes, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && probes[i]->uprobe.window.why != why_name)
+		i++;
+	if (i == n)
+		return false;
+	for (i = 0; i < n; i++)
+		if (!probes[i]->uprobe.window.why)
+			probes[i]->uprobe.window =
+				(struct uprobe_window){ .why = why_name_there };
+	return true;
 }
 
 /*
@@ -140,6 +206,8 @@ static int settle_one(const struct ubp_session *s, struct session_probe *const *
 	size_t n_behind = 0;
 	bool blocked = false;
 
+	if (settle_names(probes, n))
+		return 0;
 	for (size_t i = 0; i < n; i++) {
 		n_behind += uprobe_behind(&probes[i]->uprobe) != 0;
 		blocked |= next && is_in_the_way(probes[i], next);
@@ -158,7 +226,7 @@ int windows_settle(struct ubp_session *s)
 	struct session_probe **sorted;
 	int rc = 0;
 
-	if (s->is_settled || !s->rings)
+	if (s->is_settled || (!s->rings && !s->opt.beside_kernel))
 		return 0;
 	sorted = malloc((s->n_probes + 1) * sizeof(*sorted));
 	if (!sorted)

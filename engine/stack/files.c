@@ -147,6 +147,7 @@ static void look(const struct stack_files *files, const struct stack_file *file,
 {
 	uint8_t code[UBP_SIGRETURN_MAX];
 	uint64_t elf_vaddr;
+	const char *left_out;
 	ssize_t got;
 
 	if (is_call) {
@@ -156,6 +157,9 @@ static void look(const struct stack_files *files, const struct stack_file *file,
 	if (!place->is_sigreturn &&
 	    object_foffset_to_vaddr(file->object, foffset - is_call, &elf_vaddr) == 0)
 		place->row = cfi_row_at(file->cfi, elf_vaddr);
+	left_out = cfi_left_out(file->cfi);
+	if (left_out && files->warn.warn)
+		files->warn.warn(files->warn.ctx, left_out);
 	place->is_start = !place->row && !is_call && is_function_start(file->object, foffset);
 }
 

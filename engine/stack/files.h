@@ -16,6 +16,7 @@
 #include "arch/arch.h"
 #include "engine/base/map.h"
 #include "engine/object/cfi.h"
+#include "engine/stack/perf_map.h"
 #include "engine/trace/mem.h"
 
 struct mapping;
@@ -29,9 +30,10 @@ struct stack_place {
 
 struct stack_file;
 
-/* Zero-initialise, but for .arch. */
+/* Zero-initialise, but for .arch and .warn. */
 struct stack_files {
 	const struct ubp_arch *arch;
+	struct perf_map_warn warn;  /* of a file that has more than can be read at a hit */
 	struct map by_id;           /* hash of device and number -> struct stack_file */
 	struct stack_file *vdso[2]; /* of 32-bit and 64-bit programs; NULL: not met yet */
 	size_t n;

@@ -265,9 +265,9 @@ bool stack_libunwind_serves(const struct ubp_arch *arch)
 	return arch->addr_size == sizeof(unw_word_t);
 }
 
-void stack_libunwind_begin(struct stack_libunwind *lu, pid_t tid)
+void stack_libunwind_begin(struct stack_libunwind *lu, const struct trace_mem *mem, pid_t tid)
 {
-	stack_memory_forget(&lu->tables, tid);
+	stack_memory_forget(&lu->tables, mem, tid);
 }
 
 /* The cursor's frame. */

@@ -26,8 +26,9 @@ void stack_libunwind_free(struct stack_libunwind *libunwind);
 /* Can it unwind programs of this kind? It is built for those of our own; a static ubp has none. */
 bool stack_libunwind_serves(const struct ubp_arch *arch);
 
-/* A new stack: what was read of tables may have changed. */
-void stack_libunwind_begin(struct stack_libunwind *libunwind, pid_t tid);
+/* A new stack: what was read of tables may have changed. @mem as of mem_read(). */
+void stack_libunwind_begin(struct stack_libunwind *libunwind, const struct trace_mem *mem,
+			   pid_t tid);
 
 /*
  * To the caller's frame. @maps: what the process maps. @only_tables: as the tables that are mapped say,

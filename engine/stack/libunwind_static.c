@@ -25,9 +25,11 @@ bool stack_libunwind_serves(const struct ubp_arch *arch)
 	return false;
 }
 
-void stack_libunwind_begin(struct stack_libunwind *libunwind, pid_t tid)
+void stack_libunwind_begin(struct stack_libunwind *libunwind, const struct trace_mem *mem,
+			   pid_t tid)
 {
 	(void)libunwind;
+	(void)mem;
 	(void)tid;
 }
 

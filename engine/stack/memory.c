@@ -16,7 +16,7 @@ static size_t load(struct stack_memory *memory, uint64_t vaddr, size_t len)
 		return 0;
 	memory->n_reads++;
 	w->vaddr = vaddr;
-	w->len = mem_read_ahead(memory->tid, vaddr, w->bytes, len);
+	w->len = mem_read_ahead(memory->mem, memory->tid, vaddr, w->bytes, len);
 	if (!w->len)
 		return 0;
 	memory->last = memory->next;
@@ -24,8 +24,9 @@ static size_t load(struct stack_memory *memory, uint64_t vaddr, size_t len)
 	return w->len;
 }
 
-void stack_memory_forget(struct stack_memory *memory, pid_t tid)
+void stack_memory_forget(struct stack_memory *memory, const struct trace_mem *mem, pid_t tid)
 {
+	memory->mem = mem;
 	memory->tid = tid;
 	memory->n_reads = memory->last = memory->next = 0;
 	for (unsigned i = 0; i < STACK_WINDOWS; i++)
@@ -37,9 +38,10 @@ void stack_memory_again(struct stack_memory *memory)
 	memory->n_reads = 0;
 }
 
-void stack_memory_begin(struct stack_memory *memory, pid_t tid, uint64_t sp)
+void stack_memory_begin(struct stack_memory *memory, const struct trace_mem *mem, pid_t tid,
+			uint64_t sp)
 {
-	stack_memory_forget(memory, tid);
+	stack_memory_forget(memory, mem, tid);
 	(void)load(memory, sp, STACK_FIRST);
 }
 

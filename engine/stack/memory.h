@@ -20,6 +20,8 @@
 #define STACK_READS    64  /* system calls for one stack */
 #define STACK_LOOKBACK 256 /* registers are saved below the return address */
 
+struct trace_mem;
+
 struct stack_window {
 	uint64_t vaddr;
 	size_t len;
@@ -27,16 +29,18 @@ struct stack_window {
 };
 
 struct stack_memory {
+	const struct trace_mem *mem;
 	pid_t tid;
 	unsigned n_reads;
 	unsigned last, next; /* window: used last; to be filled next */
 	struct stack_window windows[STACK_WINDOWS];
 };
 
-/* A new stack: thread @tid is stopped with stack pointer @sp. */
-void stack_memory_begin(struct stack_memory *memory, pid_t tid, uint64_t sp);
+/* A new stack: thread @tid is stopped with stack pointer @sp. @mem as of mem_read(). */
+void stack_memory_begin(struct stack_memory *memory, const struct trace_mem *mem, pid_t tid,
+			uint64_t sp);
 /* The same, and nothing is read yet. */
-void stack_memory_forget(struct stack_memory *memory, pid_t tid);
+void stack_memory_forget(struct stack_memory *memory, const struct trace_mem *mem, pid_t tid);
 /* As many system calls may be made once more. */
 void stack_memory_again(struct stack_memory *memory);
 /* Any bytes, up to 64. False: they can't be read, or too much was. */

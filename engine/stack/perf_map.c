@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/search.h"
 #include "engine/event/clock.h"
 #include "engine/object/file.h"
 #include "engine/object/place.h"
@@ -268,18 +269,10 @@ static void read_on(struct perf_map *map)
 static const struct entry *find(const struct perf_map *map, uint64_t vaddr)
 {
 	const struct entry *best = NULL;
-	size_t lo = 0, hi = map->n;
+	size_t n = search_above(map->entries, map->n, start, vaddr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (map->entries[mid].start <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (size_t i = 0; i < LOOKS && i < lo; i++) {
-		const struct entry *entry = &map->entries[lo - 1 - i];
+	for (size_t i = 0; i < LOOKS && i < n; i++) {
+		const struct entry *entry = &map->entries[n - 1 - i];
 
 		if (vaddr - entry->start < entry->size && (!best || entry->order > best->order))
 			best = entry;

@@ -45,7 +45,8 @@ struct stack_unwinder {
 };
 
 int stack_unwinder_new(struct stack_maps_set *maps, bool only_libunwind,
-		       struct stack_unwinder **ret_unwinder, struct ubp_err *err)
+		       const struct perf_map_warn *warn, struct stack_unwinder **ret_unwinder,
+		       struct ubp_err *err)
 {
 	struct stack_unwinder *u = calloc(1, sizeof(*u));
 	int rc;
@@ -59,6 +60,8 @@ int stack_unwinder_new(struct stack_maps_set *maps, bool only_libunwind,
 	}
 	u->maps = maps;
 	u->only_libunwind = only_libunwind;
+	if (warn)
+		u->files.warn = *warn;
 	*ret_unwinder = u;
 	return 0;
 }
@@ -278,8 +281,8 @@ size_t stack_unwind(struct stack_unwinder *u, struct tracee *t, const struct ubp
 	if (!known)
 		return n;
 	u->files.arch = space->arch;
-	stack_memory_begin(&u->memory, t->tid, regs->r[space->arch->sp]);
-	stack_libunwind_begin(u->libunwind, t->tid);
+	stack_memory_begin(&u->memory, &space->mem, t->tid, regs->r[space->arch->sp]);
+	stack_libunwind_begin(u->libunwind, &space->mem, t->tid);
 	stack_frame_begin(&frame, space, &u->memory, regs);
 	m = mapping_of(u, t, known, frame.pc);
 	while (m && n < max && step(u, t, known, m, &frame)) {

@@ -17,6 +17,7 @@
 
 #include "engine/trace/tracer.h"
 
+struct perf_map_warn;
 struct stack_maps_set;
 struct ubp_err;
 
@@ -28,9 +29,13 @@ struct stack_ways {
 	uint64_t by_rows, by_libunwind, by_frame_pointer;
 };
 
-/* @maps stays the caller's. @only_libunwind: it goes first, wherever it can. */
+/*
+ * @maps stays the caller's. @only_libunwind: it goes first, wherever it can. @warn is told, by the tracing
+ * thread, of files whose call frame information is left alone; NULL: nobody is.
+ */
 int stack_unwinder_new(struct stack_maps_set *maps, bool only_libunwind,
-		       struct stack_unwinder **ret_unwinder, struct ubp_err *err);
+		       const struct perf_map_warn *warn, struct stack_unwinder **ret_unwinder,
+		       struct ubp_err *err);
 /* From any thread. */
 void stack_unwinder_ways(const struct stack_unwinder *unwinder, struct stack_ways *ret_ways);
 void stack_unwinder_free(struct stack_unwinder *unwinder);

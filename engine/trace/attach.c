@@ -5,40 +5,38 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "engine/base/again.h"
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
+#include "engine/trace/permission.h"
 #include "engine/trace/task.h"
 
 #define SEIZE_TRIES    10
+#define SEIZE_LIMIT_NS 5000000000ULL /* for all threads of a process */
 #define CRITICAL_MAX   100 /* threads found in a restartable sequence, before one is taken */
 #define STOP_LIMIT_MS  500 /* for one thread to stop */
 #define ONE_TURN_MS    50  /* ... where any will do */
 #define OTHERS_MAX     64  /* stops of others that are looked after in between */
 #define ONE_LIMIT_NS   10000000000ULL /* for one of any ... */
 #define STUCK_LIMIT_NS 3000000000ULL  /* ... where all wait, perhaps for a slow disk */
-#define DRAIN_LIMIT_NS 2000000000ULL  /* without any stop */
-#define DRAIN_MAX_NS   20000000000ULL /* in all */
 
 static int seize(struct tracer *tracer, struct process *p, pid_t tid, struct ubp_err *err)
 {
 	int tries = 0;
 
-	while (again_ptrace(PTRACE_SEIZE, tid, 0, TRACER_OPTIONS) < 0) {
+	while (again_ptrace(PTRACE_SEIZE, tid, 0, tracer->options) < 0) {
 		/* Refused in the middle of an exec too, where one thread takes the place
 		 * of another. */
 		if (errno != EPERM || ++tries > SEIZE_TRIES || task_tracer(tid))
-			return task_explain_refusal(p->pid, tid, errno, err);
+			return permission_explain(p->pid, tid, errno, err);
 		(void)sched_yield();
 	}
 	if (!tracer_add_tracee(tracer, p, tid))
@@ -46,7 +44,7 @@ static int seize(struct tracer *tracer, struct process *p, pid_t tid, struct ubp
 	return 0;
 }
 
-/* One pass over /proc/PID/task. *ret_found: a thread not yet ours was seen. */
+/* One pass over /proc/PID/task. *ret_found: a thread not yet ours was seen, which may have ended since. */
 static int seize_new_threads(struct tracer *tracer, struct process *p, bool *ret_found,
 			     struct ubp_err *err)
 {
@@ -74,6 +72,8 @@ static int seize_new_threads(struct tracer *tracer, struct process *p, bool *ret
 
 			if (t)
 				tracee_resume(t, 0);
+			else /* until its next stop, perhaps */
+				(void)again_ptrace(PTRACE_CONT, tid, 0, 0);
 			continue;
 		}
 		rc = seize(tracer, p, tid, err);
@@ -82,7 +82,10 @@ static int seize_new_threads(struct tracer *tracer, struct process *p, bool *ret
 		by = rc == 0 ? 0 : task_tracer(tid);
 		state = rc == 0 ? 0 : task_state(tid);
 		if (rc < 0 && (state == 0 || state == 'Z' || state == 'X')) {
-			rc = 0; /* it ended after readdir() saw it; or a leader, long ago */
+			/* It ended after readdir() saw it: then it may have started another, which that
+			 * did not see. Or a leader, long ago; or one that another traces. */
+			*ret_found |= tid != p->pid && !by;
+			rc = 0;
 			continue;
 		}
 		/* A thread that a seized one has just born is ours already. */
@@ -98,45 +101,99 @@ static int seize_new_threads(struct tracer *tracer, struct process *p, bool *ret
 	return rc;
 }
 
-int attach_process(struct tracer *tracer, pid_t pid, struct process **ret_process,
-		   struct ubp_err *err)
+/* All threads of @p, which is let go if that is not to be had. */
+static int seize_all(struct tracer *tracer, struct process *p, struct ubp_err *err)
 {
-	pid_t live = task_live_thread(pid);
-	struct process *p;
-	struct space *space;
+	struct space *space = p->space;
+	pid_t pid = p->pid;
+	uint64_t begun = event_clock_now(CLOCK_KIND_MONO);
 	bool found = true;
 	int rc;
 
-	/* Look at one first: a refusal then tells the better reason. */
-	if (!live || task_tracer(live))
-		return task_explain_refusal(pid, live ? live : pid, EPERM, err);
-	space = space_new(tracer, NULL, live, err);
-	if (!space)
-		return task_explain_refusal(pid, live, err->code, err);
-	p = tracer_add_process(tracer, pid, space);
-	if (!p)
-		return ubp_fail(err, ENOMEM, "out of memory");
 	/* Threads can start while we look: stop after a pass that found none. */
 	do {
 		rc = seize_new_threads(tracer, p, &found, err);
+		if (rc == 0 && found &&
+		    event_clock_now(CLOCK_KIND_MONO) - begun > SEIZE_LIMIT_NS)
+			rc = ubp_fail(err, EBUSY,
+				      "process %d starts threads too fast to be seized",
+				      (int)pid);
 	} while (rc == 0 && found);
 	/* From now on an exec is reported; one just before has left the old memory. */
 	if (rc == 0 && p->n_tracees > 0 && space->refs == 1) {
 		mem_close(&space->mem);
 		rc = mem_open(&space->mem, task_live_thread(pid), err);
 	}
-	if (rc == 0 && p->n_tracees > 0) {
-		*ret_process = p;
+	if (rc == 0 && p->n_tracees > 0)
 		return 0;
-	}
 	if (rc == 0)
 		rc = ubp_fail(err, ESRCH, "no process %d", (int)pid);
-	if (p->n_tracees > 0) {
+	if (p->n_tracees > 0)
 		attach_undo(tracer, pid);
-		return rc;
-	}
-	tracer_drop_process(tracer, p);
+	else
+		tracer_drop_process(tracer, p);
 	return rc;
+}
+
+int attach_process(struct tracer *tracer, pid_t pid, struct process **ret_process,
+		   struct ubp_err *err)
+{
+	pid_t live = task_live_thread(pid);
+	struct process *p;
+	struct space *space;
+	int rc;
+
+	/* A tracer that it has is no reason yet: one like us lets go of it when we attach. */
+	if (!live)
+		return permission_explain(pid, live ? live : pid, EPERM, err);
+	space = space_new(tracer, NULL, live, err);
+	if (!space)
+		return permission_explain(pid, live, err->code, err);
+	p = tracer_add_process(tracer, pid, space);
+	if (!p)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	rc = seize_all(tracer, p, err);
+	if (rc == 0)
+		*ret_process = p;
+	return rc;
+}
+
+int attach_at_exec(struct tracer *tracer, pid_t tid, struct ubp_err *err)
+{
+	pid_t pid = task_tgid(tid);
+	struct process *p;
+	struct space *space;
+	int rc;
+
+	if (map_get(&tracer->tracees, (uint64_t)tid) ||
+	    map_get(&tracer->processes, (uint64_t)pid) ||
+	    map_get(&tracer->limbo, (uint64_t)tid))
+		return 0;
+	if (!pid)
+		return ubp_fail(err, ESRCH, "no thread %d", (int)tid);
+	space = space_new(tracer, NULL, tid, err);
+	p = space ? tracer_add_process(tracer, pid, space) : NULL;
+	if (!p)
+		return space ? ubp_fail(err, ENOMEM, "out of memory") : -err->code;
+	p->at_exec = true;
+	rc = seize(tracer, p, tid, err);
+	if (rc < 0)
+		tracer_drop_process(tracer, p);
+	return rc;
+}
+
+int attach_executed(struct tracer *tracer, struct process *p, struct ubp_err *err)
+{
+	pid_t pid = p->pid;
+	struct space *space = space_new(tracer, NULL, task_live_thread(pid), err);
+
+	p->at_exec = false;
+	if (!space) {
+		attach_undo(tracer, pid);
+		return -err->code;
+	}
+	process_move(tracer, p, space);
+	return seize_all(tracer, p, err);
 }
 
 /* Stop @t. 1: it is held; 0: not now; -ESRCH: it is gone. */
@@ -146,7 +203,7 @@ static int hold(struct tracer *tracer, struct tracee *t, unsigned limit_ms)
 	struct stop stop;
 	int rc;
 
-	if (t->parked)
+	if (t->parked || (t->held && t->process->stays))
 		return 1;
 	ubp_host_note_call(tid, &t->call);
 	/* Taken by an exec that is still to be reported: not now. */
@@ -156,7 +213,7 @@ static int hold(struct tracer *tracer, struct tracee *t, unsigned limit_ms)
 	while ((rc = tracer_await(tracer, t, limit_ms, &stop)) == 1) {
 		if (stop.exited || stop.event != PTRACE_EVENT_STOP) {
 			tracer_dispatch(tracer, &stop);
-			if (map_get(&tracer->tracees, (uint64_t)tid) != t)
+			if (!tracer_has(tracer, t, tid))
 				return -ESRCH;
 			continue;
 		}
@@ -177,6 +234,33 @@ static int hold(struct tracer *tracer, struct tracee *t, unsigned limit_ms)
 	return rc;
 }
 
+int attach_to_wait(struct tracer *tracer, pid_t pid, pid_t tid, struct ubp_err *err)
+{
+	struct process *p = NULL;
+	struct tracee *t;
+	int rc = attach_process(tracer, pid, &p, err);
+
+	if (rc < 0 || !p)
+		return rc;
+	p->waits = true;
+	t = tid ? map_get(&tracer->tracees, (uint64_t)tid) : p->tracees;
+	if (!t || t->process != p || (!tid && t->next))
+		return 0;
+	ubp_host_note_call(t->tid, &t->call);
+	p->stays = t->want_interrupt = again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) == 0;
+	return 0;
+}
+
+void attach_let_stay(struct process *p)
+{
+	if (!p->stays)
+		return;
+	p->stays = false;
+	for (struct tracee *t = p->tracees; t; t = t->next)
+		if (t->held && !t->parked)
+			attach_let_go(t);
+}
+
 int attach_hold(struct tracer *tracer, struct tracee *t)
 {
 	return t->held ? 1 : hold(tracer, t, STOP_LIMIT_MS);
@@ -184,10 +268,12 @@ int attach_hold(struct tracer *tracer, struct tracee *t)
 
 void attach_undo(struct tracer *tracer, pid_t pid)
 {
-	const struct process *p = map_get(&tracer->processes, (uint64_t)pid);
+	struct process *p = map_get(&tracer->processes, (uint64_t)pid);
 	size_t n = 0;
-	pid_t *tids = p ? space_ids(p->space, p, &n) : NULL;
+	pid_t *tids = p ? space_ids(tracer, p->space, p, &n) : NULL;
 
+	if (p)
+		p->is_leaving = true;
 	/* Detaching needs a stop, and a stop may disturb: only where it can't be
 	 * avoided, and it is the exception that brings us here. What can't be stopped
 	 * stays traced: let go of in the wrong way, it would stop for ever. */
@@ -197,7 +283,31 @@ void attach_undo(struct tracer *tracer, pid_t pid)
 		if (t && attach_hold(tracer, t) == 1)
 			tracer_detach(tracer, t);
 	}
-	free(tids);
+	ids_give(tracer, tids);
+}
+
+void attach_look_at_exec(struct tracer *tracer, pid_t pid)
+{
+	const struct process *p = map_get(&tracer->processes, (uint64_t)pid);
+	struct stop stop;
+
+	/* Whichever thread executes: its exec is told under the process's number. */
+	if (p && p->at_exec && wait_look(pid, &stop) == 1)
+		tracer_dispatch(tracer, &stop);
+}
+
+void attach_not_executed(struct tracer *tracer, pid_t pid)
+{
+	const struct process *p = map_get(&tracer->processes, (uint64_t)pid);
+	struct tracee *t = p && p->at_exec ? p->tracees : NULL;
+
+	if (!t || attach_hold(tracer, t) != 1)
+		return;
+	/* Its next stop may have been that exec, and then it is a target. */
+	if (t->process->at_exec)
+		tracer_detach(tracer, t);
+	else
+		attach_let_go(t);
 }
 
 /*
@@ -224,6 +334,23 @@ static bool look_after_others(struct tracer *tracer, const struct process *p)
 	return moved;
 }
 
+int attach_hold_patiently(struct tracer *tracer, struct tracee *t)
+{
+	uint64_t begun = event_clock_now(CLOCK_KIND_MONO);
+	struct process *p = t->process;
+	pid_t tid = t->tid, pid = p->pid;
+	int rc;
+
+	while ((rc = attach_hold(tracer, t)) == 0 && !again_is_hopeless() &&
+	       event_clock_now(CLOCK_KIND_MONO) - begun < STUCK_LIMIT_NS) {
+		(void)look_after_others(tracer, p);
+		if (map_get(&tracer->processes, (uint64_t)pid) != p ||
+		    !tracer_has(tracer, t, tid))
+			return -ESRCH;
+	}
+	return rc;
+}
+
 /* Do all its threads wait in the kernel for something that no signal ends? */
 static bool is_stuck(const struct process *p)
 {
@@ -233,31 +360,58 @@ static bool is_stuck(const struct process *p)
 	return true;
 }
 
-/* One of @p's threads, @running: that runs. NULL: none stops soon; or @p has ended. */
-static struct tracee *hold_any(struct tracer *tracer, struct process *p, bool running,
+/*
+ * Which threads are taken first. A stop breaks some calls off with EINTR (epoll_wait(), semop(), recv() with a
+ * limit, ...), which is put right behind it, unless we are killed just then.
+ */
+enum choice {
+	RUNNING, /* or stopped already: no call is broken off */
+	STEADY,  /* asleep in one that the kernel makes again by itself */
+	ANY,
+	CHOICES
+};
+
+static bool is_chosen(const struct tracee *t, enum choice choice)
+{
+	const uint16_t *nr = t->process->space->arch->nr_steady;
+	uint64_t pc, sp;
+	long in;
+
+	if (choice == ANY || t->parked)
+		return true;
+	if (choice == RUNNING)
+		return strchr("Rt", task_state(t->tid));
+	if (!task_asleep_in(t->tid, &pc, &sp, &in))
+		return false;
+	while (*nr && *nr != in)
+		nr++;
+	return *nr;
+}
+
+/* One of @p's threads. NULL: none stops soon; or @p has ended. */
+static struct tracee *hold_any(struct tracer *tracer, struct process *p, enum choice choice,
 			       int *n_tries)
 {
 	pid_t pid = p->pid;
 	size_t n;
-	pid_t *tids = space_ids(p->space, p, &n);
+	pid_t *tids = space_ids(tracer, p->space, p, &n);
 	struct tracee *t = NULL;
 
 	for (size_t i = 0; tids && i < n && !t; i++) {
 		t = map_get(&tracer->tracees, (uint64_t)tids[i]);
-		if (!t || t->process != p ||
-		    (running && !t->parked && task_state(t->tid) != 'R') ||
+		if (!t || t->process != p || !is_chosen(t, choice) ||
 		    hold(tracer, t, ONE_TURN_MS) != 1) {
 			t = NULL;
 		} else if (*n_tries < CRITICAL_MAX && task_in_rseq(t)) {
 			++*n_tries;
 			attach_let_go(t);
 			t = NULL;
-			i = running ? i - 1 : i; /* soon it is out of that */
+			i = choice == RUNNING ? i - 1 : i; /* soon it is out of that */
 		}
 		if (map_get(&tracer->processes, (uint64_t)pid) != p)
 			break;
 	}
-	free(tids);
+	ids_give(tracer, tids);
 	return t;
 }
 
@@ -265,26 +419,130 @@ int attach_hold_one(struct tracer *tracer, struct process *p, struct tracee **re
 		    struct ubp_err *err)
 {
 	uint64_t begun = event_clock_now(CLOCK_KIND_MONO), moved = begun, now = begun;
+	struct tracee *t;
 	pid_t pid = p->pid;
 	int n_tries = 0;
 
-	/* First those that run: stopping them disturbs no system call. */
-	for (int pass = 0; pass < 2 || (now - begun < ONE_LIMIT_NS &&
-					(now - moved < STUCK_LIMIT_NS || !is_stuck(p)));
+	for (int pass = 0;
+	     pass < CHOICES || (now - begun < ONE_LIMIT_NS && !again_is_hopeless() &&
+				(now - moved < STUCK_LIMIT_NS || !is_stuck(p)));
 	     pass++) {
 		/* Whom one asked to stop may wait for (look_after_others()). */
-		if ((pass > 1 || (pass && p->space->refs > 1)) && look_after_others(tracer, p))
+		if ((pass > ANY || (pass && space_is_shared(p->space))) &&
+		    look_after_others(tracer, p))
 			moved = now;
 		if (map_get(&tracer->processes, (uint64_t)pid) != p)
 			return ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
-		*ret_tracee = hold_any(tracer, p, pass == 0, &n_tries);
-		if (*ret_tracee)
+		if (tracer_is_cancelled(tracer))
+			return tracer_give_up(err);
+		t = hold_any(tracer, p, pass < ANY ? (enum choice)pass : ANY, &n_tries);
+		if (t) {
+			p->stays = false; /* other stops are its owner's from now on */
+			*ret_tracee = t;
 			return 0;
+		}
 		if (map_get(&tracer->processes, (uint64_t)pid) != p)
 			return ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
 		now = event_clock_now(CLOCK_KIND_MONO);
 	}
 	return ubp_fail(err, ETIMEDOUT, "no thread of process %d could be stopped", (int)pid);
+}
+
+/* One in @p's memory of which no thread can be stopped now. */
+static const struct process *stuck_with(const struct process *p)
+{
+	const struct process *other = p->space->processes;
+
+	while (other && (other == p || !is_stuck(other)))
+		other = other->next;
+	return other;
+}
+
+/* Of each other process in @p's memory a thread, whose ids are *ret_tids. False: one can't be stopped now. */
+static bool hold_sharers(struct tracer *tracer, const struct process *p, pid_t **ret_tids,
+			 size_t *ret_n)
+{
+	const struct space *space = p->space;
+	size_t n;
+	pid_t *ids =
+		space_ids(tracer, space, NULL, &n); /* room for more than there are processes */
+	bool all = ids;
+	int n_tries = 0;
+
+	n = 0;
+	for (const struct process *other = space->processes; ids && other; other = other->next)
+		if (other != p)
+			ids[n++] = other->pid;
+	*ret_tids = ids;
+	*ret_n = 0;
+	for (size_t i = 0; i < n && all; i++) {
+		struct process *other = map_get(&tracer->processes, (uint64_t)ids[i]);
+		struct tracee *t = NULL;
+		pid_t pid = ids[i];
+
+		for (int pass = 0; pass < CHOICES && !t && other && other->space == space;
+		     pass++) {
+			t = hold_any(tracer, other, (enum choice)pass, &n_tries);
+			other = map_get(&tracer->processes, (uint64_t)pid);
+		}
+		if (t)
+			ids[(*ret_n)++] = t->tid;
+		all = t || !other || other->space != space;
+	}
+	return all;
+}
+
+/* Try once. 1: all are held; 0: one can't be stopped now; -errno. */
+static int hold_each(struct tracer *tracer, struct process *p, struct tracee **ret_tracee,
+		     pid_t **ret_tids, size_t *ret_n, struct ubp_err *err)
+{
+	pid_t tid, pid = p->pid;
+	bool all = true;
+	int rc;
+
+	*ret_tids = NULL;
+	*ret_n = 0;
+	if (stuck_with(p))
+		return 0;
+	*ret_tracee = NULL;
+	rc = attach_hold_one(tracer, p, ret_tracee, err);
+	if (rc < 0 || !*ret_tracee)
+		return rc;
+	tid = (*ret_tracee)->tid;
+	if (space_is_shared(p->space))
+		all = hold_sharers(tracer, p, ret_tids, ret_n);
+	if (!tracer_has(tracer, *ret_tracee, tid))
+		rc = ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
+	if (rc == 0 && all)
+		return 1;
+	attach_let_others_go(tracer, *ret_tids, *ret_n);
+	*ret_tids = NULL;
+	*ret_n = 0;
+	if (rc == 0)
+		attach_let_go(*ret_tracee);
+	return rc;
+}
+
+int attach_hold_each(struct tracer *tracer, struct process *p, struct tracee **ret_tracee,
+		     pid_t **ret_tids, size_t *ret_n, struct ubp_err *err)
+{
+	uint64_t begun = event_clock_now(CLOCK_KIND_MONO), spin = 0;
+	pid_t pid = p->pid;
+	int rc;
+
+	while ((rc = hold_each(tracer, p, ret_tracee, ret_tids, ret_n, err)) == 0) {
+		tracer_poll(tracer, OTHERS_MAX);
+		if (map_get(&tracer->processes, (uint64_t)pid) != p)
+			return ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
+		if (event_clock_now(CLOCK_KIND_MONO) - begun > STUCK_LIMIT_NS)
+			return ubp_fail(
+				err, ETIMEDOUT,
+				"another process lives in the memory of process %d, and "
+				"cannot be stopped to be guarded",
+				(int)pid);
+		wait_a_little(&spin);
+	}
+	return rc < 0 ? rc : 0;
 }
 
 void attach_let_go(struct tracee *t)
@@ -296,7 +554,7 @@ pid_t *attach_hold_others(struct tracer *tracer, const struct tracee *t, size_t 
 {
 	pid_t tid = t->tid;
 	size_t n, n_held = 0;
-	pid_t *tids = space_ids(t->process->space, NULL, &n);
+	pid_t *tids = space_ids(tracer, t->process->space, NULL, &n);
 
 	for (size_t i = 0; tids && i < n; i++) {
 		struct tracee *other = map_get(&tracer->tracees, (uint64_t)tids[i]);
@@ -318,188 +576,5 @@ void attach_let_others_go(struct tracer *tracer, pid_t *tids, size_t n)
 		if (t && t->held)
 			attach_let_go(t);
 	}
-	free(tids);
-}
-
-static void child_exec(char *const argv[], const struct inherited *inherited, int go,
-		       int report)
-{
-	char byte;
-
-	(void)sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
-	(void)setrlimit(RLIMIT_NOFILE, &inherited->nofile);
-	while (read(go, &byte, 1) < 0 && errno == EINTR)
-		;
-	execvp(argv[0], argv);
-	(void)!write(report, &errno, sizeof(errno));
-	_exit(127);
-}
-
-/* The child is seized: let it exec, and wait until it has. */
-static int wait_for_exec(struct tracer *tracer, struct process *p, int report, const char *name,
-			 struct ubp_err *err)
-{
-	struct tracee *t = map_get(&tracer->tracees, (uint64_t)p->pid);
-	struct stop stop;
-	int code = 0;
-
-	for (;;) {
-		if (wait_one(p->pid, 60000, &stop) != 1)
-			return ubp_fail(err, ETIMEDOUT, "%s does not start", name);
-		if (stop.exited)
-			break;
-		if (stop.event == PTRACE_EVENT_EXEC) {
-			tracee_consume(t);
-			t->held = true;
-			return 0;
-		}
-		(void)again_ptrace(PTRACE_CONT, p->pid, 0, stop.event ? 0 : stop.sig);
-	}
-	tracer_dispatch(tracer, &stop);
-	if (read(report, &code, sizeof(code)) == sizeof(code))
-		return ubp_fail(err, code, "%s: %s", name, strerror(code));
-	return ubp_fail(err, ECHILD, "%s: ended before it ran", name);
-}
-
-/* The command's own in place of ours. One that can't be traced has not run: it shall not. */
-static int take_arch(struct space *space, pid_t pid, struct ubp_err *err)
-{
-	const struct ubp_arch *arch = task_arch(pid, err);
-
-	if (!arch) {
-		(void)kill(pid, SIGKILL);
-		return -err->code;
-	}
-	space->arch = arch;
-	space_settle_exec(space, pid);
-	return 0;
-}
-
-int attach_command(struct tracer *tracer, char *const argv[], const struct inherited *inherited,
-		   struct tracee **ret_tracee, struct ubp_err *err)
-{
-	struct process *p = NULL;
-	int go[2], report[2], rc;
-	pid_t pid;
-
-	if (pipe2(go, O_CLOEXEC) < 0)
-		return ubp_fail_sys(err, "pipe");
-	if (pipe2(report, O_CLOEXEC) < 0) {
-		rc = ubp_fail_sys(err, "pipe");
-		close(go[0]);
-		close(go[1]);
-		return rc;
-	}
-	pid = fork();
-	if (pid == 0) {
-		close(go[1]);
-		child_exec(argv, inherited, go[0], report[1]);
-	}
-	close(go[0]);
-	close(report[1]);
-	rc = pid < 0 ? ubp_fail_sys(err, "fork") : attach_process(tracer, pid, &p, err);
-	if (rc < 0 && pid > 0)
-		(void)kill(pid, SIGKILL);
-	close(go[1]); /* end of file lets it go on */
-	if (p) {
-		tracer->command = pid;
-		rc = wait_for_exec(tracer, p, report[0], argv[0], err);
-	}
-	close(report[0]);
-	if (!p || rc < 0)
-		return rc;
-	/* The memory it was opened with was that of our own copy. */
-	mem_close(&p->space->mem);
-	rc = mem_open(&p->space->mem, pid, err);
-	if (rc == 0)
-		rc = take_arch(p->space, pid, err);
-	*ret_tracee = map_get(&tracer->tracees, (uint64_t)pid);
-	return rc;
-}
-
-/* Whose breakpoints are gone: @p (NULL: all). */
-struct drain {
-	struct tracer *tracer;
-	const struct process *p;
-	uint64_t begun, last; /* when: the start, the last stop */
-};
-
-static bool concerns(const struct drain *d, const struct tracee *t)
-{
-	return !d->p || t->process == d->p;
-}
-
-/* A breakpoint's trap may be under way to a thread that runs or steps; blocked in
- * the kernel it has none, and stopping it might break its system call off. */
-static void ask_to_stop(const struct drain *d)
-{
-	size_t pos = 0;
-	void *value;
-
-	while (map_next(&d->tracer->tracees, &pos, NULL, &value)) {
-		struct tracee *t = value;
-
-		if (!concerns(d, t))
-			continue;
-		t->drained = t->held || (!t->stepping &&
-					 (t->listening || strchr("SDZX", task_state(t->tid))));
-		if (!t->drained)
-			(void)again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
-	}
-}
-
-/* One pass. False: all have been seen. */
-static bool look_around(struct drain *d)
-{
-	struct stop stop;
-	size_t pos = 0;
-	bool again = false;
-	void *value;
-
-	while (map_next(&d->tracer->tracees, &pos, NULL, &value)) {
-		struct tracee *t = value;
-
-		if (!concerns(d, t) || t->drained)
-			continue;
-		again = true; /* the table may change: only a quiet pass is the last */
-		if (wait_look(t->tid, &stop) != 1)
-			continue;
-		d->last = event_clock_now(CLOCK_KIND_MONO);
-		t->want_interrupt = stop.event != PTRACE_EVENT_STOP;
-		tracer_dispatch(d->tracer, &stop);
-	}
-	return again;
-}
-
-/* Nothing has stopped for long: those that wait in the kernel have no trap. */
-static void give_up_blocked(const struct drain *d, bool all)
-{
-	size_t pos = 0;
-	void *value;
-
-	while (map_next(&d->tracer->tracees, &pos, NULL, &value)) {
-		struct tracee *t = value;
-
-		if (concerns(d, t) && (all || task_state(t->tid) != 'R'))
-			t->drained = true;
-	}
-}
-
-void attach_drain(struct tracer *tracer, const struct process *p)
-{
-	struct drain d = { tracer, p, event_clock_now(CLOCK_KIND_MONO), 0 };
-	uint64_t spin = 0, now;
-
-	tracer->is_draining = true;
-	d.last = d.begun;
-	ask_to_stop(&d);
-	while (look_around(&d)) {
-		now = event_clock_now(CLOCK_KIND_MONO);
-		if (now - d.last > DRAIN_LIMIT_NS || now - d.begun > DRAIN_MAX_NS) {
-			give_up_blocked(&d, now - d.begun > DRAIN_MAX_NS);
-			d.last = now;
-		}
-		wait_a_little(&spin);
-	}
-	tracer->is_draining = false;
+	ids_give(tracer, tids);
 }

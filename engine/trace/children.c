@@ -48,6 +48,8 @@ static void new_process(struct tracer *tracer, struct process *parent, pid_t bor
 	struct ubp_err err;
 
 	space = shares ? parent->space : space_new(tracer, parent->space->arch, pid, &err);
+	if (space && !shares)
+		care_copy(&space->care, &parent->space->care);
 	if (space)
 		p = tracer_add_process(tracer, pid, space);
 	if (p)
@@ -65,7 +67,7 @@ static void new_process(struct tracer *tracer, struct process *parent, pid_t bor
 	p->born_of = born_of;
 	p->is_vforked = event == PTRACE_EVENT_VFORK;
 	verdict = tracer->ops->forked(tracer->ctx, parent, t, shares);
-	if (map_get(&tracer->tracees, (uint64_t)pid) != t)
+	if (!tracer_has(tracer, t, pid))
 		return; /* it was killed meanwhile */
 	if (verdict == LET_GO)
 		tracer_detach(tracer, t);
@@ -85,23 +87,35 @@ static void new_thread(struct tracer *tracer, struct process *p, pid_t mother, p
 	tracee_resume(t, 0);
 }
 
-void children_born(struct tracer *tracer, struct tracee *parent, int event)
+/*
+ * Who was born of @parent_tid, which has stopped for that; the child has stopped, too, for its birth, and
+ * that stop is consumed; so is that of one that was killed then. 0: nobody. It has ended; or it runs already,
+ * for there was no memory to note it, and has stopped for something else. That is reported on its own, and
+ * must not be lost: after a breakpoint it would go on in the middle of an instruction.
+ */
+static pid_t child_of(struct tracer *tracer, pid_t parent_tid)
 {
 	unsigned long message = 0;
-	pid_t tid, parent_tid = parent->tid;
 	struct stop stop;
+	pid_t tid;
 
-	if (again_ptrace(PTRACE_GETEVENTMSG, parent->tid, 0, &message) < 0 || message == 0) {
-		tracee_resume(parent, 0);
-		return;
-	}
+	if (again_ptrace(PTRACE_GETEVENTMSG, parent_tid, 0, &message) < 0 || message == 0)
+		return 0;
 	tid = (pid_t)message;
-	if (map_remove(&tracer->limbo, (uint64_t)tid)) {
-		/* It has stopped before; its stop is consumed. */
-	} else if (wait_one(tid, BIRTH_LIMIT_MS, &stop) == 1 && !stop.exited) {
-		tracer_consume_stop(tid);
-	} else {
-		/* Killed before it ran; its end is reported on its own. */
+	if (map_remove(&tracer->limbo, (uint64_t)tid))
+		return tid; /* it has stopped before */
+	if (wait_one(tid, BIRTH_LIMIT_MS, &stop) != 1 || stop.exited ||
+	    (stop.event != PTRACE_EVENT_STOP && stop.event != PTRACE_EVENT_EXIT))
+		return 0;
+	tracer_consume_stop(tid);
+	return tid;
+}
+
+void children_born(struct tracer *tracer, struct tracee *parent, int event)
+{
+	pid_t parent_tid = parent->tid, tid = child_of(tracer, parent_tid);
+
+	if (!tid) {
 		tracee_resume(parent, 0);
 		return;
 	}
@@ -111,7 +125,7 @@ void children_born(struct tracer *tracer, struct tracee *parent, int event)
 		new_process(tracer, parent->process, parent_tid, tid,
 			    shares_memory(parent_tid, tid, event), event);
 	/* It may have ended while the owner worked on the child. */
-	if (map_get(&tracer->tracees, (uint64_t)parent_tid) == parent)
+	if (tracer_has(tracer, parent, parent_tid))
 		tracee_resume(parent, 0);
 }
 
@@ -121,6 +135,17 @@ static bool take_up(struct tracer *tracer, pid_t tid)
 	struct process *p = pid ? map_get(&tracer->processes, (uint64_t)pid) : NULL;
 
 	return p && tracer_add_tracee(tracer, p, tid);
+}
+
+/* There was no memory for its mother; nobody would let it go later. */
+static void let_child_go(struct tracer *tracer, pid_t parent_tid)
+{
+	pid_t tid = child_of(tracer, parent_tid);
+
+	if (tid)
+		(void)again_ptrace(task_tgid(tid) == task_tgid(parent_tid) ? PTRACE_CONT
+									   : PTRACE_DETACH,
+				   tid, 0, 0);
 }
 
 void children_unknown(struct tracer *tracer, const struct stop *stop)
@@ -138,6 +163,9 @@ void children_unknown(struct tracer *tracer, const struct stop *stop)
 			return;
 		}
 		tracer->n_untaken++;
+		if (stop->event == PTRACE_EVENT_CLONE || stop->event == PTRACE_EVENT_FORK ||
+		    stop->event == PTRACE_EVENT_VFORK)
+			let_child_go(tracer, stop->tid);
 		(void)again_ptrace(PTRACE_CONT, stop->tid, 0, stop->event ? 0 : stop->sig);
 		return;
 	}
@@ -169,12 +197,14 @@ void children_orphaned(struct tracer *tracer, struct process *parent)
 	}
 }
 
+/* The old image is gone, with the frames of remote calls in it. */
 static void drop_other_threads(struct tracer *tracer, struct process *p, struct tracee *keep)
 {
 	struct tracee *next;
 
 	for (struct tracee *t = p->tracees; t; t = next) {
 		next = t->next;
+		tracee_leave_frame(t);
 		if (t != keep)
 			tracer_drop_tracee(tracer, t);
 	}
@@ -197,6 +227,12 @@ struct tracee *children_renamed(struct tracer *tracer, pid_t tid)
 	return t;
 }
 
+/* Nothing was wrong with the process: we were short of something. */
+static bool is_shortage(const struct ubp_err *err)
+{
+	return err->code == ENOMEM || err->code == EMFILE || err->code == ENFILE;
+}
+
 /*
  * After an exec the group has one thread, whose id is the group's; the others
  * are gone, some without a word.
@@ -212,14 +248,19 @@ void children_execed(struct tracer *tracer, struct tracee *t)
 
 	tracee_consume(t);
 	p->execing = true;
+	p->is_vforked = false;
 	drop_other_threads(tracer, p, t);
 	tracer->ops->tracee_gone(tracer->ctx, t); /* what it was in the old image */
-	p->execing = false;
+	p->execing = p->stays = false;
+	t->ends = false; /* if another thread's exec has ended it */
+	ubp_err_reset(&err);
 	space = space_new(tracer, NULL, p->pid, &err);
-	if (!space) {
+	if (!space) { /* it runs on, untraced */
+		tracer->n_untaken += is_shortage(&err) && task_state(tid) != 0;
 		tracer_detach(tracer, t);
 		return;
 	}
+	care_move(&space->care, &p->space->care);
 	process_move(tracer, p, space);
 	space_settle_exec(space, t->tid);
 	task_forget(t);
@@ -228,10 +269,9 @@ void children_execed(struct tracer *tracer, struct tracee *t)
 	t->stepping = false;
 	t->in_remote = false;
 	t->called = false;
-	t->frame = 0;
 	n_execs = t->n_execs;
 	verdict = tracer->ops->execed(tracer->ctx, t);
-	if (map_get(&tracer->tracees, (uint64_t)tid) != t || t->n_execs != n_execs)
+	if (!tracer_has_same(tracer, t, tid, n_execs))
 		return; /* it was killed meanwhile, or went on in the next image */
 	if (verdict == LET_GO)
 		tracer_detach(tracer, t);

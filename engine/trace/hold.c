@@ -4,6 +4,7 @@
 #include "engine/trace/hold.h"
 
 #include <signal.h>
+#include <string.h>
 #include <sys/ptrace.h>
 
 #include "arch/host.h"
@@ -14,6 +15,8 @@
 
 /* So many times longer may it take where threads only have to get a processor. */
 #define PATIENCE 50
+/* So long after the first look at the others, those that are held are looked at, too. */
+#define HELD_NS 1000000ULL
 
 /* One that was asked to stop: has it? True: the table of tracees has changed. */
 static bool take(struct tracer *tracer, struct tracee *t)
@@ -41,11 +44,11 @@ static bool take(struct tracer *tracer, struct tracee *t)
 }
 
 /* One that was asked to stop wakes up for that, unless nothing wakes it. */
-static bool is_left_alone(const struct tracee *t)
+static bool is_left_alone(struct tracee *t)
 {
 	uint64_t pc, sp;
 
-	return task_asleep(t->tid, &pc, &sp) &&
+	return task_asleep_in(t->tid, &pc, &sp, &t->asleep_in) &&
 	       (!t->want_interrupt || task_state(t->tid) == 'D');
 }
 
@@ -81,6 +84,24 @@ static size_t look_around(struct tracer *tracer, const struct space *space, bool
 	return n;
 }
 
+/*
+ * An exec kills all other threads of its process and waits for them. One that is held stops once more,
+ * for its end, and somebody must let it go. True: the table of tracees has changed.
+ */
+static bool take_killed(struct tracer *tracer, const struct space *space)
+{
+	struct stop stop;
+
+	for (struct tracee *t = NULL; (t = space_next(space, t));) {
+		if (!t->held || wait_look(t->tid, &stop) != 1 ||
+		    (!stop.exited && stop.event != PTRACE_EVENT_EXIT))
+			continue;
+		tracer_dispatch(tracer, &stop);
+		return true;
+	}
+	return false;
+}
+
 static bool is_alive(struct tracer *tracer, const struct space *space)
 {
 	size_t pos = 0;
@@ -97,7 +118,8 @@ static bool is_alive(struct tracer *tracer, const struct space *space)
 static bool are_stuck(const struct space *space)
 {
 	for (const struct tracee *t = NULL; (t = space_next(space, t));)
-		if (!t->held && !t->at_large && !t->left_alone && task_state(t->tid) != 'D')
+		if (!t->held && !t->at_large && !t->left_alone &&
+		    !strchr("DZX", task_state(t->tid)))
 			return false;
 	return true;
 }
@@ -114,11 +136,15 @@ static bool hold(struct tracer *tracer, const struct space *space, bool running,
 		t->left_alone = false;
 	for (;;) {
 		n = look_around(tracer, space, running, &changed);
+		passed = event_clock_now(CLOCK_KIND_MONO) - begun;
+		if (n && !changed && passed > HELD_NS)
+			changed = take_killed(tracer, space);
 		if (changed && !is_alive(tracer, space))
 			return false;
 		if (!n && !changed)
 			return true;
-		passed = event_clock_now(CLOCK_KIND_MONO) - begun;
+		if (again_is_hopeless())
+			return false;
 		if (passed > limit_ms * 1000000ULL * PATIENCE ||
 		    (passed > limit_ms * 1000000ULL && are_stuck(space)))
 			return false;

@@ -69,7 +69,8 @@ static bool is_without_readv(ssize_t n, int code)
  * PROT_NONE too, hence the look at the mapping. And every page that is readable, where
  * @all because there is no such call.
  */
-static size_t read_by_file(pid_t tid, uint64_t vaddr, void *buf, size_t len, bool all)
+static size_t read_by_file(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, void *buf,
+			   size_t len, bool all)
 {
 	const struct mapping *m;
 	struct ubp_err err;
@@ -85,11 +86,15 @@ static size_t read_by_file(pid_t tid, uint64_t vaddr, void *buf, size_t len, boo
 			len = m->end - vaddr;
 		snprintf(path, sizeof(path), "/proc/%d/mem", (int)tid);
 		fd = again_open(path, O_RDONLY);
+		/* What the tracer may open its stand-in may not, where Yama watches. */
+		if (fd < 0 && is_refused(errno) && mem)
+			fd = mem->fd;
 		if (fd >= 0) {
 			ssize_t n = again_pread(fd, buf, len, vaddr);
 
 			got = n > 0 ? (size_t)n : 0;
-			close(fd);
+			if (!mem || fd != mem->fd)
+				close(fd);
 		}
 	}
 	maps_free(&maps);
@@ -97,7 +102,7 @@ static size_t read_by_file(pid_t tid, uint64_t vaddr, void *buf, size_t len, boo
 }
 
 /* One span, after the batch faulted in it: page by page, both ways. */
-static uint32_t read_slowly(pid_t tid, struct fetch_span *s)
+static uint32_t read_slowly(const struct trace_mem *mem, pid_t tid, struct fetch_span *s)
 {
 	uint32_t got = 0;
 
@@ -115,7 +120,7 @@ static uint32_t read_slowly(pid_t tid, struct fetch_span *s)
 		to.iov_len = from.iov_len = len;
 		n = process_vm_readv(tid, &to, 1, &from, 1, 0);
 		if (n <= 0)
-			n = (ssize_t)read_by_file(tid, vaddr, to.iov_base, len,
+			n = (ssize_t)read_by_file(mem, tid, vaddr, to.iov_base, len,
 						  is_without_readv(n, errno));
 		got += (uint32_t)n;
 		if ((size_t)n < len)
@@ -124,7 +129,33 @@ static uint32_t read_slowly(pid_t tid, struct fetch_span *s)
 	return got;
 }
 
-size_t mem_read_ahead(pid_t tid, uint64_t vaddr, void *buf, size_t len)
+bool mem_is_sure(const struct trace_mem *mem, pid_t tid)
+{
+	return !mem || !mem->care || care_is_sure(mem->care, tid ? tid : mem->pid);
+}
+
+bool mem_answers(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, uint64_t len)
+{
+	return mem_is_sure(mem, tid) ||
+	       care_answers(mem->care, tid ? tid : mem->pid, vaddr, len);
+}
+
+bool mem_may_be_touched(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, uint64_t len)
+{
+	return !mem->care || care_may_be_touched(mem->care, tid, vaddr, len);
+}
+
+static size_t read_with_care(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, void *buf,
+			     size_t len)
+{
+	struct fetch_span span = { .vaddr = vaddr, .len = (uint32_t)len, .buf = buf };
+
+	care_read(mem->care, tid, &span, 1);
+	return span.got;
+}
+
+size_t mem_read_ahead(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, void *buf,
+		      size_t len)
 {
 	struct iovec from[AHEAD], to = { buf, 0 };
 	uint64_t begin = vaddr;
@@ -141,14 +172,17 @@ size_t mem_read_ahead(pid_t tid, uint64_t vaddr, void *buf, size_t len)
 		to.iov_len += piece;
 		vaddr += piece;
 	}
+	if (!mem_is_sure(mem, tid))
+		return read_with_care(mem, tid, begin, buf, to.iov_len);
 	got = n ? process_vm_readv(tid, &to, 1, from, n, 0) : 0;
 	if (is_without_readv(got, errno))
-		return read_by_file(tid, begin, buf, to.iov_len, true);
+		return read_by_file(mem, tid, begin, buf, to.iov_len, true);
 	return got > 0 ? (size_t)got : 0;
 }
 
 /* Up to BATCH spans with one call. Returns how many of them are settled. */
-static size_t read_batch(pid_t tid, struct fetch_span *spans, size_t n)
+static size_t read_batch(const struct trace_mem *mem, pid_t tid, struct fetch_span *spans,
+			 size_t n)
 {
 	struct iovec to[BATCH], from[BATCH];
 	size_t used = 0, total;
@@ -168,7 +202,7 @@ static size_t read_batch(pid_t tid, struct fetch_span *spans, size_t n)
 			total -= spans[i].len;
 			continue;
 		}
-		spans[i].got = read_slowly(tid, &spans[i]);
+		spans[i].got = read_slowly(mem, tid, &spans[i]);
 		return i + 1;
 	}
 	if (used < n && used < BATCH)
@@ -176,21 +210,25 @@ static size_t read_batch(pid_t tid, struct fetch_span *spans, size_t n)
 	return used;
 }
 
-void mem_read_spans(pid_t tid, struct fetch_span *spans, size_t n)
+void mem_read_spans(const struct trace_mem *mem, pid_t tid, struct fetch_span *spans, size_t n)
 {
+	if (!mem_is_sure(mem, tid)) {
+		care_read(mem->care, tid, spans, n);
+		return;
+	}
 	while (n) {
-		size_t done = read_batch(tid, spans, n);
+		size_t done = read_batch(mem, tid, spans, n);
 
 		spans += done;
 		n -= done;
 	}
 }
 
-size_t mem_read(pid_t tid, uint64_t vaddr, void *buf, size_t len)
+size_t mem_read(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, void *buf, size_t len)
 {
 	struct fetch_span span = { .vaddr = vaddr, .len = (uint32_t)len, .buf = buf };
 
-	mem_read_spans(tid, &span, 1);
+	mem_read_spans(mem, tid, &span, 1);
 	return span.got;
 }
 
@@ -208,18 +246,31 @@ static void return_fd(const struct trace_mem *mem, int fd)
 
 size_t mem_peek(const struct trace_mem *mem, uint64_t vaddr, void *buf, size_t len)
 {
-	int fd = borrow_fd(mem);
-	ssize_t n = fd < 0 ? (ssize_t)mem_read(mem->pid, vaddr, buf, len)
-			   : again_pread(fd, buf, len, vaddr);
+	ssize_t n;
+	int fd;
 
+	if (!mem_is_sure(mem, 0))
+		return care_peek(mem->care, vaddr, buf, len);
+	fd = borrow_fd(mem);
+	n = fd < 0 ? (ssize_t)mem_read(mem, mem->pid, vaddr, buf, len)
+		   : again_pread(fd, buf, len, vaddr);
 	return_fd(mem, fd);
 	return n > 0 ? (size_t)n : 0;
+}
+
+size_t mem_peek_ahead(const struct trace_mem *mem, uint64_t *ahead, uint64_t vaddr, void *buf,
+		      size_t len)
+{
+	return mem_is_sure(mem, 0) ? mem_peek(mem, vaddr, buf, len)
+				   : care_peek_ahead(mem->care, ahead, vaddr, buf, len);
 }
 
 bool mem_is_gone(const struct trace_mem *mem)
 {
 	uint64_t word;
 
+	if (!mem_is_sure(mem, 0))
+		return care_is_gone(mem->care);
 	/* The kernel tells nothing, and no error, where no memory is any more. */
 	return mem->fd >= 0 && again_pread(mem->fd, &word, sizeof(word), 0) == 0;
 }
@@ -233,7 +284,8 @@ size_t mem_view_peek(struct mem_view *view, uint64_t vaddr, void *buf, size_t le
 		len = MEM_VIEW_MORE;
 	if (!view->len || view->vaddr != page) {
 		view->vaddr = page;
-		view->len = mem_peek(view->mem, page, view->buf, sizeof(view->buf));
+		view->len = mem_peek_ahead(view->mem, &view->ahead, page, view->buf,
+					   sizeof(view->buf));
 	}
 	if (view->len <= at)
 		return 0;
@@ -336,12 +388,28 @@ static int write_by_file(const struct trace_mem *mem, int fd, uint64_t vaddr, co
 	return errno;
 }
 
+/* Where words have to be poked that is done by the tracer, who is told before whether they answer. */
+static int write_with_care(const struct trace_mem *mem, pid_t tid, uint64_t vaddr,
+			   const void *buf, size_t len)
+{
+	int rc = mem->pokes && mem->pokes->needed ? -EACCES
+						  : care_write(mem->care, vaddr, buf, len);
+
+	if (rc == 0)
+		return 0;
+	if (rc == -ETIMEDOUT || !mem_answers(mem, tid, vaddr, len))
+		return -EIO;
+	return write_otherwise(mem, mem->fd, tid, vaddr, buf, len);
+}
+
 int mem_write(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, const void *buf,
 	      size_t len)
 {
-	int fd = borrow_fd(mem);
-	int code, rc = 0;
+	int code, rc = 0, fd;
 
+	if (!mem_is_sure(mem, tid))
+		return write_with_care(mem, tid, vaddr, buf, len);
+	fd = borrow_fd(mem);
 	/* What was written before, here or in memory shared with the target, is seen before this
 	 * is: a system call alone makes no such promise on every machine. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -350,6 +418,62 @@ int mem_write(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, const void
 		rc = write_otherwise(mem, fd, tid, vaddr, buf, len);
 	return_fd(mem, fd);
 	return rc < 0 ? -code : 0;
+}
+
+static void note_write(struct mem_writes *w, int rc)
+{
+	w->rc = w->rc < 0 ? w->rc : rc;
+}
+
+/* The first of these, by whatever way. */
+static void write_one(struct mem_writes *w, const struct fetch_span *span)
+{
+	note_write(w, mem_write(w->mem, w->tid, span->vaddr, span->buf, span->len));
+}
+
+static bool is_over(const struct mem_writes *w)
+{
+	return w->rc < 0 && !w->goes_on;
+}
+
+int mem_writes_end(struct mem_writes *w)
+{
+	const struct mem_pokes *pokes = w->mem->pokes;
+	size_t done = 0;
+
+	while (done < w->n && !is_over(w)) {
+		int rc = -EACCES;
+
+		if (!pokes || !pokes->needed)
+			done += care_write_spans(w->mem->care, w->v + done, w->n - done, &rc);
+		if (rc == -ETIMEDOUT) {
+			note_write(w, -EIO);
+			break; /* nor would the others be written */
+		}
+		if (rc < 0)
+			write_one(w, &w->v[done++]);
+	}
+	w->n = w->len = 0;
+	return w->rc;
+}
+
+void mem_writes_add(struct mem_writes *w, uint64_t vaddr, const void *buf, size_t len)
+{
+	struct fetch_span span = { .vaddr = vaddr, .len = (uint32_t)len };
+
+	if (w->n == MEM_WRITES || len > sizeof(w->bytes) - w->len)
+		(void)mem_writes_end(w);
+	if (is_over(w))
+		return;
+	if (len > sizeof(w->bytes) || (!w->n && mem_is_sure(w->mem, w->tid))) {
+		span.buf = (void *)(uintptr_t)buf;
+		write_one(w, &span);
+		return;
+	}
+	span.buf = w->bytes + w->len;
+	memcpy(span.buf, buf, len);
+	w->v[w->n++] = span;
+	w->len += len;
 }
 
 bool mem_is_whole(const struct trace_mem *mem, uint64_t vaddr, size_t len)

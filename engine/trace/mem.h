@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "engine/fetch/fetch.h"
+#include "engine/trace/care.h"
 
 struct ubp_err;
 
@@ -34,6 +35,7 @@ struct trace_mem {
 	pid_t pid;
 	struct mem_pokes *pokes; /* NULL: through the threads named to mem_write() alone */
 	const void *space;       /* for stop_one() */
+	struct mem_care *care;   /* NULL: all of it answers whoever touches it (care.h) */
 };
 
 /*
@@ -45,24 +47,44 @@ void mem_close(struct trace_mem *mem);
 
 /*
  * Read what the program itself could read. Returns the bytes got before the
- * first fault, 0 to @len. @tid is any thread of the process.
+ * first fault, 0 to @len. @tid is any thread of the process. @mem NULL: one whose memory answers.
+ * What might keep us waiting is read with care, or not.
  */
-size_t mem_read(pid_t tid, uint64_t vaddr, void *buf, size_t len);
+size_t mem_read(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, void *buf, size_t len);
 
 /*
  * What is there of up to 64 KiB, by one system call: for reading ahead. Pages that are only
  * writable end it, too.
  */
-size_t mem_read_ahead(pid_t tid, uint64_t vaddr, void *buf, size_t len);
+size_t mem_read_ahead(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, void *buf,
+		      size_t len);
 
 /* A batch of reads, one system call where nothing faults. */
-void mem_read_spans(pid_t tid, struct fetch_span *spans, size_t n);
+void mem_read_spans(const struct trace_mem *mem, pid_t tid, struct fetch_span *spans, size_t n);
+
+/* May these bytes be touched without waiting, for whatever purpose? @tid 0: any thread. */
+bool mem_answers(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, uint64_t len);
+/* The same of all of its memory: then there is nothing to be asked for each piece. */
+bool mem_is_sure(const struct trace_mem *mem, pid_t tid);
+/*
+ * For what nobody else can do for us, and takes a while: will these bytes answer until then? Not to be
+ * known of a stranger's, whatever they do now. Looked at anew each time.
+ */
+bool mem_may_be_touched(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, uint64_t len);
 
 /*
  * Read through the open file: needs no thread, also sees what is PROT_NONE. For
  * our own bytes, not for values of the program.
  */
 size_t mem_peek(const struct trace_mem *mem, uint64_t vaddr, void *buf, size_t len);
+
+/*
+ * The same for who goes through memory upwards, a page at a time: of memory that is touched with care, the
+ * pages that follow are read by the same request, and shown as they were then. @ahead: begins as 0;
+ * anew after writes that are to be seen. Whoever writes to pages behind it alone may go on.
+ */
+size_t mem_peek_ahead(const struct trace_mem *mem, uint64_t *ahead, uint64_t vaddr, void *buf,
+		      size_t len);
 
 /* Has the last of its programs ended, or left it? Not where that can't be told. */
 bool mem_is_gone(const struct trace_mem *mem);
@@ -77,6 +99,7 @@ bool mem_is_gone(const struct trace_mem *mem);
 
 struct mem_view {
 	const struct trace_mem *mem;
+	uint64_t ahead; /* of mem_peek_ahead() */
 	uint64_t vaddr; /* of buf */
 	size_t len;
 	uint8_t buf[MEM_VIEW_PAGE + MEM_VIEW_MORE];
@@ -87,10 +110,33 @@ size_t mem_view_peek(struct mem_view *view, uint64_t vaddr, void *buf, size_t le
 /*
  * Write, also to read-only text (the page becomes private). @tid: a thread that is stopped, if
  * one is known, for where words have to be poked; that begins at the end, so that what something
- * is found by, in front, comes last. Returns 0 or -errno.
+ * is found by, in front, comes last. Returns 0 or -errno,
+ * -EIO for what does not answer.
  */
 int mem_write(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, const void *buf,
 	      size_t len);
+
+/*
+ * Writes of which nobody needs to know at once whether they have come. Memory that is touched with care (care.h)
+ * gets many of them by one request, in their order; other memory gets each at once. Zero-initialise, but for
+ * .mem and .tid, as of mem_write().
+ */
+#define MEM_WRITES      256
+#define MEM_WRITES_ROOM 16384 /* bytes; what is longer does not wait */
+
+struct mem_writes {
+	const struct trace_mem *mem;
+	pid_t tid;
+	bool goes_on; /* behind one that fails, too: they have nothing to do with each other */
+	int rc;       /* of the first that failed */
+	size_t n, len;
+	struct fetch_span v[MEM_WRITES];
+	uint8_t bytes[MEM_WRITES_ROOM];
+};
+
+void mem_writes_add(struct mem_writes *writes, uint64_t vaddr, const void *buf, size_t len);
+/* Write what waits. Returns .rc. */
+int mem_writes_end(struct mem_writes *writes);
 
 /*
  * Does a write there come whole, as far as threads that run there and whoever kills us can

@@ -16,18 +16,14 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "engine/base/descriptors.h"
+#include "engine/base/proc.h"
 #include "engine/event/clock.h"
 
 #define ANSWER_LIMIT_NS 100000000ULL
-
-/* The number of the initial pid namespace is part of the kernel's interface
- * (PROC_PID_INIT_INO). */
-#define FIRST_PID_NS 0xEFFFFFFCU
 
 /* As bytes: struct cn_msg ends in an array without a size. */
 #define CN_HEAD sizeof(struct cn_msg)
@@ -47,14 +43,6 @@ struct report {
 /* What the kernel sends of an event: older ones have a shorter union at the end. */
 #define REPORT_MIN                                                                             \
 	(offsetof(struct report, event) + offsetof(struct proc_event, event_data) + 8)
-
-/* /proc/self is the reader, whichever pid namespace that /proc shows. */
-static bool in_first_pid_namespace(void)
-{
-	struct stat st;
-
-	return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == FIRST_PID_NS;
-}
 
 /* 1: a report of the kernel's; 0: none waits; -1: some were lost, or the socket is dead. */
 static int receive(int fd, struct report *r)
@@ -149,7 +137,7 @@ static bool subscribe(int fd)
 
 bool proc_connector_open(struct proc_connector *ret_connector)
 {
-	int fd = in_first_pid_namespace()
+	int fd = proc_in_first_pid_namespace()
 			 ? socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR)
 			 : -1;
 

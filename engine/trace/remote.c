@@ -120,8 +120,7 @@ static int takes_too_long(const struct remote *remote, struct ubp_err *err)
 /* Still the thread it was? */
 static bool is_same(const struct remote *remote, pid_t tid, unsigned n_execs)
 {
-	return map_get(&remote->tracer->tracees, (uint64_t)tid) == remote->t &&
-	       remote->t->n_execs == n_execs;
+	return tracer_has_same(remote->tracer, remote->t, tid, n_execs);
 }
 
 /*
@@ -142,9 +141,9 @@ static int deliver_first(struct remote *remote, const struct stop *stop, struct 
 	if (!is_same(remote, tid, n_execs))
 		return has_ended(remote, tid, err);
 	rc = attach_hold(remote->tracer, t);
-	if (rc < 0 || !is_same(remote, tid, n_execs))
+	if (rc == -ESRCH || !is_same(remote, tid, n_execs))
 		return has_ended(remote, tid, err);
-	if (rc == 0)
+	if (rc <= 0)
 		return takes_too_long(remote, err);
 	rc = ubp_host_get_regs(tid, t->before);
 	if (rc == 0)
@@ -162,8 +161,8 @@ static bool may_resume(const struct tracee *t)
 
 	/* A filter would see the call that is left out. */
 	return arch->may_resume && ubp_host_get_pc(t->tid, &is) == 0 && is == pc &&
-	       mem_read(t->tid, pc, code, sizeof(code)) && arch->may_resume(t->before, code) &&
-	       task_seccomp(t->tid, &n_filters) <= 0;
+	       mem_read(&t->process->space->mem, t->tid, pc, code, sizeof(code)) &&
+	       arch->may_resume(t->before, code) && task_seccomp(t->tid, &n_filters) <= 0;
 }
 
 /* The entry of the system call in front of which it stood? */
@@ -200,8 +199,8 @@ static int settle(struct remote *remote, struct ubp_err *err)
 		tracee_resume(t, 0);
 		rc = tracer_await(remote->tracer, t, CALL_LIMIT_MS, &stop);
 		if (rc <= 0)
-			return rc < 0 ? has_ended(remote, tid, err)
-				      : takes_too_long(remote, err);
+			return rc == -ESRCH ? has_ended(remote, tid, err)
+					    : takes_too_long(remote, err);
 		if (is_entry(t, &stop, &nr)) {
 			tracee_consume(t);
 			t->in_remote = false;
@@ -304,7 +303,7 @@ static int await_exit(struct remote *remote, struct ubp_err *err)
 			break;
 		}
 	}
-	return rc < 0 ? has_ended(remote, tid, err) : takes_too_long(remote, err);
+	return rc == -ESRCH ? has_ended(remote, tid, err) : takes_too_long(remote, err);
 }
 
 /* Send the thread into the stub. */
@@ -389,8 +388,8 @@ int remote_sign(struct remote *remote, uint64_t address, uint64_t modifier, int 
 	remote->sign = REMOTE_PLAIN;
 	if (rc < 0)
 		return rc;
-	return mem_read(t->tid, remote->sp + arch->stub_buffer_at, ret_signed,
-			sizeof(*ret_signed)) == sizeof(*ret_signed)
+	return mem_read(&t->process->space->mem, t->tid, remote->sp + arch->stub_buffer_at,
+			ret_signed, sizeof(*ret_signed)) == sizeof(*ret_signed)
 		       ? 0
 		       : ubp_fail(err, EFAULT, "cannot read the stack of thread %d",
 				  (int)t->tid);

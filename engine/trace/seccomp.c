@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/ptrace.h>
-#include <sys/stat.h>
 
 #include "engine/base/again.h"
 #include "engine/base/err.h"
+#include "engine/base/proc.h"
 #include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
 
@@ -29,14 +29,14 @@ enum seccomp_way seccomp_choose(const struct seccomp_state *target,
 	return SECCOMP_REFUSE;
 }
 
-static int set_options(pid_t tid, unsigned long more)
+static int set_options(const struct tracee *t, unsigned long more)
 {
-	return again_ptrace(PTRACE_SETOPTIONS, tid, 0, TRACER_OPTIONS | more) < 0 ? -errno : 0;
+	return again_ptrace(PTRACE_SETOPTIONS, t->tid, 0, t->options | more) < 0 ? -errno : 0;
 }
 
 int seccomp_suspend(struct tracee *t)
 {
-	int rc = set_options(t->tid, PTRACE_O_SUSPEND_SECCOMP);
+	int rc = set_options(t, PTRACE_O_SUSPEND_SECCOMP);
 
 	t->no_seccomp = rc == 0;
 	return rc;
@@ -47,17 +47,7 @@ void seccomp_restore(struct tracee *t)
 	if (!t->no_seccomp)
 		return;
 	t->no_seccomp = false;
-	(void)set_options(t->tid, 0);
-}
-
-static bool same_namespace(pid_t tid)
-{
-	struct stat own, other;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)tid);
-	return stat("/proc/self/ns/pid", &own) == 0 && stat(path, &other) == 0 &&
-	       own.st_ino == other.st_ino && own.st_dev == other.st_dev;
+	(void)set_options(t, 0);
 }
 
 int seccomp_check(const struct tracee *t, enum seccomp_way *ret_way, struct ubp_err *err)
@@ -70,10 +60,11 @@ int seccomp_check(const struct tracee *t, enum seccomp_way *ret_way, struct ubp_
 		target.mode = 0; /* a kernel without seccomp, or it is gone */
 	if (target.mode) {
 		own.mode = task_seccomp(0, &own.n_filters);
-		may_suspend = set_options(t->tid, PTRACE_O_SUSPEND_SECCOMP) == 0;
-		(void)set_options(t->tid, 0);
+		may_suspend = set_options(t, PTRACE_O_SUSPEND_SECCOMP) == 0;
+		(void)set_options(t, 0);
 	}
-	*ret_way = seccomp_choose(&target, &own, target.mode && same_namespace(t->tid),
+	*ret_way = seccomp_choose(&target, &own,
+				  target.mode && proc_same_namespace(0, t->tid, "pid") == 1,
 				  may_suspend);
 	if (*ret_way != SECCOMP_REFUSE)
 		return 0;

@@ -15,20 +15,21 @@
 #include <unistd.h>
 
 #include "engine/base/err.h"
+#include "engine/base/pid_list.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/finder.h"
 #include "engine/trace/task.h"
 
-#define FEW        8 /* processes: each is compared with all */
-#define SORT_TRIES 3 /* somebody may exec meanwhile */
+#define RANGE_MAX  4096 /* numbers that are looked through */
+#define FEW        8    /* processes: each is compared with all */
+#define SORT_TRIES 3    /* somebody may exec meanwhile */
 
 struct lookup {
 	struct tracer *tracer;
 	sharer_refused_fn *refused;
 	void *ctx;
-	pid_t without; /* a thread that has no memory; 0: none is known */
-	pid_t *tids;   /* of all processes, a thread that has memory */
-	size_t n, cap;
+	pid_t without;        /* a thread that has no memory; 0: none is known */
+	struct pid_list tids; /* of all processes, a thread that has memory */
 };
 
 /* A thread of @pid by which its memory can be compared; 0: it has none (any more). */
@@ -50,19 +51,7 @@ static int add_process(void *ctx, pid_t pid)
 	/* Whom we may not look at we can't compare, nor trace. */
 	pid_t tid = task_shares_memory(pid, getpid()) < 0 ? 0 : thread_with_memory(l, pid);
 
-	if (!tid)
-		return 0;
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 512;
-		pid_t *bigger = realloc(l->tids, cap * sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		l->tids = bigger;
-		l->cap = cap;
-	}
-	l->tids[l->n++] = tid;
-	return 0;
+	return tid ? pid_list_add(&l->tids, tid) : 0;
 }
 
 static int compare_memory(const void *a, const void *b)
@@ -76,10 +65,10 @@ static void sort(struct lookup *l)
 	bool good = false;
 
 	for (int i = 0; !good && i < SORT_TRIES; i++) {
-		qsort(l->tids, l->n, sizeof(*l->tids), compare_memory);
+		qsort(l->tids.v, l->tids.n, sizeof(*l->tids.v), compare_memory);
 		good = true;
-		for (size_t k = 1; good && k < l->n; k++)
-			good = compare_memory(&l->tids[k - 1], &l->tids[k]) <= 0;
+		for (size_t k = 1; good && k < l->tids.n; k++)
+			good = compare_memory(&l->tids.v[k - 1], &l->tids.v[k]) <= 0;
 	}
 }
 
@@ -136,14 +125,15 @@ static void settle_all(struct lookup *l)
 
 	(void)finder_each_process(add_process, l);
 	sort(l);
-	for (size_t at = 0; at < l->n; at = end) {
+	for (size_t at = 0; at < l->tids.n; at = end) {
 		end = at + 1;
-		while (end < l->n && task_shares_memory(l->tids[at], l->tids[end]) == 1)
+		while (end < l->tids.n &&
+		       task_shares_memory(l->tids.v[at], l->tids.v[end]) == 1)
 			end++;
 		if (end - at > 1)
-			settle(l, l->tids + at, end - at);
+			settle(l, l->tids.v + at, end - at);
 	}
-	free(l->tids);
+	free(l->tids.v);
 }
 
 struct one {
@@ -170,13 +160,20 @@ static int compare_with(void *ctx, pid_t pid)
 	return 0;
 }
 
+/* The kernel's thread 2 makes all its others. */
+static pid_t thread_without_memory(void)
+{
+	return task_state(2) && !task_auxv(2, AT_PAGESZ) ? 2 : 0;
+}
+
 void attach_sharers(struct tracer *tracer, const pid_t *pids, size_t n,
 		    sharer_refused_fn *refused, void *ctx)
 {
 	struct lookup l = { .tracer = tracer, .refused = refused, .ctx = ctx };
 
-	/* The kernel's thread 2 makes all its others. */
-	l.without = task_state(2) && !task_auxv(2, AT_PAGESZ) ? 2 : 0;
+	if (!n)
+		return;
+	l.without = thread_without_memory();
 	if (n > FEW) {
 		settle_all(&l);
 		return;
@@ -187,4 +184,21 @@ void attach_sharers(struct tracer *tracer, const pid_t *pids, size_t n,
 		if (one.tid && task_auxv(one.tid, AT_PAGESZ))
 			(void)finder_each_process(compare_with, &one);
 	}
+}
+
+void attach_sharers_since_exec(struct tracer *tracer, pid_t pid, sharer_refused_fn *refused,
+			       void *ctx)
+{
+	struct lookup l = { .tracer = tracer, .refused = refused, .ctx = ctx };
+	struct one one = { &l, pid, task_live_thread(pid) };
+	pid_t last = finder_last_pid();
+
+	if (last < pid || last - pid > RANGE_MAX) {
+		attach_sharers(tracer, &pid, 1, refused, ctx);
+		return;
+	}
+	/* Numbers of threads are met here, too: those of others share nothing, its own are known. */
+	for (pid_t other = pid + 1; one.tid && other <= last; other++)
+		if (task_shares_memory(one.tid, other) == 1)
+			settle(&l, (const pid_t[2]){ one.tid, other }, 2);
 }

@@ -2,8 +2,8 @@
 /* Copyright the ubp authors */
 
 /*
- * What /proc and the kernel know about a thread: ids, name, state, the CPU it is
- * on. Also why it cannot be attached to.
+ * What /proc and the kernel know about a thread: ids, name, state, the CPU it is on. Why it
+ * cannot be attached to: permission.h.
  */
 
 #ifndef UBP_TRACE_TASK_H
@@ -35,6 +35,8 @@ int task_compare_memory(pid_t a, pid_t b);
  * runs, or is stopped, or /proc does not tell.
  */
 bool task_asleep(pid_t tid, uint64_t *ret_pc, uint64_t *ret_sp);
+/* And in which system call: its number, of the program's own instruction set; -1: in none. */
+bool task_asleep_in(pid_t tid, uint64_t *ret_pc, uint64_t *ret_sp, long *ret_nr);
 
 /* Does the process keep memory locked (mlock(), mlockall())? */
 bool task_locks_memory(pid_t tid);
@@ -47,6 +49,8 @@ uint64_t task_room_left(pid_t pid);
 
 /* State letter of /proc/TID/stat ('R', 'S', 'Z', ...), 0 if it is gone. */
 char task_state(pid_t tid);
+/* Is it gone, or about to be: without memory, perhaps, though its state does not tell yet? */
+bool task_is_ending(pid_t tid);
 
 /*
  * A thread of process @pid that has not ended: the leader, or another if that has
@@ -60,15 +64,13 @@ pid_t task_live_thread(pid_t pid);
  * is none that this ubp traces, with a text: ENOTSUP, or why the file could not be read.
  */
 const struct ubp_arch *task_arch(pid_t pid, struct ubp_err *err);
+#define TASK_OTHER_KIND "process %d runs a program of a kind that this ubp does not trace"
 
 /* Value of an entry (AT_ENTRY, ...) of a process's auxiliary vector; 0: none. */
 uint64_t task_auxv(pid_t pid, uint64_t type);
 
 /* Id of a process as it sees itself, in its own pid namespace; 0: not known. */
 pid_t task_own_pid(pid_t pid);
-
-/* Do both live in one pid namespace? */
-bool task_same_pid_namespace(pid_t a, pid_t b);
 
 /*
  * Has a thread a child that shares the memory of its process and that nobody traces
@@ -126,37 +128,5 @@ int task_one_cpu(struct tracee *t, uint64_t now_ns);
 
 /* CPU of a stopped tracee from /proc; the expensive way. */
 unsigned task_cpu_from_proc(struct tracee *t);
-
-/*
- * Explain a refused attach (errno @code of PTRACE_SEIZE) of thread @tid of
- * process @pid: who traces it already, which permission is missing. Fills err,
- * returns -code.
- */
-int task_explain_refusal(pid_t pid, pid_t tid, int code, struct ubp_err *err);
-
-/* May @pid be looked at, which is less than traced? 0, or -errno with the reason. */
-int task_check_access(pid_t pid, struct ubp_err *err);
-
-/* The facts that a refusal is explained by. */
-struct refusal {
-	pid_t pid;
-	char state; /* as task_state() */
-	pid_t tracer;
-	char tracer_comm[16];
-	bool is_kernel, is_self;
-	bool is_root;         /* ubp is */
-	bool same_user;       /* its user and group are ours, all of them */
-	bool lacks_caps;      /* it has capabilities that ubp has not */
-	bool other_namespace; /* its user namespace is another one */
-	bool is_allowed;      /* by users, capabilities and dumpability, Yama apart */
-	int yama;             /* kernel.yama.ptrace_scope */
-};
-/* Pure: the text for them. */
-int task_refusal(const struct refusal *r, int code, struct ubp_err *err);
-
-/* kernel.yama.ptrace_scope; 0 where there is no Yama. */
-int task_yama_scope(void);
-/* Pure: the text for an own child that cannot be traced, with this scope. Returns -code. */
-int task_no_ptrace(int yama, int code, struct ubp_err *err);
 
 #endif

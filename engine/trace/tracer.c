@@ -15,6 +15,7 @@
 #include "engine/base/again.h"
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
+#include "engine/trace/eintr.h"
 #include "engine/trace/reaper.h"
 #include "engine/trace/seccomp.h"
 #include "engine/trace/task.h"
@@ -27,7 +28,9 @@ int tracer_init(struct tracer *tracer, const struct tracer_ops *ops, void *ctx,
 {
 	struct stop stop;
 
-	*tracer = (struct tracer){ .ops = ops, .ctx = ctx, .cpu = -1, .next_cpu = -1 };
+	*tracer = (struct tracer){
+		.ops = ops, .ctx = ctx, .options = TRACER_OPTIONS, .cpu = -1, .next_cpu = -1
+	};
 	tracer->pokes = (struct mem_pokes){ .stop_one = stop_one, .ctx = tracer };
 	tracer->waker = waker_start(err);
 	if (tracer->waker < 0)
@@ -41,6 +44,16 @@ int tracer_init(struct tracer *tracer, const struct tracer_ops *ops, void *ctx,
 	return ubp_fail(err, ENOSYS,
 			"this kernel is too old: its waitid() cannot look at the stops of "
 			"threads (Linux 4.7 can)");
+}
+
+bool tracer_is_cancelled(const struct tracer *tracer)
+{
+	return tracer->cancelled && __atomic_load_n(tracer->cancelled, __ATOMIC_RELAXED);
+}
+
+int tracer_give_up(struct ubp_err *err)
+{
+	return ubp_fail(err, EINTR, "ended before all probes were planted");
 }
 
 struct space *space_new(struct tracer *tracer, const struct ubp_arch *arch, pid_t pid,
@@ -58,7 +71,17 @@ struct space *space_new(struct tracer *tracer, const struct ubp_arch *arch, pid_
 		return NULL;
 	}
 	space->arch = arch;
-	space->mem = (struct trace_mem){ .fd = -1, .pokes = &tracer->pokes, .space = space };
+	space->mem = (struct trace_mem){
+		.fd = -1,
+		.pokes = &tracer->pokes,
+		.space = space,
+		.care = &space->care,
+	};
+	space->care = (struct mem_care){
+		.stand_in = &tracer->stand_in,
+		.mem = &space->mem,
+		.serial = ++tracer->stand_in.n_serials,
+	};
 	if (mem_open(&space->mem, pid, err) < 0) {
 		free(space);
 		return NULL;
@@ -140,6 +163,11 @@ void process_move(struct tracer *tracer, struct process *p, struct space *space)
 	space_put(tracer, old);
 }
 
+bool space_is_shared(const struct space *space)
+{
+	return space->processes && space->processes->next;
+}
+
 struct tracee *space_next(const struct space *space, const struct tracee *t)
 {
 	const struct process *p = t ? t->process->next : space->processes;
@@ -151,41 +179,19 @@ struct tracee *space_next(const struct space *space, const struct tracee *t)
 	return p ? p->tracees : NULL;
 }
 
-/* A list that most ways out of a target need. */
-static pid_t *make_ids(size_t n)
-{
-	unsigned tries = 0;
-	pid_t *ids;
-
-	do
-		ids = malloc(n * sizeof(*ids));
-	while (!ids && again(&tries));
-	return ids;
-}
-
-pid_t *space_ids(const struct space *space, const struct process *only, size_t *ret_n)
-{
-	size_t max = 1, n = 0;
-	pid_t *ids;
-
-	for (const struct process *p = space->processes; p; p = p->next)
-		max += p->n_tracees;
-	ids = make_ids(max);
-	for (const struct tracee *t = NULL; ids && (t = space_next(space, t));)
-		if (!only || t->process == only)
-			ids[n++] = t->tid;
-	*ret_n = n;
-	return ids;
-}
-
 struct tracee *tracer_add_tracee(struct tracer *tracer, struct process *p, pid_t tid)
 {
-	struct tracee *t = calloc(1, sizeof(*t));
+	struct tracee *t;
 
+	/* Each may give birth to one that stops first, and then there may be no memory. */
+	if (!ids_keep_room(tracer) || map_keep_room(&tracer->limbo, tracer->tracees.n + 1) < 0)
+		return NULL;
+	t = calloc(1, sizeof(*t));
 	if (!t)
 		return NULL;
 	t->tid = tid;
 	t->process = p;
+	t->options = tracer->options;
 	t->stat_fd = -1;
 	t->one_cpu = -2;
 	t->good_mask = UINT64_MAX; /* no thread has that */
@@ -228,6 +234,17 @@ void tracer_drop_tracee(struct tracer *tracer, struct tracee *t)
 	tracer_drop_process(tracer, p);
 }
 
+bool tracer_has(const struct tracer *tracer, const struct tracee *t, pid_t tid)
+{
+	return map_get(&tracer->tracees, (uint64_t)tid) == t;
+}
+
+bool tracer_has_same(const struct tracer *tracer, const struct tracee *t, pid_t tid,
+		     unsigned n_execs)
+{
+	return tracer_has(tracer, t, tid) && t->n_execs == n_execs;
+}
+
 void tracer_detach(struct tracer *tracer, struct tracee *t)
 {
 	pid_t tid = t->tid;
@@ -243,8 +260,7 @@ void tracee_consume(const struct tracee *t)
 	tracer_consume_stop(t->tid);
 }
 
-/* Nobody needs its frame any more. */
-static void leave_frame(struct tracee *t)
+void tracee_leave_frame(struct tracee *t)
 {
 	if (t->frame)
 		t->process->space->frames_taken &= ~(1U << (t->frame - 1));
@@ -260,7 +276,7 @@ void tracee_put_before(struct tracee *t)
 		regs.r[arch->call_reg] = (uint64_t)arch->nr_restart_syscall;
 	t->resumes = false;
 	if (ubp_host_set_regs(t->tid, &regs) == 0)
-		leave_frame(t);
+		tracee_leave_frame(t);
 	ubp_host_put_more(t->tid, t->more);
 }
 
@@ -278,16 +294,25 @@ void tracee_leave_stub(struct tracee *t)
 	(void)again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
 }
 
+/*
+ * The kernel itself looks at the instruction that is to be stepped, and would wait for it. Without
+ * a step the slot's own jump does the rest.
+ */
+static bool may_step(const struct tracee *t)
+{
+	return mem_is_sure(&t->process->space->mem, t->tid);
+}
+
 void tracee_resume(struct tracee *t, int sig)
 {
-	int request = t->stepping    ? PTRACE_SINGLESTEP
-		      : t->in_remote ? PTRACE_SYSCALL
-				     : PTRACE_CONT;
+	int request;
 
 	if (t->at_large)
 		return; /* a signal it has stopped for meanwhile would be lost */
 	if (t->parked && !t->in_remote)
 		return;
+	t->stepping = t->stepping && may_step(t);
+	request = t->stepping ? PTRACE_SINGLESTEP : t->in_remote ? PTRACE_SYSCALL : PTRACE_CONT;
 	if (t->called && !t->in_remote)
 		tracee_leave_stub(t);
 	if (t->no_seccomp && !t->in_remote)
@@ -319,18 +344,6 @@ void tracer_unpark(struct tracer *tracer, struct tracee *t)
 	tracee_resume(t, 0);
 }
 
-pid_t *tracer_pids(const struct tracer *tracer, size_t *ret_n)
-{
-	pid_t *pids = make_ids(tracer->processes.n + 1);
-	size_t pos = 0, n = 0;
-	uint64_t pid;
-
-	while (pids && map_next(&tracer->processes, &pos, &pid, NULL))
-		pids[n++] = (pid_t)pid;
-	*ret_n = n;
-	return pids;
-}
-
 static void ended(struct tracer *tracer, const struct stop *stop)
 {
 	struct tracee *t = map_get(&tracer->tracees, (uint64_t)stop->tid);
@@ -339,6 +352,7 @@ static void ended(struct tracer *tracer, const struct stop *stop)
 	(void)again_waitid(P_PID, (id_t)stop->tid, &si,
 			   WEXITED | WNOHANG | __WALL | __WNOTHREAD);
 	map_remove(&tracer->limbo, (uint64_t)stop->tid);
+	stand_in_ended(&tracer->stand_in, stop->tid);
 	/* Traced or let go: it is our child. */
 	if (stop->tid == tracer->command)
 		tracer->ops->command_ended(tracer->ctx, stop->wait_status);
@@ -346,6 +360,7 @@ static void ended(struct tracer *tracer, const struct stop *stop)
 		return;
 	if (t->process->n_tracees == 1 && tracer->limbo.n)
 		children_orphaned(tracer, t->process);
+	tracee_leave_frame(t);
 	tracer_drop_tracee(tracer, t);
 }
 
@@ -357,11 +372,6 @@ bool tracee_has_trap(struct tracer *tracer, struct tracee *t)
 			       tracer->ops->pc_has_trap(tracer->ctx, t, pc));
 }
 
-static void redo_eintr(struct tracee *t)
-{
-	ubp_host_redo_eintr(t->process->space->arch, t->tid, &t->call);
-}
-
 void tracee_event_stop(struct tracee *t, int sig)
 {
 	tracee_consume(t);
@@ -369,9 +379,9 @@ void tracee_event_stop(struct tracee *t, int sig)
 	t->at_large = false;
 	/* A group stop breaks calls off without us, too. */
 	if (sig == SIGTRAP)
-		redo_eintr(t);
+		eintr_redo(t);
 	else
-		ubp_host_keep_eintr(t->tid, &t->call);
+		eintr_keep(t);
 }
 
 static void group_or_interrupt_stop(struct tracer *tracer, struct tracee *t, int sig)
@@ -384,7 +394,9 @@ static void group_or_interrupt_stop(struct tracer *tracer, struct tracee *t, int
 		if (tracer->is_draining && !task_signal_pending(t->tid, SIGTRAP))
 			t->stepping = false;
 		t->drained = !tracee_has_trap(tracer, t);
-		tracee_resume(t, 0);
+		t->held = t->drained && t->process->stays && !tracer->is_draining;
+		if (!t->held)
+			tracee_resume(t, 0);
 		return;
 	}
 	if (tracee_has_trap(tracer, t) && (!t->stepping || tracer->is_draining)) {
@@ -410,7 +422,7 @@ static void trap(struct tracer *tracer, struct tracee *t)
 	enum trap_verdict verdict = tracer->ops->trap(tracer->ctx, t);
 
 	/* It may have ended, or gone on in a new image, while the owner worked on it. */
-	if (map_get(&tracer->tracees, (uint64_t)tid) == t && t->n_execs == n_execs && !t->held)
+	if (tracer_has_same(tracer, t, tid, n_execs) && !t->held)
 		tracee_resume(t, verdict == TRAP_FOREIGN ? SIGTRAP : 0);
 }
 
@@ -432,16 +444,16 @@ static void signal_stop(struct tracer *tracer, struct tracee *t, int sig)
 	bool is_ours = tracer->ops->signal(tracer->ctx, t, sig);
 
 	/* It may have ended while the owner worked on it. */
-	if (map_get(&tracer->tracees, (uint64_t)tid) != t || t->n_execs != n_execs || t->parked)
+	if (!tracer_has_same(tracer, t, tid, n_execs) || t->parked)
 		return;
 	if (is_ours) {
 		tracee_resume(t, 0);
 		return;
 	}
-	if (ubp_host_is_broken_off(t->tid, &t->call) && task_catches(t->tid, sig))
-		ubp_host_keep_eintr(t->tid, &t->call);
+	if (eintr_is_broken_off(t) && task_catches(t->tid, sig))
+		eintr_keep(t);
 	else if (!breaks_off_untraced(t->tid, sig))
-		redo_eintr(t); /* it is EINTR still if a handler runs */
+		eintr_redo(t); /* it is EINTR still if a handler runs */
 	tracee_resume(t, sig);
 }
 
@@ -480,6 +492,11 @@ void tracer_dispatch(struct tracer *tracer, const struct stop *stop)
 		tracer->ops->vfork_done(tracer->ctx, t);
 		tracee_resume(t, 0);
 		return;
+	case PTRACE_EVENT_EXIT:
+		t->ends = true;
+		tracer->ops->ending(tracer->ctx, t);
+		tracee_resume(t, 0);
+		return;
 	default:
 		tracee_resume(t, 0);
 		return;
@@ -497,13 +514,14 @@ static void reap_threads(struct tracer *tracer, const struct tracee *of)
 {
 	struct stop stop;
 	size_t n;
-	pid_t *tids = space_ids(of->process->space, of->process, &n), own = of->tid;
+	pid_t *tids = space_ids(tracer, of->process->space, of->process, &n), own = of->tid;
 
 	for (size_t i = 0; tids && i < n; i++)
 		if (tids[i] != own && map_get(&tracer->tracees, (uint64_t)tids[i]) &&
-		    wait_look(tids[i], &stop) == 1 && stop.exited)
+		    wait_look(tids[i], &stop) == 1 &&
+		    (stop.exited || stop.event == PTRACE_EVENT_EXIT))
 			tracer_dispatch(tracer, &stop);
-	free(tids);
+	ids_give(tracer, tids);
 }
 
 int tracer_await(struct tracer *tracer, struct tracee *t, unsigned limit_ms,
@@ -512,12 +530,16 @@ int tracer_await(struct tracer *tracer, struct tracee *t, unsigned limit_ms,
 	pid_t tid = t->tid;
 	int rc;
 
-	for (unsigned ms = 0; ms < limit_ms; ms += AWAIT_TURN_MS) {
+	/* Who is told of a stop that it can't end would be told of it for ever. */
+	for (unsigned ms = 0; ms < limit_ms && !again_is_hopeless(); ms += AWAIT_TURN_MS) {
+		tracer->ops->meanwhile(tracer->ctx);
+		if (!tracer_has(tracer, t, tid))
+			return -ESRCH;
 		rc = wait_one(tid, AWAIT_TURN_MS, ret_stop);
 		if (rc != 0)
 			return rc;
 		reap_threads(tracer, t);
-		if (map_get(&tracer->tracees, (uint64_t)tid) != t)
+		if (!tracer_has(tracer, t, tid))
 			return -ESRCH;
 	}
 	return 0;
@@ -609,5 +631,7 @@ void tracer_fini(struct tracer *tracer)
 	map_free(&tracer->limbo);
 	reaper_stop(tracer->reaper);
 	waker_end(tracer->waker);
+	stand_in_end(&tracer->stand_in);
+	ids_fini(tracer);
 	free(tracer->all_cpus);
 }

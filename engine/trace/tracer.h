@@ -29,6 +29,7 @@
 #include "arch/arch.h"
 #include "arch/host.h"
 #include "engine/base/map.h"
+#include "engine/trace/ids.h"
 #include "engine/trace/mem.h"
 
 /* What tracees are seized with. TRACESYSGOOD: without it a syscall-stop turns into
@@ -47,6 +48,7 @@ struct space {
 	unsigned refs;             /* processes that live in it */
 	struct process *processes; /* these */
 	struct trace_mem mem;
+	struct mem_care care; /* .mem's */
 	const struct ubp_arch *arch;
 	void *plant; /* the owner's; NULL until it sets it */
 	/* Where the frames of remote calls stand, REMOTE_FRAMES of them; 0: each on the stack of
@@ -80,11 +82,16 @@ struct process {
 	struct process *next, *before_it; /* in its space */
 	struct tracee *tracees;           /* its threads */
 	unsigned n_tracees;
-	pid_t own_pid;          /* its id as it sees itself; 0: not asked */
-	pid_t born_of;          /* thread that gave birth to it; 0: not seen */
-	bool is_vforked;        /* that waits for its exec, or end */
-	bool silent;            /* traced for its memory's sake: nobody asked for its hits */
-	bool execing;           /* its old image is being forgotten */
+	pid_t own_pid;   /* its id as it sees itself; 0: not asked */
+	pid_t born_of;   /* thread that gave birth to it; 0: not seen */
+	bool is_vforked; /* that waits for its exec, or end */
+	bool silent;     /* traced for its memory's sake: nobody asked for its hits */
+	bool execing;    /* its old image is being forgotten */
+	bool is_leaving; /* it is being let go: nothing is to be planted in it any more */
+	bool stays;      /* attach_to_wait(): a stop that was asked for holds the thread */
+	bool waits;      /* ... and its owner has not seen to it yet */
+	bool at_exec;    /* seized by attach_at_exec(): its new image was not seen yet */
+	bool exec_comes; /* ... and it ran its old program then: it does not run the new one unseen */
 	bool is_guarded;        /* our SIGTRAP handler is installed */
 	bool loses_guard;       /* it has lost it before: look at each hit */
 	bool ends_by_trap;      /* a SIGTRAP came whose default action it dies of */
@@ -96,31 +103,38 @@ struct tracee {
 	struct process *process;
 	struct tracee *next, *before_it; /* in its process */
 	bool held;                       /* stopped, and kept so by us */
-	pid_t parked_for;                /* process that its owner has to see to then */
-	bool asks;                       /* likewise: parked for another tracer's sake */
-	bool lends;                      /* the owner's, while it waits for its vfork() child */
-	bool parked;                     /* likewise, whoever lets it go: tracer_park() */
-	bool listening;                  /* in a group stop (job control) */
-	bool want_interrupt;             /* a PTRACE_INTERRUPT is waited for */
-	bool drained;                    /* seen stopped without a trap of ours pending */
-	bool left_alone;         /* asleep: who holds the running ones has no use for it */
-	bool stepping;           /* resume by single step; a step's trap is expected */
-	bool in_remote;          /* inside the stub of a remote call: stop at syscalls */
-	bool no_seccomp;         /* its filter is suspended (seccomp.h) */
-	bool called;             /* stopped behind its remote call: goes on with *before */
-	bool at_large;           /* does not come out of its remote call: it is not stopped */
-	struct ubp_regs *before; /* a remote call; NULL: there never was one */
-	struct ubp_more *more;   /* likewise, what else it had */
-	uint8_t frame;           /* likewise, which of its space's frames it uses; 0: none */
-	bool resumes;            /* likewise, of a system call only the rest is to be made */
-	struct ubp_call call;    /* that a stop breaks off */
-	unsigned n_execs;        /* a new number: nothing known of its memory is true */
+	bool parked;           /* kept in its stop, whoever lets it go: tracer_park() */
+	pid_t parked_for;      /* process that its owner has to see to first */
+	bool asks;             /* parked for another tracer's sake */
+	bool lends;            /* the owner's, while it waits for its vfork() child */
+	bool listening;        /* in a group stop (job control) */
+	bool want_interrupt;   /* a PTRACE_INTERRUPT is waited for */
+	bool drained;          /* seen stopped without a trap of ours pending */
+	bool is_asked;         /* to stop for that */
+	bool left_alone;       /* asleep: who holds the running ones has no use for it ... */
+	long asleep_in;        /* ... in this system call */
+	bool stepping;         /* resume by single step; a step's trap is expected */
+	bool in_remote;        /* inside the stub of a remote call: stop at syscalls */
+	bool no_seccomp;       /* its filter is suspended (seccomp.h) */
+	unsigned long options; /* of ptrace, that it has */
+	bool ends;             /* it has stopped for its end: it does not run any more */
+	bool execs;            /* it was about to execute a program, lately */
+	bool called;           /* stopped behind its remote call: goes on with *before */
+	bool at_large;         /* does not come out of its remote call: it is not stopped */
+	/* Its registers before a remote call, and what else it had; NULL: there never was one. */
+	struct ubp_regs *before;
+	struct ubp_more *more;
+	uint8_t frame;        /* of its space's, that its remote call uses; 0: none */
+	bool resumes;         /* behind that, only the rest of a system call is to be made */
+	struct ubp_call call; /* that a stop breaks off */
+	unsigned n_execs;     /* a new number: nothing known of its memory is true */
 	struct return_list returns;  /* that stand in its stacks */
 	struct return_list disarmed; /* put back for unwinders; innermost first */
 	/* The unwinders it is in: a destructor or a signal handler may throw, too. */
 	struct unwinder unwinders[UNWINDERS_MAX];
 	unsigned n_unwinders;
-	unsigned interrupts; /* signals that came meanwhile */
+	unsigned interrupts;    /* signals that came meanwhile */
+	unsigned scans_in_vain; /* plant/scan.c */
 	/* Where on its stacks it was when signals came, the last time on each; 0: none. */
 	uint64_t interrupted_sp[STACKS_MAX];
 	unsigned last_interrupted;
@@ -164,8 +178,7 @@ struct tracer_ops {
 	void (*born)(void *ctx, pid_t mother, struct tracee *t);
 	/*
 	 * @first is a stopped thread: of a new process with a copy of @parent's
-	 * memory, or of one that shares it (then always kept until its exec). @parent
-	 * may be NULL if it died meanwhile.
+	 * memory, or of one that shares it (then always kept until its exec).
 	 */
 	enum keep_verdict (*forked)(void *ctx, struct process *parent, struct tracee *first,
 				    bool shares);
@@ -173,6 +186,8 @@ struct tracer_ops {
 	enum keep_verdict (*execed)(void *ctx, struct tracee *t);
 	/* Its vfork() child does not share its memory any more. */
 	void (*vfork_done)(void *ctx, struct tracee *t);
+	/* It is about to end; its memory is there. Only where tracer.options asks for that. */
+	void (*ending)(void *ctx, struct tracee *t);
 	void (*tracee_gone)(void *ctx, struct tracee *t);
 	void (*process_gone)(void *ctx, struct process *p);
 	/* The command ended; wait status as of waitpid(). */
@@ -180,6 +195,9 @@ struct tracer_ops {
 	void (*space_gone)(void *ctx, struct space *space);
 	/* About to block: nothing hot is expected. */
 	void (*idle)(void *ctx);
+	/* About to wait for a thread to stop, in the middle of something else: a moment to seize others, and to do no
+	 * more than that. */
+	void (*meanwhile)(void *ctx);
 };
 
 #define TRACER_HOT 8
@@ -197,13 +215,17 @@ struct tracer {
 	struct map tracees;    /* tid -> struct tracee */
 	struct map processes;  /* pid -> struct process */
 	struct map limbo;      /* tid of a new thread whose parent has not reported -> itself */
+	unsigned long options; /* of ptrace, for every thread: TRACER_OPTIONS, and more */
 	pid_t waker;           /* child that is signalled to wake the tracer */
 	int mailed;            /* atomic: tracer_wake() was called */
 	int wait_code;         /* errno: stops can't be waited for any more */
 	unsigned n_untaken;    /* stops, births of those that there was no memory for */
 	struct reaper *reaper; /* NULL: this kernel needs none */
+	const int *cancelled;  /* atomic: whoever attaches shall give up; NULL: never */
 	struct mem_pokes pokes;
-	bool is_draining; /* attach_drain() is at work */
+	struct ids_room ids;
+	struct stand_in stand_in;
+	bool is_draining; /* drain_traps() is at work */
 	pid_t command;    /* child of the tracing thread; 0: none */
 	unsigned n_parked;
 	/* Recently hot threads are asked first (engine/trace/wait.c). */
@@ -225,6 +247,10 @@ int tracer_init(struct tracer *tracer, const struct tracer_ops *ops, void *ctx,
  * thread ends, without stopping it; nothing of ours may be left in them.
  */
 void tracer_fini(struct tracer *tracer);
+
+/* Is it to give up what it has begun? Then with -EINTR and this text. */
+bool tracer_is_cancelled(const struct tracer *tracer);
+int tracer_give_up(struct ubp_err *err);
 
 /*
  * Wait for one stop and handle it. Returns 1, or 0 when tracer_wake() was
@@ -272,11 +298,17 @@ int tracer_await(struct tracer *tracer, struct tracee *t, unsigned limit_ms,
  */
 struct tracee *space_next(const struct space *space, const struct tracee *t);
 
-/* The ids of these threads, of @only's (NULL: of all). Allocated; NULL: out of memory. */
-pid_t *space_ids(const struct space *space, const struct process *only, size_t *ret_n);
+/* Do several processes live in it? */
+bool space_is_shared(const struct space *space);
 
-/* The ids of all processes. Allocated; NULL: out of memory. */
-pid_t *tracer_pids(const struct tracer *tracer, size_t *ret_n);
+/*
+ * Is the thread that was @tid still traced, and is it @t? To be asked before @t is used again, wherever
+ * stops were handled meanwhile.
+ */
+bool tracer_has(const struct tracer *tracer, const struct tracee *t, pid_t tid);
+/* And does it run the same program? @n_execs: what t->n_execs was. */
+bool tracer_has_same(const struct tracer *tracer, const struct tracee *t, pid_t tid,
+		     unsigned n_execs);
 
 /* --- used by the files of this room ----------------------------------------- */
 
@@ -327,8 +359,11 @@ void tracee_consume(const struct tracee *t);
 /* A stopped thread that made a remote call: put its registers back. The kernel makes
  * a system call that was broken off again, or does not, as signals demand. */
 void tracee_leave_stub(struct tracee *t);
-/* Likewise of one that is about to make its call: nothing but the registers. */
+/* A stopped thread that is about to make its remote call: its registers are put back, nothing else. */
 void tracee_put_before(struct tracee *t);
+
+/* It is gone, or has other registers: nobody needs the frame of its remote call any more. */
+void tracee_leave_frame(struct tracee *t);
 
 /*
  * @t is in an event stop of kind @sig: SIGTRAP when we asked for it, else a group

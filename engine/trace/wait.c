@@ -173,7 +173,7 @@ int wait_look(pid_t tid, struct stop *ret_stop)
 
 	si.si_pid = 0;
 	if (again_waitid(P_PID, (id_t)tid, &si, LOOK | WNOHANG) < 0)
-		return errno == EINVAL ? -EINVAL : -ESRCH;
+		return errno == ECHILD ? -ESRCH : -errno;
 	if (si.si_pid == 0)
 		return 0;
 	wait_fill(ret_stop, &si);
@@ -198,7 +198,8 @@ int wait_one(pid_t tid, unsigned limit_ms, struct stop *ret_stop)
 
 	/* There is no wait with a time limit; a stop usually takes microseconds. */
 	while ((rc = wait_look(tid, ret_stop)) == 0) {
-		if (event_clock_now(CLOCK_KIND_MONO) - start > limit_ms * 1000000ULL)
+		if (event_clock_now(CLOCK_KIND_MONO) - start > limit_ms * 1000000ULL ||
+		    again_is_hopeless())
 			return 0;
 		wait_a_little(&spin);
 	}

@@ -13,20 +13,26 @@
 #include "engine/base/again.h"
 #include "engine/base/descriptors.h"
 #include "engine/base/err.h"
+#include "engine/trace/permission.h"
 #include "engine/trace/task.h"
 
 /* Ignored by default: a waker whose tracer is gone does not mind. */
 #define RING SIGWINCH
 
+void waker_become_one(pid_t parent, int keep)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1); /* killed before we could ask for a word of it */
+	descriptors_keep((const int[2]){ -1, keep });
+	(void)setsid();
+}
+
 static void sit_still(pid_t parent)
 {
 	sigset_t none;
 
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1); /* killed before we could ask for a word of it */
-	descriptors_keep((const int[2]){ -1, -1 });
-	(void)setsid();
+	waker_become_one(parent, -1);
 	sigemptyset(&none);
 	for (;;)
 		sigsuspend(&none);
@@ -49,7 +55,7 @@ pid_t waker_start(struct ubp_err *err)
 		rc = by ? ubp_fail(err, EPERM,
 				   "ubp and its children are traced by process %d themselves",
 				   (int)by)
-			: task_no_ptrace(task_yama_scope(), code, err);
+			: permission_no_ptrace(permission_yama(), code, err);
 		(void)kill(pid, SIGKILL);
 		(void)waitpid(pid, NULL, __WALL);
 		return rc;

@@ -26,4 +26,10 @@ void waker_quiet(pid_t waker);
 
 void waker_end(pid_t waker);
 
+/*
+ * In a child of the tracing thread, whose process is @parent: from now on it ends with that thread,
+ * holds no descriptor but @keep (-1: none), and a terminal's signals do not reach it.
+ */
+void waker_become_one(pid_t parent, int keep);
+
 #endif

@@ -23,6 +23,7 @@
 #define PAGE   4096ULL
 #define PAGES  4096ULL
 #define N_MAPS 12
+#define TID    1 /* not traced by us: what ptrace is asked of it fails */
 
 static int memory = -1;
 static struct tracer tracer;
@@ -247,6 +248,7 @@ static void check_maps(const struct plant_space *ps)
 static void use(struct space *space)
 {
 	struct plant_space *ps = space->plant;
+	struct mem_writes writes = { .mem = &space->mem };
 
 	for (struct area *a = ps->areas; a; a = a->next) {
 		size_t n = 0;
@@ -254,8 +256,9 @@ static void use(struct space *space)
 		while (n < 3 && area_take(a, NULL))
 			n++;
 		if (area_take_block(a, 1000, NULL))
-			(void)area_enter_copy(space, 0, a, a->vaddr + a->used - UBP_SLOT_SIZE);
+			area_enter_copy(&writes, a, a->vaddr + a->used - UBP_SLOT_SIZE);
 	}
+	(void)mem_writes_end(&writes);
 	(void)area_has_entry(ps, 4096);
 	for (uint64_t at = 0; at < PAGES * PAGE; at += PAGES / 4 * PAGE)
 		(void)hijack_nearest(space, at);
@@ -269,14 +272,16 @@ static void adopt(struct maps *maps)
 			       .mem = { .fd = memory },
 			       .arch = ubp_arch_by_name("x86_64") };
 	struct process process = { .space = &space };
-	struct tracee t = { .process = &process };
+	struct tracee t = { .tid = TID, .process = &process };
 	struct ubp_err err;
 	unsigned n = 0;
 	int rc;
 
 	ubp_err_reset(&err);
 	CLAIM(space.arch && plant_space_get(&space));
+	CLAIM(map_put(&tracer.tracees, TID, &t) == 0);
 	rc = leftover_adopt(&tracer, &t, maps, &n, &err);
+	map_remove(&tracer.tracees, TID);
 	check_areas(space.plant, maps);
 	if (rc == 0) {
 		check_maps(space.plant);

@@ -97,7 +97,7 @@ static void walk(struct cfi *cfi, const struct space *space, uint64_t *stack, si
 		regs.r[arch->dwarf_regs[i]] = stack[i % n_words];
 	regs.r[arch->pc] = pc;
 	regs.r[arch->sp] = regs.r[arch->fp] = (uint64_t)(uintptr_t)stack;
-	stack_memory_begin(&memory, getpid(), regs.r[arch->sp]);
+	stack_memory_begin(&memory, NULL, getpid(), regs.r[arch->sp]);
 	stack_frame_begin(&frame, space, &memory, &regs);
 	while (n++ < FRAMES) {
 		struct cfi_row *row = cfi_row_at(cfi, frame.pc - frame.is_call);

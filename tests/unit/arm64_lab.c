@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -61,13 +62,49 @@ static const struct lab_machine machine = {
 	.pc = ARM64_PC,
 };
 
+/*
+ * What test_arm64_lead has the others run with: a lead in front of the site, and a window that
+ * takes it back, so that nobody behind it sees that it was there.
+ */
+static const struct {
+	const char *name;
+	uint32_t code, window;
+} leads[] = {
+	{ "push", 0xa9be53f3, 0x910083ff }, /* stp x19, x20, [sp, #-32]!; add sp, sp, #32 */
+	{ "sub", 0xd10943ff, 0x910943ff },  /* sub sp, sp, #592; add */
+};
+
+static struct lead lead;
+
+static void make_lead(const char *name)
+{
+	size_t i = 0;
+
+	while (strcmp(leads[i].name, name) != 0)
+		assert_true(++i < sizeof(leads) / sizeof(leads[0]));
+	lab_begin(&machine, (const uint8_t *)&leads[i].window, ARM64_INSN,
+		  (uint64_t *)LAB_GATE);
+	assert_true(lab.arch->find_lead((const uint8_t *)&leads[i].code, ARM64_INSN, &lead));
+	run_write(LAB_SITE - lead.len, lead.bytes, lead.len);
+	lab.plan.lead = &lead;
+}
+
+static uint64_t lab_start(void)
+{
+	return LAB_SITE - lead.len;
+}
+
 int lab_set_up(void **state)
 {
+	const char *name = getenv("UBP_LAB_LEAD");
 	const uint32_t nop = ARM64_NOP;
 
 	(void)state;
 	assert_int_equal(run_begin(NULL, 0), 0);
-	lab_begin(&machine, (const uint8_t *)&nop, sizeof(nop), (uint64_t *)LAB_GATE);
+	if (name)
+		make_lead(name);
+	else
+		lab_begin(&machine, (const uint8_t *)&nop, sizeof(nop), (uint64_t *)LAB_GATE);
 	probe_make_for(lab.arch);
 	lab_cpu = 5;
 	lab.cpu_vaddr = (uint64_t)&lab_cpu;
@@ -81,7 +118,7 @@ void lab_random(uint64_t seed, struct run_regs *ret_regs)
 {
 	run_random(seed, ret_regs);
 	run_random_memory(seed);
-	ret_regs->pc = LAB_SITE;
+	ret_regs->pc = lab_start();
 }
 
 void lab_run_from(const struct run_regs *regs, struct run_end *ret_end)
@@ -92,9 +129,12 @@ void lab_run_from(const struct run_regs *regs, struct run_end *ret_end)
 
 void lab_run_at(uint64_t vaddr, const struct run_regs *regs, struct run_end *ret_end)
 {
+	bool is_entry = lab.detour.len && vaddr == LAB_BLOCK + lab.detour.entry_at;
 	struct run_regs start = *regs;
 
-	start.pc = vaddr;
+	if (lead.len && is_entry)
+		lab_jump_over_site();
+	start.pc = lead.len && (is_entry || vaddr == LAB_SITE) ? lab_start() : vaddr;
 	lab_run_from(&start, ret_end);
 }
 
@@ -134,7 +174,7 @@ void lab_run_function(const struct run_regs *regs, void (*fn)(void *arg), void *
 
 void lab_call_nested(void)
 {
-	((void (*)(long, const char *))LAB_SITE)(LAB_NESTED, lab.nested_text);
+	((void (*)(long, const char *))lab_start())(LAB_NESTED, lab.nested_text);
 }
 
 int lab_trap(const struct run_end *end)
@@ -172,7 +212,8 @@ bool lab_faulted(const struct run_end *end)
 void lab_assert_kept(const char *what, const struct run_regs *before, const uint8_t *stack,
 		     const struct run_end *end)
 {
-	uint64_t below = before->sp - BELOW_STACK - RUN_STACK;
+	uint64_t below = before->sp - BELOW_STACK - RUN_STACK, pushed = 0;
+	uint8_t want[RUN_STACK_SIZE];
 
 	for (size_t i = 0; i < 31; i++)
 		if (end->regs.x[i] != before->x[i])
@@ -189,9 +230,15 @@ void lab_assert_kept(const char *what, const struct run_regs *before, const uint
 	if (!stack)
 		return;
 	assert_true(below >= FRAME_LEN && below < RUN_STACK_SIZE);
-	/* Nothing above what programs may use, nothing further below than the frame. */
-	assert_memory_equal(end->stack + below, stack + below, RUN_STACK_SIZE - below);
-	assert_memory_equal(end->stack, stack, below - FRAME_LEN);
+	/* Nothing above what programs may use, nothing further below than the frame, which is below
+	 * what the lead takes at entry. */
+	memcpy(want, stack, sizeof(want));
+	if (lead.is_push) {
+		pushed = before->sp - lead.sp_down - RUN_STACK;
+		memcpy(want + pushed, end->stack + pushed, 16);
+	}
+	assert_memory_equal(end->stack + below, want + below, RUN_STACK_SIZE - below);
+	assert_memory_equal(end->stack, want, below - FRAME_LEN - lead.sp_down);
 }
 
 /* --- interruptions ------------------------------------------------------------------------ */

@@ -47,7 +47,6 @@ static void make_rings(void)
 	base = (uint8_t *)lab.control + RING_CONTROL_LEN;
 	lab.head = (struct ring_head *)base;
 	lab.table = (struct ring_thread *)(base + RING_TABLE_AT);
-	lab.comms = (char(*)[16])(base + RING_COMM_AT);
 	lab.ring = base + RING_RINGS_AT;
 	lab.key = ring_key(lab.machine->thread_pointer());
 }
@@ -148,8 +147,6 @@ void lab_reset(void)
 		.tid = LAB_TID,
 		.cpu_vaddr = lab.cpu_vaddr,
 	};
-	memset(lab.comms, 0, 16ul * RING_THREADS);
-	strcpy(lab.comms[at], "lab rat");
 	memset(lab.ring, 0xee, LAB_CAPACITY + RING_SLACK);
 	lab.control->owner = LAB_TID;
 	*lab.gate = (uintptr_t)lab.head;
@@ -342,7 +339,7 @@ enum lab_outcome lab_interpret(const struct detour_probe *probe, const struct ru
 				  .hit_vaddr = lab.machine->site,
 				  .duration_ns = lab.duration_ns,
 				  .vectors = &lab.vectors,
-				  .comm = lab.comms[lab.thread - lab.table] };
+				  .comm = "lab rat" };
 	int len;
 
 	lab.machine->to_user(regs, &user);
@@ -358,8 +355,10 @@ enum lab_outcome lab_interpret(const struct detour_probe *probe, const struct ru
 				    .ip = user.r[lab.machine->pc],
 				    .func = probe->is_return ? lab.machine->site : 0,
 				    .data_len = (uint32_t)len };
-	memcpy(r->comm, in.comm, 16);
+	strcpy(r->comm, in.comm);
 	lab.passes = filter_match(probe->filter, r);
+	if (detour_stops(probe->program, probe->filter))
+		return LAB_FAULT;
 	if (faults || has_endless(probe->program))
 		return LAB_FAULT;
 	return lab.passes ? LAB_RECORD : LAB_DROPPED;

@@ -70,7 +70,6 @@ struct lab {
 	struct ring_control *control;
 	struct ring_head *head;
 	struct ring_thread *table, *thread; /* that of this thread, or NULL */
-	char (*comms)[16];
 	uint8_t *ring;
 	uint64_t *gate; /* what the detour looks at */
 	uint64_t key;
@@ -136,7 +135,8 @@ const struct ring_record *lab_record_at(uint64_t at);
 enum lab_outcome {
 	LAB_RECORD,  /* lab.record is the event */
 	LAB_DROPPED, /* by the filter */
-	LAB_FAULT, /* some of the memory is not there, a string has no end, the record is too long */
+	LAB_FAULT, /* some of the memory is not there, a string has no end, the record is too long; or
+		    * only a stop can tell what is asked for */
 };
 
 /* What the interpreter does with such a hit. */

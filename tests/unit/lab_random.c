@@ -84,10 +84,6 @@ static void random_arg(char *to, size_t size, uint64_t *rng)
 	unsigned n_derefs = lab_upto(rng, 4);
 
 	if (lab_upto(rng, 12) == 0) {
-		snprintf(to, size, "$comm");
-		return;
-	}
-	if (lab_upto(rng, 12) == 0) {
 		snprintf(to, size, "\\%d:s%u", (int)run_next(rng), 8u << lab_upto(rng, 4));
 		return;
 	}
@@ -181,7 +177,8 @@ static void random_programs(void **state)
 	}
 	print_message("%zu programs, %zu bytes each, %u records, %u traps\n", n, code / n,
 		      counts.records, counts.traps);
-	assert_true(counts.records > PROGRAMS && counts.traps > PROGRAMS / 4);
+	/* Of HITS each: most of them read where there is no memory. */
+	assert_true(counts.records > PROGRAMS / 2 && counts.traps > PROGRAMS / 4);
 }
 
 /* --- random filters --------------------------------------------------------------------- */

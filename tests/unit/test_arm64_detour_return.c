@@ -215,6 +215,52 @@ static void is_lost(void **state)
 	assert_int_equal(end.regs.pc, LAB_TRAMPOLINE);
 }
 
+/* --- the kernel's ------------------------------------------------------------------------- */
+
+#define KERNELS (RUN_CODE + 0x34000) /* the start of a page */
+
+static void expect_left_to_tracer(uint64_t link)
+{
+	before.x[30] = after.x[30] = link;
+	memset(lab.hijacks, 0, LAB_HIJACKS_LEN);
+	assert_int_equal(go("the kernel's"), 0);
+	assert_null(lab_hijack_of(before.sp));
+}
+
+static uint64_t expect_return_to(uint64_t vaddr, uint64_t head)
+{
+	lab_return_to(vaddr, &before);
+	lab_return_to(vaddr, &after);
+	run_write_word(vaddr, INSN_BRK);
+	assert_int_equal(go("a return"), -1);
+	assert_int_equal(lab_record_at(head)->ret, vaddr);
+	lab_assert_over(before.sp);
+	return head + lab_record_at(head)->size;
+}
+
+/* An address that may be the kernel's: where a jump to another function may follow, it stays. */
+static void leaves_what_may_be_the_kernels(void **state)
+{
+	uint64_t head = lab.thread->head;
+	const uint64_t others[] = { 4, 8, 0x800, 0xffc };
+
+	(void)state;
+	lab.plan.leaves_kernel_return = true;
+	lab_function_build(1);
+	expect_left_to_tracer(KERNELS);
+	expect_left_to_tracer(0x7fffe000);
+	expect_left_to_tracer(0);
+	lab_expect_nothing(head);
+	/* Elsewhere in a page. */
+	for (size_t i = 0; i < N_ELEMS(others); i++)
+		head = expect_return_to(KERNELS + others[i], head);
+	/* Where none may follow, it is one like others. */
+	lab.plan.leaves_kernel_return = false;
+	lab_function_build(1);
+	head = expect_return_to(KERNELS, head);
+	lab_expect_nothing(head);
+}
+
 /* --- interrupted ---------------------------------------------------------------------------------- */
 
 static uint64_t first_head;
@@ -325,6 +371,7 @@ int main(void)
 		cmocka_unit_test_setup(jumps_to_itself, start),
 		cmocka_unit_test_setup(shares_a_stack_pointer, start),
 		cmocka_unit_test_setup(is_lost, start),
+		cmocka_unit_test_setup(leaves_what_may_be_the_kernels, start),
 		cmocka_unit_test_setup(is_interrupted_anywhere, start),
 		cmocka_unit_test_setup(is_taken_anywhere, start),
 		cmocka_unit_test_setup(leaves_signed_ones, start),

@@ -45,7 +45,7 @@ enum setup {
 	IMM14,
 	LITERAL,        /* imm19, to random data in the code */
 	CODE_REG,       /* rn leads into the code */
-	SIGNED,         /* likewise, signed with the modifier that the instruction has */
+	SIGNED,         /* rn leads into the code, signed with the modifier that the instruction has */
 	DATA_REG,       /* rn points to data */
 	CALL,           /* x8: getpid() */
 	MAY_FAULT = 16, /* always, here or on some machine */

@@ -69,7 +69,7 @@ static void returns(void **state)
 		"v=$retval",
 		"a=" R0 " v=" R4 " i=" PC " sp=%sp c=" R2 " d=" R3 " s=" R1,
 		"s=$stack0 ",
-		"c=$comm " OTHERS,
+		"c=+0(" R1 "):u8[3] " OTHERS,
 		"a=+0(" R1 "):u64 t=$stack1 u=+8(%sp):u64",
 	};
 	uint64_t head = lab.thread->head;
@@ -102,7 +102,7 @@ static void records_both_ways(void **state)
 	(void)state;
 	/* Return probes come last, whatever the order of definition is. */
 	lab_set_probe(1, false, "b=" R0 " c=+0(" R1 "):u8[9]", NULL);
-	lab_set_probe(2, true, "d=" R2 " e=$comm", NULL);
+	lab_set_probe(2, true, "d=" R2 " e=" R3 "", NULL);
 	lab_set_probe(3, false, "f=" R4 " g=" R0, "g == 1");
 	lab_set_probe(4, true, "h=" R4 " i=" R0, "i == 1");
 	lab_function_build(5);

@@ -245,7 +245,7 @@ static void check_hit(const char *args)
 static void walks_on_entry(void **state)
 {
 	static const char *const args[] = { "", "a=" R0 ":s64", "b=" R0 ":u8",
-					    "a=" R0 ":s32 s=+0(" R1 "):string c=$comm" };
+					    "a=" R0 ":s32 s=+0(" R1 "):string" };
 
 	(void)state;
 	n_records = n_traps = n_hijacked = n_longest = 0;

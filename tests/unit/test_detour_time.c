@@ -103,7 +103,7 @@ static void is_in_records(void **state)
 		"d=$duration:u64",
 		"d=$duration:u64 w=$duration:u32 h=$duration:x16 b=$duration:s8",
 		"d=$duration:b54@10/64 e=$duration:b3@5/8 s=+0(" R1 "):u64 w=$duration:x64",
-		"c=$comm d=$duration:u64 a=+0(" R1 "):u8[5]",
+		"d=$duration:u64 a=+0(" R1 "):u8[5]",
 	};
 	uint64_t head = lab.thread->head;
 
@@ -151,8 +151,8 @@ static void is_known_to_filters(void **state)
 		{ "d=$duration:u64", "d > 0", true, false },
 		{ "d=$duration:u64", "d == 0", false, true },
 		{ "d=$duration:u64", "d > 20000000000000000", false, false },
-		{ "d=$duration:u64 c=$comm", "d > 0 && c ~ \"*\"", true, false },
-		{ "d=$duration:u64 c=$comm", "c ~ \"*\" && d == 0", false, true },
+		{ "d=$duration:u64 c=+0(" R1 "):string", "d > 0 && c ~ \"*\"", true, false },
+		{ "d=$duration:u64 c=+0(" R1 "):string", "c ~ \"*\" && d == 0", false, true },
 		{ "d=$duration:b8@56/64", "d < 1", true, true },
 	};
 

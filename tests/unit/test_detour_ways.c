@@ -201,13 +201,54 @@ static void counts_what_filters_drop(void **state)
 	assert_int_equal(lab.head->dropped[100], N_ELEMS(drops));
 }
 
+/* Names are known to the tracer alone; what needs no name is decided before. */
+static void stops_for_names(void **state)
+{
+	static const struct {
+		const char *args, *filter;
+		int trap;
+	} rows[] = {
+		{ "a=" R0 ":s64 c=$comm", NULL, 0 },
+		{ "a=" R0 ":s64", "comm == \"lab rat\"", 0 },
+		{ "a=" R0 ":s64", "comm == \"another\"", 0 },
+		{ "a=" R0 ":s64", "comm == \"lab rat\" && a == 77", 0 },
+		{ "a=" R0 ":s64", "comm == \"lab rat\" && a == 78", -1 },
+		{ "a=" R0 ":s64", "a == 78 && comm ~ \"*\"", -1 },
+		{ "a=" R0 ":s64", "a == 78 || comm ~ \"*\"", 0 },
+		{ "a=" R0 ":s64", "!(comm ~ \"lab*\" || a == 77)", -1 },
+		{ "a=" R0 ":s64 c=$comm", "a > 77", -1 },
+		{ "a=" R0 ":s64 c=$comm", "c == \"lab rat\" && a > 77", -1 },
+	};
+	uint64_t head = lab.thread->head;
+
+	(void)state;
+	lab.plan.count_dropped = true;
+	for (unsigned i = 0; i < N_ELEMS(rows); i++) {
+		uint64_t dropped = lab.head->dropped[100];
+
+		lab_set_probe(0, false, rows[i].args, rows[i].filter);
+		lab_build_set(1);
+		assert_int_equal(go(rows[i].args), rows[i].trap);
+		lab_expect_nothing(head);
+		assert_int_equal(lab.head->dropped[100] - dropped, -rows[i].trap);
+		assert_int_equal(lab.detour.filters_done, 0);
+	}
+	/* Those before it are recorded, it and those behind it are the tracer's. */
+	lab_set_probe(0, false, PATH, NULL);
+	lab_set_probe(1, false, "c=$comm", NULL);
+	lab_set_probe(2, false, "d=" R2, NULL);
+	lab_build_set(3);
+	assert_int_equal(go("the second"), 1);
+	lab_expect_nothing(expect_record(head, 0));
+}
+
 static void records_several_probes(void **state)
 {
 	uint64_t head = lab.thread->head;
 
 	(void)state;
 	lab_set_probe(1, false, "b=" R1 " c=+0(" R1 "):u8[9]", "b == 1");
-	lab_set_probe(2, false, "d=" R2 " e=$comm", NULL);
+	lab_set_probe(2, false, "d=" R2 " e=" R3 "", NULL);
 	lab_set_probe(3, false, "f=" R4 " g=+0(" R3 "):u64 h=" V0 ":f64 i=" R0 "+" R2 "*8-5",
 		      NULL);
 	before.LAB_R3 = TEXT;
@@ -399,6 +440,7 @@ int main(void)
 		cmocka_unit_test_setup(counts_what_has_no_room, start),
 		cmocka_unit_test_setup(wraps_around, start),
 		cmocka_unit_test_setup(counts_what_filters_drop, start),
+		cmocka_unit_test_setup(stops_for_names, start),
 		cmocka_unit_test_setup(records_several_probes, start),
 		cmocka_unit_test_setup(refuses_what_it_cannot, start),
 		cmocka_unit_test_setup(survives_lost_memory, start),

@@ -174,9 +174,9 @@ static const struct {
 	bool rewound;
 } restarts[] = {
 	{ "not in a system call", -1, -512, (uint32_t)-512, false },
-	{ "likewise, as 32 bits", 0xffffffff, -512, (uint32_t)-512, false },
+	{ "not in a system call, as 32 bits", 0xffffffff, -512, (uint32_t)-512, false },
 	{ "ERESTARTSYS", 3, -512, 3, true },
-	{ "likewise, as 32 bits", 3, 0xfffffe00, 3, true },
+	{ "ERESTARTSYS, as 32 bits", 3, 0xfffffe00, 3, true },
 	{ "ERESTARTNOHAND", 72, -514, 72, true },
 	{ "ERESTART_RESTARTBLOCK", 162, -516, 0, true },
 	{ "EINTR stays", 256, -EINTR, (uint32_t)-EINTR, false },

@@ -27,6 +27,7 @@
 
 #include "engine/base/err.h"
 #include "engine/plant/memory_file.h"
+#include "tests/unit/temp.h"
 
 static struct ubp_err err;
 
@@ -129,11 +130,11 @@ static void refuses_unopened(int fd, const char *path)
 
 static void test_others(void **state)
 {
-	char folder[] = "/tmp/ubp-memory-file.XXXXXX", path[64];
+	char folder[TEMP_LEN], path[64];
 	int pipes[2];
 
 	(void)state;
-	assert_non_null(mkdtemp(folder));
+	temp_folder(folder);
 	snprintf(path, sizeof(path), "%s/memfd:ubp", folder);
 	refuses_unopened(open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666), path);
 	refuses_unopened(open(path, O_PATH | O_CLOEXEC), path);
@@ -174,12 +175,12 @@ static int forge(const char *folder)
 
 static void test_forged(void **state)
 {
-	char folder[] = "/tmp/ubp-memory-file.XXXXXX";
+	char folder[TEMP_LEN];
 	int status;
 	pid_t pid;
 
 	(void)state;
-	assert_non_null(mkdtemp(folder));
+	temp_folder(folder);
 	pid = fork();
 	if (pid == 0)
 		_exit(forge(folder));

@@ -21,6 +21,8 @@ static const struct {
 	{ { 0 }, RETURN_HIJACKED, NULL },
 	{ { .is_go = true }, RETURN_AT_RETS, "Go" },
 	{ { .hides_unwinder = true }, RETURN_AT_RETS, "no name" },
+	{ { .takes_return = true }, RETURN_AT_RETS, "off the stack" },
+	{ { .uses_return = true }, RETURN_AT_RETS, "who has called it" },
 	{ { .cannot_sign = true }, RETURN_AT_RETS, "sign" },
 	{ { .shadow_stack = true }, RETURN_AT_RETS, "are guarded" },
 	/* Marked, as distributions build everything: what counts is the machine. */
@@ -47,6 +49,21 @@ static void test_ways(void **state)
 		else
 			assert_null(why);
 	}
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	assert_true(return_way_uses_return("dlsym"));
+	assert_true(return_way_uses_return("___dlsym"));
+	assert_true(return_way_uses_return("_mcount"));
+	assert_false(return_way_uses_return("dlsym2"));
+	assert_false(return_way_uses_return("my_dlsym"));
+	assert_false(return_way_uses_return("dlsym+0x4"));
+	assert_false(return_way_uses_return("dlclose"));
+	assert_false(return_way_uses_return("_"));
+	assert_false(return_way_uses_return(""));
+	assert_false(return_way_uses_return(NULL));
 }
 
 static void test_status(void **state)
@@ -91,6 +108,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ways),
+		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_status),
 		cmocka_unit_test(test_cpuinfo),
 	};

@@ -360,7 +360,7 @@ static void handlers_record_amid_records(void **state)
 static void scribble(struct ring_target *t, uint64_t seed)
 {
 	uint64_t *words = (uint64_t *)t->region;
-	size_t table = RING_TABLE_AT / 8, comm = RING_COMM_AT / 8, rings = RING_RINGS_AT / 8;
+	size_t table = RING_TABLE_AT / 8, rings = RING_RINGS_AT / 8;
 
 	for (;;) {
 		uint64_t r = next_random(&seed), value = next_random(&seed);
@@ -369,7 +369,7 @@ static void scribble(struct ring_target *t, uint64_t seed)
 		switch (r >> 20 & 7) {
 		case 0: /* not where we would write to then */
 			if (r % 8 != 3 && r % 8 != 4)
-				words[table + r % (comm - table)] = value;
+				words[table + r % (rings - table)] = value;
 			break;
 		case 1:
 			words[rings + r % 6144] = value << 3;

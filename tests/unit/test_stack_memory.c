@@ -45,7 +45,7 @@ static void end_is_near(void **state)
 		uint8_t *at = map(prots[i]), word[8];
 		uint64_t vaddr = (uintptr_t)at;
 
-		stack_memory_begin(&memory, getpid(), vaddr + PAGE - 64);
+		stack_memory_begin(&memory, NULL, getpid(), vaddr + PAGE - 64);
 		assert_int_equal(memory.windows[memory.last].len, PAGE + 64);
 		assert_true(stack_memory_read(&memory, vaddr + 2 * PAGE - 8, word, 8));
 		assert_memory_equal(word, at + 2 * PAGE - 8, 8);
@@ -65,14 +65,14 @@ static void ahead(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(from); i++)
 		from[i] = (uint8_t)(i * 7 >> 3);
-	assert_int_equal(mem_read_ahead(getpid(), (uintptr_t)from + 5, to, 3), 3);
+	assert_int_equal(mem_read_ahead(NULL, getpid(), (uintptr_t)from + 5, to, 3), 3);
 	assert_memory_equal(to, from + 5, 3);
-	assert_int_equal(mem_read_ahead(getpid(), (uintptr_t)from + 5, to, 16 * PAGE),
+	assert_int_equal(mem_read_ahead(NULL, getpid(), (uintptr_t)from + 5, to, 16 * PAGE),
 			 16 * PAGE);
 	assert_memory_equal(to, from + 5, 16 * PAGE);
-	assert_int_equal(mem_read_ahead(getpid(), 8, to, 16), 0);
-	assert_int_equal(mem_read_ahead(getpid(), UINT64_MAX - 4, to, 16), 0);
-	assert_int_equal(mem_read_ahead(getpid(), (uintptr_t)from, to, 0), 0);
+	assert_int_equal(mem_read_ahead(NULL, getpid(), 8, to, 16), 0);
+	assert_int_equal(mem_read_ahead(NULL, getpid(), UINT64_MAX - 4, to, 16), 0);
+	assert_int_equal(mem_read_ahead(NULL, getpid(), (uintptr_t)from, to, 0), 0);
 }
 
 int main(void)

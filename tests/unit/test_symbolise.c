@@ -26,6 +26,7 @@
 #include "engine/stack/perf_map.h"
 #include "engine/stack/symbolise.h"
 #include "tests/unit/record_make.h"
+#include "tests/unit/temp.h"
 
 static struct stack_maps_set *set;
 static struct symboliser *symboliser;
@@ -175,16 +176,14 @@ static void finds_what_is_new(void **state)
 
 static void names_after_the_end(void **state)
 {
-	char path[] = "/tmp/ubp-symbolise-XXXXXX", command[8192], *text, *elsewhere;
-	int fd = mkstemp(path);
+	char path[TEMP_LEN], command[8192], *text, *elsewhere;
 	struct ubp_err err;
 	struct maps maps;
 	char line[4200];
 	FILE *file;
 
 	(void)state;
-	assert_true(fd >= 0);
-	close(fd);
+	temp_file(path);
 	snprintf(command, sizeof(command), "cp /proc/%d/exe %s", (int)getpid(), path);
 	assert_int_equal(system(command), 0);
 	start(false);

@@ -30,6 +30,7 @@
 #include "engine/object/file.h"
 #include "engine/object/ldcache.h"
 #include "engine/object/object.h"
+#include "tests/unit/temp.h"
 
 #define SHDRS_AT 0x1000
 #define DATA_AT  0x4000
@@ -203,11 +204,11 @@ static void write_file(const char *path, const char *text)
 /* What is no file is told apart without opening it: a fifo without a writer would block. */
 static void test_no_files(void **state)
 {
-	char folder[] = "/tmp/untrusted-XXXXXX", path[64];
+	char folder[TEMP_LEN], path[64];
 	struct stat st;
 
 	(void)state;
-	assert_non_null(mkdtemp(folder));
+	temp_folder(folder);
 	snprintf(path, sizeof(path), "%s/fifo", folder);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(file_open(path, &st), -EINVAL);
@@ -251,13 +252,13 @@ static pid_t live_in(const char *folder)
 /* The same absolute link means another file in another root. */
 static void test_links_in_root(void **state)
 {
-	char folder[] = "/tmp/untrusted-XXXXXX", path[192], target[64], inside[128];
+	char folder[TEMP_LEN], path[192], target[64], inside[128];
 	struct stat st, want;
 	pid_t pid;
 	int fd;
 
 	(void)state;
-	assert_non_null(mkdtemp(folder));
+	temp_folder(folder);
 	pid = live_in(folder);
 	if (pid == 0) {
 		rmdir(folder);

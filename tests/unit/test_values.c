@@ -30,6 +30,7 @@
 #include "tests/unit/probe_make.h"
 #include "tests/unit/record_make.h"
 #include "tests/unit/spec_fixture.h"
+#include "tests/unit/temp.h"
 
 #define N_ELEMS(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -164,7 +165,7 @@ static void floats(void **state)
 static bool passes(struct printer *p, const char *text);
 
 /* A locale with a decimal comma, in a folder of its own. */
-static bool set_comma(char folder[])
+static bool set_comma(char folder[TEMP_LEN])
 {
 	static const char source[] = "LC_NUMERIC\ndecimal_point \",\"\nthousands_sep \".\"\n"
 				     "grouping 3;3\nEND LC_NUMERIC\n"
@@ -172,7 +173,7 @@ static bool set_comma(char folder[])
 	char text[256];
 	FILE *file;
 
-	assert_non_null(mkdtemp(folder));
+	temp_folder(folder);
 	snprintf(text, sizeof(text), "%s/source", folder);
 	file = fopen(text, "w");
 	assert_non_null(file);
@@ -189,7 +190,7 @@ static bool set_comma(char folder[])
 /* A host program's locale is not ours. */
 static void floats_in_any_locale(void **state)
 {
-	char folder[] = "/tmp/test_values.XXXXXX", text[64];
+	char folder[TEMP_LEN], text[64];
 	struct printer *p = *state;
 	bool is_set = set_comma(folder);
 

@@ -90,6 +90,13 @@ static void refuses_who_pops_it(void **state)
 	assert_int_equal(lab_build(1, &err), -EOPNOTSUPP);
 }
 
+static int stop(void **state)
+{
+	(void)state;
+	lab.plan.leaves_kernel_return = false;
+	return 0;
+}
+
 /* --- calls in calls --------------------------------------------------------------------------- */
 
 static void calls_itself(void **state)
@@ -201,6 +208,97 @@ static void is_lost(void **state)
 	lab_run_at(LAB_BODY, &before, &end);
 	lab_assert_kept("lost", &after, NULL, &end);
 	assert_true(end.pc > LAB_RETURN_CODE && end.pc < LAB_RETURN_CODE + UBP_RETURN_CODE_MAX);
+}
+
+/* --- beside the kernel's return probes ---------------------------------------------------------- */
+
+#define KERNELS RUN_BASE /* the start of a page */
+
+static void expect_left_to_tracer(uint64_t link)
+{
+	run_word word = (run_word)link;
+
+	run_write(before.gpr[SP], &word, sizeof(word));
+	memset(lab.hijacks, 0, LAB_HIJACKS_LEN);
+	assert_int_equal(go("the kernel's", NULL, NULL), 0);
+	assert_int_equal(word_at(before.gpr[SP]), link);
+	assert_null(lab_hijack_of(before.gpr[SP]));
+}
+
+/* The address that stands there may be the kernel's: where a jump to another function may follow, it stays. */
+static void leaves_what_may_be_the_kernels(void **state)
+{
+	uint64_t head = lab.thread->head;
+	const uint64_t others[] = { 1, 8, 0x800, 0xfff };
+	struct run_regs returned = after;
+
+	(void)state;
+	lab.plan.leaves_kernel_return = true;
+	lab_function_build(1);
+	assert_int_equal(go("not the kernel's", NULL, NULL), -1);
+	head = expect_record(head, 0);
+	after.gpr[SP] = before.gpr[SP];
+	expect_left_to_tracer(KERNELS);
+	expect_left_to_tracer(0x7fffe000);
+	expect_left_to_tracer(0);
+	lab_expect_nothing(head);
+	after = returned;
+	/* Elsewhere in a page. */
+	for (size_t i = 0; i < N_ELEMS(others); i++) {
+		run_plant_exit(KERNELS + others[i], 0);
+		lab_return_to(KERNELS + others[i], &before);
+		assert_int_equal(go("in a page", NULL, NULL), -1);
+		assert_int_equal(lab_record_at(head)->ret, KERNELS + others[i]);
+		head += lab_record_at(head)->size;
+	}
+	/* Where none may follow, it is one like others. */
+	lab.plan.leaves_kernel_return = false;
+	lab_function_build(1);
+	run_plant_exit(KERNELS, 0);
+	lab_return_to(KERNELS, &before);
+	assert_int_equal(go("none follows", NULL, NULL), -1);
+	lab_assert_over(before.gpr[SP]);
+	assert_int_equal(lab_record_at(head)->ret, KERNELS);
+	lab_expect_nothing(head + lab_record_at(head)->size);
+}
+
+/*
+ * The function has jumped to another one with a uretprobe, so the kernel's address stands in the word, and
+ * the kernel sends the thread to the return code. A word further down holds our address: of a call that
+ * longjmp() skipped.
+ */
+static void comes_from_the_kernel(void **state)
+{
+#if RUN_BITS == 32
+	/* movl $0x7fff0000,(%esp); lea 4(%esp),%esp; jmp LAB_RETURN_CODE */
+	uint8_t code[] = { 0xc7, 0x04, 0x24, 0,    0, 0xff, 0x7f, 0x8d,
+			   0x64, 0x24, 4,    0xe9, 0, 0,    0,    0 };
+#else
+	/* movq $0x7fff0000,(%rsp); lea 8(%rsp),%rsp; jmp LAB_RETURN_CODE */
+	uint8_t code[] = { 0x48, 0xc7, 0x04, 0x24, 0,    0, 0xff, 0x7f, 0x48,
+			   0x8d, 0x64, 0x24, 8,    0xe9, 0, 0,    0,    0 };
+#endif
+	int32_t disp = (int32_t)(LAB_RETURN_CODE - (LAB_BODY + sizeof(code)));
+	uint64_t head = lab.thread->head;
+
+	(void)state;
+	memcpy(code + sizeof(code) - sizeof(disp), &disp, sizeof(disp));
+	body(code, sizeof(code));
+	lab_function_build(1);
+	for (unsigned down = 1; down <= 8; down++) {
+		uint64_t stale = before.gpr[SP] - RUN_WORD * down;
+		run_word ours = LAB_RETURN_CODE, home = LAB_HOME;
+
+		memset(lab.hijacks, 0, LAB_HIJACKS_LEN);
+		run_write(before.gpr[SP], &home, sizeof(home));
+		run_write(stale, &ours, sizeof(ours));
+		lab.hijacks[stale / 8 % LAB_HIJACKS] =
+			(struct guard_hijack){ .word = stale, .real = 16, .back = 16 };
+		assert_int_equal(go("from the kernel", NULL, NULL), -1);
+		head = expect_record(head, 0);
+		lab_assert_over(before.gpr[SP]);
+	}
+	lab_expect_nothing(head);
 }
 
 /* --- interrupted ---------------------------------------------------------------------------------- */
@@ -337,6 +435,8 @@ int main(void)
 		cmocka_unit_test_setup(jumps_to_itself, start),
 		cmocka_unit_test_setup(pops_arguments, start),
 		cmocka_unit_test_setup(is_lost, start),
+		cmocka_unit_test_setup_teardown(leaves_what_may_be_the_kernels, start, stop),
+		cmocka_unit_test_setup(comes_from_the_kernel, start),
 		cmocka_unit_test_setup(is_interrupted_anywhere, start),
 		cmocka_unit_test_setup(is_unwound_anywhere, start),
 	};

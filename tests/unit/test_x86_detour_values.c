@@ -61,7 +61,7 @@ static void fill(const struct fake_memory *memory)
 	}
 }
 
-static void check_hit(const char *what, const struct ubp_regs *user, const char *comm)
+static void check_hit(const char *what, const struct ubp_regs *user)
 {
 	uint64_t head = lab.thread->head = 64;
 	struct run_regs before = { .flags = 0x202 };
@@ -70,8 +70,6 @@ static void check_hit(const char *what, const struct ubp_regs *user, const char 
 
 	for (size_t i = 0; i < 16; i++)
 		before.gpr[i] = user->r[user_of[i]];
-	memset(lab.comms[lab.thread - lab.table], 0, 16);
-	memcpy(lab.comms[lab.thread - lab.table], comm, strnlen(comm, 15));
 	outcome = lab_interpret(&lab.probes[0], &before);
 	lab_run(&before, &end);
 	lab_assert_kept(what, &before, NULL, &end);
@@ -116,7 +114,7 @@ static void check_row(const json_t *row)
 	for (size_t i = 0; arena_hit(&arena, point, i, &user, &comm); i++) {
 		lab.thread->limit = LAB_CAPACITY - RING_SLACK;
 		fill(&arena.memory);
-		check_hit(args, &user, comm);
+		check_hit(args, &user);
 	}
 	map_all(&arena.memory, false);
 	munmap((void *)(uintptr_t)ARENA_EDGE, 0x2000); /* some of it may be cut off */

@@ -321,6 +321,64 @@ static void test_no_entry(void **state)
 	assert_int_equal(test_behind(), 46);
 }
 
+/* The tracer has ended in good order, and the same functions return. */
+static void leave(void)
+{
+	memcpy(area_space.area_rw[0] + UBP_AREA_TRAMPOLINE, area_arch()->way_home,
+	       area_arch()->swbp_len);
+}
+
+static void test_returns_left(void **state)
+{
+	leave();
+	test_returns(state);
+}
+
+static void test_many_arguments_left(void **state)
+{
+	leave();
+	test_many_arguments(state);
+}
+
+static void test_no_entry_left(void **state)
+{
+	leave();
+	test_no_entry(state);
+}
+
+/* All registers and flags of who returns by the table are those of the function. */
+static void test_registers_left(void **state)
+{
+	/* mov %rsp,%rax; ret.  mov (%rsp),%rax; ret.  movl to (%rsp), movl to 4(%rsp); ret. */
+	const uint8_t word[] = { 0x48, 0x89, 0xe0, 0xc3 };
+	const uint8_t real[] = { 0x48, 0x8b, 0x04, 0x24, 0xc3 };
+	uint8_t moved[] = { 0xc7, 0x04, 0x24, 0, 0, 0, 0, 0xc7, 0x44, 0x24, 4, 0, 0, 0, 0, 0xc3 };
+	uint64_t trampoline = area_space.area[0] + UBP_AREA_TRAMPOLINE, vaddr;
+	struct area_regs in, got;
+	struct guard_return *entry;
+
+	(void)state;
+	leave();
+	memcpy(moved + 3, &trampoline, 4);
+	memcpy(moved + 11, (uint8_t *)&trampoline + 4, 4);
+	vaddr = area_text(0x40, moved, sizeof(moved));
+	for (uint64_t seed = 1; seed < 20; seed++) {
+		random_regs(seed, &in);
+		area_call(area_text(0, word, sizeof(word)), &in, &got);
+		entry = &area_space.returns[got.gpr[0] >> 3 & (AREA_RETURNS - 1)];
+		entry->word = got.gpr[0];
+		area_call(area_text(0, real, sizeof(real)), &in, &got);
+		entry->real = got.gpr[0];
+		got.gpr[0] = in.gpr[0];
+		in.flags = got.flags;
+		in.gpr[4] = got.gpr[4];
+		area_call(vaddr, &in, &got);
+		assert_memory_equal(got.gpr, in.gpr, sizeof(in.gpr));
+		assert_int_equal(got.flags, in.flags);
+		assert_memory_equal(got.xmm, in.xmm, sizeof(in.xmm));
+	}
+}
+
 typedef unsigned recursion(unsigned depth);
 RAW static unsigned recurse(unsigned depth);
 static recursion *volatile recurse_again = recurse;
@@ -856,6 +914,10 @@ int main(void)
 		TEST(test_unwinder),
 		TEST(test_many_arguments),
 		TEST(test_no_entry),
+		TEST(test_returns_left),
+		TEST(test_many_arguments_left),
+		TEST(test_no_entry_left),
+		TEST(test_registers_left),
 		TEST(test_recursion),
 		TEST(test_foreign_trap),
 		TEST(test_sent),

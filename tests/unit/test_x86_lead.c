@@ -21,6 +21,7 @@
 #include "arch/x86/x86.h"
 #include "engine/base/err.h"
 #include "engine/fetch/fetch.h"
+#include "tests/unit/behind_lead.h"
 #include "tests/unit/probe_make.h"
 
 #define BIT(reg) (1u << (reg))
@@ -128,6 +129,13 @@ static const struct vector vectors[] = {
 	  .len = 2,
 	  .sets = FLAGS,
 	  .stores = true },
+	{ .what = "movq %xmm0,%xmm1",
+	  .bits = 64,
+	  .code = { 0x66, 0x0f, 0xd6, 0xc1 },
+	  .len = 4,
+	  .sets = FLAGS },
+	{ .what = "movq2dq %mm1,%xmm0", .bits = 64, .code = { 0xf3, 0x0f, 0xd6, 0xc1 } },
+	{ .what = "movdq2q %xmm1,%mm0", .bits = 64, .code = { 0xf2, 0x0f, 0xd6, 0xc1 } },
 	{ .what = "test %rdi,%rdi",
 	  .bits = 64,
 	  .code = { 0x48, 0x85, 0xff },
@@ -282,25 +290,6 @@ static void stands(void **state)
 
 #ifdef __x86_64__
 
-static void run(const char *lead, const char *test)
-{
-	char self[4096] = "", command[sizeof(self) + 128];
-	FILE *f = fopen("/proc/self/cmdline", "r");
-	char *slash;
-	int status;
-
-	assert_non_null(f);
-	assert_true(fread(self, 1, sizeof(self) - 1, f) > 0);
-	fclose(f);
-	slash = strrchr(self, '/');
-	assert_non_null(slash);
-	slash[1] = '\0';
-	snprintf(command, sizeof(command), "UBP_SLOWER=20 UBP_LAB_LEAD=%s exec %s%s", lead, self, test);
-	status = system(command);
-	if (status != 0)
-		fail_msg("%s behind %s: status 0x%x", test, lead, (unsigned)status);
-}
-
 static void detours_behind(void **state)
 {
 	static const char *const tests[] = { "test_detour_ways", "test_detour_return",
@@ -309,14 +298,15 @@ static void detours_behind(void **state)
 	char i386[64];
 
 	(void)state;
+	setenv("UBP_SLOWER", "20", 1);
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
 		snprintf(i386, sizeof(i386), "%s_i386", tests[i]);
-		run("push", tests[i]);
-		run("push", i386);
+		behind_lead("push", tests[i]);
+		behind_lead("push", i386);
 	}
 	/* Random programs read below the stack pointer, too, where a push has been. */
-	run("lea", "test_x86_detour");
-	run("lea", "test_x86_detour_i386");
+	behind_lead("lea", "test_x86_detour");
+	behind_lead("lea", "test_x86_detour_i386");
 }
 
 #else

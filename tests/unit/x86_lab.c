@@ -91,7 +91,7 @@ static const struct lab_machine machine = {
 };
 
 /*
- * What test_detour_lead has the others run with: a lead in front of the site, and a window that
+ * What test_x86_lead has the other tests run with: a lead in front of the site, and a window that
  * takes it back, so that nobody behind it sees that it was there.
  */
 static const struct {

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Processes in one memory (vfork(), clone(CLONE_VM)) meet the same breakpoints, but each has signal
+ * actions of its own. So each of them gets the guard before the first breakpoint is written.
+ *
+ * A child has the actions that its mother had when the kernel began to make it, and her memory as
+ * it is later: the kernel waits in between for what others do with that memory. So a child of fork(),
+ * too, might have our breakpoints and not the guard. Births that have begun before the guard are awaited, behind it and
+ * before the first breakpoint: threads that run are stopped once, and those that sleep are in
+ * other calls, or wait for a vfork() child that was told.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include "arch/host.h"
+#include "engine/base/err.h"
+#include "engine/event/clock.h"
+#include "engine/plant/plant_update.h"
+#include "engine/trace/attach.h"
+#include "engine/trace/hold.h"
+#include "engine/trace/task.h"
+
+#define HOLD_MS 200
+#define WAIT_NS 2000000000ULL /* for one that can't be stopped, or for a birth */
+
+static struct process *find(const struct space *space, pid_t pid)
+{
+	struct process *p = space->processes;
+
+	while (p && p->pid != pid)
+		p = p->next;
+	return p;
+}
+
+static struct process *next_unguarded(const struct space *space)
+{
+	struct process *p = space->processes;
+
+	while (p && p->is_guarded)
+		p = p->next;
+	return p;
+}
+
+/* Whose child lives in the same memory: the guard is to know its action of SIGTRAP, not the child's. */
+static struct process *eldest(const struct space *space)
+{
+	for (struct process *p = space->processes; p->next; p = p->next)
+		if (!find(space, task_ppid(p->pid)))
+			return p;
+	return space->processes;
+}
+
+/* One of @p's threads: held already, or (it was born meanwhile) now. NULL: that can't be, or it has ended. */
+static struct tracee *try_hold(const struct update *u, const struct process *p)
+{
+	pid_t pid = p->pid, *tids;
+	struct tracee *t = p->tracees;
+	struct stop stop;
+	size_t n = 0;
+
+	while (t && !t->held)
+		t = t->next;
+	tids = t ? NULL : space_ids(u->tracer, u->space, p, &n);
+	for (size_t i = 0; tids && i < n && !t && find(u->space, pid) == p; i++) {
+		t = map_get(&u->tracer->tracees, (uint64_t)tids[i]);
+		if (!t)
+			continue;
+		if (strchr("DZX", task_state(tids[i])) || attach_hold(u->tracer, t) != 1)
+			t = NULL;
+		/* It has ended, or is in its new image. */
+		if (!t && wait_look(tids[i], &stop) == 1)
+			tracer_dispatch(u->tracer, &stop);
+	}
+	ids_give(u->tracer, tids);
+	return t;
+}
+
+/* It may be waiting for a disk, in front of its exec. */
+static struct tracee *hold(const struct update *u, const struct process *p)
+{
+	uint64_t begun = event_clock_now(CLOCK_KIND_MONO), spin = 0;
+	struct tracee *t;
+	pid_t pid = p->pid;
+
+	while (!(t = try_hold(u, p)) && find(u->space, pid) == p &&
+	       event_clock_now(CLOCK_KIND_MONO) - begun < WAIT_NS)
+		wait_a_little(&spin);
+	return t;
+}
+
+static int guard(const struct update *u, struct process *p, struct ubp_err *err)
+{
+	struct tracee *t = hold(u, p);
+	struct ubp_regs regs;
+	pid_t pid = p->pid;
+	int rc;
+
+	if (!t)
+		return find(u->space, pid) ? ubp_fail(err, EBUSY,
+						      "process %d, which shares its memory, "
+						      "cannot be stopped",
+						      (int)pid)
+					   : 0;
+	rc = ubp_host_get_regs(t->tid, &regs);
+	if (rc == 0)
+		rc = guard_install(u->tracer, t, &regs, err);
+	if (rc == 0)
+		guard_open_masks(u->tracer, t, &u->maps);
+	if (rc != -ESRCH)
+		return rc;
+	/* Killed while it was held: it runs no more. */
+	p = find(u->space, pid);
+	if (p)
+		p->is_guarded = true;
+	return 0;
+}
+
+static bool is_here(const struct update *u, unsigned n_execs)
+{
+	return tracer_has_same(u->tracer, u->t, u->tid, n_execs);
+}
+
+/* Does @t, which sleeps, wait for its vfork() child, and not yet for that to be made? */
+static bool is_mother(const struct update *u, const struct tracee *t)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&u->tracer->processes, &pos, NULL, &value)) {
+		const struct process *p = value;
+
+		/* Of those that were there before nobody has told which thread it was. */
+		if (p->born_of == t->tid ? p->is_vforked
+					 : !p->born_of && p->space == u->space &&
+						   task_ppid(p->pid) == t->process->pid)
+			return true;
+	}
+	return false;
+}
+
+static bool gives_birth(const struct update *u, const struct tracee *t)
+{
+	const uint16_t *nr = u->space->arch->nr_births;
+
+	if (t->held || !t->left_alone)
+		return false;
+	while (*nr && *nr != t->asleep_in)
+		nr++;
+	return *nr && !is_mother(u, t);
+}
+
+/* Of the threads @tids those that do: their number, and they come first. */
+static size_t births(const struct update *u, pid_t *tids, size_t n)
+{
+	size_t n_left = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct tracee *t = map_get(&u->tracer->tracees, (uint64_t)tids[i]);
+
+		if (t && t->process->space == u->space && gives_birth(u, t))
+			tids[n_left++] = tids[i];
+	}
+	return n_left;
+}
+
+/* Those that are born without the guard are told, and get it, before this returns. */
+static int await_births(const struct update *u, unsigned n_execs, struct ubp_err *err)
+{
+	uint64_t begun = event_clock_now(CLOCK_KIND_MONO), spin = 0;
+	pid_t *tids;
+	size_t n;
+	bool all;
+
+	tids = space_ids(u->tracer, u->space, NULL, &n);
+	if (!tids)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	/* Whoever has been seen elsewhere once begins the next one with the guard. */
+	do {
+		all = hold_running(u->tracer, u->space, HOLD_MS);
+		n = is_here(u, n_execs) ? births(u, tids, n) : 0;
+		hold_end(u->tracer, u->space, u->t);
+		if (n)
+			wait_a_little(&spin);
+	} while (all && n && event_clock_now(CLOCK_KIND_MONO) - begun < WAIT_NS);
+	ids_give(u->tracer, tids);
+	return all ? 0
+		   : ubp_fail(err, ETIMEDOUT, "threads of process %d cannot be stopped",
+			      (int)task_tgid(u->tid));
+}
+
+static int guard_all(struct update *u, struct ubp_err *err)
+{
+	bool alone = u->space->refs == 2 && /* with ours */
+		     u->t->process->n_tracees == 1;
+	unsigned n_execs = u->t->n_execs;
+	int rc = 0;
+
+	for (struct process *p = eldest(u->space); rc == 0 && p;
+	     p = rc == 0 ? next_unguarded(u->space) : NULL) {
+		if (p == u->t->process)
+			rc = guard_install(u->tracer, u->t, &u->at, err);
+		else if (!p->is_guarded)
+			rc = guard(u, p, err);
+		if (!is_here(u, n_execs))
+			return ubp_fail(err, ESRCH, "thread %d has ended", (int)u->tid);
+	}
+	if (rc == 0 && !alone)
+		rc = await_births(u, n_execs, err);
+	if (!is_here(u, n_execs))
+		return ubp_fail(err, ESRCH, "thread %d has ended", (int)u->tid);
+	if (rc == 0 && next_unguarded(u->space))
+		rc = ubp_fail(err, EBUSY, "process %d, which shares its memory, has no guard",
+			      (int)next_unguarded(u->space)->pid);
+	for (struct tracee *t = NULL; rc < 0 && (t = space_next(u->space, t));)
+		if (t->held && t != u->t)
+			attach_let_go(t);
+	return rc;
+}
+
+int sharers_guard(struct update *u, struct ubp_err *err)
+{
+	struct space *space = u->space;
+	int rc;
+
+	/* Its processes may end meanwhile. */
+	space->refs++;
+	rc = guard_all(u, err);
+	space_put(u->tracer, space);
+	return rc;
+}
+
+int plant_guard(struct tracer *tracer, struct tracee *t, struct ubp_err *err)
+{
+	const struct plant_space *ps = t->process->space->plant;
+	struct ubp_regs regs;
+	struct maps maps;
+	int rc;
+
+	/* Nothing is planted yet: it is among those that get it then. */
+	if (!ps || !ps->stub || !ps->data || ps->closing || t->process->is_guarded)
+		return 0;
+	rc = maps_read(t->tid, &maps, err);
+	if (rc < 0)
+		return rc;
+	rc = ubp_host_get_regs(t->tid, &regs);
+	rc = rc == 0 ? guard_install(tracer, t, &regs, err)
+		     : ubp_fail(err, -rc, "thread %d has ended", (int)t->tid);
+	if (rc == 0)
+		guard_open_masks(tracer, t, &maps);
+	maps_free(&maps);
+	return rc;
+}

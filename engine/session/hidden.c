@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * A uprobe of the kernel's that comes to one of our breakpoints finds what it would write there
+ * itself. From then on it has the hits; and when it goes, it takes the breakpoint out. Nothing
+ * tells us so in time, but at the end it is looked for.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/object/object.h"
+#include "engine/plant/jump.h"
+#include "engine/session/session.h"
+
+/* Is what we have written there no longer there? */
+static bool is_gone(const struct space *space, struct mem_view *view, const struct site *site)
+{
+	const struct site_jump *jump = site->rung == SITE_JUMPED ? site->jump : NULL;
+	const uint8_t *ours = jump ? jump->bytes : space->arch->swbp;
+	size_t len = space->arch->swbp_len;
+	uint8_t now[UBP_INSN_MAX];
+
+	return mem_view_peek(view, site->vaddr, now, len) == len && memcmp(now, ours, len) != 0;
+}
+
+/* Nothing hides from us behind the first instruction. */
+static bool is_hidden(const struct space *space, struct mem_view *view, const struct site *site,
+		      const struct uprobe *probe)
+{
+	if (!site->planted || site->rests || site->is_patched || site_behind(site, probe))
+		return false;
+	return probe->is_taken || is_gone(space, view, site);
+}
+
+/* By place: many are in one page. */
+void hidden_look(const struct ubp_session *s)
+{
+	struct object_page page = { 0 };
+
+	for (size_t i = 0; s->plant.by_place && i < s->plant.n_probes; i++) {
+		struct uprobe *u = s->plant.by_place[i];
+
+		if (u->stats.sites > u->stats.behind)
+			u->is_taken = object_has_kernel_uprobe(s->probes[u->number]->object,
+							       u->foffset, &page);
+	}
+}
+
+void hidden_tell(struct ubp_session *s, const struct process *p)
+{
+	const struct plant_space *ps = p->space->plant;
+	struct mem_view view = { .mem = &p->space->mem };
+	const struct uprobe *first = NULL;
+	struct site **sites = NULL;
+	size_t n_sites = 0;
+	unsigned n = 0;
+
+	if (ps && !ps->closing)
+		sites = plant_sites_by_place(ps, &n_sites);
+	for (size_t k = 0; k < n_sites; k++) {
+		const struct site *site = sites[k];
+
+		for (size_t i = 0; i < site->n_probes; i++) {
+			struct uprobe *probe = site->probes[i];
+
+			if (!is_hidden(p->space, &view, site, probe))
+				continue;
+			if (!first || probe->number < first->number)
+				first = probe;
+			n++;
+			__atomic_store_n(&probe->stats.hidden, probe->stats.hidden + 1,
+					 __ATOMIC_RELAXED);
+		}
+	}
+	free(sites);
+	if (!n)
+		return;
+	session_warn(s,
+		     "process %d: a uprobe of the kernel's, or another's breakpoint, is or was "
+		     "where %s%s stands: hits there are missing (--beside-kernel)",
+		     (int)p->pid, first->what, n > 1 ? ", and not it alone," : "");
+}

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Processes that start while the session runs: what the finder of them is told, and what the
+ * tracing thread does with those that it finds.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/event/clock.h"
+#include "engine/object/file.h"
+#include "engine/object/maps.h"
+#include "engine/session/session.h"
+#include "engine/trace/attach.h"
+#include "engine/trace/exec_hold.h"
+#include "engine/trace/permission.h"
+#include "engine/trace/task.h"
+
+#define MEANWHILE_MAX 4    /* seized at once in the middle of something else */
+#define GONE_MS       2000 /* numbers are not given out again so soon */
+
+static uint64_t now_ms(void)
+{
+	return event_clock_now(CLOCK_KIND_MONO) / 1000000;
+}
+
+static void tidy(struct map *times, uint64_t now)
+{
+	size_t pos = 0;
+	uint64_t pid;
+	void *value;
+
+	while (map_next(times, &pos, &pid, &value))
+		if (now - (uint64_t)(uintptr_t)value > GONE_MS) {
+			map_remove(times, pid);
+			pos = 0;
+		}
+}
+
+/* @times: .gone, .executed or .young, by their time alone believed for a while. */
+static void note_time(struct ubp_session *s, struct map *times, pid_t pid)
+{
+	uint64_t now = now_ms();
+
+	if (now - s->tidied_ms > GONE_MS) {
+		s->tidied_ms = now;
+		tidy(&s->gone, now);
+		tidy(&s->executed, now);
+		tidy(&s->young, now);
+	}
+	(void)map_put(times, (uint64_t)pid, (void *)(uintptr_t)now);
+}
+
+static bool is_fresh(const struct map *times, pid_t pid)
+{
+	uint64_t when = (uint64_t)(uintptr_t)map_get(times, (uint64_t)pid);
+
+	return when && now_ms() - when <= GONE_MS;
+}
+
+bool newcomers_has_executed(struct ubp_session *s, pid_t pid)
+{
+	bool has;
+
+	pthread_mutex_lock(&s->lock);
+	has = is_fresh(&s->executed, pid);
+	pthread_mutex_unlock(&s->lock);
+	return has;
+}
+
+void session_mark_known(struct ubp_session *s, pid_t pid, bool known)
+{
+	pthread_mutex_lock(&s->lock);
+	if (known)
+		(void)map_put(&s->known, (uint64_t)pid, s);
+	else
+		map_remove(&s->known, (uint64_t)pid);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void session_count_process(struct ubp_session *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->n_processes++;
+	pthread_mutex_unlock(&s->lock);
+}
+
+static bool is_young(struct ubp_session *s, pid_t pid)
+{
+	bool young;
+
+	pthread_mutex_lock(&s->lock);
+	young = is_fresh(&s->young, pid);
+	pthread_mutex_unlock(&s->lock);
+	return young;
+}
+
+void session_mark_gone(struct ubp_session *s, pid_t pid)
+{
+	pthread_mutex_lock(&s->lock);
+	if (map_remove(&s->known, (uint64_t)pid))
+		note_time(s, &s->gone, pid);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void session_count_late(struct ubp_session *s, pid_t pid)
+{
+	pthread_mutex_lock(&s->lock);
+	if (!is_fresh(&s->gone, pid)) { /* it may have been found several times */
+		s->n_too_late++;
+		note_time(s, &s->gone, pid);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+bool newcomers_is_known(void *ctx, pid_t pid)
+{
+	struct ubp_session *s = ctx;
+	bool known;
+
+	pthread_mutex_lock(&s->lock);
+	known = map_get(&s->known, (uint64_t)pid) || map_get(&s->excluded, (uint64_t)pid) ||
+		map_get(&s->given_up, (uint64_t)pid) || is_fresh(&s->gone, pid);
+	pthread_mutex_unlock(&s->lock);
+	return known;
+}
+
+/* A new program under this pid: what was tried before says nothing about it. */
+static void is_new(void *ctx, pid_t pid, bool executed)
+{
+	struct ubp_session *s = ctx;
+
+	pthread_mutex_lock(&s->lock);
+	note_time(s, &s->young, pid);
+	if (executed)
+		note_time(s, &s->executed, pid);
+	map_remove(&s->given_up, (uint64_t)pid);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* The program of process @pid. */
+static int find_program(pid_t pid, uint64_t *ret_dev, uint64_t *ret_ino)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	return file_identity(path, ret_dev, ret_ino);
+}
+
+static bool is_own_program(const struct ubp_session *s, uint64_t dev, uint64_t ino)
+{
+	return ino && dev == s->own_dev && ino == s->own_ino;
+}
+
+/* Another tracer of our kind: it must be free to stop and wake its own. */
+static bool is_ubp(const struct ubp_session *s, pid_t pid)
+{
+	uint64_t dev, ino;
+
+	return find_program(pid, &dev, &ino) == 0 && is_own_program(s, dev, ino);
+}
+
+enum finder_verdict newcomers_wants(void *ctx, pid_t pid)
+{
+	struct ubp_session *s = ctx;
+	struct ubp_err err;
+	struct maps maps;
+	pid_t tid = task_live_thread(pid);
+	bool found;
+
+	if (!tid || (maps_read(tid, &maps, &err) < 0 && !task_live_thread(pid)))
+		return FINDER_ENDED;
+	found = plant_wants(&s->plant, &maps) && !is_ubp(s, tid);
+	/* One that ends has none, from some moment on. */
+	if (maps.n == 0 && task_is_ending(tid)) {
+		maps_free(&maps);
+		return FINDER_ENDED;
+	}
+	maps_free(&maps);
+	return found ? FINDER_WANTED : FINDER_NOT_YET;
+}
+
+static void add(struct ubp_session *s, struct pid_list *list, pid_t pid)
+{
+	pthread_mutex_lock(&s->lock);
+	/* Whom there is no memory for the finder tells again. */
+	(void)pid_list_add(list, pid);
+	pthread_mutex_unlock(&s->lock);
+	tracer_wake(&s->tracer);
+}
+
+/* All of it, and it is empty then. To be freed. */
+static struct pid_list take(struct ubp_session *s, struct pid_list *list)
+{
+	struct pid_list all;
+
+	pthread_mutex_lock(&s->lock);
+	all = *list;
+	*list = (struct pid_list){ 0 };
+	pthread_mutex_unlock(&s->lock);
+	return all;
+}
+
+/* The first of it, or with @newest the last. 0: there is none. */
+static pid_t take_one(struct ubp_session *s, struct pid_list *list, bool newest)
+{
+	pid_t pid = 0;
+
+	pthread_mutex_lock(&s->lock);
+	if (list->n) {
+		pid = newest ? list->v[list->n - 1] : list->v[0];
+		list->n--;
+		if (!newest)
+			memmove(list->v, list->v + 1, list->n * sizeof(*list->v));
+	}
+	pthread_mutex_unlock(&s->lock);
+	return pid;
+}
+
+static void found(void *ctx, pid_t pid)
+{
+	struct ubp_session *s = ctx;
+
+	add(s, &s->candidates, pid);
+}
+
+static void executes(void *ctx, pid_t tid)
+{
+	struct ubp_session *s = ctx;
+
+	add(s, &s->executors, tid);
+}
+
+static void loads(void *ctx, pid_t tid)
+{
+	struct ubp_session *s = ctx;
+
+	add(s, &s->loaders, tid);
+}
+
+/*
+ * One that may not be looked at, or has ended, may be anything; and so may a file of another file system, which may
+ * show one of ours under another number (overlayfs).
+ */
+static bool runs_other(void *ctx, pid_t pid)
+{
+	const struct ubp_session *s = ctx;
+	uint64_t dev, ino;
+
+	if (find_program(pid, &dev, &ino) < 0)
+		return false;
+	for (const struct session_file *f = s->files; f; f = f->next)
+		if (f->dev != dev || f->ino == ino)
+			return false;
+	return true;
+}
+
+static const struct finder_ops finder_ops = {
+	.wants = newcomers_wants,
+	.runs_other = runs_other,
+	.found = found,
+	.is_known = newcomers_is_known,
+	.is_new = is_new,
+	.executes = executes,
+	.loads = loads,
+};
+
+/*
+ * Are processes that come to map the file those that execute it? Libraries are mapped by others, and
+ * programs by an interpreter that is given their names: rare, and seen by looking at all.
+ */
+static bool is_program(const struct object *object)
+{
+	return !object_soname(object) && (object_interp(object) || !object_is_pie(object));
+}
+
+/*
+ * False: who comes to map the file that probe @i is in is not held. Each file is opened once, since we wait
+ * for ourselves, too, once a library is held.
+ */
+static bool hold_file_of(const struct ubp_session *s, size_t i)
+{
+	const struct session_file *file = s->probes[i]->file;
+	struct stat st;
+	bool held;
+	int fd;
+
+	fd = file_open(define_spec(s, i)->path, &st);
+	held = fd >= 0 && st.st_dev == file->maps_dev && st.st_ino == file->maps_ino &&
+	       !is_own_program(s, st.st_dev, st.st_ino) &&
+	       exec_hold_add(s->hold, fd, !is_program(file->object));
+	if (fd >= 0)
+		close(fd);
+	return held;
+}
+
+/* The first probe in its file; .n_probes: there is none. */
+static size_t first_in(const struct ubp_session *s, const struct session_file *file)
+{
+	size_t i = 0;
+
+	while (i < s->n_probes && s->probes[i]->file != file)
+		i++;
+	return i;
+}
+
+static void hold_files(struct ubp_session *s)
+{
+	size_t n = 0, n_held = 0;
+
+	/* To be seized at once, where anybody may be. */
+	s->hold = permission_for_all() ? exec_hold_new(gettid()) : NULL;
+	for (const struct session_file *f = s->files; f && s->hold; f = f->next) {
+		size_t i = first_in(s, f);
+
+		if (i == s->n_probes)
+			continue;
+		n++;
+		n_held += hold_file_of(s, i);
+	}
+	s->holds_all = n && n_held == n;
+	if (n_held)
+		return;
+	exec_hold_free(s->hold);
+	s->hold = NULL;
+}
+
+/* Who opens the files is not told to everybody, but that they are. -1: that isn't, either. */
+static int watch_opened(const struct ubp_session *s)
+{
+	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+
+	for (const struct session_file *f = s->files; f && fd >= 0; f = f->next) {
+		size_t i = first_in(s, f);
+
+		if (i < s->n_probes)
+			(void)inotify_add_watch(fd, define_spec(s, i)->path, IN_OPEN);
+	}
+	return fd;
+}
+
+int newcomers_begin(struct ubp_session *s, struct ubp_err *err)
+{
+	struct finder_files files = { .are_programs = true, .opened = -1 };
+	int rc;
+
+	if (file_identity("/proc/self/exe", &s->own_dev, &s->own_ino) < 0)
+		s->own_dev = s->own_ino = 0;
+	for (size_t i = 0; i < s->n_probes; i++)
+		files.are_programs &= is_program(s->probes[i]->object);
+	hold_files(s);
+	files.hold = s->hold;
+	files.are_held = s->holds_all;
+	if (!s->holds_all)
+		files.opened = watch_opened(s);
+	rc = finder_start(&finder_ops, s, &files, &s->finder, err);
+	if (rc == 0)
+		s->finder_kind = finder_kind(s->finder);
+	return rc;
+}
+
+/* It did not wait for us, or was killed: what it ran meanwhile is not known. */
+static void count_gone(struct ubp_session *s, pid_t tid, pid_t pid)
+{
+	session_count_late(s, pid ? pid : tid);
+}
+
+/* Seize thread @tid of process @pid (0: it is gone), which is held. Returns 0 or -errno. */
+static int seize_executor(struct ubp_session *s, pid_t tid, pid_t pid)
+{
+	struct process *p;
+	struct ubp_err err;
+	int rc;
+
+	if (!pid)
+		return -ESRCH;
+	if (map_get(&s->excluded, (uint64_t)pid))
+		return 0;
+	rc = attach_at_exec(&s->tracer, tid, &err);
+	p = rc == 0 ? map_get(&s->tracer.processes, (uint64_t)pid) : NULL;
+	if (p && p->at_exec)
+		p->exec_comes = runs_other(s, pid) || newcomers_wants(s, pid) == FINDER_NOT_YET;
+	return rc;
+}
+
+/* Those that may not be seized so are left to the finder, which tells of them, too. */
+static void take_executors(struct ubp_session *s)
+{
+	struct pid_list tids = take(s, &s->executors);
+
+	for (size_t i = 0; i < tids.n; i++) {
+		pid_t tid = tids.v[i], pid = task_tgid(tid);
+		int rc = 0;
+
+		exec_hold_taking(s->hold, tid);
+		if (!s->is_ending)
+			rc = seize_executor(s, tid, pid);
+		exec_hold_done(s->hold, tid);
+		if (rc == -ESRCH)
+			count_gone(s, tid, pid);
+	}
+	free(tids.v);
+}
+
+static void count_held(struct ubp_session *s, pid_t pid)
+{
+	const struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
+
+	pthread_mutex_lock(&s->lock);
+	s->n_held += p && p->waits;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* They wait for their answer until there is room. False: nobody is to be seized now. */
+static bool take_loader(struct ubp_session *s)
+{
+	pid_t tid = s->n_waiting < WAITING_MAX ? take_one(s, &s->loaders, false) : 0;
+	pid_t pid = tid ? task_tgid(tid) : 0;
+	int rc = pid ? 0 : -ESRCH;
+
+	if (!tid)
+		return false;
+	exec_hold_taking(s->hold, tid);
+	if (!s->is_ending && pid && !is_ubp(s, tid))
+		rc = targets_stop_soon(s, pid, tid);
+	exec_hold_done(s->hold, tid);
+	if (rc == -ESRCH) {
+		count_gone(s, tid, pid);
+	} else {
+		count_held(s, pid);
+		s->waiting[s->n_waiting++] = pid;
+	}
+	return true;
+}
+
+/*
+ * One of those that were found, the newest: when more come than can be seized, it is one that has not
+ * ended yet. With @oldest the one that may run for long. False: there is none.
+ */
+static bool take_found(struct ubp_session *s, bool oldest)
+{
+	pid_t pid = 0;
+
+	if (!s->is_ending && s->n_waiting < WAITING_MAX)
+		pid = take_one(s, &s->candidates, !oldest);
+	if (!pid)
+		return false;
+	if (is_young(s, pid))
+		(void)targets_stop_soon(s, pid, 0);
+	s->waiting[s->n_waiting++] = pid;
+	return true;
+}
+
+void newcomers_take_held(struct ubp_session *s)
+{
+	bool oldest = true;
+
+	if (s->is_seizing)
+		return;
+	s->is_seizing = true;
+	if (s->hold) {
+		take_executors(s);
+		while (take_loader(s))
+			;
+	}
+	while (take_found(s, oldest))
+		oldest = false;
+	s->is_seizing = false;
+}
+
+void newcomers_meanwhile(struct ubp_session *s)
+{
+	if (s->is_seizing)
+		return;
+	s->is_seizing = true;
+	for (int i = 0;
+	     i < MEANWHILE_MAX && ((s->hold && take_loader(s)) || take_found(s, false));)
+		i++;
+	s->is_seizing = false;
+}
+
+static bool has_more(struct ubp_session *s)
+{
+	bool has;
+
+	pthread_mutex_lock(&s->lock);
+	has = s->n_waiting || s->candidates.n || s->loaders.n;
+	pthread_mutex_unlock(&s->lock);
+	return has;
+}
+
+void newcomers_take(struct ubp_session *s)
+{
+	pid_t pids[WAITING_MAX];
+	size_t n;
+
+	newcomers_take_held(s);
+	n = s->n_waiting;
+	memcpy(pids, s->waiting, n * sizeof(*pids));
+	s->n_waiting = 0;
+	if (n)
+		targets_try(s, pids, n);
+	if (has_more(s))
+		tracer_end_turn(&s->tracer);
+}
+
+void newcomers_end(struct ubp_session *s)
+{
+	struct pid_list pids = take(s, &s->candidates);
+
+	for (size_t i = 0; i < pids.n; i++)
+		if (!newcomers_is_known(s, pids.v[i]) && !task_live_thread(pids.v[i]))
+			session_count_late(s, pids.v[i]);
+	free(pids.v);
+}

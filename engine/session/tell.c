@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What a session tells its user while it runs: lines for ubp_dispatch() to hand out, or at
+ * once.
+ */
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/again.h"
+#include "engine/session/session.h"
+
+void session_news(struct ubp_session *s)
+{
+	const uint64_t one = 1;
+
+	(void)again_write(s->news_fd, &one, sizeof(one));
+}
+
+void session_warn(struct ubp_session *s, const char *fmt, ...)
+{
+	struct warning *w;
+	char text[WARNING_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	w = malloc(sizeof(*w) + strlen(text) + 1);
+	pthread_mutex_lock(&s->lock);
+	if (w) {
+		w->next = NULL;
+		memcpy(w->text, text, strlen(text) + 1);
+		*s->last_warning = w;
+		s->last_warning = &w->next;
+	} else if (!s->spare_warning[0]) {
+		memcpy(s->spare_warning, text, strlen(text) + 1);
+	}
+	pthread_mutex_unlock(&s->lock);
+	session_news(s);
+}
+
+void session_warn_now(const struct ubp_session *s, const char *fmt, ...)
+{
+	char text[WARNING_MAX];
+	va_list ap;
+
+	if (!s->opt.warn)
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	s->opt.warn(s->opt.warn_ctx, text);
+}
+
+void session_mark_failed(struct ubp_session *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->has_failed = true;
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void tell_lost_returns(struct ubp_session *s, const struct process *p)
+{
+	const struct plant_space *ps = p->space->plant;
+	size_t more = 0;
+	const struct uprobe *lost = ps ? plant_lost_returns(p->space, &more) : NULL;
+	char others[48] = "";
+
+	if (!lost)
+		return;
+	if (more)
+		(void)snprintf(others, sizeof(others), " (and %zu more)", more);
+	session_warn(s, "returns of %s%s cannot be caught in process %d: %s",
+		     lost->what ? lost->what : "a function", others, (int)p->pid, ps->no_room);
+}
+
+void tell_planted(struct ubp_session *s, const struct process *p, bool was_unguarded)
+{
+	struct plant_space *ps = p->space->plant;
+
+	if (ps && ps->n_leftovers)
+		session_warn(s,
+			     "process %d: %u breakpoint%s taken out that a killed ubp had left",
+			     (int)p->pid, ps->n_leftovers, ps->n_leftovers == 1 ? "" : "s");
+	if (ps && ps->n_left_raised)
+		session_warn(s,
+			     "process %d: %u semaphore%s lowered that a killed ubp had raised",
+			     (int)p->pid, ps->n_left_raised, ps->n_left_raised == 1 ? "" : "s");
+	if (ps)
+		ps->n_leftovers = ps->n_left_raised = 0;
+	tell_lost_returns(s, p);
+	if (was_unguarded || !plant_is_unguarded(p->space))
+		return;
+	session_warn(s,
+		     "process %d has probes in places that nothing guards (--force): if ubp is "
+		     "killed (SIGKILL), it dies too",
+		     (int)p->pid);
+	pthread_mutex_lock(&s->lock);
+	s->n_unguarded++;
+	pthread_mutex_unlock(&s->lock);
+}
+
+void tell_left(struct ubp_session *s, pid_t pid, const struct plant_left *left)
+{
+	char where[32] = "", more[48] = "";
+
+	if (!left || !left->n)
+		return;
+	if (left->vaddr)
+		(void)snprintf(where, sizeof(where), " at 0x%lx", (unsigned long)left->vaddr);
+	if (left->n > 1)
+		(void)snprintf(more, sizeof(more), " (and %u more)", left->n - 1);
+	session_mark_failed(s);
+	session_warn(s,
+		     "process %d: %s%s%s could not be taken out: %s; %sthe next ubp that "
+		     "traces it does so",
+		     (int)pid, left->what, where, more, strerror(left->code),
+		     left->is_live ? "the guard stays with it, and " : "");
+}
+
+void tell_not_stepped(void *ctx, const struct tracee *t, uint64_t vaddr)
+{
+	struct ubp_session *s = ctx;
+
+	session_mark_failed(s);
+	session_warn(
+		s,
+		"process %d: the probe at 0x%lx is taken out: it would have to be stepped in "
+		"place (--force), and its memory may not answer, as that of a stranger",
+		(int)t->process->pid, (unsigned long)vaddr);
+}
+
+void tell_all_left(struct ubp_session *s)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&s->tracer.processes, &pos, NULL, &value)) {
+		const struct process *p = value;
+
+		if (!plant_left(p->space))
+			continue;
+		tell_left(s, p->pid, plant_left(p->space));
+		/* Once, whoever else lives in that memory. */
+		((struct plant_space *)p->space->plant)->left.n = 0;
+	}
+}
+
+void tell_untaken(struct ubp_session *s)
+{
+	unsigned n = s->tracer.n_untaken;
+
+	if (!n)
+		return;
+	session_warn(s, "%u hit%s or new process%s not taken up: out of memory", n,
+		     n == 1 ? "" : "s", n == 1 ? " was" : "es were");
+	session_mark_failed(s);
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What a session answers when the tracer asks it (struct tracer_ops): what becomes of a trap
+ * and of a signal, of processes that are born, execute a program, and end.
+ */
+
+#include <errno.h>
+#include <signal.h>
+
+#include "arch/host.h"
+#include "engine/hit/return.h"
+#include "engine/plant/jump.h"
+#include "engine/session/session.h"
+#include "engine/trace/follow.h"
+#include "engine/trace/task.h"
+
+bool session_follows_children(const struct ubp_session *s)
+{
+	if (s->opt.follow == UBP_FOLLOW_AUTO)
+		return !s->opt.n_pids && !s->opt.tid;
+	return s->opt.follow == UBP_FOLLOW_YES;
+}
+
+static enum trap_verdict on_trap(void *ctx, struct tracee *t)
+{
+	struct ubp_session *s = ctx;
+	enum trap_verdict verdict = hit_trap(&s->hit, t);
+
+	if (verdict == TRAP_FOREIGN)
+		release_if_spared(s, t, SIGTRAP);
+	return verdict;
+}
+
+static bool on_pc_has_trap(void *ctx, struct tracee *t, uint64_t pc)
+{
+	(void)ctx;
+	return hit_pc_has_trap(t, pc);
+}
+
+static bool on_signal(void *ctx, struct tracee *t, int sig)
+{
+	struct ubp_session *s = ctx;
+	unsigned n_execs = t->n_execs;
+	pid_t tid = t->tid;
+	bool is_ours = hit_signal(&s->hit, t, sig);
+
+	if (!is_ours && tracer_has_same(&s->tracer, t, tid, n_execs))
+		release_if_spared(s, t, sig);
+	return is_ours;
+}
+
+/* What hinders it is told; one that is gone has ended, or its end will be reported. */
+static void plant_and_tell(struct ubp_session *s, struct tracee *t, const struct ubp_regs *at)
+{
+	pid_t pid = t->process->pid;
+	struct ubp_err err;
+	int rc = session_plant(s, t, at, &err);
+
+	/* -EINTR: the session ends. */
+	if (rc < 0 && rc != -ESRCH && rc != -EINTR)
+		session_warn(s, "process %d: %s", (int)pid, err.text);
+}
+
+/* The guard of a new process that is held goes, if nothing needs it. */
+static void take_guard(struct ubp_session *s, struct tracee *first, struct plant_left *left)
+{
+	struct space *space = first->process->space;
+	pid_t tid = first->tid;
+	struct ubp_regs regs;
+	struct ubp_err err;
+	int rc = guard_close_mask(first);
+
+	if (rc == 0 && space->plant)
+		rc = ubp_host_get_regs(tid, &regs);
+	if (rc == 0 && space->plant)
+		rc = guard_uninstall(&s->tracer, first, &regs, &err);
+	if (!tracer_has(&s->tracer, first, tid))
+		return;
+	if (rc == 0 || rc == -EACCES)
+		plant_unhook(space, tid, tid, left);
+	else if (rc != -ESRCH)
+		plant_left_note(left, "the handler of SIGTRAP", 0, rc);
+}
+
+/* Nothing of ours may stay in a new process that is held. *left: what does all the same. */
+static enum keep_verdict leave_child(struct ubp_session *s, struct tracee *first,
+				     struct plant_left *left)
+{
+	pid_t tid = first->tid;
+
+	if (!left->is_live)
+		take_guard(s, first, left);
+	tell_left(s, tid, left);
+	return LET_GO;
+}
+
+/* What its parent knows of is taken out, and what that has forgotten. */
+static void clean_copy(struct ubp_session *s, struct process *parent, struct tracee *first,
+		       struct plant_left *left)
+{
+	struct ubp_err ignored;
+	int rc = 0;
+
+	plant_clean_copy(parent->space, first->process->space, first->tid, left);
+	if (plant_forgot(parent->space))
+		rc = plant_clean_forgotten(&s->tracer, first, left, &ignored);
+	if (rc < 0)
+		plant_left_live(left, "breakpoints", 0, rc);
+}
+
+static enum keep_verdict forked_whole(struct ubp_session *s, struct process *parent,
+				      struct tracee *first)
+{
+	struct space *space = first->process->space;
+	struct plant_left left = { 0 };
+	pid_t tid = first->tid;
+	bool copied = plant_copy(parent->space, space, first) == 0;
+
+	/* Born while breakpoints are taken out, it may have copies of them. */
+	if (copied && !first->process->silent) {
+		hijack_adopt(first);
+		session_mark_known(s, first->tid, true);
+		session_count_process(s);
+		return KEEP_TRACING;
+	}
+	clean_copy(s, parent, first, &left);
+	if (!tracer_has(&s->tracer, first, tid))
+		return LET_GO;
+	return leave_child(s, first, &left);
+}
+
+/* It was born while breakpoints were written: its parent has more than it has. */
+static enum keep_verdict forked_partly(struct ubp_session *s, struct tracee *first)
+{
+	bool keep = !first->process->silent;
+	struct plant_left left = { 0 };
+	pid_t tid = first->tid;
+	struct ubp_err err;
+	int rc = plant_clean_partly(&s->tracer, first, keep ? NULL : &left, &err);
+
+	if (!tracer_has(&s->tracer, first, tid))
+		return LET_GO;
+	if (rc < 0) {
+		plant_left_live(&left, "all breakpoints", 0, rc);
+		tell_left(s, tid, &left);
+		return LET_GO;
+	}
+	if (!keep)
+		return leave_child(s, first, &left);
+	/* Whatever it has of the guard is found out by installing it. */
+	first->process->is_guarded = false;
+	session_mark_known(s, tid, true);
+	session_count_process(s);
+	plant_and_tell(s, first, NULL);
+	return KEEP_TRACING;
+}
+
+/* Its parent was seized, and nothing planted yet. */
+static enum keep_verdict forked_early(struct ubp_session *s, struct tracee *first)
+{
+	if (first->process->silent)
+		return LET_GO;
+	session_mark_known(s, first->tid, true);
+	session_count_process(s);
+	plant_and_tell(s, first, NULL);
+	return KEEP_TRACING;
+}
+
+/* Its breakpoints are its parent's; it is kept until it has its own memory. */
+static enum keep_verdict forked_sharing(struct ubp_session *s, struct tracee *first)
+{
+	struct process *p = first->process;
+	const struct plant_space *ps = p->space->plant;
+	pid_t tid = first->tid;
+	struct ubp_err err;
+
+	p->silent = !session_follows_children(s);
+	jumps_born(s, p->born_of, first);
+	session_mark_known(s, first->tid, true);
+	/* Signal actions are its own: born before the guard, it has none. */
+	p->is_guarded =
+		p->is_guarded && ps && ps->is_settled && task_catches(first->tid, SIGTRAP);
+	if (plant_guard(&s->tracer, first, &err) < 0 && err.code != ESRCH)
+		session_warn(s, "process %d: %s", (int)tid, err.text);
+	return KEEP_TRACING;
+}
+
+static enum keep_verdict on_forked(void *ctx, struct process *parent, struct tracee *first,
+				   bool shares)
+{
+	struct ubp_session *s = ctx;
+	struct space *space = first->process->space;
+
+	first->process->is_guarded = parent->is_guarded;
+	if (shares)
+		return forked_sharing(s, first);
+	first->process->silent =
+		!session_follows_children(s) || plant_is_closing(parent->space);
+	if (!parent->space->plant)
+		return forked_early(s, first);
+	return plant_is_whole_copy(parent->space, space) ? forked_whole(s, parent, first)
+							 : forked_partly(s, first);
+}
+
+static bool is_dynamic(const struct process *p)
+{
+	const struct plant_space *ps = p->space->plant;
+	size_t pos = 0;
+	void *value;
+
+	while (ps && map_next(&ps->sites, &pos, NULL, &value))
+		if (((struct site *)value)->watches & WATCH_LOADER)
+			return true;
+	return false;
+}
+
+bool session_has_probes(const struct process *p)
+{
+	const struct plant_space *ps = p->space->plant;
+	size_t pos = 0;
+	void *value;
+
+	while (ps && map_next(&ps->sites, &pos, NULL, &value))
+		if (site_is_probed(value))
+			return true;
+	return false;
+}
+
+/* It was seized while it was held, and stands before the first instruction of its program. */
+static void count_held(struct ubp_session *s, struct process *p)
+{
+	p->at_exec = false;
+	pthread_mutex_lock(&s->lock);
+	s->n_processes++;
+	s->n_held++;
+	pthread_mutex_unlock(&s->lock);
+}
+
+static bool is_open(const struct ubp_session *s)
+{
+	return !s->opt.n_pids && !s->opt.tid && !s->argv;
+}
+
+static enum keep_verdict on_execed(void *ctx, struct tracee *t)
+{
+	struct ubp_session *s = ctx;
+	pid_t tid = t->tid;
+
+	t->process->is_guarded = false;
+	t->process->loses_guard = false;
+	t->process->ends_by_trap = false;
+	(void)guard_close_mask(t);
+	/* A child that nobody asked for, now in its own memory; or the breakpoints are gone with the
+	 * old image, and the guard of the new one would not outlive what is still to be done. */
+	if (t->process->silent || t->process->is_leaving || s->is_ending)
+		return LET_GO;
+	session_mark_known(s, tid, true);
+	if (t->process->at_exec)
+		count_held(s, t->process);
+	if (t->process->waits)
+		session_count_process(s); /* planted in here, not in its turn */
+	t->process->waits = false;
+	plant_and_tell(s, t, NULL);
+	if (!tracer_has(&s->tracer, t, tid))
+		return KEEP_TRACING;
+	/* Static and not one of ours: it can't become one without another exec. */
+	if (is_open(s) && !session_has_probes(t->process) && !is_dynamic(t->process)) {
+		session_mark_known(s, tid, false);
+		return LET_GO;
+	}
+	return KEEP_TRACING;
+}
+
+void session_mappings_changed(void *ctx, struct tracee *t, const struct ubp_regs *at)
+{
+	struct ubp_session *s = ctx;
+	unsigned n_execs = t->n_execs;
+	pid_t tid = t->tid;
+
+	plant_and_tell(s, t, at);
+	if (tracer_has_same(&s->tracer, t, tid, n_execs))
+		stacks_mapped(s, t);
+	/* Held by a remote call: the hit goes on as if there had been none. */
+	if (tracer_has_same(&s->tracer, t, tid, n_execs))
+		t->held = false;
+}
+
+static void on_born(void *ctx, pid_t mother, struct tracee *t)
+{
+	struct ubp_session *s = ctx;
+
+	jumps_born(s, mother, t);
+}
+
+static void on_vfork_done(void *ctx, struct tracee *t)
+{
+	(void)ctx;
+	if (t->lends)
+		plant_take_back(t->process->space, t->tid);
+	t->lends = false;
+}
+
+static void on_ending(void *ctx, struct tracee *t)
+{
+	(void)ctx;
+	return_thread_ends(t);
+}
+
+static void on_tracee_gone(void *ctx, struct tracee *t)
+{
+	(void)ctx;
+	hit_tracee_gone(t);
+}
+
+static void on_process_gone(void *ctx, struct process *p)
+{
+	struct ubp_session *s = ctx;
+	bool has_ended = false;
+
+	session_mark_gone(s, p->pid);
+	/* One whose exec was to be seen, and was not, has not executed anything. */
+	if ((p->at_exec && !p->exec_comes) || p->waits)
+		session_count_late(s, p->pid);
+	for (size_t i = 0; i < s->opt.n_pids; i++)
+		if (s->pids[i] == p->pid && s->n_wanted)
+			has_ended = --s->n_wanted == 0;
+	/* Their children are wanted, too. */
+	if (s->opt.follow == UBP_FOLLOW_YES)
+		has_ended = s->opt.n_pids && !s->n_wanted && !s->tracer.processes.n;
+	if (has_ended || (s->opt.tid && s->opt.n_pids == 0 && s->tracer.processes.n == 0))
+		session_end(s);
+}
+
+static void on_command_ended(void *ctx, int status)
+{
+	struct ubp_session *s = ctx;
+
+	pthread_mutex_lock(&s->lock);
+	s->command_ended = true;
+	s->command_status = status;
+	pthread_mutex_unlock(&s->lock);
+	session_end(s);
+}
+
+static void on_space_gone(void *ctx, struct space *space)
+{
+	struct ubp_session *s = ctx;
+
+	stacks_space_gone(s, space);
+	plant_forget(space);
+}
+
+static void on_idle(void *ctx)
+{
+	struct ubp_session *s = ctx;
+
+	follow_nobody(&s->tracer);
+}
+
+static void on_meanwhile(void *ctx)
+{
+	newcomers_meanwhile(ctx);
+}
+
+const struct tracer_ops session_tracer_ops = {
+	.trap = on_trap,
+	.pc_has_trap = on_pc_has_trap,
+	.signal = on_signal,
+	.born = on_born,
+	.forked = on_forked,
+	.execed = on_execed,
+	.vfork_done = on_vfork_done,
+	.ending = on_ending,
+	.tracee_gone = on_tracee_gone,
+	.process_gone = on_process_gone,
+	.command_ended = on_command_ended,
+	.space_gone = on_space_gone,
+	.idle = on_idle,
+	.meanwhile = on_meanwhile,
+};

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What is known of an address space: does its memory answer whoever touches it? Only as long as that is
+ * certain the tracer touches it by itself. All else is asked of the stand-in (stand_in.h), and a process
+ * that keeps it waiting is left alone for a time that doubles: that is all it can cost the others.
+ */
+
+#ifndef UBP_TRACE_CARE_H
+#define UBP_TRACE_CARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "engine/object/silent.h"
+#include "engine/trace/stand_in.h"
+
+struct fetch_span;
+struct trace_mem;
+
+/* Zero-initialise, but for the first three. Times are CLOCK_MONOTONIC. */
+struct mem_care {
+	struct stand_in *stand_in;
+	const struct trace_mem *mem; /* that it is about */
+	uint64_t serial;             /* no other has it: (++stand_in->n_serials) */
+	uint64_t sure_until_ns;      /* all of it answers, and may be touched by us */
+	uint64_t care_until_ns;      /* it is suspect: no new look before */
+	uint64_t mute_until_ns;      /* not to be asked before that */
+	uint64_t mute_ns;            /* how long it was, the last time; 0: never */
+	uint64_t n_unanswered;       /* pieces that were not read */
+	enum silent_why why;         /* the last one */
+};
+
+/* May the caller touch its memory by itself? @tid: any thread of it. */
+bool care_is_sure(struct mem_care *care, pid_t tid);
+
+/* Read, as mem_read_spans() does, or leave unread what does not answer. */
+void care_read(struct mem_care *care, pid_t tid, struct fetch_span *spans, size_t n);
+
+/* As mem_peek(). */
+size_t care_peek(struct mem_care *care, uint64_t vaddr, void *buf, size_t len);
+
+/* As mem_peek_ahead(). */
+size_t care_peek_ahead(struct mem_care *care, uint64_t *id, uint64_t vaddr, void *buf,
+		       size_t len);
+
+/* As mem_write(). -ETIMEDOUT: it did not answer, and nobody knows whether it is written. */
+int care_write(struct mem_care *care, uint64_t vaddr, const void *buf, size_t len);
+
+/*
+ * Many pieces, in their order. Returns how many were written, up to @n. Less: *@ret_rc says why the next was
+ * not, as care_write() would; 0: there was no room, and they are to be asked for anew.
+ */
+size_t care_write_spans(struct mem_care *care, const struct fetch_span *spans, size_t n,
+			int *ret_rc);
+
+/* Do all pages of that range answer now? */
+bool care_answers(struct mem_care *care, pid_t tid, uint64_t vaddr, uint64_t len);
+
+/* As mem_may_be_touched(). */
+bool care_may_be_touched(struct mem_care *care, pid_t tid, uint64_t vaddr, uint64_t len);
+
+/* As mem_is_gone(). False also where nobody can tell. */
+bool care_is_gone(struct mem_care *care);
+
+/* It is asked at once, though it has not answered: what is ours is about to be taken out of it. */
+void care_ask_again(struct mem_care *care);
+
+/* Memory that is copied by a fork: what is known of it. */
+void care_copy(struct mem_care *care, const struct mem_care *of);
+
+/* The memory of a program that was executed: what it has cost so far is not forgotten. */
+void care_move(struct mem_care *care, const struct mem_care *of);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/trace/drain.h"
+
+#include <string.h>
+#include <sys/ptrace.h>
+
+#include "engine/base/again.h"
+#include "engine/event/clock.h"
+#include "engine/trace/task.h"
+#include "engine/trace/tracer.h"
+
+#define DRAIN_LIMIT_NS 2000000000ULL  /* without any stop */
+#define DRAIN_MAX_NS   20000000000ULL /* in all */
+
+/* Whose breakpoints are gone: @p (NULL: all). */
+struct drain {
+	struct tracer *tracer;
+	const struct process *p;
+	uint64_t begun, last; /* when: the start, the last stop */
+};
+
+static bool concerns(const struct drain *d, const struct tracee *t)
+{
+	return !d->p || t->process == d->p;
+}
+
+static bool ask(const struct tracee *t)
+{
+	return again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) == 0;
+}
+
+/* A breakpoint's trap may be under way to a thread that runs or steps; blocked in
+ * the kernel it has none, and stopping it might break its system call off. */
+static void ask_to_stop(const struct drain *d)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&d->tracer->tracees, &pos, NULL, &value)) {
+		struct tracee *t = value;
+
+		if (!concerns(d, t))
+			continue;
+		t->drained = t->held || (!t->stepping &&
+					 (t->listening || strchr("SDZX", task_state(t->tid))));
+		t->is_asked = !t->drained && ask(t);
+	}
+}
+
+/* One pass. False: all have been seen. */
+static bool look_around(struct drain *d)
+{
+	struct stop stop;
+	size_t pos = 0;
+	bool again = false;
+	void *value;
+
+	while (map_next(&d->tracer->tracees, &pos, NULL, &value)) {
+		struct tracee *t = value;
+
+		if (!concerns(d, t) || t->drained)
+			continue;
+		again = true; /* the table may change: only a quiet pass is the last */
+		t->is_asked = t->is_asked || ask(t);
+		if (wait_look(t->tid, &stop) != 1)
+			continue;
+		d->last = event_clock_now(CLOCK_KIND_MONO);
+		t->want_interrupt = stop.event != PTRACE_EVENT_STOP;
+		tracer_dispatch(d->tracer, &stop);
+	}
+	return again;
+}
+
+/* Nothing has stopped for long: those that wait in the kernel have no trap. */
+static void give_up_blocked(const struct drain *d, bool all)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&d->tracer->tracees, &pos, NULL, &value)) {
+		struct tracee *t = value;
+
+		if (concerns(d, t) && (all || task_state(t->tid) != 'R'))
+			t->drained = true;
+	}
+}
+
+void drain_traps(struct tracer *tracer, const struct process *p)
+{
+	struct drain d = { tracer, p, event_clock_now(CLOCK_KIND_MONO), 0 };
+	uint64_t spin = 0, now;
+
+	tracer->is_draining = true;
+	d.last = d.begun;
+	ask_to_stop(&d);
+	while (look_around(&d) && !again_is_hopeless()) {
+		now = event_clock_now(CLOCK_KIND_MONO);
+		if (now - d.last > DRAIN_LIMIT_NS || now - d.begun > DRAIN_MAX_NS) {
+			give_up_blocked(&d, now - d.begun > DRAIN_MAX_NS);
+			d.last = now;
+		}
+		wait_a_little(&spin);
+	}
+	tracer->is_draining = false;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/trace/errands.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/base/descriptors.h"
+#include "engine/event/clock.h"
+#include "engine/trace/mem.h"
+
+#define PAGE         4096ULL
+#define PAGES_VETTED 32 /* of more, the mappings alone are asked for */
+#define KNOWN        8  /* address spaces */
+
+/* Looks at mappings: one part of the time in so many, and so much at once. Beyond that, the last one is good. */
+#define LOOK_PART   20
+#define LOOK_NS_MAX 5000000LL
+
+/* What it knows of one address space. */
+struct known {
+	uint64_t serial, used;
+	uint64_t looked_ns; /* when; and what may be spent on it */
+	int64_t credit_ns;
+	uint32_t looked_for; /* the request */
+	int pagemap;
+	struct trace_mem mem;
+	bool is_known;
+	struct silent_map map;
+};
+
+static int take_file(int socket)
+{
+	char byte = 0;
+	int fd;
+
+	(void)descriptors_receive(socket, &byte, 1, &fd, 0);
+	return fd;
+}
+
+static void forget(struct known *known)
+{
+	if (known->serial && known->pagemap >= 0)
+		close(known->pagemap);
+	if (known->serial && known->mem.fd >= 0)
+		close(known->mem.fd);
+	known->serial = 0;
+}
+
+/* NULL: it comes with the next request. */
+static struct known *known_of(struct errand_desk *desk, int socket)
+{
+	static struct known all[KNOWN];
+	static uint64_t n_uses;
+	struct known *known = all;
+	char path[64];
+
+	for (size_t i = 0; i < KNOWN && known->serial != desk->serial; i++)
+		if (all[i].serial == desk->serial || all[i].used < known->used)
+			known = &all[i];
+	known->used = ++n_uses;
+	if (known->serial == desk->serial)
+		return known;
+	desk->needs_file = !desk->gets_file && !desk->has_no_file;
+	if (desk->needs_file)
+		return NULL;
+	forget(known);
+	known->mem = (struct trace_mem){ .fd = desk->gets_file ? take_file(socket) : -1,
+					 .pid = desk->tid };
+	(void)snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)desk->tid);
+	known->pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	known->serial = desk->serial;
+	known->looked_ns = 0;
+	known->looked_for = 0;
+	known->credit_ns = 0;
+	known->is_known = false;
+	return known;
+}
+
+/* Is it in memory, or swapped out? */
+static bool is_there(const struct known *known, uint64_t vaddr)
+{
+	uint64_t entry = 0;
+
+	return known->pagemap >= 0 &&
+	       pread(known->pagemap, &entry, sizeof(entry),
+		     (off_t)(vaddr / PAGE * sizeof(entry))) == sizeof(entry) &&
+	       (entry >> 62) != 0;
+}
+
+/* Of this thread: what it took on a busy machine is not the process's fault. */
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts = { 0 };
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+/* Its mappings as they are, once for each request, if there is time for that. */
+static void look_again(const struct errand_desk *desk, struct known *known)
+{
+	/* What values are read from matters most; planting does not use up all of it. */
+	int64_t reserve = desk->errand == ERRAND_READ ? 0 : LOOK_NS_MAX / 2;
+	uint64_t now = event_clock_now(CLOCK_KIND_MONO), begun;
+
+	if (known->looked_for == desk->asked)
+		return;
+	known->looked_for = desk->asked;
+	known->credit_ns += (int64_t)((now - known->looked_ns) / LOOK_PART);
+	if (known->credit_ns > LOOK_NS_MAX)
+		known->credit_ns = LOOK_NS_MAX;
+	known->looked_ns = now;
+	if (known->credit_ns <= reserve)
+		return;
+	begun = cpu_ns();
+	known->is_known = silent_look(desk->tid, true, &known->map) == 0;
+	known->credit_ns -= (int64_t)(cpu_ns() - begun);
+}
+
+static enum silent_why why_silent(const struct errand_desk *desk, struct known *known,
+				  uint64_t start, uint64_t end)
+{
+	look_again(desk, known);
+	return known->is_known ? silent_in(&known->map, start, end) : SILENT_FILE;
+}
+
+/* How much of it answers, from the start. */
+static uint64_t vet(struct errand_desk *desk, struct known *known, uint64_t start, uint64_t len)
+{
+	enum silent_why why = SILENT_NOT;
+	uint64_t done = 0;
+
+	while (done < len && why == SILENT_NOT) {
+		uint64_t more = PAGE - (start + done) % PAGE;
+
+		if (more > len - done)
+			more = len - done;
+		/* Where nobody can have anything mapped nobody waits. */
+		if (start + done >= PAGE && !is_there(known, start + done))
+			why = why_silent(desk, known, start + done, start + done + more);
+		if (why == SILENT_NOT)
+			done += more;
+	}
+	if (why != SILENT_NOT)
+		desk->why = why;
+	return done;
+}
+
+static void run_vet(struct errand_desk *desk, struct known *known)
+{
+	if (desk->len <= PAGES_VETTED * PAGE)
+		(void)vet(desk, known, desk->start, desk->len);
+	else
+		desk->why = why_silent(desk, known, desk->start, desk->start + desk->len);
+}
+
+static void run_read(struct errand_desk *desk, struct known *known)
+{
+	uint8_t *to = desk->bytes;
+
+	for (size_t i = 0; i < desk->n && i < ERRAND_SPANS; i++) {
+		struct fetch_span span = desk->spans[i];
+
+		span.buf = to;
+		to += span.len;
+		span.len = (uint32_t)vet(desk, known, span.vaddr, span.len);
+		span.got = 0;
+		if (span.len)
+			mem_read_spans(&known->mem, desk->tid, &span, 1);
+		desk->spans[i].got = span.got;
+	}
+}
+
+/*
+ * For planting: what others serve is worth a wait, or no program on a network could be traced. What
+ * comes from a userfaultfd is no code.
+ */
+static bool is_worth_it(struct errand_desk *desk, struct known *known,
+			const struct fetch_span *span)
+{
+	if (vet(desk, known, span->vaddr, span->len) < span->len && desk->why != SILENT_FILE)
+		return false;
+	desk->why = SILENT_NOT;
+	return true;
+}
+
+static void run_peek(struct errand_desk *desk, struct known *known)
+{
+	struct fetch_span *span = &desk->spans[0];
+
+	span->got = 0;
+	if (!is_worth_it(desk, known, span) || span->len > ERRAND_ROOM)
+		return;
+	if (desk->len > ERRAND_ROOM - span->len)
+		desk->len = ERRAND_ROOM - span->len;
+	span->len += (uint32_t)vet(desk, known, span->vaddr + span->len, desk->len);
+	desk->why = SILENT_NOT;
+	span->got = (uint32_t)mem_peek(&known->mem, span->vaddr, desk->bytes, span->len);
+}
+
+static void run_write(struct errand_desk *desk, struct known *known)
+{
+	const uint8_t *from = desk->bytes;
+
+	desk->error = 0;
+	desk->n_written = 0;
+	for (size_t i = 0; i < desk->n && i < ERRAND_SPANS && !desk->error; i++) {
+		const struct fetch_span *span = &desk->spans[i];
+
+		desk->error = EIO;
+		if (is_worth_it(desk, known, span))
+			desk->error = -mem_write(&known->mem, 0, span->vaddr, from, span->len);
+		desk->n_written += !desk->error;
+		from += span->len;
+	}
+}
+
+enum silent_why errands_look(pid_t tid, bool may_wait)
+{
+	static struct silent_map map;
+	enum silent_why why = silent_suspect(tid);
+
+	if (why == SILENT_NOT && silent_look(tid, may_wait, &map) < 0)
+		why = SILENT_FILE;
+	else if (why == SILENT_NOT && map.n)
+		why = map.v[0].why;
+	return why;
+}
+
+static void run(struct errand_desk *desk, int socket)
+{
+	struct known *known;
+
+	desk->why = SILENT_NOT;
+	desk->needs_file = false;
+	if (desk->errand == ERRAND_LOOK) {
+		desk->why = errands_look(desk->tid, true);
+		return;
+	}
+	known = known_of(desk, socket);
+	if (!known)
+		return;
+	if (desk->errand == ERRAND_VET)
+		run_vet(desk, known);
+	else if (desk->errand == ERRAND_PEEK)
+		run_peek(desk, known);
+	else if (desk->errand == ERRAND_GONE)
+		desk->is_gone = mem_is_gone(&known->mem);
+	else if (desk->errand == ERRAND_WRITE)
+		run_write(desk, known);
+	else
+		run_read(desk, known);
+}
+
+static void move_to(int *at, int cpu)
+{
+	cpu_set_t set;
+
+	if (cpu < 0 || cpu == *at)
+		return;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	*at = sched_setaffinity(0, sizeof(set), &set) == 0 ? cpu : -1;
+}
+
+void errands_run(struct errand_desk *desk, int socket)
+{
+	uint32_t done = 0;
+	sigset_t all;
+	int cpu = -1;
+
+	/* The host program's handlers are none of its business. */
+	sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	(void)prctl(PR_SET_NAME, "ubp-stand-in");
+	for (;;) {
+		uint32_t asked = __atomic_load_n(&desk->asked, __ATOMIC_ACQUIRE);
+		uint64_t start;
+
+		if (asked == done) {
+			(void)syscall(SYS_futex, &desk->asked, FUTEX_WAIT, done, NULL, NULL, 0);
+			continue;
+		}
+		start = cpu_ns();
+		move_to(&cpu, desk->cpu);
+		run(desk, socket);
+		desk->took_ns = cpu_ns() - start;
+		done = asked;
+		__atomic_store_n(&desk->answered, done, __ATOMIC_RELEASE);
+		(void)syscall(SYS_futex, &desk->answered, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	}
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Births without memory: nothing a child stops for is lost, and none waits for ever. */
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/trace/tracer.h"
+
+#define LIMIT_S 20
+#define MANY    300
+
+static volatile sig_atomic_t trapped;
+
+static void tracee_gone(void *ctx, struct tracee *t)
+{
+	(void)ctx, (void)t;
+}
+
+static void process_gone(void *ctx, struct process *p)
+{
+	(void)ctx, (void)p;
+}
+
+static void space_gone(void *ctx, struct space *space)
+{
+	(void)ctx, (void)space;
+}
+
+static enum keep_verdict forked(void *ctx, struct process *parent, struct tracee *child,
+				bool shares)
+{
+	(void)ctx, (void)parent, (void)child, (void)shares;
+	return LET_GO;
+}
+
+static const struct tracer_ops ops = {
+	.tracee_gone = tracee_gone,
+	.process_gone = process_gone,
+	.space_gone = space_gone,
+	.forked = forked,
+};
+
+static void on_trap(int sig)
+{
+	trapped = sig;
+}
+
+/* Its child gets a SIGTRAP, and both end with 0 if that arrived. */
+static void be_mother(int go)
+{
+	int status = -1;
+	char c;
+	pid_t pid;
+
+	alarm(LIMIT_S);
+	signal(SIGTRAP, on_trap);
+	if (read(go, &c, 1) != 1)
+		_exit(2);
+	pid = fork();
+	if (pid == 0) {
+		alarm(LIMIT_S);
+		raise(SIGTRAP);
+		_exit(!trapped);
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		;
+	_exit(status != 0);
+}
+
+/* A mother that is traced, and stands in its report of a birth. */
+static pid_t begin_birth(pid_t *ret_child)
+{
+	unsigned long message = 0;
+	siginfo_t si;
+	int go[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(go), 0);
+	pid = fork();
+	if (pid == 0)
+		be_mother(go[0]);
+	assert_int_equal(ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACEFORK), 0);
+	assert_int_equal(write(go[1], "x", 1), 1);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &si, WSTOPPED | WEXITED | WNOWAIT), 0);
+	assert_int_equal(si.si_status >> 8, PTRACE_EVENT_FORK);
+	assert_int_equal(ptrace(PTRACE_GETEVENTMSG, pid, 0, &message), 0);
+	*ret_child = (pid_t)message;
+	assert_int_equal(waitid(P_PID, (id_t)*ret_child, &si, WSTOPPED | WEXITED | WNOWAIT), 0);
+	assert_int_equal(si.si_status >> 8, PTRACE_EVENT_STOP);
+	close(go[0]);
+	close(go[1]);
+	return pid;
+}
+
+static void take_mother(struct tracer *tracer, pid_t pid)
+{
+	struct space *space = calloc(1, sizeof(*space));
+	struct process *p;
+
+	assert_non_null(space);
+	space->mem.fd = -1;
+	p = tracer_add_process(tracer, pid, space);
+	assert_non_null(p);
+	assert_non_null(tracer_add_tracee(tracer, p, pid));
+}
+
+static const struct stop *report(pid_t tid, int event)
+{
+	static struct stop stop;
+
+	stop = (struct stop){ .tid = tid, .sig = SIGTRAP, .event = event };
+	return &stop;
+}
+
+static void expect_end(pid_t pid)
+{
+	int status = -1;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	while (WIFSTOPPED(status)) { /* of its child's end it is told by a signal */
+		assert_int_equal(ptrace(PTRACE_CONT, pid, 0, WSTOPSIG(status)), 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+	}
+	assert_int_equal(status, 0);
+}
+
+/* There was no memory to note the child, which runs already, and has stopped for its trap. */
+static void a_trap_is_no_birth(void **state)
+{
+	struct tracer tracer = { .ops = &ops };
+	pid_t child, mother = begin_birth(&child);
+	siginfo_t si = { .si_pid = 0 };
+
+	(void)state;
+	take_mother(&tracer, mother);
+	tracer_consume_stop(child);
+	assert_int_equal(ptrace(PTRACE_CONT, child, 0, 0), 0);
+	assert_int_equal(waitid(P_PID, (id_t)child, &si, WSTOPPED | WEXITED | WNOWAIT), 0);
+	assert_int_equal(si.si_status, SIGTRAP);
+
+	tracer_dispatch(&tracer, report(mother, PTRACE_EVENT_FORK));
+	si.si_pid = 0;
+	assert_int_equal(
+		waitid(P_PID, (id_t)child, &si, WSTOPPED | WEXITED | WNOWAIT | WNOHANG), 0);
+	assert_int_equal(si.si_pid, child);
+	assert_int_equal(si.si_status, SIGTRAP);
+
+	/* As nobody's, it gets its signal. */
+	tracer_dispatch(&tracer, report(child, 0));
+	assert_int_equal(waitid(P_PID, (id_t)child, &si, WEXITED), 0);
+	assert_int_equal(si.si_code, CLD_EXITED);
+	assert_int_equal(si.si_status, 0);
+	expect_end(mother);
+	tracer_dispatch(&tracer, &(struct stop){ .tid = mother, .exited = true });
+	tracer_fini(&tracer);
+}
+
+/* There was none for the mother: her child is not kept for her sake. */
+static void a_strangers_child_is_let_go(void **state)
+{
+	struct tracer tracer = { .ops = &ops };
+	pid_t child, mother = begin_birth(&child);
+
+	(void)state;
+	tracer_dispatch(&tracer, report(child, PTRACE_EVENT_STOP));
+	assert_int_equal(tracer.limbo.n, 1);
+	tracer_dispatch(&tracer, report(mother, PTRACE_EVENT_FORK));
+	assert_int_equal(tracer.limbo.n, 0);
+	expect_end(mother);
+	tracer_fini(&tracer);
+}
+
+/* As many children as there are threads stop before their mothers do: that needs no memory any more. */
+static void all_find_room(void **state)
+{
+	struct tracer tracer = { .ops = &ops };
+	const pid_t first = 1 << 22; /* numbers that no thread has */
+	const struct map_entry *entries;
+	struct space *space = calloc(1, sizeof(*space));
+	struct process *p;
+
+	(void)state;
+	assert_non_null(space);
+	space->mem.fd = -1;
+	p = tracer_add_process(&tracer, first, space);
+	assert_non_null(p);
+	for (pid_t i = 0; i < MANY; i++)
+		assert_non_null(tracer_add_tracee(&tracer, p, first + i));
+	entries = tracer.limbo.entries;
+	assert_non_null(entries);
+	for (pid_t i = 0; i < MANY; i++)
+		tracer_dispatch(&tracer, report(first + MANY + i, PTRACE_EVENT_STOP));
+	assert_int_equal(tracer.limbo.n, MANY);
+	assert_ptr_equal(tracer.limbo.entries, entries);
+	while (tracer.tracees.n)
+		tracer_drop_tracee(&tracer,
+				   map_get(&tracer.tracees,
+					   (uint64_t)(first + (pid_t)tracer.tracees.n - 1)));
+	tracer_fini(&tracer);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_trap_is_no_birth),
+		cmocka_unit_test(a_strangers_child_is_let_go),
+		cmocka_unit_test(all_find_room),
+	};
+
+	alarm(LIMIT_S);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Who executes a file is held until the tracer says that it has it, whatever the tracer waits for meanwhile; or
+ * it is told that it has gone on.
+ */
+
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/trace/exec_hold.h"
+#include "tests/unit/temp.h"
+
+#define LIMIT_MS 60000
+
+static struct exec_hold *hold;
+static char program[TEMP_LEN];
+
+/* A program that nobody else executes is held. */
+static int begin(void **state)
+{
+	char command[128];
+	int fd;
+
+	(void)state;
+	temp_file(program);
+	(void)snprintf(command, sizeof(command), "cp /bin/true %s && chmod 755 %s", program,
+		       program);
+	assert_int_equal(system(command), 0);
+	hold = exec_hold_new(gettid());
+	if (!hold)
+		return 0;
+	fd = open(program, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	if (!exec_hold_add(hold, fd, false)) {
+		exec_hold_free(hold);
+		hold = NULL;
+	}
+	close(fd);
+	assert_true(!hold || exec_hold_begin(hold));
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	if (hold)
+		exec_hold_end(hold);
+	exec_hold_free(hold);
+	hold = NULL;
+	return unlink(program);
+}
+
+/* *ret_fd: its other end is closed by the child's exec. */
+static pid_t execute(int *ret_fd)
+{
+	int fds[2];
+	pid_t pid;
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		(void)execl(program, program, (char *)NULL);
+		_exit(127);
+	}
+	close(fds[1]);
+	*ret_fd = fds[0];
+	return pid;
+}
+
+static bool has_executed(int fd, int limit_ms)
+{
+	struct pollfd poll_fd = { .fd = fd };
+
+	return poll(&poll_fd, 1, limit_ms) == 1;
+}
+
+static struct exec_hold_news next_news(void)
+{
+	struct pollfd poll_fd = { .fd = exec_hold_fd(hold), .events = POLLIN };
+	struct exec_hold_news news = { 0 };
+
+	assert_int_equal(poll(&poll_fd, 1, LIMIT_MS), 1);
+	assert_true(exec_hold_next(hold, &news));
+	return news;
+}
+
+static void assert_news(pid_t tid, enum exec_hold_fate fate)
+{
+	struct exec_hold_news news = next_news();
+
+	assert_int_equal(news.tid, tid);
+	assert_int_equal(news.purpose, EXEC_HOLD_EXECUTES);
+	assert_int_equal(news.fate, fate);
+	assert_int_equal(news.n_untold, 0);
+}
+
+static void assert_ends_well(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* The tracer, which is about to seize it, waits for a lock, say: that takes longer than many looks at it. */
+static void is_held_while_the_tracer_sleeps(void **state)
+{
+	const struct timespec a_while = { .tv_nsec = 50000000 };
+	pid_t pid;
+	int fd;
+
+	(void)state;
+	if (!hold)
+		skip();
+	pid = execute(&fd);
+	assert_news(pid, EXEC_HOLD_WAITS);
+	exec_hold_taking(hold, pid);
+	assert_int_equal(nanosleep(&a_while, NULL), 0);
+	assert_false(has_executed(fd, 0));
+	exec_hold_done(hold, pid);
+	assert_true(has_executed(fd, LIMIT_MS));
+	assert_ends_well(pid);
+	close(fd);
+}
+
+static void is_told_of_when_it_goes_on(void **state)
+{
+	pid_t pid;
+	int fd;
+
+	(void)state;
+	if (!hold)
+		skip();
+	pid = execute(&fd);
+	assert_news(pid, EXEC_HOLD_WAITS);
+	assert_news(pid, EXEC_HOLD_EARLY);
+	assert_true(has_executed(fd, LIMIT_MS));
+	assert_ends_well(pid);
+	close(fd);
+	/* Who was silent for so long is not waited for again, until it says something. */
+	pid = execute(&fd);
+	assert_news(pid, EXEC_HOLD_PASSED);
+	assert_ends_well(pid);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(is_held_while_the_tracer_sleeps, begin, end),
+		cmocka_unit_test_setup_teardown(is_told_of_when_it_goes_on, begin, end),
+	};
+
+	return cmocka_run_group_tests_name("exec_hold", tests, NULL, NULL);
+}

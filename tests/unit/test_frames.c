@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* The few frames for remote calls that an address space has: one is free again when its thread has ended. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/trace/remote.h"
+#include "engine/trace/tracer.h"
+
+static void tracee_gone(void *ctx, struct tracee *t)
+{
+	(void)ctx, (void)t;
+}
+
+static void process_gone(void *ctx, struct process *p)
+{
+	(void)ctx, (void)p;
+}
+
+static void space_gone(void *ctx, struct space *space)
+{
+	(void)ctx, (void)space;
+}
+
+/* Numbers that no thread has any more. */
+static pid_t ended(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return pid;
+}
+
+static void free_when_its_thread_ends(void **state)
+{
+	static const struct tracer_ops ops = {
+		.tracee_gone = tracee_gone,
+		.process_gone = process_gone,
+		.space_gone = space_gone,
+	};
+	struct tracer tracer = { .ops = &ops };
+	struct space *space = calloc(1, sizeof(*space));
+	pid_t tids[] = { ended(), ended() };
+	struct tracee *t[2];
+	struct process *p;
+
+	(void)state;
+	assert_non_null(space);
+	space->mem.fd = -1;
+	p = tracer_add_process(&tracer, tids[0], space);
+	assert_non_null(p);
+	for (unsigned i = 0; i < 2; i++) {
+		t[i] = tracer_add_tracee(&tracer, p, tids[i]);
+		assert_non_null(t[i]);
+		t[i]->frame = (uint8_t)(REMOTE_FRAMES - i);
+		space->frames_taken |= 1U << (t[i]->frame - 1);
+	}
+	tracer_dispatch(&tracer, &(struct stop){ .tid = tids[1], .exited = true });
+	assert_false(tracer_has(&tracer, t[1], tids[1]));
+	assert_true(tracer_has(&tracer, t[0], tids[0]));
+	assert_int_equal(space->frames_taken, 1U << (REMOTE_FRAMES - 1));
+
+	tracee_leave_frame(t[0]);
+	assert_int_equal(space->frames_taken, 0);
+	tracee_leave_frame(t[0]);
+	assert_int_equal(t[0]->frame, 0);
+	tracer_dispatch(&tracer, &(struct stop){ .tid = tids[0], .exited = true });
+	assert_int_equal(tracer.processes.n, 0);
+	tracer_fini(&tracer);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(free_when_its_thread_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

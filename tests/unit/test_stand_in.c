@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Memory that may not answer: how it is told, and the process that reads in the tracer's place. */
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/trace/care.h"
+#include "engine/trace/mem.h"
+
+#define PAGE 4096
+
+/* This process, seen as another one. */
+static struct stand_in stand_in;
+static struct trace_mem mem;
+static struct mem_care care;
+
+static int start(void **state)
+{
+	(void)state;
+	stand_in = (struct stand_in){ 0 };
+	mem = (struct trace_mem){ .fd = -1, .pid = getpid() };
+	care = (struct mem_care){ .stand_in = &stand_in, .mem = &mem, .serial = 1 };
+	return 0;
+}
+
+/* All that is read and written of it goes by the stand-in. */
+static void ask_stand_in(void)
+{
+	care.care_until_ns = UINT64_MAX;
+	mem.care = &care;
+}
+
+static void own_memory_answers(void **state)
+{
+	static struct silent_map map;
+	uint64_t here = (uintptr_t)&map, there = (uintptr_t)&here;
+
+	(void)state;
+	assert_int_equal(silent_look(getpid(), true, &map), 0);
+	assert_int_equal(silent_in(&map, here, here + 1), SILENT_NOT);
+	assert_int_equal(silent_in(&map, there, there + 1), SILENT_NOT);
+}
+
+static void ranges_overlap(void **state)
+{
+	static struct silent_map map = {
+		.n = 2,
+		.v = { { 0x1000, 0x2000, SILENT_FILE }, { 0x5000, 0x6000, SILENT_UFFD } },
+	};
+
+	(void)state;
+	assert_int_equal(silent_in(&map, 0, 0x1000), SILENT_NOT);
+	assert_int_equal(silent_in(&map, 0, 0x1001), SILENT_FILE);
+	assert_int_equal(silent_in(&map, 0x2000, 0x5000), SILENT_NOT);
+	assert_int_equal(silent_in(&map, 0x5fff, 0x9000), SILENT_UFFD);
+	map.is_cut = true;
+	assert_int_equal(silent_in(&map, 0x2000, 0x5000), SILENT_FILE);
+}
+
+static void reads_like_anybody(void **state)
+{
+	static uint8_t large[40 * PAGE], got[sizeof(large)];
+	uint8_t *two = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+	struct fetch_span spans[] = {
+		{ .vaddr = (uintptr_t)large, .len = sizeof(large), .buf = got },
+		{ .vaddr = (uintptr_t)two + PAGE - 8, .len = 16, .buf = got + 1 },
+		{ .vaddr = 8, .len = 8, .buf = got },
+	};
+
+	(void)state;
+	assert_ptr_not_equal(two, MAP_FAILED);
+	assert_int_equal(mprotect(two + PAGE, PAGE, PROT_NONE), 0);
+	memset(two, 7, PAGE);
+	for (size_t i = 0; i < sizeof(large); i++)
+		large[i] = (uint8_t)(i / 5);
+	/* What is asked about is there by then: the child must not read a copy. */
+	care_read(&care, getpid(), spans, 1);
+	assert_int_equal(spans[0].got, sizeof(large));
+	assert_memory_equal(large, got, sizeof(large));
+	care_read(&care, getpid(), spans + 1, 2);
+	assert_int_equal(spans[1].got, 8);
+	assert_int_equal(got[1], 7);
+	assert_int_equal(spans[2].got, 0);
+	assert_true(care_answers(&care, getpid(), (uintptr_t)large, sizeof(large)));
+	assert_int_equal(care.n_unanswered, 0);
+	stand_in_end(&stand_in);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
+	munmap(two, 2 * PAGE);
+}
+
+/* In order, many by one request; what cannot be written ends it, or is passed over. */
+static void writes_come_in_order(void **state)
+{
+	struct mem_writes all = { .mem = &mem }, some = { .mem = &mem, .goes_on = true };
+	static uint8_t to[1000], zeros[2 * MEM_WRITES_ROOM], large[sizeof(zeros)];
+	uint64_t at = (uintptr_t)to;
+	size_t len = sizeof(large);
+
+	(void)state;
+	ask_stand_in();
+	memset(large, 7, len);
+	for (uint32_t i = 0; i < sizeof(to); i++)
+		mem_writes_add(&all, at + i, &(uint8_t){ (uint8_t)(i % 250) }, 1);
+	mem_writes_add(&all, at + 5, "x", 1);
+	assert_int_equal(to[sizeof(to) - 1], 0); /* it waits */
+	mem_writes_add(&all, (uintptr_t)zeros, large, len);
+	assert_memory_equal(zeros, large, len);
+	assert_int_equal(mem_writes_end(&all), 0);
+	assert_int_equal(to[5], 'x');
+	assert_int_equal(to[sizeof(to) - 1], 249);
+	assert_true(stand_in.n_asked < 20);
+	for (struct mem_writes *w = &all; w; w = w == &all ? &some : NULL) {
+		memset(to, 0, sizeof(to));
+		mem_writes_add(w, at, "a", 1);
+		mem_writes_add(w, 8, "b", 1); /* nobody has anything there */
+		mem_writes_add(w, at + 2, "c", 1);
+		assert_true(mem_writes_end(w) < 0);
+		assert_int_equal(to[0], 'a');
+		assert_int_equal(to[2], w->goes_on ? 'c' : 0);
+	}
+	assert_int_equal(care.n_unanswered, 0);
+	stand_in_end(&stand_in);
+}
+
+/* Pages that follow come with the first; who begins anew sees what is there by then. */
+static void pages_are_read_ahead(void **state)
+{
+	struct mem_view view = { .mem = &mem }, other = { .mem = &mem },
+			again = { .mem = &mem };
+	uint8_t *pages = mmap(NULL, 21 * PAGE, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t at = (uintptr_t)pages;
+	uint8_t now[8];
+
+	(void)state;
+	ask_stand_in();
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	for (size_t i = 0; i < 20; i++)
+		memset(pages + i * PAGE, (int)i + 1, PAGE);
+	assert_int_equal(munmap(pages + 20 * PAGE, PAGE), 0);
+	for (size_t i = 0; i < 20; i++) {
+		size_t want = i == 19 ? 4 : 8;
+
+		assert_int_equal(mem_view_peek(&view, at + (i + 1) * PAGE - 4, now, 8), want);
+		assert_int_equal(now[0], i + 1);
+		assert_int_equal(now[want - 1], want == 8 ? i + 2 : i + 1);
+		assert_int_equal(mem_view_peek(&other, at + (19 - i) * PAGE, now, 8), 8);
+		assert_int_equal(now[0], 20 - i);
+	}
+	pages[0] = 99;
+	assert_int_equal(mem_view_peek(&view, at, now, 1), 1);
+	assert_int_equal(now[0], 99); /* it went back */
+	pages[PAGE] = 98;
+	assert_int_equal(mem_view_peek(&again, at + PAGE, now, 1), 1);
+	assert_int_equal(now[0], 98);
+	assert_int_equal(mem_view_peek(&again, at + 20 * PAGE, now, 1), 0);
+	stand_in_end(&stand_in);
+	munmap(pages, 20 * PAGE);
+}
+
+/* One that does not come back costs a limit, once; then its process is left alone for a time. */
+static void stuck_ones_are_given_up(void **state)
+{
+	struct mem_care other = { .stand_in = &stand_in, .mem = &mem, .serial = 2 };
+	uint64_t word = 5, to = 0;
+	struct fetch_span span = { .vaddr = (uintptr_t)&word, .len = 8, .buf = &to };
+
+	(void)state;
+	care_read(&care, getpid(), &span, 1);
+	assert_int_equal(span.got, 8);
+	assert_int_equal(kill(stand_in.pid, SIGSTOP), 0);
+	care_read(&care, getpid(), &span, 1);
+	assert_int_equal(span.got, 0);
+	assert_int_equal(care.why, SILENT_STUCK);
+	assert_true(care.mute_ns > 0);
+	assert_int_equal(stand_in.pid, 0);
+	care_read(&care, getpid(), &span, 1);
+	assert_int_equal(span.got, 0);
+	assert_int_equal(care.n_unanswered, 2);
+	assert_int_equal(stand_in.pid, 0); /* it was not even asked */
+	care_read(&other, getpid(), &span, 1);
+	assert_int_equal(span.got, 8);
+	assert_int_equal(other.n_unanswered, 0);
+	stand_in_end(&stand_in);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
+}
+
+#define MS 1000000ULL
+
+/* One that waits is late soon, one that computes later; one that did not run is not to blame. */
+static void late_is_who_had_time(void **state)
+{
+	struct stand_in_wait sleeps = { .limit_ns = 50 * MS, .waited_ns = 50 * MS, .looks = 10 };
+	struct stand_in_wait runs = { .limit_ns = 50 * MS,
+				      .waited_ns = 2000 * MS,
+				      .used_ns = 50 * MS };
+	struct stand_in_wait starves = { .limit_ns = 300 * MS,
+					 .waited_ns = 5000 * MS,
+					 .used_ns = 3 * MS };
+
+	(void)state;
+	assert_true(stand_in_is_late(&sleeps));
+	sleeps.looks--;
+	assert_false(stand_in_is_late(&sleeps));
+	assert_true(stand_in_is_late(&runs));
+	runs.waited_ns--;
+	assert_false(stand_in_is_late(&runs));
+	assert_false(stand_in_is_late(&starves));
+	starves.waited_ns *= 10;
+	assert_true(stand_in_is_late(&starves));
+}
+
+/* In a child, which has no room for a desk: 0, as long as it does not crash. */
+static int look_without_room(void)
+{
+	const struct rlimit none = { 0, 0 };
+
+	if (setrlimit(RLIMIT_AS, &none) < 0)
+		return 1;
+	(void)care_is_sure(&care, mem.pid);
+	return stand_in.pid != 0 || stand_in.desk;
+}
+
+static void one_does_without(void **state)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0)
+		_exit(look_without_room());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(own_memory_answers),
+		cmocka_unit_test(ranges_overlap),
+		cmocka_unit_test_setup(reads_like_anybody, start),
+		cmocka_unit_test_setup(stuck_ones_are_given_up, start),
+		cmocka_unit_test(late_is_who_had_time),
+		cmocka_unit_test_setup(writes_come_in_order, start),
+		cmocka_unit_test_setup(pages_are_read_ahead, start),
+		cmocka_unit_test_setup(one_does_without, start),
+	};
+
+	return cmocka_run_group_tests_name("stand_in", tests, NULL, NULL);
+}
