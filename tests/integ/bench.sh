@@ -8,7 +8,7 @@ TRACEFS=/sys/kernel/tracing
 has_tracefs() { [ -w $TRACEFS/uprobe_events ] && [ -d $TRACEFS/instances ]; }
 # In a pid namespace other than the first one, what is made there is named after that, too.
 place=$(readlink /proc/self/ns/pid) && place=${place//[!0-9]/}
-[ "$place" = 4026531836 ] && place= || place=n$place
+in_first_pid_namespace && place= || place=n$place
 left() { ! has_tracefs || { ls $TRACEFS/instances; cat $TRACEFS/uprobe_events; } | grep "ubp_bench_$1$place"; }
 
 # bench ARG...: run it; table in out.txt, JSON in bench.json. Sets BENCH_PID.

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
 # Where indirect branches must find landing pads (BTI) none of those becomes a jump, and the reason
-# is told; what is behind one does. The program, whose calls are indirect, is right, and so are the counts.
+# is told; what is behind one does: a probe of a function, too, unless another one stands there, or it is a
+# return probe and the pad has signed the return address. The program, whose calls are indirect, is right,
+# and so are the counts.
 . "${0%/*}/lib.bash"
 need_arch aarch64
 
@@ -35,5 +37,16 @@ for mode in auto jump trap step; do
 			[ "$(stat $e jumps)" = 1 ] || fail "--mode $mode: $e is no jump: $(cat err.txt)"
 		done ;;
 	esac
+done
+# The others gone, those of functions stand behind the pads.
+start bti $N
+trace --stats --lossless -p "$PID" "${pads[@]:0:6}"
+go
+finish
+trace_done
+for e in leaf leaf_ret; do expect_count $((3 * N)) " $e: "; done
+expect_count $N " outer: "
+for e in leaf leaf_ret outer; do
+	[ "$(stat $e jumps),$(stat $e behind)" = 1,1 ] || fail "$e is no jump behind its pad: $(cat err.txt)"
 done
 [ "$guarded" = bti ] || skip "this machine does not mind missing landing pads"

@@ -7,7 +7,7 @@
 need_arch x86_64
 B=$(realpath --relative-to="$UBP_SRC" "$UBP_BUILD")
 units='clock demangle duration dwarf_mutate expand_parse expr fetch fetch_values filter filter_value locate map maps notes num
-	object object_code object_mutate object_window operand operand_text queue refusal return_way ring ring_time seccomp
+	object object_code object_mutate object_window operand operand_text permission proc queue return_way ring ring_time seccomp
 	sink_json sink_stack sink_text spec_names spec_pattern spec_table stack_memory sum symbolise untrusted usdt values
 	values_parse var_expr x86_move x86_sigaction x86_slot'
 goals=

@@ -27,12 +27,26 @@ def rows():
     return [r for r in all_rows if r["accepted"] and not OTHERS.search(r["filter"])]
 
 
+def asks_for_name(row):
+    return bool(re.search(r"\b(comm|cm)\b", row["filter"], re.I))
+
+
+def batches(all_rows, size):
+    """Those apart that ask for the thread's name: with one of them at a place no other is a jump."""
+    for asks in False, True:
+        part = [r for r in all_rows if asks_for_name(r) == asks]
+        for at in range(0, len(part), size):
+            yield part[at : at + size]
+
+
 def passed(batch, target, offset, mode):
     """Row's id -> the values of n that pass, and how many hits did not stop the program."""
     cmd = [oracle.UPROBE, "--strict", "--lossless", "--stats", "--mode", mode, "-o", "out"]
     definitions = []
     for r in batch:
         d = r["definition"].replace("@BIN@:@OFF(pt_flt)@", f"{target}:0x{offset:x}")
+        if not asks_for_name(r):
+            d = d.replace(" cm=$comm", "")
         definitions.append(re.sub(r"^p:spec_f/f ", f"p:spec_f/{r['id']} ", d))
         cmd += ["-e", definitions[-1], "--filter", r["filter"]]
     p = subprocess.run([*cmd, "--", target], capture_output=True, timeout=oracle.TIMEOUT,
@@ -63,9 +77,7 @@ def main():
         numbers = [h["n"] for h in json.load(f)]
     all_rows, bad, there = rows(), 0, 0
     for mode in oracle.MODES:
-        size = AT_ONE_PLACE if mode == "jump" else 64
-        for at in range(0, len(all_rows), size):
-            batch = all_rows[at : at + size]
+        for batch in batches(all_rows, AT_ONE_PLACE if mode == "jump" else 64):
             got, n = passed(batch, target, offset, mode)
             there += n
             for r in batch:

@@ -80,9 +80,6 @@ def wanted(row, shift):
 def check(row, got, shift, mode):
     """What differs, as text; empty if nothing does."""
     want = list(wanted(row, shift))
-    # A thread's name may be one that it had before: docs/differences.md.
-    if mode == "jump" and row["cat"] == "comm" and len(got) == len(want):
-        want = [w if g not in want[:i] else g for i, (w, g) in enumerate(zip(want, got))]
     if mode == "jump" and row["id"] in READS_ITSELF and got != want and got[0][:9] == want[0][:9]:
         return ""
     if got == want:
@@ -100,7 +97,7 @@ def batches(all_rows, at_one_place):
     """Accidental rows apart: an overlong line of theirs may swallow the next one. And
     those that keep others at their place from being jumps."""
     def kind(row):
-        return ("undefined" in row, "%flags" in row["def"])
+        return ("undefined" in row, "%flags" in row["def"], "comm" in row["def"].lower())
 
     for part in ([r for r in all_rows if kind(r) == k] for k in sorted(set(map(kind, all_rows)))):
         left = part

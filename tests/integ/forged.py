@@ -2,7 +2,7 @@
 # Copyright the ubp authors
 """What looks as if a killed ubp had left it, forged by the target: it costs uprobe little memory and
 processor time, whatever it claims. uprobe has the target's hits, or refuses it by one clear line; the target
-lives, and the next one is as good as any."""
+lives, also when uprobe is killed, and the next one is as good as any."""
 
 import os
 import resource
@@ -17,6 +17,7 @@ DAMAGED = {"self": "areas that overlap", "pair": "areas that overlap", "overlap"
            "more": "more areas than there can be", "full": "a table without gaps",
            "collide": "no honest addresses"}
 TAKEN = ["sparse", "large_tables", "endless_tables", "returns", "blocks"]
+KILLED = ["sparse", "large_tables", "blocks"]
 
 
 def limit():
@@ -47,10 +48,31 @@ def attempt(way, base):
     return used.ru_maxrss
 
 
+def kill_on(way):
+    """What was taken over has a guard of ours, not the one that was forged."""
+    target = subprocess.Popen([FORGED, way], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    if target.stdout.readline() != b"ready\n":
+        sys.exit(f"{way}: the target did not get ready")
+    r, w = os.pipe()
+    tracer = subprocess.Popen([UPROBE, "--mode", "trap", "--ready-fd", str(w), "-o", "/dev/null", "-p", str(target.pid),
+                               "-e", f"p:f/step {FORGED}:step", "-e", f"r:f/ret {FORGED}:step"], pass_fds=[w])
+    os.close(w)
+    if os.read(r, 16) != b"ready\n":
+        sys.exit(f"{way}: uprobe did not get ready")
+    os.close(r)
+    tracer.kill()
+    tracer.wait()
+    said = target.communicate(b"\n", timeout=WAIT)[0].decode()
+    if target.returncode != 0 or not said.endswith(" steps\n"):
+        sys.exit(f"{way}: the target ended with {target.returncode} when uprobe was killed")
+
+
 def main():
     base = attempt("none", 0)
     for way in sys.argv[1:] or [*DAMAGED, *TAKEN]:
         attempt(way, base)
+        if way in KILLED:
+            kill_on(way)
 
 
 main()

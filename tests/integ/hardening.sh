@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
 # How the programs and the library are hardened, read off them: addresses that move, full RELRO, guarded stacks,
-# checked buffers, probed frames, landing pads. static_build.sh and build_i386.sh look at theirs.
+# checked buffers, probed frames, landing pads, little for each thread. static_build.sh and build_i386.sh look at theirs.
 . "${0%/*}/lib.bash"
 have readelf
 have objdump
@@ -10,6 +10,9 @@ have objdump
 for f in "$UPROBE" "$USDT" "$UBP_BENCH"; do
 	[ -e "$f" ] || continue # no ubp-bench on some machines
 	linked_hard "$f"
+	# Each thread of a program that is linked with the library has that on its stack, however small.
+	n=$(awk '$1 == "TLS" { print $6 }' elf.txt)
+	[ $((n)) -le 1024 ] || fail "$f has $((n)) bytes for each thread"
 done
 if grep -q -- '-fsanitize' "$UBP_BUILD/flags" || ! grep -qE -- ' -O([1-3sg]|$| )' "$UBP_BUILD/flags"; then
 	skip "this build is sanitized or not optimised: its calls do not check buffers"

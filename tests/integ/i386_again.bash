@@ -23,7 +23,7 @@ again() {
 		mkdir "$name" || fail "mkdir"
 		SECONDS=0
 		(cd "$name" && SECOND=$second UPROBE=$uprobe FIXTURES=$UBP_BUILD/fixtures32 FIX_CXX=$cxx \
-			UBP_SLOWER=${UBP_SLOWER:-3} ROUNDS=${ROUNDS:-20} timeout 300 $run "$script" > log 2>&1)
+			UBP_SLOWER=${UBP_SLOWER:-3} timeout 300 $run "$script" > log 2>&1)
 		case $? in
 		0) n=$((n + 1)); echo "$name: $SECONDS s" ;;
 		77) echo "$name skipped: $(tail -n 1 "$name/log")" ;;

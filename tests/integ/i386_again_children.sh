@@ -4,4 +4,4 @@
 . "${0%/*}/lib.bash"
 . "${0%/*}/i386_again.bash"
 
-again children children_left clone_vm_pair exec_thread follow tracers leader_gone many_threads state
+again children children_left vfork_return clone_vm_pair exec_thread follow tracers leader_gone many_threads state

@@ -4,4 +4,4 @@
 . "${0%/*}/lib.bash"
 . "${0%/*}/i386_again.bash"
 
-again cpp_exceptions hidden_unwinder recursion throw
+again cpp_exceptions hidden_unwinder open_at_exit recursion stack_moved throw throw_stacks throws

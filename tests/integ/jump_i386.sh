@@ -15,7 +15,7 @@ grep -q ': jump' explain.txt || skip "no jumps here: $(cat explain.txt)"
 SEES='c=+0(+4(%sp)):s8 h=+2(+4(%sp)):s16 hu=+2(+4(%sp)):u16 i=+4(+4(%sp)):s32 l=+8(+4(%sp)):s64
 	lx=+8(+4(%sp)):x64 lb=+8(+4(%sp)):b17@20/64 b=+16(+4(%sp)):b3@0/32 m=+16(+4(%sp)):b9@3/32
 	a=+20(+4(%sp)):s32[5] s=+0(+40(+4(%sp))):string ss=+44(+4(%sp)):string[2]
-	next=+0(+40(+52(+4(%sp)))):string st=$stack2:s32 w=+12(%sp):x64 comm=$comm'
+	next=+0(+40(+52(+4(%sp)))):string st=$stack2:s32 w=+12(%sp):x64'
 SEES=$(tr -s '\n\t' ' ' <<< "$SEES")
 RETS=(-e "r:j/gives $F:gives" -e "r:j/takes $F:takes_off v=\$retval:s32" -e "r:j/again $F:again v=\$retval:s32")
 

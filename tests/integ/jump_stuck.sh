@@ -16,8 +16,9 @@ is_jump() { # what stands at work() now?
 	n=$((n + 1000))
 	python3 -c 'import os, sys
 fd = os.open(f"/proc/{sys.argv[1]}/mem", os.O_RDONLY)
-code = os.pread(fd, 4, int(sys.argv[2], 16))
-sys.exit(code[3] >> 2 != 0x05 if os.uname().machine == "aarch64" else code[0] != 0xe9)' "$PID" "$addr"
+code = os.pread(fd, 8, int(sys.argv[2], 16))
+arm64 = os.uname().machine == "aarch64" # at the first instruction, or behind it
+sys.exit(0x05 not in (code[3] >> 2, code[7] >> 2) if arm64 else code[0] != 0xe9)' "$PID" "$addr"
 }
 
 F=$FIXTURES/stuck

@@ -34,14 +34,30 @@ fail() {
 skip() { echo "$*" | tee "${WHY:-/dev/null}"; exit 77; }
 have() { type -P "$1" > /dev/null || skip "needs $1"; }
 need_arch() { case " $* " in *" $(uname -m) "*) ;; *) skip "needs $*, this is $(uname -m)" ;; esac; }
+# The number of the pid namespace that the kernel begins with is part of its interface.
+in_first_pid_namespace() { [ "$(readlink /proc/self/ns/pid)" = 'pid:[4026531836]' ]; }
 need_root() { [ "$(id -u)" = 0 ] || skip "needs root"; }
+# need_hold: uprobe can hold those who open files of the current folder.
+need_hold() {
+	local kind
+	need_root
+	have python3
+	# FAN_CLASS_CONTENT, FAN_REPORT_TID
+	python3 -c 'import ctypes; exit(ctypes.CDLL(None).fanotify_init(0x104, 0) < 0)' ||
+		skip "needs permission events of fanotify"
+	kind=$(findmnt -no FSTYPE -T .)
+	case $kind in ext4 | xfs | btrfs | tmpfs | overlay | squashfs | f2fs) ;; *) skip "nobody is held on $kind" ;; esac
+}
 
 cleanup() {
 	local pid
 	# uprobe first, so that it does not see its targets die.
 	for pid in $UBP_PID "${PIDS[@]}"; do
-		kill -9 "$pid" 2> /dev/null && wait "$pid" 2> /dev/null
+		kill -9 "$pid" 2> /dev/null
+		[ "$pid" != "$UBP_PID" ] || wait "$pid" 2> /dev/null
 	done
+	# One may have to wait for another, which traces it.
+	[ ${#PIDS[@]} = 0 ] || wait "${PIDS[@]}" 2> /dev/null
 	:
 }
 trap cleanup EXIT
@@ -152,6 +168,9 @@ expect_count() { # expect_count N REGEX
 	n=$(count "$2")
 	[ "$n" = "$1" ] || fail "$n events match '$2', not $1"
 }
+
+# last_stat NAME: a number in the last line of --stats that has it.
+last_stat() { grep -oE "\<$1=[0-9]+" err.txt | tail -n 1 | grep -oE '[0-9]+$'; }
 
 # Put placeholders for what differs from run to run.
 mask() {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
-"""uprobe is killed before each of its steps to a return probe in a jump, on a program of its own each
-time: the next one has returns from what the first left, and the program ends as it should. Once the
+"""uprobe is killed before each of its calls that change something, on the way to a return probe in a jump, on a
+program of its own each time: the next one has returns from what the first left, and the program ends as it should. Once the
 program runs on meanwhile, once it stays where it was."""
 
 import os
@@ -11,9 +11,11 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["UBP_SRC"], "tests", "torture", "lib"))
-from killat import PRELOAD, KillAt  # noqa: E402
+sys.path.insert(0, os.path.join(os.environ["UBP_SRC"], "tests", "integ", "lib"))
+import tracer  # noqa: E402
+from killat import KillAt  # noqa: E402
 
-UPROBE, HELLO = os.environ["UPROBE"], os.path.join(os.environ["FIXTURES"], "hello")
+HELLO = os.path.join(os.environ["FIXTURES"], "hello")
 WAIT = int(os.environ.get("TIMEOUT", "60"))
 CALLS = 20
 STEP = int(os.environ.get("UBP_SLOWER", "1"))  # where all is slow only some of the steps
@@ -22,21 +24,15 @@ RETURN = f"r:k/r {HELLO}:greet"
 
 def start(pid, defs, env=None):
     """Until it is ready or has ended."""
-    r, w = os.pipe()
     args = [word for text in defs for word in ("-e", text)]
-    p = subprocess.Popen([UPROBE, "--mode", "jump", "--ready-fd", str(w), "-p", str(pid), *args], env=env,
-                         pass_fds=[w], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    os.close(w)
-    is_ready = bool(os.read(r, 6))
-    os.close(r)
-    return p, is_ready
+    return tracer.start("--mode", "jump", "-p", str(pid), *args, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def attempt(killat, k, freeze=False):
     """Returns how many calls it took to come, if it was not killed."""
     target = subprocess.Popen([HELLO, *["abc"] * CALLS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     target.stdout.readline()
-    killat.arm(KillAt.ATTACH, k, target.pid if freeze else 0)
+    killat.arm(KillAt.ATTACH, k, target.pid if freeze else 0, changes=True)
     first, is_ready = start(target.pid, [RETURN], {**os.environ, **killat.env})
     calls = killat.counts()[KillAt.ATTACH]
     if is_ready:
@@ -56,9 +52,6 @@ def attempt(killat, k, freeze=False):
 
 
 def main():
-    if not os.path.exists(PRELOAD):
-        print(f"needs {PRELOAD}")
-        return 77
     killat = KillAt()
     calls = attempt(killat, 0)
     if calls < 20:

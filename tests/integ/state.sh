@@ -55,7 +55,8 @@ done
 python3 - "$UPROBE" "$F" <<'PY' || fail "the wait status is another"
 import os, resource, subprocess, sys
 uprobe, f = sys.argv[1:]
-resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2)
+# As much as is allowed: sudo's own limit is none.
+resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
 def status(traced, sig):
     r, w = os.pipe()
     out_r, out_w = os.pipe()

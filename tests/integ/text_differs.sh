@@ -46,7 +46,7 @@ lets_it_be() {
 start "$F" 1 10
 orig=$(objdump -d --disassemble=tick "$F" | awk '/<tick>:/ { getline; print $2; exit }')
 poke "$PID" tick cc
-if "$UPROBE" --explain "p:$F:tick" | grep -q ': jump (over .* behind the first '; then
+if [ "$MODE" = trap ] || "$UPROBE" --explain "p:$F:tick" | grep -q ': jump (over .* behind the first '; then
 	lets_it_be "$PID"
 else
 	stays_out "$PID"

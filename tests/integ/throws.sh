@@ -56,6 +56,31 @@ at_rest "ended"
 	fail "$(count ' around: ') and $(count ' apart: ') events"
 [ "$(count ' around: .*arg1=21$')" = 5 ] || fail "other values than expected"
 
+# Where the unwinder's start is a jump: frames on other stacks, or long gone, cost no stop.
+stops() { awk '/^voluntary_ctxt_switches/ { print $2 }' "/proc/$PID/task/$PID/status"; }
+throws_at_speed() {
+	local before
+	before=$(stops)
+	ask 'throw 2000'
+	[ $(($(stops) - before)) -lt 1000 ]
+}
+if [ "$MODE" = auto ] && [ "$(uname -m)" = x86_64 ]; then
+	trace --stats --lossless -p "$PID" "${probed[@]}" -e "r:t/waits $F:waits \$retval:s64"
+	ask 'call 20'
+	eventually throws_at_speed
+	ask open
+	eventually throws_at_speed
+	# Now and then there is one.
+	for i in 1 2 3; do
+		ask 'around 20'
+		throws_at_speed || fail "stopped at exceptions past no frame of ours"
+	done
+	ask close
+	trace_stop
+	at_rest "ended behind jumps"
+	[ "$(count ' around: .*arg1=21$')" = 3 ] && [ "$(count ' waits: .*arg1=1$')" = 1 ] || fail "not all events"
+fi
+
 # Killed with a frame open: its thread comes home, and exceptions are caught.
 ask open
 trace --lossless -p "$PID" "${probed[@]}" -e "r:t/waits $F:waits \$retval:s64"
@@ -69,4 +94,20 @@ untraced "$PID"
 ask 'around 200'
 ask 'throw 200'
 ask close
+
+# The next one has no return probe; exceptions pass what the killed one has left.
+trace --lossless -p "$PID" -e "r:t/waits $F:waits \$retval:s64"
+ask open
+kill -KILL "$UBP_PID"
+wait "$UBP_PID" 2> /dev/null
+UBP_PID=
+untraced "$PID"
+trace --lossless -p "$PID" -e "p:t/apart $F:apart"
+ask raise
+ask 'throw 20'
+ask 'call 2'
+trace_stop
+[ "$(count ' apart: ')" = 2 ] || fail "$(count ' apart: ') events of the last one"
+at_rest "ended without a return probe"
+ask 'throw 20'
 ends

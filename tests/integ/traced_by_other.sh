@@ -12,9 +12,22 @@ if libc.ptrace(0x4206, int(sys.argv[1]), None, None) != 0:  # PTRACE_SEIZE
 print("ready", flush=True)
 sys.stdin.readline()
 PY
+# It maps the file, and starts a thread, which stays, when it is told to.
+cat > maps.py <<'PY'
+import mmap, sys, threading
+f = open(sys.argv[1], "rb")
+code = mmap.mmap(f.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC)
+print("ready", flush=True)
+sys.stdin.readline()
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+print("thread", flush=True)
+sys.stdin.readline()
+PY
 # start wants one program.
-printf '#!/bin/sh\nexec python3 %s/hold.py "$@"\n' "$PWD" > hold
-chmod +x hold
+for i in hold maps; do
+	printf '#!/bin/sh\nexec python3 %s/%s.py "$@"\n' "$PWD" $i > $i
+	chmod +x $i
+done
 F=$FIXTURES/threads
 NAME=held start threads 1 10
 NAME=free start threads 1 20
@@ -36,3 +49,22 @@ trace_stop
 expect_count 20 ' tick: '
 grep -qE 'skipped=1 ' err.txt || fail "--stats does not count the one passed over"
 grep -qE '^uprobe: ' err.txt || fail "says nothing about the process passed over"
+
+# A new thread of a process that was passed over is no other process. A process that comes later is found
+# later.
+NAME=maps start "$PWD/maps" "$F"
+NAME=holder start "$PWD/hold" "$PID_maps"
+trace --stats -e "p:t/tick $F:tick"
+go maps
+# shellcheck disable=SC2154 # set by start
+read -r line <&"$OUT_maps" && [ "$line" = thread ] || fail "no thread: $line"
+NAME=free start threads 1 20
+eventually traced "$PID_free"
+go free
+finish free
+trace_stop
+grep -qE 'skipped=1 ' err.txt || fail "--stats counts a thread: $(cat err.txt)"
+for i in holder maps; do
+	go $i
+	finish $i
+done

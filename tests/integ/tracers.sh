@@ -20,3 +20,41 @@ for how in traceme rawtraceme attach rawattach seize rawseize vfork; do
 		fail "$how: the child was not traced before"
 	[ "$(count ' work: .* i=2$' out.ev)" = 0 ] || fail "$how: the child is traced by two"
 done
+
+# The whole memory is let go of.
+"$UPROBE" -o ev.txt -e "p:t/work $F:work i=$ARG1:s32" -- "$F" share > out.txt 2> err.txt < /dev/null || fail "share: $?"
+grep -qx well out.txt && [ "$(grep -c 'is let go: ' err.txt)" = 1 ] || fail "share"
+
+# Another uprobe is such a tracer: what it runs is its own.
+"$UPROBE" -o ev.txt -e "p:t/work $F:work i=$ARG1:s32" -- "$UPROBE" -o inner.txt -e "p:t/work $F:work i=$ARG1:s32" -- \
+	"$F" none > out.txt 2> err.txt < /dev/null || fail "uprobe under uprobe: $?: $(cat err.txt)"
+grep -qx well out.txt && [ "$(count ' work: .* i=9$' inner.txt)" = 1 ] && [ "$(count ' work: ' ev.txt)" = 0 ] ||
+	fail "uprobe under uprobe: $(cat ev.txt inner.txt)"
+
+# uprobe looks at all new processes here. One that lives in the memory of its parent is no program of its own, and it
+# may be about to trace its parent, or have done so.
+cp "$F" hidden
+trace -e "p:t/work ./hidden:work i=$ARG1:s32"
+# all_seen: until uprobe has looked at all processes that were born before this call.
+all_seen() {
+	NAME=other start "$PWD/hidden" none wait
+	eventually traced "$PID"
+	go other
+	finish other
+	wait_for out.txt "-$PID .* work: .* i=9\$"
+}
+for how in hidden late; do
+	NAME=checked start "$PWD/hidden" $how
+	eventually traced "$PID"
+	all_seen
+	go checked
+	read -r -t "$TIMEOUT" word <&"$OUT_checked" && [ "$word" = attached ] || fail "$how: $word"
+	all_seen
+	go checked
+	finish checked
+	[ "$LAST" = well ] || fail "$how: $LAST"
+done
+trace_stop
+[ "$(grep -c 'is let go: ' err.txt)" = 1 ] || fail "not told once"
+grep -q ' 2 processes in all had other tracers$' err.txt || fail "not two"
+expect_count 0 ' work: .* i=8$'

@@ -11,9 +11,11 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["UBP_SRC"], "tests", "torture", "lib"))
-from killat import PRELOAD, KillAt  # noqa: E402
+sys.path.insert(0, os.path.join(os.environ["UBP_SRC"], "tests", "integ", "lib"))
+import tracer  # noqa: E402
+from killat import KillAt  # noqa: E402
 
-USDT, FIXTURES = os.environ["USDT"], os.environ["FIXTURES"]
+FIXTURES = os.environ["FIXTURES"]
 PROBES = os.path.join(FIXTURES, "usdt") + ":sema:*"
 WAIT = int(os.environ.get("TIMEOUT", "60"))
 # At most, of each phase; they are spread over all there are.
@@ -42,13 +44,9 @@ class Target:
 
 def run(target, killat=None):
     """Come, and if it got so far go. What it said, and whether it was killed."""
-    r, w = os.pipe()
-    p = subprocess.Popen([USDT, "--mode", MODE, "--ready-fd", str(w), "-p", str(target.p.pid), PROBES],
-                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=[w],
-                         env={**os.environ, **killat.env} if killat else None)
-    os.close(w)
-    ready = os.read(r, 6)
-    os.close(r)
+    p, ready = tracer.start("--mode", MODE, "-p", str(target.p.pid), PROBES, program=tracer.USDT,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                            env={**os.environ, **killat.env} if killat else None)
     if ready and killat:
         killat.phase(KillAt.DETACH)
     if ready:
@@ -58,9 +56,6 @@ def run(target, killat=None):
 
 
 def main():
-    if not os.path.exists(PRELOAD):
-        print(f"needs {PRELOAD}")
-        return 77
     target, killat = Target(), KillAt()
     target.ask("other", "guarded=1 far=1")
     killat.arm(0, 0)

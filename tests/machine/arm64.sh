@@ -2,7 +2,7 @@
 # Copyright the ubp authors
 # The short form of `make check-arm64`: in an emulated arm64 machine some of the unit tests, some
 # of each kind of integration test, and a comparison with its kernel's uprobes.
-# test-seconds: 1800
+# test-seconds: 2400
 . "$UBP_SRC/tests/integ/lib.bash"
 
 B=$UBP_SRC/build-arm64
@@ -13,7 +13,7 @@ env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -C "$UBP_SRC" -j2 --no-print-direct
 [ ! -e "$B/skip" ] || skip "$(cat "$B/skip")"
 cd "$UBP_SRC" || exit 1
 # It ends before whoever runs this loses patience.
-MACHINE_SECONDS=$((1760 - SECONDS)) TEST_TIMEOUT=600 \
+MACHINE_SECONDS=$((2360 - SECONDS)) TEST_TIMEOUT=1200 \
 	.ci/check-machine.sh arm64 build-arm64 "$(cat "$B/root")" "${tests[@]}" > "$OLDPWD/log" 2>&1
 rc=$?
 cd "$OLDPWD" || exit 1

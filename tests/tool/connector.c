@@ -5,9 +5,11 @@
  * Another user of the kernel's process connector, for tests.
  *
  * connector listen    subscribes, and makes processes that are reported, until a line comes
- * connector again     likewise, but subscribes again and again: each is acknowledged to all listeners
+ * connector again     the same, but subscribes again and again: each is acknowledged to all listeners
  * connector overhear  subscribes to nothing: prints "events" if a process of its own that
  *                     ends is reported all the same, else "silence"
+ * connector acks      subscribes to nothing: prints "ack N" for what the kernel acknowledges to
+ *                     somebody, where N is that one's number and one; until a line comes
  *
  * Ends with 77 where there is no connector.
  */
@@ -29,6 +31,12 @@ struct subscribe {
 	struct nlmsghdr nl;
 	char cn[CN_HEAD];
 	enum proc_cn_mcast_op op;
+} __attribute__((packed));
+
+struct report {
+	struct nlmsghdr nl;
+	char cn[CN_HEAD];
+	struct proc_event event;
 } __attribute__((packed));
 
 static int join(void)
@@ -66,19 +74,48 @@ static bool is_reported(int fd, int ms)
 	return any;
 }
 
-int main(int argc, char **argv)
+/* A process that ends. */
+static void make_event(void)
+{
+	if (fork() == 0)
+		_exit(0);
+	(void)wait(NULL);
+}
+
+static int overhear(int fd)
+{
+	make_event();
+	printf(is_reported(fd, 50) ? "events\n" : "silence\n");
+	return 0;
+}
+
+static void print_ack(int fd)
+{
+	struct report r;
+	struct cn_msg cn;
+
+	if (recv(fd, &r, sizeof(r), MSG_DONTWAIT) <= 0 || r.event.what != PROC_EVENT_NONE)
+		return;
+	memcpy(&cn, r.cn, CN_HEAD);
+	printf("ack %u\n", cn.ack);
+	fflush(stdout);
+}
+
+static int print_acks(int fd)
+{
+	struct pollfd p[] = { { .fd = 0, .events = POLLIN }, { .fd = fd, .events = POLLIN } };
+
+	printf("ready\n");
+	fflush(stdout);
+	while (poll(p, 2, -1) > 0 && !p[0].revents)
+		print_ack(fd);
+	return 0;
+}
+
+static int subscribe(int fd, bool again)
 {
 	struct pollfd in = { .fd = 0, .events = POLLIN };
-	bool again = argc == 2 && strcmp(argv[1], "again") == 0;
-	int fd = join();
 
-	if (argc == 2 && strcmp(argv[1], "overhear") == 0) {
-		if (fork() == 0)
-			_exit(0);
-		(void)wait(NULL);
-		printf(is_reported(fd, 50) ? "events\n" : "silence\n");
-		return 0;
-	}
 	send_op(fd, PROC_CN_MCAST_LISTEN);
 	if (!is_reported(fd, 1000)) {
 		printf("it does not answer\n");
@@ -91,11 +128,21 @@ int main(int argc, char **argv)
 			send_op(fd, PROC_CN_MCAST_IGNORE);
 			send_op(fd, PROC_CN_MCAST_LISTEN);
 		}
-		if (fork() == 0)
-			_exit(0);
-		(void)wait(NULL);
+		make_event();
 		(void)is_reported(fd, 0);
 	}
 	send_op(fd, PROC_CN_MCAST_IGNORE);
 	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc == 2 ? argv[1] : "listen";
+	int fd = join();
+
+	if (strcmp(what, "overhear") == 0)
+		return overhear(fd);
+	if (strcmp(what, "acks") == 0)
+		return print_acks(fd);
+	return subscribe(fd, strcmp(what, "again") == 0);
 }

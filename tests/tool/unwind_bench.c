@@ -49,7 +49,7 @@ static int measure(struct tracee *t, unsigned rounds, unsigned frames, bool by_l
 	size_t n;
 
 	if (!set || ubp_host_get_regs(t->tid, &regs) < 0 ||
-	    stack_unwinder_new(set, by_libunwind, &unwinder, &err) < 0)
+	    stack_unwinder_new(set, by_libunwind, NULL, &unwinder, &err) < 0)
 		return fail("cannot begin");
 	start = event_clock_now(CLOCK_KIND_MONO);
 	n = stack_unwind(unwinder, t, &regs, stack, frames, &maps);
