@@ -6,7 +6,6 @@ computes what it computes, and both see each call."""
 
 import os
 import re
-import select
 import shutil
 import signal
 import subprocess
@@ -15,36 +14,33 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import oracle  # noqa: E402
+import together  # noqa: E402
+from together import bad, fail  # noqa: E402
 
 FIXTURE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../fixtures/beside.c")
 with open(FIXTURE, encoding="utf-8") as source:
     # Functions, and what each adds to its argument.
     PLUS = {m[0]: int(m[1]) for m in re.findall(r"^\tX\((\w+), (\d+)\)", source.read(), re.M)}
-NAMES = list(PLUS)
-bad = []
+SITES = [name for name in PLUS if name.startswith("site")]
+NAMES = [name for name in PLUS if name not in SITES]
+USDT = os.path.join(os.path.dirname(oracle.UPROBE), "usdt")
+KINDS = {"p": "entries", "r": "returns", "s": "static probes"}
 
 
-def fail(text):
-    bad.append(text)
-    print("  " + text)
-
-
-class Target:
+class Target(together.Target):
     """The fixture, its workers and its errands."""
 
-    def __init__(self, path, workers):
-        self.path = path
-        # What stores into memory has no jump beside the kernel's for those who ask for memory,
-        # where arguments are.
+    def __init__(self, path, workers, kind):
+        super().__init__(path, str(workers))
+        # A first instruction that stores into memory has no jump behind it for a probe that reads memory, and
+        # 32-bit programs have their arguments there.
         self.names = [n for n in NAMES if n != "store10" or "fixtures32" not in path]
-        self.process = subprocess.Popen([path, str(workers)], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE)
-        self.next = 1
-        self.answer()
+        if kind == "s":
+            self.names = SITES
 
     def is_changed(self, name):
         """Does something else than in the file stand at its first byte?"""
-        offset = oracle.Elf(self.path).symbols[name][0]
+        offset = oracle.Elf(self.path).symbols[name + "_at" if name in self.names and self.names == SITES else name][0]
         with open(f"/proc/{self.process.pid}/maps", encoding="utf-8") as f:
             for line in f:
                 m = re.match(r"(\w+)-(\w+) r-xp (\w+) .*" + re.escape(self.path), line)
@@ -55,35 +51,12 @@ class Target:
             f.seek(offset)
             return memory.read(1) != f.read(1)
 
-    def answer(self):
-        if not select.select([self.process.stdout], [], [], oracle.TIMEOUT)[0]:
-            raise TimeoutError("the program does not answer")
-        line = self.process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"the program has ended with {self.process.wait()}")
-
-    def tell(self, text):
-        self.process.stdin.write(text.encode() + b"\n")
-        self.process.stdin.flush()
-        self.answer()
-
     def calls(self, n):
         """Each function with N numbers that are new. Returns them."""
-        first, self.next = self.next, self.next + n
-        self.tell(f"calls {first} {n}")
+        numbers = self.numbers(n)
+        self.tell(f"calls {numbers[0]} {n}")
         self.tell("check")
-        return set(range(first, first + n))
-
-    def end(self):
-        self.process.stdin.write(b"end\n")
-        self.process.stdin.flush()
-        status = self.process.wait(oracle.TIMEOUT)
-        if status:
-            fail(f"the program ended with {status}")
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
+        return set(numbers)
 
 
 def definition(kind, group, path, name):
@@ -92,6 +65,8 @@ def definition(kind, group, path, name):
 
 def text(kind, path, name):
     bits = 32 if "fixtures32" in path else 64
+    if kind == "s":
+        return f"p:{name} {path}:{name}_at n=%bx:s{bits}"
     if kind == "r":
         return f"r:{name} {path}:{name} n=$retval:s{bits}"
     if name == "store10":
@@ -100,43 +75,24 @@ def text(kind, path, name):
         "n=+4(%sp):s32" if bits == 32 else "n=%di:s64 top=$stack0:x64")
 
 
-class Ubp:
-    """uprobe on the target, from when it is ready."""
+class Ubp(together.Ubp):
+    """uprobe or usdt on the target."""
 
-    count = 0
+    # Those of all sessions: how sites are to stand.
+    options = []
 
-    def __init__(self, target, kind, *options):
-        Ubp.count += 1
-        self.out = os.path.abspath(f"ubp{Ubp.count}.out")
-        self.names = target.names
-        read_end, write_end = os.pipe()
-        cmd = [oracle.UPROBE, "--lossless", "--stats", "-p", str(target.process.pid), "-o", self.out,
-               "--ready-fd", str(write_end), *options]
-        for name in self.names:
-            cmd += ["-e", definition(kind, "ubp", target.path, name), "--filter", "n > 0"]
-        self.err = open(f"{self.out}.err", "w+b")
-        self.process = subprocess.Popen(cmd, pass_fds=[write_end], stderr=self.err)
-        os.close(write_end)
-        with os.fdopen(read_end) as f:
-            self.started = select.select([f], [], [], oracle.TIMEOUT)[0] and f.readline() == "ready\n"
-        if not self.started:
-            self.process.wait(oracle.TIMEOUT)
-            fail(f"uprobe does not start: {self.text()}")
-
-    def text(self):
-        self.err.seek(0)
-        return self.err.read().decode(errors="replace")
+    def __init__(self, target, kind):
+        words = [*Ubp.options]
+        for name in target.names:
+            what = f"p:ubp/{name} {target.path}:beside:{name} n=arg1" if kind == "s" else \
+                definition(kind, "ubp", target.path, name)
+            words += ["-e", what, "--filter", "n > 0"]
+        super().__init__(target, words, USDT if kind == "s" else oracle.UPROBE)
 
     def end(self, sig=signal.SIGINT):
         """What it has recorded of known calls, and its statistics."""
-        self.process.send_signal(sig)
-        self.process.wait(oracle.TIMEOUT)
-        if sig == signal.SIGINT and self.process.returncode:
-            fail(f"uprobe ended with {self.process.returncode}: {self.text()}")
-        with open(self.out, "rb") as f:
-            events = oracle.parse(f.read())[0]
-        return [e for e in events if value(e) > 0], \
-            [oracle.Stats(m) for m in oracle.STATS.finditer(self.text().encode())]
+        events, stats = super().end(sig)
+        return [e for e in events if value(e) > 0], stats
 
 
 def value(event):
@@ -144,25 +100,9 @@ def value(event):
     return int(m.group(1)) if m else 0
 
 
-class Kernel:
-    """The kernel's uprobes on the same places, in all processes."""
-
-    def __init__(self, kind, target):
-        self.kernel = oracle.Kernel()
-        self.group, names = self.kernel.group, target.names
-        self.kernel.define([definition(kind, self.group, target.path, n)
-                            for n in names])
-        for n in names:
-            oracle.write(f"{self.kernel.dir}/events/{self.group}/{n}/filter", "n > 0")
-
-    def switch(self, on):
-        self.kernel.switch(on)
-
-    def end(self):
-        self.switch(False)
-        events = oracle.parse(self.kernel.trace())[0]
-        oracle.remove(self.group)
-        return events
+def new_kernel(kind, target):
+    return together.Kernel([definition(kind, oracle.GROUP, target.path, n) for n in target.names],
+                           {n: "n > 0" for n in target.names})
 
 
 def text_of(event, kind):
@@ -195,12 +135,15 @@ def equal(kernels, ubps, both, kind, plus):
         fail(f"{len(a)} events of the kernel's, {len(b)} of ubp's")
 
 
-def jumps(stats, names):
+def behind(stats, names):
+    """All sites stand behind the first instruction, and are jumps if they may be."""
     if len(stats) != len(names):
         fail(f"statistics of {len(stats)} probes")
     for s in stats:
-        if s.jumps != 1:
-            fail(f"{s.name} is no jump: {s.why}")
+        if s.jumps != (not Ubp.options):
+            fail(f"{s.name} is {s.jumps} jumps: {s.why}")
+        if s.behind != 1 or s.at_first or s.hidden:
+            fail(f"{s.name}: behind={s.behind} at_first={s.at_first} hidden={s.hidden}")
 
 
 # --- the orders --------------------------------------------------------------
@@ -212,8 +155,8 @@ def ubp_first(target, kind, plus):
     """It comes and goes, and comes again, while ubp's jumps stand."""
     ubp, both, all_ = Ubp(target, kind), set(), set()
     all_ |= target.calls(N)
-    kernel = Kernel(kind, target)
-    for _ in range(3):
+    kernel = new_kernel(kind, target)
+    for _ in range(2):
         kernel.switch(True)
         both |= target.calls(N)
         kernel.switch(False)
@@ -221,9 +164,8 @@ def ubp_first(target, kind, plus):
     all_ |= both
     kernels = kernel.end()
     ubps, stats = ubp.end()
-    all_after = target.calls(N)
-    del all_after
-    jumps(stats, target.names)
+    target.calls(N)
+    behind(stats, target.names)
     has_all("kernel", kernels, target.names, both, kind, plus)
     has_all("ubp", ubps, target.names, all_, kind, plus)
     equal(kernels, ubps, both, kind, plus)
@@ -231,7 +173,7 @@ def ubp_first(target, kind, plus):
 
 def kernel_first(target, kind, plus):
     """ubp plants beside it, stays when it goes, is there when it comes again, leaves."""
-    kernel = Kernel(kind, target)
+    kernel = new_kernel(kind, target)
     kernel.switch(True)
     alone = target.calls(N)
     ubp = Ubp(target, kind)
@@ -244,7 +186,7 @@ def kernel_first(target, kind, plus):
     alone |= target.calls(N)
     kernels = kernel.end()
     target.calls(N)
-    jumps(stats, target.names)
+    behind(stats, target.names)
     has_all("kernel", kernels, target.names, alone | both, kind, plus)
     has_all("ubp", ubps, target.names, both | ours, kind, plus)
     equal(kernels, ubps, both, kind, plus)
@@ -252,7 +194,7 @@ def kernel_first(target, kind, plus):
 
 def killed(target, kind, plus):
     """ubp is killed while the kernel's stand, another comes beside them, they go, it goes."""
-    kernel = Kernel(kind, target)
+    kernel = new_kernel(kind, target)
     Ubp(target, kind).end(signal.SIGKILL)
     kernel.switch(True)
     alone = target.calls(N)
@@ -270,65 +212,134 @@ def killed(target, kind, plus):
     ours |= target.calls(N)
     ubps, stats = ubp.end()
     target.calls(N)
-    jumps(stats, target.names)
+    behind(stats, target.names)
     has_all("kernel", kernels, target.names, alone | both | late, kind, plus)
     has_all("ubp", ubps, target.names, ours | late, kind, plus)
     equal(kernels, ubps, late, kind, plus)
 
 
 def by_perf(target, kind, plus):
-    """perf comes, and is killed; what it has recorded is not looked at."""
+    """perf comes and is killed, and comes again: the second one's records are ubp's, too."""
     perf = shutil.which("perf")
     if not perf:
         print("  (no perf here)")
         return
-    group = f"ubp_oracle_{os.getpid()}"
     ubp = Ubp(target, kind)
     ours = target.calls(N)
-    for name in target.names:
-        oracle.write(f"{oracle.TRACEFS}/uprobe_events",
-                     definition(kind, group, target.path, name) + "\n")
+    kernel = new_kernel(kind, target)  # defines them; perf switches them on
     for sig in signal.SIGKILL, signal.SIGINT:
-        events = [x for n in target.names for x in ("-e", f"{group}:{n}", "--filter", "n > 0")]
-        cmd = [perf, "record", "-q", "-o", "perf.data", "-p", str(target.process.pid), *events]
-        record = subprocess.Popen(cmd, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        while not all(target.is_changed(n) for n in target.names):
-            if record.poll() is not None:
-                fail(f"perf ended: {record.stderr.read()!r}")
-                break
-            ours |= target.calls(1)
-        ours |= target.calls(N)
+        record, pipes, meanwhile = start_perf(perf, target, kernel.group)
+        ours |= meanwhile
+        both = target.calls(N)
         record.send_signal(sig)
         record.wait(oracle.TIMEOUT)
-        ours |= target.calls(N)
-    oracle.remove(group)
+        for fd in pipes:
+            os.close(fd)
+        ours |= both | target.calls(N)
+    perfs = perf_events(perf)
+    kernel.end()
     ubps, stats = ubp.end()
     target.calls(N)
-    jumps(stats, target.names)
+    behind(stats, target.names)
     has_all("ubp", ubps, target.names, ours, kind, plus)
+    for name in target.names:
+        add = plus[name] if kind == "r" else 0
+        missing = both - {n - add for event, n in perfs if event == name}
+        if missing:
+            fail(f"perf: {name}: missing {sorted(missing)[:5]}")
 
 
-def run(path, workers):
-    for kind in sys.argv[1] if len(sys.argv) > 1 else "pr":
-        for order in ubp_first, kernel_first, killed, by_perf:
-            target = Target(path, workers)
-            before = len(bad)
-            try:
-                order(target, kind, PLUS)
-                target.end()
-            except (RuntimeError, TimeoutError, BrokenPipeError) as e:
-                fail(f"{e}")
-                target.kill()
-                oracle.remove(f"ubp_oracle_{os.getpid()}")
-            print(f"{'differs' if len(bad) > before else 'equal'}: {path[-40:]} {workers} workers, "
-                  f"{'entries' if kind == 'p' else 'returns'}, {order.__name__}")
-            sys.stdout.flush()
+def start_perf(perf, target, group):
+    """Returns when it records, with what was called meanwhile."""
+    control, acks = os.pipe(), os.pipe()
+    events = [x for n in target.names for x in ("-e", f"{group}:{n}", "--filter", "n > 0")]
+    record = subprocess.Popen(
+        [perf, "record", "-q", "-o", "perf.data", "-D", "-1", "--control", f"fd:{control[0]},{acks[1]}",
+         "-p", str(target.process.pid), *events],
+        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=[control[0], acks[1]])
+    os.close(control[0])
+    os.close(acks[1])
+    meanwhile = set()
+    while not all(target.is_changed(n) for n in target.names):
+        if record.poll() is not None:
+            fail(f"perf ended: {record.stderr.read()!r}")
+            break
+        meanwhile |= target.calls(1)
+    os.write(control[1], b"enable\n")
+    if not os.read(acks[0], 16).startswith(b"ack"):
+        fail(f"perf does not begin: {record.stderr.read()!r}")
+    return record, [control[1], acks[0]], meanwhile
+
+
+def perf_events(perf):
+    out = subprocess.run([perf, "script", "-i", "perf.data", "-F", "event,trace"], check=True,
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return [(m[1], int(m[2])) for m in re.finditer(r"(\w+): .* n=(-?\d+)", out.stdout.decode())]
+
+
+def found(target):
+    """Breakpoints that would stand at the first instruction stand behind it where the kernel's do."""
+    kernel = new_kernel("p", target)
+    kernel.switch(True)
+    alone = target.calls(N)
+    ubp = Ubp(target, "p")
+    both = target.calls(N)
+    kernel.switch(False)
+    ours = target.calls(N)
+    ubps, stats = ubp.end()
+    behind(stats, target.names)
+    has_all("kernel", kernel.end(), target.names, alone | both, "p", PLUS)
+    has_all("ubp", ubps, target.names, both | ours, "p", PLUS)
+
+
+def hidden(target, stands):
+    """The kernel's come to breakpoints at the first instruction, and stay or go: it is told."""
+    target.names = target.names[:1]
+    ubp, kernel = Ubp(target, "p"), new_kernel("p", target)
+    seen = target.calls(N)
+    kernel.switch(True)
+    theirs = target.calls(N)
+    if not stands:
+        kernel.switch(False)
+    ubps, stats = ubp.end()
+    if stats[0].hidden != 1 or stats[0].behind or "of the kernel's" not in ubp.text():
+        fail(f"hidden={stats[0].hidden}: {ubp.text()}")
+    target.calls(N)
+    if len(kernel.end()) < len(theirs):
+        fail("the kernel does not see its own")
+    has_all("ubp", ubps, target.names, seen, "p", PLUS)
+
+
+def breakpoints(path):
+    for name, order in ("found", found), ("stands", lambda t: hidden(t, True)), \
+            ("goes", lambda t: hidden(t, False)):
+        target = Target(path, 1, "p")
+        together.attempt(f"--mode trap, the kernel's {name}", target, lambda: order(target))
+
+
+def run(path, workers, kinds):
+    for kind in sys.argv[1] if len(sys.argv) > 1 else kinds:
+        # What perf does is what the kernel does.
+        for order in [ubp_first, kernel_first, killed, by_perf][: 3 + (kind != "r" and workers == 2)]:
+            target = Target(path, workers, kind)
+            together.attempt(f"{path[-40:]} {workers} workers, {KINDS[kind]}, {' '.join(Ubp.options)} {order.__name__}",
+                             target, lambda: order(target, kind, PLUS))
 
 
 if __name__ == "__main__":
     oracle.mount_tracefs()
-    run(oracle.fixture("beside"), 2)
-    other = os.path.join(os.path.dirname(oracle.FIXTURES.rstrip("/")), "fixtures32/beside")
-    if os.path.exists(other):
-        run(other, 1)
+    if os.environ.get("UBP_SLOWER", "1") != "1":
+        run(oracle.fixture("beside"), 0, "pr")
+        sys.exit(1 if bad else 0)
+    # Of static probes on arm64 there is nothing that the kernel knows.
+    run(oracle.fixture("beside"), 2, "pr" if os.uname().machine == "aarch64" else "prs")
+    Ubp.options = ["--mode", "trap", "--beside-kernel"]
+    run(oracle.fixture("beside"), 1, "pr")
+    Ubp.options = ["--mode", "trap"]
+    breakpoints(oracle.fixture("beside"))
+    Ubp.options = []
+    if together.fixture32("beside"):
+        run(together.fixture32("beside"), 1, "pr")
+    else:
+        print("  (no 32-bit programs here)")
     sys.exit(1 if bad else 0)

@@ -34,7 +34,7 @@ def by_kernel(probes, argv):
 def by_ubp(probes, argv):
     cmd = [oracle.UPROBE, "--strict", "--lossless", "--stats", "--mode", "jump", "-o", "ubp.out"]
     for d, text in probes:
-        cmd += ["-e", oracle.resolve(d, f"ubp_oracle_{os.getpid()}")]
+        cmd += ["-e", oracle.resolve(d, oracle.GROUP)]
         if text:
             cmd += ["--filter", text]
     out, rc = oracle.run([*cmd, "--", oracle.LAUNCH, *argv], oracle.environment(None), None, b"go\n")

@@ -2,15 +2,18 @@
 # Copyright the ubp authors
 """Failures of uprobe's own calls: each fails once, or all of a kind from one on. The target
 runs on with right results; what could not be put back is told, exit status 1, and the next
-uprobe puts it right. Exit status 0 means that the target is as it was."""
+uprobe puts it right. Exit status 0 means that the target is as it was. Each call of a probed
+function has its event, or is counted as lost or missed."""
 
 import os
 import random
+import re
 import sys
 import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import calls  # noqa: E402
 import torture  # noqa: E402
 from failat import FOR_EVER, FailAt  # noqa: E402
 from torture import ARG1, ARG2, Broken, Row, Storm, Target, Uprobe, fixture  # noqa: E402
@@ -19,12 +22,14 @@ from torture import ARG1, ARG2, Broken, Row, Storm, Target, Uprobe, fixture  # n
 ONCE = tuple((kind, short) for kind in FailAt.KINDS for short in (False, True)
              if not short or kind in ("read", "peek", "poke", "ptrace", "wait"))
 # All of these fail from some call on.
-FOR_GOOD = (("peek",), ("poke",), ("peek", "poke"), ("memory",), ("read",), ("other",))
+FOR_GOOD = (("ptrace",), ("wait",), ("peek",), ("poke",), ("peek", "poke"), ("memory",), ("read",), ("other",))
 # The short form: what the way out depends on most.
 ONCE_SHORT = (("memory", False), ("peek", False), ("peek", True), ("poke", False),
               ("poke", True), ("ptrace", False), ("wait", False))
 FOR_GOOD_SHORT = (("peek", "poke"), ("memory",))
 HITS = 60
+STUB_MIN = 64  # bytes
+EACH = 500  # calls of a kind in a phase, all of them; of more (looks while waiting) so many, spread out
 HIT_LIMIT = 0.5  # s until a call of the phase "hit" comes, if one does at all
 
 
@@ -49,6 +54,14 @@ class Healed(Target):
         super().__init__(argv)
         self.code = code_of(self.pid)
 
+    def leave_stub(self):
+        """A stub in the zeros behind some code stays: a thread may be in it."""
+        now = code_of(self.pid)
+        for start, was in self.code.items():
+            slack = len(was.rstrip(b"\0"))
+            if len(was) - slack >= STUB_MIN and now.get(start, was) != was:
+                self.code[start] = was[:slack] + now[start][slack:]
+
     def check_clean(self):
         super().check_clean()
         now = code_of(self.pid)
@@ -61,7 +74,7 @@ class Healed(Target):
 
 def definitions(f):
     return [f"p:k/mix {f}:mix i={ARG1}:s64 s=+0({ARG2}):string", f"p:k/leaf {f}:leaf i={ARG1}:s64",
-            f"r:k/leaf_ret {f}:leaf $retval:s64", f"r:k/outer {f}:outer $retval:s64",
+            f"r:k/leaf_ret {f}:leaf i=$retval:s64", f"r:k/outer {f}:outer i=$retval:s64",
             f"p:k/half {f}:half"]
 
 
@@ -70,14 +83,13 @@ class FailStorm(Storm):
     was not left as it was."""
 
     def __init__(self, row, make, defs, options):
-        super().__init__(row, make, defs, [], options)
+        super().__init__(row, make, defs, ["--stats"], options)
         self.failat = FailAt()
         self.told = self.harmless = 0
 
     def session(self, phase):
         """One uprobe, from attach to end. Its return code."""
         u = Uprobe(self.target.pids(), self.defs, self.options, self.failat)
-        self.target.attached = None
         ready = u.wait_ready()
         if ready:
             self.failat.phase(FailAt.HIT)
@@ -86,6 +98,8 @@ class FailStorm(Storm):
             while phase == FailAt.HIT and u.p.poll() is None and not self.failat.failed() and \
                     time.monotonic() < end:
                 time.sleep(0.001)
+            if self.row.mode != "auto":
+                self.target.settle()  # each worker has gone round: there are events to be missing
             self.failat.phase(FailAt.DETACH)
         # Not to be told that it is ready is a failure, too.
         if u.p.poll() is None:
@@ -102,6 +116,21 @@ class FailStorm(Storm):
         elif not u.said():
             raise Broken("uprobe ended with 1 and said nothing")
 
+    def check_events(self, kinds):
+        """Of the workers. What could not be written is not there, and was told."""
+        if "write" in kinds or not os.path.exists("out.txt"):
+            return
+        with open("uprobe.err", errors="replace") as f:
+            said = f.read()
+        pid = self.target.pids()[0]
+        tids = [int(t) for t in os.listdir(f"/proc/{pid}/task") if int(t) != pid]
+        wrong, n, lost = calls.check("out.txt", tids)
+        counted = lost + sum(int(k) for k in re.findall(r" (?:missed|too_big)=(\d+)", said)) + \
+            sum(int(k) for k in re.findall(r": (\d+) hits? or new process", said)) + \
+            sum(int(k) for k in re.findall(r": (\d+) hits? w", said))
+        if wrong or n > counted:
+            raise Broken(f"{wrong or f'{n} events are missing'}, {counted} are counted as such")
+
     def failing(self, phase, k, kinds, times, short):
         name = f"{'+'.join(kinds)} {k} of {FailAt.PHASES[phase]}" \
             f"{' and all behind' if times > 1 else ''}{', other' if short else ''}"
@@ -112,11 +141,13 @@ class FailStorm(Storm):
         yield name
         self.row.kills += self.failat.failed() > 0
         self.good_end(rc, u)
+        self.check_events(kinds)
         self.target.check()
         if rc == 0:
             self.harmless += 1
             return
         self.told += 1
+        self.target.leave_stub()
         yield f"after {name}"
         self.failat.arm(0, 0, ())
         rc, u = self.session(FailAt.ATTACH)
@@ -146,6 +177,7 @@ class FailStorm(Storm):
         yield "nothing fails"
         rc, u = self.session(FailAt.ATTACH)
         self.good_end(rc, u)
+        self.check_events(())
 
 
 def sample(n, at_most):
@@ -186,11 +218,13 @@ def count(table, options, mode):
 
 def some(options, counts, kinds, full):
     """Which calls are to fail: (phase, k)."""
+    part, parts = options.part
     for phase in (FailAt.ATTACH, FailAt.HIT, FailAt.DETACH):
         n = HITS if phase == FailAt.HIT else sum(counts[phase, kind] for kind in kinds)
-        most = options.most or (full or n if options.full else 1)
-        for k in sample(n, most):
-            yield phase, k
+        most = options.most or (full or min(n, EACH) if options.full else 1)
+        for i, k in enumerate(sample(n, most)):
+            if i % parts == part - 1:
+                yield phase, k
 
 
 def once(kind, short, options):
@@ -207,9 +241,21 @@ def for_good(kinds, options):
     return run
 
 
+def part_of(text):
+    part, parts = (int(n) for n in text.split("/"))
+    if not 1 <= part <= parts:
+        raise ValueError(text)
+    return part, parts
+
+
+def more_options(p):
+    p.add_argument("--most", type=int, help="so many calls of a kind in each phase")
+    p.add_argument("--part", type=part_of, default=(1, 1), metavar="I/N",
+                   help="the I-th of N parts of them: the full form takes long")
+
+
 def main():
-    options = torture.parse(__doc__, lambda p: p.add_argument(
-        "--most", type=int, help="so many calls of a kind in each phase"))
+    options = torture.parse(__doc__, more_options)
     torture.in_own_folder()
     table = torture.Table(options)
     all_kinds = options.full or options.most

@@ -8,40 +8,31 @@
  * struct failat in it, shared with the test, which says when a phase begins.
  */
 
+#include "preload.h"
+
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define PUBLIC __attribute__((visibility("default")))
-
-enum { PHASES = 4 };
 
 /* Kinds of calls: those of the chosen kinds are counted together. */
 enum kind {
 	MEMORY, /* malloc() and its kin */
-	READ,   /* of files: /proc, what is probed */
-	PEEK,   /* of a target's memory */
-	POKE,   /* likewise, writes */
-	WRITE,  /* of output, of what wakes others */
-	PTRACE, /* all else of that */
-	WAIT,
-	OTHER, /* what makes or opens something */
+	READ,   /* reads of files: /proc, what is probed */
+	PEEK,   /* reads of a target's memory */
+	POKE,   /* writes to a target's memory */
+	WRITE,  /* writes of output, and of what wakes others */
+	PTRACE, /* ptrace() but for peeks and pokes */
+	WAIT,   /* waitid(), waitpid() */
+	OTHER,  /* what makes or opens something */
 	KINDS = 8,
 };
 
@@ -60,23 +51,10 @@ struct failat {
 static struct failat *shared;
 static pid_t self;
 static int started;
-static __thread int inside; /* in here: what the loader allocates is not uprobe's */
 
 extern void *__libc_malloc(size_t len);
 extern void *__libc_calloc(size_t n, size_t len);
 extern void *__libc_realloc(void *p, size_t len);
-
-#define REAL(name) ((typeof(name) *)real(#name))
-
-static void *real(const char *name)
-{
-	void *function;
-
-	inside++;
-	function = dlsym(RTLD_NEXT, name);
-	inside--;
-	return function;
-}
 
 /* uprobe crashes: where, for the report. */
 static void crashed(int sig)
@@ -90,23 +68,12 @@ static void crashed(int sig)
 
 __attribute__((constructor)) static void start(void)
 {
-	const char *path = getenv("UBP_FAILAT");
-	int fd = path ? REAL(open)(path, O_RDWR | O_CLOEXEC) : -1;
-
 	void *frame;
 
 	self = getpid();
 	(void)backtrace(&frame, 1); /* the first one loads a library */
 	signal(SIGSEGV, crashed);
-	if (fd < 0)
-		abort();
-	shared = REAL(mmap)(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (shared == MAP_FAILED)
-		abort();
-	close(fd);
-	/* A command that uprobe runs is no uprobe. */
-	unsetenv("LD_PRELOAD");
-	unsetenv("UBP_FAILAT");
+	shared = preload_page("UBP_FAILAT");
 }
 
 /* Is this the one that fails? */
@@ -114,7 +81,7 @@ static int fails(enum kind kind, const char *call)
 {
 	uint64_t phase, n = 0;
 
-	if (!started || inside || getpid() != self)
+	if (!started || preload_inside || getpid() != self)
 		return 0;
 	phase = __atomic_load_n(&shared->phase, __ATOMIC_SEQ_CST) % PHASES;
 	__atomic_add_fetch(&shared->counts[phase][kind], 1, __ATOMIC_SEQ_CST);
@@ -178,8 +145,7 @@ PUBLIC void *mmap64(void *at, size_t len, int prot, int flags, int fd, off64_t f
 		       : REAL(mmap64)(at, len, prot, flags, fd, from);
 }
 
-/* --- reads and writes -----------------------------------------------------------------------
- */
+/* --- reads and writes ---------------------------------------------------------------------- */
 
 /* So much of @len is done; -1: none. */
 static ssize_t allowed(enum kind kind, const char *call, size_t len, int code)
@@ -282,26 +248,6 @@ PUBLIC ssize_t process_vm_writev(pid_t pid, const struct iovec *from, unsigned l
 
 /* --- what is traced ------------------------------------------------------------------------ */
 
-static const char *const requests[] = {
-	[PTRACE_PEEKUSER] = "PTRACE_PEEKUSER", [PTRACE_POKEUSER] = "PTRACE_POKEUSER",
-	[PTRACE_CONT] = "PTRACE_CONT",	       [PTRACE_SINGLESTEP] = "PTRACE_SINGLESTEP",
-	[PTRACE_DETACH] = "PTRACE_DETACH",     [PTRACE_SYSCALL] = "PTRACE_SYSCALL",
-#ifdef PT_GETREGS
-	[PTRACE_GETREGS] = "PTRACE_GETREGS",   [PTRACE_SETREGS] = "PTRACE_SETREGS",
-#endif
-};
-
-static const char *ptrace_name(int request)
-{
-	static __thread char other[32];
-
-	if (request >= 0 && (size_t)request < sizeof(requests) / sizeof(requests[0]) &&
-	    requests[request])
-		return requests[request];
-	snprintf(other, sizeof(other), "ptrace(0x%x)", (unsigned)request);
-	return other;
-}
-
 static enum kind ptrace_kind(int request)
 {
 	switch (request) {
@@ -317,21 +263,18 @@ static enum kind ptrace_kind(int request)
 
 PUBLIC long ptrace(enum __ptrace_request request, ...)
 {
-	pid_t pid;
-	void *addr, *data;
 	va_list ap;
+	long ret;
 
-	va_start(ap, request);
-	pid = va_arg(ap, pid_t);
-	addr = va_arg(ap, void *);
-	data = va_arg(ap, void *);
-	va_end(ap);
 	if (request == PTRACE_SEIZE)
 		started = 1;
-	if (fails_with(ptrace_kind((int)request), ptrace_name((int)request),
+	if (fails_with(ptrace_kind((int)request), preload_ptrace_name((int)request),
 		       shared->is_short ? ESRCH : EIO))
 		return -1;
-	return REAL(ptrace)(request, pid, addr, data);
+	va_start(ap, request);
+	ret = preload_ptrace(request, ap);
+	va_end(ap);
+	return ret;
 }
 
 static int wait_code(void)
@@ -362,38 +305,25 @@ static mode_t mode_of(int flags, va_list ap)
 	return flags & (O_CREAT | O_TMPFILE) ? va_arg(ap, mode_t) : 0;
 }
 
-#define OPENS(name)                                                                            \
-	PUBLIC int name(const char *path, int flags, ...)                                      \
-	{                                                                                      \
-		va_list ap;                                                                    \
-		mode_t mode;                                                                   \
-                                                                                               \
-		va_start(ap, flags);                                                           \
-		mode = mode_of(flags, ap);                                                     \
-		va_end(ap);                                                                    \
-		if (fails_with(OTHER, #name, EMFILE))                                          \
-			return -1;                                                             \
-		return REAL(name)(path, flags, mode);                                          \
+#define WORDS(...) __VA_ARGS__
+#define OPENS(name, params, args)                                                      \
+	PUBLIC int name(params, int flags, ...)                                        \
+	{                                                                              \
+		va_list ap;                                                            \
+		mode_t mode;                                                           \
+                                                                                       \
+		va_start(ap, flags);                                                   \
+		mode = mode_of(flags, ap);                                             \
+		va_end(ap);                                                            \
+		if (fails_with(OTHER, #name, EMFILE))                                  \
+			return -1;                                                     \
+		return REAL(name)(args, flags, mode);                                  \
 	}
 
-#define OPENS_AT(name)                                                                         \
-	PUBLIC int name(int folder, const char *path, int flags, ...)                          \
-	{                                                                                      \
-		va_list ap;                                                                    \
-		mode_t mode;                                                                   \
-                                                                                               \
-		va_start(ap, flags);                                                           \
-		mode = mode_of(flags, ap);                                                     \
-		va_end(ap);                                                                    \
-		if (fails_with(OTHER, #name, EMFILE))                                          \
-			return -1;                                                             \
-		return REAL(name)(folder, path, flags, mode);                                  \
-	}
-
-OPENS(open)
-OPENS(open64)
-OPENS_AT(openat)
-OPENS_AT(openat64)
+OPENS(open, WORDS(const char *path), WORDS(path))
+OPENS(open64, WORDS(const char *path), WORDS(path))
+OPENS(openat, WORDS(int folder, const char *path), WORDS(folder, path))
+OPENS(openat64, WORDS(int folder, const char *path), WORDS(folder, path))
 
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);

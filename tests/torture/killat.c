@@ -8,20 +8,13 @@
  * which says when a phase begins.
  */
 
-#include <dlfcn.h>
-#include <fcntl.h>
+#include "preload.h"
+
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include <stdbool.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-enum { PHASES = 4 };
 
 struct killat {
 	uint64_t phase;      /* that counts now */
@@ -30,6 +23,8 @@ struct killat {
 	uint64_t counts[PHASES];
 	char last[32];   /* the call it was killed before */
 	uint64_t freeze; /* stopped (SIGSTOP) just before: not one step further; 0: nobody */
+	char only[32];   /* the calls that count; empty: all */
+	uint64_t changes; /* only calls that change something count: others leave the target as it was */
 };
 
 static struct killat *shared;
@@ -37,26 +32,17 @@ static pid_t self;
 
 __attribute__((constructor)) static void start(void)
 {
-	const char *path = getenv("UBP_KILLAT");
-	int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
-
 	self = getpid();
-	if (fd < 0)
-		abort();
-	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (shared == MAP_FAILED)
-		abort();
-	close(fd);
-	/* A command that uprobe runs is no uprobe. */
-	unsetenv("LD_PRELOAD");
-	unsetenv("UBP_KILLAT");
+	shared = preload_page("UBP_KILLAT");
 }
 
-static void count(const char *call)
+static void count(const char *call, bool changes)
 {
 	uint64_t phase, n;
 
-	if (!shared || getpid() != self)
+	if (!shared || getpid() != self || (shared->only[0] && strcmp(shared->only, call) != 0))
+		return;
+	if (shared->changes && !changes)
 		return;
 	phase = __atomic_load_n(&shared->phase, __ATOMIC_SEQ_CST) % PHASES;
 	n = __atomic_add_fetch(&shared->counts[phase], 1, __ATOMIC_SEQ_CST);
@@ -70,100 +56,78 @@ static void count(const char *call)
 		pause();
 }
 
-#define REAL(name) ((typeof(name) *)dlsym(RTLD_NEXT, #name))
-
-static const char *ptrace_name(int request)
+static bool request_changes(int request)
 {
 	switch (request) {
-	case PTRACE_SEIZE:
-		return "PTRACE_SEIZE";
-	case PTRACE_INTERRUPT:
-		return "PTRACE_INTERRUPT";
-	case PTRACE_CONT:
-		return "PTRACE_CONT";
-	case PTRACE_SYSCALL:
-		return "PTRACE_SYSCALL";
-	case PTRACE_SINGLESTEP:
-		return "PTRACE_SINGLESTEP";
-	case PTRACE_DETACH:
-		return "PTRACE_DETACH";
-	case PTRACE_LISTEN:
-		return "PTRACE_LISTEN";
-#ifdef PT_GETREGS /* newer machines have but the others */
+	case PTRACE_PEEKTEXT:
+	case PTRACE_PEEKDATA:
+	case PTRACE_PEEKUSER:
+#ifdef PT_GETREGS
 	case PTRACE_GETREGS:
 #endif
 	case PTRACE_GETREGSET:
-		return "PTRACE_GETREGS";
-#ifdef PT_SETREGS
-	case PTRACE_SETREGS:
-#endif
-	case PTRACE_SETREGSET:
-		return "PTRACE_SETREGS";
-	case PTRACE_PEEKUSER:
-		return "PTRACE_PEEKUSER";
-	case PTRACE_POKEUSER:
-		return "PTRACE_POKEUSER";
-	case PTRACE_SETSIGMASK:
-		return "PTRACE_SETSIGMASK";
+	case PTRACE_GETSIGINFO:
+	case PTRACE_GETSIGMASK:
+	case PTRACE_GETEVENTMSG:
+	case PTRACE_PEEKSIGINFO:
+	case PTRACE_GET_SYSCALL_INFO:
+		return false;
 	}
-	return "ptrace";
+	return true;
 }
 
 long ptrace(enum __ptrace_request request, ...)
 {
-	pid_t pid;
-	void *addr, *data;
 	va_list ap;
+	long ret;
 
+	count(preload_ptrace_name((int)request), request_changes((int)request));
 	va_start(ap, request);
-	pid = va_arg(ap, pid_t);
-	addr = va_arg(ap, void *);
-	data = va_arg(ap, void *);
+	ret = preload_ptrace(request, ap);
 	va_end(ap);
-	count(ptrace_name((int)request));
-	return REAL(ptrace)(request, pid, addr, data);
+	return ret;
 }
 
 ssize_t pwrite(int fd, const void *buf, size_t len, off_t at)
 {
-	count("pwrite");
+	count("pwrite", true);
 	return REAL(pwrite)(fd, buf, len, at);
 }
 
 ssize_t pwrite64(int fd, const void *buf, size_t len, off64_t at)
 {
-	count("pwrite");
+	count("pwrite", true);
 	return REAL(pwrite64)(fd, buf, len, at);
 }
 
 ssize_t pwritev(int fd, const struct iovec *iov, int n, off_t at)
 {
-	count("pwritev");
+	count("pwritev", true);
 	return REAL(pwritev)(fd, iov, n, at);
 }
 
 ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long n_to,
 			 const struct iovec *from, unsigned long n_from, unsigned long flags)
 {
-	count("process_vm_readv");
+	count("process_vm_readv", false);
 	return REAL(process_vm_readv)(pid, to, n_to, from, n_from, flags);
 }
 
 ssize_t process_vm_writev(pid_t pid, const struct iovec *from, unsigned long n_from,
 			  const struct iovec *to, unsigned long n_to, unsigned long flags)
 {
-	count("process_vm_writev");
+	count("process_vm_writev", true);
 	return REAL(process_vm_writev)(pid, from, n_from, to, n_to, flags);
 }
 
 int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
-	count("waitid");
+	count("waitid", !(options & WNOWAIT));
 	return REAL(waitid)(type, id, info, options);
 }
 
 pid_t waitpid(pid_t pid, int *status, int options)
 {
-	count("waitpid");
+	count("waitpid", true);
 	return REAL(waitpid)(pid, status, options);
 }

@@ -19,6 +19,8 @@ The kernel's side uses a tracefs instance of its own, one probe per event, and
 always disables before it deletes.
 """
 
+import contextlib
+import fcntl
 import os
 import pty
 import re
@@ -35,6 +37,8 @@ TRACEFS = "/sys/kernel/tracing"
 TIMEOUT = max(120, int(os.environ.get("TIMEOUT", "0")))
 UPROBE = os.environ["UPROBE"]
 FIXTURES = os.environ["FIXTURES"]
+# Two pid namespaces have the same numbers.
+GROUP = f"ubp_oracle_{os.stat('/proc/self/ns/pid').st_ino}_{os.getpid()}"
 LAUNCH = os.path.join(FIXTURES, "launch")
 MODES = tuple(os.environ.get("UBP_MODES", "trap step jump").split())
 
@@ -276,18 +280,21 @@ def mount_tracefs():
 
 
 class Kernel:
-    """A tracefs instance and a group of events, both named after our pid."""
+    """A tracefs instance and a group of events, both named GROUP."""
 
     def __init__(self, buffer_kb=16384):
         mount_tracefs()
-        self.group = f"ubp_oracle_{os.getpid()}"
+        self.group = GROUP
         self.dir = f"{TRACEFS}/instances/{self.group}"
         self.events = []
-        sweep()
-        try:
-            os.mkdir(self.dir)
-        except OSError as e:
-            skip(f"no tracefs instance: {e}")
+        with locked(f"{TRACEFS}/instances"):
+            sweep()
+            try:
+                os.mkdir(self.dir)
+            except OSError as e:
+                skip(f"no tracefs instance: {e}")
+            self.lock = os.open(self.dir, os.O_RDONLY | os.O_CLOEXEC)
+            fcntl.flock(self.lock, fcntl.LOCK_EX)
         write(f"{self.dir}/buffer_size_kb", str(buffer_kb))
         write(f"{self.dir}/trace_clock", "mono")
 
@@ -296,6 +303,7 @@ class Kernel:
 
     def __exit__(self, *_):
         remove(self.group)
+        os.close(self.lock)
 
     def define(self, definitions):
         for d in definitions:
@@ -304,6 +312,9 @@ class Kernel:
             except OSError as e:
                 with open(f"{TRACEFS}/error_log", encoding="utf-8") as f:
                     raise ValueError(f"{d}: {e}\n{''.join(f.readlines()[-3:])}") from e
+
+    def filter(self, name, text):
+        write(f"{self.dir}/events/{self.group}/{name}/filter", text)
 
     def switch(self, on):
         write(f"{self.dir}/events/{self.group}/enable", "1" if on else "0")
@@ -330,17 +341,34 @@ def remove(group):
         os.rmdir(instance)
 
 
+@contextlib.contextmanager
+def locked(path, how=fcntl.LOCK_EX):
+    """A lock that its owner cannot outlive, and that is seen from all pid namespaces."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, how)
+        yield
+    finally:
+        os.close(fd)
+
+
 def sweep():
-    """What a killed run left behind."""
+    """What a killed run left behind, in whichever pid namespace: nobody has its lock."""
     for group in os.listdir(f"{TRACEFS}/instances"):
-        m = re.fullmatch(r"ubp_(?:oracle|bench)_(\d+)", group)
-        if m and not os.path.exists(f"/proc/{m.group(1)}"):
-            remove(group)
+        if not group.startswith("ubp_oracle_"):
+            continue
+        try:
+            with locked(f"{TRACEFS}/instances/{group}", fcntl.LOCK_EX | fcntl.LOCK_NB):
+                remove(group)
+        except (BlockingIOError, FileNotFoundError):
+            pass
 
 
-def by_kernel(definitions, argv, env=None, script=None, stdin=b"go\n"):
+def by_kernel(definitions, argv, env=None, script=None, stdin=b"go\n", filters=None):
     with Kernel() as k:
         k.define([resolve(d, k.group) for d in definitions])
+        for name, text in (filters or {}).items():
+            k.filter(name, text)
         k.switch(True)
         try:
             out, rc = run([LAUNCH, *argv], environment(env), script, stdin)
@@ -353,13 +381,21 @@ def by_kernel(definitions, argv, env=None, script=None, stdin=b"go\n"):
 # --- ubp's side --------------------------------------------------------------
 
 
-def by_ubp(definitions, argv, env=None, script=None, stdin=b"go\n", mode="auto"):
+def with_filters(definitions, filters):
+    """As options."""
+    words = []
+    for d in definitions:
+        text = (filters or {}).get(d.split(" ")[0][2:].split("/")[-1])
+        words += ["-e", d] + (["--filter", text] if text else [])
+    return words
+
+
+def by_ubp(definitions, argv, env=None, script=None, stdin=b"go\n", mode="auto", filters=None):
     """uprobe runs the launcher, so the program itself comes by exec."""
-    group = f"ubp_oracle_{os.getpid()}"
+    group = GROUP
     # --force: the kernel plants on what runs in posix_spawn() children too.
     cmd = [UPROBE, "--strict", "--lossless", "--force", "--stats", "--mode", mode, "-o", "ubp.out"]
-    for d in definitions:
-        cmd += ["-e", resolve(d, group)]
+    cmd += with_filters([resolve(d, group) for d in definitions], filters)
     cmd += ["--", LAUNCH, *argv]
     out, rc = run(cmd, environment(env), script, stdin)
     with open("ubp.out", "rb") as f:
@@ -370,13 +406,13 @@ def by_ubp(definitions, argv, env=None, script=None, stdin=b"go\n", mode="auto")
 
 # --- what --stats tells --------------------------------------------------------
 
-STATS_LINE = re.compile(rb"uprobe: stats: [^\n]*\n")
-STATS = re.compile(rb"uprobe: stats: \S+ [^/ ]+/(?P<name>\w+) (?P<counts>(?:\w+=\d+ ?)+)"
+STATS_LINE = re.compile(rb"(?:uprobe|usdt): stats: [^\n]*\n")
+STATS = re.compile(rb"(?:uprobe|usdt): stats: \S+ [^/ ]+/(?P<name>\w+) (?P<counts>(?:\w+=\d+ ?)+)"
                    rb"(?:no_jump=\"(?P<why>[^\n]*)\")?\r?\n")
 
 # Why a place may well be no jump: what its code is like, and other probes. All else is a fault.
 GOOD_REASONS = re.compile(
-    r"another probe stands|the jump of another probe|more probes than a detour|"
+    r"only a stop tells|another probe stands|the jump of another probe|more probes than a detour|"
     r"returns are caught|ubp itself watches|"
     r"an instruction under the jump made a fault|a thread was in the middle of it|"
     r"a thread could not be stopped")
@@ -392,18 +428,17 @@ class Stats:
             setattr(self, *[int(x) if x.isdigit() else x for x in count.split("=")])
 
 
-def explained(definitions):
+def explained(definitions, filters):
     """What --explain says of each definition: event -> text."""
-    cmd = [UPROBE, "--strict", "--force", "--explain", "-f", "-"]
-    text = ("\n".join(definitions) + "\n").encode(errors="surrogateescape")
-    out = subprocess.run(cmd, input=text, stdout=subprocess.PIPE, check=True).stdout
+    cmd = [UPROBE, "--strict", "--force", "--explain", *with_filters(definitions, filters)]
+    out = subprocess.run(cmd, stdout=subprocess.PIPE, check=True).stdout
     return dict(re.findall(r"^[^/\s]+/(\w+) (.*)$", out.decode(errors="replace"), re.M))
 
 
-def why_no_jumps(definitions, stats):
+def why_no_jumps(definitions, stats, filters=None):
     """What is wrong with the rungs of a run in the mode "jump", as a list of texts. A probe
     may be no jump for what --explain says, or for a reason that is known above."""
-    bad, text = [], explained(definitions)
+    bad, text = [], explained(definitions, filters)
     if len(stats) != len(definitions):
         return [f"statistics of {len(stats)} probes, not {len(definitions)}"]
     for s in stats:
@@ -471,7 +506,8 @@ def compare_mode(mode, definitions, argv, kernel, masks, ignore_comm, same_outpu
         bad.append(f"{lost} events lost")
     there = sum(s.hits - s.stopped for s in stats)
     if mode == "jump":
-        bad += why_no_jumps([resolve(d, "g") for d in definitions], stats)
+        bad += why_no_jumps([resolve(d, "g") for d in definitions], stats,
+                            how.get("filters"))
     if there and mode != "jump" or not there and mode == "jump" and recorded_there:
         bad.append(f"{there} hits were recorded without a stop")
     return bad, (f"{len(events)} events, {sum(s.jumps > 0 for s in stats)} of "
@@ -481,7 +517,8 @@ def compare_mode(mode, definitions, argv, kernel, masks, ignore_comm, same_outpu
 def compare(definitions, argv, title=None, masks=(), ignore_comm=False, same_output=True,
             at_least=1, modes=MODES, recorded_there=True, **how):
     """Run on both sides, on ubp's in all modes; print what differs. Returns whether all was
-    equal. RECORDED_THERE: with jumps some hits must not have stopped a thread."""
+    equal. RECORDED_THERE: with jumps some hits must not have stopped a thread. FILTERS, in **how:
+    those of some events, by name."""
     title = title or " ".join([os.path.basename(argv[0]), *argv[1:]])[:60]
     k_events, lost, *k_end = by_kernel(definitions, argv, **how)
     if len(k_events) < at_least or lost:

@@ -81,10 +81,6 @@ def ending(status):
     return f"exit({os.WEXITSTATUS(status)})"
 
 
-def died_of_trap(status):
-    return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGTRAP
-
-
 def tail(path, n=3):
     """Its first lines and its last, as one."""
     with open(path, errors="replace") as f:
@@ -142,7 +138,7 @@ class Target:
     def __init__(self, argv, documented=None):
         Target.number += 1
         self.argv = argv
-        self.documented = documented or self.left_sharer
+        self.documented = documented or (lambda status: False)
         self.log = os.path.abspath(f"target{Target.number}.log")
         self.status = None
         with open(self.log, "wb") as log:
@@ -153,7 +149,6 @@ class Target:
         self.p.stdout.close()
         self.kills = self.owed = 0
         self.deserted = False  # alive when this round's uprobe went
-        self.attached = None  # when this round's uprobe got ready
         if self.out.line(ANSWER) != "ready":
             self.destroy()
             raise Broken(f"{argv}: not ready: {tail(self.log)}")
@@ -174,6 +169,10 @@ class Target:
         """Send it, and want the answers."""
         self.say(word)
         self.owed += 1
+        self.settle(timeout)
+
+    def settle(self, timeout=ANSWER):
+        """What it owes: then it has done what it was given."""
         while self.owed:
             answer = self.out.line(timeout)
             if answer is None:
@@ -188,15 +187,6 @@ class Target:
         ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
         if self.status is None and os.waitid(os.P_PID, self.pid, ended) is None:
             self.deserted = True
-
-    def left_sharer(self, status):
-        """SIGTRAP ended a child in the target's memory (vfork) that was born before uprobe was
-        ready: it was killed, and the child's own signal actions had no guard. Not so for a
-        child born later."""
-        if not os.WIFEXITED(status) or os.WEXITSTATUS(status) != 97 or not self.deserted:
-            return False
-        born = re.search("born at ([0-9.]+), was killed by SIGTRAP", tail(self.log))
-        return born and (self.attached is None or float(born.group(1)) < self.attached)
 
     def excuses(self, said):
         """Is it right that uprobe said this instead of getting ready?"""
@@ -371,7 +361,8 @@ class Load:
 
     def over(self):
         try:
-            rc = self.p.wait(4 * ANSWER)
+            # After a kill each breakpoint that is left is a signal: thirty times as long as usual.
+            rc = self.p.wait(10 * ANSWER)
         except subprocess.TimeoutExpired:
             raise Broken(f"{self.argv[0]} does not end") from None
         with open(self.log, errors="replace") as f:
@@ -674,7 +665,7 @@ class Storm:
         self.killed(u)
 
     def step_round(self, phase, k, what):
-        name = f"killed before call {k} of {KillAt.NAMES[phase]} ({what} target)"
+        name = f"killed before call {k} of {KillAt.PHASES[phase]} ({what} target)"
         yield name
         self.killat.arm(phase, k)
         u = self.start(self.killat)
@@ -699,7 +690,6 @@ class Storm:
     # --- parts ---
 
     def start(self, killat=None):
-        self.target.attached = None
         self.target.deserted = killat is not None  # it goes when it pleases
         return Uprobe(self.target.pids(), self.defs, self.options, killat)
 
@@ -707,7 +697,6 @@ class Storm:
         """False: it was killed by itself before. Anything else must not happen."""
         if u.wait_ready():
             self.refused = 0
-            self.target.attached = time.monotonic()
             return True
         rc = u.wait()
         if rc != -signal.SIGKILL:
