@@ -144,7 +144,8 @@ struct detour_plan {
 	uint64_t trampoline; /* vaddr of the breakpoint that the tracer puts there */
 	/* A return address that may be the kernel's is not to be replaced: the trap. */
 	bool leaves_kernel_return;
-	bool scans; /* instead of all that; .n_probes is 0 */
+	bool scans;   /* instead of all that; .n_probes is 0 */
+	unsigned has; /* instructions that not every machine has: ubp_host_code_has() */
 };
 
 /* Nanoseconds that so many ticks are, as detours tell. */

@@ -29,6 +29,12 @@ bool ubp_host_traces(const struct ubp_arch *arch);
  */
 bool ubp_host_can_jump(const char **ret_why);
 
+/*
+ * Which instructions may code in a program use here that not every machine has? Bits of the
+ * instruction set's own (X86_HAS_*), for detour_plan.has. 0 is right everywhere.
+ */
+unsigned ubp_host_code_has(void);
+
 /* All general registers, one request. */
 int ubp_host_get_regs(pid_t tid, struct ubp_regs *ret_regs);
 

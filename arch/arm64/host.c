@@ -74,6 +74,11 @@ bool ubp_host_can_jump(const char **ret_why)
 	return !*ret_why;
 }
 
+unsigned ubp_host_code_has(void)
+{
+	return 0;
+}
+
 int ubp_host_get_regs(pid_t tid, struct ubp_regs *ret_regs)
 {
 	return get_set(PTRACE_GETREGSET, tid, NT_PRSTATUS, ret_regs->r, GENERAL_LEN);

@@ -61,7 +61,7 @@ void gen32_duration(struct gen *g)
 	label_t later = emit_label(e), none = emit_label(e);
 
 	gen_may_fault(g, none);
-	emit_bytes(e, "\x0f\x01\xf9", 3); /* rdtscp: when all of the function is done */
+	x86_read_clock_behind(g); /* when all of the function is done */
 	emit_rm(e, OP_SUB, G_AX, time);
 	emit_rm(e, OP_SBB, G_DX, gen32_upper(time));
 	emit_jcc(e, COND_AE, later);

@@ -39,6 +39,11 @@ bool ubp_host_can_jump(const char **ret_why)
 	return false;
 }
 
+unsigned ubp_host_code_has(void)
+{
+	return 0;
+}
+
 /* Nobody compares it with a detour's. */
 uint64_t ubp_host_ticks(void)
 {

@@ -39,9 +39,15 @@ int gen64_live(const struct gen *g, unsigned user_reg)
 	return gpr != G_NONE && !(g->clobbered >> gpr & 1) ? gpr : G_NONE;
 }
 
-/* What cpuid must allow, ubp_host_can_jump() has asked for. */
-static void take_segment_base(struct emit *e, bool is_gs, int to)
+/* Where no instruction tells it, the tracer is asked. */
+static void take_segment_base(struct gen *g, bool is_gs, int to)
 {
+	struct emit *e = &g->e;
+
+	if (!(g->plan->has & X86_HAS_FSGSBASE)) {
+		emit_jmp(e, g->fail);
+		return;
+	}
 	emit_u8(e, 0xf3);
 	emit_rr(e, 0xae | OP_0F | OP_W, is_gs ? 1 : 0, to); /* rdfsbase, rdgsbase */
 }
@@ -64,7 +70,7 @@ static void take_reg(struct gen *g, unsigned user_reg, int to)
 	else if (user_reg == X86_ORIG_AX) /* as at a breakpoint */
 		emit_imm(e, to, UINT64_MAX);
 	else if (user_reg == X86_FS_BASE || user_reg == X86_GS_BASE)
-		take_segment_base(e, user_reg == X86_GS_BASE, to);
+		take_segment_base(g, user_reg == X86_GS_BASE, to);
 	else /* a segment register */
 		emit_rr(e, 0x8c, user_reg == X86_CS ? 1 : 2, to);
 }

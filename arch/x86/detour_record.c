@@ -19,7 +19,13 @@ static void find_thread(struct gen *g)
 	struct emit_mem entry = MEM_X(R_BASE, R_THREAD, 0, RING_TABLE_AT);
 
 	_Static_assert(sizeof(struct ring_thread) == 64, "a shift makes offsets");
-	emit_bytes(e, "\xf3\x48\x0f\xae\xc0", 5); /* rdfsbase %rax */
+	if (g->plan->has & X86_HAS_FSGSBASE) {
+		emit_bytes(e, "\xf3\x48\x0f\xae\xc0", 5); /* rdfsbase %rax */
+	} else {
+		/* C libraries keep it there, as code for thread-local variables asks. */
+		gen_may_fault(g, g->fail);
+		emit_bytes(e, "\x64\x48\x8b\x04\x25\0\0\0\0", 9); /* mov %fs:0,%rax */
+	}
 	emit_alu(e, OP_W, ALU_ADD, G_AX, 1);
 	emit_imm(e, R_THREAD, RING_HASH_MUL);
 	emit_rr(e, OP_IMUL | OP_W, R_THREAD, G_AX);

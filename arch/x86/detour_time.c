@@ -37,7 +37,7 @@ void gen64_duration(struct gen *g)
 	label_t later = emit_label(e), none = emit_label(e);
 
 	gen_may_fault(g, none);
-	emit_bytes(e, "\x0f\x01\xf9", 3); /* rdtscp: when all of the function is done */
+	x86_read_clock_behind(g); /* when all of the function is done */
 	join(e);
 	emit_rm(e, OP_SUB | OP_W, G_AX, time);
 	emit_jcc(e, COND_AE, later);

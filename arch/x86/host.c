@@ -112,16 +112,36 @@ static bool tsc_tells_time(void)
 			      strcmp(name, "hyperv_clocksource_tsc_page") == 0));
 }
 
+/* The kernel keeps the processor's number in the limit of a segment, as vdso's getcpu() needs it. */
+static bool segment_tells_cpu(void)
+{
+	unsigned limit;
+	bool is_there;
+
+	__asm__("lsl %2, %1" : "=@ccz"(is_there), "=r"(limit) : "r"(X86_CPU_SEGMENT));
+	return is_there;
+}
+
+unsigned ubp_host_code_has(void)
+{
+	unsigned a, b, c, d = 0;
+
+	(void)__get_cpuid(CPUID_EXTENDED, &a, &b, &c, &d);
+	return (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE ? X86_HAS_FSGSBASE : 0) |
+	       (d & RDTSCP ? X86_HAS_RDTSCP : 0);
+}
+
 bool ubp_host_can_jump(const char **ret_why)
 {
 	unsigned a, b, c = 0, d = 0;
 
 	*ret_why = NULL;
 	(void)__get_cpuid(CPUID_EXTENDED, &a, &b, &c, &d);
-	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE))
-		*ret_why = "this kernel or processor has no rdfsbase for programs";
-	else if (!(d & RDTSCP) || !(c & LAHF_LM))
-		*ret_why = "this processor has no rdtscp or lahf";
+	if (!(c & LAHF_LM))
+		*ret_why = "this processor has no lahf";
+	else if (!(d & RDTSCP) && !segment_tells_cpu())
+		*ret_why =
+			"this machine has no rdtscp, and no segment that tells the processor";
 	else if (!tsc_tells_time())
 		*ret_why = "this machine's clock is not made of the time stamp counter";
 	return !*ret_why;

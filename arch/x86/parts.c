@@ -199,8 +199,9 @@ void x86_align(struct emit *e)
 /* --- the record ----------------------------------------------------------------------- */
 
 /*
- * What the kernel keeps for restartable sequences tells the processor sooner than rdtscp. Either
- * may be forbidden by prctl(PR_SET_TSC), and in strict seccomp mode.
+ * What the kernel keeps for restartable sequences tells the processor sooner than rdtscp, which not
+ * every virtual machine has. Reading the counter may be forbidden by prctl(PR_SET_TSC), and in strict
+ * seccomp mode.
  */
 void x86_read_clock(struct gen *g, struct emit_mem cpu_vaddr)
 {
@@ -217,8 +218,22 @@ void x86_read_clock(struct gen *g, struct emit_mem cpu_vaddr)
 	emit_jmp(e, done);
 	emit_set(e, ask);
 	gen_may_fault(g, g->fail);
-	emit_bytes(e, "\x0f\x01\xf9", 3); /* rdtscp */
+	if (g->plan->has & X86_HAS_RDTSCP) {
+		emit_bytes(e, "\x0f\x01\xf9", 3); /* rdtscp */
+	} else {
+		emit_bytes(e, "\x0f\x31", 2); /* rdtsc */
+		emit_imm(e, G_CX, X86_CPU_SEGMENT);
+		emit_rr(e, OP_0F | 0x03, G_CX, G_CX); /* lsl %ecx,%ecx */
+	}
 	emit_set(e, done);
+}
+
+void x86_read_clock_behind(struct gen *g)
+{
+	if (g->plan->has & X86_HAS_RDTSCP)
+		emit_bytes(&g->e, "\x0f\x01\xf9", 3); /* rdtscp */
+	else
+		emit_bytes(&g->e, "\x0f\xae\xe8\x0f\x31", 5); /* lfence; rdtsc */
 }
 
 /* --- numbers -------------------------------------------------------------------------- */

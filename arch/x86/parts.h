@@ -11,6 +11,7 @@
 
 #include "arch/gen.h"
 #include "arch/x86/emit.h"
+#include "arch/x86/x86.h"
 
 #define INT3 0xcc
 
@@ -60,6 +61,8 @@ void x86_scan_next(struct gen *g, const struct x86_scan *scan, label_t next);
 
 /* rdx, rax: the time, ecx: the processor. @cpu_vaddr: where a thread has that. */
 void x86_read_clock(struct gen *g, struct emit_mem cpu_vaddr);
+/* rdx, rax: the time when all that came before is done. Clobbers rcx. */
+void x86_read_clock_behind(struct gen *g);
 
 /* --- numbers -------------------------------------------------------------------------- */
 

@@ -58,6 +58,13 @@ enum user_reg {
 #define X86_FLAG_TF 0x100
 #define X86_FLAG_DF 0x400
 
+/* detour_plan.has */
+#define X86_HAS_FSGSBASE (1U << 0) /* rdfsbase, rdgsbase in programs */
+#define X86_HAS_RDTSCP   (1U << 1)
+
+/* A segment whose limit tells the processor, in the lowest 12 bits, under a 64-bit kernel. */
+#define X86_CPU_SEGMENT 0x7b
+
 /* How the slot of an instruction is built: displaced_insn.form. */
 enum x86_form {
 	FORM_COPY,     /* the instruction, then a jump back */

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/fetch/match.h"
 #include "engine/fetch/scratch.h"
@@ -54,6 +55,7 @@ static void make_rings(void)
 void lab_begin(const struct lab_machine *machine, const uint8_t *code, size_t len,
 	       uint64_t *gate)
 {
+	const char *has = getenv("UBP_LAB_HAS");
 	struct ubp_err err;
 
 	memset(&lab, 0, sizeof(lab));
@@ -78,6 +80,7 @@ void lab_begin(const struct lab_machine *machine, const uint8_t *code, size_t le
 		.vaddr = machine->block,
 		.window = &lab.window,
 		.probes = lab.probes,
+		.has = has ? (unsigned)strtoul(has, NULL, 0) : ubp_host_code_has(),
 	};
 	lab_reset();
 }

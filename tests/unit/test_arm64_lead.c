@@ -22,8 +22,8 @@
 #include "arch/detour.h"
 #include "engine/base/err.h"
 #include "engine/fetch/fetch.h"
-#include "tests/unit/behind_lead.h"
 #include "tests/unit/probe_make.h"
+#include "tests/unit/run_again.h"
 
 #define BIT(reg) (1ULL << (reg))
 #define FLAGS    BIT(ARM64_PSTATE)
@@ -325,8 +325,8 @@ static void detours_behind(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		behind_lead("push", tests[i]);
-		behind_lead("sub", tests[i]);
+		run_again("UBP_LAB_LEAD=push", tests[i]);
+		run_again("UBP_LAB_LEAD=sub", tests[i]);
 	}
 }
 

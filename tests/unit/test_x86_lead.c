@@ -21,8 +21,8 @@
 #include "arch/x86/x86.h"
 #include "engine/base/err.h"
 #include "engine/fetch/fetch.h"
-#include "tests/unit/behind_lead.h"
 #include "tests/unit/probe_make.h"
+#include "tests/unit/run_again.h"
 
 #define BIT(reg) (1u << (reg))
 #define FLAGS    BIT(X86_FLAGS)
@@ -301,12 +301,12 @@ static void detours_behind(void **state)
 	setenv("UBP_SLOWER", "20", 1);
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
 		snprintf(i386, sizeof(i386), "%s_i386", tests[i]);
-		behind_lead("push", tests[i]);
-		behind_lead("push", i386);
+		run_again("UBP_LAB_LEAD=push", tests[i]);
+		run_again("UBP_LAB_LEAD=push", i386);
 	}
 	/* Random programs read below the stack pointer, too, where a push has been. */
-	behind_lead("lea", "test_x86_detour");
-	behind_lead("lea", "test_x86_detour_i386");
+	run_again("UBP_LAB_LEAD=lea", "test_x86_detour");
+	run_again("UBP_LAB_LEAD=lea", "test_x86_detour_i386");
 }
 
 #else

@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -247,6 +248,27 @@ static void set_segment(void)
 	memcpy(&desc, (void *)RUN_TCB, sizeof(desc));
 	run_write(RUN_TCB, &self, sizeof(self));
 	__asm__ volatile("mov %0, %%gs" : : "r"(desc.entry_number << 3 | 3));
+}
+
+/* A kernel may have no 32-bit programs: nothing of all this can be run then. */
+__attribute__((constructor)) static void need_kernel(void)
+{
+	int status = 0;
+	long number = 20; /* getpid() */
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		signal(SIGSEGV, SIG_DFL);
+		__asm__ volatile("int $0x80"
+				 : "+a"(number)
+				 :
+				 : "memory", "r8", "r9", "r10", "r11");
+		_exit(number != getpid());
+	}
+	if (pid > 0 && waitpid(pid, &status, 0) == pid && status != 0) {
+		puts("this kernel runs no 32-bit programs");
+		exit(77);
+	}
 }
 
 #define CALL_SP (RUN_EXITS + 0x3ff0)
