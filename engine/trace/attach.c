@@ -39,9 +39,10 @@ static int seize(struct tracer *tracer, struct process *p, pid_t tid, struct ubp
 			return permission_explain(p->pid, tid, errno, err);
 		(void)sched_yield();
 	}
-	if (!tracer_add_tracee(tracer, p, tid))
-		return ubp_fail(err, ENOMEM, "out of memory");
-	return 0;
+	if (tracer_add_tracee(tracer, p, tid))
+		return 0;
+	children_note_unseen(tracer, tid);
+	return ubp_fail(err, ENOMEM, "out of memory");
 }
 
 /* One pass over /proc/PID/task. *ret_found: a thread not yet ours was seen, which may have ended since. */
@@ -70,10 +71,12 @@ static int seize_new_threads(struct tracer *tracer, struct process *p, bool *ret
 			 * the parent's report. */
 			struct tracee *t = tracer_add_tracee(tracer, p, tid);
 
-			if (t)
+			if (t) {
 				tracee_resume(t, 0);
-			else /* until its next stop, perhaps */
-				(void)again_ptrace(PTRACE_CONT, tid, 0, 0);
+				continue;
+			}
+			children_note_unseen(tracer, tid);
+			(void)again_ptrace(PTRACE_CONT, tid, 0, 0);
 			continue;
 		}
 		rc = seize(tracer, p, tid, err);

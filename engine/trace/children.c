@@ -37,6 +37,32 @@ static bool shares_memory(pid_t a, pid_t b, int event)
 	return rc < 0 ? event == PTRACE_EVENT_VFORK : rc;
 }
 
+void children_note_unseen(struct tracer *tracer, pid_t tid)
+{
+	tracer->lost_sight |= map_put(&tracer->unseen, (uint64_t)tid, tracer) < 0;
+}
+
+bool children_all_seen(const struct tracer *tracer, const struct space *space)
+{
+	const struct process *p;
+	size_t pos = 0;
+	uint64_t tid;
+
+	while (map_next(&tracer->unseen, &pos, &tid, NULL)) {
+		p = map_get(&tracer->processes, (uint64_t)task_tgid((pid_t)tid));
+		if (p && p->space == space)
+			return false;
+	}
+	return !tracer->lost_sight;
+}
+
+/* It has stopped for its birth. */
+static void let_run_unseen(struct tracer *tracer, pid_t tid)
+{
+	children_note_unseen(tracer, tid);
+	(void)again_ptrace(PTRACE_CONT, tid, 0, 0);
+}
+
 /* A new thread group @pid, stopped at its first instruction. */
 static void new_process(struct tracer *tracer, struct process *parent, pid_t born_of, pid_t pid,
 			bool shares, int event)
@@ -79,8 +105,8 @@ static void new_thread(struct tracer *tracer, struct process *p, pid_t mother, p
 {
 	struct tracee *t = tracer_add_tracee(tracer, p, tid);
 
-	if (!t) { /* until its next stop, perhaps */
-		(void)again_ptrace(PTRACE_CONT, tid, 0, 0);
+	if (!t) {
+		let_run_unseen(tracer, tid);
 		return;
 	}
 	tracer->ops->born(tracer->ctx, mother, t);
@@ -104,6 +130,8 @@ static pid_t child_of(struct tracer *tracer, pid_t parent_tid)
 	tid = (pid_t)message;
 	if (map_remove(&tracer->limbo, (uint64_t)tid))
 		return tid; /* it has stopped before */
+	if (map_get(&tracer->unseen, (uint64_t)tid))
+		return 0; /* ... and goes on already */
 	if (wait_one(tid, BIRTH_LIMIT_MS, &stop) != 1 || stop.exited ||
 	    (stop.event != PTRACE_EVENT_STOP && stop.event != PTRACE_EVENT_EXIT))
 		return 0;
@@ -142,24 +170,38 @@ static void let_child_go(struct tracer *tracer, pid_t parent_tid)
 {
 	pid_t tid = child_of(tracer, parent_tid);
 
-	if (tid)
-		(void)again_ptrace(task_tgid(tid) == task_tgid(parent_tid) ? PTRACE_CONT
-									   : PTRACE_DETACH,
-				   tid, 0, 0);
+	if (tid && task_tgid(tid) == task_tgid(parent_tid))
+		let_run_unseen(tracer, tid);
+	else if (tid)
+		(void)again_ptrace(PTRACE_DETACH, tid, 0, 0);
+}
+
+/* There is no memory for it yet. A group stop lasts until SIGCONT, which is another stop. */
+static void let_unseen_go(const struct stop *stop)
+{
+	tracer_consume_stop(stop->tid);
+	(void)again_ptrace(stop->sig == SIGTRAP ? PTRACE_CONT : PTRACE_LISTEN, stop->tid, 0, 0);
 }
 
 void children_unknown(struct tracer *tracer, const struct stop *stop)
 {
+	bool is_unseen;
+
 	/* The command, let go, asks its parent to trace it: that is not what we are. */
 	if (stop->tid == tracer->command && !stop->event) {
 		(void)again_ptrace(PTRACE_DETACH, stop->tid, 0,
 				   stop->sig == SIGTRAP ? 0 : stop->sig);
 		return;
 	}
-	if (stop->event != PTRACE_EVENT_STOP) {
-		/* One that there was no memory for when it was born. */
+	/* Its first such stop is a birth's. */
+	is_unseen = map_get(&tracer->unseen, (uint64_t)stop->tid);
+	if (is_unseen || stop->event != PTRACE_EVENT_STOP) {
 		if (take_up(tracer, stop->tid)) {
 			tracer_dispatch(tracer, stop);
+			return;
+		}
+		if (stop->event == PTRACE_EVENT_STOP) {
+			let_unseen_go(stop);
 			return;
 		}
 		tracer->n_untaken++;
@@ -171,7 +213,7 @@ void children_unknown(struct tracer *tracer, const struct stop *stop)
 	}
 	tracer_consume_stop(stop->tid);
 	if (map_put(&tracer->limbo, (uint64_t)stop->tid, tracer) < 0)
-		(void)again_ptrace(PTRACE_CONT, stop->tid, 0, 0);
+		let_run_unseen(tracer, stop->tid);
 }
 
 /*

@@ -142,7 +142,7 @@ static bool hold(struct tracer *tracer, const struct space *space, bool running,
 		if (changed && !is_alive(tracer, space))
 			return false;
 		if (!n && !changed)
-			return true;
+			return children_all_seen(tracer, space);
 		if (again_is_hopeless())
 			return false;
 		if (passed > limit_ms * 1000000ULL * PATIENCE ||

@@ -17,7 +17,8 @@
  * after @limit_ms these are given up; those that merely have no processor yet are waited for 50
  * times as long. False: not all could be had, or the space is gone; what was held is held
  * all the same, and those that are missing are inside the kernel: they run no instruction of the
- * program before they stop.
+ * program before they stop. But for a thread that there was no memory for (children_note_unseen()): as long
+ * as there is one, this returns false.
  */
 bool hold_all(struct tracer *tracer, const struct space *space, unsigned limit_ms);
 

@@ -184,7 +184,9 @@ struct tracee *tracer_add_tracee(struct tracer *tracer, struct process *p, pid_t
 	struct tracee *t;
 
 	/* Each may give birth to one that stops first, and then there may be no memory. */
-	if (!ids_keep_room(tracer) || map_keep_room(&tracer->limbo, tracer->tracees.n + 1) < 0)
+	if (!ids_keep_room(tracer) ||
+	    map_keep_room(&tracer->limbo, tracer->tracees.n + 1) < 0 ||
+	    map_keep_room(&tracer->unseen, tracer->unseen.n + 1) < 0)
 		return NULL;
 	t = calloc(1, sizeof(*t));
 	if (!t)
@@ -200,6 +202,7 @@ struct tracee *tracer_add_tracee(struct tracer *tracer, struct process *p, pid_t
 		free(t);
 		return NULL;
 	}
+	map_remove(&tracer->unseen, (uint64_t)tid);
 	p->n_tracees++;
 	t->next = p->tracees;
 	if (t->next)
@@ -352,6 +355,7 @@ static void ended(struct tracer *tracer, const struct stop *stop)
 	(void)again_waitid(P_PID, (id_t)stop->tid, &si,
 			   WEXITED | WNOHANG | __WALL | __WNOTHREAD);
 	map_remove(&tracer->limbo, (uint64_t)stop->tid);
+	map_remove(&tracer->unseen, (uint64_t)stop->tid);
 	stand_in_ended(&tracer->stand_in, stop->tid);
 	/* Traced or let go: it is our child. */
 	if (stop->tid == tracer->command)
@@ -629,6 +633,7 @@ void tracer_fini(struct tracer *tracer)
 	map_free(&tracer->tracees);
 	map_free(&tracer->processes);
 	map_free(&tracer->limbo);
+	map_free(&tracer->unseen);
 	reaper_stop(tracer->reaper);
 	waker_end(tracer->waker);
 	stand_in_end(&tracer->stand_in);

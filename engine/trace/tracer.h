@@ -215,6 +215,8 @@ struct tracer {
 	struct map tracees;    /* tid -> struct tracee */
 	struct map processes;  /* pid -> struct process */
 	struct map limbo;      /* tid of a new thread whose parent has not reported -> itself */
+	struct map unseen;     /* tid of a thread that there was no memory for -> itself */
+	bool lost_sight;       /* ... nor for that number */
 	unsigned long options; /* of ptrace, for every thread: TRACER_OPTIONS, and more */
 	pid_t waker;           /* child that is signalled to wake the tracer */
 	int mailed;            /* atomic: tracer_wake() was called */
@@ -403,5 +405,12 @@ void children_unknown(struct tracer *tracer, const struct stop *stop);
 struct tracee *children_renamed(struct tracer *tracer, pid_t tid);
 void children_execed(struct tracer *tracer, struct tracee *t);
 void children_orphaned(struct tracer *tracer, struct process *parent);
+/*
+ * Thread @tid is traced, and there is no memory for its struct tracee: it runs unseen until it stops for
+ * something, and is taken up then.
+ */
+void children_note_unseen(struct tracer *tracer, pid_t tid);
+/* Does no such thread live in @space? */
+bool children_all_seen(const struct tracer *tracer, const struct space *space);
 
 #endif

@@ -3,24 +3,44 @@
 
 /* Births without memory: nothing a child stops for is lost, and none waits for ever. */
 
+#include <dlfcn.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "engine/base/err.h"
+#include "engine/trace/hold.h"
+#include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
 
 #define LIMIT_S 20
 #define MANY    300
 
 static volatile sig_atomic_t trapped;
+
+/* There is no memory for a thread. */
+static bool is_short;
+
+__attribute__((visibility("default"))) void *calloc(size_t n, size_t len)
+{
+	static void *(*next)(size_t n, size_t len);
+
+	if (!next)
+		*(void **)&next = dlsym(RTLD_NEXT, "calloc");
+	return is_short && len == sizeof(struct tracee) ? NULL : next(n, len);
+}
 
 static void tracee_gone(void *ctx, struct tracee *t)
 {
@@ -44,7 +64,27 @@ static enum keep_verdict forked(void *ctx, struct process *parent, struct tracee
 	return LET_GO;
 }
 
+static void born(void *ctx, pid_t mother, struct tracee *t)
+{
+	(void)ctx, (void)mother, (void)t;
+}
+
+static bool pc_has_trap(void *ctx, struct tracee *t, uint64_t pc)
+{
+	(void)ctx, (void)t, (void)pc;
+	return false;
+}
+
+static bool signal_is_ours(void *ctx, struct tracee *t, int sig)
+{
+	(void)ctx, (void)t, (void)sig;
+	return false;
+}
+
 static const struct tracer_ops ops = {
+	.born = born,
+	.pc_has_trap = pc_has_trap,
+	.signal = signal_is_ours,
 	.tracee_gone = tracee_gone,
 	.process_gone = process_gone,
 	.space_gone = space_gone,
@@ -210,12 +250,182 @@ static void all_find_room(void **state)
 	tracer_fini(&tracer);
 }
 
+/* --- threads ------------------------------------------------------------------------------ */
+
+/* What the test and the program that it traces have in common. */
+struct turns {
+	atomic_uint of[2]; /* counted by each of its two threads, as long as it runs */
+	atomic_int tid;    /* of the second */
+	atomic_bool is_over;
+};
+
+static struct turns *turns;
+
+static void *turn(void *arg)
+{
+	atomic_uint *of = arg;
+
+	if (of == &turns->of[1])
+		turns->tid = (int)gettid();
+	while (!turns->is_over) {
+		++*of;
+		usleep(100);
+	}
+	return NULL;
+}
+
+static void be_threads(int go)
+{
+	pthread_t thread;
+	char c;
+
+	alarm(LIMIT_S);
+	if (read(go, &c, 1) != 1 || pthread_create(&thread, NULL, turn, &turns->of[1]) != 0)
+		_exit(2);
+	(void)turn(&turns->of[0]);
+	_exit(pthread_join(thread, NULL) != 0);
+}
+
+/* Handles what there is until @what is so. */
+static void run_until(struct tracer *tracer, bool (*what)(const struct tracer *tracer))
+{
+	while (!what(tracer)) { /* alarm() ends it */
+		tracer_poll(tracer, 1);
+		usleep(100);
+	}
+}
+
+static bool is_born(const struct tracer *tracer)
+{
+	(void)tracer;
+	return turns->tid != 0;
+}
+
+static bool is_seen(const struct tracer *tracer)
+{
+	return tracer->tracees.n == 2;
+}
+
+static bool is_stopped(const struct tracer *tracer)
+{
+	const pid_t tid = turns->tid;
+
+	(void)tracer;
+	return strchr("tT", task_state(tid)) && strchr("tT", task_state(task_tgid(tid)));
+}
+
+static unsigned turned[2];
+
+static bool goes_on(const struct tracer *tracer)
+{
+	(void)tracer;
+	return turns->of[0] != turned[0] && turns->of[1] != turned[1];
+}
+
+static bool has_ended(const struct tracer *tracer)
+{
+	return !tracer->tracees.n;
+}
+
+static void note_turns(void)
+{
+	turned[0] = turns->of[0];
+	turned[1] = turns->of[1];
+}
+
+/* A traced program, whose second thread found no memory. */
+static struct space *begin_threads(struct tracer *tracer, pid_t *ret_pid)
+{
+	struct space *space;
+	struct process *p;
+	struct ubp_err err;
+	int go[2];
+	pid_t pid;
+
+	is_short = false;
+	turns = mmap(NULL, sizeof(*turns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		     -1, 0);
+	assert_true(turns != MAP_FAILED);
+	assert_int_equal(pipe(go), 0);
+	pid = fork();
+	if (pid == 0)
+		be_threads(go[0]);
+	assert_int_equal(ptrace(PTRACE_SEIZE, pid, 0, TRACER_OPTIONS), 0);
+	space = space_new(tracer, NULL, pid, &err);
+	assert_non_null(space);
+	p = tracer_add_process(tracer, pid, space);
+	assert_non_null(p);
+	assert_non_null(tracer_add_tracee(tracer, p, pid));
+	is_short = true;
+	assert_int_equal(write(go[1], "x", 1), 1);
+	run_until(tracer, is_born);
+	assert_int_equal(tracer->tracees.n, 1);
+	close(go[0]);
+	close(go[1]);
+	*ret_pid = pid;
+	return space;
+}
+
+static void end_threads(struct tracer *tracer)
+{
+	turns->is_over = true;
+	run_until(tracer, has_ended);
+	tracer_fini(tracer);
+	munmap(turns, sizeof(*turns));
+}
+
+/* Nobody may write a jump while a thread runs that is not looked at. */
+static void who_is_not_seen_is_not_held(void **state)
+{
+	struct tracer tracer = { .ops = &ops };
+	pid_t pid;
+	struct space *space = begin_threads(&tracer, &pid);
+
+	(void)state;
+	assert_false(hold_all(&tracer, space, 100));
+	note_turns();
+	while (turns->of[1] == turned[1])
+		usleep(100); /* it runs */
+	hold_end(&tracer, space, NULL);
+	assert_false(hold_running(&tracer, space, 100));
+	hold_end(&tracer, space, NULL);
+	is_short = false;
+	/* Its next stop, for a signal that does nothing. */
+	assert_int_equal(tgkill(pid, turns->tid, SIGWINCH), 0);
+	run_until(&tracer, is_seen);
+	assert_true(hold_all(&tracer, space, 5000));
+	hold_end(&tracer, space, NULL);
+	end_threads(&tracer);
+}
+
+/* A group stop ends for it, too. */
+static void who_is_not_seen_goes_on(void **state)
+{
+	struct tracer tracer = { .ops = &ops };
+	pid_t pid;
+
+	(void)state;
+	(void)begin_threads(&tracer, &pid);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(kill(pid, SIGSTOP), 0);
+		run_until(&tracer, is_stopped);
+		assert_int_equal(kill(pid, SIGCONT), 0);
+		note_turns();
+		run_until(&tracer, goes_on);
+		assert_int_equal(tracer.tracees.n, 1 + i);
+		is_short = false; /* the second time it is taken up */
+	}
+	end_threads(&tracer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_trap_is_no_birth),
 		cmocka_unit_test(a_strangers_child_is_let_go),
 		cmocka_unit_test(all_find_room),
+		cmocka_unit_test(who_is_not_seen_is_not_held),
+		cmocka_unit_test(who_is_not_seen_goes_on),
 	};
 
 	alarm(LIMIT_S);
