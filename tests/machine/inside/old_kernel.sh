@@ -5,8 +5,6 @@
 . "${0%/*}/lib.bash"
 
 told "$(uname -r)"
-# Programs may ask for their thread pointer, or there are no jumps and the traps have to do.
-(($(LD_SHOW_AUXV=1 /bin/true | sed -n 's/^AT_HWCAP2: *//p') & 2)) || { echo "no jumps here"; export UBP_MODES=trap; }
 # Ubuntu's begin with 1.
 scope=/proc/sys/kernel/yama/ptrace_scope
 if [ -e $scope ] && [ "$(cat $scope)" != 0 ]; then
