@@ -15,6 +15,8 @@ for t in $units; do goals+=" $B-i386/tests/unit/test_$t"; done
 echo 'int main(void) { return 0; }' > none.c
 gcc -m32 -c none.c 2> /dev/null && [ -e "$(gcc -m32 -print-file-name=libgcc.a)" ] ||
 	skip "needs gcc-12-multilib (gcc -m32)"
+runs=true
+"$UBP_BUILD/fixtures32/exit_code" exit || runs=false
 root=$(cd "$UBP_SRC" && .ci/root.sh i386 libc6-dev 2> /dev/null) || skip "there are no 32-bit libraries to be had"
 # As anybody builds it, then its unit tests.
 for its in '' "GOALS=$goals"; do
@@ -24,6 +26,7 @@ for its in '' "GOALS=$goals"; do
 done
 linked_hard "$UBP_BUILD-i386/uprobe"
 compiled_hard "$UBP_BUILD-i386/libubp.a" 'IBT, SHSTK' 'orl? +\$0x0,(0x[0-9a-f]+)?\(%esp\)'
+$runs || skip "it builds; this kernel runs no 32-bit programs"
 file -L "$UBP_BUILD-i386/uprobe" 2> /dev/null | grep -q 'ELF 64' && fail "that is no 32-bit program"
 for t in $units; do
 	FIXTURES=$FIXTURES "$UBP_BUILD-i386/tests/unit/test_$t" > unit.txt 2>&1 < /dev/null

@@ -73,7 +73,7 @@ ways | grep -qE 'frames_by_rows=0 frames_by_libunwind=[1-9][0-9]* frames_by_fram
 
 # By its rows although libunwind was asked for.
 F32=$UBP_BUILD/fixtures32/stack_deep
-[ -x "$F32" ] || skip "the rest needs 32-bit programs"
+"$UBP_BUILD/fixtures32/exit_code" exit || skip "the rest needs 32-bit programs"
 for KIND in cfi unwind; do
 	our_stacks 3 "p:g/x $F32:leaf" "$F32" 5
 	mv ours "ours.$KIND"

@@ -57,6 +57,14 @@ def skip(reason):
     sys.exit(77)
 
 
+def is_run(*command):
+    """Does the kernel run such a program, and does that end with 0? Not all run those for 32 bits."""
+    try:
+        return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False).returncode == 0
+    except OSError:
+        return False
+
+
 def private(path, name=None):
     """Copy a file that others use, too, into the test's folder."""
     copy = os.path.abspath(name or os.path.basename(path))

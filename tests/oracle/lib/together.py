@@ -128,6 +128,6 @@ def attempt(title, target, order):
 
 
 def fixture32(name):
-    """The same program for 32 bits; None: it was not built."""
-    path = os.path.join(os.path.dirname(oracle.FIXTURES.rstrip("/")), "fixtures32", name)
-    return path if os.path.exists(path) else None
+    """The same program for 32 bits; None: it was not built, or this kernel runs none."""
+    folder = os.path.join(os.path.dirname(oracle.FIXTURES.rstrip("/")), "fixtures32")
+    return os.path.join(folder, name) if oracle.is_run(os.path.join(folder, "exit_code"), "exit") else None
