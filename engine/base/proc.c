@@ -29,6 +29,16 @@ size_t proc_read(const char *path, char *buf, size_t size)
 	return n > 0 ? (size_t)n : 0;
 }
 
+int proc_shortage(void)
+{
+	int fd = again_open("/proc/self/stat", O_RDONLY);
+
+	if (fd < 0)
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
+	close(fd);
+	return 0;
+}
+
 char *proc_read_all(const char *path)
 {
 	int fd = again_open(path, O_RDONLY);

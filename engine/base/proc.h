@@ -17,6 +17,12 @@
 /* The beginning of a file, up to @size - 1 bytes, as a string. Its length; 0: it can't be read. */
 size_t proc_read(const char *path, char *buf, size_t size);
 
+/*
+ * Are we so short of descriptors or memory that no file of /proc can be opened? Then what could not be read of
+ * a process says nothing about it. Returns 0 or -errno.
+ */
+int proc_shortage(void);
+
 /* All of a file, as a string; free() it. NULL: it can't be read, or there is nothing in it. */
 char *proc_read_all(const char *path);
 

@@ -310,10 +310,17 @@ DIR *file_opendir(const char *path)
 	struct stat st;
 	int fd = find_with_care(path, OPENER_DIR, &st);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	int code = fd < 0 ? -fd : errno;
 
 	if (!dir && fd >= 0)
 		close(fd);
+	errno = dir ? 0 : code;
 	return dir;
+}
+
+bool file_is_shortage(int rc)
+{
+	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
 }
 
 int file_readlink(const char *path, char *buf, size_t size)

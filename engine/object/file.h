@@ -14,6 +14,7 @@
 #define UBP_OBJECT_FILE_H
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,8 +33,14 @@ int file_open(const char *path, struct stat *ret_st);
 /* What is at @path, which is not opened. Returns 0 or -errno. */
 int file_stat(const char *path, struct stat *ret_st);
 
-/* Its entries. NULL: no folder, or it may not be read. */
+/* Its entries. NULL: no folder, or it may not be read: errno. */
 DIR *file_opendir(const char *path);
+
+/*
+ * Does @rc (0 or -errno) say that we are short of descriptors or memory? Then a file that could not be opened
+ * may be there all the same: who looks for one must not say that there is none.
+ */
+bool file_is_shortage(int rc);
 
 /*
  * What the symlink at @path says, NUL-ended. Returns 0; -EINVAL: it is none; -ENAMETOOLONG: it does not fit into

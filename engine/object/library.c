@@ -87,13 +87,13 @@ static int consider(const struct place *place, const char *path, const char *wan
 	if (fit == FIT_NONE)
 		return 0;
 	rc = place_resolve(place, path, &open);
-	if (rc < 0)
-		return rc == -ENOMEM ? rc : 0;
-	if (header_peek(open, &ident) == 0 && ident.machine == place->ident.machine &&
+	if (rc == 0)
+		rc = header_peek(open, &ident);
+	if (rc == 0 && ident.machine == place->ident.machine &&
 	    ident.elf_class == place->ident.elf_class)
 		rc = finds_add(finds, path, open, fit == FIT_EXACT, hwcap, false);
 	free(open);
-	return rc == -ENOMEM ? rc : 0;
+	return file_is_shortage(rc) ? rc : 0;
 }
 
 static int search_folder(const struct place *place, const char *folder, const char *wanted,
@@ -105,11 +105,12 @@ static int search_folder(const struct place *place, const char *folder, const ch
 	DIR *dir;
 
 	if (rc < 0)
-		return rc == -ENOMEM ? rc : 0;
+		return file_is_shortage(rc) ? rc : 0;
 	dir = file_opendir(open);
+	rc = dir ? 0 : -errno;
 	free(open);
 	if (!dir)
-		return 0;
+		return file_is_shortage(rc) ? rc : 0;
 	while (rc == 0 && (entry = readdir(dir))) {
 		int n = snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
 
@@ -164,8 +165,10 @@ int library_find(const struct place *place, const char *wanted, struct finds *fi
 
 	if (place->pid == 0)
 		rc = search_list(place, getenv("LD_LIBRARY_PATH"), wanted, finds);
-	if (rc == 0 && read_cache(place, &cache) == -ENOMEM)
-		rc = -ENOMEM;
+	if (rc == 0)
+		rc = read_cache(place, &cache);
+	if (!file_is_shortage(rc))
+		rc = 0; /* there need not be one */
 	for (size_t i = 0; i < cache.n && rc == 0; i++)
 		rc = consider(place, cache.entries[i].path, wanted, cache.entries[i].hwcap,
 			      finds);

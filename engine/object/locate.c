@@ -234,22 +234,24 @@ static int locate_path(struct view *view, const char *target, char **ret_path, c
 	return rc;
 }
 
-/* Does a mapped library call itself @target? It may: libc.so.6 was libc-2.31.so. */
-static enum library_fit soname_fits(const char *open, const char *target)
+/* Does a mapped library call itself @target? It may: libc.so.6 was libc-2.31.so. Returns 0 or -errno. */
+static int soname_fits(const char *open, const char *target, enum library_fit *ret_fit)
 {
 	struct object *object = NULL;
-	enum library_fit fit = FIT_NONE;
 	struct ubp_err ignored;
 	const char *soname;
+	int rc;
 
+	*ret_fit = FIT_NONE;
 	ubp_err_reset(&ignored);
-	if (object_open(open, &object, &ignored) < 0)
-		return FIT_NONE;
+	rc = object_open(open, &object, &ignored);
+	if (rc < 0)
+		return rc;
 	soname = object_soname(object);
 	if (soname)
-		fit = library_fits(soname, target);
+		*ret_fit = library_fits(soname, target);
 	object_free(object);
-	return fit;
+	return 0;
 }
 
 static int add_mapped(struct view *view, const struct mapped_file *file, const char *target,
@@ -262,17 +264,26 @@ static int add_mapped(struct view *view, const struct mapped_file *file, const c
 
 	if (by_soname ? !strstr(name, ".so") : fit == FIT_NONE)
 		return 0;
-	if (open_path_of(view, file, &open) < 0) {
+	rc = open_path_of(view, file, &open);
+	if (rc < 0) {
 		if (!by_soname && file->is_deleted)
 			view->out_of_reach = file->path;
-		return 0; /* no ELF file, mostly: data is mapped too */
+		/* No ELF file, mostly: data is mapped too. */
+		return file_is_shortage(rc) ? rc : 0;
 	}
 	if (by_soname)
-		fit = soname_fits(open, target);
-	rc = fit == FIT_NONE ? 0
-			     : finds_add(finds, file->path, open, fit == FIT_EXACT, 0, true);
+		rc = soname_fits(open, target, &fit);
+	if (fit != FIT_NONE)
+		rc = finds_add(finds, file->path, open, fit == FIT_EXACT, 0, true);
 	free(open);
-	return rc == -ENOMEM ? rc : 0;
+	return file_is_shortage(rc) ? rc : 0;
+}
+
+static int fail_short(const char *target, int rc, struct ubp_err *err)
+{
+	if (rc == -ENOMEM)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	return ubp_fail(err, -rc, "'%.128s' cannot be looked for: %s", target, strerror(-rc));
 }
 
 /* Among the files that the process maps. -ENOENT, without a text: none fits. */
@@ -292,7 +303,7 @@ static int locate_mapped(struct view *view, const char *target, char **ret_path,
 		for (size_t i = 0; i < view->maps.n && rc == 0; i++)
 			rc = add_mapped(view, &view->maps.files[i], target, by_soname, &finds);
 	if (rc < 0)
-		rc = ubp_fail(err, ENOMEM, "out of memory");
+		rc = fail_short(target, rc, err);
 	else
 		rc = finds_choose(&finds, target, ret_path, ret_open, err);
 	finds_free(&finds);
@@ -339,8 +350,8 @@ static int locate_name(struct view *view, const char *target, char **ret_path, c
 		if (rc == -ENOENT)
 			rc = fail_unknown(view, target, script, err);
 	}
-	if (rc == -ENOMEM)
-		rc = ubp_fail(err, ENOMEM, "out of memory");
+	if (file_is_shortage(rc))
+		rc = fail_short(target, rc, err);
 	finds_free(&finds);
 	free(script);
 	return rc;

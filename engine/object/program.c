@@ -45,14 +45,27 @@ static const char *folders(void)
 	return path ? path : DEFAULT_PATH;
 }
 
-/* In another root the process itself may, and no path is followed from here. */
-static bool may_execute(const struct place *place, const char *open)
+/* In another root the process itself may, and no path is followed from here. Returns 0 or -errno. */
+static int may_execute(const struct place *place, const char *open)
 {
 	struct stat st;
+	int rc;
 
 	if (!place->root[0])
-		return faccessat(AT_FDCWD, open, X_OK, AT_EACCESS) == 0;
-	return file_stat(open, &st) == 0 && (st.st_mode & 0111);
+		return faccessat(AT_FDCWD, open, X_OK, AT_EACCESS) == 0 ? 0 : -errno;
+	rc = file_stat(open, &st);
+	return rc < 0 ? rc : st.st_mode & 0111 ? 0 : -EACCES;
+}
+
+/* Is that a program? 0; -ENOEXEC: no ELF file; -errno. *ret_open is the caller's in any case. */
+static int look_at(const struct place *place, const char *path, char **ret_open)
+{
+	struct elf_ident ident;
+	int rc = place_resolve(place, path, ret_open);
+
+	if (rc == 0)
+		rc = may_execute(place, *ret_open);
+	return rc == 0 ? header_peek(*ret_open, &ident) : rc;
 }
 
 int program_find(const struct place *place, const char *name, char **ret_path, char **ret_open,
@@ -60,16 +73,15 @@ int program_find(const struct place *place, const char *name, char **ret_path, c
 {
 	char folder[PATH_MAX], path[2 * PATH_MAX];
 	const char *list = folders();
-	struct elf_ident ident;
 
 	*ret_script = NULL;
 	while (next_folder(&list, folder)) {
 		char *open = NULL;
 		int kind, n = snprintf(path, sizeof(path), "%s/%s", folder, name);
 
-		if (n < 0 || (size_t)n >= sizeof(path) || place_resolve(place, path, &open) < 0)
+		if (n < 0 || (size_t)n >= sizeof(path))
 			continue;
-		kind = may_execute(place, open) ? header_peek(open, &ident) : -EACCES;
+		kind = look_at(place, path, &open);
 		if (kind == 0) {
 			*ret_path = strdup(path);
 			*ret_open = open;
@@ -81,6 +93,11 @@ int program_find(const struct place *place, const char *name, char **ret_path, c
 			return -ENOMEM;
 		}
 		free(open);
+		if (file_is_shortage(kind)) {
+			free(*ret_script);
+			*ret_script = NULL;
+			return kind;
+		}
 		if (kind == -ENOEXEC && !*ret_script)
 			*ret_script = strdup(path);
 	}

@@ -23,18 +23,18 @@ bool target_is_pattern(const char *target)
 	return strpbrk(target, "*?[") && access(target, F_OK) < 0;
 }
 
-/* Which file it is, if it is an ELF file. Nothing else is opened. */
-static bool is_elf(const char *open_path, struct stat *ret_st)
+/* Which file it is, if it is an ELF file. Nothing else is opened. Returns 1 if so, 0 if not, or -errno. */
+static int is_elf(const char *open_path, struct stat *ret_st)
 {
 	char magic[SELFMAG];
-	bool is = false;
+	bool is;
 	int fd = file_open(open_path, ret_st);
 
-	if (fd >= 0) {
-		is = read(fd, magic, sizeof(magic)) == sizeof(magic) &&
-		     memcmp(magic, ELFMAG, SELFMAG) == 0;
-		(void)close(fd);
-	}
+	if (fd < 0)
+		return file_is_shortage(fd) ? fd : 0;
+	is = read(fd, magic, sizeof(magic)) == sizeof(magic) &&
+	     memcmp(magic, ELFMAG, SELFMAG) == 0;
+	(void)close(fd);
 	return is;
 }
 
@@ -65,9 +65,10 @@ static int begin(struct finding *f, size_t most)
 static int take(struct finding *f, const char *path, const char *open_path)
 {
 	struct stat st;
+	int rc = is_elf(open_path, &st);
 
-	if (!is_elf(open_path, &st) || is_known(f, &st))
-		return 0;
+	if (rc <= 0 || is_known(f, &st))
+		return rc < 0 ? rc : 0;
 	f->files.paths[f->files.n] = strdup(path);
 	if (!f->files.paths[f->files.n])
 		return -ENOMEM;
@@ -77,10 +78,18 @@ static int take(struct finding *f, const char *path, const char *open_path)
 	return 0;
 }
 
+/* For glob(), of a folder that it cannot read: is that to end it? */
+static int is_shortage(const char *path, int code)
+{
+	(void)path;
+	return file_is_shortage(-code);
+}
+
 static int find_here(struct finding *f, const char *pattern)
 {
 	glob_t found = { 0 };
-	int rc = glob(pattern, 0, NULL, &found) == GLOB_NOSPACE ? -ENOMEM : 0;
+	int how = glob(pattern, 0, is_shortage, &found);
+	int rc = how == GLOB_NOSPACE ? -ENOMEM : how == GLOB_ABORTED ? -EMFILE : 0;
 
 	if (rc == 0)
 		rc = begin(f, found.gl_pathc);
@@ -104,8 +113,10 @@ static int find_mapped(struct finding *f, const struct mapped_files *mapped, pid
 		if (fnmatch(pattern, is_path ? path : strrchr(path, '/') + 1, FNM_PATHNAME))
 			continue;
 		ubp_err_reset(&ignored);
-		if (object_locate(path, pid, &seen, &open_path, &ignored) == 0)
+		rc = object_locate(path, pid, &seen, &open_path, &ignored);
+		if (rc == 0)
 			rc = take(f, path, open_path);
+		rc = file_is_shortage(rc) ? rc : 0;
 		free(seen);
 		free(open_path);
 	}
@@ -138,7 +149,8 @@ int target_files_find(const char *pattern, pid_t pid, struct target_files *ret_f
 	mapped_free(&mapped);
 	free(f.ids);
 	if (rc < 0) {
-		(void)ubp_fail(err, ENOMEM, "out of memory");
+		(void)ubp_fail(err, -rc, "'%s' cannot be looked for: %s", pattern,
+			       strerror(-rc));
 	} else if (f.files.n == 0) {
 		rc = pid ? ubp_fail(err, ENOENT, "process %d maps no program or library '%s'",
 				    (int)pid, pattern)

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/base/proc.h"
 #include "engine/plant/jump.h"
 #include "engine/spec/format.h"
 #include "engine/trace/exec_hold.h"
@@ -58,7 +59,11 @@ static int drop_ended(struct ubp_session *s, struct ubp_err *err)
 
 	for (size_t i = 0; i < s->opt.n_pids; i++) {
 		char state = task_state(s->pids[i]);
+		int rc = state ? 0 : proc_shortage();
 
+		if (rc < 0)
+			return ubp_fail(err, -rc, "process %d cannot be looked at: %s",
+					(int)s->pids[i], strerror(-rc));
 		if (state != 0 && (state != 'Z' || s->opt.n_pids == 1))
 			s->pids[n++] = s->pids[i];
 		else if (s->opt.n_pids == 1)

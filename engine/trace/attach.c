@@ -56,6 +56,8 @@ static int seize_new_threads(struct tracer *tracer, struct process *p, bool *ret
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)p->pid);
 	dir = opendir(path);
+	if (!dir && errno != ENOENT && errno != ESRCH)
+		return ubp_fail_sys(err, "%s", path);
 	if (!dir)
 		return ubp_fail(err, ESRCH, "no process %d", (int)p->pid);
 	*ret_found = false;

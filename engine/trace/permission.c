@@ -202,7 +202,12 @@ int permission_no_ptrace(int yama, int code, struct ubp_err *err)
 int permission_explain(pid_t pid, pid_t tid, int code, struct ubp_err *err)
 {
 	struct refusal r;
+	int rc = proc_shortage();
 
+	/* Nothing could be read of it, as of one that has ended. */
+	if (rc < 0)
+		return ubp_fail(err, -rc, "process %d cannot be looked at: %s", (int)pid,
+				strerror(-rc));
 	collect_facts(pid, tid, &r);
 	return permission_refusal(&r, code, err);
 }
