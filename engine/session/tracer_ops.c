@@ -96,6 +96,28 @@ static enum keep_verdict leave_child(struct ubp_session *s, struct tracee *first
 	return LET_GO;
 }
 
+/*
+ * There was no memory to note what it has. All stands where its parent has it, so what is known of that is
+ * gone by.
+ */
+static enum keep_verdict leave_copy(struct ubp_session *s, const struct process *parent,
+				    struct tracee *first, struct plant_left *left)
+{
+	struct space *space = first->process->space, *of_parent = parent->space;
+	void *noted = space->plant;
+	enum keep_verdict verdict;
+
+	/* Either may end meanwhile. */
+	space->refs++;
+	of_parent->refs++;
+	space->plant = of_parent->plant;
+	verdict = leave_child(s, first, left);
+	space->plant = noted;
+	space_put(&s->tracer, space);
+	space_put(&s->tracer, of_parent);
+	return verdict;
+}
+
 /* What its parent knows of is taken out, and what that has forgotten. */
 static void clean_copy(struct ubp_session *s, struct process *parent, struct tracee *first,
 		       struct plant_left *left)
@@ -128,7 +150,7 @@ static enum keep_verdict forked_whole(struct ubp_session *s, struct process *par
 	clean_copy(s, parent, first, &left);
 	if (!tracer_has(&s->tracer, first, tid))
 		return LET_GO;
-	return leave_child(s, first, &left);
+	return copied ? leave_child(s, first, &left) : leave_copy(s, parent, first, &left);
 }
 
 /* It was born while breakpoints were written: its parent has more than it has. */

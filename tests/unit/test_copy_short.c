@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * A traced process forks, and the tracer is short of memory just then: each of its allocations fails once. The
+ * child does its work, and nothing of ours is left in it, or that is told.
+ */
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/base/err.h"
+#include "engine/session/ubp.h"
+
+#define LIMIT_S    120
+#define AT_MOST    2000 /* allocations at one fork */
+#define SIGSET_LEN 8    /* of the kernel's sigset_t */
+
+/* --- memory ------------------------------------------------------------------------------- */
+
+static atomic_int left;        /* allocations of other threads until one fails; 0: none does */
+static atomic_bool has_failed; /* one did */
+static __thread bool is_test;  /* this thread's do not count */
+
+static bool fails(void)
+{
+	if (is_test || left == 0 || atomic_fetch_sub(&left, 1) != 1)
+		return false;
+	has_failed = true;
+	return true;
+}
+
+static void *next_of(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+__attribute__((visibility("default"))) void *malloc(size_t len)
+{
+	static void *(*next)(size_t len);
+
+	if (!next)
+		*(void **)&next = next_of("malloc");
+	return fails() ? NULL : next(len);
+}
+
+__attribute__((visibility("default"))) void *calloc(size_t n, size_t len)
+{
+	static void *(*next)(size_t n, size_t len);
+
+	if (!next)
+		*(void **)&next = next_of("calloc");
+	return fails() ? NULL : next(n, len);
+}
+
+/* --- the target --------------------------------------------------------------------------- */
+
+int probed(int n);
+__attribute__((noinline)) int probed(int n)
+{
+	__asm__ volatile("" : "+r"(n));
+	return n + 1;
+}
+
+struct kernel_action {
+	uint64_t handler, flags, restorer, mask;
+};
+
+enum { WORKS = 1, IS_CLEAN = 2 };
+
+/* What a child says of itself. */
+static int look_at_self(const uint8_t *code)
+{
+	struct kernel_action action = { 0 };
+	int n = 0;
+
+	for (int i = 0; i < 100; i++)
+		n = probed(n);
+	/* By a call that nobody has changed. */
+	if (syscall(SYS_rt_sigaction, SIGTRAP, NULL, &action, SIGSET_LEN) < 0)
+		return 0;
+	return (n == 100 ? WORKS : 0) |
+	       (!action.handler && memcmp((const void *)(uintptr_t)probed, code, 16) == 0
+			? IS_CLEAN
+			: 0);
+}
+
+/* For each byte a child, and what it said. */
+static _Noreturn void be_target(int in, int out)
+{
+	uint8_t code[16];
+	char byte;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	memcpy(code, (const void *)(uintptr_t)probed, sizeof(code));
+	while (write(out, "", 1) == 1 && read(in, &byte, 1) == 1) {
+		int status = -1;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			alarm(LIMIT_S);
+			_exit(look_at_self(code));
+		}
+		while (waitpid(pid, &status, 0) < 0)
+			;
+		byte = (char)(WIFEXITED(status) ? WEXITSTATUS(status) : 0);
+		if (write(out, &byte, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+struct target {
+	pid_t pid;
+	int in, out;
+};
+
+static char take_byte(const struct target *t)
+{
+	char byte = 0;
+
+	assert_int_equal(read(t->out, &byte, 1), 1);
+	return byte;
+}
+
+static struct target start(void)
+{
+	int in[2], out[2];
+	struct target t;
+
+	assert_int_equal(pipe(in), 0);
+	assert_int_equal(pipe(out), 0);
+	t.pid = fork();
+	assert_true(t.pid >= 0);
+	if (t.pid == 0)
+		be_target(in[0], out[1]);
+	close(in[0]);
+	close(out[1]);
+	t.in = in[1];
+	t.out = out[0];
+	(void)take_byte(&t);
+	return t;
+}
+
+/* --- the session -------------------------------------------------------------------------- */
+
+static unsigned n_told;   /* at once, of one child */
+static unsigned n_in_all; /* in the end: those of which nothing was known */
+static unsigned
+	n_unclean; /* children with something of ours, of which nothing was told at once */
+
+static void warn(void *ctx, const char *text)
+{
+	(void)ctx;
+	if (strstr(text, "not taken up"))
+		n_in_all += (unsigned)strtoul(text, NULL, 10);
+	else
+		n_told++;
+}
+
+static void on_event(void *ctx, const struct ubp_event *event)
+{
+	(void)ctx, (void)event;
+}
+
+static struct ubp_session *trace(const struct target *t, enum ubp_mode mode)
+{
+	struct ubp_options options = UBP_OPTIONS_INIT;
+	struct ubp_session *session = NULL;
+	char exe[512], definition[600];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	struct ubp_err err;
+
+	assert_true(n > 0);
+	exe[n] = '\0';
+	snprintf(definition, sizeof(definition), "p:%s:probed", exe);
+	options.mode = mode;
+	options.pids = &t->pid;
+	options.n_pids = 1;
+	options.warn = warn;
+	ubp_err_reset(&err);
+	if (ubp_session_new(&options, &session, &err) < 0 ||
+	    ubp_add(session, definition, NULL, &err) < 0 || ubp_start(session, &err) < 0)
+		fail_msg("%s", err.text);
+	return session;
+}
+
+static void fork_short(const struct target *t, struct ubp_session *session, int k)
+{
+	unsigned told = n_told;
+	struct ubp_err err;
+	char said;
+
+	has_failed = false;
+	left = k;
+	assert_int_equal(write(t->in, "", 1), 1);
+	said = take_byte(t);
+	(void)take_byte(t);
+	left = 0;
+	(void)ubp_dispatch(session, on_event, NULL, &err);
+	if (!(said & WORKS))
+		fail_msg("allocation %d: the child does not do its work", k);
+	n_unclean += !(said & IS_CLEAN) && n_told == told;
+}
+
+static void leaves_children(enum ubp_mode mode)
+{
+	struct target t = start();
+	struct ubp_session *session = trace(&t, mode);
+	struct ubp_err err;
+	int k = 0;
+
+	n_unclean = n_in_all = 0;
+	do
+		fork_short(&t, session, ++k);
+	while (has_failed && k < AT_MOST);
+	assert_true(k > 10);
+	ubp_stop(session);
+	(void)ubp_dispatch(session, on_event, NULL, &err);
+	assert_true(n_unclean <= n_in_all);
+	ubp_session_free(session);
+	kill(t.pid, SIGKILL);
+	assert_int_equal(waitpid(t.pid, NULL, 0), t.pid);
+	close(t.in);
+	close(t.out);
+}
+
+static void leaves_children_of_breakpoints(void **state)
+{
+	(void)state;
+	leaves_children(UBP_MODE_TRAP);
+}
+
+static void leaves_children_of_jumps(void **state)
+{
+	(void)state;
+	leaves_children(UBP_MODE_AUTO);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(leaves_children_of_breakpoints),
+					    cmocka_unit_test(leaves_children_of_jumps) };
+
+	is_test = true;
+	alarm(LIMIT_S);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
