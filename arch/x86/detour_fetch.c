@@ -39,17 +39,19 @@ int gen64_live(const struct gen *g, unsigned user_reg)
 	return gpr != G_NONE && !(g->clobbered >> gpr & 1) ? gpr : G_NONE;
 }
 
-/* Where no instruction tells it, the tracer is asked. */
+/* Where no instruction tells it: the thread pointer is what the thread was found by, for the other the tracer is asked. */
 static void take_segment_base(struct gen *g, bool is_gs, int to)
 {
 	struct emit *e = &g->e;
 
-	if (!(g->plan->has & X86_HAS_FSGSBASE)) {
+	if (g->plan->has & X86_HAS_FSGSBASE) {
+		emit_u8(e, 0xf3);
+		emit_rr(e, 0xae | OP_0F | OP_W, is_gs ? 1 : 0, to); /* rdfsbase, rdgsbase */
+	} else if (is_gs) {
 		emit_jmp(e, g->fail);
-		return;
+	} else {
+		gen64_thread_pointer(g, to);
 	}
-	emit_u8(e, 0xf3);
-	emit_rr(e, 0xae | OP_0F | OP_W, is_gs ? 1 : 0, to); /* rdfsbase, rdgsbase */
 }
 
 static void take_reg(struct gen *g, unsigned user_reg, int to)

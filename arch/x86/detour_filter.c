@@ -67,7 +67,8 @@ const struct gen_filters gen64_filters = {
 	.not_equal = COND_NE,
 	.above = COND_A,
 	.below = COND_B,
-	.late_reg = FETCH_NO_REG,
+	/* Without rdfsbase it is read where C libraries keep it: right once the thread was found by it. */
+	.late_reg = X86_FS_BASE,
 	.scratch = G_AX,
 	.live = gen64_live,
 	.number = number,

@@ -10,6 +10,18 @@
 
 #include "arch/x86/gen.h"
 
+void gen64_thread_pointer(struct gen *g, int to)
+{
+	struct emit *e = &g->e;
+
+	gen_may_fault(g, g->fail);
+	emit_u8(e, 0x64); /* %fs: */
+	emit_u8(e, to & 8 ? 0x4c : 0x48);
+	emit_u8(e, 0x8b);
+	emit_u8(e, (uint8_t)((to & 7) << 3 | 4));
+	emit_bytes(e, "\x25\0\0\0\0", 5); /* 0 */
+}
+
 /* R_THREAD, or gen.fail. */
 static void find_thread(struct gen *g)
 {
@@ -19,13 +31,10 @@ static void find_thread(struct gen *g)
 	struct emit_mem entry = MEM_X(R_BASE, R_THREAD, 0, RING_TABLE_AT);
 
 	_Static_assert(sizeof(struct ring_thread) == 64, "a shift makes offsets");
-	if (g->plan->has & X86_HAS_FSGSBASE) {
+	if (g->plan->has & X86_HAS_FSGSBASE)
 		emit_bytes(e, "\xf3\x48\x0f\xae\xc0", 5); /* rdfsbase %rax */
-	} else {
-		/* C libraries keep it there, as code for thread-local variables asks. */
-		gen_may_fault(g, g->fail);
-		emit_bytes(e, "\x64\x48\x8b\x04\x25\0\0\0\0", 9); /* mov %fs:0,%rax */
-	}
+	else
+		gen64_thread_pointer(g, G_AX);
 	emit_alu(e, OP_W, ALU_ADD, G_AX, 1);
 	emit_imm(e, R_THREAD, RING_HASH_MUL);
 	emit_rr(e, OP_IMUL | OP_W, R_THREAD, G_AX);

@@ -71,6 +71,11 @@ extern const struct gen_filters gen64_filters;
 /* The gate, to @reg. */
 void gen64_gate(struct gen *g, int reg, label_t trap);
 
+/* --- detour_record.c ---------------------------------------------------------------- */
+
+/* The word at %fs:0, to register @to; or g->fail. It is the thread pointer, once a thread was found by it. */
+void gen64_thread_pointer(struct gen *g, int to);
+
 /* --- detour_return.c ---------------------------------------------------------------- */
 
 /* What the common return code has saved when it goes on in a detour's; the address of the

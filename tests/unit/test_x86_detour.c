@@ -36,8 +36,8 @@ static const char *const regs[] = { "ax",  "cx",  "dx", "bx",  "sp",  "bp",     
 
 static const struct lab_words words;
 
-/* In 64 bits, where a segment begins takes an instruction that not every machine has. */
-static bool knows_segments(void)
+/* In 64 bits, where the second segment begins takes an instruction that not every machine has. */
+static bool knows_gs(void)
 {
 	return RUN_BITS == 32 || lab.plan.has & X86_HAS_FSGSBASE;
 }
@@ -54,20 +54,17 @@ static void add_extended_source(char *to, size_t size, uint64_t *rng)
 		snprintf(to, size, "%%xmm%u", lab_upto(rng, VECTORS));
 		break;
 	case 1:
-		if (!knows_segments()) {
-			snprintf(to, size, "%%%s%s", index, disp);
-			break;
-		}
-		snprintf(to, size, "%%%cs_base%s", lab_upto(rng, 2) ? SEGMENT : 'g', disp);
+		snprintf(to, size, "%%%cs_base%s",
+			 lab_upto(rng, 2) || !knows_gs() ? SEGMENT : 'g', disp);
 		break;
 	case 2:
 		snprintf(to, size, "%%%s*%u%s", index, 1u << lab_upto(rng, 4), disp);
 		break;
 	default:
 		snprintf(to, size, "%%%s+%%%s*%u%s",
-			 base < N_REGS || !knows_segments() ? regs[base % N_REGS]
-			 : base == N_REGS && RUN_BITS == 64 ? "fs_base"
-							    : "gs_base",
+			 base < N_REGS                                       ? regs[base]
+			 : RUN_BITS == 64 && (base == N_REGS || !knows_gs()) ? "fs_base"
+									     : "gs_base",
 			 index, 1u << lab_upto(rng, 4), disp);
 		break;
 	}
