@@ -24,6 +24,7 @@
 #include "engine/trace/hold.h"
 #include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
+#include "tests/unit/quiet_tracer.h"
 
 #define LIMIT_S 20
 #define MANY    300
@@ -41,55 +42,6 @@ __attribute__((visibility("default"))) void *calloc(size_t n, size_t len)
 		*(void **)&next = dlsym(RTLD_NEXT, "calloc");
 	return is_short && len == sizeof(struct tracee) ? NULL : next(n, len);
 }
-
-static void tracee_gone(void *ctx, struct tracee *t)
-{
-	(void)ctx, (void)t;
-}
-
-static void process_gone(void *ctx, struct process *p)
-{
-	(void)ctx, (void)p;
-}
-
-static void space_gone(void *ctx, struct space *space)
-{
-	(void)ctx, (void)space;
-}
-
-static enum keep_verdict forked(void *ctx, struct process *parent, struct tracee *child,
-				bool shares)
-{
-	(void)ctx, (void)parent, (void)child, (void)shares;
-	return LET_GO;
-}
-
-static void born(void *ctx, pid_t mother, struct tracee *t)
-{
-	(void)ctx, (void)mother, (void)t;
-}
-
-static bool pc_has_trap(void *ctx, struct tracee *t, uint64_t pc)
-{
-	(void)ctx, (void)t, (void)pc;
-	return false;
-}
-
-static bool signal_is_ours(void *ctx, struct tracee *t, int sig)
-{
-	(void)ctx, (void)t, (void)sig;
-	return false;
-}
-
-static const struct tracer_ops ops = {
-	.born = born,
-	.pc_has_trap = pc_has_trap,
-	.signal = signal_is_ours,
-	.tracee_gone = tracee_gone,
-	.process_gone = process_gone,
-	.space_gone = space_gone,
-	.forked = forked,
-};
 
 static void on_trap(int sig)
 {
@@ -145,14 +97,7 @@ static pid_t begin_birth(pid_t *ret_child)
 
 static void take_mother(struct tracer *tracer, pid_t pid)
 {
-	struct space *space = calloc(1, sizeof(*space));
-	struct process *p;
-
-	assert_non_null(space);
-	space->mem.fd = -1;
-	p = tracer_add_process(tracer, pid, space);
-	assert_non_null(p);
-	assert_non_null(tracer_add_tracee(tracer, p, pid));
+	assert_non_null(tracer_add_tracee(tracer, quiet_tracer_add(tracer, pid), pid));
 }
 
 static const struct stop *report(pid_t tid, int event)
@@ -178,7 +123,7 @@ static void expect_end(pid_t pid)
 /* There was no memory to note the child, which runs already, and has stopped for its trap. */
 static void a_trap_is_no_birth(void **state)
 {
-	struct tracer tracer = { .ops = &ops };
+	struct tracer tracer = { .ops = &quiet_tracer_ops };
 	pid_t child, mother = begin_birth(&child);
 	siginfo_t si = { .si_pid = 0 };
 
@@ -209,7 +154,7 @@ static void a_trap_is_no_birth(void **state)
 /* There was none for the mother: her child is not kept for her sake. */
 static void a_strangers_child_is_let_go(void **state)
 {
-	struct tracer tracer = { .ops = &ops };
+	struct tracer tracer = { .ops = &quiet_tracer_ops };
 	pid_t child, mother = begin_birth(&child);
 
 	(void)state;
@@ -224,17 +169,12 @@ static void a_strangers_child_is_let_go(void **state)
 /* As many children as there are threads stop before their mothers do: that needs no memory any more. */
 static void all_find_room(void **state)
 {
-	struct tracer tracer = { .ops = &ops };
+	struct tracer tracer = { .ops = &quiet_tracer_ops };
 	const pid_t first = 1 << 22; /* numbers that no thread has */
 	const struct map_entry *entries;
-	struct space *space = calloc(1, sizeof(*space));
-	struct process *p;
+	struct process *p = quiet_tracer_add(&tracer, first);
 
 	(void)state;
-	assert_non_null(space);
-	space->mem.fd = -1;
-	p = tracer_add_process(&tracer, first, space);
-	assert_non_null(p);
 	for (pid_t i = 0; i < MANY; i++)
 		assert_non_null(tracer_add_tracee(&tracer, p, first + i));
 	entries = tracer.limbo.entries;
@@ -377,7 +317,7 @@ static void end_threads(struct tracer *tracer)
 /* Nobody may write a jump while a thread runs that is not looked at. */
 static void who_is_not_seen_is_not_held(void **state)
 {
-	struct tracer tracer = { .ops = &ops };
+	struct tracer tracer = { .ops = &quiet_tracer_ops };
 	pid_t pid;
 	struct space *space = begin_threads(&tracer, &pid);
 
@@ -401,7 +341,7 @@ static void who_is_not_seen_is_not_held(void **state)
 /* A group stop ends for it, too. */
 static void who_is_not_seen_goes_on(void **state)
 {
-	struct tracer tracer = { .ops = &ops };
+	struct tracer tracer = { .ops = &quiet_tracer_ops };
 	pid_t pid;
 
 	(void)state;

@@ -115,18 +115,26 @@ static void assert_ends_well(pid_t pid)
 	assert_int_equal(status, 0);
 }
 
+/* A child that waits in its exec. */
+static pid_t execute_held(int *ret_fd)
+{
+	pid_t pid;
+
+	if (!hold)
+		skip();
+	pid = execute(ret_fd);
+	assert_news(pid, EXEC_HOLD_WAITS);
+	return pid;
+}
+
 /* The tracer, which is about to seize it, waits for a lock, say: that takes longer than many looks at it. */
 static void is_held_while_the_tracer_sleeps(void **state)
 {
 	const struct timespec a_while = { .tv_nsec = 50000000 };
-	pid_t pid;
 	int fd;
+	pid_t pid = execute_held(&fd);
 
 	(void)state;
-	if (!hold)
-		skip();
-	pid = execute(&fd);
-	assert_news(pid, EXEC_HOLD_WAITS);
 	exec_hold_taking(hold, pid);
 	assert_int_equal(nanosleep(&a_while, NULL), 0);
 	assert_false(has_executed(fd, 0));
@@ -138,14 +146,10 @@ static void is_held_while_the_tracer_sleeps(void **state)
 
 static void is_told_of_when_it_goes_on(void **state)
 {
-	pid_t pid;
 	int fd;
+	pid_t pid = execute_held(&fd);
 
 	(void)state;
-	if (!hold)
-		skip();
-	pid = execute(&fd);
-	assert_news(pid, EXEC_HOLD_WAITS);
 	assert_news(pid, EXEC_HOLD_EARLY);
 	assert_true(has_executed(fd, LIMIT_MS));
 	assert_ends_well(pid);

@@ -15,21 +15,7 @@
 
 #include "engine/trace/remote.h"
 #include "engine/trace/tracer.h"
-
-static void tracee_gone(void *ctx, struct tracee *t)
-{
-	(void)ctx, (void)t;
-}
-
-static void process_gone(void *ctx, struct process *p)
-{
-	(void)ctx, (void)p;
-}
-
-static void space_gone(void *ctx, struct space *space)
-{
-	(void)ctx, (void)space;
-}
+#include "tests/unit/quiet_tracer.h"
 
 /* Numbers that no thread has any more. */
 static pid_t ended(void)
@@ -44,22 +30,13 @@ static pid_t ended(void)
 
 static void free_when_its_thread_ends(void **state)
 {
-	static const struct tracer_ops ops = {
-		.tracee_gone = tracee_gone,
-		.process_gone = process_gone,
-		.space_gone = space_gone,
-	};
-	struct tracer tracer = { .ops = &ops };
-	struct space *space = calloc(1, sizeof(*space));
+	struct tracer tracer = { .ops = &quiet_tracer_ops };
 	pid_t tids[] = { ended(), ended() };
+	struct process *p = quiet_tracer_add(&tracer, tids[0]);
+	struct space *space = p->space;
 	struct tracee *t[2];
-	struct process *p;
 
 	(void)state;
-	assert_non_null(space);
-	space->mem.fd = -1;
-	p = tracer_add_process(&tracer, tids[0], space);
-	assert_non_null(p);
 	for (unsigned i = 0; i < 2; i++) {
 		t[i] = tracer_add_tracee(&tracer, p, tids[i]);
 		assert_non_null(t[i]);
