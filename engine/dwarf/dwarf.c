@@ -298,13 +298,27 @@ bool dw_inherited_ref(Dwarf_Die *die, unsigned attr, Dwarf_Die *ret_die)
 	return dw_attr(die, attr, &a) && dwarf_formref_die(&a, ret_die);
 }
 
-/* Does a string end in the section that it begins in? */
+/* DIEs are in .debug_info and .debug_types; other sections may be long, and were not read yet. */
+static bool has_dies(Elf *elf, size_t names, Elf_Scn *section)
+{
+	GElf_Shdr header;
+	const char *name =
+		gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+
+	return name && (strstr(name, "debug_info") || strstr(name, "debug_types"));
+}
+
+/* Does a string of a DIE end in the section that it begins in? */
 static bool ends(Elf *elf, const char *string)
 {
 	Elf_Scn *section = NULL;
+	size_t names;
 
+	if (elf_getshdrstrndx(elf, &names) != 0)
+		return false;
 	while ((section = elf_nextscn(elf, section))) {
-		const Elf_Data *data = elf_rawdata(section, NULL);
+		const Elf_Data *data =
+			has_dies(elf, names, section) ? elf_rawdata(section, NULL) : NULL;
 		const char *start = data ? data->d_buf : NULL;
 
 		if (start && string >= start && string < start + data->d_size)

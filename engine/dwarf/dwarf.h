@@ -28,6 +28,12 @@ struct dwarf;
 int dwarf_open(struct object *object, struct dwarf **ret_dwarf, struct ubp_err *err);
 void dwarf_free(struct dwarf *dwarf);
 
+/*
+ * What is said where a file's debug information took more than @limit_ns of processor time: -EFBIG. Calls of this
+ * page that fail have said so themselves; it is for whoever gives one up (engine/base/aside.h).
+ */
+int dwarf_fail_late(const char *path, uint64_t limit_ns, struct ubp_err *err);
+
 /* --- places (lines.c, functions.c) ------------------------------------------- */
 
 /* Where a probe can stand. */

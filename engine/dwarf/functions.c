@@ -168,10 +168,7 @@ static int check_clock(const struct walk *w)
 
 	if (dw_cpu_ns() - w->begin_ns + w->d->spent_ns < limit_ns)
 		return 0;
-	return ubp_fail(w->err, EFBIG,
-			"the debug information of %s takes too long to read: more than %u "
-			"seconds, as no sound file of its size does",
-			object_path(w->d->object), (unsigned)(limit_ns / 1000000000));
+	return dwarf_fail_late(object_path(w->d->object), limit_ns, w->err);
 }
 
 /* libdw goes over all that is in a DIE to find the next one: a step takes long, too. */

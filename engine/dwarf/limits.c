@@ -12,8 +12,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/base/aside.h"
 #include "engine/base/cancel.h"
 #include "engine/dwarf/limits.h"
+#include "engine/dwarf/line_rows.h"
 #include "engine/object/object.h"
 
 /* What a call may take without that being remembered: there may be thousands, of a sound file. */
@@ -22,8 +24,8 @@
 /* Between looks at the time of the processor, which take a system call. */
 #define LOOK_NS 20000000
 
-/* Line tables are read a unit at once: the longest of large programs are a tenth of that. */
-#define LINES_MAX (UINT64_C(16) << 20)
+/* One call of libdw's cannot be broken off: it is left to its thread (engine/base/aside.h) when it takes so much longer. */
+#define ONE_CALL_NS UINT64_C(2000000000)
 
 /* The file that this thread is in, since when, and when the clock was looked at. */
 static _Thread_local struct {
@@ -35,12 +37,18 @@ static _Thread_local struct {
 
 static void enter(struct dwarf *d)
 {
+	uint64_t limit_ns = dw_cpu_limit_ns(d);
+
 	if (now_in.depth++)
 		return;
 	now_in.d = d;
 	now_in.begin_ns = dw_cpu_ns();
 	now_in.looked_ns = 0;
 	now_in.is_cancelled = false;
+	aside_limit(object_path(d->object),
+		    now_in.begin_ns + (limit_ns > d->late_ns ? limit_ns - d->late_ns : 0) +
+			    ONE_CALL_NS,
+		    limit_ns);
 }
 
 static void leave(struct dwarf *d)
@@ -49,9 +57,18 @@ static void leave(struct dwarf *d)
 
 	if (--now_in.depth)
 		return;
+	aside_limit(NULL, 0, 0);
 	took = dw_cpu_ns() - now_in.begin_ns;
 	d->late_ns += took > FREE_NS ? took - FREE_NS : 0;
 	now_in.d = NULL;
+}
+
+int dwarf_fail_late(const char *path, uint64_t limit_ns, struct ubp_err *err)
+{
+	return ubp_fail(err, EFBIG,
+			"the debug information of %s takes too long to read: more than %u "
+			"seconds, as no sound file of its size does",
+			path, (unsigned)(limit_ns / 1000000000));
 }
 
 static int fail_late(const struct dwarf *d, struct ubp_err *err)
@@ -65,12 +82,9 @@ static int fail_late(const struct dwarf *d, struct ubp_err *err)
 	if (d->has_long_lines)
 		return ubp_fail(err, EFBIG,
 				"the debug information of %s has a line table of more than "
-				"%u MiB for one unit: it is not read",
-				path, (unsigned)(LINES_MAX >> 20));
-	return ubp_fail(err, EFBIG,
-			"the debug information of %s takes too long to read: more than %u "
-			"seconds, as no sound file of its size does",
-			path, (unsigned)(dw_cpu_limit_ns(d) / 1000000000));
+				"%u rows for one unit: it is not read",
+				path, LINE_ROWS_MAX);
+	return dwarf_fail_late(path, dw_cpu_limit_ns(d), err);
 }
 
 /* @rc of the call, or that there was not enough time for it. */
@@ -122,21 +136,6 @@ static Elf_Data *find_lines(Dwarf *dw)
 	return NULL;
 }
 
-/* The bytes behind the length that a unit's table begins with; 0: there is none. */
-static uint64_t lines_len(const Elf_Data *data, Dwarf_Word at)
-{
-	uint32_t len;
-	uint64_t long_len;
-
-	if (!data || !data->d_buf || data->d_size < 12 || at > data->d_size - 12)
-		return 0;
-	memcpy(&len, (const uint8_t *)data->d_buf + at, sizeof(len));
-	if (len != UINT32_MAX)
-		return len;
-	memcpy(&long_len, (const uint8_t *)data->d_buf + at + sizeof(len), sizeof(long_len));
-	return long_len;
-}
-
 bool dw_can_read_lines(Dwarf_Die *unit)
 {
 	struct dwarf *d = now_in.d;
@@ -150,7 +149,8 @@ bool dw_can_read_lines(Dwarf_Die *unit)
 	if (!d->has_lines)
 		d->lines = find_lines(dw);
 	d->has_lines = true;
-	if (lines_len(d->lines, at) > LINES_MAX)
+	if (d->lines && d->lines->d_buf && at < d->lines->d_size &&
+	    line_rows_are_many((const uint8_t *)d->lines->d_buf + at, d->lines->d_size - at))
 		d->is_late = d->has_long_lines = true;
 	return !dw_is_late();
 }

@@ -14,7 +14,10 @@
 #include "engine/object/elf_size.h"
 #include "engine/object/object_priv.h"
 
-/* What is read at a hit, while others wait: a tenth of a second, or two where it is packed. */
+/*
+ * What is read at a hit, while others wait: a tenth of a second, or two where it is packed. Made for that, libdw's longest
+ * call takes two seconds: to the last of three million entries without an index.
+ */
 #define AT_ONCE_MAX (64ULL << 20)
 
 struct cfi {

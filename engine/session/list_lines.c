@@ -14,6 +14,7 @@
 #include "engine/object/file.h"
 #include "engine/object/object.h"
 #include "engine/object/place.h"
+#include "engine/session/list_aside.h"
 #include "engine/session/target_file.h"
 #include "engine/sink/buf.h"
 
@@ -143,19 +144,25 @@ static int list_lines(struct dwarf *dwarf, const char *function, struct printing
 	return rc;
 }
 
-int ubp_list_lines(const struct ubp_target *target, const char *function,
-		   int (*each)(void *ctx, const char *line), void *ctx, struct ubp_err *err)
+static int list(const struct ubp_target *target, const char *function, list_each *each,
+		void *ctx, struct ubp_err *err)
 {
 	struct printing p = { .pid = target->pid, .each = each, .ctx = ctx, .err = err };
 	struct object *object = NULL;
 	struct dwarf *dwarf = NULL;
 	int rc;
 
-	ubp_err_reset(err);
 	rc = target_open_dwarf(target, &object, &dwarf, err);
 	if (rc == 0)
 		rc = list_lines(dwarf, function, &p);
 	dwarf_free(dwarf);
 	object_free(object);
 	return rc;
+}
+
+int ubp_list_lines(const struct ubp_target *target, const char *function,
+		   int (*each)(void *ctx, const char *line), void *ctx, struct ubp_err *err)
+{
+	ubp_err_reset(err);
+	return list_aside(list, target, function, each, ctx, err);
 }

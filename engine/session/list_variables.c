@@ -14,6 +14,7 @@
 #include "engine/object/demangle.h"
 #include "engine/object/object.h"
 #include "engine/session/expand.h"
+#include "engine/session/list_aside.h"
 #include "engine/session/target_file.h"
 
 struct listing {
@@ -169,17 +170,23 @@ static int list_places(struct listing *l, const char *place)
 	return rc;
 }
 
-int ubp_list_variables(const struct ubp_target *target, const char *place,
-		       int (*each)(void *ctx, const char *line), void *ctx, struct ubp_err *err)
+static int list(const struct ubp_target *target, const char *place, list_each *each, void *ctx,
+		struct ubp_err *err)
 {
 	struct listing l = { .explain = target->explain, .each = each, .ctx = ctx, .err = err };
 	int rc;
 
-	ubp_err_reset(err);
 	rc = target_open_dwarf(target, &l.object, &l.dwarf, err);
 	if (rc == 0)
 		rc = list_places(&l, place);
 	dwarf_free(l.dwarf);
 	object_free(l.object);
 	return rc;
+}
+
+int ubp_list_variables(const struct ubp_target *target, const char *place,
+		       int (*each)(void *ctx, const char *line), void *ctx, struct ubp_err *err)
+{
+	ubp_err_reset(err);
+	return list_aside(list, target, place, each, ctx, err);
 }

@@ -330,6 +330,8 @@ int ubp_start_until(struct ubp_session *s, const struct ubp_until *until, struct
 		return rc;
 	}
 	wait_for_start(s, until);
+	if (until)
+		s->until = (struct aside_until){ until->fd, until->is_over, until->ctx };
 	pthread_mutex_lock(&s->lock);
 	if (s->start_failed)
 		*err = s->thread_err;

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "engine/base/aside.h"
 #include "engine/base/pid_list.h"
 #include "engine/event/queue.h"
 #include "engine/event/ring.h"
@@ -68,6 +69,7 @@ struct warning {
 
 struct ubp_session {
 	struct ubp_options opt;
+	struct aside_until until; /* of ubp_start_until(), while the session is there */
 	pid_t *pids;
 	enum event_clock clock;
 	struct spec_table *table;

@@ -44,6 +44,7 @@ int stacks_init(struct ubp_session *s, struct ubp_err *err)
 		.debug = { .dirs = s->opt.debug.dirs, .symbols = s->opt.debug.symbols },
 		.known = known,
 		.ctx = s,
+		.until = &s->until,
 		.warn = { s->opt.warn, s->opt.warn_ctx },
 		.lines = s->opt.stack_lines,
 		.is_cfi = stacks_unwinds(s),
@@ -51,6 +52,7 @@ int stacks_init(struct ubp_session *s, struct ubp_err *err)
 	struct perf_map_warn warn = { warn_of_file, s };
 	int rc;
 
+	s->until.fd = -1;
 	if (s->opt.stack == UBP_STACK_NONE)
 		return 0;
 	s->stack_maps = options.maps = stack_maps_set_new();

@@ -133,8 +133,9 @@ void ubp_session_free(struct ubp_session *session);
  * symbol, instruction boundary. On failure the call adds nothing, and err->line tells
  * the line of the text, if it is one line's fault.
  *
- * -EINTR: .until was over. The session can only be freed then. If it still waits for a file, a thread
- * of the session's stays until that answers, or the process ends, and frees the session; what
+ * -EINTR: .until was over. -EFBIG, among others: a file's debug information takes too long to read. After the first, and after the
+ * second where one call of libdw's did not come back, the session can only be freed. A thread
+ * of the session's stays until that call ends, or the file answers, or the process ends, and frees the session; what
  * .debug and .exclude of the options point to must last as long.
  */
 int ubp_add(struct ubp_session *session, const char *definition, const char *filter,
@@ -185,7 +186,8 @@ int ubp_start(struct ubp_session *session, struct ubp_err *err);
 /*
  * The same for a caller who may want it to end before it is done: many processes, or one that
  * can't be stopped, take their time. When it is over, all that was planted is taken out, and -EINTR is
- * returned.
+ * returned. It is asked later on, too, while a file is read for the names of a stack (ubp_event_line() and its like): when
+ * it is over, only addresses are given from then on. So it must last as long as these are called.
  */
 int ubp_start_until(struct ubp_session *session, const struct ubp_until *until,
 		    struct ubp_err *err);

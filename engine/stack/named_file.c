@@ -15,7 +15,7 @@
 #include "engine/object/maps.h"
 #include "engine/object/object.h"
 
-static void free_file(struct named_file *file)
+void named_file_free(struct named_file *file)
 {
 	if (!file)
 		return;
@@ -91,7 +91,7 @@ struct named_file *named_file_of(struct named_files *files, pid_t pid, const str
 		file = file->next;
 	if (file) {
 		/* Another process may let us at it. */
-		if (!file->object && file->pid != pid)
+		if (!file->object && !file->is_left && file->pid != pid)
 			open_file(files, file, pid, maps, m);
 		return file->object ? file : NULL;
 	}
@@ -105,6 +105,24 @@ struct named_file *named_file_of(struct named_files *files, pid_t pid, const str
 	}
 	open_file(files, file, pid, maps, m);
 	return file->object ? file : NULL;
+}
+
+void named_files_leave(struct named_files *files, struct named_file *file,
+		       struct named_file *mark)
+{
+	uint64_t key = mapped_key(file->dev, file->ino);
+	struct named_file *at = map_get(&files->by_id, key);
+
+	*mark = (struct named_file){
+		.dev = file->dev, .ino = file->ino, .is_left = true, .next = file->next
+	};
+	if (at == file) {
+		(void)map_put(&files->by_id, key, mark); /* the key has its place already */
+		return;
+	}
+	while (at->next != file)
+		at = at->next;
+	at->next = mark;
 }
 
 struct dwarf *named_file_dwarf(struct named_file *file)
@@ -149,8 +167,8 @@ void named_files_free(struct named_files *files)
 	while (map_next(&files->by_id, &pos, NULL, &value))
 		for (struct named_file *file = value, *next; file; file = next) {
 			next = file->next;
-			free_file(file);
+			named_file_free(file);
 		}
 	map_free(&files->by_id);
-	free_file(files->vdso);
+	named_file_free(files->vdso);
 }

@@ -19,7 +19,8 @@ struct maps;
 struct object;
 
 struct named_file {
-	struct object *object; /* NULL: it could not be opened */
+	struct object *object; /* NULL: it could not be opened, or was left to another thread */
+	bool is_left;          /* for that reason: it is not opened again */
 	struct dwarf *dwarf;   /* NULL: none, or not asked for yet */
 	bool no_dwarf;
 	struct cfi *cfi; /* NULL: not asked for yet */
@@ -48,6 +49,10 @@ struct dwarf *named_file_dwarf(struct named_file *file);
  * not called: its address is that of the next instruction.
  */
 bool named_file_is_signal_frame(struct named_file *file, uint64_t elf_vaddr);
+/* Somebody else will free it, by named_file_free(): from now on @files have @mark, zero-initialised, in its place. */
+void named_files_leave(struct named_files *files, struct named_file *file,
+		       struct named_file *mark);
+void named_file_free(struct named_file *file);
 void named_files_free(struct named_files *files);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/aside.h"
 #include "engine/base/err.h"
 #include "engine/dwarf/dwarf.h"
 #include "engine/event/clock.h"
@@ -38,6 +39,25 @@ struct named {
 	struct sink_frame frames[];
 };
 
+/* Where an entry is looked up. */
+struct where {
+	pid_t pid;
+	const struct maps *maps; /* NULL: not known */
+	uint64_t vaddr;
+	bool is_exact; /* not behind a call */
+};
+
+/* An address that is looked up in a file by a thread of its own, which may never come back. */
+struct naming {
+	struct naming *next;
+	struct named_file *file, *mark;
+	struct mapping mapping; /* .path is only noted */
+	struct where where;
+	bool lines;
+	struct named *named; /* what came of it */
+	struct aside *aside;
+};
+
 /* What is known of a process beyond its mappings. */
 struct process_names {
 	struct perf_map *perf_map;
@@ -51,14 +71,8 @@ struct symboliser {
 	struct map named; /* by key_of() */
 	size_t n_named;
 	struct map processes; /* pid -> struct process_names */
-};
-
-/* Where an entry is looked up. */
-struct where {
-	pid_t pid;
-	const struct maps *maps; /* NULL: not known */
-	uint64_t vaddr;
-	bool is_exact; /* not behind a call */
+	struct naming *left;  /* that did not come back; their files are theirs */
+	bool is_over;         /* no file is read any more */
 };
 
 int symboliser_new(const struct symboliser_options *options, struct symboliser **ret_symboliser,
@@ -78,6 +92,14 @@ int symboliser_new(const struct symboliser_options *options, struct symboliser *
 	return 0;
 }
 
+static void free_named(struct named *named)
+{
+	if (!named)
+		return;
+	free(named->owned);
+	free(named);
+}
+
 static void forget_all(struct symboliser *s)
 {
 	size_t pos = 0;
@@ -86,8 +108,7 @@ static void forget_all(struct symboliser *s)
 	while (map_next(&s->named, &pos, NULL, &value))
 		for (struct named *named = value, *next; named; named = next) {
 			next = named->next;
-			free(named->owned);
-			free(named);
+			free_named(named);
 		}
 	map_free(&s->named);
 	s->n_named = 0;
@@ -106,11 +127,28 @@ void symboliser_forget(struct symboliser *s)
 	map_free(&s->processes);
 }
 
+/* With the file: it was left. */
+static void free_naming(void *ctx)
+{
+	struct naming *n = ctx;
+
+	named_file_free(n->file);
+	free_named(n->named);
+	free(n);
+}
+
 void symboliser_free(struct symboliser *s)
 {
 	if (!s)
 		return;
 	symboliser_forget(s);
+	while (s->left) {
+		struct naming *n = s->left;
+
+		s->left = n->next;
+		if (!aside_leave(n->aside, free_naming, n))
+			free_naming(n);
+	}
 	named_files_free(&s->files);
 	free(s);
 }
@@ -263,13 +301,13 @@ static void name_function(const struct object_symbol *symbol, const char *otherw
  * In a file that is open. Code that returns from a signal handler was not called: its address
  * is that of its first instruction. NULL: memory is short, or that is no place of the file.
  */
-static struct named *name_in_file(struct symboliser *s, struct named_file *file,
-				  const struct mapping *m, const struct where *where)
+static struct named *name_in_file(struct named_file *file, const struct mapping *m,
+				  const struct where *where, bool with_lines)
 {
 	uint64_t lookup = looked_up(where), elf_vaddr, at;
 	struct dwarf_frame lines[SINK_FRAMES_MAX];
 	struct object_symbol symbol;
-	struct dwarf *dwarf = s->opt.lines ? named_file_dwarf(file) : NULL;
+	struct dwarf *dwarf = with_lines ? named_file_dwarf(file) : NULL;
 	struct named *named;
 	bool is_signal;
 	size_t n = 0;
@@ -295,6 +333,76 @@ static struct named *name_in_file(struct symboliser *s, struct named_file *file,
 	return named;
 }
 
+/* --- by a thread of its own ------------------------------------------------------------ */
+
+static void run_naming(void *ctx)
+{
+	struct naming *n = ctx;
+
+	n->named = name_in_file(n->file, &n->mapping, &n->where, n->lines);
+}
+
+static struct naming *new_naming(const struct symboliser *s, struct named_file *file,
+				 const struct mapping *m, const struct where *where)
+{
+	struct naming *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	n->file = file;
+	n->mark = calloc(1, sizeof(*n->mark));
+	n->mapping = *m;
+	n->where = *where;
+	n->lines = s->opt.lines;
+	if (n->mark)
+		return n;
+	free(n);
+	return NULL;
+}
+
+static void warn_left(const struct symboliser *s, enum aside_end end,
+		      const struct aside_late *late, const char *path)
+{
+	struct ubp_err why;
+
+	if (end == ASIDE_LATE)
+		(void)dwarf_fail_late(late->path, late->limit_ns, &why);
+	else
+		(void)ubp_fail(&why, EINTR,
+			       "ended while names in %s were read: addresses follow", path);
+	if (s->opt.warn.warn)
+		s->opt.warn.warn(s->opt.warn.ctx, why.text);
+}
+
+/* NULL: as for name_in_file(); or it takes too long, and the file is left to the thread. */
+static struct named *name_aside(struct symboliser *s, struct named_file *file,
+				const struct mapping *m, const struct where *where)
+{
+	struct naming *n = new_naming(s, file, m, where);
+	struct aside_late late;
+	struct named *named;
+	enum aside_end end;
+
+	if (!n)
+		return NULL;
+	if (aside_begin(run_naming, n, &n->aside) < 0)
+		end = ASIDE_DONE; /* without a name */
+	else
+		end = aside_wait(n->aside, s->opt.until, &late);
+	if (end == ASIDE_DONE) {
+		named = n->named;
+		free(n->mark);
+		free(n);
+		return named;
+	}
+	s->is_over |= end == ASIDE_OVER;
+	named_files_leave(&s->files, file, n->mark);
+	n->next = s->left;
+	s->left = n;
+	warn_left(s, end, &late, m->path);
+	return NULL;
+}
+
 /* --- those that are kept ---------------------------------------------------------------- */
 
 static uint64_t key_of(const struct where *where)
@@ -317,8 +425,7 @@ static void keep(struct symboliser *s, const struct where *where, struct named *
 {
 	named->next = map_get(&s->named, key_of(where));
 	if (map_put(&s->named, key_of(where), named) < 0) {
-		free(named->owned);
-		free(named);
+		free_named(named);
 		return;
 	}
 	s->n_named++;
@@ -335,13 +442,15 @@ static const struct named *name_of(struct symboliser *s, struct where *where,
 	if (named)
 		return named;
 	*ret_m = mapping_of(s, where);
-	file = *ret_m ? named_file_of(&s->files, where->pid, where->maps, *ret_m) : NULL;
+	file = *ret_m && !s->is_over ? named_file_of(&s->files, where->pid, where->maps, *ret_m)
+				     : NULL;
 	if (!file)
 		return NULL;
 	named = find_named(s, where); /* its mappings may be others now */
 	if (named)
 		return named;
-	named = name_in_file(s, file, *ret_m, where);
+	named = file == s->files.vdso ? name_in_file(file, *ret_m, where, false)
+				      : name_aside(s, file, *ret_m, where);
 	if (!named)
 		return NULL;
 	keep(s, where, named);

@@ -12,19 +12,23 @@
 #include "engine/sink/frame.h"
 #include "engine/stack/perf_map.h"
 
+struct aside_until;
 struct object;
 struct stack_maps_set;
 struct ubp_err;
 
 struct symboliser_options {
 	struct stack_maps_set *maps;
-	struct object_debug_options debug; /* its strings stay the caller's */
+	/* Its strings stay the caller's; where a file was left to a thread that goes on, as long as the process. */
+	struct object_debug_options debug;
 	/*
 	 * Files that are open already, by what maps show of them (NULL: none such), or NULL: the
 	 * process may have ended, and its file is deleted, or was in a root of its own.
 	 */
 	const struct object *(*known)(void *ctx, uint64_t dev, uint64_t ino);
 	void *ctx;
+	/* Asked while a file is read for names: when it is over, no file is read for names any more. The caller's. */
+	const struct aside_until *until;
 	/* Told what is left out of a file, once for each. .warn may be NULL. */
 	struct perf_map_warn warn;
 	bool lines;  /* source lines and inlined functions, too (DWARF) */

@@ -44,12 +44,12 @@ def tool(*args):
     subprocess.run(args, check=True)
 
 
-def uprobe(*args, status=1, memory=300 * MIB):
+def uprobe(*args, status=1, memory=300 * MIB, limit=60):
     """Runs, with that much address space beside what it has itself, and ends in time. Its output."""
-    def limit():
+    def bound():
         resource.setrlimit(resource.RLIMIT_AS, (2048 * MIB + memory, 2048 * MIB + memory))
-    p = subprocess.run((UPROBE,) + args, capture_output=True, text=True, timeout=60, check=False, env=ENV,
-                       preexec_fn=limit)
+    p = subprocess.run((UPROBE,) + args, capture_output=True, text=True, timeout=limit, check=False, env=ENV,
+                       preexec_fn=bound)
     if p.returncode != status:
         fail(f"{args}: status {p.returncode}: {p.stderr}")
     return p.stdout + p.stderr
@@ -157,7 +157,9 @@ def debug_info():
             fail(f"{name} without end: {text}")
 
 
-# A unit; what stands for DIES are lexical blocks. Blocks 2 say where their sibling is, blocks 3 do not, and 4 have nothing in them.
+# A unit; what stands for DIES are lexical blocks. Blocks 2 say where their sibling is, blocks 3 do not, and 4 have nothing in them; 5
+# have so many attributes, none of which takes a byte. 6 are functions without anything, 7 variables,
+# 8 types with what is in them, 9 a function with its name and code.
 UNIT = """
 	.globl main
 	.type main,@function
@@ -168,6 +170,13 @@ main:	ret
 	.byte 2,0x0b,1,0x01,0x13,0,0
 	.byte 3,0x0b,1,0,0
 	.byte 4,0x0b,0,0,0
+	.byte 5,0x0b,0
+	.fill FLAGS,2,0x193f
+	.byte 0,0
+	.byte 6,0x2e,0,0,0
+	.byte 7,0x34,0,0x03,8,0x02,0x18,0,0
+	.byte 8,0x15,1,0,0
+	.byte 9,0x2e,1,0x03,8,0x11,1,0x12,7,0,0
 	.byte 0
 	.section .debug_info,"",@progbits
 .Lunit:	.long .Lunit_end-.Lbegin
@@ -183,6 +192,12 @@ DIES
 """
 
 
+def with_unit(dies, flags=0):
+    """prog, with these DIEs."""
+    subprocess.run(("gcc", "-x", "assembler", "-", "-o", "prog"), text=True, check=True,
+                   input=UNIT.replace("DIES", dies).replace("FLAGS", str(flags)))
+
+
 def disorder():
     """DIEs that lead back into each other, and those inside each other: there is an end to them, and it is told."""
     if not has("gcc"):
@@ -192,12 +207,100 @@ def disorder():
     # libdw goes over all of them for each that they are in.
     deep = ".fill 120,1,3\n.fill 16<<20,1,4\n.fill 120,1,0\n"
     for dies, want in ((back, "its entries are not in order"), (deep, "takes too long to read")):
-        subprocess.run(("gcc", "-x", "assembler", "-", "-o", "prog"), input=UNIT.replace("DIES", dies), text=True, check=True)
+        with_unit(dies)
         text = uprobe("--vars", "main", "./prog")
         if want not in text or text.count("\n") > 2:
             fail(f"{want}: {text}")
     interrupted("--vars", "main", "./prog")
     interrupted("p:./prog:main x=nosuch")
+
+
+# Types of a million members with a million attributes each: libdw goes over all of them in one call, which takes hours.
+HOURS = ".byte 8\n.fill 1<<20,1,5\n.byte 0\n", 1 << 20
+TOO_LONG = "uprobe: error: the debug information of ./prog takes too long to read: more than 5 seconds, as no sound file of its size does\n"
+
+
+def one_call():
+    """A call of libdw's without end is left to itself: by the limit, and by INT and TERM."""
+    if not has("gcc"):
+        return
+    with_unit(*HOURS)
+    for args in ("--vars", "main", "./prog"), ("--lines-of", "main", "./prog"), ("p:./prog:main x=nosuch",):
+        text = uprobe(*args, limit=600)
+        if text != TOO_LONG:
+            fail(f"a call without end: {args}: {text}")
+    interrupted("--vars", "main", "./prog")
+
+
+def variables():
+    """A function of many variables, of which each hides others of its name: the clock runs there, too."""
+    if not has("gcc"):
+        return
+    some = "".join(f'.byte 7\n.asciz "a_variable_{i}"\n.byte 1,0x50\n' for i in range(1 << 18))
+    with_unit('.byte 9\n.asciz "main"\n.quad main, .Lend-main\n' + some + ".byte 0\n")
+    text = uprobe("--vars", "main", "./prog", limit=600)
+    if text != TOO_LONG:
+        fail(f"many variables: {text}")
+
+
+def functions():
+    """More functions in a unit than any program has."""
+    if not has("gcc"):
+        return
+    with_unit(".fill 9<<20,1,6\n")
+    text = uprobe("--vars", "main", "./prog", limit=600)
+    if "a unit with more than 8388608 functions" not in text:
+        fail(f"9 million functions: {text}")
+
+
+# Says that it is ready, and calls a function when it is told to.
+CALLER = """
+#include <stdio.h>
+__attribute__((noinline)) int called(int c) { return c + 1; }
+int main(void)
+{
+	puts("ready");
+	fflush(stdout);
+	int c = called(getchar());
+	return getchar() == EOF && c == '\\n' + 1 ? 0 : 1;
+}
+"""
+
+
+def names_without_end():
+    """Names and lines for a stack: INT and TERM end that at once, and without them the file is left alone by itself."""
+    if not has("gcc"):
+        return
+    with open("caller.c", "w", encoding="ascii") as file:
+        file.write(CALLER)
+    unit = UNIT[UNIT.index("\t.section .debug_abbrev"):].replace("main, .Lend-main", "called, 64")
+    with open("unit.s", "w", encoding="ascii") as file:
+        file.write(unit.replace("DIES", HOURS[0]).replace("FLAGS", str(HOURS[1])))
+    subprocess.run(("gcc", "-O1", "-no-pie", "caller.c", "unit.s", "-o", "caller"), check=True)
+    for number in signal.SIGINT, signal.SIGTERM, None:
+        with subprocess.Popen("./caller", stdin=subprocess.PIPE, stdout=subprocess.PIPE) as target:
+            if target.stdout.readline() != b"ready\n":
+                fail("caller does not get ready")
+            with tracer.start("-s", "--stack=fp", "--lines", "--mode=trap", "-p", str(target.pid), "p:./caller:called",
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)[0] as p:
+                used = ticks(p.pid)
+                target.stdin.write(b"\n")
+                target.stdin.flush()
+                want = "ended while names in "
+                if number:
+                    while ticks(p.pid) < used + 20 and p.poll() is None:
+                        pass
+                    p.send_signal(number)
+                else:
+                    want = " takes too long to read: more than 5 seconds"
+                    text = read_until(p, "", " => ", 1)
+                    p.terminate()
+                said = p.communicate(timeout=600)[0].decode() + ("" if number else text)
+            if p.returncode or said.count(want) != 1 or not re.search(r" called: .*\n.* <user stack trace>\n =>", said):
+                fail(f"names without end, signal {number}: {p.returncode} {said}")
+            target.stdin.close()
+            if target.wait(60):
+                fail(f"after that the target ends with {target.returncode}")
 
 
 # A function with many scopes, of which none covers any code, and many lines. Each row of its line table is looked for in all of them.
@@ -252,17 +355,20 @@ def lines():
     interrupted("--lines-of", "main", "./prog")
     subprocess.run(("gcc", "-g", "-x", "c", "-", "-o", "prog"), input="int main(int c)\n{\n\treturn c;\n}\n", text=True, check=True)
     at, offset, size = sections("prog")[".debug_line"]
-    with open("prog", "r+b") as file:
+    with open("prog", "rb") as file:
         file.seek(offset)
         table = file.read(size)
-        end = file.seek(0, os.SEEK_END)
-        file.write(struct.pack("<I", 32 << 20) + table[4:])
-        file.truncate(end + (33 << 20))
-    put("prog", at + 24, end, 33 << 20)
-    for args in ("--lines-of", "main", "./prog"), ("--check", "p:./prog:main:2"):
-        text = uprobe(*args)
-        if "has a line table of more than 16 MiB for one unit: it is not read" not in text or text.count("\n") > 3:
-            fail(f"a line table of 32 MiB: {args}: {text}")
+    # Rows of a byte each; a table that is no table; one whose operations are not what they should be, and hide rows.
+    header = table[:12 + struct.unpack_from("<I", table, 8)[0]]
+    for body in (b"\x4b" * (4 << 20), bytes(33 << 20), b"\0\x7f\x01" + b"\x4b" * (4 << 20), b"\0\x80\x01" + b"\x4b" * (4 << 20)):
+        with open("prog", "r+b") as file:
+            end = file.seek(0, os.SEEK_END)
+            file.write(struct.pack("<I", len(header) - 4 + len(body)) + header[4:] + body)
+        put("prog", at + 24, end, len(header) + len(body))
+        for args in ("--lines-of", "main", "./prog"), ("--check", "p:./prog:main:2"):
+            text = uprobe(*args)
+            if "has a line table of more than 3000000 rows for one unit: it is not read" not in text or text.count("\n") > 3:
+                fail(f"a line table of {len(body)} bytes: {args}: {text}")
     # Its functions can be traced all the same.
     uprobe("--check", "p:./prog:main", status=0)
 
@@ -282,25 +388,28 @@ def frames_of_variables():
         fail(f"900 MB of call frame information: {text}")
 
 
+def ticks(pid):
+    """Of the processor, that it has had."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        return sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
+
+
 def interrupted(*args):
     """INT and TERM end it at once, in the middle of a long call of libdw's, too."""
     for number in signal.SIGINT, signal.SIGTERM:
         with subprocess.Popen((UPROBE,) + args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=ENV) as p:
-            used = 0
-            while used < 20 and p.poll() is None:  # ticks of the processor: it is at it
-                with open(f"/proc/{p.pid}/stat", encoding="ascii") as file:
-                    used = sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
+            while ticks(p.pid) < 20 and p.poll() is None:  # it is at it
+                pass
             p.send_signal(number)
             if p.wait(30) != -number:
                 fail(f"{args}: {number} is not obeyed: {p.returncode} {p.stderr.read()}")
 
 
-def reads(process, path, ticks):
+def reads(process, path, more):
     """Until it has the file open, and has had the processor for so many ticks more."""
     is_open, until = False, 0
     while process.poll() is None:
-        with open(f"/proc/{process.pid}/stat", encoding="ascii") as file:
-            used = sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
+        used = ticks(process.pid)
         if is_open and used >= until:
             return
         if not is_open:
@@ -309,7 +418,7 @@ def reads(process, path, ticks):
                     is_open = is_open or os.readlink(f"/proc/{process.pid}/fd/{fd}") == path
                 except OSError:
                     pass
-            until = used + ticks
+            until = used + more
 
 
 def symbols():
@@ -530,6 +639,10 @@ def main():
     debuglink()
     debug_info()
     disorder()
+    one_call()
+    variables()
+    functions()
+    names_without_end()
     lines()
     frames_of_variables()
     call_frames()
