@@ -314,7 +314,12 @@ struct jump_batch *jump_collect(struct plant *plant, const struct space *space)
 		return NULL;
 	scan_look(plant, space, space->mem.pid);
 	batch = calloc(1, sizeof(*batch));
-	if (!batch || collect(ps, batch) < 0 || !batch->n) {
+	if (!batch || collect(ps, batch) < 0) {
+		jump_later(ps);
+		jump_batch_free(batch);
+		return NULL;
+	}
+	if (!batch->n) {
 		jump_batch_free(batch);
 		return NULL;
 	}
@@ -615,8 +620,10 @@ void jump_build(struct plant *plant, struct space *space, pid_t pid, struct jump
 	struct build *b = calloc(1, sizeof(*b));
 	size_t k = 0;
 
-	if (!b)
+	if (!b) {
+		jump_later(space->plant);
 		return;
+	}
 	b->plant = plant;
 	b->space = space;
 	b->view.mem = b->writes.mem = &space->mem;

@@ -32,6 +32,9 @@ void jump_refuse(struct site *site, const char *why);
 /* The same, for now. */
 void jump_tell_why(const struct site *site, const char *why);
 
+/* There was no memory: all that is no jump yet is due again, after a while. */
+void jump_later(struct plant_space *ps);
+
 /* Counts a site's change of rung. */
 void jump_count(const struct site *site, bool up);
 

@@ -405,6 +405,12 @@ static void wait_longer(struct plant_space *ps, uint64_t least, uint64_t most)
 		ps->jumps_wait_ns = most;
 }
 
+void jump_later(struct plant_space *ps)
+{
+	ps->jumps_due = true;
+	wait_longer(ps, AGAIN_LEAST_NS, AGAIN_MOST_NS);
+}
+
 void jump_put_back(struct space *space, struct jump_batch *batch)
 {
 	struct plant_space *ps = space->plant;

@@ -2,8 +2,9 @@
 /* Copyright the ubp authors */
 
 /*
- * A traced process forks, and the tracer is short of memory just then: each of its allocations fails once. The
- * child does its work, and nothing of ours is left in it, or that is told.
+ * The tracer is short of memory: each of its allocations fails once. When a traced process forks, the child
+ * does its work, and nothing of ours is left in it, or that is told. What could not be made a jump for that
+ * becomes one later.
  */
 
 #include <dlfcn.h>
@@ -27,16 +28,19 @@
 #include <cmocka.h>
 
 #include "engine/base/err.h"
+#include "engine/plant/jump_batch.h"
 #include "engine/session/ubp.h"
 
-#define LIMIT_S    120
-#define AT_MOST    2000 /* allocations at one fork */
-#define SIGSET_LEN 8    /* of the kernel's sigset_t */
+#define LIMIT_S     120
+#define COLLECT_MAX 0x800 /* length of the function, at most */
+#define AT_MOST     2000  /* allocations at one fork */
+#define SIGSET_LEN  8     /* of the kernel's sigset_t */
 
 /* --- memory ------------------------------------------------------------------------------- */
 
 static atomic_int left;        /* allocations of other threads until one fails; 0: none does */
 static atomic_bool has_failed; /* one did */
+static atomic_int batches;     /* so many times there is none for a pass that makes jumps */
 static __thread bool is_test;  /* this thread's do not count */
 
 static bool fails(void)
@@ -64,9 +68,16 @@ __attribute__((visibility("default"))) void *malloc(size_t len)
 __attribute__((visibility("default"))) void *calloc(size_t n, size_t len)
 {
 	static void *(*next)(size_t n, size_t len);
+	uint64_t from = (uint64_t)(uintptr_t)__builtin_return_address(0) -
+			(uint64_t)(uintptr_t)jump_collect;
 
 	if (!next)
 		*(void **)&next = next_of("calloc");
+	/* Other structs are as large. */
+	if (len == sizeof(struct jump_batch) && from < COLLECT_MAX && batches > 0) {
+		batches--;
+		return NULL;
+	}
 	return fails() ? NULL : next(n, len);
 }
 
@@ -180,7 +191,7 @@ static void on_event(void *ctx, const struct ubp_event *event)
 	(void)ctx, (void)event;
 }
 
-static struct ubp_session *trace(const struct target *t, enum ubp_mode mode)
+static struct ubp_session *prepare(const struct target *t, enum ubp_mode mode)
 {
 	struct ubp_options options = UBP_OPTIONS_INIT;
 	struct ubp_session *session = NULL;
@@ -197,7 +208,18 @@ static struct ubp_session *trace(const struct target *t, enum ubp_mode mode)
 	options.warn = warn;
 	ubp_err_reset(&err);
 	if (ubp_session_new(&options, &session, &err) < 0 ||
-	    ubp_add(session, definition, NULL, &err) < 0 || ubp_start(session, &err) < 0)
+	    ubp_add(session, definition, NULL, &err) < 0)
+		fail_msg("%s", err.text);
+	return session;
+}
+
+static struct ubp_session *trace(const struct target *t, enum ubp_mode mode)
+{
+	struct ubp_session *session = prepare(t, mode);
+	struct ubp_err err;
+
+	ubp_err_reset(&err);
+	if (ubp_start(session, &err) < 0)
 		fail_msg("%s", err.text);
 	return session;
 }
@@ -242,6 +264,40 @@ static void leaves_children(enum ubp_mode mode)
 	close(t.out);
 }
 
+/* --- jumps -------------------------------------------------------------------------------- */
+
+static _Noreturn void be_busy(void)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (int n = 0;; n = probed(n))
+		usleep(100);
+}
+
+static void becomes_a_jump(void **state)
+{
+	struct target t = { .pid = fork() };
+	struct ubp_session *session;
+	struct ubp_probe_stats stats;
+	struct ubp_err err;
+
+	(void)state;
+	if (t.pid == 0)
+		be_busy();
+	batches = 3;
+	session = trace(&t, UBP_MODE_AUTO);
+	do { /* alarm() ends it */
+		usleep(1000);
+		(void)ubp_dispatch(session, on_event, NULL, &err);
+		ubp_probe_stats(session, 0, &stats);
+	} while (!stats.jumped);
+	assert_int_equal(batches, 0);
+	assert_int_equal(stats.jumped, 1);
+	ubp_stop(session);
+	ubp_session_free(session);
+	kill(t.pid, SIGKILL);
+	assert_int_equal(waitpid(t.pid, NULL, 0), t.pid);
+}
+
 static void leaves_children_of_breakpoints(void **state)
 {
 	(void)state;
@@ -257,7 +313,8 @@ static void leaves_children_of_jumps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(leaves_children_of_breakpoints),
-					    cmocka_unit_test(leaves_children_of_jumps) };
+					    cmocka_unit_test(leaves_children_of_jumps),
+					    cmocka_unit_test(becomes_a_jump) };
 
 	is_test = true;
 	alarm(LIMIT_S);
