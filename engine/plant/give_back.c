@@ -240,8 +240,11 @@ static void choose(struct giving *g, const struct look *look)
 	 * stack holds still to look up. */
 	if (!look->in_detour && !look->in_guard && !waits)
 		give_hijacks(g);
-	/* An address that was moved away with its stack, by a greenlet, comes back some day. */
-	if (!look->in_guard && !waits)
+	/*
+	 * An address that was moved away with its stack, by a greenlet, comes back some day. And who is in a detour
+	 * may be about to replace its return address yet: the code that this leads to may be in another area.
+	 */
+	if (!look->in_detour && !look->in_guard && !waits)
 		give_areas(g);
 	if (!look->in_guard && !ps->returns_wait && !(has_link && ps->returns.n))
 		give_returns(g);
