@@ -89,6 +89,15 @@ int cave_provide_frames(struct plant *plant, struct tracee *t, const struct maps
 	return 0;
 }
 
+static bool is_as_saved(const struct tracee *t, const struct cave *cave)
+{
+	uint8_t now[sizeof(cave->saved)];
+
+	return mem_read(&t->process->space->mem, t->tid, cave->vaddr, now, cave->len) ==
+		       cave->len &&
+	       memcmp(now, cave->saved, cave->len) == 0;
+}
+
 int cave_open(struct tracee *t, const struct maps *maps, struct cave *cave, struct ubp_err *err)
 {
 	struct space *space = t->process->space;
@@ -107,9 +116,13 @@ int cave_open(struct tracee *t, const struct maps *maps, struct cave *cave, stru
 				(int)t->process->pid);
 	}
 	rc = mem_write(&space->mem, t->tid, cave->vaddr, space->arch->stub, cave->len);
-	return rc == 0 ? 0
-		       : ubp_fail(err, -rc, "cannot write to the code of process %d: %s",
-				  (int)t->process->pid, strerror(-rc));
+	if (rc == 0)
+		return 0;
+	ubp_fail(err, -rc, "cannot write to the code of process %d: %s", (int)t->process->pid,
+		 mem_error(&space->mem, rc));
+	if (is_as_saved(t, cave))
+		cave->vaddr = 0; /* the same */
+	return rc;
 }
 
 void cave_close(struct tracee *t, const struct ubp_regs *at, const struct cave *cave)

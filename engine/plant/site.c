@@ -62,22 +62,22 @@ static size_t read_original(const struct space *space, uint64_t vaddr, uint8_t *
 	return got;
 }
 
-static int no_bytes(const struct site_origin *from, uint64_t vaddr, pid_t tid,
-		    struct ubp_err *err)
+static int no_bytes(const struct space *space, const struct site_origin *from, uint64_t vaddr,
+		    pid_t tid, struct ubp_err *err)
 {
-	return ubp_fail(err, EIO, "%s%sits code at 0x%lx in process %d can't be read",
+	return ubp_fail(err, EIO, "%s%sits code at 0x%lx in process %d can't be read: %s",
 			from->what ? from->what : "", from->what ? ": " : "", ul(vaddr),
-			(int)tid);
+			(int)tid, mem_error(&space->mem, -EIO));
 }
 
 /* @now: @got bytes of memory. */
-static int check_bytes(const struct displaced_insn *insn, const uint8_t *now, size_t got,
-		       const struct site_origin *from, const struct file_code *code, pid_t tid,
-		       struct ubp_err *err)
+static int check_bytes(const struct space *space, const struct displaced_insn *insn,
+		       const uint8_t *now, size_t got, const struct site_origin *from,
+		       const struct file_code *code, pid_t tid, struct ubp_err *err)
 {
 	for (size_t i = 0; i < insn->len && i < code->len; i++)
 		if (i >= got)
-			return no_bytes(from, insn->vaddr + i, tid, err);
+			return no_bytes(space, from, insn->vaddr + i, tid, err);
 		else if (now[i] != code->bytes[i])
 			return ubp_fail(
 				err, EBUSY,
@@ -141,7 +141,7 @@ static int check_lead(const struct space *space, pid_t tid, struct mem_view *vie
 	got = read_original(space, start, now, lead->len);
 	if (got == lead->len && space->arch->lead_stands(lead, now))
 		return 0;
-	return check_bytes(&whole, now, got, from, &code, tid, err);
+	return check_bytes(space, &whole, now, got, from, &code, tid, err);
 }
 
 /* Decode what stands there, if it is what the file says. */
@@ -164,15 +164,15 @@ static int decode(const struct space *space, pid_t tid, struct mem_view *view,
 	}
 	got = read_original(space, vaddr, now, sizeof(now));
 	if (!got)
-		return no_bytes(from, vaddr, tid, err);
+		return no_bytes(space, from, vaddr, tid, err);
 	/* What the file says was checked before; this is about what memory says. */
 	if (code)
-		rc = check_bytes(&(struct displaced_insn){ .vaddr = vaddr, .len = 1 }, now, got,
-				 from, code, tid, err);
+		rc = check_bytes(space, &(struct displaced_insn){ .vaddr = vaddr, .len = 1 },
+				 now, got, from, code, tid, err);
 	if (rc == 0)
 		rc = space->arch->analyze_insn(now, got, vaddr, &site->insn, err);
 	if (rc == 0 && code)
-		rc = check_bytes(&site->insn, now, got, from, code, tid, err);
+		rc = check_bytes(space, &site->insn, now, got, from, code, tid, err);
 	return rc;
 }
 

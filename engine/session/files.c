@@ -28,14 +28,29 @@ struct session_file *files_by_id(struct ubp_session *s, uint64_t dev, uint64_t i
 	return f;
 }
 
+/*
+ * Some file systems show another device and number in maps than stat() does. What is read from others' file systems
+ * comes as a copy, which nobody maps: there stat() is all there is.
+ */
+static void find_maps_identity(const char *open_path, struct session_file *f)
+{
+	struct stat st, is;
+	int fd = file_open(open_path, &st);
+
+	if (fd < 0)
+		return;
+	if (fstat(fd, &is) == 0 && is.st_dev == st.st_dev && is.st_ino == st.st_ino)
+		(void)maps_identity(fd, &f->maps_dev, &f->maps_ino);
+	close(fd);
+}
+
 /* Remember which path opens the file of this id; it is opened when it is needed. */
 static int remember_file(struct ubp_session *s, const struct stat *st, const char *open_path,
 			 struct ubp_err *err)
 {
 	const struct object_debug_options debug = target_debug(&s->opt.debug);
 	struct session_file *f;
-	struct stat again;
-	int fd, rc;
+	int rc;
 
 	if (files_by_id(s, st->st_dev, st->st_ino))
 		return 0;
@@ -50,11 +65,7 @@ static int remember_file(struct ubp_session *s, const struct stat *st, const cha
 		return rc;
 	}
 	object_set_debug(f->object, &debug);
-	fd = file_open(open_path, &again);
-	if (fd >= 0) {
-		(void)maps_identity(fd, &f->maps_dev, &f->maps_ino);
-		close(fd);
-	}
+	find_maps_identity(open_path, f);
 	f->next = s->files;
 	s->files = f;
 	return 0;

@@ -51,6 +51,12 @@ void attach_sharers_since_exec(struct tracer *tracer, pid_t pid, sharer_refused_
 			       void *ctx);
 
 /*
+ * Lives anybody in the memory of @space that is not traced? Those that are traced and have not been told of yet are in
+ * the stop that they are born to.
+ */
+bool sharers_are_at_large(const struct tracer *tracer, const struct space *space);
+
+/*
  * Give up a process that attach_process() has just returned and in which
  * nothing was changed. A thread that cannot be stopped now stays traced.
  */

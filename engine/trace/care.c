@@ -327,6 +327,24 @@ bool care_answers(struct mem_care *care, pid_t tid, uint64_t vaddr, uint64_t len
 	return note(care, why);
 }
 
+bool care_may_poke(struct mem_care *care, pid_t tid, uint64_t vaddr, uint64_t len,
+		   bool *ret_needs_stop)
+{
+	enum silent_why why = may_ask(care);
+
+	if (why == SILENT_NOT) {
+		care->stand_in->desk->start = vaddr;
+		care->stand_in->desk->len = len;
+		care->stand_in->desk->is_stopped = !ret_needs_stop;
+		why = ask(care, tid, ERRAND_POKE) ? care->stand_in->desk->why : SILENT_STUCK;
+	}
+	if (ret_needs_stop && why == SILENT_STRANGER) {
+		*ret_needs_stop = true;
+		return false;
+	}
+	return note(care, why);
+}
+
 bool care_may_be_touched(struct mem_care *care, pid_t tid, uint64_t vaddr, uint64_t len)
 {
 	enum silent_why why = may_ask(care);

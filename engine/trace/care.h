@@ -60,6 +60,14 @@ size_t care_write_spans(struct mem_care *care, const struct fetch_span *spans, s
 /* Do all pages of that range answer now? */
 bool care_answers(struct mem_care *care, pid_t tid, uint64_t vaddr, uint64_t len);
 
+/*
+ * May the tracer itself read and write these bytes by ptrace() now, where nobody else can? It would wait for a page, or
+ * for the lock of all the memory, for ever. A stranger changes both when it likes: *@ret_needs_stop tells that all of
+ * its threads have to be in a stop first. @ret_needs_stop NULL: they are.
+ */
+bool care_may_poke(struct mem_care *care, pid_t tid, uint64_t vaddr, uint64_t len,
+		   bool *ret_needs_stop);
+
 /* As mem_may_be_touched(). */
 bool care_may_be_touched(struct mem_care *care, pid_t tid, uint64_t vaddr, uint64_t len);
 

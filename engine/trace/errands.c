@@ -166,6 +166,33 @@ static void run_vet(struct errand_desk *desk, struct known *known)
 		desk->why = why_silent(desk, known, desk->start, desk->start + desk->len);
 }
 
+/*
+ * Pages of files on FUSE or a network come and go as others like, and who waits for one has the lock of all the memory
+ * meanwhile: a stranger must have none at all. Nobody waits so for a userfaultfd, ptrace() gets an error.
+ */
+static enum silent_why why_no_poke(const struct silent_map *map)
+{
+	for (size_t i = 0; i < map->n; i++)
+		if (map->v[i].why != SILENT_UFFD)
+			return map->v[i].why;
+	return map->is_cut ? SILENT_FILE : SILENT_NOT;
+}
+
+static void run_poke(struct errand_desk *desk, struct known *known)
+{
+	if (silent_suspect(desk->tid) != SILENT_STRANGER) {
+		run_vet(desk, known);
+		return;
+	}
+	desk->why = SILENT_STRANGER;
+	if (!desk->is_stopped)
+		return;
+	known->looked_for = desk->asked;
+	known->looked_ns = event_clock_now(CLOCK_KIND_MONO);
+	known->is_known = silent_look(desk->tid, true, &known->map) == 0;
+	desk->why = known->is_known ? why_no_poke(&known->map) : SILENT_FILE;
+}
+
 static void run_read(struct errand_desk *desk, struct known *known)
 {
 	uint8_t *to = desk->bytes;
@@ -254,6 +281,8 @@ static void run(struct errand_desk *desk, int socket)
 		return;
 	if (desk->errand == ERRAND_VET)
 		run_vet(desk, known);
+	else if (desk->errand == ERRAND_POKE)
+		run_poke(desk, known);
 	else if (desk->errand == ERRAND_PEEK)
 		run_peek(desk, known);
 	else if (desk->errand == ERRAND_GONE)

@@ -25,6 +25,7 @@ enum errand {
 	ERRAND_WRITE, /* the spans, from the desk, in their order; the first that fails ends it */
 	ERRAND_GONE, /* has it no memory any more? */
 	ERRAND_VET,  /* does what is at .start answer? */
+	ERRAND_POKE, /* does it answer whoever is to write there by ptrace()? */
 };
 
 /* What the two share. One request at a time. */
@@ -36,7 +37,8 @@ struct errand_desk {
 	uint64_t serial;     /* of the address space */
 	bool gets_file;      /* its /proc/PID/mem comes through the socket */
 	bool has_no_file;    /* the tracer has none either */
-	uint64_t start, len; /* of ERRAND_VET; of ERRAND_PEEK, .len alone */
+	uint64_t start, len; /* of ERRAND_VET, ERRAND_POKE; of ERRAND_PEEK, .len alone */
+	bool is_stopped;     /* of ERRAND_POKE: all threads that live there are */
 	size_t n;
 	struct fetch_span spans[ERRAND_SPANS]; /* .buf is each one's own */
 	/* The answer. */

@@ -350,24 +350,31 @@ static bool write_writable(const struct trace_mem *mem, uint64_t vaddr, const vo
 	return process_vm_writev(mem->pid, &from, 1, &to, 1, 0) == (ssize_t)len;
 }
 
-static int write_otherwise(const struct trace_mem *mem, int fd, pid_t tid, uint64_t vaddr,
-			   const void *buf, size_t len)
+/* Through @tid, or any thread that is stopped. */
+static int poke_somehow(const struct trace_mem *mem, int fd, pid_t tid, uint64_t vaddr,
+			const void *buf, size_t len)
 {
 	struct mem_pokes *pokes = mem->pokes;
-	char byte;
-	int rc;
+	int rc = tid ? poke(fd, tid, vaddr, buf, len) : -ESRCH;
 
-	if (fd >= 0 && again_pread(fd, &byte, 1, vaddr) != 1)
-		return -EFAULT; /* nothing is there */
-	if (write_writable(mem, vaddr, buf, len))
-		return 0;
-	rc = tid ? poke(fd, tid, vaddr, buf, len) : -ESRCH;
 	/* None, or it is not stopped. */
 	if (rc == -ESRCH && pokes && (tid = pokes->stop_one(pokes->ctx, mem->space)))
 		rc = poke(fd, tid, vaddr, buf, len);
 	if (rc == 0 && pokes)
 		pokes->needed = true;
 	return rc;
+}
+
+static int write_otherwise(const struct trace_mem *mem, int fd, pid_t tid, uint64_t vaddr,
+			   const void *buf, size_t len)
+{
+	char byte;
+
+	if (fd >= 0 && again_pread(fd, &byte, 1, vaddr) != 1)
+		return -EFAULT; /* nothing is there */
+	return write_writable(mem, vaddr, buf, len)
+		       ? 0
+		       : poke_somehow(mem, fd, tid, vaddr, buf, len);
 }
 
 /* Returns 0, or the errno. Where words have to be poked it never works. */
@@ -388,18 +395,29 @@ static int write_by_file(const struct trace_mem *mem, int fd, uint64_t vaddr, co
 	return errno;
 }
 
-/* Where words have to be poked that is done by the tracer, who is told before whether they answer. */
+/* That is done by the tracer, so nothing may be able to keep it waiting there. */
+static bool may_poke(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, size_t len)
+{
+	const struct mem_pokes *pokes = mem->pokes;
+	bool needs_stop = false;
+
+	tid = tid ? tid : mem->pid;
+	if (care_may_poke(mem->care, tid, vaddr, len, &needs_stop))
+		return true;
+	return needs_stop && pokes && pokes->stop_all(pokes->ctx, mem->space) &&
+	       care_may_poke(mem->care, tid, vaddr, len, NULL);
+}
+
 static int write_with_care(const struct trace_mem *mem, pid_t tid, uint64_t vaddr,
 			   const void *buf, size_t len)
 {
-	int rc = mem->pokes && mem->pokes->needed ? -EACCES
-						  : care_write(mem->care, vaddr, buf, len);
+	int rc = care_write(mem->care, vaddr, buf, len);
 
 	if (rc == 0)
 		return 0;
-	if (rc == -ETIMEDOUT || !mem_answers(mem, tid, vaddr, len))
+	if (rc == -ETIMEDOUT || !may_poke(mem, tid, vaddr, len))
 		return -EIO;
-	return write_otherwise(mem, mem->fd, tid, vaddr, buf, len);
+	return poke_somehow(mem, mem->fd, tid, vaddr, buf, len);
 }
 
 int mem_write(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, const void *buf,
@@ -418,6 +436,15 @@ int mem_write(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, const void
 		rc = write_otherwise(mem, fd, tid, vaddr, buf, len);
 	return_fd(mem, fd);
 	return rc < 0 ? -code : 0;
+}
+
+const char *mem_error(const struct trace_mem *mem, int rc)
+{
+	const char *why = rc == -EIO && mem->care && !mem_is_sure(mem, 0)
+				  ? silent_text(mem->care->why)
+				  : NULL;
+
+	return why ? why : strerror(-rc);
 }
 
 static void note_write(struct mem_writes *w, int rc)

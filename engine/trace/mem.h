@@ -26,6 +26,9 @@ struct mem_pokes {
 	/* A thread of @space that is in a stop, and stays so until the tracer next waits; one
 	 * is stopped if none is. 0: none can be had. */
 	pid_t (*stop_one)(void *ctx, const void *space);
+	/* All threads in the memory of @space are in a stop, and stay so until the tracer next waits: nobody
+	 * maps anything there. False: that cannot be had. */
+	bool (*stop_all)(void *ctx, const void *space);
 	void *ctx;
 };
 
@@ -34,7 +37,7 @@ struct trace_mem {
 	int fd; /* /proc/PID/mem; -1: no descriptor could be had, opened when needed */
 	pid_t pid;
 	struct mem_pokes *pokes; /* NULL: through the threads named to mem_write() alone */
-	const void *space;       /* for stop_one() */
+	const void *space;       /* for .pokes */
 	struct mem_care *care;   /* NULL: all of it answers whoever touches it (care.h) */
 };
 
@@ -115,6 +118,9 @@ size_t mem_view_peek(struct mem_view *view, uint64_t vaddr, void *buf, size_t le
  */
 int mem_write(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, const void *buf,
 	      size_t len);
+
+/* For people: why reading or writing has failed with @rc, -errno. */
+const char *mem_error(const struct trace_mem *mem, int rc);
 
 /*
  * Writes of which nobody needs to know at once whether they have come. Memory that is touched with care (care.h)

@@ -202,3 +202,32 @@ void attach_sharers_since_exec(struct tracer *tracer, pid_t pid, sharer_refused_
 		if (task_shares_memory(one.tid, other) == 1)
 			settle(&l, (const pid_t[2]){ one.tid, other }, 2);
 }
+
+struct at_large {
+	const struct tracer *tracer;
+	pid_t tid, without;
+};
+
+static int is_at_large(void *ctx, pid_t pid)
+{
+	const struct at_large *a = ctx;
+	pid_t tid = pid;
+
+	if (map_get(&a->tracer->processes, (uint64_t)pid))
+		return 0;
+	/* Its leader may have ended, whose other threads live on. */
+	if (!a->without || task_shares_memory(pid, a->without) == 1)
+		tid = task_live_thread(pid);
+	return tid && task_shares_memory(a->tid, tid) == 1 && task_tracer(tid) != gettid();
+}
+
+bool sharers_are_at_large(const struct tracer *tracer, const struct space *space)
+{
+	struct at_large a = { tracer, 0, thread_without_memory() };
+	const struct tracee *t = space_next(space, NULL);
+
+	a.tid = t ? t->tid : 0;
+	/* A kernel that does not tell cannot say no. */
+	return !a.tid || task_shares_memory(a.tid, gettid()) != 0 ||
+	       finder_each_process(is_at_large, &a) != 0;
+}

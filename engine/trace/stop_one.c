@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* A thread to poke memory through, where /proc/PID/mem may not be written. */
+/* A thread to poke memory through, where /proc/PID/mem may not be written; or all of them, so that nobody changes it. */
 
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ptrace.h>
 
 #include "engine/base/again.h"
+#include "engine/event/clock.h"
+#include "engine/trace/attach.h"
 #include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
 
@@ -66,4 +72,63 @@ pid_t stop_one(void *ctx, const void *space)
 		}
 	}
 	return 0;
+}
+
+/* It waits for its child in fork() or vfork(), to which this memory is lent, and does nothing to it. */
+static bool is_in_birth(const struct tracee *t)
+{
+	const uint16_t *nr = t->process->space->arch->nr_births;
+	uint64_t pc, sp;
+	long in = -1;
+
+	if (task_state(t->tid) != 'D' || !task_asleep_in(t->tid, &pc, &sp, &in))
+		return false;
+	while (*nr && *nr != in)
+		nr++;
+	return *nr == in;
+}
+
+static bool are_known_stopped(const struct space *space)
+{
+	uint64_t until = event_clock_now(CLOCK_KIND_MONO) + STOP_LIMIT_MS * 1000000ULL;
+
+	for (struct tracee *t = NULL; (t = space_next(space, t));)
+		if (!is_stopped(t->tid) && !is_in_birth(t) &&
+		    (event_clock_now(CLOCK_KIND_MONO) > until || !try_stop(t)))
+			return false;
+	return true;
+}
+
+/* New ones that nobody has told of yet are in the stop that they are born to. */
+static bool are_all_stopped(const struct tracer *tracer, pid_t pid)
+{
+	bool are = true;
+	struct dirent *ent;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	while (dir && are && (ent = readdir(dir))) {
+		pid_t tid = (pid_t)strtol(ent->d_name, NULL, 10);
+
+		are = tid <= 0 || map_get(&tracer->tracees, (uint64_t)tid) || is_stopped(tid) ||
+		      strchr("ZX", task_state(tid));
+	}
+	if (dir)
+		closedir(dir);
+	return dir && are;
+}
+
+bool stop_all(void *ctx, const void *space)
+{
+	const struct tracer *tracer = ctx;
+	const struct process *p = ((const struct space *)space)->processes;
+
+	if (!p || !are_known_stopped(space) || sharers_are_at_large(tracer, space))
+		return false;
+	for (; p; p = p->next)
+		if (!are_all_stopped(tracer, p->pid))
+			return false;
+	return true;
 }

@@ -394,6 +394,7 @@ int wait_look(pid_t tid, struct stop *ret_stop);
 void wait_a_little(uint64_t *start);
 /* stop_one.c: for struct mem_pokes. @ctx: the tracer; @space: a struct space. */
 pid_t stop_one(void *ctx, const void *space);
+bool stop_all(void *ctx, const void *space);
 /* wait.c: note a hit, so that this thread is asked first. */
 void wait_note_hot(struct tracer *tracer, struct tracee *t);
 void wait_forget(struct tracer *tracer, const struct tracee *t);

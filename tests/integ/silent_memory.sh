@@ -8,6 +8,7 @@ need_root
 in_modes auto trap step
 
 T=$FIXTURES/silent_memory
+plain_uprobe=$UPROBE
 missing=
 
 # called NAME: it has come back from its calls.
@@ -76,6 +77,59 @@ if [ "$MODE" = auto ]; then
 		;;
 	esac
 fi
+# Code that never comes: the others are traced, and one line tells why one is not.
+missed="can't be read: (a page of a file .*|memory did not answer in time)"
+NAME=silent start silent_memory text
+refused "file:touch: its code at 0x[0-9a-f]* in process $PID_silent $missed" -p "$PID_silent" "p:$PWD/mnt/file:touch"
+kill -9 "$PID_silent"
+wait "$PID_silent" 2> /dev/null
+# Who opens the file waits, too, as long as somebody waits for a page of it: another one.
+NAME=silent start silent_memory text
+NAME=other start silent_memory alone
+trace --stats -e "p:t/never /proc/$PID_silent/root$PWD/mnt/file:touch" -e "p:t/touch $T:touch text=+0($ARG1):string"
+grep -qE "^uprobe: warning: process $PID_silent is not traced: .* $missed" err.txt || fail "nobody tells which code does not come"
+for _ in 1 2 3; do
+	go other
+	called other
+done
+trace_stop
+expect_count 3 "-$PID_other .* touch: .*text=\"plain\""
+expect_count 0 ' never: '
+kill -9 "$PID_silent" "$PID_other"
+wait "$PID_silent" "$PID_other" 2> /dev/null
+
+# Where words have to be poked the tracer waits itself: a stranger that maps such a file at all is left alone, another is traced.
+if [ "$MODE" = auto ] || [ "$MODE" = trap ]; then
+	# shellcheck disable=SC2016 # for the inner shell
+	printf '#!/bin/sh\nexec unshare -m sh -c '\''mount -o remount,bind,ro /proc && exec "$0" "$@"'\'' "$@"\n' > ro
+	printf '#!/bin/sh\nexec %s/ro %s "$@"\n' "$PWD" "$UPROBE" > uprobe_ro
+	chmod 755 ro uprobe_ro
+	if ./ro sh -c ': > /proc/self/comm' 2>&1 | grep -q 'Read-only'; then
+		another_user busy
+		UPROBE=$PWD/uprobe_ro
+		NAME=silent start silent_memory other
+		NAME=other start "$START_AS_USER" "$FIX/busy" 4
+		text_of "$PID_other" "$FIX/busy" clean
+		refused "cannot write to the code of process $PID_silent: a page of a file .*" -p "$PID_silent" "p:$T:touch"
+		trace -e "p:t/touch $T:touch" -e "p:b/step $FIX/busy:step" -e "r:b/ret $FIX/busy:step"
+		grep -qE "^uprobe: warning: process $PID_silent is not traced: cannot write to the code of process $PID_silent: a page of a file" err.txt ||
+			fail "nobody tells that it is left alone"
+		wait_for out.txt "-$PID_other .* ret: |busy-[0-9]+ .* ret: "
+		text_of "$PID_other" "$FIX/busy" changed
+		cmp -s clean changed && fail "nothing was planted: nothing is shown by this"
+		trace_stop
+		text_of "$PID_other" "$FIX/busy" now
+		cmp clean now || fail "the code is not what it was"
+		go other
+		finish other
+		go silent
+		called silent
+	else
+		missing+=" words poked (/proc cannot be made read-only)"
+	fi
+fi
+UPROBE=$plain_uprobe
+
 # Without a slot an instruction is stepped where it stands, and the kernel reads it for that: not of a stranger.
 if [ "$MODE" = auto ]; then
 	NAME=full start silent_memory full
