@@ -7,6 +7,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -136,12 +137,17 @@ static void let_it_move(pid_t pid)
 		(void)sched_setaffinity(pid, sizeof(set), &set);
 }
 
-/* It is late: does it wait for something itself, or was it only not let run? */
-static void look_at_it(const struct stand_in *s, struct stand_in_wait *wait, uint64_t *had_ns)
+/*
+ * It is late: does it wait for something itself, or was it only not let run? False: somebody has killed it, and
+ * there will be no answer.
+ */
+static bool look_at_it(const struct stand_in *s, struct stand_in_wait *wait, uint64_t *had_ns)
 {
-	if (task_state(s->pid) != 'R') {
+	char state = task_state(s->pid);
+
+	if (state != 'R') {
 		wait->looks++;
-		return;
+		return state && !strchr("ZX", state);
 	}
 	wait->looks = 0;
 	if (!*had_ns) {
@@ -149,6 +155,7 @@ static void look_at_it(const struct stand_in *s, struct stand_in_wait *wait, uin
 		let_it_move(s->pid);
 	}
 	wait->used_ns = cpu_ns(s->pid) - *had_ns;
+	return true;
 }
 
 static bool wait_for_answer(struct stand_in *s, uint64_t limit_ns)
@@ -165,10 +172,10 @@ static bool wait_for_answer(struct stand_in *s, uint64_t limit_ns)
 			return false;
 		if (syscall(SYS_futex, &s->desk->answered, FUTEX_WAIT, answered, &turn, NULL,
 			    0) < 0 &&
-		    errno == ETIMEDOUT)
-			look_at_it(s, &wait, &had_ns);
+		    errno == ETIMEDOUT && !look_at_it(s, &wait, &had_ns))
+			break;
 	}
-	return true;
+	return answered == s->n_asked;
 }
 
 static bool ask_once(struct stand_in *s, uint64_t limit_ns)
@@ -183,17 +190,32 @@ static bool ask(struct stand_in *s, int fd, uint64_t limit_ns)
 {
 	s->desk->gets_file = s->desk->has_no_file = false;
 	s->desk->needs_file = false;
-	if (!ask_once(s, limit_ns)) {
-		give_up(s);
+	if (!ask_once(s, limit_ns))
 		return false;
-	}
 	if (!s->desk->needs_file)
 		return true;
 	s->desk->gets_file = fd >= 0 && descriptors_send(s->socket, "", 1, fd, MSG_DONTWAIT);
 	s->desk->has_no_file = !s->desk->gets_file;
-	if (ask_once(s, limit_ns) && !s->desk->needs_file)
+	return ask_once(s, limit_ns) && !s->desk->needs_file;
+}
+
+/*
+ * Killed, by somebody who needs memory, say: what it was asked for is not to blame, and the next one does it. The
+ * same desk will do, since nobody else has it any more. Requests may be carried out twice.
+ */
+static bool replace(struct stand_in *s)
+{
+	struct errand_desk *desk = s->desk;
+
+	if (!lost_has_ended(s->pid))
+		return false;
+	(void)close(s->socket);
+	s->pid = 0;
+	desk->asked = desk->answered = s->n_asked = 0;
+	if (start(s))
 		return true;
-	give_up(s);
+	(void)munmap(desk, sizeof(*desk));
+	s->desk = NULL;
 	return false;
 }
 
@@ -202,6 +224,10 @@ bool stand_in_ask(struct stand_in *s, int fd, uint64_t limit_ns)
 	uint64_t begin_ns = event_clock_now(CLOCK_KIND_MONO), took;
 	bool is_answered = ask(s, fd, limit_ns);
 
+	if (!is_answered && replace(s))
+		is_answered = ask(s, fd, limit_ns);
+	if (!is_answered && s->pid)
+		give_up(s);
 	took = event_clock_now(CLOCK_KIND_MONO) - begin_ns;
 	if (!is_answered)
 		__atomic_store_n(&s->lost_ns, s->lost_ns + took, __ATOMIC_RELAXED);

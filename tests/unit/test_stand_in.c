@@ -198,12 +198,44 @@ static void stuck_ones_are_given_up(void **state)
 	assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
 }
 
+/* Who is killed by somebody else does not cost the process that it was asked about anything. */
+static void killed_ones_are_replaced(void **state)
+{
+	static uint8_t to[8];
+	struct mem_writes all = { .mem = &mem };
+	uint64_t word = 5, got = 0;
+	struct fetch_span span = { .vaddr = (uintptr_t)&word, .len = 8, .buf = &got };
+	pid_t first;
+
+	(void)state;
+	ask_stand_in();
+	care_read(&care, getpid(), &span, 1);
+	first = stand_in.pid;
+	assert_int_equal(kill(first, SIGKILL), 0);
+	word = 6;
+	care_read(&care, getpid(), &span, 1);
+	assert_int_equal(span.got, 8);
+	assert_int_equal(got, 6);
+	assert_int_not_equal(stand_in.pid, first);
+	assert_int_equal(kill(stand_in.pid, SIGKILL), 0);
+	mem_writes_add(&all, (uintptr_t)to, "abc", 3);
+	mem_writes_add(&all, (uintptr_t)to + 3, "def", 4);
+	assert_int_equal(mem_writes_end(&all), 0);
+	assert_string_equal(to, "abcdef");
+	assert_int_equal(care.n_unanswered, 0);
+	assert_int_equal(care.mute_ns, 0);
+	stand_in_end(&stand_in);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
+}
+
 #define MS 1000000ULL
 
 /* One that waits is late soon, one that computes later; one that did not run is not to blame. */
 static void late_is_who_had_time(void **state)
 {
-	struct stand_in_wait sleeps = { .limit_ns = 50 * MS, .waited_ns = 50 * MS, .looks = 10 };
+	struct stand_in_wait sleeps = { .limit_ns = 50 * MS,
+					.waited_ns = 50 * MS,
+					.looks = 10 };
 	struct stand_in_wait runs = { .limit_ns = 50 * MS,
 				      .waited_ns = 2000 * MS,
 				      .used_ns = 50 * MS };
@@ -234,16 +266,44 @@ static int look_without_room(void)
 	return stand_in.pid != 0 || stand_in.desk;
 }
 
-static void one_does_without(void **state)
+/* The same, where no process may be begun; one that is killed is missed, too. */
+static int read_without_process(void)
+{
+	const struct rlimit none = { 0, 0 };
+	uint64_t word = 5, to = 0;
+	struct fetch_span span = { .vaddr = (uintptr_t)&word, .len = 8, .buf = &to };
+
+	care_read(&care, getpid(), &span, 1);
+	/* The kernel counts for root, too, but forbids it nothing. */
+	if (span.got != 8 || kill(stand_in.pid, SIGKILL) < 0 ||
+	    setrlimit(RLIMIT_NPROC, &none) < 0 || (getuid() == 0 && setuid(65534) < 0))
+		return 1;
+	for (int i = 0; i < 2; i++) {
+		care_read(&care, getpid(), &span, 1);
+		if (span.got || stand_in.pid || stand_in.desk)
+			return 2 + i;
+	}
+	care_ask_again(&care);
+	care_read(&care, getpid(), &span, 1);
+	return span.got || care.why != SILENT_NO_HELP || care.n_unanswered != 3 ? 4 : 0;
+}
+
+static void in_child(int (*what)(void))
 {
 	int status = -1;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0)
-		_exit(look_without_room());
+		_exit(what());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
+}
+
+static void one_does_without(void **state)
+{
+	(void)state;
+	in_child(look_without_room);
+	in_child(read_without_process);
 }
 
 int main(void)
@@ -253,6 +313,7 @@ int main(void)
 		cmocka_unit_test(ranges_overlap),
 		cmocka_unit_test_setup(reads_like_anybody, start),
 		cmocka_unit_test_setup(stuck_ones_are_given_up, start),
+		cmocka_unit_test_setup(killed_ones_are_replaced, start),
 		cmocka_unit_test(late_is_who_had_time),
 		cmocka_unit_test_setup(writes_come_in_order, start),
 		cmocka_unit_test_setup(pages_are_read_ahead, start),
