@@ -241,8 +241,8 @@ static void choose(struct giving *g, const struct look *look)
 	if (!look->in_detour && !look->in_guard && !waits)
 		give_hijacks(g);
 	/*
-	 * An address that was moved away with its stack, by a greenlet, comes back some day. And who is in a detour
-	 * may be about to replace its return address yet: the code that this leads to may be in another area.
+	 * An address that was moved away with its stack, by a greenlet, comes back some day. And who is in the code
+	 * that replaced return addresses lead to goes on to the return part of a detour, which may be in another area.
 	 */
 	if (!look->in_detour && !look->in_guard && !waits)
 		give_areas(g);
