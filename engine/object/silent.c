@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,7 +183,7 @@ static void take_memory_files(struct devices *devices)
 }
 
 /* What @pid sees, and what we see: a file may be mapped from elsewhere. */
-static bool devices_of(pid_t pid, struct devices *ret_devices)
+static bool read_devices(pid_t pid, struct devices *ret_devices)
 {
 	ret_devices->n = 0;
 	ret_devices->has_fuse = false;
@@ -190,6 +191,88 @@ static bool devices_of(pid_t pid, struct devices *ret_devices)
 		return false;
 	take_memory_files(ret_devices);
 	return true;
+}
+
+/* Of the mounts that we see ourselves. */
+struct silent_mounts {
+	int fd; /* mountinfo, which tells of changes */
+	bool is_known;
+	struct devices devices;
+};
+
+struct silent_mounts *silent_mounts_new(void)
+{
+	struct silent_mounts *mounts = calloc(1, sizeof(*mounts));
+
+	if (!mounts)
+		return NULL;
+	mounts->fd = again_open("/proc/self/mountinfo", O_RDONLY);
+	if (mounts->fd >= 0)
+		return mounts;
+	free(mounts);
+	return NULL;
+}
+
+void silent_mounts_free(struct silent_mounts *mounts)
+{
+	if (mounts)
+		(void)close(mounts->fd);
+	free(mounts);
+}
+
+/* The kernel tells of each change once, so it is asked before the list is read. */
+static bool know_own_devices(struct silent_mounts *mounts)
+{
+	struct pollfd poll_fd = { .fd = mounts->fd, .events = POLLPRI };
+	struct lines lines;
+	const char *line;
+
+	if (poll(&poll_fd, 1, 0) != 0)
+		mounts->is_known = false;
+	if (mounts->is_known)
+		return true;
+	mounts->devices.n = 0;
+	mounts->devices.has_fuse = false;
+	if (!lines_open(&lines, 0, "mountinfo"))
+		return false;
+	while ((line = lines_next(&lines)))
+		take_mount(&mounts->devices, line, false);
+	if (!lines_close(&lines))
+		return false;
+	take_memory_files(&mounts->devices);
+	mounts->is_known = true;
+	return true;
+}
+
+/*
+ * Has @pid our root? Then it sees the same mounts: one mount is in one namespace. No file system is asked for
+ * that.
+ */
+static bool has_our_root(pid_t pid)
+{
+#ifdef STATX_MNT_ID
+	const unsigned mask = STATX_INO | STATX_MNT_ID;
+	struct statx own, its;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	return statx(AT_FDCWD, "/proc/self/root", AT_STATX_DONT_SYNC, mask, &own) == 0 &&
+	       statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, mask, &its) == 0 &&
+	       (own.stx_mask & its.stx_mask & mask) == mask &&
+	       own.stx_mnt_id == its.stx_mnt_id && own.stx_ino == its.stx_ino;
+#else
+	(void)pid;
+	return false;
+#endif
+}
+
+/* In @room, or those that are kept in @mounts (NULL: there is none). NULL: not known. */
+static const struct devices *devices_of(struct silent_mounts *mounts, pid_t pid,
+					struct devices *room)
+{
+	if (mounts && know_own_devices(mounts) && has_our_root(pid))
+		return &mounts->devices;
+	return read_devices(pid, room) ? room : NULL;
 }
 
 static bool is_local(const struct devices *devices, dev_t dev)
@@ -297,23 +380,34 @@ static void take_line(struct silent_map *map, const struct devices *devices,
 		add_range(map, start, end, SILENT_FILE);
 }
 
-int silent_look(pid_t pid, bool may_wait, struct silent_map *ret_map)
+static int look(pid_t pid, bool has_one, const struct devices *devices,
+		struct silent_map *ret_map)
 {
 	struct lines lines;
-	struct devices devices;
 	struct silent_range at = { 0 };
-	bool has_one =
-		has_userfaultfd(pid) || (may_wait && exists_userfaultfd() && is_small(pid));
 	const char *line;
 
 	ret_map->n = 0;
 	ret_map->is_cut = false;
 	/* The flags are in smaps alone, which takes long for large processes. */
-	if (!devices_of(pid, &devices) || !lines_open(&lines, pid, has_one ? "smaps" : "maps"))
+	if (!devices || !lines_open(&lines, pid, has_one ? "smaps" : "maps"))
 		return -EIO;
 	while ((line = lines_next(&lines)))
-		take_line(ret_map, &devices, &at, line);
+		take_line(ret_map, devices, &at, line);
 	return lines_close(&lines) ? 0 : -EIO;
+}
+
+bool silent_may_wait(pid_t pid)
+{
+	return exists_userfaultfd() && is_small(pid);
+}
+
+int silent_look(pid_t pid, bool may_wait, struct silent_map *ret_map)
+{
+	bool has_one = has_userfaultfd(pid) || (may_wait && silent_may_wait(pid));
+	struct devices room;
+
+	return look(pid, has_one, devices_of(NULL, pid, &room), ret_map);
 }
 
 enum silent_why silent_in(const struct silent_map *map, uint64_t start, uint64_t end)
@@ -331,8 +425,8 @@ static bool is_with_us(pid_t pid)
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		/* A kernel without them has not even ours. */
-		if (proc_same_namespace(0, 0, kinds[i]) == 1 &&
-		    proc_same_namespace(0, pid, kinds[i]) != 1)
+		if (proc_same_namespace(0, pid, kinds[i]) != 1 &&
+		    proc_same_namespace(0, 0, kinds[i]) == 1)
 			return false;
 	return true;
 }
@@ -354,15 +448,38 @@ static bool is_our_users(pid_t pid)
 	return found && uid[0] == own && uid[1] == own && uid[2] == own && uid[3] == own;
 }
 
-enum silent_why silent_suspect(pid_t pid)
+/* *ret_devices: in @room, or kept; where the answer is SILENT_NOT. */
+static enum silent_why suspect(struct silent_mounts *mounts, pid_t pid, struct devices *room,
+			       const struct devices **ret_devices)
 {
-	struct devices devices;
-
 	if (!is_our_users(pid) || !is_with_us(pid))
 		return SILENT_STRANGER;
 	if (has_userfaultfd(pid))
 		return SILENT_UFFD;
-	return !devices_of(pid, &devices) || devices.has_fuse ? SILENT_SERVED : SILENT_NOT;
+	*ret_devices = devices_of(mounts, pid, room);
+	return !*ret_devices || (*ret_devices)->has_fuse ? SILENT_SERVED : SILENT_NOT;
+}
+
+enum silent_why silent_suspect(pid_t pid)
+{
+	const struct devices *devices;
+	struct devices room;
+
+	return suspect(NULL, pid, &room, &devices);
+}
+
+enum silent_why silent_check(struct silent_mounts *mounts, pid_t pid, bool may_wait,
+			     struct silent_map *ret_map)
+{
+	const struct devices *devices;
+	struct devices room;
+	enum silent_why why = suspect(mounts, pid, &room, &devices);
+
+	if (why != SILENT_NOT)
+		return why;
+	if (look(pid, may_wait && silent_may_wait(pid), devices, ret_map) < 0)
+		return SILENT_FILE;
+	return ret_map->n ? ret_map->v[0].why : SILENT_NOT;
 }
 
 /* --- mounts --------------------------------------------------------------------------- */

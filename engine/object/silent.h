@@ -65,6 +65,27 @@ enum silent_why silent_in(const struct silent_map *map, uint64_t start, uint64_t
 enum silent_why silent_suspect(pid_t pid);
 
 /*
+ * Is there anything in a look at @pid that may take the lock of all its memory? If not, no look with @may_wait finds
+ * more than one without.
+ */
+bool silent_may_wait(pid_t pid);
+
+/*
+ * What we know of our mounts is kept from one look to the next, until the kernel tells of a change: for who looks at
+ * many processes. It has a descriptor open. NULL: it cannot be had, and each look reads all. For one thread at a time.
+ */
+struct silent_mounts;
+struct silent_mounts *silent_mounts_new(void);
+void silent_mounts_free(struct silent_mounts *mounts); /* NULL: nothing */
+
+/*
+ * Both in one look: silent_suspect(), and if it is none, why the first of its mappings that may not answer does not.
+ * SILENT_NOT: all its memory answers. @mounts may be NULL. *ret_map is for what is found meanwhile.
+ */
+enum silent_why silent_check(struct silent_mounts *mounts, pid_t pid, bool may_wait,
+			     struct silent_map *ret_map);
+
+/*
  * Is the mount that @fd was opened on one of ours, or of @pid's as long as that lives in our user namespace? Others may
  * mount an overlay by themselves, and what is below that may be anything: nothing shows it.
  */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/event/clock.h"
+#include "engine/object/silent.h"
 #include "engine/trace/errands.h"
 #include "engine/trace/mem.h"
 
@@ -70,22 +71,44 @@ static bool ask(struct mem_care *care, pid_t tid, enum errand errand)
 	return false;
 }
 
-static bool look(struct mem_care *care, pid_t tid, uint64_t now)
+/*
+ * By the tracer itself, where nothing in it waits: to ask the stand-in takes several times as long. Of a
+ * process that is not harmless no more is asked than silent_suspect() does.
+ */
+static enum silent_why look_here(struct mem_care *care, pid_t tid)
+{
+	static __thread struct silent_map map;
+	struct stand_in *s = care->stand_in;
+
+	if (!s->mounts)
+		s->mounts = silent_mounts_new();
+	return silent_check(s->mounts, tid, false, &map);
+}
+
+static enum silent_why look_there(struct mem_care *care, pid_t tid)
 {
 	enum silent_why why = may_ask(care);
-	uint64_t good_for;
 
 	if (why == SILENT_NO_HELP)
-		why = errands_look(tid, false);
-	else if (why == SILENT_NOT && ask(care, tid, ERRAND_LOOK))
-		why = care->stand_in->desk->why;
-	else
-		why = SILENT_STUCK;
+		return look_here(care, tid);
+	return why == SILENT_NOT && ask(care, tid, ERRAND_LOOK) ? care->stand_in->desk->why
+								: SILENT_STUCK;
+}
+
+static bool look(struct mem_care *care, pid_t tid, uint64_t now)
+{
+	bool waits = silent_may_wait(tid);
+	uint64_t begun = event_clock_now(CLOCK_KIND_MONO), good_for;
+	enum silent_why why = waits ? look_there(care, tid) : look_here(care, tid);
+
 	if (why != SILENT_NOT) {
 		care->care_until_ns = now + CARE_NS;
 		return false;
 	}
-	good_for = care->stand_in->desk ? care->stand_in->desk->took_ns * SURE_TIMES : 0;
+	good_for = event_clock_now(CLOCK_KIND_MONO) - begun;
+	if (waits)
+		good_for = care->stand_in->desk ? care->stand_in->desk->took_ns : 0;
+	good_for *= SURE_TIMES;
 	care->sure_until_ns = now + (good_for > SURE_NS ? good_for : SURE_NS);
 	return true;
 }

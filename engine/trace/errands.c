@@ -254,26 +254,15 @@ static void run_write(struct errand_desk *desk, struct known *known)
 	}
 }
 
-enum silent_why errands_look(pid_t tid, bool may_wait)
-{
-	static struct silent_map map;
-	enum silent_why why = silent_suspect(tid);
-
-	if (why == SILENT_NOT && silent_look(tid, may_wait, &map) < 0)
-		why = SILENT_FILE;
-	else if (why == SILENT_NOT && map.n)
-		why = map.v[0].why;
-	return why;
-}
-
 static void run(struct errand_desk *desk, int socket)
 {
+	static struct silent_map looked;
 	struct known *known;
 
 	desk->why = SILENT_NOT;
 	desk->needs_file = false;
 	if (desk->errand == ERRAND_LOOK) {
-		desk->why = errands_look(desk->tid, true);
+		desk->why = silent_check(NULL, desk->tid, true, &looked);
 		return;
 	}
 	known = known_of(desk, socket);

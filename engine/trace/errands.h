@@ -51,12 +51,6 @@ struct errand_desk {
 	uint8_t bytes[ERRAND_ROOM];
 };
 
-/*
- * ERRAND_LOOK, also where no stand-in is to be had: what it asks of a process that is not harmless, no more than
- * silent_suspect() does, keeps nobody waiting, but if one @may_wait.
- */
-enum silent_why errands_look(pid_t tid, bool may_wait);
-
 /* Does not return. Files come through @socket. */
 void errands_run(struct errand_desk *desk, int socket) __attribute__((noreturn));
 

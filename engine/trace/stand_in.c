@@ -16,6 +16,7 @@
 
 #include "engine/base/descriptors.h"
 #include "engine/event/clock.h"
+#include "engine/object/silent.h"
 #include "engine/trace/errands.h"
 #include "engine/trace/task.h"
 #include "engine/trace/waker.h"
@@ -107,6 +108,7 @@ void stand_in_end(struct stand_in *s)
 	(void)lost_has_room(&s->lost); /* who has ended is waited for */
 	for (int i = 0; i < STAND_IN_AHEADS; i++)
 		free(s->aheads[i].bytes);
+	silent_mounts_free(s->mounts);
 }
 
 bool stand_in_is_late(const struct stand_in_wait *wait)

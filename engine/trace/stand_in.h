@@ -18,6 +18,7 @@
 #include "engine/base/lost.h"
 
 struct errand_desk;
+struct silent_mounts;
 
 /* What was read ahead: for who goes through memory upwards, and may see it as it was. */
 #define STAND_IN_AHEADS 2
@@ -38,6 +39,7 @@ struct stand_in {
 	uint32_t n_asked;
 	struct lost lost; /* that were given up */
 	uint64_t n_serials;
+	struct silent_mounts *mounts; /* NULL: none yet */
 	struct peek_ahead aheads[STAND_IN_AHEADS];
 	uint64_t n_aheads;
 	/* What was waited for answers that did not come, and for any at most: read by anybody, relaxed. */

@@ -43,18 +43,29 @@ static bool mount_fuse(const char *source)
 	return fd >= 0 && mount(source, ".", "fuse", 0, options) == 0;
 }
 
+/* Changes are seen, too, where the list is kept. */
+static struct silent_mounts *mounts;
+
+static void expect(enum silent_why why)
+{
+	static struct silent_map map;
+
+	assert_int_equal(silent_suspect(getpid()), why);
+	assert_int_equal(silent_check(mounts, getpid(), false, &map), why);
+}
+
 static void look(int depth, const char *source)
 {
 	if (chdir("/tmp") < 0 || mount("ubp", "/tmp", "tmpfs", 0, NULL) < 0 ||
 	    chdir("/tmp") < 0)
 		skip();
-	assert_int_equal(silent_suspect(getpid()), SILENT_NOT);
+	expect(SILENT_NOT);
 	go_down(depth);
 	if (!mount_fuse(source))
 		skip();
-	assert_int_equal(silent_suspect(getpid()), SILENT_SERVED);
+	expect(SILENT_SERVED);
 	assert_int_equal(umount2(".", MNT_DETACH), 0);
-	assert_int_equal(silent_suspect(getpid()), SILENT_NOT);
+	expect(SILENT_NOT);
 	assert_int_equal(chdir("/"), 0);
 	assert_int_equal(umount2("/tmp", MNT_DETACH), 0);
 }
@@ -69,12 +80,15 @@ static void long_names_hide_nothing(void **state)
 		skip();
 	memset(source, ' ', sizeof(source) - 1);
 	source[sizeof(source) - 1] = '\0';
+	mounts = silent_mounts_new();
+	assert_non_null(mounts);
 	look(0, "short");
 	/* The line goes on behind the type. */
 	look(10, source);
 	/* It is over before the type. */
 	look(40, "short");
 	look(80, "short");
+	silent_mounts_free(mounts);
 }
 
 int main(void)
