@@ -20,6 +20,9 @@
 #include "engine/plant/plant.h"
 #include "engine/trace/attach.h"
 
+/* Handled between the work on two processes. */
+#define STOPS_BETWEEN 64
+
 /* @pid lives in @space; @tid is a stopped thread of it, or 0. */
 static void remove_from(struct plant_space *ps, struct space *space, pid_t pid, pid_t tid,
 			struct plant_left *left)
@@ -326,6 +329,9 @@ static bool leave_each(struct tracer *tracer, const struct process *only)
 			continue;
 		any = true;
 		leave_process(tracer, p);
+		/* It stops once more. (Who leaves one may be handling a stop.) */
+		if (!only)
+			tracer_poll(tracer, STOPS_BETWEEN);
 		if (map_get(&tracer->processes, (uint64_t)pids[i]) == p)
 			p->is_guarded = false;
 	}

@@ -14,6 +14,8 @@
 
 /* At breakpoints, in a program that has just been started. */
 #define HITS_BEFORE_JUMPS 16
+/* Handled between the work on two processes. */
+#define STOPS_BETWEEN 64
 
 void jumps_due(struct ubp_session *s, struct space *space, bool is_new)
 {
@@ -105,6 +107,8 @@ bool jumps_pass(struct ubp_session *s, uint64_t limit_ns)
 			return false;
 		ps->jumps_tried_ns = now;
 		upgrade(s, p);
+		/* It stops once more, and others may have met a breakpoint. */
+		tracer_poll(&s->tracer, STOPS_BETWEEN);
 		pos = 0; /* the table may have changed */
 	}
 	return true;
@@ -122,6 +126,7 @@ void jumps_end(struct ubp_session *s)
 		if (!ps || ps->closing || !ps->n_jumps)
 			continue;
 		jump_remove(&s->tracer, space);
+		tracer_poll(&s->tracer, STOPS_BETWEEN);
 		pos = 0; /* the table may have changed */
 	}
 }

@@ -23,6 +23,7 @@
 #define STOPS_PER_TURN 64
 #define JUMPS_BEGIN_NS 250000000ULL /* before tracing is said to have begun */
 #define JUMPS_TURN_NS  5000000ULL   /* between two looks at what has stopped */
+#define SETTLE_MS      20           /* for stops that are on their way */
 
 void session_end(struct ubp_session *s)
 {
@@ -166,6 +167,8 @@ static void tear_down(struct ubp_session *s)
 		plant_remove(value);
 	drain_traps(&s->tracer, NULL);
 	plant_leave(&s->tracer, NULL);
+	/* Nobody stands still while what is known of them all is freed. */
+	tracer_settle(&s->tracer, SETTLE_MS);
 	tell_all_left(s);
 	tell_untaken(s);
 	event_queue_wake(s->queue);

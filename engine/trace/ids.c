@@ -94,6 +94,18 @@ pid_t *tracer_pids(struct tracer *tracer, size_t *ret_n)
 	return pids;
 }
 
+pid_t *tracer_tids(struct tracer *tracer, size_t *ret_n)
+{
+	pid_t *tids = take(tracer, tracer->tracees.n + 1);
+	size_t pos = 0, n = 0;
+	uint64_t tid;
+
+	while (tids && map_next(&tracer->tracees, &pos, &tid, NULL))
+		tids[n++] = (pid_t)tid;
+	*ret_n = n;
+	return tids;
+}
+
 void ids_fini(struct tracer *tracer)
 {
 	for (unsigned i = 0; i < IDS_LISTS; i++)

@@ -29,12 +29,13 @@ struct ids_room {
 };
 
 /*
- * The ids of all threads in an address space, of @only's (NULL: of all); of all processes. For
+ * The ids of all threads in an address space, of @only's (NULL: of all); of all processes; of all threads. For
  * ids_give(). NULL: out of memory, which takes that IDS_LISTS are in use.
  */
 pid_t *space_ids(struct tracer *tracer, const struct space *space, const struct process *only,
 		 size_t *ret_n);
 pid_t *tracer_pids(struct tracer *tracer, size_t *ret_n);
+pid_t *tracer_tids(struct tracer *tracer, size_t *ret_n);
 /* @ids may be NULL. */
 void ids_give(struct tracer *tracer, pid_t *ids);
 

@@ -295,7 +295,7 @@ void tracee_leave_stub(struct tracee *t)
 	t->more = NULL;
 	/* On its way out of a system call the kernel looks whether to make it again
 	 * only if there may be a signal. */
-	(void)again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
+	t->stops_again = again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) == 0;
 }
 
 /*
@@ -380,7 +380,7 @@ bool tracee_has_trap(struct tracer *tracer, struct tracee *t)
 void tracee_event_stop(struct tracee *t, int sig)
 {
 	tracee_consume(t);
-	t->want_interrupt = false;
+	t->want_interrupt = t->stops_again = false;
 	t->at_large = false;
 	/* A group stop breaks calls off without us, too. */
 	if (sig == SIGTRAP)
@@ -479,6 +479,7 @@ void tracer_dispatch(struct tracer *tracer, const struct stop *stop)
 	}
 	t->at_large = false;
 	t->held = false; /* it ran, or this stop was left to be looked at later */
+	t->stops_again = false;
 	switch (stop->event) {
 	case 0:
 		break;

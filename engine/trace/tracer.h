@@ -111,6 +111,7 @@ struct tracee {
 	bool want_interrupt;   /* a PTRACE_INTERRUPT is waited for */
 	bool drained;          /* seen stopped without a trap of ours pending */
 	bool is_asked;         /* to stop for that */
+	bool stops_again;      /* let go out of the stub, by a stop that is still to come */
 	bool left_alone;       /* asleep: who holds the running ones has no use for it ... */
 	long asleep_in;        /* ... in this system call */
 	bool stepping;         /* resume by single step; a step's trap is expected */
@@ -263,6 +264,12 @@ int tracer_run(struct tracer *tracer, unsigned max);
 
 /* Handle the stops that wait, @max at most, and do not wait for more. */
 void tracer_poll(struct tracer *tracer, unsigned max);
+
+/*
+ * Who has made a remote call and was let go stops once more, on its way out of the system call that it was in
+ * (tracee_leave_stub()). Wait for those stops and handle them, for @limit_ms at most.
+ */
+void tracer_settle(struct tracer *tracer, unsigned limit_ms);
 
 /*
  * @t, which stopped just now, is not let go on, whoever would do so, until tracer_unpark():
