@@ -41,9 +41,7 @@ static void serve(int fd)
 	struct {
 		struct fuse_out_header head;
 		struct fuse_init_out init;
-	} out = { .init = { .major = FUSE_KERNEL_VERSION,
-			    .minor = 31,
-			    .max_write = 4096 } };
+	} out = { .init = { .major = FUSE_KERNEL_VERSION, .minor = 31, .max_write = 4096 } };
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	while (read(fd, buf, sizeof(buf)) > 0) {
