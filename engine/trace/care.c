@@ -77,8 +77,8 @@ static bool ask(struct mem_care *care, pid_t tid, enum errand errand)
  */
 static enum silent_why look_here(struct mem_care *care, pid_t tid)
 {
-	static __thread struct silent_map map;
 	struct stand_in *s = care->stand_in;
+	struct silent_map map;
 
 	if (!s->mounts)
 		s->mounts = silent_mounts_new();
