@@ -31,7 +31,7 @@ UPROBE = os.environ["UPROBE"]
 FIXTURES = os.environ["FIXTURES"]
 BUILD = os.environ["UBP_BUILD"]
 SRC = os.environ["UBP_SRC"]
-ANSWER = int(os.environ.get("TORTURE_ANSWER", "30"))  # s for one answer, in case that none comes at all
+ANSWER = int(os.environ.get("TORTURE_ANSWER", "120"))  # s for one answer, in case that none comes at all
 MODES = ("auto", "trap", "step")
 # Where functions find their first two arguments.
 ARG1, ARG2 = {"aarch64": ("%x0", "%x1")}.get(os.uname().machine, ("%di", "%si"))
