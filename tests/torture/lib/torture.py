@@ -366,7 +366,7 @@ class Load:
     def over(self):
         try:
             # After a kill each breakpoint that is left is a signal: thirty times as long as usual.
-            rc = self.p.wait(10 * ANSWER)
+            rc = self.p.wait(3 * ANSWER)
         except subprocess.TimeoutExpired:
             raise Broken(f"{self.argv[0]} does not end") from None
         with open(self.log, errors="replace") as f:
