@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -15,6 +14,7 @@
 
 #include "engine/base/again.h"
 #include "engine/base/cancel.h"
+#include "engine/base/quiet_thread.h"
 
 #define GIVE_UP_MS 500 /* what reads no file does it at once */
 #define LOOK_MS    100 /* between looks at the time that the thread has had */
@@ -88,7 +88,6 @@ void aside_limit(const char *path, uint64_t end_ns, uint64_t limit_ns)
 int aside_begin(void (*work)(void *ctx), void *ctx, struct aside **ret_aside)
 {
 	struct aside *a = calloc(1, sizeof(*a));
-	sigset_t all, old;
 	int rc;
 
 	if (!a)
@@ -98,11 +97,8 @@ int aside_begin(void (*work)(void *ctx), void *ctx, struct aside **ret_aside)
 	(void)pthread_mutex_init(&a->lock, NULL);
 	a->done_fd = eventfd(0, EFD_CLOEXEC);
 	rc = a->done_fd < 0 ? errno : 0;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
 	if (rc == 0)
-		rc = pthread_create(&a->thread, NULL, run, a);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+		rc = quiet_thread_create(&a->thread, run, a);
 	if (rc == 0)
 		*ret_aside = a;
 	else

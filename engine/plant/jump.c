@@ -449,7 +449,7 @@ static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 		.hijacks = ps->hijacks,
 		.hijacks_mask = ps->hijacks_mask,
 		.return_vaddr = ps->return_vaddr,
-		.has = ubp_host_code_has(),
+		.has = plant->code_has,
 	};
 	int rc = find_window(b->space, &b->view, site, &window, err);
 

@@ -237,12 +237,12 @@ struct plant {
 	bool step;              /* --mode step */
 	struct ring_set *rings; /* NULL: no jumps */
 	bool counts_open;       /* functions that detours have entered, and that never return */
-	bool lossless;
-	bool count_dropped;           /* hits that filters drop are counted, too */
-	unsigned frames;              /* of stacks that jumps take; 0: none */
-	char *reasons[64];            /* why there is no jump */
-	bool force;                   /* --force */
-	bool is_attaching;            /* a thread of each process in the memory is held */
+	unsigned code_has;      /* ubp_host_code_has(), which takes long in a virtual machine */
+	bool lossless, force;   /* the options */
+	bool count_dropped;     /* hits that filters drop are counted, too */
+	unsigned frames;        /* of stacks that jumps take; 0: none */
+	char *reasons[64];      /* why there is no jump */
+	bool is_attaching;      /* a thread of each process in the memory is held */
 	struct hook_file *hook_files; /* hooks.c: what is known of files */
 	struct call_file *call_files; /* sigaction.c: what is known of files */
 	struct scan_place *scans;     /* scan.c: of its own that jump */

@@ -13,6 +13,7 @@
 #include <sys/ptrace.h>
 #include <unistd.h>
 
+#include "arch/host.h"
 #include "engine/base/again.h"
 #include "engine/base/cancel.h"
 #include "engine/event/ring.h"
@@ -63,6 +64,7 @@ static int fill_plant(struct ubp_session *s, struct ubp_err *err)
 	s->plant.rings = s->rings;
 	if (s->rings)
 		ring_set_n_probes(s->rings, (unsigned)s->n_probes);
+	s->plant.code_has = ubp_host_code_has();
 	s->plant.lossless = s->opt.lossless;
 	s->plant.count_dropped = s->opt.count_dropped;
 	s->plant.frames = s->opt.stack == UBP_STACK_FP ? stacks_frames(s) : 0;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "engine/base/proc.h"
+#include "engine/base/quiet_thread.h"
 #include "engine/plant/jump.h"
 #include "engine/spec/format.h"
 #include "engine/trace/exec_hold.h"
@@ -234,14 +235,8 @@ static void lower_descriptor_limit(struct ubp_session *s)
 
 static int start_thread(struct ubp_session *s, struct ubp_err *err)
 {
-	sigset_t all, old;
-	int rc;
+	int rc = quiet_thread_create(&s->thread, run_thread, s);
 
-	/* The caller's signals stay the caller's. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&s->thread, NULL, run_thread, s);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (rc)
 		return ubp_fail(err, rc, "cannot start a thread: %s", strerror(rc));
 	s->has_thread = true;

@@ -18,6 +18,7 @@
 
 #include "engine/base/again.h"
 #include "engine/base/err.h"
+#include "engine/base/quiet_thread.h"
 #include "engine/event/clock.h"
 #include "engine/trace/exec_hold.h"
 #include "engine/trace/proc_connector.h"
@@ -404,7 +405,6 @@ int finder_start(const struct finder_ops *ops, void *ctx, const struct finder_fi
 		 struct finder **ret_finder, struct ubp_err *err)
 {
 	struct finder *f = calloc(1, sizeof(*f));
-	sigset_t all, old;
 	int rc;
 
 	if (!f) {
@@ -430,10 +430,7 @@ int finder_start(const struct finder_ops *ops, void *ctx, const struct finder_fi
 	f->last_pid = finder_last_pid();
 	/* Those that are there now are the caller's. */
 	f->next_scan_ns = event_clock_now(CLOCK_KIND_MONO) + SCAN_NS;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&f->thread, NULL, run, f);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	rc = quiet_thread_create(&f->thread, run, f);
 	if (rc) {
 		close(f->stop_fd);
 		close_opened(&f->files);

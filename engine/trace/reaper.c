@@ -18,6 +18,7 @@
 
 #include "engine/base/again.h"
 #include "engine/base/map.h"
+#include "engine/base/quiet_thread.h"
 #include "engine/trace/tracer.h"
 
 /* At work on one thing for two such turns: it may be blocked. */
@@ -119,7 +120,6 @@ static void *run(void *arg)
 struct reaper *reaper_start(struct tracer *tracer)
 {
 	struct reaper *r = calloc(1, sizeof(*r));
-	sigset_t all, old;
 	int rc;
 
 	if (!r)
@@ -129,10 +129,7 @@ struct reaper *reaper_start(struct tracer *tracer)
 	r->turn = r->at_work = 1;
 	pthread_mutex_init(&r->lock, NULL);
 	r->stop_fd = eventfd(0, EFD_CLOEXEC);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = r->stop_fd < 0 ? errno : pthread_create(&r->thread, NULL, run, r);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	rc = r->stop_fd < 0 ? errno : quiet_thread_create(&r->thread, run, r);
 	if (rc == 0)
 		return r;
 	if (r->stop_fd >= 0)
