@@ -20,14 +20,16 @@
 #define LOOK_MS    100 /* between looks at the time that the thread has had */
 
 struct aside {
-	void (*work)(void *ctx);
-	void *ctx;
 	pthread_t thread;
-	int done_fd;
+	pid_t owner;   /* fork() copies all of this, and no thread */
+	int done_fd;   /* written to when there is no more work */
 	int cancelled; /* atomic */
 	pthread_mutex_t lock;
+	pthread_cond_t called; /* there is work, or the thread is to end */
 	/* Under the lock: */
-	bool is_done, is_left;
+	void (*work)(void *ctx); /* NULL: none, any more */
+	void *ctx;
+	bool is_left, is_ending;
 	void (*release)(void *ctx); /* once it is left */
 	void *release_ctx;
 	const char *path; /* that is read; NULL: no limit */
@@ -39,34 +41,57 @@ static _Thread_local struct aside *mine;
 static void free_aside(struct aside *a)
 {
 	(void)close(a->done_fd);
+	(void)pthread_cond_destroy(&a->called);
 	(void)pthread_mutex_destroy(&a->lock);
 	free(a);
 }
 
 /* --- the thread ------------------------------------------------------------------------- */
 
-static void *run(void *arg)
+static bool wait_for_work(struct aside *a)
+{
+	bool has_work;
+
+	pthread_mutex_lock(&a->lock);
+	while (!a->work && !a->is_ending)
+		pthread_cond_wait(&a->called, &a->lock);
+	has_work = a->work;
+	pthread_mutex_unlock(&a->lock);
+	return has_work;
+}
+
+/* False: nobody waits for it any more. */
+static bool tell_done(struct aside *a)
 {
 	const uint64_t one = 1;
-	struct aside *a = arg;
 	bool is_left;
+
+	pthread_mutex_lock(&a->lock);
+	a->work = NULL;
+	a->path = NULL;
+	is_left = a->is_left;
+	pthread_mutex_unlock(&a->lock);
+	if (!is_left)
+		(void)again_write(a->done_fd, &one, sizeof(one));
+	return !is_left;
+}
+
+static void *run(void *arg)
+{
+	struct aside *a = arg;
 
 	mine = a;
 	cancel_by(&a->cancelled);
-	a->work(a->ctx);
-	mine = NULL;
-	pthread_mutex_lock(&a->lock);
-	a->is_done = true;
-	a->path = NULL;
-	is_left = a->is_left;
-	if (!is_left)
-		(void)again_write(a->done_fd, &one, sizeof(one));
-	pthread_mutex_unlock(&a->lock);
-	if (!is_left)
-		return NULL;
-	cancel_by(NULL);
-	a->release(a->release_ctx);
-	free_aside(a);
+	while (wait_for_work(a)) {
+		a->work(a->ctx);
+		if (tell_done(a))
+			continue;
+		mine = NULL;
+		cancel_by(NULL);
+		a->release(a->release_ctx);
+		free_aside(a);
+		break;
+	}
 	return NULL;
 }
 
@@ -83,19 +108,19 @@ void aside_limit(const char *path, uint64_t end_ns, uint64_t limit_ns)
 	pthread_mutex_unlock(&a->lock);
 }
 
-/* --- who waits -------------------------------------------------------------------------- */
+/* --- who wants it ----------------------------------------------------------------------- */
 
-int aside_begin(void (*work)(void *ctx), void *ctx, struct aside **ret_aside)
+static int new_aside(struct aside **ret_aside)
 {
 	struct aside *a = calloc(1, sizeof(*a));
 	int rc;
 
 	if (!a)
 		return -ENOMEM;
-	a->work = work;
-	a->ctx = ctx;
+	a->owner = getpid();
 	(void)pthread_mutex_init(&a->lock, NULL);
-	a->done_fd = eventfd(0, EFD_CLOEXEC);
+	(void)pthread_cond_init(&a->called, NULL);
+	a->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = a->done_fd < 0 ? errno : 0;
 	if (rc == 0)
 		rc = quiet_thread_create(&a->thread, run, a);
@@ -104,6 +129,42 @@ int aside_begin(void (*work)(void *ctx), void *ctx, struct aside **ret_aside)
 	else
 		free_aside(a);
 	return -rc;
+}
+
+static bool is_ours(const struct aside *a)
+{
+	return a->owner == getpid();
+}
+
+/* The lock may be held for ever by the thread that is not there. */
+static void forget(struct aside *a)
+{
+	(void)close(a->done_fd);
+	free(a);
+}
+
+static void hand_over(struct aside *a, void (*work)(void *ctx), void *ctx)
+{
+	pthread_mutex_lock(&a->lock);
+	a->work = work;
+	a->ctx = ctx;
+	pthread_mutex_unlock(&a->lock);
+	pthread_cond_signal(&a->called);
+}
+
+/* --- who waits -------------------------------------------------------------------------- */
+
+static bool is_done(struct aside *a)
+{
+	uint64_t ignored;
+	bool is_done;
+
+	/* It may be of the work before: the word comes behind the deed. */
+	(void)!read(a->done_fd, &ignored, sizeof(ignored));
+	pthread_mutex_lock(&a->lock);
+	is_done = !a->work;
+	pthread_mutex_unlock(&a->lock);
+	return is_done;
 }
 
 /* The path is good as long as we have the lock. */
@@ -125,7 +186,7 @@ static bool is_late(struct aside *a, struct aside_late *ret_late)
 	return is_late;
 }
 
-static enum aside_end wait_for_end(struct aside *a, const struct aside_until *until,
+static enum aside_end wait_for_end(struct aside *a, const struct ubp_until *until,
 				   struct aside_late *ret_late)
 {
 	struct pollfd p[2] = { { .fd = a->done_fd, .events = POLLIN },
@@ -134,7 +195,7 @@ static enum aside_end wait_for_end(struct aside *a, const struct aside_until *un
 	for (;;) {
 		int n = poll(p, 2, LOOK_MS);
 
-		if (n > 0 && p[0].revents)
+		if (is_done(a))
 			return ASIDE_DONE;
 		if (n > 0 && until && p[1].revents && until->is_over(until->ctx))
 			return ASIDE_OVER;
@@ -162,35 +223,57 @@ static void let_give_up(struct aside *a)
 		now = now_ms();
 }
 
-enum aside_end aside_wait(struct aside *a, const struct aside_until *until,
-			  struct aside_late *ret_late)
+int aside_do(struct aside **aside, void (*work)(void *ctx), void *ctx,
+	     const struct ubp_until *until, struct aside_late *ret_late)
 {
-	enum aside_end end = wait_for_end(a, until, ret_late);
+	enum aside_end end;
+	int rc;
 
-	if (end == ASIDE_DONE) {
-		(void)pthread_join(a->thread, NULL);
-		free_aside(a);
-	} else {
-		let_give_up(a);
+	if (*aside && !is_ours(*aside)) {
+		forget(*aside);
+		*aside = NULL;
 	}
-	return end;
+	rc = *aside ? 0 : new_aside(aside);
+	if (rc < 0)
+		return rc;
+	hand_over(*aside, work, ctx);
+	end = wait_for_end(*aside, until, ret_late);
+	if (end != ASIDE_DONE)
+		let_give_up(*aside);
+	return (int)end;
 }
 
 bool aside_leave(struct aside *a, void (*release)(void *ctx), void *ctx)
 {
 	bool goes_on;
 
+	if (!is_ours(a))
+		return true;
 	pthread_mutex_lock(&a->lock);
 	a->release = release;
 	a->release_ctx = ctx;
-	goes_on = !a->is_done;
+	goes_on = a->work;
 	a->is_left = goes_on;
 	if (goes_on)
 		(void)pthread_detach(a->thread);
 	pthread_mutex_unlock(&a->lock);
-	if (goes_on)
-		return true;
+	if (!goes_on)
+		aside_free(a);
+	return goes_on;
+}
+
+void aside_free(struct aside *a)
+{
+	if (!a)
+		return;
+	if (!is_ours(a)) {
+		forget(a);
+		return;
+	}
+	pthread_mutex_lock(&a->lock);
+	a->is_ending = true;
+	pthread_cond_signal(&a->called);
+	pthread_mutex_unlock(&a->lock);
 	(void)pthread_join(a->thread, NULL);
 	free_aside(a);
-	return false;
 }

@@ -5,6 +5,8 @@
  * Work on files that others chose, by a thread of its own. A single call of libdw's may take hours, and a read
  * may never come back: neither can be broken off. Whoever wants the result waits while that makes sense, and
  * goes on without it. The thread then ends when the call does, or with the process.
+ *
+ * As long as all calls come back, it is the same thread that does them, one after the other.
  */
 
 #ifndef UBP_BASE_ASIDE_H
@@ -14,15 +16,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Opaque. */
-struct aside;
+#include "engine/base/until.h"
 
-/* When it is to end early: .is_over is asked by whoever waits, whenever .fd is readable. */
-struct aside_until {
-	int fd; /* -1: never */
-	bool (*is_over)(void *ctx);
-	void *ctx;
-};
+/* The thread. Opaque. */
+struct aside;
 
 enum aside_end {
 	ASIDE_DONE, /* the work is done */
@@ -37,23 +34,23 @@ struct aside_late {
 };
 
 /*
- * Begin @work(@ctx) by a thread that has all signals blocked. There cancel_is_asked() is true as soon as it is given up.
- * Returns 0, or -errno.
+ * Have @work(@ctx) done by *@aside, a thread that has all signals blocked, and wait for it; @until may be NULL. If *@aside is NULL, or the
+ * thread of a process that this one is a child of, a new one is made. Returns an enum aside_end, or -errno: there can be no thread.
+ *
+ * ASIDE_DONE: *@aside is for the next work. Else the work was told to give up, so that cancel_is_asked() is true there, and had
+ * half a second for that: *@aside is for aside_leave() alone.
  */
-int aside_begin(void (*work)(void *ctx), void *ctx, struct aside **ret_aside);
+int aside_do(struct aside **aside, void (*work)(void *ctx), void *ctx,
+	     const struct ubp_until *until, struct aside_late *ret_late);
 
 /*
- * Wait for it; @until may be NULL. ASIDE_DONE: it is done, and @aside is freed. Else it was told to give up, and had half a second for that:
- * the next call is aside_leave().
- */
-enum aside_end aside_wait(struct aside *aside, const struct aside_until *until,
-			  struct aside_late *ret_late);
-
-/*
- * False: the work has ended meanwhile. True: it goes on, and @release(@ctx) is called by the thread when it ends. Frees
- * @aside.
+ * False: the work has ended meanwhile. True: it goes on, and @release(@ctx) is called by the thread when it ends. (Not in
+ * a child of the process that began it: there nobody knows what state things are in.) Ends the thread, and frees @aside.
  */
 bool aside_leave(struct aside *aside, void (*release)(void *ctx), void *ctx);
+
+/* End a thread that has no work. NULL is fine. */
+void aside_free(struct aside *aside);
 
 /*
  * By the work: from here on it reads @path, and takes it that this thread has had no more than @end_ns of

@@ -4,7 +4,7 @@
 /*
  * ubp_add() and its like. A thread of its own does the work (engine/base/aside.h): a file on a file system
  * that does not answer keeps whoever reads it for ever, and one that was made for that keeps libdw for hours.
- * So the caller goes on without it, and the session is left to it.
+ * So the caller goes on without it, and the session is left to it. Else it stays until the session starts.
  */
 
 #include <errno.h>
@@ -32,7 +32,7 @@ struct adding {
 	size_t len;
 	struct ubp_err err;
 	int rc;
-	struct aside *aside;
+	struct aside *aside; /* the thread, when it is left behind */
 	struct told *told, **last;
 };
 
@@ -137,23 +137,17 @@ static int add_aside(struct adding *a, struct ubp_err *err)
 {
 	struct ubp_session *s = a->s;
 	struct ubp_options given = s->opt;
-	struct aside_until until = { .fd = -1 };
 	struct aside_late late;
-	enum aside_end end;
-	int rc;
+	int end;
 
-	if (given.until)
-		until = (struct aside_until){ given.until->fd, given.until->is_over,
-					      given.until->ctx };
 	s->opt.warn = keep_warning;
 	s->opt.tell = given.tell ? keep_word : NULL;
 	s->opt.warn_ctx = a;
-	rc = aside_begin(run_adding, a, &a->aside);
-	if (rc < 0) {
+	end = aside_do(&s->aside, run_adding, a, given.until, &late);
+	if (end < 0) {
 		s->opt = given;
-		return ubp_fail(err, -rc, "cannot start a thread: %s", strerror(-rc));
+		return ubp_fail(err, -end, "cannot start a thread: %s", strerror(-end));
 	}
-	end = aside_wait(a->aside, &until, &late);
 	if (end == ASIDE_DONE) {
 		s->opt = given;
 		tell_all(a, &given);
@@ -162,6 +156,8 @@ static int add_aside(struct adding *a, struct ubp_err *err)
 	}
 	s->is_given_up = true;
 	s->adding = a;
+	a->aside = s->aside;
+	s->aside = NULL;
 	return end == ASIDE_LATE ? dwarf_fail_late(late.path, late.limit_ns, err)
 				 : fail_over(a->text, err);
 }
@@ -225,4 +221,10 @@ bool adding_goes_on(struct ubp_session *s)
 	s->adding = NULL;
 	free_adding(a);
 	return false;
+}
+
+void adding_end(struct ubp_session *s)
+{
+	aside_free(s->aside);
+	s->aside = NULL;
 }

@@ -95,21 +95,22 @@ int list_aside(list_fn *list, const struct ubp_target *target, const char *what,
 {
 	struct work *w = new_work(target, what);
 	struct aside_late late;
-	struct aside *aside;
+	struct aside *aside = NULL;
 	int rc = -ENOMEM;
 
 	if (w) {
 		w->list = list;
 		w->each = each;
 		w->ctx = ctx;
-		rc = aside_begin(run, w, &aside);
+		rc = aside_do(&aside, run, w, NULL, &late);
 	}
 	if (rc < 0) {
 		if (w)
 			free_work(w);
 		return ubp_fail(err, -rc, "cannot start a thread: %s", strerror(-rc));
 	}
-	if (aside_wait(aside, NULL, &late) == ASIDE_DONE) {
+	if (rc == ASIDE_DONE) {
+		aside_free(aside);
 		*err = w->err;
 		rc = w->rc;
 		free_work(w);

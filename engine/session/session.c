@@ -151,6 +151,7 @@ void ubp_session_free(struct ubp_session *s)
 {
 	if (!s || adding_goes_on(s))
 		return;
+	adding_end(s);
 	ubp_stop(s);
 	define_free(s);
 	event_queue_free(s->queue);
@@ -318,6 +319,7 @@ int ubp_start_until(struct ubp_session *s, const struct ubp_until *until, struct
 		rc = files_check_symbols(s, err);
 	if (rc < 0)
 		return rc;
+	adding_end(s);
 	raise_descriptor_limit(s);
 	rc = start_thread(s, err);
 	if (rc < 0) {
@@ -326,7 +328,7 @@ int ubp_start_until(struct ubp_session *s, const struct ubp_until *until, struct
 	}
 	wait_for_start(s, until);
 	if (until)
-		s->until = (struct aside_until){ until->fd, until->is_over, until->ctx };
+		s->until = *until;
 	pthread_mutex_lock(&s->lock);
 	if (s->start_failed)
 		*err = s->thread_err;

@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include "engine/base/aside.h"
 #include "engine/base/pid_list.h"
 #include "engine/event/queue.h"
 #include "engine/event/ring.h"
@@ -23,6 +22,7 @@
 #include "engine/trace/command.h"
 #include "engine/trace/finder.h"
 
+struct aside;
 struct dwarf;
 
 /* A file that definitions name. */
@@ -69,7 +69,7 @@ struct warning {
 
 struct ubp_session {
 	struct ubp_options opt;
-	struct aside_until until; /* of ubp_start_until(), while the session is there */
+	struct ubp_until until; /* of ubp_start_until(), while the session is there */
 	pid_t *pids;
 	enum event_clock clock;
 	struct spec_table *table;
@@ -108,7 +108,8 @@ struct ubp_session {
 	unsigned n_too_late;             /* processes that were to be traced, and had ended */
 	struct finder_counts counts;     /* the finder's, in the end */
 
-	struct adding *adding; /* adding.c: that is left behind; NULL: none */
+	struct aside *aside;   /* adding.c: the thread that adds definitions; NULL: none yet */
+	struct adding *adding; /* ... that is left behind with the last one; NULL: none */
 	bool is_given_up;      /* while a definition was added: no more can be done with it */
 
 	int cancelled; /* atomic: what takes long is to end, as the session is */
@@ -172,6 +173,8 @@ int add_events(struct ubp_session *s, const char *text, size_t len, const char *
 	       struct ubp_err *err);
 /* adding.c: does a thread that was left behind still need the session? It will free it. */
 bool adding_goes_on(struct ubp_session *s);
+/* No more will be added: end the thread that does it. */
+void adding_end(struct ubp_session *s);
 
 /* Which of its checks a place did not pass. */
 enum place_refusal {

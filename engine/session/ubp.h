@@ -32,6 +32,7 @@
 #include <sys/types.h>
 
 #include "engine/base/err.h"
+#include "engine/base/until.h"
 
 struct ubp_session;
 struct ubp_event; /* one hit; valid during the callback only */
@@ -62,15 +63,6 @@ struct ubp_debug_options {
 	const char *dirs;    /* --debug-dir: "DIR:DIR..." */
 	const char *symbols; /* --symbols: of the file that has the same build-id, or, where
 			      * there is none in it, of the only file that is probed */
-};
-
-/*
- * Whenever .fd is readable, .is_over is asked, on the caller's thread: when it says so, what takes long is given up.
- */
-struct ubp_until {
-	int fd;
-	bool (*is_over)(void *ctx);
-	void *ctx;
 };
 
 struct ubp_options {

@@ -55,7 +55,7 @@ struct naming {
 	struct where where;
 	bool lines;
 	struct named *named; /* what came of it */
-	struct aside *aside;
+	struct aside *aside; /* the thread */
 };
 
 /* What is known of a process beyond its mappings. */
@@ -71,6 +71,7 @@ struct symboliser {
 	struct map named; /* by key_of() */
 	size_t n_named;
 	struct map processes; /* pid -> struct process_names */
+	struct aside *aside;  /* the thread that names are looked up by; NULL: none yet */
 	struct naming *left;  /* that did not come back; their files are theirs */
 	bool is_over;         /* no file is read any more */
 };
@@ -142,6 +143,7 @@ void symboliser_free(struct symboliser *s)
 	if (!s)
 		return;
 	symboliser_forget(s);
+	aside_free(s->aside);
 	while (s->left) {
 		struct naming *n = s->left;
 
@@ -360,8 +362,8 @@ static struct naming *new_naming(const struct symboliser *s, struct named_file *
 	return NULL;
 }
 
-static void warn_left(const struct symboliser *s, enum aside_end end,
-		      const struct aside_late *late, const char *path)
+static void warn_left(const struct symboliser *s, int end, const struct aside_late *late,
+		      const char *path)
 {
 	struct ubp_err why;
 
@@ -381,15 +383,13 @@ static struct named *name_aside(struct symboliser *s, struct named_file *file,
 	struct naming *n = new_naming(s, file, m, where);
 	struct aside_late late;
 	struct named *named;
-	enum aside_end end;
+	int end;
 
 	if (!n)
 		return NULL;
-	if (aside_begin(run_naming, n, &n->aside) < 0)
-		end = ASIDE_DONE; /* without a name */
-	else
-		end = aside_wait(n->aside, s->opt.until, &late);
-	if (end == ASIDE_DONE) {
+	end = aside_do(&s->aside, run_naming, n, s->opt.until, &late);
+	/* Where there is no thread there is no name. */
+	if (end < 0 || end == ASIDE_DONE) {
 		named = n->named;
 		free(n->mark);
 		free(n);
@@ -397,6 +397,8 @@ static struct named *name_aside(struct symboliser *s, struct named_file *file,
 	}
 	s->is_over |= end == ASIDE_OVER;
 	named_files_leave(&s->files, file, n->mark);
+	n->aside = s->aside;
+	s->aside = NULL;
 	n->next = s->left;
 	s->left = n;
 	warn_left(s, end, &late, m->path);

@@ -12,7 +12,7 @@
 #include "engine/sink/frame.h"
 #include "engine/stack/perf_map.h"
 
-struct aside_until;
+struct ubp_until;
 struct object;
 struct stack_maps_set;
 struct ubp_err;
@@ -28,7 +28,7 @@ struct symboliser_options {
 	const struct object *(*known)(void *ctx, uint64_t dev, uint64_t ino);
 	void *ctx;
 	/* Asked while a file is read for names: when it is over, no file is read for names any more. The caller's. */
-	const struct aside_until *until;
+	const struct ubp_until *until;
 	/* Told what is left out of a file, once for each. .warn may be NULL. */
 	struct perf_map_warn warn;
 	bool lines;  /* source lines and inlined functions, too (DWARF) */

@@ -161,6 +161,27 @@ static void one_that_answers_is_added(void **state)
 	ubp_session_free(session);
 }
 
+/* One thread for all of them, until the session is freed. */
+static void many_are_added(void **state)
+{
+	struct ubp_session *session;
+	struct ubp_err err;
+	char text[64];
+
+	(void)state;
+	begin(&session, UINT32_MAX);
+	for (unsigned i = 0; i < 200; i++) {
+		snprintf(text, sizeof(text), "p:event%u /proc/self/exe:main", i);
+		if (ubp_add(session, text, NULL, &err) < 0)
+			fail_msg("%s", err.text);
+		assert_int_equal(count_threads(), 2);
+	}
+	assert_int_equal(ubp_n_probes(session), 200);
+	ubp_session_free(session);
+	while (count_threads() > 1)
+		usleep(1000);
+}
+
 static char *told;
 
 static void take_word(void *ctx, const char *text)
@@ -194,6 +215,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_that_answers_is_added),
+		cmocka_unit_test(many_are_added),
 		cmocka_unit_test(words_are_told_by_the_caller),
 		cmocka_unit_test(a_file_does_not_answer),
 	};
