@@ -25,14 +25,15 @@ struct told {
 	char text[];
 };
 
+/* The thread, and what it was given last. */
 struct adding {
+	struct aside *aside;
 	struct ubp_session *s;
 	enum kind kind;
 	char *text, *filter; /* copies: the caller's may go */
 	size_t len;
 	struct ubp_err err;
 	int rc;
-	struct aside *aside; /* the thread, when it is left behind */
 	struct told *told, **last;
 };
 
@@ -49,7 +50,7 @@ static int add(struct ubp_session *s, enum kind kind, const char *text, size_t l
 	}
 }
 
-static void free_adding(struct adding *a)
+static void forget_last(struct adding *a)
 {
 	while (a->told) {
 		struct told *next = a->told->next;
@@ -59,23 +60,26 @@ static void free_adding(struct adding *a)
 	}
 	free(a->text);
 	free(a->filter);
-	free(a);
+	a->text = a->filter = NULL;
 }
 
-static struct adding *new_adding(struct ubp_session *s, const char *text, size_t len,
-				 const char *filter)
+static struct adding *take(struct ubp_session *s, enum kind kind, const char *text, size_t len,
+			   const char *filter)
 {
-	struct adding *a = calloc(1, sizeof(*a));
+	struct adding *a = s->adding;
 
+	if (!a)
+		a = s->adding = calloc(1, sizeof(*a));
 	if (!a)
 		return NULL;
 	a->s = s;
+	a->kind = kind;
 	a->len = len;
 	a->last = &a->told;
 	a->text = malloc(len + 1);
 	a->filter = filter ? strdup(filter) : NULL;
 	if (!a->text || (filter && !a->filter)) {
-		free_adding(a);
+		forget_last(a);
 		return NULL;
 	}
 	memcpy(a->text, text, len);
@@ -143,7 +147,7 @@ static int add_aside(struct adding *a, struct ubp_err *err)
 	s->opt.warn = keep_warning;
 	s->opt.tell = given.tell ? keep_word : NULL;
 	s->opt.warn_ctx = a;
-	end = aside_do(&s->aside, run_adding, a, given.until, &late);
+	end = aside_do(&a->aside, run_adding, a, given.until, &late);
 	if (end < 0) {
 		s->opt = given;
 		return ubp_fail(err, -end, "cannot start a thread: %s", strerror(-end));
@@ -155,9 +159,6 @@ static int add_aside(struct adding *a, struct ubp_err *err)
 		return a->rc;
 	}
 	s->is_given_up = true;
-	s->adding = a;
-	a->aside = s->aside;
-	s->aside = NULL;
 	return end == ASIDE_LATE ? dwarf_fail_late(late.path, late.limit_ns, err)
 				 : fail_over(a->text, err);
 }
@@ -172,13 +173,12 @@ static int add_until(struct ubp_session *s, enum kind kind, const char *text, si
 	rc = session_check_new(s, err);
 	if (rc < 0)
 		return rc;
-	a = new_adding(s, text, len, filter);
+	a = take(s, kind, text, len, filter);
 	if (!a)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	a->kind = kind;
 	rc = add_aside(a, err);
-	if (!s->adding)
-		free_adding(a);
+	if (!s->is_given_up)
+		forget_last(a);
 	return rc;
 }
 
@@ -200,31 +200,32 @@ int ubp_add_usdt(struct ubp_session *s, const char *definition, const char *filt
 	return add_until(s, ADD_USDT, definition, strlen(definition), filter, err);
 }
 
+static void free_adding(struct ubp_session *s)
+{
+	forget_last(s->adding);
+	free(s->adding);
+	s->adding = NULL;
+}
+
 /* By the thread: the caller has freed the session. */
 static void free_session(void *ctx)
 {
 	struct ubp_session *s = ctx;
 
-	free_adding(s->adding);
-	s->adding = NULL;
+	free_adding(s);
 	ubp_session_free(s);
 }
 
-bool adding_goes_on(struct ubp_session *s)
+bool adding_end(struct ubp_session *s)
 {
 	struct adding *a = s->adding;
 
 	if (!a)
 		return false;
-	if (aside_leave(a->aside, free_session, s))
+	if (!s->is_given_up)
+		aside_free(a->aside);
+	else if (aside_leave(a->aside, free_session, s))
 		return true;
-	s->adding = NULL;
-	free_adding(a);
+	free_adding(s);
 	return false;
-}
-
-void adding_end(struct ubp_session *s)
-{
-	aside_free(s->aside);
-	s->aside = NULL;
 }

@@ -149,9 +149,8 @@ static void close_fd(int fd)
 
 void ubp_session_free(struct ubp_session *s)
 {
-	if (!s || adding_goes_on(s))
+	if (!s || adding_end(s))
 		return;
-	adding_end(s);
 	ubp_stop(s);
 	define_free(s);
 	event_queue_free(s->queue);
@@ -319,7 +318,7 @@ int ubp_start_until(struct ubp_session *s, const struct ubp_until *until, struct
 		rc = files_check_symbols(s, err);
 	if (rc < 0)
 		return rc;
-	adding_end(s);
+	(void)adding_end(s);
 	raise_descriptor_limit(s);
 	rc = start_thread(s, err);
 	if (rc < 0) {

@@ -22,7 +22,6 @@
 #include "engine/trace/command.h"
 #include "engine/trace/finder.h"
 
-struct aside;
 struct dwarf;
 
 /* A file that definitions name. */
@@ -108,9 +107,9 @@ struct ubp_session {
 	unsigned n_too_late;             /* processes that were to be traced, and had ended */
 	struct finder_counts counts;     /* the finder's, in the end */
 
-	struct aside *aside;   /* adding.c: the thread that adds definitions; NULL: none yet */
-	struct adding *adding; /* ... that is left behind with the last one; NULL: none */
-	bool is_given_up;      /* while a definition was added: no more can be done with it */
+	struct adding
+		*adding;  /* adding.c: what adds definitions; NULL: nothing yet, or any more */
+	bool is_given_up; /* while a definition was added: no more can be done with it */
 
 	int cancelled; /* atomic: what takes long is to end, as the session is */
 
@@ -171,10 +170,11 @@ int add_definition(struct ubp_session *s, const char *definition, const char *fi
 		   struct ubp_err *err);
 int add_events(struct ubp_session *s, const char *text, size_t len, const char *filter,
 	       struct ubp_err *err);
-/* adding.c: does a thread that was left behind still need the session? It will free it. */
-bool adding_goes_on(struct ubp_session *s);
-/* No more will be added: end the thread that does it. */
-void adding_end(struct ubp_session *s);
+/*
+ * adding.c: no more will be added. True: the thread that did so was left behind, and still needs the session. It
+ * will free it.
+ */
+bool adding_end(struct ubp_session *s);
 
 /* Which of its checks a place did not pass. */
 enum place_refusal {
