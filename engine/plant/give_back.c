@@ -117,26 +117,23 @@ static void look_at_all(const struct space *space, pid_t tid, struct look *look)
 	maps_free(&maps);
 }
 
-/* Nothing of ours stands there; or nothing at all. */
-static bool is_out(const struct space *space, struct mem_view *view, const struct site *site)
-{
-	uint8_t first;
-
-	return site_is_out(space, view, site) ||
-	       mem_view_peek(view, site->vaddr, &first, sizeof(first)) != sizeof(first);
-}
-
-/* Does nothing in the program's code lead to us? */
-static bool all_are_out(const struct space *space)
+/*
+ * Does nothing in the program's code lead to us? Where a site cannot be read, nothing is mapped any more, or
+ * another file: a read that fails tells nothing.
+ */
+static bool all_are_out(const struct space *space, pid_t pid)
 {
 	const struct plant_space *ps = space->plant;
 	struct mem_view view = { .mem = &space->mem };
+	struct undo undo = { .space = space, .pid = pid };
 	size_t n;
 	struct site **sites = plant_sites_by_place(ps, &n);
 	bool all = sites != NULL;
 
 	for (size_t i = 0; i < n && all; i++)
-		all = is_out(space, &view, sites[i]);
+		all = site_is_out(space, &view, sites[i]) ||
+		      undo_is_gone(&undo, sites[i]->vaddr, sites[i]->dev, sites[i]->ino);
+	undo_end(&undo);
 	free(sites);
 	return all;
 }
@@ -325,7 +322,7 @@ void give_back(struct tracer *tracer, struct tracee *t, const struct ubp_regs *a
 
 	/* Somebody who lives in this memory, too, may be traced by another now. */
 	if (!ps->stub || !ps->data || space->refs != 1 || ps->n_lent ||
-	    !has_more_than_the_guard(space) || !all_are_out(space) ||
+	    !has_more_than_the_guard(space) || !all_are_out(space, t->process->pid) ||
 	    !look_around(tracer, t, &look))
 		return;
 	g.gifts = malloc((FEW_MAPPINGS + count_areas(ps)) * sizeof(*g.gifts));

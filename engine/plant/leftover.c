@@ -12,13 +12,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "arch/guard.h"
 #include "engine/base/err.h"
 #include "engine/base/ring.h"
 #include "engine/object/maps.h"
+#include "engine/plant/guard_wait.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/plant.h"
 #include "engine/trace/attach.h"
@@ -27,11 +27,7 @@
 
 #define PAGE    4096
 #define HOLD_MS 20
-/* Until nobody is in the guard any more: those who never run get no further anyway. */
-#define GUARD_TURN_NS 500000L
-#define GUARD_TURNS   200
-#define STOP_TRIES    20
-#define CHUNK         4096 /* entries of a table read at once */
+#define CHUNK   4096 /* entries of a table read at once */
 /* So many entries of a site table without a gap: a look-up may go past all of them. The smallest
  * tables may be full. */
 #define RUN_MAX 8192
@@ -465,63 +461,6 @@ static bool is_in_use(const struct tracer *tracer, const struct process *p, uint
 	return false;
 }
 
-static bool is_in_guard(const struct tracee *t)
-{
-	const struct plant_space *ps = t->process->space->plant;
-	uint64_t pc;
-
-	return t->held && hold_get_pc(t, &pc) == 0 && pc - ps->areas->vaddr < UBP_AREA_TABLE;
-}
-
-static bool one_is_in_guard(const struct space *space)
-{
-	struct tracee *t = NULL;
-
-	while ((t = space_next(space, t)))
-		if (is_in_guard(t))
-			return true;
-	return false;
-}
-
-static void wait_a_while(void)
-{
-	const struct timespec a_while = { .tv_nsec = GUARD_TURN_NS };
-
-	(void)nanosleep(&a_while, NULL);
-}
-
-/*
- * What the guard has noted of replaced return addresses holds as long as nobody replaces more, which
- * we will. But a thread that met a breakpoint of the killed tracer may be in the middle of its look, and
- * would note what it saw afterwards. Once all are through nobody looks while we trace.
- */
-static int wait_for_guard(struct adoption *a, struct tracee *t, struct ubp_err *err)
-{
-	const struct plant_space *ps = a->space->plant;
-	bool wait = ps->is_taken_over;
-	int rc = 1;
-
-	for (int i = 0; i < GUARD_TURNS && wait && is_in_guard(t); i++) {
-		attach_let_go(t);
-		wait_a_while();
-		rc = 0;
-		for (int k = 0; k < STOP_TRIES && rc == 0; k++)
-			rc = attach_hold(a->tracer, t);
-		if (rc == 1 && t->process->space != a->space)
-			rc = -ESRCH; /* it has executed another program */
-		if (rc != 1)
-			return ubp_fail(err, rc ? ESRCH : ETIMEDOUT,
-					"thread %d could not be stopped", (int)a->tid);
-	}
-	for (int i = 0; i < GUARD_TURNS && wait; i++) {
-		if (i)
-			wait_a_while();
-		wait = !hold_running(a->tracer, a->space, HOLD_MS) || one_is_in_guard(a->space);
-		hold_end(a->tracer, a->space, t);
-	}
-	return 0;
-}
-
 static void forget_noted(const struct space *space, pid_t tid)
 {
 	const struct plant_space *ps = space->plant;
@@ -592,7 +531,7 @@ static int adopt(struct tracer *tracer, struct tracee *t, const struct maps *map
 		return -ESRCH;
 	}
 	if (rc == 0) {
-		rc = wait_for_guard(&a, t, err);
+		rc = guard_wait(tracer, t, err);
 		if (rc < 0) {
 			forget(ps);
 			return rc;

@@ -3,7 +3,12 @@
 """Failures of uprobe's own calls: each fails once, or all of a kind from one on. The target
 runs on with right results; what could not be put back is told, exit status 1, and the next
 uprobe puts it right. Exit status 0 means that the target is as it was. Each call of a probed
-function has its event, or is counted as lost or missed."""
+function has its event, or is counted as lost or missed.
+
+In the full form, of the calls that are come to by the same way (the same kind, the same return addresses
+on the stack: a chain) the first and the last of each phase fail. What can differ between two calls of a chain is
+the data that they are about, and that is what first and last are for: what a list begins and ends with. --every
+has each call fail."""
 
 import os
 import random
@@ -15,7 +20,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import calls  # noqa: E402
 import torture  # noqa: E402
-from failat import FOR_EVER, FailAt  # noqa: E402
+from failat import FOR_EVER, FailAt, names  # noqa: E402
 from torture import ARG1, ARG2, Broken, Row, Storm, Target, Uprobe, fixture  # noqa: E402
 
 # What fails, and how: halves are those of reads and writes; of the rest another error.
@@ -27,10 +32,13 @@ FOR_GOOD = (("ptrace",), ("wait",), ("peek",), ("poke",), ("peek", "poke"), ("me
 ONCE_SHORT = (("memory", False), ("peek", False), ("peek", True), ("poke", False),
               ("poke", True), ("ptrace", False), ("wait", False))
 FOR_GOOD_SHORT = (("peek", "poke"), ("memory",))
+PHASES = (FailAt.ATTACH, FailAt.HIT, FailAt.DETACH)
 HITS = 60
+FOR_GOOD_EACH = 20  # rounds of a phase in which all calls from one on fail
 STUB_MIN = 64  # bytes
-EACH = 500  # calls of a kind in a phase, all of them; of more (looks while waiting) so many, spread out
-HIT_LIMIT = 0.5  # s until a call of the phase "hit" comes, if one does at all
+NOTES = 4  # sessions whose calls are noted: not each comes in each
+ENDS = 4000  # events at either end of a trace that are looked at, but with --every
+HIT_LIMIT = 0.1  # s until a call of the phase "hit" comes, if one does at all
 
 
 def code_of(pid):
@@ -78,6 +86,22 @@ def definitions(f):
             f"p:k/half {f}:half"]
 
 
+class Seen:
+    """The calls of some sessions."""
+
+    def __init__(self):
+        self.most = {}  # (phase, kind): how many calls
+        self.chains = {}  # (phase, kind, chain): how many calls, of each session that had any
+
+    def ends(self, kinds):
+        """First and last calls of all chains: (phase, k, chain)."""
+        for (phase, kind, chain), counts in sorted(self.chains.items()):
+            if kind in kinds:
+                last = min(min(counts), HITS) if phase == FailAt.HIT else min(counts)
+                for k in sorted({1, last}):
+                    yield phase, k, chain
+
+
 class FailStorm(Storm):
     """Rounds in which one thing fails, each followed by one in which nothing does if the target
     was not left as it was."""
@@ -85,6 +109,8 @@ class FailStorm(Storm):
     def __init__(self, row, make, defs, options):
         super().__init__(row, make, defs, ["--stats"], options)
         self.failat = FailAt()
+        self.all_events = options.every
+        self.stack = []  # by which the last call that failed was come to
         self.told = self.harmless = 0
 
     def session(self, phase):
@@ -124,19 +150,21 @@ class FailStorm(Storm):
             said = f.read()
         pid = self.target.pids()[0]
         tids = [int(t) for t in os.listdir(f"/proc/{pid}/task") if int(t) != pid]
-        wrong, n, lost = calls.check("out.txt", tids)
+        wrong, n, lost = calls.check("out.txt", tids, None if self.all_events else ENDS)
         counted = lost + sum(int(k) for k in re.findall(r" (?:missed|too_big)=(\d+)", said)) + \
             sum(int(k) for k in re.findall(r": (\d+) hits? or new process", said)) + \
             sum(int(k) for k in re.findall(r": (\d+) hits? w", said))
         if wrong or n > counted:
             raise Broken(f"{wrong or f'{n} events are missing'}, {counted} are counted as such")
 
-    def failing(self, phase, k, kinds, times, short):
-        name = f"{'+'.join(kinds)} {k} of {FailAt.PHASES[phase]}" \
+    def failing(self, phase, k, kinds, times, short, chain):
+        name = f"{'+'.join(kinds)} {k} of {f'{chain:#x} in ' if chain else ''}{FailAt.PHASES[phase]}" \
             f"{' and all behind' if times > 1 else ''}{', other' if short else ''}"
         yield name
-        self.failat.arm(phase, k, kinds, times, short)
+        self.failat.arm(phase, k, kinds, times, short, chain)
+        self.stack = []
         rc, u = self.session(phase)
+        self.stack = self.failat.stack()
         name += f" ({self.failat.last() or 'never came'}), uprobe ended with {rc}: {u.said()}"
         yield name
         self.row.kills += self.failat.failed() > 0
@@ -156,26 +184,30 @@ class FailStorm(Storm):
             raise Broken(f"the next uprobe ended with {rc}: {u.said()}")
         self.good_end(rc, u)
 
-    def one(self, phase, k, kinds, times=1, short=False):
+    def one(self, phase, k, kinds, times=1, short=False, chain=0):
         if self.row.failures < self.stop:
-            self.round(lambda _: self.failing(phase, k, kinds, times, short), None)
+            self.round(lambda _: self.failing(phase, k, kinds, times, short, chain), None)
 
-    def counts(self):
-        """How many calls of each kind there are in each phase."""
-        most = {}
-        for _ in range(2):
-            self.failat.arm(0, 0, ())
-            self.renew()
-            self.round(lambda _: self.nothing(), None)
+    def broke(self, e, when):
+        super().broke(e, f"{when}, from {names(self.stack) if self.stack else '?'}")
+
+    def look(self, seen):
+        """What calls there are when nothing fails."""
+        self.failat.note_chains()
+        self.renew()
+        self.round(lambda _: self.nothing(), None)
+        for kind in FailAt.KINDS:
             for phase in (FailAt.ATTACH, FailAt.DETACH):
-                for kind in FailAt.KINDS:
-                    most[phase, kind] = max(most.get((phase, kind), 0),
-                                            self.failat.count(phase, kind))
-        return most
+                seen.most[phase, kind] = max(seen.most.get((phase, kind), 0),
+                                             self.failat.count(phase, kind))
+        for (kind, chain), counts in self.failat.chains().items():
+            for phase in PHASES:
+                if counts[phase]:
+                    seen.chains.setdefault((phase, kind, chain), []).append(counts[phase])
 
     def nothing(self):
         yield "nothing fails"
-        rc, u = self.session(FailAt.ATTACH)
+        rc, u = self.session(FailAt.HIT)
         self.good_end(rc, u)
         self.check_events(())
 
@@ -194,11 +226,11 @@ def new_storm(row, options):
     return FailStorm(row, lambda: Healed([path, "plain"]), definitions(path), options)
 
 
-def storm(table, options, mode, name, what, counts):
+def storm(table, options, mode, name, what, seen):
     row = Row(f"fail {name}", mode)
     if options.only in row.storm:
         s = new_storm(row, options)
-        what(s, counts)
+        what(s, seen)
         s.over()
         row.note = f"{s.told} told, {s.harmless} overcome"
         table.add(row)
@@ -208,35 +240,47 @@ def count(table, options, mode):
     """How many calls there are, in a row of its own."""
     row = Row("fail nothing", mode)
     s = new_storm(row, options)
-    counts = s.counts()
+    seen = Seen()
+    for _ in range(NOTES):
+        s.look(seen)
     s.over()
-    row.note = ", ".join(f"{kind} {counts[FailAt.ATTACH, kind]}+{counts[FailAt.DETACH, kind]}"
+    row.note = ", ".join(f"{kind} {seen.most[FailAt.ATTACH, kind]}+{seen.most[FailAt.DETACH, kind]}"
+                         f" of {sum(of == kind for _, of, _ in seen.chains)}"
                          for kind in FailAt.KINDS)
     table.add(row)
-    return counts
+    return seen
 
 
-def some(options, counts, kinds, full):
-    """Which calls are to fail: (phase, k)."""
+def spread(seen, kinds, most):
+    """So many calls of each phase, spread out."""
+    for phase in PHASES:
+        n = HITS if phase == FailAt.HIT else sum(seen.most[phase, kind] for kind in kinds)
+        for k in sample(n, min(n, most) if most else n):
+            yield phase, k, 0
+
+
+def some(options, seen, kinds, full):
+    """Which calls are to fail: (phase, k, chain), 0: of all chains. @full: so many in the full form, or None."""
+    if options.most or not options.full:
+        ks = spread(seen, kinds, options.most or 1)
+    elif full or options.every:
+        ks = spread(seen, kinds, full)
+    else:
+        ks = seen.ends(kinds)
     part, parts = options.part
-    for phase in (FailAt.ATTACH, FailAt.HIT, FailAt.DETACH):
-        n = HITS if phase == FailAt.HIT else sum(counts[phase, kind] for kind in kinds)
-        most = options.most or (full or min(n, EACH) if options.full else 1)
-        for i, k in enumerate(sample(n, most)):
-            if i % parts == part - 1:
-                yield phase, k
+    return list(ks)[part - 1::parts]
 
 
 def once(kind, short, options):
-    def run(s, counts):
-        for phase, k in some(options, counts, (kind,), None):
-            s.one(phase, k, (kind,), 1, short)
+    def run(s, seen):
+        for phase, k, chain in some(options, seen, (kind,), None):
+            s.one(phase, k, (kind,), 1, short, chain)
     return run
 
 
 def for_good(kinds, options):
-    def run(s, counts):
-        for phase, k in some(options, counts, kinds, 100):
+    def run(s, seen):
+        for phase, k, _ in some(options, seen, kinds, FOR_GOOD_EACH):
             s.one(phase, k, kinds, FOR_EVER)
     return run
 
@@ -249,6 +293,7 @@ def part_of(text):
 
 
 def more_options(p):
+    p.add_argument("--every", action="store_true", help="with --full: each call, not two of each chain")
     p.add_argument("--most", type=int, help="so many calls of a kind in each phase")
     p.add_argument("--part", type=part_of, default=(1, 1), metavar="I/N",
                    help="the I-th of N parts of them: the full form takes long")
@@ -262,13 +307,13 @@ def main():
     if options.full and not options.mode:
         options.modes = ("auto", "trap")
     for mode in options.modes:
-        counts = count(table, options, mode)
+        seen = count(table, options, mode)
         for kind, short in ONCE if all_kinds else ONCE_SHORT:
             storm(table, options, mode, f"{kind}{' other' if short else ''} once",
-                  once(kind, short, options), counts)
+                  once(kind, short, options), seen)
         for kinds in FOR_GOOD if all_kinds else FOR_GOOD_SHORT:
             storm(table, options, mode, f"{'+'.join(kinds)} for good",
-                  for_good(kinds, options), counts)
+                  for_good(kinds, options), seen)
     table.done()
 
 

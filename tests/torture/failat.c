@@ -6,6 +6,9 @@
  * seizes on, and has the k-th of a phase fail, as a system that is short of something or
  * a disk that is broken would have it; or all from the k-th on. UBP_FAILAT names a file with a
  * struct failat in it, shared with the test, which says when a phase begins.
+ *
+ * A chain is the way by which a call is come to: its kind and all return addresses on the stack. The test
+ * may have chains noted, and the k-th call of one of them fail.
  */
 
 #include "preload.h"
@@ -13,6 +16,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <execinfo.h>
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -36,6 +40,17 @@ enum kind {
 	KINDS = 8,
 };
 
+#define FRAMES  32
+#define CHAINS  4096
+#define MODULES 64
+
+struct chain {
+	uint64_t key; /* a hash; 0: none */
+	uint64_t kind;
+	uint64_t counts[PHASES];
+	uint64_t where[FRAMES]; /* in the program: from where it is called, innermost first */
+};
+
 struct failat {
 	uint64_t phase;      /* that counts now */
 	uint64_t fail_phase; /* to fail in */
@@ -43,14 +58,25 @@ struct failat {
 	uint64_t times;      /* so many from there on */
 	uint64_t kinds;      /* bits: which kinds are to fail */
 	uint64_t is_short;   /* reads and writes do half of it instead */
+	uint64_t fail_chain; /* calls of this chain are counted, and fail; 0: of all chains */
+	uint64_t notes;      /* 1: all chains are noted */
 	uint64_t counts[PHASES][KINDS];
-	uint64_t failed; /* so many did */
-	char last[64];   /* the first that failed */
+	uint64_t failed;        /* so many did */
+	char last[64];          /* the first that failed */
+	uint64_t where[FRAMES]; /* in the program: from where it was called, innermost first */
+	uint64_t in_chain;      /* so many calls of .fail_chain in .fail_phase */
+	struct chain chains[CHAINS];
 };
 
 static struct failat *shared;
 static pid_t self;
 static int started;
+
+/* What is loaded, the program first. */
+static struct module {
+	uint64_t start, end;
+} modules[MODULES];
+static size_t n_modules, own_module;
 
 extern void *__libc_malloc(size_t len);
 extern void *__libc_calloc(size_t n, size_t len);
@@ -66,25 +92,117 @@ static void crashed(int sig)
 	raise(sig);
 }
 
+static int note_module(struct dl_phdr_info *info, size_t len, void *ctx)
+{
+	uint64_t end = 0;
+
+	(void)len;
+	(void)ctx;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_LOAD)
+			end = info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz;
+	if (n_modules < MODULES)
+		modules[n_modules++] =
+			(struct module){ info->dlpi_addr, info->dlpi_addr + end };
+	return 0;
+}
+
+static size_t module_of(uint64_t at)
+{
+	size_t i = 0;
+
+	while (i < n_modules && at - modules[i].start >= modules[i].end - modules[i].start)
+		i++;
+	return i;
+}
+
 __attribute__((constructor)) static void start(void)
 {
 	void *frame;
 
 	self = getpid();
 	(void)backtrace(&frame, 1); /* the first one loads a library */
+	(void)dl_iterate_phdr(note_module, NULL);
+	own_module = module_of((uint64_t)(uintptr_t)start);
 	signal(SIGSEGV, crashed);
-	shared = preload_page("UBP_FAILAT");
+	shared = preload_page("UBP_FAILAT", sizeof(*shared));
+}
+
+/* Addresses in files but this one, the same in each run. Those of the program itself go to @ret_own, too. */
+static uint64_t hash_chain(enum kind kind, uint64_t *ret_own)
+{
+	void *frames[FRAMES];
+	uint64_t hash = kind + 1;
+	size_t own = 0;
+	int n;
+
+	preload_inside++;
+	n = backtrace(frames, FRAMES);
+	preload_inside--;
+	for (int i = 0; i < n; i++) {
+		uint64_t at = (uint64_t)(uintptr_t)frames[i];
+		size_t k = module_of(at);
+
+		if (k == own_module)
+			continue;
+		at = k < n_modules ? at - modules[k].start : 0;
+		hash = (hash ^ (at + k)) * 0x9e3779b97f4a7c15ULL;
+		hash ^= hash >> 29;
+		if (k == 0 && ret_own)
+			ret_own[own++] = at;
+	}
+	return hash ? hash : 1;
+}
+
+static void note_chain(enum kind kind, uint64_t phase)
+{
+	uint64_t where[FRAMES] = { 0 };
+	uint64_t key = hash_chain(kind, where);
+
+	for (uint64_t i = 0; i < CHAINS; i++) {
+		struct chain *c = &shared->chains[(key + i) % CHAINS];
+		uint64_t was = 0;
+
+		if (!__atomic_compare_exchange_n(&c->key, &was, key, 0, __ATOMIC_SEQ_CST,
+						 __ATOMIC_SEQ_CST) &&
+		    was != key)
+			continue;
+		c->kind = kind;
+		memcpy(c->where, where, sizeof(where));
+		__atomic_add_fetch(&c->counts[phase], 1, __ATOMIC_SEQ_CST);
+		return;
+	}
+	abort(); /* more than there is room for */
+}
+
+/* How many calls there were in the phase to fail in, of those that are counted, this one among them. */
+static uint64_t count(enum kind kind)
+{
+	uint64_t n = 0;
+
+	if (shared->fail_chain) {
+		if (hash_chain(kind, NULL) != shared->fail_chain)
+			return 0;
+		return __atomic_add_fetch(&shared->in_chain, 1, __ATOMIC_SEQ_CST);
+	}
+	for (int i = 0; i < KINDS; i++)
+		if (shared->kinds >> i & 1)
+			n += __atomic_load_n(&shared->counts[shared->fail_phase][i],
+					     __ATOMIC_SEQ_CST);
+	return n;
 }
 
 /* Is this the one that fails? */
 static int fails(enum kind kind, const char *call)
 {
-	uint64_t phase, n = 0;
+	uint64_t phase, n;
 
 	if (!started || preload_inside || getpid() != self)
 		return 0;
 	phase = __atomic_load_n(&shared->phase, __ATOMIC_SEQ_CST) % PHASES;
 	__atomic_add_fetch(&shared->counts[phase][kind], 1, __ATOMIC_SEQ_CST);
+	if (shared->notes)
+		note_chain(kind, phase);
 	if (!shared->fail_at || !(shared->kinds >> kind & 1))
 		return 0;
 	if (phase < shared->fail_phase)
@@ -92,17 +210,16 @@ static int fails(enum kind kind, const char *call)
 	/* What goes on failing does so in the phases behind, too. */
 	if (phase > shared->fail_phase && shared->times == 1)
 		return 0;
-	for (int i = 0; i < KINDS; i++)
-		if (shared->kinds >> i & 1)
-			n += __atomic_load_n(&shared->counts[shared->fail_phase][i],
-					     __ATOMIC_SEQ_CST);
-	if (phase == shared->fail_phase && n < shared->fail_at)
+	if (!__atomic_load_n(&shared->failed, __ATOMIC_SEQ_CST) &&
+	    phase == shared->fail_phase && count(kind) < shared->fail_at)
 		return 0;
 	n = __atomic_add_fetch(&shared->failed, 1, __ATOMIC_SEQ_CST);
 	if (n > shared->times)
 		return 0;
-	if (n == 1)
+	if (n == 1) {
+		(void)hash_chain(kind, shared->where);
 		strncpy(shared->last, call, sizeof(shared->last) - 1);
+	}
 	return 1;
 }
 
@@ -133,16 +250,14 @@ PUBLIC void *realloc(void *p, size_t len)
 
 PUBLIC void *mmap(void *at, size_t len, int prot, int flags, int fd, off_t from)
 {
-	return fails_with(OTHER, "mmap", ENOMEM)
-		       ? MAP_FAILED
-		       : REAL(mmap)(at, len, prot, flags, fd, from);
+	return fails_with(OTHER, "mmap", ENOMEM) ? MAP_FAILED
+						 : REAL(mmap)(at, len, prot, flags, fd, from);
 }
 
 PUBLIC void *mmap64(void *at, size_t len, int prot, int flags, int fd, off64_t from)
 {
-	return fails_with(OTHER, "mmap", ENOMEM)
-		       ? MAP_FAILED
-		       : REAL(mmap64)(at, len, prot, flags, fd, from);
+	return fails_with(OTHER, "mmap", ENOMEM) ? MAP_FAILED
+						 : REAL(mmap64)(at, len, prot, flags, fd, from);
 }
 
 /* --- reads and writes ---------------------------------------------------------------------- */
@@ -306,18 +421,18 @@ static mode_t mode_of(int flags, va_list ap)
 }
 
 #define WORDS(...) __VA_ARGS__
-#define OPENS(name, params, args)                                                      \
-	PUBLIC int name(params, int flags, ...)                                        \
-	{                                                                              \
-		va_list ap;                                                            \
-		mode_t mode;                                                           \
-                                                                                       \
-		va_start(ap, flags);                                                   \
-		mode = mode_of(flags, ap);                                             \
-		va_end(ap);                                                            \
-		if (fails_with(OTHER, #name, EMFILE))                                  \
-			return -1;                                                     \
-		return REAL(name)(args, flags, mode);                                  \
+#define OPENS(name, params, args)                                                              \
+	PUBLIC int name(params, int flags, ...)                                                \
+	{                                                                                      \
+		va_list ap;                                                                    \
+		mode_t mode;                                                                   \
+                                                                                               \
+		va_start(ap, flags);                                                           \
+		mode = mode_of(flags, ap);                                                     \
+		va_end(ap);                                                                    \
+		if (fails_with(OTHER, #name, EMFILE))                                          \
+			return -1;                                                             \
+		return REAL(name)(args, flags, mode);                                          \
 	}
 
 OPENS(open, WORDS(const char *path), WORDS(path))

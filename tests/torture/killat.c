@@ -33,7 +33,7 @@ static pid_t self;
 __attribute__((constructor)) static void start(void)
 {
 	self = getpid();
-	shared = preload_page("UBP_KILLAT");
+	shared = preload_page("UBP_KILLAT", sizeof(*shared));
 }
 
 static void count(const char *call, bool changes)

@@ -40,7 +40,7 @@ static inline void *preload_real(const char *name)
 }
 
 /* Of the file that this variable names. A command that uprobe runs is no uprobe: it gets none of this. */
-static inline void *preload_page(const char *variable)
+static inline void *preload_page(const char *variable, size_t len)
 {
 	const char *path = getenv(variable);
 	int fd = path ? REAL(open)(path, O_RDWR | O_CLOEXEC) : -1;
@@ -48,7 +48,7 @@ static inline void *preload_page(const char *variable)
 
 	if (fd < 0)
 		abort();
-	page = REAL(mmap)(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	page = REAL(mmap)(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED)
 		abort();
 	close(fd);

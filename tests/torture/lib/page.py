@@ -13,18 +13,18 @@ class Page:
     ATTACH, HIT, DETACH = range(3)
     PHASES = ("attach", "hit", "detach")
 
-    def __init__(self, name):
+    def __init__(self, name, size=4096):
         """NAME.so, which finds the page's file by the variable UBP_NAME. With ENV a program has it."""
         path = os.path.abspath(name)
         with open(path, "wb") as f:
-            f.write(bytes(4096))
+            f.write(bytes(size))
         with open(path, "r+b") as f:
-            self.page = mmap.mmap(f.fileno(), 4096)
+            self.page = mmap.mmap(f.fileno(), size)
         preload = os.path.join(os.environ["UBP_BUILD"], f"tests/torture/{name}.so")
         self.env = {"LD_PRELOAD": preload, f"UBP_{name.upper()}": path}
 
     def clear(self):
-        self.page[:4096] = bytes(4096)
+        self.page[:] = bytes(len(self.page))
 
     def phase(self, phase):
         struct.pack_into("<Q", self.page, 0, phase)

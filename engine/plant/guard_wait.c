@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/plant/guard_wait.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "arch/guard.h"
+#include "engine/base/err.h"
+#include "engine/plant/plant.h"
+#include "engine/trace/attach.h"
+#include "engine/trace/hold.h"
+
+#define HOLD_MS 20
+/*
+ * Until nobody is in the guard any more: whoever runs needs some microseconds, and a processor. All are stopped for each
+ * look, so they are left alone longer from one to the next; a second in all.
+ */
+#define FIRST_WAIT_NS 500000L
+#define LOOKS_MAX     11
+#define STOP_TRIES    20
+
+static bool is_in_guard(const struct tracee *t)
+{
+	const struct plant_space *ps = t->process->space->plant;
+	uint64_t pc;
+
+	return t->held && hold_get_pc(t, &pc) == 0 && pc - ps->areas->vaddr < UBP_AREA_TABLE;
+}
+
+/* Somebody who is held, and in the guard; one in a group stop before all others. */
+static const struct tracee *find_in_guard(const struct space *space)
+{
+	const struct tracee *found = NULL;
+
+	for (struct tracee *t = NULL; (t = space_next(space, t));)
+		if (is_in_guard(t) && (!found || t->listening))
+			found = t;
+	return found;
+}
+
+static void wait_a_while(unsigned *looks)
+{
+	const struct timespec a_while = { .tv_nsec = FIRST_WAIT_NS << (*looks)++ };
+
+	(void)nanosleep(&a_while, NULL);
+}
+
+static int stays(pid_t pid, pid_t tid, struct ubp_err *err)
+{
+	return ubp_fail(
+		err, EBUSY,
+		"process %d: thread %d is in what an earlier ubp left, and does not go on",
+		(int)pid, (int)tid);
+}
+
+/* @t itself, which is held. */
+static int wait_for_own(struct tracer *tracer, struct tracee *t, unsigned *looks,
+			struct ubp_err *err)
+{
+	const struct space *space = t->process->space;
+	pid_t tid = t->tid;
+	int rc;
+
+	while (is_in_guard(t)) {
+		if (t->listening || *looks == LOOKS_MAX)
+			return stays(t->process->pid, tid, err);
+		attach_let_go(t);
+		wait_a_while(looks);
+		rc = 0;
+		for (int k = 0; k < STOP_TRIES && rc == 0; k++)
+			rc = attach_hold(tracer, t);
+		if (rc == 1 && t->process->space != space)
+			rc = -ESRCH; /* it has executed another program */
+		if (rc != 1)
+			return ubp_fail(err, rc ? ESRCH : ETIMEDOUT,
+					"thread %d could not be stopped", (int)tid);
+	}
+	return 0;
+}
+
+int guard_wait(struct tracer *tracer, struct tracee *t, struct ubp_err *err)
+{
+	const struct space *space = t->process->space;
+	const struct plant_space *ps = space->plant;
+	unsigned looks = 0;
+	const struct tracee *inside;
+	bool all, stopped;
+	pid_t pid = t->process->pid, tid;
+	int rc;
+
+	if (!ps->is_taken_over)
+		return 0;
+	rc = wait_for_own(tracer, t, &looks, err);
+	while (rc == 0) {
+		all = hold_running(tracer, space, HOLD_MS);
+		inside = find_in_guard(space);
+		tid = inside ? inside->tid : 0;
+		stopped = inside && inside->listening;
+		hold_end(tracer, space, t);
+		if (all && !tid)
+			return 0;
+		if (stopped || looks == LOOKS_MAX)
+			return tid ? stays(pid, tid, err)
+				   : ubp_fail(err, ETIMEDOUT,
+					      "threads of process %d cannot be stopped",
+					      (int)pid);
+		wait_a_while(&looks);
+	}
+	return rc;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#ifndef UBP_PLANT_GUARD_WAIT_H
+#define UBP_PLANT_GUARD_WAIT_H
+
+struct tracee;
+struct tracer;
+struct ubp_err;
+
+/*
+ * @t is held, its space has been taken over. Wait until nobody there is in the guard.
+ *
+ * What the guard has noted of replaced return addresses holds as long as nobody replaces more, which
+ * we will. But a thread that met a breakpoint of the killed tracer may be in the middle of its look, and
+ * would note what it saw afterwards. Once all are through nobody looks while we trace. Who does not come
+ * through is stopped, nobody knows for how long: then -EBUSY, and all has to stay as it is.
+ */
+int guard_wait(struct tracer *tracer, struct tracee *t, struct ubp_err *err);
+
+#endif
