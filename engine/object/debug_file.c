@@ -383,6 +383,9 @@ const struct debug_file *debug_embedded(struct object *object)
 	case -ENOMEM:
 		why = "too large for memory";
 		break;
+	case -EINTR:
+		why = "not read to its end";
+		break;
 	default:
 		why = "corrupt";
 	}

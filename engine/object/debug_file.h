@@ -65,7 +65,7 @@ Elf_Data *debug_section(Elf *elf, const char *name, GElf_Shdr *ret_header);
 
 /*
  * Decompress xz. *ret_image is malloc()ed. Returns 0; -EBADMSG: corrupt; -EFBIG: too much comes
- * out of it; -ENOMEM.
+ * out of it; -ENOMEM; -EINTR: cancelled.
  */
 int debug_unpack(const void *bytes, size_t len, void **ret_image, size_t *ret_len);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/cancel.h"
 #include "engine/object/debug_file.h"
 #include "engine/object/object_priv.h"
 
@@ -18,6 +19,7 @@
 #define UNPACKED_MAX (UINT64_C(512) << 20)
 #define FACTOR_MAX   64
 #define ROOM_MIN     (1u << 20)
+#define PIECE        (1u << 20) /* between looks whether it is to end */
 #define DECODER_MAX  (UINT64_C(256) << 20)
 
 static uint64_t limit_of(size_t len)
@@ -27,10 +29,10 @@ static uint64_t limit_of(size_t len)
 	return limit < UNPACKED_MAX ? limit : UNPACKED_MAX;
 }
 
-static int grow(lzma_stream *stream, uint8_t **image, size_t *room, uint64_t limit)
+static int grow(uint8_t **image, size_t *room, uint64_t limit)
 {
-	size_t used = *room - stream->avail_out, more;
 	uint8_t *bigger;
+	size_t more;
 
 	if (*room >= limit)
 		return -EFBIG;
@@ -42,23 +44,25 @@ static int grow(lzma_stream *stream, uint8_t **image, size_t *room, uint64_t lim
 		return -ENOMEM;
 	*image = bigger;
 	*room = more;
-	stream->next_out = bigger + used;
-	stream->avail_out = more - used;
 	return 0;
 }
 
-static int unpack(lzma_stream *stream, uint8_t **image, size_t *room, uint64_t limit)
+static int unpack(lzma_stream *stream, uint8_t **image, size_t *ret_len, uint64_t limit)
 {
+	size_t room = 0;
+
 	for (;;) {
 		lzma_ret ret;
+		int rc = *ret_len == room ? grow(image, &room, limit) : 0;
 
-		if (stream->avail_out == 0) {
-			int rc = grow(stream, image, room, limit);
-
-			if (rc < 0)
-				return rc;
-		}
+		if (rc < 0)
+			return rc;
+		if (cancel_is_asked())
+			return -EINTR;
+		stream->next_out = *image + *ret_len;
+		stream->avail_out = room - *ret_len < PIECE ? room - *ret_len : PIECE;
 		ret = lzma_code(stream, LZMA_FINISH);
+		*ret_len = (size_t)(stream->next_out - *image);
 		if (ret == LZMA_STREAM_END)
 			return 0;
 		if (ret == LZMA_MEM_ERROR || ret == LZMA_MEMLIMIT_ERROR)
@@ -72,15 +76,14 @@ int debug_unpack(const void *bytes, size_t len, void **ret_image, size_t *ret_le
 {
 	lzma_stream stream = LZMA_STREAM_INIT;
 	uint8_t *image = NULL;
-	size_t room = 0;
 	int rc;
 
 	if (lzma_stream_decoder(&stream, DECODER_MAX, 0) != LZMA_OK)
 		return -ENOMEM;
 	stream.next_in = bytes;
 	stream.avail_in = len;
-	rc = unpack(&stream, &image, &room, limit_of(len));
-	*ret_len = room - stream.avail_out;
+	*ret_len = 0;
+	rc = unpack(&stream, &image, ret_len, limit_of(len));
 	lzma_end(&stream);
 	if (rc < 0) {
 		free(image);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/object/elf_size.h"
 #include "engine/object/object.h"
 #include "engine/object/object_priv.h"
 

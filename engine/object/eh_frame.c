@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engine/base/search.h"
+#include "engine/object/elf_size.h"
 #include "engine/object/object_priv.h"
 
 /* LSB core, "Exception Frames": the one form of the table that linkers write. */

@@ -11,7 +11,9 @@
 #include "engine/base/err.h"
 
 #define DEBUG_MAX (UINT64_C(4) << 30)
-#define MIB       (UINT64_C(1) << 20)
+/* Symbols, their names, relocations: some hundred MiB of the largest programs. */
+#define TABLES_MAX (UINT64_C(2) << 30)
+#define MIB        (UINT64_C(1) << 20)
 
 static int fail_small(const char *path, const char *what, uint64_t len, struct ubp_err *err)
 {
@@ -20,23 +22,23 @@ static int fail_small(const char *path, const char *what, uint64_t len, struct u
 }
 
 /* What does not lie in the file libelf refuses by itself. */
-static bool is_long(uint64_t offset, uint64_t len, uint64_t size)
+static uint64_t len_in(uint64_t offset, uint64_t len, uint64_t size)
 {
-	return len > ELF_SMALL_MAX && offset <= size && len <= size - offset;
+	return offset <= size && len <= size - offset ? len : 0;
 }
 
 static int check_segments(Elf *elf, uint64_t size, const char *path, struct ubp_err *err)
 {
+	uint64_t len = 0;
 	GElf_Phdr phdr;
 	size_t n;
 
 	if (elf_getphdrnum(elf, &n) < 0)
 		return 0;
 	for (size_t i = 0; i < n; i++)
-		if (gelf_getphdr(elf, (int)i, &phdr) && phdr.p_type == PT_NOTE &&
-		    is_long(phdr.p_offset, phdr.p_filesz, size))
-			return fail_small(path, "notes", phdr.p_filesz, err);
-	return 0;
+		if (gelf_getphdr(elf, (int)i, &phdr) && phdr.p_type == PT_NOTE)
+			len += len_in(phdr.p_offset, phdr.p_filesz, size);
+	return len > ELF_SMALL_MAX ? fail_small(path, "notes", len, err) : 0;
 }
 
 static const char *name_of(Elf *elf, size_t names, const GElf_Shdr *header)
@@ -52,9 +54,58 @@ static bool is_link(const char *name)
 	return strncmp(name, ".gnu_debug", 10) == 0 && strcmp(name, ".gnu_debugdata") != 0;
 }
 
+/* What may be read whole, of each kind as many as there are; but for those that are too long for object_section_data(). */
+static bool is_table(uint32_t type)
+{
+	switch (type) {
+	case SHT_SYMTAB:
+	case SHT_DYNSYM:
+	case SHT_STRTAB:
+	case SHT_DYNAMIC:
+	case SHT_REL:
+	case SHT_RELA:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* @max, or a quarter of this machine's memory. */
+static uint64_t memory_or(uint64_t max)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+	uint64_t quarter = pages > 0 && size > 0 ? (uint64_t)pages / 4 * (uint64_t)size : max;
+
+	return quarter < max ? quarter : max;
+}
+
+/* Sections may lie over each other, so how long the file is says nothing. */
+static int check_sections(Elf *elf, uint64_t size, size_t names, const char *path,
+			  struct ubp_err *err)
+{
+	uint64_t small = 0, tables = 0;
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(elf, section))) {
+		uint64_t len;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
+			continue;
+		len = len_in(header.sh_offset, header.sh_size, size);
+		if (header.sh_type == SHT_NOTE || is_link(name_of(elf, names, &header)))
+			small += len;
+		else if (is_table(header.sh_type) && len <= SECTION_LEN_MAX)
+			tables += len;
+	}
+	if (small > ELF_SMALL_MAX)
+		return fail_small(path, "notes and links", small, err);
+	return tables > memory_or(TABLES_MAX) ? fail_small(path, "tables", tables, err) : 0;
+}
+
 int elf_check_small(Elf *elf, uint64_t size, const char *path, struct ubp_err *err)
 {
-	Elf_Scn *section = NULL;
+	Elf_Scn *section;
 	GElf_Shdr header;
 	size_t names;
 	int rc = check_segments(elf, size, path, err);
@@ -63,29 +114,12 @@ int elf_check_small(Elf *elf, uint64_t size, const char *path, struct ubp_err *e
 		return rc;
 	section = elf_getscn(elf, names);
 	if (section && gelf_getshdr(section, &header) && header.sh_type != SHT_NOBITS &&
-	    is_long(header.sh_offset, header.sh_size, size))
+	    len_in(header.sh_offset, header.sh_size, size) > ELF_SMALL_MAX)
 		return fail_small(path, "names of sections", header.sh_size, err);
-	section = NULL;
-	while ((section = elf_nextscn(elf, section))) {
-		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS ||
-		    !is_long(header.sh_offset, header.sh_size, size))
-			continue;
-		if (header.sh_type == SHT_NOTE || is_link(name_of(elf, names, &header)))
-			return fail_small(path, "a note or link", header.sh_size, err);
-	}
-	return 0;
+	return check_sections(elf, size, names, path, err);
 }
 
 /* --- debug information ------------------------------------------------------------------ */
-
-static uint64_t debug_max(void)
-{
-	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-	uint64_t quarter =
-		pages > 0 && size > 0 ? (uint64_t)pages / 4 * (uint64_t)size : DEBUG_MAX;
-
-	return quarter < DEBUG_MAX ? quarter : DEBUG_MAX;
-}
 
 static uint64_t big_endian(const uint8_t *bytes)
 {
@@ -136,7 +170,7 @@ static bool is_debug(const char *name)
 
 int elf_check_debug(Elf *elf, const char *path, struct ubp_err *err)
 {
-	return elf_check_debug_max(elf, debug_max(), path, err);
+	return elf_check_debug_max(elf, memory_or(DEBUG_MAX), path, err);
 }
 
 int elf_check_debug_max(Elf *elf, uint64_t max, const char *path, struct ubp_err *err)

@@ -14,16 +14,19 @@
 
 struct ubp_err;
 
-/* The longest of those that libelf reads to find others: names of sections, notes, links. */
+/* What libelf reads to find others: names of sections; and notes and links, all together. */
 #define ELF_SMALL_MAX (UINT64_C(64) << 20)
+
+/* More than that of one section is not read into memory. */
+#define SECTION_LEN_MAX (UINT64_C(1) << 30)
 
 /* Unpacked is so many times as long as packed at most, and some; what compilers write is under 20. */
 #define UNPACKED_FACTOR 64
 #define UNPACKED_MIN    (UINT64_C(1) << 20)
 
 /*
- * Returns 0, or -ENOEXEC with a text: one of those is longer. Ask before anything else is asked about @elf,
- * a file of @size bytes.
+ * Returns 0, or -ENOEXEC with a text: those are longer, or all tables together take more than 2 GiB, or a quarter of this machine's
+ * memory. Ask before anything else is asked about @elf, a file of @size bytes.
  */
 int elf_check_small(Elf *elf, uint64_t size, const char *path, struct ubp_err *err);
 

@@ -368,6 +368,9 @@ const char *file_error(int rc)
 	case -EFBIG:
 		return "it is larger than 256 MiB, on a file system that others serve: "
 		       "such files are read into memory";
+	case -EDQUOT:
+		return "it is on a file system that others serve, and such files are read into "
+		       "memory: 1024 MiB of them are open";
 	case -ENOTSUP:
 		return "a folder on a file system that others serve";
 	default:

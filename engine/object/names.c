@@ -9,9 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/cancel.h"
 #include "engine/object/demangle.h"
 #include "engine/object/object_priv.h"
 #include "engine/object/symtab.h"
+
+/* All that is demangled of a table: more than the names of sound files become. */
+#define TEXT_MIN    (UINT64_C(64) << 20)
+#define TEXT_MAX    (UINT64_C(1) << 30)
+#define TEXT_FACTOR 4
 
 static bool is_word(char c)
 {
@@ -86,12 +92,18 @@ static char *without_templates(const char *brief)
 	return bare;
 }
 
-static void demangle_one(const struct sym *sym, struct name *name)
+static uint64_t len_of(const char *text)
+{
+	return text ? strlen(text) : 0;
+}
+
+/* Returns how many bytes that takes. */
+static uint64_t demangle_one(const struct sym *sym, struct name *name)
 {
 	if (sym->kind != SYM_FUNCTION && sym->kind != SYM_LABEL)
-		return;
+		return 0;
 	if (strnlen(sym->name, SYM_NAME_MAX + 1) > SYM_NAME_MAX)
-		return;
+		return 0;
 	name->full = demangle(sym->name);
 	name->brief = name->full ? demangle_short(sym->name) : NULL;
 	if (name->full && !name->brief) {
@@ -99,6 +111,28 @@ static void demangle_one(const struct sym *sym, struct name *name)
 		name->full = NULL;
 	}
 	name->bare = name->brief ? without_templates(name->brief) : NULL;
+	return len_of(name->full) + len_of(name->brief) + len_of(name->bare);
+}
+
+uint64_t names_text_max(const struct symtab *symtab)
+{
+	uint64_t max = TEXT_MIN + TEXT_FACTOR * symtab->names_len;
+
+	return max < TEXT_MAX ? max : TEXT_MAX;
+}
+
+/* False: it was cancelled. */
+static bool demangle_all(const struct symtab *symtab, struct names *names)
+{
+	uint64_t len = 0, max = names_text_max(symtab);
+
+	for (size_t i = 0; i < names->n && !names->is_cut; i++) {
+		if (cancel_in_loop(i))
+			return false;
+		len += demangle_one(&symtab->syms[i], &names->of[i]);
+		names->is_cut = len > max;
+	}
+	return true;
 }
 
 const struct names *names_get(struct object *object)
@@ -116,8 +150,10 @@ const struct names *names_get(struct object *object)
 		return NULL;
 	}
 	names->n = symtab->n_syms;
-	for (size_t i = 0; i < names->n; i++)
-		demangle_one(&symtab->syms[i], &names->of[i]);
+	if (!demangle_all(symtab, names)) {
+		names_free(names);
+		return NULL;
+	}
 	symtab->names = names;
 	return names;
 }

@@ -8,9 +8,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct object;
 struct sym;
+struct symtab;
 
 /* Of one symbol. All NULL: its name is not mangled. */
 struct name {
@@ -23,10 +25,13 @@ struct name {
 struct names {
 	struct name *of;
 	size_t n;
+	bool is_cut; /* they would take too much memory: the rest is not demangled */
 };
 
-/* Of all functions of the table that @object has now. NULL: memory is short, or no table. */
+/* Of all functions of the table that @object has now. NULL: memory is short, it was cancelled, or no table. */
 const struct names *names_get(struct object *object);
+/* So many bytes at most: some times what the names take as they are. */
+uint64_t names_text_max(const struct symtab *symtab);
 void names_free(struct names *names);
 
 /*

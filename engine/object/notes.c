@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "engine/object/elf_size.h"
 #include "engine/object/object_priv.h"
 
 #define NOTE_TYPE 3 /* of the only form there is */

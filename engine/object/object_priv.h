@@ -67,9 +67,6 @@ void object_free_debug(struct object *object);
 Elf_Scn *object_section_of_type(const struct object *object, uint32_t type,
 				GElf_Shdr *ret_header);
 
-/* More than that of one section is not read into memory. */
-#define SECTION_LEN_MAX (UINT64_C(1) << 30)
-
 /*
  * The contents of @section, @raw: in the file's byte order. Owned by the Elf. NULL:
  * none, it can't be read, or it is longer than SECTION_LEN_MAX.

@@ -3,6 +3,7 @@
 
 #include "engine/object/opener.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -29,6 +30,8 @@
 #define LIMIT_LATER_MS 50   /* for a while after somebody kept us waiting */
 #define WARY_MS        60000
 #define COPY_MAX       (256LL << 20)
+#define COPIES_MAX     (1LL << 30) /* of all copies that are open */
+#define COPY_NAME      "ubp-copy"
 
 struct question {
 	pid_t pid;
@@ -38,6 +41,7 @@ struct question {
 
 struct answer {
 	int rc;
+	bool is_copy;
 	struct stat st;
 };
 
@@ -82,7 +86,7 @@ static int copy_of(int fd, const struct stat *st)
 
 	if (st->st_size > COPY_MAX)
 		return -EFBIG;
-	copy = memfd_create("ubp-copy", MFD_CLOEXEC);
+	copy = memfd_create(COPY_NAME, MFD_CLOEXEC);
 	if (copy < 0)
 		return -errno;
 	rc = copy_bytes(fd, copy, st->st_size);
@@ -120,9 +124,11 @@ static void answer_all(opener_find find, int socket)
 		int fd = find(question.path, question.want, &answer.st);
 
 		answer.rc = fd;
-		if (fd > 0 && !is_local(question.pid, fd))
+		if (fd > 0 && !is_local(question.pid, fd)) {
 			answer.rc = question.want == OPENER_DIR ? -ENOTSUP
 								: copy_of(fd, &answer.st);
+			answer.is_copy = true;
+		}
 		(void)descriptors_send(0, &answer, sizeof(answer),
 				       answer.rc > 0 ? answer.rc : -1, 0);
 		if (answer.rc > 0 && answer.rc != fd)
@@ -143,6 +149,30 @@ static int64_t now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
+/*
+ * Bytes of the copies that this process has open. Whoever has one closes it as any other file, so descriptors
+ * alone know.
+ */
+static int64_t copies_len(void)
+{
+	static const char name[] = "/memfd:" COPY_NAME " ";
+	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *entry;
+	char link[sizeof(name)];
+	int64_t len = 0;
+	struct stat st;
+
+	while (dir && (entry = readdir(dir)))
+		if (readlinkat(dirfd(dir), entry->d_name, link, sizeof(link)) ==
+			    (ssize_t)sizeof(link) &&
+		    memcmp(link, name, sizeof(name) - 1) == 0 &&
+		    fstatat(dirfd(dir), entry->d_name, &st, 0) == 0)
+			len += st.st_size;
+	if (dir)
+		(void)closedir(dir);
+	return len;
+}
+
 static bool take_answer(int socket, struct answer *answer)
 {
 	int fd;
@@ -153,7 +183,13 @@ static bool take_answer(int socket, struct answer *answer)
 		return true;
 	/* The number that the child has it by is its own. */
 	answer->rc = fd;
-	return fd >= 0;
+	if (fd < 0)
+		return false;
+	if (answer->is_copy && copies_len() > COPIES_MAX) {
+		(void)close(fd);
+		answer->rc = -EDQUOT;
+	}
+	return true;
 }
 
 /* Its answer is there in time, however often signals break the wait off. */

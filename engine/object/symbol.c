@@ -208,6 +208,7 @@ static void offer_names(struct object *object, const struct symtab *symtab,
 static int fail_unknown(struct object *object, const struct symtab *symtab,
 			const struct wanted *wanted, struct ubp_err *err)
 {
+	const struct names *names;
 	struct nearest nearest;
 	char near_text[NEAREST_TEXT_MAX], sought[384];
 
@@ -217,6 +218,14 @@ static int fail_unknown(struct object *object, const struct symtab *symtab,
 				"no function '%.*s' in %.128s: it has no function symbols "
 				"(stripped), and %s; or give an OFFSET",
 				(int)wanted->len, wanted->name, object->path, sought);
+	names = names_get(object);
+	if (names && names->is_cut)
+		return ubp_fail(
+			err, ENOENT,
+			"no function '%.*s' in %.128s, of which not all names were read: "
+			"demangled they take more than %u MiB",
+			(int)wanted->len, wanted->name, object->path,
+			(unsigned)(names_text_max(symtab) >> 20));
 	nearest_init(&nearest, wanted->name, wanted->len, NEAR_EDITS);
 	offer_names(object, symtab, &nearest);
 	nearest_text(&nearest, near_text, sizeof(near_text));

@@ -19,6 +19,14 @@
 /* The largest programs there are have a few millions. */
 #define SYMS_MAX (16u << 20)
 
+/*
+ * Symbols may share their names, or parts of them, so a few megabytes may have names of gigabytes: sound
+ * files say each about once.
+ */
+#define NAMES_LEN_MAX (UINT64_C(1) << 30)
+#define NAMES_LEN_MIN (UINT64_C(64) << 20)
+#define NAMES_FACTOR  16
+
 /* A symbol table section, opened. */
 struct source {
 	const char *what; /* ".symtab" */
@@ -28,6 +36,7 @@ struct source {
 	const char *file; /* of the local symbols that are being read; or NULL */
 	Elf_Data *data;
 	struct string_table strings;
+	uint64_t names_max; /* bytes of names that are made of them */
 	struct versions *versions;
 	size_t n;
 };
@@ -131,6 +140,11 @@ static int add_symbol(const struct object *object, struct symtab *symtab, struct
 				source->strings.len);
 	if (sym->name[0] == '\0' || is_mark(sym->name))
 		return 0;
+	symtab->names_len += strnlen(sym->name, SYM_NAME_MAX);
+	if (symtab->names_len > source->names_max)
+		return ubp_fail(err, ENOEXEC,
+				"%s: the names of its symbols take more than %llu MiB",
+				source->path, (unsigned long long)(source->names_max >> 20));
 	raw.st_value += (uint64_t)source->bias;
 	sym->elf_vaddr = raw.st_value;
 	sym->size = raw.st_size;
@@ -171,6 +185,9 @@ static int open_source(const struct object *object, const struct debug_file *fil
 				source->what, elf_errmsg(-1));
 	source->n = source->data->d_size / gelf_fsize(source->elf, ELF_T_SYM, 1, EV_CURRENT);
 	rc = section_strings(source->elf, source->path, header.sh_link, &source->strings, err);
+	source->names_max = NAMES_LEN_MIN + NAMES_FACTOR * source->strings.len;
+	if (source->names_max > NAMES_LEN_MAX)
+		source->names_max = NAMES_LEN_MAX;
 	if (rc == 0 && type == SHT_DYNSYM)
 		rc = versions_read(object, &source->versions, err);
 	return rc;
@@ -257,6 +274,7 @@ static int add_source(const struct object *object, struct symtab *symtab, struct
 		free(symtab->owned[--symtab->n_owned]);
 	symtab->n_syms = old.n_syms;
 	symtab->n_functions = old.n_functions;
+	symtab->names_len = old.names_len;
 	return rc;
 }
 

@@ -52,6 +52,7 @@ struct symtab {
 	size_t n_syms;
 	size_t n_own;       /* of these, in the object itself: the first ones */
 	size_t n_functions; /* SYM_FUNCTION among them */
+	uint64_t names_len; /* of all of them together */
 	bool has_symtab; /* there is a .symtab, here or elsewhere: static functions are known */
 	bool is_whole;   /* there is nothing to be had beside it */
 	uint32_t *buckets;

@@ -7,7 +7,6 @@ them is bounded and told, and names of another root are never looked up in ours.
 import ctypes
 import os
 import re
-import resource
 import shutil
 import signal
 import struct
@@ -18,51 +17,8 @@ import zlib
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["UBP_SRC"], "tests", "integ", "lib"))
 import tracer  # noqa: E402
-
-UPROBE, FIXTURES = os.environ["UPROBE"], os.environ["FIXTURES"]
-MIB = 1 << 20
-ENV = {key: value for key, value in os.environ.items() if key != "DEBUGINFOD_URLS"}
-
-
-missing = set()
-
-
-def fail(text):
-    sys.exit(f"FAIL: {text}")
-
-
-def has(what):
-    """A tool, or a file, that a part of this needs: without it that part is left out, and the end tells."""
-    if shutil.which(what) or os.path.exists(what):
-        return True
-    missing.add(what)
-    return False
-
-
-def tool(*args):
-    """Of binutils."""
-    subprocess.run(args, check=True)
-
-
-def uprobe(*args, status=1, memory=300 * MIB, limit=60):
-    """Runs, with that much address space beside what it has itself, and ends in time. Its output."""
-    def bound():
-        resource.setrlimit(resource.RLIMIT_AS, (2048 * MIB + memory, 2048 * MIB + memory))
-    p = subprocess.run((UPROBE,) + args, capture_output=True, text=True, timeout=limit, check=False, env=ENV,
-                       preexec_fn=bound)
-    if p.returncode != status:
-        fail(f"{args}: status {p.returncode}: {p.stderr}")
-    return p.stdout + p.stderr
-
-
-def sparse(path, size, begin=b""):
-    """A file that costs nothing."""
-    with open(path, "wb") as file:
-        file.write(begin)
-        try:
-            file.truncate(size)
-        except OSError:
-            file.truncate(15 << 40)  # ext4 with 4 KiB
+from hostile import (ENV, FIXTURES, MIB, UPROBE, fail, has, interrupted, put, sections, sparse, tell_missing,  # noqa: E402
+                     ticks, tool, uprobe)
 
 
 def with_link(path, name, crc=1234):
@@ -92,28 +48,6 @@ def debuglink():
             fail(f"a debuglink to what is no file: {text}")
         if os.path.isdir("link.d/huge.debug"):
             break
-
-
-def sections(path):
-    """name -> (place of its header, offset, size)"""
-    with open(path, "rb") as file:
-        data = file.read()
-    shoff, = struct.unpack_from("<Q", data, 40)
-    n, names = struct.unpack_from("<HH", data, 60)
-    all_names = struct.unpack_from("<Q", data, shoff + 64 * names + 24)[0]
-    found = {}
-    for i in range(n):
-        at = shoff + 64 * i
-        start = all_names + struct.unpack_from("<I", data, at)[0]
-        found[data[start:data.index(b"\0", start)].decode()] = at, *struct.unpack_from("<QQ", data, at + 24)
-    return found
-
-
-def put(path, at, *words):
-    """64-bit words."""
-    with open(path, "r+b") as file:
-        file.seek(at)
-        file.write(struct.pack(f"<{len(words)}Q", *words))
 
 
 def with_debug_info(path, packed, size):
@@ -388,23 +322,6 @@ def frames_of_variables():
         fail(f"900 MB of call frame information: {text}")
 
 
-def ticks(pid):
-    """Of the processor, that it has had."""
-    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-        return sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
-
-
-def interrupted(*args):
-    """INT and TERM end it at once, in the middle of a long call of libdw's, too."""
-    for number in signal.SIGINT, signal.SIGTERM:
-        with subprocess.Popen((UPROBE,) + args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=ENV) as p:
-            while ticks(p.pid) < 20 and p.poll() is None:  # it is at it
-                pass
-            p.send_signal(number)
-            if p.wait(30) != -number:
-                fail(f"{args}: {number} is not obeyed: {p.returncode} {p.stderr.read()}")
-
-
 def reads(process, path, more):
     """Until it has the file open, and has had the processor for so many ticks more."""
     is_open, until = False, 0
@@ -652,9 +569,7 @@ def main():
         perf_map()
         silent_names()
     other_root()
-    if missing:
-        print("the rest needs", *sorted(missing))
-        sys.exit(77)
+    tell_missing()
 
 
 main()
