@@ -50,11 +50,13 @@ def start(killat, target, function, k):
     return p
 
 
-def ended(p, killed, what):
+def ended(p, killat, k, what):
+    """Returns its events and how many stops there were; the last may come when the target has ended."""
     out, err = (text.decode(errors="replace") for text in p.communicate(timeout=WAIT))
-    if p.returncode != (-9 if killed else 0):
-        sys.exit(f"{what}: it ended with {p.returncode}: {err}")
-    return out.count(" r: ")
+    stops = killat.counts()[KillAt.HIT]
+    if p.returncode != (-9 if 0 < k <= stops else 0):
+        sys.exit(f"{what}: it ended with {p.returncode} after {stops} stops: {err}")
+    return out.count(" r: "), stops
 
 
 def attempt(killat, k):
@@ -62,8 +64,7 @@ def attempt(killat, k):
     target, what = Target(), f"killed before it let go of stop {k}"
     p = start(killat, target, "down", k)
     wrong = target.end(what)
-    stops = killat.counts()[KillAt.HIT]
-    events = ended(p, 0 < k <= stops, what)
+    events, stops = ended(p, killat, k, what)
     if not k and events != ROUNDS * (DEPTH + 1):
         sys.exit(f"{events} events, not {ROUNDS * (DEPTH + 1)}")
     return stops, wrong
@@ -74,12 +75,12 @@ def attempt_again(killat, k):
     target, what = Target("lines"), f"with the rest of another, killed before it let go of stop {k}"
     p = start(killat, target, "down", DEPTH + 2)
     target.round()
-    ended(p, True, what)
+    _, stops = ended(p, killat, DEPTH + 2, what)
+    if stops < DEPTH + 2:
+        sys.exit(f"{what}: only {stops} stops")
     p = start(killat, target, "many_returns", k)
     wrong = target.end(what)
-    stops = killat.counts()[KillAt.HIT]
-    ended(p, 0 < k <= stops, what)
-    return stops, wrong
+    return ended(p, killat, k, what)[1], wrong
 
 
 def main():
