@@ -32,10 +32,11 @@
 #ifndef UBP_ARCH_GUARD_H
 #define UBP_ARCH_GUARD_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define UBP_GUARD_MAGIC   0x44524155472d4255ULL /* "UB-GUARD" in memory, little-endian */
-#define UBP_GUARD_VERSION 7
+#define UBP_GUARD_VERSION 8
 
 #define UBP_AREA_TRAMPOLINE 0x100
 #define UBP_AREA_STUB       0x140
@@ -136,7 +137,15 @@ struct guard_semaphore {
 	uint16_t changing; /* 1: it is */
 };
 
-#define UBP_GUARD_SEMAPHORES 240
+/* A process in this memory beside the first one, with an action of SIGTRAP of its own: as guard_data begins. */
+struct guard_sharer {
+	uint64_t chain_at;
+	uint64_t chain[2][4];
+	uint64_t owner; /* 0: nobody */
+};
+
+#define UBP_GUARD_SEMAPHORES 192
+#define UBP_GUARD_SHARERS    9
 #define UBP_GUARD_DATA_LEN   4096ULL
 
 /* What the program, in the guard's own code, may write. */
@@ -158,6 +167,9 @@ struct guard_data {
 	uint64_t name;         /* "ubp": of memory files */
 	uint64_t n_semaphores;
 	struct guard_semaphore semaphores[UBP_GUARD_SEMAPHORES];
+	uint64_t n_sharers; /* 0: nobody needs to look for itself among them */
+	struct guard_sharer sharers[UBP_GUARD_SHARERS];
+	uint64_t fill[5];
 	/* Signals, bit N - 1 for signal N, whose handlers the program wants to run with SIGTRAP blocked.
 	 * They do not: their actions were set without it. */
 	uint64_t masked;
@@ -171,6 +183,11 @@ struct guard_data {
 };
 
 _Static_assert(sizeof(struct guard_data) <= UBP_GUARD_DATA_LEN, "one page");
+_Static_assert(offsetof(struct guard_data, n_sharers) == 3224 &&
+		       offsetof(struct guard_data, masked) == 3992,
+	       "as guard.inc has it");
+_Static_assert(offsetof(struct guard_data, owner) == offsetof(struct guard_sharer, owner),
+	       "what begins alike");
 
 static inline uint64_t guard_hash(uint64_t vaddr)
 {

@@ -64,9 +64,9 @@ const uint16_t *i386_sigframe_of(const uint8_t *code, size_t len);
 extern const uint8_t i386_stub[I386_STUB_LEN];
 
 /* The guard's code: see guard.S. */
-#define I386_GUARD_LEN           0x786
+#define I386_GUARD_LEN           0x7c1
 #define I386_GUARD_HANDLER       0
-#define I386_GUARD_RESTORER      0x460
+#define I386_GUARD_RESTORER      0x490
 #define I386_SIGACTION_CALL_LEN  5
 #define I386_SIGACTION_PATCH_LEN 5
 #define I386_N_SIGACTION_CALLS   2

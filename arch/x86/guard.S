@@ -23,7 +23,7 @@
  * emulate: rt_sigaction() of the program, reached by jumps from a slot:
  *   rdi, rsi, rdx, r10   the arguments        rcx   where to go on
  *   only rax, rcx, r11 and the flags may change, as by a system call
- *   rbx             struct guard_data
+ *   rbx             struct guard_data, or the struct guard_sharer of this process
  *   r8              a pointer of the program's, or the process's id
  *   r9              offset in a structure, or tries left
  */
@@ -418,6 +418,7 @@ chain:
 	mov	HEAD_DATA(%r9), %rcx
 	test	%rcx, %rcx
 	jz	default
+	call	own_chain
 1:	mov	DATA_CHAIN_AT(%rcx), %r8d
 	mov	%r8d, %r10d
 	and	$1, %r10d
@@ -475,6 +476,28 @@ chain:
 	mov	UC_R11(%rdx), %r11
 	xor	%eax, %eax
 	jmp	*-8(%rsp)
+
+/*
+ * rcx: from struct guard_data to what begins as that does, with the action of this very process. Uses
+ * rax, r8, r11.
+ */
+own_chain:
+	cmpq	$0, DATA_N_SHARERS(%rcx)
+	je	3f
+	mov	%rcx, %r8
+	mov	$NR_GETPID, %eax
+	syscall
+	mov	%r8, %rcx
+	mov	$SHARERS, %r11d
+	lea	DATA_SHARERS(%rcx), %r8
+1:	cmp	%rax, DATA_OWNER(%r8)
+	je	2f
+	add	$SHARER_LEN, %r8
+	sub	$1, %r11d
+	jnz	1b
+	ret
+2:	mov	%r8, %rcx
+3:	ret
 
 ignore:
 	cmpl	$0, SI_CODE(%rsi)
@@ -592,6 +615,9 @@ emulate:
 	jne	real
 	cmp	$SIGTRAP, %edi
 	jne	other
+	mov	%rbx, %rcx
+	call	own_chain
+	mov	%rcx, %rbx
 	test	%rsi, %rsi
 	jz	get
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/ptrace.h>
 
+#include "engine/base/again.h"
 #include "engine/trace/tracer.h"
 
 /* Return 0 or -errno. */
@@ -26,7 +27,7 @@ static inline int read_word(const struct tracee *t, uint64_t vaddr, uint64_t *re
 			       : -EIO;
 	}
 	errno = 0;
-	word = ptrace(PTRACE_PEEKDATA, t->tid, vaddr, 0);
+	word = again_ptrace(PTRACE_PEEKDATA, t->tid, vaddr, 0);
 	if (word == -1 && errno)
 		return -errno;
 	*ret_word = (uint64_t)word;
@@ -44,7 +45,7 @@ static inline int write_word(const struct tracee *t, uint64_t vaddr, uint64_t wo
 		return mem_write(&space->mem, t->tid, vaddr, &half, sizeof(half));
 	if (!mem_is_sure(&space->mem, t->tid))
 		return mem_write(&space->mem, t->tid, vaddr, &word, sizeof(word));
-	return ptrace(PTRACE_POKEDATA, t->tid, vaddr, word) < 0 ? -errno : 0;
+	return again_ptrace(PTRACE_POKEDATA, t->tid, vaddr, word) < 0 ? -errno : 0;
 }
 
 #endif

@@ -26,6 +26,7 @@
 #include "engine/event/clock.h"
 #include "engine/object/maps.h"
 #include "engine/plant/action.h"
+#include "engine/plant/chain.h"
 #include "engine/plant/jump.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/remote.h"
@@ -116,14 +117,32 @@ static int keep_chain(const struct space *space, pid_t pid, const struct action 
 	return mem_write(&space->mem, pid, ps->data, &data, offsetof(struct guard_data, gate));
 }
 
-/* What the program set between the look at its action and the guard's being there. */
-static int correct_chain(const struct space *space, pid_t pid, const struct action *first,
-			 const struct action *now)
+/* What the process has set itself: the first one of its memory, or another. @now, that it has, may be the guard. */
+static int keep_action(const struct process *p, bool is_first, const struct action *now,
+		       struct ubp_err *err)
 {
-	if (action_handler(now, space) == own_handler(space) ||
-	    memcmp(first, now, sizeof(*now)) == 0)
-		return 0;
-	return keep_chain(space, pid, now);
+	bool is_guard = action_handler(now, p->space) == own_handler(p->space);
+	struct action first = { { 0 } };
+	int rc;
+
+	if (is_first)
+		rc = keep_chain(p->space, p->pid, now);
+	else if (is_guard && chain_is_kept(p))
+		rc = 0;
+	else
+		rc = chain_keep(p, is_guard ? NULL : now);
+	/* What it would be given back is its own all the same. */
+	if (rc == -ENOSPC && (is_guard || (mem_peek(&p->space->mem, chain_vaddr(p), &first,
+						    sizeof(first)) == sizeof(first) &&
+					   memcmp(&first, now, sizeof(first)) == 0)))
+		rc = 0;
+	if (rc == -ENOSPC)
+		return ubp_fail(
+			err, ENOSPC,
+			"process %d shares its memory with too many others that have an "
+			"action of SIGTRAP each",
+			(int)p->pid);
+	return rc < 0 ? ubp_fail(err, -rc, "cannot write to process %d", (int)p->pid) : 0;
 }
 
 int guard_install(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
@@ -134,7 +153,7 @@ int guard_install(struct tracer *tracer, struct tracee *t, const struct ubp_regs
 	struct plant_space *ps = space->plant;
 	struct remote remote;
 	struct action first = { 0 }, old = { 0 };
-	bool has_chain = guard_is_shared(p);
+	bool is_first = !guard_is_shared(p);
 	int rc;
 
 	if (p->is_guarded)
@@ -143,12 +162,14 @@ int guard_install(struct tracer *tracer, struct tracee *t, const struct ubp_regs
 	if (rc < 0)
 		return rc;
 	rc = action_swap(&remote, SIGTRAP, 0, &first, err);
-	if (rc == 0 && !has_chain && keep_chain(space, p->pid, &first) < 0)
-		rc = ubp_fail(err, EFAULT, "cannot write to process %d", (int)p->pid);
+	if (rc == 0)
+		rc = keep_action(p, is_first, &first, err);
 	if (rc == 0)
 		rc = action_swap(&remote, SIGTRAP, own_action(ps), &old, err);
-	if (rc == 0 && !has_chain && correct_chain(space, p->pid, &first, &old) < 0)
-		rc = ubp_fail(err, EFAULT, "cannot write to process %d", (int)p->pid);
+	/* What the program set between the look at its action and the guard's being there. */
+	if (rc == 0 && action_handler(&old, space) != own_handler(space) &&
+	    memcmp(&first, &old, sizeof(old)) != 0)
+		rc = keep_action(p, is_first, &old, err);
 	if (rc == 0)
 		rc = action_open_masks(&remote, err);
 	if (rc == 0)
@@ -160,18 +181,6 @@ int guard_install(struct tracer *tracer, struct tracee *t, const struct ubp_regs
 static bool is_ours(const struct action *a, const struct space *space)
 {
 	return action_handler(a, space) == own_handler(space);
-}
-
-/* Where in the target the action stands that the program has set. */
-static uint64_t chain_vaddr(const struct space *space)
-{
-	const struct plant_space *ps = space->plant;
-	uint64_t which = 0;
-
-	(void)mem_peek(&space->mem, ps->data + offsetof(struct guard_data, chain_at), &which,
-		       sizeof(which));
-	return ps->data + offsetof(struct guard_data, chain) +
-	       (which & 1) * sizeof(struct action);
 }
 
 int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
@@ -192,7 +201,7 @@ int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_re
 	rc = remote_begin(&remote, tracer, t, at, ps->stub, err);
 	if (rc < 0)
 		return rc;
-	chain = chain_vaddr(space);
+	chain = chain_vaddr(p);
 	rc = action_swap(&remote, SIGTRAP, 0, &now, err);
 	/* One that the program set behind our back is its own; the default may be
 	 * that of the kernel, which took the guard away. */
@@ -202,9 +211,11 @@ int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_re
 		/* From now on the program's calls go to the kernel again. */
 		(void)put_word(space, p->pid, ps->data + offsetof(struct guard_data, retired),
 			       1);
-		if (rc == 0 && chain_vaddr(space) != chain)
-			rc = action_swap(&remote, SIGTRAP, chain_vaddr(space), &now, err);
+		if (rc == 0 && chain_vaddr(p) != chain)
+			rc = action_swap(&remote, SIGTRAP, chain_vaddr(p), &now, err);
 	}
+	if (rc == 0)
+		chain_drop(p);
 	if (rc == 0)
 		rc = action_close_masks(&remote, err);
 	if (rc == 0)
@@ -247,13 +258,13 @@ int guard_provide_returns(struct tracer *tracer, struct tracee *t, const struct 
 	return 0;
 }
 
-void guard_copied(const struct space *child, pid_t pid)
+void guard_copied(const struct space *child, const struct process *p)
 {
 	const struct plant_space *ps = child->plant;
+	pid_t mother = p->born_of ? task_tgid(p->born_of) : 0;
 
 	if (ps && ps->data)
-		(void)put_word(child, 0, ps->data + offsetof(struct guard_data, owner),
-			       (uint64_t)task_own_pid(pid));
+		chain_copied(child, mother, p);
 }
 
 /*
@@ -331,18 +342,18 @@ int guard_close_mask(struct tracee *t)
 }
 
 /* Has the program not said what is to become of SIGTRAP? */
-static bool is_default(const struct space *space)
+static bool is_default(const struct process *p)
 {
 	struct action chain;
 
-	return mem_peek(&space->mem, chain_vaddr(space), &chain, sizeof(chain)) ==
+	return mem_peek(&p->space->mem, chain_vaddr(p), &chain, sizeof(chain)) ==
 		       sizeof(chain) &&
-	       action_handler(&chain, space) == (uint64_t)(uintptr_t)SIG_DFL;
+	       action_handler(&chain, p->space) == (uint64_t)(uintptr_t)SIG_DFL;
 }
 
 bool guard_ends_by_trap(const struct process *p)
 {
-	return p->is_guarded ? is_default(p->space) : !task_catches(p->pid, SIGTRAP);
+	return p->is_guarded ? is_default(p) : !task_catches(p->pid, SIGTRAP);
 }
 
 bool guard_is_lost(struct tracee *t)
@@ -362,7 +373,7 @@ bool guard_is_lost(struct tracee *t)
 	}
 	/* Put back, it would have to do away with itself once more, as often as somebody hits
 	 * something, before the program's signal arrives. */
-	if (p->ends_by_trap && is_default(p->space))
+	if (p->ends_by_trap && is_default(p))
 		return false;
 	p->loses_guard = true;
 	t->good_mask = UINT64_MAX;
@@ -413,7 +424,7 @@ static bool will_end(const struct tracee *t, bool at_site)
 	siginfo_t si;
 
 	return again_ptrace(PTRACE_GETSIGINFO, t->tid, 0, &si) == 0 &&
-	       (!at_site || si.si_code <= 0) && is_default(t->process->space) &&
+	       (!at_site || si.si_code <= 0) && is_default(t->process) &&
 	       /* What the guard lets pass (arch/NAME/guard.S), behind a step that was left ... */
 	       si.si_code != TRAP_TRACE &&
 	       /* ... and for the first of a pid namespace. */

@@ -455,7 +455,7 @@ int plant_copy(const struct space *parent, struct space *child, struct tracee *f
 	if (copy_semaphores(from, to) < 0 || copy_areas(from, to) < 0)
 		return -ENOMEM;
 	to->is_copy = true;
-	guard_copied(child, first->process->pid);
+	guard_copied(child, first->process);
 	return returns_copy(from, to, first);
 }
 

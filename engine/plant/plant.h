@@ -454,8 +454,8 @@ int guard_install(struct tracer *tracer, struct tracee *t, const struct ubp_regs
 /* Room for hijacked return addresses. */
 int guard_provide_returns(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
 			  struct ubp_err *err);
-/* @child is a copy of @parent's memory: tell its guard whose it is. */
-void guard_copied(const struct space *child, pid_t pid);
+/* @child is a copy of @parent's memory: tell its guard that it is @p's. */
+void guard_copied(const struct space *child, const struct process *p);
 
 /* --- give_back.c --------------------------------------------------------------------- */
 

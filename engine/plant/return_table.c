@@ -59,13 +59,10 @@ int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid
 		return mem_write(&space->mem, tid, (uint64_t)(uintptr_t)to[0].iov_base, &entry,
 				 sizeof(entry));
 	/* In this order: whoever dies in between, no word is without its entry. */
-	if (mem_is_sure(&space->mem, tid)) {
-		if (process_vm_writev(tid, from, 2, to, 2, 0) ==
+	if (mem_is_sure(&space->mem, tid) &&
+	    process_vm_writev(tid, from, 2, to, 2, 0) ==
 		    (ssize_t)(sizeof(entry) + space->arch->addr_size))
-			return 0;
-		if (errno != EPERM && errno != ENOSYS)
-			return -EFAULT;
-	}
+		return 0;
 	rc = mem_write(&space->mem, tid, (uint64_t)(uintptr_t)to[0].iov_base, &entry,
 		       sizeof(entry));
 	return rc < 0 ? rc

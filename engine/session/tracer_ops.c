@@ -11,6 +11,7 @@
 
 #include "arch/host.h"
 #include "engine/hit/return.h"
+#include "engine/plant/chain.h"
 #include "engine/plant/jump.h"
 #include "engine/session/session.h"
 #include "engine/trace/follow.h"
@@ -204,6 +205,7 @@ static enum keep_verdict forked_sharing(struct ubp_session *s, struct tracee *fi
 	/* Signal actions are its own: born before the guard, it has none. */
 	p->is_guarded =
 		p->is_guarded && ps && ps->is_settled && task_catches(first->tid, SIGTRAP);
+	chain_born(p);
 	if (plant_guard(&s->tracer, first, &err) < 0 && err.code != ESRCH)
 		session_warn(s, "process %d: %s", (int)tid, err.text);
 	return KEEP_TRACING;
