@@ -147,7 +147,7 @@ int object_find_symbol(struct object *object, const char *name,
  * The elf_vaddr (or TLS offset) of any defined symbol, function or not, by its
  * exact name without version: _r_debug, _dl_debug_state. The default version
  * wins, a global symbol wins over local ones (of which the first is taken).
- * Returns 0, or -ENOENT (also when the symbol tables can't be read).
+ * Returns 0, -ENOENT, or why the symbol tables can't be read: -ENOEXEC, -ENOMEM, -EINTR.
  */
 int object_symbol_value(struct object *object, const char *name, uint64_t *ret_elf_vaddr);
 

@@ -348,10 +348,12 @@ int object_symbol_value(struct object *object, const char *name, uint64_t *ret_e
 	const struct sym *best = NULL;
 	const struct symtab *symtab;
 	struct ubp_err ignored;
+	int rc;
 
 	ubp_err_reset(&ignored);
-	if (symtab_get(object, &symtab, &ignored) < 0)
-		return -ENOENT;
+	rc = symtab_get(object, &symtab, &ignored);
+	if (rc < 0)
+		return rc;
 	for (const struct sym *sym = symtab_first(symtab, name, strlen(name)); sym;
 	     sym = symtab_next(symtab, sym))
 		if (sym->kind != SYM_IMPORT &&

@@ -59,6 +59,9 @@ static const struct {
 
 #define N_UNWINDERS (sizeof(unwinders) / sizeof(unwinders[0]))
 
+/* A file that could not be read is asked again so often: memory may have been short, or descriptors. */
+#define UNREAD_MAX 3
+
 /* What is known of one file; files are few and their answers never change. */
 struct hook_file {
 	uint64_t dev, ino;
@@ -66,46 +69,58 @@ struct hook_file {
 	uint64_t unwind[N_UNWINDERS]; /* file offsets of unwinders; 0: none */
 	struct object_exits exits[N_UNWINDERS];
 	bool hides_unwinder, wants_shadow_stack, is_go;
+	unsigned n_unread; /* so often it could not be read; 0 also when it was */
 	struct hook_file *next;
 };
 
-static uint64_t foffset_of(struct object *object, const char *name)
+/* *ret_foffset is 0: there is none. Returns 0, or why the file can't be read. */
+static int find_foffset(struct object *object, const char *name, uint64_t *ret_foffset)
 {
-	uint64_t elf_vaddr, foffset;
+	uint64_t elf_vaddr;
+	int rc = object_symbol_value(object, name, &elf_vaddr);
 
-	if (object_symbol_value(object, name, &elf_vaddr) < 0 ||
-	    object_vaddr_to_foffset(object, elf_vaddr, &foffset) < 0)
-		return 0;
-	return foffset;
+	if (rc < 0 || object_vaddr_to_foffset(object, elf_vaddr, ret_foffset) < 0)
+		*ret_foffset = 0;
+	return rc == -ENOENT ? 0 : rc;
 }
 
-static void ask_object(struct hook_file *f, struct object *object)
+/* Returns 0, or why not all of it could be read. */
+static int ask_object(struct hook_file *f, struct object *object)
 {
 	struct ubp_err ignored;
+	int rc = find_foffset(object, "_dl_debug_state", &f->loader);
 
-	f->loader = foffset_of(object, "_dl_debug_state");
 	f->hides_unwinder = object_hides_unwinder(object);
 	f->wants_shadow_stack = object_wants_shadow_stack(object);
 	f->is_go = object_is_go(object);
-	for (size_t i = 0; i < N_UNWINDERS; i++) {
-		f->unwind[i] = foffset_of(object, unwinders[i].name);
-		if (f->unwind[i] && unwinders[i].watches & WATCH_UNWIND)
-			(void)object_find_exits(object, f->unwind[i], &f->exits[i], &ignored);
+	for (size_t i = 0; i < N_UNWINDERS && rc == 0; i++) {
+		rc = find_foffset(object, unwinders[i].name, &f->unwind[i]);
+		if (f->unwind[i] && unwinders[i].watches & WATCH_UNWIND &&
+		    object_find_exits(object, f->unwind[i], &f->exits[i], &ignored) == -ENOMEM)
+			rc = -ENOMEM;
 	}
+	return rc;
+}
+
+/* What was found in it, not what it is. */
+static void clear_file(struct hook_file *f)
+{
+	for (size_t i = 0; i < N_UNWINDERS; i++)
+		free(f->exits[i].exits);
+	*f = (struct hook_file){
+		.dev = f->dev, .ino = f->ino, .n_unread = f->n_unread, .next = f->next
+	};
 }
 
 static void free_file(struct hook_file *f)
 {
-	for (size_t i = 0; i < N_UNWINDERS; i++)
-		free(f->exits[i].exits);
+	clear_file(f);
 	free(f);
 }
 
-/* NULL: there is no memory for it, or the session ends meanwhile. */
-static struct hook_file *ask_file(struct plant *plant, pid_t pid, const struct mapping *m)
+static struct hook_file *find_file(struct plant *plant, const struct mapping *m)
 {
 	struct hook_file *f = plant->hook_files;
-	struct object *object;
 
 	while (f && (f->ino != m->ino || f->dev != m->dev))
 		f = f->next;
@@ -116,17 +131,34 @@ static struct hook_file *ask_file(struct plant *plant, pid_t pid, const struct m
 		return NULL;
 	f->dev = m->dev;
 	f->ino = m->ino;
-	object = mapped_open(pid, m);
-	if (object)
-		ask_object(f, object);
-	object_free(object);
-	if (cancel_is_asked()) {
-		plant_note_unread(plant, m->path);
-		free_file(f);
-		return NULL;
-	}
+	f->n_unread = 1; /* nobody has tried */
 	f->next = plant->hook_files;
 	plant->hook_files = f;
+	return f;
+}
+
+/* NULL: there is no memory for it, or the session ends meanwhile. */
+static struct hook_file *ask_file(struct plant *plant, pid_t pid, const struct mapping *m)
+{
+	struct hook_file *f = find_file(plant, m);
+	struct object *object;
+	int rc = -ENOENT;
+
+	if (!f || !f->n_unread || f->n_unread > UNREAD_MAX)
+		return f;
+	object = mapped_open(pid, m);
+	if (object)
+		rc = ask_object(f, object);
+	object_free(object);
+	if (rc < 0)
+		clear_file(f);
+	if (cancel_is_asked()) {
+		plant_note_unread(plant, m->path);
+		return NULL;
+	}
+	if (rc == -ENOMEM)
+		return NULL;
+	f->n_unread = rc < 0 ? f->n_unread + 1 : 0;
 	return f;
 }
 

@@ -305,6 +305,7 @@ struct jump_batch *jump_collect(struct plant *plant, const struct space *space)
 {
 	struct plant_space *ps = space->plant;
 	struct jump_batch *batch;
+	int rc;
 
 	if (!ps)
 		return NULL;
@@ -312,14 +313,13 @@ struct jump_batch *jump_collect(struct plant *plant, const struct space *space)
 	if (!plant->rings || ps->closing || ps->jumps_failed || !ps->data || !ps->areas ||
 	    !ps->areas->keys || ps->unguarded || !space->arch->build_detour)
 		return NULL;
-	scan_look(plant, space, space->mem.pid);
-	batch = calloc(1, sizeof(*batch));
-	if (!batch || collect(ps, batch) < 0) {
+	if (!scan_look(plant, space, space->mem.pid))
 		jump_later(ps);
-		jump_batch_free(batch);
-		return NULL;
-	}
-	if (!batch->n) {
+	batch = calloc(1, sizeof(*batch));
+	rc = batch ? collect(ps, batch) : -ENOMEM;
+	if (rc < 0)
+		jump_later(ps);
+	if (rc < 0 || !batch->n) {
 		jump_batch_free(batch);
 		return NULL;
 	}

@@ -675,9 +675,9 @@ bool watch_is_unwinders(const struct site *site);
 /*
  * A site where an unwinder begins may become a jump to a detour that scans the stack itself, and
  * stops only if something of ours is on it (detour_plan.scans). Finds .scan of those that stand; @pid: a
- * thread of @space.
+ * thread of @space. False: of some a file could not be read, and may be later.
  */
-void scan_look(struct plant *plant, const struct space *space, pid_t pid);
+bool scan_look(struct plant *plant, const struct space *space, pid_t pid);
 /* May it become one, or is it? */
 bool scan_is_one(const struct site *site);
 /* @t, at @sp, has found its way to the tracer though nothing was there: it may need to know its

@@ -38,8 +38,12 @@ struct call_file {
 		enum site_watch watch;
 	} * calls;
 	size_t n;
+	unsigned n_unread; /* so often it could not be read; 0 also when it was */
 	struct call_file *next;
 };
+
+/* A file that could not be read is asked again so often: memory may have been short, or descriptors. */
+#define UNREAD_MAX 3
 
 /* What a file that wears us out could make us look through, and remember. */
 #define SEARCH_MAX (1ULL << 30)
@@ -157,9 +161,12 @@ static int search_tracing(struct call_file *f, const struct ubp_arch *arch,
 	return rc;
 }
 
-/* Look through one executable mapping. */
+/*
+ * Look through one executable mapping. *ret_is_read: the file is an object, so what was found is all that
+ * there is.
+ */
 static int search(struct call_file *f, const struct ubp_arch *arch, int fd, uint64_t from,
-		  uint64_t to)
+		  uint64_t to, bool *ret_is_read)
 {
 	static const enum site_watch calls[] = { WATCH_PTRACE, WATCH_PTRACER, WATCH_EXEC };
 	struct object *object = object_of(fd);
@@ -183,46 +190,63 @@ static int search(struct call_file *f, const struct ubp_arch *arch, int fd, uint
 			rc = search_tracing(f, arch, calls[i], buf, (size_t)got, from, object);
 		from += (uint64_t)got - n;
 	}
+	*ret_is_read = object;
 	object_free(object);
 	free(buf);
 	return rc;
 }
 
-static int ask_file(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
-		    const struct mapping *m, struct call_file **ret_file)
+/* NULL: there is no memory for it. */
+static struct call_file *find_file(struct plant *plant, const struct ubp_arch *arch,
+				   const struct mapping *m)
 {
 	struct call_file *f = plant->call_files;
-	int fd, rc = 0;
 
 	while (f && (f->ino != m->ino || f->dev != m->dev || f->arch != arch))
 		f = f->next;
-	*ret_file = f;
 	if (f)
+		return f;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return NULL;
+	f->arch = arch;
+	f->dev = m->dev;
+	f->ino = m->ino;
+	f->n_unread = 1; /* nobody has tried */
+	f->next = plant->call_files;
+	plant->call_files = f;
+	return f;
+}
+
+static int ask_file(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
+		    const struct mapping *m, struct call_file **ret_file)
+{
+	struct call_file *f = find_file(plant, arch, m);
+	bool is_read = false;
+	int fd, rc;
+
+	*ret_file = f;
+	if (!f)
+		return -ENOMEM;
+	if (!f->n_unread || f->n_unread > UNREAD_MAX)
 		return 0;
 	/* Not to be had now: the process may be in the middle of an exec. */
 	fd = open_mapped(pid, m);
 	if (fd < 0)
 		return 0;
-	f = calloc(1, sizeof(*f));
-	if (!f) {
-		close(fd);
-		return -ENOMEM;
-	}
-	f->arch = arch;
-	f->dev = m->dev;
-	f->ino = m->ino;
-	rc = search(f, arch, fd, m->foffset, m->foffset + (m->end - m->start));
+	/* What was found before is found again. */
+	f->n = 0;
+	rc = search(f, arch, fd, m->foffset, m->foffset + (m->end - m->start), &is_read);
 	close(fd);
 	if (cancel_is_asked()) {
 		plant_note_unread(plant, m->path);
-		free(f->calls);
-		free(f);
+		f->n = 0;
 		return -EINTR;
 	}
-	f->next = plant->call_files;
-	plant->call_files = f;
-	*ret_file = f;
-	return rc;
+	if (rc < 0)
+		return rc;
+	f->n_unread = is_read ? 0 : f->n_unread + 1;
+	return 0;
 }
 
 int sigaction_each(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
