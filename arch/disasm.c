@@ -5,13 +5,15 @@
 
 #include <stdio.h>
 
+#include "arch/capstone.h"
+
 static bool is_open(struct disasm *disasm)
 {
 	csh handle;
 
 	if (disasm->handle)
 		return true;
-	if (cs_open(disasm->arch, disasm->mode, &handle) != CS_ERR_OK)
+	if (capstone_open(disasm->arch, disasm->mode, &handle) != CS_ERR_OK)
 		return false;
 	disasm->insn = cs_malloc(handle);
 	if (!disasm->insn) {

@@ -7,9 +7,9 @@
  * does not tell reliably. Where the two disagree, the instruction is refused.
  */
 
+#include "arch/capstone.h"
 #include "arch/x86/x86.h"
 
-#include <capstone/capstone.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -261,7 +261,8 @@ static int open_handle(unsigned bits, bool detail, csh *ret_handle, cs_insn **re
 {
 	csh handle;
 
-	if (cs_open(CS_ARCH_X86, bits == 64 ? CS_MODE_64 : CS_MODE_32, &handle) != CS_ERR_OK)
+	if (capstone_open(CS_ARCH_X86, bits == 64 ? CS_MODE_64 : CS_MODE_32, &handle) !=
+	    CS_ERR_OK)
 		return -ENOMEM;
 	cs_option(handle, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
 	cs_option(handle, CS_OPT_DETAIL, detail ? CS_OPT_ON : CS_OPT_OFF);

@@ -134,9 +134,13 @@ int define_check_arch(const struct ubp_session *s, const struct session_file *fi
  */
 static bool keeps_return_address(const char *symbol)
 {
-	static const char *const names[] = { "setjmp",       "_setjmp",     "__setjmp",
-					     "sigsetjmp",    "__sigsetjmp", "getcontext",
-					     "__getcontext", "swapcontext", "__swapcontext" };
+	static const char *const names[] = { "setjmp", "_setjmp", "__setjmp", "sigsetjmp",
+					     "__sigsetjmp", "getcontext", "__getcontext",
+					     "swapcontext", "__swapcontext",
+					     /* of libunwind, and of LLVM's */
+					     "_Ux86_64_getcontext", "_Ux86_getcontext",
+					     "_Uaarch64_getcontext", "unw_getcontext",
+					     "__unw_getcontext" };
 
 	for (size_t i = 0; symbol && i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(symbol, names[i]) == 0)
@@ -183,11 +187,11 @@ static int check_return(struct session_file *file, const struct spec_probe *spec
 			"return address on top of the stack (--force plants anyway)",
 			symbol);
 	if (keeps_return_address(symbol))
-		return ubp_fail(
-			err, ENOTSUP,
-			"%s keeps its return address for longjmp() or setcontext(), which "
-			"would find a hijacked one (--force plants anyway)",
-			symbol);
+		return ubp_fail(err, ENOTSUP,
+				"%s keeps its return address for longjmp(), setcontext() or an "
+				"unwinder, "
+				"which would find a hijacked one (--force plants anyway)",
+				symbol);
 	return 0;
 }
 

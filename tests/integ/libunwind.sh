@@ -76,3 +76,6 @@ expect_count 30 ' by_steps_ret: '
 expect_count 30 ' at_once_ret: '
 [ "$(count ' leaf_ret: ')" = "$(count ' leaf: ')" ] || fail "not all returns of leaf"
 ! grep -q ' missed=[1-9]' err.txt || fail "$(cat err.txt)"
+# What keeps its return address for the steps to come is not hijacked.
+lib=$(ldd ./prog | awk '/libunwind/ { print $3; exit }')
+refused 'keeps its return address' -e "r:u/context $lib:_Ux86_64_getcontext" -- ./prog
