@@ -20,9 +20,10 @@
 #include "engine/event/clock.h"
 #include "engine/trace/mem.h"
 
-#define PAGE         4096ULL
-#define PAGES_VETTED 32 /* of more, the mappings alone are asked for */
-#define KNOWN        8  /* address spaces */
+#define PAGE          4096ULL
+#define PAGES_VETTED  32 /* of more, the mappings alone are asked for */
+#define KNOWN         8  /* address spaces */
+#define PAGES_AT_ONCE 64 /* of pagemap */
 
 /* Looks at mappings: one part of the time in so many, and so much at once. Beyond that, the last one is good. */
 #define LOOK_PART   20
@@ -88,15 +89,28 @@ static struct known *known_of(struct errand_desk *desk, int socket)
 	return known;
 }
 
-/* Is it in memory, or swapped out? */
-static bool is_there(const struct known *known, uint64_t vaddr)
-{
-	uint64_t entry = 0;
+/* What pagemap says of pages behind each other. */
+struct pages {
+	uint64_t first, n;
+	uint64_t entries[PAGES_AT_ONCE];
+};
 
-	return known->pagemap >= 0 &&
-	       pread(known->pagemap, &entry, sizeof(entry),
-		     (off_t)(vaddr / PAGE * sizeof(entry))) == sizeof(entry) &&
-	       (entry >> 62) != 0;
+/* Is the page in memory, or swapped out? @last: the one that will be asked about last. */
+static bool is_there(const struct known *known, struct pages *pages, uint64_t page,
+		     uint64_t last)
+{
+	size_t want = last - page < PAGES_AT_ONCE ? last - page + 1 : PAGES_AT_ONCE;
+	ssize_t got;
+
+	if (page < pages->first || page - pages->first >= pages->n) {
+		got = known->pagemap < 0 ? -1
+					 : pread(known->pagemap, pages->entries,
+						 want * sizeof(pages->entries[0]),
+						 (off_t)(page * sizeof(pages->entries[0])));
+		pages->first = page;
+		pages->n = got > 0 ? (uint64_t)got / sizeof(pages->entries[0]) : 0;
+	}
+	return pages->n && (pages->entries[page - pages->first] >> 62) != 0;
 }
 
 /* Of this thread: what it took on a busy machine is not the process's fault. */
@@ -139,17 +153,23 @@ static enum silent_why why_silent(const struct errand_desk *desk, struct known *
 /* How much of it answers, from the start. */
 static uint64_t vet(struct errand_desk *desk, struct known *known, uint64_t start, uint64_t len)
 {
+	uint64_t done = 0, last = len ? (start + len - 1) / PAGE : 0;
 	enum silent_why why = SILENT_NOT;
-	uint64_t done = 0;
+	struct pages pages;
 
+	pages.n = 0;
 	while (done < len && why == SILENT_NOT) {
 		uint64_t more = PAGE - (start + done) % PAGE;
 
 		if (more > len - done)
 			more = len - done;
 		/* Where nobody can have anything mapped nobody waits. */
-		if (start + done >= PAGE && !is_there(known, start + done))
+		if (start + done >= PAGE &&
+		    !is_there(known, &pages, (start + done) / PAGE, last)) {
+			/* That may take its time: the rest is looked at anew. */
+			pages.n = 0;
 			why = why_silent(desk, known, start + done, start + done + more);
+		}
 		if (why == SILENT_NOT)
 			done += more;
 	}
