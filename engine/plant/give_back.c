@@ -14,12 +14,14 @@
 #include <string.h>
 
 #include "arch/guard.h"
+#include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/base/ring.h"
 #include "engine/object/maps.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/plant.h"
 #include "engine/plant/stack_words.h"
+#include "engine/trace/attach.h"
 #include "engine/trace/hold.h"
 #include "engine/trace/remote.h"
 #include "engine/trace/task.h"
@@ -40,6 +42,8 @@ struct look {
 	bool woke_up;   /* one of them, while it was looked at */
 	bool unknown;   /* where one may be */
 	uint64_t rings, rings_len;
+	const struct plant_space *ps; /* .space's; it is another's if that executes a program */
+	struct maps maps;
 };
 
 /* A slot, or the copy of a window, is nothing but the program's own instructions. */
@@ -80,41 +84,59 @@ static bool is_own_stack(const struct maps *maps, const struct tracee *t, uint64
 		     maps_at(maps, t->thread_pointer) == m);
 }
 
-static void look_at(struct look *look, const struct maps *maps, const struct tracee *t)
+static void look_at_stack(struct look *look, const struct tracee *t, uint64_t pc, uint64_t sp)
 {
-	const struct ubp_arch *arch = t->process->space->arch;
-	struct ubp_regs regs;
-	uint64_t pc, sp;
+	const struct space *space = look->space;
 
-	if (t->held) {
-		look->unknown |= hold_get_regs(t, &regs) < 0;
-		pc = regs.r[arch->pc];
-		sp = regs.r[arch->sp];
-	} else {
-		look->woke_up |= !task_asleep(t->tid, &pc, &sp);
-	}
-	if (look->unknown || look->woke_up)
-		return;
-	look->unknown = !is_own_stack(maps, t, sp);
+	look->unknown |= !is_own_stack(&look->maps, t, sp);
 	note(look, pc);
-	look->unknown |= !stack_words(maps, &t->process->space->mem, t->tid, sp,
-				      arch->addr_size, note, look);
+	look->unknown |= !stack_words(&look->maps, &space->mem, t->tid, sp,
+				      space->arch->addr_size, note, look);
 }
 
-static void look_at_all(const struct space *space, pid_t tid, struct look *look)
+/* hold_look_fn. Its stack may be younger than what was read of the mappings: then it has to wait for the hold. */
+static bool look_at_sleeper(void *ctx, struct tracee *t, uint64_t pc, uint64_t sp)
 {
-	const struct tracee *t = NULL;
-	struct maps maps = { 0 };
+	struct look *look = ctx;
+
+	if (look->space->plant != look->ps || !maps_at(&look->maps, sp))
+		return false;
+	look_at_stack(look, t, pc, sp);
+	return true;
+}
+
+static void look_at(struct look *look, const struct tracee *t)
+{
+	const struct ubp_arch *arch = look->space->arch;
+	struct ubp_regs regs;
+
+	if (t->held)
+		look->unknown |= hold_get_regs(t, &regs) < 0;
+	else
+		look->woke_up |= !task_asleep(t->tid, &regs.r[arch->pc], &regs.r[arch->sp]);
+	if (!look->unknown && !look->woke_up)
+		look_at_stack(look, t, regs.r[arch->pc], regs.r[arch->sp]);
+}
+
+static bool read_maps(struct look *look)
+{
+	const struct tracee *t = space_next(look->space, NULL);
 	struct ubp_err ignored;
 
-	for (struct area *a = ((struct plant_space *)space->plant)->areas; a; a = a->next)
-		a->in_use = false;
-	look->unknown = maps_read(tid, &maps, &ignored) < 0;
-	while (!look->unknown && !look->woke_up && (t = space_next(space, t)))
-		look_at(look, &maps, t);
+	maps_free(&look->maps);
+	return t && maps_read(t->tid, &look->maps, &ignored) == 0;
+}
+
+static void look_at_rest(struct look *look)
+{
+	const struct tracee *t = NULL;
+
+	look->unknown |= hold_has_rest(look->space) && !read_maps(look);
+	while (!look->unknown && !look->woke_up && (t = space_next(look->space, t)))
+		if (t->left_alone != LEFT_LOOKED_AT)
+			look_at(look, t);
 	if (!look->unknown)
-		look->rings = rings_place(space, &maps, &look->rings_len);
-	maps_free(&maps);
+		look->rings = rings_place(look->space, &look->maps, &look->rings_len);
 }
 
 /*
@@ -287,48 +309,76 @@ static void unmap(struct tracer *tracer, struct tracee *t, const struct ubp_regs
 }
 
 /*
- * Look at all threads of @t's space while they stand still. False: nobody knows where one may be,
- * or @t has ended.
+ * Look at all threads: at those that sleep while nobody stands still for it, since nothing leads to what is given back,
+ * so whoever is seen elsewhere does not come there any more. False: nobody knows where one may be, or the memory is another.
  */
-static bool look_around(struct tracer *tracer, struct tracee *t, struct look *ret_look)
+static bool look_around(struct tracer *tracer, struct space *space, const struct tracee *keep,
+			struct look *ret_look)
 {
-	struct space *space = t->process->space;
 	const struct plant_space *ps = space->plant;
-	struct look look;
-	pid_t tid = t->tid;
+	struct look *look = ret_look;
 	unsigned tries = 0;
-	bool is_there;
 
-	space->refs++;
 	do {
-		look = (struct look){ .space = space };
-		look.unknown = !hold_running(tracer, space, HOLD_MS);
-		is_there = tracer_has(tracer, t, tid) && space->plant == ps;
-		if (is_there && !look.unknown)
-			look_at_all(space, tid, &look);
-		hold_end(tracer, space, is_there ? t : NULL);
-	} while (is_there && look.woke_up && !look.unknown && ++tries < TRIES);
-	space_put(tracer, space);
-	*ret_look = look;
-	return is_there && !look.unknown && !look.woke_up;
+		*look = (struct look){ .space = space, .ps = ps };
+		for (struct area *a = ps->areas; a; a = a->next)
+			a->in_use = false;
+		/* One that is held has nobody beside it who sleeps. */
+		if (!keep && read_maps(look))
+			hold_look(tracer, space, look_at_sleeper, look);
+		look->unknown |= keep ? !hold_running(tracer, space, HOLD_MS)
+				      : !hold_rest(tracer, space, HOLD_MS);
+		if (space->plant == ps)
+			look_at_rest(look);
+		hold_end(tracer, space, keep);
+		maps_free(&look->maps);
+	} while (space->plant == ps && look->woke_up && !look->unknown && ++tries < TRIES);
+	return space->plant == ps && !look->unknown && !look->woke_up;
 }
 
-void give_back(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at)
+/* Somebody who lives in this memory, too, may be traced by another now. @n_refs: all that there should be. */
+static bool may_give(const struct space *space, const struct plant_space *ps, unsigned n_refs)
+{
+	return space->plant == ps && ps->stub && ps->data && space->refs == n_refs &&
+	       !ps->n_lent;
+}
+
+static void choose_and_unmap(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
+			     const struct look *look)
 {
 	struct space *space = t->process->space;
-	const struct plant_space *ps = space->plant;
 	struct giving g = { .space = space, .tid = t->tid };
-	struct look look;
 
-	/* Somebody who lives in this memory, too, may be traced by another now. */
-	if (!ps->stub || !ps->data || space->refs != 1 || ps->n_lent ||
-	    !has_more_than_the_guard(space) || !all_are_out(space, t->process->pid) ||
-	    !look_around(tracer, t, &look))
-		return;
-	g.gifts = malloc((FEW_MAPPINGS + count_areas(ps)) * sizeof(*g.gifts));
+	g.gifts = malloc((FEW_MAPPINGS + count_areas(space->plant)) * sizeof(*g.gifts));
 	if (!g.gifts)
 		return;
-	choose(&g, &look);
+	choose(&g, look);
 	unmap(tracer, t, at, &g);
 	free(g.gifts);
+}
+
+void give_back(struct tracer *tracer, struct process *p, struct tracee *t,
+	       const struct ubp_regs *at)
+{
+	struct space *space = p->space;
+	const struct plant_space *ps = space->plant;
+	struct tracee *held = t;
+	struct ubp_regs regs;
+	struct ubp_err ignored;
+	struct look look;
+	pid_t pid = p->pid, tid;
+
+	space->refs++;
+	if (may_give(space, ps, 2) && has_more_than_the_guard(space) && all_are_out(space, pid) &&
+	    look_around(tracer, space, t, &look) &&
+	    map_get(&tracer->processes, (uint64_t)pid) == p &&
+	    (t || attach_hold_one(tracer, p, &held, &ignored) == 0)) {
+		tid = held->tid;
+		regs = at ? *at : regs;
+		if (may_give(space, ps, 2) && (at || ubp_host_get_regs(tid, &regs) == 0))
+			choose_and_unmap(tracer, held, &regs, &look);
+		if (!t && tracer_has(tracer, held, tid))
+			attach_let_go(held);
+	}
+	space_put(tracer, space);
 }

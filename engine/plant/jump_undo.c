@@ -194,41 +194,84 @@ static bool is_in_use(const struct plant_space *owner, const struct site_jump *j
 }
 
 /*
- * Whose detours somebody is in, or will come back to from a signal handler. True: one who
- * records just now.
+ * Whose detours somebody is in, or will come back to from a signal handler. By then no jump leads there: who is seen
+ * elsewhere does not come there any more, unless the tracer lets it go on from a breakpoint's stop.
  */
-static bool look_who_is_in(struct space *space, bool all)
-{
-	struct plant_space *ps = space->plant;
-	const struct ubp_arch *arch = space->arch;
-	struct maps maps = { 0 };
-	bool recording = false;
-	struct ubp_err err;
-	const struct tracee *t = space_next(space, NULL);
+struct who {
+	struct space *space;
+	struct plant_space *ps; /* .space's; it is another's if that executes a program */
+	struct maps maps;
+	bool known;     /* where all are, so far */
+	bool recording; /* one who records just now */
+};
 
-	if (t && all)
-		all = maps_read(t->tid, &maps, &err) == 0;
-	forget_who_is_in(ps, all);
-	for (; all && t; t = space_next(space, t)) {
+static void who_begin(struct who *who, struct space *space)
+{
+	const struct tracee *t = space_next(space, NULL);
+	struct ubp_err err;
+
+	*who = (struct who){ .space = space, .ps = space->plant };
+	who->known = t && maps_read(t->tid, &who->maps, &err) == 0;
+	forget_who_is_in(who->ps, who->known);
+}
+
+static void nobody_knows(struct who *who)
+{
+	who->known = false;
+	forget_who_is_in(who->ps, false);
+}
+
+/* False: not all of its stack can be read. */
+static bool note_thread(struct who *who, const struct tracee *t, uint64_t pc, uint64_t sp)
+{
+	note_pc(who->ps, pc);
+	who->recording |= is_recording(who->space, pc);
+	return stack_words(&who->maps, &t->process->space->mem, t->tid, sp,
+			   who->space->arch->addr_size, note_in, who->ps);
+}
+
+/* hold_look_fn. Its stack may be younger than what was read of the mappings: then it has to wait for the hold. */
+static bool look_at_sleeper(void *ctx, struct tracee *t, uint64_t pc, uint64_t sp)
+{
+	struct who *who = ctx;
+
+	return who->known && who->space->plant == who->ps && maps_at(&who->maps, sp) &&
+	       note_thread(who, t, pc, sp);
+}
+
+/* Those that were not looked at by then; by the mappings as they are now. */
+static void look_at_rest(struct who *who)
+{
+	const struct ubp_arch *arch = who->space->arch;
+	const struct tracee *first = space_next(who->space, NULL);
+	struct ubp_err err;
+
+	if (!hold_has_rest(who->space))
+		return;
+	maps_free(&who->maps);
+	if (!first || maps_read(first->tid, &who->maps, &err) < 0)
+		nobody_knows(who);
+	for (const struct tracee *t = NULL; who->known && (t = space_next(who->space, t));) {
 		struct ubp_regs regs;
 
+		if (t->left_alone == LEFT_LOOKED_AT)
+			continue;
 		if (t->held ? hold_get_regs(t, &regs) < 0
 			    : !task_asleep(t->tid, &regs.r[arch->pc], &regs.r[arch->sp])) {
 			/* It has ended, or woken up, and may be anywhere. */
-			forget_who_is_in(ps, false);
-			recording = true;
-			break;
-		}
-		note_pc(ps, regs.r[arch->pc]);
-		recording |= is_recording(space, regs.r[arch->pc]);
-		if (!stack_words(&maps, &t->process->space->mem, t->tid, regs.r[arch->sp],
-				 arch->addr_size, note_in, ps)) {
-			forget_who_is_in(ps, false);
-			all = false;
+			nobody_knows(who);
+			who->recording = true;
+		} else if (!note_thread(who, t, regs.r[arch->pc], regs.r[arch->sp])) {
+			nobody_knows(who);
 		}
 	}
-	maps_free(&maps);
-	return recording || !all;
+}
+
+/* True: one records, or nobody knows. */
+static bool who_end(struct who *who)
+{
+	maps_free(&who->maps);
+	return who->recording || !who->known;
 }
 
 /*
@@ -321,29 +364,6 @@ static void free_blocks(const struct space *space)
 	(void)mem_writes_end(&writes);
 }
 
-/*
- * A load of theirs may fault, which only a tracer can make good: it has to be there until they
- * are through. They need a few ns of running, whenever they get to it.
- */
-static void wait_until_recorded(struct tracer *tracer, struct space *space)
-{
-	const struct plant_space *ps = space->plant;
-	uint64_t begun = event_clock_now(CLOCK_KIND_MONO);
-	bool recording = true;
-
-	while (recording && event_clock_now(CLOCK_KIND_MONO) - begun < RECORD_MAX_NS) {
-		struct timespec a_while = { .tv_nsec = RECORD_MAX_NS / 200 };
-		bool all;
-
-		(void)nanosleep(&a_while, NULL);
-		all = hold_running(tracer, space, JUMP_HOLD_MS);
-		recording = space->plant == ps && look_who_is_in(space, all);
-		hold_end(tracer, space, NULL);
-		if (space->plant != ps)
-			return;
-	}
-}
-
 struct search {
 	uint64_t word;
 	bool found;
@@ -394,28 +414,95 @@ static void hold_hijacked(struct tracer *tracer, const struct space *space)
 	maps_free(&maps);
 }
 
-void jump_remove(struct tracer *tracer, struct space *space)
+/*
+ * All threads stand still that were not seen elsewhere. Where return addresses are about to be put back, all that run:
+ * a look before says nothing then, for one that wakes up may go on on the stack of a coroutine, and return there.
+ */
+static void hold_who_is_in(struct tracer *tracer, struct space *space, bool puts_back,
+			   struct who *ret_who)
 {
-	struct plant_space *ps = space->plant;
-	bool all, recording = false;
+	bool all;
 
-	if (!ps || ps->closing || !ps->n_jumps)
-		return;
-	space->refs++;
-	all = hold_running(tracer, space, JUMP_HOLD_MS);
-	if (space->plant == ps && ps->hijacks)
+	who_begin(ret_who, space);
+	if (!puts_back)
+		hold_look(tracer, space, look_at_sleeper, ret_who);
+	all = puts_back ? hold_running(tracer, space, JUMP_HOLD_MS)
+			: hold_rest(tracer, space, JUMP_HOLD_MS);
+	if (puts_back && space->plant == ret_who->ps)
 		hold_hijacked(tracer, space);
+	if (space->plant != ret_who->ps)
+		return;
+	if (!all)
+		nobody_knows(ret_who);
+	look_at_rest(ret_who);
+}
+
+/*
+ * A load of theirs may fault, which only a tracer can make good: it has to be there until they
+ * are through. They need a few ns of running, whenever they get to it.
+ */
+static void wait_until_recorded(struct tracer *tracer, struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+	uint64_t begun = event_clock_now(CLOCK_KIND_MONO);
+	bool recording = true;
+
+	while (recording && event_clock_now(CLOCK_KIND_MONO) - begun < RECORD_MAX_NS) {
+		struct timespec a_while = { .tv_nsec = RECORD_MAX_NS / 200 };
+		struct who who;
+
+		(void)nanosleep(&a_while, NULL);
+		hold_who_is_in(tracer, space, false, &who);
+		hold_end(tracer, space, NULL);
+		recording = who_end(&who);
+		if (space->plant != ps)
+			return;
+	}
+}
+
+/* Nobody comes into a detour any more. */
+static void take_out(struct tracer *tracer, struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+
+	hold_look(tracer, space, NULL, NULL);
+	(void)hold_rest(tracer, space, JUMP_HOLD_MS);
 	if (space->plant == ps) {
 		(void)rings_set_gate(space, space, 0, RING_GATE_OFF);
 		unwrite(ps, space, 0, true);
 		unwrite_rest(ps, space, 0, true);
-		recording = look_who_is_in(space, all);
+	}
+	hold_end(tracer, space, NULL);
+}
+
+/* True: one records just now, perhaps. */
+static bool put_returns_back(struct tracer *tracer, struct space *space)
+{
+	struct plant_space *ps = space->plant;
+	struct who who;
+
+	hold_who_is_in(tracer, space, ps->hijacks != 0, &who);
+	if (space->plant == ps) {
 		keep_from_hijacking(space);
 		hijack_save_returning(space);
 		hijack_put_back(ps, space, 0, &ps->left);
 		ps->n_jumps = 0;
 	}
 	hold_end(tracer, space, NULL);
+	return who_end(&who);
+}
+
+void jump_remove(struct tracer *tracer, struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+	bool recording = false;
+
+	if (!ps || ps->closing || !ps->n_jumps)
+		return;
+	space->refs++;
+	take_out(tracer, space);
+	if (space->plant == ps)
+		recording = put_returns_back(tracer, space);
 	if (space->plant == ps && recording)
 		wait_until_recorded(tracer, space);
 	if (space->plant == ps) {

@@ -133,9 +133,21 @@ static void clear_pc(const struct space *space, struct jump_batch *batch, struct
 
 struct clearing {
 	const struct space *space;
+	const struct plant_space *ps; /* .space's; it is another's if that executes a program */
 	struct jump_batch *batch;
 	uint64_t lo, hi; /* all windows */
+	struct maps maps;
 };
+
+static struct clearing clearing_of(const struct space *space, struct jump_batch *batch)
+{
+	return (struct clearing){ .space = space,
+				  .ps = space->plant,
+				  .batch = batch,
+				  .lo = batch->tries[0].site->vaddr,
+				  .hi = batch->tries[batch->n - 1].site->vaddr +
+					UBP_WINDOW_MAX };
+}
 
 /* The address behind a call at a window's end is not in it. */
 static void clear_word(void *ctx, uint64_t word)
@@ -156,8 +168,7 @@ static void put_all_off(struct plant_space *ps, struct jump_batch *batch, const 
 }
 
 /* One that is asleep, and was left alone: it must not be in the way, for nobody moves it. */
-static void clear_sleeper(struct clearing *c, const struct maps *maps, pid_t tid, uint64_t pc,
-			  uint64_t sp)
+static void clear_sleeper(struct clearing *c, pid_t tid, uint64_t pc, uint64_t sp)
 {
 	struct jump_try *try = try_of(c->batch, pc);
 
@@ -165,13 +176,40 @@ static void clear_sleeper(struct clearing *c, const struct maps *maps, pid_t tid
 		try = try_of_slot(c->space, c->batch, pc);
 	if (try)
 		put_off(c->space->plant, try, why_in_it);
-	if (!stack_words(maps, &c->space->mem, tid, sp, c->space->arch->addr_size, clear_word,
-			 c))
+	if (!stack_words(&c->maps, &c->space->mem, tid, sp, c->space->arch->addr_size,
+			 clear_word, c))
 		put_all_off(c->space->plant, c->batch, why_not_known);
 }
 
-static void clear_held(struct tracer *tracer, struct clearing *c, const struct maps *maps,
-		       struct tracee *t)
+/* hold_look_fn. Its stack may be younger than what was read of the mappings: then it has to wait for the hold. */
+static bool look_at_sleeper(void *ctx, struct tracee *t, uint64_t pc, uint64_t sp)
+{
+	struct clearing *c = ctx;
+
+	if (c->space->plant != c->ps || !maps_at(&c->maps, sp))
+		return false;
+	clear_sleeper(c, t->tid, pc, sp);
+	return true;
+}
+
+/*
+ * While nobody stands still. A thread comes into a window, or into a slot, only by a breakpoint of ours, and out
+ * of that stop only by the tracer, who lets it go on: from then on hold_look() does not hold for it. So who was not in
+ * one is in none, however often it wakes up before the jumps are written.
+ */
+static void look_at_sleepers(struct tracer *tracer, struct space *space,
+			     struct jump_batch *batch)
+{
+	struct clearing c = clearing_of(space, batch);
+	const struct tracee *t = space_next(space, NULL);
+	struct ubp_err err;
+
+	if (t && maps_read(t->tid, &c.maps, &err) == 0)
+		hold_look(tracer, space, look_at_sleeper, &c);
+	maps_free(&c.maps);
+}
+
+static void clear_held(struct tracer *tracer, struct clearing *c, struct tracee *t)
 {
 	const struct ubp_arch *arch = c->space->arch;
 	struct ubp_regs regs;
@@ -179,7 +217,7 @@ static void clear_held(struct tracer *tracer, struct clearing *c, const struct m
 	clear_pc(c->space, c->batch, t);
 	if (hold_get_regs(t, &regs) < 0)
 		return;
-	if (!stack_words(maps, &c->space->mem, t->tid, regs.r[arch->sp], arch->addr_size,
+	if (!stack_words(&c->maps, &c->space->mem, t->tid, regs.r[arch->sp], arch->addr_size,
 			 clear_word, c))
 		put_all_off(c->space->plant, c->batch, why_not_known);
 	rings_add_thread(tracer, t, &regs);
@@ -188,24 +226,22 @@ static void clear_held(struct tracer *tracer, struct clearing *c, const struct m
 /* False: one has woken up, and is anywhere. */
 static bool clear_threads(struct tracer *tracer, struct space *space, struct jump_batch *batch)
 {
-	struct clearing c = { .space = space,
-			      .batch = batch,
-			      .lo = batch->tries[0].site->vaddr,
-			      .hi = batch->tries[batch->n - 1].site->vaddr + UBP_WINDOW_MAX };
-	struct maps maps = { 0 };
+	struct clearing c = clearing_of(space, batch);
 	uint64_t pc, sp;
 	struct ubp_err err;
 	struct tracee *t = NULL;
 	bool good = true;
 
 	while (good && (t = space_next(space, t))) {
-		good = maps.n || maps_read(t->tid, &maps, &err) == 0; /* or it has ended */
+		if (t->left_alone == LEFT_LOOKED_AT)
+			continue;
+		good = c.maps.n || maps_read(t->tid, &c.maps, &err) == 0; /* or it has ended */
 		if (good && t->held)
-			clear_held(tracer, &c, &maps, t);
+			clear_held(tracer, &c, t);
 		else if (good && (good = task_asleep(t->tid, &pc, &sp)))
-			clear_sleeper(&c, &maps, t->tid, pc, sp);
+			clear_sleeper(&c, t->tid, pc, sp);
 	}
-	maps_free(&maps);
+	maps_free(&c.maps);
 	return good;
 }
 
@@ -429,21 +465,16 @@ static bool has_any(const struct jump_batch *batch)
 	return false;
 }
 
-void jump_write(struct tracer *tracer, struct space *space, const struct tracee *keep,
-		struct jump_batch *batch)
+static void hold_and_write(struct tracer *tracer, struct space *space,
+			   const struct tracee *keep, struct jump_batch *batch)
 {
 	struct plant_space *ps = space->plant;
 	bool all = false;
 	int tries = 0;
 
-	if (!has_any(batch)) {
-		jump_batch_free(batch);
-		return;
-	}
-	space->refs++; /* it must not go while we stop its threads */
 	for (; !all && tries < HOLD_TRIES && space->plant == ps; tries++) {
 		/* Who woke up meanwhile is held beside the others. */
-		all = hold_running(tracer, space, JUMP_HOLD_MS);
+		all = hold_rest(tracer, space, JUMP_HOLD_MS);
 		all = all && space->plant == ps && clear_threads(tracer, space, batch);
 	}
 	if (space->plant != ps || !ps || ps->closing) {
@@ -458,6 +489,19 @@ void jump_write(struct tracer *tracer, struct space *space, const struct tracee 
 	while (tries-- > 1)
 		tracer_stop_end(tracer);
 	hold_end(tracer, space, keep);
+}
+
+void jump_write(struct tracer *tracer, struct space *space, const struct tracee *keep,
+		struct jump_batch *batch)
+{
+	const struct plant_space *ps = space->plant;
+
+	space->refs++; /* it must not go while we look at its threads, and stop them */
+	if (has_any(batch)) {
+		look_at_sleepers(tracer, space, batch);
+		if (space->plant == ps)
+			hold_and_write(tracer, space, keep, batch);
+	}
 	jump_batch_free(batch);
 	space_put(tracer, space);
 }

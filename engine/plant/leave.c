@@ -19,6 +19,7 @@
 #include "engine/plant/jump.h"
 #include "engine/plant/plant.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/hold.h"
 
 /* Handled between the work on two processes. */
 #define STOPS_BETWEEN 64
@@ -119,6 +120,7 @@ void plant_take_back(struct space *space, pid_t tid)
 	if (!ps || !ps->n_lent || --ps->n_lent || ps->closing)
 		return;
 	(void)rings_set_gate(space, space, tid, ps->lent_gate);
+	hold_forget_looks(space);
 	while (map_next(&ps->sites, &pos, NULL, &value))
 		if (is_lent(value))
 			(void)site_plant(space, tid, value, &ignored);
@@ -203,7 +205,7 @@ static void leave_process(struct tracer *tracer, struct process *p)
 	struct tracee *t = NULL;
 	struct ubp_regs regs;
 	struct ubp_err err;
-	bool gives;
+	bool gives, alone;
 	int rc;
 
 	p->is_guarded = p->is_guarded && ps;
@@ -230,9 +232,13 @@ static void leave_process(struct tracer *tracer, struct process *p)
 		gives = !p->is_guarded && !ps->left.n;
 	}
 	space_put(tracer, space);
+	/* Nobody stands still while thousands of others are looked at. */
+	alone = gives && p->n_tracees == 1;
+	if (gives && !alone)
+		attach_let_go(t);
 	if (gives)
-		give_back(tracer, t, &regs);
-	if (tid && tracer_has(tracer, t, tid))
+		give_back(tracer, p, alone ? t : NULL, alone ? &regs : NULL);
+	if (tid && (alone || !gives) && tracer_has(tracer, t, tid))
 		attach_let_go(t);
 }
 

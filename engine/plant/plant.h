@@ -270,7 +270,7 @@ bool plant_probes_file(const struct plant *plant, uint64_t dev, uint64_t ino);
  *
  * Errors: -ESRCH (ended meanwhile), -EBUSY (bytes differ from the file's),
  * -EILSEQ, -EOPNOTSUPP (instruction cannot be displaced), -ENOMEM, -EPERM...
- * (the target could not map memory).
+ * (the target could not map memory), -EINPROGRESS (plant_settle() is next, then this again).
  */
 int plant_update(struct plant *plant, struct tracer *tracer, struct tracee *t,
 		 const struct ubp_regs *at, size_t *ret_n, struct ubp_err *err);
@@ -459,11 +459,10 @@ void guard_copied(const struct space *child, const struct process *p);
 
 /* --- give_back.c --------------------------------------------------------------------- */
 
-/*
- * Nothing leads to our mappings any more: those are unmapped that no thread is in. @t: a held
- * thread of the process, that goes on with @at; it may be gone afterwards.
- */
-void give_back(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at);
+/* Nothing leads to our mappings any more: those are unmapped that no thread is in. @t: the only
+ * thread of @p, held, that goes on with @at, or NULL; it may be gone afterwards, and @p, too. */
+void give_back(struct tracer *tracer, struct process *p, struct tracee *t,
+	       const struct ubp_regs *at);
 
 /* --- leftover.c ---------------------------------------------------------------------- */
 

@@ -17,6 +17,7 @@
 
 #include "engine/base/err.h"
 #include "engine/plant/plant.h"
+#include "engine/trace/hold.h"
 
 #define OF_UNWINDERS                                                                           \
 	(WATCH_UNWIND | WATCH_RESUME | WATCH_LANDS | WATCH_UNWOUND | WATCH_CATCH |             \
@@ -66,6 +67,7 @@ static int wake(struct space *space, pid_t tid)
 	void *value;
 	int rc = 0;
 
+	hold_forget_looks(space);
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		struct site *site = value;
 

@@ -25,6 +25,7 @@
 #define STOP_LIMIT_MS  500 /* for one thread to stop */
 #define ONE_TURN_MS    50  /* ... where any will do */
 #define OTHERS_MAX     64  /* stops of others that are looked after in between */
+#define LOOKS          32  /* between two looks at who has stopped */
 #define ONE_LIMIT_NS   10000000000ULL /* for one of any ... */
 #define STUCK_LIMIT_NS 3000000000ULL  /* ... where all wait, perhaps for a slow disk */
 
@@ -403,6 +404,9 @@ static struct tracee *hold_any(struct tracer *tracer, struct process *p, enum ch
 	struct tracee *t = NULL;
 
 	for (size_t i = 0; tids && i < n && !t; i++) {
+		/* Whoever stops meanwhile does not wait for all. */
+		if (i % LOOKS == LOOKS - 1)
+			tracer_poll(tracer, LOOKS);
 		t = map_get(&tracer->tracees, (uint64_t)tids[i]);
 		if (!t || t->process != p || !is_chosen(t, choice) ||
 		    hold(tracer, t, ONE_TURN_MS) != 1) {

@@ -13,6 +13,7 @@
 
 #define DRAIN_LIMIT_NS 2000000000ULL  /* without any stop */
 #define DRAIN_MAX_NS   20000000000ULL /* in all */
+#define LOOKS          32             /* between two looks at who has stopped */
 
 /* Whose breakpoints are gone: @p (NULL: all). */
 struct drain {
@@ -26,27 +27,34 @@ static bool concerns(const struct drain *d, const struct tracee *t)
 	return !d->p || t->process == d->p;
 }
 
-static bool ask(const struct tracee *t)
+static bool ask(struct tracee *t)
 {
-	return again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) == 0;
+	/* Another stop first has it asked again. */
+	t->want_interrupt = again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) == 0;
+	return t->want_interrupt;
 }
 
 /* A breakpoint's trap may be under way to a thread that runs or steps; blocked in
- * the kernel it has none, and stopping it might break its system call off. */
+ * the kernel it has none, and stopping it might break its system call off. Whoever stops
+ * meanwhile does not wait for all. */
 static void ask_to_stop(const struct drain *d)
 {
-	size_t pos = 0;
-	void *value;
+	size_t n;
+	pid_t *tids = tracer_tids(d->tracer, &n);
 
-	while (map_next(&d->tracer->tracees, &pos, NULL, &value)) {
-		struct tracee *t = value;
+	for (size_t i = 0; tids && i < n; i++) {
+		struct tracee *t;
 
-		if (!concerns(d, t))
+		if (i % LOOKS == LOOKS - 1)
+			tracer_poll(d->tracer, LOOKS);
+		t = map_get(&d->tracer->tracees, (uint64_t)tids[i]);
+		if (!t || !concerns(d, t))
 			continue;
 		t->drained = t->held || (!t->stepping &&
 					 (t->listening || strchr("SDZX", task_state(t->tid))));
 		t->is_asked = !t->drained && ask(t);
 	}
+	ids_give(d->tracer, tids);
 }
 
 /* One pass. False: all have been seen. */

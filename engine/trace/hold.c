@@ -17,6 +17,8 @@
 #define PATIENCE 50
 /* So long after the first look at the others, those that are held are looked at, too. */
 #define HELD_NS 1000000ULL
+/* Between two looks at who has stopped. */
+#define LOOKS 32
 
 /* One that was asked to stop: has it? True: the table of tracees has changed. */
 static bool take(struct tracer *tracer, struct tracee *t)
@@ -44,12 +46,17 @@ static bool take(struct tracer *tracer, struct tracee *t)
 }
 
 /* One that was asked to stop wakes up for that, unless nothing wakes it. */
+static bool is_left_alone_at(struct tracee *t, uint64_t *ret_pc, uint64_t *ret_sp)
+{
+	return task_asleep_in(t->tid, ret_pc, ret_sp, &t->asleep_in) &&
+	       (!t->want_interrupt || task_state(t->tid) == 'D');
+}
+
 static bool is_left_alone(struct tracee *t)
 {
 	uint64_t pc, sp;
 
-	return task_asleep_in(t->tid, &pc, &sp, &t->asleep_in) &&
-	       (!t->want_interrupt || task_state(t->tid) == 'D');
+	return is_left_alone_at(t, &pc, &sp);
 }
 
 static bool stop_it(struct tracee *t)
@@ -68,7 +75,8 @@ static size_t look_around(struct tracer *tracer, const struct space *space, bool
 	*ret_changed = false;
 	while ((t = space_next(space, t))) {
 		/* Looking is dear, and says nothing about the next moment: once will do. */
-		t->left_alone = t->left_alone || (!t->held && running && is_left_alone(t));
+		if (!t->left_alone && !t->held && running && is_left_alone(t))
+			t->left_alone = LEFT_ASLEEP;
 		if (t->held || t->left_alone)
 			continue;
 		n++;
@@ -124,7 +132,7 @@ static bool are_stuck(const struct space *space)
 	return true;
 }
 
-static bool hold(struct tracer *tracer, const struct space *space, bool running,
+static bool hold(struct tracer *tracer, const struct space *space, bool running, bool rest,
 		 unsigned limit_ms)
 {
 	uint64_t begun = event_clock_now(CLOCK_KIND_MONO), spin = 0, passed;
@@ -133,7 +141,8 @@ static bool hold(struct tracer *tracer, const struct space *space, bool running,
 
 	tracer_stop_begin(tracer);
 	for (struct tracee *t = NULL; (t = space_next(space, t));)
-		t->left_alone = false;
+		if (!rest || t->left_alone != LEFT_LOOKED_AT)
+			t->left_alone = LEFT_NOT;
 	for (;;) {
 		n = look_around(tracer, space, running, &changed);
 		passed = event_clock_now(CLOCK_KIND_MONO) - begun;
@@ -155,12 +164,54 @@ static bool hold(struct tracer *tracer, const struct space *space, bool running,
 
 bool hold_all(struct tracer *tracer, const struct space *space, unsigned limit_ms)
 {
-	return hold(tracer, space, false, limit_ms);
+	return hold(tracer, space, false, false, limit_ms);
 }
 
 bool hold_running(struct tracer *tracer, const struct space *space, unsigned limit_ms)
 {
-	return hold(tracer, space, true, limit_ms);
+	return hold(tracer, space, true, false, limit_ms);
+}
+
+bool hold_rest(struct tracer *tracer, const struct space *space, unsigned limit_ms)
+{
+	return hold(tracer, space, true, true, limit_ms);
+}
+
+void hold_look(struct tracer *tracer, const struct space *space, hold_look_fn *look, void *ctx)
+{
+	size_t n;
+	pid_t *tids = space_ids(tracer, space, NULL, &n);
+
+	for (size_t i = 0; tids && i < n; i++) {
+		struct tracee *t;
+		uint64_t pc, sp;
+
+		/* Whoever stops meanwhile does not wait for all. */
+		if (i % LOOKS == LOOKS - 1)
+			tracer_poll(tracer, LOOKS);
+		t = map_get(&tracer->tracees, (uint64_t)tids[i]);
+		if (!t || t->process->space != space || t->held)
+			continue;
+		t->left_alone = LEFT_NOT;
+		if (is_left_alone_at(t, &pc, &sp) && (!look || look(ctx, t, pc, sp)))
+			t->left_alone = LEFT_LOOKED_AT;
+	}
+	ids_give(tracer, tids);
+}
+
+bool hold_has_rest(const struct space *space)
+{
+	const struct tracee *t = NULL;
+
+	while ((t = space_next(space, t)) && t->left_alone == LEFT_LOOKED_AT)
+		;
+	return t;
+}
+
+void hold_forget_looks(const struct space *space)
+{
+	for (struct tracee *t = NULL; (t = space_next(space, t));)
+		t->left_alone = LEFT_NOT;
 }
 
 void hold_end(struct tracer *tracer, const struct space *space, const struct tracee *keep)

@@ -28,6 +28,29 @@ bool hold_all(struct tracer *tracer, const struct space *space, unsigned limit_m
  */
 bool hold_running(struct tracer *tracer, const struct space *space, unsigned limit_ms);
 
+/*
+ * What a hold would have to look at while somebody stands still is looked at before, while all run: @look is shown each
+ * thread that is asleep, and says whether it is to be left alone by hold_rest(). That lasts until the tracer
+ * lets the thread go on from a stop, so this is for questions whose answer another sleep cannot change: may it be in some
+ * code that is come to by a stop alone? It may wake up at any time, also before hold_rest(). @look NULL: all are.
+ *
+ * Stops are handled in between, of other processes, too: the caller keeps a reference to @space.
+ */
+typedef bool hold_look_fn(void *ctx, struct tracee *t, uint64_t pc, uint64_t sp);
+void hold_look(struct tracer *tracer, const struct space *space, hold_look_fn *look, void *ctx);
+bool hold_rest(struct tracer *tracer, const struct space *space, unsigned limit_ms);
+/* Is there anybody that was not looked at? */
+bool hold_has_rest(const struct space *space);
+/* What was looked for can be come to without a stop now, or could for a while: no look holds any more. */
+void hold_forget_looks(const struct space *space);
+
+/* struct tracee's left_alone. */
+enum {
+	LEFT_NOT,
+	LEFT_ASLEEP,    /* by the hold that goes on */
+	LEFT_LOOKED_AT, /* by hold_look() */
+};
+
 /* Let them go on, but for @keep (NULL: all). */
 void hold_end(struct tracer *tracer, const struct space *space, const struct tracee *keep);
 

@@ -326,8 +326,8 @@ void tracee_resume(struct tracee *t, int sig)
 	if (t->want_interrupt || (t->listening && !t->in_remote))
 		(void)again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
 	t->held = false;
-	if (!t->in_remote)
-		t->listening = false;
+	t->left_alone = 0; /* what a look has shown may be otherwise now */
+	t->listening = t->listening && t->in_remote;
 	/* ESRCH: killed while it was stopped. Its end will be reported. */
 	(void)again_ptrace(request, t->tid, 0, sig);
 }

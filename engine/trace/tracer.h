@@ -112,7 +112,7 @@ struct tracee {
 	bool drained;          /* seen stopped without a trap of ours pending */
 	bool is_asked;         /* to stop for that */
 	bool stops_again;      /* let go out of the stub, by a stop that is still to come */
-	bool left_alone;       /* asleep: who holds the running ones has no use for it ... */
+	uint8_t left_alone;    /* asleep: who holds the running ones has no use for it ... */
 	long asleep_in;        /* ... in this system call */
 	bool stepping;         /* resume by single step; a step's trap is expected */
 	bool in_remote;        /* inside the stub of a remote call: stop at syscalls */
