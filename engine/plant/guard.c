@@ -28,6 +28,7 @@
 #include "engine/plant/action.h"
 #include "engine/plant/chain.h"
 #include "engine/plant/jump.h"
+#include "engine/plant/plant_update.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/remote.h"
 #include "engine/trace/seccomp.h"
@@ -296,14 +297,14 @@ static bool is_in_handler(const struct tracee *t, const struct maps *maps)
 	return false;
 }
 
-/* Noted is what shall be undone: not what the program undoes by itself. */
-static void open_mask(struct tracee *t, const struct maps *maps)
+void guard_open_mask(struct tracee *t, const struct maps *maps)
 {
 	uint64_t mask;
 
 	if (task_get_mask(t->tid, &mask) < 0 || !(mask & TRAP_BIT) ||
 	    task_set_mask(t->tid, mask & ~TRAP_BIT) < 0)
 		return;
+	/* Noted is what shall be undone: not what the program undoes by itself. */
 	t->trap_opened = !is_in_handler(t, maps);
 	t->open_mask = mask & ~TRAP_BIT;
 }
@@ -315,14 +316,14 @@ void guard_open_masks(struct tracer *tracer, struct tracee *t, const struct maps
 	size_t n;
 	pid_t *tids = space_ids(tracer, p->space, p, &n);
 
-	open_mask(t, maps);
+	guard_open_mask(t, maps);
 	for (size_t i = 0; tids && i < n && tracer_has(tracer, t, tid); i++) {
 		struct tracee *other = map_get(&tracer->tracees, (uint64_t)tids[i]);
 
 		if (!other || other == t || other->held || !task_blocks_trap(other->tid))
 			continue;
 		if (attach_hold(tracer, other) == 1) {
-			open_mask(other, maps);
+			guard_open_mask(other, maps);
 			attach_let_go(other);
 		}
 	}

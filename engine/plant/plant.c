@@ -249,7 +249,7 @@ static int protect(struct update *u, struct ubp_err *err)
 	ps->is_settled |= rc == 0;
 	if (rc == 0 && hijacks(u->plant))
 		rc = guard_provide_returns(u->tracer, u->t, &u->at, err);
-	if (rc < 0 && rc != -ESRCH && u->plant->force) {
+	if (rc < 0 && rc != -ESRCH && rc != -EINPROGRESS && u->plant->force) {
 		ps->unguarded = true;
 		return 0;
 	}

@@ -47,8 +47,11 @@ struct added {
 int update_collect_probes(struct update *u, struct ubp_err *err);
 /* ... and with them what is watched for our own sake. The thread is held. */
 int update_collect(struct update *u, struct ubp_err *err);
-/* Every process in the memory gets the guard: a thread of each is held (attach_hold_each()). */
+/* Every process in the memory gets the guard: a thread of each is held (attach_hold_each()). -EINPROGRESS: they have it,
+ * and plant_settle() is next. */
 int sharers_guard(struct update *u, struct ubp_err *err);
+/* guard_open_masks() of a held thread alone. */
+void guard_open_mask(struct tracee *t, const struct maps *maps);
 /* Begin with what plant_look_ahead() has found, if it was for this space. */
 void update_take_ahead(struct update *u);
 

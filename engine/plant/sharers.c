@@ -4,12 +4,6 @@
 /*
  * Processes in one memory (vfork(), clone(CLONE_VM)) meet the same breakpoints, but each has signal
  * actions of its own. So each of them gets the guard before the first breakpoint is written.
- *
- * A child has the actions that its mother had when the kernel began to make it, and her memory as
- * it is later: the kernel waits in between for what others do with that memory. So a child of fork(),
- * too, might have our breakpoints and not the guard. Births that have begun before the guard are awaited, behind it and
- * before the first breakpoint: threads that run are stopped once, and those that sleep are in
- * other calls, or wait for a vfork() child that was told.
  */
 
 #include <errno.h>
@@ -20,11 +14,9 @@
 #include "engine/event/clock.h"
 #include "engine/plant/plant_update.h"
 #include "engine/trace/attach.h"
-#include "engine/trace/hold.h"
 #include "engine/trace/task.h"
 
-#define HOLD_MS 200
-#define WAIT_NS 2000000000ULL /* for one that can't be stopped, or for a birth */
+#define WAIT_NS 2000000000ULL /* for one that can't be stopped */
 
 static struct process *find(const struct space *space, pid_t pid)
 {
@@ -91,6 +83,13 @@ static struct tracee *hold(const struct update *u, const struct process *p)
 	return t;
 }
 
+static bool is_settled(const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+
+	return ps->is_settled;
+}
+
 static int guard(const struct update *u, struct process *p, struct ubp_err *err)
 {
 	struct tracee *t = hold(u, p);
@@ -107,7 +106,7 @@ static int guard(const struct update *u, struct process *p, struct ubp_err *err)
 	rc = ubp_host_get_regs(t->tid, &regs);
 	if (rc == 0)
 		rc = guard_install(u->tracer, t, &regs, err);
-	if (rc == 0)
+	if (rc == 0 && is_settled(u->space)) /* else they are yet to be seen */
 		guard_open_masks(u->tracer, t, &u->maps);
 	if (rc != -ESRCH)
 		return rc;
@@ -121,74 +120,6 @@ static int guard(const struct update *u, struct process *p, struct ubp_err *err)
 static bool is_here(const struct update *u, unsigned n_execs)
 {
 	return tracer_has_same(u->tracer, u->t, u->tid, n_execs);
-}
-
-/* Does @t, which sleeps, wait for its vfork() child, and not yet for that to be made? */
-static bool is_mother(const struct update *u, const struct tracee *t)
-{
-	size_t pos = 0;
-	void *value;
-
-	while (map_next(&u->tracer->processes, &pos, NULL, &value)) {
-		const struct process *p = value;
-
-		/* Of those that were there before nobody has told which thread it was. */
-		if (p->born_of == t->tid ? p->is_vforked
-					 : !p->born_of && p->space == u->space &&
-						   task_ppid(p->pid) == t->process->pid)
-			return true;
-	}
-	return false;
-}
-
-static bool gives_birth(const struct update *u, const struct tracee *t)
-{
-	const uint16_t *nr = u->space->arch->nr_births;
-
-	if (t->held || !t->left_alone)
-		return false;
-	while (*nr && *nr != t->asleep_in)
-		nr++;
-	return *nr && !is_mother(u, t);
-}
-
-/* Of the threads @tids those that do: their number, and they come first. */
-static size_t births(const struct update *u, pid_t *tids, size_t n)
-{
-	size_t n_left = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct tracee *t = map_get(&u->tracer->tracees, (uint64_t)tids[i]);
-
-		if (t && t->process->space == u->space && gives_birth(u, t))
-			tids[n_left++] = tids[i];
-	}
-	return n_left;
-}
-
-/* Those that are born without the guard are told, and get it, before this returns. */
-static int await_births(const struct update *u, unsigned n_execs, struct ubp_err *err)
-{
-	uint64_t begun = event_clock_now(CLOCK_KIND_MONO), spin = 0;
-	pid_t *tids;
-	size_t n;
-	bool all;
-
-	tids = space_ids(u->tracer, u->space, NULL, &n);
-	if (!tids)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	/* Whoever has been seen elsewhere once begins the next one with the guard. */
-	do {
-		all = hold_running(u->tracer, u->space, HOLD_MS);
-		n = is_here(u, n_execs) ? births(u, tids, n) : 0;
-		hold_end(u->tracer, u->space, u->t);
-		if (n)
-			wait_a_little(&spin);
-	} while (all && n && event_clock_now(CLOCK_KIND_MONO) - begun < WAIT_NS);
-	ids_give(u->tracer, tids);
-	return all ? 0
-		   : ubp_fail(err, ETIMEDOUT, "threads of process %d cannot be stopped",
-			      (int)task_tgid(u->tid));
 }
 
 static int guard_all(struct update *u, struct ubp_err *err)
@@ -207,16 +138,14 @@ static int guard_all(struct update *u, struct ubp_err *err)
 		if (!is_here(u, n_execs))
 			return ubp_fail(err, ESRCH, "thread %d has ended", (int)u->tid);
 	}
-	if (rc == 0 && !alone)
-		rc = await_births(u, n_execs, err);
-	if (!is_here(u, n_execs))
-		return ubp_fail(err, ESRCH, "thread %d has ended", (int)u->tid);
 	if (rc == 0 && next_unguarded(u->space))
 		rc = ubp_fail(err, EBUSY, "process %d, which shares its memory, has no guard",
 			      (int)next_unguarded(u->space)->pid);
 	for (struct tracee *t = NULL; rc < 0 && (t = space_next(u->space, t));)
 		if (t->held && t != u->t)
 			attach_let_go(t);
+	if (rc == 0 && !alone && !is_settled(u->space))
+		rc = ubp_fail(err, EINPROGRESS, "its threads are to be seen first");
 	return rc;
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "engine/object/maps.h"
+#include "engine/plant/settle.h"
 #include "engine/session/session.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/command.h"
@@ -36,9 +37,21 @@ static void plant_failed(struct ubp_session *s, struct tracee *t)
 	release_process(s, pid);
 }
 
-static int plant_in(struct ubp_session *s, struct process *p, struct ubp_err *err)
+static int plant_by(struct ubp_session *s, struct tracee *t, struct ubp_err *err)
+{
+	int rc;
+
+	s->plant.is_attaching = true;
+	rc = session_plant(s, t, NULL, err);
+	s->plant.is_attaching = false;
+	return rc;
+}
+
+/* -EINPROGRESS: plant_settle() is next, while nobody stands still for that. */
+static int hold_and_plant(struct ubp_session *s, struct process *p, struct ubp_err *err)
 {
 	pid_t tid, pid = p->pid, *others;
+	bool stays = p->stays; /* it must not run without breakpoints */
 	struct tracee *t;
 	unsigned n_execs;
 	size_t n_others;
@@ -61,20 +74,43 @@ static int plant_in(struct ubp_session *s, struct process *p, struct ubp_err *er
 	}
 	tid = t->tid;
 	n_execs = t->n_execs;
-	s->plant.is_attaching = true;
-	rc = session_plant(s, t, NULL, err);
-	s->plant.is_attaching = false;
+	rc = plant_by(s, t, err);
+	if (rc == -EINPROGRESS && stays) {
+		rc = plant_settle(&s->plant, &s->tracer, p, err);
+		if (rc == 0 && tracer_has_same(&s->tracer, t, tid, n_execs))
+			rc = plant_by(s, t, err);
+	}
 	attach_let_others_go(&s->tracer, others, n_others);
 	if (!tracer_has(&s->tracer, t, tid))
 		return rc < 0 ? rc : ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
 	if (t->n_execs != n_execs)
 		return 0; /* seen to by on_execed() */
-	if (rc < 0) {
+	if (rc < 0 && rc != -EINPROGRESS) {
 		plant_failed(s, t);
 		return rc;
 	}
 	attach_let_go(t);
-	return 0;
+	return rc;
+}
+
+static int plant_in(struct ubp_session *s, struct process *p, struct ubp_err *err)
+{
+	pid_t pid = p->pid;
+	int rc = hold_and_plant(s, p, err);
+
+	/* More than once: it may have executed a program, and have threads again. */
+	for (int tries = 0; rc == -EINPROGRESS && tries < ATTACH_TRIES; tries++) {
+		p = map_get(&s->tracer.processes, (uint64_t)pid);
+		rc = p ? plant_settle(&s->plant, &s->tracer, p, err) : -ESRCH;
+		p = map_get(&s->tracer.processes, (uint64_t)pid);
+		if (!p)
+			return ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
+		if (rc == 0)
+			rc = hold_and_plant(s, p, err);
+		else if (p->space->refs == 1)
+			release_process(s, pid);
+	}
+	return rc;
 }
 
 /* The other processes in @p's memory are to have the guard, too. */

@@ -133,6 +133,21 @@ static void clean_copy(struct ubp_session *s, struct process *parent, struct tra
 		plant_left_live(left, "breakpoints", 0, rc);
 }
 
+/*
+ * A copy of a memory that has the guard, and whose breakpoints are still to come. It may lack the
+ * guard itself: that is found out by installing it.
+ */
+static void take_up_early(struct ubp_session *s, const struct space *parent,
+			  struct tracee *first)
+{
+	const struct plant_space *ps = parent->plant;
+
+	if (ps->last_write || ps->unguarded)
+		return;
+	first->process->is_guarded = false;
+	plant_and_tell(s, first, NULL);
+}
+
 static enum keep_verdict forked_whole(struct ubp_session *s, struct process *parent,
 				      struct tracee *first)
 {
@@ -146,6 +161,7 @@ static enum keep_verdict forked_whole(struct ubp_session *s, struct process *par
 		hijack_adopt(first);
 		session_mark_known(s, first->tid, true);
 		session_count_process(s);
+		take_up_early(s, parent->space, first);
 		return KEEP_TRACING;
 	}
 	clean_copy(s, parent, first, &left);
