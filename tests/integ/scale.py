@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
 """The work for each process and each thread does not grow with their number: calls that uprobe makes, for growing rows,
-while it attaches, until all jumps are made, and while it lets go. Beside other load they are the same."""
+while it attaches, until all jumps are made, and while it lets go. Nor does the time that one thread stands still grow
+with the number of others: calls that are made meanwhile. Beside other load they are the same."""
 
 import os
 import signal
@@ -16,6 +17,8 @@ from failat import FailAt  # noqa: E402
 
 UPROBE, FIXTURE = os.environ["UPROBE"], os.path.join(os.environ["FIXTURES"], "crowd")
 SIZES = {"processes": (25, 50, 100, 200), "threads": (125, 250, 500, 1000)}
+# Threads, one of which runs.
+STOPS = (100, 1500)
 # All but waits, which tell how long something took.
 KINDS = ("memory", "read", "peek", "poke", "ptrace", "other")
 WAIT = int(os.environ.get("TIMEOUT", "60"))
@@ -45,20 +48,21 @@ def wait_for_rings(pids):
         fail(f"{len(pids)} processes have no jumps")
 
 
-def calls(what, n):
-    """Of attaching to @n of them, and of letting go."""
-    args = (str(n), "1") if what == "processes" else ("1", str(n))
+def run(what, n, n_busy=0, mode="jump"):
+    """Attach to @n of them, and let go: what was counted."""
+    args = (str(n), "1", str(n_busy)) if what == "processes" else ("1", str(n), str(n_busy))
     target = subprocess.Popen([FIXTURE, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     if target.stdout.readline() != "ready\n":
         fail(f"crowd {args} does not start")
     failat = FailAt()
     pids = ",".join([str(target.pid), *children(target.pid)])
-    p = subprocess.Popen([UPROBE, "--mode", "jump", "--ready-fd", "1", "--stats", "-o", "/dev/null", "-p", pids,
+    p = subprocess.Popen([UPROBE, "--mode", mode, "--ready-fd", "1", "--stats", "-o", "/dev/null", "-p", pids,
                           "-e", f"p:s/tick {FIXTURE}:tick"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                          env={**os.environ, **failat.env})
     if p.stdout.readline() != "ready\n":
         fail(f"{n} {what}: {p.communicate()[1]}")
-    wait_for_rings(pids.split(","))
+    if mode == "jump":
+        wait_for_rings(pids.split(","))
     failat.phase(FailAt.DETACH)
     p.send_signal(signal.SIGINT)
     err = p.communicate()[1]
@@ -67,6 +71,12 @@ def calls(what, n):
     said = target.communicate("\n")[0]
     if said != "all woken\n" or target.returncode != 0:
         fail(f"{n} {what}: the target says {said!r}, status {target.returncode}")
+    return failat
+
+
+def calls(what, n):
+    """Of attaching to @n of them, and of letting go."""
+    failat = run(what, n)
     return [sum(failat.count(phase, kind) for kind in KINDS) for phase in (FailAt.ATTACH, FailAt.DETACH)]
 
 
@@ -90,5 +100,20 @@ def check(what, sizes):
     fail("; ".join(filter(None, whys)))
 
 
+def check_stops(mode):
+    """How many calls are made while one thread stands still: as many among a hundred as among fifteen hundred. A busy
+    machine has more of them made again."""
+    for _ in range(3):
+        few, many = ([failat.stood(phase) for phase in (FailAt.ATTACH, FailAt.DETACH)]
+                     for failat in (run("threads", n, 1, mode) for n in STOPS))
+        rows = list(zip(few, many))
+        print(f"{mode}: calls while one thread stands, of {STOPS[0]} and of {STOPS[1]}: attach, detach: {rows}")
+        if all(0 < a and b <= 2 * a + 200 for a, b in rows):
+            return
+    fail(f"{mode}: calls while one thread stands still, of {STOPS[0]} and of {STOPS[1]}: {rows}")
+
+
 for its, numbers in SIZES.items():
     check(its, numbers)
+for m in ("jump", "trap"):
+    check_stops(m)

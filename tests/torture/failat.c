@@ -20,6 +20,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/uio.h>
@@ -65,6 +66,8 @@ struct failat {
 	char last[64];          /* the first that failed */
 	uint64_t where[FRAMES]; /* in the program: from where it was called, innermost first */
 	uint64_t in_chain;      /* so many calls of .fail_chain in .fail_phase */
+	/* Of all kinds but waits: how many while one thread stood that was asked to stop; the most. */
+	uint64_t stood[PHASES];
 	struct chain chains[CHAINS];
 };
 
@@ -376,9 +379,50 @@ static enum kind ptrace_kind(int request)
 	return PTRACE;
 }
 
+/* Who was asked to stop, and how many calls there were by then. The tracing thread's alone. */
+static struct {
+	pid_t tid;
+	uint64_t since;
+} standing[64];
+
+static uint64_t count_calls(void)
+{
+	uint64_t n = 0;
+
+	for (int phase = 0; phase < PHASES; phase++)
+		for (int kind = 0; kind < KINDS; kind++)
+			n += kind == WAIT ? 0 : shared->counts[phase][kind];
+	return n;
+}
+
+static void note_standing(int request, pid_t tid)
+{
+	uint64_t *most = &shared->stood[shared->phase % PHASES];
+	bool stops = request == PTRACE_INTERRUPT;
+	int free_at = -1, at = -1;
+
+	if (!stops && request != PTRACE_CONT && request != PTRACE_DETACH &&
+	    request != PTRACE_LISTEN)
+		return;
+	for (int i = 0; i < (int)(sizeof(standing) / sizeof(standing[0])); i++) {
+		at = standing[i].tid == tid ? i : at;
+		free_at = standing[i].tid == 0 ? i : free_at;
+	}
+	if (stops && at < 0 && free_at >= 0) {
+		standing[free_at].tid = tid;
+		standing[free_at].since = count_calls();
+	} else if (!stops && at >= 0) {
+		uint64_t n = count_calls() - standing[at].since;
+
+		*most = n > *most ? n : *most;
+		standing[at].tid = 0;
+	}
+}
+
 PUBLIC long ptrace(enum __ptrace_request request, ...)
 {
 	va_list ap;
+	pid_t tid;
 	long ret;
 
 	if (request == PTRACE_SEIZE)
@@ -387,8 +431,13 @@ PUBLIC long ptrace(enum __ptrace_request request, ...)
 		       shared->is_short ? ESRCH : EIO))
 		return -1;
 	va_start(ap, request);
+	tid = va_arg(ap, pid_t);
+	va_end(ap);
+	va_start(ap, request);
 	ret = preload_ptrace(request, ap);
 	va_end(ap);
+	if (ret == 0)
+		note_standing((int)request, tid);
 	return ret;
 }
 

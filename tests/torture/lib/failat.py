@@ -19,7 +19,8 @@ class FailAt(Page):
     FAILED = COUNTS + 8 * 4 * len(KINDS)
     LAST = FAILED + 8
     WHERE, FRAMES = LAST + 64, 32
-    CHAINS, N_CHAINS = WHERE + 8 * FRAMES + 8, 4096
+    STOOD = WHERE + 8 * FRAMES + 8
+    CHAINS, N_CHAINS = STOOD + 8 * 4, 4096
     CHAIN = struct.Struct(f"<6Q{FRAMES}Q")
 
     def __init__(self):
@@ -61,6 +62,10 @@ class FailAt(Page):
 
     def failed(self):
         return struct.unpack_from("<Q", self.page, self.FAILED)[0]
+
+    def stood(self, phase):
+        """The most calls, but for waits, that were made while one thread stood still that had been asked to stop."""
+        return struct.unpack_from("<Q", self.page, self.STOOD + 8 * phase)[0]
 
     def last(self):
         return self.text(self.LAST, 64)
