@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/base/again.h"
@@ -311,14 +312,14 @@ static bool has_userfaultfd(pid_t pid)
 	return found;
 }
 
-/*
- * May anybody have one? It may be passed on, and nothing but smaps shows it then. The kernel tells root how many there
- * are, of all processes; for a while after the last is closed it may not tell that there are none. False where it tells
- * nothing.
- */
-static bool exists_userfaultfd(void)
+#define UFFD_SLAB "/sys/kernel/slab/userfaultfd_ctx_cache/"
+/* Between two requests to count anew. */
+#define COUNT_ANEW_S 1
+
+/* False where the kernel tells nothing. */
+static bool counts_userfaultfds(void)
 {
-	int fd = again_open("/sys/kernel/slab/userfaultfd_ctx_cache/objects", O_RDONLY);
+	int fd = again_open(UFFD_SLAB "objects", O_RDONLY);
 	char first = '0';
 
 	if (fd < 0)
@@ -327,6 +328,31 @@ static bool exists_userfaultfd(void)
 		first = '0';
 	(void)close(fd);
 	return first != '0';
+}
+
+/*
+ * May anybody have one? It may be passed on, and nothing but smaps shows it then. The kernel tells root how many there
+ * are, of all processes. Each processor keeps some room for the next ones, and all of that counts as in use: so
+ * the kernel is asked to give the room back, which touches nothing that is in use, before it is believed.
+ */
+static bool exists_userfaultfd(void)
+{
+	static __thread time_t asked;
+	struct timespec now;
+	int fd;
+
+	if (!counts_userfaultfds())
+		return false;
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	if (asked && now.tv_sec - asked < COUNT_ANEW_S)
+		return true;
+	asked = now.tv_sec;
+	fd = again_open(UFFD_SLAB "shrink", O_WRONLY);
+	if (fd < 0)
+		return true;
+	(void)again_write(fd, "1", 1);
+	(void)close(fd);
+	return counts_userfaultfds();
 }
 
 /* Is it read soon what smaps says? */
