@@ -141,7 +141,8 @@ static int guard_all(struct update *u, struct ubp_err *err)
 	if (rc == 0 && next_unguarded(u->space))
 		rc = ubp_fail(err, EBUSY, "process %d, which shares its memory, has no guard",
 			      (int)next_unguarded(u->space)->pid);
-	for (struct tracee *t = NULL; rc < 0 && (t = space_next(u->space, t));)
+	/* What they were held for is done, or is not to be. */
+	for (struct tracee *t = NULL; (t = space_next(u->space, t));)
 		if (t->held && t != u->t)
 			attach_let_go(t);
 	if (rc == 0 && !alone && !is_settled(u->space))

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@
 #define JUMPS_BEGIN_NS 250000000ULL /* before tracing is said to have begun */
 #define JUMPS_TURN_NS  5000000ULL   /* between two looks at what has stopped */
 #define SETTLE_MS      20           /* for stops that are on their way */
+#define SLACK_NS       1000UL       /* of naps while a thread is about to stop */
 
 void session_end(struct ubp_session *s)
 {
@@ -237,6 +239,7 @@ void *run_thread(void *arg)
 	int rc;
 
 	s->thread_tid = gettid();
+	(void)prctl(PR_SET_TIMERSLACK, SLACK_NS);
 	let_sigchld_be_dropped();
 	cancel_by(&s->cancelled);
 	rc = set_up(s, &err);

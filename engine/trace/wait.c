@@ -31,8 +31,10 @@
 #define SPIN_NS        500000ULL     /* ... and no longer */
 #define CROWDED_NS     1000000ULL    /* a turn of others that takes so long ... */
 #define CROWDED_FOR_NS 1000000000ULL /* ... is not offered again so soon */
-#define SWEEP_EVERY    16            /* hot stops between two sweeps */
-#define SWEEP_WIDTH    4             /* cold threads per sweep */
+#define NAP_LEAST_NS   10000 /* where it is not offered: as long as was waited by then */
+#define NAP_MOST_NS    100000
+#define SWEEP_EVERY    16 /* hot stops between two sweeps */
+#define SWEEP_WIDTH    4  /* cold threads per sweep */
 
 void wait_fill(struct stop *stop, const siginfo_t *si)
 {
@@ -163,8 +165,16 @@ bool wait_any(struct tracer *tracer, struct stop *ret_stop)
 
 void wait_a_little(uint64_t *start)
 {
-	if (!yield(start))
-		nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+	uint64_t passed;
+
+	if (yield(start))
+		return;
+	/* A stop takes microseconds, or somebody has to get a processor first. */
+	passed = event_clock_now(CLOCK_KIND_MONO) - *start;
+	nanosleep(&(struct timespec){ .tv_nsec = passed < NAP_LEAST_NS  ? NAP_LEAST_NS
+						 : passed > NAP_MOST_NS ? NAP_MOST_NS
+									: (long)passed },
+		  NULL);
 }
 
 int wait_look(pid_t tid, struct stop *ret_stop)
