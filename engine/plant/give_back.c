@@ -316,6 +316,7 @@ static bool look_around(struct tracer *tracer, struct space *space, const struct
 			struct look *ret_look)
 {
 	const struct plant_space *ps = space->plant;
+	pid_t tid = keep ? keep->tid : 0;
 	struct look *look = ret_look;
 	unsigned tries = 0;
 
@@ -330,9 +331,10 @@ static bool look_around(struct tracer *tracer, struct space *space, const struct
 				      : !hold_rest(tracer, space, HOLD_MS);
 		if (space->plant == ps)
 			look_at_rest(look);
+		keep = keep && tracer_has(tracer, keep, tid) ? keep : NULL;
 		hold_end(tracer, space, keep);
 		maps_free(&look->maps);
-	} while (space->plant == ps && look->woke_up && !look->unknown && ++tries < TRIES);
+	} while (space->plant == ps && (keep || !tid) && look->woke_up && !look->unknown && ++tries < TRIES);
 	return space->plant == ps && !look->unknown && !look->woke_up;
 }
 
@@ -366,13 +368,14 @@ void give_back(struct tracer *tracer, struct process *p, struct tracee *t,
 	struct ubp_regs regs;
 	struct ubp_err ignored;
 	struct look look;
-	pid_t pid = p->pid, tid;
+	pid_t pid = p->pid, tid = t ? t->tid : 0;
 
 	space->refs++;
 	if (may_give(space, ps, 2) && has_more_than_the_guard(space) && all_are_out(space, pid) &&
 	    look_around(tracer, space, t, &look) &&
 	    map_get(&tracer->processes, (uint64_t)pid) == p &&
-	    (t || attach_hold_one(tracer, p, &held, &ignored) == 0)) {
+	    (t ? tracer_has(tracer, t, tid)
+	       : attach_hold_one(tracer, p, &held, &ignored) == 0)) {
 		tid = held->tid;
 		regs = at ? *at : regs;
 		if (may_give(space, ps, 2) && (at || ubp_host_get_regs(tid, &regs) == 0))

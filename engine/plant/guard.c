@@ -162,7 +162,9 @@ int guard_install(struct tracer *tracer, struct tracee *t, const struct ubp_regs
 	rc = remote_begin(&remote, tracer, t, at, ps->stub, err);
 	if (rc < 0)
 		return rc;
-	rc = action_swap(&remote, SIGTRAP, 0, &first, err);
+	/* Of what is known there is nothing to ask; how it stands is told by the call that replaces it. */
+	if (!task_has_default(t->tid, SIGTRAP))
+		rc = action_swap(&remote, SIGTRAP, 0, &first, err);
 	if (rc == 0)
 		rc = keep_action(p, is_first, &first, err);
 	if (rc == 0)

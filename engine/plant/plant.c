@@ -217,13 +217,20 @@ static bool is_hook(const struct site *site)
 	return site->patch_len && !site->is_spared && !site_is_probed(site);
 }
 
-static int plant_hook(const struct update *u, struct site *site, struct ubp_err *err)
+/* All jumps to the guard; then it is seen that they stand, by the page. */
+static int plant_hooks(const struct update *u, struct ubp_err *err)
 {
 	struct space *space = u->space;
 	struct mem_view view = { .mem = &space->mem };
-	int rc = site_plant(space, u->t->tid, site, err);
+	int rc = 0;
 
-	return rc == 0 ? site_read_back(space, &view, site, err) : rc;
+	for (size_t i = 0; i < u->n_added && rc == 0; i++)
+		if (is_hook(u->added[i].site) && !u->added[i].site->planted)
+			rc = site_plant(space, u->t->tid, u->added[i].site, err);
+	for (size_t i = 0; i < u->n_added && rc == 0; i++)
+		if (is_hook(u->added[i].site))
+			rc = site_read_back(space, &view, u->added[i].site, err);
+	return rc;
 }
 
 /* What keeps the target alive if we are killed: before the first breakpoint. */
@@ -240,9 +247,8 @@ static int protect(struct update *u, struct ubp_err *err)
 	rc = guard_prepare(u->tracer, u->t, &u->at, err);
 	/* First the jumps to the guard: from when it stands the program must not
 	 * meet it, and not replace it. */
-	for (size_t i = 0; i < u->n_added && rc == 0; i++)
-		if (is_hook(u->added[i].site) && !u->added[i].site->planted)
-			rc = plant_hook(u, u->added[i].site, err);
+	if (rc == 0)
+		rc = plant_hooks(u, err);
 	if (rc == 0)
 		rc = u->is_attaching ? sharers_guard(u, err)
 				     : guard_install(u->tracer, u->t, &u->at, err);

@@ -39,10 +39,12 @@ static void see_through_jump(const struct space *space, uint64_t vaddr, uint8_t 
 }
 
 /* The bytes at @vaddr as they were before us. */
-static size_t read_original(const struct space *space, uint64_t vaddr, uint8_t *buf, size_t len)
+static size_t read_original(const struct space *space, struct mem_view *view, uint64_t vaddr,
+			    uint8_t *buf, size_t len)
 {
 	/* Through the file that is written to: by now a thread may have another image. */
-	size_t got = mem_peek(&space->mem, vaddr, buf, len);
+	size_t got = view ? mem_view_peek(view, vaddr, buf, len)
+			  : mem_peek(&space->mem, vaddr, buf, len);
 
 	see_through_jump(space, vaddr, buf, got);
 	for (size_t i = 0; i < got; i++) {
@@ -98,7 +100,7 @@ bool site_is_taken(const struct space *space, struct mem_view *view, uint64_t va
 	if (plant_site_at(space, vaddr) || (mem_view_peek(view, vaddr, now, len) == len &&
 					    memcmp(now, probe->code.bytes, len) == 0))
 		return false;
-	return read_original(space, vaddr, now, len) == len &&
+	return read_original(space, NULL, vaddr, now, len) == len &&
 	       memcmp(now, probe->code.bytes, len) != 0;
 }
 
@@ -138,7 +140,7 @@ static int check_lead(const struct space *space, pid_t tid, struct mem_view *vie
 	    memcmp(now, lead->bytes, lead->len) == 0)
 		return 0;
 	memcpy(code.bytes, lead->bytes, lead->len);
-	got = read_original(space, start, now, lead->len);
+	got = read_original(space, NULL, start, now, lead->len);
 	if (got == lead->len && space->arch->lead_stands(lead, now))
 		return 0;
 	return check_bytes(space, &whole, now, got, from, &code, tid, err);
@@ -162,7 +164,7 @@ static int decode(const struct space *space, pid_t tid, struct mem_view *view,
 		space->arch->move_insn(&site->insn, vaddr);
 		return 0;
 	}
-	got = read_original(space, vaddr, now, sizeof(now));
+	got = read_original(space, view, vaddr, now, sizeof(now));
 	if (!got)
 		return no_bytes(space, from, vaddr, tid, err);
 	/* What the file says was checked before; this is about what memory says. */
@@ -378,7 +380,7 @@ static int provide_slot(struct plant_space *ps, const struct space *space, struc
 	if (!(site->watches & WATCH_SIGACTION))
 		return arch->build_slot(&site->insn, slot, &site->code, err);
 	site->patch_len = arch->sigaction_patch_len;
-	len = read_original(space, site->vaddr, call, sizeof(call));
+	len = read_original(space, NULL, site->vaddr, call, sizeof(call));
 	if (len < site->insn.len)
 		len = site->insn.len;
 	memcpy(call, site->insn.bytes, site->insn.len);

@@ -178,6 +178,23 @@ static void put_back_breakpoints(const struct space *space, pid_t tid,
 	free(writes);
 }
 
+/* The same for jumps to the guard, which nobody changes but us: each is a write of its own. */
+static void put_back_hooks(const struct space *space, pid_t tid, struct site *const *sites,
+			   size_t n)
+{
+	struct mem_view view = { .mem = &space->mem };
+	uint8_t now[UBP_INSN_MAX];
+
+	for (size_t i = 0; i < n; i++) {
+		struct patch p = patch_of(space->arch, sites[i]);
+
+		if (sites[i]->is_patched && sites[i]->planted &&
+		    mem_view_peek(&view, sites[i]->vaddr, now, p.len) == p.len &&
+		    site_is_ours(space->arch, p.ours, p.orig, p.len, now))
+			(void)put_back(space, tid, sites[i], &p);
+	}
+}
+
 bool site_is_out(const struct space *space, struct mem_view *view, const struct site *site)
 {
 	struct patch p = patch_of(space->arch, site);
@@ -199,6 +216,8 @@ void site_unplant_all(const struct plant_space *owner, struct undo *undo, pid_t 
 	sites = plant_sites_by_place(owner, &n);
 	if (sites && !patched)
 		put_back_breakpoints(undo->space, tid, sites, n);
+	else if (sites)
+		put_back_hooks(undo->space, tid, sites, n);
 	for (size_t i = 0; sites ? i < n : map_next(&owner->sites, &pos, NULL, &value); i++) {
 		const struct site *site = sites ? sites[i] : value;
 		int rc;

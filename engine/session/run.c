@@ -23,10 +23,12 @@
 #include "engine/trace/reaper.h"
 
 #define STOPS_PER_TURN 64
-#define JUMPS_BEGIN_NS 250000000ULL /* before tracing is said to have begun */
-#define JUMPS_TURN_NS  5000000ULL   /* between two looks at what has stopped */
-#define SETTLE_MS      20           /* for stops that are on their way */
-#define SLACK_NS       1000UL       /* of naps while a thread is about to stop */
+#define JUMPS_BEGIN_NS 250000000ULL /* before tracing is said to have begun ... */
+#define JUMPS_BEGIN_MAX                                                                        \
+	250 /* ... unless there are more processes, of which few would have theirs by then */
+#define JUMPS_TURN_NS 5000000ULL /* between two looks at what has stopped */
+#define SETTLE_MS     20         /* for stops that are on their way */
+#define SLACK_NS      1000UL     /* of naps while a thread is about to stop */
 
 void session_end(struct ubp_session *s)
 {
@@ -136,7 +138,8 @@ static int set_up(struct ubp_session *s, struct ubp_err *err)
 		s->tracer.options |= PTRACE_O_TRACEEXIT;
 	rc = targets_begin(s, err);
 	if (rc == 0)
-		(void)jumps_pass(s, JUMPS_BEGIN_NS);
+		(void)jumps_pass(s, s->tracer.processes.n > JUMPS_BEGIN_MAX ? JUMPS_TURN_NS
+									    : JUMPS_BEGIN_NS);
 	/* What waits from now on has to be waited for; but not what reads files. */
 	s->tracer.cancelled = NULL;
 	return rc;

@@ -357,6 +357,13 @@ uint64_t task_caught(pid_t tid)
 	return read_signals(tid, &s) ? s.caught : 0;
 }
 
+bool task_has_default(pid_t tid, int sig)
+{
+	struct signals s;
+
+	return read_signals(tid, &s) && !((s.caught | s.ignored) & TASK_SIG_BIT(sig));
+}
+
 bool task_signal_pending(pid_t tid, int sig)
 {
 	struct signals s;

@@ -93,6 +93,8 @@ bool task_blocks_trap(pid_t tid);
 /* Does a thread block @sig? Does its process have a handler for it? */
 bool task_blocks(pid_t tid, int sig);
 bool task_catches(pid_t tid, int sig);
+/* Has the program left it at what the kernel does by itself? */
+bool task_has_default(pid_t tid, int sig);
 /* The signals that its process has handlers for; 0 where /proc does not tell. */
 uint64_t task_caught(pid_t tid);
 
