@@ -334,7 +334,8 @@ static bool look_around(struct tracer *tracer, struct space *space, const struct
 		keep = keep && tracer_has(tracer, keep, tid) ? keep : NULL;
 		hold_end(tracer, space, keep);
 		maps_free(&look->maps);
-	} while (space->plant == ps && (keep || !tid) && look->woke_up && !look->unknown && ++tries < TRIES);
+	} while (space->plant == ps && (keep || !tid) && look->woke_up && !look->unknown &&
+		 ++tries < TRIES);
 	return space->plant == ps && !look->unknown && !look->woke_up;
 }
 
@@ -371,8 +372,8 @@ void give_back(struct tracer *tracer, struct process *p, struct tracee *t,
 	pid_t pid = p->pid, tid = t ? t->tid : 0;
 
 	space->refs++;
-	if (may_give(space, ps, 2) && has_more_than_the_guard(space) && all_are_out(space, pid) &&
-	    look_around(tracer, space, t, &look) &&
+	if (may_give(space, ps, 2) && has_more_than_the_guard(space) &&
+	    all_are_out(space, pid) && look_around(tracer, space, t, &look) &&
 	    map_get(&tracer->processes, (uint64_t)pid) == p &&
 	    (t ? tracer_has(tracer, t, tid)
 	       : attach_hold_one(tracer, p, &held, &ignored) == 0)) {
