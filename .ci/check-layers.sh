@@ -26,8 +26,8 @@ done
 if grep -rnE '#include "(engine|cli)/' arch | grep -vE '"engine/base/'; then
 	say "arch/ may include engine/base only"
 fi
-if grep -rnE '#include "engine/' cli | grep -vE '"engine/(session/ubp|base/[a-z_]+)\.h"'; then
-	say "cli/ is built on engine/session/ubp.h alone"
+if grep -rnE '#include "engine/' cli | grep -vE '"engine/(session/ubp(_sink)?|base/[a-z_]+)\.h"'; then
+	say "cli/ is built on engine/session/ubp.h and ubp_sink.h alone"
 fi
 if grep -rnE '^ *# *(if|ifdef|ifndef|elif).*(__x86_64__|__i386__|__aarch64__|__powerpc)' engine cli; then
 	say "conditions on the instruction set belong into arch/"

@@ -99,7 +99,7 @@ static int apply(const struct cli_option *o, void *into, const char *arg)
 		*(bool *)((char *)into + o->flag) = true;
 		return CLI_OK;
 	}
-	return o->set(into, arg);
+	return o->choose ? o->choose(into, o->name) : o->set(into, arg);
 }
 
 /* Of the option that getopt has just returned. */

@@ -24,6 +24,8 @@ struct cli_option {
 	size_t flag; /* its offsetof() */
 	/* Returns CLI_OK, or the exit status after it said what is wrong. */
 	int (*set)(void *into, const char *arg);
+	/* Is handed the option's own name: one of several that exclude each other. */
+	int (*choose)(void *into, const char *name);
 };
 
 struct cli_syntax {

@@ -31,6 +31,17 @@ int trace_options_set_event(void *into, const char *arg)
 	return trace_options_add_definition(into, DEFINITION_EVENTS, arg);
 }
 
+static int set_form(void *into, const char *name)
+{
+	struct trace_options *o = into;
+
+	if (o->form.is_data && strcmp(o->form.name, name) != 0)
+		return cli_usage_error("--%s has a form of its own: it excludes --%s", name,
+				       o->form.name);
+	(void)ubp_sink_form(name, &o->form);
+	return CLI_OK;
+}
+
 static int set_filter(void *into, const char *arg)
 {
 	struct trace_options *o = into;
@@ -295,11 +306,12 @@ static const struct cli_option table[] = {
 	  .help = "source lines and inlined functions in stacks" },
 	{ 0, "stack-raw", FLAG(stack_raw),
 	  .help = "addresses in stacks, as the kernel has them" },
-	{ 0, "folded", FLAG(folded),
+	{ 0, "folded", .choose = set_form,
 	  .help = "count equal stacks, print them at the end, a line each, for\n"
 		  "flame graphs" },
 	{ 'H', "header", FLAG(header), .help = "print the column header first" },
-	{ 0, "json", FLAG(json), .help = "print a JSON object for each event, a line each" },
+	{ 0, "json", .choose = set_form,
+	  .help = "print a JSON object for each event, a line each" },
 	{ 'o', "output", "FILE", .set = set_output, .help = "write the events to FILE" },
 	{ 0, "clock", "NAME", .set = set_clock,
 	  .help = "time stamps of mono (default), mono_raw, boot or real" },
@@ -348,7 +360,7 @@ static bool only_prints(const struct trace_options *o)
 int trace_options_check_list(const struct trace_options *o)
 {
 	if (o->n_definitions || o->command || o->tid || o->duration || o->count || o->format ||
-	    o->check || o->definition || o->json || o->folded)
+	    o->check || o->definition || o->form.is_data)
 		return cli_usage_error("-l takes a target, and perhaps a pattern, only");
 	if (o->n_pids > 1)
 		return cli_usage_error("-l takes one process");
@@ -403,10 +415,8 @@ int trace_options_check(const struct trace_options *o)
 	if (o->duration && only_prints(o))
 		return cli_usage_error("-d is for tracing: it excludes -v, --check, "
 				       "--definition and --explain");
-	if (o->header && o->json)
-		return cli_usage_error("-H is for text: it excludes --json");
-	if (o->folded && o->json)
-		return cli_usage_error("--folded has a form of its own: it excludes --json");
+	if (o->header && !o->form.has_header)
+		return cli_usage_error("-H is for text: it excludes --%s", o->form.name);
 	return check_filter_word(o);
 }
 
@@ -434,6 +444,7 @@ int trace_options_parse(const struct cli_syntax *syntax, int argc, char **argv,
 	whole.common = table;
 	whole.n_common = sizeof(table) / sizeof(table[0]);
 	o->ready_fd = -1;
+	(void)ubp_sink_form("text", &o->form);
 	*ret_done = true;
 	status = cli_parse(&whole, argc, argv, o, &o->command);
 	if (status != CLI_OK)

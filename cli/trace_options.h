@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "cli/option.h"
-#include "engine/session/ubp.h"
+#include "engine/session/ubp_sink.h"
 
 enum definition_kind {
 	DEFINITION_WORD,   /* a word without option */
@@ -41,6 +41,7 @@ struct trace_options {
 	const char *pattern;  /* of names to be listed; NULL: all */
 	const char **exclude; /* --exclude, NULL-ended; NULL: none */
 	size_t n_exclude;
+	struct ubp_sink_form form; /* --json, --folded, or text */
 	const char *output;
 	const char *duration; /* -d as typed, and in nanoseconds; NULL, 0: none */
 	uint64_t duration_ns;
@@ -54,8 +55,8 @@ struct trace_options {
 	const char *symbols;
 	int ready_fd; /* -1: none */
 	bool help, version, format, check, explain, definition;
-	bool header, stack, stack_raw, stack_lines, folded;
-	bool json, stats, strict, lossless, force, beside_kernel;
+	bool header, stack, stack_raw, stack_lines;
+	bool stats, strict, lossless, force, beside_kernel;
 	bool follow, no_follow;
 	bool no_version_check; /* -F of perf-tools: accepted, means nothing */
 };

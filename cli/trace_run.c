@@ -22,7 +22,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/folded.h"
 #include "cli/message.h"
 #include "cli/output.h"
 #include "cli/signals.h"
@@ -36,16 +35,14 @@ struct run {
 	const struct trace_options *opt;
 	struct ubp_session *session;
 	struct output out;
-	enum ubp_format format;
+	struct ubp_sink *sink;
 	int signal_fd;
 	uint64_t deadline_ns; /* 0: none */
 	uint64_t n_events;
 	uint64_t n_dropped; /* over HOLD_BYTES */
-	struct folded folded;
-	uint64_t n_lost; /* that it does not count */
-	bool ending;     /* asked to end by a signal */
-	int signal;      /* that is to be handed on to the command, 0: none */
-	bool failed;     /* said so; the exit status will tell */
+	bool ending;        /* asked to end by a signal */
+	int signal;         /* that is to be handed on to the command, 0: none */
+	bool failed;        /* said so; the exit status will tell */
 };
 
 static uint64_t now_ns(void)
@@ -62,8 +59,7 @@ static uint64_t now_ns(void)
  * command's own output. */
 __attribute__((format(printf, 2, 3))) static void say(struct run *run, const char *fmt, ...)
 {
-	bool in_trace =
-		!run->opt->json && !run->opt->folded && !run->opt->output && !run->opt->command;
+	bool in_trace = !run->opt->form.is_data && !run->opt->output && !run->opt->command;
 	char *text;
 	va_list ap;
 	int n;
@@ -152,27 +148,20 @@ static void say_end(struct run *run)
 	say(run, "Ending tracing...");
 }
 
-static void fold(struct run *run, const struct ubp_event *event)
+/* What the trace itself has no place for. */
+static void tell_untold(struct run *run)
 {
-	size_t len;
-	const char *stack = ubp_event_folded(event, &len);
-
-	run->n_lost += ubp_event_lost(event);
-	if (stack)
-		folded_add(&run->folded, stack, len);
-}
-
-static void print_folded(struct run *run)
-{
+	uint64_t n = ubp_sink_untold(run->sink);
 	char text[80];
 
-	folded_print(&run->folded, &run->out);
-	if (run->folded.failed)
-		cli_warn(NULL, "out of memory: some stacks are not counted");
-	if (!run->n_lost)
+	if (ubp_sink_is_short(run->sink))
+		cli_warn(NULL, run->opt->form.needs_stack
+				       ? "out of memory: some stacks are not counted"
+				       : "out of memory: some events are not printed");
+	if (!n)
 		return;
-	(void)snprintf(text, sizeof(text), "%" PRIu64 " event%s lost and not counted",
-		       run->n_lost, run->n_lost == 1 ? " was" : "s were");
+	(void)snprintf(text, sizeof(text), "%" PRIu64 " event%s lost and not counted", n,
+		       n == 1 ? " was" : "s were");
 	cli_warn(NULL, text);
 }
 
@@ -188,11 +177,7 @@ static void on_event(void *ctx, const struct ubp_event *event)
 		run->n_events++;
 	if (run->out.error)
 		return;
-	if (run->opt->folded) {
-		fold(run, event);
-		return;
-	}
-	line = ubp_event_line(event, run->format, &len);
+	line = ubp_sink_event(run->sink, event, &len);
 	if (run->out.hold && run->out.len + len > HOLD_BYTES) {
 		run->n_dropped += ubp_event_probe(event) >= 0 ? 1 : ubp_event_lost(event);
 		return;
@@ -308,17 +293,27 @@ static bool drain(struct run *run)
 	return !run->out.error && !output_pending(&run->out);
 }
 
+static void add_lost(struct run *run)
+{
+	size_t len;
+	const char *text = ubp_sink_lost(run->sink, run->n_dropped, &len);
+
+	output_add(&run->out, text, len);
+}
+
 static void print_rest(struct run *run)
 {
+	const char *text;
+	size_t len;
+
 	while (!has_count(run) && drain(run) && take_events(run) > 0)
 		;
 	run->out.hold = false;
-	if (run->opt->folded)
-		print_folded(run);
-	if (run->n_dropped && run->opt->json)
-		output_printf(&run->out, "{\"lost\":%" PRIu64 "}\n", run->n_dropped);
-	else if (run->n_dropped)
-		output_printf(&run->out, "CPU:? [LOST %" PRIu64 " EVENTS]\n", run->n_dropped);
+	if (run->n_dropped)
+		add_lost(run);
+	text = ubp_sink_end(run->sink, &len);
+	output_add(&run->out, text, len);
+	tell_untold(run);
 	if (!run->opt->command)
 		say_end(run);
 	(void)drain(run);
@@ -365,11 +360,14 @@ static void tell_ready(int fd)
 
 static int run_started(struct run *run)
 {
+	const char *text;
+	size_t len;
+
 	output_begin(&run->out);
 	if (!run->opt->command)
 		say_banner(run);
-	if (run->opt->header && !run->opt->folded)
-		output_printf(&run->out, "%s", ubp_trace_header(run->session));
+	text = ubp_sink_begin(run->sink, &len);
+	output_add(&run->out, text, len);
 	(void)output_flush(&run->out);
 	tell_ready(run->opt->ready_fd);
 	run->out.hold = run->opt->duration != NULL;
@@ -420,6 +418,7 @@ int trace_run(struct ubp_session *session, const struct trace_options *options)
 {
 	struct run run = { .opt = options, .session = session, .signal_fd = -1 };
 	struct ubp_until until = { .is_over = is_asked_to_end, .ctx = &run };
+	struct ubp_sink_options how = { .form = options->form.name, .header = options->header };
 	struct ubp_err err;
 	int status = CLI_FAILED;
 
@@ -427,9 +426,11 @@ int trace_run(struct ubp_session *session, const struct trace_options *options)
 	if (output_open(&run.out, options->output, &err) < 0)
 		return cli_error_record(&err);
 	output_raw(&run.out, options->strict);
-	run.format = options->json ? UBP_FORMAT_JSON
-		     : run.out.raw ? UBP_FORMAT_TEXT
-				   : UBP_FORMAT_TEXT_ESCAPED;
+	how.escape = !run.out.raw;
+	if (ubp_sink_new(session, &how, &run.sink, &err) < 0) {
+		output_close(&run.out);
+		return cli_error_record(&err);
+	}
 	if (!options->command)
 		signals_no_stop();
 	run.signal_fd = signals_open(&err);
@@ -439,7 +440,7 @@ int trace_run(struct ubp_session *session, const struct trace_options *options)
 	else
 		status = run_started(&run);
 	output_close(&run.out);
-	folded_free(&run.folded);
+	ubp_sink_free(run.sink);
 	if (run.signal_fd >= 0)
 		(void)close(run.signal_fd);
 	return status;

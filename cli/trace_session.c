@@ -75,7 +75,7 @@ static enum ubp_stack stack_kind(const struct trace_options *o)
 {
 	if (o->stack_kind != UBP_STACK_NONE)
 		return o->stack_kind;
-	return o->stack || o->stack_raw || o->stack_lines || o->frames || o->folded
+	return o->stack || o->stack_raw || o->stack_lines || o->frames || o->form.needs_stack
 		       ? UBP_STACK_CFI
 		       : UBP_STACK_NONE;
 }

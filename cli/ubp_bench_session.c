@@ -52,7 +52,7 @@ static void on_event(void *ctx, const struct ubp_event *event)
 		return;
 	}
 	s->taken++;
-	if (s->format && ubp_event_line(event, UBP_FORMAT_TEXT, &len))
+	if (s->format && ubp_event_line(event, &len))
 		s->n_bytes += len;
 }
 

@@ -11,7 +11,7 @@
 static void on_event(void *ctx, const struct ubp_event *event)
 {
 	size_t len;
-	const char *line = ubp_event_line(event, UBP_FORMAT_TEXT, &len);
+	const char *line = ubp_event_line(event, &len);
 
 	fwrite(line, 1, len, ctx);
 }

@@ -9,9 +9,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "engine/session/event.h"
 #include "engine/session/session.h"
-#include "engine/sink/json.h"
-#include "engine/sink/stack.h"
 #include "engine/sink/text.h"
 #include "engine/stack/unwind.h"
 
@@ -24,11 +23,6 @@
 
 /* A ring that is fuller than this is looked at again without a rest. */
 #define FULL_PERCENT 25
-
-struct ubp_event {
-	struct ubp_session *session;
-	const struct event_record *record;
-};
 
 int ubp_fd(const struct ubp_session *s)
 {
@@ -217,41 +211,25 @@ uint64_t ubp_event_ip(const struct ubp_event *e)
 	return e->record->ip;
 }
 
-static const struct spec_probe *spec_of(const struct ubp_event *e)
+const struct spec_probe *event_spec(const struct ubp_event *e)
 {
 	return e->record->kind == EVENT_HIT ? define_spec(e->session, e->record->probe) : NULL;
 }
 
-const char *ubp_event_line(const struct ubp_event *e, enum ubp_format format, size_t *ret_len)
+const char *ubp_event_line(const struct ubp_event *e, size_t *ret_len)
 {
-	struct sink_text_options opt = { .escape = format == UBP_FORMAT_TEXT_ESCAPED,
-					 .resolver = stacks_resolver(e->session) };
+	struct sink_text_options opt = { .resolver = stacks_resolver(e->session) };
 	struct sink_buf *line = &e->session->line;
 
 	line->len = 0;
-	if (format == UBP_FORMAT_JSON)
-		sink_json_line(line, spec_of(e), e->record, opt.resolver);
-	else
-		sink_text_line(line, spec_of(e), e->record, &opt);
+	sink_text_line(line, event_spec(e), e->record, &opt);
 	*ret_len = line->len;
 	return line->data ? line->data : "";
 }
 
-const char *ubp_event_folded(const struct ubp_event *e, size_t *ret_len)
-{
-	struct sink_buf *folded = &e->session->folded;
-
-	if (!e->record->n_stack)
-		return NULL;
-	folded->len = 0;
-	sink_folded(folded, e->record, stacks_resolver(e->session));
-	*ret_len = folded->len;
-	return folded->data;
-}
-
 const char *ubp_event_arg_name(const struct ubp_event *e, size_t i)
 {
-	const struct spec_probe *spec = spec_of(e);
+	const struct spec_probe *spec = event_spec(e);
 
 	return spec && i < spec->n_args ? spec->args[i].name : NULL;
 }
@@ -259,7 +237,7 @@ const char *ubp_event_arg_name(const struct ubp_event *e, size_t i)
 const char *ubp_event_arg_text(const struct ubp_event *e, size_t i)
 {
 	static const struct sink_text_options opt = { .escape = false };
-	const struct spec_probe *spec = spec_of(e);
+	const struct spec_probe *spec = event_spec(e);
 	struct sink_buf *arg = &e->session->arg;
 
 	if (!spec || i >= spec->n_args)
@@ -268,14 +246,6 @@ const char *ubp_event_arg_text(const struct ubp_event *e, size_t i)
 	sink_text_value(arg, &spec->args[i], e->record, &opt);
 	sink_buf_add(arg, "", 1);
 	return arg->data;
-}
-
-const char *ubp_trace_header(struct ubp_session *s)
-{
-	s->header.len = 0;
-	sink_text_header(&s->header, 0, 0, (unsigned)sysconf(_SC_NPROCESSORS_ONLN));
-	sink_buf_add(&s->header, "", 1);
-	return s->header.data ? s->header.data : "";
 }
 
 static uint64_t load(const uint64_t *counter)

@@ -169,8 +169,6 @@ void ubp_session_free(struct ubp_session *s)
 	close_fd(s->started_fd);
 	sink_buf_free(&s->line);
 	sink_buf_free(&s->arg);
-	sink_buf_free(&s->header);
-	sink_buf_free(&s->folded);
 	map_free(&s->known);
 	map_free(&s->gone);
 	map_free(&s->executed);

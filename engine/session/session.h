@@ -140,7 +140,7 @@ struct ubp_session {
 	unsigned n_held;         /* processes that were seized so, before they ran it */
 	const char *finder_kind; /* how later processes are found; NULL: not at all */
 	int poll_fd, news_fd, timer_fd, command_fd;
-	struct sink_buf line, arg, header, folded;
+	struct sink_buf line, arg;
 	struct stack_maps_set *stack_maps; /* NULL: no stacks */
 	struct stack_unwinder *unwinder;   /* the tracing thread's; NULL: not by CFI */
 	struct symboliser *symboliser;     /* NULL: addresses are wanted */

@@ -236,28 +236,16 @@ unsigned ubp_event_cpu(const struct ubp_event *event);
 const char *ubp_event_comm(const struct ubp_event *event);
 uint64_t ubp_event_ip(const struct ubp_event *event);
 
-enum ubp_format { UBP_FORMAT_TEXT, UBP_FORMAT_TEXT_ESCAPED, UBP_FORMAT_JSON };
-
 /*
- * The event as a line, newline included, as the kernel's tracer prints it - raw, or with strings and names
- * escaped (engine/base/escape.h) - or as JSON. Returns its bytes (owned by the session, valid until the next call;
- * strings may hold any byte) and sets *ret_len.
+ * The event as a line, newline included, as the kernel's tracer prints it. Returns its bytes (owned by
+ * the session, valid until the next call; strings may hold any byte) and sets *ret_len. Other forms,
+ * and whole traces: ubp_sink.h.
  */
-const char *ubp_event_line(const struct ubp_event *event, enum ubp_format format,
-			   size_t *ret_len);
-
-/*
- * The stack as one line for flame graphs, outermost first: "comm;main;parse", without
- * newline and count. NULL: the event has no stack. Owned by the session, as ubp_event_line().
- */
-const char *ubp_event_folded(const struct ubp_event *event, size_t *ret_len);
+const char *ubp_event_line(const struct ubp_event *event, size_t *ret_len);
 
 /* Name and value of argument @i as printed; NULL when there is none such. */
 const char *ubp_event_arg_name(const struct ubp_event *event, size_t i);
 const char *ubp_event_arg_text(const struct ubp_event *event, size_t i);
-
-/* The kernel's trace header, for -H. Owned by the session. */
-const char *ubp_trace_header(struct ubp_session *session);
 
 /* --- statistics ------------------------------------------------------------ */
 

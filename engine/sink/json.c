@@ -269,11 +269,16 @@ static void add_stack(struct sink_buf *buf, const struct event_record *record,
 	sink_buf_add(buf, "]", 1);
 }
 
+static void add_lost(struct sink_buf *buf, uint64_t n)
+{
+	sink_buf_printf(buf, "{\"lost\":%" PRIu64 "}\n", n);
+}
+
 void sink_json_line(struct sink_buf *buf, const struct spec_probe *probe,
 		    const struct event_record *record, const struct sink_resolver *resolver)
 {
 	if (record->kind == EVENT_LOST) {
-		sink_buf_printf(buf, "{\"lost\":%" PRIu64 "}\n", record->n_lost);
+		add_lost(buf, record->n_lost);
 		return;
 	}
 	add_head(buf, probe, record);
@@ -282,3 +287,25 @@ void sink_json_line(struct sink_buf *buf, const struct spec_probe *probe,
 		add_stack(buf, record, resolver);
 	sink_buf_add(buf, "}\n", 2);
 }
+
+/* --- as a way to print -------------------------------------------------------- */
+
+static void event(struct sink *sink, struct sink_buf *to, const struct spec_probe *probe,
+		  const struct event_record *record)
+{
+	sink_json_line(to, probe, record, sink->opt.resolver);
+}
+
+static void lost(struct sink *sink, struct sink_buf *to, uint64_t n)
+{
+	(void)sink;
+	add_lost(to, n);
+}
+
+const struct sink_kind sink_json = {
+	.name = "json",
+	.is_data = true,
+	.size = sizeof(struct sink),
+	.event = event,
+	.lost = lost,
+};

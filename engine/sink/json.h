@@ -6,7 +6,7 @@
 #ifndef UBP_SINK_JSON_H
 #define UBP_SINK_JSON_H
 
-#include "engine/sink/text.h"
+#include "engine/sink/sink.h"
 
 /*
  * One JSON object and a newline. Keys, in this order: time (seconds, 9 digits),

@@ -9,6 +9,7 @@
 #include "engine/base/escape.h"
 #include "engine/sink/float.h"
 #include "engine/sink/names.h"
+#include "engine/sink/sink.h"
 #include "engine/sink/stack.h"
 #include "engine/sink/value.h"
 
@@ -229,13 +230,18 @@ static void add_stack(struct sink_buf *buf, const struct event_record *record,
 	sink_text_stack(buf, record, opt);
 }
 
+static void add_lost(struct sink_buf *buf, uint64_t n)
+{
+	sink_buf_printf(buf, "[LOST %" PRIu64 " EVENTS]\n", n);
+}
+
 void sink_text_line(struct sink_buf *buf, const struct spec_probe *probe,
 		    const struct event_record *record, const struct sink_text_options *opt)
 {
 	char *to;
 
 	if (record->kind == EVENT_LOST) {
-		sink_buf_printf(buf, "[LOST %" PRIu64 " EVENTS]\n", record->n_lost);
+		add_lost(buf, record->n_lost);
 		return;
 	}
 	to = sink_buf_room(buf, HEAD_MAX + SPEC_NAME_MAX);
@@ -269,3 +275,35 @@ void sink_text_header(struct sink_buf *buf, uint64_t n_entries, uint64_t n_writt
 			n_entries, n_written, n_cpus);
 	sink_buf_add_text(buf, legend);
 }
+
+/* --- as a way to print -------------------------------------------------------- */
+
+static void begin(struct sink *sink, struct sink_buf *to)
+{
+	if (sink->opt.header)
+		sink_text_header(to, 0, 0, sink->opt.n_cpus);
+}
+
+static void event(struct sink *sink, struct sink_buf *to, const struct spec_probe *probe,
+		  const struct event_record *record)
+{
+	struct sink_text_options opt = { .escape = sink->opt.escape,
+					 .resolver = sink->opt.resolver };
+
+	sink_text_line(to, probe, record, &opt);
+}
+
+static void lost(struct sink *sink, struct sink_buf *to, uint64_t n)
+{
+	(void)sink;
+	add_lost(to, n);
+}
+
+const struct sink_kind sink_text = {
+	.name = "text",
+	.has_header = true,
+	.size = sizeof(struct sink),
+	.begin = begin,
+	.event = event,
+	.lost = lost,
+};

@@ -13,15 +13,8 @@
 
 #include "engine/event/record.h"
 #include "engine/sink/buf.h"
-#include "engine/sink/frame.h"
+#include "engine/sink/stack.h"
 #include "engine/spec/spec.h"
-
-struct sink_text_options {
-	/* Strings, chars and names as engine/base/escape.h has it; else raw, as the kernel prints them. */
-	bool escape;
-	/* Names for stacks; NULL: addresses only, as the kernel prints them. */
-	const struct sink_resolver *resolver;
-};
 
 /* The value of one arg alone: 1, "x", {1,2}, 0.5, RUNNING. */
 void sink_text_value(struct sink_buf *buf, const struct spec_arg *arg,

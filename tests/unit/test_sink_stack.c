@@ -13,8 +13,9 @@
 
 #include <cmocka.h>
 
+#include "engine/sink/folded.h"
 #include "engine/sink/json.h"
-#include "engine/sink/stack.h"
+#include "engine/sink/text.h"
 #include "engine/sink/value.h"
 #include "tests/unit/probe_make.h"
 #include "tests/unit/record_make.h"
@@ -162,15 +163,77 @@ static void folded_is_one_line(void **state)
 	(void)state;
 	strcpy(record->comm, "a;b\n");
 	text.len = 0;
-	sink_folded(&text, record, &resolver);
+	sink_folded_stack(&text, record, &resolver);
 	sink_buf_add(&text, "", 1);
-	assert_string_equal(text.data, "a:b\\012;0x8000;[unknown];Lfoo:\\033[31m\\377;[heap];[lib x.so];"
-				       "main;parse_[i];ns::f<a:b>");
+	assert_string_equal(text.data,
+			    "a:b\\012;0x8000;[unknown];Lfoo:\\033[31m\\377;[heap];[lib x.so];"
+			    "main;parse_[i];ns::f<a:b>");
 	text.len = 0;
 	record->n_stack = 2;
-	sink_folded(&text, record, NULL);
+	sink_folded_stack(&text, record, NULL);
 	sink_buf_add(&text, "", 1);
 	assert_string_equal(text.data, "a:b\\012;0x401020;0x401010");
+}
+
+static void folded_counts(void **state)
+{
+	const struct sink_options opt = { .n_cpus = 1 };
+	struct event_record gap = { .size = sizeof(gap), .kind = EVENT_LOST, .n_lost = 3 };
+	struct sink *sink = sink_new(&sink_folded, &opt);
+
+	(void)state;
+	assert_non_null(sink);
+	text.len = 0;
+	sink_begin(sink, &text);
+	record->n_stack = 2;
+	strcpy(record->comm, "b");
+	sink_record(sink, &text, &make.probe, record);
+	sink_record(sink, &text, &make.probe, record);
+	strcpy(record->comm, "a");
+	sink_record(sink, &text, &make.probe, record);
+	record->n_stack = 0;
+	sink_record(sink, &text, &make.probe, record);
+	sink_record(sink, &text, NULL, &gap);
+	sink_lost(sink, &text, 4);
+	assert_int_equal(text.len, 0);
+	sink_end(sink, &text);
+	sink_buf_add(&text, "", 1);
+	assert_string_equal(text.data, "a;0x401020;0x401010 1\nb;0x401020;0x401010 2\n");
+	assert_int_equal(sink->n_untold, 7);
+	assert_false(sink->is_short);
+	sink_free(sink);
+}
+
+/* Each is found by its name, and tells of a gap as the others do or counts it. */
+static void ways_have_names(void **state)
+{
+	const struct sink_options opt = { .header = true, .n_cpus = 2 };
+	const struct sink_kind *kind;
+	struct event_record gap = { .size = sizeof(gap), .kind = EVENT_LOST, .n_lost = 3 };
+	size_t n = 0, header;
+
+	(void)state;
+	for (; (kind = sink_kind_at(n)); n++) {
+		struct sink *sink = sink_new(kind, &opt);
+
+		assert_ptr_equal(kind, sink_kind_find(kind->name));
+		assert_non_null(sink);
+		text.len = 0;
+		sink_begin(sink, &text);
+		header = text.len;
+		assert_int_equal(header > 0, kind->has_header);
+		sink_record(sink, &text, NULL, &gap);
+		sink_lost(sink, &text, 3);
+		sink_buf_add(&text, "", 1);
+		if (kind == &sink_text)
+			assert_string_equal(text.data + header,
+					    "[LOST 3 EVENTS]\n[LOST 3 EVENTS]\n");
+		if (kind == &sink_json)
+			assert_string_equal(text.data, "{\"lost\":3}\n{\"lost\":3}\n");
+		sink_free(sink);
+	}
+	assert_int_equal(n, 3);
+	assert_null(sink_kind_find("xml"));
 }
 
 int main(void)
@@ -180,6 +243,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(text_has_its_head, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(json_has_objects, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(folded_is_one_line, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(folded_counts, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(ways_have_names, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("sink_stack", tests, NULL, NULL);

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/session/ubp_sink.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "engine/base/err.h"
+#include "engine/session/event.h"
+#include "engine/session/session.h"
+#include "engine/sink/sink.h"
+
+struct ubp_sink {
+	struct sink *sink;
+	const struct ubp_session *session;
+	struct sink_buf text; /* what was given last */
+};
+
+static bool describe(const struct sink_kind *kind, struct ubp_sink_form *ret_form)
+{
+	if (!kind)
+		return false;
+	*ret_form = (struct ubp_sink_form){
+		.name = kind->name,
+		.is_data = kind->is_data,
+		.has_header = kind->has_header,
+		.needs_stack = kind->needs_stack,
+	};
+	return true;
+}
+
+bool ubp_sink_form_at(size_t i, struct ubp_sink_form *ret_form)
+{
+	return describe(sink_kind_at(i), ret_form);
+}
+
+bool ubp_sink_form(const char *name, struct ubp_sink_form *ret_form)
+{
+	return describe(sink_kind_find(name), ret_form);
+}
+
+int ubp_sink_new(struct ubp_session *session, const struct ubp_sink_options *options,
+		 struct ubp_sink **ret_sink, struct ubp_err *err)
+{
+	const struct sink_kind *kind = sink_kind_find(options->form);
+	struct sink_options opt = {
+		.resolver = stacks_resolver(session),
+		.escape = options->escape,
+		.header = options->header,
+		.n_cpus = (unsigned)sysconf(_SC_NPROCESSORS_ONLN),
+	};
+	struct ubp_sink *sink;
+
+	*ret_sink = NULL;
+	if (!kind)
+		return ubp_fail(err, EINVAL, "there is no form '%s' of output", options->form);
+	sink = calloc(1, sizeof(*sink));
+	if (!sink)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	sink->session = session;
+	sink->sink = sink_new(kind, &opt);
+	if (!sink->sink) {
+		free(sink);
+		return ubp_fail(err, ENOMEM, "out of memory");
+	}
+	*ret_sink = sink;
+	return 0;
+}
+
+void ubp_sink_free(struct ubp_sink *sink)
+{
+	if (!sink)
+		return;
+	sink_free(sink->sink);
+	sink_buf_free(&sink->text);
+	free(sink);
+}
+
+/* --- what is to be written next --------------------------------------------- */
+
+static const char *given(struct ubp_sink *sink, size_t *ret_len)
+{
+	*ret_len = sink->text.len;
+	return sink->text.data ? sink->text.data : "";
+}
+
+/* Half an event is none: where there was no memory for it, it counts as lost. */
+static void drop_half(struct ubp_sink *sink, uint64_t n)
+{
+	if (!sink->text.failed)
+		return;
+	sink->text.failed = 0;
+	sink->text.len = 0;
+	sink->sink->is_short = true;
+	sink->sink->n_untold += n;
+}
+
+const char *ubp_sink_begin(struct ubp_sink *sink, size_t *ret_len)
+{
+	sink->text.len = 0;
+	sink_begin(sink->sink, &sink->text);
+	return given(sink, ret_len);
+}
+
+const char *ubp_sink_event(struct ubp_sink *sink, const struct ubp_event *event,
+			   size_t *ret_len)
+{
+	/* There are names for stacks only once the session traces. */
+	sink->sink->opt.resolver = stacks_resolver(sink->session);
+	sink->text.len = 0;
+	sink_record(sink->sink, &sink->text, event_spec(event), event->record);
+	drop_half(sink, event->record->kind == EVENT_LOST ? event->record->n_lost : 1);
+	return given(sink, ret_len);
+}
+
+const char *ubp_sink_lost(struct ubp_sink *sink, uint64_t n, size_t *ret_len)
+{
+	sink->text.len = 0;
+	sink_lost(sink->sink, &sink->text, n);
+	drop_half(sink, n);
+	return given(sink, ret_len);
+}
+
+const char *ubp_sink_end(struct ubp_sink *sink, size_t *ret_len)
+{
+	sink->text.len = 0;
+	sink_end(sink->sink, &sink->text);
+	return given(sink, ret_len);
+}
+
+uint64_t ubp_sink_untold(const struct ubp_sink *sink)
+{
+	return sink->sink->n_untold;
+}
+
+bool ubp_sink_is_short(const struct ubp_sink *sink)
+{
+	return sink->sink->is_short || sink->text.failed;
+}

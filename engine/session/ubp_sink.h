@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Part of the public interface: a whole trace as bytes to be written, in one of several forms.
+ *
+ *	ubp_sink_new(session, &options, &sink, &err);
+ *	write(ubp_sink_begin(sink, &len))
+ *	in ubp_dispatch()'s function: write(ubp_sink_event(sink, event, &len))
+ *	after ubp_stop() and the last ubp_dispatch(): write(ubp_sink_end(sink, &len))
+ *	ubp_sink_free(sink);
+ */
+
+#ifndef UBP_SESSION_UBP_SINK_H
+#define UBP_SESSION_UBP_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/session/ubp.h"
+
+struct ubp_sink_form {
+	const char *
+		name; /* "text": as the kernel's tracer prints; "json": an object for each event;
+			   * "folded": equal stacks counted, at the end */
+	bool is_data;     /* for programs: no other line may stand between what it gives */
+	bool has_header;  /* it can begin with one: ubp_sink_options.header */
+	bool needs_stack; /* it prints stacks and nothing else: see ubp_options.stack */
+};
+
+/* Form @i, and the one of a name. False: there is none. */
+bool ubp_sink_form_at(size_t i, struct ubp_sink_form *ret_form);
+bool ubp_sink_form(const char *name, struct ubp_sink_form *ret_form);
+
+struct ubp_sink_options {
+	const char *form; /* its name */
+	bool escape;      /* text: strings and names escaped (engine/base/escape.h), not raw */
+	bool header;      /* text: the kernel's header of a trace in front */
+};
+
+struct ubp_sink;
+
+/* Of @session, which must live longer. Returns 0, -EINVAL (no such form) or -ENOMEM. */
+int ubp_sink_new(struct ubp_session *session, const struct ubp_sink_options *options,
+		 struct ubp_sink **ret_sink, struct ubp_err *err);
+void ubp_sink_free(struct ubp_sink *sink);
+
+/*
+ * What is to be written next: in front of all, for an event (a gap, too), for @n events that the
+ * caller did not keep, behind all. The bytes belong to @sink until its next call; strings may
+ * hold any byte. *ret_len 0: nothing.
+ */
+const char *ubp_sink_begin(struct ubp_sink *sink, size_t *ret_len);
+const char *ubp_sink_event(struct ubp_sink *sink, const struct ubp_event *event,
+			   size_t *ret_len);
+const char *ubp_sink_lost(struct ubp_sink *sink, uint64_t n, size_t *ret_len);
+const char *ubp_sink_end(struct ubp_sink *sink, size_t *ret_len);
+
+/* Lost events that what was given does not tell of: "folded" has no place for them, and there
+ * may have been no memory for a line. */
+uint64_t ubp_sink_untold(const struct ubp_sink *sink);
+/* Memory was short: what was given is not all. */
+bool ubp_sink_is_short(const struct ubp_sink *sink);
+
+#endif

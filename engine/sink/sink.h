@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * The ways to print a trace: a table, with a row for each. A new way is a file with a row, its
+ * declaration below and its line in sink.c's table; nothing else names a way, the commands look
+ * them up.
+ */
+
+#ifndef UBP_SINK_SINK_H
+#define UBP_SINK_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/event/record.h"
+#include "engine/sink/buf.h"
+#include "engine/sink/frame.h"
+#include "engine/spec/spec.h"
+
+struct sink_options {
+	const struct sink_resolver *resolver; /* names for stacks; NULL: addresses */
+	bool escape;     /* what is printed raw else: see sink_text_options */
+	bool header;     /* a line or more in front, where there are any */
+	unsigned n_cpus; /* for that header */
+};
+
+/* One trace that is printed. A way that keeps more begins a structure of its own with it. */
+struct sink {
+	const struct sink_kind *kind;
+	struct sink_options opt;
+	uint64_t n_untold; /* lost events that the text does not tell of */
+	bool is_short;     /* memory was short: the text is not whole */
+};
+
+/*
+ * A row. Each function appends to @to what comes next; NULL: nothing does. A buffer that
+ * finds no memory says so itself (sink_buf.failed).
+ */
+struct sink_kind {
+	const char *name; /* as users choose it: "json" */
+	bool is_data;     /* for programs: no banner may stand in it */
+	bool has_header;  /* sink_options.header means something */
+	bool needs_stack; /* without stacks it prints nothing */
+	size_t size;      /* of the structure that begins with struct sink */
+	void (*begin)(struct sink *sink, struct sink_buf *to);
+	void (*event)(struct sink *sink, struct sink_buf *to, const struct spec_probe *probe,
+		      const struct event_record *record);
+	void (*lost)(struct sink *sink, struct sink_buf *to, uint64_t n);
+	void (*end)(struct sink *sink, struct sink_buf *to);
+	void (*free)(struct sink *sink); /* what the structure owns; NULL: nothing */
+};
+
+extern const struct sink_kind sink_text, sink_json, sink_folded;
+
+/* The row of a name; NULL: there is none. Row @i; NULL: there are no more. */
+const struct sink_kind *sink_kind_find(const char *name);
+const struct sink_kind *sink_kind_at(size_t i);
+
+/* Free with sink_free(). NULL: out of memory. Borrows the resolver. */
+struct sink *sink_new(const struct sink_kind *kind, const struct sink_options *opt);
+void sink_free(struct sink *sink);
+
+/* What stands in front of all, for a record (EVENT_LOST too: @probe may be NULL then), for @n
+ * events that no record tells of, and behind all. */
+void sink_begin(struct sink *sink, struct sink_buf *to);
+void sink_record(struct sink *sink, struct sink_buf *to, const struct spec_probe *probe,
+		 const struct event_record *record);
+void sink_lost(struct sink *sink, struct sink_buf *to, uint64_t n);
+void sink_end(struct sink *sink, struct sink_buf *to);
+
+#endif
