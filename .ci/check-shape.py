@@ -5,7 +5,7 @@
 
 check-shape.py [--list] reads engine/, arch/ and cli/ and fails where
 
-    circle    files of one folder include each other in a circle
+    circle    files of one folder include each other in a circle (X.c, X.h and X_priv.h are one)
     struct    a structure has more than 30 members
     names     a header has more than 40 names: functions, types, macros
     function  a function has more than 60 lines; or their median is above 12
@@ -137,9 +137,9 @@ def look():
         with open(path, encoding="utf-8") as f:
             raw = f.read()
         text = plain(raw)
-        stem = os.path.splitext(path)[0]
+        stem = os.path.splitext(path)[0].removesuffix("_priv")
         folder = os.path.dirname(path)
-        used = re.findall(r'^#include "((?:engine|arch|cli)/[^"]*)\.h"', raw, re.M)
+        used = re.findall(r'^#include "((?:engine|arch|cli)/[^"]*?)(?:_priv)?\.h"', raw, re.M)
         includes.setdefault(stem, set()).update(u for u in used if os.path.dirname(u) == folder and u != stem)
         found += structs(path, text)
         found.append(("file", path, raw.count("\n")))

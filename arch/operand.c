@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "arch/operand_parts.h"
+#include "arch/operand_priv.h"
 #include "engine/base/err.h"
 #include "engine/base/num.h"
 

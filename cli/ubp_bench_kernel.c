@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/ubp_bench_kernel_ops.h"
+#include "cli/ubp_bench_kernel_priv.h"
 #include "engine/base/err.h"
 
 struct kernel {

@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/ubp_bench_kernel_ops.h"
+#include "cli/ubp_bench_kernel_priv.h"
 #include "cli/ubp_bench_work.h"
 #include "engine/base/err.h"
 

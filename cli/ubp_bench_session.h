@@ -6,7 +6,7 @@
 #ifndef UBP_CLI_UBP_BENCH_SESSION_H
 #define UBP_CLI_UBP_BENCH_SESSION_H
 
-#include "cli/ubp_bench_measure.h"
+#include "cli/ubp_bench_figures.h"
 
 struct bench_session {
 	struct ubp_session *session;

@@ -24,7 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/ubp_bench_kernel_ops.h"
+#include "cli/ubp_bench_kernel_priv.h"
 #include "engine/base/err.h"
 #include "engine/base/proc.h"
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "arch/operand_parts.h"
+#include "arch/operand_priv.h"
 #include "engine/base/num.h"
 
 #define N_GPRS 32

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "arch/operand_parts.h"
+#include "arch/operand_priv.h"
 
 /* ---- registers ------------------------------------------------------------------------- */
 

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/spec/env.h"
 #include "engine/spec/expr.h"
 #include "engine/spec/parse.h"
-#include "engine/spec/table.h"
 #include "engine/spec/type.h"
 
 /* Bytes of the fixed area: what is left of a page once the kernel took its share. */

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "engine/spec/env.h"
 #include "engine/spec/index.h"
 #include "engine/spec/probe.h"
-#include "engine/spec/table.h"
 
 /* Names tried before giving up; the check then fails with the last one. */
 #define RENAMES_MAX 1000

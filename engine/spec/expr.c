@@ -9,7 +9,7 @@
 #include "arch/arch.h"
 #include "engine/base/num.h"
 #include "engine/spec/chars.h"
-#include "engine/spec/table.h"
+#include "engine/spec/env.h"
 
 /*
  * Carets. The kernel moves its column forward at each dereference and does not

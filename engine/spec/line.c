@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/spec/env.h"
 #include "engine/spec/parse.h"
 #include "engine/spec/probe.h"
-#include "engine/spec/table.h"
 
 #define DEFAULT_GROUP "uprobes"
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engine/spec/chars.h"
+#include "engine/spec/env.h"
 #include "engine/spec/parse.h"
 #include "engine/spec/table.h"
 

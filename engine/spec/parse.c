@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "engine/base/err.h"
-#include "engine/spec/table.h"
+#include "engine/spec/env.h"
 
 static void add_caret(const struct spec_parse *p, size_t col)
 {

@@ -14,8 +14,8 @@
 #include "engine/base/err.h"
 #include "engine/base/num.h"
 #include "engine/spec/chars.h"
+#include "engine/spec/env.h"
 #include "engine/spec/parse.h"
-#include "engine/spec/table.h"
 
 /* What may stand in a symbol: C, C++ and Rust mangling, versions, clones. */
 static bool is_symbol_char(char c)

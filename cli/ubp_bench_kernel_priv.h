@@ -3,8 +3,8 @@
 
 /* Between ubp_bench_kernel.c and the two ways to the kernel's uprobes. */
 
-#ifndef UBP_CLI_UBP_BENCH_KERNEL_OPS_H
-#define UBP_CLI_UBP_BENCH_KERNEL_OPS_H
+#ifndef UBP_CLI_UBP_BENCH_KERNEL_PRIV_H
+#define UBP_CLI_UBP_BENCH_KERNEL_PRIV_H
 
 #include "cli/ubp_bench_kernel.h"
 

@@ -6,8 +6,8 @@
  * moves *@at over what it has taken, and leaves it where the text stopped making sense.
  */
 
-#ifndef UBP_ARCH_OPERAND_PARTS_H
-#define UBP_ARCH_OPERAND_PARTS_H
+#ifndef UBP_ARCH_OPERAND_PRIV_H
+#define UBP_ARCH_OPERAND_PRIV_H
 
 #include "arch/operand.h"
 
