@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+/* The table of operations of arm64. */
+
 #include "arch/arm64/arm64.h"
 
 #include <elf.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+/* The table of operations of 32-bit x86, most of which are those of arch/x86 for 32 bits. */
+
 #include "arch/i386/i386.h"
 
 #include <elf.h>

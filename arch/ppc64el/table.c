@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+/* The table of operations of 64-bit PowerPC, little-endian. */
+
 #include "arch/ppc64el/ppc64el.h"
 
 #include <elf.h>

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+/*
+ * The half of x86 that needs an x86-64 kernel: registers by ptrace(2), the clock, what this
+ * processor can do.
+ */
+
 #include "arch/host.h"
 
 #include <cpuid.h>

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+/*
+ * Names of registers, as the kernel's uprobe_events has them, and those of the extended
+ * grammar.
+ */
+
 #include "arch/x86/x86.h"
 
 #include <string.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+/* The table of operations of x86-64. */
+
 #include "arch/x86/x86.h"
 
 #include <elf.h>

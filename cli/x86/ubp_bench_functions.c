@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+/* The functions that ubp-bench probes: one for each kind of first instruction. */
+
 #include <cpuid.h>
 #include <linux/perf_event.h>
 #include <stddef.h>

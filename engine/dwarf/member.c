@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+/*
+ * Members of structures: found by name, also in those without a name and in base classes,
+ * and listed.
+ */
+
 #include <errno.h>
 #include <string.h>
 

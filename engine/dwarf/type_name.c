@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+/* A variable's type as it is written in C. */
+
 #include "engine/dwarf/type.h"
 #include "engine/spec/out.h"
 

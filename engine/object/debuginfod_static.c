@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+/* In place of debuginfod.c in a static build, which loads no library: nobody is asked. */
+
 #include "engine/object/debuginfod.h"
 
 const char debuginfod_advice[] =

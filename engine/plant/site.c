@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+/* Sites: made for a place, shared by its probes, prepared to be planted, and thrown away. */
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+/*
+ * How many places of a file can be probed in which way, for
+ * the public interface.
+ */
+
 #include "engine/object/coverage.h"
 
 #include <stdlib.h>

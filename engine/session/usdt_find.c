@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+/*
+ * Where the static probes are that a definition means: in a target, in the files a process
+ * maps, in every process.
+ */
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+/* Lists of static probes, of a target or of what a process maps. */
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+/* Definitions of static probes as text: TARGET:PROVIDER:NAME, an alias, arguments by number. */
+
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdarg.h>
