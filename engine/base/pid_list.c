@@ -6,19 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define CAP_FIRST 64
+#include "engine/base/vec.h"
 
 int pid_list_add(struct pid_list *list, pid_t pid)
 {
-	if (list->n == list->cap) {
-		size_t cap = list->cap ? 2 * list->cap : CAP_FIRST;
-		pid_t *bigger = realloc(list->v, cap * sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		list->v = bigger;
-		list->cap = cap;
-	}
+	if (VEC_ROOM(list->v, &list->cap, list->n) < 0)
+		return -ENOMEM;
 	list->v[list->n++] = pid;
 	return 0;
 }

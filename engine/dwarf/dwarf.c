@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "engine/base/search.h"
+#include "engine/base/vec.h"
 #include "engine/dwarf/limits.h"
 #include "engine/dwarf/priv.h"
 #include "engine/object/debug.h"
@@ -117,17 +118,8 @@ void dwarf_free(struct dwarf *d)
 
 int dw_grow(void *list, size_t *cap, size_t n, size_t size_of_one, struct ubp_err *err)
 {
-	size_t new_cap = *cap ? *cap * 2 : 16;
-	void *grown;
-
-	if (n < *cap)
-		return 0;
-	grown = reallocarray(*(void **)list, new_cap, size_of_one);
-	if (!grown)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	*(void **)list = grown;
-	*cap = new_cap;
-	return 0;
+	return vec_room(list, cap, n, size_of_one) < 0 ? ubp_fail(err, ENOMEM, "out of memory")
+						       : 0;
 }
 
 /* --- units ----------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/vec.h"
 #include "engine/dwarf/limits.h"
 #include "engine/dwarf/lines.h"
 
@@ -27,19 +28,11 @@ static bool is_code(const struct dwarf *d, Dwarf_Addr addr)
 int dw_add_place(struct dwarf *d, struct dwarf_places *places, const struct dwarf_place *place,
 		 struct ubp_err *err)
 {
-	size_t cap = places->n && (places->n & (places->n - 1)) == 0 ? places->n : 0;
-	struct dwarf_place *v = places->v;
-
 	if (!is_code(d, dw_addr(d, place->elf_vaddr)))
 		return 0;
-	/* Room for a power of two. */
-	if (places->n == 0 || cap) {
-		v = reallocarray(v, cap ? cap * 2 : 1, sizeof(*v));
-		if (!v)
-			return ubp_fail(err, ENOMEM, "out of memory");
-		places->v = v;
-	}
-	v[places->n++] = *place;
+	if (VEC_DOUBLE(places->v, places->n) < 0)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	places->v[places->n++] = *place;
 	return 0;
 }
 

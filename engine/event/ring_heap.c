@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "engine/base/vec.h"
 #include "engine/event/ring_priv.h"
 
 static bool is_before(const struct ring_set *set, size_t a, size_t b)
@@ -44,15 +45,8 @@ static void sink(struct ring_set *set, size_t i)
 
 bool ring_heap_add(struct ring_set *set, struct ring *ring)
 {
-	if (set->n_heap == set->cap_heap) {
-		size_t cap = set->cap_heap ? 2 * set->cap_heap : 64;
-		struct ring **heap = reallocarray(set->heap, cap, sizeof(struct ring *));
-
-		if (!heap)
-			return false;
-		set->heap = heap;
-		set->cap_heap = cap;
-	}
+	if (VEC_ROOM(set->heap, &set->cap_heap, set->n_heap) < 0)
+		return false;
 	set->heap[set->n_heap] = ring;
 	rise(set, set->n_heap++);
 	return true;

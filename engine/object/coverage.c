@@ -9,6 +9,7 @@
 
 #include "arch/arch.h"
 #include "engine/base/err.h"
+#include "engine/base/vec.h"
 #include "engine/object/decoded.h"
 #include "engine/object/eh_frame.h"
 #include "engine/object/notes.h"
@@ -29,18 +30,10 @@ static void add_place(struct places *p, uint64_t elf_vaddr)
 
 	if (!segment || !segment->is_exec)
 		return;
-	if (p->n == p->room) {
-		size_t room = p->room ? 2 * p->room : 1024;
-		uint64_t *bigger = realloc(p->vaddrs, room * sizeof(*bigger));
-
-		if (!bigger) {
-			p->rc = -ENOMEM;
-			return;
-		}
-		p->vaddrs = bigger;
-		p->room = room;
-	}
-	p->vaddrs[p->n++] = elf_vaddr;
+	if (VEC_ROOM(p->vaddrs, &p->room, p->n) < 0)
+		p->rc = -ENOMEM;
+	else
+		p->vaddrs[p->n++] = elf_vaddr;
 }
 
 static void add_fde(void *ctx, uint64_t start, uint64_t fde_vaddr)

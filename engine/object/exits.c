@@ -9,6 +9,7 @@
 
 #include "arch/arch.h"
 #include "engine/base/err.h"
+#include "engine/base/vec.h"
 #include "engine/object/object_priv.h"
 
 #define FUNCTION_MAX (16u << 20) /* bytes; none is as large */
@@ -66,14 +67,8 @@ static int add_exit(struct walk *w, uint64_t elf_vaddr, enum object_exit_kind ki
 {
 	struct object_exits *e = w->exits;
 
-	if ((e->n & (e->n - 1)) == 0) {
-		struct object_exit *bigger =
-			realloc(e->exits, (e->n ? 2 * e->n : 1) * sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		e->exits = bigger;
-	}
+	if (VEC_DOUBLE(e->exits, e->n) < 0)
+		return -ENOMEM;
 	if (object_vaddr_to_foffset(w->object, elf_vaddr, &e->exits[e->n].foffset) < 0)
 		return -EIO;
 	e->exits[e->n++].kind = kind;

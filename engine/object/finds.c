@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "engine/base/err.h"
+#include "engine/base/vec.h"
 #include "engine/object/file.h"
 #include "engine/object/library.h"
 
@@ -42,7 +43,7 @@ static bool is_known(struct finds *finds, const struct find *new_find, const cha
 int finds_add(struct finds *finds, const char *path, const char *open, bool is_exact,
 	      uint64_t hwcap, bool keep_all)
 {
-	struct find find = { .hwcap = hwcap, .is_exact = is_exact }, *grown;
+	struct find find = { .hwcap = hwcap, .is_exact = is_exact };
 	struct stat st;
 	int rc = file_stat(open, &st);
 
@@ -52,10 +53,8 @@ int finds_add(struct finds *finds, const char *path, const char *open, bool is_e
 	find.ino = st.st_ino;
 	if (is_known(finds, &find, path, keep_all))
 		return 0;
-	grown = realloc(finds->finds, (finds->n + 1) * sizeof(*grown));
-	if (!grown)
+	if (VEC_FIT(finds->finds, finds->n + 1) < 0)
 		return -ENOMEM;
-	finds->finds = grown;
 	find.path = strdup(path);
 	find.open = strdup(open);
 	if (!find.path || !find.open) {

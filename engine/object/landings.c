@@ -10,6 +10,7 @@
 #include "arch/arch.h"
 #include "engine/base/err.h"
 #include "engine/base/search.h"
+#include "engine/base/vec.h"
 #include "engine/object/eh_frame.h"
 #include "engine/object/image.h"
 #include "engine/object/lsda.h"
@@ -107,13 +108,8 @@ uint64_t landings_first(const struct landings *l, uint64_t from, uint64_t to)
 
 static int add_mention(struct mentions *m, uint64_t target, uint64_t at)
 {
-	if ((m->n & (m->n - 1)) == 0) {
-		struct mention *bigger = realloc(m->v, (m->n ? 2 * m->n : 1) * sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		m->v = bigger;
-	}
+	if (VEC_DOUBLE(m->v, m->n) < 0)
+		return -ENOMEM;
 	if (m->n == MENTIONS_MAX)
 		return -EFBIG;
 	m->v[m->n++] = (struct mention){ target, at };
@@ -183,18 +179,10 @@ struct scan {
 
 static void add_table(struct scan *s, uint64_t elf_vaddr)
 {
-	if (s->n_tables == s->room) {
-		size_t room = s->room ? 2 * s->room : 4096;
-		uint64_t *bigger = realloc(s->tables, room * sizeof(*bigger));
-
-		if (!bigger) {
-			s->rc = -ENOMEM;
-			return;
-		}
-		s->tables = bigger;
-		s->room = room;
-	}
-	s->tables[s->n_tables++] = elf_vaddr;
+	if (VEC_ROOM(s->tables, &s->room, s->n_tables) < 0)
+		s->rc = -ENOMEM;
+	else
+		s->tables[s->n_tables++] = elf_vaddr;
 }
 
 static void see_ref(void *ctx, uint64_t at, uint64_t target, enum code_ref kind)

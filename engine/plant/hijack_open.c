@@ -15,6 +15,7 @@
 
 #include "arch/guard.h"
 #include "arch/host.h"
+#include "engine/base/vec.h"
 #include "engine/plant/jump.h"
 
 #define CHUNK 256
@@ -122,16 +123,8 @@ static bool is_inherited(const struct space *space, const struct guard_hijack *e
 
 static void note(struct plant_space *ps, const struct guard_hijack *entry)
 {
-	struct guard_hijack *more = ps->open_at_exec;
-
-	/* Its size is a power of two. */
-	if ((ps->n_open_at_exec & (ps->n_open_at_exec - 1)) == 0)
-		more = reallocarray(more, ps->n_open_at_exec ? 2 * ps->n_open_at_exec : 1,
-				    sizeof(*more));
-	if (!more)
-		return;
-	ps->open_at_exec = more;
-	more[ps->n_open_at_exec++] = *entry;
+	if (VEC_DOUBLE(ps->open_at_exec, ps->n_open_at_exec) == 0)
+		ps->open_at_exec[ps->n_open_at_exec++] = *entry;
 }
 
 /* What is done with those of a stack. */

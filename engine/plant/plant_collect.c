@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "engine/base/err.h"
+#include "engine/base/vec.h"
 #include "engine/plant/plant_update.h"
 #include "engine/trace/seccomp.h"
 
@@ -41,14 +42,8 @@ bool plant_wants(const struct plant *plant, const struct maps *maps)
 
 static int note_added(struct update *u, const struct added *added)
 {
-	struct added *bigger;
-
-	if ((u->n_added & (u->n_added - 1)) == 0) {
-		bigger = realloc(u->added, (u->n_added ? u->n_added * 2 : 1) * sizeof(*bigger));
-		if (!bigger)
-			return -ENOMEM;
-		u->added = bigger;
-	}
+	if (VEC_DOUBLE(u->added, u->n_added) < 0)
+		return -ENOMEM;
 	u->added[u->n_added++] = *added;
 	return 0;
 }

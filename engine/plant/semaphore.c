@@ -20,6 +20,7 @@
 
 #include "arch/guard.h"
 #include "engine/base/err.h"
+#include "engine/base/vec.h"
 #include "engine/object/maps.h"
 #include "engine/plant/plant.h"
 
@@ -129,12 +130,8 @@ static bool is_counted(const struct plant_space *ps, uint64_t vaddr)
 
 static int append(struct plant_space *ps, uint64_t vaddr, uint32_t place)
 {
-	struct guard_semaphore *bigger =
-		realloc(ps->semaphores, (ps->n_semaphores + 1) * sizeof(*bigger));
-
-	if (!bigger)
+	if (VEC_FIT(ps->semaphores, ps->n_semaphores + 1) < 0)
 		return -ENOMEM;
-	ps->semaphores = bigger;
 	ps->semaphores[ps->n_semaphores++] = (struct guard_semaphore){ vaddr, place, 0, 0 };
 	return 0;
 }

@@ -22,6 +22,7 @@
 
 #include "engine/base/cancel.h"
 #include "engine/base/err.h"
+#include "engine/base/vec.h"
 #include "engine/object/file.h"
 #include "engine/object/maps.h"
 #include "engine/object/object.h"
@@ -83,15 +84,11 @@ static struct object *object_of(int fd)
 
 static int add_call(struct call_file *f, uint64_t foffset, enum site_watch watch)
 {
-	struct call *bigger;
-
 	for (size_t i = 0; i < f->n; i++)
 		if (f->calls[i].foffset == foffset)
 			return 0;
-	bigger = realloc(f->calls, (f->n + 1) * sizeof(*bigger));
-	if (!bigger)
+	if (VEC_FIT(f->calls, f->n + 1) < 0)
 		return -ENOMEM;
-	f->calls = bigger;
 	f->calls[f->n++] = (struct call){ foffset, watch };
 	return 0;
 }

@@ -9,6 +9,7 @@
 
 #include "arch/guard.h"
 #include "engine/base/err.h"
+#include "engine/base/vec.h"
 #include "engine/object/maps.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/plant.h"
@@ -222,17 +223,14 @@ bool site_has_probe(const struct site *site, const struct uprobe *probe)
 
 int site_add_probe(struct site *site, struct uprobe *probe)
 {
-	struct uprobe **bigger =
-		realloc(site->probes, (site->n_probes + 1) * sizeof(struct uprobe *));
 	size_t at = site->n_probes;
 
-	if (!bigger)
+	if (VEC_FIT(site->probes, site->n_probes + 1) < 0)
 		return -ENOMEM;
-	site->probes = bigger;
 	/* Those at one address fire in order of definition. */
-	for (; at > 0 && bigger[at - 1]->number > probe->number; at--)
-		bigger[at] = bigger[at - 1];
-	bigger[at] = probe;
+	for (; at > 0 && site->probes[at - 1]->number > probe->number; at--)
+		site->probes[at] = site->probes[at - 1];
+	site->probes[at] = probe;
 	site->n_probes++;
 	return 0;
 }
@@ -272,16 +270,13 @@ bool site_has_exit(const struct site *site, const struct uprobe *probe, uint64_t
 
 int site_add_exit(struct site *site, const struct site_exit *exit_)
 {
-	struct site_exit *bigger =
-		realloc(site->exits, (site->n_exits + 1) * sizeof(*site->exits));
 	size_t at = site->n_exits;
 
-	if (!bigger)
+	if (VEC_FIT(site->exits, site->n_exits + 1) < 0)
 		return -ENOMEM;
-	site->exits = bigger;
-	for (; at > 0 && bigger[at - 1].probe->number > exit_->probe->number; at--)
-		bigger[at] = bigger[at - 1];
-	bigger[at] = *exit_;
+	for (; at > 0 && site->exits[at - 1].probe->number > exit_->probe->number; at--)
+		site->exits[at] = site->exits[at - 1];
+	site->exits[at] = *exit_;
 	site->n_exits++;
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "engine/base/num.h"
+#include "engine/base/vec.h"
 #include "engine/session/expand.h"
 #include "engine/spec/chars.h"
 #include "engine/spec/type.h"
@@ -29,27 +30,10 @@ static int out_of_memory(struct ubp_err *err)
 	return ubp_fail(err, ENOMEM, "out of memory");
 }
 
-/* A list gets room for one more. */
-static bool make_room(void *list, size_t *cap, size_t n, size_t size_of_one)
-{
-	size_t new_cap = *cap ? *cap * 2 : 8;
-	void *grown;
-
-	if (n < *cap)
-		return true;
-	grown = reallocarray(*(void **)list, new_cap, size_of_one);
-	if (!grown)
-		return false;
-	*(void **)list = grown;
-	*cap = new_cap;
-	return true;
-}
-
 /* @text, allocated, becomes the args'; NULL: out of memory. */
 static const char *keep(struct expand_args *args, char *text)
 {
-	if (!text ||
-	    !make_room(&args->texts, &args->cap_texts, args->n_texts, sizeof(char *))) {
+	if (!text || VEC_ROOM(args->texts, &args->cap_texts, args->n_texts) < 0) {
 		free(text);
 		return NULL;
 	}
@@ -138,8 +122,7 @@ static int add(struct making *m, const struct plain_arg *arg)
 {
 	struct expand_args *args = m->args;
 
-	if (!arg->name || !arg->text ||
-	    !make_room(&args->v, &args->cap, args->n, sizeof(*args->v)))
+	if (!arg->name || !arg->text || VEC_ROOM(args->v, &args->cap, args->n) < 0)
 		return out_of_memory(m->err);
 	args->v[args->n++] = *arg;
 	return 0;
@@ -405,7 +388,7 @@ static int leave_out(struct making *m, const char *name, const char *why)
 			return 0;
 	if (l->n == 0)
 		snprintf(l->why, sizeof(l->why), "%s", why);
-	if (!make_room(&l->names, &l->cap, l->n, sizeof(char *)))
+	if (VEC_ROOM(l->names, &l->cap, l->n) < 0)
 		return out_of_memory(m->err);
 	l->names[l->n] = strdup(name);
 	return l->names[l->n++] ? 0 : out_of_memory(m->err);

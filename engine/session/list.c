@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/vec.h"
 #include "engine/object/demangle.h"
 #include "engine/object/target_files.h"
 #include "engine/session/explain.h"
@@ -29,15 +30,8 @@ static int add_entry(void *ctx, const struct object_symbol *symbol)
 	struct listing *l = ctx;
 	char *name;
 
-	if (l->n == l->room) {
-		size_t room = l->room ? 2 * l->room : 256;
-		struct entry *bigger = reallocarray(l->entries, room, sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		l->entries = bigger;
-		l->room = room;
-	}
+	if (VEC_ROOM(l->entries, &l->room, l->n) < 0)
+		return -ENOMEM;
 	name = demangle(symbol->name);
 	if (!name)
 		name = strdup(symbol->name);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/vec.h"
 #include "engine/dwarf/dwarf.h"
 #include "engine/object/demangle.h"
 #include "engine/object/object.h"
@@ -56,18 +57,9 @@ __attribute__((format(printf, 1, 2))) static char *text(const char *fmt, ...)
 
 static int add_line(struct listing *l, char *line)
 {
-	size_t room = l->room ? 2 * l->room : 16;
-	char **bigger = l->lines;
-
-	if (line && l->n == l->room)
-		bigger = reallocarray(l->lines, room, sizeof(*bigger));
-	if (!line || !bigger) {
+	if (!line || VEC_ROOM(l->lines, &l->room, l->n) < 0) {
 		free(line);
 		return ubp_fail(l->err, ENOMEM, "out of memory");
-	}
-	if (bigger != l->lines) {
-		l->lines = bigger;
-		l->room = room;
 	}
 	l->lines[l->n++] = line;
 	return 0;

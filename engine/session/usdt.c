@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/vec.h"
 #include "engine/object/object.h"
 #include "engine/session/plain.h"
 #include "engine/session/session.h"
@@ -91,18 +92,9 @@ static bool find_place(struct usdt_plan *plan, const struct object_note *note,
 
 static int make_room(struct usdt_plan *plan)
 {
-	struct plain_probe *probes;
-	struct usdt_place *places;
-
-	if (plan->n & (plan->n - 1))
-		return 0;
-	probes = realloc(plan->probes, (plan->n ? 2 * plan->n : 1) * sizeof(*probes));
-	if (probes)
-		plan->probes = probes;
-	places = realloc(plan->places, (plan->n ? 2 * plan->n : 1) * sizeof(*places));
-	if (places)
-		plan->places = places;
-	return probes && places ? 0 : ubp_fail(plan->err, ENOMEM, "out of memory");
+	if (VEC_DOUBLE(plan->probes, plan->n) < 0 || VEC_DOUBLE(plan->places, plan->n) < 0)
+		return ubp_fail(plan->err, ENOMEM, "out of memory");
+	return 0;
 }
 
 static int plan_note(void *ctx, const struct object_note *note)

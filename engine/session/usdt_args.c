@@ -13,6 +13,7 @@
 
 #include "engine/base/err.h"
 #include "engine/base/num.h"
+#include "engine/base/vec.h"
 #include "engine/object/object.h"
 #include "engine/session/plain.h"
 #include "engine/session/usdt.h"
@@ -37,14 +38,10 @@ static int out_of_memory(const struct making *m)
 /* @text, allocated, becomes the args'; NULL: out of memory. */
 static const char *keep(struct usdt_args *args, char *text)
 {
-	char **bigger =
-		text ? realloc(args->texts, (args->n_texts + 1) * sizeof(*bigger)) : NULL;
-
-	if (!bigger) {
+	if (!text || VEC_FIT(args->texts, args->n_texts + 1) < 0) {
 		free(text);
 		return NULL;
 	}
-	args->texts = bigger;
 	args->texts[args->n_texts++] = text;
 	return text;
 }
@@ -62,11 +59,8 @@ static int add(struct making *m, const char *name, const char *text, unsigned co
 	       bool is_verbatim)
 {
 	struct usdt_args *args = m->args;
-	struct plain_arg *bigger = realloc(args->v, (args->n + 1) * sizeof(*bigger));
 
-	if (bigger)
-		args->v = bigger;
-	if (!bigger || !text)
+	if (!text || VEC_FIT(args->v, args->n + 1) < 0)
 		return out_of_memory(m);
 	args->v[args->n++] = (struct plain_arg){
 		.name = name,

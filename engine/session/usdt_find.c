@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/vec.h"
 #include "engine/event/clock.h"
 #include "engine/object/file.h"
 #include "engine/object/locate.h"
@@ -142,11 +143,7 @@ static int look_at_note(void *ctx, const struct object_note *note)
 static int add_file(struct usdt_files *files, char *path, struct object *object,
 		    struct ubp_err *err)
 {
-	struct usdt_file *bigger = realloc(files->v, (files->n + 1) * sizeof(*files->v));
-
-	if (bigger)
-		files->v = bigger;
-	if (!bigger || !path) {
+	if (!path || VEC_FIT(files->v, files->n + 1) < 0) {
 		free(path);
 		object_free(object);
 		return ubp_fail(err, ENOMEM, "out of memory");

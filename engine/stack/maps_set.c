@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/base/map.h"
+#include "engine/base/vec.h"
 #include "engine/event/clock.h"
 
 /* Mappings of one process at one time, or of several that have the same. */
@@ -157,21 +158,6 @@ static struct kept *keep(struct stack_maps_set *set, const struct maps *maps)
 	return NULL;
 }
 
-static bool grow(struct stack_maps_set *set)
-{
-	size_t cap = set->cap ? 2 * set->cap : 64;
-	struct entry *entries;
-
-	if (set->n < set->cap)
-		return true;
-	entries = realloc(set->entries, cap * sizeof(*entries));
-	if (!entries)
-		return false;
-	set->entries = entries;
-	set->cap = cap;
-	return true;
-}
-
 static void drop(struct stack_maps_set *set, struct kept *kept)
 {
 	struct kept *first = map_get(&set->by_hash, kept->hash), **at = &first;
@@ -197,7 +183,7 @@ static uint32_t add(struct stack_maps_set *set, pid_t pid, struct kept *kept)
 		last = 0; /* another process of that number */
 	if (last && set->entries[last - 1].kept == kept)
 		return (uint32_t)last;
-	if (set->n == UINT32_MAX || !grow(set) ||
+	if (set->n == UINT32_MAX || VEC_ROOM(set->entries, &set->cap, set->n) < 0 ||
 	    map_put(&set->by_pid, (uint64_t)pid, (void *)(uintptr_t)(set->n + 1)) < 0)
 		return 0;
 	set->entries[set->n++] =

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "engine/base/search.h"
+#include "engine/base/vec.h"
 #include "engine/event/clock.h"
 #include "engine/object/file.h"
 #include "engine/object/place.h"
@@ -144,19 +145,9 @@ static int open_file(struct perf_map *map, struct stat *ret_st)
 
 static bool grow(struct perf_map *map)
 {
-	size_t cap = map->cap ? 2 * map->cap : 1024;
-	struct entry *entries;
-
 	if (map->n >= ENTRIES_MAX || map->names_len >= NAMES_MAX)
 		return false;
-	if (map->n < map->cap)
-		return true;
-	entries = realloc(map->entries, cap * sizeof(*entries));
-	if (!entries)
-		return false;
-	map->entries = entries;
-	map->cap = cap;
-	return true;
+	return VEC_ROOM(map->entries, &map->cap, map->n) == 0;
 }
 
 /* The rest of the file is left alone. */
