@@ -25,9 +25,9 @@
 #include "cli/ubp_bench_kernel_priv.h"
 #include "cli/ubp_bench_work.h"
 #include "engine/base/err.h"
+#include "engine/base/page.h"
 
-#define PMU  "/sys/bus/event_source/devices/uprobe/"
-#define PAGE 4096UL
+#define PMU "/sys/bus/event_source/devices/uprobe/"
 
 struct event {
 	int fd;

@@ -22,6 +22,7 @@
 #include "arch/guard.h"
 #include "arch/i386/gen.h"
 #include "arch/i386/i386.h"
+#include "engine/base/page.h"
 
 #define UD2 "\x0f\x0b"
 
@@ -29,8 +30,6 @@
 
 /* Entries that are looked at for a word. */
 #define LOOKS UBP_HIJACK_LOOKS
-
-#define PAGE 4096
 
 /* Arguments that a callee takes off the stack, when the word itself tells nothing; or when it has
  * been put back. */
@@ -280,7 +279,7 @@ static void look_below(struct emit *e, uint64_t table, uint64_t mask, enum look 
 		/* The page that our frame ends in is there; the one below it may be the
 		 * stack's guard. */
 		emit_rr(e, OP_LOAD, G_AX, G_SP);
-		emit_alu(e, 0, ALU_AND, G_AX, -PAGE);
+		emit_alu(e, 0, ALU_AND, G_AX, -(int32_t)PAGE);
 	} else {
 		emit_rm(e, OP_LEA, G_AX,
 			STACK(-WORD - (which == LOOK_PUT_BACK ? PUT_BACK_POPS_MAX : POPS_MAX)));

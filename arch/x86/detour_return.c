@@ -19,13 +19,12 @@
 
 #include "arch/guard.h"
 #include "arch/x86/gen.h"
+#include "engine/base/page.h"
 
 #define UD2 "\x0f\x0b"
 
 /* Entries that are looked at for a word. */
 #define LOOKS UBP_HIJACK_LOOKS
-
-#define PAGE 4096
 
 #define ENTRY_SHIFT 5
 
@@ -242,7 +241,7 @@ static void look_below(struct emit *e, uint64_t mask, enum look which, label_t h
 		/* The page that our frame ends in is there; the one below it may be the
 		 * stack's guard. */
 		emit_rm(e, OP_LEA, G_AX, MEM(G_SP, 0));
-		emit_alu(e, OP_W, ALU_AND, G_AX, -PAGE);
+		emit_alu(e, OP_W, ALU_AND, G_AX, -(int32_t)PAGE);
 	} else {
 		emit_rm(e, OP_LEA, G_AX, STACK(-RED_ZONE));
 	}

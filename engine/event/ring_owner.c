@@ -9,9 +9,8 @@
 #include <unistd.h>
 
 #include "engine/base/err.h"
+#include "engine/base/page.h"
 #include "engine/base/ring.h"
-
-#define PAGE RING_CONTROL_LEN
 
 /* The kernel follows no longer list. */
 #define OWNERS_MAX (ROBUST_LIST_LIMIT - 1)

@@ -11,6 +11,7 @@
  *          |               |            batch 2: 8 at *dx + 8 (the string had its NUL)
  */
 
+#include "engine/base/page.h"
 #include "engine/fetch/fetch.h"
 
 #include <stdbool.h>
@@ -20,7 +21,6 @@
 #include "engine/fetch/scratch.h"
 
 /* Smallest page there is: a span within one never meets a fault in its middle. */
-#define PAGE 4096u
 
 /* First guess at a string's length; most file names and commands fit. */
 #define TEXT_GUESS 128u

@@ -17,11 +17,11 @@
 #include "arch/guard.h"
 #include "arch/host.h"
 #include "engine/base/err.h"
+#include "engine/base/page.h"
 #include "engine/object/maps.h"
 #include "engine/plant/plant.h"
 #include "engine/trace/remote.h"
 
-#define PAGE        UBP_GUARD_DATA_LEN
 #define AREA_GOAL   0x10000ULL
 #define TABLE_LEAST 512
 #define RUN_SLOTS   4096 /* written at once */

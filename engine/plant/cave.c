@@ -12,14 +12,13 @@
 
 #include "arch/host.h"
 #include "engine/base/err.h"
+#include "engine/base/page.h"
 #include "engine/object/mapped.h"
 #include "engine/object/maps.h"
 #include "engine/object/object.h"
 #include "engine/plant/plant.h"
 #include "engine/trace/remote.h"
 #include "engine/trace/task.h"
-
-#define PAGE 4096ULL
 
 /* From the frames on the first thread's stack to what that thread may come to use meanwhile. */
 #define FRAMES_AWAY 0x10000

@@ -11,6 +11,7 @@
 #include "arch/guard.h"
 #include "arch/host.h"
 #include "engine/base/err.h"
+#include "engine/base/page.h"
 #include "engine/base/ring.h"
 #include "engine/event/clock.h"
 #include "engine/object/maps.h"
@@ -21,7 +22,6 @@
 #include "engine/trace/hold.h"
 #include "engine/trace/task.h"
 
-#define PAGE 4096
 /* Those who never run get no further anyway. */
 #define RECORD_MAX_NS 100000000L
 

@@ -10,6 +10,7 @@
 #include "arch/guard.h"
 #include "arch/host.h"
 #include "engine/base/err.h"
+#include "engine/base/page.h"
 #include "engine/base/ring.h"
 #include "engine/object/maps.h"
 #include "engine/plant/jump_batch.h"
@@ -26,8 +27,6 @@
 #define AGAIN_MOST_NS  5000000000ULL
 #define STUCK_LEAST_NS 300000000ULL
 #define STUCK_MOST_NS  60000000000ULL
-
-#define PAGE 4096
 
 static const char why_in_it[] = "a thread was in the middle of it";
 static const char why_not_stopped[] = "a thread could not be stopped";

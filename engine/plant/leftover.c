@@ -16,6 +16,7 @@
 
 #include "arch/guard.h"
 #include "engine/base/err.h"
+#include "engine/base/page.h"
 #include "engine/base/ring.h"
 #include "engine/object/maps.h"
 #include "engine/plant/guard_wait.h"
@@ -25,7 +26,6 @@
 #include "engine/trace/hold.h"
 #include "engine/trace/task.h"
 
-#define PAGE    4096
 #define HOLD_MS 20
 #define CHUNK   4096 /* entries of a table read at once */
 /* So many entries of a site table without a gap: a look-up may go past all of them. The smallest

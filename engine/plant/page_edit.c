@@ -9,24 +9,23 @@ static void put_away(struct page_edit *edit)
 	edit->writes.mem = edit->mem;
 	edit->writes.goes_on = true;
 	if (edit->is_changed)
-		mem_writes_add(&edit->writes, edit->vaddr, edit->bytes, PAGE_EDIT_SIZE);
+		mem_writes_add(&edit->writes, edit->vaddr, edit->bytes, PAGE);
 	edit->is_changed = false;
 	edit->vaddr = 0;
 }
 
 uint8_t *page_edit_at(struct page_edit *edit, uint64_t vaddr, size_t len)
 {
-	uint64_t page = vaddr / PAGE_EDIT_SIZE * PAGE_EDIT_SIZE;
+	uint64_t page = vaddr / PAGE * PAGE;
 
-	if (vaddr - page + len > PAGE_EDIT_SIZE)
+	if (vaddr - page + len > PAGE)
 		return NULL;
 	if (page != edit->vaddr) {
 		put_away(edit);
 		/* Behind what is still to be written, as it is now. */
 		if (page <= edit->highest)
 			page_edit_end(edit);
-		if (mem_peek_ahead(edit->mem, &edit->ahead, page, edit->bytes,
-				   PAGE_EDIT_SIZE) != PAGE_EDIT_SIZE)
+		if (mem_peek_ahead(edit->mem, &edit->ahead, page, edit->bytes, PAGE) != PAGE)
 			return NULL;
 		edit->vaddr = edit->highest = page;
 	}

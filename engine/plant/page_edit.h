@@ -14,9 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/base/page.h"
 #include "engine/trace/mem.h"
-
-#define PAGE_EDIT_SIZE 4096
 
 /* Zero-initialise, but for .mem. */
 struct page_edit {
@@ -27,7 +26,7 @@ struct page_edit {
 	uint64_t highest; /* that was looked at since the last page_edit_end() */
 	bool is_changed;
 	bool has_failed; /* a page could not be written, ever */
-	uint8_t bytes[PAGE_EDIT_SIZE];
+	uint8_t bytes[PAGE];
 };
 
 /*

@@ -15,6 +15,7 @@
 
 #include "arch/guard.h"
 #include "engine/base/err.h"
+#include "engine/base/page.h"
 #include "engine/event/clock.h"
 #include "engine/event/ring.h"
 #include "engine/object/maps.h"
@@ -23,7 +24,6 @@
 #include "engine/trace/remote.h"
 #include "engine/trace/task.h"
 
-#define PAGE 4096ULL
 /* Rings lie far from everything, to be in nobody's way. */
 #define FAR_AWAY 0x1000000000ULL
 #define TRIES    64

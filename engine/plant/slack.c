@@ -13,12 +13,12 @@
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/base/page.h"
 #include "engine/object/mapped.h"
 #include "engine/object/maps.h"
 #include "engine/object/object.h"
 #include "engine/plant/plant.h"
 
-#define PAGE  4096ULL
 #define ALIGN 16
 
 /* Zero bytes up to @end, of at most a page. Returns where they start, or 0. */

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/base/page.h"
 #include "engine/base/proc.h"
 #include "engine/base/quiet_thread.h"
 #include "engine/plant/jump.h"
@@ -104,7 +105,6 @@ static int take_options(struct ubp_session *s, struct ubp_err *err)
 }
 
 /* Of what is mapped, of areas and rings: kernels for arm64 can be built with others. */
-#define PAGE_LEN 4096
 
 int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_session,
 		    struct ubp_err *err)
@@ -113,10 +113,10 @@ int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_sess
 	int rc;
 
 	ubp_err_reset(err);
-	if (sysconf(_SC_PAGESIZE) != PAGE_LEN)
+	if (sysconf(_SC_PAGESIZE) != (long)PAGE)
 		return ubp_fail(err, ENOTSUP,
-				"this kernel has pages of %ld bytes: ubp works with %d alone",
-				sysconf(_SC_PAGESIZE), PAGE_LEN);
+				"this kernel has pages of %ld bytes: ubp works with %llu alone",
+				sysconf(_SC_PAGESIZE), PAGE);
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return ubp_fail(err, ENOMEM, "out of memory");

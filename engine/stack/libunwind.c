@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/base/page.h"
 #include "engine/object/maps.h"
 #include "engine/plant/plant.h"
 
@@ -19,7 +20,6 @@ extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t as, unw_word_t ip
 					      unw_dyn_info_t *di, unw_proc_info_t *pi,
 					      int need_unwind_info, void *arg);
 
-#define PAGE         4096ULL
 #define SEGMENTS_MAX 64
 #define FRAME_READS  4096 /* words for one frame: libunwind reads without a limit of its own */
 

@@ -9,6 +9,7 @@
 
 #include "engine/base/err.h"
 #include "engine/base/map.h"
+#include "engine/base/page.h"
 #include "engine/event/clock.h"
 #include "engine/object/maps.h"
 #include "engine/plant/plant.h"
@@ -23,7 +24,6 @@
  * and less, as long as nothing comes of it. */
 #define LOOK_AGAIN_NS     10000000
 #define LOOK_AGAIN_MAX_NS 1000000000
-#define PAGE              4096
 
 /* What a space maps. */
 struct known_space {

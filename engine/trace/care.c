@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/page.h"
 #include "engine/event/clock.h"
 #include "engine/object/silent.h"
 #include "engine/trace/errands.h"
@@ -16,8 +17,6 @@
 #define LIMIT_FIRST_NS 300000000ULL
 #define LIMIT_VALUE_NS 100000000ULL /* for a value, at a hit: others wait */
 #define LIMIT_NS       50000000ULL
-
-#define PAGE 4096
 
 #define SURE_NS      100000000ULL /* so long a look is good, ... */
 #define SURE_TIMES   100          /* ... or so many times what it took */

@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "engine/base/descriptors.h"
+#include "engine/base/page.h"
 #include "engine/event/clock.h"
 #include "engine/trace/mem.h"
 
-#define PAGE          4096ULL
 #define PAGES_VETTED  32 /* of more, the mappings alone are asked for */
 #define KNOWN         8  /* address spaces */
 #define PAGES_AT_ONCE 64 /* of pagemap */

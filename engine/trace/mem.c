@@ -13,11 +13,11 @@
 
 #include "engine/base/again.h"
 #include "engine/base/err.h"
+#include "engine/base/page.h"
 #include "engine/object/maps.h"
 
 #define BATCH 32
 
-#define PAGE 4096
 /* Pages of one mem_read_ahead(). */
 #define AHEAD 17
 
