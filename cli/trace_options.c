@@ -110,11 +110,11 @@ static int set_pids(void *into, const char *arg)
 		(void)snprintf(digits, sizeof(digits), "%.*s", (int)(len < 15 ? len : 15), p);
 		if (!cli_number(digits, 1, INT_MAX, &pid))
 			return cli_usage_error("-p takes process ids, not '%s'", arg);
-		pids = reallocarray(o->pids, o->n_pids + 1, sizeof(*pids));
+		pids = reallocarray(o->who.pids, o->who.n_pids + 1, sizeof(*pids));
 		if (!pids)
 			return cli_error("out of memory");
-		o->pids = pids;
-		pids[o->n_pids++] = (pid_t)pid;
+		o->who.pids = pids;
+		pids[o->who.n_pids++] = (pid_t)pid;
 		if (!p[len])
 			return CLI_OK;
 		p += len + 1;
@@ -128,9 +128,9 @@ int trace_options_set_tid(void *into, const char *arg)
 
 	if (!cli_number(arg, 1, INT_MAX, &tid))
 		return cli_usage_error("a thread id is a number, not '%s'", arg);
-	if (o->tid)
+	if (o->who.tid)
 		return cli_usage_error("a thread is given twice");
-	o->tid = (pid_t)tid;
+	o->who.tid = (pid_t)tid;
 	return CLI_OK;
 }
 
@@ -138,9 +138,9 @@ static int set_duration(void *into, const char *arg)
 {
 	struct trace_options *o = into;
 
-	if (!cli_seconds(arg, &o->duration_ns))
+	if (!cli_seconds(arg, &o->ends.duration_ns))
 		return cli_usage_error("-d takes seconds, not '%s'", arg);
-	o->duration = arg;
+	o->ends.duration = arg;
 	return CLI_OK;
 }
 
@@ -148,7 +148,7 @@ static int set_count(void *into, const char *arg)
 {
 	struct trace_options *o = into;
 
-	if (!cli_number(arg, 1, UINT64_MAX, &o->count))
+	if (!cli_number(arg, 1, UINT64_MAX, &o->ends.count))
 		return cli_usage_error("-n takes a number of events, not '%s'", arg);
 	return CLI_OK;
 }
@@ -157,8 +157,8 @@ int trace_options_set_list(void *into, const char *arg)
 {
 	struct trace_options *o = into;
 
-	o->is_list = true;
-	o->list = arg;
+	o->lists.is_list = true;
+	o->lists.list = arg;
 	return CLI_OK;
 }
 
@@ -230,11 +230,11 @@ static int set_stack_kind(void *into, const char *arg)
 	struct trace_options *o = into;
 
 	if (strcmp(arg, "cfi") == 0)
-		o->stack_kind = UBP_STACK_CFI;
+		o->stacks.kind = UBP_STACK_CFI;
 	else if (strcmp(arg, "unwind") == 0)
-		o->stack_kind = UBP_STACK_UNWIND;
+		o->stacks.kind = UBP_STACK_UNWIND;
 	else if (strcmp(arg, "fp") == 0)
-		o->stack_kind = UBP_STACK_FP;
+		o->stacks.kind = UBP_STACK_FP;
 	else
 		return cli_usage_error("--stack takes cfi, unwind or fp, not '%s'", arg);
 	return CLI_OK;
@@ -242,7 +242,7 @@ static int set_stack_kind(void *into, const char *arg)
 
 static int set_frames(void *into, const char *arg)
 {
-	if (!cli_number(arg, 1, FRAMES_MAX, &((struct trace_options *)into)->frames))
+	if (!cli_number(arg, 1, FRAMES_MAX, &((struct trace_options *)into)->stacks.frames))
 		return cli_usage_error("--frames takes a number from 1 to %d, not '%s'",
 				       FRAMES_MAX, arg);
 	return CLI_OK;
@@ -266,17 +266,17 @@ static int add_debug_dir(void *into, const char *arg)
 	struct trace_options *o = into;
 	char *dirs = NULL;
 
-	if (asprintf(&dirs, "%s%s%s", o->debug_dirs ? o->debug_dirs : "",
-		     o->debug_dirs ? ":" : "", arg) < 0)
+	if (asprintf(&dirs, "%s%s%s", o->debug.dirs ? o->debug.dirs : "",
+		     o->debug.dirs ? ":" : "", arg) < 0)
 		return cli_error("out of memory");
-	free(o->debug_dirs);
-	o->debug_dirs = dirs;
+	free(o->debug.dirs);
+	o->debug.dirs = dirs;
 	return CLI_OK;
 }
 
 static int set_symbols(void *into, const char *arg)
 {
-	((struct trace_options *)into)->symbols = arg;
+	((struct trace_options *)into)->debug.symbols = arg;
 	return CLI_OK;
 }
 
@@ -296,15 +296,15 @@ static const struct cli_option table[] = {
 	{ 'd', "duration", "SECS", .set = set_duration,
 	  .help = "trace for SECS seconds, keep the events in memory, then print" },
 	{ 'n', "count", "COUNT", .set = set_count, .help = "end after COUNT events" },
-	{ 's', NULL, FLAG(stack), .help = "print the user stack of each event" },
+	{ 's', NULL, FLAG(stacks.asked), .help = "print the user stack of each event" },
 	{ 0, "stack", "KIND", .set = set_stack_kind,
 	  .help = "the same by call frame information (cfi, default), by libunwind\n"
 		  "(unwind), or by frame pointers (fp), which needs no stop where there\n"
 		  "is a jump" },
 	{ 0, "frames", "N", .set = set_frames, .help = "at most N entries of each stack" },
-	{ 0, "lines", FLAG(stack_lines),
+	{ 0, "lines", FLAG(stacks.lines),
 	  .help = "source lines and inlined functions in stacks" },
-	{ 0, "stack-raw", FLAG(stack_raw),
+	{ 0, "stack-raw", FLAG(stacks.raw),
 	  .help = "addresses in stacks, as the kernel has them" },
 	{ 0, "folded", .choose = set_form,
 	  .help = "count equal stacks, print them at the end, a line each, for\n"
@@ -315,13 +315,13 @@ static const struct cli_option table[] = {
 	{ 'o', "output", "FILE", .set = set_output, .help = "write the events to FILE" },
 	{ 0, "clock", "NAME", .set = set_clock,
 	  .help = "time stamps of mono (default), mono_raw, boot or real" },
-	{ 'v', "view-format", FLAG(format),
+	{ 'v', "view-format", FLAG(only.format),
 	  .help = "print the format of the events, trace nothing" },
-	{ 0, "check", FLAG(check),
+	{ 0, "check", FLAG(only.check),
 	  .help = "print the definitions as uprobe_events lists them,\ntrace nothing" },
-	{ 0, "definition", FLAG(definition),
+	{ 0, "definition", FLAG(only.definition),
 	  .help = "print the definitions as any kernel takes them, trace nothing" },
-	{ 0, "explain", FLAG(explain),
+	{ 0, "explain", FLAG(only.explain),
 	  .help = "print how each place would be probed, and why not better,\ntrace nothing" },
 	{ 0, "exclude", "PATTERN", .set = add_exclude,
 	  .help = "names that patterns and lists leave out; repeatable" },
@@ -353,16 +353,16 @@ static const struct cli_option table[] = {
 
 static bool only_prints(const struct trace_options *o)
 {
-	return o->format || o->check || o->explain || o->definition;
+	return o->only.format || o->only.check || o->only.explain || o->only.definition;
 }
 
 /* -l stands alone, but for -p, what it is about, and what perf-tools scripts pass blindly. */
 int trace_options_check_list(const struct trace_options *o)
 {
-	if (o->n_definitions || o->command || o->tid || o->duration || o->count || o->format ||
-	    o->check || o->definition || o->form.is_data)
+	if (o->n_definitions || o->command || o->who.tid || o->ends.duration || o->ends.count ||
+	    o->only.format || o->only.check || o->only.definition || o->form.is_data)
 		return cli_usage_error("-l takes a target, and perhaps a pattern, only");
-	if (o->n_pids > 1)
+	if (o->who.n_pids > 1)
 		return cli_usage_error("-l takes one process");
 	return CLI_OK;
 }
@@ -404,15 +404,15 @@ int trace_options_check(const struct trace_options *o)
 		return cli_usage_error("no definition is given");
 	if (o->command && !o->command[0])
 		return cli_usage_error("no command after '--'");
-	if (o->command && (o->n_pids || o->tid))
+	if (o->command && (o->who.n_pids || o->who.tid))
 		return cli_usage_error("a command excludes -p and -L");
 	if (o->follow && o->no_follow)
 		return cli_usage_error("--follow excludes --no-follow");
-	if (o->follow && (o->tid || !(o->n_pids || o->command)))
+	if (o->follow && (o->who.tid || !(o->who.n_pids || o->command)))
 		return cli_usage_error("--follow is for -p");
-	if (o->no_follow && !(o->n_pids || o->tid || o->command))
+	if (o->no_follow && !(o->who.n_pids || o->who.tid || o->command))
 		return cli_usage_error("--no-follow is for a command, or -p");
-	if (o->duration && only_prints(o))
+	if (o->ends.duration && only_prints(o))
 		return cli_usage_error("-d is for tracing: it excludes -v, --check, "
 				       "--definition and --explain");
 	if (o->header && !o->form.has_header)
@@ -425,12 +425,12 @@ static void take_pattern(struct trace_options *o)
 {
 	const struct trace_definition *d = o->definitions;
 
-	if (!o->is_list || o->n_definitions != 1 || d->kind != DEFINITION_WORD ||
-	    (d->filter && o->list))
+	if (!o->lists.is_list || o->n_definitions != 1 || d->kind != DEFINITION_WORD ||
+	    (d->filter && o->lists.list))
 		return;
 	if (d->filter)
-		o->list = d->text;
-	o->pattern = d->filter ? d->filter : d->text;
+		o->lists.list = d->text;
+	o->lists.pattern = d->filter ? d->filter : d->text;
 	o->n_definitions = 0;
 }
 
@@ -464,7 +464,7 @@ int trace_options_parse(const struct cli_syntax *syntax, int argc, char **argv,
 void trace_options_free(struct trace_options *o)
 {
 	free(o->definitions);
-	free(o->pids);
+	free(o->who.pids);
 	free(o->exclude);
-	free(o->debug_dirs);
+	free(o->debug.dirs);
 }

@@ -26,39 +26,70 @@ struct trace_definition {
 	const char *filter;
 };
 
+/* -l: what is to be listed. */
+struct list_options {
+	bool is_list;        /* -l ... */
+	const char *list;    /* ... TARGET; NULL: all that the process maps */
+	const char *pattern; /* of names to be listed; NULL: all */
+};
+
+/* Stacks of events. */
+struct stack_options {
+	enum ubp_stack kind;    /* --stack; UBP_STACK_NONE: not given */
+	uint64_t frames;        /* --frames; 0: not given */
+	bool asked, raw, lines; /* -s, --stack-raw, --lines */
+};
+
+/* When tracing ends by itself. */
+struct end_options {
+	const char *duration; /* -d as typed, and in nanoseconds; NULL, 0: none */
+	uint64_t duration_ns;
+	uint64_t count; /* -n; 0: none */
+};
+
+/* What is printed in place of tracing. */
+struct print_options {
+	bool format, check, explain, definition;
+};
+
+/* Whose hits are traced. */
+struct target_options {
+	pid_t *pids;
+	size_t n_pids;
+	pid_t tid;
+};
+
+/* Where debug information is sought beside the usual places. */
+struct debug_options {
+	char *dirs; /* --debug-dir, joined by ':'; NULL: none */
+	const char *symbols;
+};
+
 /* All strings are borrowed from argv, but debug_dirs. */
 struct trace_options {
 	const char *what; /* "uprobe": what banners call a probe */
 	struct trace_definition *definitions;
 	size_t n_definitions;
-	size_t n_words; /* words that were no options: a definition, its filter */
-	pid_t *pids;
-	size_t n_pids;
-	pid_t tid;
+	size_t n_words;       /* words that were no options: a definition, its filter */
 	char **command;       /* NULL: none */
-	bool is_list;         /* -l ... */
-	const char *list;     /* ... TARGET; NULL: all that the process maps */
-	const char *pattern;  /* of names to be listed; NULL: all */
 	const char **exclude; /* --exclude, NULL-ended; NULL: none */
 	size_t n_exclude;
 	struct ubp_sink_form form; /* --json, --folded, or text */
 	const char *output;
-	const char *duration; /* -d as typed, and in nanoseconds; NULL, 0: none */
-	uint64_t duration_ns;
-	uint64_t count; /* -n; 0: none */
 	const char *clock;
 	size_t ring_bytes; /* --buffer-size; 0: default */
 	enum ubp_mode mode;
-	enum ubp_stack stack_kind; /* --stack; UBP_STACK_NONE: not given */
-	uint64_t frames;           /* --frames; 0: not given */
-	char *debug_dirs;          /* --debug-dir, joined by ':'; NULL: none */
-	const char *symbols;
 	int ready_fd; /* -1: none */
-	bool help, version, format, check, explain, definition;
-	bool header, stack, stack_raw, stack_lines;
+	bool help, version, header;
 	bool stats, strict, lossless, force, beside_kernel;
 	bool follow, no_follow;
 	bool no_version_check; /* -F of perf-tools: accepted, means nothing */
+	struct list_options lists;
+	struct stack_options stacks;
+	struct end_options ends;
+	struct print_options only;
+	struct target_options who;
+	struct debug_options debug;
 };
 
 /* For rows and words of the commands' own. As .set of struct cli_option. */

@@ -126,12 +126,12 @@ static void say_banner(struct run *run)
 
 	if (n > 1)
 		(void)snprintf(more, sizeof(more), " and at %zu more", n - 1);
-	if (run->opt->duration && is_one) {
+	if (run->opt->ends.duration && is_one) {
 		say(run, "Tracing %s %s for %s seconds (buffered)...", what, event,
-		    run->opt->duration);
-	} else if (run->opt->duration) {
+		    run->opt->ends.duration);
+	} else if (run->opt->ends.duration) {
 		say(run, "Tracing %zu %ss for %s seconds (buffered)...", n, what,
-		    run->opt->duration);
+		    run->opt->ends.duration);
 	} else if (is_one) {
 		text = banner_text(ubp_probe_listing(run->session, 0));
 		say(run, "Tracing %s %s (%s%s). Ctrl-C to end.", what, event,
@@ -171,7 +171,7 @@ static void on_event(void *ctx, const struct ubp_event *event)
 	const char *line;
 	size_t len;
 
-	if (run->opt->count && run->n_events == run->opt->count)
+	if (run->opt->ends.count && run->n_events == run->opt->ends.count)
 		return;
 	if (ubp_event_probe(event) >= 0)
 		run->n_events++;
@@ -189,7 +189,7 @@ static void on_event(void *ctx, const struct ubp_event *event)
 
 static bool has_count(const struct run *run)
 {
-	return run->opt->count && run->n_events >= run->opt->count;
+	return run->opt->ends.count && run->n_events >= run->opt->ends.count;
 }
 
 /* Take what waits. False: tracing has failed, which is said here. */
@@ -370,9 +370,9 @@ static int run_started(struct run *run)
 	output_add(&run->out, text, len);
 	(void)output_flush(&run->out);
 	tell_ready(run->opt->ready_fd);
-	run->out.hold = run->opt->duration != NULL;
-	if (run->opt->duration)
-		run->deadline_ns = now_ns() + run->opt->duration_ns;
+	run->out.hold = run->opt->ends.duration != NULL;
+	if (run->opt->ends.duration)
+		run->deadline_ns = now_ns() + run->opt->ends.duration_ns;
 	trace(run);
 	ubp_stop(run->session);
 	run->ending = false;

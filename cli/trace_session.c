@@ -38,13 +38,13 @@ static int describe(struct ubp_session *session, const struct trace_options *o)
 	output_raw(&out, o->strict);
 	output_begin(&out);
 	for (size_t i = 0; i < ubp_n_probes(session); i++) {
-		if (o->check)
+		if (o->only.check)
 			output_line(&out, "%s", ubp_probe_listing(session, i));
-		if (o->format)
+		if (o->only.format)
 			output_printf(&out, "%s", ubp_probe_format(session, i));
-		if (o->definition)
+		if (o->only.definition)
 			status |= print_definition(&out, session, i);
-		if (o->explain)
+		if (o->only.explain)
 			output_line(&out, "%s", ubp_probe_explain(session, i));
 	}
 	return output_wait(&out) == CLI_OK ? status : CLI_FAILED;
@@ -64,7 +64,7 @@ static int use_session(struct ubp_session *session, const struct trace_options *
 			return cli_error_record(&err);
 	if (ubp_n_probes(session) == 0)
 		return cli_error("no definition is given");
-	if (o->check || o->format || o->explain || o->definition)
+	if (o->only.check || o->only.format || o->only.explain || o->only.definition)
 		return describe(session, o);
 	if (o->ready_fd >= 0)
 		(void)fcntl(o->ready_fd, F_SETFD, FD_CLOEXEC);
@@ -73,9 +73,10 @@ static int use_session(struct ubp_session *session, const struct trace_options *
 
 static enum ubp_stack stack_kind(const struct trace_options *o)
 {
-	if (o->stack_kind != UBP_STACK_NONE)
-		return o->stack_kind;
-	return o->stack || o->stack_raw || o->stack_lines || o->frames || o->form.needs_stack
+	if (o->stacks.kind != UBP_STACK_NONE)
+		return o->stacks.kind;
+	return o->stacks.asked || o->stacks.raw || o->stacks.lines || o->stacks.frames ||
+			       o->form.needs_stack
 		       ? UBP_STACK_CFI
 		       : UBP_STACK_NONE;
 }
@@ -87,9 +88,9 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	struct ubp_err err;
 	int status;
 
-	opt.pids = o->pids;
-	opt.n_pids = o->n_pids;
-	opt.tid = o->tid;
+	opt.pids = o->who.pids;
+	opt.n_pids = o->who.n_pids;
+	opt.tid = o->who.tid;
 	opt.strict = o->strict;
 	opt.lossless = o->lossless;
 	opt.ring_bytes = o->ring_bytes;
@@ -97,12 +98,13 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	opt.force = o->force;
 	opt.beside_kernel = o->beside_kernel;
 	opt.stack = stack_kind(o);
-	opt.frames = (unsigned)o->frames;
-	opt.stack_raw = o->stack_raw;
-	opt.stack_lines = o->stack_lines;
-	opt.debug = (struct ubp_debug_options){ o->debug_dirs, o->symbols };
+	opt.frames = (unsigned)o->stacks.frames;
+	opt.stack_raw = o->stacks.raw;
+	opt.stack_lines = o->stacks.lines;
+	opt.debug = (struct ubp_debug_options){ o->debug.dirs, o->debug.symbols };
 	opt.exclude = o->exclude;
-	opt.files_only = o->check || o->format || o->explain || o->definition;
+	opt.files_only =
+		o->only.check || o->only.format || o->only.explain || o->only.definition;
 	opt.mode = o->mode;
 	opt.follow = o->follow      ? UBP_FOLLOW_YES
 		     : o->no_follow ? UBP_FOLLOW_NO
@@ -122,11 +124,11 @@ struct ubp_target trace_session_target(const struct trace_options *o, const char
 {
 	return (struct ubp_target){
 		.name = name,
-		.pid = o->n_pids ? o->pids[0] : 0,
-		.debug = { o->debug_dirs, o->symbols },
-		.pattern = o->pattern,
+		.pid = o->who.n_pids ? o->who.pids[0] : 0,
+		.debug = { o->debug.dirs, o->debug.symbols },
+		.pattern = o->lists.pattern,
 		.exclude = o->exclude,
-		.explain = o->explain,
+		.explain = o->only.explain,
 	};
 }
 

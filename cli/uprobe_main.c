@@ -144,9 +144,9 @@ static int run(const struct uprobe_options *o)
 		target = trace_session_target(&o->trace, o->trace.definitions[0].text);
 		return trace_session_list(&o->trace, list_variables, &target, o->vars);
 	}
-	if (!o->trace.is_list)
+	if (!o->trace.lists.is_list)
 		return trace_session(&o->trace, add);
-	target = trace_session_target(&o->trace, o->trace.list);
+	target = trace_session_target(&o->trace, o->trace.lists.list);
 	return trace_session_list(&o->trace, list_functions, &target, NULL);
 }
 

@@ -82,7 +82,7 @@ static int check_source(const struct trace_options *o)
 				       own->vars ? "--vars" : "--lines-of",
 				       own->vars ? own->vars : own->lines_of);
 	if (o->n_definitions != 1 || o->definitions[0].kind != DEFINITION_WORD ||
-	    o->definitions[0].filter || o->command || o->is_list)
+	    o->definitions[0].filter || o->command || o->lists.is_list)
 		return cli_usage_error("--lines-of and --vars take a target only");
 	return CLI_OK;
 }
@@ -93,9 +93,9 @@ static int check(const struct trace_options *o)
 
 	if (own->lines_of || own->vars)
 		return check_source(o);
-	if (!o->is_list)
+	if (!o->lists.is_list)
 		return trace_options_check(o);
-	if (!o->list && !o->n_pids)
+	if (!o->lists.list && !o->who.n_pids)
 		return cli_usage_error("-l takes a target, or a process (-p)");
 	return trace_options_check_list(o);
 }

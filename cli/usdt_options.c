@@ -58,7 +58,7 @@ static int check_list(const struct trace_options *o)
 
 	if (o->n_definitions && o->definitions[0].kind != DEFINITION_WORD)
 		return cli_usage_error("-l and -L take a target, and perhaps a pattern, only");
-	if (!o->n_definitions && !o->n_pids)
+	if (!o->n_definitions && !o->who.n_pids)
 		return cli_usage_error("-l and -L take a target, or -p PID");
 	without_words.n_definitions -= o->n_definitions != 0;
 	return trace_options_check_list(&without_words);
