@@ -12,7 +12,7 @@
 
 #include "arch/i386/gen.h"
 #include "arch/i386/i386.h"
-#include "arch/x86/parts.h"
+#include "arch/x86/common_gen.h"
 #include "engine/base/err.h"
 
 #define I386_WORD 4
@@ -25,20 +25,12 @@ static const int slots[] = {
 	[G_BP] = FRAME_BP, [G_SI] = FRAME_SI, [G_DI] = FRAME_DI,
 };
 
-static const struct x86_frame frame = { slots, FRAME_FLAGS, FRAME_ALL };
-
 /* --- the gate ---------------------------------------------------------------------------- */
 
-void gen32_gate(struct gen *g, int reg, label_t trap)
+static void gate(struct gen *g, int reg, label_t trap)
 {
 	gen_may_fault(g, trap);
 	emit_rm(&g->e, OP_LOAD, reg, MEM_ABSOLUTE(g->plan->gate));
-}
-
-static void find_base(struct gen *g, label_t trap, label_t leave)
-{
-	gen32_gate(g, R_BASE, trap);
-	x86_check_base(g, R_BASE, trap, leave);
 }
 
 /* --- on and home ----------------------------------------------------------------------- */
@@ -73,11 +65,17 @@ static int check_plan(const struct detour_plan *plan, struct ubp_err *err)
 	return 0;
 }
 
+static const struct x86_gen differs = {
+	.regs = { .base = R_BASE, .thread = R_THREAD, .record = R_RECORD },
+	.frame = { .slots = slots, .flags = FRAME_FLAGS, .len = FRAME_ALL },
+	.gate = gate,
+};
+
 static const struct gen_isa isa = {
 	.bits = 32,
 	.fill = INT3,
 	.ret_below = I386_WORD,
-	.frame = &frame,
+	.frame = &differs,
 	.fix = x86_fix,
 	.loads = &gen32_loads,
 	.returns = &gen32_returns,
@@ -97,7 +95,7 @@ static const struct gen_isa isa = {
 	.move_regs = x86_move_regs,
 	.restore = x86_restore,
 	.lead_again = x86_lead_again,
-	.find_base = find_base,
+	.find_base = x86_find_base,
 	.jump = emit_jmp,
 	.jump_if = x86_jump_if,
 	.breakpoint = x86_breakpoint,

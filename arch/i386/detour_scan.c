@@ -40,12 +40,11 @@ static void refuse_signal(struct gen *g, label_t trap)
 
 static void look(struct gen *g, label_t trap, label_t leave)
 {
-	static const struct x86_scan regs = { R_BASE, R_THREAD, R_AT, R_STOP };
+	static const struct x86_scan regs = { R_AT, R_STOP };
 	const uint64_t ours[] = { g->plan->return_vaddr, g->plan->trampoline };
 	struct emit *e = &g->e;
 	label_t next;
 
-	gen32_gate(g, R_BASE, trap);
 	x86_scan_begin(g, &regs, trap, leave);
 	load_segments(e);
 	next = emit_here(e);

@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #include "arch/gen.h"
-#include "arch/x86/parts.h"
+#include "arch/x86/common_gen.h"
 #include "engine/base/ring.h"
 
 /* eax, ecx, edx: scratch; ebx: too, once all registers are saved. */
@@ -98,11 +98,6 @@ extern const struct gen_strings gen32_strings;
 extern const struct gen_stacks gen32_stacks;
 extern const struct gen_scan gen32_scan;
 extern const struct gen_filters gen32_filters;
-
-/* --- detour.c ----------------------------------------------------------------------- */
-
-/* The gate, to @reg. */
-void gen32_gate(struct gen *g, int reg, label_t trap);
 
 /* --- detour_return.c ---------------------------------------------------------------- */
 

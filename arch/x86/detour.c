@@ -5,8 +5,8 @@
 
 #include <errno.h>
 
+#include "arch/x86/common_gen.h"
 #include "arch/x86/gen.h"
-#include "arch/x86/parts.h"
 #include "arch/x86/x86.h"
 #include "engine/base/err.h"
 
@@ -20,11 +20,9 @@ static const int slots[] = {
 	[G_DI] = FRAME_DI, [G_R8] = FRAME_R8, [G_R9] = FRAME_R9, [G_R11] = FRAME_R11,
 };
 
-static const struct x86_frame frame = { slots, FRAME_FLAGS, FRAME_ALL };
-
 /* --- the gate ---------------------------------------------------------------------------- */
 
-void gen64_gate(struct gen *g, int reg, label_t trap)
+static void gate(struct gen *g, int reg, label_t trap)
 {
 	uint64_t disp = g->plan->gate - (g->e.vaddr + g->e.len + 7);
 	struct emit *e = &g->e;
@@ -40,12 +38,6 @@ void gen64_gate(struct gen *g, int reg, label_t trap)
 	emit_u8(e, 0x8b);
 	emit_u8(e, (uint8_t)(5 | (reg & 7) << 3));
 	emit_u32(e, (uint32_t)disp);
-}
-
-static void find_base(struct gen *g, label_t trap, label_t leave)
-{
-	gen64_gate(g, R_BASE, trap);
-	x86_check_base(g, R_BASE, trap, leave);
 }
 
 /* --- on and home ----------------------------------------------------------------------- */
@@ -93,10 +85,16 @@ static int check_plan(const struct detour_plan *plan, struct ubp_err *err)
 	return 0;
 }
 
+static const struct x86_gen differs = {
+	.regs = { .base = R_BASE, .thread = R_THREAD, .record = R_RECORD },
+	.frame = { .slots = slots, .flags = FRAME_FLAGS, .len = FRAME_ALL },
+	.gate = gate,
+};
+
 static const struct gen_isa isa = {
 	.bits = 64,
 	.fill = INT3,
-	.frame = &frame,
+	.frame = &differs,
 	.fix = x86_fix,
 	.loads = &gen64_loads,
 	.returns = &gen64_returns,
@@ -116,7 +114,7 @@ static const struct gen_isa isa = {
 	.move_regs = x86_move_regs,
 	.restore = x86_restore,
 	.lead_again = x86_lead_again,
-	.find_base = find_base,
+	.find_base = x86_find_base,
 	.jump = emit_jmp,
 	.jump_if = x86_jump_if,
 	.breakpoint = x86_breakpoint,

@@ -106,7 +106,7 @@ static void hijack(struct gen *g, label_t back, label_t trap, label_t leave)
 {
 	struct emit *e = &g->e;
 
-	gen64_gate(g, G_AX, trap);
+	x86_gen(g)->gate(g, G_AX, trap);
 	g->out->hijack_at = (uint32_t)e->len;
 	emit_rr(e, OP_CMP | OP_W, G_AX, R_BASE);
 	emit_jcc(e, COND_NE, leave);

@@ -31,12 +31,11 @@ static void load_segments(struct emit *e)
 
 static void look(struct gen *g, label_t trap, label_t leave)
 {
-	static const struct x86_scan regs = { R_BASE, R_THREAD, R_AT, R_STOP };
+	static const struct x86_scan regs = { R_AT, R_STOP };
 	static const int words[] = { R_OURS, R_OTHER, R_SIGNAL };
 	struct emit *e = &g->e;
 	label_t next;
 
-	gen64_gate(g, R_BASE, trap);
 	x86_scan_begin(g, &regs, trap, leave);
 	load_segments(e);
 	emit_address(e, R_OURS, g->plan->return_vaddr);

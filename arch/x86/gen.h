@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "arch/gen.h"
-#include "arch/x86/parts.h"
+#include "arch/x86/common_gen.h"
 #include "engine/base/ring.h"
 
 /* rax, rcx, rdx: scratch. */
@@ -65,11 +65,6 @@ extern const struct gen_strings gen64_strings;
 extern const struct gen_stacks gen64_stacks;
 extern const struct gen_scan gen64_scan;
 extern const struct gen_filters gen64_filters;
-
-/* --- detour.c ----------------------------------------------------------------------- */
-
-/* The gate, to @reg. */
-void gen64_gate(struct gen *g, int reg, label_t trap);
 
 /* --- detour_record.c ---------------------------------------------------------------- */
 

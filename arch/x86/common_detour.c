@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-#include "arch/x86/parts.h"
+#include "arch/x86/common_gen.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 static const struct x86_frame *frame_of(const struct gen *g)
 {
-	return g->isa->frame;
+	return &x86_gen(g)->frame;
 }
 
 struct emit_mem x86_slot(const struct gen *g, int gpr)
@@ -99,11 +99,13 @@ void x86_restore(struct gen *g, uint32_t which, enum gen_way way)
 
 /* --- is there somebody to record for? --------------------------------------------------- */
 
-void x86_check_base(struct gen *g, int base, label_t trap, label_t leave)
+void x86_find_base(struct gen *g, label_t trap, label_t leave)
 {
 	label_t low = emit_label(&g->e), on = emit_label(&g->e);
+	int base = x86_gen(g)->regs.base;
 	struct emit *e = &g->e;
 
+	x86_gen(g)->gate(g, base, trap);
 	emit_alu(e, OP_W, ALU_CMP, base, RING_GATE_TRAP);
 	emit_jcc(e, COND_BE, low);
 	gen_may_fault(g, trap);
@@ -121,10 +123,12 @@ void x86_check_base(struct gen *g, int base, label_t trap, label_t leave)
 /* --- the stack that is looked through ---------------------------------------------------- */
 
 /* Somebody traces it. A dead tracer's guard is told by the trap. */
-static void check_tracer(struct gen *g, int base, label_t trap, label_t leave)
+static void check_tracer(struct gen *g, label_t trap, label_t leave)
 {
+	int base = x86_gen(g)->regs.base;
 	struct emit *e = &g->e;
 
+	x86_gen(g)->gate(g, base, trap);
 	emit_alu(e, OP_W, ALU_CMP, base, RING_GATE_TRAP);
 	emit_jcc(e, COND_B, leave);
 	emit_jcc(e, COND_E, trap);
@@ -136,36 +140,38 @@ static void check_tracer(struct gen *g, int base, label_t trap, label_t leave)
 }
 
 /* Its struct ring_stack, less RING_STACKS_AT, from what find_thread() found. */
-static void find_stack(struct gen *g, const struct x86_scan *scan)
+static void find_stack(struct gen *g)
 {
+	int base = x86_gen(g)->regs.base, thread = x86_gen(g)->regs.thread;
 	struct emit *e = &g->e;
 
 	_Static_assert(sizeof(struct ring_thread) == 64 && sizeof(struct ring_stack) == 16,
 		       "a shift makes offsets");
-	emit_rr(e, OP_SUB | OP_W, scan->thread, scan->base);
-	emit_alu(e, OP_W, ALU_SUB, scan->thread, (int32_t)RING_TABLE_AT);
-	emit_shift(e, OP_W, SHIFT_R, scan->thread, 2);
-	emit_rr(e, OP_ADD | OP_W, scan->thread, scan->base);
+	emit_rr(e, OP_SUB | OP_W, thread, base);
+	emit_alu(e, OP_W, ALU_SUB, thread, (int32_t)RING_TABLE_AT);
+	emit_shift(e, OP_W, SHIFT_R, thread, 2);
+	emit_rr(e, OP_ADD | OP_W, thread, base);
 }
 
 void x86_scan_begin(struct gen *g, const struct x86_scan *scan, label_t trap, label_t leave)
 {
 	const int32_t lo = RING_STACKS_AT + offsetof(struct ring_stack, lo);
 	const int32_t end = RING_STACKS_AT + offsetof(struct ring_stack, end);
+	int thread = x86_gen(g)->regs.thread;
 	struct emit *e = &g->e;
 
-	check_tracer(g, scan->base, trap, leave);
+	check_tracer(g, trap, leave);
 	g->fail = trap;
 	g->isa->records->find_thread(g);
-	find_stack(g, scan);
+	find_stack(g);
 	emit_rm(e, OP_LEA, scan->at, MEM(G_SP, frame_of(g)->len));
-	emit_test(e, 0, scan->at, (int32_t)g->isa->bits / 8 - 1);
+	emit_test(e, 0, scan->at, x86_word(g) - 1);
 	emit_jcc(e, COND_NE, trap);
 	gen_may_fault(g, trap);
-	emit_rm(e, OP_CMP | OP_W, scan->at, MEM(scan->thread, lo));
+	emit_rm(e, OP_CMP | OP_W, scan->at, MEM(thread, lo));
 	emit_jcc(e, COND_B, trap);
 	gen_may_fault(g, trap);
-	emit_rm(e, OP_LOAD | OP_W, scan->stop, MEM(scan->thread, end));
+	emit_rm(e, OP_LOAD | OP_W, scan->stop, MEM(thread, end));
 	emit_rr(e, OP_CMP | OP_W, scan->at, scan->stop);
 	emit_jcc(e, COND_AE, trap);
 }
@@ -174,7 +180,7 @@ void x86_scan_next(struct gen *g, const struct x86_scan *scan, label_t next)
 {
 	struct emit *e = &g->e;
 
-	emit_alu(e, OP_W, ALU_ADD, scan->at, (int32_t)g->isa->bits / 8);
+	emit_alu(e, OP_W, ALU_ADD, scan->at, x86_word(g));
 	emit_rr(e, OP_CMP | OP_W, scan->at, scan->stop);
 	emit_jcc(e, COND_B, next);
 }

@@ -2,12 +2,16 @@
 /* Copyright the ubp authors */
 
 /*
- * What detours for 64 bits and for 32 have in common, whose frames and most of whose registers are
- * others (arch/x86/gen.h, arch/i386/gen.h). rax, rcx, rdx are scratch, rdi is the accumulator.
+ * Detours of both widths, 64 bits and 32 (common_detour*.c): what differs between them is in a table
+ * that each hands over (struct x86_gen): which register is for what, where things are in the frame, and
+ * some functions. What is one number in a register here and two of them there is written twice.
+ *
+ * Comments have the names of 64 bits: rax is eax in 32. OP_W stands for a whole word of either.
+ * rax, rcx, rdx are scratch, rdi is the accumulator.
  */
 
-#ifndef UBP_ARCH_X86_PARTS_H
-#define UBP_ARCH_X86_PARTS_H
+#ifndef UBP_ARCH_X86_COMMON_GEN_H
+#define UBP_ARCH_X86_COMMON_GEN_H
 
 #include "arch/gen.h"
 #include "arch/x86/emit.h"
@@ -15,14 +19,40 @@
 
 #define INT3 0xcc
 
-/* --- ways in and out (struct gen_isa) --------------------------------------------------- */
+#define X86_ACC G_DI /* the accumulator: addresses in the program */
 
-/* Its .frame. */
-struct x86_frame {
-	const int *slots; /* of registers, by enum gpr */
-	int flags;        /* as lahf and seto have them */
-	int len;          /* with what lies between it and the program's stack */
+/* In a frame: it is in its register all the time. */
+#define X86_STAYS (-1)
+
+/* What differs: struct gen_isa, .frame. */
+struct x86_gen {
+	struct x86_roles {
+		int base;   /* of the rings */
+		int thread; /* struct ring_thread, up to the record's head */
+		int record;
+	} regs;
+	/* Offsets in it. */
+	struct x86_frame {
+		const int *slots; /* of registers, by enum gpr */
+		int flags;        /* as lahf and seto have them */
+		int len;          /* with what lies between it and the program's stack */
+	} frame;
+	/* The gate, to @reg. */
+	void (*gate)(struct gen *g, int reg, label_t trap);
 };
+
+static inline const struct x86_gen *x86_gen(const struct gen *g)
+{
+	return g->isa->frame;
+}
+
+/* Bytes of the program's addresses. */
+static inline int32_t x86_word(const struct gen *g)
+{
+	return (int32_t)g->isa->bits / 8;
+}
+
+/* --- ways in and out (struct gen_isa) --------------------------------------------------- */
 
 /* Where in the frame the register's value is. */
 struct emit_mem x86_slot(const struct gen *g, int gpr);
@@ -36,22 +66,21 @@ void x86_begin(struct gen *g, uint32_t which);
 /* On return the stack pointer is .ret_below what it is to be. */
 void x86_restore(struct gen *g, uint32_t which, enum gen_way way);
 void x86_lead_again(struct gen *g);
-/* Register @base has the gate's word: the rings, or to @trap, or to @leave. */
-void x86_check_base(struct gen *g, int base, label_t trap, label_t leave);
+void x86_find_base(struct gen *g, label_t trap, label_t leave);
 void x86_jump_if(struct emit *e, unsigned cond, label_t label);
 void x86_breakpoint(struct emit *e);
 void x86_align(struct emit *e);
 
 /* --- the stack that is looked through (struct gen_scan) ---------------------------------- */
 
-/* Registers: of the rings, of the records' find_thread(), and what is looked at. */
+/* Registers. */
 struct x86_scan {
-	int base, thread, at, stop;
+	int at, stop;
 };
 
 /*
- * Register .base has the gate's word. .at is the first word of the thread's stack to look at, .stop
- * is where they end; to @trap if that is not for the detour to do, to @leave if nobody records.
+ * .at is the first word of the thread's stack to look at, .stop is where they end; to @trap if that is
+ * not for the detour to do, to @leave if nobody records.
  */
 void x86_scan_begin(struct gen *g, const struct x86_scan *scan, label_t trap, label_t leave);
 /* To @next for the next word, or on behind the last one. */
