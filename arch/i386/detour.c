@@ -66,9 +66,17 @@ static int check_plan(const struct detour_plan *plan, struct ubp_err *err)
 }
 
 static const struct x86_gen differs = {
-	.regs = { .base = R_BASE, .thread = R_THREAD, .record = R_RECORD },
-	.frame = { .slots = slots, .flags = FRAME_FLAGS, .len = FRAME_ALL },
+	.regs = { .base = R_BASE, .thread = R_THREAD, .record = R_RECORD, .end = R_END },
+	.frame = { .slots = slots,
+		   .flags = FRAME_FLAGS,
+		   .end = FRAME_END,
+		   .index = FRAME_INDEX,
+		   .array = FRAME_ARRAY,
+		   .len = FRAME_ALL },
 	.gate = gate,
+	.check = gen32_check,
+	.string_room = gen32_string_room,
+	.find_nul = gen32_find_nul,
 };
 
 static const struct gen_isa isa = {
@@ -81,7 +89,7 @@ static const struct gen_isa isa = {
 	.returns = &gen32_returns,
 	.records = &gen32_records,
 	.numbers = &gen32_numbers,
-	.strings = &gen32_strings,
+	.strings = &x86_strings,
 	.stacks = &gen32_stacks,
 	.scan = &gen32_scan,
 	.filters = &gen32_filters,

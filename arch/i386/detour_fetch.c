@@ -100,11 +100,11 @@ static void sum_low(struct gen *g, const struct fetch_op *op, int to)
 	else
 		take_reg(g, op->reg, to);
 	if (op->index == FETCH_NO_REG) {
-		emit_rm(e, OP_LEA, to, MEM(to, gen32_disp((uint64_t)op->imm)));
+		emit_rm(e, OP_LEA, to, MEM(to, x86_disp(g, (uint64_t)op->imm)));
 		return;
 	}
 	take_reg(g, op->index, G_CX);
-	emit_rm(e, OP_LEA, to, MEM_X(to, G_CX, op->shift, gen32_disp((uint64_t)op->imm)));
+	emit_rm(e, OP_LEA, to, MEM_X(to, G_CX, op->shift, x86_disp(g, (uint64_t)op->imm)));
 }
 
 /* All of it, to edx and eax. Clobbers ecx. */
@@ -197,10 +197,10 @@ static void source_high(struct gen *g, const struct fetch_op *op, int to)
 /* acc = word at acc + imm */
 static void deref(struct gen *g, const struct fetch_op *op, uint64_t imm)
 {
-	int32_t disp = gen32_disp(imm);
+	int32_t disp = x86_disp(g, imm);
 
 	gen32_check(g, disp, WORD, detour_cell(g->probe, op));
-	gen32_load(g, OP_LOAD, R_ACC, MEM(R_ACC, disp));
+	x86_load(g, OP_LOAD, R_ACC, MEM(R_ACC, disp));
 }
 
 static void source(struct gen *g, const struct fetch_op *op)
@@ -276,12 +276,12 @@ static void cut_bits(struct emit *e, const struct fetch_op *op)
 
 static void load(struct gen *g, const struct fetch_op *store)
 {
-	int32_t disp = gen32_disp((uint64_t)store->imm);
+	int32_t disp = x86_disp(g, (uint64_t)store->imm);
 
 	gen32_check(g, disp, store->size, detour_cell(g->probe, store));
 	if (store->size == 8)
-		gen32_load(g, OP_LOAD, G_DX, MEM(R_ACC, disp + 4));
-	gen32_load(g, x86_load_op(store->size), G_AX, MEM(R_ACC, disp));
+		x86_load(g, OP_LOAD, G_DX, MEM(R_ACC, disp + 4));
+	x86_load(g, x86_load_op(store->size), G_AX, MEM(R_ACC, disp));
 }
 
 static void plain(struct gen *g, const struct fetch_op *op, const struct fetch_op *store)
@@ -306,7 +306,7 @@ static void address(struct gen *g, const struct fetch_op *store)
 
 static void store_value(struct gen *g, const struct fetch_op *store)
 {
-	struct emit_mem mem = gen32_data_at(store->at);
+	struct emit_mem mem = x86_data_at(g, store->at);
 
 	emit_rm(&g->e, x86_store_op(store->size), G_AX, mem);
 	if (store->size == 8)
@@ -319,7 +319,7 @@ static bool store_reg(struct gen *g, unsigned user_reg, const struct fetch_op *s
 
 	if (live == G_NONE || store->size != 4)
 		return false;
-	emit_rm(&g->e, OP_STORE, live, gen32_data_at(store->at));
+	emit_rm(&g->e, OP_STORE, live, x86_data_at(g, store->at));
 	return true;
 }
 
@@ -327,7 +327,7 @@ static bool store_reg(struct gen *g, unsigned user_reg, const struct fetch_op *s
 
 static int32_t check_array(struct gen *g, const struct fetch_op *op, uint32_t len)
 {
-	int32_t disp = gen32_disp((uint64_t)op->imm);
+	int32_t disp = x86_disp(g, (uint64_t)op->imm);
 
 	gen32_check(g, disp, len, detour_cell(g->probe, op));
 	return disp;
@@ -336,8 +336,8 @@ static int32_t check_array(struct gen *g, const struct fetch_op *op, uint32_t le
 static void copy_piece(struct gen *g, int32_t disp, const struct fetch_op *op, uint32_t at,
 		       unsigned size)
 {
-	gen32_load(g, x86_load_op(size), G_AX, MEM(R_ACC, disp + (int32_t)at));
-	emit_rm(&g->e, x86_store_op(size), G_AX, gen32_data_at(op->at + at));
+	x86_load(g, x86_load_op(size), G_AX, MEM(R_ACC, disp + (int32_t)at));
+	emit_rm(&g->e, x86_store_op(size), G_AX, x86_data_at(g, op->at + at));
 }
 
 static void copy_loop(struct gen *g, int32_t disp, const struct fetch_op *op, unsigned size,
@@ -345,15 +345,15 @@ static void copy_loop(struct gen *g, int32_t disp, const struct fetch_op *op, un
 {
 	uint8_t scale = (uint8_t)(size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3);
 	struct emit_mem from = MEM_X(R_ACC, G_CX, scale, disp);
-	struct emit_mem to = MEM_X(R_RECORD, G_CX, scale, gen32_data_at(op->at).disp);
+	struct emit_mem to = MEM_X(R_RECORD, G_CX, scale, x86_data_at(g, op->at).disp);
 	struct emit *e = &g->e;
 	label_t loop;
 
 	emit_rr(e, OP_XOR, G_CX, G_CX);
 	loop = emit_here(e);
-	gen32_load(g, x86_load_op(size), G_AX, from);
+	x86_load(g, x86_load_op(size), G_AX, from);
 	if (size == 8)
-		gen32_load(g, OP_LOAD, G_DX, gen32_upper(from));
+		x86_load(g, OP_LOAD, G_DX, gen32_upper(from));
 	if (op->bit_width)
 		cut_bits(e, op);
 	emit_rm(e, x86_store_op(size), G_AX, to);

@@ -9,9 +9,10 @@
 /* --- numbers ------------------------------------------------------------------------------ */
 
 /* Of a record that is written. */
-static void load_number(struct emit *e, const struct filter_pred *pred)
+static void load_number(struct gen *g, const struct filter_pred *pred)
 {
-	struct emit_mem mem = gen32_data_at(pred->at);
+	struct emit_mem mem = x86_data_at(g, pred->at);
+	struct emit *e = &g->e;
 
 	if (pred->size == 8)
 		emit_rm(e, OP_LOAD, G_DX, gen32_upper(mem));
@@ -24,7 +25,7 @@ static void number(struct gen *g, const struct filter_pred *pred, const struct f
 	struct emit *e = &g->e;
 
 	if (pred->source == FILTER_FROM_DATA && !arg) {
-		load_number(e, pred);
+		load_number(g, pred);
 		return;
 	}
 	if (pred->source == FILTER_FROM_DATA) {

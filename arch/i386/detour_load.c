@@ -50,12 +50,6 @@ void gen32_check(struct gen *g, int32_t disp, uint32_t n, uint32_t cell)
 	gen_miss(g, &miss);
 }
 
-void gen32_load(struct gen *g, unsigned op, int reg, struct emit_mem mem)
-{
-	gen_may_fault(g, g->fail);
-	emit_rm(&g->e, op, reg, mem);
-}
-
 /*
  * The range in the cell is not that of the address. All ranges are searched, the one that
  * holds the bytes is put into the cell; edx, eax: the range, or eax is 0. In: edx the address, ecx

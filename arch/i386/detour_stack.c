@@ -40,7 +40,7 @@ static void begin(struct gen *g)
 		emit_alu(e, 0, ALU_ADD, R_END, 7);
 		emit_alu(e, 0, ALU_AND, R_END, -8);
 	} else {
-		emit_rm(e, OP_LEA, R_END, gen32_data_at((program->fixed_size + 7) & ~7u));
+		emit_rm(e, OP_LEA, R_END, x86_data_at(g, (program->fixed_size + 7) & ~7u));
 	}
 	emit_rm(e, OP_STORE, R_END, MEM(G_SP, FRAME_STACK));
 	emit_alu(e, 0, ALU_ADD, R_END, 8);
@@ -80,7 +80,7 @@ static void look_up(struct gen *g)
 	emit_jcc(e, COND_NE, look);
 	emit_jmp(e, g->fail);
 	emit_set(e, found);
-	gen32_load(g, OP_LOAD, G_AX, MEM(G_DX, table + offsetof(struct guard_hijack, real)));
+	x86_load(g, OP_LOAD, G_AX, MEM(G_DX, table + offsetof(struct guard_hijack, real)));
 	emit_rr(e, OP_TEST, G_AX, G_AX);
 	emit_jcc(e, COND_E, g->fail);
 }
@@ -118,12 +118,12 @@ static void walk(struct gen *g, uint32_t cell, label_t done)
 	emit_test(e, 0, R_ACC, WORD - 1);
 	emit_jcc(e, COND_NE, done);
 	gen32_check(g, 0, 2 * WORD, cell);
-	gen32_load(g, OP_LOAD, G_AX, MEM(R_ACC, WORD));
+	x86_load(g, OP_LOAD, G_AX, MEM(R_ACC, WORD));
 	emit_rr(e, OP_TEST, G_AX, G_AX);
 	emit_jcc(e, COND_E, done);
 	real_address(g);
 	put_entry(e, G_AX);
-	gen32_load(g, OP_LOAD, G_AX, MEM(R_ACC, 0));
+	x86_load(g, OP_LOAD, G_AX, MEM(R_ACC, 0));
 	emit_rr(e, OP_CMP, G_AX, R_ACC);
 	emit_jcc(e, COND_BE, done);
 	emit_rr(e, OP_LOAD, R_ACC, G_AX);

@@ -31,7 +31,7 @@
 #define R_BASE G_SI /* of the rings */
 #define R_THREAD                                                                               \
 	G_DI /* struct ring_thread, until the record's head is written; then in the frame */
-#define R_ACC    G_DI /* the accumulator: addresses in the program */
+#define R_ACC    X86_ACC
 #define R_RECORD G_BP
 #define R_END    G_BX /* FRAME_END, while it is worked with */
 
@@ -94,7 +94,6 @@ extern const struct gen_loads gen32_loads;
 extern const struct gen_returns gen32_returns;
 extern const struct gen_records gen32_records;
 extern const struct gen_numbers gen32_numbers;
-extern const struct gen_strings gen32_strings;
 extern const struct gen_stacks gen32_stacks;
 extern const struct gen_scan gen32_scan;
 extern const struct gen_filters gen32_filters;
@@ -124,12 +123,6 @@ void gen32_duration(struct gen *g);
 /* The register that has the value of @user_reg now, or G_NONE. */
 int gen32_live(const struct gen *g, unsigned user_reg);
 
-/* Data of the record, that many bytes behind its start. */
-static inline struct emit_mem gen32_data_at(uint32_t at)
-{
-	return MEM(R_RECORD, RECORD_DATA + (int32_t)at);
-}
-
 /* --- detour_load.c ------------------------------------------------------------------ */
 
 /*
@@ -137,13 +130,10 @@ static inline struct emit_mem gen32_data_at(uint32_t at)
  * lie behind the start of the range, in eax its length less @n. Clobbers edx.
  */
 void gen32_check(struct gen *g, int32_t disp, uint32_t n, uint32_t cell);
-/* Addresses wrap around at 32 bits. */
-static inline int32_t gen32_disp(uint64_t imm)
-{
-	return (int32_t)(uint32_t)imm;
-}
 
-/* A load of what was checked; memory may have gone meanwhile: then to gen.fail. */
-void gen32_load(struct gen *g, unsigned op, int reg, struct emit_mem mem);
+/* --- detour_string.c (struct x86_gen) ------------------------------------------------- */
+
+void gen32_string_room(struct gen *g, int32_t limit);
+void gen32_find_nul(struct gen *g, label_t none);
 
 #endif

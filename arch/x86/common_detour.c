@@ -242,6 +242,24 @@ void x86_read_clock_behind(struct gen *g)
 		emit_bytes(&g->e, "\x0f\xae\xe8\x0f\x31", 5); /* lfence; rdtsc */
 }
 
+/* --- pointers in the program ------------------------------------------------------------ */
+
+/* Addresses of 32 bits wrap around. */
+int32_t x86_disp(struct gen *g, uint64_t imm)
+{
+	if (g->e.bits == 32 || emit_fits(imm))
+		return (int32_t)(uint32_t)imm;
+	emit_imm(&g->e, G_AX, imm);
+	emit_rr(&g->e, OP_ADD | OP_W, X86_ACC, G_AX);
+	return 0;
+}
+
+void x86_load(struct gen *g, unsigned op, int reg, struct emit_mem mem)
+{
+	gen_may_fault(g, g->fail);
+	emit_rm(&g->e, op, reg, mem);
+}
+
 /* --- numbers -------------------------------------------------------------------------- */
 
 unsigned x86_load_op(unsigned size)

@@ -30,15 +30,28 @@ struct x86_gen {
 		int base;   /* of the rings */
 		int thread; /* struct ring_thread, up to the record's head */
 		int record;
+		int end; /* where the next string goes, while that is worked with */
 	} regs;
 	/* Offsets in it. */
 	struct x86_frame {
 		const int *slots; /* of registers, by enum gpr */
 		int flags;        /* as lahf and seto have them */
+		int end;          /* .regs.end, or X86_STAYS */
+		int index;        /* 32 bits: element of an array of strings */
+		int array;        /* array of strings: where its pointers are */
 		int len;          /* with what lies between it and the program's stack */
 	} frame;
 	/* The gate, to @reg. */
 	void (*gate)(struct gen *g, int reg, label_t trap);
+	/* May @n bytes at the accumulator + @disp be read? Else to gen.fail. */
+	void (*check)(struct gen *g, int32_t disp, uint32_t n, uint32_t cell);
+	/*
+	 * Behind a check(): rcx = how many bytes of a string there may be, in the range and in
+	 * the record, of which it may fill @limit bytes.
+	 */
+	void (*string_room)(struct gen *g, int32_t limit);
+	/* Where in the word rax lies the first NUL? To @none if nowhere, else rdx: its byte. */
+	void (*find_nul)(struct gen *g, label_t none);
 };
 
 static inline const struct x86_gen *x86_gen(const struct gen *g)
@@ -50,6 +63,12 @@ static inline const struct x86_gen *x86_gen(const struct gen *g)
 static inline int32_t x86_word(const struct gen *g)
 {
 	return (int32_t)g->isa->bits / 8;
+}
+
+/* Data of the record, that many bytes behind its start. */
+static inline struct emit_mem x86_data_at(const struct gen *g, uint32_t at)
+{
+	return MEM(x86_gen(g)->regs.record, RECORD_DATA + (int32_t)at);
 }
 
 /* --- ways in and out (struct gen_isa) --------------------------------------------------- */
@@ -92,6 +111,19 @@ void x86_scan_next(struct gen *g, const struct x86_scan *scan, label_t next);
 void x86_read_clock(struct gen *g, struct emit_mem cpu_vaddr);
 /* rdx, rax: the time when all that came before is done. Clobbers rcx. */
 void x86_read_clock_behind(struct gen *g);
+
+/* --- pointers in the program ------------------------------------------------------------ */
+
+/* A displacement for @imm; what does not fit goes into the accumulator. Clobbers rax. */
+int32_t x86_disp(struct gen *g, uint64_t imm);
+/* A load of what was checked; memory may have gone meanwhile: then to gen.fail. */
+void x86_load(struct gen *g, unsigned op, int reg, struct emit_mem mem);
+
+/* --- strings (common_detour_string.c) ---------------------------------------------------- */
+
+extern const struct gen_strings x86_strings;
+/* rax = how far behind the data's start the next string goes; OP_W in @w: as a whole word. */
+void x86_end_offset(struct gen *g, unsigned w);
 
 /* --- numbers -------------------------------------------------------------------------- */
 

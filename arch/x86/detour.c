@@ -86,9 +86,17 @@ static int check_plan(const struct detour_plan *plan, struct ubp_err *err)
 }
 
 static const struct x86_gen differs = {
-	.regs = { .base = R_BASE, .thread = R_THREAD, .record = R_RECORD },
-	.frame = { .slots = slots, .flags = FRAME_FLAGS, .len = FRAME_ALL },
+	.regs = { .base = R_BASE, .thread = R_THREAD, .record = R_RECORD, .end = R_END },
+	.frame = { .slots = slots,
+		   .flags = FRAME_FLAGS,
+		   .end = X86_STAYS,
+		   .index = FRAME_INDEX,
+		   .array = FRAME_ARRAY,
+		   .len = FRAME_ALL },
 	.gate = gate,
+	.check = gen64_check,
+	.string_room = gen64_string_room,
+	.find_nul = gen64_find_nul,
 };
 
 static const struct gen_isa isa = {
@@ -100,7 +108,7 @@ static const struct gen_isa isa = {
 	.returns = &gen64_returns,
 	.records = &gen64_records,
 	.numbers = &gen64_numbers,
-	.strings = &gen64_strings,
+	.strings = &x86_strings,
 	.stacks = &gen64_stacks,
 	.scan = &gen64_scan,
 	.filters = &gen64_filters,

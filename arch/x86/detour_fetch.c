@@ -178,10 +178,10 @@ static void plain_source(struct gen *g, const struct fetch_op *op, int to)
 /* acc = word at acc + imm */
 static void deref(struct gen *g, const struct fetch_op *op, uint64_t imm)
 {
-	int32_t disp = gen64_disp(g, imm);
+	int32_t disp = x86_disp(g, imm);
 
 	gen64_check(g, disp, 8, detour_cell(g->probe, op));
-	gen64_load(g, OP_LOAD | OP_W, R_ACC, MEM(R_ACC, disp));
+	x86_load(g, OP_LOAD | OP_W, R_ACC, MEM(R_ACC, disp));
 }
 
 static void source(struct gen *g, const struct fetch_op *op)
@@ -197,10 +197,10 @@ static void plain(struct gen *g, const struct fetch_op *op, const struct fetch_o
 
 static void load(struct gen *g, const struct fetch_op *store)
 {
-	int32_t disp = gen64_disp(g, (uint64_t)store->imm);
+	int32_t disp = x86_disp(g, (uint64_t)store->imm);
 
 	gen64_check(g, disp, store->size, detour_cell(g->probe, store));
-	gen64_load(g, x86_load_op(store->size), G_AX, MEM(R_ACC, disp));
+	x86_load(g, x86_load_op(store->size), G_AX, MEM(R_ACC, disp));
 }
 
 static void address(struct gen *g, const struct fetch_op *store)
@@ -211,13 +211,13 @@ static void address(struct gen *g, const struct fetch_op *store)
 
 static void store_value(struct gen *g, const struct fetch_op *store)
 {
-	emit_rm(&g->e, x86_store_op(store->size), G_AX, gen64_data_at(store->at));
+	emit_rm(&g->e, x86_store_op(store->size), G_AX, x86_data_at(g, store->at));
 }
 
 static bool store_reg(struct gen *g, unsigned user_reg, const struct fetch_op *store)
 {
 	emit_rm(&g->e, x86_store_op(store->size), part(g, user_reg, G_AX),
-		gen64_data_at(store->at));
+		x86_data_at(g, store->at));
 	return true;
 }
 
@@ -225,7 +225,7 @@ static bool store_reg(struct gen *g, unsigned user_reg, const struct fetch_op *s
 
 static int32_t check_array(struct gen *g, const struct fetch_op *op, uint32_t len)
 {
-	int32_t disp = gen64_disp(g, (uint64_t)op->imm);
+	int32_t disp = x86_disp(g, (uint64_t)op->imm);
 
 	gen64_check(g, disp, len, detour_cell(g->probe, op));
 	return disp;
@@ -234,21 +234,21 @@ static int32_t check_array(struct gen *g, const struct fetch_op *op, uint32_t le
 static void copy_piece(struct gen *g, int32_t disp, const struct fetch_op *op, uint32_t at,
 		       unsigned size)
 {
-	gen64_load(g, x86_load_op(size), G_AX, MEM(R_ACC, disp + (int32_t)at));
-	emit_rm(&g->e, x86_store_op(size), G_AX, gen64_data_at(op->at + at));
+	x86_load(g, x86_load_op(size), G_AX, MEM(R_ACC, disp + (int32_t)at));
+	emit_rm(&g->e, x86_store_op(size), G_AX, x86_data_at(g, op->at + at));
 }
 
 static void copy_loop(struct gen *g, int32_t disp, const struct fetch_op *op, unsigned size,
 		      uint32_t n)
 {
 	uint8_t scale = (uint8_t)(size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3);
-	struct emit_mem to = gen64_data_at(op->at);
+	struct emit_mem to = x86_data_at(g, op->at);
 	struct emit *e = &g->e;
 	label_t loop;
 
 	emit_rr(e, OP_XOR, G_CX, G_CX);
 	loop = emit_here(e);
-	gen64_load(g, x86_load_op(size), G_AX, MEM_X(R_ACC, G_CX, scale, disp));
+	x86_load(g, x86_load_op(size), G_AX, MEM_X(R_ACC, G_CX, scale, disp));
 	if (op->bit_width)
 		cut_bits(e, op);
 	emit_rm(e, x86_store_op(size), G_AX, MEM_X(R_RECORD, G_CX, scale, to.disp));

@@ -13,7 +13,7 @@ static void number(struct gen *g, const struct filter_pred *pred, const struct f
 	struct emit *e = &g->e;
 
 	if (pred->source == FILTER_FROM_DATA && !arg) {
-		emit_rm(e, x86_load_extended(pred), G_AX, gen64_data_at(pred->at));
+		emit_rm(e, x86_load_extended(pred), G_AX, x86_data_at(g, pred->at));
 		return;
 	}
 	if (pred->source == FILTER_FROM_DATA)

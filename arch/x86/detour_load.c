@@ -43,21 +43,6 @@ void gen64_check(struct gen *g, int32_t disp, uint32_t n, uint32_t cell)
 	gen_miss(g, &miss);
 }
 
-int32_t gen64_disp(struct gen *g, uint64_t imm)
-{
-	if (emit_fits(imm))
-		return (int32_t)imm;
-	emit_imm(&g->e, G_AX, imm);
-	emit_rr(&g->e, OP_ADD | OP_W, R_ACC, G_AX);
-	return 0;
-}
-
-void gen64_load(struct gen *g, unsigned op, int reg, struct emit_mem mem)
-{
-	gen_may_fault(g, g->fail);
-	emit_rm(&g->e, op, reg, mem);
-}
-
 /*
  * The range in the cell is not that of the address. All ranges are searched, the one that
  * holds the bytes is put into the cell; rax: the range, or 0. In: rdx the address, ecx

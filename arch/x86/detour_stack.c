@@ -35,7 +35,7 @@ static void begin(struct gen *g)
 		emit_alu(e, OP_W, ALU_ADD, R_END, 7);
 		emit_alu(e, OP_W, ALU_AND, R_END, -8);
 	} else {
-		emit_rm(e, OP_LEA, R_END, gen64_data_at((program->fixed_size + 7) & ~7u));
+		emit_rm(e, OP_LEA, R_END, x86_data_at(g, (program->fixed_size + 7) & ~7u));
 	}
 	emit_rm(e, OP_STORE | OP_W, R_END, MEM(G_SP, FRAME_STACK));
 	emit_alu(e, OP_W, ALU_ADD, R_END, 8);
@@ -75,8 +75,8 @@ static void look_up(struct gen *g)
 	emit_jcc(e, COND_NE, look);
 	emit_jmp(e, g->fail);
 	emit_set(e, found);
-	gen64_load(g, OP_LOAD | OP_W, G_AX,
-		   MEM_X(G_DX, G_AX, 0, offsetof(struct guard_hijack, real)));
+	x86_load(g, OP_LOAD | OP_W, G_AX,
+		 MEM_X(G_DX, G_AX, 0, offsetof(struct guard_hijack, real)));
 	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
 	emit_jcc(e, COND_E, g->fail);
 	emit_alu(e, OP_W, ALU_SUB, R_ACC, 8);
@@ -117,12 +117,12 @@ static void walk(struct gen *g, uint32_t cell, label_t done)
 	emit_test(e, 0, R_ACC, 7);
 	emit_jcc(e, COND_NE, done);
 	gen64_check(g, 0, 16, cell);
-	gen64_load(g, OP_LOAD | OP_W, G_AX, MEM(R_ACC, 8));
+	x86_load(g, OP_LOAD | OP_W, G_AX, MEM(R_ACC, 8));
 	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
 	emit_jcc(e, COND_E, done);
 	real_address(g);
 	put_entry(e, G_AX);
-	gen64_load(g, OP_LOAD | OP_W, G_AX, MEM(R_ACC, 0));
+	x86_load(g, OP_LOAD | OP_W, G_AX, MEM(R_ACC, 0));
 	emit_rr(e, OP_CMP | OP_W, G_AX, R_ACC);
 	emit_jcc(e, COND_BE, done);
 	emit_rr(e, OP_LOAD | OP_W, R_ACC, G_AX);

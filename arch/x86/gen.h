@@ -25,7 +25,7 @@
 #define R_BASE   G_R11 /* of the rings */
 #define R_THREAD G_SI  /* struct ring_thread */
 #define R_RECORD G_R8
-#define R_ACC    G_DI  /* the accumulator: addresses in the program */
+#define R_ACC    X86_ACC
 #define R_END    G_R9  /* where the next string goes */
 #define R_RETURN G_R10 /* search only: where it goes on */
 
@@ -61,7 +61,6 @@ extern const struct gen_loads gen64_loads;
 extern const struct gen_returns gen64_returns;
 extern const struct gen_records gen64_records;
 extern const struct gen_numbers gen64_numbers;
-extern const struct gen_strings gen64_strings;
 extern const struct gen_stacks gen64_stacks;
 extern const struct gen_scan gen64_scan;
 extern const struct gen_filters gen64_filters;
@@ -96,12 +95,6 @@ void gen64_duration(struct gen *g);
 /* The register that has the value of @user_reg now, or G_NONE. */
 int gen64_live(const struct gen *g, unsigned user_reg);
 
-/* Data of the record, that many bytes behind its start. */
-static inline struct emit_mem gen64_data_at(uint32_t at)
-{
-	return MEM(R_RECORD, RECORD_DATA + (int32_t)at);
-}
-
 /* --- detour_load.c ------------------------------------------------------------------ */
 
 /*
@@ -109,9 +102,10 @@ static inline struct emit_mem gen64_data_at(uint32_t at)
  * lie behind the start of the range, in rcx its length less @n. Clobbers rax.
  */
 void gen64_check(struct gen *g, int32_t disp, uint32_t n, uint32_t cell);
-/* A displacement for @imm; what does not fit goes into the accumulator. Clobbers rax. */
-int32_t gen64_disp(struct gen *g, uint64_t imm);
-/* A load of what was checked; memory may have gone meanwhile: then to gen.fail. */
-void gen64_load(struct gen *g, unsigned op, int reg, struct emit_mem mem);
+
+/* --- detour_string.c (struct x86_gen) ------------------------------------------------- */
+
+void gen64_string_room(struct gen *g, int32_t limit);
+void gen64_find_nul(struct gen *g, label_t none);
 
 #endif
