@@ -310,7 +310,7 @@ static void store_value(struct gen *g, const struct fetch_op *store)
 
 	emit_rm(&g->e, x86_store_op(store->size), G_AX, mem);
 	if (store->size == 8)
-		emit_rm(&g->e, OP_STORE, G_DX, gen32_upper(mem));
+		emit_rm(&g->e, OP_STORE, G_DX, x86_upper(mem));
 }
 
 static bool store_reg(struct gen *g, unsigned user_reg, const struct fetch_op *store)
@@ -353,12 +353,12 @@ static void copy_loop(struct gen *g, int32_t disp, const struct fetch_op *op, un
 	loop = emit_here(e);
 	x86_load(g, x86_load_op(size), G_AX, from);
 	if (size == 8)
-		x86_load(g, OP_LOAD, G_DX, gen32_upper(from));
+		x86_load(g, OP_LOAD, G_DX, x86_upper(from));
 	if (op->bit_width)
 		cut_bits(e, op);
 	emit_rm(e, x86_store_op(size), G_AX, to);
 	if (size == 8)
-		emit_rm(e, OP_STORE, G_DX, gen32_upper(to));
+		emit_rm(e, OP_STORE, G_DX, x86_upper(to));
 	emit_alu(e, 0, ALU_ADD, G_CX, 1);
 	emit_alu(e, 0, ALU_CMP, G_CX, (int32_t)n);
 	emit_jcc(e, COND_B, loop);

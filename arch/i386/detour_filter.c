@@ -15,7 +15,7 @@ static void load_number(struct gen *g, const struct filter_pred *pred)
 	struct emit *e = &g->e;
 
 	if (pred->size == 8)
-		emit_rm(e, OP_LOAD, G_DX, gen32_upper(mem));
+		emit_rm(e, OP_LOAD, G_DX, x86_upper(mem));
 	emit_rm(e, x86_load_extended(pred), G_AX, mem);
 }
 

@@ -37,7 +37,7 @@ void gen32_check(struct gen *g, int32_t disp, uint32_t n, uint32_t cell)
 		.at = emit_label(e), .fail = g->fail, .disp = disp, .n = n, .cell = cell
 	};
 
-	emit_rm(e, OP_LOAD, G_DX, gen32_upper(cell_mem(cell)));
+	emit_rm(e, OP_LOAD, G_DX, x86_upper(cell_mem(cell)));
 	emit_rm(e, OP_LOAD, G_AX, cell_mem(cell));
 	miss.retry = emit_here(e);
 	split_range(e, G_DX);
@@ -74,7 +74,7 @@ static void search(struct gen *g)
 	next = emit_here(e);
 	emit_alu(e, 0, ALU_SUB, G_BX, 1);
 	emit_jcc(e, COND_B, give_up);
-	emit_rm(e, OP_LOAD, G_DI, gen32_upper(range));
+	emit_rm(e, OP_LOAD, G_DI, x86_upper(range));
 	emit_rm(e, OP_LOAD, G_AX, range);
 	split_range(e, G_DI);
 	emit_rr(e, OP_SUB, G_AX, G_CX);
@@ -83,7 +83,7 @@ static void search(struct gen *g)
 	emit_rr(e, OP_SUB, G_BP, G_DI);
 	emit_rr(e, OP_CMP, G_BP, G_AX);
 	emit_jcc(e, COND_A, next);
-	emit_rm(e, OP_LOAD, G_DX, gen32_upper(range));
+	emit_rm(e, OP_LOAD, G_DX, x86_upper(range));
 	emit_rm(e, OP_LOAD, G_AX, range);
 	emit_rm(e, OP_LOAD, G_CX, MEM(G_SP, FRAME_CELL));
 	emit_rm(e, OP_STORE, G_AX, MEM_X(R_BASE, G_CX, 0, 0));

@@ -213,8 +213,7 @@ static void look_up(struct emit *e, uint64_t table, uint64_t mask, enum look whi
 		emit_jcc(e, COND_NE, none);
 		go_back(e);
 		emit_set(e, over);
-		emit_alu_mem(e, 0, ALU_CMP, gen32_upper(given),
-			     (int32_t)(UBP_GIVEN_BACK >> 32));
+		emit_alu_mem(e, 0, ALU_CMP, x86_upper(given), (int32_t)(UBP_GIVEN_BACK >> 32));
 		emit_jcc(e, COND_NE, none);
 		emit_rm(e, OP_CMP, G_AX, given);
 		emit_jcc(e, COND_E, home);

@@ -25,13 +25,13 @@ void gen32_note_entry(struct gen *g, label_t trap)
 	gen_may_fault(g, trap);
 	emit_rm(e, OP_STORE, G_AX, time);
 	gen_may_fault(g, trap);
-	emit_rm(e, OP_STORE, G_DX, gen32_upper(time));
+	emit_rm(e, OP_STORE, G_DX, x86_upper(time));
 }
 
 /* FRAME_DURATION = FRAME_T0 (64 bits) * the factor >> 32. Clobbers eax, ecx, edx. */
 static void multiply(struct gen *g)
 {
-	const struct emit_mem low = MEM(G_SP, FRAME_DURATION), high = gen32_upper(low);
+	const struct emit_mem low = MEM(G_SP, FRAME_DURATION), high = x86_upper(low);
 	uint64_t factor = g->plan->ns_factor;
 	struct emit *e = &g->e;
 
@@ -63,7 +63,7 @@ void gen32_duration(struct gen *g)
 	gen_may_fault(g, none);
 	x86_read_clock_behind(g); /* when all of the function is done */
 	emit_rm(e, OP_SUB, G_AX, time);
-	emit_rm(e, OP_SBB, G_DX, gen32_upper(time));
+	emit_rm(e, OP_SBB, G_DX, x86_upper(time));
 	emit_jcc(e, COND_AE, later);
 	emit_set(e, none);
 	emit_rr(e, OP_XOR, G_AX, G_AX);
@@ -75,5 +75,5 @@ void gen32_duration(struct gen *g)
 	emit_rm(e, OP_LOAD, G_AX, MEM(G_SP, FRAME_DURATION));
 	emit_rm(e, OP_STORE, G_AX, time);
 	emit_rm(e, OP_LOAD, G_AX, MEM(G_SP, FRAME_DURATION + 4));
-	emit_rm(e, OP_STORE, G_AX, gen32_upper(time));
+	emit_rm(e, OP_STORE, G_AX, x86_upper(time));
 }

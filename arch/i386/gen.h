@@ -38,9 +38,8 @@
 /* More instructions than arch/x86/emit.h names. */
 #define OP_ADD_TO    0x01 /* reg to r/m */
 #define OP_ADC_TO    0x11
-#define OP_SBB       0x1b           /* r/m to reg */
-#define OP_SHLD      (0xa4 | OP_0F) /* by a number: bits from reg into r/m */
-#define OP_SHRD      (0xac | OP_0F)
+#define OP_SBB       0x1b                   /* r/m to reg */
+#define OP_SHLD      (0xa4 | OP_0F)         /* by a number: bits from reg into r/m */
 #define OP_CMPXCHG8B (0xc7 | OP_0F)         /* digit 1 */
 #define OP_MOVD_FROM (0x7e | OP_0F | OP_66) /* xmm (.reg) to r/m */
 #define RET          0xc3
@@ -82,13 +81,6 @@ enum {
 #define ALL_REGS                                                                               \
 	(1u << G_AX | 1u << G_CX | 1u << G_DX | 1u << G_BX | 1u << G_SI | 1u << G_DI |         \
 	 1u << G_BP)
-
-/* The upper half of what is in memory. */
-static inline struct emit_mem gen32_upper(struct emit_mem mem)
-{
-	mem.disp += 4;
-	return mem;
-}
 
 extern const struct gen_loads gen32_loads;
 extern const struct gen_returns gen32_returns;

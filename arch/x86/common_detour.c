@@ -202,7 +202,7 @@ void x86_align(struct emit *e)
 	emit_fill(e, UBP_SLOT_SIZE, INT3);
 }
 
-/* --- the record ----------------------------------------------------------------------- */
+/* --- the time ------------------------------------------------------------------------- */
 
 /*
  * What the kernel keeps for restartable sequences tells the processor sooner than rdtscp, which not
@@ -232,6 +232,12 @@ void x86_read_clock(struct gen *g, struct emit_mem cpu_vaddr)
 		emit_rr(e, OP_0F | 0x03, G_CX, G_CX); /* lsl %ecx,%ecx */
 	}
 	emit_set(e, done);
+}
+
+void x86_join(struct emit *e)
+{
+	emit_shift(e, OP_W, SHIFT_L, G_DX, 32);
+	emit_rr(e, OP_OR | OP_W, G_AX, G_DX);
 }
 
 void x86_read_clock_behind(struct gen *g)

@@ -38,6 +38,9 @@ struct x86_gen {
 		int flags;        /* as lahf and seto have them */
 		int end;          /* .regs.end, or X86_STAYS */
 		int index;        /* 32 bits: element of an array of strings */
+		int thread;       /* .regs.thread, or X86_STAYS */
+		int position;     /* 64 bits: of what is reserved */
+		int real;         /* return: the real return address */
 		int array;        /* array of strings: where its pointers are */
 		int len;          /* with what lies between it and the program's stack */
 	} frame;
@@ -63,6 +66,19 @@ static inline const struct x86_gen *x86_gen(const struct gen *g)
 static inline int32_t x86_word(const struct gen *g)
 {
 	return (int32_t)g->isa->bits / 8;
+}
+
+/* Does a number of so many bytes take two registers: rdx has the upper half then? */
+static inline bool x86_takes_two(const struct gen *g, unsigned size)
+{
+	return size > (unsigned)x86_word(g);
+}
+
+/* The upper half of what is in memory. */
+static inline struct emit_mem x86_upper(struct emit_mem mem)
+{
+	mem.disp += 4;
+	return mem;
 }
 
 /* Data of the record, that many bytes behind its start. */
@@ -105,10 +121,30 @@ void x86_scan_begin(struct gen *g, const struct x86_scan *scan, label_t trap, la
 /* To @next for the next word, or on behind the last one. */
 void x86_scan_next(struct gen *g, const struct x86_scan *scan, label_t next);
 
-/* --- the record ----------------------------------------------------------------------- */
+/* --- the record (common_detour_record.c; struct gen_records) ------------------------------ */
+
+/* Member of struct ring_thread, of struct ring_record. */
+struct emit_mem x86_thread_mem(const struct gen *g, size_t member);
+struct emit_mem x86_record_mem(const struct gen *g, size_t member);
+/* .find_thread, once .regs.thread has the hash's offset, and the register @key the key. */
+void x86_find_entry(struct gen *g, int key);
+/* Where struct ring_thread is: a register, @to if need be. */
+int x86_load_thread(struct gen *g, int to);
+void x86_record_head(struct gen *g);
+void x86_note_length(struct gen *g);
+void x86_store_size(struct gen *g, uint32_t size);
+void x86_commit(struct gen *g);
+/* .give_back of what is no longer the last: it becomes void. */
+void x86_void(struct gen *g, uint32_t max, label_t then);
+void x86_count_lost(struct gen *g);
+void x86_count_dropped(struct gen *g);
+
+/* --- the time -------------------------------------------------------------------------- */
 
 /* rdx, rax: the time, ecx: the processor. @cpu_vaddr: where a thread has that. */
 void x86_read_clock(struct gen *g, struct emit_mem cpu_vaddr);
+/* rax = what rdx and rax have of 64 bits; where that is one word. */
+void x86_join(struct emit *e);
 /* rdx, rax: the time when all that came before is done. Clobbers rcx. */
 void x86_read_clock_behind(struct gen *g);
 

@@ -10,20 +10,13 @@
 #include "arch/guard.h"
 #include "arch/x86/gen.h"
 
-/* rax = ticks, of rdx and rax */
-static void join(struct emit *e)
-{
-	emit_shift(e, OP_W, SHIFT_L, G_DX, 32);
-	emit_rr(e, OP_OR | OP_W, G_AX, G_DX);
-}
-
 void gen64_note_entry(struct gen *g, label_t trap)
 {
 	struct emit *e = &g->e;
 
 	gen_may_fault(g, trap);
 	emit_bytes(e, "\x0f\x31", 2); /* rdtsc */
-	join(e);
+	x86_join(e);
 	emit_imm(e, G_DX, g->plan->hijacks);
 	gen_may_fault(g, trap);
 	emit_rm(e, OP_STORE | OP_W, G_AX,
@@ -38,7 +31,7 @@ void gen64_duration(struct gen *g)
 
 	gen_may_fault(g, none);
 	x86_read_clock_behind(g); /* when all of the function is done */
-	join(e);
+	x86_join(e);
 	emit_rm(e, OP_SUB | OP_W, G_AX, time);
 	emit_jcc(e, COND_AE, later);
 	emit_set(e, none);

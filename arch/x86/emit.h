@@ -83,6 +83,7 @@ enum cond {
 #define OP_CMP        0x3b /* reg with r/m */
 #define OP_TEST       0x85
 #define OP_XADD       (0xc1 | OP_0F)
+#define OP_SHRD       (0xac | OP_0F) /* by a number: bits from reg into r/m */
 #define OP_CMPXCHG    (0xb1 | OP_0F)
 #define OP_IMUL       (0xaf | OP_0F)
 #define OP_BSF        (0xbc | OP_0F)

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * The record (engine/base/ring.h), for both widths. How positions are reckoned with, which are
+ * numbers of 64 bits, is in detour_record.c of each.
+ */
+
+#include <stddef.h>
+
+#include "arch/x86/common_gen.h"
+
+struct emit_mem x86_thread_mem(const struct gen *g, size_t member)
+{
+	return MEM(x86_gen(g)->regs.thread, member);
+}
+
+struct emit_mem x86_record_mem(const struct gen *g, size_t member)
+{
+	return MEM(x86_gen(g)->regs.record, member);
+}
+
+void x86_find_entry(struct gen *g, int key)
+{
+	const int32_t offset_mask = (RING_THREADS - 1) * (int)sizeof(struct ring_thread);
+	const struct x86_gen *x = x86_gen(g);
+	const int at = x->regs.thread;
+	struct emit_mem entry = MEM_X(x->regs.base, at, 0, RING_TABLE_AT);
+	label_t look, found = emit_label(&g->e);
+	struct emit *e = &g->e;
+
+	emit_alu(e, 0, ALU_AND, at, offset_mask);
+	look = emit_here(e);
+	gen_may_fault(g, g->fail);
+	emit_rm(e, OP_CMP | OP_W, key, entry);
+	emit_jcc(e, COND_E, found);
+	emit_alu_mem(e, OP_W, ALU_CMP, entry, RING_KEY_NONE);
+	emit_jcc(e, COND_E, g->fail);
+	emit_alu(e, 0, ALU_ADD, at, sizeof(struct ring_thread));
+	emit_alu(e, 0, ALU_AND, at, offset_mask);
+	emit_jmp(e, look);
+	emit_set(e, found);
+	emit_rm(e, OP_LEA, at, entry);
+	if (x->frame.thread != X86_STAYS)
+		emit_rm(e, OP_STORE, at, MEM(G_SP, x->frame.thread));
+}
+
+int x86_load_thread(struct gen *g, int to)
+{
+	const struct x86_gen *x = x86_gen(g);
+
+	if (x->frame.thread == X86_STAYS)
+		return x->regs.thread;
+	emit_rm(&g->e, OP_LOAD, to, MEM(G_SP, x->frame.thread));
+	return to;
+}
+
+/* --- the head -------------------------------------------------------------------------- */
+
+/* What rdx and rax hold, 32 bits each. */
+static void store_time(struct gen *g)
+{
+	struct emit_mem time = x86_record_mem(g, offsetof(struct ring_record, time));
+
+	if (!x86_takes_two(g, 8))
+		x86_join(&g->e);
+	emit_rm(&g->e, OP_STORE | OP_W, G_AX, time);
+	if (x86_takes_two(g, 8))
+		emit_rm(&g->e, OP_STORE, G_DX, x86_upper(time));
+}
+
+static void store_zero(struct gen *g, struct emit_mem mem)
+{
+	emit_store_imm(&g->e, OP_W, mem, 0);
+	if (x86_takes_two(g, 8))
+		emit_store_imm(&g->e, 0, x86_upper(mem), 0);
+}
+
+static void store_site(struct gen *g)
+{
+	struct emit_mem mem = x86_record_mem(g, offsetof(struct ring_record, vaddr));
+	struct emit *e = &g->e;
+
+	if (x86_takes_two(g, 8)) {
+		emit_store_imm(e, 0, mem, (uint32_t)g->plan->site);
+		emit_store_imm(e, 0, x86_upper(mem), 0);
+	} else {
+		emit_address(e, G_AX, g->plan->site);
+		emit_rm(e, OP_STORE | OP_W, G_AX, mem);
+	}
+}
+
+static void store_return(struct gen *g)
+{
+	struct emit_mem mem = x86_record_mem(g, offsetof(struct ring_record, ret));
+	struct emit *e = &g->e;
+
+	if (!g->probe->is_return || x86_takes_two(g, 8))
+		store_zero(g, mem);
+	if (!g->probe->is_return)
+		return;
+	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(G_SP, x86_gen(g)->frame.real));
+	emit_rm(e, OP_STORE | OP_W, G_AX, mem);
+}
+
+void x86_record_head(struct gen *g)
+{
+	const struct fetch_program *program = g->probe->program;
+	struct emit *e = &g->e;
+
+	x86_read_clock(g, x86_thread_mem(g, offsetof(struct ring_thread, cpu_vaddr)));
+	store_time(g);
+	emit_alu(e, 0, ALU_AND, G_CX, 0xfff); /* the rest is the node */
+	if (!program->has_strings)
+		emit_alu(e, 0, ALU_OR, G_CX,
+			 (int32_t)((program->fixed_size | (g->plan->frames ? RING_STACK : 0))
+				   << 16));
+	emit_rm(e, OP_STORE, G_CX, x86_record_mem(g, offsetof(struct ring_record, cpu)));
+	emit_store_imm(e, 0, x86_record_mem(g, offsetof(struct ring_record, probe)),
+		       g->probe->number);
+	store_site(g);
+	store_return(g);
+}
+
+/* --- the end --------------------------------------------------------------------------- */
+
+void x86_commit(struct gen *g)
+{
+	struct emit_mem position = MEM(G_SP, x86_gen(g)->frame.position);
+	struct emit *e = &g->e;
+
+	emit_rm(e, OP_LOAD | OP_W, G_AX, position);
+	if (x86_takes_two(g, 8)) {
+		emit_rm(e, OP_LOAD, G_DX, x86_upper(position));
+		emit_rr(e, OP_SHRD, G_DX, G_AX);
+		emit_u8(e, 3);
+	} else {
+		emit_shift(e, OP_W, SHIFT_R, G_AX, 3);
+	}
+	emit_alu(e, 0, ALU_ADD, G_AX, 1);
+	emit_rm(e, OP_STORE, G_AX, x86_record_mem(g, offsetof(struct ring_record, commit)));
+}
+
+void x86_store_size(struct gen *g, uint32_t size)
+{
+	emit_store_imm(&g->e, 0, x86_record_mem(g, offsetof(struct ring_record, size)), size);
+}
+
+/* Strings end where the next one would go. */
+void x86_note_length(struct gen *g)
+{
+	struct emit_mem mem = x86_record_mem(g, offsetof(struct ring_record, data_len));
+
+	x86_end_offset(g, OP_W);
+	if (g->plan->frames)
+		emit_alu(&g->e, 0, ALU_OR, G_AX, RING_STACK);
+	emit_rm(&g->e, OP_STORE | OP_66, G_AX, mem);
+}
+
+void x86_void(struct gen *g, uint32_t max, label_t then)
+{
+	x86_store_size(g, max);
+	emit_store_imm(&g->e, 0, x86_record_mem(g, offsetof(struct ring_record, probe)),
+		       RING_VOID);
+	x86_commit(g);
+	emit_jmp(&g->e, then);
+}
+
+/* --- counts ---------------------------------------------------------------------------- */
+
+/* Add 1 to 64 bits. By halves: the upper one when the lower one is full. Others who do so at the
+ * same time, between the two steps, too, make it no other sum. */
+static void count_up(struct gen *g, unsigned lock, struct emit_mem mem)
+{
+	label_t done = emit_label(&g->e);
+	struct emit *e = &g->e;
+
+	emit_rm(e, 0xff | OP_W | lock, 0, mem); /* inc */
+	if (x86_takes_two(g, 8)) {
+		emit_jcc(e, COND_NE, done);
+		emit_rm(e, 0xff | lock, 0, x86_upper(mem));
+	}
+	emit_set(e, done);
+}
+
+void x86_count_lost(struct gen *g)
+{
+	count_up(g, 0, x86_thread_mem(g, offsetof(struct ring_thread, lost)));
+}
+
+void x86_count_dropped(struct gen *g)
+{
+	const size_t at = offsetof(struct ring_head, dropped);
+
+	count_up(g, OP_LOCK,
+		 MEM(x86_gen(g)->regs.base, at + 8 * (g->probe->number % RING_COUNTS)));
+}
