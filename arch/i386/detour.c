@@ -57,7 +57,7 @@ static uint32_t regs_of(const struct gen *g, const struct detour_probe *probe,
 
 static int check_plan(const struct detour_plan *plan, struct ubp_err *err)
 {
-	if (detour_has_return(plan) && gen32_pops_return(plan))
+	if (detour_has_return(plan) && x86_touches_return(plan, i386_gives_return))
 		return ubp_fail(err, EOPNOTSUPP, "a function that reads its return address");
 	if (plan->site > UINT32_MAX || plan->gate > UINT32_MAX ||
 	    plan->vaddr > UINT32_MAX - MAX_LEN)
@@ -80,6 +80,7 @@ static const struct x86_gen differs = {
 	.check = gen32_check,
 	.string_room = gen32_string_room,
 	.find_nul = gen32_find_nul,
+	.returns = &gen32_return_parts,
 };
 
 static const struct gen_isa isa = {

@@ -96,7 +96,8 @@ static void real_address(struct gen *g)
 		emit_alu(e, 0, ALU_CMP, G_AX, (int32_t)plan->trampoline);
 		emit_jcc(e, COND_E, g->fail);
 	}
-	if (!plan->return_vaddr || !gen32_can_hijack(plan->hijacks, plan->hijacks_mask))
+	if (!plan->return_vaddr ||
+	    !g->isa->returns->can_hijack(plan->hijacks, plan->hijacks_mask))
 		return;
 	emit_alu(e, 0, ALU_CMP, G_AX, (int32_t)plan->return_vaddr);
 	emit_jcc(e, COND_NE, real);

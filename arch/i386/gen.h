@@ -71,12 +71,7 @@ enum {
 	FRAME_LEN = 88,
 };
 
-/*
- * Nothing may be kept below the stack pointer here. Code by hand may do so all the same, and
- * return addresses that a callee left there are looked for.
- */
-#define DISTANCE  128
-#define FRAME_ALL (DISTANCE + FRAME_LEN)
+#define FRAME_ALL (X86_DISTANCE + FRAME_LEN)
 
 #define ALL_REGS                                                                               \
 	(1u << G_AX | 1u << G_CX | 1u << G_DX | 1u << G_BX | 1u << G_SI | 1u << G_DI |         \
@@ -97,10 +92,7 @@ extern const struct gen_filters gen32_filters;
 #define GEN_HIJACK      G_SI
 #define GEN_HIJACK_REGS (1u << G_AX | 1u << G_CX | 1u << G_DX | 1u << G_SI)
 
-/* Is it a table that the code can use? */
-bool gen32_can_hijack(uint64_t hijacks, uint64_t mask);
-/* Does the function take its return address off the stack right away, or read it there? */
-bool gen32_pops_return(const struct detour_plan *plan);
+extern const struct x86_returns gen32_return_parts;
 
 /* --- detour_time.c ------------------------------------------------------------------ */
 

@@ -24,6 +24,29 @@
 /* In a frame: it is in its register all the time. */
 #define X86_STAYS (-1)
 
+/* The frame lies so far below the program's stack. In 64 bits that is the red zone. In 32 nothing may be
+ * kept below the stack pointer; code by hand may do so all the same, and return addresses that a callee
+ * left there are looked for. */
+#define X86_DISTANCE 128
+
+/* Return probes (common_detour_return.c). */
+struct x86_returns {
+	/*
+	 * Registers, of those in gen_returns.regs: of an entry, the stack word, and the table.
+	 * .hijack is the entry's offset in the table; when the detour's return code begins, its
+	 * address. .table is G_NONE in 32 bits: then .hijack is the address as soon as the entry
+	 * was found.
+	 */
+	int hijack, word, table;
+	/* Where no word tells which one was returned by: so many bytes the callee may have
+	 * taken off the stack. */
+	int pops_max;
+	/* Note when the function was entered. Clobbers rax and rdx. */
+	void (*note_entry)(struct gen *g, label_t trap);
+	/* rcx = where the common code stands, which began at @start. Clobbers rax. */
+	void (*find_self)(struct gen *g, label_t start);
+};
+
 /* What differs: struct gen_isa, .frame. */
 struct x86_gen {
 	struct x86_roles {
@@ -55,6 +78,7 @@ struct x86_gen {
 	void (*string_room)(struct gen *g, int32_t limit);
 	/* Where in the word rax lies the first NUL? To @none if nowhere, else rdx: its byte. */
 	void (*find_nul)(struct gen *g, label_t none);
+	const struct x86_returns *returns;
 };
 
 static inline const struct x86_gen *x86_gen(const struct gen *g)
@@ -85,6 +109,12 @@ static inline struct emit_mem x86_upper(struct emit_mem mem)
 static inline struct emit_mem x86_data_at(const struct gen *g, uint32_t at)
 {
 	return MEM(x86_gen(g)->regs.record, RECORD_DATA + (int32_t)at);
+}
+
+/* The program's stack, with the frame below it. */
+static inline struct emit_mem x86_stack(const struct gen *g, int disp)
+{
+	return MEM(G_SP, x86_gen(g)->frame.len + disp);
 }
 
 /* --- ways in and out (struct gen_isa) --------------------------------------------------- */
@@ -154,6 +184,26 @@ void x86_read_clock_behind(struct gen *g);
 int32_t x86_disp(struct gen *g, uint64_t imm);
 /* A load of what was checked; memory may have gone meanwhile: then to gen.fail. */
 void x86_load(struct gen *g, unsigned op, int reg, struct emit_mem mem);
+
+/* --- returns (common_detour_return.c; struct gen_returns) --------------------------------- */
+
+void x86_hijack(struct gen *g, label_t back, label_t trap, label_t leave);
+void x86_come_back(struct gen *g, label_t gone);
+void x86_return_code(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t trampoline);
+/* Does the function take its return address off the stack right away? Or do that with an
+ * instruction that @reads tells, unless that is NULL. */
+bool x86_touches_return(const struct detour_plan *plan,
+			bool (*reads)(const uint8_t *code, size_t len));
+
+/* struct guard_hijack has 1 << X86_HIJACK_SHIFT bytes. */
+#define X86_HIJACK_SHIFT 5
+/* Member of the entry whose offset is in register @at, of the table at @table. */
+struct emit_mem x86_hijack_mem(const struct gen *g, uint64_t table, int at, size_t member);
+/* @at = a stack word's address: the offset of the first entry to look at; then of the next. */
+void x86_hijack_offset(struct gen *g, uint64_t mask, int at);
+void x86_hijack_next(struct gen *g, uint64_t mask, int at);
+/* Compare rax with @address. Clobbers rcx in 64 bits. */
+void x86_compare_address(struct gen *g, uint64_t address);
 
 /* --- strings (common_detour_string.c) ---------------------------------------------------- */
 

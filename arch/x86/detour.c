@@ -79,7 +79,7 @@ static uint32_t regs_of(const struct gen *g, const struct detour_probe *probe,
 
 static int check_plan(const struct detour_plan *plan, struct ubp_err *err)
 {
-	if (detour_has_return(plan) && gen64_pops_return(plan))
+	if (detour_has_return(plan) && x86_touches_return(plan, NULL))
 		return ubp_fail(err, EOPNOTSUPP,
 				"a function that takes its return address off the stack");
 	return 0;
@@ -100,6 +100,7 @@ static const struct x86_gen differs = {
 	.check = gen64_check,
 	.string_room = gen64_string_room,
 	.find_nul = gen64_find_nul,
+	.returns = &gen64_return_parts,
 };
 
 static const struct gen_isa isa = {

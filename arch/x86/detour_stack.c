@@ -94,7 +94,8 @@ static void real_address(struct gen *g)
 		emit_rr(e, OP_CMP | OP_W, G_AX, G_CX);
 		emit_jcc(e, COND_E, g->fail);
 	}
-	if (!plan->return_vaddr || !gen64_can_hijack(plan->hijacks, plan->hijacks_mask))
+	if (!plan->return_vaddr ||
+	    !g->isa->returns->can_hijack(plan->hijacks, plan->hijacks_mask))
 		return;
 	emit_address(e, G_CX, plan->return_vaddr);
 	emit_rr(e, OP_CMP | OP_W, G_AX, G_CX);

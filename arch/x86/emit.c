@@ -205,6 +205,10 @@ void emit_address(struct emit *e, int reg, uint64_t vaddr)
 
 void emit_label_address(struct emit *e, int reg, label_t label)
 {
+	if (e->bits == 64) {
+		emit_rm(e, OP_LEA, reg, MEM_LABEL(label));
+		return;
+	}
 	put_op(e, 0xb8u | ((unsigned)reg & 7), 0, G_NONE, reg);
 	put_fixup(e, label, FIX_ADDRESS);
 }

@@ -134,8 +134,9 @@ void emit_test(struct emit *e, unsigned w, int reg, int32_t imm);
 void emit_imm(struct emit *e, int reg, uint64_t imm);
 /* The address @vaddr: relative to the pc, if that reaches. */
 void emit_address(struct emit *e, int reg, uint64_t vaddr);
-/* 32 bits only: the address of a label, to a register or to memory. */
+/* The address of a label. */
 void emit_label_address(struct emit *e, int reg, label_t label);
+/* The same to memory, 32 bits only. */
 void emit_store_label(struct emit *e, struct emit_mem mem, label_t label);
 /* Store 32 bits (with OP_W: extended to 64). */
 void emit_store_imm(struct emit *e, unsigned w, struct emit_mem mem, uint32_t imm);

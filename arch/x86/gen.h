@@ -54,7 +54,7 @@ enum {
 	FRAME_LEN = 136,
 };
 
-#define RED_ZONE  128
+#define RED_ZONE  X86_DISTANCE
 #define FRAME_ALL (RED_ZONE + FRAME_LEN)
 
 extern const struct gen_loads gen64_loads;
@@ -77,10 +77,7 @@ void gen64_thread_pointer(struct gen *g, int to);
 #define GEN_HIJACK      G_R11
 #define GEN_HIJACK_REGS (1u << G_AX | 1u << G_CX | 1u << G_DX | 1u << G_SI | 1u << G_R11)
 
-/* Is it a table that the code can use? */
-bool gen64_can_hijack(uint64_t hijacks, uint64_t mask);
-/* Does the function take its return address off the stack right away? */
-bool gen64_pops_return(const struct detour_plan *plan);
+extern const struct x86_returns gen64_return_parts;
 
 /* --- detour_time.c ------------------------------------------------------------------ */
 
