@@ -81,7 +81,6 @@ extern const struct gen_loads gen32_loads;
 extern const struct gen_returns gen32_returns;
 extern const struct gen_records gen32_records;
 extern const struct gen_numbers gen32_numbers;
-extern const struct gen_stacks gen32_stacks;
 extern const struct gen_scan gen32_scan;
 extern const struct gen_filters gen32_filters;
 

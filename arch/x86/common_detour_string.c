@@ -5,8 +5,7 @@
 
 #include "arch/x86/common_gen.h"
 
-/* Where the next string goes is in register .end, while that is worked with. */
-static void load_end(struct gen *g)
+void x86_load_end(struct gen *g)
 {
 	const struct x86_gen *x = x86_gen(g);
 
@@ -14,7 +13,7 @@ static void load_end(struct gen *g)
 		emit_rm(&g->e, OP_LOAD | OP_W, x->regs.end, MEM(G_SP, x->frame.end));
 }
 
-static void store_end(struct gen *g, int reg)
+void x86_store_end(struct gen *g, int reg)
 {
 	const struct x86_gen *x = x86_gen(g);
 
@@ -43,7 +42,7 @@ static void start(struct gen *g, uint32_t at)
 	int to = x->frame.end == X86_STAYS ? x->regs.end : G_AX;
 
 	emit_rm(&g->e, OP_LEA, to, x86_data_at(g, at));
-	store_end(g, to);
+	x86_store_end(g, to);
 }
 
 /* The word of a string; an element of an array has its number in rcx. */
@@ -110,7 +109,7 @@ static void copy(struct gen *g, uint64_t imm, uint32_t cell)
 	next = emit_label(e);
 	done = emit_label(e);
 	x->check(g, disp, 1, cell);
-	load_end(g);
+	x86_load_end(g);
 	x->string_room(g, RECORD_DATA + DATA_MAX(g->probe->is_return));
 	if (disp)
 		emit_rm(e, OP_LEA, X86_ACC, MEM(X86_ACC, disp));
@@ -129,7 +128,7 @@ static void copy(struct gen *g, uint64_t imm, uint32_t cell)
 	emit_set(e, tail);
 	copy_tail(g);
 	emit_set(e, done);
-	store_end(g, to);
+	x86_store_end(g, to);
 }
 
 static void array(struct gen *g, const struct fetch_op *op)

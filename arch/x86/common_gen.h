@@ -65,6 +65,7 @@ struct x86_gen {
 		int position;     /* 64 bits: of what is reserved */
 		int real;         /* return: the real return address */
 		int array;        /* array of strings: where its pointers are */
+		int stack;        /* the stack: where it is in the record */
 		int len;          /* with what lies between it and the program's stack */
 	} frame;
 	/* The gate, to @reg. */
@@ -208,8 +209,15 @@ void x86_compare_address(struct gen *g, uint64_t address);
 /* --- strings (common_detour_string.c) ---------------------------------------------------- */
 
 extern const struct gen_strings x86_strings;
+/* Where the next string goes: from the frame to .regs.end, or from register @reg, if it is there. */
+void x86_load_end(struct gen *g);
+void x86_store_end(struct gen *g, int reg);
 /* rax = how far behind the data's start the next string goes; OP_W in @w: as a whole word. */
 void x86_end_offset(struct gen *g, unsigned w);
+
+/* --- the user's stack (common_detour_stack.c) -------------------------------------------- */
+
+extern const struct gen_stacks x86_stacks;
 
 /* --- numbers -------------------------------------------------------------------------- */
 

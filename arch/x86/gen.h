@@ -61,7 +61,6 @@ extern const struct gen_loads gen64_loads;
 extern const struct gen_returns gen64_returns;
 extern const struct gen_records gen64_records;
 extern const struct gen_numbers gen64_numbers;
-extern const struct gen_stacks gen64_stacks;
 extern const struct gen_scan gen64_scan;
 extern const struct gen_filters gen64_filters;
 
