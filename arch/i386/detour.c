@@ -74,6 +74,7 @@ static const struct x86_gen differs = {
 		   .thread = FRAME_THREAD,
 		   .position = FRAME_POS,
 		   .real = FRAME_REAL,
+		   .duration = FRAME_DURATION,
 		   .array = FRAME_ARRAY,
 		   .stack = FRAME_STACK,
 		   .len = FRAME_ALL },
@@ -81,6 +82,8 @@ static const struct x86_gen differs = {
 	.check = gen32_check,
 	.string_room = gen32_string_room,
 	.find_nul = gen32_find_nul,
+	.sum = gen32_sum,
+	.segment_base = gen32_segment_base,
 	.returns = &gen32_return_parts,
 };
 

@@ -114,7 +114,7 @@ const struct gen_filters gen32_filters = {
 	/* Only once the thread is known, the base of its segment is. */
 	.late_reg = X86_GS_BASE,
 	.scratch = G_AX,
-	.live = gen32_live,
+	.live = x86_live,
 	.number = number,
 	.compare = compare,
 	.in_set = in_set,

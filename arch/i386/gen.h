@@ -38,10 +38,9 @@
 /* More instructions than arch/x86/emit.h names. */
 #define OP_ADD_TO    0x01 /* reg to r/m */
 #define OP_ADC_TO    0x11
-#define OP_SBB       0x1b                   /* r/m to reg */
-#define OP_SHLD      (0xa4 | OP_0F)         /* by a number: bits from reg into r/m */
-#define OP_CMPXCHG8B (0xc7 | OP_0F)         /* digit 1 */
-#define OP_MOVD_FROM (0x7e | OP_0F | OP_66) /* xmm (.reg) to r/m */
+#define OP_SBB       0x1b           /* r/m to reg */
+#define OP_SHLD      (0xa4 | OP_0F) /* by a number: bits from reg into r/m */
+#define OP_CMPXCHG8B (0xc7 | OP_0F) /* digit 1 */
 #define RET          0xc3
 #define OP_MOVQ_TO   (0xd6 | OP_0F | OP_66) /* xmm (.reg) to memory */
 
@@ -101,10 +100,10 @@ void gen32_note_entry(struct gen *g, label_t trap);
 /* On return, with the address of its entry in GEN_HIJACK: FRAME_DURATION. Clobbers eax, ecx, edx. */
 void gen32_duration(struct gen *g);
 
-/* --- detour_fetch.c ----------------------------------------------------------------- */
+/* --- detour_fetch.c (struct x86_gen) ----------------------------------------------------------------- */
 
-/* The register that has the value of @user_reg now, or G_NONE. */
-int gen32_live(const struct gen *g, unsigned user_reg);
+void gen32_sum(struct gen *g, const struct fetch_op *op, int to);
+void gen32_segment_base(struct gen *g, unsigned user_reg, int to);
 
 /* --- detour_load.c ------------------------------------------------------------------ */
 

@@ -64,6 +64,7 @@ struct x86_gen {
 		int thread;       /* .regs.thread, or X86_STAYS */
 		int position;     /* 64 bits: of what is reserved */
 		int real;         /* return: the real return address */
+		int duration;     /* 64 bits; return: nanoseconds since entry */
 		int array;        /* array of strings: where its pointers are */
 		int stack;        /* the stack: where it is in the record */
 		int len;          /* with what lies between it and the program's stack */
@@ -79,6 +80,11 @@ struct x86_gen {
 	void (*string_room)(struct gen *g, int32_t limit);
 	/* Where in the word rax lies the first NUL? To @none if nowhere, else rdx: its byte. */
 	void (*find_nul)(struct gen *g, label_t none);
+	/* regs[.reg] + (regs[.index] << .shift) + .imm, cut to a word, to register @to, which is not
+	 * rcx. Clobbers rcx. */
+	void (*sum)(struct gen *g, const struct fetch_op *op, int to);
+	/* Where %fs or %gs begins, to register @to, or to gen.fail. */
+	void (*segment_base)(struct gen *g, unsigned user_reg, int to);
 	const struct x86_returns *returns;
 };
 
@@ -219,7 +225,29 @@ void x86_end_offset(struct gen *g, unsigned w);
 
 extern const struct gen_stacks x86_stacks;
 
-/* --- numbers -------------------------------------------------------------------------- */
+/* --- numbers (common_detour_fetch.c; struct gen_numbers) -------------------------------------- */
+
+/* Why code for so many bits does not know the register; NULL: it does. */
+const char *x86_check_reg(unsigned bits, unsigned user_reg);
+/* The register that has the value of @user_reg now, or G_NONE. */
+int x86_live(const struct gen *g, unsigned user_reg);
+/* Its value, to register @to. */
+void x86_take_reg(struct gen *g, unsigned user_reg, int to);
+/* A word of a source that needs no memory, to register @to, which is not rcx. Clobbers rcx. */
+void x86_plain_source(struct gen *g, const struct fetch_op *op, int to);
+void x86_source(struct gen *g, const struct fetch_op *op);
+void x86_deref(struct gen *g, const struct fetch_op *op, uint64_t imm);
+void x86_cut_size(struct emit *e, unsigned size);
+void x86_load_value(struct gen *g, const struct fetch_op *store);
+void x86_address_value(struct gen *g, const struct fetch_op *store);
+void x86_store_value(struct gen *g, const struct fetch_op *store);
+int32_t x86_check_array(struct gen *g, const struct fetch_op *op, uint32_t len);
+void x86_copy_piece(struct gen *g, int32_t disp, const struct fetch_op *op, uint32_t at,
+		    unsigned size);
+void x86_copy_loop(struct gen *g, int32_t disp, const struct fetch_op *op, unsigned size,
+		   uint32_t n);
+
+/* --- what numbers and filters need -------------------------------------------------------------------- */
 
 /* Instructions for so many bytes, zeros above them; 32 bits: of 8 the lower half. */
 unsigned x86_load_op(unsigned size);

@@ -94,6 +94,7 @@ static const struct x86_gen differs = {
 		   .thread = X86_STAYS,
 		   .position = FRAME_POS,
 		   .real = FRAME_REAL,
+		   .duration = FRAME_DURATION,
 		   .array = FRAME_ARRAY,
 		   .stack = FRAME_STACK,
 		   .len = FRAME_ALL },
@@ -101,6 +102,8 @@ static const struct x86_gen differs = {
 	.check = gen64_check,
 	.string_room = gen64_string_room,
 	.find_nul = gen64_find_nul,
+	.sum = gen64_sum,
+	.segment_base = gen64_segment_base,
 	.returns = &gen64_return_parts,
 };
 

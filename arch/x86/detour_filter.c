@@ -70,7 +70,7 @@ const struct gen_filters gen64_filters = {
 	/* Without rdfsbase it is read where C libraries keep it: right once the thread was found by it. */
 	.late_reg = X86_FS_BASE,
 	.scratch = G_AX,
-	.live = gen64_live,
+	.live = x86_live,
 	.number = number,
 	.compare = compare,
 	.in_set = in_set,

@@ -86,10 +86,10 @@ void gen64_note_entry(struct gen *g, label_t trap);
 /* On return, with the address of its entry in GEN_HIJACK: FRAME_DURATION. Clobbers rax, rcx, rdx. */
 void gen64_duration(struct gen *g);
 
-/* --- detour_fetch.c ----------------------------------------------------------------- */
+/* --- detour_fetch.c (struct x86_gen) ----------------------------------------------------------------- */
 
-/* The register that has the value of @user_reg now, or G_NONE. */
-int gen64_live(const struct gen *g, unsigned user_reg);
+void gen64_sum(struct gen *g, const struct fetch_op *op, int to);
+void gen64_segment_base(struct gen *g, unsigned user_reg, int to);
 
 /* --- detour_load.c ------------------------------------------------------------------ */
 
