@@ -1,53 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* Predicates of filters: numbers and texts are compared. */
+/* Predicates of filters: what 32 bits do in another way (arch/x86/common_detour_filter.c has the rest). */
 
 #include "arch/i386/gen.h"
 #include "arch/i386/i386.h"
-
-/* --- numbers ------------------------------------------------------------------------------ */
-
-/* Of a record that is written. */
-static void load_number(struct gen *g, const struct filter_pred *pred)
-{
-	struct emit_mem mem = x86_data_at(g, pred->at);
-	struct emit *e = &g->e;
-
-	if (pred->size == 8)
-		emit_rm(e, OP_LOAD, G_DX, x86_upper(mem));
-	emit_rm(e, x86_load_extended(pred), G_AX, mem);
-}
-
-/* The value, extended to 32 bits, in eax; of 8 bytes, in edx and eax. */
-static void number(struct gen *g, const struct filter_pred *pred, const struct fetch_op *arg)
-{
-	struct emit *e = &g->e;
-
-	if (pred->source == FILTER_FROM_DATA && !arg) {
-		load_number(g, pred);
-		return;
-	}
-	if (pred->source == FILTER_FROM_DATA) {
-		gen_value(g, arg);
-	} else {
-		if (pred->size == 8)
-			emit_rr(e, OP_XOR, G_DX, G_DX);
-		if (pred->source == FILTER_FROM_TID) {
-			emit_rm(e, OP_LOAD, G_AX, MEM(G_SP, FRAME_THREAD));
-			emit_rm(e, OP_LOAD, G_AX, MEM(G_AX, offsetof(struct ring_thread, tid)));
-		} else if (pred->source == FILTER_FROM_CPU) {
-			emit_rm(e, OP_MOVZX2, G_AX,
-				MEM(R_RECORD, offsetof(struct ring_record, cpu)));
-		} else if (g->probe->is_return) {
-			emit_rm(e, OP_LOAD, G_AX, MEM(G_SP, FRAME_REAL));
-		} else {
-			emit_imm(e, G_AX, g->plan->site);
-		}
-	}
-	if (pred->size < 4)
-		emit_rr(e, x86_load_extended(pred), G_AX, G_AX);
-}
 
 /* edx, eax with 64 bits; clobbers them. */
 static unsigned compare_wide(struct gen *g, const struct filter_pred *pred)
@@ -100,13 +57,6 @@ static unsigned in_set(struct gen *g, const struct filter_pred *pred, label_t se
 	return COND_B;
 }
 
-/* --- texts -------------------------------------------------------------------------------- */
-
-static void text(struct gen *g, const struct filter_pred *pred)
-{
-	x86_text_of_data(&g->e, R_RECORD, pred);
-}
-
 const struct gen_filters gen32_filters = {
 	.not_equal = COND_NE,
 	.above = COND_A,
@@ -115,10 +65,10 @@ const struct gen_filters gen32_filters = {
 	.late_reg = X86_GS_BASE,
 	.scratch = G_AX,
 	.live = x86_live,
-	.number = number,
+	.number = x86_number,
 	.compare = compare,
 	.in_set = in_set,
-	.text = text,
+	.text = x86_text,
 	.compare_length = x86_compare_length,
 	.skip_to_tail = x86_skip_to_tail,
 	.compare_bytes = x86_compare_bytes,

@@ -4,7 +4,6 @@
 #include "arch/x86/common_gen.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "engine/base/ring.h"
 
@@ -282,67 +281,4 @@ unsigned x86_store_op(unsigned size)
 	       : size == 2 ? OP_STORE | OP_66
 	       : size == 4 ? OP_STORE
 			   : OP_STORE | OP_W;
-}
-
-unsigned x86_load_extended(const struct filter_pred *pred)
-{
-	if (pred->size > 2 || !pred->is_signed)
-		return x86_load_op(pred->size);
-	return pred->size == 1 ? OP_MOVSX8 : OP_MOVSX2;
-}
-
-enum cond x86_cond_of(const struct filter_pred *pred)
-{
-	switch ((enum filter_test)pred->test) {
-	case FILTER_EQ:
-		return COND_E;
-	case FILTER_LT:
-		return pred->is_signed ? COND_L : COND_B;
-	case FILTER_LE:
-		return pred->is_signed ? COND_LE : COND_BE;
-	case FILTER_AND:
-		return COND_NE;
-	default:
-		return COND_B;
-	}
-}
-
-/* --- texts ---------------------------------------------------------------------------- */
-
-void x86_text_of_data(struct emit *e, int record, const struct filter_pred *pred)
-{
-	emit_rm(e, OP_LOAD, G_CX, MEM(record, RECORD_DATA + (int32_t)pred->at));
-	emit_rr(e, OP_MOVZX2, G_DI, G_CX);
-	emit_shift(e, 0, SHIFT_R, G_CX, 16);
-	emit_rm(e, OP_LEA, G_DI, MEM_X(G_DI, record, 0, RECORD_DATA));
-}
-
-void x86_compare_length(struct gen *g, uint32_t len)
-{
-	emit_alu(&g->e, 0, ALU_CMP, G_CX, (int32_t)len);
-}
-
-void x86_skip_to_tail(struct gen *g, uint32_t len)
-{
-	emit_rm(&g->e, OP_LEA, G_DI, MEM_X(G_DI, G_CX, 0, -(int32_t)len - 1));
-}
-
-void x86_compare_bytes(struct gen *g, const uint8_t *want, uint32_t at, uint32_t len,
-		       label_t no)
-{
-	struct emit *e = &g->e;
-	uint64_t word = 0;
-
-	memcpy(&word, want, len);
-	if (len == 8) {
-		emit_imm(e, G_AX, word);
-		emit_rm(e, OP_CMP | OP_W, G_AX, MEM(G_DI, at));
-	} else if (len == 4) {
-		emit_rm(e, 0x81, ALU_CMP, MEM(G_DI, at));
-		emit_u32(e, (uint32_t)word);
-	} else {
-		emit_rm(e, 0x80, ALU_CMP, MEM(G_DI, at));
-		emit_u8(e, (uint8_t)word);
-	}
-	emit_jcc(e, COND_NE, no);
 }

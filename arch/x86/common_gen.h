@@ -252,15 +252,17 @@ void x86_copy_loop(struct gen *g, int32_t disp, const struct fetch_op *op, unsig
 /* Instructions for so many bytes, zeros above them; 32 bits: of 8 the lower half. */
 unsigned x86_load_op(unsigned size);
 unsigned x86_store_op(unsigned size);
-/* The predicate's number, extended to 32 or 64 bits. */
+
+/* --- filters (common_detour_filter.c; struct gen_filters) ---------------------------------- */
+
+/* To rax, extended to 32 or 64 bits: those may be in rdx and rax. */
+void x86_number(struct gen *g, const struct filter_pred *pred, const struct fetch_op *arg);
+/* The instruction that loads the predicate's number so. */
 unsigned x86_load_extended(const struct filter_pred *pred);
 /* What it is compared for, after a cmp, or a test for FILTER_AND. */
 enum cond x86_cond_of(const struct filter_pred *pred);
-
-/* --- texts: at rdi, ecx bytes with the NUL (struct gen_filters) ---------------------------- */
-
-/* The string whose word is at .at of the data, in register @record. */
-void x86_text_of_data(struct emit *e, int record, const struct filter_pred *pred);
+/* Texts are at rdi, rcx bytes with the NUL. */
+void x86_text(struct gen *g, const struct filter_pred *pred);
 void x86_compare_length(struct gen *g, uint32_t len);
 void x86_skip_to_tail(struct gen *g, uint32_t len);
 void x86_compare_bytes(struct gen *g, const uint8_t *want, uint32_t at, uint32_t len,

@@ -1,34 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* Predicates of filters: numbers and texts are compared. */
+/* Predicates of filters: what 64 bits do in another way (common_detour_filter.c has the rest). */
 
 #include "arch/x86/gen.h"
-
-/* --- numbers ------------------------------------------------------------------------------ */
-
-/* The value, extended to 32 or 64 bits, in rax. */
-static void number(struct gen *g, const struct filter_pred *pred, const struct fetch_op *arg)
-{
-	struct emit *e = &g->e;
-
-	if (pred->source == FILTER_FROM_DATA && !arg) {
-		emit_rm(e, x86_load_extended(pred), G_AX, x86_data_at(g, pred->at));
-		return;
-	}
-	if (pred->source == FILTER_FROM_DATA)
-		gen_value(g, arg);
-	else if (pred->source == FILTER_FROM_TID)
-		emit_rm(e, OP_LOAD, G_AX, MEM(R_THREAD, offsetof(struct ring_thread, tid)));
-	else if (pred->source == FILTER_FROM_CPU)
-		emit_rm(e, OP_MOVZX2, G_AX, MEM(R_RECORD, offsetof(struct ring_record, cpu)));
-	else if (g->probe->is_return)
-		emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(G_SP, FRAME_REAL));
-	else
-		emit_address(e, G_AX, g->plan->site);
-	if (pred->size < 4)
-		emit_rr(e, x86_load_extended(pred), G_AX, G_AX);
-}
 
 static unsigned compare(struct gen *g, const struct filter_pred *pred, int reg)
 {
@@ -56,13 +31,6 @@ static unsigned in_set(struct gen *g, const struct filter_pred *pred, label_t se
 	return COND_B;
 }
 
-/* --- texts -------------------------------------------------------------------------------- */
-
-static void text(struct gen *g, const struct filter_pred *pred)
-{
-	x86_text_of_data(&g->e, R_RECORD, pred);
-}
-
 const struct gen_filters gen64_filters = {
 	.not_equal = COND_NE,
 	.above = COND_A,
@@ -71,10 +39,10 @@ const struct gen_filters gen64_filters = {
 	.late_reg = X86_FS_BASE,
 	.scratch = G_AX,
 	.live = x86_live,
-	.number = number,
+	.number = x86_number,
 	.compare = compare,
 	.in_set = in_set,
-	.text = text,
+	.text = x86_text,
 	.compare_length = x86_compare_length,
 	.skip_to_tail = x86_skip_to_tail,
 	.compare_bytes = x86_compare_bytes,
