@@ -12,7 +12,10 @@
 
 #include "arch/i386/gen.h"
 #include "arch/i386/i386.h"
-#include "arch/x86/common_gen.h"
+#include "arch/x86/common_detour.h"
+#include "arch/x86/common_detour_return.h"
+#include "arch/x86/common_detour_stack.h"
+#include "arch/x86/common_detour_string.h"
 #include "engine/base/err.h"
 
 #define I386_WORD 4

@@ -5,6 +5,8 @@
 
 #include "arch/i386/gen.h"
 #include "arch/i386/i386.h"
+#include "arch/x86/common_detour.h"
+#include "arch/x86/common_detour_fetch.h"
 
 /* 32-bit programs have no more. */
 #define VECTORS 8

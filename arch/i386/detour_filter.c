@@ -5,6 +5,8 @@
 
 #include "arch/i386/gen.h"
 #include "arch/i386/i386.h"
+#include "arch/x86/common_detour_fetch.h"
+#include "arch/x86/common_detour_filter.h"
 
 /* edx, eax with 64 bits; clobbers them. */
 static unsigned compare_wide(struct gen *g, const struct filter_pred *pred)

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "arch/i386/gen.h"
+#include "arch/x86/common_detour_record.h"
 
 /* R_THREAD, or gen.fail. Clobbers eax, ecx, edx. */
 static void find_thread(struct gen *g)

@@ -8,6 +8,7 @@
 
 #include "arch/guard.h"
 #include "arch/i386/gen.h"
+#include "arch/x86/common_detour_return.h"
 
 #define WORD 4
 

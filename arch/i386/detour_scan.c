@@ -10,6 +10,7 @@
  */
 
 #include "arch/i386/gen.h"
+#include "arch/x86/common_detour.h"
 
 #define R_AT   G_CX
 #define R_STOP G_DX

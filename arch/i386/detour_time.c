@@ -9,6 +9,7 @@
 
 #include "arch/guard.h"
 #include "arch/i386/gen.h"
+#include "arch/x86/common_detour.h"
 
 static struct emit_mem time_of(void)
 {

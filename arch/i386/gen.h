@@ -2,14 +2,13 @@
 /* Copyright the ubp authors */
 
 /*
- * What the files that write detours share: detour.c ways in and out, detour_record.c the record,
- * detour_fetch.c numbers, detour_load.c pointers in the program, detour_string.c strings,
- * detour_filter.c predicates, detour_return.c the way back, detour_time.c how long it took,
- * detour_stack.c the stack, detour_scan.c what unwinders wait for. In which order all that is done is in arch/gen*.c.
+ * What detours for 32 bits do in another way than those for 64. What is the same is in
+ * arch/x86/common_detour*.c, and takes the rest from struct x86_gen (arch/x86/common_gen.h), which detour.c fills
+ * in. The files have the same names: detour_load.c is pointers in the program, detour_time.c how long a call took,
+ * detour_scan.c what unwinders wait for, and so on.
  *
- * As arch/x86 does it, with fewer registers: numbers of 64 bits are in edx and eax, and the end
- * of what is written so far is in the frame. The frame lies below the stack pointer, which does
- * not move meanwhile.
+ * There are fewer registers: numbers of 64 bits are in edx and eax, and the end of what is written so
+ * far is in the frame. The frame lies below the stack pointer, which does not move meanwhile.
  *
  * Words that the reader has 64 bits for are written by one instruction (cmpxchg8b) where a
  * signal handler or the reader would see the halves apart; else the upper half is 0, or
@@ -28,21 +27,11 @@
 #include "engine/base/ring.h"
 
 /* eax, ecx, edx: scratch; ebx: too, once all registers are saved. */
-#define R_BASE G_SI /* of the rings */
-#define R_THREAD                                                                               \
-	G_DI /* struct ring_thread, until the record's head is written; then in the frame */
+#define R_BASE   G_SI /* of the rings */
+#define R_THREAD G_DI /* struct ring_thread, up to the record's head; then in the frame */
 #define R_ACC    X86_ACC
 #define R_RECORD G_BP
 #define R_END    G_BX /* FRAME_END, while it is worked with */
-
-/* More instructions than arch/x86/emit.h names. */
-#define OP_ADD_TO    0x01 /* reg to r/m */
-#define OP_ADC_TO    0x11
-#define OP_SBB       0x1b           /* r/m to reg */
-#define OP_SHLD      (0xa4 | OP_0F) /* by a number: bits from reg into r/m */
-#define OP_CMPXCHG8B (0xc7 | OP_0F) /* digit 1 */
-#define RET          0xc3
-#define OP_MOVQ_TO   (0xd6 | OP_0F | OP_66) /* xmm (.reg) to memory */
 
 /* The frame. The first store is to its lowest word: if there is no stack, that one faults. */
 enum {
@@ -86,7 +75,7 @@ extern const struct gen_filters gen32_filters;
 /* --- detour_return.c ---------------------------------------------------------------- */
 
 /* What the common return code has saved when it goes on in a detour's; the address of the
- * entry is in GEN_HIJACK then. The code that makes an entry uses the same ones. */
+ * entry is in GEN_HIJACK then. The code that makes an entry uses the same registers. */
 #define GEN_HIJACK      G_SI
 #define GEN_HIJACK_REGS (1u << G_AX | 1u << G_CX | 1u << G_DX | 1u << G_SI)
 
@@ -100,7 +89,7 @@ void gen32_note_entry(struct gen *g, label_t trap);
 /* On return, with the address of its entry in GEN_HIJACK: FRAME_DURATION. Clobbers eax, ecx, edx. */
 void gen32_duration(struct gen *g);
 
-/* --- detour_fetch.c (struct x86_gen) ----------------------------------------------------------------- */
+/* --- detour_fetch.c (struct x86_gen) -------------------------------------------------- */
 
 void gen32_sum(struct gen *g, const struct fetch_op *op, int to);
 void gen32_segment_base(struct gen *g, unsigned user_reg, int to);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-#include "arch/x86/common_gen.h"
+/* --- the frame ------------------------------------------------------------------------ */
+
+#include "arch/x86/common_detour.h"
 
 #include <stddef.h>
 
+#include "arch/x86/x86.h"
 #include "engine/base/ring.h"
-
-/* --- the frame ------------------------------------------------------------------------ */
 
 static const struct x86_frame *frame_of(const struct gen *g)
 {

@@ -8,7 +8,9 @@
  * matters: that is in rdx then.
  */
 
-#include "arch/x86/common_gen.h"
+#include "arch/x86/common_detour_fetch.h"
+
+#include "arch/x86/common_detour.h"
 #include "arch/x86/x86.h"
 
 /* --- registers -------------------------------------------------------------------- */

@@ -3,9 +3,12 @@
 
 /* Predicates of filters, for both widths: what is compared, and texts. */
 
+#include "arch/x86/common_detour_filter.h"
+
 #include <string.h>
 
-#include "arch/x86/common_gen.h"
+#include "arch/x86/common_detour.h"
+#include "arch/x86/common_detour_record.h"
 
 /* --- numbers ------------------------------------------------------------------------------ */
 

@@ -6,9 +6,12 @@
  * numbers of 64 bits, is in detour_record.c of each.
  */
 
+#include "arch/x86/common_detour_record.h"
+
 #include <stddef.h>
 
-#include "arch/x86/common_gen.h"
+#include "arch/x86/common_detour.h"
+#include "arch/x86/common_detour_string.h"
 
 struct emit_mem x86_thread_mem(const struct gen *g, size_t member)
 {

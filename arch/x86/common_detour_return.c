@@ -19,8 +19,10 @@
  * In 32 bits all words of the table have an upper half that is 0.
  */
 
+#include "arch/x86/common_detour_return.h"
+
 #include "arch/guard.h"
-#include "arch/x86/common_gen.h"
+#include "arch/x86/common_detour.h"
 #include "engine/base/page.h"
 
 #define UD2 "\x0f\x0b"

@@ -9,10 +9,14 @@
  * The accumulator has the frame pointer, .regs.end is where the next entry goes.
  */
 
+#include "arch/x86/common_detour_stack.h"
+
 #include <stddef.h>
 
 #include "arch/guard.h"
-#include "arch/x86/common_gen.h"
+#include "arch/x86/common_detour.h"
+#include "arch/x86/common_detour_return.h"
+#include "arch/x86/common_detour_string.h"
 
 /* Entries of the table that are looked at for a word. */
 #define LOOKS UBP_HIJACK_LOOKS

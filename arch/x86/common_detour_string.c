@@ -3,7 +3,9 @@
 
 /* Strings in a record, for both widths. */
 
-#include "arch/x86/common_gen.h"
+#include "arch/x86/common_detour_string.h"
+
+#include "arch/x86/common_detour.h"
 
 void x86_load_end(struct gen *g)
 {

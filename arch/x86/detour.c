@@ -5,7 +5,10 @@
 
 #include <errno.h>
 
-#include "arch/x86/common_gen.h"
+#include "arch/x86/common_detour.h"
+#include "arch/x86/common_detour_return.h"
+#include "arch/x86/common_detour_stack.h"
+#include "arch/x86/common_detour_string.h"
 #include "arch/x86/gen.h"
 #include "arch/x86/x86.h"
 #include "engine/base/err.h"

@@ -3,7 +3,10 @@
 
 /* Numbers: what 64 bits do in another way (common_detour_fetch.c has the rest). */
 
+#include "arch/x86/common_detour.h"
+#include "arch/x86/common_detour_fetch.h"
 #include "arch/x86/gen.h"
+#include "arch/x86/x86.h"
 
 /* --- what can be made --------------------------------------------------------------- */
 

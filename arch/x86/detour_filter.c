@@ -3,7 +3,10 @@
 
 /* Predicates of filters: what 64 bits do in another way (common_detour_filter.c has the rest). */
 
+#include "arch/x86/common_detour_fetch.h"
+#include "arch/x86/common_detour_filter.h"
 #include "arch/x86/gen.h"
+#include "arch/x86/x86.h"
 
 static unsigned compare(struct gen *g, const struct filter_pred *pred, int reg)
 {

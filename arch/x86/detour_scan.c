@@ -10,6 +10,7 @@
  * interrupted segments, which the kernel keeps in one: cs, 0, 0, ss.
  */
 
+#include "arch/x86/common_detour.h"
 #include "arch/x86/gen.h"
 
 #define R_AT     G_R8

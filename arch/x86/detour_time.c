@@ -8,6 +8,7 @@
  */
 
 #include "arch/guard.h"
+#include "arch/x86/common_detour.h"
 #include "arch/x86/gen.h"
 
 void gen64_note_entry(struct gen *g, label_t trap)

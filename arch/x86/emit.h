@@ -2,7 +2,7 @@
 /* Copyright the ubp authors */
 
 /*
- * Instructions (arch/emit.h has what they go into).
+ * Instructions (arch/x86/opcode.h names them, arch/emit.h has what they go into).
  *
  * For 64 bits or for 32: there OP_W means nothing, the registers are the first eight, only the
  * first four have bytes, and memory is addressed by what the addresses are, not by how far
@@ -17,83 +17,7 @@
 #include <stdint.h>
 
 #include "arch/emit.h"
-
-/* In the order of their encoding. */
-enum gpr {
-	G_AX,
-	G_CX,
-	G_DX,
-	G_BX,
-	G_SP,
-	G_BP,
-	G_SI,
-	G_DI,
-	G_R8,
-	G_R9,
-	G_R10,
-	G_R11,
-	G_R12,
-	G_R13,
-	G_R14,
-	G_R15,
-	G_NONE = -1,
-	G_ABSOLUTE = -2, /* base of an address that is a number; 32 bits only */
-};
-
-/* Conditions of jcc, setcc, cmovcc. */
-enum cond {
-	COND_O,
-	COND_NO,
-	COND_B,
-	COND_AE,
-	COND_E,
-	COND_NE,
-	COND_BE,
-	COND_A,
-	COND_S,
-	COND_NS,
-	COND_P,
-	COND_NP,
-	COND_L,
-	COND_GE,
-	COND_LE,
-	COND_G,
-};
-
-/* Added to an opcode. */
-#define OP_W    0x00100 /* 64 bits */
-#define OP_66   0x00200 /* 16 bits */
-#define OP_0F   0x00400
-#define OP_BYTE 0x00800 /* registers may be bytes */
-#define OP_LOCK 0x01000
-
-#define OP_STORE      0x89 /* reg to r/m */
-#define OP_LOAD       0x8b
-#define OP_STORE8     (0x88 | OP_BYTE)
-#define OP_LEA        (0x8d | OP_W)
-#define OP_MOVZX8     (0xb6 | OP_0F | OP_BYTE)
-#define OP_MOVZX2     (0xb7 | OP_0F)
-#define OP_MOVSX8     (0xbe | OP_0F | OP_BYTE)
-#define OP_MOVSX2     (0xbf | OP_0F)
-#define OP_ADD        0x03 /* r/m to reg */
-#define OP_SUB        0x2b
-#define OP_AND        0x23
-#define OP_OR         0x0b
-#define OP_XOR        0x33
-#define OP_CMP        0x3b /* reg with r/m */
-#define OP_TEST       0x85
-#define OP_XADD       (0xc1 | OP_0F)
-#define OP_SHRD       (0xac | OP_0F) /* by a number: bits from reg into r/m */
-#define OP_CMPXCHG    (0xb1 | OP_0F)
-#define OP_IMUL       (0xaf | OP_0F)
-#define OP_BSF        (0xbc | OP_0F)
-#define OP_BT         (0xa3 | OP_0F)
-#define OP_MOVQ_FROM  (0x7e | OP_0F | OP_66 | OP_W) /* xmm (.reg) to r/m */
-#define OP_CMOV(cond) (0x40 | (cond) | OP_0F)
-
-/* Arithmetic with an immediate: digits of group 1 and of the shifts. */
-enum alu { ALU_ADD, ALU_OR, ALU_ADC, ALU_SBB, ALU_AND, ALU_SUB, ALU_XOR, ALU_CMP };
-enum shift { SHIFT_L = 4, SHIFT_R = 5, SHIFT_SIGNED = 7 };
+#include "arch/x86/opcode.h"
 
 struct emit_mem {
 	int base;      /* enum gpr, or G_NONE: at .label */

@@ -2,10 +2,11 @@
 /* Copyright the ubp authors */
 
 /*
- * What the files that write detours share: detour.c ways in and out, detour_record.c the record,
- * detour_fetch.c numbers, detour_load.c pointers in the program, detour_string.c strings,
- * detour_filter.c predicates, detour_return.c the way back, detour_time.c how long it took,
- * detour_stack.c the stack, detour_scan.c what unwinders wait for. In which order all that is done is in arch/gen*.c.
+ * What detours for 64 bits do in another way than those for 32. What is the same is in common_detour*.c, and
+ * takes the rest from struct x86_gen (common_gen.h), which detour.c fills in. detour_fetch.c is numbers,
+ * detour_load.c pointers in the program, detour_string.c strings, detour_record.c the record, detour_filter.c
+ * predicates, detour_return.c the way back, detour_time.c how long it took, detour_scan.c what unwinders wait
+ * for. In which order all that is done is in arch/gen*.c.
  *
  * The frame lies below the red zone; the stack pointer does not move.
  */
@@ -72,7 +73,7 @@ void gen64_thread_pointer(struct gen *g, int to);
 /* --- detour_return.c ---------------------------------------------------------------- */
 
 /* What the common return code has saved when it goes on in a detour's; the address of the
- * entry is in GEN_HIJACK then. The code that makes an entry uses the same ones. */
+ * entry is in GEN_HIJACK then. The code that makes an entry uses the same registers. */
 #define GEN_HIJACK      G_R11
 #define GEN_HIJACK_REGS (1u << G_AX | 1u << G_CX | 1u << G_DX | 1u << G_SI | 1u << G_R11)
 
@@ -86,7 +87,7 @@ void gen64_note_entry(struct gen *g, label_t trap);
 /* On return, with the address of its entry in GEN_HIJACK: FRAME_DURATION. Clobbers rax, rcx, rdx. */
 void gen64_duration(struct gen *g);
 
-/* --- detour_fetch.c (struct x86_gen) ----------------------------------------------------------------- */
+/* --- detour_fetch.c (struct x86_gen) -------------------------------------------------- */
 
 void gen64_sum(struct gen *g, const struct fetch_op *op, int to);
 void gen64_segment_base(struct gen *g, unsigned user_reg, int to);

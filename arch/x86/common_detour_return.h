@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Detours of both widths: return probes (struct gen_returns). */
+
+#ifndef UBP_ARCH_X86_COMMON_DETOUR_RETURN_H
+#define UBP_ARCH_X86_COMMON_DETOUR_RETURN_H
+
+#include "arch/x86/common_gen.h"
+
+void x86_hijack(struct gen *g, label_t back, label_t trap, label_t leave);
+void x86_come_back(struct gen *g, label_t gone);
+void x86_return_code(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t trampoline);
+/* Does the function take its return address off the stack right away? Or do that with an
+ * instruction that @reads tells, unless that is NULL. */
+bool x86_touches_return(const struct detour_plan *plan,
+			bool (*reads)(const uint8_t *code, size_t len));
+
+/* --- the table of return addresses (arch/guard.h) --------------------------------- */
+
+/* struct guard_hijack has 1 << X86_HIJACK_SHIFT bytes. */
+#define X86_HIJACK_SHIFT 5
+/* Member of the entry whose offset is in register @at, of the table at @table. */
+struct emit_mem x86_hijack_mem(const struct gen *g, uint64_t table, int at, size_t member);
+/* Make of register @at, a stack word's address, the offset of the first entry to look at for it; of an
+ * offset, the next one. */
+void x86_hijack_offset(struct gen *g, uint64_t mask, int at);
+void x86_hijack_next(struct gen *g, uint64_t mask, int at);
+/* Compare rax with @address. Clobbers rcx in 64 bits. */
+void x86_compare_address(struct gen *g, uint64_t address);
+
+#endif
