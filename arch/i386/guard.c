@@ -105,7 +105,7 @@ static size_t int80_at(const uint8_t *code, size_t len)
 
 		if (memcmp(code + at, int80, sizeof(int80)) == 0)
 			return at;
-		n = is_move(code + at) ? i386_insn_len(code + at, len - at, 0) : 0;
+		n = is_move(code + at) ? x86_len(32, code + at, len - at, 0) : 0;
 		if (n <= 0)
 			return 0;
 		at += (size_t)n;
@@ -127,7 +127,7 @@ bool i386_sigaction_call_at(const uint8_t *code, size_t len, size_t *ret_at)
 		*ret_at = at;
 		if (memcmp(code + at, call_kernel, sizeof(call_kernel)) == 0)
 			return true;
-		n = i386_insn_len(code + at, len - at, 0);
+		n = x86_len(32, code + at, len - at, 0);
 		if (n <= 0 || code[at] == 0xc3 || code[at] == 0xe9 || code[at] == 0xeb)
 			return false;
 		at += (size_t)n;

@@ -17,15 +17,6 @@
 
 int i386_reg_by_name(const char *name, size_t len);
 int i386_more_reg_by_name(const char *name, size_t len);
-int i386_insn_len(const uint8_t *code, size_t len, uint64_t vaddr);
-int i386_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
-		      struct displaced_insn *ret_insn, struct ubp_err *err);
-void i386_build_slot_jump(uint64_t slot_vaddr, uint64_t target, struct slot_code *ret_code);
-size_t i386_fill_len(const uint8_t *code, size_t len);
-int i386_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
-		     struct window *ret_window, struct ubp_err *err);
-bool i386_find_lead(const uint8_t *code, size_t len, struct lead *ret_lead);
-bool i386_lead_stands(const struct lead *lead, const uint8_t *now);
 
 bool i386_came_by_exception(const struct ubp_regs *regs);
 void i386_restart_syscall(struct ubp_regs *regs);

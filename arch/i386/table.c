@@ -16,62 +16,43 @@
 
 /* What arch/x86 has, told that the code is for 32 bits. */
 
-int i386_insn_len(const uint8_t *code, size_t len, uint64_t vaddr)
+static int insn_len(const uint8_t *code, size_t len, uint64_t vaddr)
 {
 	return x86_len(32, code, len, vaddr);
 }
 
-int i386_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
-		      struct displaced_insn *ret_insn, struct ubp_err *err)
+static int analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
+			struct displaced_insn *ret_insn, struct ubp_err *err)
 {
 	return x86_analyze(32, code, len, vaddr, ret_insn, err);
 }
 
-void i386_build_slot_jump(uint64_t slot_vaddr, uint64_t target, struct slot_code *ret_code)
+static void build_slot_jump(uint64_t slot_vaddr, uint64_t target, struct slot_code *ret_code)
 {
 	x86_slot_jump(32, slot_vaddr, target, ret_code);
 }
 
-size_t i386_fill_len(const uint8_t *code, size_t len)
+static size_t fill_len(const uint8_t *code, size_t len)
 {
 	return x86_fill(32, code, len);
 }
 
 /* A function that reads or takes its return address must not be told of another one. */
-bool i386_find_lead(const uint8_t *code, size_t len, struct lead *ret_lead)
+static bool find_lead(const uint8_t *code, size_t len, struct lead *ret_lead)
 {
 	return x86_lead(32, code, len, ret_lead) &&
 	       !i386_gives_return(ret_lead->bytes, ret_lead->len);
 }
 
-bool i386_lead_stands(const struct lead *lead, const uint8_t *now)
+static bool lead_stands(const struct lead *lead, const uint8_t *now)
 {
 	return x86_lead_stands_in(32, lead, now);
 }
 
-int i386_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
-		     struct window *ret_window, struct ubp_err *err)
+static int find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
+		       struct window *ret_window, struct ubp_err *err)
 {
 	return x86_window(32, code, len, padding, vaddr, ret_window, err);
-}
-
-/* mov (%esp),%reg: how position-independent code learns where it is, by __x86.get_pc_thunk.bx(). */
-bool i386_gives_return(const uint8_t *code, size_t len)
-{
-	return len >= 3 && code[0] == 0x8b && (code[1] & 0xc7) == 0x04 && code[2] == 0x24;
-}
-
-const char *i386_refuse_return_at(const uint8_t *code, size_t len, size_t start, size_t at)
-{
-	static const uint8_t endbr32[] = { 0xf3, 0x0f, 0x1e, 0xfb };
-
-	(void)start;
-	if (len - at >= sizeof(endbr32) && memcmp(code + at, endbr32, sizeof(endbr32)) == 0)
-		at += sizeof(endbr32);
-	return i386_gives_return(code + at, len - at)
-		       ? "the function's result is its own return address, which a return "
-			 "probe replaces"
-		       : NULL;
 }
 
 extern const struct ubp_arch ubp_arch_i386;
@@ -103,8 +84,8 @@ const struct ubp_arch ubp_arch_i386 = {
 	.near_max = 0x100000000,
 	.reg_by_name = i386_reg_by_name,
 	.more_reg_by_name = i386_more_reg_by_name,
-	.insn_len = i386_insn_len,
-	.analyze_insn = i386_analyze_insn,
+	.insn_len = insn_len,
+	.analyze_insn = analyze_insn,
 	.refuse_return_at = i386_refuse_return_at,
 	.takes_return = x86_takes_return,
 	.move_insn = x86_move_insn,
@@ -163,15 +144,15 @@ const struct ubp_arch ubp_arch_i386 = {
 	.sigaction_patch_len = I386_SIGACTION_PATCH_LEN,
 	.sigaction_call_at = i386_sigaction_call_at,
 	.build_sigaction_hook = i386_build_sigaction_hook,
-	.find_window = i386_find_window,
-	.find_lead = i386_find_lead,
-	.lead_stands = i386_lead_stands,
+	.find_window = find_window,
+	.find_lead = find_lead,
+	.lead_stands = lead_stands,
 	.build_copy = x86_build_copy,
 	.copy_leave = x86_copy_leave,
 	.build_jump = x86_build_jump,
-	.build_slot_jump = i386_build_slot_jump,
+	.build_slot_jump = build_slot_jump,
 	.scan_refs = x86_scan_refs,
-	.fill_len = i386_fill_len,
+	.fill_len = fill_len,
 	.build_detour = i386_build_detour,
 	.scans = true,
 	.build_return_code = i386_build_return_code,
