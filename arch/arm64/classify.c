@@ -3,11 +3,14 @@
 
 /* What may be displaced, where branches lead, and whether they are taken. */
 
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/classify.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "arch/arm64/decode.h"
+#include "arch/arm64/regs.h"
+#include "arch/arm64/text.h"
 #include "engine/base/err.h"
 
 static void set_leave(struct displaced_insn *insn, uint32_t word)

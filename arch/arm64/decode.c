@@ -11,7 +11,9 @@
  * Bits are quoted as in the Arm Architecture Reference Manual, C4.1.
  */
 
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/decode.h"
+
+#include "arch/arm64/regs.h"
 
 static const char why_breakpoint[] = "it is a breakpoint itself";
 static const char why_undefined[] = "it is undefined for good: data, or a trap";

@@ -8,10 +8,12 @@
  * a landing pad for indirect branches. Pages of areas are not marked as having such.
  */
 
+#include "arch/arm64/detour.h"
+
 #include <errno.h>
 
-#include "arch/arm64/arm64.h"
 #include "arch/arm64/gen.h"
+#include "arch/arm64/window.h"
 #include "engine/base/err.h"
 
 /* --- the frame ------------------------------------------------------------------------ */

@@ -6,8 +6,10 @@
  * bit-fields.
  */
 
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/detour.h"
 #include "arch/arm64/gen.h"
+#include "arch/arm64/regs.h"
+#include "arch/x86/regs.h"
 
 /* --- registers -------------------------------------------------------------------- */
 

@@ -20,7 +20,7 @@
  * its callee leaves alone.
  */
 
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/decode.h"
 #include "arch/arm64/gen.h"
 #include "arch/guard.h"
 

@@ -12,8 +12,8 @@
 
 #include <stddef.h>
 
-#include "arch/arm64/arm64.h"
 #include "arch/arm64/gen.h"
+#include "arch/arm64/regs.h"
 
 static void put_entry(struct emit *e, int reg)
 {

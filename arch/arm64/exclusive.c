@@ -3,8 +3,9 @@
 
 /* Where no breakpoint may stand: between exclusive loads and stores, and behind prefixes. */
 
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/exclusive.h"
 
+#include "arch/arm64/decode.h"
 #include "arch/exclusive.h"
 
 static const char why_between[] =

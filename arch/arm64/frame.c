@@ -3,9 +3,11 @@
 
 /* What unwinding a stack needs to know: DWARF's numbers of registers, frames of signals. */
 
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/frame.h"
 
 #include <string.h>
+
+#include "arch/arm64/regs.h"
 
 /* DWARF for the Arm 64-bit Architecture, 4.1. */
 const uint8_t arm64_dwarf_regs[ARM64_N_DWARF_REGS] = {

@@ -6,14 +6,17 @@
  * built on hosts that have no assembler for it, but stands here as bytes.
  */
 
-#include "arch/guard.h"
+#include "arch/arm64/guard.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/decode.h"
 #include "arch/arm64/guard_code.h"
+#include "arch/arm64/regs.h"
+#include "arch/arm64/stub.h"
+#include "arch/guard.h"
 #include "engine/base/err.h"
 
 const uint8_t arm64_guard[] = { GUARD_CODE_BYTES };
@@ -56,9 +59,9 @@ _Static_assert(GUARD_CODE_DATA_MASKED == offsetof(struct guard_data, masked), "g
 _Static_assert(GUARD_CODE_HIJACK_REAL == offsetof(struct guard_hijack, real) &&
 		       GUARD_CODE_HIJACK_REAL == GUARD_CODE_RETURN_REAL,
 	       "guard.S");
-_Static_assert(ARM64_GUARD_HANDLER == GUARD_CODE_HANDLER, "arm64.h");
-_Static_assert(ARM64_GUARD_RESTORER == GUARD_CODE_RESTORER, "arm64.h");
-_Static_assert(ARM64_GUARD_LEN == GUARD_CODE_END, "arm64.h");
+_Static_assert(ARM64_GUARD_HANDLER == GUARD_CODE_HANDLER, "guard.h");
+_Static_assert(ARM64_GUARD_RESTORER == GUARD_CODE_RESTORER, "guard.h");
+_Static_assert(ARM64_GUARD_LEN == GUARD_CODE_END, "guard.h");
 
 /* What there is in front of svc #0: arm64_sigaction_calls; or what is between them. */
 enum hook { HOOK_ACTION, HOOK_MASK, HOOK_ANY, HOOK_LATE };

@@ -21,7 +21,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/decode.h"
+#include "arch/arm64/regs.h"
+#include "arch/arm64/stub.h"
 #include "engine/base/again.h"
 #include "engine/base/err.h"
 
@@ -42,7 +44,7 @@
 /* x0-x30, sp, pc, pstate: what NT_PRSTATUS has, and struct ubp_regs begins with. */
 #define GENERAL_LEN sizeof(struct user_pt_regs)
 
-_Static_assert(offsetof(struct user_pt_regs, pc) == ARM64_PC * sizeof(uint64_t), "arm64.h");
+_Static_assert(offsetof(struct user_pt_regs, pc) == ARM64_PC * sizeof(uint64_t), "regs.h");
 
 _Static_assert(GENERAL_LEN <= sizeof(struct ubp_regs), "registers fit");
 

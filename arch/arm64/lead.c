@@ -9,9 +9,12 @@
  * all, or changes it, as those do that sign it, is no lead for a return probe: it would come too late.
  */
 
+#include "arch/arm64/lead.h"
+
 #include <string.h>
 
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/decode.h"
+#include "arch/arm64/regs.h"
 #include "arch/detour.h"
 
 #define BIT(reg)  (1ULL << (reg))

@@ -3,9 +3,11 @@
 
 /* What words may be, without knowing which of them are instructions. */
 
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/refs.h"
 
 #include <string.h>
+
+#include "arch/arm64/decode.h"
 
 /* Of adrp to the add that completes the address. */
 #define PAIR_MAX 8

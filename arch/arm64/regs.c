@@ -6,9 +6,11 @@
  * grammar.
  */
 
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/regs.h"
 
 #include <string.h>
+
+#include "arch/arch.h"
 
 /* The kernel's names: no parts of registers, no other name of x29. */
 static const struct {

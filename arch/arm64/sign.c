@@ -7,7 +7,10 @@
  * anything. What the bits of the address say is no answer: a signature may be all zeros.
  */
 
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/sign.h"
+
+#include "arch/arm64/decode.h"
+#include "arch/arm64/regs.h"
 
 static const char why_signed[] =
 	"its return address is signed there: another one would not be accepted";

@@ -11,11 +11,13 @@
  * pages that know of none, br lands on what is meant for calls, too.
  */
 
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/slot.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "arch/arm64/decode.h"
+#include "arch/arm64/regs.h"
 #include "engine/base/err.h"
 
 #define NONE 0xff

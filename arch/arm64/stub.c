@@ -17,11 +17,14 @@
  * The stub can also sign an address, as programs sign their return addresses.
  */
 
-#include "arch/arm64/arm64.h"
-#include "arch/arm64/guard_code.h"
-#include "arch/guard.h"
+#include "arch/arm64/stub.h"
 
 #include <string.h>
+
+#include "arch/arm64/decode.h"
+#include "arch/arm64/guard_code.h"
+#include "arch/arm64/regs.h"
+#include "arch/guard.h"
 
 enum {
 	ALIGN = 16,
@@ -55,7 +58,7 @@ struct frame {
 	uint8_t records[];
 };
 
-_Static_assert(REGS_AT + 8 * ARM64_SP - STACK_FLAGS_AT == ARM64_STUB_MODE_BEFORE_SP, "arm64.h");
+_Static_assert(REGS_AT + 8 * ARM64_SP - STACK_FLAGS_AT == ARM64_STUB_MODE_BEFORE_SP, "stub.h");
 _Static_assert(offsetof(struct frame, buffer) == ARM64_STUB_BUFFER_AT, "told in the table");
 _Static_assert(offsetof(struct frame, info) == 96, "the stub's add");
 _Static_assert(offsetof(struct frame, records) % ALIGN == 0, "the kernel wants it");

@@ -1,11 +1,30 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* The table of operations of arm64. */
-
-#include "arch/arm64/arm64.h"
+/*
+ * The table of operations of arm64.
+ *
+ * decode.c knows bits, text.c words, classify.c decides what may be displaced and how,
+ * exclusive.c where, sign.c where for returns, slot.c writes the code for it, window.c for what stands under a jump,
+ * lead.c tells what stands before that, refs.c looks for who jumps where, regs.c and frame.c have the registers,
+ * stub.c is the remote-call stub, guard.c and guard.S the guard, detour*.c detours, with the help of emit.c.
+ */
 
 #include <elf.h>
+
+#include "arch/arm64/classify.h"
+#include "arch/arm64/decode.h"
+#include "arch/arm64/detour.h"
+#include "arch/arm64/exclusive.h"
+#include "arch/arm64/frame.h"
+#include "arch/arm64/guard.h"
+#include "arch/arm64/lead.h"
+#include "arch/arm64/refs.h"
+#include "arch/arm64/regs.h"
+#include "arch/arm64/sign.h"
+#include "arch/arm64/slot.h"
+#include "arch/arm64/stub.h"
+#include "arch/arm64/window.h"
 
 /* Those of the tracee's kernel: SA_SIGINFO, SA_RESTORER, SA_NODEFER, SA_ONSTACK. */
 #define GUARD_FLAGS (0x4 | 0x04000000 | 0x40000000 | 0x08000000)

@@ -6,10 +6,11 @@
  * does not know has at least a name here, if programs have it.
  */
 
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/text.h"
 
 #include <stdio.h>
 
+#include "arch/arm64/decode.h"
 #include "arch/disasm.h"
 
 static struct disasm decoder = DISASM(CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN);

@@ -3,8 +3,10 @@
 
 /* Windows: a jump is one b, as long as any instruction. */
 
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/window.h"
 
+#include "arch/arm64/decode.h"
+#include "arch/arm64/slot.h"
 #include "arch/detour.h"
 #include "arch/window_one.h"
 

@@ -8,14 +8,17 @@
  * frame may come right below the stack pointer, so until then it is above the address.
  */
 
+#include "arch/i386/detour.h"
+
 #include <errno.h>
 
 #include "arch/i386/gen.h"
-#include "arch/i386/i386.h"
+#include "arch/i386/thunk.h"
 #include "arch/x86/common_detour.h"
 #include "arch/x86/common_detour_return.h"
 #include "arch/x86/common_detour_stack.h"
 #include "arch/x86/common_detour_string.h"
+#include "arch/x86/window.h"
 #include "engine/base/err.h"
 
 #define I386_WORD 4

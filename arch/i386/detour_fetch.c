@@ -3,10 +3,11 @@
 
 /* Numbers: what 32 bits do in another way (arch/x86/common_detour_fetch.c has the rest). */
 
+#include "arch/i386/detour.h"
 #include "arch/i386/gen.h"
-#include "arch/i386/i386.h"
 #include "arch/x86/common_detour.h"
 #include "arch/x86/common_detour_fetch.h"
+#include "arch/x86/regs.h"
 
 /* 32-bit programs have no more. */
 #define VECTORS 8

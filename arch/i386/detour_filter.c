@@ -4,9 +4,9 @@
 /* Predicates of filters: what 32 bits do in another way (arch/x86/common_detour_filter.c has the rest). */
 
 #include "arch/i386/gen.h"
-#include "arch/i386/i386.h"
 #include "arch/x86/common_detour_fetch.h"
 #include "arch/x86/common_detour_filter.h"
+#include "arch/x86/regs.h"
 
 /* edx, eax with 64 bits; clobbers them. */
 static unsigned compare_wide(struct gen *g, const struct filter_pred *pred)

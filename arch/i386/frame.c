@@ -3,9 +3,11 @@
 
 /* What unwinding a stack needs to know: DWARF's numbers of registers, frames of signals. */
 
-#include "arch/i386/i386.h"
+#include "arch/i386/frame.h"
 
 #include <string.h>
+
+#include "arch/x86/regs.h"
 
 /* psABI for i386, figure 2.14. */
 const uint8_t i386_dwarf_regs[I386_N_DWARF_REGS] = {

@@ -3,21 +3,23 @@
 
 /* The guard's code is guard.S; it stands here as bytes. The hooks that lead to it. */
 
-#include "arch/guard.h"
+#include "arch/i386/guard.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "arch/guard.h"
 #include "arch/i386/guard_code.h"
-#include "arch/i386/i386.h"
+#include "arch/i386/stub.h"
+#include "arch/x86/decode.h"
 #include "engine/base/err.h"
 
 const uint8_t i386_guard[GUARD32_CODE_END] = { GUARD32_CODE_BYTES };
 
-_Static_assert(I386_GUARD_LEN == GUARD32_CODE_END, "i386.h");
-_Static_assert(I386_GUARD_HANDLER == GUARD32_CODE_HANDLER, "i386.h");
-_Static_assert(I386_GUARD_RESTORER == GUARD32_CODE_RESTORER, "i386.h");
+_Static_assert(I386_GUARD_LEN == GUARD32_CODE_END, "guard.h");
+_Static_assert(I386_GUARD_HANDLER == GUARD32_CODE_HANDLER, "guard.h");
+_Static_assert(I386_GUARD_RESTORER == GUARD32_CODE_RESTORER, "guard.h");
 _Static_assert(UBP_AREA_GUARD + GUARD32_CODE_END <= UBP_AREA_TABLE, "fits");
 
 _Static_assert(GUARD32_CODE_AREA_TRAMPOLINE == UBP_AREA_TRAMPOLINE, "arch/guard.h");

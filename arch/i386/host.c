@@ -18,7 +18,7 @@
 #include <sys/user.h>
 #include <x86intrin.h>
 
-#include "arch/i386/i386.h"
+#include "arch/x86/regs.h"
 #include "engine/base/again.h"
 
 #define VECTORS 8 /* xmm0 to xmm7 */

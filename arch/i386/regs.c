@@ -6,9 +6,12 @@
  * grammar.
  */
 
-#include "arch/i386/i386.h"
+#include "arch/i386/regs.h"
 
 #include <string.h>
+
+#include "arch/arch.h"
+#include "arch/x86/regs.h"
 
 /*
  * The kernel's names for a 32-bit program on a 64-bit kernel are those of 64-bit ones: r8 to r15

@@ -10,11 +10,13 @@
  *   88 ebp edi esi edx ecx ebx eax eflags  120 eip
  */
 
-#include "arch/i386/i386.h"
+#include "arch/i386/stub.h"
 
 #include <string.h>
 
 #include "arch/i386/guard_code.h"
+#include "arch/x86/regs.h"
+#include "arch/x86/stub.h"
 
 /* Kernel's own results of an interrupted system call; user space never sees them. */
 #define ERESTARTSYS           512

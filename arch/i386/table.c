@@ -1,15 +1,34 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* The table of operations of 32-bit x86, most of which are those of arch/x86 for 32 bits. */
-
-#include "arch/i386/i386.h"
+/*
+ * The table of operations of 32-bit x86. Decoding, slots and windows are those of arch/x86, told
+ * that they are for 32 bits; registers have that one's numbers, since a 64-bit kernel hands them out so to a
+ * 64-bit tracer. What differs stands here: regs.c the registers, stub.c the remote-call stub, guard.c and guard.S
+ * the guard, frame.c stacks, detour*.c what detours do in another way.
+ *
+ * There is no red zone: a signal's frame may be written right below the stack pointer.
+ */
 
 #include <elf.h>
 #include <signal.h>
 #include <string.h>
 
 #include "arch/detour.h"
+#include "arch/i386/detour.h"
+#include "arch/i386/frame.h"
+#include "arch/i386/guard.h"
+#include "arch/i386/regs.h"
+#include "arch/i386/stub.h"
+#include "arch/i386/thunk.h"
+#include "arch/x86/classify.h"
+#include "arch/x86/decode.h"
+#include "arch/x86/lead.h"
+#include "arch/x86/refs.h"
+#include "arch/x86/regs.h"
+#include "arch/x86/slot.h"
+#include "arch/x86/stub.h"
+#include "arch/x86/window.h"
 
 /* Those of the tracee's kernel: SA_SIGINFO, SA_RESTORER, SA_NODEFER, SA_ONSTACK. */
 #define GUARD_FLAGS (0x4 | 0x04000000 | 0x40000000 | 0x08000000)

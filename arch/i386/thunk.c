@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-#include "arch/i386/i386.h"
+#include "arch/i386/thunk.h"
 
 #include <string.h>
 
-/* mov (%esp),%reg: how position-independent code learns where it is, by __x86.get_pc_thunk.bx(). */
 bool i386_gives_return(const uint8_t *code, size_t len)
 {
 	return len >= 3 && code[0] == 0x8b && (code[1] & 0xc7) == 0x04 && code[2] == 0x24;

@@ -3,11 +3,14 @@
 
 /* What may be displaced, where branches lead, and whether they are taken. */
 
-#include "arch/ppc64el/ppc64el.h"
+#include "arch/ppc64el/classify.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "arch/ppc64el/decode.h"
+#include "arch/ppc64el/regs.h"
+#include "arch/ppc64el/text.h"
 #include "engine/base/err.h"
 
 static void set_leave(struct displaced_insn *insn, uint32_t word)

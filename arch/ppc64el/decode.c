@@ -11,7 +11,7 @@
  * that of the primary opcode at hand.
  */
 
-#include "arch/ppc64el/ppc64el.h"
+#include "arch/ppc64el/decode.h"
 
 static const char why_breakpoint[] = "it is a trap itself";
 /* Functions end in tables for tracebacks, of such words. */

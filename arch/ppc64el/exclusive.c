@@ -3,9 +3,10 @@
 
 /* Where no breakpoint may stand: between a reservation and its store, and in instructions. */
 
-#include "arch/ppc64el/ppc64el.h"
+#include "arch/ppc64el/exclusive.h"
 
 #include "arch/exclusive.h"
+#include "arch/ppc64el/decode.h"
 
 static const char why_between[] =
 	"it stands between a load that makes a reservation and the store that needs it: the "

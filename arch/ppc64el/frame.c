@@ -3,9 +3,12 @@
 
 /* What unwinding a stack needs to know: DWARF's numbers of registers, frames of signals. */
 
-#include "arch/ppc64el/ppc64el.h"
+#include "arch/ppc64el/frame.h"
 
 #include <string.h>
+
+#include "arch/ppc64el/decode.h"
+#include "arch/ppc64el/regs.h"
 
 /* None that can be read here: floats, and what has no number. */
 #define NO   PPC64EL_N_REGS

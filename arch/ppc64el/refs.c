@@ -6,9 +6,11 @@
  * from r2 are not found: what that holds, the code does not tell.
  */
 
-#include "arch/ppc64el/ppc64el.h"
+#include "arch/ppc64el/refs.h"
 
 #include <string.h>
+
+#include "arch/ppc64el/decode.h"
 
 /* Of addpcis to the addi that completes the address. */
 #define PAIR_MAX 8

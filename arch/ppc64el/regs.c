@@ -6,9 +6,11 @@
  * grammar.
  */
 
-#include "arch/ppc64el/ppc64el.h"
+#include "arch/ppc64el/regs.h"
 
 #include <string.h>
+
+#include "arch/arch.h"
 
 /* The kernel's names: no aliases, nor what a system call keeps of r3 and gives back. */
 static const struct {

@@ -12,11 +12,14 @@
  * its own: what system calls leave there is nobody's.
  */
 
-#include "arch/ppc64el/ppc64el.h"
+#include "arch/ppc64el/slot.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "arch/ppc64el/classify.h"
+#include "arch/ppc64el/decode.h"
+#include "arch/ppc64el/regs.h"
 #include "engine/base/err.h"
 
 #define NONE 0xff

@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* The table of operations of 64-bit PowerPC, little-endian. */
-
-#include "arch/ppc64el/ppc64el.h"
+/*
+ * The table of operations of ppc64el: POWER, 64 bits, little endian, ELFv2. What there is so
+ * far is pure; threads of such programs can't be traced yet.
+ *
+ * decode.c knows bits, text.c words, classify.c decides what may be displaced and how,
+ * exclusive.c where, slot.c writes the code for it, window.c for what stands under a jump,
+ * refs.c looks for who jumps where, regs.c and frame.c have the registers.
+ */
 
 #include <elf.h>
+
+#include "arch/ppc64el/classify.h"
+#include "arch/ppc64el/decode.h"
+#include "arch/ppc64el/exclusive.h"
+#include "arch/ppc64el/frame.h"
+#include "arch/ppc64el/refs.h"
+#include "arch/ppc64el/regs.h"
+#include "arch/ppc64el/slot.h"
+#include "arch/ppc64el/window.h"
 
 /* Without its host half: files are read, programs are not traced. */
 const struct ubp_arch ubp_arch_ppc64el = {

@@ -6,11 +6,12 @@
  * least a name here, if programs have it.
  */
 
-#include "arch/ppc64el/ppc64el.h"
+#include "arch/ppc64el/text.h"
 
 #include <stdio.h>
 
 #include "arch/disasm.h"
+#include "arch/ppc64el/decode.h"
 
 static struct disasm decoder = DISASM(CS_ARCH_PPC, CS_MODE_64 | CS_MODE_LITTLE_ENDIAN);
 

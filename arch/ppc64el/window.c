@@ -3,9 +3,11 @@
 
 /* Windows: a jump is one b, as long as any instruction or shorter. */
 
-#include "arch/ppc64el/ppc64el.h"
+#include "arch/ppc64el/window.h"
 
 #include "arch/detour.h"
+#include "arch/ppc64el/decode.h"
+#include "arch/ppc64el/slot.h"
 #include "arch/window_one.h"
 
 int ppc64el_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,

@@ -3,12 +3,14 @@
 
 /* What may be displaced, and which form its slot takes. */
 
-#include "arch/x86/x86.h"
+#include "arch/x86/classify.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "arch/x86/decode.h"
+#include "arch/x86/regs.h"
 #include "engine/base/err.h"
 
 static const char why_breakpoint[] = "it is a breakpoint itself";

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "arch/x86/x86.h"
+#include "arch/x86/cpu.h"
 #include "engine/base/ring.h"
 
 static const struct x86_frame *frame_of(const struct gen *g)

@@ -11,7 +11,7 @@
 #include "arch/x86/common_detour_fetch.h"
 
 #include "arch/x86/common_detour.h"
-#include "arch/x86/x86.h"
+#include "arch/x86/regs.h"
 
 /* --- registers -------------------------------------------------------------------- */
 

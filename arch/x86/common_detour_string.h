@@ -9,6 +9,7 @@
 #include "arch/x86/common_gen.h"
 
 extern const struct gen_strings x86_strings;
+
 /* Where the next string goes: from the frame to .regs.end, or from register @reg, if it is there. */
 void x86_load_end(struct gen *g);
 void x86_store_end(struct gen *g, int reg);

@@ -7,13 +7,14 @@
  * does not tell reliably. Where the two disagree, the instruction is refused.
  */
 
-#include "arch/capstone.h"
-#include "arch/x86/x86.h"
+#include "arch/x86/decode.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "arch/capstone.h"
 
 #define INSN_LONGEST 15
 

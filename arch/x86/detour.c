@@ -3,6 +3,8 @@
 
 /* Detours: what the way in and out (arch/gen_block.c) is made of, and all tables. */
 
+#include "arch/x86/detour.h"
+
 #include <errno.h>
 
 #include "arch/x86/common_detour.h"
@@ -10,7 +12,7 @@
 #include "arch/x86/common_detour_stack.h"
 #include "arch/x86/common_detour_string.h"
 #include "arch/x86/gen.h"
-#include "arch/x86/x86.h"
+#include "arch/x86/window.h"
 #include "engine/base/err.h"
 
 /* 0xfe..ff and 0x80..: w + low & ~w & high has the high bit of the first byte that is 0 */

@@ -5,8 +5,10 @@
 
 #include "arch/x86/common_detour.h"
 #include "arch/x86/common_detour_fetch.h"
+#include "arch/x86/cpu.h"
+#include "arch/x86/detour.h"
 #include "arch/x86/gen.h"
-#include "arch/x86/x86.h"
+#include "arch/x86/regs.h"
 
 /* --- what can be made --------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include "arch/x86/common_detour_fetch.h"
 #include "arch/x86/common_detour_filter.h"
 #include "arch/x86/gen.h"
-#include "arch/x86/x86.h"
+#include "arch/x86/regs.h"
 
 static unsigned compare(struct gen *g, const struct filter_pred *pred, int reg)
 {

@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 #include "arch/x86/common_detour_record.h"
+#include "arch/x86/cpu.h"
 #include "arch/x86/gen.h"
-#include "arch/x86/x86.h"
 
 void gen64_thread_pointer(struct gen *g, int to)
 {

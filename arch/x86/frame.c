@@ -3,9 +3,11 @@
 
 /* What unwinding a stack needs to know: DWARF's numbers of registers, frames of signals. */
 
-#include "arch/x86/x86.h"
+#include "arch/x86/frame.h"
 
 #include <string.h>
+
+#include "arch/x86/regs.h"
 
 /* psABI, figure 3.36; the last column is the return address. */
 const uint8_t x86_dwarf_regs[X86_N_DWARF_REGS] = {

@@ -6,13 +6,13 @@
  * built on hosts that have no assembler for it, but stands here as bytes.
  */
 
-#include "arch/guard.h"
+#include "arch/x86/guard.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "arch/x86/x86.h"
+#include "arch/guard.h"
 #include "engine/base/err.h"
 
 const uint8_t x86_guard[X86_GUARD_LEN] = { GUARD_CODE_BYTES };

@@ -23,7 +23,8 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-#include "arch/x86/x86.h"
+#include "arch/x86/cpu.h"
+#include "arch/x86/regs.h"
 #include "engine/base/again.h"
 
 _Static_assert(sizeof(struct user_regs_struct) <= sizeof(struct ubp_regs), "registers fit");

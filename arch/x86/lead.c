@@ -6,11 +6,13 @@
  * named here have effects that are not looked into, and are no leads.
  */
 
-#include "arch/x86/x86.h"
+#include "arch/x86/lead.h"
 
 #include <string.h>
 
 #include "arch/detour.h"
+#include "arch/x86/decode.h"
+#include "arch/x86/regs.h"
 
 #define BIT(n) (1u << (n))
 

@@ -3,9 +3,11 @@
 
 /* What bytes may be, without decoding what is around them. */
 
-#include "arch/x86/x86.h"
+#include "arch/x86/refs.h"
 
 #include <string.h>
+
+#include "arch/x86/decode.h"
 
 struct scan {
 	const uint8_t *code;

@@ -6,9 +6,11 @@
  * grammar.
  */
 
-#include "arch/x86/x86.h"
+#include "arch/x86/regs.h"
 
 #include <string.h>
+
+#include "arch/arch.h"
 
 /* The kernel's names: no prefix r or e, no parts of registers, no segments of data. */
 static const struct {

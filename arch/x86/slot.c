@@ -11,11 +11,14 @@
  * calls push nothing on a shadow stack: not for threads that have one.
  */
 
-#include "arch/x86/x86.h"
+#include "arch/x86/slot.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "arch/x86/classify.h"
+#include "arch/x86/decode.h"
+#include "arch/x86/regs.h"
 #include "engine/base/err.h"
 
 #define NONE     0xff

@@ -11,11 +11,13 @@
  *   88 r9 r8 r10 rdx rsi rdi r11 rcx rax rflags  168 rip
  */
 
-#include "arch/x86/x86.h"
+#include "arch/x86/stub.h"
 
 #include <string.h>
 
 #include "arch/guard.h"
+#include "arch/x86/guard_code.h"
+#include "arch/x86/regs.h"
 
 #define RED_ZONE 128
 

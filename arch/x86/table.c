@@ -1,12 +1,30 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* The table of operations of x86-64. */
-
-#include "arch/x86/x86.h"
+/*
+ * The table of operations of x86-64.
+ *
+ * decode.c knows bytes, classify.c decides what may be displaced and how, slot.c
+ * writes the code for it, window.c for several under a jump, lead.c tells what stands before that, refs.c looks
+ * for who jumps where, stub.c is the remote-call stub, guard.c and guard.S the guard, regs.c the registers,
+ * frame.c stacks, detour*.c and common_detour*.c detours, with the help of emit.c. Functions that are told "bits" do the
+ * same for 32-bit programs (arch/i386).
+ */
 
 #include <elf.h>
 #include <signal.h>
+
+#include "arch/x86/classify.h"
+#include "arch/x86/decode.h"
+#include "arch/x86/detour.h"
+#include "arch/x86/frame.h"
+#include "arch/x86/guard.h"
+#include "arch/x86/lead.h"
+#include "arch/x86/refs.h"
+#include "arch/x86/regs.h"
+#include "arch/x86/slot.h"
+#include "arch/x86/stub.h"
+#include "arch/x86/window.h"
 
 /* Those of the tracee's kernel: SA_SIGINFO, SA_RESTORER, SA_NODEFER, SA_ONSTACK. */
 #define GUARD_FLAGS (0x4 | 0x04000000 | 0x40000000 | 0x08000000)

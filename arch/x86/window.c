@@ -10,12 +10,17 @@
  * who runs it by its middle (past a lock prefix) still can.
  */
 
-#include "arch/x86/x86.h"
+#include "arch/x86/window.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "arch/detour.h"
+#include "arch/x86/classify.h"
+#include "arch/x86/decode.h"
+#include "arch/x86/refs.h"
+#include "arch/x86/regs.h"
+#include "arch/x86/slot.h"
 #include "engine/base/err.h"
 
 #define JUMP_LEN 5 /* jmp rel32 */

@@ -13,8 +13,9 @@
 
 #include <cmocka.h>
 
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/decode.h"
 #include "arch/arm64/gen.h"
+#include "arch/arm64/regs.h"
 #include "tests/unit/probe_make.h"
 
 /* --- the machine ------------------------------------------------------------------- */

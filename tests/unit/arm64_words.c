@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/decode.h"
 #include "engine/base/err.h"
 
 const struct ubp_arch *words_arch(void)

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "arch/ppc64el/ppc64el.h"
+#include "arch/ppc64el/decode.h"
 #include "engine/base/err.h"
 
 const struct ubp_arch *p64_arch(void)

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/decode.h"
 #include "arch/arm64/emit.h"
 #include "arch/guard.h"
 #include "engine/base/err.h"

@@ -24,7 +24,8 @@
 #include <cmocka.h>
 
 #include "arch/arch.h"
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/decode.h"
+#include "arch/arm64/regs.h"
 #include "engine/base/err.h"
 #include "tests/unit/arm64_run.h"
 
@@ -43,9 +44,9 @@ enum setup {
 	IMM26, /* a branch to somewhere in the code */
 	IMM19,
 	IMM14,
-	LITERAL,        /* imm19, to random data in the code */
-	CODE_REG,       /* rn leads into the code */
-	SIGNED,         /* rn leads into the code, signed with the modifier that the instruction has */
+	LITERAL,  /* imm19, to random data in the code */
+	CODE_REG, /* rn leads into the code */
+	SIGNED, /* rn leads into the code, signed with the modifier that the instruction has */
 	DATA_REG,       /* rn points to data */
 	CALL,           /* x8: getpid() */
 	MAY_FAULT = 16, /* always, here or on some machine */

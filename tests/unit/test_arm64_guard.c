@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "arch/arch.h"
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/decode.h"
 #include "arch/guard.h"
 #include "engine/base/err.h"
 

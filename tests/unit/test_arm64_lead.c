@@ -18,7 +18,8 @@
 
 #include <cmocka.h>
 
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/decode.h"
+#include "arch/arm64/regs.h"
 #include "arch/detour.h"
 #include "engine/base/err.h"
 #include "engine/fetch/fetch.h"

@@ -3,7 +3,7 @@
 
 /* Every instruction of the code of arm64 libraries: tests/unit/libs.h. */
 
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/decode.h"
 #include "tests/unit/libs.h"
 
 static const char *const forms[] = {

@@ -18,7 +18,8 @@
 #include <cmocka.h>
 
 #include "arch/arch.h"
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/decode.h"
+#include "arch/arm64/regs.h"
 #include "engine/base/err.h"
 #include "tests/unit/arm64_words.h"
 

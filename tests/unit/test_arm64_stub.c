@@ -16,7 +16,9 @@
 #include <cmocka.h>
 
 #include "arch/arch.h"
-#include "arch/arm64/arm64.h"
+#include "arch/arm64/decode.h"
+#include "arch/arm64/regs.h"
+#include "arch/arm64/stub.h"
 #include "arch/guard.h"
 #include "engine/base/err.h"
 

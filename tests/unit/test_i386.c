@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "arch/guard.h"
-#include "arch/i386/i386.h"
+#include "arch/x86/regs.h"
 #include "engine/base/err.h"
 #include "tests/unit/fake_memory.h"
 #include "tests/unit/probe_make.h"

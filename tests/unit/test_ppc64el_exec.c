@@ -23,7 +23,8 @@
 #include <cmocka.h>
 
 #include "arch/arch.h"
-#include "arch/ppc64el/ppc64el.h"
+#include "arch/ppc64el/decode.h"
+#include "arch/ppc64el/regs.h"
 #include "engine/base/err.h"
 
 #define N_ELEMS(a) (sizeof(a) / sizeof((a)[0]))

@@ -3,7 +3,7 @@
 
 /* Every instruction of the code of ppc64el libraries: tests/unit/libs.h. */
 
-#include "arch/ppc64el/ppc64el.h"
+#include "arch/ppc64el/decode.h"
 #include "tests/unit/libs.h"
 
 static const char *const forms[] = {

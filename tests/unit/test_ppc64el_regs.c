@@ -12,7 +12,8 @@
 
 #include <cmocka.h>
 
-#include "arch/ppc64el/ppc64el.h"
+#include "arch/ppc64el/decode.h"
+#include "arch/ppc64el/regs.h"
 #include "tests/unit/ppc64el_words.h"
 
 #define N_ELEMS(a) (sizeof(a) / sizeof((a)[0]))

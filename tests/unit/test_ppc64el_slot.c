@@ -18,7 +18,8 @@
 #include <cmocka.h>
 
 #include "arch/detour.h"
-#include "arch/ppc64el/ppc64el.h"
+#include "arch/ppc64el/decode.h"
+#include "arch/ppc64el/regs.h"
 #include "engine/base/err.h"
 #include "tests/unit/ppc64el_words.h"
 

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "arch/x86/x86.h"
+#include "arch/x86/cpu.h"
 #include "tests/unit/lab_random.h"
 #include "tests/unit/x86_lab.h"
 

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "arch/guard.h"
-#include "arch/x86/x86.h"
+#include "arch/x86/regs.h"
 #include "engine/base/err.h"
 #include "tests/unit/return_lab.h"
 #include "tests/unit/x86_lab.h"

@@ -18,7 +18,8 @@
 #include <cmocka.h>
 
 #include "arch/detour.h"
-#include "arch/x86/x86.h"
+#include "arch/x86/lead.h"
+#include "arch/x86/regs.h"
 #include "engine/base/err.h"
 #include "engine/fetch/fetch.h"
 #include "tests/unit/probe_make.h"

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "arch/x86/x86.h"
+#include "arch/x86/classify.h"
 #include "engine/base/err.h"
 
 static const struct {

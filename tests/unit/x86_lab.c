@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "arch/x86/x86.h"
+#include "arch/x86/regs.h"
 
 #if RUN_BITS == 32
 #include "arch/i386/gen.h"

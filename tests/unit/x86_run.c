@@ -24,7 +24,7 @@
 
 #include <cmocka.h>
 
-#include "arch/x86/x86.h"
+#include "arch/x86/regs.h"
 
 #define FLAG_TF     0x100
 #define FLAG_STATUS 0x8d5 /* CF PF AF ZF SF OF */

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Windows, which are what stands under a jump, and their copies. What struct ubp_arch
+ * (arch/arch.h) has a member for is described there.
+ */
+
+#ifndef UBP_ARCH_PPC64EL_WINDOW_H
+#define UBP_ARCH_PPC64EL_WINDOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/arch.h"
+
+/* The table, whose windows arch/window_one.h makes. */
+extern const struct ubp_arch ubp_arch_ppc64el;
+
+/* The instructions that a jump at @vaddr takes the place of. */
+int ppc64el_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
+			struct window *ret_window, struct ubp_err *err);
+/* The same instructions elsewhere. */
+int ppc64el_build_copy(const struct window *window, uint64_t vaddr,
+		       struct window_copy *ret_copy, struct ubp_err *err);
+/* Of a thread in such a copy: its registers as they would be in the program. */
+bool ppc64el_copy_leave(const struct window *window, const struct window_copy *copy,
+			uint64_t vaddr, struct ubp_regs *regs);
+/* The jump itself. */
+int ppc64el_build_jump(const struct window *window, uint64_t site, uint64_t target,
+		       uint8_t *ret_jump, struct ubp_err *err);
+
+#endif
