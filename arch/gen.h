@@ -206,7 +206,7 @@ struct gen_isa {
 	unsigned bits;
 	uint8_t fill;      /* what stands where nothing does */
 	uint8_t ret_below; /* struct detour */
-	const void *frame; /* what the functions want to know of it */
+	const void *own;   /* what its functions want to know beside this table */
 	emit_fix_fn *fix;
 	const struct gen_loads *loads;
 	const struct gen_returns *returns;

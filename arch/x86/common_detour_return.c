@@ -258,7 +258,11 @@ static void go_back(struct gen *g)
 	emit_rm(e, 0xff, 4, MEM(hijack, offsetof(struct guard_hijack, back))); /* jmp */
 }
 
-/* The entry was found: is it in use, and the word, which comes to rax, what was given back? */
+/*
+ * Behind a comparison of the found entry's .real with 0. It is in use, and the word holds that: on to its
+ * return code. It is over, and the word holds what it says was given back: to @home, with the word in
+ * rax. Else to @none, or behind this.
+ */
 static void check_put_back(struct gen *g, label_t home, label_t none)
 {
 	struct emit_mem given = found_mem(g, offsetof(struct guard_hijack, time));

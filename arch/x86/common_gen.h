@@ -4,7 +4,7 @@
 /*
  * Detours of both widths, 64 bits and 32 (common_detour*.c): what differs between them is in a table
  * that each hands over (struct x86_gen): which register is for what, where things are in the frame, and
- * some functions. What is one number in a register here and two of them there is written twice.
+ * some functions. Most of what works with numbers of 64 bits, which take two registers in 32, is written twice.
  *
  * Comments have the names of 64 bits: rax is eax in 32. OP_W stands for a whole word of either.
  * rax, rcx, rdx are scratch, rdi is the accumulator.
@@ -45,7 +45,7 @@ struct x86_returns {
 	void (*find_self)(struct gen *g, label_t start);
 };
 
-/* What differs: struct gen_isa, .frame. */
+/* What differs: struct gen_isa, .own. */
 struct x86_gen {
 	struct x86_roles {
 		int base;   /* of the rings */
@@ -53,7 +53,7 @@ struct x86_gen {
 		int record;
 		int end; /* where the next string goes, while that is worked with */
 	} regs;
-	/* Offsets in it. */
+	/* Offsets from the stack pointer, which does not move. */
 	struct x86_frame {
 		const int *slots; /* of registers, by enum gpr */
 		int flags;        /* as lahf and seto have them */
@@ -88,7 +88,7 @@ struct x86_gen {
 
 static inline const struct x86_gen *x86_gen(const struct gen *g)
 {
-	return g->isa->frame;
+	return g->isa->own;
 }
 
 /* Bytes of the program's addresses. */
@@ -116,7 +116,7 @@ static inline struct emit_mem x86_data_at(const struct gen *g, uint32_t at)
 	return MEM(x86_gen(g)->regs.record, RECORD_DATA + (int32_t)at);
 }
 
-/* The program's stack, with the frame below it. */
+/* So far from where the program has its stack pointer. */
 static inline struct emit_mem x86_stack(const struct gen *g, int disp)
 {
 	return MEM(G_SP, x86_gen(g)->frame.len + disp);
