@@ -235,6 +235,7 @@ void x86_come_back(struct gen *g, label_t gone)
 
 /* Which words below the stack pointer may be the one that was returned by. */
 enum look {
+	LOOK_OURS_FIRST, /* the first, if it holds our address, and has an entry in use */
 	LOOK_KERNEL, /* the first, if it holds what may be the kernel's, and has an entry in use */
 	LOOK_OURS,     /* that holds our address, and has an entry in use */
 	LOOK_PUT_BACK, /* that holds what its entry says it was given back */
@@ -330,7 +331,7 @@ static void check_word(struct gen *g, enum look which, label_t next)
 	const int word = x86_gen(g)->returns->word;
 	struct emit *e = &g->e;
 
-	if (which == LOOK_OURS) {
+	if (which == LOOK_OURS || which == LOOK_OURS_FIRST) {
 		emit_rm(e, OP_CMP | OP_W, G_CX, MEM(word, 0));
 		emit_jcc(e, COND_NE, next);
 	}
@@ -377,7 +378,8 @@ static void look_below(struct gen *g, const struct table *table, enum look which
 	check_word(g, which, next);
 	look_up(g, table, which);
 	emit_set(e, next);
-	if (which == LOOK_KERNEL || (which == LOOK_ANY && !r->pops_max))
+	if (which == LOOK_OURS_FIRST || which == LOOK_KERNEL ||
+	    (which == LOOK_ANY && !r->pops_max))
 		return;
 	emit_alu(e, OP_W, ALU_SUB, r->word, x86_word(g));
 	look_until(g, which);
@@ -393,7 +395,8 @@ static void look_below(struct gen *g, const struct table *table, enum look which
  * end, may have put the real address back. If the entry is over, too, what stands in the word now
  * is the way home, or to the tracer's own trampoline.
  * A function that was entered by a jump from ours, with a uretprobe on it, came here from the kernel,
- * whose address may stand in the word: that is looked for before all others.
+ * whose address may stand in the word: that is looked for before all others, but for our own in
+ * that very word, which is nearly always there.
  */
 void x86_return_code(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t trampoline)
 {
@@ -408,6 +411,7 @@ void x86_return_code(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t tr
 	if (r->table != G_NONE)
 		emit_imm(e, r->table, hijacks);
 	r->find_self(g, start);
+	look_below(g, &table, LOOK_OURS_FIRST);
 	look_below(g, &table, LOOK_KERNEL);
 	look_below(g, &table, LOOK_OURS);
 	look_below(g, &table, LOOK_PUT_BACK);
