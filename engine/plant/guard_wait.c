@@ -21,12 +21,23 @@
 #define LOOKS_MAX     11
 #define STOP_TRIES    20
 
+/*
+ * The stub lies in front of the guard, and is none of it: who comes out of a remote call of the killed tracer needs its own
+ * frame and this code, which is the same for all of one version.
+ */
+static bool is_in_stub(const struct space *space, uint64_t at)
+{
+	return at - UBP_AREA_STUB < space->arch->stub_len;
+}
+
 static bool is_in_guard(const struct tracee *t)
 {
-	const struct plant_space *ps = t->process->space->plant;
+	const struct space *space = t->process->space;
+	const struct plant_space *ps = space->plant;
 	uint64_t pc;
 
-	return t->held && hold_get_pc(t, &pc) == 0 && pc - ps->areas->vaddr < UBP_AREA_TABLE;
+	return t->held && hold_get_pc(t, &pc) == 0 && pc - ps->areas->vaddr < UBP_AREA_TABLE &&
+	       !is_in_stub(space, pc - ps->areas->vaddr);
 }
 
 /* Somebody who is held, and in the guard; one in a group stop before all others. */
