@@ -15,10 +15,12 @@
 #define HOLD_MS 20
 /*
  * Until nobody is in the guard any more: whoever runs needs some microseconds, and a processor. All are stopped for each
- * look, so they are left alone longer from one to the next; a second in all.
+ * look, so they are left alone longer from one to the next; half a second in all. Behind that somebody is in it again and
+ * again: a thread that changes its signal actions all the time comes by the jumps to the guard, which needs nothing that
+ * is changed now. Only who is stopped in there is not waited for: it may be in the handler, for any time.
  */
 #define FIRST_WAIT_NS 500000L
-#define LOOKS_MAX     11
+#define LOOKS_MAX     10
 #define STOP_TRIES    20
 
 /*
@@ -75,8 +77,10 @@ static int wait_for_own(struct tracer *tracer, struct tracee *t, unsigned *looks
 	int rc;
 
 	while (is_in_guard(t)) {
-		if (t->listening || *looks == LOOKS_MAX)
+		if (t->listening)
 			return stays(t->process->pid, tid, err);
+		if (*looks == LOOKS_MAX)
+			return 0;
 		attach_let_go(t);
 		wait_a_while(looks);
 		rc = 0;
@@ -110,13 +114,10 @@ int guard_wait(struct tracer *tracer, struct tracee *t, struct ubp_err *err)
 		tid = inside ? inside->tid : 0;
 		stopped = inside && inside->listening;
 		hold_end(tracer, space, t);
-		if (all && !tid)
+		if (stopped)
+			return stays(pid, tid, err);
+		if ((all && !tid) || looks == LOOKS_MAX)
 			return 0;
-		if (stopped || looks == LOOKS_MAX)
-			return tid ? stays(pid, tid, err)
-				   : ubp_fail(err, ETIMEDOUT,
-					      "threads of process %d cannot be stopped",
-					      (int)pid);
 		wait_a_while(&looks);
 	}
 	return rc;

@@ -13,8 +13,8 @@ struct ubp_err;
  *
  * What the guard has noted of replaced return addresses holds as long as nobody replaces more, which
  * we will. But a thread that met a breakpoint of the killed tracer may be in the middle of its look, and
- * would note what it saw afterwards. Once all are through nobody looks while we trace. Who does not come
- * through is stopped, nobody knows for how long: then -EBUSY, and all has to stay as it is.
+ * would note what it saw afterwards. Once all are through nobody looks while we trace. Who is stopped in there
+ * stays for a time that nobody knows: then -EBUSY, and all has to stay as it is.
  */
 int guard_wait(struct tracer *tracer, struct tracee *t, struct ubp_err *err);
 
