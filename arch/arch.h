@@ -89,8 +89,8 @@ enum insn_class {
 enum insn_leave {
 	LEAVE_NOT,
 	LEAVE_RET,     /* to the return address, which it takes off the stack, if it is there;
-			* arch->is_taken() tells when, of one with a condition */
-	LEAVE_JUMP,    /* to .target, if at all: arch->is_taken() tells when */
+			* arch->insn.is_taken() tells when, of one with a condition */
+	LEAVE_JUMP,    /* to .target, if at all: arch->insn.is_taken() tells when */
 	LEAVE_JUMP_TO, /* to where an operand says */
 };
 
@@ -123,7 +123,7 @@ struct displaced_insn {
 	bool addr_half;  /* addresses are computed in half of that */
 };
 
-/* What bytes may mean, if they are instructions: arch->scan_refs(). */
+/* What bytes may mean, if they are instructions: arch->insn.scan_refs(). */
 enum code_ref {
 	REF_BRANCH = 1 << 0,  /* a branch or call to anywhere near */
 	REF_SHORT = 1 << 1,   /* a branch with a displacement of one byte */
@@ -144,34 +144,53 @@ struct slot_code {
 	uint8_t taken_at;
 };
 
-struct ubp_arch {
-	const char *name;   /* "x86_64" */
-	uint16_t e_machine; /* ELF EM_* of the tracee */
-	uint8_t elf_class;  /* ELFCLASS* */
-	uint8_t addr_size;  /* bytes in a pointer */
-	uint8_t torn_max;   /* bytes the kernel keeps of a value it cannot read whole; 0: all */
-	uint8_t insn_align; /* addresses of instructions are multiples of this */
-	uint8_t swbp[4];    /* breakpoint instruction */
-	uint8_t swbp_len;
-	uint8_t nop[4];          /* does nothing, swbp_len bytes: may take a swbp's place */
-	uint8_t swbp_pc_advance; /* pc - probe address at the trap */
-	int swbp_si_code;        /* si_code of its SIGTRAP, which no single step has */
-	uint8_t n_regs;
-	uint8_t pc, sp, fp, retval; /* indexes into struct ubp_regs */
-	uint8_t tp; /* another such index: what a thread's own memory is found by */
-	/* Of an address, bits that loads ignore; the kernel does if ubp_host_takes_tags(). */
-	uint64_t tag_mask;
-	uint64_t near_max; /* how far from its object an SSOL area may lie, bytes */
+/* The software breakpoint. */
+struct arch_swbp {
+	uint8_t code[4];
+	uint8_t len;        /* of .code */
+	uint8_t nop[4];     /* does nothing, .len bytes: may take the breakpoint's place */
+	uint8_t pc_advance; /* pc - probe address at the trap */
+	int si_code;        /* si_code of its SIGTRAP, which no single step has */
+};
 
+/* Registers: their names, and those that have a part to play. */
+struct arch_reg {
+	uint8_t n; /* in struct ubp_regs, into which those below are indexes */
+	uint8_t pc, sp, fp, retval;
+	uint8_t tp;   /* what a thread's own memory is found by */
+	uint8_t link; /* where a call leaves the return address; .n: on the stack, at .sp */
 	/*
-	 * Unwinding stacks. The registers that call frame information speaks of: dwarf_regs[]
-	 * of DWARF's number is the index into struct ubp_regs, n_regs: none of those. The pc
-	 * must have a number, if need be one that is nobody's. Where a call leaves the return
-	 * address: an index, or n_regs: on the stack, at the stack pointer.
+	 * Register of a %REG fetch arg by the kernel's name (without the '%', @len
+	 * bytes). Returns an index into struct ubp_regs, or -1.
 	 */
-	uint8_t n_dwarf_regs;
-	uint8_t link;
-	const uint8_t *dwarf_regs;
+	int (*by_name)(const char *name, size_t len);
+	/*
+	 * As reg.by_name(), of registers that are no fetch arg of the kernel's: fs_base; and vector
+	 * registers, as UBP_REG_VECTOR + their number. NULL: there are none.
+	 */
+	int (*more_by_name)(const char *name, size_t len);
+	/*
+	 * May the thread have entered the kernel by a breakpoint? False: certainly
+	 * by a system call or an interrupt. True says only that it was an exception,
+	 * which is all that registers tell; it saves asking for the siginfo.
+	 */
+	bool (*came_by_exception)(const struct ubp_regs *regs);
+	/*
+	 * NULL, or: is this thread in another mode than its program's, by a far jump? Then it
+	 * cannot run code for it.
+	 */
+	bool (*in_other_mode)(const struct ubp_regs *regs);
+};
+
+/* Unwinding stacks. */
+struct arch_unwind {
+	/*
+	 * The registers that call frame information speaks of: .regs[] of DWARF's number is the
+	 * index into struct ubp_regs, arch_reg.n: none of those. The pc must have a number, if need
+	 * be one that is nobody's.
+	 */
+	uint8_t n_regs;
+	const uint8_t *regs;
 	/*
 	 * Is @code what a signal handler returns to (@len bytes, UBP_SIGRETURN_MAX are enough)?
 	 * The registers of who was interrupted are then at the stack pointer and sigframe_at[]
@@ -182,49 +201,31 @@ struct ubp_arch {
 	/* NULL, or where there are several kinds of such frames: sigframe_at[] of the one that
 	 * is left by @code. */
 	const uint16_t *(*sigframe_of)(const uint8_t *code, size_t len);
+};
 
-	/*
-	 * NULL, or: how far behind a function's symbol those who know it well enter it, by
-	 * the symbol's st_other. Everybody comes by there; a probe on SYMBOL without an
-	 * offset stands there.
-	 */
-	uint64_t (*entry_off)(uint8_t st_other);
-
-	/*
-	 * Register of a %REG fetch arg by the kernel's name (without the '%', @len
-	 * bytes). Returns an index into struct ubp_regs, or -1.
-	 */
-	int (*reg_by_name)(const char *name, size_t len);
-
-	/*
-	 * As reg_by_name(), of registers that are no fetch arg of the kernel's: fs_base; and vector
-	 * registers, as UBP_REG_VECTOR + their number. NULL: there are none.
-	 */
-	int (*more_reg_by_name)(const char *name, size_t len);
-
+/* Instructions: decoded, and what must not be probed. */
+struct arch_insn {
+	uint8_t align; /* addresses of instructions are multiples of this */
 	/*
 	 * Length of the instruction at @code (at most @len bytes may be read), or
 	 * 0 if it is none. Half a microsecond: used to walk a function to an
 	 * address.
 	 */
-	int (*insn_len)(const uint8_t *code, size_t len, uint64_t vaddr);
-
+	int (*len)(const uint8_t *code, size_t len, uint64_t vaddr);
 	/*
 	 * Decode the instruction at @code and say how it can be displaced.
 	 * Returns 0; -EILSEQ: not an instruction; -EOPNOTSUPP: one that must not
 	 * be probed (the text names it and says why; .len, .form and .text are those of
 	 * the instruction even so).
 	 */
-	int (*analyze_insn)(const uint8_t *code, size_t len, uint64_t vaddr,
-			    struct displaced_insn *ret_insn, struct ubp_err *err);
-
+	int (*analyze)(const uint8_t *code, size_t len, uint64_t vaddr,
+		       struct displaced_insn *ret_insn, struct ubp_err *err);
 	/*
 	 * May there be a breakpoint, or a jump, at offset @at of these @len bytes of a
 	 * function, for all that stands around it? Returns why not, words that stay, or NULL.
 	 * Bytes in front of the function's start don't matter. NULL: anywhere.
 	 */
 	const char *(*refuse_at)(const uint8_t *code, size_t len, size_t at);
-
 	/*
 	 * Must the return address not be replaced at offset @at of @len bytes: may it be another
 	 * thing there than it was when the function was entered, at @start, or is it what the
@@ -233,40 +234,18 @@ struct ubp_arch {
 	 */
 	const char *(*refuse_return_at)(const uint8_t *code, size_t len, size_t start,
 					size_t at);
-
 	/*
 	 * Does a function that begins so take its return address off the stack right away, as vfork() does
 	 * for its two returns? Nobody can put back then what replaced that. NULL: none does.
 	 */
 	bool (*takes_return)(const uint8_t *code, size_t len);
-
 	/* The same instruction, with the same bytes, at @vaddr. Its text stays as it is. */
-	void (*move_insn)(struct displaced_insn *insn, uint64_t vaddr);
-
-	/*
-	 * Code for a slot at @slot_vaddr that has the effect of @insn. Returns 0,
-	 * or -ERANGE when a pc-relative operand can't be reached from there.
-	 *
-	 * A thread enters at the start of the slot only. The first instruction in it
-	 * is the one that can fault, with all registers but the pc as they would be
-	 * at @insn (the exceptions: slot_leave).
-	 */
-	int (*build_slot)(const struct displaced_insn *insn, uint64_t slot_vaddr,
-			  struct slot_code *ret_code, struct ubp_err *err);
-
+	void (*move)(struct displaced_insn *insn, uint64_t vaddr);
 	/*
 	 * Would the jump @insn (LEAVE_JUMP), or the return (LEAVE_RET), be taken by a thread
 	 * with these registers?
 	 */
 	bool (*is_taken)(const struct displaced_insn *insn, const struct ubp_regs *regs);
-
-	/*
-	 * May the thread have entered the kernel by a breakpoint? False: certainly
-	 * by a system call or an interrupt. True says only that it was an exception,
-	 * which is all that registers tell; it saves asking for the siginfo.
-	 */
-	bool (*came_by_exception)(const struct ubp_regs *regs);
-
 	/*
 	 * NULL, or: of a thread directly behind @insn, which is no longer than a breakpoint: does it
 	 * look as if it had carried it out? @top: the word on top of its stack. Tells so of
@@ -274,218 +253,6 @@ struct ubp_arch {
 	 */
 	bool (*looks_done)(const struct displaced_insn *insn, const struct ubp_regs *regs,
 			   uint64_t top);
-
-	/*
-	 * NULL, or: is this thread in another mode than its program's, by a far jump? Then it
-	 * cannot run code for it.
-	 */
-	bool (*in_other_mode)(const struct ubp_regs *regs);
-
-	/*
-	 * Turn the registers of a thread whose pc is in the slot at @slot_vaddr (code
-	 * @code) into those it would have in the program: pc at the instruction, or
-	 * behind it, or at the branch target; where an imitated call is half done, it
-	 * is taken back (stack pointer too). For reports: signals, stacks. Returns
-	 * whether the result is exact; false: a syscall that has not got its rcx yet,
-	 * or a call taken back that has written below the stack pointer.
-	 */
-	bool (*slot_leave)(const struct displaced_insn *insn, const struct slot_code *code,
-			   uint64_t slot_vaddr, struct ubp_regs *regs);
-
-	/*
-	 * The return trampoline: a breakpoint, then a jump to the address that the
-	 * tracer put back into the slot on the stack the return address came from. Or (->link):
-	 * to what it put into that register.
-	 */
-	int (*build_return_trampoline)(struct slot_code *ret_code);
-	/*
-	 * What the tracer leaves in place of that breakpoint, swbp_len bytes, where the trampoline
-	 * stands in front of the guard's code: the way home, by the guard's table. (Elsewhere a nop:
-	 * then the word below the stack pointer is the only way there is.)
-	 */
-	uint8_t way_home[4];
-	/*
-	 * NULL: a thread at the trampoline's breakpoint goes on as it is. Or make the registers
-	 * those it must go on with, once the real address stands in the word below its stack
-	 * pointer: where a signal's frame may be written over that.
-	 */
-	void (*leave_trampoline)(struct ubp_regs *regs);
-
-	/*
-	 * Remote system calls (mechanisms.md B): a stub that takes number and
-	 * arguments from a frame on the stack, makes the call, restores every
-	 * register from the frame and returns. Position-independent, re-entrant.
-	 */
-	const uint8_t *stub;
-	uint8_t stub_len;
-	uint8_t stub_syscall_end; /* offset behind the stub's syscall instruction */
-
-	/*
-	 * Registers of a thread whose stop interrupted a system call: make them such
-	 * that it is restarted when they are written back, as the kernel would have
-	 * done if nobody had touched them. EINTR is a result as others are here: see
-	 * ubp_host_redo_eintr().
-	 */
-	void (*restart_syscall)(struct ubp_regs *regs);
-
-	/*
-	 * May the system call of a thread that the kernel has sent back to its instruction be
-	 * one of which only the rest is to be made, by restart_syscall()? The registers do not
-	 * tell before it enters that. @code: what stands at its pc. NULL: restart_syscall()
-	 * above knows. Then: the register that holds the number of a call, and that of
-	 * restart_syscall().
-	 */
-	bool (*may_resume)(const struct ubp_regs *regs, const uint8_t code[8]);
-	uint8_t call_reg;
-	int nr_restart_syscall;
-
-	/*
-	 * Build the frame that continues a thread with @regs after its remote
-	 * call: @orig tells the registers at the stop, @more what else it had
-	 * (ubp_host_get_more()); a system call that the stop interrupted is set to restart.
-	 * Fills @ret_frame (at most UBP_STUB_FRAME_MAX bytes), *ret_len and the
-	 * stack address *ret_sp where it must be written.
-	 */
-	void (*stub_frame)(const struct ubp_regs *orig, const struct ubp_more *more,
-			   uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len,
-			   uint64_t *ret_sp);
-	/*
-	 * The same, but that it will be written below @top, wherever that is. NULL: its place is on
-	 * the thread's stack, where it takes little enough room for anybody's.
-	 */
-	void (*stub_frame_below)(uint64_t top, const struct ubp_regs *orig,
-				 const struct ubp_more *more,
-				 uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len,
-				 uint64_t *ret_sp);
-	/* Offset in a frame of a buffer (32 bytes) that a remote call may point to. */
-	uint8_t stub_buffer_at;
-	/* Put number and six arguments at the start of a frame: 7 u64. */
-	void (*stub_args)(uint64_t nr, const uint64_t args[6], uint8_t frame[56]);
-	/*
-	 * Make of the registers at the stop those that start the stub at @stub_vaddr
-	 * with a frame at @sp. A further call: write new arguments at @sp while the
-	 * thread sits in the stub's syscall-exit-stop, and do this again.
-	 */
-	void (*stub_regs)(struct ubp_regs *regs, uint64_t stub_vaddr, uint64_t sp);
-	/*
-	 * Of a thread that starts the stub with these: let it sign, before its call, the
-	 * address at the start of the buffer with the modifier behind that, by key A or B of
-	 * the instruction keys. NULL: addresses are never signed.
-	 */
-	void (*stub_sign)(struct ubp_regs *regs, uint64_t stub_vaddr, bool key_b);
-	/* Of a thread that is about to enter a system call: make it this one. */
-	void (*enter_call)(struct ubp_regs *regs, uint64_t nr, const uint64_t args[6]);
-	/* Bytes of the instruction that makes a system call. */
-	uint8_t syscall_len;
-	/* Result of the system call a thread has just come out of. */
-	int64_t (*syscall_result)(const struct ubp_regs *regs);
-	/* Number of a system call the engine makes remotely. */
-	int nr_mmap, nr_munmap, nr_mremap, nr_mprotect, nr_madvise, nr_rt_sigaction, nr_read,
-		nr_memfd_create, nr_close;
-
-	/*
-	 * The guard (arch/guard.h): its code stands at UBP_AREA_GUARD of an area's
-	 * start and finds struct guard_head from there. Offsets into the code: the
-	 * SIGTRAP handler, the restorer it returns through. Flags for
-	 * rt_sigaction(). NULL: there is no guard for this instruction set.
-	 */
-	const uint8_t *guard;
-	uint16_t guard_len, guard_handler, guard_restorer;
-	uint64_t guard_flags;
-	/*
-	 * What the kernel takes as an action for a signal: 0: 32 bytes (four words: handler,
-	 * flags, restorer, mask); else as many, as pack_action() makes them with an empty mask.
-	 * The handler comes first, of addr_size bytes.
-	 */
-	uint8_t action_len;
-	void (*pack_action)(uint64_t handler, uint64_t flags, uint64_t restorer,
-			    uint64_t ret_action[4]);
-
-	/*
-	 * Where a program changes its signal actions or a mask by itself: @n_sigaction_calls
-	 * sequences, call_len bytes each, of an instruction and the system call behind it,
-	 * or of what sigaction_call_at() goes on from. The instruction, patch_len bytes,
-	 * gives way to a jump that build_sigaction_hook() encodes.
-	 */
-	const uint8_t (*sigaction_calls)[UBP_SIGACTION_CALL_MAX];
-	uint8_t n_sigaction_calls, sigaction_call_len, sigaction_patch_len;
-	/*
-	 * NULL: that instruction is the sequence's first. Else: does a sequence, found at @code,
-	 * make such a call, and how far behind its start does the instruction stand? Up to
-	 * UBP_SIGACTION_LOOK bytes may be read.
-	 */
-	bool (*sigaction_call_at)(const uint8_t *code, size_t len, size_t *ret_at);
-
-	/*
-	 * The jump (@ret_patch, sigaction_patch_len bytes) from a call (@len bytes of @call: up to
-	 * UBP_SIGACTION_LOOK are wanted, the jump alone does with that instruction)
-	 * found at @vaddr to a slot at @slot_vaddr, and that slot's code, which begins
-	 * with the instruction itself: the system call as the program means it, but
-	 * rt_sigaction(SIGTRAP) goes to the guard of the area at @area_vaddr, which keeps it
-	 * for its chain, and rt_sigprocmask() blocks no SIGTRAP. -ERANGE: too far for a jump.
-	 */
-	int (*build_sigaction_hook)(const uint8_t *call, size_t len, uint64_t vaddr,
-				    uint64_t slot_vaddr, uint64_t area_vaddr,
-				    uint8_t *ret_patch, struct slot_code *ret_code,
-				    struct ubp_err *err);
-
-	/*
-	 * How code calls ptrace(): an instruction that loads its number, and behind some others one
-	 * of those that call the kernel. The same for execve() and execveat(). And how it begins a call
-	 * of prctl(PR_SET_PTRACER). Registers of a system call's number and first two arguments.
-	 */
-	struct ubp_known_insn ptrace_number, exec_numbers[2], kernel_calls[2], ptracer_option;
-	int nr_ptrace;
-	uint8_t call_regs[3];
-
-	/* fork(), vfork(), clone() and clone3(), those that there are; then 0. */
-	uint16_t nr_births[5];
-	/* Calls that wait, and go on by themselves behind a stop, whatever they wait for; then 0. */
-	uint16_t nr_steady[17];
-
-	/*
-	 * Jumps (arch/detour.h). NULL: there are none for this instruction set.
-	 *
-	 * The window at @vaddr: as many whole instructions of @code (of which @len bytes,
-	 * up to UBP_WINDOW_MAX, may be read, all of one function; @padding bytes of fill may
-	 * follow those) as a jump needs. -EOPNOTSUPP, with the reason: an instruction that
-	 * can't be moved together with others, or the function ends too early. Whether somebody
-	 * jumps into the window is not its question.
-	 */
-	int (*find_window)(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
-			   struct window *ret_window, struct ubp_err *err);
-	/*
-	 * Is the window's first instruction one that indirect branches may have to lead to, and
-	 * no other? Then a jump must not stand there in a file that asks for it. NULL: there
-	 * are none.
-	 */
-	bool (*is_landing_pad)(const struct window *window);
-	/*
-	 * The lead at @code, of which @len bytes may be read, all of one function: one
-	 * instruction, or several that do nothing. False: what it does can't be told. NULL: of
-	 * no instruction can it.
-	 */
-	bool (*find_lead)(const uint8_t *code, size_t len, struct lead *ret_lead);
-	/*
-	 * Bytes @now stand where the file has @lead. Has it the same effect all the same? A
-	 * breakpoint of the kernel's in it has, and what the kernel puts in the place of nops.
-	 */
-	bool (*lead_stands)(const struct lead *lead, const uint8_t *now);
-	/* The copy of @window that will stand at @vaddr. -ERANGE as of build_slot(). */
-	int (*build_copy)(const struct window *window, uint64_t vaddr,
-			  struct window_copy *ret_copy, struct ubp_err *err);
-	/*
-	 * The registers of a thread at offset @at of a copy that stands at @vaddr, as they
-	 * would be in the program; as slot_leave().
-	 */
-	bool (*copy_leave)(const struct window *window, const struct window_copy *copy,
-			   uint64_t vaddr, struct ubp_regs *regs);
-	/* A slot that leads to @target and has no other effect. */
-	void (*build_slot_jump)(uint64_t slot_vaddr, uint64_t target,
-				struct slot_code *ret_code);
-	/* The jump at @site to @target, window->jump_len bytes. -ERANGE: too far. */
-	int (*build_jump)(const struct window *window, uint64_t site, uint64_t target,
-			  uint8_t *ret_jump, struct ubp_err *err);
 	/*
 	 * For those who ask whether somebody jumps into a window: calls each() for
 	 * whatever may be a reference of one of @kinds (enum code_ref) in @len bytes at
@@ -503,13 +270,245 @@ struct ubp_arch {
 	 * functions with; 0: none. Goroutines are not preempted within.
 	 */
 	size_t (*go_check_len)(const uint8_t *code, size_t len);
+};
+
+/* Slots, where displaced instructions are carried out. */
+struct arch_slot {
+	/*
+	 * Code for a slot at @slot_vaddr that has the effect of @insn. Returns 0,
+	 * or -ERANGE when a pc-relative operand can't be reached from there.
+	 *
+	 * A thread enters at the start of the slot only. The first instruction in it
+	 * is the one that can fault, with all registers but the pc as they would be
+	 * at @insn (the exceptions: .leave()).
+	 */
+	int (*build)(const struct displaced_insn *insn, uint64_t slot_vaddr,
+		     struct slot_code *ret_code, struct ubp_err *err);
+	/*
+	 * Turn the registers of a thread whose pc is in the slot at @slot_vaddr (code
+	 * @code) into those it would have in the program: pc at the instruction, or
+	 * behind it, or at the branch target; where an imitated call is half done, it
+	 * is taken back (stack pointer too). For reports: signals, stacks. Returns
+	 * whether the result is exact; false: a syscall that has not got its rcx yet,
+	 * or a call taken back that has written below the stack pointer.
+	 */
+	bool (*leave)(const struct displaced_insn *insn, const struct slot_code *code,
+		      uint64_t slot_vaddr, struct ubp_regs *regs);
+	/* A slot that leads to @target and has no other effect. */
+	void (*build_jump)(uint64_t slot_vaddr, uint64_t target, struct slot_code *ret_code);
+};
+
+/* The return trampoline. */
+struct arch_trampoline {
+	/*
+	 * A breakpoint, then a jump to the address that the tracer put back into the slot on the
+	 * stack the return address came from. Or (arch_reg.link): to what it put into that register.
+	 */
+	int (*build)(struct slot_code *ret_code);
+	/*
+	 * What the tracer leaves in place of that breakpoint, arch_swbp.len bytes, where the trampoline
+	 * stands in front of the guard's code: the way home, by the guard's table. (Elsewhere a nop:
+	 * then the word below the stack pointer is the only way there is.)
+	 */
+	uint8_t way_home[4];
+	/*
+	 * NULL: a thread at the trampoline's breakpoint goes on as it is. Or make the registers
+	 * those it must go on with, once the real address stands in the word below its stack
+	 * pointer: where a signal's frame may be written over that.
+	 */
+	void (*leave)(struct ubp_regs *regs);
+};
+
+/* The stub that makes remote system calls (docs/architecture.md). */
+struct arch_stub {
+	/*
+	 * Takes number and arguments from a frame on the stack, makes the call, restores every
+	 * register from the frame and returns. Position-independent, re-entrant.
+	 */
+	const uint8_t *code;
+	uint8_t len;
+	uint8_t syscall_end; /* offset behind the stub's syscall instruction */
+	/*
+	 * Build the frame that continues a thread with @regs after its remote
+	 * call: @orig tells the registers at the stop, @more what else it had
+	 * (ubp_host_get_more()); a system call that the stop interrupted is set to restart.
+	 * Fills @ret_frame (at most UBP_STUB_FRAME_MAX bytes), *ret_len and the
+	 * stack address *ret_sp where it must be written.
+	 */
+	void (*frame)(const struct ubp_regs *orig, const struct ubp_more *more,
+		      uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len, uint64_t *ret_sp);
+	/*
+	 * The same, but that it will be written below @top, wherever that is. NULL: its place is on
+	 * the thread's stack, where it takes little enough room for anybody's.
+	 */
+	void (*frame_below)(uint64_t top, const struct ubp_regs *orig,
+			    const struct ubp_more *more, uint8_t ret_frame[UBP_STUB_FRAME_MAX],
+			    size_t *ret_len, uint64_t *ret_sp);
+	/* Offset in a frame of a buffer (32 bytes) that a remote call may point to. */
+	uint8_t buffer_at;
+	/* Put number and six arguments at the start of a frame: 7 u64. */
+	void (*args)(uint64_t nr, const uint64_t args[6], uint8_t frame[56]);
+	/*
+	 * Make of the registers at the stop those that start the stub at @stub_vaddr
+	 * with a frame at @sp. A further call: write new arguments at @sp while the
+	 * thread sits in the stub's syscall-exit-stop, and do this again.
+	 */
+	void (*regs)(struct ubp_regs *regs, uint64_t stub_vaddr, uint64_t sp);
+	/*
+	 * Of a thread that starts the stub with these: let it sign, before its call, the
+	 * address at the start of the buffer with the modifier behind that, by key A or B of
+	 * the instruction keys. NULL: addresses are never signed.
+	 */
+	void (*sign)(struct ubp_regs *regs, uint64_t stub_vaddr, bool key_b);
+};
+
+/* System calls. */
+struct arch_call {
+	/*
+	 * Registers of a thread whose stop interrupted a system call: make them such
+	 * that it is restarted when they are written back, as the kernel would have
+	 * done if nobody had touched them. EINTR is a result as others are here: see
+	 * ubp_host_redo_eintr().
+	 */
+	void (*restart)(struct ubp_regs *regs);
+	/*
+	 * May the system call of a thread that the kernel has sent back to its instruction be
+	 * one of which only the rest is to be made, by restart_syscall()? The registers do not
+	 * tell before it enters that. @code: what stands at its pc. NULL: .restart() knows.
+	 * Then: the register that holds the number of a call, and the number of
+	 * restart_syscall().
+	 */
+	bool (*may_resume)(const struct ubp_regs *regs, const uint8_t code[8]);
+	uint8_t reg;
+	int nr_restart;
+	/* Of a thread that is about to enter a system call: make it this one. */
+	void (*enter)(struct ubp_regs *regs, uint64_t nr, const uint64_t args[6]);
+	/* Bytes of the instruction that makes a system call. */
+	uint8_t len;
+	/* Result of the system call a thread has just come out of. */
+	int64_t (*result)(const struct ubp_regs *regs);
+	/* Numbers of the system calls that the engine makes remotely. */
+	int nr_mmap, nr_munmap, nr_mremap, nr_mprotect, nr_madvise, nr_rt_sigaction, nr_read,
+		nr_memfd_create, nr_close;
+	int nr_ptrace;
+	uint8_t regs[3]; /* of a call's number and its first two arguments */
+	/* fork(), vfork(), clone() and clone3(), those that there are; then 0. */
+	uint16_t nr_births[5];
+	/* Calls that wait, and go on by themselves behind a stop, whatever they wait for; then 0. */
+	uint16_t nr_steady[17];
+	/*
+	 * How code calls ptrace(): an instruction that loads its number, and behind some others one
+	 * of those that call the kernel. The same for execve() and execveat(). And how it begins a call
+	 * of prctl(PR_SET_PTRACER).
+	 */
+	struct ubp_known_insn ptrace_number, exec_numbers[2], kernel_calls[2], ptracer_option;
+};
+
+/* The guard (arch/guard.h). */
+struct arch_guard {
+	/*
+	 * The code stands at UBP_AREA_GUARD of an area's start and finds struct guard_head from there. Offsets into the code: the
+	 * SIGTRAP handler, the restorer it returns through. Flags for
+	 * rt_sigaction(). NULL: there is no guard for this instruction set.
+	 */
+	const uint8_t *code;
+	uint16_t len, handler, restorer;
+	uint64_t flags;
+	/*
+	 * What the kernel takes as an action for a signal: 0: 32 bytes (four words: handler,
+	 * flags, restorer, mask); else as many, as guard.pack_action() makes them with an empty mask.
+	 * The handler comes first, of addr_size bytes.
+	 */
+	uint8_t action_len;
+	void (*pack_action)(uint64_t handler, uint64_t flags, uint64_t restorer,
+			    uint64_t ret_action[4]);
+};
+
+/* Where a program changes its signal actions or a mask by itself. */
+struct arch_hook {
+	/*
+	 * Such places are .n_calls sequences, .call_len bytes each, of an instruction and the system call behind it,
+	 * or of what .call_at() goes on from. The instruction, .patch_len bytes,
+	 * gives way to a jump that .build() encodes.
+	 */
+	const uint8_t (*calls)[UBP_SIGACTION_CALL_MAX];
+	uint8_t n_calls, call_len, patch_len;
+	/*
+	 * NULL: that instruction is the sequence's first. Else: does a sequence, found at @code,
+	 * make such a call, and how far behind its start does the instruction stand? Up to
+	 * UBP_SIGACTION_LOOK bytes may be read.
+	 */
+	bool (*call_at)(const uint8_t *code, size_t len, size_t *ret_at);
+	/*
+	 * The jump (@ret_patch, .patch_len bytes) from a call (@len bytes of @call: up to
+	 * UBP_SIGACTION_LOOK are wanted, the jump alone does with that instruction)
+	 * found at @vaddr to a slot at @slot_vaddr, and that slot's code, which begins
+	 * with the instruction itself: the system call as the program means it, but
+	 * rt_sigaction(SIGTRAP) goes to the guard of the area at @area_vaddr, which keeps it
+	 * for its chain, and rt_sigprocmask() blocks no SIGTRAP. -ERANGE: too far for a jump.
+	 */
+	int (*build)(const uint8_t *call, size_t len, uint64_t vaddr, uint64_t slot_vaddr,
+		     uint64_t area_vaddr, uint8_t *ret_patch, struct slot_code *ret_code,
+		     struct ubp_err *err);
+};
+
+/* Leads: the instruction in front of a site that stands behind the first. */
+struct arch_lead {
+	/*
+	 * The lead at @code, of which @len bytes may be read, all of one function: one
+	 * instruction, or several that do nothing. False: what it does can't be told. NULL: of
+	 * no instruction can it.
+	 */
+	bool (*find)(const uint8_t *code, size_t len, struct lead *ret_lead);
+	/*
+	 * Bytes @now stand where the file has @lead. Has it the same effect all the same? A
+	 * breakpoint of the kernel's in it has, and what the kernel puts in the place of nops.
+	 */
+	bool (*stands)(const struct lead *lead, const uint8_t *now);
+};
+
+/* Jumps, and the windows that they stand in. */
+struct arch_jump {
+	/*
+	 * NULL: there are no jumps for this instruction set.
+	 *
+	 * The window at @vaddr: as many whole instructions of @code (of which @len bytes,
+	 * up to UBP_WINDOW_MAX, may be read, all of one function; @padding bytes of fill may
+	 * follow those) as a jump needs. -EOPNOTSUPP, with the reason: an instruction that
+	 * can't be moved together with others, or the function ends too early. Whether somebody
+	 * jumps into the window is not its question.
+	 */
+	int (*find)(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
+		    struct window *ret_window, struct ubp_err *err);
+	/*
+	 * Is the window's first instruction one that indirect branches may have to lead to, and
+	 * no other? Then a jump must not stand there in a file that asks for it. NULL: there
+	 * are none.
+	 */
+	bool (*is_landing_pad)(const struct window *window);
+	/* The copy of @window that will stand at @vaddr. -ERANGE as of slot.build(). */
+	int (*build_copy)(const struct window *window, uint64_t vaddr,
+			  struct window_copy *ret_copy, struct ubp_err *err);
+	/*
+	 * The registers of a thread at offset @at of a copy that stands at @vaddr, as they
+	 * would be in the program; as slot.leave().
+	 */
+	bool (*copy_leave)(const struct window *window, const struct window_copy *copy,
+			   uint64_t vaddr, struct ubp_regs *regs);
+	/* The jump at @site to @target, window->jump_len bytes. -ERANGE: too far. */
+	int (*build)(const struct window *window, uint64_t site, uint64_t target,
+		     uint8_t *ret_jump, struct ubp_err *err);
+};
+
+/* Detours: the code that a jump leads to (arch/detour.h). */
+struct arch_detour {
 	/*
 	 * The detour for a site. Free ->code and ->loads. -EOPNOTSUPP, with the reason: a
-	 * program that only the interpreter can run. -ERANGE as of build_slot().
+	 * program that only the interpreter can run. -ERANGE as of slot.build().
 	 */
-	int (*build_detour)(const struct detour_plan *plan, struct detour *ret_detour,
-			    struct ubp_err *err);
-	bool scans; /* build_detour() makes those that scan the stack (detour_plan.scans), too */
+	int (*build)(const struct detour_plan *plan, struct detour *ret_detour,
+		     struct ubp_err *err);
+	bool scans; /* .build() makes those that scan the stack (detour_plan.scans), too */
 	/*
 	 * The code that hijacked return addresses are replaced by, at any address: finds the
 	 * entry of struct guard_hijack by the stack word and goes on in the detour's return
@@ -520,7 +519,38 @@ struct ubp_arch {
 				 uint8_t *code, size_t max, size_t *ret_len,
 				 struct ubp_err *err);
 	/* Why only the interpreter can run @program, words that stay; NULL: a detour can. */
-	const char *(*detour_check)(const struct fetch_program *program);
+	const char *(*check)(const struct fetch_program *program);
+};
+
+struct ubp_arch {
+	const char *name;   /* "x86_64" */
+	uint16_t e_machine; /* ELF EM_* of the tracee */
+	uint8_t elf_class;  /* ELFCLASS* */
+	uint8_t addr_size;  /* bytes in a pointer */
+	uint8_t torn_max;   /* bytes the kernel keeps of a value it cannot read whole; 0: all */
+	/* Of an address, bits that loads ignore; the kernel does if ubp_host_takes_tags(). */
+	uint64_t tag_mask;
+	uint64_t near_max; /* how far from its object an SSOL area may lie, bytes */
+	/*
+	 * NULL, or: how far behind a function's symbol those who know it well enter it, by
+	 * the symbol's st_other. Everybody comes by there; a probe on SYMBOL without an
+	 * offset stands there.
+	 */
+	uint64_t (*entry_off)(uint8_t st_other);
+
+	struct arch_swbp swbp;
+	struct arch_reg reg;
+	struct arch_unwind unwind;
+	struct arch_insn insn;
+	struct arch_slot slot;
+	struct arch_trampoline trampoline;
+	struct arch_stub stub;
+	struct arch_call call;
+	struct arch_guard guard;
+	struct arch_hook hook;
+	struct arch_lead lead;
+	struct arch_jump jump;
+	struct arch_detour detour;
 };
 
 /* Of a word with a program's address: behind these bits are tags, and signatures of return
@@ -530,7 +560,7 @@ struct ubp_arch {
 /* Does a call leave the return address in a register? */
 static inline bool arch_has_link(const struct ubp_arch *arch)
 {
-	return arch->link < arch->n_regs;
+	return arch->reg.link < arch->reg.n;
 }
 
 /* Table for an ELF machine and class, or NULL. Static storage. */

@@ -53,7 +53,7 @@ bool ubp_host_takes_tags(pid_t tid);
  * made again by the kernel; one that it is about to enter is left out.
  */
 int ubp_host_set_regs(pid_t tid, const struct ubp_regs *regs);
-/* The same for a thread that is about to enter a system call: the one that arch->enter_call() made of it. */
+/* The same for a thread that is about to enter a system call: the one that arch->call.enter() made of it. */
 int ubp_host_set_call(pid_t tid, const struct ubp_regs *regs);
 
 /* The pc alone: half the price, on some machines. */
@@ -64,7 +64,7 @@ int ubp_host_move(pid_t tid, const struct ubp_regs *regs, uint64_t vaddr);
 
 /*
  * Of a stopped thread, what a frame for the stub needs besides its registers
- * (arch->stub_frame()), and what a system call does not keep. -EBUSY: not at this moment;
+ * (arch->stub.frame()), and what a system call does not keep. -EBUSY: not at this moment;
  * -EOPNOTSUPP: it can't be kept. ubp_host_put_more() gives back what the call did not keep.
  */
 int ubp_host_get_more(pid_t tid, struct ubp_more *ret_more, struct ubp_err *err);

@@ -49,8 +49,8 @@ bool lead_suits(const struct lead *lead, const struct fetch_program *program, bo
 void lead_undo(const struct ubp_arch *arch, const struct lead *lead, uint64_t vaddr,
 	       struct ubp_regs *regs)
 {
-	regs->r[arch->pc] = vaddr;
-	regs->r[arch->sp] += lead->sp_down;
+	regs->r[arch->reg.pc] = vaddr;
+	regs->r[arch->reg.sp] += lead->sp_down;
 	if (arch->addr_size == 4)
-		regs->r[arch->sp] = (uint32_t)regs->r[arch->sp];
+		regs->r[arch->reg.sp] = (uint32_t)regs->r[arch->reg.sp];
 }

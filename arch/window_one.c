@@ -16,14 +16,14 @@ int window_one_find(const struct ubp_arch *arch, const uint8_t *code, size_t len
 	int rc;
 
 	memset(w, 0, sizeof(*w));
-	w->jump_len = (uint8_t)arch->insn_align;
+	w->jump_len = (uint8_t)arch->insn.align;
 	if (len < w->jump_len) {
 		w->why = WINDOW_SHORT;
 		return ubp_fail(err, EOPNOTSUPP,
 				"its function ends %zu bytes on, a jump takes %d", len,
 				w->jump_len);
 	}
-	rc = arch->analyze_insn(code, len, vaddr, &w->insns[0], err);
+	rc = arch->insn.analyze(code, len, vaddr, &w->insns[0], err);
 	if (rc < 0) {
 		w->why = WINDOW_INSN;
 		return rc == -EILSEQ ? ubp_fail(err, EOPNOTSUPP, "there is no instruction")
@@ -41,7 +41,7 @@ int window_one_copy(const struct ubp_arch *arch, const struct window *window, ui
 	int rc;
 
 	memset(ret_copy, 0, sizeof(*ret_copy));
-	rc = arch->build_slot(&window->insns[0], vaddr, &slot, err);
+	rc = arch->slot.build(&window->insns[0], vaddr, &slot, err);
 	if (rc < 0)
 		return rc;
 	memcpy(ret_copy->code, slot.code, slot.len);
@@ -58,11 +58,11 @@ bool window_one_leave(const struct ubp_arch *arch, const struct window *window, 
 	struct ubp_err ignored;
 
 	ubp_err_reset(&ignored);
-	if (arch->build_slot(insn, vaddr, &slot, &ignored) < 0) {
-		regs->r[arch->pc] = insn->vaddr;
+	if (arch->slot.build(insn, vaddr, &slot, &ignored) < 0) {
+		regs->r[arch->reg.pc] = insn->vaddr;
 		return false;
 	}
-	return arch->slot_leave(insn, &slot, vaddr, regs);
+	return arch->slot.leave(insn, &slot, vaddr, regs);
 }
 
 int window_one_too_far(const struct window *window, uint64_t site, uint64_t target,

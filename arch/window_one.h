@@ -7,7 +7,7 @@
  * is left of an instruction of several words runs by itself no more than before.
  *
  * What each does, and returns, is what arch/arch.h says of the member of its name; @arch's
- * analyze_insn(), build_slot() and slot_leave() do it.
+ * insn.analyze(), slot.build() and slot.leave() do it.
  */
 
 #ifndef UBP_ARCH_WINDOW_ONE_H
@@ -25,7 +25,7 @@ int window_one_copy(const struct ubp_arch *arch, const struct window *window, ui
 		    struct window_copy *ret_copy, struct ubp_err *err);
 bool window_one_leave(const struct ubp_arch *arch, const struct window *window, uint64_t vaddr,
 		      struct ubp_regs *regs);
-/* The error of a build_jump() whose @target is too far. */
+/* The error of a jump.build() whose @target is too far. */
 int window_one_too_far(const struct window *window, uint64_t site, uint64_t target,
 		       struct ubp_err *err);
 

@@ -517,7 +517,7 @@ void ubp_host_redo_eintr(const struct ubp_arch *arch, pid_t tid, struct ubp_call
 		return;
 	}
 	/* close() has closed, whatever it returns. */
-	if (regs.r[ARM64_X8] == (uint64_t)arch->nr_close ||
+	if (regs.r[ARM64_X8] == (uint64_t)arch->call.nr_close ||
 	    regs.r[ARM64_X8] == SYS_rt_sigreturn)
 		return;
 	if (call->own_pc == regs.r[ARM64_PC] && call->own_sp == regs.r[ARM64_SP])

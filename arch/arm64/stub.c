@@ -96,7 +96,7 @@ void arm64_restart_syscall(struct ubp_regs *regs)
 	(void)regs;
 }
 
-/* Calls whose rest, if a stop breaks them off, restart_syscall() makes. */
+/* Calls whose rest, if a stop breaks them off, call.restart() makes. */
 bool arm64_may_resume(const struct ubp_regs *regs, const uint8_t code[8])
 {
 	static const uint16_t calls[] = { 98 /* futex */, 101 /* nanosleep */,

@@ -181,6 +181,6 @@ int ubp_host_get_thread_pointer(const struct ubp_arch *arch, pid_t tid,
 				const struct ubp_regs *regs, uint64_t *ret_tp)
 {
 	(void)tid;
-	*ret_tp = regs->r[arch->tp];
+	*ret_tp = regs->r[arch->reg.tp];
 	return 0;
 }

@@ -109,7 +109,7 @@ void ubp_host_redo_eintr(const struct ubp_arch *arch, pid_t tid, struct ubp_call
 	(void)call;
 	(void)memory;
 	/* close() has closed, whatever it returns. */
-	if (returns_eintr(tid, &nr) && nr != arch->nr_close)
+	if (returns_eintr(tid, &nr) && nr != arch->call.nr_close)
 		(void)again_ptrace(PTRACE_POKEUSER, tid, RESULT_OFFSET, (long)-ERESTARTNOHAND);
 }
 

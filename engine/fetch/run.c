@@ -230,7 +230,7 @@ static void advance(struct run *run, const struct fetch_op *op, uint64_t acc)
 			acc = in->vectors->v[op->reg];
 			break;
 		case FETCH_STACK:
-			acc = in->regs->r[in->arch->sp];
+			acc = in->regs->r[in->arch->reg.sp];
 			ask_word(run, op, TASK_STACK, acc + word_size(run) * (uint64_t)op->imm);
 			return;
 		case FETCH_DEREF:

@@ -97,10 +97,10 @@ static void record_return(struct hit *hit, struct tracee *t, struct site *site, 
 	struct moment m;
 
 	if (arch_has_link(arch))
-		real = regs->r[arch->link];
-	else if (read_word(t, regs->r[arch->sp] - arch->addr_size, &real) < 0)
+		real = regs->r[arch->reg.link];
+	else if (read_word(t, regs->r[arch->reg.sp] - arch->addr_size, &real) < 0)
 		return;
-	regs->r[arch->pc] = real;
+	regs->r[arch->reg.pc] = real;
 	moment_begin(hit, &m, t, regs);
 	for (size_t i = first; i < site->n_probes; i++) {
 		const struct fetch_program *program = site->probes[i]->program;
@@ -108,7 +108,7 @@ static void record_return(struct hit *hit, struct tracee *t, struct site *site, 
 		if (!site->probes[i]->is_return)
 			continue;
 		if (program->needs_duration && !m.duration_ns)
-			m.duration_ns = duration_of(t, site, regs->r[arch->sp]);
+			m.duration_ns = duration_of(t, site, regs->r[arch->reg.sp]);
 		record_hit(hit, &m, site->probes[i], site_probed(site, site->probes[i]), real);
 	}
 	moment_end(hit, &m);
@@ -120,7 +120,7 @@ static void begin_unwinding(struct tracee *t, const struct site *site, struct ub
 	return_disarm(t, regs, site->watches);
 	watch_met(t, site);
 	if (!t->n_unwinders)
-		scan_note_stack(t, regs->r[t->process->space->arch->sp]);
+		scan_note_stack(t, regs->r[t->process->space->arch->reg.sp]);
 }
 
 enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs *regs,
@@ -128,37 +128,37 @@ enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs
 {
 	const struct plant_space *ps = t->process->space->plant;
 	const struct ubp_arch *arch = t->process->space->arch;
-	uint64_t behind = vaddr + arch->swbp_len;
+	uint64_t behind = vaddr + arch->swbp.len;
 	bool is_return = false;
 	size_t first = 0;
 	struct site *site = jump_of_trap(t->process->space, vaddr, &first, &is_return);
 
 	/* A detour of a session before us: it goes on by itself. */
 	if (!site || ps->closing) {
-		if (!arch->swbp_pc_advance)
+		if (!arch->swbp.pc_advance)
 			(void)ubp_host_move(t->tid, regs, behind);
 		return TRAP_OURS;
 	}
 	wait_note_hot(hit->tracer, t);
 	if (t->n_unwinders && !site->jump->scans)
-		return_look_landed(t, regs->r[arch->sp]);
+		return_look_landed(t, regs->r[arch->reg.sp]);
 	hit->n_seen = 0;
 	/* The detour has taken the lead back. */
 	if (!site->jump->scans)
-		regs->r[arch->pc] = site_probed(site, site->probes[first]);
+		regs->r[arch->reg.pc] = site_probed(site, site->probes[first]);
 	if (site->jump->scans) {
 		begin_unwinding(t, site, regs);
 	} else if (is_return) {
-		regs->r[arch->sp] += site->jump->detour.ret_below;
+		regs->r[arch->reg.sp] += site->jump->detour.ret_below;
 		record_return(hit, t, site, first, regs);
-		regs->r[arch->sp] -= site->jump->detour.ret_below;
+		regs->r[arch->reg.sp] -= site->jump->detour.ret_below;
 	} else {
 		record_from(hit, t, site, first, regs);
 	}
-	regs->r[arch->pc] = behind;
+	regs->r[arch->reg.pc] = behind;
 	if (guard_is_lost(t) && guard_reinstall(t, regs) == 0)
 		return TRAP_OURS;
-	if (!arch->swbp_pc_advance)
+	if (!arch->swbp.pc_advance)
 		(void)ubp_host_move(t->tid, regs, behind);
 	catch_up(hit, t, regs);
 	return TRAP_OURS;

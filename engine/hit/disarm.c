@@ -140,7 +140,7 @@ void return_disarm(struct tracee *t, struct ubp_regs *regs, unsigned watches)
 {
 	const struct plant_space *ps = t->process->space->plant;
 	const struct ubp_arch *arch = t->process->space->arch;
-	uint64_t sp = regs->r[arch->sp];
+	uint64_t sp = regs->r[arch->reg.sp];
 	struct return_list here = { 0 }, far = { 0 };
 
 	if (arch_has_link(arch)) {

@@ -221,7 +221,7 @@ static void look_through(const struct search *s, uint64_t from)
 static void look_at_register(struct search *s, struct ubp_regs *regs)
 {
 	const struct plant_space *ps = s->t->process->space->plant;
-	uint64_t *link = &regs->r[s->t->process->space->arch->link];
+	uint64_t *link = &regs->r[s->t->process->space->arch->reg.link];
 	struct return_instance *ri = NULL;
 
 	if (*link == ps->trampoline)
@@ -243,7 +243,7 @@ void disarm_links(struct tracee *t, struct ubp_regs *regs, struct return_list *h
 	const struct plant_space *ps = t->process->space->plant;
 	struct search s = { .t = t,
 			    .here = here,
-			    .sp = regs->r[t->process->space->arch->sp],
+			    .sp = regs->r[t->process->space->arch->reg.sp],
 			    .with_detours = ps->return_vaddr };
 
 	if (!ps->returns.n && !s.with_detours)

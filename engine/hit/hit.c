@@ -49,7 +49,7 @@ static bool goes_on_here(const struct site *site)
 /* Signals that came while it stood there find it there. */
 static bool has_not_moved(const struct tracee *t, const struct ubp_regs *regs)
 {
-	return memcmp(&t->let_go, regs, t->process->space->arch->n_regs * sizeof(regs->r[0])) ==
+	return memcmp(&t->let_go, regs, t->process->space->arch->reg.n * sizeof(regs->r[0])) ==
 	       0;
 }
 
@@ -60,8 +60,8 @@ static bool looks_done(const struct tracee *t, const struct displaced_insn *insn
 	const struct ubp_arch *arch = t->process->space->arch;
 	uint64_t top = 0;
 
-	return arch->looks_done && read_word(t, regs->r[arch->sp], &top) == 0 &&
-	       arch->looks_done(insn, regs, top);
+	return arch->insn.looks_done && read_word(t, regs->r[arch->reg.sp], &top) == 0 &&
+	       arch->insn.looks_done(insn, regs, top);
 }
 
 /*
@@ -78,11 +78,12 @@ static bool has_lost_trap(const struct tracee *t, const struct site *site, uint6
 	bool is_return;
 
 	/* Where a breakpoint's trap is reported at the breakpoint, it is met again. */
-	if (!arch->swbp_pc_advance || (si_code > 0 && si_code != TRAP_PERF) ||
-	    !arch->came_by_exception(regs) || (goes_on_here(site) && has_not_moved(t, regs)))
+	if (!arch->swbp.pc_advance || (si_code > 0 && si_code != TRAP_PERF) ||
+	    !arch->reg.came_by_exception(regs) ||
+	    (goes_on_here(site) && has_not_moved(t, regs)))
 		return false;
 	if (site)
-		return site->insn.len != arch->swbp_pc_advance ||
+		return site->insn.len != arch->swbp.pc_advance ||
 		       !looks_done(t, &site->insn, regs);
 	return (ps->trampoline && vaddr == ps->trampoline) ||
 	       jump_of_trap(t->process->space, vaddr, &first, &is_return);
@@ -116,7 +117,7 @@ static void entry_return(struct hit *hit, const struct moment *m, struct site *s
 	}
 	return_hijack(hit->plant, m->t, site, &before, moment_mono_ns(hit, m));
 	if (arch_has_link(probe->arch))
-		regs->r[probe->arch->link] = before.r[probe->arch->link];
+		regs->r[probe->arch->reg.link] = before.r[probe->arch->reg.link];
 }
 
 static void entry_probes(struct hit *hit, struct moment *m, struct site *site,
@@ -157,14 +158,14 @@ static void exit_probes(struct hit *hit, const struct moment *m, const struct si
 	uint64_t to = 0;
 
 	for (size_t i = 0; i < site->n_exits; i++)
-		if (site->exits[i].is_jump && arch->is_taken(&site->insn, m->regs))
+		if (site->exits[i].is_jump && arch->insn.is_taken(&site->insn, m->regs))
 			uprobe_count(&site->exits[i].probe->stats.missed[MISSED_TAIL_JUMP]);
-	if (site->insn.leave != LEAVE_RET || !arch->is_taken(&site->insn, m->regs) ||
+	if (site->insn.leave != LEAVE_RET || !arch->insn.is_taken(&site->insn, m->regs) ||
 	    !return_address(m->t, m->regs, &to))
 		return;
 	then.regs = &after;
-	after.r[arch->pc] = to;
-	after.r[arch->sp] += site->insn.ret_pops;
+	after.r[arch->reg.pc] = to;
+	after.r[arch->reg.sp] += site->insn.ret_pops;
 	for (size_t i = 0; i < site->n_exits; i++)
 		record_hit(hit, &then, site->exits[i].probe, site->exits[i].func_vaddr, to);
 }
@@ -176,7 +177,7 @@ static void probes_at(struct hit *hit, struct tracee *t, struct site *site,
 
 	moment_begin(hit, &m, t, regs);
 	/* As the kernel shows it: the pc at the probed instruction. */
-	regs->r[t->process->space->arch->pc] = site->vaddr;
+	regs->r[t->process->space->arch->reg.pc] = site->vaddr;
 	entry_probes(hit, &m, site, regs);
 	if (site->n_exits)
 		exit_probes(hit, &m, site);
@@ -220,20 +221,20 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 		return TRAP_OURS;
 	}
 	if (t->n_unwinders && !(site->watches & (WATCH_UNWIND | WATCH_UNWOUND)))
-		return_look_landed(t, regs->r[arch->sp]);
+		return_look_landed(t, regs->r[arch->reg.sp]);
 	if (site_is_probed(site) && !site->is_moved)
 		probes_at(hit, t, site, regs);
 	if (site->watches & WATCH_UNWIND)
 		return_disarm(t, regs, site->watches);
 	if (site->watches & WATCH_UNWOUND)
-		return_landed(t, regs->r[arch->sp] + site->insn.ret_pops);
+		return_landed(t, regs->r[arch->reg.sp] + site->insn.ret_pops);
 	if (site->watches & WATCH_EXEC)
 		return_execs(t);
 	if (site->watches & (WATCH_UNWIND | WATCH_UNWOUND | WATCH_CATCH))
 		watch_met(t, site);
 	in_place = site->rung == SITE_IN_PLACE;
 	watches = site->watches;
-	regs->r[arch->pc] = site->slot;
+	regs->r[arch->reg.pc] = site->slot;
 	tid = t->tid;
 	sent = !in_place && guard_is_lost(t) && guard_reinstall(t, regs) == 0;
 	if (!sent)
@@ -255,7 +256,7 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 {
 	const struct ubp_arch *arch = t->process->space->arch;
 	struct return_instance *ri = return_take(t, regs);
-	uint64_t behind = regs->r[arch->pc];
+	uint64_t behind = regs->r[arch->reg.pc];
 	uint64_t now_ns;
 	struct moment m;
 
@@ -264,7 +265,7 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 	wait_note_hot(hit->tracer, t);
 	moment_begin(hit, &m, t, regs);
 	now_ns = moment_mono_ns(hit, &m);
-	regs->r[arch->pc] = ri->real;
+	regs->r[arch->reg.pc] = ri->real;
 	for (uint32_t i = ri->n_entries; i-- > 0;) {
 		struct site *site = ri->entries[i].site;
 
@@ -276,15 +277,15 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 	}
 	moment_end(hit, &m);
 	if (t->n_unwinders)
-		return_look_landed(t, regs->r[arch->sp]);
-	regs->r[arch->pc] = behind;
-	if (arch->leave_trampoline)
-		arch->leave_trampoline(regs);
+		return_look_landed(t, regs->r[arch->reg.sp]);
+	regs->r[arch->reg.pc] = behind;
+	if (arch->trampoline.leave)
+		arch->trampoline.leave(regs);
 	if (guard_is_lost(t) && guard_reinstall(t, regs) == 0)
 		;
 	else if (arch_has_link(arch))
-		(void)ubp_host_move(t->tid, regs, regs->r[arch->pc]);
-	else if (arch->leave_trampoline)
+		(void)ubp_host_move(t->tid, regs, regs->r[arch->reg.pc]);
+	else if (arch->trampoline.leave)
 		(void)ubp_host_set_regs(t->tid, regs);
 	returns_over(t->process->space, ri, t->tid);
 	returns_free_one(ri);
@@ -298,7 +299,7 @@ static bool is_step_done(struct tracee *t, int si_code)
 		return false;
 	t->stepping = false;
 	/* TRAP_TRACE as a rule, TRAP_BRKPT behind some instructions. */
-	return si_code > 0 && si_code != t->process->space->arch->swbp_si_code;
+	return si_code > 0 && si_code != t->process->space->arch->swbp.si_code;
 }
 
 /*
@@ -316,7 +317,7 @@ enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
 	const struct plant_space *ps = space->plant;
 	const struct ubp_arch *arch = space->arch;
 	/* A breakpoint's, rather: taken for one that was sent, it would end the program. */
-	int si_code = si_code_of(t->tid, arch->swbp_si_code), rc;
+	int si_code = si_code_of(t->tid, arch->swbp.si_code), rc;
 	struct ubp_regs regs;
 	struct site *site;
 	uint64_t vaddr;
@@ -332,16 +333,16 @@ enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
 			event_queue_lost(hit->queue, 1);
 		return TRAP_FOREIGN;
 	}
-	vaddr = regs.r[arch->pc] - arch->swbp_pc_advance;
+	vaddr = regs.r[arch->reg.pc] - arch->swbp.pc_advance;
 	site = map_get(&ps->sites, vaddr);
 	/* One that is not ready yet: a breakpoint that a killed tracer left, and its guard's. */
 	if (site && !is_ready(site))
 		site = NULL;
-	if (si_code == arch->swbp_si_code) {
+	if (si_code == arch->swbp.si_code) {
 		if (goes_on_here(site))
 			t->let_go = regs;
 		else
-			t->let_go.r[arch->pc] = 0;
+			t->let_go.r[arch->reg.pc] = 0;
 		if (site)
 			return at_site(hit, t, site, &regs);
 		if (ps->trampoline && vaddr == ps->trampoline)
@@ -363,7 +364,7 @@ bool hit_pc_has_trap(const struct tracee *t, uint64_t pc)
 {
 	const struct space *space = t->process->space;
 	const struct plant_space *ps = space->plant;
-	uint64_t vaddr = pc - space->arch->swbp_pc_advance;
+	uint64_t vaddr = pc - space->arch->swbp.pc_advance;
 
 	/* Not yet looked for what a killed tracer left: any trap may be one of that. */
 	if (!ps || !ps->looked)
@@ -445,9 +446,9 @@ static void leave_slot(struct hit *hit, struct tracee *t, struct site *site, uin
 		return;
 	if (at == 0)
 		hit_correct_fault(sig, t->tid, site->slot, site->vaddr);
-	if (space->arch->slot_leave(&site->insn, &site->code, site->slot, &regs) &&
+	if (space->arch->slot.leave(&site->insn, &site->code, site->slot, &regs) &&
 	    (at == 0 || at == site->code.done_at || at == site->code.taken_at))
-		(void)ubp_host_set_pc(t->tid, regs.r[space->arch->pc]);
+		(void)ubp_host_set_pc(t->tid, regs.r[space->arch->reg.pc]);
 	if (at == 0)
 		(void)site_to_first(hit->plant, hit->tracer, t, site);
 }
@@ -468,7 +469,7 @@ bool hit_signal(struct hit *hit, struct tracee *t, int sig)
 		return false;
 	if ((ps->return_vaddr || (arch_has_link(space->arch) && ps->returns.n)) &&
 	    ubp_host_get_regs(t->tid, &regs) == 0)
-		hijack_note_stack(t, regs.r[space->arch->sp]);
+		hijack_note_stack(t, regs.r[space->arch->reg.sp]);
 	if (ubp_host_get_pc(t->tid, &pc) < 0)
 		return false;
 	site = plant_site_of_slot(space, pc);

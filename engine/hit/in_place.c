@@ -61,8 +61,8 @@ void in_place_step(struct hit *hit, struct tracee *t, const struct site *site)
 		(void)site_unplant(space, tid, site);
 		/* Held: the caller must not resume it, its next stop waits already. */
 		t->held = !step_over(t, site);
-		(void)mem_write(&space->mem, tid, site->vaddr, space->arch->swbp,
-				space->arch->swbp_len);
+		(void)mem_write(&space->mem, tid, site->vaddr, space->arch->swbp.code,
+				space->arch->swbp.len);
 	}
 	attach_let_others_go(hit->tracer, others, n);
 }

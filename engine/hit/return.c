@@ -129,8 +129,8 @@ static bool find_return(struct tracee *t, const struct ubp_regs *regs, uint64_t 
 	const struct ubp_arch *arch = t->process->space->arch;
 
 	if (!arch_has_link(arch))
-		return read_word(t, regs->r[arch->sp], ret_real) == 0;
-	*ret_real = regs->r[arch->link];
+		return read_word(t, regs->r[arch->reg.sp], ret_real) == 0;
+	*ret_real = regs->r[arch->reg.link];
 	/* Planted by force where it is signed already, with who knows what. */
 	return !(*ret_real & ~UBP_ADDRESS_MASK);
 }
@@ -190,7 +190,7 @@ void return_hijack(const struct plant *plant, struct tracee *t, struct site *sit
 {
 	struct plant_space *ps = t->process->space->plant;
 	const struct ubp_arch *arch = t->process->space->arch;
-	uint64_t sp = regs->r[arch->sp], real = 0;
+	uint64_t sp = regs->r[arch->reg.sp], real = 0;
 	const struct site *over;
 	struct return_instance *ri;
 
@@ -210,7 +210,7 @@ void return_hijack(const struct plant *plant, struct tracee *t, struct site *sit
 		if (!ri || returns_add_entry(ri, site, now_ns) < 0)
 			count_missed(site, MISSED_NO_ROOM);
 		if (ri && arch_has_link(arch))
-			regs->r[arch->link] = ps->trampoline;
+			regs->r[arch->reg.link] = ps->trampoline;
 		return;
 	}
 	/* A detour's. In a register it may be on its way still: then it lies under this one. */
@@ -237,7 +237,7 @@ void return_hijack(const struct plant *plant, struct tracee *t, struct site *sit
 	}
 	returns_link(&t->returns, ri);
 	if (arch_has_link(arch))
-		regs->r[arch->link] = ps->trampoline;
+		regs->r[arch->reg.link] = ps->trampoline;
 }
 
 /* A callee that pops its arguments returns with the stack pointer further up. */
@@ -282,7 +282,7 @@ static struct return_instance *find_over(struct tracee *t, struct ubp_regs *regs
 {
 	const struct ubp_arch *arch = t->process->space->arch;
 	struct plant_space *ps = t->process->space->plant;
-	uint64_t sp = regs->r[arch->sp], down = bytes_below(arch);
+	uint64_t sp = regs->r[arch->reg.sp], down = bytes_below(arch);
 	struct return_instance *ri = map_get(&ps->returns, sp - down);
 
 	if (!ri && down)
@@ -293,7 +293,7 @@ static struct return_instance *find_over(struct tracee *t, struct ubp_regs *regs
 	if (!ri || (down && write_word(t, sp - down, ri->real) < 0))
 		return NULL;
 	if (!down)
-		regs->r[arch->link] = ri->real;
+		regs->r[arch->reg.link] = ri->real;
 	return ri;
 }
 
@@ -320,7 +320,7 @@ struct return_instance *return_take(struct tracee *t, struct ubp_regs *regs)
 {
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
-	uint64_t sp = regs->r[space->arch->sp], index;
+	uint64_t sp = regs->r[space->arch->reg.sp], index;
 	struct return_instance *ri = find_over(t, regs);
 
 	if (!ri)
@@ -347,11 +347,11 @@ struct return_instance *return_take(struct tracee *t, struct ubp_regs *regs)
 bool return_address(const struct tracee *t, const struct ubp_regs *regs, uint64_t *ret_address)
 {
 	const struct plant_space *ps = t->process->space->plant;
-	uint64_t sp = regs->r[t->process->space->arch->sp];
+	uint64_t sp = regs->r[t->process->space->arch->reg.sp];
 	const struct return_instance *ri;
 
 	if (arch_has_link(t->process->space->arch))
-		*ret_address = regs->r[t->process->space->arch->link] & UBP_ADDRESS_MASK;
+		*ret_address = regs->r[t->process->space->arch->reg.link] & UBP_ADDRESS_MASK;
 	else if (read_word(t, sp, ret_address) < 0)
 		return false;
 	if (ps->trampoline && *ret_address == ps->trampoline) {

@@ -54,17 +54,18 @@ const char *object_refuse_at(struct object *object, uint64_t foffset)
 {
 	struct around a;
 
-	if (!object->arch || !object->arch->refuse_at || !read_around(object, foffset, 0, &a))
+	if (!object->arch || !object->arch->insn.refuse_at ||
+	    !read_around(object, foffset, 0, &a))
 		return NULL;
-	return object->arch->refuse_at(a.code, a.len, a.at);
+	return object->arch->insn.refuse_at(a.code, a.len, a.at);
 }
 
 const char *object_refuse_return_at(struct object *object, uint64_t foffset)
 {
 	struct around a;
 
-	if (!object->arch || !object->arch->refuse_return_at ||
-	    !read_around(object, foffset, object->arch->insn_align, &a))
+	if (!object->arch || !object->arch->insn.refuse_return_at ||
+	    !read_around(object, foffset, object->arch->insn.align, &a))
 		return NULL;
-	return object->arch->refuse_return_at(a.code, a.len, a.start, a.at);
+	return object->arch->insn.refuse_return_at(a.code, a.len, a.start, a.at);
 }

@@ -67,7 +67,7 @@ static int walk(const struct object *object, uint64_t from, uint64_t to, uint64_
 		}
 		if (at - window >= len)
 			return BOUNDARY_UNKNOWN;
-		n = object->arch->insn_len(code + (at - window), len - (at - window), at);
+		n = object->arch->insn.len(code + (at - window), len - (at - window), at);
 		if (n <= 0)
 			return -EILSEQ;
 		if ((uint64_t)n > to - at)

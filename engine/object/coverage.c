@@ -93,7 +93,7 @@ static bool can_break(struct object *object, uint64_t foffset, uint64_t elf_vadd
 
 	ubp_err_reset(&ignored);
 	return len > 0 &&
-	       object->arch->analyze_insn(code, (size_t)len, elf_vaddr, &insn, &ignored) == 0 &&
+	       object->arch->insn.analyze(code, (size_t)len, elf_vaddr, &insn, &ignored) == 0 &&
 	       !object_refuse_at(object, foffset);
 }
 

@@ -92,7 +92,7 @@ static int decode_to(const struct object *object, struct run *r, uint64_t elf_va
 {
 	while (r->at <= elf_vaddr && !r->is_broken) {
 		uint64_t done = r->at - r->start;
-		int n = object->arch->insn_len(r->code + done, r->end - r->at, r->at);
+		int n = object->arch->insn.len(r->code + done, r->end - r->at, r->at);
 
 		r->is_broken = n <= 0;
 		if (n <= 0)

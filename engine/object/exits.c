@@ -98,7 +98,7 @@ static int look_at(struct walk *w, const struct displaced_insn *insn)
 static bool *find_data(const struct ubp_arch *arch, const uint8_t *code, size_t len,
 		       uint64_t vaddr)
 {
-	size_t step = arch->insn_align;
+	size_t step = arch->insn.align;
 	bool *is_data = calloc(len / step + 1, sizeof(*is_data));
 
 	for (size_t at = 0; is_data && step > 1 && len - at >= step; at += step) {
@@ -106,7 +106,7 @@ static bool *find_data(const struct ubp_arch *arch, const uint8_t *code, size_t 
 		struct ubp_err ignored;
 		uint64_t from;
 
-		if (arch->analyze_insn(code + at, len - at, vaddr + at, &insn, &ignored) < 0)
+		if (arch->insn.analyze(code + at, len - at, vaddr + at, &insn, &ignored) < 0)
 			continue;
 		from = insn.target - vaddr;
 		for (size_t i = 0; i < insn.literal_len && from < len && i < len - from; i++)
@@ -127,19 +127,19 @@ static int walk_insns(struct walk *w, const uint8_t *code, const struct part *pa
 		uint64_t vaddr = part->start + at;
 		struct ubp_err ignored;
 
-		if (is_data[at / arch->insn_align]) {
-			at += arch->insn_align;
+		if (is_data[at / arch->insn.align]) {
+			at += arch->insn.align;
 			continue;
 		}
 		/* What cannot be displaced (int3 between functions, hlt) has its length. */
-		rc = arch->analyze_insn(code + at, len - at, vaddr, &insn, &ignored);
+		rc = arch->insn.analyze(code + at, len - at, vaddr, &insn, &ignored);
 		if (rc == -EILSEQ || insn.len == 0)
 			return ubp_fail(err, EILSEQ,
 					"there is no known instruction at 0x%lx of %s",
 					(unsigned long)vaddr, w->object->path);
 		/* A jump that can't be probed leaves unseen. */
-		if (insn.leave == LEAVE_JUMP && arch->refuse_at &&
-		    arch->refuse_at(code, len, at))
+		if (insn.leave == LEAVE_JUMP && arch->insn.refuse_at &&
+		    arch->insn.refuse_at(code, len, at))
 			insn.leave = LEAVE_NOT;
 		rc = rc == 0 ? look_at(w, &insn) : 0;
 		at += insn.len;

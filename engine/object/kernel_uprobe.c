@@ -48,7 +48,7 @@ bool object_has_kernel_uprobe(const struct object *object, uint64_t foffset,
 			      struct object_page *page)
 {
 	uint64_t in_page = foffset % sizeof(page->now);
-	size_t len = object->arch ? object->arch->swbp_len : 0;
+	size_t len = object->arch ? object->arch->swbp.len : 0;
 
 	if (page->object != object || page->at != foffset - in_page)
 		look(object, foffset - in_page, page);

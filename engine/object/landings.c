@@ -422,9 +422,9 @@ static int scan(struct object *object, struct landings *l, struct image *image,
 		landings_add_all(l);
 	for (size_t i = 0; i < image->n; i++)
 		if (image->parts[i].is_exec)
-			object->arch->scan_refs(image->parts[i].bytes, image->parts[i].len,
-						image->parts[i].elf_vaddr,
-						REF_BRANCH | REF_ADDRESS, see_ref, &s);
+			object->arch->insn.scan_refs(image->parts[i].bytes, image->parts[i].len,
+						     image->parts[i].elf_vaddr,
+						     REF_BRANCH | REF_ADDRESS, see_ref, &s);
 	rc = sort_mentions(object, &l->addresses, s.rc, err);
 	if (rc == 0)
 		rc = mark_tables(&s, err);
@@ -444,7 +444,7 @@ static int build(struct object *object, struct landings *l, struct ubp_err *err)
 	struct image image = { 0 };
 	int rc;
 
-	if (!object->arch || !object->arch->scan_refs)
+	if (!object->arch || !object->arch->insn.scan_refs)
 		return ubp_fail(err, ENOTSUP, "no decoder for this instruction set");
 	rc = image_read(object, &image, err);
 	/* The file was checked for its size; so segments are not larger. */

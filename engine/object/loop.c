@@ -15,7 +15,7 @@ static bool is_jump_to(const struct object *object, const struct decoded_insn *i
 	struct ubp_err ignored;
 
 	ubp_err_reset(&ignored);
-	return object->arch->analyze_insn(insn->code, insn->len, insn->start, &jump,
+	return object->arch->insn.analyze(insn->code, insn->len, insn->start, &jump,
 					  &ignored) == 0 &&
 	       jump.leave == LEAVE_JUMP && jump.target == target;
 }

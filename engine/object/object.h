@@ -268,11 +268,11 @@ int object_check_boundary(struct object *object, uint64_t foffset, uint64_t *ret
 
 /*
  * Why neither a breakpoint nor a jump may stand at @foffset, for what its function does
- * around it (arch->refuse_at()): words that stay; NULL: nothing speaks against it.
+ * around it (arch->insn.refuse_at()): words that stay; NULL: nothing speaks against it.
  */
 const char *object_refuse_at(struct object *object, uint64_t foffset);
 
-/* Why a return address cannot be replaced at @foffset (arch->refuse_return_at()); NULL: nothing speaks against it. */
+/* Why a return address cannot be replaced at @foffset (arch->insn.refuse_return_at()); NULL: nothing speaks against it. */
 const char *object_refuse_return_at(struct object *object, uint64_t foffset);
 
 #endif

@@ -54,7 +54,7 @@ static size_t find_padding(const struct site *s)
 
 	if (len <= 0)
 		return 0;
-	fill = s->arch->fill_len(code, (size_t)len);
+	fill = s->arch->insn.fill_len(code, (size_t)len);
 	for (; n < fill && n < PADDING_MAX; n++) {
 		uint64_t foffset, start, end;
 
@@ -93,9 +93,9 @@ static int find_window(struct site *s)
 
 	if (len <= 0)
 		return ubp_fail(s->err, EIO, "cannot read the code of %s", s->object->path);
-	return s->arch->find_window(code, left < (size_t)len ? left : (size_t)len,
-				    left < PADDING_MAX ? find_padding(s) : 0, s->vaddr,
-				    s->window, s->err);
+	return s->arch->jump.find(code, left < (size_t)len ? left : (size_t)len,
+					 left < PADDING_MAX ? find_padding(s) : 0, s->vaddr,
+					 s->window, s->err);
 }
 
 /* The instruction that a breakpoint takes the place of. */
@@ -107,22 +107,22 @@ static int find_insn(struct site *s)
 
 	if (len <= 0)
 		return ubp_fail(s->err, EIO, "cannot read the code of %s", s->object->path);
-	rc = s->arch->analyze_insn(code, (size_t)len, s->vaddr, &s->window->insns[0], s->err);
+	rc = s->arch->insn.analyze(code, (size_t)len, s->vaddr, &s->window->insns[0], s->err);
 	if (rc < 0)
 		return refuse(s, WINDOW_INSN,
 			      "what follows its first instruction stays in place");
 	s->window->n = 1;
 	s->window->len = s->window->insns[0].len;
-	s->window->jump_len = s->arch->swbp_len;
+	s->window->jump_len = s->arch->swbp.len;
 	return 0;
 }
 
 /* The guard has a jump of its own there (plant/sigaction.c). */
 static bool is_for_guard(const struct ubp_arch *arch, const uint8_t *code, size_t len)
 {
-	for (size_t i = 0; i < arch->n_sigaction_calls; i++)
-		if (len >= arch->sigaction_call_len &&
-		    memcmp(code, arch->sigaction_calls[i], arch->sigaction_call_len) == 0)
+	for (size_t i = 0; i < arch->hook.n_calls; i++)
+		if (len >= arch->hook.call_len &&
+		    memcmp(code, arch->hook.calls[i], arch->hook.call_len) == 0)
 			return true;
 	return false;
 }
@@ -137,7 +137,7 @@ static int find_lead(struct site *s, struct lead *lead)
 	memset(lead, 0, sizeof(*lead));
 	if (len > 0 && left < (uint64_t)len)
 		len = (ssize_t)left;
-	if (len <= 0 || !s->arch->find_lead || !s->arch->find_lead(code, (size_t)len, lead) ||
+	if (len <= 0 || !s->arch->lead.find || !s->arch->lead.find(code, (size_t)len, lead) ||
 	    lead->len == len ||
 	    is_for_guard(s->arch, code + lead->len, (size_t)len - lead->len)) {
 		lead->len = 0;
@@ -162,7 +162,9 @@ static int check_go(const struct site *s)
 	if (!s->object->is_go)
 		return 0;
 	len = read_code(s, s->start, code, sizeof(code));
-	check = len > 0 && s->arch->go_check_len ? s->arch->go_check_len(code, (size_t)len) : 0;
+	check = len > 0 && s->arch->insn.go_check_len
+			? s->arch->insn.go_check_len(code, (size_t)len)
+			: 0;
 	if (check == 0)
 		return refuse(s, WINDOW_GO,
 			      "its Go function makes not sure of the stack it needs: there may "
@@ -204,7 +206,7 @@ static bool is_branch(const struct site *s, uint64_t at, uint64_t target)
 		return true; /* who knows */
 	if (insn.start + insn.len != at + 2)
 		return false;
-	if (s->arch->analyze_insn(insn.code, insn.len, insn.start, &branch, &ignored) < 0)
+	if (s->arch->insn.analyze(insn.code, insn.len, insn.start, &branch, &ignored) < 0)
 		return true;
 	return branch.leave == LEAVE_JUMP && branch.target == target;
 }
@@ -223,7 +225,7 @@ static bool is_branched_into(const struct site *s)
 			before + s->window->jump_len + UBP_SHORT_REACH);
 	if (len <= 0)
 		return true;
-	s->arch->scan_refs(code, (size_t)len, s->vaddr - before, REF_SHORT, see_short, &b);
+	s->arch->insn.scan_refs(code, (size_t)len, s->vaddr - before, REF_SHORT, see_short, &b);
 	for (size_t i = 0; i < b.n; i++)
 		if (is_branch(s, b.at[i], b.target[i]))
 			return true;
@@ -246,7 +248,7 @@ static bool is_operand(const struct site *s, uint64_t at)
 		return true; /* who knows */
 	if (at + 4 > found.start + found.len || at == found.start)
 		return false;
-	if (s->arch->analyze_insn(found.code, found.len, found.start, &insn, &ignored) < 0)
+	if (s->arch->insn.analyze(found.code, found.len, found.start, &insn, &ignored) < 0)
 		return true;
 	if (insn.pc_relative && insn.disp_at == at - found.start)
 		return false;
@@ -263,7 +265,7 @@ static bool makes_address(const struct site *s, const struct mention *m)
 
 	ubp_err_reset(&ignored);
 	if (decoded_at(s->object, m->at, &found) < 0 ||
-	    s->arch->analyze_insn(found.code, found.len, found.start, &insn, &ignored) < 0)
+	    s->arch->insn.analyze(found.code, found.len, found.start, &insn, &ignored) < 0)
 		return true; /* who knows */
 	return insn.pc_relative && insn.target == m->target;
 }
@@ -298,7 +300,7 @@ static bool is_constant(const struct site *s, const struct landings *landings, u
 /* Indirect branches lead there. */
 static int check_pad(const struct site *s)
 {
-	if (s->arch->is_landing_pad && s->arch->is_landing_pad(s->window) &&
+	if (s->arch->jump.is_landing_pad && s->arch->jump.is_landing_pad(s->window) &&
 	    object_needs_landings(s->object))
 		return refuse(s, WINDOW_LANDING,
 			      "it is a landing pad, and its file asks for those (BTI): no "
@@ -363,7 +365,7 @@ static int look(struct object *object, uint64_t foffset, struct lead *lead,
 	int rc;
 
 	memset(window, 0, sizeof(*window));
-	if (!s.arch || !s.arch->find_window)
+	if (!s.arch || !s.arch->jump.find)
 		return refuse(&s, WINDOW_INSN, "no jumps for this instruction set");
 	rc = find_start(&s, foffset, lead);
 	if (rc == 0)
@@ -373,7 +375,7 @@ static int look(struct object *object, uint64_t foffset, struct lead *lead,
 	if (rc == 0 && !lead)
 		rc = check_pad(&s);
 	/* Where nothing can start but at its start, nobody can lead there. */
-	if (rc == 0 && (lead || window->jump_len > s.arch->insn_align))
+	if (rc == 0 && (lead || window->jump_len > s.arch->insn.align))
 		rc = check_landings(&s);
 	return rc;
 }

@@ -24,18 +24,19 @@ uint64_t action_handler(const struct action *a, const struct space *space)
 
 static size_t length(const struct space *space)
 {
-	return space->arch->action_len ? space->arch->action_len : sizeof(struct action);
+	return space->arch->guard.action_len ? space->arch->guard.action_len
+					     : sizeof(struct action);
 }
 
 int action_swap(struct remote *remote, int sig, uint64_t act, struct action *ret_old,
 		struct ubp_err *err)
 {
 	const struct space *space = remote->t->process->space;
-	uint64_t buffer = remote->sp + space->arch->stub_buffer_at;
+	uint64_t buffer = remote->sp + space->arch->stub.buffer_at;
 	uint64_t args[6] = { (uint64_t)sig, act, buffer, SIGSET_LEN };
 	size_t len = length(space);
 	int64_t result;
-	int rc = remote_call(remote, space->arch->nr_rt_sigaction, args, &result, err);
+	int rc = remote_call(remote, space->arch->call.nr_rt_sigaction, args, &result, err);
 
 	if (rc < 0)
 		return rc;
@@ -43,7 +44,7 @@ int action_swap(struct remote *remote, int sig, uint64_t act, struct action *ret
 		return ubp_fail(err, (int)-result,
 				"process %d cannot install a signal handler: %s",
 				(int)remote->t->process->pid, strerror((int)-result));
-	buffer = remote->sp + space->arch->stub_buffer_at; /* it may have moved */
+	buffer = remote->sp + space->arch->stub.buffer_at; /* it may have moved */
 	*ret_old = (struct action){ 0 };
 	if (mem_peek(&space->mem, buffer, ret_old, len) != len)
 		return ubp_fail(err, EFAULT, "cannot read the stack of process %d",

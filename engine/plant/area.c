@@ -250,7 +250,7 @@ static int enter_many(const struct space *space, pid_t tid, struct area *area,
 		rc = -EFAULT;
 	for (size_t k = 0; k < n && rc == 0; k++) {
 		uint64_t i = find_entry(area, sites[k]->vaddr);
-		struct guard_site entry = entry_of(area, sites[k], space->arch->swbp_len);
+		struct guard_site entry = entry_of(area, sites[k], space->arch->swbp.len);
 
 		/* Of an earlier session: threads may look for it. */
 		if (area->keys[i] && !is_new[i] &&
@@ -282,7 +282,7 @@ int area_enter(const struct space *space, pid_t tid, struct area *area,
 	if (n > FEW_SITES)
 		rc = enter_many(space, tid, area, sites, n);
 	for (size_t k = 0; k < n && n <= FEW_SITES; k++) {
-		struct guard_site entry = entry_of(area, sites[k], space->arch->swbp_len);
+		struct guard_site entry = entry_of(area, sites[k], space->arch->swbp.len);
 
 		enter_one(&entries, area, &entry);
 	}
@@ -407,8 +407,8 @@ int area_map(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
 	uint64_t args[6] = { hint, len, (uint64_t)prot, flags, (uint64_t)-1, 0 };
 	int pid = (int)t->process->pid;
 	int64_t result;
-	int rc = area_call(tracer, t, at, stub, t->process->space->arch->nr_mmap, args, &result,
-			   err);
+	int rc = area_call(tracer, t, at, stub, t->process->space->arch->call.nr_mmap, args,
+			   &result, err);
 
 	if (rc < 0)
 		return rc;
@@ -420,8 +420,8 @@ int area_map(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
 		return 0;
 	/* Before Linux 4.17 the place was a wish. */
 	args[0] = *ret_vaddr;
-	(void)area_call(tracer, t, at, stub, t->process->space->arch->nr_munmap, args, &result,
-			err);
+	(void)area_call(tracer, t, at, stub, t->process->space->arch->call.nr_munmap, args,
+			&result, err);
 	return ubp_fail(err, EEXIST, "process %d cannot map memory at 0x%lx", pid,
 			(unsigned long)hint);
 }
@@ -431,13 +431,13 @@ static void guard_action(const struct ubp_arch *arch, uint64_t head, uint64_t ac
 {
 	uint64_t guard = head + UBP_AREA_GUARD;
 
-	action[0] = guard + arch->guard_handler;
-	action[1] = arch->guard_flags;
-	action[2] = guard + arch->guard_restorer;
+	action[0] = guard + arch->guard.handler;
+	action[1] = arch->guard.flags;
+	action[2] = guard + arch->guard.restorer;
 	action[3] = 0;
-	if (arch->pack_action)
-		arch->pack_action(guard + arch->guard_handler, arch->guard_flags,
-				  guard + arch->guard_restorer, action);
+	if (arch->guard.pack_action)
+		arch->guard.pack_action(guard + arch->guard.handler, arch->guard.flags,
+					guard + arch->guard.restorer, action);
 }
 
 /* What stands once in a space: trampoline, stub, guard, and the action that leads to that. */
@@ -448,14 +448,14 @@ int area_furnish(const struct space *space, uint64_t head, pid_t tid)
 	struct slot_code code;
 	int rc;
 
-	arch->build_return_trampoline(&code);
+	arch->trampoline.build(&code);
 	rc = mem_write(&space->mem, tid, head + UBP_AREA_TRAMPOLINE, code.code, code.len);
 	if (rc == 0)
-		rc = mem_write(&space->mem, tid, head + UBP_AREA_STUB, arch->stub,
-			       arch->stub_len);
-	if (rc == 0 && arch->guard)
-		rc = mem_write(&space->mem, tid, head + UBP_AREA_GUARD, arch->guard,
-			       arch->guard_len);
+		rc = mem_write(&space->mem, tid, head + UBP_AREA_STUB, arch->stub.code,
+			       arch->stub.len);
+	if (rc == 0 && arch->guard.code)
+		rc = mem_write(&space->mem, tid, head + UBP_AREA_GUARD, arch->guard.code,
+			       arch->guard.len);
 	guard_action(arch, head, action);
 	return rc == 0 ? mem_write(&space->mem, tid, head + offsetof(struct guard_head, action),
 				   action, sizeof(action))

@@ -34,7 +34,7 @@ static bool is_free(const struct space *space, pid_t tid, uint64_t vaddr, size_t
 
 	if (len > sizeof(bytes) || mem_read(&space->mem, tid, vaddr, bytes, len) != len)
 		return false;
-	if (len == arch->stub_len && memcmp(bytes, arch->stub, len) == 0)
+	if (len == arch->stub.len && memcmp(bytes, arch->stub.code, len) == 0)
 		return true;
 	for (size_t i = 0; i < len; i++)
 		if (bytes[i])
@@ -44,7 +44,7 @@ static bool is_free(const struct space *space, pid_t tid, uint64_t vaddr, size_t
 
 static uint64_t find_cave(const struct space *space, const struct maps *maps, pid_t pid)
 {
-	size_t need = space->arch->stub_len;
+	size_t need = space->arch->stub.len;
 
 	for (size_t i = 0; i < maps->n; i++) {
 		const struct mapping *m = &maps->v[i];
@@ -69,10 +69,10 @@ int cave_provide_frames(struct plant *plant, struct tracee *t, const struct maps
 {
 	struct space *space = t->process->space;
 	uint64_t need = REMOTE_FRAMES * UBP_STUB_FRAME_MAX + FRAMES_AWAY;
-	uint64_t sp = at->r[space->arch->sp];
+	uint64_t sp = at->r[space->arch->reg.sp];
 	const struct mapping *m = NULL;
 
-	if (space->frames || !space->arch->stub_frame_below ||
+	if (space->frames || !space->arch->stub.frame_below ||
 	    !hooks_is_go(plant, t->tid, maps))
 		return 0;
 	for (size_t i = 0; i < maps->n && !m; i++)
@@ -102,7 +102,7 @@ int cave_open(struct tracee *t, const struct maps *maps, struct cave *cave, stru
 	struct space *space = t->process->space;
 	int rc;
 
-	cave->len = space->arch->stub_len;
+	cave->len = space->arch->stub.len;
 	cave->vaddr = find_cave(space, maps, t->tid);
 	if (!cave->vaddr)
 		cave->vaddr = task_auxv(t->tid, AT_ENTRY);
@@ -114,7 +114,7 @@ int cave_open(struct tracee *t, const struct maps *maps, struct cave *cave, stru
 		return ubp_fail(err, ENOMEM, "process %d has no room for a remote system call",
 				(int)t->process->pid);
 	}
-	rc = mem_write(&space->mem, t->tid, cave->vaddr, space->arch->stub, cave->len);
+	rc = mem_write(&space->mem, t->tid, cave->vaddr, space->arch->stub.code, cave->len);
 	if (rc == 0)
 		return 0;
 	ubp_fail(err, -rc, "cannot write to the code of process %d: %s", (int)t->process->pid,
@@ -132,9 +132,9 @@ void cave_close(struct tracee *t, const struct ubp_regs *at, const struct cave *
 	int rc;
 
 	if (ps->stub) {
-		rc = ubp_host_set_pc(t->tid, ps->stub + arch->stub_syscall_end);
+		rc = ubp_host_set_pc(t->tid, ps->stub + arch->stub.syscall_end);
 	} else {
-		arch->restart_syscall(&regs);
+		arch->call.restart(&regs);
 		rc = ubp_host_set_regs(t->tid, &regs);
 	}
 	if (rc == 0)

@@ -113,9 +113,10 @@ static void look_at(struct look *look, const struct tracee *t)
 	if (t->held)
 		look->unknown |= hold_get_regs(t, &regs) < 0;
 	else
-		look->woke_up |= !task_asleep(t->tid, &regs.r[arch->pc], &regs.r[arch->sp]);
+		look->woke_up |=
+			!task_asleep(t->tid, &regs.r[arch->reg.pc], &regs.r[arch->reg.sp]);
 	if (!look->unknown && !look->woke_up)
-		look_at_stack(look, t, regs.r[arch->pc], regs.r[arch->sp]);
+		look_at_stack(look, t, regs.r[arch->reg.pc], regs.r[arch->reg.sp]);
 }
 
 static bool read_maps(struct look *look)
@@ -302,7 +303,8 @@ static void unmap(struct tracer *tracer, struct tracee *t, const struct ubp_regs
 	for (size_t i = 0; i < g->n && rc == 0; i++) {
 		const uint64_t args[6] = { g->gifts[i].vaddr, g->gifts[i].len };
 
-		rc = remote_call(&remote, g->space->arch->nr_munmap, args, &result, &ignored);
+		rc = remote_call(&remote, g->space->arch->call.nr_munmap, args, &result,
+				 &ignored);
 	}
 	if (rc == 0)
 		remote_end(&remote);

@@ -52,7 +52,7 @@ static uint64_t own_handler(const struct space *space)
 {
 	const struct plant_space *ps = space->plant;
 
-	return ps->areas->vaddr + UBP_AREA_GUARD + space->arch->guard_handler;
+	return ps->areas->vaddr + UBP_AREA_GUARD + space->arch->guard.handler;
 }
 
 static int put_word(const struct space *space, pid_t tid, uint64_t vaddr, uint64_t value)
@@ -69,8 +69,8 @@ static int make_data(struct tracer *tracer, struct tracee *t, const struct ubp_r
 	uint64_t args[6] = { data, UBP_GUARD_DATA_LEN, PROT_READ | PROT_WRITE };
 	int pid = (int)t->process->pid;
 	int64_t result;
-	int rc = area_call(tracer, t, at, ps->stub, t->process->space->arch->nr_mprotect, args,
-			   &result, err);
+	int rc = area_call(tracer, t, at, ps->stub, t->process->space->arch->call.nr_mprotect,
+			   args, &result, err);
 
 	if (rc == 0 && result < 0)
 		rc = ubp_fail(err, (int)-result, "process %d cannot make memory writable: %s",
@@ -285,7 +285,7 @@ static bool is_in_handler(const struct tracee *t, const struct maps *maps)
 
 	if (ubp_host_get_regs(t->tid, &regs) < 0)
 		return true;
-	n = mem_peek(&space->mem, regs.r[arch->sp], stack, sizeof(stack));
+	n = mem_peek(&space->mem, regs.r[arch->reg.sp], stack, sizeof(stack));
 	for (size_t at = 0; at + arch->addr_size <= n; at += arch->addr_size) {
 		const struct mapping *m;
 		uint64_t word = 0;
@@ -293,7 +293,8 @@ static bool is_in_handler(const struct tracee *t, const struct maps *maps)
 		memcpy(&word, stack + at, arch->addr_size);
 		m = maps_at(maps, word);
 		if (m && m->exec &&
-		    arch->is_sigreturn(code, mem_peek(&space->mem, word, code, sizeof(code))))
+		    arch->unwind.is_sigreturn(code,
+					      mem_peek(&space->mem, word, code, sizeof(code))))
 			return true;
 	}
 	return false;
@@ -409,12 +410,12 @@ int guard_reinstall(struct tracee *t, const struct ubp_regs *regs)
 	rc = ubp_host_get_more(t->tid, &more, &err);
 	if (rc < 0)
 		return rc;
-	arch->stub_frame(regs, &more, frame, &len, &sp);
-	arch->stub_args((uint64_t)arch->nr_rt_sigaction, args, frame);
+	arch->stub.frame(regs, &more, frame, &len, &sp);
+	arch->stub.args((uint64_t)arch->call.nr_rt_sigaction, args, frame);
 	rc = mem_write(&space->mem, t->tid, sp, frame, len);
 	if (rc < 0)
 		return rc;
-	arch->stub_regs(&in_stub, ps->stub, sp);
+	arch->stub.regs(&in_stub, ps->stub, sp);
 	return ubp_host_set_regs(t->tid, &in_stub);
 }
 
@@ -469,7 +470,7 @@ bool guard_defer(struct tracer *tracer, struct tracee *t, bool at_site)
 	args[1] = own_action(ps);
 	remote.deliver = SIGTRAP;
 	(void)task_set_mask(tid, mask | TRAP_BIT);
-	if (remote_call(&remote, space->arch->nr_rt_sigaction, args, &result, &err) < 0)
+	if (remote_call(&remote, space->arch->call.nr_rt_sigaction, args, &result, &err) < 0)
 		return true;
 	(void)task_set_mask(tid, mask & ~TRAP_BIT);
 	remote_end(&remote);

@@ -29,7 +29,7 @@
  */
 static bool is_in_stub(const struct space *space, uint64_t at)
 {
-	return at - UBP_AREA_STUB < space->arch->stub_len;
+	return at - UBP_AREA_STUB < space->arch->stub.len;
 }
 
 static bool is_in_guard(const struct tracee *t)

@@ -258,8 +258,8 @@ void hijack_take_own(struct tracee *t)
 	if (!ps->hijacks || arch_has_link(space->arch) || ubp_host_get_regs(t->tid, &regs) < 0)
 		return;
 	(void)ubp_host_get_thread_pointer(space->arch, t->tid, &regs, &pointer);
-	take_stack(t, regs.r[space->arch->sp], pointer);
-	take_interrupted(t, regs.r[space->arch->sp]);
+	take_stack(t, regs.r[space->arch->reg.sp], pointer);
+	take_interrupted(t, regs.r[space->arch->reg.sp]);
 }
 
 void hijack_take_stacks(struct tracee *t, uint64_t sp)
@@ -297,21 +297,22 @@ void hijack_save_returning(const struct space *space)
 	const struct ubp_arch *arch = space->arch;
 	struct tracee *t = NULL;
 
-	if (arch_has_link(arch) || !arch->leave_trampoline)
+	if (arch_has_link(arch) || !arch->trampoline.leave)
 		return;
 	while ((t = space_next(space, t))) {
 		struct ubp_regs regs;
 		uint64_t entry, real;
 
 		if (!t->held || t->called || hold_get_regs(t, &regs) < 0 ||
-		    regs.r[arch->pc] != ps->return_vaddr)
+		    regs.r[arch->reg.pc] != ps->return_vaddr)
 			continue;
-		entry = find_returned_by(space, regs.r[arch->sp], &real);
-		if (!entry || mem_write(&space->mem, t->tid, regs.r[arch->sp] - arch->addr_size,
-					&real, arch->addr_size) < 0)
+		entry = find_returned_by(space, regs.r[arch->reg.sp], &real);
+		if (!entry ||
+		    mem_write(&space->mem, t->tid, regs.r[arch->reg.sp] - arch->addr_size,
+			      &real, arch->addr_size) < 0)
 			continue;
-		regs.r[arch->pc] = ps->trampoline + arch->swbp_len;
-		arch->leave_trampoline(&regs);
+		regs.r[arch->reg.pc] = ps->trampoline + arch->swbp.len;
+		arch->trampoline.leave(&regs);
 		if (ubp_host_set_regs(t->tid, &regs) == 0)
 			hijack_set_free(space, t->tid, entry);
 	}
@@ -461,8 +462,8 @@ static int write_code(const struct space *space, pid_t tid, uint64_t table, uint
 	struct plant_space *ps = space->plant;
 	uint8_t code[UBP_RETURN_CODE_MAX];
 	size_t len = 0;
-	int rc = space->arch->build_return_code(table, mask, ps->trampoline, code, sizeof(code),
-						&len, err);
+	int rc = space->arch->detour.build_return_code(table, mask, ps->trampoline, code,
+						       sizeof(code), &len, err);
 
 	if (rc < 0)
 		return rc;
@@ -489,7 +490,7 @@ int hijack_provide(struct tracer *tracer, struct tracee *t, const struct ubp_reg
 
 	if (ps->hijacks)
 		return 0;
-	if (!space->arch->build_return_code)
+	if (!space->arch->detour.build_return_code)
 		return ubp_fail(err, ENOTSUP, "no code for returns");
 	rc = map_table(tracer, t, at, maps, n, &place[0], err);
 	if (rc == 0)

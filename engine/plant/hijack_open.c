@@ -175,7 +175,7 @@ static void look_at_thread(struct tracee *t, enum with_open what)
 
 	if (!plant_of(space)->hijacks || ubp_host_get_regs(t->tid, &regs) < 0)
 		return;
-	sp = regs.r[space->arch->sp];
+	sp = regs.r[space->arch->reg.sp];
 	look_through(t, &regs, sp, what);
 	for (unsigned i = 0; i < STACKS_MAX; i++) {
 		uint64_t other = t->interrupted_sp[i];

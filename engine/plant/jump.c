@@ -311,7 +311,7 @@ struct jump_batch *jump_collect(struct plant *plant, const struct space *space)
 		return NULL;
 	ps->jumps_due = false;
 	if (!plant->rings || ps->closing || ps->jumps_failed || !ps->data || !ps->areas ||
-	    !ps->areas->keys || ps->unguarded || !space->arch->build_detour)
+	    !ps->areas->keys || ps->unguarded || !space->arch->detour.build)
 		return NULL;
 	if (!scan_look(plant, space, space->mem.pid))
 		jump_later(ps);
@@ -380,7 +380,7 @@ static int find_window(const struct space *space, struct mem_view *view,
 	got = mem_view_peek(view, site->vaddr, code, w->len);
 	/* Its first bytes are a breakpoint's. */
 	memcpy(code, site->insn.bytes, site->insn.len < got ? site->insn.len : got);
-	return space->arch->find_window(code, got, w->padding, site->vaddr, ret_window, err);
+	return space->arch->jump.find(code, got, w->padding, site->vaddr, ret_window, err);
 }
 
 static size_t fill_probes(const struct plant *plant, const struct site *site, uint32_t *cell,
@@ -458,7 +458,7 @@ static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 	plan.n_probes = fill_probes(plant, site, &b->cell, probes);
 	plan.ns_factor = ns_factor(plant, ps, &plan);
 	plan.leaves_kernel_return = kernel_may_be_misled(plant, site);
-	rc = arch->build_detour(&plan, &jump->detour, err);
+	rc = arch->detour.build(&plan, &jump->detour, err);
 	if (rc < 0)
 		return rc;
 	jump->copy = vaddr;
@@ -476,7 +476,7 @@ static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 			  window.jump_len - window.len) !=
 		    (size_t)(window.jump_len - window.len))
 		return ubp_fail(err, EFAULT, "it cannot be read");
-	return arch->build_jump(&window, site->vaddr, vaddr + jump->detour.entry_at,
+	return arch->jump.build(&window, site->vaddr, vaddr + jump->detour.entry_at,
 				jump->bytes, err);
 }
 

@@ -37,10 +37,10 @@ static void unwrite_step(const struct space *space, struct page_edit *edit, pid_
 {
 	const struct ubp_arch *arch = space->arch;
 	const struct site_jump *jump = site->jump;
-	size_t n = arch->swbp_len, len = jump->jump_len, from = step == STEP_TAIL ? n : 0;
+	size_t n = arch->swbp.len, len = jump->jump_len, from = step == STEP_TAIL ? n : 0;
 	bool crosses = site->vaddr % PAGE + len > PAGE;
 	uint8_t now[UBP_INSN_MAX], *at = now;
-	const uint8_t *first = step == STEP_BREAKPOINT ? jump->bytes : arch->swbp;
+	const uint8_t *first = step == STEP_BREAKPOINT ? jump->bytes : arch->swbp.code;
 
 	if (crosses) {
 		page_edit_end(edit);
@@ -53,7 +53,7 @@ static void unwrite_step(const struct space *space, struct page_edit *edit, pid_
 	    (step != STEP_FIRST && memcmp(at + n, jump->bytes + n, len - n) != 0) ||
 	    (step == STEP_FIRST && memcmp(at + n, jump->orig + n, len - n) != 0))
 		return;
-	memcpy(at + from, step == STEP_BREAKPOINT ? arch->swbp : jump->orig + from,
+	memcpy(at + from, step == STEP_BREAKPOINT ? arch->swbp.code : jump->orig + from,
 	       step == STEP_TAIL ? len - n : n);
 	if (crosses)
 		(void)mem_write(&space->mem, tid, site->vaddr + from, at + from,
@@ -107,11 +107,12 @@ static bool is_breakpoint(const struct space *space, struct mem_view *view,
 {
 	const struct ubp_arch *arch = space->arch;
 	const struct site_jump *jump = site->jump;
-	size_t n = arch->swbp_len, len = jump->jump_len;
+	size_t n = arch->swbp.len, len = jump->jump_len;
 	uint8_t now[UBP_INSN_MAX];
 
 	return mem_view_peek(view, site->vaddr, now, len) == len &&
-	       memcmp(now, arch->swbp, n) == 0 && memcmp(now + n, jump->orig + n, len - n) == 0;
+	       memcmp(now, arch->swbp.code, n) == 0 &&
+	       memcmp(now + n, jump->orig + n, len - n) == 0;
 }
 
 /* What of them stands there yet is put back one by one; what can't be keeps its block. */
@@ -257,11 +258,12 @@ static void look_at_rest(struct who *who)
 		if (t->left_alone == LEFT_LOOKED_AT)
 			continue;
 		if (t->held ? hold_get_regs(t, &regs) < 0
-			    : !task_asleep(t->tid, &regs.r[arch->pc], &regs.r[arch->sp])) {
+			    : !task_asleep(t->tid, &regs.r[arch->reg.pc],
+					   &regs.r[arch->reg.sp])) {
 			/* It has ended, or woken up, and may be anywhere. */
 			nobody_knows(who);
 			who->recording = true;
-		} else if (!note_thread(who, t, regs.r[arch->pc], regs.r[arch->sp])) {
+		} else if (!note_thread(who, t, regs.r[arch->reg.pc], regs.r[arch->reg.sp])) {
 			nobody_knows(who);
 		}
 	}
@@ -293,7 +295,7 @@ static void defuse(const struct plant_space *owner, const struct space *space, p
 
 		if (only_used && !(jump && is_in_use(owner, jump)))
 			continue;
-		mem_writes_add(&writes, at, arch->nop, arch->swbp_len);
+		mem_writes_add(&writes, at, arch->swbp.nop, arch->swbp.len);
 	}
 	(void)mem_writes_end(&writes);
 }
@@ -334,8 +336,8 @@ void jump_clean_copy(struct plant_space *owner, const struct space *space, pid_t
 	known = ubp_host_get_regs(tid, &regs) == 0 && maps_read(tid, &maps, &err) == 0;
 	forget_who_is_in(owner, known);
 	if (known) {
-		note_pc(owner, regs.r[arch->pc]);
-		if (!stack_words(&maps, &space->mem, tid, regs.r[arch->sp], arch->addr_size,
+		note_pc(owner, regs.r[arch->reg.pc]);
+		if (!stack_words(&maps, &space->mem, tid, regs.r[arch->reg.sp], arch->addr_size,
 				 note_in, owner))
 			forget_who_is_in(owner, false);
 	}
@@ -521,8 +523,8 @@ static int write_breakpoint(const struct space *space, const struct site *site)
 {
 	const struct ubp_arch *arch = space->arch;
 	const struct site_jump *jump = site->jump;
-	size_t n = arch->swbp_len;
-	int rc = mem_write(&space->mem, 0, site->vaddr, arch->swbp, n);
+	size_t n = arch->swbp.len;
+	int rc = mem_write(&space->mem, 0, site->vaddr, arch->swbp.code, n);
 
 	if (rc == 0)
 		rc = mem_write(&space->mem, 0, site->vaddr + n, jump->orig + n,

@@ -216,8 +216,8 @@ static void clear_held(struct tracer *tracer, struct clearing *c, struct tracee 
 	clear_pc(c->space, c->batch, t);
 	if (hold_get_regs(t, &regs) < 0)
 		return;
-	if (!stack_words(&c->maps, &c->space->mem, t->tid, regs.r[arch->sp], arch->addr_size,
-			 clear_word, c))
+	if (!stack_words(&c->maps, &c->space->mem, t->tid, regs.r[arch->reg.sp],
+			 arch->addr_size, clear_word, c))
 		put_all_off(c->space->plant, c->batch, why_not_known);
 	rings_add_thread(tracer, t, &regs);
 }
@@ -286,7 +286,7 @@ static bool write_step(const struct space *space, struct edits *edits, const str
 {
 	struct page_edit *code = &edits->code;
 	const struct ubp_arch *arch = space->arch;
-	size_t n = arch->swbp_len;
+	size_t n = arch->swbp.len;
 	struct slot_code slot;
 
 	switch (step) {
@@ -294,7 +294,7 @@ static bool write_step(const struct space *space, struct edits *edits, const str
 		/* One instruction leads behind the jump by itself. */
 		if (jump->n == 1)
 			return true;
-		arch->build_slot_jump(site->slot, jump->copy, &slot);
+		arch->slot.build_jump(site->slot, jump->copy, &slot);
 		return write_bytes(space, &edits->slots, site->slot, slot.code, slot.len);
 	case STEP_TAIL:
 		/* It may be as long as a breakpoint. */
@@ -315,8 +315,8 @@ static bool is_breakpoint(const struct space *space, struct page_edit *edit,
 
 	if (plant_site_at(space, site->vaddr) != site || !site->planted)
 		return false;
-	now = page_edit_at(edit, site->vaddr, arch->swbp_len);
-	return now && memcmp(now, arch->swbp, arch->swbp_len) == 0;
+	now = page_edit_at(edit, site->vaddr, arch->swbp.len);
+	return now && memcmp(now, arch->swbp.code, arch->swbp.len) == 0;
 }
 
 /*
@@ -327,7 +327,7 @@ static void give_up(const struct space *space, struct jump_try *try, const char 
 {
 	const struct site *site = try->site;
 	struct site_jump *jump = try->jump;
-	size_t n = space->arch->swbp_len;
+	size_t n = space->arch->swbp.len;
 
 	if (!jump->is_begun || plant_site_at(space, site->vaddr) != site ||
 	    jump->jump_len == n ||
@@ -347,13 +347,13 @@ static bool is_done(const struct space *space, const struct jump_try *try, enum 
 {
 	const struct ubp_arch *arch = space->arch;
 	const struct site_jump *jump = try->jump;
-	size_t n = arch->swbp_len;
+	size_t n = arch->swbp.len;
 	uint8_t now[UBP_SLOT_SIZE];
 	struct slot_code code;
 
 	switch (step) {
 	case STEP_SLOT:
-		arch->build_slot_jump(try->site->slot, jump->copy, &code);
+		arch->slot.build_jump(try->site->slot, jump->copy, &code);
 		return jump->n == 1 ||
 		       (mem_peek(&space->mem, try->site->slot, now, code.len) == code.len &&
 			memcmp(now, code.code, code.len) == 0);

@@ -47,7 +47,8 @@ static void remove_from(struct plant_space *ps, struct space *space, pid_t pid, 
 	 */
 	rc = ps->trampoline && all
 		     ? mem_write(&space->mem, tid, ps->trampoline,
-				 ps->stub ? arch->way_home : arch->nop, arch->swbp_len)
+				 ps->stub ? arch->trampoline.way_home : arch->swbp.nop,
+				 arch->swbp.len)
 		     : 0;
 	if (rc < 0 && !undo_is_gone(&undo, ps->trampoline, 0, 0))
 		plant_left_live(left, "a breakpoint", ps->trampoline, rc);
@@ -131,7 +132,7 @@ bool plant_is_whole_copy(const struct space *parent, const struct space *child)
 	const struct plant_space *ps = parent->plant;
 	uint8_t in_parent[UBP_INSN_MAX], in_child[UBP_INSN_MAX];
 	uint64_t magic[2] = { 0, 1 };
-	size_t n = parent->arch->swbp_len;
+	size_t n = parent->arch->swbp.len;
 
 	if (!ps || !ps->areas || !ps->areas->keys)
 		return true;

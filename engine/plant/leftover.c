@@ -119,15 +119,15 @@ static int take_out_jump(struct adoption *a, const struct guard_jump *head, uint
 	const struct mapping *m = maps_at(a->maps, head->vaddr);
 	struct window window = { .jump_len = head->jump_len };
 	uint8_t now[UBP_INSN_MAX], jump[UBP_INSN_MAX] = { 0 };
-	const uint8_t *swbp = space->arch->swbp;
-	size_t n = space->arch->swbp_len;
+	const uint8_t *swbp = space->arch->swbp.code;
+	size_t n = space->arch->swbp.len;
 	struct ubp_err err;
 	int rc;
 
-	if (!m || !m->exec || !m->ino || !space->arch->build_jump || head->jump_len < n ||
+	if (!m || !m->exec || !m->ino || !space->arch->jump.build || head->jump_len < n ||
 	    head->jump_len > sizeof(now) || head->n_orig < head->jump_len ||
 	    head->n_orig > sizeof(head->orig) ||
-	    space->arch->build_jump(&window, head->vaddr, copy + head->entry, jump, &err) < 0)
+	    space->arch->jump.build(&window, head->vaddr, copy + head->entry, jump, &err) < 0)
 		return 0;
 	if (mem_peek(&space->mem, head->vaddr, now, head->jump_len) != head->jump_len)
 		return -EFAULT;
@@ -188,13 +188,13 @@ static bool take_out(const struct space *space, const struct maps *maps, pid_t t
 {
 	const struct ubp_arch *arch = space->arch;
 	const struct mapping *m = maps_at(maps, entry->vaddr);
-	uint8_t now[sizeof(arch->swbp)];
+	uint8_t now[sizeof(arch->swbp.code)];
 
 	return m && m->exec && m->ino && entry->slot &&
-	       mem_view_peek(view, entry->vaddr, now, arch->swbp_len) == arch->swbp_len &&
-	       memcmp(now, arch->swbp, arch->swbp_len) == 0 &&
-	       memcmp(entry->orig, arch->swbp, arch->swbp_len) != 0 &&
-	       mem_write(&space->mem, tid, entry->vaddr, entry->orig, arch->swbp_len) == 0;
+	       mem_view_peek(view, entry->vaddr, now, arch->swbp.len) == arch->swbp.len &&
+	       memcmp(now, arch->swbp.code, arch->swbp.len) == 0 &&
+	       memcmp(entry->orig, arch->swbp.code, arch->swbp.len) != 0 &&
+	       mem_write(&space->mem, tid, entry->vaddr, entry->orig, arch->swbp.len) == 0;
 }
 
 static int compare_vaddrs(const void *pa, const void *pb)

@@ -242,7 +242,7 @@ static int protect(struct update *u, struct ubp_err *err)
 	pid_t tid = u->t->tid;
 	int rc;
 
-	if (!u->space->arch->guard || !ps->stub || !ps->sites.n)
+	if (!u->space->arch->guard.code || !ps->stub || !ps->sites.n)
 		return 0;
 	rc = guard_prepare(u->tracer, u->t, &u->at, err);
 	/* First the jumps to the guard: from when it stands the program must not
@@ -314,7 +314,7 @@ static void write_pages(struct update *u)
 	edit->mem = &u->space->mem;
 	for (size_t i = 0; i < u->n_added; i++) {
 		struct site *site = u->added[i].site;
-		size_t n = arch->swbp_len;
+		size_t n = arch->swbp.len;
 		uint8_t *bytes;
 
 		if (site->planted || !wants_breakpoint(site) || site->patch_len)
@@ -322,7 +322,7 @@ static void write_pages(struct update *u)
 		bytes = page_edit_at(edit, site->vaddr, n);
 		if (!bytes || memcmp(bytes, site->insn.bytes, n) != 0)
 			continue;
-		memcpy(bytes, arch->swbp, n);
+		memcpy(bytes, arch->swbp.code, n);
 		page_edit_changed(edit);
 		site->planted = true;
 		ps->last_write = site->vaddr;

@@ -82,7 +82,7 @@ void plant_look_ahead(struct plant *plant, const struct space *space, pid_t tid)
 	plant_forget_ahead(plant);
 	if (maps_read(tid, &maps, &err) == 0) {
 		(void)hooks_each(plant, tid, &maps, false, pass_over, NULL);
-		if (space->arch->guard)
+		if (space->arch->guard.code)
 			(void)sigaction_each(plant, space->arch, tid, &maps, pass_over, NULL);
 		if (!space->plant)
 			collect_ahead(plant, space, tid, &maps);

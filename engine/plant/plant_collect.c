@@ -197,7 +197,7 @@ static enum return_way way_of(struct update *u, struct uprobe *probe, const char
 
 	if (!u->has_facts) {
 		hooks_return_facts(u->plant, u->tid, &u->maps, &u->facts);
-		u->facts.cannot_sign = u->t && u->space->arch->stub_sign &&
+		u->facts.cannot_sign = u->t && u->space->arch->stub.sign &&
 				       seccomp_check(u->t, &calls, &ignored) < 0;
 	}
 	u->has_facts = true;

@@ -78,7 +78,7 @@ void returns_over(const struct space *space, const struct return_instance *ri, p
 
 	/* The thread goes on from the trampoline itself, and has not yet: should we be killed now, the
 	 * guard looks for this entry. The thread of the one before has gone on by now. */
-	if (!space->arch->leave_trampoline) {
+	if (!space->arch->trampoline.leave) {
 		if (ps->over == ri->index)
 			return;
 		over = ps->over;

@@ -36,8 +36,8 @@ static int make(struct remote *remote, uint64_t name, struct ring_file *file,
 {
 	const struct tracee *t = remote->t;
 	uint64_t args[6] = { name, MFD_CLOEXEC | MFD_ALLOW_SEALING };
-	int rc = call(remote, t->process->space->arch->nr_memfd_create, args, &file->number,
-		      err);
+	int rc = call(remote, t->process->space->arch->call.nr_memfd_create, args,
+		      &file->number, err);
 
 	if (rc == 0 &&
 	    memory_file_take(t->tid, file->number, RING_FILES_NAME, &file->taken, err) < 0)
@@ -64,7 +64,7 @@ static bool close_one(struct remote *remote, const struct ring_file *file)
 	/* Whoever closed it may have opened something else by that number. */
 	return file->taken.fd < 0 ||
 	       !memory_file_has(remote->t->tid, file->number, &file->taken) ||
-	       call(remote, remote->t->process->space->arch->nr_close, args, &result,
+	       call(remote, remote->t->process->space->arch->call.nr_close, args, &result,
 		    &ignored) != -ESRCH;
 }
 
@@ -118,13 +118,13 @@ static int map_both(struct remote *remote, const struct ring_files *files, uint6
 			       PROT_READ | PROT_WRITE, flags | MAP_NORESERVE,
 			       files->region.number,   0 };
 	uint64_t result = 0;
-	int rc = call(remote, arch->nr_mmap, control, &result, err);
+	int rc = call(remote, arch->call.nr_mmap, control, &result, err);
 
 	/* Before Linux 4.17 the place was a wish; this room was looked for, and is wide. */
 	if (rc == 0 && result != control[0])
 		rc = ubp_fail(err, EEXIST, "no room for rings");
 	if (rc == 0)
-		rc = call(remote, arch->nr_mmap, region, &result, err);
+		rc = call(remote, arch->call.nr_mmap, region, &result, err);
 	if (rc == 0 && result != region[0])
 		rc = ubp_fail(err, EEXIST, "no room for rings");
 	return rc;
@@ -143,7 +143,9 @@ int ring_files_map(struct remote *remote, const struct ring_files *files, uint64
 		return rc;
 	rc = check(remote, files, at, part, err);
 	if (rc < 0)
-		return call(remote, arch->nr_munmap, all, &result, &ignored) == -ESRCH ? -ESRCH
-										       : rc;
-	return call(remote, arch->nr_madvise, advice, &result, &ignored) == -ESRCH ? -ESRCH : 0;
+		return call(remote, arch->call.nr_munmap, all, &result, &ignored) == -ESRCH
+			       ? -ESRCH
+			       : rc;
+	return call(remote, arch->call.nr_madvise, advice, &result, &ignored) == -ESRCH ? -ESRCH
+											: 0;
 }

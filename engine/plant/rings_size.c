@@ -70,8 +70,8 @@ static int map_more(struct tracer *tracer, struct tracee *t, const struct ubp_re
 	const struct plant_space *ps = t->process->space->plant;
 	const uint64_t args[6] = { ps->rings_base, ps->rings_mapped, len };
 	int64_t result;
-	int rc = area_call(tracer, t, at, ps->stub, t->process->space->arch->nr_mremap, args,
-			   &result, err);
+	int rc = area_call(tracer, t, at, ps->stub, t->process->space->arch->call.nr_mremap,
+			   args, &result, err);
 
 	if (rc < 0)
 		return rc;

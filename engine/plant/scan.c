@@ -137,7 +137,7 @@ bool scan_look(struct plant *plant, const struct space *space, pid_t pid)
 	size_t pos = 0;
 	void *value;
 
-	if (!space->arch->scans || plant->beside_kernel || !ps->begins_awake)
+	if (!space->arch->detour.scans || plant->beside_kernel || !ps->begins_awake)
 		return true;
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		struct site *site = value;

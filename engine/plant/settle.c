@@ -54,7 +54,7 @@ static bool is_mother(const struct settling *s, const struct tracee *t)
 
 static bool gives_birth(const struct settling *s, const struct tracee *t)
 {
-	const uint16_t *nr = s->space->arch->nr_births;
+	const uint16_t *nr = s->space->arch->call.nr_births;
 
 	while (*nr && *nr != t->asleep_in)
 		nr++;

@@ -103,20 +103,19 @@ static bool is_boundary(const struct ubp_arch *arch, struct object *object, uint
 	uint64_t start;
 	int rc;
 
-	if (arch->insn_align > 1 && foffset % arch->insn_align)
+	if (arch->insn.align > 1 && foffset % arch->insn.align)
 		return false;
 	rc = object ? object_check_boundary(object, foffset, &start) : BOUNDARY_UNKNOWN;
 	return rc == BOUNDARY_OK ||
-	       (rc != BOUNDARY_INSIDE && (arch->insn_align > 1 || (before & 0xf0) != 0x40));
+	       (rc != BOUNDARY_INSIDE && (arch->insn.align > 1 || (before & 0xf0) != 0x40));
 }
 
 const uint8_t *sigaction_find(const struct ubp_arch *arch, const uint8_t *call,
 			      const uint8_t *at, const uint8_t *end, size_t *ret_more)
 {
 	*ret_more = 0;
-	while ((at = memmem(at, (size_t)(end - at), call, arch->sigaction_call_len)) &&
-	       arch->sigaction_call_at &&
-	       !arch->sigaction_call_at(at, (size_t)(end - at), ret_more))
+	while ((at = memmem(at, (size_t)(end - at), call, arch->hook.call_len)) &&
+	       arch->hook.call_at && !arch->hook.call_at(at, (size_t)(end - at), ret_more))
 		at++;
 	return at;
 }
@@ -180,9 +179,9 @@ static int search(struct call_file *f, const struct ubp_arch *arch, int fd, uint
 
 		if (got < (ssize_t)n + 1)
 			break;
-		for (unsigned i = 0; i < arch->n_sigaction_calls && rc == 0; i++)
-			rc = search_chunk(f, arch, arch->sigaction_calls[i], buf, (size_t)got,
-					  from, object);
+		for (unsigned i = 0; i < arch->hook.n_calls && rc == 0; i++)
+			rc = search_chunk(f, arch, arch->hook.calls[i], buf, (size_t)got, from,
+					  object);
 		for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]) && rc == 0; i++)
 			rc = search_tracing(f, arch, calls[i], buf, (size_t)got, from, object);
 		from += (uint64_t)got - n;
@@ -254,7 +253,7 @@ int sigaction_each(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < maps->n && rc == 0 && arch->guard; i++) {
+	for (size_t i = 0; i < maps->n && rc == 0 && arch->guard.code; i++) {
 		const struct mapping *m = &maps->v[i];
 		struct call_file *f;
 

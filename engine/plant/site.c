@@ -30,13 +30,12 @@ static void see_through_jump(const struct space *space, uint64_t vaddr, uint8_t 
 	const struct plant_space *ps = space->plant;
 	uint64_t slot = (uint64_t)(uintptr_t)map_get(&ps->slots, vaddr);
 	uint8_t was[UBP_INSN_MAX], patch[UBP_INSN_MAX];
-	size_t n = arch->sigaction_patch_len;
+	size_t n = arch->hook.patch_len;
 	struct slot_code code;
 	struct ubp_err err;
 
-	if (slot && arch->guard && len >= n && mem_peek(&space->mem, slot, was, n) == n &&
-	    arch->build_sigaction_hook(was, n, vaddr, slot, ps->areas->vaddr, patch, &code,
-				       &err) == 0 &&
+	if (slot && arch->guard.code && len >= n && mem_peek(&space->mem, slot, was, n) == n &&
+	    arch->hook.build(was, n, vaddr, slot, ps->areas->vaddr, patch, &code, &err) == 0 &&
 	    memcmp(buf, patch, n) == 0)
 		memcpy(buf, was, n);
 }
@@ -54,7 +53,7 @@ static size_t read_original(const struct space *space, struct mem_view *view, ui
 		const struct site *site = plant_site_at(space, vaddr + i);
 
 		const struct site_jump *jump = site ? site->jump : NULL;
-		size_t n = site && site->is_patched ? site->patch_len : space->arch->swbp_len;
+		size_t n = site && site->is_patched ? site->patch_len : space->arch->swbp.len;
 
 		if (!site || !site->planted)
 			continue;
@@ -144,7 +143,7 @@ static int check_lead(const struct space *space, pid_t tid, struct mem_view *vie
 		return 0;
 	memcpy(code.bytes, lead->bytes, lead->len);
 	got = read_original(space, NULL, start, now, lead->len);
-	if (got == lead->len && space->arch->lead_stands(lead, now))
+	if (got == lead->len && space->arch->lead.stands(lead, now))
 		return 0;
 	return check_bytes(space, &whole, now, got, from, &code, tid, err);
 }
@@ -164,7 +163,7 @@ static int decode(const struct space *space, pid_t tid, struct mem_view *view,
 	if (from->insn && mem_view_peek(view, vaddr, now, from->insn->len) == from->insn->len &&
 	    memcmp(now, from->insn->bytes, from->insn->len) == 0) {
 		site->insn = *from->insn;
-		space->arch->move_insn(&site->insn, vaddr);
+		space->arch->insn.move(&site->insn, vaddr);
 		return 0;
 	}
 	got = read_original(space, view, vaddr, now, sizeof(now));
@@ -175,7 +174,7 @@ static int decode(const struct space *space, pid_t tid, struct mem_view *view,
 		rc = check_bytes(space, &(struct displaced_insn){ .vaddr = vaddr, .len = 1 },
 				 now, got, from, code, tid, err);
 	if (rc == 0)
-		rc = space->arch->analyze_insn(now, got, vaddr, &site->insn, err);
+		rc = space->arch->insn.analyze(now, got, vaddr, &site->insn, err);
 	if (rc == 0 && code)
 		rc = check_bytes(space, &site->insn, now, got, from, code, tid, err);
 	return rc;
@@ -375,14 +374,14 @@ static int provide_slot(struct plant_space *ps, const struct space *space, struc
 	site->slot = slot;
 	site->patch_len = 0;
 	if (!(site->watches & WATCH_SIGACTION))
-		return arch->build_slot(&site->insn, slot, &site->code, err);
-	site->patch_len = arch->sigaction_patch_len;
+		return arch->slot.build(&site->insn, slot, &site->code, err);
+	site->patch_len = arch->hook.patch_len;
 	len = read_original(space, NULL, site->vaddr, call, sizeof(call));
 	if (len < site->insn.len)
 		len = site->insn.len;
 	memcpy(call, site->insn.bytes, site->insn.len);
-	return arch->build_sigaction_hook(call, len, site->vaddr, slot, ps->areas->vaddr,
-					  site->patch, &site->code, err);
+	return arch->hook.build(call, len, site->vaddr, slot, ps->areas->vaddr, site->patch,
+				&site->code, err);
 }
 
 /* No slot: the others are held while the original instruction is stepped. */

@@ -22,14 +22,14 @@ static int write_over(const struct space *space, pid_t tid, const struct site *s
 		      const uint8_t *bytes, size_t len)
 {
 	const struct ubp_arch *arch = space->arch;
-	size_t n = arch->swbp_len;
+	size_t n = arch->swbp.len;
 	int rc;
 
 	/* No kill of ours comes in between, to leave a breakpoint where children of
 	 * posix_spawn() come by. */
 	if (mem_is_whole(&space->mem, site->vaddr, len))
 		return mem_write(&space->mem, tid, site->vaddr, bytes, len);
-	rc = mem_write(&space->mem, tid, site->vaddr, arch->swbp, n);
+	rc = mem_write(&space->mem, tid, site->vaddr, arch->swbp.code, n);
 
 	if (rc == 0)
 		rc = mem_write(&space->mem, tid, site->vaddr + n, bytes + n, len - n);
@@ -40,8 +40,8 @@ int site_plant(struct space *space, pid_t tid, struct site *site, struct ubp_err
 {
 	const struct ubp_arch *arch = space->arch;
 	bool patch = site->patch_len && !site_is_probed(site);
-	const uint8_t *bytes = patch ? site->patch : arch->swbp;
-	size_t n = patch ? site->patch_len : arch->swbp_len;
+	const uint8_t *bytes = patch ? site->patch : arch->swbp.code;
+	size_t n = patch ? site->patch_len : arch->swbp.len;
 	int rc;
 
 	/* Whatever comes of it, it is to be taken out. */
@@ -59,8 +59,8 @@ int site_read_back(const struct space *space, struct mem_view *view, const struc
 {
 	const struct ubp_arch *arch = space->arch;
 	bool patch = site->patch_len && !site_is_probed(site);
-	const uint8_t *bytes = patch ? site->patch : arch->swbp;
-	size_t n = patch ? site->patch_len : arch->swbp_len;
+	const uint8_t *bytes = patch ? site->patch : arch->swbp.code;
+	size_t n = patch ? site->patch_len : arch->swbp.len;
 	uint8_t back[UBP_INSN_MAX];
 
 	if (mem_view_peek(view, site->vaddr, back, n) == n && memcmp(back, bytes, n) == 0)
@@ -86,7 +86,7 @@ static struct patch patch_of(const struct ubp_arch *arch, const struct site *sit
 		return (struct patch){ jump->bytes, jump->orig, jump->jump_len, true };
 	if (site->is_patched)
 		return (struct patch){ site->patch, site->insn.bytes, site->patch_len, false };
-	return (struct patch){ arch->swbp, site->insn.bytes, arch->swbp_len, false };
+	return (struct patch){ arch->swbp.code, site->insn.bytes, arch->swbp.len, false };
 }
 
 bool site_is_ours(const struct ubp_arch *arch, const uint8_t *ours, const uint8_t *orig,
@@ -97,7 +97,7 @@ bool site_is_ours(const struct ubp_arch *arch, const uint8_t *ours, const uint8_
 	for (size_t i = 0; i < len; i++) {
 		if (now[i] == orig[i])
 			continue;
-		if (now[i] != ours[i] && (i >= arch->swbp_len || now[i] != arch->swbp[i]))
+		if (now[i] != ours[i] && (i >= arch->swbp.len || now[i] != arch->swbp.code[i]))
 			return false;
 		differs = true;
 	}
@@ -111,8 +111,8 @@ bool site_is_ours(const struct ubp_arch *arch, const uint8_t *ours, const uint8_
 static int put_back_jump(const struct space *space, pid_t tid, const struct site *site,
 			 const struct patch *p)
 {
-	size_t n = space->arch->swbp_len;
-	int rc = mem_write(&space->mem, tid, site->vaddr, space->arch->swbp, n);
+	size_t n = space->arch->swbp.len;
+	int rc = mem_write(&space->mem, tid, site->vaddr, space->arch->swbp.code, n);
 
 	if (rc == 0 && p->len > n)
 		rc = mem_write(&space->mem, tid, site->vaddr + n, p->orig + n, p->len - n);
@@ -124,7 +124,7 @@ static int put_back(const struct space *space, pid_t tid, const struct site *sit
 {
 	if (p->is_jump)
 		return put_back_jump(space, tid, site, p);
-	if (p->len > space->arch->swbp_len)
+	if (p->len > space->arch->swbp.len)
 		return write_over(space, tid, site, p->orig, p->len);
 	return mem_write(&space->mem, tid, site->vaddr, p->orig, p->len);
 }
@@ -158,7 +158,7 @@ static void put_back_breakpoints(const struct space *space, pid_t tid,
 	const struct ubp_arch *arch = space->arch;
 	struct mem_view view = { .mem = &space->mem };
 	struct mem_writes *writes = calloc(1, sizeof(*writes));
-	size_t len = arch->swbp_len;
+	size_t len = arch->swbp.len;
 	uint8_t now[UBP_INSN_MAX];
 
 	if (!writes)
@@ -169,7 +169,7 @@ static void put_back_breakpoints(const struct space *space, pid_t tid,
 	for (size_t i = 0; i < n; i++) {
 		struct patch p = patch_of(arch, sites[i]);
 
-		if ((sites[i]->planted || sites[i]->rests) && p.ours == arch->swbp &&
+		if ((sites[i]->planted || sites[i]->rests) && p.ours == arch->swbp.code &&
 		    mem_view_peek(&view, sites[i]->vaddr, now, len) == len &&
 		    site_is_ours(arch, p.ours, p.orig, len, now))
 			mem_writes_add(writes, sites[i]->vaddr, p.orig, len);

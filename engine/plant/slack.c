@@ -81,7 +81,7 @@ static int furnish(struct space *space, struct plant_space *ps, struct area *are
 	/* Where returns need the guard's code, there are none. */
 	if (ps->trampoline || arch_has_link(space->arch))
 		return 0;
-	space->arch->build_return_trampoline(&code);
+	space->arch->trampoline.build(&code);
 	rc = mem_write(&space->mem, tid, area->vaddr, code.code, code.len);
 	if (rc < 0)
 		return rc;

@@ -35,10 +35,10 @@ static size_t call_behind(const struct ubp_arch *arch, const struct ubp_known_in
 	for (int i = 0; i <= OTHERS_MAX && at < end; i++) {
 		int n;
 
-		if (is_insn(&arch->kernel_calls[0], at, end) ||
-		    is_insn(&arch->kernel_calls[1], at, end))
+		if (is_insn(&arch->call.kernel_calls[0], at, end) ||
+		    is_insn(&arch->call.kernel_calls[1], at, end))
 			return (size_t)(at - start);
-		n = arch->insn_len(at, (size_t)(end - at), 0);
+		n = arch->insn.len(at, (size_t)(end - at), 0);
 		if (n <= 0)
 			return 0;
 		at += n;
@@ -68,11 +68,12 @@ const uint8_t *tracing_find(const struct ubp_arch *arch, enum site_watch watch,
 	size_t more;
 
 	if (watch == WATCH_PTRACER)
-		return find(arch, &arch->ptracer_option, true, at, end, ret_more);
+		return find(arch, &arch->call.ptracer_option, true, at, end, ret_more);
 	if (watch == WATCH_PTRACE)
-		return find(arch, &arch->ptrace_number, false, at, end, ret_more);
-	first = find(arch, &arch->exec_numbers[0], false, at, end, ret_more);
-	second = find(arch, &arch->exec_numbers[1], false, at, first ? first : end, &more);
+		return find(arch, &arch->call.ptrace_number, false, at, end, ret_more);
+	first = find(arch, &arch->call.exec_numbers[0], false, at, end, ret_more);
+	second =
+		find(arch, &arch->call.exec_numbers[1], false, at, first ? first : end, &more);
 	if (!second)
 		return first;
 	*ret_more = more;

@@ -281,8 +281,8 @@ static int find_exits(struct ubp_session *s, struct session_probe *p, struct ses
 	}
 	*facts = file->facts;
 	facts->takes_return =
-		p->uprobe.arch->takes_return &&
-		p->uprobe.arch->takes_return(p->uprobe.code.bytes, p->uprobe.code.len);
+		p->uprobe.arch->insn.takes_return &&
+		p->uprobe.arch->insn.takes_return(p->uprobe.code.bytes, p->uprobe.code.len);
 	facts->uses_return = return_way_uses_return(p->symbol);
 	p->uprobe.exits_due = return_way_of(facts, &why) == RETURN_HIJACKED;
 	ubp_err_reset(&why_not);
@@ -360,7 +360,7 @@ static int refuse_inside(struct session_file *file, const struct spec_probe *spe
 
 	/* A refused instruction leaves its text as well. */
 	if (n > 0)
-		(void)arch->analyze_insn(code, (size_t)n, start, &insn, &ignored);
+		(void)arch->insn.analyze(code, (size_t)n, start, &insn, &ignored);
 	ubp_fail(err, EINVAL,
 		 "offset 0x%lx of %s is inside the instruction at 0x%lx (%s%s%s): a breakpoint "
 		 "there would change it",
@@ -408,7 +408,7 @@ static int check_insn(struct session_probe *p, struct session_file *file,
 				ul(spec->offset));
 	(void)object_foffset_to_vaddr(file->object, spec->offset, &elf_vaddr);
 	p->uprobe.arch = arch;
-	rc = arch->analyze_insn(code->bytes, code->len, elf_vaddr, insn, err);
+	rc = arch->insn.analyze(code->bytes, code->len, elf_vaddr, insn, err);
 	why = rc < 0 ? NULL : object_refuse_at(file->object, spec->offset);
 	if (why)
 		rc = ubp_fail(err, EOPNOTSUPP, "can't probe '%s': %s", insn->text, why);

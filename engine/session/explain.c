@@ -58,7 +58,7 @@ const char *explaining_text(struct explaining *x, uint64_t foffset,
 		snprintf(x->text, sizeof(x->text), "refused: %s", err.text);
 		return x->text;
 	}
-	if (!object_arch(x->file->object)->build_detour)
+	if (!object_arch(x->file->object)->detour.build)
 		return "breakpoint: there are no jumps in programs of this kind";
 	if (object_window_behind(x->file->object, spec.offset, &lead, &window, &err) == 0)
 		return "jump";

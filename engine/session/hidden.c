@@ -18,8 +18,8 @@
 static bool is_gone(const struct space *space, struct mem_view *view, const struct site *site)
 {
 	const struct site_jump *jump = site->rung == SITE_JUMPED ? site->jump : NULL;
-	const uint8_t *ours = jump ? jump->bytes : space->arch->swbp;
-	size_t len = space->arch->swbp_len;
+	const uint8_t *ours = jump ? jump->bytes : space->arch->swbp.code;
+	size_t len = space->arch->swbp.len;
 	uint8_t now[UBP_INSN_MAX];
 
 	return mem_view_peek(view, site->vaddr, now, len) == len && memcmp(now, ours, len) != 0;

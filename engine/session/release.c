@@ -227,7 +227,7 @@ static bool ends_it(const struct tracee *t, int sig, const siginfo_t *si)
 	const struct process *p = t->process;
 
 	if (sig == SIGTRAP)
-		return si->si_code == p->space->arch->swbp_si_code && guard_ends_by_trap(p);
+		return si->si_code == p->space->arch->swbp.si_code && guard_ends_by_trap(p);
 	return !task_catches(t->tid, sig);
 }
 
@@ -235,8 +235,8 @@ static bool ends_it(const struct tracee *t, int sig, const siginfo_t *si)
 static void go_back(const struct tracee *t, int sig)
 {
 	const struct ubp_arch *arch = t->process->space->arch;
-	uint64_t pc, back = sig == SIGTRAP  ? arch->swbp_pc_advance
-			    : sig == SIGSYS ? arch->syscall_len
+	uint64_t pc, back = sig == SIGTRAP  ? arch->swbp.pc_advance
+			    : sig == SIGSYS ? arch->call.len
 					    : 0;
 
 	if (back && ubp_host_get_pc(t->tid, &pc) == 0)
@@ -295,7 +295,7 @@ void release_for_tracing(void *ctx, struct tracee *t, enum site_watch watch,
 	struct ubp_session *s = ctx;
 	const struct ubp_arch *arch = t->process->space->arch;
 	const uint64_t *regs = at->r;
-	const uint8_t *call = arch->call_regs;
+	const uint8_t *call = arch->call.regs;
 	struct process *p = NULL;
 	const char *why = "another that is traced attaches to it";
 
@@ -306,7 +306,7 @@ void release_for_tracing(void *ctx, struct tracee *t, enum site_watch watch,
 			return;
 		p = t->process;
 		why = "a thread of its own attaches to it (a leak checker?)";
-	} else if ((int)regs[call[0]] != arch->nr_ptrace) {
+	} else if ((int)regs[call[0]] != arch->call.nr_ptrace) {
 		return;
 	} else if ((int)regs[call[1]] == PTRACE_TRACEME) {
 		p = t->process;

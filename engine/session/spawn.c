@@ -60,10 +60,10 @@ static bool has_call(const struct object *object, const uint8_t *call)
 static bool is_hooked(const struct object *object)
 {
 	const struct ubp_arch *arch = object_arch(object);
-	bool all = arch && arch->guard;
+	bool all = arch && arch->guard.code;
 
-	for (unsigned i = 0; all && i < arch->n_sigaction_calls; i++)
-		all = has_call(object, arch->sigaction_calls[i]);
+	for (unsigned i = 0; all && i < arch->hook.n_calls; i++)
+		all = has_call(object, arch->hook.calls[i]);
 	return all;
 }
 

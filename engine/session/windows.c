@@ -92,7 +92,7 @@ static void choose_breakpoint(const struct ubp_session *s, struct session_probe 
 {
 	struct uprobe_window *w = &p->uprobe.window;
 
-	w->lead_due = object_arch(p->object)->find_lead != NULL;
+	w->lead_due = object_arch(p->object)->lead.find != NULL;
 	if (!w->lead_due || !s->opt.beside_kernel)
 		return;
 	find_lead(s, p);
@@ -137,10 +137,10 @@ int windows_find(struct ubp_session *s, struct session_probe *p)
 
 	s->is_settled = false;
 	/* What only the interpreter can tell. */
-	why = arch->detour_check ? arch->detour_check(u->program) : NULL;
+	why = arch->detour.check ? arch->detour.check(u->program) : NULL;
 	if (!why && u->asks_name && !detour_may_drop(u->program, u->filter, u->is_return))
 		why = why_name;
-	if (!arch->build_detour)
+	if (!arch->detour.build)
 		why = "there are no jumps in programs of this kind";
 	if (!s->rings)
 		why = "there are no jumps in this session";

@@ -85,7 +85,7 @@ static int parse_variable(struct spec_expr *e, struct spec_span text)
 	if (span_starts(name, "retval")) {
 		if (!e->is_return)
 			return fail_expr(e, EINVAL, "$retval is not available on probe");
-		return set_source(e, SPEC_RETVAL, arch->retval, 0);
+		return set_source(e, SPEC_RETVAL, arch->reg.retval, 0);
 	}
 	if (spec_is_duration(e->p, text)) {
 		if (!e->is_return)
@@ -95,7 +95,7 @@ static int parse_variable(struct spec_expr *e, struct spec_span text)
 		return set_source(e, SPEC_DURATION, 0, 0);
 	}
 	if (span_is(name, "stack"))
-		return set_source(e, SPEC_REG, arch->sp, 0);
+		return set_source(e, SPEC_REG, arch->reg.sp, 0);
 	if (span_starts(name, "stack") && char_is_digit(span_at(name, 5)) &&
 	    num_u64(name.s + 5, name.len - 5, 10, &n) == 0)
 		return set_source(e, SPEC_STACK, 0, (uint32_t)n);
@@ -109,10 +109,10 @@ static int parse_variable(struct spec_expr *e, struct spec_span text)
 int spec_register(const struct spec_parse *p, struct spec_span name)
 {
 	const struct ubp_arch *arch = p->arch;
-	int reg = arch->reg_by_name(name.s, name.len);
+	int reg = arch->reg.by_name(name.s, name.len);
 
-	if (reg < 0 && !p->env->strict && arch->more_reg_by_name)
-		reg = arch->more_reg_by_name(name.s, name.len);
+	if (reg < 0 && !p->env->strict && arch->reg.more_by_name)
+		reg = arch->reg.more_by_name(name.s, name.len);
 	return reg;
 }
 

@@ -78,7 +78,7 @@ static struct stack_file *new_file(const struct stack_files *files, struct objec
 		return NULL;
 	}
 	file->object = object;
-	file->cfi = object ? cfi_new(object, files->arch->n_dwarf_regs) : NULL;
+	file->cfi = object ? cfi_new(object, files->arch->unwind.n_regs) : NULL;
 	return file;
 }
 
@@ -152,7 +152,8 @@ static void look(const struct stack_files *files, const struct stack_file *file,
 
 	if (is_call) {
 		got = object_read(file->object, foffset, code, sizeof(code));
-		place->is_sigreturn = got > 0 && files->arch->is_sigreturn(code, (size_t)got);
+		place->is_sigreturn =
+			got > 0 && files->arch->unwind.is_sigreturn(code, (size_t)got);
 	}
 	if (!place->is_sigreturn &&
 	    object_foffset_to_vaddr(file->object, foffset - is_call, &elf_vaddr) == 0)

@@ -14,7 +14,7 @@ static unsigned number_of(const struct ubp_arch *arch, unsigned reg)
 {
 	unsigned i = 0;
 
-	while (i < arch->n_dwarf_regs && arch->dwarf_regs[i] != reg)
+	while (i < arch->unwind.n_regs && arch->unwind.regs[i] != reg)
 		i++;
 	return i;
 }
@@ -47,17 +47,17 @@ void stack_frame_begin(struct stack_frame *frame, const struct space *space,
 
 	*frame = (struct stack_frame){ .space = space,
 				       .memory = memory,
-				       .pc = regs->r[arch->pc] };
-	for (unsigned i = 0; i < arch->n_dwarf_regs; i++)
-		if (arch->dwarf_regs[i] < arch->n_regs)
-			set(frame, i, regs->r[arch->dwarf_regs[i]]);
+				       .pc = regs->r[arch->reg.pc] };
+	for (unsigned i = 0; i < arch->unwind.n_regs; i++)
+		if (arch->unwind.regs[i] < arch->reg.n)
+			set(frame, i, regs->r[arch->unwind.regs[i]]);
 }
 
 uint64_t stack_frame_sp(const struct stack_frame *frame)
 {
 	uint64_t sp = 0;
 
-	(void)get_reg(frame, frame->space->arch->sp, &sp);
+	(void)get_reg(frame, frame->space->arch->reg.sp, &sp);
 	return sp;
 }
 
@@ -138,7 +138,7 @@ bool stack_frame_is_upwards(const struct stack_frame *old, const struct stack_fr
 	const struct ubp_arch *arch = old->space->arch;
 	uint64_t was = stack_frame_sp(old), sp = stack_frame_sp(new);
 
-	return sp > was || (sp == was && !old->is_call && arch->link < arch->n_regs);
+	return sp > was || (sp == was && !old->is_call && arch->reg.link < arch->reg.n);
 }
 
 bool stack_frame_by_row(struct stack_frame *frame, const struct cfi_row *row)
@@ -148,7 +148,7 @@ bool stack_frame_by_row(struct stack_frame *frame, const struct cfi_row *row)
 	struct expr_input in = {
 		.regs = frame->r,
 		.known = frame->known,
-		.n_regs = arch->n_dwarf_regs,
+		.n_regs = arch->unwind.n_regs,
 		.read = read_for_expr,
 		.ctx = frame,
 	};
@@ -158,7 +158,7 @@ bool stack_frame_by_row(struct stack_frame *frame, const struct cfi_row *row)
 	if (!find_cfa(frame, &row->cfa, &in, &in.cfa))
 		return false;
 	memset(new.known, 0, sizeof(new.known));
-	set(&new, number_of(arch, arch->sp), in.cfa);
+	set(&new, number_of(arch, arch->reg.sp), in.cfa);
 	for (unsigned i = 0; i < row->n_rules; i++) {
 		const struct cfi_rule *rule = &row->rules[i];
 		bool is_return = rule->reg == row->ret_reg;
@@ -186,22 +186,22 @@ bool stack_frame_by_signal(struct stack_frame *frame)
 {
 	const struct ubp_arch *arch = frame->space->arch;
 	uint64_t sp = stack_frame_sp(frame), value;
-	const uint16_t *at = arch->sigframe_at;
+	const uint16_t *at = arch->unwind.sigframe_at;
 	uint8_t code[UBP_SIGRETURN_MAX];
 	struct stack_frame new = *frame;
 
-	if (arch->sigframe_of &&
+	if (arch->unwind.sigframe_of &&
 	    stack_memory_read(frame->memory, frame->pc, code, sizeof(code)))
-		at = arch->sigframe_of(code, sizeof(code));
+		at = arch->unwind.sigframe_of(code, sizeof(code));
 	memset(new.known, 0, sizeof(new.known));
-	for (unsigned i = 0; i < arch->n_dwarf_regs; i++) {
-		if (arch->dwarf_regs[i] >= arch->n_regs)
+	for (unsigned i = 0; i < arch->unwind.n_regs; i++) {
+		if (arch->unwind.regs[i] >= arch->reg.n)
 			continue;
 		if (!read_word(frame, sp + at[i], &value))
 			return false;
 		set(&new, i, value);
 	}
-	if (!get_reg(&new, arch->pc, &new.pc))
+	if (!get_reg(&new, arch->reg.pc, &new.pc))
 		return false;
 	new.is_call = false;
 	*frame = new;
@@ -215,14 +215,14 @@ bool stack_frame_by_entry(struct stack_frame *frame)
 	bool on_stack = !arch_has_link(arch);
 
 	if (on_stack ? !read_return(frame, sp, sp, &value)
-		     : !get_reg(frame, arch->link, &value))
+		     : !get_reg(frame, arch->reg.link, &value))
 		return false;
 	if (!on_stack)
 		value = returns_real(frame->space, 0, sp, value);
 	frame->pc = value;
 	frame->is_call = true;
-	set(frame, number_of(arch, arch->pc), value);
-	set(frame, number_of(arch, arch->sp), sp + (on_stack ? arch->addr_size : 0));
+	set(frame, number_of(arch, arch->reg.pc), value);
+	set(frame, number_of(arch, arch->reg.sp), sp + (on_stack ? arch->addr_size : 0));
 	return true;
 }
 
@@ -232,7 +232,7 @@ bool stack_frame_by_frame_pointer(struct stack_frame *frame)
 	uint64_t sp = stack_frame_sp(frame), fp, callers, value;
 
 	/* Caller's frame pointer, return address. */
-	if (!get_reg(frame, arch->fp, &fp) || fp < sp || fp % arch->addr_size ||
+	if (!get_reg(frame, arch->reg.fp, &fp) || fp < sp || fp % arch->addr_size ||
 	    !read_word(frame, fp, &callers) ||
 	    !read_return(frame, fp + arch->addr_size, 0, &value))
 		return false;
@@ -240,9 +240,9 @@ bool stack_frame_by_frame_pointer(struct stack_frame *frame)
 	memset(frame->known, 0, sizeof(frame->known));
 	frame->pc = value;
 	frame->is_call = true;
-	set(frame, number_of(arch, arch->pc), value);
-	set(frame, number_of(arch, arch->fp), callers);
-	set(frame, number_of(arch, arch->sp), fp + 2u * arch->addr_size);
+	set(frame, number_of(arch, arch->reg.pc), value);
+	set(frame, number_of(arch, arch->reg.fp), callers);
+	set(frame, number_of(arch, arch->reg.sp), fp + 2u * arch->addr_size);
 	return true;
 }
 
@@ -270,14 +270,14 @@ static bool leave_trampoline(struct stack_frame *frame)
 	uint64_t value;
 
 	if (!ps->trampoline ||
-	    (frame->pc != ps->trampoline && frame->pc != ps->trampoline + arch->swbp_len &&
+	    (frame->pc != ps->trampoline && frame->pc != ps->trampoline + arch->swbp.len &&
 	     !(arch_has_link(arch) && frame->pc - ps->trampoline < UBP_SLOT_SIZE)))
 		return false;
 	if (arch_has_link(arch)) {
 		uint64_t sp = stack_frame_sp(frame);
 
 		/* On the spot the register is ours still, or right. */
-		if (get_reg(frame, arch->link, &value))
+		if (get_reg(frame, arch->reg.link, &value))
 			frame->pc = returns_real(frame->space, 0, sp, value);
 	} else if (read_return(frame, stack_frame_sp(frame) - arch->addr_size, 0, &value)) {
 		frame->pc = value;
@@ -304,10 +304,10 @@ void stack_frame_leave_ours(struct stack_frame *frame)
 	}
 	if (frame->pc - site->slot >= UBP_SLOT_SIZE)
 		return;
-	for (unsigned i = 0; i < arch->n_dwarf_regs; i++)
-		if (arch->dwarf_regs[i] < arch->n_regs)
-			(void)get(frame, i, &regs.r[arch->dwarf_regs[i]]);
-	(void)arch->slot_leave(&site->insn, &site->code, site->slot, &regs);
-	frame->pc = regs.r[arch->pc];
-	set(frame, number_of(arch, arch->sp), regs.r[arch->sp]);
+	for (unsigned i = 0; i < arch->unwind.n_regs; i++)
+		if (arch->unwind.regs[i] < arch->reg.n)
+			(void)get(frame, i, &regs.r[arch->unwind.regs[i]]);
+	(void)arch->slot.leave(&site->insn, &site->code, site->slot, &regs);
+	frame->pc = regs.r[arch->reg.pc];
+	set(frame, number_of(arch, arch->reg.sp), regs.r[arch->reg.sp]);
 }

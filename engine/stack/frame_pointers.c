@@ -6,10 +6,10 @@
 size_t stack_walk(const struct ubp_arch *arch, const struct ubp_regs *regs,
 		  const struct stack_source *source, uint64_t *stack, size_t max)
 {
-	uint64_t fp = regs->r[arch->fp], sp = regs->r[arch->sp];
+	uint64_t fp = regs->r[arch->reg.fp], sp = regs->r[arch->reg.sp];
 	size_t n = 0;
 
-	stack[n++] = regs->r[arch->pc];
+	stack[n++] = regs->r[arch->reg.pc];
 	/* Frames lie upwards; anything else is no chain of frame pointers. */
 	while (n < max && fp >= sp && fp % arch->addr_size == 0) {
 		uint64_t frame[2];

@@ -187,17 +187,17 @@ static int access_reg(unw_addr_space_t as, unw_regnum_t number, unw_word_t *valu
 	unsigned n = (unsigned)number, reg;
 
 	(void)as;
-	if (write || number < 0 || n >= arch->n_dwarf_regs)
+	if (write || number < 0 || n >= arch->unwind.n_regs)
 		return -UNW_EBADREG;
-	reg = arch->dwarf_regs[n];
+	reg = arch->unwind.regs[n];
 	/* What stands behind a call belongs to the call. */
-	if (reg == arch->pc)
+	if (reg == arch->reg.pc)
 		*value = (unw_word_t)(frame->pc - frame->is_call);
 	else if (frame->known[n / 64] >> n % 64 & 1)
 		*value = (unw_word_t)frame->r[n];
 	else
 		return -UNW_EBADREG;
-	if (arch_has_link(arch) && reg == arch->link)
+	if (arch_has_link(arch) && reg == arch->reg.link)
 		*value = (unw_word_t)returns_real(frame->space, 0, stack_frame_sp(frame),
 						  *value);
 	return 0;
@@ -280,8 +280,8 @@ static bool take(unw_cursor_t *cursor, struct stack_frame *new)
 	if (unw_get_reg(cursor, UNW_REG_IP, &value) < 0)
 		return false;
 	new->pc = returns_real(new->space, 0, 0, value);
-	for (unsigned i = 0; i < arch->n_dwarf_regs; i++) {
-		if (arch->dwarf_regs[i] == arch->pc)
+	for (unsigned i = 0; i < arch->unwind.n_regs; i++) {
+		if (arch->unwind.regs[i] == arch->reg.pc)
 			value = (unw_word_t) new->pc;
 		else if (unw_get_reg(cursor, (unw_regnum_t)i, &value) < 0)
 			continue;

@@ -148,7 +148,8 @@ bool named_file_is_signal_frame(struct named_file *file, uint64_t elf_vaddr)
 	/* arm64's vDSO says nothing of it in its call frame information. */
 	if (object_vaddr_to_foffset(file->object, elf_vaddr, &foffset) == 0) {
 		got = object_read(file->object, foffset, code, sizeof(code));
-		if (got > 0 && object_arch(file->object)->is_sigreturn(code, (size_t)got))
+		if (got > 0 &&
+		    object_arch(file->object)->unwind.is_sigreturn(code, (size_t)got))
 			return true;
 	}
 	if (!file->cfi)

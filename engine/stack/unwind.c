@@ -223,7 +223,7 @@ static bool is_sigreturn(const struct stack_frame *frame)
 
 	return frame->is_call &&
 	       stack_memory_read(frame->memory, frame->pc, code, sizeof(code)) &&
-	       arch->is_sigreturn(code, sizeof(code));
+	       arch->unwind.is_sigreturn(code, sizeof(code));
 }
 
 /* Code of a file that cannot be opened, made by the program, or of ours: only a file has tables. */
@@ -277,11 +277,11 @@ size_t stack_unwind(struct stack_unwinder *u, struct tracee *t, const struct ubp
 
 	*ret_maps = 0;
 	if (n < max)
-		stack[n++] = regs->r[space->arch->pc];
+		stack[n++] = regs->r[space->arch->reg.pc];
 	if (!known)
 		return n;
 	u->files.arch = space->arch;
-	stack_memory_begin(&u->memory, &space->mem, t->tid, regs->r[space->arch->sp]);
+	stack_memory_begin(&u->memory, &space->mem, t->tid, regs->r[space->arch->reg.sp]);
 	stack_libunwind_begin(u->libunwind, &space->mem, t->tid);
 	stack_frame_begin(&frame, space, &u->memory, regs);
 	m = mapping_of(u, t, known, frame.pc);

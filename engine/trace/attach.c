@@ -379,7 +379,7 @@ enum choice {
 
 static bool is_chosen(const struct tracee *t, enum choice choice)
 {
-	const uint16_t *nr = t->process->space->arch->nr_steady;
+	const uint16_t *nr = t->process->space->arch->call.nr_steady;
 	uint64_t pc, sp;
 	long in;
 

@@ -244,7 +244,7 @@ int hold_get_pc(const struct tracee *t, uint64_t *ret_pc)
 {
 	if (!t->called)
 		return ubp_host_get_pc(t->tid, ret_pc);
-	*ret_pc = t->before->r[t->process->space->arch->pc];
+	*ret_pc = t->before->r[t->process->space->arch->reg.pc];
 	return 0;
 }
 
@@ -252,6 +252,6 @@ int hold_set_pc(struct tracee *t, uint64_t pc)
 {
 	if (!t->called)
 		return ubp_host_set_pc(t->tid, pc);
-	t->before->r[t->process->space->arch->pc] = pc;
+	t->before->r[t->process->space->arch->reg.pc] = pc;
 	return 0;
 }

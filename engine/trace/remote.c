@@ -50,10 +50,10 @@ static int write_frame(struct remote *remote, struct ubp_err *err)
 		return rc;
 	remote->regs = *t->before;
 	if (top)
-		space->arch->stub_frame_below(top, t->before, t->more, frame, &len,
+		space->arch->stub.frame_below(top, t->before, t->more, frame, &len,
 					      &remote->sp);
 	else
-		space->arch->stub_frame(t->before, t->more, frame, &len, &remote->sp);
+		space->arch->stub.frame(t->before, t->more, frame, &len, &remote->sp);
 	rc = mem_write(&t->process->space->mem, t->tid, remote->sp, frame, len);
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to the stack of thread %d: %s",
@@ -71,13 +71,13 @@ static bool is_own_call(struct remote *remote, pid_t tid)
 	struct ubp_regs regs;
 
 	if (again_ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof(info), &info) > 0) {
-		regs.r[arch->pc] = info.instruction_pointer;
-		regs.r[arch->sp] = info.stack_pointer;
+		regs.r[arch->reg.pc] = info.instruction_pointer;
+		regs.r[arch->reg.sp] = info.stack_pointer;
 	} else if (ubp_host_get_regs(tid, &regs) < 0) {
 		return false; /* before Linux 5.3 the registers tell */
 	}
-	if (regs.r[arch->pc] != remote->stub + arch->stub_syscall_end ||
-	    regs.r[arch->sp] != remote->sp)
+	if (regs.r[arch->reg.pc] != remote->stub + arch->stub.syscall_end ||
+	    regs.r[arch->reg.sp] != remote->sp)
 		return false;
 	remote->is_entered =
 		info.op ? info.op != PTRACE_SYSCALL_INFO_EXIT : !remote->is_entered;
@@ -94,7 +94,7 @@ static enum call_stop classify(struct remote *remote, const struct stop *stop)
 		return NOT_THE_CALL;
 	if (stop->sig != (SIGTRAP | 0x80))
 		return ubp_host_get_pc(stop->tid, &pc) == 0 &&
-				       pc - remote->stub < arch->stub_len
+				       pc - remote->stub < arch->stub.len
 			       ? CALL_SIGNAL
 			       : NOT_THE_CALL;
 	if (!is_own_call(remote, stop->tid))
@@ -155,14 +155,14 @@ static int deliver_first(struct remote *remote, const struct stop *stop, struct 
 static bool may_resume(const struct tracee *t)
 {
 	const struct ubp_arch *arch = t->process->space->arch;
-	uint64_t pc = t->before->r[arch->pc], is;
+	uint64_t pc = t->before->r[arch->reg.pc], is;
 	uint8_t code[8] = { 0 };
 	long n_filters;
 
 	/* A filter would see the call that is left out. */
-	return arch->may_resume && ubp_host_get_pc(t->tid, &is) == 0 && is == pc &&
+	return arch->call.may_resume && ubp_host_get_pc(t->tid, &is) == 0 && is == pc &&
 	       mem_read(&t->process->space->mem, t->tid, pc, code, sizeof(code)) &&
-	       arch->may_resume(t->before, code) && task_seccomp(t->tid, &n_filters) <= 0;
+	       arch->call.may_resume(t->before, code) && task_seccomp(t->tid, &n_filters) <= 0;
 }
 
 /* The entry of the system call in front of which it stood? */
@@ -174,8 +174,8 @@ static bool is_entry(const struct tracee *t, const struct stop *stop, uint64_t *
 	if (stop->exited || stop->event || stop->sig != (SIGTRAP | 0x80) ||
 	    again_ptrace(PTRACE_GET_SYSCALL_INFO, stop->tid, sizeof(info), &info) <= 0 ||
 	    info.op != PTRACE_SYSCALL_INFO_ENTRY ||
-	    info.instruction_pointer - t->before->r[arch->pc] > UBP_INSN_MAX ||
-	    info.stack_pointer != t->before->r[arch->sp])
+	    info.instruction_pointer - t->before->r[arch->reg.pc] > UBP_INSN_MAX ||
+	    info.stack_pointer != t->before->r[arch->reg.sp])
 		return false;
 	*ret_nr = info.entry.nr;
 	return true;
@@ -205,8 +205,7 @@ static int settle(struct remote *remote, struct ubp_err *err)
 			tracee_consume(t);
 			t->in_remote = false;
 			t->held = true;
-			t->resumes =
-				nr == (uint64_t)t->process->space->arch->nr_restart_syscall;
+			t->resumes = nr == (uint64_t)t->process->space->arch->call.nr_restart;
 			return 0;
 		}
 		rc = deliver_first(remote, &stop, err);
@@ -226,8 +225,8 @@ int remote_begin(struct remote *remote, struct tracer *tracer, struct tracee *t,
 
 	if (rc < 0)
 		return rc;
-	if (t->process->space->arch->in_other_mode &&
-	    t->process->space->arch->in_other_mode(at))
+	if (t->process->space->arch->reg.in_other_mode &&
+	    t->process->space->arch->reg.in_other_mode(at))
 		return ubp_fail(
 			err, ENOTSUP,
 			"thread %d is in another mode of the processor than its program",
@@ -262,7 +261,7 @@ static void enter_unfiltered(const struct remote *remote)
 
 	if (ubp_host_get_regs(t->tid, &regs) < 0 || seccomp_suspend(t) < 0)
 		return;
-	t->process->space->arch->enter_call(&regs, (uint64_t)remote->nr, remote->args);
+	t->process->space->arch->call.enter(&regs, (uint64_t)remote->nr, remote->args);
 	(void)ubp_host_set_call(t->tid, &regs);
 }
 
@@ -319,18 +318,18 @@ static int start(struct remote *remote, int nr, const uint64_t args[6], struct u
 	remote->nr = nr;
 	memcpy(remote->args, args, sizeof(remote->args));
 	if (remote->suspend)
-		arch->stub_args((uint64_t)arch->nr_read, no_file, head);
+		arch->stub.args((uint64_t)arch->call.nr_read, no_file, head);
 	else
-		arch->stub_args((uint64_t)nr, args, head);
+		arch->stub.args((uint64_t)nr, args, head);
 	rc = mem_write(&t->process->space->mem, t->tid, remote->sp, head, sizeof(head));
 	if (rc == 0 && remote->sign)
 		rc = mem_write(&t->process->space->mem, t->tid,
-			       remote->sp + arch->stub_buffer_at, remote->signing,
+			       remote->sp + arch->stub.buffer_at, remote->signing,
 			       sizeof(remote->signing));
 	if (rc == 0) {
-		arch->stub_regs(&regs, remote->stub, remote->sp);
+		arch->stub.regs(&regs, remote->stub, remote->sp);
 		if (remote->sign)
-			arch->stub_sign(&regs, remote->stub, remote->sign == REMOTE_SIGN_B);
+			arch->stub.sign(&regs, remote->stub, remote->sign == REMOTE_SIGN_B);
 		rc = ubp_host_set_regs(t->tid, &regs);
 	}
 	if (rc < 0)
@@ -368,7 +367,7 @@ int remote_call(struct remote *remote, int nr, const uint64_t args[6], int64_t *
 	rc = ubp_host_get_regs(t->tid, &regs);
 	if (rc < 0)
 		return ubp_fail(err, -rc, "thread %d has ended", (int)t->tid);
-	*ret_result = arch->syscall_result(&regs);
+	*ret_result = arch->call.result(&regs);
 	return 0;
 }
 
@@ -384,11 +383,11 @@ int remote_sign(struct remote *remote, uint64_t address, uint64_t modifier, int 
 	remote->sign = key ? REMOTE_SIGN_B : REMOTE_SIGN_A;
 	remote->signing[0] = address;
 	remote->signing[1] = modifier;
-	rc = remote_call(remote, arch->nr_read, no_file, &ignored, err);
+	rc = remote_call(remote, arch->call.nr_read, no_file, &ignored, err);
 	remote->sign = REMOTE_PLAIN;
 	if (rc < 0)
 		return rc;
-	return mem_read(&t->process->space->mem, t->tid, remote->sp + arch->stub_buffer_at,
+	return mem_read(&t->process->space->mem, t->tid, remote->sp + arch->stub.buffer_at,
 			ret_signed, sizeof(*ret_signed)) == sizeof(*ret_signed)
 		       ? 0
 		       : ubp_fail(err, EFAULT, "cannot read the stack of thread %d",

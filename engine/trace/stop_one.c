@@ -77,7 +77,7 @@ pid_t stop_one(void *ctx, const void *space)
 /* It waits for its child in fork() or vfork(), to which this memory is lent, and does nothing to it. */
 static bool is_in_birth(const struct tracee *t)
 {
-	const uint16_t *nr = t->process->space->arch->nr_births;
+	const uint16_t *nr = t->process->space->arch->call.nr_births;
 	uint64_t pc, sp;
 	long in = -1;
 

@@ -96,7 +96,7 @@ void space_settle_exec(const struct space *space, pid_t tid)
 
 	if (ubp_host_get_regs(tid, &regs) < 0)
 		return;
-	regs.r[space->arch->retval] = 0;
+	regs.r[space->arch->reg.retval] = 0;
 	(void)ubp_host_set_regs(tid, &regs);
 }
 
@@ -277,7 +277,7 @@ void tracee_put_before(struct tracee *t)
 	struct ubp_regs regs = *t->before;
 
 	if (t->resumes)
-		regs.r[arch->call_reg] = (uint64_t)arch->nr_restart_syscall;
+		regs.r[arch->call.reg] = (uint64_t)arch->call.nr_restart;
 	t->resumes = false;
 	if (ubp_host_set_regs(t->tid, &regs) == 0)
 		tracee_leave_frame(t);

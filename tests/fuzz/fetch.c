@@ -110,7 +110,7 @@ static void run(const struct spec_probe *probe, const struct ubp_arch *arch,
 	CLAIM(data && scratch && fetch_compile(probe, &program, &err) == 0);
 	shape.changes = fuzz_number(in, 1) & 1;
 	shape.mapped = fuzz_number(in, 8);
-	for (size_t i = 0; i < arch->n_regs; i++)
+	for (size_t i = 0; i < arch->reg.n; i++)
 		regs.r[i] = address(fuzz_number(in, 3));
 	for (size_t i = 0; i < UBP_VECTORS; i++)
 		vectors.v[i] = regs.r[i] << 40 | regs.r[i + 1];

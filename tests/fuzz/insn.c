@@ -25,9 +25,9 @@ static void leave_everywhere(const struct ubp_arch *arch, const struct displaced
 
 		for (size_t i = 0; i < UBP_REGS_MAX; i++)
 			regs.r[i] = seed * (i + 1);
-		regs.r[arch->pc] = slot + at;
-		(void)arch->slot_leave(insn, code, slot, &regs);
-		pc = regs.r[arch->pc];
+		regs.r[arch->reg.pc] = slot + at;
+		(void)arch->slot.leave(insn, code, slot, &regs);
+		pc = regs.r[arch->reg.pc];
 		CLAIM(pc == insn->vaddr || pc == insn->vaddr + insn->len || pc == insn->target);
 	}
 }
@@ -41,14 +41,14 @@ static void build_at(const struct ubp_arch *arch, const struct displaced_insn *i
 
 	CLAIM(code);
 	ubp_err_reset(&err);
-	rc = arch->build_slot(insn, slot, code, &err);
+	rc = arch->slot.build(insn, slot, code, &err);
 	CLAIM(rc == 0 || (rc == -ERANGE && insn->pc_relative && err.text[0]));
 	if (rc == 0) {
 		CLAIM(code->len > 0 && code->len <= UBP_SLOT_SIZE);
 		CLAIM(code->done_at == NONE || code->done_at < code->len);
 		CLAIM(code->taken_at == NONE || code->taken_at < code->len);
 		/* What runs first there must be an instruction. */
-		CLAIM(arch->insn_len(code->code, code->len, slot) > 0);
+		CLAIM(arch->insn.len(code->code, code->len, slot) > 0);
 		leave_everywhere(arch, insn, code, slot, seed);
 	}
 	free(code);
@@ -68,9 +68,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ubp_err_reset(&err);
 	memset(&insn, 0, sizeof(insn));
 	code = fuzz_copy(in.at, in.left);
-	len = arch->insn_len(code, in.left, vaddr);
+	len = arch->insn.len(code, in.left, vaddr);
 	CLAIM(len >= 0 && len <= UBP_INSN_MAX && (size_t)len <= in.left);
-	rc = arch->analyze_insn(code, in.left, vaddr, &insn, &err);
+	rc = arch->insn.analyze(code, in.left, vaddr, &insn, &err);
 	CLAIM(rc == 0 || ((rc == -EILSEQ || rc == -EOPNOTSUPP) && err.text[0]));
 	if (rc == 0) {
 		CLAIM(insn.len > 0 && insn.len == len && insn.vaddr == vaddr);

@@ -93,21 +93,21 @@ static void walk(struct cfi *cfi, const struct space *space, uint64_t *stack, si
 	struct stack_frame frame;
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < arch->n_dwarf_regs; i++)
-		regs.r[arch->dwarf_regs[i]] = stack[i % n_words];
-	regs.r[arch->pc] = pc;
-	regs.r[arch->sp] = regs.r[arch->fp] = (uint64_t)(uintptr_t)stack;
-	stack_memory_begin(&memory, NULL, getpid(), regs.r[arch->sp]);
+	for (unsigned i = 0; i < arch->unwind.n_regs; i++)
+		regs.r[arch->unwind.regs[i]] = stack[i % n_words];
+	regs.r[arch->reg.pc] = pc;
+	regs.r[arch->reg.sp] = regs.r[arch->reg.fp] = (uint64_t)(uintptr_t)stack;
+	stack_memory_begin(&memory, NULL, getpid(), regs.r[arch->reg.sp]);
 	stack_frame_begin(&frame, space, &memory, &regs);
 	while (n++ < FRAMES) {
 		struct cfi_row *row = cfi_row_at(cfi, frame.pc - frame.is_call);
 		bool more;
 
 		if (row) {
-			CLAIM(row->n_rules <= arch->n_dwarf_regs &&
-			      row->ret_reg < arch->n_dwarf_regs);
+			CLAIM(row->n_rules <= arch->unwind.n_regs &&
+			      row->ret_reg < arch->unwind.n_regs);
 			for (unsigned i = 0; i < row->n_rules; i++)
-				CLAIM(row->rules[i].reg < arch->n_dwarf_regs);
+				CLAIM(row->rules[i].reg < arch->unwind.n_regs);
 		}
 		more = row ? stack_frame_by_row(&frame, row)
 			   : stack_frame_by_frame_pointer(&frame);
@@ -148,7 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	file = make_file(in.at, in.left, is_debug, &len);
 	CLAIM(ftruncate(fd, 0) == 0 && pwrite(fd, file, len, 0) == (ssize_t)len);
 	CLAIM(object_open(path, &object, &err) == 0);
-	cfi = cfi_new(object, space.arch->n_dwarf_regs);
+	cfi = cfi_new(object, space.arch->unwind.n_regs);
 	CLAIM(cfi);
 	for (uint64_t pc = 0; pc < 0x10000; pc += pc < 0x60 ? 1 : 0xbf3)
 		walk(cfi, &space, stack, n_words, pc);

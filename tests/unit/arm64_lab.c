@@ -85,7 +85,7 @@ static void make_lead(const char *name)
 		assert_true(++i < sizeof(leads) / sizeof(leads[0]));
 	lab_begin(&machine, (const uint8_t *)&leads[i].window, ARM64_INSN,
 		  (uint64_t *)LAB_GATE);
-	assert_true(lab.arch->find_lead((const uint8_t *)&leads[i].code, ARM64_INSN, &lead));
+	assert_true(lab.arch->lead.find((const uint8_t *)&leads[i].code, ARM64_INSN, &lead));
 	run_write(LAB_SITE - lead.len, lead.bytes, lead.len);
 	lab.plan.lead = &lead;
 }

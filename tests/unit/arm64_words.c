@@ -20,7 +20,7 @@ int words_analyze(uint32_t word, uint64_t vaddr, struct displaced_insn *insn,
 
 	arm64_put_word(bytes, word);
 	ubp_err_reset(err);
-	return words_arch()->analyze_insn(bytes, sizeof(bytes), vaddr, insn, err);
+	return words_arch()->insn.analyze(bytes, sizeof(bytes), vaddr, insn, err);
 }
 
 size_t words_parse(const char *text, uint8_t *code)

@@ -73,8 +73,8 @@ void lab_begin(const struct lab_machine *machine, const uint8_t *code, size_t le
 	assert_true(lab.scratch && lab.record);
 	machine->write(machine->site, code, len);
 	ubp_err_reset(&err);
-	assert_int_equal(lab.arch->find_window(code, len, 0, machine->site, &lab.window, &err),
-			 0);
+	assert_int_equal(
+		lab.arch->jump.find(code, len, 0, machine->site, &lab.window, &err), 0);
 	lab.plan = (struct detour_plan){
 		.site = machine->site,
 		.vaddr = machine->block,
@@ -221,7 +221,7 @@ int lab_build(size_t n, struct ubp_err *err)
 	forget_detour();
 	lab.plan.n_probes = n;
 	lab.plan.gate = (uintptr_t)lab.gate;
-	rc = lab.arch->build_detour(&lab.plan, &lab.detour, err);
+	rc = lab.arch->detour.build(&lab.plan, &lab.detour, err);
 	if (rc < 0)
 		return rc;
 	assert_true(lab.machine->block + lab.detour.len <= lab.machine->return_code);
@@ -277,7 +277,7 @@ void lab_jump_over_site(void)
 	struct ubp_err err;
 
 	ubp_err_reset(&err);
-	assert_int_equal(lab.arch->build_jump(&lab.window, lab.machine->site,
+	assert_int_equal(lab.arch->jump.build(&lab.window, lab.machine->site,
 					      lab.machine->block + lab.detour.entry_at, jump,
 					      &err),
 			 0);
@@ -439,9 +439,9 @@ void lab_start_returns(void)
 	lab.plan.trampoline = m->trampoline;
 	lab.real = m->home;
 	ubp_err_reset(&err);
-	assert_int_equal(lab.arch->build_return_code(lab.plan.hijacks, LAB_HIJACKS - 1,
-						     m->trampoline, code, sizeof(code), &len,
-						     &err),
+	assert_int_equal(lab.arch->detour.build_return_code(lab.plan.hijacks, LAB_HIJACKS - 1,
+							    m->trampoline, code, sizeof(code),
+							    &len, &err),
 			 0);
 	m->write(m->return_code, code, len);
 }

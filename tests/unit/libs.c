@@ -52,7 +52,7 @@ static size_t look_at(struct count *c, const uint8_t *code, size_t len, uint64_t
 
 	c->n++;
 	ubp_err_reset(&err);
-	rc = arch->analyze_insn(code, len, vaddr, &insn, &err);
+	rc = arch->insn.analyze(code, len, vaddr, &insn, &err);
 	if (rc == -EILSEQ) {
 		c->forms[libs->unknown]++;
 		return libs->min_len;
@@ -68,7 +68,7 @@ static size_t look_at(struct count *c, const uint8_t *code, size_t len, uint64_t
 		return insn.len;
 	}
 	/* Data may look like a branch to anywhere. */
-	rc = arch->build_slot(&insn, (vaddr & ~UINT64_C(63)) - 0x100000, &slot, &err);
+	rc = arch->slot.build(&insn, (vaddr & ~UINT64_C(63)) - 0x100000, &slot, &err);
 	assert_true(rc == 0 || libs->may_be_far(insn.form));
 	assert_true(rc < 0 || (slot.len >= 4 && slot.len <= UBP_SLOT_SIZE));
 	return insn.len;
@@ -77,7 +77,7 @@ static size_t look_at(struct count *c, const uint8_t *code, size_t len, uint64_t
 static void look_at_section(struct count *c, const uint8_t *code, size_t len, uint64_t vaddr)
 {
 	for (size_t at = 0; len - at >= libs->min_len;) {
-		c->between += arch->refuse_at(code, len, at) != NULL;
+		c->between += arch->insn.refuse_at(code, len, at) != NULL;
 		at += look_at(c, code + at, len - at, vaddr + at);
 	}
 }

@@ -30,5 +30,5 @@ int p64_analyze(const char *words, uint64_t vaddr, struct displaced_insn *insn,
 	size_t len = p64_parse(words, bytes);
 
 	ubp_err_reset(err);
-	return p64_arch()->analyze_insn(bytes, len, vaddr, insn, err);
+	return p64_arch()->insn.analyze(bytes, len, vaddr, insn, err);
 }

@@ -22,10 +22,10 @@ void probe_make_for(const struct ubp_arch *arch)
 
 static uint16_t reg_of_other(const char *name)
 {
-	int reg = other->reg_by_name(name, strlen(name));
+	int reg = other->reg.by_name(name, strlen(name));
 
 	if (reg < 0)
-		reg = other->more_reg_by_name(name, strlen(name));
+		reg = other->reg.more_by_name(name, strlen(name));
 	assert(reg >= 0);
 	return (uint16_t)(reg < UBP_REG_VECTOR ? reg : reg - UBP_REG_VECTOR + SPEC_REG_VECTOR);
 }
@@ -126,13 +126,13 @@ static void make_source(struct spec_arg *arg, const char *text)
 		arg->reg = reg_by_name(text + 1);
 	} else if (strcmp(text, "$stack") == 0) {
 		arg->source = SPEC_REG;
-		arg->reg = other ? other->sp : REG_SP;
+		arg->reg = other ? other->reg.sp : REG_SP;
 	} else if (strncmp(text, "$stack", 6) == 0) {
 		arg->source = SPEC_STACK;
 		arg->value = strtoull(text + 6, NULL, 10);
 	} else if (strncmp(text, "$retval", 7) == 0) {
 		arg->source = SPEC_RETVAL;
-		arg->reg = other ? other->retval : REG_AX;
+		arg->reg = other ? other->reg.retval : REG_AX;
 	} else if (strcmp(text, "$duration") == 0) {
 		arg->source = SPEC_DURATION;
 	} else if (strcmp(text, "$comm") == 0) {

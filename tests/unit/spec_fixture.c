@@ -34,10 +34,10 @@ static int more_reg_by_name(const char *name, size_t len)
 
 static const struct ubp_arch arch = {
 	.name = "x86_64",
-	.retval = 10,
-	.sp = 19,
-	.reg_by_name = reg_by_name,
-	.more_reg_by_name = more_reg_by_name,
+	.reg.retval = 10,
+	.reg.sp = 19,
+	.reg.by_name = reg_by_name,
+	.reg.more_by_name = more_reg_by_name,
 };
 
 static int find_file(void *ctx, const char *path, uint64_t *ret_dev, uint64_t *ret_ino,

@@ -87,14 +87,14 @@ static void needs_a_table(void **state)
 		ubp_err_reset(&err);
 		assert_int_equal(lab_build(1, &err), -EOPNOTSUPP);
 		ubp_err_reset(&err);
-		assert_int_equal(arch()->build_return_code(lab.plan.hijacks, masks[i],
-							   LAB_TRAMPOLINE, code, sizeof(code),
-							   &len, &err),
+		assert_int_equal(arch()->detour.build_return_code(lab.plan.hijacks, masks[i],
+								  LAB_TRAMPOLINE, code,
+								  sizeof(code), &len, &err),
 				 -EOPNOTSUPP);
 	}
 	ubp_err_reset(&err);
-	assert_int_equal(arch()->build_return_code(lab.plan.hijacks, LAB_HIJACKS - 1,
-						   LAB_TRAMPOLINE, code, 64, &len, &err),
+	assert_int_equal(arch()->detour.build_return_code(lab.plan.hijacks, LAB_HIJACKS - 1,
+							  LAB_TRAMPOLINE, code, 64, &len, &err),
 			 -ENOSPC);
 }
 

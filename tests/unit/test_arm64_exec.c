@@ -342,7 +342,7 @@ static void run_in_slot(const char *what, const struct start *s,
 	/* A fault is told as one in the program. */
 	if (got.regs.pc - slot < UBP_SLOT_SIZE) {
 		to_ubp(&got.regs, &regs);
-		arch()->slot_leave(insn, code, slot, &regs);
+		arch()->slot.leave(insn, code, slot, &regs);
 		from_ubp(&regs, &got.regs);
 	}
 	if (insn->form == ARM64_LOAD_SIMD)
@@ -365,7 +365,7 @@ static unsigned stop_in_slot(const char *what, const struct start *s,
 	if (got.regs.pc != slot + at || got.signo != SIGTRAP)
 		return 0; /* does not come by */
 	to_ubp(&got.regs, &regs);
-	is_exact = arch()->slot_leave(insn, code, slot, &regs);
+	is_exact = arch()->slot.leave(insn, code, slot, &regs);
 	if (!is_exact && insn->form != ARM64_LOAD)
 		return 0;
 	from_ubp(&regs, &got.regs);
@@ -385,7 +385,7 @@ static int run_form(const char *name, const struct start *s, unsigned *n_stops)
 
 	ubp_err_reset(&err);
 	arm64_put_word(bytes, s->word);
-	rc = arch()->analyze_insn(bytes, sizeof(bytes), SITE, &insn, &err);
+	rc = arch()->insn.analyze(bytes, sizeof(bytes), SITE, &insn, &err);
 	if (rc < 0)
 		return rc;
 	lay_out(s, true);
@@ -396,7 +396,7 @@ static int run_form(const char *name, const struct start *s, unsigned *n_stops)
 
 		snprintf(what, sizeof(what), "%s '%s' (%08x) slot %zu seed 0x%llx", name,
 			 insn.text, s->word, i, (unsigned long long)s->seed);
-		rc = arch()->build_slot(&insn, slots[i], &code, &err);
+		rc = arch()->slot.build(&insn, slots[i], &code, &err);
 		if (rc < 0)
 			continue;
 		run_in_slot(what, s, &insn, &code, slots[i]);

@@ -65,8 +65,8 @@ static struct action own_action(void)
 {
 	uint64_t guard = (uint64_t)(uintptr_t)area + UBP_AREA_GUARD;
 
-	return (struct action){ guard + arch->guard_handler, arch->guard_flags,
-				guard + arch->guard_restorer, 0 };
+	return (struct action){ guard + arch->guard.handler, arch->guard.flags,
+				guard + arch->guard.restorer, 0 };
 }
 
 static int setup(void **state)
@@ -89,9 +89,9 @@ static int setup(void **state)
 	head.data = (uint64_t)(uintptr_t)data;
 	head.returns = (uint64_t)(uintptr_t)returns;
 	data->owner = (uint64_t)getpid();
-	arch->build_return_trampoline(&code);
+	arch->trampoline.build(&code);
 	put(UBP_AREA_TRAMPOLINE, code.code, code.len);
-	put(UBP_AREA_GUARD, arch->guard, arch->guard_len);
+	put(UBP_AREA_GUARD, arch->guard.code, arch->guard.len);
 	own = own_action();
 	memcpy(head.action, &own, sizeof(own));
 	put(0, &head, sizeof(head));
@@ -203,9 +203,9 @@ static void test_emulate(void **state)
 
 	(void)state;
 	put(TEXT, text, sizeof(text));
-	if (arch->build_sigaction_hook(area + TEXT, sizeof(text), vaddr,
-				       (uint64_t)(uintptr_t)area + SLOTS,
-				       (uint64_t)(uintptr_t)area, patch, &slot, &err) < 0)
+	if (arch->hook.build(area + TEXT, sizeof(text), vaddr,
+			     (uint64_t)(uintptr_t)area + SLOTS, (uint64_t)(uintptr_t)area,
+			     patch, &slot, &err) < 0)
 		fail_msg("%s", err.text);
 	put(SLOTS, slot.code, slot.len);
 	put(TEXT, patch, sizeof(patch));

@@ -118,7 +118,7 @@ static bool find(uint32_t word, struct lead *lead)
 
 	arm64_put_word(code, word);
 	arm64_put_word(code + ARM64_INSN, ARM64_RET);
-	return arch()->find_lead(code, sizeof(code), lead);
+	return arch()->lead.find(code, sizeof(code), lead);
 }
 
 static void leads(void **state)
@@ -143,7 +143,7 @@ static void leads(void **state)
 				 lead.sets_vectors, lead.is_push, lead.stores, lead.uses_link);
 	}
 	assert_false(
-		arch()->find_lead((const uint8_t *)"\x1f\x20\x03", 3, &(struct lead){ 0 }));
+		arch()->lead.find((const uint8_t *)"\x1f\x20\x03", 3, &(struct lead){ 0 }));
 }
 
 static bool suits(uint32_t word, bool is_return, const char *args, bool stacks)
@@ -199,13 +199,13 @@ static void stands(void **state)
 
 	(void)state;
 	assert_true(find(0xa9be53f3, &lead));
-	assert_true(arch()->lead_stands(&lead, lead.bytes));
+	assert_true(arch()->lead.stands(&lead, lead.bytes));
 	arm64_put_word(now, 0xd42000a0); /* the kernel's */
-	assert_true(arch()->lead_stands(&lead, now));
+	assert_true(arch()->lead.stands(&lead, now));
 	arm64_put_word(now, 0xd503201f);
-	assert_false(arch()->lead_stands(&lead, now));
+	assert_false(arch()->lead.stands(&lead, now));
 	arm64_put_word(now, 0xa9be53f4);
-	assert_false(arch()->lead_stands(&lead, now));
+	assert_false(arch()->lead.stands(&lead, now));
 }
 
 #ifdef __aarch64__

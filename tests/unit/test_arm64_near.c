@@ -60,14 +60,14 @@ static void test_places(void **state)
 
 		assert_int_equal(strlen(places[i].refused), len / 4);
 		for (size_t at = 0; at < len; at += 4) {
-			const char *why = words_arch()->refuse_at(code, len, at);
+			const char *why = words_arch()->insn.refuse_at(code, len, at);
 
 			if ((why != NULL) != (places[i].refused[at / 4] == 'y'))
 				fail_msg("%s: at %zu: %s", places[i].code, at,
 					 why ? why : "not refused");
 		}
-		assert_null(words_arch()->refuse_at(code, len, len));
-		assert_null(words_arch()->refuse_at(code, len, 2));
+		assert_null(words_arch()->insn.refuse_at(code, len, len));
+		assert_null(words_arch()->insn.refuse_at(code, len, 2));
 	}
 }
 
@@ -103,7 +103,7 @@ static void test_return_places(void **state)
 
 		assert_int_equal(strlen(return_places[i].refused), len / 4);
 		for (size_t at = 0; at < len; at += 4) {
-			const char *why = words_arch()->refuse_return_at(code, len, 0, at);
+			const char *why = words_arch()->insn.refuse_return_at(code, len, 0, at);
 
 			if ((why != NULL) != (return_places[i].refused[at / 4] == 'y'))
 				fail_msg("%s: at %zu: %s", return_places[i].code, at,
@@ -119,9 +119,9 @@ static void test_return_behind_signing(void **state)
 
 	(void)state;
 	(void)words_parse("d503233f d503201f", code);
-	assert_non_null(words_arch()->refuse_return_at(code, 8, 4, 4));
+	assert_non_null(words_arch()->insn.refuse_return_at(code, 8, 4, 4));
 	(void)words_parse("d65f03c0 d503201f", code);
-	assert_null(words_arch()->refuse_return_at(code, 8, 4, 4));
+	assert_null(words_arch()->insn.refuse_return_at(code, 8, 4, 4));
 }
 
 /* A step that a killed tracer leaves would never end. */
@@ -132,7 +132,7 @@ static void test_never_stepped(void **state)
 	struct ubp_err err;
 
 	(void)state;
-	assert_int_equal(words_arch()->analyze_insn(add, sizeof(add), WORDS_AT, &insn, &err),
+	assert_int_equal(words_arch()->insn.analyze(add, sizeof(add), WORDS_AT, &insn, &err),
 			 0);
 	assert_true(insn.no_step);
 }
@@ -172,13 +172,13 @@ static void test_taken(void **state)
 		for (uint64_t nzcv = 0; nzcv < 16; nzcv++) {
 			assert_int_equal(words_analyze(0x54000040 | c, A, &insn, &err), 0);
 			regs.r[ARM64_PSTATE] = nzcv << 28;
-			assert_int_equal(words_arch()->is_taken(&insn, &regs),
+			assert_int_equal(words_arch()->insn.is_taken(&insn, &regs),
 					 holds[c & 15] >> nzcv & 1);
 		}
 	for (size_t i = 0; i < N_ELEMS(others); i++) {
 		assert_int_equal(words_analyze(others[i].word, A, &insn, &err), 0);
 		regs.r[3] = others[i].x3;
-		if (words_arch()->is_taken(&insn, &regs) != others[i].taken)
+		if (words_arch()->insn.is_taken(&insn, &regs) != others[i].taken)
 			fail_msg("%08x with %llx", others[i].word,
 				 (unsigned long long)others[i].x3);
 	}
@@ -205,36 +205,39 @@ static void test_window(void **state)
 
 		arm64_put_word(code, windows[i]);
 		arm64_put_word(code + 4, 0xd65f03c0);
-		assert_int_equal(words_arch()->find_window(code, 8, 0, A, &window, &err), 0);
+		assert_int_equal(words_arch()->jump.find(code, 8, 0, A, &window, &err),
+				 0);
 		assert_int_equal(window.n, 1);
 		assert_int_equal(window.len, 4);
 		assert_int_equal(window.jump_len, 4);
 		assert_int_equal(words_analyze(windows[i], A, &insn, &err), 0);
-		assert_int_equal(words_arch()->build_slot(&insn, S, &slot, &err), 0);
-		assert_int_equal(words_arch()->build_copy(&window, S, &copy, &err), 0);
+		assert_int_equal(words_arch()->slot.build(&insn, S, &slot, &err), 0);
+		assert_int_equal(words_arch()->jump.build_copy(&window, S, &copy, &err), 0);
 		assert_int_equal(copy.len, slot.len);
 		assert_memory_equal(copy.code, slot.code, slot.len);
 		for (uint8_t at = 0; at < slot.len; at = (uint8_t)(at + 4)) {
 			struct ubp_regs a = { .r = { [ARM64_PC] = S + at } }, b = a;
-			bool exact = words_arch()->slot_leave(&insn, &slot, S, &a);
+			bool exact = words_arch()->slot.leave(&insn, &slot, S, &a);
 
-			assert_int_equal(words_arch()->copy_leave(&window, &copy, S, &b),
+			assert_int_equal(words_arch()->jump.copy_leave(&window, &copy, S, &b),
 					 exact);
 			assert_memory_equal(&a, &b, sizeof(a));
 		}
 	}
-	assert_int_equal(words_arch()->build_jump(&window, A, S, jump, &err), 0);
+	assert_int_equal(words_arch()->jump.build(&window, A, S, jump, &err), 0);
 	assert_int_equal(arm64_word(jump), 0x14000000 | (((S - A) >> 2) & 0x3ffffff));
-	assert_int_equal(words_arch()->build_jump(&window, A, A + 0x7fffffc, jump, &err), 0);
-	assert_int_equal(words_arch()->build_jump(&window, A, A - 0x8000000, jump, &err), 0);
-	assert_int_equal(words_arch()->build_jump(&window, A, A + 0x8000000, jump, &err),
+	assert_int_equal(words_arch()->jump.build(&window, A, A + 0x7fffffc, jump, &err), 0);
+	assert_int_equal(words_arch()->jump.build(&window, A, A - 0x8000000, jump, &err), 0);
+	assert_int_equal(words_arch()->jump.build(&window, A, A + 0x8000000, jump, &err),
 			 -ERANGE);
-	assert_int_equal(words_arch()->build_jump(&window, A, A - 0x8000004, jump, &err),
+	assert_int_equal(words_arch()->jump.build(&window, A, A - 0x8000004, jump, &err),
 			 -ERANGE);
 	arm64_put_word(code, ARM64_BRK);
-	assert_int_equal(words_arch()->find_window(code, 8, 0, A, &window, &err), -EOPNOTSUPP);
+	assert_int_equal(words_arch()->jump.find(code, 8, 0, A, &window, &err),
+			 -EOPNOTSUPP);
 	assert_int_equal(window.why, WINDOW_INSN);
-	assert_int_equal(words_arch()->find_window(code, 2, 0, A, &window, &err), -EOPNOTSUPP);
+	assert_int_equal(words_arch()->jump.find(code, 2, 0, A, &window, &err),
+			 -EOPNOTSUPP);
 	assert_int_equal(window.why, WINDOW_SHORT);
 }
 
@@ -266,7 +269,7 @@ static void test_refs(void **state)
 	struct seen seen = { .n = 0 };
 
 	(void)state;
-	words_arch()->scan_refs(code, len, A, REF_BRANCH | REF_ADDRESS, see, &seen);
+	words_arch()->insn.scan_refs(code, len, A, REF_BRANCH | REF_ADDRESS, see, &seen);
 	assert_int_equal(seen.n, 4);
 	assert_int_equal(seen.at[0], A);
 	assert_int_equal(seen.target[0], A - 0xff8);
@@ -277,9 +280,9 @@ static void test_refs(void **state)
 	assert_int_equal(seen.target[2], A + 16 + 0x7000000);
 	assert_int_equal(seen.target[3], A + 20 - 0xff7);
 	seen.n = 0;
-	words_arch()->scan_refs(code, len, A, REF_SHORT, see, &seen);
+	words_arch()->insn.scan_refs(code, len, A, REF_SHORT, see, &seen);
 	assert_int_equal(seen.n, 0);
-	words_arch()->scan_refs(code, 3, A, REF_BRANCH, see, &seen);
+	words_arch()->insn.scan_refs(code, 3, A, REF_BRANCH, see, &seen);
 	assert_int_equal(seen.n, 0);
 }
 
@@ -289,10 +292,10 @@ static void test_fill(void **state)
 	size_t len = words_parse("d503201f 00000000 d4200000 d503201f d65f03c0", code);
 
 	(void)state;
-	assert_int_equal(words_arch()->fill_len(code, len), 16);
-	assert_int_equal(words_arch()->fill_len(code, 7), 4);
-	assert_int_equal(words_arch()->fill_len(code, 3), 0);
-	assert_int_equal(words_arch()->fill_len(code + 16, 4), 0);
+	assert_int_equal(words_arch()->insn.fill_len(code, len), 16);
+	assert_int_equal(words_arch()->insn.fill_len(code, 7), 4);
+	assert_int_equal(words_arch()->insn.fill_len(code, 3), 0);
+	assert_int_equal(words_arch()->insn.fill_len(code + 16, 4), 0);
 }
 
 static const struct {
@@ -318,9 +321,9 @@ static void test_go_check(void **state)
 		uint8_t code[64];
 		size_t len = words_parse(go_checks[i].code, code);
 
-		if (words_arch()->go_check_len(code, len) != go_checks[i].len)
+		if (words_arch()->insn.go_check_len(code, len) != go_checks[i].len)
 			fail_msg("%s: %zu", go_checks[i].code,
-				 words_arch()->go_check_len(code, len));
+				 words_arch()->insn.go_check_len(code, len));
 	}
 }
 
@@ -328,7 +331,7 @@ static void test_go_check(void **state)
 
 static int reg(const char *name)
 {
-	return words_arch()->reg_by_name(name, strlen(name));
+	return words_arch()->reg.by_name(name, strlen(name));
 }
 
 static void test_registers(void **state)
@@ -348,25 +351,25 @@ static void test_registers(void **state)
 	assert_int_equal(reg("pstate"), 33);
 	for (size_t i = 0; i < N_ELEMS(none); i++)
 		assert_int_equal(reg(none[i]), -1);
-	assert_int_equal(words_arch()->reg_by_name("x1:u32", 2), 1);
-	assert_int_equal(words_arch()->more_reg_by_name("v31", 3), UBP_REG_VECTOR + 31);
-	assert_int_equal(words_arch()->more_reg_by_name("v32", 3), -1);
-	assert_int_equal(words_arch()->more_reg_by_name("tpidr_el0", 9), ARM64_TP);
-	assert_int_equal(words_arch()->more_reg_by_name("xmm0", 4), -1);
+	assert_int_equal(words_arch()->reg.by_name("x1:u32", 2), 1);
+	assert_int_equal(words_arch()->reg.more_by_name("v31", 3), UBP_REG_VECTOR + 31);
+	assert_int_equal(words_arch()->reg.more_by_name("v32", 3), -1);
+	assert_int_equal(words_arch()->reg.more_by_name("tpidr_el0", 9), ARM64_TP);
+	assert_int_equal(words_arch()->reg.more_by_name("xmm0", 4), -1);
 	assert_ptr_equal(ubp_arch_find(183, 2), words_arch());
 	assert_null(ubp_arch_find(183, 1));
-	assert_true(words_arch()->n_regs <= UBP_REGS_MAX &&
-		    words_arch()->n_dwarf_regs <= UBP_DWARF_REGS_MAX);
-	assert_int_equal(words_arch()->dwarf_regs[31], ARM64_SP);
-	assert_int_equal(words_arch()->dwarf_regs[32], ARM64_PC);
+	assert_true(words_arch()->reg.n <= UBP_REGS_MAX &&
+		    words_arch()->unwind.n_regs <= UBP_DWARF_REGS_MAX);
+	assert_int_equal(words_arch()->unwind.regs[31], ARM64_SP);
+	assert_int_equal(words_arch()->unwind.regs[32], ARM64_PC);
 	/* struct rt_sigframe: x0, sp, pc */
-	assert_int_equal(words_arch()->sigframe_at[0], 312);
-	assert_int_equal(words_arch()->sigframe_at[31], 312 + 31 * 8);
-	assert_int_equal(words_arch()->sigframe_at[32], 312 + 32 * 8);
-	assert_true(
-		words_arch()->is_sigreturn((const uint8_t *)"\x68\x11\x80\xd2\x01\0\0\xd4", 8));
-	assert_false(
-		words_arch()->is_sigreturn((const uint8_t *)"\x68\x11\x80\xd2\x01\0\0\xd4", 7));
+	assert_int_equal(words_arch()->unwind.sigframe_at[0], 312);
+	assert_int_equal(words_arch()->unwind.sigframe_at[31], 312 + 31 * 8);
+	assert_int_equal(words_arch()->unwind.sigframe_at[32], 312 + 32 * 8);
+	assert_true(words_arch()->unwind.is_sigreturn(
+		(const uint8_t *)"\x68\x11\x80\xd2\x01\0\0\xd4", 8));
+	assert_false(words_arch()->unwind.is_sigreturn(
+		(const uint8_t *)"\x68\x11\x80\xd2\x01\0\0\xd4", 7));
 }
 
 static void test_breakpoint(void **state)
@@ -376,11 +379,11 @@ static void test_breakpoint(void **state)
 	struct ubp_err err;
 
 	(void)state;
-	assert_int_equal(arm64_word(words_arch()->swbp), ARM64_SWBP);
+	assert_int_equal(arm64_word(words_arch()->swbp.code), ARM64_SWBP);
 	assert_int_equal(words_analyze(ARM64_SWBP, A, &insn, &err), -EOPNOTSUPP);
-	assert_int_equal(arm64_word(words_arch()->nop), ARM64_NOP);
+	assert_int_equal(arm64_word(words_arch()->swbp.nop), ARM64_NOP);
 	/* Returns come to one. */
-	assert_int_equal(words_arch()->build_return_trampoline(&code), 0);
+	assert_int_equal(words_arch()->trampoline.build(&code), 0);
 	assert_int_equal(arm64_word(code.code), ARM64_SWBP);
 }
 

@@ -88,13 +88,13 @@ static void check_vector(void **state)
 	assert_int_equal(insn.len, 4);
 	assert_int_equal(insn.kind, INSN_BOOST);
 	assert_int_equal(insn.is_call, strncmp(v->what, "bl", 2) == 0);
-	assert_int_equal(words_arch()->build_slot(&insn, S, &code, &err), 0);
+	assert_int_equal(words_arch()->slot.build(&insn, S, &code, &err), 0);
 	assert_int_equal(code.len, len);
 	assert_memory_equal(code.code, out, len);
 	assert_int_equal(code.done_at, v->done_at);
 	assert_int_equal(code.taken_at, v->taken_at);
 	/* Whatever leads back, or on, can't from there. */
-	assert_int_equal(words_arch()->build_slot(&insn, FAR, &code, &err),
+	assert_int_equal(words_arch()->slot.build(&insn, FAR, &code, &err),
 			 v->done_at == NONE && (v->taken_at == NONE || insn.form == ARM64_BLR)
 				 ? 0
 				 : -ERANGE);
@@ -199,10 +199,10 @@ static void test_refusals(void **state)
 	assert_int_equal(words_analyze(ARM64_NOP, A + 2, &insn, &err), -EILSEQ);
 	assert_non_null(strstr(err.text, "multiples of 4"));
 	assert_int_equal(
-		words_arch()->analyze_insn((const uint8_t *)"\x1f\x20\x03", 3, A, &insn, &err),
+		words_arch()->insn.analyze((const uint8_t *)"\x1f\x20\x03", 3, A, &insn, &err),
 		-EILSEQ);
-	assert_int_equal(words_arch()->insn_len((const uint8_t *)"\x1f\x20\x03", 3, A), 0);
-	assert_int_equal(words_arch()->insn_len((const uint8_t *)"\0\0\0\0", 4, A), 4);
+	assert_int_equal(words_arch()->insn.len((const uint8_t *)"\x1f\x20\x03", 3, A), 0);
+	assert_int_equal(words_arch()->insn.len((const uint8_t *)"\0\0\0\0", 4, A), 4);
 }
 
 /* Names of what the disassembler does not know. */
@@ -276,7 +276,7 @@ static void test_move(void **state)
 			assert_int_equal(words_analyze(vectors[i].in, A, &insn, &err), 0);
 			assert_int_equal(words_analyze(vectors[i].in, there[k], &right, &err),
 					 0);
-			words_arch()->move_insn(&insn, there[k]);
+			words_arch()->insn.move(&insn, there[k]);
 			memcpy(insn.text, right.text, sizeof(insn.text));
 			assert_memory_equal(&insn, &right, sizeof(insn));
 		}
@@ -317,9 +317,9 @@ static void test_slot_leave(void **state)
 		struct ubp_err err;
 
 		assert_int_equal(words_analyze(all[i].word, A, &insn, &err), 0);
-		assert_int_equal(words_arch()->build_slot(&insn, S, &code, &err), 0);
+		assert_int_equal(words_arch()->slot.build(&insn, S, &code, &err), 0);
 		regs.r[ARM64_PC] = S + all[i].at;
-		assert_int_equal(words_arch()->slot_leave(&insn, &code, S, &regs),
+		assert_int_equal(words_arch()->slot.leave(&insn, &code, S, &regs),
 				 all[i].exact);
 		assert_int_equal(regs.r[ARM64_PC], all[i].pc);
 		assert_int_equal(regs.r[ARM64_SP], 0x8000);
@@ -336,8 +336,8 @@ static void test_slot_leave_stack(void **state)
 
 	(void)state;
 	assert_int_equal(words_analyze(0x1cff8045, A, &insn, &err), 0);
-	assert_int_equal(words_arch()->build_slot(&insn, S, &code, &err), 0);
-	assert_false(words_arch()->slot_leave(&insn, &code, S, &regs));
+	assert_int_equal(words_arch()->slot.build(&insn, S, &code, &err), 0);
+	assert_false(words_arch()->slot.leave(&insn, &code, S, &regs));
 	assert_int_equal(regs.r[ARM64_SP], 0x8000);
 	assert_int_equal(regs.r[ARM64_PC], A);
 }
@@ -364,7 +364,7 @@ static void test_random(void **state)
 			continue;
 		n_accepted++;
 		assert_int_equal(insn.len, 4);
-		rc = words_arch()->build_slot(&insn, S, &code, &err);
+		rc = words_arch()->slot.build(&insn, S, &code, &err);
 		if (rc == 0)
 			assert_in_range(code.len, 4, UBP_SLOT_SIZE);
 		else

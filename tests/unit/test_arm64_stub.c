@@ -132,7 +132,7 @@ static void test_frame(void **state)
 
 		make_regs(&regs);
 		make_more(&more, vls[i]);
-		arch()->stub_frame(&regs, &more, frame, &len, &sp);
+		arch()->stub.frame(&regs, &more, frame, &len, &sp);
 		assert_true(len <= sizeof(frame));
 		assert_int_equal(sp % 16, 0);
 		assert_int_equal(sp + len, 0x7ffe1000);
@@ -153,10 +153,10 @@ static void test_may_resume(void **state)
 
 	(void)state;
 	regs.r[ARM64_X8] = 101;
-	assert_true(arch()->may_resume(&regs, svc));
-	assert_false(arch()->may_resume(&regs, other));
+	assert_true(arch()->call.may_resume(&regs, svc));
+	assert_false(arch()->call.may_resume(&regs, other));
 	regs.r[ARM64_X8] = 63; /* read() begins again as it was */
-	assert_false(arch()->may_resume(&regs, svc));
+	assert_false(arch()->call.may_resume(&regs, svc));
 }
 
 static void test_trampoline(void **state)
@@ -166,14 +166,14 @@ static void test_trampoline(void **state)
 	uint64_t to;
 
 	(void)state;
-	assert_int_equal(arch()->build_return_trampoline(&code), 0);
-	assert_memory_equal(code.code, arch()->swbp, arch()->swbp_len);
+	assert_int_equal(arch()->trampoline.build(&code), 0);
+	assert_memory_equal(code.code, arch()->swbp.code, arch()->swbp.len);
 	/* What follows leads into the guard's code. */
 	assert_int_equal(half_at(code.code + 4) >> 26, 5);
 	to = UBP_AREA_TRAMPOLINE + 4 + 4ULL * (half_at(code.code + 4) & 0x3ffffff);
-	assert_in_range(to, UBP_AREA_GUARD, UBP_AREA_GUARD + arch()->guard_len - 4);
+	assert_in_range(to, UBP_AREA_GUARD, UBP_AREA_GUARD + arch()->guard.len - 4);
 	regs.r[ARM64_PC] = 0x5000;
-	arch()->leave_trampoline(&regs);
+	arch()->trampoline.leave(&regs);
 	assert_int_equal(half_at(code.code + (regs.r[ARM64_PC] - 0x5000)), 0xd65f03c0);
 }
 
@@ -191,7 +191,7 @@ static int call_at(const uint32_t *code, size_t n)
 {
 	size_t at = 0;
 
-	return arch()->sigaction_call_at((const uint8_t *)code, n * 4, &at) ? (int)at : -1;
+	return arch()->hook.call_at((const uint8_t *)code, n * 4, &at) ? (int)at : -1;
 }
 
 static void test_where_hooks_are(void **state)
@@ -228,24 +228,22 @@ static void test_hooks(void **state)
 	uint8_t patch[8];
 
 	(void)state;
-	assert_int_equal(arch()->sigaction_patch_len, 4);
-	for (unsigned i = 0; i <= arch()->n_sigaction_calls; i++) {
+	assert_int_equal(arch()->hook.patch_len, 4);
+	for (unsigned i = 0; i <= arch()->hook.n_calls; i++) {
 		static const uint32_t between[] = { 0xa90957f6, ARM64_SVC }; /* stp x22, x21 */
-		const uint8_t *bytes = i < arch()->n_sigaction_calls
-					       ? arch()->sigaction_calls[i]
-					       : (const uint8_t *)between;
+		const uint8_t *bytes = i < arch()->hook.n_calls ? arch()->hook.calls[i]
+								: (const uint8_t *)between;
 
-		assert_int_equal(arch()->build_sigaction_hook(bytes, 8, call, slot, area, patch,
-							      &code, &err),
-				 0);
+		assert_int_equal(
+			arch()->hook.build(bytes, 8, call, slot, area, patch, &code, &err), 0);
 		assert_int_equal(branch_to(patch, call), slot);
 		assert_true(code.len <= UBP_SLOT_SIZE);
 		/* It begins with what stood there, and ends behind the call. */
 		assert_memory_equal(code.code, bytes, 4);
 		assert_int_equal(branch_to(code.code + code.done_at, slot + code.done_at),
 				 call + 8);
-		assert_int_equal(arch()->build_sigaction_hook(bytes, 8, call, call + 0x8000000,
-							      area, patch, &code, &err),
+		assert_int_equal(arch()->hook.build(bytes, 8, call, call + 0x8000000, area,
+						    patch, &code, &err),
 				 -ERANGE);
 	}
 }
@@ -281,16 +279,16 @@ static uint64_t send_to_stub(const struct run_regs *from, struct run_regs *ret_s
 	memcpy(m->fp.v, from->v, sizeof(m->fp.v));
 	m->fp.fpsr = from->fpsr;
 	m->fp.fpcr = 0;
-	arch()->stub_frame(&regs, &more, frame, &len, &sp);
+	arch()->stub.frame(&regs, &more, frame, &len, &sp);
 	/* The kernel passes over a mode that it does not know; an emulator of programs does not. */
 	assert_int_equal(sigaltstack(NULL, &stack), 0);
 	memcpy(frame + 224 + 16, &stack, sizeof(stack));
-	frame[arch()->stub_buffer_at] = 'x';
-	arch()->stub_args(
+	frame[arch()->stub.buffer_at] = 'x';
+	arch()->stub.args(
 		SYS_write,
-		(uint64_t[6]){ (uint64_t)pipe_fds[1], sp + arch()->stub_buffer_at, 1 }, frame);
+		(uint64_t[6]){ (uint64_t)pipe_fds[1], sp + arch()->stub.buffer_at, 1 }, frame);
 	memcpy((void *)(uintptr_t)sp, frame, len);
-	arch()->stub_regs(&regs, STUB_AT, sp);
+	arch()->stub.regs(&regs, STUB_AT, sp);
 	*ret_start = *from;
 	memcpy(ret_start->x, regs.r, sizeof(ret_start->x));
 	ret_start->sp = regs.r[ARM64_SP];
@@ -304,7 +302,7 @@ static void test_run(void **state)
 
 	(void)state;
 	assert_int_equal(run_take_signals(), 0);
-	run_write(STUB_AT, arch()->stub, arch()->stub_len);
+	run_write(STUB_AT, arch()->stub.code, arch()->stub.len);
 	for (uint64_t seed = 1; seed < 20; seed++) {
 		struct run_regs before, start;
 		char byte = 0;

@@ -77,8 +77,8 @@ static int decode_first(int n, bool all)
 	left = n;
 	for_good = all;
 	for (int i = 0; i < 3; i++) {
-		int len = arch->insn_len(code, sizeof(code), 0x1000);
-		int rc = arch->analyze_insn(code, sizeof(code), 0x1000, &insn, &err);
+		int len = arch->insn.len(code, sizeof(code), 0x1000);
+		int rc = arch->insn.analyze(code, sizeof(code), 0x1000, &insn, &err);
 
 		if (len != 7 || (rc == 0 && insn.len != 7))
 			return 2;

@@ -75,7 +75,7 @@ static bool printed(const char *definition, uint64_t duration_ns, const char *wa
 
 	assert_int_equal(0, fetch_compile(probe, &program, &err));
 	assert_int_equal(1, program->needs_duration);
-	regs.r[in.arch->retval] = 7;
+	regs.r[in.arch->reg.retval] = 7;
 	record->data_len =
 		(uint32_t)fetch_run(program, &in, scratch, EVENT_HEAD_RETURN, record->data);
 	assert_int_equal(probe->fixed_size, record->data_len);

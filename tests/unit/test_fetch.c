@@ -217,7 +217,7 @@ static int run(struct fixture *f, const struct fetch_program *program, uint64_t 
 
 	regs.r[REG_DI] = di;
 	regs.r[REG_SI] = si;
-	regs.r[f->arch->sp] = STACK + 8;
+	regs.r[f->arch->reg.sp] = STACK + 8;
 	memset(f->record->data, 0xdd, EVENT_DATA_MAX); /* what an earlier record left */
 	f->memory.n_batches = f->memory.n_spans = 0;
 	f->memory.highest = 0;

@@ -83,7 +83,7 @@ static void test_insns(void **state)
 		struct displaced_insn insn = { 0 };
 		struct slot_code code;
 		struct ubp_err err;
-		int rc = arch->analyze_insn(insns[i].code, UBP_INSN_MAX, CODE, &insn, &err);
+		int rc = arch->insn.analyze(insns[i].code, UBP_INSN_MAX, CODE, &insn, &err);
 
 		if (rc != (insns[i].len ? 0 : -EOPNOTSUPP))
 			fail_msg("%s: %d %s", insns[i].what, rc, rc ? err.text : "");
@@ -92,12 +92,12 @@ static void test_insns(void **state)
 		if (insn.len != insns[i].len || insn.leave != insns[i].leave ||
 		    insn.ret_pops != insns[i].pops || insn.target != insns[i].target ||
 		    insn.pc_relative || insn.bits != 32 ||
-		    arch->insn_len(insns[i].code, UBP_INSN_MAX, CODE) != insn.len)
+		    arch->insn.len(insns[i].code, UBP_INSN_MAX, CODE) != insn.len)
 			fail_msg("%s: length %u, leave %d, pops %u, target 0x%llx",
 				 insns[i].what, insn.len, (int)insn.leave, insn.ret_pops,
 				 (unsigned long long)insn.target);
 		/* Everything is in reach of everywhere. */
-		assert_int_equal(arch->build_slot(&insn, SLOT, &code, &err), 0);
+		assert_int_equal(arch->slot.build(&insn, SLOT, &code, &err), 0);
 		assert_in_range(code.len, 1, UBP_SLOT_SIZE);
 		assert_true((insn.kind == INSN_SKIP) == (insns[i].code[0] == 0xf3));
 	}
@@ -120,13 +120,13 @@ static void test_slots(void **state)
 	struct ubp_err err;
 
 	(void)state;
-	assert_int_equal(arch->analyze_insn(call, sizeof(call), CODE, &insn, &err), 0);
-	assert_int_equal(arch->build_slot(&insn, SLOT, &code, &err), 0);
+	assert_int_equal(arch->insn.analyze(call, sizeof(call), CODE, &insn, &err), 0);
+	assert_int_equal(arch->slot.build(&insn, SLOT, &code, &err), 0);
 	assert_int_equal(code.len, sizeof(called));
 	assert_memory_equal(code.code, called, sizeof(called));
 
-	assert_int_equal(arch->analyze_insn(call_ind, sizeof(call_ind), CODE, &insn, &err), 0);
-	assert_int_equal(arch->build_slot(&insn, SLOT, &code, &err), 0);
+	assert_int_equal(arch->insn.analyze(call_ind, sizeof(call_ind), CODE, &insn, &err), 0);
+	assert_int_equal(arch->slot.build(&insn, SLOT, &code, &err), 0);
 	assert_int_equal(code.len, sizeof(called_ind));
 	assert_memory_equal(code.code, called_ind, sizeof(called_ind));
 	for (size_t i = 0; i < sizeof(ind) / sizeof(ind[0]); i++) {
@@ -134,7 +134,7 @@ static void test_slots(void **state)
 
 		regs.r[X86_IP] = SLOT + ind[i].at;
 		regs.r[X86_SP] = 0x1000 - ind[i].moved;
-		assert_true(arch->slot_leave(&insn, &code, SLOT, &regs) == (ind[i].at == 0));
+		assert_true(arch->slot.leave(&insn, &code, SLOT, &regs) == (ind[i].at == 0));
 		assert_int_equal(regs.r[X86_IP], CODE);
 		assert_int_equal(regs.r[X86_SP], 0x1000);
 	}
@@ -148,13 +148,13 @@ static void test_taken(void **state)
 	struct ubp_err err;
 
 	(void)state;
-	assert_int_equal(arch->analyze_insn(jecxz, sizeof(jecxz), CODE, &wide, &err), 0);
-	assert_int_equal(arch->analyze_insn(jcxz, sizeof(jcxz), CODE, &half, &err), 0);
+	assert_int_equal(arch->insn.analyze(jecxz, sizeof(jecxz), CODE, &wide, &err), 0);
+	assert_int_equal(arch->insn.analyze(jcxz, sizeof(jcxz), CODE, &half, &err), 0);
 	regs.r[X86_CX] = 0x10000;
-	assert_false(arch->is_taken(&wide, &regs));
-	assert_true(arch->is_taken(&half, &regs));
+	assert_false(arch->insn.is_taken(&wide, &regs));
+	assert_true(arch->insn.is_taken(&half, &regs));
 	regs.r[X86_CX] = 0x100000000; /* above what such a program has */
-	assert_true(arch->is_taken(&wide, &regs));
+	assert_true(arch->insn.is_taken(&wide, &regs));
 }
 
 /* --- the stub, returns ----------------------------------------------------------- */
@@ -192,17 +192,18 @@ static void test_frame(void **state)
 		uint64_t sp;
 		size_t len;
 
-		for (size_t r = 0; r < arch->n_regs; r++)
+		for (size_t r = 0; r < arch->reg.n; r++)
 			regs.r[r] = 0x1000 * (r + 1);
 		regs.r[X86_ORIG_AX] = (uint64_t)restarts[i].orig_ax;
 		regs.r[X86_AX] = (uint64_t)restarts[i].ax;
-		arch->stub_frame(&regs, &(struct ubp_more){ 0 }, frame, &len, &sp);
+		arch->stub.frame(&regs, &(struct ubp_more){ 0 }, frame, &len, &sp);
 		/*
 		 * The stub's ret takes the rest off, and the words that a thread may just have
 		 * returned by stay as they are.
 		 */
-		assert_int_equal(arch->stub[arch->stub_len - 3], 0xc2);
-		assert_int_equal(sp + 124 + arch->stub[arch->stub_len - 2], regs.r[X86_SP]);
+		assert_int_equal(arch->stub.code[arch->stub.len - 3], 0xc2);
+		assert_int_equal(sp + 124 + arch->stub.code[arch->stub.len - 2],
+				 regs.r[X86_SP]);
 		assert_true(sp + len + 68 <= regs.r[X86_SP]);
 		assert_int_equal(word_at(frame + 88), regs.r[X86_BP]);
 		assert_int_equal(word_at(frame + 112), restarts[i].want_ax);
@@ -218,23 +219,23 @@ static void test_calls(void **state)
 	uint8_t frame[56];
 
 	(void)state;
-	arch->stub_args((uint64_t)arch->nr_mmap, args, frame);
+	arch->stub.args((uint64_t)arch->call.nr_mmap, args, frame);
 	assert_int_equal(word_at(frame), 192);
 	assert_int_equal(word_at(frame + 8), 0xf0000000);
 	assert_int_equal(word_at(frame + 40), UINT32_MAX);
 	assert_int_equal(word_at(frame + 48), 5); /* pages */
-	arch->enter_call(&regs, (uint64_t)arch->nr_mmap, args);
+	arch->call.enter(&regs, (uint64_t)arch->call.nr_mmap, args);
 	assert_int_equal(regs.r[X86_BX], 0xf0000000);
 	assert_int_equal(regs.r[X86_BP], 5);
-	arch->enter_call(&regs, (uint64_t)arch->nr_munmap, args);
+	arch->call.enter(&regs, (uint64_t)arch->call.nr_munmap, args);
 	assert_int_equal(regs.r[X86_BP], 0x5000);
 
 	regs.r[X86_AX] = 0xf7001000; /* above 2 GiB: an address */
-	assert_int_equal(arch->syscall_result(&regs), 0xf7001000);
+	assert_int_equal(arch->call.result(&regs), 0xf7001000);
 	regs.r[X86_AX] = 0xffffffea;
-	assert_int_equal(arch->syscall_result(&regs), -EINVAL);
+	assert_int_equal(arch->call.result(&regs), -EINVAL);
 	regs.r[X86_AX] = (uint64_t)-EINVAL;
-	assert_int_equal(arch->syscall_result(&regs), -EINVAL);
+	assert_int_equal(arch->call.result(&regs), -EINVAL);
 }
 
 static void test_return(void **state)
@@ -243,11 +244,11 @@ static void test_return(void **state)
 	struct slot_code code;
 
 	(void)state;
-	assert_int_equal(arch->build_return_trampoline(&code), 0);
-	assert_int_equal(code.code[0], arch->swbp[0]);
-	regs.r[X86_IP] = SLOT + arch->swbp_len;
+	assert_int_equal(arch->trampoline.build(&code), 0);
+	assert_int_equal(code.code[0], arch->swbp.code[0]);
+	regs.r[X86_IP] = SLOT + arch->swbp.len;
 	regs.r[X86_SP] = 0x1000;
-	arch->leave_trampoline(&regs);
+	arch->trampoline.leave(&regs);
 	/* The word below is on the stack now, and a ret takes it off. */
 	assert_int_equal(regs.r[X86_SP], 0xffc);
 	assert_int_equal(code.code[regs.r[X86_IP] - SLOT], 0xc3);
@@ -276,7 +277,7 @@ static void test_return_places(void **state)
 		uint8_t code[16] = { 0x90, 0x90 }; /* of another function */
 
 		memcpy(code + 2, places[i].code, places[i].len);
-		if ((arch->refuse_return_at(code, 2 + places[i].len, 2, 2) != NULL) !=
+		if ((arch->insn.refuse_return_at(code, 2 + places[i].len, 2, 2) != NULL) !=
 		    places[i].refused)
 			fail_msg("place %zu", i);
 	}
@@ -286,11 +287,11 @@ static void test_return_places(void **state)
 static void test_registers(void **state)
 {
 	(void)state;
-	assert_int_equal(arch->reg_by_name("r8", 2), X86_R8);
-	assert_int_equal(arch->more_reg_by_name("xmm7", 4), UBP_REG_VECTOR + 7);
-	assert_int_equal(arch->more_reg_by_name("xmm8", 4), -1);
-	assert_int_equal(arch->more_reg_by_name("xmm15", 5), -1);
-	assert_int_equal(arch->more_reg_by_name("gs_base", 7), X86_GS_BASE);
+	assert_int_equal(arch->reg.by_name("r8", 2), X86_R8);
+	assert_int_equal(arch->reg.more_by_name("xmm7", 4), UBP_REG_VECTOR + 7);
+	assert_int_equal(arch->reg.more_by_name("xmm8", 4), -1);
+	assert_int_equal(arch->reg.more_by_name("xmm15", 5), -1);
+	assert_int_equal(arch->reg.more_by_name("gs_base", 7), X86_GS_BASE);
 }
 
 /* --- the guard ------------------------------------------------------------------- */
@@ -300,15 +301,15 @@ static void test_action(void **state)
 	uint64_t action[4] = { 0 };
 
 	(void)state;
-	arch->pack_action(0xf7001180, 0x4c000004, 0xf70014d0, action);
-	assert_int_equal(arch->action_len, 20);
+	arch->guard.pack_action(0xf7001180, 0x4c000004, 0xf70014d0, action);
+	assert_int_equal(arch->guard.action_len, 20);
 	assert_int_equal(word_at((uint8_t *)action), 0xf7001180);
 	assert_int_equal(word_at((uint8_t *)action + 4), 0x4c000004);
 	assert_int_equal(word_at((uint8_t *)action + 8), 0xf70014d0);
 	assert_int_equal(word_at((uint8_t *)action + 12), 0);
 	assert_int_equal(word_at((uint8_t *)action + 16), 0);
-	assert_true(arch->is_sigreturn(arch->guard + arch->guard_restorer,
-				       arch->guard_len - arch->guard_restorer));
+	assert_true(arch->unwind.is_sigreturn(arch->guard.code + arch->guard.restorer,
+					      arch->guard.len - arch->guard.restorer));
 }
 
 static void test_hooks(void **state)
@@ -334,18 +335,18 @@ static void test_hooks(void **state)
 	size_t at;
 
 	(void)state;
-	assert_true(arch->sigaction_call_at(glibc, sizeof(glibc), &at) && at == 14);
-	assert_false(arch->sigaction_call_at(glibc, sizeof(glibc) - 1, &at));
-	assert_true(arch->sigaction_call_at(direct, sizeof(direct), &at) && at == 5);
-	assert_false(arch->sigaction_call_at(no_call, sizeof(no_call), &at));
-	assert_true(arch->sigaction_call_at(int80, sizeof(int80), &at) && at == 0);
-	assert_false(arch->sigaction_call_at(int80, 6, &at));
-	assert_true(arch->sigaction_call_at(go, sizeof(go), &at) && at == 0);
-	assert_false(arch->sigaction_call_at(branch, sizeof(branch), &at));
+	assert_true(arch->hook.call_at(glibc, sizeof(glibc), &at) && at == 14);
+	assert_false(arch->hook.call_at(glibc, sizeof(glibc) - 1, &at));
+	assert_true(arch->hook.call_at(direct, sizeof(direct), &at) && at == 5);
+	assert_false(arch->hook.call_at(no_call, sizeof(no_call), &at));
+	assert_true(arch->hook.call_at(int80, sizeof(int80), &at) && at == 0);
+	assert_false(arch->hook.call_at(int80, 6, &at));
+	assert_true(arch->hook.call_at(go, sizeof(go), &at) && at == 0);
+	assert_false(arch->hook.call_at(branch, sizeof(branch), &at));
 
-	assert_int_equal(arch->build_sigaction_hook(direct + 5, 7, CODE, SLOT, SLOT & ~0xfffu,
-						    patch, &code, &err),
-			 0);
+	assert_int_equal(
+		arch->hook.build(direct + 5, 7, CODE, SLOT, SLOT & ~0xfffu, patch, &code, &err),
+		0);
 	/* What stood there comes first, whole. */
 	assert_memory_equal(code.code, direct + 5, 7);
 	assert_int_equal(patch[0], 0xe9);
@@ -356,11 +357,11 @@ static void test_hooks(void **state)
 	assert_int_equal(code.code[17], 0xe9);
 	assert_in_range((uint32_t)(SLOT + 22 + word_at(code.code + 18)),
 			(SLOT & ~0xfffu) + UBP_AREA_GUARD,
-			(SLOT & ~0xfffu) + UBP_AREA_GUARD + arch->guard_len);
+			(SLOT & ~0xfffu) + UBP_AREA_GUARD + arch->guard.len);
 
 	/* In place of int $0x80 the slot makes the moves, too, and is left behind it. */
-	assert_int_equal(arch->build_sigaction_hook(go, sizeof(go), CODE, SLOT, SLOT & ~0xfffu,
-						    patch, &code, &err),
+	assert_int_equal(arch->hook.build(go, sizeof(go), CODE, SLOT, SLOT & ~0xfffu, patch,
+					  &code, &err),
 			 0);
 	assert_memory_equal(code.code, go, 5);
 	assert_int_equal(code.done_at, 5);
@@ -370,12 +371,11 @@ static void test_hooks(void **state)
 	assert_int_equal(word_at(code.code + 32), CODE + 23);
 	assert_int_equal(code.code[36], 0xe9);
 	/* Who has only what the jump replaced gets the same jump. */
-	assert_int_equal(arch->build_sigaction_hook(go, 5, CODE, SLOT, SLOT & ~0xfffu, again,
-						    &code, &err),
-			 0);
+	assert_int_equal(
+		arch->hook.build(go, 5, CODE, SLOT, SLOT & ~0xfffu, again, &code, &err), 0);
 	assert_memory_equal(patch, again, 5);
-	assert_int_equal(arch->build_sigaction_hook(branch, sizeof(branch), CODE, SLOT,
-						    SLOT & ~0xfffu, patch, &code, &err),
+	assert_int_equal(arch->hook.build(branch, sizeof(branch), CODE, SLOT, SLOT & ~0xfffu,
+					  patch, &code, &err),
 			 -ERANGE);
 }
 
@@ -385,11 +385,12 @@ static void test_sigframes(void **state)
 	static const uint8_t old[] = { 0x58, 0xb8, 119, 0, 0, 0, 0xcd, 0x80 };
 
 	(void)state;
-	assert_true(arch->is_sigreturn(rt, sizeof(rt)));
-	assert_true(arch->is_sigreturn(old, sizeof(old)));
-	assert_false(arch->is_sigreturn(rt + 1, sizeof(rt) - 1));
-	assert_ptr_equal(arch->sigframe_of(rt, sizeof(rt)), arch->sigframe_at);
-	assert_ptr_not_equal(arch->sigframe_of(old, sizeof(old)), arch->sigframe_at);
+	assert_true(arch->unwind.is_sigreturn(rt, sizeof(rt)));
+	assert_true(arch->unwind.is_sigreturn(old, sizeof(old)));
+	assert_false(arch->unwind.is_sigreturn(rt + 1, sizeof(rt) - 1));
+	assert_ptr_equal(arch->unwind.sigframe_of(rt, sizeof(rt)), arch->unwind.sigframe_at);
+	assert_ptr_not_equal(arch->unwind.sigframe_of(old, sizeof(old)),
+			     arch->unwind.sigframe_at);
 }
 
 /* --- words ----------------------------------------------------------------------- */

@@ -155,7 +155,7 @@ static void check_function(struct object *object, const struct object_symbol *sy
 
 	assert_true(len >= (ssize_t)symbol->size);
 	for (uint64_t at = 0; at < symbol->size;) {
-		int n = arch->insn_len(code + at, (size_t)len - at, symbol->elf_vaddr + at);
+		int n = arch->insn.len(code + at, (size_t)len - at, symbol->elf_vaddr + at);
 
 		assert_true(n > 0);
 		if (at + (uint64_t)n <= from) {
@@ -223,7 +223,7 @@ static void test_bad_code(void **state)
 {
 	struct object *object = open_ok(fixture_path("obj_badcode"));
 	struct object_symbol symbol = find_ok(object, "with_hole");
-	uint64_t nop = object_arch(object)->swbp_len,
+	uint64_t nop = object_arch(object)->swbp.len,
 		 start; /* both are the shortest there are */
 
 	(void)state;
@@ -232,7 +232,7 @@ static void test_bad_code(void **state)
 			 BOUNDARY_OK);
 	/* Where all instructions have one length, no bytes are none. */
 	assert_int_equal(object_check_boundary(object, symbol.foffset + 2 * nop, &start),
-			 object_arch(object)->insn_align > 1 ? BOUNDARY_OK : -EILSEQ);
+			 object_arch(object)->insn.align > 1 ? BOUNDARY_OK : -EILSEQ);
 	object_free(object);
 }
 

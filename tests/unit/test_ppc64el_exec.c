@@ -225,7 +225,7 @@ static void run_one(const struct form *form, unsigned *n_run)
 	len = make_insn(form, &first, bytes);
 	ubp_err_reset(&err);
 	/* Some of what bits make is none, or goes by what it changes. */
-	if (arch->analyze_insn(bytes, len, SITE, &insn, &err) < 0)
+	if (arch->insn.analyze(bytes, len, SITE, &insn, &err) < 0)
 		return;
 	if (insn.target && (insn.leave == LEAVE_JUMP || insn.is_call) &&
 	    (insn.target < CODE || insn.target >= CODE + CODE_SIZE))
@@ -236,7 +236,7 @@ static void run_one(const struct form *form, unsigned *n_run)
 	execute(&here);
 	put_traps(SITE, len);
 	for (size_t i = 0; i < N_ELEMS(slots); i++) {
-		if (arch->build_slot(&insn, slots[i], &code, &err) < 0) {
+		if (arch->slot.build(&insn, slots[i], &code, &err) < 0) {
 			assert_true(i == 2); /* too far for this one */
 			continue;
 		}
@@ -249,7 +249,7 @@ static void run_one(const struct form *form, unsigned *n_run)
 		if (there.pc - slots[i] < code.len) {
 			struct ubp_regs regs = { .r = { [PPC64EL_NIP] = there.pc } };
 
-			(void)arch->slot_leave(&insn, &code, slots[i], &regs);
+			(void)arch->slot.leave(&insn, &code, slots[i], &regs);
 			there.pc = regs.r[PPC64EL_NIP];
 		}
 		memcpy(there.data + DATA_SIZE / 2 - KEPT, here.data + DATA_SIZE / 2 - KEPT, 8);

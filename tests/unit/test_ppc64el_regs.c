@@ -20,7 +20,7 @@
 
 static int by_name(const char *name)
 {
-	return p64_arch()->reg_by_name(name, strlen(name));
+	return p64_arch()->reg.by_name(name, strlen(name));
 }
 
 static void test_names(void **state)
@@ -46,9 +46,9 @@ static void test_names(void **state)
 		assert_int_equal(by_name(all[i].name), all[i].reg);
 	for (size_t i = 0; i < N_ELEMS(none); i++)
 		assert_int_equal(by_name(none[i]), -1);
-	assert_int_equal(p64_arch()->more_reg_by_name("f0", 2), UBP_REG_VECTOR);
-	assert_int_equal(p64_arch()->more_reg_by_name("f31", 3), UBP_REG_VECTOR + 31);
-	assert_int_equal(p64_arch()->more_reg_by_name("f32", 3), -1);
+	assert_int_equal(p64_arch()->reg.more_by_name("f0", 2), UBP_REG_VECTOR);
+	assert_int_equal(p64_arch()->reg.more_by_name("f31", 3), UBP_REG_VECTOR + 31);
+	assert_int_equal(p64_arch()->reg.more_by_name("f32", 3), -1);
 }
 
 static void test_table(void **state)
@@ -57,12 +57,12 @@ static void test_table(void **state)
 
 	(void)state;
 	assert_ptr_equal(ubp_arch_find(EM_PPC64, ELFCLASS64), arch);
-	assert_true(arch->n_regs <= UBP_REGS_MAX && arch->n_dwarf_regs <= UBP_DWARF_REGS_MAX);
+	assert_true(arch->reg.n <= UBP_REGS_MAX && arch->unwind.n_regs <= UBP_DWARF_REGS_MAX);
 	assert_true(arch_has_link(arch));
-	assert_int_equal(ppc64el_word(arch->swbp), 0x7fe00008);
-	assert_int_equal(ppc64el_word(arch->nop), 0x60000000);
-	assert_int_equal(arch->fill_len(arch->nop, 4), 4);
-	assert_int_equal(arch->fill_len(arch->swbp, 4), 4);
+	assert_int_equal(ppc64el_word(arch->swbp.code), 0x7fe00008);
+	assert_int_equal(ppc64el_word(arch->swbp.nop), 0x60000000);
+	assert_int_equal(arch->insn.fill_len(arch->swbp.nop, 4), 4);
+	assert_int_equal(arch->insn.fill_len(arch->swbp.code, 4), 4);
 }
 
 /* Unwinding finds them by DWARF's numbers: all that it needs has one, and no two have one. */
@@ -72,13 +72,13 @@ static void test_dwarf(void **state)
 	unsigned n[PPC64EL_N_REGS + 1] = { 0 };
 
 	(void)state;
-	for (unsigned i = 0; i < arch->n_dwarf_regs; i++)
-		n[arch->dwarf_regs[i]]++;
+	for (unsigned i = 0; i < arch->unwind.n_regs; i++)
+		n[arch->unwind.regs[i]]++;
 	for (unsigned i = 0; i < 32; i++)
-		assert_int_equal(arch->dwarf_regs[i], i);
-	assert_int_equal(arch->dwarf_regs[65], arch->link);
-	assert_int_equal(n[arch->pc], 1);
-	assert_int_equal(n[arch->link], 1);
+		assert_int_equal(arch->unwind.regs[i], i);
+	assert_int_equal(arch->unwind.regs[65], arch->reg.link);
+	assert_int_equal(n[arch->reg.pc], 1);
+	assert_int_equal(n[arch->reg.link], 1);
 	assert_int_equal(n[PPC64EL_N_REGS], 32);
 }
 
@@ -90,15 +90,15 @@ static void test_sigreturn(void **state)
 	size_t len = p64_parse("38210080 380000ac 44000002", code);
 
 	(void)state;
-	assert_true(arch->is_sigreturn(code, len));
-	assert_int_equal(arch->sigframe_of(code, len)[0], 128 + 232);
-	assert_true(arch->is_sigreturn(code + 4, len - 4));
-	assert_int_equal(arch->sigframe_of(code + 4, len - 4)[0], 232);
-	assert_int_equal(arch->sigframe_of(code + 4, len - 4)[65], 232 + 8 * 36);
-	assert_int_equal(arch->sigframe_of(code + 4, len - 4)[64], 232 + 8 * 32);
-	assert_false(arch->is_sigreturn(code, len - 1));
+	assert_true(arch->unwind.is_sigreturn(code, len));
+	assert_int_equal(arch->unwind.sigframe_of(code, len)[0], 128 + 232);
+	assert_true(arch->unwind.is_sigreturn(code + 4, len - 4));
+	assert_int_equal(arch->unwind.sigframe_of(code + 4, len - 4)[0], 232);
+	assert_int_equal(arch->unwind.sigframe_of(code + 4, len - 4)[65], 232 + 8 * 36);
+	assert_int_equal(arch->unwind.sigframe_of(code + 4, len - 4)[64], 232 + 8 * 32);
+	assert_false(arch->unwind.is_sigreturn(code, len - 1));
 	code[4] = 0x77; /* sigreturn */
-	assert_false(arch->is_sigreturn(code, len));
+	assert_false(arch->unwind.is_sigreturn(code, len));
 }
 
 static void test_entry_off(void **state)

@@ -87,16 +87,16 @@ static void check_vector(void **state)
 
 	assert_int_equal(p64_analyze(v->in, A, &insn, &err), 0);
 	assert_int_equal(insn.len, in_len);
-	assert_int_equal(p64_arch()->insn_len(in, in_len, A), in_len);
+	assert_int_equal(p64_arch()->insn.len(in, in_len, A), in_len);
 	assert_int_equal(insn.kind, INSN_BOOST);
-	assert_int_equal(p64_arch()->build_slot(&insn, S, &code, &err), 0);
+	assert_int_equal(p64_arch()->slot.build(&insn, S, &code, &err), 0);
 	assert_int_equal(code.len, len);
 	for (size_t i = 0; i < len; i += 4)
 		assert_int_equal(ppc64el_word(code.code + i), ppc64el_word(out + i));
 	assert_int_equal(code.done_at, v->done_at);
 	assert_int_equal(code.taken_at, v->taken_at);
 	/* Whatever leads back, or on, can't from there. */
-	assert_int_equal(p64_arch()->build_slot(&insn, FAR, &code, &err),
+	assert_int_equal(p64_arch()->slot.build(&insn, FAR, &code, &err),
 			 is_free ? 0 : -ERANGE);
 }
 
@@ -172,7 +172,7 @@ static void test_refusals(void **state)
 	assert_int_equal(insn.len, 8);
 	assert_int_equal(p64_analyze("06001234 38605678", A + 56, &insn, &err), 0);
 	assert_int_equal(
-		p64_arch()->build_slot(&insn, S + 60, &(struct slot_code){ .len = 0 }, &err),
+		p64_arch()->slot.build(&insn, S + 60, &(struct slot_code){ .len = 0 }, &err),
 		-ERANGE);
 }
 
@@ -246,7 +246,7 @@ static void test_is_taken(void **state)
 		struct ubp_err err;
 
 		assert_int_equal(p64_analyze(all[i].word, A, &insn, &err), 0);
-		if (p64_arch()->is_taken(&insn, &regs) != all[i].is_taken)
+		if (p64_arch()->insn.is_taken(&insn, &regs) != all[i].is_taken)
 			fail_msg("%zu: %s", i, all[i].word);
 	}
 }
@@ -266,7 +266,7 @@ static void test_move(void **state)
 
 			assert_int_equal(p64_analyze(vectors[i].in, A, &insn, &err), 0);
 			assert_int_equal(p64_analyze(vectors[i].in, there[k], &right, &err), 0);
-			p64_arch()->move_insn(&insn, there[k]);
+			p64_arch()->insn.move(&insn, there[k]);
 			memcpy(insn.text, right.text, sizeof(insn.text));
 			assert_memory_equal(&insn, &right, sizeof(insn));
 		}
@@ -316,8 +316,8 @@ static void test_slot_leave(void **state)
 		bool exact;
 
 		assert_int_equal(p64_analyze(all[i].words, A, &insn, &err), 0);
-		assert_int_equal(p64_arch()->build_slot(&insn, S, &code, &err), 0);
-		exact = p64_arch()->slot_leave(&insn, &code, S, &regs);
+		assert_int_equal(p64_arch()->slot.build(&insn, S, &code, &err), 0);
+		exact = p64_arch()->slot.leave(&insn, &code, S, &regs);
 		if (exact != all[i].exact || regs.r[PPC64EL_NIP] != all[i].pc ||
 		    regs.r[PPC64EL_CTR] != all[i].ctr)
 			fail_msg("%s at %u: %d, pc 0x%llx", all[i].words, all[i].at, exact,
@@ -336,16 +336,17 @@ static void test_window(void **state)
 	(void)state;
 	ubp_err_reset(&err);
 	p64_parse("06001234 38605678 4e800020", code);
-	assert_int_equal(p64_arch()->find_window(code, 12, 0, A, &window, &err), 0);
+	assert_int_equal(p64_arch()->jump.find(code, 12, 0, A, &window, &err), 0);
 	assert_int_equal(window.len, 8);
 	assert_int_equal(window.jump_len, 4);
-	assert_int_equal(p64_arch()->build_copy(&window, S, &copy, &err), 0);
+	assert_int_equal(p64_arch()->jump.build_copy(&window, S, &copy, &err), 0);
 	assert_int_equal(copy.len, 12);
 	assert_int_equal(copy.at[1], 8);
-	assert_int_equal(p64_arch()->build_jump(&window, A, S, jump, &err), 0);
+	assert_int_equal(p64_arch()->jump.build(&window, A, S, jump, &err), 0);
 	assert_int_equal(ppc64el_word(jump), 0x4bab0040);
-	assert_int_equal(p64_arch()->build_jump(&window, A, FAR, jump, &err), -ERANGE);
-	assert_int_equal(p64_arch()->find_window(code, 0, 0, A, &window, &err), -EOPNOTSUPP);
+	assert_int_equal(p64_arch()->jump.build(&window, A, FAR, jump, &err), -ERANGE);
+	assert_int_equal(p64_arch()->jump.find(code, 0, 0, A, &window, &err),
+			 -EOPNOTSUPP);
 }
 
 /* --- what stands around --------------------------------------------------------------- */
@@ -362,13 +363,13 @@ static void test_refuse_at(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < N_ELEMS(refused); i++) {
-		const char *why = p64_arch()->refuse_at(code, len, 4 * i);
+		const char *why = p64_arch()->insn.refuse_at(code, len, 4 * i);
 
 		if ((why != NULL) != refused[i])
 			fail_msg("%zu: %s", i, why ? why : "not refused");
 	}
-	assert_non_null(strstr(p64_arch()->refuse_at(code, len, 4), "for ever"));
-	assert_non_null(strstr(p64_arch()->refuse_at(code, len, 32), "second word"));
+	assert_non_null(strstr(p64_arch()->insn.refuse_at(code, len, 4), "for ever"));
+	assert_non_null(strstr(p64_arch()->insn.refuse_at(code, len, 32), "second word"));
 }
 
 struct refs {
@@ -396,8 +397,8 @@ static void test_scan_refs(void **state)
 			       code);
 
 	(void)state;
-	p64_arch()->scan_refs(code, len, A, REF_BRANCH, note_ref, &branches);
-	p64_arch()->scan_refs(code, len, A, REF_ADDRESS | REF_SHORT, note_ref, &addresses);
+	p64_arch()->insn.scan_refs(code, len, A, REF_BRANCH, note_ref, &branches);
+	p64_arch()->insn.scan_refs(code, len, A, REF_ADDRESS | REF_SHORT, note_ref, &addresses);
 	assert_int_equal(branches.n, 3);
 	assert_int_equal(branches.targets[0], A + 0x100);
 	assert_int_equal(branches.targets[1], A + 0x104);
@@ -414,12 +415,12 @@ static void test_go_check(void **state)
 	size_t len = p64_parse("eade0010 7c360840 41800010 7ca802a6", code);
 
 	(void)state;
-	assert_int_equal(p64_arch()->go_check_len(code, len), 12);
-	assert_int_equal(p64_arch()->go_check_len(code, 12), 0);
+	assert_int_equal(p64_arch()->insn.go_check_len(code, len), 12);
+	assert_int_equal(p64_arch()->insn.go_check_len(code, 12), 0);
 	len = p64_parse("eade0010 3ae1fd18 7c36b840 41800060", code);
-	assert_int_equal(p64_arch()->go_check_len(code, len), 16);
+	assert_int_equal(p64_arch()->insn.go_check_len(code, len), 16);
 	len = p64_parse("eade0010 3ae1fd18 7c360840 41800060", code);
-	assert_int_equal(p64_arch()->go_check_len(code, len), 0);
+	assert_int_equal(p64_arch()->insn.go_check_len(code, len), 0);
 }
 
 /* Random words: what is accepted fits a slot, and is left from everywhere in it. */
@@ -442,12 +443,12 @@ static void test_random(void **state)
 		x ^= x << 17;
 		memcpy(bytes, &x, sizeof(bytes));
 		ubp_err_reset(&err);
-		rc = p64_arch()->analyze_insn(bytes, sizeof(bytes), A, &insn, &err);
+		rc = p64_arch()->insn.analyze(bytes, sizeof(bytes), A, &insn, &err);
 		assert_true(rc == 0 || rc == -EILSEQ || rc == -EOPNOTSUPP);
 		if (rc < 0)
 			continue;
 		n_accepted++;
-		rc = p64_arch()->build_slot(&insn, S, &code, &err);
+		rc = p64_arch()->slot.build(&insn, S, &code, &err);
 		if (rc == 0)
 			assert_in_range(code.len, 4, UBP_SLOT_SIZE);
 		else
@@ -456,7 +457,7 @@ static void test_random(void **state)
 				     insn.form == PPC64EL_RELATIVE));
 		for (uint64_t at = 0; rc == 0 && at < code.len; at += 4) {
 			regs.r[PPC64EL_NIP] = S + at;
-			(void)p64_arch()->slot_leave(&insn, &code, S, &regs);
+			(void)p64_arch()->slot.leave(&insn, &code, S, &regs);
 			assert_true(regs.r[PPC64EL_NIP] - S >= code.len);
 		}
 	}

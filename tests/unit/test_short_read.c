@@ -197,7 +197,7 @@ static void windows_are_found(void **state)
 	unsigned n = 0;
 
 	(void)state;
-	if (!ubp_host_arch()->scans)
+	if (!ubp_host_arch()->detour.scans)
 		skip();
 	make_site(&site, &ps);
 	assert_true(scan_look(&plant, &space, getpid()));

@@ -327,12 +327,12 @@ static void sources(void **state)
 	struct fetch_memory memory = { read_nothing, &asked };
 	struct fetch_input in = { .arch = arch, .regs = &regs, .memory = &memory };
 
-	regs.r[arch->reg_by_name("di", 2)] = 0x100000000;
-	regs.r[arch->reg_by_name("si", 2)] = 3;
-	regs.r[arch->reg_by_name("dx", 2)] = UINT64_MAX;
-	regs.r[arch->reg_by_name("r8", 2)] = 0x3fe0000000000000;
-	regs.r[arch->reg_by_name("r9", 2)] = 0x7f80;
-	regs.r[arch->more_reg_by_name("fs_base", 7)] = 0x7f0000000000;
+	regs.r[arch->reg.by_name("di", 2)] = 0x100000000;
+	regs.r[arch->reg.by_name("si", 2)] = 3;
+	regs.r[arch->reg.by_name("dx", 2)] = UINT64_MAX;
+	regs.r[arch->reg.by_name("r8", 2)] = 0x3fe0000000000000;
+	regs.r[arch->reg.by_name("r9", 2)] = 0x7f80;
+	regs.r[arch->reg.more_by_name("fs_base", 7)] = 0x7f0000000000;
 	for (size_t i = 0; i < N_ELEMS(cases); i++) {
 		struct fetch_program *program;
 		bool is_vector = strstr(cases[i].arg, "xmm") != NULL;
@@ -379,13 +379,13 @@ static void knows_registers(void **state)
 	const struct ubp_arch *arch = ubp_arch_by_name("x86_64");
 
 	(void)state;
-	assert_int_equal(arch->more_reg_by_name("xmm0", 4), UBP_REG_VECTOR);
-	assert_int_equal(arch->more_reg_by_name("xmm15", 5), UBP_REG_VECTOR + 15);
-	assert_int_equal(arch->more_reg_by_name("xmm155", 5), UBP_REG_VECTOR + 15);
-	assert_int_equal(arch->more_reg_by_name("gs_base", 7),
-			 arch->more_reg_by_name("fs_base", 7) + 1);
+	assert_int_equal(arch->reg.more_by_name("xmm0", 4), UBP_REG_VECTOR);
+	assert_int_equal(arch->reg.more_by_name("xmm15", 5), UBP_REG_VECTOR + 15);
+	assert_int_equal(arch->reg.more_by_name("xmm155", 5), UBP_REG_VECTOR + 15);
+	assert_int_equal(arch->reg.more_by_name("gs_base", 7),
+			 arch->reg.more_by_name("fs_base", 7) + 1);
 	for (size_t i = 0; i < N_ELEMS(none); i++)
-		assert_int_equal(arch->more_reg_by_name(none[i], strlen(none[i])), -1);
+		assert_int_equal(arch->reg.more_by_name(none[i], strlen(none[i])), -1);
 }
 
 /* --- filters -------------------------------------------------------------------- */

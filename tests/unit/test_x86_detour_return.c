@@ -78,8 +78,8 @@ static void refuses_who_pops_it(void **state)
 		const uint8_t *code = (const uint8_t *)functions[i].code;
 
 		ubp_err_reset(&err);
-		assert_int_equal(lab.arch->find_window(code, i == 2 ? 5 : 6, 0, LAB_SITE,
-						       &lab.window, &err),
+		assert_int_equal(lab.arch->jump.find(code, i == 2 ? 5 : 6, 0, LAB_SITE,
+							    &lab.window, &err),
 				 0);
 		assert_int_equal(lab_build(1, &err),
 				 functions[i].refused && !is_lower ? -EOPNOTSUPP : 0);

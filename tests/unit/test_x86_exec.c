@@ -76,14 +76,14 @@ static void check_fault(const char *what, const struct displaced_insn *insn,
 			fail_msg("%s: fault at 0x%llx", what, (unsigned long long)got->pc);
 		return;
 	}
-	regs.r[arch()->pc] = got->pc;
-	regs.r[arch()->sp] = got->regs.gpr[SP];
-	arch()->slot_leave(insn, code, slot, &regs);
-	if (regs.r[arch()->pc] != right->pc)
+	regs.r[arch()->reg.pc] = got->pc;
+	regs.r[arch()->reg.sp] = got->regs.gpr[SP];
+	arch()->slot.leave(insn, code, slot, &regs);
+	if (regs.r[arch()->reg.pc] != right->pc)
 		fail_msg("%s: fault in the slot + %llu is told as one at 0x%llx", what,
 			 (unsigned long long)(got->pc - slot),
-			 (unsigned long long)regs.r[arch()->pc]);
-	got->regs.gpr[SP] = regs.r[arch()->sp];
+			 (unsigned long long)regs.r[arch()->reg.pc]);
+	got->regs.gpr[SP] = regs.r[arch()->reg.sp];
 }
 
 static void run_in_slot(const struct form *f, const struct displaced_insn *insn, uint64_t slot,
@@ -117,7 +117,7 @@ static bool build(const struct form *f, const struct displaced_insn *insn, uint6
 	int rc;
 
 	ubp_err_reset(&err);
-	rc = arch()->build_slot(insn, slot, code, &err);
+	rc = arch()->slot.build(insn, slot, code, &err);
 	if (rc == -ERANGE) {
 		assert_true(insn->pc_relative && !insn->addr_half && slot == RUN_FAR);
 		return false;
@@ -139,10 +139,10 @@ static void check_form(const struct form *f, unsigned ends[4])
 	bool far;
 
 	ubp_err_reset(&err);
-	if (arch()->analyze_insn(f->start, len, vaddr, &insn, &err) < 0)
+	if (arch()->insn.analyze(f->start, len, vaddr, &insn, &err) < 0)
 		fail_msg("%s: %s", f->name, err.text);
 	assert_int_equal(insn.len, len);
-	assert_int_equal(arch()->insn_len(f->start, len, vaddr), len);
+	assert_int_equal(arch()->insn.len(f->start, len, vaddr), len);
 	build(f, &insn, RUN_SLOT, &near_code);
 	far = build(f, &insn, RUN_FAR, &far_code);
 	for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -243,13 +243,13 @@ static void look_at_step(struct ubp_regs *regs, void *arg)
 {
 	struct stepper *s = arg;
 	struct ubp_regs told = *regs;
-	uint64_t pc = regs->r[arch()->pc], behind = s->insn->vaddr + s->insn->len;
+	uint64_t pc = regs->r[arch()->reg.pc], behind = s->insn->vaddr + s->insn->len;
 	bool exact;
 
 	if (pc < s->slot || pc >= s->slot + s->code->len)
 		return;
-	exact = arch()->slot_leave(s->insn, s->code, s->slot, &told);
-	pc = told.r[arch()->pc];
+	exact = arch()->slot.leave(s->insn, s->code, s->slot, &told);
+	pc = told.r[arch()->reg.pc];
 	if (pc == s->insn->vaddr && gprs_are(s, &told, s->before->gpr)) {
 		s->n_taken_back += !exact;
 		s->n_exact += exact;
@@ -274,7 +274,7 @@ static void step_form(const struct form *f, uint64_t slot, uint64_t seed, struct
 	uint64_t vaddr = RUN_CODE - len;
 
 	ubp_err_reset(&err);
-	assert_int_equal(arch()->analyze_insn(f->start, len, vaddr, &insn, &err), 0);
+	assert_int_equal(arch()->insn.analyze(f->start, len, vaddr, &insn, &err), 0);
 	if (!build(f, &insn, slot, &code))
 		return;
 	plant_exits();

@@ -324,8 +324,8 @@ static void test_no_entry(void **state)
 /* The tracer has ended in good order, and the same functions return. */
 static void leave(void)
 {
-	memcpy(area_space.area_rw[0] + UBP_AREA_TRAMPOLINE, area_arch()->way_home,
-	       area_arch()->swbp_len);
+	memcpy(area_space.area_rw[0] + UBP_AREA_TRAMPOLINE, area_arch()->trampoline.way_home,
+	       area_arch()->swbp.len);
 }
 
 static void test_returns_left(void **state)
@@ -602,7 +602,7 @@ static void test_restorers(void **state)
 	assert_int_equal(seen.n, 1);
 	assert_int_equal(test_restored, 0); /* it came back by the guard's */
 	assert_memory_equal(
-		(void *)(area_space.area[0] + UBP_AREA_GUARD + area_arch()->guard_restorer),
+		(void *)(area_space.area[0] + UBP_AREA_GUARD + area_arch()->guard.restorer),
 		"\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9);
 }
 
@@ -796,7 +796,7 @@ static void do_raise_twice(void)
 /* The program has found the guard's own handler, and set that. */
 static void do_ours_again(void)
 {
-	program_leaves(area_space.area[0] + UBP_AREA_GUARD + area_arch()->guard_handler);
+	program_leaves(area_space.area[0] + UBP_AREA_GUARD + area_arch()->guard.handler);
 	raw_raise();
 }
 

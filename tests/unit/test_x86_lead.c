@@ -187,7 +187,7 @@ static void leads(void **state)
 	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
 		const struct vector *v = &vectors[i];
 		struct lead lead;
-		bool is_one = arch_of(v->bits)->find_lead(v->code, sizeof(v->code), &lead);
+		bool is_one = arch_of(v->bits)->lead.find(v->code, sizeof(v->code), &lead);
 
 		if (is_one != (v->len != 0))
 			fail_msg("%s is %s lead", v->what, is_one ? "a" : "no");
@@ -215,7 +215,7 @@ static bool suits(const char *code, size_t len, bool is_return, const char *args
 	ubp_err_reset(&err);
 	probe_make(&make, is_return, args);
 	assert_int_equal(fetch_compile(&make.probe, &program, &err), 0);
-	assert_true(arch_of(64)->find_lead((const uint8_t *)code, len, &lead));
+	assert_true(arch_of(64)->lead.find((const uint8_t *)code, len, &lead));
 	good = lead_suits(&lead, program, is_return, stacks);
 	free(program);
 	return good;
@@ -248,11 +248,11 @@ static void undone(void **state)
 	struct lead lead;
 
 	(void)state;
-	assert_true(arch_of(64)->find_lead(push, sizeof(push), &lead));
+	assert_true(arch_of(64)->lead.find(push, sizeof(push), &lead));
 	regs.r[X86_SP] = 0x7ffffffe0000;
 	lead_undo(arch_of(64), &lead, 0x401000, &regs);
 	assert_true(regs.r[X86_SP] == 0x7ffffffe0008 && regs.r[X86_IP] == 0x401000);
-	assert_true(arch_of(32)->find_lead(push, sizeof(push), &lead));
+	assert_true(arch_of(32)->lead.find(push, sizeof(push), &lead));
 	regs.r[X86_SP] = 0xfffffffc;
 	lead_undo(arch_of(32), &lead, 0x401000, &regs);
 	assert_true(regs.r[X86_SP] == 0);
@@ -268,23 +268,23 @@ static void stands(void **state)
 	struct lead lead;
 
 	(void)state;
-	assert_true(arch->find_lead(two, sizeof(two), &lead));
+	assert_true(arch->lead.find(two, sizeof(two), &lead));
 	memcpy(now, two, sizeof(now));
-	assert_true(arch->lead_stands(&lead, now));
+	assert_true(arch->lead.stands(&lead, now));
 	now[0] = 0xcc;
-	assert_true(arch->lead_stands(&lead, now));
+	assert_true(arch->lead.stands(&lead, now));
 	now[1] = 0xcc;
-	assert_true(arch->lead_stands(&lead, now));
+	assert_true(arch->lead.stands(&lead, now));
 	memcpy(now + 1, "\x48\x8d\x64\x24\x80\xe8\x01\x02\x03\x04", 10);
-	assert_true(arch->lead_stands(&lead, now));
+	assert_true(arch->lead.stands(&lead, now));
 	now[1] = 0x90;
-	assert_false(arch->lead_stands(&lead, now));
+	assert_false(arch->lead.stands(&lead, now));
 	memcpy(now, two, sizeof(now));
 	now[2] = 0xcc;
-	assert_false(arch->lead_stands(&lead, now));
-	assert_true(arch->find_lead((const uint8_t *)"\x0f\x1f\x44\0\0\x55", 6, &lead));
-	assert_true(arch->lead_stands(&lead, (const uint8_t *)"\xe8\1\2\3\4"));
-	assert_false(arch->lead_stands(&lead, (const uint8_t *)"\xe9\1\2\3\4"));
+	assert_false(arch->lead.stands(&lead, now));
+	assert_true(arch->lead.find((const uint8_t *)"\x0f\x1f\x44\0\0\x55", 6, &lead));
+	assert_true(arch->lead.stands(&lead, (const uint8_t *)"\xe8\1\2\3\4"));
+	assert_false(arch->lead.stands(&lead, (const uint8_t *)"\xe9\1\2\3\4"));
 }
 
 /* --- the tests of detours, once more ------------------------------------------------------- */

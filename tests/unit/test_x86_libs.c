@@ -53,7 +53,7 @@ static void walk_insn(struct walk *w, const uint8_t *code, size_t len, uint64_t 
 	int rc;
 
 	ubp_err_reset(&err);
-	rc = arch->analyze_insn(code, len, vaddr, &insn, &err);
+	rc = arch->insn.analyze(code, len, vaddr, &insn, &err);
 	if (rc < 0) {
 		assert_int_equal(rc, -EOPNOTSUPP);
 		assert_int_not_equal(err.text[0], '\0');
@@ -67,10 +67,10 @@ static void walk_insn(struct walk *w, const uint8_t *code, size_t len, uint64_t 
 		return;
 	}
 	assert_int_equal(insn.len, insn_len);
-	if (arch->build_slot(&insn, near, &slot, &err) < 0)
+	if (arch->slot.build(&insn, near, &slot, &err) < 0)
 		fail_msg("%s", err.text);
 	assert_in_range(slot.len, 1, UBP_SLOT_SIZE);
-	rc = arch->build_slot(&insn, far, &slot, &err);
+	rc = arch->slot.build(&insn, far, &slot, &err);
 	assert_int_equal(rc, insn.pc_relative && !insn.addr_half && !reaches ? -ERANGE : 0);
 	w->slots++;
 	w->pc_relative += insn.pc_relative;
@@ -86,7 +86,7 @@ static void walk_entry(struct walk *w, const uint8_t *code, size_t size, uint64_
 	uint8_t jump[5];
 
 	ubp_err_reset(&err);
-	if (arch->find_window(code, size, 0, vaddr, &window, &err) < 0) {
+	if (arch->jump.find(code, size, 0, vaddr, &window, &err) < 0) {
 		w->kernel += strstr(err.text, "call of the kernel") != NULL;
 		w->returns += strstr(err.text, "return to under") != NULL;
 		w->ends += strstr(err.text, "a jump takes") != NULL;
@@ -95,8 +95,8 @@ static void walk_entry(struct walk *w, const uint8_t *code, size_t size, uint64_
 		return;
 	}
 	assert_in_range(window.len, 1, UBP_WINDOW_MAX); /* fill may follow */
-	if (arch->build_copy(&window, near, &copy, &err) < 0 ||
-	    arch->build_jump(&window, vaddr, near, jump, &err) < 0)
+	if (arch->jump.build_copy(&window, near, &copy, &err) < 0 ||
+	    arch->jump.build(&window, vaddr, near, jump, &err) < 0)
 		fail_msg("%s", err.text);
 	for (size_t i = 0; i < window.n; i++)
 		assert_true(copy.at[i] < copy.at[i + 1] && copy.at[i + 1] <= copy.len);
@@ -108,7 +108,7 @@ static void walk_function(struct walk *w, const uint8_t *code, size_t size, uint
 	w->functions++;
 	walk_entry(w, code, size, vaddr);
 	for (size_t at = 0; at < size;) {
-		int len = arch->insn_len(code + at, size - at, vaddr + at);
+		int len = arch->insn.len(code + at, size - at, vaddr + at);
 
 		if (len == 0) {
 			w->unknown++;
@@ -161,10 +161,10 @@ static void measure(struct walk *w, Elf *elf, Elf_Data *syms, size_t n)
 				int len;
 
 				if (pass == 0) {
-					len = arch->insn_len(code + at, left,
+					len = arch->insn.len(code + at, left,
 							     sym.st_value + at);
 				} else {
-					len = arch->analyze_insn(code + at, left,
+					len = arch->insn.analyze(code + at, left,
 								 sym.st_value + at, &insn,
 								 &err);
 					len = len < 0 ? 1 : insn.len;

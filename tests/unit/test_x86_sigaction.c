@@ -32,7 +32,7 @@ static void test_reach(void **state)
 {
 	static const uint64_t at = 0x7f0000000000, far = 0x100000000;
 	const struct ubp_arch *arch = ubp_arch_by_name("x86_64");
-	const uint8_t *call = arch->sigaction_calls[0];
+	const uint8_t *call = arch->hook.calls[0];
 	struct slot_code code;
 	struct ubp_err err;
 	uint8_t patch[16];
@@ -40,25 +40,20 @@ static void test_reach(void **state)
 
 	(void)state;
 	ubp_err_reset(&err);
-	assert_memory_equal(arch->sigaction_calls[0], "\xb8\x0d\x00\x00\x00\x0f\x05",
-			    arch->sigaction_call_len);
-	assert_int_equal(
-		arch->build_sigaction_hook(call, 7, at, at + 0x1000, at, patch, &code, &err),
-		0);
-	assert_int_equal(arch->sigaction_patch_len, 5);
+	assert_memory_equal(arch->hook.calls[0], "\xb8\x0d\x00\x00\x00\x0f\x05",
+			    arch->hook.call_len);
+	assert_int_equal(arch->hook.build(call, 7, at, at + 0x1000, at, patch, &code, &err), 0);
+	assert_int_equal(arch->hook.patch_len, 5);
 	assert_int_equal(patch[0], 0xe9);
 	memcpy(&rel, patch + 1, sizeof(rel));
 	assert_int_equal(rel, 0x1000 - 5);
 	assert_true(code.len > 0 && code.len <= UBP_SLOT_SIZE);
 	/* The slot from the call; the area may be anywhere. */
-	assert_int_equal(
-		arch->build_sigaction_hook(call, 7, at, at + far, at + far, patch, &code, &err),
-		-ERANGE);
-	assert_int_equal(
-		arch->build_sigaction_hook(call, 7, at, at - far, at - far, patch, &code, &err),
-		-ERANGE);
-	assert_int_equal(
-		arch->build_sigaction_hook(call, 7, at, at, at + far, patch, &code, &err), 0);
+	assert_int_equal(arch->hook.build(call, 7, at, at + far, at + far, patch, &code, &err),
+			 -ERANGE);
+	assert_int_equal(arch->hook.build(call, 7, at, at - far, at - far, patch, &code, &err),
+			 -ERANGE);
+	assert_int_equal(arch->hook.build(call, 7, at, at, at + far, patch, &code, &err), 0);
 }
 
 #ifdef __x86_64__
@@ -80,13 +75,12 @@ static uint64_t plant_hook(uint64_t vaddr, unsigned which)
 	struct ubp_err err;
 
 	ubp_err_reset(&err);
-	assert_int_equal(area_arch()->build_sigaction_hook(area_arch()->sigaction_calls[which],
-							   7, vaddr, area_space.area[0] + at,
-							   area_space.area[0], patch, &code,
-							   &err),
+	assert_int_equal(area_arch()->hook.build(area_arch()->hook.calls[which], 7, vaddr,
+						 area_space.area[0] + at, area_space.area[0],
+						 patch, &code, &err),
 			 0);
 	memcpy(area_space.area_rw[0] + at, code.code, code.len);
-	area_text(vaddr - area_space.text, patch, area_arch()->sigaction_patch_len);
+	area_text(vaddr - area_space.text, patch, area_arch()->hook.patch_len);
 	return vaddr;
 }
 
@@ -152,7 +146,7 @@ static void test_set_get(void **state)
 	/* The kernel knows of nothing. */
 	assert_int_equal(area_sigaction(SIGTRAP, NULL, &kernels), 0);
 	assert_int_equal(kernels.handler,
-			 area_space.area[0] + UBP_AREA_GUARD + area_arch()->guard_handler);
+			 area_space.area[0] + UBP_AREA_GUARD + area_arch()->guard.handler);
 }
 
 /* Another signal's goes to the kernel. */
@@ -181,7 +175,7 @@ static void test_retired(void **state)
 	area_space.data->retired = 1;
 	assert_int_equal(hooked(SIGTRAP, &act, &old, 8), 0);
 	assert_int_equal(old.handler,
-			 area_space.area[0] + UBP_AREA_GUARD + area_arch()->guard_handler);
+			 area_space.area[0] + UBP_AREA_GUARD + area_arch()->guard.handler);
 	assert_int_equal(area_sigaction(SIGTRAP, NULL, &act), 0);
 	assert_int_equal(act.handler, (uint64_t)SIG_IGN);
 	assert_int_equal(area_space.data->chain_at, 0);
@@ -231,7 +225,7 @@ static void test_registers(void **state)
 		in.gpr[10] = 8;
 		area_call(vaddr - 10, &in, &out);
 		assert_int_equal(out.gpr[0], 0);
-		assert_int_equal(out.gpr[1], vaddr + area_arch()->sigaction_call_len);
+		assert_int_equal(out.gpr[1], vaddr + area_arch()->hook.call_len);
 		assert_int_equal(out.gpr[11] & 0x202, 0x202); /* flags */
 		in.gpr[0] = out.gpr[0];
 		in.gpr[1] = out.gpr[1];

@@ -135,10 +135,10 @@ static void check_vector(void **state)
 	int rc;
 
 	ubp_err_reset(&err);
-	assert_int_equal(arch()->analyze_insn(in, in_len, v->vaddr, &insn, &err), 0);
+	assert_int_equal(arch()->insn.analyze(in, in_len, v->vaddr, &insn, &err), 0);
 	assert_int_equal(insn.len, in_len);
-	assert_int_equal(arch()->insn_len(in, in_len, v->vaddr), in_len);
-	rc = arch()->build_slot(&insn, v->slot, &code, &err);
+	assert_int_equal(arch()->insn.len(in, in_len, v->vaddr), in_len);
+	rc = arch()->slot.build(&insn, v->slot, &code, &err);
 	if (!v->out) {
 		assert_int_equal(rc, -ERANGE);
 		assert_true(insn.pc_relative);
@@ -241,10 +241,10 @@ static void test_refusals(void **state)
 		struct ubp_err err;
 
 		ubp_err_reset(&err);
-		assert_int_equal(arch()->analyze_insn(in, len, A, &insn, &err), r->rc);
+		assert_int_equal(arch()->insn.analyze(in, len, A, &insn, &err), r->rc);
 		if (!strstr(err.text, r->says))
 			fail_msg("%s: '%s' doesn't say '%s'", r->in, err.text, r->says);
-		assert_int_equal(arch()->insn_len(in, len, A) != 0, r->rc == -EOPNOTSUPP);
+		assert_int_equal(arch()->insn.len(in, len, A) != 0, r->rc == -EOPNOTSUPP);
 	}
 	for (size_t i = 0; i < N_ELEMS(accepted); i++) {
 		uint8_t in[UBP_INSN_MAX];
@@ -253,7 +253,7 @@ static void test_refusals(void **state)
 		struct ubp_err err;
 
 		ubp_err_reset(&err);
-		if (arch()->analyze_insn(in, len, A, &insn, &err) != 0 || insn.len != len)
+		if (arch()->insn.analyze(in, len, A, &insn, &err) != 0 || insn.len != len)
 			fail_msg("%s: %s", accepted[i], err.text);
 	}
 }
@@ -274,9 +274,9 @@ static void test_truncated(void **state)
 			assert_non_null(exact);
 			memcpy(exact, in, n);
 			ubp_err_reset(&err);
-			if (arch()->analyze_insn(exact, n, A, &insn, &err) == 0)
+			if (arch()->insn.analyze(exact, n, A, &insn, &err) == 0)
 				assert_true(insn.len <= n);
-			assert_true(arch()->insn_len(exact, n, A) <= (int)n);
+			assert_true(arch()->insn.len(exact, n, A) <= (int)n);
 			free(exact);
 		}
 	}
@@ -302,12 +302,12 @@ static void test_random(void **state)
 			in[j] = (uint8_t)(x >> 32);
 		}
 		err.code = 0;
-		if (arch()->analyze_insn(in, sizeof(in), A, &insn, &err) < 0)
+		if (arch()->insn.analyze(in, sizeof(in), A, &insn, &err) < 0)
 			continue;
 		n_accepted++;
 		assert_true(insn.len >= 1 && insn.len <= 15);
-		assert_int_equal(arch()->insn_len(in, sizeof(in), A), insn.len);
-		if (arch()->build_slot(&insn, i % 2 ? S : FAR, &code, &err) == 0)
+		assert_int_equal(arch()->insn.len(in, sizeof(in), A), insn.len);
+		if (arch()->slot.build(&insn, i % 2 ? S : FAR, &code, &err) == 0)
 			assert_in_range(code.len, 1, UBP_SLOT_SIZE);
 		else
 			assert_true(insn.pc_relative);
@@ -326,10 +326,10 @@ static void test_registers(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < N_ELEMS(names); i++)
-		assert_int_equal(arch()->reg_by_name(names[i], strlen(names[i])), i);
+		assert_int_equal(arch()->reg.by_name(names[i], strlen(names[i])), i);
 	for (size_t i = 0; i < N_ELEMS(none); i++)
-		assert_int_equal(arch()->reg_by_name(none[i], strlen(none[i])), -1);
-	assert_int_equal(arch()->reg_by_name("ax:u32", 2), arch()->retval);
+		assert_int_equal(arch()->reg.by_name(none[i], strlen(none[i])), -1);
+	assert_int_equal(arch()->reg.by_name("ax:u32", 2), arch()->reg.retval);
 	assert_ptr_equal(ubp_arch_find(62, 2), arch());
 }
 

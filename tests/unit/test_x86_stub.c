@@ -25,7 +25,7 @@ static const struct ubp_arch *arch(void)
 
 static int reg(const char *name)
 {
-	return arch()->reg_by_name(name, strlen(name));
+	return arch()->reg.by_name(name, strlen(name));
 }
 
 static uint64_t frame_word(const uint8_t *frame, size_t at)
@@ -65,13 +65,13 @@ static void test_frame(void **state)
 		uint64_t sp;
 		size_t len;
 
-		for (size_t r = 0; r < arch()->n_regs; r++)
+		for (size_t r = 0; r < arch()->reg.n; r++)
 			regs.r[r] = 0x1000 + r;
 		regs.r[reg("orig_ax")] = (uint64_t)t->orig_ax;
 		regs.r[reg("ax")] = (uint64_t)t->ax;
 		regs.r[reg("ip")] = 0x401002;
 		regs.r[reg("sp")] = 0x7ffe1000;
-		arch()->stub_frame(&regs, NULL, frame, &len, &sp);
+		arch()->stub.frame(&regs, NULL, frame, &len, &sp);
 		assert_int_equal(len, 176);
 		assert_int_equal(sp, 0x7ffe1000 - 128 - 176);
 		if (frame_word(frame, 152) != (uint64_t)t->want_ax)
@@ -91,14 +91,14 @@ static void test_regs(void **state)
 	regs.r[reg("flags")] = 0x200746; /* TF, DF, and others that stay */
 	regs.r[reg("orig_ax")] = 7;
 	regs.r[reg("bx")] = 99;
-	arch()->stub_regs(&regs, 0x1234, 0x5678);
-	assert_int_equal(regs.r[arch()->pc], 0x1234);
-	assert_int_equal(regs.r[arch()->sp], 0x5678);
+	arch()->stub.regs(&regs, 0x1234, 0x5678);
+	assert_int_equal(regs.r[arch()->reg.pc], 0x1234);
+	assert_int_equal(regs.r[arch()->reg.sp], 0x5678);
 	assert_int_equal(regs.r[reg("orig_ax")], UINT64_MAX);
 	assert_int_equal(regs.r[reg("flags")], 0x200246);
 	assert_int_equal(regs.r[reg("bx")], 99);
 	regs.r[reg("ax")] = (uint64_t)-22;
-	assert_int_equal(arch()->syscall_result(&regs), -22);
+	assert_int_equal(arch()->call.result(&regs), -22);
 }
 
 #ifdef __x86_64__
@@ -138,7 +138,7 @@ static void test_indexes(void **state)
 	IS("cs", cs);
 	IS("ss", ss);
 	IS("orig_ax", orig_rax);
-	assert_int_equal(arch()->n_regs, sizeof(struct user_regs_struct) / 8);
+	assert_int_equal(arch()->reg.n, sizeof(struct user_regs_struct) / 8);
 }
 
 #define STUB_AT RUN_SLOT
@@ -167,13 +167,13 @@ static void send_to_stub(struct ubp_regs *regs)
 	uint64_t sp;
 	size_t len;
 
-	arch()->stub_frame(regs, NULL, frame, &len, &sp);
-	arch()->stub_args(
+	arch()->stub.frame(regs, NULL, frame, &len, &sp);
+	arch()->stub.args(
 		SYS_write,
-		(uint64_t[6]){ (uint64_t)pipe_fds[1], sp + arch()->stub_buffer_at, 1 }, frame);
-	frame[arch()->stub_buffer_at] = 'x';
+		(uint64_t[6]){ (uint64_t)pipe_fds[1], sp + arch()->stub.buffer_at, 1 }, frame);
+	frame[arch()->stub.buffer_at] = 'x';
 	run_write(sp, frame, len);
-	arch()->stub_regs(regs, STUB_AT, sp);
+	arch()->stub.regs(regs, STUB_AT, sp);
 }
 
 static void to_run(const struct ubp_regs *regs, struct run_regs *ret)
@@ -220,7 +220,7 @@ static void run_stub(uint64_t seed, struct reentry *again)
 	size_t below;
 
 	run_plant_exit(RUN_CODE, 0);
-	run_write(STUB_AT, arch()->stub, arch()->stub_len);
+	run_write(STUB_AT, arch()->stub.code, arch()->stub.len);
 	run_random(seed, &before);
 	memcpy(stack, (void *)RUN_STACK, sizeof(stack));
 	stopped_at_exit(&before, &regs);
@@ -271,7 +271,7 @@ static void look_at_syscall(struct ubp_regs *regs, void *arg)
 {
 	struct seen *seen = arg;
 
-	if (regs->r[arch()->pc] == STUB_AT + arch()->stub_syscall_end - 2) {
+	if (regs->r[arch()->reg.pc] == STUB_AT + arch()->stub.syscall_end - 2) {
 		seen->was_there = true;
 		seen->regs = *regs;
 	}
@@ -290,15 +290,15 @@ static void test_arguments(void **state)
 
 	(void)state;
 	run_plant_exit(RUN_CODE, 0);
-	run_write(STUB_AT, arch()->stub, arch()->stub_len);
-	assert_memory_equal(arch()->stub + arch()->stub_syscall_end - 2, "\x0f\x05", 2);
+	run_write(STUB_AT, arch()->stub.code, arch()->stub.len);
+	assert_memory_equal(arch()->stub.code + arch()->stub.syscall_end - 2, "\x0f\x05", 2);
 	run_random(1, &before);
 	stopped_at_exit(&before, &regs);
 	send_to_stub(&regs);
 	for (size_t i = 0; i < 6; i++)
 		args[i] = 0xabcd000000000000 + i;
-	arch()->stub_args(SYS_getpid, args, frame);
-	run_write(regs.r[arch()->sp], frame, sizeof(frame));
+	arch()->stub.args(SYS_getpid, args, frame);
+	run_write(regs.r[arch()->reg.sp], frame, sizeof(frame));
 	to_run(&regs, &start);
 	run_code(STUB_AT, &start, 1, look_at_syscall, &seen, &end);
 	assert_int_equal(end.exit, 0);
@@ -318,19 +318,19 @@ static void test_return_trampoline(void **state)
 	struct slot_code code;
 
 	(void)state;
-	assert_int_equal(arch()->build_return_trampoline(&code), 0);
-	assert_memory_equal(code.code, arch()->swbp, arch()->swbp_len);
+	assert_int_equal(arch()->trampoline.build(&code), 0);
+	assert_memory_equal(code.code, arch()->swbp.code, arch()->swbp.len);
 	run_plant_exit(RUN_CODE, 0);
 	run_write(RUN_SLOT, code.code, code.len);
 	run_random(3, &before);
 	run_write(before.gpr[SP] - 8, &to, sizeof(to));
-	run_code(RUN_SLOT + arch()->swbp_pc_advance, &before, 3, NULL, NULL, &end);
+	run_code(RUN_SLOT + arch()->swbp.pc_advance, &before, 3, NULL, NULL, &end);
 	assert_int_equal(end.exit, 0);
 	assert_memory_equal(end.regs.gpr, before.gpr, sizeof(before.gpr));
 	/* Before that it is a breakpoint. */
 	run_code(RUN_SLOT, &before, 3, NULL, NULL, &end);
 	assert_int_equal(end.exit, -1);
-	assert_int_equal(end.pc, RUN_SLOT + arch()->swbp_pc_advance);
+	assert_int_equal(end.pc, RUN_SLOT + arch()->swbp.pc_advance);
 }
 
 static int setup(void **state)

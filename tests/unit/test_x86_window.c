@@ -155,7 +155,7 @@ static void retarget(struct sample *s, size_t at, size_t len)
 	int32_t wide = 0, by = (int32_t)(RUN_CODE - end);
 
 	ubp_err_reset(&err);
-	assert_int_equal(arch()->analyze_insn(s->code + at, len, s->vaddr + at, &insn, &err),
+	assert_int_equal(arch()->insn.analyze(s->code + at, len, s->vaddr + at, &insn, &err),
 			 0);
 	if (insn.target == 0 || insn.pc_relative)
 		return;
@@ -233,7 +233,8 @@ static void find(const struct sample *s, struct window *ret_window)
 	struct ubp_err err;
 
 	ubp_err_reset(&err);
-	if (arch()->find_window(s->code, s->len, s->padding, s->vaddr, ret_window, &err) < 0)
+	if (arch()->jump.find(s->code, s->len, s->padding, s->vaddr, ret_window, &err) <
+	    0)
 		fail_msg("%s: %s", s->names, err.text);
 	assert_int_equal(ret_window->len, s->len);
 	assert_int_equal(ret_window->jump_len, 5);
@@ -250,7 +251,7 @@ static bool build(const struct sample *s, uint64_t vaddr, struct trial *t)
 	t->vaddr = vaddr;
 	ubp_err_reset(&err);
 	find(s, &t->window);
-	rc = arch()->build_copy(&t->window, vaddr, &t->copy, &err);
+	rc = arch()->jump.build_copy(&t->window, vaddr, &t->copy, &err);
 	for (size_t i = 0; i < t->window.n; i++)
 		reaches &= !t->window.insns[i].pc_relative || t->window.insns[i].addr_half;
 	if (rc == -ERANGE) {
@@ -291,7 +292,7 @@ static void run_by_copy(const struct trial *t, uint64_t seed, run_step_fn *step,
 	form_prepare(s->prepare, seed, &regs);
 	plant_exits();
 	memset((void *)s->vaddr, 0xcc, RUN_CODE - s->vaddr);
-	rc = arch()->build_jump(&t->window, s->vaddr, t->vaddr, jump, &err);
+	rc = arch()->jump.build(&t->window, s->vaddr, t->vaddr, jump, &err);
 	assert_int_equal(rc, t->vaddr == RUN_FAR ? -ERANGE : 0);
 	if (rc == 0)
 		run_write(s->vaddr, jump, sizeof(jump));
@@ -309,11 +310,11 @@ static void check_fault(const struct trial *t, const struct run_end *right, stru
 	if (right->signo == 0)
 		return;
 	if (got->pc >= t->vaddr && got->pc < t->vaddr + t->copy.len) {
-		regs.r[arch()->pc] = got->pc;
-		regs.r[arch()->sp] = got->regs.gpr[SP];
-		arch()->copy_leave(&t->window, &t->copy, t->vaddr, &regs);
-		got->pc = regs.r[arch()->pc];
-		got->regs.gpr[SP] = regs.r[arch()->sp];
+		regs.r[arch()->reg.pc] = got->pc;
+		regs.r[arch()->reg.sp] = got->regs.gpr[SP];
+		arch()->jump.copy_leave(&t->window, &t->copy, t->vaddr, &regs);
+		got->pc = regs.r[arch()->reg.pc];
+		got->regs.gpr[SP] = regs.r[arch()->reg.sp];
 	}
 	if (got->pc != right->pc)
 		fail_msg("%s: a fault at 0x%llx is told as one at 0x%llx", t->what,
@@ -425,12 +426,12 @@ static void look_at_step(struct ubp_regs *regs, void *arg)
 	struct stepper *s = arg;
 	const struct trial *t = s->trial;
 	struct ubp_regs told = *regs;
-	uint64_t pc = regs->r[arch()->pc];
+	uint64_t pc = regs->r[arch()->reg.pc];
 	bool exact;
 
 	if (s->wrong || pc < t->vaddr || pc >= t->vaddr + t->copy.len)
 		return;
-	exact = arch()->copy_leave(&t->window, &t->copy, t->vaddr, &told);
+	exact = arch()->jump.copy_leave(&t->window, &t->copy, t->vaddr, &told);
 	/* Only a call is ever taken back. */
 	for (size_t i = s->at; i < s->right->n && (exact || t->sample->has_call); i++)
 		if (same_state(&told, &s->right->seen[i])) {
@@ -529,8 +530,8 @@ static void test_finds(void **state)
 		int rc;
 
 		ubp_err_reset(&err);
-		rc = arch()->find_window((const uint8_t *)windows[i].bytes, windows[i].len,
-					 windows[i].padding, 0x401000, &window, &err);
+		rc = arch()->jump.find((const uint8_t *)windows[i].bytes, windows[i].len,
+					      windows[i].padding, 0x401000, &window, &err);
 		if (windows[i].says) {
 			if (rc != -EOPNOTSUPP || !strstr(err.text, windows[i].says))
 				fail_msg("%zu: %d '%s', should say '%s'", i, rc, err.text,
@@ -567,10 +568,11 @@ static void test_copy_ends(void **state)
 		struct ubp_err err;
 
 		ubp_err_reset(&err);
-		assert_int_equal(arch()->find_window((const uint8_t *)rows[i].bytes,
-						     rows[i].len, 0, 0x401000, &window, &err),
+		assert_int_equal(arch()->jump.find((const uint8_t *)rows[i].bytes,
+							  rows[i].len, 0, 0x401000, &window,
+							  &err),
 				 0);
-		assert_int_equal(arch()->build_copy(&window, 0x10000000, &copy, &err), 0);
+		assert_int_equal(arch()->jump.build_copy(&window, 0x10000000, &copy, &err), 0);
 		assert_int_equal(copy.len, rows[i].copy_len);
 		assert_int_equal(copy.at[window.n], rows[i].behind_at);
 	}

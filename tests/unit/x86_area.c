@@ -73,13 +73,13 @@ static void fill_first(void)
 	h->data = (uint64_t)s->data;
 	h->returns = (uint64_t)s->returns;
 	h->returns_mask = AREA_RETURNS - 1;
-	h->action[0] = guard + area_arch()->guard_handler;
-	h->action[1] = area_arch()->guard_flags;
-	h->action[2] = guard + area_arch()->guard_restorer;
-	assert_int_equal(area_arch()->build_return_trampoline(&trampoline), 0);
+	h->action[0] = guard + area_arch()->guard.handler;
+	h->action[1] = area_arch()->guard.flags;
+	h->action[2] = guard + area_arch()->guard.restorer;
+	assert_int_equal(area_arch()->trampoline.build(&trampoline), 0);
 	memcpy(s->area_rw[0] + UBP_AREA_TRAMPOLINE, trampoline.code, trampoline.len);
-	assert_true(area_arch()->guard_len <= UBP_AREA_TABLE - UBP_AREA_GUARD);
-	memcpy(s->area_rw[0] + UBP_AREA_GUARD, area_arch()->guard, area_arch()->guard_len);
+	assert_true(area_arch()->guard.len <= UBP_AREA_TABLE - UBP_AREA_GUARD);
+	memcpy(s->area_rw[0] + UBP_AREA_GUARD, area_arch()->guard.code, area_arch()->guard.len);
 }
 
 void area_make(unsigned n_sites)
@@ -155,9 +155,9 @@ void area_plant(unsigned i, uint64_t vaddr)
 	uint32_t slot;
 
 	ubp_err_reset(&err);
-	assert_int_equal(area_arch()->analyze_insn(bytes, 16, vaddr, &insn, &err), 0);
+	assert_int_equal(area_arch()->insn.analyze(bytes, 16, vaddr, &insn, &err), 0);
 	slot = area_slot(i, "", 0);
-	assert_int_equal(area_arch()->build_slot(&insn, area_space.area[i] + slot, &code, &err),
+	assert_int_equal(area_arch()->slot.build(&insn, area_space.area[i] + slot, &code, &err),
 			 0);
 	memcpy(area_space.area_rw[i] + slot, code.code, code.len);
 	area_site(i, vaddr, slot);

@@ -117,7 +117,7 @@ static void make_lead(const char *name)
 		assert_true(++i < sizeof(leads) / sizeof(leads[0]));
 	run_plant_exit(RUN_CODE, 0);
 	lab_begin(&machine, leads[i].window, sizeof(leads[i].window), (uint64_t *)RUN_GATE);
-	assert_true(lab.arch->find_lead(leads[i].code, sizeof(leads[i].code), &lead));
+	assert_true(lab.arch->lead.find(leads[i].code, sizeof(leads[i].code), &lead));
 	run_write(LAB_SITE - lead.len, lead.bytes, lead.len);
 	lab.plan.lead = &lead;
 }
