@@ -56,22 +56,22 @@ static void catch_up(struct hit *hit, struct tracee *t, const struct ubp_regs *a
 	struct plant_space *ps = space->plant;
 	uint64_t pointer;
 
-	if (!ps->rings) {
-		if (!ps->jumps_failed && ++ps->n_detour_traps >= TRAPS_BEFORE_RINGS)
+	if (!ps->ring.rings) {
+		if (!ps->jump.failed && ++ps->jump.n_detour_traps >= TRAPS_BEFORE_RINGS)
 			hit->wants_rings(hit->ctx, t, at);
-	} else if (!ring_space_has(ps->rings, t->tid) ||
+	} else if (!ring_space_has(ps->ring.rings, t->tid) ||
 		   ubp_host_get_thread_pointer(space->arch, t->tid, at, &pointer) < 0 ||
 		   t->thread_pointer != pointer) {
 		rings_add_thread(hit->tracer, t, at);
-		if (!ring_space_has(ps->rings, t->tid) && ring_space_wants_more(ps->rings) &&
-		    !ps->rings_full)
+		if (!ring_space_has(ps->ring.rings, t->tid) &&
+		    ring_space_wants_more(ps->ring.rings) && !ps->ring.is_full)
 			hit->wants_rings(hit->ctx, t, at);
 	} else {
 		/* A thread says where that stands some time after its start. */
-		if (!ring_space_has_cpu(ps->rings, t->tid))
-			ring_space_set_cpu(ps->rings, t->tid, task_rseq_cpu_vaddr(t));
+		if (!ring_space_has_cpu(ps->ring.rings, t->tid))
+			ring_space_set_cpu(ps->ring.rings, t->tid, task_rseq_cpu_vaddr(t));
 		if (saw_something_new(hit, ps) &&
-		    event_clock_now(CLOCK_KIND_MONO) - ps->ranges_ns > LOOK_AGAIN_NS)
+		    event_clock_now(CLOCK_KIND_MONO) - ps->ring.ranges_ns > LOOK_AGAIN_NS)
 			rings_look_around(space, t->tid, hit->seen, hit->n_seen);
 	}
 }

@@ -46,9 +46,9 @@ static void disarm_stack(struct tracee *t, uint64_t sp, struct return_list *list
 		for (size_t i = 0; i + size <= got; i += size) {
 			struct return_instance *ri;
 
-			if (memcmp(words + i, &ps->trampoline, size) != 0)
+			if (memcmp(words + i, &ps->ret.trampoline, size) != 0)
 				continue;
-			ri = map_get(&ps->returns, at + i);
+			ri = map_get(&ps->ret.by_slot, at + i);
 			if (ri && !ri->disarm_sp)
 				disarm_one(t, ri, sp, list);
 		}
@@ -78,7 +78,7 @@ static void disarm_own(struct tracee *t, uint64_t sp, struct return_list *here,
 			continue;
 		if (is_here)
 			last = ri->slot_vaddr;
-		if (read_word(t, ri->slot_vaddr, &now) == 0 && now == ps->trampoline)
+		if (read_word(t, ri->slot_vaddr, &now) == 0 && now == ps->ret.trampoline)
 			disarm_one(t, ri, sp, is_here ? here : far);
 	}
 }
@@ -149,9 +149,9 @@ void return_disarm(struct tracee *t, struct ubp_regs *regs, unsigned watches)
 		return;
 	}
 	/* What is resumed has come by here before. */
-	if (ps->return_vaddr && !(watches & WATCH_RESUME))
+	if (ps->hijack.code_vaddr && !(watches & WATCH_RESUME))
 		hijack_take_stacks(t, sp);
-	if (!(watches & WATCH_RESUME) && ps->returns.n > t->returns.n + t->disarmed.n)
+	if (!(watches & WATCH_RESUME) && ps->ret.by_slot.n > t->returns.n + t->disarmed.n)
 		disarm_stack(t, sp, &here);
 	disarm_own(t, sp, &here, &far);
 	note_disarmed(t, sp, watches, &here, &far);
@@ -176,7 +176,7 @@ static void rearm(struct tracee *t, struct return_instance *ri)
 	struct plant_space *ps = t->process->space->plant;
 	bool has_link = arch_has_link(t->process->space->arch);
 	uint64_t at = has_link ? ri->word_vaddr : ri->slot_vaddr;
-	uint64_t was = has_link ? ri->word_was : ps->trampoline;
+	uint64_t was = has_link ? ri->word_was : ps->ret.trampoline;
 	uint64_t is = has_link ? ri->word_is : ri->real, now = 0;
 
 	returns_unlink(ri);
@@ -197,7 +197,7 @@ static void rearm(struct tracee *t, struct return_instance *ri)
 static struct return_instance *disarmed_at(const struct tracee *t, uint64_t slot_vaddr)
 {
 	const struct plant_space *ps = t->process->space->plant;
-	struct return_instance *ri = slot_vaddr ? map_get(&ps->returns, slot_vaddr) : NULL;
+	struct return_instance *ri = slot_vaddr ? map_get(&ps->ret.by_slot, slot_vaddr) : NULL;
 
 	return ri && ri->disarm_sp ? ri : NULL;
 }

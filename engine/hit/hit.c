@@ -85,7 +85,7 @@ static bool has_lost_trap(const struct tracee *t, const struct site *site, uint6
 	if (site)
 		return site->insn.len != arch->swbp.pc_advance ||
 		       !looks_done(t, &site->insn, regs);
-	return (ps->trampoline && vaddr == ps->trampoline) ||
+	return (ps->ret.trampoline && vaddr == ps->ret.trampoline) ||
 	       jump_of_trap(t->process->space, vaddr, &first, &is_return);
 }
 
@@ -141,9 +141,9 @@ static void entry_probes(struct hit *hit, struct moment *m, struct site *site,
 	}
 	if (returning)
 		entry_return(hit, m, site, returning, regs);
-	if (ps->wants_jumps)
+	if (ps->jump.at_returns)
 		hit->wants_jumps(hit->ctx, space);
-	ps->wants_jumps = false;
+	ps->jump.at_returns = false;
 }
 
 /*
@@ -214,8 +214,8 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 	pid_t tid;
 
 	wait_note_hot(hit->tracer, t);
-	if (ps->hits_before_jumps)
-		ps->hits_before_jumps--;
+	if (ps->jump.hits_before)
+		ps->jump.hits_before--;
 	if (ps->closing) {
 		carry_on(hit, t, site, regs);
 		return TRAP_OURS;
@@ -308,7 +308,7 @@ static bool is_step_done(struct tracee *t, int si_code)
  */
 static bool is_earlier_scan(const struct plant_space *ps, uint64_t vaddr)
 {
-	return area_has_entry(ps, vaddr) && !map_get(&ps->traps, vaddr);
+	return area_has_entry(ps, vaddr) && !map_get(&ps->jump.traps, vaddr);
 }
 
 enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
@@ -345,7 +345,7 @@ enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
 			t->let_go.r[arch->reg.pc] = 0;
 		if (site)
 			return at_site(hit, t, site, &regs);
-		if (ps->trampoline && vaddr == ps->trampoline)
+		if (ps->ret.trampoline && vaddr == ps->ret.trampoline)
 			return at_trampoline(hit, t, &regs);
 	}
 	/* Threads are in slots most of the time when they go on: a signal that was sent finds
@@ -367,7 +367,7 @@ bool hit_pc_has_trap(const struct tracee *t, uint64_t pc)
 	uint64_t vaddr = pc - space->arch->swbp.pc_advance;
 
 	/* Not yet looked for what a killed tracer left: any trap may be one of that. */
-	if (!ps || !ps->looked)
+	if (!ps || !ps->guard.looked)
 		return task_signal_pending(t->tid, SIGTRAP);
 	/* Behind a breakpoint a thread may also stand because its trap was handled
 	 * (at the trampoline, before what is left of a nop), or for other reasons. */
@@ -467,7 +467,7 @@ bool hit_signal(struct hit *hit, struct tracee *t, int sig)
 	return_signal(t);
 	if (!ps || !ps->areas)
 		return false;
-	if ((ps->return_vaddr || (arch_has_link(space->arch) && ps->returns.n)) &&
+	if ((ps->hijack.code_vaddr || (arch_has_link(space->arch) && ps->ret.by_slot.n)) &&
 	    ubp_host_get_regs(t->tid, &regs) == 0)
 		hijack_note_stack(t, regs.r[space->arch->reg.sp]);
 	if (ubp_host_get_pc(t->tid, &pc) < 0)

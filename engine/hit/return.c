@@ -41,7 +41,7 @@ void return_forget(struct plant_space *ps, struct return_instance *ri)
 	count_all(ri, MISSED_SKIPPED);
 	returns_unlink(ri);
 	returns_forget(ps, ri);
-	map_remove(&ps->returns, ri->slot_vaddr);
+	map_remove(&ps->ret.by_slot, ri->slot_vaddr);
 	returns_free_one(ri);
 }
 
@@ -67,14 +67,14 @@ static struct return_instance *instance_over(struct space *space, uint64_t sp,
 	drop_oldest(old);
 	ri = returns_new(ps, sp);
 	if (!ri) {
-		(void)map_put(&ps->returns, sp, old);
+		(void)map_put(&ps->ret.by_slot, sp, old);
 		return NULL;
 	}
 	returns_unlink(old);
 	ri->under = old;
 	ri->index = old->index;
 	if (ri->index)
-		(void)map_put(&ps->indexes, ri->index, ri);
+		(void)map_put(&ps->ret.indexes, ri->index, ri);
 	return ri;
 }
 
@@ -82,7 +82,7 @@ static struct return_instance *instance_over(struct space *space, uint64_t sp,
 static struct return_instance *instance_at(struct space *space, pid_t tid, uint64_t sp)
 {
 	struct plant_space *ps = space->plant;
-	struct return_instance *ri = map_get(&ps->returns, sp);
+	struct return_instance *ri = map_get(&ps->ret.by_slot, sp);
 
 	if (ri && arch_has_link(space->arch) && ri->tid == tid && !ri->disarm_sp)
 		return instance_over(space, sp, ri);
@@ -95,7 +95,7 @@ static struct return_instance *instance_at(struct space *space, pid_t tid, uint6
 		returns_unlink(ri);
 		ri->n_entries = 0;
 	} else {
-		if (ps->returns.n >= ps->sweep_at)
+		if (ps->ret.by_slot.n >= ps->ret.sweep_at)
 			returns_sweep(space);
 		return returns_new(ps, sp);
 	}
@@ -119,7 +119,7 @@ static void set_aside_below(struct tracee *t, uint64_t sp)
 	       sp - ri->slot_vaddr < OTHER_STACK) {
 		count_all(ri, MISSED_SKIPPED);
 		returns_unlink(ri);
-		returns_link(&ps->lost, ri);
+		returns_link(&ps->ret.lost, ri);
 	}
 }
 
@@ -143,17 +143,17 @@ static struct return_instance *take_over(struct tracee *t, uint64_t sp)
 {
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
-	struct return_instance *old = map_get(&ps->returns, sp), *ri;
+	struct return_instance *old = map_get(&ps->ret.by_slot, sp), *ri;
 
 	if (!old || old->tid != t->tid || old->disarm_sp ||
-	    hijack_real(space, sp, ps->return_vaddr) == ps->return_vaddr)
+	    hijack_real(space, sp, ps->hijack.code_vaddr) == ps->hijack.code_vaddr)
 		return hijack_take(t, sp);
 	drop_oldest(old);
 	returns_forget(ps, old);
-	map_remove(&ps->returns, sp);
+	map_remove(&ps->ret.by_slot, sp);
 	ri = hijack_take(t, sp);
 	if (!ri) {
-		(void)map_put(&ps->returns, sp, old);
+		(void)map_put(&ps->ret.by_slot, sp, old);
 		(void)returns_arm(space, old, t->tid);
 		return NULL;
 	}
@@ -166,7 +166,7 @@ static struct return_instance *take_over(struct tracee *t, uint64_t sp)
 static bool may_be_tail_call(const struct plant *plant, const struct space *space, uint64_t sp)
 {
 	const struct plant_space *ps = space->plant;
-	const struct return_instance *ri = map_get(&ps->returns, sp);
+	const struct return_instance *ri = map_get(&ps->ret.by_slot, sp);
 	const struct site *site;
 
 	for (uint32_t i = 0; ri && i < ri->n_entries; i++)
@@ -194,7 +194,7 @@ void return_hijack(const struct plant *plant, struct tracee *t, struct site *sit
 	const struct site *over;
 	struct return_instance *ri;
 
-	if (!ps->trampoline || !find_return(t, regs, &real)) {
+	if (!ps->ret.trampoline || !find_return(t, regs, &real)) {
 		count_missed(site, MISSED_NO_ROOM);
 		return;
 	}
@@ -203,14 +203,15 @@ void return_hijack(const struct plant *plant, struct tracee *t, struct site *sit
 		count_missed(site, MISSED_KERNEL);
 		return;
 	}
-	if (real == ps->trampoline || (ps->return_vaddr && real == ps->return_vaddr)) {
-		ri = real == ps->trampoline ? map_get(&ps->returns, sp)
-		     : arch_has_link(arch)  ? take_over(t, sp)
-					    : hijack_take(t, sp);
+	if (real == ps->ret.trampoline ||
+	    (ps->hijack.code_vaddr && real == ps->hijack.code_vaddr)) {
+		ri = real == ps->ret.trampoline ? map_get(&ps->ret.by_slot, sp)
+		     : arch_has_link(arch)      ? take_over(t, sp)
+						: hijack_take(t, sp);
 		if (!ri || returns_add_entry(ri, site, now_ns) < 0)
 			count_missed(site, MISSED_NO_ROOM);
 		if (ri && arch_has_link(arch))
-			regs->r[arch->reg.link] = ps->trampoline;
+			regs->r[arch->reg.link] = ps->ret.trampoline;
 		return;
 	}
 	/* A detour's. In a register it may be on its way still: then it lies under this one. */
@@ -228,7 +229,7 @@ void return_hijack(const struct plant *plant, struct tracee *t, struct site *sit
 	}
 	ri->real = real;
 	ri->tid = t->tid;
-	ri->serial = ++ps->n_returns;
+	ri->serial = ++ps->ret.n_ever;
 	if (watch_wake_begins(t->process->space, t->tid) < 0 ||
 	    returns_arm(t->process->space, ri, t->tid) < 0) {
 		returns_count(ri, MISSED_NO_ROOM);
@@ -237,14 +238,14 @@ void return_hijack(const struct plant *plant, struct tracee *t, struct site *sit
 	}
 	returns_link(&t->returns, ri);
 	if (arch_has_link(arch))
-		regs->r[arch->reg.link] = ps->trampoline;
+		regs->r[arch->reg.link] = ps->ret.trampoline;
 }
 
 /* A callee that pops its arguments returns with the stack pointer further up. */
 static struct return_instance *find_popped(struct plant_space *ps, uint64_t sp, size_t word)
 {
 	for (uint64_t down = 2 * word; down <= RET_POPS_MAX; down += word) {
-		struct return_instance *ri = map_get(&ps->returns, sp - down);
+		struct return_instance *ri = map_get(&ps->ret.by_slot, sp - down);
 
 		if (ri)
 			return ri;
@@ -283,7 +284,7 @@ static struct return_instance *find_over(struct tracee *t, struct ubp_regs *regs
 	const struct ubp_arch *arch = t->process->space->arch;
 	struct plant_space *ps = t->process->space->plant;
 	uint64_t sp = regs->r[arch->reg.sp], down = bytes_below(arch);
-	struct return_instance *ri = map_get(&ps->returns, sp - down);
+	struct return_instance *ri = map_get(&ps->ret.by_slot, sp - down);
 
 	if (!ri && down)
 		ri = find_popped(ps, sp, down);
@@ -307,7 +308,7 @@ static void uncover(struct tracee *t, struct return_instance *ri)
 	if (!under)
 		return;
 	under->index = 0;
-	if (map_put(&ps->returns, under->slot_vaddr, under) < 0 ||
+	if (map_put(&ps->ret.by_slot, under->slot_vaddr, under) < 0 ||
 	    returns_arm(t->process->space, under, t->tid) < 0) {
 		return_forget(ps, under);
 		return;
@@ -333,7 +334,7 @@ struct return_instance *return_take(struct tracee *t, struct ubp_regs *regs)
 		return copy_instance(ri);
 	returns_uncount(ri);
 	returns_unlink(ri);
-	map_remove(&ps->returns, ri->slot_vaddr);
+	map_remove(&ps->ret.by_slot, ri->slot_vaddr);
 	index = ri->index;
 	returns_forget(ps, ri);
 	ri->index = index; /* for returns_over() */
@@ -354,8 +355,8 @@ bool return_address(const struct tracee *t, const struct ubp_regs *regs, uint64_
 		*ret_address = regs->r[t->process->space->arch->reg.link] & UBP_ADDRESS_MASK;
 	else if (read_word(t, sp, ret_address) < 0)
 		return false;
-	if (ps->trampoline && *ret_address == ps->trampoline) {
-		ri = map_get(&ps->returns, sp);
+	if (ps->ret.trampoline && *ret_address == ps->ret.trampoline) {
+		ri = map_get(&ps->ret.by_slot, sp);
 		*ret_address = ri ? ri->real : *ret_address;
 	} else {
 		*ret_address = hijack_real(t->process->space, sp, *ret_address);
@@ -384,7 +385,7 @@ static bool has_hijacks(const struct tracee *t)
 	const struct space *space = t->process->space;
 	const struct plant_space *ps = space->plant;
 
-	return ps && ps->hijacks && !ps->closing && !t->process->is_vforked;
+	return ps && ps->hijack.table && !ps->closing && !t->process->is_vforked;
 }
 
 void return_thread_ends(struct tracee *t)
@@ -436,7 +437,7 @@ void return_thread_ended(struct tracee *t)
 			count_all(ri, why);
 		ri->tid = 0;
 		returns_unlink(ri);
-		returns_link(&ps->lost, ri);
+		returns_link(&ps->ret.lost, ri);
 	}
 	while ((ri = t->disarmed.newest)) {
 		if (!ps->closing)

@@ -89,7 +89,7 @@ static int install(struct remote *remote, int sig, const struct action *a,
 {
 	const struct tracee *t = remote->t;
 	const struct plant_space *ps = t->process->space->plant;
-	uint64_t vaddr = ps->data + offsetof(struct guard_data, action);
+	uint64_t vaddr = ps->guard.data + offsetof(struct guard_data, action);
 	int rc = mem_write(&t->process->space->mem, t->tid, vaddr, a, sizeof(*a));
 
 	return rc < 0 ? ubp_fail(err, -rc, "cannot write to process %d", (int)t->process->pid)
@@ -101,7 +101,7 @@ static int note(const struct remote *remote, uint64_t masked, struct ubp_err *er
 	const struct tracee *t = remote->t;
 	const struct plant_space *ps = t->process->space->plant;
 	int rc = mem_write(&t->process->space->mem, t->tid,
-			   ps->data + offsetof(struct guard_data, masked), &masked,
+			   ps->guard.data + offsetof(struct guard_data, masked), &masked,
 			   sizeof(masked));
 
 	return rc < 0 ? ubp_fail(err, -rc, "cannot write to process %d", (int)t->process->pid)
@@ -113,8 +113,9 @@ static int noted(const struct remote *remote, uint64_t *ret_masked, struct ubp_e
 	const struct tracee *t = remote->t;
 	const struct plant_space *ps = t->process->space->plant;
 
-	return mem_peek(&t->process->space->mem, ps->data + offsetof(struct guard_data, masked),
-			ret_masked, sizeof(*ret_masked)) == sizeof(*ret_masked)
+	return mem_peek(&t->process->space->mem,
+			ps->guard.data + offsetof(struct guard_data, masked), ret_masked,
+			sizeof(*ret_masked)) == sizeof(*ret_masked)
 		       ? 0
 		       : ubp_fail(err, EFAULT, "cannot read process %d", (int)t->process->pid);
 }

@@ -491,8 +491,8 @@ static int found(struct space *space, struct area *area, struct guard_head *head
 		return 0;
 	}
 	ps->areas = area;
-	ps->trampoline = area->vaddr + UBP_AREA_TRAMPOLINE;
-	ps->stub = area->vaddr + UBP_AREA_STUB;
+	ps->ret.trampoline = area->vaddr + UBP_AREA_TRAMPOLINE;
+	ps->guard.stub = area->vaddr + UBP_AREA_STUB;
 	return 0;
 }
 
@@ -512,7 +512,7 @@ static int make_area(struct tracer *tracer, struct tracee *t, const struct ubp_r
 	if (is_first)
 		rc = cave_open(t, maps, &cave, err);
 	if (rc == 0)
-		rc = area_map(tracer, t, at, is_first ? cave.vaddr : ps->stub, hint,
+		rc = area_map(tracer, t, at, is_first ? cave.vaddr : ps->guard.stub, hint,
 			      head->len + (is_first ? PAGE : 0), PROT_READ | PROT_EXEC, &vaddr,
 			      err);
 	if (rc == 0) {
@@ -550,7 +550,7 @@ int area_provide(struct tracer *tracer, struct tracee *t, const struct ubp_regs 
 			*ret_area = area;
 			return 0;
 		}
-	if (ps->areas && !ps->stub)
+	if (ps->areas && !ps->guard.stub)
 		return ubp_fail(err, EACCES, "process %d may not be made to map memory",
 				(int)t->process->pid);
 	head = lay_out(n);

@@ -24,7 +24,7 @@ _Static_assert(DATA(sharers) == DATA(n_sharers) + offsetof(struct table, v), "re
 
 static uint64_t data_of(const struct space *space)
 {
-	return ((const struct plant_space *)space->plant)->data;
+	return ((const struct plant_space *)space->plant)->guard.data;
 }
 
 static uint64_t place(const struct space *space, int i)
@@ -174,6 +174,6 @@ void chain_born(const struct process *p)
 {
 	const struct plant_space *ps = p->space->plant;
 
-	if (p->is_guarded && !p->is_vforked && ps && ps->data)
+	if (p->is_guarded && !p->is_vforked && ps && ps->guard.data)
 		(void)chain_keep(p, NULL);
 }

@@ -191,9 +191,9 @@ static void give_rings(struct giving *g, const struct look *look)
 
 	if (!look->rings)
 		return;
-	put_words(g, ps->data + DATA(rings), none, 2);
+	put_words(g, ps->guard.data + DATA(rings), none, 2);
 	give(g, look->rings, look->rings_len);
-	ps->rings_base = 0;
+	ps->ring.base = 0;
 }
 
 static void give_returns(struct giving *g)
@@ -201,11 +201,11 @@ static void give_returns(struct giving *g)
 	struct plant_space *ps = g->space->plant;
 	const uint64_t none[2] = { 0 };
 
-	if (!ps->return_table)
+	if (!ps->ret.table)
 		return;
 	put_words(g, ps->areas->vaddr + HEAD(returns), none, 2);
-	give(g, ps->return_table, (ps->return_mask + 1) * sizeof(struct guard_return));
-	ps->return_table = 0;
+	give(g, ps->ret.table, (ps->ret.mask + 1) * sizeof(struct guard_return));
+	ps->ret.table = 0;
 }
 
 /* The place of the code for it is told on, to be used again. */
@@ -214,13 +214,13 @@ static void give_hijacks(struct giving *g)
 	struct plant_space *ps = g->space->plant;
 	const uint64_t none[2] = { 0 };
 
-	if (!ps->hijacks)
+	if (!ps->hijack.table)
 		return;
-	put_words(g, ps->data + DATA(hijacks), none, 2);
-	give(g, ps->hijacks, (ps->hijacks_mask + 1) * sizeof(struct guard_hijack));
-	ps->hijacks = 0;
-	ps->return_room = ps->return_vaddr;
-	ps->return_vaddr = 0;
+	put_words(g, ps->guard.data + DATA(hijacks), none, 2);
+	give(g, ps->hijack.table, (ps->hijack.mask + 1) * sizeof(struct guard_hijack));
+	ps->hijack.table = 0;
+	ps->hijack.room = ps->hijack.code_vaddr;
+	ps->hijack.code_vaddr = 0;
 }
 
 /* All but the first, and those that are no mappings of their own (slack.c). */
@@ -239,8 +239,8 @@ static void give_areas(struct giving *g)
 			continue;
 		}
 		put_words(g, last->vaddr + HEAD(next), &next, 1);
-		if (area_of(ps, ps->return_room) == a)
-			put_words(g, ps->data + DATA(return_vaddr), &none, 1);
+		if (area_of(ps, ps->hijack.room) == a)
+			put_words(g, ps->guard.data + DATA(return_vaddr), &none, 1);
 		give(g, a->vaddr, a->len);
 		last->next = a->next;
 		a->next = NULL;
@@ -266,7 +266,7 @@ static void choose(struct giving *g, const struct look *look)
 	 */
 	if (!look->in_detour && !look->in_guard && !waits)
 		give_areas(g);
-	if (!look->in_guard && !ps->returns_wait && !(has_link && ps->returns.n))
+	if (!look->in_guard && !ps->ret.wait && !(has_link && ps->ret.by_slot.n))
 		give_returns(g);
 }
 
@@ -275,8 +275,8 @@ static bool has_more_than_the_guard(const struct space *space)
 	const struct plant_space *ps = space->plant;
 	uint64_t rings = 0;
 
-	(void)mem_peek(&space->mem, ps->data + DATA(rings), &rings, sizeof(rings));
-	return rings || ps->hijacks || ps->return_table || ps->areas->next;
+	(void)mem_peek(&space->mem, ps->guard.data + DATA(rings), &rings, sizeof(rings));
+	return rings || ps->hijack.table || ps->ret.table || ps->areas->next;
 }
 
 static size_t count_areas(const struct plant_space *ps)
@@ -298,7 +298,7 @@ static void unmap(struct tracer *tracer, struct tracee *t, const struct ubp_regs
 	int64_t result;
 	int rc = 0;
 
-	if (!g->n || remote_begin(&remote, tracer, t, at, ps->stub, &ignored) < 0)
+	if (!g->n || remote_begin(&remote, tracer, t, at, ps->guard.stub, &ignored) < 0)
 		return;
 	for (size_t i = 0; i < g->n && rc == 0; i++) {
 		const uint64_t args[6] = { g->gifts[i].vaddr, g->gifts[i].len };
@@ -344,8 +344,8 @@ static bool look_around(struct tracer *tracer, struct space *space, const struct
 /* Somebody who lives in this memory, too, may be traced by another now. @n_refs: all that there should be. */
 static bool may_give(const struct space *space, const struct plant_space *ps, unsigned n_refs)
 {
-	return space->plant == ps && ps->stub && ps->data && space->refs == n_refs &&
-	       !ps->n_lent;
+	return space->plant == ps && ps->guard.stub && ps->guard.data &&
+	       space->refs == n_refs && !ps->jump.n_lent;
 }
 
 static void choose_and_unmap(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,

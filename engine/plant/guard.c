@@ -69,14 +69,14 @@ static int make_data(struct tracer *tracer, struct tracee *t, const struct ubp_r
 	uint64_t args[6] = { data, UBP_GUARD_DATA_LEN, PROT_READ | PROT_WRITE };
 	int pid = (int)t->process->pid;
 	int64_t result;
-	int rc = area_call(tracer, t, at, ps->stub, t->process->space->arch->call.nr_mprotect,
-			   args, &result, err);
+	int rc = area_call(tracer, t, at, ps->guard.stub,
+			   t->process->space->arch->call.nr_mprotect, args, &result, err);
 
 	if (rc == 0 && result < 0)
 		rc = ubp_fail(err, (int)-result, "process %d cannot make memory writable: %s",
 			      pid, strerror((int)-result));
 	if (rc == 0)
-		ps->data = data;
+		ps->guard.data = data;
 	return rc;
 }
 
@@ -94,12 +94,12 @@ int guard_prepare(struct tracer *tracer, struct tracee *t, const struct ubp_regs
 {
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
-	int rc = ps->data ? 0 : make_data(tracer, t, at, err);
+	int rc = ps->guard.data ? 0 : make_data(tracer, t, at, err);
 
-	if (rc < 0 || t->process->is_guarded || ps->is_taken_over ||
+	if (rc < 0 || t->process->is_guarded || ps->guard.is_taken_over ||
 	    guard_is_shared(t->process))
 		return rc;
-	rc = put_word(space, t->tid, ps->data + offsetof(struct guard_data, retired), 1);
+	rc = put_word(space, t->tid, ps->guard.data + offsetof(struct guard_data, retired), 1);
 	return rc == 0 ? 0
 		       : ubp_fail(err, -rc, "cannot write to process %d", (int)t->process->pid);
 }
@@ -111,11 +111,13 @@ static int keep_chain(const struct space *space, pid_t pid, const struct action 
 	struct guard_data data;
 
 	if (action_handler(old, space) == own_handler(space))
-		return put_word(space, pid, ps->data + offsetof(struct guard_data, retired), 0);
+		return put_word(space, pid,
+				ps->guard.data + offsetof(struct guard_data, retired), 0);
 	memset(&data, 0, offsetof(struct guard_data, gate));
 	memcpy(data.chain[0], old, sizeof(*old));
 	data.owner = (uint64_t)task_own_pid(pid);
-	return mem_write(&space->mem, pid, ps->data, &data, offsetof(struct guard_data, gate));
+	return mem_write(&space->mem, pid, ps->guard.data, &data,
+			 offsetof(struct guard_data, gate));
 }
 
 /* What the process has set itself: the first one of its memory, or another. @now, that it has, may be the guard. */
@@ -159,7 +161,7 @@ int guard_install(struct tracer *tracer, struct tracee *t, const struct ubp_regs
 
 	if (p->is_guarded)
 		return 0;
-	rc = remote_begin(&remote, tracer, t, at, ps->stub, err);
+	rc = remote_begin(&remote, tracer, t, at, ps->guard.stub, err);
 	if (rc < 0)
 		return rc;
 	/* Of what is known there is nothing to ask; how it stands is told by the call that replaces it. */
@@ -197,11 +199,11 @@ int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_re
 	uint64_t chain;
 	int rc;
 
-	if (!p->is_guarded || !ps->stub || !ps->data)
+	if (!p->is_guarded || !ps->guard.stub || !ps->guard.data)
 		return 0;
 	/* Under a filter of late nothing can be asked of it: our handler stays, with the
 	 * jumps to it, and hands on to the program's own. */
-	rc = remote_begin(&remote, tracer, t, at, ps->stub, err);
+	rc = remote_begin(&remote, tracer, t, at, ps->guard.stub, err);
 	if (rc < 0)
 		return rc;
 	chain = chain_vaddr(p);
@@ -212,8 +214,8 @@ int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_re
 			action_handler(&now, space) == (uint64_t)(uintptr_t)SIG_DFL)) {
 		rc = action_swap(&remote, SIGTRAP, chain, &now, err);
 		/* From now on the program's calls go to the kernel again. */
-		(void)put_word(space, p->pid, ps->data + offsetof(struct guard_data, retired),
-			       1);
+		(void)put_word(space, p->pid,
+			       ps->guard.data + offsetof(struct guard_data, retired), 1);
 		if (rc == 0 && chain_vaddr(p) != chain)
 			rc = action_swap(&remote, SIGTRAP, chain_vaddr(p), &now, err);
 	}
@@ -237,15 +239,15 @@ int guard_provide_returns(struct tracer *tracer, struct tracee *t, const struct 
 	uint64_t len = n * sizeof(struct guard_return), vaddr;
 	int rc;
 
-	if (ps->return_table)
+	if (ps->ret.table)
 		return 0;
 	/* Behind the first area, which was put into a wide gap: anywhere else, and the
 	 * program's own mappings to come would be moved. */
-	rc = area_map(tracer, t, at, ps->stub, ps->data + UBP_GUARD_DATA_LEN, len,
+	rc = area_map(tracer, t, at, ps->guard.stub, ps->guard.data + UBP_GUARD_DATA_LEN, len,
 		      PROT_READ | PROT_WRITE, &vaddr, err);
 	if (rc == -EEXIST)
-		rc = area_map(tracer, t, at, ps->stub, 0, len, PROT_READ | PROT_WRITE, &vaddr,
-			      err);
+		rc = area_map(tracer, t, at, ps->guard.stub, 0, len, PROT_READ | PROT_WRITE,
+			      &vaddr, err);
 	if (rc < 0)
 		return rc;
 	/* The mask first: a table without entries is none. */
@@ -256,8 +258,8 @@ int guard_provide_returns(struct tracer *tracer, struct tracee *t, const struct 
 			      ps->areas->vaddr + offsetof(struct guard_head, returns), vaddr);
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to the SSOL area: %s", strerror(-rc));
-	ps->return_table = vaddr;
-	ps->return_mask = n - 1;
+	ps->ret.table = vaddr;
+	ps->ret.mask = n - 1;
 	return 0;
 }
 
@@ -266,7 +268,7 @@ void guard_copied(const struct space *child, const struct process *p)
 	const struct plant_space *ps = child->plant;
 	pid_t mother = p->born_of ? task_tgid(p->born_of) : 0;
 
-	if (ps && ps->data)
+	if (ps && ps->guard.data)
 		chain_copied(child, mother, p);
 }
 
@@ -415,7 +417,7 @@ int guard_reinstall(struct tracee *t, const struct ubp_regs *regs)
 	rc = mem_write(&space->mem, t->tid, sp, frame, len);
 	if (rc < 0)
 		return rc;
-	arch->stub.regs(&in_stub, ps->stub, sp);
+	arch->stub.regs(&in_stub, ps->guard.stub, sp);
 	return ubp_host_set_regs(t->tid, &in_stub);
 }
 
@@ -465,7 +467,7 @@ bool guard_defer(struct tracer *tracer, struct tracee *t, bool at_site)
 		return false;
 	}
 	if (task_catches(tid, SIGTRAP) || ubp_host_get_regs(tid, &regs) < 0 ||
-	    remote_begin(&remote, tracer, t, &regs, ps->stub, &err) < 0)
+	    remote_begin(&remote, tracer, t, &regs, ps->guard.stub, &err) < 0)
 		return false;
 	args[1] = own_action(ps);
 	remote.deliver = SIGTRAP;

@@ -105,7 +105,7 @@ int guard_wait(struct tracer *tracer, struct tracee *t, struct ubp_err *err)
 	pid_t pid = t->process->pid, tid;
 	int rc;
 
-	if (!ps->is_taken_over)
+	if (!ps->guard.is_taken_over)
 		return 0;
 	rc = wait_for_own(tracer, t, &looks, err);
 	while (rc == 0) {

@@ -40,15 +40,15 @@ static struct guard_hijack find(const struct space *space, uint64_t slot_vaddr,
 {
 	const struct plant_space *ps = space->plant;
 	struct guard_hijack some[LOOKS_AT_ONCE];
-	uint64_t index = (slot_vaddr >> 3) & ps->hijacks_mask;
+	uint64_t index = (slot_vaddr >> 3) & ps->hijack.mask;
 
-	for (size_t i = 0, n; ps->hijacks && i < UBP_HIJACK_LOOKS; i += n) {
-		uint64_t at = ps->hijacks + index * sizeof(some[0]);
+	for (size_t i = 0, n; ps->hijack.table && i < UBP_HIJACK_LOOKS; i += n) {
+		uint64_t at = ps->hijack.table + index * sizeof(some[0]);
 
 		/* The first one mostly is it. */
 		n = i ? LOOKS_AT_ONCE : 1;
-		if (n > ps->hijacks_mask + 1 - index)
-			n = ps->hijacks_mask + 1 - index;
+		if (n > ps->hijack.mask + 1 - index)
+			n = ps->hijack.mask + 1 - index;
 		if (mem_peek(&space->mem, at, some, n * sizeof(some[0])) != n * sizeof(some[0]))
 			break;
 		for (size_t k = 0; k < n; k++) {
@@ -56,7 +56,7 @@ static struct guard_hijack find(const struct space *space, uint64_t slot_vaddr,
 			if (some[k].word == slot_vaddr || !some[k].word)
 				return some[k];
 		}
-		index = (index + n) & ps->hijacks_mask;
+		index = (index + n) & ps->hijack.mask;
 	}
 	return (struct guard_hijack){ 0 };
 }
@@ -66,7 +66,7 @@ static uint64_t time_of(const struct plant_space *ps, uint64_t ticks)
 {
 	uint64_t now_ns = event_clock_now(CLOCK_KIND_MONO), now = ubp_host_ticks();
 
-	return ticks < now ? now_ns - detour_ns(now - ticks, ps->ns_factor) : now_ns;
+	return ticks < now ? now_ns - detour_ns(now - ticks, ps->hijack.ns_factor) : now_ns;
 }
 
 uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t word)
@@ -75,7 +75,7 @@ uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t wo
 	struct guard_hijack entry;
 	uint64_t at;
 
-	if (!ps->return_vaddr || word != ps->return_vaddr)
+	if (!ps->hijack.code_vaddr || word != ps->hijack.code_vaddr)
 		return word;
 	entry = find(space, slot_vaddr, &at);
 	return entry.word && entry.real ? entry.real : word;
@@ -128,7 +128,7 @@ struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr)
 	struct guard_hijack entry = find(space, slot_vaddr, &at);
 	struct site *site =
 		entry.word && entry.real ? plant_site_of_slot(space, entry.back) : NULL;
-	struct return_instance *ri = site ? map_get(&ps->returns, slot_vaddr) : NULL;
+	struct return_instance *ri = site ? map_get(&ps->ret.by_slot, slot_vaddr) : NULL;
 
 	if (!site)
 		return NULL;
@@ -147,14 +147,14 @@ struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr)
 		return NULL; /* it stays what it is: its detour brings it home */
 	ri->real = real;
 	ri->tid = t->tid;
-	ri->serial = ++ps->n_returns;
+	ri->serial = ++ps->ret.n_ever;
 	if (returns_arm(space, ri, t->tid) < 0) {
 		returns_forget(ps, ri);
-		map_remove(&ps->returns, slot_vaddr);
+		map_remove(&ps->ret.by_slot, slot_vaddr);
 		returns_free_one(ri);
 		return NULL;
 	}
-	set_given_back(space, t->tid, at, ps->trampoline);
+	set_given_back(space, t->tid, at, ps->ret.trampoline);
 	returns_link_in_place(&t->returns, ri);
 	return ri;
 }
@@ -181,13 +181,13 @@ uint64_t hijack_nearest(const struct space *space, uint64_t vaddr)
 	struct guard_hijack some[NEAREST_CHUNK];
 	uint64_t best = UINT64_MAX, first = (vaddr >> 3) + 1;
 
-	if (!ps->hijacks)
+	if (!ps->hijack.table)
 		return 0;
 	/* In the table they are in the order of their words, or soon behind their place. */
 	for (uint64_t i = 0; i < FRAME_MAX / 8 && best - vaddr > i * 8; i += NEAREST_CHUNK) {
-		uint64_t index = (first + i) & ps->hijacks_mask & ~(NEAREST_CHUNK - 1);
+		uint64_t index = (first + i) & ps->hijack.mask & ~(NEAREST_CHUNK - 1);
 
-		if (mem_peek(&space->mem, ps->hijacks + index * sizeof(some[0]), some,
+		if (mem_peek(&space->mem, ps->hijack.table + index * sizeof(some[0]), some,
 			     sizeof(some)) != sizeof(some))
 			break;
 		for (size_t k = 0; k < NEAREST_CHUNK; k++)
@@ -217,7 +217,7 @@ static void take_stack(struct tracee *t, uint64_t sp, uint64_t end)
 		len = len < end - at ? len : end - at;
 		got = mem_read(&t->process->space->mem, t->tid, at, words, len);
 		for (size_t i = 0; i + size <= got; i += size)
-			if (memcmp(words + i, &ps->return_vaddr, size) == 0 &&
+			if (memcmp(words + i, &ps->hijack.code_vaddr, size) == 0 &&
 			    hijack_take(t, at + i))
 				last = at + i;
 		if (got < len)
@@ -255,7 +255,8 @@ void hijack_take_own(struct tracee *t)
 	uint64_t pointer = 0;
 	struct ubp_regs regs;
 
-	if (!ps->hijacks || arch_has_link(space->arch) || ubp_host_get_regs(t->tid, &regs) < 0)
+	if (!ps->hijack.table || arch_has_link(space->arch) ||
+	    ubp_host_get_regs(t->tid, &regs) < 0)
 		return;
 	(void)ubp_host_get_thread_pointer(space->arch, t->tid, &regs, &pointer);
 	take_stack(t, regs.r[space->arch->reg.sp], pointer);
@@ -281,7 +282,7 @@ static uint64_t find_returned_by(const struct space *space, uint64_t sp, uint64_
 
 		if (mem_peek(&space->mem, sp - down, &word, size) != size)
 			return 0;
-		if (word != ps->return_vaddr)
+		if (word != ps->hijack.code_vaddr)
 			continue;
 		entry = find(space, sp - down, &at);
 		*ret_real = entry.real;
@@ -304,14 +305,14 @@ void hijack_save_returning(const struct space *space)
 		uint64_t entry, real;
 
 		if (!t->held || t->called || hold_get_regs(t, &regs) < 0 ||
-		    regs.r[arch->reg.pc] != ps->return_vaddr)
+		    regs.r[arch->reg.pc] != ps->hijack.code_vaddr)
 			continue;
 		entry = find_returned_by(space, regs.r[arch->reg.sp], &real);
 		if (!entry ||
 		    mem_write(&space->mem, t->tid, regs.r[arch->reg.sp] - arch->addr_size,
 			      &real, arch->addr_size) < 0)
 			continue;
-		regs.r[arch->reg.pc] = ps->trampoline + arch->swbp.len;
+		regs.r[arch->reg.pc] = ps->ret.trampoline + arch->swbp.len;
 		arch->trampoline.leave(&regs);
 		if (ubp_host_set_regs(t->tid, &regs) == 0)
 			hijack_set_free(space, t->tid, entry);
@@ -329,7 +330,7 @@ static int put_back_one(const struct plant_space *owner, const struct space *spa
 	if (mem_peek(&space->mem, entry->word, &now, size) != size)
 		return -EFAULT;
 	/* Skipped by a longjmp(), it may be somebody else's data by now. */
-	if (now != owner->return_vaddr)
+	if (now != owner->hijack.code_vaddr)
 		return 0;
 	rc = mem_write(&space->mem, tid, entry->word, &entry->real, size);
 	if (rc < 0)
@@ -343,11 +344,11 @@ bool hijack_waits(const struct space *space)
 {
 	const struct plant_space *ps = space->plant;
 	size_t len = CHUNK * sizeof(struct guard_hijack);
-	struct guard_hijack *some = ps->hijacks ? malloc(len) : NULL;
-	bool waits = ps->hijacks && !some;
+	struct guard_hijack *some = ps->hijack.table ? malloc(len) : NULL;
+	bool waits = ps->hijack.table && !some;
 
-	for (uint64_t at = 0; some && at <= ps->hijacks_mask && !waits; at += CHUNK) {
-		uint64_t vaddr = ps->hijacks + at * sizeof(*some);
+	for (uint64_t at = 0; some && at <= ps->hijack.mask && !waits; at += CHUNK) {
+		uint64_t vaddr = ps->hijack.table + at * sizeof(*some);
 
 		waits = mem_peek(&space->mem, vaddr, some, len) != len;
 		for (size_t i = 0; i < CHUNK && !waits; i++)
@@ -392,12 +393,12 @@ void hijack_put_back(struct plant_space *owner, const struct space *space, pid_t
 	size_t n;
 
 	/* From a register they have gone anywhere; their code does not need us. */
-	if (!owner->hijacks || arch_has_link(space->arch))
+	if (!owner->hijack.table || arch_has_link(space->arch))
 		return;
 	some = malloc(CHUNK * sizeof(*some));
 	n = some ? CHUNK : CHUNK_FEW;
-	for (uint64_t at = 0; at <= owner->hijacks_mask; at += n) {
-		uint64_t vaddr = owner->hijacks + at * sizeof(*some);
+	for (uint64_t at = 0; at <= owner->hijack.mask; at += n) {
+		uint64_t vaddr = owner->hijack.table + at * sizeof(*some);
 		struct guard_hijack *to = some ? some : few;
 
 		if (mem_peek(&space->mem, vaddr, to, n * sizeof(*to)) == n * sizeof(*to)) {
@@ -417,11 +418,11 @@ void hijack_note_blocks(const struct space *space)
 	size_t len = CHUNK * sizeof(struct guard_hijack);
 	struct guard_hijack *some;
 
-	if (!ps->hijacks || !arch_has_link(space->arch))
+	if (!ps->hijack.table || !arch_has_link(space->arch))
 		return;
 	some = malloc(len);
-	for (uint64_t at = 0; at <= ps->hijacks_mask; at += CHUNK) {
-		uint64_t vaddr = ps->hijacks + at * sizeof(*some);
+	for (uint64_t at = 0; at <= ps->hijack.mask; at += CHUNK) {
+		uint64_t vaddr = ps->hijack.table + at * sizeof(*some);
 		bool known = some && mem_peek(&space->mem, vaddr, some, len) == len;
 
 		if (!known) {
@@ -451,8 +452,8 @@ static int map_table(struct tracer *tracer, struct tracee *t, const struct ubp_r
 	hint = rings_find_room(t->process->space->arch, maps, ps->areas->vaddr, len);
 	if (!hint)
 		return ubp_fail(err, ENOMEM, "no room for a table");
-	return area_map(tracer, t, at, ps->stub, hint, len, PROT_READ | PROT_WRITE, ret_vaddr,
-			err);
+	return area_map(tracer, t, at, ps->guard.stub, hint, len, PROT_READ | PROT_WRITE,
+			ret_vaddr, err);
 }
 
 /* Where it was before, or in the first area with room for it: any is as good. */
@@ -462,12 +463,12 @@ static int write_code(const struct space *space, pid_t tid, uint64_t table, uint
 	struct plant_space *ps = space->plant;
 	uint8_t code[UBP_RETURN_CODE_MAX];
 	size_t len = 0;
-	int rc = space->arch->detour.build_return_code(table, mask, ps->trampoline, code,
+	int rc = space->arch->detour.build_return_code(table, mask, ps->ret.trampoline, code,
 						       sizeof(code), &len, err);
 
 	if (rc < 0)
 		return rc;
-	*ret_vaddr = ps->return_room;
+	*ret_vaddr = ps->hijack.room;
 	if (*ret_vaddr)
 		return mem_write(&space->mem, tid, *ret_vaddr, code, len);
 	for (struct area *a = ps->areas; a; a = a->next) {
@@ -488,7 +489,7 @@ int hijack_provide(struct tracer *tracer, struct tracee *t, const struct ubp_reg
 	uint64_t place[3] = { 0, n - 1, 0 }; /* as in struct guard_data */
 	int rc;
 
-	if (ps->hijacks)
+	if (ps->hijack.table)
 		return 0;
 	if (!space->arch->detour.build_return_code)
 		return ubp_fail(err, ENOTSUP, "no code for returns");
@@ -497,12 +498,12 @@ int hijack_provide(struct tracer *tracer, struct tracee *t, const struct ubp_reg
 		rc = write_code(space, t->tid, place[0], place[1], &place[2], err);
 	if (rc == 0)
 		rc = mem_write(&space->mem, t->tid,
-			       ps->data + offsetof(struct guard_data, hijacks), place,
+			       ps->guard.data + offsetof(struct guard_data, hijacks), place,
 			       sizeof(place));
 	if (rc < 0)
 		return rc;
-	ps->hijacks = place[0];
-	ps->hijacks_mask = place[1];
-	ps->return_vaddr = place[2];
+	ps->hijack.table = place[0];
+	ps->hijack.mask = place[1];
+	ps->hijack.code_vaddr = place[2];
 	return 0;
 }

@@ -146,7 +146,7 @@ static bool has_return(const struct site *site)
 static int collect(struct plant_space *ps, struct jump_batch *batch)
 {
 	/* See watch.c: a breakpoint first, until one of them is hit. */
-	bool no_returns = !ps->begins_awake && watch_has_unwinders(ps);
+	bool no_returns = !ps->watch.begins_awake && watch_has_unwinders(ps);
 	size_t pos = 0;
 	void *value;
 
@@ -276,7 +276,7 @@ static void give_up(struct plant_space *ps, const char *why)
 	size_t pos = 0;
 	void *value;
 
-	ps->jumps_failed = true;
+	ps->jump.failed = true;
 	while (map_next(&ps->sites, &pos, NULL, &value))
 		if (is_candidate(value))
 			jump_refuse(value, why);
@@ -292,8 +292,8 @@ void jump_refuse_all(struct plant_space *ps)
 
 		if (!site->n_probes || !site->planted || site->is_patched || site->no_jump)
 			continue;
-		if (ps->no_room)
-			jump_refuse(site, ps->no_room);
+		if (ps->guard.no_room)
+			jump_refuse(site, ps->guard.no_room);
 		else
 			jump_refuse(site, site->rung == SITE_IN_PLACE
 						  ? "there is no free memory near it"
@@ -309,9 +309,9 @@ struct jump_batch *jump_collect(struct plant *plant, const struct space *space)
 
 	if (!ps)
 		return NULL;
-	ps->jumps_due = false;
-	if (!plant->rings || ps->closing || ps->jumps_failed || !ps->data || !ps->areas ||
-	    !ps->areas->keys || ps->unguarded || !space->arch->detour.build)
+	ps->jump.due = false;
+	if (!plant->rings || ps->closing || ps->jump.failed || !ps->guard.data || !ps->areas ||
+	    !ps->areas->keys || ps->guard.unguarded || !space->arch->detour.build)
 		return NULL;
 	if (!scan_look(plant, space, space->mem.pid))
 		jump_later(ps);
@@ -412,10 +412,10 @@ static void forget_code(struct site_jump *jump)
 static uint64_t ns_factor(const struct plant *plant, struct plant_space *ps,
 			  const struct detour_plan *plan)
 {
-	for (size_t i = 0; i < plan->n_probes && !ps->ns_factor; i++)
+	for (size_t i = 0; i < plan->n_probes && !ps->hijack.ns_factor; i++)
 		if (plan->probes[i].program->needs_duration)
-			ps->ns_factor = ring_set_ns_factor(plant->rings);
-	return ps->ns_factor;
+			ps->hijack.ns_factor = ring_set_ns_factor(plant->rings);
+	return ps->hijack.ns_factor;
 }
 
 /* As much of a function is shown to who makes its detour. */
@@ -437,7 +437,7 @@ static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 								 : NULL,
 		.scans = scans,
 		.vaddr = vaddr,
-		.gate = ps->data + offsetof(struct guard_data, gate),
+		.gate = ps->guard.data + offsetof(struct guard_data, gate),
 		.window = &window,
 		.code = code,
 		.code_len = mem_view_peek(&b->view, site->vaddr, code, sizeof(code)),
@@ -445,10 +445,10 @@ static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 		.lossless = plant->lossless,
 		.count_dropped = plant->count_dropped,
 		.frames = (uint8_t)plant->frames,
-		.trampoline = ps->trampoline,
-		.hijacks = ps->hijacks,
-		.hijacks_mask = ps->hijacks_mask,
-		.return_vaddr = ps->return_vaddr,
+		.trampoline = ps->ret.trampoline,
+		.hijacks = ps->hijack.table,
+		.hijacks_mask = ps->hijack.mask,
+		.return_vaddr = ps->hijack.code_vaddr,
 		.has = plant->code_has,
 	};
 	int rc = find_window(b->space, &b->view, site, &window, err);
@@ -502,15 +502,15 @@ static void write_block(struct mem_writes *writes, const struct site *site,
 /* Where its breakpoints are, for the hit path. */
 static int note_traps(struct plant_space *ps, struct site *site, const struct site_jump *jump)
 {
-	int rc = jump->scans ? map_put(&ps->traps, jump->copy + jump->detour.trap_at[0], site)
-			     : 0;
+	struct map *traps = &ps->jump.traps;
+	uint64_t copy = jump->copy;
+	int rc = jump->scans ? map_put(traps, copy + jump->detour.trap_at[0], site) : 0;
 
 	for (size_t i = 0; i < site->n_probes && rc == 0; i++) {
 		if (jump->detour.trap_at[i])
-			rc = map_put(&ps->traps, jump->copy + jump->detour.trap_at[i], site);
+			rc = map_put(traps, copy + jump->detour.trap_at[i], site);
 		if (rc == 0 && jump->detour.ret_trap_at[i])
-			rc = map_put(&ps->traps, jump->copy + jump->detour.ret_trap_at[i],
-				     site);
+			rc = map_put(traps, copy + jump->detour.ret_trap_at[i], site);
 	}
 	return rc < 0 ? rc : 0;
 }
@@ -518,8 +518,8 @@ static int note_traps(struct plant_space *ps, struct site *site, const struct si
 static void forget_traps(struct plant_space *ps, const struct site_jump *jump)
 {
 	for (size_t i = 0; i < UBP_DETOUR_PROBES; i++) {
-		map_remove(&ps->traps, jump->copy + jump->detour.trap_at[i]);
-		map_remove(&ps->traps, jump->copy + jump->detour.ret_trap_at[i]);
+		map_remove(&ps->jump.traps, jump->copy + jump->detour.trap_at[i]);
+		map_remove(&ps->jump.traps, jump->copy + jump->detour.ret_trap_at[i]);
 	}
 }
 
@@ -528,7 +528,7 @@ static uint64_t old_block(const struct space *space, const struct batch_area *a,
 			  const struct site *site, size_t *ret_len)
 {
 	struct plant_space *ps = space->plant;
-	uint64_t block = (uint64_t)(uintptr_t)map_remove(&ps->blocks, site->vaddr);
+	uint64_t block = (uint64_t)(uintptr_t)map_remove(&ps->jump.blocks, site->vaddr);
 	const struct area *area = block ? area_of(ps, block) : NULL;
 	uint64_t from = area && area->vaddr < a->lo ? area->vaddr : a->lo;
 	uint64_t to = area && area->vaddr + area->len > a->hi ? area->vaddr + area->len : a->hi;

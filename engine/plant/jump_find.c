@@ -13,7 +13,7 @@ struct site *jump_of_trap(const struct space *space, uint64_t vaddr, size_t *ret
 			  bool *ret_is_return)
 {
 	const struct plant_space *ps = space->plant;
-	struct site *site = ps ? map_get(&ps->traps, vaddr) : NULL;
+	struct site *site = ps ? map_get(&ps->jump.traps, vaddr) : NULL;
 	const struct site_jump *jump = site ? site->jump : NULL;
 
 	*ret_first = 0;

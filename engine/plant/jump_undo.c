@@ -146,9 +146,9 @@ static void note_in(void *ctx, uint64_t vaddr)
 	uint64_t at;
 
 	/* Past its start: it may know its entry already, and so the detour. */
-	if (owner->return_vaddr && vaddr > owner->return_vaddr &&
-	    vaddr - owner->return_vaddr < UBP_RETURN_CODE_MAX)
-		owner->is_returning = true;
+	if (owner->hijack.code_vaddr && vaddr > owner->hijack.code_vaddr &&
+	    vaddr - owner->hijack.code_vaddr < UBP_RETURN_CODE_MAX)
+		owner->hijack.is_returning = true;
 	if (site && jump_has(site, vaddr, &at))
 		site->jump->in_use = true;
 }
@@ -173,7 +173,7 @@ static void forget_who_is_in(struct plant_space *owner, bool all)
 		if (site->jump)
 			site->jump->in_use = !all;
 	}
-	owner->is_returning = false;
+	owner->hijack.is_returning = false;
 }
 
 void jump_keep_blocks(struct plant_space *ps)
@@ -185,13 +185,13 @@ void jump_keep_blocks(struct plant_space *ps)
 static void note_pc(struct plant_space *owner, uint64_t pc)
 {
 	note_in(owner, pc);
-	if (owner->return_vaddr && pc == owner->return_vaddr)
-		owner->is_returning = true;
+	if (owner->hijack.code_vaddr && pc == owner->hijack.code_vaddr)
+		owner->hijack.is_returning = true;
 }
 
 static bool is_in_use(const struct plant_space *owner, const struct site_jump *jump)
 {
-	return jump->in_use || (jump->detour.return_at && owner->is_returning);
+	return jump->in_use || (jump->detour.return_at && owner->hijack.is_returning);
 }
 
 /*
@@ -290,7 +290,7 @@ static void defuse(const struct plant_space *owner, const struct space *space, p
 	size_t pos = 0;
 	uint64_t at;
 
-	while (map_next(&owner->traps, &pos, &at, &value)) {
+	while (map_next(&owner->jump.traps, &pos, &at, &value)) {
 		const struct site_jump *jump = ((const struct site *)value)->jump;
 
 		if (only_used && !(jump && is_in_use(owner, jump)))
@@ -329,7 +329,7 @@ void jump_clean_copy(struct plant_space *owner, const struct space *space, pid_t
 	struct ubp_err err;
 	bool known;
 
-	if (!owner->n_jumps)
+	if (!owner->jump.n_written)
 		return;
 	unwrite(owner, space, tid, false);
 	unwrite_rest(owner, space, tid, false);
@@ -394,7 +394,7 @@ static void hold_hijacked(struct tracer *tracer, const struct space *space)
 
 	for (size_t i = 0; tids && i < n; i++) {
 		struct tracee *t = map_get(&tracer->tracees, (uint64_t)tids[i]);
-		struct search s = { .word = ps->return_vaddr };
+		struct search s = { .word = ps->hijack.code_vaddr };
 
 		if (!t || t->process->space != space || t->held)
 			continue;
@@ -483,12 +483,12 @@ static bool put_returns_back(struct tracer *tracer, struct space *space)
 	struct plant_space *ps = space->plant;
 	struct who who;
 
-	hold_who_is_in(tracer, space, ps->hijacks != 0, &who);
+	hold_who_is_in(tracer, space, ps->hijack.table != 0, &who);
 	if (space->plant == ps) {
 		keep_from_hijacking(space);
 		hijack_save_returning(space);
 		hijack_put_back(ps, space, 0, &ps->left);
-		ps->n_jumps = 0;
+		ps->jump.n_written = 0;
 	}
 	hold_end(tracer, space, NULL);
 	return who_end(&who);
@@ -499,7 +499,7 @@ void jump_remove(struct tracer *tracer, struct space *space)
 	const struct plant_space *ps = space->plant;
 	bool recording = false;
 
-	if (!ps || ps->closing || !ps->n_jumps)
+	if (!ps || ps->closing || !ps->jump.n_written)
 		return;
 	space->refs++;
 	take_out(tracer, space);

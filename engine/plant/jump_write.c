@@ -91,7 +91,7 @@ static void put_off(struct plant_space *ps, struct jump_try *try, const char *wh
 	jump_free(try->site->jump);
 	try->site->jump = try->jump;
 	try->jump = NULL;
-	ps->jumps_due = true;
+	ps->jump.due = true;
 }
 
 /* Where in the copy a thread in the window, or in the slot, is to go on. 0: not known. */
@@ -407,7 +407,7 @@ static void write_all(struct space *space, struct jump_batch *batch)
 		return;
 	}
 	edits->code.mem = edits->slots.mem = &space->mem;
-	(void)rings_set_gate(space, space, 0, ps->rings_base);
+	(void)rings_set_gate(space, space, 0, ps->ring.base);
 	take_step(space, edits, batch, STEP_SLOT);
 	take_step(space, edits, batch, STEP_TAIL);
 	take_step(space, edits, batch, STEP_FIRST);
@@ -423,7 +423,7 @@ static void write_all(struct space *space, struct jump_batch *batch)
 		site->jump->is_written = true;
 		ps->last_write = site->vaddr;
 		jump_count(site, true);
-		ps->n_jumps++;
+		ps->jump.n_written++;
 	}
 	free(edits);
 }
@@ -431,18 +431,18 @@ static void write_all(struct space *space, struct jump_batch *batch)
 /* Each stop costs the target time: what does not work soon is tried ever more seldom. */
 static void wait_longer(struct plant_space *ps, uint64_t least, uint64_t most)
 {
-	ps->jumps_wait_ns *= 2;
-	if (!ps->jumps_due)
-		ps->jumps_wait_ns = 0;
-	else if (ps->jumps_wait_ns < least)
-		ps->jumps_wait_ns = least;
-	else if (ps->jumps_wait_ns > most)
-		ps->jumps_wait_ns = most;
+	ps->jump.wait_ns *= 2;
+	if (!ps->jump.due)
+		ps->jump.wait_ns = 0;
+	else if (ps->jump.wait_ns < least)
+		ps->jump.wait_ns = least;
+	else if (ps->jump.wait_ns > most)
+		ps->jump.wait_ns = most;
 }
 
 void jump_later(struct plant_space *ps)
 {
-	ps->jumps_due = true;
+	ps->jump.due = true;
 	wait_longer(ps, AGAIN_LEAST_NS, AGAIN_MOST_NS);
 }
 
@@ -451,7 +451,7 @@ void jump_put_back(struct space *space, struct jump_batch *batch)
 	struct plant_space *ps = space->plant;
 
 	put_all_off(ps, batch, why_not_stopped);
-	ps->jumps_due = true;
+	ps->jump.due = true;
 	wait_longer(ps, STUCK_LEAST_NS, STUCK_MOST_NS);
 	jump_batch_free(batch);
 }

@@ -45,15 +45,15 @@ static void remove_from(struct plant_space *ps, struct space *space, pid_t pid, 
 	 * real address in its stack word, or in the table, the code there is all it
 	 * needs. Without that it needs the guard.
 	 */
-	rc = ps->trampoline && all
-		     ? mem_write(&space->mem, tid, ps->trampoline,
-				 ps->stub ? arch->trampoline.way_home : arch->swbp.nop,
+	rc = ps->ret.trampoline && all
+		     ? mem_write(&space->mem, tid, ps->ret.trampoline,
+				 ps->guard.stub ? arch->trampoline.way_home : arch->swbp.nop,
 				 arch->swbp.len)
 		     : 0;
-	if (rc < 0 && !undo_is_gone(&undo, ps->trampoline, 0, 0))
-		plant_left_live(left, "a breakpoint", ps->trampoline, rc);
+	if (rc < 0 && !undo_is_gone(&undo, ps->ret.trampoline, 0, 0))
+		plant_left_live(left, "a breakpoint", ps->ret.trampoline, rc);
 	if (ps == space->plant)
-		ps->returns_wait |= undo.is_away;
+		ps->ret.wait |= undo.is_away;
 	undo_end(&undo);
 }
 
@@ -99,15 +99,15 @@ void plant_lend(struct space *space, pid_t tid)
 	size_t pos = 0;
 	void *value;
 
-	if (!ps || ps->n_lent++)
+	if (!ps || ps->jump.n_lent++)
 		return;
 	while (map_next(&ps->sites, &pos, NULL, &value))
 		if (is_lent(value))
 			(void)site_unplant(space, tid, value);
-	ps->lent_gate = RING_GATE_OFF;
-	if (ps->data)
-		(void)mem_peek(&space->mem, ps->data + offsetof(struct guard_data, gate),
-			       &ps->lent_gate, sizeof(ps->lent_gate));
+	ps->jump.lent_gate = RING_GATE_OFF;
+	if (ps->guard.data)
+		(void)mem_peek(&space->mem, ps->guard.data + offsetof(struct guard_data, gate),
+			       &ps->jump.lent_gate, sizeof(ps->jump.lent_gate));
 	(void)rings_set_gate(space, space, tid, RING_GATE_OFF);
 }
 
@@ -118,9 +118,9 @@ void plant_take_back(struct space *space, pid_t tid)
 	size_t pos = 0;
 	void *value;
 
-	if (!ps || !ps->n_lent || --ps->n_lent || ps->closing)
+	if (!ps || !ps->jump.n_lent || --ps->jump.n_lent || ps->closing)
 		return;
-	(void)rings_set_gate(space, space, tid, ps->lent_gate);
+	(void)rings_set_gate(space, space, tid, ps->jump.lent_gate);
 	hold_forget_looks(space);
 	while (map_next(&ps->sites, &pos, NULL, &value))
 		if (is_lent(value))
@@ -158,14 +158,14 @@ int plant_clean_partly(struct tracer *tracer, struct tracee *t, struct plant_lef
 	ps = plant_space_get(space);
 	if (!ps)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	ps->looked = true;
+	ps->guard.looked = true;
 	rc = maps_read(t->tid, &maps, err);
 	if (rc == 0)
-		rc = leftover_adopt(tracer, t, &maps, &ps->n_leftovers, err);
+		rc = leftover_adopt(tracer, t, &maps, &ps->guard.n_leftovers, err);
 	maps_free(&maps);
 	if (rc == -ESRCH)
 		return rc; /* the space may be gone, too */
-	ps->n_leftovers = ps->n_left_raised = 0;
+	ps->guard.n_leftovers = ps->guard.n_left_raised = 0;
 	if (rc == 0 && left)
 		remove_from(ps, space, t->process->pid, t->tid, left);
 	return rc;
@@ -220,7 +220,7 @@ static void leave_process(struct tracer *tracer, struct process *p)
 	}
 	if (rc == 0)
 		rc = guard_uninstall(tracer, t, &regs, &err);
-	ps->keeps_guard |= rc < 0 && rc != -ESRCH;
+	ps->guard.is_kept |= rc < 0 && rc != -ESRCH;
 	/* A filter of late lets nothing be asked of it: then the guard hands on to the program's own
 	 * handler, as uprobe(1) has it. */
 	if (rc < 0 && rc != -ESRCH && rc != -EACCES)
@@ -229,7 +229,7 @@ static void leave_process(struct tracer *tracer, struct process *p)
 	gives = rc == 0 && space->plant == ps && space->refs == 2;
 	if (gives) {
 		plant_unhook(space, pid, tid, &ps->left);
-		ps->is_unhooked = true;
+		ps->guard.is_unhooked = true;
 		gives = !p->is_guarded && !ps->left.n;
 	}
 	space_put(tracer, space);
@@ -252,7 +252,7 @@ static void unhook(struct tracer *tracer, struct process *p)
 	pid_t pid = p->pid, tid = 0;
 	struct ubp_err err;
 
-	if (!ps || ps->left.is_live || ps->keeps_guard)
+	if (!ps || ps->left.is_live || ps->guard.is_kept)
 		return;
 	space->refs++;
 	/* Words are poked through a thread that is let go of afterwards. */
@@ -295,9 +295,9 @@ static void unhook_all(struct tracer *tracer, const struct process *only)
 		struct process *p = value;
 		struct plant_space *ps = p->space->plant;
 
-		if (!ps || ps->is_unhooked || (only && p != only) || is_guarded(p->space))
+		if (!ps || ps->guard.is_unhooked || (only && p != only) || is_guarded(p->space))
 			continue;
-		ps->is_unhooked = true;
+		ps->guard.is_unhooked = true;
 		unhook(tracer, p);
 		pos = 0; /* the table may have changed */
 	}
@@ -402,10 +402,10 @@ static int copy_sites(const struct plant_space *from, struct plant_space *to)
 		if (map_put(&to->slots, vaddr, value) < 0)
 			return -ENOMEM;
 	pos = 0;
-	while (map_next(&from->traps, &pos, &vaddr, &value)) {
+	while (map_next(&from->jump.traps, &pos, &vaddr, &value)) {
 		void *site = map_get(&to->sites, ((struct site *)value)->vaddr);
 
-		if (site && map_put(&to->traps, vaddr, site) < 0)
+		if (site && map_put(&to->jump.traps, vaddr, site) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -413,36 +413,36 @@ static int copy_sites(const struct plant_space *from, struct plant_space *to)
 
 static int copy_semaphores(const struct plant_space *from, struct plant_space *to)
 {
-	to->semaphores = malloc((from->n_semaphores + 1) * sizeof(*to->semaphores));
-	if (!to->semaphores)
+	to->semaphore.v = malloc((from->semaphore.n + 1) * sizeof(*to->semaphore.v));
+	if (!to->semaphore.v)
 		return -ENOMEM;
-	if (from->n_semaphores)
-		memcpy(to->semaphores, from->semaphores,
-		       from->n_semaphores * sizeof(*to->semaphores));
-	to->n_semaphores = from->n_semaphores;
+	if (from->semaphore.n)
+		memcpy(to->semaphore.v, from->semaphore.v,
+		       from->semaphore.n * sizeof(*to->semaphore.v));
+	to->semaphore.n = from->semaphore.n;
 	return 0;
 }
 
 /* What is mapped in the target, and what was decided. */
 static void copy_facts(const struct plant_space *from, struct plant_space *to)
 {
-	to->looked = true;
-	to->n_jumps = from->n_jumps;
+	to->guard.looked = true;
+	to->jump.n_written = from->jump.n_written;
 	to->last_write = from->last_write;
-	to->trampoline = from->trampoline;
-	to->stub = from->stub;
-	to->data = from->data;
-	to->return_table = from->return_table;
-	to->return_mask = from->return_mask;
-	to->hijacks = from->hijacks;
-	to->hijacks_mask = from->hijacks_mask;
-	to->return_vaddr = from->return_vaddr;
-	to->ns_factor = from->ns_factor;
-	to->begins_awake = from->begins_awake;
-	to->ends_awake = from->ends_awake;
-	to->unguarded = from->unguarded;
-	to->no_room = from->no_room;
-	to->lost_returns = from->lost_returns;
+	to->ret.trampoline = from->ret.trampoline;
+	to->guard.stub = from->guard.stub;
+	to->guard.data = from->guard.data;
+	to->ret.table = from->ret.table;
+	to->ret.mask = from->ret.mask;
+	to->hijack.table = from->hijack.table;
+	to->hijack.mask = from->hijack.mask;
+	to->hijack.code_vaddr = from->hijack.code_vaddr;
+	to->hijack.ns_factor = from->hijack.ns_factor;
+	to->watch.begins_awake = from->watch.begins_awake;
+	to->watch.ends_awake = from->watch.ends_awake;
+	to->guard.unguarded = from->guard.unguarded;
+	to->guard.no_room = from->guard.no_room;
+	to->ret.has_told = from->ret.has_told;
 }
 
 int plant_copy(const struct space *parent, struct space *child, struct tracee *first)
@@ -461,7 +461,7 @@ int plant_copy(const struct space *parent, struct space *child, struct tracee *f
 	child->frames = parent->frames;
 	if (copy_semaphores(from, to) < 0 || copy_areas(from, to) < 0)
 		return -ENOMEM;
-	to->is_copy = true;
+	to->hijack.is_copy = true;
 	guard_copied(child, first->process);
 	return returns_copy(from, to, first);
 }
@@ -484,15 +484,15 @@ void plant_forget(struct space *space)
 	}
 	map_free(&ps->sites);
 	map_free(&ps->slots);
-	map_free(&ps->traps);
-	map_free(&ps->blocks);
-	map_free(&ps->inherited);
-	free(ps->open_at_exec);
+	map_free(&ps->jump.traps);
+	map_free(&ps->jump.blocks);
+	map_free(&ps->hijack.inherited);
+	free(ps->hijack.open_at_exec);
 	rings_close(ps);
 	returns_free(ps);
 	area_free_all(ps->areas);
-	free(ps->semaphores);
-	free(ps->lowered);
+	free(ps->semaphore.v);
+	free(ps->semaphore.lowered);
 	free(ps);
 	space->plant = NULL;
 }

@@ -179,7 +179,7 @@ static int adopt_block(struct adoption *a, struct area *area, struct mem_view *v
 	rc = take_out_jump(a, &head, copy);
 	if (rc < 0 || head.magic == UBP_JUMP_MAGIC)
 		return rc;
-	return note_key(a, &ps->blocks, head.vaddr, (void *)(uintptr_t)block);
+	return note_key(a, &ps->jump.blocks, head.vaddr, (void *)(uintptr_t)block);
 }
 
 /* The breakpoint of a tracer that was killed. */
@@ -343,7 +343,7 @@ static int adopt_return(struct adoption *a, const struct guard_return *entry, ui
 
 	if (entry->word < PAGE || !entry->real ||
 	    mem_peek(&space->mem, entry->word, &now, size) != size ||
-	    map_get(&ps->returns, entry->word))
+	    map_get(&ps->ret.by_slot, entry->word))
 		return 0;
 	ri = calloc(1, sizeof(*ri));
 	if (!ri)
@@ -352,11 +352,11 @@ static int adopt_return(struct adoption *a, const struct guard_return *entry, ui
 	ri->real = entry->real;
 	ri->index = index + 1;
 	ri->missed = MISSED_N;
-	returns_link(&ps->lost, ri);
-	rc = note_key(a, &ps->returns, ri->slot_vaddr, ri);
-	if (rc == 0 && map_put(&ps->indexes, ri->index, ri) == 0)
+	returns_link(&ps->ret.lost, ri);
+	rc = note_key(a, &ps->ret.by_slot, ri->slot_vaddr, ri);
+	if (rc == 0 && map_put(&ps->ret.indexes, ri->index, ri) == 0)
 		return 0;
-	map_remove(&ps->returns, ri->slot_vaddr);
+	map_remove(&ps->ret.by_slot, ri->slot_vaddr);
 	returns_unlink(ri);
 	free(ri);
 	return rc < 0 ? rc : -ENOMEM;
@@ -398,8 +398,8 @@ static int adopt_returns(struct adoption *a, const struct guard_head *head)
 	}
 	free(some);
 	returns_sweep_later(ps);
-	ps->return_table = head->returns;
-	ps->return_mask = head->returns_mask;
+	ps->ret.table = head->returns;
+	ps->ret.mask = head->returns_mask;
 	return rc;
 }
 
@@ -415,13 +415,13 @@ static void adopt_hijacks(struct plant_space *ps, const struct maps *maps,
 	 * the room is taken. */
 	keep_room(area, data->return_vaddr - area->vaddr, UBP_RETURN_CODE_MAX);
 	if (!data->hijacks)
-		ps->return_room = data->return_vaddr;
+		ps->hijack.room = data->return_vaddr;
 	if (!is_table(maps, data->hijacks, data->hijacks_mask, sizeof(struct guard_hijack),
 		      UBP_HIJACKS_MOST))
 		return;
-	ps->hijacks = data->hijacks;
-	ps->hijacks_mask = data->hijacks_mask;
-	ps->return_vaddr = data->return_vaddr;
+	ps->hijack.table = data->hijacks;
+	ps->hijack.mask = data->hijacks_mask;
+	ps->hijack.code_vaddr = data->return_vaddr;
 }
 
 static void adopt_data(const struct space *space, const struct maps *maps, pid_t tid,
@@ -435,12 +435,13 @@ static void adopt_data(const struct space *space, const struct maps *maps, pid_t
 	    vaddr != ps->areas->vaddr + ps->areas->len ||
 	    mem_peek(&space->mem, vaddr, &data, sizeof(data)) != sizeof(data))
 		return;
-	ps->data = vaddr;
-	ps->is_taken_over = !data.retired;
+	ps->guard.data = vaddr;
+	ps->guard.is_taken_over = !data.retired;
 	(void)rings_set_gate(space, space, tid, RING_GATE_OFF);
 	adopt_hijacks(ps, maps, &data);
 	for (uint64_t i = 0; i < data.n_semaphores && i < UBP_GUARD_SEMAPHORES; i++)
-		ps->n_left_raised += semaphore_drop(space, maps, tid, &data.semaphores[i]);
+		ps->guard.n_left_raised +=
+			semaphore_drop(space, maps, tid, &data.semaphores[i]);
 	semaphore_note_none(ps, space, tid);
 }
 
@@ -466,9 +467,9 @@ static void forget_noted(const struct space *space, pid_t tid)
 	const struct plant_space *ps = space->plant;
 	const uint64_t no_live[2] = { 0 };
 
-	if (ps->data)
+	if (ps->guard.data)
 		(void)mem_write(&space->mem, tid,
-				ps->data + offsetof(struct guard_data, live_lo), no_live,
+				ps->guard.data + offsetof(struct guard_data, live_lo), no_live,
 				sizeof(no_live));
 }
 
@@ -478,11 +479,11 @@ static void forget(struct plant_space *ps)
 	area_free_all(ps->areas);
 	ps->areas = NULL;
 	map_free(&ps->slots);
-	map_free(&ps->blocks);
-	ps->trampoline = ps->stub = ps->data = 0;
-	ps->return_table = ps->return_mask = 0;
-	ps->hijacks = ps->hijacks_mask = ps->return_vaddr = ps->return_room = 0;
-	ps->is_taken_over = ps->looked = false;
+	map_free(&ps->jump.blocks);
+	ps->ret.trampoline = ps->guard.stub = ps->guard.data = 0;
+	ps->ret.table = ps->ret.mask = 0;
+	ps->hijack.table = ps->hijack.mask = ps->hijack.code_vaddr = ps->hijack.room = 0;
+	ps->guard.is_taken_over = ps->guard.looked = false;
 }
 
 static int adopt(struct tracer *tracer, struct tracee *t, const struct maps *maps,
@@ -506,14 +507,15 @@ static int adopt(struct tracer *tracer, struct tracee *t, const struct maps *map
 	rc = adopt_areas(&a, vaddr, head);
 	if (rc == 0) {
 		clear_tables(&a);
-		ps->trampoline = vaddr + UBP_AREA_TRAMPOLINE;
-		ps->stub = vaddr + UBP_AREA_STUB;
+		ps->ret.trampoline = vaddr + UBP_AREA_TRAMPOLINE;
+		ps->guard.stub = vaddr + UBP_AREA_STUB;
 		adopt_data(space, maps, t->tid, head.data);
 		rc = adopt_returns(&a, &head);
-		ps->begins_awake = ps->ends_awake = ps->returns.n || ps->hijacks;
+		ps->watch.begins_awake = ps->watch.ends_awake =
+			ps->ret.by_slot.n || ps->hijack.table;
 	}
 	/* A detour's code says whose the hit was: nobody may come back by that. */
-	if (rc == 0 && ps->hijacks && ps->is_taken_over) {
+	if (rc == 0 && ps->hijack.table && ps->guard.is_taken_over) {
 		if (!a.holds)
 			(void)hold_all(tracer, space, HOLD_MS);
 		a.holds = true;

@@ -126,8 +126,8 @@ static int find_area(struct update *u, const struct site *site, struct area **re
 	if (rc < 0 && rc != -ESRCH && u->plant->force) {
 		struct plant_space *ps = u->space->plant;
 
-		ps->unguarded = true;
-		ps->no_room = why_no_room(rc);
+		ps->guard.unguarded = true;
+		ps->guard.no_room = why_no_room(rc);
 		/* It may not be made to map anything: what is mapped already has to do. */
 		if (rc != -EACCES || slack_provide(u->t, &u->maps, lo, hi, ret_area, err) < 0)
 			*ret_area = NULL;
@@ -242,7 +242,7 @@ static int protect(struct update *u, struct ubp_err *err)
 	pid_t tid = u->t->tid;
 	int rc;
 
-	if (!u->space->arch->guard.code || !ps->stub || !ps->sites.n)
+	if (!u->space->arch->guard.code || !ps->guard.stub || !ps->sites.n)
 		return 0;
 	rc = guard_prepare(u->tracer, u->t, &u->at, err);
 	/* First the jumps to the guard: from when it stands the program must not
@@ -252,11 +252,11 @@ static int protect(struct update *u, struct ubp_err *err)
 	if (rc == 0)
 		rc = u->is_attaching ? sharers_guard(u, err)
 				     : guard_install(u->tracer, u->t, &u->at, err);
-	ps->is_settled |= rc == 0;
+	ps->guard.is_settled |= rc == 0;
 	if (rc == 0 && hijacks(u->plant))
 		rc = guard_provide_returns(u->tracer, u->t, &u->at, err);
 	if (rc < 0 && rc != -ESRCH && rc != -EINPROGRESS && u->plant->force) {
-		ps->unguarded = true;
+		ps->guard.unguarded = true;
 		return 0;
 	}
 	if (rc == 0 && !was_guarded)
@@ -466,12 +466,12 @@ static int look(struct update *u, struct ubp_err *err)
 
 	if (rc == 0)
 		rc = cave_provide_frames(u->plant, u->t, &u->maps, &u->at, err);
-	if (rc == 0 && !ps->looked) {
-		ps->looked = true;
-		rc = leftover_adopt(u->tracer, u->t, &u->maps, &ps->n_leftovers, err);
+	if (rc == 0 && !ps->guard.looked) {
+		ps->guard.looked = true;
+		rc = leftover_adopt(u->tracer, u->t, &u->maps, &ps->guard.n_leftovers, err);
 		if (rc == -ESRCH)
 			return rc; /* the space may be gone, too */
-		ps->forgot |= ps->n_leftovers > 0;
+		ps->forgot |= ps->guard.n_leftovers > 0;
 		/* It may have gone on, out of the guard. */
 		if (rc == 0 && !u->is_stopped_at)
 			rc = ubp_host_get_regs(u->tid, &u->at);

@@ -287,7 +287,7 @@ static bool has_returns(const struct space *space)
 {
 	const struct plant_space *ps = space->plant;
 
-	return ps->returns.n || (arch_has_link(space->arch) && ps->hijacks);
+	return ps->ret.by_slot.n || (arch_has_link(space->arch) && ps->hijack.table);
 }
 
 void plant_note_unread(struct plant *plant, const char *path)

@@ -32,7 +32,7 @@ const struct uprobe *plant_lost_returns(const struct space *space, size_t *ret_m
 	size_t pos = 0, n = 0;
 	void *value;
 
-	if (!ps || ps->trampoline || !ps->no_room || ps->lost_returns)
+	if (!ps || ps->ret.trampoline || !ps->guard.no_room || ps->ret.has_told)
 		return NULL;
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		const struct site *site = value;
@@ -47,7 +47,7 @@ const struct uprobe *plant_lost_returns(const struct space *space, size_t *ret_m
 			n++;
 		}
 	}
-	ps->lost_returns = first != NULL;
+	ps->ret.has_told = first != NULL;
 	*ret_more = n ? n - 1 : 0;
 	return first;
 }
@@ -89,7 +89,7 @@ struct return_instance *returns_new(struct plant_space *ps, uint64_t slot_vaddr)
 {
 	struct return_instance *ri = calloc(1, sizeof(*ri));
 
-	if (!ri || map_put(&ps->returns, slot_vaddr, ri) < 0) {
+	if (!ri || map_put(&ps->ret.by_slot, slot_vaddr, ri) < 0) {
 		free(ri);
 		return NULL;
 	}
@@ -133,7 +133,7 @@ static const struct return_instance *nearest(const struct plant_space *ps, uint6
 	size_t pos = 0;
 	void *value;
 
-	while (map_next(&ps->returns, &pos, NULL, &value)) {
+	while (map_next(&ps->ret.by_slot, &pos, NULL, &value)) {
 		const struct return_instance *ri = value;
 
 		if (ri->slot_vaddr > vaddr && ri->slot_vaddr - vaddr < FRAME_MAX &&
@@ -149,11 +149,11 @@ static uint64_t real_of_register(const struct space *space, uint64_t at, uint64_
 	const struct plant_space *ps = space->plant;
 	const struct return_instance *ri = NULL;
 
-	if (ps->return_vaddr && word == ps->return_vaddr)
+	if (ps->hijack.code_vaddr && word == ps->hijack.code_vaddr)
 		return hijack_real(space, sp ? sp : hijack_nearest(space, at), word);
-	if (!ps->trampoline || word != ps->trampoline)
+	if (!ps->ret.trampoline || word != ps->ret.trampoline)
 		return word;
-	ri = sp ? map_get(&ps->returns, sp) : nearest(ps, at);
+	ri = sp ? map_get(&ps->ret.by_slot, sp) : nearest(ps, at);
 	return ri ? ri->real : word;
 }
 
@@ -168,9 +168,9 @@ uint64_t returns_real(const struct space *space, uint64_t at, uint64_t sp, uint6
 		return word;
 	if (arch_has_link(space->arch))
 		return real_of_register(space, at, sp, word);
-	if (!ps->trampoline || word != ps->trampoline)
+	if (!ps->ret.trampoline || word != ps->ret.trampoline)
 		return hijack_real(space, at, word);
-	ri = map_get(&ps->returns, at);
+	ri = map_get(&ps->ret.by_slot, at);
 	return ri ? ri->real : word;
 }
 
@@ -225,14 +225,14 @@ static bool stands_there(const struct plant_space *ps, const struct space *space
 	uint64_t now = 0;
 
 	return mem_peek(&space->mem, ri->slot_vaddr, &now, size) == size &&
-	       now == (ri->disarm_sp ? ri->real : ps->trampoline);
+	       now == (ri->disarm_sp ? ri->real : ps->ret.trampoline);
 }
 
 void returns_sweep_later(struct plant_space *ps)
 {
-	ps->sweep_at = ps->returns.n * SWEEP_GROWS;
-	if (ps->sweep_at < SWEEP_FIRST)
-		ps->sweep_at = SWEEP_FIRST;
+	ps->ret.sweep_at = ps->ret.by_slot.n * SWEEP_GROWS;
+	if (ps->ret.sweep_at < SWEEP_FIRST)
+		ps->ret.sweep_at = SWEEP_FIRST;
 }
 
 void returns_sweep(struct space *space)
@@ -245,10 +245,10 @@ void returns_sweep(struct space *space)
 
 	/* Where they are, nobody knows; but there is one for a stack word at most. */
 	if (arch_has_link(space->arch)) {
-		ps->sweep_at = UINT32_MAX;
+		ps->ret.sweep_at = UINT32_MAX;
 		return;
 	}
-	while (map_next(&ps->returns, &pos, NULL, &value)) {
+	while (map_next(&ps->ret.by_slot, &pos, NULL, &value)) {
 		struct return_instance *ri = value;
 
 		/* The newest of a thread may be on its way: popped, not yet jumped to. */
@@ -261,7 +261,7 @@ void returns_sweep(struct space *space)
 		older = gone_one->older;
 		returns_count(gone_one, MISSED_SKIPPED);
 		returns_forget(ps, gone_one);
-		map_remove(&ps->returns, gone_one->slot_vaddr);
+		map_remove(&ps->ret.by_slot, gone_one->slot_vaddr);
 		returns_free_one(gone_one);
 	}
 	returns_sweep_later(ps);
@@ -281,7 +281,7 @@ static int put_back(struct plant_space *owner, struct undo *undo, pid_t tid,
 	 * and sends the thread there. The guard knows its way on. */
 	if (kernel_returns_by(owner, undo->pid, now))
 		undo->left->is_live = true;
-	if (now == owner->trampoline)
+	if (now == owner->ret.trampoline)
 		return mem_write(&space->mem, tid, ri->slot_vaddr, &ri->real, size);
 	/* Skipped by a longjmp(), it may be somebody else's data by now. Or its stack was copied
 	 * away, and will come back with our address. */
@@ -298,7 +298,7 @@ void returns_put_back(struct plant_space *owner, struct undo *undo, pid_t tid)
 	/* Where they are, nobody knows: the guard's code behind the trampoline does the rest. */
 	if (arch_has_link(space->arch))
 		return;
-	while (map_next(&owner->returns, &pos, NULL, &value)) {
+	while (map_next(&owner->ret.by_slot, &pos, NULL, &value)) {
 		const struct return_instance *ri = value;
 
 		int rc = ri->disarm_sp ? 0 : put_back(owner, undo, tid, ri);
@@ -354,7 +354,7 @@ static void adopt(struct return_instance *ri, struct plant_space *to, struct tra
 	if (!is_own) {
 		/* In the parent an unwinder may be at work in another thread: not here. */
 		ri->disarm_sp = 0;
-		returns_link(&to->lost, ri);
+		returns_link(&to->ret.lost, ri);
 	} else if (ri->disarm_sp) {
 		returns_link(&first->disarmed, ri);
 	} else {
@@ -369,15 +369,16 @@ int returns_copy(const struct plant_space *from, struct plant_space *to, struct 
 	void *value;
 	int rc = 0;
 
-	copies = malloc((from->returns.n + 1) * sizeof(struct return_instance *));
+	copies = malloc((from->ret.by_slot.n + 1) * sizeof(struct return_instance *));
 	if (!copies)
 		return -ENOMEM;
-	while (rc == 0 && map_next(&from->returns, &pos, NULL, &value)) {
+	while (rc == 0 && map_next(&from->ret.by_slot, &pos, NULL, &value)) {
 		struct return_instance *copy = copy_one(value, to);
 
-		if (!copy || map_put(&to->returns, copy->slot_vaddr, copy) < 0 ||
-		    (copy->index && map_put(&to->indexes, copy->index, copy) < 0)) {
-			map_remove(&to->returns, ((struct return_instance *)value)->slot_vaddr);
+		if (!copy || map_put(&to->ret.by_slot, copy->slot_vaddr, copy) < 0 ||
+		    (copy->index && map_put(&to->ret.indexes, copy->index, copy) < 0)) {
+			map_remove(&to->ret.by_slot,
+				   ((struct return_instance *)value)->slot_vaddr);
 			returns_free_one(copy);
 			rc = -ENOMEM;
 		} else {
@@ -388,7 +389,7 @@ int returns_copy(const struct plant_space *from, struct plant_space *to, struct 
 	for (size_t i = 0; i < n; i++)
 		adopt(copies[i], to, first);
 	free(copies);
-	to->n_returns = from->n_returns;
+	to->ret.n_ever = from->ret.n_ever;
 	return rc;
 }
 
@@ -398,10 +399,10 @@ void returns_free(struct plant_space *ps)
 	void *value;
 
 	/* Lists of threads are empty by now, or end with them. */
-	while (map_next(&ps->returns, &pos, NULL, &value))
+	while (map_next(&ps->ret.by_slot, &pos, NULL, &value))
 		returns_free_one(value);
-	map_free(&ps->returns);
-	map_free(&ps->indexes);
-	map_free(&ps->pages);
-	ps->lost = (struct return_list){ 0 };
+	map_free(&ps->ret.by_slot);
+	map_free(&ps->ret.indexes);
+	map_free(&ps->ret.pages);
+	ps->ret.lost = (struct return_list){ 0 };
 }

@@ -103,8 +103,8 @@ uint64_t rings_place(const struct space *space, const struct maps *maps, uint64_
 {
 	const struct plant_space *ps = space->plant;
 	uint64_t at = 0;
-	bool is_told =
-		mem_peek(&space->mem, ps->data + DATA(rings), &at, sizeof(at)) == sizeof(at);
+	bool is_told = mem_peek(&space->mem, ps->guard.data + DATA(rings), &at, sizeof(at)) ==
+		       sizeof(at);
 	const struct mapping *control = is_told && at ? maps_at(maps, at) : NULL;
 	const struct mapping *region = control ? maps_at(maps, control->end) : NULL;
 
@@ -140,7 +140,7 @@ int rings_note_place(const struct space *space, pid_t tid, uint64_t at, uint64_t
 	const struct plant_space *ps = space->plant;
 	uint64_t place[2] = { at, len };
 
-	return mem_write(&space->mem, tid, ps->data + DATA(rings), place, sizeof(place));
+	return mem_write(&space->mem, tid, ps->guard.data + DATA(rings), place, sizeof(place));
 }
 
 /* In the target, @part of them mapped, and here: rings that nobody records into yet. */
@@ -151,7 +151,7 @@ static int make_rings(struct plant *plant, struct remote *remote, uint64_t place
 	const struct space *space = remote->t->process->space;
 	const struct plant_space *ps = space->plant;
 	struct ring_files files;
-	int rc = ring_files_make(remote, ps->data + DATA(name), &files, err);
+	int rc = ring_files_make(remote, ps->guard.data + DATA(name), &files, err);
 
 	if (rc == 0)
 		rc = ring_space_new(plant->rings, files.control.taken.fd, files.region.taken.fd,
@@ -182,7 +182,7 @@ int rings_provide(struct plant *plant, struct tracer *tracer, struct tracee *t,
 	uint64_t place;
 	int rc;
 
-	if (ps->rings)
+	if (ps->ring.rings)
 		return 0;
 	/* mlockall(MCL_FUTURE) would fetch all of a mapping that is to stay almost empty. */
 	if (task_locks_memory(t->tid))
@@ -192,10 +192,10 @@ int rings_provide(struct plant *plant, struct tracer *tracer, struct tracee *t,
 		return ubp_fail(err, ENOMEM, "no room for rings");
 	if (!part)
 		return ubp_fail(err, ENOMEM, "%s", UBP_NO_MEMORY);
-	rc = mem_write(&space->mem, t->tid, ps->data + DATA(name), name, sizeof(name));
+	rc = mem_write(&space->mem, t->tid, ps->guard.data + DATA(name), name, sizeof(name));
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to process %d", (int)t->process->pid);
-	rc = remote_begin(&remote, tracer, t, at, ps->stub, err);
+	rc = remote_begin(&remote, tracer, t, at, ps->guard.stub, err);
 	if (rc < 0)
 		return rc;
 	rc = make_rings(plant, &remote, place, len, part, flags, &rings, err);
@@ -203,10 +203,10 @@ int rings_provide(struct plant *plant, struct tracer *tracer, struct tracee *t,
 		if (rings)
 			ring_space_close(rings);
 	} else {
-		ps->rings = rings;
-		ps->rings_base = place + RING_CONTROL_LEN;
-		ps->rings_mapped = part;
-		ps->rings_most = len - RING_CONTROL_LEN;
+		ps->ring.rings = rings;
+		ps->ring.base = place + RING_CONTROL_LEN;
+		ps->ring.mapped = part;
+		ps->ring.most = len - RING_CONTROL_LEN;
 		ring_space_set_mapped(rings, part);
 	}
 	if (rc != -ESRCH)
@@ -219,9 +219,9 @@ int rings_set_gate(const struct space *owner, const struct space *space, pid_t t
 {
 	const struct plant_space *ps = owner->plant;
 
-	return ps->data ? mem_write(&space->mem, tid, ps->data + DATA(gate), &value,
-				    sizeof(value))
-			: -ENXIO;
+	return ps->guard.data ? mem_write(&space->mem, tid, ps->guard.data + DATA(gate), &value,
+					  sizeof(value))
+			      : -ENXIO;
 }
 
 /* --- threads ------------------------------------------------------------------------ */
@@ -233,20 +233,20 @@ static void *tid_value(pid_t tid)
 
 static void forget_pointer(struct plant_space *ps, const struct tracee *t)
 {
-	void *who = map_get(&ps->thread_pointers, t->thread_pointer);
+	void *who = map_get(&ps->ring.thread_pointers, t->thread_pointer);
 
 	if (t->thread_pointer && (who == tid_value(t->tid) || who == RINGS_SHARED))
-		map_remove(&ps->thread_pointers, t->thread_pointer);
+		map_remove(&ps->ring.thread_pointers, t->thread_pointer);
 }
 
 static void note_thread(struct plant_space *ps, struct tracee *t, uint64_t thread_pointer)
 {
 	/* What is known of its stack is gone with its ring. */
-	if (!ring_space_has(ps->rings, t->tid))
+	if (!ring_space_has(ps->ring.rings, t->tid))
 		t->scans_in_vain = 0;
-	if (ring_space_add(ps->rings, t->process->pid, t->tid, thread_pointer,
+	if (ring_space_add(ps->ring.rings, t->process->pid, t->tid, thread_pointer,
 			   t->process->silent) == 0)
-		ring_space_set_cpu(ps->rings, t->tid, task_rseq_cpu_vaddr(t));
+		ring_space_set_cpu(ps->ring.rings, t->tid, task_rseq_cpu_vaddr(t));
 }
 
 /*
@@ -280,9 +280,9 @@ void rings_add_thread(struct tracer *tracer, struct tracee *t, const struct ubp_
 	if (t->thread_pointer != thread_pointer)
 		forget_pointer(ps, t);
 	t->thread_pointer = thread_pointer;
-	if (!ps->rings || !thread_pointer)
+	if (!ps->ring.rings || !thread_pointer)
 		return;
-	who = map_get(&ps->thread_pointers, thread_pointer);
+	who = map_get(&ps->ring.thread_pointers, thread_pointer);
 	other = who && who != RINGS_SHARED ? map_get(&tracer->tracees, (uint64_t)(uintptr_t)who)
 					   : NULL;
 	if (who == RINGS_SHARED)
@@ -290,12 +290,12 @@ void rings_add_thread(struct tracer *tracer, struct tracee *t, const struct ubp_
 	if (other && other != t && other->process->space == t->process->space &&
 	    other->thread_pointer == thread_pointer) {
 		/* Born without one of its own: nobody can tell the two from each other. */
-		ring_space_drop(ps->rings, other->tid);
-		(void)map_put(&ps->thread_pointers, thread_pointer, RINGS_SHARED);
+		ring_space_drop(ps->ring.rings, other->tid);
+		(void)map_put(&ps->ring.thread_pointers, thread_pointer, RINGS_SHARED);
 		return;
 	}
 	if (!may_be_anothers(t) &&
-	    map_put(&ps->thread_pointers, thread_pointer, tid_value(t->tid)) == 0)
+	    map_put(&ps->ring.thread_pointers, thread_pointer, tid_value(t->tid)) == 0)
 		note_thread(ps, t, thread_pointer);
 }
 
@@ -303,19 +303,19 @@ void rings_drop_thread(struct space *space, pid_t tid)
 {
 	struct plant_space *ps = space->plant;
 
-	if (ps && ps->rings)
-		ring_space_drop(ps->rings, tid);
+	if (ps && ps->ring.rings)
+		ring_space_drop(ps->ring.rings, tid);
 }
 
 void rings_set_stack(const struct tracee *t, uint64_t lo, uint64_t end)
 {
 	const struct plant_space *ps = t->process->space->plant;
 
-	if (!ps->rings || end <= lo)
+	if (!ps->ring.rings || end <= lo)
 		return;
 	if (end - lo > UBP_SCAN_MAX)
 		lo = end - UBP_SCAN_MAX;
-	ring_space_set_stack(ps->rings, t->tid, lo, end);
+	ring_space_set_stack(ps->ring.rings, t->tid, lo, end);
 }
 
 void rings_thread_gone(struct tracee *t)
@@ -335,9 +335,9 @@ bool rings_may_read(const struct plant_space *ps, uint64_t vaddr)
 {
 	uint64_t page = vaddr >> RING_PAGE_SHIFT;
 
-	for (size_t i = 0; i < ps->n_ranges; i++)
-		if (page - (ps->ranges[i] >> RING_RANGE_BITS) <
-		    (ps->ranges[i] & ((1ULL << RING_RANGE_BITS) - 1)))
+	for (size_t i = 0; i < ps->ring.n_ranges; i++)
+		if (page - (ps->ring.ranges[i] >> RING_RANGE_BITS) <
+		    (ps->ring.ranges[i] & ((1ULL << RING_RANGE_BITS) - 1)))
 			return true;
 	return false;
 }
@@ -376,7 +376,7 @@ static void note_ranges(const struct space *space, pid_t tid, const struct maps 
 	struct plant_space *ps = space->plant;
 	size_t i = 0;
 
-	while (i < maps->n && ps->n_ranges < RING_RANGES) {
+	while (i < maps->n && ps->ring.n_ranges < RING_RANGES) {
 		uint64_t start = maps->v[i].start, end, n;
 
 		if (!is_plain(&maps->v[i])) {
@@ -388,7 +388,8 @@ static void note_ranges(const struct space *space, pid_t tid, const struct maps 
 		if (n < 1ULL << RING_RANGE_BITS &&
 		    is_wanted(start, end, wanted, n_wanted) == wants &&
 		    mem_answers(&space->mem, tid, start, end - start))
-			ps->ranges[ps->n_ranges++] = RING_RANGE(start >> RING_PAGE_SHIFT, n);
+			ps->ring.ranges[ps->ring.n_ranges++] =
+				RING_RANGE(start >> RING_PAGE_SHIFT, n);
 	}
 }
 
@@ -398,14 +399,14 @@ void rings_look_around(struct space *space, pid_t tid, const uint64_t *wanted, s
 	struct ubp_err err;
 	struct maps maps;
 
-	if (!ps->rings)
+	if (!ps->ring.rings)
 		return;
-	if (!ps->ranges)
-		ps->ranges = calloc(RING_RANGES, sizeof(*ps->ranges));
-	if (!ps->ranges)
+	if (!ps->ring.ranges)
+		ps->ring.ranges = calloc(RING_RANGES, sizeof(*ps->ring.ranges));
+	if (!ps->ring.ranges)
 		return;
-	ps->ranges_ns = event_clock_now(CLOCK_KIND_MONO);
-	ps->n_ranges = 0;
+	ps->ring.ranges_ns = event_clock_now(CLOCK_KIND_MONO);
+	ps->ring.n_ranges = 0;
 	/* What is unmapped later would be a fault, of which they would lose their setting. */
 	if (!task_ignores(tid, SIGSEGV) && !task_ignores(tid, SIGBUS)) {
 		if (maps_read(tid, &maps, &err) == 0) {
@@ -414,16 +415,16 @@ void rings_look_around(struct space *space, pid_t tid, const uint64_t *wanted, s
 		}
 		maps_free(&maps);
 	}
-	ring_space_set_ranges(ps->rings, ps->ranges, ps->n_ranges);
+	ring_space_set_ranges(ps->ring.rings, ps->ring.ranges, ps->ring.n_ranges);
 }
 
 void rings_close(struct plant_space *ps)
 {
-	if (ps->rings)
-		ring_space_close(ps->rings);
-	ps->rings = NULL;
-	map_free(&ps->thread_pointers);
-	free(ps->ranges);
-	ps->ranges = NULL;
-	ps->n_ranges = 0;
+	if (ps->ring.rings)
+		ring_space_close(ps->ring.rings);
+	ps->ring.rings = NULL;
+	map_free(&ps->ring.thread_pointers);
+	free(ps->ring.ranges);
+	ps->ring.ranges = NULL;
+	ps->ring.n_ranges = 0;
 }

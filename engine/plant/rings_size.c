@@ -59,23 +59,23 @@ static size_t next_part(const struct plant *plant, const struct tracee *t)
 	size_t threads = t->process->n_tracees;
 	size_t len = ring_region_part(plant->rings, threads + threads / 4 + 1);
 
-	if (len < 2 * ps->rings_mapped)
-		len = 2 * ps->rings_mapped;
-	return len < ps->rings_most ? len : ps->rings_most;
+	if (len < 2 * ps->ring.mapped)
+		len = 2 * ps->ring.mapped;
+	return len < ps->ring.most ? len : ps->ring.most;
 }
 
 static int map_more(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
 		    uint64_t len, struct ubp_err *err)
 {
 	const struct plant_space *ps = t->process->space->plant;
-	const uint64_t args[6] = { ps->rings_base, ps->rings_mapped, len };
+	const uint64_t args[6] = { ps->ring.base, ps->ring.mapped, len };
 	int64_t result;
-	int rc = area_call(tracer, t, at, ps->stub, t->process->space->arch->call.nr_mremap,
-			   args, &result, err);
+	int rc = area_call(tracer, t, at, ps->guard.stub,
+			   t->process->space->arch->call.nr_mremap, args, &result, err);
 
 	if (rc < 0)
 		return rc;
-	return (uint64_t)result == ps->rings_base
+	return (uint64_t)result == ps->ring.base
 		       ? 0
 		       : ubp_fail(err, ENOMEM, "no room for more rings");
 }
@@ -90,14 +90,13 @@ int rings_grow(const struct plant *plant, struct tracer *tracer, struct tracee *
 	pid_t tid = t->tid;
 	int rc;
 
-	if (len <= ps->rings_mapped ||
-	    len - ps->rings_mapped > rings_allowance(t->process->pid))
+	if (len <= ps->ring.mapped || len - ps->ring.mapped > rings_allowance(t->process->pid))
 		return ubp_fail(err, ENOMEM, "no room for more rings");
 	rc = map_more(tracer, t, at, len, err);
 	if (rc < 0 || !tracer_has_same(tracer, t, tid, n_execs))
 		return rc < 0 ? rc : ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
-	ps->rings_mapped = len;
-	ring_space_set_mapped(ps->rings, len);
-	return rings_note_place(space, tid, ps->rings_base - RING_CONTROL_LEN,
+	ps->ring.mapped = len;
+	ring_space_set_mapped(ps->ring.rings, len);
+	return rings_note_place(space, tid, ps->ring.base - RING_CONTROL_LEN,
 				len + RING_CONTROL_LEN);
 }

@@ -30,17 +30,17 @@
 static int note(const struct plant_space *ps, const struct space *space, pid_t tid,
 		const struct guard_semaphore *notes, size_t n)
 {
-	uint64_t at = ps->data + offsetof(struct guard_data, semaphores);
+	uint64_t at = ps->guard.data + offsetof(struct guard_data, semaphores);
 	uint64_t count = n < UBP_GUARD_SEMAPHORES ? n : UBP_GUARD_SEMAPHORES;
 	int rc = 0;
 
-	if (!ps->data)
+	if (!ps->guard.data)
 		return 0;
 	if (count)
 		rc = mem_write(&space->mem, tid, at, notes, count * sizeof(*notes));
 	return rc == 0 ? mem_write(&space->mem, tid,
-				   ps->data + offsetof(struct guard_data, n_semaphores), &count,
-				   sizeof(count))
+				   ps->guard.data + offsetof(struct guard_data, n_semaphores),
+				   &count, sizeof(count))
 		       : rc;
 }
 
@@ -112,27 +112,27 @@ static void forget_unmapped(struct plant_space *ps, const struct maps *maps)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < ps->n_semaphores; i++)
-		if (is_there_yet(maps, &ps->semaphores[i]))
-			ps->semaphores[kept++] = ps->semaphores[i];
-	ps->n_semaphores = kept;
+	for (size_t i = 0; i < ps->semaphore.n; i++)
+		if (is_there_yet(maps, &ps->semaphore.v[i]))
+			ps->semaphore.v[kept++] = ps->semaphore.v[i];
+	ps->semaphore.n = kept;
 }
 
 /* --- up ------------------------------------------------------------------------------- */
 
 static bool is_counted(const struct plant_space *ps, uint64_t vaddr)
 {
-	for (size_t i = 0; i < ps->n_semaphores; i++)
-		if (ps->semaphores[i].vaddr == vaddr)
+	for (size_t i = 0; i < ps->semaphore.n; i++)
+		if (ps->semaphore.v[i].vaddr == vaddr)
 			return true;
 	return false;
 }
 
 static int append(struct plant_space *ps, uint64_t vaddr, uint32_t place)
 {
-	if (VEC_FIT(ps->semaphores, ps->n_semaphores + 1) < 0)
+	if (VEC_FIT(ps->semaphore.v, ps->semaphore.n + 1) < 0)
 		return -ENOMEM;
-	ps->semaphores[ps->n_semaphores++] = (struct guard_semaphore){ vaddr, place, 0, 0 };
+	ps->semaphore.v[ps->semaphore.n++] = (struct guard_semaphore){ vaddr, place, 0, 0 };
 	return 0;
 }
 
@@ -156,10 +156,10 @@ static int find_new(const struct plant *plant, struct plant_space *ps, const str
 
 static struct guard_semaphore *notes_of(const struct plant_space *ps)
 {
-	struct guard_semaphore *notes = calloc(ps->n_semaphores + 1, sizeof(*notes));
+	struct guard_semaphore *notes = calloc(ps->semaphore.n + 1, sizeof(*notes));
 
-	if (notes && ps->n_semaphores)
-		memcpy(notes, ps->semaphores, ps->n_semaphores * sizeof(*notes));
+	if (notes && ps->semaphore.n)
+		memcpy(notes, ps->semaphore.v, ps->semaphore.n * sizeof(*notes));
 	return notes;
 }
 
@@ -167,7 +167,7 @@ static struct guard_semaphore *notes_of(const struct plant_space *ps)
 static int raise_new(struct space *space, pid_t tid, size_t from)
 {
 	struct plant_space *ps = space->plant;
-	size_t n = ps->n_semaphores, done;
+	size_t n = ps->semaphore.n, done;
 	struct guard_semaphore *notes = notes_of(ps);
 	int rc = notes ? 0 : -ENOMEM;
 
@@ -181,8 +181,8 @@ static int raise_new(struct space *space, pid_t tid, size_t from)
 	for (done = from; done < n && rc == 0; done++)
 		rc = put(space, tid, notes[done].vaddr, (uint16_t)(notes[done].without + 1));
 	if (rc < 0)
-		ps->n_semaphores = done > from ? done - 1 : from;
-	(void)note(ps, space, tid, ps->semaphores, ps->n_semaphores);
+		ps->semaphore.n = done > from ? done - 1 : from;
+	(void)note(ps, space, tid, ps->semaphore.v, ps->semaphore.n);
 	free(notes);
 	return rc;
 }
@@ -191,18 +191,18 @@ int semaphore_update(const struct plant *plant, struct space *space, pid_t tid,
 		     const struct maps *maps)
 {
 	struct plant_space *ps = space->plant;
-	size_t before = ps->n_semaphores, known;
+	size_t before = ps->semaphore.n, known;
 	int rc;
 
 	forget_unmapped(ps, maps);
-	known = ps->n_semaphores;
+	known = ps->semaphore.n;
 	rc = find_new(plant, ps, maps);
 	if (rc < 0)
-		ps->n_semaphores = known;
-	else if (ps->n_semaphores > known)
+		ps->semaphore.n = known;
+	else if (ps->semaphore.n > known)
 		rc = raise_new(space, tid, known);
 	else if (known != before)
-		(void)note(ps, space, tid, ps->semaphores, known);
+		(void)note(ps, space, tid, ps->semaphore.v, known);
 	return rc;
 }
 
@@ -215,16 +215,16 @@ int semaphore_update(const struct plant *plant, struct space *space, pid_t tid,
 static int look(struct plant_space *owner, const struct space *space, const struct maps *maps,
 		size_t i, uint16_t *ret_without)
 {
-	const struct guard_semaphore *s = &owner->semaphores[i];
+	const struct guard_semaphore *s = &owner->semaphore.v[i];
 	bool is_own = space->plant == owner, is_there = !maps || is_there_yet(maps, s);
 	uint16_t now = 0;
 
 	if (is_there && !get(space, s->vaddr, &now))
 		return maps || !mem_is_gone(&space->mem) ? -EFAULT : 0;
-	if (is_own && owner->lowered)
-		owner->lowered[i] = (uint16_t)(now ? now - 1 : 0);
+	if (is_own && owner->semaphore.lowered)
+		owner->semaphore.lowered[i] = (uint16_t)(now ? now - 1 : 0);
 	/* A child born behind that has it from its parent. */
-	if (now && !is_own && owner->lowered && now <= owner->lowered[i])
+	if (now && !is_own && owner->semaphore.lowered && now <= owner->semaphore.lowered[i])
 		return 0;
 	*ret_without = (uint16_t)(now ? now - 1 : 0);
 	return now != 0;
@@ -255,15 +255,15 @@ static size_t lower(const struct plant_space *owner, const struct space *space, 
 void semaphore_remove(struct plant_space *owner, struct space *space, pid_t pid, pid_t tid,
 		      struct plant_left *left)
 {
-	size_t n = owner->n_semaphores, n_up = 0, max = n;
+	size_t n = owner->semaphore.n, n_up = 0, max = n;
 	struct guard_semaphore few[FEW], *notes, *to;
 	struct maps maps;
 	bool is_known;
 
 	if (n == 0)
 		return;
-	if (space->plant == owner && !owner->lowered)
-		owner->lowered = calloc(n + 1, sizeof(*owner->lowered));
+	if (space->plant == owner && !owner->semaphore.lowered)
+		owner->semaphore.lowered = calloc(n + 1, sizeof(*owner->semaphore.lowered));
 	notes = calloc(n, sizeof(*notes));
 	if (!notes)
 		max = FEW;
@@ -272,7 +272,7 @@ void semaphore_remove(struct plant_space *owner, struct space *space, pid_t pid,
 	for (size_t i = 0; i < n; i++) {
 		int rc;
 
-		to[n_up] = owner->semaphores[i];
+		to[n_up] = owner->semaphore.v[i];
 		rc = look(owner, space, is_known ? &maps : NULL, i, &to[n_up].without);
 		to[n_up].changing = rc > 0;
 		n_up += rc != 0;

@@ -154,11 +154,11 @@ int plant_settle(const struct plant *plant, struct tracer *tracer, const struct 
 	if (rc == 0)
 		rc = see_all(&s, err);
 	if (rc == -ETIMEDOUT && plant->force && space->plant == ps) {
-		ps->unguarded = true;
+		ps->guard.unguarded = true;
 		rc = 0;
 	}
 	if (rc == 0 && space->plant == ps)
-		ps->is_settled = true;
+		ps->guard.is_settled = true;
 	space_put(tracer, space);
 	maps_free(&s.maps);
 	map_free(&s.seen);

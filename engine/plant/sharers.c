@@ -87,7 +87,7 @@ static bool is_settled(const struct space *space)
 {
 	const struct plant_space *ps = space->plant;
 
-	return ps->is_settled;
+	return ps->guard.is_settled;
 }
 
 static int guard(const struct update *u, struct process *p, struct ubp_err *err)
@@ -170,7 +170,7 @@ int plant_guard(struct tracer *tracer, struct tracee *t, struct ubp_err *err)
 	int rc;
 
 	/* Nothing is planted yet: it is among those that get it then. */
-	if (!ps || !ps->stub || !ps->data || ps->closing || t->process->is_guarded)
+	if (!ps || !ps->guard.stub || !ps->guard.data || ps->closing || t->process->is_guarded)
 		return 0;
 	rc = maps_read(t->tid, &maps, err);
 	if (rc < 0)

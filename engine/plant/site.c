@@ -250,7 +250,7 @@ void site_bury(struct plant_space *ps, struct site *site)
 	site->is_patched = false;
 	/* Who was in its detour came from code that is gone: the block is free. */
 	if (site->jump && !site->jump->scans)
-		(void)map_put(&ps->blocks, site->vaddr,
+		(void)map_put(&ps->jump.blocks, site->vaddr,
 			      (void *)(uintptr_t)(site->jump->copy - UBP_SLOT_SIZE));
 	jump_free(site->jump);
 	site->jump = NULL;
@@ -398,7 +398,7 @@ static int prepare_in_place(const struct space *space, pid_t tid, struct site *s
 			"(--force), but its memory may not answer, as that of a stranger",
 			(int)space->mem.pid, site->insn.text, ul(site->vaddr));
 	site->rung = SITE_IN_PLACE;
-	ps->unguarded = true;
+	ps->guard.unguarded = true;
 	return 0;
 }
 

@@ -79,14 +79,14 @@ static int furnish(struct space *space, struct plant_space *ps, struct area *are
 	int rc;
 
 	/* Where returns need the guard's code, there are none. */
-	if (ps->trampoline || arch_has_link(space->arch))
+	if (ps->ret.trampoline || arch_has_link(space->arch))
 		return 0;
 	space->arch->trampoline.build(&code);
 	rc = mem_write(&space->mem, tid, area->vaddr, code.code, code.len);
 	if (rc < 0)
 		return rc;
 	area->used = UBP_SLOT_SIZE;
-	ps->trampoline = area->vaddr;
+	ps->ret.trampoline = area->vaddr;
 	return 0;
 }
 

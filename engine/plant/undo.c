@@ -4,23 +4,8 @@
 #include "engine/plant/undo.h"
 
 #include "engine/base/err.h"
-#include "engine/plant/plant.h"
+#include "engine/plant/space.h"
 #include "engine/trace/task.h"
-
-void plant_left_note(struct plant_left *left, const char *what, uint64_t vaddr, int rc)
-{
-	if (left->n++)
-		return;
-	left->what = what;
-	left->vaddr = vaddr;
-	left->code = -rc;
-}
-
-void plant_left_live(struct plant_left *left, const char *what, uint64_t vaddr, int rc)
-{
-	plant_left_note(left, what, vaddr, rc);
-	left->is_live = true;
-}
 
 bool undo_read_maps(const struct plant_space *ps, pid_t pid, struct maps *ret_maps)
 {

@@ -15,23 +15,10 @@
 #include <sys/types.h>
 
 #include "engine/object/maps.h"
+#include "engine/plant/left.h"
 
 struct plant_space;
 struct space;
-
-/* What stays in a target. Zero-initialise. */
-struct plant_left {
-	unsigned n;       /* places; 0: nothing */
-	const char *what; /* the first of them: "a breakpoint", ... */
-	uint64_t vaddr;   /* where; 0: nowhere */
-	int code;         /* why: errno */
-	bool is_live;     /* threads may run into some of it: the guard is needed */
-};
-
-/* One more, at @vaddr (0: at no place), that stays because of -@rc. */
-void plant_left_note(struct plant_left *left, const char *what, uint64_t vaddr, int rc);
-/* The same for what threads may run into. */
-void plant_left_live(struct plant_left *left, const char *what, uint64_t vaddr, int rc);
 
 /*
  * The mappings of the memory that @ps is in, by process @pid. That may have ended, or left it by an exec that we have

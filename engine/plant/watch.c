@@ -39,7 +39,7 @@ static bool is_begin(const struct site *site)
 
 static bool is_awake(const struct plant_space *ps, const struct site *site)
 {
-	return is_begin(site) ? ps->begins_awake : ps->ends_awake;
+	return is_begin(site) ? ps->watch.begins_awake : ps->watch.ends_awake;
 }
 
 void watch_decide(const struct plant_space *ps, struct site *site)
@@ -88,13 +88,13 @@ int watch_wake_begins(struct space *space, pid_t tid)
 	struct plant_space *ps = space->plant;
 	int rc;
 
-	ps->begins_in_vain = 0;
-	if (ps->begins_awake)
+	ps->watch.begins_in_vain = 0;
+	if (ps->watch.begins_awake)
 		return 0;
-	ps->begins_awake = true;
+	ps->watch.begins_awake = true;
 	rc = wake(space, tid);
-	ps->begins_awake = rc == 0;
-	ps->wants_jumps |= rc == 0;
+	ps->watch.begins_awake = rc == 0;
+	ps->jump.at_returns |= rc == 0;
 	return rc;
 }
 
@@ -102,10 +102,10 @@ void watch_wake_ends(struct space *space, pid_t tid)
 {
 	struct plant_space *ps = space->plant;
 
-	ps->ends_in_vain = 0;
-	if (ps->ends_awake)
+	ps->watch.ends_in_vain = 0;
+	if (ps->watch.ends_awake)
 		return;
-	ps->ends_awake = true;
+	ps->watch.ends_awake = true;
 	/* Where one cannot stand, the stack pointer of the next hit tells. */
 	(void)wake(space, tid);
 }
@@ -146,17 +146,18 @@ void watch_met(struct tracee *t, const struct site *site)
 	bool begins = is_begin(site);
 
 	if (t->n_unwinders || ps->closing) {
-		ps->begins_in_vain = ps->ends_in_vain = 0;
+		ps->watch.begins_in_vain = ps->watch.ends_in_vain = 0;
 		return;
 	}
-	if (begins && !ps->returns.n && !ps->hijacks && ++ps->begins_in_vain >= VAIN_MAX) {
-		ps->begins_in_vain = 0;
-		ps->begins_awake = false;
+	if (begins && !ps->ret.by_slot.n && !ps->hijack.table &&
+	    ++ps->watch.begins_in_vain >= VAIN_MAX) {
+		ps->watch.begins_in_vain = 0;
+		ps->watch.begins_awake = false;
 		put_to_rest(space, t->tid);
 	}
-	if (!begins && ++ps->ends_in_vain >= VAIN_MAX) {
-		ps->ends_in_vain = 0;
-		ps->ends_awake = is_unwinding(space);
+	if (!begins && ++ps->watch.ends_in_vain >= VAIN_MAX) {
+		ps->watch.ends_in_vain = 0;
+		ps->watch.ends_awake = is_unwinding(space);
 		put_to_rest(space, t->tid);
 	}
 }

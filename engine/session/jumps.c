@@ -21,16 +21,16 @@ void jumps_due(struct ubp_session *s, struct space *space, bool is_new)
 {
 	struct plant_space *ps = space->plant;
 
-	if (!s->plant.rings || !ps || ps->jumps_failed)
+	if (!s->plant.rings || !ps || ps->jump.failed)
 		return;
-	if (ps->unguarded) {
+	if (ps->guard.unguarded) {
 		jump_refuse_all(ps);
 		return;
 	}
-	ps->jumps_due = true;
+	ps->jump.due = true;
 	/* Most programs that are started end soon. */
-	if (is_new && !ps->n_jumps && s->opt.mode != UBP_MODE_JUMP)
-		ps->hits_before_jumps = HITS_BEFORE_JUMPS;
+	if (is_new && !ps->jump.n_written && s->opt.mode != UBP_MODE_JUMP)
+		ps->jump.hits_before = HITS_BEFORE_JUMPS;
 	s->jumps_due = true;
 	tracer_end_turn(&s->tracer);
 }
@@ -96,16 +96,16 @@ bool jumps_pass(struct ubp_session *s, uint64_t limit_ns)
 		struct process *p = value;
 		struct plant_space *ps = p->space->plant;
 
-		if (!ps || !ps->jumps_due || ps->closing)
+		if (!ps || !ps->jump.due || ps->closing)
 			continue;
 		s->jumps_due = true;
 		/* Each once: while one is seen to, others, or it again, may become due. */
-		if (ps->hits_before_jumps || ps->jumps_tried_ns >= now ||
-		    now - ps->jumps_tried_ns < ps->jumps_wait_ns)
+		if (ps->jump.hits_before || ps->jump.tried_ns >= now ||
+		    now - ps->jump.tried_ns < ps->jump.wait_ns)
 			continue;
 		if (event_clock_now(CLOCK_KIND_MONO) - now > limit_ns)
 			return false;
-		ps->jumps_tried_ns = now;
+		ps->jump.tried_ns = now;
 		upgrade(s, p);
 		/* It stops once more, and others may have met a breakpoint. */
 		tracer_poll(&s->tracer, STOPS_BETWEEN);
@@ -123,7 +123,7 @@ void jumps_end(struct ubp_session *s)
 		struct space *space = ((struct process *)value)->space;
 		const struct plant_space *ps = space->plant;
 
-		if (!ps || ps->closing || !ps->n_jumps)
+		if (!ps || ps->closing || !ps->jump.n_written)
 			continue;
 		jump_remove(&s->tracer, space);
 		tracer_poll(&s->tracer, STOPS_BETWEEN);
@@ -136,7 +136,7 @@ static void note_thread(struct ubp_session *s, struct tracee *t)
 	const struct plant_space *ps = t->process->space->plant;
 	struct ubp_regs regs;
 
-	if (ps && ps->rings && ubp_host_get_regs(t->tid, &regs) == 0)
+	if (ps && ps->ring.rings && ubp_host_get_regs(t->tid, &regs) == 0)
 		rings_add_thread(&s->tracer, t, &regs);
 }
 
@@ -162,7 +162,7 @@ void jumps_want_rings(void *ctx, struct tracee *t, const struct ubp_regs *at)
 	pid_t tid = t->tid;
 	struct ubp_err err;
 	struct maps maps;
-	bool is_first = !ps->rings;
+	bool is_first = !ps->ring.rings;
 	int rc = maps_read(tid, &maps, &err);
 
 	if (rc == 0)
@@ -173,12 +173,12 @@ void jumps_want_rings(void *ctx, struct tracee *t, const struct ubp_regs *at)
 		return;
 	t->held = false; /* by the remote call: the hit goes on as if there had been none */
 	if (rc < 0) {
-		ps->jumps_failed |= is_first;
-		ps->rings_full |= !is_first;
+		ps->jump.failed |= is_first;
+		ps->ring.is_full |= !is_first;
 		return;
 	}
 	stacks_mapped(s, t);
 	rings_add_thread(&s->tracer, t, at);
 	rings_look_around(space, tid, s->hit.seen, s->hit.n_seen);
-	(void)rings_set_gate(space, space, tid, ps->rings_base);
+	(void)rings_set_gate(space, space, tid, ps->ring.base);
 }

@@ -111,8 +111,8 @@ void stacks_space_gone(struct ubp_session *s, const struct space *space)
 
 	if (s->unwinder)
 		stack_unwinder_forget(s->unwinder, space);
-	if (s->stack_maps && ps && ps->maps_last)
-		stack_maps_set_gone(s->stack_maps, ps->maps_last);
+	if (s->stack_maps && ps && ps->ring.maps_last)
+		stack_maps_set_gone(s->stack_maps, ps->ring.maps_last);
 }
 
 void stacks_mapped(struct ubp_session *s, struct tracee *t)
@@ -121,7 +121,7 @@ void stacks_mapped(struct ubp_session *s, struct tracee *t)
 
 	if (!ps || !s->stack_maps)
 		return;
-	ps->maps_number = 0;
-	if (s->opt.stack == UBP_STACK_FP && ps->rings)
-		ring_space_set_maps(ps->rings, stack_maps_now(s->stack_maps, t));
+	ps->ring.maps_number = 0;
+	if (s->opt.stack == UBP_STACK_FP && ps->ring.rings)
+		ring_space_set_maps(ps->ring.rings, stack_maps_now(s->stack_maps, t));
 }

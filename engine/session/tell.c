@@ -76,23 +76,26 @@ static void tell_lost_returns(struct ubp_session *s, const struct process *p)
 	if (more)
 		(void)snprintf(others, sizeof(others), " (and %zu more)", more);
 	session_warn(s, "returns of %s%s cannot be caught in process %d: %s",
-		     lost->what ? lost->what : "a function", others, (int)p->pid, ps->no_room);
+		     lost->what ? lost->what : "a function", others, (int)p->pid,
+		     ps->guard.no_room);
 }
 
 void tell_planted(struct ubp_session *s, const struct process *p, bool was_unguarded)
 {
 	struct plant_space *ps = p->space->plant;
 
-	if (ps && ps->n_leftovers)
+	if (ps && ps->guard.n_leftovers)
 		session_warn(s,
 			     "process %d: %u breakpoint%s taken out that a killed ubp had left",
-			     (int)p->pid, ps->n_leftovers, ps->n_leftovers == 1 ? "" : "s");
-	if (ps && ps->n_left_raised)
+			     (int)p->pid, ps->guard.n_leftovers,
+			     ps->guard.n_leftovers == 1 ? "" : "s");
+	if (ps && ps->guard.n_left_raised)
 		session_warn(s,
 			     "process %d: %u semaphore%s lowered that a killed ubp had raised",
-			     (int)p->pid, ps->n_left_raised, ps->n_left_raised == 1 ? "" : "s");
+			     (int)p->pid, ps->guard.n_left_raised,
+			     ps->guard.n_left_raised == 1 ? "" : "s");
 	if (ps)
-		ps->n_leftovers = ps->n_left_raised = 0;
+		ps->guard.n_leftovers = ps->guard.n_left_raised = 0;
 	tell_lost_returns(s, p);
 	if (was_unguarded || !plant_is_unguarded(p->space))
 		return;

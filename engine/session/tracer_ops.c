@@ -142,7 +142,7 @@ static void take_up_early(struct ubp_session *s, const struct space *parent,
 {
 	const struct plant_space *ps = parent->plant;
 
-	if (ps->last_write || ps->unguarded)
+	if (ps->last_write || ps->guard.unguarded)
 		return;
 	first->process->is_guarded = false;
 	plant_and_tell(s, first, NULL);
@@ -219,8 +219,8 @@ static enum keep_verdict forked_sharing(struct ubp_session *s, struct tracee *fi
 	jumps_born(s, p->born_of, first);
 	session_mark_known(s, first->tid, true);
 	/* Signal actions are its own: born before the guard, it has none. */
-	p->is_guarded =
-		p->is_guarded && ps && ps->is_settled && task_catches(first->tid, SIGTRAP);
+	p->is_guarded = p->is_guarded && ps && ps->guard.is_settled &&
+			task_catches(first->tid, SIGTRAP);
 	chain_born(p);
 	if (plant_guard(&s->tracer, first, &err) < 0 && err.code != ESRCH)
 		session_warn(s, "process %d: %s", (int)tid, err.text);

@@ -269,9 +269,10 @@ static bool leave_trampoline(struct stack_frame *frame)
 	const struct plant_space *ps = frame->space->plant;
 	uint64_t value;
 
-	if (!ps->trampoline ||
-	    (frame->pc != ps->trampoline && frame->pc != ps->trampoline + arch->swbp.len &&
-	     !(arch_has_link(arch) && frame->pc - ps->trampoline < UBP_SLOT_SIZE)))
+	if (!ps->ret.trampoline ||
+	    (frame->pc != ps->ret.trampoline &&
+	     frame->pc != ps->ret.trampoline + arch->swbp.len &&
+	     !(arch_has_link(arch) && frame->pc - ps->ret.trampoline < UBP_SLOT_SIZE)))
 		return false;
 	if (arch_has_link(arch)) {
 		uint64_t sp = stack_frame_sp(frame);

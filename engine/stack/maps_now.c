@@ -17,15 +17,15 @@ uint32_t stack_maps_now(struct stack_maps_set *set, const struct tracee *t)
 
 	if (!ps)
 		return 0;
-	if (ps->maps_number)
-		return ps->maps_number;
+	if (ps->ring.maps_number)
+		return ps->ring.maps_number;
 	if (maps_read(t->tid, &maps, &ignored) == 0) {
 		maps.is_our_place = place_is_ours(t->tid);
-		ps->maps_number = stack_maps_set_add(set, t->process->pid, &maps);
+		ps->ring.maps_number = stack_maps_set_add(set, t->process->pid, &maps);
 	} else {
 		maps_free(&maps);
 	}
-	if (ps->maps_number)
-		ps->maps_last = ps->maps_number;
-	return ps->maps_number;
+	if (ps->ring.maps_number)
+		ps->ring.maps_last = ps->ring.maps_number;
+	return ps->ring.maps_number;
 }

@@ -151,7 +151,7 @@ static const struct mapping *look_again(struct stack_unwinder *u, const struct t
 
 	if (!ps || now_ns - known->looked_ns < known->wait_ns)
 		return NULL;
-	ps->maps_number = 0;
+	ps->ring.maps_number = 0;
 	m = take(u, known, stack_maps_now(u->maps, t)) ? maps_at(known->maps, pc) : NULL;
 	known->looked_ns = now_ns;
 	known->wait_ns = m                                    ? 0

@@ -184,7 +184,7 @@ static void make_site(struct site *site, struct plant_space *ps)
 			       .planted = true,
 			       .watches = WATCH_UNWIND | WATCH_OWN_STACK };
 	maps_free(&maps);
-	*ps = (struct plant_space){ .begins_awake = true };
+	*ps = (struct plant_space){ .watch.begins_awake = true };
 	assert_int_equal(map_put(&ps->sites, site->vaddr, site), 0);
 }
 
