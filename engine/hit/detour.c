@@ -61,7 +61,7 @@ static void catch_up(struct hit *hit, struct tracee *t, const struct ubp_regs *a
 			hit->wants_rings(hit->ctx, t, at);
 	} else if (!ring_space_has(ps->ring.rings, t->tid) ||
 		   ubp_host_get_thread_pointer(space->arch, t->tid, at, &pointer) < 0 ||
-		   t->thread_pointer != pointer) {
+		   t->probes->thread_pointer != pointer) {
 		rings_add_thread(hit->tracer, t, at);
 		if (!ring_space_has(ps->ring.rings, t->tid) &&
 		    ring_space_wants_more(ps->ring.rings) && !ps->ring.is_full)
@@ -119,7 +119,7 @@ static void begin_unwinding(struct tracee *t, const struct site *site, struct ub
 {
 	return_disarm(t, regs, site->watches);
 	watch_met(t, site);
-	if (!t->n_unwinders)
+	if (!t->probes->n_unwinders)
 		scan_note_stack(t, regs->r[t->process->space->arch->reg.sp]);
 }
 
@@ -140,7 +140,7 @@ enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs
 		return TRAP_OURS;
 	}
 	wait_note_hot(hit->tracer, t);
-	if (t->n_unwinders && !site->jump->scans)
+	if (t->probes->n_unwinders && !site->jump->scans)
 		return_look_landed(t, regs->r[arch->reg.sp]);
 	hit->n_seen = 0;
 	/* The detour has taken the lead back. */

@@ -68,7 +68,7 @@ static void disarm_own(struct tracee *t, uint64_t sp, struct return_list *here,
 	struct return_instance *ri, *older;
 	uint64_t last = sp;
 
-	for (ri = t->returns.newest; ri; ri = older) {
+	for (ri = t->probes->returns.newest; ri; ri = older) {
 		bool is_here = ri->slot_vaddr >= last && ri->slot_vaddr - last < OTHER_STACK;
 		uint64_t now = 0;
 
@@ -88,21 +88,21 @@ static struct unwinder *enter(struct tracee *t, uint64_t sp, bool lands)
 {
 	struct unwinder *u, replaced = { 0 };
 
-	while (t->n_unwinders) {
-		u = &t->unwinders[t->n_unwinders - 1];
+	while (t->probes->n_unwinders) {
+		u = &t->probes->unwinders[t->probes->n_unwinders - 1];
 		if (u->sp > sp || sp - u->sp >= OTHER_STACK)
 			break;
 		/* A jump from one to the next: the same frames. */
 		replaced = u->sp == sp ? *u : (struct unwinder){ 0 };
-		t->n_unwinders--;
+		t->probes->n_unwinders--;
 	}
-	if (t->n_unwinders == UNWINDERS_MAX)
-		memmove(t->unwinders, t->unwinders + 1,
-			--t->n_unwinders * sizeof(t->unwinders[0]));
-	u = &t->unwinders[t->n_unwinders++];
+	if (t->probes->n_unwinders == UNWINDERS_MAX)
+		memmove(t->probes->unwinders, t->probes->unwinders + 1,
+			--t->probes->n_unwinders * sizeof(t->probes->unwinders[0]));
+	u = &t->probes->unwinders[t->probes->n_unwinders++];
 	*u = replaced;
 	u->sp = sp;
-	u->interrupts = t->interrupts;
+	u->interrupts = t->probes->interrupts;
 	u->lands = lands;
 	return u;
 }
@@ -114,7 +114,7 @@ static void note_disarmed(struct tracee *t, uint64_t sp, unsigned watches,
 	struct return_instance *ri;
 	struct unwinder *u;
 
-	if (!here->n && !far->n && !t->n_unwinders)
+	if (!here->n && !far->n && !t->probes->n_unwinders)
 		return;
 	u = enter(t, sp, watches & WATCH_LANDS);
 	u->has_far = u->has_far || far->n;
@@ -122,7 +122,7 @@ static void note_disarmed(struct tracee *t, uint64_t sp, unsigned watches,
 	while ((ri = far->newest)) {
 		ri->far = true;
 		returns_unlink(ri);
-		returns_link(&t->disarmed, ri);
+		returns_link(&t->probes->disarmed, ri);
 	}
 	/* The outermost comes first: the innermost will be the newest again. It keeps
 	 * what it knows of those that are put back already. */
@@ -132,7 +132,7 @@ static void note_disarmed(struct tracee *t, uint64_t sp, unsigned watches,
 		ri->outer = outer ? outer : ri->outer;
 		u->head = ri->slot_vaddr;
 		returns_unlink(ri);
-		returns_link(&t->disarmed, ri);
+		returns_link(&t->probes->disarmed, ri);
 	}
 }
 
@@ -151,7 +151,8 @@ void return_disarm(struct tracee *t, struct ubp_regs *regs, unsigned watches)
 	/* What is resumed has come by here before. */
 	if (ps->hijack.code_vaddr && !(watches & WATCH_RESUME))
 		hijack_take_stacks(t, sp);
-	if (!(watches & WATCH_RESUME) && ps->ret.by_slot.n > t->returns.n + t->disarmed.n)
+	if (!(watches & WATCH_RESUME) &&
+	    ps->ret.by_slot.n > t->probes->returns.n + t->probes->disarmed.n)
 		disarm_stack(t, sp, &here);
 	disarm_own(t, sp, &here, &far);
 	note_disarmed(t, sp, watches, &here, &far);
@@ -191,7 +192,7 @@ static void rearm(struct tracee *t, struct return_instance *ri)
 	}
 	ri->tid = t->tid;
 	returns_uncount(ri);
-	link_by_age(&t->returns, ri);
+	link_by_age(&t->probes->returns, ri);
 }
 
 static struct return_instance *disarmed_at(const struct tracee *t, uint64_t slot_vaddr)
@@ -225,7 +226,7 @@ static void rearm_far(struct tracee *t, const struct unwinder *u, uint64_t sp)
 	struct return_instance *ri, *older;
 
 	/* They are behind the frames of the unwinder's stack that are still there. */
-	for (ri = t->disarmed.newest; ri; ri = older) {
+	for (ri = t->probes->disarmed.newest; ri; ri = older) {
 		older = ri->older;
 		if (!ri->far || ri->disarm_sp != u->sp)
 			continue;
@@ -257,32 +258,33 @@ void return_landed(struct tracee *t, uint64_t sp)
 	bool is_first = true;
 
 	/* Else it is but a jump inside of it. */
-	if (!t->n_unwinders || sp < t->unwinders[t->n_unwinders - 1].sp ||
-	    (sp == t->unwinders[t->n_unwinders - 1].sp &&
+	if (!t->probes->n_unwinders ||
+	    sp < t->probes->unwinders[t->probes->n_unwinders - 1].sp ||
+	    (sp == t->probes->unwinders[t->probes->n_unwinders - 1].sp &&
 	     !arch_has_link(t->process->space->arch)))
 		return;
-	interrupts = t->unwinders[t->n_unwinders - 1].interrupts;
+	interrupts = t->probes->unwinders[t->probes->n_unwinders - 1].interrupts;
 	/*
 	 * The one that was entered last, and with it those that called it. But if a
 	 * signal came between them, that was its handler's, perhaps on another stack.
 	 */
-	while (t->n_unwinders) {
-		struct unwinder u = t->unwinders[t->n_unwinders - 1];
+	while (t->probes->n_unwinders) {
+		struct unwinder u = t->probes->unwinders[t->probes->n_unwinders - 1];
 
 		if (!is_first && (u.sp >= sp || u.interrupts != interrupts))
 			return;
 		is_first = false;
-		t->n_unwinders--;
+		t->probes->n_unwinders--;
 		leave(t, &u, sp);
 	}
 }
 
 void return_look_landed(struct tracee *t, uint64_t sp)
 {
-	const struct unwinder *u = &t->unwinders[t->n_unwinders - 1];
+	const struct unwinder *u = &t->probes->unwinders[t->probes->n_unwinders - 1];
 
 	/* Far above: another stack, of a signal handler that interrupted it. */
-	if (t->n_unwinders && !u->lands && sp > u->sp &&
+	if (t->probes->n_unwinders && !u->lands && sp > u->sp &&
 	    (sp <= u->top || sp - u->top < OTHER_STACK))
 		return_landed(t, sp);
 }

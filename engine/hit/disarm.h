@@ -45,7 +45,7 @@ void return_rearm_at(struct tracee *t, uint64_t slot_vaddr);
 /* A signal is about to be delivered to @t. */
 static inline void return_signal(struct tracee *t)
 {
-	t->interrupts += t->n_unwinders != 0;
+	t->probes->interrupts += t->probes->n_unwinders != 0;
 }
 
 #endif

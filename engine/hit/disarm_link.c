@@ -253,7 +253,7 @@ void disarm_links(struct tracee *t, struct ubp_regs *regs, struct return_list *h
 	look_through(&s, s.sp);
 	/* A signal handler's stack: what it interrupted is elsewhere. */
 	for (unsigned i = 0; i < STACKS_MAX; i++) {
-		uint64_t at = t->interrupted_sp[i];
+		uint64_t at = t->probes->interrupted_sp[i];
 
 		if (at && at - s.sp >= OTHER_STACK && s.sp - at >= OTHER_STACK)
 			look_through(&s, at);
@@ -294,7 +294,7 @@ bool disarm_signed(struct tracer *tracer, struct tracee *t, const struct ubp_reg
 {
 	const struct plant_space *ps = t->process->space->plant;
 	unsigned n_execs = t->n_execs;
-	struct return_instance *ri = t->disarmed.newest;
+	struct return_instance *ri = t->probes->disarmed.newest;
 	struct remote remote;
 	struct ubp_err err;
 	pid_t tid = t->tid;

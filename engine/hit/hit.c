@@ -49,8 +49,8 @@ static bool goes_on_here(const struct site *site)
 /* Signals that came while it stood there find it there. */
 static bool has_not_moved(const struct tracee *t, const struct ubp_regs *regs)
 {
-	return memcmp(&t->let_go, regs, t->process->space->arch->reg.n * sizeof(regs->r[0])) ==
-	       0;
+	return memcmp(&t->probes->let_go, regs,
+		      t->process->space->arch->reg.n * sizeof(regs->r[0])) == 0;
 }
 
 /* Has a thread behind @insn, which is as long as a breakpoint, carried it out? */
@@ -220,7 +220,7 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 		carry_on(hit, t, site, regs);
 		return TRAP_OURS;
 	}
-	if (t->n_unwinders && !(site->watches & (WATCH_UNWIND | WATCH_UNWOUND)))
+	if (t->probes->n_unwinders && !(site->watches & (WATCH_UNWIND | WATCH_UNWOUND)))
 		return_look_landed(t, regs->r[arch->reg.sp]);
 	if (site_is_probed(site) && !site->is_moved)
 		probes_at(hit, t, site, regs);
@@ -276,7 +276,7 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 					   site_probed(site, site->probes[p]), ri->real);
 	}
 	moment_end(hit, &m);
-	if (t->n_unwinders)
+	if (t->probes->n_unwinders)
 		return_look_landed(t, regs->r[arch->reg.sp]);
 	regs->r[arch->reg.pc] = behind;
 	if (arch->trampoline.leave)
@@ -340,9 +340,9 @@ enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
 		site = NULL;
 	if (si_code == arch->swbp.si_code) {
 		if (goes_on_here(site))
-			t->let_go = regs;
+			t->probes->let_go = regs;
 		else
-			t->let_go.r[arch->reg.pc] = 0;
+			t->probes->let_go.r[arch->reg.pc] = 0;
 		if (site)
 			return at_site(hit, t, site, &regs);
 		if (ps->ret.trampoline && vaddr == ps->ret.trampoline)

@@ -120,8 +120,8 @@ void moment_begin(struct hit *hit, struct moment *m, struct tracee *t,
 void moment_end(struct hit *hit, const struct moment *m)
 {
 	event_queue_end(hit->queue);
-	if (m->t->one_cpu >= 0)
-		follow_cpu(hit->tracer, (unsigned)m->t->one_cpu);
+	if (m->t->task.one_cpu >= 0)
+		follow_cpu(hit->tracer, (unsigned)m->t->task.one_cpu);
 }
 
 uint64_t moment_mono_ns(const struct hit *hit, const struct moment *m)
@@ -209,9 +209,9 @@ static int fetch(struct hit *hit, struct moment *m, struct event_record *r,
 
 	/* A name that is asked for must be the one at this moment. */
 	if (probe->asks_name) {
-		task_comm(m->t->tid, m->t->comm);
-		m->t->comm_read_ns = m->now_ns;
-		memcpy(r->comm, m->t->comm, sizeof(r->comm));
+		task_comm(m->t->tid, m->t->task.comm);
+		m->t->task.comm_read_ns = m->now_ns;
+		memcpy(r->comm, m->t->task.comm, sizeof(r->comm));
 	}
 	return fetch_run(probe->program, &in, hit->scratch, head, r->data);
 }

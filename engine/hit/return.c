@@ -115,7 +115,7 @@ static void set_aside_below(struct tracee *t, uint64_t sp)
 	struct plant_space *ps = t->process->space->plant;
 	struct return_instance *ri;
 
-	while ((ri = t->returns.newest) && ri->slot_vaddr < sp &&
+	while ((ri = t->probes->returns.newest) && ri->slot_vaddr < sp &&
 	       sp - ri->slot_vaddr < OTHER_STACK) {
 		count_all(ri, MISSED_SKIPPED);
 		returns_unlink(ri);
@@ -236,7 +236,7 @@ void return_hijack(const struct plant *plant, struct tracee *t, struct site *sit
 		return_forget(ps, ri);
 		return;
 	}
-	returns_link(&t->returns, ri);
+	returns_link(&t->probes->returns, ri);
 	if (arch_has_link(arch))
 		regs->r[arch->reg.link] = ps->ret.trampoline;
 }
@@ -290,7 +290,7 @@ static struct return_instance *find_over(struct tracee *t, struct ubp_regs *regs
 		ri = find_popped(ps, sp, down);
 	/* The function took its return address from the stack and jumped there by itself. */
 	if (!ri)
-		ri = t->returns.newest;
+		ri = t->probes->returns.newest;
 	if (!ri || (down && write_word(t, sp - down, ri->real) < 0))
 		return NULL;
 	if (!down)
@@ -314,7 +314,7 @@ static void uncover(struct tracee *t, struct return_instance *ri)
 		return;
 	}
 	under->tid = t->tid;
-	returns_link(&t->returns, under);
+	returns_link(&t->probes->returns, under);
 }
 
 struct return_instance *return_take(struct tracee *t, struct ubp_regs *regs)
@@ -419,7 +419,7 @@ void return_thread_ended(struct tracee *t)
 	enum missed_why why = MISSED_THREAD;
 	struct return_instance *ri;
 
-	t->n_unwinders = 0;
+	t->probes->n_unwinders = 0;
 	if (!ps)
 		return;
 	if (t->process->execing && t->execs)
@@ -432,14 +432,14 @@ void return_thread_ended(struct tracee *t)
 	 * another. They only count as missed, once. Where it is the tracing that has
 	 * ended, they do not: they can still return.
 	 */
-	while ((ri = t->returns.newest)) {
+	while ((ri = t->probes->returns.newest)) {
 		if (!ps->closing)
 			count_all(ri, why);
 		ri->tid = 0;
 		returns_unlink(ri);
 		returns_link(&ps->ret.lost, ri);
 	}
-	while ((ri = t->disarmed.newest)) {
+	while ((ri = t->probes->disarmed.newest)) {
 		if (!ps->closing)
 			count_all(ri, why);
 		ri->uncounted = ps->closing;

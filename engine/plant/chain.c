@@ -174,6 +174,6 @@ void chain_born(const struct process *p)
 {
 	const struct plant_space *ps = p->space->plant;
 
-	if (p->is_guarded && !p->is_vforked && ps && ps->guard.data)
+	if (p->probes->is_guarded && !p->is_vforked && ps && ps->guard.data)
 		(void)chain_keep(p, NULL);
 }

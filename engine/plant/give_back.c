@@ -80,8 +80,8 @@ static bool is_own_stack(const struct maps *maps, const struct tracee *t, uint64
 {
 	const struct mapping *m = maps_at(maps, sp);
 
-	return m && (strcmp(m->path, "[stack]") == 0 || !t->thread_pointer ||
-		     maps_at(maps, t->thread_pointer) == m);
+	return m && (strcmp(m->path, "[stack]") == 0 || !t->probes->thread_pointer ||
+		     maps_at(maps, t->probes->thread_pointer) == m);
 }
 
 static void look_at_stack(struct look *look, const struct tracee *t, uint64_t pc, uint64_t sp)

@@ -84,7 +84,7 @@ bool guard_is_shared(const struct process *p)
 {
 	const struct process *other = p->space->processes;
 
-	while (other && (other == p || !other->is_guarded))
+	while (other && (other == p || !other->probes->is_guarded))
 		other = other->next;
 	return other;
 }
@@ -96,7 +96,7 @@ int guard_prepare(struct tracer *tracer, struct tracee *t, const struct ubp_regs
 	struct plant_space *ps = space->plant;
 	int rc = ps->guard.data ? 0 : make_data(tracer, t, at, err);
 
-	if (rc < 0 || t->process->is_guarded || ps->guard.is_taken_over ||
+	if (rc < 0 || t->process->probes->is_guarded || ps->guard.is_taken_over ||
 	    guard_is_shared(t->process))
 		return rc;
 	rc = put_word(space, t->tid, ps->guard.data + offsetof(struct guard_data, retired), 1);
@@ -159,7 +159,7 @@ int guard_install(struct tracer *tracer, struct tracee *t, const struct ubp_regs
 	bool is_first = !guard_is_shared(p);
 	int rc;
 
-	if (p->is_guarded)
+	if (p->probes->is_guarded)
 		return 0;
 	rc = remote_begin(&remote, tracer, t, at, ps->guard.stub, err);
 	if (rc < 0)
@@ -178,7 +178,7 @@ int guard_install(struct tracer *tracer, struct tracee *t, const struct ubp_regs
 	if (rc == 0)
 		rc = action_open_masks(&remote, err);
 	if (rc == 0)
-		p->is_guarded = true;
+		p->probes->is_guarded = true;
 	remote_end(&remote);
 	return rc;
 }
@@ -199,7 +199,7 @@ int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_re
 	uint64_t chain;
 	int rc;
 
-	if (!p->is_guarded || !ps->guard.stub || !ps->guard.data)
+	if (!p->probes->is_guarded || !ps->guard.stub || !ps->guard.data)
 		return 0;
 	/* Under a filter of late nothing can be asked of it: our handler stays, with the
 	 * jumps to it, and hands on to the program's own. */
@@ -224,7 +224,7 @@ int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_re
 	if (rc == 0)
 		rc = action_close_masks(&remote, err);
 	if (rc == 0)
-		p->is_guarded = false;
+		p->probes->is_guarded = false;
 	remote_end(&remote);
 	return rc;
 }
@@ -310,8 +310,8 @@ void guard_open_mask(struct tracee *t, const struct maps *maps)
 	    task_set_mask(t->tid, mask & ~TRAP_BIT) < 0)
 		return;
 	/* Noted is what shall be undone: not what the program undoes by itself. */
-	t->trap_opened = !is_in_handler(t, maps);
-	t->open_mask = mask & ~TRAP_BIT;
+	t->probes->trap_opened = !is_in_handler(t, maps);
+	t->probes->open_mask = mask & ~TRAP_BIT;
 }
 
 void guard_open_masks(struct tracer *tracer, struct tracee *t, const struct maps *maps)
@@ -338,12 +338,12 @@ void guard_open_masks(struct tracer *tracer, struct tracee *t, const struct maps
 int guard_close_mask(struct tracee *t)
 {
 	uint64_t mask = 0;
-	int rc = t->trap_opened ? task_get_mask(t->tid, &mask) : 0;
+	int rc = t->probes->trap_opened ? task_get_mask(t->tid, &mask) : 0;
 
 	/* Only if the program has not changed it meanwhile. */
-	if (t->trap_opened && rc == 0 && mask == t->open_mask)
+	if (t->probes->trap_opened && rc == 0 && mask == t->probes->open_mask)
 		rc = task_set_mask(t->tid, mask | TRAP_BIT);
-	t->trap_opened = false;
+	t->probes->trap_opened = false;
 	return rc;
 }
 
@@ -359,7 +359,7 @@ static bool is_default(const struct process *p)
 
 bool guard_ends_by_trap(const struct process *p)
 {
-	return p->is_guarded ? is_default(p) : !task_catches(p->pid, SIGTRAP);
+	return p->probes->is_guarded ? is_default(p) : !task_catches(p->pid, SIGTRAP);
 }
 
 bool guard_is_lost(struct tracee *t)
@@ -367,26 +367,28 @@ bool guard_is_lost(struct tracee *t)
 	struct process *p = t->process;
 	uint64_t mask, now_ns;
 
-	if (!p->is_guarded || task_get_mask(t->tid, &mask) < 0)
+	if (!p->probes->is_guarded || task_get_mask(t->tid, &mask) < 0)
 		return false;
 	now_ns = event_clock_now(CLOCK_KIND_MONO);
-	if (mask == t->good_mask && !p->loses_guard && now_ns - p->guard_seen_ns < FRESH_NS)
+	if (t->probes->has_good_mask && mask == t->probes->good_mask &&
+	    !p->probes->loses_guard && now_ns - p->probes->guard_seen_ns < FRESH_NS)
 		return false;
 	if (task_catches(t->tid, SIGTRAP)) {
-		t->good_mask = mask;
-		p->guard_seen_ns = now_ns;
+		t->probes->good_mask = mask;
+		t->probes->has_good_mask = true;
+		p->probes->guard_seen_ns = now_ns;
 		return false;
 	}
 	/* Put back, it would have to do away with itself once more, as often as somebody hits
 	 * something, before the program's signal arrives. */
-	if (p->ends_by_trap && is_default(p))
+	if (p->probes->ends_by_trap && is_default(p))
 		return false;
-	p->loses_guard = true;
-	t->good_mask = UINT64_MAX;
+	p->probes->loses_guard = true;
+	t->probes->has_good_mask = false;
 	/* It may have been another thread's hit. But who blocks all but SIGTRAP? */
 	if ((mask | NEVER_BLOCKED | TRAP_BIT) == UINT64_MAX) {
-		t->trap_opened = true;
-		t->open_mask = mask;
+		t->probes->trap_opened = true;
+		t->probes->open_mask = mask;
 	}
 	return true;
 }
@@ -454,16 +456,16 @@ bool guard_defer(struct tracer *tracer, struct tracee *t, bool at_site)
 	siginfo_t si;
 	pid_t tid = t->tid;
 
-	if (!t->process->is_guarded || task_get_mask(tid, &mask) < 0)
+	if (!t->process->probes->is_guarded || task_get_mask(tid, &mask) < 0)
 		return false;
-	if (t->trap_opened && mask == t->open_mask &&
+	if (t->probes->trap_opened && mask == t->probes->open_mask &&
 	    again_ptrace(PTRACE_GETSIGINFO, tid, 0, &si) == 0 && si.si_code <= 0) {
 		(void)task_set_mask(tid, mask | TRAP_BIT);
-		t->trap_opened = false;
+		t->probes->trap_opened = false;
 		return false;
 	}
 	if (will_end(t, at_site)) {
-		t->process->ends_by_trap = true;
+		t->process->probes->ends_by_trap = true;
 		return false;
 	}
 	if (task_catches(tid, SIGTRAP) || ubp_host_get_regs(tid, &regs) < 0 ||

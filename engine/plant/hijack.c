@@ -155,7 +155,7 @@ struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr)
 		return NULL;
 	}
 	set_given_back(space, t->tid, at, ps->ret.trampoline);
-	returns_link_in_place(&t->returns, ri);
+	returns_link_in_place(&t->probes->returns, ri);
 	return ri;
 }
 
@@ -168,11 +168,11 @@ void hijack_note_stack(struct tracee *t, uint64_t sp)
 {
 	unsigned i = 0;
 
-	while (i < STACKS_MAX && !is_near(t->interrupted_sp[i], sp))
+	while (i < STACKS_MAX && !is_near(t->probes->interrupted_sp[i], sp))
 		i++;
 	if (i == STACKS_MAX)
-		i = ++t->last_interrupted % STACKS_MAX;
-	t->interrupted_sp[i] = sp;
+		i = ++t->probes->last_interrupted % STACKS_MAX;
+	t->probes->interrupted_sp[i] = sp;
 }
 
 uint64_t hijack_nearest(const struct space *space, uint64_t vaddr)
@@ -244,8 +244,8 @@ uint64_t hijack_duration(const struct space *space, uint64_t sp, uint64_t back)
 static void take_interrupted(struct tracee *t, uint64_t sp)
 {
 	for (unsigned i = 0; i < STACKS_MAX; i++)
-		if (t->interrupted_sp[i] && !is_near(t->interrupted_sp[i], sp))
-			take_stack(t, t->interrupted_sp[i], 0);
+		if (t->probes->interrupted_sp[i] && !is_near(t->probes->interrupted_sp[i], sp))
+			take_stack(t, t->probes->interrupted_sp[i], 0);
 }
 
 void hijack_take_own(struct tracee *t)
@@ -304,7 +304,7 @@ void hijack_save_returning(const struct space *space)
 		struct ubp_regs regs;
 		uint64_t entry, real;
 
-		if (!t->held || t->called || hold_get_regs(t, &regs) < 0 ||
+		if (!t->held || t->remote.called || hold_get_regs(t, &regs) < 0 ||
 		    regs.r[arch->reg.pc] != ps->hijack.code_vaddr)
 			continue;
 		entry = find_returned_by(space, regs.r[arch->reg.sp], &real);

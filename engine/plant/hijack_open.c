@@ -178,7 +178,7 @@ static void look_at_thread(struct tracee *t, enum with_open what)
 	sp = regs.r[space->arch->reg.sp];
 	look_through(t, &regs, sp, what);
 	for (unsigned i = 0; i < STACKS_MAX; i++) {
-		uint64_t other = t->interrupted_sp[i];
+		uint64_t other = t->probes->interrupted_sp[i];
 
 		if (other && other - sp >= FRAME_MAX && sp - other >= FRAME_MAX)
 			look_through(t, &regs, other, what);
@@ -249,6 +249,6 @@ void hijack_adopt(struct tracee *first)
 		return;
 	}
 	hijack_take_own(first);
-	for (struct return_instance *ri = first->returns.newest; ri; ri = ri->older)
+	for (struct return_instance *ri = first->probes->returns.newest; ri; ri = ri->older)
 		ri->uncounted = true;
 }

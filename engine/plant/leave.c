@@ -192,7 +192,7 @@ static bool is_guarded(const struct space *space)
 {
 	const struct process *p = space->processes;
 
-	while (p && !p->is_guarded)
+	while (p && !p->probes->is_guarded)
 		p = p->next;
 	return p;
 }
@@ -209,8 +209,8 @@ static void leave_process(struct tracer *tracer, struct process *p)
 	bool gives, alone;
 	int rc;
 
-	p->is_guarded = p->is_guarded && ps;
-	if (!p->is_guarded || ps->left.is_live)
+	p->probes->is_guarded = p->probes->is_guarded && ps;
+	if (!p->probes->is_guarded || ps->left.is_live)
 		return;
 	space->refs++; /* it may end meanwhile */
 	rc = attach_hold_one(tracer, p, &t, &err);
@@ -230,7 +230,7 @@ static void leave_process(struct tracer *tracer, struct process *p)
 	if (gives) {
 		plant_unhook(space, pid, tid, &ps->left);
 		ps->guard.is_unhooked = true;
-		gives = !p->is_guarded && !ps->left.n;
+		gives = !p->probes->is_guarded && !ps->left.n;
 	}
 	space_put(tracer, space);
 	/* Nobody stands still while thousands of others are looked at. */
@@ -273,14 +273,14 @@ static void leave_mask(struct tracer *tracer, struct tracee *t)
 
 	/* Who meets a breakpoint with the signal blocked dies of it. */
 	if (ps && ps->left.is_live) {
-		t->trap_opened = false;
+		t->probes->trap_opened = false;
 	} else if (attach_hold_patiently(tracer, t) == 1) {
 		rc = guard_close_mask(t);
 		if (rc < 0 && rc != -ESRCH && ps)
 			plant_left_note(&ps->left, "a signal mask", 0, rc);
 		attach_let_go(t);
 	} else if (tracer_has(tracer, t, tid)) {
-		t->trap_opened = false;
+		t->probes->trap_opened = false;
 		if (ps)
 			plant_left_note(&ps->left, "a signal mask", 0, -ETIMEDOUT);
 	}
@@ -311,7 +311,7 @@ static void close_masks(struct tracer *tracer, const struct process *p)
 	for (size_t i = 0; tids && i < n; i++) {
 		struct tracee *t = map_get(&tracer->tracees, (uint64_t)tids[i]);
 
-		if (!t || !t->trap_opened)
+		if (!t || !t->probes->trap_opened)
 			continue;
 		leave_mask(tracer, t);
 	}
@@ -332,7 +332,7 @@ static bool leave_each(struct tracer *tracer, const struct process *only)
 			continue;
 		close_masks(tracer, p);
 		p = map_get(&tracer->processes, (uint64_t)pids[i]);
-		if (!p || !p->is_guarded)
+		if (!p || !p->probes->is_guarded)
 			continue;
 		any = true;
 		leave_process(tracer, p);
@@ -340,7 +340,7 @@ static bool leave_each(struct tracer *tracer, const struct process *only)
 		if (!only)
 			tracer_poll(tracer, STOPS_BETWEEN);
 		if (map_get(&tracer->processes, (uint64_t)pids[i]) == p)
-			p->is_guarded = false;
+			p->probes->is_guarded = false;
 	}
 	ids_give(tracer, pids);
 	return any;

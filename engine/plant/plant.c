@@ -237,7 +237,7 @@ static int plant_hooks(const struct update *u, struct ubp_err *err)
 static int protect(struct update *u, struct ubp_err *err)
 {
 	struct plant_space *ps = u->space->plant;
-	bool was_guarded = u->t->process->is_guarded;
+	bool was_guarded = u->t->process->probes->is_guarded;
 	unsigned n_execs = u->t->n_execs;
 	pid_t tid = u->t->tid;
 	int rc;

@@ -356,9 +356,9 @@ static void adopt(struct return_instance *ri, struct plant_space *to, struct tra
 		ri->disarm_sp = 0;
 		returns_link(&to->ret.lost, ri);
 	} else if (ri->disarm_sp) {
-		returns_link(&first->disarmed, ri);
+		returns_link(&first->probes->disarmed, ri);
 	} else {
-		returns_link(&first->returns, ri);
+		returns_link(&first->probes->returns, ri);
 	}
 }
 

@@ -233,17 +233,17 @@ static void *tid_value(pid_t tid)
 
 static void forget_pointer(struct plant_space *ps, const struct tracee *t)
 {
-	void *who = map_get(&ps->ring.thread_pointers, t->thread_pointer);
+	void *who = map_get(&ps->ring.thread_pointers, t->probes->thread_pointer);
 
-	if (t->thread_pointer && (who == tid_value(t->tid) || who == RINGS_SHARED))
-		map_remove(&ps->ring.thread_pointers, t->thread_pointer);
+	if (t->probes->thread_pointer && (who == tid_value(t->tid) || who == RINGS_SHARED))
+		map_remove(&ps->ring.thread_pointers, t->probes->thread_pointer);
 }
 
 static void note_thread(struct plant_space *ps, struct tracee *t, uint64_t thread_pointer)
 {
 	/* What is known of its stack is gone with its ring. */
 	if (!ring_space_has(ps->ring.rings, t->tid))
-		t->scans_in_vain = 0;
+		t->probes->scans_in_vain = 0;
 	if (ring_space_add(ps->ring.rings, t->process->pid, t->tid, thread_pointer,
 			   t->process->silent) == 0)
 		ring_space_set_cpu(ps->ring.rings, t->tid, task_rseq_cpu_vaddr(t));
@@ -262,7 +262,8 @@ static bool may_be_anothers(const struct tracee *t)
 		return false;
 	for (const struct tracee *other = NULL; (other = space_next(p->space, other));)
 		if (other->process != p &&
-		    (!other->thread_pointer || other->thread_pointer == t->thread_pointer))
+		    (!other->probes->thread_pointer ||
+		     other->probes->thread_pointer == t->probes->thread_pointer))
 			return true;
 	return false;
 }
@@ -277,9 +278,9 @@ void rings_add_thread(struct tracer *tracer, struct tracee *t, const struct ubp_
 	if (!ps || ubp_host_get_thread_pointer(t->process->space->arch, t->tid, regs,
 					       &thread_pointer) < 0)
 		return;
-	if (t->thread_pointer != thread_pointer)
+	if (t->probes->thread_pointer != thread_pointer)
 		forget_pointer(ps, t);
-	t->thread_pointer = thread_pointer;
+	t->probes->thread_pointer = thread_pointer;
 	if (!ps->ring.rings || !thread_pointer)
 		return;
 	who = map_get(&ps->ring.thread_pointers, thread_pointer);
@@ -288,7 +289,7 @@ void rings_add_thread(struct tracer *tracer, struct tracee *t, const struct ubp_
 	if (who == RINGS_SHARED)
 		return;
 	if (other && other != t && other->process->space == t->process->space &&
-	    other->thread_pointer == thread_pointer) {
+	    other->probes->thread_pointer == thread_pointer) {
 		/* Born without one of its own: nobody can tell the two from each other. */
 		ring_space_drop(ps->ring.rings, other->tid);
 		(void)map_put(&ps->ring.thread_pointers, thread_pointer, RINGS_SHARED);
@@ -325,7 +326,7 @@ void rings_thread_gone(struct tracee *t)
 	if (!ps)
 		return;
 	forget_pointer(ps, t);
-	t->thread_pointer = 0;
+	t->probes->thread_pointer = 0;
 	rings_drop_thread(t->process->space, t->tid);
 }
 

@@ -176,7 +176,7 @@ void scan_free(struct plant *plant)
 static uint64_t end_of_own(const struct maps *maps, const struct tracee *t,
 			   const struct mapping *m, uint64_t sp)
 {
-	uint64_t pointer = t->thread_pointer & ~7ULL;
+	uint64_t pointer = t->probes->thread_pointer & ~7ULL;
 
 	if (t->tid == t->process->pid)
 		return strcmp(m->path, "[stack]") == 0 ? m->end : 0;
@@ -186,7 +186,7 @@ static uint64_t end_of_own(const struct maps *maps, const struct tracee *t,
 void scan_note_stack(struct tracee *t, uint64_t sp)
 {
 	const struct plant_space *ps = t->process->space->plant;
-	unsigned n = ++t->scans_in_vain;
+	unsigned n = ++t->probes->scans_in_vain;
 	const struct mapping *m;
 	struct ubp_err ignored;
 	struct maps maps;

@@ -31,7 +31,7 @@ static struct process *next_unguarded(const struct space *space)
 {
 	struct process *p = space->processes;
 
-	while (p && p->is_guarded)
+	while (p && p->probes->is_guarded)
 		p = p->next;
 	return p;
 }
@@ -113,7 +113,7 @@ static int guard(const struct update *u, struct process *p, struct ubp_err *err)
 	/* Killed while it was held: it runs no more. */
 	p = find(u->space, pid);
 	if (p)
-		p->is_guarded = true;
+		p->probes->is_guarded = true;
 	return 0;
 }
 
@@ -133,7 +133,7 @@ static int guard_all(struct update *u, struct ubp_err *err)
 	     p = rc == 0 ? next_unguarded(u->space) : NULL) {
 		if (p == u->t->process)
 			rc = guard_install(u->tracer, u->t, &u->at, err);
-		else if (!p->is_guarded)
+		else if (!p->probes->is_guarded)
 			rc = guard(u, p, err);
 		if (!is_here(u, n_execs))
 			return ubp_fail(err, ESRCH, "thread %d has ended", (int)u->tid);
@@ -170,7 +170,8 @@ int plant_guard(struct tracer *tracer, struct tracee *t, struct ubp_err *err)
 	int rc;
 
 	/* Nothing is planted yet: it is among those that get it then. */
-	if (!ps || !ps->guard.stub || !ps->guard.data || ps->closing || t->process->is_guarded)
+	if (!ps || !ps->guard.stub || !ps->guard.data || ps->closing ||
+	    t->process->probes->is_guarded)
 		return 0;
 	rc = maps_read(t->tid, &maps, err);
 	if (rc < 0)

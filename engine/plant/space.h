@@ -13,6 +13,7 @@
 #include "arch/arch.h"
 #include "engine/base/map.h"
 #include "engine/plant/left.h"
+#include "engine/plant/thread.h"
 #include "engine/plant/uprobe.h"
 #include "engine/trace/tracer.h"
 

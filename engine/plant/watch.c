@@ -134,7 +134,7 @@ static void put_to_rest(struct space *space, pid_t tid)
 static bool is_unwinding(const struct space *space)
 {
 	for (const struct tracee *t = NULL; (t = space_next(space, t));)
-		if (t->n_unwinders || t->disarmed.n)
+		if (t->probes->n_unwinders || t->probes->disarmed.n)
 			return true;
 	return false;
 }
@@ -145,7 +145,7 @@ void watch_met(struct tracee *t, const struct site *site)
 	struct plant_space *ps = space->plant;
 	bool begins = is_begin(site);
 
-	if (t->n_unwinders || ps->closing) {
+	if (t->probes->n_unwinders || ps->closing) {
 		ps->watch.begins_in_vain = ps->watch.ends_in_vain = 0;
 		return;
 	}

@@ -113,11 +113,11 @@ static bool release_vforked(struct ubp_session *s, struct tracee *t)
 	struct space *space = t->process->space;
 
 	if (!mother || mother->process->space != space || !t->process->is_vforked ||
-	    t->returns.n)
+	    t->probes->returns.n)
 		return false;
-	if (!mother->lends)
+	if (!mother->probes->lends)
 		plant_lend(space, t->tid);
-	mother->lends = true;
+	mother->probes->lends = true;
 	leave_slots(s, t->process);
 	tracer_detach(&s->tracer, t);
 	return true;
@@ -247,7 +247,7 @@ void release_if_spared(struct ubp_session *s, struct tracee *t, int sig)
 {
 	siginfo_t si;
 
-	if (t->held || t->in_remote || s->is_ending ||
+	if (t->held || t->remote.is_in || s->is_ending ||
 	    again_ptrace(PTRACE_GETSIGINFO, t->tid, 0, &si) < 0 || !is_forced(sig, &si) ||
 	    !is_init(t->process) || !ends_it(t, sig, &si))
 		return;
@@ -299,7 +299,7 @@ void release_for_tracing(void *ctx, struct tracee *t, enum site_watch watch,
 	struct process *p = NULL;
 	const char *why = "another that is traced attaches to it";
 
-	if (t->held || t->in_remote || s->is_ending)
+	if (t->held || t->remote.is_in || s->is_ending)
 		return;
 	if (watch == WATCH_PTRACER) {
 		if (!task_has_hidden_tracer(t->process->pid, t->tid))

@@ -66,7 +66,7 @@ static int hold_and_plant(struct ubp_session *s, struct process *p, struct ubp_e
 				p->space->refs == 1;
 
 		/* Its exec's stop may have come meanwhile, and on_execed() has planted. */
-		if (is_there && p->is_guarded)
+		if (is_there && p->probes->is_guarded)
 			release_process(s, pid);
 		else if (is_there)
 			attach_undo(&s->tracer, pid);
@@ -130,7 +130,7 @@ static void plant_in_sharers(struct ubp_session *s, pid_t pid)
 			continue;
 		session_mark_known(s, sharer->pid, true);
 		sharer->silent = sharer->silent && !session_follows_children(s);
-		if (!sharer->is_guarded)
+		if (!sharer->probes->is_guarded)
 			(void)plant_in(s, sharer, &err);
 		p = map_get(&s->tracer.processes, (uint64_t)pid);
 		pos = 0; /* the table may have changed */

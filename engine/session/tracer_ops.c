@@ -144,7 +144,7 @@ static void take_up_early(struct ubp_session *s, const struct space *parent,
 
 	if (ps->last_write || ps->guard.unguarded)
 		return;
-	first->process->is_guarded = false;
+	first->process->probes->is_guarded = false;
 	plant_and_tell(s, first, NULL);
 }
 
@@ -189,7 +189,7 @@ static enum keep_verdict forked_partly(struct ubp_session *s, struct tracee *fir
 	if (!keep)
 		return leave_child(s, first, &left);
 	/* Whatever it has of the guard is found out by installing it. */
-	first->process->is_guarded = false;
+	first->process->probes->is_guarded = false;
 	session_mark_known(s, tid, true);
 	session_count_process(s);
 	plant_and_tell(s, first, NULL);
@@ -219,8 +219,8 @@ static enum keep_verdict forked_sharing(struct ubp_session *s, struct tracee *fi
 	jumps_born(s, p->born_of, first);
 	session_mark_known(s, first->tid, true);
 	/* Signal actions are its own: born before the guard, it has none. */
-	p->is_guarded = p->is_guarded && ps && ps->guard.is_settled &&
-			task_catches(first->tid, SIGTRAP);
+	p->probes->is_guarded = p->probes->is_guarded && ps && ps->guard.is_settled &&
+				task_catches(first->tid, SIGTRAP);
 	chain_born(p);
 	if (plant_guard(&s->tracer, first, &err) < 0 && err.code != ESRCH)
 		session_warn(s, "process %d: %s", (int)tid, err.text);
@@ -233,7 +233,7 @@ static enum keep_verdict on_forked(void *ctx, struct process *parent, struct tra
 	struct ubp_session *s = ctx;
 	struct space *space = first->process->space;
 
-	first->process->is_guarded = parent->is_guarded;
+	first->process->probes->is_guarded = parent->probes->is_guarded;
 	if (shares)
 		return forked_sharing(s, first);
 	first->process->silent =
@@ -288,9 +288,9 @@ static enum keep_verdict on_execed(void *ctx, struct tracee *t)
 	struct ubp_session *s = ctx;
 	pid_t tid = t->tid;
 
-	t->process->is_guarded = false;
-	t->process->loses_guard = false;
-	t->process->ends_by_trap = false;
+	t->process->probes->is_guarded = false;
+	t->process->probes->loses_guard = false;
+	t->process->probes->ends_by_trap = false;
 	(void)guard_close_mask(t);
 	/* A child that nobody asked for, now in its own memory; or the breakpoints are gone with the
 	 * old image, and the guard of the new one would not outlive what is still to be done. */
@@ -337,9 +337,9 @@ static void on_born(void *ctx, pid_t mother, struct tracee *t)
 static void on_vfork_done(void *ctx, struct tracee *t)
 {
 	(void)ctx;
-	if (t->lends)
+	if (t->probes->lends)
 		plant_take_back(t->process->space, t->tid);
-	t->lends = false;
+	t->probes->lends = false;
 }
 
 static void on_ending(void *ctx, struct tracee *t)
@@ -405,6 +405,8 @@ static void on_meanwhile(void *ctx)
 }
 
 const struct tracer_ops session_tracer_ops = {
+	.thread_len = sizeof(struct thread_probes),
+	.process_len = sizeof(struct process_probes),
 	.trap = on_trap,
 	.pc_has_trap = on_pc_has_trap,
 	.signal = on_signal,

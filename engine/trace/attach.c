@@ -211,7 +211,7 @@ static int hold(struct tracer *tracer, struct tracee *t, unsigned limit_ms)
 
 	if (t->parked || (t->held && t->process->stays))
 		return 1;
-	ubp_host_note_call(tid, &t->call);
+	ubp_host_note_call(tid, &t->remote.call);
 	/* Taken by an exec that is still to be reported: not now. */
 	if (again_ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
 		return 0;
@@ -252,7 +252,7 @@ int attach_to_wait(struct tracer *tracer, pid_t pid, pid_t tid, struct ubp_err *
 	t = tid ? map_get(&tracer->tracees, (uint64_t)tid) : p->tracees;
 	if (!t || t->process != p || (!tid && t->next))
 		return 0;
-	ubp_host_note_call(t->tid, &t->call);
+	ubp_host_note_call(t->tid, &t->remote.call);
 	p->stays = t->want_interrupt = again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) == 0;
 	return 0;
 }

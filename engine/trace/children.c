@@ -309,8 +309,8 @@ void children_execed(struct tracer *tracer, struct tracee *t)
 	t->n_execs++;
 	t->held = true;
 	t->stepping = false;
-	t->in_remote = false;
-	t->called = false;
+	t->remote.is_in = false;
+	t->remote.called = false;
 	n_execs = t->n_execs;
 	verdict = tracer->ops->execed(tracer->ctx, t);
 	if (!tracer_has_same(tracer, t, tid, n_execs))

@@ -31,19 +31,19 @@ void eintr_redo(struct tracee *t)
 {
 	const struct ubp_memory memory = memory_of(t);
 
-	ubp_host_redo_eintr(t->process->space->arch, t->tid, &t->call, &memory);
+	ubp_host_redo_eintr(t->process->space->arch, t->tid, &t->remote.call, &memory);
 }
 
 void eintr_keep(struct tracee *t)
 {
 	const struct ubp_memory memory = memory_of(t);
 
-	ubp_host_keep_eintr(t->tid, &t->call, &memory);
+	ubp_host_keep_eintr(t->tid, &t->remote.call, &memory);
 }
 
 bool eintr_is_broken_off(const struct tracee *t)
 {
 	const struct ubp_memory memory = memory_of(t);
 
-	return ubp_host_is_broken_off(t->tid, &t->call, &memory);
+	return ubp_host_is_broken_off(t->tid, &t->remote.call, &memory);
 }

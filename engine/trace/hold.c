@@ -61,7 +61,7 @@ static bool is_left_alone(struct tracee *t)
 
 static bool stop_it(struct tracee *t)
 {
-	ubp_host_note_call(t->tid, &t->call);
+	ubp_host_note_call(t->tid, &t->remote.call);
 	return again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) == 0;
 }
 
@@ -81,7 +81,7 @@ static size_t look_around(struct tracer *tracer, const struct space *space, bool
 			continue;
 		n++;
 		/* Asked once; a stop for another reason has it asked again. */
-		if (!t->want_interrupt && !t->at_large && stop_it(t))
+		if (!t->want_interrupt && !t->remote.at_large && stop_it(t))
 			t->want_interrupt = true;
 		if (take(tracer, t)) {
 			*ret_changed = true;
@@ -126,7 +126,7 @@ static bool is_alive(struct tracer *tracer, const struct space *space)
 static bool are_stuck(const struct space *space)
 {
 	for (const struct tracee *t = NULL; (t = space_next(space, t));)
-		if (!t->held && !t->at_large && !t->left_alone &&
+		if (!t->held && !t->remote.at_large && !t->left_alone &&
 		    !strchr("DZX", task_state(t->tid)))
 			return false;
 	return true;
@@ -234,24 +234,24 @@ void hold_end(struct tracer *tracer, const struct space *space, const struct tra
 
 int hold_get_regs(const struct tracee *t, struct ubp_regs *ret_regs)
 {
-	if (!t->called)
+	if (!t->remote.called)
 		return ubp_host_get_regs(t->tid, ret_regs);
-	*ret_regs = *t->before;
+	*ret_regs = *t->remote.before;
 	return 0;
 }
 
 int hold_get_pc(const struct tracee *t, uint64_t *ret_pc)
 {
-	if (!t->called)
+	if (!t->remote.called)
 		return ubp_host_get_pc(t->tid, ret_pc);
-	*ret_pc = t->before->r[t->process->space->arch->reg.pc];
+	*ret_pc = t->remote.before->r[t->process->space->arch->reg.pc];
 	return 0;
 }
 
 int hold_set_pc(struct tracee *t, uint64_t pc)
 {
-	if (!t->called)
+	if (!t->remote.called)
 		return ubp_host_set_pc(t->tid, pc);
-	t->before->r[t->process->space->arch->reg.pc] = pc;
+	t->remote.before->r[t->process->space->arch->reg.pc] = pc;
 	return 0;
 }

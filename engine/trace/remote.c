@@ -25,15 +25,15 @@ static int take_frame(struct tracee *t, uint64_t *ret_top, struct ubp_err *err)
 {
 	struct space *space = t->process->space;
 
-	for (unsigned i = 0; !t->frame && i < REMOTE_FRAMES; i++)
+	for (unsigned i = 0; !t->remote.frame && i < REMOTE_FRAMES; i++)
 		if (!(space->frames_taken >> i & 1)) {
 			space->frames_taken |= 1U << i;
-			t->frame = (uint8_t)(i + 1);
+			t->remote.frame = (uint8_t)(i + 1);
 		}
-	if (!t->frame)
+	if (!t->remote.frame)
 		return ubp_fail(err, EBUSY, "too many threads of process %d make calls for us",
 				(int)t->process->pid);
-	*ret_top = space->frames + (uint64_t)t->frame * UBP_STUB_FRAME_MAX;
+	*ret_top = space->frames + (uint64_t)t->remote.frame * UBP_STUB_FRAME_MAX;
 	return 0;
 }
 
@@ -48,12 +48,13 @@ static int write_frame(struct remote *remote, struct ubp_err *err)
 
 	if (rc < 0)
 		return rc;
-	remote->regs = *t->before;
+	remote->regs = *t->remote.before;
 	if (top)
-		space->arch->stub.frame_below(top, t->before, t->more, frame, &len,
-					      &remote->sp);
+		space->arch->stub.frame_below(top, t->remote.before, t->remote.more, frame,
+					      &len, &remote->sp);
 	else
-		space->arch->stub.frame(t->before, t->more, frame, &len, &remote->sp);
+		space->arch->stub.frame(t->remote.before, t->remote.more, frame, &len,
+					&remote->sp);
 	rc = mem_write(&t->process->space->mem, t->tid, remote->sp, frame, len);
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to the stack of thread %d: %s",
@@ -112,7 +113,7 @@ static int has_ended(struct remote *remote, pid_t tid, struct ubp_err *err)
 static int takes_too_long(const struct remote *remote, struct ubp_err *err)
 {
 	/* Whatever it stops for next is not ours to resume it from. */
-	remote->t->at_large = true;
+	remote->t->remote.at_large = true;
 	return ubp_fail(err, ETIMEDOUT, "thread %d does not finish a system call",
 			(int)remote->t->tid);
 }
@@ -135,7 +136,7 @@ static int deliver_first(struct remote *remote, const struct stop *stop, struct 
 	pid_t tid = t->tid;
 	int rc;
 
-	t->in_remote = false;
+	t->remote.is_in = false;
 	t->want_interrupt = true; /* stop before the handler's first instruction */
 	tracer_dispatch(remote->tracer, stop);
 	if (!is_same(remote, tid, n_execs))
@@ -145,9 +146,9 @@ static int deliver_first(struct remote *remote, const struct stop *stop, struct 
 		return has_ended(remote, tid, err);
 	if (rc <= 0)
 		return takes_too_long(remote, err);
-	rc = ubp_host_get_regs(tid, t->before);
+	rc = ubp_host_get_regs(tid, t->remote.before);
 	if (rc == 0)
-		rc = ubp_host_get_more(tid, t->more, err);
+		rc = ubp_host_get_more(tid, t->remote.more, err);
 	return rc == -ESRCH ? has_ended(remote, tid, err) : rc;
 }
 
@@ -155,14 +156,15 @@ static int deliver_first(struct remote *remote, const struct stop *stop, struct 
 static bool may_resume(const struct tracee *t)
 {
 	const struct ubp_arch *arch = t->process->space->arch;
-	uint64_t pc = t->before->r[arch->reg.pc], is;
+	uint64_t pc = t->remote.before->r[arch->reg.pc], is;
 	uint8_t code[8] = { 0 };
 	long n_filters;
 
 	/* A filter would see the call that is left out. */
 	return arch->call.may_resume && ubp_host_get_pc(t->tid, &is) == 0 && is == pc &&
 	       mem_read(&t->process->space->mem, t->tid, pc, code, sizeof(code)) &&
-	       arch->call.may_resume(t->before, code) && task_seccomp(t->tid, &n_filters) <= 0;
+	       arch->call.may_resume(t->remote.before, code) &&
+	       task_seccomp(t->tid, &n_filters) <= 0;
 }
 
 /* The entry of the system call in front of which it stood? */
@@ -174,8 +176,8 @@ static bool is_entry(const struct tracee *t, const struct stop *stop, uint64_t *
 	if (stop->exited || stop->event || stop->sig != (SIGTRAP | 0x80) ||
 	    again_ptrace(PTRACE_GET_SYSCALL_INFO, stop->tid, sizeof(info), &info) <= 0 ||
 	    info.op != PTRACE_SYSCALL_INFO_ENTRY ||
-	    info.instruction_pointer - t->before->r[arch->reg.pc] > UBP_INSN_MAX ||
-	    info.stack_pointer != t->before->r[arch->reg.sp])
+	    info.instruction_pointer - t->remote.before->r[arch->reg.pc] > UBP_INSN_MAX ||
+	    info.stack_pointer != t->remote.before->r[arch->reg.sp])
 		return false;
 	*ret_nr = info.entry.nr;
 	return true;
@@ -195,7 +197,7 @@ static int settle(struct remote *remote, struct ubp_err *err)
 	int rc = 1;
 
 	while (may_resume(t)) {
-		t->in_remote = true;
+		t->remote.is_in = true;
 		tracee_resume(t, 0);
 		rc = tracer_await(remote->tracer, t, CALL_LIMIT_MS, &stop);
 		if (rc <= 0)
@@ -203,9 +205,10 @@ static int settle(struct remote *remote, struct ubp_err *err)
 					    : takes_too_long(remote, err);
 		if (is_entry(t, &stop, &nr)) {
 			tracee_consume(t);
-			t->in_remote = false;
+			t->remote.is_in = false;
 			t->held = true;
-			t->resumes = nr == (uint64_t)t->process->space->arch->call.nr_restart;
+			t->remote.resumes =
+				nr == (uint64_t)t->process->space->arch->call.nr_restart;
 			return 0;
 		}
 		rc = deliver_first(remote, &stop, err);
@@ -233,18 +236,18 @@ int remote_begin(struct remote *remote, struct tracer *tracer, struct tracee *t,
 			(int)t->tid);
 	*remote = (struct remote){ .tracer = tracer, .t = t, .stub = stub };
 	remote->suspend = way == SECCOMP_SUSPEND;
-	if (!t->before)
-		t->before = malloc(sizeof(*t->before));
-	if (!t->more)
-		t->more = calloc(1, sizeof(*t->more));
-	if (!t->before || !t->more)
+	if (!t->remote.before)
+		t->remote.before = malloc(sizeof(*t->remote.before));
+	if (!t->remote.more)
+		t->remote.more = calloc(1, sizeof(*t->remote.more));
+	if (!t->remote.before || !t->remote.more)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	if (!t->called) {
-		*t->before = *at;
-		t->resumes = false;
-		rc = ubp_host_get_more(t->tid, t->more, err);
+	if (!t->remote.called) {
+		*t->remote.before = *at;
+		t->remote.resumes = false;
+		rc = ubp_host_get_more(t->tid, t->remote.more, err);
 	}
-	if (rc == 0 && !t->called)
+	if (rc == 0 && !t->remote.called)
 		rc = settle(remote, err);
 	return rc < 0 ? rc : write_frame(remote, err);
 }
@@ -280,7 +283,7 @@ static int await_exit(struct remote *remote, struct ubp_err *err)
 			tracee_consume(t);
 			seccomp_restore(t);
 			t->held = true;
-			t->called = true;
+			t->remote.called = true;
 			return 1;
 		case CALL_ENTRY:
 			tracee_consume(t);
@@ -336,8 +339,8 @@ static int start(struct remote *remote, int nr, const uint64_t args[6], struct u
 		return ubp_fail(err, -rc, "remote call in thread %d: %s", (int)t->tid,
 				strerror(-rc));
 	remote->is_entered = false;
-	t->called = false;
-	t->in_remote = true;
+	t->remote.called = false;
+	t->remote.is_in = true;
 	tracee_resume(t, remote->deliver);
 	remote->deliver = 0;
 	return 0;
@@ -397,5 +400,5 @@ int remote_sign(struct remote *remote, uint64_t address, uint64_t modifier, int 
 void remote_end(struct remote *remote)
 {
 	if (remote->t)
-		remote->t->in_remote = false;
+		remote->t->remote.is_in = false;
 }

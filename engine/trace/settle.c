@@ -18,7 +18,7 @@ static bool look_at_second_stops(struct tracer *tracer)
 
 	for (size_t i = 0; tids && i < n; i++) {
 		t = map_get(&tracer->tracees, (uint64_t)tids[i]);
-		if (!t || !t->stops_again || t->held)
+		if (!t || !t->remote.stops_again || t->held)
 			continue;
 		any = true;
 		if (wait_look(tids[i], &stop) == 1)

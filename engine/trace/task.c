@@ -386,23 +386,23 @@ void task_comm(pid_t tid, char comm[16])
 
 const char *task_comm_cached(struct tracee *t, uint64_t now_ns)
 {
-	if (t->comm_read_ns == 0 || now_ns - t->comm_read_ns > FRESH_NS) {
-		task_comm(t->tid, t->comm);
-		t->comm_read_ns = now_ns;
+	if (t->task.comm_read_ns == 0 || now_ns - t->task.comm_read_ns > FRESH_NS) {
+		task_comm(t->tid, t->task.comm);
+		t->task.comm_read_ns = now_ns;
 	}
-	return t->comm;
+	return t->task.comm;
 }
 
 void task_forget(struct tracee *t)
 {
-	t->comm_read_ns = 0;
-	t->rseq_vaddr = 0;
-	t->rseq_asked = 0;
-	t->one_cpu = -2;
+	t->task.comm_read_ns = 0;
+	t->task.rseq_vaddr = 0;
+	t->task.rseq_asked = 0;
+	t->task.one_cpu = -2;
 	/* The thread behind this id may be another one now. */
-	if (t->stat_fd >= 0)
-		close(t->stat_fd);
-	t->stat_fd = -1;
+	if (t->task.stat_fd >= 0)
+		close(t->task.stat_fd);
+	t->task.stat_fd = -1;
 }
 
 uint64_t task_rseq_cpu_vaddr(struct tracee *t)
@@ -412,13 +412,13 @@ uint64_t task_rseq_cpu_vaddr(struct tracee *t)
 		uint32_t size, signature, flags, pad;
 	} conf = { 0 };
 
-	if (t->rseq_vaddr == 0 && t->rseq_asked < RSEQ_TRIES) {
-		t->rseq_asked++;
+	if (t->task.rseq_vaddr == 0 && t->task.rseq_asked < RSEQ_TRIES) {
+		t->task.rseq_asked++;
 		if (again_ptrace(PTRACE_GET_RSEQ_CONFIGURATION, t->tid, sizeof(conf), &conf) >
 		    0)
-			t->rseq_vaddr = conf.vaddr;
+			t->task.rseq_vaddr = conf.vaddr;
 	}
-	return t->rseq_vaddr ? t->rseq_vaddr + 4 : 0; /* struct rseq: cpu_id */
+	return t->task.rseq_vaddr ? t->task.rseq_vaddr + 4 : 0; /* struct rseq: cpu_id */
 }
 
 bool task_in_rseq(struct tracee *t)
@@ -442,16 +442,16 @@ int task_one_cpu(struct tracee *t, uint64_t now_ns)
 {
 	cpu_set_t set;
 
-	if (t->one_cpu != -2 && now_ns - t->one_cpu_ns < FRESH_NS)
-		return t->one_cpu;
-	t->one_cpu = -1;
-	t->one_cpu_ns = now_ns;
+	if (t->task.one_cpu != -2 && now_ns - t->task.one_cpu_ns < FRESH_NS)
+		return t->task.one_cpu;
+	t->task.one_cpu = -1;
+	t->task.one_cpu_ns = now_ns;
 	/* Fails on machines with over 1024 CPUs: then the CPU is read at each hit. */
 	if (sched_getaffinity(t->tid, sizeof(set), &set) == 0 && CPU_COUNT(&set) == 1)
 		for (int i = 0; i < CPU_SETSIZE; i++)
 			if (CPU_ISSET(i, &set))
-				t->one_cpu = i;
-	return t->one_cpu;
+				t->task.one_cpu = i;
+	return t->task.one_cpu;
 }
 
 unsigned task_cpu_from_proc(struct tracee *t)
@@ -459,12 +459,12 @@ unsigned task_cpu_from_proc(struct tracee *t)
 	char path[64], buf[1024], *at;
 	ssize_t n;
 
-	if (t->stat_fd < 0) {
+	if (t->task.stat_fd < 0) {
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)t->process->pid,
 			 (int)t->tid);
-		t->stat_fd = again_open(path, O_RDONLY);
+		t->task.stat_fd = again_open(path, O_RDONLY);
 	}
-	n = again_pread(t->stat_fd, buf, sizeof(buf) - 1, 0);
+	n = again_pread(t->task.stat_fd, buf, sizeof(buf) - 1, 0);
 	if (n <= 0)
 		return 0;
 	buf[n] = '\0';

@@ -131,7 +131,7 @@ static void unlink_process(struct process *p)
 
 struct process *tracer_add_process(struct tracer *tracer, pid_t pid, struct space *space)
 {
-	struct process *p = calloc(1, sizeof(*p));
+	struct process *p = calloc(1, sizeof(*p) + tracer->ops->process_len);
 
 	space->refs++;
 	if (!p || map_put(&tracer->processes, (uint64_t)pid, p) < 0) {
@@ -140,6 +140,7 @@ struct process *tracer_add_process(struct tracer *tracer, pid_t pid, struct spac
 		return NULL;
 	}
 	p->pid = pid;
+	p->probes = (struct process_probes *)(p + 1);
 	link_process(p, space);
 	reaper_mind(tracer->reaper, pid);
 	return p;
@@ -189,15 +190,14 @@ struct tracee *tracer_add_tracee(struct tracer *tracer, struct process *p, pid_t
 	    map_keep_room(&tracer->limbo, tracer->tracees.n + 1) < 0 ||
 	    map_keep_room(&tracer->unseen, tracer->unseen.n + 1) < 0)
 		return NULL;
-	t = calloc(1, sizeof(*t));
+	t = calloc(1, sizeof(*t) + tracer->ops->thread_len);
 	if (!t)
 		return NULL;
+	t->probes = (struct thread_probes *)(t + 1);
 	t->tid = tid;
 	t->process = p;
 	t->options = tracer->options;
-	t->stat_fd = -1;
-	t->one_cpu = -2;
-	t->good_mask = UINT64_MAX; /* no thread has that */
+	t->task = (struct tracee_task){ .stat_fd = -1, .one_cpu = -2 };
 	t->drained = tracer->is_draining;
 	if (map_put(&tracer->tracees, (uint64_t)tid, t) < 0) {
 		free(t);
@@ -226,10 +226,10 @@ void tracer_drop_tracee(struct tracer *tracer, struct tracee *t)
 		t->before_it->next = t->next;
 	else
 		p->tracees = t->next;
-	if (t->stat_fd >= 0)
-		close(t->stat_fd);
-	free(t->before);
-	free(t->more);
+	if (t->task.stat_fd >= 0)
+		close(t->task.stat_fd);
+	free(t->remote.before);
+	free(t->remote.more);
 	free(t);
 	if (--p->n_tracees)
 		return;
@@ -253,7 +253,7 @@ void tracer_detach(struct tracer *tracer, struct tracee *t)
 {
 	pid_t tid = t->tid;
 
-	if (t->called)
+	if (t->remote.called)
 		tracee_leave_stub(t);
 	tracer_drop_tracee(tracer, t);
 	(void)again_ptrace(PTRACE_DETACH, tid, 0, 0);
@@ -266,36 +266,36 @@ void tracee_consume(const struct tracee *t)
 
 void tracee_leave_frame(struct tracee *t)
 {
-	if (t->frame)
-		t->process->space->frames_taken &= ~(1U << (t->frame - 1));
-	t->frame = 0;
+	if (t->remote.frame)
+		t->process->space->frames_taken &= ~(1U << (t->remote.frame - 1));
+	t->remote.frame = 0;
 }
 
 void tracee_put_before(struct tracee *t)
 {
 	const struct ubp_arch *arch = t->process->space->arch;
-	struct ubp_regs regs = *t->before;
+	struct ubp_regs regs = *t->remote.before;
 
-	if (t->resumes)
+	if (t->remote.resumes)
 		regs.r[arch->call.reg] = (uint64_t)arch->call.nr_restart;
-	t->resumes = false;
+	t->remote.resumes = false;
 	if (ubp_host_set_regs(t->tid, &regs) == 0)
 		tracee_leave_frame(t);
-	ubp_host_put_more(t->tid, t->more);
+	ubp_host_put_more(t->tid, t->remote.more);
 }
 
 void tracee_leave_stub(struct tracee *t)
 {
-	t->called = false;
+	t->remote.called = false;
 	tracee_put_before(t);
 	/* Large, and needed once in a thread's life, mostly. */
-	free(t->before);
-	free(t->more);
-	t->before = NULL;
-	t->more = NULL;
+	free(t->remote.before);
+	free(t->remote.more);
+	t->remote.before = NULL;
+	t->remote.more = NULL;
 	/* On its way out of a system call the kernel looks whether to make it again
 	 * only if there may be a signal. */
-	t->stops_again = again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) == 0;
+	t->remote.stops_again = again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) == 0;
 }
 
 /*
@@ -311,23 +311,24 @@ void tracee_resume(struct tracee *t, int sig)
 {
 	int request;
 
-	if (t->at_large)
+	if (t->remote.at_large)
 		return; /* a signal it has stopped for meanwhile would be lost */
-	if (t->parked && !t->in_remote)
+	if (t->parked && !t->remote.is_in)
 		return;
 	t->stepping = t->stepping && may_step(t);
-	request = t->stepping ? PTRACE_SINGLESTEP : t->in_remote ? PTRACE_SYSCALL : PTRACE_CONT;
-	if (t->called && !t->in_remote)
+	request = t->remote.is_in ? PTRACE_SYSCALL : PTRACE_CONT;
+	request = t->stepping ? PTRACE_SINGLESTEP : request;
+	if (t->remote.called && !t->remote.is_in)
 		tracee_leave_stub(t);
-	if (t->no_seccomp && !t->in_remote)
+	if (t->no_seccomp && !t->remote.is_in)
 		seccomp_restore(t); /* a remote call that was given up */
 	/* A stop clears a pending interrupt: ask again before the thread runs. And one
 	 * that was in a group stop goes back there: the stop asked for reports it. */
-	if (t->want_interrupt || (t->listening && !t->in_remote))
+	if (t->want_interrupt || (t->listening && !t->remote.is_in))
 		(void)again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
 	t->held = false;
 	t->left_alone = 0; /* what a look has shown may be otherwise now */
-	t->listening = t->listening && t->in_remote;
+	t->listening = t->listening && t->remote.is_in;
 	/* ESRCH: killed while it was stopped. Its end will be reported. */
 	(void)again_ptrace(request, t->tid, 0, sig);
 }
@@ -380,8 +381,7 @@ bool tracee_has_trap(struct tracer *tracer, struct tracee *t)
 void tracee_event_stop(struct tracee *t, int sig)
 {
 	tracee_consume(t);
-	t->want_interrupt = t->stops_again = false;
-	t->at_large = false;
+	t->want_interrupt = t->remote.stops_again = t->remote.at_large = false;
 	/* A group stop breaks calls off without us, too. */
 	if (sig == SIGTRAP)
 		eintr_redo(t);
@@ -414,7 +414,7 @@ static void group_or_interrupt_stop(struct tracer *tracer, struct tracee *t, int
 	/* Job control: stays stopped until SIGCONT, which is another stop. */
 	t->drained = true;
 	t->listening = true;
-	if (t->in_remote)
+	if (t->remote.is_in)
 		tracee_resume(t, 0); /* it stops again when it is let go */
 	else
 		(void)again_ptrace(PTRACE_LISTEN, t->tid, 0, 0);
@@ -477,9 +477,9 @@ void tracer_dispatch(struct tracer *tracer, const struct stop *stop)
 		children_unknown(tracer, stop);
 		return;
 	}
-	t->at_large = false;
+	t->remote.at_large = false;
 	t->held = false; /* it ran, or this stop was left to be looked at later */
-	t->stops_again = false;
+	t->remote.stops_again = false;
 	switch (stop->event) {
 	case 0:
 		break;

@@ -39,9 +39,11 @@
 	 PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEVFORKDONE)
 
 struct ubp_err;
+struct plant_space;
 struct process;
+struct process_probes;
 struct reaper;
-struct return_instance;
+struct thread_probes;
 struct tracee;
 
 struct space {
@@ -50,31 +52,13 @@ struct space {
 	struct trace_mem mem;
 	struct mem_care care; /* .mem's */
 	const struct ubp_arch *arch;
-	void *plant; /* the owner's; NULL until it sets it */
+	struct plant_space
+		*plant; /* the owner's (engine/plant/space.h); NULL until it sets it */
 	/* Where the frames of remote calls stand, REMOTE_FRAMES of them; 0: each on the stack of
 	 * its thread. */
 	uint64_t frames;
 	unsigned frames_taken; /* a bit for each */
 };
-
-/* Hijacked return addresses, newest first: the owner's business. */
-struct return_list {
-	struct return_instance *newest;
-	size_t n;
-};
-
-/* One that was entered and not yet left. */
-struct unwinder {
-	uint64_t sp;         /* at its entry */
-	uint64_t head;       /* innermost stack word put back for it; 0: none */
-	uint64_t top;        /* outermost on its stack */
-	unsigned interrupts; /* the thread's, at that time */
-	bool lands;          /* its end will be seen */
-	bool has_far;        /* words on other stacks were put back, too */
-};
-
-#define UNWINDERS_MAX 4
-#define STACKS_MAX    4
 
 struct process {
 	pid_t pid;
@@ -92,10 +76,36 @@ struct process {
 	bool waits;      /* ... and its owner has not seen to it yet */
 	bool at_exec;    /* seized by attach_at_exec(): its new image was not seen yet */
 	bool exec_comes; /* ... and it ran its old program then: it does not run the new one unseen */
-	bool is_guarded;        /* our SIGTRAP handler is installed */
-	bool loses_guard;       /* it has lost it before: look at each hit */
-	bool ends_by_trap;      /* a SIGTRAP came whose default action it dies of */
-	uint64_t guard_seen_ns; /* when it was last seen to be there */
+	struct process_probes
+		*probes; /* the owner's (engine/plant/thread.h): tracer_ops.process_len */
+};
+
+/* A remote call, and what the thread had before it. */
+struct tracee_remote {
+	bool stops_again; /* let go out of the stub, by a stop that is still to come */
+	bool is_in;       /* inside the stub of a remote call: stop at syscalls */
+	bool called;      /* stopped behind its remote call: goes on with *before */
+	bool at_large;    /* does not come out of its remote call: it is not stopped */
+	/* Its registers before a remote call, and what else it had; NULL: there never was one. */
+	struct ubp_regs *before;
+	struct ubp_more *more;
+	uint8_t frame;        /* of its space's, that its remote call uses; 0: none */
+	bool resumes;         /* behind that, only the rest of a system call is to be made */
+	struct ubp_call call; /* that a stop breaks off */
+};
+
+/*
+ * What a hit wants to know about its thread; filled lazily, kept here so that the hot path looks
+ * nothing up. See engine/trace/task.h.
+ */
+struct tracee_task {
+	char comm[16];
+	uint64_t comm_read_ns; /* when; 0: never */
+	uint64_t rseq_vaddr;   /* of its struct rseq; 0: not known */
+	unsigned rseq_asked;   /* tries so far */
+	int one_cpu;           /* the only CPU it may use; -1: several; -2: not asked */
+	uint64_t one_cpu_ns;
+	int stat_fd; /* /proc/PID/task/TID/stat; -1: not open */
 };
 
 struct tracee {
@@ -106,54 +116,22 @@ struct tracee {
 	bool parked;           /* kept in its stop, whoever lets it go: tracer_park() */
 	pid_t parked_for;      /* process that its owner has to see to first */
 	bool asks;             /* parked for another tracer's sake */
-	bool lends;            /* the owner's, while it waits for its vfork() child */
 	bool listening;        /* in a group stop (job control) */
 	bool want_interrupt;   /* a PTRACE_INTERRUPT is waited for */
 	bool drained;          /* seen stopped without a trap of ours pending */
 	bool is_asked;         /* to stop for that */
-	bool stops_again;      /* let go out of the stub, by a stop that is still to come */
 	uint8_t left_alone;    /* asleep: who holds the running ones has no use for it ... */
 	long asleep_in;        /* ... in this system call */
 	bool stepping;         /* resume by single step; a step's trap is expected */
-	bool in_remote;        /* inside the stub of a remote call: stop at syscalls */
 	bool no_seccomp;       /* its filter is suspended (seccomp.h) */
 	unsigned long options; /* of ptrace, that it has */
 	bool ends;             /* it has stopped for its end: it does not run any more */
 	bool execs;            /* it was about to execute a program, lately */
-	bool called;           /* stopped behind its remote call: goes on with *before */
-	bool at_large;         /* does not come out of its remote call: it is not stopped */
-	/* Its registers before a remote call, and what else it had; NULL: there never was one. */
-	struct ubp_regs *before;
-	struct ubp_more *more;
-	uint8_t frame;        /* of its space's, that its remote call uses; 0: none */
-	bool resumes;         /* behind that, only the rest of a system call is to be made */
-	struct ubp_call call; /* that a stop breaks off */
-	unsigned n_execs;     /* a new number: nothing known of its memory is true */
-	struct return_list returns;  /* that stand in its stacks */
-	struct return_list disarmed; /* put back for unwinders; innermost first */
-	/* The unwinders it is in: a destructor or a signal handler may throw, too. */
-	struct unwinder unwinders[UNWINDERS_MAX];
-	unsigned n_unwinders;
-	unsigned interrupts;    /* signals that came meanwhile */
-	unsigned scans_in_vain; /* plant/scan.c */
-	/* Where on its stacks it was when signals came, the last time on each; 0: none. */
-	uint64_t interrupted_sp[STACKS_MAX];
-	unsigned last_interrupted;
-	/* What a hit wants to know about its thread; filled lazily, kept here so
-	 * that the hot path looks nothing up. See engine/trace/task.h. */
-	char comm[16];
-	uint64_t comm_read_ns; /* when; 0: never */
-	uint64_t rseq_vaddr;   /* of its struct rseq; 0: not known */
-	unsigned rseq_asked;   /* tries so far */
-	int one_cpu;           /* the only CPU it may use; -1: several; -2: not asked */
-	uint64_t one_cpu_ns;
-	int stat_fd;             /* /proc/PID/task/TID/stat; -1: not open */
-	uint64_t good_mask;      /* signal mask of a hit after which the guard was there */
-	uint64_t open_mask;      /* the thread had SIGTRAP blocked, and this beside it ... */
-	bool trap_opened;        /* ... and has it no more, because of us */
-	uint64_t thread_pointer; /* when it was looked at last; 0: never */
-	/* Registers it had at its last trap, if it was let go on from there; pc 0: it was not. */
-	struct ubp_regs let_go;
+	unsigned n_execs;      /* a new number: nothing known of its memory is true */
+	struct tracee_remote remote;
+	struct tracee_task task;
+	struct thread_probes
+		*probes; /* the owner's (engine/plant/thread.h): tracer_ops.thread_len */
 };
 
 enum trap_verdict {
@@ -167,6 +145,8 @@ enum keep_verdict {
 };
 
 struct tracer_ops {
+	/* Bytes, zeroed, that the owner has with each thread and process. 0: it has none. */
+	size_t thread_len, process_len;
 	/* SIGTRAP at a thread. One that is parked meanwhile stays where it is, here and below. */
 	enum trap_verdict (*trap)(void *ctx, struct tracee *t);
 	/* Is @pc where a thread stands whose trap of ours is still pending? */

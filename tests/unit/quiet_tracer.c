@@ -3,6 +3,8 @@
 
 #include "tests/unit/quiet_tracer.h"
 
+#include "engine/plant/thread.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,6 +53,8 @@ static bool signal_is_ours(void *ctx, struct tracee *t, int sig)
 }
 
 const struct tracer_ops quiet_tracer_ops = {
+	.thread_len = sizeof(struct thread_probes),
+	.process_len = sizeof(struct process_probes),
 	.born = born,
 	.pc_has_trap = pc_has_trap,
 	.signal = signal_is_ours,

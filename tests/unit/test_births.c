@@ -40,7 +40,9 @@ __attribute__((visibility("default"))) void *calloc(size_t n, size_t len)
 
 	if (!next)
 		*(void **)&next = dlsym(RTLD_NEXT, "calloc");
-	return is_short && len == sizeof(struct tracee) ? NULL : next(n, len);
+	return is_short && len == sizeof(struct tracee) + quiet_tracer_ops.thread_len
+		       ? NULL
+		       : next(n, len);
 }
 
 static void on_trap(int sig)

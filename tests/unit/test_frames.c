@@ -40,8 +40,8 @@ static void free_when_its_thread_ends(void **state)
 	for (unsigned i = 0; i < 2; i++) {
 		t[i] = tracer_add_tracee(&tracer, p, tids[i]);
 		assert_non_null(t[i]);
-		t[i]->frame = (uint8_t)(REMOTE_FRAMES - i);
-		space->frames_taken |= 1U << (t[i]->frame - 1);
+		t[i]->remote.frame = (uint8_t)(REMOTE_FRAMES - i);
+		space->frames_taken |= 1U << (t[i]->remote.frame - 1);
 	}
 	tracer_dispatch(&tracer, &(struct stop){ .tid = tids[1], .exited = true });
 	assert_false(tracer_has(&tracer, t[1], tids[1]));
@@ -51,7 +51,7 @@ static void free_when_its_thread_ends(void **state)
 	tracee_leave_frame(t[0]);
 	assert_int_equal(space->frames_taken, 0);
 	tracee_leave_frame(t[0]);
-	assert_int_equal(t[0]->frame, 0);
+	assert_int_equal(t[0]->remote.frame, 0);
 	tracer_dispatch(&tracer, &(struct stop){ .tid = tids[0], .exited = true });
 	assert_int_equal(tracer.processes.n, 0);
 	tracer_fini(&tracer);
