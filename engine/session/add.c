@@ -34,8 +34,8 @@ static int try_source(struct ubp_session *s, const struct expand_definition *d,
 static int add_short(struct ubp_session *s, const char *definition, const char *filter,
 		     struct ubp_err *err)
 {
-	size_t n = spec_table_count(s->table);
-	int rc = spec_table_add_short(s->table, definition, err);
+	size_t n = spec_table_count(s->defined.table);
+	int rc = spec_table_add_short(s->defined.table, definition, err);
 
 	return rc < 0 ? rc : define_take_up(s, n, filter, err);
 }
@@ -61,8 +61,9 @@ struct part {
 static int add_text(struct ubp_session *s, const struct part *part, const char *filter,
 		    struct ubp_err *err)
 {
-	size_t n = spec_table_count(s->table);
-	int rc = spec_table_write_all(s->table, part->s, (size_t)(part->end - part->s), err);
+	size_t n = spec_table_count(s->defined.table);
+	int rc = spec_table_write_all(s->defined.table, part->s, (size_t)(part->end - part->s),
+				      err);
 
 	if (rc == 0)
 		rc = define_take_up(s, n, filter, err);
@@ -320,7 +321,7 @@ int add_events(struct ubp_session *s, const char *text, size_t len, const char *
 	       struct ubp_err *err)
 {
 	struct part all = { text, text + len, 1 };
-	size_t n = spec_table_count(s->table);
+	size_t n = spec_table_count(s->defined.table);
 	int rc;
 
 	files_look_again(s);

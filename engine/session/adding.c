@@ -66,10 +66,10 @@ static void forget_last(struct adding *a)
 static struct adding *take(struct ubp_session *s, enum kind kind, const char *text, size_t len,
 			   const char *filter)
 {
-	struct adding *a = s->adding;
+	struct adding *a = s->defined.adding;
 
 	if (!a)
-		a = s->adding = calloc(1, sizeof(*a));
+		a = s->defined.adding = calloc(1, sizeof(*a));
 	if (!a)
 		return NULL;
 	a->s = s;
@@ -158,7 +158,7 @@ static int add_aside(struct adding *a, struct ubp_err *err)
 		*err = a->err;
 		return a->rc;
 	}
-	s->is_given_up = true;
+	s->defined.is_given_up = true;
 	return end == ASIDE_LATE ? dwarf_fail_late(late.path, late.limit_ns, err)
 				 : fail_over(a->text, err);
 }
@@ -177,7 +177,7 @@ static int add_until(struct ubp_session *s, enum kind kind, const char *text, si
 	if (!a)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	rc = add_aside(a, err);
-	if (!s->is_given_up)
+	if (!s->defined.is_given_up)
 		forget_last(a);
 	return rc;
 }
@@ -202,9 +202,9 @@ int ubp_add_usdt(struct ubp_session *s, const char *definition, const char *filt
 
 static void free_adding(struct ubp_session *s)
 {
-	forget_last(s->adding);
-	free(s->adding);
-	s->adding = NULL;
+	forget_last(s->defined.adding);
+	free(s->defined.adding);
+	s->defined.adding = NULL;
 }
 
 /* By the thread: the caller has freed the session. */
@@ -218,11 +218,11 @@ static void free_session(void *ctx)
 
 bool adding_end(struct ubp_session *s)
 {
-	struct adding *a = s->adding;
+	struct adding *a = s->defined.adding;
 
 	if (!a)
 		return false;
-	if (!s->is_given_up)
+	if (!s->defined.is_given_up)
 		aside_free(a->aside);
 	else if (aside_leave(a->aside, free_session, s))
 		return true;

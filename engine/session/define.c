@@ -21,7 +21,7 @@ static unsigned long ul(uint64_t n)
 
 const struct spec_probe *define_spec(const struct ubp_session *s, size_t i)
 {
-	return spec_table_probe(s->table, i);
+	return spec_table_probe(s->defined.table, i);
 }
 
 /* What is traced here has the names that this machine's kernel has for its own programs. */
@@ -44,8 +44,8 @@ int define_init(struct ubp_session *s, struct ubp_err *err)
 		.ctx = s,
 	};
 
-	s->table = spec_table_new(&env);
-	return s->table ? 0 : ubp_fail(err, ENOMEM, "out of memory");
+	s->defined.table = spec_table_new(&env);
+	return s->defined.table ? 0 : ubp_fail(err, ENOMEM, "out of memory");
 }
 
 void define_free_probe(struct session_probe *p)
@@ -69,11 +69,11 @@ void define_free_probe(struct session_probe *p)
 
 void define_free(struct ubp_session *s)
 {
-	while (s->n_probes)
-		define_free_probe(s->probes[--s->n_probes]);
-	free(s->probes);
+	while (s->defined.n_probes)
+		define_free_probe(s->defined.probes[--s->defined.n_probes]);
+	free(s->defined.probes);
 	files_free(s);
-	spec_table_free(s->table);
+	spec_table_free(s->defined.table);
 }
 
 static const char *base_name(const char *path)
@@ -107,7 +107,7 @@ static int resolve_symbol(struct ubp_session *s, size_t i, struct session_file *
 	if (symbol.size && spec->symbol_off >= symbol.size && !symbol.is_ifunc && !s->opt.force)
 		return ubp_fail(err, EINVAL, "%s is only %lu bytes long: +0x%lx is not in it",
 				spec->symbol, ul(symbol.size), ul(spec->symbol_off));
-	spec_table_resolve(s->table, i, foffset + spec->symbol_off);
+	spec_table_resolve(s->defined.table, i, foffset + spec->symbol_off);
 	return 0;
 }
 
@@ -253,7 +253,7 @@ static int look_for_exits(struct session_probe *p, const struct session_file *fi
 
 void define_find_exits(void *ctx, struct uprobe *probe)
 {
-	struct session_probe *p = ((struct ubp_session *)ctx)->probes[probe->number];
+	struct session_probe *p = ((struct ubp_session *)ctx)->defined.probes[probe->number];
 	struct session_file *file = p->file;
 	struct ubp_err why_not;
 
@@ -524,47 +524,49 @@ static void show_definition(const struct spec_probe *spec, struct ubp_err *err)
 /* A write may have deleted some and added others at the end. */
 static int sync_probes(struct ubp_session *s, const char *filter, struct ubp_err *err)
 {
-	size_t n = spec_table_count(s->table), old = 0, kept = 0;
+	size_t n = spec_table_count(s->defined.table), old = 0, kept = 0;
 	struct session_probe **bigger =
-		realloc(s->probes, (s->n_probes + n + 1) * sizeof(struct session_probe *));
+		realloc(s->defined.probes,
+			(s->defined.n_probes + n + 1) * sizeof(struct session_probe *));
 	int rc = 0;
 
 	if (!bigger)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	s->probes = bigger;
-	for (size_t i = 0; i < n && old < s->n_probes; i++) {
-		while (old < s->n_probes && s->probes[old]->serial != define_spec(s, i)->serial)
-			define_free_probe(s->probes[old++]);
-		if (old < s->n_probes)
-			s->probes[kept++] = s->probes[old++];
+	s->defined.probes = bigger;
+	for (size_t i = 0; i < n && old < s->defined.n_probes; i++) {
+		while (old < s->defined.n_probes &&
+		       s->defined.probes[old]->serial != define_spec(s, i)->serial)
+			define_free_probe(s->defined.probes[old++]);
+		if (old < s->defined.n_probes)
+			s->defined.probes[kept++] = s->defined.probes[old++];
 	}
-	while (old < s->n_probes)
-		define_free_probe(s->probes[old++]);
-	s->n_probes = kept;
-	while (rc == 0 && s->n_probes < n) {
+	while (old < s->defined.n_probes)
+		define_free_probe(s->defined.probes[old++]);
+	s->defined.n_probes = kept;
+	while (rc == 0 && s->defined.n_probes < n) {
 		struct session_probe *p = calloc(1, sizeof(*p));
 
 		if (!p)
 			return ubp_fail(err, ENOMEM, "out of memory");
-		rc = make_probe(s, s->n_probes, filter, p, err);
+		rc = make_probe(s, s->defined.n_probes, filter, p, err);
 		if (rc < 0) {
-			show_definition(define_spec(s, s->n_probes), err);
+			show_definition(define_spec(s, s->defined.n_probes), err);
 			define_free_probe(p);
 			break;
 		}
-		p->uprobe.number = (unsigned)s->n_probes;
-		s->probes[s->n_probes++] = p;
+		p->uprobe.number = (unsigned)s->defined.n_probes;
+		s->defined.probes[s->defined.n_probes++] = p;
 	}
-	for (size_t i = 0; i < s->n_probes; i++)
-		s->probes[i]->uprobe.number = (unsigned)i;
+	for (size_t i = 0; i < s->defined.n_probes; i++)
+		s->defined.probes[i]->uprobe.number = (unsigned)i;
 	return rc;
 }
 
 void define_forget(struct ubp_session *s, size_t n)
 {
-	spec_table_truncate(s->table, n);
-	while (s->n_probes > n)
-		define_free_probe(s->probes[--s->n_probes]);
+	spec_table_truncate(s->defined.table, n);
+	while (s->defined.n_probes > n)
+		define_free_probe(s->defined.probes[--s->defined.n_probes]);
 }
 
 int define_take_up(struct ubp_session *s, size_t n_before, const char *filter,

@@ -32,7 +32,7 @@ static int parse_strictly(struct ubp_session *s, const char *line, struct ubp_er
 
 const char *ubp_probe_definition(struct ubp_session *s, size_t i, const char **ret_why)
 {
-	struct session_probe *p = s->probes[i];
+	struct session_probe *p = s->defined.probes[i];
 	const char *line = ubp_probe_listing(s, i);
 	struct ubp_err err;
 

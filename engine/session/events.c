@@ -26,7 +26,7 @@
 
 int ubp_fd(const struct ubp_session *s)
 {
-	return s->poll_fd;
+	return s->out.poll_fd;
 }
 
 static void deliver_warnings(struct ubp_session *s)
@@ -35,11 +35,11 @@ static void deliver_warnings(struct ubp_session *s)
 	struct warning *list;
 
 	pthread_mutex_lock(&s->lock);
-	memcpy(spare, s->spare_warning, sizeof(spare));
-	s->spare_warning[0] = '\0';
-	list = s->warnings;
-	s->warnings = NULL;
-	s->last_warning = &s->warnings;
+	memcpy(spare, s->warning.spare, sizeof(spare));
+	s->warning.spare[0] = '\0';
+	list = s->warning.first;
+	s->warning.first = NULL;
+	s->warning.last = &s->warning.first;
 	pthread_mutex_unlock(&s->lock);
 	while (list) {
 		struct warning *next = list->next;
@@ -65,7 +65,7 @@ static int deliver_last_losses(struct ubp_session *s, struct rings_batch *batch)
 {
 	struct event_record record = { .size = sizeof(record), .kind = EVENT_LOST };
 
-	record.n_lost = s->has_thread ? 0 : event_queue_take_untold(s->queue);
+	record.n_lost = s->tracing.is_there ? 0 : event_queue_take_untold(s->out.queue);
 	if (!record.n_lost)
 		return 0;
 	deliver(batch, &record);
@@ -77,20 +77,20 @@ static bool set_timer(struct ubp_session *s, long ns)
 {
 	struct itimerspec moment = { .it_value = { .tv_nsec = ns } };
 
-	return timerfd_settime(s->timer_fd, 0, &moment, NULL) == 0;
+	return timerfd_settime(s->out.timer_fd, 0, &moment, NULL) == 0;
 }
 
 /* Nobody tells of what comes into rings: then how long until the next look? 0: for ever. */
 static long rest_of_rings(struct ubp_session *s, bool was_busy, bool is_left)
 {
-	if (!s->rings || !ring_set_is_used(s->rings) || !s->has_thread)
+	if (!s->out.rings || !ring_set_is_used(s->out.rings) || !s->tracing.is_there)
 		return 0;
 	if (is_left)
 		return SOON_NS;
-	if (was_busy || s->rest_ns == 0)
-		s->rest_ns = DOZE_NS / 2;
-	s->rest_ns = s->rest_ns < REST_MAX_NS / 2 ? 2 * s->rest_ns : REST_MAX_NS;
-	return s->rest_ns;
+	if (was_busy || s->out.rest_ns == 0)
+		s->out.rest_ns = DOZE_NS / 2;
+	s->out.rest_ns = s->out.rest_ns < REST_MAX_NS / 2 ? 2 * s->out.rest_ns : REST_MAX_NS;
+	return s->out.rest_ns;
 }
 
 /*
@@ -100,31 +100,33 @@ static long rest_of_rings(struct ubp_session *s, bool was_busy, bool is_left)
 static void rest(struct ubp_session *s, bool was_busy)
 {
 	/* What was too young is ripe soon. */
-	bool is_left = event_queue_peek(s->queue) || (s->rings && ring_set_has_more(s->rings));
+	bool is_left = event_queue_peek(s->out.queue) ||
+		       (s->out.rings && ring_set_has_more(s->out.rings));
 	long ns = rest_of_rings(s, was_busy, is_left);
 
 	if ((was_busy || (ns && is_left)) && set_timer(s, ns ? ns : DOZE_NS)) {
-		event_queue_doze(s->queue);
+		event_queue_doze(s->out.queue);
 		return;
 	}
 	if (ns)
 		(void)set_timer(s, ns);
-	if (!event_queue_sleep(s->queue))
+	if (!event_queue_sleep(s->out.queue))
 		session_news(s);
 }
 
 /* May rings still bring older ones? In the end they don't. */
 static bool is_too_young(const struct ubp_session *s, const struct event_record *record)
 {
-	return s->rings && s->has_thread && record->time > ring_set_known_until(s->rings);
+	return s->out.rings && s->tracing.is_there &&
+	       record->time > ring_set_known_until(s->out.rings);
 }
 
 /* Until when are all records of the tracing thread in the queue? */
 static uint64_t ripe_until(const struct ubp_session *s)
 {
-	uint64_t now = event_clock_now(s->clock), since = event_queue_since(s->queue);
+	uint64_t now = event_clock_now(s->clock), since = event_queue_since(s->out.queue);
 
-	if (!s->has_thread)
+	if (!s->tracing.is_there)
 		return UINT64_MAX;
 	return since && since < now - MOMENT_NS ? since : now - MOMENT_NS;
 }
@@ -133,17 +135,17 @@ static uint64_t ripe_until(const struct ubp_session *s)
 static int deliver_all(struct ubp_session *s, struct rings_batch *batch)
 {
 	uint64_t ripe = ripe_until(s);
-	uint64_t mark = event_queue_mark(s->queue);
-	unsigned fill = s->rings ? ring_set_drain(s->rings) : 0;
+	uint64_t mark = event_queue_mark(s->out.queue);
+	unsigned fill = s->out.rings ? ring_set_drain(s->out.rings) : 0;
 	const struct event_record *record;
 	int n = 0;
 
-	while ((record = event_queue_peek_until(s->queue, mark))) {
+	while ((record = event_queue_peek_until(s->out.queue, mark))) {
 		n += rings_deliver(s, record->time, batch);
 		if (rings_batch_is_full(batch) || is_too_young(s, record))
 			break;
 		deliver(batch, record);
-		event_queue_next(s->queue);
+		event_queue_next(s->out.queue);
 		n++;
 	}
 	n += rings_deliver(s, ripe, batch);
@@ -160,12 +162,12 @@ int ubp_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_
 	int n;
 
 	ubp_err_reset(err);
-	(void)!read(s->timer_fd, &drained, sizeof(drained));
-	if (read(s->news_fd, &drained, sizeof(drained)) > 0)
+	(void)!read(s->out.timer_fd, &drained, sizeof(drained));
+	if (read(s->out.news_fd, &drained, sizeof(drained)) > 0)
 		deliver_warnings(s);
 	stacks_tidy(s);
 	n = deliver_all(s, &batch);
-	if (!event_queue_peek(s->queue))
+	if (!event_queue_peek(s->out.queue))
 		n += deliver_last_losses(s, &batch);
 	rest(s, n > 0);
 	return n;
@@ -219,7 +221,7 @@ const struct spec_probe *event_spec(const struct ubp_event *e)
 const char *ubp_event_line(const struct ubp_event *e, size_t *ret_len)
 {
 	struct sink_text_options opt = { .resolver = stacks_resolver(e->session) };
-	struct sink_buf *line = &e->session->line;
+	struct sink_buf *line = &e->session->out.line;
 
 	line->len = 0;
 	sink_text_line(line, event_spec(e), e->record, &opt);
@@ -238,7 +240,7 @@ const char *ubp_event_arg_text(const struct ubp_event *e, size_t i)
 {
 	static const struct sink_text_options opt = { .escape = false };
 	const struct spec_probe *spec = event_spec(e);
-	struct sink_buf *arg = &e->session->arg;
+	struct sink_buf *arg = &e->session->out.arg;
 
 	if (!spec || i >= spec->n_args)
 		return NULL;
@@ -269,7 +271,7 @@ static const char *why_no_jump(const struct ubp_session *s, const struct uprobe_
 
 void ubp_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_stats *ret_stats)
 {
-	const struct uprobe_stats *u = &s->probes[i]->uprobe.stats;
+	const struct uprobe_stats *u = &s->defined.probes[i]->uprobe.stats;
 
 	*ret_stats = (struct ubp_probe_stats){
 		.hits = load(&u->hits),
@@ -307,31 +309,31 @@ void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats)
 {
 	struct ubp_session *s = (struct ubp_session *)session;
 	struct stack_ways ways = { 0 };
-	struct finder_counts counts = s->counts;
+	struct finder_counts counts = s->count.finder;
 
-	if (s->unwinder)
-		stack_unwinder_ways(s->unwinder, &ways);
-	if (s->finder)
-		finder_count(s->finder, &counts);
+	if (s->stacks.unwinder)
+		stack_unwinder_ways(s->stacks.unwinder, &ways);
+	if (s->newcomer.finder)
+		finder_count(s->newcomer.finder, &counts);
 	pthread_mutex_lock(&s->lock);
 	*ret_stats = (struct ubp_stats){
-		.processes = s->n_processes,
-		.skipped = s->n_skipped,
-		.too_late = s->n_too_late,
-		.held = s->n_held,
+		.processes = s->count.n_processes,
+		.skipped = s->count.n_skipped,
+		.too_late = s->count.n_too_late,
+		.held = s->newcomer.n_held,
 		.early = counts.n_early,
 		.not_known = counts.n_unseen,
-		.unguarded = s->n_unguarded,
+		.unguarded = s->count.n_unguarded,
 		.stopped_ns = load(&s->tracer.stops.total_ns),
 		.longest_stop_ns = load(&s->tracer.stops.longest_ns),
 		.unanswered_ns = load(&s->tracer.stand_in.lost_ns),
 		.longest_answer_ns = load(&s->tracer.stand_in.longest_ns),
-		.ring_lost = s->ring_lost,
-		.has_unwound = s->unwinder != NULL,
+		.ring_lost = s->out.ring_lost,
+		.has_unwound = s->stacks.unwinder != NULL,
 		.frames_by_rows = ways.by_rows,
 		.frames_by_libunwind = ways.by_libunwind,
 		.frames_by_frame_pointer = ways.by_frame_pointer,
-		.finder = s->finder_kind ? s->finder_kind : "none",
+		.finder = s->newcomer.finder_kind ? s->newcomer.finder_kind : "none",
 	};
 	pthread_mutex_unlock(&s->lock);
 }

@@ -21,7 +21,7 @@
 
 struct session_file *files_by_id(struct ubp_session *s, uint64_t dev, uint64_t ino)
 {
-	struct session_file *f = s->files;
+	struct session_file *f = s->defined.files;
 
 	while (f && (f->dev != dev || f->ino != ino))
 		f = f->next;
@@ -66,14 +66,14 @@ static int remember_file(struct ubp_session *s, const struct stat *st, const cha
 	}
 	object_set_debug(f->object, &debug);
 	find_maps_identity(open_path, f);
-	f->next = s->files;
-	s->files = f;
+	f->next = s->defined.files;
+	s->defined.files = f;
 	return 0;
 }
 
 static struct file_alias *alias_of(struct ubp_session *s, const char *target)
 {
-	struct file_alias *a = s->aliases;
+	struct file_alias *a = s->defined.aliases;
 
 	while (a && strcmp(a->target, target) != 0)
 		a = a->next;
@@ -97,8 +97,8 @@ static int remember_alias(struct ubp_session *s, const char *target, char **path
 		a->path = *path;
 		*path = NULL;
 	}
-	a->next = s->aliases;
-	s->aliases = a;
+	a->next = s->defined.aliases;
+	s->defined.aliases = a;
 	return 0;
 }
 
@@ -150,7 +150,7 @@ int files_find(void *ctx, const char *target, uint64_t *ret_dev, uint64_t *ret_i
 	if (rc < 0)
 		return rc;
 	if (!a)
-		a = s->aliases;
+		a = s->defined.aliases;
 	if (a->path && !(*ret_path = strdup(a->path)))
 		return ubp_fail(err, ENOMEM, "out of memory");
 	*ret_dev = a->dev;
@@ -172,7 +172,7 @@ int files_check_symbols(struct ubp_session *s, struct ubp_err *err)
 
 	if (!s->opt.debug.symbols)
 		return 0;
-	for (const struct session_file *f = s->files; f; f = f->next) {
+	for (const struct session_file *f = s->defined.files; f; f = f->next) {
 		rc = object_check_symbols(f->object, err);
 		if (rc == 0)
 			break;
@@ -184,13 +184,13 @@ int files_check_symbols(struct ubp_session *s, struct ubp_err *err)
 
 static void forget_aliases(struct ubp_session *s)
 {
-	while (s->aliases) {
-		struct file_alias *next = s->aliases->next;
+	while (s->defined.aliases) {
+		struct file_alias *next = s->defined.aliases->next;
 
-		free(s->aliases->target);
-		free(s->aliases->path);
-		free(s->aliases);
-		s->aliases = next;
+		free(s->defined.aliases->target);
+		free(s->defined.aliases->path);
+		free(s->defined.aliases);
+		s->defined.aliases = next;
 	}
 }
 
@@ -204,21 +204,21 @@ void files_look_again(struct ubp_session *s)
 {
 	uint64_t now = event_clock_now(CLOCK_KIND_MONO);
 
-	if (s->aliases && now - s->aliases_ns < GOOD_FOR_NS)
+	if (s->defined.aliases && now - s->defined.aliases_ns < GOOD_FOR_NS)
 		return;
 	forget_aliases(s);
-	s->aliases_ns = now;
+	s->defined.aliases_ns = now;
 }
 
 void files_free(struct ubp_session *s)
 {
 	forget_aliases(s);
-	while (s->files) {
-		struct session_file *next = s->files->next;
+	while (s->defined.files) {
+		struct session_file *next = s->defined.files->next;
 
-		dwarf_free(s->files->dwarf);
-		object_free(s->files->object);
-		free(s->files);
-		s->files = next;
+		dwarf_free(s->defined.files->dwarf);
+		object_free(s->defined.files->object);
+		free(s->defined.files);
+		s->defined.files = next;
 	}
 }

@@ -43,8 +43,8 @@ void hidden_look(const struct ubp_session *s)
 		struct uprobe *u = s->plant.by_place[i];
 
 		if (u->stats.sites > u->stats.behind)
-			u->is_taken = object_has_kernel_uprobe(s->probes[u->number]->object,
-							       u->foffset, &page);
+			u->is_taken = object_has_kernel_uprobe(
+				s->defined.probes[u->number]->object, u->foffset, &page);
 	}
 }
 

@@ -50,11 +50,11 @@ static void note_time(struct ubp_session *s, struct map *times, pid_t pid)
 {
 	uint64_t now = now_ms();
 
-	if (now - s->tidied_ms > GONE_MS) {
-		s->tidied_ms = now;
-		tidy(&s->gone, now);
-		tidy(&s->executed, now);
-		tidy(&s->young, now);
+	if (now - s->found.tidied_ms > GONE_MS) {
+		s->found.tidied_ms = now;
+		tidy(&s->found.gone, now);
+		tidy(&s->found.executed, now);
+		tidy(&s->found.young, now);
 	}
 	(void)map_put(times, (uint64_t)pid, (void *)(uintptr_t)now);
 }
@@ -71,7 +71,7 @@ bool newcomers_has_executed(struct ubp_session *s, pid_t pid)
 	bool has;
 
 	pthread_mutex_lock(&s->lock);
-	has = is_fresh(&s->executed, pid);
+	has = is_fresh(&s->found.executed, pid);
 	pthread_mutex_unlock(&s->lock);
 	return has;
 }
@@ -80,16 +80,16 @@ void session_mark_known(struct ubp_session *s, pid_t pid, bool known)
 {
 	pthread_mutex_lock(&s->lock);
 	if (known)
-		(void)map_put(&s->known, (uint64_t)pid, s);
+		(void)map_put(&s->found.known, (uint64_t)pid, s);
 	else
-		map_remove(&s->known, (uint64_t)pid);
+		map_remove(&s->found.known, (uint64_t)pid);
 	pthread_mutex_unlock(&s->lock);
 }
 
 void session_count_process(struct ubp_session *s)
 {
 	pthread_mutex_lock(&s->lock);
-	s->n_processes++;
+	s->count.n_processes++;
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -98,7 +98,7 @@ static bool is_young(struct ubp_session *s, pid_t pid)
 	bool young;
 
 	pthread_mutex_lock(&s->lock);
-	young = is_fresh(&s->young, pid);
+	young = is_fresh(&s->found.young, pid);
 	pthread_mutex_unlock(&s->lock);
 	return young;
 }
@@ -106,17 +106,17 @@ static bool is_young(struct ubp_session *s, pid_t pid)
 void session_mark_gone(struct ubp_session *s, pid_t pid)
 {
 	pthread_mutex_lock(&s->lock);
-	if (map_remove(&s->known, (uint64_t)pid))
-		note_time(s, &s->gone, pid);
+	if (map_remove(&s->found.known, (uint64_t)pid))
+		note_time(s, &s->found.gone, pid);
 	pthread_mutex_unlock(&s->lock);
 }
 
 void session_count_late(struct ubp_session *s, pid_t pid)
 {
 	pthread_mutex_lock(&s->lock);
-	if (!is_fresh(&s->gone, pid)) { /* it may have been found several times */
-		s->n_too_late++;
-		note_time(s, &s->gone, pid);
+	if (!is_fresh(&s->found.gone, pid)) { /* it may have been found several times */
+		s->count.n_too_late++;
+		note_time(s, &s->found.gone, pid);
 	}
 	pthread_mutex_unlock(&s->lock);
 }
@@ -127,8 +127,9 @@ bool newcomers_is_known(void *ctx, pid_t pid)
 	bool known;
 
 	pthread_mutex_lock(&s->lock);
-	known = map_get(&s->known, (uint64_t)pid) || map_get(&s->excluded, (uint64_t)pid) ||
-		map_get(&s->given_up, (uint64_t)pid) || is_fresh(&s->gone, pid);
+	known = map_get(&s->found.known, (uint64_t)pid) ||
+		map_get(&s->excluded, (uint64_t)pid) ||
+		map_get(&s->found.given_up, (uint64_t)pid) || is_fresh(&s->found.gone, pid);
 	pthread_mutex_unlock(&s->lock);
 	return known;
 }
@@ -139,10 +140,10 @@ static void is_new(void *ctx, pid_t pid, bool executed)
 	struct ubp_session *s = ctx;
 
 	pthread_mutex_lock(&s->lock);
-	note_time(s, &s->young, pid);
+	note_time(s, &s->found.young, pid);
 	if (executed)
-		note_time(s, &s->executed, pid);
-	map_remove(&s->given_up, (uint64_t)pid);
+		note_time(s, &s->found.executed, pid);
+	map_remove(&s->found.given_up, (uint64_t)pid);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -157,7 +158,7 @@ static int find_program(pid_t pid, uint64_t *ret_dev, uint64_t *ret_ino)
 
 static bool is_own_program(const struct ubp_session *s, uint64_t dev, uint64_t ino)
 {
-	return ino && dev == s->own_dev && ino == s->own_ino;
+	return ino && dev == s->newcomer.own_dev && ino == s->newcomer.own_ino;
 }
 
 /* Another tracer of our kind: it must be free to stop and wake its own. */
@@ -229,21 +230,21 @@ static void found(void *ctx, pid_t pid)
 {
 	struct ubp_session *s = ctx;
 
-	add(s, &s->candidates, pid);
+	add(s, &s->found.candidates, pid);
 }
 
 static void executes(void *ctx, pid_t tid)
 {
 	struct ubp_session *s = ctx;
 
-	add(s, &s->executors, tid);
+	add(s, &s->found.executors, tid);
 }
 
 static void loads(void *ctx, pid_t tid)
 {
 	struct ubp_session *s = ctx;
 
-	add(s, &s->loaders, tid);
+	add(s, &s->found.loaders, tid);
 }
 
 /*
@@ -257,7 +258,7 @@ static bool runs_other(void *ctx, pid_t pid)
 
 	if (find_program(pid, &dev, &ino) < 0)
 		return false;
-	for (const struct session_file *f = s->files; f; f = f->next)
+	for (const struct session_file *f = s->defined.files; f; f = f->next)
 		if (f->dev != dev || f->ino == ino)
 			return false;
 	return true;
@@ -288,7 +289,7 @@ static bool is_program(const struct object *object)
  */
 static bool hold_file_of(const struct ubp_session *s, size_t i)
 {
-	const struct session_file *file = s->probes[i]->file;
+	const struct session_file *file = s->defined.probes[i]->file;
 	struct stat st;
 	bool held;
 	int fd;
@@ -296,7 +297,7 @@ static bool hold_file_of(const struct ubp_session *s, size_t i)
 	fd = file_open(define_spec(s, i)->path, &st);
 	held = fd >= 0 && st.st_dev == file->maps_dev && st.st_ino == file->maps_ino &&
 	       !is_own_program(s, st.st_dev, st.st_ino) &&
-	       exec_hold_add(s->hold, fd, !is_program(file->object));
+	       exec_hold_add(s->newcomer.hold, fd, !is_program(file->object));
 	if (fd >= 0)
 		close(fd);
 	return held;
@@ -307,7 +308,7 @@ static size_t first_in(const struct ubp_session *s, const struct session_file *f
 {
 	size_t i = 0;
 
-	while (i < s->n_probes && s->probes[i]->file != file)
+	while (i < s->defined.n_probes && s->defined.probes[i]->file != file)
 		i++;
 	return i;
 }
@@ -317,20 +318,21 @@ static void hold_files(struct ubp_session *s)
 	size_t n = 0, n_held = 0;
 
 	/* To be seized at once, where anybody may be. */
-	s->hold = permission_for_all() ? exec_hold_new(gettid()) : NULL;
-	for (const struct session_file *f = s->files; f && s->hold; f = f->next) {
+	s->newcomer.hold = permission_for_all() ? exec_hold_new(gettid()) : NULL;
+	for (const struct session_file *f = s->defined.files; f && s->newcomer.hold;
+	     f = f->next) {
 		size_t i = first_in(s, f);
 
-		if (i == s->n_probes)
+		if (i == s->defined.n_probes)
 			continue;
 		n++;
 		n_held += hold_file_of(s, i);
 	}
-	s->holds_all = n && n_held == n;
+	s->newcomer.holds_all = n && n_held == n;
 	if (n_held)
 		return;
-	exec_hold_free(s->hold);
-	s->hold = NULL;
+	exec_hold_free(s->newcomer.hold);
+	s->newcomer.hold = NULL;
 }
 
 /* Who opens the files is not told to everybody, but that they are. -1: that isn't, either. */
@@ -338,10 +340,10 @@ static int watch_opened(const struct ubp_session *s)
 {
 	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 
-	for (const struct session_file *f = s->files; f && fd >= 0; f = f->next) {
+	for (const struct session_file *f = s->defined.files; f && fd >= 0; f = f->next) {
 		size_t i = first_in(s, f);
 
-		if (i < s->n_probes)
+		if (i < s->defined.n_probes)
 			(void)inotify_add_watch(fd, define_spec(s, i)->path, IN_OPEN);
 	}
 	return fd;
@@ -352,18 +354,18 @@ int newcomers_begin(struct ubp_session *s, struct ubp_err *err)
 	struct finder_files files = { .are_programs = true, .opened = -1 };
 	int rc;
 
-	if (file_identity("/proc/self/exe", &s->own_dev, &s->own_ino) < 0)
-		s->own_dev = s->own_ino = 0;
-	for (size_t i = 0; i < s->n_probes; i++)
-		files.are_programs &= is_program(s->probes[i]->object);
+	if (file_identity("/proc/self/exe", &s->newcomer.own_dev, &s->newcomer.own_ino) < 0)
+		s->newcomer.own_dev = s->newcomer.own_ino = 0;
+	for (size_t i = 0; i < s->defined.n_probes; i++)
+		files.are_programs &= is_program(s->defined.probes[i]->object);
 	hold_files(s);
-	files.hold = s->hold;
-	files.are_held = s->holds_all;
-	if (!s->holds_all)
+	files.hold = s->newcomer.hold;
+	files.are_held = s->newcomer.holds_all;
+	if (!s->newcomer.holds_all)
 		files.opened = watch_opened(s);
-	rc = finder_start(&finder_ops, s, &files, &s->finder, err);
+	rc = finder_start(&finder_ops, s, &files, &s->newcomer.finder, err);
 	if (rc == 0)
-		s->finder_kind = finder_kind(s->finder);
+		s->newcomer.finder_kind = finder_kind(s->newcomer.finder);
 	return rc;
 }
 
@@ -394,16 +396,16 @@ static int seize_executor(struct ubp_session *s, pid_t tid, pid_t pid)
 /* Those that may not be seized so are left to the finder, which tells of them, too. */
 static void take_executors(struct ubp_session *s)
 {
-	struct pid_list tids = take(s, &s->executors);
+	struct pid_list tids = take(s, &s->found.executors);
 
 	for (size_t i = 0; i < tids.n; i++) {
 		pid_t tid = tids.v[i], pid = task_tgid(tid);
 		int rc = 0;
 
-		exec_hold_taking(s->hold, tid);
+		exec_hold_taking(s->newcomer.hold, tid);
 		if (!s->is_ending)
 			rc = seize_executor(s, tid, pid);
-		exec_hold_done(s->hold, tid);
+		exec_hold_done(s->newcomer.hold, tid);
 		if (rc == -ESRCH)
 			count_gone(s, tid, pid);
 	}
@@ -415,28 +417,29 @@ static void count_held(struct ubp_session *s, pid_t pid)
 	const struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
 
 	pthread_mutex_lock(&s->lock);
-	s->n_held += p && p->waits;
+	s->newcomer.n_held += p && p->waits;
 	pthread_mutex_unlock(&s->lock);
 }
 
 /* They wait for their answer until there is room. False: nobody is to be seized now. */
 static bool take_loader(struct ubp_session *s)
 {
-	pid_t tid = s->n_waiting < WAITING_MAX ? take_one(s, &s->loaders, false) : 0;
+	pid_t tid =
+		s->newcomer.n_waiting < WAITING_MAX ? take_one(s, &s->found.loaders, false) : 0;
 	pid_t pid = tid ? task_tgid(tid) : 0;
 	int rc = pid ? 0 : -ESRCH;
 
 	if (!tid)
 		return false;
-	exec_hold_taking(s->hold, tid);
+	exec_hold_taking(s->newcomer.hold, tid);
 	if (!s->is_ending && pid && !is_ubp(s, tid))
 		rc = targets_stop_soon(s, pid, tid);
-	exec_hold_done(s->hold, tid);
+	exec_hold_done(s->newcomer.hold, tid);
 	if (rc == -ESRCH) {
 		count_gone(s, tid, pid);
 	} else {
 		count_held(s, pid);
-		s->waiting[s->n_waiting++] = pid;
+		s->newcomer.waiting[s->newcomer.n_waiting++] = pid;
 	}
 	return true;
 }
@@ -449,13 +452,13 @@ static bool take_found(struct ubp_session *s, bool oldest)
 {
 	pid_t pid = 0;
 
-	if (!s->is_ending && s->n_waiting < WAITING_MAX)
-		pid = take_one(s, &s->candidates, !oldest);
+	if (!s->is_ending && s->newcomer.n_waiting < WAITING_MAX)
+		pid = take_one(s, &s->found.candidates, !oldest);
 	if (!pid)
 		return false;
 	if (is_young(s, pid))
 		(void)targets_stop_soon(s, pid, 0);
-	s->waiting[s->n_waiting++] = pid;
+	s->newcomer.waiting[s->newcomer.n_waiting++] = pid;
 	return true;
 }
 
@@ -463,28 +466,28 @@ void newcomers_take_held(struct ubp_session *s)
 {
 	bool oldest = true;
 
-	if (s->is_seizing)
+	if (s->newcomer.is_seizing)
 		return;
-	s->is_seizing = true;
-	if (s->hold) {
+	s->newcomer.is_seizing = true;
+	if (s->newcomer.hold) {
 		take_executors(s);
 		while (take_loader(s))
 			;
 	}
 	while (take_found(s, oldest))
 		oldest = false;
-	s->is_seizing = false;
+	s->newcomer.is_seizing = false;
 }
 
 void newcomers_meanwhile(struct ubp_session *s)
 {
-	if (s->is_seizing)
+	if (s->newcomer.is_seizing)
 		return;
-	s->is_seizing = true;
-	for (int i = 0;
-	     i < MEANWHILE_MAX && ((s->hold && take_loader(s)) || take_found(s, false));)
+	s->newcomer.is_seizing = true;
+	for (int i = 0; i < MEANWHILE_MAX &&
+			((s->newcomer.hold && take_loader(s)) || take_found(s, false));)
 		i++;
-	s->is_seizing = false;
+	s->newcomer.is_seizing = false;
 }
 
 static bool has_more(struct ubp_session *s)
@@ -492,7 +495,7 @@ static bool has_more(struct ubp_session *s)
 	bool has;
 
 	pthread_mutex_lock(&s->lock);
-	has = s->n_waiting || s->candidates.n || s->loaders.n;
+	has = s->newcomer.n_waiting || s->found.candidates.n || s->found.loaders.n;
 	pthread_mutex_unlock(&s->lock);
 	return has;
 }
@@ -503,9 +506,9 @@ void newcomers_take(struct ubp_session *s)
 	size_t n;
 
 	newcomers_take_held(s);
-	n = s->n_waiting;
-	memcpy(pids, s->waiting, n * sizeof(*pids));
-	s->n_waiting = 0;
+	n = s->newcomer.n_waiting;
+	memcpy(pids, s->newcomer.waiting, n * sizeof(*pids));
+	s->newcomer.n_waiting = 0;
 	if (n)
 		targets_try(s, pids, n);
 	if (has_more(s))
@@ -514,7 +517,7 @@ void newcomers_take(struct ubp_session *s)
 
 void newcomers_end(struct ubp_session *s)
 {
-	struct pid_list pids = take(s, &s->candidates);
+	struct pid_list pids = take(s, &s->found.candidates);
 
 	for (size_t i = 0; i < pids.n; i++)
 		if (!newcomers_is_known(s, pids.v[i]) && !task_live_thread(pids.v[i]))

@@ -102,11 +102,11 @@ static void show_origin(const struct plain_probe *probe, const struct made *m,
 static int add_one(struct ubp_session *s, const struct plain_probe *probe, struct made *m,
 		   const struct plain_origin *origin, struct ubp_err *err)
 {
-	size_t n = spec_table_count(s->table);
+	size_t n = spec_table_count(s->defined.table);
 	int rc = make(probe, m, err);
 
 	if (rc == 0)
-		rc = spec_table_add_made(s->table, m->text.data, !probe->is_name_typed,
+		rc = spec_table_add_made(s->defined.table, m->text.data, !probe->is_name_typed,
 					 origin->text, origin->line, err);
 	if (rc < 0) {
 		show_origin(probe, m, origin, err);
@@ -114,14 +114,14 @@ static int add_one(struct ubp_session *s, const struct plain_probe *probe, struc
 	}
 	for (size_t i = 0; i < probe->n_args; i++)
 		if (probe->args[i].names)
-			spec_table_set_names(s->table, n, i, probe->args[i].names);
+			spec_table_set_names(s->defined.table, n, i, probe->args[i].names);
 	return 0;
 }
 
 int plain_add(struct ubp_session *s, const struct plain_probe *probes, size_t n,
 	      const struct plain_origin *origin, struct ubp_err *err)
 {
-	size_t before = spec_table_count(s->table);
+	size_t before = spec_table_count(s->defined.table);
 	struct made m = { 0 };
 	int rc = 0;
 

@@ -88,7 +88,7 @@ void release_process(struct ubp_session *s, pid_t pid)
 static void give_up(struct ubp_session *s, pid_t pid)
 {
 	pthread_mutex_lock(&s->lock);
-	(void)map_put(&s->given_up, (uint64_t)pid, s);
+	(void)map_put(&s->found.given_up, (uint64_t)pid, s);
 	pthread_mutex_unlock(&s->lock);
 }
 

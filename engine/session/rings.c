@@ -34,7 +34,7 @@ int rings_init(struct ubp_session *s, struct ubp_err *err)
 		s->no_jumps = "user stacks are unwound at stops";
 	else if (!ubp_host_can_jump(&why))
 		s->no_jumps = why;
-	return s->no_jumps ? 0 : ring_set_new(&options, &s->rings, err);
+	return s->no_jumps ? 0 : ring_set_new(&options, &s->out.rings, err);
 }
 
 /* Does it pass the filter, as far as the detour left that open? */
@@ -52,8 +52,9 @@ int rings_deliver(struct ubp_session *s, uint64_t until, struct rings_batch *bat
 	const struct event_record *record;
 	int n = 0;
 
-	while (s->rings && batch->n < BATCH && (record = ring_set_next(s->rings, until))) {
-		if (!count(&s->probes[record->probe]->uprobe, record))
+	while (s->out.rings && batch->n < BATCH &&
+	       (record = ring_set_next(s->out.rings, until))) {
+		if (!count(&s->defined.probes[record->probe]->uprobe, record))
 			continue;
 		batch->n++;
 		batch->deliver(batch, record);
@@ -66,10 +67,10 @@ int rings_deliver_lost(struct ubp_session *s, struct rings_batch *batch)
 {
 	struct event_record record = { .size = sizeof(record), .kind = EVENT_LOST };
 
-	record.n_lost = s->rings ? ring_set_take_lost(s->rings) : 0;
+	record.n_lost = s->out.rings ? ring_set_take_lost(s->out.rings) : 0;
 	if (!record.n_lost)
 		return 0;
-	s->ring_lost += record.n_lost;
+	s->out.ring_lost += record.n_lost;
 	batch->deliver(batch, &record);
 	return 1;
 }
@@ -81,18 +82,18 @@ bool rings_batch_is_full(const struct rings_batch *batch)
 
 void rings_add_stats(const struct ubp_session *s, size_t i, struct ubp_probe_stats *stats)
 {
-	const struct uprobe_stats *u = &s->probes[i]->uprobe.stats;
+	const struct uprobe_stats *u = &s->defined.probes[i]->uprobe.stats;
 	uint64_t passed = __atomic_load_n(&u->ring_passed, __ATOMIC_RELAXED);
 
 	stats->hits += __atomic_load_n(&u->ring_hits, __ATOMIC_RELAXED);
 	stats->passed += passed;
-	if (!s->rings)
+	if (!s->out.rings)
 		return;
-	stats->hits += ring_set_dropped(s->rings, (unsigned)i);
+	stats->hits += ring_set_dropped(s->out.rings, (unsigned)i);
 	/* Whose they were is not known, unless there is but one. */
-	if (s->n_probes == 1) {
-		stats->hits += s->ring_lost;
-		stats->passed += s->ring_lost;
-		stats->lost += s->ring_lost;
+	if (s->defined.n_probes == 1) {
+		stats->hits += s->out.ring_lost;
+		stats->passed += s->out.ring_lost;
+		stats->lost += s->out.ring_lost;
 	}
 }

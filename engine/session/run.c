@@ -33,9 +33,9 @@
 void session_end(struct ubp_session *s)
 {
 	pthread_mutex_lock(&s->lock);
-	s->has_ended = true;
+	s->tracing.has_ended = true;
 	pthread_mutex_unlock(&s->lock);
-	event_queue_wake(s->queue);
+	event_queue_wake(s->out.queue);
 	session_news(s);
 }
 
@@ -65,9 +65,9 @@ static int fill_plant(struct ubp_session *s, struct ubp_err *err)
 	s->plant.step = s->opt.mode == UBP_MODE_STEP;
 	s->plant.force = s->opt.force;
 	s->plant.beside_kernel = s->opt.beside_kernel;
-	s->plant.rings = s->rings;
-	if (s->rings)
-		ring_set_n_probes(s->rings, (unsigned)s->n_probes);
+	s->plant.rings = s->out.rings;
+	if (s->out.rings)
+		ring_set_n_probes(s->out.rings, (unsigned)s->defined.n_probes);
 	s->plant.code_has = ubp_host_code_has();
 	s->plant.lossless = s->opt.lossless;
 	s->plant.count_dropped = s->opt.count_dropped;
@@ -75,11 +75,11 @@ static int fill_plant(struct ubp_session *s, struct ubp_err *err)
 	s->plant.find_exits = define_find_exits;
 	s->plant.find_lead = windows_find_lead;
 	s->plant.ctx = s;
-	s->plant.probes = calloc(s->n_probes + 1, sizeof(struct uprobe *));
+	s->plant.probes = calloc(s->defined.n_probes + 1, sizeof(struct uprobe *));
 	if (!s->plant.probes)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	for (size_t i = 0; i < s->n_probes; i++)
-		s->plant.probes[s->plant.n_probes++] = &s->probes[i]->uprobe;
+	for (size_t i = 0; i < s->defined.n_probes; i++)
+		s->plant.probes[s->plant.n_probes++] = &s->defined.probes[i]->uprobe;
 	return plant_sort(&s->plant) < 0 ? ubp_fail(err, ENOMEM, "out of memory") : 0;
 }
 
@@ -88,14 +88,14 @@ static int fill_hit(struct ubp_session *s, struct ubp_err *err)
 	s->hit = (struct hit){
 		.tracer = &s->tracer,
 		.plant = &s->plant,
-		.queue = s->queue,
+		.queue = s->out.queue,
 		.clock = s->clock,
 		.only_tid = s->opt.tid,
 		.lossless = s->opt.lossless,
 		.stack = s->opt.stack != UBP_STACK_NONE,
 		.frames = stacks_frames(s),
-		.maps = s->stack_maps,
-		.unwinder = s->unwinder,
+		.maps = s->stacks.maps,
+		.unwinder = s->stacks.unwinder,
 		.loader = session_mappings_changed,
 		.wants_rings = jumps_want_rings,
 		.tracing = release_for_tracing,
@@ -132,7 +132,7 @@ static int set_up(struct ubp_session *s, struct ubp_err *err)
 		rc = tracer_init(&s->tracer, &session_tracer_ops, s, err);
 	if (rc < 0)
 		return rc;
-	s->tracer.cancelled = &s->cancelled;
+	s->tracer.cancelled = &s->tracing.cancelled;
 	s->plant.counts_open = wants_ends(s);
 	if (s->plant.counts_open)
 		s->tracer.options |= PTRACE_O_TRACEEXIT;
@@ -150,7 +150,7 @@ static bool must_stop(struct ubp_session *s)
 	bool stop;
 
 	pthread_mutex_lock(&s->lock);
-	stop = s->stop_asked;
+	stop = s->tracing.stop_asked;
 	pthread_mutex_unlock(&s->lock);
 	return stop;
 }
@@ -178,7 +178,7 @@ static void tear_down(struct ubp_session *s)
 	tracer_settle(&s->tracer, SETTLE_MS);
 	tell_all_left(s);
 	tell_untaken(s);
-	event_queue_wake(s->queue);
+	event_queue_wake(s->out.queue);
 	tracer_fini(&s->tracer);
 	fetch_scratch_free(s->hit.scratch);
 	s->hit.scratch = NULL;
@@ -190,13 +190,13 @@ static void announce(struct ubp_session *s, int rc, const struct ubp_err *err)
 
 	pthread_mutex_lock(&s->lock);
 	if (rc < 0) {
-		s->thread_err = *err;
-		s->start_failed = true;
+		s->tracing.err = *err;
+		s->tracing.start_failed = true;
 	} else {
-		s->is_ready = true;
+		s->tracing.is_ready = true;
 	}
 	pthread_mutex_unlock(&s->lock);
-	(void)again_write(s->started_fd, &one, sizeof(one));
+	(void)again_write(s->tracing.started_fd, &one, sizeof(one));
 }
 
 /*
@@ -241,10 +241,10 @@ void *run_thread(void *arg)
 	struct ubp_err err;
 	int rc;
 
-	s->thread_tid = gettid();
+	s->tracing.tid = gettid();
 	(void)prctl(PR_SET_TIMERSLACK, SLACK_NS);
 	let_sigchld_be_dropped();
-	cancel_by(&s->cancelled);
+	cancel_by(&s->tracing.cancelled);
 	rc = set_up(s, &err);
 
 	if (rc == -EINTR && s->plant.unread[0])
@@ -253,8 +253,8 @@ void *run_thread(void *arg)
 			      s->plant.unread);
 	if (rc < 0) {
 		/* Whatever was attached and planted already goes first. */
-		finder_stop(s->finder, &s->counts);
-		s->finder = NULL;
+		finder_stop(s->newcomer.finder, &s->count.finder);
+		s->newcomer.finder = NULL;
 		tear_down(s);
 		announce(s, rc, &err);
 		return NULL;

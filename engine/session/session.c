@@ -30,7 +30,7 @@ static int watch_fd(struct ubp_session *s, int fd, struct ubp_err *err)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 
-	return epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, fd, &ev) < 0
+	return epoll_ctl(s->out.poll_fd, EPOLL_CTL_ADD, fd, &ev) < 0
 		       ? ubp_fail_sys(err, "epoll_ctl")
 		       : 0;
 }
@@ -39,19 +39,20 @@ static int open_descriptors(struct ubp_session *s, struct ubp_err *err)
 {
 	int rc;
 
-	s->poll_fd = epoll_create1(EPOLL_CLOEXEC);
-	s->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	s->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	s->started_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (s->poll_fd < 0 || s->news_fd < 0 || s->timer_fd < 0 || s->started_fd < 0)
+	s->out.poll_fd = epoll_create1(EPOLL_CLOEXEC);
+	s->out.news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	s->out.timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	s->tracing.started_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->out.poll_fd < 0 || s->out.news_fd < 0 || s->out.timer_fd < 0 ||
+	    s->tracing.started_fd < 0)
 		return ubp_fail_sys(err, "cannot make descriptors");
-	rc = event_queue_new(s->opt.queue_bytes ? s->opt.queue_bytes : QUEUE_DEFAULT, &s->queue,
-			     err);
+	rc = event_queue_new(s->opt.queue_bytes ? s->opt.queue_bytes : QUEUE_DEFAULT,
+			     &s->out.queue, err);
 	if (rc == 0)
-		rc = watch_fd(s, s->news_fd, err);
+		rc = watch_fd(s, s->out.news_fd, err);
 	if (rc == 0)
-		rc = watch_fd(s, s->timer_fd, err);
-	return rc == 0 ? watch_fd(s, event_queue_fd(s->queue), err) : rc;
+		rc = watch_fd(s, s->out.timer_fd, err);
+	return rc == 0 ? watch_fd(s, event_queue_fd(s->out.queue), err) : rc;
 }
 
 /* Those of several processes that have ended meanwhile are told, and passed over. */
@@ -121,8 +122,9 @@ int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_sess
 	if (!s)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	s->opt = *opt;
-	s->poll_fd = s->news_fd = s->timer_fd = s->command_fd = s->started_fd = -1;
-	s->last_warning = &s->warnings;
+	s->out.poll_fd = s->out.news_fd = s->out.timer_fd = s->command.fd =
+		s->tracing.started_fd = -1;
+	s->warning.last = &s->warning.first;
 	pthread_mutex_init(&s->lock, NULL);
 	rc = take_options(s, err);
 	if (rc == 0)
@@ -153,31 +155,31 @@ void ubp_session_free(struct ubp_session *s)
 		return;
 	ubp_stop(s);
 	define_free(s);
-	event_queue_free(s->queue);
-	ring_set_free(s->rings);
+	event_queue_free(s->out.queue);
+	ring_set_free(s->out.rings);
 	stacks_free(s);
-	while (s->warnings) {
-		struct warning *next = s->warnings->next;
+	while (s->warning.first) {
+		struct warning *next = s->warning.first->next;
 
-		free(s->warnings);
-		s->warnings = next;
+		free(s->warning.first);
+		s->warning.first = next;
 	}
-	close_fd(s->poll_fd);
-	close_fd(s->news_fd);
-	close_fd(s->timer_fd);
-	close_fd(s->command_fd);
-	close_fd(s->started_fd);
-	sink_buf_free(&s->line);
-	sink_buf_free(&s->arg);
-	map_free(&s->known);
-	map_free(&s->gone);
-	map_free(&s->executed);
-	map_free(&s->young);
-	map_free(&s->given_up);
+	close_fd(s->out.poll_fd);
+	close_fd(s->out.news_fd);
+	close_fd(s->out.timer_fd);
+	close_fd(s->command.fd);
+	close_fd(s->tracing.started_fd);
+	sink_buf_free(&s->out.line);
+	sink_buf_free(&s->out.arg);
+	map_free(&s->found.known);
+	map_free(&s->found.gone);
+	map_free(&s->found.executed);
+	map_free(&s->found.young);
+	map_free(&s->found.given_up);
 	map_free(&s->excluded);
-	free(s->candidates.v);
-	free(s->executors.v);
-	free(s->loaders.v);
+	free(s->found.candidates.v);
+	free(s->found.executors.v);
+	free(s->found.loaders.v);
 	hooks_free(&s->plant);
 	scan_free(&s->plant);
 	sigaction_free(&s->plant);
@@ -193,12 +195,12 @@ void ubp_session_free(struct ubp_session *s)
 int ubp_run_command(struct ubp_session *s, char *const argv[], struct ubp_err *err)
 {
 	ubp_err_reset(err);
-	if (s->has_thread)
+	if (s->tracing.is_there)
 		return ubp_fail(err, EBUSY, "the session has started");
 	if (!argv[0])
 		return ubp_fail(err, EINVAL, "no command");
-	s->argv = argv;
-	pthread_sigmask(SIG_SETMASK, NULL, &s->inherited.mask);
+	s->command.argv = argv;
+	pthread_sigmask(SIG_SETMASK, NULL, &s->command.inherited.mask);
 	return 0;
 }
 
@@ -212,10 +214,10 @@ static void raise_descriptor_limit(struct ubp_session *s)
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return;
-	s->inherited.nofile = limit;
+	s->command.inherited.nofile = limit;
 	limit.rlim_cur = limit.rlim_max;
-	s->limit_raised = s->inherited.nofile.rlim_cur != limit.rlim_cur &&
-			  setrlimit(RLIMIT_NOFILE, &limit) == 0;
+	s->command.limit_raised = s->command.inherited.nofile.rlim_cur != limit.rlim_cur &&
+				  setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
 /* It is the host program's: unless that has set another meanwhile, it gets its own back. */
@@ -223,21 +225,21 @@ static void lower_descriptor_limit(struct ubp_session *s)
 {
 	struct rlimit limit;
 
-	if (s->limit_raised && getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	if (s->command.limit_raised && getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
 	    limit.rlim_cur == limit.rlim_max)
-		(void)setrlimit(RLIMIT_NOFILE, &s->inherited.nofile);
-	s->limit_raised = false;
+		(void)setrlimit(RLIMIT_NOFILE, &s->command.inherited.nofile);
+	s->command.limit_raised = false;
 }
 
 /* --- starting and stopping ------------------------------------------------------ */
 
 static int start_thread(struct ubp_session *s, struct ubp_err *err)
 {
-	int rc = quiet_thread_create(&s->thread, run_thread, s);
+	int rc = quiet_thread_create(&s->tracing.id, run_thread, s);
 
 	if (rc)
 		return ubp_fail(err, rc, "cannot start a thread: %s", strerror(rc));
-	s->has_thread = true;
+	s->tracing.is_there = true;
 	return 0;
 }
 
@@ -250,12 +252,12 @@ static void join_thread(struct ubp_session *s)
 	char path[48], state;
 	uint64_t spin = 0;
 
-	pthread_join(s->thread, NULL);
-	snprintf(path, sizeof(path), "/proc/self/task/%d", (int)s->thread_tid);
-	while (access(path, F_OK) == 0 && (state = task_state(s->thread_tid)) &&
+	pthread_join(s->tracing.id, NULL);
+	snprintf(path, sizeof(path), "/proc/self/task/%d", (int)s->tracing.tid);
+	while (access(path, F_OK) == 0 && (state = task_state(s->tracing.tid)) &&
 	       !strchr("ZX", state))
 		wait_a_little(&spin);
-	s->has_thread = false;
+	s->tracing.is_there = false;
 }
 
 /* In containers there may be none, or one with other numbers than those that we are told. */
@@ -275,23 +277,23 @@ static int check_proc(struct ubp_err *err)
 /* Until the tracing thread has begun, or has failed to. */
 static void wait_for_start(struct ubp_session *s, const struct ubp_until *until)
 {
-	struct pollfd p[2] = { { .fd = s->started_fd, .events = POLLIN },
+	struct pollfd p[2] = { { .fd = s->tracing.started_fd, .events = POLLIN },
 			       { .fd = until ? until->fd : -1, .events = POLLIN } };
 
 	while (!p[0].revents) {
 		if (poll(p, 2, -1) <= 0 || !until || !p[1].revents ||
 		    !until->is_over(until->ctx))
 			continue;
-		__atomic_store_n(&s->cancelled, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&s->tracing.cancelled, 1, __ATOMIC_RELAXED);
 		p[1].fd = -1;
 	}
 }
 
 int session_check_new(const struct ubp_session *s, struct ubp_err *err)
 {
-	if (s->has_thread)
+	if (s->tracing.is_there)
 		return ubp_fail(err, EBUSY, "the session has started");
-	if (s->is_given_up)
+	if (s->defined.is_given_up)
 		return ubp_fail(err, EBUSY, "the session was given up");
 	return 0;
 }
@@ -327,41 +329,41 @@ int ubp_start_until(struct ubp_session *s, const struct ubp_until *until, struct
 	if (until)
 		s->until = *until;
 	pthread_mutex_lock(&s->lock);
-	if (s->start_failed)
-		*err = s->thread_err;
+	if (s->tracing.start_failed)
+		*err = s->tracing.err;
 	pthread_mutex_unlock(&s->lock);
-	if (s->start_failed) {
+	if (s->tracing.start_failed) {
 		rc = -err->code;
 		join_thread(s);
-		exec_hold_free(s->hold);
-		s->hold = NULL;
+		exec_hold_free(s->newcomer.hold);
+		s->newcomer.hold = NULL;
 		lower_descriptor_limit(s);
 		return rc;
 	}
-	if (s->command_pid) {
-		s->command_fd = (int)syscall(SYS_pidfd_open, s->command_pid, 0);
-		if (s->command_fd >= 0)
-			(void)watch_fd(s, s->command_fd, err);
+	if (s->command.pid) {
+		s->command.fd = (int)syscall(SYS_pidfd_open, s->command.pid, 0);
+		if (s->command.fd >= 0)
+			(void)watch_fd(s, s->command.fd, err);
 	}
 	return 0;
 }
 
 void ubp_stop(struct ubp_session *s)
 {
-	if (!s->has_thread)
+	if (!s->tracing.is_there)
 		return;
-	finder_stop(s->finder, &s->counts);
-	s->finder = NULL;
+	finder_stop(s->newcomer.finder, &s->count.finder);
+	s->newcomer.finder = NULL;
 	pthread_mutex_lock(&s->lock);
-	s->stop_asked = true;
+	s->tracing.stop_asked = true;
 	pthread_mutex_unlock(&s->lock);
-	__atomic_store_n(&s->cancelled, 1, __ATOMIC_RELAXED);
-	event_queue_close(s->queue);
+	__atomic_store_n(&s->tracing.cancelled, 1, __ATOMIC_RELAXED);
+	event_queue_close(s->out.queue);
 	tracer_wake(&s->tracer);
 	join_thread(s);
 	newcomers_end(s);
-	exec_hold_free(s->hold);
-	s->hold = NULL;
+	exec_hold_free(s->newcomer.hold);
+	s->newcomer.hold = NULL;
 	lower_descriptor_limit(s);
 }
 
@@ -371,7 +373,7 @@ bool ubp_is_done(const struct ubp_session *session)
 	bool done;
 
 	pthread_mutex_lock(&s->lock);
-	done = s->has_ended;
+	done = s->tracing.has_ended;
 	pthread_mutex_unlock(&s->lock);
 	return done;
 }
@@ -382,14 +384,14 @@ bool ubp_has_failed(const struct ubp_session *session)
 	bool has_failed;
 
 	pthread_mutex_lock(&s->lock);
-	has_failed = s->has_failed;
+	has_failed = s->warning.has_failed;
 	pthread_mutex_unlock(&s->lock);
 	return has_failed;
 }
 
 pid_t ubp_command_pid(const struct ubp_session *s)
 {
-	return s->command_pid;
+	return s->command.pid;
 }
 
 bool ubp_command_status(const struct ubp_session *session, int *ret_status)
@@ -400,15 +402,15 @@ bool ubp_command_status(const struct ubp_session *session, int *ret_status)
 
 	pthread_mutex_lock(&s->lock);
 	/* Once the tracing thread is gone, the command is an ordinary child. */
-	if (!s->command_ended && s->command_pid && !s->has_thread &&
-	    waitpid(s->command_pid, &status, WNOHANG) == s->command_pid &&
+	if (!s->command.has_ended && s->command.pid && !s->tracing.is_there &&
+	    waitpid(s->command.pid, &status, WNOHANG) == s->command.pid &&
 	    (WIFEXITED(status) || WIFSIGNALED(status))) {
-		s->command_ended = true;
-		s->command_status = status;
+		s->command.has_ended = true;
+		s->command.status = status;
 	}
-	ended = s->command_ended;
+	ended = s->command.has_ended;
 	if (ended)
-		*ret_status = s->command_status;
+		*ret_status = s->command.status;
 	pthread_mutex_unlock(&s->lock);
 	return ended;
 }
@@ -417,7 +419,7 @@ bool ubp_command_status(const struct ubp_session *session, int *ret_status)
 
 size_t ubp_n_probes(const struct ubp_session *s)
 {
-	return s->n_probes;
+	return s->defined.n_probes;
 }
 
 /* Text of @print, as long as it turns out to be. */
@@ -448,12 +450,14 @@ static int print_format(const struct spec_probe *spec, unsigned number, char *bu
 
 const char *ubp_probe_listing(struct ubp_session *s, size_t i)
 {
-	return keep_text(&s->probes[i]->listing, define_spec(s, i), (unsigned)i, print_listing);
+	return keep_text(&s->defined.probes[i]->listing, define_spec(s, i), (unsigned)i,
+			 print_listing);
 }
 
 const char *ubp_probe_format(struct ubp_session *s, size_t i)
 {
-	return keep_text(&s->probes[i]->format, define_spec(s, i), (unsigned)i, print_format);
+	return keep_text(&s->defined.probes[i]->format, define_spec(s, i), (unsigned)i,
+			 print_format);
 }
 
 const char *ubp_probe_group(const struct ubp_session *s, size_t i)
@@ -539,7 +543,7 @@ static char *explain_rung(const struct ubp_session *s, const struct uprobe *u)
 const char *ubp_probe_explain(struct ubp_session *s, size_t i)
 {
 	const struct spec_probe *spec = define_spec(s, i);
-	struct session_probe *p = s->probes[i];
+	struct session_probe *p = s->defined.probes[i];
 	int settled = p->explain ? 0 : windows_settle(s);
 	char *way = p->explain ? NULL : explain_return(p);
 	char *rung = p->explain ? NULL : explain_rung(s, &p->uprobe);

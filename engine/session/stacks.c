@@ -21,7 +21,7 @@
 static const struct object *known(void *ctx, uint64_t dev, uint64_t ino)
 {
 	const struct ubp_session *s = ctx;
-	const struct session_file *file = s->files;
+	const struct session_file *file = s->defined.files;
 
 	while (file && (file->maps_dev != dev || file->maps_ino != ino))
 		file = file->next;
@@ -55,32 +55,32 @@ int stacks_init(struct ubp_session *s, struct ubp_err *err)
 	s->until.fd = -1;
 	if (s->opt.stack == UBP_STACK_NONE)
 		return 0;
-	s->stack_maps = options.maps = stack_maps_set_new();
-	if (!s->stack_maps)
+	s->stacks.maps = options.maps = stack_maps_set_new();
+	if (!s->stacks.maps)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	if (stacks_unwinds(s)) {
-		rc = stack_unwinder_new(s->stack_maps, s->opt.stack == UBP_STACK_UNWIND, &warn,
-					&s->unwinder, err);
+		rc = stack_unwinder_new(s->stacks.maps, s->opt.stack == UBP_STACK_UNWIND, &warn,
+					&s->stacks.unwinder, err);
 		if (rc < 0)
 			return rc;
 	}
 	if (s->opt.stack_raw)
 		return 0;
-	rc = symboliser_new(&options, &s->symboliser, err);
-	s->resolver = (struct sink_resolver){ symboliser_resolve, s->symboliser };
+	rc = symboliser_new(&options, &s->stacks.symboliser, err);
+	s->stacks.resolver = (struct sink_resolver){ symboliser_resolve, s->stacks.symboliser };
 	return rc;
 }
 
 void stacks_free(struct ubp_session *s)
 {
-	symboliser_free(s->symboliser);
-	stack_unwinder_free(s->unwinder);
-	stack_maps_set_free(s->stack_maps);
+	symboliser_free(s->stacks.symboliser);
+	stack_unwinder_free(s->stacks.unwinder);
+	stack_maps_set_free(s->stacks.maps);
 }
 
 const struct sink_resolver *stacks_resolver(const struct ubp_session *s)
 {
-	return s->symboliser ? &s->resolver : NULL;
+	return s->stacks.symboliser ? &s->stacks.resolver : NULL;
 }
 
 unsigned stacks_frames(const struct ubp_session *s)
@@ -94,34 +94,34 @@ void stacks_tidy(struct ubp_session *s)
 {
 	uint64_t now;
 
-	if (!s->stack_maps || stack_maps_set_n_gone(s->stack_maps) < GONE_MAX)
+	if (!s->stacks.maps || stack_maps_set_n_gone(s->stacks.maps) < GONE_MAX)
 		return;
 	now = event_clock_now(CLOCK_KIND_MONO);
-	if (now - s->tidied_ns < TIDY_NS)
+	if (now - s->stacks.tidied_ns < TIDY_NS)
 		return;
-	s->tidied_ns = now;
-	if (s->symboliser)
-		symboliser_forget(s->symboliser);
-	stack_maps_set_sweep(s->stack_maps, now - KEEP_NS);
+	s->stacks.tidied_ns = now;
+	if (s->stacks.symboliser)
+		symboliser_forget(s->stacks.symboliser);
+	stack_maps_set_sweep(s->stacks.maps, now - KEEP_NS);
 }
 
 void stacks_space_gone(struct ubp_session *s, const struct space *space)
 {
 	const struct plant_space *ps = space->plant;
 
-	if (s->unwinder)
-		stack_unwinder_forget(s->unwinder, space);
-	if (s->stack_maps && ps && ps->ring.maps_last)
-		stack_maps_set_gone(s->stack_maps, ps->ring.maps_last);
+	if (s->stacks.unwinder)
+		stack_unwinder_forget(s->stacks.unwinder, space);
+	if (s->stacks.maps && ps && ps->ring.maps_last)
+		stack_maps_set_gone(s->stacks.maps, ps->ring.maps_last);
 }
 
 void stacks_mapped(struct ubp_session *s, struct tracee *t)
 {
 	struct plant_space *ps = t->process->space->plant;
 
-	if (!ps || !s->stack_maps)
+	if (!ps || !s->stacks.maps)
 		return;
 	ps->ring.maps_number = 0;
 	if (s->opt.stack == UBP_STACK_FP && ps->ring.rings)
-		ring_space_set_maps(ps->ring.rings, stack_maps_now(s->stack_maps, t));
+		ring_space_set_maps(ps->ring.rings, stack_maps_now(s->stacks.maps, t));
 }

@@ -126,7 +126,7 @@ static void plant_in_sharers(struct ubp_session *s, pid_t pid)
 	       map_next(&s->tracer.processes, &pos, &other, &value)) {
 		struct process *sharer = value;
 
-		if (sharer == p || sharer->space != p->space || map_get(&s->known, other))
+		if (sharer == p || sharer->space != p->space || map_get(&s->found.known, other))
 			continue;
 		session_mark_known(s, sharer->pid, true);
 		sharer->silent = sharer->silent && !session_follows_children(s);
@@ -209,7 +209,7 @@ static int try_attach(struct ubp_session *s, pid_t pid, struct ubp_err *err)
 
 	/* Seized before, and not planted in: that had to be given up, as a process that shared its memory was
 	 * about to go, or in an exec; or it has ended. */
-	if (rc == 1 && !map_get(&s->known, (uint64_t)pid))
+	if (rc == 1 && !map_get(&s->found.known, (uint64_t)pid))
 		rc = task_live_thread(pid)
 			     ? 0
 			     : ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
@@ -300,8 +300,8 @@ static int pass_over(struct ubp_session *s, pid_t pid, int rc, struct ubp_err *e
 		return 0;
 	}
 	pthread_mutex_lock(&s->lock);
-	(void)map_put(&s->given_up, (uint64_t)pid, s);
-	s->n_skipped++;
+	(void)map_put(&s->found.given_up, (uint64_t)pid, s);
+	s->count.n_skipped++;
 	pthread_mutex_unlock(&s->lock);
 	/* What belongs to others is counted; the unexpected is told. */
 	if (rc != -EPERM && rc != -EACCES)
@@ -403,22 +403,22 @@ static int attach_all(struct ubp_session *s, struct ubp_err *err)
 	free(f.pids.v);
 	if (tracer_is_cancelled(&s->tracer))
 		return tracer_give_up(err);
-	if (s->n_skipped && !s->n_processes && geteuid() != 0)
+	if (s->count.n_skipped && !s->count.n_processes && geteuid() != 0)
 		return ubp_fail(
 			err, EPERM,
 			"no permission to trace any of the %u processes that run this code: "
 			"run as the same user, or as root (CAP_SYS_PTRACE)",
-			s->n_skipped);
-	if (s->n_unseen && !s->n_processes)
+			s->count.n_skipped);
+	if (s->n_unseen && !s->count.n_processes)
 		session_warn(s,
 			     "none of your own processes runs this code yet; %u others may not "
 			     "be looked at: run as the same user, or as root (CAP_SYS_PTRACE)",
 			     s->n_unseen);
-	if (s->n_skipped)
+	if (s->count.n_skipped)
 		session_warn(s,
 			     "%u process%s could not be traced (no permission, or traced by "
 			     "another)",
-			     s->n_skipped, s->n_skipped == 1 ? "" : "es");
+			     s->count.n_skipped, s->count.n_skipped == 1 ? "" : "es");
 	return 0;
 }
 
@@ -432,8 +432,8 @@ static int check_mapped(struct ubp_session *s, pid_t pid, struct ubp_err *err)
 
 	if (!p || session_has_probes(p))
 		return 0;
-	for (size_t i = 0; i < s->n_probes; i++)
-		if (!object_interp(s->probes[i]->object)) {
+	for (size_t i = 0; i < s->defined.n_probes; i++)
+		if (!object_interp(s->defined.probes[i]->object)) {
 			session_warn(s, "process %d does not map %s yet", (int)pid,
 				     define_spec(s, i)->path);
 			return 0;
@@ -474,13 +474,13 @@ static int start_command(struct ubp_session *s, struct ubp_err *err)
 {
 	struct tracee *t;
 	pid_t pid;
-	int rc = command_start(&s->tracer, s->argv, &s->inherited, &t, err);
+	int rc = command_start(&s->tracer, s->command.argv, &s->command.inherited, &t, err);
 
 	if (rc < 0)
 		return rc;
 	pid = t->tid;
 	pthread_mutex_lock(&s->lock);
-	s->command_pid = pid;
+	s->command.pid = pid;
 	pthread_mutex_unlock(&s->lock);
 	rc = session_plant(s, t, NULL, err);
 	if (rc < 0) {
@@ -495,7 +495,7 @@ static int start_command(struct ubp_session *s, struct ubp_err *err)
 
 int targets_begin(struct ubp_session *s, struct ubp_err *err)
 {
-	if (s->argv)
+	if (s->command.argv)
 		return start_command(s, err);
 	if (s->opt.n_pids)
 		return attach_named(s, err);

@@ -18,7 +18,7 @@ void session_news(struct ubp_session *s)
 {
 	const uint64_t one = 1;
 
-	(void)again_write(s->news_fd, &one, sizeof(one));
+	(void)again_write(s->out.news_fd, &one, sizeof(one));
 }
 
 void session_warn(struct ubp_session *s, const char *fmt, ...)
@@ -35,10 +35,10 @@ void session_warn(struct ubp_session *s, const char *fmt, ...)
 	if (w) {
 		w->next = NULL;
 		memcpy(w->text, text, strlen(text) + 1);
-		*s->last_warning = w;
-		s->last_warning = &w->next;
-	} else if (!s->spare_warning[0]) {
-		memcpy(s->spare_warning, text, strlen(text) + 1);
+		*s->warning.last = w;
+		s->warning.last = &w->next;
+	} else if (!s->warning.spare[0]) {
+		memcpy(s->warning.spare, text, strlen(text) + 1);
 	}
 	pthread_mutex_unlock(&s->lock);
 	session_news(s);
@@ -60,7 +60,7 @@ void session_warn_now(const struct ubp_session *s, const char *fmt, ...)
 void session_mark_failed(struct ubp_session *s)
 {
 	pthread_mutex_lock(&s->lock);
-	s->has_failed = true;
+	s->warning.has_failed = true;
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -104,7 +104,7 @@ void tell_planted(struct ubp_session *s, const struct process *p, bool was_ungua
 		     "killed (SIGKILL), it dies too",
 		     (int)p->pid);
 	pthread_mutex_lock(&s->lock);
-	s->n_unguarded++;
+	s->count.n_unguarded++;
 	pthread_mutex_unlock(&s->lock);
 }
 

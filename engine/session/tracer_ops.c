@@ -273,14 +273,14 @@ static void count_held(struct ubp_session *s, struct process *p)
 {
 	p->at_exec = false;
 	pthread_mutex_lock(&s->lock);
-	s->n_processes++;
-	s->n_held++;
+	s->count.n_processes++;
+	s->newcomer.n_held++;
 	pthread_mutex_unlock(&s->lock);
 }
 
 static bool is_open(const struct ubp_session *s)
 {
-	return !s->opt.n_pids && !s->opt.tid && !s->argv;
+	return !s->opt.n_pids && !s->opt.tid && !s->command.argv;
 }
 
 static enum keep_verdict on_execed(void *ctx, struct tracee *t)
@@ -378,8 +378,8 @@ static void on_command_ended(void *ctx, int status)
 	struct ubp_session *s = ctx;
 
 	pthread_mutex_lock(&s->lock);
-	s->command_ended = true;
-	s->command_status = status;
+	s->command.has_ended = true;
+	s->command.status = status;
 	pthread_mutex_unlock(&s->lock);
 	session_end(s);
 }

@@ -372,8 +372,8 @@ static int find_without_target(struct search *search, struct ubp_err *err)
 		rc = find_in_process(search, task_tgid(s->opt.tid), err);
 	if (rc < 0 || s->opt.n_pids || s->opt.tid)
 		return rc;
-	if (s->argv && s->argv[0])
-		rc = find_named(search, s->argv[0], err);
+	if (s->command.argv && s->command.argv[0])
+		rc = find_named(search, s->command.argv[0], err);
 	if (rc == 0 && !search->files->n)
 		rc = find_by_provider(search, err);
 	return rc == 0 && !search->files->n ? find_in_all(search, err) : rc;
@@ -385,7 +385,8 @@ static int fail_not_found(const struct search *search, struct ubp_err *err)
 	char near_text[NEAREST_TEXT_MAX], where[192], more[96] = "";
 
 	nearest_text(&search->nearest, near_text, sizeof(near_text));
-	if (!d->target && (search->s->argv || search->s->opt.n_pids) && !search->nearest.n)
+	if (!d->target && (search->s->command.argv || search->s->opt.n_pids) &&
+	    !search->nearest.n)
 		snprintf(near_text, sizeof(near_text),
 			 "; if a library has it that is opened later, give its name as TARGET");
 	if (d->target && search->n_notes == 0)

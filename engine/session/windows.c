@@ -84,7 +84,7 @@ void windows_find_lead(void *ctx, struct uprobe *probe)
 {
 	const struct ubp_session *s = ctx;
 
-	find_lead(s, s->probes[probe->number]);
+	find_lead(s, s->defined.probes[probe->number]);
 }
 
 /* Its sites stand at the first instruction; or behind it, if those of the kernel's may come. */
@@ -142,7 +142,7 @@ int windows_find(struct ubp_session *s, struct session_probe *p)
 		why = why_name;
 	if (!arch->detour.build)
 		why = "there are no jumps in programs of this kind";
-	if (!s->rings)
+	if (!s->out.rings)
 		why = "there are no jumps in this session";
 	u->window = (struct uprobe_window){ .why = why };
 	if (!why) {
@@ -226,17 +226,19 @@ int windows_settle(struct ubp_session *s)
 	struct session_probe **sorted;
 	int rc = 0;
 
-	if (s->is_settled || (!s->rings && !s->opt.beside_kernel))
+	if (s->is_settled || (!s->out.rings && !s->opt.beside_kernel))
 		return 0;
-	sorted = malloc((s->n_probes + 1) * sizeof(*sorted));
+	sorted = malloc((s->defined.n_probes + 1) * sizeof(*sorted));
 	if (!sorted)
 		return -ENOMEM;
-	memcpy(sorted, s->probes, s->n_probes * sizeof(*sorted));
-	qsort(sorted, s->n_probes, sizeof(*sorted), compare);
-	for (size_t i = 0, n; i < s->n_probes && rc == 0; i += n) {
-		for (n = 1; i + n < s->n_probes && !compare(&sorted[i], &sorted[i + n]);)
+	memcpy(sorted, s->defined.probes, s->defined.n_probes * sizeof(*sorted));
+	qsort(sorted, s->defined.n_probes, sizeof(*sorted), compare);
+	for (size_t i = 0, n; i < s->defined.n_probes && rc == 0; i += n) {
+		for (n = 1;
+		     i + n < s->defined.n_probes && !compare(&sorted[i], &sorted[i + n]);)
 			n++;
-		rc = settle_one(s, sorted + i, n, i + n < s->n_probes ? sorted[i + n] : NULL);
+		rc = settle_one(s, sorted + i, n,
+				i + n < s->defined.n_probes ? sorted[i + n] : NULL);
 	}
 	free(sorted);
 	s->is_settled = rc == 0;

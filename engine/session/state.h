@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* What a session is made of. */
+
+#ifndef UBP_SESSION_STATE_H
+#define UBP_SESSION_STATE_H
+
+#include <pthread.h>
+#include <signal.h>
+
+#include "engine/base/pid_list.h"
+#include "engine/event/queue.h"
+#include "engine/event/ring.h"
+#include "engine/hit/hit.h"
+#include "engine/object/object.h"
+#include "engine/plant/plant.h"
+#include "engine/session/ubp.h"
+#include "engine/sink/buf.h"
+#include "engine/sink/frame.h"
+#include "engine/spec/table.h"
+#include "engine/trace/command.h"
+#include "engine/trace/finder.h"
+
+struct dwarf;
+
+/* A file that definitions name. */
+struct session_file {
+	uint64_t dev, ino;           /* as stat() tells: what spec compares */
+	uint64_t maps_dev, maps_ino; /* as /proc/PID/maps tells */
+	struct object *object;
+	struct dwarf *dwarf; /* NULL: nobody asked for it yet */
+	bool has_facts;
+	struct return_facts facts; /* what it says about the way of returns */
+	struct session_file *next;
+};
+
+/* What a target was found to be, so that thousands of definitions look but once. */
+struct file_alias {
+	char *target;
+	char *path; /* of a target that is none; or NULL */
+	uint64_t dev, ino;
+	struct file_alias *next;
+};
+
+/* A probe, beside the spec_probe of the same number. */
+struct session_probe {
+	struct uprobe uprobe;
+	struct object *object; /* its file; the session's */
+	struct session_file *file;
+	uint64_t serial; /* the spec_probe's: tells it from others after a deletion */
+	char *what;      /* "bash:readline", for messages */
+	char *symbol;    /* "readline+0x4", or NULL */
+	char *listing, *format, *explain;
+	char *no_definition; /* why no kernel would take it */
+	char *no_window;     /* why there can't be a jump */
+	char *no_lead;       /* ... that begins behind the first instruction */
+	char *no_exits;      /* why the function's exits are not known */
+};
+
+#define WARNING_MAX 1024
+#define WAITING_MAX 256 /* newcomers that are stopped until their turn comes */
+
+struct warning {
+	struct warning *next;
+	char text[];
+};
+
+/* What is to be probed: definitions, the files they name, and their probes. */
+struct session_definitions {
+	struct spec_table *table;
+	struct session_file *files;
+	struct file_alias *aliases; /* files.c */
+	uint64_t aliases_ns;        /* since when they are good */
+	struct session_probe **probes;
+	size_t n_probes;
+	struct adding
+		*adding;  /* adding.c: what adds definitions; NULL: nothing yet, or any more */
+	bool is_given_up; /* while a definition was added: no more can be done with it */
+};
+
+/* The command that is run. */
+struct session_command {
+	char *const *argv;
+	struct inherited inherited; /* by the command */
+	bool limit_raised;          /* of descriptors: to be lowered again */
+	int status;
+	bool has_ended;
+	pid_t pid;
+	int fd;
+};
+
+/* The tracing thread: how it is started and asked to end. */
+struct session_tracing {
+	pthread_t id;
+	pid_t tid;
+	bool is_there;
+	bool is_ready, start_failed, stop_asked, has_ended;
+	int started_fd; /* written to when one of the first two is true */
+	struct ubp_err err;
+	int cancelled; /* atomic: what takes long is to end, as the session is */
+};
+
+/* Processes that were found, and what became of them. Under the session's lock. */
+struct session_found {
+	struct pid_list candidates; /* found, not yet attached to */
+	struct pid_list executors;  /* threads that are held while they execute a probed file */
+	struct pid_list loaders;    /* ... or open a probed library */
+	struct map known;           /* pids that are traced */
+	struct map gone;            /* pids that were, until (ms) */
+	struct map executed;        /* pids that have executed a program, when (ms) */
+	struct map young;           /* pids that are new in any way, since when (ms) */
+	uint64_t tidied_ms;
+	struct map given_up; /* pids that could not be attached to */
+};
+
+/* What is told at the end. Under the session's lock. */
+struct session_counts {
+	unsigned n_processes, n_skipped, n_unguarded;
+	unsigned n_too_late;         /* processes that were to be traced, and had ended */
+	struct finder_counts finder; /* the finder's, in the end */
+};
+
+/* What waits to be told to the user. Under the session's lock. */
+struct session_warnings {
+	struct warning *first, **last;
+	bool has_failed;         /* something that was told */
+	char spare[WARNING_MAX]; /* one that there was no memory for */
+};
+
+/* How processes that come later are found, and held until their turn. */
+struct session_newcomers {
+	struct finder *finder;
+	uint64_t own_dev, own_ino;  /* newcomers.c: of the program that we are; 0: not known */
+	struct exec_hold *hold;     /* NULL: who executes a probed file is not held */
+	bool holds_all;             /* every probed file is held */
+	pid_t waiting[WAITING_MAX]; /* newcomers in the order of their turn; most are stopped */
+	size_t n_waiting;
+	bool is_seizing;         /* ... one more of them is just being seized */
+	unsigned n_held;         /* processes that were seized so, before they ran it */
+	const char *finder_kind; /* how later processes are found; NULL: not at all */
+};
+
+/* Records on their way to the caller. */
+struct session_out {
+	struct event_queue *queue;
+	struct ring_set *rings; /* what detours record into; NULL: no jumps */
+	uint64_t ring_lost;     /* records that did not fit in there */
+	long rest_ns;           /* until rings are looked at again */
+	int poll_fd, news_fd, timer_fd;
+	struct sink_buf line, arg;
+};
+
+/* Names for stacks. */
+struct session_stacks {
+	struct stack_maps_set *maps;     /* NULL: no stacks */
+	struct stack_unwinder *unwinder; /* the tracing thread's; NULL: not by CFI */
+	struct symboliser *symboliser;   /* NULL: addresses are wanted */
+	struct sink_resolver resolver;   /* that */
+	uint64_t tidied_ns;
+};
+
+struct ubp_session {
+	struct ubp_options opt;
+	struct ubp_until until; /* of ubp_start_until(), while the session is there */
+	pid_t *pids;
+	enum event_clock clock;
+	pthread_mutex_t lock; /* of .found, .count, .warning, .tracing and the command's end */
+	/* The tracing thread's. */
+	struct tracer tracer;
+	struct hit hit;
+	struct plant plant;
+	size_t n_wanted;      /* of .pids, still alive */
+	bool jumps_due;       /* somewhere breakpoints can be made jumps */
+	bool is_ending;       /* breakpoints are being taken out everywhere */
+	unsigned n_released;  /* processes let go because others trace them */
+	unsigned n_unseen;    /* not even allowed to look at, at the start */
+	struct map excluded;  /* never attached to unless named */
+	const char *no_jumps; /* .out.rings is NULL for this reason */
+	bool is_settled;      /* windows_settle() was here since the last probe came */
+	struct session_definitions defined;
+	struct session_command command;
+	struct session_tracing tracing;
+	struct session_found found;
+	struct session_counts count;
+	struct session_warnings warning;
+	struct session_newcomers newcomer;
+	struct session_out out;
+	struct session_stacks stacks;
+};
+
+#endif
