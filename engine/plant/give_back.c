@@ -380,7 +380,8 @@ void give_back(struct tracer *tracer, struct process *p, struct tracee *t,
 	    (t ? tracer_has(tracer, t, tid)
 	       : attach_hold_one(tracer, p, &held, &ignored) == 0)) {
 		tid = held->tid;
-		regs = at ? *at : regs;
+		if (at)
+			regs = *at;
 		if (may_give(space, ps, 2) && (at || ubp_host_get_regs(tid, &regs) == 0))
 			choose_and_unmap(tracer, held, &regs, &look);
 		if (!t && tracer_has(tracer, held, tid))

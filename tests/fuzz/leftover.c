@@ -227,21 +227,21 @@ static void check_maps(const struct plant_space *ps)
 	uint64_t key;
 	void *value;
 
-	CLAIM(ps->slots.n + ps->blocks.n <= UBP_SITES_MAX);
+	CLAIM(ps->slots.n + ps->jump.blocks.n <= UBP_SITES_MAX);
 	while (map_next(&ps->slots, &pos, &key, &value)) {
 		CLAIM(area_holds(area_of(ps, (uintptr_t)value), (uintptr_t)value,
 				 UBP_SLOT_SIZE));
 		(void)area_has_entry(ps, key);
 	}
 	pos = 0;
-	while (map_next(&ps->blocks, &pos, &key, &value))
+	while (map_next(&ps->jump.blocks, &pos, &key, &value))
 		CLAIM(area_holds(area_of(ps, (uintptr_t)value), (uintptr_t)value,
 				 2 * UBP_SLOT_SIZE));
-	CLAIM(ps->returns.n == ps->indexes.n && ps->returns.n == ps->lost.n &&
-	      ps->returns.n <= UBP_RETURNS_MOST);
-	CLAIM(!ps->hijacks || (ps->hijacks_mask < UBP_HIJACKS_MOST &&
-			       ps->hijacks_mask + 1 >= UBP_RETURNS_LEAST));
-	CLAIM(!ps->return_table || ps->return_mask < UBP_RETURNS_MOST);
+	CLAIM(ps->ret.by_slot.n == ps->ret.indexes.n && ps->ret.by_slot.n == ps->ret.lost.n &&
+	      ps->ret.by_slot.n <= UBP_RETURNS_MOST);
+	CLAIM(!ps->hijack.table ||
+	      (ps->hijack.mask < UBP_HIJACKS_MOST && ps->hijack.mask + 1 >= UBP_RETURNS_LEAST));
+	CLAIM(!ps->ret.table || ps->ret.mask < UBP_RETURNS_MOST);
 }
 
 /* What a session goes on to do with it. */
@@ -262,8 +262,8 @@ static void use(struct space *space)
 	(void)area_has_entry(ps, 4096);
 	for (uint64_t at = 0; at < PAGES * PAGE; at += PAGES / 4 * PAGE)
 		(void)hijack_nearest(space, at);
-	(void)hijack_real(space, ps->hijacks, ps->return_vaddr);
-	(void)hijack_duration(space, ps->hijacks, ps->return_vaddr);
+	(void)hijack_real(space, ps->hijack.table, ps->hijack.code_vaddr);
+	(void)hijack_duration(space, ps->hijack.table, ps->hijack.code_vaddr);
 }
 
 static void adopt(struct maps *maps)
@@ -289,7 +289,8 @@ static void adopt(struct maps *maps)
 	} else {
 		const struct plant_space *ps = space.plant;
 
-		CLAIM(err.text[0] && !ps->areas && !ps->slots.n && !ps->data && !ps->stub);
+		CLAIM(err.text[0] && !ps->areas && !ps->slots.n && !ps->guard.data &&
+		      !ps->guard.stub);
 	}
 	plant_forget(&space);
 }
