@@ -13,7 +13,7 @@
 #include "engine/base/search.h"
 #include "engine/base/vec.h"
 #include "engine/dwarf/limits.h"
-#include "engine/dwarf/priv.h"
+#include "engine/dwarf/dwarf_priv.h"
 #include "engine/object/debug.h"
 
 /* Hostile files: code ranges that are taken in, in all. */

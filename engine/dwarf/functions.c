@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/dwarf/priv.h"
+#include "engine/dwarf/dwarf_priv.h"
 
 /* No unit has so many; a file that is all lies may. */
 #define FUNCTIONS_MAX (8u << 20)

@@ -6,7 +6,7 @@
 #ifndef UBP_DWARF_LIMITS_H
 #define UBP_DWARF_LIMITS_H
 
-#include "engine/dwarf/priv.h"
+#include "engine/dwarf/dwarf_priv.h"
 
 /*
  * Has the call that this thread is in taken too long, or is the thread to give up? Whoever goes on then, finds

@@ -6,7 +6,7 @@
 #ifndef UBP_DWARF_LINES_H
 #define UBP_DWARF_LINES_H
 
-#include "engine/dwarf/priv.h"
+#include "engine/dwarf/dwarf_priv.h"
 
 /* --- rows.c ----------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 
 #include "engine/base/search.h"
 #include "engine/dwarf/limits.h"
-#include "engine/dwarf/priv.h"
+#include "engine/dwarf/dwarf_priv.h"
 
 bool dw_function_at(struct dwarf *d, struct dw_unit *unit, Dwarf_Addr addr, Dwarf_Die *ret_die)
 {

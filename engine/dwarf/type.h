@@ -6,7 +6,7 @@
 #ifndef UBP_DWARF_TYPE_H
 #define UBP_DWARF_TYPE_H
 
-#include "engine/dwarf/priv.h"
+#include "engine/dwarf/dwarf_priv.h"
 
 /* A type without its typedefs and qualifiers; of an array, what is left after .dim indexes. */
 struct type {

@@ -6,7 +6,7 @@
 #ifndef UBP_DWARF_VALUES_H
 #define UBP_DWARF_VALUES_H
 
-#include "engine/dwarf/priv.h"
+#include "engine/dwarf/dwarf_priv.h"
 
 /* A copy; NULL: memory is short. */
 const char *values_keep(struct dwarf *d, const char *text);

@@ -6,6 +6,7 @@
 #include "arch/host.h"
 #include "engine/event/ring.h"
 #include "engine/hit/disarm.h"
+#include "engine/hit/fault.h"
 #include "engine/hit/record.h"
 #include "engine/hit/return.h"
 #include "engine/hit/word.h"

@@ -6,7 +6,7 @@
 #ifndef UBP_HIT_DETOUR_H
 #define UBP_HIT_DETOUR_H
 
-#include "engine/hit/hit.h"
+#include "engine/hit/state.h"
 #include "engine/plant/jump.h"
 
 /* A breakpoint in an area, at @vaddr: the hit is recorded here; the thread goes on by itself. */

@@ -14,6 +14,7 @@
 #include "engine/hit/detour.h"
 #include "engine/hit/disarm.h"
 #include "engine/hit/disarm_link.h"
+#include "engine/hit/fault.h"
 #include "engine/hit/in_place.h"
 #include "engine/hit/record.h"
 #include "engine/hit/return.h"
@@ -379,18 +380,6 @@ static bool is_fault(int sig, pid_t tid)
 {
 	return (sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL) &&
 	       si_code_of(tid, 0) > 0;
-}
-
-void hit_correct_fault(int sig, pid_t tid, uint64_t is, uint64_t should_be)
-{
-	siginfo_t si;
-
-	if ((sig != SIGILL && sig != SIGFPE) ||
-	    again_ptrace(PTRACE_GETSIGINFO, tid, 0, &si) < 0 ||
-	    (uint64_t)(uintptr_t)si.si_addr != is)
-		return;
-	si.si_addr = (void *)(uintptr_t)should_be;
-	(void)again_ptrace(PTRACE_SETSIGINFO, tid, 0, &si);
 }
 
 /* The site behind a lead that starts at @vaddr. NULL: none. */

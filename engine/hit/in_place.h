@@ -6,7 +6,7 @@
 #ifndef UBP_HIT_IN_PLACE_H
 #define UBP_HIT_IN_PLACE_H
 
-#include "engine/hit/hit.h"
+#include "engine/hit/state.h"
 
 /*
  * Hold the other threads of the address space, put the original bytes back, step

@@ -6,7 +6,7 @@
 #ifndef UBP_HIT_RECORD_H
 #define UBP_HIT_RECORD_H
 
-#include "engine/hit/hit.h"
+#include "engine/hit/state.h"
 
 /* One stop of a thread, as seen by all probes that fire at it. */
 struct moment {

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/hit/hit.h"
+#include "engine/hit/state.h"
 
 /* That of a stopped thread: at most hit->frames. */
 size_t stack_take(struct hit *hit, const struct tracee *t, const struct ubp_regs *regs,

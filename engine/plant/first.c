@@ -10,7 +10,7 @@
 
 #include "engine/base/err.h"
 #include "engine/object/maps.h"
-#include "engine/plant/jump_batch.h"
+#include "engine/plant/jump_priv.h"
 #include "engine/trace/hold.h"
 
 static const char why_fault[] = "its first instructions made a fault";

@@ -28,7 +28,7 @@
 #include "engine/plant/action.h"
 #include "engine/plant/chain.h"
 #include "engine/plant/jump.h"
-#include "engine/plant/plant_update.h"
+#include "engine/plant/plant_priv.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/remote.h"
 #include "engine/trace/seccomp.h"

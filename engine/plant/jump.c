@@ -13,7 +13,7 @@
 #include "engine/base/ring.h"
 #include "engine/event/ring.h"
 #include "engine/object/maps.h"
-#include "engine/plant/jump_batch.h"
+#include "engine/plant/jump_priv.h"
 #include "engine/plant/kernel.h"
 
 /* What a block may take, before it is made; what is not needed stays untouched memory. */

@@ -15,7 +15,7 @@
 #include "engine/base/ring.h"
 #include "engine/event/clock.h"
 #include "engine/object/maps.h"
-#include "engine/plant/jump_batch.h"
+#include "engine/plant/jump_priv.h"
 #include "engine/plant/page_edit.h"
 #include "engine/plant/stack_words.h"
 #include "engine/trace/attach.h"

@@ -13,7 +13,7 @@
 #include "engine/base/page.h"
 #include "engine/base/ring.h"
 #include "engine/object/maps.h"
-#include "engine/plant/jump_batch.h"
+#include "engine/plant/jump_priv.h"
 #include "engine/plant/page_edit.h"
 #include "engine/plant/stack_words.h"
 #include "engine/trace/hold.h"

@@ -15,7 +15,7 @@
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/plant/page_edit.h"
-#include "engine/plant/plant_update.h"
+#include "engine/plant/plant_priv.h"
 #include "engine/trace/attach.h"
 
 /* From so many on it pays to write breakpoints by the page. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "engine/base/err.h"
-#include "engine/plant/plant_update.h"
+#include "engine/plant/plant_priv.h"
 
 /* What plant_look_ahead() has found. */
 struct plant_ahead {

@@ -13,7 +13,7 @@
 
 #include "engine/base/err.h"
 #include "engine/base/vec.h"
-#include "engine/plant/plant_update.h"
+#include "engine/plant/plant_priv.h"
 #include "engine/trace/seccomp.h"
 
 /* Probe @p of plant->by_place, if it lies in @m. */

@@ -17,7 +17,7 @@
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
 #include "engine/object/maps.h"
-#include "engine/plant/plant_update.h"
+#include "engine/plant/plant_priv.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/task.h"
 

@@ -12,7 +12,7 @@
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
-#include "engine/plant/plant_update.h"
+#include "engine/plant/plant_priv.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/task.h"
 

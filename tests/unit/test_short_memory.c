@@ -28,7 +28,7 @@
 #include <cmocka.h>
 
 #include "engine/base/err.h"
-#include "engine/plant/jump_batch.h"
+#include "engine/plant/jump_priv.h"
 #include "engine/session/ubp.h"
 
 #define LIMIT_S     120

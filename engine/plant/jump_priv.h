@@ -3,8 +3,8 @@
 
 /* A pass of upgrades (jump.h), for the files that carry it out. */
 
-#ifndef UBP_PLANT_JUMP_BATCH_H
-#define UBP_PLANT_JUMP_BATCH_H
+#ifndef UBP_PLANT_JUMP_PRIV_H
+#define UBP_PLANT_JUMP_PRIV_H
 
 #include "engine/plant/jump.h"
 

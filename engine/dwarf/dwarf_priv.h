@@ -3,8 +3,8 @@
 
 /* The inside of a struct dwarf; for the files of this folder. */
 
-#ifndef UBP_DWARF_PRIV_H
-#define UBP_DWARF_PRIV_H
+#ifndef UBP_DWARF_DWARF_PRIV_H
+#define UBP_DWARF_DWARF_PRIV_H
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>

@@ -7,8 +7,8 @@
  * writes it. Private to the folder.
  */
 
-#ifndef UBP_PLANT_UPDATE_H
-#define UBP_PLANT_UPDATE_H
+#ifndef UBP_PLANT_PLANT_PRIV_H
+#define UBP_PLANT_PLANT_PRIV_H
 
 #include "engine/object/maps.h"
 #include "engine/plant/plant.h"

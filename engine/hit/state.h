@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* What hits are dealt with by: one structure for a session. */
+
+#ifndef UBP_HIT_STATE_H
+#define UBP_HIT_STATE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "engine/event/clock.h"
+#include "engine/event/queue.h"
+#include "engine/fetch/fetch.h"
+#include "engine/plant/plant.h"
+#include "engine/trace/tracer.h"
+
+struct stack_maps_set;
+struct stack_unwinder;
+
+#define HIT_SEEN 16
+
+struct hit {
+	struct tracer *tracer;
+	struct plant *plant;
+	struct event_queue *queue;
+	struct fetch_scratch *scratch;
+	enum event_clock clock;
+	pid_t only_tid; /* 0: all */
+	bool lossless;
+	bool stack;                      /* take user stacks */
+	unsigned frames;                 /* of one at most */
+	struct stack_maps_set *maps;     /* what they lead through */
+	struct stack_unwinder *unwinder; /* by call frame information; NULL: frame pointers */
+	/* The thread passed the loader's hook: mappings have changed. @at: the
+	 * registers it goes on with; NULL: those it has. */
+	void (*loader)(void *ctx, struct tracee *t, const struct ubp_regs *at);
+	/* Its detours took many traps: it wants rings. @at as above. */
+	void (*wants_rings)(void *ctx, struct tracee *t, const struct ubp_regs *at);
+	/* It is about to make a call that has to do with tracing, from a slot. @watch: of what
+	 * kind; @at: its registers in front of that. */
+	void (*tracing)(void *ctx, struct tracee *t, enum site_watch watch,
+			const struct ubp_regs *at);
+	/* Sites of this space may be made jumps that could not be before. */
+	void (*wants_jumps)(void *ctx, struct space *space);
+	/* A probe without a slot was taken out there: it can't be stepped any more. */
+	void (*not_stepped)(void *ctx, const struct tracee *t, uint64_t vaddr);
+	void *ctx;
+	/* Addresses that the program let this hit read. */
+	uint64_t seen[HIT_SEEN];
+	size_t n_seen;
+};
+
+#endif
