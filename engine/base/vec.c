@@ -4,6 +4,7 @@
 #include "engine/base/vec.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@ int vec_fit(void *v, size_t n, size_t size)
 	void *old, *grown;
 
 	/* Twice a number that is too large is none. */
-	if (n == 0)
+	if (n == 0 || n > SIZE_MAX / size)
 		return -ENOMEM;
 	/* Whatever it points to, it is a pointer to an object, and those look alike. */
 	memcpy(&old, v, sizeof(old));
