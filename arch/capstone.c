@@ -42,14 +42,18 @@ static void *give(size_t len)
 {
 	void *p = malloc(len);
 
-	return p ? p : reserved(len);
+	if (!p)
+		p = reserved(len);
+	return p;
 }
 
 static void *give_zeros(size_t n, size_t len)
 {
 	void *p = calloc(n, len);
 
-	return p || (len && n > sizeof(reserve) / len) ? p : reserved(n * len);
+	if (!p && (!len || n <= sizeof(reserve) / len))
+		p = reserved(n * len);
+	return p;
 }
 
 static void *give_more(void *p, size_t len)

@@ -102,10 +102,10 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.guard.flags = GUARD_FLAGS,
 	.call.ptrace_number = { 4, { 0xa8, 0x0e, 0x80, 0xd2 } },    /* mov x8, #117 */
 	.call.exec_numbers = { { 4, { 0xa8, 0x1b, 0x80, 0xd2 } },   /* mov x8, #221 */
-				{ 4, { 0x28, 0x23, 0x80, 0xd2 } } }, /* mov x8, #281 */
+			       { 4, { 0x28, 0x23, 0x80, 0xd2 } } }, /* mov x8, #281 */
 	.call.kernel_calls = { { 4, { 0x01, 0x00, 0x00, 0xd4 } } }, /* svc #0 */
 	.call.ptracer_option = { 4,
-				  { 0x20, 0x2c, 0xab, 0x72 } }, /* movk w0, #0x5961, lsl #16 */
+				 { 0x20, 0x2c, 0xab, 0x72 } }, /* movk w0, #0x5961, lsl #16 */
 	.call.nr_ptrace = 117,
 	.call.regs = { ARM64_X8, 0, 1 },
 	.call.nr_births = { 220, 435 },

@@ -146,9 +146,9 @@ const struct ubp_arch ubp_arch_i386 = {
 	.guard.pack_action = i386_pack_action,
 	.call.ptrace_number = { 5, { 0xb8, 26 } },                      /* mov $26,%eax */
 	.call.exec_numbers = { { 5, { 0xb8, 11 } },                     /* mov $11,%eax */
-				{ 5, { 0xb8, 0x66, 0x01 } } },           /* mov $358,%eax */
+			       { 5, { 0xb8, 0x66, 0x01 } } },           /* mov $358,%eax */
 	.call.kernel_calls = { { 7, { 0x65, 0xff, 0x15, 0x10 } },       /* call *%gs:16 */
-				{ 2, { 0xcd, 0x80 } } },                 /* int $0x80 */
+			       { 2, { 0xcd, 0x80 } } },                 /* int $0x80 */
 	.call.ptracer_option = { 5, { 0x68, 0x61, 0x6d, 0x61, 0x59 } }, /* push $... */
 	.call.nr_ptrace = 26,
 	.call.regs = { X86_AX, X86_BX, X86_CX },

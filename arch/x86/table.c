@@ -95,7 +95,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.guard.flags = GUARD_FLAGS,
 	.call.ptrace_number = { 5, { 0xb8, 101 } },                     /* mov $101,%eax */
 	.call.exec_numbers = { { 5, { 0xb8, 59 } },                     /* mov $59,%eax */
-				{ 5, { 0xb8, 0x42, 0x01 } } },           /* mov $322,%eax */
+			       { 5, { 0xb8, 0x42, 0x01 } } },           /* mov $322,%eax */
 	.call.kernel_calls = { { 2, { 0x0f, 0x05 } } },                 /* syscall */
 	.call.ptracer_option = { 5, { 0xbf, 0x61, 0x6d, 0x61, 0x59 } }, /* mov $...,%edi */
 	.call.nr_ptrace = 101,

@@ -23,6 +23,7 @@ int vec_fit(void *v, size_t n, size_t size)
 	if (!grown)
 		return -ENOMEM;
 	memcpy(v, &grown, sizeof(grown));
+	/* cppcheck-suppress memleak ; it is the caller's now */
 	return 0;
 }
 

@@ -12,8 +12,8 @@
 
 #include "engine/base/search.h"
 #include "engine/base/vec.h"
-#include "engine/dwarf/limits.h"
 #include "engine/dwarf/dwarf_priv.h"
+#include "engine/dwarf/limits.h"
 #include "engine/object/debug.h"
 
 /* Hostile files: code ranges that are taken in, in all. */

@@ -4,8 +4,8 @@
 /* From an address to the DIEs that it is in. */
 
 #include "engine/base/search.h"
-#include "engine/dwarf/limits.h"
 #include "engine/dwarf/dwarf_priv.h"
+#include "engine/dwarf/limits.h"
 
 bool dw_function_at(struct dwarf *d, struct dw_unit *unit, Dwarf_Addr addr, Dwarf_Die *ret_die)
 {

@@ -94,8 +94,8 @@ static int find_window(struct site *s)
 	if (len <= 0)
 		return ubp_fail(s->err, EIO, "cannot read the code of %s", s->object->path);
 	return s->arch->jump.find(code, left < (size_t)len ? left : (size_t)len,
-					 left < PADDING_MAX ? find_padding(s) : 0, s->vaddr,
-					 s->window, s->err);
+				  left < PADDING_MAX ? find_padding(s) : 0, s->vaddr, s->window,
+				  s->err);
 }
 
 /* The instruction that a breakpoint takes the place of. */

@@ -135,16 +135,16 @@ void chain_drop(const struct process *p)
 {
 	const uint64_t nobody = 0;
 	struct table table;
-	int i = place_of(p, &table);
+	int i = 0, own = place_of(p, &table);
 
-	if (i < 0)
+	if (own < 0)
 		return;
 	(void)mem_write(&p->space->mem, p->pid,
-			place(p->space, i) + offsetof(struct guard_sharer, owner), &nobody,
+			place(p->space, own) + offsetof(struct guard_sharer, owner), &nobody,
 			sizeof(nobody));
-	table.v[i].owner = 0;
-	for (i = 0; i < UBP_GUARD_SHARERS && !table.v[i].owner; i++)
-		;
+	table.v[own].owner = 0;
+	while (i < UBP_GUARD_SHARERS && !table.v[i].owner)
+		i++;
 	if (i == UBP_GUARD_SHARERS)
 		(void)mem_write(&p->space->mem, p->pid, data_of(p->space) + DATA(n_sharers),
 				&nobody, sizeof(nobody));

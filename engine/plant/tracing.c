@@ -72,8 +72,7 @@ const uint8_t *tracing_find(const struct ubp_arch *arch, enum site_watch watch,
 	if (watch == WATCH_PTRACE)
 		return find(arch, &arch->call.ptrace_number, false, at, end, ret_more);
 	first = find(arch, &arch->call.exec_numbers[0], false, at, end, ret_more);
-	second =
-		find(arch, &arch->call.exec_numbers[1], false, at, first ? first : end, &more);
+	second = find(arch, &arch->call.exec_numbers[1], false, at, first ? first : end, &more);
 	if (!second)
 		return first;
 	*ret_more = more;
