@@ -234,7 +234,7 @@ int aside_do(struct aside **aside, void (*work)(void *ctx), void *ctx,
 		*aside = NULL;
 	}
 	rc = *aside ? 0 : new_aside(aside);
-	if (rc < 0)
+	if (!*aside)
 		return rc;
 	hand_over(*aside, work, ctx);
 	end = wait_for_end(*aside, until, ret_late);
