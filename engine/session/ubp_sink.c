@@ -18,8 +18,10 @@ struct ubp_sink {
 	struct sink_buf text; /* what was given last */
 };
 
-static bool describe(const struct sink_kind *kind, struct ubp_sink_form *ret_form)
+bool ubp_sink_form(const char *name, struct ubp_sink_form *ret_form)
 {
+	const struct sink_kind *kind = sink_kind_find(name);
+
 	if (!kind)
 		return false;
 	*ret_form = (struct ubp_sink_form){
@@ -31,16 +33,6 @@ static bool describe(const struct sink_kind *kind, struct ubp_sink_form *ret_for
 	return true;
 }
 
-bool ubp_sink_form_at(size_t i, struct ubp_sink_form *ret_form)
-{
-	return describe(sink_kind_at(i), ret_form);
-}
-
-bool ubp_sink_form(const char *name, struct ubp_sink_form *ret_form)
-{
-	return describe(sink_kind_find(name), ret_form);
-}
-
 int ubp_sink_new(struct ubp_session *session, const struct ubp_sink_options *options,
 		 struct ubp_sink **ret_sink, struct ubp_err *err)
 {
@@ -49,7 +41,8 @@ int ubp_sink_new(struct ubp_session *session, const struct ubp_sink_options *opt
 		.resolver = stacks_resolver(session),
 		.escape = options->escape,
 		.header = options->header,
-		.n_cpus = (unsigned)sysconf(_SC_NPROCESSORS_ONLN),
+		/* Files are read for that. */
+		.n_cpus = options->header ? (unsigned)sysconf(_SC_NPROCESSORS_ONLN) : 0,
 	};
 	struct ubp_sink *sink;
 

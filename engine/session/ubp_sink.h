@@ -29,8 +29,7 @@ struct ubp_sink_form {
 	bool needs_stack; /* it prints stacks and nothing else: see ubp_options.stack */
 };
 
-/* Form @i, and the one of a name. False: there is none. */
-bool ubp_sink_form_at(size_t i, struct ubp_sink_form *ret_form);
+/* The form of a name. False: there is none. */
 bool ubp_sink_form(const char *name, struct ubp_sink_form *ret_form);
 
 struct ubp_sink_options {
