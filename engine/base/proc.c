@@ -16,16 +16,49 @@
 /* Part of the kernel's interface (PROC_PID_INIT_INO). */
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCU
 
+/* A text of no more than so much is not read on for its end. */
+#define WHOLE_MAX 2048
+
+/*
+ * The kernel gives each of its records as a whole, and as many by one read as a page has room for. So what
+ * is that short and ends a line is all there is. @last: what stands in the last line, of a record with several of them;
+ * NULL: it has one.
+ */
+static bool is_whole(const char *text, size_t len, const char *last)
+{
+	return len > 0 && len <= WHOLE_MAX && text[len - 1] == '\n' &&
+	       (!last || strstr(text, last));
+}
+
+/* Up to @len bytes, and a NUL behind them. */
+static ssize_t read_text(int fd, char *buf, size_t len, const char *last)
+{
+	unsigned tries = 0;
+	ssize_t n, rest;
+
+	do {
+		n = read(fd, buf, len);
+	} while (n < 0 && again(&tries));
+	buf[n > 0 ? n : 0] = '\0';
+	if (n <= 0 || (size_t)n == len || is_whole(buf, (size_t)n, last))
+		return n;
+	rest = again_read(fd, buf + n, len - (size_t)n);
+	n += rest > 0 ? rest : 0;
+	buf[n] = '\0';
+	return n;
+}
+
 size_t proc_read(const char *path, char *buf, size_t size)
 {
 	int fd = again_open(path, O_RDONLY);
 	ssize_t n = -1;
 
 	if (fd >= 0) {
-		n = again_read(fd, buf, size - 1);
+		n = read_text(fd, buf, size - 1, NULL);
 		close(fd);
+	} else {
+		buf[0] = '\0';
 	}
-	buf[n > 0 ? n : 0] = '\0';
 	return n > 0 ? (size_t)n : 0;
 }
 
@@ -39,7 +72,7 @@ int proc_shortage(void)
 	return 0;
 }
 
-char *proc_read_all(const char *path)
+static char *read_all(const char *path, const char *last)
 {
 	int fd = again_open(path, O_RDONLY);
 	size_t size = 2048, len = 0;
@@ -47,16 +80,15 @@ char *proc_read_all(const char *path)
 	char *buf = NULL;
 	ssize_t n = 1;
 
-	/* again_read() reads to the end: what leaves room is all. */
+	/* read_text() reads to the end: what leaves room is all. */
 	while (fd >= 0 && n > 0 && full) {
 		char *bigger = realloc(buf, size *= 2);
 
 		if (!bigger)
 			break;
 		buf = bigger;
-		n = again_read(fd, buf + len, size - len - 1);
+		n = read_text(fd, buf + len, size - len - 1, last);
 		len += n > 0 ? (size_t)n : 0;
-		buf[len] = '\0';
 		full = len + 1 == size;
 	}
 	if (fd >= 0)
@@ -68,12 +100,17 @@ char *proc_read_all(const char *path)
 	return NULL;
 }
 
+char *proc_read_all(const char *path)
+{
+	return read_all(path, NULL);
+}
+
 char *proc_read_status(pid_t tid)
 {
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-	return proc_read_all(path);
+	return read_all(path, "\nnonvoluntary_ctxt_switches:");
 }
 
 long proc_number(const char *status, const char *name)
