@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* Where a line begins: in each function and inlined copy once. */
+#include "engine/dwarf/candidates.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/dwarf/lines.h"
+#include "engine/dwarf/entry.h"
+#include "engine/dwarf/place_list.h"
+#include "engine/dwarf/scopes.h"
 
 struct candidate {
 	Dwarf_Die scope;

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "engine/dwarf/children.h"
+#include "engine/dwarf/die.h"
 #include "engine/dwarf/type.h"
+#include "engine/dwarf/units.h"
 
 #define NAMESPACES_MAX 8
 

@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "engine/base/err.h"
-#include "engine/dwarf/limits.h"
+#include "engine/dwarf/die.h"
 #include "engine/dwarf/lookup.h"
 #include "engine/dwarf/type.h"
+#include "engine/dwarf/unlimited.h"
 #include "engine/dwarf/values.h"
 
 struct listing {

@@ -5,8 +5,13 @@
 
 #include <string.h>
 
+#include "engine/dwarf/die.h"
+#include "engine/dwarf/functions.h"
 #include "engine/dwarf/limits.h"
-#include "engine/dwarf/lines.h"
+#include "engine/dwarf/rows.h"
+#include "engine/dwarf/scopes.h"
+#include "engine/dwarf/units.h"
+#include "engine/dwarf/unlimited.h"
 
 static void fill_line(struct dwarf *d, struct dw_unit *unit, Dwarf_Addr addr,
 		      struct dwarf_frame *frame)

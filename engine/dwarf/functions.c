@@ -9,7 +9,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/dwarf/die.h"
 #include "engine/dwarf/dwarf_priv.h"
+#include "engine/dwarf/functions.h"
+#include "engine/dwarf/limits.h"
+#include "engine/dwarf/units.h"
+#include "engine/elf/object.h"
 
 /* No unit has so many; a file that is all lies may. */
 #define FUNCTIONS_MAX (8u << 20)
@@ -255,19 +260,7 @@ int dw_walk_unit(struct dwarf *d, struct dw_unit *unit, struct ubp_err *err)
 	return 0;
 }
 
-void dw_free_unit(struct dw_unit *unit)
-{
-	free(unit->functions);
-	free(unit->scopes);
-	free(unit->code);
-}
-
 /* --- finding them again ----------------------------------------------------- */
-
-struct dw_unit *dw_unit_of(struct dwarf *d, const Dwarf_Die *die)
-{
-	return map_get(&d->unit_of, (uintptr_t)die->cu);
-}
 
 const struct dw_function *dw_function_of(struct dwarf *d, const void *addr,
 					 struct dw_unit **ret_unit)

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/*
- * What a call into this folder may take. Loops over DIEs and rows may be inside each other, and a file
- * may have millions of both: all of them ask dw_is_late(), and end early when it says so. Then
- * nothing that was found is good, the call fails, and the file is left alone from then on.
- */
+#include "engine/dwarf/limits.h"
 
+#include <dwarf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,18 +11,34 @@
 
 #include "engine/base/aside.h"
 #include "engine/base/cancel.h"
-#include "engine/dwarf/limits.h"
 #include "engine/dwarf/line_rows.h"
-#include "engine/object/object.h"
+#include "engine/elf/object.h"
 
 /* What a call may take without that being remembered: there may be thousands, of a sound file. */
 #define FREE_NS 20000000
+
+/* What all walks over DIEs of a file may take: a second for so many bytes, and some. */
+#define LIMIT_NS    UINT64_C(5000000000)
+#define LIMIT_BYTES (16u << 20)
 
 /* Between looks at the time of the processor, which take a system call. */
 #define LOOK_NS 20000000
 
 /* One call of libdw's cannot be broken off: it is left to its thread (engine/base/aside.h) when it takes so much longer. */
 #define ONE_CALL_NS UINT64_C(2000000000)
+
+uint64_t dw_cpu_ns(void)
+{
+	struct timespec ts = { 0 };
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t dw_cpu_limit_ns(const struct dwarf *d)
+{
+	return LIMIT_NS + d->info_len / LIMIT_BYTES * 1000000000;
+}
 
 /* The file that this thread is in, since when, and when the clock was looked at. */
 static _Thread_local struct {
@@ -35,7 +48,7 @@ static _Thread_local struct {
 	bool is_cancelled;
 } now_in;
 
-static void enter(struct dwarf *d)
+void dw_enter(struct dwarf *d)
 {
 	uint64_t limit_ns = dw_cpu_limit_ns(d);
 
@@ -51,7 +64,7 @@ static void enter(struct dwarf *d)
 		    limit_ns);
 }
 
-static void leave(struct dwarf *d)
+void dw_leave(struct dwarf *d)
 {
 	uint64_t took;
 
@@ -87,12 +100,11 @@ static int fail_late(const struct dwarf *d, struct ubp_err *err)
 	return dwarf_fail_late(path, dw_cpu_limit_ns(d), err);
 }
 
-/* @rc of the call, or that there was not enough time for it. */
-static int leave_with(struct dwarf *d, int rc, struct ubp_err *err)
+int dw_leave_with(struct dwarf *d, int rc, struct ubp_err *err)
 {
 	if (dw_is_late())
 		rc = fail_late(d, err);
-	leave(d);
+	dw_leave(d);
 	return rc;
 }
 
@@ -163,123 +175,4 @@ int dw_get_lines(Dwarf_Die *unit, Dwarf_Lines **ret_lines, size_t *ret_n)
 int dw_get_files(Dwarf_Die *unit, Dwarf_Files **ret_files, size_t *ret_n)
 {
 	return dw_can_read_lines(unit) ? dwarf_getsrcfiles(unit, ret_files, ret_n) : -1;
-}
-
-/* --- the calls of dwarf.h ------------------------------------------------------------- */
-
-int dwarf_function_places(struct dwarf *d, const char *name, bool after_prologue,
-			  struct dwarf_places *ret_places, struct ubp_err *err)
-{
-	int rc;
-
-	enter(d);
-	rc = leave_with(d, dw_function_places(d, name, after_prologue, ret_places, err), err);
-	if (rc < 0)
-		dwarf_places_free(ret_places);
-	return rc;
-}
-
-bool dwarf_place_at(struct dwarf *d, uint64_t elf_vaddr, struct dwarf_place *ret_place)
-{
-	bool is_known;
-
-	enter(d);
-	is_known = dw_place_at(d, elf_vaddr, ret_place) && !dw_is_late();
-	leave(d);
-	return is_known;
-}
-
-bool dwarf_skip_prologue(struct dwarf *d, struct dwarf_place *place)
-{
-	struct dwarf_place moved = *place;
-	bool has_moved;
-
-	enter(d);
-	has_moved = dw_skip_prologue(d, &moved) && !dw_is_late();
-	leave(d);
-	if (has_moved)
-		*place = moved;
-	return has_moved;
-}
-
-int dwarf_function_line(struct dwarf *d, const char *function, unsigned line,
-			struct dwarf_places *ret_places, struct ubp_err *err)
-{
-	int rc;
-
-	enter(d);
-	rc = leave_with(d, dw_function_line(d, function, line, ret_places, err), err);
-	if (rc < 0)
-		dwarf_places_free(ret_places);
-	return rc;
-}
-
-int dwarf_file_line(struct dwarf *d, const char *file, unsigned line,
-		    struct dwarf_places *ret_places, struct ubp_err *err)
-{
-	int rc;
-
-	enter(d);
-	rc = leave_with(d, dw_file_line(d, file, line, ret_places, err), err);
-	if (rc < 0)
-		dwarf_places_free(ret_places);
-	return rc;
-}
-
-int dwarf_lines_of(struct dwarf *d, const char *function, struct dwarf_lines *ret_lines,
-		   struct ubp_err *err)
-{
-	int rc;
-
-	enter(d);
-	rc = leave_with(d, dw_lines_of(d, function, ret_lines, err), err);
-	if (rc < 0)
-		dwarf_lines_free(ret_lines);
-	return rc;
-}
-
-size_t dwarf_frames_at(struct dwarf *d, uint64_t elf_vaddr, struct dwarf_frame *frames,
-		       size_t max)
-{
-	size_t n;
-
-	enter(d);
-	n = dw_frames_at(d, elf_vaddr, frames, max);
-	if (dw_is_late())
-		n = 0;
-	leave(d);
-	return n;
-}
-
-int dwarf_value(struct dwarf *d, const struct dwarf_place *place, const char *text, size_t len,
-		const char *type, struct dwarf_value *ret_value, size_t *ret_at,
-		struct ubp_err *err)
-{
-	enter(d);
-	return leave_with(d, dw_value(d, place, text, len, type, ret_value, ret_at, err), err);
-}
-
-int dwarf_pointer(struct dwarf *d, const struct dwarf_place *place, const char *text,
-		  size_t len, struct dwarf_value *ret_value, int64_t *ret_addend,
-		  size_t *ret_at, struct ubp_err *err)
-{
-	enter(d);
-	return leave_with(
-		d, dw_pointer(d, place, text, len, ret_value, ret_addend, ret_at, err), err);
-}
-
-int dwarf_each_part(struct dwarf *d, const struct dwarf_place *place, const char *text,
-		    size_t len, int (*each)(void *ctx, const char *step, const char *name),
-		    void *ctx, struct ubp_err *err)
-{
-	enter(d);
-	return leave_with(d, dw_each_part(d, place, text, len, each, ctx, err), err);
-}
-
-int dwarf_each_variable(struct dwarf *d, const struct dwarf_place *place,
-			int (*each)(void *ctx, const struct dwarf_variable *variable),
-			void *ctx, struct ubp_err *err)
-{
-	enter(d);
-	return leave_with(d, dw_each_variable(d, place, each, ctx, err), err);
 }

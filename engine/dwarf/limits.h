@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* The calls of dwarf.h without their limits (limits.c), and what ends the loops in them. */
+/*
+ * What a call into this folder may take. Loops over DIEs and rows may be inside each other, and a file
+ * may have millions of both: all of them ask dw_is_late(), and end early when it says so. Then
+ * nothing that was found is good, the call fails, and the file is left alone from then on.
+ */
 
 #ifndef UBP_DWARF_LIMITS_H
 #define UBP_DWARF_LIMITS_H
@@ -20,30 +24,19 @@ bool dw_can_read_lines(Dwarf_Die *unit);
 int dw_get_lines(Dwarf_Die *unit, Dwarf_Lines **ret_lines, size_t *ret_n);
 int dw_get_files(Dwarf_Die *unit, Dwarf_Files **ret_files, size_t *ret_n);
 
-/* As dwarf.h has them. */
-int dw_function_places(struct dwarf *d, const char *name, bool after_prologue,
-		       struct dwarf_places *ret_places, struct ubp_err *err);
-bool dw_place_at(struct dwarf *d, uint64_t elf_vaddr, struct dwarf_place *ret_place);
-bool dw_skip_prologue(struct dwarf *d, struct dwarf_place *place);
-int dw_function_line(struct dwarf *d, const char *function, unsigned line,
-		     struct dwarf_places *ret_places, struct ubp_err *err);
-int dw_file_line(struct dwarf *d, const char *file, unsigned line,
-		 struct dwarf_places *ret_places, struct ubp_err *err);
-int dw_lines_of(struct dwarf *d, const char *function, struct dwarf_lines *ret_lines,
-		struct ubp_err *err);
-size_t dw_frames_at(struct dwarf *d, uint64_t elf_vaddr, struct dwarf_frame *frames,
-		    size_t max);
-int dw_value(struct dwarf *d, const struct dwarf_place *place, const char *text, size_t len,
-	     const char *type, struct dwarf_value *ret_value, size_t *ret_at,
-	     struct ubp_err *err);
-int dw_pointer(struct dwarf *d, const struct dwarf_place *place, const char *text, size_t len,
-	       struct dwarf_value *ret_value, int64_t *ret_addend, size_t *ret_at,
-	       struct ubp_err *err);
-int dw_each_part(struct dwarf *d, const struct dwarf_place *place, const char *text, size_t len,
-		 int (*each)(void *ctx, const char *step, const char *name), void *ctx,
-		 struct ubp_err *err);
-int dw_each_variable(struct dwarf *d, const struct dwarf_place *place,
-		     int (*each)(void *ctx, const struct dwarf_variable *variable), void *ctx,
-		     struct ubp_err *err);
+/* Time of the processor that this thread has had. */
+uint64_t dw_cpu_ns(void);
+
+/*
+ * What all walks over the units of one file may take. Sound files take a tenth of it; DIEs inside each other, a hundred
+ * deep, of a few packed megabytes would take hours.
+ */
+uint64_t dw_cpu_limit_ns(const struct dwarf *d);
+
+/* A call of dwarf.h begins, in this thread, and ends. Calls inside of it do not count. */
+void dw_enter(struct dwarf *d);
+void dw_leave(struct dwarf *d);
+/* The end of a call that returns @rc, or -errno: there was not enough time for it. */
+int dw_leave_with(struct dwarf *d, int rc, struct ubp_err *err);
 
 #endif

@@ -9,8 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/dwarf/by_name.h"
+#include "engine/dwarf/candidates.h"
+#include "engine/dwarf/die.h"
+#include "engine/dwarf/entry.h"
+#include "engine/dwarf/functions.h"
 #include "engine/dwarf/limits.h"
-#include "engine/dwarf/lines.h"
+#include "engine/dwarf/rows.h"
+#include "engine/dwarf/scopes.h"
+#include "engine/dwarf/units.h"
+#include "engine/dwarf/unlimited.h"
+#include "engine/elf/object.h"
 
 /* No function has so many lines; a line table may claim it. */
 #define LINES_MAX (1u << 20)

@@ -10,9 +10,13 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "engine/dwarf/lines.h"
+#include "engine/dwarf/die.h"
+#include "engine/dwarf/entry.h"
 #include "engine/dwarf/operations.h"
-#include "engine/object/object.h"
+#include "engine/dwarf/rows.h"
+#include "engine/dwarf/scopes.h"
+#include "engine/elf/object.h"
+#include "engine/elf/segments.h"
 
 static bool is_code(Dwarf_Die *die)
 {

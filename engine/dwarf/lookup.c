@@ -7,9 +7,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "engine/base/nearest.h"
 #include "engine/dwarf/children.h"
+#include "engine/dwarf/die.h"
+#include "engine/dwarf/scopes.h"
 #include "engine/dwarf/type.h"
-#include "engine/object/nearest.h"
+#include "engine/dwarf/units.h"
 
 /* Namespaces in each other. */
 #define NAMESPACES_MAX 32

@@ -6,6 +6,7 @@
 #ifndef UBP_DWARF_LOOKUP_H
 #define UBP_DWARF_LOOKUP_H
 
+#include "engine/dwarf/die.h"
 #include "engine/dwarf/location.h"
 
 #define SCOPES_MAX DW_DEPTH_MAX

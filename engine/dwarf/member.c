@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engine/dwarf/children.h"
+#include "engine/dwarf/die.h"
 #include "engine/dwarf/type.h"
 
 /* Records in records that are looked into, and members looked at in all. */

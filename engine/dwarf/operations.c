@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "arch/operand.h"
+#include "engine/dwarf/die.h"
 #include "engine/dwarf/machine.h"
 
 #define OPS_MAX 256

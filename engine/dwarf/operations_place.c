@@ -9,9 +9,10 @@
 #include <string.h>
 
 #include "arch/operand.h"
+#include "engine/dwarf/die.h"
 #include "engine/dwarf/machine.h"
-#include "engine/object/debug.h"
-#include "engine/object/object.h"
+#include "engine/elf/object.h"
+#include "engine/files/debug.h"
 
 static const char *function_name(const struct machine *m)
 {

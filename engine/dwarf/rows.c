@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* Rows of line tables: which function, or inlined copy, a row is of. */
+#include "engine/dwarf/rows.h"
 
 #include <limits.h>
 #include <string.h>
 
+#include "engine/dwarf/die.h"
+#include "engine/dwarf/entry.h"
 #include "engine/dwarf/limits.h"
-#include "engine/dwarf/lines.h"
+#include "engine/dwarf/scopes.h"
+#include "engine/dwarf/units.h"
 
 /* What units have in common, moved into one of its own (dwz), has no code. */
 static bool has_rows(struct dw_unit *unit)

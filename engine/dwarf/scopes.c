@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* From an address to the DIEs that it is in. */
+#include "engine/dwarf/scopes.h"
 
 #include "engine/base/search.h"
+#include "engine/dwarf/die.h"
 #include "engine/dwarf/dwarf_priv.h"
+#include "engine/dwarf/functions.h"
 #include "engine/dwarf/limits.h"
+#include "engine/dwarf/units.h"
 
 bool dw_function_at(struct dwarf *d, struct dw_unit *unit, Dwarf_Addr addr, Dwarf_Die *ret_die)
 {

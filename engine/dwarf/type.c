@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/dwarf/children.h"
+#include "engine/dwarf/die.h"
 
 /* Typedefs and qualifiers in a row; longer ones go in circles. */
 #define QUALIFIERS_MAX 128
@@ -86,13 +87,6 @@ bool type_element(const struct type *array, struct type *ret_type)
 	*ret_type = *array;
 	ret_type->dim++;
 	return true;
-}
-
-bool type_is_nested_array(const struct type *array)
-{
-	struct type element;
-
-	return type_element(array, &element) && element.tag == DW_TAG_array_type;
 }
 
 bool type_count(const struct type *array, uint64_t *ret_count)

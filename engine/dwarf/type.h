@@ -50,8 +50,6 @@ void type_facts(const struct type *type, unsigned addr_size, struct type_facts *
 bool type_size(const struct type *type, unsigned addr_size, uint64_t *ret_size);
 /* Elements of an array's first dimension. False: open ("int v[]"). */
 bool type_count(const struct type *array, uint64_t *ret_count);
-/* Does it run over several dimensions? */
-bool type_is_nested_array(const struct type *array);
 /* Is the declaration of a struct all that is here? Then *type becomes its definition, if there is one. */
 void type_complete(struct dwarf *d, struct type *type);
 

@@ -3,6 +3,7 @@
 
 /* A variable's type as it is written in C. */
 
+#include "engine/dwarf/die.h"
 #include "engine/dwarf/type.h"
 #include "engine/spec/out.h"
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/dwarf/children.h"
+#include "engine/dwarf/die.h"
 
 /* More names than that are not kept. */
 #define NAMES_MAX 65536
@@ -43,13 +44,20 @@ static void free_values(void *values_ptr)
 	free(values);
 }
 
+static const struct annex_kind values_kind = { .free = free_values };
+
 static struct values *get(struct dwarf *d)
 {
-	if (!d->values) {
-		d->values = calloc(1, sizeof(struct values));
-		d->free_values = free_values;
+	struct values *values = annex_get(&d->annexes, &values_kind);
+
+	if (values)
+		return values;
+	values = calloc(1, sizeof(*values));
+	if (values && annex_put(&d->annexes, &values_kind, values) < 0) {
+		free(values);
+		values = NULL;
 	}
-	return d->values;
+	return values;
 }
 
 const char *values_keep(struct dwarf *d, const char *text)

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/dwarf/limits.h"
+#include "engine/dwarf/die.h"
+#include "engine/dwarf/unlimited.h"
 #include "engine/dwarf/values.h"
 #include "engine/dwarf/var_expr.h"
 #include "engine/dwarf/variables.h"

@@ -259,11 +259,6 @@ void event_queue_lost(struct event_queue *queue, uint64_t n)
 			      memory_order_relaxed);
 }
 
-uint64_t event_queue_untold(const struct event_queue *queue)
-{
-	return atomic_load_explicit(&queue->untold, memory_order_relaxed);
-}
-
 uint64_t event_queue_take_untold(struct event_queue *queue)
 {
 	return atomic_exchange_explicit(&queue->untold, 0, memory_order_relaxed);

@@ -68,12 +68,9 @@ uint64_t event_queue_since(const struct event_queue *queue);
 void event_queue_lost(struct event_queue *queue, uint64_t n);
 
 /*
- * Any thread: losses that are not in the stream (yet). Once the producer has
- * stopped and the consumer has taken everything, add them to what the stream told.
+ * Consumer, once the producer has ended and everything was taken: losses that are not in the stream, to be added to what that
+ * told. They count as told from then on.
  */
-uint64_t event_queue_untold(const struct event_queue *queue);
-
-/* Consumer, once the producer has ended: these losses, which are told by it now. */
 uint64_t event_queue_take_untold(struct event_queue *queue);
 
 /*

@@ -64,7 +64,8 @@ void ring_set_free(struct ring_set *set)
 
 void ring_set_n_probes(struct ring_set *set, unsigned n_probes)
 {
-	set->n_probes = n_probes;
+	if (n_probes > atomic_load(&set->n_probes))
+		atomic_store(&set->n_probes, n_probes);
 }
 
 void ring_set_use_cells(struct ring_set *set, uint32_t n_cells)

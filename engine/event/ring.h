@@ -48,7 +48,8 @@ int ring_set_new(const struct ring_options *options, struct ring_set **ret_set,
 		 struct ubp_err *err);
 /* Both threads are done with it; spaces that are left are freed. NULL is fine. */
 void ring_set_free(struct ring_set *set);
-/* Records of probes with higher numbers are not believed. Before the first space. */
+/* Records of probes with higher numbers are not believed. The tracing thread's; it only grows, before a detour is made that has
+ * such a number. */
 void ring_set_n_probes(struct ring_set *set, unsigned n_probes);
 /* Detours use cells (struct ring_head) up to the @n_cells'th. Before one is written. */
 void ring_set_use_cells(struct ring_set *set, uint32_t n_cells);

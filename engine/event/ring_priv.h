@@ -73,7 +73,7 @@ struct ring_space {
 
 struct ring_set {
 	struct ring_options opt;
-	unsigned n_probes;
+	atomic_uint n_probes;
 	uint32_t n_rings; /* of each space */
 	pthread_mutex_t lock;
 	struct ring_space *spaces; /* under .lock; taken out by the delivering thread alone */

@@ -287,7 +287,8 @@ static unsigned look_at_space(struct ring_space *space, uint64_t now, bool *ret_
 static void end_space(struct ring_set *set, struct ring_space *space)
 {
 	struct ring_space **at;
-	unsigned n = set->n_probes < RING_COUNTS ? set->n_probes : RING_COUNTS;
+	unsigned n_probes = set->n_probes;
+	unsigned n = n_probes < RING_COUNTS ? n_probes : RING_COUNTS;
 
 	pthread_mutex_lock(&set->lock);
 	for (at = &set->spaces; *at != space; at = &(*at)->next)

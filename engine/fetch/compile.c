@@ -83,7 +83,7 @@ static bool regs_are_sound(const struct spec_arg *arg)
 }
 
 /* @at: where the arg must be, since args are packed. */
-static bool arg_is_sound(const struct spec_arg *arg, bool is_return, size_t at)
+static bool arg_is_sound(const struct spec_arg *arg, enum probe_kind kind, size_t at)
 {
 	const struct spec_type *t = &arg->type;
 	bool is_string = t->format == SPEC_STRING;
@@ -98,7 +98,7 @@ static bool arg_is_sound(const struct spec_arg *arg, bool is_return, size_t at)
 		return false;
 	if (arg->source == SPEC_COMM || arg->source == SPEC_IMM_STRING)
 		return is_string && t->size == 4 && arg->n_derefs == 0 && t->count == 0;
-	if (arg->source == SPEC_DURATION && (arg->n_derefs > 0 || !is_return))
+	if (arg->source == SPEC_DURATION && (arg->n_derefs > 0 || kind != PROBE_RETURN))
 		return false;
 	if (is_string)
 		return t->size == 4 && (arg->n_derefs > 0 || arg->source == SPEC_IMM);
@@ -150,7 +150,7 @@ int fetch_compile(const struct spec_probe *probe, struct fetch_program **ret_pro
 	for (size_t i = 0; i < probe->n_args; i++) {
 		const struct spec_arg *arg = &probe->args[i];
 
-		if (!arg_is_sound(arg, probe->is_return, at))
+		if (!arg_is_sound(arg, probe->kind, at))
 			return ubp_fail(err, EINVAL, "fetch arg '%s' can't be compiled",
 					arg->name);
 		at += (size_t)arg->type.size * (arg->type.count ? arg->type.count : 1);

@@ -220,7 +220,7 @@ static void add_head(struct sink_buf *buf, const struct spec_probe *probe,
 	add_number(buf, ",\"cpu\":", record->cpu);
 	add_text_member(buf, ",\"group\":", probe->group, strlen(probe->group));
 	add_text_member(buf, ",\"event\":", probe->event, strlen(probe->event));
-	if (probe->is_return) {
+	if (probe->kind == PROBE_RETURN) {
 		add_hex(buf, ",\"type\":\"r\",\"func\":", record->func);
 		add_hex(buf, ",\"ret_ip\":", record->ip);
 	} else {

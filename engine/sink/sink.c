@@ -8,11 +8,6 @@
 
 static const struct sink_kind *const kinds[] = { &sink_text, &sink_json, &sink_folded };
 
-const struct sink_kind *sink_kind_at(size_t i)
-{
-	return i < sizeof(kinds) / sizeof(kinds[0]) ? kinds[i] : NULL;
-}
-
 const struct sink_kind *sink_kind_find(const char *name)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)

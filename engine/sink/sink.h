@@ -54,9 +54,8 @@ struct sink_kind {
 
 extern const struct sink_kind sink_text, sink_json, sink_folded;
 
-/* The row of a name; NULL: there is none. Row @i; NULL: there are no more. */
+/* The row of a name; NULL: there is none. */
 const struct sink_kind *sink_kind_find(const char *name);
-const struct sink_kind *sink_kind_at(size_t i);
 
 /* Free with sink_free(). NULL: out of memory. Borrows the resolver. */
 struct sink *sink_new(const struct sink_kind *kind, const struct sink_options *opt);

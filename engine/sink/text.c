@@ -209,7 +209,7 @@ static char *put_place(char *to, const struct spec_probe *probe,
 	to = sink_put_text(to, probe->event, strlen(probe->event));
 	to = sink_put_text(to, ": (0x", 5);
 	to = sink_put_hex(to, record->ip);
-	if (probe->is_return) {
+	if (probe->kind == PROBE_RETURN) {
 		to = sink_put_text(to, " <- 0x", 6);
 		to = sink_put_hex(to, record->func);
 	}

@@ -165,7 +165,7 @@ static int finish_arg(struct spec_expr *e, const struct spec_body *body)
 static int parse_body(const struct spec_parse *p, struct spec_span text,
 		      struct spec_probe *probe, struct spec_arg *arg)
 {
-	struct spec_expr expr = { .p = p, .arg = arg, .is_return = probe->is_return };
+	struct spec_expr expr = { .p = p, .arg = arg, .kind = probe->kind };
 	struct spec_body body;
 	int rc;
 

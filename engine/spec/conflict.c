@@ -44,7 +44,7 @@ int spec_conflict_check(const struct spec_parse *p, const struct spec_index *oth
 				 "Given group/event name is already used by another event");
 	if (!event)
 		return 0;
-	if (event->is_return != probe->is_return)
+	if (event->kind != probe->kind)
 		return spec_fail(p, EEXIST, 0, "Probe type is different from existing probe");
 	arg = spec_probe_differing_arg(event, probe);
 	if (arg > 0)
@@ -64,7 +64,7 @@ void spec_conflict_rename(const struct spec_parse *p, const struct spec_index *o
 	for (unsigned k = 1; k <= RENAMES_MAX; k++) {
 		const struct spec_probe *event = spec_index_event(others, probe);
 
-		if (event ? event->is_return == probe->is_return &&
+		if (event ? event->kind == probe->kind &&
 				    spec_probe_differing_arg(event, probe) == 0
 			  : !is_taken(p->env, probe))
 			return;

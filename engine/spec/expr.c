@@ -83,12 +83,12 @@ static int parse_variable(struct spec_expr *e, struct spec_span text)
 	uint64_t n;
 
 	if (span_starts(name, "retval")) {
-		if (!e->is_return)
+		if (e->kind != PROBE_RETURN)
 			return fail_expr(e, EINVAL, "$retval is not available on probe");
 		return set_source(e, SPEC_RETVAL, arch->reg.retval, 0);
 	}
 	if (spec_is_duration(e->p, text)) {
-		if (!e->is_return)
+		if (e->kind != PROBE_RETURN)
 			return fail_expr(e, EINVAL,
 					 "$duration is known only where a function returns "
 					 "(r:... or %return)");

@@ -8,6 +8,7 @@
 #ifndef UBP_SPEC_EXPR_H
 #define UBP_SPEC_EXPR_H
 
+#include "engine/base/probe_kind.h"
 #include "engine/spec/parse.h"
 
 /*
@@ -29,13 +30,13 @@ enum expr_outer {
 struct spec_expr {
 	const struct spec_parse *p;
 	struct spec_arg *arg; /* gets source and dereferences */
-	bool is_return;
+	enum probe_kind kind;
 	size_t col; /* where carets go; see expr.c on what the kernel does to it */
 	unsigned n_slots;
 	enum expr_outer outer;
 };
 
-/* Parse @text; the caller has set .p, .arg, .is_return and .col. */
+/* Parse @text; the caller has set .p, .arg, .kind and .col. */
 int spec_parse_expr(struct spec_expr *e, struct spec_span text);
 
 /*

@@ -65,26 +65,25 @@ static int draft_fail(const struct draft *d, const char *message)
 /* Fields of every event; an event's own args hide those that come after it. */
 static const struct {
 	const char *name;
-	bool is_entry, is_return; /* which kind of probe has it */
+	bool of[PROBE_KINDS]; /* which kind of probe has it */
 	struct field field;
 } common_fields[] = {
-	{ "CPU", 1, 1, { FIELD_CPU, FILTER_FROM_CPU, 4, true, 0, NULL } },
-	{ "cpu", 1, 1, { FIELD_CPU, FILTER_FROM_CPU, 4, true, 0, NULL } },
-	{ "common_cpu", 1, 1, { FIELD_CPU, FILTER_FROM_CPU, 4, true, 0, NULL } },
-	{ "COMM", 1, 1, { FIELD_COMM, FILTER_FROM_COMM, 0, false, 0, NULL } },
-	{ "comm", 1, 1, { FIELD_COMM, FILTER_FROM_COMM, 0, false, 0, NULL } },
-	{ "stacktrace", 1, 1, { FIELD_TRACE, FILTER_FROM_NOWHERE, 0, false, 0, NULL } },
-	{ "STACKTRACE", 1, 1, { FIELD_TRACE, FILTER_FROM_NOWHERE, 0, false, 0, NULL } },
-	{ "common_type", 1, 1, { FIELD_NUMBER, FILTER_FROM_NOWHERE, 2, false, 0, NULL } },
-	{ "common_flags", 1, 1, { FIELD_NUMBER, FILTER_FROM_NOWHERE, 1, false, 0, NULL } },
+	{ "CPU", { 1, 1 }, { FIELD_CPU, FILTER_FROM_CPU, 4, true, 0, NULL } },
+	{ "cpu", { 1, 1 }, { FIELD_CPU, FILTER_FROM_CPU, 4, true, 0, NULL } },
+	{ "common_cpu", { 1, 1 }, { FIELD_CPU, FILTER_FROM_CPU, 4, true, 0, NULL } },
+	{ "COMM", { 1, 1 }, { FIELD_COMM, FILTER_FROM_COMM, 0, false, 0, NULL } },
+	{ "comm", { 1, 1 }, { FIELD_COMM, FILTER_FROM_COMM, 0, false, 0, NULL } },
+	{ "stacktrace", { 1, 1 }, { FIELD_TRACE, FILTER_FROM_NOWHERE, 0, false, 0, NULL } },
+	{ "STACKTRACE", { 1, 1 }, { FIELD_TRACE, FILTER_FROM_NOWHERE, 0, false, 0, NULL } },
+	{ "common_type", { 1, 1 }, { FIELD_NUMBER, FILTER_FROM_NOWHERE, 2, false, 0, NULL } },
+	{ "common_flags", { 1, 1 }, { FIELD_NUMBER, FILTER_FROM_NOWHERE, 1, false, 0, NULL } },
 	{ "common_preempt_count",
-	  1,
-	  1,
+	  { 1, 1 },
 	  { FIELD_NUMBER, FILTER_FROM_NOWHERE, 1, false, 0, NULL } },
-	{ "common_pid", 1, 1, { FIELD_NUMBER, FILTER_FROM_TID, 4, true, 0, NULL } },
-	{ "__probe_ip", 1, 0, { FIELD_NUMBER, FILTER_FROM_IP, 8, false, 0, NULL } },
-	{ "__probe_func", 0, 1, { FIELD_NUMBER, FILTER_FROM_FUNC, 8, false, 0, NULL } },
-	{ "__probe_ret_ip", 0, 1, { FIELD_NUMBER, FILTER_FROM_IP, 8, false, 0, NULL } },
+	{ "common_pid", { 1, 1 }, { FIELD_NUMBER, FILTER_FROM_TID, 4, true, 0, NULL } },
+	{ "__probe_ip", { 1, 0 }, { FIELD_NUMBER, FILTER_FROM_IP, 8, false, 0, NULL } },
+	{ "__probe_func", { 0, 1 }, { FIELD_NUMBER, FILTER_FROM_FUNC, 8, false, 0, NULL } },
+	{ "__probe_ret_ip", { 0, 1 }, { FIELD_NUMBER, FILTER_FROM_IP, 8, false, 0, NULL } },
 };
 
 #define N_COMMON_FIELDS (sizeof(common_fields) / sizeof(common_fields[0]))
@@ -118,8 +117,7 @@ static bool find_field(const struct spec_probe *probe, const char *text, size_t 
 		}
 	}
 	for (size_t i = 0; i < N_COMMON_FIELDS; i++) {
-		if (!(probe->is_return ? common_fields[i].is_return
-				       : common_fields[i].is_entry))
+		if (!common_fields[i].of[probe->kind])
 			continue;
 		if (is_named(common_fields[i].name, text, len)) {
 			*ret_field = common_fields[i].field;

@@ -5,10 +5,6 @@
 
 #include "engine/spec/out.h"
 
-/* What the record begins with: 8 bytes all events have, then the addresses. */
-#define ENTRY_HEAD  16
-#define RETURN_HEAD 24
-
 static void add_field(struct spec_out *out, const char *field, size_t offset, size_t size,
 		      bool is_signed)
 {
@@ -24,7 +20,7 @@ static void add_head(struct spec_out *out, const struct spec_probe *probe, unsig
 	add_field(out, "unsigned char common_preempt_count", 3, 1, false);
 	add_field(out, "int common_pid", 4, 4, true);
 	spec_out_add(out, "\n");
-	if (probe->is_return) {
+	if (probe->kind == PROBE_RETURN) {
 		add_field(out, "unsigned long __probe_func", 8, 8, false);
 		add_field(out, "unsigned long __probe_ret_ip", 16, 8, false);
 	} else {
@@ -102,12 +98,13 @@ static void add_values(struct spec_out *out, const struct spec_arg *arg)
 
 static void add_print_fmt(struct spec_out *out, const struct spec_probe *probe)
 {
-	spec_out_add(out, "\nprint fmt: \"%s", probe->is_return ? "(%lx <- %lx)" : "(%lx)");
+	spec_out_add(out, "\nprint fmt: \"%s",
+		     probe->kind == PROBE_RETURN ? "(%lx <- %lx)" : "(%lx)");
 	for (size_t i = 0; i < probe->n_args; i++)
 		add_conversions(out, &probe->args[i]);
 	spec_out_add(out, "\", %s",
-		     probe->is_return ? "REC->__probe_func, REC->__probe_ret_ip"
-				      : "REC->__probe_ip");
+		     probe->kind == PROBE_RETURN ? "REC->__probe_func, REC->__probe_ret_ip"
+						 : "REC->__probe_ip");
 	for (size_t i = 0; i < probe->n_args; i++)
 		add_values(out, &probe->args[i]);
 	spec_out_add(out, "\n");
@@ -119,8 +116,7 @@ int spec_format_text(const struct spec_probe *probe, unsigned id, char *buf, siz
 
 	add_head(&out, probe, id);
 	for (size_t i = 0; i < probe->n_args; i++)
-		add_arg_field(&out, &probe->args[i],
-			      probe->is_return ? RETURN_HEAD : ENTRY_HEAD);
+		add_arg_field(&out, &probe->args[i], probe_kind_head(probe->kind));
 	add_print_fmt(&out, probe);
 	return (int)out.len;
 }

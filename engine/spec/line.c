@@ -31,7 +31,7 @@ static int fill_probe(const struct spec_parse *p, const struct spec_form *form,
 	struct spec_parse named = *p;
 	int rc;
 
-	probe->is_return = form->is_return;
+	probe->kind = form->kind;
 	probe->command = strdup(p->words->text);
 	if (!probe->command)
 		return spec_fail_memory(p);
@@ -79,12 +79,11 @@ int spec_parse_line(const struct spec_parse *p, struct spec_probe **ret_probe)
 	struct spec_span first = words->word[0];
 	struct spec_form form = { .first_arg = 2 };
 
-	if (first.s[0] != 'p' && first.s[0] != 'r')
+	if (!probe_kind_by_letter(first.s[0], &form.kind))
 		return spec_fail_unlogged(p, EINVAL, 0, "Definition must begin with p or r");
 	if (words->n < 2)
 		return spec_fail_unlogged(p, EINVAL, words->len,
 					  "No place to probe is specified");
-	form.is_return = first.s[0] == 'r';
 	form.place = words->word[1];
 	/* Anything else behind the letter is ignored; so the kernel does. */
 	if (span_at(first, 1) == ':') {
@@ -101,7 +100,8 @@ static int cut_short(const struct spec_parse *p, struct spec_form *form)
 {
 	const struct spec_words *words = p->words;
 	struct spec_span first = words->word[0], rest;
-	bool has_letter = first.s[0] == 'p' || first.s[0] == 'r';
+	enum probe_kind kind;
+	bool has_letter = probe_kind_by_letter(first.s[0], &kind);
 
 	form->first_arg = 1;
 	if (!has_letter || (first.len > 1 && first.s[1] != ':')) {
@@ -111,7 +111,7 @@ static int cut_short(const struct spec_parse *p, struct spec_form *form)
 		return spec_fail_unlogged(p, EINVAL, 0,
 					  "Not a definition; wanted is " SHORT_FORMS);
 	}
-	form->is_return = first.s[0] == 'r';
+	form->kind = kind;
 	rest = span_from(first, first.s + (first.len > 1 ? 2 : 1));
 	if (span_find(rest, ':')) {
 		form->place = rest;

@@ -34,7 +34,7 @@ int spec_probe_listing(const struct spec_probe *probe, char *buf, size_t size)
 {
 	struct spec_out out = { .buf = buf, .size = size };
 
-	spec_out_add(&out, "%c:%s/%s ", probe->is_return ? 'r' : 'p', probe->group,
+	spec_out_add(&out, "%c:%s/%s ", probe_kind_letter(probe->kind), probe->group,
 		     probe->event);
 	add_place(&out, probe);
 	for (size_t i = 0; i < probe->n_args; i++)

@@ -7,12 +7,13 @@
  * decides which of several mistakes is reported:
  *
  *   p:grp/evt  /bin/x:0x100%return(0x40)  a=+8(%di):u32
- *   name.c 2nd place.c 1st                arg.c, with expr.c and type.c, last
+ *   name.c 2nd target.c 1st                arg.c, with expr.c and type.c, last
  */
 
 #ifndef UBP_SPEC_PARSE_H
 #define UBP_SPEC_PARSE_H
 
+#include "engine/base/probe_kind.h"
 #include "engine/spec/spec.h"
 #include "engine/spec/words.h"
 
@@ -29,7 +30,7 @@ struct spec_parse {
 
 /* The parts of a line, whichever form it has. */
 struct spec_form {
-	bool is_return;
+	enum probe_kind kind;
 	bool is_short;         /* the perf-tools form, which names events its own way */
 	bool has_name;         /* .name is set, though it may be empty */
 	struct spec_span name; /* [GRP/][EVENT] */
@@ -68,7 +69,7 @@ int spec_parse_line(const struct spec_parse *p, struct spec_probe **ret_probe);
 bool spec_is_short(const struct spec_parse *p);
 int spec_parse_short(const struct spec_parse *p, struct spec_probe **ret_probe);
 
-/* TARGET:OFFSET[%return][(REF)], place.c. *ret_target is what stood before ':'. */
+/* TARGET:OFFSET[%return][(REF)], target.c. *ret_target is what stood before ':'. */
 int spec_parse_place(const struct spec_parse *p, struct spec_span word,
 		     struct spec_probe *probe, struct spec_span *ret_target);
 

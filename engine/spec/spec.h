@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/base/probe_kind.h"
 #include "engine/base/value_names.h"
 
 #define SPEC_NAME_MAX     63 /* group and event, bytes */
@@ -83,7 +84,7 @@ struct spec_arg {
 
 /* One probe: a line that was accepted. */
 struct spec_probe {
-	bool is_return;
+	enum probe_kind kind;
 	bool auto_event; /* the event's name was made up, not written */
 	char group[SPEC_NAME_MAX + 1];
 	char event[SPEC_NAME_MAX + 1];

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/code/landings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "engine/base/err.h"
+#include "engine/base/vec.h"
+#include "engine/code/landing_set.h"
+#include "engine/code/lsda.h"
+#include "engine/elf/image.h"
+#include "engine/elf/object_priv.h"
+#include "engine/symbols/operand_symbol.h"
+#include "engine/symbols/symtab.h"
+
+/* Entries of one jump table, and of all together: a file may claim any number. */
+#define TABLE_MAX   65536
+#define ENTRIES_MAX (UINT64_C(1) << 26)
+
+struct scan {
+	const struct object *object;
+	struct landings *landings;
+	const struct image *image;
+	uint64_t got;     /* 32-bit x86: what code counts addresses from; 0: there is none */
+	uint64_t *tables; /* where code points to, outside and inside code */
+	size_t n_tables, room;
+	int rc; /* of adding to these and to the landings' addresses */
+};
+
+static void add_table(struct scan *s, uint64_t elf_vaddr)
+{
+	if (VEC_ROOM(s->tables, &s->room, s->n_tables) < 0)
+		s->rc = -ENOMEM;
+	else
+		s->tables[s->n_tables++] = elf_vaddr;
+}
+
+static void see_ref(void *ctx, uint64_t at, uint64_t target, enum code_ref kind)
+{
+	struct scan *s = ctx;
+	bool is_code = landings_add(s->landings, target);
+	size_t ignored;
+
+	if (kind != REF_ADDRESS)
+		return;
+	if (is_code && s->rc == 0)
+		s->rc = landings_mention(s->landings, MENTION_ADDRESS, target, at);
+	if (image_at(s->image, target, &ignored))
+		add_table(s, target);
+}
+
+static int compare_vaddrs(const void *pa, const void *pb)
+{
+	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
+
+	return (a > b) - (a < b);
+}
+
+/*
+ * What an address leads to may be a jump table: distances of 4 bytes from its start.
+ * It goes on for as long as they lead into code.
+ */
+static int mark_tables(struct scan *s, struct ubp_err *err)
+{
+	uint64_t budget = ENTRIES_MAX, last = 0;
+
+	if (s->n_tables)
+		qsort(s->tables, s->n_tables, sizeof(*s->tables), compare_vaddrs);
+	for (size_t i = 0; i < s->n_tables; i++) {
+		uint64_t table = s->tables[i];
+		const uint8_t *bytes;
+		size_t len, n;
+
+		if (i > 0 && table == last)
+			continue;
+		last = table;
+		bytes = image_at(s->image, table, &len);
+		for (n = 0; n < TABLE_MAX && len - 4 * n >= 4; n++) {
+			int32_t entry = (int32_t)object_number(s->object, bytes + 4 * n, 4);
+			uint64_t target = table + (uint64_t)(int64_t)entry;
+
+			if (!landings_add(s->landings, target))
+				break;
+		}
+		if (n >= budget)
+			return ubp_fail(err, EFBIG, "%s: too many jump tables",
+					s->object->path);
+		budget -= n;
+	}
+	return 0;
+}
+
+/*
+ * Pointers: every word that could be one. Those of relocations are among them: they
+ * stand in the tables of relocations, or in place.
+ */
+static void mark_words(struct scan *s, const struct image_part *part, size_t size, size_t step)
+{
+	uint64_t low, high;
+
+	landings_bounds(s->landings, &low, &high);
+	for (size_t at = 0; part->len - at >= size && at < part->len; at += step) {
+		uint64_t word = 0;
+
+		if (s->object->ehdr.e_ident[EI_DATA] == ELFDATA2LSB)
+			memcpy(&word, part->bytes + at, size);
+		else
+			word = object_number(s->object, part->bytes + at, size);
+		if (word >= low && word < high)
+			landings_add(s->landings, word);
+	}
+}
+
+static void mark_pointers(struct scan *s)
+{
+	size_t size = object_is_64bit(s->object) ? 8 : 4;
+
+	for (size_t i = 0; i < s->image->n; i++) {
+		const struct image_part *part = &s->image->parts[i];
+
+		/* Compilers align pointers to 8; whoever packs them, to 4. */
+		mark_words(s, part, size, 4);
+		/* Where the linker knows addresses, they may be short. */
+		if (!object_is_pie(s->object) && size == 8 && !part->is_exec)
+			mark_words(s, part, 4, 4);
+	}
+}
+
+/*
+ * 32-bit x86 has no addresses that are relative to the pc. Code that must not know where it is
+ * counts from the GOT, in tables and in itself; what was written by hand, from the start
+ * of a table that nothing tells of. So each place may be one.
+ */
+#define RUN_LEAST 3
+#define BUDGET_32 (UINT64_C(1) << 24)
+#define NEAREST   8 /* no entry leads as near as that */
+
+static void mark_got_words(struct scan *s, const struct image_part *part)
+{
+	for (size_t at = 0; part->len - at >= 4 && at < part->len; at += 4) {
+		uint64_t word = object_number(s->object, part->bytes + at, 4);
+
+		landings_add(s->landings, (uint32_t)(s->got + word));
+	}
+}
+
+/* The target of the entry at @at, of a table that starts at @start; 0: it is none. */
+static uint64_t entry_target(struct scan *s, const struct image_part *part, size_t start,
+			     size_t at)
+{
+	int32_t entry = (int32_t)object_number(s->object, part->bytes + at, 4);
+	uint64_t target = (uint32_t)(part->elf_vaddr + start + (uint64_t)(int64_t)entry);
+
+	if (entry > -NEAREST && entry < NEAREST)
+		return 0;
+	return landings_has_code(s->landings, target) ? target : 0;
+}
+
+static void mark_own_tables(struct scan *s, const struct image_part *part, uint64_t *budget)
+{
+	for (size_t start = 0; start + 4 <= part->len && *budget; start += 4) {
+		size_t end = start;
+
+		while (end + 4 <= part->len && *budget &&
+		       entry_target(s, part, start, end) != 0) {
+			end += 4;
+			--*budget;
+		}
+		for (size_t at = start; end - start >= 4 * RUN_LEAST && at < end; at += 4)
+			landings_add(s->landings, entry_target(s, part, start, at));
+	}
+}
+
+static void mark_32(struct scan *s)
+{
+	uint64_t budget = BUDGET_32;
+
+	for (size_t i = 0; i < s->image->n; i++) {
+		if (s->got)
+			mark_got_words(s, &s->image->parts[i]);
+		mark_own_tables(s, &s->image->parts[i], &budget);
+	}
+	if (!budget)
+		landings_add_all(s->landings);
+}
+
+/* --- constants in code ------------------------------------------------------------ */
+
+/* Those that are counted from @base. */
+static int part_constants(struct scan *s, const struct image_part *part, uint64_t base)
+{
+	struct landings *l = s->landings;
+	uint64_t low, high;
+	int rc = 0;
+
+	landings_bounds(l, &low, &high);
+	for (size_t at = 0; part->is_exec && part->len - at > 4 && rc == 0; at++) {
+		uint64_t word = object_number(s->object, part->bytes + at, 4);
+
+		if (base)
+			word = (uint32_t)(base + word);
+		if (word >= low && word < high)
+			rc = landings_mention(l, MENTION_CONSTANT, word, part->elf_vaddr + at);
+	}
+	return rc;
+}
+
+/* What came of adding all of them: @rc. */
+static int sort_mentions(const struct scan *s, enum mention_kind kind, int rc,
+			 struct ubp_err *err)
+{
+	if (rc == -EFBIG)
+		return ubp_fail(err, EFBIG, "%s: too many addresses in code", s->object->path);
+	if (rc < 0)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	landings_sort_mentions(s->landings, kind);
+	return 0;
+}
+
+static int find_constants(struct scan *s, struct ubp_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < s->image->n && rc == 0; i++) {
+		if (!object_is_pie(s->object))
+			rc = part_constants(s, &s->image->parts[i], 0);
+		if (s->got && rc == 0)
+			rc = part_constants(s, &s->image->parts[i], s->got);
+	}
+	return sort_mentions(s, MENTION_CONSTANT, rc, err);
+}
+
+/* --- all of them ----------------------------------------------------------------- */
+
+static int mark_symbols(struct object *object, struct landings *l, struct ubp_err *err)
+{
+	const struct symtab *symtab;
+	int rc = symtab_get(object, &symtab, err);
+
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < symtab->n_syms; i++)
+		if (symtab->syms[i].kind != SYM_IMPORT)
+			landings_add(l, symtab->syms[i].elf_vaddr);
+	return 0;
+}
+
+static int scan(struct object *object, struct landings *l, struct image *image,
+		struct ubp_err *err)
+{
+	struct scan s = { .object = object, .landings = l, .image = image };
+	bool is_32 = object->ehdr.e_machine == EM_386;
+	int rc;
+
+	/* A program that is all at fixed addresses has none, if it has sections that would tell. */
+	if (is_32 && object_got_vaddr(object, &s.got) < 0 &&
+	    (object_is_pie(object) || object->n_sections == 0))
+		landings_add_all(l);
+	for (size_t i = 0; i < image->n; i++)
+		if (image->parts[i].is_exec)
+			object->arch->insn.scan_refs(image->parts[i].bytes, image->parts[i].len,
+						     image->parts[i].elf_vaddr,
+						     REF_BRANCH | REF_ADDRESS, see_ref, &s);
+	rc = sort_mentions(&s, MENTION_ADDRESS, s.rc, err);
+	if (rc == 0)
+		rc = mark_tables(&s, err);
+	image_blank_relocs(object, image);
+	if (rc == 0)
+		rc = find_constants(&s, err);
+	free(s.tables);
+	mark_pointers(&s);
+	if (is_32)
+		mark_32(&s);
+	landings_add(l, object_entry(object));
+	return rc;
+}
+
+static int build(struct object *object, struct landings *l, struct ubp_err *err)
+{
+	struct image image = { 0 };
+	int rc;
+
+	if (!object->arch || !object->arch->insn.scan_refs)
+		return ubp_fail(err, ENOTSUP, "no decoder for this instruction set");
+	rc = image_read(object, &image, err);
+	/* The file was checked for its size; so segments are not larger. */
+	if (rc == 0 && landings_cover(l, object) < 0)
+		rc = ubp_fail(err, ENOMEM, "out of memory");
+	if (rc == 0)
+		rc = mark_symbols(object, l, err);
+	if (rc == 0)
+		rc = scan(object, l, &image, err);
+	if (rc == 0)
+		lsda_mark(object, &image, l);
+	image_free(&image);
+	return rc;
+}
+
+static void free_landings(void *landings)
+{
+	landings_free(landings);
+}
+
+static const struct annex_kind landings_kind = { .free = free_landings };
+
+int landings_get(struct object *object, const struct landings **ret_landings,
+		 struct ubp_err *err)
+{
+	struct landings *l = annex_get(&object->annexes, &landings_kind);
+	int rc;
+
+	if (l) {
+		*ret_landings = l;
+		return 0;
+	}
+	l = landings_new();
+	if (!l)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	rc = build(object, l, err);
+	if (rc == 0 && annex_put(&object->annexes, &landings_kind, l) < 0)
+		rc = ubp_fail(err, ENOMEM, "out of memory");
+	if (rc < 0) {
+		landings_free(l);
+		return rc;
+	}
+	*ret_landings = l;
+	return 0;
+}

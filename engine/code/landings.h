@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Where in a file's code somebody may land who does not come from the instruction
+ * before: targets of branches, of pointers and of jump tables, symbols, starts of functions, handlers of
+ * exceptions. Found without decoding, by looking at every byte, so there are more of them here
+ * than in truth; but for branches with a displacement of one byte, which would be
+ * too many: window.c looks for those.
+ */
+
+#ifndef UBP_CODE_LANDINGS_H
+#define UBP_CODE_LANDINGS_H
+
+struct landings;
+struct object;
+struct ubp_err;
+
+/*
+ * Those of @object (landing_set.h), found on first use: some milliseconds for each megabyte. Owned by the object.
+ * Returns 0 or -errno: -ENOMEM, -EIO, -EFBIG, -ENOTSUP (no decoder).
+ */
+int landings_get(struct object *object, const struct landings **ret_landings,
+		 struct ubp_err *err);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Where in a file a jump can take the place of instructions (arch/detour.h). */
+
+#ifndef UBP_CODE_WINDOW_H
+#define UBP_CODE_WINDOW_H
+
+#include <stdint.h>
+
+struct lead;
+struct object;
+struct ubp_err;
+struct window;
+
+/*
+ * The window at @foffset; vaddrs in it are elf_vaddrs. Returns 0; -EOPNOTSUPP: none,
+ * with the reason in *err, and its kind in ret_window->why; or another -errno, when the file
+ * can't be looked through (landings_get()).
+ *
+ * A window lies in one function, but for fill behind it, and nobody is known to jump
+ * into what would be under the jump. In Go programs it is one instruction, or lies in the
+ * check of the stack.
+ */
+int object_window(struct object *object, uint64_t foffset, struct window *ret_window,
+		  struct ubp_err *err);
+
+/*
+ * Can a jump stand behind the lead (arch/detour.h) of what is at @foffset? Errors as of
+ * object_window(); nobody but the lead may lead to the window, its first byte included. The window's
+ * vaddrs begin behind the lead.
+ */
+int object_window_behind(struct object *object, uint64_t foffset, struct lead *ret_lead,
+			 struct window *ret_window, struct ubp_err *err);
+
+/* Can a breakpoint stand there? *ret_window is the one instruction behind the lead. Errors as of
+ * object_window(). */
+int object_lead(struct object *object, uint64_t foffset, struct lead *ret_lead,
+		struct window *ret_window, struct ubp_err *err);
+
+#endif

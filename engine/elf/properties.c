@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/elf/properties.h"
+
+#include <string.h>
+
+#include "engine/elf/object_priv.h"
+#include "engine/elf/segments.h"
+
+#define PROPERTY_MAX 1024 /* bytes of notes that are looked at */
+
+bool object_is_go(const struct object *object)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	if (elf_getshdrstrndx(object->elf, &names) < 0)
+		return false;
+	while ((section = elf_nextscn(object->elf, section))) {
+		const char *name;
+
+		if (!gelf_getshdr(section, &header))
+			continue;
+		name = elf_strptr(object->elf, names, header.sh_name);
+		/* Also there when the program is stripped: the runtime needs them. */
+		if (name &&
+		    (strcmp(name, ".gopclntab") == 0 || strcmp(name, ".go.buildinfo") == 0))
+			return true;
+	}
+	return false;
+}
+
+/* The features of that type in a property note's contents: pairs of type and size, then data. */
+static uint32_t features_in(const struct object *object, uint32_t features,
+			    const uint8_t *bytes, size_t len)
+{
+	size_t align = object_is_64bit(object) ? 8 : 4;
+
+	while (len >= 12) {
+		uint64_t type = object_number(object, bytes, 4);
+		uint64_t size = object_number(object, bytes + 4, 4);
+
+		if (size > len - 8)
+			return 0;
+		if (type == features && size >= 4)
+			return (uint32_t)object_number(object, bytes + 8, 4);
+		size = 8 + (size + align - 1) / align * align;
+		if (size > len)
+			return 0;
+		bytes += size;
+		len -= size;
+	}
+	return 0;
+}
+
+/* What the file says that all of its code can do. */
+static uint32_t features_of(const struct object *object, uint32_t features)
+{
+	uint8_t note[PROPERTY_MAX];
+	GElf_Phdr phdr;
+	size_t n;
+
+	if (elf_getphdrnum(object->elf, &n) < 0)
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		ssize_t got;
+
+		if (!gelf_getphdr(object->elf, (int)i, &phdr) || phdr.p_type != PT_GNU_PROPERTY)
+			continue;
+		got = object_read(object, phdr.p_offset, note,
+				  phdr.p_filesz < sizeof(note) ? phdr.p_filesz : sizeof(note));
+		/* size of the name 4, of the contents 4, type 4, "GNU" */
+		if (got < 16 || object_number(object, note, 4) != 4 ||
+		    memcmp(note + 12, "GNU", 4) != 0 ||
+		    object_number(object, note + 8, 4) != NT_GNU_PROPERTY_TYPE_0 ||
+		    object_number(object, note + 4, 4) > (uint64_t)got - 16)
+			continue;
+		return features_in(object, features, note + 16,
+				   object_number(object, note + 4, 4));
+	}
+	return 0;
+}
+
+bool object_wants_shadow_stack(const struct object *object)
+{
+	const uint32_t feature_1_and = 0xc0000002; /* GNU_PROPERTY_X86_FEATURE_1_AND */
+	const uint32_t shstk = 2;                  /* GNU_PROPERTY_X86_FEATURE_1_SHSTK */
+
+	return object->ehdr.e_machine == EM_X86_64 &&
+	       (features_of(object, feature_1_and) & shstk);
+}
+
+bool object_needs_landings(const struct object *object)
+{
+	const uint32_t feature_1_and = 0xc0000000; /* GNU_PROPERTY_AARCH64_FEATURE_1_AND */
+	const uint32_t bti = 1;                    /* GNU_PROPERTY_AARCH64_FEATURE_1_BTI */
+
+	return object->ehdr.e_machine == EM_AARCH64 &&
+	       (features_of(object, feature_1_and) & bti);
+}

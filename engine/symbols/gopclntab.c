@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/symbols/gopclntab.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "engine/elf/object_priv.h"
+#include "engine/elf/segments.h"
+#include "engine/symbols/functions.h"
+
+#define MAGIC_1_2  0xfffffffbu
+#define MAGIC_1_16 0xfffffffau
+#define MAGIC_1_18 0xfffffff0u
+#define MAGIC_1_20 0xfffffff1u
+
+#define HEADER_WORDS 8 /* pointer-sized, behind the first 8 bytes; older ones have fewer */
+
+struct table {
+	const struct object *object;
+	const uint8_t *bytes;
+	uint64_t len, vaddr;
+	size_t word;    /* bytes in a pointer */
+	size_t pc_size; /* bytes in a column of the table of functions */
+	uint64_t base;  /* what addresses count from; 0: none */
+	uint64_t n;     /* functions */
+	uint64_t at;    /* of the table of functions */
+	uint64_t names; /* of the names */
+};
+
+static bool is_table_name(const char *name)
+{
+	/* Position-independent ones have it among the relocated data. */
+	return name &&
+	       (strcmp(name, ".gopclntab") == 0 || strcmp(name, ".data.rel.ro.gopclntab") == 0);
+}
+
+static bool find_section(const struct object *object, bool (*is_it)(const char *name),
+			 GElf_Shdr *ret_header, Elf_Scn **ret_section)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(object->elf, &names) < 0)
+		return false;
+	while ((section = elf_nextscn(object->elf, section)))
+		if (gelf_getshdr(section, ret_header) && ret_header->sh_type == SHT_PROGBITS &&
+		    is_it(elf_strptr(object->elf, names, ret_header->sh_name))) {
+			*ret_section = section;
+			return true;
+		}
+	return false;
+}
+
+static bool is_text_name(const char *name)
+{
+	return name && strcmp(name, ".text") == 0;
+}
+
+/* A number of @size bytes at @at of the table. False: it lies outside. */
+static bool number_at(const struct table *t, uint64_t at, size_t size, uint64_t *ret_number)
+{
+	if (at > t->len || t->len - at < size)
+		return false;
+	*ret_number = object_number(t->object, t->bytes + at, size);
+	return true;
+}
+
+static bool word_at(const struct table *t, unsigned i, uint64_t *ret_number)
+{
+	return number_at(t, 8 + (uint64_t)i * t->word, t->word, ret_number);
+}
+
+/* The address that the loader will write to @elf_vaddr. */
+static uint64_t relocated(const struct object *object, uint64_t elf_vaddr)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	GElf_Rela rela;
+
+	while ((section = elf_nextscn(object->elf, section))) {
+		Elf_Data *data;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_RELA ||
+		    !(header.sh_flags & SHF_ALLOC))
+			continue;
+		data = elf_getdata(section, NULL);
+		for (int i = 0; data && gelf_getrela(data, i, &rela); i++)
+			if (rela.r_offset == elf_vaddr)
+				return (uint64_t)rela.r_addend;
+	}
+	return 0;
+}
+
+/* Since Go 1.18 addresses count from the start of the code. */
+static bool read_base(struct table *t)
+{
+	GElf_Shdr header;
+	Elf_Scn *section;
+
+	if (!word_at(t, 2, &t->base))
+		return false;
+	if (!t->base)
+		t->base = relocated(t->object, t->vaddr + 8 + 2 * t->word);
+	if (!t->base && find_section(t->object, is_text_name, &header, &section))
+		t->base = header.sh_addr;
+	return t->base != 0;
+}
+
+static bool read_layout(struct table *t)
+{
+	uint64_t magic = 0;
+
+	if (!number_at(t, 0, 4, &magic) || t->len < 8)
+		return false;
+	t->word = t->bytes[7];
+	if ((t->word != 4 && t->word != 8) || !word_at(t, 0, &t->n))
+		return false;
+	t->pc_size = t->word;
+	switch (magic) {
+	case MAGIC_1_2:
+		t->at = 8 + t->word;
+		return true;
+	case MAGIC_1_16:
+		return word_at(t, 2, &t->names) && word_at(t, 6, &t->at);
+	case MAGIC_1_18:
+	case MAGIC_1_20:
+		t->pc_size = 4;
+		return word_at(t, 3, &t->names) && word_at(t, 7, &t->at) && read_base(t);
+	default:
+		return false;
+	}
+}
+
+static bool open_table(const struct object *object, struct table *t)
+{
+	GElf_Shdr header;
+	Elf_Scn *section;
+	Elf_Data *data;
+
+	*t = (struct table){ .object = object };
+	if (!find_section(object, is_table_name, &header, &section))
+		return false;
+	data = elf_rawdata(section, NULL);
+	if (!data || !data->d_buf)
+		return false;
+	t->bytes = data->d_buf;
+	t->len = data->d_size;
+	t->vaddr = header.sh_addr;
+	/* Pairs of an address and an offset, and one more address behind them. */
+	return read_layout(t) && t->at <= t->len && t->n > 0 &&
+	       t->n <= (t->len - t->at) / (2 * t->pc_size) &&
+	       (t->len - t->at) - t->n * 2 * t->pc_size >= t->pc_size;
+}
+
+/* Function @i < n, or the end of the last: i == n. */
+static uint64_t start_of(const struct table *t, uint64_t i)
+{
+	return t->base +
+	       object_number(t->object, t->bytes + t->at + i * 2 * t->pc_size, t->pc_size);
+}
+
+static const char *name_of(const struct table *t, uint64_t i)
+{
+	uint64_t about = 0, name = 0;
+
+	(void)number_at(t, t->at + (2 * i + 1) * t->pc_size, t->pc_size, &about);
+	/* Offsets count from the table of functions, at first from all of it. */
+	if (t->names && __builtin_add_overflow(about, t->at, &about))
+		return NULL;
+	/* Its address, then its name. */
+	if (about > t->len || !number_at(t, about + t->pc_size, 4, &name) ||
+	    __builtin_add_overflow(name, t->names, &name) || name >= t->len ||
+	    !memchr(t->bytes + name, '\0', t->len - name))
+		return NULL;
+	return (const char *)t->bytes + name;
+}
+
+static int describe(const struct table *t, uint64_t i, struct go_function *ret_function)
+{
+	*ret_function = (struct go_function){
+		.start = start_of(t, i),
+		.end = start_of(t, i + 1),
+		.name = name_of(t, i),
+	};
+	return ret_function->start < ret_function->end &&
+			       object_segment_of(t->object, ret_function->start)
+		       ? 0
+		       : -ENOENT;
+}
+
+int gopclntab_at(const struct object *object, uint64_t elf_vaddr,
+		 struct go_function *ret_function)
+{
+	uint64_t low = 0, high;
+	struct table t;
+
+	if (!open_table(object, &t))
+		return -ENOENT;
+	high = t.n;
+	while (low < high) {
+		uint64_t mid = low + (high - low) / 2;
+
+		if (start_of(&t, mid) <= elf_vaddr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == 0 || describe(&t, low - 1, ret_function) < 0)
+		return -ENOENT;
+	return elf_vaddr < ret_function->end ? 0 : -ENOENT;
+}
+
+int gopclntab_find(const struct object *object, const char *name,
+		   struct go_function *ret_function)
+{
+	struct table t;
+
+	if (!open_table(object, &t))
+		return -ENOENT;
+	for (uint64_t i = 0; i < t.n; i++) {
+		const char *its = name_of(&t, i);
+
+		if (its && strcmp(its, name) == 0)
+			return describe(&t, i, ret_function);
+	}
+	return -ENOENT;
+}
+
+int gopclntab_describe(const struct object *object, const struct go_function *function,
+		       struct object_symbol *ret_symbol)
+{
+	*ret_symbol = (struct object_symbol){
+		.name = function->name,
+		.elf_vaddr = function->start,
+		.size = function->end - function->start,
+		.is_function = true,
+	};
+	return object_vaddr_to_foffset(object, function->start, &ret_symbol->foffset);
+}

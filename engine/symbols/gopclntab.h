@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * .gopclntab, the table by which a Go program finds its functions. It is there in a
+ * stripped program too. Read as Go 1.2, 1.16, 1.18 and 1.20 (and later) write it.
+ */
+
+#ifndef UBP_SYMBOLS_GOPCLNTAB_H
+#define UBP_SYMBOLS_GOPCLNTAB_H
+
+#include <stdint.h>
+
+struct object;
+struct object_symbol;
+
+struct go_function {
+	uint64_t start, end; /* elf_vaddrs; the end may have padding before it */
+	const char *name;    /* owned by the object; NULL: cannot be read */
+};
+
+/* The function that holds @elf_vaddr. Returns 0, or -ENOENT (also without a table). */
+int gopclntab_at(const struct object *object, uint64_t elf_vaddr,
+		 struct go_function *ret_function);
+
+/* The function of this name, "main.add". Returns 0 or -ENOENT. */
+int gopclntab_find(const struct object *object, const char *name,
+		   struct go_function *ret_function);
+
+/* Fill @ret_symbol. Returns 0, or -ENOENT when its code is not in the file. */
+int gopclntab_describe(const struct object *object, const struct go_function *function,
+		       struct object_symbol *ret_symbol);
+
+#endif
