@@ -23,6 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/batch.h"
+
 struct detour;
 struct detour_plan;
 struct fetch_program;
@@ -158,7 +160,7 @@ struct arch_reg {
 	uint8_t n; /* in struct ubp_regs, into which those below are indexes */
 	uint8_t pc, sp, fp, retval;
 	uint8_t tp;   /* what a thread's own memory is found by */
-	uint8_t link; /* where a call leaves the return address; .n: on the stack, at .sp */
+	uint8_t link; /* RETURN_IN_REGISTER: where a call leaves the return address; else .n */
 	/*
 	 * Register of a %REG fetch arg by the kernel's name (without the '%', @len
 	 * bytes). Returns an index into struct ubp_regs, or -1.
@@ -302,7 +304,7 @@ struct arch_slot {
 struct arch_trampoline {
 	/*
 	 * A breakpoint, then a jump to the address that the tracer put back into the slot on the
-	 * stack the return address came from. Or (arch_reg.link): to what it put into that register.
+	 * stack the return address came from. Or (RETURN_IN_REGISTER): to what it put into reg.link.
 	 */
 	int (*build)(struct slot_code *ret_code);
 	/*
@@ -317,6 +319,7 @@ struct arch_trampoline {
 	 * pointer: where a signal's frame may be written over that.
 	 */
 	void (*leave)(struct ubp_regs *regs);
+	bool needs_guard; /* it is no way home by itself: the guard's code stands behind it */
 };
 
 /* The stub that makes remote system calls (docs/architecture.md). */
@@ -360,6 +363,7 @@ struct arch_stub {
 	 * the instruction keys. NULL: addresses are never signed.
 	 */
 	void (*sign)(struct ubp_regs *regs, uint64_t stub_vaddr, bool key_b);
+	struct arch_batch batch;
 };
 
 /* System calls. */
@@ -522,6 +526,12 @@ struct arch_detour {
 	const char *(*check)(const struct fetch_program *program);
 };
 
+/* Where a call leaves the return address: engine/returns has a table of operations for each. */
+enum arch_return_in {
+	RETURN_IN_STACK,    /* in the word at the stack pointer */
+	RETURN_IN_REGISTER, /* in reg.link */
+};
+
 struct ubp_arch {
 	const char *name;   /* "x86_64" */
 	uint16_t e_machine; /* ELF EM_* of the tracee */
@@ -537,6 +547,7 @@ struct ubp_arch {
 	 * offset stands there.
 	 */
 	uint64_t (*entry_off)(uint8_t st_other);
+	enum arch_return_in return_in;
 
 	struct arch_swbp swbp;
 	struct arch_reg reg;
@@ -556,12 +567,6 @@ struct ubp_arch {
 /* Of a word with a program's address: behind these bits are tags, and signatures of return
  * addresses in registers. */
 #define UBP_ADDRESS_MASK ((1ULL << 48) - 1)
-
-/* Does a call leave the return address in a register? */
-static inline bool arch_has_link(const struct ubp_arch *arch)
-{
-	return arch->reg.link < arch->reg.n;
-}
 
 /* Table for an ELF machine and class, or NULL. Static storage. */
 const struct ubp_arch *ubp_arch_find(uint16_t e_machine, uint8_t elf_class);

@@ -30,6 +30,7 @@
 #include "arch/arch.h"
 #include "engine/base/fetch_op.h"
 #include "engine/base/filter_program.h"
+#include "engine/base/probe_kind.h"
 
 #define UBP_WINDOW_INSNS 8
 #define UBP_WINDOW_MAX   24 /* bytes */
@@ -89,7 +90,7 @@ struct window_copy {
 /* One probe of a site, as the detour sees it. */
 struct detour_probe {
 	uint32_t number;
-	bool is_return;
+	enum probe_kind kind;
 	const struct fetch_program *program;
 	const struct filter *filter; /* NULL: none */
 	uint32_t cell; /* of its loads, the first one's number; detour_cells() of them */
@@ -210,16 +211,16 @@ uint32_t detour_cells(const struct fetch_program *program);
 bool detour_stops(const struct fetch_program *program, const struct filter *filter);
 /* Can the rest of the filter say no? */
 bool detour_may_drop(const struct fetch_program *program, const struct filter *filter,
-		     bool is_return);
+		     enum probe_kind kind);
 
 /* --- leads (lead.c) -------------------------------------------------------------------- */
 
 /*
- * Can a hit of @program be told behind @lead? @is_return: what it does at entry is to replace the
+ * Can a hit of @program be told behind @lead? @kind: what a return probe does at entry is to replace the
  * return address. @stacks: the stack is taken, too.
  */
-bool lead_suits(const struct lead *lead, const struct fetch_program *program, bool is_return,
-		bool stacks);
+bool lead_suits(const struct lead *lead, const struct fetch_program *program,
+		enum probe_kind kind, bool stacks);
 /* Make of registers behind @lead those in front of it, which stands at @vaddr. */
 void lead_undo(const struct ubp_arch *arch, const struct lead *lead, uint64_t vaddr,
 	       struct ubp_regs *regs);

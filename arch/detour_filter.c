@@ -101,7 +101,7 @@ enum detour_pred detour_pred_of(const struct detour_look *look, const struct fil
 bool detour_outcome(const struct detour_look *look, const struct filter_pred *pred)
 {
 	const struct detour_probe *probe = look->probe;
-	uint64_t func = probe->is_return ? look->plan->site : 0;
+	uint64_t func = probe->kind == PROBE_RETURN ? look->plan->site : 0;
 	uint64_t value = pred->source == FILTER_FROM_FUNC ? func : 0;
 
 	value = filter_extend(value, pred->size, pred->is_signed);
@@ -169,12 +169,10 @@ bool detour_stops(const struct fetch_program *program, const struct filter *filt
 }
 
 bool detour_may_drop(const struct fetch_program *program, const struct filter *filter,
-		     bool is_return)
+		     enum probe_kind kind)
 {
 	const struct detour_plan plan = { .n_probes = 1 };
-	struct detour_probe probe = { .is_return = is_return,
-				      .program = program,
-				      .filter = filter };
+	struct detour_probe probe = { .kind = kind, .program = program, .filter = filter };
 	struct detour_look look = {
 		.plan = &plan, .probe = &probe, .late_reg = FETCH_NO_REG, .early = true
 	};

@@ -19,7 +19,7 @@
 #define RECORD_DATA ((int)offsetof(struct ring_record, data))
 
 /* Longest data: as EVENT_RECORD_LIMIT less the kernel's head (engine/event/record.h). */
-#define DATA_MAX(is_return) (4072 - ((is_return) ? 24 : 16))
+#define DATA_MAX(kind) (4072 - (int)probe_kind_head(kind))
 
 /* --- plans (detour_program.c) ---------------------------------------------------------- */
 
@@ -63,7 +63,7 @@ uint32_t detour_cell(const struct detour_probe *probe, const struct fetch_op *op
 bool detour_needs_acc(const struct fetch_program *program);
 
 /* Bytes to reserve for a record. */
-uint32_t detour_record_max(const struct fetch_program *program, bool is_return);
+uint32_t detour_record_max(const struct fetch_program *program, enum probe_kind kind);
 
 /* --- filters (detour_filter.c) --------------------------------------------------------- */
 

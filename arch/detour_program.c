@@ -8,7 +8,7 @@
 bool detour_has_return(const struct detour_plan *plan)
 {
 	for (size_t i = 0; i < plan->n_probes; i++)
-		if (plan->probes[i].is_return)
+		if (plan->probes[i].kind == PROBE_RETURN)
 			return true;
 	return false;
 }
@@ -16,7 +16,8 @@ bool detour_has_return(const struct detour_plan *plan)
 bool detour_needs_duration(const struct detour_plan *plan)
 {
 	for (size_t i = 0; i < plan->n_probes; i++)
-		if (plan->probes[i].is_return && plan->probes[i].program->needs_duration)
+		if (plan->probes[i].kind == PROBE_RETURN &&
+		    plan->probes[i].program->needs_duration)
 			return true;
 	return false;
 }
@@ -124,9 +125,9 @@ bool detour_needs_acc(const struct fetch_program *program)
 	return program->has_strings || detour_cells(program) > 0;
 }
 
-uint32_t detour_record_max(const struct fetch_program *program, bool is_return)
+uint32_t detour_record_max(const struct fetch_program *program, enum probe_kind kind)
 {
-	uint32_t max = DATA_MAX(is_return), len = program->fixed_size;
+	uint32_t max = DATA_MAX(kind), len = program->fixed_size;
 
 	for (const struct fetch_op *op = program->ops; op < detour_end_of(program) && len < max;
 	     op++) {

@@ -30,9 +30,9 @@
 #include "arch/gen.h"
 #include "engine/base/err.h"
 
-/* Ways out of the code for probes, on entry or on return. */
+/* Ways out of the code for probes of one kind: on entry, or the return code. */
 struct ways {
-	bool is_return;
+	enum probe_kind kind;
 	label_t copy;               /* on entry, where to go on */
 	label_t leave, leave_early; /* all registers are in the frame, or few */
 	label_t trap[UBP_DETOUR_PROBES], trap_early[UBP_DETOUR_PROBES];
@@ -124,7 +124,7 @@ static void begin(struct gen *g, struct ways *ways, uint32_t early)
 	ways->leave_early = emit_label(&g->e);
 	g->early = g->used = early;
 	for (size_t i = 0; i < plan->n_probes; i++) {
-		if (plan->probes[i].is_return != ways->is_return)
+		if (plan->probes[i].kind != ways->kind)
 			continue;
 		g->used |= g->isa->regs_of(g, &plan->probes[i], &early);
 		g->early |= early;
@@ -132,8 +132,8 @@ static void begin(struct gen *g, struct ways *ways, uint32_t early)
 	}
 	/* Replacing the return address is a step of the entry; its trap is that of the
 	 * first return probe. */
-	for (size_t i = 0; !ways->is_return && i < plan->n_probes; i++) {
-		if (plan->probes[i].is_return) {
+	for (size_t i = 0; ways->kind != PROBE_RETURN && i < plan->n_probes; i++) {
+		if (plan->probes[i].kind == PROBE_RETURN) {
 			g->used |= g->isa->returns->regs;
 			add_step(ways, i);
 			break;
@@ -146,7 +146,7 @@ static void begin(struct gen *g, struct ways *ways, uint32_t early)
 	/* The second one may find a record written, or not: one state for both. */
 	ways->several = ways->n_order > 1;
 	if (ways->several || ways->n_order == 0 ||
-	    plan->probes[ways->order[0]].is_return != ways->is_return)
+	    plan->probes[ways->order[0]].kind != ways->kind)
 		g->early = g->used;
 }
 
@@ -162,7 +162,7 @@ static void restore(struct gen *g, enum gen_way way, label_t all, label_t few)
 /* Then: on. */
 static void go_on(struct gen *g, const struct ways *ways)
 {
-	if (ways->is_return)
+	if (ways->kind == PROBE_RETURN)
 		g->isa->go_home(&g->e);
 	else
 		g->isa->jump(&g->e, ways->copy);
@@ -170,7 +170,8 @@ static void go_on(struct gen *g, const struct ways *ways)
 
 static void way_out(struct gen *g, const struct ways *ways)
 {
-	restore(g, ways->is_return ? GEN_RETURN : GEN_LEAVE, ways->leave, ways->leave_early);
+	restore(g, ways->kind == PROBE_RETURN ? GEN_RETURN : GEN_LEAVE, ways->leave,
+		ways->leave_early);
 	go_on(g, ways);
 }
 
@@ -179,11 +180,13 @@ static label_t put_trap(struct gen *g, const struct ways *ways, size_t i)
 {
 	label_t trap;
 
-	restore(g, ways->is_return ? GEN_RETURN : GEN_TRAP, ways->trap[i], ways->trap_early[i]);
-	*(ways->is_return ? &g->out->ret_trap_at[i] : &g->out->trap_at[i]) = (uint32_t)g->e.len;
+	restore(g, ways->kind == PROBE_RETURN ? GEN_RETURN : GEN_TRAP, ways->trap[i],
+		ways->trap_early[i]);
+	*(ways->kind == PROBE_RETURN ? &g->out->ret_trap_at[i] : &g->out->trap_at[i]) =
+		(uint32_t)g->e.len;
 	trap = emit_here(&g->e);
 	g->isa->breakpoint(&g->e);
-	if (!ways->is_return && g->isa->lead_again)
+	if (ways->kind != PROBE_RETURN && g->isa->lead_again)
 		g->isa->lead_again(g);
 	go_on(g, ways);
 	return trap;
@@ -207,7 +210,7 @@ static void put_entry(struct gen *g, label_t copy, label_t back)
 	for (size_t k = 0; k <= last; k++) {
 		size_t i = ways.order[k];
 
-		if (g->plan->probes[i].is_return)
+		if (g->plan->probes[i].kind == PROBE_RETURN)
 			g->isa->returns->hijack(g, back, ways.trap[i], ways.leave);
 		else
 			one_probe(g, &ways, i, k == last);
@@ -225,7 +228,7 @@ static void put_entry(struct gen *g, label_t copy, label_t back)
 static void put_return(struct gen *g, label_t back)
 {
 	const struct gen_returns *isa = g->isa->returns;
-	struct ways ways = { .is_return = true };
+	struct ways ways = { .kind = PROBE_RETURN };
 	label_t gone = emit_label(&g->e);
 
 	begin(g, &ways, isa->regs);
@@ -324,9 +327,10 @@ static int check_probe(const struct gen_isa *isa, const struct detour_plan *plan
 {
 	const char *problem;
 
-	if (probe->is_return && !isa->returns->can_hijack(plan->hijacks, plan->hijacks_mask))
+	if (probe->kind == PROBE_RETURN &&
+	    !isa->returns->can_hijack(plan->hijacks, plan->hijacks_mask))
 		return ubp_fail(err, EOPNOTSUPP, "no table for return addresses");
-	if (probe->program->needs_duration && !probe->is_return)
+	if (probe->program->needs_duration && probe->kind != PROBE_RETURN)
 		return ubp_fail(err, EOPNOTSUPP, "$duration of what does not return");
 	if (probe->program->needs_duration && !plan->ns_factor)
 		return ubp_fail(err, EOPNOTSUPP, "the processor's rate is not known");

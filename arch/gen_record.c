@@ -42,7 +42,7 @@ static void finish(struct gen *g, uint32_t max)
 
 void gen_record(struct gen *g, label_t done, label_t trap, size_t i)
 {
-	uint32_t max = detour_record_max(g->probe->program, g->probe->is_return) + stack_max(g);
+	uint32_t max = detour_record_max(g->probe->program, g->probe->kind) + stack_max(g);
 	const struct gen_records *isa = g->isa->records;
 	struct detour_early early = gen_filter_look(g, g->probe);
 	bool has_filter = g->probe->filter && (early.unsure || early.loads);

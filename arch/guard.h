@@ -16,6 +16,7 @@
  *     0x100  return trampoline            } in the first area of a space only;
  *     0x140  remote-call stub             } the rest of the space before the table
  *     0x180  the guard's code             } is zero in further ones
+ *     0xf00  its variant for many calls   }
  *     0x1000 site table, a power of two of entries, then slots
  *   data, rw-, the page behind the first area: struct guard_data
  *   return table, rw-: a power of two of struct guard_return
@@ -25,7 +26,7 @@
  * tracer writes them: value before key, each by one aligned write.
  *
  * "The stack word" of a hijacked return address is where the address stood. Where a
- * call leaves it in a register (ubp_arch.link) there is none: then it is the stack
+ * call leaves it in a register (RETURN_IN_REGISTER) there is none: then it is the stack
  * pointer on entry, which is what it is again on return.
  */
 
@@ -41,6 +42,7 @@
 #define UBP_AREA_TRAMPOLINE 0x100
 #define UBP_AREA_STUB       0x140
 #define UBP_AREA_GUARD      0x180
+#define UBP_AREA_BATCH      0xf00
 #define UBP_AREA_TABLE      0x1000
 
 /* At the start of each area. */

@@ -30,13 +30,13 @@ static bool looks_at(const struct lead *lead, const struct fetch_op *op)
 	}
 }
 
-bool lead_suits(const struct lead *lead, const struct fetch_program *program, bool is_return,
-		bool stacks)
+bool lead_suits(const struct lead *lead, const struct fetch_program *program,
+		enum probe_kind kind, bool stacks)
 {
 	if (!lead->len)
 		return false;
 	/* On return the registers are the caller's, whatever stood there. */
-	if (is_return)
+	if (kind == PROBE_RETURN)
 		return !lead->uses_link;
 	if (stacks && (lead->stores || lead->sets_kept))
 		return false;

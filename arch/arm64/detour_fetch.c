@@ -33,7 +33,7 @@ static void take_reg(struct gen *g, unsigned user_reg, int to)
 		a64_add(e, to, G_SP, make_up(g));
 	else if (user_reg == ARM64_TP)
 		a64_insn(e, OP_GET_TP | (uint32_t)to);
-	else if (g->probe->is_return) /* the pc */
+	else if (g->probe->kind == PROBE_RETURN) /* the pc */
 		a64_ldst(e, OP_LDR64, to, MEM(G_SP, FRAME_REAL));
 	else
 		a64_address(e, to, g->plan->site);

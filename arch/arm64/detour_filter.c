@@ -38,7 +38,7 @@ static void number(struct gen *g, const struct filter_pred *pred, const struct f
 		a64_ldst(e, OP_LDR32, R_A, MEM(R_THREAD, offsetof(struct ring_thread, tid)));
 	else if (pred->source == FILTER_FROM_CPU)
 		a64_ldst(e, OP_LDR16, R_A, MEM(R_RECORD, offsetof(struct ring_record, cpu)));
-	else if (g->probe->is_return)
+	else if (g->probe->kind == PROBE_RETURN)
 		a64_ldst(e, OP_LDR64, R_A, MEM(G_SP, FRAME_REAL));
 	else
 		a64_address(e, R_A, g->plan->site);

@@ -123,12 +123,12 @@ static void record_head(struct gen *g)
 	a64_imm(e, R_A, g->probe->number);
 	a64_ldst(e, OP_STR32, R_A, record_mem(offsetof(struct ring_record, probe)));
 	a64_address(e, R_A, g->plan->site);
-	if (g->probe->is_return)
+	if (g->probe->kind == PROBE_RETURN)
 		a64_ldst(e, OP_LDR64, R_B, MEM(G_SP, FRAME_REAL));
 	_Static_assert(offsetof(struct ring_record, ret) ==
 			       offsetof(struct ring_record, vaddr) + 8,
 		       "a pair");
-	a64_stp(e, R_A, g->probe->is_return ? R_B : G_ZR, R_RECORD,
+	a64_stp(e, R_A, g->probe->kind == PROBE_RETURN ? R_B : G_ZR, R_RECORD,
 		offsetof(struct ring_record, vaddr));
 }
 

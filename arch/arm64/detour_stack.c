@@ -35,7 +35,7 @@ static void begin(struct gen *g)
 	}
 	a64_ldst(e, OP_STR64, R_END, MEM(G_SP, FRAME_STACK));
 	a64_add(e, R_END, R_END, 8);
-	if (g->probe->is_return)
+	if (g->probe->kind == PROBE_RETURN)
 		a64_ldst(e, OP_LDR64, R_A, MEM(G_SP, FRAME_REAL));
 	else
 		a64_address(e, R_A, g->plan->site);

@@ -95,7 +95,7 @@ static void copy_tail(struct gen *g)
 /* Copy the string at R_ACC + @imm to R_END, up to its NUL. */
 static void copy_string(struct gen *g, uint64_t imm, uint32_t cell)
 {
-	int64_t limit = RECORD_DATA + DATA_MAX(g->probe->is_return);
+	int64_t limit = RECORD_DATA + DATA_MAX(g->probe->kind);
 	label_t loop, next, tail, done;
 	struct emit *e = &g->e;
 

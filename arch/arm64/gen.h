@@ -83,7 +83,8 @@ extern const struct gen_filters make_filters;
  */
 static inline int64_t make_up(const struct gen *g)
 {
-	bool is_entry = g->plan && g->plan->lead && !(g->probe && g->probe->is_return);
+	bool is_entry =
+		g->plan && g->plan->lead && !(g->probe && g->probe->kind == PROBE_RETURN);
 
 	return FRAME_ALL + (is_entry ? (int64_t)g->plan->lead->sp_down : 0);
 }

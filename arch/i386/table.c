@@ -94,6 +94,7 @@ const struct ubp_arch ubp_arch_i386 = {
 	.reg.retval = X86_AX,
 	.reg.tp = X86_GS_BASE,
 	.reg.link = X86_N_REGS,
+	.return_in = RETURN_IN_STACK,
 	.unwind.n_regs = I386_N_DWARF_REGS,
 	.unwind.regs = i386_dwarf_regs,
 	.unwind.is_sigreturn = i386_is_sigreturn,

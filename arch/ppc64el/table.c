@@ -42,6 +42,7 @@ const struct ubp_arch ubp_arch_ppc64el = {
 	.reg.retval = PPC64EL_R3,
 	.reg.tp = PPC64EL_R13,
 	.reg.link = PPC64EL_LR,
+	.return_in = RETURN_IN_REGISTER,
 	.unwind.n_regs = PPC64EL_N_DWARF_REGS,
 	.unwind.regs = ppc64el_dwarf_regs,
 	.unwind.is_sigreturn = ppc64el_is_sigreturn,

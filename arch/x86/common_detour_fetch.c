@@ -71,7 +71,7 @@ void x86_take_reg(struct gen *g, unsigned user_reg, int to)
 		emit_rm(e, OP_LOAD | OP_W, to, x86_slot(g, gpr));
 	else if (user_reg == X86_SP)
 		emit_rm(e, OP_LEA, to, x86_stack(g, 0));
-	else if (user_reg == X86_IP && g->probe->is_return)
+	else if (user_reg == X86_IP && g->probe->kind == PROBE_RETURN)
 		emit_rm(e, OP_LOAD | OP_W, to, MEM(G_SP, x->frame.real));
 	else if (user_reg == X86_IP)
 		emit_address(e, to, g->plan->site);

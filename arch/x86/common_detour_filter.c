@@ -34,7 +34,7 @@ static void load_other(struct gen *g, const struct filter_pred *pred)
 	else if (pred->source == FILTER_FROM_CPU)
 		emit_rm(e, OP_MOVZX2, G_AX,
 			x86_record_mem(g, offsetof(struct ring_record, cpu)));
-	else if (g->probe->is_return)
+	else if (g->probe->kind == PROBE_RETURN)
 		emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(G_SP, x86_gen(g)->frame.real));
 	else
 		emit_address(e, G_AX, g->plan->site);

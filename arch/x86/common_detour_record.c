@@ -98,9 +98,9 @@ static void store_return(struct gen *g)
 	struct emit_mem mem = x86_record_mem(g, offsetof(struct ring_record, ret));
 	struct emit *e = &g->e;
 
-	if (!g->probe->is_return || x86_takes_two(g, 8))
+	if (g->probe->kind != PROBE_RETURN || x86_takes_two(g, 8))
 		store_zero(g, mem);
-	if (!g->probe->is_return)
+	if (g->probe->kind != PROBE_RETURN)
 		return;
 	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(G_SP, x86_gen(g)->frame.real));
 	emit_rm(e, OP_STORE | OP_W, G_AX, mem);

@@ -55,7 +55,7 @@ static void begin(struct gen *g)
 	}
 	emit_rm(e, OP_STORE | OP_W, to, MEM(G_SP, x->frame.stack));
 	emit_alu(e, OP_W, ALU_ADD, to, 8);
-	if (g->probe->is_return)
+	if (g->probe->kind == PROBE_RETURN)
 		emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(G_SP, x->frame.real));
 	else
 		emit_address(e, G_AX, g->plan->site);

@@ -112,7 +112,7 @@ static void copy(struct gen *g, uint64_t imm, uint32_t cell)
 	done = emit_label(e);
 	x->check(g, disp, 1, cell);
 	x86_load_end(g);
-	x->string_room(g, RECORD_DATA + DATA_MAX(g->probe->is_return));
+	x->string_room(g, RECORD_DATA + DATA_MAX(g->probe->kind));
 	if (disp)
 		emit_rm(e, OP_LEA, X86_ACC, MEM(X86_ACC, disp));
 	loop = emit_here(e);

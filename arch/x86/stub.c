@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "arch/guard.h"
+#include "arch/x86/guard.h"
 #include "arch/x86/guard_code.h"
 #include "arch/x86/regs.h"
 
@@ -42,21 +43,45 @@ _Static_assert(sizeof(struct frame) <= UBP_STUB_FRAME_MAX, "fits");
 _Static_assert(offsetof(struct frame, buffer) == X86_STUB_BUFFER_AT, "told in the table");
 _Static_assert(offsetof(struct frame, r9) == 88, "the stub's lea");
 
-const uint8_t x86_stub[X86_STUB_LEN] = {
-	0x48, 0x8b,     0x04, 0x24,             /* mov (%rsp),%rax: no pop, to be repeatable */
-	0x48, 0x8b,     0x7c, 0x24, 0x08,       /* mov 8(%rsp),%rdi */
-	0x48, 0x8b,     0x74, 0x24, 0x10,       /* mov 16(%rsp),%rsi */
-	0x48, 0x8b,     0x54, 0x24, 0x18,       /* mov 24(%rsp),%rdx */
-	0x4c, 0x8b,     0x54, 0x24, 0x20,       /* mov 32(%rsp),%r10 */
-	0x4c, 0x8b,     0x44, 0x24, 0x28,       /* mov 40(%rsp),%r8 */
-	0x4c, 0x8b,     0x4c, 0x24, 0x30,       /* mov 48(%rsp),%r9 */
-	0x0f, 0x05,                             /* syscall */
-	0x48, 0x8d,     0x64, 0x24, 0x58,       /* lea 88(%rsp),%rsp */
-	0x41, 0x59,     0x41, 0x58, 0x41, 0x5a, /* pop %r9; pop %r8; pop %r10 */
-	0x5a, 0x5e,     0x5f, 0x41, 0x5b,       /* pop %rdx; pop %rsi; pop %rdi; pop %r11 */
-	0x59, 0x58,     0x9d,                   /* pop %rcx; pop %rax; popf */
-	0xc2, RED_ZONE, 0x00,                   /* ret $128 */
+/* Of a step as of a frame: number and arguments are where the stack pointer leads to. */
+#define MAKE_CALL                                                                              \
+	0x48, 0x8b, 0x04, 0x24,               /* mov (%rsp),%rax: no pop, to be repeatable */  \
+		0x48, 0x8b, 0x7c, 0x24, 0x08, /* mov 8(%rsp),%rdi */                           \
+		0x48, 0x8b, 0x74, 0x24, 0x10, /* mov 16(%rsp),%rsi */                          \
+		0x48, 0x8b, 0x54, 0x24, 0x18, /* mov 24(%rsp),%rdx */                          \
+		0x4c, 0x8b, 0x54, 0x24, 0x20, /* mov 32(%rsp),%r10 */                          \
+		0x4c, 0x8b, 0x44, 0x24, 0x28, /* mov 40(%rsp),%r8 */                           \
+		0x4c, 0x8b, 0x4c, 0x24, 0x30, /* mov 48(%rsp),%r9 */                           \
+		0x0f, 0x05                    /* syscall */
+
+#define GO_ON                                                                                  \
+	0x48, 0x8d, 0x64, 0x24, 0x58,               /* lea 88(%rsp),%rsp */                    \
+		0x41, 0x59, 0x41, 0x58, 0x41, 0x5a, /* pop %r9; pop %r8; pop %r10 */           \
+		0x5a, 0x5e, 0x5f, 0x41, 0x5b, /* pop %rdx; pop %rsi; pop %rdi; pop %r11 */     \
+		0x59, 0x58, 0x9d,             /* pop %rcx; pop %rax; popf */                   \
+		0xc2, RED_ZONE, 0x00          /* ret $128 */
+
+const uint8_t x86_stub[X86_STUB_LEN] = { MAKE_CALL, GO_ON };
+
+/* A step may be made again as long as it has not been made: its result stands elsewhere. */
+const uint8_t x86_batch[X86_BATCH_LEN] = {
+	MAKE_CALL, 0x48,  0x8b, 0x4c, 0x24, 0x38, /* mov 56(%rsp),%rcx */
+	0x48,      0x89,  0x01,                   /* mov %rax,(%rcx) */
+	0x48,      0x8b,  0x4c, 0x24, 0x40,       /* mov 64(%rsp),%rcx */
+	0x48,      0x3d,  0x01, 0xf0, 0xff, 0xff, /* cmp $-4095,%rax */
+	0x73,      0x09,                          /* jae behind the loop: it failed */
+	0x48,      0x83,  0xc4, 0x50,             /* add $80,%rsp */
+	0x48,      0x39,  0xcc,                   /* cmp %rcx,%rsp */
+	0x75,      0xbe,                          /* jne to the start */
+	0x48,      0x89,  0xcc,                   /* mov %rcx,%rsp */
+	MAKE_CALL, GO_ON,
 };
+
+_Static_assert(UBP_AREA_BATCH + X86_BATCH_LEN <= UBP_AREA_TABLE, "fits");
+_Static_assert(UBP_AREA_GUARD + X86_GUARD_LEN <= UBP_AREA_BATCH, "fits");
+_Static_assert(sizeof(struct ubp_stub_step) == 80 && offsetof(struct ubp_stub_step, to) == 56 &&
+		       offsetof(struct ubp_stub_step, frame) == 64,
+	       "as the loop has it");
 
 /*
  * The kernel restarts a system call when it returns to user space with the

@@ -44,6 +44,12 @@ int64_t x86_syscall_result(const struct ubp_regs *regs);
 #define X86_STUB_SYSCALL_END 36
 #define X86_STUB_BUFFER_AT   56
 extern const uint8_t x86_stub[X86_STUB_LEN];
+/* For many calls. */
+#define X86_BATCH_LEN     (69 + X86_STUB_LEN)
+#define X86_BATCH_MADE    36
+#define X86_BATCH_WRITTEN 44
+#define X86_BATCH_END     (69 + X86_STUB_SYSCALL_END)
+extern const uint8_t x86_batch[X86_BATCH_LEN];
 
 /* The return trampoline's breakpoint becomes a short jump, to behind its prefix 0x2e. */
 #define X86_WAY_HOME    0xeb

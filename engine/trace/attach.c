@@ -16,8 +16,18 @@
 #include "engine/base/again.h"
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
+#include "engine/trace/children.h"
+#include "engine/trace/dispatch.h"
+#include "engine/trace/ids.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/members.h"
 #include "engine/trace/permission.h"
+#include "engine/trace/process.h"
+#include "engine/trace/resume.h"
 #include "engine/trace/task.h"
+#include "engine/trace/tracee_task.h"
+#include "engine/trace/tracer.h"
+#include "engine/trace/wait.h"
 
 #define SEIZE_TRIES    10
 #define SEIZE_LIMIT_NS 5000000000ULL /* for all threads of a process */

@@ -6,9 +6,14 @@
 #ifndef UBP_TRACE_ATTACH_H
 #define UBP_TRACE_ATTACH_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
-#include "engine/trace/tracer.h"
+struct process;
+struct space;
+struct tracee;
+struct tracer;
+struct ubp_err;
 
 /*
  * Seize all threads of process @pid; none is stopped by it. Errors: -ESRCH,

@@ -9,9 +9,9 @@
 
 #include "engine/base/page.h"
 #include "engine/event/clock.h"
-#include "engine/object/silent.h"
+#include "engine/os/silent.h"
+#include "engine/trace/direct.h"
 #include "engine/trace/errands.h"
-#include "engine/trace/mem.h"
 
 /* An answer is waited for: a disk may be slow, once. */
 #define LIMIT_FIRST_NS 300000000ULL
@@ -24,6 +24,9 @@
 #define MUTE_NS      1000000000ULL
 #define MUTE_MAX_NS  (MUTE_NS << 10)
 #define MUTE_FORGETS 16 /* who has been good for so many times what it was muted begins anew */
+
+/* Who reads on so close behind what was read in one piece goes through all of it. */
+#define NEAR (16 * PAGE)
 
 /* It cost the others a limit: how long is it left alone? */
 static void note_stuck(struct mem_care *care)
@@ -64,7 +67,7 @@ static bool ask(struct mem_care *care, pid_t tid, enum errand errand)
 	desk->errand = errand;
 	desk->tid = tid;
 	desk->serial = care->serial;
-	if (stand_in_ask(care->stand_in, care->mem->fd, limit_ns(care, errand)))
+	if (stand_in_ask(care->stand_in, care->file->fd, limit_ns(care, errand)))
 		return true;
 	note_stuck(care);
 	return false;
@@ -168,7 +171,6 @@ static size_t read_some(struct mem_care *care, pid_t tid, enum errand errand,
 		spans[i].got = 0;
 	if (why == SILENT_NOT) {
 		used = put_on_desk(care->stand_in->desk, spans, n);
-		care->stand_in->desk->len = 0;
 		why = SILENT_STUCK;
 		if (ask(care, tid, errand)) {
 			take_from_desk(care->stand_in->desk, spans, used);
@@ -177,31 +179,6 @@ static size_t read_some(struct mem_care *care, pid_t tid, enum errand errand,
 	}
 	(void)note(care, why);
 	return used;
-}
-
-/* One span, and up to @more bytes behind it, which there is room for. Returns how many there are. */
-static size_t read_more(struct mem_care *care, pid_t tid, const struct fetch_span *span,
-			size_t more)
-{
-	enum silent_why why = may_ask(care);
-	size_t got = 0;
-
-	if (why == SILENT_NOT) {
-		struct errand_desk *desk = care->stand_in->desk;
-
-		(void)put_on_desk(desk, span, 1);
-		desk->len = more;
-		why = SILENT_STUCK;
-		if (ask(care, tid, ERRAND_PEEK)) {
-			got = desk->spans[0].got;
-			if (got > span->len + more)
-				got = 0;
-			memcpy(span->buf, desk->bytes, got);
-			why = desk->why;
-		}
-	}
-	(void)note(care, why);
-	return got;
 }
 
 /* One that is longer than the desk: piece by piece. */
@@ -242,10 +219,10 @@ void care_read(struct mem_care *care, pid_t tid, struct fetch_span *spans, size_
 
 size_t care_peek(struct mem_care *care, uint64_t vaddr, void *buf, size_t len)
 {
-	return read_long(care, care->mem->pid, ERRAND_PEEK, vaddr, buf, len);
+	return read_long(care, care->file->pid, ERRAND_PEEK, vaddr, buf, len);
 }
 
-/* What was read for @id, if it has all of that; or room for it. NULL: there is none. */
+/* What was read for @id, or room for it. NULL: there is none. */
 static struct peek_ahead *ahead_of(struct stand_in *s, uint64_t id)
 {
 	struct peek_ahead *oldest = &s->aheads[0];
@@ -259,37 +236,147 @@ static struct peek_ahead *ahead_of(struct stand_in *s, uint64_t id)
 			oldest = a;
 	}
 	oldest->id = 0;
+	oldest->n = 0;
 	if (!oldest->bytes)
 		oldest->bytes = malloc(STAND_IN_AHEAD);
 	return oldest->bytes ? oldest : NULL;
 }
 
+static void remember(struct mem_care *care, uint64_t page)
+{
+	for (size_t i = 0; i < CARE_PAGES; i++)
+		if (care->pages[i] == page)
+			return;
+	care->pages[care->n_pages++ % CARE_PAGES] = page;
+}
+
+void care_expect(struct mem_care *care, uint64_t vaddr)
+{
+	remember(care, vaddr / PAGE * PAGE);
+}
+
+/* The lowest page that is remembered, and not below @from. 0: there is none. */
+static uint64_t next_page(const struct mem_care *care, uint64_t from)
+{
+	uint64_t lowest = 0;
+
+	for (size_t i = 0; i < CARE_PAGES; i++)
+		if (care->pages[i] && care->pages[i] >= from &&
+		    (!lowest || care->pages[i] < lowest))
+			lowest = care->pages[i];
+	return lowest;
+}
+
+/*
+ * What is read with [vaddr, vaddr + len): pages above that are remembered, and behind it what there is room for. Who
+ * goes on from @ahead's end goes through all of it: then only the latter. Returns how many spans.
+ */
+static size_t choose(const struct mem_care *care, const struct peek_ahead *ahead,
+		     uint64_t vaddr, size_t len, struct fetch_span *spans)
+{
+	bool goes_on = ahead->n && vaddr >= ahead->end && vaddr - ahead->end < NEAR;
+	size_t room = STAND_IN_AHEAD - len, n = 1;
+	uint64_t page = vaddr;
+
+	spans[0] = (struct fetch_span){ .vaddr = vaddr, .len = (uint32_t)len };
+	while (!goes_on && n < STAND_IN_PIECES - 1 && room >= len &&
+	       (page = next_page(care, page + PAGE)) != 0) {
+		spans[n++] = (struct fetch_span){ .vaddr = page, .len = (uint32_t)len };
+		room -= len;
+	}
+	if (room >= len)
+		spans[n++] =
+			(struct fetch_span){ .vaddr = vaddr + PAGE, .len = (uint32_t)room };
+	return n;
+}
+
+/* The answer on the desk. */
+static void take_pieces(const struct errand_desk *desk, const struct fetch_span *spans,
+			struct peek_ahead *ahead)
+{
+	uint8_t *to = ahead->bytes;
+	const uint8_t *from = desk->bytes;
+
+	for (size_t i = 0; i < ahead->n; i++) {
+		size_t got = desk->spans[i].got;
+
+		if (got > spans[i].len)
+			got = 0;
+		memcpy(to, from, got);
+		ahead->pieces[i] = (struct peek_piece){
+			.vaddr = spans[i].vaddr,
+			.len = got,
+			.is_all = got < desk->spans[i].len,
+			.bytes = to,
+		};
+		to += spans[i].len;
+		from += spans[i].len;
+	}
+}
+
 static void read_ahead(struct mem_care *care, struct peek_ahead *ahead, uint64_t vaddr,
 		       size_t len)
 {
-	struct fetch_span span = { .vaddr = vaddr, .len = (uint32_t)len, .buf = ahead->bytes };
+	enum silent_why why = may_ask(care);
+	struct fetch_span spans[STAND_IN_PIECES];
+	size_t n = choose(care, ahead, vaddr, len, spans);
 
 	ahead->id = ++care->stand_in->n_aheads;
-	ahead->vaddr = ahead->from = vaddr;
-	ahead->len = read_more(care, care->mem->pid, &span, STAND_IN_AHEAD - len);
+	ahead->n = 0;
+	if (why == SILENT_NOT) {
+		ahead->n = put_on_desk(care->stand_in->desk, spans, n);
+		why = SILENT_STUCK;
+		if (ask(care, care->file->pid, ERRAND_PEEK)) {
+			take_pieces(care->stand_in->desk, spans, ahead);
+			ahead->end = vaddr + spans[n - 1].len / PAGE * PAGE;
+			why = care->stand_in->desk->why;
+		} else {
+			ahead->n = 0;
+		}
+	}
+	(void)note(care, why);
+}
+
+/* Copies what is there. False: not all that there may be was read. */
+static bool take_ahead(const struct peek_ahead *ahead, uint64_t vaddr, void *buf, size_t len,
+		       size_t *ret_got)
+{
+	for (size_t i = 0; i < ahead->n; i++) {
+		const struct peek_piece *piece = &ahead->pieces[i];
+		uint64_t at = vaddr - piece->vaddr;
+
+		if (vaddr < piece->vaddr || at > piece->len ||
+		    (len > piece->len - at && !piece->is_all))
+			continue;
+		*ret_got = len < piece->len - at ? len : piece->len - at;
+		memcpy(buf, piece->bytes + at, *ret_got);
+		return true;
+	}
+	return false;
 }
 
 size_t care_peek_ahead(struct mem_care *care, uint64_t *id, uint64_t vaddr, void *buf,
 		       size_t len)
 {
 	struct peek_ahead *ahead = ahead_of(care->stand_in, *id);
+	size_t got = 0;
 
 	if (!ahead || len > STAND_IN_AHEAD)
 		return care_peek(care, vaddr, buf, len);
 	if (!ahead->id || ahead->id != *id || vaddr < ahead->from ||
-	    vaddr - ahead->vaddr > ahead->len || len > ahead->len - (vaddr - ahead->vaddr))
+	    !take_ahead(ahead, vaddr, buf, len, &got)) {
 		read_ahead(care, ahead, vaddr, len);
+		/* The first is as it was answered, whether or not all of it came. */
+		if (ahead->n) {
+			got = ahead->pieces[0].len;
+			memcpy(buf, ahead->pieces[0].bytes, got);
+		}
+	}
 	*id = ahead->id;
 	ahead->from = vaddr + PAGE;
-	if (len > ahead->len - (vaddr - ahead->vaddr))
-		len = ahead->len - (vaddr - ahead->vaddr);
-	memcpy(buf, ahead->bytes + (vaddr - ahead->vaddr), len);
-	return len;
+	if (got)
+		remember(care, vaddr / PAGE * PAGE);
+	return got;
 }
 
 size_t care_write_spans(struct mem_care *care, const struct fetch_span *spans, size_t n,
@@ -309,7 +396,7 @@ size_t care_write_spans(struct mem_care *care, const struct fetch_span *spans, s
 			to += spans[i].len;
 		}
 		why = SILENT_STUCK;
-		if (ask(care, care->mem->pid, ERRAND_WRITE)) {
+		if (ask(care, care->file->pid, ERRAND_WRITE)) {
 			why = desk->why;
 			*ret_rc = -desk->error;
 			done = desk->n_written < used ? desk->n_written : used;
@@ -337,16 +424,37 @@ int care_write(struct mem_care *care, uint64_t vaddr, const void *buf, size_t le
 	return rc;
 }
 
-bool care_answers(struct mem_care *care, pid_t tid, uint64_t vaddr, uint64_t len)
+static void answers_some(struct mem_care *care, pid_t tid, struct mem_range *ranges, size_t n)
 {
 	enum silent_why why = may_ask(care);
 
 	if (why == SILENT_NOT) {
-		care->stand_in->desk->start = vaddr;
-		care->stand_in->desk->len = len;
-		why = ask(care, tid, ERRAND_VET) ? care->stand_in->desk->why : SILENT_STUCK;
+		struct errand_desk *desk = care->stand_in->desk;
+
+		for (size_t i = 0; i < n; i++)
+			desk->ranges[i] = (struct errand_range){ ranges[i].start, ranges[i].len,
+								 SILENT_STUCK };
+		desk->n = n;
+		why = ask(care, tid, ERRAND_VET) ? SILENT_NOT : SILENT_STUCK;
 	}
-	return note(care, why);
+	for (size_t i = 0; i < n; i++)
+		ranges[i].answers = note(
+			care, why == SILENT_NOT ? care->stand_in->desk->ranges[i].why : why);
+}
+
+void care_answers_all(struct mem_care *care, pid_t tid, struct mem_range *ranges, size_t n)
+{
+	for (size_t done = 0; done < n; done += ERRAND_SPANS)
+		answers_some(care, tid, ranges + done,
+			     n - done < ERRAND_SPANS ? n - done : ERRAND_SPANS);
+}
+
+bool care_answers(struct mem_care *care, pid_t tid, uint64_t vaddr, uint64_t len)
+{
+	struct mem_range range = { .start = vaddr, .len = len };
+
+	answers_some(care, tid, &range, 1);
+	return range.answers;
 }
 
 bool care_may_poke(struct mem_care *care, pid_t tid, uint64_t vaddr, uint64_t len,
@@ -382,7 +490,7 @@ bool care_is_gone(struct mem_care *care)
 {
 	enum silent_why why = may_ask(care);
 
-	if (why == SILENT_NOT && !ask(care, care->mem->pid, ERRAND_GONE))
+	if (why == SILENT_NOT && !ask(care, care->file->pid, ERRAND_GONE))
 		why = SILENT_STUCK;
 	return why == SILENT_NOT && care->stand_in->desk->is_gone;
 }

@@ -15,16 +15,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "engine/object/silent.h"
+#include "engine/os/silent.h"
 #include "engine/trace/stand_in.h"
 
 struct fetch_span;
-struct trace_mem;
+struct mem_file;
+
+/* Pages that are remembered. */
+#define CARE_PAGES 32
 
 /* Zero-initialise, but for the first three. Times are CLOCK_MONOTONIC. */
 struct mem_care {
 	struct stand_in *stand_in;
-	const struct trace_mem *mem; /* that it is about */
+	const struct mem_file *file; /* that it is about */
 	uint64_t serial;             /* no other has it: (++stand_in->n_serials) */
 	uint64_t sure_until_ns;      /* all of it answers, and may be touched by us */
 	uint64_t care_until_ns;      /* it is suspect: no new look before */
@@ -32,6 +35,9 @@ struct mem_care {
 	uint64_t mute_ns;            /* how long it was, the last time; 0: never */
 	uint64_t n_unanswered;       /* pieces that were not read */
 	enum silent_why why;         /* the last one */
+	/* Pages that were looked at lately: who looks at one of them looks at others soon. */
+	uint64_t pages[CARE_PAGES];
+	unsigned n_pages; /* the next one stands at .n_pages % CARE_PAGES */
 };
 
 /* May the caller touch its memory by itself? @tid: any thread of it. */
@@ -57,8 +63,18 @@ int care_write(struct mem_care *care, uint64_t vaddr, const void *buf, size_t le
 size_t care_write_spans(struct mem_care *care, const struct fetch_span *spans, size_t n,
 			int *ret_rc);
 
+struct mem_range {
+	uint64_t start, len; /* bytes */
+	bool answers;
+};
+
+/* As mem_answers_all(). */
+void care_answers_all(struct mem_care *care, pid_t tid, struct mem_range *ranges, size_t n);
 /* Do all pages of that range answer now? */
 bool care_answers(struct mem_care *care, pid_t tid, uint64_t vaddr, uint64_t len);
+
+/* As mem_expect(). */
+void care_expect(struct mem_care *care, uint64_t vaddr);
 
 /*
  * May the tracer itself read and write these bytes by ptrace() now, where nobody else can? It would wait for a page, or

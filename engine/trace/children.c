@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/*
- * Threads and processes that traced threads give birth to.
- *
- * The kernel reports a birth twice, in either order: an event stop of the parent
- * and the first stop of the child. The parent is held until the child has
- * stopped too, so that the owner sees both at the same moment of the memory. A
- * child that stops first waits in limbo.
- *
- * The kind of event tells nothing about shared memory: clone(CLONE_VM|SIGCHLD)
- * is reported as a fork. kcmp() tells.
- */
+#include "engine/trace/children.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -24,8 +14,15 @@
 
 #include "engine/base/again.h"
 #include "engine/base/err.h"
+#include "engine/trace/held.h"
+#include "engine/trace/members.h"
+#include "engine/trace/ops.h"
+#include "engine/trace/process.h"
+#include "engine/trace/resume.h"
 #include "engine/trace/task.h"
+#include "engine/trace/tracee_task.h"
 #include "engine/trace/tracer.h"
+#include "engine/trace/wait.h"
 
 #define BIRTH_LIMIT_MS 5000
 
@@ -183,7 +180,7 @@ static void let_unseen_go(const struct stop *stop)
 	(void)again_ptrace(stop->sig == SIGTRAP ? PTRACE_CONT : PTRACE_LISTEN, stop->tid, 0, 0);
 }
 
-void children_unknown(struct tracer *tracer, const struct stop *stop)
+bool children_unknown(struct tracer *tracer, const struct stop *stop)
 {
 	bool is_unseen;
 
@@ -191,29 +188,28 @@ void children_unknown(struct tracer *tracer, const struct stop *stop)
 	if (stop->tid == tracer->command && !stop->event) {
 		(void)again_ptrace(PTRACE_DETACH, stop->tid, 0,
 				   stop->sig == SIGTRAP ? 0 : stop->sig);
-		return;
+		return false;
 	}
 	/* Its first such stop is a birth's. */
 	is_unseen = map_get(&tracer->unseen, (uint64_t)stop->tid);
 	if (is_unseen || stop->event != PTRACE_EVENT_STOP) {
-		if (take_up(tracer, stop->tid)) {
-			tracer_dispatch(tracer, stop);
-			return;
-		}
+		if (take_up(tracer, stop->tid))
+			return true;
 		if (stop->event == PTRACE_EVENT_STOP) {
 			let_unseen_go(stop);
-			return;
+			return false;
 		}
 		tracer->n_untaken++;
 		if (stop->event == PTRACE_EVENT_CLONE || stop->event == PTRACE_EVENT_FORK ||
 		    stop->event == PTRACE_EVENT_VFORK)
 			let_child_go(tracer, stop->tid);
 		(void)again_ptrace(PTRACE_CONT, stop->tid, 0, stop->event ? 0 : stop->sig);
-		return;
+		return false;
 	}
 	tracer_consume_stop(stop->tid);
 	if (map_put(&tracer->limbo, (uint64_t)stop->tid, tracer) < 0)
 		let_run_unseen(tracer, stop->tid);
+	return false;
 }
 
 /*
@@ -284,9 +280,8 @@ void children_execed(struct tracer *tracer, struct tracee *t)
 	struct process *p = t->process;
 	struct space *space;
 	enum keep_verdict verdict;
-	pid_t tid = t->tid;
+	struct held held;
 	struct ubp_err err;
-	unsigned n_execs;
 
 	tracee_consume(t);
 	p->execing = true;
@@ -298,7 +293,7 @@ void children_execed(struct tracer *tracer, struct tracee *t)
 	ubp_err_reset(&err);
 	space = space_new(tracer, NULL, p->pid, &err);
 	if (!space) { /* it runs on, untraced */
-		tracer->n_untaken += is_shortage(&err) && task_state(tid) != 0;
+		tracer->n_untaken += is_shortage(&err) && task_state(t->tid) != 0;
 		tracer_detach(tracer, t);
 		return;
 	}
@@ -311,9 +306,10 @@ void children_execed(struct tracer *tracer, struct tracee *t)
 	t->stepping = false;
 	t->remote.is_in = false;
 	t->remote.called = false;
-	n_execs = t->n_execs;
+	t->remote.by_signal = false;
+	held = held_thread(tracer, t, NULL);
 	verdict = tracer->ops->execed(tracer->ctx, t);
-	if (!tracer_has_same(tracer, t, tid, n_execs))
+	if (!held_lasts(&held))
 		return; /* it was killed meanwhile, or went on in the next image */
 	if (verdict == LET_GO)
 		tracer_detach(tracer, t);

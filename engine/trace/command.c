@@ -14,7 +14,14 @@
 #include "engine/base/again.h"
 #include "engine/base/err.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/dispatch.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/members.h"
+#include "engine/trace/process.h"
+#include "engine/trace/resume.h"
 #include "engine/trace/task.h"
+#include "engine/trace/tracer.h"
+#include "engine/trace/wait.h"
 
 #define EXEC_TURN_MS 50
 #define EXEC_TURNS   1200 /* for a command to begin */

@@ -8,8 +8,12 @@
 
 #include "engine/base/again.h"
 #include "engine/event/clock.h"
+#include "engine/trace/dispatch.h"
+#include "engine/trace/ids.h"
+#include "engine/trace/process.h"
 #include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
+#include "engine/trace/wait.h"
 
 #define DRAIN_LIMIT_NS 2000000000ULL  /* without any stop */
 #define DRAIN_MAX_NS   20000000000ULL /* in all */

@@ -4,6 +4,8 @@
 #include "engine/trace/eintr.h"
 
 #include "arch/host.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
 
 /* For struct ubp_memory. @ctx: a struct trace_mem. */
 static bool read_for_host(const void *ctx, pid_t tid, uint64_t vaddr, void *buf, size_t len,

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "engine/trace/tracer.h"
+struct tracee;
 
 void eintr_redo(struct tracee *t);
 void eintr_keep(struct tracee *t);

@@ -19,7 +19,7 @@
 #include "engine/base/descriptors.h"
 #include "engine/base/page.h"
 #include "engine/event/clock.h"
-#include "engine/trace/mem.h"
+#include "engine/trace/direct.h"
 
 #define PAGES_VETTED  32 /* of more, the mappings alone are asked for */
 #define KNOWN         8  /* address spaces */
@@ -36,7 +36,7 @@ struct known {
 	int64_t credit_ns;
 	uint32_t looked_for; /* the request */
 	int pagemap;
-	struct trace_mem mem;
+	struct mem_file file;
 	bool is_known;
 	struct silent_map map;
 };
@@ -54,8 +54,8 @@ static void forget(struct known *known)
 {
 	if (known->serial && known->pagemap >= 0)
 		close(known->pagemap);
-	if (known->serial && known->mem.fd >= 0)
-		close(known->mem.fd);
+	if (known->serial && known->file.fd >= 0)
+		close(known->file.fd);
 	known->serial = 0;
 }
 
@@ -77,7 +77,7 @@ static struct known *known_of(struct errand_desk *desk, int socket)
 	if (desk->needs_file)
 		return NULL;
 	forget(known);
-	known->mem = (struct trace_mem){ .fd = desk->gets_file ? take_file(socket) : -1,
+	known->file = (struct mem_file){ .fd = desk->gets_file ? take_file(socket) : -1,
 					 .pid = desk->tid };
 	(void)snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)desk->tid);
 	known->pagemap = open(path, O_RDONLY | O_CLOEXEC);
@@ -157,7 +157,7 @@ static uint64_t vet(struct errand_desk *desk, struct known *known, uint64_t star
 	enum silent_why why = SILENT_NOT;
 	struct pages pages;
 
-	pages.n = 0;
+	pages.first = pages.n = 0;
 	while (done < len && why == SILENT_NOT) {
 		uint64_t more = PAGE - (start + done) % PAGE;
 
@@ -178,12 +178,25 @@ static uint64_t vet(struct errand_desk *desk, struct known *known, uint64_t star
 	return done;
 }
 
+static enum silent_why vet_all(struct errand_desk *desk, struct known *known, uint64_t start,
+			       uint64_t len)
+{
+	desk->why = SILENT_NOT;
+	if (len <= PAGES_VETTED * PAGE)
+		(void)vet(desk, known, start, len);
+	else
+		desk->why = why_silent(desk, known, start, start + len);
+	return desk->why;
+}
+
 static void run_vet(struct errand_desk *desk, struct known *known)
 {
-	if (desk->len <= PAGES_VETTED * PAGE)
-		(void)vet(desk, known, desk->start, desk->len);
-	else
-		desk->why = why_silent(desk, known, desk->start, desk->start + desk->len);
+	for (size_t i = 0; i < desk->n && i < ERRAND_SPANS; i++) {
+		struct errand_range *range = &desk->ranges[i];
+
+		range->why = vet_all(desk, known, range->start, range->len);
+	}
+	desk->why = SILENT_NOT;
 }
 
 /*
@@ -201,7 +214,7 @@ static enum silent_why why_no_poke(const struct silent_map *map)
 static void run_poke(struct errand_desk *desk, struct known *known)
 {
 	if (silent_suspect(desk->tid) != SILENT_STRANGER) {
-		run_vet(desk, known);
+		(void)vet_all(desk, known, desk->start, desk->len);
 		return;
 	}
 	desk->why = SILENT_STRANGER;
@@ -225,7 +238,7 @@ static void run_read(struct errand_desk *desk, struct known *known)
 		span.len = (uint32_t)vet(desk, known, span.vaddr, span.len);
 		span.got = 0;
 		if (span.len)
-			mem_read_spans(&known->mem, desk->tid, &span, 1);
+			direct_read_spans(&known->file, desk->tid, &span, 1);
 		desk->spans[i].got = span.got;
 	}
 }
@@ -245,16 +258,24 @@ static bool is_worth_it(struct errand_desk *desk, struct known *known,
 
 static void run_peek(struct errand_desk *desk, struct known *known)
 {
-	struct fetch_span *span = &desk->spans[0];
+	uint8_t *to = desk->bytes;
 
-	span->got = 0;
-	if (!is_worth_it(desk, known, span) || span->len > ERRAND_ROOM)
+	for (size_t i = 0; i < desk->n && i < ERRAND_SPANS; i++)
+		desk->spans[i].got = 0;
+	if (!desk->n || !is_worth_it(desk, known, &desk->spans[0]))
 		return;
-	if (desk->len > ERRAND_ROOM - span->len)
-		desk->len = ERRAND_ROOM - span->len;
-	span->len += (uint32_t)vet(desk, known, span->vaddr + span->len, desk->len);
+	for (size_t i = 0; i < desk->n && i < ERRAND_SPANS; i++) {
+		struct fetch_span *span = &desk->spans[i];
+		uint32_t room = span->len;
+
+		if (room > (size_t)(desk->bytes + ERRAND_ROOM - to))
+			break;
+		if (i)
+			span->len = (uint32_t)vet(desk, known, span->vaddr, span->len);
+		span->got = (uint32_t)direct_peek(&known->file, span->vaddr, to, span->len);
+		to += room;
+	}
 	desk->why = SILENT_NOT;
-	span->got = (uint32_t)mem_peek(&known->mem, span->vaddr, desk->bytes, span->len);
 }
 
 static void run_write(struct errand_desk *desk, struct known *known)
@@ -268,7 +289,8 @@ static void run_write(struct errand_desk *desk, struct known *known)
 
 		desk->error = EIO;
 		if (is_worth_it(desk, known, span))
-			desk->error = -mem_write(&known->mem, 0, span->vaddr, from, span->len);
+			desk->error = -direct_write(&known->file, false, span->vaddr, from,
+						    span->len, NULL);
 		desk->n_written += !desk->error;
 		from += span->len;
 	}
@@ -295,7 +317,7 @@ static void run(struct errand_desk *desk, int socket)
 	else if (desk->errand == ERRAND_PEEK)
 		run_peek(desk, known);
 	else if (desk->errand == ERRAND_GONE)
-		desk->is_gone = mem_is_gone(&known->mem);
+		desk->is_gone = direct_is_gone(&known->file);
 	else if (desk->errand == ERRAND_WRITE)
 		run_write(desk, known);
 	else

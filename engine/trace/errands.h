@@ -13,19 +13,24 @@
 #include <sys/types.h>
 
 #include "engine/fetch/fetch.h"
-#include "engine/object/silent.h"
+#include "engine/os/silent.h"
 
 #define ERRAND_SPANS 256
-#define ERRAND_ROOM  0x12000 /* bytes of one request */
+#define ERRAND_ROOM  0x20000 /* bytes of one request */
 
 enum errand {
 	ERRAND_LOOK, /* is the process suspect, has it memory that may not answer? */
 	ERRAND_READ, /* the spans, what the program itself can read of them, where it answers */
-	ERRAND_PEEK, /* one span, through the open file, whoever serves it; and what answers of .len bytes behind it */
+	ERRAND_PEEK, /* the first span, through the open file, whoever serves it; and what answers of the others */
 	ERRAND_WRITE, /* the spans, from the desk, in their order; the first that fails ends it */
 	ERRAND_GONE, /* has it no memory any more? */
-	ERRAND_VET,  /* does what is at .start answer? */
+	ERRAND_VET,  /* do the ranges answer? Each has its own .why */
 	ERRAND_POKE, /* does it answer whoever is to write there by ptrace()? */
+};
+
+struct errand_range {
+	uint64_t start, len;
+	enum silent_why why; /* it does not answer; SILENT_NOT: it does */
 };
 
 /* What the two share. One request at a time. */
@@ -37,10 +42,12 @@ struct errand_desk {
 	uint64_t serial;     /* of the address space */
 	bool gets_file;      /* its /proc/PID/mem comes through the socket */
 	bool has_no_file;    /* the tracer has none either */
-	uint64_t start, len; /* of ERRAND_VET, ERRAND_POKE; of ERRAND_PEEK, .len alone */
+	uint64_t start, len; /* of ERRAND_POKE */
 	bool is_stopped;     /* of ERRAND_POKE: all threads that live there are */
 	size_t n;
-	struct fetch_span spans[ERRAND_SPANS]; /* .buf is each one's own */
+	struct errand_range ranges[ERRAND_SPANS];
+	/* .buf is each one's own; .len is what answers, after ERRAND_PEEK. */
+	struct fetch_span spans[ERRAND_SPANS];
 	/* The answer. */
 	bool needs_file; /* nothing was done: the same once more, with it */
 	enum silent_why why;

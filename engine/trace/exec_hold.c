@@ -23,7 +23,7 @@
 #include "engine/base/descriptors.h"
 #include "engine/base/proc.h"
 #include "engine/event/clock.h"
-#include "engine/object/local_fs.h"
+#include "engine/os/local_fs.h"
 #include "engine/trace/loading.h"
 #include "engine/trace/task.h"
 

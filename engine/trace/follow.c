@@ -6,6 +6,8 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "engine/trace/tracer.h"
+
 #define STEADY 16 /* hits in a row on one CPU before the tracer moves there */
 
 static int run_everywhere(struct tracer *tracer)

@@ -9,7 +9,7 @@
 #ifndef UBP_TRACE_FOLLOW_H
 #define UBP_TRACE_FOLLOW_H
 
-#include "engine/trace/tracer.h"
+struct tracer;
 
 /* A hit came from @cpu. Moves the calling (tracing) thread there if hits keep
  * coming from there. */

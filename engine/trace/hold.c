@@ -11,7 +11,14 @@
 #include "engine/base/again.h"
 #include "engine/event/clock.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/children.h"
+#include "engine/trace/dispatch.h"
+#include "engine/trace/ids.h"
+#include "engine/trace/process.h"
+#include "engine/trace/resume.h"
 #include "engine/trace/task.h"
+#include "engine/trace/tracer.h"
+#include "engine/trace/wait.h"
 
 /* So many times longer may it take where threads only have to get a processor. */
 #define PATIENCE 50

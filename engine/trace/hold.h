@@ -7,8 +7,12 @@
 #define UBP_TRACE_HOLD_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-#include "engine/trace/tracer.h"
+struct space;
+struct tracee;
+struct tracer;
+struct ubp_regs;
 
 /*
  * Hold every thread that lives in @space; none of them has a trap of ours pending.

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "engine/trace/process.h"
 #include "engine/trace/tracer.h"
 
 #define ROOM_FIRST 64

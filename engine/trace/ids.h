@@ -18,16 +18,6 @@ struct process;
 struct space;
 struct tracer;
 
-/* So many lists may be in use at once before another one is allocated. */
-#define IDS_LISTS 6
-
-/* In struct tracer. */
-struct ids_room {
-	pid_t *lists[IDS_LISTS];
-	size_t caps[IDS_LISTS];
-	bool taken[IDS_LISTS];
-};
-
 /*
  * The ids of all threads in an address space, of @only's (NULL: of all); of all processes; of all threads. For
  * ids_give(). NULL: out of memory, which takes that IDS_LISTS are in use.

@@ -14,130 +14,35 @@
 #include "engine/base/again.h"
 #include "engine/base/err.h"
 #include "engine/base/page.h"
-#include "engine/object/maps.h"
+#include "engine/fetch/fetch.h"
+#include "engine/os/silent.h"
+#include "engine/trace/care.h"
+#include "engine/trace/direct.h"
 
-#define BATCH 32
-
-/* Pages of one mem_read_ahead(). */
-#define AHEAD 17
-
-/* Upper half: kernel, non-canonical, vsyscall. The program cannot read there. */
-#define USER_END (1ULL << 63)
-
-static bool is_refused(int code)
-{
-	return code == EACCES || code == EPERM || code == EROFS;
-}
-
-static int open_mem(pid_t pid)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
-	fd = again_open(path, O_RDWR);
-	return fd >= 0 || !is_refused(errno) ? fd : again_open(path, O_RDONLY);
-}
+/* Bytes of one mem_read_ahead(), but for those in front of them on their page. */
+#define AHEAD_MAX (17 * PAGE)
 
 int mem_open(struct trace_mem *mem, pid_t pid, struct ubp_err *err)
 {
-	mem->pid = pid;
-	mem->fd = open_mem(pid);
-	if (mem->fd >= 0 || errno == EMFILE || errno == ENFILE || is_refused(errno))
-		return 0;
-	if (errno == ENOENT || errno == ESRCH)
-		return ubp_fail(err, ESRCH, "no process %d", (int)pid);
-	return ubp_fail_sys(err, "/proc/%d/mem", (int)pid);
+	return direct_open(&mem->file, pid, err);
 }
 
 void mem_close(struct trace_mem *mem)
 {
-	if (mem->fd >= 0)
-		close(mem->fd);
-	mem->fd = -1;
-}
-
-/* process_vm_readv() is not to be had: a seccomp filter, a kernel without it. */
-static bool is_without_readv(ssize_t n, int code)
-{
-	return n < 0 && (code == EPERM || code == ENOSYS);
-}
-
-/*
- * What process_vm_readv() does not give. A page that is only writable: the processor can read
- * it, but that call honours the flags of the mapping. /proc/PID/mem does not; it would read
- * PROT_NONE too, hence the look at the mapping. And every page that is readable, where
- * @all because there is no such call.
- */
-static size_t read_by_file(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, void *buf,
-			   size_t len, bool all)
-{
-	const struct mapping *m;
-	struct ubp_err err;
-	struct maps maps;
-	size_t got = 0;
-
-	if (maps_read(tid, &maps, &err) == 0 && (m = maps_at(&maps, vaddr)) &&
-	    (m->read ? all : m->write)) {
-		char path[64];
-		int fd;
-
-		if (len > m->end - vaddr)
-			len = m->end - vaddr;
-		snprintf(path, sizeof(path), "/proc/%d/mem", (int)tid);
-		fd = again_open(path, O_RDONLY);
-		/* What the tracer may open its stand-in may not, where Yama watches. */
-		if (fd < 0 && is_refused(errno) && mem)
-			fd = mem->fd;
-		if (fd >= 0) {
-			ssize_t n = again_pread(fd, buf, len, vaddr);
-
-			got = n > 0 ? (size_t)n : 0;
-			if (!mem || fd != mem->fd)
-				close(fd);
-		}
-	}
-	maps_free(&maps);
-	return got;
-}
-
-/* One span, after the batch faulted in it: page by page, both ways. */
-static uint32_t read_slowly(const struct trace_mem *mem, pid_t tid, struct fetch_span *s)
-{
-	uint32_t got = 0;
-
-	while (got < s->len) {
-		uint64_t vaddr = s->vaddr + got;
-		size_t len = 4096 - (vaddr & 4095);
-		struct iovec to = { (char *)s->buf + got, 0 },
-			     from = { (void *)(uintptr_t)vaddr, 0 };
-		ssize_t n;
-
-		if (vaddr >= USER_END)
-			break;
-		if (len > s->len - got)
-			len = s->len - got;
-		to.iov_len = from.iov_len = len;
-		n = process_vm_readv(tid, &to, 1, &from, 1, 0);
-		if (n <= 0)
-			n = (ssize_t)read_by_file(mem, tid, vaddr, to.iov_base, len,
-						  is_without_readv(n, errno));
-		got += (uint32_t)n;
-		if ((size_t)n < len)
-			break;
-	}
-	return got;
+	direct_close(&mem->file);
 }
 
 bool mem_is_sure(const struct trace_mem *mem, pid_t tid)
 {
-	return !mem || !mem->care || care_is_sure(mem->care, tid ? tid : mem->pid);
+	return !mem || !mem->care || care_is_sure(mem->care, tid ? tid : mem->file.pid);
 }
 
-bool mem_answers(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, uint64_t len)
+void mem_answers_all(const struct trace_mem *mem, pid_t tid, struct mem_range *ranges, size_t n)
 {
-	return mem_is_sure(mem, tid) ||
-	       care_answers(mem->care, tid ? tid : mem->pid, vaddr, len);
+	for (size_t i = 0; i < n; i++)
+		ranges[i].answers = true;
+	if (n && !mem_is_sure(mem, tid))
+		care_answers_all(mem->care, tid ? tid : mem->file.pid, ranges, n);
 }
 
 bool mem_may_be_touched(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, uint64_t len)
@@ -157,71 +62,20 @@ static size_t read_with_care(const struct trace_mem *mem, pid_t tid, uint64_t va
 size_t mem_read_ahead(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, void *buf,
 		      size_t len)
 {
-	struct iovec from[AHEAD], to = { buf, 0 };
-	uint64_t begin = vaddr;
-	size_t n = 0;
-	ssize_t got;
+	/* A piece for each page, as direct_read_ahead(). */
+	size_t most = AHEAD_MAX - vaddr % PAGE;
 
-	/* No more than whole pieces is promised: one for each page. */
-	while (to.iov_len < len && n < AHEAD && vaddr < USER_END) {
-		size_t piece = PAGE - (vaddr & (PAGE - 1));
-
-		if (piece > len - to.iov_len)
-			piece = len - to.iov_len;
-		from[n++] = (struct iovec){ (void *)(uintptr_t)vaddr, piece };
-		to.iov_len += piece;
-		vaddr += piece;
-	}
-	if (!mem_is_sure(mem, tid))
-		return read_with_care(mem, tid, begin, buf, to.iov_len);
-	got = n ? process_vm_readv(tid, &to, 1, from, n, 0) : 0;
-	if (is_without_readv(got, errno))
-		return read_by_file(mem, tid, begin, buf, to.iov_len, true);
-	return got > 0 ? (size_t)got : 0;
-}
-
-/* Up to BATCH spans with one call. Returns how many of them are settled. */
-static size_t read_batch(const struct trace_mem *mem, pid_t tid, struct fetch_span *spans,
-			 size_t n)
-{
-	struct iovec to[BATCH], from[BATCH];
-	size_t used = 0, total;
-	ssize_t got;
-
-	while (used < n && used < BATCH && spans[used].vaddr < USER_END) {
-		to[used] = (struct iovec){ spans[used].buf, spans[used].len };
-		from[used] =
-			(struct iovec){ (void *)(uintptr_t)spans[used].vaddr, spans[used].len };
-		used++;
-	}
-	got = used ? process_vm_readv(tid, to, used, from, used, 0) : 0;
-	total = got > 0 ? (size_t)got : 0;
-	for (size_t i = 0; i < used; i++) {
-		if (total >= spans[i].len) {
-			spans[i].got = spans[i].len;
-			total -= spans[i].len;
-			continue;
-		}
-		spans[i].got = read_slowly(mem, tid, &spans[i]);
-		return i + 1;
-	}
-	if (used < n && used < BATCH)
-		spans[used++].got = 0; /* the one that ended the batch */
-	return used;
+	if (mem_is_sure(mem, tid))
+		return direct_read_ahead(mem ? &mem->file : NULL, tid, vaddr, buf, len);
+	return read_with_care(mem, tid, vaddr, buf, len < most ? len : most);
 }
 
 void mem_read_spans(const struct trace_mem *mem, pid_t tid, struct fetch_span *spans, size_t n)
 {
-	if (!mem_is_sure(mem, tid)) {
+	if (mem_is_sure(mem, tid))
+		direct_read_spans(mem ? &mem->file : NULL, tid, spans, n);
+	else
 		care_read(mem->care, tid, spans, n);
-		return;
-	}
-	while (n) {
-		size_t done = read_batch(mem, tid, spans, n);
-
-		spans += done;
-		n -= done;
-	}
 }
 
 size_t mem_read(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, void *buf, size_t len)
@@ -232,30 +86,10 @@ size_t mem_read(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, void *bu
 	return span.got;
 }
 
-/* The descriptor to use, opened for the moment where none could be kept. */
-static int borrow_fd(const struct trace_mem *mem)
-{
-	return mem->fd >= 0 ? mem->fd : open_mem(mem->pid);
-}
-
-static void return_fd(const struct trace_mem *mem, int fd)
-{
-	if (fd >= 0 && fd != mem->fd)
-		close(fd);
-}
-
 size_t mem_peek(const struct trace_mem *mem, uint64_t vaddr, void *buf, size_t len)
 {
-	ssize_t n;
-	int fd;
-
-	if (!mem_is_sure(mem, 0))
-		return care_peek(mem->care, vaddr, buf, len);
-	fd = borrow_fd(mem);
-	n = fd < 0 ? (ssize_t)mem_read(mem, mem->pid, vaddr, buf, len)
-		   : again_pread(fd, buf, len, vaddr);
-	return_fd(mem, fd);
-	return n > 0 ? (size_t)n : 0;
+	return mem_is_sure(mem, 0) ? direct_peek(&mem->file, vaddr, buf, len)
+				   : care_peek(mem->care, vaddr, buf, len);
 }
 
 size_t mem_peek_ahead(const struct trace_mem *mem, uint64_t *ahead, uint64_t vaddr, void *buf,
@@ -267,12 +101,7 @@ size_t mem_peek_ahead(const struct trace_mem *mem, uint64_t *ahead, uint64_t vad
 
 bool mem_is_gone(const struct trace_mem *mem)
 {
-	uint64_t word;
-
-	if (!mem_is_sure(mem, 0))
-		return care_is_gone(mem->care);
-	/* The kernel tells nothing, and no error, where no memory is any more. */
-	return mem->fd >= 0 && again_pread(mem->fd, &word, sizeof(word), 0) == 0;
+	return mem_is_sure(mem, 0) ? direct_is_gone(&mem->file) : care_is_gone(mem->care);
 }
 
 size_t mem_view_peek(struct mem_view *view, uint64_t vaddr, void *buf, size_t len)
@@ -293,6 +122,12 @@ size_t mem_view_peek(struct mem_view *view, uint64_t vaddr, void *buf, size_t le
 		len = view->len - at;
 	memcpy(buf, view->buf + at, len);
 	return len;
+}
+
+void mem_expect(const struct trace_mem *mem, uint64_t vaddr)
+{
+	if (mem->care)
+		care_expect(mem->care, vaddr);
 }
 
 /*
@@ -340,59 +175,20 @@ static int poke(int fd, pid_t tid, uint64_t vaddr, const uint8_t *buf, size_t le
 	return rc;
 }
 
-/* Memory that the program itself may write needs no stop. */
-static bool write_writable(const struct trace_mem *mem, uint64_t vaddr, const void *buf,
-			   size_t len)
-{
-	struct iovec from = { (void *)(uintptr_t)buf, len },
-		     to = { (void *)(uintptr_t)vaddr, len };
-
-	return process_vm_writev(mem->pid, &from, 1, &to, 1, 0) == (ssize_t)len;
-}
-
 /* Through @tid, or any thread that is stopped. */
-static int poke_somehow(const struct trace_mem *mem, int fd, pid_t tid, uint64_t vaddr,
-			const void *buf, size_t len)
+static int poke_somehow(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, const void *buf,
+			size_t len)
 {
 	struct mem_pokes *pokes = mem->pokes;
-	int rc = tid ? poke(fd, tid, vaddr, buf, len) : -ESRCH;
+	int fd = direct_fd(&mem->file), rc = tid ? poke(fd, tid, vaddr, buf, len) : -ESRCH;
 
 	/* None, or it is not stopped. */
 	if (rc == -ESRCH && pokes && (tid = pokes->stop_one(pokes->ctx, mem->space)))
 		rc = poke(fd, tid, vaddr, buf, len);
+	direct_fd_done(&mem->file, fd);
 	if (rc == 0 && pokes)
 		pokes->needed = true;
 	return rc;
-}
-
-static int write_otherwise(const struct trace_mem *mem, int fd, pid_t tid, uint64_t vaddr,
-			   const void *buf, size_t len)
-{
-	char byte;
-
-	if (fd >= 0 && again_pread(fd, &byte, 1, vaddr) != 1)
-		return -EFAULT; /* nothing is there */
-	return write_writable(mem, vaddr, buf, len)
-		       ? 0
-		       : poke_somehow(mem, fd, tid, vaddr, buf, len);
-}
-
-/* Returns 0, or the errno. Where words have to be poked it never works. */
-static int write_by_file(const struct trace_mem *mem, int fd, uint64_t vaddr, const void *buf,
-			 size_t len)
-{
-	bool is_refused = mem->pokes && mem->pokes->needed;
-	unsigned tries = 0;
-	ssize_t n;
-
-	do {
-		n = pwrite(fd, buf, len, (off_t)vaddr);
-		if (n == (ssize_t)len)
-			return 0;
-		if (n >= 0)
-			errno = EFAULT; /* half of it: once more, as a whole */
-	} while (!is_refused && again(&tries));
-	return errno;
 }
 
 /* That is done by the tracer, so nothing may be able to keep it waiting there. */
@@ -401,7 +197,7 @@ static bool may_poke(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, siz
 	const struct mem_pokes *pokes = mem->pokes;
 	bool needs_stop = false;
 
-	tid = tid ? tid : mem->pid;
+	tid = tid ? tid : mem->file.pid;
 	if (care_may_poke(mem->care, tid, vaddr, len, &needs_stop))
 		return true;
 	return needs_stop && pokes && pokes->stop_all(pokes->ctx, mem->space) &&
@@ -417,25 +213,20 @@ static int write_with_care(const struct trace_mem *mem, pid_t tid, uint64_t vadd
 		return 0;
 	if (rc == -ETIMEDOUT || !may_poke(mem, tid, vaddr, len))
 		return -EIO;
-	return poke_somehow(mem, mem->fd, tid, vaddr, buf, len);
+	return poke_somehow(mem, tid, vaddr, buf, len);
 }
 
 int mem_write(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, const void *buf,
 	      size_t len)
 {
-	int code, rc = 0, fd;
+	bool is_there;
+	int rc;
 
 	if (!mem_is_sure(mem, tid))
 		return write_with_care(mem, tid, vaddr, buf, len);
-	fd = borrow_fd(mem);
-	/* What was written before, here or in memory shared with the target, is seen before this
-	 * is: a system call alone makes no such promise on every machine. */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	code = fd < 0 ? errno : write_by_file(mem, fd, vaddr, buf, len);
-	if (code)
-		rc = write_otherwise(mem, fd, tid, vaddr, buf, len);
-	return_fd(mem, fd);
-	return rc < 0 ? -code : 0;
+	rc = direct_write(&mem->file, mem->pokes && mem->pokes->needed, vaddr, buf, len,
+			  &is_there);
+	return rc < 0 && is_there && poke_somehow(mem, tid, vaddr, buf, len) == 0 ? 0 : rc;
 }
 
 const char *mem_error(const struct trace_mem *mem, int rc)
@@ -447,15 +238,19 @@ const char *mem_error(const struct trace_mem *mem, int rc)
 	return why ? why : strerror(-rc);
 }
 
-static void note_write(struct mem_writes *w, int rc)
+static void note_write(struct mem_writes *w, uint64_t vaddr, int rc)
 {
-	w->rc = w->rc < 0 ? w->rc : rc;
+	if (w->rc == 0 && rc < 0) {
+		w->rc = rc;
+		w->at = vaddr;
+	}
 }
 
 /* The first of these, by whatever way. */
 static void write_one(struct mem_writes *w, const struct fetch_span *span)
 {
-	note_write(w, mem_write(w->mem, w->tid, span->vaddr, span->buf, span->len));
+	note_write(w, span->vaddr,
+		   mem_write(w->mem, w->tid, span->vaddr, span->buf, span->len));
 }
 
 static bool is_over(const struct mem_writes *w)
@@ -474,7 +269,7 @@ int mem_writes_end(struct mem_writes *w)
 		if (!pokes || !pokes->needed)
 			done += care_write_spans(w->mem->care, w->v + done, w->n - done, &rc);
 		if (rc == -ETIMEDOUT) {
-			note_write(w, -EIO);
+			note_write(w, w->v[done].vaddr, -EIO);
 			break; /* nor would the others be written */
 		}
 		if (rc < 0)

@@ -13,6 +13,7 @@
 
 #include "engine/fetch/fetch.h"
 #include "engine/trace/care.h"
+#include "engine/trace/direct.h"
 
 struct ubp_err;
 
@@ -34,17 +35,13 @@ struct mem_pokes {
 
 /* Access to one address space. Outlives an exec: it stays with the old image. */
 struct trace_mem {
-	int fd; /* /proc/PID/mem; -1: no descriptor could be had, opened when needed */
-	pid_t pid;
+	struct mem_file file;
 	struct mem_pokes *pokes; /* NULL: through the threads named to mem_write() alone */
 	const void *space;       /* for .pokes */
 	struct mem_care *care;   /* NULL: all of it answers whoever touches it (care.h) */
 };
 
-/*
- * Open for @pid, for reading alone if need be. Where it may not even be read that is found out
- * when it is: ptrace() may do, and explains itself better. Errors: -ESRCH.
- */
+/* As direct_open(). */
 int mem_open(struct trace_mem *mem, pid_t pid, struct ubp_err *err);
 void mem_close(struct trace_mem *mem);
 
@@ -65,8 +62,9 @@ size_t mem_read_ahead(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, vo
 /* A batch of reads, one system call where nothing faults. */
 void mem_read_spans(const struct trace_mem *mem, pid_t tid, struct fetch_span *spans, size_t n);
 
-/* May these bytes be touched without waiting, for whatever purpose? @tid 0: any thread. */
-bool mem_answers(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, uint64_t len);
+/* May the bytes of each range be touched without waiting, for whatever purpose? @tid 0: any thread. */
+void mem_answers_all(const struct trace_mem *mem, pid_t tid, struct mem_range *ranges,
+		     size_t n);
 /* The same of all of its memory: then there is nothing to be asked for each piece. */
 bool mem_is_sure(const struct trace_mem *mem, pid_t tid);
 /*
@@ -111,6 +109,12 @@ struct mem_view {
 size_t mem_view_peek(struct mem_view *view, uint64_t vaddr, void *buf, size_t len);
 
 /*
+ * Views will be asked for @vaddr, and for other places: said before the first of them is, what lies far
+ * apart comes by one request, too.
+ */
+void mem_expect(const struct trace_mem *mem, uint64_t vaddr);
+
+/*
  * Write, also to read-only text (the page becomes private). @tid: a thread that is stopped, if
  * one is known, for where words have to be poked; that begins at the end, so that what something
  * is found by, in front, comes last. Returns 0 or -errno,
@@ -135,6 +139,7 @@ struct mem_writes {
 	pid_t tid;
 	bool goes_on; /* behind one that fails, too: they have nothing to do with each other */
 	int rc;       /* of the first that failed */
+	uint64_t at;  /* where that was to be */
 	size_t n, len;
 	struct fetch_span v[MEM_WRITES];
 	uint8_t bytes[MEM_WRITES_ROOM];

@@ -20,6 +20,7 @@
 #include "engine/base/map.h"
 #include "engine/base/quiet_thread.h"
 #include "engine/trace/tracer.h"
+#include "engine/trace/wait.h"
 
 /* At work on one thing for two such turns: it may be blocked. */
 #define TURN_MS 200

@@ -12,26 +12,9 @@
 #ifndef UBP_TRACE_REMOTE_H
 #define UBP_TRACE_REMOTE_H
 
-#include "arch/arch.h"
-#include "engine/trace/tracer.h"
+#include "engine/trace/remote_state.h"
 
-struct remote {
-	struct tracer *tracer;
-	struct tracee *t;
-	uint64_t stub; /* where it stands in the target */
-	uint64_t sp;   /* of the frame */
-	int deliver;   /* signal whose stop the thread is in, passed on with the next call */
-	struct ubp_regs regs;
-	int nr; /* of the call that is being made, and its arguments */
-	uint64_t args[6];
-	enum { REMOTE_PLAIN, REMOTE_SIGN_A, REMOTE_SIGN_B } sign;
-	uint64_t signing[2]; /* address, modifier */
-	bool suspend;        /* the target's seccomp filter, during the calls themselves */
-	bool is_entered;     /* its entry was seen */
-};
-
-/* Frames that a space has room for where they are not on stacks (struct space). */
-#define REMOTE_FRAMES 4U
+struct held;
 
 /*
  * Prepare held thread @t. @at: registers it goes on with afterwards (as at its
@@ -40,8 +23,8 @@ struct remote {
  * there before. Returns 0 or -errno; -EACCES: a seccomp filter may kill it for our
  * calls.
  */
-int remote_begin(struct remote *remote, struct tracer *tracer, struct tracee *t,
-		 const struct ubp_regs *at, uint64_t stub, struct ubp_err *err);
+int remote_begin(struct remote *remote, const struct held *held, uint64_t stub,
+		 struct ubp_err *err);
 
 /*
  * One system call. *ret_result is what the kernel returned (negative errno for a
@@ -54,6 +37,16 @@ int remote_begin(struct remote *remote, struct tracer *tracer, struct tracee *t,
  */
 int remote_call(struct remote *remote, int nr, const uint64_t args[6], int64_t *ret_result,
 		struct ubp_err *err);
+
+/*
+ * @n system calls (REMOTE_STEPS at most), one after the other, up to one that fails. *ret_n_made: how many were
+ * made; the result of the last tells whether it failed. Returns as remote_call().
+ *
+ * Where it can be done the thread stops only behind the last one (docs/architecture.md). If we are killed meanwhile
+ * it makes all of them, and goes on from where it was.
+ */
+int remote_calls(struct remote *remote, struct remote_step *steps, size_t n, size_t *ret_n_made,
+		 struct ubp_err *err);
 
 /*
  * Have the thread sign @address with @modifier, by key A (@key 0) or B (1) of its instruction keys

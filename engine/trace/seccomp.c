@@ -5,13 +5,14 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/ptrace.h>
 
 #include "engine/base/again.h"
 #include "engine/base/err.h"
 #include "engine/base/proc.h"
+#include "engine/trace/process.h"
 #include "engine/trace/task.h"
-#include "engine/trace/tracer.h"
 
 enum seccomp_way seccomp_choose(const struct seccomp_state *target,
 				const struct seccomp_state *own, bool same_namespace,
@@ -52,10 +53,21 @@ void seccomp_restore(struct tracee *t)
 
 int seccomp_check(const struct tracee *t, enum seccomp_way *ret_way, struct ubp_err *err)
 {
-	struct seccomp_state target, own = { 0 };
+	char *status = proc_read_status(t->tid);
+	int rc = seccomp_check_status(t, status, ret_way, err);
+
+	free(status);
+	return rc;
+}
+
+int seccomp_check_status(const struct tracee *t, const char *status, enum seccomp_way *ret_way,
+			 struct ubp_err *err)
+{
+	struct seccomp_state target = { proc_number(status, "\nSeccomp:"),
+					proc_number(status, "\nSeccomp_filters:") };
+	struct seccomp_state own = { 0 };
 	bool may_suspend = false;
 
-	target.mode = task_seccomp(t->tid, &target.n_filters);
 	if (target.mode < 0)
 		target.mode = 0; /* a kernel without seccomp, or it is gone */
 	if (target.mode) {

@@ -5,7 +5,11 @@
 
 #include "engine/base/again.h"
 #include "engine/event/clock.h"
+#include "engine/trace/dispatch.h"
+#include "engine/trace/ids.h"
+#include "engine/trace/process.h"
 #include "engine/trace/tracer.h"
+#include "engine/trace/wait.h"
 
 /* One pass. False: there is none, or none any more. */
 static bool look_at_second_stops(struct tracer *tracer)

@@ -18,7 +18,10 @@
 #include "engine/base/pid_list.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/finder.h"
+#include "engine/trace/members.h"
+#include "engine/trace/process.h"
 #include "engine/trace/task.h"
+#include "engine/trace/tracer.h"
 
 #define RANGE_MAX  4096 /* numbers that are looked through */
 #define FEW        8    /* processes: each is compared with all */

@@ -16,7 +16,7 @@
 
 #include "engine/base/descriptors.h"
 #include "engine/event/clock.h"
-#include "engine/object/silent.h"
+#include "engine/os/silent.h"
 #include "engine/trace/errands.h"
 #include "engine/trace/task.h"
 #include "engine/trace/waker.h"
@@ -226,6 +226,7 @@ bool stand_in_ask(struct stand_in *s, int fd, uint64_t limit_ns)
 	uint64_t begin_ns = event_clock_now(CLOCK_KIND_MONO), took;
 	bool is_answered = ask(s, fd, limit_ns);
 
+	__atomic_store_n(&s->n_requests, s->n_requests + 1, __ATOMIC_RELAXED);
 	if (!is_answered && replace(s))
 		is_answered = ask(s, fd, limit_ns);
 	if (!is_answered && s->pid)

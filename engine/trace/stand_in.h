@@ -22,13 +22,24 @@ struct silent_mounts;
 
 /* What was read ahead: for who goes through memory upwards, and may see it as it was. */
 #define STAND_IN_AHEADS 2
-#define STAND_IN_AHEAD  0x10000 /* bytes */
+#define STAND_IN_AHEAD  0x1c000 /* bytes */
+#define STAND_IN_PIECES 28
+
+/* Bytes that one request brought, from one place. */
+struct peek_piece {
+	uint64_t vaddr;
+	size_t len;
+	bool is_all; /* behind them there is nothing to be had */
+	const uint8_t *bytes;
+};
 
 struct peek_ahead {
-	uint64_t id;          /* whose; 0: nobody's */
-	uint64_t vaddr, from; /* from there on it may be used, yet */
-	size_t len;
-	uint8_t *bytes; /* STAND_IN_AHEAD; NULL: none yet */
+	uint64_t id;   /* whose; 0: nobody's */
+	uint64_t from; /* from there on it may be used, yet */
+	uint64_t end;  /* of what was read in one piece from the place that was asked for */
+	size_t n;
+	struct peek_piece pieces[STAND_IN_PIECES]; /* ascending */
+	uint8_t *bytes;                            /* STAND_IN_AHEAD; NULL: none yet */
 };
 
 /* Of one tracer, for its thread alone. Zero-initialise. */
@@ -42,8 +53,9 @@ struct stand_in {
 	struct silent_mounts *mounts; /* NULL: none yet */
 	struct peek_ahead aheads[STAND_IN_AHEADS];
 	uint64_t n_aheads;
-	/* What was waited for answers that did not come, and for any at most: read by anybody, relaxed. */
-	uint64_t lost_ns, longest_ns;
+	/* What was waited for answers that did not come, and for any at most; how often it was asked, in all: read
+	 * by anybody, relaxed. */
+	uint64_t lost_ns, longest_ns, n_requests;
 };
 
 /* Is there one, or could one be begun? */

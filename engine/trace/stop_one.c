@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* A thread to poke memory through, where /proc/PID/mem may not be written; or all of them, so that nobody changes it. */
+#include "engine/trace/stop_one.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,8 +14,10 @@
 #include "engine/base/again.h"
 #include "engine/event/clock.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/process.h"
 #include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
+#include "engine/trace/wait.h"
 
 #define STOP_LIMIT_MS 200 /* for one thread */
 #define TRIES_MAX     8

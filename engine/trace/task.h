@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct tracee;
+struct ubp_arch;
 struct ubp_err;
 
 /* Thread group, parent, tracer of a thread; 0 if it is gone (or has none). */
@@ -88,10 +88,9 @@ int task_set_mask(pid_t tid, uint64_t mask);
  */
 bool task_ignores(pid_t tid, int sig);
 
-/* Does a thread block SIGTRAP? Quicker than the next one. */
+/* Does a thread block SIGTRAP? */
 bool task_blocks_trap(pid_t tid);
-/* Does a thread block @sig? Does its process have a handler for it? */
-bool task_blocks(pid_t tid, int sig);
+/* Does its process have a handler for @sig? */
 bool task_catches(pid_t tid, int sig);
 /* Has the program left it at what the kernel does by itself? */
 bool task_has_default(pid_t tid, int sig);
@@ -106,29 +105,5 @@ bool task_signal_ignored(pid_t tid, int sig);
 
 /* Name of a thread into buf[16]; "<...>" if it is gone. */
 void task_comm(pid_t tid, char comm[16]);
-
-/*
- * The tracee's name, at most 10 ms old: cached, because reading it costs a
- * system call or three. @now_ns: monotonic time.
- */
-const char *task_comm_cached(struct tracee *t, uint64_t now_ns);
-
-/* The thread changed its image: forget what was cached. */
-void task_forget(struct tracee *t);
-
-/*
- * Where a stopped tracee's CPU number can be read with its memory (its struct
- * rseq), or 0 when it has none registered.
- */
-uint64_t task_rseq_cpu_vaddr(struct tracee *t);
-
-/* Is a stopped tracee inside a restartable sequence (rseq)? */
-bool task_in_rseq(struct tracee *t);
-
-/* The only CPU this thread may use, or -1. Cached for 10 ms. */
-int task_one_cpu(struct tracee *t, uint64_t now_ns);
-
-/* CPU of a stopped tracee from /proc; the expensive way. */
-unsigned task_cpu_from_proc(struct tracee *t);
 
 #endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* A thread to poke memory through, where /proc/PID/mem may not be written; or all of them, so that nobody changes it. */
+
+#ifndef UBP_TRACE_STOP_ONE_H
+#define UBP_TRACE_STOP_ONE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* For struct mem_pokes. @ctx: the tracer; @space: a struct space. */
+pid_t stop_one(void *ctx, const void *space);
+bool stop_all(void *ctx, const void *space);
+
+#endif
