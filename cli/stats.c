@@ -57,6 +57,8 @@ static void add_session(FILE *line, struct ubp_session *session, uint64_t n_drop
 	if (st.unanswered_ns)
 		(void)fprintf(line, " unanswered_us=%" PRIu64 " longest_answer_us=%" PRIu64,
 			      st.unanswered_ns / 1000, st.longest_answer_ns / 1000);
+	if (st.requests)
+		(void)fprintf(line, " requests=%" PRIu64, st.requests);
 	if (st.has_unwound)
 		(void)fprintf(line,
 			      " frames_by_rows=%" PRIu64 " frames_by_libunwind=%" PRIu64

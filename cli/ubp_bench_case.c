@@ -79,29 +79,29 @@ void bench_first_names(char *text, size_t size)
 		add_name(text, size, f->name);
 }
 
-static void add_probe(struct bench_definitions *d, const struct bench_row *row, bool is_return,
-		      uint64_t offset)
+static void add_probe(struct bench_definitions *d, const struct bench_row *row,
+		      enum probe_kind kind, uint64_t offset)
 {
 	struct kernel_probe *p = &d->probes[d->n_probes];
 	char *rest = d->rest[d->n_probes];
 	size_t len = strlen(d->text);
 
-	if (is_return)
+	if (kind == PROBE_RETURN)
 		(void)snprintf(rest, sizeof(d->rest[0]), "%s", bench_arg_return);
 	else
 		(void)snprintf(rest, sizeof(d->rest[0]), "%s%s%s",
 			       row->c->has_int ? bench_arg_int : "",
 			       row->c->has_string ? " " : "",
 			       row->c->has_string ? bench_arg_string : "");
-	*p = (struct kernel_probe){ .is_return = is_return,
+	*p = (struct kernel_probe){ .kind = kind,
 				    .path = d->path,
 				    .offset = offset,
 				    .rest = rest,
 				    .filter = row->c->filter };
 	(void)snprintf(d->text + len, sizeof(d->text) - len,
-		       "%c:bench/%s_%s %s:0x%" PRIx64 "%s%s\n", is_return ? 'r' : 'p',
-		       row->first->name, is_return ? "return" : "entry", d->path, offset,
-		       *rest ? " " : "", rest);
+		       "%c:bench/%s_%s %s:0x%" PRIx64 "%s%s\n", probe_kind_letter(kind),
+		       row->first->name, kind == PROBE_RETURN ? "return" : "entry", d->path,
+		       offset, *rest ? " " : "", rest);
 	d->n_probes++;
 }
 
@@ -118,8 +118,8 @@ int bench_define(const struct bench_row *row, struct bench_definitions *ret_defi
 	if (rc < 0)
 		return rc;
 	if (row->c->entry)
-		add_probe(ret_definitions, row, false, offset);
+		add_probe(ret_definitions, row, PROBE_ENTRY, offset);
 	if (row->c->ret)
-		add_probe(ret_definitions, row, true, offset);
+		add_probe(ret_definitions, row, PROBE_RETURN, offset);
 	return 0;
 }

@@ -44,7 +44,8 @@ static int take_apart(char *listing, const char *filter, struct kernel_probe *re
 			return ubp_fail(err, EPROTO, "%s: what is that?", listing);
 	} while (strspn(at + 3, "0123456789abcdef") != 16);
 	*ret_probe = (struct kernel_probe){
-		.is_return = listing[0] == 'r',
+		.kind = listing[0] == probe_kind_letter(PROBE_RETURN) ? PROBE_RETURN
+								      : PROBE_ENTRY,
 		.path = path + 1,
 		.offset = strtoull(at + 1, NULL, 16),
 		.rest = at + 19 + (at[19] == ' ' ? 1 : 0),
@@ -215,7 +216,7 @@ static int add_probes(const struct command *c, struct ubp_session *session, stru
 		const struct kernel_probe *p = &c->probes[i];
 		char *text;
 		int n = asprintf(&text, "%c:bench/e%zu %s:0x%" PRIx64 "%s%s",
-				 p->is_return ? 'r' : 'p', i, p->path, p->offset,
+				 probe_kind_letter(p->kind), i, p->path, p->offset,
 				 *p->rest && *p->rest != '(' ? " " : "", p->rest);
 
 		if (n < 0)

@@ -14,13 +14,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "engine/base/probe_kind.h"
+
 struct ubp_err;
 
 enum kernel_kind { KERNEL_AUTO, KERNEL_TRACEFS, KERNEL_PERF, KERNEL_NONE };
 
 /* One definition. All strings are borrowed. */
 struct kernel_probe {
-	bool is_return;
+	enum probe_kind kind;
 	const char *path;
 	uint64_t offset;
 	const char *rest;   /* behind the offset as the kernel reads it: (ref), ARGS, or "" */

@@ -80,7 +80,7 @@ static bool can_record(const struct kernel_probe *p)
 	if (p->filter)
 		return false;
 	return !*p->rest || strcmp(p->rest, bench_arg_int) == 0 ||
-	       (p->is_return && strcmp(p->rest, bench_arg_return) == 0);
+	       (p->kind == PROBE_RETURN && strcmp(p->rest, bench_arg_return) == 0);
 }
 
 static int perf_define(void *state, const struct kernel_probe *probes, size_t n,
@@ -105,7 +105,7 @@ static int open_event(const struct perf *p, const struct kernel_probe *probe, pi
 	struct perf_event_attr a = {
 		.type = p->type,
 		.size = sizeof(a),
-		.config = probe->is_return ? 1ULL << p->return_bit : 0,
+		.config = probe->kind == PROBE_RETURN ? 1ULL << p->return_bit : 0,
 		.config1 = (uint64_t)(uintptr_t)probe->path,
 		.config2 = probe->offset,
 		.sample_period = 1,
@@ -120,8 +120,9 @@ static int open_event(const struct perf *p, const struct kernel_probe *probe, pi
 
 	if (*probe->rest) {
 		a.sample_type |= PERF_SAMPLE_REGS_USER;
-		a.sample_regs_user =
-			1ULL << (probe->is_return ? bench_perf_reg_return : bench_perf_reg_int);
+		a.sample_regs_user = 1ULL
+				     << (probe->kind == PROBE_RETURN ? bench_perf_reg_return
+								     : bench_perf_reg_int);
 	}
 	return (int)syscall(SYS_perf_event_open, &a, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }

@@ -283,7 +283,7 @@ static int define_one(struct tracefs *t, const struct kernel_probe *p, struct ub
 	char *text;
 	int rc;
 
-	if (asprintf(&text, "%c:%s/b%s_%zu %s:0x%" PRIx64 "%s%s\n", p->is_return ? 'r' : 'p',
+	if (asprintf(&text, "%c:%s/b%s_%zu %s:0x%" PRIx64 "%s%s\n", probe_kind_letter(p->kind),
 		     t->group, t->id, t->n_events, p->path, p->offset,
 		     *p->rest && *p->rest != '(' ? " " : "", p->rest) < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");

@@ -5,13 +5,27 @@
 
 #include "arch/host.h"
 #include "engine/event/ring.h"
-#include "engine/hit/disarm.h"
 #include "engine/hit/fault.h"
 #include "engine/hit/record.h"
-#include "engine/hit/return.h"
-#include "engine/hit/word.h"
+#include "engine/plant/first.h"
+#include "engine/plant/guard.h"
+#include "engine/plant/jump.h"
+#include "engine/plant/rings.h"
+#include "engine/plant/scan.h"
+#include "engine/plant/watch.h"
+#include "engine/returns/disarm.h"
+#include "engine/returns/entry.h"
+#include "engine/returns/hijack.h"
+#include "engine/returns/ops.h"
+#include "engine/space/site_jump.h"
+#include "engine/space/space.h"
 #include "engine/trace/follow.h"
+#include "engine/trace/held.h"
+#include "engine/trace/next_stop.h"
+#include "engine/trace/ops.h"
+#include "engine/trace/process.h"
 #include "engine/trace/task.h"
+#include "engine/trace/tracee_task.h"
 
 /* A process that lives for a few hits only does without rings. */
 #define TRAPS_BEFORE_RINGS 8
@@ -23,22 +37,24 @@
  * The detour's own order: entry probes first, then the return address is replaced for all return
  * probes, which has the trap of the first of them.
  */
-static void record_from(struct hit *hit, struct tracee *t, struct site *site, size_t first,
-			struct ubp_regs *regs)
+static void record_from(struct hit *hit, struct tracee *t, struct site *site,
+			const struct site_jump *jump, size_t first, struct ubp_regs *regs)
 {
-	bool wants_return = false, is_return = site->probes[first]->is_return;
+	bool wants_return = false;
+	enum probe_kind kind = jump->probes[first]->kind;
 	struct moment m;
 
 	moment_begin(hit, &m, t, regs);
-	for (size_t i = 0; i < site->n_probes; i++) {
-		if (site->probes[i]->is_return)
+	for (size_t i = 0; i < jump->n_probes; i++) {
+		if (jump->probes[i]->kind == PROBE_RETURN)
 			wants_return = true;
-		else if (i >= first && !is_return)
-			record_hit(hit, &m, site->probes[i], site_probed(site, site->probes[i]),
+		else if (i >= first && kind == PROBE_ENTRY)
+			record_hit(hit, &m, jump->probes[i], site_probed(site, jump->probes[i]),
 				   0);
 	}
 	if (wants_return)
-		return_hijack(hit->plant, t, site, regs, moment_mono_ns(hit, &m));
+		return_hijack(hit->plant, t, site, regs, moment_mono_ns(hit, &m),
+			      jump->n_numbers);
 	moment_end(hit, &m);
 }
 
@@ -55,6 +71,7 @@ static void catch_up(struct hit *hit, struct tracee *t, const struct ubp_regs *a
 {
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
+	struct held held;
 	uint64_t pointer;
 
 	if (!ps->ring.rings) {
@@ -63,7 +80,8 @@ static void catch_up(struct hit *hit, struct tracee *t, const struct ubp_regs *a
 	} else if (!ring_space_has(ps->ring.rings, t->tid) ||
 		   ubp_host_get_thread_pointer(space->arch, t->tid, at, &pointer) < 0 ||
 		   t->probes->thread_pointer != pointer) {
-		rings_add_thread(hit->tracer, t, at);
+		held = held_thread(hit->tracer, t, at);
+		rings_add_thread(&held);
 		if (!ring_space_has(ps->ring.rings, t->tid) &&
 		    ring_space_wants_more(ps->ring.rings) && !ps->ring.is_full)
 			hit->wants_rings(hit->ctx, t, at);
@@ -77,40 +95,34 @@ static void catch_up(struct hit *hit, struct tracee *t, const struct ubp_regs *a
 	}
 }
 
-static uint64_t duration_of(const struct tracee *t, const struct site *site, uint64_t sp)
+static uint64_t duration_of(const struct tracee *t, const struct site_jump *jump, uint64_t sp)
 {
-	const struct site_jump *jump = site->jump;
-
-	return jump ? hijack_duration(t->process->space, sp,
-				      jump->copy + jump->detour.return_at)
-		    : 0;
+	return hijack_duration(t->process->space, sp, jump->copy + jump->detour.return_at);
 }
 
 /*
  * On the way back: the registers are the caller's, its address stands below the stack pointer, or
  * in its register.
  */
-static void record_return(struct hit *hit, struct tracee *t, struct site *site, size_t first,
-			  struct ubp_regs *regs)
+static void record_return(struct hit *hit, struct tracee *t, const struct site *site,
+			  const struct site_jump *jump, size_t first, struct ubp_regs *regs)
 {
 	const struct ubp_arch *arch = t->process->space->arch;
 	uint64_t real = 0;
 	struct moment m;
 
-	if (arch_has_link(arch))
-		real = regs->r[arch->reg.link];
-	else if (read_word(t, regs->r[arch->reg.sp] - arch->addr_size, &real) < 0)
+	if (!return_ops(t->process->space)->read_returned(t, regs, &real))
 		return;
 	regs->r[arch->reg.pc] = real;
 	moment_begin(hit, &m, t, regs);
-	for (size_t i = first; i < site->n_probes; i++) {
-		const struct fetch_program *program = site->probes[i]->program;
+	for (size_t i = first; i < jump->n_probes; i++) {
+		const struct fetch_program *program = jump->probes[i]->program;
 
-		if (!site->probes[i]->is_return)
+		if (jump->probes[i]->kind != PROBE_RETURN)
 			continue;
 		if (program->needs_duration && !m.duration_ns)
-			m.duration_ns = duration_of(t, site, regs->r[arch->reg.sp]);
-		record_hit(hit, &m, site->probes[i], site_probed(site, site->probes[i]), real);
+			m.duration_ns = duration_of(t, jump, regs->r[arch->reg.sp]);
+		record_hit(hit, &m, jump->probes[i], site_probed(site, jump->probes[i]), real);
 	}
 	moment_end(hit, &m);
 }
@@ -118,7 +130,8 @@ static void record_return(struct hit *hit, struct tracee *t, struct site *site, 
 /* An unwinder is about to look, at a stack that has something of ours, or may have. */
 static void begin_unwinding(struct tracee *t, const struct site *site, struct ubp_regs *regs)
 {
-	return_disarm(t, regs, site->watches);
+	if (return_disarm(t, regs, site->watches))
+		watch_wake_ends(t->process->space, t->tid);
 	watch_met(t, site);
 	if (!t->probes->n_unwinders)
 		scan_note_stack(t, regs->r[t->process->space->arch->reg.sp]);
@@ -132,29 +145,31 @@ enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs
 	uint64_t behind = vaddr + arch->swbp.len;
 	bool is_return = false;
 	size_t first = 0;
-	struct site *site = jump_of_trap(t->process->space, vaddr, &first, &is_return);
+	struct site *site = NULL;
+	const struct site_jump *jump =
+		jump_of_trap(t->process->space, vaddr, &site, &first, &is_return);
 
 	/* A detour of a session before us: it goes on by itself. */
-	if (!site || ps->closing) {
+	if (!jump || ps->closing) {
 		if (!arch->swbp.pc_advance)
 			(void)ubp_host_move(t->tid, regs, behind);
 		return TRAP_OURS;
 	}
 	wait_note_hot(hit->tracer, t);
-	if (t->probes->n_unwinders && !site->jump->scans)
+	if (t->probes->n_unwinders && !jump->scans)
 		return_look_landed(t, regs->r[arch->reg.sp]);
 	hit->n_seen = 0;
 	/* The detour has taken the lead back. */
-	if (!site->jump->scans)
-		regs->r[arch->reg.pc] = site_probed(site, site->probes[first]);
-	if (site->jump->scans) {
+	if (!jump->scans)
+		regs->r[arch->reg.pc] = site_probed(site, jump->probes[first]);
+	if (jump->scans) {
 		begin_unwinding(t, site, regs);
 	} else if (is_return) {
-		regs->r[arch->reg.sp] += site->jump->detour.ret_below;
-		record_return(hit, t, site, first, regs);
-		regs->r[arch->reg.sp] -= site->jump->detour.ret_below;
+		regs->r[arch->reg.sp] += jump->detour.ret_below;
+		record_return(hit, t, site, jump, first, regs);
+		regs->r[arch->reg.sp] -= jump->detour.ret_below;
 	} else {
-		record_from(hit, t, site, first, regs);
+		record_from(hit, t, site, jump, first, regs);
 	}
 	regs->r[arch->reg.pc] = behind;
 	if (guard_is_lost(t) && guard_reinstall(t, regs) == 0)
@@ -165,10 +180,11 @@ enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs
 	return TRAP_OURS;
 }
 
-bool detour_fault(struct hit *hit, struct tracee *t, struct site *site, uint64_t at, int sig)
+bool detour_fault(struct hit *hit, struct tracee *t, struct site *site,
+		  const struct site_jump *jump, uint64_t at, int sig)
 {
-	const struct site_jump *jump = site->jump;
-	uint64_t on = jump_fixup(site, at), copy = jump->copy, to;
+	struct held held = held_thread(hit->tracer, t, NULL);
+	uint64_t on = jump_fixup(jump, at), copy = jump->copy, to;
 	pid_t tid = t->tid;
 	bool moved = false;
 	size_t i = 0;
@@ -186,11 +202,11 @@ bool detour_fault(struct hit *hit, struct tracee *t, struct site *site, uint64_t
 	 * another hit, as with a breakpoint. But not of a probe that is in front of it.)
 	 */
 	if (i == 0 && site->n_probes && site_probed(site, site->probes[0]) != site->vaddr)
-		moved = site_to_first(hit->plant, hit->tracer, t, site);
+		moved = site_to_first(hit->plant, &held, site);
 	if (!moved && jump->n > 1 && site->rung == SITE_JUMPED &&
-	    !jump_demote(hit->tracer, t, site, "an instruction under the jump made a fault"))
+	    !jump_demote(&held, site, "an instruction under the jump made a fault"))
 		return false;
-	if (!tracer_has(hit->tracer, t, tid))
+	if (!held_lasts(&held))
 		return false;
 	hit_correct_fault(sig, tid, copy + at, to);
 	(void)ubp_host_set_pc(tid, to);

@@ -7,7 +7,7 @@
 #define UBP_HIT_DETOUR_H
 
 #include "engine/hit/state.h"
-#include "engine/plant/jump.h"
+#include "engine/space/space.h"
 
 /* A breakpoint in an area, at @vaddr: the hit is recorded here; the thread goes on by itself. */
 enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs *regs,
@@ -17,6 +17,7 @@ enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs
  * A fault at offset @at of a site's detour. True: the program is not to see it. Else it is
  * made to look like that of the program's own instruction. @t may be gone afterwards.
  */
-bool detour_fault(struct hit *hit, struct tracee *t, struct site *site, uint64_t at, int sig);
+bool detour_fault(struct hit *hit, struct tracee *t, struct site *site,
+		  const struct site_jump *jump, uint64_t at, int sig);
 
 #endif

@@ -12,16 +12,33 @@
 #include "arch/host.h"
 #include "engine/base/again.h"
 #include "engine/hit/detour.h"
-#include "engine/hit/disarm.h"
-#include "engine/hit/disarm_link.h"
 #include "engine/hit/fault.h"
 #include "engine/hit/in_place.h"
 #include "engine/hit/record.h"
-#include "engine/hit/return.h"
-#include "engine/hit/word.h"
-#include "engine/plant/jump.h"
+#include "engine/plant/area.h"
+#include "engine/plant/first.h"
+#include "engine/plant/guard.h"
+#include "engine/plant/rings.h"
+#include "engine/plant/scan.h"
+#include "engine/plant/site.h"
+#include "engine/plant/watch.h"
+#include "engine/returns/disarm.h"
+#include "engine/returns/ends.h"
+#include "engine/returns/entry.h"
+#include "engine/returns/hijack.h"
+#include "engine/returns/ops.h"
+#include "engine/returns/returns.h"
+#include "engine/returns/word.h"
+#include "engine/space/probe_list.h"
+#include "engine/space/site_jump.h"
+#include "engine/space/space.h"
 #include "engine/trace/follow.h"
+#include "engine/trace/held.h"
+#include "engine/trace/next_stop.h"
+#include "engine/trace/ops.h"
+#include "engine/trace/process.h"
 #include "engine/trace/task.h"
+#include "engine/trace/tracer.h"
 
 /* What a perf event sends: at any moment, though it counts as the kernel's. */
 #ifndef TRAP_PERF
@@ -75,6 +92,7 @@ static bool has_lost_trap(const struct tracee *t, const struct site *site, uint6
 {
 	const struct plant_space *ps = t->process->space->plant;
 	const struct ubp_arch *arch = t->process->space->arch;
+	struct site *detoured;
 	size_t first;
 	bool is_return;
 
@@ -87,7 +105,7 @@ static bool has_lost_trap(const struct tracee *t, const struct site *site, uint6
 		return site->insn.len != arch->swbp.pc_advance ||
 		       !looks_done(t, &site->insn, regs);
 	return (ps->ret.trampoline && vaddr == ps->ret.trampoline) ||
-	       jump_of_trap(t->process->space, vaddr, &first, &is_return);
+	       jump_of_trap(t->process->space, vaddr, &detoured, &first, &is_return);
 }
 
 static bool is_ready(const struct site *site)
@@ -113,12 +131,13 @@ static void entry_return(struct hit *hit, const struct moment *m, struct site *s
 	struct ubp_regs before;
 
 	if (regs_before(site, probe, regs, &before) == regs) {
-		return_hijack(hit->plant, m->t, site, regs, moment_mono_ns(hit, m));
+		return_hijack(hit->plant, m->t, site, regs, moment_mono_ns(hit, m),
+			      probe_list(hit->plant)->n_numbers);
 		return;
 	}
-	return_hijack(hit->plant, m->t, site, &before, moment_mono_ns(hit, m));
-	if (arch_has_link(probe->arch))
-		regs->r[probe->arch->reg.link] = before.r[probe->arch->reg.link];
+	return_hijack(hit->plant, m->t, site, &before, moment_mono_ns(hit, m),
+		      probe_list(hit->plant)->n_numbers);
+	return_ops(m->t->process->space)->copy(probe->arch, regs, &before);
 }
 
 static void entry_probes(struct hit *hit, struct moment *m, struct site *site,
@@ -132,7 +151,7 @@ static void entry_probes(struct hit *hit, struct moment *m, struct site *site,
 		struct uprobe *probe = site->probes[i];
 		struct ubp_regs before;
 
-		if (probe->is_return) {
+		if (probe->kind == PROBE_RETURN) {
 			returning = probe;
 			continue;
 		}
@@ -189,18 +208,21 @@ static void probes_at(struct hit *hit, struct tracee *t, struct site *site,
 static void carry_on(struct hit *hit, struct tracee *t, const struct site *site,
 		     const struct ubp_regs *regs)
 {
+	const struct return_ops *returns = return_ops(t->process->space);
+	unsigned behind = t->process->space->arch->swbp.pc_advance;
+
 	if (site->rung == SITE_IN_PLACE) {
-		/* The return address may have been replaced in its register. */
-		if (arch_has_link(t->process->space->arch))
-			(void)ubp_host_move(t->tid, regs, site->vaddr);
+		returns->write_regs(t, regs, site->vaddr);
 		in_place_step(hit, t, site);
 		return;
 	}
-	/* What is left of the instruction is a nop. But who stands in the middle of what a jump is to
-	 * replace is in its way. */
-	if (site->insn.kind == INSN_SKIP && site->rung == SITE_BOOSTED && !scan_is_one(site) &&
-	    !arch_has_link(t->process->space->arch))
+	/* What is left of the instruction behind the breakpoint is a nop. But who stands in the middle of what a
+	 * jump is to replace is in its way. */
+	if (behind && site->insn.kind == INSN_SKIP && site->rung == SITE_BOOSTED &&
+	    !scan_is_one(site)) {
+		returns->write_regs(t, regs, site->vaddr + behind);
 		return;
+	}
 	(void)ubp_host_move(t->tid, regs, site->slot);
 	t->stepping = site->rung == SITE_STEPPED;
 }
@@ -208,6 +230,7 @@ static void carry_on(struct hit *hit, struct tracee *t, const struct site *site,
 static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site *site,
 				 struct ubp_regs *regs)
 {
+	struct held held = held_thread(hit->tracer, t, regs);
 	struct plant_space *ps = t->process->space->plant;
 	const struct ubp_arch *arch = t->process->space->arch;
 	unsigned watches;
@@ -225,8 +248,8 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 		return_look_landed(t, regs->r[arch->reg.sp]);
 	if (site_is_probed(site) && !site->is_moved)
 		probes_at(hit, t, site, regs);
-	if (site->watches & WATCH_UNWIND)
-		return_disarm(t, regs, site->watches);
+	if (site->watches & WATCH_UNWIND && return_disarm(t, regs, site->watches))
+		watch_wake_ends(t->process->space, t->tid);
 	if (site->watches & WATCH_UNWOUND)
 		return_landed(t, regs->r[arch->reg.sp] + site->insn.ret_pops);
 	if (site->watches & WATCH_EXEC)
@@ -243,8 +266,8 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 	if (watches & (WATCH_PTRACE | WATCH_PTRACER) && !in_place && !sent)
 		hit->tracing(hit->ctx, t, watches & WATCH_PTRACE ? WATCH_PTRACE : WATCH_PTRACER,
 			     regs);
-	if ((watches & WATCH_UNWIND) && arch_has_link(arch) && !in_place && !sent &&
-	    !disarm_signed(hit->tracer, t, regs))
+	if ((watches & WATCH_UNWIND) && !in_place && !sent &&
+	    !return_ops(t->process->space)->disarm_signed(&held))
 		return TRAP_OURS;
 	/* In place: others have run meanwhile, one may have ended all of this. */
 	if ((watches & WATCH_LOADER) &&
@@ -272,7 +295,8 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 
 		m.duration_ns = now_ns - ri->entries[i].entered_ns;
 		for (size_t p = 0; p < site->n_probes; p++)
-			if (site->probes[p]->is_return)
+			if (site->probes[p]->kind == PROBE_RETURN &&
+			    !uprobe_is_since(site->probes[p], ri->entries[i].n_numbers))
 				record_hit(hit, &m, site->probes[p],
 					   site_probed(site, site->probes[p]), ri->real);
 	}
@@ -282,12 +306,8 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 	regs->r[arch->reg.pc] = behind;
 	if (arch->trampoline.leave)
 		arch->trampoline.leave(regs);
-	if (guard_is_lost(t) && guard_reinstall(t, regs) == 0)
-		;
-	else if (arch_has_link(arch))
-		(void)ubp_host_move(t->tid, regs, regs->r[arch->reg.pc]);
-	else if (arch->trampoline.leave)
-		(void)ubp_host_set_regs(t->tid, regs);
+	if (!guard_is_lost(t) || guard_reinstall(t, regs) < 0)
+		return_ops(t->process->space)->send_on(t, regs);
 	returns_over(t->process->space, ri, t->tid);
 	returns_free_one(ri);
 	return TRAP_OURS;
@@ -314,6 +334,7 @@ static bool is_earlier_scan(const struct plant_space *ps, uint64_t vaddr)
 
 enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
 {
+	struct held held = held_thread(hit->tracer, t, NULL);
 	const struct space *space = t->process->space;
 	const struct plant_space *ps = space->plant;
 	const struct ubp_arch *arch = space->arch;
@@ -357,8 +378,7 @@ enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
 		(void)ubp_host_set_pc(t->tid, vaddr);
 	/* The program's own: a signal like others. */
 	(void)hit_signal(hit, t, SIGTRAP);
-	return guard_defer(hit->tracer, t, area_has_entry(ps, vaddr)) ? TRAP_OURS
-								      : TRAP_FOREIGN;
+	return guard_defer(&held, area_has_entry(ps, vaddr)) ? TRAP_OURS : TRAP_FOREIGN;
 }
 
 bool hit_pc_has_trap(const struct tracee *t, uint64_t pc)
@@ -401,6 +421,7 @@ static struct site *find_behind(const struct space *space, uint64_t vaddr)
  */
 static void fault_in_lead(struct hit *hit, struct tracee *t, uint64_t pc)
 {
+	struct held held = held_thread(hit->tracer, t, NULL);
 	const struct space *space = t->process->space;
 	const struct plant_space *ps = space->plant;
 	struct site *site = ps->closing ? NULL : find_behind(space, pc);
@@ -411,10 +432,11 @@ static void fault_in_lead(struct hit *hit, struct tracee *t, uint64_t pc)
 		return;
 	moment_begin(hit, &m, t, &regs);
 	for (size_t i = 0; i < site->n_probes; i++)
-		if (!site->probes[i]->is_return && site_probed(site, site->probes[i]) == pc)
+		if (site->probes[i]->kind != PROBE_RETURN &&
+		    site_probed(site, site->probes[i]) == pc)
 			record_hit(hit, &m, site->probes[i], pc, 0);
 	moment_end(hit, &m);
-	(void)site_to_first(hit->plant, hit->tracer, t, site);
+	(void)site_to_first(hit->plant, &held, site);
 }
 
 /*
@@ -426,6 +448,7 @@ static void fault_in_lead(struct hit *hit, struct tracee *t, uint64_t pc)
 static void leave_slot(struct hit *hit, struct tracee *t, struct site *site, uint64_t at,
 		       int sig)
 {
+	struct held held = held_thread(hit->tracer, t, NULL);
 	const struct space *space = t->process->space;
 	struct ubp_regs regs;
 
@@ -439,13 +462,14 @@ static void leave_slot(struct hit *hit, struct tracee *t, struct site *site, uin
 	    (at == 0 || at == site->code.done_at || at == site->code.taken_at))
 		(void)ubp_host_set_pc(t->tid, regs.r[space->arch->reg.pc]);
 	if (at == 0)
-		(void)site_to_first(hit->plant, hit->tracer, t, site);
+		(void)site_to_first(hit->plant, &held, site);
 }
 
 bool hit_signal(struct hit *hit, struct tracee *t, int sig)
 {
 	const struct space *space = t->process->space;
 	const struct plant_space *ps = space->plant;
+	const struct site_jump *jump;
 	struct ubp_regs regs;
 	struct site *site;
 	uint64_t pc, at;
@@ -456,8 +480,7 @@ bool hit_signal(struct hit *hit, struct tracee *t, int sig)
 	return_signal(t);
 	if (!ps || !ps->areas)
 		return false;
-	if ((ps->hijack.code_vaddr || (arch_has_link(space->arch) && ps->ret.by_slot.n)) &&
-	    ubp_host_get_regs(t->tid, &regs) == 0)
+	if (return_ops(space)->wants_stacks(ps) && ubp_host_get_regs(t->tid, &regs) == 0)
 		hijack_note_stack(t, regs.r[space->arch->reg.sp]);
 	if (ubp_host_get_pc(t->tid, &pc) < 0)
 		return false;
@@ -467,8 +490,9 @@ bool hit_signal(struct hit *hit, struct tracee *t, int sig)
 			fault_in_lead(hit, t, pc);
 		return false;
 	}
-	if (jump_has(site, pc, &at))
-		return is_fault(sig, t->tid) && detour_fault(hit, t, site, at, sig);
+	jump = jump_at(site, pc, &at);
+	if (jump)
+		return is_fault(sig, t->tid) && detour_fault(hit, t, site, jump, at, sig);
 	if (pc - site->slot < UBP_SLOT_SIZE)
 		leave_slot(hit, t, site, pc - site->slot, sig);
 	return false;

@@ -9,7 +9,13 @@
 
 #include "arch/host.h"
 #include "engine/base/again.h"
+#include "engine/plant/site.h"
+#include "engine/space/space.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
+#include "engine/trace/tracer.h"
+#include "engine/trace/wait.h"
 
 #define STEP_LIMIT_MS 5000
 

@@ -7,6 +7,7 @@
 #define UBP_HIT_IN_PLACE_H
 
 #include "engine/hit/state.h"
+#include "engine/space/space.h"
 
 /*
  * Hold the other threads of the address space, put the original bytes back, step

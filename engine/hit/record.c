@@ -9,10 +9,14 @@
 #include "arch/host.h"
 #include "engine/fetch/match.h"
 #include "engine/hit/stack.h"
+#include "engine/space/uprobe.h"
 #include "engine/stack/maps_now.h"
 #include "engine/stack/unwind.h"
 #include "engine/trace/follow.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
 #include "engine/trace/task.h"
+#include "engine/trace/tracee_task.h"
 
 #define MAX_SIZE                                                                               \
 	(sizeof(struct event_record) + EVENT_DATA_MAX + 8 + EVENT_STACK_MAX * sizeof(uint64_t))
@@ -205,7 +209,7 @@ static int fetch(struct hit *hit, struct moment *m, struct event_record *r,
 		.duration_ns = m->duration_ns,
 		.vectors = probe->program->needs_vectors ? vectors_of(m) : NULL,
 	};
-	size_t head = probe->is_return ? EVENT_HEAD_RETURN : EVENT_HEAD_ENTRY;
+	size_t head = probe_kind_head(probe->kind);
 
 	/* A name that is asked for must be the one at this moment. */
 	if (probe->asks_name) {

@@ -7,6 +7,7 @@
 #define UBP_HIT_RECORD_H
 
 #include "engine/hit/state.h"
+#include "engine/space/uprobe.h"
 
 /* One stop of a thread, as seen by all probes that fire at it. */
 struct moment {

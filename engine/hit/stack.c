@@ -5,9 +5,10 @@
 
 #include <string.h>
 
-#include "engine/plant/jump.h"
-#include "engine/plant/plant.h"
+#include "engine/returns/returns.h"
 #include "engine/stack/frame_pointers.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
 
 struct reader {
 	struct hit *hit;

@@ -7,16 +7,20 @@
 #define UBP_HIT_STATE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "engine/event/clock.h"
 #include "engine/event/queue.h"
 #include "engine/fetch/fetch.h"
-#include "engine/plant/plant.h"
-#include "engine/trace/tracer.h"
+#include "engine/space/space.h"
 
+struct space;
 struct stack_maps_set;
 struct stack_unwinder;
+struct tracee;
+struct tracer;
+struct ubp_regs;
 
 #define HIT_SEEN 16
 

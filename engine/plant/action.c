@@ -10,7 +10,9 @@
 
 #include "arch/guard.h"
 #include "engine/base/err.h"
-#include "engine/plant/plant.h"
+#include "engine/space/space.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
 #include "engine/trace/remote.h"
 #include "engine/trace/task.h"
 
@@ -171,6 +173,7 @@ int action_close_masks(struct remote *remote, struct ubp_err *err)
 	for (int sig = 1; sig <= 64 && rc == 0; sig++)
 		if (masked & TASK_SIG_BIT(sig))
 			rc = change(remote, sig, false, err);
-	return rc == 0 && masked && !guard_is_shared(remote->t->process) ? note(remote, 0, err)
-									 : rc;
+	return rc == 0 && masked && !space_shares_guard(remote->t->process)
+		       ? note(remote, 0, err)
+		       : rc;
 }

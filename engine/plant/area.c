@@ -7,6 +7,8 @@
  * once. Behind the first one of a space lies a page of data.
  */
 
+#include "engine/plant/area.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
@@ -18,8 +20,14 @@
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/base/page.h"
-#include "engine/object/maps.h"
-#include "engine/plant/plant.h"
+#include "engine/os/maps.h"
+#include "engine/plant/areas.h"
+#include "engine/plant/cave.h"
+#include "engine/space/part.h"
+#include "engine/space/space.h"
+#include "engine/trace/held.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
 #include "engine/trace/remote.h"
 
 #define AREA_GOAL   0x10000ULL
@@ -33,28 +41,12 @@ static uint64_t round_up(uint64_t n, uint64_t to)
 	return (n + to - 1) / to * to;
 }
 
-struct area *area_of(const struct plant_space *ps, uint64_t vaddr)
-{
-	struct area *a = ps ? ps->areas : NULL;
-
-	while (a && (vaddr < a->vaddr || vaddr - a->vaddr >= a->len))
-		a = a->next;
-	return a;
-}
-
 bool area_holds(const struct area *area, uint64_t vaddr, uint64_t len)
 {
 	uint64_t at = vaddr - area->vaddr;
 
 	return vaddr % UBP_SLOT_SIZE == 0 && at < area->len && len <= area->len - at &&
 	       at >= UBP_AREA_TABLE + (area->table_mask + 1) * sizeof(struct guard_site);
-}
-
-struct site *plant_site_of_slot(const struct space *space, uint64_t vaddr)
-{
-	const struct area *a = area_of(space->plant, vaddr);
-
-	return a ? a->owners[(vaddr - a->vaddr) / UBP_SLOT_SIZE] : NULL;
 }
 
 struct site **area_owner(const struct area *area, uint64_t slot)
@@ -101,7 +93,7 @@ bool area_take_block(struct area *area, size_t len, struct site *owner)
 }
 
 /* Code of slots that follow one another, @n of them, by one write. */
-static int write_slots(const struct space *space, pid_t tid, const struct area *area,
+static int write_slots(struct mem_writes *writes, const struct area *area,
 		       struct site *const *sites, size_t n, uint8_t *buf)
 {
 	size_t len = (n - 1) * UBP_SLOT_SIZE + sites[n - 1]->code.len;
@@ -109,14 +101,15 @@ static int write_slots(const struct space *space, pid_t tid, const struct area *
 	/* A slot that was used before may hold more than its code is now. */
 	if (sites[0]->slot - area->vaddr >= area->fresh)
 		memset(buf, 0, len);
-	else if (mem_peek(&space->mem, sites[0]->slot, buf, len) != len)
+	else if (mem_peek(writes->mem, sites[0]->slot, buf, len) != len)
 		return -EFAULT;
 	for (size_t i = 0; i < n; i++)
 		memcpy(buf + i * UBP_SLOT_SIZE, sites[i]->code.code, sites[i]->code.len);
-	return mem_write(&space->mem, tid, sites[0]->slot, buf, len);
+	mem_writes_add(writes, sites[0]->slot, buf, len);
+	return writes->rc;
 }
 
-static int write_all_slots(const struct space *space, pid_t tid, const struct area *area,
+static int write_all_slots(struct mem_writes *writes, const struct area *area,
 			   struct site *const *sites, size_t n)
 {
 	uint8_t *buf = malloc(RUN_SLOTS * UBP_SLOT_SIZE);
@@ -126,7 +119,7 @@ static int write_all_slots(const struct space *space, pid_t tid, const struct ar
 		for (run = 1; i + run < n && run < RUN_SLOTS; run++)
 			if (sites[i + run]->slot != sites[i]->slot + run * UBP_SLOT_SIZE)
 				break;
-		rc = write_slots(space, tid, area, sites + i, run, buf);
+		rc = write_slots(writes, area, sites + i, run, buf);
 	}
 	free(buf);
 	return rc;
@@ -216,13 +209,12 @@ int area_enter_trap(struct mem_writes *writes, struct area *area, uint64_t vaddr
  * New entries, by few writes: nobody looks for them yet, and a page is written as a
  * whole even if we are killed. @is_new[]: which of the table's are.
  */
-static int write_table(const struct space *space, pid_t tid, const struct area *area,
-		       const struct guard_site *table, const bool *is_new)
+static void write_table(struct mem_writes *writes, const struct area *area,
+			const struct guard_site *table, const bool *is_new)
 {
 	uint64_t at = area->vaddr + UBP_AREA_TABLE, n = area->table_mask + 1;
-	int rc = 0;
 
-	for (uint64_t i = 0, end; i < n && rc == 0; i = end) {
+	for (uint64_t i = 0, end; i < n; i = end) {
 		end = i + 1;
 		if (!is_new[i])
 			continue;
@@ -230,17 +222,15 @@ static int write_table(const struct space *space, pid_t tid, const struct area *
 		for (uint64_t k = end; k < n && k < end + GAP_ENTRIES; k++)
 			if (is_new[k])
 				end = k + 1;
-		rc = mem_write(&space->mem, tid, at + i * sizeof(*table), table + i,
+		mem_writes_add(writes, at + i * sizeof(*table), table + i,
 			       (end - i) * sizeof(*table));
 	}
-	return rc;
 }
 
 /* By way of a copy of the table. */
-static int enter_many(const struct space *space, pid_t tid, struct area *area,
+static int enter_many(struct mem_writes *writes, const struct space *space, struct area *area,
 		      struct site *const *sites, size_t n)
 {
-	struct mem_writes changes = { .mem = &space->mem, .tid = tid };
 	size_t n_entries = area->table_mask + 1, len = n_entries * sizeof(struct guard_site);
 	struct guard_site *table = malloc(len);
 	bool *is_new = calloc(n_entries, sizeof(*is_new));
@@ -255,15 +245,13 @@ static int enter_many(const struct space *space, pid_t tid, struct area *area,
 		/* Of an earlier session: threads may look for it. */
 		if (area->keys[i] && !is_new[i] &&
 		    memcmp(&table[i], &entry, sizeof(entry)) != 0)
-			write_entry(&changes, area, i, &entry);
+			write_entry(writes, area, i, &entry);
 		is_new[i] |= !area->keys[i];
 		area->keys[i] = sites[k]->vaddr;
 		table[i] = entry;
 	}
 	if (rc == 0)
-		rc = mem_writes_end(&changes);
-	if (rc == 0)
-		rc = write_table(space, tid, area, table, is_new);
+		write_table(writes, area, table, is_new);
 	free(table);
 	free(is_new);
 	return rc;
@@ -272,84 +260,26 @@ static int enter_many(const struct space *space, pid_t tid, struct area *area,
 int area_enter(const struct space *space, pid_t tid, struct area *area,
 	       struct site *const *sites, size_t n)
 {
-	struct mem_writes entries = { .mem = &space->mem, .tid = tid };
-	int rc = write_all_slots(space, tid, area, sites, n);
+	struct mem_writes writes = { .mem = &space->mem, .tid = tid };
+	int rc = write_all_slots(&writes, area, sites, n);
 
 	if (area->fresh < area->used)
 		area->fresh = area->used;
-	if (rc < 0 || !area->keys)
-		return rc; /* slack: nothing guards it */
+	if (rc < 0)
+		return rc;
+	if (!area->keys)
+		return mem_writes_end(&writes); /* slack: nothing guards it */
 	if (n > FEW_SITES)
-		rc = enter_many(space, tid, area, sites, n);
+		rc = enter_many(&writes, space, area, sites, n);
 	for (size_t k = 0; k < n && n <= FEW_SITES; k++) {
 		struct guard_site entry = entry_of(area, sites[k], space->arch->swbp.len);
 
-		enter_one(&entries, area, &entry);
+		enter_one(&writes, area, &entry);
 	}
 	if (rc < 0)
 		return rc;
-	write_used(&entries, area);
-	return mem_writes_end(&entries);
-}
-
-static size_t keys_len(const struct area *area, bool has_keys)
-{
-	return has_keys ? (area->table_mask + 1) * sizeof(*area->keys) : 0;
-}
-
-static size_t tables_len(const struct area *area, bool has_keys)
-{
-	return keys_len(area, has_keys) + area->len / UBP_SLOT_SIZE * sizeof(*area->owners);
-}
-
-int area_make_tables(struct area *area, bool has_keys)
-{
-	char *at;
-
-	/* Of a heap all would be written to; of a mapping only what is in use takes memory. */
-	at = mmap(NULL, tables_len(area, has_keys), PROT_READ | PROT_WRITE,
-		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (at == MAP_FAILED)
-		return -ENOMEM;
-	area->keys = has_keys ? (uint64_t *)at : NULL;
-	area->owners = (struct site **)(at + keys_len(area, has_keys));
-	return 0;
-}
-
-void area_free_tables(struct area *area)
-{
-	void *at = area->keys ? (void *)area->keys : (void *)area->owners;
-
-	if (at)
-		munmap(at, tables_len(area, area->keys != NULL));
-}
-
-void area_free_all(struct area *area)
-{
-	while (area) {
-		struct area *next = area->next;
-
-		area_free_tables(area);
-		free(area);
-		area = next;
-	}
-}
-
-struct area *area_new(uint64_t vaddr, const struct guard_head *head)
-{
-	struct area *area = calloc(1, sizeof(*area));
-
-	if (!area)
-		return NULL;
-	area->vaddr = vaddr;
-	area->len = head->len;
-	area->used = head->used;
-	area->fresh = head->len;
-	area->table_mask = head->table_mask;
-	if (area_make_tables(area, true) == 0)
-		return area;
-	free(area);
-	return NULL;
+	write_used(&writes, area);
+	return mem_writes_end(&writes);
 }
 
 static bool within(const struct area *a, uint64_t lo, uint64_t hi, uint64_t reach)
@@ -386,11 +316,11 @@ static struct guard_head lay_out(size_t n)
 	return head;
 }
 
-int area_call(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at, uint64_t stub,
-	      int nr, const uint64_t args[6], int64_t *ret_result, struct ubp_err *err)
+int area_call(const struct held *held, uint64_t stub, int nr, const uint64_t args[6],
+	      int64_t *ret_result, struct ubp_err *err)
 {
 	struct remote remote;
-	int rc = remote_begin(&remote, tracer, t, at, stub, err);
+	int rc = remote_begin(&remote, held, stub, err);
 
 	if (rc < 0)
 		return rc;
@@ -399,16 +329,17 @@ int area_call(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at
 	return rc;
 }
 
-int area_map(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at, uint64_t stub,
-	     uint64_t hint, uint64_t len, int prot, uint64_t *ret_vaddr, struct ubp_err *err)
+int area_map(const struct held *held, uint64_t stub, uint64_t hint, uint64_t len, int prot,
+	     uint64_t *ret_vaddr, struct ubp_err *err)
 {
+	struct tracee *t = held->t;
 	uint64_t flags =
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (hint ? MAP_FIXED_NOREPLACE : 0);
 	uint64_t args[6] = { hint, len, (uint64_t)prot, flags, (uint64_t)-1, 0 };
 	int pid = (int)t->process->pid;
 	int64_t result;
-	int rc = area_call(tracer, t, at, stub, t->process->space->arch->call.nr_mmap, args,
-			   &result, err);
+	int rc = area_call(held, stub, t->process->space->arch->call.nr_mmap, args, &result,
+			   err);
 
 	if (rc < 0)
 		return rc;
@@ -420,8 +351,8 @@ int area_map(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
 		return 0;
 	/* Before Linux 4.17 the place was a wish. */
 	args[0] = *ret_vaddr;
-	(void)area_call(tracer, t, at, stub, t->process->space->arch->call.nr_munmap, args,
-			&result, err);
+	(void)area_call(held, stub, t->process->space->arch->call.nr_munmap, args, &result,
+			err);
 	return ubp_fail(err, EEXIST, "process %d cannot map memory at 0x%lx", pid,
 			(unsigned long)hint);
 }
@@ -440,26 +371,39 @@ static void guard_action(const struct ubp_arch *arch, uint64_t head, uint64_t ac
 					guard + arch->guard.restorer, action);
 }
 
+static void furnish(struct mem_writes *writes, const struct ubp_arch *arch, uint64_t head)
+{
+	uint64_t action[4];
+	struct slot_code code;
+
+	arch->trampoline.build(&code);
+	mem_writes_add(writes, head + UBP_AREA_TRAMPOLINE, code.code, code.len);
+	mem_writes_add(writes, head + UBP_AREA_STUB, arch->stub.code, arch->stub.len);
+	if (arch->stub.batch.code)
+		mem_writes_add(writes, head + UBP_AREA_BATCH, arch->stub.batch.code,
+			       arch->stub.batch.len);
+	if (arch->guard.code)
+		mem_writes_add(writes, head + UBP_AREA_GUARD, arch->guard.code,
+			       arch->guard.len);
+	guard_action(arch, head, action);
+	mem_writes_add(writes, head + offsetof(struct guard_head, action), action,
+		       sizeof(action));
+}
+
 /* What stands once in a space: trampoline, stub, guard, and the action that leads to that. */
 int area_furnish(const struct space *space, uint64_t head, pid_t tid)
 {
-	const struct ubp_arch *arch = space->arch;
-	uint64_t action[4];
-	struct slot_code code;
-	int rc;
+	struct mem_writes writes = { .mem = &space->mem, .tid = tid };
 
-	arch->trampoline.build(&code);
-	rc = mem_write(&space->mem, tid, head + UBP_AREA_TRAMPOLINE, code.code, code.len);
-	if (rc == 0)
-		rc = mem_write(&space->mem, tid, head + UBP_AREA_STUB, arch->stub.code,
-			       arch->stub.len);
-	if (rc == 0 && arch->guard.code)
-		rc = mem_write(&space->mem, tid, head + UBP_AREA_GUARD, arch->guard.code,
-			       arch->guard.len);
-	guard_action(arch, head, action);
-	return rc == 0 ? mem_write(&space->mem, tid, head + offsetof(struct guard_head, action),
-				   action, sizeof(action))
-		       : rc;
+	furnish(&writes, space->arch, head);
+	return mem_writes_end(&writes);
+}
+
+void area_allow_batch(struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+
+	space->batch = ps && ps->guard.stub ? ps->areas->vaddr + UBP_AREA_BATCH : 0;
 }
 
 /* Join @area, mapped and empty, to the space: its head, and what the first has. */
@@ -467,23 +411,23 @@ static int found(struct space *space, struct area *area, struct guard_head *head
 		 struct ubp_err *err)
 {
 	struct plant_space *ps = space->plant;
-	uint64_t at;
+	struct mem_writes writes = { .mem = &space->mem, .tid = tid };
 	struct area *last = ps->areas;
-	int rc = 0;
+	int rc;
 
 	while (last && last->next)
 		last = last->next;
 	if (!last) {
-		rc = area_furnish(space, area->vaddr, tid);
+		furnish(&writes, space->arch, area->vaddr);
 		head->data = area->vaddr + area->len;
 		guard_action(space->arch, area->vaddr, head->action);
 	}
 	/* All else before the head: an area with a magic is whole. */
-	if (rc == 0)
-		rc = mem_write(&space->mem, tid, area->vaddr, head, sizeof(*head));
-	at = last ? last->vaddr + offsetof(struct guard_head, next) : 0;
-	if (rc == 0 && at)
-		rc = mem_write(&space->mem, tid, at, &area->vaddr, sizeof(area->vaddr));
+	mem_writes_add(&writes, area->vaddr, head, sizeof(*head));
+	if (last)
+		mem_writes_add(&writes, last->vaddr + offsetof(struct guard_head, next),
+			       &area->vaddr, sizeof(area->vaddr));
+	rc = mem_writes_end(&writes);
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to the SSOL area: %s", strerror(-rc));
 	if (last) {
@@ -493,14 +437,15 @@ static int found(struct space *space, struct area *area, struct guard_head *head
 	ps->areas = area;
 	ps->ret.trampoline = area->vaddr + UBP_AREA_TRAMPOLINE;
 	ps->guard.stub = area->vaddr + UBP_AREA_STUB;
+	area_allow_batch(space);
 	return 0;
 }
 
 /* Map an area; for the first one of a space the stub has to be put up first. */
-static int make_area(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
-		     const struct maps *maps, uint64_t hint, struct guard_head *head,
-		     struct area **ret_area, struct ubp_err *err)
+static int make_area(const struct held *held, const struct maps *maps, uint64_t hint,
+		     struct guard_head *head, struct area **ret_area, struct ubp_err *err)
 {
+	struct tracee *t = held->t;
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
 	bool is_first = !ps->areas;
@@ -512,7 +457,7 @@ static int make_area(struct tracer *tracer, struct tracee *t, const struct ubp_r
 	if (is_first)
 		rc = cave_open(t, maps, &cave, err);
 	if (rc == 0)
-		rc = area_map(tracer, t, at, is_first ? cave.vaddr : ps->guard.stub, hint,
+		rc = area_map(held, is_first ? cave.vaddr : ps->guard.stub, hint,
 			      head->len + (is_first ? PAGE : 0), PROT_READ | PROT_EXEC, &vaddr,
 			      err);
 	if (rc == 0) {
@@ -523,7 +468,7 @@ static int make_area(struct tracer *tracer, struct tracee *t, const struct ubp_r
 			  : ubp_fail(err, ENOMEM, "out of memory");
 	}
 	if (cave.vaddr && rc != -ESRCH)
-		cave_close(t, at, &cave);
+		cave_close(t, held->at, &cave);
 	if (rc < 0) {
 		area_free_all(area);
 		return rc;
@@ -532,10 +477,10 @@ static int make_area(struct tracer *tracer, struct tracee *t, const struct ubp_r
 	return 0;
 }
 
-int area_provide(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
-		 const struct maps *maps, uint64_t lo, uint64_t hi, size_t n,
-		 struct area **ret_area, struct ubp_err *err)
+int area_provide(const struct held *held, const struct maps *maps, uint64_t lo, uint64_t hi,
+		 size_t n, struct area **ret_area, struct ubp_err *err)
 {
+	struct tracee *t = held->t;
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
 	struct guard_head head;
@@ -562,7 +507,7 @@ int area_provide(struct tracer *tracer, struct tracee *t, const struct ubp_regs 
 	if (!hint && lo != hi)
 		return ubp_fail(err, ERANGE, "no free memory near 0x%lx in process %d",
 				(unsigned long)lo, (int)t->process->pid);
-	rc = make_area(tracer, t, at, maps, hint, &head, &area, err);
+	rc = make_area(held, maps, hint, &head, &area, err);
 	if (rc < 0)
 		return rc;
 	assert(area);

@@ -6,6 +6,8 @@
  * code, or the program's first instructions, which have run already.
  */
 
+#include "engine/plant/cave.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
@@ -13,10 +15,15 @@
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/base/page.h"
-#include "engine/object/mapped.h"
-#include "engine/object/maps.h"
-#include "engine/object/object.h"
-#include "engine/plant/plant.h"
+#include "engine/elf/object.h"
+#include "engine/elf/segments.h"
+#include "engine/files/mapped.h"
+#include "engine/os/maps.h"
+#include "engine/plant/hooks.h"
+#include "engine/space/space.h"
+#include "engine/space/state.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
 #include "engine/trace/remote.h"
 #include "engine/trace/task.h"
 

@@ -9,7 +9,9 @@
 
 #include "arch/guard.h"
 #include "engine/plant/action.h"
-#include "engine/plant/plant.h"
+#include "engine/space/space.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
 #include "engine/trace/task.h"
 
 #define DATA(member) offsetof(struct guard_data, member)

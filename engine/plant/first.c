@@ -6,12 +6,23 @@
  * without the lead, which is no other hit; or the program's handler skips it, and then no hit is seen.
  */
 
+#include "engine/plant/first.h"
+
 #include <errno.h>
 
 #include "engine/base/err.h"
-#include "engine/object/maps.h"
+#include "engine/os/maps.h"
+#include "engine/plant/area.h"
+#include "engine/plant/jump.h"
 #include "engine/plant/jump_priv.h"
+#include "engine/plant/site.h"
+#include "engine/space/space.h"
+#include "engine/space/state.h"
+#include "engine/trace/held.h"
 #include "engine/trace/hold.h"
+#include "engine/trace/members.h"
+#include "engine/trace/process.h"
+#include "engine/trace/tracer.h"
 
 static const char why_fault[] = "its first instructions made a fault";
 
@@ -47,7 +58,7 @@ static struct site *make_first(struct plant *plant, struct space *space, pid_t t
 	    site_provide(space, tid, &view, vaddr, &m, &from, &first, &err) < 0)
 		return NULL;
 	first->is_first = true;
-	if (site_prepare(plant, space, tid, first, area, &err) == 0 &&
+	if (site_prepare(plant, space, tid, &view, first, area, &err) == 0 &&
 	    area_enter(space, tid, area_of(ps, first->slot), &first, 1) == 0)
 		return first;
 	site_discard(ps, first);
@@ -89,9 +100,9 @@ static bool is_movable(const struct site *site)
 	       !site->watches && site->rung == SITE_BOOSTED;
 }
 
-bool site_to_first(struct plant *plant, struct tracer *tracer, struct tracee *t,
-		   struct site *site)
+bool site_to_first(struct plant *plant, const struct held *held, struct site *site)
 {
+	struct tracee *t = held->t;
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
 	bool done = false, was_held = t->held;
@@ -99,17 +110,18 @@ bool site_to_first(struct plant *plant, struct tracer *tracer, struct tracee *t,
 
 	if (ps->closing || !led(site))
 		return false;
-	if (site->rung == SITE_JUMPED && !jump_demote(tracer, t, site, why_fault))
+	if (site->rung == SITE_JUMPED && !jump_demote(held, site, why_fault))
 		return false;
-	if (!tracer_has(tracer, t, tid) || space->plant != ps)
+	if (!tracer_has(held->tracer, t, tid) || space->plant != ps)
 		return false;
 	space->refs++;
 	t->held = true;
-	if (hold_all(tracer, space, JUMP_HOLD_MS) && space->plant == ps && is_movable(site))
+	if (hold_all(held->tracer, space, JUMP_HOLD_MS) && space->plant == ps &&
+	    is_movable(site))
 		done = move(plant, space, tid, site);
-	hold_end(tracer, space, tracer_has(tracer, t, tid) ? t : NULL);
-	if (tracer_has(tracer, t, tid))
+	hold_end(held->tracer, space, tracer_has(held->tracer, t, tid) ? t : NULL);
+	if (tracer_has(held->tracer, t, tid))
 		t->held = was_held;
-	space_put(tracer, space);
+	space_put(held->tracer, space);
 	return done;
 }

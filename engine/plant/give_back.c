@@ -9,6 +9,8 @@
  * page of data always stay: the program may have kept the guard's address.
  */
 
+#include "engine/plant/give_back.h"
+
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,14 +19,26 @@
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/base/ring.h"
-#include "engine/object/maps.h"
-#include "engine/plant/jump.h"
-#include "engine/plant/plant.h"
-#include "engine/plant/stack_words.h"
+#include "engine/os/maps.h"
+#include "engine/plant/area.h"
+#include "engine/plant/areas.h"
+#include "engine/plant/rings.h"
+#include "engine/plant/site.h"
+#include "engine/returns/hijack.h"
+#include "engine/returns/ops.h"
+#include "engine/returns/stack_words.h"
+#include "engine/space/site_jump.h"
+#include "engine/space/space.h"
+#include "engine/space/undo.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/held.h"
 #include "engine/trace/hold.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/members.h"
+#include "engine/trace/process.h"
 #include "engine/trace/remote.h"
 #include "engine/trace/task.h"
+#include "engine/trace/tracer.h"
 
 #define HOLD_MS 200
 #define TRIES   8 /* while threads wake up */
@@ -50,10 +64,13 @@ struct look {
 static bool is_displaced(const struct space *space, uint64_t pc)
 {
 	const struct site *site = plant_site_of_slot(space, pc);
+	const struct site_jump *jump;
 	uint64_t at;
 
-	return site && (pc - site->slot < UBP_SLOT_SIZE ||
-			(jump_has(site, pc, &at) && at < site->jump->detour.copy.len));
+	if (!site || pc - site->slot < UBP_SLOT_SIZE)
+		return site != NULL;
+	jump = jump_at(site, pc, &at);
+	return jump && at < jump->detour.copy.len;
 }
 
 static void note(void *ctx, uint64_t word)
@@ -223,7 +240,7 @@ static void give_hijacks(struct giving *g)
 	ps->hijack.code_vaddr = 0;
 }
 
-/* All but the first, and those that are no mappings of their own (slack.c). */
+/* All but the first, and those that are no mappings of their own (area_in_file.c). */
 static void give_areas(struct giving *g)
 {
 	struct plant_space *ps = g->space->plant;
@@ -251,7 +268,6 @@ static void give_areas(struct giving *g)
 static void choose(struct giving *g, const struct look *look)
 {
 	struct plant_space *ps = g->space->plant;
-	bool has_link = arch_has_link(g->space->arch);
 	bool waits = hijack_waits(g->space);
 
 	if (!look->in_detour)
@@ -266,7 +282,7 @@ static void choose(struct giving *g, const struct look *look)
 	 */
 	if (!look->in_detour && !look->in_guard && !waits)
 		give_areas(g);
-	if (!look->in_guard && !ps->ret.wait && !(has_link && ps->ret.by_slot.n))
+	if (!look->in_guard && !ps->ret.wait && !return_ops(g->space)->needs_table(ps))
 		give_returns(g);
 }
 
@@ -289,22 +305,27 @@ static size_t count_areas(const struct plant_space *ps)
 }
 
 /* They are not named in the target any more. */
-static void unmap(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
-		  const struct giving *g)
+static void unmap(const struct held *held, const struct giving *g)
 {
 	const struct plant_space *ps = g->space->plant;
+	struct remote_step steps[REMOTE_STEPS];
 	struct remote remote;
 	struct ubp_err ignored;
-	int64_t result;
+	size_t n_made;
 	int rc = 0;
 
-	if (!g->n || remote_begin(&remote, tracer, t, at, ps->guard.stub, &ignored) < 0)
+	if (!g->n || remote_begin(&remote, held, ps->guard.stub, &ignored) < 0)
 		return;
-	for (size_t i = 0; i < g->n && rc == 0; i++) {
-		const uint64_t args[6] = { g->gifts[i].vaddr, g->gifts[i].len };
+	/* One that fails ends the row. */
+	for (size_t done = 0; done < g->n && rc == 0; done += n_made) {
+		size_t n = g->n - done < REMOTE_STEPS ? g->n - done : REMOTE_STEPS;
 
-		rc = remote_call(&remote, g->space->arch->call.nr_munmap, args, &result,
-				 &ignored);
+		for (size_t i = 0; i < n; i++)
+			steps[i] = (struct remote_step){
+				.nr = g->space->arch->call.nr_munmap,
+				.args = { g->gifts[done + i].vaddr, g->gifts[done + i].len },
+			};
+		rc = remote_calls(&remote, steps, n, &n_made, &ignored);
 	}
 	if (rc == 0)
 		remote_end(&remote);
@@ -348,9 +369,9 @@ static bool may_give(const struct space *space, const struct plant_space *ps, un
 	       space->refs == n_refs && !ps->jump.n_lent;
 }
 
-static void choose_and_unmap(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
-			     const struct look *look)
+static void choose_and_unmap(const struct held *held, const struct look *look)
 {
+	struct tracee *t = held->t;
 	struct space *space = t->process->space;
 	struct giving g = { .space = space, .tid = t->tid };
 
@@ -358,7 +379,7 @@ static void choose_and_unmap(struct tracer *tracer, struct tracee *t, const stru
 	if (!g.gifts)
 		return;
 	choose(&g, look);
-	unmap(tracer, t, at, &g);
+	unmap(held, &g);
 	free(g.gifts);
 }
 
@@ -367,7 +388,8 @@ void give_back(struct tracer *tracer, struct process *p, struct tracee *t,
 {
 	struct space *space = p->space;
 	const struct plant_space *ps = space->plant;
-	struct tracee *held = t;
+	struct tracee *who = t;
+	struct held held;
 	struct ubp_regs regs;
 	struct ubp_err ignored;
 	struct look look;
@@ -378,14 +400,14 @@ void give_back(struct tracer *tracer, struct process *p, struct tracee *t,
 	    all_are_out(space, pid) && look_around(tracer, space, t, &look) &&
 	    map_get(&tracer->processes, (uint64_t)pid) == p &&
 	    (t ? tracer_has(tracer, t, tid)
-	       : attach_hold_one(tracer, p, &held, &ignored) == 0)) {
-		tid = held->tid;
-		if (at)
-			regs = *at;
-		if (may_give(space, ps, 2) && (at || ubp_host_get_regs(tid, &regs) == 0))
-			choose_and_unmap(tracer, held, &regs, &look);
-		if (!t && tracer_has(tracer, held, tid))
-			attach_let_go(held);
+	       : attach_hold_one(tracer, p, &who, &ignored) == 0)) {
+		held = held_thread(tracer, who, at);
+		if (!at)
+			held.at = &regs;
+		if (may_give(space, ps, 2) && (at || ubp_host_get_regs(held.tid, &regs) == 0))
+			choose_and_unmap(&held, &look);
+		if (!t && held_lasts(&held))
+			attach_let_go(who);
 	}
 	space_put(tracer, space);
 }

@@ -11,6 +11,8 @@
  * tracer: hence the looks at mask and SigCgt.
  */
 
+#include "engine/plant/guard.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
@@ -24,15 +26,22 @@
 #include "engine/base/again.h"
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
-#include "engine/object/maps.h"
+#include "engine/os/maps.h"
 #include "engine/plant/action.h"
+#include "engine/plant/area.h"
 #include "engine/plant/chain.h"
-#include "engine/plant/jump.h"
-#include "engine/plant/plant_priv.h"
+#include "engine/plant/rings.h"
+#include "engine/space/part.h"
+#include "engine/space/space.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/held.h"
+#include "engine/trace/ids.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
 #include "engine/trace/remote.h"
 #include "engine/trace/seccomp.h"
 #include "engine/trace/task.h"
+#include "engine/trace/tracer.h"
 
 #define FRESH_NS   10000000ULL /* how long the handler is believed to be there */
 #define STACK_LEN  0x20000     /* looked through for frames of signal handlers */
@@ -61,16 +70,16 @@ static int put_word(const struct space *space, pid_t tid, uint64_t vaddr, uint64
 }
 
 /* The page behind the first area, for what the target's side writes. */
-static int make_data(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
-		     struct ubp_err *err)
+static int make_data(const struct held *held, struct ubp_err *err)
 {
+	struct tracee *t = held->t;
 	struct plant_space *ps = t->process->space->plant;
 	uint64_t data = ps->areas->vaddr + ps->areas->len;
 	uint64_t args[6] = { data, UBP_GUARD_DATA_LEN, PROT_READ | PROT_WRITE };
 	int pid = (int)t->process->pid;
 	int64_t result;
-	int rc = area_call(tracer, t, at, ps->guard.stub,
-			   t->process->space->arch->call.nr_mprotect, args, &result, err);
+	int rc = area_call(held, ps->guard.stub, t->process->space->arch->call.nr_mprotect,
+			   args, &result, err);
 
 	if (rc == 0 && result < 0)
 		rc = ubp_fail(err, (int)-result, "process %d cannot make memory writable: %s",
@@ -80,24 +89,15 @@ static int make_data(struct tracer *tracer, struct tracee *t, const struct ubp_r
 	return rc;
 }
 
-bool guard_is_shared(const struct process *p)
+int guard_prepare(const struct held *held, struct ubp_err *err)
 {
-	const struct process *other = p->space->processes;
-
-	while (other && (other == p || !other->probes->is_guarded))
-		other = other->next;
-	return other;
-}
-
-int guard_prepare(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
-		  struct ubp_err *err)
-{
+	struct tracee *t = held->t;
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
-	int rc = ps->guard.data ? 0 : make_data(tracer, t, at, err);
+	int rc = ps->guard.data ? 0 : make_data(held, err);
 
 	if (rc < 0 || t->process->probes->is_guarded || ps->guard.is_taken_over ||
-	    guard_is_shared(t->process))
+	    space_shares_guard(t->process))
 		return rc;
 	rc = put_word(space, t->tid, ps->guard.data + offsetof(struct guard_data, retired), 1);
 	return rc == 0 ? 0
@@ -148,20 +148,20 @@ static int keep_action(const struct process *p, bool is_first, const struct acti
 	return rc < 0 ? ubp_fail(err, -rc, "cannot write to process %d", (int)p->pid) : 0;
 }
 
-int guard_install(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
-		  struct ubp_err *err)
+int guard_install(const struct held *held, struct ubp_err *err)
 {
+	struct tracee *t = held->t;
 	struct process *p = t->process;
 	struct space *space = p->space;
 	struct plant_space *ps = space->plant;
 	struct remote remote;
 	struct action first = { 0 }, old = { 0 };
-	bool is_first = !guard_is_shared(p);
+	bool is_first = !space_shares_guard(p);
 	int rc;
 
 	if (p->probes->is_guarded)
 		return 0;
-	rc = remote_begin(&remote, tracer, t, at, ps->guard.stub, err);
+	rc = remote_begin(&remote, held, ps->guard.stub, err);
 	if (rc < 0)
 		return rc;
 	/* Of what is known there is nothing to ask; how it stands is told by the call that replaces it. */
@@ -188,9 +188,9 @@ static bool is_ours(const struct action *a, const struct space *space)
 	return action_handler(a, space) == own_handler(space);
 }
 
-int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
-		    struct ubp_err *err)
+int guard_uninstall(const struct held *held, struct ubp_err *err)
 {
+	struct tracee *t = held->t;
 	struct process *p = t->process;
 	struct space *space = p->space;
 	struct plant_space *ps = space->plant;
@@ -203,7 +203,7 @@ int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_re
 		return 0;
 	/* Under a filter of late nothing can be asked of it: our handler stays, with the
 	 * jumps to it, and hands on to the program's own. */
-	rc = remote_begin(&remote, tracer, t, at, ps->guard.stub, err);
+	rc = remote_begin(&remote, held, ps->guard.stub, err);
 	if (rc < 0)
 		return rc;
 	chain = chain_vaddr(p);
@@ -229,9 +229,9 @@ int guard_uninstall(struct tracer *tracer, struct tracee *t, const struct ubp_re
 	return rc;
 }
 
-int guard_provide_returns(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
-			  struct ubp_err *err)
+int guard_provide_returns(const struct held *held, struct ubp_err *err)
 {
+	struct tracee *t = held->t;
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
 	uint64_t n =
@@ -243,11 +243,11 @@ int guard_provide_returns(struct tracer *tracer, struct tracee *t, const struct 
 		return 0;
 	/* Behind the first area, which was put into a wide gap: anywhere else, and the
 	 * program's own mappings to come would be moved. */
-	rc = area_map(tracer, t, at, ps->guard.stub, ps->guard.data + UBP_GUARD_DATA_LEN, len,
+	rc = area_map(held, ps->guard.stub, ps->guard.data + UBP_GUARD_DATA_LEN, len,
 		      PROT_READ | PROT_WRITE, &vaddr, err);
 	if (rc == -EEXIST)
-		rc = area_map(tracer, t, at, ps->guard.stub, 0, len, PROT_READ | PROT_WRITE,
-			      &vaddr, err);
+		rc = area_map(held, ps->guard.stub, 0, len, PROT_READ | PROT_WRITE, &vaddr,
+			      err);
 	if (rc < 0)
 		return rc;
 	/* The mask first: a table without entries is none. */
@@ -263,13 +263,29 @@ int guard_provide_returns(struct tracer *tracer, struct tracee *t, const struct 
 	return 0;
 }
 
-void guard_copied(const struct space *child, const struct process *p)
+int guard_copy(const struct part_copied *c)
 {
-	const struct plant_space *ps = child->plant;
-	pid_t mother = p->born_of ? task_tgid(p->born_of) : 0;
+	const struct space_guard *from = &c->from->guard;
+	const struct process *p = c->first->process;
 
-	if (ps && ps->guard.data)
-		chain_copied(child, mother, p);
+	c->to->guard = (struct space_guard){ .looked = true,
+					     .stub = from->stub,
+					     .data = from->data,
+					     .unguarded = from->unguarded,
+					     .no_room = from->no_room };
+	if (from->data)
+		chain_copied(c->child, p->born_of ? task_tgid(p->born_of) : 0, p);
+	return 0;
+}
+
+static bool is_sigreturn(const struct space *space, const struct maps *maps, uint64_t vaddr)
+{
+	const struct mapping *m = maps_at(maps, vaddr);
+	uint8_t code[UBP_SIGRETURN_MAX];
+
+	return m && m->exec &&
+	       space->arch->unwind.is_sigreturn(
+		       code, mem_peek(&space->mem, vaddr, code, sizeof(code)));
 }
 
 /*
@@ -280,24 +296,21 @@ static bool is_in_handler(const struct tracee *t, const struct maps *maps)
 {
 	const struct space *space = t->process->space;
 	const struct ubp_arch *arch = space->arch;
-	static uint8_t stack[STACK_LEN]; /* the tracing thread's alone */
-	uint8_t code[UBP_SIGRETURN_MAX];
 	struct ubp_regs regs;
-	size_t n;
+	uint8_t piece[STACK_LEN / 8];
+	size_t n = sizeof(piece);
 
 	if (ubp_host_get_regs(t->tid, &regs) < 0)
 		return true;
-	n = mem_peek(&space->mem, regs.r[arch->reg.sp], stack, sizeof(stack));
-	for (size_t at = 0; at + arch->addr_size <= n; at += arch->addr_size) {
-		const struct mapping *m;
-		uint64_t word = 0;
+	for (size_t from = 0; from < STACK_LEN && n == sizeof(piece); from += n) {
+		n = mem_peek(&space->mem, regs.r[arch->reg.sp] + from, piece, sizeof(piece));
+		for (size_t at = 0; at + arch->addr_size <= n; at += arch->addr_size) {
+			uint64_t word = 0;
 
-		memcpy(&word, stack + at, arch->addr_size);
-		m = maps_at(maps, word);
-		if (m && m->exec &&
-		    arch->unwind.is_sigreturn(code,
-					      mem_peek(&space->mem, word, code, sizeof(code))))
-			return true;
+			memcpy(&word, piece + at, arch->addr_size);
+			if (is_sigreturn(space, maps, word))
+				return true;
+		}
 	}
 	return false;
 }
@@ -314,25 +327,26 @@ void guard_open_mask(struct tracee *t, const struct maps *maps)
 	t->probes->open_mask = mask & ~TRAP_BIT;
 }
 
-void guard_open_masks(struct tracer *tracer, struct tracee *t, const struct maps *maps)
+void guard_open_masks(const struct held *held, const struct maps *maps)
 {
+	struct tracee *t = held->t;
 	const struct process *p = t->process;
 	pid_t tid = t->tid;
 	size_t n;
-	pid_t *tids = space_ids(tracer, p->space, p, &n);
+	pid_t *tids = space_ids(held->tracer, p->space, p, &n);
 
 	guard_open_mask(t, maps);
-	for (size_t i = 0; tids && i < n && tracer_has(tracer, t, tid); i++) {
-		struct tracee *other = map_get(&tracer->tracees, (uint64_t)tids[i]);
+	for (size_t i = 0; tids && i < n && tracer_has(held->tracer, t, tid); i++) {
+		struct tracee *other = map_get(&held->tracer->tracees, (uint64_t)tids[i]);
 
 		if (!other || other == t || other->held || !task_blocks_trap(other->tid))
 			continue;
-		if (attach_hold(tracer, other) == 1) {
+		if (attach_hold(held->tracer, other) == 1) {
 			guard_open_mask(other, maps);
 			attach_let_go(other);
 		}
 	}
-	ids_give(tracer, tids);
+	ids_give(held->tracer, tids);
 }
 
 int guard_close_mask(struct tracee *t)
@@ -444,8 +458,9 @@ static bool will_end(const struct tracee *t, bool at_site)
  * is blocked: so it comes back when the guard is there again, or when the program
  * itself unblocks it.
  */
-bool guard_defer(struct tracer *tracer, struct tracee *t, bool at_site)
+bool guard_defer(const struct held *held, bool at_site)
 {
+	struct tracee *t = held->t;
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
 	uint64_t mask, args[6] = { SIGTRAP, 0, 0, SIGSET_LEN };
@@ -469,7 +484,7 @@ bool guard_defer(struct tracer *tracer, struct tracee *t, bool at_site)
 		return false;
 	}
 	if (task_catches(tid, SIGTRAP) || ubp_host_get_regs(tid, &regs) < 0 ||
-	    remote_begin(&remote, tracer, t, &regs, ps->guard.stub, &err) < 0)
+	    remote_begin(&remote, held, ps->guard.stub, &err) < 0)
 		return false;
 	args[1] = own_action(ps);
 	remote.deliver = SIGTRAP;

@@ -8,9 +8,11 @@
 
 #include "arch/guard.h"
 #include "engine/base/err.h"
-#include "engine/plant/plant.h"
+#include "engine/space/space.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/held.h"
 #include "engine/trace/hold.h"
+#include "engine/trace/process.h"
 
 #define HOLD_MS 20
 /*
@@ -29,7 +31,8 @@
  */
 static bool is_in_stub(const struct space *space, uint64_t at)
 {
-	return at - UBP_AREA_STUB < space->arch->stub.len;
+	return at - UBP_AREA_STUB < space->arch->stub.len ||
+	       at - UBP_AREA_BATCH < space->arch->stub.batch.len;
 }
 
 static bool is_in_guard(const struct tracee *t)
@@ -69,9 +72,9 @@ static int stays(pid_t pid, pid_t tid, struct ubp_err *err)
 }
 
 /* @t itself, which is held. */
-static int wait_for_own(struct tracer *tracer, struct tracee *t, unsigned *looks,
-			struct ubp_err *err)
+static int wait_for_own(const struct held *held, unsigned *looks, struct ubp_err *err)
 {
+	struct tracee *t = held->t;
 	const struct space *space = t->process->space;
 	pid_t tid = t->tid;
 	int rc;
@@ -85,7 +88,7 @@ static int wait_for_own(struct tracer *tracer, struct tracee *t, unsigned *looks
 		wait_a_while(looks);
 		rc = 0;
 		for (int k = 0; k < STOP_TRIES && rc == 0; k++)
-			rc = attach_hold(tracer, t);
+			rc = attach_hold(held->tracer, t);
 		if (rc == 1 && t->process->space != space)
 			rc = -ESRCH; /* it has executed another program */
 		if (rc != 1)
@@ -95,8 +98,9 @@ static int wait_for_own(struct tracer *tracer, struct tracee *t, unsigned *looks
 	return 0;
 }
 
-int guard_wait(struct tracer *tracer, struct tracee *t, struct ubp_err *err)
+int guard_wait(const struct held *held, struct ubp_err *err)
 {
+	struct tracee *t = held->t;
 	const struct space *space = t->process->space;
 	const struct plant_space *ps = space->plant;
 	unsigned looks = 0;
@@ -107,13 +111,13 @@ int guard_wait(struct tracer *tracer, struct tracee *t, struct ubp_err *err)
 
 	if (!ps->guard.is_taken_over)
 		return 0;
-	rc = wait_for_own(tracer, t, &looks, err);
+	rc = wait_for_own(held, &looks, err);
 	while (rc == 0) {
-		all = hold_running(tracer, space, HOLD_MS);
+		all = hold_running(held->tracer, space, HOLD_MS);
 		inside = find_in_guard(space);
 		tid = inside ? inside->tid : 0;
 		stopped = inside && inside->listening;
-		hold_end(tracer, space, t);
+		hold_end(held->tracer, space, t);
 		if (stopped)
 			return stays(pid, tid, err);
 		if ((all && !tid) || looks == LOOKS_MAX)

@@ -4,6 +4,7 @@
 #ifndef UBP_PLANT_GUARD_WAIT_H
 #define UBP_PLANT_GUARD_WAIT_H
 
+struct held;
 struct tracee;
 struct tracer;
 struct ubp_err;
@@ -16,6 +17,6 @@ struct ubp_err;
  * would note what it saw afterwards. Once all are through nobody looks while we trace. Who is stopped in there
  * stays for a time that nobody knows: then -EBUSY, and all has to stay as it is.
  */
-int guard_wait(struct tracer *tracer, struct tracee *t, struct ubp_err *err);
+int guard_wait(const struct held *held, struct ubp_err *err);
 
 #endif

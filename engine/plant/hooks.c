@@ -14,6 +14,8 @@
  *   returns, is hijacked again.
  */
 
+#include "engine/plant/hooks.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -23,10 +25,19 @@
 #include "engine/base/cancel.h"
 #include "engine/base/err.h"
 #include "engine/base/proc.h"
-#include "engine/object/mapped.h"
-#include "engine/object/maps.h"
-#include "engine/object/object.h"
-#include "engine/plant/plant.h"
+#include "engine/code/exits.h"
+#include "engine/code/unwinder.h"
+#include "engine/elf/object.h"
+#include "engine/elf/properties.h"
+#include "engine/elf/segments.h"
+#include "engine/files/mapped.h"
+#include "engine/os/maps.h"
+#include "engine/space/probe_list.h"
+#include "engine/space/return_way.h"
+#include "engine/space/space.h"
+#include "engine/space/state.h"
+#include "engine/space/uprobe.h"
+#include "engine/symbols/functions.h"
 #include "engine/trace/task.h"
 
 static const struct {
@@ -186,10 +197,7 @@ void hooks_free(struct plant *plant)
 
 static bool has_return_probe(const struct plant *plant)
 {
-	for (size_t i = 0; i < plant->n_probes; i++)
-		if (plant->probes[i]->is_return)
-			return true;
-	return false;
+	return probe_list(plant)->has_returns;
 }
 
 /* May this file hold an unwinder? Libraries known to, and what links one in: the
@@ -206,7 +214,7 @@ static bool may_unwind(const struct plant *plant, const struct maps *maps,
 			return true;
 	if (m->ino == maps->v[0].ino && m->dev == maps->v[0].dev)
 		return true;
-	return plant_probes_file(plant, m->dev, m->ino);
+	return probe_list_has_file(probe_list(plant), m->dev, m->ino);
 }
 
 /* Is file byte @foffset in this mapping? */

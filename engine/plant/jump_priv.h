@@ -6,7 +6,16 @@
 #ifndef UBP_PLANT_JUMP_PRIV_H
 #define UBP_PLANT_JUMP_PRIV_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "engine/plant/jump.h"
+
+struct area;
+struct plant;
+struct plant_space;
+struct site;
 
 struct jump_try {
 	struct site *site;
@@ -32,10 +41,17 @@ void jump_refuse(struct site *site, const char *why);
 /* The same, for now. */
 void jump_tell_why(const struct site *site, const char *why);
 
+/* A copy of a reason, kept as long as the session. */
+const char *jump_keep_reason(struct plant *plant, const char *text);
+
 /* There was no memory: all that is no jump yet is due again, after a while. */
 void jump_later(struct plant_space *ps);
 
-/* Counts a site's change of rung. */
+/* The breakpoints in its detour are known to be @site's: 0 or -ENOMEM; and known no more. */
+int jump_note_traps(struct plant_space *ps, struct site *site, const struct site_jump *jump);
+void jump_forget_traps(struct plant_space *ps, const struct site_jump *jump);
+
+/* Counts a site's change of rung, for the probes of its jump. */
 void jump_count(const struct site *site, bool up);
 
 #endif

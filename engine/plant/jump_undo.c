@@ -14,13 +14,28 @@
 #include "engine/base/page.h"
 #include "engine/base/ring.h"
 #include "engine/event/clock.h"
-#include "engine/object/maps.h"
+#include "engine/os/maps.h"
+#include "engine/plant/area.h"
+#include "engine/plant/jump.h"
 #include "engine/plant/jump_priv.h"
+#include "engine/plant/jump_who.h"
 #include "engine/plant/page_edit.h"
-#include "engine/plant/stack_words.h"
+#include "engine/plant/rings.h"
+#include "engine/plant/site.h"
+#include "engine/returns/ops.h"
+#include "engine/returns/stack_words.h"
+#include "engine/space/part.h"
+#include "engine/space/site_jump.h"
+#include "engine/space/space.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/held.h"
 #include "engine/trace/hold.h"
+#include "engine/trace/ids.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/members.h"
+#include "engine/trace/process.h"
 #include "engine/trace/task.h"
+#include "engine/trace/tracer.h"
 
 /* Those who never run get no further anyway. */
 #define RECORD_MAX_NS 100000000L
@@ -138,144 +153,6 @@ static void unwrite_rest(const struct plant_space *owner, const struct space *sp
 	free(sites);
 }
 
-static void note_in(void *ctx, uint64_t vaddr)
-{
-	struct plant_space *owner = ctx;
-	const struct area *area = area_of(owner, vaddr);
-	struct site *site = area ? *area_owner(area, vaddr) : NULL;
-	uint64_t at;
-
-	/* Past its start: it may know its entry already, and so the detour. */
-	if (owner->hijack.code_vaddr && vaddr > owner->hijack.code_vaddr &&
-	    vaddr - owner->hijack.code_vaddr < UBP_RETURN_CODE_MAX)
-		owner->hijack.is_returning = true;
-	if (site && jump_has(site, vaddr, &at))
-		site->jump->in_use = true;
-}
-
-/* In what records, not in the copy: it may come to a breakpoint, or read for us. */
-static bool is_recording(const struct space *space, uint64_t pc)
-{
-	const struct site *site = plant_site_of_slot(space, pc);
-	uint64_t at;
-
-	return site && jump_has(site, pc, &at) && at >= site->jump->detour.copy.len;
-}
-
-static void forget_who_is_in(struct plant_space *owner, bool all)
-{
-	size_t pos = 0;
-	void *value;
-
-	while (map_next(&owner->sites, &pos, NULL, &value)) {
-		struct site *site = value;
-
-		if (site->jump)
-			site->jump->in_use = !all;
-	}
-	owner->hijack.is_returning = false;
-}
-
-void jump_keep_blocks(struct plant_space *ps)
-{
-	forget_who_is_in(ps, false);
-}
-
-/* A thread's own pc: at the start of the return code it will know its entry soon. */
-static void note_pc(struct plant_space *owner, uint64_t pc)
-{
-	note_in(owner, pc);
-	if (owner->hijack.code_vaddr && pc == owner->hijack.code_vaddr)
-		owner->hijack.is_returning = true;
-}
-
-static bool is_in_use(const struct plant_space *owner, const struct site_jump *jump)
-{
-	return jump->in_use || (jump->detour.return_at && owner->hijack.is_returning);
-}
-
-/*
- * Whose detours somebody is in, or will come back to from a signal handler. By then no jump leads there: who is seen
- * elsewhere does not come there any more, unless the tracer lets it go on from a breakpoint's stop.
- */
-struct who {
-	struct space *space;
-	struct plant_space *ps; /* .space's; it is another's if that executes a program */
-	struct maps maps;
-	bool known;     /* where all are, so far */
-	bool recording; /* one who records just now */
-};
-
-static void who_begin(struct who *who, struct space *space)
-{
-	const struct tracee *t = space_next(space, NULL);
-	struct ubp_err err;
-
-	*who = (struct who){ .space = space, .ps = space->plant };
-	who->known = t && maps_read(t->tid, &who->maps, &err) == 0;
-	forget_who_is_in(who->ps, who->known);
-}
-
-static void nobody_knows(struct who *who)
-{
-	who->known = false;
-	forget_who_is_in(who->ps, false);
-}
-
-/* False: not all of its stack can be read. */
-static bool note_thread(struct who *who, const struct tracee *t, uint64_t pc, uint64_t sp)
-{
-	note_pc(who->ps, pc);
-	who->recording |= is_recording(who->space, pc);
-	return stack_words(&who->maps, &t->process->space->mem, t->tid, sp,
-			   who->space->arch->addr_size, note_in, who->ps);
-}
-
-/* hold_look_fn. Its stack may be younger than what was read of the mappings: then it has to wait for the hold. */
-static bool look_at_sleeper(void *ctx, struct tracee *t, uint64_t pc, uint64_t sp)
-{
-	struct who *who = ctx;
-
-	return who->known && who->space->plant == who->ps && maps_at(&who->maps, sp) &&
-	       note_thread(who, t, pc, sp);
-}
-
-/* Those that were not looked at by then; by the mappings as they are now. */
-static void look_at_rest(struct who *who)
-{
-	const struct ubp_arch *arch = who->space->arch;
-	const struct tracee *first = space_next(who->space, NULL);
-	struct ubp_err err;
-
-	if (!hold_has_rest(who->space))
-		return;
-	maps_free(&who->maps);
-	if (!first || maps_read(first->tid, &who->maps, &err) < 0)
-		nobody_knows(who);
-	for (const struct tracee *t = NULL; who->known && (t = space_next(who->space, t));) {
-		struct ubp_regs regs;
-
-		if (t->left_alone == LEFT_LOOKED_AT)
-			continue;
-		if (t->held ? hold_get_regs(t, &regs) < 0
-			    : !task_asleep(t->tid, &regs.r[arch->reg.pc],
-					   &regs.r[arch->reg.sp])) {
-			/* It has ended, or woken up, and may be anywhere. */
-			nobody_knows(who);
-			who->recording = true;
-		} else if (!note_thread(who, t, regs.r[arch->reg.pc], regs.r[arch->reg.sp])) {
-			nobody_knows(who);
-		}
-	}
-}
-
-/* True: one records, or nobody knows. */
-static bool who_end(struct who *who)
-{
-	maps_free(&who->maps);
-	return who->recording || !who->known;
-}
-
 /*
  * Traps of detours, with nobody to handle them any more, would kill: they become nops. Who
  * comes to one goes on to the copy, or to its return address. @only_used: of those detours that
@@ -291,9 +168,10 @@ static void defuse(const struct plant_space *owner, const struct space *space, p
 	uint64_t at;
 
 	while (map_next(&owner->jump.traps, &pos, &at, &value)) {
-		const struct site_jump *jump = ((const struct site *)value)->jump;
+		uint64_t from;
+		const struct site_jump *jump = jump_at(value, at, &from);
 
-		if (only_used && !(jump && is_in_use(owner, jump)))
+		if (only_used && !(jump && who_uses(owner, jump)))
 			continue;
 		mem_writes_add(&writes, at, arch->swbp.nop, arch->swbp.len);
 	}
@@ -304,19 +182,21 @@ static void defuse(const struct plant_space *owner, const struct space *space, p
 static void keep_from_hijacking(const struct space *space)
 {
 	for (struct tracee *t = NULL; (t = space_next(space, t));) {
+		const struct site_jump *jump;
 		const struct detour *d;
-		struct site *site;
+		const struct site *site;
 		uint64_t pc, at;
 
 		if (!t->held || hold_get_pc(t, &pc) < 0)
 			continue;
 		site = plant_site_of_slot(space, pc);
-		if (!site || !jump_has(site, pc, &at))
+		jump = site ? jump_at(site, pc, &at) : NULL;
+		if (!jump)
 			continue;
-		d = &site->jump->detour;
+		d = &jump->detour;
 		if (at < d->hijack_at || at >= d->hijack_end)
 			continue;
-		(void)hold_set_pc(t, site->jump->copy + d->hijack_off);
+		(void)hold_set_pc(t, jump->copy + d->hijack_off);
 	}
 }
 
@@ -334,16 +214,16 @@ void jump_clean_copy(struct plant_space *owner, const struct space *space, pid_t
 	unwrite(owner, space, tid, false);
 	unwrite_rest(owner, space, tid, false);
 	known = ubp_host_get_regs(tid, &regs) == 0 && maps_read(tid, &maps, &err) == 0;
-	forget_who_is_in(owner, known);
+	jump_forget_users(owner, known);
 	if (known) {
-		note_pc(owner, regs.r[arch->reg.pc]);
+		who_note_pc(owner, regs.r[arch->reg.pc]);
 		if (!stack_words(&maps, &space->mem, tid, regs.r[arch->reg.sp], arch->addr_size,
-				 note_in, owner))
-			forget_who_is_in(owner, false);
+				 who_note_word, owner))
+			jump_forget_users(owner, false);
 	}
 	maps_free(&maps);
 	defuse(owner, space, tid, true);
-	hijack_put_back(owner, space, tid, left);
+	return_ops(space)->put_back_hijacks(owner, space, tid, left);
 }
 
 /* Blocks that nobody is in, nor can come to any more, serve the next session. */
@@ -356,87 +236,15 @@ static void free_blocks(const struct space *space)
 	void *value;
 
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
-		const struct site_jump *jump = ((const struct site *)value)->jump;
+		const struct site_jump *jump = NULL;
 
 		/* What scans has an entry of the guard's, for good. */
-		if (jump && !jump->is_left && !jump->scans && !is_in_use(ps, jump))
-			mem_writes_add(&writes, jump->copy - UBP_SLOT_SIZE, &magic,
-				       sizeof(magic));
+		while ((jump = jump_next(value, jump)))
+			if (!jump->is_left && !jump->scans && !who_uses(ps, jump))
+				mem_writes_add(&writes, jump->copy - UBP_SLOT_SIZE, &magic,
+					       sizeof(magic));
 	}
 	(void)mem_writes_end(&writes);
-}
-
-struct search {
-	uint64_t word;
-	bool found;
-};
-
-static void find_word(void *ctx, uint64_t word)
-{
-	struct search *s = ctx;
-
-	s->found |= word == s->word;
-}
-
-/*
- * Who is asleep in a function whose return address was replaced could wake up and return
- * while that is put back: it has to be stopped.
- */
-static void hold_hijacked(struct tracer *tracer, const struct space *space)
-{
-	const struct plant_space *ps = space->plant;
-	struct maps maps = { 0 };
-	bool is_known = true;
-	struct ubp_err err;
-	uint64_t pc, sp;
-	size_t n;
-	pid_t *tids = space_ids(tracer, space, NULL, &n);
-
-	for (size_t i = 0; tids && i < n; i++) {
-		struct tracee *t = map_get(&tracer->tracees, (uint64_t)tids[i]);
-		struct search s = { .word = ps->hijack.code_vaddr };
-
-		if (!t || t->process->space != space || t->held)
-			continue;
-		if (!maps.n && is_known)
-			is_known = maps_read(t->tid, &maps, &err) == 0;
-		if (is_known && task_asleep(t->tid, &pc, &sp))
-			s.found = !stack_words(&maps, &t->process->space->mem, t->tid, sp,
-					       t->process->space->arch->addr_size, find_word,
-					       &s) ||
-				  s.found;
-		else
-			s.found = true;
-		if (s.found)
-			(void)attach_hold(tracer, t);
-		if (space->plant != ps)
-			break;
-	}
-	ids_give(tracer, tids);
-	maps_free(&maps);
-}
-
-/*
- * All threads stand still that were not seen elsewhere. Where return addresses are about to be put back, all that run:
- * a look before says nothing then, for one that wakes up may go on on the stack of a coroutine, and return there.
- */
-static void hold_who_is_in(struct tracer *tracer, struct space *space, bool puts_back,
-			   struct who *ret_who)
-{
-	bool all;
-
-	who_begin(ret_who, space);
-	if (!puts_back)
-		hold_look(tracer, space, look_at_sleeper, ret_who);
-	all = puts_back ? hold_running(tracer, space, JUMP_HOLD_MS)
-			: hold_rest(tracer, space, JUMP_HOLD_MS);
-	if (puts_back && space->plant == ret_who->ps)
-		hold_hijacked(tracer, space);
-	if (space->plant != ret_who->ps)
-		return;
-	if (!all)
-		nobody_knows(ret_who);
-	look_at_rest(ret_who);
 }
 
 /*
@@ -454,7 +262,7 @@ static void wait_until_recorded(struct tracer *tracer, struct space *space)
 		struct who who;
 
 		(void)nanosleep(&a_while, NULL);
-		hold_who_is_in(tracer, space, false, &who);
+		who_hold(tracer, space, false, &who);
 		hold_end(tracer, space, NULL);
 		recording = who_end(&who);
 		if (space->plant != ps)
@@ -483,11 +291,11 @@ static bool put_returns_back(struct tracer *tracer, struct space *space)
 	struct plant_space *ps = space->plant;
 	struct who who;
 
-	hold_who_is_in(tracer, space, ps->hijack.table != 0, &who);
+	who_hold(tracer, space, ps->hijack.table != 0, &who);
 	if (space->plant == ps) {
 		keep_from_hijacking(space);
-		hijack_save_returning(space);
-		hijack_put_back(ps, space, 0, &ps->left);
+		return_ops(space)->save_returning(space);
+		return_ops(space)->put_back_hijacks(ps, space, 0, &ps->left);
 		ps->jump.n_written = 0;
 	}
 	hold_end(tracer, space, NULL);
@@ -509,7 +317,7 @@ void jump_remove(struct tracer *tracer, struct space *space)
 		wait_until_recorded(tracer, space);
 	if (space->plant == ps) {
 		defuse(ps, space, 0, false);
-		hijack_note_blocks(space);
+		return_ops(space)->note_blocks(space);
 		free_blocks(space);
 	}
 	space_put(tracer, space);
@@ -533,8 +341,9 @@ static int write_breakpoint(const struct space *space, const struct site *site)
 		       : rc;
 }
 
-bool jump_demote(struct tracer *tracer, struct tracee *t, struct site *site, const char *why)
+bool jump_demote(const struct held *held, struct site *site, const char *why)
 {
+	struct tracee *t = held->t;
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
 	pid_t tid = t->tid;
@@ -542,7 +351,7 @@ bool jump_demote(struct tracer *tracer, struct tracee *t, struct site *site, con
 
 	space->refs++;
 	t->held = true;
-	if (hold_all(tracer, space, JUMP_HOLD_MS) && space->plant == ps && site->jump &&
+	if (hold_all(held->tracer, space, JUMP_HOLD_MS) && space->plant == ps && site->jump &&
 	    site->rung == SITE_JUMPED && write_breakpoint(space, site) == 0) {
 		jump_count(site, false);
 		site->rung = SITE_BOOSTED;
@@ -550,9 +359,39 @@ bool jump_demote(struct tracer *tracer, struct tracee *t, struct site *site, con
 		jump_refuse(site, why);
 		done = true;
 	}
-	hold_end(tracer, space, tracer_has(tracer, t, tid) ? t : NULL);
-	if (tracer_has(tracer, t, tid))
+	hold_end(held->tracer, space, tracer_has(held->tracer, t, tid) ? t : NULL);
+	if (tracer_has(held->tracer, t, tid))
 		t->held = was_held;
-	space_put(tracer, space);
+	space_put(held->tracer, space);
 	return done;
+}
+
+int jumps_copy(const struct part_copied *c)
+{
+	size_t pos = 0;
+	uint64_t vaddr;
+	void *value;
+
+	while (map_next(&c->from->jump.traps, &pos, &vaddr, &value)) {
+		void *site = map_get(&c->to->sites, ((struct site *)value)->vaddr);
+
+		if (site && map_put(&c->to->jump.traps, vaddr, site) < 0)
+			return -ENOMEM;
+	}
+	c->to->jump.n_written = c->from->jump.n_written;
+	c->to->jump.renew_due = c->from->jump.renew_due;
+	c->to->jump.sweep_due = c->from->jump.sweep_due;
+	return 0;
+}
+
+void jumps_leave(struct part_left *l)
+{
+	if (l->owner != l->space)
+		jump_clean_copy(l->ps, l->space, l->tid, l->left);
+}
+
+void jumps_forget(struct plant_space *ps)
+{
+	map_free(&ps->jump.traps);
+	map_free(&ps->jump.blocks);
 }

@@ -12,12 +12,22 @@
 #include "engine/base/err.h"
 #include "engine/base/page.h"
 #include "engine/base/ring.h"
-#include "engine/object/maps.h"
+#include "engine/os/maps.h"
+#include "engine/plant/area.h"
+#include "engine/plant/jump.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/page_edit.h"
-#include "engine/plant/stack_words.h"
+#include "engine/plant/rings.h"
+#include "engine/returns/stack_words.h"
+#include "engine/space/site_jump.h"
+#include "engine/space/space.h"
+#include "engine/trace/held.h"
 #include "engine/trace/hold.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/members.h"
+#include "engine/trace/process.h"
 #include "engine/trace/task.h"
+#include "engine/trace/tracer.h"
 
 /* Sleepers may wake up while one looks at them. */
 #define HOLD_TRIES 8
@@ -35,11 +45,13 @@ static const char why_not_written[] = "it could not be written";
 
 void jump_count(const struct site *site, bool up)
 {
-	for (size_t i = 0; i < site->n_probes; i++) {
-		struct uprobe_stats *st = &site->probes[i]->stats;
+	const struct site_jump *jump = site->jump;
+
+	for (size_t i = 0; i < jump->n_probes; i++) {
+		struct uprobe_stats *st = &jump->probes[i]->stats;
 
 		__atomic_store_n(&st->jumped, st->jumped + (up ? 1 : -1U), __ATOMIC_RELAXED);
-		if (!site_behind(site, site->probes[i]))
+		if (!site_behind(site, jump->probes[i]))
 			__atomic_store_n(&st->at_first, st->at_first + (up ? 1 : -1U),
 					 __ATOMIC_RELAXED);
 		__atomic_store_n(&st->boosted, st->boosted + (up ? -1U : 1), __ATOMIC_RELAXED);
@@ -212,6 +224,7 @@ static void clear_held(struct tracer *tracer, struct clearing *c, struct tracee 
 {
 	const struct ubp_arch *arch = c->space->arch;
 	struct ubp_regs regs;
+	struct held held;
 
 	clear_pc(c->space, c->batch, t);
 	if (hold_get_regs(t, &regs) < 0)
@@ -219,7 +232,8 @@ static void clear_held(struct tracer *tracer, struct clearing *c, struct tracee 
 	if (!stack_words(&c->maps, &c->space->mem, t->tid, regs.r[arch->reg.sp],
 			 arch->addr_size, clear_word, c))
 		put_all_off(c->space->plant, c->batch, why_not_known);
-	rings_add_thread(tracer, t, &regs);
+	held = held_thread(tracer, t, &regs);
+	rings_add_thread(&held);
 }
 
 /* False: one has woken up, and is anywhere. */

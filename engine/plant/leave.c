@@ -6,6 +6,8 @@
  * a copy that fork() made of one, or is taken over with the copy.
  */
 
+#include "engine/plant/leave.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -15,46 +17,47 @@
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/base/ring.h"
-#include "engine/object/maps.h"
-#include "engine/plant/jump.h"
-#include "engine/plant/plant.h"
+#include "engine/os/maps.h"
+#include "engine/plant/give_back.h"
+#include "engine/plant/guard.h"
+#include "engine/plant/leftover.h"
+#include "engine/plant/parts.h"
+
+#include "engine/plant/area.h"
+#include "engine/plant/renew.h"
+#include "engine/plant/rings.h"
+#include "engine/plant/site.h"
+#include "engine/returns/ops.h"
+#include "engine/space/part.h"
+#include "engine/space/space.h"
+#include "engine/space/undo.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/dispatch.h"
+#include "engine/trace/held.h"
 #include "engine/trace/hold.h"
+#include "engine/trace/ids.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/members.h"
+#include "engine/trace/process.h"
+#include "engine/trace/tracer.h"
 
 /* Handled between the work on two processes. */
 #define STOPS_BETWEEN 64
 
-/* @pid lives in @space; @tid is a stopped thread of it, or 0. */
-static void remove_from(struct plant_space *ps, struct space *space, pid_t pid, pid_t tid,
+/* @owner: @space, or the memory that it is a copy of. @tid: a stopped thread of @space, or 0. */
+static void remove_from(const struct space *owner, struct space *space, pid_t pid, pid_t tid,
 			struct plant_left *left)
 {
-	const struct ubp_arch *arch = space->arch;
-	struct undo undo = { .space = space, .pid = pid, .left = left };
-	unsigned n_before = left->n;
-	bool all;
-	int rc;
+	struct part_left l = { .owner = owner,
+			       .ps = owner->plant,
+			       .space = space,
+			       .pid = pid,
+			       .tid = tid,
+			       .left = left,
+			       .undo = { .space = space, .pid = pid, .left = left } };
 
-	/* First, so that no unwinder comes by where its breakpoint was and meets one. */
-	returns_put_back(ps, &undo, tid);
-	all = left->n == n_before && !left->is_live;
-	site_unplant_all(ps, &undo, tid, false);
-	semaphore_remove(ps, space, pid, tid, left);
-	/*
-	 * A thread may be at the trampoline already, perhaps in a signal handler that
-	 * will return there; or come there later, by a stack that was copied away. With the
-	 * real address in its stack word, or in the table, the code there is all it
-	 * needs. Without that it needs the guard.
-	 */
-	rc = ps->ret.trampoline && all
-		     ? mem_write(&space->mem, tid, ps->ret.trampoline,
-				 ps->guard.stub ? arch->trampoline.way_home : arch->swbp.nop,
-				 arch->swbp.len)
-		     : 0;
-	if (rc < 0 && !undo_is_gone(&undo, ps->ret.trampoline, 0, 0))
-		plant_left_live(left, "a breakpoint", ps->ret.trampoline, rc);
-	if (ps == space->plant)
-		ps->ret.wait |= undo.is_away;
-	undo_end(&undo);
+	parts_leave(&l);
+	undo_end(&l.undo);
 }
 
 void plant_remove(const struct process *p)
@@ -65,17 +68,14 @@ void plant_remove(const struct process *p)
 		return;
 	ps->closing = true;
 	care_ask_again(&p->space->care);
-	remove_from(ps, p->space, p->pid, 0, &ps->left);
+	remove_from(p->space, p->space, p->pid, 0, &ps->left);
 }
 
 void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid,
 		      struct plant_left *left)
 {
-	if (!parent->plant)
-		return;
-	(void)rings_set_gate(parent, child, tid, RING_GATE_OFF);
-	jump_clean_copy(parent->plant, child, tid, left);
-	remove_from(parent->plant, child, tid, tid, left);
+	if (parent->plant)
+		remove_from(parent, child, tid, tid, left);
 }
 
 void plant_unhook(struct space *space, pid_t pid, pid_t tid, struct plant_left *left)
@@ -140,15 +140,17 @@ bool plant_is_whole_copy(const struct space *parent, const struct space *child)
 	(void)mem_peek(&child->mem, ps->areas->vaddr, &magic[1], sizeof(magic[1]));
 	if (magic[0] != magic[1])
 		return false;
+	if (!renew_is_whole_copy(parent, child))
+		return false;
 	/* They are written one after the other: who has the last one has all. */
 	return !ps->last_write || (mem_peek(&parent->mem, ps->last_write, in_parent, n) == n &&
 				   mem_peek(&child->mem, ps->last_write, in_child, n) == n &&
 				   memcmp(in_parent, in_child, n) == 0);
 }
 
-int plant_clean_partly(struct tracer *tracer, struct tracee *t, struct plant_left *left,
-		       struct ubp_err *err)
+int plant_clean_partly(const struct held *held, struct plant_left *left, struct ubp_err *err)
 {
+	struct tracee *t = held->t;
 	struct space *space = t->process->space;
 	struct plant_space *ps;
 	struct maps maps;
@@ -161,29 +163,30 @@ int plant_clean_partly(struct tracer *tracer, struct tracee *t, struct plant_lef
 	ps->guard.looked = true;
 	rc = maps_read(t->tid, &maps, err);
 	if (rc == 0)
-		rc = leftover_adopt(tracer, t, &maps, &ps->guard.n_leftovers, err);
+		rc = leftover_adopt(held, &maps, &ps->guard.n_leftovers, err);
 	maps_free(&maps);
 	if (rc == -ESRCH)
 		return rc; /* the space may be gone, too */
 	ps->guard.n_leftovers = ps->guard.n_left_raised = 0;
 	if (rc == 0 && left)
-		remove_from(ps, space, t->process->pid, t->tid, left);
+		remove_from(space, space, t->process->pid, t->tid, left);
 	return rc;
 }
 
-int plant_clean_forgotten(struct tracer *tracer, struct tracee *t, struct plant_left *left,
-			  struct ubp_err *err)
+int plant_clean_forgotten(const struct held *held, struct plant_left *left, struct ubp_err *err)
 {
+	struct tracee *t = held->t;
 	struct space *space = t->process->space;
 	struct plant_space *known = space->plant;
 	int rc;
 
 	space->refs++; /* it may end meanwhile */
 	space->plant = NULL;
-	rc = plant_clean_partly(tracer, t, left, err);
+	rc = plant_clean_partly(held, left, err);
 	plant_forget(space);
 	space->plant = known;
-	space_put(tracer, space);
+	area_allow_batch(space);
+	space_put(held->tracer, space);
 	return rc;
 }
 
@@ -204,6 +207,7 @@ static void leave_process(struct tracer *tracer, struct process *p)
 	struct space *space = p->space;
 	pid_t tid = 0, pid = p->pid;
 	struct tracee *t = NULL;
+	struct held held;
 	struct ubp_regs regs;
 	struct ubp_err err;
 	bool gives, alone;
@@ -218,8 +222,10 @@ static void leave_process(struct tracer *tracer, struct process *p)
 		tid = t->tid;
 		rc = ubp_host_get_regs(tid, &regs);
 	}
-	if (rc == 0)
-		rc = guard_uninstall(tracer, t, &regs, &err);
+	if (rc == 0) {
+		held = held_thread(tracer, t, &regs);
+		rc = guard_uninstall(&held, &err);
+	}
 	ps->guard.is_kept |= rc < 0 && rc != -ESRCH;
 	/* A filter of late lets nothing be asked of it: then the guard hands on to the program's own
 	 * handler, as uprobe(1) has it. */
@@ -354,145 +360,24 @@ void plant_leave(struct tracer *tracer, const struct process *only)
 	unhook_all(tracer, only);
 }
 
-static int copy_areas(const struct plant_space *from, struct plant_space *to)
-{
-	struct area **tail = &to->areas;
-
-	for (const struct area *a = from->areas; a; a = a->next) {
-		struct area *copy = malloc(sizeof(*copy));
-		size_t n = a->len / UBP_SLOT_SIZE;
-
-		if (!copy)
-			return -ENOMEM;
-		*copy = *a;
-		copy->next = NULL;
-		copy->owners = NULL;
-		copy->keys = NULL;
-		*tail = copy;
-		tail = &copy->next;
-		if (area_make_tables(copy, a->keys != NULL) < 0)
-			return -ENOMEM;
-		for (uint64_t i = 0; a->keys && i <= a->table_mask; i++)
-			if (a->keys[i])
-				copy->keys[i] = a->keys[i];
-		for (size_t i = 0; i < n; i++)
-			if (a->owners[i])
-				copy->owners[i] = map_get(&to->sites, a->owners[i]->vaddr);
-	}
-	return 0;
-}
-
-/* Sites, their slots, and the breakpoints in their detours. */
-static int copy_sites(const struct plant_space *from, struct plant_space *to)
-{
-	size_t pos = 0;
-	uint64_t vaddr;
-	void *value;
-
-	while (map_next(&from->sites, &pos, NULL, &value)) {
-		struct site *copy = site_copy(value);
-
-		if (!copy || map_put(&to->sites, copy->vaddr, copy) < 0) {
-			site_free(copy);
-			return -ENOMEM;
-		}
-	}
-	pos = 0;
-	while (map_next(&from->slots, &pos, &vaddr, &value))
-		if (map_put(&to->slots, vaddr, value) < 0)
-			return -ENOMEM;
-	pos = 0;
-	while (map_next(&from->jump.traps, &pos, &vaddr, &value)) {
-		void *site = map_get(&to->sites, ((struct site *)value)->vaddr);
-
-		if (site && map_put(&to->jump.traps, vaddr, site) < 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int copy_semaphores(const struct plant_space *from, struct plant_space *to)
-{
-	to->semaphore.v = malloc((from->semaphore.n + 1) * sizeof(*to->semaphore.v));
-	if (!to->semaphore.v)
-		return -ENOMEM;
-	if (from->semaphore.n)
-		memcpy(to->semaphore.v, from->semaphore.v,
-		       from->semaphore.n * sizeof(*to->semaphore.v));
-	to->semaphore.n = from->semaphore.n;
-	return 0;
-}
-
-/* What is mapped in the target, and what was decided. */
-static void copy_facts(const struct plant_space *from, struct plant_space *to)
-{
-	to->guard.looked = true;
-	to->jump.n_written = from->jump.n_written;
-	to->last_write = from->last_write;
-	to->ret.trampoline = from->ret.trampoline;
-	to->guard.stub = from->guard.stub;
-	to->guard.data = from->guard.data;
-	to->ret.table = from->ret.table;
-	to->ret.mask = from->ret.mask;
-	to->hijack.table = from->hijack.table;
-	to->hijack.mask = from->hijack.mask;
-	to->hijack.code_vaddr = from->hijack.code_vaddr;
-	to->hijack.ns_factor = from->hijack.ns_factor;
-	to->watch.begins_awake = from->watch.begins_awake;
-	to->watch.ends_awake = from->watch.ends_awake;
-	to->guard.unguarded = from->guard.unguarded;
-	to->guard.no_room = from->guard.no_room;
-	to->ret.has_told = from->ret.has_told;
-}
-
 int plant_copy(const struct space *parent, struct space *child, struct tracee *first)
 {
-	const struct plant_space *from = parent->plant;
-	struct plant_space *to;
+	struct part_copied c = {
+		.parent = parent, .child = child, .from = parent->plant, .first = first
+	};
 
-	if (!from)
+	if (!c.from)
 		return 0;
-	to = plant_space_get(child);
-	if (!to || copy_sites(from, to) < 0)
-		return -ENOMEM;
-	/* Its parent's rings are not its own: its detours take their traps. */
-	(void)rings_set_gate(parent, child, first->tid, RING_GATE_TRAP);
-	copy_facts(from, to);
-	child->frames = parent->frames;
-	if (copy_semaphores(from, to) < 0 || copy_areas(from, to) < 0)
-		return -ENOMEM;
-	to->hijack.is_copy = true;
-	guard_copied(child, first->process);
-	return returns_copy(from, to, first);
+	c.to = plant_space_get(child);
+	return c.to ? parts_copy(&c) : -ENOMEM;
 }
 
 void plant_forget(struct space *space)
 {
-	struct plant_space *ps = space->plant;
-	size_t pos = 0;
-	void *value;
-
-	if (!ps)
+	if (!space->plant)
 		return;
-	while (map_next(&ps->sites, &pos, NULL, &value))
-		site_free(value);
-	while (ps->dead) {
-		struct site *next = ps->dead->next_dead;
-
-		site_free(ps->dead);
-		ps->dead = next;
-	}
-	map_free(&ps->sites);
-	map_free(&ps->slots);
-	map_free(&ps->jump.traps);
-	map_free(&ps->jump.blocks);
-	map_free(&ps->hijack.inherited);
-	free(ps->hijack.open_at_exec);
-	rings_close(ps);
-	returns_free(ps);
-	area_free_all(ps->areas);
-	free(ps->semaphore.v);
-	free(ps->semaphore.lowered);
-	free(ps);
+	parts_forget(space->plant);
+	free(space->plant);
 	space->plant = NULL;
+	space->batch = 0;
 }

@@ -61,12 +61,14 @@ static long mount_of(int fd)
  */
 static bool is_on_their_mount(int fd)
 {
-	int own = memfd_create("ubp", MFD_CLOEXEC);
-	long is = mount_of(fd), should_be = own < 0 ? -1 : mount_of(own);
+	static __thread long mount = -1; /* there from boot to shutdown */
+	int own = mount < 0 ? memfd_create("ubp", MFD_CLOEXEC) : -1;
 
-	if (own >= 0)
+	if (own >= 0) {
+		mount = mount_of(own);
 		close(own);
-	return is >= 0 && is == should_be;
+	}
+	return mount >= 0 && mount_of(fd) == mount;
 }
 
 static bool has_name(int fd, const char *name)

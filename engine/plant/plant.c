@@ -7,6 +7,8 @@
  */
 
 #include "engine/plant/plant.h"
+#include "engine/plant/renew.h"
+#include "engine/space/probe_list.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,20 +16,26 @@
 
 #include "arch/host.h"
 #include "engine/base/err.h"
+#include "engine/plant/area.h"
+#include "engine/plant/area_in_file.h"
+#include "engine/plant/cave.h"
+#include "engine/plant/guard.h"
+#include "engine/plant/leftover.h"
 #include "engine/plant/page_edit.h"
-#include "engine/plant/plant_priv.h"
+#include "engine/plant/semaphore.h"
+#include "engine/plant/site.h"
+#include "engine/plant/update.h"
+#include "engine/space/site_jump.h"
+#include "engine/space/space.h"
+#include "engine/space/state.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/held.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
 
 /* From so many on it pays to write breakpoints by the page. */
 #define MANY_SITES 64
 #define TRIES      8
-
-struct plant_space *plant_space_get(struct space *space)
-{
-	if (!space->plant)
-		space->plant = calloc(1, sizeof(struct plant_space));
-	return space->plant;
-}
 
 static bool is_mapped_from(const struct site *site, const struct mapping *m)
 {
@@ -85,15 +93,14 @@ static int provide_near(struct update *u, const struct site *site, uint64_t lo, 
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]) && rc == -ERANGE; i++) {
 		u->lo = ranges[i][0];
 		u->hi = ranges[i][1];
-		rc = area_provide(u->tracer, u->t, &u->at, &u->maps, u->lo, u->hi,
+		rc = area_provide(&u->held, &u->maps, u->lo, u->hi,
 				  count_new_in(u, u->lo, u->hi), ret_area, err);
 	}
 	if (rc != -ERANGE)
 		return rc;
 	u->lo = lo;
 	u->hi = hi;
-	return area_provide(u->tracer, u->t, &u->at, &u->maps, 0, 0, count_new_in(u, lo, hi),
-			    ret_area, err);
+	return area_provide(&u->held, &u->maps, 0, 0, count_new_in(u, lo, hi), ret_area, err);
 }
 
 static const char *why_no_room(int rc)
@@ -129,7 +136,8 @@ static int find_area(struct update *u, const struct site *site, struct area **re
 		ps->guard.unguarded = true;
 		ps->guard.no_room = why_no_room(rc);
 		/* It may not be made to map anything: what is mapped already has to do. */
-		if (rc != -EACCES || slack_provide(u->t, &u->maps, lo, hi, ret_area, err) < 0)
+		if (rc != -EACCES ||
+		    area_in_file_provide(u->held.t, &u->maps, lo, hi, ret_area, err) < 0)
 			*ret_area = NULL;
 		rc = 0;
 		if (!*ret_area)
@@ -166,7 +174,7 @@ static int write_slots(const struct update *u, struct ubp_err *err)
 		if (!is_last)
 			its = area_of(space->plant, site->slot);
 		if (n && (is_last || its != area)) {
-			rc = area_enter(space, u->t->tid, area, sites, n);
+			rc = area_enter(space, u->held.t->tid, area, sites, n);
 			n = 0;
 		}
 		area = its;
@@ -183,6 +191,7 @@ static int prepare(struct update *u, struct ubp_err *err)
 {
 	struct space *space = u->space;
 	struct plant_space *ps = space->plant;
+	struct mem_view view = { .mem = &space->mem };
 
 	for (size_t i = 0; i < u->n_added; i++) {
 		struct area *area = NULL;
@@ -195,20 +204,12 @@ static int prepare(struct update *u, struct ubp_err *err)
 		if (!area)
 			rc = find_area(u, u->added[i].site, &area, err);
 		if (rc == 0)
-			rc = site_prepare(u->plant, space, u->t->tid, u->added[i].site, area,
-					  err);
+			rc = site_prepare(u->plant, space, u->held.t->tid, &view,
+					  u->added[i].site, area, err);
 		if (rc < 0)
 			return rc;
 	}
 	return write_slots(u, err);
-}
-
-static bool hijacks(const struct plant *plant)
-{
-	for (size_t i = 0; i < plant->n_probes; i++)
-		if (plant->probes[i]->is_return)
-			return true;
-	return false;
 }
 
 /* Does a jump to the guard stand there, and no breakpoint? */
@@ -222,11 +223,17 @@ static int plant_hooks(const struct update *u, struct ubp_err *err)
 {
 	struct space *space = u->space;
 	struct mem_view view = { .mem = &space->mem };
-	int rc = 0;
+	struct site **sites = malloc((u->n_added + 1) * sizeof(struct site *));
+	size_t n = 0;
+	int rc;
 
-	for (size_t i = 0; i < u->n_added && rc == 0; i++)
+	if (!sites)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	for (size_t i = 0; i < u->n_added; i++)
 		if (is_hook(u->added[i].site) && !u->added[i].site->planted)
-			rc = site_plant(space, u->t->tid, u->added[i].site, err);
+			sites[n++] = u->added[i].site;
+	rc = site_plant_all(space, u->held.t->tid, sites, n, err);
+	free(sites);
 	for (size_t i = 0; i < u->n_added && rc == 0; i++)
 		if (is_hook(u->added[i].site))
 			rc = site_read_back(space, &view, u->added[i].site, err);
@@ -237,39 +244,38 @@ static int plant_hooks(const struct update *u, struct ubp_err *err)
 static int protect(struct update *u, struct ubp_err *err)
 {
 	struct plant_space *ps = u->space->plant;
-	bool was_guarded = u->t->process->probes->is_guarded;
-	unsigned n_execs = u->t->n_execs;
-	pid_t tid = u->t->tid;
+	bool was_guarded = u->held.t->process->probes->is_guarded;
 	int rc;
 
 	if (!u->space->arch->guard.code || !ps->guard.stub || !ps->sites.n)
 		return 0;
-	rc = guard_prepare(u->tracer, u->t, &u->at, err);
+	rc = guard_prepare(&u->held, err);
 	/* First the jumps to the guard: from when it stands the program must not
 	 * meet it, and not replace it. */
 	if (rc == 0)
 		rc = plant_hooks(u, err);
 	if (rc == 0)
-		rc = u->is_attaching ? sharers_guard(u, err)
-				     : guard_install(u->tracer, u->t, &u->at, err);
+		rc = u->is_attaching ? sharers_guard(u, err) : guard_install(&u->held, err);
 	ps->guard.is_settled |= rc == 0;
-	if (rc == 0 && hijacks(u->plant))
-		rc = guard_provide_returns(u->tracer, u->t, &u->at, err);
+	if (rc == 0 && probe_list(u->plant)->has_returns)
+		rc = guard_provide_returns(&u->held, err);
 	if (rc < 0 && rc != -ESRCH && rc != -EINPROGRESS && u->plant->force) {
 		ps->guard.unguarded = true;
 		return 0;
 	}
 	if (rc == 0 && !was_guarded)
-		guard_open_masks(u->tracer, u->t, &u->maps);
+		guard_open_masks(&u->held, &u->maps);
 	/* Others were stopped for that: one may have ended it by an exec. */
-	if (rc == 0 && !tracer_has_same(u->tracer, u->t, tid, n_execs))
-		return ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
+	if (rc == 0 && !held_lasts(&u->held))
+		return ubp_fail(err, ESRCH, "thread %d has ended", (int)u->tid);
 	return rc;
 }
 
 static void count_site(struct uprobe *probe, const struct site *site, bool is_exit)
 {
 	static const size_t at[] = {
+		[SITE_JUMPED] =
+			offsetof(struct uprobe_stats, boosted), /* it will be, for now */
 		[SITE_BOOSTED] = offsetof(struct uprobe_stats, boosted),
 		[SITE_STEPPED] = offsetof(struct uprobe_stats, stepped),
 		[SITE_IN_PLACE] = offsetof(struct uprobe_stats, in_place),
@@ -284,7 +290,7 @@ static void count_site(struct uprobe *probe, const struct site *site, bool is_ex
 	if (!is_exit && probe->window.is_unwanted)
 		__atomic_store_n(&probe->stats.beside_kernel, probe->stats.beside_kernel + 1,
 				 __ATOMIC_RELAXED);
-	if (!probe->is_return)
+	if (probe->kind != PROBE_RETURN)
 		return;
 	rung = is_exit ? &probe->stats.at_rets : &probe->stats.hijacked;
 	__atomic_store_n(rung, *rung + 1, __ATOMIC_RELAXED);
@@ -306,7 +312,8 @@ static void write_pages(struct update *u)
 	struct plant_space *ps = u->space->plant;
 	struct page_edit *edit;
 
-	if (u->space->refs != 1 || u->t->process->n_tracees != 1 || u->n_added < MANY_SITES)
+	if (u->space->refs != 1 || u->held.t->process->n_tracees != 1 ||
+	    u->n_added < MANY_SITES)
 		return;
 	edit = calloc(1, sizeof(*edit));
 	if (!edit)
@@ -336,22 +343,27 @@ static int write_one_by_one(struct update *u, struct ubp_err *err)
 {
 	struct space *space = u->space;
 	struct mem_view view = { .mem = &space->mem };
+	struct site **sites = malloc((u->n_added + 1) * sizeof(struct site *));
 	struct ubp_err ignored;
+	size_t n = 0;
+	int rc;
 
+	if (!sites)
+		return ubp_fail(err, ENOMEM, "out of memory");
 	for (size_t i = 0; i < u->n_added; i++) {
 		struct site *site = u->added[i].site;
-		int rc;
 
 		if (u->added[i].is_written ? site_read_back(space, &view, site, &ignored) == 0
 					   : !wants_breakpoint(site))
 			continue;
-		rc = site_plant(space, u->t->tid, site, err);
-		if (rc < 0)
-			return rc;
-		((struct plant_space *)space->plant)->last_write = site->vaddr;
 		u->added[i].is_written = true;
+		sites[n++] = site;
 	}
-	return 0;
+	rc = site_plant_all(space, u->held.t->tid, sites, n, err);
+	if (rc == 0 && n)
+		((struct plant_space *)space->plant)->last_write = sites[n - 1]->vaddr;
+	free(sites);
+	return rc;
 }
 
 /* Threads of the process that stop while we wait for another may call plant_update(), too:
@@ -372,7 +384,7 @@ static int write_breakpoints(struct update *u, struct ubp_err *err)
 	for (size_t i = 0; i < u->n_added; i++)
 		if (is_buried(u, u->added[i].site))
 			return ubp_fail(err, EAGAIN, "process %d closes libraries too often",
-					(int)u->t->process->pid);
+					(int)u->held.t->process->pid);
 	write_pages(u);
 	rc = write_one_by_one(u, err);
 	if (rc < 0)
@@ -384,15 +396,18 @@ static int write_breakpoints(struct update *u, struct ubp_err *err)
 		if (rc < 0)
 			return rc;
 	}
-	for (size_t i = 0; i < u->n_added; i++)
+	for (size_t i = 0; i < u->n_added; i++) {
 		if (u->added[i].probe)
 			count_site(u->added[i].probe, u->added[i].site,
 				   u->added[i].func_vaddr != 0);
-	rc = semaphore_update(u->plant, space, u->t->tid, &u->maps);
+		if (jump_is_stale(u->added[i].site))
+			renew_due(space->plant);
+	}
+	rc = semaphore_update(u->plant, space, u->held.t->tid, &u->maps);
 	return rc == 0 ? 0
 		       : ubp_fail(err, -rc,
 				  "cannot increment a reference counter in process %d: %s",
-				  (int)u->t->process->pid, strerror(-rc));
+				  (int)u->held.t->process->pid, strerror(-rc));
 }
 
 /* Everything this call added goes again. Threads may have hit it meanwhile: a site
@@ -465,10 +480,10 @@ static int look(struct update *u, struct ubp_err *err)
 	int rc = maps_read(u->tid, &u->maps, err);
 
 	if (rc == 0)
-		rc = cave_provide_frames(u->plant, u->t, &u->maps, &u->at, err);
+		rc = cave_provide_frames(u->plant, u->held.t, &u->maps, &u->at, err);
 	if (rc == 0 && !ps->guard.looked) {
 		ps->guard.looked = true;
-		rc = leftover_adopt(u->tracer, u->t, &u->maps, &ps->guard.n_leftovers, err);
+		rc = leftover_adopt(&u->held, &u->maps, &ps->guard.n_leftovers, err);
 		if (rc == -ESRCH)
 			return rc; /* the space may be gone, too */
 		ps->forgot |= ps->guard.n_leftovers > 0;
@@ -511,23 +526,24 @@ static int attempt(struct update *u, struct ubp_err *err)
 	if (rc == 0)
 		rc = protect(u, err);
 	if (rc == 0)
+		rc = renew_make_way(u, err);
+	if (rc == 0)
 		rc = write_breakpoints(u, err);
 	return rc;
 }
 
-int plant_update(struct plant *plant, struct tracer *tracer, struct tracee *t,
-		 const struct ubp_regs *at, size_t *ret_n, struct ubp_err *err)
+int plant_update(struct plant *plant, const struct held *held, size_t *ret_n,
+		 struct ubp_err *err)
 {
-	struct update u = { .plant = plant,
-			    .space = t->process->space,
-			    .tid = t->tid,
-			    .tracer = tracer,
-			    .t = t };
+	struct tracee *t = held->t;
+	struct update u = {
+		.plant = plant, .space = t->process->space, .tid = t->tid, .held = *held
+	};
 	struct plant_space *ps;
-	unsigned n_execs = t->n_execs;
 	pid_t tid = t->tid;
 	int rc;
 
+	u.held.at = &u.at;
 	/* What others stop for meanwhile is no attaching. */
 	u.is_attaching = plant->is_attaching;
 	plant->is_attaching = false;
@@ -535,10 +551,10 @@ int plant_update(struct plant *plant, struct tracer *tracer, struct tracee *t,
 	ps = plant_space_get(u.space);
 	if (!ps)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	u.is_stopped_at = at;
-	if (at)
-		u.at = *at;
-	rc = at ? 0 : ubp_host_get_regs(tid, &u.at);
+	u.is_stopped_at = held->at;
+	if (held->at)
+		u.at = *held->at;
+	rc = held->at ? 0 : ubp_host_get_regs(tid, &u.at);
 	if (rc < 0)
 		rc = ubp_fail(err, -rc, "thread %d has ended", (int)tid);
 	if (rc == 0)
@@ -552,11 +568,11 @@ int plant_update(struct plant *plant, struct tracer *tracer, struct tracee *t,
 		rc = attempt(&u, err);
 	}
 	/* Killed meanwhile, by an exec perhaps: whatever failed, failed for that. */
-	if (rc < 0 && rc != -ESRCH && tracer_has(tracer, t, tid) &&
+	if (rc < 0 && rc != -ESRCH && held_lasts(held) &&
 	    ubp_host_get_regs(tid, &u.at) == -ESRCH)
 		rc = ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
 	/* After -ESRCH the thread, perhaps the whole space, is gone. */
-	if (rc == -ESRCH && !tracer_has_same(tracer, t, tid, n_execs))
+	if (rc == -ESRCH && !held_lasts(held))
 		u.n_added = 0;
 	else if (rc < 0)
 		roll_back(&u);

@@ -10,16 +10,29 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/base/err.h"
 #include "engine/base/vec.h"
-#include "engine/plant/plant_priv.h"
+#include "engine/plant/hooks.h"
+#include "engine/plant/plant.h"
+#include "engine/plant/sigaction.h"
+#include "engine/plant/site.h"
+#include "engine/plant/update.h"
+#include "engine/plant/watch.h"
+#include "engine/returns/ops.h"
+#include "engine/space/probe_list.h"
+#include "engine/space/space.h"
+#include "engine/space/state.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
 #include "engine/trace/seccomp.h"
+#include "engine/trace/tracer.h"
 
-/* Probe @p of plant->by_place, if it lies in @m. */
-static struct uprobe *probe_in(const struct plant *plant, size_t p, const struct mapping *m)
+/* Probe @p of @list, if it lies in @m. */
+static struct uprobe *probe_in(const struct probe_list *list, size_t p, const struct mapping *m)
 {
-	struct uprobe *probe = p < plant->n_probes ? plant->by_place[p] : NULL;
+	struct uprobe *probe = p < list->n ? list->v[p] : NULL;
 
 	return probe && m->ino == probe->ino && m->dev == probe->dev &&
 			       probe->foffset >= m->foffset &&
@@ -28,13 +41,13 @@ static struct uprobe *probe_in(const struct plant *plant, size_t p, const struct
 		       : NULL;
 }
 
-bool plant_wants(const struct plant *plant, const struct maps *maps)
+bool plant_wants(const struct probe_list *list, const struct maps *maps)
 {
 	for (size_t i = 0; i < maps->n; i++) {
 		const struct mapping *m = &maps->v[i];
 
 		if (m->exec && m->ino &&
-		    probe_in(plant, plant_first_in(plant, m->dev, m->ino, m->foffset), m))
+		    probe_in(list, probe_list_first(list, m->dev, m->ino, m->foffset), m))
 			return true;
 	}
 	return false;
@@ -56,6 +69,17 @@ static bool is_joined(const struct site *site, const struct added *what)
 			   : (site->watches & what->watches) == what->watches;
 }
 
+/* Nothing of ours stood there for a while: is it still what it was? */
+static bool is_outdated(struct update *u, const struct site *site)
+{
+	uint8_t now[UBP_INSN_MAX];
+	size_t n = site->insn.len;
+
+	return site->is_touched && !site->planted && !site->rests && !site_is_probed(site) &&
+	       (mem_view_peek(&u->view, site->vaddr, now, n) != n ||
+		memcmp(now, site->insn.bytes, n) != 0);
+}
+
 /* Have a site at @vaddr for @what: a probe, a function's exit (@is_jump), or a watch. */
 static int join(struct update *u, const struct mapping *m, uint64_t vaddr, struct added what,
 		const struct site_origin *from, bool is_jump, struct ubp_err *err)
@@ -68,6 +92,10 @@ static int join(struct update *u, const struct mapping *m, uint64_t vaddr, struc
 	what.is_new = !site;
 	if (site && is_joined(site, &what))
 		return 0;
+	if (site && is_outdated(u, site))
+		return ubp_fail(err, EBUSY,
+				"code at 0x%lx in process %d has changed since it was probed",
+				(unsigned long)vaddr, (int)u->tid);
 	rc = site_provide(space, u->tid, &u->view, vaddr, m, from, &site, err);
 	if (rc < 0)
 		return rc;
@@ -117,7 +145,12 @@ static bool is_behind(const struct update *u, uint64_t vaddr, const struct uprob
 static unsigned behind(struct update *u, uint64_t vaddr, struct uprobe *probe)
 {
 	const struct uprobe_window *w = &probe->window;
+	const struct plant_space *ps = u->space->plant;
+	const struct site *site = w->lead.len ? map_get(&ps->sites, vaddr + w->lead.len) : NULL;
 
+	/* Those that are there were moved to their first instruction (first.c). */
+	if (site && site->is_moved)
+		return 0;
 	if (w->is_behind || is_behind(u, vaddr, probe))
 		return w->lead.len;
 	if (!site_is_taken(u->space, &u->view, vaddr, probe))
@@ -161,7 +194,7 @@ static int join_exits(struct update *u, struct uprobe *probe, uint64_t func_vadd
 		if (!m || !m->exec || m->ino != probe->ino || m->dev != probe->dev)
 			return ubp_fail(err, ENOTSUP,
 					"%s: part of the function is not mapped in process %d",
-					probe->what, (int)u->t->process->pid);
+					probe->what, (int)u->held.t->process->pid);
 		rc = join(u, m, vaddr,
 			  (struct added){ .probe = probe, .func_vaddr = func_vaddr },
 			  &(struct site_origin){ .code = &e->code, .what = probe->what },
@@ -197,8 +230,8 @@ static enum return_way way_of(struct update *u, struct uprobe *probe, const char
 
 	if (!u->has_facts) {
 		hooks_return_facts(u->plant, u->tid, &u->maps, &u->facts);
-		u->facts.cannot_sign = u->t && u->space->arch->stub.sign &&
-				       seccomp_check(u->t, &calls, &ignored) < 0;
+		u->facts.cannot_sign = u->held.t && u->space->arch->stub.sign &&
+				       seccomp_check(u->held.t, &calls, &ignored) < 0;
 	}
 	u->has_facts = true;
 	facts = u->facts;
@@ -226,14 +259,14 @@ static int join_return(struct update *u, const struct mapping *m, uint64_t vaddr
 				"%s: $duration cannot be told in process %d: %s, so "
 				"breakpoints on ret instructions are needed, where it is "
 				"not known when a function was entered",
-				probe->what, (int)u->t->process->pid, why);
+				probe->what, (int)u->held.t->process->pid, why);
 		if (probe->n_exits)
 			return join_exits(u, probe, vaddr, err);
 		if (!u->plant->force)
 			return ubp_fail(err, ENOTSUP,
 					"%s: its return cannot be probed in process %d: %s, "
 					"so breakpoints on ret instructions are needed, and %s",
-					probe->what, (int)u->t->process->pid, why,
+					probe->what, (int)u->held.t->process->pid, why,
 					probe->no_exits ? probe->no_exits : "it has none");
 	}
 	return join_entry(u, m, vaddr, probe, err);
@@ -247,9 +280,9 @@ static int join_probe(struct update *u, const struct mapping *m, struct uprobe *
 
 	const char *why;
 
-	if (!probe->is_return)
+	if (probe->kind != PROBE_RETURN)
 		return join_entry(u, m, vaddr, probe, err);
-	if (u->t)
+	if (u->held.t)
 		return join_return(u, m, vaddr, probe, err);
 	/* Where it stands is asked again when the process stands still. */
 	(void)way_of(u, probe, &why);
@@ -258,6 +291,7 @@ static int join_probe(struct update *u, const struct mapping *m, struct uprobe *
 
 int update_collect_probes(struct update *u, struct ubp_err *err)
 {
+	const struct probe_list *list = probe_list(u->plant);
 	int rc = 0;
 
 	u->view = (struct mem_view){ .mem = &u->space->mem };
@@ -267,14 +301,14 @@ int update_collect_probes(struct update *u, struct ubp_err *err)
 
 		if (!m->exec || !m->ino)
 			continue;
-		for (size_t p = plant_first_in(u->plant, m->dev, m->ino, m->foffset);
-		     rc == 0 && (probe = probe_in(u->plant, p, m)); p++) {
+		for (size_t p = probe_list_first(list, m->dev, m->ino, m->foffset);
+		     rc == 0 && (probe = probe_in(list, p, m)); p++) {
 			/* A file of another kind is data there, or code that it runs by a
 			 * far jump. */
 			if (probe->arch == u->space->arch)
 				rc = join_probe(u, m, probe, err);
 			/* What can't be had now may be had later. */
-			if (!u->t && rc != -ENOMEM)
+			if (!u->held.t && rc != -ENOMEM)
 				rc = 0;
 		}
 	}
@@ -287,28 +321,45 @@ static bool has_returns(const struct space *space)
 {
 	const struct plant_space *ps = space->plant;
 
-	return ps->ret.by_slot.n || (arch_has_link(space->arch) && ps->hijack.table);
+	return ps->ret.by_slot.n || return_ops(space)->keeps_hijacks(ps);
 }
 
-void plant_note_unread(struct plant *plant, const char *path)
+static int expect_hook(void *ctx, const struct mapping *m, uint64_t vaddr, unsigned watches)
 {
-	if (!plant->unread[0])
-		(void)snprintf(plant->unread, sizeof(plant->unread), "%.255s", path);
+	const struct update *u = ctx;
+
+	(void)m;
+	(void)watches;
+	mem_expect(&u->space->mem, vaddr);
+	return 0;
+}
+
+static int each_hook(struct update *u, int (*each)(void *ctx, const struct mapping *m,
+						   uint64_t vaddr, unsigned watches))
+{
+	enum seccomp_way way;
+	struct ubp_err why;
+	int rc = hooks_each(u->plant, u->tid, &u->maps, has_returns(u->space), each, u);
+
+	/* Without a guard there is nothing to keep. */
+	if (rc == 0 && !plant_is_unguarded(u->space) &&
+	    seccomp_check(u->held.t, &way, &why) == 0)
+		rc = sigaction_each(u->plant, u->space->arch, u->tid, &u->maps, each, u);
+	return rc;
 }
 
 int update_collect(struct update *u, struct ubp_err *err)
 {
-	enum seccomp_way way;
-	struct ubp_err why;
-	int rc = update_collect_probes(u, err);
+	int rc;
 
+	u->err = err;
+	/* What it finds out is known from then on. */
+	if (!mem_is_sure(&u->space->mem, u->tid))
+		(void)each_hook(u, expect_hook);
+	rc = update_collect_probes(u, err);
 	if (rc < 0)
 		return rc;
-	u->err = err;
-	rc = hooks_each(u->plant, u->tid, &u->maps, has_returns(u->space), join_hook, u);
-	/* Without a guard there is nothing to keep. */
-	if (rc == 0 && !plant_is_unguarded(u->space) && seccomp_check(u->t, &way, &why) == 0)
-		rc = sigaction_each(u->plant, u->space->arch, u->tid, &u->maps, join_hook, u);
+	rc = each_hook(u, join_hook);
 	if (rc == -EINTR)
 		return tracer_give_up(err);
 	return rc == -ENOMEM ? ubp_fail(err, ENOMEM, "out of memory") : rc;

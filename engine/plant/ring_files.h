@@ -24,6 +24,7 @@ struct ubp_err;
 
 struct ring_file {
 	uint64_t number;          /* in the target */
+	bool is_closed;           /* there, by ring_files_map() */
 	struct memory_file taken; /* .fd -1: not taken */
 };
 
@@ -37,9 +38,12 @@ struct ring_files {
  */
 int ring_files_make(struct remote *remote, uint64_t name, struct ring_files *ret_files,
 		    struct ubp_err *err);
-/* Map the control page at @at, and behind it @part bytes of the region. They have their sizes by now. */
-int ring_files_map(struct remote *remote, const struct ring_files *files, uint64_t at,
-		   uint64_t part, uint64_t flags, struct ubp_err *err);
+/*
+ * Map the control page at @at, and behind it @part bytes of the region, and close the target's descriptors on the way.
+ * They have their sizes by now.
+ */
+int ring_files_map(struct remote *remote, struct ring_files *files, uint64_t at, uint64_t part,
+		   uint64_t flags, struct ubp_err *err);
 /* Close the target's descriptors, as far as they are ours still. False: the thread is gone. */
 bool ring_files_close(struct remote *remote, const struct ring_files *files);
 /* Close our own. */

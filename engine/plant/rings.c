@@ -6,6 +6,8 @@
  * which of its threads have one; what detours may read.
  */
 
+#include "engine/plant/rings.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
@@ -18,11 +20,18 @@
 #include "engine/base/page.h"
 #include "engine/event/clock.h"
 #include "engine/event/ring.h"
-#include "engine/object/maps.h"
-#include "engine/plant/jump.h"
+#include "engine/os/maps.h"
 #include "engine/plant/ring_files.h"
+#include "engine/space/part.h"
+#include "engine/space/space.h"
+#include "engine/space/state.h"
+#include "engine/trace/held.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
 #include "engine/trace/remote.h"
 #include "engine/trace/task.h"
+#include "engine/trace/tracee_task.h"
+#include "engine/trace/tracer.h"
 
 /* Rings lie far from everything, to be in nobody's way. */
 #define FAR_AWAY 0x1000000000ULL
@@ -168,9 +177,10 @@ static int make_rings(struct plant *plant, struct remote *remote, uint64_t place
 	return rc;
 }
 
-int rings_provide(struct plant *plant, struct tracer *tracer, struct tracee *t,
-		  const struct ubp_regs *at, const struct maps *maps, struct ubp_err *err)
+int rings_provide(struct plant *plant, const struct held *held, const struct maps *maps,
+		  struct ubp_err *err)
 {
+	struct tracee *t = held->t;
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
 	uint64_t most = space->arch->addr_size == sizeof(uint32_t) ? REGION_MAX_32 : UINT64_MAX;
@@ -195,7 +205,7 @@ int rings_provide(struct plant *plant, struct tracer *tracer, struct tracee *t,
 	rc = mem_write(&space->mem, t->tid, ps->guard.data + DATA(name), name, sizeof(name));
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to process %d", (int)t->process->pid);
-	rc = remote_begin(&remote, tracer, t, at, ps->guard.stub, err);
+	rc = remote_begin(&remote, held, ps->guard.stub, err);
 	if (rc < 0)
 		return rc;
 	rc = make_rings(plant, &remote, place, len, part, flags, &rings, err);
@@ -268,14 +278,15 @@ static bool may_be_anothers(const struct tracee *t)
 	return false;
 }
 
-void rings_add_thread(struct tracer *tracer, struct tracee *t, const struct ubp_regs *regs)
+void rings_add_thread(const struct held *held)
 {
+	struct tracee *t = held->t;
 	struct plant_space *ps = t->process->space->plant;
 	uint64_t thread_pointer = 0;
 	const struct tracee *other;
 	void *who;
 
-	if (!ps || ubp_host_get_thread_pointer(t->process->space->arch, t->tid, regs,
+	if (!ps || ubp_host_get_thread_pointer(t->process->space->arch, t->tid, held->at,
 					       &thread_pointer) < 0)
 		return;
 	if (t->probes->thread_pointer != thread_pointer)
@@ -284,8 +295,9 @@ void rings_add_thread(struct tracer *tracer, struct tracee *t, const struct ubp_
 	if (!ps->ring.rings || !thread_pointer)
 		return;
 	who = map_get(&ps->ring.thread_pointers, thread_pointer);
-	other = who && who != RINGS_SHARED ? map_get(&tracer->tracees, (uint64_t)(uintptr_t)who)
-					   : NULL;
+	other = who && who != RINGS_SHARED
+			? map_get(&held->tracer->tracees, (uint64_t)(uintptr_t)who)
+			: NULL;
 	if (who == RINGS_SHARED)
 		return;
 	if (other && other != t && other->process->space == t->process->space &&
@@ -370,14 +382,13 @@ static size_t run_of(const struct maps *maps, size_t i, uint64_t *ret_end)
 	return i;
 }
 
-/* What may not answer is for the tracer, who does not wait: the thread would, in a detour. */
-static void note_ranges(const struct space *space, pid_t tid, const struct maps *maps,
-			const uint64_t *wanted, size_t n_wanted, bool wants)
+/* The runs that hold something that is wanted, or the others. Returns how many there are then, at most RING_RANGES. */
+static size_t add_ranges(const struct maps *maps, const uint64_t *wanted, size_t n_wanted,
+			 bool wants, struct mem_range *ranges, size_t n_ranges)
 {
-	struct plant_space *ps = space->plant;
 	size_t i = 0;
 
-	while (i < maps->n && ps->ring.n_ranges < RING_RANGES) {
+	while (i < maps->n && n_ranges < RING_RANGES) {
 		uint64_t start = maps->v[i].start, end, n;
 
 		if (!is_plain(&maps->v[i])) {
@@ -387,11 +398,28 @@ static void note_ranges(const struct space *space, pid_t tid, const struct maps 
 		i = run_of(maps, i, &end);
 		n = (end - start) >> RING_PAGE_SHIFT;
 		if (n < 1ULL << RING_RANGE_BITS &&
-		    is_wanted(start, end, wanted, n_wanted) == wants &&
-		    mem_answers(&space->mem, tid, start, end - start))
-			ps->ring.ranges[ps->ring.n_ranges++] =
-				RING_RANGE(start >> RING_PAGE_SHIFT, n);
+		    is_wanted(start, end, wanted, n_wanted) == wants)
+			ranges[n_ranges++] =
+				(struct mem_range){ .start = start, .len = end - start };
 	}
+	return n_ranges;
+}
+
+/* What may not answer is for the tracer, who does not wait: the thread would, in a detour. */
+static void note_ranges(const struct space *space, pid_t tid, const struct maps *maps,
+			const uint64_t *wanted, size_t n_wanted)
+{
+	struct plant_space *ps = space->plant;
+	struct mem_range ranges[RING_RANGES];
+	size_t n = add_ranges(maps, wanted, n_wanted, true, ranges, 0);
+
+	n = add_ranges(maps, wanted, n_wanted, false, ranges, n);
+	mem_answers_all(&space->mem, tid, ranges, n);
+	for (size_t i = 0; i < n; i++)
+		if (ranges[i].answers)
+			ps->ring.ranges[ps->ring.n_ranges++] =
+				RING_RANGE(ranges[i].start >> RING_PAGE_SHIFT,
+					   ranges[i].len >> RING_PAGE_SHIFT);
 }
 
 void rings_look_around(struct space *space, pid_t tid, const uint64_t *wanted, size_t n)
@@ -410,10 +438,8 @@ void rings_look_around(struct space *space, pid_t tid, const uint64_t *wanted, s
 	ps->ring.n_ranges = 0;
 	/* What is unmapped later would be a fault, of which they would lose their setting. */
 	if (!task_ignores(tid, SIGSEGV) && !task_ignores(tid, SIGBUS)) {
-		if (maps_read(tid, &maps, &err) == 0) {
-			note_ranges(space, tid, &maps, wanted, n, true);
-			note_ranges(space, tid, &maps, wanted, n, false);
-		}
+		if (maps_read(tid, &maps, &err) == 0)
+			note_ranges(space, tid, &maps, wanted, n);
 		maps_free(&maps);
 	}
 	ring_space_set_ranges(ps->ring.rings, ps->ring.ranges, ps->ring.n_ranges);
@@ -428,4 +454,16 @@ void rings_close(struct plant_space *ps)
 	free(ps->ring.ranges);
 	ps->ring.ranges = NULL;
 	ps->ring.n_ranges = 0;
+}
+
+int rings_copy(const struct part_copied *c)
+{
+	(void)rings_set_gate(c->parent, c->child, c->first->tid, RING_GATE_TRAP);
+	return 0;
+}
+
+void rings_leave(struct part_left *l)
+{
+	if (l->owner != l->space)
+		(void)rings_set_gate(l->owner, l->space, l->tid, RING_GATE_OFF);
 }

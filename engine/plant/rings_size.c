@@ -16,7 +16,12 @@
 #include "arch/guard.h"
 #include "engine/base/err.h"
 #include "engine/event/ring.h"
-#include "engine/plant/jump.h"
+#include "engine/plant/area.h"
+#include "engine/plant/rings.h"
+#include "engine/space/space.h"
+#include "engine/space/state.h"
+#include "engine/trace/held.h"
+#include "engine/trace/process.h"
 #include "engine/trace/remote.h"
 #include "engine/trace/task.h"
 
@@ -64,14 +69,14 @@ static size_t next_part(const struct plant *plant, const struct tracee *t)
 	return len < ps->ring.most ? len : ps->ring.most;
 }
 
-static int map_more(struct tracer *tracer, struct tracee *t, const struct ubp_regs *at,
-		    uint64_t len, struct ubp_err *err)
+static int map_more(const struct held *held, uint64_t len, struct ubp_err *err)
 {
+	struct tracee *t = held->t;
 	const struct plant_space *ps = t->process->space->plant;
 	const uint64_t args[6] = { ps->ring.base, ps->ring.mapped, len };
 	int64_t result;
-	int rc = area_call(tracer, t, at, ps->guard.stub,
-			   t->process->space->arch->call.nr_mremap, args, &result, err);
+	int rc = area_call(held, ps->guard.stub, t->process->space->arch->call.nr_mremap, args,
+			   &result, err);
 
 	if (rc < 0)
 		return rc;
@@ -80,20 +85,19 @@ static int map_more(struct tracer *tracer, struct tracee *t, const struct ubp_re
 		       : ubp_fail(err, ENOMEM, "no room for more rings");
 }
 
-int rings_grow(const struct plant *plant, struct tracer *tracer, struct tracee *t,
-	       const struct ubp_regs *at, struct ubp_err *err)
+int rings_grow(const struct plant *plant, const struct held *held, struct ubp_err *err)
 {
+	struct tracee *t = held->t;
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
 	size_t len = next_part(plant, t);
-	unsigned n_execs = t->n_execs;
 	pid_t tid = t->tid;
 	int rc;
 
 	if (len <= ps->ring.mapped || len - ps->ring.mapped > rings_allowance(t->process->pid))
 		return ubp_fail(err, ENOMEM, "no room for more rings");
-	rc = map_more(tracer, t, at, len, err);
-	if (rc < 0 || !tracer_has_same(tracer, t, tid, n_execs))
+	rc = map_more(held, len, err);
+	if (rc < 0 || !held_lasts(held))
 		return rc < 0 ? rc : ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
 	ps->ring.mapped = len;
 	ring_space_set_mapped(ps->ring.rings, len);

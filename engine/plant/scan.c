@@ -13,16 +13,22 @@
  * the tracer knows of those.
  */
 
+#include "engine/plant/scan.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/err.h"
-#include "engine/object/mapped.h"
-#include "engine/object/maps.h"
-#include "engine/object/object.h"
-#include "engine/object/window.h"
-#include "engine/plant/jump.h"
+#include "engine/code/window.h"
+#include "engine/elf/object.h"
+#include "engine/files/mapped.h"
+#include "engine/os/maps.h"
+#include "engine/plant/rings.h"
+#include "engine/plant/watch.h"
+#include "engine/space/space.h"
+#include "engine/space/state.h"
+#include "engine/trace/process.h"
 
 /* Larger code is not looked through for landings in the window: that takes too long. */
 #define CODE_MAX 0x100000

@@ -13,6 +13,9 @@
  * is, too: where that is mapped no more, other memory of the program may be.
  */
 
+#include "engine/plant/semaphore.h"
+#include "engine/space/probe_list.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -21,8 +24,13 @@
 #include "arch/guard.h"
 #include "engine/base/err.h"
 #include "engine/base/vec.h"
-#include "engine/object/maps.h"
-#include "engine/plant/plant.h"
+#include "engine/os/maps.h"
+#include "engine/space/part.h"
+#include "engine/space/space.h"
+#include "engine/space/state.h"
+#include "engine/space/undo.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
 
 #define HASH_FACTOR 0x9e3779b97f4a7c15ULL
 
@@ -139,13 +147,14 @@ static int append(struct plant_space *ps, uint64_t vaddr, uint32_t place)
 /* Those that are mapped and not counted yet go to the end of the list. */
 static int find_new(const struct plant *plant, struct plant_space *ps, const struct maps *maps)
 {
+	const struct probe_list *list = probe_list(plant);
 	int rc = 0;
 
-	for (size_t p = 0; p < plant->n_probes; p++) {
-		if (!plant->probes[p]->ref)
+	for (size_t p = 0; p < list->n; p++) {
+		if (!list->v[p]->ref)
 			continue;
 		for (size_t i = 0; i < maps->n && rc == 0; i++) {
-			uint64_t vaddr = place_by(maps, i, plant->probes[p]);
+			uint64_t vaddr = place_by(maps, i, list->v[p]);
 
 			if (vaddr && !is_counted(ps, vaddr))
 				rc = append(ps, vaddr, place_of(maps, vaddr));
@@ -252,9 +261,10 @@ static size_t lower(const struct plant_space *owner, const struct space *space, 
 /* Without memory for notes: as many at a time as fit here, and the others unnoted meanwhile. */
 #define FEW 16
 
-void semaphore_remove(struct plant_space *owner, struct space *space, pid_t pid, pid_t tid,
-		      struct plant_left *left)
+void semaphores_leave(struct part_left *l)
 {
+	struct plant_space *owner = l->ps;
+	const struct space *space = l->space;
 	size_t n = owner->semaphore.n, n_up = 0, max = n;
 	struct guard_semaphore few[FEW], *notes, *to;
 	struct maps maps;
@@ -268,7 +278,7 @@ void semaphore_remove(struct plant_space *owner, struct space *space, pid_t pid,
 	if (!notes)
 		max = FEW;
 	to = notes ? notes : few;
-	is_known = undo_read_maps(owner, pid, &maps);
+	is_known = undo_read_maps(owner, l->pid, &maps);
 	for (size_t i = 0; i < n; i++) {
 		int rc;
 
@@ -278,11 +288,72 @@ void semaphore_remove(struct plant_space *owner, struct space *space, pid_t pid,
 		n_up += rc != 0;
 		if (n_up < max && i < n - 1)
 			continue;
-		(void)note(owner, space, tid, to, n_up);
-		n_up = lower(owner, space, tid, to, n_up, left);
+		(void)note(owner, space, l->tid, to, n_up);
+		n_up = lower(owner, space, l->tid, to, n_up, l->left);
 		if (n_up == max)
 			break; /* none can be */
 	}
+	maps_free(&maps);
+	free(notes);
+}
+
+static bool is_wanted(const struct probe_list *list, const struct maps *maps, uint64_t vaddr)
+{
+	for (size_t p = 0; p < list->n; p++)
+		for (size_t i = 0; list->v[p]->ref && i < maps->n; i++)
+			if (place_by(maps, i, list->v[p]) == vaddr)
+				return true;
+	return false;
+}
+
+/* Those that are not wanted behind all others, and noted as being changed; returns the first of them. */
+static size_t sort_out(const struct plant *plant, const struct space *space,
+		       const struct maps *maps, struct guard_semaphore *notes)
+{
+	const struct plant_space *ps = space->plant;
+	size_t kept = 0, n = ps->semaphore.n;
+
+	for (size_t i = 0; i < n; i++) {
+		struct guard_semaphore s = ps->semaphore.v[i];
+		uint16_t now = 0;
+
+		if (is_wanted(probe_list(plant), maps, s.vaddr) || !get(space, s.vaddr, &now) ||
+		    !now) {
+			notes[kept++] = s;
+			continue;
+		}
+		s.changing = 1;
+		s.without = (uint16_t)(now - 1);
+		notes[--n] = s;
+		/* The last one takes its place, to be looked at next. */
+		ps->semaphore.v[i--] = ps->semaphore.v[n];
+		ps->semaphore.v[n] = s;
+	}
+	return kept;
+}
+
+void semaphore_retire(const struct plant *plant, struct space *space, pid_t pid)
+{
+	struct plant_space *ps = space->plant;
+	struct guard_semaphore *notes;
+	struct ubp_err ignored;
+	struct maps maps = { 0 };
+	size_t n = ps->semaphore.n, kept;
+
+	notes = n ? notes_of(ps) : NULL;
+	if (!notes || maps_read(pid, &maps, &ignored) < 0) {
+		free(notes);
+		return;
+	}
+	kept = sort_out(plant, space, &maps, notes);
+	if (kept < n && note(ps, space, 0, notes, n) == 0)
+		for (size_t i = kept; i < n; i++)
+			(void)put(space, 0, notes[i].vaddr, notes[i].without);
+	for (size_t i = 0; i < kept; i++)
+		ps->semaphore.v[i] = notes[i];
+	ps->semaphore.n = kept;
+	if (kept < n)
+		(void)note(ps, space, 0, ps->semaphore.v, kept);
 	maps_free(&maps);
 	free(notes);
 }
@@ -299,4 +370,24 @@ bool semaphore_drop(const struct space *space, const struct maps *maps, pid_t ti
 	if (noted->changing && now == noted->without)
 		return false;
 	return put(space, tid, noted->vaddr, (uint16_t)(now - 1)) == 0;
+}
+
+int semaphores_copy(const struct part_copied *c)
+{
+	const struct space_semaphores *from = &c->from->semaphore;
+	struct space_semaphores *to = &c->to->semaphore;
+
+	to->v = malloc((from->n + 1) * sizeof(*to->v));
+	if (!to->v)
+		return -ENOMEM;
+	if (from->n)
+		memcpy(to->v, from->v, from->n * sizeof(*to->v));
+	to->n = from->n;
+	return 0;
+}
+
+void semaphores_forget(struct plant_space *ps)
+{
+	free(ps->semaphore.v);
+	free(ps->semaphore.lowered);
 }

@@ -16,10 +16,20 @@
 
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
-#include "engine/object/maps.h"
-#include "engine/plant/plant_priv.h"
+#include "engine/os/maps.h"
+#include "engine/plant/guard.h"
+#include "engine/plant/update.h"
+#include "engine/space/space.h"
+#include "engine/space/state.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/children.h"
+#include "engine/trace/dispatch.h"
+#include "engine/trace/ids.h"
+#include "engine/trace/members.h"
+#include "engine/trace/process.h"
 #include "engine/trace/task.h"
+#include "engine/trace/tracer.h"
+#include "engine/trace/wait.h"
 
 #define WAIT_NS 2000000000ULL  /* for a birth, or for one that can't be stopped ... */
 #define MOST_NS 10000000000ULL /* ... or has no processor */

@@ -6,8 +6,10 @@
 #ifndef UBP_PLANT_SETTLE_H
 #define UBP_PLANT_SETTLE_H
 
-#include "engine/plant/plant.h"
+#include "engine/space/state.h"
 
+struct process;
+struct tracer;
 struct ubp_err;
 
 /*

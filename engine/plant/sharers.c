@@ -12,9 +12,18 @@
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
-#include "engine/plant/plant_priv.h"
+#include "engine/plant/guard.h"
+#include "engine/plant/update.h"
+#include "engine/space/space.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/dispatch.h"
+#include "engine/trace/held.h"
+#include "engine/trace/ids.h"
+#include "engine/trace/members.h"
+#include "engine/trace/process.h"
 #include "engine/trace/task.h"
+#include "engine/trace/tracer.h"
+#include "engine/trace/wait.h"
 
 #define WAIT_NS 2000000000ULL /* for one that can't be stopped */
 
@@ -55,18 +64,18 @@ static struct tracee *try_hold(const struct update *u, const struct process *p)
 
 	while (t && !t->held)
 		t = t->next;
-	tids = t ? NULL : space_ids(u->tracer, u->space, p, &n);
+	tids = t ? NULL : space_ids(u->held.tracer, u->space, p, &n);
 	for (size_t i = 0; tids && i < n && !t && find(u->space, pid) == p; i++) {
-		t = map_get(&u->tracer->tracees, (uint64_t)tids[i]);
+		t = map_get(&u->held.tracer->tracees, (uint64_t)tids[i]);
 		if (!t)
 			continue;
-		if (strchr("DZX", task_state(tids[i])) || attach_hold(u->tracer, t) != 1)
+		if (strchr("DZX", task_state(tids[i])) || attach_hold(u->held.tracer, t) != 1)
 			t = NULL;
 		/* It has ended, or is in its new image. */
 		if (!t && wait_look(tids[i], &stop) == 1)
-			tracer_dispatch(u->tracer, &stop);
+			tracer_dispatch(u->held.tracer, &stop);
 	}
-	ids_give(u->tracer, tids);
+	ids_give(u->held.tracer, tids);
 	return t;
 }
 
@@ -95,6 +104,7 @@ static int guard(const struct update *u, struct process *p, struct ubp_err *err)
 	struct tracee *t = hold(u, p);
 	struct ubp_regs regs;
 	pid_t pid = p->pid;
+	struct held held;
 	int rc;
 
 	if (!t)
@@ -104,10 +114,11 @@ static int guard(const struct update *u, struct process *p, struct ubp_err *err)
 						      (int)pid)
 					   : 0;
 	rc = ubp_host_get_regs(t->tid, &regs);
+	held = held_thread(u->held.tracer, t, &regs);
 	if (rc == 0)
-		rc = guard_install(u->tracer, t, &regs, err);
+		rc = guard_install(&held, err);
 	if (rc == 0 && is_settled(u->space)) /* else they are yet to be seen */
-		guard_open_masks(u->tracer, t, &u->maps);
+		guard_open_masks(&held, &u->maps);
 	if (rc != -ESRCH)
 		return rc;
 	/* Killed while it was held: it runs no more. */
@@ -117,25 +128,19 @@ static int guard(const struct update *u, struct process *p, struct ubp_err *err)
 	return 0;
 }
 
-static bool is_here(const struct update *u, unsigned n_execs)
-{
-	return tracer_has_same(u->tracer, u->t, u->tid, n_execs);
-}
-
 static int guard_all(struct update *u, struct ubp_err *err)
 {
 	bool alone = u->space->refs == 2 && /* with ours */
-		     u->t->process->n_tracees == 1;
-	unsigned n_execs = u->t->n_execs;
+		     u->held.t->process->n_tracees == 1;
 	int rc = 0;
 
 	for (struct process *p = eldest(u->space); rc == 0 && p;
 	     p = rc == 0 ? next_unguarded(u->space) : NULL) {
-		if (p == u->t->process)
-			rc = guard_install(u->tracer, u->t, &u->at, err);
+		if (p == u->held.t->process)
+			rc = guard_install(&u->held, err);
 		else if (!p->probes->is_guarded)
 			rc = guard(u, p, err);
-		if (!is_here(u, n_execs))
+		if (!held_lasts(&u->held))
 			return ubp_fail(err, ESRCH, "thread %d has ended", (int)u->tid);
 	}
 	if (rc == 0 && next_unguarded(u->space))
@@ -143,7 +148,7 @@ static int guard_all(struct update *u, struct ubp_err *err)
 			      (int)next_unguarded(u->space)->pid);
 	/* What they were held for is done, or is not to be. */
 	for (struct tracee *t = NULL; (t = space_next(u->space, t));)
-		if (t->held && t != u->t)
+		if (t->held && t != u->held.t)
 			attach_let_go(t);
 	if (rc == 0 && !alone && !is_settled(u->space))
 		rc = ubp_fail(err, EINPROGRESS, "its threads are to be seen first");
@@ -158,13 +163,15 @@ int sharers_guard(struct update *u, struct ubp_err *err)
 	/* Its processes may end meanwhile. */
 	space->refs++;
 	rc = guard_all(u, err);
-	space_put(u->tracer, space);
+	space_put(u->held.tracer, space);
 	return rc;
 }
 
-int plant_guard(struct tracer *tracer, struct tracee *t, struct ubp_err *err)
+int plant_guard(const struct held *held, struct ubp_err *err)
 {
+	struct tracee *t = held->t;
 	const struct plant_space *ps = t->process->space->plant;
+	struct held there = *held;
 	struct ubp_regs regs;
 	struct maps maps;
 	int rc;
@@ -176,11 +183,12 @@ int plant_guard(struct tracer *tracer, struct tracee *t, struct ubp_err *err)
 	rc = maps_read(t->tid, &maps, err);
 	if (rc < 0)
 		return rc;
+	there.at = &regs;
 	rc = ubp_host_get_regs(t->tid, &regs);
-	rc = rc == 0 ? guard_install(tracer, t, &regs, err)
+	rc = rc == 0 ? guard_install(&there, err)
 		     : ubp_fail(err, -rc, "thread %d has ended", (int)t->tid);
 	if (rc == 0)
-		guard_open_masks(tracer, t, &maps);
+		guard_open_masks(&there, &maps);
 	maps_free(&maps);
 	return rc;
 }

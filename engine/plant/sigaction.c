@@ -13,6 +13,8 @@
  * process to trace it, and where it executes a program (tracing.c).
  */
 
+#include "engine/plant/sigaction.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,10 +25,12 @@
 #include "engine/base/cancel.h"
 #include "engine/base/err.h"
 #include "engine/base/vec.h"
-#include "engine/object/file.h"
-#include "engine/object/maps.h"
-#include "engine/object/object.h"
-#include "engine/plant/plant.h"
+#include "engine/code/boundary.h"
+#include "engine/elf/object.h"
+#include "engine/os/maps.h"
+#include "engine/os/untrusted_file.h"
+#include "engine/plant/tracing.h"
+#include "engine/space/state.h"
 
 #define CHUNK 0x40000
 

@@ -3,6 +3,8 @@
 
 /* Sites: made for a place, shared by its probes, prepared to be planted, and thrown away. */
 
+#include "engine/plant/site.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +12,15 @@
 #include "arch/guard.h"
 #include "engine/base/err.h"
 #include "engine/base/vec.h"
-#include "engine/object/maps.h"
-#include "engine/plant/jump.h"
-#include "engine/plant/plant.h"
+#include "engine/os/maps.h"
+#include "engine/plant/area.h"
+#include "engine/space/part.h"
+#include "engine/space/site_jump.h"
+#include "engine/space/space.h"
+#include "engine/space/state.h"
+#include "engine/space/uprobe.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
 
 static unsigned long ul(uint64_t n)
 {
@@ -31,13 +39,36 @@ static void see_through_jump(const struct space *space, uint64_t vaddr, uint8_t 
 	uint64_t slot = (uint64_t)(uintptr_t)map_get(&ps->slots, vaddr);
 	uint8_t was[UBP_INSN_MAX], patch[UBP_INSN_MAX];
 	size_t n = arch->hook.patch_len;
+	const struct area *area = area_of(ps, slot);
 	struct slot_code code;
 	struct ubp_err err;
 
-	if (slot && arch->guard.code && len >= n && mem_peek(&space->mem, slot, was, n) == n &&
+	/* Nothing leads to one that was never written. */
+	if (!area || slot - area->vaddr >= area->fresh)
+		return;
+	if (arch->guard.code && len >= n && mem_peek(&space->mem, slot, was, n) == n &&
 	    arch->hook.build(was, n, vaddr, slot, ps->areas->vaddr, patch, &code, &err) == 0 &&
 	    memcmp(buf, patch, n) == 0)
 		memcpy(buf, was, n);
+}
+
+/* Of @got bytes at @vaddr those that we have written at @site (NULL: none): what was there before. */
+static void put_original(const struct space *space, const struct site *site, uint64_t vaddr,
+			 uint8_t *buf, size_t got)
+{
+	const struct site_jump *jump = site ? site->jump : NULL;
+	const uint8_t *orig;
+	size_t n;
+
+	if (!site || !site->planted)
+		return;
+	orig = jump && jump->is_begun ? jump->orig : site->insn.bytes;
+	n = site->is_patched ? site->patch_len : space->arch->swbp.len;
+	if (jump && jump->is_begun)
+		n = jump->jump_len;
+	for (size_t k = 0; k < n; k++)
+		if (site->vaddr + k - vaddr < got)
+			buf[site->vaddr + k - vaddr] = orig[k];
 }
 
 /* The bytes at @vaddr as they were before us. */
@@ -49,20 +80,8 @@ static size_t read_original(const struct space *space, struct mem_view *view, ui
 			  : mem_peek(&space->mem, vaddr, buf, len);
 
 	see_through_jump(space, vaddr, buf, got);
-	for (size_t i = 0; i < got; i++) {
-		const struct site *site = plant_site_at(space, vaddr + i);
-
-		const struct site_jump *jump = site ? site->jump : NULL;
-		size_t n = site && site->is_patched ? site->patch_len : space->arch->swbp.len;
-
-		if (!site || !site->planted)
-			continue;
-		if (jump && jump->is_begun)
-			n = jump->jump_len;
-		for (size_t k = 0; k < n && i + k < got; k++)
-			buf[i + k] =
-				jump && jump->is_begun ? jump->orig[k] : site->insn.bytes[k];
-	}
+	for (uint64_t at = vaddr - UBP_INSN_MAX; at < vaddr + got; at++)
+		put_original(space, plant_site_at(space, at), vaddr, buf, got);
 	return got;
 }
 
@@ -106,6 +125,14 @@ bool site_is_taken(const struct space *space, struct mem_view *view, uint64_t va
 	       memcmp(now, probe->code.bytes, len) != 0;
 }
 
+static void forget_probes(struct site *site)
+{
+	while (site->n_probes)
+		uprobe_put(site->probes[--site->n_probes]);
+	while (site->n_exits)
+		uprobe_put(site->exits[--site->n_exits].probe);
+}
+
 /* One whose library was closed and is mapped again where it was. */
 static struct site *revive(struct plant_space *ps, uint64_t vaddr, const struct mapping *m)
 {
@@ -117,7 +144,7 @@ static struct site *revive(struct plant_space *ps, uint64_t vaddr, const struct 
 			continue;
 		*at = site->next_dead;
 		site->next_dead = NULL;
-		site->n_probes = site->n_exits = 0;
+		forget_probes(site);
 		site->watches = 0;
 		return site;
 	}
@@ -215,7 +242,7 @@ int site_provide(struct space *space, pid_t tid, struct mem_view *view, uint64_t
 bool site_has_probe(const struct site *site, const struct uprobe *probe)
 {
 	for (size_t i = 0; i < site->n_probes; i++)
-		if (site->probes[i] == probe)
+		if (site->probes[i] == probe || uprobe_latest(site->probes[i]) == probe)
 			return true;
 	return false;
 }
@@ -229,7 +256,7 @@ int site_add_probe(struct site *site, struct uprobe *probe)
 	/* Those at one address fire in order of definition. */
 	for (; at > 0 && site->probes[at - 1]->number > probe->number; at--)
 		site->probes[at] = site->probes[at - 1];
-	site->probes[at] = probe;
+	site->probes[at] = uprobe_get(probe);
 	site->n_probes++;
 	return 0;
 }
@@ -239,7 +266,9 @@ void site_drop_probe(struct site *site, const struct uprobe *probe)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < site->n_probes; i++)
-		if (site->probes[i] != probe)
+		if (site->probes[i] == probe)
+			uprobe_put(site->probes[i]);
+		else
 			site->probes[kept++] = site->probes[i];
 	site->n_probes = kept;
 }
@@ -252,8 +281,7 @@ void site_bury(struct plant_space *ps, struct site *site)
 	if (site->jump && !site->jump->scans)
 		(void)map_put(&ps->jump.blocks, site->vaddr,
 			      (void *)(uintptr_t)(site->jump->copy - UBP_SLOT_SIZE));
-	jump_free(site->jump);
-	site->jump = NULL;
+	jump_free_all(site);
 	site->no_jump = NULL;
 	site->next_dead = ps->dead;
 	ps->dead = site;
@@ -262,7 +290,9 @@ void site_bury(struct plant_space *ps, struct site *site)
 bool site_has_exit(const struct site *site, const struct uprobe *probe, uint64_t func_vaddr)
 {
 	for (size_t i = 0; i < site->n_exits; i++)
-		if (site->exits[i].probe == probe && site->exits[i].func_vaddr == func_vaddr)
+		if (site->exits[i].func_vaddr == func_vaddr &&
+		    (site->exits[i].probe == probe ||
+		     uprobe_latest(site->exits[i].probe) == probe))
 			return true;
 	return false;
 }
@@ -276,6 +306,7 @@ int site_add_exit(struct site *site, const struct site_exit *exit_)
 	for (; at > 0 && site->exits[at - 1].probe->number > exit_->probe->number; at--)
 		site->exits[at] = site->exits[at - 1];
 	site->exits[at] = *exit_;
+	uprobe_get(exit_->probe);
 	site->n_exits++;
 	return 0;
 }
@@ -287,15 +318,18 @@ void site_drop_exits(struct site *site, const struct uprobe *probe, uint64_t fun
 	for (size_t i = 0; i < site->n_exits; i++)
 		if (site->exits[i].probe != probe || site->exits[i].func_vaddr != func_vaddr)
 			site->exits[kept++] = site->exits[i];
+		else
+			uprobe_put(site->exits[i].probe);
 	site->n_exits = kept;
 }
 
 void site_free(struct site *site)
 {
 	if (site) {
+		forget_probes(site);
 		free(site->probes);
 		free(site->exits);
-		jump_free(site->jump);
+		jump_free_all(site);
 	}
 	free(site);
 }
@@ -338,23 +372,27 @@ struct site *site_copy(const struct site *site)
 	if (!copy)
 		return NULL;
 	*copy = *site;
-	copy->jump = NULL;
-	copy->probes = malloc((site->n_probes + 1) * sizeof(struct uprobe *));
-	copy->exits = malloc((site->n_exits + 1) * sizeof(*copy->exits));
+	copy->jump = copy->old_jumps = NULL;
+	copy->n_probes = copy->n_exits = 0;
+	copy->probes = calloc(site->n_probes + 1, sizeof(struct uprobe *));
+	copy->exits = calloc(site->n_exits + 1, sizeof(*copy->exits));
 	if (!copy->probes || !copy->exits || jump_copy(site, copy) < 0) {
 		site_free(copy);
 		return NULL;
 	}
-	if (site->n_exits)
-		memcpy(copy->exits, site->exits, site->n_exits * sizeof(*copy->exits));
-	if (site->n_probes)
-		memcpy(copy->probes, site->probes, site->n_probes * sizeof(struct uprobe *));
+	for (; copy->n_exits < site->n_exits; copy->n_exits++) {
+		copy->exits[copy->n_exits] = site->exits[copy->n_exits];
+		uprobe_get(copy->exits[copy->n_exits].probe);
+	}
+	for (; copy->n_probes < site->n_probes; copy->n_probes++)
+		copy->probes[copy->n_probes] = uprobe_get(site->probes[copy->n_probes]);
 	return copy;
 }
 
 /* The slot it had before, or a new one in @area; the code for it. */
-static int provide_slot(struct plant_space *ps, const struct space *space, struct site *site,
-			struct area **area, struct ubp_err *err)
+static int provide_slot(struct plant_space *ps, const struct space *space,
+			struct mem_view *view, struct site *site, struct area **area,
+			struct ubp_err *err)
 {
 	const struct ubp_arch *arch = space->arch;
 	uint64_t slot = (uint64_t)(uintptr_t)map_get(&ps->slots, site->vaddr);
@@ -376,7 +414,7 @@ static int provide_slot(struct plant_space *ps, const struct space *space, struc
 	if (!(site->watches & WATCH_SIGACTION))
 		return arch->slot.build(&site->insn, slot, &site->code, err);
 	site->patch_len = arch->hook.patch_len;
-	len = read_original(space, NULL, site->vaddr, call, sizeof(call));
+	len = read_original(space, view, site->vaddr, call, sizeof(call));
 	if (len < site->insn.len)
 		len = site->insn.len;
 	memcpy(call, site->insn.bytes, site->insn.len);
@@ -396,14 +434,15 @@ static int prepare_in_place(const struct space *space, pid_t tid, struct site *s
 			err, EPERM,
 			"process %d: '%s' at 0x%lx would have to be stepped in place "
 			"(--force), but its memory may not answer, as that of a stranger",
-			(int)space->mem.pid, site->insn.text, ul(site->vaddr));
+			(int)space->mem.file.pid, site->insn.text, ul(site->vaddr));
 	site->rung = SITE_IN_PLACE;
 	ps->guard.unguarded = true;
 	return 0;
 }
 
-int site_prepare(const struct plant *plant, struct space *space, pid_t tid, struct site *site,
-		 struct area *area, struct ubp_err *err)
+int site_prepare(const struct plant *plant, struct space *space, pid_t tid,
+		 struct mem_view *view, struct site *site, struct area *area,
+		 struct ubp_err *err)
 {
 	const struct plant_space *ps = space->plant;
 	int rc;
@@ -412,7 +451,7 @@ int site_prepare(const struct plant *plant, struct space *space, pid_t tid, stru
 									  : SITE_BOOSTED;
 	if (!area || (plant->force && area_is_full(area) && !map_get(&ps->slots, site->vaddr)))
 		return prepare_in_place(space, tid, site, err);
-	rc = provide_slot(space->plant, space, site, &area, err);
+	rc = provide_slot(space->plant, space, view, site, &area, err);
 	/* A call of the kernel that no jump can leave stays as it is. */
 	site->is_spared = rc == -ERANGE && !site_is_probed(site) &&
 			  (site->patch_len || site->watches & WATCH_CALLS);
@@ -427,4 +466,48 @@ int site_prepare(const struct plant *plant, struct space *space, pid_t tid, stru
 				"ubp kills the process)",
 				(int)tid, ul(site->vaddr), site->insn.text);
 	return rc;
+}
+
+int sites_copy(const struct part_copied *c)
+{
+	size_t pos = 0;
+	uint64_t vaddr;
+	void *value;
+
+	while (map_next(&c->from->sites, &pos, NULL, &value)) {
+		struct site *copy = site_copy(value);
+
+		if (!copy || map_put(&c->to->sites, copy->vaddr, copy) < 0) {
+			site_free(copy);
+			return -ENOMEM;
+		}
+	}
+	pos = 0;
+	while (map_next(&c->from->slots, &pos, &vaddr, &value))
+		if (map_put(&c->to->slots, vaddr, value) < 0)
+			return -ENOMEM;
+	c->to->last_write = c->from->last_write;
+	return 0;
+}
+
+void sites_leave(struct part_left *l)
+{
+	site_unplant_all(l->ps, &l->undo, l->tid, false);
+}
+
+void sites_forget(struct plant_space *ps)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->sites, &pos, NULL, &value))
+		site_free(value);
+	while (ps->dead) {
+		struct site *next = ps->dead->next_dead;
+
+		site_free(ps->dead);
+		ps->dead = next;
+	}
+	map_free(&ps->sites);
+	map_free(&ps->slots);
 }

@@ -8,8 +8,12 @@
 #include <string.h>
 
 #include "engine/base/err.h"
-#include "engine/plant/jump.h"
-#include "engine/plant/plant.h"
+#include "engine/plant/site.h"
+#include "engine/space/site_jump.h"
+#include "engine/space/space.h"
+#include "engine/space/undo.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
 
 #define TRIES_MAX 4 /* to put one back */
 
@@ -18,40 +22,50 @@
  * first (its trap goes to the slot, as the jump does), then what is behind its byte,
  * then that byte.
  */
-static int write_over(const struct space *space, pid_t tid, const struct site *site,
-		      const uint8_t *bytes, size_t len)
+static void write_over(const struct ubp_arch *arch, struct mem_writes *writes,
+		       const struct site *site, const uint8_t *bytes, size_t len)
 {
-	const struct ubp_arch *arch = space->arch;
 	size_t n = arch->swbp.len;
-	int rc;
 
 	/* No kill of ours comes in between, to leave a breakpoint where children of
 	 * posix_spawn() come by. */
-	if (mem_is_whole(&space->mem, site->vaddr, len))
-		return mem_write(&space->mem, tid, site->vaddr, bytes, len);
-	rc = mem_write(&space->mem, tid, site->vaddr, arch->swbp.code, n);
-
-	if (rc == 0)
-		rc = mem_write(&space->mem, tid, site->vaddr + n, bytes + n, len - n);
-	return rc == 0 ? mem_write(&space->mem, tid, site->vaddr, bytes, n) : rc;
+	if (mem_is_whole(writes->mem, site->vaddr, len)) {
+		mem_writes_add(writes, site->vaddr, bytes, len);
+		return;
+	}
+	mem_writes_add(writes, site->vaddr, arch->swbp.code, n);
+	mem_writes_add(writes, site->vaddr + n, bytes + n, len - n);
+	mem_writes_add(writes, site->vaddr, bytes, n);
 }
 
-int site_plant(struct space *space, pid_t tid, struct site *site, struct ubp_err *err)
+int site_plant_all(const struct space *space, pid_t tid, struct site *const *sites, size_t n,
+		   struct ubp_err *err)
 {
+	struct mem_writes writes = { .mem = &space->mem, .tid = tid };
 	const struct ubp_arch *arch = space->arch;
-	bool patch = site->patch_len && !site_is_probed(site);
-	const uint8_t *bytes = patch ? site->patch : arch->swbp.code;
-	size_t n = patch ? site->patch_len : arch->swbp.len;
 	int rc;
 
-	/* Whatever comes of it, it is to be taken out. */
-	site->planted = true;
-	site->is_patched |= patch;
-	rc = patch ? write_over(space, tid, site, bytes, n)
-		   : mem_write(&space->mem, tid, site->vaddr, bytes, n);
+	for (size_t i = 0; i < n; i++) {
+		struct site *site = sites[i];
+		bool patch = site->patch_len && !site_is_probed(site);
+
+		/* Whatever comes of it, it is to be taken out. */
+		site->planted = true;
+		site->is_patched |= patch;
+		if (patch)
+			write_over(arch, &writes, site, site->patch, site->patch_len);
+		else
+			mem_writes_add(&writes, site->vaddr, arch->swbp.code, arch->swbp.len);
+	}
+	rc = mem_writes_end(&writes);
 	return rc == 0 ? 0
 		       : ubp_fail(err, -rc, "cannot write to code at 0x%lx: %s",
-				  (unsigned long)site->vaddr, strerror(-rc));
+				  (unsigned long)writes.at, strerror(-rc));
+}
+
+int site_plant(const struct space *space, pid_t tid, struct site *site, struct ubp_err *err)
+{
+	return site_plant_all(space, tid, &site, 1, err);
 }
 
 int site_read_back(const struct space *space, struct mem_view *view, const struct site *site,
@@ -108,25 +122,29 @@ bool site_is_ours(const struct ubp_arch *arch, const uint8_t *ours, const uint8_
  * A breakpoint first, whose slot leads to the copy of all that the jump stands on; what is behind
  * it; what it stands on.
  */
-static int put_back_jump(const struct space *space, pid_t tid, const struct site *site,
-			 const struct patch *p)
+static void put_back_jump(const struct ubp_arch *arch, struct mem_writes *writes,
+			  const struct site *site, const struct patch *p)
 {
-	size_t n = space->arch->swbp.len;
-	int rc = mem_write(&space->mem, tid, site->vaddr, space->arch->swbp.code, n);
+	size_t n = arch->swbp.len;
 
-	if (rc == 0 && p->len > n)
-		rc = mem_write(&space->mem, tid, site->vaddr + n, p->orig + n, p->len - n);
-	return rc == 0 ? mem_write(&space->mem, tid, site->vaddr, p->orig, n) : rc;
+	mem_writes_add(writes, site->vaddr, arch->swbp.code, n);
+	if (p->len > n)
+		mem_writes_add(writes, site->vaddr + n, p->orig + n, p->len - n);
+	mem_writes_add(writes, site->vaddr, p->orig, n);
 }
 
 static int put_back(const struct space *space, pid_t tid, const struct site *site,
 		    const struct patch *p)
 {
+	struct mem_writes writes = { .mem = &space->mem, .tid = tid };
+
 	if (p->is_jump)
-		return put_back_jump(space, tid, site, p);
-	if (p->len > space->arch->swbp.len)
-		return write_over(space, tid, site, p->orig, p->len);
-	return mem_write(&space->mem, tid, site->vaddr, p->orig, p->len);
+		put_back_jump(space->arch, &writes, site, p);
+	else if (p->len > space->arch->swbp.len)
+		write_over(space->arch, &writes, site, p->orig, p->len);
+	else
+		mem_writes_add(&writes, site->vaddr, p->orig, p->len);
+	return mem_writes_end(&writes);
 }
 
 int site_unplant(const struct space *space, pid_t tid, const struct site *site)
@@ -149,16 +167,15 @@ int site_unplant(const struct space *space, pid_t tid, const struct site *site)
 }
 
 /*
- * Those that are breakpoints, all together: pages of them are read, and many written by one request where a
- * request is dear. What it leaves is seen afterwards.
+ * Breakpoints all together, or jumps to the guard, which nobody changes but us: pages of them are read, and many
+ * written by one request where a request is dear. What that leaves is seen afterwards.
  */
-static void put_back_breakpoints(const struct space *space, pid_t tid,
-				 struct site *const *sites, size_t n)
+static void put_back_many(const struct space *space, pid_t tid, struct site *const *sites,
+			  size_t n, bool patched)
 {
 	const struct ubp_arch *arch = space->arch;
 	struct mem_view view = { .mem = &space->mem };
 	struct mem_writes *writes = calloc(1, sizeof(*writes));
-	size_t len = arch->swbp.len;
 	uint8_t now[UBP_INSN_MAX];
 
 	if (!writes)
@@ -169,30 +186,19 @@ static void put_back_breakpoints(const struct space *space, pid_t tid,
 	for (size_t i = 0; i < n; i++) {
 		struct patch p = patch_of(arch, sites[i]);
 
-		if ((sites[i]->planted || sites[i]->rests) && p.ours == arch->swbp.code &&
-		    mem_view_peek(&view, sites[i]->vaddr, now, len) == len &&
-		    site_is_ours(arch, p.ours, p.orig, len, now))
-			mem_writes_add(writes, sites[i]->vaddr, p.orig, len);
+		if ((!sites[i]->planted && !sites[i]->rests) ||
+		    sites[i]->is_patched != patched || p.is_jump ||
+		    mem_view_peek(&view, sites[i]->vaddr, now, p.len) != p.len ||
+		    !site_is_ours(arch, p.ours, p.orig, p.len, now))
+			continue;
+		/* Where one write of several fails the next ones are not to come. */
+		if (mem_is_whole(&space->mem, sites[i]->vaddr, p.len))
+			mem_writes_add(writes, sites[i]->vaddr, p.orig, p.len);
+		else
+			(void)put_back(space, tid, sites[i], &p);
 	}
 	(void)mem_writes_end(writes);
 	free(writes);
-}
-
-/* The same for jumps to the guard, which nobody changes but us: each is a write of its own. */
-static void put_back_hooks(const struct space *space, pid_t tid, struct site *const *sites,
-			   size_t n)
-{
-	struct mem_view view = { .mem = &space->mem };
-	uint8_t now[UBP_INSN_MAX];
-
-	for (size_t i = 0; i < n; i++) {
-		struct patch p = patch_of(space->arch, sites[i]);
-
-		if (sites[i]->is_patched && sites[i]->planted &&
-		    mem_view_peek(&view, sites[i]->vaddr, now, p.len) == p.len &&
-		    site_is_ours(space->arch, p.ours, p.orig, p.len, now))
-			(void)put_back(space, tid, sites[i], &p);
-	}
 }
 
 bool site_is_out(const struct space *space, struct mem_view *view, const struct site *site)
@@ -214,10 +220,8 @@ void site_unplant_all(const struct plant_space *owner, struct undo *undo, pid_t 
 
 	/* Without memory for that they are taken out in any order, one by one. */
 	sites = plant_sites_by_place(owner, &n);
-	if (sites && !patched)
-		put_back_breakpoints(undo->space, tid, sites, n);
-	else if (sites)
-		put_back_hooks(undo->space, tid, sites, n);
+	if (sites)
+		put_back_many(undo->space, tid, sites, n, patched);
 	for (size_t i = 0; sites ? i < n : map_next(&owner->sites, &pos, NULL, &value); i++) {
 		const struct site *site = sites ? sites[i] : value;
 		int rc;

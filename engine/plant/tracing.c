@@ -13,9 +13,9 @@
  * In the same way, where programs execute others: what detours keep in the memory of one goes with it.
  */
 
-#include <string.h>
+#include "engine/plant/tracing.h"
 
-#include "engine/plant/plant.h"
+#include <string.h>
 
 #define OTHERS_MAX 6 /* instructions between the number and the call */
 

@@ -12,12 +12,17 @@
  * wake when one is in the middle of frames of ours. Both go to rest again when they were met in vain for a while.
  */
 
+#include "engine/plant/watch.h"
+
 #include <errno.h>
 #include <stddef.h>
 
 #include "engine/base/err.h"
-#include "engine/plant/plant.h"
+#include "engine/plant/site.h"
+#include "engine/space/part.h"
+#include "engine/space/space.h"
 #include "engine/trace/hold.h"
+#include "engine/trace/process.h"
 
 #define OF_UNWINDERS                                                                           \
 	(WATCH_UNWIND | WATCH_RESUME | WATCH_LANDS | WATCH_UNWOUND | WATCH_CATCH |             \
@@ -160,4 +165,11 @@ void watch_met(struct tracee *t, const struct site *site)
 		ps->watch.ends_awake = is_unwinding(space);
 		put_to_rest(space, t->tid);
 	}
+}
+
+int watch_copy(const struct part_copied *c)
+{
+	c->to->watch.begins_awake = c->from->watch.begins_awake;
+	c->to->watch.ends_awake = c->from->watch.ends_awake;
+	return 0;
 }

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/object/target_files.h"
+#include "engine/files/target_files.h"
+#include "engine/session/definitions.h"
 #include "engine/session/expand.h"
-#include "engine/session/session.h"
+#include "engine/session/inside.h"
+#include "engine/session/tell.h"
 
 /*
  * A function that the symbols do not know, @err says so, may be in the debug information:

@@ -13,7 +13,8 @@
 
 #include "engine/base/aside.h"
 #include "engine/dwarf/dwarf.h"
-#include "engine/session/session.h"
+#include "engine/session/definitions.h"
+#include "engine/session/inside.h"
 #include "engine/session/usdt.h"
 
 enum kind { ADD_WORD, ADD_EVENTS, ADD_USDT };

@@ -6,13 +6,13 @@
  * the public interface.
  */
 
-#include "engine/object/coverage.h"
+#include "engine/code/coverage.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/object/locate.h"
-#include "engine/object/object.h"
+#include "engine/elf/object.h"
+#include "engine/files/locate.h"
 #include "engine/session/ubp.h"
 
 #define N_WHY (sizeof((struct ubp_coverage_counts){ 0 }.why) / sizeof(uint64_t))

@@ -10,9 +10,19 @@
 
 #include "arch/detour.h"
 #include "arch/host.h"
-#include "engine/object/demangle.h"
-#include "engine/session/session.h"
+#include "engine/code/boundary.h"
+#include "engine/code/exits.h"
+#include "engine/code/refusals.h"
+#include "engine/code/unwinder.h"
+#include "engine/elf/object.h"
+#include "engine/elf/properties.h"
+#include "engine/elf/segments.h"
+#include "engine/session/definitions.h"
+#include "engine/session/inside.h"
+#include "engine/space/uprobe.h"
 #include "engine/spec/filter.h"
+#include "engine/symbols/demangle.h"
+#include "engine/symbols/functions.h"
 
 static unsigned long ul(uint64_t n)
 {
@@ -48,17 +58,25 @@ int define_init(struct ubp_session *s, struct ubp_err *err)
 	return s->defined.table ? 0 : ubp_fail(err, ENOMEM, "out of memory");
 }
 
+struct session_probe *define_new_probe(void)
+{
+	struct session_probe *p = calloc(1, sizeof(*p));
+
+	if (p)
+		p->uprobe = uprobe_new();
+	if (!p || !p->uprobe) {
+		free(p);
+		return NULL;
+	}
+	p->uprobe->origin = p;
+	return p;
+}
+
 void define_free_probe(struct session_probe *p)
 {
 	if (!p)
 		return;
-	free(p->uprobe.program);
-	free(p->uprobe.exits);
-	free(p->no_exits);
-	free(p->no_window);
-	free(p->no_lead);
-	filter_free(p->uprobe.filter);
-	free(p->what);
+	uprobe_put(p->uprobe);
 	free(p->symbol);
 	free(p->listing);
 	free(p->format);
@@ -203,16 +221,16 @@ static int read_code(const struct object *object, uint64_t foffset, struct file_
 	return n > 0 ? 0 : n < 0 ? (int)n : -EINVAL;
 }
 
-static int take_exits(struct session_probe *p, const struct session_file *file,
+static int take_exits(struct uprobe *u, const struct session_file *file,
 		      const struct object_exits *found, struct ubp_err *err)
 {
 	size_t n_rets = 0;
 
-	p->uprobe.exits = calloc(found->n + 1, sizeof(*p->uprobe.exits));
-	if (!p->uprobe.exits)
+	u->exits = calloc(found->n + 1, sizeof(*u->exits));
+	if (!u->exits)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	for (size_t i = 0; i < found->n; i++) {
-		struct uprobe_exit *e = &p->uprobe.exits[p->uprobe.n_exits];
+		struct uprobe_exit *e = &u->exits[u->n_exits];
 
 		/* Mostly the table of a switch; what leaves that way is not seen. */
 		if (found->exits[i].kind == EXIT_JUMP_TO)
@@ -222,44 +240,44 @@ static int take_exits(struct session_probe *p, const struct session_file *file,
 		if (read_code(file->object, e->foffset, &e->code) < 0)
 			return ubp_fail(err, EIO, "cannot read %s", object_path(file->object));
 		n_rets += !e->is_jump;
-		p->uprobe.n_exits++;
+		u->n_exits++;
 	}
 	if (n_rets)
 		return 0;
-	p->uprobe.n_exits = 0;
+	u->n_exits = 0;
 	return ubp_fail(err, ENODATA, "it has no ret instruction%s",
 			found->n ? ": it ends in a jump to another function" : "");
 }
 
-static int look_for_exits(struct session_probe *p, const struct session_file *file,
-			  uint64_t foffset, struct ubp_err *why_not)
+static int look_for_exits(struct uprobe *u, const struct session_file *file, uint64_t foffset,
+			  struct ubp_err *why_not)
 {
 	struct object_exits found;
 	int rc = object_find_exits(file->object, foffset, &found, why_not);
 
-	p->uprobe.jumps_out = rc < 0;
+	u->jumps_out = rc < 0;
 	if (rc == 0) {
 		for (size_t i = 0; i < found.n; i++)
-			p->uprobe.jumps_out |= found.exits[i].kind != EXIT_RET;
-		rc = take_exits(p, file, &found, why_not);
+			u->jumps_out |= found.exits[i].kind != EXIT_RET;
+		rc = take_exits(u, file, &found, why_not);
 		free(found.exits);
 	}
 	if (rc == 0)
 		return 0;
-	p->no_exits = strdup(why_not->text);
-	p->uprobe.no_exits = p->no_exits;
+	u->no_exits = strdup(why_not->text);
 	return rc;
 }
 
 void define_find_exits(void *ctx, struct uprobe *probe)
 {
-	struct session_probe *p = ((struct ubp_session *)ctx)->defined.probes[probe->number];
+	const struct session_probe *p = probe->origin;
 	struct session_file *file = p->file;
 	struct ubp_err why_not;
 
+	(void)ctx;
 	ubp_err_reset(&why_not);
 	probe->exits_due = false;
-	(void)look_for_exits(p, file, probe->foffset, &why_not);
+	(void)look_for_exits(probe, file, probe->foffset, &why_not);
 }
 
 /*
@@ -270,7 +288,7 @@ void define_find_exits(void *ctx, struct uprobe *probe)
 static int find_exits(struct ubp_session *s, struct session_probe *p, struct session_file *file,
 		      const struct spec_probe *spec, struct ubp_err *err)
 {
-	struct return_facts *facts = &p->uprobe.facts;
+	struct return_facts *facts = &p->uprobe->facts;
 	struct ubp_err why_not;
 	const char *why;
 
@@ -281,18 +299,18 @@ static int find_exits(struct ubp_session *s, struct session_probe *p, struct ses
 	}
 	*facts = file->facts;
 	facts->takes_return =
-		p->uprobe.arch->insn.takes_return &&
-		p->uprobe.arch->insn.takes_return(p->uprobe.code.bytes, p->uprobe.code.len);
+		p->uprobe->arch->insn.takes_return &&
+		p->uprobe->arch->insn.takes_return(p->uprobe->code.bytes, p->uprobe->code.len);
 	facts->uses_return = return_way_uses_return(p->symbol);
-	p->uprobe.exits_due = return_way_of(facts, &why) == RETURN_HIJACKED;
+	p->uprobe->exits_due = return_way_of(facts, &why) == RETURN_HIJACKED;
 	ubp_err_reset(&why_not);
-	if (p->uprobe.exits_due || look_for_exits(p, file, spec->offset, &why_not) == 0 ||
-	    s->opt.force)
+	if (p->uprobe->exits_due ||
+	    look_for_exits(p->uprobe, file, spec->offset, &why_not) == 0 || s->opt.force)
 		return 0;
 	return ubp_fail(err, ENOTSUP,
 			"the return of %s can only be probed at its ret instructions (%s), and "
 			"%s",
-			p->what, why, why_not.text);
+			p->uprobe->what, why, why_not.text);
 }
 
 /* At ret instructions nobody knows when the function was entered. */
@@ -304,12 +322,12 @@ static int check_duration(const struct session_probe *p, const struct spec_probe
 
 	for (size_t i = 0; i < spec->n_args; i++)
 		is_wanted |= spec->args[i].source == SPEC_DURATION;
-	if (!is_wanted || return_way_of(&p->uprobe.facts, &why) == RETURN_HIJACKED)
+	if (!is_wanted || return_way_of(&p->uprobe->facts, &why) == RETURN_HIJACKED)
 		return 0;
 	return ubp_fail(err, ENOTSUP,
 			"$duration of %s cannot be told: its return can only be probed at its "
 			"ret instructions (%s), where it is not known when it was entered",
-			p->what, why);
+			p->uprobe->what, why);
 }
 
 static int check_place(const struct spec_probe *spec, struct session_file *file,
@@ -397,9 +415,9 @@ static int check_insn(struct session_probe *p, struct session_file *file,
 		      const struct spec_probe *spec, struct ubp_err *err)
 {
 	const struct ubp_arch *arch = object_arch(file->object);
-	struct displaced_insn *insn = &p->uprobe.insn;
+	struct displaced_insn *insn = &p->uprobe->insn;
 	uint64_t elf_vaddr = spec->offset;
-	struct file_code *code = &p->uprobe.code;
+	struct file_code *code = &p->uprobe->code;
 	int rc = read_code(file->object, spec->offset, code);
 	const char *why;
 
@@ -407,12 +425,12 @@ static int check_insn(struct session_probe *p, struct session_file *file,
 		return ubp_fail(err, -rc, "%s: cannot read at 0x%lx", spec->path,
 				ul(spec->offset));
 	(void)object_foffset_to_vaddr(file->object, spec->offset, &elf_vaddr);
-	p->uprobe.arch = arch;
+	p->uprobe->arch = arch;
 	rc = arch->insn.analyze(code->bytes, code->len, elf_vaddr, insn, err);
 	why = rc < 0 ? NULL : object_refuse_at(file->object, spec->offset);
 	if (why)
 		rc = ubp_fail(err, EOPNOTSUPP, "can't probe '%s': %s", insn->text, why);
-	return rc < 0 ? ubp_context(err, "%s", p->what) : 0;
+	return rc < 0 ? ubp_context(err, "%s", p->uprobe->what) : 0;
 }
 
 static int name_probe(struct session_probe *p, struct session_file *file,
@@ -421,11 +439,12 @@ static int name_probe(struct session_probe *p, struct session_file *file,
 	int n;
 
 	p->symbol = symbolise(file->object, spec->offset);
-	n = p->symbol ? asprintf(&p->what, "%s:%s", base_name(spec->path), p->symbol)
-		      : asprintf(&p->what, "%s:0x%lx", base_name(spec->path), ul(spec->offset));
+	n = p->symbol ? asprintf(&p->uprobe->what, "%s:%s", base_name(spec->path), p->symbol)
+		      : asprintf(&p->uprobe->what, "%s:0x%lx", base_name(spec->path),
+				 ul(spec->offset));
 	if (n < 0)
-		p->what = NULL;
-	return p->what ? 0 : ubp_fail(err, ENOMEM, "out of memory");
+		p->uprobe->what = NULL;
+	return p->uprobe->what ? 0 : ubp_fail(err, ENOMEM, "out of memory");
 }
 
 int define_check(struct ubp_session *s, const struct spec_probe *spec,
@@ -437,7 +456,7 @@ int define_check(struct ubp_session *s, const struct spec_probe *spec,
 	*ret_why = REFUSED_PLACE;
 	if (rc == 0)
 		rc = name_probe(p, file, spec, err);
-	if (rc == 0 && spec->is_return && !s->opt.force) {
+	if (rc == 0 && spec->kind == PROBE_RETURN && !s->opt.force) {
 		*ret_why = REFUSED_RETURN;
 		rc = check_return(file, spec, p->symbol, err);
 	}
@@ -453,11 +472,11 @@ int define_check(struct ubp_session *s, const struct spec_probe *spec,
 		*ret_why = REFUSED_INSN;
 		rc = check_insn(p, file, spec, err);
 	}
-	if (rc == 0 && spec->is_return) {
+	if (rc == 0 && spec->kind == PROBE_RETURN) {
 		*ret_why = REFUSED_EXITS;
 		rc = find_exits(s, p, file, spec, err);
 	}
-	if (rc == 0 && spec->is_return) {
+	if (rc == 0 && spec->kind == PROBE_RETURN) {
 		*ret_why = REFUSED_DURATION;
 		rc = check_duration(p, spec, err);
 	}
@@ -482,20 +501,21 @@ static int make_probe(struct ubp_session *s, size_t i, const char *filter,
 	spec = define_spec(s, i);
 	rc = define_check(s, spec, file, p, &why, err);
 	if (rc == 0)
-		rc = fetch_compile(spec, &p->uprobe.program, err);
+		rc = fetch_compile(spec, &p->uprobe->program, err);
 	if (rc == 0 && filter)
-		rc = filter_parse(filter, spec, &p->uprobe.filter, err);
-	p->uprobe.asks_name = rc == 0 && detour_stops(p->uprobe.program, p->uprobe.filter);
+		rc = filter_parse(filter, spec, &p->uprobe->filter, err);
+	p->uprobe->asks_name = rc == 0 && detour_stops(p->uprobe->program, p->uprobe->filter);
 	p->serial = spec->serial;
 	p->object = file->object;
 	p->file = file;
-	p->uprobe.is_return = spec->is_return;
-	p->uprobe.dev = file->maps_dev;
-	p->uprobe.ino = file->maps_ino;
-	p->uprobe.foffset = spec->offset;
-	p->uprobe.ref = spec->ref;
-	p->uprobe.ref_in_bss = spec->ref && object_is_bss(file->object, spec->ref);
-	p->uprobe.what = p->what;
+	p->uprobe->kind = spec->kind;
+	p->uprobe->dev = file->maps_dev;
+	p->uprobe->ino = file->maps_ino;
+	p->uprobe->foffset = spec->offset;
+	p->uprobe->ref = spec->ref;
+	p->uprobe->ref_in_bss = spec->ref && object_is_bss(file->object, spec->ref);
+	p->uprobe->stat_dev = spec->dev;
+	p->uprobe->stat_ino = spec->ino;
 	if (rc == 0 && windows_find(s, p) < 0)
 		rc = ubp_fail(err, ENOMEM, "out of memory");
 	return rc;
@@ -544,7 +564,7 @@ static int sync_probes(struct ubp_session *s, const char *filter, struct ubp_err
 		define_free_probe(s->defined.probes[old++]);
 	s->defined.n_probes = kept;
 	while (rc == 0 && s->defined.n_probes < n) {
-		struct session_probe *p = calloc(1, sizeof(*p));
+		struct session_probe *p = define_new_probe();
 
 		if (!p)
 			return ubp_fail(err, ENOMEM, "out of memory");
@@ -554,11 +574,11 @@ static int sync_probes(struct ubp_session *s, const char *filter, struct ubp_err
 			define_free_probe(p);
 			break;
 		}
-		p->uprobe.number = (unsigned)s->defined.n_probes;
+		p->uprobe->number = (unsigned)s->defined.n_probes;
 		s->defined.probes[s->defined.n_probes++] = p;
 	}
 	for (size_t i = 0; i < s->defined.n_probes; i++)
-		s->defined.probes[i]->uprobe.number = (unsigned)i;
+		s->defined.probes[i]->uprobe->number = (unsigned)i;
 	return rc;
 }
 

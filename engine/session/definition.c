@@ -10,7 +10,7 @@
 
 #include "arch/host.h"
 
-#include "engine/session/session.h"
+#include "engine/session/definitions.h"
 
 /* The parser knows what is the kernel's: that is what --strict is for. */
 static int parse_strictly(struct ubp_session *s, const char *line, struct ubp_err *err)

@@ -9,10 +9,14 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "engine/session/definitions.h"
 #include "engine/session/event.h"
-#include "engine/session/session.h"
+#include "engine/session/inside.h"
+#include "engine/session/live.h"
+#include "engine/session/tell.h"
 #include "engine/sink/text.h"
 #include "engine/stack/unwind.h"
+#include "engine/trace/tracer.h"
 
 #define DOZE_NS     10000000
 #define REST_MAX_NS 100000000
@@ -104,6 +108,7 @@ static void rest(struct ubp_session *s, bool was_busy)
 		       (s->out.rings && ring_set_has_more(s->out.rings));
 	long ns = rest_of_rings(s, was_busy, is_left);
 
+	was_busy |= live_is_waiting(s);
 	if ((was_busy || (ns && is_left)) && set_timer(s, ns ? ns : DOZE_NS)) {
 		event_queue_doze(s->out.queue);
 		return;
@@ -144,14 +149,20 @@ static int deliver_all(struct ubp_session *s, struct rings_batch *batch)
 		n += rings_deliver(s, record->time, batch);
 		if (rings_batch_is_full(batch) || is_too_young(s, record))
 			break;
-		deliver(batch, record);
+		if (live_tells(s, record)) {
+			deliver(batch, record);
+			n++;
+		}
 		event_queue_next(s->out.queue);
-		n++;
 	}
 	n += rings_deliver(s, ripe, batch);
 	n += rings_deliver_lost(s, batch);
 	if (fill > FULL_PERCENT || rings_batch_is_full(batch))
 		session_news(s);
+	if (live_is_waiting(s) && !rings_batch_is_full(batch) &&
+	    !event_queue_peek_until(s->out.queue, mark) &&
+	    !(s->out.rings && ring_set_has_more(s->out.rings)))
+		live_tidy(s);
 	return n;
 }
 
@@ -215,7 +226,7 @@ uint64_t ubp_event_ip(const struct ubp_event *e)
 
 const struct spec_probe *event_spec(const struct ubp_event *e)
 {
-	return e->record->kind == EVENT_HIT ? define_spec(e->session, e->record->probe) : NULL;
+	return e->record->kind == EVENT_HIT ? live_spec(e->session, e->record->probe) : NULL;
 }
 
 const char *ubp_event_line(const struct ubp_event *e, size_t *ret_len)
@@ -271,7 +282,7 @@ static const char *why_no_jump(const struct ubp_session *s, const struct uprobe_
 
 void ubp_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_stats *ret_stats)
 {
-	const struct uprobe_stats *u = &s->defined.probes[i]->uprobe.stats;
+	const struct uprobe_stats *u = &s->defined.probes[i]->uprobe->stats;
 
 	*ret_stats = (struct ubp_probe_stats){
 		.hits = load(&u->hits),
@@ -328,6 +339,7 @@ void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats)
 		.longest_stop_ns = load(&s->tracer.stops.longest_ns),
 		.unanswered_ns = load(&s->tracer.stand_in.lost_ns),
 		.longest_answer_ns = load(&s->tracer.stand_in.longest_ns),
+		.requests = load(&s->tracer.stand_in.n_requests),
 		.ring_lost = s->out.ring_lost,
 		.has_unwound = s->stacks.unwinder != NULL,
 		.frames_by_rows = ways.by_rows,

@@ -11,7 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/code/loop_head.h"
+#include "engine/elf/segments.h"
+#include "engine/session/tell.h"
 #include "engine/spec/chars.h"
+#include "engine/symbols/functions.h"
+#include "engine/symbols/match.h"
 
 int expand_at(const struct expand_definition *d, size_t col, struct ubp_err *err)
 {
@@ -322,7 +327,7 @@ static int plan_place(struct expansion *x, struct dwarf_place *place)
 		return 0;
 	}
 	*probe = (struct plain_probe){
-		.is_return = d->is_return,
+		.kind = d->probe_kind,
 		.group = d->group,
 		.event = named_by_place ? place->function : x->event,
 		.is_name_typed = d->event != NULL,
@@ -377,12 +382,12 @@ static int expand(struct expansion *x, const char *filter)
 	const struct plain_origin origin = { .text = x->d->words.text,
 					     .line = x->d->line,
 					     .filter = filter };
-	int rc = x->d->is_return ? check_return_args(x) : 0;
+	int rc = x->d->probe_kind == PROBE_RETURN ? check_return_args(x) : 0;
 
 	if (rc < 0)
 		return rc;
 	rc = find_places(x);
-	if (rc == 0 && x->d->is_return)
+	if (rc == 0 && x->d->probe_kind == PROBE_RETURN)
 		rc = keep_returning(x);
 	if (rc < 0)
 		return expand_at(x->d, x->d->name_col, x->err);

@@ -9,9 +9,10 @@
 #ifndef UBP_SESSION_EXPAND_H
 #define UBP_SESSION_EXPAND_H
 
+#include "engine/base/probe_kind.h"
 #include "engine/dwarf/dwarf.h"
+#include "engine/session/definitions.h"
 #include "engine/session/plain.h"
-#include "engine/session/session.h"
 #include "engine/spec/words.h"
 
 enum expand_kind {
@@ -40,7 +41,7 @@ struct expand_arg {
 struct expand_definition {
 	struct spec_words words;
 	unsigned line; /* of a text of several; 0: not of one */
-	bool is_return;
+	enum probe_kind probe_kind;
 	char *group, *event; /* as typed; NULL: not */
 	enum expand_kind kind;
 	char *target, *name;

@@ -28,7 +28,8 @@ static const char *end_of(struct spec_span text)
 
 struct form {
 	struct spec_span name, place;
-	bool has_name, is_return;
+	bool has_name;
+	enum probe_kind kind;
 	size_t first_arg;
 };
 
@@ -44,14 +45,14 @@ static bool is_short(const struct spec_words *words, struct spec_span rest)
 static bool cut_form(const struct spec_words *words, bool is_line, struct form *form)
 {
 	struct spec_span first = words->word[0], rest;
-	char letter = first.s[0];
+	enum probe_kind kind;
 
 	*form = (struct form){ .first_arg = 1 };
-	if ((letter != 'p' && letter != 'r') || (first.len > 1 && first.s[1] != ':')) {
+	if (!probe_kind_by_letter(first.s[0], &kind) || (first.len > 1 && first.s[1] != ':')) {
 		form->place = first;
 		return !is_line;
 	}
-	form->is_return = letter == 'r';
+	form->kind = kind;
 	rest = span_from(first, first.s + (first.len > 1 ? 2 : 1));
 	if (is_line ? is_short(words, rest) : span_find(rest, ':') != NULL) {
 		form->place = rest;
@@ -140,7 +141,7 @@ static bool cut_place(struct expand_definition *d, struct spec_span place)
 
 	if (place.len > strlen(RETURN_SUFFIX) && span_ends(place, RETURN_SUFFIX)) {
 		place.len -= strlen(RETURN_SUFFIX);
-		d->is_return = true;
+		d->probe_kind = PROBE_RETURN;
 	}
 	end = end_of(place);
 	colon = span_place_colon(place);
@@ -296,7 +297,7 @@ bool expand_parse(const char *text, size_t len, bool is_line,
 	*d = (struct expand_definition){ 0 };
 	if (spec_words_cut_extended(text, len, &d->words, &ignored) == 0 && d->words.n > 0 &&
 	    cut_form(&d->words, is_line, &form)) {
-		d->is_return = form.is_return;
+		d->probe_kind = form.kind;
 		if (cut_place(d, form.place) && cut_args(d, form.first_arg) &&
 		    (!form.has_name || cut_event(d, form.name)))
 			return true;

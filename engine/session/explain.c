@@ -9,8 +9,11 @@
 #include <string.h>
 
 #include "arch/detour.h"
-#include "engine/object/window.h"
-#include "engine/session/session.h"
+#include "engine/code/window.h"
+#include "engine/elf/object.h"
+#include "engine/session/definitions.h"
+#include "engine/session/inside.h"
+#include "engine/symbols/functions.h"
 
 int explaining_begin(const struct ubp_target *target, const char *name, struct explaining *x,
 		     struct ubp_err *err)
@@ -40,7 +43,7 @@ const char *explaining_text(struct explaining *x, uint64_t foffset,
 			    const struct object_symbol *symbol)
 {
 	struct spec_probe spec = { .path = x->path, .is_resolved = true };
-	struct session_probe *p = calloc(1, sizeof(*p));
+	struct session_probe *p = define_new_probe();
 	enum place_refusal why;
 	struct window window;
 	struct lead lead;

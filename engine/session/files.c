@@ -11,11 +11,13 @@
 #include <unistd.h>
 
 #include "engine/dwarf/dwarf.h"
+#include "engine/elf/object.h"
 #include "engine/event/clock.h"
-#include "engine/object/file.h"
-#include "engine/object/locate.h"
-#include "engine/object/maps.h"
-#include "engine/session/session.h"
+#include "engine/files/locate.h"
+#include "engine/os/maps.h"
+#include "engine/os/untrusted_file.h"
+#include "engine/session/definitions.h"
+#include "engine/session/inside.h"
 #include "engine/session/target_file.h"
 #include "engine/trace/task.h"
 
@@ -195,7 +197,7 @@ static void forget_aliases(struct ubp_session *s)
 }
 
 /*
- * Each look-up asks a child, which may be given up (file.h). Thousands of definitions, one call for each, are
+ * Each look-up asks a child, which may be given up (untrusted_file.h). Thousands of definitions, one call for each, are
  * mostly of one file.
  */
 #define GOOD_FOR_NS 100000000ULL

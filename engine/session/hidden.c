@@ -10,9 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/object/object.h"
-#include "engine/plant/jump.h"
-#include "engine/session/session.h"
+#include "engine/code/kernel_uprobe.h"
+#include "engine/elf/object.h"
+#include "engine/plant/site.h"
+#include "engine/session/definitions.h"
+#include "engine/session/inside.h"
+#include "engine/session/tell.h"
+#include "engine/session/tracing.h"
+#include "engine/space/probe_list.h"
+#include "engine/space/site_jump.h"
+#include "engine/space/space.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
 
 /* Is what we have written there no longer there? */
 static bool is_gone(const struct space *space, struct mem_view *view, const struct site *site)
@@ -37,14 +46,16 @@ static bool is_hidden(const struct space *space, struct mem_view *view, const st
 /* By place: many are in one page. */
 void hidden_look(const struct ubp_session *s)
 {
+	const struct probe_list *list = probe_list(&s->plant);
 	struct object_page page = { 0 };
 
-	for (size_t i = 0; s->plant.by_place && i < s->plant.n_probes; i++) {
-		struct uprobe *u = s->plant.by_place[i];
+	for (size_t i = 0; i < list->n; i++) {
+		struct uprobe *u = list->v[i];
 
 		if (u->stats.sites > u->stats.behind)
 			u->is_taken = object_has_kernel_uprobe(
-				s->defined.probes[u->number]->object, u->foffset, &page);
+				((const struct session_probe *)u->origin)->object, u->foffset,
+				&page);
 	}
 }
 

@@ -11,8 +11,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "engine/object/maps.h"
-#include "engine/session/session.h"
+#include "engine/elf/ifunc_slots.h"
+#include "engine/elf/object.h"
+#include "engine/elf/segments.h"
+#include "engine/os/maps.h"
+#include "engine/session/definitions.h"
+#include "engine/session/inside.h"
+#include "engine/symbols/functions.h"
+#include "engine/trace/mem.h"
 #include "engine/trace/task.h"
 
 #define SLOTS_MAX 64
@@ -116,13 +122,13 @@ static bool ask_process(struct session_file *file, const struct object_symbol *s
 		.file = file,
 		.symbol = symbol,
 		.pid = live,
-		.mem = { .fd = -1, .pid = live, .care = &care },
+		.mem = { .file = { .fd = -1, .pid = live }, .care = &care },
 	};
 	struct ubp_err err;
 	struct maps maps;
 	bool found = false;
 
-	care.mem = &look.mem;
+	care.file = &look.mem.file;
 	if (maps_read(live, &maps, &err) == 0) {
 		look.maps = &maps;
 		found = look_in_process(&look, file);

@@ -7,10 +7,18 @@
 
 #include "arch/host.h"
 #include "engine/base/ring.h"
-#include "engine/object/maps.h"
+#include "engine/os/maps.h"
 #include "engine/plant/jump.h"
-#include "engine/session/session.h"
+#include "engine/plant/rings.h"
+#include "engine/session/definitions.h"
+#include "engine/session/inside.h"
+#include "engine/session/tracing.h"
+#include "engine/space/space.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/dispatch.h"
+#include "engine/trace/held.h"
+#include "engine/trace/process.h"
+#include "engine/trace/tracer.h"
 
 /* At breakpoints, in a program that has just been started. */
 #define HITS_BEFORE_JUMPS 16
@@ -45,8 +53,9 @@ static void upgrade(struct ubp_session *s, struct process *p)
 {
 	struct space *space = p->space;
 	struct jump_batch *batch = jump_collect(&s->plant, space);
-	pid_t tid, pid = p->pid;
+	pid_t pid = p->pid;
 	struct tracee *t;
+	struct held held;
 	struct ubp_err err;
 	bool is_there;
 	int rc;
@@ -64,12 +73,12 @@ static void upgrade(struct ubp_session *s, struct process *p)
 			jump_batch_free(batch);
 		return;
 	}
-	tid = t->tid;
+	held = held_thread(&s->tracer, t, NULL);
 	tracer_stop_begin(&s->tracer);
-	rc = jump_prepare(&s->plant, &s->tracer, t, NULL, batch, &err);
+	rc = jump_prepare(&s->plant, &held, batch, &err);
 	tracer_stop_end(&s->tracer);
-	is_there = tracer_has(&s->tracer, t, tid) &&
-		   map_get(&s->tracer.processes, (uint64_t)pid) == p && p->space == space;
+	is_there = held_lasts(&held) && map_get(&s->tracer.processes, (uint64_t)pid) == p &&
+		   p->space == space;
 	if (is_there) {
 		stacks_mapped(s, t);
 		attach_let_go(t);
@@ -78,7 +87,7 @@ static void upgrade(struct ubp_session *s, struct process *p)
 		jump_batch_free(batch);
 		return;
 	}
-	jump_build(&s->plant, space, tid, batch);
+	jump_build(&s->plant, space, held.tid, batch);
 	jump_write(&s->tracer, space, NULL, batch);
 }
 
@@ -135,9 +144,12 @@ static void note_thread(struct ubp_session *s, struct tracee *t)
 {
 	const struct plant_space *ps = t->process->space->plant;
 	struct ubp_regs regs;
+	struct held held;
 
-	if (ps && ps->ring.rings && ubp_host_get_regs(t->tid, &regs) == 0)
-		rings_add_thread(&s->tracer, t, &regs);
+	if (!ps || !ps->ring.rings || ubp_host_get_regs(t->tid, &regs) < 0)
+		return;
+	held = held_thread(&s->tracer, t, &regs);
+	rings_add_thread(&held);
 }
 
 /*
@@ -158,7 +170,7 @@ void jumps_want_rings(void *ctx, struct tracee *t, const struct ubp_regs *at)
 	struct ubp_session *s = ctx;
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
-	unsigned n_execs = t->n_execs;
+	struct held held = held_thread(&s->tracer, t, at);
 	pid_t tid = t->tid;
 	struct ubp_err err;
 	struct maps maps;
@@ -166,10 +178,10 @@ void jumps_want_rings(void *ctx, struct tracee *t, const struct ubp_regs *at)
 	int rc = maps_read(tid, &maps, &err);
 
 	if (rc == 0)
-		rc = is_first ? rings_provide(&s->plant, &s->tracer, t, at, &maps, &err)
-			      : rings_grow(&s->plant, &s->tracer, t, at, &err);
+		rc = is_first ? rings_provide(&s->plant, &held, &maps, &err)
+			      : rings_grow(&s->plant, &held, &err);
 	maps_free(&maps);
-	if (!tracer_has_same(&s->tracer, t, tid, n_execs))
+	if (!held_lasts(&held))
 		return;
 	t->held = false; /* by the remote call: the hit goes on as if there had been none */
 	if (rc < 0) {
@@ -178,7 +190,7 @@ void jumps_want_rings(void *ctx, struct tracee *t, const struct ubp_regs *at)
 		return;
 	}
 	stacks_mapped(s, t);
-	rings_add_thread(&s->tracer, t, at);
+	rings_add_thread(&held);
 	rings_look_around(space, tid, s->hit.seen, s->hit.n_seen);
 	(void)rings_set_gate(space, space, tid, ps->ring.base);
 }

@@ -9,11 +9,15 @@
 #include <string.h>
 
 #include "engine/base/vec.h"
-#include "engine/object/demangle.h"
-#include "engine/object/target_files.h"
+#include "engine/elf/object.h"
+#include "engine/files/target_files.h"
+#include "engine/session/definitions.h"
 #include "engine/session/explain.h"
-#include "engine/session/session.h"
+#include "engine/session/inside.h"
 #include "engine/session/target_file.h"
+#include "engine/symbols/demangle.h"
+#include "engine/symbols/functions.h"
+#include "engine/symbols/match.h"
 
 struct entry {
 	char *name; /* as it is printed */

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "engine/dwarf/dwarf.h"
-#include "engine/object/file.h"
-#include "engine/object/object.h"
-#include "engine/object/place.h"
+#include "engine/elf/object.h"
+#include "engine/files/file_root.h"
+#include "engine/os/untrusted_file.h"
 #include "engine/session/list_aside.h"
 #include "engine/session/target_file.h"
 #include "engine/sink/buf.h"
@@ -114,13 +114,13 @@ static int print_lines(struct printing *p)
  */
 static void open_source(struct printing *p, const char *file)
 {
-	struct place place;
+	struct file_root root;
 	char *path = NULL;
 	struct stat st;
 	int fd = -ENOMEM;
 
-	place_init(&place, p->pid);
-	if (asprintf(&path, "%s%s", place.root, file) >= 0)
+	file_root_init(&root, p->pid);
+	if (asprintf(&path, "%s%s", root.path, file) >= 0)
 		fd = file_open(path, &st);
 	free(path);
 	p->source = fd < 0 ? NULL : fdopen(fd, "r");

@@ -12,11 +12,13 @@
 
 #include "engine/base/vec.h"
 #include "engine/dwarf/dwarf.h"
-#include "engine/object/demangle.h"
-#include "engine/object/object.h"
+#include "engine/elf/object.h"
+#include "engine/elf/segments.h"
 #include "engine/session/expand.h"
 #include "engine/session/list_aside.h"
 #include "engine/session/target_file.h"
+#include "engine/symbols/demangle.h"
+#include "engine/symbols/functions.h"
 
 struct listing {
 	struct object *object;

@@ -8,8 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/object/demangle.h"
-#include "engine/session/session.h"
+#include "engine/session/definitions.h"
+#include "engine/session/inside.h"
+#include "engine/session/tell.h"
+#include "engine/symbols/demangle.h"
+#include "engine/symbols/functions.h"
+#include "engine/symbols/match.h"
 
 struct found {
 	const char *name;
@@ -29,7 +33,7 @@ struct matching {
 /* Would a definition that names this place be taken? */
 static bool can_be_probed(struct matching *m, uint64_t foffset)
 {
-	struct session_probe *p = calloc(1, sizeof(*p));
+	struct session_probe *p = define_new_probe();
 	struct spec_probe spec = *m->pattern;
 	struct ubp_err ignored;
 	enum place_refusal why = REFUSED_PLACE;

@@ -15,14 +15,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/elf/object.h"
 #include "engine/event/clock.h"
-#include "engine/object/file.h"
-#include "engine/object/maps.h"
-#include "engine/session/session.h"
+#include "engine/os/maps.h"
+#include "engine/os/untrusted_file.h"
+#include "engine/plant/plant.h"
+#include "engine/session/definitions.h"
+#include "engine/session/inside.h"
+#include "engine/session/mail.h"
+#include "engine/session/tracing.h"
+#include "engine/space/probe_list.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/exec_hold.h"
 #include "engine/trace/permission.h"
 #include "engine/trace/task.h"
+#include "engine/trace/tracer.h"
 
 #define MEANWHILE_MAX 4    /* seized at once in the middle of something else */
 #define GONE_MS       2000 /* numbers are not given out again so soon */
@@ -172,6 +179,7 @@ static bool is_ubp(const struct ubp_session *s, pid_t pid)
 enum finder_verdict newcomers_wants(void *ctx, pid_t pid)
 {
 	struct ubp_session *s = ctx;
+	struct probe_list *list;
 	struct ubp_err err;
 	struct maps maps;
 	pid_t tid = task_live_thread(pid);
@@ -179,7 +187,9 @@ enum finder_verdict newcomers_wants(void *ctx, pid_t pid)
 
 	if (!tid || (maps_read(tid, &maps, &err) < 0 && !task_live_thread(pid)))
 		return FINDER_ENDED;
-	found = plant_wants(&s->plant, &maps) && !is_ubp(s, tid);
+	list = probe_list_get(&s->plant);
+	found = plant_wants(list, &maps) && !is_ubp(s, tid);
+	probe_list_put(list);
 	/* One that ends has none, from some moment on. */
 	if (maps.n == 0 && task_is_ending(tid)) {
 		maps_free(&maps);
@@ -189,62 +199,58 @@ enum finder_verdict newcomers_wants(void *ctx, pid_t pid)
 	return found ? FINDER_WANTED : FINDER_NOT_YET;
 }
 
-static void add(struct ubp_session *s, struct pid_list *list, pid_t pid)
+/* What the finder has told, into the lists of the tracing thread. */
+static void read_mail(struct ubp_session *s)
 {
-	pthread_mutex_lock(&s->lock);
-	/* Whom there is no memory for the finder tells again. */
-	(void)pid_list_add(list, pid);
-	pthread_mutex_unlock(&s->lock);
-	tracer_wake(&s->tracer);
+	struct session_newcomers *n = &s->newcomer;
+	struct mailbox_message message;
+
+	while (mailbox_take(s->mail, MAIL_NEWCOMERS, &message)) {
+		struct pid_list *list = message.kind == MAIL_FOUND      ? &n->candidates
+					: message.kind == MAIL_EXECUTES ? &n->executors
+									: &n->loaders;
+
+		/* Whom there is no memory for the finder tells again. */
+		(void)pid_list_add(list, (pid_t)message.value);
+	}
 }
 
 /* All of it, and it is empty then. To be freed. */
-static struct pid_list take(struct ubp_session *s, struct pid_list *list)
+static struct pid_list take(struct pid_list *list)
 {
-	struct pid_list all;
+	struct pid_list all = *list;
 
-	pthread_mutex_lock(&s->lock);
-	all = *list;
 	*list = (struct pid_list){ 0 };
-	pthread_mutex_unlock(&s->lock);
 	return all;
 }
 
 /* The first of it, or with @newest the last. 0: there is none. */
-static pid_t take_one(struct ubp_session *s, struct pid_list *list, bool newest)
+static pid_t take_one(struct pid_list *list, bool newest)
 {
 	pid_t pid = 0;
 
-	pthread_mutex_lock(&s->lock);
 	if (list->n) {
 		pid = newest ? list->v[list->n - 1] : list->v[0];
 		list->n--;
 		if (!newest)
 			memmove(list->v, list->v + 1, list->n * sizeof(*list->v));
 	}
-	pthread_mutex_unlock(&s->lock);
 	return pid;
 }
 
 static void found(void *ctx, pid_t pid)
 {
-	struct ubp_session *s = ctx;
-
-	add(s, &s->found.candidates, pid);
+	mail_post(ctx, MAIL_FOUND, pid);
 }
 
 static void executes(void *ctx, pid_t tid)
 {
-	struct ubp_session *s = ctx;
-
-	add(s, &s->found.executors, tid);
+	mail_post(ctx, MAIL_EXECUTES, tid);
 }
 
 static void loads(void *ctx, pid_t tid)
 {
-	struct ubp_session *s = ctx;
-
-	add(s, &s->found.loaders, tid);
+	mail_post(ctx, MAIL_LOADS, tid);
 }
 
 /*
@@ -253,15 +259,18 @@ static void loads(void *ctx, pid_t tid)
  */
 static bool runs_other(void *ctx, pid_t pid)
 {
-	const struct ubp_session *s = ctx;
+	struct ubp_session *s = ctx;
+	struct probe_list *list;
 	uint64_t dev, ino;
+	bool is_other = true;
 
 	if (find_program(pid, &dev, &ino) < 0)
 		return false;
-	for (const struct session_file *f = s->defined.files; f; f = f->next)
-		if (f->dev != dev || f->ino == ino)
-			return false;
-	return true;
+	list = probe_list_get(&s->plant);
+	for (size_t i = 0; i < list->n && is_other; i++)
+		is_other = list->v[i]->stat_dev == dev && list->v[i]->stat_ino != ino;
+	probe_list_put(list);
+	return is_other;
 }
 
 static const struct finder_ops finder_ops = {
@@ -396,7 +405,7 @@ static int seize_executor(struct ubp_session *s, pid_t tid, pid_t pid)
 /* Those that may not be seized so are left to the finder, which tells of them, too. */
 static void take_executors(struct ubp_session *s)
 {
-	struct pid_list tids = take(s, &s->found.executors);
+	struct pid_list tids = take(&s->newcomer.executors);
 
 	for (size_t i = 0; i < tids.n; i++) {
 		pid_t tid = tids.v[i], pid = task_tgid(tid);
@@ -425,7 +434,7 @@ static void count_held(struct ubp_session *s, pid_t pid)
 static bool take_loader(struct ubp_session *s)
 {
 	pid_t tid =
-		s->newcomer.n_waiting < WAITING_MAX ? take_one(s, &s->found.loaders, false) : 0;
+		s->newcomer.n_waiting < WAITING_MAX ? take_one(&s->newcomer.loaders, false) : 0;
 	pid_t pid = tid ? task_tgid(tid) : 0;
 	int rc = pid ? 0 : -ESRCH;
 
@@ -453,7 +462,7 @@ static bool take_found(struct ubp_session *s, bool oldest)
 	pid_t pid = 0;
 
 	if (!s->is_ending && s->newcomer.n_waiting < WAITING_MAX)
-		pid = take_one(s, &s->found.candidates, !oldest);
+		pid = take_one(&s->newcomer.candidates, !oldest);
 	if (!pid)
 		return false;
 	if (is_young(s, pid))
@@ -469,6 +478,7 @@ void newcomers_take_held(struct ubp_session *s)
 	if (s->newcomer.is_seizing)
 		return;
 	s->newcomer.is_seizing = true;
+	read_mail(s);
 	if (s->newcomer.hold) {
 		take_executors(s);
 		while (take_loader(s))
@@ -484,20 +494,19 @@ void newcomers_meanwhile(struct ubp_session *s)
 	if (s->newcomer.is_seizing)
 		return;
 	s->newcomer.is_seizing = true;
+	read_mail(s);
 	for (int i = 0; i < MEANWHILE_MAX &&
 			((s->newcomer.hold && take_loader(s)) || take_found(s, false));)
 		i++;
 	s->newcomer.is_seizing = false;
 }
 
-static bool has_more(struct ubp_session *s)
+static bool has_more(const struct ubp_session *s)
 {
-	bool has;
+	const struct session_newcomers *n = &s->newcomer;
 
-	pthread_mutex_lock(&s->lock);
-	has = s->newcomer.n_waiting || s->found.candidates.n || s->found.loaders.n;
-	pthread_mutex_unlock(&s->lock);
-	return has;
+	return n->n_waiting || n->candidates.n || n->loaders.n ||
+	       mailbox_has(s->mail, MAIL_NEWCOMERS);
 }
 
 void newcomers_take(struct ubp_session *s)
@@ -517,8 +526,10 @@ void newcomers_take(struct ubp_session *s)
 
 void newcomers_end(struct ubp_session *s)
 {
-	struct pid_list pids = take(s, &s->found.candidates);
+	struct pid_list pids;
 
+	read_mail(s);
+	pids = take(&s->newcomer.candidates);
 	for (size_t i = 0; i < pids.n; i++)
 		if (!newcomers_is_known(s, pids.v[i]) && !task_live_thread(pids.v[i]))
 			session_count_late(s, pids.v[i]);

@@ -8,7 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "engine/session/session.h"
+#include "engine/session/definitions.h"
+#include "engine/session/inside.h"
 #include "engine/spec/chars.h"
 
 /* The text of a definition, and which of its bytes were made from what. */
@@ -50,7 +51,7 @@ static int make(const struct plain_probe *probe, struct made *m, struct ubp_err 
 	text->len = 0;
 	if (probe->n_args > SPEC_ARGS_MAX)
 		return ubp_fail(err, E2BIG, "Too many arguments are specified");
-	sink_buf_printf(text, "%c:", probe->is_return ? 'r' : 'p');
+	sink_buf_printf(text, "%c:", probe_kind_letter(probe->kind));
 	if (probe->group)
 		sink_buf_printf(text, "%s/", probe->group);
 	add_event(text, probe->event, probe->is_name_typed);

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/base/probe_kind.h"
 #include "engine/base/value_names.h"
 
 struct ubp_err;
@@ -28,7 +29,7 @@ struct plain_arg {
 };
 
 struct plain_probe {
-	bool is_return;
+	enum probe_kind kind;
 	const char *group;    /* NULL: the usual */
 	const char *event;    /* never NULL; made an identifier here */
 	bool is_name_typed;   /* the user's: never numbered */

@@ -5,7 +5,10 @@
 
 #include "arch/host.h"
 #include "engine/fetch/match.h"
-#include "engine/session/session.h"
+#include "engine/session/definitions.h"
+#include "engine/session/inside.h"
+#include "engine/session/live.h"
+#include "engine/session/tell.h"
 
 /* Delivered by one call at most, so that the caller can see to other things. */
 #define BATCH 65536
@@ -54,7 +57,7 @@ int rings_deliver(struct ubp_session *s, uint64_t until, struct rings_batch *bat
 
 	while (s->out.rings && batch->n < BATCH &&
 	       (record = ring_set_next(s->out.rings, until))) {
-		if (!count(&s->defined.probes[record->probe]->uprobe, record))
+		if (!live_tells(s, record) || !count(live_probe(s, record->probe), record))
 			continue;
 		batch->n++;
 		batch->deliver(batch, record);
@@ -82,7 +85,7 @@ bool rings_batch_is_full(const struct rings_batch *batch)
 
 void rings_add_stats(const struct ubp_session *s, size_t i, struct ubp_probe_stats *stats)
 {
-	const struct uprobe_stats *u = &s->defined.probes[i]->uprobe.stats;
+	const struct uprobe_stats *u = &s->defined.probes[i]->uprobe->stats;
 	uint64_t passed = __atomic_load_n(&u->ring_passed, __ATOMIC_RELAXED);
 
 	stats->hits += __atomic_load_n(&u->ring_hits, __ATOMIC_RELAXED);

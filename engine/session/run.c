@@ -18,9 +18,23 @@
 #include "engine/base/again.h"
 #include "engine/base/cancel.h"
 #include "engine/event/ring.h"
-#include "engine/session/session.h"
+#include "engine/plant/leave.h"
+#include "engine/plant/plant.h"
+#include "engine/plant/watch.h"
+#include "engine/session/definitions.h"
+#include "engine/session/inside.h"
+#include "engine/session/mail.h"
+#include "engine/session/tell.h"
+#include "engine/session/tracing.h"
+#include "engine/space/probe_list.h"
+#include "engine/space/space.h"
+#include "engine/trace/dispatch.h"
 #include "engine/trace/drain.h"
+#include "engine/trace/held.h"
+#include "engine/trace/process.h"
 #include "engine/trace/reaper.h"
+#include "engine/trace/tracer.h"
+#include "engine/trace/wait_loop.h"
 
 #define STOPS_PER_TURN 64
 #define JUMPS_BEGIN_NS 250000000ULL /* before tracing is said to have begun ... */
@@ -43,18 +57,31 @@ int session_plant(struct ubp_session *s, struct tracee *t, const struct ubp_regs
 		  struct ubp_err *err)
 {
 	bool was_unguarded = plant_is_unguarded(t->process->space);
-	unsigned n_execs = t->n_execs;
-	pid_t tid = t->tid;
+	struct held held = held_thread(&s->tracer, t, at);
 	size_t n = 0;
 	int rc;
 
 	tracer_stop_begin(&s->tracer);
-	rc = plant_update(&s->plant, &s->tracer, t, at, &n, err);
+	rc = plant_update(&s->plant, &held, &n, err);
 	tracer_stop_end(&s->tracer);
-	if (rc == 0 && tracer_has_same(&s->tracer, t, tid, n_execs)) {
+	if (rc == 0 && held_lasts(&held)) {
 		tell_planted(s, t->process, was_unguarded);
-		jumps_due(s, t->process->space, t->n_execs > 0);
+		jumps_due(s, t->process->space, tracee_has_executed(t));
 	}
+	return rc;
+}
+
+/* Those that were defined before. */
+static int add_probes(struct ubp_session *s)
+{
+	struct uprobe **probes = calloc(s->defined.n_probes + 1, sizeof(*probes));
+	int rc = -ENOMEM;
+
+	for (size_t i = 0; probes && i < s->defined.n_probes; i++)
+		probes[i] = s->defined.probes[i]->uprobe;
+	if (probes)
+		rc = probe_list_change(&s->plant, probes, s->defined.n_probes, NULL, 0);
+	free(probes);
 	return rc;
 }
 
@@ -74,13 +101,9 @@ static int fill_plant(struct ubp_session *s, struct ubp_err *err)
 	s->plant.frames = s->opt.stack == UBP_STACK_FP ? stacks_frames(s) : 0;
 	s->plant.find_exits = define_find_exits;
 	s->plant.find_lead = windows_find_lead;
+	s->plant.wake_unwinders = watch_wake_begins;
 	s->plant.ctx = s;
-	s->plant.probes = calloc(s->defined.n_probes + 1, sizeof(struct uprobe *));
-	if (!s->plant.probes)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	for (size_t i = 0; i < s->defined.n_probes; i++)
-		s->plant.probes[s->plant.n_probes++] = &s->defined.probes[i]->uprobe;
-	return plant_sort(&s->plant) < 0 ? ubp_fail(err, ENOMEM, "out of memory") : 0;
+	return add_probes(s) < 0 ? ubp_fail(err, ENOMEM, "out of memory") : 0;
 }
 
 static int fill_hit(struct ubp_session *s, struct ubp_err *err)
@@ -114,12 +137,7 @@ static int fill_hit(struct ubp_session *s, struct ubp_err *err)
  */
 static bool wants_ends(const struct ubp_session *s)
 {
-	if (!s->plant.rings || reaper_is_needed())
-		return false;
-	for (size_t i = 0; i < s->plant.n_probes; i++)
-		if (s->plant.probes[i]->is_return)
-			return true;
-	return false;
+	return s->plant.rings && !reaper_is_needed() && probe_list(&s->plant)->has_returns;
 }
 
 static int set_up(struct ubp_session *s, struct ubp_err *err)
@@ -132,7 +150,7 @@ static int set_up(struct ubp_session *s, struct ubp_err *err)
 		rc = tracer_init(&s->tracer, &session_tracer_ops, s, err);
 	if (rc < 0)
 		return rc;
-	s->tracer.cancelled = &s->tracing.cancelled;
+	s->tracer.cancelled = mailbox_urgent(s->mail);
 	s->plant.counts_open = wants_ends(s);
 	if (s->plant.counts_open)
 		s->tracer.options |= PTRACE_O_TRACEEXIT;
@@ -145,14 +163,9 @@ static int set_up(struct ubp_session *s, struct ubp_err *err)
 	return rc;
 }
 
-static bool must_stop(struct ubp_session *s)
+static bool must_stop(const struct ubp_session *s)
 {
-	bool stop;
-
-	pthread_mutex_lock(&s->lock);
-	stop = s->tracing.stop_asked;
-	pthread_mutex_unlock(&s->lock);
-	return stop;
+	return mailbox_has(s->mail, MAILBOX_KIND(MAIL_STOP));
 }
 
 static void tear_down(struct ubp_session *s)
@@ -244,7 +257,7 @@ void *run_thread(void *arg)
 	s->tracing.tid = gettid();
 	(void)prctl(PR_SET_TIMERSLACK, SLACK_NS);
 	let_sigchld_be_dropped();
-	cancel_by(&s->tracing.cancelled);
+	cancel_by(mailbox_urgent(s->mail));
 	rc = set_up(s, &err);
 
 	if (rc == -EINTR && s->plant.unread[0])
@@ -262,6 +275,7 @@ void *run_thread(void *arg)
 	announce(s, 0, &err);
 	while (!must_stop(s) && !is_lost(s)) {
 		release_pass(s);
+		changes_pass(s);
 		/* Hits do not wait while jumps are made in many processes. */
 		if (jumps_pass(s, JUMPS_TURN_NS))
 			(void)tracer_run(&s->tracer, STOPS_PER_TURN);
@@ -272,5 +286,6 @@ void *run_thread(void *arg)
 	if (is_lost(s))
 		fail(s);
 	tear_down(s);
+	mailbox_close(s->mail, MAIL_NEWCOMERS);
 	return NULL;
 }

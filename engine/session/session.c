@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-#include "engine/session/session.h"
+/* A session: made, started, stopped, freed; and what can be asked of its probes. */
+
+#include "engine/session/definitions.h"
+#include "engine/session/inside.h"
+#include "engine/session/tracing.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -18,11 +22,20 @@
 #include "engine/base/page.h"
 #include "engine/base/proc.h"
 #include "engine/base/quiet_thread.h"
+#include "engine/plant/hooks.h"
 #include "engine/plant/jump.h"
+#include "engine/plant/plant.h"
+#include "engine/plant/scan.h"
+#include "engine/plant/sigaction.h"
+#include "engine/session/live.h"
+#include "engine/session/mail.h"
+#include "engine/session/tell.h"
+#include "engine/space/probe_list.h"
 #include "engine/spec/format.h"
 #include "engine/trace/exec_hold.h"
 #include "engine/trace/permission.h"
 #include "engine/trace/task.h"
+#include "engine/trace/wait.h"
 
 #define QUEUE_DEFAULT (16u << 20)
 
@@ -126,7 +139,10 @@ int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_sess
 		s->tracing.started_fd = -1;
 	s->warning.last = &s->warning.first;
 	pthread_mutex_init(&s->lock, NULL);
+	(void)probe_lists_init(&s->plant);
 	rc = take_options(s, err);
+	if (rc == 0 && mail_init(s) < 0)
+		rc = ubp_fail(err, ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = open_descriptors(s, err);
 	if (rc == 0)
@@ -154,6 +170,7 @@ void ubp_session_free(struct ubp_session *s)
 	if (!s || adding_end(s))
 		return;
 	ubp_stop(s);
+	live_free(s);
 	define_free(s);
 	event_queue_free(s->out.queue);
 	ring_set_free(s->out.rings);
@@ -177,15 +194,15 @@ void ubp_session_free(struct ubp_session *s)
 	map_free(&s->found.young);
 	map_free(&s->found.given_up);
 	map_free(&s->excluded);
-	free(s->found.candidates.v);
-	free(s->found.executors.v);
-	free(s->found.loaders.v);
+	free(s->newcomer.candidates.v);
+	free(s->newcomer.executors.v);
+	free(s->newcomer.loaders.v);
+	mailbox_free(s->mail);
 	hooks_free(&s->plant);
 	scan_free(&s->plant);
 	sigaction_free(&s->plant);
 	jump_free_reasons(&s->plant);
-	free(s->plant.probes);
-	plant_sort_free(&s->plant);
+	probe_lists_free(&s->plant);
 	plant_forget_ahead(&s->plant);
 	free(s->pids);
 	pthread_mutex_destroy(&s->lock);
@@ -284,7 +301,7 @@ static void wait_for_start(struct ubp_session *s, const struct ubp_until *until)
 		if (poll(p, 2, -1) <= 0 || !until || !p[1].revents ||
 		    !until->is_over(until->ctx))
 			continue;
-		__atomic_store_n(&s->tracing.cancelled, 1, __ATOMIC_RELAXED);
+		mail_post(s, MAIL_HURRY, 0);
 		p[1].fd = -1;
 	}
 }
@@ -318,6 +335,8 @@ int ubp_start_until(struct ubp_session *s, const struct ubp_until *until, struct
 		rc = files_check_symbols(s, err);
 	if (rc < 0)
 		return rc;
+	if (live_begin(s) < 0)
+		return ubp_fail(err, ENOMEM, "out of memory");
 	(void)adding_end(s);
 	raise_descriptor_limit(s);
 	rc = start_thread(s, err);
@@ -354,12 +373,8 @@ void ubp_stop(struct ubp_session *s)
 		return;
 	finder_stop(s->newcomer.finder, &s->count.finder);
 	s->newcomer.finder = NULL;
-	pthread_mutex_lock(&s->lock);
-	s->tracing.stop_asked = true;
-	pthread_mutex_unlock(&s->lock);
-	__atomic_store_n(&s->tracing.cancelled, 1, __ATOMIC_RELAXED);
 	event_queue_close(s->out.queue);
-	tracer_wake(&s->tracer);
+	mail_post(s, MAIL_STOP, 0);
 	join_thread(s);
 	newcomers_end(s);
 	exec_hold_free(s->newcomer.hold);
@@ -477,18 +492,18 @@ const char *ubp_probe_path(const struct ubp_session *s, size_t i)
 
 bool ubp_probe_is_return(const struct ubp_session *s, size_t i)
 {
-	return define_spec(s, i)->is_return;
+	return define_spec(s, i)->kind == PROBE_RETURN;
 }
 
 /* How a return is caught. Allocated; NULL: no return probe. */
 static char *explain_return(const struct session_probe *p)
 {
-	const struct uprobe *u = &p->uprobe;
+	const struct uprobe *u = p->uprobe;
 	size_t n_rets = 0;
 	const char *why;
 	char *text = NULL;
 
-	if (!u->is_return)
+	if (u->kind != PROBE_RETURN)
 		return NULL;
 	for (size_t i = 0; i < u->n_exits; i++)
 		n_rets += !u->exits[i].is_jump;
@@ -508,7 +523,7 @@ static bool is_at_rets(const struct uprobe *u)
 {
 	const char *why;
 
-	return u->is_return && return_way_of(&u->facts, &why) != RETURN_HIJACKED;
+	return u->kind == PROBE_RETURN && return_way_of(&u->facts, &why) != RETURN_HIJACKED;
 }
 
 /* The rung that its sites will get, and why not a better one. Allocated, or NULL. */
@@ -546,12 +561,12 @@ const char *ubp_probe_explain(struct ubp_session *s, size_t i)
 	struct session_probe *p = s->defined.probes[i];
 	int settled = p->explain ? 0 : windows_settle(s);
 	char *way = p->explain ? NULL : explain_return(p);
-	char *rung = p->explain ? NULL : explain_rung(s, &p->uprobe);
+	char *rung = p->explain ? NULL : explain_rung(s, p->uprobe);
 
 	if (settled == 0 && !p->explain &&
 	    asprintf(&p->explain, "%s/%s %s at %s:0x%lx: %s [%s]%s", spec->group, spec->event,
 		     p->symbol ? p->symbol : "-", spec->path, (unsigned long)spec->offset,
-		     rung ? rung : "?", p->uprobe.insn.text, way ? way : "") < 0)
+		     rung ? rung : "?", p->uprobe->insn.text, way ? way : "") < 0)
 		p->explain = NULL;
 	free(way);
 	free(rung);

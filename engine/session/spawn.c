@@ -16,7 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/session/session.h"
+#include "engine/elf/object.h"
+#include "engine/elf/segments.h"
+#include "engine/plant/sigaction.h"
+#include "engine/session/definitions.h"
+#include "engine/symbols/functions.h"
 
 static const char *const in_spawn[] = { "__errno_location", "close", "execve", "execvpe",
 					"getenv", "memchr", "memcpy", "pthread_sigmask",

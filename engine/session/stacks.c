@@ -6,11 +6,15 @@
 #include <errno.h>
 
 #include "engine/base/err.h"
-#include "engine/session/session.h"
+#include "engine/session/definitions.h"
+#include "engine/session/inside.h"
+#include "engine/session/tell.h"
+#include "engine/space/space.h"
 #include "engine/stack/maps_now.h"
 #include "engine/stack/maps_set.h"
 #include "engine/stack/symbolise.h"
 #include "engine/stack/unwind.h"
+#include "engine/trace/process.h"
 
 /* Processes that have ended: how many, and how long, their mappings are kept for records to come. */
 #define GONE_MAX 1024

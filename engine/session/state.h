@@ -8,21 +8,26 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include "engine/base/pid_list.h"
+#include "engine/elf/object.h"
 #include "engine/event/queue.h"
 #include "engine/event/ring.h"
 #include "engine/hit/hit.h"
-#include "engine/object/object.h"
-#include "engine/plant/plant.h"
 #include "engine/session/ubp.h"
 #include "engine/sink/buf.h"
 #include "engine/sink/frame.h"
+#include "engine/space/state.h"
 #include "engine/spec/table.h"
 #include "engine/trace/command.h"
 #include "engine/trace/finder.h"
+#include "engine/trace/tracer.h"
 
 struct dwarf;
+struct ubp_err;
 
 /* A file that definitions name. */
 struct session_file {
@@ -45,17 +50,13 @@ struct file_alias {
 
 /* A probe, beside the spec_probe of the same number. */
 struct session_probe {
-	struct uprobe uprobe;
+	struct uprobe *uprobe; /* a reference; its .origin is this */
 	struct object *object; /* its file; the session's */
 	struct session_file *file;
 	uint64_t serial; /* the spec_probe's: tells it from others after a deletion */
-	char *what;      /* "bash:readline", for messages */
 	char *symbol;    /* "readline+0x4", or NULL */
 	char *listing, *format, *explain;
 	char *no_definition; /* why no kernel would take it */
-	char *no_window;     /* why there can't be a jump */
-	char *no_lead;       /* ... that begins behind the first instruction */
-	char *no_exits;      /* why the function's exits are not known */
 };
 
 #define WARNING_MAX 1024
@@ -90,26 +91,22 @@ struct session_command {
 	int fd;
 };
 
-/* The tracing thread: how it is started and asked to end. */
+/* The tracing thread: how it is started. */
 struct session_tracing {
 	pthread_t id;
 	pid_t tid;
 	bool is_there;
-	bool is_ready, start_failed, stop_asked, has_ended;
+	bool is_ready, start_failed, has_ended;
 	int started_fd; /* written to when one of the first two is true */
 	struct ubp_err err;
-	int cancelled; /* atomic: what takes long is to end, as the session is */
 };
 
-/* Processes that were found, and what became of them. Under the session's lock. */
+/* What became of processes that were found. Under the session's lock. */
 struct session_found {
-	struct pid_list candidates; /* found, not yet attached to */
-	struct pid_list executors;  /* threads that are held while they execute a probed file */
-	struct pid_list loaders;    /* ... or open a probed library */
-	struct map known;           /* pids that are traced */
-	struct map gone;            /* pids that were, until (ms) */
-	struct map executed;        /* pids that have executed a program, when (ms) */
-	struct map young;           /* pids that are new in any way, since when (ms) */
+	struct map known;    /* pids that are traced */
+	struct map gone;     /* pids that were, until (ms) */
+	struct map executed; /* pids that have executed a program, when (ms) */
+	struct map young;    /* pids that are new in any way, since when (ms) */
 	uint64_t tidied_ms;
 	struct map given_up; /* pids that could not be attached to */
 };
@@ -131,9 +128,13 @@ struct session_warnings {
 /* How processes that come later are found, and held until their turn. */
 struct session_newcomers {
 	struct finder *finder;
-	uint64_t own_dev, own_ino;  /* newcomers.c: of the program that we are; 0: not known */
-	struct exec_hold *hold;     /* NULL: who executes a probed file is not held */
-	bool holds_all;             /* every probed file is held */
+	uint64_t own_dev, own_ino; /* newcomers.c: of the program that we are; 0: not known */
+	struct exec_hold *hold;    /* NULL: who executes a probed file is not held */
+	bool holds_all;            /* every probed file is held */
+	/* Taken from the mailbox (mail.h), by the tracing thread: */
+	struct pid_list candidates; /* found, not yet attached to */
+	struct pid_list executors;  /* threads that are held while they execute a probed file */
+	struct pid_list loaders;    /* ... or open a probed library */
 	pid_t waiting[WAITING_MAX]; /* newcomers in the order of their turn; most are stopped */
 	size_t n_waiting;
 	bool is_seizing;         /* ... one more of them is just being seized */
@@ -160,12 +161,38 @@ struct session_stacks {
 	uint64_t tidied_ns;
 };
 
+/* What a record's number means, for who hands records out (live.h). */
+struct session_number {
+	struct uprobe *uprobe; /* a reference; NULL: it is gone */
+	const struct spec_probe *spec;
+	struct ubp_session *made_by; /* whose .spec is; NULL: the session's own */
+	enum { NUMBER_LIVE, NUMBER_REPLACED, NUMBER_REMOVED, NUMBER_GONE } state;
+	bool was_alone;  /* nobody else had it any more, at the last look */
+	uint64_t ticket; /* of the change that retires it, until that is answered */
+	uint64_t until;  /* removed: later records are not told, ns of the session's clock */
+};
+
+struct session_numbers {
+	struct session_number *v;
+	size_t n, cap;
+	size_t n_leaving; /* retired, and not gone */
+};
+
+/* The change that the tracing thread is at. */
+struct session_change {
+	uint64_t ticket; /* 0: none */
+	uint64_t since_ns;
+	pid_t pid; /* process where it is just being planted, that stays whatever comes of it; 0: none */
+	bool has_begun; /* there was one, ever */
+};
+
 struct ubp_session {
 	struct ubp_options opt;
 	struct ubp_until until; /* of ubp_start_until(), while the session is there */
 	pid_t *pids;
 	enum event_clock clock;
 	pthread_mutex_t lock; /* of .found, .count, .warning, .tracing and the command's end */
+	struct mailbox *mail; /* what others want of the tracing thread: mail.h */
 	/* The tracing thread's. */
 	struct tracer tracer;
 	struct hit hit;
@@ -178,6 +205,8 @@ struct ubp_session {
 	struct map excluded;  /* never attached to unless named */
 	const char *no_jumps; /* .out.rings is NULL for this reason */
 	bool is_settled;      /* windows_settle() was here since the last probe came */
+	struct session_change change;
+	struct session_numbers numbers; /* the caller's */
 	struct session_definitions defined;
 	struct session_command command;
 	struct session_tracing tracing;

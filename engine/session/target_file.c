@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "engine/dwarf/dwarf.h"
-#include "engine/object/locate.h"
-#include "engine/object/object.h"
+#include "engine/elf/object.h"
+#include "engine/files/locate.h"
 
 struct object_debug_options target_debug(const struct ubp_debug_options *debug)
 {

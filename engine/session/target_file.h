@@ -6,7 +6,7 @@
 #ifndef UBP_SESSION_TARGET_FILE_H
 #define UBP_SESSION_TARGET_FILE_H
 
-#include "engine/object/debug.h"
+#include "engine/files/debug.h"
 #include "engine/session/ubp.h"
 
 struct dwarf;

@@ -13,13 +13,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/object/maps.h"
+#include "engine/elf/object.h"
+#include "engine/os/maps.h"
+#include "engine/plant/plant.h"
 #include "engine/plant/settle.h"
-#include "engine/session/session.h"
+#include "engine/session/definitions.h"
+#include "engine/session/inside.h"
+#include "engine/session/tell.h"
+#include "engine/session/tracing.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/command.h"
+#include "engine/trace/dispatch.h"
+#include "engine/trace/held.h"
 #include "engine/trace/permission.h"
+#include "engine/trace/process.h"
 #include "engine/trace/task.h"
+#include "engine/trace/tracer.h"
 
 #define ATTACH_TRIES  20
 #define STOPS_AT_ONCE 64
@@ -31,6 +40,8 @@ static void plant_failed(struct ubp_session *s, struct tracee *t)
 	pid_t pid = p->pid;
 
 	attach_let_go(t);
+	if (pid == s->change.pid)
+		return;
 	/* Unless the breakpoints in its memory are those of other processes, too. */
 	if (p->space->refs > 1)
 		return;
@@ -50,10 +61,10 @@ static int plant_by(struct ubp_session *s, struct tracee *t, struct ubp_err *err
 /* -EINPROGRESS: plant_settle() is next, while nobody stands still for that. */
 static int hold_and_plant(struct ubp_session *s, struct process *p, struct ubp_err *err)
 {
-	pid_t tid, pid = p->pid, *others;
+	pid_t pid = p->pid, *others;
 	bool stays = p->stays; /* it must not run without breakpoints */
 	struct tracee *t;
-	unsigned n_execs;
+	struct held held;
 	size_t n_others;
 	int rc;
 
@@ -72,24 +83,39 @@ static int hold_and_plant(struct ubp_session *s, struct process *p, struct ubp_e
 			attach_undo(&s->tracer, pid);
 		return rc;
 	}
-	tid = t->tid;
-	n_execs = t->n_execs;
+	held = held_thread(&s->tracer, t, NULL);
 	rc = plant_by(s, t, err);
 	if (rc == -EINPROGRESS && stays) {
 		rc = plant_settle(&s->plant, &s->tracer, p, err);
-		if (rc == 0 && tracer_has_same(&s->tracer, t, tid, n_execs))
+		if (rc == 0 && held_lasts(&held))
 			rc = plant_by(s, t, err);
 	}
 	attach_let_others_go(&s->tracer, others, n_others);
-	if (!tracer_has(&s->tracer, t, tid))
+	if (!tracer_has(&s->tracer, t, held.tid))
 		return rc < 0 ? rc : ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
-	if (t->n_execs != n_execs)
+	if (!held_lasts(&held))
 		return 0; /* seen to by on_execed() */
 	if (rc < 0 && rc != -EINPROGRESS) {
 		plant_failed(s, t);
 		return rc;
 	}
 	attach_let_go(t);
+	return rc;
+}
+
+/* One that has probes already, or nothing yet that needs the guard; it stays, whatever comes of it. */
+static int plant_more(struct ubp_session *s, struct process *p, struct ubp_err *err)
+{
+	struct tracee *t;
+	pid_t tid;
+	int rc = attach_hold_one(&s->tracer, p, &t, err);
+
+	if (rc < 0)
+		return rc;
+	tid = t->tid;
+	rc = session_plant(s, t, NULL, err);
+	if (tracer_has(&s->tracer, t, tid))
+		attach_let_go(t);
 	return rc;
 }
 
@@ -366,6 +392,22 @@ void targets_try(struct ubp_session *s, pid_t *pids, size_t n)
 		let_newcomer_go(s, pids[i]);
 }
 
+void targets_plant_again(struct ubp_session *s, pid_t pid)
+{
+	struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
+	struct ubp_err err;
+	int rc;
+
+	/* Those that wait have their turn. */
+	if (!p || p->silent || p->is_leaving || p->waits || p->at_exec || s->is_ending)
+		return;
+	ubp_err_reset(&err);
+	rc = p->probes->is_guarded ? plant_more(s, p, &err) : plant_in(s, p, &err);
+	if (rc < 0 && rc != -ESRCH && rc != -EINTR)
+		session_warn(s, "process %d: %s", (int)pid, err.text);
+	handle_stops(s);
+}
+
 struct found {
 	struct ubp_session *s;
 	struct pid_list pids;
@@ -385,6 +427,17 @@ static int add_if_wanted(void *ctx, pid_t pid)
 		return 0;
 	}
 	return pid_list_add(&f->pids, pid);
+}
+
+void targets_look_again(struct ubp_session *s)
+{
+	struct found f = { .s = s };
+
+	if (s->command.argv || s->opt.n_pids || s->opt.tid || s->is_ending)
+		return;
+	(void)finder_each_process(add_if_wanted, &f);
+	targets_try(s, f.pids.v, f.pids.n);
+	free(f.pids.v);
 }
 
 /* Every process there is, and from now on those that come. */

@@ -12,7 +12,12 @@
 #include <string.h>
 
 #include "engine/base/again.h"
-#include "engine/session/session.h"
+#include "engine/returns/returns.h"
+#include "engine/session/state.h"
+#include "engine/session/tell.h"
+#include "engine/space/space.h"
+#include "engine/trace/process.h"
+#include "engine/trace/tracer.h"
 
 void session_news(struct ubp_session *s)
 {

@@ -10,12 +10,24 @@
 #include <signal.h>
 
 #include "arch/host.h"
-#include "engine/hit/return.h"
 #include "engine/plant/chain.h"
-#include "engine/plant/jump.h"
-#include "engine/session/session.h"
+#include "engine/plant/guard.h"
+#include "engine/plant/leave.h"
+#include "engine/plant/site.h"
+#include "engine/returns/ends.h"
+#include "engine/returns/hijack_open.h"
+#include "engine/session/definitions.h"
+#include "engine/session/inside.h"
+#include "engine/session/tell.h"
+#include "engine/session/tracing.h"
+#include "engine/space/space.h"
 #include "engine/trace/follow.h"
+#include "engine/trace/held.h"
+#include "engine/trace/members.h"
+#include "engine/trace/ops.h"
+#include "engine/trace/process.h"
 #include "engine/trace/task.h"
+#include "engine/trace/tracer.h"
 
 bool session_follows_children(const struct ubp_session *s)
 {
@@ -43,11 +55,10 @@ static bool on_pc_has_trap(void *ctx, struct tracee *t, uint64_t pc)
 static bool on_signal(void *ctx, struct tracee *t, int sig)
 {
 	struct ubp_session *s = ctx;
-	unsigned n_execs = t->n_execs;
-	pid_t tid = t->tid;
+	struct held held = held_thread(&s->tracer, t, NULL);
 	bool is_ours = hit_signal(&s->hit, t, sig);
 
-	if (!is_ours && tracer_has_same(&s->tracer, t, tid, n_execs))
+	if (!is_ours && held_lasts(&held))
 		release_if_spared(s, t, sig);
 	return is_ours;
 }
@@ -71,12 +82,15 @@ static void take_guard(struct ubp_session *s, struct tracee *first, struct plant
 	pid_t tid = first->tid;
 	struct ubp_regs regs;
 	struct ubp_err err;
+	struct held held;
 	int rc = guard_close_mask(first);
 
 	if (rc == 0 && space->plant)
 		rc = ubp_host_get_regs(tid, &regs);
-	if (rc == 0 && space->plant)
-		rc = guard_uninstall(&s->tracer, first, &regs, &err);
+	if (rc == 0 && space->plant) {
+		held = held_thread(&s->tracer, first, &regs);
+		rc = guard_uninstall(&held, &err);
+	}
 	if (!tracer_has(&s->tracer, first, tid))
 		return;
 	if (rc == 0 || rc == -EACCES)
@@ -123,12 +137,13 @@ static enum keep_verdict leave_copy(struct ubp_session *s, const struct process 
 static void clean_copy(struct ubp_session *s, struct process *parent, struct tracee *first,
 		       struct plant_left *left)
 {
+	struct held held = held_thread(&s->tracer, first, NULL);
 	struct ubp_err ignored;
 	int rc = 0;
 
 	plant_clean_copy(parent->space, first->process->space, first->tid, left);
 	if (plant_forgot(parent->space))
-		rc = plant_clean_forgotten(&s->tracer, first, left, &ignored);
+		rc = plant_clean_forgotten(&held, left, &ignored);
 	if (rc < 0)
 		plant_left_live(left, "breakpoints", 0, rc);
 }
@@ -176,8 +191,9 @@ static enum keep_verdict forked_partly(struct ubp_session *s, struct tracee *fir
 	bool keep = !first->process->silent;
 	struct plant_left left = { 0 };
 	pid_t tid = first->tid;
+	struct held held = held_thread(&s->tracer, first, NULL);
 	struct ubp_err err;
-	int rc = plant_clean_partly(&s->tracer, first, keep ? NULL : &left, &err);
+	int rc = plant_clean_partly(&held, keep ? NULL : &left, &err);
 
 	if (!tracer_has(&s->tracer, first, tid))
 		return LET_GO;
@@ -212,7 +228,7 @@ static enum keep_verdict forked_sharing(struct ubp_session *s, struct tracee *fi
 {
 	struct process *p = first->process;
 	const struct plant_space *ps = p->space->plant;
-	pid_t tid = first->tid;
+	struct held held = held_thread(&s->tracer, first, NULL);
 	struct ubp_err err;
 
 	p->silent = !session_follows_children(s);
@@ -222,8 +238,8 @@ static enum keep_verdict forked_sharing(struct ubp_session *s, struct tracee *fi
 	p->probes->is_guarded = p->probes->is_guarded && ps && ps->guard.is_settled &&
 				task_catches(first->tid, SIGTRAP);
 	chain_born(p);
-	if (plant_guard(&s->tracer, first, &err) < 0 && err.code != ESRCH)
-		session_warn(s, "process %d: %s", (int)tid, err.text);
+	if (plant_guard(&held, &err) < 0 && err.code != ESRCH)
+		session_warn(s, "process %d: %s", (int)held.tid, err.text);
 	return KEEP_TRACING;
 }
 
@@ -316,14 +332,13 @@ static enum keep_verdict on_execed(void *ctx, struct tracee *t)
 void session_mappings_changed(void *ctx, struct tracee *t, const struct ubp_regs *at)
 {
 	struct ubp_session *s = ctx;
-	unsigned n_execs = t->n_execs;
-	pid_t tid = t->tid;
+	struct held held = held_thread(&s->tracer, t, at);
 
 	plant_and_tell(s, t, at);
-	if (tracer_has_same(&s->tracer, t, tid, n_execs))
+	if (held_lasts(&held))
 		stacks_mapped(s, t);
 	/* Held by a remote call: the hit goes on as if there had been none. */
-	if (tracer_has_same(&s->tracer, t, tid, n_execs))
+	if (held_lasts(&held))
 		t->held = false;
 }
 

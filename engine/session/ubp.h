@@ -300,6 +300,8 @@ struct ubp_stats {
 	/* How long all of them waited for memory of one that did not answer, in all; and for any that may
 	 * not answer, at most at once. */
 	uint64_t unanswered_ns, longest_answer_ns;
+	uint64_t
+		requests; /* for memory that may not answer: each costs two switches of process */
 	uint64_t ring_lost; /* records that threads had no room for; of which probe, is known
 			     * if there is but one */
 	/* Stacks that were unwound: frames found by libdw's rows of call frame information, by

@@ -10,10 +10,12 @@
 #include <string.h>
 
 #include "engine/base/vec.h"
-#include "engine/object/object.h"
+#include "engine/elf/segments.h"
+#include "engine/session/definitions.h"
+#include "engine/session/inside.h"
 #include "engine/session/plain.h"
-#include "engine/session/session.h"
 #include "engine/session/target_file.h"
+#include "engine/session/tell.h"
 #include "engine/spec/chars.h"
 
 /* Plain definitions for all locations, and what they consist of. */

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "arch/operand.h"
-#include "engine/object/notes.h"
+#include "engine/elf/notes.h"
 #include "engine/spec/operand_text.h"
 
 struct object;

@@ -14,7 +14,7 @@
 #include "engine/base/err.h"
 #include "engine/base/num.h"
 #include "engine/base/vec.h"
-#include "engine/object/object.h"
+#include "engine/elf/object.h"
 #include "engine/session/plain.h"
 #include "engine/session/usdt.h"
 #include "engine/sink/buf.h"

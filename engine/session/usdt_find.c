@@ -13,14 +13,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/nearest.h"
 #include "engine/base/vec.h"
+#include "engine/elf/object.h"
 #include "engine/event/clock.h"
-#include "engine/object/file.h"
-#include "engine/object/locate.h"
-#include "engine/object/mapped.h"
-#include "engine/object/maps.h"
-#include "engine/object/nearest.h"
-#include "engine/session/session.h"
+#include "engine/files/locate.h"
+#include "engine/files/mapped.h"
+#include "engine/os/maps.h"
+#include "engine/os/untrusted_file.h"
+#include "engine/session/definitions.h"
+#include "engine/session/inside.h"
 #include "engine/session/usdt.h"
 #include "engine/sink/buf.h"
 #include "engine/trace/finder.h"

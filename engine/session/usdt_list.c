@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/object/object.h"
+#include "engine/elf/object.h"
+#include "engine/elf/segments.h"
 #include "engine/session/explain.h"
 #include "engine/session/target_file.h"
 #include "engine/session/usdt.h"

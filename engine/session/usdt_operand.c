@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "engine/base/err.h"
-#include "engine/object/object.h"
-#include "engine/object/operand.h"
+#include "engine/elf/object.h"
+#include "engine/elf/segments.h"
 #include "engine/session/usdt.h"
+#include "engine/symbols/operand_symbol.h"
 
 /* Remember why one can't be read. */
 static void give_reason(struct usdt_operands *all, size_t *used, const char *why)

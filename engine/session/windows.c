@@ -12,8 +12,11 @@
 #include <string.h>
 
 #include "engine/base/err.h"
-#include "engine/object/window.h"
-#include "engine/session/session.h"
+#include "engine/code/window.h"
+#include "engine/elf/object.h"
+#include "engine/elf/segments.h"
+#include "engine/session/definitions.h"
+#include "engine/session/inside.h"
 
 static const char why_asked[] = "its first instruction changes what is asked for";
 static const char why_others[] =
@@ -33,11 +36,11 @@ static void set_window(struct uprobe_window *w, const struct window *window)
 	w->padding = window->jump_len > window->len ? window->jump_len - window->len : 0;
 }
 
-static int read_behind(const struct session_probe *p, const struct window *window,
-		       struct uprobe_window *w)
+static int read_behind(const struct object *object, const struct uprobe *u,
+		       const struct window *window, struct uprobe_window *w)
 {
-	uint64_t foffset = p->uprobe.foffset + w->lead.len;
-	ssize_t n = object_read(p->object, foffset, w->code.bytes, UBP_INSN_MAX);
+	uint64_t foffset = u->foffset + w->lead.len;
+	ssize_t n = object_read(object, foffset, w->code.bytes, UBP_INSN_MAX);
 
 	if (n < window->insns[0].len)
 		return -EIO;
@@ -50,14 +53,14 @@ static int read_behind(const struct session_probe *p, const struct window *windo
 static const char *find_behind(const struct ubp_session *s, const struct session_probe *p,
 			       struct uprobe_window *w, struct ubp_err *err)
 {
-	const struct uprobe *u = &p->uprobe;
+	const struct uprobe *u = p->uprobe;
 	struct window window;
 
 	if (object_window_behind(p->object, u->foffset, &w->lead, &window, err) < 0)
 		return err->text;
-	if (!lead_suits(&w->lead, u->program, u->is_return, s->opt.stack != UBP_STACK_NONE))
+	if (!lead_suits(&w->lead, u->program, u->kind, s->opt.stack != UBP_STACK_NONE))
 		return why_asked;
-	if (read_behind(p, &window, w) < 0)
+	if (read_behind(p->object, u, &window, w) < 0)
 		return "it cannot be read";
 	set_window(w, &window);
 	w->is_behind = true;
@@ -65,37 +68,35 @@ static const char *find_behind(const struct ubp_session *s, const struct session
 }
 
 /* Of a probe that is no jump: may a breakpoint stand behind the first instruction? */
-static void find_lead(const struct ubp_session *s, struct session_probe *p)
+static void find_lead(const struct ubp_session *s, struct object *object, struct uprobe *u)
 {
-	struct uprobe *u = &p->uprobe;
 	struct window window;
 	struct ubp_err ignored;
 
 	ubp_err_reset(&ignored);
 	u->window.lead_due = false;
-	if (object_lead(p->object, u->foffset, &u->window.lead, &window, &ignored) < 0 ||
-	    !lead_suits(&u->window.lead, u->program, u->is_return,
-			s->opt.stack != UBP_STACK_NONE) ||
-	    read_behind(p, &window, &u->window) < 0)
+	if (object_lead(object, u->foffset, &u->window.lead, &window, &ignored) < 0 ||
+	    !lead_suits(&u->window.lead, u->program, u->kind, s->opt.stack != UBP_STACK_NONE) ||
+	    read_behind(object, u, &window, &u->window) < 0)
 		u->window.lead.len = 0;
 }
 
 void windows_find_lead(void *ctx, struct uprobe *probe)
 {
-	const struct ubp_session *s = ctx;
+	const struct session_probe *p = probe->origin;
 
-	find_lead(s, s->defined.probes[probe->number]);
+	find_lead(ctx, p->object, probe);
 }
 
 /* Its sites stand at the first instruction; or behind it, if those of the kernel's may come. */
 static void choose_breakpoint(const struct ubp_session *s, struct session_probe *p)
 {
-	struct uprobe_window *w = &p->uprobe.window;
+	struct uprobe_window *w = &p->uprobe->window;
 
 	w->lead_due = object_arch(p->object)->lead.find != NULL;
 	if (!w->lead_due || !s->opt.beside_kernel)
 		return;
-	find_lead(s, p);
+	find_lead(s, p->object, p->uprobe);
 	w->is_behind = w->lead.len != 0;
 }
 
@@ -110,16 +111,16 @@ static int keep_text(char **text, const char *why, const char **ret_kept)
 /* At the first instruction. @no_lead: why not behind it. */
 static int find_first(const struct ubp_session *s, struct session_probe *p, const char *no_lead)
 {
-	struct uprobe_window *w = &p->uprobe.window;
+	struct uprobe_window *w = &p->uprobe->window;
 	struct window window;
 	struct ubp_err why;
 
 	*w = (struct uprobe_window){ 0 };
-	if (keep_text(&p->no_lead, no_lead, &w->no_lead) < 0)
+	if (keep_text(&p->uprobe->no_lead, no_lead, &w->no_lead) < 0)
 		return -ENOMEM;
 	ubp_err_reset(&why);
-	if (object_window(p->object, p->uprobe.foffset, &window, &why) < 0)
-		return keep_text(&p->no_window, why.text, &w->why);
+	if (object_window(p->object, p->uprobe->foffset, &window, &why) < 0)
+		return keep_text(&p->uprobe->no_window, why.text, &w->why);
 	w->is_unwanted = s->opt.beside_kernel;
 	if (w->is_unwanted)
 		w->why = why_beside;
@@ -131,14 +132,14 @@ static int find_first(const struct ubp_session *s, struct session_probe *p, cons
 int windows_find(struct ubp_session *s, struct session_probe *p)
 {
 	const struct ubp_arch *arch = object_arch(p->object);
-	struct uprobe *u = &p->uprobe;
+	struct uprobe *u = p->uprobe;
 	struct ubp_err err;
 	const char *why;
 
 	s->is_settled = false;
 	/* What only the interpreter can tell. */
 	why = arch->detour.check ? arch->detour.check(u->program) : NULL;
-	if (!why && u->asks_name && !detour_may_drop(u->program, u->filter, u->is_return))
+	if (!why && u->asks_name && !detour_may_drop(u->program, u->filter, u->kind))
 		why = why_name;
 	if (!arch->detour.build)
 		why = "there are no jumps in programs of this kind";
@@ -160,8 +161,8 @@ int windows_find(struct ubp_session *s, struct session_probe *p)
 
 static int compare(const void *pa, const void *pb)
 {
-	const struct uprobe *a = &(*(struct session_probe *const *)pa)->uprobe;
-	const struct uprobe *b = &(*(struct session_probe *const *)pb)->uprobe;
+	const struct uprobe *a = (*(struct session_probe *const *)pa)->uprobe;
+	const struct uprobe *b = (*(struct session_probe *const *)pb)->uprobe;
 
 	if (a->dev != b->dev)
 		return a->dev < b->dev ? -1 : 1;
@@ -173,7 +174,7 @@ static int compare(const void *pa, const void *pb)
 /* Does @next stand where the jump of @p would, or what that begins behind? */
 static bool is_in_the_way(const struct session_probe *p, const struct session_probe *next)
 {
-	const struct uprobe *u = &p->uprobe, *other = &next->uprobe;
+	const struct uprobe *u = p->uprobe, *other = next->uprobe;
 
 	return u->dev == other->dev && u->ino == other->ino &&
 	       other->foffset - u->foffset <
@@ -185,13 +186,13 @@ static bool settle_names(struct session_probe *const *probes, size_t n)
 {
 	size_t i = 0;
 
-	while (i < n && probes[i]->uprobe.window.why != why_name)
+	while (i < n && probes[i]->uprobe->window.why != why_name)
 		i++;
 	if (i == n)
 		return false;
 	for (i = 0; i < n; i++)
-		if (!probes[i]->uprobe.window.why)
-			probes[i]->uprobe.window =
+		if (!probes[i]->uprobe->window.why)
+			probes[i]->uprobe->window =
 				(struct uprobe_window){ .why = why_name_there };
 	return true;
 }
@@ -209,13 +210,13 @@ static int settle_one(const struct ubp_session *s, struct session_probe *const *
 	if (settle_names(probes, n))
 		return 0;
 	for (size_t i = 0; i < n; i++) {
-		n_behind += uprobe_behind(&probes[i]->uprobe) != 0;
+		n_behind += uprobe_behind(probes[i]->uprobe) != 0;
 		blocked |= next && is_in_the_way(probes[i], next);
 	}
 	if (n_behind == n && !blocked)
 		return 0;
 	for (size_t i = 0; i < n; i++)
-		if (uprobe_behind(&probes[i]->uprobe) &&
+		if (uprobe_behind(probes[i]->uprobe) &&
 		    find_first(s, probes[i], blocked ? why_next : why_others) < 0)
 			return -ENOMEM;
 	return 0;

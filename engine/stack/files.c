@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/object/mapped.h"
-#include "engine/object/maps.h"
-#include "engine/object/object.h"
+#include "engine/elf/object.h"
+#include "engine/elf/segments.h"
+#include "engine/files/mapped.h"
+#include "engine/os/maps.h"
+#include "engine/symbols/functions.h"
 
 #define FILES_MAX  512   /* each holds a descriptor */
 #define PLACES_MAX 16384 /* of a file */

@@ -15,7 +15,7 @@
 
 #include "arch/arch.h"
 #include "engine/base/map.h"
-#include "engine/object/cfi.h"
+#include "engine/elf/cfi.h"
 #include "engine/stack/perf_map.h"
 #include "engine/trace/mem.h"
 

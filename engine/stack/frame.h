@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* One frame of a stack, and the way to its caller's. */
+/* One frame of a stack: its registers, and what stands in its memory. */
 
 #ifndef UBP_STACK_FRAME_H
 #define UBP_STACK_FRAME_H
@@ -11,7 +11,9 @@
 
 #include "engine/stack/files.h"
 #include "engine/stack/memory.h"
-#include "engine/trace/tracer.h"
+
+struct space;
+struct ubp_regs;
 
 struct stack_frame {
 	const struct space *space;
@@ -24,21 +26,26 @@ struct stack_frame {
 
 void stack_frame_begin(struct stack_frame *frame, const struct space *space,
 		       struct stack_memory *memory, const struct ubp_regs *regs);
+
+/* DWARF's number of register @reg (of struct ubp_regs); unwind.n_regs: it has none. */
+unsigned stack_frame_number(const struct ubp_arch *arch, unsigned reg);
+
+/* The register of DWARF's @number in @frame. False: it is not known. */
+bool stack_frame_get(const struct stack_frame *frame, unsigned number, uint64_t *ret_value);
+void stack_frame_set(struct stack_frame *frame, unsigned number, uint64_t value);
+
+/* The stack pointer; 0: it is not known. */
 uint64_t stack_frame_sp(const struct stack_frame *frame);
-/* Does @new lie above @old, as the frame of its caller must? */
-bool stack_frame_is_upwards(const struct stack_frame *old, const struct stack_frame *new);
 
-/*
- * To the caller's frame. False: there is none, or it can't be found. The frame stays what it
- * was then.
- */
-bool stack_frame_by_row(struct stack_frame *frame, const struct cfi_row *row);
-bool stack_frame_by_signal(struct stack_frame *frame);
-/* At the first instruction of a function, of which nothing is known. */
-bool stack_frame_by_entry(struct stack_frame *frame);
-bool stack_frame_by_frame_pointer(struct stack_frame *frame);
+/* Register @reg (of struct ubp_regs) in @frame. False: it is not known. */
+bool stack_frame_get_reg(const struct stack_frame *frame, unsigned reg, uint64_t *ret_value);
 
-/* Where what was interrupted is in code of ours: as it would be in the program. */
-void stack_frame_leave_ours(struct stack_frame *frame);
+/* The word at @vaddr. False: it can't be read. */
+bool stack_frame_read_word(const struct stack_frame *frame, uint64_t vaddr,
+			   uint64_t *ret_value);
+
+/* A return address that stands at @vaddr: ours stand for others. @sp: as of returns_real(). False: it can't be read. */
+bool stack_frame_read_return(const struct stack_frame *frame, uint64_t vaddr, uint64_t sp,
+			     uint64_t *ret_value);
 
 #endif

@@ -12,8 +12,11 @@
 
 #include "engine/base/err.h"
 #include "engine/base/page.h"
-#include "engine/object/maps.h"
-#include "engine/plant/plant.h"
+#include "engine/os/maps.h"
+#include "engine/returns/returns.h"
+#include "engine/stack/caller.h"
+#include "engine/stack/frame_return.h"
+#include "engine/trace/process.h"
 
 /* Exported, and in no header: binary search in .eh_frame_hdr, read by the accessors. */
 extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t as, unw_word_t ip,
@@ -197,9 +200,7 @@ static int access_reg(unw_addr_space_t as, unw_regnum_t number, unw_word_t *valu
 		*value = (unw_word_t)frame->r[n];
 	else
 		return -UNW_EBADREG;
-	if (arch_has_link(arch) && reg == arch->reg.link)
-		*value = (unw_word_t)returns_real(frame->space, 0, stack_frame_sp(frame),
-						  *value);
+	*value = (unw_word_t)frame_return_of(frame)->real(frame, reg, *value);
 	return 0;
 }
 

@@ -4,10 +4,11 @@
 #include "engine/stack/maps_now.h"
 
 #include "engine/base/err.h"
-#include "engine/object/maps.h"
-#include "engine/object/place.h"
-#include "engine/plant/plant.h"
+#include "engine/files/file_root.h"
+#include "engine/os/maps.h"
+#include "engine/space/space.h"
 #include "engine/stack/maps_set.h"
+#include "engine/trace/process.h"
 
 uint32_t stack_maps_now(struct stack_maps_set *set, const struct tracee *t)
 {
@@ -20,7 +21,7 @@ uint32_t stack_maps_now(struct stack_maps_set *set, const struct tracee *t)
 	if (ps->ring.maps_number)
 		return ps->ring.maps_number;
 	if (maps_read(t->tid, &maps, &ignored) == 0) {
-		maps.is_our_place = place_is_ours(t->tid);
+		maps.is_our_root = file_root_is_ours(t->tid);
 		ps->ring.maps_number = stack_maps_set_add(set, t->process->pid, &maps);
 	} else {
 		maps_free(&maps);

@@ -8,9 +8,8 @@
 
 #include <stdint.h>
 
-#include "engine/trace/tracer.h"
-
 struct stack_maps_set;
+struct tracee;
 
 /*
  * The number of what is mapped in the stopped thread's process (kept as plant_space.maps_number). 0:

@@ -93,7 +93,7 @@ static bool is_same(const struct maps *a, const struct maps *b)
 {
 	size_t i = 0;
 
-	if (a->n != b->n || a->is_our_place != b->is_our_place)
+	if (a->n != b->n || a->is_our_root != b->is_our_root)
 		return false;
 	while (i < a->n && is_same_mapping(&a->v[i], &b->v[i]))
 		i++;
@@ -122,7 +122,7 @@ static int copy(const struct maps *from, struct maps *ret_maps)
 	*ret_maps = (struct maps){ .v = malloc(from->n * sizeof(*from->v) + 1),
 				   .text = malloc(len + 1),
 				   .n = from->n,
-				   .is_our_place = from->is_our_place };
+				   .is_our_root = from->is_our_root };
 	if (!ret_maps->v || !ret_maps->text) {
 		maps_free(ret_maps);
 		return -ENOMEM;

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "engine/object/maps.h"
+#include "engine/os/maps.h"
 
 /* Opaque. */
 struct stack_maps_set;

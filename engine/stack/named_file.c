@@ -10,10 +10,11 @@
 #include "arch/arch.h"
 #include "engine/base/err.h"
 #include "engine/dwarf/dwarf.h"
-#include "engine/object/cfi.h"
-#include "engine/object/mapped.h"
-#include "engine/object/maps.h"
-#include "engine/object/object.h"
+#include "engine/elf/cfi.h"
+#include "engine/elf/object.h"
+#include "engine/elf/segments.h"
+#include "engine/files/mapped.h"
+#include "engine/os/maps.h"
 
 void named_file_free(struct named_file *file)
 {
@@ -32,7 +33,7 @@ static void open_file(const struct named_files *files, struct named_file *file, 
 	file->pid = pid;
 	file->object = mapped_open_past(
 		pid, m, files->known ? files->known(files->ctx, m->dev, m->ino) : NULL,
-		maps->is_our_place);
+		maps->is_our_root);
 	if (file->object)
 		object_set_debug(file->object, &files->debug);
 }

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "engine/base/map.h"
-#include "engine/object/debug.h"
+#include "engine/files/debug.h"
 
 struct cfi;
 struct dwarf;

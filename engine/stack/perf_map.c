@@ -23,8 +23,8 @@
 #include "engine/base/search.h"
 #include "engine/base/vec.h"
 #include "engine/event/clock.h"
-#include "engine/object/file.h"
-#include "engine/object/place.h"
+#include "engine/files/file_root.h"
+#include "engine/os/untrusted_file.h"
 
 #define LEN_MAX     (256L << 20) /* what comes behind that is not read */
 #define AT_ONCE_MAX (64L << 20)  /* the rest is for the next time */
@@ -47,8 +47,8 @@ struct entry {
 struct perf_map {
 	pid_t pid;
 	struct perf_map_warn warn;
-	uint64_t next_ns;  /* 0: it was never read */
-	bool is_our_place; /* when the process was seen last */
+	uint64_t next_ns; /* 0: it was never read */
+	bool is_our_root; /* when the process was seen last */
 	pid_t own;
 	uid_t uid;
 	dev_t dev;
@@ -60,14 +60,14 @@ struct perf_map {
 	size_t n, cap, n_ever, names_len;
 };
 
-struct perf_map *perf_map_new(pid_t pid, bool is_our_place, const struct perf_map_warn *warn)
+struct perf_map *perf_map_new(pid_t pid, bool is_our_root, const struct perf_map_warn *warn)
 {
 	struct perf_map *map = calloc(1, sizeof(*map));
 
 	if (map)
 		*map = (struct perf_map){ .pid = pid,
 					  .warn = *warn,
-					  .is_our_place = is_our_place,
+					  .is_our_root = is_our_root,
 					  .own = pid,
 					  .uid = geteuid() };
 	return map;
@@ -115,7 +115,7 @@ static bool look_at_process(struct perf_map *map)
 			map->uid = uid;
 	}
 	fclose(file);
-	map->is_our_place = place_is_ours(map->pid);
+	map->is_our_root = file_root_is_ours(map->pid);
 	return true;
 }
 
@@ -128,7 +128,7 @@ static int open_file(struct perf_map *map, struct stat *ret_st)
 	if (look_at_process(map))
 		snprintf(path, sizeof(path), "/proc/%d/root/tmp/perf-%d.map", (int)map->pid,
 			 (int)map->own);
-	else if (map->is_our_place)
+	else if (map->is_our_root)
 		snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)map->own);
 	else
 		return -1;

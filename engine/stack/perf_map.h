@@ -19,8 +19,8 @@ struct perf_map_warn {
 	void *ctx;
 };
 
-/* It need not have one. @is_our_place: it sees our files, as far as is known. NULL: memory is short. */
-struct perf_map *perf_map_new(pid_t pid, bool is_our_place, const struct perf_map_warn *warn);
+/* It need not have one. @is_our_root: it sees our files, as far as is known. NULL: memory is short. */
+struct perf_map *perf_map_new(pid_t pid, bool is_our_root, const struct perf_map_warn *warn);
 void perf_map_free(struct perf_map *map);
 
 /*

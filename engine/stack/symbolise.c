@@ -10,14 +10,15 @@
 #include "engine/base/aside.h"
 #include "engine/base/err.h"
 #include "engine/dwarf/dwarf.h"
+#include "engine/elf/segments.h"
 #include "engine/event/clock.h"
-#include "engine/object/demangle.h"
-#include "engine/object/maps.h"
-#include "engine/object/object.h"
-#include "engine/object/place.h"
+#include "engine/files/file_root.h"
+#include "engine/os/maps.h"
 #include "engine/sink/value.h"
 #include "engine/stack/maps_set.h"
 #include "engine/stack/named_file.h"
+#include "engine/symbols/demangle.h"
+#include "engine/symbols/functions.h"
 
 /* Addresses whose names are kept; then all are forgotten. */
 #define KEPT_MAX 100000
@@ -204,7 +205,7 @@ static const struct maps *look_at(struct symboliser *s, pid_t pid)
 			p->wait_ns < LOOK_MAX_NS / 2 ? 2 * p->wait_ns + LOOK_NS : LOOK_MAX_NS;
 		p->maps = 0;
 		if (maps_read(pid, &maps, &ignored) == 0) {
-			maps.is_our_place = place_is_ours(pid);
+			maps.is_our_root = file_root_is_ours(pid);
 			p->maps = stack_maps_set_add(s->opt.maps, pid, &maps);
 		} else {
 			maps_free(&maps);
@@ -476,7 +477,7 @@ static void name_otherwise(struct symboliser *s, const struct where *where,
 		frame->file = m->path[0] ? m->path : "//anon";
 	}
 	if (p && !p->perf_map)
-		p->perf_map = perf_map_new(where->pid, where->maps && where->maps->is_our_place,
+		p->perf_map = perf_map_new(where->pid, where->maps && where->maps->is_our_root,
 					   &s->opt.warn);
 	if (p && p->perf_map)
 		frame->function = perf_map_at(p->perf_map, looked_up(where), &start);

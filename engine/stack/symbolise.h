@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "engine/object/debug.h"
+#include "engine/files/debug.h"
 #include "engine/sink/frame.h"
 #include "engine/stack/perf_map.h"
 

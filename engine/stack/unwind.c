@@ -11,14 +11,16 @@
 #include "engine/base/map.h"
 #include "engine/base/page.h"
 #include "engine/event/clock.h"
-#include "engine/object/maps.h"
-#include "engine/plant/plant.h"
+#include "engine/os/maps.h"
+#include "engine/space/space.h"
+#include "engine/stack/caller.h"
 #include "engine/stack/files.h"
 #include "engine/stack/frame.h"
 #include "engine/stack/libunwind.h"
 #include "engine/stack/maps_now.h"
 #include "engine/stack/maps_set.h"
 #include "engine/stack/memory.h"
+#include "engine/trace/process.h"
 
 /* How often addresses that are mapped nowhere, as corrupt stacks have them, are looked for: less
  * and less, as long as nothing comes of it. */

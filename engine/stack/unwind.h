@@ -15,11 +15,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/trace/tracer.h"
-
 struct perf_map_warn;
+struct space;
 struct stack_maps_set;
+struct tracee;
 struct ubp_err;
+struct ubp_regs;
 
 /* Opaque. */
 struct stack_unwinder;

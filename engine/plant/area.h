@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * SSOL areas: mappings of ours in the target, laid out as arch/guard.h says, with slots for displaced instructions and
+ * blocks for detours; and the table by which the guard knows whose they are.
+ */
+
+#ifndef UBP_PLANT_AREA_H
+#define UBP_PLANT_AREA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct area;
+struct guard_head;
+struct held;
+struct maps;
+struct mem_writes;
+struct plant_space;
+struct site;
+struct space;
+struct tracee;
+struct tracer;
+struct ubp_err;
+struct ubp_regs;
+/*
+ * Room for @n slots from which [lo, hi) is within reach (lo == hi: anywhere), by
+ * mapping a new area if need be. Sets *ret_area; slots are then taken with
+ * area_take().
+ */
+int area_provide(const struct held *held, const struct maps *maps, uint64_t lo, uint64_t hi,
+		 size_t n, struct area **ret_area, struct ubp_err *err);
+uint64_t area_take(struct area *area, struct site *owner);
+
+/* A block of @len bytes, at the end of what is used. False: there is no room. */
+bool area_take_block(struct area *area, size_t len, struct site *owner);
+
+/* One that was there before has another owner now. */
+void area_own_block(const struct area *area, uint64_t block, size_t len, struct site *owner);
+
+/* Enter a block into the table of its area, by the vaddr of its copy (UBP_SLOT_JUMP). */
+void area_enter_copy(struct mem_writes *writes, struct area *area, uint64_t copy);
+
+/* The trap at @vaddr of a detour that scans the stack: for the guard it is an unwinder's site whose
+ * slot is @copy. For good: nothing else may ever stand in that block. */
+int area_enter_trap(struct mem_writes *writes, struct area *area, uint64_t vaddr,
+		    uint64_t copy);
+
+/* Is [@vaddr, @vaddr + @len) room for slots in it, behind its table? */
+bool area_holds(const struct area *area, uint64_t vaddr, uint64_t len);
+/* Has the guard an entry for the place, of a site that stands or stood there? */
+bool area_has_entry(const struct plant_space *ps, uint64_t vaddr);
+
+/* No room for another slot. */
+bool area_is_full(const struct area *area);
+
+/* Whose slot is it? */
+struct site **area_owner(const struct area *area, uint64_t slot);
+
+/*
+ * Write the code of sites whose slots are in @area, and enter them into the table there.
+ * Ascending slots go fastest.
+ */
+int area_enter(const struct space *space, pid_t tid, struct area *area,
+	       struct site *const *sites, size_t n);
+
+/* Write what stands once in a space, into the area at @head. */
+int area_furnish(const struct space *space, uint64_t head, pid_t tid);
+/* From now on threads may make many calls in a row (space->batch): the code for that stands in the first area, if there is one. */
+void area_allow_batch(struct space *space);
+
+/* One remote system call of held thread @t, which goes on with @at afterwards. */
+int area_call(const struct held *held, uint64_t stub, int nr, const uint64_t args[6],
+	      int64_t *ret_result, struct ubp_err *err);
+
+/* mmap() in the target; at @hint and nowhere else, if it is not 0. */
+int area_map(const struct held *held, uint64_t stub, uint64_t hint, uint64_t len, int prot,
+	     uint64_t *ret_vaddr, struct ubp_err *err);
+
+#endif

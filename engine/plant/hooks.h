@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Functions of the process on which breakpoints of our own must stand: the loader's, unwinders', exec. */
+
+#ifndef UBP_PLANT_HOOKS_H
+#define UBP_PLANT_HOOKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct mapping;
+struct maps;
+struct plant;
+struct return_facts;
+
+/*
+ * Call @each for the functions of the process on which breakpoints of our own
+ * must stand. @has_returns: unwinders are among them without a return probe, too.
+ * Stops when it returns non-zero and returns that; or -ENOMEM.
+ */
+int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps, bool has_returns,
+	       int (*each)(void *ctx, const struct mapping *m, uint64_t vaddr,
+			   unsigned watches),
+	       void *ctx);
+
+/* Does the process map code that the Go compiler made? */
+bool hooks_is_go(struct plant *plant, pid_t pid, const struct maps *maps);
+void hooks_free(struct plant *plant);
+
+/* What can be told of a process beyond @probe's own file. */
+void hooks_return_facts(struct plant *plant, pid_t pid, const struct maps *maps,
+			struct return_facts *ret_facts);
+
+#endif

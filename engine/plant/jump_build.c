@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* The detours of a pass of upgrades: generated, and written into the areas, while all run. */
+
+#include "engine/plant/jump.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/guard.h"
+#include "arch/host.h"
+#include "engine/base/err.h"
+#include "engine/base/ring.h"
+#include "engine/event/ring.h"
+#include "engine/plant/area.h"
+#include "engine/plant/jump_priv.h"
+#include "engine/plant/rings.h"
+#include "engine/returns/kernel.h"
+#include "engine/space/probe_list.h"
+#include "engine/space/site_jump.h"
+#include "engine/space/space.h"
+#include "engine/space/state.h"
+#include "engine/space/uprobe.h"
+
+static const char why_not_written[] = "its detour cannot be written";
+
+/* What all detours of a batch are made with. */
+struct build {
+	struct plant *plant;
+	struct space *space;
+	struct mem_view view; /* of the program's code */
+	struct mem_writes writes;
+	uint32_t cell;
+};
+
+/* What the program itself has there. */
+static int find_window(const struct space *space, struct mem_view *view,
+		       const struct site *site, struct window *ret_window, struct ubp_err *err)
+{
+	const struct uprobe_window *w = site->n_probes ? &site->probes[0]->window : site->scan;
+	uint8_t code[UBP_WINDOW_MAX];
+	size_t got;
+
+	if (!w)
+		return ubp_fail(err, EINVAL, "nothing is known of its window");
+	got = mem_view_peek(view, site->vaddr, code, w->len);
+	/* Its first bytes are a breakpoint's. */
+	memcpy(code, site->insn.bytes, site->insn.len < got ? site->insn.len : got);
+	return space->arch->jump.find(code, got, w->padding, site->vaddr, ret_window, err);
+}
+
+static size_t fill_probes(const struct plant *plant, const struct site *site, uint32_t *cell,
+			  struct detour_probe *probes)
+{
+	for (size_t i = 0; i < site->n_probes; i++) {
+		const struct uprobe *u = site->probes[i];
+		uint32_t n_cells = detour_cells(u->program) + (plant->frames != 0);
+
+		ring_set_use_cells(plant->rings, *cell + n_cells);
+		probes[i] = (struct detour_probe){ .number = u->number,
+						   .kind = u->kind,
+						   .program = u->program,
+						   .filter = u->filter,
+						   .cell = *cell };
+		*cell = (*cell + n_cells) % (RING_CELLS / 2);
+	}
+	return site->n_probes;
+}
+
+static void forget_code(struct site_jump *jump)
+{
+	for (size_t i = 0; i < jump->n_probes; i++)
+		uprobe_put(jump->probes[i]);
+	free(jump->probes);
+	free(jump->detour.code);
+	free(jump->detour.loads);
+	*jump = (struct site_jump){ 0 };
+}
+
+/* Of all detours in a space, from the first on that asks for it. */
+static uint64_t ns_factor(const struct plant *plant, struct plant_space *ps,
+			  const struct detour_plan *plan)
+{
+	for (size_t i = 0; i < plan->n_probes && !ps->hijack.ns_factor; i++)
+		if (plan->probes[i].program->needs_duration)
+			ps->hijack.ns_factor = ring_set_ns_factor(plant->rings);
+	return ps->hijack.ns_factor;
+}
+
+/* As much of a function is shown to who makes its detour. */
+#define CODE_MAX 64
+
+static int generate(struct build *b, const struct site *site, uint64_t vaddr,
+		    struct site_jump *jump, struct ubp_err *err)
+{
+	const struct plant *plant = b->plant;
+	struct plant_space *ps = b->space->plant;
+	const struct ubp_arch *arch = b->space->arch;
+	struct detour_probe probes[UBP_DETOUR_PROBES];
+	uint8_t code[CODE_MAX];
+	struct window window;
+	bool scans = !site->n_probes;
+	struct detour_plan plan = {
+		.site = scans ? site->vaddr : site_probed(site, site->probes[0]),
+		.lead = !scans && uprobe_behind(site->probes[0]) ? &site->probes[0]->window.lead
+								 : NULL,
+		.scans = scans,
+		.vaddr = vaddr,
+		.gate = ps->guard.data + offsetof(struct guard_data, gate),
+		.window = &window,
+		.code = code,
+		.code_len = mem_view_peek(&b->view, site->vaddr, code, sizeof(code)),
+		.probes = probes,
+		.lossless = plant->lossless,
+		.count_dropped = plant->count_dropped,
+		.frames = (uint8_t)plant->frames,
+		.trampoline = ps->ret.trampoline,
+		.hijacks = ps->hijack.table,
+		.hijacks_mask = ps->hijack.mask,
+		.return_vaddr = ps->hijack.code_vaddr,
+		.has = plant->code_has,
+	};
+	int rc = find_window(b->space, &b->view, site, &window, err);
+
+	if (rc < 0)
+		return rc;
+	plan.n_probes = fill_probes(plant, site, &b->cell, probes);
+	jump->n_numbers = probe_list(plant)->n_numbers;
+	if (jump_take_probes(jump, site) < 0)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	plan.ns_factor = ns_factor(plant, ps, &plan);
+	plan.leaves_kernel_return = kernel_may_be_misled(plant, site);
+	rc = arch->detour.build(&plan, &jump->detour, err);
+	if (rc < 0)
+		return rc;
+	jump->copy = vaddr;
+	jump->scans = plan.scans;
+	jump->len = (uint32_t)jump->detour.len;
+	jump->n = window.n;
+	for (size_t i = 0; i < window.n; i++) {
+		jump->from[i + 1] = jump->from[i] + window.insns[i].len;
+		memcpy(jump->orig + jump->from[i], window.insns[i].bytes, window.insns[i].len);
+	}
+	jump->jump_len = window.jump_len;
+	/* What it takes of the fill behind the function. */
+	if (window.jump_len > window.len &&
+	    mem_view_peek(&b->view, site->vaddr + window.len, jump->orig + window.len,
+			  window.jump_len - window.len) !=
+		    (size_t)(window.jump_len - window.len))
+		return ubp_fail(err, EFAULT, "it cannot be read");
+	return arch->jump.build(&window, site->vaddr, vaddr + jump->detour.entry_at,
+				jump->bytes, err);
+}
+
+/* The block: what a later session needs to know, then the code. */
+static void write_block(struct mem_writes *writes, const struct site *site,
+			const struct site_jump *jump, uint64_t block)
+{
+	struct guard_jump head = {
+		.magic = UBP_JUMP_MAGIC,
+		.vaddr = site->vaddr,
+		.len = jump->room + UBP_SLOT_SIZE,
+		.entry = jump->detour.entry_at,
+		.jump_len = jump->jump_len,
+		.n_orig = jump->jump_len,
+	};
+
+	_Static_assert(sizeof(head) <= UBP_SLOT_SIZE, "in front of the copy");
+	memcpy(head.orig, jump->orig, head.n_orig);
+	mem_writes_add(writes, block, &head, sizeof(head));
+	mem_writes_add(writes, jump->copy, jump->detour.code, jump->len);
+}
+
+/* A block that an earlier session left, if it serves. 0: none. */
+static uint64_t old_block(const struct space *space, const struct batch_area *a,
+			  const struct site *site, size_t *ret_len)
+{
+	struct plant_space *ps = space->plant;
+	uint64_t block = (uint64_t)(uintptr_t)map_remove(&ps->jump.blocks, site->vaddr);
+	const struct area *area = block ? area_of(ps, block) : NULL;
+	uint64_t from = area && area->vaddr < a->lo ? area->vaddr : a->lo;
+	uint64_t to = area && area->vaddr + area->len > a->hi ? area->vaddr + area->len : a->hi;
+	struct guard_jump head;
+
+	/* The target may have written something else there since it was found. */
+	if (!area || to - from >= space->arch->near_max ||
+	    mem_peek(&space->mem, block, &head, sizeof(head)) != sizeof(head) ||
+	    !area_holds(area, block, head.len))
+		return 0;
+	*ret_len = head.len;
+	return block;
+}
+
+/* Its detour, in a block that was there before or a new one. Returns why not, or NULL. */
+static const char *make_block(struct build *b, struct batch_area *a, struct site *site,
+			      struct site_jump *jump, uint64_t *ret_block)
+{
+	const struct space *space = b->space;
+	size_t room = 0;
+	uint64_t block = old_block(space, a, site, &room);
+	struct ubp_err err;
+
+	ubp_err_reset(&err);
+	if (block && generate(b, site, block + UBP_SLOT_SIZE, jump, &err) == 0 &&
+	    jump->len + UBP_SLOT_SIZE <= room) {
+		area_own_block(area_of(space->plant, block), block, room, site);
+		jump->room = (uint32_t)(room - UBP_SLOT_SIZE);
+		*ret_block = block;
+		return NULL;
+	}
+	forget_code(jump);
+	block = a->area->vaddr + a->area->used;
+	if (generate(b, site, block + UBP_SLOT_SIZE, jump, &err) < 0)
+		return jump_keep_reason(b->plant, err.text);
+	*ret_block = block;
+	jump->room = jump->len;
+	return area_take_block(a->area, jump->len + UBP_SLOT_SIZE, site) ? NULL
+									 : "its area is full";
+}
+
+static const char *build_one(struct build *b, struct batch_area *a, struct site *site,
+			     struct site_jump **ret_jump)
+{
+	struct plant_space *ps = b->space->plant;
+	struct site_jump *jump = calloc(1, sizeof(*jump));
+	struct area *area;
+	uint64_t block = 0;
+	const char *why;
+
+	if (!jump)
+		return "out of memory";
+	why = make_block(b, a, site, jump, &block);
+	area = area_of(ps, block);
+	if (!why) {
+		write_block(&b->writes, site, jump, block);
+		if ((jump->scans &&
+		     area_enter_trap(&b->writes, area, jump->copy + jump->detour.trap_at[0],
+				     jump->copy) < 0) ||
+		    jump_note_traps(ps, site, jump) < 0)
+			why = why_not_written;
+		else
+			area_enter_copy(&b->writes, area, jump->copy);
+	}
+	free(jump->detour.code);
+	jump->detour.code = NULL;
+	if (why)
+		jump_free(jump);
+	else
+		*ret_jump = jump;
+	return why;
+}
+
+/* The areas may lack any of them. */
+static void give_up_all(struct plant_space *ps, struct jump_batch *batch)
+{
+	for (size_t i = 0; i < batch->n; i++) {
+		struct jump_try *try = &batch->tries[i];
+
+		if (!try->jump || !try->is_built)
+			continue;
+		jump_forget_traps(ps, try->jump);
+		jump_free(try->jump);
+		try->jump = NULL;
+		jump_refuse(try->site, why_not_written);
+	}
+}
+
+void jump_build(struct plant *plant, struct space *space, pid_t pid, struct jump_batch *batch)
+{
+	struct build *b = calloc(1, sizeof(*b));
+	size_t k = 0;
+
+	if (!b) {
+		jump_later(space->plant);
+		return;
+	}
+	b->plant = plant;
+	b->space = space;
+	b->view.mem = b->writes.mem = &space->mem;
+	rings_look_around(space, pid, NULL, 0);
+	for (size_t i = 0; i < batch->n; i++) {
+		struct jump_try *try = &batch->tries[i];
+
+		while (k < batch->n_areas && try->site->vaddr >= batch->areas[k].hi)
+			k++;
+		if (k == batch->n_areas)
+			break;
+		if (try->jump)
+			continue;
+		jump_refuse(try->site, build_one(b, &batch->areas[k], try->site, &try->jump));
+		try->is_built = try->jump != NULL;
+	}
+	if (mem_writes_end(&b->writes) < 0)
+		give_up_all(space->plant, batch);
+	free(b);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What an earlier ubp has left in a process, part by part (struct part.take_over). It lies in the target's memory, so
+ * nothing in it is believed without a look.
+ */
+
+#ifndef UBP_PLANT_LEFTOVER_PARTS_H
+#define UBP_PLANT_LEFTOVER_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "arch/guard.h"
+
+struct area;
+struct map;
+struct maps;
+struct space;
+struct tracer;
+
+/* What is in the middle of being taken over: all threads are held once a jump was found. */
+struct adoption {
+	struct tracer *tracer;
+	struct space *space;
+	const struct maps *maps;
+	pid_t tid;
+	uint64_t vaddr;         /* of the first area */
+	struct guard_head head; /* what stands there */
+	struct guard_data
+		data; /* of the guard; has_data: there is one, and it may be one of ours */
+	bool has_data;
+	bool holds;
+	unsigned n_removed;         /* breakpoints that were taken out */
+	struct guard_site *entries; /* of all tables */
+	size_t n_entries, cap_entries;
+	uint64_t len;    /* of all areas */
+	const char *why; /* it is damaged; NULL: it is not */
+};
+
+/* Entries of a table read at once. */
+#define LEFTOVER_CHUNK 4096
+
+/* The first area of those that were left, or 0. */
+uint64_t leftover_find(const struct space *space, const struct maps *maps,
+		       struct guard_head *ret_head);
+/* -EBADMSG. */
+int leftover_is_damaged(struct adoption *a, const char *why);
+/* Enter what the target tells into a map of ours: it may have chosen its keys. 0 or -errno. */
+int leftover_note_key(struct adoption *a, struct map *map, uint64_t key, void *value);
+/* So many bytes of an area are taken. */
+void leftover_keep_room(struct area *area, uint64_t at, uint64_t len);
+
+int leftover_areas(struct adoption *a);
+int leftover_guard(struct adoption *a);
+int leftover_rings(struct adoption *a);
+int leftover_hijacks(struct adoption *a);
+int leftover_returns(struct adoption *a);
+int leftover_watch(struct adoption *a);
+int leftover_semaphores(struct adoption *a);
+
+#endif

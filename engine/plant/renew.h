@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Sites whose probes change while their threads run. What stands at a site, a breakpoint, asks the tracer, who
+ * goes by the site's probes as they are at the stop: a change there is over at once. A jump leads to a detour that was made for the
+ * probes there were. It becomes a breakpoint first, and then, by another pass, a jump to another detour. The old one
+ * stays as long as somebody may be in it, or comes back to it by a return address that it has replaced; it records
+ * what it was made for. So each hit is told once: by the old detour, the breakpoint, or the new one.
+ */
+
+#ifndef UBP_PLANT_RENEW_H
+#define UBP_PLANT_RENEW_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct plant;
+struct plant_space;
+struct space;
+struct tracee;
+struct tracer;
+struct ubp_err;
+struct update;
+
+/*
+ * Probes of @ps that are retired leave their sites, or make room for their successors: at once, but where a jump stands. What
+ * is in the target is not touched: renew_pass() is due then.
+ */
+void renew_drop(struct plant_space *ps);
+/* A site has got another probe: the same. */
+void renew_due(struct plant_space *ps);
+/*
+ * Before breakpoints are written where a jump stands, beginning further up: that becomes a breakpoint, for good. The thread
+ * of @u is held; it may be gone afterwards. Returns 0 or -errno.
+ */
+int renew_make_way(struct update *u, struct ubp_err *err);
+/*
+ * Between two turns of the tracing thread: in each space of @tracer what is due. It may fail for now, where a thread cannot be
+ * stopped: it is tried again by a later call. False: that is so somewhere.
+ */
+bool renew_pass(struct tracer *tracer);
+/* Has @child, a fresh copy of @parent's memory, what the parent has now at all sites that have changed? */
+bool renew_is_whole_copy(const struct space *parent, const struct space *child);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Rings in the target: what detours record into, and what they may read. */
+
+#ifndef UBP_PLANT_RINGS_H
+#define UBP_PLANT_RINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct held;
+struct maps;
+struct part_copied;
+struct part_left;
+struct plant;
+struct plant_space;
+struct space;
+struct tracee;
+struct tracer;
+struct ubp_arch;
+struct ubp_err;
+struct ubp_regs;
+
+#define RINGS_SHARED ((void *)1) /* several threads have one thread pointer */
+
+/* A free range of @len bytes in a process of @arch, far from everything, on either side of @from; in
+ * 32 bits where it is least in the way. 0: none. */
+uint64_t rings_find_room(const struct ubp_arch *arch, const struct maps *maps, uint64_t from,
+			 uint64_t len);
+
+/* Map rings into a held thread's process. 0, or -errno: it can't have any. */
+int rings_provide(struct plant *plant, const struct held *held, const struct maps *maps,
+		  struct ubp_err *err);
+
+/*
+ * Threads have come for which there are no rings: more of them are mapped, with @t held, which
+ * goes on with @at. 0, or -errno: there are none to be had; -ESRCH: it has ended.
+ */
+int rings_grow(const struct plant *plant, const struct held *held, struct ubp_err *err);
+
+/* Bytes that may be mapped into a process at a time: little of what RLIMIT_AS leaves to it. */
+uint64_t rings_allowance(pid_t pid);
+
+/* Entries of a table, a power of two: @most, or fewer where a limit leaves little room. */
+uint64_t rings_fit_table(pid_t pid, uint64_t most, uint64_t entry_len);
+
+/* Bytes of the region to begin with, for @t's process; no more than @most. 0: too much. */
+size_t rings_first_part(const struct plant *plant, const struct tracee *t, size_t most);
+
+/*
+ * Where rings are mapped, those of an earlier session or of the process's parent too, as the guard's data
+ * tells and @maps bear out: the control page's vaddr, bytes from there on. 0: nowhere.
+ */
+uint64_t rings_place(const struct space *space, const struct maps *maps, uint64_t *ret_len);
+
+/* Tell the next session where they are: the control page's vaddr, bytes from there on. */
+int rings_note_place(const struct space *space, pid_t tid, uint64_t at, uint64_t len);
+
+/*
+ * What detours do: RING_GATE_OFF, RING_GATE_TRAP, or the base. @space is @owner, or a
+ * copy of its memory.
+ */
+int rings_set_gate(const struct space *owner, const struct space *space, pid_t tid,
+		   uint64_t value);
+
+/* A stopped thread has this thread pointer: a ring for it, if nobody else has the same. */
+void rings_add_thread(const struct held *held);
+
+/* Its stack, from @lo to @end, for detours that look through it; no more of it than they do. */
+void rings_set_stack(const struct tracee *t, uint64_t lo, uint64_t end);
+
+/* It shares its thread pointer with a child from now on. */
+void rings_drop_thread(struct space *space, pid_t tid);
+
+/* It has ended. */
+void rings_thread_gone(struct tracee *t);
+
+/*
+ * Detours may read what is mapped now. If there is more than they can note, what holds one of
+ * @wanted comes first.
+ */
+void rings_look_around(struct space *space, pid_t tid, const uint64_t *wanted, size_t n);
+
+/* May they read this address already? */
+bool rings_may_read(const struct plant_space *ps, uint64_t vaddr);
+void rings_close(struct plant_space *ps);
+
+/* struct part: the parent's rings are not its child's, whose detours take their traps; a copy that is left has its gate
+ * shut, any other space by jump_remove(). */
+int rings_copy(const struct part_copied *c);
+void rings_leave(struct part_left *l);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * One call of plant_update(): what it knows and what it has added, for the files that carry it
+ * out. plant_collect.c finds out what is to be probed, plant_ahead.c does that early, plant.c
+ * writes it. Private to the folder.
+ */
+
+#ifndef UBP_PLANT_UPDATE_H
+#define UBP_PLANT_UPDATE_H
+
+#include "arch/arch.h"
+#include "engine/os/maps.h"
+#include "engine/space/return_way.h"
+#include "engine/trace/held.h"
+#include "engine/trace/mem.h"
+
+struct update {
+	struct plant *plant;
+	struct space *space;
+	pid_t tid;        /* a thread of it */
+	struct held held; /* that thread; .t NULL: plant_look_ahead() */
+	struct ubp_regs at;
+	bool is_stopped_at; /* .at is the caller's: in a stop of ours, not anywhere */
+	bool is_attaching;  /* struct plant's, which is for this call alone */
+	struct maps maps;
+	struct added *added; /* probes joined to sites by this call */
+	size_t n_added;
+	struct ubp_err *err;
+	bool has_facts; /* .facts: what goes for all return probes of the process */
+	struct return_facts facts;
+	struct mem_view view;
+	struct area *area; /* the last one found, for what lies in [lo, hi) */
+	uint64_t lo, hi;
+};
+
+struct added {
+	struct site *site;
+	struct uprobe *probe; /* NULL: one of our own */
+	uint64_t func_vaddr; /* of .probe, if it is the function's exit that was joined; or 0 */
+	unsigned watches;
+	bool is_new;     /* the site was made for it */
+	bool is_written; /* the breakpoint was written for it */
+};
+
+/* The probes that this process should carry and does not yet, joined to sites; nothing is
+ * written. Without a thread that is held: only those that can be told by then. */
+int update_collect_probes(struct update *u, struct ubp_err *err);
+/* ... and with them what is watched for our own sake. The thread is held. */
+int update_collect(struct update *u, struct ubp_err *err);
+/* Every process in the memory gets the guard: a thread of each is held (attach_hold_each()). -EINPROGRESS: they have it,
+ * and plant_settle() is next. */
+int sharers_guard(struct update *u, struct ubp_err *err);
+/* Begin with what plant_look_ahead() has found, if it was for this space. */
+void update_take_ahead(struct update *u);
+
+#endif

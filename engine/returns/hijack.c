@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Return addresses that detours have replaced by themselves (struct guard_hijack). They
+ * are in a table in the target's memory, by the stack word they stood in, and the code that
+ * stands in for them finds its way there without us. We look at them when an unwinder is about to
+ * read the stack, when a function is entered by a jump from one of them, and at the end.
+ */
+
+#include "engine/returns/hijack.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "arch/guard.h"
+#include "arch/host.h"
+#include "engine/event/clock.h"
+#include "engine/returns/limits.h"
+#include "engine/returns/ops.h"
+#include "engine/returns/returns.h"
+#include "engine/space/part.h"
+
+#include "engine/space/site_jump.h"
+#include "engine/space/space.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
+
+#define AWAITED_CHUNK 1024
+#define LOOKS_AT_ONCE 32
+#define CHUNK         1024
+#define NEAREST_CHUNK 256ULL
+
+struct guard_hijack hijack_find(const struct space *space, uint64_t slot_vaddr,
+				uint64_t *ret_vaddr)
+{
+	const struct plant_space *ps = space->plant;
+	struct guard_hijack some[LOOKS_AT_ONCE];
+	uint64_t index = (slot_vaddr >> 3) & ps->hijack.mask;
+
+	for (size_t i = 0, n; ps->hijack.table && i < UBP_HIJACK_LOOKS; i += n) {
+		uint64_t at = ps->hijack.table + index * sizeof(some[0]);
+
+		/* The first one mostly is it. */
+		n = i ? LOOKS_AT_ONCE : 1;
+		if (n > ps->hijack.mask + 1 - index)
+			n = ps->hijack.mask + 1 - index;
+		if (mem_peek(&space->mem, at, some, n * sizeof(some[0])) != n * sizeof(some[0]))
+			break;
+		for (size_t k = 0; k < n; k++) {
+			*ret_vaddr = at + k * sizeof(some[0]);
+			if (some[k].word == slot_vaddr || !some[k].word)
+				return some[k];
+		}
+		index = (index + n) & ps->hijack.mask;
+	}
+	return (struct guard_hijack){ 0 };
+}
+
+/* The ticks of a detour as nanoseconds of CLOCK_KIND_MONO. */
+static uint64_t time_of(const struct plant_space *ps, uint64_t ticks)
+{
+	uint64_t now_ns = event_clock_now(CLOCK_KIND_MONO), now = ubp_host_ticks();
+
+	return ticks < now ? now_ns - detour_ns(now - ticks, ps->hijack.ns_factor) : now_ns;
+}
+
+uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t word)
+{
+	const struct plant_space *ps = space->plant;
+	struct guard_hijack entry;
+	uint64_t at;
+
+	if (!ps->hijack.code_vaddr || word != ps->hijack.code_vaddr)
+		return word;
+	entry = hijack_find(space, slot_vaddr, &at);
+	return entry.word && entry.real ? entry.real : word;
+}
+
+void hijack_set_free(const struct space *space, pid_t tid, uint64_t entry)
+{
+	const uint64_t none = 0;
+
+	(void)mem_write(&space->mem, tid, entry + offsetof(struct guard_hijack, real), &none,
+			sizeof(none));
+}
+
+void hijack_set_given_back(const struct space *space, pid_t tid, uint64_t entry,
+			   uint64_t address)
+{
+	const uint64_t given = address ^ UBP_GIVEN_BACK;
+
+	(void)mem_write(&space->mem, tid, entry + offsetof(struct guard_hijack, time), &given,
+			sizeof(given));
+	hijack_set_free(space, tid, entry);
+}
+
+bool hijack_has(const struct space *space, uint64_t slot_vaddr, const struct site **ret_site)
+{
+	uint64_t at = 0;
+	struct guard_hijack entry = hijack_find(space, slot_vaddr, &at);
+
+	*ret_site = entry.word && entry.real ? plant_site_of_slot(space, entry.back) : NULL;
+	return entry.word && entry.real;
+}
+
+const struct site *hijack_drop(const struct space *space, pid_t tid, uint64_t slot_vaddr)
+{
+	uint64_t at = 0;
+	struct guard_hijack entry = hijack_find(space, slot_vaddr, &at);
+
+	if (!entry.word || !entry.real)
+		return NULL;
+	hijack_set_free(space, tid, at);
+	return plant_site_of_slot(space, entry.back);
+}
+
+/* How many there had been when the detour was made that goes on at @back. */
+static unsigned numbers_of(const struct site *site, uint64_t back)
+{
+	uint64_t at;
+	const struct site_jump *jump = jump_at(site, back, &at);
+
+	return jump ? jump->n_numbers : UINT_MAX;
+}
+
+struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr)
+{
+	struct space *space = t->process->space;
+	struct plant_space *ps = space->plant;
+	uint64_t at = 0, real;
+	struct guard_hijack entry = hijack_find(space, slot_vaddr, &at);
+	struct site *site =
+		entry.word && entry.real ? plant_site_of_slot(space, entry.back) : NULL;
+	struct return_instance *ri = site ? map_get(&ps->ret.by_slot, slot_vaddr) : NULL;
+
+	if (!site)
+		return NULL;
+	real = entry.real;
+	/* One of ours that was left here long ago. */
+	if (ri) {
+		returns_count(ri, MISSED_SKIPPED);
+		returns_unlink(ri);
+		ri->n_entries = 0;
+		ri->missed = MISSED_N;
+		ri->disarm_sp = ri->outer = 0;
+	} else {
+		ri = returns_new(ps, slot_vaddr);
+	}
+	if (!ri || returns_add_entry(ri, site, time_of(ps, entry.time),
+				     numbers_of(site, entry.back)) < 0)
+		return NULL; /* it stays what it is: its detour brings it home */
+	ri->real = real;
+	ri->tid = t->tid;
+	ri->serial = ++ps->ret.n_ever;
+	if (returns_arm(space, ri, t->tid) < 0) {
+		returns_forget(ps, ri);
+		map_remove(&ps->ret.by_slot, slot_vaddr);
+		returns_free_one(ri);
+		return NULL;
+	}
+	hijack_set_given_back(space, t->tid, at, ps->ret.trampoline);
+	returns_link_in_place(&t->probes->returns, ri);
+	return ri;
+}
+
+void hijack_note_stack(struct tracee *t, uint64_t sp)
+{
+	unsigned i = 0;
+
+	while (i < STACKS_MAX && !is_same_stack(t->probes->interrupted_sp[i], sp))
+		i++;
+	if (i == STACKS_MAX)
+		i = ++t->probes->last_interrupted % STACKS_MAX;
+	t->probes->interrupted_sp[i] = sp;
+}
+
+uint64_t hijack_nearest(const struct space *space, uint64_t vaddr)
+{
+	const struct plant_space *ps = space->plant;
+	struct guard_hijack some[NEAREST_CHUNK];
+	uint64_t best = UINT64_MAX, first = (vaddr >> 3) + 1;
+
+	if (!ps->hijack.table)
+		return 0;
+	/* In the table they are in the order of their words, or soon behind their place. */
+	for (uint64_t i = 0; i < FRAME_MAX / 8 && best - vaddr > i * 8; i += NEAREST_CHUNK) {
+		uint64_t index = (first + i) & ps->hijack.mask & ~(NEAREST_CHUNK - 1);
+
+		if (mem_peek(&space->mem, ps->hijack.table + index * sizeof(some[0]), some,
+			     sizeof(some)) != sizeof(some))
+			break;
+		for (size_t k = 0; k < NEAREST_CHUNK; k++)
+			if (some[k].real && some[k].word > vaddr &&
+			    some[k].word - vaddr < FRAME_MAX && some[k].word < best)
+				best = some[k].word;
+	}
+	return best == UINT64_MAX ? 0 : best;
+}
+
+uint64_t hijack_duration(const struct space *space, uint64_t sp, uint64_t back)
+{
+	size_t word = space->arch->addr_size;
+
+	/* Right below the stack pointer, unless the callee popped its arguments; or at it. */
+	for (uint64_t down = return_ops(space)->word_below(space->arch); down <= RET_POPS_MAX;
+	     down += word) {
+		uint64_t at;
+		struct guard_hijack entry = hijack_find(space, sp - down, &at);
+
+		if (entry.word && !entry.real && entry.back == back)
+			return entry.time;
+	}
+	return 0;
+}
+
+bool hijack_waits(const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+	size_t len = CHUNK * sizeof(struct guard_hijack);
+	struct guard_hijack *some = ps->hijack.table ? malloc(len) : NULL;
+	bool waits = ps->hijack.table && !some;
+
+	for (uint64_t at = 0; some && at <= ps->hijack.mask && !waits; at += CHUNK) {
+		uint64_t vaddr = ps->hijack.table + at * sizeof(*some);
+
+		waits = mem_peek(&space->mem, vaddr, some, len) != len;
+		for (size_t i = 0; i < CHUNK && !waits; i++)
+			waits = some[i].word && some[i].real;
+	}
+	free(some);
+	return waits;
+}
+
+int hijacks_copy(const struct part_copied *c)
+{
+	const struct space_hijacks *from = &c->from->hijack;
+
+	c->to->hijack = (struct space_hijacks){ .table = from->table,
+						.mask = from->mask,
+						.code_vaddr = from->code_vaddr,
+						.ns_factor = from->ns_factor,
+						.is_copy = true };
+	return 0;
+}
+
+void hijacks_forget(struct plant_space *ps)
+{
+	map_free(&ps->hijack.inherited);
+	free(ps->hijack.open_at_exec);
+}
+
+/* --- old detours ------------------------------------------------------------------------- */
+
+void hijack_note_block(const struct space *space, uint64_t back)
+{
+	const struct site *site = plant_site_of_slot(space, back);
+	uint64_t at;
+	struct site_jump *jump = site ? jump_at(site, back, &at) : NULL;
+
+	if (jump)
+		jump->in_use = jump->is_awaited = true;
+}
+
+static bool set_awaited(const struct plant_space *ps, bool awaited)
+{
+	bool any = false;
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->sites, &pos, NULL, &value))
+		for (struct site_jump *old = ((struct site *)value)->old_jumps; old;
+		     old = old->older) {
+			old->is_awaited = awaited;
+			any |= old->detour.return_at != 0;
+		}
+	return any;
+}
+
+/* False: not all entries could be read. */
+static bool note_all(const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+	size_t len = AWAITED_CHUNK * sizeof(struct guard_hijack);
+	struct guard_hijack *some = malloc(len);
+	bool known = some != NULL;
+
+	for (uint64_t at = 0; at <= ps->hijack.mask && known; at += AWAITED_CHUNK) {
+		known = mem_peek(&space->mem, ps->hijack.table + at * sizeof(*some), some,
+				 len) == len;
+		for (size_t i = 0; i < AWAITED_CHUNK && known; i++)
+			if (some[i].word && some[i].real)
+				hijack_note_block(space, some[i].back);
+	}
+	free(some);
+	return known;
+}
+
+void hijack_note_awaited(const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+
+	if (set_awaited(ps, false) && ps->hijack.table && !note_all(space))
+		(void)set_awaited(ps, true);
+}

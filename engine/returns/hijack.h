@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Return addresses that detours have replaced: entries of a table in the target (struct guard_hijack, arch/guard.h). */
+
+#ifndef UBP_RETURNS_HIJACK_H
+#define UBP_RETURNS_HIJACK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "engine/space/uprobe.h"
+
+struct guard_hijack;
+struct part_copied;
+struct plant_space;
+struct return_instance;
+struct site;
+struct space;
+struct tracee;
+struct tracer;
+
+/* What stands at a stack word, really: @word is what was read there. */
+uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t word);
+
+/*
+ * The one at this stack word becomes the tracer's (struct return_instance), its probes'
+ * sites with it. NULL: there is none.
+ */
+struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr);
+
+/* Is an entry of this stack word in use? *ret_site: whose; NULL: that is not known. */
+bool hijack_has(const struct space *space, uint64_t slot_vaddr, const struct site **ret_site);
+
+/* The stack word holds something else by now: the one that was there will not return. Its site;
+ * NULL: there was none. */
+const struct site *hijack_drop(const struct space *space, pid_t tid, uint64_t slot_vaddr);
+
+/* The stack word of the nearest one above @vaddr; 0: there is none. */
+uint64_t hijack_nearest(const struct space *space, uint64_t vaddr);
+
+/*
+ * How long the call took, of a thread in the return code at @back (guard_hijack.back) that
+ * asked for it, ns; @sp: its caller's stack pointer.
+ */
+uint64_t hijack_duration(const struct space *space, uint64_t sp, uint64_t back);
+
+/* A signal comes while it is there: its handler may run on another stack. */
+void hijack_note_stack(struct tracee *t, uint64_t sp);
+
+/* Its word was given @address; who has just returned by it finds that, where its entry is over. */
+void hijack_set_given_back(const struct space *space, pid_t tid, uint64_t entry,
+			   uint64_t address);
+
+/*
+ * The entry of this stack word, looked for as far as detours go, and in *ret_vaddr where it is; .word is 0 where there
+ * is none, .real where it is not in use.
+ */
+struct guard_hijack hijack_find(const struct space *space, uint64_t slot_vaddr,
+				uint64_t *ret_vaddr);
+
+/* Its frame is over: the next one that uses the word may have the entry. */
+void hijack_set_free(const struct space *space, pid_t tid, uint64_t entry);
+
+/* May somebody return by one that is still replaced, or was not found where it had stood? */
+bool hijack_waits(const struct space *space);
+
+/* struct part */
+int hijacks_copy(const struct part_copied *c);
+void hijacks_forget(struct plant_space *ps);
+
+/* By an entry in use that goes on at @back: that detour is needed still. */
+void hijack_note_block(const struct space *space, uint64_t back);
+/* Which old detours wait for a return by an address that they have replaced: each one's .is_awaited. */
+void hijack_note_awaited(const struct space *space);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * The return table in the target's memory (arch/guard.h): what the guard needs to
+ * know of hijacked return addresses.
+ */
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "arch/guard.h"
+#include "engine/returns/ops.h"
+#include "engine/returns/returns.h"
+#include "engine/space/space.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
+
+#define LOOK_MAX 4096 /* entries of the table looked at for a free one */
+
+/* An entry for @ri, + 1; 0: there is none near its place. */
+static uint64_t find_index(const struct plant_space *ps, const struct return_instance *ri)
+{
+	for (uint64_t i = 0; i < LOOK_MAX && i <= ps->ret.mask; i++) {
+		uint64_t index = (((ri->slot_vaddr >> 3) + i) & ps->ret.mask) + 1;
+		const struct return_instance *other = map_get(&ps->ret.indexes, index);
+
+		if (!other || other == ri)
+			return index;
+	}
+	return 0;
+}
+
+/* Choose the entry of @ri: where it is, in *ret_entry. */
+static int choose(struct plant_space *ps, struct return_instance *ri, uint64_t *ret_entry)
+{
+	uint64_t index = find_index(ps, ri);
+
+	if (!index)
+		return -ENOSPC;
+	if (index != ri->index) {
+		returns_forget(ps, ri);
+		if (map_put(&ps->ret.indexes, index, ri) < 0)
+			return -ENOMEM;
+		ri->index = index;
+	}
+	*ret_entry = ps->ret.table + (index - 1) * sizeof(struct guard_return);
+	return 0;
+}
+
+int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid)
+{
+	struct plant_space *ps = space->plant;
+	uint64_t entry = 0;
+	int rc = ps->ret.table ? choose(ps, ri, &entry) : 0;
+
+	return rc < 0 ? rc : return_ops(space)->write(space, ri, tid, entry);
+}
+
+void returns_over(const struct space *space, const struct return_instance *ri, pid_t tid)
+{
+	struct plant_space *ps = space->plant;
+	const uint64_t none = 0;
+	uint64_t over = ri->index;
+
+	/* The thread goes on from the trampoline itself, and has not yet: should we be killed now, the
+	 * guard looks for this entry. The thread of the one before has gone on by now. */
+	if (!space->arch->trampoline.leave) {
+		if (ps->ret.over == ri->index)
+			return;
+		over = ps->ret.over;
+		ps->ret.over = ri->index;
+	}
+	/* Else somebody else has it already. */
+	if (over && !map_get(&ps->ret.indexes, over))
+		(void)mem_write(&space->mem, tid,
+				ps->ret.table + (over - 1) * sizeof(struct guard_return) +
+					offsetof(struct guard_return, real),
+				&none, sizeof(none));
+}
+
+void returns_forget(struct plant_space *ps, struct return_instance *ri)
+{
+	if (ri->index)
+		map_remove(&ps->ret.indexes, ri->index);
+	ri->index = 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* The inside of a session, for the files of this folder: what is handed out. */
+
+#ifndef UBP_SESSION_INSIDE_H
+#define UBP_SESSION_INSIDE_H
+
+#include "engine/session/state.h"
+#include "engine/space/space.h"
+
+struct object_symbol;
+
+/* session.c. Can it still be changed, and be started? -EBUSY: no. */
+int session_check_new(const struct ubp_session *s, struct ubp_err *err);
+
+/* rings.c: without rings these do nothing. */
+int rings_init(struct ubp_session *s, struct ubp_err *err);
+/* What one call of ubp_dispatch() hands out. */
+struct rings_batch {
+	void (*deliver)(struct rings_batch *batch, const struct event_record *record);
+	struct ubp_session *session;
+	ubp_event_fn *fn;
+	void *ctx;
+	unsigned n; /* out of rings */
+};
+/* Records of @until at the latest, and gaps; return how many were handed out. */
+int rings_deliver(struct ubp_session *s, uint64_t until, struct rings_batch *batch);
+int rings_deliver_lost(struct ubp_session *s, struct rings_batch *batch);
+/* It was enough for one call. */
+bool rings_batch_is_full(const struct rings_batch *batch);
+void rings_add_stats(const struct ubp_session *s, size_t i, struct ubp_probe_stats *stats);
+
+/* stacks.c */
+int stacks_init(struct ubp_session *s, struct ubp_err *err);
+void stacks_free(struct ubp_session *s);
+/* NULL: stacks are printed as they are. */
+const struct sink_resolver *stacks_resolver(const struct ubp_session *s);
+/* Once in a while: forget what was mapped in processes that have ended. */
+void stacks_tidy(struct ubp_session *s);
+/* Entries of a stack at most. */
+unsigned stacks_frames(const struct ubp_session *s);
+/* Are stacks unwound, at stops, and not walked by frame pointers? */
+bool stacks_unwinds(const struct ubp_session *s);
+/* On the tracing thread: mappings of a stopped thread's process have changed, or its rings are new. */
+void stacks_mapped(struct ubp_session *s, struct tracee *t);
+
+/* On the tracing thread: nobody lives in @space any more. */
+void stacks_space_gone(struct ubp_session *s, const struct space *space);
+
+#endif

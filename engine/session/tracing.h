@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* The tracing thread of a session: all of it is for that thread alone, where nothing else is said. */
+
+#ifndef UBP_SESSION_TRACING_H
+#define UBP_SESSION_TRACING_H
+
+#include "engine/session/state.h"
+
+/* exclude.c: pids never to be traced unless named: init, ubp and its ancestors,
+ * whoever reads its output. */
+int exclude_collect(struct map *ret_excluded);
+
+/* run.c: the tracing thread. */
+void *run_thread(void *arg);
+/* For that thread alone: plant_update(), and a word about what the user should know. */
+int session_plant(struct ubp_session *s, struct tracee *t, const struct ubp_regs *at,
+		  struct ubp_err *err);
+/* There is nothing left to trace: ubp_dispatch() tells so. */
+void session_end(struct ubp_session *s);
+
+/* tracer_ops.c, on the tracing thread: what the tracer asks; its context is the session. */
+extern const struct tracer_ops session_tracer_ops;
+/* struct hit.loader */
+void session_mappings_changed(void *ctx, struct tracee *t, const struct ubp_regs *at);
+bool session_has_probes(const struct process *p);
+/* Are processes to be kept that a traced one gives birth to? */
+bool session_follows_children(const struct ubp_session *s);
+
+/* jumps.c, on that thread: make jumps of breakpoints where that is due; end them all. False: there
+ * are more, but it has taken @limit_ns already. */
+bool jumps_pass(struct ubp_session *s, uint64_t limit_ns);
+/* @is_new: its program has just been started. */
+void jumps_due(struct ubp_session *s, struct space *space, bool is_new);
+void jumps_end(struct ubp_session *s);
+/* A new thread, and who made it (0: not known), both stopped. */
+void jumps_born(struct ubp_session *s, pid_t mother, struct tracee *t);
+/* struct hit.wants_jumps */
+void jumps_wanted(void *ctx, struct space *space);
+/* struct hit.wants_rings */
+void jumps_want_rings(void *ctx, struct tracee *t, const struct ubp_regs *at);
+
+/* hidden.c: before anything is taken out: which places the kernel has, then for each process. */
+void hidden_look(const struct ubp_session *s);
+void hidden_tell(struct ubp_session *s, const struct process *p);
+
+/*
+ * release.c, on that thread: processes that cannot be traced any longer. Whoever waits for
+ * that is parked (tracer.h) and goes on after the pass.
+ */
+void release_pass(struct ubp_session *s);
+/* @sig is about to be delivered to @t, and would end it if it were not traced: it is parked. */
+void release_if_spared(struct ubp_session *s, struct tracee *t, int sig);
+/* struct hit.tracing; @ctx: the session. */
+void release_for_tracing(void *ctx, struct tracee *t, enum site_watch watch,
+			 const struct ubp_regs *at);
+/* Take everything out of a process that lives in memory of its own, and let go of it. */
+void release_process(struct ubp_session *s, pid_t pid);
+
+/* changes.c, on that thread, between two of its turns. */
+void changes_pass(struct ubp_session *s);
+/* targets.c: what is new in the list of probes, in a traced process; and in those that are not traced yet. */
+void targets_plant_again(struct ubp_session *s, pid_t pid);
+void targets_look_again(struct ubp_session *s);
+
+/* targets.c, on that thread: attach to what the options ask for. */
+int targets_begin(struct ubp_session *s, struct ubp_err *err);
+/* Those that map a probed file. What may not be traced is counted and passed over; the list is
+ * overwritten. */
+void targets_try(struct ubp_session *s, pid_t *pids, size_t n);
+/*
+ * Seize new process @pid, and have its thread @tid (0: its only one) stop, until targets_try() is told of it.
+ * 0 also where it is not to be traced.
+ */
+int targets_stop_soon(struct ubp_session *s, pid_t pid, pid_t tid);
+
+/* newcomers.c: begin to look for those that start later (finder.h). */
+int newcomers_begin(struct ubp_session *s, struct ubp_err *err);
+/* The tracing thread has ended: those that it did not come to are counted, if they have. */
+void newcomers_end(struct ubp_session *s);
+/* On the tracing thread: attach to those that were found; first to those that wait for it. */
+void newcomers_take(struct ubp_session *s);
+/* Only seize those that wait, and those that may end soon: they are attached to later. */
+void newcomers_take_held(struct ubp_session *s);
+/* A few of them, in the middle of the work on another. */
+void newcomers_meanwhile(struct ubp_session *s);
+/* Has it executed a program just now? */
+bool newcomers_has_executed(struct ubp_session *s, pid_t pid);
+/* Does it map a probed file? */
+enum finder_verdict newcomers_wants(void *ctx, pid_t pid);
+/* Is it traced, or never to be? */
+bool newcomers_is_known(void *ctx, pid_t pid);
+/* Is it traced, for the finder of new ones. */
+void session_mark_known(struct ubp_session *s, pid_t pid, bool known);
+/* It has ended, was traced before: the finder may still come to look at it. */
+void session_mark_gone(struct ubp_session *s, pid_t pid);
+/* One more was traced, for --stats. */
+void session_count_process(struct ubp_session *s);
+/* It ran a probed program, and has ended before it was traced. */
+void session_count_late(struct ubp_session *s, pid_t pid);
+
+#endif

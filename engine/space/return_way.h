@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* How the return of a function is caught: which way is safe in a process. */
+
+#ifndef UBP_SPACE_RETURN_WAY_H
+#define UBP_SPACE_RETURN_WAY_H
+
+#include <stdbool.h>
+
+enum return_way {
+	RETURN_HIJACKED, /* its return address is replaced when it is entered */
+	RETURN_AT_RETS,  /* a breakpoint stands on each of its ret instructions */
+};
+
+struct return_facts {
+	bool is_go;              /* the function's file is a Go program */
+	bool hides_unwinder;     /* exceptions may pass, and nobody can tell when */
+	bool shadow_stack;       /* a thread of the process has a shadow stack */
+	bool wants_shadow_stack; /* the program is made for one ... */
+	bool can_shadow_stack;   /* ... and kernel and processor have them */
+	bool takes_return; /* the function takes it off the stack (ubp_arch.takes_return) */
+	bool uses_return;  /* ... it asks it who calls (return_way_uses_return()) */
+	bool cannot_sign;  /* frames may hold it signed, and no call may be made to sign */
+};
+
+/* The way, and why it is not the other: *ret_why may be NULL, or set to NULL. */
+enum return_way return_way_of(const struct return_facts *facts, const char **ret_why);
+
+/* Is @symbol the name of a function that asks its return address who has called it? NULL: false. */
+bool return_way_uses_return(const char *symbol);
+
+/* Does the text of /proc/PID/status tell of a user shadow stack? */
+bool return_way_status_has_shadow_stack(const char *status);
+/* Does the text of /proc/cpuinfo? (the first processor speaks for all) */
+bool return_way_cpuinfo_has_shadow_stack(const char *cpuinfo);
+
+#endif

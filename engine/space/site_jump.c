@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/space/site_jump.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/space/space.h"
+#include "engine/space/uprobe.h"
+#include "engine/trace/process.h"
+
+struct site_jump *jump_next(const struct site *site, const struct site_jump *jump)
+{
+	if (!jump)
+		return site->jump ? site->jump : site->old_jumps;
+	return jump == site->jump ? site->old_jumps : jump->older;
+}
+
+struct site_jump *jump_at(const struct site *site, uint64_t vaddr, uint64_t *ret_at)
+{
+	struct site_jump *jump = NULL;
+
+	while ((jump = jump_next(site, jump)))
+		if (vaddr - jump->copy < jump->len) {
+			*ret_at = vaddr - jump->copy;
+			return jump;
+		}
+	return NULL;
+}
+
+struct site_jump *jump_of_trap(const struct space *space, uint64_t vaddr,
+			       struct site **ret_site, size_t *ret_first, bool *ret_is_return)
+{
+	const struct plant_space *ps = space->plant;
+	struct site *site = ps ? map_get(&ps->jump.traps, vaddr) : NULL;
+	uint64_t at;
+	struct site_jump *jump = site ? jump_at(site, vaddr, &at) : NULL;
+
+	*ret_site = site;
+	*ret_first = 0;
+	*ret_is_return = false;
+	if (jump && jump->scans)
+		return jump->detour.trap_at[0] == at ? jump : NULL;
+	for (size_t i = 0; jump && i < jump->n_probes; i++) {
+		*ret_first = i;
+		*ret_is_return = jump->detour.ret_trap_at[i] == at;
+		if (*ret_is_return || jump->detour.trap_at[i] == at)
+			return jump;
+	}
+	return NULL;
+}
+
+uint64_t jump_fixup(const struct site_jump *jump, uint64_t at)
+{
+	const struct detour *d = &jump->detour;
+	size_t low = 0, high = d->n_loads;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (d->loads[mid].at < at)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < d->n_loads && d->loads[low].at == at ? jump->copy + d->loads[low].fixup
+							  : 0;
+}
+
+static int copy_probes(struct site_jump *jump, struct uprobe *const *probes, size_t n)
+{
+	jump->probes = calloc(n + 1, sizeof(struct uprobe *));
+	jump->n_probes = 0;
+	if (!jump->probes)
+		return -ENOMEM;
+	for (; jump->n_probes < n; jump->n_probes++)
+		jump->probes[jump->n_probes] = uprobe_get(probes[jump->n_probes]);
+	return 0;
+}
+
+int jump_take_probes(struct site_jump *jump, const struct site *site)
+{
+	return copy_probes(jump, site->probes, site->n_probes);
+}
+
+bool jump_is_stale(const struct site *site)
+{
+	const struct site_jump *jump = site->jump;
+
+	return jump && !jump->scans &&
+	       (jump->n_probes != site->n_probes ||
+		(site->n_probes && memcmp(jump->probes, site->probes,
+					  site->n_probes * sizeof(struct uprobe *)) != 0));
+}
+
+static struct site_jump *copy_one(const struct site_jump *from)
+{
+	struct site_jump *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return NULL;
+	*copy = *from;
+	copy->older = NULL;
+	copy->detour.code = NULL;
+	copy->probes = NULL;
+	copy->detour.loads = malloc((copy->detour.n_loads + 1) * sizeof(*copy->detour.loads));
+	if (!copy->detour.loads || copy_probes(copy, from->probes, from->n_probes) < 0) {
+		copy->n_probes = 0;
+		jump_free(copy);
+		return NULL;
+	}
+	if (copy->detour.n_loads)
+		memcpy(copy->detour.loads, from->detour.loads,
+		       copy->detour.n_loads * sizeof(*copy->detour.loads));
+	return copy;
+}
+
+int jump_copy(const struct site *from, struct site *to)
+{
+	struct site_jump **tail = &to->old_jumps;
+
+	to->jump = to->old_jumps = NULL;
+	if (from->jump) {
+		to->jump = copy_one(from->jump);
+		if (!to->jump)
+			return -ENOMEM;
+	}
+	for (const struct site_jump *old = from->old_jumps; old; old = old->older) {
+		*tail = copy_one(old);
+		if (!*tail)
+			return -ENOMEM;
+		tail = &(*tail)->older;
+	}
+	return 0;
+}
+
+void jump_free(struct site_jump *jump)
+{
+	if (jump) {
+		for (size_t i = 0; i < jump->n_probes; i++)
+			uprobe_put(jump->probes[i]);
+		free(jump->probes);
+		free(jump->detour.code);
+		free(jump->detour.loads);
+	}
+	free(jump);
+}
+
+void jump_free_all(struct site *site)
+{
+	while (site->old_jumps) {
+		struct site_jump *older = site->old_jumps->older;
+
+		jump_free(site->old_jumps);
+		site->old_jumps = older;
+	}
+	jump_free(site->jump);
+	site->jump = NULL;
+}
+
+void jump_forget_users(struct plant_space *ps, bool is_known)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->sites, &pos, NULL, &value)) {
+		struct site_jump *jump = NULL;
+
+		while ((jump = jump_next(value, jump)))
+			jump->in_use = !is_known;
+	}
+	ps->hijack.is_returning = false;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* The jump of one site and its detour (struct site.jump): what the hit path, and a copy of the memory, ask of it. */
+
+#ifndef UBP_SPACE_SITE_JUMP_H
+#define UBP_SPACE_SITE_JUMP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/detour.h"
+
+struct plant_space;
+struct site;
+struct space;
+struct uprobe;
+
+struct site_jump {
+	uint64_t copy; /* vaddr of the window's copy, the start of the detour's code */
+	uint32_t len;  /* of the code, from there on */
+	struct detour detour;
+	uint8_t n;                          /* instructions of the window */
+	uint8_t from[UBP_WINDOW_INSNS + 1]; /* where they start; the last: behind them */
+	uint8_t orig[UBP_WINDOW_MAX], bytes[UBP_INSN_MAX];
+	uint8_t jump_len;
+	bool is_begun;   /* some of it may stand behind the breakpoint, or all of it */
+	bool is_written; /* all of it stands */
+	bool is_left;    /* it could not be taken out again */
+	bool in_use;     /* somebody is in its code */
+	bool scans;      /* the detour scans the stack (detour_plan.scans) */
+	bool is_awaited; /* of an old one: a return address that it has replaced may bring somebody back */
+	bool is_quiet; /* of an old one: nobody was in it at a look, so it replaces no return address any more */
+	/* What it records, in this order: those of its site when it was made, with a reference to each. */
+	struct uprobe **probes;
+	size_t n_probes;
+	unsigned n_numbers;      /* that there had been by then */
+	uint32_t room;           /* bytes of its block, from .copy on; no less than .len */
+	struct site_jump *older; /* in struct site.old_jumps */
+};
+
+/* Of the breakpoint in a detour at @vaddr: that, its site, and from which of its probes on the hit
+ * is the tracer's. *ret_is_return: it is in the return code. NULL: it is none. */
+struct site_jump *jump_of_trap(const struct space *space, uint64_t vaddr,
+			       struct site **ret_site, size_t *ret_first, bool *ret_is_return);
+/* The site's detour, now or before its probes changed, that @vaddr is in. *ret_at: where, from the copy's start. NULL:
+ * none is. */
+struct site_jump *jump_at(const struct site *site, uint64_t vaddr, uint64_t *ret_at);
+/* A fault at that place is the detour's own: where the thread goes on. 0: it is not. */
+uint64_t jump_fixup(const struct site_jump *jump, uint64_t at);
+/* Of @from's jump and its old ones. 0 or -ENOMEM. */
+int jump_copy(const struct site *from, struct site *to);
+/* Without its old ones. */
+void jump_free(struct site_jump *jump);
+/* All of the site's. */
+void jump_free_all(struct site *site);
+/* It is to record what its site has now. 0 or -ENOMEM. */
+int jump_take_probes(struct site_jump *jump, const struct site *site);
+/* Has its site other probes than when it was made? */
+bool jump_is_stale(const struct site *site);
+/* The next of a site's jumps, NULL begins: the one that stands, then old ones. NULL: there is none. */
+struct site_jump *jump_next(const struct site *site, const struct site_jump *jump);
+
+/* Whether somebody is in a detour, or will come back to it, is to be looked for: nobody has been found so far in any
+ * (@is_known), or nothing is known, so that somebody may be in each. */
+void jump_forget_users(struct plant_space *ps, bool is_known);
+
+#endif

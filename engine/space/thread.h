@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* What planting keeps with each thread and process that is traced: tracee.probes, process.probes. */
+
+#ifndef UBP_SPACE_THREAD_H
+#define UBP_SPACE_THREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/arch.h"
+
+struct return_instance;
+
+#define UNWINDERS_MAX 4
+#define STACKS_MAX    4
+
+/* Hijacked return addresses, newest first. */
+struct return_list {
+	struct return_instance *newest;
+	size_t n;
+};
+
+/* One that was entered and not yet left. */
+struct unwinder {
+	uint64_t sp;         /* at its entry */
+	uint64_t head;       /* innermost stack word put back for it; 0: none */
+	uint64_t top;        /* outermost on its stack */
+	unsigned interrupts; /* the thread's, at that time */
+	bool lands;          /* its end will be seen */
+	bool has_far;        /* words on other stacks were put back, too */
+};
+
+struct thread_probes {
+	bool lends;                  /* while it waits for its vfork() child */
+	struct return_list returns;  /* that stand in its stacks */
+	struct return_list disarmed; /* put back for unwinders; innermost first */
+	/* The unwinders it is in: a destructor or a signal handler may throw, too. */
+	struct unwinder unwinders[UNWINDERS_MAX];
+	unsigned n_unwinders;
+	unsigned interrupts;    /* signals that came meanwhile */
+	unsigned scans_in_vain; /* plant/scan.c */
+	/* Where on its stacks it was when signals came, the last time on each; 0: none. */
+	uint64_t interrupted_sp[STACKS_MAX];
+	unsigned last_interrupted;
+	uint64_t good_mask;      /* signal mask of a hit after which the guard was there ... */
+	bool has_good_mask;      /* ... if there was one */
+	uint64_t open_mask;      /* the thread had SIGTRAP blocked, and this beside it ... */
+	bool trap_opened;        /* ... and has it no more, because of us */
+	uint64_t thread_pointer; /* when it was looked at last; 0: never */
+	/* Registers it had at its last trap, if it was let go on from there; pc 0: it was not. */
+	struct ubp_regs let_go;
+};
+
+struct process_probes {
+	bool is_guarded;        /* our SIGTRAP handler is installed */
+	bool loses_guard;       /* it has lost it before: look at each hit */
+	bool ends_by_trap;      /* a SIGTRAP came whose default action it dies of */
+	uint64_t guard_seen_ns; /* when it was last seen to be there */
+};
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * A probe as the planter and the hit path see it: a byte in a file, and what to
+ * record there. It is an object of its own, whoever made it: everybody who keeps it has a reference
+ * (the session, each version of the list of probes, each site and each detour that names it), and it is
+ * freed with the last one. But for .stats it does not change once it is in a list (probe_list.h); what is found out
+ * later (.exits_due, .window.lead_due, .is_taken) is the tracing thread's.
+ */
+
+#ifndef UBP_SPACE_UPROBE_H
+#define UBP_SPACE_UPROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arch/arch.h"
+#include "arch/detour.h"
+#include "engine/base/fetch_op.h"
+#include "engine/base/probe_kind.h"
+#include "engine/space/return_way.h"
+
+struct filter;
+
+/* Why a return can't come, or can't be seen. */
+enum missed_why {
+	MISSED_SKIPPED,   /* its frame was left some other way, or thrown away */
+	MISSED_THREAD,    /* the thread ended */
+	MISSED_EXITED,    /* the process ended, or has another image */
+	MISSED_NO_ROOM,   /* its return address could not be replaced */
+	MISSED_TAIL_JUMP, /* left by a jump to another function (at ret instructions only) */
+	MISSED_KERNEL, /* its return address is the kernel's, and must stay so (returns/kernel.h) */
+	MISSED_N,
+};
+
+/* Counters: written by the tracing thread alone, read by anybody, relaxed. */
+struct uprobe_stats {
+	uint64_t hits, passed, lost, too_big;
+	uint64_t missed[MISSED_N];
+	uint64_t unanswered;    /* hits with memory that was not read: it might not answer */
+	const char *why_silent; /* why, of the last such hit; or NULL */
+	uint64_t ring_hits, ring_passed; /* by detours; the delivering thread writes them */
+	const char *no_jump;             /* why one of the sites is none, or NULL */
+	uint32_t sites, jumped, boosted, stepped, in_place;
+	/* Of the sites: behind the first instruction; jumps that begin at it; breakpoints where such
+	 * a jump is not wanted; those that a uprobe of the kernel's has taken over (returns/kernel.h). */
+	uint32_t behind, at_first, beside_kernel, hidden;
+	uint32_t hijacked, at_rets; /* of the sites, which way a return is caught */
+};
+
+/* Bytes of a file where a breakpoint is to stand. */
+struct file_code {
+	uint8_t bytes[UBP_INSN_MAX];
+	uint8_t len;
+};
+
+/* Where the probed function is left. */
+struct uprobe_exit {
+	uint64_t foffset;
+	bool is_jump; /* to another function: a return that is not seen */
+	struct file_code code;
+};
+
+/* Can a jump stand there, as far as the file tells? */
+struct uprobe_window {
+	uint8_t len;     /* bytes of the instructions; 0: no */
+	uint8_t padding; /* bytes of fill behind them that the jump may take, too */
+	const char *why; /* not; or NULL */
+	/* What the first instruction does, if a hit can be told behind it; .len 0: it can't. */
+	struct lead lead;
+	bool is_behind;      /* so the window begins there, and the probe's sites stand there */
+	bool lead_due;       /* nobody has looked for it: plant.find_lead */
+	bool is_unwanted;    /* it could be a jump at the first instruction (--beside-kernel) */
+	const char *no_lead; /* why it begins behind nothing; or NULL */
+	struct file_code code; /* as of the probe, behind the lead: what is there ... */
+	struct displaced_insn insn;
+};
+
+/* When it came and went, by versions of the list; the tracing thread's, once it is in one. */
+struct uprobe_life {
+	unsigned since;           /* the number of the first whose place it has, or its own */
+	bool is_retired;          /* it is in no list any more ... */
+	struct uprobe *successor; /* ... and this has its place: a reference; or NULL */
+};
+
+struct uprobe {
+	unsigned refs;   /* atomic */
+	unsigned number; /* in the session; no other probe of it ever has this */
+	enum probe_kind kind;
+	uint64_t dev, ino;           /* the file, as /proc/PID/maps has it */
+	uint64_t stat_dev, stat_ino; /* the same as stat() has it */
+	const struct ubp_arch *arch; /* what it is for */
+	uint64_t foffset;
+	uint64_t ref;               /* REF_CTR: offset of a 16-bit semaphore, 0: none */
+	bool ref_in_bss;            /* that is behind the segment's bytes in the file */
+	struct file_code code;      /* at foffset */
+	struct displaced_insn insn; /* the same decoded; .vaddr is as linked */
+	/* Of a return probe: what its file says about the way; the function's exits,
+	 * or why they are not known. */
+	struct return_facts facts;
+	bool exits_due; /* nobody has looked for them yet: plant.find_exits */
+	bool jumps_out; /* the function may be left by a jump to another one */
+	struct uprobe_exit *exits;
+	size_t n_exits;
+	char *no_exits;
+	char *what;      /* "bash:readline" or so, for messages */
+	char *no_window; /* what .window.why is, or NULL */
+	char *no_lead;   /* the same for .window.no_lead */
+	struct uprobe_life life;
+	/* What the two functions of struct plant find the file by, there as long as this is. */
+	void *origin;
+	bool is_taken; /* a uprobe of the kernel's was seen there, at the end */
+	struct uprobe_window window;
+	struct fetch_program *program;
+	struct filter *filter; /* NULL: none */
+	bool asks_name;        /* ... of the thread, one of the two does: detour_stops() */
+	struct uprobe_stats stats;
+};
+
+/* Zeroed, with one reference. NULL: out of memory. */
+struct uprobe *uprobe_new(void);
+/*
+ * @probe, which has its program and filter, takes the place of @old: all that is known of that is copied. Returns 0 or
+ * -ENOMEM. On the tracing thread, if @old is in a list.
+ */
+int uprobe_take_place(struct uprobe *probe, const struct uprobe *old);
+/* From any thread: one reference more, and one less. NULL is fine. */
+struct uprobe *uprobe_get(struct uprobe *probe);
+void uprobe_put(struct uprobe *probe);
+/* Has somebody beside the caller, who has one reference, another? Once nobody has, nobody comes by it. */
+bool uprobe_is_shared(const struct uprobe *probe);
+
+/* Itself, or who has its place by now; NULL: it is retired, and nobody has. */
+static inline struct uprobe *uprobe_latest(struct uprobe *probe)
+{
+	while (probe && probe->life.is_retired)
+		probe = probe->life.successor;
+	return probe;
+}
+
+/* Has it, or one whose place it has, come when there had been @n_numbers numbers already? */
+static inline bool uprobe_is_since(const struct uprobe *probe, unsigned n_numbers)
+{
+	return probe->life.since >= n_numbers;
+}
+
+/* So far behind it its sites are, but where somebody else has come first (site_behind()). */
+static inline unsigned uprobe_behind(const struct uprobe *probe)
+{
+	return probe->window.is_behind ? probe->window.lead.len : 0;
+}
+
+static inline void uprobe_count(uint64_t *counter)
+{
+	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+}
+
+static inline void uprobe_uncount(uint64_t *counter)
+{
+	__atomic_store_n(counter, *counter - 1, __ATOMIC_RELAXED);
+}
+
+#endif
