@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "engine/base/err.h"
-#include "engine/object/object.h"
+#include "engine/elf/object.h"
 #include "tests/unit/dwarf_ask.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -15,7 +15,9 @@
 
 #include "engine/base/err.h"
 #include "engine/dwarf/dwarf.h"
-#include "engine/object/object.h"
+#include "engine/elf/object.h"
+#include "engine/symbols/functions.h"
+#include "engine/symbols/match.h"
 
 #define PLACES_MAX 6
 #define NAMES_MAX  12
@@ -126,7 +128,7 @@ static void ask_all(struct object *object, const char *text, const char *type)
 	check_error(rc, &err);
 	if (rc < 0)
 		return;
-	(void)object_each_function(object, take_function, &places, &err);
+	(void)object_each_wanted(object, NULL, take_function, &places, &err);
 	for (size_t i = 0; i < places.n; i++)
 		ask_place(d, places.v[i], text, type);
 	dwarf_free(d);

@@ -14,10 +14,16 @@
 #include <unistd.h>
 
 #include "engine/base/err.h"
-#include "engine/object/coverage.h"
-#include "engine/object/debug.h"
-#include "engine/object/header.h"
-#include "engine/object/object.h"
+#include "engine/code/boundary.h"
+#include "engine/code/coverage.h"
+#include "engine/elf/header.h"
+#include "engine/elf/ifunc_slots.h"
+#include "engine/elf/object.h"
+#include "engine/elf/properties.h"
+#include "engine/elf/segments.h"
+#include "engine/files/debug.h"
+#include "engine/symbols/functions.h"
+#include "engine/symbols/match.h"
 
 #define NAMES_MAX 16
 
@@ -132,7 +138,7 @@ static void ask_all(struct object *object)
 	struct ubp_err err;
 
 	ubp_err_reset(&err);
-	check_error(object_each_function(object, take_name, &names, &err), &err);
+	check_error(object_each_wanted(object, NULL, take_name, &names, &err), &err);
 	for (size_t i = 0; i < names.n; i++) {
 		ask_name(object, names.name[i]);
 		free(names.name[i]);
@@ -146,7 +152,8 @@ static void ask_all(struct object *object)
 	ask_place(object, UINT64_MAX);
 	if (object_find_bytes_slack(object, 16, &vaddr, &len) == 0)
 		CLAIM(vaddr % 16 == 0 && len >= 16 && len <= 4096);
-	(void)object_has_needed(object, "libc.so.6");
+	for (size_t i = 0; object_needed(object, i); i++)
+		;
 	(void)object_is_go(object);
 	(void)object_is_pie(object);
 	(void)object_interp(object);

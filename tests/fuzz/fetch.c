@@ -90,7 +90,7 @@ static void run(const struct spec_probe *probe, const struct ubp_arch *arch,
 		struct fuzz_input *in)
 {
 	static struct fetch_scratch *scratch;
-	size_t head = probe->is_return ? EVENT_HEAD_RETURN : EVENT_HEAD_ENTRY;
+	size_t head = probe_kind_head(probe->kind);
 	struct fetch_program *program = NULL;
 	struct ubp_regs regs = { { 0 } };
 	struct ubp_vectors vectors = { { 0 } };

@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "engine/object/ldcache.h"
-#include "engine/object/library.h"
+#include "engine/files/ldcache.h"
+#include "engine/files/library.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

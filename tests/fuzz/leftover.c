@@ -8,6 +8,9 @@
  * and what is known of it afterwards is sound.
  */
 
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
+#include "engine/trace/tracer.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <fcntl.h>
@@ -17,8 +20,13 @@
 
 #include "arch/guard.h"
 #include "engine/base/err.h"
-#include "engine/object/maps.h"
-#include "engine/plant/jump.h"
+#include "engine/os/maps.h"
+#include "engine/plant/area.h"
+#include "engine/plant/leave.h"
+#include "engine/plant/leftover.h"
+#include "engine/returns/hijack.h"
+#include "engine/space/space.h"
+#include "engine/trace/held.h"
 
 #define PAGE   4096ULL
 #define PAGES  4096ULL
@@ -269,10 +277,11 @@ static void use(struct space *space)
 static void adopt(struct maps *maps)
 {
 	struct space space = { .refs = 1,
-			       .mem = { .fd = memory },
+			       .mem = { .file.fd = memory },
 			       .arch = ubp_arch_by_name("x86_64") };
 	struct process process = { .space = &space };
 	struct tracee t = { .tid = TID, .process = &process };
+	struct held held = held_thread(&tracer, &t, NULL);
 	struct ubp_err err;
 	unsigned n = 0;
 	int rc;
@@ -280,7 +289,7 @@ static void adopt(struct maps *maps)
 	ubp_err_reset(&err);
 	CLAIM(space.arch && plant_space_get(&space));
 	CLAIM(map_put(&tracer.tracees, TID, &t) == 0);
-	rc = leftover_adopt(&tracer, &t, maps, &n, &err);
+	rc = leftover_adopt(&held, maps, &n, &err);
 	map_remove(&tracer.tracees, TID);
 	check_areas(space.plant, maps);
 	if (rc == 0) {

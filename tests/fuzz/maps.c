@@ -8,8 +8,8 @@
 #include <errno.h>
 
 #include "engine/base/err.h"
-#include "engine/object/mapped.h"
-#include "engine/object/maps.h"
+#include "engine/files/mapped.h"
+#include "engine/os/maps.h"
 
 static void look_up(const struct maps *maps)
 {

@@ -16,9 +16,9 @@
 
 #include "arch/operand.h"
 #include "engine/base/err.h"
-#include "engine/object/notes.h"
-#include "engine/object/object.h"
-#include "engine/object/operand.h"
+#include "engine/elf/notes.h"
+#include "engine/elf/object.h"
+#include "engine/symbols/operand_symbol.h"
 
 #define HOW_32       1  /* ELFCLASS32 */
 #define HOW_BIG      2  /* big-endian */

@@ -10,8 +10,8 @@
 
 #include <errno.h>
 
-#include "engine/object/debug_file.h"
-#include "engine/object/demangle.h"
+#include "engine/files/debug_unpack.h"
+#include "engine/symbols/demangle.h"
 
 static void ask_unpack(const uint8_t *data, size_t size)
 {

@@ -7,6 +7,7 @@
  * its code is asked about at many places, and each answer is carried out.
  */
 
+#include "engine/trace/process.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <elf.h>
@@ -15,9 +16,9 @@
 
 #include "arch/host.h"
 #include "engine/base/err.h"
-#include "engine/object/cfi.h"
-#include "engine/object/object.h"
-#include "engine/stack/frame.h"
+#include "engine/elf/cfi.h"
+#include "engine/elf/object.h"
+#include "engine/stack/caller.h"
 
 #define SECTION_AT 0x1000
 #define FRAMES     12

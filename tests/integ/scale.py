@@ -3,7 +3,8 @@
 # Copyright the ubp authors
 """The work for each process and each thread does not grow with their number: calls that uprobe makes, for growing rows,
 while it attaches, until all jumps are made, and while it lets go. Nor does the time that one thread stands still grow
-with the number of others: calls that are made meanwhile. Beside other load they are the same."""
+with the number of others: calls that are made meanwhile. Beside other load they are the same. And processes that sleep are asked
+to do something, and stopped, a few times each."""
 
 import os
 import signal
@@ -113,6 +114,19 @@ def check_stops(mode):
     fail(f"{mode}: calls while one thread stands still, of {STOPS[0]} and of {STOPS[1]}: {rows}")
 
 
+def check_ptrace():
+    """How many ptrace() calls each process is attached to with, jumps included, and left: some four for a stop. They
+    were 97 and 34 when each remote call had two stops."""
+    if os.uname().machine != "x86_64":
+        return
+    failat = run("processes", 50)
+    each = [failat.count(phase, "ptrace") / 50 for phase in (FailAt.ATTACH, FailAt.DETACH)]
+    print(f"ptrace() calls for each process: attach {each[0]:.1f}, detach {each[1]:.1f}")
+    if each[0] > 60 or each[1] > 24:
+        fail(f"ptrace() calls for each process: attach {each[0]:.1f}, detach {each[1]:.1f}")
+
+
+check_ptrace()
 for its, numbers in SIZES.items():
     check(its, numbers)
 for m in ("jump", "trap"):

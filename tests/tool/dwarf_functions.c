@@ -10,8 +10,8 @@
 #include <stdio.h>
 
 #include "engine/base/err.h"
-#include "engine/object/debug.h"
-#include "engine/object/object.h"
+#include "engine/elf/object.h"
+#include "engine/files/debug.h"
 
 static int print_function(Dwarf_Die *die, void *ctx)
 {

@@ -121,7 +121,7 @@ static inline void fixture_init(struct fixture *f, enum fixture_kind kind)
 	f->from = kinds[kind].args;
 	f->probe.args = f->args;
 	f->probe.n_args = kinds[kind].n_args;
-	f->probe.is_return = kind == FIXTURE_RETURN;
+	f->probe.kind = kind == FIXTURE_RETURN ? PROBE_RETURN : PROBE_ENTRY;
 	for (size_t i = 0; i < f->probe.n_args; i++) {
 		const struct fixture_arg *from = &f->from[i];
 		struct spec_arg *arg = &f->args[i];
@@ -192,7 +192,7 @@ static inline void fixture_record(const struct fixture *f, const struct fixture_
 	record->pid = 4242;
 	record->tid = 4243;
 	record->ip = 0x401136;
-	record->func = f->probe.is_return ? 0x401100 : 0;
+	record->func = f->probe.kind == PROBE_RETURN ? 0x401100 : 0;
 	strcpy(record->comm, "valtgt");
 	record->data_len = (uint32_t)f->probe.fixed_size;
 	for (size_t i = 0; i < f->probe.n_args; i++)

@@ -18,9 +18,11 @@
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
-#include "engine/plant/plant.h"
+#include "engine/space/space.h"
 #include "engine/stack/maps_set.h"
 #include "engine/stack/unwind.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
 
 static volatile int depth_seen;
 

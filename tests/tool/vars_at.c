@@ -15,7 +15,7 @@
 
 #include "engine/base/err.h"
 #include "engine/dwarf/dwarf.h"
-#include "engine/object/object.h"
+#include "engine/elf/object.h"
 
 static int list(void *ctx, const struct dwarf_variable *v)
 {

@@ -9,7 +9,7 @@
 
 #include "engine/base/err.h"
 #include "engine/dwarf/dwarf.h"
-#include "engine/object/object.h"
+#include "engine/elf/object.h"
 
 /* Places that are looked at closely, of each question. */
 #define CLOSE_LOOKS 8

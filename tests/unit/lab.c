@@ -256,7 +256,7 @@ void lab_set_probe(unsigned i, bool is_return, const char *args, const char *fil
 	if (filter)
 		assert_int_equal(filter_parse(filter, &make.probe, &lab.filters[i], &err), 0);
 	lab.probes[i] = (struct detour_probe){ .number = 100 + i,
-					       .is_return = is_return,
+					       .kind = is_return ? PROBE_RETURN : PROBE_ENTRY,
 					       .program = lab.programs[i],
 					       .filter = lab.filters[i],
 					       .cell = 50 * i };
@@ -346,9 +346,9 @@ enum lab_outcome lab_interpret(const struct detour_probe *probe, const struct ru
 	int len;
 
 	lab.machine->to_user(regs, &user);
-	user.r[lab.machine->pc] = probe->is_return ? lab.real : lab.machine->site;
+	user.r[lab.machine->pc] = probe->kind == PROBE_RETURN ? lab.real : lab.machine->site;
 	len = fetch_run(probe->program, &in, lab.scratch,
-			probe->is_return ? EVENT_HEAD_RETURN : EVENT_HEAD_ENTRY, r->data);
+			probe_kind_head(probe->kind), r->data);
 	lab.passes = false;
 	if (len < 0)
 		return LAB_FAULT;
@@ -356,7 +356,7 @@ enum lab_outcome lab_interpret(const struct detour_probe *probe, const struct ru
 				    .tid = LAB_TID,
 				    .cpu = lab.machine->cpu(),
 				    .ip = user.r[lab.machine->pc],
-				    .func = probe->is_return ? lab.machine->site : 0,
+				    .func = probe->kind == PROBE_RETURN ? lab.machine->site : 0,
 				    .data_len = (uint32_t)len };
 	strcpy(r->comm, in.comm);
 	lab.passes = filter_match(probe->filter, r);

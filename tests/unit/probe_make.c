@@ -198,7 +198,7 @@ void probe_make(struct probe_make *make, bool is_return, const char *args)
 
 	assert(copy);
 	memset(probe, 0, sizeof(*probe));
-	probe->is_return = is_return;
+	probe->kind = is_return ? PROBE_RETURN : PROBE_ENTRY;
 	probe->args = make->args;
 	strcpy(probe->group, "grp");
 	strcpy(probe->event, "evt");

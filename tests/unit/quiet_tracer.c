@@ -3,7 +3,10 @@
 
 #include "tests/unit/quiet_tracer.h"
 
-#include "engine/plant/thread.h"
+#include "engine/space/thread.h"
+#include "engine/trace/members.h"
+#include "engine/trace/ops.h"
+#include "engine/trace/process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,7 +73,7 @@ struct process *quiet_tracer_add(struct tracer *tracer, pid_t pid)
 	struct process *p;
 
 	assert_non_null(space);
-	space->mem.fd = -1;
+	space->mem.file.fd = -1;
 	p = tracer_add_process(tracer, pid, space);
 	assert_non_null(p);
 	return p;

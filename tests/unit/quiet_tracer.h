@@ -6,7 +6,11 @@
 #ifndef UBP_TESTS_UNIT_QUIET_TRACER_H
 #define UBP_TESTS_UNIT_QUIET_TRACER_H
 
-#include "engine/trace/tracer.h"
+#include <sys/types.h>
+
+struct process;
+struct tracer;
+struct tracer_ops;
 
 /* Nobody wants to know who has come or gone; children of fork() are let go, and no trap or signal is ours. */
 extern const struct tracer_ops quiet_tracer_ops;

@@ -32,7 +32,7 @@ static inline int start(void **state)
 /* The record at @at of probe @i, with the registers as they are then; its end. */
 static inline uint64_t expect_record(uint64_t at, unsigned i)
 {
-	return lab_expect_record(at, i, lab.probes[i].is_return ? &after : &before);
+	return lab_expect_record(at, i, lab.probes[i].kind == PROBE_RETURN ? &after : &before);
 }
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "arch/host.h"
 #include "engine/base/err.h"
+#include "engine/trace/process.h"
 
 static int make_file(const char *name)
 {

@@ -159,7 +159,7 @@ static bool suits(uint32_t word, bool is_return, const char *args, bool stacks)
 	probe_make(&make, is_return, args);
 	assert_int_equal(fetch_compile(&make.probe, &program, &err), 0);
 	assert_true(find(word, &lead));
-	good = lead_suits(&lead, program, is_return, stacks);
+	good = lead_suits(&lead, program, is_return ? PROBE_RETURN : PROBE_ENTRY, stacks);
 	free(program);
 	return good;
 }

@@ -18,8 +18,11 @@
 
 #include "arch/detour.h"
 #include "engine/base/err.h"
-#include "engine/object/object.h"
-#include "engine/object/window.h"
+#include "engine/code/boundary.h"
+#include "engine/code/exits.h"
+#include "engine/code/refusals.h"
+#include "engine/code/window.h"
+#include "engine/elf/object.h"
 #include "tests/unit/arm64_words.h"
 
 #define CODE_AT    0x1000 /* in the file, and in memory */

@@ -21,9 +21,15 @@
 #include <cmocka.h>
 
 #include "engine/base/err.h"
+#include "engine/trace/dispatch.h"
 #include "engine/trace/hold.h"
+#include "engine/trace/wait_loop.h"
+#include "engine/trace/members.h"
+#include "engine/trace/ops.h"
+#include "engine/trace/process.h"
 #include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
+#include "engine/trace/wait.h"
 #include "tests/unit/quiet_tracer.h"
 
 #define LIMIT_S 20

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "engine/object/demangle.h"
+#include "engine/symbols/demangle.h"
 
 static void test_names(void **state)
 {

@@ -65,7 +65,7 @@ static void put_frame(uint64_t at, uint64_t next, uint64_t to)
 /* A frame tells which return was replaced there, if calls leave that on the stack. */
 static bool finds_by_word(void)
 {
-	return !arch_has_link(lab.arch);
+	return lab.arch->return_in == RETURN_IN_STACK;
 }
 
 static const struct guard_hijack *entry_of(uint64_t word)

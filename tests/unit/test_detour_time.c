@@ -266,7 +266,7 @@ static void is_refused_where_it_can_not_be(void **state)
 	assert_int_equal(lab_build(1, &err), -EOPNOTSUPP);
 	assert_string_equal(err.text, "the processor's rate is not known");
 	lab.plan.ns_factor = FACTOR;
-	lab.probes[0].is_return = false;
+	lab.probes[0].kind = PROBE_ENTRY;
 	ubp_err_reset(&err);
 	assert_int_equal(lab_build(1, &err), -EOPNOTSUPP);
 	assert_string_equal(err.text, "$duration of what does not return");

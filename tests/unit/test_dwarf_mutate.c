@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "engine/base/err.h"
-#include "engine/object/object.h"
+#include "engine/elf/object.h"
 #include "tests/unit/dwarf_ask.h"
 #include "tests/unit/fixture_file.h"
 

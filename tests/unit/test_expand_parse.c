@@ -61,7 +61,7 @@ static void cuts_names(void **state)
 	cut("p:grp/evt app:main%return a", &d);
 	assert_string_equal(d.group, "grp");
 	assert_string_equal(d.event, "evt");
-	assert_true(d.is_return);
+	assert_true(d.probe_kind == PROBE_RETURN);
 	assert_string_equal(d.name, "main");
 	expand_free(&d);
 	cut("p:app:cpp:operator+ x", &d);

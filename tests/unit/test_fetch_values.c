@@ -80,7 +80,7 @@ static bool print_hit(struct fixture *f, const struct fetch_program *program,
 		.hit_vaddr = 0x4016e0,
 		.comm = comm,
 	};
-	size_t head = f->make.probe.is_return ? EVENT_HEAD_RETURN : EVENT_HEAD_ENTRY;
+	size_t head = probe_kind_head(f->make.probe.kind);
 	int len = fetch_run(program, &in, f->scratch, head, f->record->data);
 
 	if (len == -E2BIG)

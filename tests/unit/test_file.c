@@ -25,7 +25,7 @@
 
 #include <cmocka.h>
 
-#include "engine/object/file.h"
+#include "engine/os/untrusted_file.h"
 #include "tests/unit/temp.h"
 
 #define N_ELEMS(a) (sizeof(a) / sizeof((a)[0]))

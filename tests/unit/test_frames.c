@@ -13,8 +13,14 @@
 
 #include <cmocka.h>
 
+#include "engine/trace/dispatch.h"
+#include "engine/trace/wait_loop.h"
+#include "engine/trace/members.h"
+#include "engine/trace/process.h"
 #include "engine/trace/remote.h"
+#include "engine/trace/resume.h"
 #include "engine/trace/tracer.h"
+#include "engine/trace/wait.h"
 #include "tests/unit/quiet_tracer.h"
 
 /* Numbers that no thread has any more. */

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "engine/object/local_fs.h"
+#include "engine/os/local_fs.h"
 
 static const struct {
 	const char *type;

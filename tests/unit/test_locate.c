@@ -22,10 +22,10 @@
 #include <cmocka.h>
 
 #include "engine/base/err.h"
-#include "engine/object/ldcache.h"
-#include "engine/object/library.h"
-#include "engine/object/locate.h"
-#include "engine/object/object.h"
+#include "engine/elf/object.h"
+#include "engine/files/ldcache.h"
+#include "engine/files/library.h"
+#include "engine/files/locate.h"
 #include "tests/unit/fixture_file.h"
 
 static struct ubp_err err;

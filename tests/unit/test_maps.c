@@ -3,7 +3,7 @@
 
 /* Where an area of ours goes between the mappings of a program. */
 
-#include "engine/object/maps.h"
+#include "engine/os/maps.h"
 
 #include <errno.h>
 #include <sys/wait.h>

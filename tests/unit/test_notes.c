@@ -21,9 +21,10 @@
 #include "arch/arch.h"
 #include "arch/operand.h"
 #include "engine/base/err.h"
-#include "engine/object/notes.h"
-#include "engine/object/object.h"
-#include "engine/object/operand.h"
+#include "engine/elf/notes.h"
+#include "engine/elf/object.h"
+#include "engine/symbols/functions.h"
+#include "engine/symbols/operand_symbol.h"
 #include "tests/unit/fixture_file.h"
 
 #define FILE_MAX (1 << 20)

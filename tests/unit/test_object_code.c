@@ -17,7 +17,14 @@
 
 #include "arch/arch.h"
 #include "engine/base/err.h"
-#include "engine/object/object.h"
+#include "engine/code/boundary.h"
+#include "engine/code/exits.h"
+#include "engine/elf/ifunc_slots.h"
+#include "engine/elf/object.h"
+#include "engine/elf/properties.h"
+#include "engine/elf/segments.h"
+#include "engine/symbols/functions.h"
+#include "engine/symbols/match.h"
 #include "tests/unit/fixture_file.h"
 
 static struct ubp_err err;
@@ -105,7 +112,7 @@ static void test_all_functions(void **state)
 	for (size_t i = 0; paths[i]; i++) {
 		struct object *object = open_ok(paths[i]);
 
-		assert_int_equal(object_each_function(object, ends_match, object, &err), 0);
+		assert_int_equal(object_each_wanted(object, NULL, ends_match, object, &err), 0);
 		object_free(object);
 	}
 }

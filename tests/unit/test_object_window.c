@@ -18,10 +18,12 @@
 
 #include "arch/detour.h"
 #include "engine/base/err.h"
-#include "engine/object/coverage.h"
-#include "engine/object/notes.h"
-#include "engine/object/object.h"
-#include "engine/object/window.h"
+#include "engine/code/coverage.h"
+#include "engine/code/window.h"
+#include "engine/elf/notes.h"
+#include "engine/elf/object.h"
+#include "engine/elf/segments.h"
+#include "engine/symbols/functions.h"
 #include "tests/unit/fixture_file.h"
 
 #define N_ELEMS(a) (sizeof(a) / sizeof((a)[0]))

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "engine/object/opener.h"
+#include "engine/os/opener.h"
 
 #define TOO_LARGE (INT64_C(1) << 40)
 

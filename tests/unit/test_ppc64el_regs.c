@@ -58,7 +58,7 @@ static void test_table(void **state)
 	(void)state;
 	assert_ptr_equal(ubp_arch_find(EM_PPC64, ELFCLASS64), arch);
 	assert_true(arch->reg.n <= UBP_REGS_MAX && arch->unwind.n_regs <= UBP_DWARF_REGS_MAX);
-	assert_true(arch_has_link(arch));
+	assert_int_equal(arch->return_in, RETURN_IN_REGISTER);
 	assert_int_equal(ppc64el_word(arch->swbp.code), 0x7fe00008);
 	assert_int_equal(ppc64el_word(arch->swbp.nop), 0x60000000);
 	assert_int_equal(arch->insn.fill_len(arch->swbp.nop, 4), 4);

@@ -26,6 +26,7 @@
 #include <cmocka.h>
 
 #include "engine/trace/tracer.h"
+#include "engine/trace/wait.h"
 
 #define LOOK (WEXITED | WNOWAIT | __WALL)
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "engine/plant/return_way.h"
+#include "engine/space/return_way.h"
 
 static const struct {
 	struct return_facts facts;

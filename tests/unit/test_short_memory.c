@@ -28,6 +28,7 @@
 #include <cmocka.h>
 
 #include "engine/base/err.h"
+#include "engine/plant/jump.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/session/ubp.h"
 

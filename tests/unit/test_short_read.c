@@ -22,8 +22,12 @@
 #include "arch/arch.h"
 #include "arch/host.h"
 #include "engine/base/err.h"
-#include "engine/object/maps.h"
-#include "engine/plant/plant.h"
+#include "engine/os/maps.h"
+#include "engine/plant/hooks.h"
+#include "engine/plant/scan.h"
+#include "engine/plant/sigaction.h"
+#include "engine/space/space.h"
+#include "engine/space/state.h"
 
 /* --- memory ------------------------------------------------------------------------------- */
 

@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#include "engine/object/silent.h"
+#include "engine/os/silent.h"
 
 /* Folders inside each other, of names that mountinfo spells with four letters for each. */
 static void go_down(int depth)

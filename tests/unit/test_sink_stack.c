@@ -208,12 +208,13 @@ static void folded_counts(void **state)
 static void ways_have_names(void **state)
 {
 	const struct sink_options opt = { .header = true, .n_cpus = 2 };
-	const struct sink_kind *kind;
+	static const struct sink_kind *const kinds[] = { &sink_text, &sink_json, &sink_folded };
 	struct event_record gap = { .size = sizeof(gap), .kind = EVENT_LOST, .n_lost = 3 };
-	size_t n = 0, header;
+	size_t header;
 
 	(void)state;
-	for (; (kind = sink_kind_at(n)); n++) {
+	for (size_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]); n++) {
+		const struct sink_kind *kind = kinds[n];
 		struct sink *sink = sink_new(kind, &opt);
 
 		assert_ptr_equal(kind, sink_kind_find(kind->name));
@@ -232,7 +233,6 @@ static void ways_have_names(void **state)
 			assert_string_equal(text.data, "{\"lost\":3}\n{\"lost\":3}\n");
 		sink_free(sink);
 	}
-	assert_int_equal(n, 3);
 	assert_null(sink_kind_find("xml"));
 }
 

@@ -75,7 +75,7 @@ static void looks_for(const char *text, const char *want, bool is_return, uint64
 			fail_msg("'%s' was refused: %s", line, err.text);
 		assert_string_equal(asked, want);
 		probe = spec_table_probe(table, 0);
-		assert_int_equal(probe->is_return, is_return);
+		assert_int_equal(probe->kind == PROBE_RETURN, is_return);
 		assert_int_equal(probe->ref, ref);
 		assert_int_equal(probe->n_args, 1);
 		spec_table_free(table);
@@ -152,7 +152,8 @@ static void test_refused(void **state)
 		{ "p:e /bin/a:f(int)",
 		  "Invalid reference counter offset (a C++ function? then cpp:f(int))", 13 },
 		{ "p:e /bin/a:net.(*conn).Read",
-		  "Reference counter has wrong suffix (a function's name? then in quotes of its "
+		  "Reference counter has wrong suffix (a function's name? then in quotes of "
+		  "its "
 		  "own: \"net.(*conn).Read\")",
 		  22 },
 		{ "p:e /bin/a:0x1(2)x", "Reference counter has wrong suffix", 17 },

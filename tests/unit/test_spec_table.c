@@ -105,7 +105,7 @@ static void test_symbols(void **state)
 	assert_string_equal("main", probe->symbol);
 	assert_int_equal(0x10, probe->symbol_off);
 	assert_int_equal(0x40, probe->ref);
-	assert_true(probe->is_return);
+	assert_true(probe->kind == PROBE_RETURN);
 	assert_false(probe->is_resolved);
 	assert_false(probe->auto_event);
 	assert_string_equal("p:g/e /bin/x:main+0x10%return(0x40) a=%di", probe->command);

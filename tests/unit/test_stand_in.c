@@ -30,8 +30,8 @@ static int start(void **state)
 {
 	(void)state;
 	stand_in = (struct stand_in){ 0 };
-	mem = (struct trace_mem){ .fd = -1, .pid = getpid() };
-	care = (struct mem_care){ .stand_in = &stand_in, .mem = &mem, .serial = 1 };
+	mem = (struct trace_mem){ .file = { .fd = -1, .pid = getpid() } };
+	care = (struct mem_care){ .stand_in = &stand_in, .file = &mem.file, .serial = 1 };
 	return 0;
 }
 
@@ -171,10 +171,48 @@ static void pages_are_read_ahead(void **state)
 	munmap(pages, 20 * PAGE);
 }
 
+/* Far from each other: a view that goes to the same ones as one before has all of them by one request. */
+static void pages_are_remembered(void **state)
+{
+	enum { N = 20, APART = 200 * PAGE };
+	uint8_t *pages = mmap(NULL, N * APART, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct mem_range ranges[3] = { { .start = 8, .len = PAGE },
+				       { .len = 8 },
+				       { .len = 1 } };
+	uint64_t at = (uintptr_t)pages, before;
+	uint8_t now;
+
+	(void)state;
+	ask_stand_in();
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	for (size_t i = 0; i < N; i++)
+		pages[i * APART] = 1;
+	for (int round = 0; round < 3; round++) {
+		struct mem_view view = { .mem = &mem };
+
+		before = stand_in.n_requests;
+		for (size_t i = 0; i < N; i++) {
+			assert_int_equal(mem_view_peek(&view, at + i * APART, &now, 1), 1);
+			assert_int_equal(now, round + 1);
+			pages[i * APART]++; /* it has been passed */
+		}
+		assert_true(round == 0 || stand_in.n_requests - before == 1);
+	}
+	before = stand_in.n_requests;
+	ranges[1].start = at;
+	ranges[2].start = at + APART;
+	mem_answers_all(&mem, getpid(), ranges, 3);
+	assert_true(ranges[0].answers && ranges[1].answers && ranges[2].answers);
+	assert_int_equal(stand_in.n_requests - before, 1);
+	stand_in_end(&stand_in);
+	munmap(pages, N * APART);
+}
+
 /* One that does not come back costs a limit, once; then its process is left alone for a time. */
 static void stuck_ones_are_given_up(void **state)
 {
-	struct mem_care other = { .stand_in = &stand_in, .mem = &mem, .serial = 2 };
+	struct mem_care other = { .stand_in = &stand_in, .file = &mem.file, .serial = 2 };
 	uint64_t word = 5, to = 0;
 	struct fetch_span span = { .vaddr = (uintptr_t)&word, .len = 8, .buf = &to };
 
@@ -262,7 +300,7 @@ __attribute__((unused)) static int look_without_room(void)
 
 	if (setrlimit(RLIMIT_AS, &none) < 0)
 		return 1;
-	(void)care_is_sure(&care, mem.pid);
+	(void)care_is_sure(&care, mem.file.pid);
 	return stand_in.pid != 0 || stand_in.desk;
 }
 
@@ -319,6 +357,7 @@ int main(void)
 		cmocka_unit_test(late_is_who_had_time),
 		cmocka_unit_test_setup(writes_come_in_order, start),
 		cmocka_unit_test_setup(pages_are_read_ahead, start),
+		cmocka_unit_test_setup(pages_are_remembered, start),
 		cmocka_unit_test_setup(one_does_without, start),
 	};
 

@@ -21,7 +21,7 @@
 #include <cmocka.h>
 
 #include "engine/base/err.h"
-#include "engine/object/maps.h"
+#include "engine/os/maps.h"
 #include "engine/stack/maps_set.h"
 #include "engine/stack/perf_map.h"
 #include "engine/stack/symbolise.h"
@@ -211,7 +211,7 @@ static void names_after_the_end(void **state)
 	elsewhere = strdup(text);
 	assert_int_equal(maps_parse(text, &maps), 0);
 	assert_true(maps.n > 0);
-	maps.is_our_place = true;
+	maps.is_our_root = true;
 	record->maps = stack_maps_set_add(set, 0x7ffffff0, &maps);
 	record->pid = 0x7ffffff0;
 	fclose(file);

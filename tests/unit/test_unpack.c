@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "engine/base/cancel.h"
-#include "engine/object/debug_file.h"
+#include "engine/files/debug_unpack.h"
 
 #define LEN (5u << 20)
 

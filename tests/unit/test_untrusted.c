@@ -27,9 +27,10 @@
 #include <cmocka.h>
 
 #include "engine/base/err.h"
-#include "engine/object/file.h"
-#include "engine/object/ldcache.h"
-#include "engine/object/object.h"
+#include "engine/elf/object.h"
+#include "engine/files/ldcache.h"
+#include "engine/os/untrusted_file.h"
+#include "engine/symbols/functions.h"
 #include "tests/unit/temp.h"
 
 #define SHDRS_AT 0x1000

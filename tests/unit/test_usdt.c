@@ -16,7 +16,7 @@
 
 #include "arch/arch.h"
 #include "engine/base/err.h"
-#include "engine/object/object.h"
+#include "engine/elf/object.h"
 #include "engine/session/plain.h"
 #include "engine/session/usdt.h"
 

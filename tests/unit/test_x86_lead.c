@@ -216,7 +216,7 @@ static bool suits(const char *code, size_t len, bool is_return, const char *args
 	probe_make(&make, is_return, args);
 	assert_int_equal(fetch_compile(&make.probe, &program, &err), 0);
 	assert_true(arch_of(64)->lead.find((const uint8_t *)code, len, &lead));
-	good = lead_suits(&lead, program, is_return, stacks);
+	good = lead_suits(&lead, program, is_return ? PROBE_RETURN : PROBE_ENTRY, stacks);
 	free(program);
 	return good;
 }

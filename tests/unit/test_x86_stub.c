@@ -261,6 +261,98 @@ static void test_stub_reentered(void **state)
 	assert_true(n_steps > 15);
 }
 
+#define STEPS 3
+
+/* write(fd, buffer, count), the result of each to be the count of the next. */
+static void lay_out_steps(uint64_t frame, const int *fds, struct ubp_stub_step *steps,
+			  uint64_t *ret_at)
+{
+	uint64_t at = frame - STEPS * sizeof(*steps);
+
+	for (size_t i = 0; i < STEPS; i++)
+		steps[i] = (struct ubp_stub_step){
+			.nr = SYS_write,
+			.args = { (uint64_t)fds[i], frame + arch()->stub.buffer_at,
+				  i ? 99 : 1 },
+			.to = at + i * sizeof(*steps) +
+			      (i + 1 < STEPS ? sizeof(*steps) +
+						       offsetof(struct ubp_stub_step, args[2])
+					     : offsetof(struct ubp_stub_step, result)),
+			.frame = frame,
+		};
+	*ret_at = at;
+}
+
+/* How many bytes were written, the frame's own call included. */
+static unsigned run_batch(uint64_t seed, const int *fds, struct ubp_stub_step *ret_steps)
+{
+	static struct run_end end;
+	const struct arch_batch *batch = &arch()->stub.batch;
+	struct run_regs before, start;
+	struct ubp_regs regs;
+	uint8_t stack[RUN_STACK_SIZE];
+	uint64_t at;
+	size_t below;
+
+	run_plant_exit(RUN_CODE, 0);
+	run_write(STUB_AT, batch->code, batch->len);
+	run_random(seed, &before);
+	memcpy(stack, (void *)RUN_STACK, sizeof(stack));
+	stopped_at_exit(&before, &regs);
+	send_to_stub(&regs);
+	lay_out_steps(regs.r[arch()->reg.sp], fds, ret_steps, &at);
+	run_write(at, ret_steps, STEPS * sizeof(*ret_steps));
+	arch()->stub.regs(&regs, STUB_AT, at);
+	to_run(&regs, &start);
+	run_code(STUB_AT, &start, seed, NULL, NULL, &end);
+
+	assert_int_equal(end.exit, 0);
+	assert_memory_equal(end.regs.gpr, before.gpr, sizeof(before.gpr));
+	assert_int_equal(end.regs.flags, before.flags & 0xcd5);
+	below = before.gpr[SP] - 128 - RUN_STACK; /* the red zone is untouched */
+	assert_memory_equal(end.stack + below, stack + below, sizeof(stack) - below);
+	memcpy(ret_steps, end.stack + (at - RUN_STACK), STEPS * sizeof(*ret_steps));
+	return calls_made();
+}
+
+static void test_batch(void **state)
+{
+	const struct arch_batch *batch = &arch()->stub.batch;
+	struct ubp_stub_step steps[STEPS];
+
+	(void)state;
+	assert_memory_equal(batch->code + batch->made - 2, "\x0f\x05", 2);
+	assert_memory_equal(batch->code + batch->end - 2, "\x0f\x05", 2);
+	for (uint64_t seed = 0; seed < 50; seed++) {
+		const int fds[STEPS] = { pipe_fds[1], pipe_fds[1], pipe_fds[1] };
+
+		/* Each result is the next one's count. */
+		assert_int_equal(run_batch(seed, fds, steps), STEPS + 1);
+		assert_int_equal(steps[1].args[2], 1);
+		assert_int_equal(steps[2].args[2], 1);
+		assert_int_equal(steps[2].result, 1);
+	}
+}
+
+static void test_batch_fails(void **state)
+{
+	struct ubp_stub_step steps[STEPS];
+
+	(void)state;
+	for (unsigned bad = 0; bad < STEPS; bad++) {
+		int fds[STEPS] = { pipe_fds[1], pipe_fds[1], pipe_fds[1] };
+		uint64_t result;
+
+		fds[bad] = -1;
+		/* None behind it, but the frame's. */
+		assert_int_equal(run_batch(bad, fds, steps), bad + 1);
+		result = bad + 1 < STEPS ? steps[bad + 1].args[2] : steps[bad].result;
+		assert_int_equal((int64_t)result, -EBADF);
+		if (bad + 2 < STEPS)
+			assert_int_equal(steps[bad + 2].args[2], 99);
+	}
+}
+
 /* Argument registers and number as the stub's system call sees them. */
 struct seen {
 	bool was_there;
@@ -351,6 +443,8 @@ int main(void)
 		cmocka_unit_test_setup(test_indexes, setup),
 		cmocka_unit_test(test_stub),
 		cmocka_unit_test(test_stub_reentered),
+		cmocka_unit_test(test_batch),
+		cmocka_unit_test(test_batch_fails),
 		cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_return_trampoline),
 #endif
