@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # An engine folder may include itself, the folders before it in this order, and
 # arch/arch.h (rooms that handle stopped threads: arch/host.h too).
-order='base spec object dwarf event fetch sink trace plant stack hit session'
+order='base spec os elf files symbols code dwarf event fetch sink trace space returns plant stack hit session'
 rc=0 seen=' '
 say() { echo "$*" >&2; rc=1; }
 for layer in $order; do
@@ -14,7 +14,7 @@ for layer in $order; do
 		say "engine/$layer must not include $used"
 	done
 	case $layer in
-	trace|plant|stack|hit|session) ;;
+	trace|space|returns|plant|stack|hit|session) ;;
 	*) if grep -rl '#include "arch/host.h"' "engine/$layer" >&2; then say "engine/$layer must not touch threads"; fi ;;
 	esac
 done
@@ -22,6 +22,10 @@ for d in engine/*/; do
 	d=${d#engine/}
 	case " $order " in *" ${d%/} "*) ;; *) say "engine/$d is not in the order of layers" ;; esac
 done
+# The inside of an ELF file is for those who read it.
+if grep -rn '#include "engine/elf/object_priv\.h"' arch engine cli | grep -vE '^engine/(elf|files|symbols|code)/'; then
+	say "engine/elf/object_priv.h is for elf, files, symbols and code"
+fi
 # arch/ stands beside the engine: it knows base alone.
 if grep -rnE '#include "(engine|cli)/' arch | grep -vE '"engine/base/'; then
 	say "arch/ may include engine/base only"
@@ -34,7 +38,14 @@ if grep -rnE '^ *# *(if|ifdef|ifndef|elif).*(__x86_64__|__i386__|__aarch64__|__p
 fi
 # Another process's memory may never answer (docs/architecture.md): who touches it asks mem_is_sure() first.
 if grep -rnE 'process_vm_(readv|writev) ?\(|PTRACE_(PEEK|POKE)(TEXT|DATA)' --include='*.[ch]' arch engine cli |
-	grep -vE '^engine/(trace/mem\.c|hit/word\.h|plant/return_table\.c|base/again\.c|object/kernel_uprobe\.c):|^[^:]*:[0-9]*:( \*|/\*)|/\* .*process_vm_readv\(\)'; then
-	say "memory of other processes is touched in engine/trace/mem.c"
+	grep -vE '^engine/(trace/(mem|direct)\.c|returns/word\.h|returns/in_stack\.c|base/again\.c|code/kernel_uprobe\.c):|^[^:]*:[0-9]*:( \*|/\*)|/\* .*process_vm_readv\(\)'; then
+	say "memory of other processes is touched in engine/trace/direct.c and mem.c"
 fi
+# The top level is fixed: what a test has left there does not get into the tree unseen.
+for name in $(git ls-files 2>/dev/null | cut -d/ -f1 | sort -u); do
+	case $name in
+	.*|GNUmakefile|LICENSE|README.md|arch|cli|docs|engine|fixtures|tests) ;;
+	*) say "$name does not belong into the top level" ;;
+	esac
+done
 exit $rc
