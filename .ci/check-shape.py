@@ -88,6 +88,9 @@ def names(path, text):
     found = set(re.findall(r"^# *define (\w+)", text, re.M))
     found -= {n for n in found if n.endswith("_H")}
     text = re.sub(r"^#(?:.*\\\n)*.*", "", text, flags=re.M)
+    for_cxx = re.search(r'^extern "" \{', text, re.M)  # no body
+    if for_cxx:
+        text = text[:for_cxx.start()] + text[for_cxx.end():closing(text, for_cxx.end() - 1)]
     while True:  # bodies
         shorter = re.sub(r"\{[^{}]*\}", "@", text)
         if shorter == text:

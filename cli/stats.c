@@ -8,7 +8,8 @@
 #include <stdlib.h>
 
 #include "cli/message.h"
-#include "engine/session/ubp.h"
+#include "engine/ubp.h"
+#include "engine/ubp_stats.h"
 
 static void add_probe(FILE *line, struct ubp_session *session, size_t i)
 {

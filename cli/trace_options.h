@@ -12,7 +12,8 @@
 #include <sys/types.h>
 
 #include "cli/option.h"
-#include "engine/session/ubp_sink.h"
+#include "engine/ubp.h"
+#include "engine/ubp_sink.h"
 
 enum definition_kind {
 	DEFINITION_WORD,   /* a word without option */

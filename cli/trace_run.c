@@ -27,6 +27,7 @@
 #include "cli/signals.h"
 #include "cli/stats.h"
 #include "engine/base/again.h"
+#include "engine/ubp_event.h"
 
 #define BATCH_BYTES (64 * 1024)        /* written at once, at most about this much */
 #define HOLD_BYTES  (64 * 1024 * 1024) /* -d: text kept in memory */

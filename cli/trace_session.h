@@ -7,6 +7,7 @@
 #define UBP_CLI_TRACE_SESSION_H
 
 #include "cli/trace_options.h"
+#include "engine/ubp_files.h"
 
 struct output;
 struct ubp_err;

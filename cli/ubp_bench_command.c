@@ -12,6 +12,7 @@
 #include "cli/message.h"
 #include "cli/ubp_bench_program.h"
 #include "cli/ubp_bench_session.h"
+#include "engine/base/err.h"
 
 #define QUEUE_BYTES (64UL * 1024 * 1024)
 #define RING_BYTES  (16UL * 1024 * 1024)

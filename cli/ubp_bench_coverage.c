@@ -11,6 +11,7 @@
 #include "cli/message.h"
 #include "cli/ubp_bench_report.h"
 #include "engine/base/escape.h"
+#include "engine/ubp_files.h"
 
 #define N_WHY (sizeof((struct ubp_coverage_counts){ 0 }.why) / sizeof(uint64_t))
 

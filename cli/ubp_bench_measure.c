@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/ubp_bench_session.h"
+#include "engine/base/err.h"
 
 /* What a ring keeps free at its end, and more. */
 #define RING_SPARE  65536

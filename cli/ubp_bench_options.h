@@ -7,7 +7,7 @@
 #define UBP_CLI_UBP_BENCH_OPTIONS_H
 
 #include "cli/ubp_bench_case.h"
-#include "engine/session/ubp.h"
+#include "engine/ubp.h"
 
 #define BENCH_MODES_MAX 4
 

@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #include "cli/ubp_bench_kernel.h"
-#include "engine/session/ubp.h"
+#include "engine/base/err.h"
+#include "engine/ubp.h"
 
 int bench_exit_status(int wait_status)
 {

@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "cli/message.h"
+#include "engine/base/err.h"
+#include "engine/ubp_event.h"
+#include "engine/ubp_stats.h"
 
 #define RING_MIN 16384U /* and of queues, too */
 

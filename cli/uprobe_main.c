@@ -14,6 +14,8 @@
 #include "cli/output.h"
 #include "cli/trace_session.h"
 #include "cli/uprobe_options.h"
+#include "engine/base/err.h"
+#include "engine/ubp_files.h"
 
 #define FILE_MAX (16 * 1024 * 1024)
 

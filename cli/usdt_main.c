@@ -13,6 +13,8 @@
 #include "cli/output.h"
 #include "cli/trace_session.h"
 #include "cli/usdt_options.h"
+#include "engine/base/err.h"
+#include "engine/ubp_files.h"
 
 const char cli_program[] = "usdt";
 

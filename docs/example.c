@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A tracer on libubp alone: ./example PID DEFINITION, until the process ends. After make:
- *	cc -I. -o example docs/example.c build/libubp.a \
+ *	cc -Iengine -o example docs/example.c build/libubp.a \
  *		$(pkg-config --libs capstone libdw libelf jansson liblzma libunwind-ptrace) -liberty -pthread */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "engine/session/ubp.h"
+#include <ubp.h>
+#include <ubp_event.h>
 
 static void on_event(void *ctx, const struct ubp_event *event)
 {

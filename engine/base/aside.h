@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/base/until.h"
+#include "engine/ubp_until.h"
 
 /* The thread. Opaque. */
 struct aside;

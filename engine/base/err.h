@@ -2,36 +2,15 @@
 /* Copyright the ubp authors */
 
 /*
- * Errors that travel from the place that failed to the command line.
- *
- * The caller owns the record (usually one on the stack per command). Engine
- * code fills it and returns a negative errno; it never prints and never exits.
- * A record needs no destructor, so reporting "out of memory" cannot itself run
- * out of memory.
+ * Errors that travel from the place that failed to the command line: how they are recorded. The record itself is public.
  */
 
 #ifndef UBP_BASE_ERR_H
 #define UBP_BASE_ERR_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
-#define UBP_ERR_TEXT_MAX 768
-
-/* Longest command shown with a caret: the kernel's longest line. */
-#define UBP_ERR_COMMAND_MAX 4096
-
-struct ubp_err {
-	int code;                          /* errno value, positive; 0: nothing recorded */
-	unsigned line;                     /* of a text of several, from 1; 0: not known */
-	bool has_caret;                    /* .command and .caret are set */
-	unsigned caret;                    /* byte column in .command */
-	char text[UBP_ERR_TEXT_MAX];       /* "outer: inner: cause", always NUL-ended */
-	char command[UBP_ERR_COMMAND_MAX]; /* definition, words joined by one blank */
-};
-
-/* Forget what was recorded. A record must be reset before its first use. */
-void ubp_err_reset(struct ubp_err *err);
+#include "engine/ubp_err.h"
 
 /*
  * Record a failure: errno value @code (positive) and a text. Returns -@code, so

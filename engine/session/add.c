@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/err.h"
 #include "engine/files/target_files.h"
 #include "engine/session/definitions.h"
 #include "engine/session/expand.h"

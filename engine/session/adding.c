@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engine/base/aside.h"
+#include "engine/base/err.h"
 #include "engine/dwarf/dwarf.h"
 #include "engine/session/definitions.h"
 #include "engine/session/inside.h"

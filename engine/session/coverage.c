@@ -13,7 +13,7 @@
 
 #include "engine/elf/object.h"
 #include "engine/files/locate.h"
-#include "engine/session/ubp.h"
+#include "engine/ubp_files.h"
 
 #define N_WHY (sizeof((struct ubp_coverage_counts){ 0 }.why) / sizeof(uint64_t))
 

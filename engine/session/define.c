@@ -10,6 +10,7 @@
 
 #include "arch/detour.h"
 #include "arch/host.h"
+#include "engine/base/err.h"
 #include "engine/code/boundary.h"
 #include "engine/code/exits.h"
 #include "engine/code/refusals.h"
@@ -18,7 +19,6 @@
 #include "engine/elf/properties.h"
 #include "engine/elf/segments.h"
 #include "engine/session/definitions.h"
-#include "engine/session/inside.h"
 #include "engine/space/uprobe.h"
 #include "engine/spec/filter.h"
 #include "engine/symbols/demangle.h"

@@ -10,6 +10,7 @@
 
 #include "arch/host.h"
 
+#include "engine/base/err.h"
 #include "engine/session/definitions.h"
 
 /* The parser knows what is the kernel's: that is what --strict is for. */

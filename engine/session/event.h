@@ -7,8 +7,8 @@
 #define UBP_SESSION_EVENT_H
 
 #include "engine/event/record.h"
-#include "engine/session/ubp.h"
 #include "engine/spec/spec.h"
+#include "engine/ubp_event.h"
 
 struct ubp_event {
 	struct ubp_session *session;

@@ -17,6 +17,8 @@
 #include "engine/sink/text.h"
 #include "engine/stack/unwind.h"
 #include "engine/trace/tracer.h"
+#include "engine/ubp_event.h"
+#include "engine/ubp_stats.h"
 
 #define DOZE_NS     10000000
 #define REST_MAX_NS 100000000

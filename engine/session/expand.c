@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/err.h"
 #include "engine/code/loop_head.h"
 #include "engine/elf/segments.h"
 #include "engine/session/tell.h"

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/err.h"
 #include "engine/base/num.h"
 #include "engine/base/vec.h"
 #include "engine/session/expand.h"

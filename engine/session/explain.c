@@ -14,6 +14,7 @@
 #include "engine/session/definitions.h"
 #include "engine/session/inside.h"
 #include "engine/symbols/functions.h"
+#include "engine/ubp_files.h"
 
 int explaining_begin(const struct ubp_target *target, const char *name, struct explaining *x,
 		     struct ubp_err *err)

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/err.h"
 #include "engine/dwarf/dwarf.h"
 #include "engine/elf/object.h"
 #include "engine/event/clock.h"

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "engine/base/err.h"
 #include "engine/elf/ifunc_slots.h"
 #include "engine/elf/object.h"
 #include "engine/elf/segments.h"

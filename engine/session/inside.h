@@ -8,6 +8,7 @@
 
 #include "engine/session/state.h"
 #include "engine/space/space.h"
+#include "engine/ubp_stats.h"
 
 struct object_symbol;
 

@@ -18,6 +18,7 @@
 #include "engine/symbols/demangle.h"
 #include "engine/symbols/functions.h"
 #include "engine/symbols/match.h"
+#include "engine/ubp_files.h"
 
 struct entry {
 	char *name; /* as it is printed */

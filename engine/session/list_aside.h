@@ -6,7 +6,7 @@
 #ifndef UBP_SESSION_LIST_ASIDE_H
 #define UBP_SESSION_LIST_ASIDE_H
 
-#include "engine/session/ubp.h"
+#include "engine/ubp_files.h"
 
 typedef int list_each(void *ctx, const char *line);
 typedef int list_fn(const struct ubp_target *target, const char *what, list_each *each,

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/err.h"
 #include "engine/dwarf/dwarf.h"
 #include "engine/elf/object.h"
 #include "engine/files/file_root.h"
@@ -17,6 +18,7 @@
 #include "engine/session/list_aside.h"
 #include "engine/session/target_file.h"
 #include "engine/sink/buf.h"
+#include "engine/ubp_files.h"
 
 /* Lines that are shown behind the last that can be probed. */
 #define MORE_LINES 3

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/err.h"
 #include "engine/base/vec.h"
 #include "engine/dwarf/dwarf.h"
 #include "engine/elf/object.h"
@@ -19,6 +20,7 @@
 #include "engine/session/target_file.h"
 #include "engine/symbols/demangle.h"
 #include "engine/symbols/functions.h"
+#include "engine/ubp_files.h"
 
 struct listing {
 	struct object *object;

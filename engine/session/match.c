@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/err.h"
 #include "engine/session/definitions.h"
 #include "engine/session/inside.h"
 #include "engine/session/tell.h"

@@ -17,6 +17,7 @@
 #include "arch/host.h"
 #include "engine/base/again.h"
 #include "engine/base/cancel.h"
+#include "engine/base/err.h"
 #include "engine/event/ring.h"
 #include "engine/plant/leave.h"
 #include "engine/plant/plant.h"

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/base/err.h"
 #include "engine/base/page.h"
 #include "engine/base/proc.h"
 #include "engine/base/quiet_thread.h"

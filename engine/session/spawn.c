@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/err.h"
 #include "engine/elf/object.h"
 #include "engine/elf/segments.h"
 #include "engine/plant/sigaction.h"

@@ -17,7 +17,6 @@
 #include "engine/event/queue.h"
 #include "engine/event/ring.h"
 #include "engine/hit/hit.h"
-#include "engine/session/ubp.h"
 #include "engine/sink/buf.h"
 #include "engine/sink/frame.h"
 #include "engine/space/state.h"
@@ -25,6 +24,7 @@
 #include "engine/trace/command.h"
 #include "engine/trace/finder.h"
 #include "engine/trace/tracer.h"
+#include "engine/ubp.h"
 
 struct dwarf;
 struct ubp_err;

@@ -7,7 +7,7 @@
 #define UBP_SESSION_TARGET_FILE_H
 
 #include "engine/files/debug.h"
-#include "engine/session/ubp.h"
+#include "engine/ubp_files.h"
 
 struct dwarf;
 struct object;

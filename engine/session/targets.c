@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/err.h"
 #include "engine/elf/object.h"
 #include "engine/os/maps.h"
 #include "engine/plant/plant.h"

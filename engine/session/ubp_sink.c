@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-#include "engine/session/ubp_sink.h"
+/* The public sink: a trace in one of the forms of engine/sink, with names and stacks as the session knows them. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
 #include "engine/sink/sink.h"
+#include "engine/ubp_sink.h"
 
 struct ubp_sink {
 	struct sink *sink;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/err.h"
 #include "engine/base/vec.h"
 #include "engine/elf/segments.h"
 #include "engine/session/definitions.h"

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/err.h"
 #include "engine/base/nearest.h"
 #include "engine/base/vec.h"
 #include "engine/elf/object.h"

@@ -13,6 +13,7 @@
 #include "engine/session/explain.h"
 #include "engine/session/target_file.h"
 #include "engine/session/usdt.h"
+#include "engine/ubp_files.h"
 
 struct listing {
 	const struct ubp_target *target;
@@ -36,7 +37,7 @@ static int list_note(void *ctx, const struct object_note *note)
 		.location = note->elf_vaddr,
 		.semaphore = note->semaphore,
 		.base = note->base,
-		.file = l->object,
+		.inside = l->object,
 	};
 
 	if ((l->target->pattern && !usdt_name_matches(l->target->pattern, note)) ||
@@ -137,7 +138,7 @@ bool ubp_usdt_arg(const struct ubp_usdt *usdt, size_t i, char *text, size_t size
 
 	(void)snprintf(text, size, "%s", operands ? "there is none" : "out of memory");
 	if (operands)
-		usdt_operands(usdt->file, &note, operands);
+		usdt_operands(usdt->inside, &note, operands);
 	if (operands && i < operands->n) {
 		const struct usdt_operand *o = &operands->v[i];
 

@@ -29,7 +29,7 @@
 #include <cmocka.h>
 
 #include "engine/base/err.h"
-#include "engine/session/ubp.h"
+#include "engine/ubp.h"
 
 static char folder[] = "/tmp/ubp-add-until-XXXXXX";
 

@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "engine/base/err.h"
-#include "engine/session/ubp.h"
+#include "engine/ubp.h"
 
 /* From now on no process can be seized to be followed through exec. Helpers of ubp's own still can be. */
 static int forbid_ptrace(void)

@@ -19,8 +19,8 @@
 #include <cmocka.h>
 
 #include "engine/base/err.h"
-#include "engine/session/ubp.h"
 #include "engine/trace/task.h"
+#include "engine/ubp.h"
 
 #define ROUNDS 40
 

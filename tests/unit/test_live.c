@@ -32,8 +32,8 @@
 #include "engine/session/event.h"
 #include "engine/session/live.h"
 #include "engine/session/state.h"
-#include "engine/session/ubp.h"
 #include "engine/space/uprobe.h"
+#include "engine/ubp.h"
 
 #define THREADS     2
 #define FUNCTIONS   3

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "engine/base/err.h"
-#include "engine/session/ubp.h"
+#include "engine/ubp.h"
 
 static long page_len;
 

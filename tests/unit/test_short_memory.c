@@ -30,7 +30,8 @@
 #include "engine/base/err.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/jump_priv.h"
-#include "engine/session/ubp.h"
+#include "engine/ubp.h"
+#include "engine/ubp_stats.h"
 
 #define LIMIT_S     120
 #define COLLECT_MAX 0x800 /* length of the function, at most */

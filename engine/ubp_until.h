@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* What takes long, and is to end early when its caller says so. */
+/* Part of the public interface: what takes long, and is to end early when its caller says so. */
 
-#ifndef UBP_BASE_UNTIL_H
-#define UBP_BASE_UNTIL_H
+#ifndef UBP_UNTIL_H
+#define UBP_UNTIL_H
 
 #include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /*
  * Whenever .fd is readable, .is_over is asked, on the caller's thread: when it says so, what takes long is given up.
@@ -16,5 +20,9 @@ struct ubp_until {
 	bool (*is_over)(void *ctx);
 	void *ctx;
 };
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -2,7 +2,7 @@
 /* Copyright the ubp authors */
 
 /*
- * libubp: uprobes without the kernel's uprobes. The public interface.
+ * libubp: uprobes without the kernel's uprobes. The public interface: sessions and their probes.
  *
  *   struct ubp_err err;
  *   struct ubp_options opt = UBP_OPTIONS_INIT;
@@ -12,7 +12,7 @@
  *   ubp_add(s, "p:bash:readline", NULL, &err);
  *   ubp_start(s, &err);
  *   while (!ubp_is_done(s) && poll(...ubp_fd(s)...) >= 0)
- *           ubp_dispatch(s, on_event, ctx);
+ *           ubp_dispatch(s, on_event, ctx, &err);
  *   ubp_stop(s);
  *   ubp_session_free(s);
  *
@@ -21,21 +21,34 @@
  * they have all signals blocked (but SIGCHLD, where the caller has no handler for
  * it), so that the caller's signals stay the caller's.
  * Functions that can fail return 0 or a negative errno and fill *err.
+ *
+ * The other public headers, which need this one:
+ *
+ *   ubp_event.h  what can be asked of an event: its probe, when and where, values, a line of text
+ *   ubp_sink.h   whole traces as text, JSON or counted stacks
+ *   ubp_stats.h  what was counted
+ *   ubp_files.h  functions, static probes, lines, variables of files: takes no session
+ *
+ * They include each other and the system's headers, nothing else of the library, so they can be put into any folder.
  */
 
-#ifndef UBP_SESSION_UBP_H
-#define UBP_SESSION_UBP_H
+#ifndef UBP_H
+#define UBP_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "engine/base/err.h"
-#include "engine/base/until.h"
+#include "ubp_err.h"
+#include "ubp_until.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct ubp_session;
-struct ubp_event; /* one hit; valid during the callback only */
+struct ubp_event; /* one hit; valid during the callback only: ubp_event.h */
 
 enum ubp_mode {
 	UBP_MODE_AUTO, /* the best rung that is safe */
@@ -102,10 +115,16 @@ struct ubp_options {
 	const struct ubp_until *until;
 };
 
+#ifdef __cplusplus
+#define UBP_OPTIONS_INIT                                                                       \
+	{                                                                                      \
+	}
+#else
 #define UBP_OPTIONS_INIT                                                                       \
 	{                                                                                      \
 		.mode = UBP_MODE_AUTO                                                          \
 	}
+#endif
 
 /*
  * A session, to be freed with ubp_session_free(). Strings and lists of @opt stay the caller's and
@@ -222,187 +241,8 @@ void ubp_stop(struct ubp_session *session);
  */
 bool ubp_has_failed(const struct ubp_session *session);
 
-/* --- events --------------------------------------------------------------- */
-
-/* Number of the probe, or -1 for a gap: ubp_event_lost() records were lost. */
-int ubp_event_probe(const struct ubp_event *event);
-uint64_t ubp_event_lost(const struct ubp_event *event);
-/* When and where: nanoseconds of .clock; ids as the caller's pid namespace has them; the thread's
- * name; the address of the instruction, or where a return goes back to. */
-uint64_t ubp_event_time_ns(const struct ubp_event *event);
-pid_t ubp_event_pid(const struct ubp_event *event);
-pid_t ubp_event_tid(const struct ubp_event *event);
-unsigned ubp_event_cpu(const struct ubp_event *event);
-const char *ubp_event_comm(const struct ubp_event *event);
-uint64_t ubp_event_ip(const struct ubp_event *event);
-
-/*
- * The event as a line, newline included, as the kernel's tracer prints it. Returns its bytes (owned by
- * the session, valid until the next call; strings may hold any byte) and sets *ret_len. Other forms,
- * and whole traces: ubp_sink.h.
- */
-const char *ubp_event_line(const struct ubp_event *event, size_t *ret_len);
-
-/* Name and value of argument @i as printed; NULL when there is none such. */
-const char *ubp_event_arg_name(const struct ubp_event *event, size_t i);
-const char *ubp_event_arg_text(const struct ubp_event *event, size_t i);
-
-/* --- statistics ------------------------------------------------------------ */
-
-struct ubp_probe_stats {
-	uint64_t hits;             /* before filtering, as uprobe_profile counts */
-	uint64_t stopped;          /* of these, the thread was stopped for: all without jumps */
-	uint64_t passed;           /* delivered or lost: the filter said yes */
-	uint64_t lost;             /* passed, but the queue was full */
-	uint64_t too_big;          /* passed, but over the kernel's record limit */
-	uint64_t missed;           /* returns that can't come: the sum of the next six */
-	uint64_t missed_skipped;   /* frame left by longjmp, an exception, or thrown away */
-	uint64_t missed_thread;    /* the thread ended */
-	uint64_t missed_exited;    /* the process ended, or executed another program */
-	uint64_t missed_no_room;   /* the return address could not be replaced */
-	uint64_t missed_tail_jump; /* at_rets only: left by a jump to another function */
-	uint64_t missed_kernel;    /* a uretprobe of the kernel's stands there, too, and it is
-				    * left by jumps, or was entered by one */
-	/* Hits with arguments or stacks that are not whole: memory was left alone because whoever
-	 * reads it might have to wait, for a file server or a userfaultfd. Why, of the last one:
-	 * NULL, or a text that lasts. */
-	uint64_t unanswered;
-	const char *why_unanswered;
-	unsigned sites;                              /* places where it is or was planted */
-	unsigned jumped, boosted, stepped, in_place; /* rung of these sites */
-	/* Of these sites: those behind the first instruction; jumps that begin at it, where a kernel's
-	 * uprobe would break them; breakpoints in place of such a jump (beside_kernel); those that
-	 * a kernel's uprobe was found to have taken over, at the end: its hits are not seen. */
-	unsigned behind, at_first, beside_kernel, hidden;
-	const char
-		*no_jump; /* why one of them is no jump; NULL: all are. Lasts as the session */
-	unsigned hijacked, at_rets; /* return probes: of these sites, entries where the return
-				     * address is replaced; breakpoints where one returns */
-};
-
-/* Of probe @i until now; at any time, also after ubp_stop(). */
-void ubp_probe_stats(const struct ubp_session *session, size_t i,
-		     struct ubp_probe_stats *ret_stats);
-
-struct ubp_stats {
-	unsigned processes; /* traced at any time */
-	unsigned skipped;   /* not allowed to attach */
-	unsigned too_late; /* ran probed code, and had ended when they were to be attached to */
-	uint64_t not_known; /* new ones that had ended before it could be told what they run */
-	unsigned held;      /* seized while they executed a probed program, or loaded a probed
-			* library, so that they ran none of it before its probes stood */
-	/* Executed or loaded such a file and went on before ubp had them, as it did not answer in time, or the
-	 * kernel asked too late (scripts): they may have run some of it. */
-	uint64_t early;
-	unsigned unguarded; /* would die with ubp (.force) */
-	/* How long processes stood still to have probes planted: in all, and at most at once. */
-	uint64_t stopped_ns, longest_stop_ns;
-	/* How long all of them waited for memory of one that did not answer, in all; and for any that may
-	 * not answer, at most at once. */
-	uint64_t unanswered_ns, longest_answer_ns;
-	uint64_t
-		requests; /* for memory that may not answer: each costs two switches of process */
-	uint64_t ring_lost; /* records that threads had no room for; of which probe, is known
-			     * if there is but one */
-	/* Stacks that were unwound: frames found by libdw's rows of call frame information, by
-	 * libunwind, by frame pointers where neither knew any. */
-	bool has_unwound;
-	uint64_t frames_by_rows, frames_by_libunwind, frames_by_frame_pointer;
-	const char *
-		finder; /* how later processes are found: "proc connector", "scan of /proc", with
-			  * ", fanotify" where those who execute a probed program are held */
-};
-
-/* Of the whole session; may be asked at any time, as ubp_probe_stats(). */
-void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats);
-
-/*
- * --- files ------------------------------------------------------------------
- *
- * These take no session. Strings that @each gets are good during the call; what it returns, if not 0,
- * ends the listing and is returned. Errors: -ENOENT: no such file, function or place, with near names;
- * -ENOEXEC: no ELF file, or a corrupt one; -ENODATA: no debug information, the text says what was looked for.
- */
-
-/* What a listing is about. Zero-initialise. */
-struct ubp_target {
-	/* A path, program or library; NULL: all that .pid maps (functions and USDT). With wildcards:
-	 * each such file (functions). */
-	const char *name;
-	pid_t pid; /* 0, or as that process sees it */
-	struct ubp_debug_options debug;
-	const char *pattern;        /* of names, as fnmatch(3) has it; NULL: all */
-	const char *const *exclude; /* patterns, NULL-ended; may be NULL */
-	bool explain;               /* tell how each place can be probed */
-};
-
-/*
- * List functions, sorted, each name once, with "PATH:" before it if .name is NULL or has wildcards; C++ and Rust names demangled, by which .pattern
- * finds them too. @explain: "jump", "breakpoint: WHY", "refused: WHY"; NULL if not asked for.
- */
-int ubp_list_functions(const struct ubp_target *target,
-		       int (*each)(void *ctx, const char *name, uint64_t offset,
-				   const char *explain),
-		       void *ctx, struct ubp_err *err);
-
-/* A location of a static probe. Strings are good during the callback. */
-struct ubp_usdt {
-	const char *path;
-	const char *provider, *name;
-	const char *args;             /* as in the note: "-4@%edi 8@-16(%rbp)" */
-	uint64_t location, semaphore; /* elf_vaddrs; semaphore 0: none */
-	uint64_t base;                /* of the note, as it stands in the file */
-	uint64_t offset;              /* of the location, in the file; UINT64_MAX: none */
-	size_t n_args;
-	const char *explain; /* as for functions */
-	struct object *file; /* the library's own */
-};
-
-/* Those whose "provider:name" matches .pattern, file by file in the order of the notes. */
-int ubp_list_usdt(const struct ubp_target *target,
-		  int (*each)(void *ctx, const struct ubp_usdt *usdt), void *ctx,
-		  struct ubp_err *err);
-/*
- * Argument @i (from 0) of @usdt, in words: "s32 %di", as fetch args write it. False: there is none, or
- * nobody can read it, then @text says why.
- */
-bool ubp_usdt_arg(const struct ubp_usdt *usdt, size_t i, char *text, size_t size);
-
-/*
- * Text for --lines-of FUNCTION and --vars PLACE, as perf probe -L and -V print it. PLACE is
- * FUNCTION, FUNCTION:LINE or FILE:LINE. @each gets lines without newline.
- */
-int ubp_list_lines(const struct ubp_target *target, const char *function,
-		   int (*each)(void *ctx, const char *line), void *ctx, struct ubp_err *err);
-int ubp_list_variables(const struct ubp_target *target, const char *place,
-		       int (*each)(void *ctx, const char *line), void *ctx,
-		       struct ubp_err *err);
-
-/* How many places of a file a jump can stand at. */
-struct ubp_coverage_counts {
-	uint64_t n;
-	uint64_t one, several; /* a jump, in the place of so many instructions */
-	uint64_t beside; /* of those, beside which a kernel's uprobe may come and go, ... */
-	uint64_t beside_args; /* ... whatever arguments are asked for */
-	uint64_t breakpoint;  /* a breakpoint only */
-	uint64_t refused;     /* no probe */
-	uint64_t why[16];     /* of the last two: ubp_coverage_why() tells what each is */
-};
-
-struct ubp_coverage {
-	struct ubp_coverage_counts entries; /* of functions, each address once */
-	struct ubp_coverage_counts usdt;    /* static probes */
-	struct ubp_coverage_counts insns;   /* all instructions, if asked for */
-};
-
-/*
- * Count those of TARGET (a path, program or library). @insns: all instructions too, some
- * seconds for each megabyte of code.
- */
-int ubp_coverage(const char *target, bool insns, struct ubp_coverage *ret_coverage,
-		 struct ubp_err *err);
-
-/* What why[@i] counts, a few words; NULL: nothing. */
-const char *ubp_coverage_why(unsigned i);
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -11,14 +11,18 @@
  *	ubp_sink_free(sink);
  */
 
-#ifndef UBP_SESSION_UBP_SINK_H
-#define UBP_SESSION_UBP_SINK_H
+#ifndef UBP_SINK_H
+#define UBP_SINK_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/session/ubp.h"
+#include "ubp.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct ubp_sink_form {
 	const char *
@@ -34,7 +38,7 @@ bool ubp_sink_form(const char *name, struct ubp_sink_form *ret_form);
 
 struct ubp_sink_options {
 	const char *form; /* its name */
-	bool escape;      /* text: strings and names escaped (engine/base/escape.h), not raw */
+	bool escape;      /* text: strings and names escaped: control bytes as \ooo; else raw */
 	bool header;      /* text: the kernel's header of a trace in front */
 };
 
@@ -61,5 +65,9 @@ const char *ubp_sink_end(struct ubp_sink *sink, size_t *ret_len);
 uint64_t ubp_sink_untold(const struct ubp_sink *sink);
 /* Memory was short: what was given is not all. */
 bool ubp_sink_is_short(const struct ubp_sink *sink);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

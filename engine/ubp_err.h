@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Part of the public interface: errors.
+ *
+ * The caller owns the record (usually one on the stack per command). Functions that fail fill it and return a negative
+ * errno; they never print and never exit. A record needs no destructor, so reporting "out of memory" cannot itself
+ * run out of memory.
+ */
+
+#ifndef UBP_ERR_H
+#define UBP_ERR_H
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define UBP_ERR_TEXT_MAX 768
+
+/* Longest command shown with a caret: the kernel's longest line. */
+#define UBP_ERR_COMMAND_MAX 4096
+
+struct ubp_err {
+	int code;                          /* errno value, positive; 0: nothing recorded */
+	unsigned line;                     /* of a text of several, from 1; 0: not known */
+	bool has_caret;                    /* .command and .caret are set */
+	unsigned caret;                    /* byte column in .command */
+	char text[UBP_ERR_TEXT_MAX];       /* "outer: inner: cause", always NUL-ended */
+	char command[UBP_ERR_COMMAND_MAX]; /* definition, words joined by one blank */
+};
+
+/* Forget what was recorded. A record must be reset before its first use. */
+void ubp_err_reset(struct ubp_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

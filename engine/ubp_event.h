@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Part of the public interface: one event, during the call of the function that ubp_dispatch() hands it to. */
+
+#ifndef UBP_EVENT_H
+#define UBP_EVENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "ubp.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Number of the probe, or -1 for a gap: ubp_event_lost() records were lost. */
+int ubp_event_probe(const struct ubp_event *event);
+uint64_t ubp_event_lost(const struct ubp_event *event);
+/* When and where: nanoseconds of .clock; ids as the caller's pid namespace has them; the thread's
+ * name; the address of the instruction, or where a return goes back to. */
+uint64_t ubp_event_time_ns(const struct ubp_event *event);
+pid_t ubp_event_pid(const struct ubp_event *event);
+pid_t ubp_event_tid(const struct ubp_event *event);
+unsigned ubp_event_cpu(const struct ubp_event *event);
+const char *ubp_event_comm(const struct ubp_event *event);
+uint64_t ubp_event_ip(const struct ubp_event *event);
+
+/*
+ * The event as a line, newline included, as the kernel's tracer prints it. Returns its bytes (owned by
+ * the session, valid until the next call; strings may hold any byte) and sets *ret_len. Other forms,
+ * and whole traces: ubp_sink.h.
+ */
+const char *ubp_event_line(const struct ubp_event *event, size_t *ret_len);
+
+/* Name and value of argument @i as printed; NULL when there is none such. */
+const char *ubp_event_arg_name(const struct ubp_event *event, size_t i);
+const char *ubp_event_arg_text(const struct ubp_event *event, size_t i);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
