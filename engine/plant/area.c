@@ -442,8 +442,9 @@ static int found(struct space *space, struct area *area, struct guard_head *head
 }
 
 /* Map an area; for the first one of a space the stub has to be put up first. */
-static int make_area(const struct held *held, const struct maps *maps, uint64_t hint,
-		     struct guard_head *head, struct area **ret_area, struct ubp_err *err)
+static int make_area(struct plant *plant, const struct held *held, const struct maps *maps,
+		     uint64_t hint, struct guard_head *head, struct area **ret_area,
+		     struct ubp_err *err)
 {
 	struct tracee *t = held->t;
 	struct space *space = t->process->space;
@@ -455,7 +456,7 @@ static int make_area(const struct held *held, const struct maps *maps, uint64_t 
 	int rc = 0;
 
 	if (is_first)
-		rc = cave_open(t, maps, &cave, err);
+		rc = cave_open(plant, t, maps, &cave, err);
 	if (rc == 0)
 		rc = area_map(held, is_first ? cave.vaddr : ps->guard.stub, hint,
 			      head->len + (is_first ? PAGE : 0), PROT_READ | PROT_EXEC, &vaddr,
@@ -477,8 +478,9 @@ static int make_area(const struct held *held, const struct maps *maps, uint64_t 
 	return 0;
 }
 
-int area_provide(const struct held *held, const struct maps *maps, uint64_t lo, uint64_t hi,
-		 size_t n, struct area **ret_area, struct ubp_err *err)
+int area_provide(struct plant *plant, const struct held *held, const struct maps *maps,
+		 uint64_t lo, uint64_t hi, size_t n, struct area **ret_area,
+		 struct ubp_err *err)
 {
 	struct tracee *t = held->t;
 	struct space *space = t->process->space;
@@ -507,7 +509,7 @@ int area_provide(const struct held *held, const struct maps *maps, uint64_t lo, 
 	if (!hint && lo != hi)
 		return ubp_fail(err, ERANGE, "no free memory near 0x%lx in process %d",
 				(unsigned long)lo, (int)t->process->pid);
-	rc = make_area(held, maps, hint, &head, &area, err);
+	rc = make_area(plant, held, maps, hint, &head, &area, err);
 	if (rc < 0)
 		return rc;
 	assert(area);

@@ -19,6 +19,7 @@ struct guard_head;
 struct held;
 struct maps;
 struct mem_writes;
+struct plant;
 struct plant_space;
 struct site;
 struct space;
@@ -31,8 +32,9 @@ struct ubp_regs;
  * mapping a new area if need be. Sets *ret_area; slots are then taken with
  * area_take().
  */
-int area_provide(const struct held *held, const struct maps *maps, uint64_t lo, uint64_t hi,
-		 size_t n, struct area **ret_area, struct ubp_err *err);
+int area_provide(struct plant *plant, const struct held *held, const struct maps *maps,
+		 uint64_t lo, uint64_t hi, size_t n, struct area **ret_area,
+		 struct ubp_err *err);
 uint64_t area_take(struct area *area, struct site *owner);
 
 /* A block of @len bytes, at the end of what is used. False: there is no room. */

@@ -16,12 +16,10 @@
 
 #include "engine/base/err.h"
 #include "engine/base/page.h"
-#include "engine/elf/object.h"
-#include "engine/elf/segments.h"
-#include "engine/files/mapped.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
 #include "engine/plant/areas.h"
+#include "engine/plant/hooks.h"
 #include "engine/space/space.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
@@ -45,19 +43,12 @@ static uint64_t zeros_before(const struct trace_mem *mem, pid_t tid, uint64_t fr
 }
 
 /* The unused bytes behind the code in @m. False: there are none. */
-static bool slack_of(const struct trace_mem *mem, pid_t pid, const struct mapping *m,
-		     uint64_t *ret_from, uint64_t *ret_end)
+static bool unused_in(struct plant *plant, const struct trace_mem *mem, pid_t pid,
+		      const struct mapping *m, uint64_t *ret_from, uint64_t *ret_end)
 {
-	struct object *object = mapped_open(pid, m);
-	uint64_t elf_vaddr, foffset, len, from = 0;
+	uint64_t from, len;
 
-	if (!object)
-		return false;
-	if (object_find_bytes_slack(object, UBP_SLOT_SIZE, &elf_vaddr, &len) == 0 &&
-	    object_vaddr_to_foffset(object, elf_vaddr & ~(PAGE - 1), &foffset) == 0)
-		from = m->start + (foffset - m->foffset) + (elf_vaddr & (PAGE - 1));
-	object_free(object);
-	if (from < m->start || from + len > m->end)
+	if (!hooks_unused_bytes(plant, pid, m, &from, &len) || len < UBP_SLOT_SIZE)
 		return false;
 	*ret_end = from + len;
 	*ret_from = zeros_before(mem, pid, from, *ret_end);
@@ -112,8 +103,8 @@ static bool within(uint64_t from, uint64_t end, uint64_t lo, uint64_t hi, uint64
 	return (end > hi ? end : hi) - (from < lo ? from : lo) < reach;
 }
 
-int area_in_file_provide(struct tracee *t, const struct maps *maps, uint64_t lo, uint64_t hi,
-			 struct area **ret_area, struct ubp_err *err)
+int area_in_file_provide(struct plant *plant, struct tracee *t, const struct maps *maps,
+			 uint64_t lo, uint64_t hi, struct area **ret_area, struct ubp_err *err)
 {
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
@@ -129,7 +120,7 @@ int area_in_file_provide(struct tracee *t, const struct maps *maps, uint64_t lo,
 		*ret_area = area_in(ps, m);
 		if (*ret_area)
 			return 0;
-		if (!slack_of(&space->mem, t->process->pid, m, &from, &end) ||
+		if (!unused_in(plant, &space->mem, t->process->pid, m, &from, &end) ||
 		    end - from < 2 * UBP_SLOT_SIZE)
 			continue;
 		area = area_at(from, end);

@@ -10,6 +10,7 @@
 
 struct area;
 struct maps;
+struct plant;
 struct tracee;
 struct ubp_err;
 
@@ -18,7 +19,7 @@ struct ubp_err;
  * that may not be made to map anything (--force). Its room is small, and there is
  * no stub in it. -ENOSPC: no such place.
  */
-int area_in_file_provide(struct tracee *t, const struct maps *maps, uint64_t lo, uint64_t hi,
-			 struct area **ret_area, struct ubp_err *err);
+int area_in_file_provide(struct plant *plant, struct tracee *t, const struct maps *maps,
+			 uint64_t lo, uint64_t hi, struct area **ret_area, struct ubp_err *err);
 
 #endif

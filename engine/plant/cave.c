@@ -14,10 +14,6 @@
 
 #include "arch/host.h"
 #include "engine/base/err.h"
-#include "engine/base/page.h"
-#include "engine/elf/object.h"
-#include "engine/elf/segments.h"
-#include "engine/files/mapped.h"
 #include "engine/os/maps.h"
 #include "engine/plant/hooks.h"
 #include "engine/space/space.h"
@@ -31,7 +27,7 @@
 #define FRAMES_AWAY 0x10000
 
 /*
- * Is all of this range zero in the target? Then it is the slack it seems to be.
+ * Is all of this range zero in the target? Then nobody uses it.
  * So it is with a stub in it, that of a tracer which was killed.
  */
 static bool is_free(const struct space *space, pid_t tid, uint64_t vaddr, size_t len)
@@ -49,22 +45,15 @@ static bool is_free(const struct space *space, pid_t tid, uint64_t vaddr, size_t
 	return true;
 }
 
-static uint64_t find_cave(const struct space *space, const struct maps *maps, pid_t pid)
+static uint64_t find_cave(struct plant *plant, const struct space *space,
+			  const struct maps *maps, pid_t pid)
 {
 	size_t need = space->arch->stub.len;
 
 	for (size_t i = 0; i < maps->n; i++) {
-		const struct mapping *m = &maps->v[i];
-		struct object *object = m->exec && m->ino ? mapped_open(pid, m) : NULL;
-		uint64_t elf_vaddr, foffset, len, vaddr = 0;
+		uint64_t vaddr, len;
 
-		if (!object)
-			continue;
-		if (object_find_bytes_slack(object, need, &elf_vaddr, &len) == 0 &&
-		    object_vaddr_to_foffset(object, elf_vaddr & ~(PAGE - 1), &foffset) == 0)
-			vaddr = m->start + (foffset - m->foffset) + (elf_vaddr & (PAGE - 1));
-		object_free(object);
-		if (vaddr >= m->start && vaddr + need <= m->end &&
+		if (hooks_unused_bytes(plant, pid, &maps->v[i], &vaddr, &len) && len >= need &&
 		    is_free(space, pid, vaddr, need))
 			return vaddr;
 	}
@@ -104,13 +93,14 @@ static bool is_as_saved(const struct tracee *t, const struct cave *cave)
 	       memcmp(now, cave->saved, cave->len) == 0;
 }
 
-int cave_open(struct tracee *t, const struct maps *maps, struct cave *cave, struct ubp_err *err)
+int cave_open(struct plant *plant, struct tracee *t, const struct maps *maps, struct cave *cave,
+	      struct ubp_err *err)
 {
 	struct space *space = t->process->space;
 	int rc;
 
 	cave->len = space->arch->stub.len;
-	cave->vaddr = find_cave(space, maps, t->tid);
+	cave->vaddr = find_cave(plant, space, maps, t->tid);
 	if (!cave->vaddr)
 		cave->vaddr = task_auxv(t->tid, AT_ENTRY);
 	/* A stub that is there already stays: a thread may still be on its way out of it, or of a

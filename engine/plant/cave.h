@@ -30,7 +30,7 @@ int cave_provide_frames(struct plant *plant, struct tracee *t, const struct maps
 			const struct ubp_regs *at, struct ubp_err *err);
 
 /* Write the stub somewhere executable; remember what was there. */
-int cave_open(struct tracee *t, const struct maps *maps, struct cave *cave,
+int cave_open(struct plant *plant, struct tracee *t, const struct maps *maps, struct cave *cave,
 	      struct ubp_err *err);
 
 /*

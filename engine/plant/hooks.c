@@ -24,6 +24,7 @@
 
 #include "engine/base/cancel.h"
 #include "engine/base/err.h"
+#include "engine/base/page.h"
 #include "engine/base/proc.h"
 #include "engine/code/exits.h"
 #include "engine/code/unwinder.h"
@@ -80,6 +81,7 @@ struct hook_file {
 	uint64_t unwind[N_UNWINDERS]; /* file offsets of unwinders; 0: none */
 	struct object_exits exits[N_UNWINDERS];
 	bool hides_unwinder, wants_shadow_stack, is_go;
+	uint64_t unused_foffset, unused_len; /* zeros behind its code; 0: none */
 	unsigned n_unread; /* so often it could not be read; 0 also when it was */
 	struct hook_file *next;
 };
@@ -95,6 +97,17 @@ static int find_foffset(struct object *object, const char *name, uint64_t *ret_f
 	return rc == -ENOENT ? 0 : rc;
 }
 
+static void find_unused(struct hook_file *f, const struct object *object)
+{
+	uint64_t elf_vaddr, foffset, len;
+
+	if (object_find_bytes_slack(object, 1, &elf_vaddr, &len) < 0 ||
+	    object_vaddr_to_foffset(object, elf_vaddr & ~(PAGE - 1), &foffset) < 0)
+		return;
+	f->unused_foffset = foffset + (elf_vaddr & (PAGE - 1));
+	f->unused_len = len;
+}
+
 /* Returns 0, or why not all of it could be read. */
 static int ask_object(struct hook_file *f, struct object *object)
 {
@@ -104,6 +117,7 @@ static int ask_object(struct hook_file *f, struct object *object)
 	f->hides_unwinder = object_hides_unwinder(object);
 	f->wants_shadow_stack = object_wants_shadow_stack(object);
 	f->is_go = object_is_go(object);
+	find_unused(f, object);
 	for (size_t i = 0; i < N_UNWINDERS && rc == 0; i++) {
 		rc = find_foffset(object, unwinders[i].name, &f->unwind[i]);
 		if (f->unwind[i] && unwinders[i].watches & WATCH_UNWIND &&
@@ -183,6 +197,18 @@ bool hooks_is_go(struct plant *plant, pid_t pid, const struct maps *maps)
 			return true;
 	}
 	return false;
+}
+
+bool hooks_unused_bytes(struct plant *plant, pid_t pid, const struct mapping *m,
+			uint64_t *ret_vaddr, uint64_t *ret_len)
+{
+	const struct hook_file *f = m->exec && m->ino ? ask_file(plant, pid, m) : NULL;
+
+	if (!f || !f->unused_len || f->unused_foffset < m->foffset)
+		return false;
+	*ret_vaddr = m->start + (f->unused_foffset - m->foffset);
+	*ret_len = f->unused_len;
+	return *ret_vaddr < m->end && *ret_len <= m->end - *ret_vaddr;
 }
 
 void hooks_free(struct plant *plant)

@@ -27,6 +27,12 @@ int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps, bool has
 
 /* Does the process map code that the Go compiler made? */
 bool hooks_is_go(struct plant *plant, pid_t pid, const struct maps *maps);
+/*
+ * Bytes behind the code of the file in @m that nothing uses, by the file: in memory they may be in use by now.
+ * False: there are none, or the file could not be read.
+ */
+bool hooks_unused_bytes(struct plant *plant, pid_t pid, const struct mapping *m,
+			uint64_t *ret_vaddr, uint64_t *ret_len);
 void hooks_free(struct plant *plant);
 
 /* What can be told of a process beyond @probe's own file. */

@@ -213,7 +213,7 @@ static size_t guess(const struct plant *plant, const struct jump_try *tries, siz
 }
 
 /* One area for each object that has some of them. */
-static int provide_areas(const struct plant *plant, const struct held *held, struct maps *maps,
+static int provide_areas(struct plant *plant, const struct held *held, struct maps *maps,
 			 struct jump_batch *batch, struct ubp_err *err)
 {
 	struct tracee *t = held->t;
@@ -231,7 +231,7 @@ static int provide_areas(const struct plant *plant, const struct held *held, str
 		maps_file_extent(maps, m, &a->lo, &a->hi);
 		while (i < batch->n && batch->tries[i].site->vaddr < a->hi)
 			i++;
-		rc = area_provide(held, maps, a->lo, a->hi,
+		rc = area_provide(plant, held, maps, a->lo, a->hi,
 				  guess(plant, batch->tries + first, i - first) / UBP_SLOT_SIZE,
 				  &a->area, err);
 		batch->n_areas += rc == 0;

@@ -93,14 +93,15 @@ static int provide_near(struct update *u, const struct site *site, uint64_t lo, 
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]) && rc == -ERANGE; i++) {
 		u->lo = ranges[i][0];
 		u->hi = ranges[i][1];
-		rc = area_provide(&u->held, &u->maps, u->lo, u->hi,
+		rc = area_provide(u->plant, &u->held, &u->maps, u->lo, u->hi,
 				  count_new_in(u, u->lo, u->hi), ret_area, err);
 	}
 	if (rc != -ERANGE)
 		return rc;
 	u->lo = lo;
 	u->hi = hi;
-	return area_provide(&u->held, &u->maps, 0, 0, count_new_in(u, lo, hi), ret_area, err);
+	return area_provide(u->plant, &u->held, &u->maps, 0, 0, count_new_in(u, lo, hi),
+			    ret_area, err);
 }
 
 static const char *why_no_room(int rc)
@@ -136,8 +137,8 @@ static int find_area(struct update *u, const struct site *site, struct area **re
 		ps->guard.unguarded = true;
 		ps->guard.no_room = why_no_room(rc);
 		/* It may not be made to map anything: what is mapped already has to do. */
-		if (rc != -EACCES ||
-		    area_in_file_provide(u->held.t, &u->maps, lo, hi, ret_area, err) < 0)
+		if (rc != -EACCES || area_in_file_provide(u->plant, u->held.t, &u->maps, lo, hi,
+							  ret_area, err) < 0)
 			*ret_area = NULL;
 		rc = 0;
 		if (!*ret_area)
