@@ -212,6 +212,13 @@ int attach_executed(struct tracer *tracer, struct process *p, struct ubp_err *er
 	return seize_all(tracer, p, err);
 }
 
+/* False: taken by an exec that is still to be reported. */
+static bool ask_to_stop(struct tracee *t)
+{
+	t->want_interrupt = again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) == 0;
+	return t->want_interrupt;
+}
+
 /* Stop @t. 1: it is held; 0: not now; -ESRCH: it is gone. */
 static int hold(struct tracer *tracer, struct tracee *t, unsigned limit_ms)
 {
@@ -222,15 +229,16 @@ static int hold(struct tracer *tracer, struct tracee *t, unsigned limit_ms)
 	if (t->parked || (t->held && t->process->stays))
 		return 1;
 	ubp_host_note_call(tid, &t->remote.call);
-	/* Taken by an exec that is still to be reported: not now. */
-	if (again_ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
+	if (!ask_to_stop(t))
 		return 0;
-	t->want_interrupt = true;
 	while ((rc = tracer_await(tracer, t, limit_ms, &stop)) == 1) {
 		if (stop.exited || stop.event != PTRACE_EVENT_STOP) {
 			tracer_dispatch(tracer, &stop);
 			if (!tracer_has(tracer, t, tid))
 				return -ESRCH;
+			/* Its owner may have had it make a call, which takes the stop that was asked for. */
+			if (!t->want_interrupt && !t->held && !ask_to_stop(t))
+				return 0;
 			continue;
 		}
 		tracee_event_stop(t, stop.sig);

@@ -30,13 +30,14 @@
 #include "engine/trace/held.h"
 #include "engine/trace/hold.h"
 #include "engine/trace/ids.h"
-#include "engine/trace/wait_loop.h"
 #include "engine/trace/members.h"
 #include "engine/trace/ops.h"
 #include "engine/trace/process.h"
 #include "engine/trace/remote.h"
 #include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
+#include "engine/trace/wait.h"
+#include "engine/trace/wait_loop.h"
 
 #define LIMIT_S   60
 #define THREADS   3
@@ -45,7 +46,7 @@
 
 /* --- the program that is traced ------------------------------------------------------- */
 
-enum command { NOTHING, MAKE_THREAD, FORK, VFORK, CALL, RAISE };
+enum command { NOTHING, MAKE_THREAD, FORK, VFORK, CALL, RAISE, RAISE_ON };
 
 static struct shared {
 	atomic_uint turns[THREADS + 1];
@@ -106,6 +107,9 @@ static void obey(enum command command)
 		shared->result = next_number(41);
 	} else if (command == RAISE) {
 		(void)raise(SIGTRAP);
+	} else if (command == RAISE_ON) {
+		while (shared->command == RAISE_ON)
+			(void)raise(SIGTRAP);
 	}
 }
 
@@ -151,11 +155,31 @@ static struct owner {
 	struct tracer *tracer;
 	struct plant_space first; /* what the space that was attached to has */
 	uint64_t breakpoint;      /* 0: none stands */
+	bool calls;               /* at each trap that is the program's own */
 	uint8_t orig[sizeof(((struct arch_swbp *)NULL)->code)];
-	unsigned n_hits, n_foreign, n_signals, n_born, n_forked, n_shares, n_execed,
+	unsigned n_hits, n_calls, n_foreign, n_signals, n_born, n_forked, n_shares, n_execed,
 		n_vfork_done;
 	unsigned n_threads_gone, n_processes_gone, n_spaces_gone;
 } owner;
+
+/* The stub is on its page. */
+static void call_getppid(struct tracee *t)
+{
+	static const uint64_t no_args[6];
+	struct ubp_regs at = { 0 };
+	struct held held = held_thread(owner.tracer, t, &at);
+	struct remote remote;
+	struct ubp_err err;
+	int64_t result;
+
+	assert_int_equal(ubp_host_get_regs(t->tid, &at), 0);
+	assert_int_equal(remote_begin(&remote, &held, (uintptr_t)stub_page, &err), 0);
+	assert_int_equal(remote_call(&remote, SYS_getppid, no_args, &result, &err), 0);
+	assert_int_equal(result, getpid());
+	remote_end(&remote);
+	t->held = false; /* it goes on from the trap */
+	owner.n_calls++;
+}
 
 static enum trap_verdict trap(void *ctx, struct tracee *t)
 {
@@ -163,6 +187,10 @@ static enum trap_verdict trap(void *ctx, struct tracee *t)
 	uint64_t pc;
 
 	assert_ptr_equal(ctx, &owner);
+	if (owner.calls) {
+		call_getppid(t);
+		return TRAP_OURS;
+	}
 	assert_int_equal(ubp_host_get_pc(t->tid, &pc), 0);
 	if (!owner.breakpoint || pc != owner.breakpoint + space->arch->swbp.pc_advance) {
 		owner.n_foreign++;
@@ -530,6 +558,40 @@ static void calls_are_made_by_a_held_thread(void **state)
 	assert_false(held_lasts(&held));
 }
 
+/* A remote call has the thread stop, and that stop may be the one that somebody waits for. */
+static void who_makes_calls_at_each_trap_is_held(void **state)
+{
+	const struct arch_stub *stub;
+	uint64_t page = (uintptr_t)stub_page;
+	struct traced traced;
+	struct tracee *t;
+	struct stop stop;
+
+	(void)state;
+	begin(&traced, 1);
+	stub = &traced.space->arch->stub;
+	assert_int_equal(mem_write(&traced.space->mem, 0, page, stub->code, stub->len), 0);
+	if (stub->batch.code) {
+		traced.space->batch = page + STUB_PAGE / 2;
+		assert_int_equal(mem_write(&traced.space->mem, 0, traced.space->batch,
+					   stub->batch.code, stub->batch.len),
+				 0);
+	}
+	owner.calls = true;
+	shared->command = RAISE_ON;
+	while (owner.n_calls < 2)
+		handle_stops(&traced);
+	t = traced.p->tracees;
+	while (wait_look(t->tid, &stop) != 1)
+		sched_yield();
+	assert_int_equal(attach_hold(&traced.tracer, t), 1);
+	assert_true(t->held);
+	shared->command = NOTHING;
+	attach_let_go(t);
+	wait_for_turns(&traced, 0);
+	end(&traced);
+}
+
 static void memory_is_read_and_written(void **state)
 {
 	uint64_t at = (uintptr_t)&own, word = 0, more = 9;
@@ -577,6 +639,7 @@ int main(void)
 		cmocka_unit_test(children_are_followed),
 		cmocka_unit_test(signals_and_traps_find_their_owner),
 		cmocka_unit_test(calls_are_made_by_a_held_thread),
+		cmocka_unit_test(who_makes_calls_at_each_trap_is_held),
 		cmocka_unit_test(memory_is_read_and_written),
 		cmocka_unit_test(who_waits_is_woken),
 	};
