@@ -26,6 +26,7 @@
 #include "engine/base/err.h"
 #include "engine/base/vec.h"
 #include "engine/code/boundary.h"
+#include "engine/code/hook_call.h"
 #include "engine/elf/object.h"
 #include "engine/os/maps.h"
 #include "engine/os/untrusted_file.h"
@@ -114,16 +115,6 @@ static bool is_boundary(const struct ubp_arch *arch, struct object *object, uint
 	       (rc != BOUNDARY_INSIDE && (arch->insn.align > 1 || (before & 0xf0) != 0x40));
 }
 
-const uint8_t *sigaction_find(const struct ubp_arch *arch, const uint8_t *call,
-			      const uint8_t *at, const uint8_t *end, size_t *ret_more)
-{
-	*ret_more = 0;
-	while ((at = memmem(at, (size_t)(end - at), call, arch->hook.call_len)) &&
-	       arch->hook.call_at && !arch->hook.call_at(at, (size_t)(end - at), ret_more))
-		at++;
-	return at;
-}
-
 /* Look for @call in @len bytes of the file, which begin at @from. */
 static int search_chunk(struct call_file *f, const struct ubp_arch *arch, const uint8_t *call,
 			const uint8_t *buf, size_t len, uint64_t from, struct object *object)
@@ -133,7 +124,7 @@ static int search_chunk(struct call_file *f, const struct ubp_arch *arch, const 
 	int rc = 0;
 
 	while (rc == 0 && f->n < CALLS_MAX &&
-	       (at = sigaction_find(arch, call, at + 1, buf + len, &more))) {
+	       (at = hook_call_find(arch, call, at + 1, buf + len, &more))) {
 		uint64_t foffset = from + (uint64_t)(at - buf);
 
 		if (is_boundary(arch, object, foffset, at[-1]))

@@ -6,7 +6,6 @@
 #ifndef UBP_PLANT_SIGACTION_H
 #define UBP_PLANT_SIGACTION_H
 
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -27,12 +26,5 @@ int sigaction_each(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
 			       enum site_watch watch),
 		   void *ctx);
 void sigaction_free(struct plant *plant);
-
-/*
- * The first of such calls that is at or behind @at, up to @end: a sequence as @call is one, and how
- * far behind its start the instruction stands that gives way. NULL: none.
- */
-const uint8_t *sigaction_find(const struct ubp_arch *arch, const uint8_t *call,
-			      const uint8_t *at, const uint8_t *end, size_t *ret_more);
 
 #endif

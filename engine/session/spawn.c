@@ -17,9 +17,9 @@
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/code/hook_call.h"
 #include "engine/elf/object.h"
 #include "engine/elf/segments.h"
-#include "engine/plant/sigaction.h"
 #include "engine/session/definitions.h"
 #include "engine/symbols/functions.h"
 
@@ -39,7 +39,7 @@ static bool has_call_in(const struct object *object, const uint8_t *call, const 
 	const uint8_t *at = buf;
 	size_t more;
 
-	while ((at = sigaction_find(object_arch(object), call, at, buf + len, &more)))
+	while ((at = hook_call_find(object_arch(object), call, at, buf + len, &more)))
 		if (object_is_executable(object, from + (uint64_t)(at++ - buf)))
 			return true;
 	return false;
