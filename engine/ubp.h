@@ -146,7 +146,7 @@ void ubp_session_free(struct ubp_session *session);
  *
  * -EINTR: .until was over. -EFBIG, among others: a file's debug information takes too long to read. After the first, and after the
  * second where one call of libdw's did not come back, the session can only be freed. A thread
- * of the session's stays until that call ends, or the file answers, or the process ends, and frees the session; what
+ * of the session's stays until that call ends, or the file answers, or the process ends, and frees what was defined; what
  * .debug and .exclude of the options point to must last as long.
  */
 int ubp_add(struct ubp_session *session, const char *definition, const char *filter,

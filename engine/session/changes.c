@@ -10,7 +10,6 @@
 #include "engine/event/clock.h"
 #include "engine/plant/change.h"
 #include "engine/plant/renew.h"
-#include "engine/session/definitions.h"
 #include "engine/session/inside.h"
 #include "engine/session/mail.h"
 #include "engine/session/tell.h"

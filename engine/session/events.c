@@ -9,7 +9,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "engine/session/definitions.h"
+#include "engine/define/definitions.h"
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
@@ -284,7 +284,7 @@ static const char *why_no_jump(const struct ubp_session *s, const struct uprobe_
 
 void ubp_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_stats *ret_stats)
 {
-	const struct uprobe_stats *u = &s->defined.probes[i]->uprobe->stats;
+	const struct uprobe_stats *u = &definitions_uprobe(s->defined, i)->stats;
 
 	*ret_stats = (struct ubp_probe_stats){
 		.hits = load(&u->hits),

@@ -17,7 +17,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "engine/session/definitions.h"
 #include "engine/session/inside.h"
 #include "engine/session/tracing.h"
 #include "engine/trace/task.h"

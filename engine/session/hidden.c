@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "engine/code/kernel_uprobe.h"
+#include "engine/define/definitions.h"
 #include "engine/elf/object.h"
 #include "engine/plant/site.h"
-#include "engine/session/definitions.h"
 #include "engine/session/inside.h"
 #include "engine/session/tell.h"
 #include "engine/session/tracing.h"
@@ -53,9 +53,8 @@ void hidden_look(const struct ubp_session *s)
 		struct uprobe *u = list->v[i];
 
 		if (u->stats.sites > u->stats.behind)
-			u->is_taken = object_has_kernel_uprobe(
-				((const struct session_probe *)u->origin)->object, u->foffset,
-				&page);
+			u->is_taken = object_has_kernel_uprobe(definitions_object_of(u),
+							       u->foffset, &page);
 	}
 }
 

@@ -12,7 +12,10 @@
 
 struct object_symbol;
 
-/* session.c. Can it still be changed, and be started? -EBUSY: no. */
+/* session.c */
+/* Has this kernel pages that areas and rings can be made of? (Those for arm64 can be built with others.) -ENOTSUP: no. */
+int session_check_pages(struct ubp_err *err);
+/* Can it still be changed, and be started? -EBUSY: no. */
 int session_check_new(const struct ubp_session *s, struct ubp_err *err);
 
 /* rings.c: without rings these do nothing. */

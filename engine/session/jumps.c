@@ -10,7 +10,6 @@
 #include "engine/os/maps.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/rings.h"
-#include "engine/session/definitions.h"
 #include "engine/session/inside.h"
 #include "engine/session/tracing.h"
 #include "engine/space/space.h"

@@ -10,10 +10,11 @@
 #include "arch/detour.h"
 #include "engine/base/err.h"
 #include "engine/base/vec.h"
+#include "engine/define/definitions.h"
 #include "engine/event/record.h"
 #include "engine/fetch/fetch.h"
 #include "engine/plant/change.h"
-#include "engine/session/definitions.h"
+#include "engine/session/defined.h"
 #include "engine/session/inside.h"
 #include "engine/session/mail.h"
 #include "engine/space/uprobe.h"
@@ -38,11 +39,12 @@ static int append(struct ubp_session *s, struct session_number entry)
 
 int live_begin(struct ubp_session *s)
 {
-	for (size_t i = s->numbers.n; i < s->defined.n_probes; i++) {
-		struct uprobe *probe = s->defined.probes[i]->uprobe;
+	for (size_t i = s->numbers.n; i < definitions_n(s->defined); i++) {
+		struct uprobe *probe = definitions_uprobe(s->defined, i);
 
-		if (append(s, (struct session_number){ .uprobe = probe,
-						       .spec = define_spec(s, i) }) < 0)
+		if (append(s, (struct session_number){
+				      .uprobe = probe,
+				      .spec = definitions_spec(s->defined, i) }) < 0)
 			return -ENOMEM;
 		(void)uprobe_get(probe);
 	}
@@ -50,17 +52,17 @@ int live_begin(struct ubp_session *s)
 }
 
 /* Those that @made made go with the last of its probes. */
-static void free_maker(struct ubp_session *s, struct ubp_session *made)
+static void free_maker(struct ubp_session *s, struct definitions *made)
 {
 	for (size_t i = 0; i < s->numbers.n; i++)
 		if (s->numbers.v[i].made_by == made)
 			return;
-	ubp_session_free(made);
+	definitions_free(made);
 }
 
 static void free_entry(struct ubp_session *s, struct session_number *entry)
 {
-	struct ubp_session *made = entry->made_by;
+	struct definitions *made = entry->made_by;
 
 	uprobe_put(entry->uprobe);
 	*entry = (struct session_number){ .state = NUMBER_GONE };
@@ -129,41 +131,40 @@ static void forget_last(struct ubp_session *s, size_t n)
 }
 
 /* All probes of @made, which is theirs from then on, if there is one. */
-static int take_over(struct ubp_session *s, struct ubp_session *made,
+static int take_over(struct ubp_session *s, struct definitions *made,
 		     struct plant_change *change)
 {
-	for (size_t i = 0; i < made->defined.n_probes; i++) {
-		struct session_probe *p = made->defined.probes[i];
+	for (size_t i = 0; i < definitions_n(made); i++) {
+		struct uprobe *probe = definitions_uprobe(made, i);
 
-		if (append(s, (struct session_number){ .uprobe = p->uprobe,
-						       .spec = define_spec(made, i),
+		if (append(s, (struct session_number){ .uprobe = probe,
+						       .spec = definitions_spec(made, i),
 						       .made_by = made }) < 0) {
 			forget_last(s, i);
 			return -ENOMEM;
 		}
 		/* The reference is the entry's now: so it can be told when nobody else has one. */
-		change->added[i] = uprobe_get(p->uprobe);
+		change->added[i] = uprobe_get(definitions_take_uprobe(made, i));
 		change->replaced[i] = PLANT_CHANGE_NEW;
 		change->n_added++;
-		p->uprobe = NULL;
 	}
 	return 0;
 }
 
 /* Definitions of their own, with files of their own: nothing of theirs is the session's. */
 static int define(const struct ubp_session *s, const char *definition, const char *filter,
-		  struct ubp_session **ret_made, struct ubp_err *err)
+		  struct definitions **ret_made, struct ubp_err *err)
 {
-	struct ubp_session *made;
-	int rc = ubp_session_new(&s->opt, &made, err);
+	struct definitions *made;
+	int rc = defined_new(s, &made, err);
 
 	if (rc < 0)
 		return rc;
-	rc = add_definition(made, definition, filter, err);
-	if (rc == 0 && windows_settle(made) < 0)
+	rc = definitions_add_here(made, definition, filter, err);
+	if (rc == 0 && definitions_settle(made) < 0)
 		rc = ubp_fail(err, ENOMEM, "out of memory");
 	if (rc < 0)
-		ubp_session_free(made);
+		definitions_free(made);
 	else
 		*ret_made = made;
 	return rc;
@@ -173,7 +174,7 @@ int live_add(struct ubp_session *s, const char *definition, const char *filter,
 	     unsigned *ret_number, uint64_t *ret_ticket, struct ubp_err *err)
 {
 	struct plant_change *change;
-	struct ubp_session *made = NULL;
+	struct definitions *made = NULL;
 	size_t n;
 	int rc = check_running(s, err);
 
@@ -181,13 +182,13 @@ int live_add(struct ubp_session *s, const char *definition, const char *filter,
 		rc = define(s, definition, filter, &made, err);
 	if (rc < 0)
 		return rc;
-	n = made->defined.n_probes;
+	n = definitions_n(made);
 	*ret_number = (unsigned)s->numbers.n;
 	change = plant_change_new(n, 0);
 	if (!change || take_over(s, made, change) < 0) {
 		/* With the entries its maker is gone. */
 		if (!change)
-			ubp_session_free(made);
+			definitions_free(made);
 		plant_change_free(change);
 		return ubp_fail(err, ENOMEM, "out of memory");
 	}
@@ -286,7 +287,7 @@ static void settle(struct ubp_session *s, uint64_t ticket, const struct mailbox_
 		if (!is_done)
 			entry->state = NUMBER_LIVE;
 		/* One that was defined before the start has a reference from there, too. */
-		if (!is_done || i < s->defined.n_probes)
+		if (!is_done || i < definitions_n(s->defined))
 			s->numbers.n_leaving--;
 	}
 }
@@ -335,7 +336,7 @@ void live_tidy(struct ubp_session *s)
 
 		if (entry->state == NUMBER_LIVE || entry->state == NUMBER_GONE || entry->ticket)
 			continue;
-		if (i < s->defined.n_probes || uprobe_is_shared(entry->uprobe))
+		if (i < definitions_n(s->defined) || uprobe_is_shared(entry->uprobe))
 			continue;
 		if (!entry->was_alone) {
 			entry->was_alone = true;

@@ -15,12 +15,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/define/definitions.h"
 #include "engine/elf/object.h"
 #include "engine/event/clock.h"
 #include "engine/os/maps.h"
 #include "engine/os/untrusted_file.h"
 #include "engine/plant/plant.h"
-#include "engine/session/definitions.h"
 #include "engine/session/inside.h"
 #include "engine/session/mail.h"
 #include "engine/session/tracing.h"
@@ -293,17 +293,16 @@ static bool is_program(const struct object *object)
 }
 
 /*
- * False: who comes to map the file that probe @i is in is not held. Each file is opened once, since we wait
+ * False: who comes to map the file is not held. Each file is opened once, since we wait
  * for ourselves, too, once a library is held.
  */
-static bool hold_file_of(const struct ubp_session *s, size_t i)
+static bool hold_file(const struct ubp_session *s, const struct defined_file *file)
 {
-	const struct session_file *file = s->defined.probes[i]->file;
 	struct stat st;
 	bool held;
 	int fd;
 
-	fd = file_open(define_spec(s, i)->path, &st);
+	fd = file_open(file->path, &st);
 	held = fd >= 0 && st.st_dev == file->maps_dev && st.st_ino == file->maps_ino &&
 	       !is_own_program(s, st.st_dev, st.st_ino) &&
 	       exec_hold_add(s->newcomer.hold, fd, !is_program(file->object));
@@ -312,31 +311,16 @@ static bool hold_file_of(const struct ubp_session *s, size_t i)
 	return held;
 }
 
-/* The first probe in its file; .n_probes: there is none. */
-static size_t first_in(const struct ubp_session *s, const struct session_file *file)
-{
-	size_t i = 0;
-
-	while (i < s->defined.n_probes && s->defined.probes[i]->file != file)
-		i++;
-	return i;
-}
-
 static void hold_files(struct ubp_session *s)
 {
+	struct defined_file file;
+	const void *pos = NULL;
 	size_t n = 0, n_held = 0;
 
 	/* To be seized at once, where anybody may be. */
 	s->newcomer.hold = permission_for_all() ? exec_hold_new(gettid()) : NULL;
-	for (const struct session_file *f = s->defined.files; f && s->newcomer.hold;
-	     f = f->next) {
-		size_t i = first_in(s, f);
-
-		if (i == s->defined.n_probes)
-			continue;
-		n++;
-		n_held += hold_file_of(s, i);
-	}
+	for (; s->newcomer.hold && definitions_next_file(s->defined, &pos, &file); n++)
+		n_held += hold_file(s, &file);
 	s->newcomer.holds_all = n && n_held == n;
 	if (n_held)
 		return;
@@ -348,13 +332,11 @@ static void hold_files(struct ubp_session *s)
 static int watch_opened(const struct ubp_session *s)
 {
 	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	struct defined_file file;
+	const void *pos = NULL;
 
-	for (const struct session_file *f = s->defined.files; f && fd >= 0; f = f->next) {
-		size_t i = first_in(s, f);
-
-		if (i < s->defined.n_probes)
-			(void)inotify_add_watch(fd, define_spec(s, i)->path, IN_OPEN);
-	}
+	while (fd >= 0 && definitions_next_file(s->defined, &pos, &file))
+		(void)inotify_add_watch(fd, file.path, IN_OPEN);
 	return fd;
 }
 
@@ -365,8 +347,8 @@ int newcomers_begin(struct ubp_session *s, struct ubp_err *err)
 
 	if (file_identity("/proc/self/exe", &s->newcomer.own_dev, &s->newcomer.own_ino) < 0)
 		s->newcomer.own_dev = s->newcomer.own_ino = 0;
-	for (size_t i = 0; i < s->defined.n_probes; i++)
-		files.are_programs &= is_program(s->defined.probes[i]->object);
+	for (size_t i = 0; i < definitions_n(s->defined); i++)
+		files.are_programs &= is_program(definitions_object(s->defined, i));
 	hold_files(s);
 	files.hold = s->newcomer.hold;
 	files.are_held = s->newcomer.holds_all;

@@ -23,7 +23,6 @@
 #include "engine/plant/guard.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/leave.h"
-#include "engine/session/definitions.h"
 #include "engine/session/inside.h"
 #include "engine/session/tell.h"
 #include "engine/session/tracing.h"

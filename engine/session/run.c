@@ -18,11 +18,11 @@
 #include "engine/base/again.h"
 #include "engine/base/cancel.h"
 #include "engine/base/err.h"
+#include "engine/define/definitions.h"
 #include "engine/event/ring.h"
 #include "engine/plant/leave.h"
 #include "engine/plant/plant.h"
 #include "engine/plant/watch.h"
-#include "engine/session/definitions.h"
 #include "engine/session/inside.h"
 #include "engine/session/mail.h"
 #include "engine/session/tell.h"
@@ -75,35 +75,35 @@ int session_plant(struct ubp_session *s, struct tracee *t, const struct ubp_regs
 /* Those that were defined before. */
 static int add_probes(struct ubp_session *s)
 {
-	struct uprobe **probes = calloc(s->defined.n_probes + 1, sizeof(*probes));
+	struct uprobe **probes = calloc(definitions_n(s->defined) + 1, sizeof(*probes));
 	int rc = -ENOMEM;
 
-	for (size_t i = 0; probes && i < s->defined.n_probes; i++)
-		probes[i] = s->defined.probes[i]->uprobe;
+	for (size_t i = 0; probes && i < definitions_n(s->defined); i++)
+		probes[i] = definitions_uprobe(s->defined, i);
 	if (probes)
-		rc = probe_list_change(&s->plant, probes, s->defined.n_probes, NULL, 0);
+		rc = probe_list_change(&s->plant, probes, definitions_n(s->defined), NULL, 0);
 	free(probes);
 	return rc;
 }
 
 static int fill_plant(struct ubp_session *s, struct ubp_err *err)
 {
-	if (windows_settle(s) < 0)
+	if (definitions_settle(s->defined) < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	s->plant.step = s->opt.mode == UBP_MODE_STEP;
 	s->plant.force = s->opt.force;
 	s->plant.beside_kernel = s->opt.beside_kernel;
 	s->plant.rings = s->out.rings;
 	if (s->out.rings)
-		ring_set_n_probes(s->out.rings, (unsigned)s->defined.n_probes);
+		ring_set_n_probes(s->out.rings, (unsigned)definitions_n(s->defined));
 	s->plant.code_has = ubp_host_code_has();
 	s->plant.lossless = s->opt.lossless;
 	s->plant.count_dropped = s->opt.count_dropped;
 	s->plant.frames = s->opt.stack == UBP_STACK_FP ? stacks_frames(s) : 0;
-	s->plant.find_exits = define_find_exits;
-	s->plant.find_lead = windows_find_lead;
+	s->plant.find_exits = definitions_find_exits;
+	s->plant.find_lead = definitions_find_lead;
 	s->plant.wake_unwinders = watch_wake_begins;
-	s->plant.ctx = s;
+	s->plant.ctx = s->defined;
 	return add_probes(s) < 0 ? ubp_fail(err, ENOMEM, "out of memory") : 0;
 }
 

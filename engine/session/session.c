@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* A session: made, started, stopped, freed; and what can be asked of its probes. */
+/* A session: made, started, stopped, freed. */
 
-#include "engine/session/definitions.h"
 #include "engine/session/inside.h"
 #include "engine/session/tracing.h"
 
@@ -21,20 +20,20 @@
 
 #include "engine/base/err.h"
 #include "engine/base/page.h"
-#include "engine/base/proc.h"
 #include "engine/base/quiet_thread.h"
+#include "engine/define/definitions.h"
 #include "engine/plant/hooks.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/plant.h"
 #include "engine/plant/scan.h"
 #include "engine/plant/sigaction.h"
+#include "engine/session/defined.h"
 #include "engine/session/live.h"
 #include "engine/session/mail.h"
 #include "engine/session/tell.h"
 #include "engine/space/probe_list.h"
-#include "engine/spec/format.h"
 #include "engine/trace/exec_hold.h"
-#include "engine/trace/permission.h"
+#include "engine/trace/named.h"
 #include "engine/trace/task.h"
 #include "engine/trace/wait.h"
 
@@ -69,31 +68,10 @@ static int open_descriptors(struct ubp_session *s, struct ubp_err *err)
 	return rc == 0 ? watch_fd(s, event_queue_fd(s->out.queue), err) : rc;
 }
 
-/* Those of several processes that have ended meanwhile are told, and passed over. */
-static int drop_ended(struct ubp_session *s, struct ubp_err *err)
+/* Of several: the others are traced. */
+static void tell_ended(void *ctx, pid_t pid)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < s->opt.n_pids; i++) {
-		char state = task_state(s->pids[i]);
-		int rc = state ? 0 : proc_shortage();
-
-		if (rc < 0)
-			return ubp_fail(err, -rc, "process %d cannot be looked at: %s",
-					(int)s->pids[i], strerror(-rc));
-		if (state != 0 && (state != 'Z' || s->opt.n_pids == 1))
-			s->pids[n++] = s->pids[i];
-		else if (s->opt.n_pids == 1)
-			return ubp_fail(err, ESRCH, "no process %d", (int)s->pids[i]);
-		else
-			session_warn(s, "no process %d: the others are traced",
-				     (int)s->pids[i]);
-	}
-	if (s->opt.n_pids && !n)
-		return ubp_fail(err, ESRCH, "none of the %zu processes is there",
-				s->opt.n_pids);
-	s->opt.n_pids = n;
-	return 0;
+	session_warn(ctx, "no process %d: the others are traced", (int)pid);
 }
 
 static int take_options(struct ubp_session *s, struct ubp_err *err)
@@ -109,17 +87,21 @@ static int take_options(struct ubp_session *s, struct ubp_err *err)
 	if (s->opt.n_pids)
 		memcpy(s->pids, s->opt.pids, s->opt.n_pids * sizeof(*s->pids));
 	s->opt.pids = s->pids;
-	if (drop_ended(s, err) < 0)
+	if (named_take(s->pids, &s->opt.n_pids, tell_ended, s, err) < 0)
 		return -err->code;
-	for (size_t i = 0; i < s->opt.n_pids; i++)
-		if (permission_to_look(s->pids[i], err) < 0)
-			return -err->code;
 	if (s->opt.tid && task_state(s->opt.tid) == 0)
 		return ubp_fail(err, ESRCH, "no thread %d", (int)s->opt.tid);
 	return 0;
 }
 
-/* Of what is mapped, of areas and rings: kernels for arm64 can be built with others. */
+int session_check_pages(struct ubp_err *err)
+{
+	if (sysconf(_SC_PAGESIZE) == (long)PAGE)
+		return 0;
+	return ubp_fail(err, ENOTSUP,
+			"this kernel has pages of %ld bytes: ubp works with %llu alone",
+			sysconf(_SC_PAGESIZE), PAGE);
+}
 
 int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_session,
 		    struct ubp_err *err)
@@ -128,10 +110,9 @@ int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_sess
 	int rc;
 
 	ubp_err_reset(err);
-	if (sysconf(_SC_PAGESIZE) != (long)PAGE)
-		return ubp_fail(err, ENOTSUP,
-				"this kernel has pages of %ld bytes: ubp works with %llu alone",
-				sysconf(_SC_PAGESIZE), PAGE);
+	rc = session_check_pages(err);
+	if (rc < 0)
+		return rc;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return ubp_fail(err, ENOMEM, "out of memory");
@@ -151,7 +132,7 @@ int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_sess
 	if (rc == 0)
 		rc = stacks_init(s, err);
 	if (rc == 0)
-		rc = define_init(s, err);
+		rc = defined_init(s, err);
 	if (rc < 0) {
 		ubp_session_free(s);
 		return rc;
@@ -168,11 +149,11 @@ static void close_fd(int fd)
 
 void ubp_session_free(struct ubp_session *s)
 {
-	if (!s || adding_end(s))
+	if (!s)
 		return;
 	ubp_stop(s);
 	live_free(s);
-	define_free(s);
+	definitions_free(s->defined);
 	event_queue_free(s->out.queue);
 	ring_set_free(s->out.rings);
 	stacks_free(s);
@@ -218,6 +199,7 @@ int ubp_run_command(struct ubp_session *s, char *const argv[], struct ubp_err *e
 	if (!argv[0])
 		return ubp_fail(err, EINVAL, "no command");
 	s->command.argv = argv;
+	definitions_set_program(s->defined, argv[0]);
 	pthread_sigmask(SIG_SETMASK, NULL, &s->command.inherited.mask);
 	return 0;
 }
@@ -311,7 +293,7 @@ int session_check_new(const struct ubp_session *s, struct ubp_err *err)
 {
 	if (s->tracing.is_there)
 		return ubp_fail(err, EBUSY, "the session has started");
-	if (s->defined.is_given_up)
+	if (definitions_are_given_up(s->defined))
 		return ubp_fail(err, EBUSY, "the session was given up");
 	return 0;
 }
@@ -333,12 +315,12 @@ int ubp_start_until(struct ubp_session *s, const struct ubp_until *until, struct
 		return ubp_fail(err, EINVAL, "the session only looks at files");
 	rc = check_proc(err);
 	if (rc == 0)
-		rc = files_check_symbols(s, err);
+		rc = definitions_check_symbols(s->defined, err);
 	if (rc < 0)
 		return rc;
 	if (live_begin(s) < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	(void)adding_end(s);
+	definitions_end_adding(s->defined);
 	raise_descriptor_limit(s);
 	rc = start_thread(s, err);
 	if (rc < 0) {
@@ -429,147 +411,4 @@ bool ubp_command_status(const struct ubp_session *session, int *ret_status)
 		*ret_status = s->command.status;
 	pthread_mutex_unlock(&s->lock);
 	return ended;
-}
-
-/* --- what was added --------------------------------------------------------------- */
-
-size_t ubp_n_probes(const struct ubp_session *s)
-{
-	return s->defined.n_probes;
-}
-
-/* Text of @print, as long as it turns out to be. */
-static const char *keep_text(char **keep, const struct spec_probe *spec, unsigned number,
-			     int (*print)(const struct spec_probe *, unsigned, char *, size_t))
-{
-	int len;
-
-	if (!*keep) {
-		len = print(spec, number, NULL, 0);
-		*keep = malloc((size_t)len + 1);
-		if (*keep)
-			(void)print(spec, number, *keep, (size_t)len + 1);
-	}
-	return *keep ? *keep : "";
-}
-
-static int print_listing(const struct spec_probe *spec, unsigned number, char *buf, size_t size)
-{
-	(void)number;
-	return spec_probe_listing(spec, buf, size);
-}
-
-static int print_format(const struct spec_probe *spec, unsigned number, char *buf, size_t size)
-{
-	return spec_format_text(spec, number + 1, buf, size);
-}
-
-const char *ubp_probe_listing(struct ubp_session *s, size_t i)
-{
-	return keep_text(&s->defined.probes[i]->listing, define_spec(s, i), (unsigned)i,
-			 print_listing);
-}
-
-const char *ubp_probe_format(struct ubp_session *s, size_t i)
-{
-	return keep_text(&s->defined.probes[i]->format, define_spec(s, i), (unsigned)i,
-			 print_format);
-}
-
-const char *ubp_probe_group(const struct ubp_session *s, size_t i)
-{
-	return define_spec(s, i)->group;
-}
-
-const char *ubp_probe_event(const struct ubp_session *s, size_t i)
-{
-	return define_spec(s, i)->event;
-}
-
-const char *ubp_probe_path(const struct ubp_session *s, size_t i)
-{
-	return define_spec(s, i)->path;
-}
-
-bool ubp_probe_is_return(const struct ubp_session *s, size_t i)
-{
-	return define_spec(s, i)->kind == PROBE_RETURN;
-}
-
-/* How a return is caught. Allocated; NULL: no return probe. */
-static char *explain_return(const struct session_probe *p)
-{
-	const struct uprobe *u = p->uprobe;
-	size_t n_rets = 0;
-	const char *why;
-	char *text = NULL;
-
-	if (u->kind != PROBE_RETURN)
-		return NULL;
-	for (size_t i = 0; i < u->n_exits; i++)
-		n_rets += !u->exits[i].is_jump;
-	if (return_way_of(&u->facts, &why) == RETURN_HIJACKED)
-		return strdup("; the return address is replaced at entry");
-	if (asprintf(
-		    &text,
-		    "; returns: breakpoints on %zu ret instruction%s (%s); %zu jump%s to other "
-		    "functions count as missed",
-		    n_rets, n_rets == 1 ? "" : "s", why, u->n_exits - n_rets,
-		    u->n_exits - n_rets == 1 ? "" : "s") < 0)
-		return NULL;
-	return text;
-}
-
-static bool is_at_rets(const struct uprobe *u)
-{
-	const char *why;
-
-	return u->kind == PROBE_RETURN && return_way_of(&u->facts, &why) != RETURN_HIJACKED;
-}
-
-/* The rung that its sites will get, and why not a better one. Allocated, or NULL. */
-static char *explain_rung(const struct ubp_session *s, const struct uprobe *u)
-{
-	const char *why = s->no_jumps     ? s->no_jumps
-			  : is_at_rets(u) ? "returns are caught at ret instructions"
-					  : u->window.why;
-	const char *rung = s->opt.mode == UBP_MODE_STEP && !u->insn.no_step
-				   ? "stepped (breakpoint, single-stepped copy: two stops)"
-				   : "boosted (breakpoint, copy that jumps back: one stop)";
-	char *text = NULL;
-	int n;
-
-	if ((why || !u->window.len) && uprobe_behind(u) && !is_at_rets(u))
-		n = asprintf(&text, "%s, behind the first %u bytes, not a jump: %s", rung,
-			     uprobe_behind(u), why ? why : "not known");
-	else if (why || !u->window.len)
-		n = asprintf(&text, "%s, not a jump: %s", rung, why ? why : "not known");
-	else if (uprobe_behind(u))
-		n = asprintf(&text,
-			     "jump (over %u bytes behind the first %u, to a detour: no stop)",
-			     u->window.len, uprobe_behind(u));
-	else
-		n = asprintf(&text,
-			     "jump (over %u bytes, to a detour: no stop; not safe beside a "
-			     "kernel's uprobe there: %s)",
-			     u->window.len, u->window.no_lead ? u->window.no_lead : "?");
-	return n < 0 ? NULL : text;
-}
-
-const char *ubp_probe_explain(struct ubp_session *s, size_t i)
-{
-	const struct spec_probe *spec = define_spec(s, i);
-	struct session_probe *p = s->defined.probes[i];
-	int settled = p->explain ? 0 : windows_settle(s);
-	char *way = p->explain ? NULL : explain_return(p);
-	char *rung = p->explain ? NULL : explain_rung(s, p->uprobe);
-
-	if (settled == 0 && !p->explain &&
-	    asprintf(&p->explain, "%s/%s %s at %s:0x%lx: %s [%s]%s", spec->group, spec->event,
-		     p->symbol ? p->symbol : "-", spec->path, (unsigned long)spec->offset,
-		     rung ? rung : "?", p->uprobe->insn.text, way ? way : "") < 0)
-		p->explain = NULL;
-	free(way);
-	free(rung);
-	return p->explain ? p->explain : "";
 }

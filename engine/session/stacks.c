@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "engine/base/err.h"
-#include "engine/session/definitions.h"
+#include "engine/define/definitions.h"
 #include "engine/session/inside.h"
 #include "engine/session/tell.h"
 #include "engine/space/space.h"
@@ -25,11 +25,8 @@
 static const struct object *known(void *ctx, uint64_t dev, uint64_t ino)
 {
 	const struct ubp_session *s = ctx;
-	const struct session_file *file = s->defined.files;
 
-	while (file && (file->maps_dev != dev || file->maps_ino != ino))
-		file = file->next;
-	return file ? file->object : NULL;
+	return definitions_file_of(s->defined, dev, ino);
 }
 
 bool stacks_unwinds(const struct ubp_session *s)

@@ -13,51 +13,20 @@
 #include <sys/types.h>
 
 #include "engine/base/pid_list.h"
-#include "engine/elf/object.h"
 #include "engine/event/queue.h"
 #include "engine/event/ring.h"
 #include "engine/hit/hit.h"
 #include "engine/sink/buf.h"
 #include "engine/sink/frame.h"
 #include "engine/space/state.h"
-#include "engine/spec/table.h"
 #include "engine/trace/command.h"
 #include "engine/trace/finder.h"
 #include "engine/trace/tracer.h"
 #include "engine/ubp.h"
 
-struct dwarf;
+struct definitions;
+struct spec_probe;
 struct ubp_err;
-
-/* A file that definitions name. */
-struct session_file {
-	uint64_t dev, ino;           /* as stat() tells: what spec compares */
-	uint64_t maps_dev, maps_ino; /* as /proc/PID/maps tells */
-	struct object *object;
-	struct dwarf *dwarf; /* NULL: nobody asked for it yet */
-	bool has_facts;
-	struct return_facts facts; /* what it says about the way of returns */
-	struct session_file *next;
-};
-
-/* What a target was found to be, so that thousands of definitions look but once. */
-struct file_alias {
-	char *target;
-	char *path; /* of a target that is none; or NULL */
-	uint64_t dev, ino;
-	struct file_alias *next;
-};
-
-/* A probe, beside the spec_probe of the same number. */
-struct session_probe {
-	struct uprobe *uprobe; /* a reference; its .origin is this */
-	struct object *object; /* its file; the session's */
-	struct session_file *file;
-	uint64_t serial; /* the spec_probe's: tells it from others after a deletion */
-	char *symbol;    /* "readline+0x4", or NULL */
-	char *listing, *format, *explain;
-	char *no_definition; /* why no kernel would take it */
-};
 
 #define WARNING_MAX 1024
 #define WAITING_MAX 256 /* newcomers that are stopped until their turn comes */
@@ -65,19 +34,6 @@ struct session_probe {
 struct warning {
 	struct warning *next;
 	char text[];
-};
-
-/* What is to be probed: definitions, the files they name, and their probes. */
-struct session_definitions {
-	struct spec_table *table;
-	struct session_file *files;
-	struct file_alias *aliases; /* files.c */
-	uint64_t aliases_ns;        /* since when they are good */
-	struct session_probe **probes;
-	size_t n_probes;
-	struct adding
-		*adding;  /* adding.c: what adds definitions; NULL: nothing yet, or any more */
-	bool is_given_up; /* while a definition was added: no more can be done with it */
 };
 
 /* The command that is run. */
@@ -165,7 +121,7 @@ struct session_stacks {
 struct session_number {
 	struct uprobe *uprobe; /* a reference; NULL: it is gone */
 	const struct spec_probe *spec;
-	struct ubp_session *made_by; /* whose .spec is; NULL: the session's own */
+	struct definitions *made_by; /* whose .spec is; NULL: .defined has it */
 	enum { NUMBER_LIVE, NUMBER_REPLACED, NUMBER_REMOVED, NUMBER_GONE } state;
 	bool was_alone;  /* nobody else had it any more, at the last look */
 	uint64_t ticket; /* of the change that retires it, until that is answered */
@@ -204,10 +160,9 @@ struct ubp_session {
 	unsigned n_unseen;    /* not even allowed to look at, at the start */
 	struct map excluded;  /* never attached to unless named */
 	const char *no_jumps; /* .out.rings is NULL for this reason */
-	bool is_settled;      /* windows_settle() was here since the last probe came */
 	struct session_change change;
 	struct session_numbers numbers; /* the caller's */
-	struct session_definitions defined;
+	struct definitions *defined;    /* what is to be probed */
 	struct session_command command;
 	struct session_tracing tracing;
 	struct session_found found;

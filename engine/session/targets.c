@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "engine/base/err.h"
+#include "engine/define/definitions.h"
 #include "engine/elf/object.h"
 #include "engine/os/maps.h"
 #include "engine/plant/plant.h"
 #include "engine/plant/settle.h"
-#include "engine/session/definitions.h"
 #include "engine/session/inside.h"
 #include "engine/session/tell.h"
 #include "engine/session/tracing.h"
@@ -486,14 +486,14 @@ static int check_mapped(struct ubp_session *s, pid_t pid, struct ubp_err *err)
 
 	if (!p || session_has_probes(p))
 		return 0;
-	for (size_t i = 0; i < s->defined.n_probes; i++)
-		if (!object_interp(s->defined.probes[i]->object)) {
+	for (size_t i = 0; i < definitions_n(s->defined); i++)
+		if (!object_interp(definitions_object(s->defined, i))) {
 			session_warn(s, "process %d does not map %s yet", (int)pid,
-				     define_spec(s, i)->path);
+				     definitions_spec(s->defined, i)->path);
 			return 0;
 		}
 	return ubp_fail(err, ENOENT, "process %d does not map %s: it runs another program",
-			(int)pid, define_spec(s, 0)->path);
+			(int)pid, definitions_spec(s->defined, 0)->path);
 }
 
 static int take_named(struct ubp_session *s, pid_t pid, int rc, struct ubp_err *err)

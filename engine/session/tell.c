@@ -2,8 +2,7 @@
 /* Copyright the ubp authors */
 
 /*
- * What a session tells its user while it runs: lines for ubp_dispatch() to hand out, or at
- * once.
+ * What a session tells its user while it runs: lines for ubp_dispatch() to hand out.
  */
 
 #include <stdarg.h>
@@ -47,19 +46,6 @@ void session_warn(struct ubp_session *s, const char *fmt, ...)
 	}
 	pthread_mutex_unlock(&s->lock);
 	session_news(s);
-}
-
-void session_warn_now(const struct ubp_session *s, const char *fmt, ...)
-{
-	char text[WARNING_MAX];
-	va_list ap;
-
-	if (!s->opt.warn)
-		return;
-	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	s->opt.warn(s->opt.warn_ctx, text);
 }
 
 void session_mark_failed(struct ubp_session *s)

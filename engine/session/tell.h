@@ -18,9 +18,6 @@ struct ubp_session;
 /* From any thread: a line for the user, delivered by ubp_dispatch(). */
 __attribute__((format(printf, 2, 3))) void session_warn(struct ubp_session *s, const char *fmt,
 							...);
-/* The same at once, on the caller's thread: of definitions that are being added. */
-__attribute__((format(printf, 2, 3))) void session_warn_now(const struct ubp_session *s,
-							    const char *fmt, ...);
 /* Make ubp_fd() readable. */
 void session_news(struct ubp_session *s);
 /* ubp_has_failed() from now on. */

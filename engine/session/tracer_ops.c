@@ -16,7 +16,6 @@
 #include "engine/plant/site.h"
 #include "engine/returns/ends.h"
 #include "engine/returns/hijack_open.h"
-#include "engine/session/definitions.h"
 #include "engine/session/inside.h"
 #include "engine/session/tell.h"
 #include "engine/session/tracing.h"

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "engine/base/err.h"
-#include "engine/session/definitions.h"
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
 #include "engine/sink/sink.h"

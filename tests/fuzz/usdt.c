@@ -15,9 +15,9 @@
 
 #include "arch/arch.h"
 #include "engine/base/err.h"
+#include "engine/define/plain.h"
+#include "engine/define/usdt.h"
 #include "engine/elf/object.h"
-#include "engine/session/plain.h"
-#include "engine/session/usdt.h"
 #include "engine/spec/table.h"
 
 static void check_error(const struct usdt_definition *d, int rc, const struct ubp_err *err)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "engine/session/expand.h"
+#include "engine/define/expand.h"
 
 static void cut(const char *text, struct expand_definition *d)
 {

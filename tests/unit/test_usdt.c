@@ -16,9 +16,9 @@
 
 #include "arch/arch.h"
 #include "engine/base/err.h"
+#include "engine/define/plain.h"
+#include "engine/define/usdt.h"
 #include "engine/elf/object.h"
-#include "engine/session/plain.h"
-#include "engine/session/usdt.h"
 
 #define N_ELEMS(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* What definitions are made by. */
+
+#ifndef UBP_DEFINE_OPTIONS_H
+#define UBP_DEFINE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "engine/files/debug_options.h"
+
+struct ubp_arch;
+struct ubp_until;
+
+/* Strings and lists stay whose they are, and must last as long as the definitions, but for .pids. */
+struct definitions_options {
+	const struct ubp_arch *arch; /* of this machine, and ... */
+	bool (*traces)(
+		const struct ubp_arch *arch); /* can programs of this one be traced on it? */
+	bool strict;                          /* the kernel's grammar only */
+	bool force;                           /* override refusals where that can make sense */
+	bool files_only; /* only looked at: also files of machines that are not traced here */
+	bool beside_kernel; /* no jump where a kernel's uprobe that comes later would break it */
+	bool steps; /* breakpoints single-step their copies, where the instruction allows it */
+	bool has_stack;       /* a stack is recorded at each hit */
+	const char *no_jumps; /* why no place gets a jump; NULL: they may */
+	struct object_debug_options debug;
+	const char *const
+		*exclude; /* functions that patterns leave out: patterns; NULL-ended, or NULL */
+	/* Where targets are sought: as the first of .pids that lives sees them; static probes and what IFUNCs
+	 * were resolved to in all of them, or in the process of thread .tid. */
+	const pid_t *pids;
+	size_t n_pids;
+	pid_t tid; /* 0: none */
+	/* A warning, one line, on the thread that adds; and what is as it should be, but not known to the user. May be NULL. */
+	void (*warn)(void *ctx, const char *text);
+	void (*tell)(void *ctx, const char *text);
+	void *warn_ctx; /* of both */
+	/* Ends what takes long: see definitions_add(). May be NULL. */
+	const struct ubp_until *until;
+};
+
+#endif

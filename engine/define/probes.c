@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/define/probes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/detour.h"
+#include "engine/base/err.h"
+#include "engine/define/check.h"
+#include "engine/define/files.h"
+#include "engine/define/ifunc.h"
+#include "engine/define/windows.h"
+#include "engine/elf/segments.h"
+#include "engine/fetch/fetch.h"
+#include "engine/spec/filter.h"
+#include "engine/symbols/functions.h"
+
+static unsigned long ul(uint64_t n)
+{
+	return (unsigned long)n;
+}
+
+const struct spec_probe *probes_spec(const struct definitions *defs, size_t i)
+{
+	return spec_table_probe(defs->table, i);
+}
+
+static int resolve_symbol(struct definitions *defs, size_t i, struct definition_file *file,
+			  struct ubp_err *err)
+{
+	const struct spec_probe *spec = probes_spec(defs, i);
+	struct object_symbol symbol;
+	uint64_t foffset;
+	int rc = object_find_symbol(file->object, spec->symbol, &symbol, err);
+
+	if (rc < 0)
+		return rc;
+	foffset = symbol.foffset;
+	if (spec->symbol_off == 0)
+		foffset += symbol.entry_off;
+	if (symbol.is_ifunc) {
+		rc = ifunc_choice(defs, file, &symbol, &foffset, err);
+		if (rc < 0)
+			return rc;
+	}
+	/* An offset behind the end of its function is a slip of the pen. */
+	if (symbol.size && spec->symbol_off >= symbol.size && !symbol.is_ifunc &&
+	    !defs->opt.force)
+		return ubp_fail(err, EINVAL, "%s is only %lu bytes long: +0x%lx is not in it",
+				spec->symbol, ul(symbol.size), ul(spec->symbol_off));
+	spec_table_resolve(defs->table, i, foffset + spec->symbol_off);
+	return 0;
+}
+
+static int make_probe(struct definitions *defs, size_t i, const char *filter,
+		      struct defined_probe *p, struct ubp_err *err)
+{
+	const struct spec_probe *spec = probes_spec(defs, i);
+	struct definition_file *file = files_by_id(defs, spec->dev, spec->ino);
+	enum place_refusal why;
+	int rc = 0;
+
+	if (!file)
+		return ubp_fail(err, ENOENT, "%s: the file was replaced", spec->path);
+	rc = check_arch(defs, file, spec->path, err);
+	if (rc == 0 && spec->symbol && !spec->is_resolved)
+		rc = resolve_symbol(defs, i, file, err);
+	if (rc < 0)
+		return rc;
+	spec = probes_spec(defs, i);
+	rc = check_probe(defs, spec, file, p, &why, err);
+	if (rc == 0)
+		rc = fetch_compile(spec, &p->uprobe->program, err);
+	if (rc == 0 && filter)
+		rc = filter_parse(filter, spec, &p->uprobe->filter, err);
+	p->uprobe->asks_name = rc == 0 && detour_stops(p->uprobe->program, p->uprobe->filter);
+	p->serial = spec->serial;
+	p->object = file->object;
+	p->file = file;
+	p->uprobe->kind = spec->kind;
+	p->uprobe->dev = file->maps_dev;
+	p->uprobe->ino = file->maps_ino;
+	p->uprobe->foffset = spec->offset;
+	p->uprobe->ref = spec->ref;
+	p->uprobe->ref_in_bss = spec->ref && object_is_bss(file->object, spec->ref);
+	p->uprobe->stat_dev = spec->dev;
+	p->uprobe->stat_ino = spec->ino;
+	if (rc == 0 && windows_find(defs, p) < 0)
+		rc = ubp_fail(err, ENOMEM, "out of memory");
+	return rc;
+}
+
+/* --- keeping defined_probe beside spec_probes ---------------------------------- */
+
+/* A refusal names the definition; the caret is at the place, its second word or,
+ * in the perf-tools form, what is behind the letter. */
+static void show_definition(const struct spec_probe *spec, struct ubp_err *err)
+{
+	const char *command = spec->command;
+	const char *second = strchr(command, ' ');
+	size_t word = second ? strcspn(second + 1, " ") : 0;
+	unsigned caret = command[0] && command[1] == ':' ? 2 : 0;
+
+	err->line = spec->line;
+	if (err->has_caret)
+		return;
+	if (word && memchr(second + 1, ':', word) &&
+	    !memchr(command + caret, ':', (size_t)(second - command) - caret))
+		caret = (unsigned)(second + 1 - command);
+	ubp_err_caret(err, command, strlen(command), caret);
+}
+
+/* A write may have deleted some and added others at the end. */
+static int sync_probes(struct definitions *defs, const char *filter, struct ubp_err *err)
+{
+	size_t n = spec_table_count(defs->table), old = 0, kept = 0;
+	struct defined_probe **bigger = realloc(
+		defs->probes, (defs->n_probes + n + 1) * sizeof(struct defined_probe *));
+	int rc = 0;
+
+	if (!bigger)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	defs->probes = bigger;
+	for (size_t i = 0; i < n && old < defs->n_probes; i++) {
+		while (old < defs->n_probes &&
+		       defs->probes[old]->serial != probes_spec(defs, i)->serial)
+			check_free_probe(defs->probes[old++]);
+		if (old < defs->n_probes)
+			defs->probes[kept++] = defs->probes[old++];
+	}
+	while (old < defs->n_probes)
+		check_free_probe(defs->probes[old++]);
+	defs->n_probes = kept;
+	while (rc == 0 && defs->n_probes < n) {
+		struct defined_probe *p = check_new_probe();
+
+		if (!p)
+			return ubp_fail(err, ENOMEM, "out of memory");
+		rc = make_probe(defs, defs->n_probes, filter, p, err);
+		if (rc < 0) {
+			show_definition(probes_spec(defs, defs->n_probes), err);
+			check_free_probe(p);
+			break;
+		}
+		p->uprobe->number = (unsigned)defs->n_probes;
+		defs->probes[defs->n_probes++] = p;
+	}
+	for (size_t i = 0; i < defs->n_probes; i++)
+		defs->probes[i]->uprobe->number = (unsigned)i;
+	return rc;
+}
+
+void probes_forget(struct definitions *defs, size_t n)
+{
+	spec_table_truncate(defs->table, n);
+	while (defs->n_probes > n)
+		check_free_probe(defs->probes[--defs->n_probes]);
+}
+
+int probes_take_up(struct definitions *defs, size_t n_before, const char *filter,
+		   struct ubp_err *err)
+{
+	int rc = sync_probes(defs, filter, err);
+
+	if (rc < 0)
+		probes_forget(defs, n_before);
+	return rc;
+}
+
+void probes_free(struct definitions *defs)
+{
+	while (defs->n_probes)
+		check_free_probe(defs->probes[--defs->n_probes]);
+	free(defs->probes);
+}

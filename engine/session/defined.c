@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/session/defined.h"
+
+#include "arch/host.h"
+#include "engine/define/definitions.h"
+#include "engine/session/inside.h"
+#include "engine/spec/probe.h"
+
+int defined_new(const struct ubp_session *s, struct definitions **ret_defs, struct ubp_err *err)
+{
+	const struct ubp_options *o = &s->opt;
+	const struct definitions_options opt = {
+		.arch = ubp_host_arch(),
+		.traces = ubp_host_traces,
+		.strict = o->strict,
+		.force = o->force,
+		.files_only = o->files_only,
+		.beside_kernel = o->beside_kernel,
+		.steps = o->mode == UBP_MODE_STEP,
+		.has_stack = o->stack != UBP_STACK_NONE,
+		.no_jumps = s->no_jumps,
+		.debug = { o->debug.dirs, o->debug.symbols },
+		.exclude = o->exclude,
+		.pids = s->pids,
+		.n_pids = o->n_pids,
+		.tid = o->tid,
+		.warn = o->warn,
+		.tell = o->tell,
+		.warn_ctx = o->warn_ctx,
+		.until = o->until,
+	};
+
+	return definitions_new(&opt, ret_defs, err);
+}
+
+int defined_init(struct ubp_session *s, struct ubp_err *err)
+{
+	return defined_new(s, &s->defined, err);
+}
+
+/* --- adding ------------------------------------------------------------------------ */
+
+static int check_new(const struct ubp_session *s, struct ubp_err *err)
+{
+	ubp_err_reset(err);
+	return session_check_new(s, err);
+}
+
+int ubp_add(struct ubp_session *s, const char *definition, const char *filter,
+	    struct ubp_err *err)
+{
+	int rc = check_new(s, err);
+
+	return rc < 0 ? rc : definitions_add(s->defined, definition, filter, err);
+}
+
+int ubp_add_events(struct ubp_session *s, const char *text, size_t len, const char *filter,
+		   struct ubp_err *err)
+{
+	int rc = check_new(s, err);
+
+	return rc < 0 ? rc : definitions_add_events(s->defined, text, len, filter, err);
+}
+
+int ubp_add_usdt(struct ubp_session *s, const char *definition, const char *filter,
+		 struct ubp_err *err)
+{
+	int rc = check_new(s, err);
+
+	return rc < 0 ? rc : definitions_add_usdt(s->defined, definition, filter, err);
+}
+
+/* --- what was added ---------------------------------------------------------------- */
+
+size_t ubp_n_probes(const struct ubp_session *s)
+{
+	return definitions_n(s->defined);
+}
+
+const char *ubp_probe_listing(struct ubp_session *s, size_t i)
+{
+	return definitions_listing(s->defined, i);
+}
+
+const char *ubp_probe_format(struct ubp_session *s, size_t i)
+{
+	return definitions_format(s->defined, i);
+}
+
+const char *ubp_probe_explain(struct ubp_session *s, size_t i)
+{
+	return definitions_explain(s->defined, i);
+}
+
+const char *ubp_probe_definition(struct ubp_session *s, size_t i, const char **ret_why)
+{
+	return definitions_for_kernel(s->defined, i, ret_why);
+}
+
+const char *ubp_probe_group(const struct ubp_session *s, size_t i)
+{
+	return definitions_spec(s->defined, i)->group;
+}
+
+const char *ubp_probe_event(const struct ubp_session *s, size_t i)
+{
+	return definitions_spec(s->defined, i)->event;
+}
+
+const char *ubp_probe_path(const struct ubp_session *s, size_t i)
+{
+	return definitions_spec(s->defined, i)->path;
+}
+
+bool ubp_probe_is_return(const struct ubp_session *s, size_t i)
+{
+	return definitions_spec(s->defined, i)->kind == PROBE_RETURN;
+}
