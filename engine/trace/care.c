@@ -290,14 +290,15 @@ static size_t choose(const struct mem_care *care, const struct peek_ahead *ahead
 	return n;
 }
 
-/* The answer on the desk. */
+/* The answer on the desk, of @n spans. */
 static void take_pieces(const struct errand_desk *desk, const struct fetch_span *spans,
-			struct peek_ahead *ahead)
+			size_t n, struct peek_ahead *ahead)
 {
 	uint8_t *to = ahead->bytes;
 	const uint8_t *from = desk->bytes;
 
-	for (size_t i = 0; i < ahead->n; i++) {
+	ahead->n = n;
+	for (size_t i = 0; i < n; i++) {
 		size_t got = desk->spans[i].got;
 
 		if (got > spans[i].len)
@@ -324,17 +325,15 @@ static void read_ahead(struct mem_care *care, struct peek_ahead *ahead, uint64_t
 	ahead->id = ++care->stand_in->n_aheads;
 	ahead->n = 0;
 	if (why == SILENT_NOT) {
-		ahead->n = put_on_desk(care->stand_in->desk, spans, n);
-		why = SILENT_STUCK;
-		if (ask(care, care->file->pid, ERRAND_PEEK)) {
-			take_pieces(care->stand_in->desk, spans, ahead);
-			ahead->end = vaddr + spans[n - 1].len / PAGE * PAGE;
-			why = care->stand_in->desk->why;
-		} else {
-			ahead->n = 0;
-		}
+		n = put_on_desk(care->stand_in->desk, spans, n);
+		why = ask(care, care->file->pid, ERRAND_PEEK) ? care->stand_in->desk->why
+							      : SILENT_STUCK;
 	}
-	(void)note(care, why);
+	/* Where the first does not answer the others were not looked at. */
+	if (note(care, why)) {
+		take_pieces(care->stand_in->desk, spans, n, ahead);
+		ahead->end = vaddr + spans[n - 1].len / PAGE * PAGE;
+	}
 }
 
 /* Copies what is there. False: not all that there may be was read. */

@@ -3,14 +3,18 @@
 
 /* Memory that may not answer: how it is told, and the process that reads in the tracer's place. */
 
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -209,6 +213,40 @@ static void pages_are_remembered(void **state)
 	munmap(pages, N * APART);
 }
 
+/* A page that waits for somebody ends neither the one behind it nor those that were looked at before. */
+static void others_are_shown_behind_one_that_waits(void **state)
+{
+	enum { N = 3, APART = 200 * PAGE };
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+	struct uffdio_api api = { .api = UFFD_API };
+	uint8_t *pages = mmap(NULL, N * APART, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct uffdio_register waits = { .range = { (uintptr_t)pages, PAGE },
+					 .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct mem_view view = { .mem = &mem };
+	uint64_t at = (uintptr_t)pages;
+	uint8_t now;
+
+	(void)state;
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) < 0 ||
+	    ioctl(fd, UFFDIO_REGISTER, &waits) < 0)
+		skip();
+	ask_stand_in();
+	pages[PAGE] = 1;
+	pages[APART] = 2;
+	mem_expect(&mem, at + APART);
+	assert_int_equal(mem_view_peek(&view, at, &now, 1), 0);
+	assert_int_equal(care.why, SILENT_UFFD);
+	assert_int_equal(mem_view_peek(&view, at + PAGE, &now, 1), 1);
+	assert_int_equal(now, 1);
+	assert_int_equal(mem_view_peek(&view, at + APART, &now, 1), 1);
+	assert_int_equal(now, 2);
+	stand_in_end(&stand_in);
+	close(fd);
+	munmap(pages, N * APART);
+}
+
 /* One that does not come back costs a limit, once; then its process is left alone for a time. */
 static void stuck_ones_are_given_up(void **state)
 {
@@ -358,6 +396,7 @@ int main(void)
 		cmocka_unit_test_setup(writes_come_in_order, start),
 		cmocka_unit_test_setup(pages_are_read_ahead, start),
 		cmocka_unit_test_setup(pages_are_remembered, start),
+		cmocka_unit_test_setup(others_are_shown_behind_one_that_waits, start),
 		cmocka_unit_test_setup(one_does_without, start),
 	};
 
