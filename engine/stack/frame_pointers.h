@@ -24,7 +24,7 @@ struct stack_source {
 /*
  * Addresses of the stack, innermost first: the pc, then return addresses along the chain of
  * frame pointers, hijacked ones as they were. Returns how many, at most @max. Detours do
- * the same (arch/x86/detour_stack.c).
+ * the same (arch/x86/common_detour_stack.c).
  */
 size_t stack_walk(const struct ubp_arch *arch, const struct ubp_regs *regs,
 		  const struct stack_source *source, uint64_t *stack, size_t max);

@@ -73,7 +73,7 @@ struct tracee_remote {
 	bool resumes;   /* behind that, only the rest of a system call is to be made */
 	bool is_batch;  /* it makes calls in a row: no stop at each */
 	bool by_signal; /* it stands where the kernel looks for signals, on its way out */
-	/* What was found out about it since its stop (engine/trace/remote_facts.h). */
+	/* What was found out about it since its stop (remote_facts.h). */
 	struct {
 		bool are_known;
 		bool suspend; /* its seccomp filter, during the calls themselves */
@@ -85,7 +85,7 @@ struct tracee_remote {
 
 /*
  * What a hit wants to know about its thread; filled lazily, kept here so that the hot path looks
- * nothing up. See engine/trace/task.h.
+ * nothing up (tracee_task.h).
  */
 struct tracee_task {
 	char comm[16];

@@ -119,7 +119,6 @@ static int await_exit(struct remote *remote, struct ubp_err *err)
 {
 	struct tracee *t = remote->t;
 	struct held held = held_thread(remote->tracer, t, NULL);
-	pid_t tid = t->tid;
 	struct stop stop;
 	int rc;
 
@@ -147,11 +146,11 @@ static int await_exit(struct remote *remote, struct ubp_err *err)
 			/* Group stops and births go their way; then it comes back. */
 			tracer_dispatch(remote->tracer, &stop);
 			if (!held_lasts(&held))
-				return remote_has_ended(remote, tid, err);
+				return remote_has_ended(remote, held.tid, err);
 			break;
 		}
 	}
-	return rc == -ESRCH ? remote_has_ended(remote, tid, err)
+	return rc == -ESRCH ? remote_has_ended(remote, held.tid, err)
 			    : remote_takes_too_long(remote, err);
 }
 

@@ -17,7 +17,7 @@
 struct held;
 
 /*
- * Prepare held thread @t. @at: registers it goes on with afterwards (as at its
+ * Prepare a held thread. held->at: registers it goes on with afterwards (as at its
  * stop, but for a pc that the caller wants elsewhere; not looked at if the thread has
  * made remote calls since that stop); @stub: address of the stub's code, written
  * there before. Returns 0 or -errno; -EACCES: a seccomp filter may kill it for our
@@ -50,7 +50,7 @@ int remote_calls(struct remote *remote, struct remote_step *steps, size_t n, siz
 
 /*
  * Have the thread sign @address with @modifier, by key A (@key 0) or B (1) of its instruction keys
- * (ubp_arch.stub_sign). Returns as remote_call(); without such keys it is signed by nothing.
+ * (ubp_arch.stub.sign). Returns as remote_call(); without such keys it is signed by nothing.
  */
 int remote_sign(struct remote *remote, uint64_t address, uint64_t modifier, int key,
 		uint64_t *ret_signed, struct ubp_err *err);

@@ -130,7 +130,8 @@ static int start_batch(struct remote *remote, struct batch *b, struct ubp_err *e
 
 /*
  * What the program has popped is not its own any more. But who looks for addresses of ours in stacks goes by it
- * (engine/plant/give_back.c, returns.c), and what the program's next frames don't write to would be in theirs.
+ * (engine/plant/give_back.c, engine/returns/returns.c), and what the program's next frames don't write to would be in
+ * theirs.
  */
 static void put_back(const struct remote *remote, const struct batch *b)
 {
@@ -207,19 +208,18 @@ static int await_batch(struct remote *remote, struct batch *b, struct ubp_err *e
 	struct tracee *t = remote->t;
 	const struct space *space = t->process->space;
 	struct held held = held_thread(remote->tracer, t, NULL);
-	pid_t tid = t->tid;
 	struct ubp_regs regs;
 	struct stop stop;
 	int rc;
 
 	while ((rc = tracer_await(remote->tracer, t, REMOTE_LIMIT_MS, &stop)) == 1) {
 		if (stop.exited || stop.event || stop.sig == (SIGTRAP | 0x80) ||
-		    ubp_host_get_regs(tid, &regs) < 0 ||
+		    ubp_host_get_regs(held.tid, &regs) < 0 ||
 		    regs.r[space->arch->reg.pc] - space->batch >= space->arch->stub.batch.len) {
 			/* Group stops and births go their way; then it comes back. */
 			tracer_dispatch(remote->tracer, &stop);
 			if (!held_lasts(&held))
-				return remote_has_ended(remote, tid, err);
+				return remote_has_ended(remote, held.tid, err);
 			continue;
 		}
 		rc = read_results(remote, b, &regs, err);
@@ -231,7 +231,7 @@ static int await_batch(struct remote *remote, struct batch *b, struct ubp_err *e
 		return rc;
 	}
 	if (rc == -ESRCH)
-		return remote_has_ended(remote, tid, err);
+		return remote_has_ended(remote, held.tid, err);
 	/* It may not have been allowed to send the signal: that is not tried once more. */
 	t->process->space->batch = 0;
 	return remote_takes_too_long(remote, err);

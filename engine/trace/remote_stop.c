@@ -53,7 +53,7 @@ int remote_write_frame(struct remote *remote, struct ubp_err *err)
 	else
 		space->arch->stub.frame(t->remote.before, t->remote.more, frame, &len,
 					&remote->sp);
-	rc = mem_write(&t->process->space->mem, t->tid, remote->sp, frame, len);
+	rc = mem_write(&space->mem, t->tid, remote->sp, frame, len);
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to the stack of thread %d: %s",
 				(int)t->tid, strerror(-rc));
@@ -63,8 +63,7 @@ int remote_write_frame(struct remote *remote, struct ubp_err *err)
 int remote_has_ended(struct remote *remote, pid_t tid, struct ubp_err *err)
 {
 	remote->t = NULL;
-	ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
-	return -ESRCH;
+	return ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
 }
 
 int remote_takes_too_long(const struct remote *remote, struct ubp_err *err)
@@ -79,28 +78,27 @@ int remote_deliver_first(struct remote *remote, const struct stop *stop, struct 
 {
 	struct tracee *t = remote->t;
 	struct held held = held_thread(remote->tracer, t, NULL);
-	pid_t tid = t->tid;
 	int rc;
 
 	t->remote.is_in = false;
 	t->want_interrupt = true; /* stop before the handler's first instruction */
 	tracer_dispatch(remote->tracer, stop);
 	if (!held_lasts(&held))
-		return remote_has_ended(remote, tid, err);
+		return remote_has_ended(remote, held.tid, err);
 	rc = attach_hold(remote->tracer, t);
 	if (rc == -ESRCH || !held_lasts(&held))
-		return remote_has_ended(remote, tid, err);
+		return remote_has_ended(remote, held.tid, err);
 	if (rc <= 0)
 		return remote_takes_too_long(remote, err);
-	rc = ubp_host_get_regs(tid, t->remote.before);
+	rc = ubp_host_get_regs(held.tid, t->remote.before);
 	if (rc == 0)
-		rc = ubp_host_get_more(tid, t->remote.more, err);
+		rc = ubp_host_get_more(held.tid, t->remote.more, err);
 	/* A handler has a mask of its own. */
 	t->remote.facts.are_known = false;
 	if (rc == 0)
 		rc = remote_facts_learn(t, err);
 	remote->suspend = t->remote.facts.suspend;
-	return rc == -ESRCH ? remote_has_ended(remote, tid, err) : rc;
+	return rc == -ESRCH ? remote_has_ended(remote, held.tid, err) : rc;
 }
 
 /* Is it back at the instruction of a call of which, perhaps, only the rest is to be made? */
@@ -138,7 +136,6 @@ int remote_settle(struct remote *remote, struct ubp_err *err)
 {
 	struct tracee *t = remote->t;
 	struct held held = held_thread(remote->tracer, t, NULL);
-	pid_t tid = t->tid;
 	struct stop stop;
 	uint64_t nr;
 	int rc = 1;
@@ -148,7 +145,7 @@ int remote_settle(struct remote *remote, struct ubp_err *err)
 		tracee_resume(t, 0);
 		rc = tracer_await(remote->tracer, t, REMOTE_LIMIT_MS, &stop);
 		if (rc <= 0)
-			return rc == -ESRCH ? remote_has_ended(remote, tid, err)
+			return rc == -ESRCH ? remote_has_ended(remote, held.tid, err)
 					    : remote_takes_too_long(remote, err);
 		if (is_entry(t, &stop, &nr)) {
 			tracee_consume(t);
@@ -162,7 +159,7 @@ int remote_settle(struct remote *remote, struct ubp_err *err)
 		if (rc < 0)
 			return rc;
 		if (!held_lasts(&held))
-			return remote_has_ended(remote, tid, err);
+			return remote_has_ended(remote, held.tid, err);
 	}
 	return 0;
 }

@@ -38,7 +38,7 @@ struct peek_ahead {
 	uint64_t from; /* from there on it may be used, yet */
 	uint64_t end;  /* of what was read in one piece from the place that was asked for */
 	size_t n;
-	struct peek_piece pieces[STAND_IN_PIECES]; /* ascending */
+	struct peek_piece pieces[STAND_IN_PIECES]; /* in the order of the request */
 	uint8_t *bytes;                            /* STAND_IN_AHEAD; NULL: none yet */
 };
 

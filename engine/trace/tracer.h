@@ -2,7 +2,7 @@
 /* Copyright the ubp authors */
 
 /*
- * The tracer: one thread that seized others and looks after their stops (loop.h). What it has is here, and
+ * The tracer: one thread that seized others and looks after their stops (wait_loop.h). What it has is here, and
  * what can be asked of that alone; what it looks after is in process.h.
  *
  * All functions are for the tracing thread alone, because ptrace belongs to the
