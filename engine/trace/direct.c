@@ -17,9 +17,6 @@
 
 #define BATCH 32
 
-/* Pages of one direct_read_ahead(). */
-#define AHEAD 17
-
 /* Upper half: kernel, non-canonical, vsyscall. The program cannot read there. */
 #define USER_END (1ULL << 63)
 
@@ -107,7 +104,7 @@ static uint32_t read_slowly(const struct mem_file *file, pid_t tid, struct fetch
 
 	while (got < s->len) {
 		uint64_t vaddr = s->vaddr + got;
-		size_t len = 4096 - (vaddr & 4095);
+		size_t len = PAGE - (vaddr & (PAGE - 1));
 		struct iovec to = { (char *)s->buf + got, 0 },
 			     from = { (void *)(uintptr_t)vaddr, 0 };
 		ssize_t n;
@@ -131,13 +128,13 @@ static uint32_t read_slowly(const struct mem_file *file, pid_t tid, struct fetch
 size_t direct_read_ahead(const struct mem_file *file, pid_t tid, uint64_t vaddr, void *buf,
 			 size_t len)
 {
-	struct iovec from[AHEAD], to = { buf, 0 };
+	struct iovec from[DIRECT_AHEAD_PAGES], to = { buf, 0 };
 	uint64_t at = vaddr;
 	size_t n = 0;
 	ssize_t got;
 
 	/* No more than whole pieces is promised: one for each page. */
-	while (to.iov_len < len && n < AHEAD && at < USER_END) {
+	while (to.iov_len < len && n < DIRECT_AHEAD_PAGES && at < USER_END) {
 		size_t piece = PAGE - (at & (PAGE - 1));
 
 		if (piece > len - to.iov_len)

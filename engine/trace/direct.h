@@ -34,6 +34,9 @@ void direct_close(struct mem_file *file);
 int direct_fd(const struct mem_file *file);
 void direct_fd_done(const struct mem_file *file, int fd);
 
+/* Pages of one direct_read_ahead(), the first one in part. */
+#define DIRECT_AHEAD_PAGES 17
+
 /* As mem_read_spans(), mem_read_ahead(). @file NULL: none is open. */
 void direct_read_spans(const struct mem_file *file, pid_t tid, struct fetch_span *spans,
 		       size_t n);

@@ -19,9 +19,6 @@
 #include "engine/trace/care.h"
 #include "engine/trace/direct.h"
 
-/* Bytes of one mem_read_ahead(), but for those in front of them on their page. */
-#define AHEAD_MAX (17 * PAGE)
-
 int mem_open(struct trace_mem *mem, pid_t pid, struct ubp_err *err)
 {
 	return direct_open(&mem->file, pid, err);
@@ -62,8 +59,7 @@ static size_t read_with_care(const struct trace_mem *mem, pid_t tid, uint64_t va
 size_t mem_read_ahead(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, void *buf,
 		      size_t len)
 {
-	/* A piece for each page, as direct_read_ahead(). */
-	size_t most = AHEAD_MAX - vaddr % PAGE;
+	size_t most = DIRECT_AHEAD_PAGES * PAGE - vaddr % PAGE;
 
 	if (mem_is_sure(mem, tid))
 		return direct_read_ahead(mem ? &mem->file : NULL, tid, vaddr, buf, len);
