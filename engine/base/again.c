@@ -89,6 +89,17 @@ int again_open(const char *path, int flags)
 	return fd;
 }
 
+ssize_t again_read_some(int fd, void *buf, size_t len)
+{
+	unsigned tries = 0;
+	ssize_t n;
+
+	do {
+		n = read(fd, buf, len);
+	} while (n < 0 && again(&tries));
+	return n;
+}
+
 ssize_t again_read(int fd, void *buf, size_t len)
 {
 	unsigned tries = 0;

@@ -45,6 +45,9 @@ bool again_is_hopeless(void);
 /* open() for reading, or with other @flags that make no file; O_CLOEXEC is added. */
 int again_open(const char *path, int flags);
 
+/* One read(): what there is by now. -1: errno. */
+ssize_t again_read_some(int fd, void *buf, size_t len);
+
 /* Up to @len bytes from where the file stands: read() until there is no more. -1: errno. */
 ssize_t again_read(int fd, void *buf, size_t len);
 

@@ -33,12 +33,8 @@ static bool is_whole(const char *text, size_t len, const char *last)
 /* Up to @len bytes, and a NUL behind them. */
 static ssize_t read_text(int fd, char *buf, size_t len, const char *last)
 {
-	unsigned tries = 0;
-	ssize_t n, rest;
+	ssize_t n = again_read_some(fd, buf, len), rest;
 
-	do {
-		n = read(fd, buf, len);
-	} while (n < 0 && again(&tries));
 	buf[n > 0 ? n : 0] = '\0';
 	if (n <= 0 || (size_t)n == len || is_whole(buf, (size_t)n, last))
 		return n;
@@ -118,6 +114,20 @@ long proc_number(const char *status, const char *name)
 	const char *at = status ? strstr(status, name) : NULL;
 
 	return at ? strtol(at + strlen(name), NULL, 10) : -1;
+}
+
+pid_t proc_own_id(const char *status, const char *name)
+{
+	const char *at = status ? strstr(status, name) : NULL;
+	long number = 0;
+
+	for (at = at ? at + strlen(name) : NULL; at && *at == '\t';) {
+		char *end;
+
+		number = strtol(at + 1, &end, 10);
+		at = end;
+	}
+	return (pid_t)number;
 }
 
 bool proc_bits(const char *status, const char *name, uint64_t *ret_bits)

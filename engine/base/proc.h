@@ -33,6 +33,11 @@ char *proc_read_all(const char *path);
 char *proc_read_status(pid_t tid);
 /* The number behind @name, "\nNAME:", in such a text (NULL: none), or -1. */
 long proc_number(const char *status, const char *name);
+/*
+ * The last number of a line of several, one for each of the pid namespaces that a process is in: the one
+ * in its own. 0: there is none.
+ */
+pid_t proc_own_id(const char *status, const char *name);
 /* The bits behind it, which the kernel writes with 16 as the base. False: there is no such name. */
 bool proc_bits(const char *status, const char *name, uint64_t *ret_bits);
 

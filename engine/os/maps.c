@@ -37,7 +37,6 @@ static char *read_whole(const char *path, int *ret_errno)
 	}
 	for (;;) {
 		char *bigger = buf && len + 1 < cap ? buf : realloc(buf, buf ? cap *= 2 : cap);
-		unsigned tries = 0;
 		ssize_t got;
 
 		if (!bigger) {
@@ -45,9 +44,7 @@ static char *read_whole(const char *path, int *ret_errno)
 			goto fail;
 		}
 		buf = bigger;
-		do {
-			got = read(fd, buf + len, cap - len - 1);
-		} while (got < 0 && again(&tries));
+		got = again_read_some(fd, buf + len, cap - len - 1);
 		if (got < 0) {
 			*ret_errno = errno;
 			goto fail;
@@ -82,7 +79,10 @@ static bool parse_number(const char **at, unsigned base, char end, uint64_t *ret
 			break;
 	}
 	*ret_number = n;
-	return *at > from && (*at)[0] == end && ++*at;
+	if (*at == from || **at != end)
+		return false;
+	++*at;
+	return true;
 }
 
 /*

@@ -4,28 +4,12 @@
 #include "engine/trace/remote_facts.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/base/proc.h"
 #include "engine/trace/process.h"
 #include "engine/trace/seccomp.h"
 #include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
-
-/* The number in the innermost of the pid namespaces, at the end of the line; 0: there is none. */
-static pid_t innermost(const char *status, const char *name)
-{
-	const char *at = status ? strstr(status, name) : NULL;
-	long number = 0;
-
-	for (at = at ? at + strlen(name) : NULL; at && *at == '\t';) {
-		char *end;
-
-		number = strtol(at + 1, &end, 10);
-		at = end;
-	}
-	return (pid_t)number;
-}
 
 /*
  * One that does nothing where nobody traces the thread: the kernel drops it when it is sent. So it must not be
@@ -59,8 +43,8 @@ int remote_facts_learn(struct tracee *t, struct ubp_err *err)
 	rc = seccomp_check_status(t, status, &way, err);
 	t->remote.facts.are_known = rc == 0;
 	t->remote.facts.suspend = rc == 0 && way == SECCOMP_SUSPEND;
-	t->remote.facts.own_pid = innermost(status, "\nNStgid:");
-	t->remote.facts.own_tid = innermost(status, "\nNSpid:");
+	t->remote.facts.own_pid = proc_own_id(status, "\nNStgid:");
+	t->remote.facts.own_tid = proc_own_id(status, "\nNSpid:");
 	/* A filter might know the calls, and not the signal. */
 	t->remote.facts.sig = rc == 0 && space->arch->stub.batch.code &&
 					      t->remote.facts.own_pid &&

@@ -248,19 +248,14 @@ uint64_t task_auxv(pid_t pid, uint64_t type)
 
 pid_t task_own_pid(pid_t pid)
 {
-	char *status = proc_read_status(pid), *at, *end;
-	pid_t own = pid; /* as on a kernel without pid namespaces */
+	char *status = proc_read_status(pid);
+	pid_t own;
 
 	if (!status)
 		return 0;
-	at = strstr(status, "\nNStgid:");
-	end = at ? strchr(at + 1, '\n') : NULL;
-	if (end) {
-		*end = '\0';
-		own = (pid_t)strtol(strrchr(at, '\t') ? strrchr(at, '\t') : end, NULL, 10);
-	}
+	own = proc_own_id(status, "\nNStgid:");
 	free(status);
-	return own;
+	return own ? own : pid; /* as on a kernel without pid namespaces */
 }
 
 bool task_has_hidden_tracer(pid_t pid, pid_t tid)

@@ -88,6 +88,10 @@ static void tells_what_is_not_there(void **state)
 	(void)state;
 	assert_int_equal(proc_number("Name:\tx\nPid:\t7\n", "\nPid:"), 7);
 	assert_int_equal(proc_number("Name:\tx\n", "\nPid:"), -1);
+	assert_int_equal(proc_own_id("\nNStgid:\t900\t70\t7\nNSpid:\t901\t8\n", "\nNStgid:"),
+			 7);
+	assert_int_equal(proc_own_id("\nNStgid:\t900\nNSpid:\t901\n", "\nNSpid:"), 901);
+	assert_int_equal(proc_own_id("\nPid:\t900\n", "\nNSpid:"), 0);
 	assert_int_equal(proc_number(NULL, "\nPid:"), -1);
 	assert_true(proc_bits("Name:\tx\nCapEff:\t000001ffffffffff\n", "\nCapEff:", &bits));
 	assert_true(bits == 0x1ffffffffffULL);
