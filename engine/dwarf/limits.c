@@ -13,6 +13,7 @@
 #include "engine/base/cancel.h"
 #include "engine/dwarf/line_rows.h"
 #include "engine/elf/object.h"
+#include "engine/elf/sections.h"
 
 /* What a call may take without that being remembered: there may be thousands, of a sound file. */
 #define FREE_NS 20000000
@@ -131,21 +132,10 @@ bool dw_is_late(void)
 static Elf_Data *find_lines(Dwarf *dw)
 {
 	Elf *elf = dwarf_getelf(dw);
-	Elf_Scn *section = NULL;
 	GElf_Shdr header;
-	size_t names;
+	Elf_Scn *section = elf ? section_named(elf, NULL, ".debug_line", &header) : NULL;
 
-	if (!elf || elf_getshdrstrndx(elf, &names) != 0)
-		return NULL;
-	while ((section = elf_nextscn(elf, section))) {
-		const char *name = gelf_getshdr(section, &header)
-					   ? elf_strptr(elf, names, header.sh_name)
-					   : NULL;
-
-		if (name && strncmp(name, ".debug_line", sizeof(".debug_line")) == 0)
-			return elf_getdata(section, NULL);
-	}
-	return NULL;
+	return section ? elf_getdata(section, NULL) : NULL;
 }
 
 bool dw_can_read_lines(Dwarf_Die *unit)

@@ -62,25 +62,6 @@ const char *cfi_left_out(struct cfi *cfi)
 	return is_left_out ? cfi->why.text : NULL;
 }
 
-static Elf_Scn *find_section(Elf *elf, const char *wanted)
-{
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	const char *name;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names) < 0)
-		return NULL;
-	while ((section = elf_nextscn(elf, section))) {
-		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
-			continue;
-		name = elf_strptr(elf, names, header.sh_name);
-		if (name && strcmp(name, wanted) == 0)
-			return section;
-	}
-	return NULL;
-}
-
 static bool is_sound(Elf *elf, Elf_Scn *section, bool is_eh)
 {
 	const uint8_t *ident = (const uint8_t *)elf_getident(elf, NULL);
@@ -89,11 +70,9 @@ static bool is_sound(Elf *elf, Elf_Scn *section, bool is_eh)
 	return ident && data && cfi_is_sound(ident, data, is_eh);
 }
 
-static bool is_short(struct cfi *cfi, Elf_Scn *section)
+static bool is_short(struct cfi *cfi, const GElf_Shdr *section)
 {
-	GElf_Shdr header;
-
-	if (gelf_getshdr(section, &header) && header.sh_size <= AT_ONCE_MAX)
+	if (section->sh_size <= AT_ONCE_MAX)
 		return true;
 	(void)ubp_fail(&cfi->why, EFBIG,
 		       "%s: its .eh_frame has more than %llu MiB, and is not read",
@@ -105,10 +84,11 @@ static bool is_short(struct cfi *cfi, Elf_Scn *section)
 static void open_eh(struct cfi *cfi)
 {
 	Elf *elf = cfi->object->elf;
-	Elf_Scn *section = find_section(elf, ".eh_frame");
+	GElf_Shdr header;
+	Elf_Scn *section = section_with_bytes(elf, ".eh_frame", &header);
 
 	cfi->eh_tried = true;
-	if (section && is_short(cfi, section) && is_sound(elf, section, true))
+	if (section && is_short(cfi, &header) && is_sound(elf, section, true))
 		cfi->eh = dwarf_getcfi_elf(elf);
 }
 
@@ -116,7 +96,8 @@ static void open_eh(struct cfi *cfi)
 static void open_debug(struct cfi *cfi)
 {
 	Elf *elf = cfi->object->elf;
-	Elf_Scn *section = find_section(elf, ".debug_frame");
+	GElf_Shdr header;
+	Elf_Scn *section = section_with_bytes(elf, ".debug_frame", &header);
 
 	cfi->debug_tried = true;
 	if (!section)
@@ -208,13 +189,13 @@ static bool read_rule(const struct cfi *cfi, Dwarf_Frame *frame, unsigned reg,
 
 Dwarf_CFI *cfi_open(Elf *elf, Dwarf *dwarf, bool *ret_left_out)
 {
-	Elf_Scn *section = find_section(elf, dwarf ? ".debug_frame" : ".eh_frame");
 	GElf_Shdr header;
+	Elf_Scn *section =
+		section_with_bytes(elf, dwarf ? ".debug_frame" : ".eh_frame", &header);
 
 	if (!section && dwarf)
-		section = find_section(elf, ".zdebug_frame");
-	*ret_left_out =
-		section && (!gelf_getshdr(section, &header) || header.sh_size > AT_ONCE_MAX);
+		section = section_with_bytes(elf, ".zdebug_frame", &header);
+	*ret_left_out = section && header.sh_size > AT_ONCE_MAX;
 	if (!section || *ret_left_out || !is_sound(elf, section, !dwarf))
 		return NULL;
 	return dwarf ? dwarf_getcfi(dwarf) : dwarf_getcfi_elf(elf);

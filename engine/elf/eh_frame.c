@@ -186,22 +186,14 @@ static Elf_Data *find_section(const struct object *object, uint64_t *ret_vaddr)
 {
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
-	const char *name;
-	size_t names;
 
-	if (elf_getshdrstrndx(object->elf, &names) < 0)
+	do {
+		section = section_named(object->elf, section, ".eh_frame", &header);
+	} while (section && (!(header.sh_flags & SHF_ALLOC) || header.sh_type == SHT_NOBITS));
+	if (!section)
 		return NULL;
-	while ((section = elf_nextscn(object->elf, section))) {
-		if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_ALLOC) ||
-		    header.sh_type == SHT_NOBITS)
-			continue;
-		name = elf_strptr(object->elf, names, header.sh_name);
-		if (!name || strcmp(name, ".eh_frame") != 0)
-			continue;
-		*ret_vaddr = header.sh_addr;
-		return object_section_data(section, true);
-	}
-	return NULL;
+	*ret_vaddr = header.sh_addr;
+	return object_section_data(section, true);
 }
 
 /* The first location of the FDE at @fde, which stands at @fde_vaddr. */

@@ -15,22 +15,9 @@
 /* Where .stapsdt.base is loaded: notes are written before a linker may move code. */
 static uint64_t base_vaddr(const struct object *object)
 {
-	Elf_Scn *section = NULL;
 	GElf_Shdr header;
-	size_t names;
 
-	if (elf_getshdrstrndx(object->elf, &names) < 0)
-		return 0;
-	while ((section = elf_nextscn(object->elf, section))) {
-		const char *name;
-
-		if (!gelf_getshdr(section, &header))
-			continue;
-		name = elf_strptr(object->elf, names, header.sh_name);
-		if (name && strcmp(name, ".stapsdt.base") == 0)
-			return header.sh_addr;
-	}
-	return 0;
+	return section_named(object->elf, NULL, ".stapsdt.base", &header) ? header.sh_addr : 0;
 }
 
 /*

@@ -6,30 +6,18 @@
 #include <string.h>
 
 #include "engine/elf/object_priv.h"
+#include "engine/elf/sections.h"
 #include "engine/elf/segments.h"
 
 #define PROPERTY_MAX 1024 /* bytes of notes that are looked at */
 
 bool object_is_go(const struct object *object)
 {
-	Elf_Scn *section = NULL;
 	GElf_Shdr header;
-	size_t names;
 
-	if (elf_getshdrstrndx(object->elf, &names) < 0)
-		return false;
-	while ((section = elf_nextscn(object->elf, section))) {
-		const char *name;
-
-		if (!gelf_getshdr(section, &header))
-			continue;
-		name = elf_strptr(object->elf, names, header.sh_name);
-		/* Also there when the program is stripped: the runtime needs them. */
-		if (name &&
-		    (strcmp(name, ".gopclntab") == 0 || strcmp(name, ".go.buildinfo") == 0))
-			return true;
-	}
-	return false;
+	/* Also there when the program is stripped: the runtime needs them. */
+	return section_named(object->elf, NULL, ".gopclntab", &header) ||
+	       section_named(object->elf, NULL, ".go.buildinfo", &header);
 }
 
 /* The features of that type in a property note's contents: pairs of type and size, then data. */

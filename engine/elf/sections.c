@@ -4,6 +4,7 @@
 #include "engine/elf/sections.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "engine/base/err.h"
 #include "engine/elf/elf_size.h"
@@ -23,6 +24,34 @@ Elf_Scn *object_section_of_type(const struct object *object, uint32_t type,
 				GElf_Shdr *ret_header)
 {
 	return section_of_type(object->elf, type, ret_header);
+}
+
+Elf_Scn *section_named(Elf *elf, Elf_Scn *behind, const char *name, GElf_Shdr *ret_header)
+{
+	Elf_Scn *section = behind;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) != 0)
+		return NULL;
+	while ((section = elf_nextscn(elf, section))) {
+		const char *its = gelf_getshdr(section, ret_header)
+					  ? elf_strptr(elf, names, ret_header->sh_name)
+					  : NULL;
+
+		if (its && strcmp(its, name) == 0)
+			return section;
+	}
+	return NULL;
+}
+
+Elf_Scn *section_with_bytes(Elf *elf, const char *name, GElf_Shdr *ret_header)
+{
+	Elf_Scn *section = NULL;
+
+	do {
+		section = section_named(elf, section, name, ret_header);
+	} while (section && ret_header->sh_type == SHT_NOBITS);
+	return section;
 }
 
 Elf_Data *object_section_data(Elf_Scn *section, bool raw)

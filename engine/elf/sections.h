@@ -24,6 +24,11 @@ struct string_table {
 Elf_Scn *object_section_of_type(const struct object *object, uint32_t type,
 				GElf_Shdr *ret_header);
 
+/* The section named @name behind @behind (NULL: the first), or NULL. *ret_header is filled. */
+Elf_Scn *section_named(Elf *elf, Elf_Scn *behind, const char *name, GElf_Shdr *ret_header);
+/* The first one that has bytes in the file. */
+Elf_Scn *section_with_bytes(Elf *elf, const char *name, GElf_Shdr *ret_header);
+
 /*
  * The contents of @section, @raw: in the file's byte order. Owned by the Elf. NULL:
  * none, it can't be read, or it is longer than SECTION_LEN_MAX.
@@ -34,7 +39,7 @@ Elf_Data *object_section_data(Elf_Scn *section, bool raw);
 int object_string_table(const struct object *object, size_t index,
 			struct string_table *ret_table, struct ubp_err *err);
 
-/* The same two of any ELF file; @path is for messages. */
+/* The first and the last of these of any ELF file; @path is for messages. */
 Elf_Scn *section_of_type(Elf *elf, uint32_t type, GElf_Shdr *ret_header);
 int section_strings(Elf *elf, const char *path, size_t index, struct string_table *ret_table,
 		    struct ubp_err *err);

@@ -11,6 +11,7 @@
 #include "engine/elf/cfi.h"
 #include "engine/elf/elf_size.h"
 #include "engine/elf/object_priv.h"
+#include "engine/elf/sections.h"
 #include "engine/files/debug_file.h"
 #include "engine/files/debug_sources.h"
 
@@ -30,8 +31,8 @@ static bool has_dwarf(Elf *elf)
 {
 	GElf_Shdr header;
 
-	return debug_find_section(elf, ".debug_info", &header) ||
-	       debug_find_section(elf, ".zdebug_info", &header);
+	return section_with_bytes(elf, ".debug_info", &header) ||
+	       section_with_bytes(elf, ".zdebug_info", &header);
 }
 
 /* Which file has the DWARF? NULL: none. *ret_path is its path. */
@@ -58,9 +59,8 @@ static int open_alt(struct object *object, Elf *elf, const char *path, struct ub
 {
 	struct object_debug *debug = debug_of(object);
 	const struct debug_file *file;
-	GElf_Shdr header;
 
-	if (!debug_section(elf, ".gnu_debugaltlink", &header))
+	if (!debug_section(elf, ".gnu_debugaltlink"))
 		return 0;
 	file = debug_alt(object, elf, path);
 	if (file && elf_check_debug(file->elf, file->path, err) < 0)

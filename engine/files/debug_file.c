@@ -77,28 +77,10 @@ void debug_file_close(struct debug_file *file)
 	*file = (struct debug_file){ .fd = -1 };
 }
 
-Elf_Scn *debug_find_section(Elf *elf, const char *name, GElf_Shdr *ret_header)
+Elf_Data *debug_section(Elf *elf, const char *name)
 {
-	Elf_Scn *section = NULL;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names) < 0)
-		return NULL;
-	while ((section = elf_nextscn(elf, section))) {
-		const char *other;
-
-		if (!gelf_getshdr(section, ret_header) || ret_header->sh_type == SHT_NOBITS)
-			continue;
-		other = elf_strptr(elf, names, ret_header->sh_name);
-		if (other && strcmp(other, name) == 0)
-			return section;
-	}
-	return NULL;
-}
-
-Elf_Data *debug_section(Elf *elf, const char *name, GElf_Shdr *ret_header)
-{
-	Elf_Scn *section = debug_find_section(elf, name, ret_header);
+	GElf_Shdr header;
+	Elf_Scn *section = section_with_bytes(elf, name, &header);
 
 	return section ? object_section_data(section, true) : NULL;
 }
@@ -128,31 +110,13 @@ const char *debug_spell_id(struct build_id id, char text[2 * BUILD_ID_MAX + 1])
 	return text;
 }
 
-/* The header of .text, which keeps its place and size where its bytes are taken away. */
-static bool find_text(Elf *elf, GElf_Shdr *ret_header)
-{
-	Elf_Scn *section = NULL;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names) < 0)
-		return false;
-	while ((section = elf_nextscn(elf, section))) {
-		const char *name;
-
-		if (!gelf_getshdr(section, ret_header))
-			continue;
-		name = elf_strptr(elf, names, ret_header->sh_name);
-		if (name && strcmp(name, ".text") == 0)
-			return true;
-	}
-	return false;
-}
-
+/* .text keeps its place and size where its bytes are taken away. */
 static bool is_same_text(Elf *a, Elf *b)
 {
 	GElf_Shdr of_a, of_b;
 
-	return find_text(a, &of_a) && find_text(b, &of_b) && of_a.sh_addr == of_b.sh_addr &&
+	return section_named(a, NULL, ".text", &of_a) &&
+	       section_named(b, NULL, ".text", &of_b) && of_a.sh_addr == of_b.sh_addr &&
 	       of_a.sh_size == of_b.sh_size;
 }
 

@@ -80,10 +80,8 @@ int debug_open_given(struct object *object, const char *path, struct debug_file 
 const char *debug_check_kind(const struct object *object, struct debug_file *file);
 void debug_file_close(struct debug_file *file);
 
-/* The section with that name and bytes in the file. NULL: none such. */
-Elf_Scn *debug_find_section(Elf *elf, const char *name, GElf_Shdr *ret_header);
-/* The section's contents, with its size in *ret_header; NULL: none such. Owned by @elf. */
-Elf_Data *debug_section(Elf *elf, const char *name, GElf_Shdr *ret_header);
+/* The contents of the section with that name; NULL: none such. Owned by @elf. */
+Elf_Data *debug_section(Elf *elf, const char *name);
 
 /* In hexadecimal digits; returns @text. */
 const char *debug_spell_id(struct build_id id, char text[2 * BUILD_ID_MAX + 1]);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/elf/object_priv.h"
+#include "engine/elf/sections.h"
 #include "engine/files/debug_file.h"
 #include "engine/files/debug_search.h"
 #include "engine/files/debug_unpack.h"
@@ -42,6 +43,7 @@ const struct debug_file *debug_embedded(struct object *object)
 	struct debug_file file = { .fd = -1 };
 	const char *why = NULL;
 	Elf_Data *data;
+	Elf_Scn *section;
 	GElf_Shdr header;
 	size_t len = 0;
 
@@ -50,10 +52,10 @@ const struct debug_file *debug_embedded(struct object *object)
 	if (debug->sought_embedded)
 		return debug->embedded.elf ? &debug->embedded : NULL;
 	debug->sought_embedded = true;
-	if (!debug_find_section(object->elf, ".gnu_debugdata", &header) ||
-	    header.sh_size > PACKED_MAX)
+	section = section_with_bytes(object->elf, ".gnu_debugdata", &header);
+	if (!section || header.sh_size > PACKED_MAX)
 		return NULL;
-	data = debug_section(object->elf, ".gnu_debugdata", &header);
+	data = object_section_data(section, true);
 	if (!data || data->d_size == 0)
 		return NULL;
 	switch (debug_unpack(data->d_buf, data->d_size, &file.image, &len)) {
@@ -122,8 +124,7 @@ const struct debug_file *debug_alt(struct object *object, Elf *elf, const char *
 {
 	struct object_debug *debug = debug_of(object);
 	struct debug_wanted wanted = { .near = path };
-	GElf_Shdr header;
-	Elf_Data *data = debug_section(elf, ".gnu_debugaltlink", &header);
+	Elf_Data *data = debug_section(elf, ".gnu_debugaltlink");
 	const char *nul = data && data->d_size ? memchr(data->d_buf, '\0', data->d_size) : NULL;
 
 	if (!debug || !nul)

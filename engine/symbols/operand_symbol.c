@@ -109,23 +109,12 @@ static int tls_size(const struct object *object, uint64_t *ret_size)
 
 static bool got_section(const struct object *object, const char *want, uint64_t *ret_elf_vaddr)
 {
-	Elf_Scn *section = NULL;
 	GElf_Shdr header;
-	size_t names;
 
-	if (elf_getshdrstrndx(object->elf, &names) != 0)
+	if (!section_named(object->elf, NULL, want, &header))
 		return false;
-	while ((section = elf_nextscn(object->elf, section))) {
-		const char *name = gelf_getshdr(section, &header)
-					   ? elf_strptr(object->elf, names, header.sh_name)
-					   : NULL;
-
-		if (name && strcmp(name, want) == 0) {
-			*ret_elf_vaddr = header.sh_addr;
-			return true;
-		}
-	}
-	return false;
+	*ret_elf_vaddr = header.sh_addr;
+	return true;
 }
 
 int object_got_vaddr(struct object *object, uint64_t *ret_elf_vaddr)
