@@ -120,15 +120,21 @@ static bool is_same_text(Elf *a, Elf *b)
 	       of_a.sh_size == of_b.sh_size;
 }
 
+/* What was said first stays. */
+__attribute__((format(printf, 3, 0))) static void vsay(char *text, size_t size, const char *fmt,
+						       va_list ap)
+{
+	if (text[0] == '\0')
+		vsnprintf(text, size, fmt, ap);
+}
+
 __attribute__((format(printf, 3, 4))) static void say(char *text, size_t size, const char *fmt,
 						      ...)
 {
 	va_list ap;
 
-	if (text[0] != '\0')
-		return;
 	va_start(ap, fmt);
-	vsnprintf(text, size, fmt, ap);
+	vsay(text, size, fmt, ap);
 	va_end(ap);
 }
 
@@ -137,10 +143,10 @@ void debug_note_misfit(struct object *object, const char *fmt, ...)
 	struct object_debug *debug = debug_of(object);
 	va_list ap;
 
-	if (!debug || debug->misfit[0] != '\0')
+	if (!debug)
 		return;
 	va_start(ap, fmt);
-	vsnprintf(debug->misfit, sizeof(debug->misfit), fmt, ap);
+	vsay(debug->misfit, sizeof(debug->misfit), fmt, ap);
 	va_end(ap);
 }
 
@@ -251,36 +257,37 @@ int debug_open_candidate(struct object *object, const char *path,
 {
 	struct build_id id = { wanted->build_id, wanted->build_id_len }, other;
 	char a[2 * BUILD_ID_MAX + 1], b[2 * BUILD_ID_MAX + 1];
-	struct object_debug *debug = debug_of(object);
 	struct debug_file file;
 	const char *why = NULL;
 	struct ubp_err err;
 	int rc = open_elf(object, path, &file, &err);
 
 	if (rc == -ENOEXEC)
-		say(debug->misfit, sizeof(debug->misfit), "%.200s", err.text);
+		debug_note_misfit(object, "%.200s", err.text);
 	if (rc == -EBADMSG)
-		say(debug->misfit, sizeof(debug->misfit), "%.160s is no ELF file", path);
+		debug_note_misfit(object, "%.160s is no ELF file", path);
 	if (rc < 0)
 		return rc;
 	why = debug_check_kind(object, &file);
 	other = debug_build_id(file.elf);
 	if (why)
-		say(debug->misfit, sizeof(debug->misfit), "%.160s is %s", path, why);
-	else if (id.len && (other.len || !wanted->link) ? !is_same_id(id, other)
-							: !has_crc(debug, &file, wanted->crc)) {
+		debug_note_misfit(object, "%.160s is %s", path, why);
+	else if (id.len && (other.len || !wanted->link)
+			 ? !is_same_id(id, other)
+			 : !has_crc(debug_of(object), &file, wanted->crc)) {
 		why = "other";
 		if (id.len)
-			say(debug->misfit, sizeof(debug->misfit),
-			    "%.90s belongs to another build: its build-id is %.42s, wanted "
-			    "%.42s",
-			    path, other.len ? debug_spell_id(other, b) : "missing",
-			    debug_spell_id(id, a));
+			debug_note_misfit(
+				object,
+				"%.90s belongs to another build: its build-id is %.42s, wanted "
+				"%.42s",
+				path, other.len ? debug_spell_id(other, b) : "missing",
+				debug_spell_id(id, a));
 		else
-			say(debug->misfit, sizeof(debug->misfit),
-			    "%.160s belongs to another build: its checksum is not the one in "
-			    ".gnu_debuglink",
-			    path);
+			debug_note_misfit(object,
+					  "%.160s belongs to another build: its checksum is "
+					  "not the one in .gnu_debuglink",
+					  path);
 	}
 	if (why) {
 		debug_file_close(&file);
