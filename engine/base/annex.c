@@ -38,6 +38,20 @@ int annex_put(struct annexes *annexes, const struct annex_kind *kind, void *kept
 	return 0;
 }
 
+void *annex_make(struct annexes *annexes, const struct annex_kind *kind, size_t len)
+{
+	void *kept = annex_get(annexes, kind);
+
+	if (kept)
+		return kept;
+	kept = calloc(1, len);
+	if (kept && annex_put(annexes, kind, kept) < 0) {
+		free(kept);
+		kept = NULL;
+	}
+	return kept;
+}
+
 void annexes_free(struct annexes *annexes)
 {
 	while (annexes->n) {

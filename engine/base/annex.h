@@ -36,6 +36,12 @@ void *annex_get(const struct annexes *annexes, const struct annex_kind *kind);
  */
 int annex_put(struct annexes *annexes, const struct annex_kind *kind, void *kept);
 
+/*
+ * What was put there; where there is nothing, @len bytes are: zeros, which @kind frees as well. NULL: out of
+ * memory.
+ */
+void *annex_make(struct annexes *annexes, const struct annex_kind *kind, size_t len);
+
 /* Free all, the last one first. */
 void annexes_free(struct annexes *annexes);
 

@@ -52,21 +52,6 @@ static void decoded_free(void *decoded_ptr)
 
 static const struct annex_kind decoded_kind = { .free = decoded_free };
 
-/* Made on first use. NULL: memory is short. */
-static struct decoded *decoded_of(struct object *object)
-{
-	struct decoded *decoded = annex_get(&object->annexes, &decoded_kind);
-
-	if (decoded)
-		return decoded;
-	decoded = calloc(1, sizeof(*decoded));
-	if (decoded && annex_put(&object->annexes, &decoded_kind, decoded) < 0) {
-		free(decoded);
-		decoded = NULL;
-	}
-	return decoded;
-}
-
 static int run_fill(struct object *object, uint64_t elf_vaddr, struct run *r)
 {
 	uint64_t foffset, start, end, len;
@@ -136,7 +121,7 @@ int decoded_at(struct object *object, uint64_t elf_vaddr, struct decoded_insn *r
 
 	if (!object->arch)
 		return -ENOTSUP;
-	decoded = decoded_of(object);
+	decoded = annex_make(&object->annexes, &decoded_kind, sizeof(*decoded));
 	if (!decoded)
 		return -ENOMEM;
 	r = choose(decoded, elf_vaddr);

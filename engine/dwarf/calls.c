@@ -6,17 +6,23 @@
 #include "engine/dwarf/limits.h"
 #include "engine/dwarf/unlimited.h"
 
+/* The end of a call that has filled @places. */
+static int leave_with_places(struct dwarf *d, int rc, struct dwarf_places *places,
+			     struct ubp_err *err)
+{
+	rc = dw_leave_with(d, rc, err);
+	if (rc < 0)
+		dwarf_places_free(places);
+	return rc;
+}
+
 int dwarf_function_places(struct dwarf *d, const char *name, bool after_prologue,
 			  struct dwarf_places *ret_places, struct ubp_err *err)
 {
-	int rc;
-
 	dw_enter(d);
-	rc = dw_leave_with(d, dw_function_places(d, name, after_prologue, ret_places, err),
-			   err);
-	if (rc < 0)
-		dwarf_places_free(ret_places);
-	return rc;
+	return leave_with_places(d,
+				 dw_function_places(d, name, after_prologue, ret_places, err),
+				 ret_places, err);
 }
 
 bool dwarf_place_at(struct dwarf *d, uint64_t elf_vaddr, struct dwarf_place *ret_place)
@@ -45,25 +51,17 @@ bool dwarf_skip_prologue(struct dwarf *d, struct dwarf_place *place)
 int dwarf_function_line(struct dwarf *d, const char *function, unsigned line,
 			struct dwarf_places *ret_places, struct ubp_err *err)
 {
-	int rc;
-
 	dw_enter(d);
-	rc = dw_leave_with(d, dw_function_line(d, function, line, ret_places, err), err);
-	if (rc < 0)
-		dwarf_places_free(ret_places);
-	return rc;
+	return leave_with_places(d, dw_function_line(d, function, line, ret_places, err),
+				 ret_places, err);
 }
 
 int dwarf_file_line(struct dwarf *d, const char *file, unsigned line,
 		    struct dwarf_places *ret_places, struct ubp_err *err)
 {
-	int rc;
-
 	dw_enter(d);
-	rc = dw_leave_with(d, dw_file_line(d, file, line, ret_places, err), err);
-	if (rc < 0)
-		dwarf_places_free(ret_places);
-	return rc;
+	return leave_with_places(d, dw_file_line(d, file, line, ret_places, err), ret_places,
+				 err);
 }
 
 int dwarf_lines_of(struct dwarf *d, const char *function, struct dwarf_lines *ret_lines,

@@ -48,16 +48,7 @@ static const struct annex_kind values_kind = { .free = free_values };
 
 static struct values *get(struct dwarf *d)
 {
-	struct values *values = annex_get(&d->annexes, &values_kind);
-
-	if (values)
-		return values;
-	values = calloc(1, sizeof(*values));
-	if (values && annex_put(&d->annexes, &values_kind, values) < 0) {
-		free(values);
-		values = NULL;
-	}
-	return values;
+	return annex_make(&d->annexes, &values_kind, sizeof(struct values));
 }
 
 const char *values_keep(struct dwarf *d, const char *text)

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -50,10 +51,26 @@ static void is_one_of_a_kind_and_freed_backwards(void **state)
 	assert_int_equal(n_freed, 1 + KINDS);
 }
 
+static void is_made_once(void **state)
+{
+	static const struct annex_kind kind = { free };
+	struct annexes annexes = { 0 };
+	int *kept = annex_make(&annexes, &kind, sizeof(*kept));
+
+	(void)state;
+	assert_non_null(kept);
+	assert_int_equal(*kept, 0);
+	assert_ptr_equal(annex_get(&annexes, &kind), kept);
+	assert_ptr_equal(annex_make(&annexes, &kind, sizeof(*kept)), kept);
+	annexes_free(&annexes);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(
-		is_one_of_a_kind_and_freed_backwards) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(is_one_of_a_kind_and_freed_backwards),
+		cmocka_unit_test(is_made_once),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
