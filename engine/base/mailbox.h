@@ -19,13 +19,14 @@
 
 struct mailbox;
 
-#define MAILBOX_KINDS 32 /* kinds of messages are numbers below this */
-#define MAILBOX_QUESTIONS                                                                      \
-	16 /* so many are on their way, or answered and not looked at, at most */
+/* Questions that are on their way, or answered and not looked at, at most. */
+#define MAILBOX_QUESTIONS 16
+
+/* Of a set of kinds. */
 #define MAILBOX_KIND(k) (1U << (k))
 
 struct mailbox_message {
-	unsigned kind;
+	unsigned kind;   /* below 32 */
 	uint64_t ticket; /* of a question; 0: no answer is wanted. The mailbox sets it */
 	int64_t value;
 	void *object; /* the receiver's from mailbox_take() on; NULL: none */
@@ -42,13 +43,13 @@ struct mailbox_options {
 	size_t spare;    /* for more of them, of these kinds: */
 	unsigned spared; /* MAILBOX_KIND() */
 	unsigned urgent; /* these set the word of mailbox_urgent() */
-	void (*wake)(
-		void *ctx); /* a message has come: tells the taker; on the poster's thread */
-	void (*answered)(
-		void *ctx); /* an answer has come: tells those who ask; on the taker's thread */
-	void (*drop)(const struct mailbox_message
-			     *message); /* one that nobody will take: frees .object */
-	void *ctx;                      /* of .wake and .answered */
+	/* A message has come: tells the taker. On the poster's thread. */
+	void (*wake)(void *ctx);
+	/* An answer has come: tells those who ask. On the taker's thread. */
+	void (*answered)(void *ctx);
+	/* Nobody will take it: frees its object. */
+	void (*drop)(const struct mailbox_message *message);
+	void *ctx; /* of .wake and .answered */
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -61,7 +62,10 @@ void mailbox_free(struct mailbox *box);
  * else the caller's still.
  */
 int mailbox_post(struct mailbox *box, const struct mailbox_message *message);
-/* The same for one that wants an answer: *ret_ticket is for mailbox_look(). -EAGAIN: or there are too many of these. */
+/*
+ * The same for one that wants an answer: *ret_ticket is for mailbox_look(). -EAGAIN: or there are too
+ * many of these.
+ */
 int mailbox_ask(struct mailbox *box, const struct mailbox_message *message,
 		uint64_t *ret_ticket);
 /* True: it is answered. That is told once. */
@@ -69,7 +73,10 @@ bool mailbox_look(struct mailbox *box, uint64_t ticket, struct mailbox_answer *r
 
 /* The oldest message whose kind is among @kinds (MAILBOX_KIND()). False: there is none. */
 bool mailbox_take(struct mailbox *box, unsigned kinds, struct mailbox_message *ret_message);
-/* A word that is 0 until something urgent was posted: for what takes long, to look at without a lock (engine/base/cancel.h). */
+/*
+ * A word that is 0 until something urgent was posted: for what takes long, to look at without a lock
+ * (engine/base/cancel.h).
+ */
 const int *mailbox_urgent(const struct mailbox *box);
 /* Is there one? */
 bool mailbox_has(struct mailbox *box, unsigned kinds);

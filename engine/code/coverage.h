@@ -25,8 +25,8 @@ struct coverage_counts {
 };
 
 struct object_coverage {
-	struct coverage_counts
-		entries;              /* of functions, by symbols and FDEs, each address once */
+	/* Of functions, by symbols and FDEs, each address once. */
+	struct coverage_counts entries;
 	struct coverage_counts notes; /* static probes */
 	struct coverage_counts insns; /* all that are known */
 };

@@ -18,7 +18,8 @@ bool dw_ref(Dwarf_Die *die, unsigned attr, Dwarf_Die *ret_die)
 	return dwarf_attr(die, attr, &a) && dwarf_formref_die(&a, ret_die);
 }
 
-bool dw_origin(Dwarf_Die *die, Dwarf_Die *ret_die)
+/* Its abstract origin, or its specification. */
+static bool dw_origin(Dwarf_Die *die, Dwarf_Die *ret_die)
 {
 	return dw_ref(die, DW_AT_abstract_origin, ret_die) ||
 	       dw_ref(die, DW_AT_specification, ret_die);

@@ -18,12 +18,10 @@
 bool dw_covers(Dwarf_Die *die, Dwarf_Addr addr);
 
 /*
- * What @die refers to by @attr (DW_AT_type, DW_AT_abstract_origin, ...), or also, @is_inherited, what
- * its origin or specification does. False: nothing.
+ * What @die refers to by @attr (DW_AT_type, DW_AT_abstract_origin, ...); dw_inherited_ref(): or what its
+ * origin or specification does. False: nothing.
  */
 bool dw_ref(Dwarf_Die *die, unsigned attr, Dwarf_Die *ret_die);
-/* Its abstract origin, or its specification. */
-bool dw_origin(Dwarf_Die *die, Dwarf_Die *ret_die);
 bool dw_inherited_ref(Dwarf_Die *die, unsigned attr, Dwarf_Die *ret_die);
 /* The attribute itself, of @die, its origins and specifications: bounded, unlike dwarf_attr_integrate(). */
 Dwarf_Attribute *dw_attr(Dwarf_Die *die, unsigned attr, Dwarf_Attribute *ret_attr);

@@ -60,8 +60,8 @@ struct debug_wanted {
 	const char *link;    /* a file's name, or NULL */
 	uint32_t crc;
 	const char *alt; /* or a path, as dwz writes it ... */
-	const char
-		*near; /* ... relative to the folder of this file; NULL: that of the object */
+	/* ... relative to the folder of this file; NULL: that of the object */
+	const char *near;
 };
 
 /*

@@ -10,8 +10,8 @@ struct object;
 
 /* Where to look. Strings are the caller's, and stay as long as the object. */
 struct object_debug_options {
-	const char
-		*dirs; /* "DIR:DIR...", beside the usual ones: like /usr/lib/debug, or flat */
+	/* "DIR:DIR...", beside the usual ones: like /usr/lib/debug, or flat */
+	const char *dirs;
 	const char *symbols; /* a file with the symbols of this one; NULL: none is given */
 };
 

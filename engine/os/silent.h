@@ -7,7 +7,7 @@
  * fill, as long as they are not in memory.
  *
  * What is asked here takes locks that the program may hold as long as it likes. So it is for a
- * process that may get stuck (stand_in.h), which is a fork of a program with threads: nothing
+ * process that may get stuck (engine/trace/stand_in.h), which is a fork of a program with threads: nothing
  * here allocates.
  */
 

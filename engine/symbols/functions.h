@@ -35,7 +35,7 @@ struct object_symbol {
  * Find a function by name; "name@VERSION" and "name@@VERSION" choose a version,
  * else the default version wins; "name@FILE" a static function of that source file.
  * .symtab and .dynsym are searched, then, by the name as people write it, those of C++ and
- * Rust; then what other files know (debug.h). Symbols at one address are one function; a global
+ * Rust; then what other files know (engine/files/debug.h). Symbols at one address are one function; a global
  * function wins over static ones of its name. Errors: -ENOENT (the text suggests near names, or
  * says that the symbol is imported, not defined here, or that it is data); -EEXIST when
  * static functions of that name (or old versions, none of them the default, or
@@ -54,7 +54,7 @@ int object_find_symbol(struct object *object, const char *name,
 int object_symbol_value(struct object *object, const char *name, uint64_t *ret_elf_vaddr);
 
 /*
- * What object_function_at() does not know by name may be in other files (debug.h): look for
+ * What object_function_at() does not know by name may be in other files (engine/files/debug.h): look for
  * them. False: there is no more. Names that were told before stay good.
  */
 bool object_more_symbols(struct object *object);

@@ -23,8 +23,8 @@ struct object_wanted {
 };
 
 /*
- * The names of functions that are defined and wanted, or of all (NULL), sorted by name (strcmp), each name once. Stops when
- * @each returns non-zero, and returns that.
+ * The functions that are defined and wanted, or all (NULL), sorted by name (strcmp), each name once. Stops
+ * when @each returns non-zero, and returns that.
  */
 int object_each_wanted(struct object *object, const struct object_wanted *wanted,
 		       int (*each)(void *ctx, const struct object_symbol *symbol), void *ctx,

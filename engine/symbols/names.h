@@ -28,7 +28,10 @@ struct names {
 	bool is_cut; /* they would take too much memory: the rest is not demangled */
 };
 
-/* Of all functions of the table that @object has now; good until it has more. NULL: memory is short, it was cancelled, or no table. */
+/*
+ * Of all functions of the table that @object has now; good until it has more. NULL: memory is short, it was
+ * cancelled, or no table.
+ */
 const struct names *names_get(struct object *object);
 /* So many bytes at most: some times what the names take as they are. */
 uint64_t names_text_max(const struct symtab *symtab);

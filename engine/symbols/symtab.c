@@ -244,7 +244,7 @@ static int make_room(struct symtab *symtab, size_t n)
 	return syms && owned ? 0 : -ENOMEM;
 }
 
-/* What was made of the symbols, and points to them. (names.c keeps nothing that does.) */
+/* What was made of the symbols, and points to them; names.c goes by their numbers. */
 static void forget_made(struct symtab *symtab)
 {
 	free(symtab->extents);

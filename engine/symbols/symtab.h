@@ -4,7 +4,7 @@
 /*
  * The symbols of an object: .symtab and .dynsym in one array, a hash over the
  * names, and the functions in the order of their addresses. What other files have of them
- * (debug_sources.h) comes behind these when it is asked for.
+ * (engine/files/debug_sources.h) comes behind these when it is asked for.
  */
 
 #ifndef UBP_SYMBOLS_SYMTAB_H

@@ -23,8 +23,8 @@ struct held {
 	struct tracee *t; /* as long as held_lasts() */
 	pid_t tid;
 	unsigned program; /* how many it had executed when it was held */
-	const struct ubp_regs
-		*at; /* what it goes on with, the caller's; NULL: the registers that it has */
+	/* What it goes on with, the caller's; NULL: the registers that it has. */
+	const struct ubp_regs *at;
 };
 
 /* Thread @t, which is stopped now. @at lives as long as what is returned. */

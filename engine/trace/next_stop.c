@@ -13,9 +13,9 @@
 #include "engine/trace/tracer.h"
 #include "engine/trace/wait.h"
 
-#define SPINS                                                                                  \
-	200            /* looks at the hot threads before blocking: longer than an idle
-			 * processor takes to wake up */
+/* Looks at the hot threads before blocking: longer than an idle processor takes to wake up. */
+#define SPINS 200
+
 #define SWEEP_EVERY 16 /* hot stops between two sweeps */
 #define SWEEP_WIDTH 4  /* cold threads per sweep */
 

@@ -31,8 +31,8 @@ struct space {
 	struct trace_mem mem;
 	struct mem_care care; /* .mem's */
 	const struct ubp_arch *arch;
-	struct plant_space
-		*plant; /* the owner's (engine/space/space.h); NULL until it sets it */
+	/* The owner's (engine/space/space.h); NULL until it sets it. */
+	struct plant_space *plant;
 	/* Where the frames of remote calls stand, REMOTE_FRAMES of them; 0: each on the stack of
 	 * its thread. */
 	uint64_t frames;
@@ -56,8 +56,8 @@ struct process {
 	bool waits;      /* ... and its owner has not seen to it yet */
 	bool at_exec;    /* seized by attach_at_exec(): its new image was not seen yet */
 	bool exec_comes; /* ... and it ran its old program then: it does not run the new one unseen */
-	struct process_probes
-		*probes; /* the owner's (engine/space/thread.h): tracer_ops.process_len */
+	/* The owner's (engine/space/thread.h): tracer_ops.process_len. */
+	struct process_probes *probes;
 };
 
 /* A remote call, and what the thread had before it. */
@@ -119,8 +119,8 @@ struct tracee {
 	unsigned n_execs;      /* a new number: nothing known of its memory is true */
 	struct tracee_remote remote;
 	struct tracee_task task;
-	struct thread_probes
-		*probes; /* the owner's (engine/space/thread.h): tracer_ops.thread_len */
+	/* The owner's (engine/space/thread.h): tracer_ops.thread_len. */
+	struct thread_probes *probes;
 };
 
 /*
