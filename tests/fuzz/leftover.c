@@ -8,9 +8,6 @@
  * and what is known of it afterwards is sound.
  */
 
-#include "engine/trace/mem.h"
-#include "engine/trace/process.h"
-#include "engine/trace/tracer.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <fcntl.h>
@@ -27,6 +24,9 @@
 #include "engine/returns/hijack.h"
 #include "engine/space/space.h"
 #include "engine/trace/held.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
+#include "engine/trace/tracer.h"
 
 #define PAGE   4096ULL
 #define PAGES  4096ULL

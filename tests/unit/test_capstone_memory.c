@@ -6,14 +6,12 @@
  * decoded is right, or refused.
  */
 
-#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +19,7 @@
 
 #include "arch/arch.h"
 #include "engine/base/err.h"
+#include "tests/unit/short_memory.h"
 
 #define AT_MOST 1000
 
@@ -28,8 +27,9 @@ static atomic_int left; /* allocations until one fails; 0: none does */
 static bool for_good;
 static atomic_bool has_failed;
 
-static bool fails(void)
+static bool allocation_fails(const void *caller, size_t len)
 {
+	(void)caller, (void)len;
 	if (left == 0)
 		return false;
 	if (left > 1) {
@@ -39,29 +39,6 @@ static bool fails(void)
 	has_failed = true;
 	left = for_good ? 1 : 0;
 	return true;
-}
-
-static void *next_of(const char *name)
-{
-	return dlsym(RTLD_NEXT, name);
-}
-
-__attribute__((visibility("default"))) void *malloc(size_t len)
-{
-	static void *(*next)(size_t len);
-
-	if (!next)
-		*(void **)&next = next_of("malloc");
-	return fails() ? NULL : next(len);
-}
-
-__attribute__((visibility("default"))) void *calloc(size_t n, size_t len)
-{
-	static void *(*next)(size_t n, size_t len);
-
-	if (!next)
-		*(void **)&next = next_of("calloc");
-	return fails() ? NULL : next(n, len);
 }
 
 /* In a process where nothing is open yet. Exit status 0: right; 1: right, and nothing has failed. */

@@ -7,7 +7,6 @@
  * becomes one later.
  */
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -32,6 +31,7 @@
 #include "engine/plant/jump_priv.h"
 #include "engine/ubp.h"
 #include "engine/ubp_stats.h"
+#include "tests/unit/short_memory.h"
 
 #define LIMIT_S     120
 #define COLLECT_MAX 0x800 /* length of the function, at most */
@@ -45,42 +45,24 @@ static atomic_bool has_failed; /* one did */
 static atomic_int batches;     /* so many times there is none for a pass that makes jumps */
 static __thread bool is_test;  /* this thread's do not count */
 
-static bool fails(void)
+/* A pass that makes jumps: other structs are as large. */
+static bool is_batch(const void *caller, size_t len)
 {
+	uint64_t from = (uint64_t)(uintptr_t)caller - (uint64_t)(uintptr_t)jump_collect;
+
+	return len == sizeof(struct jump_batch) && from < COLLECT_MAX;
+}
+
+static bool allocation_fails(const void *caller, size_t len)
+{
+	if (batches > 0 && is_batch(caller, len)) {
+		batches--;
+		return true;
+	}
 	if (is_test || left == 0 || atomic_fetch_sub(&left, 1) != 1)
 		return false;
 	has_failed = true;
 	return true;
-}
-
-static void *next_of(const char *name)
-{
-	return dlsym(RTLD_NEXT, name);
-}
-
-__attribute__((visibility("default"))) void *malloc(size_t len)
-{
-	static void *(*next)(size_t len);
-
-	if (!next)
-		*(void **)&next = next_of("malloc");
-	return fails() ? NULL : next(len);
-}
-
-__attribute__((visibility("default"))) void *calloc(size_t n, size_t len)
-{
-	static void *(*next)(size_t n, size_t len);
-	uint64_t from = (uint64_t)(uintptr_t)__builtin_return_address(0) -
-			(uint64_t)(uintptr_t)jump_collect;
-
-	if (!next)
-		*(void **)&next = next_of("calloc");
-	/* Other structs are as large. */
-	if (len == sizeof(struct jump_batch) && from < COLLECT_MAX && batches > 0) {
-		batches--;
-		return NULL;
-	}
-	return fails() ? NULL : next(n, len);
 }
 
 /* --- the target --------------------------------------------------------------------------- */

@@ -28,45 +28,20 @@
 #include "engine/plant/sigaction.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
+#include "tests/unit/short_memory.h"
 
 /* --- memory ------------------------------------------------------------------------------- */
 
 static unsigned until_fail; /* allocations; 0: none fails */
 static bool has_failed;
 
-static bool fails(void)
+static bool allocation_fails(const void *caller, size_t len)
 {
+	(void)caller, (void)len;
 	if (until_fail == 0 || --until_fail > 0)
 		return false;
 	has_failed = true;
 	return true;
-}
-
-__attribute__((visibility("default"))) void *malloc(size_t len)
-{
-	static void *(*next)(size_t len);
-
-	if (!next)
-		*(void **)&next = dlsym(RTLD_NEXT, "malloc");
-	return fails() ? NULL : next(len);
-}
-
-__attribute__((visibility("default"))) void *calloc(size_t n, size_t len)
-{
-	static void *(*next)(size_t n, size_t len);
-
-	if (!next)
-		*(void **)&next = dlsym(RTLD_NEXT, "calloc");
-	return fails() ? NULL : next(n, len);
-}
-
-__attribute__((visibility("default"))) void *realloc(void *old, size_t len)
-{
-	static void *(*next)(void *old, size_t len);
-
-	if (!next)
-		*(void **)&next = dlsym(RTLD_NEXT, "realloc");
-	return fails() ? NULL : next(old, len);
 }
 
 /* The numbers of allocations that fail: all of the first, then fewer, since there are thousands. */
