@@ -3,7 +3,6 @@
 
 /* Return probes: what 64 bits do in another way (common_detour_return.c has the rest). */
 
-#include "arch/guard.h"
 #include "arch/x86/common_detour_return.h"
 #include "arch/x86/gen.h"
 

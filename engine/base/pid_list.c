@@ -4,7 +4,6 @@
 #include "engine/base/pid_list.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "engine/base/vec.h"
 

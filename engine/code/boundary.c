@@ -4,7 +4,6 @@
 #include "engine/code/boundary.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "arch/arch.h"
 #include "engine/elf/eh_frame.h"

@@ -5,7 +5,6 @@
 
 #include <dwarf.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "engine/code/landing_set.h"
 #include "engine/elf/eh_frame.h"

@@ -3,8 +3,6 @@
 
 /* The functions that an address is in, and where in the source. */
 
-#include <string.h>
-
 #include "engine/dwarf/die.h"
 #include "engine/dwarf/functions.h"
 #include "engine/dwarf/limits.h"

@@ -6,7 +6,6 @@
 #include <dwarf.h>
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "engine/base/aside.h"

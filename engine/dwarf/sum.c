@@ -4,7 +4,6 @@
 #include "engine/dwarf/sum.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "engine/spec/out.h"
 #include "engine/spec/sum_text.h"

@@ -6,7 +6,6 @@
 #ifndef UBP_DWARF_VARIABLE_PART_H
 #define UBP_DWARF_VARIABLE_PART_H
 
-#include "engine/dwarf/location.h"
 #include "engine/dwarf/lookup.h"
 #include "engine/dwarf/type.h"
 

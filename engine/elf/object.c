@@ -4,7 +4,6 @@
 #include "engine/elf/object.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "engine/elf/object_priv.h"

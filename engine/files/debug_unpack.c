@@ -6,10 +6,8 @@
 #include <errno.h>
 #include <lzma.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/base/cancel.h"
-#include "engine/elf/object_priv.h"
 
 /*
  * What a few packed bytes claim to be may fill all memory. Symbols of the largest libraries

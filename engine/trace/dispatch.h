@@ -6,8 +6,6 @@
 #ifndef UBP_TRACE_DISPATCH_H
 #define UBP_TRACE_DISPATCH_H
 
-#include <sys/types.h>
-
 struct stop;
 struct tracee;
 struct tracer;

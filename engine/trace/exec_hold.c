@@ -10,7 +10,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/fanotify.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

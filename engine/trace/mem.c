@@ -4,11 +4,9 @@
 #include "engine/trace/mem.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "engine/base/again.h"

@@ -11,7 +11,6 @@
 #include <linux/filter.h>
 #include <linux/netlink.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/random.h>

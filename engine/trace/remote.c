@@ -21,7 +21,6 @@
 #include "engine/trace/remote_stop.h"
 #include "engine/trace/resume.h"
 #include "engine/trace/seccomp.h"
-#include "engine/trace/task.h"
 #include "engine/trace/wait.h"
 
 enum call_stop { NOT_THE_CALL, CALL_ENTRY, CALL_EXIT, CALL_SIGNAL };

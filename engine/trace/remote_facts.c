@@ -3,13 +3,13 @@
 
 #include "engine/trace/remote_facts.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 #include "engine/base/proc.h"
 #include "engine/trace/process.h"
 #include "engine/trace/seccomp.h"
 #include "engine/trace/task.h"
-#include "engine/trace/tracer.h"
 
 /*
  * One that does nothing where nobody traces the thread: the kernel drops it when it is sent. So it must not be

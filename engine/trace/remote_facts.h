@@ -6,8 +6,6 @@
 #ifndef UBP_TRACE_REMOTE_FACTS_H
 #define UBP_TRACE_REMOTE_FACTS_H
 
-#include <signal.h>
-
 struct tracee;
 struct ubp_err;
 

@@ -12,7 +12,6 @@
 #define UBP_TRACE_SECCOMP_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 struct tracee;
 struct ubp_err;

@@ -11,7 +11,6 @@
 #include "engine/trace/ids.h"
 #include "engine/trace/members.h"
 #include "engine/trace/next_stop.h"
-#include "engine/trace/process.h"
 #include "engine/trace/reaper.h"
 #include "engine/trace/stop_one.h"
 #include "engine/trace/tracer.h"

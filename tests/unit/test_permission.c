@@ -14,7 +14,6 @@
 
 #include "engine/base/err.h"
 #include "engine/trace/permission.h"
-#include "engine/trace/task.h"
 
 /* What is asked with EPERM, and answered with that, but where a case says something else. */
 static const struct {

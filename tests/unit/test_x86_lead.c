@@ -18,7 +18,6 @@
 #include <cmocka.h>
 
 #include "arch/detour.h"
-#include "arch/x86/lead.h"
 #include "arch/x86/regs.h"
 #include "engine/base/err.h"
 #include "engine/fetch/fetch.h"
