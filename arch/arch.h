@@ -363,7 +363,7 @@ struct arch_stub {
 	 * the instruction keys. NULL: addresses are never signed.
 	 */
 	void (*sign)(struct ubp_regs *regs, uint64_t stub_vaddr, bool key_b);
-	struct arch_batch batch;
+	struct arch_batch batch; /* many calls in a row */
 };
 
 /* System calls. */
