@@ -84,34 +84,29 @@ static int seize_new_threads(struct tracer *tracer, struct process *p, bool *ret
 			 * the parent's report. */
 			struct tracee *t = tracer_add_tracee(tracer, p, tid);
 
-			if (t) {
+			if (t)
 				tracee_resume(t, 0);
-				continue;
-			}
-			children_note_unseen(tracer, tid);
-			(void)again_ptrace(PTRACE_CONT, tid, 0, 0);
+			else
+				children_let_run_unseen(tracer, tid);
 			continue;
 		}
 		rc = seize(tracer, p, tid, err);
+		if (rc == 0) {
+			*ret_found = true;
+			continue;
+		}
 		/* The tracer that /proc names is a thread. Asked first: a thread that
 		 * has ended meanwhile has none. */
-		by = rc == 0 ? 0 : task_tracer(tid);
-		state = rc == 0 ? 0 : task_state(tid);
-		if (rc < 0 && (state == 0 || state == 'Z' || state == 'X')) {
-			/* It ended after readdir() saw it: then it may have started another, which that
-			 * did not see. Or a leader, long ago; or one that another traces. */
+		by = task_tracer(tid);
+		state = task_state(tid);
+		/* It ended after readdir() saw it: then it may have started another, which that
+		 * did not see. Or a leader, long ago; or one that another traces. */
+		if (state == 0 || state == 'Z' || state == 'X')
 			*ret_found |= tid != p->pid && !by;
-			rc = 0;
-			continue;
-		}
 		/* A thread that a seized one has just born is ours already. */
-		if (rc < 0 && tid != p->pid && by == gettid()) {
-			rc = 0;
-			continue;
-		}
-		if (rc < 0)
+		else if (tid == p->pid || by != gettid())
 			break;
-		*ret_found = true;
+		rc = 0;
 	}
 	closedir(dir);
 	return rc;
@@ -490,13 +485,11 @@ static bool hold_sharers(struct tracer *tracer, const struct process *p, pid_t *
 			 size_t *ret_n)
 {
 	const struct space *space = p->space;
-	size_t n;
-	pid_t *ids =
-		space_ids(tracer, space, NULL, &n); /* room for more than there are processes */
+	size_t n = 0, room; /* for more than there are processes */
+	pid_t *ids = space_ids(tracer, space, NULL, &room);
 	bool all = ids;
 	int n_tries = 0;
 
-	n = 0;
 	for (const struct process *other = space->processes; ids && other; other = other->next)
 		if (other != p)
 			ids[n++] = other->pid;
@@ -505,12 +498,11 @@ static bool hold_sharers(struct tracer *tracer, const struct process *p, pid_t *
 	for (size_t i = 0; i < n && all; i++) {
 		struct process *other = map_get(&tracer->processes, (uint64_t)ids[i]);
 		struct tracee *t = NULL;
-		pid_t pid = ids[i];
 
 		for (int pass = 0; pass < CHOICES && !t && other && other->space == space;
 		     pass++) {
 			t = hold_any(tracer, other, (enum choice)pass, &n_tries);
-			other = map_get(&tracer->processes, (uint64_t)pid);
+			other = map_get(&tracer->processes, (uint64_t)ids[i]);
 		}
 		if (t)
 			ids[(*ret_n)++] = t->tid;

@@ -52,8 +52,7 @@ bool children_all_seen(const struct tracer *tracer, const struct space *space)
 	return !tracer->lost_sight;
 }
 
-/* It has stopped for its birth. */
-static void let_run_unseen(struct tracer *tracer, pid_t tid)
+void children_let_run_unseen(struct tracer *tracer, pid_t tid)
 {
 	children_note_unseen(tracer, tid);
 	(void)again_ptrace(PTRACE_CONT, tid, 0, 0);
@@ -102,7 +101,7 @@ static void new_thread(struct tracer *tracer, struct process *p, pid_t mother, p
 	struct tracee *t = tracer_add_tracee(tracer, p, tid);
 
 	if (!t) {
-		let_run_unseen(tracer, tid);
+		children_let_run_unseen(tracer, tid);
 		return;
 	}
 	tracer->ops->born(tracer->ctx, mother, t);
@@ -167,7 +166,7 @@ static void let_child_go(struct tracer *tracer, pid_t parent_tid)
 	pid_t tid = child_of(tracer, parent_tid);
 
 	if (tid && task_tgid(tid) == task_tgid(parent_tid))
-		let_run_unseen(tracer, tid);
+		children_let_run_unseen(tracer, tid);
 	else if (tid)
 		(void)again_ptrace(PTRACE_DETACH, tid, 0, 0);
 }
@@ -207,7 +206,7 @@ bool children_unknown(struct tracer *tracer, const struct stop *stop)
 	}
 	tracer_consume_stop(stop->tid);
 	if (map_put(&tracer->limbo, (uint64_t)stop->tid, tracer) < 0)
-		let_run_unseen(tracer, stop->tid);
+		children_let_run_unseen(tracer, stop->tid);
 	return false;
 }
 

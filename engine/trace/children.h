@@ -48,6 +48,8 @@ void children_orphaned(struct tracer *tracer, struct process *parent);
  * something, and is taken up then.
  */
 void children_note_unseen(struct tracer *tracer, pid_t tid);
+/* The same of one that has stopped for its birth, and is let go on. */
+void children_let_run_unseen(struct tracer *tracer, pid_t tid);
 
 /* Does no such thread live in @space? */
 bool children_all_seen(const struct tracer *tracer, const struct space *space);
