@@ -44,6 +44,10 @@ fi
 if grep -rnE '^ *# *(if|ifdef|ifndef|elif).*(__x86_64__|__i386__|__aarch64__|__powerpc)' engine cli; then
 	say "conditions on the instruction set belong into arch/"
 fi
+# Names of machines, for messages, are all that is asked of an ELF machine's number.
+if grep -rnwE 'EM_[A-Z0-9_]+' engine cli --include='*.[ch]' | grep -vE '^engine/elf/header\.c:|^[^:]*:[0-9]*:.*/\*.*EM_'; then
+	say "what differs by ELF machine stands in the instruction set's table (arch/file.h)"
+fi
 # Another process's memory may never answer (docs/architecture.md): who touches it asks mem_is_sure() first.
 if grep -rnE 'process_vm_(readv|writev) ?\(|PTRACE_(PEEK|POKE)(TEXT|DATA)' --include='*.[ch]' arch engine cli |
 	grep -vE '^engine/(trace/(mem|direct)\.c|returns/word\.h|returns/in_stack\.c|base/again\.c|code/kernel_uprobe\.c):|^[^:]*:[0-9]*:( \*|/\*)|/\* .*process_vm_readv\(\)'; then

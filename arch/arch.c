@@ -25,6 +25,14 @@ const struct ubp_arch *ubp_arch_find(uint16_t e_machine, uint8_t elf_class)
 	return NULL;
 }
 
+const struct ubp_arch *ubp_arch_of_machine(uint16_t e_machine)
+{
+	for (size_t i = 0; i < N_ARCHES; i++)
+		if (arches[i]->e_machine == e_machine)
+			return arches[i];
+	return NULL;
+}
+
 const struct ubp_arch *ubp_arch_by_name(const char *name)
 {
 	for (size_t i = 0; i < N_ARCHES; i++)

@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "arch/batch.h"
+#include "arch/file.h"
 
 struct detour;
 struct detour_plan;
@@ -550,6 +551,9 @@ struct ubp_arch {
 	enum arch_return_in return_in;
 
 	struct arch_swbp swbp;
+	struct arch_elf elf;
+	struct arch_operand operand;
+	struct arch_shadow shadow;
 	struct arch_reg reg;
 	struct arch_unwind unwind;
 	struct arch_insn insn;

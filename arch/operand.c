@@ -3,13 +3,13 @@
 
 #include "arch/operand.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include "arch/arch.h"
 #include "arch/operand_priv.h"
 #include "engine/base/err.h"
 #include "engine/base/num.h"
@@ -173,19 +173,12 @@ static int parse_prefix(const char **at, struct operand *operand, struct ubp_err
 static int parse_place(uint16_t e_machine, const char **at, struct operand *operand,
 		       struct ubp_err *err)
 {
-	switch (e_machine) {
-	case EM_X86_64:
-		return x86_operand_parse(true, at, operand, err);
-	case EM_386:
-		return x86_operand_parse(false, at, operand, err);
-	case EM_AARCH64:
-		return arm64_operand_parse(at, operand, err);
-	case EM_PPC64:
-		return ppc64el_operand_parse(at, operand, err);
-	default:
+	const struct ubp_arch *arch = ubp_arch_of_machine(e_machine);
+
+	if (!arch || !arch->operand.parse)
 		return ubp_fail(err, ENOTSUP, "operands of machine %u are not understood",
 				e_machine);
-	}
+	return arch->operand.parse(at, operand, err);
 }
 
 static void skip_blanks(const char **at)
@@ -213,10 +206,11 @@ int operand_parse(uint16_t e_machine, const char **at, struct operand *ret_opera
 
 void operand_skip(uint16_t e_machine, const char **at)
 {
+	const struct ubp_arch *arch = ubp_arch_of_machine(e_machine);
 	bool is_inside = false;
 
 	for (; **at && (is_inside || !is_blank(**at)); (*at)++) {
-		if (e_machine == EM_AARCH64 && **at == '[')
+		if (arch && arch->operand.has_blanks && **at == '[')
 			is_inside = true;
 		else if (**at == ']')
 			is_inside = false;
@@ -226,17 +220,10 @@ void operand_skip(uint16_t e_machine, const char **at)
 
 const char *operand_dwarf_register(uint16_t e_machine, unsigned number, bool *ret_is_vector)
 {
+	const struct ubp_arch *arch = ubp_arch_of_machine(e_machine);
+
 	*ret_is_vector = false;
-	switch (e_machine) {
-	case EM_X86_64:
-		return x86_dwarf_register(true, number, ret_is_vector);
-	case EM_386:
-		return x86_dwarf_register(false, number, ret_is_vector);
-	case EM_AARCH64:
-		return arm64_dwarf_register(number, ret_is_vector);
-	case EM_PPC64:
-		return ppc64el_dwarf_register(number, ret_is_vector);
-	default:
-		return NULL;
-	}
+	return arch && arch->operand.dwarf_register
+		       ? arch->operand.dwarf_register(number, ret_is_vector)
+		       : NULL;
 }

@@ -53,9 +53,9 @@ struct operand {
 
 /*
  * Parse the operand at *@at, which ends at a blank or at the end of the text (arm64: blanks
- * may stand in brackets), and move *@at behind it and the blanks that follow. Machines:
- * EM_X86_64, EM_386, EM_AARCH64, EM_PPC64 (little-endian or not). Returns 0; -EINVAL: no form
- * that is known, with a text, *@at where it stopped making sense; -ENOTSUP: the machine.
+ * may stand in brackets), and move *@at behind it and the blanks that follow. @e_machine: EM_X86_64, ...,
+ * little-endian or not. Returns 0; -EINVAL: no form that is known, with a text, *@at where it stopped making
+ * sense; -ENOTSUP: no table (struct arch_operand) for this machine.
  */
 int operand_parse(uint16_t e_machine, const char **at, struct operand *ret_operand,
 		  struct ubp_err *err);

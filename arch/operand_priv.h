@@ -2,8 +2,8 @@
 /* Copyright the ubp authors */
 
 /*
- * What the parsers of operands (arch/operand.h) share, and the parsers of the machines. Each
- * moves *@at over what it has taken, and leaves it where the text stopped making sense.
+ * What the parsers of operands (struct arch_operand), one of each machine, share. Each moves *@at
+ * over what it has taken, and leaves it where the text stopped making sense.
  */
 
 #ifndef UBP_ARCH_OPERAND_PRIV_H
@@ -30,16 +30,5 @@ __attribute__((format(printf, 2, 3))) int operand_fail(struct ubp_err *err, cons
  * "sym+4", "8+sym@tpoff". Added to .disp, .symbol.
  */
 int operand_parse_sum(const char **at, struct operand *operand, struct ubp_err *err);
-
-/* What follows SIZE@; .size is 0 where the note does not say. */
-int x86_operand_parse(bool is_64bit, const char **at, struct operand *operand,
-		      struct ubp_err *err);
-int arm64_operand_parse(const char **at, struct operand *operand, struct ubp_err *err);
-int ppc64el_operand_parse(const char **at, struct operand *operand, struct ubp_err *err);
-
-/* operand_dwarf_register() for these machines. */
-const char *x86_dwarf_register(bool is_64bit, unsigned number, bool *ret_is_vector);
-const char *arm64_dwarf_register(unsigned number, bool *ret_is_vector);
-const char *ppc64el_dwarf_register(unsigned number, bool *ret_is_vector);
 
 #endif

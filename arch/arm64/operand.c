@@ -6,6 +6,8 @@
  * [BASE, INDEX, lsl N], [BASE, #:lo12:SYMBOL]. Blanks may stand in the brackets.
  */
 
+#include "arch/arm64/operand.h"
+
 #include <string.h>
 
 #include "arch/operand_priv.h"

@@ -19,6 +19,7 @@
 #include "arch/arm64/frame.h"
 #include "arch/arm64/guard.h"
 #include "arch/arm64/lead.h"
+#include "arch/arm64/operand.h"
 #include "arch/arm64/refs.h"
 #include "arch/arm64/regs.h"
 #include "arch/arm64/sign.h"
@@ -42,6 +43,15 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.swbp.nop = { 0x1f, 0x20, 0x03, 0xd5 },
 	.swbp.pc_advance = 0,
 	.swbp.si_code = 1, /* TRAP_BRKPT */
+	.elf.irelative = R_AARCH64_IRELATIVE,
+	.elf.jump_slot = R_AARCH64_JUMP_SLOT,
+	.elf.glob_dat = R_AARCH64_GLOB_DAT,
+	.elf.features = 0xc0000000, /* GNU_PROPERTY_AARCH64_FEATURE_1_AND */
+	.elf.landings = 1,          /* GNU_PROPERTY_AARCH64_FEATURE_1_BTI */
+	.elf.libunwind = "aarch64",
+	.operand.parse = arm64_operand_parse,
+	.operand.has_blanks = true,
+	.operand.dwarf_register = arm64_dwarf_register,
 	.reg.n = ARM64_N_REGS,
 	.reg.pc = ARM64_PC,
 	.reg.sp = ARM64_SP,

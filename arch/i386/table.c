@@ -24,6 +24,7 @@
 #include "arch/x86/classify.h"
 #include "arch/x86/decode.h"
 #include "arch/x86/lead.h"
+#include "arch/x86/operand.h"
 #include "arch/x86/refs.h"
 #include "arch/x86/regs.h"
 #include "arch/x86/slot.h"
@@ -74,6 +75,16 @@ static int find_window(const uint8_t *code, size_t len, size_t padding, uint64_t
 	return x86_window(32, code, len, padding, vaddr, ret_window, err);
 }
 
+static int operand_parse_place(const char **at, struct operand *operand, struct ubp_err *err)
+{
+	return x86_operand_parse(false, at, operand, err);
+}
+
+static const char *dwarf_register(unsigned number, bool *ret_is_vector)
+{
+	return x86_dwarf_register(false, number, ret_is_vector);
+}
+
 extern const struct ubp_arch ubp_arch_i386;
 
 const struct ubp_arch ubp_arch_i386 = {
@@ -87,6 +98,16 @@ const struct ubp_arch ubp_arch_i386 = {
 	.swbp.nop = { 0x90 },
 	.swbp.pc_advance = 1,
 	.swbp.si_code = SI_KERNEL,
+	.elf.irelative = R_386_IRELATIVE,
+	.elf.jump_slot = R_386_JMP_SLOT,
+	.elf.glob_dat = R_386_GLOB_DAT,
+	.elf.counts_from_got = true,
+	.elf.tls_end = "gs_base",
+	.elf.libunwind = "x86",
+	.shadow.in_status = { "x86_Thread_features:", "shstk" },
+	.shadow.in_cpuinfo = { "flags\t", "user_shstk" },
+	.operand.parse = operand_parse_place,
+	.operand.dwarf_register = dwarf_register,
 	.reg.n = X86_N_REGS,
 	.reg.pc = X86_IP,
 	.reg.sp = X86_SP,

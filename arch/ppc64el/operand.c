@@ -7,6 +7,8 @@
  * that i (2019), constants were bare as well: one that is no register's number is one.
  */
 
+#include "arch/ppc64el/operand.h"
+
 #include <string.h>
 
 #include "arch/operand_priv.h"

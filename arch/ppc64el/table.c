@@ -16,6 +16,7 @@
 #include "arch/ppc64el/decode.h"
 #include "arch/ppc64el/exclusive.h"
 #include "arch/ppc64el/frame.h"
+#include "arch/ppc64el/operand.h"
 #include "arch/ppc64el/refs.h"
 #include "arch/ppc64el/regs.h"
 #include "arch/ppc64el/slot.h"
@@ -35,6 +36,12 @@ const struct ubp_arch ubp_arch_ppc64el = {
 	.swbp.nop = { 0x00, 0x00, 0x00, 0x60 },
 	.swbp.pc_advance = 0,
 	.swbp.si_code = 1, /* TRAP_BRKPT */
+	.elf.irelative = R_PPC64_IRELATIVE,
+	.elf.jump_slot = R_PPC64_JMP_SLOT,
+	.elf.glob_dat = R_PPC64_GLOB_DAT,
+	.elf.libunwind = "ppc64",
+	.operand.parse = ppc64el_operand_parse,
+	.operand.dwarf_register = ppc64el_dwarf_register,
 	.reg.n = PPC64EL_N_REGS,
 	.reg.pc = PPC64EL_NIP,
 	.reg.sp = PPC64EL_R1,

@@ -6,6 +6,8 @@
  * [%SEG:][DISP][(BASE,INDEX,SCALE)]. i386 has the same forms with fewer registers.
  */
 
+#include "arch/x86/operand.h"
+
 #include <stdio.h>
 #include <string.h>
 

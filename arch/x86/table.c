@@ -20,6 +20,7 @@
 #include "arch/x86/frame.h"
 #include "arch/x86/guard.h"
 #include "arch/x86/lead.h"
+#include "arch/x86/operand.h"
 #include "arch/x86/refs.h"
 #include "arch/x86/regs.h"
 #include "arch/x86/slot.h"
@@ -28,6 +29,16 @@
 
 /* Those of the tracee's kernel: SA_SIGINFO, SA_RESTORER, SA_NODEFER, SA_ONSTACK. */
 #define GUARD_FLAGS (0x4 | 0x04000000 | 0x40000000 | 0x08000000)
+
+static int operand_parse_place(const char **at, struct operand *operand, struct ubp_err *err)
+{
+	return x86_operand_parse(true, at, operand, err);
+}
+
+static const char *dwarf_register(unsigned number, bool *ret_is_vector)
+{
+	return x86_dwarf_register(true, number, ret_is_vector);
+}
 
 extern const struct ubp_arch ubp_arch_x86_64;
 
@@ -42,6 +53,17 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.swbp.nop = { 0x90 },
 	.swbp.pc_advance = 1,
 	.swbp.si_code = SI_KERNEL,
+	.elf.irelative = R_X86_64_IRELATIVE,
+	.elf.jump_slot = R_X86_64_JUMP_SLOT,
+	.elf.glob_dat = R_X86_64_GLOB_DAT,
+	.elf.features = 0xc0000002, /* GNU_PROPERTY_X86_FEATURE_1_AND */
+	.elf.shadow_stack = 2,      /* GNU_PROPERTY_X86_FEATURE_1_SHSTK */
+	.elf.tls_end = "fs_base",
+	.elf.libunwind = "x86_64",
+	.shadow.in_status = { "x86_Thread_features:", "shstk" },
+	.shadow.in_cpuinfo = { "flags\t", "user_shstk" },
+	.operand.parse = operand_parse_place,
+	.operand.dwarf_register = dwarf_register,
 	.reg.n = X86_N_REGS,
 	.reg.pc = X86_IP,
 	.reg.sp = X86_SP,

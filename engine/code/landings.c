@@ -25,7 +25,7 @@ struct scan {
 	const struct object *object;
 	struct landings *landings;
 	const struct image *image;
-	uint64_t got;     /* 32-bit x86: what code counts addresses from; 0: there is none */
+	uint64_t got; /* what code counts addresses from (counts_from_got); 0: there is none */
 	uint64_t *tables; /* where code points to, outside and inside code */
 	size_t n_tables, room;
 	int rc; /* of adding to these and to the landings' addresses */
@@ -253,11 +253,11 @@ static int scan(struct object *object, struct landings *l, struct image *image,
 		struct ubp_err *err)
 {
 	struct scan s = { .object = object, .landings = l, .image = image };
-	bool is_32 = object->ehdr.e_machine == EM_386;
+	bool counts_from_got = object->arch->elf.counts_from_got;
 	int rc;
 
 	/* A program that is all at fixed addresses has none, if it has sections that would tell. */
-	if (is_32 && object_got_vaddr(object, &s.got) < 0 &&
+	if (counts_from_got && object_got_vaddr(object, &s.got) < 0 &&
 	    (object_is_pie(object) || object->n_sections == 0))
 		landings_add_all(l);
 	for (size_t i = 0; i < image->n; i++)
@@ -273,7 +273,7 @@ static int scan(struct object *object, struct landings *l, struct image *image,
 		rc = find_constants(&s, err);
 	free(s.tables);
 	mark_pointers(&s);
-	if (is_32)
+	if (counts_from_got)
 		mark_32(&s);
 	landings_add(l, object_entry(object));
 	return rc;

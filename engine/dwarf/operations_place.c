@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "arch/operand.h"
 #include "engine/dwarf/die.h"
 #include "engine/dwarf/machine.h"
@@ -246,7 +247,7 @@ static int thread_local(struct machine *m, const Dwarf_Op *op)
 {
 	struct object *object = m->at->d->object;
 	struct sum *top = m->n ? &m->stack[m->n - 1] : NULL;
-	const char *pointer = "fs_base"; /* to the thread's own memory, its end */
+	const struct arch_elf *elf = &object_arch(object)->elf;
 	uint64_t size, at;
 
 	if (!top || top->n)
@@ -257,18 +258,14 @@ static int thread_local(struct machine *m, const Dwarf_Op *op)
 			"%s is thread-local: that can be had of a program only, not of a "
 			"library",
 			m->name);
-	if (m->at->e_machine == EM_386)
-		pointer = "gs_base";
-	else if (m->at->e_machine != EM_X86_64)
-		return machine_unsupported(m, op->atom);
-	if (!thread_local_size(m->at->d, &size))
+	if (!elf->tls_end || !thread_local_size(m->at->d, &size))
 		return machine_unsupported(m, op->atom);
 	at = (uint64_t)top->addend[0];
 	if (top->base == SUM_FILE) /* what looked like an address was an offset */
 		at += m->at->elf_vaddr - m->at->foffset - (uint64_t)m->at->d->bias;
 	else if (top->base != SUM_CONST)
 		return machine_unsupported(m, op->atom);
-	*top = sum_register(pointer, (int64_t)(at - size));
+	*top = sum_register(elf->tls_end, (int64_t)(at - size));
 	return 0;
 }
 

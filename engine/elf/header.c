@@ -21,6 +21,7 @@
 /* Linkers write a few dozen; what is not loaded costs memory all the same. */
 #define SECTIONS_MAX 262144
 
+/* By what names messages call machines, those that have no table (arch/arch.h), too; others are called as their table. */
 static const struct {
 	uint16_t machine;
 	uint8_t elf_class; /* ELFCLASSNONE: any */
@@ -60,14 +61,16 @@ static void set_machine(struct object *object)
 		    (machines[i].order == ehdr->e_ident[EI_DATA] ||
 		     machines[i].order == ELFDATANONE))
 			name = machines[i].name;
+	/* All back-ends are little-endian. */
+	if (ehdr->e_ident[EI_DATA] == ELFDATA2LSB)
+		object->arch = ubp_arch_find(ehdr->e_machine, elf_class);
+	if (!name && object->arch)
+		name = object->arch->name;
 	if (name)
 		snprintf(object->machine_name, sizeof(object->machine_name), "%s", name);
 	else
 		snprintf(object->machine_name, sizeof(object->machine_name), "ELF machine %u",
 			 ehdr->e_machine);
-	/* All back-ends are little-endian. */
-	if (ehdr->e_ident[EI_DATA] == ELFDATA2LSB)
-		object->arch = ubp_arch_find(ehdr->e_machine, elf_class);
 }
 
 /* Reads numbers one after the other. */

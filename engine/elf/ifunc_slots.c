@@ -6,25 +6,15 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "engine/base/err.h"
 #include "engine/elf/object_priv.h"
 #include "engine/elf/sections.h"
 #include "engine/elf/segments.h"
 
-/* Numbers are those of each machine's psABI. */
-static const struct slot_relocs {
-	uint16_t machine;
-	uint32_t irelative, jump_slot, glob_dat;
-} slot_relocs[] = {
-	{ EM_X86_64, R_X86_64_IRELATIVE, R_X86_64_JUMP_SLOT, R_X86_64_GLOB_DAT },
-	{ EM_386, R_386_IRELATIVE, R_386_JMP_SLOT, R_386_GLOB_DAT },
-	{ EM_AARCH64, R_AARCH64_IRELATIVE, R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DAT },
-	{ EM_PPC64, R_PPC64_IRELATIVE, R_PPC64_JMP_SLOT, R_PPC64_GLOB_DAT },
-};
-
 /* What to look for, and where matches go. */
 struct slot_search {
-	const struct slot_relocs *types;
+	const struct arch_elf *types;
 	const char *name;
 	uint64_t resolver;
 	uint64_t *slots;
@@ -140,9 +130,8 @@ size_t object_ifunc_slots(struct object *object, const char *name, uint64_t reso
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
 
-	for (size_t i = 0; i < sizeof(slot_relocs) / sizeof(slot_relocs[0]); i++)
-		if (slot_relocs[i].machine == object->ehdr.e_machine)
-			search.types = &slot_relocs[i];
+	if (object->arch && object->arch->elf.irelative)
+		search.types = &object->arch->elf;
 	while (search.types && (section = elf_nextscn(object->elf, section)))
 		if (gelf_getshdr(section, &header) && header.sh_flags & SHF_ALLOC &&
 		    (header.sh_type == SHT_RELA || header.sh_type == SHT_REL))

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "arch/arch.h"
 #include "engine/elf/object_priv.h"
 #include "engine/elf/sections.h"
 #include "engine/elf/segments.h"
@@ -71,20 +72,18 @@ static uint32_t features_of(const struct object *object, uint32_t features)
 	return 0;
 }
 
+/* @bit of the table's features; 0: none. */
+static bool has_feature(const struct object *object, uint32_t bit)
+{
+	return bit && features_of(object, object->arch->elf.features) & bit;
+}
+
 bool object_wants_shadow_stack(const struct object *object)
 {
-	const uint32_t feature_1_and = 0xc0000002; /* GNU_PROPERTY_X86_FEATURE_1_AND */
-	const uint32_t shstk = 2;                  /* GNU_PROPERTY_X86_FEATURE_1_SHSTK */
-
-	return object->ehdr.e_machine == EM_X86_64 &&
-	       (features_of(object, feature_1_and) & shstk);
+	return object->arch && has_feature(object, object->arch->elf.shadow_stack);
 }
 
 bool object_needs_landings(const struct object *object)
 {
-	const uint32_t feature_1_and = 0xc0000000; /* GNU_PROPERTY_AARCH64_FEATURE_1_AND */
-	const uint32_t bti = 1;                    /* GNU_PROPERTY_AARCH64_FEATURE_1_BTI */
-
-	return object->ehdr.e_machine == EM_AARCH64 &&
-	       (features_of(object, feature_1_and) & bti);
+	return object->arch && has_feature(object, object->arch->elf.landings);
 }

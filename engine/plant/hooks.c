@@ -22,6 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
+#include "arch/host.h"
 #include "engine/base/cancel.h"
 #include "engine/base/err.h"
 #include "engine/base/page.h"
@@ -42,7 +44,7 @@
 #include "engine/trace/task.h"
 
 static const struct {
-	const char *name;
+	const char *name; /* %s: the machine, as libunwind calls it */
 	unsigned watches;
 } unwinders[] = {
 	{ "_Unwind_RaiseException", WATCH_UNWIND | WATCH_OWN_STACK },
@@ -54,15 +56,9 @@ static const struct {
 	{ "__cxa_begin_catch", WATCH_CATCH },
 	{ "_Unwind_DeleteException", WATCH_CATCH },
 	/* libunwind: of nongnu.org, as called from C, and of LLVM. */
-	{ "_ULx86_64_init_local", WATCH_UNWIND },
-	{ "_ULx86_64_init_local2", WATCH_UNWIND },
-	{ "_ULx86_64_step", WATCH_UNWIND },
-	{ "_ULx86_init_local", WATCH_UNWIND },
-	{ "_ULx86_init_local2", WATCH_UNWIND },
-	{ "_ULx86_step", WATCH_UNWIND },
-	{ "_ULaarch64_init_local", WATCH_UNWIND },
-	{ "_ULaarch64_init_local2", WATCH_UNWIND },
-	{ "_ULaarch64_step", WATCH_UNWIND },
+	{ "_UL%s_init_local", WATCH_UNWIND },
+	{ "_UL%s_init_local2", WATCH_UNWIND },
+	{ "_UL%s_step", WATCH_UNWIND },
 	{ "unw_backtrace", WATCH_UNWIND },
 	{ "unw_backtrace2", WATCH_UNWIND },
 	{ "__unw_init_local", WATCH_UNWIND },
@@ -85,6 +81,21 @@ struct hook_file {
 	unsigned n_unread; /* so often it could not be read; 0 also when it was */
 	struct hook_file *next;
 };
+
+/* The function of that machine's libunwind that @format stands for. False: there is none. */
+static bool unwinder_name(const char *format, const struct ubp_arch *arch, char *name,
+			  size_t size)
+{
+	const char *machine = strstr(format, "%s");
+	const char *libunwind = arch ? arch->elf.libunwind : NULL;
+
+	if (!machine)
+		(void)snprintf(name, size, "%s", format);
+	else if (libunwind)
+		(void)snprintf(name, size, "%.*s%s%s", (int)(machine - format), format,
+			       libunwind, machine + 2);
+	return !machine || libunwind;
+}
 
 /* *ret_foffset is 0: there is none. Returns 0, or why the file can't be read. */
 static int find_foffset(struct object *object, const char *name, uint64_t *ret_foffset)
@@ -111,15 +122,18 @@ static void find_unused(struct hook_file *f, const struct object *object)
 /* Returns 0, or why not all of it could be read. */
 static int ask_object(struct hook_file *f, struct object *object)
 {
-	struct ubp_err ignored;
 	int rc = find_foffset(object, "_dl_debug_state", &f->loader);
+	struct ubp_err ignored;
+	char name[64];
 
 	f->hides_unwinder = object_hides_unwinder(object);
 	f->wants_shadow_stack = object_wants_shadow_stack(object);
 	f->is_go = object_is_go(object);
 	find_unused(f, object);
 	for (size_t i = 0; i < N_UNWINDERS && rc == 0; i++) {
-		rc = find_foffset(object, unwinders[i].name, &f->unwind[i]);
+		if (!unwinder_name(unwinders[i].name, object_arch(object), name, sizeof(name)))
+			continue;
+		rc = find_foffset(object, name, &f->unwind[i]);
 		if (f->unwind[i] && unwinders[i].watches & WATCH_UNWIND &&
 		    object_find_exits(object, f->unwind[i], &f->exits[i], &ignored) == -ENOMEM)
 			rc = -ENOMEM;
@@ -313,8 +327,9 @@ static bool can_shadow_stack(struct plant *plant)
 
 	if (plant->cpu == CPU_NOT_ASKED) {
 		(void)proc_read("/proc/cpuinfo", text, sizeof(text));
-		plant->cpu = return_way_cpuinfo_has_shadow_stack(text) ? CPU_SHADOW_STACK
-								       : CPU_PLAIN;
+		plant->cpu = return_way_tells(text, &ubp_host_arch()->shadow.in_cpuinfo)
+				     ? CPU_SHADOW_STACK
+				     : CPU_PLAIN;
 	}
 	return plant->cpu == CPU_SHADOW_STACK;
 }
@@ -325,7 +340,8 @@ void hooks_return_facts(struct plant *plant, pid_t pid, const struct maps *maps,
 	char *status = proc_read_status(pid);
 
 	*ret_facts = (struct return_facts){ .can_shadow_stack = can_shadow_stack(plant) };
-	ret_facts->shadow_stack = status && return_way_status_has_shadow_stack(status);
+	ret_facts->shadow_stack =
+		status && return_way_tells(status, &ubp_host_arch()->shadow.in_status);
 	free(status);
 	for (size_t i = 0; i < maps->n; i++) {
 		const struct mapping *m = &maps->v[i];

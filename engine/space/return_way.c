@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "arch/arch.h"
+
 enum return_way return_way_of(const struct return_facts *facts, const char **ret_why)
 {
 	const char *why = NULL;
@@ -77,12 +79,7 @@ static bool line_has_word(const char *text, const char *label, const char *word)
 	return false;
 }
 
-bool return_way_status_has_shadow_stack(const char *status)
+bool return_way_tells(const char *text, const struct arch_text *of)
 {
-	return line_has_word(status, "x86_Thread_features:", "shstk");
-}
-
-bool return_way_cpuinfo_has_shadow_stack(const char *cpuinfo)
-{
-	return line_has_word(cpuinfo, "flags\t", "user_shstk");
+	return of->label && line_has_word(text, of->label, of->word);
 }

@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+struct arch_text;
+
 enum return_way {
 	RETURN_HIJACKED, /* its return address is replaced when it is entered */
 	RETURN_AT_RETS,  /* a breakpoint stands on each of its ret instructions */
@@ -30,9 +32,7 @@ enum return_way return_way_of(const struct return_facts *facts, const char **ret
 /* Is @symbol the name of a function that asks its return address who has called it? NULL: false. */
 bool return_way_uses_return(const char *symbol);
 
-/* Does the text of /proc/PID/status tell of a user shadow stack? */
-bool return_way_status_has_shadow_stack(const char *status);
-/* Does the text of /proc/cpuinfo? (the first processor speaks for all) */
-bool return_way_cpuinfo_has_shadow_stack(const char *cpuinfo);
+/* Does a text of the kernel's tell @of shadow stacks (struct arch_shadow)? */
+bool return_way_tells(const char *text, const struct arch_text *of);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "arch/arch.h"
 #include "engine/space/return_way.h"
 
 static const struct {
@@ -68,6 +69,7 @@ static void test_names(void **state)
 
 static void test_status(void **state)
 {
+	const struct arch_shadow *shadow = &ubp_arch_by_name("x86_64")->shadow;
 	static const struct {
 		const char *text;
 		bool has;
@@ -87,21 +89,26 @@ static void test_status(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		assert_int_equal(return_way_status_has_shadow_stack(texts[i].text),
+		assert_int_equal(return_way_tells(texts[i].text, &shadow->in_status),
 				 texts[i].has);
+}
+
+static bool tells_of_cpu(const char *text)
+{
+	return return_way_tells(text, &ubp_arch_by_name("x86_64")->shadow.in_cpuinfo);
 }
 
 static void test_cpuinfo(void **state)
 {
 	(void)state;
-	assert_true(return_way_cpuinfo_has_shadow_stack(
+	assert_true(tells_of_cpu(
 		"processor\t: 0\nmodel name\t: x\nflags\t\t: fpu vme user_shstk ibt\nbugs\t\t: "
 		"\n"));
-	assert_false(
-		return_way_cpuinfo_has_shadow_stack("processor\t: 0\nflags\t\t: fpu vme shstk "
-						    "user_shstk2\nbugs\t\t: user_shstk\n"));
-	assert_false(return_way_cpuinfo_has_shadow_stack("vmx flags\t: user_shstk\n"));
-	assert_false(return_way_cpuinfo_has_shadow_stack(""));
+	assert_false(tells_of_cpu("processor\t: 0\nflags\t\t: fpu vme shstk "
+				  "user_shstk2\nbugs\t\t: user_shstk\n"));
+	assert_false(tells_of_cpu("vmx flags\t: user_shstk\n"));
+	assert_false(tells_of_cpu(""));
+	assert_false(return_way_tells(" a", &ubp_arch_by_name("ppc64el")->shadow.in_cpuinfo));
 }
 
 int main(void)
