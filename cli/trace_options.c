@@ -56,7 +56,6 @@ static int set_filter(void *into, const char *arg)
 	return CLI_OK;
 }
 
-/* perf-tools: a definition, then perhaps its filter. */
 /* bpftrace's form of a probe, with a path behind it. */
 static int check_form(const char *word)
 {
@@ -77,6 +76,7 @@ static int check_form(const char *word)
 	return CLI_OK;
 }
 
+/* perf-tools: a definition, then perhaps its filter. */
 int trace_options_add_word(void *into, const char *word)
 {
 	struct trace_options *o = into;
