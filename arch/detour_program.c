@@ -49,23 +49,44 @@ static const char *check_store(const struct fetch_op *op, uint32_t *at)
 	return NULL;
 }
 
-/* Of what takes registers; a store is none. */
-static const char *check_source(const struct fetch_op *op, unsigned n_vectors,
-				const char *(*check_reg)(unsigned user_reg))
+static const char *check_sum(const struct fetch_op *op,
+			     const char *(*check_reg)(unsigned user_reg))
 {
 	const char *problem = NULL;
 
-	if (op->code == FETCH_VECTOR && op->reg >= n_vectors)
-		return "a register that is not known to a jump";
-	if (op->code == FETCH_REG)
-		return check_reg(op->reg);
-	if (op->code != FETCH_SUM)
-		return NULL;
 	if (op->shift > 3)
 		return "a scale that is none";
 	if (op->reg != FETCH_NO_REG)
 		problem = check_reg(op->reg);
 	return problem || op->index == FETCH_NO_REG ? problem : check_reg(op->index);
+}
+
+/* All that no store is: what is not known here is not made, and takes a breakpoint. */
+static const char *check_source(const struct fetch_op *op, unsigned n_vectors,
+				const char *(*check_reg)(unsigned user_reg))
+{
+	switch ((enum fetch_opcode)op->code) {
+	case FETCH_REG:
+		return check_reg(op->reg);
+	case FETCH_VECTOR:
+		return op->reg < n_vectors ? NULL : "a register that is not known to a jump";
+	case FETCH_SUM:
+		return check_sum(op, check_reg);
+	case FETCH_STACK:
+	case FETCH_IMM:
+	case FETCH_FOFF:
+	case FETCH_COMM:
+	case FETCH_DURATION:
+	case FETCH_DEREF:
+		return NULL;
+	case FETCH_STORE_VALUE:
+	case FETCH_STORE_MEM:
+	case FETCH_STORE_STRING:
+	case FETCH_STORE_COMM:
+	case FETCH_STORE_FAULT:
+		break;
+	}
+	return "an operator that is not known to a jump";
 }
 
 const char *detour_check_program(const struct fetch_program *program, unsigned n_vectors,
