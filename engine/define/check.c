@@ -89,10 +89,14 @@ static bool keeps_return_address(const char *symbol)
 					     "__sigsetjmp", "getcontext", "__getcontext",
 					     "swapcontext", "__swapcontext",
 					     /* of libunwind, and of LLVM's */
-					     "_Ux86_64_getcontext", "_Ux86_getcontext",
-					     "_Uaarch64_getcontext", "unw_getcontext",
-					     "__unw_getcontext" };
+					     "unw_getcontext", "__unw_getcontext" };
+	static const char suffix[] = "_getcontext";
+	size_t len = symbol ? strlen(symbol) : 0, end = sizeof(suffix) - 1;
 
+	/* Of libunwind, with the machine between: _Ux86_64_getcontext(). */
+	if (len > end + 2 && strncmp(symbol, "_U", 2) == 0 &&
+	    strcmp(symbol + len - end, suffix) == 0)
+		return true;
 	for (size_t i = 0; symbol && i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(symbol, names[i]) == 0)
 			return true;
