@@ -95,7 +95,7 @@ const struct object *definitions_file_of(const struct definitions *defs, uint64_
 
 /* The file that @probe is in. */
 struct object *definitions_object_of(const struct uprobe *probe);
-/* struct plant.find_exits, .find_lead; @ctx: the definitions. */
+/* plant_options.find_exits, .find_lead; @ctx: the definitions. */
 void definitions_find_exits(void *ctx, struct uprobe *probe);
 void definitions_find_lead(void *ctx, struct uprobe *probe);
 

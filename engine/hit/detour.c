@@ -3,6 +3,8 @@
 
 #include "engine/hit/detour.h"
 
+#include <string.h>
+
 #include "arch/host.h"
 #include "engine/event/ring.h"
 #include "engine/hit/fault.h"
@@ -12,6 +14,7 @@
 #include "engine/plant/jump.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
+#include "engine/plant/upgrade.h"
 #include "engine/plant/watch.h"
 #include "engine/returns/disarm.h"
 #include "engine/returns/entry.h"
@@ -66,6 +69,15 @@ static bool saw_something_new(const struct hit *hit, const struct plant_space *p
 	return false;
 }
 
+/* While it gets them others are hit, and see something else. */
+static void want_rings(const struct hit *hit, struct tracee *t, const struct ubp_regs *at)
+{
+	uint64_t seen[HIT_SEEN];
+
+	memcpy(seen, hit->seen, sizeof(seen));
+	upgrade_rings(hit->plant, hit->tracer, t, at, seen, hit->n_seen);
+}
+
 /* So that the next hit needs no trap. */
 static void catch_up(struct hit *hit, struct tracee *t, const struct ubp_regs *at)
 {
@@ -76,7 +88,7 @@ static void catch_up(struct hit *hit, struct tracee *t, const struct ubp_regs *a
 
 	if (!ps->ring.rings) {
 		if (!ps->jump.failed && ++ps->jump.n_detour_traps >= TRAPS_BEFORE_RINGS)
-			hit->wants_rings(hit->ctx, t, at);
+			want_rings(hit, t, at);
 	} else if (!ring_space_has(ps->ring.rings, t->tid) ||
 		   ubp_host_get_thread_pointer(space->arch, t->tid, at, &pointer) < 0 ||
 		   t->probes->thread_pointer != pointer) {
@@ -84,7 +96,7 @@ static void catch_up(struct hit *hit, struct tracee *t, const struct ubp_regs *a
 		rings_add_thread(&held);
 		if (!ring_space_has(ps->ring.rings, t->tid) &&
 		    ring_space_wants_more(ps->ring.rings) && !ps->ring.is_full)
-			hit->wants_rings(hit->ctx, t, at);
+			want_rings(hit, t, at);
 	} else {
 		/* A thread says where that stands some time after its start. */
 		if (!ring_space_has_cpu(ps->ring.rings, t->tid))

@@ -21,6 +21,7 @@
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
 #include "engine/plant/site.h"
+#include "engine/plant/upgrade.h"
 #include "engine/plant/watch.h"
 #include "engine/returns/disarm.h"
 #include "engine/returns/ends.h"
@@ -162,7 +163,7 @@ static void entry_probes(struct hit *hit, struct moment *m, struct site *site,
 	if (returning)
 		entry_return(hit, m, site, returning, regs);
 	if (ps->jump.at_returns)
-		hit->wants_jumps(hit->ctx, space);
+		upgrade_due(hit->plant, hit->tracer, space, false);
 	ps->jump.at_returns = false;
 }
 
@@ -264,15 +265,15 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 	if (!sent)
 		carry_on(hit, t, site, regs);
 	if (watches & (WATCH_PTRACE | WATCH_PTRACER) && !in_place && !sent)
-		hit->tracing(hit->ctx, t, watches & WATCH_PTRACE ? WATCH_PTRACE : WATCH_PTRACER,
-			     regs);
+		hit->opt.tracing(hit->opt.ctx, t,
+				 watches & WATCH_PTRACE ? WATCH_PTRACE : WATCH_PTRACER, regs);
 	if ((watches & WATCH_UNWIND) && !in_place && !sent &&
 	    !return_ops(t->process->space)->disarm_signed(&held))
 		return TRAP_OURS;
 	/* In place: others have run meanwhile, one may have ended all of this. */
 	if ((watches & WATCH_LOADER) &&
 	    (!in_place || (tracer_has(hit->tracer, t, tid) && !t->held)))
-		hit->loader(hit->ctx, t, in_place ? NULL : regs);
+		hit->opt.loader(hit->opt.ctx, t, in_place ? NULL : regs);
 	return TRAP_OURS;
 }
 
@@ -352,7 +353,7 @@ enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
 	if (rc < 0) {
 		/* The guard knows where it goes on. */
 		if (rc != -ESRCH)
-			event_queue_lost(hit->queue, 1);
+			event_queue_lost(hit->opt.queue, 1);
 		return TRAP_FOREIGN;
 	}
 	vaddr = regs.r[arch->reg.pc] - arch->swbp.pc_advance;
@@ -502,4 +503,19 @@ void hit_tracee_gone(struct tracee *t)
 {
 	return_thread_ended(t);
 	rings_thread_gone(t);
+}
+
+int hit_begin(struct hit *hit, struct tracer *tracer, struct plant *plant,
+	      const struct hit_options *opt)
+{
+	*hit = (struct hit){
+		.opt = *opt, .tracer = tracer, .plant = plant, .scratch = fetch_scratch_new()
+	};
+	return hit->scratch ? 0 : -ENOMEM;
+}
+
+void hit_end(struct hit *hit)
+{
+	fetch_scratch_free(hit->scratch);
+	hit->scratch = NULL;
 }

@@ -15,6 +15,11 @@
 
 #include "engine/hit/state.h"
 
+/* @hit, zeroed, deals with what stops in @tracer's processes, where @plant has planted. -ENOMEM. End it in any case. */
+int hit_begin(struct hit *hit, struct tracer *tracer, struct plant *plant,
+	      const struct hit_options *opt);
+void hit_end(struct hit *hit);
+
 /* SIGTRAP at @t: carry out what a breakpoint of ours asks for. */
 enum trap_verdict hit_trap(struct hit *hit, struct tracee *t);
 

@@ -42,7 +42,7 @@ static void give_up(struct hit *hit, struct tracee *t, const struct site *site)
 {
 	(void)site_unplant(t->process->space, t->tid, site);
 	(void)ubp_host_set_pc(t->tid, site->vaddr);
-	hit->not_stepped(hit->ctx, t, site->vaddr);
+	hit->opt.not_stepped(hit->opt.ctx, t, site->vaddr);
 }
 
 void in_place_step(struct hit *hit, struct tracee *t, const struct site *site)

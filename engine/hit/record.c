@@ -114,8 +114,8 @@ void moment_begin(struct hit *hit, struct moment *m, struct tracee *t,
 {
 	m->t = t;
 	m->regs = regs;
-	event_queue_begin(hit->queue, event_clock_now(hit->clock));
-	m->now_ns = event_clock_now(hit->clock);
+	event_queue_begin(hit->opt.queue, event_clock_now(hit->opt.clock));
+	m->now_ns = event_clock_now(hit->opt.clock);
 	m->cpu = task_one_cpu(t, m->now_ns);
 	m->duration_ns = 0;
 	m->has_vectors = false;
@@ -123,24 +123,24 @@ void moment_begin(struct hit *hit, struct moment *m, struct tracee *t,
 
 void moment_end(struct hit *hit, const struct moment *m)
 {
-	event_queue_end(hit->queue);
+	event_queue_end(hit->opt.queue);
 	if (m->t->task.one_cpu >= 0)
 		follow_cpu(hit->tracer, (unsigned)m->t->task.one_cpu);
 }
 
 uint64_t moment_mono_ns(const struct hit *hit, const struct moment *m)
 {
-	return hit->clock == CLOCK_KIND_MONO ? m->now_ns : event_clock_now(CLOCK_KIND_MONO);
+	return hit->opt.clock == CLOCK_KIND_MONO ? m->now_ns : event_clock_now(CLOCK_KIND_MONO);
 }
 
 static struct event_record *reserve(struct hit *hit)
 {
-	struct event_record *r = event_queue_reserve(hit->queue, MAX_SIZE);
+	struct event_record *r = event_queue_reserve(hit->opt.queue, MAX_SIZE);
 
-	if (!r && hit->lossless) {
-		event_queue_wake(hit->queue);
-		event_queue_wait_room(hit->queue, MAX_SIZE);
-		r = event_queue_reserve(hit->queue, MAX_SIZE);
+	if (!r && hit->opt.lossless) {
+		event_queue_wake(hit->opt.queue);
+		event_queue_wait_room(hit->opt.queue, MAX_SIZE);
+		r = event_queue_reserve(hit->opt.queue, MAX_SIZE);
 	}
 	return r;
 }
@@ -148,8 +148,8 @@ static struct event_record *reserve(struct hit *hit)
 /* A reader that has promised to look again is left alone, unless the room gets short. */
 static void wake_reader(struct hit *hit)
 {
-	if (!event_queue_is_awake(hit->queue) || event_queue_is_filling(hit->queue))
-		event_queue_wake(hit->queue);
+	if (!event_queue_is_awake(hit->opt.queue) || event_queue_is_filling(hit->opt.queue))
+		event_queue_wake(hit->opt.queue);
 }
 
 static void fill_head(struct event_record *r, struct moment *m, const struct uprobe *probe,
@@ -173,14 +173,14 @@ static size_t add_stack(struct hit *hit, struct moment *m, struct event_record *
 	size_t at = (sizeof(*r) + r->data_len + 7) & ~(size_t)7;
 	uint64_t *stack = (uint64_t *)((char *)r + at);
 
-	if (!hit->stack)
+	if (!hit->opt.stack)
 		return sizeof(*r) + r->data_len;
-	if (hit->unwinder) {
-		r->n_stack = (uint16_t)stack_unwind(hit->unwinder, m->t, m->regs, stack,
-						    hit->frames, &r->maps);
+	if (hit->opt.unwinder) {
+		r->n_stack = (uint16_t)stack_unwind(hit->opt.unwinder, m->t, m->regs, stack,
+						    hit->opt.frames, &r->maps);
 	} else {
 		r->n_stack = (uint16_t)stack_take(hit, m->t, m->regs, stack);
-		r->maps = hit->maps ? stack_maps_now(hit->maps, m->t) : 0;
+		r->maps = hit->opt.maps ? stack_maps_now(hit->opt.maps, m->t) : 0;
 	}
 	return at + r->n_stack * sizeof(uint64_t);
 }
@@ -239,14 +239,14 @@ void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_
 	size_t size;
 	int len;
 
-	if (m->t->process->silent || (hit->only_tid && m->t->tid != hit->only_tid))
+	if (m->t->process->silent || (hit->opt.only_tid && m->t->tid != hit->opt.only_tid))
 		return;
 	uprobe_count(&probe->stats.hits);
 	r = reserve(hit);
 	if (!r) {
 		uprobe_count(&probe->stats.passed);
 		uprobe_count(&probe->stats.lost);
-		event_queue_lost(hit->queue, 1);
+		event_queue_lost(hit->opt.queue, 1);
 		wake_reader(hit);
 		return;
 	}
@@ -266,6 +266,6 @@ void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_
 	uprobe_count(&probe->stats.passed);
 	size = add_stack(hit, m, r);
 	count_unanswered(&probe->stats, care, unanswered);
-	event_queue_commit(hit->queue, size);
+	event_queue_commit(hit->opt.queue, size);
 	wake_reader(hit);
 }

@@ -49,5 +49,5 @@ size_t stack_take(struct hit *hit, const struct tracee *t, const struct ubp_regs
 	struct reader reader = { .hit = hit, .t = t };
 	struct stack_source source = { read_frame, real_return, &reader };
 
-	return stack_walk(t->process->space->arch, regs, &source, stack, hit->frames);
+	return stack_walk(t->process->space->arch, regs, &source, stack, hit->opt.frames);
 }

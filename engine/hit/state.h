@@ -24,11 +24,8 @@ struct ubp_regs;
 
 #define HIT_SEEN 16
 
-struct hit {
-	struct tracer *tracer;
-	struct plant *plant;
+struct hit_options {
 	struct event_queue *queue;
-	struct fetch_scratch *scratch;
 	enum event_clock clock;
 	pid_t only_tid; /* 0: all */
 	bool lossless;
@@ -39,17 +36,20 @@ struct hit {
 	/* The thread passed the loader's hook: mappings have changed. @at: the
 	 * registers it goes on with; NULL: those it has. */
 	void (*loader)(void *ctx, struct tracee *t, const struct ubp_regs *at);
-	/* Its detours took many traps: it wants rings. @at as above. */
-	void (*wants_rings)(void *ctx, struct tracee *t, const struct ubp_regs *at);
 	/* It is about to make a call that has to do with tracing, from a slot. @watch: of what
 	 * kind; @at: its registers in front of that. */
 	void (*tracing)(void *ctx, struct tracee *t, enum site_watch watch,
 			const struct ubp_regs *at);
-	/* Sites of this space may be made jumps that could not be before. */
-	void (*wants_jumps)(void *ctx, struct space *space);
 	/* A probe without a slot was taken out there: it can't be stepped any more. */
 	void (*not_stepped)(void *ctx, const struct tracee *t, uint64_t vaddr);
 	void *ctx;
+};
+
+struct hit {
+	struct hit_options opt;
+	struct tracer *tracer;
+	struct plant *plant;
+	struct fetch_scratch *scratch;
 	/* Addresses that the program let this hit read. */
 	uint64_t seen[HIT_SEEN];
 	size_t n_seen;

@@ -89,8 +89,8 @@ static void drop_everywhere(struct plant *plant, const struct tracer *tracer)
 /* Before a detour is made that has one of them. */
 static void tell_numbers(const struct plant *plant, const struct plant_change *change)
 {
-	for (size_t i = 0; plant->rings && i < change->n_added; i++)
-		ring_set_n_probes(plant->rings, change->added[i]->number + 1);
+	for (size_t i = 0; plant->opt.rings && i < change->n_added; i++)
+		ring_set_n_probes(plant->opt.rings, change->added[i]->number + 1);
 }
 
 /* -ENOENT: there is none with such a number. */

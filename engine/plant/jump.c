@@ -206,7 +206,7 @@ static size_t guess(const struct plant *plant, const struct jump_try *tries, siz
 	for (size_t i = 0; i < n; i++) {
 		len += tries[i].site->n_probes ? 0 : PROBE_GUESS;
 		for (size_t p = 0; p < tries[i].site->n_probes; p++)
-			len += PROBE_GUESS + (plant->frames ? STACK_GUESS : 0) +
+			len += PROBE_GUESS + (plant->opt.frames ? STACK_GUESS : 0) +
 			       OP_GUESS * tries[i].site->probes[p]->program->n_ops;
 	}
 	return len;
@@ -252,7 +252,7 @@ static bool provide_returns(const struct plant *plant, const struct held *held,
 	size_t i = 0;
 
 	/* Stacks may lead through addresses that are replaced later. */
-	while (i < batch->n && !plant->frames && !needs_table(batch->tries[i].site))
+	while (i < batch->n && !plant->opt.frames && !needs_table(batch->tries[i].site))
 		i++;
 	if (i < batch->n)
 		(void)watch_wake_begins(held->t->process->space, held->tid);
@@ -260,10 +260,11 @@ static bool provide_returns(const struct plant *plant, const struct held *held,
 		if (!held_lasts(held))
 			return false;
 		refuse_returns(
-			batch, plant->frames,
-			plant->frames ? "there is no table of replaced return addresses, which "
-					"stacks need"
-				      : "its return address is replaced by the tracer");
+			batch, plant->opt.frames,
+			plant->opt.frames
+				? "there is no table of replaced return addresses, which "
+				  "stacks need"
+				: "its return address is replaced by the tracer");
 	}
 	return true;
 }
@@ -307,8 +308,8 @@ struct jump_batch *jump_collect(struct plant *plant, const struct space *space)
 	if (!ps)
 		return NULL;
 	ps->jump.due = false;
-	if (!plant->rings || ps->closing || ps->jump.failed || !ps->guard.data || !ps->areas ||
-	    !ps->areas->keys || ps->guard.unguarded || !space->arch->detour.build)
+	if (!plant->opt.rings || ps->closing || ps->jump.failed || !ps->guard.data ||
+	    !ps->areas || !ps->areas->keys || ps->guard.unguarded || !space->arch->detour.build)
 		return NULL;
 	if (!scan_look(plant, space, space->mem.file.pid))
 		jump_later(ps);

@@ -56,9 +56,9 @@ static size_t fill_probes(const struct plant *plant, const struct site *site, ui
 {
 	for (size_t i = 0; i < site->n_probes; i++) {
 		const struct uprobe *u = site->probes[i];
-		uint32_t n_cells = detour_cells(u->program) + (plant->frames != 0);
+		uint32_t n_cells = detour_cells(u->program) + (plant->opt.frames != 0);
 
-		ring_set_use_cells(plant->rings, *cell + n_cells);
+		ring_set_use_cells(plant->opt.rings, *cell + n_cells);
 		probes[i] = (struct detour_probe){ .number = u->number,
 						   .kind = u->kind,
 						   .program = u->program,
@@ -85,7 +85,7 @@ static uint64_t ns_factor(const struct plant *plant, struct plant_space *ps,
 {
 	for (size_t i = 0; i < plan->n_probes && !ps->hijack.ns_factor; i++)
 		if (plan->probes[i].program->needs_duration)
-			ps->hijack.ns_factor = ring_set_ns_factor(plant->rings);
+			ps->hijack.ns_factor = ring_set_ns_factor(plant->opt.rings);
 	return ps->hijack.ns_factor;
 }
 
@@ -113,9 +113,9 @@ static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 		.code = code,
 		.code_len = mem_view_peek(&b->view, site->vaddr, code, sizeof(code)),
 		.probes = probes,
-		.lossless = plant->lossless,
-		.count_dropped = plant->count_dropped,
-		.frames = (uint8_t)plant->frames,
+		.lossless = plant->opt.lossless,
+		.count_dropped = plant->opt.count_dropped,
+		.frames = (uint8_t)plant->opt.frames,
 		.trampoline = ps->ret.trampoline,
 		.hijacks = ps->hijack.table,
 		.hijacks_mask = ps->hijack.mask,

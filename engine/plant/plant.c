@@ -131,7 +131,7 @@ static int find_area(struct update *u, const struct site *site, struct area **re
 	}
 	maps_file_extent(&u->maps, m, &lo, &hi);
 	rc = provide_near(u, site, lo, hi, ret_area, err);
-	if (rc < 0 && rc != -ESRCH && u->plant->force) {
+	if (rc < 0 && rc != -ESRCH && u->plant->opt.force) {
 		struct plant_space *ps = u->space->plant;
 
 		ps->guard.unguarded = true;
@@ -260,7 +260,7 @@ static int protect(struct update *u, struct ubp_err *err)
 	ps->guard.is_settled |= rc == 0;
 	if (rc == 0 && probe_list(u->plant)->has_returns)
 		rc = guard_provide_returns(&u->held, err);
-	if (rc < 0 && rc != -ESRCH && rc != -EINPROGRESS && u->plant->force) {
+	if (rc < 0 && rc != -ESRCH && rc != -EINPROGRESS && u->plant->opt.force) {
 		ps->guard.unguarded = true;
 		return 0;
 	}

@@ -163,9 +163,9 @@ static int make_rings(struct plant *plant, struct remote *remote, uint64_t place
 	int rc = ring_files_make(remote, ps->guard.data + DATA(name), &files, err);
 
 	if (rc == 0)
-		rc = ring_space_new(plant->rings, files.control.taken.fd, files.region.taken.fd,
-				    place + RING_CONTROL_LEN, len - RING_CONTROL_LEN, ret_rings,
-				    err);
+		rc = ring_space_new(plant->opt.rings, files.control.taken.fd,
+				    files.region.taken.fd, place + RING_CONTROL_LEN,
+				    len - RING_CONTROL_LEN, ret_rings, err);
 	/* Told before it is so: who believes it looks what is mapped there. */
 	if (rc == 0)
 		rc = rings_note_place(space, remote->t->tid, place, part + RING_CONTROL_LEN);
@@ -184,7 +184,7 @@ int rings_provide(struct plant *plant, const struct held *held, const struct map
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
 	uint64_t most = space->arch->addr_size == sizeof(uint32_t) ? REGION_MAX_32 : UINT64_MAX;
-	uint64_t len = RING_CONTROL_LEN + ring_region_len(plant->rings, most), flags = 0;
+	uint64_t len = RING_CONTROL_LEN + ring_region_len(plant->opt.rings, most), flags = 0;
 	size_t part = rings_first_part(plant, t, len - RING_CONTROL_LEN);
 	static const char name[8] = RING_FILES_NAME;
 	struct ring_space *rings = NULL;

@@ -49,12 +49,13 @@ size_t rings_first_part(const struct plant *plant, const struct tracee *t, size_
 	size_t n = t->process->n_tracees, allowed = rings_allowance(t->process->pid);
 
 	n += n / 4 + 1;
-	while (n > 1 && ring_region_part(plant->rings, n) > allowed)
+	while (n > 1 && ring_region_part(plant->opt.rings, n) > allowed)
 		n /= 2;
-	if (ring_region_part(plant->rings, n) > allowed)
+	if (ring_region_part(plant->opt.rings, n) > allowed)
 		return 0;
-	return ring_region_part(plant->rings, n) < most ? ring_region_part(plant->rings, n)
-							: most;
+	return ring_region_part(plant->opt.rings, n) < most
+		       ? ring_region_part(plant->opt.rings, n)
+		       : most;
 }
 
 /* Rings for all threads, and at least twice as many bytes as there were. */
@@ -62,7 +63,7 @@ static size_t next_part(const struct plant *plant, const struct tracee *t)
 {
 	const struct plant_space *ps = t->process->space->plant;
 	size_t threads = t->process->n_tracees;
-	size_t len = ring_region_part(plant->rings, threads + threads / 4 + 1);
+	size_t len = ring_region_part(plant->opt.rings, threads + threads / 4 + 1);
 
 	if (len < 2 * ps->ring.mapped)
 		len = 2 * ps->ring.mapped;

@@ -163,7 +163,7 @@ int plant_settle(const struct plant *plant, struct tracer *tracer, const struct 
 	space->refs++; /* it may end meanwhile */
 	if (rc == 0)
 		rc = see_all(&s, err);
-	if (rc == -ETIMEDOUT && plant->force && space->plant == ps) {
+	if (rc == -ETIMEDOUT && plant->opt.force && space->plant == ps) {
 		ps->guard.unguarded = true;
 		rc = 0;
 	}

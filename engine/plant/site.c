@@ -447,9 +447,10 @@ int site_prepare(const struct plant *plant, struct space *space, pid_t tid,
 	const struct plant_space *ps = space->plant;
 	int rc;
 
-	site->rung = plant->step && !site->watches && !site->insn.no_step ? SITE_STEPPED
-									  : SITE_BOOSTED;
-	if (!area || (plant->force && area_is_full(area) && !map_get(&ps->slots, site->vaddr)))
+	site->rung = plant->opt.step && !site->watches && !site->insn.no_step ? SITE_STEPPED
+									      : SITE_BOOSTED;
+	if (!area ||
+	    (plant->opt.force && area_is_full(area) && !map_get(&ps->slots, site->vaddr)))
 		return prepare_in_place(space, tid, site, err);
 	rc = provide_slot(space->plant, space, view, site, &area, err);
 	/* A call of the kernel that no jump can leave stays as it is. */
@@ -457,7 +458,7 @@ int site_prepare(const struct plant *plant, struct space *space, pid_t tid,
 			  (site->patch_len || site->watches & WATCH_CALLS);
 	if (site->is_spared)
 		return 0;
-	if (rc == -ERANGE && plant->force)
+	if (rc == -ERANGE && plant->opt.force)
 		return prepare_in_place(space, tid, site, err);
 	if (rc == -ERANGE)
 		return ubp_fail(err, ERANGE,

@@ -46,8 +46,9 @@ void stacks_tidy(struct ubp_session *s);
 unsigned stacks_frames(const struct ubp_session *s);
 /* Are stacks unwound, at stops, and not walked by frame pointers? */
 bool stacks_unwinds(const struct ubp_session *s);
-/* On the tracing thread: mappings of a stopped thread's process have changed, or its rings are new. */
-void stacks_mapped(struct ubp_session *s, struct tracee *t);
+/* On the tracing thread: mappings of a stopped thread's process have changed, or its rings are new (plant_options.rings_made);
+ * @ctx: the session. */
+void stacks_mapped(void *ctx, struct tracee *t);
 
 /* On the tracing thread: nobody lives in @space any more. */
 void stacks_space_gone(struct ubp_session *s, const struct space *space);

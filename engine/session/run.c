@@ -11,18 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/ptrace.h>
 #include <unistd.h>
 
-#include "arch/host.h"
 #include "engine/base/again.h"
 #include "engine/base/cancel.h"
 #include "engine/base/err.h"
 #include "engine/define/definitions.h"
-#include "engine/event/ring.h"
 #include "engine/plant/leave.h"
 #include "engine/plant/plant.h"
-#include "engine/plant/watch.h"
+#include "engine/plant/setup.h"
+#include "engine/plant/upgrade.h"
 #include "engine/session/inside.h"
 #include "engine/session/mail.h"
 #include "engine/session/tell.h"
@@ -33,7 +31,6 @@
 #include "engine/trace/drain.h"
 #include "engine/trace/held.h"
 #include "engine/trace/process.h"
-#include "engine/trace/reaper.h"
 #include "engine/trace/tracer.h"
 #include "engine/trace/wait_loop.h"
 
@@ -67,51 +64,44 @@ int session_plant(struct ubp_session *s, struct tracee *t, const struct ubp_regs
 	tracer_stop_end(&s->tracer);
 	if (rc == 0 && held_lasts(&held)) {
 		tell_planted(s, t->process, was_unguarded);
-		jumps_due(s, t->process->space, tracee_has_executed(t));
+		upgrade_due(&s->plant, &s->tracer, t->process->space, tracee_has_executed(t));
 	}
 	return rc;
 }
 
-/* Those that were defined before. */
-static int add_probes(struct ubp_session *s)
+/* With those that were defined before. */
+static int begin_planting(struct ubp_session *s)
 {
-	struct uprobe **probes = calloc(definitions_n(s->defined) + 1, sizeof(*probes));
+	const struct plant_options opt = {
+		.step = s->opt.mode == UBP_MODE_STEP,
+		.force = s->opt.force,
+		.lossless = s->opt.lossless,
+		.eager = s->opt.mode == UBP_MODE_JUMP,
+		.beside_kernel = s->opt.beside_kernel,
+		.count_dropped = s->opt.count_dropped,
+		.frames = s->opt.stack == UBP_STACK_FP ? stacks_frames(s) : 0,
+		.rings = s->out.rings,
+		.find_exits = definitions_find_exits,
+		.find_lead = definitions_find_lead,
+		.files = s->defined,
+		.rings_made = stacks_mapped,
+		.ctx = s,
+	};
+	size_t n = definitions_n(s->defined);
+	struct uprobe **probes = calloc(n + 1, sizeof(*probes));
 	int rc = -ENOMEM;
 
-	for (size_t i = 0; probes && i < definitions_n(s->defined); i++)
+	for (size_t i = 0; probes && i < n; i++)
 		probes[i] = definitions_uprobe(s->defined, i);
-	if (probes)
-		rc = probe_list_change(&s->plant, probes, definitions_n(s->defined), NULL, 0);
+	if (probes && definitions_settle(s->defined) == 0)
+		rc = plant_begin(&s->plant, &opt, probes, n);
 	free(probes);
 	return rc;
 }
 
-static int fill_plant(struct ubp_session *s, struct ubp_err *err)
+static int begin_hits(struct ubp_session *s)
 {
-	if (definitions_settle(s->defined) < 0)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	s->plant.step = s->opt.mode == UBP_MODE_STEP;
-	s->plant.force = s->opt.force;
-	s->plant.beside_kernel = s->opt.beside_kernel;
-	s->plant.rings = s->out.rings;
-	if (s->out.rings)
-		ring_set_n_probes(s->out.rings, (unsigned)definitions_n(s->defined));
-	s->plant.code_has = ubp_host_code_has();
-	s->plant.lossless = s->opt.lossless;
-	s->plant.count_dropped = s->opt.count_dropped;
-	s->plant.frames = s->opt.stack == UBP_STACK_FP ? stacks_frames(s) : 0;
-	s->plant.find_exits = definitions_find_exits;
-	s->plant.find_lead = definitions_find_lead;
-	s->plant.wake_unwinders = watch_wake_begins;
-	s->plant.ctx = s->defined;
-	return add_probes(s) < 0 ? ubp_fail(err, ENOMEM, "out of memory") : 0;
-}
-
-static int fill_hit(struct ubp_session *s, struct ubp_err *err)
-{
-	s->hit = (struct hit){
-		.tracer = &s->tracer,
-		.plant = &s->plant,
+	const struct hit_options opt = {
 		.queue = s->out.queue,
 		.clock = s->clock,
 		.only_tid = s->opt.tid,
@@ -121,44 +111,32 @@ static int fill_hit(struct ubp_session *s, struct ubp_err *err)
 		.maps = s->stacks.maps,
 		.unwinder = s->stacks.unwinder,
 		.loader = session_mappings_changed,
-		.wants_rings = jumps_want_rings,
 		.tracing = release_for_tracing,
-		.wants_jumps = jumps_wanted,
 		.not_stepped = tell_not_stepped,
 		.ctx = s,
 	};
-	s->hit.scratch = fetch_scratch_new();
-	return s->hit.scratch ? 0 : ubp_fail(err, ENOMEM, "out of memory");
-}
 
-/*
- * A detour has replaced return addresses that nobody but the target knows of: they are counted
- * while there is its memory. Not where looking at that may have to wait for an exec, which would wait for
- * the thread that has stopped (reaper.h).
- */
-static bool wants_ends(const struct ubp_session *s)
-{
-	return s->plant.rings && !reaper_is_needed() && probe_list(&s->plant)->has_returns;
+	return hit_begin(&s->hit, &s->tracer, &s->plant, &opt);
 }
 
 static int set_up(struct ubp_session *s, struct ubp_err *err)
 {
-	int rc = fill_plant(s, err);
+	int rc = begin_planting(s);
 
 	if (rc == 0)
-		rc = fill_hit(s, err);
-	if (rc == 0)
-		rc = tracer_init(&s->tracer, &session_tracer_ops, s, err);
+		rc = begin_hits(s);
+	if (rc < 0)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	rc = tracer_init(&s->tracer, &session_tracer_ops, s, err);
 	if (rc < 0)
 		return rc;
 	s->tracer.cancelled = mailbox_urgent(s->mail);
-	s->plant.counts_open = wants_ends(s);
-	if (s->plant.counts_open)
-		s->tracer.options |= PTRACE_O_TRACEEXIT;
+	plant_set_tracer(&s->plant, &s->tracer);
 	rc = targets_begin(s, err);
 	if (rc == 0)
-		(void)jumps_pass(s, s->tracer.processes.n > JUMPS_BEGIN_MAX ? JUMPS_TURN_NS
-									    : JUMPS_BEGIN_NS);
+		(void)upgrade_pass(&s->plant, &s->tracer,
+				   s->tracer.processes.n > JUMPS_BEGIN_MAX ? JUMPS_TURN_NS
+									   : JUMPS_BEGIN_NS);
 	/* What waits from now on has to be waited for; but not what reads files. */
 	s->tracer.cancelled = NULL;
 	return rc;
@@ -182,7 +160,7 @@ static void tear_down(struct ubp_session *s)
 	hidden_look(s);
 	while (map_next(&s->tracer.processes, &pos, NULL, &value))
 		hidden_tell(s, value);
-	jumps_end(s);
+	upgrade_end(&s->tracer);
 	pos = 0;
 	while (map_next(&s->tracer.processes, &pos, NULL, &value))
 		plant_remove(value);
@@ -194,8 +172,7 @@ static void tear_down(struct ubp_session *s)
 	tell_untaken(s);
 	event_queue_wake(s->out.queue);
 	tracer_fini(&s->tracer);
-	fetch_scratch_free(s->hit.scratch);
-	s->hit.scratch = NULL;
+	hit_end(&s->hit);
 }
 
 static void announce(struct ubp_session *s, int rc, const struct ubp_err *err)
@@ -278,7 +255,7 @@ void *run_thread(void *arg)
 		release_pass(s);
 		changes_pass(s);
 		/* Hits do not wait while jumps are made in many processes. */
-		if (jumps_pass(s, JUMPS_TURN_NS))
+		if (upgrade_pass(&s->plant, &s->tracer, JUMPS_TURN_NS))
 			(void)tracer_run(&s->tracer, STOPS_PER_TURN);
 		else
 			tracer_poll(&s->tracer, STOPS_PER_TURN);

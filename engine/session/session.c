@@ -22,16 +22,11 @@
 #include "engine/base/page.h"
 #include "engine/base/quiet_thread.h"
 #include "engine/define/definitions.h"
-#include "engine/plant/hooks.h"
-#include "engine/plant/jump.h"
-#include "engine/plant/plant.h"
-#include "engine/plant/scan.h"
-#include "engine/plant/sigaction.h"
+#include "engine/plant/setup.h"
 #include "engine/session/defined.h"
 #include "engine/session/live.h"
 #include "engine/session/mail.h"
 #include "engine/session/tell.h"
-#include "engine/space/probe_list.h"
 #include "engine/trace/exec_hold.h"
 #include "engine/trace/named.h"
 #include "engine/trace/task.h"
@@ -121,7 +116,7 @@ int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_sess
 		s->tracing.started_fd = -1;
 	s->warning.last = &s->warning.first;
 	pthread_mutex_init(&s->lock, NULL);
-	(void)probe_lists_init(&s->plant);
+	plant_init(&s->plant);
 	rc = take_options(s, err);
 	if (rc == 0 && mail_init(s) < 0)
 		rc = ubp_fail(err, ENOMEM, "out of memory");
@@ -180,12 +175,7 @@ void ubp_session_free(struct ubp_session *s)
 	free(s->newcomer.executors.v);
 	free(s->newcomer.loaders.v);
 	mailbox_free(s->mail);
-	hooks_free(&s->plant);
-	scan_free(&s->plant);
-	sigaction_free(&s->plant);
-	jump_free_reasons(&s->plant);
-	probe_lists_free(&s->plant);
-	plant_forget_ahead(&s->plant);
+	plant_fini(&s->plant);
 	free(s->pids);
 	pthread_mutex_destroy(&s->lock);
 	free(s);

@@ -116,8 +116,9 @@ void stacks_space_gone(struct ubp_session *s, const struct space *space)
 		stack_maps_set_gone(s->stacks.maps, ps->ring.maps_last);
 }
 
-void stacks_mapped(struct ubp_session *s, struct tracee *t)
+void stacks_mapped(void *ctx, struct tracee *t)
 {
+	struct ubp_session *s = ctx;
 	struct plant_space *ps = t->process->space->plant;
 
 	if (!ps || !s->stacks.maps)

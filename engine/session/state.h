@@ -154,7 +154,6 @@ struct ubp_session {
 	struct hit hit;
 	struct plant plant;
 	size_t n_wanted;      /* of .pids, still alive */
-	bool jumps_due;       /* somewhere breakpoints can be made jumps */
 	bool is_ending;       /* breakpoints are being taken out everywhere */
 	unsigned n_released;  /* processes let go because others trace them */
 	unsigned n_unseen;    /* not even allowed to look at, at the start */

@@ -17,6 +17,7 @@
 #include "engine/define/definitions.h"
 #include "engine/elf/object.h"
 #include "engine/os/maps.h"
+#include "engine/plant/births.h"
 #include "engine/plant/plant.h"
 #include "engine/plant/settle.h"
 #include "engine/session/inside.h"
@@ -484,7 +485,7 @@ static int check_mapped(struct ubp_session *s, pid_t pid, struct ubp_err *err)
 {
 	const struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
 
-	if (!p || session_has_probes(p))
+	if (!p || births_has_probes(p->space))
 		return 0;
 	for (size_t i = 0; i < definitions_n(s->defined); i++)
 		if (!object_interp(definitions_object(s->defined, i))) {

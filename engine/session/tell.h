@@ -29,7 +29,7 @@ void tell_planted(struct ubp_session *s, const struct process *p, bool was_ungua
 void tell_left(struct ubp_session *s, pid_t pid, const struct plant_left *left);
 /* The same for all processes. */
 void tell_all_left(struct ubp_session *s);
-/* struct hit.not_stepped; @ctx: the session. */
+/* hit_options.not_stepped; @ctx: the session. */
 void tell_not_stepped(void *ctx, const struct tracee *t, uint64_t vaddr);
 /* What the tracer had no memory for, which is a failure. */
 void tell_untaken(struct ubp_session *s);

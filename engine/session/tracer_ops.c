@@ -9,23 +9,18 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "arch/host.h"
-#include "engine/plant/chain.h"
-#include "engine/plant/guard.h"
+#include "engine/plant/births.h"
 #include "engine/plant/leave.h"
-#include "engine/plant/site.h"
+#include "engine/plant/upgrade.h"
 #include "engine/returns/ends.h"
-#include "engine/returns/hijack_open.h"
 #include "engine/session/inside.h"
 #include "engine/session/tell.h"
 #include "engine/session/tracing.h"
 #include "engine/space/space.h"
 #include "engine/trace/follow.h"
 #include "engine/trace/held.h"
-#include "engine/trace/members.h"
 #include "engine/trace/ops.h"
 #include "engine/trace/process.h"
-#include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
 
 bool session_follows_children(const struct ubp_session *s)
@@ -74,171 +69,17 @@ static void plant_and_tell(struct ubp_session *s, struct tracee *t, const struct
 		session_warn(s, "process %d: %s", (int)pid, err.text);
 }
 
-/* The guard of a new process that is held goes, if nothing needs it. */
-static void take_guard(struct ubp_session *s, struct tracee *first, struct plant_left *left)
-{
-	struct space *space = first->process->space;
-	pid_t tid = first->tid;
-	struct ubp_regs regs;
-	struct ubp_err err;
-	struct held held;
-	int rc = guard_close_mask(first);
-
-	if (rc == 0 && space->plant)
-		rc = ubp_host_get_regs(tid, &regs);
-	if (rc == 0 && space->plant) {
-		held = held_thread(&s->tracer, first, &regs);
-		rc = guard_uninstall(&held, &err);
-	}
-	if (!tracer_has(&s->tracer, first, tid))
-		return;
-	if (rc == 0 || rc == -EACCES)
-		plant_unhook(space, tid, tid, left);
-	else if (rc != -ESRCH)
-		plant_left_note(left, "the handler of SIGTRAP", 0, rc);
-}
-
-/* Nothing of ours may stay in a new process that is held. *left: what does all the same. */
-static enum keep_verdict leave_child(struct ubp_session *s, struct tracee *first,
-				     struct plant_left *left)
-{
-	pid_t tid = first->tid;
-
-	if (!left->is_live)
-		take_guard(s, first, left);
-	tell_left(s, tid, left);
-	return LET_GO;
-}
-
-/*
- * There was no memory to note what it has. All stands where its parent has it, so what is known of that is
- * gone by.
- */
-static enum keep_verdict leave_copy(struct ubp_session *s, const struct process *parent,
-				    struct tracee *first, struct plant_left *left)
-{
-	struct space *space = first->process->space, *of_parent = parent->space;
-	void *noted = space->plant;
-	enum keep_verdict verdict;
-
-	/* Either may end meanwhile. */
-	space->refs++;
-	of_parent->refs++;
-	space->plant = of_parent->plant;
-	verdict = leave_child(s, first, left);
-	space->plant = noted;
-	space_put(&s->tracer, space);
-	space_put(&s->tracer, of_parent);
-	return verdict;
-}
-
-/* What its parent knows of is taken out, and what that has forgotten. */
-static void clean_copy(struct ubp_session *s, struct process *parent, struct tracee *first,
-		       struct plant_left *left)
-{
-	struct held held = held_thread(&s->tracer, first, NULL);
-	struct ubp_err ignored;
-	int rc = 0;
-
-	plant_clean_copy(parent->space, first->process->space, first->tid, left);
-	if (plant_forgot(parent->space))
-		rc = plant_clean_forgotten(&held, left, &ignored);
-	if (rc < 0)
-		plant_left_live(left, "breakpoints", 0, rc);
-}
-
-/*
- * A copy of a memory that has the guard, and whose breakpoints are still to come. It may lack the
- * guard itself: that is found out by installing it.
- */
-static void take_up_early(struct ubp_session *s, const struct space *parent,
-			  struct tracee *first)
-{
-	const struct plant_space *ps = parent->plant;
-
-	if (ps->last_write || ps->guard.unguarded)
-		return;
-	first->process->probes->is_guarded = false;
-	plant_and_tell(s, first, NULL);
-}
-
-static enum keep_verdict forked_whole(struct ubp_session *s, struct process *parent,
-				      struct tracee *first)
-{
-	struct space *space = first->process->space;
-	struct plant_left left = { 0 };
-	pid_t tid = first->tid;
-	bool copied = plant_copy(parent->space, space, first) == 0;
-
-	/* Born while breakpoints are taken out, it may have copies of them. */
-	if (copied && !first->process->silent) {
-		hijack_adopt(first);
-		session_mark_known(s, first->tid, true);
-		session_count_process(s);
-		take_up_early(s, parent->space, first);
-		return KEEP_TRACING;
-	}
-	clean_copy(s, parent, first, &left);
-	if (!tracer_has(&s->tracer, first, tid))
-		return LET_GO;
-	return copied ? leave_child(s, first, &left) : leave_copy(s, parent, first, &left);
-}
-
-/* It was born while breakpoints were written: its parent has more than it has. */
-static enum keep_verdict forked_partly(struct ubp_session *s, struct tracee *first)
-{
-	bool keep = !first->process->silent;
-	struct plant_left left = { 0 };
-	pid_t tid = first->tid;
-	struct held held = held_thread(&s->tracer, first, NULL);
-	struct ubp_err err;
-	int rc = plant_clean_partly(&held, keep ? NULL : &left, &err);
-
-	if (!tracer_has(&s->tracer, first, tid))
-		return LET_GO;
-	if (rc < 0) {
-		plant_left_live(&left, "all breakpoints", 0, rc);
-		tell_left(s, tid, &left);
-		return LET_GO;
-	}
-	if (!keep)
-		return leave_child(s, first, &left);
-	/* Whatever it has of the guard is found out by installing it. */
-	first->process->probes->is_guarded = false;
-	session_mark_known(s, tid, true);
-	session_count_process(s);
-	plant_and_tell(s, first, NULL);
-	return KEEP_TRACING;
-}
-
-/* Its parent was seized, and nothing planted yet. */
-static enum keep_verdict forked_early(struct ubp_session *s, struct tracee *first)
-{
-	if (first->process->silent)
-		return LET_GO;
-	session_mark_known(s, first->tid, true);
-	session_count_process(s);
-	plant_and_tell(s, first, NULL);
-	return KEEP_TRACING;
-}
-
 /* Its breakpoints are its parent's; it is kept until it has its own memory. */
-static enum keep_verdict forked_sharing(struct ubp_session *s, struct tracee *first)
+static enum keep_verdict forked_sharing(struct ubp_session *s, const struct process *parent,
+					struct tracee *first)
 {
-	struct process *p = first->process;
-	const struct plant_space *ps = p->space->plant;
-	struct held held = held_thread(&s->tracer, first, NULL);
+	pid_t tid = first->tid;
 	struct ubp_err err;
 
-	p->silent = !session_follows_children(s);
-	jumps_born(s, p->born_of, first);
-	session_mark_known(s, first->tid, true);
-	/* Signal actions are its own: born before the guard, it has none. */
-	p->probes->is_guarded = p->probes->is_guarded && ps && ps->guard.is_settled &&
-				task_catches(first->tid, SIGTRAP);
-	chain_born(p);
-	if (plant_guard(&held, &err) < 0 && err.code != ESRCH)
-		session_warn(s, "process %d: %s", (int)held.tid, err.text);
+	first->process->silent = !session_follows_children(s);
+	session_mark_known(s, tid, true);
+	if (births_share(&s->tracer, parent, first, &err) < 0 && err.code != ESRCH)
+		session_warn(s, "process %d: %s", (int)tid, err.text);
 	return KEEP_TRACING;
 }
 
@@ -246,41 +87,24 @@ static enum keep_verdict on_forked(void *ctx, struct process *parent, struct tra
 				   bool shares)
 {
 	struct ubp_session *s = ctx;
-	struct space *space = first->process->space;
+	struct plant_left left = { 0 };
+	pid_t tid = first->tid;
+	enum birth birth;
 
-	first->process->probes->is_guarded = parent->probes->is_guarded;
 	if (shares)
-		return forked_sharing(s, first);
+		return forked_sharing(s, parent, first);
 	first->process->silent =
 		!session_follows_children(s) || plant_is_closing(parent->space);
-	if (!parent->space->plant)
-		return forked_early(s, first);
-	return plant_is_whole_copy(parent->space, space) ? forked_whole(s, parent, first)
-							 : forked_partly(s, first);
-}
-
-static bool is_dynamic(const struct process *p)
-{
-	const struct plant_space *ps = p->space->plant;
-	size_t pos = 0;
-	void *value;
-
-	while (ps && map_next(&ps->sites, &pos, NULL, &value))
-		if (((struct site *)value)->watches & WATCH_LOADER)
-			return true;
-	return false;
-}
-
-bool session_has_probes(const struct process *p)
-{
-	const struct plant_space *ps = p->space->plant;
-	size_t pos = 0;
-	void *value;
-
-	while (ps && map_next(&ps->sites, &pos, NULL, &value))
-		if (site_is_probed(value))
-			return true;
-	return false;
+	birth = births_copy(&s->tracer, parent, first, &left);
+	if (birth == BIRTH_GONE) {
+		tell_left(s, tid, &left);
+		return LET_GO;
+	}
+	session_mark_known(s, tid, true);
+	session_count_process(s);
+	if (birth == BIRTH_PLANT)
+		plant_and_tell(s, first, NULL);
+	return KEEP_TRACING;
 }
 
 /* It was seized while it was held, and stands before the first instruction of its program. */
@@ -303,10 +127,7 @@ static enum keep_verdict on_execed(void *ctx, struct tracee *t)
 	struct ubp_session *s = ctx;
 	pid_t tid = t->tid;
 
-	t->process->probes->is_guarded = false;
-	t->process->probes->loses_guard = false;
-	t->process->probes->ends_by_trap = false;
-	(void)guard_close_mask(t);
+	births_executed(t);
 	/* A child that nobody asked for, now in its own memory; or the breakpoints are gone with the
 	 * old image, and the guard of the new one would not outlive what is still to be done. */
 	if (t->process->silent || t->process->is_leaving || s->is_ending)
@@ -321,7 +142,8 @@ static enum keep_verdict on_execed(void *ctx, struct tracee *t)
 	if (!tracer_has(&s->tracer, t, tid))
 		return KEEP_TRACING;
 	/* Static and not one of ours: it can't become one without another exec. */
-	if (is_open(s) && !session_has_probes(t->process) && !is_dynamic(t->process)) {
+	if (is_open(s) && !births_has_probes(t->process->space) &&
+	    !births_is_dynamic(t->process->space)) {
 		session_mark_known(s, tid, false);
 		return LET_GO;
 	}
@@ -345,15 +167,13 @@ static void on_born(void *ctx, pid_t mother, struct tracee *t)
 {
 	struct ubp_session *s = ctx;
 
-	jumps_born(s, mother, t);
+	upgrade_born(&s->tracer, mother, t);
 }
 
 static void on_vfork_done(void *ctx, struct tracee *t)
 {
 	(void)ctx;
-	if (t->probes->lends)
-		plant_take_back(t->process->space, t->tid);
-	t->probes->lends = false;
+	births_vfork_done(t);
 }
 
 static void on_ending(void *ctx, struct tracee *t)

@@ -22,24 +22,10 @@ void session_end(struct ubp_session *s);
 
 /* tracer_ops.c, on the tracing thread: what the tracer asks; its context is the session. */
 extern const struct tracer_ops session_tracer_ops;
-/* struct hit.loader */
+/* hit_options.loader */
 void session_mappings_changed(void *ctx, struct tracee *t, const struct ubp_regs *at);
-bool session_has_probes(const struct process *p);
 /* Are processes to be kept that a traced one gives birth to? */
 bool session_follows_children(const struct ubp_session *s);
-
-/* jumps.c, on that thread: make jumps of breakpoints where that is due; end them all. False: there
- * are more, but it has taken @limit_ns already. */
-bool jumps_pass(struct ubp_session *s, uint64_t limit_ns);
-/* @is_new: its program has just been started. */
-void jumps_due(struct ubp_session *s, struct space *space, bool is_new);
-void jumps_end(struct ubp_session *s);
-/* A new thread, and who made it (0: not known), both stopped. */
-void jumps_born(struct ubp_session *s, pid_t mother, struct tracee *t);
-/* struct hit.wants_jumps */
-void jumps_wanted(void *ctx, struct space *space);
-/* struct hit.wants_rings */
-void jumps_want_rings(void *ctx, struct tracee *t, const struct ubp_regs *at);
 
 /* hidden.c: before anything is taken out: which places the kernel has, then for each process. */
 void hidden_look(const struct ubp_session *s);
@@ -52,7 +38,7 @@ void hidden_tell(struct ubp_session *s, const struct process *p);
 void release_pass(struct ubp_session *s);
 /* @sig is about to be delivered to @t, and would end it if it were not traced: it is parked. */
 void release_if_spared(struct ubp_session *s, struct tracee *t, int sig);
-/* struct hit.tracing; @ctx: the session. */
+/* hit_options.tracing; @ctx: the session. */
 void release_for_tracing(void *ctx, struct tracee *t, enum site_watch watch,
 			 const struct ubp_regs *at);
 /* Take everything out of a process that lives in memory of its own, and let go of it. */

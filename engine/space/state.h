@@ -18,36 +18,46 @@ struct probe_list;
 struct ring_set;
 struct scan_place;
 struct space;
+struct tracee;
 struct uprobe;
 
 /* Why something cannot be in a process, or some better thing not be done there. */
 #define UBP_NO_MEMORY "no memory can be had in it"
 
+/* What is planted how. */
+struct plant_options {
+	bool step, force, lossless; /* as those of a session */
+	bool eager;                 /* jumps are made at once */
+	bool beside_kernel;         /* no jump begins at a first instruction */
+	bool count_dropped;         /* hits that filters drop are counted, too */
+	unsigned frames;            /* of stacks that jumps take; 0: none */
+	struct ring_set *rings;     /* NULL: no jumps */
+	/* Look for the exits of a return probe: sets .exits or .no_exits. */
+	void (*find_exits)(void *files, struct uprobe *probe);
+	/* Look for the lead of a probe whose sites stand at it: sets .window.lead, or not. */
+	void (*find_lead)(void *files, struct uprobe *probe);
+	void *files; /* of both */
+	/* The memory of @t has rings now, or more of them. */
+	void (*rings_made)(void *ctx, struct tracee *t);
+	void *ctx;
+};
+
 /* Per session. */
 struct plant {
+	struct plant_options opt;
 	struct probe_list *list;   /* the current version; probe_list() */
 	pthread_mutex_t list_lock; /* of that pointer */
 	struct plant_ahead *ahead; /* of plant_look_ahead() */
-	/* Look for the exits of a return probe: sets .exits or .no_exits. */
-	void (*find_exits)(void *ctx, struct uprobe *probe);
-	/* Look for the lead of a probe whose sites stand at it: sets .window.lead, or not. */
-	void (*find_lead)(void *ctx, struct uprobe *probe);
-	void *ctx; /* of both */
 	/* Breakpoints are to stand where unwinders begin, since a return address will be replaced: 0 or -EFAULT. */
 	int (*wake_unwinders)(struct space *space, pid_t tid);
-	bool step;              /* --mode step */
-	struct ring_set *rings; /* NULL: no jumps */
-	bool counts_open;       /* functions that detours have entered, and that never return */
-	unsigned code_has;      /* ubp_host_code_has(), which takes long in a virtual machine */
-	bool lossless, force;   /* the options */
-	bool count_dropped;     /* hits that filters drop are counted, too */
-	unsigned frames;        /* of stacks that jumps take; 0: none */
-	char *reasons[64];      /* why there is no jump */
-	bool is_attaching;      /* a thread of each process in the memory is held */
+	bool counts_open;  /* functions that detours have entered, and that never return */
+	unsigned code_has; /* ubp_host_code_has(), which takes long in a virtual machine */
+	bool upgrades_due; /* somewhere breakpoints can be made jumps: upgrade.c */
+	char *reasons[64]; /* why there is no jump */
+	bool is_attaching; /* a thread of each process in the memory is held */
 	struct hook_file *hook_files; /* hooks.c: what is known of files */
 	struct call_file *call_files; /* sigaction.c: what is known of files */
 	struct scan_place *scans;     /* scan.c: of its own that jump */
-	bool beside_kernel;           /* no jump begins at a first instruction */
 	char unread[256];             /* the file whose reading was given up; "": none */
 	enum { CPU_NOT_ASKED, CPU_PLAIN, CPU_SHADOW_STACK } cpu; /* hooks.c */
 };

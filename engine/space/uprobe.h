@@ -70,7 +70,7 @@ struct uprobe_window {
 	/* What the first instruction does, if a hit can be told behind it; .len 0: it can't. */
 	struct lead lead;
 	bool is_behind;      /* so the window begins there, and the probe's sites stand there */
-	bool lead_due;       /* nobody has looked for it: plant.find_lead */
+	bool lead_due;       /* nobody has looked for it: plant_options.find_lead */
 	bool is_unwanted;    /* it could be a jump at the first instruction (--beside-kernel) */
 	const char *no_lead; /* why it begins behind nothing; or NULL */
 	struct file_code code; /* as of the probe, behind the lead: what is there ... */
@@ -99,7 +99,7 @@ struct uprobe {
 	/* Of a return probe: what its file says about the way; the function's exits,
 	 * or why they are not known. */
 	struct return_facts facts;
-	bool exits_due; /* nobody has looked for them yet: plant.find_exits */
+	bool exits_due; /* nobody has looked for them yet: plant_options.find_exits */
 	bool jumps_out; /* the function may be left by a jump to another one */
 	struct uprobe_exit *exits;
 	size_t n_exits;
@@ -108,7 +108,7 @@ struct uprobe {
 	char *no_window; /* what .window.why is, or NULL */
 	char *no_lead;   /* the same for .window.no_lead */
 	struct uprobe_life life;
-	/* What the two functions of struct plant find the file by, there as long as this is. */
+	/* What .find_exits and .find_lead of plant_options find the file by, there as long as this is. */
 	void *origin;
 	bool is_taken; /* a uprobe of the kernel's was seen there, at the end */
 	struct uprobe_window window;

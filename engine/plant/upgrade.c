@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* When breakpoints are made jumps: between two turns of the tracing thread's loop. */
+#include "engine/plant/upgrade.h"
 
 #include <errno.h>
 
 #include "arch/host.h"
+#include "engine/base/err.h"
 #include "engine/base/ring.h"
+#include "engine/event/clock.h"
 #include "engine/os/maps.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/rings.h"
-#include "engine/session/inside.h"
-#include "engine/session/tracing.h"
 #include "engine/space/space.h"
+#include "engine/space/state.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/dispatch.h"
 #include "engine/trace/held.h"
@@ -24,11 +25,11 @@
 /* Handled between the work on two processes. */
 #define STOPS_BETWEEN 64
 
-void jumps_due(struct ubp_session *s, struct space *space, bool is_new)
+void upgrade_due(struct plant *plant, struct tracer *tracer, struct space *space, bool is_new)
 {
 	struct plant_space *ps = space->plant;
 
-	if (!s->plant.rings || !ps || ps->jump.failed)
+	if (!plant->opt.rings || !ps || ps->jump.failed)
 		return;
 	if (ps->guard.unguarded) {
 		jump_refuse_all(ps);
@@ -36,22 +37,17 @@ void jumps_due(struct ubp_session *s, struct space *space, bool is_new)
 	}
 	ps->jump.due = true;
 	/* Most programs that are started end soon. */
-	if (is_new && !ps->jump.n_written && s->opt.mode != UBP_MODE_JUMP)
+	if (is_new && !ps->jump.n_written && !plant->opt.eager)
 		ps->jump.hits_before = HITS_BEFORE_JUMPS;
-	s->jumps_due = true;
-	tracer_end_turn(&s->tracer);
-}
-
-void jumps_wanted(void *ctx, struct space *space)
-{
-	jumps_due(ctx, space, false);
+	plant->upgrades_due = true;
+	tracer_end_turn(tracer);
 }
 
 /* A held thread of @p, and back: what is between is no business of the program's. */
-static void upgrade(struct ubp_session *s, struct process *p)
+static void upgrade(struct plant *plant, struct tracer *tracer, struct process *p)
 {
 	struct space *space = p->space;
-	struct jump_batch *batch = jump_collect(&s->plant, space);
+	struct jump_batch *batch = jump_collect(plant, space);
 	pid_t pid = p->pid;
 	struct tracee *t;
 	struct held held;
@@ -61,8 +57,8 @@ static void upgrade(struct ubp_session *s, struct process *p)
 
 	if (!batch)
 		return;
-	rc = attach_hold_one(&s->tracer, p, &t, &err);
-	is_there = map_get(&s->tracer.processes, (uint64_t)pid) == p && p->space == space;
+	rc = attach_hold_one(tracer, p, &t, &err);
+	is_there = map_get(&tracer->processes, (uint64_t)pid) == p && p->space == space;
 	if (rc < 0 || !is_there) {
 		if (rc == 0)
 			attach_let_go(t);
@@ -72,41 +68,41 @@ static void upgrade(struct ubp_session *s, struct process *p)
 			jump_batch_free(batch);
 		return;
 	}
-	held = held_thread(&s->tracer, t, NULL);
-	tracer_stop_begin(&s->tracer);
-	rc = jump_prepare(&s->plant, &held, batch, &err);
-	tracer_stop_end(&s->tracer);
-	is_there = held_lasts(&held) && map_get(&s->tracer.processes, (uint64_t)pid) == p &&
+	held = held_thread(tracer, t, NULL);
+	tracer_stop_begin(tracer);
+	rc = jump_prepare(plant, &held, batch, &err);
+	tracer_stop_end(tracer);
+	is_there = held_lasts(&held) && map_get(&tracer->processes, (uint64_t)pid) == p &&
 		   p->space == space;
 	if (is_there) {
-		stacks_mapped(s, t);
+		plant->opt.rings_made(plant->opt.ctx, t);
 		attach_let_go(t);
 	}
 	if (rc < 0 || !is_there) {
 		jump_batch_free(batch);
 		return;
 	}
-	jump_build(&s->plant, space, held.tid, batch);
-	jump_write(&s->tracer, space, NULL, batch);
+	jump_build(plant, space, held.tid, batch);
+	jump_write(tracer, space, NULL, batch);
 }
 
-bool jumps_pass(struct ubp_session *s, uint64_t limit_ns)
+bool upgrade_pass(struct plant *plant, struct tracer *tracer, uint64_t limit_ns)
 {
 	uint64_t now;
 	size_t pos = 0;
 	void *value;
 
-	if (!s->jumps_due)
+	if (!plant->upgrades_due)
 		return true;
-	s->jumps_due = false;
+	plant->upgrades_due = false;
 	now = event_clock_now(CLOCK_KIND_MONO);
-	while (map_next(&s->tracer.processes, &pos, NULL, &value)) {
+	while (map_next(&tracer->processes, &pos, NULL, &value)) {
 		struct process *p = value;
 		struct plant_space *ps = p->space->plant;
 
 		if (!ps || !ps->jump.due || ps->closing)
 			continue;
-		s->jumps_due = true;
+		plant->upgrades_due = true;
 		/* Each once: while one is seen to, others, or it again, may become due. */
 		if (ps->jump.hits_before || ps->jump.tried_ns >= now ||
 		    now - ps->jump.tried_ns < ps->jump.wait_ns)
@@ -114,32 +110,32 @@ bool jumps_pass(struct ubp_session *s, uint64_t limit_ns)
 		if (event_clock_now(CLOCK_KIND_MONO) - now > limit_ns)
 			return false;
 		ps->jump.tried_ns = now;
-		upgrade(s, p);
+		upgrade(plant, tracer, p);
 		/* It stops once more, and others may have met a breakpoint. */
-		tracer_poll(&s->tracer, STOPS_BETWEEN);
+		tracer_poll(tracer, STOPS_BETWEEN);
 		pos = 0; /* the table may have changed */
 	}
 	return true;
 }
 
-void jumps_end(struct ubp_session *s)
+void upgrade_end(struct tracer *tracer)
 {
 	size_t pos = 0;
 	void *value;
 
-	while (map_next(&s->tracer.processes, &pos, NULL, &value)) {
+	while (map_next(&tracer->processes, &pos, NULL, &value)) {
 		struct space *space = ((struct process *)value)->space;
 		const struct plant_space *ps = space->plant;
 
 		if (!ps || ps->closing || !ps->jump.n_written)
 			continue;
-		jump_remove(&s->tracer, space);
-		tracer_poll(&s->tracer, STOPS_BETWEEN);
+		jump_remove(tracer, space);
+		tracer_poll(tracer, STOPS_BETWEEN);
 		pos = 0; /* the table may have changed */
 	}
 }
 
-static void note_thread(struct ubp_session *s, struct tracee *t)
+static void note_thread(struct tracer *tracer, struct tracee *t)
 {
 	const struct plant_space *ps = t->process->space->plant;
 	struct ubp_regs regs;
@@ -147,7 +143,7 @@ static void note_thread(struct ubp_session *s, struct tracee *t)
 
 	if (!ps || !ps->ring.rings || ubp_host_get_regs(t->tid, &regs) < 0)
 		return;
-	held = held_thread(&s->tracer, t, &regs);
+	held = held_thread(tracer, t, &regs);
 	rings_add_thread(&held);
 }
 
@@ -155,21 +151,21 @@ static void note_thread(struct ubp_session *s, struct tracee *t)
  * A child may have its mother's thread pointer. She may never have been seen with it: it was
  * set after her exec.
  */
-void jumps_born(struct ubp_session *s, pid_t mother, struct tracee *t)
+void upgrade_born(struct tracer *tracer, pid_t mother, struct tracee *t)
 {
-	struct tracee *m = mother ? map_get(&s->tracer.tracees, (uint64_t)mother) : NULL;
+	struct tracee *m = mother ? map_get(&tracer->tracees, (uint64_t)mother) : NULL;
 
 	if (m && m->process->space == t->process->space)
-		note_thread(s, m);
-	note_thread(s, t);
+		note_thread(tracer, m);
+	note_thread(tracer, t);
 }
 
-void jumps_want_rings(void *ctx, struct tracee *t, const struct ubp_regs *at)
+void upgrade_rings(struct plant *plant, struct tracer *tracer, struct tracee *t,
+		   const struct ubp_regs *at, const uint64_t *seen, size_t n)
 {
-	struct ubp_session *s = ctx;
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
-	struct held held = held_thread(&s->tracer, t, at);
+	struct held held = held_thread(tracer, t, at);
 	pid_t tid = t->tid;
 	struct ubp_err err;
 	struct maps maps;
@@ -177,8 +173,8 @@ void jumps_want_rings(void *ctx, struct tracee *t, const struct ubp_regs *at)
 	int rc = maps_read(tid, &maps, &err);
 
 	if (rc == 0)
-		rc = is_first ? rings_provide(&s->plant, &held, &maps, &err)
-			      : rings_grow(&s->plant, &held, &err);
+		rc = is_first ? rings_provide(plant, &held, &maps, &err)
+			      : rings_grow(plant, &held, &err);
 	maps_free(&maps);
 	if (!held_lasts(&held))
 		return;
@@ -188,8 +184,8 @@ void jumps_want_rings(void *ctx, struct tracee *t, const struct ubp_regs *at)
 		ps->ring.is_full |= !is_first;
 		return;
 	}
-	stacks_mapped(s, t);
+	plant->opt.rings_made(plant->opt.ctx, t);
 	rings_add_thread(&held);
-	rings_look_around(space, tid, s->hit.seen, s->hit.n_seen);
+	rings_look_around(space, tid, seen, n);
 	(void)rings_set_gate(space, space, tid, ps->ring.base);
 }

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* When breakpoints are made jumps: between two turns of the tracing thread's loop. */
+
+#ifndef UBP_PLANT_UPGRADE_H
+#define UBP_PLANT_UPGRADE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct plant;
+struct space;
+struct tracee;
+struct tracer;
+struct ubp_regs;
+
+/* Sites of @space may be made jumps that could not be before. @is_new: its program has just been started. */
+void upgrade_due(struct plant *plant, struct tracer *tracer, struct space *space, bool is_new);
+/* Make jumps where that is due. Stops are handled meanwhile. False: there are more, but it has taken @limit_ns already. */
+bool upgrade_pass(struct plant *plant, struct tracer *tracer, uint64_t limit_ns);
+/* End all jumps. Stops are handled meanwhile. */
+void upgrade_end(struct tracer *tracer);
+/* A new thread, and who made it (0: not known), both stopped: detours find their rings by what they have. */
+void upgrade_born(struct tracer *tracer, pid_t mother, struct tracee *t);
+/*
+ * Detours of @t's memory took many traps: rings for it, or more of them. @at: the registers that the thread goes on with; NULL:
+ * those it has. @seen: @n addresses that the program let a hit of its read.
+ */
+void upgrade_rings(struct plant *plant, struct tracer *tracer, struct tracee *t,
+		   const struct ubp_regs *at, const uint64_t *seen, size_t n);
+
+#endif
