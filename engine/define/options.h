@@ -17,19 +17,22 @@ struct ubp_until;
 
 /* Strings and lists stay whose they are, and must last as long as the definitions, but for .pids. */
 struct definitions_options {
-	const struct ubp_arch *arch; /* of this machine, and ... */
-	bool (*traces)(
-		const struct ubp_arch *arch); /* can programs of this one be traced on it? */
-	bool strict;                          /* the kernel's grammar only */
-	bool force;                           /* override refusals where that can make sense */
-	bool files_only; /* only looked at: also files of machines that are not traced here */
-	bool beside_kernel; /* no jump where a kernel's uprobe that comes later would break it */
-	bool steps; /* breakpoints single-step their copies, where the instruction allows it */
+	/* Of this machine, and whether programs of another can be traced on it. */
+	const struct ubp_arch *arch;
+	bool (*traces)(const struct ubp_arch *arch);
+	bool strict; /* the kernel's grammar only */
+	bool force;  /* override refusals where that can make sense */
+	/* Only looked at: also files of machines that are not traced here. */
+	bool files_only;
+	/* No jump where a kernel's uprobe that comes later would break it. */
+	bool beside_kernel;
+	/* Breakpoints single-step their copies, where the instruction allows it. */
+	bool steps;
 	bool has_stack;       /* a stack is recorded at each hit */
 	const char *no_jumps; /* why no place gets a jump; NULL: they may */
 	struct object_debug_options debug;
-	const char *const
-		*exclude; /* functions that patterns leave out: patterns; NULL-ended, or NULL */
+	/* Functions that patterns leave out: patterns, NULL-ended; or NULL. */
+	const char *const *exclude;
 	/* Where targets are sought: as the first of .pids that lives sees them; static probes and what IFUNCs
 	 * were resolved to in all of them, or in the process of thread .tid. */
 	const pid_t *pids;
