@@ -61,6 +61,7 @@ struct finder {
 	struct proc_connector connector;
 	struct newcomer newcomers[NEW_MAX];
 	size_t n_new;
+	bool has_more_files;         /* atomic: finder_more_files() */
 	struct finder_counts counts; /* read by anybody */
 	uint64_t next_scan_ns;
 	uint64_t opened_ns; /* when a file was seen to be opened last */
@@ -181,6 +182,11 @@ static bool look_at(struct finder *f, struct newcomer *n, uint64_t now)
 		break;
 	}
 	return false;
+}
+
+void finder_more_files(struct finder *finder)
+{
+	__atomic_store_n(&finder->has_more_files, true, __ATOMIC_RELEASE);
 }
 
 void finder_count(const struct finder *finder, struct finder_counts *ret_counts)
@@ -362,6 +368,10 @@ static bool turn(struct finder *f)
 	if (ppoll(fds, 4, &wait, NULL) > 0 && fds[0].revents)
 		return false;
 	now = event_clock_now(CLOCK_KIND_MONO);
+	if (__atomic_exchange_n(&f->has_more_files, false, __ATOMIC_ACQ_REL)) {
+		f->files.are_held = f->files.are_programs = false;
+		f->next_scan_ns = now;
+	}
 	if (fds[2].revents)
 		take_held(f, now);
 	if (fds[1].revents)

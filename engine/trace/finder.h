@@ -57,6 +57,13 @@ struct finder_files {
  * fails. */
 int finder_start(const struct finder_ops *ops, void *ctx, const struct finder_files *files,
 		 struct finder **ret_finder, struct ubp_err *err);
+
+/*
+ * From any thread: files are looked for that @files did not have. Nobody is held for these: they are found by looks at new
+ * processes, as if nobody were, and at once by a look at all.
+ */
+void finder_more_files(struct finder *finder);
+
 /* What is told by numbers alone. */
 struct finder_counts {
 	/* New programs that had ended before anybody could look at what they run, and may have run what is
