@@ -22,13 +22,11 @@
 #include "engine/returns/ops.h"
 #include "engine/returns/returns.h"
 #include "engine/space/part.h"
-
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
 
-#define AWAITED_CHUNK 1024
 #define LOOKS_AT_ONCE 32
 #define CHUNK         1024
 #define NEAREST_CHUNK 256ULL
@@ -216,22 +214,35 @@ uint64_t hijack_duration(const struct space *space, uint64_t sp, uint64_t back)
 	return 0;
 }
 
-bool hijack_waits(const struct space *space)
+/* @each of those that are in use, until it returns false. False: that, or not all of the table could be read. */
+static bool each_in_use(const struct space *space,
+			bool (*each)(void *ctx, const struct guard_hijack *entry), void *ctx)
 {
 	const struct plant_space *ps = space->plant;
 	size_t len = CHUNK * sizeof(struct guard_hijack);
 	struct guard_hijack *some = ps->hijack.table ? malloc(len) : NULL;
-	bool waits = ps->hijack.table && !some;
+	bool goes_on = some || !ps->hijack.table;
 
-	for (uint64_t at = 0; some && at <= ps->hijack.mask && !waits; at += CHUNK) {
-		uint64_t vaddr = ps->hijack.table + at * sizeof(*some);
-
-		waits = mem_peek(&space->mem, vaddr, some, len) != len;
-		for (size_t i = 0; i < CHUNK && !waits; i++)
-			waits = some[i].word && some[i].real;
+	for (uint64_t at = 0; some && at <= ps->hijack.mask && goes_on; at += CHUNK) {
+		goes_on = mem_peek(&space->mem, ps->hijack.table + at * sizeof(*some), some,
+				   len) == len;
+		for (size_t i = 0; i < CHUNK && goes_on; i++)
+			if (some[i].word && some[i].real)
+				goes_on = each(ctx, &some[i]);
 	}
 	free(some);
-	return waits;
+	return goes_on;
+}
+
+static bool is_none(void *ctx, const struct guard_hijack *entry)
+{
+	(void)ctx, (void)entry;
+	return false;
+}
+
+bool hijack_waits(const struct space *space)
+{
+	return !each_in_use(space, is_none, NULL);
 }
 
 int hijacks_copy(const struct part_copied *c)
@@ -264,6 +275,17 @@ void hijack_note_block(const struct space *space, uint64_t back)
 		jump->in_use = jump->is_awaited = true;
 }
 
+static bool note_block(void *ctx, const struct guard_hijack *entry)
+{
+	hijack_note_block(ctx, entry->back);
+	return true;
+}
+
+bool hijack_note_blocks(const struct space *space)
+{
+	return each_in_use(space, note_block, (void *)space);
+}
+
 static bool set_awaited(const struct plant_space *ps, bool awaited)
 {
 	bool any = false;
@@ -279,29 +301,10 @@ static bool set_awaited(const struct plant_space *ps, bool awaited)
 	return any;
 }
 
-/* False: not all entries could be read. */
-static bool note_all(const struct space *space)
-{
-	const struct plant_space *ps = space->plant;
-	size_t len = AWAITED_CHUNK * sizeof(struct guard_hijack);
-	struct guard_hijack *some = malloc(len);
-	bool known = some != NULL;
-
-	for (uint64_t at = 0; at <= ps->hijack.mask && known; at += AWAITED_CHUNK) {
-		known = mem_peek(&space->mem, ps->hijack.table + at * sizeof(*some), some,
-				 len) == len;
-		for (size_t i = 0; i < AWAITED_CHUNK && known; i++)
-			if (some[i].word && some[i].real)
-				hijack_note_block(space, some[i].back);
-	}
-	free(some);
-	return known;
-}
-
 void hijack_note_awaited(const struct space *space)
 {
 	const struct plant_space *ps = space->plant;
 
-	if (set_awaited(ps, false) && ps->hijack.table && !note_all(space))
+	if (set_awaited(ps, false) && !hijack_note_blocks(space))
 		(void)set_awaited(ps, true);
 }

@@ -19,7 +19,6 @@ struct return_instance;
 struct site;
 struct space;
 struct tracee;
-struct tracer;
 
 /* What stands at a stack word, really: @word is what was read there. */
 uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t word);
@@ -72,6 +71,8 @@ void hijacks_forget(struct plant_space *ps);
 
 /* By an entry in use that goes on at @back: that detour is needed still. */
 void hijack_note_block(const struct space *space, uint64_t back);
+/* The same for all that are in use. False: nobody knows of some. */
+bool hijack_note_blocks(const struct space *space);
 /* Which old detours wait for a return by an address that they have replaced: each one's .is_awaited. */
 void hijack_note_awaited(const struct space *space);
 

@@ -20,18 +20,12 @@
 #include "engine/base/vec.h"
 #include "engine/returns/hijack.h"
 #include "engine/returns/limits.h"
-#include "engine/returns/returns.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
 
 #define CHUNK 256
-
-static struct plant_space *plant_of(const struct space *space)
-{
-	return space->plant;
-}
 
 /* A walk over entries that are in use. */
 struct walk {
@@ -85,7 +79,7 @@ static void walk_all(struct walk *w, const struct space *space)
 {
 	w->space = space;
 	w->index = w->from = w->to = w->i = w->n = 0;
-	w->left = plant_of(space)->hijack.mask + 1;
+	w->left = space->plant->hijack.mask + 1;
 }
 
 /* Those of functions that were entered on this stack of @t, at @sp by now. */
@@ -100,7 +94,7 @@ static void walk_stack(struct walk *w, struct tracee *t, const struct ubp_regs *
 	(void)ubp_host_get_thread_pointer(space->arch, t->tid, regs, &end);
 	w->from = sp;
 	w->to = end - sp < THREAD_STACK_MAX ? end : sp + THREAD_STACK_MAX;
-	w->index = (sp >> 3) & plant_of(space)->hijack.mask;
+	w->index = (sp >> 3) & space->plant->hijack.mask;
 	if ((w->to - sp) / 8 + UBP_HIJACK_LOOKS < w->left)
 		w->left = (w->to - sp) / 8 + UBP_HIJACK_LOOKS;
 }
@@ -125,7 +119,7 @@ static void *mark_of(const struct guard_hijack *entry)
 
 static bool is_inherited(const struct space *space, const struct guard_hijack *entry)
 {
-	return map_get(&plant_of(space)->hijack.inherited, entry->word) == mark_of(entry);
+	return map_get(&space->plant->hijack.inherited, entry->word) == mark_of(entry);
 }
 
 static void note(struct plant_space *ps, const struct guard_hijack *entry)
@@ -140,13 +134,13 @@ static void deal_with(struct tracee *t, const struct guard_hijack *entry, uint64
 	struct space *space = t->process->space;
 
 	if (what == LEAVE_UNCOUNTED) {
-		(void)map_put(&plant_of(space)->hijack.inherited, entry->word, mark_of(entry));
+		(void)map_put(&space->plant->hijack.inherited, entry->word, mark_of(entry));
 		return;
 	}
 	if (is_inherited(space, entry))
 		return;
 	if (what == NOTE) {
-		note(plant_of(space), entry);
+		note(space->plant, entry);
 		return;
 	}
 	hijack_count(space, entry, what == COUNT_AS_EXITED ? MISSED_EXITED : MISSED_THREAD);
@@ -176,7 +170,7 @@ void hijack_look_at_own(struct tracee *t, enum with_open what)
 	struct ubp_regs regs;
 	uint64_t sp;
 
-	if (!plant_of(space)->hijack.table || ubp_host_get_regs(t->tid, &regs) < 0)
+	if (!space->plant->hijack.table || ubp_host_get_regs(t->tid, &regs) < 0)
 		return;
 	sp = regs.r[space->arch->reg.sp];
 	look_through(t, &regs, sp, what);
@@ -194,7 +188,7 @@ static void count_all(const struct space *space)
 	uint64_t vaddr;
 	struct walk w;
 
-	if (plant_of(space)->hijack.is_copy)
+	if (space->plant->hijack.is_copy)
 		return; /* they may be its parent's */
 	walk_all(&w, space);
 	while ((entry = next_in_use(&w, &vaddr)))
@@ -220,16 +214,16 @@ void hijack_note_exec(struct tracee *t, bool is_alone, bool is_in_it)
 
 	return_ops(space)->take_own(t);
 	/* Where it is in the exec already nothing tells where its stack is: what was noted stays. */
-	if (plant_of(space)->hijack.is_copy && is_in_it)
+	if (space->plant->hijack.is_copy && is_in_it)
 		return;
-	plant_of(space)->hijack.n_open_at_exec = 0;
-	if (!is_alone || plant_of(space)->hijack.is_copy) {
+	space->plant->hijack.n_open_at_exec = 0;
+	if (!is_alone || space->plant->hijack.is_copy) {
 		return_ops(space)->look_at_own(t, NOTE);
 		return;
 	}
 	walk_all(&w, space);
 	while ((entry = next_in_use(&w, &vaddr)))
-		note(plant_of(space), entry);
+		note(space->plant, entry);
 }
 
 void hijack_count_exec(struct space *space)

@@ -8,7 +8,6 @@
  */
 
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "arch/guard.h"
 #include "arch/host.h"
@@ -21,9 +20,6 @@
 #include "engine/space/site_jump.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
-
-/* Entries of a table that are read at once. */
-#define CHUNK 1024
 
 /* --- a function is entered ------------------------------------------------------------ */
 
@@ -228,32 +224,10 @@ static void put_back_hijacks(struct plant_space *owner, const struct space *spac
 	(void)owner, (void)space, (void)tid, (void)left;
 }
 
-static void note_blocks_of(const struct space *space, const struct guard_hijack *some, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (some[i].word && some[i].real)
-			hijack_note_block(space, some[i].back);
-}
-
 static void note_blocks(const struct space *space)
 {
-	struct plant_space *ps = space->plant;
-	size_t len = CHUNK * sizeof(struct guard_hijack);
-	struct guard_hijack *some;
-
-	if (!ps->hijack.table)
-		return;
-	some = malloc(len);
-	for (uint64_t at = 0; at <= ps->hijack.mask; at += CHUNK) {
-		uint64_t vaddr = ps->hijack.table + at * sizeof(*some);
-
-		if (!some || mem_peek(&space->mem, vaddr, some, len) != len) {
-			jump_forget_users(ps, false);
-			break;
-		}
-		note_blocks_of(space, some, CHUNK);
-	}
-	free(some);
+	if (!hijack_note_blocks(space))
+		jump_forget_users(space->plant, false);
 }
 
 static bool keeps_hijacks(const struct plant_space *ps)
