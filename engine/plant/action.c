@@ -165,7 +165,7 @@ int action_open_masks(struct remote *remote, struct ubp_err *err)
 	return rc;
 }
 
-int action_close_masks(struct remote *remote, struct ubp_err *err)
+int action_close_masks(struct remote *remote, bool is_last, struct ubp_err *err)
 {
 	uint64_t masked;
 	int rc = noted(remote, &masked, err);
@@ -173,7 +173,5 @@ int action_close_masks(struct remote *remote, struct ubp_err *err)
 	for (int sig = 1; sig <= 64 && rc == 0; sig++)
 		if (masked & TASK_SIG_BIT(sig))
 			rc = change(remote, sig, false, err);
-	return rc == 0 && masked && !space_shares_guard(remote->t->process)
-		       ? note(remote, 0, err)
-		       : rc;
+	return rc == 0 && masked && is_last ? note(remote, 0, err) : rc;
 }

@@ -9,6 +9,7 @@
 #ifndef UBP_PLANT_ACTION_H
 #define UBP_PLANT_ACTION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct remote;
@@ -37,7 +38,10 @@ int action_swap(struct remote *remote, int sig, uint64_t act, struct action *ret
  * (struct guard_data.masked). Calls to come are the guard's: its jumps stand already.
  */
 int action_open_masks(struct remote *remote, struct ubp_err *err);
-/* And set with it again, those that are noted, when the guard is retired. */
-int action_close_masks(struct remote *remote, struct ubp_err *err);
+/*
+ * And set with it again, those that are noted, when the guard is retired. @is_last: of all in the memory; then nothing is
+ * noted any more.
+ */
+int action_close_masks(struct remote *remote, bool is_last, struct ubp_err *err);
 
 #endif

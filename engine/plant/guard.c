@@ -64,6 +64,16 @@ static uint64_t own_handler(const struct space *space)
 	return ps->areas->vaddr + UBP_AREA_GUARD + space->arch->guard.handler;
 }
 
+/* Has another process in the memory the guard? Then the chain and the notes of masks are its, too. */
+static bool shares_guard(const struct process *p)
+{
+	const struct process *other = p->space->processes;
+
+	while (other && (other == p || !other->probes->is_guarded))
+		other = other->next;
+	return other;
+}
+
 static int put_word(const struct space *space, pid_t tid, uint64_t vaddr, uint64_t value)
 {
 	return mem_write(&space->mem, tid, vaddr, &value, sizeof(value));
@@ -97,7 +107,7 @@ int guard_prepare(const struct held *held, struct ubp_err *err)
 	int rc = ps->guard.data ? 0 : make_data(held, err);
 
 	if (rc < 0 || t->process->probes->is_guarded || ps->guard.is_taken_over ||
-	    space_shares_guard(t->process))
+	    shares_guard(t->process))
 		return rc;
 	rc = put_word(space, t->tid, ps->guard.data + offsetof(struct guard_data, retired), 1);
 	return rc == 0 ? 0
@@ -150,13 +160,12 @@ static int keep_action(const struct process *p, bool is_first, const struct acti
 
 int guard_install(const struct held *held, struct ubp_err *err)
 {
-	struct tracee *t = held->t;
-	struct process *p = t->process;
+	struct process *p = held->t->process;
 	struct space *space = p->space;
 	struct plant_space *ps = space->plant;
 	struct remote remote;
 	struct action first = { 0 }, old = { 0 };
-	bool is_first = !space_shares_guard(p);
+	bool is_first = !shares_guard(p);
 	int rc;
 
 	if (p->probes->is_guarded)
@@ -165,7 +174,7 @@ int guard_install(const struct held *held, struct ubp_err *err)
 	if (rc < 0)
 		return rc;
 	/* Of what is known there is nothing to ask; how it stands is told by the call that replaces it. */
-	if (!task_has_default(t->tid, SIGTRAP))
+	if (!task_has_default(held->tid, SIGTRAP))
 		rc = action_swap(&remote, SIGTRAP, 0, &first, err);
 	if (rc == 0)
 		rc = keep_action(p, is_first, &first, err);
@@ -190,8 +199,7 @@ static bool is_ours(const struct action *a, const struct space *space)
 
 int guard_uninstall(const struct held *held, struct ubp_err *err)
 {
-	struct tracee *t = held->t;
-	struct process *p = t->process;
+	struct process *p = held->t->process;
 	struct space *space = p->space;
 	struct plant_space *ps = space->plant;
 	struct remote remote;
@@ -222,7 +230,7 @@ int guard_uninstall(const struct held *held, struct ubp_err *err)
 	if (rc == 0)
 		chain_drop(p);
 	if (rc == 0)
-		rc = action_close_masks(&remote, err);
+		rc = action_close_masks(&remote, !shares_guard(p), err);
 	if (rc == 0)
 		p->probes->is_guarded = false;
 	remote_end(&remote);

@@ -14,15 +14,6 @@ struct plant_space *plant_space_get(struct space *space)
 	return space->plant;
 }
 
-bool space_shares_guard(const struct process *p)
-{
-	const struct process *other = p->space->processes;
-
-	while (other && (other == p || !other->probes->is_guarded))
-		other = other->next;
-	return other;
-}
-
 struct area *area_of(const struct plant_space *ps, uint64_t vaddr)
 {
 	struct area *a = ps ? ps->areas : NULL;
