@@ -11,12 +11,10 @@
 struct held;
 struct plant;
 struct site;
-struct tracee;
-struct tracer;
 
 /*
- * @site is behind a lead: have its probes a breakpoint at that instead. @t: a stopped thread of its
- * space; it may be gone afterwards. False: all is as it was, but a jump is a breakpoint, perhaps.
+ * @site is behind a lead: have its probes a breakpoint at that instead. The held thread, of its
+ * space, may be gone afterwards. False: all is as it was, but a jump is a breakpoint, perhaps.
  */
 bool site_to_first(struct plant *plant, const struct held *held, struct site *site);
 

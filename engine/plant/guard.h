@@ -12,9 +12,7 @@ struct held;
 struct maps;
 struct part_copied;
 struct process;
-struct space;
 struct tracee;
-struct tracer;
 struct ubp_err;
 struct ubp_regs;
 
@@ -32,7 +30,7 @@ bool guard_is_lost(struct tracee *t);
 int guard_reinstall(struct tracee *t, const struct ubp_regs *regs);
 
 /*
- * A SIGTRAP of the program's own is about to be delivered to @t, in a process whose
+ * A SIGTRAP of the program's own is about to be delivered to the thread, in a process whose
  * guard was lost, or in which it blocked the signal. True: it is delivered later.
  * @at_site: its pc is where a breakpoint leaves a thread that, perhaps, only the guard knows.
  */
@@ -41,15 +39,15 @@ bool guard_defer(const struct held *held, bool at_site);
 /* Has the program said nothing about SIGTRAP, so that one of its own ends it? */
 bool guard_ends_by_trap(const struct process *p);
 
-/* Held thread @t of a process without guard, in a memory where others may have it, installs it. */
+/* A process without guard, in a memory where others may have it, installs it. */
 int plant_guard(const struct held *held, struct ubp_err *err);
 
-/* Give the process its own handler back. @t: a held thread, that goes on with @at. */
+/* Give the process its own handler back. */
 int guard_uninstall(const struct held *held, struct ubp_err *err);
 
 /*
- * Threads of @t's process that block SIGTRAP have it unblocked, as a breakpoint
- * would do; and blocked again by guard_close_mask() on held thread @t.
+ * Threads of the process that block SIGTRAP have it unblocked, as a breakpoint
+ * would do; and blocked again by guard_close_mask(), each while it is held.
  */
 void guard_open_masks(const struct held *held, const struct maps *maps);
 /* guard_open_masks() of a held thread alone. */

@@ -5,12 +5,10 @@
 #define UBP_PLANT_GUARD_WAIT_H
 
 struct held;
-struct tracee;
-struct tracer;
 struct ubp_err;
 
 /*
- * @t is held, its space has been taken over. Wait until nobody there is in the guard.
+ * Its space has been taken over. Wait until nobody there is in the guard.
  *
  * What the guard has noted of replaced return addresses holds as long as nobody replaces more, which
  * we will. But a thread that met a breakpoint of the killed tracer may be in the middle of its look, and

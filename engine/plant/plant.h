@@ -25,10 +25,7 @@ struct maps;
 struct plant;
 struct probe_list;
 struct space;
-struct tracee;
-struct tracer;
 struct ubp_err;
-struct ubp_regs;
 
 /*
  * Bring a process up to date: plant what its mappings now call for, forget what

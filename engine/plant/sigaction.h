@@ -17,8 +17,9 @@ struct plant;
 struct ubp_arch;
 
 /*
- * The same for the program's own calls of rt_sigaction(): @watch is WATCH_SIGACTION; and for those
- * that have to do with tracing, and with execs: WATCH_CALLS.
+ * @each for every call of rt_sigaction() in the program's own code, with WATCH_SIGACTION, and for those that have to do
+ * with tracing and with execs, with one of WATCH_CALLS. Returns 0; -ENOMEM; -EINTR, the session ends; or what @each
+ * returns, if that is not 0: then it was the last.
  */
 int sigaction_each(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
 		   const struct maps *maps,

@@ -14,7 +14,7 @@
 struct ubp_arch;
 
 /*
- * tracing.c: the first place at or behind @at, up to @end, where one of WATCH_CALLS stands or
+ * The first place at or behind @at, up to @end, where one of WATCH_CALLS stands or
  * begins. NULL: none. Where it begins is returned, *ret_more bytes behind that is the place.
  */
 const uint8_t *tracing_find(const struct ubp_arch *arch, enum site_watch watch,
