@@ -59,7 +59,12 @@ struct guard_head {
 	uint64_t returns_mask; /* its entries - 1 */
 	/* What is given to rt_sigaction(SIGTRAP): the kernel's struct, with fill behind it. */
 	uint64_t action[4]; /* 64 bits: handler, flags, restorer, mask */
+	/* When the tracer that is there now has changed the program's code last, by its own clock; 0: not yet. For it
+	 * alone: a copy of the memory tells by this whether it was made before. */
+	uint64_t changed_ns;
 };
+
+_Static_assert(sizeof(struct guard_head) <= UBP_AREA_TRAMPOLINE, "in front of what follows");
 
 /* What a space has at most. Whoever reads it from a target's memory believes no more. */
 #define UBP_AREAS_MAX     4096

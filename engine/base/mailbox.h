@@ -33,7 +33,7 @@ struct mailbox_message {
 };
 
 struct mailbox_answer {
-	int code;       /* 0, or -errno */
+	int code;       /* 0, -errno, or what else the kind of question has */
 	uint64_t value; /* as the kind of question has it */
 	char text[256]; /* of an error; "" */
 };

@@ -22,12 +22,10 @@
 #include "engine/returns/ops.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
-#include "engine/trace/follow.h"
 #include "engine/trace/held.h"
 #include "engine/trace/next_stop.h"
 #include "engine/trace/ops.h"
 #include "engine/trace/process.h"
-#include "engine/trace/task.h"
 #include "engine/trace/tracee_task.h"
 
 /* A process that lives for a few hits only does without rings. */

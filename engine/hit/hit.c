@@ -33,7 +33,6 @@
 #include "engine/space/probe_list.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
-#include "engine/trace/follow.h"
 #include "engine/trace/held.h"
 #include "engine/trace/next_stop.h"
 #include "engine/trace/ops.h"

@@ -20,6 +20,7 @@
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/base/page.h"
+#include "engine/event/clock.h"
 #include "engine/os/maps.h"
 #include "engine/plant/areas.h"
 #include "engine/plant/cave.h"
@@ -404,6 +405,38 @@ void area_allow_batch(struct space *space)
 	const struct plant_space *ps = space->plant;
 
 	space->batch = ps && ps->guard.stub ? ps->areas->vaddr + UBP_AREA_BATCH : 0;
+}
+
+/* The area that a space's own words stand in. NULL: there is none (area_in_file.c). */
+static const struct area *head_of(const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+
+	return ps && ps->areas && ps->areas->keys ? ps->areas : NULL;
+}
+
+void area_note_change(const struct space *space, pid_t tid)
+{
+	struct plant_space *ps = space->plant;
+	const struct area *head = head_of(space);
+
+	ps->changed_ns = event_clock_now(CLOCK_KIND_MONO);
+	if (head)
+		(void)mem_write(&space->mem, tid,
+				head->vaddr + offsetof(struct guard_head, changed_ns),
+				&ps->changed_ns, sizeof(ps->changed_ns));
+}
+
+bool area_is_whole_copy(const struct space *parent, const struct space *child)
+{
+	const struct area *head = head_of(parent);
+	struct guard_head here = { 0 }, there = { 0 };
+
+	/* What can't be read is not the same. */
+	return !head ||
+	       (mem_peek(&parent->mem, head->vaddr, &here, sizeof(here)) == sizeof(here) &&
+		mem_peek(&child->mem, head->vaddr, &there, sizeof(there)) == sizeof(there) &&
+		here.magic == there.magic && here.changed_ns == there.changed_ns);
 }
 
 /* Join @area, mapped and empty, to the space: its head, and what the first has. */

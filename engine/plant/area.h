@@ -15,7 +15,6 @@
 #include <sys/types.h>
 
 struct area;
-struct guard_head;
 struct held;
 struct maps;
 struct mem_writes;
@@ -23,10 +22,8 @@ struct plant;
 struct plant_space;
 struct site;
 struct space;
-struct tracee;
-struct tracer;
 struct ubp_err;
-struct ubp_regs;
+
 /*
  * Room for @n slots from which [lo, hi) is within reach (lo == hi: anywhere), by
  * mapping a new area if need be. Sets *ret_area; slots are then taken with
@@ -74,7 +71,15 @@ int area_furnish(const struct space *space, uint64_t head, pid_t tid);
 /* From now on threads may make many calls in a row (space->batch): the code for that stands in the first area, if there is one. */
 void area_allow_batch(struct space *space);
 
-/* One remote system call of held thread @t, which goes on with @at afterwards. */
+/*
+ * What the target has of ours has changed, all of it, by now: copies of the memory that are made from now on tell
+ * themselves from older ones.
+ */
+void area_note_change(const struct space *space, pid_t tid);
+/* Was @child, a copy of the memory of @parent, made since the last change there? So it holds all that that does. */
+bool area_is_whole_copy(const struct space *parent, const struct space *child);
+
+/* One remote system call. */
 int area_call(const struct held *held, uint64_t stub, int nr, const uint64_t args[6],
 	      int64_t *ret_result, struct ubp_err *err);
 

@@ -17,7 +17,6 @@
 #include "engine/base/err.h"
 #include "engine/base/page.h"
 #include "engine/os/maps.h"
-#include "engine/plant/area.h"
 #include "engine/plant/areas.h"
 #include "engine/plant/hooks.h"
 #include "engine/space/space.h"

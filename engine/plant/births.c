@@ -8,6 +8,7 @@
 
 #include "arch/host.h"
 #include "engine/base/err.h"
+#include "engine/plant/area.h"
 #include "engine/plant/chain.h"
 #include "engine/plant/guard.h"
 #include "engine/plant/leave.h"
@@ -99,7 +100,7 @@ static enum birth copied_whole(struct tracer *tracer, struct process *parent,
 	if (copied && !first->process->silent) {
 		hijack_adopt(first);
 		of_parent = parent->space->plant;
-		if (of_parent->last_write || of_parent->guard.unguarded)
+		if (of_parent->changed_ns || of_parent->guard.unguarded)
 			return BIRTH_KEPT;
 		/* The guard is there, and the breakpoints are still to come. It may lack the guard itself: that is
 		 * found out by installing it. */
@@ -152,7 +153,7 @@ enum birth births_copy(struct tracer *tracer, struct process *parent, struct tra
 	/* Its parent was seized, and nothing planted yet. */
 	if (!parent->space->plant)
 		return first->process->silent ? BIRTH_GONE : BIRTH_PLANT;
-	return plant_is_whole_copy(parent->space, first->process->space)
+	return area_is_whole_copy(parent->space, first->process->space)
 		       ? copied_whole(tracer, parent, first, left)
 		       : copied_partly(tracer, first, left);
 }

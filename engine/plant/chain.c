@@ -26,7 +26,7 @@ _Static_assert(DATA(sharers) == DATA(n_sharers) + offsetof(struct table, v), "re
 
 static uint64_t data_of(const struct space *space)
 {
-	return ((const struct plant_space *)space->plant)->guard.data;
+	return space->plant->guard.data;
 }
 
 static uint64_t place(const struct space *space, int i)

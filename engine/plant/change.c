@@ -4,8 +4,10 @@
 #include "engine/plant/change.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
+#include "engine/base/vec.h"
 #include "engine/event/ring.h"
 #include "engine/plant/plant.h"
 #include "engine/plant/renew.h"
@@ -53,13 +55,23 @@ static struct uprobe *find(const struct probe_list *list, unsigned number)
 	return NULL;
 }
 
-static void retire(const struct probe_list *list, const struct plant_change *change)
+/* There is room for its text. */
+static void retire_one(struct plant *plant, struct uprobe *probe)
+{
+	probe->life.is_retired = true;
+	if (probe->no_window)
+		plant->texts[plant->n_texts++] = probe->no_window;
+	probe->no_window = NULL;
+}
+
+static void retire(struct plant *plant, const struct probe_list *list,
+		   const struct plant_change *change)
 {
 	for (size_t i = 0; i < change->n_retired; i++) {
 		struct uprobe *probe = find(list, change->retired[i]);
 
-		if (probe)
-			probe->life.is_retired = true;
+		if (probe && !probe->life.is_retired)
+			retire_one(plant, probe);
 	}
 	for (size_t i = 0; i < change->n_added; i++) {
 		struct uprobe *probe = change->replaced[i] == PLANT_CHANGE_NEW
@@ -71,7 +83,19 @@ static void retire(const struct probe_list *list, const struct plant_change *cha
 	}
 }
 
-static void drop_everywhere(struct plant *plant, const struct tracer *tracer)
+/* Has one of those that go a reference counter? */
+static bool has_refs(const struct probe_list *list, const struct plant_change *change)
+{
+	for (size_t i = 0; i < change->n_retired; i++) {
+		const struct uprobe *probe = find(list, change->retired[i]);
+
+		if (probe && probe->ref)
+			return true;
+	}
+	return false;
+}
+
+static void drop_everywhere(struct plant *plant, const struct tracer *tracer, bool refs)
 {
 	size_t pos = 0;
 	void *value;
@@ -81,8 +105,9 @@ static void drop_everywhere(struct plant *plant, const struct tracer *tracer)
 
 		if (!p->space->plant)
 			continue;
-		renew_drop(p->space->plant);
-		semaphore_retire(plant, p->space, p->pid);
+		renew_drop(plant, p->space->plant);
+		if (refs)
+			semaphore_retire(plant, p->space, p->pid);
 	}
 }
 
@@ -116,14 +141,16 @@ int plant_change(struct plant *plant, const struct tracer *tracer, struct plant_
 	int rc = take_places(before, change);
 
 	if (rc == 0)
+		rc = VEC_FIT(plant->texts, plant->n_texts + change->n_retired + 1);
+	if (rc == 0)
 		rc = probe_list_change(plant, change->added, change->n_added, change->retired,
 				       change->n_retired);
 	if (rc == 0) {
 		/* What it has found is for the list that was. */
 		plant_forget_ahead(plant);
 		tell_numbers(plant, change);
-		retire(before, change);
-		drop_everywhere(plant, tracer);
+		retire(plant, before, change);
+		drop_everywhere(plant, tracer, has_refs(before, change));
 	}
 	probe_list_put(before);
 	return rc;

@@ -88,6 +88,7 @@ static bool move(struct plant *plant, struct space *space, pid_t tid, struct sit
 		return false;
 	}
 	site_unplant(space, tid, site);
+	area_note_change(space, tid);
 	site->planted = false;
 	site->is_moved = true;
 	jump_refuse(first, why_fault);

@@ -20,7 +20,6 @@
 #include "engine/base/err.h"
 #include "engine/base/ring.h"
 #include "engine/os/maps.h"
-#include "engine/plant/area.h"
 #include "engine/plant/areas.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/site.h"
@@ -371,9 +370,8 @@ static bool may_give(const struct space *space, const struct plant_space *ps, un
 
 static void choose_and_unmap(const struct held *held, const struct look *look)
 {
-	struct tracee *t = held->t;
-	struct space *space = t->process->space;
-	struct giving g = { .space = space, .tid = t->tid };
+	struct space *space = held->t->process->space;
+	struct giving g = { .space = space, .tid = held->tid };
 
 	g.gifts = malloc((FEW_MAPPINGS + count_areas(space->plant)) * sizeof(*g.gifts));
 	if (!g.gifts)

@@ -20,11 +20,10 @@
 static int map_table(const struct held *held, const struct maps *maps, uint64_t n,
 		     uint64_t *ret_vaddr, struct ubp_err *err)
 {
-	const struct tracee *t = held->t;
-	const struct plant_space *ps = t->process->space->plant;
+	const struct plant_space *ps = held->t->process->space->plant;
 	uint64_t len = n * sizeof(struct guard_hijack), hint;
 
-	hint = rings_find_room(t->process->space->arch, maps, ps->areas->vaddr, len);
+	hint = rings_find_room(held->t->process->space->arch, maps, ps->areas->vaddr, len);
 	if (!hint)
 		return ubp_fail(err, ENOMEM, "no room for a table");
 	return area_map(held, ps->guard.stub, hint, len, PROT_READ | PROT_WRITE, ret_vaddr,

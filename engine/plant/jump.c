@@ -19,7 +19,6 @@
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
 #include "engine/plant/watch.h"
-#include "engine/space/probe_list.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
@@ -125,6 +124,10 @@ void jump_free_reasons(struct plant *plant)
 		free(plant->reasons[i]);
 		plant->reasons[i] = NULL;
 	}
+	while (plant->n_texts)
+		free(plant->texts[--plant->n_texts]);
+	free(plant->texts);
+	plant->texts = NULL;
 }
 
 static bool is_candidate(const struct site *site)
@@ -216,7 +219,6 @@ static size_t guess(const struct plant *plant, const struct jump_try *tries, siz
 static int provide_areas(struct plant *plant, const struct held *held, struct maps *maps,
 			 struct jump_batch *batch, struct ubp_err *err)
 {
-	struct tracee *t = held->t;
 	int rc = 0;
 
 	batch->areas = calloc(batch->n + 1, sizeof(*batch->areas));
@@ -238,7 +240,7 @@ static int provide_areas(struct plant *plant, const struct held *held, struct ma
 		if (rc == 0) {
 			/* It takes up room now. */
 			maps_free(maps);
-			rc = maps_read(t->tid, maps, err);
+			rc = maps_read(held->tid, maps, err);
 		}
 	}
 	return rc;

@@ -27,14 +27,12 @@ struct jump_batch;
 struct part_copied;
 struct part_left;
 struct plant;
-struct plant_left;
 struct plant_space;
 struct site;
 struct space;
 struct tracee;
 struct tracer;
 struct ubp_err;
-struct ubp_regs;
 
 /* The space is unguarded: its sites stay breakpoints, and are told why. */
 void jump_refuse_all(struct plant_space *ps);
@@ -43,7 +41,7 @@ void jump_refuse_all(struct plant_space *ps);
 struct jump_batch *jump_collect(struct plant *plant, const struct space *space);
 
 /*
- * @t: a held thread of that space, that goes on with @at. Errors: -ESRCH; whatever else
+ * Map what they need, by a thread of that space. Errors: -ESRCH; whatever else
  * fails means that breakpoints stay breakpoints, with the reason in site->no_jump. The batch
  * is to be freed then.
  */
@@ -76,12 +74,8 @@ void jump_put_back(struct space *space, struct jump_batch *batch);
  */
 void jump_remove(struct tracer *tracer, struct space *space);
 
-/* The same in a copy of @owner's memory, whose only thread @tid is stopped. */
-void jump_clean_copy(struct plant_space *owner, const struct space *space, pid_t tid,
-		     struct plant_left *left);
-
 /*
- * @site becomes a breakpoint again, for @why. @t: a stopped thread of its space; it may be
+ * @site becomes a breakpoint again, for @why. The held thread, of its space, may be
  * gone afterwards. False: it could not be done now.
  */
 bool jump_demote(const struct held *held, struct site *site, const char *why);

@@ -69,16 +69,6 @@ static size_t fill_probes(const struct plant *plant, const struct site *site, ui
 	return site->n_probes;
 }
 
-static void forget_code(struct site_jump *jump)
-{
-	for (size_t i = 0; i < jump->n_probes; i++)
-		uprobe_put(jump->probes[i]);
-	free(jump->probes);
-	free(jump->detour.code);
-	free(jump->detour.loads);
-	*jump = (struct site_jump){ 0 };
-}
-
 /* Of all detours in a space, from the first on that asks for it. */
 static uint64_t ns_factor(const struct plant *plant, struct plant_space *ps,
 			  const struct detour_plan *plan)
@@ -210,7 +200,7 @@ static const char *make_block(struct build *b, struct batch_area *a, struct site
 		*ret_block = block;
 		return NULL;
 	}
-	forget_code(jump);
+	jump_clear(jump);
 	block = a->area->vaddr + a->area->used;
 	if (generate(b, site, block + UBP_SLOT_SIZE, jump, &err) < 0)
 		return jump_keep_reason(b->plant, err.text);

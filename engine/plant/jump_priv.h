@@ -51,7 +51,10 @@ void jump_later(struct plant_space *ps);
 int jump_note_traps(struct plant_space *ps, struct site *site, const struct site_jump *jump);
 void jump_forget_traps(struct plant_space *ps, const struct site_jump *jump);
 
-/* Counts a site's change of rung, for the probes of its jump. */
-void jump_count(const struct site *site, bool up);
+/*
+ * What stands at @site, whose jump was made, perhaps written in part or whole, is a breakpoint again, and its slot is for one
+ * instruction. Its threads that run are held. 0 or -errno: it is as it was, or in between.
+ */
+int jump_to_breakpoint(const struct space *space, struct site *site);
 
 #endif

@@ -16,6 +16,7 @@
 #include "engine/event/clock.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
+#include "engine/plant/count.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/jump_who.h"
@@ -27,14 +28,11 @@
 #include "engine/space/part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
-#include "engine/trace/attach.h"
 #include "engine/trace/held.h"
 #include "engine/trace/hold.h"
-#include "engine/trace/ids.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/members.h"
 #include "engine/trace/process.h"
-#include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
 
 /* Those who never run get no further anyway. */
@@ -200,8 +198,9 @@ static void keep_from_hijacking(const struct space *space)
 	}
 }
 
-void jump_clean_copy(struct plant_space *owner, const struct space *space, pid_t tid,
-		     struct plant_left *left)
+/* In a copy of @owner's memory, whose only thread @tid is stopped. */
+static void clean_copy(struct plant_space *owner, const struct space *space, pid_t tid,
+		       struct plant_left *left)
 {
 	const struct ubp_arch *arch = space->arch;
 	struct maps maps = { 0 };
@@ -281,6 +280,7 @@ static void take_out(struct tracer *tracer, struct space *space)
 		(void)rings_set_gate(space, space, 0, RING_GATE_OFF);
 		unwrite(ps, space, 0, true);
 		unwrite_rest(ps, space, 0, true);
+		area_note_change(space, 0);
 	}
 	hold_end(tracer, space, NULL);
 }
@@ -323,22 +323,27 @@ void jump_remove(struct tracer *tracer, struct space *space)
 	space_put(tracer, space);
 }
 
-/*
- * Its first byte a breakpoint, the rest what it was; then its slot, which led to the copy, is for
- * one instruction again.
- */
-static int write_breakpoint(const struct space *space, const struct site *site)
+int jump_to_breakpoint(const struct space *space, struct site *site)
 {
 	const struct ubp_arch *arch = space->arch;
-	const struct site_jump *jump = site->jump;
+	struct site_jump *jump = site->jump;
 	size_t n = arch->swbp.len;
-	int rc = mem_write(&space->mem, 0, site->vaddr, arch->swbp.code, n);
+	int rc = 0;
 
-	if (rc == 0)
+	if (jump->is_begun)
+		rc = mem_write(&space->mem, 0, site->vaddr, arch->swbp.code, n);
+	if (rc == 0 && jump->is_begun && jump->jump_len > n)
 		rc = mem_write(&space->mem, 0, site->vaddr + n, jump->orig + n,
 			       jump->jump_len - n);
-	return rc == 0 ? mem_write(&space->mem, 0, site->slot, site->code.code, site->code.len)
-		       : rc;
+	if (rc == 0)
+		rc = mem_write(&space->mem, 0, site->slot, site->code.code, site->code.len);
+	if (rc < 0)
+		return rc;
+	if (site->rung == SITE_JUMPED)
+		count_jump(site, false);
+	site->rung = SITE_BOOSTED;
+	jump->is_begun = jump->is_written = false;
+	return 0;
 }
 
 bool jump_demote(const struct held *held, struct site *site, const char *why)
@@ -352,10 +357,8 @@ bool jump_demote(const struct held *held, struct site *site, const char *why)
 	space->refs++;
 	t->held = true;
 	if (hold_all(held->tracer, space, JUMP_HOLD_MS) && space->plant == ps && site->jump &&
-	    site->rung == SITE_JUMPED && write_breakpoint(space, site) == 0) {
-		jump_count(site, false);
-		site->rung = SITE_BOOSTED;
-		site->jump->is_written = site->jump->is_begun = false;
+	    site->rung == SITE_JUMPED && jump_to_breakpoint(space, site) == 0) {
+		area_note_change(space, 0);
 		jump_refuse(site, why);
 		done = true;
 	}
@@ -386,8 +389,8 @@ int jumps_copy(const struct part_copied *c)
 
 void jumps_leave(struct part_left *l)
 {
-	if (l->owner != l->space)
-		jump_clean_copy(l->ps, l->space, l->tid, l->left);
+	if (l->owner != l->undo.space)
+		clean_copy(l->ps, l->undo.space, l->tid, l->undo.left);
 }
 
 void jumps_forget(struct plant_space *ps)

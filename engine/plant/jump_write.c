@@ -14,6 +14,7 @@
 #include "engine/base/ring.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
+#include "engine/plant/count.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/page_edit.h"
@@ -42,21 +43,6 @@ static const char why_in_it[] = "a thread was in the middle of it";
 static const char why_not_stopped[] = "a thread could not be stopped";
 static const char why_not_known[] = "the stack of a thread cannot be read";
 static const char why_not_written[] = "it could not be written";
-
-void jump_count(const struct site *site, bool up)
-{
-	const struct site_jump *jump = site->jump;
-
-	for (size_t i = 0; i < jump->n_probes; i++) {
-		struct uprobe_stats *st = &jump->probes[i]->stats;
-
-		__atomic_store_n(&st->jumped, st->jumped + (up ? 1 : -1U), __ATOMIC_RELAXED);
-		if (!site_behind(site, jump->probes[i]))
-			__atomic_store_n(&st->at_first, st->at_first + (up ? 1 : -1U),
-					 __ATOMIC_RELAXED);
-		__atomic_store_n(&st->boosted, st->boosted + (up ? -1U : 1), __ATOMIC_RELAXED);
-	}
-}
 
 /* Try @vaddr lies in the middle of: of its window, or of its slot. NULL: none. */
 static struct jump_try *try_of(const struct jump_batch *batch, uint64_t vaddr)
@@ -435,10 +421,10 @@ static void write_all(struct space *space, struct jump_batch *batch)
 		try->jump = NULL;
 		site->rung = SITE_JUMPED;
 		site->jump->is_written = true;
-		ps->last_write = site->vaddr;
-		jump_count(site, true);
+		count_jump(site, true);
 		ps->jump.n_written++;
 	}
+	area_note_change(space, 0);
 	free(edits);
 }
 

@@ -18,16 +18,13 @@
 #include "engine/base/err.h"
 #include "engine/base/ring.h"
 #include "engine/os/maps.h"
+#include "engine/plant/area.h"
 #include "engine/plant/give_back.h"
 #include "engine/plant/guard.h"
 #include "engine/plant/leftover.h"
 #include "engine/plant/parts.h"
-
-#include "engine/plant/area.h"
-#include "engine/plant/renew.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/site.h"
-#include "engine/returns/ops.h"
 #include "engine/space/part.h"
 #include "engine/space/space.h"
 #include "engine/space/undo.h"
@@ -45,15 +42,12 @@
 #define STOPS_BETWEEN 64
 
 /* @owner: @space, or the memory that it is a copy of. @tid: a stopped thread of @space, or 0. */
-static void remove_from(const struct space *owner, struct space *space, pid_t pid, pid_t tid,
-			struct plant_left *left)
+static void remove_from(const struct space *owner, const struct space *space, pid_t pid,
+			pid_t tid, struct plant_left *left)
 {
 	struct part_left l = { .owner = owner,
 			       .ps = owner->plant,
-			       .space = space,
-			       .pid = pid,
 			       .tid = tid,
-			       .left = left,
 			       .undo = { .space = space, .pid = pid, .left = left } };
 
 	parts_leave(&l);
@@ -69,6 +63,7 @@ void plant_remove(const struct process *p)
 	ps->closing = true;
 	care_ask_again(&p->space->care);
 	remove_from(p->space, p->space, p->pid, 0, &ps->left);
+	area_note_change(p->space, 0);
 }
 
 void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid,
@@ -104,6 +99,7 @@ void plant_lend(struct space *space, pid_t tid)
 	while (map_next(&ps->sites, &pos, NULL, &value))
 		if (is_lent(value))
 			(void)site_unplant(space, tid, value);
+	area_note_change(space, tid);
 	ps->jump.lent_gate = RING_GATE_OFF;
 	if (ps->guard.data)
 		(void)mem_peek(&space->mem, ps->guard.data + offsetof(struct guard_data, gate),
@@ -125,27 +121,7 @@ void plant_take_back(struct space *space, pid_t tid)
 	while (map_next(&ps->sites, &pos, NULL, &value))
 		if (is_lent(value))
 			(void)site_plant(space, tid, value, &ignored);
-}
-
-bool plant_is_whole_copy(const struct space *parent, const struct space *child)
-{
-	const struct plant_space *ps = parent->plant;
-	uint8_t in_parent[UBP_INSN_MAX], in_child[UBP_INSN_MAX];
-	uint64_t magic[2] = { 0, 1 };
-	size_t n = parent->arch->swbp.len;
-
-	if (!ps || !ps->areas || !ps->areas->keys)
-		return true;
-	(void)mem_peek(&parent->mem, ps->areas->vaddr, &magic[0], sizeof(magic[0]));
-	(void)mem_peek(&child->mem, ps->areas->vaddr, &magic[1], sizeof(magic[1]));
-	if (magic[0] != magic[1])
-		return false;
-	if (!renew_is_whole_copy(parent, child))
-		return false;
-	/* They are written one after the other: who has the last one has all. */
-	return !ps->last_write || (mem_peek(&parent->mem, ps->last_write, in_parent, n) == n &&
-				   mem_peek(&child->mem, ps->last_write, in_child, n) == n &&
-				   memcmp(in_parent, in_child, n) == 0);
+	area_note_change(space, tid);
 }
 
 int plant_clean_partly(const struct held *held, struct plant_left *left, struct ubp_err *err)
@@ -175,8 +151,7 @@ int plant_clean_partly(const struct held *held, struct plant_left *left, struct 
 
 int plant_clean_forgotten(const struct held *held, struct plant_left *left, struct ubp_err *err)
 {
-	struct tracee *t = held->t;
-	struct space *space = t->process->space;
+	struct space *space = held->t->process->space;
 	struct plant_space *known = space->plant;
 	int rc;
 
@@ -265,7 +240,7 @@ static void unhook(struct tracer *tracer, struct process *p)
 	if (tracer->pokes.needed && attach_hold_one(tracer, p, &t, &err) == 0)
 		tid = t->tid;
 	if (space->plant == ps)
-		plant_unhook(space, pid, tid, &((struct plant_space *)space->plant)->left);
+		plant_unhook(space, pid, tid, &space->plant->left);
 	if (tid && tracer_has(tracer, t, tid))
 		attach_let_go(t);
 	space_put(tracer, space);

@@ -28,14 +28,8 @@ struct ubp_err;
 void plant_remove(const struct process *p);
 
 /*
- * A process was born while breakpoints were written, perhaps: does its memory hold
- * all that its parent's does?
- */
-bool plant_is_whole_copy(const struct space *parent, const struct space *child);
-
-/*
- * It does not: see what is there, as if a killed tracer had left it, and take it
- * out. @t: the child's held thread. @left: it is not kept, so return addresses are put back, too, and what
+ * A child was born before the last change in its parent's memory (area_is_whole_copy()): see what is there, as if a
+ * killed tracer had left it, and take it out, by the child's thread. @left: it is not kept, so return addresses are put back, too, and what
  * could not be taken out is added; NULL: it is kept.
  */
 int plant_clean_partly(const struct held *held, struct plant_left *left, struct ubp_err *err);

@@ -145,8 +145,7 @@ static int adopt(const struct held *held, const struct maps *maps, unsigned *n_r
 int leftover_adopt(const struct held *held, const struct maps *maps, unsigned *n_removed,
 		   struct ubp_err *err)
 {
-	struct tracee *t = held->t;
-	struct space *space = t->process->space;
+	struct space *space = held->t->process->space;
 	int rc;
 
 	/* Threads are stopped for that: one of them may have ended @t, and its memory, by an exec. */

@@ -87,8 +87,8 @@ static int adopt_slot(struct adoption *a, struct area *area, const struct guard_
 		return 0;
 	if (slot >= area->used)
 		area->used = slot + UBP_SLOT_SIZE;
-	return leftover_note_key(a, &((struct plant_space *)a->space->plant)->slots,
-				 entry->vaddr, (void *)(uintptr_t)(area->vaddr + slot));
+	return leftover_note_key(a, &a->space->plant->slots, entry->vaddr,
+				 (void *)(uintptr_t)(area->vaddr + slot));
 }
 
 /*

@@ -20,7 +20,6 @@
 #include "engine/space/space.h"
 #include "engine/space/uprobe.h"
 #include "engine/trace/mem.h"
-#include "engine/trace/tracer.h"
 
 int leftover_guard(struct adoption *a)
 {

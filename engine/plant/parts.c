@@ -19,16 +19,16 @@
 
 /* clang-format off */
 static const struct part parts[] = {
-	/* name           take over             copied by fork   left             forgotten */
-	{ "sites",        NULL,                 sites_copy,      sites_leave,     sites_forget },
-	{ "areas",        leftover_areas,       areas_copy,      NULL,            areas_forget },
-	{ "guard",        leftover_guard,       guard_copy,      NULL,            NULL },
-	{ "rings",        leftover_rings,       rings_copy,      rings_leave,     rings_close },
-	{ "jumps",        NULL,                 jumps_copy,      jumps_leave,     jumps_forget },
-	{ "hijacks",      leftover_hijacks,     hijacks_copy,    NULL,            hijacks_forget },
-	{ "returns",      leftover_returns,     returns_copy,    returns_leave,   returns_free },
-	{ "watch",        leftover_watch,       watch_copy,      NULL,            NULL },
-	{ "semaphores",   leftover_semaphores,  semaphores_copy, semaphores_leave, semaphores_forget },
+	/* take over             copied by fork    left               forgotten */
+	{ NULL,                 sites_copy,       sites_leave,       sites_forget },
+	{ leftover_areas,       areas_copy,       NULL,              areas_forget },
+	{ leftover_guard,       guard_copy,       NULL,              NULL },
+	{ leftover_rings,       rings_copy,       rings_leave,       rings_forget },
+	{ NULL,                 jumps_copy,       jumps_leave,       jumps_forget },
+	{ leftover_hijacks,     hijacks_copy,     NULL,              hijacks_forget },
+	{ leftover_returns,     returns_copy,     returns_leave,     returns_free },
+	{ leftover_watch,       watch_copy,       NULL,              NULL },
+	{ leftover_semaphores,  semaphores_copy,  semaphores_leave,  semaphores_forget },
 };
 /* clang-format on */
 

@@ -7,8 +7,6 @@
  */
 
 #include "engine/plant/plant.h"
-#include "engine/plant/renew.h"
-#include "engine/space/probe_list.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,16 +17,18 @@
 #include "engine/plant/area.h"
 #include "engine/plant/area_in_file.h"
 #include "engine/plant/cave.h"
+#include "engine/plant/count.h"
 #include "engine/plant/guard.h"
 #include "engine/plant/leftover.h"
 #include "engine/plant/page_edit.h"
+#include "engine/plant/renew.h"
 #include "engine/plant/semaphore.h"
 #include "engine/plant/site.h"
 #include "engine/plant/update.h"
+#include "engine/space/probe_list.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
-#include "engine/trace/attach.h"
 #include "engine/trace/held.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
@@ -175,7 +175,7 @@ static int write_slots(const struct update *u, struct ubp_err *err)
 		if (!is_last)
 			its = area_of(space->plant, site->slot);
 		if (n && (is_last || its != area)) {
-			rc = area_enter(space, u->held.t->tid, area, sites, n);
+			rc = area_enter(space, u->tid, area, sites, n);
 			n = 0;
 		}
 		area = its;
@@ -205,8 +205,8 @@ static int prepare(struct update *u, struct ubp_err *err)
 		if (!area)
 			rc = find_area(u, u->added[i].site, &area, err);
 		if (rc == 0)
-			rc = site_prepare(u->plant, space, u->held.t->tid, &view,
-					  u->added[i].site, area, err);
+			rc = site_prepare(u->plant, space, u->tid, &view, u->added[i].site,
+					  area, err);
 		if (rc < 0)
 			return rc;
 	}
@@ -233,7 +233,7 @@ static int plant_hooks(const struct update *u, struct ubp_err *err)
 	for (size_t i = 0; i < u->n_added; i++)
 		if (is_hook(u->added[i].site) && !u->added[i].site->planted)
 			sites[n++] = u->added[i].site;
-	rc = site_plant_all(space, u->held.t->tid, sites, n, err);
+	rc = site_plant_all(space, u->tid, sites, n, err);
 	free(sites);
 	for (size_t i = 0; i < u->n_added && rc == 0; i++)
 		if (is_hook(u->added[i].site))
@@ -272,31 +272,6 @@ static int protect(struct update *u, struct ubp_err *err)
 	return rc;
 }
 
-static void count_site(struct uprobe *probe, const struct site *site, bool is_exit)
-{
-	static const size_t at[] = {
-		[SITE_JUMPED] =
-			offsetof(struct uprobe_stats, boosted), /* it will be, for now */
-		[SITE_BOOSTED] = offsetof(struct uprobe_stats, boosted),
-		[SITE_STEPPED] = offsetof(struct uprobe_stats, stepped),
-		[SITE_IN_PLACE] = offsetof(struct uprobe_stats, in_place),
-	};
-	uint32_t *rung = (uint32_t *)((char *)&probe->stats + at[site->rung]);
-
-	__atomic_store_n(&probe->stats.sites, probe->stats.sites + 1, __ATOMIC_RELAXED);
-	__atomic_store_n(rung, *rung + 1, __ATOMIC_RELAXED);
-	if (!is_exit && site_behind(site, probe))
-		__atomic_store_n(&probe->stats.behind, probe->stats.behind + 1,
-				 __ATOMIC_RELAXED);
-	if (!is_exit && probe->window.is_unwanted)
-		__atomic_store_n(&probe->stats.beside_kernel, probe->stats.beside_kernel + 1,
-				 __ATOMIC_RELAXED);
-	if (probe->kind != PROBE_RETURN)
-		return;
-	rung = is_exit ? &probe->stats.at_rets : &probe->stats.hijacked;
-	__atomic_store_n(rung, *rung + 1, __ATOMIC_RELAXED);
-}
-
 static bool wants_breakpoint(const struct site *site)
 {
 	return !site->is_spared && !site->rests &&
@@ -310,7 +285,6 @@ static bool wants_breakpoint(const struct site *site)
 static void write_pages(struct update *u)
 {
 	const struct ubp_arch *arch = u->space->arch;
-	struct plant_space *ps = u->space->plant;
 	struct page_edit *edit;
 
 	if (u->space->refs != 1 || u->held.t->process->n_tracees != 1 ||
@@ -333,7 +307,6 @@ static void write_pages(struct update *u)
 		memcpy(bytes, arch->swbp.code, n);
 		page_edit_changed(edit);
 		site->planted = true;
-		ps->last_write = site->vaddr;
 		u->added[i].is_written = true;
 	}
 	page_edit_end(edit);
@@ -360,9 +333,7 @@ static int write_one_by_one(struct update *u, struct ubp_err *err)
 		u->added[i].is_written = true;
 		sites[n++] = site;
 	}
-	rc = site_plant_all(space, u->held.t->tid, sites, n, err);
-	if (rc == 0 && n)
-		((struct plant_space *)space->plant)->last_write = sites[n - 1]->vaddr;
+	rc = site_plant_all(space, u->tid, sites, n, err);
 	free(sites);
 	return rc;
 }
@@ -397,18 +368,38 @@ static int write_breakpoints(struct update *u, struct ubp_err *err)
 		if (rc < 0)
 			return rc;
 	}
-	for (size_t i = 0; i < u->n_added; i++) {
-		if (u->added[i].probe)
-			count_site(u->added[i].probe, u->added[i].site,
-				   u->added[i].func_vaddr != 0);
-		if (jump_is_stale(u->added[i].site))
-			renew_due(space->plant);
-	}
-	rc = semaphore_update(u->plant, space, u->held.t->tid, &u->maps);
+	rc = semaphore_update(u->plant, space, u->tid, &u->maps);
 	return rc == 0 ? 0
 		       : ubp_fail(err, -rc,
 				  "cannot increment a reference counter in process %d: %s",
 				  (int)u->held.t->process->pid, strerror(-rc));
+}
+
+/* It all stands. */
+static void note_done(const struct update *u)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < u->n_added; i++) {
+		const struct added *a = &u->added[i];
+
+		any |= a->is_written;
+		if (a->probe)
+			count_site(a->site, a->probe, a->func_vaddr != 0);
+		if (jump_is_stale(a->site))
+			renew_due(u->plant, u->space->plant);
+	}
+	if (any)
+		area_note_change(u->space, u->tid);
+	u->space->plant->list_version = probe_list(u->plant)->version;
+}
+
+/* What can't be taken out now will be at the end. */
+static void take_out(const struct update *u, struct site *site)
+{
+	site->planted = site_unplant(u->space, u->tid, site) < 0;
+	u->space->plant->forgot = true;
+	area_note_change(u->space, u->tid);
 }
 
 /* Everything this call added goes again. Threads may have hit it meanwhile: a site
@@ -431,15 +422,13 @@ static void roll_back(struct update *u)
 			site_drop_probe(a->site, a->probe);
 		else
 			a->site->watches &= ~a->watches;
-		if (!a->is_new)
-			continue;
-		if (a->site->planted) {
-			/* What can't be taken out now will be at the end. */
-			a->site->planted = site_unplant(space, u->tid, a->site) < 0;
-			((struct plant_space *)space->plant)->forgot = true;
-		} else {
+		/* One that was there before may have stood empty. */
+		if (a->site->planted &&
+		    (a->is_new ||
+		     (a->is_written && !site_is_probed(a->site) && !a->site->watches)))
+			take_out(u, a->site);
+		else if (a->is_new)
 			site_discard(space->plant, a->site);
-		}
 	}
 }
 
@@ -530,6 +519,8 @@ static int attempt(struct update *u, struct ubp_err *err)
 		rc = renew_make_way(u, err);
 	if (rc == 0)
 		rc = write_breakpoints(u, err);
+	if (rc == 0)
+		note_done(u);
 	return rc;
 }
 

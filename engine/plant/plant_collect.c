@@ -75,7 +75,7 @@ static bool is_outdated(struct update *u, const struct site *site)
 	uint8_t now[UBP_INSN_MAX];
 	size_t n = site->insn.len;
 
-	return site->is_touched && !site->planted && !site->rests && !site_is_probed(site) &&
+	return !site->planted && !site->rests && !site_is_probed(site) && !site->watches &&
 	       (mem_view_peek(&u->view, site->vaddr, now, n) != n ||
 		memcmp(now, site->insn.bytes, n) != 0);
 }

@@ -9,7 +9,8 @@
 #include "arch/guard.h"
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
-#include "engine/plant/jump.h"
+#include "engine/plant/area.h"
+#include "engine/plant/count.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/jump_who.h"
 #include "engine/plant/site.h"
@@ -17,6 +18,7 @@
 #include "engine/returns/hijack.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
+#include "engine/space/state.h"
 #include "engine/space/uprobe.h"
 #include "engine/trace/held.h"
 #include "engine/trace/hold.h"
@@ -28,60 +30,14 @@
 #define SWEEP_LEAST_NS 100000000ULL
 #define WAIT_MOST_NS   60000000000ULL
 
-/* A breakpoint, or the first byte of a jump and more. */
-#define LOOK_LEN 8
-
-void renew_due(struct plant_space *ps)
+void renew_due(struct plant *plant, struct plant_space *ps)
 {
+	plant->renews = true;
 	ps->jump.renew_due = true;
 	ps->jump.renew_ns = ps->jump.renew_wait_ns = 0;
 }
 
 /* --- probes of sites -------------------------------------------------------------------- */
-
-/* @probe is freed some time: reasons that are its own are nobody's. */
-static void forget_reason(struct site *site, const struct uprobe *probe)
-{
-	const char *why = probe->no_window;
-
-	if (!why)
-		return;
-	if (site->no_jump == why)
-		site->no_jump = NULL;
-	for (size_t i = 0; i < site->n_probes; i++)
-		if (site->probes[i]->stats.no_jump == why)
-			__atomic_store_n(&site->probes[i]->stats.no_jump, NULL,
-					 __ATOMIC_RELAXED);
-}
-
-static void count(uint32_t *counter)
-{
-	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
-}
-
-/* It has the site now, as that is. */
-static void count_successor(struct uprobe *probe, const struct site *site, bool is_exit)
-{
-	struct uprobe_stats *st = &probe->stats;
-
-	count(&st->sites);
-	if (!is_exit && site_behind(site, probe))
-		count(&st->behind);
-	switch (site->rung) {
-	case SITE_JUMPED: /* not any more */
-	case SITE_BOOSTED:
-		count(&st->boosted);
-		break;
-	case SITE_STEPPED:
-		count(&st->stepped);
-		break;
-	case SITE_IN_PLACE:
-		count(&st->in_place);
-		break;
-	}
-	if (probe->kind == PROBE_RETURN)
-		count(is_exit ? &st->at_rets : &st->hijacked);
-}
 
 /* Those that are retired; true: there were some. In the place of each is its successor then, if it has one. */
 static bool change_probes(struct site *site)
@@ -99,9 +55,8 @@ static bool change_probes(struct site *site)
 		changed = true;
 		if (next) {
 			site->probes[kept++] = uprobe_get(next);
-			count_successor(next, site, false);
+			count_site(site, next, false);
 		}
-		forget_reason(site, probe);
 		uprobe_put(probe);
 	}
 	site->n_probes = kept;
@@ -121,7 +76,7 @@ static bool change_exits(struct site *site)
 			changed = true;
 			e.probe = uprobe_latest(probe);
 			if (e.probe)
-				count_successor(uprobe_get(e.probe), site, true);
+				count_site(site, uprobe_get(e.probe), true);
 			uprobe_put(probe);
 		}
 		if (e.probe)
@@ -155,7 +110,16 @@ static bool is_stale(const struct site *site)
 	return jump_is_stale(site) || (site->jump && has_retired(site));
 }
 
-void renew_drop(struct plant_space *ps)
+/* What kept it from being a jump may have gone with them. */
+static void drop_at(struct plant_space *ps, struct site *site)
+{
+	if (!change_site(site))
+		return;
+	site->no_jump = NULL;
+	ps->jump.due = true;
+}
+
+void renew_drop(struct plant *plant, struct plant_space *ps)
 {
 	size_t pos = 0;
 	void *value;
@@ -167,9 +131,8 @@ void renew_drop(struct plant_space *ps)
 			continue;
 		/* Where a jump stands they go with it: all its hits are told by those it was made for. */
 		if (!site->jump)
-			(void)change_site(site);
-		site->is_touched = true;
-		renew_due(ps);
+			drop_at(ps, site);
+		renew_due(plant, ps);
 	}
 	for (struct site *site = ps->dead; site; site = site->next_dead)
 		(void)change_site(site);
@@ -177,44 +140,21 @@ void renew_drop(struct plant_space *ps)
 
 /* --- what stands there ------------------------------------------------------------------- */
 
-/* Its first byte a breakpoint, the rest what it was; and its slot is for one instruction again. */
-static int write_breakpoint(const struct space *space, const struct site *site)
-{
-	const struct ubp_arch *arch = space->arch;
-	const struct site_jump *jump = site->jump;
-	size_t n = arch->swbp.len;
-	int rc = 0;
-
-	if (jump->is_begun)
-		rc = mem_write(&space->mem, 0, site->vaddr, arch->swbp.code, n);
-	if (rc == 0 && jump->is_begun && jump->jump_len > n)
-		rc = mem_write(&space->mem, 0, site->vaddr + n, jump->orig + n,
-			       jump->jump_len - n);
-	return rc == 0 ? mem_write(&space->mem, 0, site->slot, site->code.code, site->code.len)
-		       : rc;
-}
-
 /* All threads are held that are not asleep elsewhere. Nobody comes into its detour from now on. */
 static int take_jump_back(const struct space *space, struct site *site, const struct who *who)
 {
 	struct plant_space *ps = space->plant;
 	struct site_jump *jump = site->jump;
-	int rc = write_breakpoint(space, site);
+	int rc = jump_to_breakpoint(space, site);
 
 	if (rc < 0)
 		return rc;
-	if (site->rung == SITE_JUMPED)
-		jump_count(site, false);
-	site->rung = SITE_BOOSTED;
-	jump->is_begun = jump->is_written = false;
 	jump->is_quiet = who->known && !who_uses(ps, jump);
 	jump->older = site->old_jumps;
 	site->old_jumps = jump;
 	site->jump = NULL;
 	(void)change_site(site);
 	site->no_jump = NULL;
-	site->is_touched = true;
-	ps->last_write = site->vaddr;
 	ps->jump.sweep_due = true;
 	ps->jump.due = true;
 	return 0;
@@ -223,8 +163,7 @@ static int take_jump_back(const struct space *space, struct site *site, const st
 /* Nobody asks for what stands there any more. */
 static bool is_idle(const struct site *site)
 {
-	return site->is_touched && site->planted && !site_is_probed(site) && !site->watches &&
-	       !site->jump;
+	return site->planted && !site_is_probed(site) && !site->watches && !site->jump;
 }
 
 /* A thread may have stopped there, or be in its slot: the site stays known. */
@@ -235,7 +174,6 @@ static int take_breakpoint_out(struct space *space, struct site *site)
 	if (rc < 0)
 		return rc;
 	site->planted = false;
-	((struct plant_space *)space->plant)->last_write = site->vaddr;
 	return 0;
 }
 
@@ -304,6 +242,8 @@ static int renew(struct tracer *tracer, struct space *space)
 		rc = hold(tracer, space, &who);
 		if (rc == 0)
 			rc = take_stale_back(space, &who);
+		if (space->plant == ps)
+			area_note_change(space, 0);
 		hold_end(tracer, space, NULL);
 		(void)who_end(&who);
 	}
@@ -311,6 +251,7 @@ static int renew(struct tracer *tracer, struct space *space)
 		return 0;
 	if (rc == 0)
 		rc = take_idle_out(space);
+	area_note_change(space, 0);
 	ps->jump.renew_due = rc < 0;
 	return rc;
 }
@@ -358,6 +299,7 @@ static int clear_way(const struct update *u, const struct who *who)
 		while (rc == 0 && u->added[i].is_new &&
 		       (other = jump_over(u->space->plant, u->added[i].site->vaddr)))
 			rc = take_jump_back(u->space, other, who);
+	area_note_change(u->space, 0);
 	return rc;
 }
 
@@ -379,6 +321,7 @@ int renew_make_way(struct update *u, struct ubp_err *err)
 	space->refs++;
 	held->t->held = true;
 	rc = hold(held->tracer, space, &who);
+	u->plant->renews = true;
 	if (rc == 0)
 		rc = clear_way(u, &who);
 	hold_end(held->tracer, space,
@@ -411,25 +354,29 @@ static void free_old(const struct space *space, const struct site *site, struct 
 	jump_free(old);
 }
 
-/* True: some are left. */
+/* True: some are left, and may go later. */
 static bool sweep_site(const struct space *space, struct site *site)
 {
 	const struct plant_space *ps = space->plant;
 	struct site_jump **at = &site->old_jumps;
+	bool left = false;
 
 	while (*at) {
 		struct site_jump *old = *at;
 		bool is_used = who_uses(ps, old);
 
-		if (is_used || (old->detour.return_at && (!old->is_quiet || old->is_awaited))) {
+		/* What scans has an entry of the guard's, for good. */
+		if (old->scans || is_used ||
+		    (old->detour.return_at && (!old->is_quiet || old->is_awaited))) {
 			old->is_quiet |= !is_used;
+			left |= !old->scans;
 			at = &old->older;
 			continue;
 		}
 		*at = old->older;
 		free_old(space, site, old);
 	}
-	return site->old_jumps != NULL;
+	return left;
 }
 
 static bool sweep_sites(const struct space *space)
@@ -494,13 +441,18 @@ static bool is_due(const struct plant_space *ps, uint64_t now)
 	       now >= ps->jump.renew_ns;
 }
 
-bool renew_pass(struct tracer *tracer)
+bool renew_pass(struct plant *plant, struct tracer *tracer)
 {
-	uint64_t now = event_clock_now(CLOCK_KIND_MONO);
+	uint64_t now;
 	size_t pos = 0;
 	void *value;
 	bool done = true;
 
+	if (!plant->renews)
+		return true;
+	now = event_clock_now(CLOCK_KIND_MONO);
+	/* What becomes a breakpoint may be made another jump. */
+	plant->upgrades_due = true;
 	while (map_next(&tracer->processes, &pos, NULL, &value)) {
 		struct space *space = ((struct process *)value)->space;
 
@@ -510,31 +462,14 @@ bool renew_pass(struct tracer *tracer)
 		pos = 0; /* the table may have changed */
 	}
 	pos = 0;
+	plant->renews = false;
 	while (map_next(&tracer->processes, &pos, NULL, &value)) {
 		const struct plant_space *ps = ((struct process *)value)->space->plant;
 
-		done &= !ps || ps->closing || !ps->jump.renew_due;
+		if (!ps || ps->closing)
+			continue;
+		done &= !ps->jump.renew_due;
+		plant->renews |= ps->jump.renew_due || ps->jump.sweep_due;
 	}
 	return done;
-}
-
-bool renew_is_whole_copy(const struct space *parent, const struct space *child)
-{
-	const struct plant_space *ps = parent->plant;
-	uint8_t in_parent[LOOK_LEN], in_child[LOOK_LEN];
-	size_t pos = 0;
-	void *value;
-
-	while (map_next(&ps->sites, &pos, NULL, &value)) {
-		const struct site *site = value;
-		size_t n;
-
-		if (!site->is_touched)
-			continue;
-		n = mem_peek(&parent->mem, site->vaddr, in_parent, LOOK_LEN);
-		if (mem_peek(&child->mem, site->vaddr, in_child, LOOK_LEN) != n ||
-		    memcmp(in_parent, in_child, n) != 0)
-			return false;
-	}
-	return true;
 }

@@ -13,12 +13,9 @@
 #define UBP_PLANT_RENEW_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 struct plant;
 struct plant_space;
-struct space;
-struct tracee;
 struct tracer;
 struct ubp_err;
 struct update;
@@ -27,11 +24,11 @@ struct update;
  * Probes of @ps that are retired leave their sites, or make room for their successors: at once, but where a jump stands. What
  * is in the target is not touched: renew_pass() is due then.
  */
-void renew_drop(struct plant_space *ps);
-/* A site has got another probe: the same. */
-void renew_due(struct plant_space *ps);
+void renew_drop(struct plant *plant, struct plant_space *ps);
+/* A site whose jump stands has got another probe: the same. */
+void renew_due(struct plant *plant, struct plant_space *ps);
 /*
- * Before breakpoints are written where a jump stands, beginning further up: that becomes a breakpoint, for good. The thread
+ * Before breakpoints are written where a jump stands that begins further up: that becomes a breakpoint. The thread
  * of @u is held; it may be gone afterwards. Returns 0 or -errno.
  */
 int renew_make_way(struct update *u, struct ubp_err *err);
@@ -39,8 +36,6 @@ int renew_make_way(struct update *u, struct ubp_err *err);
  * Between two turns of the tracing thread: in each space of @tracer what is due. It may fail for now, where a thread cannot be
  * stopped: it is tried again by a later call. False: that is so somewhere.
  */
-bool renew_pass(struct tracer *tracer);
-/* Has @child, a fresh copy of @parent's memory, what the parent has now at all sites that have changed? */
-bool renew_is_whole_copy(const struct space *parent, const struct space *child);
+bool renew_pass(struct plant *plant, struct tracer *tracer);
 
 #endif

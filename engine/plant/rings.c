@@ -445,7 +445,7 @@ void rings_look_around(struct space *space, pid_t tid, const uint64_t *wanted, s
 	ring_space_set_ranges(ps->ring.rings, ps->ring.ranges, ps->ring.n_ranges);
 }
 
-void rings_close(struct plant_space *ps)
+void rings_forget(struct plant_space *ps)
 {
 	if (ps->ring.rings)
 		ring_space_close(ps->ring.rings);
@@ -464,6 +464,6 @@ int rings_copy(const struct part_copied *c)
 
 void rings_leave(struct part_left *l)
 {
-	if (l->owner != l->space)
-		(void)rings_set_gate(l->owner, l->space, l->tid, RING_GATE_OFF);
+	if (l->owner != l->undo.space)
+		(void)rings_set_gate(l->owner, l->undo.space, l->tid, RING_GATE_OFF);
 }

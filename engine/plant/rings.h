@@ -19,10 +19,8 @@ struct plant;
 struct plant_space;
 struct space;
 struct tracee;
-struct tracer;
 struct ubp_arch;
 struct ubp_err;
-struct ubp_regs;
 
 #define RINGS_SHARED ((void *)1) /* several threads have one thread pointer */
 
@@ -36,8 +34,7 @@ int rings_provide(struct plant *plant, const struct held *held, const struct map
 		  struct ubp_err *err);
 
 /*
- * Threads have come for which there are no rings: more of them are mapped, with @t held, which
- * goes on with @at. 0, or -errno: there are none to be had; -ESRCH: it has ended.
+ * Threads have come for which there are no rings: more of them are mapped. 0, or -errno: there are none to be had; -ESRCH: it has ended.
  */
 int rings_grow(const struct plant *plant, const struct held *held, struct ubp_err *err);
 
@@ -86,7 +83,7 @@ void rings_look_around(struct space *space, pid_t tid, const uint64_t *wanted, s
 
 /* May they read this address already? */
 bool rings_may_read(const struct plant_space *ps, uint64_t vaddr);
-void rings_close(struct plant_space *ps);
+void rings_forget(struct plant_space *ps);
 
 /* struct part: the parent's rings are not its child's, whose detours take their traps; a copy that is left has its gate
  * shut, any other space by jump_remove(). */

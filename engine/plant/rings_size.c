@@ -22,7 +22,6 @@
 #include "engine/space/state.h"
 #include "engine/trace/held.h"
 #include "engine/trace/process.h"
-#include "engine/trace/remote.h"
 #include "engine/trace/task.h"
 
 /* Of what a limit leaves to the process: 1 / PART at a time. */
@@ -72,12 +71,11 @@ static size_t next_part(const struct plant *plant, const struct tracee *t)
 
 static int map_more(const struct held *held, uint64_t len, struct ubp_err *err)
 {
-	struct tracee *t = held->t;
-	const struct plant_space *ps = t->process->space->plant;
+	const struct plant_space *ps = held->t->process->space->plant;
 	const uint64_t args[6] = { ps->ring.base, ps->ring.mapped, len };
 	int64_t result;
-	int rc = area_call(held, ps->guard.stub, t->process->space->arch->call.nr_mremap, args,
-			   &result, err);
+	int rc = area_call(held, ps->guard.stub, held->t->process->space->arch->call.nr_mremap,
+			   args, &result, err);
 
 	if (rc < 0)
 		return rc;

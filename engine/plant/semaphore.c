@@ -14,7 +14,6 @@
  */
 
 #include "engine/plant/semaphore.h"
-#include "engine/space/probe_list.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -25,7 +24,9 @@
 #include "engine/base/err.h"
 #include "engine/base/vec.h"
 #include "engine/os/maps.h"
+#include "engine/plant/area.h"
 #include "engine/space/part.h"
+#include "engine/space/probe_list.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
 #include "engine/space/undo.h"
@@ -264,7 +265,7 @@ static size_t lower(const struct plant_space *owner, const struct space *space, 
 void semaphores_leave(struct part_left *l)
 {
 	struct plant_space *owner = l->ps;
-	const struct space *space = l->space;
+	const struct space *space = l->undo.space;
 	size_t n = owner->semaphore.n, n_up = 0, max = n;
 	struct guard_semaphore few[FEW], *notes, *to;
 	struct maps maps;
@@ -278,7 +279,7 @@ void semaphores_leave(struct part_left *l)
 	if (!notes)
 		max = FEW;
 	to = notes ? notes : few;
-	is_known = undo_read_maps(owner, l->pid, &maps);
+	is_known = undo_read_maps(owner, l->undo.pid, &maps);
 	for (size_t i = 0; i < n; i++) {
 		int rc;
 
@@ -289,7 +290,7 @@ void semaphores_leave(struct part_left *l)
 		if (n_up < max && i < n - 1)
 			continue;
 		(void)note(owner, space, l->tid, to, n_up);
-		n_up = lower(owner, space, l->tid, to, n_up, l->left);
+		n_up = lower(owner, space, l->tid, to, n_up, l->undo.left);
 		if (n_up == max)
 			break; /* none can be */
 	}
@@ -306,28 +307,25 @@ static bool is_wanted(const struct probe_list *list, const struct maps *maps, ui
 	return false;
 }
 
-/* Those that are not wanted behind all others, and noted as being changed; returns the first of them. */
+/* Into @notes, those that are not wanted behind all others, as being changed; returns the first of them. */
 static size_t sort_out(const struct plant *plant, const struct space *space,
 		       const struct maps *maps, struct guard_semaphore *notes)
 {
 	const struct plant_space *ps = space->plant;
-	size_t kept = 0, n = ps->semaphore.n;
+	size_t kept = 0, end = ps->semaphore.n;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < ps->semaphore.n; i++) {
 		struct guard_semaphore s = ps->semaphore.v[i];
 		uint16_t now = 0;
 
 		if (is_wanted(probe_list(plant), maps, s.vaddr) || !get(space, s.vaddr, &now) ||
 		    !now) {
 			notes[kept++] = s;
-			continue;
+		} else {
+			s.changing = 1;
+			s.without = (uint16_t)(now - 1);
+			notes[--end] = s;
 		}
-		s.changing = 1;
-		s.without = (uint16_t)(now - 1);
-		notes[--n] = s;
-		/* The last one takes its place, to be looked at next. */
-		ps->semaphore.v[i--] = ps->semaphore.v[n];
-		ps->semaphore.v[n] = s;
 	}
 	return kept;
 }
@@ -338,22 +336,28 @@ void semaphore_retire(const struct plant *plant, struct space *space, pid_t pid)
 	struct guard_semaphore *notes;
 	struct ubp_err ignored;
 	struct maps maps = { 0 };
-	size_t n = ps->semaphore.n, kept;
+	size_t n = ps->semaphore.n, first, kept;
+	bool is_noted;
 
 	notes = n ? notes_of(ps) : NULL;
 	if (!notes || maps_read(pid, &maps, &ignored) < 0) {
 		free(notes);
 		return;
 	}
-	kept = sort_out(plant, space, &maps, notes);
-	if (kept < n && note(ps, space, 0, notes, n) == 0)
-		for (size_t i = kept; i < n; i++)
-			(void)put(space, 0, notes[i].vaddr, notes[i].without);
-	for (size_t i = 0; i < kept; i++)
-		ps->semaphore.v[i] = notes[i];
+	first = kept = sort_out(plant, space, &maps, notes);
+	is_noted = first < n && note(ps, space, 0, notes, n) == 0;
+	/* What can't be lowered now is at the end. */
+	for (size_t i = first; i < n; i++)
+		if (!is_noted || put(space, 0, notes[i].vaddr, notes[i].without) < 0)
+			notes[kept++] = (struct guard_semaphore){ notes[i].vaddr,
+								  notes[i].place, 0, 0 };
+	memcpy(ps->semaphore.v, notes, kept * sizeof(*notes));
 	ps->semaphore.n = kept;
-	if (kept < n)
+	if (first < n) {
 		(void)note(ps, space, 0, ps->semaphore.v, kept);
+		/* A child that was born before it has them as they were. */
+		area_note_change(space, 0);
+	}
 	maps_free(&maps);
 	free(notes);
 }

@@ -14,7 +14,6 @@ struct maps;
 struct part_copied;
 struct part_left;
 struct plant;
-struct plant_left;
 struct plant_space;
 struct space;
 

@@ -18,7 +18,6 @@
 #include "engine/event/clock.h"
 #include "engine/os/maps.h"
 #include "engine/plant/guard.h"
-#include "engine/plant/update.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
 #include "engine/trace/attach.h"

@@ -46,7 +46,7 @@ int plant_begin(struct plant *plant, const struct plant_options *opt,
 
 void plant_set_tracer(struct plant *plant, struct tracer *tracer)
 {
-	plant->counts_open =
+	plant->counts_open |=
 		plant->opt.rings && !reaper_is_needed() && probe_list(plant)->has_returns;
 	if (plant->counts_open)
 		tracer->options |= PTRACE_O_TRACEEXIT;

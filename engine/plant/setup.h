@@ -20,7 +20,7 @@ void plant_fini(struct plant *plant);
 int plant_begin(struct plant *plant, const struct plant_options *opt,
 		struct uprobe *const *probes, size_t n);
 /*
- * @tracer, new, traces for @plant. A detour has replaced return addresses that nobody but the target knows of: they are counted
+ * @tracer traces for @plant: it is new, or other probes have come. A detour has replaced return addresses that nobody but the target knows of: they are counted
  * while there is its memory, so ends of threads are to be told. Not where looking at that may have to wait for an exec, which would
  * wait for the thread that has stopped (engine/trace/reaper.h).
  */

@@ -365,6 +365,20 @@ struct site **plant_sites_by_place(const struct plant_space *ps, size_t *ret_n)
 	return sites;
 }
 
+/* The first number that none of its probes has. */
+static unsigned numbers_of(const struct site *site)
+{
+	unsigned n = site->n_copied;
+
+	for (size_t i = 0; i < site->n_probes; i++)
+		if (site->probes[i]->number >= n)
+			n = site->probes[i]->number + 1;
+	for (size_t i = 0; i < site->n_exits; i++)
+		if (site->exits[i].probe->number >= n)
+			n = site->exits[i].probe->number + 1;
+	return n;
+}
+
 struct site *site_copy(const struct site *site)
 {
 	struct site *copy = malloc(sizeof(*copy));
@@ -372,6 +386,7 @@ struct site *site_copy(const struct site *site)
 	if (!copy)
 		return NULL;
 	*copy = *site;
+	copy->n_copied = numbers_of(site);
 	copy->jump = copy->old_jumps = NULL;
 	copy->n_probes = copy->n_exits = 0;
 	copy->probes = calloc(site->n_probes + 1, sizeof(struct uprobe *));
@@ -487,7 +502,8 @@ int sites_copy(const struct part_copied *c)
 	while (map_next(&c->from->slots, &pos, &vaddr, &value))
 		if (map_put(&c->to->slots, vaddr, value) < 0)
 			return -ENOMEM;
-	c->to->last_write = c->from->last_write;
+	c->to->list_version = c->from->list_version;
+	c->to->changed_ns = c->from->changed_ns;
 	return 0;
 }
 

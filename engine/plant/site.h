@@ -47,13 +47,13 @@ int site_provide(struct space *space, pid_t tid, struct mem_view *view, uint64_t
 int site_add_probe(struct site *site, struct uprobe *probe);
 /* Has it the probe, or one whose place that is to take? */
 bool site_has_probe(const struct site *site, const struct uprobe *probe);
+void site_drop_probe(struct site *site, const struct uprobe *probe);
 
 /* Has somebody else changed the first instruction at @probe's place, that has no site? */
 bool site_is_taken(const struct space *space, struct mem_view *view, uint64_t vaddr,
 		   const struct uprobe *probe);
-void site_drop_probe(struct site *site, const struct uprobe *probe);
 
-/* The same for a function that is left there. */
+/* As with probes, of functions that are left there. */
 int site_add_exit(struct site *site, const struct site_exit *exit_);
 bool site_has_exit(const struct site *site, const struct uprobe *probe, uint64_t func_vaddr);
 void site_drop_exits(struct site *site, const struct uprobe *probe, uint64_t func_vaddr);
@@ -105,7 +105,7 @@ void site_unplant_all(const struct plant_space *owner, struct undo *undo, pid_t 
 void site_free(struct site *site);
 struct site *site_copy(const struct site *site);
 
-/* struct part: the sites of a space, their slots and the breakpoints in their detours; what stands at them is taken out. */
+/* struct part: the sites of a space and their slots; what stands at them is taken out. */
 int sites_copy(const struct part_copied *c);
 void sites_leave(struct part_left *l);
 void sites_forget(struct plant_space *ps);

@@ -18,6 +18,7 @@
 #include <stddef.h>
 
 #include "engine/base/err.h"
+#include "engine/plant/area.h"
 #include "engine/plant/site.h"
 #include "engine/space/part.h"
 #include "engine/space/space.h"
@@ -70,6 +71,7 @@ static int wake(struct space *space, pid_t tid)
 	struct ubp_err ignored;
 	size_t pos = 0;
 	void *value;
+	bool any = false;
 	int rc = 0;
 
 	hold_forget_looks(space);
@@ -83,8 +85,10 @@ static int wake(struct space *space, pid_t tid)
 			continue;
 		}
 		site->rests = false;
-		ps->last_write = site->vaddr;
+		any = true;
 	}
+	if (any)
+		area_note_change(space, tid);
 	return rc;
 }
 

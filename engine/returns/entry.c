@@ -3,9 +3,6 @@
 
 #include "engine/returns/entry.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "engine/returns/disarm.h"
 #include "engine/returns/hijack.h"
 #include "engine/returns/kernel.h"
@@ -161,26 +158,6 @@ void return_hijack(const struct plant *plant, struct tracee *t, struct site *sit
 	ops->replace(space, regs);
 }
 
-static struct return_instance *copy_instance(const struct return_instance *ri)
-{
-	struct return_instance *copy = malloc(sizeof(*copy));
-
-	if (!copy)
-		return NULL;
-	*copy = *ri;
-	copy->list = NULL;
-	copy->under = NULL;
-	copy->index = 0;
-	copy->entries = malloc((ri->cap + 1) * sizeof(*copy->entries));
-	if (!copy->entries) {
-		free(copy);
-		return NULL;
-	}
-	if (ri->n_entries)
-		memcpy(copy->entries, ri->entries, ri->n_entries * sizeof(*copy->entries));
-	return copy;
-}
-
 /* The one that is over, with the real address where the trampoline's jump takes it from. */
 static struct return_instance *find_over(struct tracee *t, struct ubp_regs *regs)
 {
@@ -226,8 +203,12 @@ struct return_instance *return_take(struct tracee *t, struct ubp_regs *regs)
 	 * A vfork() child that returns from the function its parent entered: the
 	 * parent, which has the trampoline's address in a register, will too.
 	 */
-	if (space->refs > 1 && ri->tid != t->tid)
-		return copy_instance(ri);
+	if (space->refs > 1 && ri->tid != t->tid) {
+		ri = returns_clone(ri);
+		if (ri)
+			ri->index = 0; /* that stays the other's */
+		return ri;
+	}
 	returns_uncount(ri);
 	returns_unlink(ri);
 	map_remove(&ps->ret.by_slot, ri->slot_vaddr);

@@ -219,30 +219,41 @@ void returns_sweep_later(struct plant_space *ps)
 		ps->ret.sweep_at = SWEEP_FIRST;
 }
 
+struct return_instance *returns_clone(const struct return_instance *ri)
+{
+	struct return_instance *clone = malloc(sizeof(*clone));
+
+	if (!clone)
+		return NULL;
+	*clone = *ri;
+	clone->list = NULL;
+	clone->under = NULL;
+	clone->entries = malloc((ri->cap + 1) * sizeof(*clone->entries));
+	if (!clone->entries) {
+		free(clone);
+		return NULL;
+	}
+	if (ri->n_entries)
+		memcpy(clone->entries, ri->entries, ri->n_entries * sizeof(*clone->entries));
+	return clone;
+}
+
+/* The copy's sites stand at the same addresses. */
 static struct return_instance *copy_one(const struct return_instance *ri,
 					const struct plant_space *to)
 {
-	struct return_instance *copy = malloc(sizeof(*copy));
+	struct return_instance *copy = returns_clone(ri);
+	uint32_t kept = 0;
 
-	if (!copy)
-		return NULL;
-	*copy = *ri;
-	copy->list = NULL;
-	copy->under = NULL;
-	copy->entries = malloc((ri->cap + 1) * sizeof(*copy->entries));
-	if (!copy->entries) {
-		free(copy);
-		return NULL;
-	}
-	/* The copy's sites stand at the same addresses. */
-	copy->n_entries = 0;
-	for (uint32_t i = 0; i < ri->n_entries; i++) {
+	for (uint32_t i = 0; copy && i < ri->n_entries; i++) {
 		struct return_entry entry = ri->entries[i];
 
 		entry.site = map_get(&to->sites, entry.site->vaddr);
 		if (entry.site)
-			copy->entries[copy->n_entries++] = entry;
+			copy->entries[kept++] = entry;
 	}
+	if (copy)
+		copy->n_entries = kept;
 	return copy;
 }
 
@@ -275,7 +286,6 @@ static void adopt(struct return_instance *ri, struct plant_space *to, struct tra
 
 int returns_copy(const struct part_copied *c)
 {
-	const struct space_returns *known = &c->from->ret;
 	const struct plant_space *from = c->from;
 	struct plant_space *to = c->to;
 	struct return_instance **copies;
@@ -283,10 +293,10 @@ int returns_copy(const struct part_copied *c)
 	void *value;
 	int rc = 0;
 
-	to->ret.trampoline = known->trampoline;
-	to->ret.table = known->table;
-	to->ret.mask = known->mask;
-	to->ret.has_told = known->has_told;
+	to->ret.trampoline = from->ret.trampoline;
+	to->ret.table = from->ret.table;
+	to->ret.mask = from->ret.mask;
+	to->ret.has_told = from->ret.has_told;
 	copies = malloc((from->ret.by_slot.n + 1) * sizeof(struct return_instance *));
 	if (!copies)
 		return -ENOMEM;
@@ -333,26 +343,28 @@ void returns_free(struct plant_space *ps)
 static void send_home(struct part_left *l)
 {
 	const struct plant_space *ps = l->ps;
-	const struct ubp_arch *arch = l->space->arch;
+	const struct space *space = l->undo.space;
+	const struct ubp_arch *arch = space->arch;
 	int rc;
 
 	if (!ps->ret.trampoline)
 		return;
-	rc = mem_write(&l->space->mem, l->tid, ps->ret.trampoline,
+	rc = mem_write(&space->mem, l->tid, ps->ret.trampoline,
 		       ps->guard.stub ? arch->trampoline.way_home : arch->swbp.nop,
 		       arch->swbp.len);
 	if (rc < 0 && !undo_is_gone(&l->undo, ps->ret.trampoline, 0, 0))
-		plant_left_live(l->left, "a breakpoint", ps->ret.trampoline, rc);
+		plant_left_live(l->undo.left, "a breakpoint", ps->ret.trampoline, rc);
 }
 
 void returns_leave(struct part_left *l)
 {
-	unsigned n_before = l->left->n;
+	const struct plant_left *left = l->undo.left;
+	unsigned n_before = left->n;
 
 	/* While the sites stand: no unwinder is to come by where its breakpoint was and meet one. */
-	return_ops(l->space)->put_back(l->ps, &l->undo, l->tid);
-	if (l->left->n == n_before && !l->left->is_live)
+	return_ops(l->undo.space)->put_back(l->ps, &l->undo, l->tid);
+	if (left->n == n_before && !left->is_live)
 		send_home(l);
-	if (l->owner == l->space)
+	if (l->owner == l->undo.space)
 		l->ps->ret.wait |= l->undo.is_away;
 }

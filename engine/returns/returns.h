@@ -19,8 +19,6 @@ struct return_instance;
 struct return_list;
 struct site;
 struct space;
-struct tracee;
-struct undo;
 struct uprobe;
 
 /*
@@ -59,6 +57,8 @@ void returns_link_behind(struct return_list *list, struct return_instance *newer
 			 struct return_instance *ri);
 void returns_unlink(struct return_instance *ri);
 void returns_free_one(struct return_instance *ri);
+/* The same once more, in no list, without those that lie under it. NULL: out of memory. */
+struct return_instance *returns_clone(const struct return_instance *ri);
 
 /* An instance for this stack word, empty, in no list. NULL: out of memory. */
 struct return_instance *returns_new(struct plant_space *ps, uint64_t slot_vaddr);

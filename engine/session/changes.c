@@ -10,11 +10,14 @@
 #include "engine/event/clock.h"
 #include "engine/plant/change.h"
 #include "engine/plant/renew.h"
-#include "engine/session/inside.h"
+#include "engine/plant/setup.h"
 #include "engine/session/mail.h"
-#include "engine/session/tell.h"
 #include "engine/session/tracing.h"
+#include "engine/space/probe_list.h"
+#include "engine/space/uprobe.h"
+#include "engine/trace/finder.h"
 #include "engine/trace/ids.h"
+#include "engine/trace/options.h"
 #include "engine/trace/tracer.h"
 
 /* Then it is told that some process is missing, and goes on. */
@@ -29,38 +32,89 @@ static void answer(struct ubp_session *s, int code, const char *text)
 	s->change.ticket = 0;
 }
 
-/* What is new: in those that are traced, and those that are not yet. */
-static void plant_new(struct ubp_session *s)
+/* A child of one that had not had its turn yet, born in the course of a pass, is for the next one. */
+#define PASSES_MAX 8
+
+static void plant_in(struct ubp_session *s, pid_t pid)
+{
+	struct session_change *c = &s->change;
+	struct ubp_err err;
+
+	c->pid = pid;
+	if (targets_plant_again(s, pid, &err) < 0 && !c->n_failed++)
+		(void)snprintf(c->why, sizeof(c->why), "process %d: %.200s", (int)pid,
+			       err.text);
+	c->pid = 0;
+}
+
+/* In all that are traced and do not have it. False: there was none. */
+static bool plant_in_traced(struct ubp_session *s)
 {
 	size_t n;
 	pid_t *pids = tracer_pids(&s->tracer, &n);
+	bool any = false;
 
-	for (size_t i = 0; pids && i < n; i++) {
-		s->change.pid = pids[i];
-		targets_plant_again(s, pids[i]);
-	}
-	s->change.pid = 0;
+	for (size_t i = 0; pids && i < n && !mailbox_has(s->mail, MAILBOX_KIND(MAIL_STOP)); i++)
+		if (targets_lacks_new(s, pids[i])) {
+			any = true;
+			plant_in(s, pids[i]);
+		}
 	ids_give(&s->tracer, pids);
+	return any;
+}
+
+static void plant_new(struct ubp_session *s)
+{
+	for (int i = 0; i < PASSES_MAX && plant_in_traced(s); i++)
+		;
 	targets_look_again(s);
+}
+
+/* Is something to be probed in a file where nothing was so far? */
+static bool has_more_files(const struct ubp_session *s, const struct plant_change *change)
+{
+	for (size_t i = 0; i < change->n_added; i++) {
+		const struct uprobe *probe = change->added[i];
+
+		if (change->replaced[i] == PLANT_CHANGE_NEW &&
+		    !probe_list_has_file(probe_list(&s->plant), probe->dev, probe->ino))
+			return true;
+	}
+	return false;
 }
 
 static void begin(struct ubp_session *s, const struct mailbox_message *message)
 {
 	struct plant_change *change = message->object;
-	bool adds = change->n_added;
+	bool adds = change->n_added, has_more = has_more_files(s, change);
 	int rc;
 
-	s->change.ticket = message->ticket;
-	s->change.since_ns = event_clock_now(CLOCK_KIND_MONO);
+	s->change = (struct session_change){ .ticket = message->ticket,
+					     .since_ns = event_clock_now(CLOCK_KIND_MONO) };
 	rc = plant_change(&s->plant, &s->tracer, change);
 	plant_change_free(change);
 	if (rc < 0) {
 		answer(s, rc, rc == -ENOENT ? "there is no such probe" : "out of memory");
 		return;
 	}
-	s->change.has_begun = true;
-	if (adds)
+	if (has_more && s->newcomer.finder)
+		finder_more_files(s->newcomer.finder);
+	if (adds) {
+		plant_set_tracer(&s->plant, &s->tracer);
+		options_apply(&s->tracer);
 		plant_new(s);
+	}
+}
+
+/* What can be told of the change by now, if there is one. */
+static void tell(struct ubp_session *s, bool is_done)
+{
+	if (!s->change.ticket)
+		return;
+	if (is_done)
+		answer(s, (int)s->change.n_failed, s->change.why);
+	else if (event_clock_now(CLOCK_KIND_MONO) - s->change.since_ns > PATIENCE_NS)
+		answer(s, -ETIMEDOUT, "a thread cannot be stopped for now");
 }
 
 void changes_pass(struct ubp_session *s)
@@ -71,13 +125,5 @@ void changes_pass(struct ubp_session *s)
 		;
 	if (!s->change.ticket && mailbox_take(s->mail, MAILBOX_KIND(MAIL_CHANGE), &message))
 		begin(s, &message);
-	if (!s->change.has_begun)
-		return;
-	if (renew_pass(&s->tracer)) {
-		if (s->change.ticket)
-			answer(s, 0, "");
-	} else if (s->change.ticket &&
-		   event_clock_now(CLOCK_KIND_MONO) - s->change.since_ns > PATIENCE_NS) {
-		answer(s, -ETIMEDOUT, "a thread cannot be stopped for now");
-	}
+	tell(s, renew_pass(&s->plant, &s->tracer));
 }

@@ -93,6 +93,7 @@ static int send(struct ubp_session *s, struct plant_change *change, uint64_t *re
 	const struct mailbox_message message = { .kind = MAIL_CHANGE, .object = change };
 	int rc = mailbox_ask(s->mail, &message, ret_ticket);
 
+	s->numbers.n_asked += rc == 0;
 	if (rc == 0)
 		return 0;
 	plant_change_free(change);
@@ -275,7 +276,7 @@ int live_filter(struct ubp_session *s, unsigned number, const char *filter,
 /* What was to be retired by a change that has failed stays. */
 static void settle(struct ubp_session *s, uint64_t ticket, const struct mailbox_answer *answer)
 {
-	bool is_done = answer->code == 0 || answer->code == -ETIMEDOUT;
+	bool is_done = answer->code >= 0 || answer->code == -ETIMEDOUT;
 
 	for (size_t i = 0; i < s->numbers.n; i++) {
 		struct session_number *entry = &s->numbers.v[i];
@@ -296,6 +297,7 @@ bool live_look(struct ubp_session *s, uint64_t ticket, struct mailbox_answer *re
 {
 	if (!mailbox_look(s->mail, ticket, ret_answer))
 		return false;
+	s->numbers.n_asked--;
 	settle(s, ticket, ret_answer);
 	return true;
 }
@@ -345,11 +347,11 @@ void live_tidy(struct ubp_session *s)
 		free_entry(s, entry);
 		s->numbers.n_leaving--;
 	}
-	if (s->numbers.n_leaving && !mailbox_has(s->mail, MAILBOX_KIND(MAIL_NUDGE)))
+	if (live_is_waiting(s) && !mailbox_has(s->mail, MAILBOX_KIND(MAIL_NUDGE)))
 		mail_post(s, MAIL_NUDGE, 0);
 }
 
 bool live_is_waiting(const struct ubp_session *s)
 {
-	return s->numbers.n_leaving;
+	return s->numbers.n_leaving || s->numbers.n_asked;
 }

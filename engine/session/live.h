@@ -41,8 +41,11 @@ int live_remove(struct ubp_session *s, unsigned number, uint64_t *ret_ticket,
 /* Another filter (NULL: none) for a probe, which has another number then. No hit is lost between the two, nor told twice. */
 int live_filter(struct ubp_session *s, unsigned number, const char *filter,
 		unsigned *ret_number, uint64_t *ret_ticket, struct ubp_err *err);
-/* True: it is answered, which is told once: *ret_answer. A failed change has changed nothing, but for -ETIMEDOUT: it is
- * not done in all processes yet, and will be. */
+/*
+ * True: it is answered, which is told once: *ret_answer. Its .code is 0: done; above 0: done, but in so many processes what is
+ * new could not be planted, and .text tells why in one of them: nothing that comes later can be there, until it is removed; -errno: a failed change has changed nothing, but for
+ * -ETIMEDOUT: it is not done in all processes yet, and will be.
+ */
 bool live_look(struct ubp_session *s, uint64_t ticket, struct mailbox_answer *ret_answer);
 
 /* Is this record to be handed out? */
@@ -52,7 +55,7 @@ struct uprobe *live_probe(const struct ubp_session *s, unsigned number);
 const struct spec_probe *live_spec(const struct ubp_session *s, unsigned number);
 /* All records that there were at the call's start have been handed out: probes that nobody can be at any more are freed. */
 void live_tidy(struct ubp_session *s);
-/* Are there some that are still to go? Then that is to be looked at again. */
+/* Are there some that are still to go, or changes that are not answered? Then that is to be looked at again. */
 bool live_is_waiting(const struct ubp_session *s);
 
 #endif

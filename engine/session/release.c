@@ -19,7 +19,6 @@
 #include "arch/host.h"
 #include "engine/base/again.h"
 #include "engine/base/proc.h"
-#include "engine/plant/area.h"
 #include "engine/plant/guard.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/leave.h"

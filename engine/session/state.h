@@ -132,6 +132,7 @@ struct session_numbers {
 	struct session_number *v;
 	size_t n, cap;
 	size_t n_leaving; /* retired, and not gone */
+	size_t n_asked;   /* changes whose answer was not looked at */
 };
 
 /* The change that the tracing thread is at. */
@@ -139,7 +140,8 @@ struct session_change {
 	uint64_t ticket; /* 0: none */
 	uint64_t since_ns;
 	pid_t pid; /* process where it is just being planted, that stays whatever comes of it; 0: none */
-	bool has_begun; /* there was one, ever */
+	unsigned n_failed; /* processes where what is new could not be planted ... */
+	char why[256];     /* ... and why, in the first of them */
 };
 
 struct ubp_session {

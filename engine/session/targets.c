@@ -23,6 +23,7 @@
 #include "engine/session/inside.h"
 #include "engine/session/tell.h"
 #include "engine/session/tracing.h"
+#include "engine/space/probe_list.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/command.h"
 #include "engine/trace/dispatch.h"
@@ -34,6 +35,13 @@
 
 #define ATTACH_TRIES  20
 #define STOPS_AT_ONCE 64
+#define LOOKS_AT_ONCE 16 /* at mappings */
+
+/* Is it traced for the sake of other probes, so that it stays if a new one cannot be planted? */
+static bool is_to_stay(const struct ubp_session *s, pid_t pid)
+{
+	return pid == s->change.pid;
+}
 
 /* Nothing may stay in it: @t, held, and its process are given up. */
 static void plant_failed(struct ubp_session *s, struct tracee *t)
@@ -42,12 +50,9 @@ static void plant_failed(struct ubp_session *s, struct tracee *t)
 	pid_t pid = p->pid;
 
 	attach_let_go(t);
-	if (pid == s->change.pid)
-		return;
 	/* Unless the breakpoints in its memory are those of other processes, too. */
-	if (p->space->refs > 1)
-		return;
-	release_process(s, pid);
+	if (!is_to_stay(s, pid) && p->space->refs == 1)
+		release_process(s, pid);
 }
 
 static int plant_by(struct ubp_session *s, struct tracee *t, struct ubp_err *err)
@@ -76,7 +81,7 @@ static int hold_and_plant(struct ubp_session *s, struct process *p, struct ubp_e
 		rc = attach_hold_one(&s->tracer, p, &t, err);
 	if (rc < 0) {
 		bool is_there = map_get(&s->tracer.processes, (uint64_t)pid) == p &&
-				p->space->refs == 1;
+				p->space->refs == 1 && !is_to_stay(s, pid);
 
 		/* Its exec's stop may have come meanwhile, and on_execed() has planted. */
 		if (is_there && p->probes->is_guarded)
@@ -135,7 +140,7 @@ static int plant_in(struct ubp_session *s, struct process *p, struct ubp_err *er
 			return ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
 		if (rc == 0)
 			rc = hold_and_plant(s, p, err);
-		else if (p->space->refs == 1)
+		else if (p->space->refs == 1 && !is_to_stay(s, pid))
 			release_process(s, pid);
 	}
 	return rc;
@@ -394,35 +399,71 @@ void targets_try(struct ubp_session *s, pid_t *pids, size_t n)
 		let_newcomer_go(s, pids[i]);
 }
 
-void targets_plant_again(struct ubp_session *s, pid_t pid)
+/* Those that wait have their turn. */
+static struct process *find_planted(const struct ubp_session *s, pid_t pid)
 {
 	struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
-	struct ubp_err err;
+
+	return p && !p->silent && !p->is_leaving && !p->waits && !p->at_exec && !s->is_ending
+		       ? p
+		       : NULL;
+}
+
+bool targets_lacks_new(const struct ubp_session *s, pid_t pid)
+{
+	const struct process *p = find_planted(s, pid);
+	const struct plant_space *ps = p ? p->space->plant : NULL;
+
+	return p && (!ps || ps->list_version != probe_list(&s->plant)->version);
+}
+
+/* Whatever has come of it, it was tried. */
+static void note_tried(const struct ubp_session *s, pid_t pid)
+{
+	const struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
+	struct plant_space *ps = p ? plant_space_get(p->space) : NULL;
+
+	if (ps)
+		ps->list_version = probe_list(&s->plant)->version;
+}
+
+int targets_plant_again(struct ubp_session *s, pid_t pid, struct ubp_err *err)
+{
+	struct process *p = find_planted(s, pid);
 	int rc;
 
-	/* Those that wait have their turn. */
-	if (!p || p->silent || p->is_leaving || p->waits || p->at_exec || s->is_ending)
-		return;
-	ubp_err_reset(&err);
-	rc = p->probes->is_guarded ? plant_more(s, p, &err) : plant_in(s, p, &err);
-	if (rc < 0 && rc != -ESRCH && rc != -EINTR)
-		session_warn(s, "process %d: %s", (int)pid, err.text);
+	ubp_err_reset(err);
+	if (!p)
+		return 0;
+	rc = p->probes->is_guarded ? plant_more(s, p, err) : plant_in(s, p, err);
+	if (rc == -ESRCH || rc == -EINTR)
+		rc = 0;
+	if (rc < 0)
+		session_warn(s, "process %d: %s", (int)pid, err->text);
+	note_tried(s, pid);
 	handle_stops(s);
+	return rc;
 }
 
 struct found {
 	struct ubp_session *s;
 	struct pid_list pids;
+	unsigned n_looked;
 };
 
 static int add_if_wanted(void *ctx, pid_t pid)
 {
 	struct found *f = ctx;
+	const struct process *p;
 	struct ubp_err err;
 
 	if (tracer_is_cancelled(&f->s->tracer))
 		return -EINTR;
-	if (map_get(&f->s->excluded, (uint64_t)pid))
+	/* What is traced waits for us meanwhile. */
+	if (++f->n_looked % LOOKS_AT_ONCE == 0)
+		handle_stops(f->s);
+	p = map_get(&f->s->tracer.processes, (uint64_t)pid);
+	if (map_get(&f->s->excluded, (uint64_t)pid) || (p && !p->waits && !p->at_exec))
 		return 0;
 	if (newcomers_wants(f->s, pid) != FINDER_WANTED) {
 		f->s->n_unseen += permission_to_look(pid, &err) < 0;

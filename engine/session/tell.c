@@ -141,7 +141,7 @@ void tell_all_left(struct ubp_session *s)
 			continue;
 		tell_left(s, p->pid, plant_left(p->space));
 		/* Once, whoever else lives in that memory. */
-		((struct plant_space *)p->space->plant)->left.n = 0;
+		p->space->plant->left.n = 0;
 	}
 }
 

@@ -46,8 +46,11 @@ void release_process(struct ubp_session *s, pid_t pid);
 
 /* changes.c, on that thread, between two of its turns. */
 void changes_pass(struct ubp_session *s);
-/* targets.c: what is new in the list of probes, in a traced process; and in those that are not traced yet. */
-void targets_plant_again(struct ubp_session *s, pid_t pid);
+/* targets.c: is it traced, and was planted in by an older list of probes? */
+bool targets_lacks_new(const struct ubp_session *s, pid_t pid);
+/* Plant what is new there; the process stays, whatever comes of it. 0 also where it has ended; -errno: it does not have it. */
+int targets_plant_again(struct ubp_session *s, pid_t pid, struct ubp_err *err);
+/* Those that are not traced yet may map what is new. */
 void targets_look_again(struct ubp_session *s);
 
 /* targets.c, on that thread: attach to what the options ask for. */

@@ -17,7 +17,6 @@
 #include "engine/space/undo.h"
 
 struct adoption;
-struct plant_left;
 struct plant_space;
 struct space;
 struct tracee;
@@ -31,19 +30,18 @@ struct part_copied {
 	struct tracee *first;           /* the thread that runs in the copy, stopped */
 };
 
-/* What is known of @owner is taken out of @space: itself, whose threads run, or a copy of it, whose only thread is stopped. */
+/*
+ * What is known of @owner is taken out of .undo.space: itself, whose threads run, or a copy of it, whose only thread is
+ * stopped. What can't be grows .undo.left.
+ */
 struct part_left {
 	const struct space *owner;
 	struct plant_space *ps; /* .owner's */
-	struct space *space;
-	pid_t pid;               /* a process that lives there */
-	pid_t tid;               /* a stopped thread of it; 0: none */
-	struct plant_left *left; /* grows by what cannot be taken out */
-	struct undo undo;        /* of all parts, in .space */
+	pid_t tid;              /* a stopped thread of .undo.space; 0: none */
+	struct undo undo;       /* of all parts */
 };
 
 struct part {
-	const char *name;
 	/* Read what an earlier ubp has left in the target (leftover.h). 0 or -errno; NULL: nothing. */
 	int (*take_over)(struct adoption *a);
 	/* Take over what the parent knows. 0 or -ENOMEM; NULL: nothing. */

@@ -72,7 +72,6 @@ uint64_t jump_fixup(const struct site_jump *jump, uint64_t at)
 static int copy_probes(struct site_jump *jump, struct uprobe *const *probes, size_t n)
 {
 	jump->probes = calloc(n + 1, sizeof(struct uprobe *));
-	jump->n_probes = 0;
 	if (!jump->probes)
 		return -ENOMEM;
 	for (; jump->n_probes < n; jump->n_probes++)
@@ -89,7 +88,7 @@ bool jump_is_stale(const struct site *site)
 {
 	const struct site_jump *jump = site->jump;
 
-	return jump && !jump->scans &&
+	return jump &&
 	       (jump->n_probes != site->n_probes ||
 		(site->n_probes && memcmp(jump->probes, site->probes,
 					  site->n_probes * sizeof(struct uprobe *)) != 0));
@@ -106,8 +105,8 @@ static struct site_jump *copy_one(const struct site_jump *from)
 	copy->detour.code = NULL;
 	copy->probes = NULL;
 	copy->detour.loads = malloc((copy->detour.n_loads + 1) * sizeof(*copy->detour.loads));
+	copy->n_probes = 0;
 	if (!copy->detour.loads || copy_probes(copy, from->probes, from->n_probes) < 0) {
-		copy->n_probes = 0;
 		jump_free(copy);
 		return NULL;
 	}
@@ -136,15 +135,20 @@ int jump_copy(const struct site *from, struct site *to)
 	return 0;
 }
 
+void jump_clear(struct site_jump *jump)
+{
+	for (size_t i = 0; i < jump->n_probes; i++)
+		uprobe_put(jump->probes[i]);
+	free(jump->probes);
+	free(jump->detour.code);
+	free(jump->detour.loads);
+	*jump = (struct site_jump){ 0 };
+}
+
 void jump_free(struct site_jump *jump)
 {
-	if (jump) {
-		for (size_t i = 0; i < jump->n_probes; i++)
-			uprobe_put(jump->probes[i]);
-		free(jump->probes);
-		free(jump->detour.code);
-		free(jump->detour.loads);
-	}
+	if (jump)
+		jump_clear(jump);
 	free(jump);
 }
 

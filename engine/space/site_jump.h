@@ -51,6 +51,8 @@ struct site_jump *jump_at(const struct site *site, uint64_t vaddr, uint64_t *ret
 uint64_t jump_fixup(const struct site_jump *jump, uint64_t at);
 /* Of @from's jump and its old ones. 0 or -ENOMEM. */
 int jump_copy(const struct site *from, struct site *to);
+/* What it has is freed; it is all zeros then. */
+void jump_clear(struct site_jump *jump);
 /* Without its old ones. */
 void jump_free(struct site_jump *jump);
 /* All of the site's. */

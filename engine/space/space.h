@@ -71,7 +71,8 @@ struct site {
 	bool is_spared;  /* neither can stand here */
 	bool is_first;   /* its probes are here, though they have leads (first.c) ... */
 	bool is_moved;   /* ... that were in front of this one: nothing stands here */
-	bool is_touched; /* its probes have changed while threads ran: a copy of the memory may have what was there before */
+	unsigned
+		n_copied; /* in a copy of a memory: probes since then have come here, the others with the copy */
 	struct site_jump *jump; /* NULL: none was made */
 	struct site_jump *
 		old_jumps; /* for other probes, the newest first: no jump leads there, but somebody may be in them */
@@ -239,7 +240,9 @@ struct plant_space {
 	struct map sites;       /* vaddr -> struct site */
 	struct map slots;       /* vaddr -> its slot's vaddr, for ever: a thread may be in it */
 	struct area *areas;     /* the first is the guard's */
-	uint64_t last_write;    /* the site whose breakpoint was written last; 0: none */
+	unsigned list_version;  /* of the list of probes that was planted last */
+	uint64_t
+		changed_ns; /* when breakpoints or jumps were written or taken out last; 0: none yet */
 	bool forgot;            /* plant_forgot() */
 	bool closing;           /* breakpoints are being taken out: plant no more */
 	struct site *dead;      /* no longer mapped; kept, return instances name them */
@@ -290,9 +293,6 @@ static inline bool plant_is_unguarded(const struct space *space)
 
 /* The space's plant_space, made if there is none. NULL: out of memory. */
 struct plant_space *plant_space_get(struct space *space);
-
-/* Has another process in the memory the guard? Then the chain and the notes of masks are its, too. */
-bool space_shares_guard(const struct process *p);
 
 static inline struct site *plant_site_at(const struct space *space, uint64_t vaddr)
 {
