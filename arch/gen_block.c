@@ -30,9 +30,9 @@
 #include "arch/gen.h"
 #include "engine/base/err.h"
 
-/* Ways out of the code for probes of one kind: on entry, or the return code. */
+/* Ways out of the code for probes that are hit at one end of a function: on entry, or the return code. */
 struct ways {
-	enum probe_kind kind;
+	bool at_return;             /* of probes that are hit there: the return code */
 	label_t copy;               /* on entry, where to go on */
 	label_t leave, leave_early; /* all registers are in the frame, or few */
 	label_t trap[UBP_DETOUR_PROBES], trap_early[UBP_DETOUR_PROBES];
@@ -110,6 +110,11 @@ static void one_probe(struct gen *g, const struct ways *ways, size_t i, bool is_
 
 /* --- ways out ---------------------------------------------------------------------------------- */
 
+static bool is_here(const struct ways *ways, const struct detour_probe *probe)
+{
+	return (probe->kind == PROBE_RETURN) == ways->at_return;
+}
+
 static void add_step(struct ways *ways, size_t probe)
 {
 	ways->order[ways->n_order++] = probe;
@@ -124,7 +129,7 @@ static void begin(struct gen *g, struct ways *ways, uint32_t early)
 	ways->leave_early = emit_label(&g->e);
 	g->early = g->used = early;
 	for (size_t i = 0; i < plan->n_probes; i++) {
-		if (plan->probes[i].kind != ways->kind)
+		if (!is_here(ways, &plan->probes[i]))
 			continue;
 		g->used |= g->isa->regs_of(g, &plan->probes[i], &early);
 		g->early |= early;
@@ -132,7 +137,7 @@ static void begin(struct gen *g, struct ways *ways, uint32_t early)
 	}
 	/* Replacing the return address is a step of the entry; its trap is that of the
 	 * first return probe. */
-	for (size_t i = 0; ways->kind != PROBE_RETURN && i < plan->n_probes; i++) {
+	for (size_t i = 0; !ways->at_return && i < plan->n_probes; i++) {
 		if (plan->probes[i].kind == PROBE_RETURN) {
 			g->used |= g->isa->returns->regs;
 			add_step(ways, i);
@@ -146,7 +151,7 @@ static void begin(struct gen *g, struct ways *ways, uint32_t early)
 	/* The second one may find a record written, or not: one state for both. */
 	ways->several = ways->n_order > 1;
 	if (ways->several || ways->n_order == 0 ||
-	    plan->probes[ways->order[0]].kind != ways->kind)
+	    !is_here(ways, &plan->probes[ways->order[0]]))
 		g->early = g->used;
 }
 
@@ -162,7 +167,7 @@ static void restore(struct gen *g, enum gen_way way, label_t all, label_t few)
 /* Then: on. */
 static void go_on(struct gen *g, const struct ways *ways)
 {
-	if (ways->kind == PROBE_RETURN)
+	if (ways->at_return)
 		g->isa->go_home(&g->e);
 	else
 		g->isa->jump(&g->e, ways->copy);
@@ -170,8 +175,7 @@ static void go_on(struct gen *g, const struct ways *ways)
 
 static void way_out(struct gen *g, const struct ways *ways)
 {
-	restore(g, ways->kind == PROBE_RETURN ? GEN_RETURN : GEN_LEAVE, ways->leave,
-		ways->leave_early);
+	restore(g, ways->at_return ? GEN_RETURN : GEN_LEAVE, ways->leave, ways->leave_early);
 	go_on(g, ways);
 }
 
@@ -180,13 +184,11 @@ static label_t put_trap(struct gen *g, const struct ways *ways, size_t i)
 {
 	label_t trap;
 
-	restore(g, ways->kind == PROBE_RETURN ? GEN_RETURN : GEN_TRAP, ways->trap[i],
-		ways->trap_early[i]);
-	*(ways->kind == PROBE_RETURN ? &g->out->ret_trap_at[i] : &g->out->trap_at[i]) =
-		(uint32_t)g->e.len;
+	restore(g, ways->at_return ? GEN_RETURN : GEN_TRAP, ways->trap[i], ways->trap_early[i]);
+	*(ways->at_return ? &g->out->ret_trap_at[i] : &g->out->trap_at[i]) = (uint32_t)g->e.len;
 	trap = emit_here(&g->e);
 	g->isa->breakpoint(&g->e);
-	if (ways->kind != PROBE_RETURN && g->isa->lead_again)
+	if (!ways->at_return && g->isa->lead_again)
 		g->isa->lead_again(g);
 	go_on(g, ways);
 	return trap;
@@ -228,7 +230,7 @@ static void put_entry(struct gen *g, label_t copy, label_t back)
 static void put_return(struct gen *g, label_t back)
 {
 	const struct gen_returns *isa = g->isa->returns;
-	struct ways ways = { .kind = PROBE_RETURN };
+	struct ways ways = { .at_return = true };
 	label_t gone = emit_label(&g->e);
 
 	begin(g, &ways, isa->regs);

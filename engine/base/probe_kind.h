@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* Kinds of probes, and what differs by the kind alone. */
+/*
+ * Kinds of probes, and what differs by the kind alone. Who asks for PROBE_RETURN asks whether a probe is hit where its
+ * function returns; a probe of any other kind is hit at its instruction, by breakpoint and jump, without being asked for.
+ */
 
 #ifndef UBP_BASE_PROBE_KIND_H
 #define UBP_BASE_PROBE_KIND_H

@@ -42,14 +42,14 @@ static void record_from(struct hit *hit, struct tracee *t, struct site *site,
 			const struct site_jump *jump, size_t first, struct ubp_regs *regs)
 {
 	bool wants_return = false;
-	enum probe_kind kind = jump->probes[first]->kind;
+	bool at_return = jump->probes[first]->kind == PROBE_RETURN;
 	struct moment m;
 
 	moment_begin(hit, &m, t, regs);
 	for (size_t i = 0; i < jump->n_probes; i++) {
 		if (jump->probes[i]->kind == PROBE_RETURN)
 			wants_return = true;
-		else if (i >= first && kind == PROBE_ENTRY)
+		else if (i >= first && !at_return)
 			record_hit(hit, &m, jump->probes[i], site_probed(site, jump->probes[i]),
 				   0);
 	}

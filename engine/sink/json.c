@@ -205,6 +205,7 @@ static void add_args(struct sink_buf *buf, const struct spec_probe *probe,
 static void add_head(struct sink_buf *buf, const struct spec_probe *probe,
 		     const struct event_record *record)
 {
+	const char kind = probe_kind_letter(probe->kind);
 	char *to = sink_buf_room(buf, 64);
 
 	if (!to)
@@ -220,11 +221,12 @@ static void add_head(struct sink_buf *buf, const struct spec_probe *probe,
 	add_number(buf, ",\"cpu\":", record->cpu);
 	add_text_member(buf, ",\"group\":", probe->group, strlen(probe->group));
 	add_text_member(buf, ",\"event\":", probe->event, strlen(probe->event));
+	add_text_member(buf, ",\"type\":", &kind, 1);
 	if (probe->kind == PROBE_RETURN) {
-		add_hex(buf, ",\"type\":\"r\",\"func\":", record->func);
+		add_hex(buf, ",\"func\":", record->func);
 		add_hex(buf, ",\"ret_ip\":", record->ip);
 	} else {
-		add_hex(buf, ",\"type\":\"p\",\"ip\":", record->ip);
+		add_hex(buf, ",\"ip\":", record->ip);
 	}
 }
 

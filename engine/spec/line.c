@@ -136,8 +136,9 @@ bool spec_is_short(const struct spec_parse *p)
 {
 	const struct spec_words *words = p->words;
 	struct spec_span first = words->word[0];
+	enum probe_kind kind;
 
-	if (first.len < 3 || (first.s[0] != 'p' && first.s[0] != 'r') || first.s[1] != ':' ||
+	if (first.len < 3 || !probe_kind_by_letter(first.s[0], &kind) || first.s[1] != ':' ||
 	    !span_find(span_from(first, first.s + 2), ':'))
 		return false;
 	return words->n < 2 || !span_find(words->word[1], '/') ||
