@@ -20,68 +20,24 @@
 #include "engine/base/again.h"
 #include "engine/base/proc.h"
 #include "engine/plant/guard.h"
-#include "engine/plant/jump.h"
-#include "engine/plant/leave.h"
+#include "engine/plant/way_out.h"
 #include "engine/session/inside.h"
 #include "engine/session/tell.h"
 #include "engine/session/tracing.h"
 #include "engine/space/space.h"
 #include "engine/trace/attach.h"
-#include "engine/trace/drain.h"
-#include "engine/trace/hold.h"
 #include "engine/trace/members.h"
 #include "engine/trace/process.h"
 #include "engine/trace/resume.h"
 #include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
 
-/* A thread that stands in a slot whose instruction has not run goes back to where that was. */
-static void leave_slots(struct ubp_session *s, const struct process *p)
-{
-	const struct space *space = p->space;
-	size_t pos = 0;
-	void *value;
-
-	while (map_next(&s->tracer.tracees, &pos, NULL, &value)) {
-		struct tracee *t = value;
-		const struct site *site;
-		uint64_t pc;
-
-		if (t->process != p || !t->parked || hold_get_pc(t, &pc) < 0)
-			continue;
-		site = plant_site_of_slot(space, pc);
-		if (site && pc == site->slot)
-			(void)hold_set_pc(t, site->vaddr);
-	}
-}
-
-/* As at the end of a session: code first, guards when no trap can come any more. */
 static void release_all(struct ubp_session *s, const pid_t *pids, size_t n)
 {
-	struct map *processes = &s->tracer.processes;
-	struct process *p;
+	way_out_some(&s->tracer, pids, n);
+	for (size_t i = 0; i < n; i++) {
+		const struct process *p = map_get(&s->tracer.processes, (uint64_t)pids[i]);
 
-	for (size_t i = 0; i < n; i++)
-		if ((p = map_get(processes, (uint64_t)pids[i])))
-			p->is_leaving = true;
-	for (size_t i = 0; i < n; i++)
-		if ((p = map_get(processes, (uint64_t)pids[i])))
-			jump_remove(&s->tracer, p->space);
-	for (size_t i = 0; i < n; i++)
-		if ((p = map_get(processes, (uint64_t)pids[i])))
-			plant_remove(p);
-	for (size_t i = 0; i < n; i++)
-		if ((p = map_get(processes, (uint64_t)pids[i])))
-			drain_traps(&s->tracer, p);
-	for (size_t i = 0; i < n; i++) {
-		p = map_get(processes, (uint64_t)pids[i]);
-		if (p) {
-			leave_slots(s, p);
-			plant_leave(&s->tracer, p);
-		}
-	}
-	for (size_t i = 0; i < n; i++) {
-		p = map_get(processes, (uint64_t)pids[i]);
 		if (p)
 			tell_left(s, pids[i], plant_left(p->space));
 		attach_undo(&s->tracer, pids[i]);
@@ -118,16 +74,8 @@ static struct tracee *next_parked(const struct tracer *tracer)
  */
 static bool release_vforked(struct ubp_session *s, struct tracee *t)
 {
-	struct tracee *mother = map_get(&s->tracer.tracees, (uint64_t)t->process->born_of);
-	struct space *space = t->process->space;
-
-	if (!mother || mother->process->space != space || !t->process->is_vforked ||
-	    t->probes->returns.n)
+	if (!way_out_vforked(&s->tracer, t))
 		return false;
-	if (!mother->probes->lends)
-		plant_lend(space, t->tid);
-	mother->probes->lends = true;
-	leave_slots(s, t->process);
 	tracer_detach(&s->tracer, t);
 	return true;
 }

@@ -17,10 +17,11 @@
 #include "engine/base/cancel.h"
 #include "engine/base/err.h"
 #include "engine/define/definitions.h"
-#include "engine/plant/leave.h"
+#include "engine/plant/hidden.h"
 #include "engine/plant/plant.h"
 #include "engine/plant/setup.h"
 #include "engine/plant/upgrade.h"
+#include "engine/plant/way_out.h"
 #include "engine/session/inside.h"
 #include "engine/session/mail.h"
 #include "engine/session/tell.h"
@@ -28,7 +29,6 @@
 #include "engine/space/probe_list.h"
 #include "engine/space/space.h"
 #include "engine/trace/dispatch.h"
-#include "engine/trace/drain.h"
 #include "engine/trace/held.h"
 #include "engine/trace/process.h"
 #include "engine/trace/tracer.h"
@@ -84,6 +84,7 @@ static int begin_planting(struct ubp_session *s)
 		.find_exits = definitions_find_exits,
 		.find_lead = definitions_find_lead,
 		.files = s->defined,
+		.object_of = definitions_object_of,
 		.rings_made = stacks_mapped,
 		.ctx = s,
 	};
@@ -157,15 +158,10 @@ static void tear_down(struct ubp_session *s)
 	if (s->n_released > 1)
 		session_warn(s, "%u processes in all had other tracers", s->n_released);
 	release_pass(s);
-	hidden_look(s);
+	hidden_look(&s->plant);
 	while (map_next(&s->tracer.processes, &pos, NULL, &value))
-		hidden_tell(s, value);
-	upgrade_end(&s->tracer);
-	pos = 0;
-	while (map_next(&s->tracer.processes, &pos, NULL, &value))
-		plant_remove(value);
-	drain_traps(&s->tracer, NULL);
-	plant_leave(&s->tracer, NULL);
+		tell_hidden(s, value);
+	way_out_all(&s->tracer);
 	/* Nobody stands still while what is known of them all is freed. */
 	tracer_settle(&s->tracer, SETTLE_MS);
 	tell_all_left(s);

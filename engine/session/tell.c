@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "engine/base/again.h"
+#include "engine/plant/hidden.h"
 #include "engine/returns/returns.h"
 #include "engine/session/state.h"
 #include "engine/session/tell.h"
@@ -143,6 +144,19 @@ void tell_all_left(struct ubp_session *s)
 		/* Once, whoever else lives in that memory. */
 		p->space->plant->left.n = 0;
 	}
+}
+
+void tell_hidden(struct ubp_session *s, const struct process *p)
+{
+	const struct uprobe *first = NULL;
+	unsigned n = hidden_count(p->space, &first);
+
+	if (!n)
+		return;
+	session_warn(s,
+		     "process %d: a uprobe of the kernel's, or another's breakpoint, is or was "
+		     "where %s%s stands: hits there are missing (--beside-kernel)",
+		     (int)p->pid, first->what, n > 1 ? ", and not it alone," : "");
 }
 
 void tell_untaken(struct ubp_session *s)

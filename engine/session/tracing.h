@@ -27,10 +27,6 @@ void session_mappings_changed(void *ctx, struct tracee *t, const struct ubp_regs
 /* Are processes to be kept that a traced one gives birth to? */
 bool session_follows_children(const struct ubp_session *s);
 
-/* hidden.c: before anything is taken out: which places the kernel has, then for each process. */
-void hidden_look(const struct ubp_session *s);
-void hidden_tell(struct ubp_session *s, const struct process *p);
-
 /*
  * release.c, on that thread: processes that cannot be traced any longer. Whoever waits for
  * that is parked (tracer.h) and goes on after the pass.

@@ -17,6 +17,7 @@ struct plant_ahead;
 struct probe_list;
 struct ring_set;
 struct scan_place;
+struct object;
 struct space;
 struct tracee;
 struct uprobe;
@@ -37,6 +38,8 @@ struct plant_options {
 	/* Look for the lead of a probe whose sites stand at it: sets .window.lead, or not. */
 	void (*find_lead)(void *files, struct uprobe *probe);
 	void *files; /* of both */
+	/* The file that a probe is in. */
+	struct object *(*object_of)(const struct uprobe *probe);
 	/* The memory of @t has rings now, or more of them. */
 	void (*rings_made)(void *ctx, struct tracee *t);
 	void *ctx;

@@ -7,19 +7,18 @@
  * tells us so in time, but at the end it is looked for.
  */
 
+#include "engine/plant/hidden.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/code/kernel_uprobe.h"
-#include "engine/define/definitions.h"
 #include "engine/elf/object.h"
 #include "engine/plant/site.h"
-#include "engine/session/inside.h"
-#include "engine/session/tell.h"
-#include "engine/session/tracing.h"
 #include "engine/space/probe_list.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
+#include "engine/space/state.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
 
@@ -44,25 +43,24 @@ static bool is_hidden(const struct space *space, struct mem_view *view, const st
 }
 
 /* By place: many are in one page. */
-void hidden_look(const struct ubp_session *s)
+void hidden_look(const struct plant *plant)
 {
-	const struct probe_list *list = probe_list(&s->plant);
+	const struct probe_list *list = probe_list(plant);
 	struct object_page page = { 0 };
 
 	for (size_t i = 0; i < list->n; i++) {
 		struct uprobe *u = list->v[i];
 
 		if (u->stats.sites > u->stats.behind)
-			u->is_taken = object_has_kernel_uprobe(definitions_object_of(u),
+			u->is_taken = object_has_kernel_uprobe(plant->opt.object_of(u),
 							       u->foffset, &page);
 	}
 }
 
-void hidden_tell(struct ubp_session *s, const struct process *p)
+unsigned hidden_count(struct space *space, const struct uprobe **ret_first)
 {
-	const struct plant_space *ps = p->space->plant;
-	struct mem_view view = { .mem = &p->space->mem };
-	const struct uprobe *first = NULL;
+	const struct plant_space *ps = space->plant;
+	struct mem_view view = { .mem = &space->mem };
 	struct site **sites = NULL;
 	size_t n_sites = 0;
 	unsigned n = 0;
@@ -75,20 +73,15 @@ void hidden_tell(struct ubp_session *s, const struct process *p)
 		for (size_t i = 0; i < site->n_probes; i++) {
 			struct uprobe *probe = site->probes[i];
 
-			if (!is_hidden(p->space, &view, site, probe))
+			if (!is_hidden(space, &view, site, probe))
 				continue;
-			if (!first || probe->number < first->number)
-				first = probe;
+			if (!n || probe->number < (*ret_first)->number)
+				*ret_first = probe;
 			n++;
 			__atomic_store_n(&probe->stats.hidden, probe->stats.hidden + 1,
 					 __ATOMIC_RELAXED);
 		}
 	}
 	free(sites);
-	if (!n)
-		return;
-	session_warn(s,
-		     "process %d: a uprobe of the kernel's, or another's breakpoint, is or was "
-		     "where %s%s stands: hits there are missing (--beside-kernel)",
-		     (int)p->pid, first->what, n > 1 ? ", and not it alone," : "");
+	return n;
 }
