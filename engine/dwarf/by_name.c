@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/base/nearest.h"
+#include "engine/base/search.h"
 #include "engine/dwarf/die.h"
 #include "engine/dwarf/entry.h"
 #include "engine/dwarf/functions.h"
@@ -30,7 +31,7 @@ struct node {
 };
 
 struct ref {
-	const void *origin;
+	uint64_t origin; /* where the DIE stands in memory */
 	struct which which;
 };
 
@@ -194,7 +195,7 @@ static int add_ref(struct names *names, const struct dw_function *f, struct whic
 			 err);
 
 	if (rc == 0)
-		names->refs[names->n_refs++] = (struct ref){ f->origin, which };
+		names->refs[names->n_refs++] = (struct ref){ (uintptr_t)f->origin, which };
 	return rc;
 }
 
@@ -296,40 +297,26 @@ struct search {
 	struct ubp_err *err;
 };
 
-static size_t first_ref(const struct names *names, const void *origin)
-{
-	size_t low = 0, high = names->n_refs;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (names->refs[mid].origin < origin)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 /* The DIE, and all that are more of it. */
 static int take(struct search *s, struct which which, unsigned depth)
 {
 	const struct names *names = names_of(s->d);
 	const struct dw_function *f = function_of(s->d, which);
 	struct dw_instances *found = s->found;
+	uint64_t addr = (uintptr_t)f->addr;
 	int rc;
 
-	if (map_get(&s->seen, (uintptr_t)f->addr) || depth > DW_CHAIN_MAX)
+	if (map_get(&s->seen, addr) || depth > DW_CHAIN_MAX)
 		return 0;
-	if (map_put(&s->seen, (uintptr_t)f->addr, s->d) < 0)
+	if (map_put(&s->seen, addr, s->d) < 0)
 		return ubp_fail(s->err, ENOMEM, "out of memory");
 	rc = dw_grow(&found->v, &found->cap, found->n, sizeof(*found->v), s->err);
 	if (rc == 0 && dwarf_die_addr_die(s->d->dw, (void *)f->addr, &found->v[found->n].die)) {
 		found->v[found->n].is_inlined = f->is_inlined;
 		found->v[found->n++].has_code = f->has_code;
 	}
-	for (size_t i = first_ref(names, f->addr);
-	     rc == 0 && i < names->n_refs && names->refs[i].origin == f->addr; i++)
+	for (size_t i = search_at_least(names->refs, names->n_refs, origin, addr);
+	     rc == 0 && i < names->n_refs && names->refs[i].origin == addr; i++)
 		rc = take(s, names->refs[i].which, depth + 1);
 	return rc;
 }
