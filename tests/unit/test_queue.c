@@ -13,9 +13,9 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -235,7 +235,7 @@ struct load {
 	uint64_t produce; /* records to make */
 	size_t max_len;
 	bool lossless;
-	uint64_t refused; /* out, producer: records that found no room */
+	_Atomic uint64_t refused; /* out, producer: records that found no room */
 };
 
 static void *producer(void *arg)
