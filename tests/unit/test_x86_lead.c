@@ -6,6 +6,7 @@
  * do all that they do elsewhere: their tests are run with one in front of each window.
  */
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -195,8 +196,8 @@ static void leads(void **state)
 		if (lead.len != v->len || lead.sp_down != v->sp_down || lead.sets != v->sets ||
 		    lead.is_push != v->is_push || lead.stores != v->stores ||
 		    lead.sets_kept != v->sets_kept)
-			fail_msg("%s: %u bytes, stack pointer %u down, sets 0x%x, push %d, "
-				 "stores %d, sets kept ones %d",
+			fail_msg("%s: %u bytes, stack pointer %u down, sets 0x%" PRIx64
+				 ", push %d, stores %d, sets kept ones %d",
 				 v->what, lead.len, lead.sp_down, lead.sets, lead.is_push,
 				 lead.stores, lead.sets_kept);
 		assert_memory_equal(lead.bytes, v->code, v->len);
