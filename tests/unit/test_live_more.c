@@ -6,6 +6,7 @@
  * mother had at some moment; a program that has changed its own code; a jump that another probe comes to.
  */
 
+#include <dlfcn.h>
 #include <link.h>
 #include <poll.h>
 #include <pthread.h>
@@ -32,6 +33,7 @@
 #include "engine/session/live.h"
 #include "engine/session/state.h"
 #include "engine/space/uprobe.h"
+#include "tests/unit/temp.h"
 
 #define CHILDREN 60
 #define ROUNDS   6
@@ -126,6 +128,28 @@ static void change_code(void)
 		memset((void *)(uintptr_t)more_2, 0xcc, 4);
 }
 
+static int count_frame(const void *context, void *ctx)
+{
+	(void)context;
+	(void)ctx;
+	return 0;
+}
+
+/* An unwinder of the C library's kind, if there is one. */
+static void walk_stack(void)
+{
+	static int (*walk)(int (*)(const void *, void *), void *);
+	static bool is_asked;
+	void *library = is_asked ? NULL : dlopen("libgcc_s.so.1", RTLD_NOW);
+	void *found = library ? dlsym(library, "_Unwind_Backtrace") : NULL;
+
+	if (found)
+		memcpy(&walk, &found, sizeof(walk));
+	is_asked = true;
+	if (walk)
+		(void)walk((int (*)(const void *, void *))count_frame, NULL);
+}
+
 static void *end_inside(void *arg)
 {
 	(void)arg;
@@ -141,7 +165,7 @@ static void end_a_thread(void)
 	pthread_detach(id);
 }
 
-static _Noreturn void be_program(bool changes)
+static _Noreturn void be_program(bool changes, bool walks)
 {
 	int go;
 
@@ -153,6 +177,8 @@ static _Noreturn void be_program(bool changes)
 		(void)more_0(n);
 		(void)more_1(n);
 		(void)more_3(0);
+		if (walks)
+			walk_stack();
 		go = __atomic_exchange_n(&told->go, 1, __ATOMIC_SEQ_CST);
 		if (go == 2)
 			bear_children();
@@ -231,7 +257,7 @@ static void on_warning(void *ctx, const char *text)
 	(void)text;
 }
 
-static void begin(struct run *run, enum ubp_mode mode, bool changes)
+static void begin_with(struct run *run, enum ubp_mode mode, bool changes, bool walks)
 {
 	struct ubp_options options = UBP_OPTIONS_INIT;
 	char definition[600];
@@ -246,7 +272,7 @@ static void begin(struct run *run, enum ubp_mode mode, bool changes)
 	run->pid = fork();
 	assert_true(run->pid >= 0);
 	if (run->pid == 0)
-		be_program(changes);
+		be_program(changes, walks);
 	while (!__atomic_load_n(&told->go, __ATOMIC_SEQ_CST))
 		usleep(100);
 	options.mode = mode;
@@ -261,6 +287,11 @@ static void begin(struct run *run, enum ubp_mode mode, bool changes)
 	    ubp_add(run->session, definition, NULL, &err) < 0 ||
 	    ubp_start(run->session, &err) < 0)
 		fail_msg("%s", err.text);
+}
+
+static void begin(struct run *run, enum ubp_mode mode, bool changes)
+{
+	begin_with(run, mode, changes, false);
 }
 
 static void end(struct run *run)
@@ -492,13 +523,155 @@ static void ends_are_seen(void **state)
 	free(run);
 }
 
-int main(void)
+/* Where an unwinder begins ubp has a breakpoint, or a jump, of its own. */
+static void unwinders_can_be_probed(void **state)
+{
+	struct run *run = calloc(1, sizeof(*run));
+	Dl_info info;
+	void *library = dlopen("libgcc_s.so.1", RTLD_NOW);
+	void *walk = library ? dlsym(library, "_Unwind_Backtrace") : NULL;
+	char definition[600];
+	unsigned number;
+
+	(void)state;
+#ifndef __x86_64__
+	skip();
+#endif
+	if (!walk || !dladdr(walk, &info))
+		skip();
+	begin_with(run, UBP_MODE_JUMP, false, true);
+	snprintf(definition, sizeof(definition), "r:live/returns %s:more_3", run->exe);
+	await_done(run, ask(run, definition, &number));
+	await_jump(run, number);
+	for (int i = 0; i < 200; i++)
+		dispatch(run);
+	snprintf(definition, sizeof(definition), "p:live/walks %s:_Unwind_Backtrace",
+		 info.dli_fname);
+	await_done(run, ask(run, definition, &run->number));
+	for (int i = 0; i < 1000 && run->n_events < 10; i++)
+		dispatch(run);
+	assert_true(run->n_events >= 10);
+	end(run);
+	free(run);
+}
+
+/* --- files that come later ------------------------------------------------------------------------- */
+
+#define SHORT_MS 200 /* shorter than until all processes are looked at again */
+#define SHORT    5
+
+static int be_short(void)
+{
+	for (uint64_t n = 1; n <= SHORT_MS; n++) {
+		(void)more_1(n);
+		usleep(1000);
+	}
+	return 0;
+}
+
+static void copy_program(const char *folder, const char *name, char ret_path[64])
+{
+	char command[700], exe[512];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+	assert_true(n > 0);
+	exe[n] = '\0';
+	snprintf(ret_path, 64, "%s/%s", folder, name);
+	snprintf(command, sizeof(command), "cp '%s' '%s'", exe, ret_path);
+	assert_int_equal(system(command), 0);
+}
+
+/* By another process, which is returned: who waits for one that it traces by another thread takes its stops. */
+static pid_t run_short(const char *program)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	pid = fork();
+	if (pid == 0)
+		execl(program, program, "short", NULL);
+	(void)waitpid(pid, NULL, 0);
+	_exit(0);
+}
+
+static void on_hit(void *ctx, const struct ubp_event *event)
+{
+	uint64_t *n = ctx;
+
+	*n += event->record->kind == EVENT_HIT && event->record->probe == 1;
+}
+
+static void look(struct ubp_session *s, uint64_t *n)
+{
+	struct pollfd p = { .fd = ubp_fd(s), .events = POLLIN };
+	struct ubp_err err;
+
+	(void)poll(&p, 1, 2);
+	assert_true(ubp_dispatch(s, on_hit, n, &err) >= 0);
+}
+
+/* Who executes the first file is held: nobody looks at others then, so who executes the second one is to be looked for anew. */
+static void later_files_are_looked_for(void **state)
+{
+	struct ubp_options options = UBP_OPTIONS_INIT;
+	char folder[TEMP_LEN], first[64], second[64], definition[700];
+	struct mailbox_answer answer;
+	struct ubp_session *s;
+	struct ubp_err err;
+	unsigned number, n_found = 0;
+	uint64_t ticket;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	temp_folder(folder);
+	copy_program(folder, "first", first);
+	copy_program(folder, "second", second);
+	options.warn = on_warning;
+	ubp_err_reset(&err);
+	snprintf(definition, sizeof(definition), "p:live/first %s:more_0", first);
+	if (ubp_session_new(&options, &s, &err) < 0 || ubp_add(s, definition, NULL, &err) < 0 ||
+	    ubp_start(s, &err) < 0)
+		fail_msg("%s", err.text);
+	snprintf(definition, sizeof(definition), "p:live/second %s:more_1", second);
+	if (live_add(s, definition, NULL, &number, &ticket, &err) < 0)
+		fail_msg("%s", err.text);
+	while (!live_look(s, ticket, &answer))
+		look(s, &(uint64_t){ 0 });
+	assert_int_equal(answer.code, 0);
+	for (int i = 0; i < SHORT; i++) {
+		uint64_t n = 0;
+		pid_t pid = run_short(second);
+
+		while (waitpid(pid, NULL, WNOHANG) == 0)
+			look(s, &n);
+		for (int k = 0; k < 20; k++)
+			look(s, &n);
+		n_found += n > 0;
+	}
+	ubp_stop(s);
+	ubp_session_free(s);
+	unlink(first);
+	unlink(second);
+	rmdir(folder);
+	if (n_found <= SHORT / 2)
+		fail_msg("%u of %d were found", n_found, SHORT);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(children_and_traps), cmocka_unit_test(children_and_jumps),
-		cmocka_unit_test(failure_is_told),    cmocka_unit_test(jumps_come_again),
+		cmocka_unit_test(children_and_traps),
+		cmocka_unit_test(children_and_jumps),
+		cmocka_unit_test(failure_is_told),
+		cmocka_unit_test(jumps_come_again),
 		cmocka_unit_test(ends_are_seen),
+		cmocka_unit_test(unwinders_can_be_probed),
+		cmocka_unit_test(later_files_are_looked_for),
 	};
 
+	if (argc > 1 && strcmp(argv[1], "short") == 0)
+		return be_short();
 	return cmocka_run_group_tests_name("live_more", tests, NULL, NULL);
 }
