@@ -86,6 +86,46 @@ static void upgrade(struct plant *plant, struct tracer *tracer, struct process *
 	jump_write(tracer, space, NULL, batch);
 }
 
+/*
+ * At once, with @held's thread held all the time: a program that has just been started may be at its end before
+ * its turn comes.
+ */
+static void upgrade_held(struct plant *plant, const struct held *held)
+{
+	struct space *space = held->t->process->space;
+	struct jump_batch *batch = jump_collect(plant, space);
+	struct ubp_err err;
+	int rc;
+
+	if (!batch)
+		return;
+	space->plant->jump.tried_ns = event_clock_now(CLOCK_KIND_MONO);
+	tracer_stop_begin(held->tracer);
+	rc = jump_prepare(plant, held, batch, &err);
+	if (held_lasts(held)) {
+		plant->opt.rings_made(plant->opt.ctx, held->t);
+		held->t->held = true;
+	}
+	if (rc == 0 && held_lasts(held)) {
+		jump_build(plant, space, held->tid, batch);
+		jump_write(held->tracer, space, held->t, batch);
+	} else {
+		jump_batch_free(batch);
+	}
+	tracer_stop_end(held->tracer);
+}
+
+void upgrade_planted(struct plant *plant, const struct held *held)
+{
+	const struct process *p = held->t->process;
+	bool is_new = tracee_has_executed(held->t);
+
+	upgrade_due(plant, held->tracer, p->space, is_new);
+	if (plant->opt.eager && (is_new || p->pid == held->tracer->command) &&
+	    p->space->plant && p->space->plant->jump.due)
+		upgrade_held(plant, held);
+}
+
 bool upgrade_pass(struct plant *plant, struct tracer *tracer, uint64_t limit_ns)
 {
 	uint64_t now;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct held;
 struct plant;
 struct space;
 struct tracee;
@@ -19,6 +20,11 @@ struct ubp_regs;
 
 /* Sites of @space may be made jumps that could not be before. @is_new: its program has just been started. */
 void upgrade_due(struct plant *plant, struct tracer *tracer, struct space *space, bool is_new);
+/*
+ * The memory of @held's thread is up to date with what is probed: the same. With the option .eager it is done at once in a program that has just been
+ * started; the thread stays held.
+ */
+void upgrade_planted(struct plant *plant, const struct held *held);
 /* Make jumps where that is due. Stops are handled meanwhile. False: there are more, but it has taken @limit_ns already. */
 bool upgrade_pass(struct plant *plant, struct tracer *tracer, uint64_t limit_ns);
 /* End all jumps. Stops are handled meanwhile. */

@@ -64,7 +64,7 @@ int session_plant(struct ubp_session *s, struct tracee *t, const struct ubp_regs
 	tracer_stop_end(&s->tracer);
 	if (rc == 0 && held_lasts(&held)) {
 		tell_planted(s, t->process, was_unguarded);
-		upgrade_due(&s->plant, &s->tracer, t->process->space, tracee_has_executed(t));
+		upgrade_planted(&s->plant, &held);
 	}
 	return rc;
 }
