@@ -11,11 +11,10 @@
 #include "engine/base/again.h"
 #include "engine/event/clock.h"
 
-#define SPIN_NS        500000ULL     /* ... and no longer */
-#define CROWDED_NS     1000000ULL    /* a turn of others that takes so long ... */
-#define CROWDED_FOR_NS 1000000000ULL /* ... is not offered again so soon */
-#define NAP_LEAST_NS   10000 /* where it is not offered: as long as was waited by then */
-#define NAP_MOST_NS    100000
+#define SPIN_NS      40000 /* looks that follow each other at once ... */
+#define NAP_LEAST_NS 10000 /* ... then with naps between them, by how long was waited by then */
+#define NAP_MOST_NS  100000
+#define NAP_SHARE    4
 
 void wait_fill(struct stop *stop, const siginfo_t *si)
 {
@@ -32,33 +31,37 @@ void wait_fill(struct stop *stop, const siginfo_t *si)
 	}
 }
 
-bool wait_yield(uint64_t *start)
+/* Are there others than the one that we run on? It takes a while to ask, and hardly ever changes. */
+static bool has_processors(void)
 {
-	static __thread uint64_t crowded_until;
-	uint64_t now = event_clock_now(CLOCK_KIND_MONO), back;
+	static __thread int known;
+	cpu_set_t set;
+
+	if (!known)
+		known = sched_getaffinity(0, sizeof(set), &set) < 0 || CPU_COUNT(&set) > 1 ? 1
+											   : -1;
+	return known > 0;
+}
+
+bool wait_is_short(uint64_t *start)
+{
+	uint64_t now = event_clock_now(CLOCK_KIND_MONO);
 
 	if (*start == 0)
 		*start = now;
-	if (now < crowded_until || now - *start > SPIN_NS)
-		return false;
-	sched_yield();
-	back = event_clock_now(CLOCK_KIND_MONO);
-	if (back - now > CROWDED_NS)
-		crowded_until = back + CROWDED_FOR_NS;
-	return true;
+	return has_processors() && now - *start < SPIN_NS;
 }
 
 void wait_a_little(uint64_t *start)
 {
-	uint64_t passed;
+	uint64_t nap;
 
-	if (wait_yield(start))
+	if (wait_is_short(start))
 		return;
-	/* A stop takes microseconds, or somebody has to get a processor first. */
-	passed = event_clock_now(CLOCK_KIND_MONO) - *start;
-	nanosleep(&(struct timespec){ .tv_nsec = passed < NAP_LEAST_NS  ? NAP_LEAST_NS
-						 : passed > NAP_MOST_NS ? NAP_MOST_NS
-									: (long)passed },
+	nap = (event_clock_now(CLOCK_KIND_MONO) - *start) / NAP_SHARE;
+	nanosleep(&(struct timespec){ .tv_nsec = nap < NAP_LEAST_NS  ? NAP_LEAST_NS
+						 : nap > NAP_MOST_NS ? NAP_MOST_NS
+								     : (long)nap },
 		  NULL);
 }
 

@@ -37,15 +37,14 @@ int wait_look(pid_t tid, struct stop *ret_stop);
 /* A stop of any thread that there is already. */
 bool wait_poll(struct stop *ret_stop);
 
-/* Between two looks: give the processor away; after a while (*start is when it
- * began, 0: now) sleep. */
+/*
+ * Between two looks: nothing at first, then naps. *start is when the wait began, 0: now. The processor is not given away:
+ * beside others that run all the time a thread that yields waits for milliseconds until it is its turn (Linux 6.18).
+ */
 void wait_a_little(uint64_t *start);
 
-/*
- * Give the processor away to the thread that is waited for, unless others want it so badly that it takes long to come
- * back: false, for a while. *start is when the wait began, 0: now.
- */
-bool wait_yield(uint64_t *start);
+/* Is it too early for a nap? *start as above. Always false on one processor, which the thread that is waited for needs. */
+bool wait_is_short(uint64_t *start);
 
 /* Consume a stop, but not an end that has overtaken it. */
 void tracer_consume_stop(pid_t tid);
