@@ -378,7 +378,8 @@ static int write_breakpoints(struct update *u, struct ubp_err *err)
 /* It all stands. */
 static void note_done(const struct update *u)
 {
-	bool any = false;
+	unsigned version = probe_list(u->plant)->version;
+	bool any = false, is_change = version > 1;
 
 	for (size_t i = 0; i < u->n_added; i++) {
 		const struct added *a = &u->added[i];
@@ -386,12 +387,13 @@ static void note_done(const struct update *u)
 		any |= a->is_written;
 		if (a->probe)
 			count_site(a->site, a->probe, a->func_vaddr != 0);
-		if (jump_is_stale(a->site))
+		/* Or one is just being made, for those that were there. */
+		if (jump_is_stale(a->site) || (a->probe && !a->is_new && is_change))
 			renew_due(u->plant, u->space->plant);
 	}
 	if (any)
 		area_note_change(u->space, u->tid);
-	u->space->plant->list_version = probe_list(u->plant)->version;
+	u->space->plant->list_version = version;
 }
 
 /* What can't be taken out now will be at the end. */

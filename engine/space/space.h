@@ -68,16 +68,16 @@ struct site {
 	uint8_t patch[UBP_INSN_MAX]; /* a jump that stands here instead of a breakpoint ... */
 	uint8_t patch_len;           /* ... (WATCH_SIGACTION); 0: none */
 	bool is_patched;
-	bool is_spared;  /* neither can stand here */
-	bool is_first;   /* its probes are here, though they have leads (first.c) ... */
-	bool is_moved;   /* ... that were in front of this one: nothing stands here */
-	unsigned
-		n_copied; /* in a copy of a memory: probes since then have come here, the others with the copy */
+	bool is_spared; /* neither can stand here */
+	bool is_first;  /* its probes are here, though they have leads (first.c) ... */
+	bool is_moved;  /* ... that were in front of this one: nothing stands here */
+	/* In a copy of a memory: probes since then have come here, the others with the copy. */
+	unsigned n_copied;
 	struct site_jump *jump; /* NULL: none was made */
-	struct site_jump *
-		old_jumps; /* for other probes, the newest first: no jump leads there, but somebody may be in them */
-	const struct uprobe_window
-		*scan;          /* for a jump that scans the stack (scan.c); NULL: not yet */
+	/* For other probes, the newest first: no jump leads there, but somebody may be in them. */
+	struct site_jump *old_jumps;
+	/* For a jump that scans the stack (scan.c); NULL: not yet. */
+	const struct uprobe_window *scan;
 	const char *no_jump;    /* why not, for good; NULL: it is one, or may be */
 	struct uprobe **probes; /* in order of definition, with a reference to each */
 	size_t n_probes;
@@ -237,12 +237,12 @@ struct space_semaphores {
 
 /* Per address space; space->plant. */
 struct plant_space {
-	struct map sites;       /* vaddr -> struct site */
-	struct map slots;       /* vaddr -> its slot's vaddr, for ever: a thread may be in it */
-	struct area *areas;     /* the first is the guard's */
-	unsigned list_version;  /* of the list of probes that was planted last */
-	uint64_t
-		changed_ns; /* when breakpoints or jumps were written or taken out last; 0: none yet */
+	struct map sites;      /* vaddr -> struct site */
+	struct map slots;      /* vaddr -> its slot's vaddr, for ever: a thread may be in it */
+	struct area *areas;    /* the first is the guard's */
+	unsigned list_version; /* of the list of probes that was planted last */
+	/* When breakpoints or jumps were written or taken out last; 0: none yet. */
+	uint64_t changed_ns;
 	bool forgot;            /* plant_forgot() */
 	bool closing;           /* breakpoints are being taken out: plant no more */
 	struct site *dead;      /* no longer mapped; kept, return instances name them */

@@ -56,11 +56,12 @@ struct plant {
 	bool counts_open;  /* functions that detours have entered, and that never return */
 	unsigned code_has; /* ubp_host_code_has(), which takes long in a virtual machine */
 	bool upgrades_due; /* somewhere breakpoints can be made jumps: upgrade.c */
-	bool renews; /* somewhere jumps are to be renewed, or old detours to be freed: renew.c */
+	bool renews; /* somewhere jumps are to be renewed, or old detours freed: renew.c */
 	char *reasons[64]; /* why there is no jump */
-	char **texts; /* reasons of probes that were retired: sites and statistics may name them still */
+	/* Reasons of probes that were retired: sites and statistics may name them still. */
+	char **texts;
 	size_t n_texts;
-	bool is_attaching; /* a thread of each process in the memory is held */
+	bool is_attaching;            /* a thread of each process in the memory is held */
 	struct hook_file *hook_files; /* hooks.c: what is known of files */
 	struct call_file *call_files; /* sigaction.c: what is known of files */
 	struct scan_place *scans;     /* scan.c: of its own that jump */
