@@ -48,7 +48,7 @@ int ring_files_make(struct remote *remote, uint64_t name, struct ring_files *ret
 
 	*ret_files = (struct ring_files){ .control.taken.fd = -1, .region.taken.fd = -1 };
 	rc = remote_calls(remote, steps, 2, &n_made, err);
-	for (size_t i = 0; rc == 0 && i < n_made; i++) {
+	for (size_t i = 0; rc == 0 && i < n_made && i < 2; i++) {
 		if (has_failed(&steps[i]))
 			return explain(steps[i].result, err);
 		files[i]->number = (uint64_t)steps[i].result;

@@ -224,10 +224,13 @@ static int make_filtered(const struct spec_probe *spec, const char *filter,
 			 struct uprobe **ret_probe, struct ubp_err *err)
 {
 	struct uprobe *probe = uprobe_new();
-	int rc = probe ? 0 : ubp_fail(err, ENOMEM, "out of memory");
+	int rc;
 
-	if (rc == 0)
-		rc = fetch_compile(spec, &probe->program, err);
+	if (!probe) {
+		ubp_fail(err, ENOMEM, "out of memory");
+		return -ENOMEM;
+	}
+	rc = fetch_compile(spec, &probe->program, err);
 	if (rc == 0 && filter)
 		rc = filter_parse(filter, spec, &probe->filter, err);
 	if (rc < 0) {

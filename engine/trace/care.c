@@ -173,7 +173,7 @@ static size_t read_some(struct mem_care *care, pid_t tid, enum errand errand,
 		used = put_on_desk(care->stand_in->desk, spans, n);
 		why = SILENT_STUCK;
 		if (ask(care, tid, errand)) {
-			take_from_desk(care->stand_in->desk, spans, used);
+			take_from_desk(care->stand_in->desk, spans, used < n ? used : n);
 			why = care->stand_in->desk->why;
 		}
 	}

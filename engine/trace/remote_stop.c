@@ -63,7 +63,8 @@ int remote_write_frame(struct remote *remote, struct ubp_err *err)
 int remote_has_ended(struct remote *remote, pid_t tid, struct ubp_err *err)
 {
 	remote->t = NULL;
-	return ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
+	ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
+	return -ESRCH;
 }
 
 int remote_takes_too_long(const struct remote *remote, struct ubp_err *err)
