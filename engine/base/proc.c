@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/base/again.h"
@@ -137,6 +138,14 @@ bool proc_bits(const char *status, const char *name, uint64_t *ret_bits)
 	if (at)
 		*ret_bits = strtoull(at + strlen(name), NULL, 16);
 	return at != NULL;
+}
+
+uint64_t proc_cpu_ns(void)
+{
+	struct timespec ts = { 0 };
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
 bool proc_read_comm(pid_t tid, char comm[16])

@@ -41,6 +41,9 @@ pid_t proc_own_id(const char *status, const char *name);
 /* The bits behind it, which the kernel writes with 16 as the base. False: there is no such name. */
 bool proc_bits(const char *status, const char *name, uint64_t *ret_bits);
 
+/* Time of the processor that this thread has had: what it waited for on a busy machine is not in it. */
+uint64_t proc_cpu_ns(void);
+
 /* The name of a thread, with zeros up to the end of comm[]. False, and comm[] as it was: it has ended. */
 bool proc_read_comm(pid_t tid, char comm[16]);
 

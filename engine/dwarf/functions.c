@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "engine/base/proc.h"
 #include "engine/dwarf/die.h"
 #include "engine/dwarf/dwarf_priv.h"
 #include "engine/dwarf/functions.h"
@@ -170,7 +171,7 @@ static int check_clock(const struct walk *w)
 {
 	uint64_t limit_ns = dw_cpu_limit_ns(w->d);
 
-	if (dw_cpu_ns() - w->begin_ns + w->d->spent_ns < limit_ns)
+	if (proc_cpu_ns() - w->begin_ns + w->d->spent_ns < limit_ns)
 		return 0;
 	return dwarf_fail_late(object_path(w->d->object), limit_ns, w->err);
 }
@@ -238,7 +239,7 @@ int dw_walk_unit(struct dwarf *d, struct dw_unit *unit, struct ubp_err *err)
 	struct walk w = { .d = d,
 			  .unit = unit,
 			  .last = unit->die.addr,
-			  .begin_ns = dw_cpu_ns(),
+			  .begin_ns = proc_cpu_ns(),
 			  .err = err };
 	int rc;
 
@@ -247,7 +248,7 @@ int dw_walk_unit(struct dwarf *d, struct dw_unit *unit, struct ubp_err *err)
 	rc = check_clock(&w);
 	if (rc == 0)
 		rc = walk_children(&w, &unit->die, DW_NO_SCOPE, 0);
-	d->spent_ns += dw_cpu_ns() - w.begin_ns;
+	d->spent_ns += proc_cpu_ns() - w.begin_ns;
 	if (rc < 0)
 		return rc;
 	for (size_t i = 1; i < unit->n_functions; i++)

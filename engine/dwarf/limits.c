@@ -10,6 +10,7 @@
 
 #include "engine/base/aside.h"
 #include "engine/base/cancel.h"
+#include "engine/base/proc.h"
 #include "engine/dwarf/line_rows.h"
 #include "engine/elf/object.h"
 #include "engine/elf/sections.h"
@@ -26,14 +27,6 @@
 
 /* One call of libdw's cannot be broken off: it is left to its thread (engine/base/aside.h) when it takes so much longer. */
 #define ONE_CALL_NS UINT64_C(2000000000)
-
-uint64_t dw_cpu_ns(void)
-{
-	struct timespec ts = { 0 };
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 uint64_t dw_cpu_limit_ns(const struct dwarf *d)
 {
@@ -55,7 +48,7 @@ void dw_enter(struct dwarf *d)
 	if (now_in.depth++)
 		return;
 	now_in.d = d;
-	now_in.begin_ns = dw_cpu_ns();
+	now_in.begin_ns = proc_cpu_ns();
 	now_in.looked_ns = 0;
 	now_in.is_cancelled = false;
 	aside_limit(object_path(d->object),
@@ -71,7 +64,7 @@ void dw_leave(struct dwarf *d)
 	if (--now_in.depth)
 		return;
 	aside_limit(NULL, 0, 0);
-	took = dw_cpu_ns() - now_in.begin_ns;
+	took = proc_cpu_ns() - now_in.begin_ns;
 	d->late_ns += took > FREE_NS ? took - FREE_NS : 0;
 	now_in.d = NULL;
 }
@@ -122,7 +115,7 @@ bool dw_is_late(void)
 		return false;
 	now_in.looked_ns = now_ns;
 	now_in.is_cancelled = cancel_is_asked();
-	d->is_late = d->late_ns + (dw_cpu_ns() - now_in.begin_ns) > dw_cpu_limit_ns(d);
+	d->is_late = d->late_ns + (proc_cpu_ns() - now_in.begin_ns) > dw_cpu_limit_ns(d);
 	return d->is_late || now_in.is_cancelled;
 }
 

@@ -24,9 +24,6 @@ bool dw_can_read_lines(Dwarf_Die *unit);
 int dw_get_lines(Dwarf_Die *unit, Dwarf_Lines **ret_lines, size_t *ret_n);
 int dw_get_files(Dwarf_Die *unit, Dwarf_Files **ret_files, size_t *ret_n);
 
-/* Time of the processor that this thread has had. */
-uint64_t dw_cpu_ns(void);
-
 /*
  * What all walks over the units of one file may take. Sound files take a tenth of it; DIEs inside each other, a hundred
  * deep, of a few packed megabytes would take hours.

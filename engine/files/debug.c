@@ -7,13 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/cancel.h"
 #include "engine/base/err.h"
+#include "engine/base/proc.h"
 #include "engine/elf/cfi.h"
 #include "engine/elf/elf_size.h"
 #include "engine/elf/object_priv.h"
 #include "engine/elf/sections.h"
 #include "engine/files/debug_file.h"
 #include "engine/files/debug_sources.h"
+
+/* Of the processor, for all sources of one file. A large sound one takes some hundredths of a second for each. */
+#define SOURCES_NS 10000000000ULL
 
 int object_check_symbols(struct object *object, struct ubp_err *err)
 {
@@ -121,17 +126,24 @@ int object_dwarf(struct object *object, Dwarf **ret_dwarf, int64_t *ret_bias,
 	return 0;
 }
 
-/* Not all compilers write an index of addresses. */
-static bool find_unit(Dwarf *dwarf, uint64_t addr, Dwarf_Die *ret_unit)
+static bool is_late(struct object_debug *debug, uint64_t begin_ns)
 {
-	Dwarf_CU *cu = NULL;
+	debug->sources_late |= debug->sources_ns + (proc_cpu_ns() - begin_ns) > SOURCES_NS;
+	return debug->sources_late || cancel_is_asked();
+}
 
-	if (dwarf_addrdie(dwarf, addr, ret_unit))
-		return true;
-	while (dwarf_get_units(dwarf, cu, &cu, NULL, NULL, ret_unit, NULL) == 0)
-		if (dwarf_haspc(ret_unit, addr) == 1)
-			return true;
-	return false;
+/* Not all compilers write an index of addresses. */
+static bool find_unit(struct object_debug *debug, uint64_t addr, Dwarf_Die *ret_unit)
+{
+	uint64_t begin_ns = proc_cpu_ns();
+	Dwarf_CU *cu = NULL;
+	bool found = dwarf_addrdie(debug->dwarf, addr, ret_unit);
+
+	while (!found && !is_late(debug, begin_ns) &&
+	       dwarf_get_units(debug->dwarf, cu, &cu, NULL, NULL, ret_unit, NULL) == 0)
+		found = dwarf_haspc(ret_unit, addr) == 1;
+	debug->sources_ns += proc_cpu_ns() - begin_ns;
+	return found;
 }
 
 const char *object_source_at(struct object *object, uint64_t elf_vaddr)
@@ -144,10 +156,23 @@ const char *object_source_at(struct object *object, uint64_t elf_vaddr)
 
 	ubp_err_reset(&ignored);
 	if (object_dwarf(object, &dwarf, &bias, &ignored) == 0 &&
-	    find_unit(dwarf, elf_vaddr - (uint64_t)bias, &unit))
+	    find_unit(debug_of(object), elf_vaddr - (uint64_t)bias, &unit))
 		name = dwarf_diename(&unit);
 	slash = name ? strrchr(name, '/') : NULL;
 	return slash ? slash + 1 : name;
+}
+
+int object_check_sources(struct object *object, struct ubp_err *err)
+{
+	const struct object_debug *debug = debug_of(object);
+
+	if (!debug || !debug->sources_late)
+		return 0;
+	return ubp_fail(
+		err, EFBIG,
+		"the sources of the functions of %s take too long to find: more than %u "
+		"seconds, as in no sound file",
+		object->path, (unsigned)(SOURCES_NS / 1000000000));
 }
 
 Dwarf_CFI *object_eh_cfi(struct object *object, bool *ret_left_out)

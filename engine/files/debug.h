@@ -40,6 +40,9 @@ int object_dwarf(struct object *object, Dwarf **ret_dwarf, int64_t *ret_bias,
  */
 const char *object_source_at(struct object *object, uint64_t elf_vaddr);
 
+/* -EFBIG: what it said may be for want of time, which is limited for each file. Else 0. */
+int object_check_sources(struct object *object, struct ubp_err *err);
+
 /*
  * The call frame information of .eh_frame, at elf_vaddrs, and that of .debug_frame, at the addresses of the
  * DWARF. The object's; NULL: there is none, or it is corrupt, or has more than 64 MiB. *ret_left_out is set for

@@ -44,6 +44,8 @@ struct object_debug {
 	Dwarf_CFI *cfi, *frames; /* of .eh_frame; of .debug_frame, the dwarf's */
 	bool has_cfi, has_frames, cfi_left_out, frames_left_out;
 	int64_t dwarf_bias;
+	uint64_t sources_ns; /* what was taken to find sources */
+	bool sources_late;   /* more than is good: none is looked for any more */
 };
 
 /* Of @object, made on first use. NULL: memory is short. */

@@ -326,6 +326,9 @@ int object_find_symbol(struct object *object, const char *name,
 		look_up_demangled(object, &wanted, true, &answers);
 		is_overloaded = answers.n > 1;
 	}
+	rc = wanted.version ? object_check_sources(object, err) : 0;
+	if (rc < 0)
+		return rc;
 	if (answers.n > 1)
 		return fail_ambiguous(object, &wanted, &answers, is_overloaded, err);
 	if (answers.n == 1)

@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "engine/base/descriptors.h"
 #include "engine/base/page.h"
+#include "engine/base/proc.h"
 #include "engine/event/clock.h"
 #include "engine/trace/direct.h"
 
@@ -112,15 +112,6 @@ static bool is_there(const struct known *known, struct pages *pages, uint64_t pa
 	return pages->n && (pages->entries[page - pages->first] >> 62) != 0;
 }
 
-/* Of this thread: what it took on a busy machine is not the process's fault. */
-static uint64_t cpu_ns(void)
-{
-	struct timespec ts = { 0 };
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
-
 /* Its mappings as they are, once for each request, if there is time for that. */
 static void look_again(const struct errand_desk *desk, struct known *known)
 {
@@ -137,9 +128,9 @@ static void look_again(const struct errand_desk *desk, struct known *known)
 	known->looked_ns = now;
 	if (known->credit_ns <= reserve)
 		return;
-	begun = cpu_ns();
+	begun = proc_cpu_ns();
 	known->is_known = silent_look(desk->tid, true, &known->map) == 0;
-	known->credit_ns -= (int64_t)(cpu_ns() - begun);
+	known->credit_ns -= (int64_t)(proc_cpu_ns() - begun);
 }
 
 static enum silent_why why_silent(const struct errand_desk *desk, struct known *known,
@@ -352,10 +343,10 @@ void errands_run(struct errand_desk *desk, int socket)
 			(void)syscall(SYS_futex, &desk->asked, FUTEX_WAIT, done, NULL, NULL, 0);
 			continue;
 		}
-		start = cpu_ns();
+		start = proc_cpu_ns();
 		move_to(&cpu, desk->cpu);
 		run(desk, socket);
-		desk->took_ns = cpu_ns() - start;
+		desk->took_ns = proc_cpu_ns() - start;
 		done = asked;
 		__atomic_store_n(&desk->answered, done, __ATOMIC_RELEASE);
 		(void)syscall(SYS_futex, &desk->answered, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

@@ -90,16 +90,16 @@ def ranges():
     interrupted("--lines-of", "main", "./prog")
 
 
-def with_symbols(path, name, n):
-    """hello with so many symbols of that name."""
-    shutil.copy(f"{FIXTURES}/hello", path)
+def with_symbols(path, name, n, program=f"{FIXTURES}/hello", binding=1):
+    """A program with so many functions of that name, global ones."""
+    shutil.copy(program, path)
     found = sections(path)
     code = next(i for i, each in enumerate(found) if each == ".text")
     with open(path, "r+b") as file:
         at_names = file.seek(0, os.SEEK_END)
         file.write(b"\0" + name + b"\0")
         at = file.tell()
-        file.write(bytes(24) + struct.pack("<IBBHQQ", 1, 0x12, 0, code, found[".text"][1], 1) * n)
+        file.write(bytes(24) + struct.pack("<IBBHQQ", 1, binding << 4 | 2, 0, code, found[".text"][1], 1) * n)
     put(path, found[".symtab"][0] + 24, at, 24 * (n + 1))
     put(path, found[".strtab"][0] + 24, at_names, len(name) + 2)
 
@@ -115,6 +115,18 @@ def shared_names():
     with_symbols("prog", DOUBLED.encode(), 1 << 18)
     refused("of which not all names were read: demangled they take more than ", 500, 60, "--check", "p:./prog:ns::nosuch")
     interrupted("--check", "p:./prog:ns::nosuch")
+
+
+def sources():
+    """Many functions of one file have one name, and no unit says that it is theirs."""
+    if not has("gcc"):
+        return
+    subprocess.run(("gcc", "-x", "assembler", "-", "-o", "units"), text=True, check=True,
+                   input=RANGES.replace("UNITS", "1500").replace("at,1\n", "at,0x100000\n"))
+    with_symbols("prog", b"same", 1 << 16, program="units", binding=0)
+    refused("the sources of the functions of ./prog take too long to find: more than 10 seconds", 500, 20,
+            "--check", "p:./prog:same@file.c")
+    interrupted("--check", "p:./prog:same@file.c")
 
 
 def with_sections(path, n, kind, flags, size):
@@ -282,6 +294,7 @@ def main():
     one_over_the_other()
     shared_names()
     ranges()
+    sources()
     served()
     tell_missing()
 
