@@ -3,9 +3,11 @@
 
 #include "engine/trace/remote_facts.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 
+#include "engine/base/err.h"
 #include "engine/base/proc.h"
 #include "engine/trace/process.h"
 #include "engine/trace/seccomp.h"
@@ -40,6 +42,13 @@ int remote_facts_learn(struct tracee *t, struct ubp_err *err)
 	    space->refs == 1)
 		return 0;
 	status = proc_read_status(t->tid);
+	if (!status && task_state(t->tid)) {
+		/* It is there: memory is short, or descriptors. A filter is not to be met unawares. */
+		if (t->remote.facts.are_known)
+			return 0;
+		return ubp_fail(err, ENOMEM, "the state of thread %d cannot be read now",
+				(int)t->tid);
+	}
 	rc = seccomp_check_status(t, status, &way, err);
 	t->remote.facts.are_known = rc == 0;
 	t->remote.facts.suspend = rc == 0 && way == SECCOMP_SUSPEND;
