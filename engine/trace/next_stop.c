@@ -93,7 +93,7 @@ static bool wait_long(struct tracer *tracer, struct stop *ret_stop)
 			return false;
 		if (look_at_hot(tracer, ret_stop))
 			return true;
-		if (!wait_is_short(&start))
+		if (!wait_yield(&start))
 			break;
 	}
 	tracer->n_hot = 0;

@@ -11,6 +11,10 @@
 #include "engine/base/again.h"
 #include "engine/event/clock.h"
 
+#define YIELD_NS       500000ULL     /* ... and no longer */
+#define CROWDED_NS     1000000ULL    /* a turn of others that takes so long ... */
+#define CROWDED_FOR_NS 1000000000ULL /* ... is not offered again so soon */
+
 #define SPIN_NS      40000 /* looks that follow each other at once ... */
 #define NAP_LEAST_NS 10000 /* ... then with naps between them, by how long was waited by then */
 #define NAP_MOST_NS  100000
@@ -31,32 +35,45 @@ void wait_fill(struct stop *stop, const siginfo_t *si)
 	}
 }
 
-/* Are there others than the one that we run on? It takes a while to ask, and hardly ever changes. */
-static bool has_processors(void)
+bool wait_yield(uint64_t *start)
 {
-	static __thread int known;
-	cpu_set_t set;
+	static __thread uint64_t crowded_until;
+	uint64_t now = event_clock_now(CLOCK_KIND_MONO), back;
 
-	if (!known)
-		known = sched_getaffinity(0, sizeof(set), &set) < 0 || CPU_COUNT(&set) > 1 ? 1
-											   : -1;
-	return known > 0;
+	if (*start == 0)
+		*start = now;
+	if (now < crowded_until || now - *start > YIELD_NS)
+		return false;
+	sched_yield();
+	back = event_clock_now(CLOCK_KIND_MONO);
+	if (back - now > CROWDED_NS)
+		crowded_until = back + CROWDED_FOR_NS;
+	return true;
 }
 
-bool wait_is_short(uint64_t *start)
+/* May this thread run on others than the processor that it is on? It follows one thread for a while (follow.h). */
+static bool has_processors(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) < 0 || CPU_COUNT(&set) > 1;
+}
+
+/* Is it too early for a nap? Never on one processor, which the thread that is waited for needs. */
+static bool is_short(uint64_t *start)
 {
 	uint64_t now = event_clock_now(CLOCK_KIND_MONO);
 
 	if (*start == 0)
 		*start = now;
-	return has_processors() && now - *start < SPIN_NS;
+	return now - *start < SPIN_NS && has_processors();
 }
 
 void wait_a_little(uint64_t *start)
 {
 	uint64_t nap;
 
-	if (wait_is_short(start))
+	if (is_short(start))
 		return;
 	nap = (event_clock_now(CLOCK_KIND_MONO) - *start) / NAP_SHARE;
 	nanosleep(&(struct timespec){ .tv_nsec = nap < NAP_LEAST_NS  ? NAP_LEAST_NS

@@ -43,8 +43,11 @@ bool wait_poll(struct stop *ret_stop);
  */
 void wait_a_little(uint64_t *start);
 
-/* Is it too early for a nap? *start as above. Always false on one processor, which the thread that is waited for needs. */
-bool wait_is_short(uint64_t *start);
+/*
+ * Give the processor away to a thread that runs on it and is about to stop, unless others want it so badly that it takes long to come
+ * back: false, for a while. *start is when the wait began, 0: now.
+ */
+bool wait_yield(uint64_t *start);
 
 /* Consume a stop, but not an end that has overtaken it. */
 void tracer_consume_stop(pid_t tid);
