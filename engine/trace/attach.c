@@ -18,6 +18,7 @@
 #include "engine/event/clock.h"
 #include "engine/trace/children.h"
 #include "engine/trace/dispatch.h"
+#include "engine/trace/held.h"
 #include "engine/trace/ids.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/members.h"
@@ -210,30 +211,30 @@ int attach_executed(struct tracer *tracer, struct process *p, struct ubp_err *er
 /* False: taken by an exec that is still to be reported. */
 static bool ask_to_stop(struct tracee *t)
 {
-	t->want_interrupt = again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) == 0;
-	return t->want_interrupt;
+	return t->want_interrupt = again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) == 0;
 }
 
 /* Stop @t. 1: it is held; 0: not now; -ESRCH: it is gone. */
 static int hold(struct tracer *tracer, struct tracee *t, unsigned limit_ms)
 {
-	pid_t tid = t->tid;
+	struct held asked = held_thread(tracer, t, NULL);
 	struct stop stop;
 	int rc;
 
 	if (t->parked || (t->held && t->process->stays))
 		return 1;
-	ubp_host_note_call(tid, &t->remote.call);
+	ubp_host_note_call(asked.tid, &t->remote.call);
 	if (!ask_to_stop(t))
 		return 0;
 	while ((rc = tracer_await(tracer, t, limit_ms, &stop)) == 1) {
 		if (stop.exited || stop.event != PTRACE_EVENT_STOP) {
 			tracer_dispatch(tracer, &stop);
-			if (!tracer_has(tracer, t, tid))
+			if (!tracer_has(tracer, t, asked.tid))
 				return -ESRCH;
-			/* Its owner may have had it make a call, which takes the stop that was asked for. */
-			if (!t->want_interrupt && !t->held && !ask_to_stop(t))
-				return 0;
+			/* It goes on in a new image. Else a call that its owner had it make may have taken the stop. */
+			if (!held_lasts(&asked) ||
+			    (!t->want_interrupt && !t->held && !ask_to_stop(t)))
+				break;
 			continue;
 		}
 		tracee_event_stop(t, stop.sig);
@@ -248,9 +249,9 @@ static int hold(struct tracer *tracer, struct tracee *t, unsigned limit_ms)
 		t->listening = stop.sig != SIGTRAP;
 		return 1;
 	}
-	if (rc == 0)
+	if (rc >= 0)
 		t->want_interrupt = false; /* its stop will come and be passed over */
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
 int attach_to_wait(struct tracer *tracer, pid_t pid, pid_t tid, struct ubp_err *err)
