@@ -276,6 +276,26 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 	return TRAP_OURS;
 }
 
+void hit_idle(struct hit *hit)
+{
+	const struct process *p =
+		hit->over_pid ? map_get(&hit->tracer->processes, (uint64_t)hit->over_pid)
+			      : NULL;
+
+	hit->over_pid = 0;
+	if (p && p->space->plant)
+		returns_gone_on(p->space, 0);
+}
+
+/* @t's return is over, and it has not gone on yet; whoever was before it has. */
+static void note_over(struct hit *hit, const struct tracee *t, const struct return_instance *ri)
+{
+	if (hit->over_pid != t->process->pid)
+		hit_idle(hit);
+	hit->over_pid = t->process->pid;
+	returns_over(t->process->space, ri, t->tid);
+}
+
 static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct ubp_regs *regs)
 {
 	const struct ubp_arch *arch = t->process->space->arch;
@@ -308,7 +328,7 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 		arch->trampoline.leave(regs);
 	if (!guard_is_lost(t) || guard_reinstall(t, regs) < 0)
 		return_ops(t->process->space)->send_on(t, regs);
-	returns_over(t->process->space, ri, t->tid);
+	note_over(hit, t, ri);
 	returns_free_one(ri);
 	return TRAP_OURS;
 }

@@ -23,6 +23,9 @@ void hit_end(struct hit *hit);
 /* SIGTRAP at @t: carry out what a breakpoint of ours asks for. */
 enum trap_verdict hit_trap(struct hit *hit, struct tracee *t);
 
+/* All that have stopped go on: the target's tables need not tell any more what the last one was about. */
+void hit_idle(struct hit *hit);
+
 /* Does a thread at @pc still have to report a trap of ours? (tracer_ops) */
 bool hit_pc_has_trap(const struct tracee *t, uint64_t pc);
 

@@ -53,6 +53,7 @@ struct hit {
 	/* Addresses that the program let this hit read. */
 	uint64_t seen[HIT_SEEN];
 	size_t n_seen;
+	pid_t over_pid; /* the process of the last return: hit_idle(); 0: none */
 };
 
 #endif

@@ -47,6 +47,12 @@ int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid
  */
 void returns_over(const struct space *space, const struct return_instance *ri, pid_t tid);
 
+/*
+ * The thread of the last one that is over goes on: the guard's table does not know of that either. An entry that stayed
+ * there would be taken for a return address on a stack that was copied away, by the session behind a kill.
+ */
+void returns_gone_on(const struct space *space, pid_t tid);
+
 /* @ri is over: its entry may be used again. */
 void returns_forget(struct plant_space *ps, struct return_instance *ri);
 

@@ -57,10 +57,23 @@ int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid
 	return rc < 0 ? rc : return_ops(space)->write(space, ri, tid, entry);
 }
 
+/* Nobody looks for that entry, + 1, any more. */
+static void clear_entry(const struct space *space, uint64_t index, pid_t tid)
+{
+	const struct plant_space *ps = space->plant;
+	const uint64_t none = 0;
+
+	/* Else somebody else has it already. */
+	if (index && !map_get(&ps->ret.indexes, index))
+		(void)mem_write(&space->mem, tid,
+				ps->ret.table + (index - 1) * sizeof(struct guard_return) +
+					offsetof(struct guard_return, real),
+				&none, sizeof(none));
+}
+
 void returns_over(const struct space *space, const struct return_instance *ri, pid_t tid)
 {
 	struct plant_space *ps = space->plant;
-	const uint64_t none = 0;
 	uint64_t over = ri->index;
 
 	/* The thread goes on from the trampoline itself, and has not yet: should we be killed now, the
@@ -71,12 +84,15 @@ void returns_over(const struct space *space, const struct return_instance *ri, p
 		over = ps->ret.over;
 		ps->ret.over = ri->index;
 	}
-	/* Else somebody else has it already. */
-	if (over && !map_get(&ps->ret.indexes, over))
-		(void)mem_write(&space->mem, tid,
-				ps->ret.table + (over - 1) * sizeof(struct guard_return) +
-					offsetof(struct guard_return, real),
-				&none, sizeof(none));
+	clear_entry(space, over, tid);
+}
+
+void returns_gone_on(const struct space *space, pid_t tid)
+{
+	struct plant_space *ps = space->plant;
+
+	clear_entry(space, ps->ret.over, tid);
+	ps->ret.over = 0;
 }
 
 void returns_forget(struct plant_space *ps, struct return_instance *ri)

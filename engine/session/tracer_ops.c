@@ -231,6 +231,7 @@ static void on_idle(void *ctx)
 	struct ubp_session *s = ctx;
 
 	follow_nobody(&s->tracer);
+	hit_idle(&s->hit);
 }
 
 static void on_meanwhile(void *ctx)

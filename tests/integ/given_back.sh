@@ -25,6 +25,8 @@ traced_round() { # traced_round MODE: attached, hit, left
 	trace_stop
 	[ "$(count ' step: ')" = 4000 ] && [ "$(count ' ret: ')" = 4000 ] || fail "--mode $1: events are missing"
 }
+# The thread that traces waits for a stop, and has nothing left to do.
+waits() { grep -qs do_wait "/proc/$UBP_PID"/task/*/wchan; }
 # only_the_guard WHEN: two mappings more than at the start, code and data, and little more room.
 only_the_guard() {
 	[ $(($(lines) - lines0)) = 2 ] || fail "$1: $(($(lines) - lines0)) mappings more: $(cat "/proc/$PID/maps")"
@@ -52,6 +54,7 @@ for mode in trap auto; do
 		trace --mode $mode --stats --lossless -p "$PID" "${defs[@]}"
 		hit
 		hit
+		eventually waits
 		kill -9 "$UBP_PID"
 		wait "$UBP_PID" 2> /dev/null
 		UBP_PID=
@@ -62,6 +65,11 @@ for mode in trap auto; do
 			fail "--mode $mode, killed again: from $killed to $(lines),$(size)"
 		killed=$(lines),$(size)
 	done
+	# What the killed one told of returns that were over would be taken for those of a stack that was moved away.
+	ask deep
+	trace --mode $mode -p "$PID" "${defs[@]}"
+	trace_stop
+	only_the_guard "--mode $mode, after kills, without a hit"
 	traced_round $mode
 	only_the_guard "--mode $mode, after kills"
 	hit
