@@ -9,7 +9,7 @@
 
 #include "arch/arch.h"
 #include "engine/base/err.h"
-#include "engine/base/vec.h"
+#include "engine/code/jump_tables.h"
 #include "engine/code/landing_set.h"
 #include "engine/code/lsda.h"
 #include "engine/elf/image.h"
@@ -17,27 +17,14 @@
 #include "engine/symbols/operand_symbol.h"
 #include "engine/symbols/symtab.h"
 
-/* Entries of one jump table, and of all together: a file may claim any number. */
-#define TABLE_MAX   65536
-#define ENTRIES_MAX (UINT64_C(1) << 26)
-
 struct scan {
-	const struct object *object;
+	struct object *object;
 	struct landings *landings;
 	const struct image *image;
 	uint64_t got; /* what code counts addresses from (counts_from_got); 0: there is none */
-	uint64_t *tables; /* where code points to, outside and inside code */
-	size_t n_tables, room;
-	int rc; /* of adding to these and to the landings' addresses */
+	struct jump_tables tables; /* where code points to, outside and inside code */
+	int rc;                    /* of adding to these and to the landings' addresses */
 };
-
-static void add_table(struct scan *s, uint64_t elf_vaddr)
-{
-	if (VEC_ROOM(s->tables, &s->room, s->n_tables) < 0)
-		s->rc = -ENOMEM;
-	else
-		s->tables[s->n_tables++] = elf_vaddr;
-}
 
 static void see_ref(void *ctx, uint64_t at, uint64_t target, enum code_ref kind)
 {
@@ -49,49 +36,8 @@ static void see_ref(void *ctx, uint64_t at, uint64_t target, enum code_ref kind)
 		return;
 	if (is_code && s->rc == 0)
 		s->rc = landings_mention(s->landings, MENTION_ADDRESS, target, at);
-	if (image_at(s->image, target, &ignored))
-		add_table(s, target);
-}
-
-static int compare_vaddrs(const void *pa, const void *pb)
-{
-	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
-
-	return (a > b) - (a < b);
-}
-
-/*
- * What an address leads to may be a jump table: distances of 4 bytes from its start.
- * It goes on for as long as they lead into code.
- */
-static int mark_tables(struct scan *s, struct ubp_err *err)
-{
-	uint64_t budget = ENTRIES_MAX, last = 0;
-
-	if (s->n_tables)
-		qsort(s->tables, s->n_tables, sizeof(*s->tables), compare_vaddrs);
-	for (size_t i = 0; i < s->n_tables; i++) {
-		uint64_t table = s->tables[i];
-		const uint8_t *bytes;
-		size_t len, n;
-
-		if (i > 0 && table == last)
-			continue;
-		last = table;
-		bytes = image_at(s->image, table, &len);
-		for (n = 0; n < TABLE_MAX && len - 4 * n >= 4; n++) {
-			int32_t entry = (int32_t)object_number(s->object, bytes + 4 * n, 4);
-			uint64_t target = table + (uint64_t)(int64_t)entry;
-
-			if (!landings_add(s->landings, target))
-				break;
-		}
-		if (n >= budget)
-			return ubp_fail(err, EFBIG, "%s: too many jump tables",
-					s->object->path);
-		budget -= n;
-	}
-	return 0;
+	if (image_at(s->image, target, &ignored) && s->rc == 0)
+		s->rc = jump_tables_note(&s->tables, target, at);
 }
 
 /*
@@ -267,11 +213,11 @@ static int scan(struct object *object, struct landings *l, struct image *image,
 						     REF_BRANCH | REF_ADDRESS, see_ref, &s);
 	rc = sort_mentions(&s, MENTION_ADDRESS, s.rc, err);
 	if (rc == 0)
-		rc = mark_tables(&s, err);
+		rc = jump_tables_mark(&s.tables, object, image, l, err);
 	image_blank_relocs(object, image);
 	if (rc == 0)
 		rc = find_constants(&s, err);
-	free(s.tables);
+	jump_tables_free(&s.tables);
 	mark_pointers(&s);
 	if (counts_from_got)
 		mark_32(&s);
