@@ -132,12 +132,13 @@ cannot*) missing+=" exec" ;;
 	;;
 esac
 
-# The program itself is a file of a server that answers no more: what kind of program it is cannot be looked at.
+# The program itself is a file of a server that answers no more: what kind of program it is cannot be looked at. On a busy
+# machine one of the looks before may be the one that is given up.
 case $("$T" program < /dev/null 2>&1) in
 cannot*) missing+=" program" ;;
 *)
 	NAME=silent start silent_memory program
-	refused "cannot look at the program of process $PID_silent: its file system does not answer" -p "$PID_silent" "p:$T:touch"
+	refused "its file system does not answer" -p "$PID_silent" "p:$T:touch"
 	kill -9 "$PID_silent"
 	wait "$PID_silent" 2> /dev/null
 	;;
