@@ -19,7 +19,10 @@
  * All functions are called from one thread, the caller's; callbacks run inside
  * ubp_dispatch(), on that thread. Threads of the session's own do the tracing;
  * they have all signals blocked (but SIGCHLD, where the caller has no handler for
- * it), so that the caller's signals stay the caller's.
+ * it), so that the caller's signals stay the caller's. While a process is attached to,
+ * one real-time signal whose action is the default one has an action of ubp's, and the
+ * tracing thread lets it in during one system call: the highest that is free. It has the
+ * default action again behind that. If the caller waits for that signal he gets it.
  * Functions that can fail return 0 or a negative errno and fill *err.
  *
  * The other public headers, which need this one:

@@ -53,7 +53,7 @@ void ubp_probe_stats(const struct ubp_session *session, size_t i,
 
 struct ubp_stats {
 	unsigned processes; /* traced at any time */
-	unsigned skipped;   /* not allowed to attach */
+	unsigned skipped;   /* not allowed to attach, or they kept us waiting for that */
 	unsigned too_late; /* ran probed code, and had ended when they were to be attached to */
 	uint64_t not_known; /* new ones that had ended before it could be told what they run */
 	unsigned held;      /* seized while they executed a probed program, or loaded a probed

@@ -79,17 +79,20 @@ static int copy_bytes(int from, int to, off_t len)
 	return lseek(to, 0, SEEK_SET) < 0 ? -errno : 0;
 }
 
-/* Returns a memory file with all that is in it, or -errno. */
-static int copy_of(int fd, const struct stat *st)
+/* Returns a memory file with all that is in it and @want asks for, or -errno. */
+static int copy_of(int fd, enum opener_want want, const struct stat *st)
 {
+	off_t len = st->st_size;
 	int copy, rc;
 
-	if (st->st_size > COPY_MAX)
+	if (want == OPENER_HEAD && len > OPENER_HEAD_LEN)
+		len = OPENER_HEAD_LEN;
+	if (len > COPY_MAX)
 		return -EFBIG;
 	copy = memfd_create(COPY_NAME, MFD_CLOEXEC);
 	if (copy < 0)
 		return -errno;
-	rc = copy_bytes(fd, copy, st->st_size);
+	rc = copy_bytes(fd, copy, len);
 	if (rc < 0)
 		(void)close(copy);
 	return rc < 0 ? rc : copy;
@@ -125,8 +128,9 @@ static void answer_all(opener_find find, int socket)
 
 		answer.rc = fd;
 		if (fd > 0 && !is_local(question.pid, fd)) {
-			answer.rc = question.want == OPENER_DIR ? -ENOTSUP
-								: copy_of(fd, &answer.st);
+			answer.rc = question.want == OPENER_DIR
+					    ? -ENOTSUP
+					    : copy_of(fd, question.want, &answer.st);
 			answer.is_copy = true;
 		}
 		(void)descriptors_send(0, &answer, sizeof(answer),

@@ -14,8 +14,11 @@
 
 struct stat;
 
+#define OPENER_HEAD_LEN 64
+
 enum opener_want {
 	OPENER_FILE, /* a descriptor to read from */
+	OPENER_HEAD, /* the same, to read OPENER_HEAD_LEN bytes from its beginning */
 	OPENER_STAT, /* what it is, alone */
 	OPENER_DIR,  /* a descriptor of a folder */
 	OPENER_LINK, /* a descriptor of a memory file with what a symlink says */

@@ -300,6 +300,13 @@ int file_open(const char *path, struct stat *ret_st)
 	return find_with_care(path, OPENER_FILE, ret_st);
 }
 
+int file_open_head(const char *path)
+{
+	struct stat st;
+
+	return find_with_care(path, OPENER_HEAD, &st);
+}
+
 int file_stat(const char *path, struct stat *ret_st)
 {
 	return find_with_care(path, OPENER_STAT, ret_st);

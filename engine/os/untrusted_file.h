@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/os/opener.h"
+
 struct stat;
 
 /*
@@ -29,6 +31,13 @@ struct stat;
  * st_mode is 0.
  */
 int file_open(const char *path, struct stat *ret_st);
+
+/*
+ * As file_open(), for who reads no more than the first FILE_HEAD_LEN bytes: of a file on a file system that others
+ * serve no more is copied.
+ */
+#define FILE_HEAD_LEN OPENER_HEAD_LEN
+int file_open_head(const char *path);
 
 /* What is at @path, which is not opened. Returns 0 or -errno. */
 int file_stat(const char *path, struct stat *ret_st);

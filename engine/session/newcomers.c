@@ -23,11 +23,13 @@
 #include "engine/plant/plant.h"
 #include "engine/session/inside.h"
 #include "engine/session/mail.h"
+#include "engine/session/tell.h"
 #include "engine/session/tracing.h"
 #include "engine/space/probe_list.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/exec_hold.h"
 #include "engine/trace/permission.h"
+#include "engine/trace/seize_late.h"
 #include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
 
@@ -128,6 +130,30 @@ void session_count_late(struct ubp_session *s, pid_t pid)
 	pthread_mutex_unlock(&s->lock);
 }
 
+bool session_leave_alone(struct ubp_session *s, pid_t pid, const struct ubp_err *err)
+{
+	uint64_t until_ms = seize_late_until(&s->tracer.late, pid, NULL) / 1000000;
+	bool is_told;
+
+	if (!until_ms)
+		return false;
+	pthread_mutex_lock(&s->lock);
+	is_told = map_get(&s->found.late, (uint64_t)pid);
+	(void)map_put(&s->found.late, (uint64_t)pid, (void *)(uintptr_t)until_ms);
+	s->count.n_skipped += !is_told;
+	s->count.n_late += !is_told;
+	pthread_mutex_unlock(&s->lock);
+	if (!is_told)
+		session_warn(s, "process %d is not traced now: %s", (int)pid, err->text);
+	return true;
+}
+
+/* Is it left alone for a while? */
+static bool is_late(const struct ubp_session *s, pid_t pid)
+{
+	return now_ms() < (uint64_t)(uintptr_t)map_get(&s->found.late, (uint64_t)pid);
+}
+
 bool newcomers_is_known(void *ctx, pid_t pid)
 {
 	struct ubp_session *s = ctx;
@@ -136,7 +162,8 @@ bool newcomers_is_known(void *ctx, pid_t pid)
 	pthread_mutex_lock(&s->lock);
 	known = map_get(&s->found.known, (uint64_t)pid) ||
 		map_get(&s->excluded, (uint64_t)pid) ||
-		map_get(&s->found.given_up, (uint64_t)pid) || is_fresh(&s->found.gone, pid);
+		map_get(&s->found.given_up, (uint64_t)pid) || is_late(s, pid) ||
+		is_fresh(&s->found.gone, pid);
 	pthread_mutex_unlock(&s->lock);
 	return known;
 }
@@ -151,6 +178,7 @@ static void is_new(void *ctx, pid_t pid, bool executed)
 	if (executed)
 		note_time(s, &s->found.executed, pid);
 	map_remove(&s->found.given_up, (uint64_t)pid);
+	map_remove(&s->found.late, (uint64_t)pid);
 	pthread_mutex_unlock(&s->lock);
 }
 

@@ -170,6 +170,7 @@ void ubp_session_free(struct ubp_session *s)
 	map_free(&s->found.executed);
 	map_free(&s->found.young);
 	map_free(&s->found.given_up);
+	map_free(&s->found.late);
 	map_free(&s->excluded);
 	free(s->newcomer.candidates.v);
 	free(s->newcomer.executors.v);

@@ -65,11 +65,13 @@ struct session_found {
 	struct map young;    /* pids that are new in any way, since when (ms) */
 	uint64_t tidied_ms;
 	struct map given_up; /* pids that could not be attached to */
+	struct map late;     /* pids that kept us waiting, left alone until (ms) */
 };
 
 /* What is told at the end. Under the session's lock. */
 struct session_counts {
 	unsigned n_processes, n_skipped, n_unguarded;
+	unsigned n_late;             /* of those skipped: they kept us waiting */
 	unsigned n_too_late;         /* processes that were to be traced, and had ended */
 	struct finder_counts finder; /* the finder's, in the end */
 };

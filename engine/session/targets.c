@@ -325,7 +325,7 @@ static int pass_over(struct ubp_session *s, pid_t pid, int rc, struct ubp_err *e
 {
 	pid_t live;
 
-	if (rc == 0 || rc == -EINTR) /* the session ends */
+	if (rc == 0 || rc == -EINTR /* the session ends */ || session_leave_alone(s, pid, err))
 		return 0;
 	live = task_live_thread(pid);
 	if (rc == -ESRCH || !live || task_is_ending(live)) {
@@ -487,7 +487,7 @@ void targets_look_again(struct ubp_session *s)
 static int attach_all(struct ubp_session *s, struct ubp_err *err)
 {
 	struct found f = { .s = s };
-	int rc = exclude_collect(&s->excluded);
+	int n_refused, rc = exclude_collect(&s->excluded);
 
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot look through /proc: %s", strerror(-rc));
@@ -499,22 +499,23 @@ static int attach_all(struct ubp_session *s, struct ubp_err *err)
 	free(f.pids.v);
 	if (tracer_is_cancelled(&s->tracer))
 		return tracer_give_up(err);
-	if (s->count.n_skipped && !s->count.n_processes && geteuid() != 0)
+	n_refused = (int)(s->count.n_skipped - s->count.n_late);
+	if (n_refused && !s->count.n_processes && geteuid() != 0)
 		return ubp_fail(
 			err, EPERM,
-			"no permission to trace any of the %u processes that run this code: "
+			"no permission to trace any of the %d processes that run this code: "
 			"run as the same user, or as root (CAP_SYS_PTRACE)",
-			s->count.n_skipped);
+			n_refused);
 	if (s->n_unseen && !s->count.n_processes)
 		session_warn(s,
 			     "none of your own processes runs this code yet; %u others may not "
 			     "be looked at: run as the same user, or as root (CAP_SYS_PTRACE)",
 			     s->n_unseen);
-	if (s->count.n_skipped)
+	if (n_refused)
 		session_warn(s,
-			     "%u process%s could not be traced (no permission, or traced by "
+			     "%d process%s could not be traced (no permission, or traced by "
 			     "another)",
-			     s->count.n_skipped, s->count.n_skipped == 1 ? "" : "es");
+			     n_refused, n_refused == 1 ? "" : "es");
 	return 0;
 }
 

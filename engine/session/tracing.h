@@ -84,5 +84,10 @@ void session_mark_gone(struct ubp_session *s, pid_t pid);
 void session_count_process(struct ubp_session *s);
 /* It ran a probed program, and has ended before it was traced. */
 void session_count_late(struct ubp_session *s, pid_t pid);
+/*
+ * Does it keep us waiting, and is it left alone for a while? Then that is told and counted once, with @err, and it is
+ * found again.
+ */
+bool session_leave_alone(struct ubp_session *s, pid_t pid, const struct ubp_err *err);
 
 #endif

@@ -3,12 +3,8 @@
 
 #include "engine/trace/attach.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <unistd.h>
@@ -16,7 +12,6 @@
 #include "engine/base/again.h"
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
-#include "engine/trace/children.h"
 #include "engine/trace/dispatch.h"
 #include "engine/trace/held.h"
 #include "engine/trace/ids.h"
@@ -25,13 +20,12 @@
 #include "engine/trace/permission.h"
 #include "engine/trace/process.h"
 #include "engine/trace/resume.h"
+#include "engine/trace/seize.h"
 #include "engine/trace/task.h"
 #include "engine/trace/tracee_task.h"
 #include "engine/trace/tracer.h"
 #include "engine/trace/wait.h"
 
-#define SEIZE_TRIES    10
-#define SEIZE_LIMIT_NS 5000000000ULL /* for all threads of a process */
 #define CRITICAL_MAX   100 /* threads found in a restartable sequence, before one is taken */
 #define STOP_LIMIT_MS  500 /* for one thread to stop */
 #define ONE_TURN_MS    50  /* ... where any will do */
@@ -40,97 +34,13 @@
 #define ONE_LIMIT_NS   10000000000ULL /* for one of any ... */
 #define STUCK_LIMIT_NS 3000000000ULL  /* ... where all wait, perhaps for a slow disk */
 
-static int seize(struct tracer *tracer, struct process *p, pid_t tid, struct ubp_err *err)
-{
-	int tries = 0;
-
-	while (again_ptrace(PTRACE_SEIZE, tid, 0, tracer->options) < 0) {
-		/* Refused in the middle of an exec too, where one thread takes the place
-		 * of another. */
-		if (errno != EPERM || ++tries > SEIZE_TRIES || task_tracer(tid))
-			return permission_explain(p->pid, tid, errno, err);
-		(void)sched_yield();
-	}
-	if (tracer_add_tracee(tracer, p, tid))
-		return 0;
-	children_note_unseen(tracer, tid);
-	return ubp_fail(err, ENOMEM, "out of memory");
-}
-
-/* One pass over /proc/PID/task. *ret_found: a thread not yet ours was seen, which may have ended since. */
-static int seize_new_threads(struct tracer *tracer, struct process *p, bool *ret_found,
-			     struct ubp_err *err)
-{
-	struct dirent *ent;
-	char path[64];
-	DIR *dir;
-	int rc = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)p->pid);
-	dir = opendir(path);
-	if (!dir && errno != ENOENT && errno != ESRCH)
-		return ubp_fail_sys(err, "%s", path);
-	if (!dir)
-		return ubp_fail(err, ESRCH, "no process %d", (int)p->pid);
-	*ret_found = false;
-	while ((ent = readdir(dir))) {
-		pid_t tid = (pid_t)strtol(ent->d_name, NULL, 10);
-		char state;
-		pid_t by;
-
-		if (tid <= 0 || map_get(&tracer->tracees, (uint64_t)tid))
-			continue;
-		if (map_remove(&tracer->limbo, (uint64_t)tid)) {
-			/* Born of a thread seized before; its first stop came before
-			 * the parent's report. */
-			struct tracee *t = tracer_add_tracee(tracer, p, tid);
-
-			if (t)
-				tracee_resume(t, 0);
-			else
-				children_let_run_unseen(tracer, tid);
-			continue;
-		}
-		rc = seize(tracer, p, tid, err);
-		if (rc == 0) {
-			*ret_found = true;
-			continue;
-		}
-		/* The tracer that /proc names is a thread. Asked first: a thread that
-		 * has ended meanwhile has none. */
-		by = task_tracer(tid);
-		state = task_state(tid);
-		/* It ended after readdir() saw it: then it may have started another, which that
-		 * did not see. Or a leader, long ago; or one that another traces. */
-		if (state == 0 || state == 'Z' || state == 'X')
-			*ret_found |= tid != p->pid && !by;
-		/* A thread that a seized one has just born is ours already. */
-		else if (tid == p->pid || by != gettid())
-			break;
-		rc = 0;
-	}
-	closedir(dir);
-	return rc;
-}
-
 /* All threads of @p, which is let go if that is not to be had. */
 static int seize_all(struct tracer *tracer, struct process *p, struct ubp_err *err)
 {
 	struct space *space = p->space;
 	pid_t pid = p->pid;
-	uint64_t begun = event_clock_now(CLOCK_KIND_MONO);
-	bool found = true;
-	int rc;
+	int rc = seize_threads(tracer, p, err);
 
-	/* Threads can start while we look: stop after a pass that found none. */
-	do {
-		rc = seize_new_threads(tracer, p, &found, err);
-		if (rc == 0 && found &&
-		    event_clock_now(CLOCK_KIND_MONO) - begun > SEIZE_LIMIT_NS)
-			rc = ubp_fail(err, EBUSY,
-				      "process %d starts threads too fast to be seized",
-				      (int)pid);
-	} while (rc == 0 && found);
 	/* From now on an exec is reported; one just before has left the old memory. */
 	if (rc == 0 && p->n_tracees > 0 && space->refs == 1) {
 		mem_close(&space->mem);
@@ -158,6 +68,9 @@ int attach_process(struct tracer *tracer, pid_t pid, struct process **ret_proces
 	/* A tracer that it has is no reason yet: one like us lets go of it when we attach. */
 	if (!live)
 		return permission_explain(pid, live ? live : pid, EPERM, err);
+	rc = seize_may_try(tracer, pid, err);
+	if (rc < 0)
+		return rc;
 	space = space_new(tracer, NULL, live, err);
 	if (!space)
 		return permission_explain(pid, live, err->code, err);
@@ -183,12 +96,15 @@ int attach_at_exec(struct tracer *tracer, pid_t tid, struct ubp_err *err)
 		return 0;
 	if (!pid)
 		return ubp_fail(err, ESRCH, "no thread %d", (int)tid);
+	rc = seize_may_try(tracer, pid, err);
+	if (rc < 0)
+		return rc;
 	space = space_new(tracer, NULL, tid, err);
 	p = space ? tracer_add_process(tracer, pid, space) : NULL;
 	if (!p)
 		return space ? ubp_fail(err, ENOMEM, "out of memory") : -err->code;
 	p->at_exec = true;
-	rc = seize(tracer, p, tid, err);
+	rc = seize_thread(tracer, p, tid, err);
 	if (rc < 0)
 		tracer_drop_process(tracer, p);
 	return rc;

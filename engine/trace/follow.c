@@ -12,17 +12,18 @@
 
 static int run_everywhere(struct tracer *tracer)
 {
-	if (!tracer->all_cpus)
+	if (!tracer->follow.all_cpus)
 		return -1;
-	return sched_setaffinity(0, sizeof(cpu_set_t), tracer->all_cpus);
+	return sched_setaffinity(0, sizeof(cpu_set_t), tracer->follow.all_cpus);
 }
 
 static void remember_all(struct tracer *tracer)
 {
-	tracer->all_cpus = malloc(sizeof(cpu_set_t));
-	if (tracer->all_cpus && sched_getaffinity(0, sizeof(cpu_set_t), tracer->all_cpus) < 0) {
-		free(tracer->all_cpus);
-		tracer->all_cpus = NULL;
+	tracer->follow.all_cpus = malloc(sizeof(cpu_set_t));
+	if (tracer->follow.all_cpus &&
+	    sched_getaffinity(0, sizeof(cpu_set_t), tracer->follow.all_cpus) < 0) {
+		free(tracer->follow.all_cpus);
+		tracer->follow.all_cpus = NULL;
 	}
 }
 
@@ -30,31 +31,31 @@ void follow_cpu(struct tracer *tracer, unsigned cpu)
 {
 	cpu_set_t one;
 
-	if ((int)cpu == tracer->cpu) {
-		tracer->same_cpu = 0;
+	if ((int)cpu == tracer->follow.cpu) {
+		tracer->follow.same_cpu = 0;
 		return;
 	}
-	if ((int)cpu != tracer->next_cpu) {
+	if ((int)cpu != tracer->follow.next_cpu) {
 		/* Hits from several CPUs: belong to none. */
-		tracer->next_cpu = (int)cpu;
-		tracer->same_cpu = 0;
+		tracer->follow.next_cpu = (int)cpu;
+		tracer->follow.same_cpu = 0;
 		return;
 	}
-	if (++tracer->same_cpu < STEADY || cpu >= CPU_SETSIZE)
+	if (++tracer->follow.same_cpu < STEADY || cpu >= CPU_SETSIZE)
 		return;
-	if (!tracer->all_cpus)
+	if (!tracer->follow.all_cpus)
 		remember_all(tracer);
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
-	tracer->same_cpu = 0;
-	if (tracer->all_cpus && CPU_ISSET(cpu, (cpu_set_t *)tracer->all_cpus) &&
+	tracer->follow.same_cpu = 0;
+	if (tracer->follow.all_cpus && CPU_ISSET(cpu, (cpu_set_t *)tracer->follow.all_cpus) &&
 	    sched_setaffinity(0, sizeof(one), &one) == 0)
-		tracer->cpu = (int)cpu;
+		tracer->follow.cpu = (int)cpu;
 }
 
 void follow_nobody(struct tracer *tracer)
 {
-	if (tracer->cpu >= 0 && run_everywhere(tracer) == 0)
-		tracer->cpu = -1;
-	tracer->same_cpu = 0;
+	if (tracer->follow.cpu >= 0 && run_everywhere(tracer) == 0)
+		tracer->follow.cpu = -1;
+	tracer->follow.same_cpu = 0;
 }

@@ -184,6 +184,11 @@ int permission_refusal(const struct refusal *r, int code, struct ubp_err *err)
 		return explain_permission(r, code, err);
 	if (code == ENOTSUP) /* task_arch() said so */
 		return ubp_fail(err, code, TASK_OTHER_KIND, pid);
+	if (code == ETIMEDOUT) /* the same */
+		return ubp_fail(err, code,
+				"cannot look at the program of process %d: its file system "
+				"does not answer",
+				pid);
 	return ubp_fail(err, code, "cannot trace process %d: %s", pid, strerror(code));
 }
 

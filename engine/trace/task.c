@@ -21,6 +21,7 @@
 #include "engine/base/again.h"
 #include "engine/base/err.h"
 #include "engine/base/proc.h"
+#include "engine/os/untrusted_file.h"
 
 #define FLAG_EXITING 0x4 /* PF_EXITING, of /proc/TID/stat */
 
@@ -202,11 +203,12 @@ const struct ubp_arch *task_arch(pid_t pid, struct ubp_err *err)
 	ssize_t got;
 	int fd;
 
+	/* The program may lie on a file system that does not answer. */
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	fd = again_open(path, O_RDONLY);
+	fd = file_open_head(path);
 	if (fd < 0) {
-		(void)ubp_fail(err, errno, "cannot look at the program of process %d: %s",
-			       (int)pid, strerror(errno));
+		(void)ubp_fail(err, -fd, "cannot look at the program of process %d: %s",
+			       (int)pid, file_error(fd));
 		return NULL;
 	}
 	got = again_pread(fd, &ehdr, sizeof(ehdr), 0);
@@ -302,18 +304,35 @@ static bool read_signals(pid_t tid, struct signals *s)
 	return has_all;
 }
 
-bool task_blocks_trap(pid_t tid)
+/* Field @field, from 4 on, of /proc/TID/stat. 0: it is gone. */
+static uint64_t stat_number(pid_t tid, int field)
 {
 	char path[64], buf[512], *at;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)tid, (int)tid);
 	if (!proc_read(path, buf, sizeof(buf)))
-		return false;
+		return 0;
+	/* The state behind the name is field 3. */
 	at = strrchr(buf, ')');
-	/* Field 32, the lower half of the mask; the state behind the name is field 3. */
-	for (int field = 2; at && field < 32; field++)
+	for (int i = 2; at && i < field; i++)
 		at = strchr(at + 1, ' ');
-	return at && (strtoul(at, NULL, 10) & TASK_SIG_BIT(SIGTRAP));
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+uint64_t task_begun(pid_t tid)
+{
+	return stat_number(tid, 22);
+}
+
+unsigned task_n_threads(pid_t pid)
+{
+	return (unsigned)stat_number(pid, 20);
+}
+
+bool task_blocks_trap(pid_t tid)
+{
+	/* The lower half of the mask. */
+	return stat_number(tid, 32) & TASK_SIG_BIT(SIGTRAP);
 }
 
 bool task_ignores(pid_t tid, int sig)

@@ -49,6 +49,10 @@ uint64_t task_room_left(pid_t pid);
 
 /* State letter of /proc/TID/stat ('R', 'S', 'Z', ...), 0 if it is gone. */
 char task_state(pid_t tid);
+/* When the thread began, in the kernel's units: no two have the same number and the same time. 0: it is gone. */
+uint64_t task_begun(pid_t tid);
+/* How many threads process @pid has; 0: it is gone. */
+unsigned task_n_threads(pid_t pid);
 /* Is it gone, or about to be: without memory, perhaps, though its state does not tell yet? */
 bool task_is_ending(pid_t tid);
 

@@ -23,6 +23,7 @@
 
 #include "engine/base/map.h"
 #include "engine/trace/mem.h"
+#include "engine/trace/seize_late.h"
 #include "engine/trace/stand_in.h"
 
 struct reaper;
@@ -54,6 +55,12 @@ struct ids_room {
 	bool taken[IDS_LISTS];
 };
 
+/* Where the tracer runs (engine/trace/follow.c). */
+struct tracer_follow {
+	int cpu, next_cpu, same_cpu;
+	void *all_cpus;
+};
+
 struct tracer {
 	const struct tracer_ops *ops;
 	void *ctx;
@@ -80,9 +87,8 @@ struct tracer {
 	unsigned n_hot, next_hot, hits_since_sweep;
 	size_t sweep_pos;
 	struct tracer_stops stops;
-	/* Where the tracer runs (engine/trace/follow.c). */
-	int cpu, next_cpu, same_cpu;
-	void *all_cpus;
+	struct tracer_follow follow;
+	struct seize_late late; /* processes that keep who seizes them waiting */
 };
 
 /* Is it to give up what it has begun? Then with -EINTR and this text. */

@@ -22,9 +22,10 @@ int tracer_init(struct tracer *tracer, const struct tracer_ops *ops, void *ctx,
 {
 	struct stop stop;
 
-	*tracer = (struct tracer){
-		.ops = ops, .ctx = ctx, .options = TRACER_OPTIONS, .cpu = -1, .next_cpu = -1
-	};
+	*tracer = (struct tracer){ .ops = ops,
+				   .ctx = ctx,
+				   .options = TRACER_OPTIONS,
+				   .follow = { .cpu = -1, .next_cpu = -1 } };
 	tracer->pokes =
 		(struct mem_pokes){ .stop_one = stop_one, .stop_all = stop_all, .ctx = tracer };
 	tracer->waker = waker_start(err);
@@ -70,5 +71,6 @@ void tracer_fini(struct tracer *tracer)
 	waker_end(tracer->waker);
 	stand_in_end(&tracer->stand_in);
 	ids_fini(tracer);
-	free(tracer->all_cpus);
+	seize_late_free(&tracer->late);
+	free(tracer->follow.all_cpus);
 }

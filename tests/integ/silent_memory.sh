@@ -98,6 +98,52 @@ expect_count 0 ' never: '
 kill -9 "$PID_silent" "$PID_other"
 wait "$PID_silent" "$PID_other" 2> /dev/null
 
+# A thread that waits for the file which it executes holds what whoever seizes one of the process has to wait for.
+late="process [0-9]* is in the middle of an exec that does not come to its end"
+case $("$T" exec < /dev/null 2>&1) in
+cannot*) missing+=" exec" ;;
+*)
+	NAME=silent start silent_memory exec
+	refused "$late" -p "$PID_silent" "p:$T:touch"
+	NAME=other start silent_memory alone
+	trace -o out.txt --stats -e "p:t/touch $T:touch text=+0($ARG1):string"
+	grep -qE "^uprobe: warning: process $PID_silent is not traced now: $late" err.txt || fail "exec: nobody tells who is not traced"
+	for _ in 1 2 3; do
+		go other
+		called other
+	done
+	kill -TERM "$UBP_PID"
+	trace_done
+	expect_count 3 "-$PID_other .* touch: .*text=\"plain\""
+	expect_count 0 "-$PID_silent .* touch: "
+	[ "$(grep -c "process $PID_silent is not traced" err.txt)" = 1 ] || fail "exec: told more than once"
+	grep -qE '^uprobe: stats: processes=[0-9]* skipped=1 ' err.txt || fail "exec: skipped=1 is not told: $(grep stats err.txt)"
+	# When that is over it is traced like the others.
+	trace -o out.txt -e "p:t/touch $T:touch"
+	deadline=$((SECONDS + TIMEOUT))
+	until grep -q -- "-$PID_silent .* touch: " out.txt; do
+		[ "$SECONDS" -lt "$deadline" ] || fail "exec: it is never traced"
+		go silent
+		called silent
+	done
+	trace_stop
+	kill -9 "$PID_silent" "$PID_other"
+	wait "$PID_silent" "$PID_other" 2> /dev/null
+	;;
+esac
+
+# The program itself is a file of a server that answers no more: what kind of program it is cannot be looked at. On a busy
+# machine one of the looks before may be the one that is given up.
+case $("$T" program < /dev/null 2>&1) in
+cannot*) missing+=" program" ;;
+*)
+	NAME=silent start silent_memory program
+	refused "its file system does not answer" -p "$PID_silent" "p:$T:touch"
+	kill -9 "$PID_silent"
+	wait "$PID_silent" 2> /dev/null
+	;;
+esac
+
 # Where words have to be poked the tracer waits itself: a stranger that maps such a file at all is left alone, another is traced.
 if [ "$MODE" = auto ] || [ "$MODE" = trap ]; then
 	# shellcheck disable=SC2016 # for the inner shell
