@@ -11,12 +11,19 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * From now on this thread gives up reading as soon as @flag is not 0: an int that others set atomically, and
  * never take back. NULL: it never does.
  */
 void cancel_by(const int *flag);
+
+/* And as soon as it has had so much processor time (CLOCK_THREAD_CPUTIME_ID). 0: it never does. */
+void cancel_at(uint64_t end_ns);
+
+/* Has it had that? It stays true until the next cancel_at(). */
+bool cancel_is_late(void);
 
 /* Is this thread to give up? What it has read so far is not whole, and must not be kept as if it were. */
 bool cancel_is_asked(void);

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "arch/arch.h"
+#include "engine/base/cancel.h"
 #include "engine/elf/eh_frame.h"
 #include "engine/elf/object_priv.h"
 #include "engine/elf/segments.h"
@@ -57,6 +58,8 @@ static int walk(const struct object *object, uint64_t from, uint64_t to, uint64_
 		if (len == 0 || at - window >= WINDOW) {
 			ssize_t got;
 
+			if (cancel_is_asked())
+				return -EINTR;
 			if (object_vaddr_to_foffset(object, at, &foffset) < 0)
 				return BOUNDARY_UNKNOWN;
 			got = object_read(object, foffset, code, sizeof(code));

@@ -19,7 +19,7 @@ enum object_boundary {
 /*
  * Does an instruction start at @foffset? Decodes from the start of the function (a
  * symbol or FDE, whichever is nearer). Returns an enum object_boundary, -EILSEQ
- * when undecodable bytes lie between, or another -errno when reading fails.
+ * when undecodable bytes lie between, -EINTR (cancel_is_asked()), or another -errno when reading fails.
  * *ret_start is written for BOUNDARY_INSIDE only.
  */
 int object_check_boundary(struct object *object, uint64_t foffset, uint64_t *ret_start);

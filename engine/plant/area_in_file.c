@@ -42,15 +42,16 @@ static uint64_t zeros_before(const struct trace_mem *mem, pid_t tid, uint64_t fr
 }
 
 /* The unused bytes behind the code in @m. False: there are none. */
-static bool unused_in(struct plant *plant, const struct trace_mem *mem, pid_t pid,
+static bool unused_in(struct plant *plant, struct space *space, pid_t pid,
 		      const struct mapping *m, uint64_t *ret_from, uint64_t *ret_end)
 {
 	uint64_t from, len;
 
-	if (!hooks_unused_bytes(plant, pid, m, &from, &len) || len < UBP_SLOT_SIZE)
+	if (!hooks_unused_bytes(plant, &space->cost, pid, m, &from, &len) ||
+	    len < UBP_SLOT_SIZE)
 		return false;
 	*ret_end = from + len;
-	*ret_from = zeros_before(mem, pid, from, *ret_end);
+	*ret_from = zeros_before(&space->mem, pid, from, *ret_end);
 	return *ret_from != 0;
 }
 
@@ -119,7 +120,7 @@ int area_in_file_provide(struct plant *plant, struct tracee *t, const struct map
 		*ret_area = area_in(ps, m);
 		if (*ret_area)
 			return 0;
-		if (!unused_in(plant, &space->mem, t->process->pid, m, &from, &end) ||
+		if (!unused_in(plant, space, t->process->pid, m, &from, &end) ||
 		    end - from < 2 * UBP_SLOT_SIZE)
 			continue;
 		area = area_at(from, end);

@@ -45,16 +45,16 @@ static bool is_free(const struct space *space, pid_t tid, uint64_t vaddr, size_t
 	return true;
 }
 
-static uint64_t find_cave(struct plant *plant, const struct space *space,
-			  const struct maps *maps, pid_t pid)
+static uint64_t find_cave(struct plant *plant, struct space *space, const struct maps *maps,
+			  pid_t pid)
 {
 	size_t need = space->arch->stub.len;
 
 	for (size_t i = 0; i < maps->n; i++) {
 		uint64_t vaddr, len;
 
-		if (hooks_unused_bytes(plant, pid, &maps->v[i], &vaddr, &len) && len >= need &&
-		    is_free(space, pid, vaddr, need))
+		if (hooks_unused_bytes(plant, &space->cost, pid, &maps->v[i], &vaddr, &len) &&
+		    len >= need && is_free(space, pid, vaddr, need))
 			return vaddr;
 	}
 	return 0;
@@ -69,7 +69,7 @@ int cave_provide_frames(struct plant *plant, struct tracee *t, const struct maps
 	const struct mapping *m = NULL;
 
 	if (space->frames || !space->arch->stub.frame_below ||
-	    !hooks_is_go(plant, t->tid, maps))
+	    !hooks_is_go(plant, &space->cost, t->tid, maps))
 		return 0;
 	for (size_t i = 0; i < maps->n && !m; i++)
 		if (strcmp(maps->v[i].path, "[stack]") == 0)

@@ -26,6 +26,7 @@
 #include "arch/host.h"
 #include "engine/base/cancel.h"
 #include "engine/base/err.h"
+#include "engine/base/file_cost.h"
 #include "engine/base/page.h"
 #include "engine/base/proc.h"
 #include "engine/code/exits.h"
@@ -79,6 +80,7 @@ struct hook_file {
 	bool hides_unwinder, wants_shadow_stack, is_go;
 	uint64_t unused_foffset, unused_len; /* zeros behind its code; 0: none */
 	unsigned n_unread; /* so often it could not be read; 0 also when it was */
+	bool is_costly;    /* file_cost_end() */
 	struct hook_file *next;
 };
 
@@ -176,36 +178,44 @@ static struct hook_file *find_file(struct plant *plant, const struct mapping *m)
 	return f;
 }
 
-/* NULL: there is no memory for it, or the session ends meanwhile. */
-static struct hook_file *ask_file(struct plant *plant, pid_t pid, const struct mapping *m)
+/* NULL: there is no memory for it, the session ends meanwhile, or @cost->is_late. */
+static struct hook_file *ask_file(struct plant *plant, struct file_cost *cost, pid_t pid,
+				  const struct mapping *m)
 {
 	struct hook_file *f = find_file(plant, m);
 	struct object *object;
+	bool is_read, is_costly = false;
 	int rc = -ENOENT;
 
 	if (!f || !f->n_unread || f->n_unread > UNREAD_MAX)
 		return f;
+	if (!file_cost_begin(cost, f->is_costly))
+		return NULL;
 	object = mapped_open(pid, m);
 	if (object)
 		rc = ask_object(f, object);
 	object_free(object);
-	if (rc < 0)
+	is_read = file_cost_end(cost, &is_costly);
+	if (rc < 0 || !is_read)
 		clear_file(f);
+	f->is_costly = is_costly;
 	if (cancel_is_asked()) {
 		plant_note_unread(plant, m->path);
 		return NULL;
 	}
-	if (rc == -ENOMEM)
+	if (rc == -ENOMEM || !is_read)
 		return NULL;
 	f->n_unread = rc < 0 ? f->n_unread + 1 : 0;
 	return f;
 }
 
-bool hooks_is_go(struct plant *plant, pid_t pid, const struct maps *maps)
+bool hooks_is_go(struct plant *plant, struct file_cost *cost, pid_t pid,
+		 const struct maps *maps)
 {
 	for (size_t i = 0; i < maps->n; i++) {
 		const struct mapping *m = &maps->v[i];
-		const struct hook_file *f = m->exec && m->ino ? ask_file(plant, pid, m) : NULL;
+		const struct hook_file *f =
+			m->exec && m->ino ? ask_file(plant, cost, pid, m) : NULL;
 
 		if (f && f->is_go)
 			return true;
@@ -213,10 +223,10 @@ bool hooks_is_go(struct plant *plant, pid_t pid, const struct maps *maps)
 	return false;
 }
 
-bool hooks_unused_bytes(struct plant *plant, pid_t pid, const struct mapping *m,
-			uint64_t *ret_vaddr, uint64_t *ret_len)
+bool hooks_unused_bytes(struct plant *plant, struct file_cost *cost, pid_t pid,
+			const struct mapping *m, uint64_t *ret_vaddr, uint64_t *ret_len)
 {
-	const struct hook_file *f = m->exec && m->ino ? ask_file(plant, pid, m) : NULL;
+	const struct hook_file *f = m->exec && m->ino ? ask_file(plant, cost, pid, m) : NULL;
 
 	if (!f || !f->unused_len || f->unused_foffset < m->foffset)
 		return false;
@@ -290,7 +300,8 @@ static int each_unwinder(const struct each *each, const struct hook_file *f, siz
 	return rc;
 }
 
-int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps, bool has_returns,
+int hooks_each(struct plant *plant, struct file_cost *cost, pid_t pid, const struct maps *maps,
+	       bool has_returns,
 	       int (*call)(void *ctx, const struct mapping *m, uint64_t vaddr,
 			   unsigned watches),
 	       void *ctx)
@@ -310,9 +321,9 @@ int hooks_each(struct plant *plant, pid_t pid, const struct maps *maps, bool has
 			continue;
 		if (cancel_is_asked())
 			return -EINTR;
-		f = ask_file(plant, pid, m);
+		f = ask_file(plant, cost, pid, m);
 		if (!f)
-			return cancel_is_asked() ? -EINTR : -ENOMEM;
+			return cancel_is_asked() ? -EINTR : cost->is_late ? -ETIME : -ENOMEM;
 		if (is_loader)
 			rc = each_at(&each, f->loader, WATCH_LOADER);
 		for (size_t k = 0; unwind && k < N_UNWINDERS && rc == 0; k++)
@@ -334,8 +345,8 @@ static bool can_shadow_stack(struct plant *plant)
 	return plant->cpu == CPU_SHADOW_STACK;
 }
 
-void hooks_return_facts(struct plant *plant, pid_t pid, const struct maps *maps,
-			struct return_facts *ret_facts)
+void hooks_return_facts(struct plant *plant, struct file_cost *cost, pid_t pid,
+			const struct maps *maps, struct return_facts *ret_facts)
 {
 	char *status = proc_read_status(pid);
 
@@ -349,7 +360,7 @@ void hooks_return_facts(struct plant *plant, pid_t pid, const struct maps *maps,
 
 		if (!m->exec || !m->ino || !may_unwind(plant, maps, m))
 			continue;
-		f = ask_file(plant, pid, m);
+		f = ask_file(plant, cost, pid, m);
 		if (!f)
 			continue;
 		ret_facts->hides_unwinder |= f->hides_unwinder;

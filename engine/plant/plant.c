@@ -471,6 +471,7 @@ static int look(struct update *u, struct ubp_err *err)
 	struct plant_space *ps = u->space->plant;
 	int rc = maps_read(u->tid, &u->maps, err);
 
+	file_cost_renew(&u->space->cost);
 	if (rc == 0)
 		rc = cave_provide_frames(u->plant, u->held.t, &u->maps, &u->at, err);
 	if (rc == 0 && !ps->guard.looked) {

@@ -45,7 +45,7 @@ int plant_update(struct plant *plant, const struct held *held, size_t *ret_n,
  * files that are mapped, and decode what will be probed. It takes milliseconds. @tid:
  * one of the threads. What was found is good for the next plant_update() there.
  */
-void plant_look_ahead(struct plant *plant, const struct space *space, pid_t tid);
+void plant_look_ahead(struct plant *plant, struct space *space, pid_t tid);
 void plant_forget_ahead(struct plant *plant);
 
 /* Does a process with these mappings have a place for a probe? */

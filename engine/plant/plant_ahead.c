@@ -72,7 +72,8 @@ static void collect_ahead(struct plant *plant, const struct space *space, pid_t 
 		return;
 	plant->ahead = ahead;
 	ahead->of = space;
-	ahead->space = (struct space){ .mem = space->mem, .arch = space->arch };
+	ahead->space =
+		(struct space){ .mem = space->mem, .arch = space->arch, .cost = space->cost };
 	ahead->u = (struct update){
 		.plant = plant, .space = &ahead->space, .tid = tid, .maps = *maps
 	};
@@ -83,16 +84,18 @@ static void collect_ahead(struct plant *plant, const struct space *space, pid_t 
 		(void)__atomic_fetch_add(&list->v[i]->stats.sites, 0, __ATOMIC_RELAXED);
 }
 
-void plant_look_ahead(struct plant *plant, const struct space *space, pid_t tid)
+void plant_look_ahead(struct plant *plant, struct space *space, pid_t tid)
 {
 	struct ubp_err err;
 	struct maps maps;
 
 	plant_forget_ahead(plant);
 	if (maps_read(tid, &maps, &err) == 0) {
-		(void)hooks_each(plant, tid, &maps, false, pass_over, NULL);
+		file_cost_renew(&space->cost);
+		(void)hooks_each(plant, &space->cost, tid, &maps, false, pass_over, NULL);
 		if (space->arch->guard.code)
-			(void)sigaction_each(plant, space->arch, tid, &maps, pass_over, NULL);
+			(void)sigaction_each(plant, space->arch, &space->cost, tid, &maps,
+					     pass_over, NULL);
 		if (!space->plant)
 			collect_ahead(plant, space, tid, &maps);
 	}

@@ -229,7 +229,7 @@ static enum return_way way_of(struct update *u, struct uprobe *probe, const char
 	struct ubp_err ignored;
 
 	if (!u->has_facts) {
-		hooks_return_facts(u->plant, u->tid, &u->maps, &u->facts);
+		hooks_return_facts(u->plant, &u->space->cost, u->tid, &u->maps, &u->facts);
 		u->facts.cannot_sign = u->held.t && u->space->arch->stub.sign &&
 				       seccomp_check(u->held.t, &calls, &ignored) < 0;
 	}
@@ -339,12 +339,13 @@ static int each_hook(struct update *u, int (*each)(void *ctx, const struct mappi
 {
 	enum seccomp_way way;
 	struct ubp_err why;
-	int rc = hooks_each(u->plant, u->tid, &u->maps, has_returns(u->space), each, u);
+	struct file_cost *cost = &u->space->cost;
+	int rc = hooks_each(u->plant, cost, u->tid, &u->maps, has_returns(u->space), each, u);
 
 	/* Without a guard there is nothing to keep. */
 	if (rc == 0 && !plant_is_unguarded(u->space) &&
 	    seccomp_check(u->held.t, &way, &why) == 0)
-		rc = sigaction_each(u->plant, u->space->arch, u->tid, &u->maps, each, u);
+		rc = sigaction_each(u->plant, u->space->arch, cost, u->tid, &u->maps, each, u);
 	return rc;
 }
 
@@ -362,5 +363,12 @@ int update_collect(struct update *u, struct ubp_err *err)
 	rc = each_hook(u, join_hook);
 	if (rc == -EINTR)
 		return tracer_give_up(err);
+	/* Also where that was found by way of something else. */
+	if (rc != -ENOMEM && u->space->cost.is_late)
+		return ubp_fail(err, ETIME,
+				"looking through the files that process %d executes takes "
+				"longer than %u ms",
+				(int)u->held.t->process->pid,
+				(unsigned)(FILE_COST_LIMIT_NS / 1000000));
 	return rc == -ENOMEM ? ubp_fail(err, ENOMEM, "out of memory") : rc;
 }

@@ -24,6 +24,7 @@
 
 #include "engine/base/cancel.h"
 #include "engine/base/err.h"
+#include "engine/base/file_cost.h"
 #include "engine/base/vec.h"
 #include "engine/code/boundary.h"
 #include "engine/code/hook_call.h"
@@ -45,15 +46,15 @@ struct call_file {
 	} * calls;
 	size_t n;
 	unsigned n_unread; /* so often it could not be read; 0 also when it was */
+	bool is_costly;    /* file_cost_end() */
 	struct call_file *next;
 };
 
 /* A file that could not be read is asked again so often: memory may have been short, or descriptors. */
 #define UNREAD_MAX 3
 
-/* What a file that wears us out could make us look through, and remember. */
-#define SEARCH_MAX (1ULL << 30)
-#define CALLS_MAX  4096
+/* What a file that wears us out could make us remember. */
+#define CALLS_MAX 4096
 
 static int open_mapped(pid_t pid, const struct mapping *m)
 {
@@ -123,7 +124,7 @@ static int search_chunk(struct call_file *f, const struct ubp_arch *arch, const 
 	size_t more;
 	int rc = 0;
 
-	while (rc == 0 && f->n < CALLS_MAX &&
+	while (rc == 0 && f->n < CALLS_MAX && !cancel_is_asked() &&
 	       (at = hook_call_find(arch, call, at + 1, buf + len, &more))) {
 		uint64_t foffset = from + (uint64_t)(at - buf);
 
@@ -142,7 +143,7 @@ static int search_tracing(struct call_file *f, const struct ubp_arch *arch,
 	size_t more;
 	int rc = 0;
 
-	while (rc == 0 && f->n < CALLS_MAX &&
+	while (rc == 0 && f->n < CALLS_MAX && !cancel_is_asked() &&
 	       (at = tracing_find(arch, watch, at + 1, buf + len, &more))) {
 		uint64_t foffset = from + (uint64_t)(at - buf);
 
@@ -166,8 +167,6 @@ static int search(struct call_file *f, const struct ubp_arch *arch, int fd, uint
 	uint8_t *buf = malloc(CHUNK + n);
 	int rc = buf ? 0 : -ENOMEM;
 
-	if (to - from > SEARCH_MAX)
-		to = from + SEARCH_MAX;
 	while (rc == 0 && from + n < to && !cancel_is_asked()) {
 		size_t want = to - from < CHUNK + n ? to - from : CHUNK + n;
 		ssize_t got = pread(fd, buf, want, (off_t)from);
@@ -209,39 +208,44 @@ static struct call_file *find_file(struct plant *plant, const struct ubp_arch *a
 	return f;
 }
 
-static int ask_file(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
-		    const struct mapping *m, struct call_file **ret_file)
+static int ask_file(struct plant *plant, const struct ubp_arch *arch, struct file_cost *cost,
+		    pid_t pid, const struct mapping *m, struct call_file **ret_file)
 {
 	struct call_file *f = find_file(plant, arch, m);
 	bool is_read = false;
-	int fd, rc;
+	int fd, rc = 0;
 
 	*ret_file = f;
 	if (!f)
 		return -ENOMEM;
 	if (!f->n_unread || f->n_unread > UNREAD_MAX)
 		return 0;
+	if (!file_cost_begin(cost, f->is_costly))
+		return -ETIME;
 	/* Not to be had now: the process may be in the middle of an exec. */
 	fd = open_mapped(pid, m);
-	if (fd < 0)
-		return 0;
-	/* What was found before is found again. */
-	f->n = 0;
-	rc = search(f, arch, fd, m->foffset, m->foffset + (m->end - m->start), &is_read);
-	close(fd);
+	if (fd >= 0) {
+		/* What was found before is found again. */
+		f->n = 0;
+		rc = search(f, arch, fd, m->foffset, m->foffset + (m->end - m->start),
+			    &is_read);
+		close(fd);
+	}
+	if (!file_cost_end(cost, &f->is_costly))
+		rc = -ETIME;
 	if (cancel_is_asked()) {
 		plant_note_unread(plant, m->path);
-		f->n = 0;
-		return -EINTR;
+		rc = -EINTR;
 	}
-	if (rc < 0)
-		return rc;
-	f->n_unread = is_read ? 0 : f->n_unread + 1;
-	return 0;
+	if (rc == -ETIME || rc == -EINTR)
+		f->n = 0;
+	else if (rc == 0 && fd >= 0)
+		f->n_unread = is_read ? 0 : f->n_unread + 1;
+	return rc;
 }
 
-int sigaction_each(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
-		   const struct maps *maps,
+int sigaction_each(struct plant *plant, const struct ubp_arch *arch, struct file_cost *cost,
+		   pid_t pid, const struct maps *maps,
 		   int (*each)(void *ctx, const struct mapping *m, uint64_t vaddr,
 			       enum site_watch watch),
 		   void *ctx)
@@ -256,7 +260,7 @@ int sigaction_each(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
 			continue;
 		if (cancel_is_asked())
 			return -EINTR;
-		rc = ask_file(plant, arch, pid, m, &f);
+		rc = ask_file(plant, arch, cost, pid, m, &f);
 		for (size_t k = 0; rc == 0 && f && k < f->n; k++)
 			if (f->calls[k].foffset >= m->foffset &&
 			    f->calls[k].foffset - m->foffset < m->end - m->start &&

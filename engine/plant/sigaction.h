@@ -11,6 +11,7 @@
 
 #include "engine/space/space.h"
 
+struct file_cost;
 struct mapping;
 struct maps;
 struct plant;
@@ -18,11 +19,11 @@ struct ubp_arch;
 
 /*
  * @each for every call of rt_sigaction() in the program's own code, with WATCH_SIGACTION, and for those that have to do
- * with tracing and with execs, with one of WATCH_CALLS. Returns 0; -ENOMEM; -EINTR, the session ends; or what @each
- * returns, if that is not 0: then it was the last.
+ * with tracing and with execs, with one of WATCH_CALLS. Returns 0; -ENOMEM; -EINTR, the session ends; -ETIME, the limit
+ * of @cost is reached, the account of the process; or what @each returns, if that is not 0: then it was the last.
  */
-int sigaction_each(struct plant *plant, const struct ubp_arch *arch, pid_t pid,
-		   const struct maps *maps,
+int sigaction_each(struct plant *plant, const struct ubp_arch *arch, struct file_cost *cost,
+		   pid_t pid, const struct maps *maps,
 		   int (*each)(void *ctx, const struct mapping *m, uint64_t vaddr,
 			       enum site_watch watch),
 		   void *ctx);

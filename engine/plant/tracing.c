@@ -17,6 +17,8 @@
 
 #include <string.h>
 
+#include "engine/base/find_bytes.h"
+
 #define OTHERS_MAX 6 /* instructions between the number and the call */
 
 static bool is_insn(const struct ubp_known_insn *insn, const uint8_t *at, const uint8_t *end)
@@ -52,7 +54,7 @@ static const uint8_t *find(const struct ubp_arch *arch, const struct ubp_known_i
 {
 	*ret_more = 0;
 	while (number->len && at < end &&
-	       (at = memmem(at, (size_t)(end - at), number->bytes, number->len))) {
+	       (at = find_bytes(at, end, number->bytes, number->len))) {
 		*ret_more = is_all ? 0 : call_behind(arch, number, at, end);
 		if (is_all || *ret_more)
 			return at;

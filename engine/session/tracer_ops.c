@@ -57,15 +57,30 @@ static bool on_signal(void *ctx, struct tracee *t, int sig)
 	return is_ours;
 }
 
+/* Was it told before? A process may open libraries as often as it likes. */
+static bool was_told(const struct held *held, int rc)
+{
+	struct file_cost *cost;
+	bool was;
+
+	if (rc != -ETIME || !held_lasts(held))
+		return false;
+	cost = &held->t->process->space->cost;
+	was = cost->is_told;
+	cost->is_told = true;
+	return was;
+}
+
 /* What hinders it is told; one that is gone has ended, or its end will be reported. */
 static void plant_and_tell(struct ubp_session *s, struct tracee *t, const struct ubp_regs *at)
 {
+	struct held held = held_thread(&s->tracer, t, at);
 	pid_t pid = t->process->pid;
 	struct ubp_err err;
 	int rc = session_plant(s, t, at, &err);
 
 	/* -EINTR: the session ends. */
-	if (rc < 0 && rc != -ESRCH && rc != -EINTR)
+	if (rc < 0 && rc != -ESRCH && rc != -EINTR && !was_told(&held, rc))
 		session_warn(s, "process %d: %s", (int)pid, err.text);
 }
 

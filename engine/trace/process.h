@@ -18,6 +18,7 @@
 
 #include "arch/arch.h"
 #include "arch/host.h"
+#include "engine/base/file_cost.h"
 #include "engine/trace/mem.h"
 
 struct plant_space;
@@ -29,7 +30,8 @@ struct space {
 	unsigned refs;             /* processes that live in it */
 	struct process *processes; /* these */
 	struct trace_mem mem;
-	struct mem_care care; /* .mem's */
+	struct mem_care care;  /* .mem's */
+	struct file_cost cost; /* what its files have cost so far */
 	const struct ubp_arch *arch;
 	/* The owner's (engine/space/space.h); NULL until it sets it. */
 	struct plant_space *plant;

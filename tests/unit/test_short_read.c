@@ -22,6 +22,7 @@
 #include "arch/arch.h"
 #include "arch/host.h"
 #include "engine/base/err.h"
+#include "engine/base/file_cost.h"
 #include "engine/os/maps.h"
 #include "engine/plant/hooks.h"
 #include "engine/plant/scan.h"
@@ -82,14 +83,19 @@ typedef void ask_fn(struct plant *plant, const struct maps *maps, struct found *
 
 static void ask_hooks(struct plant *plant, const struct maps *maps, struct found *ret_found)
 {
+	struct file_cost cost = { 0 };
+
 	memset(ret_found, 0, sizeof(*ret_found));
-	(void)hooks_each(plant, getpid(), maps, true, note, ret_found);
+	(void)hooks_each(plant, &cost, getpid(), maps, true, note, ret_found);
 }
 
 static void ask_calls(struct plant *plant, const struct maps *maps, struct found *ret_found)
 {
+	struct file_cost cost = { 0 };
+
 	memset(ret_found, 0, sizeof(*ret_found));
-	(void)sigaction_each(plant, ubp_host_arch(), getpid(), maps, note_call, ret_found);
+	(void)sigaction_each(plant, ubp_host_arch(), &cost, getpid(), maps, note_call,
+			     ret_found);
 }
 
 static void forget(struct plant *plant)
