@@ -58,7 +58,7 @@ static pid_t start(int is_idle)
 
 static void stop_once(pid_t pid, uint64_t work_ns)
 {
-	int status;
+	int status = 0;
 
 	if (ptrace(PTRACE_INTERRUPT, pid, 0, 0) < 0 || waitpid(pid, &status, __WALL) != pid)
 		fail("stop");
