@@ -172,7 +172,7 @@ def traces():
 
 
 def build_example():
-    """docs/example.c; None where it cannot be built."""
+    """docs/example.c, and the same with a strict session as ./strict; None where it cannot be built."""
     build, source = os.environ["UBP_BUILD"], os.environ["UBP_SRC"]
     if not shutil.which("gcc") or not shutil.which("pkg-config"):
         return None
@@ -181,9 +181,22 @@ def build_example():
     symbols = subprocess.run(("nm", f"{build}/libubp.a"), capture_output=True, check=False).stdout
     if b"__asan_" in symbols:
         libs.append("-fsanitize=address,undefined")
-    subprocess.run(("gcc", f"-I{source}/engine", "-o", "example", f"{source}/docs/example.c", f"{build}/libubp.a", *libs,
-                    "-liberty", "-pthread"), check=True)
+    with open(f"{source}/docs/example.c", encoding="utf-8") as file:
+        text = file.read()
+    strict = text.replace(".n_pids = 1 }", ".n_pids = 1, .strict = true }").replace(
+        "ubp_add(s, argv[2],", "ubp_add_events(s, argv[2], __builtin_strlen(argv[2]),")
+    for name, code in ("example", text), ("strict", strict):
+        subprocess.run(("gcc", f"-I{source}/engine", "-o", name, "-xc", "-", "-xnone", f"{build}/libubp.a", *libs, "-liberty",
+                        "-pthread"), check=True, input=code.encode())
     return "./example"
+
+
+def traced(run, example, probe):
+    """What it prints of a target that goes on when it is ready."""
+    with subprocess.Popen((b"./" + COMM, STRING), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as target:
+        if target.stdout.readline() != b"ready\n":
+            fail("the target is not ready")
+        return run((example, str(target.pid), probe), b"", lambda: (target.stdin.write(b"go\n"), target.stdin.flush()))
 
 
 def library():
@@ -191,14 +204,13 @@ def library():
     example = build_example()
     if not example:
         return "docs/example.c cannot be built here"
-    probe = f"p:./same:{offset_of_greet()} a=+0({ARG1}):string c=+1({ARG1}):char n=$comm"
+    args = f"{offset_of_greet()} a=+0({ARG1}):string c=+1({ARG1}):char n=$comm"
     wanted = [f'a="{SHOWN}"', r"c='\033'", r'n="h\033[\012\302\233m"', r"h\033[\012\302\233m-"]
     for run in in_pipe, on_terminal:
-        with subprocess.Popen((b"./" + COMM, STRING), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as target:
-            if target.stdout.readline() != b"ready\n":
-                fail("the target is not ready")
-            raw = run((example, str(target.pid), probe), b"", lambda to=target.stdin: (to.write(b"go\n"), to.flush()))
-            check_text(raw, wanted, f"{example} by {run.__name__}", n_lines=2)
+        check_text(traced(run, example, f"p:./same:{args}"), wanted, f"{example} by {run.__name__}", n_lines=2)
+    raw = traced(in_pipe, "./strict", f"p:g/e {os.getcwd()}/same:{args}")
+    if b'a="' + STRING + b'" c=\'\x1b\' n="' + COMM + b'"' not in raw or COMM + b"-" not in raw:
+        fail(f"a strict session: not as the kernel has it: {raw!r}")
     check([r"gr\033t\012"], example, str(os.getpid()), "p:./hello:grxtx")
     return None
 
