@@ -427,7 +427,7 @@ int trace_run(struct ubp_session *session, const struct trace_options *options)
 	if (output_open(&run.out, options->output, &err) < 0)
 		return cli_error_record(&err);
 	output_raw(&run.out, options->strict);
-	how.escape = !run.out.raw;
+	how.raw = run.out.raw;
 	if (ubp_sink_new(session, &how, &run.sink, &err) < 0) {
 		output_close(&run.out);
 		return cli_error_record(&err);

@@ -5,10 +5,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/message.h"
 #include "engine/base/err.h"
+#include "engine/base/escape.h"
 
 /* --- the table ---------------------------------------------------------------------- */
 
@@ -171,22 +173,32 @@ static void print_series(FILE *f, const char *name, const struct bench_series *s
 	fprintf(f, "%.*s\n", (int)len, line);
 }
 
+/* Text with names in it that others chose. */
+static void print_shown(FILE *f, const char *before, const char *text, const char *behind)
+{
+	char *shown = escape_line(text);
+
+	fprintf(f, "%s%s%s", before, shown ? shown : "", behind);
+	free(shown);
+}
+
 static void print_result(const struct bench_report *report, const struct bench_result *r)
 {
 	FILE *f = report->out;
 
-	if (r->row)
+	if (r->row) {
 		fprintf(f, "\n%s: %s; %s, %u thread%s%s\n", r->row->c->name, r->row->c->about,
 			r->row->first->name, r->row->threads, r->row->threads == 1 ? "" : "s",
 			r->reader ? ", live reader" : "");
-	else
-		fprintf(f, "\n%s%s, exit status %d\n", report->opt->command[0],
-			r->reader ? ", live reader" : "", r->status);
+	} else {
+		print_shown(f, "\n", report->opt->command[0], r->reader ? ", live reader" : "");
+		fprintf(f, ", exit status %d\n", r->status);
+	}
 	print_series(f, "bare", &r->bare, NULL, r->row);
 	if (r->kernel.total.n)
 		print_series(f, "kernel", &r->kernel.total, &r->kernel, r->row);
 	else
-		fprintf(f, "%-8s %s\n", "kernel", r->why);
+		print_shown(f, "kernel   ", r->why, "\n");
 	for (size_t i = 0; i < r->n_ubp; i++)
 		print_series(f, r->ubp[i].name, &r->ubp[i].total, &r->ubp[i], r->row);
 	(void)fflush(f);

@@ -84,8 +84,9 @@ struct ubp_debug_options {
 struct ubp_options {
 	const pid_t *pids; /* trace only these processes (thread groups) ... */
 	size_t n_pids;
-	pid_t tid;     /* ... or only this thread; 0: no choice */
-	bool strict;   /* definitions: the kernel's grammar only */
+	pid_t tid; /* ... or only this thread; 0: no choice */
+	/* Definitions: the kernel's grammar only. Text of events: its raw bytes, see ubp_event.h. */
+	bool strict;
 	bool lossless; /* wait for the reader rather than lose records */
 	bool force;    /* override refusals where that can make sense */
 	/* No jump where a kernel's uprobe that comes later would break it: a breakpoint. */
@@ -107,7 +108,7 @@ struct ubp_options {
 	size_t queue_bytes; /* 0: default */
 	size_t ring_bytes;  /* of each thread's ring, a power of two from 16384; 0: default */
 	/* A warning for the user, e.g. a process that had to be skipped. One line,
-	 * no newline. May be NULL. Called on the caller's thread. */
+	 * no newline, escaped as .text of an error is. May be NULL. Called on the caller's thread. */
 	void (*warn)(void *ctx, const char *text);
 	/* The same for what is as it should be, but not known to the user: where a probe was
 	 * found that was given without TARGET. */
@@ -173,7 +174,7 @@ int ubp_run_command(struct ubp_session *session, char *const argv[], struct ubp_
 
 /* What was added. Indexes count probes in order of definition. */
 size_t ubp_n_probes(const struct ubp_session *session);
-/* The line uprobe_events would list; valid until the next ubp_add. */
+/* The line uprobe_events would list, its path raw; valid until the next ubp_add. */
 const char *ubp_probe_listing(struct ubp_session *session, size_t i);
 /* Group, event name and path (owned by the session), and the format file's text. */
 const char *ubp_probe_group(const struct ubp_session *session, size_t i);

@@ -7,6 +7,9 @@
  * The caller owns the record (usually one on the stack per command). Functions that fail fill it and return a negative
  * errno; they never print and never exit. A record needs no destructor, so reporting "out of memory" cannot itself
  * run out of memory.
+ *
+ * .text may name functions and files of a target. Such names may hold any byte; in .text control bytes are \ooo, as
+ * in an event's line (ubp_event.h), so that it is one line and may go to a terminal.
  */
 
 #ifndef UBP_ERR_H
@@ -28,8 +31,8 @@ struct ubp_err {
 	unsigned line;                     /* of a text of several, from 1; 0: not known */
 	bool has_caret;                    /* .command and .caret are set */
 	unsigned caret;                    /* byte column in .command */
-	char text[UBP_ERR_TEXT_MAX];       /* "outer: inner: cause", always NUL-ended */
-	char command[UBP_ERR_COMMAND_MAX]; /* definition, words joined by one blank */
+	char text[UBP_ERR_TEXT_MAX];       /* "outer: inner: cause", NUL-ended, escaped */
+	char command[UBP_ERR_COMMAND_MAX]; /* the definition, words joined by one blank; raw */
 };
 
 /* Forget what was recorded. A record must be reset before its first use. */

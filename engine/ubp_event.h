@@ -20,7 +20,7 @@ extern "C" {
 int ubp_event_probe(const struct ubp_event *event);
 uint64_t ubp_event_lost(const struct ubp_event *event);
 /* When and where: nanoseconds of .clock; ids as the caller's pid namespace has them; the thread's
- * name; the address of the instruction, or where a return goes back to. */
+ * name, raw: the thread chose its bytes; the address of the instruction, or where a return goes back to. */
 uint64_t ubp_event_time_ns(const struct ubp_event *event);
 pid_t ubp_event_pid(const struct ubp_event *event);
 pid_t ubp_event_tid(const struct ubp_event *event);
@@ -30,12 +30,16 @@ uint64_t ubp_event_ip(const struct ubp_event *event);
 
 /*
  * The event as a line, newline included, as the kernel's tracer prints it. Returns its bytes (owned by
- * the session, valid until the next call; strings may hold any byte) and sets *ret_len. Other forms,
- * and whole traces: ubp_sink.h.
+ * the session, valid until the next call) and sets *ret_len. Other forms, and whole traces: ubp_sink.h.
+ *
+ * Strings and names are escaped: the target chose them, and they must neither begin a line nor drive the terminal
+ * that the line may go to. Control bytes (C1 of UTF-8, what turns the direction of writing, bytes that are not
+ * UTF-8, too) become \ooo, three octal digits for each byte. With ubp_options.strict they are raw, as the kernel
+ * prints them: then strings may hold any byte, and who shows them to people has to care for that.
  */
 const char *ubp_event_line(const struct ubp_event *event, size_t *ret_len);
 
-/* Name and value of argument @i as printed; NULL when there is none such. */
+/* Name and value of argument @i as printed, the value escaped as above; NULL when there is none such. */
 const char *ubp_event_arg_name(const struct ubp_event *event, size_t i);
 const char *ubp_event_arg_text(const struct ubp_event *event, size_t i);
 

@@ -38,8 +38,8 @@ bool ubp_sink_form(const char *name, struct ubp_sink_form *ret_form);
 
 struct ubp_sink_options {
 	const char *form; /* its name */
-	bool escape;      /* text: strings and names escaped: control bytes as \ooo; else raw */
-	bool header;      /* text: the kernel's header of a trace in front */
+	bool raw; /* text: strings and names as the kernel prints them; else escaped: see ubp_event.h */
+	bool header; /* text: the kernel's header of a trace in front */
 };
 
 struct ubp_sink;
@@ -51,8 +51,8 @@ void ubp_sink_free(struct ubp_sink *sink);
 
 /*
  * What is to be written next: in front of all, for an event (a gap, too), for @n events that the
- * caller did not keep, behind all. The bytes belong to @sink until its next call; strings may
- * hold any byte. *ret_len 0: nothing.
+ * caller did not keep, behind all. The bytes belong to @sink until its next call; with .raw, strings
+ * may hold any byte. *ret_len 0: nothing.
  */
 const char *ubp_sink_begin(struct ubp_sink *sink, size_t *ret_len);
 const char *ubp_sink_event(struct ubp_sink *sink, const struct ubp_event *event,

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/escape.h"
+
 void ubp_err_reset(struct ubp_err *err)
 {
 	err->code = 0;
@@ -18,6 +20,15 @@ void ubp_err_reset(struct ubp_err *err)
 	err->command[0] = '\0';
 }
 
+/* Names are in it that a target or a file chose: it is a line that may go to a terminal. Behind the first @len bytes. */
+static void put_text(struct ubp_err *err, size_t len, const char *fmt, va_list ap)
+{
+	char raw[sizeof(err->text)];
+
+	vsnprintf(raw, sizeof(raw), fmt, ap);
+	escape_line_cut(err->text + len, sizeof(err->text) - len, raw);
+}
+
 int ubp_fail(struct ubp_err *err, int code, const char *fmt, ...)
 {
 	int saved = errno;
@@ -26,7 +37,7 @@ int ubp_fail(struct ubp_err *err, int code, const char *fmt, ...)
 	ubp_err_reset(err);
 	err->code = code;
 	va_start(ap, fmt);
-	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	put_text(err, 0, fmt, ap);
 	va_end(ap);
 	errno = saved;
 	return -code;
@@ -35,16 +46,14 @@ int ubp_fail(struct ubp_err *err, int code, const char *fmt, ...)
 int ubp_fail_sys(struct ubp_err *err, const char *fmt, ...)
 {
 	int saved = errno;
-	size_t len;
 	va_list ap;
 
 	ubp_err_reset(err);
 	err->code = saved;
 	va_start(ap, fmt);
-	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	put_text(err, 0, fmt, ap);
 	va_end(ap);
-	len = strlen(err->text);
-	snprintf(err->text + len, sizeof(err->text) - len, ": %s", strerror(saved));
+	ubp_err_append(err, ": %s", strerror(saved));
 	errno = saved;
 	return -saved;
 }
@@ -52,16 +61,23 @@ int ubp_fail_sys(struct ubp_err *err, const char *fmt, ...)
 int ubp_context(struct ubp_err *err, const char *fmt, ...)
 {
 	char inner[UBP_ERR_TEXT_MAX];
-	size_t len;
 	va_list ap;
 
 	memcpy(inner, err->text, sizeof(inner));
 	va_start(ap, fmt);
-	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	put_text(err, 0, fmt, ap);
 	va_end(ap);
-	len = strlen(err->text);
-	snprintf(err->text + len, sizeof(err->text) - len, ": %s", inner);
+	ubp_err_append(err, ": %s", inner);
 	return -err->code;
+}
+
+void ubp_err_append(struct ubp_err *err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put_text(err, strlen(err->text), fmt, ap);
+	va_end(ap);
 }
 
 void ubp_err_caret(struct ubp_err *err, const char *command, size_t len, unsigned caret)

@@ -3,6 +3,7 @@
 
 /*
  * Errors that travel from the place that failed to the command line: how they are recorded. The record itself is public.
+ * What is recorded as text is escaped (engine/base/escape.h): there are names in it that others chose.
  */
 
 #ifndef UBP_BASE_ERR_H
@@ -29,6 +30,10 @@ __attribute__((format(printf, 2, 3))) int ubp_fail_sys(struct ubp_err *err, cons
  */
 __attribute__((format(printf, 2, 3))) int ubp_context(struct ubp_err *err, const char *fmt,
 						      ...);
+
+/* More behind the text of a failure already in the record. */
+__attribute__((format(printf, 2, 3))) void ubp_err_append(struct ubp_err *err, const char *fmt,
+							  ...);
 
 /*
  * Give a failure in the record its definition and caret. @command is copied

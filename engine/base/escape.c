@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A character of UTF-8, each byte of it escaped. */
+#define CHARACTER_MAX (4 * ESCAPE_BYTE_MAX)
+
 #define EACH_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 size_t utf8_sequence(const uint8_t *s, size_t len, uint32_t *ret_code)
@@ -130,4 +133,25 @@ char *escape_line(const char *text)
 	if (escaped)
 		*escape_put_line(escaped, text, len) = '\0';
 	return escaped;
+}
+
+void escape_line_cut(char *to, size_t size, const char *text)
+{
+	size_t left = strlen(text), n;
+	char shown[CHARACTER_MAX];
+	uint32_t code;
+
+	for (const char *s = text; left > 0; s += n, left -= n) {
+		size_t len;
+
+		n = utf8_sequence((const uint8_t *)s, left, &code);
+		n = n ? n : 1;
+		len = (size_t)(escape_put_line(shown, s, n) - shown);
+		if (len >= size)
+			break;
+		memcpy(to, shown, len);
+		to += len;
+		size -= len;
+	}
+	*to = '\0';
 }

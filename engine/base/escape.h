@@ -49,4 +49,7 @@ char *escape_put_line(char *to, const void *text, size_t len);
 /* The same, allocated. NULL: out of memory. */
 char *escape_line(const char *text);
 
+/* The same into @size bytes at @to, NUL included: what has no room is left out, and no character or \ooo is cut. */
+void escape_line_cut(char *to, size_t size, const char *text);
+
 #endif

@@ -9,6 +9,7 @@
 
 #include "engine/base/aside.h"
 #include "engine/base/err.h"
+#include "engine/base/escape.h"
 #include "engine/define/add.h"
 #include "engine/define/state.h"
 #include "engine/define/usdt.h"
@@ -89,13 +90,15 @@ static struct adding *take(struct definitions *defs, enum adding_kind kind, cons
 
 static void keep(struct adding *a, const char *text, bool is_warning)
 {
-	struct told *told = malloc(sizeof(*told) + strlen(text) + 1);
+	/* There are names in it that others chose. */
+	size_t size = ESCAPE_BYTE_MAX * strlen(text) + 1;
+	struct told *told = malloc(sizeof(*told) + size);
 
 	if (!told)
 		return;
 	told->next = NULL;
 	told->is_warning = is_warning;
-	memcpy(told->text, text, strlen(text) + 1);
+	escape_line_cut(told->text, size, text);
 	*a->last = told;
 	a->last = &told->next;
 }

@@ -233,7 +233,8 @@ const struct spec_probe *event_spec(const struct ubp_event *e)
 
 const char *ubp_event_line(const struct ubp_event *e, size_t *ret_len)
 {
-	struct sink_text_options opt = { .resolver = stacks_resolver(e->session) };
+	struct sink_text_options opt = { .escape = !e->session->opt.strict,
+					 .resolver = stacks_resolver(e->session) };
 	struct sink_buf *line = &e->session->out.line;
 
 	line->len = 0;
@@ -251,7 +252,7 @@ const char *ubp_event_arg_name(const struct ubp_event *e, size_t i)
 
 const char *ubp_event_arg_text(const struct ubp_event *e, size_t i)
 {
-	static const struct sink_text_options opt = { .escape = false };
+	struct sink_text_options opt = { .escape = !e->session->opt.strict };
 	const struct spec_probe *spec = event_spec(e);
 	struct sink_buf *arg = &e->session->out.arg;
 

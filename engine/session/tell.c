@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "engine/base/again.h"
+#include "engine/base/escape.h"
 #include "engine/plant/hidden.h"
 #include "engine/returns/returns.h"
 #include "engine/session/state.h"
@@ -29,12 +30,13 @@ void session_news(struct ubp_session *s)
 void session_warn(struct ubp_session *s, const char *fmt, ...)
 {
 	struct warning *w;
-	char text[WARNING_MAX];
+	char raw[WARNING_MAX], text[WARNING_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	vsnprintf(raw, sizeof(raw), fmt, ap);
 	va_end(ap);
+	escape_line_cut(text, sizeof(text), raw);
 	w = malloc(sizeof(*w) + strlen(text) + 1);
 	pthread_mutex_lock(&s->lock);
 	if (w) {

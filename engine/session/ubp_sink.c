@@ -40,7 +40,7 @@ int ubp_sink_new(struct ubp_session *session, const struct ubp_sink_options *opt
 	const struct sink_kind *kind = sink_kind_find(options->form);
 	struct sink_options opt = {
 		.resolver = stacks_resolver(session),
-		.escape = options->escape,
+		.escape = !options->raw,
 		.header = options->header,
 		/* Files are read for that. */
 		.n_cpus = options->header ? (unsigned)sysconf(_SC_NPROCESSORS_ONLN) : 0,

@@ -136,12 +136,9 @@ static int find_file(const struct spec_parse *p, struct spec_span target,
 /* A name of C++ with its parameters is no FILE:OFFSET(REF). */
 static void hint_at_cpp(const struct spec_parse *p, struct spec_span name, struct spec_span ref)
 {
-	size_t len = strlen(p->err->text);
-
 	if (p->env->strict || char_is_digit(span_at(name, 0)) || char_is_digit(span_at(ref, 0)))
 		return;
-	(void)snprintf(p->err->text + len, sizeof(p->err->text) - len,
-		       " (a C++ function? then cpp:%.*s(%.*s))", (int)name.len, name.s,
+	ubp_err_append(p->err, " (a C++ function? then cpp:%.*s(%.*s))", (int)name.len, name.s,
 		       (int)ref.len, ref.s);
 }
 
@@ -149,12 +146,9 @@ static void hint_at_cpp(const struct spec_parse *p, struct spec_span name, struc
  * of it. */
 static void hint_at_quotes(const struct spec_parse *p, struct spec_span name)
 {
-	size_t len = strlen(p->err->text);
-
 	if (p->env->strict || char_is_digit(span_at(name, 0)))
 		return;
-	(void)snprintf(p->err->text + len, sizeof(p->err->text) - len,
-		       " (a function's name? then in quotes of its own: \"%.*s\")",
+	ubp_err_append(p->err, " (a function's name? then in quotes of its own: \"%.*s\")",
 		       (int)name.len, name.s);
 }
 

@@ -25,8 +25,11 @@ ROUNDS = int(os.environ.get("ROUNDS", "3"))
 # Name, processes, threads of each, threads that hit, threads that do so all the time, mode, load beside.
 ROWS = [
     ("100 processes", 100, 1, 0, 0, "auto", 0),
+    ("250 processes", 250, 1, 0, 0, "auto", 0),
+    ("500 processes", 500, 1, 0, 0, "auto", 0),
     ("1000 processes", 1000, 1, 0, 0, "auto", 0),
     ("1000 threads", 1, 1000, 1, 0, "auto", 0),
+    ("2000 threads", 1, 2000, 1, 0, "auto", 0),
     ("4000 threads", 1, 4000, 1, 0, "auto", 0),
     ("4000 threads, mode trap", 1, 4000, 1, 0, "trap", 0),
     ("4000 threads, one runs all the time", 1, 4000, 1, 1, "auto", 0),

@@ -113,6 +113,11 @@ PY
 grep -q '^sh, exit status 5$' out.txt || fail "no word of the command"
 grep -q '^ready' out.txt && fail "what the command prints is in the table"
 
+# Its name may drive a terminal: not in the table.
+ln -s "$(type -P true)" $'t\e[2J\nrue'
+bench --rounds 1 --mode trap --kernel none -e "p:$libc:_exit" -- $'./t\e[2J\nrue'
+grep -qxF './t\033[2J\012rue, exit status 0' out.txt || fail "the command's name is raw"
+
 # A signal ends it, and takes all away.
 mkfifo table
 "$UBP_BENCH" --hits 1000000 --rounds 1000 --case int --mode trap --kernel $way > table 2> err.txt &

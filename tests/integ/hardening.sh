@@ -17,8 +17,18 @@ done
 if grep -q -- '-fsanitize' "$UBP_BUILD/flags" || ! grep -qE -- ' -O([1-3sg]|$| )' "$UBP_BUILD/flags"; then
 	skip "this build is sanitized or not optimised: its calls do not check buffers"
 fi
+CC=$(awk '{ print $1 }' "$UBP_BUILD/flags")
 case $(uname -m) in
 x86_64) compiled_hard "$UBP_BUILD/libubp.a" 'IBT, SHSTK' 'or[lq]? +\$0x0,(0x[0-9a-f]+)?\(%[er]sp\)|movq +\$0x0,\(%rsp\)' ;;
 aarch64) compiled_hard "$UBP_BUILD/libubp.a" 'BTI, PAC' '' ;;
 *) skip "nobody has said what marks objects have on $(uname -m)" ;;
 esac
+type -P "$CC" > /dev/null || skip "there is no $CC here, which this was built with: neither the programs' marks nor the level of checks are known"
+if [ "$(uname -m)" = x86_64 ]; then
+	programs=("$UPROBE" "$USDT")
+	[ ! -e "$UBP_BENCH" ] || programs+=("$UBP_BENCH")
+	marked_hard "$CC" "${programs[@]}"
+	fortified "$CC" "$UBP_BUILD/libubp.a" 'mov +\$0x([0-9]+),%edx'
+else
+	fortified "$CC" "$UBP_BUILD/libubp.a" 'mov[[:space:]]+w2, #0x([0-9]+)'
+fi

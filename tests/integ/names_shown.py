@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
 """A target whose names and strings move cursors, turn the direction of writing and begin lines: none of
-that is in anything that uprobe and usdt print, to a pipe or a terminal, and all of the names is."""
+that is in anything that uprobe, usdt and docs/example.c, a user of the library, print, to a pipe or a terminal, and all of
+the names is."""
 
 import json
 import os
 import pty
 import re
 import select
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -43,23 +45,34 @@ def hostile(name, path):
     os.chmod(path, 0o755)
 
 
-def on_terminal(args, stdin):
+def on_terminal(args, stdin, ready=None):
     """What is written to a terminal, by both streams."""
     main, side = pty.openpty()
     settings = termios.tcgetattr(side)
     settings[1] &= ~termios.OPOST
     termios.tcsetattr(side, termios.TCSANOW, settings)
+    return written(args, stdin, main, side, ready)
+
+
+def in_pipe(args, stdin, ready=None):
+    """The same for a pipe."""
+    main, side = os.pipe()
+    return written(args, stdin, main, side, ready)
+
+
+def written(args, stdin, main, side, ready):
+    """What comes out at @main. @ready is called when that is told."""
     with tempfile.TemporaryFile() as file:
         file.write(stdin)
         file.seek(0)
         with subprocess.Popen(args, stdin=file, stdout=side, stderr=side):
             os.close(side)
-            text = read_all(main)
+            text = read_all(main, ready)
     os.close(main)
     return text
 
 
-def read_all(fd):
+def read_all(fd, ready):
     """Until the other side has closed it."""
     text = b""
     while select.select([fd], [], [], 60)[0]:
@@ -67,39 +80,40 @@ def read_all(fd):
             piece = os.read(fd, 65536)
         except OSError:
             break
+        if not piece:
+            break
         text += piece
+        if ready and b"ready\n" in text:
+            ready()
+            ready = None
     return text
-
-
-def in_pipe(args, stdin):
-    """The same for a pipe."""
-    p = subprocess.run(args, input=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
-    return p.stdout
 
 
 def check(wanted, *args, stdin=b"go\n", n_lines=None):
     """All is text, in the lines that it has, and @wanted is in it."""
-    texts = []
-    for run in in_pipe, on_terminal:
-        raw = run(args, stdin)
-        try:
-            text = raw.decode()
-        except UnicodeDecodeError:
-            fail(f"{args}: what comes is no UTF-8: {raw!r}")
-        unsafe = UNSAFE.search(text)
-        if unsafe:
-            fail(f"{args} by {run.__name__}: there is {unsafe.group()!r} in {text!r}")
-        if "--json" not in args:
-            for line in text.splitlines():
-                if "forged" in line and "\\012 forged" not in line:
-                    fail(f"{args}: a line is forged: {text!r}")
-        for one in wanted:
-            if one not in text:
-                fail(f"{args} by {run.__name__}: no {one!r} in {text!r}")
-        if n_lines is not None and len(text.splitlines()) != n_lines:
-            fail(f"{args} by {run.__name__}: not {n_lines} lines: {text!r}")
-        texts.append(text)
-    return texts
+    return [check_text(run(args, stdin), wanted, f"{args} by {run.__name__}", n_lines, "--json" in args)
+            for run in (in_pipe, on_terminal)]
+
+
+def check_text(raw, wanted, what, n_lines=None, is_json=False):
+    """The same of what was written."""
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        fail(f"{what}: what comes is no UTF-8: {raw!r}")
+    unsafe = UNSAFE.search(text)
+    if unsafe:
+        fail(f"{what}: there is {unsafe.group()!r} in {text!r}")
+    if not is_json:
+        for line in text.splitlines():
+            if "forged" in line and "\\012 forged" not in line:
+                fail(f"{what}: a line is forged: {text!r}")
+    for one in wanted:
+        if one not in text:
+            fail(f"{what}: no {one!r} in {text!r}")
+    if n_lines is not None and len(text.splitlines()) != n_lines:
+        fail(f"{what}: not {n_lines} lines: {text!r}")
+    return text
 
 
 def lists():
@@ -127,12 +141,17 @@ def messages():
             fail(f"the caret is elsewhere: {lines}")
 
 
+def offset_of_greet():
+    """Where the function is whose name is hostile."""
+    told = subprocess.run((UPROBE, "--check", "p:./hello:g*"), capture_output=True, check=True).stdout.decode()
+    return "0x" + told.split(":0x")[1].strip()
+
+
 def traces():
     """Strings, names of tasks, stacks, what is said at begin and end."""
     command = ("--", b"./" + COMM, STRING)
     comm = r"h\033[\012\302\233m"
-    probe = "p:./same:0x" + subprocess.run((UPROBE, "--check", "p:./hello:g*"), capture_output=True, check=True
-                                           ).stdout.decode().split(":0x")[1].strip()
+    probe = f"p:./same:{offset_of_greet()}"
     string = f" a=+0({ARG1}):string c=+1({ARG1}):char n=$comm"
     at = f"g/e {os.getcwd()}/same:0x{probe.split('0x')[1]}"
     wanted = [f'a="{SHOWN}"', r"c='\033'", f'n="{comm}"', comm + "-"]
@@ -152,6 +171,50 @@ def traces():
         fail("--strict: raw on a terminal")
 
 
+def build_example():
+    """docs/example.c, and the same with a strict session as ./strict; None where it cannot be built."""
+    build, source = os.environ["UBP_BUILD"], os.environ["UBP_SRC"]
+    if not shutil.which("gcc") or not shutil.which("pkg-config"):
+        return None
+    libs = subprocess.run(("pkg-config", "--libs", "capstone", "libdw", "libelf", "jansson", "liblzma", "libunwind-ptrace"),
+                          capture_output=True, check=True).stdout.decode().split()
+    symbols = subprocess.run(("nm", f"{build}/libubp.a"), capture_output=True, check=False).stdout
+    if b"__asan_" in symbols:
+        libs.append("-fsanitize=address,undefined")
+    with open(f"{source}/docs/example.c", encoding="utf-8") as file:
+        text = file.read()
+    strict = text.replace(".n_pids = 1 }", ".n_pids = 1, .strict = true }").replace(
+        "ubp_add(s, argv[2],", "ubp_add_events(s, argv[2], __builtin_strlen(argv[2]),")
+    for name, code in ("example", text), ("strict", strict):
+        subprocess.run(("gcc", f"-I{source}/engine", "-o", name, "-xc", "-", "-xnone", f"{build}/libubp.a", *libs, "-liberty",
+                        "-pthread"), check=True, input=code.encode())
+    return "./example"
+
+
+def traced(run, example, probe):
+    """What it prints of a target that goes on when it is ready."""
+    with subprocess.Popen((b"./" + COMM, STRING), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as target:
+        if target.stdout.readline() != b"ready\n":
+            fail("the target is not ready")
+        return run((example, str(target.pid), probe), b"", lambda: (target.stdin.write(b"go\n"), target.stdin.flush()))
+
+
+def library():
+    """A user of the library who prints what it gives: lines of events, errors. The reason, where none can be built."""
+    example = build_example()
+    if not example:
+        return "docs/example.c cannot be built here"
+    args = f"{offset_of_greet()} a=+0({ARG1}):string c=+1({ARG1}):char n=$comm"
+    wanted = [f'a="{SHOWN}"', r"c='\033'", r'n="h\033[\012\302\233m"', r"h\033[\012\302\233m-"]
+    for run in in_pipe, on_terminal:
+        check_text(traced(run, example, f"p:./same:{args}"), wanted, f"{example} by {run.__name__}", n_lines=2)
+    raw = traced(in_pipe, "./strict", f"p:g/e {os.getcwd()}/same:{args}")
+    if b'a="' + STRING + b'" c=\'\x1b\' n="' + COMM + b'"' not in raw or COMM + b"-" not in raw:
+        fail(f"a strict session: not as the kernel has it: {raw!r}")
+    check([r"gr\033t\012"], example, str(os.getpid()), "p:./hello:grxtx")
+    return None
+
+
 def main():
     """All of it."""
     hostile("hello", "hello")
@@ -163,6 +226,10 @@ def main():
     lists()
     messages()
     traces()
+    left_out = library()
+    if left_out:
+        print(left_out)
+        sys.exit(77)
 
 
 main()

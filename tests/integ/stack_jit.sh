@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
-# Code that a program made itself is called as /tmp/perf-PID.map says, or by where it is.
+# Code that a program made itself is called as /tmp/perf-PID.map says, or by where it is. By frame pointers,
+# which the made code has: stacks through such code by the other ways are in stack_load.sh.
 . "${0%/*}/lib.bash"
 need_arch x86_64
 

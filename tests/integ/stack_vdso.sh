@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
-# Stacks through the vdso: signals that come while a program asks for the time.
+# Stacks through the vdso: signals that come while a program asks for the time. By libdw, and by libunwind.
 . "${0%/*}/lib.bash"
 have gcc
 
@@ -35,7 +35,8 @@ int main(void)
 }
 C
 gcc -O2 -fomit-frame-pointer -o clock clock.c || fail "clock.c"
-"$UPROBE" -s --lossless -o out.txt -e "p:g/x ./clock:leaf" -- ./clock 2> err.txt || fail "ended with $?: $(cat err.txt)"
+for KIND in cfi unwind; do
+"$UPROBE" --stack=$KIND --lossless -o out.txt -e "p:g/x ./clock:leaf" -- ./clock 2> err.txt || fail "ended with $?: $(cat err.txt)"
 n=$(count ': x: ')
 [ "$n" -ge 300 ] || fail "$n signals"
 in_vdso=$(grep -c '(\[vdso\])' out.txt)
@@ -50,3 +51,4 @@ awk '
 	fail "stacks end in the vdso: $(grep -A3 '(\[vdso\])' out.txt | head -n 20)"
 grep -q '^ => clock_gettime+0x.* (\[vdso\])$\|^ => __vdso_clock_gettime+0x.* (\[vdso\])$' out.txt ||
 	fail "its functions have no names: $(grep '(\[vdso\])' out.txt | sort | uniq -c | head -n 5)"
+done

@@ -21,6 +21,18 @@ for how in traceme rawtraceme attach rawattach seize rawseize vfork; do
 	[ "$(count ' work: .* i=2$' out.ev)" = 0 ] || fail "$how: the child is traced by two"
 done
 
+# By the C library's syscall() nobody sees it: the call fails, nothing is said, nothing else is harmed; --no-follow helps.
+for how in traceme attach seize; do
+	"$UPROBE" -o out.txt -e "p:t/work $F:work i=$ARG1:s32" -- "$F" any$how > told.txt 2> err.txt < /dev/null
+	rc=$?
+	[ $rc = 1 ] && ! grep -q . err.txt || fail "any$how: ended with $rc: $(cat err.txt)"
+	grep -qxE 'status 0xa00, not a stop by signal 19|attach: Operation not permitted' told.txt || fail "any$how: $(cat told.txt)"
+	[ "$(count ' work: .* i=[29]$')" = 0 ] || fail "any$how: it went on"
+	"$UPROBE" --no-follow -o out.txt -e "p:t/work $F:work i=$ARG1:s32" -- "$F" any$how > told.txt 2> err.txt < /dev/null ||
+		fail "any$how: with --no-follow it ended with $?: $(cat told.txt err.txt)"
+	grep -qx well told.txt && [ "$(count ' work: ')" = 1 ] && [ "$(count ' work: .* i=9$')" = 1 ] || fail "any$how: $(cat out.txt)"
+done
+
 # The whole memory is let go of.
 "$UPROBE" -o ev.txt -e "p:t/work $F:work i=$ARG1:s32" -- "$F" share > out.txt 2> err.txt < /dev/null || fail "share: $?"
 grep -qx well out.txt && [ "$(grep -c 'is let go: ' err.txt)" = 1 ] || fail "share"

@@ -319,8 +319,7 @@ def breakpoints(path):
 
 def run(path, workers, kinds):
     for kind in sys.argv[1] if len(sys.argv) > 1 else kinds:
-        # What perf does is what the kernel does.
-        for order in [ubp_first, kernel_first, killed, by_perf][: 3 + (kind != "r" and workers == 2)]:
+        for order in ubp_first, kernel_first, killed, by_perf:
             target = Target(path, workers, kind)
             together.attempt(f"{path[-40:]} {workers} workers, {KINDS[kind]}, {' '.join(Ubp.options)} {order.__name__}",
                              target, lambda: order(target, kind, PLUS))

@@ -22,19 +22,31 @@ struct vector {
 
 static const struct vector vectors[] = {
 	{ "nothing", "", "" },
-	{ "plain text stays", "plain text of some length, 8 and 8", "plain text of some length, 8 and 8" },
-	{ "so do quotes and single backslashes", "\"\\\" \\n C:\\dir\\", "\"\\\" \\n C:\\dir\\" },
+	{ "plain text stays", "plain text of some length, 8 and 8",
+	  "plain text of some length, 8 and 8" },
+	{ "so do quotes and single backslashes", "\"\\\" \\n C:\\dir\\",
+	  "\"\\\" \\n C:\\dir\\" },
 	{ "ends of lines", "a\nb\r\v\f", "a\\012b\\015\\013\\014" },
 	{ "controls and DEL", "\x1b[2J\t\x01\x7f", "\\033[2J\\011\\001\\177" },
-	{ "in the middle of much text", "0123456\x1b" "89abcdef\n", "0123456\\03389abcdef\\012" },
-	{ "C1 controls in UTF-8", "\xc2\x80\xc2\x9bm\xc2\x9f\xc2\xa0", "\\302\\200\\302\\233m\\302\\237\xc2\xa0" },
+	{ "in the middle of much text",
+	  "0123456\x1b"
+	  "89abcdef\n",
+	  "0123456\\03389abcdef\\012" },
+	{ "C1 controls in UTF-8", "\xc2\x80\xc2\x9bm\xc2\x9f\xc2\xa0",
+	  "\\302\\200\\302\\233m\\302\\237\xc2\xa0" },
 	{ "C1 controls alone", "\x9bm", "\\233m" },
-	{ "directions", "\xe2\x80\xae\xd8\x9c\xe2\x81\xa6\xe2\x80\x8f", "\\342\\200\\256\\330\\234\\342\\201\\246\\342\\200\\217" },
-	{ "ends of lines beyond ASCII", "\xe2\x80\xa8\xe2\x80\xa9\xc2\x85", "\\342\\200\\250\\342\\200\\251\\302\\205" },
-	{ "what is near them", "\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\xaa\xd8\x9b", "\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\xaa\xd8\x9b" },
-	{ "other writing", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80" },
-	{ "no UTF-8", "caf\xe9 \xc0\xaf \xed\xa0\x80 \xf4\x90\x80\x80 \xe2\x82", "caf\\351 \\300\\257 \\355\\240\\200 \\364\\220\\200\\200 \\342\\202" },
-	{ "a backslash that looks like one of ours", "\\012 \\377 \\134", "\\134012 \\134377 \\134134" },
+	{ "directions", "\xe2\x80\xae\xd8\x9c\xe2\x81\xa6\xe2\x80\x8f",
+	  "\\342\\200\\256\\330\\234\\342\\201\\246\\342\\200\\217" },
+	{ "ends of lines beyond ASCII", "\xe2\x80\xa8\xe2\x80\xa9\xc2\x85",
+	  "\\342\\200\\250\\342\\200\\251\\302\\205" },
+	{ "what is near them", "\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\xaa\xd8\x9b",
+	  "\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\xaa\xd8\x9b" },
+	{ "other writing", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
+	  "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80" },
+	{ "no UTF-8", "caf\xe9 \xc0\xaf \xed\xa0\x80 \xf4\x90\x80\x80 \xe2\x82",
+	  "caf\\351 \\300\\257 \\355\\240\\200 \\364\\220\\200\\200 \\342\\202" },
+	{ "a backslash that looks like one of ours", "\\012 \\377 \\134",
+	  "\\134012 \\134377 \\134134" },
 	{ "and one that does not", "\\400 \\08 \\01", "\\400 \\08 \\01" },
 	{ "a backslash before an escape", "\\\n", "\\\\012" },
 };
@@ -66,14 +78,44 @@ static void lines_keep_backslashes(void **state)
 	free(line);
 }
 
+/* What has no room is left out as a whole: a character, a \ooo, all four of one. */
+static void lines_are_cut(void **state)
+{
+	static const struct {
+		size_t size;
+		const char *text, *cut;
+	} cases[] = {
+		{ 1, "a", "" },
+		{ 2, "a", "a" },
+		{ 4, "abcd", "abc" },
+		{ 4, "ab\xc3\xa9", "ab" },
+		{ 5, "ab\xc3\xa9", "ab\xc3\xa9" },
+		{ 5, "a\033b", "a" },
+		{ 6, "a\033b", "a\\033" },
+		{ 9, "a\xc2\x9b", "a" },
+		{ 10, "a\xc2\x9b", "a\\302\\233" },
+		{ 6, "a\xe2\x80", "a\\342" },
+	};
+	char to[16];
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMS(cases); i++) {
+		memset(to, 'x', sizeof(to));
+		escape_line_cut(to, cases[i].size, cases[i].text);
+		assert_string_equal(cases[i].cut, to);
+		for (size_t j = cases[i].size; j < sizeof(to); j++)
+			assert_int_equal('x', to[j]);
+	}
+}
+
 /* Each \ooo is its byte. */
 static size_t decode(const char *s, size_t len, uint8_t *to)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < len; i++) {
-		if (s[i] == '\\' && i + 3 < len && digit(s[i + 1]) >= 0 && digit(s[i + 1]) < 4 &&
-		    digit(s[i + 2]) >= 0 && digit(s[i + 3]) >= 0) {
+		if (s[i] == '\\' && i + 3 < len && digit(s[i + 1]) >= 0 &&
+		    digit(s[i + 1]) < 4 && digit(s[i + 2]) >= 0 && digit(s[i + 3]) >= 0) {
 			to[n++] = (uint8_t)(digit(s[i + 1]) << 6 | digit(s[i + 2]) << 3 |
 					    digit(s[i + 3]));
 			i += 3;
@@ -113,7 +155,7 @@ static void any_bytes(void **state)
 
 int main(void)
 {
-	struct CMUnitTest tests[N_ELEMS(vectors) + 2];
+	struct CMUnitTest tests[N_ELEMS(vectors) + 3];
 
 	for (size_t i = 0; i < N_ELEMS(vectors); i++)
 		tests[i] = (struct CMUnitTest){
@@ -124,5 +166,6 @@ int main(void)
 	tests[N_ELEMS(vectors)] = (struct CMUnitTest)cmocka_unit_test(any_bytes);
 	tests[N_ELEMS(vectors) + 1] =
 		(struct CMUnitTest)cmocka_unit_test(lines_keep_backslashes);
+	tests[N_ELEMS(vectors) + 2] = (struct CMUnitTest)cmocka_unit_test(lines_are_cut);
 	return cmocka_run_group_tests_name("escape", tests, NULL, NULL);
 }
