@@ -472,6 +472,7 @@ bool guard_defer(const struct held *held, bool at_site)
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
 	uint64_t mask, args[6] = { SIGTRAP, 0, 0, SIGSET_LEN };
+	struct held there = *held;
 	struct remote remote;
 	struct ubp_regs regs;
 	struct ubp_err err;
@@ -491,8 +492,9 @@ bool guard_defer(const struct held *held, bool at_site)
 		t->process->probes->ends_by_trap = true;
 		return false;
 	}
+	there.at = &regs;
 	if (task_catches(tid, SIGTRAP) || ubp_host_get_regs(tid, &regs) < 0 ||
-	    remote_begin(&remote, held, ps->guard.stub, &err) < 0)
+	    remote_begin(&remote, &there, ps->guard.stub, &err) < 0)
 		return false;
 	args[1] = own_action(ps);
 	remote.deliver = SIGTRAP;
