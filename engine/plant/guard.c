@@ -339,12 +339,11 @@ void guard_open_masks(const struct held *held, const struct maps *maps)
 {
 	struct tracee *t = held->t;
 	const struct process *p = t->process;
-	pid_t tid = t->tid;
 	size_t n;
 	pid_t *tids = space_ids(held->tracer, p->space, p, &n);
 
 	guard_open_mask(t, maps);
-	for (size_t i = 0; tids && i < n && tracer_has(held->tracer, t, tid); i++) {
+	for (size_t i = 0; tids && i < n && held_lasts(held); i++) {
 		struct tracee *other = map_get(&held->tracer->tracees, (uint64_t)tids[i]);
 
 		if (!other || other == t || other->held || !task_blocks_trap(other->tid))
@@ -503,6 +502,6 @@ bool guard_defer(const struct held *held, bool at_site)
 		return true;
 	(void)task_set_mask(tid, mask & ~TRAP_BIT);
 	remote_end(&remote);
-	t->held = false;
+	held_keep(held, false);
 	return true;
 }

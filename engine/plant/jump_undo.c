@@ -309,7 +309,7 @@ void jump_remove(struct tracer *tracer, struct space *space)
 
 	if (!ps || ps->closing || !ps->jump.n_written)
 		return;
-	space->refs++;
+	space_keep(space);
 	take_out(tracer, space);
 	if (space->plant == ps)
 		recording = put_returns_back(tracer, space);
@@ -348,24 +348,19 @@ int jump_to_breakpoint(const struct space *space, struct site *site)
 
 bool jump_demote(const struct held *held, struct site *site, const char *why)
 {
-	struct tracee *t = held->t;
-	struct space *space = t->process->space;
-	struct plant_space *ps = space->plant;
-	pid_t tid = t->tid;
-	bool done = false, was_held = t->held;
+	struct space *space = held->t->process->space;
+	struct hold_scope scope;
+	bool done = false;
 
-	space->refs++;
-	t->held = true;
-	if (hold_all(held->tracer, space, JUMP_HOLD_MS) && space->plant == ps && site->jump &&
+	hold_scope_begin(&scope, held);
+	if (hold_all(held->tracer, space, JUMP_HOLD_MS) && site->jump &&
 	    site->rung == SITE_JUMPED && jump_to_breakpoint(space, site) == 0) {
 		area_note_change(space, 0);
 		jump_refuse(site, why);
 		done = true;
 	}
-	hold_end(held->tracer, space, tracer_has(held->tracer, t, tid) ? t : NULL);
-	if (tracer_has(held->tracer, t, tid))
-		t->held = was_held;
-	space_put(held->tracer, space);
+	hold_end(held->tracer, space, held);
+	hold_scope_end(&scope);
 	return done;
 }
 

@@ -464,8 +464,8 @@ static bool has_any(const struct jump_batch *batch)
 	return false;
 }
 
-static void hold_and_write(struct tracer *tracer, struct space *space,
-			   const struct tracee *keep, struct jump_batch *batch)
+static void hold_and_write(struct tracer *tracer, struct space *space, const struct held *keep,
+			   struct jump_batch *batch)
 {
 	struct plant_space *ps = space->plant;
 	bool all = false;
@@ -490,12 +490,12 @@ static void hold_and_write(struct tracer *tracer, struct space *space,
 	hold_end(tracer, space, keep);
 }
 
-void jump_write(struct tracer *tracer, struct space *space, const struct tracee *keep,
+void jump_write(struct tracer *tracer, struct space *space, const struct held *keep,
 		struct jump_batch *batch)
 {
 	const struct plant_space *ps = space->plant;
 
-	space->refs++; /* it must not go while we look at its threads, and stop them */
+	space_keep(space); /* it must not go while we look at its threads, and stop them */
 	if (has_any(batch)) {
 		look_at_sleepers(tracer, space, batch);
 		if (space->plant == ps)

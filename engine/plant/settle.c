@@ -23,6 +23,7 @@
 #include "engine/trace/attach.h"
 #include "engine/trace/children.h"
 #include "engine/trace/dispatch.h"
+#include "engine/trace/held.h"
 #include "engine/trace/ids.h"
 #include "engine/trace/members.h"
 #include "engine/trace/process.h"
@@ -73,15 +74,13 @@ static bool gives_birth(const struct settling *s, const struct tracee *t)
 /* Its mask is opened where it has to be. False: not now. */
 static bool stop_for_a_moment(struct settling *s, struct tracee *t)
 {
-	struct tracer *tracer = s->tracer;
-	pid_t tid = t->tid;
-	int rc = attach_hold(tracer, t);
+	struct held held = held_thread(s->tracer, t, NULL);
+	int rc = attach_hold(s->tracer, t);
 
-	/* It has ended, or executed a program. */
-	if (!tracer_has(tracer, t, tid) || t->process->space != s->space)
+	if (!held_lasts(&held) || t->process->space != s->space)
 		return true;
 	if (rc != 1)
-		return strchr("ZX", task_state(tid));
+		return strchr("ZX", task_state(held.tid));
 	guard_open_mask(t, &s->maps);
 	attach_let_go(t);
 	return true;
@@ -159,7 +158,7 @@ int plant_settle(const struct plant *plant, struct tracer *tracer, const struct 
 	struct settling s = { .tracer = tracer, .space = space, .ps = ps };
 	int rc = maps_read(task_live_thread(p->pid), &s.maps, err);
 
-	space->refs++; /* it may end meanwhile */
+	space_keep(space); /* it may end meanwhile */
 	if (rc == 0)
 		rc = see_all(&s, err);
 	if (rc == -ETIMEDOUT && plant->opt.force && space->plant == ps) {

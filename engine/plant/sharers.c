@@ -161,7 +161,7 @@ int sharers_guard(struct update *u, struct ubp_err *err)
 	int rc;
 
 	/* Its processes may end meanwhile. */
-	space->refs++;
+	space_keep(space);
 	rc = guard_all(u, err);
 	space_put(u->held.tracer, space);
 	return rc;

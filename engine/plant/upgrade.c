@@ -49,7 +49,6 @@ static void upgrade(struct plant *plant, struct tracer *tracer, struct process *
 	struct space *space = p->space;
 	struct jump_batch *batch = jump_collect(plant, space);
 	pid_t pid = p->pid;
-	struct tracee *t;
 	struct held held;
 	struct ubp_err err;
 	bool is_there;
@@ -57,26 +56,25 @@ static void upgrade(struct plant *plant, struct tracer *tracer, struct process *
 
 	if (!batch)
 		return;
-	rc = attach_hold_one(tracer, p, &t, &err);
+	rc = attach_hold_one(tracer, p, &held, &err);
 	is_there = map_get(&tracer->processes, (uint64_t)pid) == p && p->space == space;
 	if (rc < 0 || !is_there) {
 		if (rc == 0)
-			attach_let_go(t);
+			held_let_go(&held);
 		if (is_there)
 			jump_put_back(space, batch); /* later, then */
 		else
 			jump_batch_free(batch);
 		return;
 	}
-	held = held_thread(tracer, t, NULL);
 	tracer_stop_begin(tracer);
 	rc = jump_prepare(plant, &held, batch, &err);
 	tracer_stop_end(tracer);
 	is_there = held_lasts(&held) && map_get(&tracer->processes, (uint64_t)pid) == p &&
 		   p->space == space;
 	if (is_there) {
-		plant->opt.rings_made(plant->opt.ctx, t);
-		attach_let_go(t);
+		plant->opt.rings_made(plant->opt.ctx, held.t);
+		held_let_go(&held);
 	}
 	if (rc < 0 || !is_there) {
 		jump_batch_free(batch);
@@ -104,11 +102,11 @@ static void upgrade_held(struct plant *plant, const struct held *held)
 	rc = jump_prepare(plant, held, batch, &err);
 	if (held_lasts(held)) {
 		plant->opt.rings_made(plant->opt.ctx, held->t);
-		held->t->held = true;
+		held_keep(held, true);
 	}
 	if (rc == 0 && held_lasts(held)) {
 		jump_build(plant, space, held->tid, batch);
-		jump_write(held->tracer, space, held->t, batch);
+		jump_write(held->tracer, space, held, batch);
 	} else {
 		jump_batch_free(batch);
 	}
@@ -218,7 +216,7 @@ void upgrade_rings(struct plant *plant, struct tracer *tracer, struct tracee *t,
 	maps_free(&maps);
 	if (!held_lasts(&held))
 		return;
-	t->held = false; /* by the remote call: the hit goes on as if there had been none */
+	held_keep(&held, false); /* the hit goes on as if there had been no remote call */
 	if (rc < 0) {
 		ps->jump.failed |= is_first;
 		ps->ring.is_full |= !is_first;

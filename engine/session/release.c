@@ -157,8 +157,7 @@ void release_pass(struct ubp_session *s)
 
 		release(s, t);
 		/* It waited for another, or could not be let go. */
-		if (tracer_has(&s->tracer, t, tid) && t->parked)
-			tracer_unpark(&s->tracer, t);
+		tracer_unpark(&s->tracer, tid);
 	}
 }
 

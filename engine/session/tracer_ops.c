@@ -60,9 +60,10 @@ static bool on_signal(void *ctx, struct tracee *t, int sig)
 /* What hinders it is told; one that is gone has ended, or its end will be reported. */
 static void plant_and_tell(struct ubp_session *s, struct tracee *t, const struct ubp_regs *at)
 {
+	struct held held = held_thread(&s->tracer, t, at);
 	pid_t pid = t->process->pid;
 	struct ubp_err err;
-	int rc = session_plant(s, t, at, &err);
+	int rc = session_plant(s, &held, &err);
 
 	/* -EINTR: the session ends. */
 	if (rc < 0 && rc != -ESRCH && rc != -EINTR)
@@ -158,9 +159,8 @@ void session_mappings_changed(void *ctx, struct tracee *t, const struct ubp_regs
 	plant_and_tell(s, t, at);
 	if (held_lasts(&held))
 		stacks_mapped(s, t);
-	/* Held by a remote call: the hit goes on as if there had been none. */
-	if (held_lasts(&held))
-		t->held = false;
+	/* The hit goes on as if there had been no remote call. */
+	held_keep(&held, false);
 }
 
 static void on_born(void *ctx, pid_t mother, struct tracee *t)

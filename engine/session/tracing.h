@@ -15,8 +15,7 @@ int exclude_collect(struct map *ret_excluded);
 /* run.c: the tracing thread. */
 void *run_thread(void *arg);
 /* For that thread alone: plant_update(), and a word about what the user should know. */
-int session_plant(struct ubp_session *s, struct tracee *t, const struct ubp_regs *at,
-		  struct ubp_err *err);
+int session_plant(struct ubp_session *s, const struct held *held, struct ubp_err *err);
 /* There is nothing left to trace: ubp_dispatch() tells so. */
 void session_end(struct ubp_session *s);
 

@@ -177,7 +177,7 @@ static void call_getppid(struct tracee *t)
 	assert_int_equal(remote_call(&remote, SYS_getppid, no_args, &result, &err), 0);
 	assert_int_equal(result, getpid());
 	remote_end(&remote);
-	t->held = false; /* it goes on from the trap */
+	held_keep(&held, false); /* it goes on from the trap */
 	owner.n_calls++;
 }
 
@@ -534,12 +534,13 @@ static void calls_are_made_by_a_held_thread(void **state)
 	assert_int_equal(mem_write(&traced.space->mem, 0, (uintptr_t)stub_page, arch->stub.code,
 				   arch->stub.len),
 			 0);
-	assert_int_equal(attach_hold_one(&traced.tracer, traced.p, &t, &err), 0);
+	assert_int_equal(attach_hold_one(&traced.tracer, traced.p, &held, &err), 0);
+	t = held.t;
 	assert_true(t->held);
 	memset(&before, 0, sizeof(before));
 	memset(&after, 0, sizeof(after));
 	assert_int_equal(ubp_host_get_regs(t->tid, &before), 0);
-	held = held_thread(&traced.tracer, t, &before);
+	held.at = &before;
 	assert_int_equal(remote_begin(&remote, &held, (uintptr_t)stub_page, &err), 0);
 	assert_int_equal(remote_call(&remote, SYS_getppid, no_args, &result, &err), 0);
 	assert_int_equal(result, getpid());
@@ -550,7 +551,7 @@ static void calls_are_made_by_a_held_thread(void **state)
 	assert_int_equal(hold_get_regs(t, &after), 0);
 	for (unsigned i = 0; i < arch->reg.n; i++)
 		assert_int_equal(after.r[i], before.r[i]);
-	attach_let_go(t);
+	held_let_go(&held);
 	wait_for_turns(&traced, 0);
 	do_command(&traced, CALL);
 	assert_int_equal(shared->result, 42);
