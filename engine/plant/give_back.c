@@ -55,7 +55,6 @@ struct look {
 	bool woke_up;   /* one of them, while it was looked at */
 	bool unknown;   /* where one may be */
 	uint64_t rings, rings_len;
-	const struct plant_space *ps; /* .space's; it is another's if that executes a program */
 	struct maps maps;
 };
 
@@ -115,7 +114,7 @@ static bool look_at_sleeper(void *ctx, struct tracee *t, uint64_t pc, uint64_t s
 {
 	struct look *look = ctx;
 
-	if (look->space->plant != look->ps || !maps_at(&look->maps, sp))
+	if (!maps_at(&look->maps, sp))
 		return false;
 	look_at_stack(look, t, pc, sp);
 	return true;
@@ -332,7 +331,7 @@ static void unmap(const struct held *held, const struct giving *g)
 
 /*
  * Look at all threads: at those that sleep while nobody stands still for it, since nothing leads to what is given back,
- * so whoever is seen elsewhere does not come there any more. False: nobody knows where one may be, or the memory is another.
+ * so whoever is seen elsewhere does not come there any more. False: nobody knows where one may be.
  */
 static bool look_around(struct tracer *tracer, struct space *space, const struct held *keep,
 			struct look *ret_look)
@@ -342,7 +341,7 @@ static bool look_around(struct tracer *tracer, struct space *space, const struct
 	unsigned tries = 0;
 
 	do {
-		*look = (struct look){ .space = space, .ps = ps };
+		*look = (struct look){ .space = space };
 		for (struct area *a = ps->areas; a; a = a->next)
 			a->in_use = false;
 		/* One that is held has nobody beside it who sleeps. */
@@ -350,20 +349,18 @@ static bool look_around(struct tracer *tracer, struct space *space, const struct
 			hold_look(tracer, space, look_at_sleeper, look);
 		look->unknown |= keep ? !hold_running(tracer, space, HOLD_MS)
 				      : !hold_rest(tracer, space, HOLD_MS);
-		if (space->plant == ps)
-			look_at_rest(look);
+		look_at_rest(look);
 		hold_end(tracer, space, keep);
 		maps_free(&look->maps);
-	} while (space->plant == ps && (!keep || held_lasts(keep)) && look->woke_up &&
-		 !look->unknown && ++tries < TRIES);
-	return space->plant == ps && !look->unknown && !look->woke_up;
+	} while ((!keep || held_lasts(keep)) && look->woke_up && !look->unknown &&
+		 ++tries < TRIES);
+	return !look->unknown && !look->woke_up;
 }
 
 /* Somebody who lives in this memory, too, may be traced by another now. @n_refs: all that there should be. */
 static bool may_give(const struct space *space, const struct plant_space *ps, unsigned n_refs)
 {
-	return space->plant == ps && ps->guard.stub && ps->guard.data &&
-	       space->refs == n_refs && !ps->jump.n_lent;
+	return ps->guard.stub && ps->guard.data && space->refs == n_refs && !ps->jump.n_lent;
 }
 
 static void choose_and_unmap(const struct held *held, const struct look *look)

@@ -252,7 +252,6 @@ static void free_blocks(const struct space *space)
  */
 static void wait_until_recorded(struct tracer *tracer, struct space *space)
 {
-	const struct plant_space *ps = space->plant;
 	uint64_t begun = event_clock_now(CLOCK_KIND_MONO);
 	bool recording = true;
 
@@ -264,8 +263,6 @@ static void wait_until_recorded(struct tracer *tracer, struct space *space)
 		who_hold(tracer, space, false, &who);
 		hold_end(tracer, space, NULL);
 		recording = who_end(&who);
-		if (space->plant != ps)
-			return;
 	}
 }
 
@@ -276,12 +273,10 @@ static void take_out(struct tracer *tracer, struct space *space)
 
 	hold_look(tracer, space, NULL, NULL);
 	(void)hold_rest(tracer, space, JUMP_HOLD_MS);
-	if (space->plant == ps) {
-		(void)rings_set_gate(space, space, 0, RING_GATE_OFF);
-		unwrite(ps, space, 0, true);
-		unwrite_rest(ps, space, 0, true);
-		area_note_change(space, 0);
-	}
+	(void)rings_set_gate(space, space, 0, RING_GATE_OFF);
+	unwrite(ps, space, 0, true);
+	unwrite_rest(ps, space, 0, true);
+	area_note_change(space, 0);
 	hold_end(tracer, space, NULL);
 }
 
@@ -292,12 +287,10 @@ static bool put_returns_back(struct tracer *tracer, struct space *space)
 	struct who who;
 
 	who_hold(tracer, space, ps->hijack.table != 0, &who);
-	if (space->plant == ps) {
-		keep_from_hijacking(space);
-		return_ops(space)->save_returning(space);
-		return_ops(space)->put_back_hijacks(ps, space, 0, &ps->left);
-		ps->jump.n_written = 0;
-	}
+	keep_from_hijacking(space);
+	return_ops(space)->save_returning(space);
+	return_ops(space)->put_back_hijacks(ps, space, 0, &ps->left);
+	ps->jump.n_written = 0;
 	hold_end(tracer, space, NULL);
 	return who_end(&who);
 }
@@ -305,21 +298,16 @@ static bool put_returns_back(struct tracer *tracer, struct space *space)
 void jump_remove(struct tracer *tracer, struct space *space)
 {
 	const struct plant_space *ps = space->plant;
-	bool recording = false;
 
 	if (!ps || ps->closing || !ps->jump.n_written)
 		return;
 	space_keep(space);
 	take_out(tracer, space);
-	if (space->plant == ps)
-		recording = put_returns_back(tracer, space);
-	if (space->plant == ps && recording)
+	if (put_returns_back(tracer, space))
 		wait_until_recorded(tracer, space);
-	if (space->plant == ps) {
-		defuse(ps, space, 0, false);
-		return_ops(space)->note_blocks(space);
-		free_blocks(space);
-	}
+	defuse(ps, space, 0, false);
+	return_ops(space)->note_blocks(space);
+	free_blocks(space);
 	space_put(tracer, space);
 }
 

@@ -205,7 +205,7 @@ static void leave_process(struct tracer *tracer, struct process *p)
 	if (rc < 0 && rc != -ESRCH && rc != -EACCES)
 		plant_left_note(&ps->left, "the handler of SIGTRAP", 0, rc);
 	/* Nobody else is in its memory: what leads to the guard goes at once, and then all else. */
-	gives = rc == 0 && space->plant == ps && space->refs == 2;
+	gives = rc == 0 && space->refs == 2;
 	if (gives) {
 		plant_unhook(space, pid, held.tid, &ps->left);
 		ps->guard.is_unhooked = true;
@@ -237,8 +237,7 @@ static void unhook(struct tracer *tracer, struct process *p)
 	space_keep(space);
 	/* Words are poked through a thread that is let go of afterwards. */
 	is_held = tracer->pokes.needed && attach_hold_one(tracer, p, &held, &err) == 0;
-	if (space->plant == ps)
-		plant_unhook(space, pid, is_held ? held.tid : 0, &space->plant->left);
+	plant_unhook(space, pid, is_held ? held.tid : 0, &space->plant->left);
 	if (is_held)
 		held_let_go(&held);
 	space_put(tracer, space);

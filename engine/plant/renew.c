@@ -220,14 +220,10 @@ static int take_idle_out(struct space *space)
 	return rc;
 }
 
-/* 0; -ESRCH: it has another image; -ETIMEDOUT: not all threads could be stopped. */
+/* 0; -ETIMEDOUT: not all threads could be stopped. */
 static int hold(struct tracer *tracer, struct space *space, struct who *ret_who)
 {
-	const struct plant_space *ps = space->plant;
-
 	who_hold(tracer, space, false, ret_who);
-	if (space->plant != ps)
-		return -ESRCH;
 	return ret_who->all ? 0 : -ETIMEDOUT;
 }
 
@@ -242,13 +238,10 @@ static int renew(struct tracer *tracer, struct space *space)
 		rc = hold(tracer, space, &who);
 		if (rc == 0)
 			rc = take_stale_back(space, &who);
-		if (space->plant == ps)
-			area_note_change(space, 0);
+		area_note_change(space, 0);
 		hold_end(tracer, space, NULL);
 		(void)who_end(&who);
 	}
-	if (space->plant != ps)
-		return 0;
 	if (rc == 0)
 		rc = take_idle_out(space);
 	area_note_change(space, 0);
@@ -426,8 +419,7 @@ static void renew_space(struct tracer *tracer, struct space *space, uint64_t now
 		(void)renew(tracer, space);
 	else
 		sweep(tracer, space);
-	if (space->plant == ps)
-		wait_longer(ps, now);
+	wait_longer(ps, now);
 	space_put(tracer, space);
 }
 
