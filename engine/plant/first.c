@@ -20,9 +20,7 @@
 #include "engine/space/state.h"
 #include "engine/trace/held.h"
 #include "engine/trace/hold.h"
-#include "engine/trace/members.h"
 #include "engine/trace/process.h"
-#include "engine/trace/tracer.h"
 
 static const char why_fault[] = "its first instructions made a fault";
 

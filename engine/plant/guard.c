@@ -414,14 +414,15 @@ bool guard_is_lost(struct tracee *t)
 	return true;
 }
 
-int guard_reinstall(struct tracee *t, const struct ubp_regs *regs)
+int guard_reinstall(const struct held *held)
 {
+	struct tracee *t = held->t;
 	const struct space *space = t->process->space;
 	const struct plant_space *ps = space->plant;
 	const struct ubp_arch *arch = space->arch;
 	const uint64_t args[6] = { SIGTRAP, own_action(ps), 0, SIGSET_LEN };
 	uint8_t frame[UBP_STUB_FRAME_MAX];
-	struct ubp_regs in_stub = *regs;
+	struct ubp_regs in_stub = *held->at;
 	struct ubp_more more;
 	enum seccomp_way way;
 	struct ubp_err err;
@@ -435,7 +436,7 @@ int guard_reinstall(struct tracee *t, const struct ubp_regs *regs)
 	rc = ubp_host_get_more(t->tid, &more, &err);
 	if (rc < 0)
 		return rc;
-	arch->stub.frame(regs, &more, frame, &len, &sp);
+	arch->stub.frame(held->at, &more, frame, &len, &sp);
 	arch->stub.args((uint64_t)arch->call.nr_rt_sigaction, args, frame);
 	rc = mem_write(&space->mem, t->tid, sp, frame, len);
 	if (rc < 0)

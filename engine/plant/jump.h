@@ -30,7 +30,6 @@ struct plant;
 struct plant_space;
 struct site;
 struct space;
-struct tracee;
 struct tracer;
 struct ubp_err;
 

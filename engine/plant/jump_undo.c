@@ -33,7 +33,6 @@
 #include "engine/trace/mem.h"
 #include "engine/trace/members.h"
 #include "engine/trace/process.h"
-#include "engine/trace/tracer.h"
 
 /* Those who never run get no further anyway. */
 #define RECORD_MAX_NS 100000000L

@@ -173,57 +173,58 @@ void upgrade_end(struct tracer *tracer)
 	}
 }
 
-static void note_thread(struct tracer *tracer, struct tracee *t)
+static void note_thread(const struct held *held)
 {
-	const struct plant_space *ps = t->process->space->plant;
+	const struct plant_space *ps = held->t->process->space->plant;
+	struct held there = *held;
 	struct ubp_regs regs;
-	struct held held;
 
-	if (!ps || !ps->ring.rings || ubp_host_get_regs(t->tid, &regs) < 0)
+	if (!ps || !ps->ring.rings || ubp_host_get_regs(held->tid, &regs) < 0)
 		return;
-	held = held_thread(tracer, t, &regs);
-	rings_add_thread(&held);
+	there.at = &regs;
+	rings_add_thread(&there);
 }
 
 /*
  * A child may have its mother's thread pointer. She may never have been seen with it: it was
  * set after her exec.
  */
-void upgrade_born(struct tracer *tracer, pid_t mother, struct tracee *t)
+void upgrade_born(pid_t mother, const struct held *held)
 {
+	struct tracer *tracer = held->tracer;
 	struct tracee *m = mother ? map_get(&tracer->tracees, (uint64_t)mother) : NULL;
+	struct held of_mother;
 
-	if (m && m->process->space == t->process->space)
-		note_thread(tracer, m);
-	note_thread(tracer, t);
+	if (m && m->process->space == held->t->process->space) {
+		of_mother = held_thread(tracer, m, NULL);
+		note_thread(&of_mother);
+	}
+	note_thread(held);
 }
 
-void upgrade_rings(struct plant *plant, struct tracer *tracer, struct tracee *t,
-		   const struct ubp_regs *at, const uint64_t *seen, size_t n)
+void upgrade_rings(struct plant *plant, const struct held *held, const uint64_t *seen, size_t n)
 {
-	struct space *space = t->process->space;
+	struct space *space = held->t->process->space;
 	struct plant_space *ps = space->plant;
-	struct held held = held_thread(tracer, t, at);
-	pid_t tid = t->tid;
 	struct ubp_err err;
 	struct maps maps;
 	bool is_first = !ps->ring.rings;
-	int rc = maps_read(tid, &maps, &err);
+	int rc = maps_read(held->tid, &maps, &err);
 
 	if (rc == 0)
-		rc = is_first ? rings_provide(plant, &held, &maps, &err)
-			      : rings_grow(plant, &held, &err);
+		rc = is_first ? rings_provide(plant, held, &maps, &err)
+			      : rings_grow(plant, held, &err);
 	maps_free(&maps);
-	if (!held_lasts(&held))
+	if (!held_lasts(held))
 		return;
-	held_keep(&held, false); /* the hit goes on as if there had been no remote call */
+	held_keep(held, false); /* the hit goes on as if there had been no remote call */
 	if (rc < 0) {
 		ps->jump.failed |= is_first;
 		ps->ring.is_full |= !is_first;
 		return;
 	}
-	plant->opt.rings_made(plant->opt.ctx, t);
-	rings_add_thread(&held);
-	rings_look_around(space, tid, seen, n);
-	(void)rings_set_gate(space, space, tid, ps->ring.base);
+	plant->opt.rings_made(plant->opt.ctx, held->t);
+	rings_add_thread(held);
+	rings_look_around(space, held->tid, seen, n);
+	(void)rings_set_gate(space, space, held->tid, ps->ring.base);
 }
