@@ -137,7 +137,7 @@ static void release(struct ubp_session *s, struct tracee *t)
 	if (!p)
 		return;
 	give_up(s, pid);
-	if (p->space->refs == 1)
+	if (!space_is_shared(p->space))
 		release_process(s, pid);
 	else if (p == t->process && !t->asks)
 		tracer_detach(&s->tracer,

@@ -51,7 +51,7 @@ static void plant_failed(struct ubp_session *s, const struct held *held)
 
 	held_let_go(held);
 	/* Unless the breakpoints in its memory are those of other processes, too. */
-	if (!is_to_stay(s, pid) && p->space->refs == 1)
+	if (!is_to_stay(s, pid) && !space_is_shared(p->space))
 		release_process(s, pid);
 }
 
@@ -80,7 +80,7 @@ static int hold_and_plant(struct ubp_session *s, struct process *p, struct ubp_e
 		rc = attach_hold_one(&s->tracer, p, &held, err);
 	if (rc < 0) {
 		bool is_there = map_get(&s->tracer.processes, (uint64_t)pid) == p &&
-				p->space->refs == 1 && !is_to_stay(s, pid);
+				!space_is_shared(p->space) && !is_to_stay(s, pid);
 
 		/* Its exec's stop may have come meanwhile, and on_execed() has planted. */
 		if (is_there && p->probes->is_guarded)
@@ -135,7 +135,7 @@ static int plant_in(struct ubp_session *s, struct process *p, struct ubp_err *er
 			return ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
 		if (rc == 0)
 			rc = hold_and_plant(s, p, err);
-		else if (p->space->refs == 1 && !is_to_stay(s, pid))
+		else if (!space_is_shared(p->space) && !is_to_stay(s, pid))
 			release_process(s, pid);
 	}
 	return rc;
@@ -150,7 +150,7 @@ static void plant_in_sharers(struct ubp_session *s, pid_t pid)
 	void *value;
 	struct ubp_err err;
 
-	while (p && p->space->refs > 1 &&
+	while (p && space_is_shared(p->space) &&
 	       map_next(&s->tracer.processes, &pos, &other, &value)) {
 		struct process *sharer = value;
 
