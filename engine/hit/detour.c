@@ -212,6 +212,9 @@ bool detour_fault(struct hit *hit, const struct held *held, struct site *site,
 	 */
 	if (i == 0 && site->n_probes && site_probed(site, site->probes[0]) != site->vaddr)
 		moved = site_to_first(hit->plant, held, site);
+	/* The site, too, is gone with the last thread. */
+	if (!held_lasts(held))
+		return false;
 	if (!moved && jump->n > 1 && site->rung == SITE_JUMPED &&
 	    !jump_demote(held, site, "an instruction under the jump made a fault"))
 		return false;
