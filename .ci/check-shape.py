@@ -11,6 +11,9 @@ check-shape.py [--list] reads engine/, arch/ and cli/ and fails where
     function  a function has more than 60 lines; or their median is above 12
     file      a file has more than 600 lines
     head      a .c file has neither a header of its own nor a comment that says what it is for
+    held      code outside engine/trace asks by hand whether a thread is still there, keeps it in its stop, or counts who
+              keeps an address space: engine/trace/{held,hold,members}.h do that (held_lasts(), held_keep(), hold_scope,
+              space_keep())
     link      code asks where an instruction set's calls leave return addresses (ubp_arch.return_in, arch_reg.link) outside
               arch/ and the tables of operations for that, RETURN_TABLES
 
@@ -26,6 +29,7 @@ import sys
 LIMITS = {"struct": 30, "names": 40, "function": 60, "file": 600}
 MEDIAN = 12
 ASKS_LINK = re.compile(r"\b(?:arch_has_link|return_in|RETURN_IN_[A-Z]+|reg\.link)\b")
+BY_HAND = re.compile(r"\btracer_has ?\(|\bn_execs\b|->held =(?!=)|\brefs ?(?:\+\+|--|[-+]=)")
 RETURN_TABLES = {"engine/returns/" + f for f in ("ops.h", "ops.c", "in_stack.c", "in_register.c", "in_register_unwind.c")}
 RETURN_TABLES.add("engine/stack/frame_return.c")
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
@@ -152,6 +156,8 @@ def look():
         found.append(("file", path, raw.count("\n")))
         if not path.startswith("arch/") and path not in RETURN_TABLES:
             found.append(("link", path, len(ASKS_LINK.findall(text))))
+        if not path.startswith("engine/trace/"):
+            found.append(("held", path, len(BY_HAND.findall(text))))
         if path.endswith(".h"):
             found += names(path, text)
             continue

@@ -68,33 +68,32 @@ static bool saw_something_new(const struct hit *hit, const struct plant_space *p
 }
 
 /* While it gets them others are hit, and see something else. */
-static void want_rings(const struct hit *hit, struct tracee *t, const struct ubp_regs *at)
+static void want_rings(const struct hit *hit, const struct held *held)
 {
 	uint64_t seen[HIT_SEEN];
 
 	memcpy(seen, hit->seen, sizeof(seen));
-	upgrade_rings(hit->plant, hit->tracer, t, at, seen, hit->n_seen);
+	upgrade_rings(hit->plant, held, seen, hit->n_seen);
 }
 
 /* So that the next hit needs no trap. */
-static void catch_up(struct hit *hit, struct tracee *t, const struct ubp_regs *at)
+static void catch_up(struct hit *hit, const struct held *held)
 {
+	struct tracee *t = held->t;
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
-	struct held held;
 	uint64_t pointer;
 
 	if (!ps->ring.rings) {
 		if (!ps->jump.failed && ++ps->jump.n_detour_traps >= TRAPS_BEFORE_RINGS)
-			want_rings(hit, t, at);
+			want_rings(hit, held);
 	} else if (!ring_space_has(ps->ring.rings, t->tid) ||
-		   ubp_host_get_thread_pointer(space->arch, t->tid, at, &pointer) < 0 ||
+		   ubp_host_get_thread_pointer(space->arch, t->tid, held->at, &pointer) < 0 ||
 		   t->probes->thread_pointer != pointer) {
-		held = held_thread(hit->tracer, t, at);
-		rings_add_thread(&held);
+		rings_add_thread(held);
 		if (!ring_space_has(ps->ring.rings, t->tid) &&
 		    ring_space_wants_more(ps->ring.rings) && !ps->ring.is_full)
-			want_rings(hit, t, at);
+			want_rings(hit, held);
 	} else {
 		/* A thread says where that stands some time after its start. */
 		if (!ring_space_has_cpu(ps->ring.rings, t->tid))
@@ -147,9 +146,10 @@ static void begin_unwinding(struct tracee *t, const struct site *site, struct ub
 		scan_note_stack(t, regs->r[t->process->space->arch->reg.sp]);
 }
 
-enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs *regs,
+enum trap_verdict detour_trap(struct hit *hit, const struct held *held, struct ubp_regs *regs,
 			      uint64_t vaddr)
 {
+	struct tracee *t = held->t;
 	const struct plant_space *ps = t->process->space->plant;
 	const struct ubp_arch *arch = t->process->space->arch;
 	uint64_t behind = vaddr + arch->swbp.len;
@@ -182,20 +182,19 @@ enum trap_verdict detour_trap(struct hit *hit, struct tracee *t, struct ubp_regs
 		record_from(hit, t, site, jump, first, regs);
 	}
 	regs->r[arch->reg.pc] = behind;
-	if (guard_is_lost(t) && guard_reinstall(t, regs) == 0)
+	if (guard_is_lost(t) && guard_reinstall(held) == 0)
 		return TRAP_OURS;
 	if (!arch->swbp.pc_advance)
 		(void)ubp_host_move(t->tid, regs, behind);
-	catch_up(hit, t, regs);
+	catch_up(hit, held);
 	return TRAP_OURS;
 }
 
-bool detour_fault(struct hit *hit, struct tracee *t, struct site *site,
+bool detour_fault(struct hit *hit, const struct held *held, struct site *site,
 		  const struct site_jump *jump, uint64_t at, int sig)
 {
-	struct held held = held_thread(hit->tracer, t, NULL);
 	uint64_t on = jump_fixup(jump, at), copy = jump->copy, to;
-	pid_t tid = t->tid;
+	pid_t tid = held->tid;
 	bool moved = false;
 	size_t i = 0;
 
@@ -212,11 +211,14 @@ bool detour_fault(struct hit *hit, struct tracee *t, struct site *site,
 	 * another hit, as with a breakpoint. But not of a probe that is in front of it.)
 	 */
 	if (i == 0 && site->n_probes && site_probed(site, site->probes[0]) != site->vaddr)
-		moved = site_to_first(hit->plant, &held, site);
-	if (!moved && jump->n > 1 && site->rung == SITE_JUMPED &&
-	    !jump_demote(&held, site, "an instruction under the jump made a fault"))
+		moved = site_to_first(hit->plant, held, site);
+	/* The site, too, is gone with the last thread. */
+	if (!held_lasts(held))
 		return false;
-	if (!held_lasts(&held))
+	if (!moved && jump->n > 1 && site->rung == SITE_JUMPED &&
+	    !jump_demote(held, site, "an instruction under the jump made a fault"))
+		return false;
+	if (!held_lasts(held))
 		return false;
 	hit_correct_fault(sig, tid, copy + at, to);
 	(void)ubp_host_set_pc(tid, to);

@@ -205,15 +205,16 @@ static void probes_at(struct hit *hit, struct tracee *t, struct site *site,
 }
 
 /* Send the thread on: to the slot that carries out the displaced instruction. */
-static void carry_on(struct hit *hit, struct tracee *t, const struct site *site,
-		     const struct ubp_regs *regs)
+static void carry_on(struct hit *hit, const struct held *held, const struct site *site)
 {
+	struct tracee *t = held->t;
+	const struct ubp_regs *regs = held->at;
 	const struct return_ops *returns = return_ops(t->process->space);
 	unsigned behind = t->process->space->arch->swbp.pc_advance;
 
 	if (site->rung == SITE_IN_PLACE) {
 		returns->write_regs(t, regs, site->vaddr);
-		in_place_step(hit, t, site);
+		in_place_step(hit, held, site);
 		return;
 	}
 	/* What is left of the instruction behind the breakpoint is a nop. But who stands in the middle of what a
@@ -227,21 +228,22 @@ static void carry_on(struct hit *hit, struct tracee *t, const struct site *site,
 	t->stepping = site->rung == SITE_STEPPED;
 }
 
-static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site *site,
+/* @regs: held->at, that change on the way. */
+static enum trap_verdict at_site(struct hit *hit, const struct held *held, struct site *site,
 				 struct ubp_regs *regs)
 {
-	struct held held = held_thread(hit->tracer, t, regs);
+	struct tracee *t = held->t;
+	struct held there = *held;
 	struct plant_space *ps = t->process->space->plant;
 	const struct ubp_arch *arch = t->process->space->arch;
 	unsigned watches;
 	bool in_place, sent;
-	pid_t tid;
 
 	wait_note_hot(hit->tracer, t);
 	if (ps->jump.hits_before)
 		ps->jump.hits_before--;
 	if (ps->closing) {
-		carry_on(hit, t, site, regs);
+		carry_on(hit, held, site);
 		return TRAP_OURS;
 	}
 	if (t->probes->n_unwinders && !(site->watches & (WATCH_UNWIND | WATCH_UNWOUND)))
@@ -259,20 +261,19 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 	in_place = site->rung == SITE_IN_PLACE;
 	watches = site->watches;
 	regs->r[arch->reg.pc] = site->slot;
-	tid = t->tid;
-	sent = !in_place && guard_is_lost(t) && guard_reinstall(t, regs) == 0;
+	sent = !in_place && guard_is_lost(t) && guard_reinstall(held) == 0;
 	if (!sent)
-		carry_on(hit, t, site, regs);
+		carry_on(hit, held, site);
 	if (watches & (WATCH_PTRACE | WATCH_PTRACER) && !in_place && !sent)
-		hit->opt.tracing(hit->opt.ctx, t,
-				 watches & WATCH_PTRACE ? WATCH_PTRACE : WATCH_PTRACER, regs);
+		hit->opt.tracing(hit->opt.ctx, held,
+				 watches & WATCH_PTRACE ? WATCH_PTRACE : WATCH_PTRACER);
 	if ((watches & WATCH_UNWIND) && !in_place && !sent &&
-	    !return_ops(t->process->space)->disarm_signed(&held))
+	    !return_ops(t->process->space)->disarm_signed(held))
 		return TRAP_OURS;
 	/* In place: others have run meanwhile, one may have ended all of this. */
-	if ((watches & WATCH_LOADER) &&
-	    (!in_place || (tracer_has(hit->tracer, t, tid) && !t->held)))
-		hit->opt.loader(hit->opt.ctx, t, in_place ? NULL : regs);
+	there.at = in_place ? NULL : regs;
+	if ((watches & WATCH_LOADER) && (!in_place || (held_lasts(held) && !t->held)))
+		hit->opt.loader(hit->opt.ctx, &there);
 	return TRAP_OURS;
 }
 
@@ -296,8 +297,10 @@ static void note_over(struct hit *hit, const struct tracee *t, const struct retu
 	returns_over(t->process->space, ri, t->tid);
 }
 
-static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct ubp_regs *regs)
+static enum trap_verdict at_trampoline(struct hit *hit, const struct held *held,
+				       struct ubp_regs *regs)
 {
+	struct tracee *t = held->t;
 	const struct ubp_arch *arch = t->process->space->arch;
 	struct return_instance *ri = return_take(t, regs);
 	uint64_t behind = regs->r[arch->reg.pc];
@@ -326,7 +329,7 @@ static enum trap_verdict at_trampoline(struct hit *hit, struct tracee *t, struct
 	regs->r[arch->reg.pc] = behind;
 	if (arch->trampoline.leave)
 		arch->trampoline.leave(regs);
-	if (!guard_is_lost(t) || guard_reinstall(t, regs) < 0)
+	if (!guard_is_lost(t) || guard_reinstall(held) < 0)
 		return_ops(t->process->space)->send_on(t, regs);
 	note_over(hit, t, ri);
 	returns_free_one(ri);
@@ -352,9 +355,10 @@ static bool is_earlier_scan(const struct plant_space *ps, uint64_t vaddr)
 	return area_has_entry(ps, vaddr) && !map_get(&ps->jump.traps, vaddr);
 }
 
-enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
+enum trap_verdict hit_trap(struct hit *hit, const struct held *held)
 {
-	struct held held = held_thread(hit->tracer, t, NULL);
+	struct tracee *t = held->t;
+	struct held there = *held;
 	const struct space *space = t->process->space;
 	const struct plant_space *ps = space->plant;
 	const struct ubp_arch *arch = space->arch;
@@ -375,6 +379,7 @@ enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
 			event_queue_lost(hit->opt.queue, 1);
 		return TRAP_FOREIGN;
 	}
+	there.at = &regs;
 	vaddr = regs.r[arch->reg.pc] - arch->swbp.pc_advance;
 	site = map_get(&ps->sites, vaddr);
 	/* One that is not ready yet: a breakpoint that a killed tracer left, and its guard's. */
@@ -386,19 +391,19 @@ enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
 		else
 			t->probes->let_go.r[arch->reg.pc] = 0;
 		if (site)
-			return at_site(hit, t, site, &regs);
+			return at_site(hit, &there, site, &regs);
 		if (ps->ret.trampoline && vaddr == ps->ret.trampoline)
-			return at_trampoline(hit, t, &regs);
+			return at_trampoline(hit, &there, &regs);
 	}
 	/* Threads are in slots most of the time when they go on: a signal that was sent finds
 	 * them there. */
 	if (si_code > 0 && area_of(ps, vaddr) && !is_earlier_scan(ps, vaddr))
-		return detour_trap(hit, t, &regs, vaddr);
+		return detour_trap(hit, &there, &regs, vaddr);
 	if (has_lost_trap(t, site, vaddr, &regs, si_code))
 		(void)ubp_host_set_pc(t->tid, vaddr);
 	/* The program's own: a signal like others. */
-	(void)hit_signal(hit, t, SIGTRAP);
-	return guard_defer(&held, area_has_entry(ps, vaddr)) ? TRAP_OURS : TRAP_FOREIGN;
+	(void)hit_signal(hit, held, SIGTRAP);
+	return guard_defer(held, area_has_entry(ps, vaddr)) ? TRAP_OURS : TRAP_FOREIGN;
 }
 
 bool hit_pc_has_trap(const struct tracee *t, uint64_t pc)
@@ -439,9 +444,9 @@ static struct site *find_behind(const struct space *space, uint64_t vaddr)
  * A lead has made a fault: who comes there has hit its probes, and will not come to the site. It
  * may come back to the lead, which is another hit, or to behind it, which is none.
  */
-static void fault_in_lead(struct hit *hit, struct tracee *t, uint64_t pc)
+static void fault_in_lead(struct hit *hit, const struct held *held, uint64_t pc)
 {
-	struct held held = held_thread(hit->tracer, t, NULL);
+	struct tracee *t = held->t;
 	const struct space *space = t->process->space;
 	const struct plant_space *ps = space->plant;
 	struct site *site = ps->closing ? NULL : find_behind(space, pc);
@@ -456,7 +461,7 @@ static void fault_in_lead(struct hit *hit, struct tracee *t, uint64_t pc)
 		    site_probed(site, site->probes[i]) == pc)
 			record_hit(hit, &m, site->probes[i], pc, 0);
 	moment_end(hit, &m);
-	(void)site_to_first(hit->plant, &held, site);
+	(void)site_to_first(hit->plant, held, site);
 }
 
 /*
@@ -465,10 +470,10 @@ static void fault_in_lead(struct hit *hit, struct tracee *t, uint64_t pc)
  * If the signal came from outside, the thread stays in the slot: going back would count one hit
  * twice.
  */
-static void leave_slot(struct hit *hit, struct tracee *t, struct site *site, uint64_t at,
+static void leave_slot(struct hit *hit, const struct held *held, struct site *site, uint64_t at,
 		       int sig)
 {
-	struct held held = held_thread(hit->tracer, t, NULL);
+	const struct tracee *t = held->t;
 	const struct space *space = t->process->space;
 	struct ubp_regs regs;
 
@@ -482,11 +487,12 @@ static void leave_slot(struct hit *hit, struct tracee *t, struct site *site, uin
 	    (at == 0 || at == site->code.done_at || at == site->code.taken_at))
 		(void)ubp_host_set_pc(t->tid, regs.r[space->arch->reg.pc]);
 	if (at == 0)
-		(void)site_to_first(hit->plant, &held, site);
+		(void)site_to_first(hit->plant, held, site);
 }
 
-bool hit_signal(struct hit *hit, struct tracee *t, int sig)
+bool hit_signal(struct hit *hit, const struct held *held, int sig)
 {
+	struct tracee *t = held->t;
 	const struct space *space = t->process->space;
 	const struct plant_space *ps = space->plant;
 	const struct site_jump *jump;
@@ -507,14 +513,14 @@ bool hit_signal(struct hit *hit, struct tracee *t, int sig)
 	site = plant_site_of_slot(space, pc);
 	if (!site) {
 		if (is_fault(sig, t->tid))
-			fault_in_lead(hit, t, pc);
+			fault_in_lead(hit, held, pc);
 		return false;
 	}
 	jump = jump_at(site, pc, &at);
 	if (jump)
-		return is_fault(sig, t->tid) && detour_fault(hit, t, site, jump, at, sig);
+		return is_fault(sig, t->tid) && detour_fault(hit, held, site, jump, at, sig);
 	if (pc - site->slot < UBP_SLOT_SIZE)
-		leave_slot(hit, t, site, pc - site->slot, sig);
+		leave_slot(hit, held, site, pc - site->slot, sig);
 	return false;
 }
 

@@ -20,8 +20,8 @@ int hit_begin(struct hit *hit, struct tracer *tracer, struct plant *plant,
 	      const struct hit_options *opt);
 void hit_end(struct hit *hit);
 
-/* SIGTRAP at @t: carry out what a breakpoint of ours asks for. */
-enum trap_verdict hit_trap(struct hit *hit, struct tracee *t);
+/* SIGTRAP at a thread: carry out what a breakpoint of ours asks for. */
+enum trap_verdict hit_trap(struct hit *hit, const struct held *held);
 
 /* All that have stopped go on: the target's tables need not tell any more what the last one was about. */
 void hit_idle(struct hit *hit);
@@ -34,7 +34,7 @@ bool hit_pc_has_trap(const struct tracee *t, uint64_t pc);
  * it would be in the program, if that can be done without doing anything twice. True:
  * a detour's own fault, which the program is not to see.
  */
-bool hit_signal(struct hit *hit, struct tracee *t, int sig);
+bool hit_signal(struct hit *hit, const struct held *held, int sig);
 
 /* A thread is gone or has a new image: its open returns can't come. */
 void hit_tracee_gone(struct tracee *t);

@@ -12,9 +12,10 @@
 #include "engine/plant/site.h"
 #include "engine/space/space.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/held.h"
+#include "engine/trace/hold.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
-#include "engine/trace/tracer.h"
 #include "engine/trace/wait.h"
 
 #define STEP_LIMIT_MS 5000
@@ -45,10 +46,13 @@ static void give_up(struct hit *hit, struct tracee *t, const struct site *site)
 	hit->opt.not_stepped(hit->opt.ctx, t, site->vaddr);
 }
 
-void in_place_step(struct hit *hit, struct tracee *t, const struct site *site)
+void in_place_step(struct hit *hit, const struct held *held, const struct site *site)
 {
+	struct tracee *t = held->t;
 	struct space *space = t->process->space;
+	struct hold_scope scope;
 	pid_t *others, tid = t->tid;
+	bool is_done = false;
 	size_t n;
 
 	/* Taken out meanwhile: the original bytes are back, and must stay. */
@@ -61,14 +65,16 @@ void in_place_step(struct hit *hit, struct tracee *t, const struct site *site)
 		return;
 	}
 	/* Others may come here in turn while they are being stopped: not this one. */
-	t->held = true;
+	hold_scope_begin(&scope, held);
 	others = attach_hold_others(hit->tracer, t, &n);
-	if (tracer_has(hit->tracer, t, tid) && t->process->space == space) {
+	if (hold_scope_lasts(&scope)) {
 		(void)site_unplant(space, tid, site);
-		/* Held: the caller must not resume it, its next stop waits already. */
-		t->held = !step_over(t, site);
+		is_done = step_over(t, site);
 		(void)mem_write(&space->mem, tid, site->vaddr, space->arch->swbp.code,
 				space->arch->swbp.len);
 	}
 	attach_let_others_go(hit->tracer, others, n);
+	hold_scope_end(&scope);
+	/* Kept: the caller must not resume it, its next stop waits already. */
+	held_keep(held, !is_done);
 }

@@ -11,10 +11,10 @@
 
 /*
  * Hold the other threads of the address space, put the original bytes back, step
- * @t over them, plant again, let the others go. Afterwards @t is stopped as before,
+ * the thread over them, plant again, let the others go. Afterwards it is stopped as before,
  * behind the instruction; its SIGTRAP is not delivered. Where the kernel, which reads the instruction
  * for a step, might have to wait for it (mem_may_be_touched()) the original bytes stay there.
  */
-void in_place_step(struct hit *hit, struct tracee *t, const struct site *site);
+void in_place_step(struct hit *hit, const struct held *held, const struct site *site);
 
 #endif

@@ -15,12 +15,12 @@
 #include "engine/fetch/fetch.h"
 #include "engine/space/space.h"
 
+struct held;
 struct space;
 struct stack_maps_set;
 struct stack_unwinder;
 struct tracee;
 struct tracer;
-struct ubp_regs;
 
 #define HIT_SEEN 16
 
@@ -33,13 +33,11 @@ struct hit_options {
 	unsigned frames;                 /* of one at most */
 	struct stack_maps_set *maps;     /* what they lead through */
 	struct stack_unwinder *unwinder; /* by call frame information; NULL: frame pointers */
-	/* The thread passed the loader's hook: mappings have changed. @at: the
-	 * registers it goes on with; NULL: those it has. */
-	void (*loader)(void *ctx, struct tracee *t, const struct ubp_regs *at);
+	/* The thread passed the loader's hook: mappings have changed. */
+	void (*loader)(void *ctx, const struct held *held);
 	/* It is about to make a call that has to do with tracing, from a slot. @watch: of what
-	 * kind; @at: its registers in front of that. */
-	void (*tracing)(void *ctx, struct tracee *t, enum site_watch watch,
-			const struct ubp_regs *at);
+	 * kind; held->at: its registers in front of that. */
+	void (*tracing)(void *ctx, const struct held *held, enum site_watch watch);
 	/* A probe without a slot was taken out there: it can't be stepped any more. */
 	void (*not_stepped)(void *ctx, const struct tracee *t, uint64_t vaddr);
 	void *ctx;

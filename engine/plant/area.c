@@ -502,7 +502,7 @@ static int make_area(struct plant *plant, const struct held *held, const struct 
 			  : ubp_fail(err, ENOMEM, "out of memory");
 	}
 	if (cave.vaddr && rc != -ESRCH)
-		cave_close(t, held->at, &cave);
+		cave_close(held, &cave);
 	if (rc < 0) {
 		area_free_all(area);
 		return rc;

@@ -20,116 +20,103 @@
 #include "engine/trace/members.h"
 #include "engine/trace/process.h"
 #include "engine/trace/task.h"
-#include "engine/trace/tracer.h"
 
 /* The guard of a new process that is held goes, if nothing needs it. */
-static void take_guard(struct tracer *tracer, struct tracee *first, struct plant_left *left)
+static void take_guard(const struct held *first, struct plant_left *left)
 {
-	struct space *space = first->process->space;
-	pid_t tid = first->tid;
+	struct space *space = first->t->process->space;
+	struct held held = *first;
 	struct ubp_regs regs;
 	struct ubp_err err;
-	struct held held;
-	int rc = guard_close_mask(first);
+	int rc = guard_close_mask(first->t);
 
+	held.at = &regs;
 	if (rc == 0 && space->plant)
-		rc = ubp_host_get_regs(tid, &regs);
-	if (rc == 0 && space->plant) {
-		held = held_thread(tracer, first, &regs);
+		rc = ubp_host_get_regs(held.tid, &regs);
+	if (rc == 0 && space->plant)
 		rc = guard_uninstall(&held, &err);
-	}
-	if (!tracer_has(tracer, first, tid))
+	if (!held_lasts(first))
 		return;
 	if (rc == 0 || rc == -EACCES)
-		plant_unhook(space, tid, tid, left);
+		plant_unhook(space, held.tid, held.tid, left);
 	else if (rc != -ESRCH)
 		plant_left_note(left, "the handler of SIGTRAP", 0, rc);
 }
 
 /* Nothing of ours may stay in a new process that is held. *left: what does all the same. */
-static void leave_child(struct tracer *tracer, struct tracee *first, struct plant_left *left)
+static void leave_child(const struct held *first, struct plant_left *left)
 {
 	if (!left->is_live)
-		take_guard(tracer, first, left);
+		take_guard(first, left);
 }
 
 /*
  * There was no memory to note what it has. All stands where its parent has it, so what is known of that is
  * gone by.
  */
-static void leave_copy(struct tracer *tracer, const struct process *parent,
-		       struct tracee *first, struct plant_left *left)
+static void leave_copy(const struct space *of_parent, const struct held *first,
+		       struct plant_left *left)
 {
-	struct space *space = first->process->space, *of_parent = parent->space;
+	struct space *space = first->t->process->space;
 	void *noted = space->plant;
 
-	/* Either may end meanwhile. */
-	space->refs++;
-	of_parent->refs++;
+	space_keep(space); /* it may end meanwhile */
 	space->plant = of_parent->plant;
-	leave_child(tracer, first, left);
+	leave_child(first, left);
 	space->plant = noted;
-	space_put(tracer, space);
-	space_put(tracer, of_parent);
+	space_put(first->tracer, space);
 }
 
 /* What its parent knows of is taken out, and what that has forgotten. */
-static void clean_copy(struct tracer *tracer, struct process *parent, struct tracee *first,
+static void clean_copy(const struct space *of_parent, const struct held *first,
 		       struct plant_left *left)
 {
-	struct held held = held_thread(tracer, first, NULL);
 	struct ubp_err ignored;
 	int rc = 0;
 
-	plant_clean_copy(parent->space, first->process->space, first->tid, left);
-	if (plant_forgot(parent->space))
-		rc = plant_clean_forgotten(&held, left, &ignored);
+	plant_clean_copy(of_parent, first->t->process->space, first->tid, left);
+	if (plant_forgot(of_parent))
+		rc = plant_clean_forgotten(first, left, &ignored);
 	if (rc < 0)
 		plant_left_live(left, "breakpoints", 0, rc);
 }
 
-static enum birth copied_whole(struct tracer *tracer, struct process *parent,
-			       struct tracee *first, struct plant_left *left)
+static enum birth copied_whole(const struct space *of_parent, const struct held *first,
+			       struct plant_left *left)
 {
-	struct space *space = first->process->space;
-	const struct plant_space *of_parent;
-	pid_t tid = first->tid;
-	bool copied = plant_copy(parent->space, space, first) == 0;
+	struct process *p = first->t->process;
+	bool copied = plant_copy(of_parent, p->space, first->t) == 0;
 
 	/* Born while breakpoints are taken out, it may have copies of them. */
-	if (copied && !first->process->silent) {
-		hijack_adopt(first);
-		of_parent = parent->space->plant;
-		if (of_parent->changed_ns || of_parent->guard.unguarded)
+	if (copied && !p->silent) {
+		hijack_adopt(first->t);
+		if (of_parent->plant->changed_ns || of_parent->plant->guard.unguarded)
 			return BIRTH_KEPT;
 		/* The guard is there, and the breakpoints are still to come. It may lack the guard itself: that is
 		 * found out by installing it. */
-		first->process->probes->is_guarded = false;
+		p->probes->is_guarded = false;
 		return BIRTH_PLANT;
 	}
-	clean_copy(tracer, parent, first, left);
-	if (!tracer_has(tracer, first, tid)) {
+	clean_copy(of_parent, first, left);
+	if (!held_lasts(first)) {
 		*left = (struct plant_left){ 0 };
 		return BIRTH_GONE;
 	}
 	if (copied)
-		leave_child(tracer, first, left);
+		leave_child(first, left);
 	else
-		leave_copy(tracer, parent, first, left);
+		leave_copy(of_parent, first, left);
 	return BIRTH_GONE;
 }
 
 /* It was born while breakpoints were written: its parent has more than it has. */
-static enum birth copied_partly(struct tracer *tracer, struct tracee *first,
-				struct plant_left *left)
+static enum birth copied_partly(const struct held *first, struct plant_left *left)
 {
-	bool keep = !first->process->silent;
-	pid_t tid = first->tid;
-	struct held held = held_thread(tracer, first, NULL);
+	bool keep = !first->t->process->silent;
 	struct ubp_err err;
-	int rc = plant_clean_partly(&held, keep ? NULL : left, &err);
+	int rc = plant_clean_partly(first, keep ? NULL : left, &err);
 
-	if (!tracer_has(tracer, first, tid)) {
+	if (!held_lasts(first)) {
 		*left = (struct plant_left){ 0 };
 		return BIRTH_GONE;
 	}
@@ -138,40 +125,44 @@ static enum birth copied_partly(struct tracer *tracer, struct tracee *first,
 		return BIRTH_GONE;
 	}
 	if (!keep) {
-		leave_child(tracer, first, left);
+		leave_child(first, left);
 		return BIRTH_GONE;
 	}
 	/* Whatever it has of the guard is found out by installing it. */
-	first->process->probes->is_guarded = false;
+	first->t->process->probes->is_guarded = false;
 	return BIRTH_PLANT;
 }
 
-enum birth births_copy(struct tracer *tracer, struct process *parent, struct tracee *first,
+enum birth births_copy(const struct process *parent, const struct held *first,
 		       struct plant_left *left)
 {
-	first->process->probes->is_guarded = parent->probes->is_guarded;
-	/* Its parent was seized, and nothing planted yet. */
-	if (!parent->space->plant)
-		return first->process->silent ? BIRTH_GONE : BIRTH_PLANT;
-	return area_is_whole_copy(parent->space, first->process->space)
-		       ? copied_whole(tracer, parent, first, left)
-		       : copied_partly(tracer, first, left);
-}
-
-int births_share(struct tracer *tracer, const struct process *parent, struct tracee *first,
-		 struct ubp_err *err)
-{
-	struct process *p = first->process;
-	const struct plant_space *ps = p->space->plant;
-	struct held held = held_thread(tracer, first, NULL);
+	struct process *p = first->t->process;
+	struct space *of_parent = parent->space;
+	enum birth birth;
 
 	p->probes->is_guarded = parent->probes->is_guarded;
-	upgrade_born(tracer, p->born_of, first);
+	/* Its parent was seized, and nothing planted yet. */
+	if (!of_parent->plant)
+		return p->silent ? BIRTH_GONE : BIRTH_PLANT;
+	space_keep(of_parent); /* it may end meanwhile */
+	birth = area_is_whole_copy(of_parent, p->space) ? copied_whole(of_parent, first, left)
+							: copied_partly(first, left);
+	space_put(first->tracer, of_parent);
+	return birth;
+}
+
+int births_share(const struct process *parent, const struct held *first, struct ubp_err *err)
+{
+	struct process *p = first->t->process;
+	const struct plant_space *ps = p->space->plant;
+
+	p->probes->is_guarded = parent->probes->is_guarded;
+	upgrade_born(p->born_of, first);
 	/* Born before the guard, it has none. */
 	p->probes->is_guarded = p->probes->is_guarded && ps && ps->guard.is_settled &&
 				task_catches(first->tid, SIGTRAP);
 	chain_born(p);
-	return plant_guard(&held, err);
+	return plant_guard(first, err);
 }
 
 void births_executed(struct tracee *t)

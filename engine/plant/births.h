@@ -11,11 +11,11 @@
 
 #include <stdbool.h>
 
+struct held;
 struct plant_left;
 struct process;
 struct space;
 struct tracee;
-struct tracer;
 struct ubp_err;
 
 enum birth {
@@ -28,14 +28,13 @@ enum birth {
  * @first, held, is the thread of a new process with a copy of @parent's memory. It is kept, but if it is .silent: *left,
  * zeroed, is then what could not be taken out.
  */
-enum birth births_copy(struct tracer *tracer, struct process *parent, struct tracee *first,
+enum birth births_copy(const struct process *parent, const struct held *first,
 		       struct plant_left *left);
 /*
  * ... with @parent's memory itself: the breakpoints are there, signal actions are its own. It is always kept. Errors are those
  * of plant_guard().
  */
-int births_share(struct tracer *tracer, const struct process *parent, struct tracee *first,
-		 struct ubp_err *err);
+int births_share(const struct process *parent, const struct held *first, struct ubp_err *err);
 
 /* @t is stopped in its new image: what was known of the old one is over. */
 void births_executed(struct tracee *t);

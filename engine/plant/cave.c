@@ -18,6 +18,7 @@
 #include "engine/plant/hooks.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
+#include "engine/trace/held.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
 #include "engine/trace/remote.h"
@@ -121,11 +122,12 @@ int cave_open(struct plant *plant, struct tracee *t, const struct maps *maps, st
 	return rc;
 }
 
-void cave_close(struct tracee *t, const struct ubp_regs *at, const struct cave *cave)
+void cave_close(const struct held *held, const struct cave *cave)
 {
+	const struct tracee *t = held->t;
 	struct plant_space *ps = t->process->space->plant;
 	const struct ubp_arch *arch = t->process->space->arch;
-	struct ubp_regs regs = *at;
+	struct ubp_regs regs = *held->at;
 	int rc;
 
 	if (ps->guard.stub) {

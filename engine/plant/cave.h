@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct held;
 struct maps;
 struct plant;
 struct tracee;
@@ -38,6 +39,6 @@ int cave_open(struct plant *plant, struct tracee *t, const struct maps *maps, st
  * to the copy in the new area, or (the call failed) do what the end of the stub
  * would do; then give the cave back.
  */
-void cave_close(struct tracee *t, const struct ubp_regs *at, const struct cave *cave);
+void cave_close(const struct held *held, const struct cave *cave);
 
 #endif

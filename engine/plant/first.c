@@ -20,9 +20,7 @@
 #include "engine/space/state.h"
 #include "engine/trace/held.h"
 #include "engine/trace/hold.h"
-#include "engine/trace/members.h"
 #include "engine/trace/process.h"
-#include "engine/trace/tracer.h"
 
 static const char why_fault[] = "its first instructions made a fault";
 
@@ -103,26 +101,19 @@ static bool is_movable(const struct site *site)
 
 bool site_to_first(struct plant *plant, const struct held *held, struct site *site)
 {
-	struct tracee *t = held->t;
-	struct space *space = t->process->space;
-	struct plant_space *ps = space->plant;
-	bool done = false, was_held = t->held;
-	pid_t tid = t->tid;
+	struct space *space = held->t->process->space;
+	struct hold_scope scope;
+	bool done = false;
 
-	if (ps->closing || !led(site))
+	if (space->plant->closing || !led(site))
 		return false;
-	if (site->rung == SITE_JUMPED && !jump_demote(held, site, why_fault))
-		return false;
-	if (!tracer_has(held->tracer, t, tid) || space->plant != ps)
-		return false;
-	space->refs++;
-	t->held = true;
-	if (hold_all(held->tracer, space, JUMP_HOLD_MS) && space->plant == ps &&
-	    is_movable(site))
-		done = move(plant, space, tid, site);
-	hold_end(held->tracer, space, tracer_has(held->tracer, t, tid) ? t : NULL);
-	if (tracer_has(held->tracer, t, tid))
-		t->held = was_held;
-	space_put(held->tracer, space);
+	hold_scope_begin(&scope, held);
+	if ((site->rung != SITE_JUMPED || jump_demote(held, site, why_fault)) &&
+	    hold_scope_lasts(&scope)) {
+		if (hold_all(held->tracer, space, JUMP_HOLD_MS) && is_movable(site))
+			done = move(plant, space, held->tid, site);
+		hold_end(held->tracer, space, held);
+	}
+	hold_scope_end(&scope);
 	return done;
 }

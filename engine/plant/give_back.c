@@ -55,7 +55,6 @@ struct look {
 	bool woke_up;   /* one of them, while it was looked at */
 	bool unknown;   /* where one may be */
 	uint64_t rings, rings_len;
-	const struct plant_space *ps; /* .space's; it is another's if that executes a program */
 	struct maps maps;
 };
 
@@ -115,7 +114,7 @@ static bool look_at_sleeper(void *ctx, struct tracee *t, uint64_t pc, uint64_t s
 {
 	struct look *look = ctx;
 
-	if (look->space->plant != look->ps || !maps_at(&look->maps, sp))
+	if (!maps_at(&look->maps, sp))
 		return false;
 	look_at_stack(look, t, pc, sp);
 	return true;
@@ -332,18 +331,17 @@ static void unmap(const struct held *held, const struct giving *g)
 
 /*
  * Look at all threads: at those that sleep while nobody stands still for it, since nothing leads to what is given back,
- * so whoever is seen elsewhere does not come there any more. False: nobody knows where one may be, or the memory is another.
+ * so whoever is seen elsewhere does not come there any more. False: nobody knows where one may be.
  */
-static bool look_around(struct tracer *tracer, struct space *space, const struct tracee *keep,
+static bool look_around(struct tracer *tracer, struct space *space, const struct held *keep,
 			struct look *ret_look)
 {
 	const struct plant_space *ps = space->plant;
-	pid_t tid = keep ? keep->tid : 0;
 	struct look *look = ret_look;
 	unsigned tries = 0;
 
 	do {
-		*look = (struct look){ .space = space, .ps = ps };
+		*look = (struct look){ .space = space };
 		for (struct area *a = ps->areas; a; a = a->next)
 			a->in_use = false;
 		/* One that is held has nobody beside it who sleeps. */
@@ -351,21 +349,18 @@ static bool look_around(struct tracer *tracer, struct space *space, const struct
 			hold_look(tracer, space, look_at_sleeper, look);
 		look->unknown |= keep ? !hold_running(tracer, space, HOLD_MS)
 				      : !hold_rest(tracer, space, HOLD_MS);
-		if (space->plant == ps)
-			look_at_rest(look);
-		keep = keep && tracer_has(tracer, keep, tid) ? keep : NULL;
+		look_at_rest(look);
 		hold_end(tracer, space, keep);
 		maps_free(&look->maps);
-	} while (space->plant == ps && (keep || !tid) && look->woke_up && !look->unknown &&
+	} while ((!keep || held_lasts(keep)) && look->woke_up && !look->unknown &&
 		 ++tries < TRIES);
-	return space->plant == ps && !look->unknown && !look->woke_up;
+	return !look->unknown && !look->woke_up;
 }
 
 /* Somebody who lives in this memory, too, may be traced by another now. @n_refs: all that there should be. */
 static bool may_give(const struct space *space, const struct plant_space *ps, unsigned n_refs)
 {
-	return space->plant == ps && ps->guard.stub && ps->guard.data &&
-	       space->refs == n_refs && !ps->jump.n_lent;
+	return ps->guard.stub && ps->guard.data && space->refs == n_refs && !ps->jump.n_lent;
 }
 
 static void choose_and_unmap(const struct held *held, const struct look *look)
@@ -381,31 +376,29 @@ static void choose_and_unmap(const struct held *held, const struct look *look)
 	free(g.gifts);
 }
 
-void give_back(struct tracer *tracer, struct process *p, struct tracee *t,
-	       const struct ubp_regs *at)
+void give_back(struct tracer *tracer, struct process *p, const struct held *own)
 {
 	struct space *space = p->space;
 	const struct plant_space *ps = space->plant;
-	struct tracee *who = t;
 	struct held held;
 	struct ubp_regs regs;
 	struct ubp_err ignored;
 	struct look look;
-	pid_t pid = p->pid, tid = t ? t->tid : 0;
+	pid_t pid = p->pid;
 
-	space->refs++;
+	space_keep(space);
 	if (may_give(space, ps, 2) && has_more_than_the_guard(space) &&
-	    all_are_out(space, pid) && look_around(tracer, space, t, &look) &&
+	    all_are_out(space, pid) && look_around(tracer, space, own, &look) &&
 	    map_get(&tracer->processes, (uint64_t)pid) == p &&
-	    (t ? tracer_has(tracer, t, tid)
-	       : attach_hold_one(tracer, p, &who, &ignored) == 0)) {
-		held = held_thread(tracer, who, at);
-		if (!at)
+	    (own ? held_lasts(own) : attach_hold_one(tracer, p, &held, &ignored) == 0)) {
+		if (own)
+			held = *own;
+		else
 			held.at = &regs;
-		if (may_give(space, ps, 2) && (at || ubp_host_get_regs(held.tid, &regs) == 0))
+		if (may_give(space, ps, 2) && (own || ubp_host_get_regs(held.tid, &regs) == 0))
 			choose_and_unmap(&held, &look);
-		if (!t && held_lasts(&held))
-			attach_let_go(who);
+		if (!own)
+			held_let_go(&held);
 	}
 	space_put(tracer, space);
 }

@@ -6,14 +6,12 @@
 #ifndef UBP_PLANT_GIVE_BACK_H
 #define UBP_PLANT_GIVE_BACK_H
 
+struct held;
 struct process;
-struct tracee;
 struct tracer;
-struct ubp_regs;
 
-/* Nothing leads to our mappings any more: those are unmapped that no thread is in. @t: the only
- * thread of @p, held, that goes on with @at, or NULL; it may be gone afterwards, and @p, too. */
-void give_back(struct tracer *tracer, struct process *p, struct tracee *t,
-	       const struct ubp_regs *at);
+/* Nothing leads to our mappings any more: those are unmapped that no thread is in. @own: the only
+ * thread of @p, held, or NULL; it may be gone afterwards, and @p, too. */
+void give_back(struct tracer *tracer, struct process *p, const struct held *own);
 
 #endif

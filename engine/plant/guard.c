@@ -339,12 +339,11 @@ void guard_open_masks(const struct held *held, const struct maps *maps)
 {
 	struct tracee *t = held->t;
 	const struct process *p = t->process;
-	pid_t tid = t->tid;
 	size_t n;
 	pid_t *tids = space_ids(held->tracer, p->space, p, &n);
 
 	guard_open_mask(t, maps);
-	for (size_t i = 0; tids && i < n && tracer_has(held->tracer, t, tid); i++) {
+	for (size_t i = 0; tids && i < n && held_lasts(held); i++) {
 		struct tracee *other = map_get(&held->tracer->tracees, (uint64_t)tids[i]);
 
 		if (!other || other == t || other->held || !task_blocks_trap(other->tid))
@@ -415,14 +414,15 @@ bool guard_is_lost(struct tracee *t)
 	return true;
 }
 
-int guard_reinstall(struct tracee *t, const struct ubp_regs *regs)
+int guard_reinstall(const struct held *held)
 {
+	struct tracee *t = held->t;
 	const struct space *space = t->process->space;
 	const struct plant_space *ps = space->plant;
 	const struct ubp_arch *arch = space->arch;
 	const uint64_t args[6] = { SIGTRAP, own_action(ps), 0, SIGSET_LEN };
 	uint8_t frame[UBP_STUB_FRAME_MAX];
-	struct ubp_regs in_stub = *regs;
+	struct ubp_regs in_stub = *held->at;
 	struct ubp_more more;
 	enum seccomp_way way;
 	struct ubp_err err;
@@ -436,7 +436,7 @@ int guard_reinstall(struct tracee *t, const struct ubp_regs *regs)
 	rc = ubp_host_get_more(t->tid, &more, &err);
 	if (rc < 0)
 		return rc;
-	arch->stub.frame(regs, &more, frame, &len, &sp);
+	arch->stub.frame(held->at, &more, frame, &len, &sp);
 	arch->stub.args((uint64_t)arch->call.nr_rt_sigaction, args, frame);
 	rc = mem_write(&space->mem, t->tid, sp, frame, len);
 	if (rc < 0)
@@ -472,6 +472,7 @@ bool guard_defer(const struct held *held, bool at_site)
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
 	uint64_t mask, args[6] = { SIGTRAP, 0, 0, SIGSET_LEN };
+	struct held there = *held;
 	struct remote remote;
 	struct ubp_regs regs;
 	struct ubp_err err;
@@ -491,8 +492,9 @@ bool guard_defer(const struct held *held, bool at_site)
 		t->process->probes->ends_by_trap = true;
 		return false;
 	}
+	there.at = &regs;
 	if (task_catches(tid, SIGTRAP) || ubp_host_get_regs(tid, &regs) < 0 ||
-	    remote_begin(&remote, held, ps->guard.stub, &err) < 0)
+	    remote_begin(&remote, &there, ps->guard.stub, &err) < 0)
 		return false;
 	args[1] = own_action(ps);
 	remote.deliver = SIGTRAP;
@@ -501,6 +503,6 @@ bool guard_defer(const struct held *held, bool at_site)
 		return true;
 	(void)task_set_mask(tid, mask & ~TRAP_BIT);
 	remote_end(&remote);
-	t->held = false;
+	held_keep(held, false);
 	return true;
 }

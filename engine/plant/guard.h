@@ -14,7 +14,6 @@ struct part_copied;
 struct process;
 struct tracee;
 struct ubp_err;
-struct ubp_regs;
 
 /*
  * Is the SIGTRAP handler no longer the guard's? A breakpoint met while SIGTRAP is
@@ -23,11 +22,11 @@ struct ubp_regs;
 bool guard_is_lost(struct tracee *t);
 
 /*
- * Send a thread that stopped at a breakpoint on to @regs' pc by way of a system
+ * Send a thread that stopped at a breakpoint on to held->at's pc by way of a system
  * call that installs the guard again. No other stop is needed. Returns 0 or -errno
  * (-EACCES: a seccomp filter may not let it); then it was sent nowhere.
  */
-int guard_reinstall(struct tracee *t, const struct ubp_regs *regs);
+int guard_reinstall(const struct held *held);
 
 /*
  * A SIGTRAP of the program's own is about to be delivered to the thread, in a process whose

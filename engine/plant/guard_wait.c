@@ -75,13 +75,11 @@ static int stays(pid_t pid, pid_t tid, struct ubp_err *err)
 static int wait_for_own(const struct held *held, unsigned *looks, struct ubp_err *err)
 {
 	struct tracee *t = held->t;
-	const struct space *space = t->process->space;
-	pid_t tid = t->tid;
 	int rc;
 
 	while (is_in_guard(t)) {
 		if (t->listening)
-			return stays(t->process->pid, tid, err);
+			return stays(t->process->pid, held->tid, err);
 		if (*looks == LOOKS_MAX)
 			return 0;
 		attach_let_go(t);
@@ -89,11 +87,13 @@ static int wait_for_own(const struct held *held, unsigned *looks, struct ubp_err
 		rc = 0;
 		for (int k = 0; k < STOP_TRIES && rc == 0; k++)
 			rc = attach_hold(held->tracer, t);
-		if (rc == 1 && t->process->space != space)
-			rc = -ESRCH; /* it has executed another program */
+		if (rc == 1 && !held_lasts(held)) {
+			attach_let_go(t);
+			rc = -ESRCH;
+		}
 		if (rc != 1)
 			return ubp_fail(err, rc ? ESRCH : ETIMEDOUT,
-					"thread %d could not be stopped", (int)tid);
+					"thread %d could not be stopped", (int)held->tid);
 	}
 	return 0;
 }
@@ -117,7 +117,7 @@ int guard_wait(const struct held *held, struct ubp_err *err)
 		inside = find_in_guard(space);
 		tid = inside ? inside->tid : 0;
 		stopped = inside && inside->listening;
-		hold_end(held->tracer, space, t);
+		hold_end(held->tracer, space, held);
 		if (stopped)
 			return stays(pid, tid, err);
 		if ((all && !tid) || looks == LOOKS_MAX)

@@ -30,7 +30,6 @@ struct plant;
 struct plant_space;
 struct site;
 struct space;
-struct tracee;
 struct tracer;
 struct ubp_err;
 
@@ -52,10 +51,10 @@ int jump_prepare(struct plant *plant, const struct held *held, struct jump_batch
 void jump_build(struct plant *plant, struct space *space, pid_t pid, struct jump_batch *batch);
 
 /*
- * Write them, with all threads held; those held by the caller (@keep) stay so. The batch is
+ * Write them, with all threads held; the one that the caller holds (@keep; NULL: none) stays so. The batch is
  * freed. The space may be gone afterwards.
  */
-void jump_write(struct tracer *tracer, struct space *space, const struct tracee *keep,
+void jump_write(struct tracer *tracer, struct space *space, const struct held *keep,
 		struct jump_batch *batch);
 void jump_batch_free(struct jump_batch *batch);
 

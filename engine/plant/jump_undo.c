@@ -33,7 +33,6 @@
 #include "engine/trace/mem.h"
 #include "engine/trace/members.h"
 #include "engine/trace/process.h"
-#include "engine/trace/tracer.h"
 
 /* Those who never run get no further anyway. */
 #define RECORD_MAX_NS 100000000L
@@ -252,7 +251,6 @@ static void free_blocks(const struct space *space)
  */
 static void wait_until_recorded(struct tracer *tracer, struct space *space)
 {
-	const struct plant_space *ps = space->plant;
 	uint64_t begun = event_clock_now(CLOCK_KIND_MONO);
 	bool recording = true;
 
@@ -264,8 +262,6 @@ static void wait_until_recorded(struct tracer *tracer, struct space *space)
 		who_hold(tracer, space, false, &who);
 		hold_end(tracer, space, NULL);
 		recording = who_end(&who);
-		if (space->plant != ps)
-			return;
 	}
 }
 
@@ -276,12 +272,10 @@ static void take_out(struct tracer *tracer, struct space *space)
 
 	hold_look(tracer, space, NULL, NULL);
 	(void)hold_rest(tracer, space, JUMP_HOLD_MS);
-	if (space->plant == ps) {
-		(void)rings_set_gate(space, space, 0, RING_GATE_OFF);
-		unwrite(ps, space, 0, true);
-		unwrite_rest(ps, space, 0, true);
-		area_note_change(space, 0);
-	}
+	(void)rings_set_gate(space, space, 0, RING_GATE_OFF);
+	unwrite(ps, space, 0, true);
+	unwrite_rest(ps, space, 0, true);
+	area_note_change(space, 0);
 	hold_end(tracer, space, NULL);
 }
 
@@ -292,12 +286,10 @@ static bool put_returns_back(struct tracer *tracer, struct space *space)
 	struct who who;
 
 	who_hold(tracer, space, ps->hijack.table != 0, &who);
-	if (space->plant == ps) {
-		keep_from_hijacking(space);
-		return_ops(space)->save_returning(space);
-		return_ops(space)->put_back_hijacks(ps, space, 0, &ps->left);
-		ps->jump.n_written = 0;
-	}
+	keep_from_hijacking(space);
+	return_ops(space)->save_returning(space);
+	return_ops(space)->put_back_hijacks(ps, space, 0, &ps->left);
+	ps->jump.n_written = 0;
 	hold_end(tracer, space, NULL);
 	return who_end(&who);
 }
@@ -305,21 +297,16 @@ static bool put_returns_back(struct tracer *tracer, struct space *space)
 void jump_remove(struct tracer *tracer, struct space *space)
 {
 	const struct plant_space *ps = space->plant;
-	bool recording = false;
 
 	if (!ps || ps->closing || !ps->jump.n_written)
 		return;
-	space->refs++;
+	space_keep(space);
 	take_out(tracer, space);
-	if (space->plant == ps)
-		recording = put_returns_back(tracer, space);
-	if (space->plant == ps && recording)
+	if (put_returns_back(tracer, space))
 		wait_until_recorded(tracer, space);
-	if (space->plant == ps) {
-		defuse(ps, space, 0, false);
-		return_ops(space)->note_blocks(space);
-		free_blocks(space);
-	}
+	defuse(ps, space, 0, false);
+	return_ops(space)->note_blocks(space);
+	free_blocks(space);
 	space_put(tracer, space);
 }
 
@@ -348,24 +335,19 @@ int jump_to_breakpoint(const struct space *space, struct site *site)
 
 bool jump_demote(const struct held *held, struct site *site, const char *why)
 {
-	struct tracee *t = held->t;
-	struct space *space = t->process->space;
-	struct plant_space *ps = space->plant;
-	pid_t tid = t->tid;
-	bool done = false, was_held = t->held;
+	struct space *space = held->t->process->space;
+	struct hold_scope scope;
+	bool done = false;
 
-	space->refs++;
-	t->held = true;
-	if (hold_all(held->tracer, space, JUMP_HOLD_MS) && space->plant == ps && site->jump &&
+	hold_scope_begin(&scope, held);
+	if (hold_all(held->tracer, space, JUMP_HOLD_MS) && site->jump &&
 	    site->rung == SITE_JUMPED && jump_to_breakpoint(space, site) == 0) {
 		area_note_change(space, 0);
 		jump_refuse(site, why);
 		done = true;
 	}
-	hold_end(held->tracer, space, tracer_has(held->tracer, t, tid) ? t : NULL);
-	if (tracer_has(held->tracer, t, tid))
-		t->held = was_held;
-	space_put(held->tracer, space);
+	hold_end(held->tracer, space, held);
+	hold_scope_end(&scope);
 	return done;
 }
 

@@ -89,8 +89,7 @@ static bool look_at_sleeper(void *ctx, struct tracee *t, uint64_t pc, uint64_t s
 {
 	struct who *who = ctx;
 
-	return who->known && who->space->plant == who->ps && maps_at(&who->maps, sp) &&
-	       note_thread(who, t, pc, sp);
+	return who->known && maps_at(&who->maps, sp) && note_thread(who, t, pc, sp);
 }
 
 /* Those that were not looked at by then; by the mappings as they are now. */
@@ -171,8 +170,6 @@ static void hold_hijacked(struct tracer *tracer, const struct space *space)
 			s.found = true;
 		if (s.found)
 			(void)attach_hold(tracer, t);
-		if (space->plant != ps)
-			break;
 	}
 	ids_give(tracer, tids);
 	maps_free(&maps);
@@ -187,11 +184,9 @@ void who_hold(struct tracer *tracer, struct space *space, bool puts_back, struct
 		hold_look(tracer, space, look_at_sleeper, ret_who);
 	all = puts_back ? hold_running(tracer, space, JUMP_HOLD_MS)
 			: hold_rest(tracer, space, JUMP_HOLD_MS);
-	if (puts_back && space->plant == ret_who->ps)
+	if (puts_back)
 		hold_hijacked(tracer, space);
 	ret_who->all = all;
-	if (space->plant != ret_who->ps)
-		return;
 	if (!all)
 		nobody_knows(ret_who);
 	look_at_rest(ret_who);

@@ -22,7 +22,7 @@ struct tracer;
  */
 struct who {
 	struct space *space;
-	struct plant_space *ps; /* .space's; it is another's if that executes a program */
+	struct plant_space *ps; /* .space's */
 	struct maps maps;
 	bool known;     /* where all are, so far */
 	bool recording; /* one who records just now */
@@ -32,7 +32,7 @@ struct who {
 /*
  * All threads stand still that were not seen elsewhere, until hold_end(); each jump's .in_use tells. Where return addresses
  * are about to be put back (@puts_back), all that run: a look before says nothing then, for one that wakes up may go on on the
- * stack of a coroutine, and return there.
+ * stack of a coroutine, and return there. The caller keeps @space (space_keep()).
  */
 void who_hold(struct tracer *tracer, struct space *space, bool puts_back, struct who *ret_who);
 /* True: one records, or nobody knows. */

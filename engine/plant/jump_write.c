@@ -130,7 +130,6 @@ static void clear_pc(const struct space *space, struct jump_batch *batch, struct
 
 struct clearing {
 	const struct space *space;
-	const struct plant_space *ps; /* .space's; it is another's if that executes a program */
 	struct jump_batch *batch;
 	uint64_t lo, hi; /* all windows */
 	struct maps maps;
@@ -139,7 +138,6 @@ struct clearing {
 static struct clearing clearing_of(const struct space *space, struct jump_batch *batch)
 {
 	return (struct clearing){ .space = space,
-				  .ps = space->plant,
 				  .batch = batch,
 				  .lo = batch->tries[0].site->vaddr,
 				  .hi = batch->tries[batch->n - 1].site->vaddr +
@@ -183,7 +181,7 @@ static bool look_at_sleeper(void *ctx, struct tracee *t, uint64_t pc, uint64_t s
 {
 	struct clearing *c = ctx;
 
-	if (c->space->plant != c->ps || !maps_at(&c->maps, sp))
+	if (!maps_at(&c->maps, sp))
 		return false;
 	clear_sleeper(c, t->tid, pc, sp);
 	return true;
@@ -464,20 +462,20 @@ static bool has_any(const struct jump_batch *batch)
 	return false;
 }
 
-static void hold_and_write(struct tracer *tracer, struct space *space,
-			   const struct tracee *keep, struct jump_batch *batch)
+static void hold_and_write(struct tracer *tracer, struct space *space, const struct held *keep,
+			   struct jump_batch *batch)
 {
 	struct plant_space *ps = space->plant;
 	bool all = false;
 	int tries = 0;
 
-	for (; !all && tries < HOLD_TRIES && space->plant == ps; tries++) {
+	for (; !all && tries < HOLD_TRIES; tries++) {
 		/* Who woke up meanwhile is held beside the others. */
 		all = hold_rest(tracer, space, JUMP_HOLD_MS);
-		all = all && space->plant == ps && clear_threads(tracer, space, batch);
+		all = all && clear_threads(tracer, space, batch);
 	}
-	if (space->plant != ps || !ps || ps->closing) {
-		/* Its image is another, or it is given up. */
+	if (ps->closing) {
+		/* It is given up. */
 	} else if (all) {
 		write_all(space, batch);
 		wait_longer(ps, AGAIN_LEAST_NS, AGAIN_MOST_NS);
@@ -490,16 +488,13 @@ static void hold_and_write(struct tracer *tracer, struct space *space,
 	hold_end(tracer, space, keep);
 }
 
-void jump_write(struct tracer *tracer, struct space *space, const struct tracee *keep,
+void jump_write(struct tracer *tracer, struct space *space, const struct held *keep,
 		struct jump_batch *batch)
 {
-	const struct plant_space *ps = space->plant;
-
-	space->refs++; /* it must not go while we look at its threads, and stop them */
+	space_keep(space); /* it must not go while we look at its threads, and stop them */
 	if (has_any(batch)) {
 		look_at_sleepers(tracer, space, batch);
-		if (space->plant == ps)
-			hold_and_write(tracer, space, keep, batch);
+		hold_and_write(tracer, space, keep, batch);
 	}
 	jump_batch_free(batch);
 	space_put(tracer, space);

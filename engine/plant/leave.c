@@ -155,7 +155,7 @@ int plant_clean_forgotten(const struct held *held, struct plant_left *left, stru
 	struct plant_space *known = space->plant;
 	int rc;
 
-	space->refs++; /* it may end meanwhile */
+	space_keep(space); /* it may end meanwhile */
 	space->plant = NULL;
 	rc = plant_clean_partly(held, left, err);
 	plant_forget(space);
@@ -180,36 +180,34 @@ static void leave_process(struct tracer *tracer, struct process *p)
 {
 	struct plant_space *ps = p->space->plant;
 	struct space *space = p->space;
-	pid_t tid = 0, pid = p->pid;
-	struct tracee *t = NULL;
 	struct held held;
 	struct ubp_regs regs;
 	struct ubp_err err;
-	bool gives, alone;
+	bool is_held, gives, alone;
+	pid_t pid = p->pid;
 	int rc;
 
 	p->probes->is_guarded = p->probes->is_guarded && ps;
 	if (!p->probes->is_guarded || ps->left.is_live)
 		return;
-	space->refs++; /* it may end meanwhile */
-	rc = attach_hold_one(tracer, p, &t, &err);
-	if (rc == 0) {
-		tid = t->tid;
-		rc = ubp_host_get_regs(tid, &regs);
+	space_keep(space); /* it may end meanwhile */
+	rc = attach_hold_one(tracer, p, &held, &err);
+	is_held = rc == 0;
+	if (is_held) {
+		held.at = &regs;
+		rc = ubp_host_get_regs(held.tid, &regs);
 	}
-	if (rc == 0) {
-		held = held_thread(tracer, t, &regs);
+	if (rc == 0)
 		rc = guard_uninstall(&held, &err);
-	}
 	ps->guard.is_kept |= rc < 0 && rc != -ESRCH;
 	/* A filter of late lets nothing be asked of it: then the guard hands on to the program's own
 	 * handler, as uprobe(1) has it. */
 	if (rc < 0 && rc != -ESRCH && rc != -EACCES)
 		plant_left_note(&ps->left, "the handler of SIGTRAP", 0, rc);
 	/* Nobody else is in its memory: what leads to the guard goes at once, and then all else. */
-	gives = rc == 0 && space->plant == ps && space->refs == 2;
+	gives = rc == 0 && space->refs == 2;
 	if (gives) {
-		plant_unhook(space, pid, tid, &ps->left);
+		plant_unhook(space, pid, held.tid, &ps->left);
 		ps->guard.is_unhooked = true;
 		gives = !p->probes->is_guarded && !ps->left.n;
 	}
@@ -217,11 +215,11 @@ static void leave_process(struct tracer *tracer, struct process *p)
 	/* Nobody stands still while thousands of others are looked at. */
 	alone = gives && p->n_tracees == 1;
 	if (gives && !alone)
-		attach_let_go(t);
+		held_let_go(&held);
 	if (gives)
-		give_back(tracer, p, alone ? t : NULL, alone ? &regs : NULL);
-	if (tid && (alone || !gives) && tracer_has(tracer, t, tid))
-		attach_let_go(t);
+		give_back(tracer, p, alone ? &held : NULL);
+	if (is_held && (alone || !gives))
+		held_let_go(&held);
 }
 
 /* No process in its memory has a guard any more: the jumps to that go, too. */
@@ -229,27 +227,26 @@ static void unhook(struct tracer *tracer, struct process *p)
 {
 	const struct plant_space *ps = p->space->plant;
 	struct space *space = p->space;
-	struct tracee *t = NULL;
-	pid_t pid = p->pid, tid = 0;
+	pid_t pid = p->pid;
+	struct held held;
 	struct ubp_err err;
+	bool is_held;
 
 	if (!ps || ps->left.is_live || ps->guard.is_kept)
 		return;
-	space->refs++;
+	space_keep(space);
 	/* Words are poked through a thread that is let go of afterwards. */
-	if (tracer->pokes.needed && attach_hold_one(tracer, p, &t, &err) == 0)
-		tid = t->tid;
-	if (space->plant == ps)
-		plant_unhook(space, pid, tid, &space->plant->left);
-	if (tid && tracer_has(tracer, t, tid))
-		attach_let_go(t);
+	is_held = tracer->pokes.needed && attach_hold_one(tracer, p, &held, &err) == 0;
+	plant_unhook(space, pid, is_held ? held.tid : 0, &space->plant->left);
+	if (is_held)
+		held_let_go(&held);
 	space_put(tracer, space);
 }
 
 static void leave_mask(struct tracer *tracer, struct tracee *t)
 {
 	struct plant_space *ps = t->process->space->plant;
-	pid_t tid = t->tid;
+	struct held held = held_thread(tracer, t, NULL);
 	int rc;
 
 	/* Who meets a breakpoint with the signal blocked dies of it. */
@@ -260,7 +257,7 @@ static void leave_mask(struct tracer *tracer, struct tracee *t)
 		if (rc < 0 && rc != -ESRCH && ps)
 			plant_left_note(&ps->left, "a signal mask", 0, rc);
 		attach_let_go(t);
-	} else if (tracer_has(tracer, t, tid)) {
+	} else if (held_lasts(&held)) {
 		t->probes->trap_opened = false;
 		if (ps)
 			plant_left_note(&ps->left, "a signal mask", 0, -ETIMEDOUT);

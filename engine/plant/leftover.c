@@ -113,7 +113,7 @@ static int adopt(const struct held *held, const struct maps *maps, unsigned *n_r
 	if (rc == 0 && ps->hijack.table && ps->guard.is_taken_over)
 		rc = put_hijacked_back(&a, ps);
 	if (a.holds)
-		hold_end(tracer, space, t);
+		hold_end(tracer, space, held);
 	*n_removed += a.n_removed;
 	free(a.entries);
 
@@ -149,7 +149,7 @@ int leftover_adopt(const struct held *held, const struct maps *maps, unsigned *n
 	int rc;
 
 	/* Threads are stopped for that: one of them may have ended @t, and its memory, by an exec. */
-	space->refs++;
+	space_keep(space);
 	rc = adopt(held, maps, n_removed, err);
 	if (!held_lasts(held))
 		rc = ubp_fail(err, ESRCH, "thread %d has ended", (int)held->tid);

@@ -287,7 +287,7 @@ static void write_pages(struct update *u)
 	const struct ubp_arch *arch = u->space->arch;
 	struct page_edit *edit;
 
-	if (u->space->refs != 1 || u->held.t->process->n_tracees != 1 ||
+	if (space_is_shared(u->space) || u->held.t->process->n_tracees != 1 ||
 	    u->n_added < MANY_SITES)
 		return;
 	edit = calloc(1, sizeof(*edit));

@@ -220,14 +220,10 @@ static int take_idle_out(struct space *space)
 	return rc;
 }
 
-/* 0; -ESRCH: it has another image; -ETIMEDOUT: not all threads could be stopped. */
+/* 0; -ETIMEDOUT: not all threads could be stopped. */
 static int hold(struct tracer *tracer, struct space *space, struct who *ret_who)
 {
-	const struct plant_space *ps = space->plant;
-
 	who_hold(tracer, space, false, ret_who);
-	if (space->plant != ps)
-		return -ESRCH;
 	return ret_who->all ? 0 : -ETIMEDOUT;
 }
 
@@ -242,13 +238,10 @@ static int renew(struct tracer *tracer, struct space *space)
 		rc = hold(tracer, space, &who);
 		if (rc == 0)
 			rc = take_stale_back(space, &who);
-		if (space->plant == ps)
-			area_note_change(space, 0);
+		area_note_change(space, 0);
 		hold_end(tracer, space, NULL);
 		(void)who_end(&who);
 	}
-	if (space->plant != ps)
-		return 0;
 	if (rc == 0)
 		rc = take_idle_out(space);
 	area_note_change(space, 0);
@@ -307,7 +300,7 @@ int renew_make_way(struct update *u, struct ubp_err *err)
 {
 	struct held *held = &u->held;
 	struct space *space = u->space;
-	bool was_held = held->t->held;
+	struct hold_scope scope;
 	struct who who;
 	int rc;
 
@@ -318,20 +311,16 @@ int renew_make_way(struct update *u, struct ubp_err *err)
 					(int)held->tid, (unsigned long)u->added[i].site->vaddr);
 	if (!is_in_the_way(u))
 		return 0;
-	space->refs++;
-	held->t->held = true;
+	hold_scope_begin(&scope, held);
 	rc = hold(held->tracer, space, &who);
 	u->plant->renews = true;
 	if (rc == 0)
 		rc = clear_way(u, &who);
-	hold_end(held->tracer, space,
-		 tracer_has(held->tracer, held->t, held->tid) ? held->t : NULL);
+	hold_end(held->tracer, space, held);
 	(void)who_end(&who);
-	if (!held_lasts(held))
+	if (!hold_scope_lasts(&scope))
 		rc = ubp_fail(err, ESRCH, "thread %d has ended", (int)held->tid);
-	else
-		held->t->held = was_held;
-	space_put(held->tracer, space);
+	hold_scope_end(&scope);
 	if (rc == 0 || rc == -ESRCH)
 		return rc;
 	return ubp_fail(err, -rc, "process %d: a jump cannot be taken back: %s", (int)held->tid,
@@ -425,13 +414,12 @@ static void renew_space(struct tracer *tracer, struct space *space, uint64_t now
 {
 	struct plant_space *ps = space->plant;
 
-	space->refs++;
+	space_keep(space);
 	if (ps->jump.renew_due)
 		(void)renew(tracer, space);
 	else
 		sweep(tracer, space);
-	if (space->plant == ps)
-		wait_longer(ps, now);
+	wait_longer(ps, now);
 	space_put(tracer, space);
 }
 

@@ -23,6 +23,7 @@
 #include "engine/trace/attach.h"
 #include "engine/trace/children.h"
 #include "engine/trace/dispatch.h"
+#include "engine/trace/held.h"
 #include "engine/trace/ids.h"
 #include "engine/trace/members.h"
 #include "engine/trace/process.h"
@@ -37,7 +38,6 @@
 struct settling {
 	struct tracer *tracer;
 	struct space *space;
-	const struct plant_space *ps;
 	struct maps maps;
 	struct map seen;              /* tid -> itself */
 	unsigned n_births, n_running; /* not seen yet: in a birth; not stopped */
@@ -73,15 +73,13 @@ static bool gives_birth(const struct settling *s, const struct tracee *t)
 /* Its mask is opened where it has to be. False: not now. */
 static bool stop_for_a_moment(struct settling *s, struct tracee *t)
 {
-	struct tracer *tracer = s->tracer;
-	pid_t tid = t->tid;
-	int rc = attach_hold(tracer, t);
+	struct held held = held_thread(s->tracer, t, NULL);
+	int rc = attach_hold(s->tracer, t);
 
-	/* It has ended, or executed a program. */
-	if (!tracer_has(tracer, t, tid) || t->process->space != s->space)
+	if (!held_lasts(&held) || t->process->space != s->space)
 		return true;
 	if (rc != 1)
-		return strchr("ZX", task_state(tid));
+		return strchr("ZX", task_state(held.tid));
 	guard_open_mask(t, &s->maps);
 	attach_let_go(t);
 	return true;
@@ -114,7 +112,7 @@ static int look_around(struct settling *s)
 	int rc = tids ? 0 : -ENOMEM;
 
 	s->n_births = s->n_running = 0;
-	for (size_t i = 0; i < n && rc == 0 && s->space->plant == s->ps; i++) {
+	for (size_t i = 0; i < n && rc == 0; i++) {
 		struct tracee *t;
 
 		if (map_get(&s->seen, (uint64_t)tids[i]))
@@ -135,7 +133,7 @@ static int see_all(struct settling *s, struct ubp_err *err)
 	uint64_t begun = event_clock_now(CLOCK_KIND_MONO), spin = 0, passed = 0;
 	int rc = look_around(s);
 
-	while (rc == 0 && s->space->plant == s->ps && !tracer_is_cancelled(s->tracer) &&
+	while (rc == 0 && !tracer_is_cancelled(s->tracer) &&
 	       ((s->n_births && passed < WAIT_NS) || (s->n_running && passed < MOST_NS))) {
 		wait_a_little(&spin);
 		rc = look_around(s);
@@ -145,8 +143,7 @@ static int see_all(struct settling *s, struct ubp_err *err)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	if (tracer_is_cancelled(s->tracer))
 		return tracer_give_up(err);
-	return s->space->plant != s->ps ||
-			       (!s->n_running && children_all_seen(s->tracer, s->space))
+	return !s->n_running && children_all_seen(s->tracer, s->space)
 		       ? 0
 		       : ubp_fail(err, ETIMEDOUT, "threads of a process cannot be stopped");
 }
@@ -156,17 +153,17 @@ int plant_settle(const struct plant *plant, struct tracer *tracer, const struct 
 {
 	struct space *space = p->space;
 	struct plant_space *ps = space->plant;
-	struct settling s = { .tracer = tracer, .space = space, .ps = ps };
+	struct settling s = { .tracer = tracer, .space = space };
 	int rc = maps_read(task_live_thread(p->pid), &s.maps, err);
 
-	space->refs++; /* it may end meanwhile */
+	space_keep(space); /* it may end meanwhile */
 	if (rc == 0)
 		rc = see_all(&s, err);
-	if (rc == -ETIMEDOUT && plant->opt.force && space->plant == ps) {
+	if (rc == -ETIMEDOUT && plant->opt.force) {
 		ps->guard.unguarded = true;
 		rc = 0;
 	}
-	if (rc == 0 && space->plant == ps)
+	if (rc == 0)
 		ps->guard.is_settled = true;
 	space_put(tracer, space);
 	maps_free(&s.maps);

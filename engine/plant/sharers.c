@@ -130,8 +130,7 @@ static int guard(const struct update *u, struct process *p, struct ubp_err *err)
 
 static int guard_all(struct update *u, struct ubp_err *err)
 {
-	bool alone = u->space->refs == 2 && /* with ours */
-		     u->held.t->process->n_tracees == 1;
+	bool alone = !space_is_shared(u->space) && u->held.t->process->n_tracees == 1;
 	int rc = 0;
 
 	for (struct process *p = eldest(u->space); rc == 0 && p;
@@ -161,7 +160,7 @@ int sharers_guard(struct update *u, struct ubp_err *err)
 	int rc;
 
 	/* Its processes may end meanwhile. */
-	space->refs++;
+	space_keep(space);
 	rc = guard_all(u, err);
 	space_put(u->held.tracer, space);
 	return rc;

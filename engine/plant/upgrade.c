@@ -49,7 +49,6 @@ static void upgrade(struct plant *plant, struct tracer *tracer, struct process *
 	struct space *space = p->space;
 	struct jump_batch *batch = jump_collect(plant, space);
 	pid_t pid = p->pid;
-	struct tracee *t;
 	struct held held;
 	struct ubp_err err;
 	bool is_there;
@@ -57,26 +56,25 @@ static void upgrade(struct plant *plant, struct tracer *tracer, struct process *
 
 	if (!batch)
 		return;
-	rc = attach_hold_one(tracer, p, &t, &err);
+	rc = attach_hold_one(tracer, p, &held, &err);
 	is_there = map_get(&tracer->processes, (uint64_t)pid) == p && p->space == space;
 	if (rc < 0 || !is_there) {
 		if (rc == 0)
-			attach_let_go(t);
+			held_let_go(&held);
 		if (is_there)
 			jump_put_back(space, batch); /* later, then */
 		else
 			jump_batch_free(batch);
 		return;
 	}
-	held = held_thread(tracer, t, NULL);
 	tracer_stop_begin(tracer);
 	rc = jump_prepare(plant, &held, batch, &err);
 	tracer_stop_end(tracer);
 	is_there = held_lasts(&held) && map_get(&tracer->processes, (uint64_t)pid) == p &&
 		   p->space == space;
 	if (is_there) {
-		plant->opt.rings_made(plant->opt.ctx, t);
-		attach_let_go(t);
+		plant->opt.rings_made(plant->opt.ctx, held.t);
+		held_let_go(&held);
 	}
 	if (rc < 0 || !is_there) {
 		jump_batch_free(batch);
@@ -104,11 +102,11 @@ static void upgrade_held(struct plant *plant, const struct held *held)
 	rc = jump_prepare(plant, held, batch, &err);
 	if (held_lasts(held)) {
 		plant->opt.rings_made(plant->opt.ctx, held->t);
-		held->t->held = true;
+		held_keep(held, true);
 	}
 	if (rc == 0 && held_lasts(held)) {
 		jump_build(plant, space, held->tid, batch);
-		jump_write(held->tracer, space, held->t, batch);
+		jump_write(held->tracer, space, held, batch);
 	} else {
 		jump_batch_free(batch);
 	}
@@ -175,57 +173,58 @@ void upgrade_end(struct tracer *tracer)
 	}
 }
 
-static void note_thread(struct tracer *tracer, struct tracee *t)
+static void note_thread(const struct held *held)
 {
-	const struct plant_space *ps = t->process->space->plant;
+	const struct plant_space *ps = held->t->process->space->plant;
+	struct held there = *held;
 	struct ubp_regs regs;
-	struct held held;
 
-	if (!ps || !ps->ring.rings || ubp_host_get_regs(t->tid, &regs) < 0)
+	if (!ps || !ps->ring.rings || ubp_host_get_regs(held->tid, &regs) < 0)
 		return;
-	held = held_thread(tracer, t, &regs);
-	rings_add_thread(&held);
+	there.at = &regs;
+	rings_add_thread(&there);
 }
 
 /*
  * A child may have its mother's thread pointer. She may never have been seen with it: it was
  * set after her exec.
  */
-void upgrade_born(struct tracer *tracer, pid_t mother, struct tracee *t)
+void upgrade_born(pid_t mother, const struct held *held)
 {
+	struct tracer *tracer = held->tracer;
 	struct tracee *m = mother ? map_get(&tracer->tracees, (uint64_t)mother) : NULL;
+	struct held of_mother;
 
-	if (m && m->process->space == t->process->space)
-		note_thread(tracer, m);
-	note_thread(tracer, t);
+	if (m && m->process->space == held->t->process->space) {
+		of_mother = held_thread(tracer, m, NULL);
+		note_thread(&of_mother);
+	}
+	note_thread(held);
 }
 
-void upgrade_rings(struct plant *plant, struct tracer *tracer, struct tracee *t,
-		   const struct ubp_regs *at, const uint64_t *seen, size_t n)
+void upgrade_rings(struct plant *plant, const struct held *held, const uint64_t *seen, size_t n)
 {
-	struct space *space = t->process->space;
+	struct space *space = held->t->process->space;
 	struct plant_space *ps = space->plant;
-	struct held held = held_thread(tracer, t, at);
-	pid_t tid = t->tid;
 	struct ubp_err err;
 	struct maps maps;
 	bool is_first = !ps->ring.rings;
-	int rc = maps_read(tid, &maps, &err);
+	int rc = maps_read(held->tid, &maps, &err);
 
 	if (rc == 0)
-		rc = is_first ? rings_provide(plant, &held, &maps, &err)
-			      : rings_grow(plant, &held, &err);
+		rc = is_first ? rings_provide(plant, held, &maps, &err)
+			      : rings_grow(plant, held, &err);
 	maps_free(&maps);
-	if (!held_lasts(&held))
+	if (!held_lasts(held))
 		return;
-	t->held = false; /* by the remote call: the hit goes on as if there had been none */
+	held_keep(held, false); /* the hit goes on as if there had been no remote call */
 	if (rc < 0) {
 		ps->jump.failed |= is_first;
 		ps->ring.is_full |= !is_first;
 		return;
 	}
-	plant->opt.rings_made(plant->opt.ctx, t);
-	rings_add_thread(&held);
-	rings_look_around(space, tid, seen, n);
-	(void)rings_set_gate(space, space, tid, ps->ring.base);
+	plant->opt.rings_made(plant->opt.ctx, held->t);
+	rings_add_thread(held);
+	rings_look_around(space, held->tid, seen, n);
+	(void)rings_set_gate(space, space, held->tid, ps->ring.base);
 }

@@ -14,9 +14,7 @@
 struct held;
 struct plant;
 struct space;
-struct tracee;
 struct tracer;
-struct ubp_regs;
 
 /* Sites of @space may be made jumps that could not be before. @is_new: its program has just been started. */
 void upgrade_due(struct plant *plant, struct tracer *tracer, struct space *space, bool is_new);
@@ -29,13 +27,13 @@ void upgrade_planted(struct plant *plant, const struct held *held);
 bool upgrade_pass(struct plant *plant, struct tracer *tracer, uint64_t limit_ns);
 /* End all jumps. Stops are handled meanwhile. */
 void upgrade_end(struct tracer *tracer);
-/* A new thread, and who made it (0: not known), both stopped: detours find their rings by what they have. */
-void upgrade_born(struct tracer *tracer, pid_t mother, struct tracee *t);
+/* A new thread, and @mother (0: not known), which made it, both stopped: detours find their rings by what they have. */
+void upgrade_born(pid_t mother, const struct held *held);
 /*
- * Detours of @t's memory took many traps: rings for it, or more of them. @at: the registers that the thread goes on with; NULL:
- * those it has. @seen: @n addresses that the program let a hit of its read.
+ * Detours of the memory of @held's thread took many traps: rings for it, or more of them. @seen: @n addresses that the
+ * program let a hit of its read.
  */
-void upgrade_rings(struct plant *plant, struct tracer *tracer, struct tracee *t,
-		   const struct ubp_regs *at, const uint64_t *seen, size_t n);
+void upgrade_rings(struct plant *plant, const struct held *held, const uint64_t *seen,
+		   size_t n);
 
 #endif

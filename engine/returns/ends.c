@@ -38,10 +38,10 @@ void return_thread_ends(struct tracee *t)
 	if (!has_hijacks(t))
 		return;
 	n = n_that_run(t->process, &other);
-	hijack_thread_ends(t, n == 0 && t->process->space->refs == 1);
+	hijack_thread_ends(t, n == 0 && !space_is_shared(t->process->space));
 	/* The others are killed before the exec goes on. */
 	if (n == 1 && other->execs)
-		hijack_note_exec(other, t->process->space->refs == 1, true);
+		hijack_note_exec(other, !space_is_shared(t->process->space), true);
 }
 
 void return_execs(struct tracee *t)
@@ -51,8 +51,9 @@ void return_execs(struct tracee *t)
 	if (!has_hijacks(t))
 		return;
 	t->execs = true;
-	hijack_note_exec(t, n_that_run(t->process, &other) == 1 && t->process->space->refs == 1,
-			 false);
+	hijack_note_exec(
+		t, n_that_run(t->process, &other) == 1 && !space_is_shared(t->process->space),
+		false);
 }
 
 void return_thread_ended(struct tracee *t)

@@ -203,7 +203,7 @@ struct return_instance *return_take(struct tracee *t, struct ubp_regs *regs)
 	 * A vfork() child that returns from the function its parent entered: the
 	 * parent, which has the trampoline's address in a register, will too.
 	 */
-	if (space->refs > 1 && ri->tid != t->tid) {
+	if (space_is_shared(space) && ri->tid != t->tid) {
 		ri = returns_clone(ri);
 		if (ri)
 			ri->index = 0; /* that stays the other's */

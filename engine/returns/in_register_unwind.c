@@ -316,6 +316,6 @@ bool in_register_disarm_signed(const struct held *held)
 	if (!held_lasts(held))
 		return false;
 	remote_end(&remote);
-	t->held = false;
+	held_keep(held, false);
 	return true;
 }

@@ -26,6 +26,7 @@
 #include "engine/session/tracing.h"
 #include "engine/space/space.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/held.h"
 #include "engine/trace/members.h"
 #include "engine/trace/process.h"
 #include "engine/trace/resume.h"
@@ -136,7 +137,7 @@ static void release(struct ubp_session *s, struct tracee *t)
 	if (!p)
 		return;
 	give_up(s, pid);
-	if (p->space->refs == 1)
+	if (!space_is_shared(p->space))
 		release_process(s, pid);
 	else if (p == t->process && !t->asks)
 		tracer_detach(&s->tracer,
@@ -157,8 +158,7 @@ void release_pass(struct ubp_session *s)
 
 		release(s, t);
 		/* It waited for another, or could not be let go. */
-		if (tracer_has(&s->tracer, t, tid) && t->parked)
-			tracer_unpark(&s->tracer, t);
+		tracer_unpark(&s->tracer, tid);
 	}
 }
 
@@ -200,8 +200,9 @@ static void go_back(const struct tracee *t, int sig)
 		(void)ubp_host_set_pc(t->tid, pc - back);
 }
 
-void release_if_spared(struct ubp_session *s, struct tracee *t, int sig)
+void release_if_spared(struct ubp_session *s, const struct held *held, int sig)
 {
+	struct tracee *t = held->t;
 	siginfo_t si;
 
 	if (t->held || t->remote.is_in || s->is_ending ||
@@ -246,12 +247,12 @@ static void tell(struct ubp_session *s, pid_t pid, const char *why)
 			     why);
 }
 
-void release_for_tracing(void *ctx, struct tracee *t, enum site_watch watch,
-			 const struct ubp_regs *at)
+void release_for_tracing(void *ctx, const struct held *held, enum site_watch watch)
 {
 	struct ubp_session *s = ctx;
+	struct tracee *t = held->t;
 	const struct ubp_arch *arch = t->process->space->arch;
-	const uint64_t *regs = at->r;
+	const uint64_t *regs = held->at->r;
 	const uint8_t *call = arch->call.regs;
 	struct process *p = NULL;
 	const char *why = "another that is traced attaches to it";

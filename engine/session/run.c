@@ -51,20 +51,18 @@ void session_end(struct ubp_session *s)
 	session_news(s);
 }
 
-int session_plant(struct ubp_session *s, struct tracee *t, const struct ubp_regs *at,
-		  struct ubp_err *err)
+int session_plant(struct ubp_session *s, const struct held *held, struct ubp_err *err)
 {
-	bool was_unguarded = plant_is_unguarded(t->process->space);
-	struct held held = held_thread(&s->tracer, t, at);
+	bool was_unguarded = plant_is_unguarded(held->t->process->space);
 	size_t n = 0;
 	int rc;
 
 	tracer_stop_begin(&s->tracer);
-	rc = plant_update(&s->plant, &held, &n, err);
+	rc = plant_update(&s->plant, held, &n, err);
 	tracer_stop_end(&s->tracer);
-	if (rc == 0 && held_lasts(&held)) {
-		tell_planted(s, t->process, was_unguarded);
-		upgrade_planted(&s->plant, &held);
+	if (rc == 0 && held_lasts(held)) {
+		tell_planted(s, held->t->process, was_unguarded);
+		upgrade_planted(&s->plant, held);
 	}
 	return rc;
 }

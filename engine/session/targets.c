@@ -43,24 +43,24 @@ static bool is_to_stay(const struct ubp_session *s, pid_t pid)
 	return pid == s->change.pid;
 }
 
-/* Nothing may stay in it: @t, held, and its process are given up. */
-static void plant_failed(struct ubp_session *s, struct tracee *t)
+/* Nothing may stay in it: the thread and its process are given up. */
+static void plant_failed(struct ubp_session *s, const struct held *held)
 {
-	struct process *p = t->process;
+	struct process *p = held->t->process;
 	pid_t pid = p->pid;
 
-	attach_let_go(t);
+	held_let_go(held);
 	/* Unless the breakpoints in its memory are those of other processes, too. */
-	if (!is_to_stay(s, pid) && p->space->refs == 1)
+	if (!is_to_stay(s, pid) && !space_is_shared(p->space))
 		release_process(s, pid);
 }
 
-static int plant_by(struct ubp_session *s, struct tracee *t, struct ubp_err *err)
+static int plant_by(struct ubp_session *s, const struct held *held, struct ubp_err *err)
 {
 	int rc;
 
 	s->plant.is_attaching = true;
-	rc = session_plant(s, t, NULL, err);
+	rc = session_plant(s, held, err);
 	s->plant.is_attaching = false;
 	return rc;
 }
@@ -70,18 +70,17 @@ static int hold_and_plant(struct ubp_session *s, struct process *p, struct ubp_e
 {
 	pid_t pid = p->pid, *others;
 	bool stays = p->stays; /* it must not run without breakpoints */
-	struct tracee *t;
 	struct held held;
 	size_t n_others;
 	int rc;
 
 	plant_look_ahead(&s->plant, p->space, task_live_thread(pid));
-	rc = attach_hold_each(&s->tracer, p, &t, &others, &n_others, err);
+	rc = attach_hold_each(&s->tracer, p, &held, &others, &n_others, err);
 	if (rc == -ETIMEDOUT && s->opt.force)
-		rc = attach_hold_one(&s->tracer, p, &t, err);
+		rc = attach_hold_one(&s->tracer, p, &held, err);
 	if (rc < 0) {
 		bool is_there = map_get(&s->tracer.processes, (uint64_t)pid) == p &&
-				p->space->refs == 1 && !is_to_stay(s, pid);
+				!space_is_shared(p->space) && !is_to_stay(s, pid);
 
 		/* Its exec's stop may have come meanwhile, and on_execed() has planted. */
 		if (is_there && p->probes->is_guarded)
@@ -90,39 +89,35 @@ static int hold_and_plant(struct ubp_session *s, struct process *p, struct ubp_e
 			attach_undo(&s->tracer, pid);
 		return rc;
 	}
-	held = held_thread(&s->tracer, t, NULL);
-	rc = plant_by(s, t, err);
+	rc = plant_by(s, &held, err);
 	if (rc == -EINPROGRESS && stays) {
 		rc = plant_settle(&s->plant, &s->tracer, p, err);
 		if (rc == 0 && held_lasts(&held))
-			rc = plant_by(s, t, err);
+			rc = plant_by(s, &held, err);
 	}
 	attach_let_others_go(&s->tracer, others, n_others);
-	if (!tracer_has(&s->tracer, t, held.tid))
-		return rc < 0 ? rc : ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
-	if (!held_lasts(&held))
+	if (held_has_executed(&held))
 		return 0; /* seen to by on_execed() */
+	if (!held_lasts(&held))
+		return rc < 0 ? rc : ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
 	if (rc < 0 && rc != -EINPROGRESS) {
-		plant_failed(s, t);
+		plant_failed(s, &held);
 		return rc;
 	}
-	attach_let_go(t);
+	held_let_go(&held);
 	return rc;
 }
 
 /* One that has probes already, or nothing yet that needs the guard; it stays, whatever comes of it. */
 static int plant_more(struct ubp_session *s, struct process *p, struct ubp_err *err)
 {
-	struct tracee *t;
-	pid_t tid;
-	int rc = attach_hold_one(&s->tracer, p, &t, err);
+	struct held held;
+	int rc = attach_hold_one(&s->tracer, p, &held, err);
 
 	if (rc < 0)
 		return rc;
-	tid = t->tid;
-	rc = session_plant(s, t, NULL, err);
-	if (tracer_has(&s->tracer, t, tid))
-		attach_let_go(t);
+	rc = session_plant(s, &held, err);
+	held_let_go(&held);
 	return rc;
 }
 
@@ -140,7 +135,7 @@ static int plant_in(struct ubp_session *s, struct process *p, struct ubp_err *er
 			return ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
 		if (rc == 0)
 			rc = hold_and_plant(s, p, err);
-		else if (p->space->refs == 1 && !is_to_stay(s, pid))
+		else if (!space_is_shared(p->space) && !is_to_stay(s, pid))
 			release_process(s, pid);
 	}
 	return rc;
@@ -155,7 +150,7 @@ static void plant_in_sharers(struct ubp_session *s, pid_t pid)
 	void *value;
 	struct ubp_err err;
 
-	while (p && p->space->refs > 1 &&
+	while (p && space_is_shared(p->space) &&
 	       map_next(&s->tracer.processes, &pos, &other, &value)) {
 		struct process *sharer = value;
 
@@ -569,24 +564,24 @@ static int attach_of_thread(struct ubp_session *s, struct ubp_err *err)
 
 static int start_command(struct ubp_session *s, struct ubp_err *err)
 {
-	struct tracee *t;
+	struct held held;
 	pid_t pid;
-	int rc = command_start(&s->tracer, s->command.argv, &s->command.inherited, &t, err);
+	int rc = command_start(&s->tracer, s->command.argv, &s->command.inherited, &held, err);
 
 	if (rc < 0)
 		return rc;
-	pid = t->tid;
+	pid = held.tid;
 	pthread_mutex_lock(&s->lock);
 	s->command.pid = pid;
 	pthread_mutex_unlock(&s->lock);
-	rc = session_plant(s, t, NULL, err);
+	rc = session_plant(s, &held, err);
 	if (rc < 0) {
 		(void)kill(pid, SIGKILL);
 		return rc;
 	}
 	session_mark_known(s, pid, true);
 	session_count_process(s);
-	attach_let_go(t);
+	held_let_go(&held);
 	return 0;
 }
 

@@ -30,13 +30,13 @@ bool session_follows_children(const struct ubp_session *s)
 	return s->opt.follow == UBP_FOLLOW_YES;
 }
 
-static enum trap_verdict on_trap(void *ctx, struct tracee *t)
+static enum trap_verdict on_trap(void *ctx, const struct held *held)
 {
 	struct ubp_session *s = ctx;
-	enum trap_verdict verdict = hit_trap(&s->hit, t);
+	enum trap_verdict verdict = hit_trap(&s->hit, held);
 
 	if (verdict == TRAP_FOREIGN)
-		release_if_spared(s, t, SIGTRAP);
+		release_if_spared(s, held, SIGTRAP);
 	return verdict;
 }
 
@@ -46,14 +46,13 @@ static bool on_pc_has_trap(void *ctx, struct tracee *t, uint64_t pc)
 	return hit_pc_has_trap(t, pc);
 }
 
-static bool on_signal(void *ctx, struct tracee *t, int sig)
+static bool on_signal(void *ctx, const struct held *held, int sig)
 {
 	struct ubp_session *s = ctx;
-	struct held held = held_thread(&s->tracer, t, NULL);
-	bool is_ours = hit_signal(&s->hit, t, sig);
+	bool is_ours = hit_signal(&s->hit, held, sig);
 
-	if (!is_ours && held_lasts(&held))
-		release_if_spared(s, t, sig);
+	if (!is_ours && held_lasts(held))
+		release_if_spared(s, held, sig);
 	return is_ours;
 }
 
@@ -72,34 +71,32 @@ static bool was_told(const struct held *held, int rc)
 }
 
 /* What hinders it is told; one that is gone has ended, or its end will be reported. */
-static void plant_and_tell(struct ubp_session *s, struct tracee *t, const struct ubp_regs *at)
+static void plant_and_tell(struct ubp_session *s, const struct held *held)
 {
-	struct held held = held_thread(&s->tracer, t, at);
-	pid_t pid = t->process->pid;
+	pid_t pid = held->t->process->pid;
 	struct ubp_err err;
-	int rc = session_plant(s, t, at, &err);
+	int rc = session_plant(s, held, &err);
 
 	/* -EINTR: the session ends. */
-	if (rc < 0 && rc != -ESRCH && rc != -EINTR && !was_told(&held, rc))
+	if (rc < 0 && rc != -ESRCH && rc != -EINTR && !was_told(held, rc))
 		session_warn(s, "process %d: %s", (int)pid, err.text);
 }
 
 /* Its breakpoints are its parent's; it is kept until it has its own memory. */
 static enum keep_verdict forked_sharing(struct ubp_session *s, const struct process *parent,
-					struct tracee *first)
+					const struct held *first)
 {
-	pid_t tid = first->tid;
 	struct ubp_err err;
 
-	first->process->silent = !session_follows_children(s);
-	session_mark_known(s, tid, true);
-	if (births_share(&s->tracer, parent, first, &err) < 0 && err.code != ESRCH)
-		session_warn(s, "process %d: %s", (int)tid, err.text);
+	first->t->process->silent = !session_follows_children(s);
+	session_mark_known(s, first->tid, true);
+	if (births_share(parent, first, &err) < 0 && err.code != ESRCH)
+		session_warn(s, "process %d: %s", (int)first->tid, err.text);
 	return KEEP_TRACING;
 }
 
-static enum keep_verdict on_forked(void *ctx, struct process *parent, struct tracee *first,
-				   bool shares)
+static enum keep_verdict on_forked(void *ctx, const struct process *parent,
+				   const struct held *first, bool shares)
 {
 	struct ubp_session *s = ctx;
 	struct plant_left left = { 0 };
@@ -108,9 +105,9 @@ static enum keep_verdict on_forked(void *ctx, struct process *parent, struct tra
 
 	if (shares)
 		return forked_sharing(s, parent, first);
-	first->process->silent =
+	first->t->process->silent =
 		!session_follows_children(s) || plant_is_closing(parent->space);
-	birth = births_copy(&s->tracer, parent, first, &left);
+	birth = births_copy(parent, first, &left);
 	if (birth == BIRTH_GONE) {
 		tell_left(s, tid, &left);
 		return LET_GO;
@@ -118,7 +115,7 @@ static enum keep_verdict on_forked(void *ctx, struct process *parent, struct tra
 	session_mark_known(s, tid, true);
 	session_count_process(s);
 	if (birth == BIRTH_PLANT)
-		plant_and_tell(s, first, NULL);
+		plant_and_tell(s, first);
 	return KEEP_TRACING;
 }
 
@@ -137,10 +134,11 @@ static bool is_open(const struct ubp_session *s)
 	return !s->opt.n_pids && !s->opt.tid && !s->command.argv;
 }
 
-static enum keep_verdict on_execed(void *ctx, struct tracee *t)
+static enum keep_verdict on_execed(void *ctx, const struct held *held)
 {
 	struct ubp_session *s = ctx;
-	pid_t tid = t->tid;
+	struct tracee *t = held->t;
+	pid_t tid = held->tid;
 
 	births_executed(t);
 	/* A child that nobody asked for, now in its own memory; or the breakpoints are gone with the
@@ -153,8 +151,8 @@ static enum keep_verdict on_execed(void *ctx, struct tracee *t)
 	if (t->process->waits)
 		session_count_process(s); /* planted in here, not in its turn */
 	t->process->waits = false;
-	plant_and_tell(s, t, NULL);
-	if (!tracer_has(&s->tracer, t, tid))
+	plant_and_tell(s, held);
+	if (!held_lasts(held))
 		return KEEP_TRACING;
 	/* Static and not one of ours: it can't become one without another exec. */
 	if (is_open(s) && !births_has_probes(t->process->space) &&
@@ -165,24 +163,21 @@ static enum keep_verdict on_execed(void *ctx, struct tracee *t)
 	return KEEP_TRACING;
 }
 
-void session_mappings_changed(void *ctx, struct tracee *t, const struct ubp_regs *at)
+void session_mappings_changed(void *ctx, const struct held *held)
 {
 	struct ubp_session *s = ctx;
-	struct held held = held_thread(&s->tracer, t, at);
 
-	plant_and_tell(s, t, at);
-	if (held_lasts(&held))
-		stacks_mapped(s, t);
-	/* Held by a remote call: the hit goes on as if there had been none. */
-	if (held_lasts(&held))
-		t->held = false;
+	plant_and_tell(s, held);
+	if (held_lasts(held))
+		stacks_mapped(s, held->t);
+	/* The hit goes on as if there had been no remote call. */
+	held_keep(held, false);
 }
 
-static void on_born(void *ctx, pid_t mother, struct tracee *t)
+static void on_born(void *ctx, pid_t mother, const struct held *held)
 {
-	struct ubp_session *s = ctx;
-
-	upgrade_born(&s->tracer, mother, t);
+	(void)ctx;
+	upgrade_born(mother, held);
 }
 
 static void on_vfork_done(void *ctx, struct tracee *t)

@@ -15,15 +15,14 @@ int exclude_collect(struct map *ret_excluded);
 /* run.c: the tracing thread. */
 void *run_thread(void *arg);
 /* For that thread alone: plant_update(), and a word about what the user should know. */
-int session_plant(struct ubp_session *s, struct tracee *t, const struct ubp_regs *at,
-		  struct ubp_err *err);
+int session_plant(struct ubp_session *s, const struct held *held, struct ubp_err *err);
 /* There is nothing left to trace: ubp_dispatch() tells so. */
 void session_end(struct ubp_session *s);
 
 /* tracer_ops.c, on the tracing thread: what the tracer asks; its context is the session. */
 extern const struct tracer_ops session_tracer_ops;
 /* hit_options.loader */
-void session_mappings_changed(void *ctx, struct tracee *t, const struct ubp_regs *at);
+void session_mappings_changed(void *ctx, const struct held *held);
 /* Are processes to be kept that a traced one gives birth to? */
 bool session_follows_children(const struct ubp_session *s);
 
@@ -32,11 +31,10 @@ bool session_follows_children(const struct ubp_session *s);
  * that is parked (tracer.h) and goes on after the pass.
  */
 void release_pass(struct ubp_session *s);
-/* @sig is about to be delivered to @t, and would end it if it were not traced: it is parked. */
-void release_if_spared(struct ubp_session *s, struct tracee *t, int sig);
+/* @sig is about to be delivered to the thread, and would end it if it were not traced: it is parked. */
+void release_if_spared(struct ubp_session *s, const struct held *held, int sig);
 /* hit_options.tracing; @ctx: the session. */
-void release_for_tracing(void *ctx, struct tracee *t, enum site_watch watch,
-			 const struct ubp_regs *at);
+void release_for_tracing(void *ctx, const struct held *held, enum site_watch watch);
 /* Take everything out of a process that lives in memory of its own, and let go of it. */
 void release_process(struct ubp_session *s, pid_t pid);
 

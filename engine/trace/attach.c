@@ -354,7 +354,7 @@ static struct tracee *hold_any(struct tracer *tracer, struct process *p, enum ch
 	return t;
 }
 
-int attach_hold_one(struct tracer *tracer, struct process *p, struct tracee **ret_tracee,
+int attach_hold_one(struct tracer *tracer, struct process *p, struct held *ret_held,
 		    struct ubp_err *err)
 {
 	uint64_t begun = event_clock_now(CLOCK_KIND_MONO), moved = begun, now = begun;
@@ -377,7 +377,7 @@ int attach_hold_one(struct tracer *tracer, struct process *p, struct tracee **re
 		t = hold_any(tracer, p, pass < ANY ? (enum choice)pass : ANY, &n_tries);
 		if (t) {
 			p->stays = false; /* other stops are its owner's from now on */
-			*ret_tracee = t;
+			*ret_held = held_thread(tracer, t, NULL);
 			return 0;
 		}
 		if (map_get(&tracer->processes, (uint64_t)pid) != p)
@@ -429,10 +429,10 @@ static bool hold_sharers(struct tracer *tracer, const struct process *p, pid_t *
 }
 
 /* Try once. 1: all are held; 0: one can't be stopped now; -errno. */
-static int hold_each(struct tracer *tracer, struct process *p, struct tracee **ret_tracee,
+static int hold_each(struct tracer *tracer, struct process *p, struct held *ret_held,
 		     pid_t **ret_tids, size_t *ret_n, struct ubp_err *err)
 {
-	pid_t tid, pid = p->pid;
+	pid_t pid = p->pid;
 	bool all = true;
 	int rc;
 
@@ -440,33 +440,30 @@ static int hold_each(struct tracer *tracer, struct process *p, struct tracee **r
 	*ret_n = 0;
 	if (stuck_with(p))
 		return 0;
-	*ret_tracee = NULL;
-	rc = attach_hold_one(tracer, p, ret_tracee, err);
-	if (rc < 0 || !*ret_tracee)
+	rc = attach_hold_one(tracer, p, ret_held, err);
+	if (rc < 0)
 		return rc;
-	tid = (*ret_tracee)->tid;
 	if (space_is_shared(p->space))
 		all = hold_sharers(tracer, p, ret_tids, ret_n);
-	if (!tracer_has(tracer, *ret_tracee, tid))
+	if (!tracer_has(tracer, ret_held->t, ret_held->tid))
 		rc = ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
-	if (rc == 0 && all)
+	if (rc == 0 && all && held_lasts(ret_held))
 		return 1;
 	attach_let_others_go(tracer, *ret_tids, *ret_n);
 	*ret_tids = NULL;
 	*ret_n = 0;
-	if (rc == 0)
-		attach_let_go(*ret_tracee);
+	held_let_go(ret_held);
 	return rc;
 }
 
-int attach_hold_each(struct tracer *tracer, struct process *p, struct tracee **ret_tracee,
+int attach_hold_each(struct tracer *tracer, struct process *p, struct held *ret_held,
 		     pid_t **ret_tids, size_t *ret_n, struct ubp_err *err)
 {
 	uint64_t begun = event_clock_now(CLOCK_KIND_MONO), spin = 0;
 	pid_t pid = p->pid;
 	int rc;
 
-	while ((rc = hold_each(tracer, p, ret_tracee, ret_tids, ret_n, err)) == 0) {
+	while ((rc = hold_each(tracer, p, ret_held, ret_tids, ret_n, err)) == 0) {
 		tracer_poll(tracer, OTHERS_MAX);
 		if (map_get(&tracer->processes, (uint64_t)pid) != p)
 			return ubp_fail(err, ESRCH, "process %d has ended", (int)pid);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+struct held;
 struct process;
 struct space;
 struct tracee;
@@ -74,7 +75,7 @@ void attach_undo(struct tracer *tracer, pid_t pid);
  * a restartable sequence (rseq), which it could not go on with. Returns 0, -ESRCH
  * when the process ended, -ETIMEDOUT when no thread could be stopped.
  */
-int attach_hold_one(struct tracer *tracer, struct process *p, struct tracee **ret_tracee,
+int attach_hold_one(struct tracer *tracer, struct process *p, struct held *ret_held,
 		    struct ubp_err *err);
 
 /*
@@ -82,7 +83,7 @@ int attach_hold_one(struct tracer *tracer, struct process *p, struct tracee **re
  * *ret_tids, for attach_let_others_go(). Nobody is stopped while one of them can't be: it waits for its
  * vfork() child, perhaps. -ETIMEDOUT: that takes too long.
  */
-int attach_hold_each(struct tracer *tracer, struct process *p, struct tracee **ret_tracee,
+int attach_hold_each(struct tracer *tracer, struct process *p, struct held *ret_held,
 		     pid_t **ret_tids, size_t *ret_n, struct ubp_err *err);
 
 /*

@@ -66,6 +66,7 @@ static void new_process(struct tracer *tracer, struct process *parent, pid_t bor
 	struct process *p = NULL;
 	struct tracee *t = NULL;
 	enum keep_verdict verdict;
+	struct held held;
 	struct ubp_err err;
 
 	space = shares ? parent->space : space_new(tracer, parent->space->arch, pid, &err);
@@ -87,8 +88,9 @@ static void new_process(struct tracer *tracer, struct process *parent, pid_t bor
 	t->held = true;
 	p->born_of = born_of;
 	p->is_vforked = event == PTRACE_EVENT_VFORK;
-	verdict = tracer->ops->forked(tracer->ctx, parent, t, shares);
-	if (!tracer_has(tracer, t, pid))
+	held = held_thread(tracer, t, NULL);
+	verdict = tracer->ops->forked(tracer->ctx, parent, &held, shares);
+	if (!held_lasts(&held))
 		return; /* it was killed meanwhile */
 	if (verdict == LET_GO)
 		tracer_detach(tracer, t);
@@ -99,12 +101,14 @@ static void new_process(struct tracer *tracer, struct process *parent, pid_t bor
 static void new_thread(struct tracer *tracer, struct process *p, pid_t mother, pid_t tid)
 {
 	struct tracee *t = tracer_add_tracee(tracer, p, tid);
+	struct held held;
 
 	if (!t) {
 		children_let_run_unseen(tracer, tid);
 		return;
 	}
-	tracer->ops->born(tracer->ctx, mother, t);
+	held = held_thread(tracer, t, NULL);
+	tracer->ops->born(tracer->ctx, mother, &held);
 	tracee_resume(t, 0);
 }
 
@@ -306,7 +310,7 @@ void children_execed(struct tracer *tracer, struct tracee *t)
 	t->remote.called = false;
 	t->remote.by_signal = false;
 	held = held_thread(tracer, t, NULL);
-	verdict = tracer->ops->execed(tracer->ctx, t);
+	verdict = tracer->ops->execed(tracer->ctx, &held);
 	if (!held_lasts(&held))
 		return; /* it was killed meanwhile, or went on in the next image */
 	if (verdict == LET_GO)

@@ -15,6 +15,7 @@
 #include "engine/base/err.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/dispatch.h"
+#include "engine/trace/held.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/members.h"
 #include "engine/trace/process.h"
@@ -96,7 +97,7 @@ static void end_child(pid_t pid)
 }
 
 int command_start(struct tracer *tracer, char *const argv[], const struct inherited *inherited,
-		  struct tracee **ret_tracee, struct ubp_err *err)
+		  struct held *ret_held, struct ubp_err *err)
 {
 	struct process *p = NULL;
 	int go[2], report[2], rc;
@@ -133,6 +134,6 @@ int command_start(struct tracer *tracer, char *const argv[], const struct inheri
 	rc = mem_open(&p->space->mem, pid, err);
 	if (rc == 0)
 		rc = take_arch(p->space, pid, err);
-	*ret_tracee = map_get(&tracer->tracees, (uint64_t)pid);
+	*ret_held = held_thread(tracer, map_get(&tracer->tracees, (uint64_t)pid), NULL);
 	return rc;
 }

@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-struct tracee;
+struct held;
 struct tracer;
 struct ubp_err;
 
@@ -21,9 +21,9 @@ struct inherited {
 
 /*
  * Start argv[0] (looked up in PATH), seized, stopped behind its exec: the
- * returned tracee is held. Errors: errno of execvp(), with a text.
+ * returned thread is held. Errors: errno of execvp(), with a text.
  */
 int command_start(struct tracer *tracer, char *const argv[], const struct inherited *inherited,
-		  struct tracee **ret_tracee, struct ubp_err *err);
+		  struct held *ret_held, struct ubp_err *err);
 
 #endif

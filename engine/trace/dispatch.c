@@ -81,7 +81,7 @@ static void group_or_interrupt_stop(struct tracer *tracer, struct tracee *t, int
 static void trap(struct tracer *tracer, struct tracee *t)
 {
 	struct held held = held_thread(tracer, t, NULL);
-	enum trap_verdict verdict = tracer->ops->trap(tracer->ctx, t);
+	enum trap_verdict verdict = tracer->ops->trap(tracer->ctx, &held);
 
 	/* It may have ended, or gone on in a new image, while the owner worked on it. */
 	if (held_lasts(&held) && !t->held)
@@ -102,7 +102,7 @@ static bool breaks_off_untraced(pid_t tid, int sig)
 static void signal_stop(struct tracer *tracer, struct tracee *t, int sig)
 {
 	struct held held = held_thread(tracer, t, NULL);
-	bool is_ours = tracer->ops->signal(tracer->ctx, t, sig);
+	bool is_ours = tracer->ops->signal(tracer->ctx, &held, sig);
 
 	/* It may have ended while the owner worked on it. */
 	if (!held_lasts(&held) || t->parked)

@@ -32,6 +32,16 @@ struct held held_thread(struct tracer *tracer, struct tracee *t, const struct ub
 
 /* Is it traced still, and does it run the same program? If not, it is gone for whoever held it. */
 bool held_lasts(const struct held *held);
+/* Is it gone, and has not ended? Then it has executed another program. */
+bool held_has_executed(const struct held *held);
+
+/*
+ * It is kept in its stop, so that nobody who stops others waits for it. @keep false: by nobody any more (a remote call keeps
+ * it), so whoever handles that stop lets it go on. Nothing happens to a thread that is gone.
+ */
+void held_keep(const struct held *held, bool keep);
+/* As attach_let_go(), unless it is gone. */
+void held_let_go(const struct held *held);
 
 /* Has @t executed a program since it is traced? */
 bool tracee_has_executed(const struct tracee *t);

@@ -13,7 +13,9 @@
 #include "engine/trace/attach.h"
 #include "engine/trace/children.h"
 #include "engine/trace/dispatch.h"
+#include "engine/trace/held.h"
 #include "engine/trace/ids.h"
+#include "engine/trace/members.h"
 #include "engine/trace/process.h"
 #include "engine/trace/resume.h"
 #include "engine/trace/task.h"
@@ -221,15 +223,16 @@ void hold_forget_looks(const struct space *space)
 		t->left_alone = LEFT_NOT;
 }
 
-void hold_end(struct tracer *tracer, const struct space *space, const struct tracee *keep)
+void hold_end(struct tracer *tracer, const struct space *space, const struct held *keep)
 {
+	const struct tracee *kept = keep && held_lasts(keep) ? keep->t : NULL;
 	struct tracee *t = NULL;
 
 	/* Its last thread may have ended meanwhile; letting one go takes none away. */
 	if (!is_alive(tracer, space))
 		space = NULL;
 	while (space && (t = space_next(space, t))) {
-		if (t == keep)
+		if (t == kept)
 			continue;
 		if (t->held)
 			attach_let_go(t);
@@ -237,6 +240,28 @@ void hold_end(struct tracer *tracer, const struct space *space, const struct tra
 			t->want_interrupt = false; /* its stop is passed over when it comes */
 	}
 	tracer_stop_end(tracer);
+}
+
+void hold_scope_begin(struct hold_scope *scope, const struct held *held)
+{
+	struct tracee *t = held->t;
+
+	*scope = (struct hold_scope){ .held = held,
+				      .space = t->process->space,
+				      .was_held = t->held };
+	space_keep(scope->space);
+	t->held = true;
+}
+
+bool hold_scope_lasts(const struct hold_scope *scope)
+{
+	return held_lasts(scope->held) && scope->held->t->process->space == scope->space;
+}
+
+void hold_scope_end(struct hold_scope *scope)
+{
+	held_keep(scope->held, scope->was_held);
+	space_put(scope->held->tracer, scope->space);
 }
 
 int hold_get_regs(const struct tracee *t, struct ubp_regs *ret_regs)

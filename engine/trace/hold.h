@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct held;
 struct space;
 struct tracee;
 struct tracer;
@@ -55,8 +56,24 @@ enum {
 	LEFT_LOOKED_AT, /* by hold_look() */
 };
 
-/* Let them go on, but for @keep (NULL: all). */
-void hold_end(struct tracer *tracer, const struct space *space, const struct tracee *keep);
+/* Let them go on, but for the thread @keep (NULL: all). */
+void hold_end(struct tracer *tracer, const struct space *space, const struct held *keep);
+
+/*
+ * Work on the memory of a stopped thread for which its other threads are stopped, once or several times: from begin to
+ * end the thread is kept in its stop, and .space is kept (space_keep()).
+ */
+struct hold_scope {
+	const struct held *held;
+	struct space *space;
+	bool was_held;
+};
+
+void hold_scope_begin(struct hold_scope *scope, const struct held *held);
+/* Does the thread last (held_lasts()), in that memory? */
+bool hold_scope_lasts(const struct hold_scope *scope);
+/* Behind hold_end(). The thread is as it was, if it lasts. */
+void hold_scope_end(struct hold_scope *scope);
 
 /*
  * Registers of a held thread, those it goes on with in the program: it may be in the stub of a

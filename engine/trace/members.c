@@ -64,6 +64,11 @@ void space_settle_exec(const struct space *space, pid_t tid)
 	(void)ubp_host_set_regs(tid, &regs);
 }
 
+void space_keep(struct space *space)
+{
+	space->refs++;
+}
+
 void space_put(struct tracer *tracer, struct space *space)
 {
 	if (--space->refs)

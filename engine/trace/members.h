@@ -18,7 +18,12 @@ struct ubp_err;
 /* @arch NULL: that of the program which runs there. NULL: with a text. */
 struct space *space_new(struct tracer *tracer, const struct ubp_arch *arch, pid_t pid,
 			struct ubp_err *err);
-/* One process less lives in it; with the last one it is freed. */
+/*
+ * To be kept by whoever goes on to work on it behind a call that handles stops: all its processes may end, execute a
+ * program, or be found to live in another one. It stays until space_put(), with what its owner knows of it (.plant).
+ */
+void space_keep(struct space *space);
+/* One process less lives in it, or one less keeps it; with the last one it is freed. */
 void space_put(struct tracer *tracer, struct space *space);
 
 /*

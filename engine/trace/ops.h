@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct held;
 struct process;
 struct space;
 struct tracee;
@@ -32,23 +33,23 @@ struct tracer_ops {
 	/* Bytes, zeroed, that the owner has with each thread and process. 0: it has none. */
 	size_t thread_len, process_len;
 	/* SIGTRAP at a thread. One that is parked meanwhile stays where it is, here and below. */
-	enum trap_verdict (*trap)(void *ctx, struct tracee *t);
+	enum trap_verdict (*trap)(void *ctx, const struct held *held);
 	/* Is @pc where a thread stands whose trap of ours is still pending? */
 	bool (*pc_has_trap)(void *ctx, struct tracee *t, uint64_t pc);
 	/* A signal is about to be delivered; the pc may be inside a slot. True: it is none
 	 * of the program's, and is dropped. */
-	bool (*signal)(void *ctx, struct tracee *t, int sig);
+	bool (*signal)(void *ctx, const struct held *held, int sig);
 	/* A new thread of a known process, stopped before its first instruction; @mother,
 	 * which made it, is stopped too. */
-	void (*born)(void *ctx, pid_t mother, struct tracee *t);
+	void (*born)(void *ctx, pid_t mother, const struct held *held);
 	/*
-	 * @first is a stopped thread: of a new process with a copy of @parent's
+	 * @held is the first thread, stopped: of a new process with a copy of @parent's
 	 * memory, or of one that shares it (then always kept until its exec).
 	 */
-	enum keep_verdict (*forked)(void *ctx, struct process *parent, struct tracee *first,
-				    bool shares);
-	/* @t is stopped in its new image; its space is new. */
-	enum keep_verdict (*execed)(void *ctx, struct tracee *t);
+	enum keep_verdict (*forked)(void *ctx, const struct process *parent,
+				    const struct held *held, bool shares);
+	/* A thread is stopped in its new image; its space is new. */
+	enum keep_verdict (*execed)(void *ctx, const struct held *held);
 	/* Its vfork() child does not share its memory any more. */
 	void (*vfork_done)(void *ctx, struct tracee *t);
 	/* It is about to end; its memory is there. Only where tracer.options asks for that. */

@@ -27,7 +27,7 @@ struct thread_probes;
 struct tracee;
 
 struct space {
-	unsigned refs;             /* processes that live in it */
+	unsigned refs; /* processes that live in it, and who keeps it: space_keep() */
 	struct process *processes; /* these */
 	struct trace_mem mem;
 	struct mem_care care;  /* .mem's */

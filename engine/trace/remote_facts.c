@@ -39,7 +39,7 @@ int remote_facts_learn(struct tracee *t, struct ubp_err *err)
 
 	/* Only its own threads, or who shares its signal actions, could change any of it while it stands. */
 	if (t->remote.facts.are_known && t->remote.called && t->process->n_tracees == 1 &&
-	    space->refs == 1)
+	    !space_is_shared(space))
 		return 0;
 	status = proc_read_status(t->tid);
 	if (!status && task_state(t->tid)) {

@@ -100,8 +100,12 @@ void tracer_park(struct tracer *tracer, struct tracee *t, pid_t pid)
 	tracer->n_parked++;
 }
 
-void tracer_unpark(struct tracer *tracer, struct tracee *t)
+void tracer_unpark(struct tracer *tracer, pid_t tid)
 {
+	struct tracee *t = map_get(&tracer->tracees, (uint64_t)tid);
+
+	if (!t || !t->parked)
+		return;
 	t->parked = false;
 	tracer->n_parked--;
 	tracee_resume(t, 0);

@@ -21,7 +21,8 @@ void tracee_resume(struct tracee *t, int sig);
  * consumed: a signal that it carries is dropped. @pid: t->parked_for.
  */
 void tracer_park(struct tracer *tracer, struct tracee *t, pid_t pid);
-void tracer_unpark(struct tracer *tracer, struct tracee *t);
+/* Unless it has ended. */
+void tracer_unpark(struct tracer *tracer, pid_t tid);
 
 /*
  * An event stop may overtake the SIGTRAP of a breakpoint that was just hit, or of

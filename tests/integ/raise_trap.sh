@@ -39,6 +39,17 @@ for when in early late; do
 	expect_count 150 ' ret: '
 done
 
+# A breakpoint that is met while one waits, blocked: that one comes when the guard is there again.
+for when in early late; do
+	start raise_trap $when blocked
+	trace -p "$PID" -e "p:t/work $F/raise_trap:work i=$ARG1"
+	go
+	finish
+	trace_done
+	[ "$LAST" = "traps 50 raised 200" ] || fail "$when, blocked: it says '$LAST'"
+	expect_count 200 ' work: '
+done
+
 # Those that others send find a thread in a slot, at the trampoline, behind a breakpoint; and
 # one that is pending when a breakpoint is met has the kernel forget the breakpoint's.
 n=$(scaled 5000)

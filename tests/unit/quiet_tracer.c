@@ -31,16 +31,16 @@ static void space_gone(void *ctx, struct space *space)
 	(void)ctx, (void)space;
 }
 
-static enum keep_verdict forked(void *ctx, struct process *parent, struct tracee *child,
-				bool shares)
+static enum keep_verdict forked(void *ctx, const struct process *parent,
+				const struct held *held, bool shares)
 {
-	(void)ctx, (void)parent, (void)child, (void)shares;
+	(void)ctx, (void)parent, (void)held, (void)shares;
 	return LET_GO;
 }
 
-static void born(void *ctx, pid_t mother, struct tracee *t)
+static void born(void *ctx, pid_t mother, const struct held *held)
 {
-	(void)ctx, (void)mother, (void)t;
+	(void)ctx, (void)mother, (void)held;
 }
 
 static bool pc_has_trap(void *ctx, struct tracee *t, uint64_t pc)
@@ -49,9 +49,9 @@ static bool pc_has_trap(void *ctx, struct tracee *t, uint64_t pc)
 	return false;
 }
 
-static bool signal_is_ours(void *ctx, struct tracee *t, int sig)
+static bool signal_is_ours(void *ctx, const struct held *held, int sig)
 {
-	(void)ctx, (void)t, (void)sig;
+	(void)ctx, (void)held, (void)sig;
 	return false;
 }
 

@@ -152,7 +152,6 @@ struct plant_space {
 };
 
 static struct owner {
-	struct tracer *tracer;
 	struct plant_space first; /* what the space that was attached to has */
 	uint64_t breakpoint;      /* 0: none stands */
 	bool calls;               /* at each trap that is the program's own */
@@ -163,32 +162,34 @@ static struct owner {
 } owner;
 
 /* The stub is on its page. */
-static void call_getppid(struct tracee *t)
+static void call_getppid(const struct held *trapped)
 {
 	static const uint64_t no_args[6];
 	struct ubp_regs at = { 0 };
-	struct held held = held_thread(owner.tracer, t, &at);
+	struct held held = *trapped;
 	struct remote remote;
 	struct ubp_err err;
 	int64_t result;
 
-	assert_int_equal(ubp_host_get_regs(t->tid, &at), 0);
+	held.at = &at;
+	assert_int_equal(ubp_host_get_regs(held.tid, &at), 0);
 	assert_int_equal(remote_begin(&remote, &held, (uintptr_t)stub_page, &err), 0);
 	assert_int_equal(remote_call(&remote, SYS_getppid, no_args, &result, &err), 0);
 	assert_int_equal(result, getpid());
 	remote_end(&remote);
-	t->held = false; /* it goes on from the trap */
+	held_keep(&held, false); /* it goes on from the trap */
 	owner.n_calls++;
 }
 
-static enum trap_verdict trap(void *ctx, struct tracee *t)
+static enum trap_verdict trap(void *ctx, const struct held *held)
 {
+	struct tracee *t = held->t;
 	struct space *space = t->process->space;
 	uint64_t pc;
 
 	assert_ptr_equal(ctx, &owner);
 	if (owner.calls) {
-		call_getppid(t);
+		call_getppid(held);
 		return TRAP_OURS;
 	}
 	assert_int_equal(ubp_host_get_pc(t->tid, &pc), 0);
@@ -213,15 +214,17 @@ static bool pc_has_trap(void *ctx, struct tracee *t, uint64_t pc)
 }
 
 /* SIGUSR2 is none of the program's. */
-static bool take_signal(void *ctx, struct tracee *t, int sig)
+static bool take_signal(void *ctx, const struct held *held, int sig)
 {
-	(void)ctx, (void)t;
+	(void)ctx, (void)held;
 	owner.n_signals++;
 	return sig == SIGUSR2;
 }
 
-static void born(void *ctx, pid_t mother, struct tracee *t)
+static void born(void *ctx, pid_t mother, const struct held *held)
 {
+	struct tracee *t = held->t;
+
 	(void)ctx;
 	assert_int_equal(t->probes->tid, 0);
 	t->probes->tid = t->tid;
@@ -230,9 +233,10 @@ static void born(void *ctx, pid_t mother, struct tracee *t)
 	owner.n_born++;
 }
 
-static enum keep_verdict forked(void *ctx, struct process *parent, struct tracee *first,
-				bool shares)
+static enum keep_verdict forked(void *ctx, const struct process *parent,
+				const struct held *held, bool shares)
 {
+	struct tracee *first = held->t;
 	uint64_t word = 0;
 
 	(void)ctx;
@@ -251,8 +255,9 @@ static enum keep_verdict forked(void *ctx, struct process *parent, struct tracee
 	return KEEP_TRACING;
 }
 
-static enum keep_verdict execed(void *ctx, struct tracee *t)
+static enum keep_verdict execed(void *ctx, const struct held *held)
 {
+	struct tracee *t = held->t;
 	uint64_t word = 0;
 
 	(void)ctx;
@@ -362,7 +367,7 @@ static void begin(struct traced *traced, unsigned n_threads)
 {
 	struct ubp_err err;
 
-	owner = (struct owner){ .tracer = &traced->tracer };
+	owner = (struct owner){ 0 };
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
 	stub_page = mmap(NULL, STUB_PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -534,12 +539,13 @@ static void calls_are_made_by_a_held_thread(void **state)
 	assert_int_equal(mem_write(&traced.space->mem, 0, (uintptr_t)stub_page, arch->stub.code,
 				   arch->stub.len),
 			 0);
-	assert_int_equal(attach_hold_one(&traced.tracer, traced.p, &t, &err), 0);
+	assert_int_equal(attach_hold_one(&traced.tracer, traced.p, &held, &err), 0);
+	t = held.t;
 	assert_true(t->held);
 	memset(&before, 0, sizeof(before));
 	memset(&after, 0, sizeof(after));
 	assert_int_equal(ubp_host_get_regs(t->tid, &before), 0);
-	held = held_thread(&traced.tracer, t, &before);
+	held.at = &before;
 	assert_int_equal(remote_begin(&remote, &held, (uintptr_t)stub_page, &err), 0);
 	assert_int_equal(remote_call(&remote, SYS_getppid, no_args, &result, &err), 0);
 	assert_int_equal(result, getpid());
@@ -550,7 +556,7 @@ static void calls_are_made_by_a_held_thread(void **state)
 	assert_int_equal(hold_get_regs(t, &after), 0);
 	for (unsigned i = 0; i < arch->reg.n; i++)
 		assert_int_equal(after.r[i], before.r[i]);
-	attach_let_go(t);
+	held_let_go(&held);
 	wait_for_turns(&traced, 0);
 	do_command(&traced, CALL);
 	assert_int_equal(shared->result, 42);
