@@ -82,7 +82,7 @@ static int add_probe(struct spec_table *table, const struct spec_parse *p,
 	int rc = index_all(table) ? 0 : spec_fail_memory(p);
 
 	if (rc == 0 && may_rename && probe->auto_event)
-		spec_conflict_rename(p, &table->index, probe);
+		spec_conflict_rename(&table->index, probe);
 	if (rc == 0)
 		rc = spec_conflict_check(p, &table->index, probe);
 	if (rc == 0 && !reserve(table, table->n + 1))
@@ -121,9 +121,9 @@ static int add_match(void *ctx, const char *symbol, uint64_t offset)
 		return spec_fail_memory(x->p);
 	}
 	if (probe->auto_event && may_join)
-		spec_conflict_rename(x->p, &x->table->index, probe);
+		spec_conflict_rename(&x->table->index, probe);
 	else if (probe->auto_event)
-		spec_conflict_number(x->p, &x->table->index, probe);
+		spec_conflict_number(&x->table->index, probe);
 	return add_probe(x->table, x->p, probe, false);
 }
 
