@@ -33,7 +33,7 @@ enum ppc64el_form {
 	PPC64EL_B_IF,     /* bc: conditions, and counting down */
 	PPC64EL_BL_IF,    /* bcl */
 	PPC64EL_LEAVE,    /* blr, bctr, bctar, and those with a condition */
-	PPC64EL_CALL,     /* bctrl, bctarl, likewise */
+	PPC64EL_CALL,     /* bctrl, bctarl, and those with a condition */
 	PPC64EL_ADDRESS,  /* addpcis */
 	PPC64EL_RELATIVE, /* of two words, with an operand relative to the pc */
 	PPC64EL_REFUSED,  /* ppc64el_decoded.why tells */
