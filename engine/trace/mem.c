@@ -100,7 +100,7 @@ bool mem_is_gone(const struct trace_mem *mem)
 
 size_t mem_view_peek(struct mem_view *view, uint64_t vaddr, void *buf, size_t len)
 {
-	uint64_t page = vaddr / MEM_VIEW_PAGE * MEM_VIEW_PAGE;
+	uint64_t page = vaddr / PAGE * PAGE;
 	size_t at = (size_t)(vaddr - page);
 
 	if (len > MEM_VIEW_MORE)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "engine/base/page.h"
 #include "engine/fetch/fetch.h"
 #include "engine/trace/care.h"
 #include "engine/trace/direct.h"
@@ -95,7 +96,6 @@ bool mem_is_gone(const struct trace_mem *mem);
  * order. Zero-initialise, but for .mem. What was read may be read again: begin a new one
  * after a write.
  */
-#define MEM_VIEW_PAGE 4096
 #define MEM_VIEW_MORE 64 /* at most so many bytes at a time */
 
 struct mem_view {
@@ -103,7 +103,7 @@ struct mem_view {
 	uint64_t ahead; /* of mem_peek_ahead() */
 	uint64_t vaddr; /* of buf */
 	size_t len;
-	uint8_t buf[MEM_VIEW_PAGE + MEM_VIEW_MORE];
+	uint8_t buf[PAGE + MEM_VIEW_MORE];
 };
 
 size_t mem_view_peek(struct mem_view *view, uint64_t vaddr, void *buf, size_t len);
