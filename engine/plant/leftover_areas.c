@@ -3,6 +3,7 @@
 
 /* What an earlier ubp has left: areas, their tables, and what stands at the places that these name. */
 
+#include "engine/base/vec.h"
 #include "engine/plant/leftover_parts.h"
 
 #include <errno.h>
@@ -189,18 +190,10 @@ static int compare_vaddrs(const void *pa, const void *pb)
 
 static int keep_entry(struct adoption *a, const struct guard_site *entry)
 {
-	struct guard_site *bigger;
-	size_t cap = a->cap_entries ? 2 * a->cap_entries : LEFTOVER_CHUNK;
-
 	if (a->n_entries == UBP_SITES_MAX)
 		return is_damaged(a, "more places than there can be");
-	if (a->n_entries == a->cap_entries) {
-		bigger = realloc(a->entries, cap * sizeof(*bigger));
-		if (!bigger)
-			return -ENOMEM;
-		a->entries = bigger;
-		a->cap_entries = cap;
-	}
+	if (VEC_ROOM(a->entries, &a->cap_entries, a->n_entries) < 0)
+		return -ENOMEM;
 	a->entries[a->n_entries++] = *entry;
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/base/vec.h"
 #include "engine/spec/conflict.h"
 #include "engine/spec/index.h"
 #include "engine/spec/parse.h"
@@ -49,18 +50,9 @@ void spec_table_free(struct spec_table *table)
 
 static bool reserve(struct spec_table *table, size_t n)
 {
-	size_t capacity = table->capacity > 0 ? table->capacity : 8;
-	struct spec_probe **probes;
-
-	while (capacity < n)
-		capacity *= 2;
-	if (capacity == table->capacity)
-		return true;
-	probes = reallocarray(table->probes, capacity, sizeof(struct spec_probe *));
-	if (!probes)
-		return false;
-	table->probes = probes;
-	table->capacity = capacity;
+	while (table->capacity < n)
+		if (VEC_ROOM(table->probes, &table->capacity, table->capacity) < 0)
+			return false;
 	return true;
 }
 
