@@ -83,7 +83,7 @@ static int begin_planting(struct ubp_session *s)
 		.rings = s->out.rings,
 		.find_exits = definitions_find_exits,
 		.find_lead = definitions_find_lead,
-		.files = s->defined,
+		.defs = s->defined,
 		.object_of = definitions_object_of,
 		.rings_made = stacks_mapped,
 		.ctx = s,

@@ -21,6 +21,7 @@
 #include "engine/base/probe_kind.h"
 #include "engine/space/return_way.h"
 
+struct defined_probe;
 struct filter;
 
 /* Why a return can't come, or can't be seen. */
@@ -108,9 +109,9 @@ struct uprobe {
 	char *no_window; /* what .window.why is, or NULL */
 	char *no_lead;   /* the same for .window.no_lead */
 	struct uprobe_life life;
-	/* What .find_exits and .find_lead of plant_options find the file by, there as long as this is. */
-	void *origin;
-	bool is_taken; /* a uprobe of the kernel's was seen there, at the end */
+	struct defined_probe
+		*origin; /* its definition, which knows its file; there as long as this is */
+	bool is_taken;   /* a uprobe of the kernel's was seen there, at the end */
 	struct uprobe_window window;
 	struct fetch_program *program;
 	struct filter *filter; /* NULL: none */

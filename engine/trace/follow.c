@@ -47,7 +47,7 @@ void follow_cpu(struct tracer *tracer, unsigned cpu)
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
 	tracer->same_cpu = 0;
-	if (tracer->all_cpus && CPU_ISSET(cpu, (cpu_set_t *)tracer->all_cpus) &&
+	if (tracer->all_cpus && CPU_ISSET(cpu, tracer->all_cpus) &&
 	    sched_setaffinity(0, sizeof(one), &one) == 0)
 		tracer->cpu = (int)cpu;
 }

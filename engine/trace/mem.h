@@ -16,6 +16,8 @@
 #include "engine/trace/care.h"
 #include "engine/trace/direct.h"
 
+struct space;
+struct tracer;
 struct ubp_err;
 
 /*
@@ -27,19 +29,19 @@ struct mem_pokes {
 	bool needed; /* seen: a write does not come whole */
 	/* A thread of @space that is in a stop, and stays so until the tracer next waits; one
 	 * is stopped if none is. 0: none can be had. */
-	pid_t (*stop_one)(void *ctx, const void *space);
+	pid_t (*stop_one)(const struct space *space);
 	/* All threads in the memory of @space are in a stop, and stay so until the tracer next waits: nobody
 	 * maps anything there. False: that cannot be had. */
-	bool (*stop_all)(void *ctx, const void *space);
-	void *ctx;
+	bool (*stop_all)(const struct tracer *tracer, const struct space *space);
+	const struct tracer *tracer;
 };
 
 /* Access to one address space. Outlives an exec: it stays with the old image. */
 struct trace_mem {
 	struct mem_file file;
-	struct mem_pokes *pokes; /* NULL: through the threads named to mem_write() alone */
-	const void *space;       /* for .pokes */
-	struct mem_care *care;   /* NULL: all of it answers whoever touches it (care.h) */
+	struct mem_pokes *pokes;   /* NULL: through the threads named to mem_write() alone */
+	const struct space *space; /* for .pokes */
+	struct mem_care *care;     /* NULL: all of it answers whoever touches it (care.h) */
 };
 
 /* As direct_open(). */

@@ -15,6 +15,7 @@
 #ifndef UBP_TRACE_TRACER_H
 #define UBP_TRACE_TRACER_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -82,7 +83,7 @@ struct tracer {
 	struct tracer_stops stops;
 	/* Where the tracer runs (engine/trace/follow.c). */
 	int cpu, next_cpu, same_cpu;
-	void *all_cpus;
+	cpu_set_t *all_cpus; /* it may run on; NULL: they are not known */
 };
 
 /* Is it to give up what it has begun? Then with -EINTR and this text. */
