@@ -66,18 +66,6 @@ bool ppc64el_is_store_conditional(uint32_t word);
 /* Of branches: may they not be taken? */
 bool ppc64el_is_conditional(uint32_t word);
 
-static inline uint32_t ppc64el_word(const uint8_t *code)
-{
-	return code[0] | (uint32_t)code[1] << 8 | (uint32_t)code[2] << 16 |
-	       (uint32_t)code[3] << 24;
-}
-
-static inline void ppc64el_put_word(uint8_t *code, uint32_t word)
-{
-	for (int i = 0; i < PPC64EL_INSN; i++)
-		code[i] = (uint8_t)(word >> 8 * i);
-}
-
 /* The register, or what else stands there: BO of branches. */
 static inline unsigned ppc64el_rt(uint32_t word)
 {
