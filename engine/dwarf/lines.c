@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "engine/base/vec.h"
-#include "engine/dwarf/by_name.h"
 #include "engine/dwarf/candidates.h"
 #include "engine/dwarf/die.h"
 #include "engine/dwarf/entry.h"
+#include "engine/dwarf/function_names.h"
 #include "engine/dwarf/functions.h"
 #include "engine/dwarf/limits.h"
 #include "engine/dwarf/rows.h"

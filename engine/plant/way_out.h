@@ -3,7 +3,7 @@
 
 /*
  * Everything is taken out, in the one order there is for that: jumps, then breakpoints and return addresses; when no trap of ours
- * can come any more, the guards. Stops are handled meanwhile. What stays is noted (engine/space/left.h).
+ * can come any more, the guards. Stops are handled meanwhile. What stays is noted (engine/space/left_behind.h).
  */
 
 #ifndef UBP_PLANT_WAY_OUT_H

@@ -13,7 +13,7 @@
 
 #include "arch/arch.h"
 #include "engine/base/map.h"
-#include "engine/space/left.h"
+#include "engine/space/left_behind.h"
 #include "engine/space/thread.h"
 #include "engine/space/uprobe.h"
 #include "engine/trace/process.h"

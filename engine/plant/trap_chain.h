@@ -7,8 +7,8 @@
  * struct guard_sharer; one for which there is no room has the first one's.
  */
 
-#ifndef UBP_PLANT_CHAIN_H
-#define UBP_PLANT_CHAIN_H
+#ifndef UBP_PLANT_TRAP_CHAIN_H
+#define UBP_PLANT_TRAP_CHAIN_H
 
 #include <stdbool.h>
 #include <stdint.h>

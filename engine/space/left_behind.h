@@ -3,8 +3,8 @@
 
 /* What could not be taken out of a target. */
 
-#ifndef UBP_SPACE_LEFT_H
-#define UBP_SPACE_LEFT_H
+#ifndef UBP_SPACE_LEFT_BEHIND_H
+#define UBP_SPACE_LEFT_BEHIND_H
 
 #include <stdbool.h>
 #include <stdint.h>

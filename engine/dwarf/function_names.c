@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-#include "engine/dwarf/by_name.h"
+#include "engine/dwarf/function_names.h"
 
 #include <errno.h>
 #include <stdlib.h>

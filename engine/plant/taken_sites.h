@@ -6,16 +6,16 @@
  * out.
  */
 
-#ifndef UBP_PLANT_HIDDEN_H
-#define UBP_PLANT_HIDDEN_H
+#ifndef UBP_PLANT_TAKEN_SITES_H
+#define UBP_PLANT_TAKEN_SITES_H
 
 struct plant;
 struct space;
 struct uprobe;
 
 /* Which places has the kernel? */
-void hidden_look(const struct plant *plant);
+void taken_sites_look(const struct plant *plant);
 /* Behind that: count those of @space, with their probes; how many there are. *ret_first: the probe of the first of them. */
-unsigned hidden_count(struct space *space, const struct uprobe **ret_first);
+unsigned taken_sites_count(struct space *space, const struct uprobe **ret_first);
 
 #endif

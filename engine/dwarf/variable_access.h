@@ -3,8 +3,8 @@
 
 /* A variable, or a part of one: where it is, and how a fetch arg gets it. */
 
-#ifndef UBP_DWARF_VARIABLE_PART_H
-#define UBP_DWARF_VARIABLE_PART_H
+#ifndef UBP_DWARF_VARIABLE_ACCESS_H
+#define UBP_DWARF_VARIABLE_ACCESS_H
 
 #include "engine/dwarf/lookup.h"
 #include "engine/dwarf/type.h"
