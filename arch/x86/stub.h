@@ -27,7 +27,7 @@ bool x86_is_cs_64(const struct ubp_regs *regs);
 
 /* Have the system call that a stop interrupted made again. */
 void x86_restart_syscall(struct ubp_regs *regs);
-/* The same for code of @bits bits, where restart_syscall() has the number @nr_restart. */
+/* Have it made again in code of @bits bits, where restart_syscall() has the number @nr_restart. */
 void x86_restart(struct ubp_regs *regs, unsigned bits, uint64_t nr_restart);
 /* Frame of a thread that is to go on as @orig behind its remote call. */
 void x86_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more,

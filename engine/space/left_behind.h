@@ -20,7 +20,7 @@ struct plant_left {
 
 /* One more, at @vaddr (0: at no place), that stays because of -@rc. */
 void plant_left_note(struct plant_left *left, const char *what, uint64_t vaddr, int rc);
-/* The same for what threads may run into. */
+/* plant_left_note() of something that threads may run into. */
 void plant_left_live(struct plant_left *left, const char *what, uint64_t vaddr, int rc);
 
 #endif
