@@ -79,8 +79,8 @@ struct site {
 	struct site_jump *old_jumps;
 	/* The window of a jump that scans the stack (scan.c); NULL: none was looked for. */
 	const struct uprobe_window *scan;
-	const char
-		*no_jump; /* why it is no jump, for good; NULL: it is one, or may become one */
+	/* Why it is no jump, for good; NULL: it is one, or may become one. */
+	const char *no_jump;
 	struct uprobe **probes; /* in order of definition, with a reference to each */
 	size_t n_probes;
 	struct site_exit *exits; /* in order of their probes' definition, with a reference */
@@ -104,8 +104,8 @@ struct area {
 struct return_entry {
 	struct site *site;
 	uint64_t entered_ns; /* in CLOCK_KIND_MONO */
-	unsigned
-		n_numbers; /* probes that came later (uprobe_is_since()) do not tell its return */
+	/* Probes that came later (uprobe_is_since()) do not tell its return. */
+	unsigned n_numbers;
 };
 
 /* How far @site stands behind the place of @probe, one of its own: the probe's lead is in between (arch/detour.h). */
@@ -179,8 +179,8 @@ struct space_returns {
 struct space_hijacks {
 	uint64_t table, mask; /* table of struct guard_hijack: vaddr; 0: none */
 	bool is_copy;         /* made by fork(): the table has its parent's entries, too */
-	struct map
-		inherited; /* the parent's entries, where there are link registers: hijack_open.c */
+	/* The parent's entries, where there are link registers: hijack_open.c. */
+	struct map inherited;
 	struct guard_hijack *open_at_exec; /* what is to be counted if the exec succeeds */
 	size_t n_open_at_exec;
 	bool is_returning;   /* jump_undo.c: a thread is in the code at .code_vaddr */
@@ -197,15 +197,14 @@ struct space_watch {
 
 /* Jumps. */
 struct space_jumps {
-	bool at_returns;    /* return probes may be made jumps from now on */
-	struct map blocks;  /* site's vaddr -> a block that nobody is in any more */
-	struct map traps;   /* vaddr of a breakpoint in a detour -> its site */
-	unsigned n_written; /* jumps that were ever written */
-	bool due;           /* sites may be made jumps */
-	unsigned n_lent;    /* plant_lend() was called so often, plant_take_back() not yet */
-	uint64_t lent_gate; /* what the gate was at the first plant_lend() */
-	unsigned
-		hits_before; /* hits at breakpoints that are to come before jumps are worth a stop */
+	bool at_returns;      /* return probes may be made jumps from now on */
+	struct map blocks;    /* site's vaddr -> a block that nobody is in any more */
+	struct map traps;     /* vaddr of a breakpoint in a detour -> its site */
+	unsigned n_written;   /* jumps that were ever written */
+	bool due;             /* sites may be made jumps */
+	unsigned n_lent;      /* plant_lend() was called so often, plant_take_back() not yet */
+	uint64_t lent_gate;   /* what the gate was at the first plant_lend() */
+	unsigned hits_before; /* hits that are to come before jumps are worth a stop */
 	/* plant/renew.c: */
 	bool renew_due;    /* jumps are to be taken back whose sites have other probes now */
 	bool sweep_due;    /* there are old detours that threads may be in */
@@ -236,8 +235,8 @@ struct space_rings {
 /* Semaphores that are incremented. */
 struct space_semaphores {
 	struct guard_semaphore *v; /* those we incremented */
-	uint16_t *
-		lowered; /* of each, what it was without us when it was decremented; NULL: not yet */
+	/* Of each, what it was without us when it was decremented; NULL: not yet. */
+	uint16_t *lowered;
 	size_t n;
 };
 

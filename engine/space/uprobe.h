@@ -111,9 +111,9 @@ struct uprobe {
 	char *no_window; /* what .window.why is, or NULL */
 	char *no_lead;   /* what .window.no_lead is, or NULL */
 	struct uprobe_life life;
-	struct defined_probe
-		*origin; /* its definition, which knows its file; there as long as this is */
-	bool is_taken;   /* a uprobe of the kernel's was seen there, at the end */
+	/* Its definition, which knows its file; it is there as long as this is. */
+	struct defined_probe *origin;
+	bool is_taken; /* a uprobe of the kernel's was seen there, at the end */
 	struct uprobe_window window;
 	struct fetch_program *program;
 	struct filter *filter; /* NULL: none */
