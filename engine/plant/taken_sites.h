@@ -13,9 +13,10 @@ struct plant;
 struct space;
 struct uprobe;
 
-/* Which places has the kernel? */
+/* Look at which places the kernel has uprobes. */
 void taken_sites_look(const struct plant *plant);
-/* Behind that: count those of @space, with their probes; how many there are. *ret_first: the probe of the first of them. */
+/* Behind taken_sites_look(): how many places of @space others have; each is counted for its probe. *ret_first: the first of these
+ * probes. */
 unsigned taken_sites_count(struct space *space, const struct uprobe **ret_first);
 
 #endif
