@@ -43,7 +43,7 @@ void output_close(struct output *out);
  * that has gone is fine. Returns CLI_OK or CLI_FAILED.
  */
 int output_finish(struct output *out);
-/* The same, but waits for a reader that is slow. */
+/* output_finish() that waits for a slow reader. */
 int output_wait(struct output *out);
 
 void output_add(struct output *out, const void *data, size_t len);
