@@ -54,8 +54,8 @@ void spec_conflict_rename(const struct spec_index *others, struct spec_probe *pr
 	for (unsigned k = 1; k <= RENAMES_MAX; k++) {
 		const struct spec_probe *event = spec_index_event(others, probe);
 
-		if (!event || (event->kind == probe->kind &&
-			       spec_probe_differing_arg(event, probe) == 0))
+		if (!event ||
+		    (event->kind == probe->kind && spec_probe_differing_arg(event, probe) == 0))
 			return;
 		spec_name_number(wanted, k, probe->event);
 	}
