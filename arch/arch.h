@@ -39,7 +39,7 @@ struct window_copy;
 #define UBP_REGS_MAX  48
 /* As many of DWARF's registers are unwound. */
 #define UBP_DWARF_REGS_MAX 66
-/* Words of a bit for each of these. */
+/* Words that have a bit for each of UBP_DWARF_REGS_MAX registers. */
 #define UBP_DWARF_KNOWN ((UBP_DWARF_REGS_MAX + 63) / 64)
 
 /* Numbers of vector registers: UBP_REG_VECTOR + 0..UBP_VECTORS - 1. */
@@ -168,8 +168,8 @@ struct arch_reg {
 	 */
 	int (*by_name)(const char *name, size_t len);
 	/*
-	 * As reg.by_name(), of registers that are no fetch arg of the kernel's: fs_base; and vector
-	 * registers, as UBP_REG_VECTOR + their number. NULL: there are none.
+	 * As .by_name(), for registers that no fetch arg of the kernel's has, as fs_base; vector
+	 * registers are UBP_REG_VECTOR + their number. NULL: there are none.
 	 */
 	int (*more_by_name)(const char *name, size_t len);
 	/*
@@ -196,13 +196,13 @@ struct arch_unwind {
 	const uint8_t *regs;
 	/*
 	 * Is @code what a signal handler returns to (@len bytes, UBP_SIGRETURN_MAX are enough)?
-	 * The registers of who was interrupted are then at the stack pointer and sigframe_at[]
-	 * of DWARF's number.
+	 * Then register N, by DWARF's number, of the code that was interrupted is sigframe_at[N] bytes
+	 * above the stack pointer.
 	 */
 	bool (*is_sigreturn)(const uint8_t *code, size_t len);
 	const uint16_t *sigframe_at;
-	/* NULL, or where there are several kinds of such frames: sigframe_at[] of the one that
-	 * is left by @code. */
+	/* Where there are several kinds of such frames: sigframe_at[] of the kind that @code leaves. NULL: there is
+	 * one kind. */
 	const uint16_t *(*sigframe_of)(const uint8_t *code, size_t len);
 };
 
@@ -242,7 +242,7 @@ struct arch_insn {
 	 * for its two returns? Nobody can put back then what replaced that. NULL: none does.
 	 */
 	bool (*takes_return)(const uint8_t *code, size_t len);
-	/* The same instruction, with the same bytes, at @vaddr. Its text stays as it is. */
+	/* Make of @insn the instruction that its bytes are at @vaddr. Its text stays as it is. */
 	void (*move)(struct displaced_insn *insn, uint64_t vaddr);
 	/*
 	 * Would the jump @insn (LEAVE_JUMP), or the return (LEAVE_RET), be taken by a thread
@@ -251,16 +251,15 @@ struct arch_insn {
 	bool (*is_taken)(const struct displaced_insn *insn, const struct ubp_regs *regs);
 	/*
 	 * NULL, or: of a thread directly behind @insn, which is no longer than a breakpoint: does it
-	 * look as if it had carried it out? @top: the word on top of its stack. Tells so of
-	 * those that push a register, with which most functions begin; false of all others.
+	 * look as if it had carried it out? @top: the word on top of its stack. This is known of
+	 * instructions that push a register, with which most functions begin; false for all others.
 	 */
 	bool (*looks_done)(const struct displaced_insn *insn, const struct ubp_regs *regs,
 			   uint64_t top);
 	/*
-	 * For those who ask whether somebody jumps into a window: calls each() for
-	 * whatever may be a reference of one of @kinds (enum code_ref) in @len bytes at
-	 * @vaddr, at any byte: far more than are there, and no decoding. @at is the vaddr of the
-	 * branch's opcode.
+	 * Tells what may jump into a window: calls each() for whatever may be a reference of one of
+	 * @kinds (enum code_ref) in @len bytes at @vaddr. Nothing is decoded: each byte may begin one, so far
+	 * more are told than there are. @at is the vaddr of the branch's opcode.
 	 */
 	void (*scan_refs)(const uint8_t *code, size_t len, uint64_t vaddr, unsigned kinds,
 			  void (*each)(void *ctx, uint64_t at, uint64_t target,
@@ -342,8 +341,8 @@ struct arch_stub {
 	void (*frame)(const struct ubp_regs *orig, const struct ubp_more *more,
 		      uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len, uint64_t *ret_sp);
 	/*
-	 * The same, but that it will be written below @top, wherever that is. NULL: its place is on
-	 * the thread's stack, where it takes little enough room for anybody's.
+	 * .frame() for a frame that will be written below @top, on whatever stack that is. NULL: a frame
+	 * stands on the thread's own stack, since it is small enough for any.
 	 */
 	void (*frame_below)(uint64_t top, const struct ubp_regs *orig,
 			    const struct ubp_more *more, uint8_t ret_frame[UBP_STUB_FRAME_MAX],
@@ -402,9 +401,9 @@ struct arch_call {
 	/* Calls that wait, and go on by themselves behind a stop, whatever they wait for; then 0. */
 	uint16_t nr_steady[17];
 	/*
-	 * How code calls ptrace(): an instruction that loads its number, and behind some others one
-	 * of those that call the kernel. The same for execve() and execveat(). And how it begins a call
-	 * of prctl(PR_SET_PTRACER).
+	 * How code makes a call: an instruction loads the number of ptrace(), or of execve() or execveat(), and behind
+	 * some others stands one of those that call the kernel. .ptracer_option is how code begins a call of
+	 * prctl(PR_SET_PTRACER).
 	 */
 	struct ubp_known_insn ptrace_number, exec_numbers[2], kernel_calls[2], ptracer_option;
 };
@@ -412,9 +411,9 @@ struct arch_call {
 /* The guard (arch/guard.h). */
 struct arch_guard {
 	/*
-	 * The code stands at UBP_AREA_GUARD of an area's start and finds struct guard_head from there. Offsets into the code: the
-	 * SIGTRAP handler, the restorer it returns through. Flags for
-	 * rt_sigaction(). NULL: there is no guard for this instruction set.
+	 * .code stands UBP_AREA_GUARD bytes behind an area's start and finds struct guard_head from there. .handler and
+	 * .restorer are offsets into it: the SIGTRAP handler, and what it returns through. .flags is for
+	 * rt_sigaction(). .code NULL: there is no guard for this instruction set.
 	 */
 	const uint8_t *code;
 	uint16_t len, handler, restorer;
@@ -432,9 +431,9 @@ struct arch_guard {
 /* Where a program changes its signal actions or a mask by itself. */
 struct arch_hook {
 	/*
-	 * Such places are .n_calls sequences, .call_len bytes each, of an instruction and the system call behind it,
-	 * or of what .call_at() goes on from. The instruction, .patch_len bytes,
-	 * gives way to a jump that .build() encodes.
+	 * A program changes them by a system call. What is looked for are .n_calls sequences, .call_len bytes each: an
+	 * instruction and the system call behind it, or what .call_at() goes on from. The instruction, .patch_len
+	 * bytes, gives way to a jump that .build() encodes.
 	 */
 	const uint8_t (*calls)[UBP_SIGACTION_CALL_MAX];
 	uint8_t n_calls, call_len, patch_len;
@@ -517,8 +516,8 @@ struct arch_detour {
 	/*
 	 * The code that hijacked return addresses are replaced by, at any address: finds the
 	 * entry of struct guard_hijack by the stack word and goes on in the detour's return
-	 * code. Who has none any more goes to @trampoline (the tracer's), if not his stack
-	 * leads there. One in a process. At most @max bytes, UBP_RETURN_CODE_MAX are enough.
+	 * code. A thread that has no entry any more goes to @trampoline (the tracer's), unless its stack
+	 * leads there. A process has one such code. At most @max bytes; UBP_RETURN_CODE_MAX are enough.
 	 */
 	int (*build_return_code)(uint64_t hijacks, uint64_t hijacks_mask, uint64_t trampoline,
 				 uint8_t *code, size_t max, size_t *ret_len,
@@ -543,8 +542,8 @@ struct ubp_arch {
 	uint64_t tag_mask;
 	uint64_t near_max; /* how far from its object an SSOL area may lie, bytes */
 	/*
-	 * NULL, or: how far behind a function's symbol those who know it well enter it, by
-	 * the symbol's st_other. Everybody comes by there; a probe on SYMBOL without an
+	 * NULL, or: how far behind a function's symbol callers of the same file enter it, by
+	 * the symbol's st_other. All callers come by there, so a probe on SYMBOL without an
 	 * offset stands there.
 	 */
 	uint64_t (*entry_off)(uint8_t st_other);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+/* How capstone is opened: it must not do without memory. */
+
 #ifndef UBP_ARCH_CAPSTONE_H
 #define UBP_ARCH_CAPSTONE_H
 

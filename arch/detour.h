@@ -45,7 +45,7 @@ enum window_refusal {
 	WINDOW_CALL,    /* a call would return to under the jump */
 	WINDOW_SELF,    /* its own code refers to what is under the jump */
 	WINDOW_UNKNOWN, /* no function is known there, or no instruction starts there */
-	WINDOW_LANDING, /* somebody else may */
+	WINDOW_LANDING, /* other code may jump to what is under the jump */
 	WINDOW_GO,      /* what Go's runtime does */
 	WINDOW_LEAD,    /* there is no lead */
 	WINDOW_N,
@@ -61,21 +61,23 @@ struct window {
 };
 
 /*
- * The lead: what a window begins behind, one instruction or several that do nothing. Its bytes
- * stay those of the file, so that a kernel's uprobe may come and go there. A hit is told as it was
- * in front of it, which takes that its effect is known.
+ * The lead: one instruction, or several that do nothing, that a window begins behind. Its bytes
+ * stay those of the file, so that a kernel's uprobe may come and go there. A hit is told with the registers
+ * in front of the lead, so the effect of the lead must be known.
  */
 struct lead {
 	uint8_t len; /* bytes; 0: there is none */
 	uint8_t bytes[UBP_INSN_MAX];
-	uint32_t sp_down; /* so far it moves the stack pointer down */
-	bool is_push;     /* it does so by storing a word there */
-	bool stores;      /* it stores anything else */
+	uint32_t sp_down; /* bytes by which it moves the stack pointer down */
+	bool is_push;     /* it moves the stack pointer by pushing a word */
+	bool stores;      /* it stores something that is not such a word */
 	bool sets_kept;   /* it sets a register that callees keep */
-	bool sets_arg;    /* ... one that functions get an argument in */
-	bool uses_link; /* it reads or sets the link register: a return address is replaced before */
-	uint64_t sets; /* registers, but the stack pointer: bit by index into ubp_regs */
-	uint32_t sets_vectors; /* vector registers, bit by number */
+	bool sets_arg;    /* it sets a register that functions get an argument in */
+	/* It reads or sets the link register. A return address must be replaced in front of it. */
+	bool uses_link;
+	uint64_t
+		sets; /* registers that it sets, but the stack pointer: bit by index into ubp_regs */
+	uint32_t sets_vectors; /* vector registers that it sets: bit by number */
 };
 
 /* A window's copy, made for one address. */
@@ -145,7 +147,7 @@ struct detour_plan {
 	uint64_t trampoline; /* vaddr of the breakpoint that the tracer puts there */
 	/* A return address that may be the kernel's is not to be replaced: the trap. */
 	bool leaves_kernel_return;
-	bool scans;   /* instead of all that; .n_probes is 0 */
+	bool scans;   /* the detour scans the stack, and does nothing else; .n_probes is 0 */
 	unsigned has; /* instructions that not every machine has: ubp_host_code_has() */
 };
 
@@ -209,7 +211,7 @@ uint32_t detour_cells(const struct fetch_program *program);
  * has not said no.
  */
 bool detour_stops(const struct fetch_program *program, const struct filter *filter);
-/* Can the rest of the filter say no? */
+/* Of a probe that stops (detour_stops()): can what a detour looks at of the filter say no? */
 bool detour_may_drop(const struct fetch_program *program, const struct filter *filter,
 		     enum probe_kind kind);
 

@@ -80,9 +80,9 @@ struct detour_early {
 	bool useful; /* it decides something */
 	bool unsure; /* not all: the record must be looked at, too */
 	bool loads;  /* it reads the program's memory */
-	bool sums;   /* ... adds registers */
-	bool wide;   /* ... compares 64 bits */
-	bool far;    /* ... with what 32 bits, extended with their sign, can't tell */
+	bool sums;   /* it adds registers */
+	bool wide;   /* it compares 64 bits */
+	bool far; /* it compares 64 bits with what 32 bits, extended with their sign, can't tell */
 };
 
 /*

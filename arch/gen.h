@@ -45,7 +45,7 @@ struct gen {
 	struct detour *out;
 	const struct detour_probe *probe; /* the one at hand */
 	uint32_t used;                    /* registers the code uses: bit by number */
-	uint32_t early;     /* ... before it is known that there is something to record */
+	uint32_t early;     /* of .used, before it is known that there is something to record */
 	uint32_t clobbered; /* those whose value is in the frame now */
 	label_t fail;       /* where what can't be done leads now */
 	label_t search;
@@ -285,7 +285,7 @@ void gen_data(struct gen *g);
 struct detour_early gen_filter_look(const struct gen *g, const struct detour_probe *probe);
 /* Code that goes to @drop, or on to what follows. */
 void gen_filter_early(struct gen *g, label_t drop);
-/* The same with the record. Returns whether the reader need not look any more. */
+/* gen_filter_early() when there is a record. Returns whether the reader need not look any more. */
 bool gen_filter_late(struct gen *g, label_t drop);
 
 #endif

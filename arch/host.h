@@ -53,7 +53,7 @@ bool ubp_host_takes_tags(pid_t tid);
  * made again by the kernel; one that it is about to enter is left out.
  */
 int ubp_host_set_regs(pid_t tid, const struct ubp_regs *regs);
-/* The same for a thread that is about to enter a system call: the one that arch->call.enter() made of it. */
+/* Registers of a thread that is about to enter a system call, which arch->call.enter() has made another: put them back. */
 int ubp_host_set_call(pid_t tid, const struct ubp_regs *regs);
 
 /* The pc alone: half the price, on some machines. */

@@ -25,7 +25,7 @@ enum operand_kind {
 /* What is added where an operand has a symbol. */
 enum operand_symbol_kind {
 	OPERAND_SYMBOL_ADDRESS,
-	OPERAND_SYMBOL_TLS, /* @tpoff: its offset from the thread's pointer, negative on x86 */
+	OPERAND_SYMBOL_TLS, /* @tpoff: its offset from the thread pointer, which is negative */
 	OPERAND_SYMBOL_GOT, /* @GOTOFF: its address less that of the GOT (DT_PLTGOT) */
 };
 

@@ -32,7 +32,7 @@ extern const char cli_program[];
 /* "NAME: error: TEXT". Returns CLI_FAILED. */
 __attribute__((format(printf, 1, 2))) int cli_error(const char *fmt, ...);
 
-/* The same for a failure of the engine; a bad definition is shown with a caret. */
+/* cli_error() for a failure of the engine; a bad definition is shown with a caret. */
 int cli_error_record(const struct ubp_err *err);
 
 /* "NAME: error: TEXT" and where to find help. Returns CLI_USAGE. */

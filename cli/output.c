@@ -118,26 +118,21 @@ void output_add(struct output *out, const void *data, size_t len)
 	out->len += len;
 }
 
-void output_vprintf(struct output *out, const char *fmt, va_list ap)
+void output_printf(struct output *out, const char *fmt, ...)
 {
 	char *text;
-	int n = vasprintf(&text, fmt, ap);
+	va_list ap;
+	int n;
 
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
 	if (n < 0) {
 		out->error = out->error ? out->error : ENOMEM;
 		return;
 	}
 	output_add(out, text, (size_t)n);
 	free(text);
-}
-
-void output_printf(struct output *out, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	output_vprintf(out, fmt, ap);
-	va_end(ap);
 }
 
 void output_raw(struct output *out, bool raw)
@@ -226,7 +221,8 @@ size_t output_pending(const struct output *out)
 	return out->hold || out->error ? 0 : out->len - out->sent;
 }
 
-bool output_reader_gone(const struct output *out)
+/* That is no failure: what was asked for is done. */
+static bool reader_has_gone(const struct output *out)
 {
 	return out->error == EPIPE || (out->is_tty && out->error == EIO);
 }
@@ -252,7 +248,7 @@ int output_finish(struct output *out)
 {
 	(void)output_flush(out);
 	output_close(out);
-	if (!out->error || output_reader_gone(out))
+	if (!out->error || reader_has_gone(out))
 		return CLI_OK;
 	return cli_error("%s: %s", out->name, strerror(out->error));
 }

@@ -10,7 +10,6 @@
 #ifndef UBP_CLI_OUTPUT_H
 #define UBP_CLI_OUTPUT_H
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -44,12 +43,10 @@ void output_close(struct output *out);
  * that has gone is fine. Returns CLI_OK or CLI_FAILED.
  */
 int output_finish(struct output *out);
-/* The same, but waits for a reader that is slow. */
+/* output_finish() that waits for a slow reader. */
 int output_wait(struct output *out);
 
 void output_add(struct output *out, const void *data, size_t len);
-__attribute__((format(printf, 2, 0))) void output_vprintf(struct output *out, const char *fmt,
-							  va_list ap);
 __attribute__((format(printf, 2, 3))) void output_printf(struct output *out, const char *fmt,
 							 ...);
 
@@ -67,9 +64,6 @@ bool output_flush(struct output *out);
 
 /* Bytes that wait for output_flush(). */
 size_t output_pending(const struct output *out);
-
-/* The reader has gone, which is no failure: what was asked for is done. */
-bool output_reader_gone(const struct output *out);
 
 /* Take the result of poll(2) on .fd: an error there means the reader has gone. */
 void output_polled(struct output *out, short revents);

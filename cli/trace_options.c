@@ -10,19 +10,17 @@
 #include <string.h>
 
 #include "cli/message.h"
+#include "engine/base/vec.h"
 
 #define FRAMES_MAX 127
 
 int trace_options_add_definition(struct trace_options *o, enum definition_kind kind,
 				 const char *text)
 {
-	struct trace_definition *d;
-
-	d = reallocarray(o->definitions, o->n_definitions + 1, sizeof(*d));
-	if (!d)
+	if (VEC_FIT(o->definitions, o->n_definitions + 1) < 0)
 		return cli_error("out of memory");
-	o->definitions = d;
-	d[o->n_definitions++] = (struct trace_definition){ .kind = kind, .text = text };
+	o->definitions[o->n_definitions++] =
+		(struct trace_definition){ .kind = kind, .text = text };
 	return CLI_OK;
 }
 
@@ -105,16 +103,13 @@ static int set_pids(void *into, const char *arg)
 		size_t len = strcspn(p, ",");
 		char digits[16];
 		uint64_t pid;
-		pid_t *pids;
 
 		(void)snprintf(digits, sizeof(digits), "%.*s", (int)(len < 15 ? len : 15), p);
 		if (!cli_number(digits, 1, INT_MAX, &pid))
 			return cli_usage_error("-p takes process ids, not '%s'", arg);
-		pids = reallocarray(o->who.pids, o->who.n_pids + 1, sizeof(*pids));
-		if (!pids)
+		if (VEC_FIT(o->who.pids, o->who.n_pids + 1) < 0)
 			return cli_error("out of memory");
-		o->who.pids = pids;
-		pids[o->who.n_pids++] = (pid_t)pid;
+		o->who.pids[o->who.n_pids++] = (pid_t)pid;
 		if (!p[len])
 			return CLI_OK;
 		p += len + 1;
@@ -251,13 +246,11 @@ static int set_frames(void *into, const char *arg)
 static int add_exclude(void *into, const char *arg)
 {
 	struct trace_options *o = into;
-	const char **more = reallocarray(o->exclude, o->n_exclude + 2, sizeof(*more));
 
-	if (!more)
+	if (VEC_FIT(o->exclude, o->n_exclude + 2) < 0)
 		return cli_error("out of memory");
-	o->exclude = more;
-	more[o->n_exclude++] = arg;
-	more[o->n_exclude] = NULL;
+	o->exclude[o->n_exclude++] = arg;
+	o->exclude[o->n_exclude] = NULL;
 	return CLI_OK;
 }
 

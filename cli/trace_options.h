@@ -29,8 +29,8 @@ struct trace_definition {
 
 /* -l: what is to be listed. */
 struct list_options {
-	bool is_list;        /* -l ... */
-	const char *list;    /* ... TARGET; NULL: all that the process maps */
+	bool is_list;        /* -l was given */
+	const char *list;    /* its TARGET; NULL: all that the process maps */
 	const char *pattern; /* of names to be listed; NULL: all */
 };
 

@@ -13,6 +13,7 @@
 #include "cli/ubp_bench_program.h"
 #include "cli/ubp_bench_session.h"
 #include "engine/base/err.h"
+#include "engine/base/vec.h"
 
 #define QUEUE_BYTES (64UL * 1024 * 1024)
 #define RING_BYTES  (16UL * 1024 * 1024)
@@ -59,19 +60,11 @@ static int take_apart(char *listing, const char *filter, struct kernel_probe *re
 static int keep_listing(struct command *c, const char *listing, const char *filter,
 			struct ubp_err *err)
 {
-	struct kernel_probe *probes;
-	char **texts;
-
-	texts = reallocarray(c->texts, c->n_texts + 1, sizeof(*texts));
-	if (texts)
-		c->texts = texts;
-	probes = reallocarray(c->probes, c->n_probes + 1, sizeof(*probes));
-	if (probes)
-		c->probes = probes;
-	if (!texts || !probes || !(texts[c->n_texts] = strdup(listing)))
+	if (VEC_FIT(c->texts, c->n_texts + 1) < 0 || VEC_FIT(c->probes, c->n_probes + 1) < 0 ||
+	    !(c->texts[c->n_texts] = strdup(listing)))
 		return ubp_fail(err, ENOMEM, "out of memory");
 	c->n_texts++;
-	return take_apart(texts[c->n_texts - 1], filter, &probes[c->n_probes++], err);
+	return take_apart(c->texts[c->n_texts - 1], filter, &c->probes[c->n_probes++], err);
 }
 
 /* Parsed, and symbols resolved, by a session that is never started. */

@@ -8,15 +8,13 @@
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/base/vec.h"
 
 int bench_series_add(struct bench_series *series, double value, struct ubp_err *err)
 {
-	double *values = reallocarray(series->values, series->n + 1, sizeof(*values));
-
-	if (!values)
+	if (VEC_FIT(series->values, series->n + 1) < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	series->values = values;
-	values[series->n++] = value;
+	series->values[series->n++] = value;
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 
 #include "cli/message.h"
 #include "cli/option.h"
+#include "engine/base/vec.h"
 
 #define DEFAULT_ROUNDS 7
 #define DEFAULT_HITS   50000
@@ -199,12 +200,10 @@ static int set_json(void *into, const char *arg)
 static int set_event(void *into, const char *arg)
 {
 	struct bench_options *o = into;
-	struct bench_event *e = reallocarray(o->events, o->n_events + 1, sizeof(*e));
 
-	if (!e)
+	if (VEC_FIT(o->events, o->n_events + 1) < 0)
 		return cli_error("out of memory");
-	o->events = e;
-	e[o->n_events++] = (struct bench_event){ .text = arg };
+	o->events[o->n_events++] = (struct bench_event){ .text = arg };
 	return CLI_OK;
 }
 
@@ -224,12 +223,10 @@ static int set_filter(void *into, const char *arg)
 static int set_coverage(void *into, const char *arg)
 {
 	struct bench_options *o = into;
-	const char **files = reallocarray(o->coverage, o->n_coverage + 1, sizeof(*files));
 
-	if (!files)
+	if (VEC_FIT(o->coverage, o->n_coverage + 1) < 0)
 		return cli_error("out of memory");
-	o->coverage = files;
-	files[o->n_coverage++] = arg;
+	o->coverage[o->n_coverage++] = arg;
 	return CLI_OK;
 }
 
@@ -305,16 +302,12 @@ static const struct cli_syntax syntax = {
 static int add_row(struct bench_options *o, const struct bench_case *c,
 		   const struct bench_first *first, unsigned threads)
 {
-	struct bench_row *rows;
-
 	if (o->hits < threads)
 		return cli_usage_error("--hits %" PRIu64 " is less than the %u threads",
 				       o->hits, threads);
-	rows = reallocarray(o->rows, o->n_rows + 1, sizeof(*rows));
-	if (!rows)
+	if (VEC_FIT(o->rows, o->n_rows + 1) < 0)
 		return cli_error("out of memory");
-	o->rows = rows;
-	rows[o->n_rows++] = (struct bench_row){ c, first, threads };
+	o->rows[o->n_rows++] = (struct bench_row){ c, first, threads };
 	return CLI_OK;
 }
 

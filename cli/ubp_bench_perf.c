@@ -26,6 +26,7 @@
 #include "cli/ubp_bench_work.h"
 #include "engine/base/err.h"
 #include "engine/base/page.h"
+#include "engine/base/vec.h"
 
 #define PMU "/sys/bus/event_source/devices/uprobe/"
 
@@ -168,14 +169,11 @@ static int perf_open_pmu(size_t buffer_bytes, void **ret_state, struct ubp_err *
 static int add_event(struct perf *p, const struct kernel_probe *probe, pid_t tid, int cpu,
 		     struct ubp_err *err)
 {
-	struct event *e;
 	void *ring;
 	int fd;
 
-	e = reallocarray(p->events, p->n_events + 1, sizeof(*e));
-	if (!e)
+	if (VEC_FIT(p->events, p->n_events + 1) < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	p->events = e;
 	p->has_lost = true;
 	fd = open_event(p, probe, tid, cpu);
 	if (fd < 0 && errno == EINVAL) { /* Linux before 6.0 */

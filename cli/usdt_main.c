@@ -14,6 +14,7 @@
 #include "cli/trace_session.h"
 #include "cli/usdt_options.h"
 #include "engine/base/err.h"
+#include "engine/base/vec.h"
 #include "engine/ubp_files.h"
 
 const char cli_program[] = "usdt";
@@ -57,11 +58,9 @@ struct names {
 static int take_name(void *ctx, const struct ubp_usdt *usdt)
 {
 	struct names *names = ctx;
-	char **bigger = reallocarray(names->v, names->n + 1, sizeof(*bigger));
 
-	if (!bigger)
+	if (VEC_FIT(names->v, names->n + 1) < 0)
 		return -ENOMEM;
-	names->v = bigger;
 	if (asprintf(&names->v[names->n], "%s:%s%s%s", usdt->provider, usdt->name,
 		     usdt->explain ? "  " : "", usdt->explain ? usdt->explain : "") < 0)
 		return -ENOMEM;

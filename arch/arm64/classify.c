@@ -11,6 +11,7 @@
 #include "arch/arm64/decode.h"
 #include "arch/arm64/regs.h"
 #include "arch/arm64/text.h"
+#include "arch/insn_word.h"
 #include "engine/base/err.h"
 
 static void set_leave(struct displaced_insn *insn, uint32_t word)
@@ -45,7 +46,7 @@ int arm64_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
 		return ubp_fail(err, EILSEQ,
 				"no instruction stands at 0x%llx: all are at multiples of %d",
 				(unsigned long long)vaddr, ARM64_INSN);
-	word = arm64_word(code);
+	word = insn_word(code);
 	d = arm64_decode(word, vaddr);
 	if (d.form == ARM64_UNKNOWN)
 		return ubp_fail(err, EILSEQ, "no known instruction: %08x", word);
@@ -74,7 +75,7 @@ int arm64_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
 void arm64_move_insn(struct displaced_insn *insn, uint64_t vaddr)
 {
 	insn->vaddr = vaddr;
-	insn->target = arm64_decode(arm64_word(insn->bytes), vaddr).target;
+	insn->target = arm64_decode(insn_word(insn->bytes), vaddr).target;
 }
 
 /* Condition @c with these flags. */
@@ -90,7 +91,7 @@ static bool holds(unsigned c, uint64_t pstate)
 
 bool arm64_is_taken(const struct displaced_insn *insn, const struct ubp_regs *regs)
 {
-	uint32_t word = arm64_word(insn->bytes);
+	uint32_t word = insn_word(insn->bytes);
 	unsigned n = arm64_rd(word), bit;
 	uint64_t value;
 

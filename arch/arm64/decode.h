@@ -61,19 +61,6 @@ bool arm64_is_store_exclusive(uint32_t word);
 /* movprfx, pacm: part of the instruction behind them. */
 bool arm64_is_prefix(uint32_t word);
 
-/* Instructions are little endian, whatever data and we are. */
-static inline uint32_t arm64_word(const uint8_t *code)
-{
-	return code[0] | (uint32_t)code[1] << 8 | (uint32_t)code[2] << 16 |
-	       (uint32_t)code[3] << 24;
-}
-
-static inline void arm64_put_word(uint8_t *code, uint32_t word)
-{
-	for (int i = 0; i < ARM64_INSN; i++)
-		code[i] = (uint8_t)(word >> 8 * i);
-}
-
 /* The registers that most encodings have in the same place. */
 static inline unsigned arm64_rd(uint32_t word)
 {

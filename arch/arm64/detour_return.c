@@ -23,6 +23,7 @@
 #include "arch/arm64/decode.h"
 #include "arch/arm64/gen.h"
 #include "arch/guard.h"
+#include "arch/insn_word.h"
 
 /* Entries that are looked at for a stack pointer. */
 #define LOOKS UBP_HIJACK_LOOKS
@@ -210,7 +211,7 @@ bool make_returns_twice(const struct detour_plan *plan)
 	const uint32_t to_x8 = 0x52800008; /* movz w8, #; bit 31: x8 */
 
 	for (size_t at = 0; at + ARM64_INSN <= plan->code_len; at += ARM64_INSN) {
-		uint32_t word = arm64_word(plan->code + at);
+		uint32_t word = insn_word(plan->code + at);
 
 		if (word == INSN_RET)
 			return false;

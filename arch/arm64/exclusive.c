@@ -7,6 +7,7 @@
 
 #include "arch/arm64/decode.h"
 #include "arch/exclusive.h"
+#include "arch/insn_word.h"
 
 static const char why_between[] =
 	"it stands between a load and a store that are exclusive: the store would fail for "
@@ -15,7 +16,7 @@ static const char why_behind_prefix[] = "it and the instruction before it are on
 
 static uint32_t insn_at(const uint8_t *code, size_t i)
 {
-	return arm64_word(code + i * ARM64_INSN);
+	return insn_word(code + i * ARM64_INSN);
 }
 
 static bool is_clrex(uint32_t word)

@@ -16,6 +16,7 @@
 #include "arch/arm64/decode.h"
 #include "arch/arm64/regs.h"
 #include "arch/detour.h"
+#include "arch/insn_word.h"
 
 #define BIT(reg)  (1ULL << (reg))
 #define NUMBER_SP 31 /* or that of no register */
@@ -294,7 +295,7 @@ static bool one_lead(uint32_t word, struct lead *lead)
 bool arm64_find_lead(const uint8_t *code, size_t len, struct lead *ret_lead)
 {
 	struct lead *lead = ret_lead;
-	uint32_t word = len >= ARM64_INSN ? arm64_word(code) : 0;
+	uint32_t word = len >= ARM64_INSN ? insn_word(code) : 0;
 	struct arm64_decoded d = arm64_decode(word, 0);
 
 	memset(lead, 0, sizeof(*lead));
@@ -318,5 +319,5 @@ bool arm64_find_lead(const uint8_t *code, size_t len, struct lead *ret_lead)
 bool arm64_lead_stands(const struct lead *lead, const uint8_t *now)
 {
 	return memcmp(now, lead->bytes, ARM64_INSN) == 0 ||
-	       (arm64_word(now) & ARM64_BRK_MASK) == ARM64_BRK;
+	       (insn_word(now) & ARM64_BRK_MASK) == ARM64_BRK;
 }

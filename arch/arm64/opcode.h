@@ -43,10 +43,8 @@ enum cond {
 #define OP_SUBS  0x6b000000U
 #define OP_AND   0x0a000000U
 #define OP_ORR   0x2a000000U
-#define OP_EOR   0x4a000000U
 #define OP_ANDS  0x6a000000U
 #define OP_BIC   0x0a200000U
-#define OP_LSLV  0x1ac02000U
 #define OP_LSRV  0x1ac02400U
 #define OP_MUL   0x1b007c00U
 #define OP_UMULH 0x1bc07c00U /* with OP_X alone */

@@ -8,13 +8,14 @@
 #include <string.h>
 
 #include "arch/arm64/decode.h"
+#include "arch/insn_word.h"
 
 /* Of adrp to the add that completes the address. */
 #define PAIR_MAX 8
 
 static uint32_t word_at(const uint8_t *code, size_t at)
 {
-	return arm64_word(code + at);
+	return insn_word(code + at);
 }
 
 /* The address that the adrp at @at begins: with what the next add adds to its register. */

@@ -34,9 +34,9 @@ enum arm64_reg_index {
 #define ARM64_BTYPE   0xc00 /* of pstate: the last branch was an indirect one */
 #define ARM64_VECTORS 32
 
-/* The register's place in struct ubp_regs, or -1: of those that the kernel's fetch args know ... */
+/* arch_reg.by_name: the place in struct ubp_regs of a register that fetch args of the kernel's have, or -1. */
 int arm64_reg_by_name(const char *name, size_t len);
-/* ... and of the others. */
+/* arch_reg.more_by_name: the place of a register that they do not have, or -1. */
 int arm64_more_reg_by_name(const char *name, size_t len);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "arch/arm64/decode.h"
 #include "arch/arm64/regs.h"
+#include "arch/insn_word.h"
 
 static const char why_signed[] =
 	"its return address is signed there: another one would not be accepted";
@@ -57,10 +58,10 @@ const char *arm64_refuse_return_at(const uint8_t *code, size_t len, size_t start
 {
 	(void)len;
 	/* A function is not known to begin where another one has signed. */
-	if (start >= ARM64_INSN && is_signing(arm64_word(code + start - ARM64_INSN)))
+	if (start >= ARM64_INSN && is_signing(insn_word(code + start - ARM64_INSN)))
 		return why_signed;
 	for (size_t i = start; i + ARM64_INSN <= at; i += ARM64_INSN) {
-		uint32_t word = arm64_word(code + i);
+		uint32_t word = insn_word(code + i);
 
 		if (is_signing(word))
 			return why_signed;

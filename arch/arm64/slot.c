@@ -18,9 +18,9 @@
 
 #include "arch/arm64/decode.h"
 #include "arch/arm64/regs.h"
+#include "arch/insn_word.h"
+#include "arch/slot_words.h"
 #include "engine/base/err.h"
-
-#define NONE 0xff
 
 /* Go's functions keep a word below the stack pointer; as much as x86-64 has is skipped. */
 #define SAVE_X16    0xf8170ff0 /* str x16, [sp, #-144]! */
@@ -30,32 +30,18 @@
 #define LDR_LITERAL 0x58000000 /* ldr x0, . */
 #define IS_CALL     0x00200000 /* in blr and its kin: without it, br */
 
-struct writer {
-	uint64_t vaddr; /* of the slot */
-	struct slot_code *out;
-	const struct displaced_insn *insn;
-	int rc;
-	struct ubp_err *err;
-};
-
-static void put(struct writer *w, uint32_t word)
-{
-	arm64_put_word(w->out->code + w->out->len, word);
-	w->out->len = (uint8_t)(w->out->len + ARM64_INSN);
-}
-
 /* @reg = the word at offset @literal, which follows the code. */
-static void put_load(struct writer *w, unsigned reg, unsigned literal)
+static void put_load(struct slot_writer *w, unsigned reg, unsigned literal)
 {
-	put(w, LDR_LITERAL | (literal - w->out->len) / ARM64_INSN << 5 | reg);
+	slot_words_put(w, LDR_LITERAL | (literal - w->out->len) / ARM64_INSN << 5 | reg);
 }
 
-static void put_literal(struct writer *w, uint64_t value)
+static void put_literal(struct slot_writer *w, uint64_t value)
 {
 	while (w->out->len % sizeof(value))
-		put(w, 0);
-	put(w, (uint32_t)value);
-	put(w, (uint32_t)(value >> 32));
+		slot_words_put(w, 0);
+	slot_words_put(w, (uint32_t)value);
+	slot_words_put(w, (uint32_t)(value >> 32));
 }
 
 bool arm64_encode_b(uint64_t from, uint64_t to, uint32_t *ret_word)
@@ -67,114 +53,92 @@ bool arm64_encode_b(uint64_t from, uint64_t to, uint32_t *ret_word)
 	       distance % ARM64_INSN == 0;
 }
 
-static void put_jump(struct writer *w, uint64_t target)
-{
-	uint64_t from = w->vaddr + w->out->len;
-	uint32_t word;
-
-	if (!arm64_encode_b(from, target, &word) && w->rc == 0)
-		w->rc = ubp_fail(w->err, ERANGE,
-				 "'%s': 0x%llx is out of reach of a slot at 0x%llx",
-				 w->insn->text, (unsigned long long)target,
-				 (unsigned long long)w->vaddr);
-	put(w, word);
-}
-
-static void put_jump_back(struct writer *w)
-{
-	w->out->done_at = w->out->len;
-	put_jump(w, w->insn->vaddr + ARM64_INSN);
-}
-
-static void put_jump_taken(struct writer *w)
+static void put_jump_taken(struct slot_writer *w)
 {
 	w->out->taken_at = w->out->len;
-	put_jump(w, w->insn->target);
+	slot_words_jump(w, w->insn->target);
 }
 
 /* The branch over the jump back to the jump to the target. */
-static void put_branch(struct writer *w, uint32_t word)
+static void put_branch(struct slot_writer *w, uint32_t word)
 {
 	uint32_t bits = (word & 0x7e000000) == 0x36000000 ? 0x3fff : 0x7ffff;
 
-	put(w, (word & ~(bits << 5)) | 2 << 5);
-	put_jump_back(w);
+	slot_words_put(w, (word & ~(bits << 5)) | 2 << 5);
+	slot_words_jump_back(w);
 	put_jump_taken(w);
 }
 
-static void put_call(struct writer *w)
+static void put_call(struct slot_writer *w)
 {
 	put_load(w, ARM64_X30, 8);
 	put_jump_taken(w);
 	put_literal(w, w->insn->vaddr + ARM64_INSN);
 }
 
-static void put_call_register(struct writer *w, uint32_t word)
+static void put_call_register(struct slot_writer *w, uint32_t word)
 {
 	put_load(w, ARM64_X30, 8);
 	/* Where a signed address leads is not known before. */
 	if (w->insn->form == ARM64_BLR)
 		w->out->taken_at = w->out->len;
-	put(w, word & ~IS_CALL);
+	slot_words_put(w, word & ~IS_CALL);
 	put_literal(w, w->insn->vaddr + ARM64_INSN);
 }
 
-static void put_address(struct writer *w, uint32_t word)
+static void put_address(struct slot_writer *w, uint32_t word)
 {
 	put_load(w, arm64_rd(word), 8);
-	put_jump_back(w);
+	slot_words_jump_back(w);
 	put_literal(w, w->insn->target);
 }
 
 /* Whatever the register holds meanwhile: the instruction is to change it. */
-static void put_literal_load(struct writer *w, uint32_t word)
+static void put_literal_load(struct slot_writer *w, uint32_t word)
 {
 	static const uint32_t loads[] = { 0xb9400000, 0xf9400000, 0xb9800000 };
 	unsigned reg = arm64_rd(word);
 
 	put_load(w, reg, 16);
-	put(w, loads[word >> 30] | reg << 5 | reg);
-	put_jump_back(w);
+	slot_words_put(w, loads[word >> 30] | reg << 5 | reg);
+	slot_words_jump_back(w);
 	put_literal(w, w->insn->target);
 }
 
-static void put_simd_load(struct writer *w, uint32_t word)
+static void put_simd_load(struct slot_writer *w, uint32_t word)
 {
 	static const uint32_t loads[] = { 0xbd400000, 0xfd400000, 0x3dc00000 };
 
-	put(w, SAVE_X16);
+	slot_words_put(w, SAVE_X16);
 	put_load(w, ARM64_X16, 24);
-	put(w, loads[word >> 30] | ARM64_X16 << 5 | arm64_rd(word));
-	put(w, RESTORE_X16);
-	put_jump_back(w);
+	slot_words_put(w, loads[word >> 30] | ARM64_X16 << 5 | arm64_rd(word));
+	slot_words_put(w, RESTORE_X16);
+	slot_words_jump_back(w);
 	put_literal(w, w->insn->target);
-}
-
-static void begin(struct writer *w)
-{
-	memset(w->out, 0, sizeof(*w->out));
-	w->out->done_at = NONE;
-	w->out->taken_at = NONE;
 }
 
 int arm64_build_slot(const struct displaced_insn *insn, uint64_t slot_vaddr,
 		     struct slot_code *ret_code, struct ubp_err *err)
 {
-	struct writer w = { .vaddr = slot_vaddr, .out = ret_code, .insn = insn, .err = err };
-	uint32_t word = arm64_word(insn->bytes);
+	struct slot_writer w = { .vaddr = slot_vaddr,
+				 .out = ret_code,
+				 .insn = insn,
+				 .branch = arm64_encode_b,
+				 .err = err };
+	uint32_t word = insn_word(insn->bytes);
 
-	begin(&w);
+	slot_words_begin(&w);
 	switch ((enum arm64_form)insn->form) {
 	case ARM64_COPY:
 	case ARM64_SYSCALL:
-		put(&w, word);
-		put_jump_back(&w);
+		slot_words_put(&w, word);
+		slot_words_jump_back(&w);
 		return w.rc;
 	case ARM64_NOTHING:
-		put_jump_back(&w);
+		slot_words_jump_back(&w);
 		return w.rc;
 	case ARM64_LEAVE:
-		put(&w, word);
+		slot_words_put(&w, word);
 		return w.rc;
 	case ARM64_B:
 		put_jump_taken(&w);
@@ -205,39 +169,34 @@ int arm64_build_slot(const struct displaced_insn *insn, uint64_t slot_vaddr,
 	return ubp_fail(err, EILSEQ, "'%s' was not analyzed", insn->text);
 }
 
-/* Within an area: nothing there is too far. */
 void arm64_build_slot_jump(uint64_t slot_vaddr, uint64_t target, struct slot_code *ret_code)
 {
-	struct writer w = { .vaddr = slot_vaddr, .out = ret_code };
-	uint32_t word;
-
-	begin(&w);
-	(void)arm64_encode_b(slot_vaddr, target, &word);
-	put(&w, word);
+	slot_words_build_jump(arm64_encode_b, slot_vaddr, target, ret_code);
 }
 
 bool arm64_slot_leave(const struct displaced_insn *insn, const struct slot_code *code,
 		      uint64_t slot_vaddr, struct ubp_regs *regs)
 {
 	uint64_t at = regs->r[ARM64_PC] - slot_vaddr;
-	unsigned rn = arm64_rn(arm64_word(insn->bytes));
+	unsigned rn = arm64_rn(insn_word(insn->bytes));
 
 	regs->r[ARM64_PC] = insn->vaddr;
-	if (at == code->taken_at && at < code->len) {
+	switch (slot_words_place(code, at)) {
+	case SLOT_AT_TAKEN:
 		if (insn->form != ARM64_BLR)
 			regs->r[ARM64_PC] = insn->target;
 		else
 			regs->r[ARM64_PC] = rn == 31 ? 0 : regs->r[rn];
 		return true;
-	}
-	/* A slot that is but a jump back: not yet done there. */
-	if (at == 0)
+	case SLOT_AT_START:
 		return true;
-	if (at == code->done_at && at < code->len) {
+	case SLOT_AT_DONE:
 		regs->r[ARM64_PC] = insn->vaddr + ARM64_INSN;
 		return true;
+	case SLOT_INSIDE:
+		break;
 	}
-	if (insn->form == ARM64_LOAD_SIMD && at > 0 && at <= 3 * ARM64_INSN)
+	if (insn->form == ARM64_LOAD_SIMD && at <= 3 * ARM64_INSN)
 		regs->r[ARM64_SP] += SAVED_BY;
 	return false;
 }

@@ -50,7 +50,7 @@ bool arm64_may_resume(const struct ubp_regs *regs, const uint8_t code[8]);
 /* Frame of a thread that is to go on as @orig behind its remote call. */
 void arm64_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more,
 		      uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len, uint64_t *ret_sp);
-/* The same, wherever it is written below @top. */
+/* Such a frame that is written below @top, on whatever stack that is. */
 void arm64_stub_frame_below(uint64_t top, const struct ubp_regs *orig,
 			    const struct ubp_more *more, uint8_t ret_frame[UBP_STUB_FRAME_MAX],
 			    size_t *ret_len, uint64_t *ret_sp);
@@ -58,7 +58,7 @@ void arm64_stub_frame_below(uint64_t top, const struct ubp_regs *orig,
 void arm64_stub_args(uint64_t nr, const uint64_t args[6], uint8_t frame[56]);
 /* Registers that start the stub. */
 void arm64_stub_regs(struct ubp_regs *regs, uint64_t stub_vaddr, uint64_t sp);
-/* ... which signs an address before its call. */
+/* Registers that start the stub, to sign an address before its call. */
 void arm64_stub_sign(struct ubp_regs *regs, uint64_t stub_vaddr, bool key_b);
 /* Of a thread that is about to make a call: let it be this one. */
 void arm64_enter_call(struct ubp_regs *regs, uint64_t nr, const uint64_t args[6]);

@@ -12,6 +12,7 @@
 
 #include "arch/arm64/decode.h"
 #include "arch/disasm.h"
+#include "arch/insn_word.h"
 
 static struct disasm decoder = DISASM(CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN);
 
@@ -19,7 +20,7 @@ static bool disassemble(uint32_t word, uint64_t vaddr, char *text, size_t size)
 {
 	uint8_t bytes[ARM64_INSN];
 
-	arm64_put_word(bytes, word);
+	insn_put_word(bytes, word);
 	return disasm_text(&decoder, bytes, sizeof(bytes), vaddr, text, size);
 }
 

@@ -8,6 +8,8 @@
 #include "arch/arm64/decode.h"
 #include "arch/arm64/slot.h"
 #include "arch/detour.h"
+#include "arch/insn_word.h"
+#include "arch/slot_words.h"
 #include "arch/window_one.h"
 
 int arm64_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
@@ -20,7 +22,7 @@ int arm64_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t 
 /* A brk may stand there as well: it is looked at first. */
 bool arm64_is_landing_pad(const struct window *window)
 {
-	uint32_t word = arm64_word(window->insns[0].bytes);
+	uint32_t word = insn_word(window->insns[0].bytes);
 
 	/* bti c, bti j, bti jc; paciasp, pacibsp */
 	return word == 0xd503245f || word == 0xd503249f || word == 0xd50324df ||
@@ -43,10 +45,5 @@ bool arm64_copy_leave(const struct window *window, const struct window_copy *cop
 int arm64_build_jump(const struct window *window, uint64_t site, uint64_t target,
 		     uint8_t *ret_jump, struct ubp_err *err)
 {
-	uint32_t word;
-
-	if (!arm64_encode_b(site, target, &word))
-		return window_one_too_far(window, site, target, err);
-	arm64_put_word(ret_jump, word);
-	return 0;
+	return slot_words_window_jump(arm64_encode_b, window, site, target, ret_jump, err);
 }

@@ -23,7 +23,7 @@ int arm64_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t 
 		      struct window *ret_window, struct ubp_err *err);
 /* Is the first one what indirect branches have to lead to? */
 bool arm64_is_landing_pad(const struct window *window);
-/* The same instructions elsewhere. */
+/* The copy: the window's instructions, for another place. */
 int arm64_build_copy(const struct window *window, uint64_t vaddr, struct window_copy *ret_copy,
 		     struct ubp_err *err);
 /* Of a thread in such a copy: its registers as they would be in the program. */

@@ -4,7 +4,6 @@
 /* Predicates of filters: what 32 bits do in another way (arch/x86/common_detour_filter.c has the rest). */
 
 #include "arch/i386/gen.h"
-#include "arch/x86/common_detour_fetch.h"
 #include "arch/x86/common_detour_filter.h"
 #include "arch/x86/regs.h"
 
@@ -60,18 +59,9 @@ static unsigned in_set(struct gen *g, const struct filter_pred *pred, label_t se
 }
 
 const struct gen_filters gen32_filters = {
-	.not_equal = COND_NE,
-	.above = COND_A,
-	.below = COND_B,
+	X86_GEN_FILTERS,
 	/* Only once the thread is known, the base of its segment is. */
 	.late_reg = X86_GS_BASE,
-	.scratch = G_AX,
-	.live = x86_live,
-	.number = x86_number,
 	.compare = compare,
 	.in_set = in_set,
-	.text = x86_text,
-	.compare_length = x86_compare_length,
-	.skip_to_tail = x86_skip_to_tail,
-	.compare_bytes = x86_compare_bytes,
 };

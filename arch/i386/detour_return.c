@@ -54,10 +54,8 @@ const struct x86_returns gen32_return_parts = {
 };
 
 const struct gen_returns gen32_returns = {
+	X86_GEN_RETURNS,
 	.regs = GEN_HIJACK_REGS,
 	.can_hijack = can_hijack,
-	.hijack = x86_hijack,
-	.come_back = x86_come_back,
 	.duration = gen32_duration,
-	.common = x86_return_code,
 };

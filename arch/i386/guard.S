@@ -578,7 +578,7 @@ restorer:
 hook:
 	pushf
 	cmp	$NR_RT_SIGACTION, %eax
-	je	emulate
+	je	emulate_action
 	cmp	$NR_RT_SIGPROCMASK, %eax
 	je	2f
 	cmp	$NR_SIGPROCMASK, %eax
@@ -637,7 +637,7 @@ direct:
 	.endm
 
 /* ebp: struct guard_data. esi: the process's id. */
-emulate:
+emulate_action:
 	push	%ebx
 	push	%ecx
 	push	%edx

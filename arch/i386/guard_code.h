@@ -6,7 +6,6 @@
 /* clang-format off */
 
 /* Entries, offsets into the code. */
-#define GUARD32_CODE_EMULATE 0x000004f6
 #define GUARD32_CODE_END 0x000007c1
 #define GUARD32_CODE_GO_BACK 0x00000107
 #define GUARD32_CODE_HANDLER 0x00000000

@@ -18,15 +18,6 @@
 #include "arch/x86/regs.h"
 #include "arch/x86/stub.h"
 
-/* Kernel's own results of an interrupted system call; user space never sees them. */
-#define ERESTARTSYS           512
-#define ERESTARTNOINTR        513
-#define ERESTARTNOHAND        514
-#define ERESTART_RESTARTBLOCK 516
-
-/* int $0x80, syscall; a sysenter leads behind the int $0x80 of the vdso. */
-#define SYSCALL_INSN_LEN 2
-
 #define DISTANCE   128
 #define PAGE_SHIFT 12
 
@@ -58,26 +49,9 @@ const uint8_t i386_stub[I386_STUB_LEN] = {
 	0xc2, DISTANCE + 4, 0,          /* ret: over the pad, and the distance */
 };
 
-/* As x86_restart_syscall(). A result is a number of 32 bits, whatever is above it. */
 void i386_restart_syscall(struct ubp_regs *regs)
 {
-	if ((int32_t)regs->r[X86_ORIG_AX] < 0)
-		return; /* not in a system call */
-	switch (-(int64_t)(int32_t)regs->r[X86_AX]) {
-	case ERESTARTSYS:
-	case ERESTARTNOINTR:
-	case ERESTARTNOHAND:
-		regs->r[X86_AX] = (uint32_t)regs->r[X86_ORIG_AX];
-		regs->r[X86_IP] -= SYSCALL_INSN_LEN;
-		break;
-	case ERESTART_RESTARTBLOCK:
-		regs->r[X86_AX] = I386_NR_RESTART_SYSCALL;
-		regs->r[X86_IP] -= SYSCALL_INSN_LEN;
-		break;
-	default:
-		break;
-	}
-	regs->r[X86_ORIG_AX] = UINT64_MAX; /* the kernel has nothing to restart */
+	x86_restart(regs, 32, I386_NR_RESTART_SYSCALL);
 }
 
 void i386_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more,
@@ -174,11 +148,6 @@ void i386_pack_action(uint64_t handler, uint64_t flags, uint64_t restorer,
 
 int i386_build_return_trampoline(struct slot_code *ret_code)
 {
-
-	memset(ret_code, 0, sizeof(*ret_code));
-	memcpy(ret_code->code, trampoline, sizeof(trampoline));
-	x86_put_way_home(ret_code, GUARD32_CODE_GO_BACK);
-	ret_code->done_at = 0xff;
-	ret_code->taken_at = 0xff;
+	x86_make_trampoline(ret_code, trampoline, sizeof(trampoline), GUARD32_CODE_GO_BACK);
 	return 0;
 }

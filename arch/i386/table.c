@@ -11,7 +11,6 @@
  */
 
 #include <elf.h>
-#include <signal.h>
 #include <string.h>
 
 #include "arch/detour.h"
@@ -22,6 +21,7 @@
 #include "arch/i386/stub.h"
 #include "arch/i386/thunk.h"
 #include "arch/x86/classify.h"
+#include "arch/x86/common_table.h"
 #include "arch/x86/decode.h"
 #include "arch/x86/lead.h"
 #include "arch/x86/operand.h"
@@ -30,9 +30,6 @@
 #include "arch/x86/slot.h"
 #include "arch/x86/stub.h"
 #include "arch/x86/window.h"
-
-/* Those of the tracee's kernel: SA_SIGINFO, SA_RESTORER, SA_NODEFER, SA_ONSTACK. */
-#define GUARD_FLAGS (0x4 | 0x04000000 | 0x40000000 | 0x08000000)
 
 /* What arch/x86 has, told that the code is for 32 bits. */
 
@@ -88,34 +85,20 @@ static const char *dwarf_register(unsigned number, bool *ret_is_vector)
 extern const struct ubp_arch ubp_arch_i386;
 
 const struct ubp_arch ubp_arch_i386 = {
+	X86_TABLE,
 	.name = "i386",
 	.e_machine = EM_386,
 	.elf_class = ELFCLASS32,
 	.addr_size = 4,
-	.insn.align = 1,
-	.swbp.code = { 0xcc },
-	.swbp.len = 1,
-	.swbp.nop = { 0x90 },
-	.swbp.pc_advance = 1,
-	.swbp.si_code = SI_KERNEL,
 	.elf.irelative = R_386_IRELATIVE,
 	.elf.jump_slot = R_386_JMP_SLOT,
 	.elf.glob_dat = R_386_GLOB_DAT,
 	.elf.counts_from_got = true,
 	.elf.tls_end = "gs_base",
 	.elf.libunwind = "x86",
-	.shadow.in_status = { "x86_Thread_features:", "shstk" },
-	.shadow.in_cpuinfo = { "flags\t", "user_shstk" },
 	.operand.parse = operand_parse_place,
 	.operand.dwarf_register = dwarf_register,
-	.reg.n = X86_N_REGS,
-	.reg.pc = X86_IP,
-	.reg.sp = X86_SP,
-	.reg.fp = X86_BP,
-	.reg.retval = X86_AX,
 	.reg.tp = X86_GS_BASE,
-	.reg.link = X86_N_REGS,
-	.return_in = RETURN_IN_STACK,
 	.unwind.n_regs = I386_N_DWARF_REGS,
 	.unwind.regs = i386_dwarf_regs,
 	.unwind.is_sigreturn = i386_is_sigreturn,
@@ -128,16 +111,9 @@ const struct ubp_arch ubp_arch_i386 = {
 	.insn.len = insn_len,
 	.insn.analyze = analyze_insn,
 	.insn.refuse_return_at = i386_refuse_return_at,
-	.insn.takes_return = x86_takes_return,
-	.insn.move = x86_move_insn,
-	.slot.build = x86_build_slot,
-	.insn.is_taken = x86_is_taken,
 	.reg.came_by_exception = i386_came_by_exception,
-	.insn.looks_done = x86_looks_done,
 	.reg.in_other_mode = x86_is_cs_64,
-	.slot.leave = x86_slot_leave,
 	.trampoline.build = i386_build_return_trampoline,
-	.trampoline.way_home = { X86_WAY_HOME },
 	.trampoline.leave = i386_leave_trampoline,
 	.stub.code = i386_stub,
 	.stub.len = I386_STUB_LEN,
@@ -146,9 +122,7 @@ const struct ubp_arch ubp_arch_i386 = {
 	.stub.frame = i386_stub_frame,
 	.stub.buffer_at = I386_STUB_BUFFER_AT,
 	.stub.args = i386_stub_args,
-	.stub.regs = x86_stub_regs,
 	.call.enter = i386_enter_call,
-	.call.len = 2,
 	.call.result = i386_syscall_result,
 	.call.nr_mmap = I386_NR_MMAP2,
 	.call.nr_mprotect = I386_NR_MPROTECT,
@@ -163,7 +137,6 @@ const struct ubp_arch ubp_arch_i386 = {
 	.guard.len = I386_GUARD_LEN,
 	.guard.handler = I386_GUARD_HANDLER,
 	.guard.restorer = I386_GUARD_RESTORER,
-	.guard.flags = GUARD_FLAGS,
 	.guard.action_len = 20,
 	.guard.pack_action = i386_pack_action,
 	.call.ptrace_number = { 5, { 0xb8, 26 } },                      /* mov $26,%eax */
@@ -188,14 +161,9 @@ const struct ubp_arch ubp_arch_i386 = {
 	.jump.find = find_window,
 	.lead.find = find_lead,
 	.lead.stands = lead_stands,
-	.jump.build_copy = x86_build_copy,
-	.jump.copy_leave = x86_copy_leave,
-	.jump.build = x86_build_jump,
 	.slot.build_jump = build_slot_jump,
-	.insn.scan_refs = x86_scan_refs,
 	.insn.fill_len = fill_len,
 	.detour.build = i386_build_detour,
-	.detour.scans = true,
 	.detour.build_return_code = i386_build_return_code,
 	.detour.check = i386_detour_check,
 };

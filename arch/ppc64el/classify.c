@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/insn_word.h"
 #include "arch/ppc64el/decode.h"
 #include "arch/ppc64el/regs.h"
 #include "arch/ppc64el/text.h"
@@ -53,8 +54,8 @@ int ppc64el_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
 		return ubp_fail(err, EILSEQ,
 				"no instruction stands at 0x%llx: all are at multiples of %d",
 				(unsigned long long)vaddr, PPC64EL_INSN);
-	word = ppc64el_word(code);
-	suffix = n == PPC64EL_PREFIXED ? ppc64el_word(code + PPC64EL_INSN) : 0;
+	word = insn_word(code);
+	suffix = n == PPC64EL_PREFIXED ? insn_word(code + PPC64EL_INSN) : 0;
 	d = ppc64el_decode(word, suffix, vaddr);
 	if (d.form == PPC64EL_UNKNOWN)
 		return n == PPC64EL_PREFIXED
@@ -84,15 +85,15 @@ int ppc64el_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
 void ppc64el_move_insn(struct displaced_insn *insn, uint64_t vaddr)
 {
 	insn->vaddr = vaddr;
-	insn->target = ppc64el_decode(ppc64el_word(insn->bytes),
-				      ppc64el_word(insn->bytes + PPC64EL_INSN), vaddr)
+	insn->target = ppc64el_decode(insn_word(insn->bytes),
+				      insn_word(insn->bytes + PPC64EL_INSN), vaddr)
 			       .target;
 }
 
 /* Bits of BO, from the left: no condition, which, no counter, which. */
 bool ppc64el_is_taken(const struct displaced_insn *insn, const struct ubp_regs *regs)
 {
-	uint32_t word = ppc64el_word(insn->bytes);
+	uint32_t word = insn_word(insn->bytes);
 	unsigned bo = ppc64el_rt(word), bi = word >> 16 & 31;
 	uint64_t count = regs->r[PPC64EL_CTR] - 1;
 	bool bit = regs->r[PPC64EL_CCR] >> (31 - bi) & 1;

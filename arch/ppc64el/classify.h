@@ -18,7 +18,7 @@
 /* May it be displaced, and how? */
 int ppc64el_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
 			 struct displaced_insn *ret_insn, struct ubp_err *err);
-/* The same instruction at @vaddr. */
+/* Make of @insn the instruction that its bytes are at @vaddr. */
 void ppc64el_move_insn(struct displaced_insn *insn, uint64_t vaddr);
 /* Would the jump, or the return, be taken by a thread with these registers? */
 bool ppc64el_is_taken(const struct displaced_insn *insn, const struct ubp_regs *regs);

@@ -13,6 +13,8 @@
 
 #include "arch/ppc64el/decode.h"
 
+#include "arch/insn_word.h"
+
 static const char why_breakpoint[] = "it is a trap itself";
 /* Functions end in tables for tracebacks, of such words. */
 static const char why_undefined[] = "it is undefined for good: data, or a trap";
@@ -270,6 +272,6 @@ int ppc64el_insn_len(const uint8_t *code, size_t len, uint64_t vaddr)
 	if (len < PPC64EL_INSN)
 		return 0;
 	/* Data among instructions is as long. */
-	n = ppc64el_is_prefix(ppc64el_word(code)) ? PPC64EL_PREFIXED : PPC64EL_INSN;
+	n = ppc64el_is_prefix(insn_word(code)) ? PPC64EL_PREFIXED : PPC64EL_INSN;
 	return len < (size_t)n ? 0 : n;
 }

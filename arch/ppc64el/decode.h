@@ -33,7 +33,7 @@ enum ppc64el_form {
 	PPC64EL_B_IF,     /* bc: conditions, and counting down */
 	PPC64EL_BL_IF,    /* bcl */
 	PPC64EL_LEAVE,    /* blr, bctr, bctar, and those with a condition */
-	PPC64EL_CALL,     /* bctrl, bctarl, likewise */
+	PPC64EL_CALL,     /* bctrl, bctarl, and those with a condition */
 	PPC64EL_ADDRESS,  /* addpcis */
 	PPC64EL_RELATIVE, /* of two words, with an operand relative to the pc */
 	PPC64EL_REFUSED,  /* ppc64el_decoded.why tells */
@@ -65,18 +65,6 @@ bool ppc64el_is_store_conditional(uint32_t word);
 
 /* Of branches: may they not be taken? */
 bool ppc64el_is_conditional(uint32_t word);
-
-static inline uint32_t ppc64el_word(const uint8_t *code)
-{
-	return code[0] | (uint32_t)code[1] << 8 | (uint32_t)code[2] << 16 |
-	       (uint32_t)code[3] << 24;
-}
-
-static inline void ppc64el_put_word(uint8_t *code, uint32_t word)
-{
-	for (int i = 0; i < PPC64EL_INSN; i++)
-		code[i] = (uint8_t)(word >> 8 * i);
-}
 
 /* The register, or what else stands there: BO of branches. */
 static inline unsigned ppc64el_rt(uint32_t word)

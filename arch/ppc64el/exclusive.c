@@ -6,6 +6,7 @@
 #include "arch/ppc64el/exclusive.h"
 
 #include "arch/exclusive.h"
+#include "arch/insn_word.h"
 #include "arch/ppc64el/decode.h"
 
 static const char why_between[] =
@@ -15,7 +16,7 @@ static const char why_suffix[] = "it is the second word of an instruction";
 
 static uint32_t insn_at(const uint8_t *code, size_t i)
 {
-	return ppc64el_word(code + i * PPC64EL_INSN);
+	return insn_word(code + i * PPC64EL_INSN);
 }
 
 static enum exclusive_kind kind(const uint8_t *code, size_t i)

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "arch/insn_word.h"
 #include "arch/ppc64el/decode.h"
 
 /* Of addpcis to the addi that completes the address. */
@@ -17,7 +18,7 @@
 
 static uint32_t word_at(const uint8_t *code, size_t at)
 {
-	return ppc64el_word(code + at);
+	return insn_word(code + at);
 }
 
 /* The address that the addpcis at @at begins: with what the next addi adds to its register. */

@@ -30,9 +30,9 @@ enum ppc64el_reg_index {
 	PPC64EL_N_REGS,
 };
 
-/* The register's place in struct ubp_regs, or -1: of those that the kernel's fetch args know ... */
+/* arch_reg.by_name: the place in struct ubp_regs of a register that fetch args of the kernel's have, or -1. */
 int ppc64el_reg_by_name(const char *name, size_t len);
-/* ... and of the others. */
+/* arch_reg.more_by_name: the place of a register that they do not have, or -1. */
 int ppc64el_more_reg_by_name(const char *name, size_t len);
 
 #endif

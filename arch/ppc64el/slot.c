@@ -17,12 +17,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/insn_word.h"
 #include "arch/ppc64el/classify.h"
 #include "arch/ppc64el/decode.h"
 #include "arch/ppc64el/regs.h"
+#include "arch/slot_words.h"
 #include "engine/base/err.h"
-
-#define NONE 0xff
 
 #define KEEP_R0   0xf801fe10 /* std r0, -496(r1) */
 #define GET_R0    0xe801fe10 /* ld r0, -496(r1) */
@@ -33,30 +33,16 @@
 #define SLDI_32   0x780007c6
 #define LINKED_AT 32 /* behind what put_link() puts */
 
-struct writer {
-	uint64_t vaddr; /* of the slot */
-	struct slot_code *out;
-	const struct displaced_insn *insn;
-	int rc;
-	struct ubp_err *err;
-};
-
-static void put(struct writer *w, uint32_t word)
-{
-	ppc64el_put_word(w->out->code + w->out->len, word);
-	w->out->len = (uint8_t)(w->out->len + PPC64EL_INSN);
-}
-
 /* @reg = @value, and nothing else. */
-static void put_number(struct writer *w, unsigned reg, uint64_t value)
+static void put_number(struct slot_writer *w, unsigned reg, uint64_t value)
 {
 	uint32_t itself = reg << 21 | reg << 16;
 
-	put(w, LIS | reg << 21 | (value >> 48 & 0xffff));
-	put(w, ORI | itself | (value >> 32 & 0xffff));
-	put(w, SLDI_32 | itself);
-	put(w, ORIS | itself | (value >> 16 & 0xffff));
-	put(w, ORI | itself | (value & 0xffff));
+	slot_words_put(w, LIS | reg << 21 | (value >> 48 & 0xffff));
+	slot_words_put(w, ORI | itself | (value >> 32 & 0xffff));
+	slot_words_put(w, SLDI_32 | itself);
+	slot_words_put(w, ORIS | itself | (value >> 16 & 0xffff));
+	slot_words_put(w, ORI | itself | (value & 0xffff));
 }
 
 bool ppc64el_encode_b(uint64_t from, uint64_t to, uint32_t *ret_word)
@@ -68,101 +54,73 @@ bool ppc64el_encode_b(uint64_t from, uint64_t to, uint32_t *ret_word)
 	       distance % PPC64EL_INSN == 0;
 }
 
-static void too_far(struct writer *w, uint64_t target)
-{
-	if (w->rc == 0)
-		w->rc = ubp_fail(w->err, ERANGE,
-				 "'%s': 0x%llx is out of reach of a slot at 0x%llx",
-				 w->insn->text, (unsigned long long)target,
-				 (unsigned long long)w->vaddr);
-}
-
-static void put_jump(struct writer *w, uint64_t target)
-{
-	uint64_t from = w->vaddr + w->out->len;
-	uint32_t word;
-
-	if (!ppc64el_encode_b(from, target, &word))
-		too_far(w, target);
-	put(w, word);
-}
-
-static void put_jump_back(struct writer *w)
-{
-	w->out->done_at = w->out->len;
-	put_jump(w, w->insn->vaddr + w->insn->len);
-}
-
-static void put_jump_taken(struct writer *w)
+static void put_jump_taken(struct slot_writer *w)
 {
 	uint64_t target = w->insn->target;
 
 	w->out->taken_at = w->out->len;
 	/* What is absolute is in reach from everywhere. */
-	if (ppc64el_word(w->insn->bytes) & PPC64EL_ABSOLUTE)
-		put(w, PPC64EL_INSN_B | PPC64EL_ABSOLUTE | (target & 0x03fffffc));
+	if (insn_word(w->insn->bytes) & PPC64EL_ABSOLUTE)
+		slot_words_put(w, PPC64EL_INSN_B | PPC64EL_ABSOLUTE | (target & 0x03fffffc));
 	else
-		put_jump(w, target);
+		slot_words_jump(w, target);
 }
 
 /* The link register as the call leaves it. */
-static void put_link(struct writer *w)
+static void put_link(struct slot_writer *w)
 {
-	put(w, KEEP_R0);
+	slot_words_put(w, KEEP_R0);
 	put_number(w, 0, w->insn->vaddr + PPC64EL_INSN);
-	put(w, MTLR_R0);
-	put(w, GET_R0);
+	slot_words_put(w, MTLR_R0);
+	slot_words_put(w, GET_R0);
 }
 
 /* The branch over the jump back to the jump to the target. */
-static void put_branch(struct writer *w, uint32_t word)
+static void put_branch(struct slot_writer *w, uint32_t word)
 {
-	put(w, (word & 0xffff0000) | 2 * PPC64EL_INSN);
-	put_jump_back(w);
+	slot_words_put(w, (word & 0xffff0000) | 2 * PPC64EL_INSN);
+	slot_words_jump_back(w);
 	put_jump_taken(w);
 }
 
 /* By a register. */
-static void put_leave(struct writer *w, uint32_t word)
+static void put_leave(struct slot_writer *w, uint32_t word)
 {
-	put(w, word & ~(uint32_t)PPC64EL_LINK);
+	slot_words_put(w, word & ~(uint32_t)PPC64EL_LINK);
 	if (ppc64el_is_conditional(word))
-		put_jump_back(w);
+		slot_words_jump_back(w);
 }
 
-static void put_copy(struct writer *w, uint32_t words[2])
+static void put_copy(struct slot_writer *w, uint32_t words[2])
 {
 	if (w->insn->len == PPC64EL_PREFIXED &&
 	    w->vaddr % PPC64EL_BLOCK == PPC64EL_BLOCK - PPC64EL_INSN)
 		w->rc = ubp_fail(w->err, ERANGE, "'%s': its two words can't stand at 0x%llx",
 				 w->insn->text, (unsigned long long)w->vaddr);
-	put(w, words[0]);
+	slot_words_put(w, words[0]);
 	if (w->insn->len == PPC64EL_PREFIXED)
-		put(w, words[1]);
-	put_jump_back(w);
+		slot_words_put(w, words[1]);
+	slot_words_jump_back(w);
 }
 
-static void put_relative(struct writer *w, uint32_t words[2])
+static void put_relative(struct slot_writer *w, uint32_t words[2])
 {
 	if (!ppc64el_set_distance(words, (int64_t)(w->insn->target - w->vaddr)))
-		too_far(w, w->insn->target);
+		slot_words_too_far(w, w->insn->target);
 	put_copy(w, words);
-}
-
-static void begin(struct writer *w)
-{
-	memset(w->out, 0, sizeof(*w->out));
-	w->out->done_at = NONE;
-	w->out->taken_at = NONE;
 }
 
 int ppc64el_build_slot(const struct displaced_insn *insn, uint64_t slot_vaddr,
 		       struct slot_code *ret_code, struct ubp_err *err)
 {
-	struct writer w = { .vaddr = slot_vaddr, .out = ret_code, .insn = insn, .err = err };
-	uint32_t words[2] = { ppc64el_word(insn->bytes), ppc64el_word(insn->bytes + 4) };
+	struct slot_writer w = { .vaddr = slot_vaddr,
+				 .out = ret_code,
+				 .insn = insn,
+				 .branch = ppc64el_encode_b,
+				 .err = err };
+	uint32_t words[2] = { insn_word(insn->bytes), insn_word(insn->bytes + 4) };
 
-	begin(&w);
+	slot_words_begin(&w);
 	switch ((enum ppc64el_form)insn->form) {
 	case PPC64EL_COPY:
 		put_copy(&w, words);
@@ -171,7 +129,7 @@ int ppc64el_build_slot(const struct displaced_insn *insn, uint64_t slot_vaddr,
 		put_relative(&w, words);
 		return w.rc;
 	case PPC64EL_NOTHING:
-		put_jump_back(&w);
+		slot_words_jump_back(&w);
 		return w.rc;
 	case PPC64EL_B:
 		put_jump_taken(&w);
@@ -196,7 +154,7 @@ int ppc64el_build_slot(const struct displaced_insn *insn, uint64_t slot_vaddr,
 		return w.rc;
 	case PPC64EL_ADDRESS:
 		put_number(&w, ppc64el_rt(words[0]), insn->target);
-		put_jump_back(&w);
+		slot_words_jump_back(&w);
 		return w.rc;
 	case PPC64EL_REFUSED:
 	case PPC64EL_UNKNOWN:
@@ -205,15 +163,9 @@ int ppc64el_build_slot(const struct displaced_insn *insn, uint64_t slot_vaddr,
 	return ubp_fail(err, EILSEQ, "'%s' was not analyzed", insn->text);
 }
 
-/* Within an area: nothing there is too far. */
 void ppc64el_build_slot_jump(uint64_t slot_vaddr, uint64_t target, struct slot_code *ret_code)
 {
-	struct writer w = { .vaddr = slot_vaddr, .out = ret_code };
-	uint32_t word;
-
-	begin(&w);
-	(void)ppc64el_encode_b(slot_vaddr, target, &word);
-	put(&w, word);
+	slot_words_build_jump(ppc64el_encode_b, slot_vaddr, target, ret_code);
 }
 
 /*
@@ -222,7 +174,7 @@ void ppc64el_build_slot_jump(uint64_t slot_vaddr, uint64_t target, struct slot_c
  */
 static bool finish_call(const struct displaced_insn *insn, struct ubp_regs *regs)
 {
-	uint32_t word = ppc64el_word(insn->bytes);
+	uint32_t word = insn_word(insn->bytes);
 	bool is_taken = ppc64el_is_taken(insn, regs);
 
 	if (insn->form == PPC64EL_CALL && (word >> 1 & 0x3ff) == 560 && is_taken)
@@ -243,16 +195,17 @@ bool ppc64el_slot_leave(const struct displaced_insn *insn, const struct slot_cod
 	bool is_call = insn->form == PPC64EL_BL_IF || insn->form == PPC64EL_CALL;
 
 	regs->r[PPC64EL_NIP] = insn->vaddr;
-	if (at == code->taken_at && at < code->len) {
+	switch (slot_words_place(code, at)) {
+	case SLOT_AT_TAKEN:
 		regs->r[PPC64EL_NIP] = insn->target;
 		return true;
-	}
-	/* A slot that is but a jump back: not yet done there. */
-	if (at == 0)
+	case SLOT_AT_START:
 		return true;
-	if (at == code->done_at && at < code->len) {
+	case SLOT_AT_DONE:
 		regs->r[PPC64EL_NIP] = insn->vaddr + insn->len;
 		return true;
+	case SLOT_INSIDE:
+		break;
 	}
 	return at == LINKED_AT && is_call && finish_call(insn, regs);
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "arch/disasm.h"
+#include "arch/insn_word.h"
 #include "arch/ppc64el/decode.h"
 
 static struct disasm decoder = DISASM(CS_ARCH_PPC, CS_MODE_64 | CS_MODE_LITTLE_ENDIAN);
@@ -65,7 +66,7 @@ static const char *name_of(uint32_t word)
 
 static void describe_prefixed(const uint8_t *code, uint64_t vaddr, char *text, size_t size)
 {
-	uint32_t word = ppc64el_word(code), suffix = ppc64el_word(code + PPC64EL_INSN);
+	uint32_t word = insn_word(code), suffix = insn_word(code + PPC64EL_INSN);
 	unsigned kind = word >> 24 & 3;
 	struct ppc64el_decoded d = ppc64el_decode(word, suffix, vaddr);
 	const char *name = kind == 1   ? "of vectors"
@@ -87,7 +88,7 @@ static void describe_prefixed(const uint8_t *code, uint64_t vaddr, char *text, s
 void ppc64el_disassemble(const uint8_t *code, size_t len, uint64_t vaddr, char *text,
 			 size_t size)
 {
-	uint32_t word = ppc64el_word(code);
+	uint32_t word = insn_word(code);
 	const char *name = name_of(word);
 
 	if (len == PPC64EL_PREFIXED)

@@ -6,8 +6,8 @@
 #include "arch/ppc64el/window.h"
 
 #include "arch/detour.h"
-#include "arch/ppc64el/decode.h"
 #include "arch/ppc64el/slot.h"
+#include "arch/slot_words.h"
 #include "arch/window_one.h"
 
 int ppc64el_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
@@ -33,10 +33,5 @@ bool ppc64el_copy_leave(const struct window *window, const struct window_copy *c
 int ppc64el_build_jump(const struct window *window, uint64_t site, uint64_t target,
 		       uint8_t *ret_jump, struct ubp_err *err)
 {
-	uint32_t word;
-
-	if (!ppc64el_encode_b(site, target, &word))
-		return window_one_too_far(window, site, target, err);
-	ppc64el_put_word(ret_jump, word);
-	return 0;
+	return slot_words_window_jump(ppc64el_encode_b, window, site, target, ret_jump, err);
 }

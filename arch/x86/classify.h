@@ -33,7 +33,7 @@ int x86_analyze(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr,
 /* May it be displaced, and how? */
 int x86_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
 		     struct displaced_insn *ret_insn, struct ubp_err *err);
-/* The same instruction at @vaddr. */
+/* Make of @insn the instruction that its bytes are at @vaddr. */
 void x86_move_insn(struct displaced_insn *insn, uint64_t vaddr);
 /* Would the jump, or the return, be taken by a thread with these registers? */
 bool x86_is_taken(const struct displaced_insn *insn, const struct ubp_regs *regs);

@@ -27,6 +27,27 @@ void x86_jump_if(struct emit *e, unsigned cond, label_t label);
 void x86_breakpoint(struct emit *e);
 void x86_align(struct emit *e);
 
+/* What both tables have alike; the other headers of this folder, common_detour_*.h and window.h, declare the rest of it. */
+/* clang-format off */
+#define X86_GEN_ISA \
+	.fill = INT3, \
+	.fix = x86_fix, \
+	.strings = &x86_strings, \
+	.stacks = &x86_stacks, \
+	.build_copy = x86_build_copy, \
+	.enter = x86_enter, \
+	.undo_frame = x86_undo_frame, \
+	.save_first = x86_save_first, \
+	.move_regs = x86_move_regs, \
+	.restore = x86_restore, \
+	.lead_again = x86_lead_again, \
+	.find_base = x86_find_base, \
+	.jump = emit_jmp, \
+	.jump_if = x86_jump_if, \
+	.breakpoint = x86_breakpoint, \
+	.align = x86_align
+/* clang-format on */
+
 /* --- the stack that is looked through (struct gen_scan) --------------------------- */
 
 /* Registers. */

@@ -6,6 +6,7 @@
 #ifndef UBP_ARCH_X86_COMMON_DETOUR_FILTER_H
 #define UBP_ARCH_X86_COMMON_DETOUR_FILTER_H
 
+#include "arch/x86/common_detour_fetch.h"
 #include "arch/x86/common_gen.h"
 
 /* To rax, extended to 32 or 64 bits: those may be in rdx and rax. */
@@ -20,5 +21,20 @@ void x86_compare_length(struct gen *g, uint32_t len);
 void x86_skip_to_tail(struct gen *g, uint32_t len);
 void x86_compare_bytes(struct gen *g, const uint8_t *want, uint32_t at, uint32_t len,
 		       label_t no);
+
+/* What both tables have alike. */
+/* clang-format off */
+#define X86_GEN_FILTERS \
+	.not_equal = COND_NE, \
+	.above = COND_A, \
+	.below = COND_B, \
+	.scratch = G_AX, \
+	.live = x86_live, \
+	.number = x86_number, \
+	.text = x86_text, \
+	.compare_length = x86_compare_length, \
+	.skip_to_tail = x86_skip_to_tail, \
+	.compare_bytes = x86_compare_bytes
+/* clang-format on */
 
 #endif

@@ -11,6 +11,10 @@
 void x86_hijack(struct gen *g, label_t back, label_t trap, label_t leave);
 void x86_come_back(struct gen *g, label_t gone);
 void x86_return_code(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t trampoline);
+/* What both tables have alike. */
+#define X86_GEN_RETURNS                                                                        \
+	.hijack = x86_hijack, .come_back = x86_come_back, .common = x86_return_code
+
 /* Does the function take its return address off the stack right away? Or do that with an
  * instruction that @reads tells, unless that is NULL. */
 bool x86_touches_return(const struct detour_plan *plan,

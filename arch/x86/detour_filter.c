@@ -3,7 +3,6 @@
 
 /* Predicates of filters: what 64 bits do in another way (common_detour_filter.c has the rest). */
 
-#include "arch/x86/common_detour_fetch.h"
 #include "arch/x86/common_detour_filter.h"
 #include "arch/x86/gen.h"
 #include "arch/x86/regs.h"
@@ -35,18 +34,9 @@ static unsigned in_set(struct gen *g, const struct filter_pred *pred, label_t se
 }
 
 const struct gen_filters gen64_filters = {
-	.not_equal = COND_NE,
-	.above = COND_A,
-	.below = COND_B,
+	X86_GEN_FILTERS,
 	/* Without rdfsbase it is read where C libraries keep it: right once the thread was found by it. */
 	.late_reg = X86_FS_BASE,
-	.scratch = G_AX,
-	.live = x86_live,
-	.number = x86_number,
 	.compare = compare,
 	.in_set = in_set,
-	.text = x86_text,
-	.compare_length = x86_compare_length,
-	.skip_to_tail = x86_skip_to_tail,
-	.compare_bytes = x86_compare_bytes,
 };

@@ -60,7 +60,7 @@ void emit_imm(struct emit *e, int reg, uint64_t imm);
 void emit_address(struct emit *e, int reg, uint64_t vaddr);
 /* The address of a label. */
 void emit_label_address(struct emit *e, int reg, label_t label);
-/* The same to memory, 32 bits only. */
+/* Store the address of a label; 32 bits only. */
 void emit_store_label(struct emit *e, struct emit_mem mem, label_t label);
 /* Store 32 bits (with OP_W: extended to 64). */
 void emit_store_imm(struct emit *e, unsigned w, struct emit_mem mem, uint32_t imm);

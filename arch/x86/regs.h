@@ -45,9 +45,9 @@ enum user_reg {
 #define X86_FLAG_TF 0x100
 #define X86_FLAG_DF 0x400
 
-/* The register's place in struct ubp_regs, or -1: of those that the kernel's fetch args know ... */
+/* arch_reg.by_name: the place in struct ubp_regs of a register that fetch args of the kernel's have, or -1. */
 int x86_reg_by_name(const char *name, size_t len);
-/* ... and of the others. */
+/* arch_reg.more_by_name: the place of a register that they do not have, or -1. */
 int x86_more_reg_by_name(const char *name, size_t len);
 
 #endif

@@ -29,7 +29,8 @@
 #define ERESTART_RESTARTBLOCK 516
 
 #define NR_RESTART_SYSCALL 219
-#define SYSCALL_INSN_LEN   2
+#define SYSCALL_INSN_LEN                                                                       \
+	2 /* also int $0x80; a sysenter leads behind the int $0x80 of the vdso */
 
 struct frame {
 	uint64_t nr;
@@ -87,25 +88,33 @@ _Static_assert(sizeof(struct ubp_stub_step) == 80 && offsetof(struct ubp_stub_st
  * The kernel restarts a system call when it returns to user space with the
  * registers as it left them. We replace them, so do what it would have done.
  */
-void x86_restart_syscall(struct ubp_regs *regs)
+void x86_restart(struct ubp_regs *regs, unsigned bits, uint64_t nr_restart)
 {
-	if ((int32_t)regs->r[X86_ORIG_AX] < 0)
+	int64_t result = (int64_t)regs->r[X86_AX];
+	uint64_t nr = regs->r[X86_ORIG_AX];
+
+	if ((int32_t)nr < 0)
 		return; /* not in a system call */
-	switch (-(int64_t)regs->r[X86_AX]) {
+	switch (-(bits == 32 ? (int32_t)result : result)) {
 	case ERESTARTSYS:
 	case ERESTARTNOINTR:
 	case ERESTARTNOHAND:
-		regs->r[X86_AX] = regs->r[X86_ORIG_AX];
+		regs->r[X86_AX] = bits == 32 ? (uint32_t)nr : nr;
 		regs->r[X86_IP] -= SYSCALL_INSN_LEN;
 		break;
 	case ERESTART_RESTARTBLOCK:
-		regs->r[X86_AX] = NR_RESTART_SYSCALL;
+		regs->r[X86_AX] = nr_restart;
 		regs->r[X86_IP] -= SYSCALL_INSN_LEN;
 		break;
 	default:
 		break;
 	}
 	regs->r[X86_ORIG_AX] = UINT64_MAX; /* the kernel has nothing to restart */
+}
+
+void x86_restart_syscall(struct ubp_regs *regs)
+{
+	x86_restart(regs, 64, NR_RESTART_SYSCALL);
 }
 
 void x86_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more,
@@ -190,7 +199,7 @@ bool x86_in_other_mode(const struct ubp_regs *regs)
 }
 
 /* Where X86_WAY_HOME leads to: a jump to @go_back, an offset in the guard's code. */
-void x86_put_way_home(struct slot_code *code, uint32_t go_back)
+static void put_way_home(struct slot_code *code, uint32_t go_back)
 {
 	const uint32_t end = X86_WAY_HOME_AT + 5;
 	const uint32_t rel = UBP_AREA_GUARD + go_back - (UBP_AREA_TRAMPOLINE + end);
@@ -198,6 +207,16 @@ void x86_put_way_home(struct slot_code *code, uint32_t go_back)
 	code->code[X86_WAY_HOME_AT] = 0xe9; /* jmp rel32 */
 	memcpy(code->code + end - sizeof(rel), &rel, sizeof(rel));
 	code->len = end;
+}
+
+void x86_make_trampoline(struct slot_code *ret_code, const uint8_t *code, size_t len,
+			 uint32_t go_back)
+{
+	memset(ret_code, 0, sizeof(*ret_code));
+	memcpy(ret_code->code, code, len);
+	put_way_home(ret_code, go_back);
+	ret_code->done_at = 0xff;
+	ret_code->taken_at = 0xff;
 }
 
 /*
@@ -215,10 +234,6 @@ int x86_build_return_trampoline(struct slot_code *ret_code)
 		0x2e, 0xff, 0x64, 0x24, 0xf8, /* cs jmp *-8(%rsp) */
 	};
 
-	memset(ret_code, 0, sizeof(*ret_code));
-	memcpy(ret_code->code, code, sizeof(code));
-	x86_put_way_home(ret_code, GUARD_CODE_GO_BACK);
-	ret_code->done_at = 0xff;
-	ret_code->taken_at = 0xff;
+	x86_make_trampoline(ret_code, code, sizeof(code), GUARD_CODE_GO_BACK);
 	return 0;
 }

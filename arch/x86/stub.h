@@ -27,6 +27,8 @@ bool x86_is_cs_64(const struct ubp_regs *regs);
 
 /* Have the system call that a stop interrupted made again. */
 void x86_restart_syscall(struct ubp_regs *regs);
+/* Have it made again in code of @bits bits, where restart_syscall() has the number @nr_restart. */
+void x86_restart(struct ubp_regs *regs, unsigned bits, uint64_t nr_restart);
 /* Frame of a thread that is to go on as @orig behind its remote call. */
 void x86_stub_frame(const struct ubp_regs *orig, const struct ubp_more *more,
 		    uint8_t ret_frame[UBP_STUB_FRAME_MAX], size_t *ret_len, uint64_t *ret_sp);
@@ -54,7 +56,8 @@ extern const uint8_t x86_batch[X86_BATCH_LEN];
 /* The return trampoline's breakpoint becomes a short jump, to behind its prefix 0x2e. */
 #define X86_WAY_HOME    0xeb
 #define X86_WAY_HOME_AT (2 + 0x2e)
-/* Put it into the trampoline: to @go_back, an offset in the guard's code. */
-void x86_put_way_home(struct slot_code *code, uint32_t go_back);
+/* A trampoline of these bytes, whose way home leads to @go_back, an offset in the guard's code. */
+void x86_make_trampoline(struct slot_code *ret_code, const uint8_t *code, size_t len,
+			 uint32_t go_back);
 
 #endif

@@ -12,9 +12,9 @@
  */
 
 #include <elf.h>
-#include <signal.h>
 
 #include "arch/x86/classify.h"
+#include "arch/x86/common_table.h"
 #include "arch/x86/decode.h"
 #include "arch/x86/detour.h"
 #include "arch/x86/frame.h"
@@ -26,9 +26,6 @@
 #include "arch/x86/slot.h"
 #include "arch/x86/stub.h"
 #include "arch/x86/window.h"
-
-/* Those of the tracee's kernel: SA_SIGINFO, SA_RESTORER, SA_NODEFER, SA_ONSTACK. */
-#define GUARD_FLAGS (0x4 | 0x04000000 | 0x40000000 | 0x08000000)
 
 static int operand_parse_place(const char **at, struct operand *operand, struct ubp_err *err)
 {
@@ -43,16 +40,11 @@ static const char *dwarf_register(unsigned number, bool *ret_is_vector)
 extern const struct ubp_arch ubp_arch_x86_64;
 
 const struct ubp_arch ubp_arch_x86_64 = {
+	X86_TABLE,
 	.name = "x86_64",
 	.e_machine = EM_X86_64,
 	.elf_class = ELFCLASS64,
 	.addr_size = 8,
-	.insn.align = 1,
-	.swbp.code = { 0xcc },
-	.swbp.len = 1,
-	.swbp.nop = { 0x90 },
-	.swbp.pc_advance = 1,
-	.swbp.si_code = SI_KERNEL,
 	.elf.irelative = R_X86_64_IRELATIVE,
 	.elf.jump_slot = R_X86_64_JUMP_SLOT,
 	.elf.glob_dat = R_X86_64_GLOB_DAT,
@@ -60,18 +52,9 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.elf.shadow_stack = 2,      /* GNU_PROPERTY_X86_FEATURE_1_SHSTK */
 	.elf.tls_end = "fs_base",
 	.elf.libunwind = "x86_64",
-	.shadow.in_status = { "x86_Thread_features:", "shstk" },
-	.shadow.in_cpuinfo = { "flags\t", "user_shstk" },
 	.operand.parse = operand_parse_place,
 	.operand.dwarf_register = dwarf_register,
-	.reg.n = X86_N_REGS,
-	.reg.pc = X86_IP,
-	.reg.sp = X86_SP,
-	.reg.fp = X86_BP,
-	.reg.retval = X86_AX,
 	.reg.tp = X86_FS_BASE,
-	.reg.link = X86_N_REGS,
-	.return_in = RETURN_IN_STACK,
 	.unwind.n_regs = X86_N_DWARF_REGS,
 	.unwind.regs = x86_dwarf_regs,
 	.unwind.is_sigreturn = x86_is_sigreturn,
@@ -82,15 +65,9 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.reg.more_by_name = x86_more_reg_by_name,
 	.insn.len = x86_insn_len,
 	.insn.analyze = x86_analyze_insn,
-	.insn.move = x86_move_insn,
-	.slot.build = x86_build_slot,
-	.insn.is_taken = x86_is_taken,
 	.reg.came_by_exception = x86_came_by_exception,
-	.insn.looks_done = x86_looks_done,
 	.reg.in_other_mode = x86_in_other_mode,
-	.slot.leave = x86_slot_leave,
 	.trampoline.build = x86_build_return_trampoline,
-	.trampoline.way_home = { X86_WAY_HOME },
 	.stub.code = x86_stub,
 	.stub.len = X86_STUB_LEN,
 	.stub.syscall_end = X86_STUB_SYSCALL_END,
@@ -98,7 +75,6 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.stub.frame = x86_stub_frame,
 	.stub.buffer_at = X86_STUB_BUFFER_AT,
 	.stub.args = x86_stub_args,
-	.stub.regs = x86_stub_regs,
 	.stub.batch.code = x86_batch,
 	.stub.batch.len = X86_BATCH_LEN,
 	.stub.batch.made = X86_BATCH_MADE,
@@ -106,7 +82,6 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.stub.batch.end = X86_BATCH_END,
 	.stub.batch.nr_tgkill = 234,
 	.call.enter = x86_enter_call,
-	.call.len = 2,
 	.call.result = x86_syscall_result,
 	.call.nr_mmap = 9,
 	.call.nr_mprotect = 10,
@@ -121,7 +96,6 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.guard.len = X86_GUARD_LEN,
 	.guard.handler = GUARD_CODE_HANDLER,
 	.guard.restorer = GUARD_CODE_RESTORER,
-	.guard.flags = GUARD_FLAGS,
 	.call.ptrace_number = { 5, { 0xb8, 101 } },                     /* mov $101,%eax */
 	.call.exec_numbers = { { 5, { 0xb8, 59 } },                     /* mov $59,%eax */
 			       { 5, { 0xb8, 0x42, 0x01 } } },           /* mov $322,%eax */
@@ -139,18 +113,12 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.hook.patch_len = X86_SIGACTION_PATCH_LEN,
 	.hook.build = x86_build_sigaction_hook,
 	.jump.find = x86_find_window,
-	.insn.takes_return = x86_takes_return,
 	.lead.find = x86_find_lead,
 	.lead.stands = x86_lead_stands,
-	.jump.build_copy = x86_build_copy,
-	.jump.copy_leave = x86_copy_leave,
-	.jump.build = x86_build_jump,
 	.slot.build_jump = x86_build_slot_jump,
 	.detour.build = x86_build_detour,
-	.detour.scans = true,
 	.detour.build_return_code = x86_build_return_code,
 	.detour.check = x86_detour_check,
-	.insn.scan_refs = x86_scan_refs,
 	.insn.fill_len = x86_fill_len,
 	.insn.go_check_len = x86_go_check_len,
 };

@@ -22,7 +22,7 @@ int x86_window(unsigned bits, const uint8_t *code, size_t len, size_t padding, u
 /* The instructions that a jump at @vaddr takes the place of. */
 int x86_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
 		    struct window *ret_window, struct ubp_err *err);
-/* The same instructions elsewhere. */
+/* The copy: the window's instructions, for another place. */
 int x86_build_copy(const struct window *window, uint64_t vaddr, struct window_copy *ret_copy,
 		   struct ubp_err *err);
 /* Of a thread in such a copy: its registers as they would be in the program. */

@@ -28,7 +28,7 @@ bool cancel_is_late(void);
 /* Is this thread to give up? What it has read so far is not whole, and must not be kept as if it were. */
 bool cancel_is_asked(void);
 
-/* The same for round @i of a loop with short rounds: asked in one of many. */
+/* cancel_is_asked() for round @i of a loop with short rounds: one of many asks. */
 static inline bool cancel_in_loop(size_t i)
 {
 	return i % 4096 == 0 && cancel_is_asked();

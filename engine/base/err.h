@@ -20,7 +20,7 @@
 __attribute__((format(printf, 3, 4))) int ubp_fail(struct ubp_err *err, int code,
 						   const char *fmt, ...);
 
-/* The same for a system call that has just failed: appends ": strerror(errno)". */
+/* Record the failure of a system call, just now: appends ": strerror(errno)" to the text, and returns -errno. */
 __attribute__((format(printf, 2, 3))) int ubp_fail_sys(struct ubp_err *err, const char *fmt,
 						       ...);
 

@@ -43,10 +43,10 @@ bool utf8_is_unsafe(uint32_t code);
  */
 char *escape_put(char *to, const void *text, size_t len);
 
-/* The same of a line: backslashes stay. */
+/* escape_put() for a line of output: backslashes stay. */
 char *escape_put_line(char *to, const void *text, size_t len);
 
-/* The same, allocated. NULL: out of memory. */
+/* @text as escape_put_line() writes it, NUL-ended and allocated. NULL: out of memory. */
 char *escape_line(const char *text);
 
 /* The same into @size bytes at @to, NUL included: what has no room is left out, and no character or \ooo is cut. */

@@ -63,8 +63,8 @@ void mailbox_free(struct mailbox *box);
  */
 int mailbox_post(struct mailbox *box, const struct mailbox_message *message);
 /*
- * The same for one that wants an answer: *ret_ticket is for mailbox_look(). -EAGAIN: or there are too
- * many of these.
+ * Post a message that wants an answer: *ret_ticket is for mailbox_look(). Returns what mailbox_post() does; -EAGAIN also
+ * when too many messages wait for an answer.
  */
 int mailbox_ask(struct mailbox *box, const struct mailbox_message *message,
 		uint64_t *ret_ticket);

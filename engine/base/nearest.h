@@ -11,6 +11,10 @@
 #define NEAREST_NAMES    3
 #define NEAREST_NAME_MAX 128 /* longer names are not offered */
 
+/* The most edits from a name to one that is offered for it: of functions and probes; of files. */
+#define NEAREST_EDITS       3
+#define NEAREST_EDITS_FILES 2
+
 /* Bytes that nearest_text() writes at most. */
 #define NEAREST_TEXT_MAX (NEAREST_NAMES * (NEAREST_NAME_MAX + 8) + 32)
 

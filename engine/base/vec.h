@@ -16,8 +16,8 @@
 #define VEC_ROOM(v, cap, n) vec_room(&(v), (cap), (n), sizeof(*(v)))
 
 /*
- * The same where nobody keeps how much room there is: it is the power of two at or above @n. Only
- * for arrays that have never grown in another way.
+ * Room for one more than @n elements in @v, where nobody keeps how much room there is: it is the power of two at or
+ * above @n. Only for arrays that have never grown in another way.
  */
 #define VEC_DOUBLE(v, n) vec_double(&(v), (n), sizeof(*(v)))
 

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/base/page.h"
+
 struct object;
 
 /* The page that was looked at last. Zero-initialise. */
@@ -17,7 +19,7 @@ struct object_page {
 	const struct object *object;
 	uint64_t at;
 	size_t len; /* bytes that are known */
-	uint8_t now[4096], file[4096];
+	uint8_t now[PAGE], file[PAGE];
 };
 
 /* Is there a uprobe of the kernel's, for all processes, as far as that can be seen? */

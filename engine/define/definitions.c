@@ -179,7 +179,7 @@ static size_t first_in(const struct definitions *defs, const struct definition_f
 	return i;
 }
 
-bool definitions_next_file(const struct definitions *defs, const void **pos,
+bool definitions_next_file(const struct definitions *defs, const struct definition_file **pos,
 			   struct defined_file *ret_file)
 {
 	const struct definition_file *last = *pos;
@@ -214,16 +214,15 @@ const struct object *definitions_file_of(const struct definitions *defs, uint64_
 
 struct object *definitions_object_of(const struct uprobe *probe)
 {
-	return ((const struct defined_probe *)probe->origin)->object;
+	return probe->origin->object;
 }
 
-void definitions_find_exits(void *ctx, struct uprobe *probe)
+void definitions_find_exits(struct uprobe *probe)
 {
-	(void)ctx;
 	check_find_exits(probe);
 }
 
-void definitions_find_lead(void *ctx, struct uprobe *probe)
+void definitions_find_lead(const struct definitions *defs, struct uprobe *probe)
 {
-	windows_find_lead(ctx, probe);
+	windows_find_lead(defs, probe);
 }

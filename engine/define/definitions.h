@@ -16,6 +16,7 @@
 
 #include "engine/define/options.h"
 
+struct definition_file;
 struct definitions;
 struct object;
 struct spec_probe;
@@ -85,7 +86,7 @@ struct defined_file {
 };
 
 /* The next of these, from *@pos, which begins as NULL. False: there is none. */
-bool definitions_next_file(const struct definitions *defs, const void **pos,
+bool definitions_next_file(const struct definitions *defs, const struct definition_file **pos,
 			   struct defined_file *ret_file);
 /* The file that maps show so, of those that were named; NULL: none was. */
 const struct object *definitions_file_of(const struct definitions *defs, uint64_t maps_dev,
@@ -95,8 +96,8 @@ const struct object *definitions_file_of(const struct definitions *defs, uint64_
 
 /* The file that @probe is in. */
 struct object *definitions_object_of(const struct uprobe *probe);
-/* plant_options.find_exits, .find_lead; @ctx: the definitions. */
-void definitions_find_exits(void *ctx, struct uprobe *probe);
-void definitions_find_lead(void *ctx, struct uprobe *probe);
+/* plant_options.find_exits, .find_lead. */
+void definitions_find_exits(struct uprobe *probe);
+void definitions_find_lead(const struct definitions *defs, struct uprobe *probe);
 
 #endif

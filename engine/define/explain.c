@@ -18,7 +18,7 @@
 #include "engine/elf/object.h"
 #include "engine/spec/probe.h"
 #include "engine/symbols/functions.h"
-#include "engine/trace/named.h"
+#include "engine/trace/named_pids.h"
 
 int explaining_begin(const struct define_target *target, const char *name, struct explaining *x,
 		     struct ubp_err *err)
@@ -31,7 +31,7 @@ int explaining_begin(const struct define_target *target, const char *name, struc
 		.n_pids = pid != 0,
 	};
 	uint64_t dev = 0, ino = 0;
-	int rc = named_take(&pid, &opt.n_pids, NULL, NULL, err);
+	int rc = named_pids_take(&pid, &opt.n_pids, NULL, NULL, err);
 
 	if (rc == 0)
 		rc = definitions_new(&opt, &x->defs, err);

@@ -9,6 +9,7 @@
 
 #include "arch/detour.h"
 #include "engine/base/err.h"
+#include "engine/base/vec.h"
 #include "engine/define/check.h"
 #include "engine/define/files.h"
 #include "engine/define/ifunc.h"
@@ -117,13 +118,10 @@ static void show_definition(const struct spec_probe *spec, struct ubp_err *err)
 static int sync_probes(struct definitions *defs, const char *filter, struct ubp_err *err)
 {
 	size_t n = spec_table_count(defs->table), old = 0, kept = 0;
-	struct defined_probe **bigger = realloc(
-		defs->probes, (defs->n_probes + n + 1) * sizeof(struct defined_probe *));
 	int rc = 0;
 
-	if (!bigger)
+	if (VEC_FIT(defs->probes, defs->n_probes + n + 1) < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	defs->probes = bigger;
 	for (size_t i = 0; i < n && old < defs->n_probes; i++) {
 		while (old < defs->n_probes &&
 		       defs->probes[old]->serial != probes_spec(defs, i)->serial)

@@ -29,8 +29,7 @@
 #include "engine/trace/finder.h"
 #include "engine/trace/task.h"
 
-#define DELETED    " (deleted)"
-#define NEAR_EDITS 3
+#define DELETED " (deleted)"
 /* Libraries of a program, and of those; files of all processes together. */
 #define NEEDED_MAX 256
 #define SEARCH_NS  5000000000ULL
@@ -427,7 +426,7 @@ int usdt_find(struct definitions *defs, const struct usdt_definition *d,
 	int rc;
 
 	memset(ret_files, 0, sizeof(*ret_files));
-	nearest_init(&search.nearest, d->probe, strlen(d->probe), NEAR_EDITS);
+	nearest_init(&search.nearest, d->probe, strlen(d->probe), NEAREST_EDITS);
 	rc = d->target ? find_in_target(&search, err) : find_without_target(&search, err);
 	if (rc == 0 && ret_files->n == 0)
 		rc = fail_not_found(&search, err);

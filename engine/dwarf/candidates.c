@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "engine/dwarf/entry.h"
-#include "engine/dwarf/place_list.h"
+#include "engine/dwarf/places.h"
 #include "engine/dwarf/scopes.h"
 
 struct candidate {

@@ -133,8 +133,8 @@ int dwarf_value(struct dwarf *dwarf, const struct dwarf_place *place, const char
 		struct ubp_err *err);
 
 /*
- * The same of a pointer, for dereferences to be written around, with *ret_addend for the innermost of
- * them; of an array, or "&x", where that is. Errors, too; -EINVAL: it is none of these.
+ * dwarf_value() of a pointer, for dereferences to be written around, with *ret_addend for the innermost of
+ * them; of an array, or "&x", it is where that is. Errors are those of dwarf_value(); -EINVAL: it is none of these.
  */
 int dwarf_pointer(struct dwarf *dwarf, const struct dwarf_place *place, const char *text,
 		  size_t len, struct dwarf_value *ret_value, int64_t *ret_addend,

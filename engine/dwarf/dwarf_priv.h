@@ -71,7 +71,7 @@ struct dwarf {
 	uint64_t spent_ns;   /* time of the processor that walks over DIEs took */
 	uint64_t late_ns;    /* that calls took beyond what is free; limits.c */
 	bool is_late;        /* it is not read any more */
-	bool has_long_lines; /* ... for this reason */
+	bool has_long_lines; /* .is_late because of its line tables, which are too long */
 	bool has_lines;
 	Elf_Data *lines;        /* of .debug_line; NULL: there are none */
 	struct map unit_of;     /* Dwarf_CU -> struct dw_unit */

@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/dwarf/by_name.h"
+#include "engine/base/vec.h"
 #include "engine/dwarf/candidates.h"
 #include "engine/dwarf/die.h"
 #include "engine/dwarf/entry.h"
+#include "engine/dwarf/function_names.h"
 #include "engine/dwarf/functions.h"
 #include "engine/dwarf/limits.h"
 #include "engine/dwarf/rows.h"
@@ -323,14 +324,11 @@ struct all_lines {
 static int make_room(struct all_lines *a, size_t at)
 {
 	while (at >= a->cap) {
-		size_t cap = a->cap ? a->cap * 2 : 64;
-		bool *bigger = realloc(a->lines->is_probeable, cap);
+		size_t had = a->cap;
 
-		if (!bigger)
+		if (VEC_ROOM(a->lines->is_probeable, &a->cap, had) < 0)
 			return ubp_fail(a->walk.err, ENOMEM, "out of memory");
-		memset(bigger + a->cap, 0, cap - a->cap);
-		a->lines->is_probeable = bigger;
-		a->cap = cap;
+		memset(a->lines->is_probeable + had, 0, a->cap - had);
 	}
 	return 0;
 }

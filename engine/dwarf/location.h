@@ -6,7 +6,7 @@
 #ifndef UBP_DWARF_LOCATION_H
 #define UBP_DWARF_LOCATION_H
 
-#include "engine/dwarf/piece.h"
+#include "engine/dwarf/location_pieces.h"
 
 /* @scopes as of dw_scopes_at(). -ENOENT: @elf_vaddr is no byte of the file. */
 int location_at_init(struct location_at *at, struct dwarf *d, uint64_t elf_vaddr,

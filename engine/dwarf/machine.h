@@ -6,7 +6,7 @@
 #ifndef UBP_DWARF_MACHINE_H
 #define UBP_DWARF_MACHINE_H
 
-#include "engine/dwarf/piece.h"
+#include "engine/dwarf/location_pieces.h"
 
 #define MACHINE_STACK_MAX 16
 

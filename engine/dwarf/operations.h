@@ -6,7 +6,7 @@
 #ifndef UBP_DWARF_OPERATIONS_H
 #define UBP_DWARF_OPERATIONS_H
 
-#include "engine/dwarf/piece.h"
+#include "engine/dwarf/location_pieces.h"
 
 /* @attr is what @ops come from. Errors as location_of(). */
 int operations_run(const struct location_at *at, Dwarf_Attribute *attr, Dwarf_Op *ops,

@@ -6,7 +6,7 @@
 #ifndef UBP_DWARF_VARIABLES_H
 #define UBP_DWARF_VARIABLES_H
 
-#include "engine/dwarf/variable_part.h"
+#include "engine/dwarf/variable_access.h"
 
 /*
  * What @text names, as dwarf_value() takes it; references are followed. Errors as of that, but a record

@@ -35,7 +35,7 @@ int elf_check_small(Elf *elf, uint64_t size, const char *path, struct ubp_err *e
  * more than a quarter of this machine's memory. Returns 0, or -EFBIG with a text.
  */
 int elf_check_debug(Elf *elf, const char *path, struct ubp_err *err);
-/* The same with a limit of @max bytes. */
+/* elf_check_debug() with a limit of @max bytes. */
 int elf_check_debug_max(Elf *elf, uint64_t max, const char *path, struct ubp_err *err);
 
 #endif

@@ -18,7 +18,7 @@ struct ubp_err;
  */
 int header_check(struct object *object, struct ubp_err *err);
 
-/* The same of a debug file, whatever its type: of @object, path, fd and size are asked. */
+/* header_check() of a debug file, whatever its type. Of @object, path, fd and size are used. */
 int header_check_tables(struct object *object, struct ubp_err *err);
 
 /* What a file is, without opening it as an object. */

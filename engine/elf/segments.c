@@ -6,10 +6,9 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "engine/base/page.h"
 #include "engine/elf/object_priv.h"
 
-/* The size of a page a cave may end at: the smallest of any machine. */
-#define CAVE_PAGE  UINT64_C(4096)
 #define CAVE_ALIGN UINT64_C(16)
 
 int object_foffset_to_vaddr(const struct object *object, uint64_t foffset,
@@ -130,14 +129,14 @@ static uint64_t cave_behind(const struct object *object, const struct segment *s
 			    uint64_t *ret_elf_vaddr)
 {
 	uint64_t end = s->elf_vaddr + s->file_len, start, page_end, foffset;
-	uint8_t bytes[CAVE_PAGE] = { 0 };
+	uint8_t bytes[PAGE] = { 0 };
 	size_t len, n;
 
 	if (!s->is_exec || s->file_len == 0 || s->file_len != s->mem_len ||
-	    end > UINT64_MAX - CAVE_PAGE)
+	    end > UINT64_MAX - PAGE)
 		return 0;
 	start = (end + CAVE_ALIGN - 1) & ~(CAVE_ALIGN - 1);
-	page_end = (end + CAVE_PAGE - 1) & ~(CAVE_PAGE - 1);
+	page_end = (end + PAGE - 1) & ~(PAGE - 1);
 	if (start >= page_end || is_used_by_another(object, s, start, page_end))
 		return 0;
 	len = page_end - start;

@@ -22,11 +22,11 @@ int object_foffset_to_vaddr(const struct object *object, uint64_t foffset,
 int object_vaddr_to_foffset(const struct object *object, uint64_t elf_vaddr,
 			    uint64_t *ret_foffset);
 /*
- * The same for data that need not be in the file (.bss): where it would be if all of the
+ * The file offset of data that need not be in the file (.bss): where it would be if all of the
  * segment were there. That is how the kernel finds a REF_CTR in mappings.
  */
 int object_data_foffset(const struct object *object, uint64_t elf_vaddr, uint64_t *ret_foffset);
-/* Is such an offset one of data that is in no file? */
+/* Is @foffset, of object_data_foffset(), one of data that is in no file? */
 bool object_is_bss(const struct object *object, uint64_t foffset);
 /* Is this file byte in an executable segment? */
 bool object_is_executable(const struct object *object, uint64_t foffset);

@@ -11,13 +11,12 @@
 
 #include <stdint.h>
 
-/* The kernel drops records over 4072 bytes, its head included (fetchargs 7). */
+/* The kernel drops records over 4072 bytes, their head included (probe_kind_head()). */
 #define EVENT_RECORD_LIMIT 4072
-#define EVENT_HEAD_ENTRY   16
-#define EVENT_HEAD_RETURN  24
+#define EVENT_HEAD_LEAST   16
 
 /* The most data a record can carry: fixed area plus all strings. */
-#define EVENT_DATA_MAX (EVENT_RECORD_LIMIT - EVENT_HEAD_ENTRY)
+#define EVENT_DATA_MAX (EVENT_RECORD_LIMIT - EVENT_HEAD_LEAST)
 
 #define EVENT_STACK_MAX 127
 

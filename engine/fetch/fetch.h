@@ -72,9 +72,9 @@ void fetch_scratch_free(struct fetch_scratch *scratch);
 
 /*
  * Run @program; write the data (fixed area, strings) to @data, which has room
- * for EVENT_DATA_MAX bytes. @head is EVENT_HEAD_ENTRY or EVENT_HEAD_RETURN.
- * Returns the length of the data, or -E2BIG when the
- * record with a head of @head bytes would exceed EVENT_RECORD_LIMIT. No
+ * for EVENT_DATA_MAX bytes. @head is the length of the kernel's head of such a record
+ * (probe_kind_head()). Returns the length of the data, or -E2BIG when the
+ * record with that head would exceed EVENT_RECORD_LIMIT. No
  * allocation; memory is read in one batch wherever the addresses are known from
  * registers alone, plus one batch per level of dereferences and per continued
  * string.

@@ -61,9 +61,8 @@ struct debug_wanted {
 	size_t build_id_len; /* 0: it has none, and the checksum must be right */
 	const char *link;    /* a file's name, or NULL */
 	uint32_t crc;
-	const char *alt; /* or a path, as dwz writes it ... */
-	/* ... relative to the folder of this file; NULL: that of the object */
-	const char *near;
+	const char *alt;  /* a path, as dwz writes it, or NULL */
+	const char *near; /* the file to whose folder .alt is relative; NULL: the object */
 };
 
 /*

@@ -24,9 +24,6 @@
 #include "engine/files/program.h"
 #include "engine/os/untrusted_file.h"
 
-/* More edits than that make another name of a program. */
-#define NEAR_EDITS 2
-
 #define DELETED " (deleted)"
 
 /* A process as far as look-ups need it. With root.pid 0 there is none. */
@@ -322,7 +319,7 @@ static int fail_unknown(const struct view *view, const char *target, const char 
 	if (script)
 		return ubp_fail(err, ENOEXEC, "'%.128s' is %s, a script, not an ELF file",
 				target, script);
-	nearest_init(&nearest, target, strlen(target), NEAR_EDITS);
+	nearest_init(&nearest, target, strlen(target), NEAREST_EDITS_FILES);
 	program_offer_near(&view->root, &nearest);
 	library_offer_near(&view->root, &nearest);
 	nearest_text(&nearest, near_text, sizeof(near_text));

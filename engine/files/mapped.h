@@ -33,7 +33,7 @@ struct mapped_files {
  * -EACCES or -EPERM: may not be looked at (the text says what is needed); -ENOMEM.
  */
 int mapped_read(pid_t pid, struct mapped_files *ret_files, struct ubp_err *err);
-/* The same from mappings that were read. Returns 0 or -ENOMEM. */
+/* Each file of these mappings once. Returns 0 or -ENOMEM. */
 int mapped_from(const struct maps *maps, struct mapped_files *ret_files);
 /*
  * Open the file of a mapping of process @pid as an object: the mapped file itself, or
@@ -42,7 +42,7 @@ int mapped_from(const struct maps *maps, struct mapped_files *ret_files);
  */
 struct object *mapped_open(pid_t pid, const struct mapping *m);
 /*
- * The same of a mapping that process @pid had: that may have ended since, or be another. Whatever
+ * Open the file of a mapping that process @pid had: that may have ended since, or be another. Whatever
  * is opened is the file that was mapped, by its number. @known: perhaps that file, open already, or NULL.
  * @is_our_root: the process saw our files, so its path may be tried here (struct maps).
  */

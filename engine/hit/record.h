@@ -35,7 +35,7 @@ void moment_begin(struct hit *hit, struct moment *m, struct tracee *t,
 		  const struct ubp_regs *regs);
 void moment_end(struct hit *hit, const struct moment *m);
 
-/* The same moment in CLOCK_KIND_MONO: durations are measured in a clock that nobody sets. */
+/* When @m was, in CLOCK_KIND_MONO: durations are measured in a clock that nobody sets. */
 uint64_t moment_mono_ns(const struct hit *hit, const struct moment *m);
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "engine/base/again.h"
 #include "engine/base/err.h"
+#include "engine/base/page.h"
 #include "engine/base/search.h"
 
 #define USER_MIN 0x10000ULL  /* the usual vm.mmap_min_addr */
@@ -200,7 +201,7 @@ const struct mapping *maps_at(const struct maps *maps, uint64_t vaddr)
 
 int maps_identity(int fd, uint64_t *ret_dev, uint64_t *ret_ino)
 {
-	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	void *page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
 	const struct mapping *m;
 	struct ubp_err err;
 	struct maps maps;
@@ -217,7 +218,7 @@ int maps_identity(int fd, uint64_t *ret_dev, uint64_t *ret_ino)
 		rc = -ENOENT;
 	}
 	maps_free(&maps);
-	(void)munmap(page, 4096);
+	(void)munmap(page, PAGE);
 	return rc;
 }
 
@@ -238,11 +239,11 @@ static uint64_t distance(uint64_t at, uint64_t len, uint64_t lo, uint64_t hi)
 static uint64_t place_in_gap(uint64_t from, uint64_t to, uint64_t lo, uint64_t hi, uint64_t len,
 			     uint64_t reach)
 {
-	uint64_t most = reach / 4 < ROOM ? reach / 4 / 4096 * 4096 : ROOM, room;
+	uint64_t most = reach / 4 < ROOM ? reach / 4 / PAGE * PAGE : ROOM, room;
 
 	if (to <= from || to - from < len)
 		return 0;
-	room = to - from >= len + most ? most : (to - from - len) / 2 / 4096 * 4096;
+	room = to - from >= len + most ? most : (to - from - len) / 2 / PAGE * PAGE;
 	return to <= lo ? to - len - room : from >= hi ? from + room : 0;
 }
 
@@ -273,10 +274,10 @@ uint64_t maps_find_gap(const struct maps *maps, uint64_t lo, uint64_t hi, uint64
 		/* The program's own break starts somewhere behind its last segment. */
 		if (below && from > lo)
 			from += GUARD;
-		else if (from + 2 * 4096 < to)
-			from += 4096;
-		if (from + len + 4096 < to)
-			to -= 4096;
+		else if (from + 2 * PAGE < to)
+			from += PAGE;
+		if (from + len + PAGE < to)
+			to -= PAGE;
 		at = place_in_gap(from, to, lo, hi, len, reach);
 		if (at && distance(at, len, lo, hi) < best_distance) {
 			best = at;

@@ -35,7 +35,7 @@ int maps_read(pid_t pid, struct maps *ret_maps, struct ubp_err *err);
 void maps_free(struct maps *maps);
 
 /*
- * The same from a text in that format, allocated: it is changed, and belongs to
+ * Mappings from a text in the format of /proc/PID/maps, allocated: it is changed, and belongs to
  * *ret_maps in any case. Lines of another form are left out. Returns 0 or -ENOMEM.
  */
 int maps_parse(char *text, struct maps *ret_maps);

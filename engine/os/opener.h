@@ -28,8 +28,9 @@ enum opener_want {
 typedef int (*opener_find)(const char *path, enum opener_want want, struct stat *ret_st);
 
 /*
- * The same by a child; @pid has us look there. -ETIMEDOUT: there was no answer, or too many children wait for one. -ENOTSUP: a folder
- * that somebody else serves. -EFBIG: a file too large to be copied. Safe from any thread.
+ * Have a child carry out @find; @pid: the process because of which we look there. -ETIMEDOUT: there was no answer, or too
+ * many children wait for one. -ENOTSUP: a folder that somebody else serves. -EFBIG: a file too large to be copied. Safe from
+ * any thread.
  */
 int opener_ask(opener_find find, pid_t pid, const char *path, enum opener_want want,
 	       struct stat *ret_st);

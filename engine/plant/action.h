@@ -39,8 +39,8 @@ int action_swap(struct remote *remote, int sig, uint64_t act, struct action *ret
  */
 int action_open_masks(struct remote *remote, struct ubp_err *err);
 /*
- * And set with it again, those that are noted, when the guard is retired. @is_last: of all in the memory; then nothing is
- * noted any more.
+ * Set the actions that are noted with SIGTRAP in their masks again: the guard is retired. @is_last: no other process in the
+ * memory has the guard; then nothing is noted any more.
  */
 int action_close_masks(struct remote *remote, bool is_last, struct ubp_err *err);
 

@@ -37,7 +37,7 @@ uint64_t area_take(struct area *area, struct site *owner);
 /* A block of @len bytes, at the end of what is used. False: there is no room. */
 bool area_take_block(struct area *area, size_t len, struct site *owner);
 
-/* One that was there before has another owner now. */
+/* A block that was taken before has another owner now. */
 void area_own_block(const struct area *area, uint64_t block, size_t len, struct site *owner);
 
 /* Enter a block into the table of its area, by the vaddr of its copy (UBP_SLOT_JUMP). */
@@ -48,9 +48,9 @@ void area_enter_copy(struct mem_writes *writes, struct area *area, uint64_t copy
 int area_enter_trap(struct mem_writes *writes, struct area *area, uint64_t vaddr,
 		    uint64_t copy);
 
-/* Is [@vaddr, @vaddr + @len) room for slots in it, behind its table? */
+/* Does [@vaddr, @vaddr + @len) lie in the part of @area that slots are in, behind its table? */
 bool area_holds(const struct area *area, uint64_t vaddr, uint64_t len);
-/* Has the guard an entry for the place, of a site that stands or stood there? */
+/* Has the guard an entry for @vaddr, of a site that stands or stood there? */
 bool area_has_entry(const struct plant_space *ps, uint64_t vaddr);
 
 /* No room for another slot. */
@@ -72,11 +72,11 @@ int area_furnish(const struct space *space, uint64_t head, pid_t tid);
 void area_allow_batch(struct space *space);
 
 /*
- * What the target has of ours has changed, all of it, by now: copies of the memory that are made from now on tell
- * themselves from older ones.
+ * All that we change in the target for now has been changed. Copies of the memory that are made from now on can be
+ * told from older ones (area_is_whole_copy()).
  */
 void area_note_change(const struct space *space, pid_t tid);
-/* Was @child, a copy of the memory of @parent, made since the last change there? So it holds all that that does. */
+/* Was @child, a copy of the memory of @parent, made since the last change there? Then it has all that @parent has. */
 bool area_is_whole_copy(const struct space *parent, const struct space *child);
 
 /* One remote system call. */

@@ -54,7 +54,7 @@ int area_make_tables(struct area *area, bool has_keys)
 	return 0;
 }
 
-void area_free_tables(struct area *area)
+static void free_tables(struct area *area)
 {
 	void *at = area->keys ? (void *)area->keys : (void *)area->owners;
 
@@ -67,7 +67,7 @@ void area_free_all(struct area *area)
 	while (area) {
 		struct area *next = area->next;
 
-		area_free_tables(area);
+		free_tables(area);
 		free(area);
 		area = next;
 	}

@@ -18,7 +18,6 @@ struct area *area_new(uint64_t vaddr, const struct guard_head *head);
 /* Its .owners and, if it has a table, .keys: all empty. By .len and .table_mask, which stay as they
  * are. Returns 0 or -ENOMEM. */
 int area_make_tables(struct area *area, bool has_keys);
-void area_free_tables(struct area *area);
 void area_free_all(struct area *area);
 
 /* struct part: the areas of a space. */

@@ -15,13 +15,13 @@ struct plant;
 struct tracer;
 struct uprobe;
 
-/* Of .added: it comes to nobody's place. */
+/* In .replaced: the probe is new, and takes no other's place. */
 #define PLANT_CHANGE_NEW 0xffffffffU
 
 struct plant_change {
 	struct uprobe **added; /* a reference to each */
-	/* Of each: the number of the one whose place it takes, which is retired. It has a program and a filter, all else it
-	 * gets from that one, and there is no moment without one of the two. */
+	/* Of each of .added: the number of the probe whose place it takes, which is retired. The new probe has a program and
+	 * a filter, and gets all else from the old one. At each moment one of the two is there. */
 	unsigned *replaced;
 	size_t n_added;
 	unsigned *retired; /* numbers */

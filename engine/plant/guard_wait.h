@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+/* How long a guard that was taken over is waited for: until no thread is in its code. */
+
 #ifndef UBP_PLANT_GUARD_WAIT_H
 #define UBP_PLANT_GUARD_WAIT_H
 

@@ -38,7 +38,7 @@ struct jump_batch {
 
 /* It stays a breakpoint, for good. @why: NULL, or a text that stays. */
 void jump_refuse(struct site *site, const char *why);
-/* The same, for now. */
+/* Why @site is a breakpoint for now: what is told of it until it is a jump. */
 void jump_tell_why(const struct site *site, const char *why);
 
 /* A copy of a reason, kept as long as the session. */

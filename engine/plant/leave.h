@@ -3,7 +3,7 @@
 
 /*
  * Leaving: breakpoints, jumps and return addresses are taken out, of a process that goes on, of copies that fork() made,
- * of memory that is lent to a vfork() child. What stays is noted (left.h).
+ * of memory that is lent to a vfork() child. What stays is noted (left_behind.h).
  */
 
 #ifndef UBP_PLANT_LEAVE_H

@@ -3,6 +3,7 @@
 
 /* What an earlier ubp has left: areas, their tables, and what stands at the places that these name. */
 
+#include "engine/base/vec.h"
 #include "engine/plant/leftover_parts.h"
 
 #include <errno.h>
@@ -65,7 +66,8 @@ uint64_t leftover_find(const struct space *space, const struct maps *maps,
 	return 0;
 }
 
-int leftover_is_damaged(struct adoption *a, const char *why)
+/* -EBADMSG. */
+static int is_damaged(struct adoption *a, const char *why)
 {
 	a->why = why;
 	return -EBADMSG;
@@ -75,7 +77,7 @@ int leftover_note_key(struct adoption *a, struct map *map, uint64_t key, void *v
 {
 	int rc = map_put_within(map, key, value, KEY_LOOKS);
 
-	return rc == -ELOOP ? leftover_is_damaged(a, "no honest addresses") : rc;
+	return rc == -ELOOP ? is_damaged(a, "no honest addresses") : rc;
 }
 
 /* An entry of the table: its slot is known from now on. */
@@ -188,18 +190,10 @@ static int compare_vaddrs(const void *pa, const void *pb)
 
 static int keep_entry(struct adoption *a, const struct guard_site *entry)
 {
-	struct guard_site *bigger;
-	size_t cap = a->cap_entries ? 2 * a->cap_entries : LEFTOVER_CHUNK;
-
 	if (a->n_entries == UBP_SITES_MAX)
-		return leftover_is_damaged(a, "more places than there can be");
-	if (a->n_entries == a->cap_entries) {
-		bigger = realloc(a->entries, cap * sizeof(*bigger));
-		if (!bigger)
-			return -ENOMEM;
-		a->entries = bigger;
-		a->cap_entries = cap;
-	}
+		return is_damaged(a, "more places than there can be");
+	if (VEC_ROOM(a->entries, &a->cap_entries, a->n_entries) < 0)
+		return -ENOMEM;
 	a->entries[a->n_entries++] = *entry;
 	return 0;
 }
@@ -218,7 +212,7 @@ static int read_table(struct adoption *a, struct area *area)
 		k = n - at < LEFTOVER_CHUNK ? n - at : LEFTOVER_CHUNK;
 		if (mem_peek(&a->space->mem, area->vaddr + UBP_AREA_TABLE + at * sizeof(*some),
 			     some, k * sizeof(*some)) != k * sizeof(*some))
-			rc = leftover_is_damaged(a, "a table that cannot be read");
+			rc = is_damaged(a, "a table that cannot be read");
 		for (size_t i = 0; i < k && rc == 0; i++) {
 			if (!some[i].vaddr) {
 				first_run = first_run ? first_run : run + 1;
@@ -227,14 +221,14 @@ static int read_table(struct adoption *a, struct area *area)
 			}
 			area->keys[at + i] = some[i].vaddr;
 			area->n_entries++;
-			rc = ++run > RUN_MAX ? leftover_is_damaged(a, "a table without gaps")
+			rc = ++run > RUN_MAX ? is_damaged(a, "a table without gaps")
 					     : keep_entry(a, &some[i]);
 		}
 	}
 	free(some);
 	/* It goes around. */
 	if (rc == 0 && (!first_run || run + first_run > RUN_MAX))
-		rc = leftover_is_damaged(a, "a table without gaps");
+		rc = is_damaged(a, "a table without gaps");
 	return rc;
 }
 
@@ -276,10 +270,10 @@ static int check_area(struct adoption *a, uint64_t vaddr, const struct guard_hea
 
 	for (const struct area *other = ps->areas; other; other = other->next)
 		if (vaddr < other->vaddr + other->len && other->vaddr < vaddr + head->len)
-			return leftover_is_damaged(a, "areas that overlap");
+			return is_damaged(a, "areas that overlap");
 	a->len += head->len;
 	if (a->len > UBP_AREAS_LEN_MAX || n == UBP_AREAS_MAX)
-		return leftover_is_damaged(a, "more areas than there can be");
+		return is_damaged(a, "more areas than there can be");
 	return 0;
 }
 

@@ -47,8 +47,6 @@ struct adoption {
 /* The first area of those that were left, or 0. */
 uint64_t leftover_find(const struct space *space, const struct maps *maps,
 		       struct guard_head *ret_head);
-/* -EBADMSG. */
-int leftover_is_damaged(struct adoption *a, const char *why);
 /* Enter what the target tells into a map of ours: it may have chosen its keys. 0 or -errno. */
 int leftover_note_key(struct adoption *a, struct map *map, uint64_t key, void *value);
 /* So many bytes of an area are taken. */

@@ -156,7 +156,7 @@ static unsigned behind(struct update *u, uint64_t vaddr, struct uprobe *probe)
 	if (!site_is_taken(u->space, &u->view, vaddr, probe))
 		return 0;
 	if (w->lead_due)
-		u->plant->opt.find_lead(u->plant->opt.files, probe);
+		u->plant->opt.find_lead(u->plant->opt.defs, probe);
 	return w->lead.len;
 }
 
@@ -241,7 +241,7 @@ static enum return_way way_of(struct update *u, struct uprobe *probe, const char
 	facts.hides_unwinder |= probe->facts.hides_unwinder;
 	way = return_way_of(&facts, ret_why);
 	if (way == RETURN_AT_RETS && probe->exits_due)
-		u->plant->opt.find_exits(u->plant->opt.files, probe);
+		u->plant->opt.find_exits(probe);
 	return way;
 }
 

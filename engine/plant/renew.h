@@ -25,11 +25,11 @@ struct update;
  * is in the target is not touched: renew_pass() is due then.
  */
 void renew_drop(struct plant *plant, struct plant_space *ps);
-/* A site whose jump stands has got another probe: the same. */
+/* A site whose jump stands has got another probe: renew_pass() is due. */
 void renew_due(struct plant *plant, struct plant_space *ps);
 /*
- * Before breakpoints are written where a jump stands that begins further up: that becomes a breakpoint. The thread
- * of @u is held; it may be gone afterwards. Returns 0 or -errno.
+ * Called before breakpoints are written under a jump, which begins at a lower address: the jump becomes a breakpoint. The
+ * thread of @u is held; it may be gone afterwards. Returns 0 or -errno.
  */
 int renew_make_way(struct update *u, struct ubp_err *err);
 /*

@@ -24,7 +24,7 @@ struct ubp_err;
 
 struct ring_file {
 	uint64_t number;          /* in the target */
-	bool is_closed;           /* there, by ring_files_map() */
+	bool is_closed;           /* .number was closed, by ring_files_map() */
 	struct memory_file taken; /* .fd -1: not taken */
 };
 
@@ -33,7 +33,7 @@ struct ring_files {
 };
 
 /*
- * Make them, and open them here. @name: vaddr of RING_FILES_NAME in the target. On failure, too,
+ * Make the two files in the target, and open them here. @name: vaddr of RING_FILES_NAME in the target. On failure, too,
  * ring_files_close() is to be called, unless it is -ESRCH: the thread is gone.
  */
 int ring_files_make(struct remote *remote, uint64_t name, struct ring_files *ret_files,
@@ -46,7 +46,7 @@ int ring_files_map(struct remote *remote, struct ring_files *files, uint64_t at,
 		   uint64_t flags, struct ubp_err *err);
 /* Close the target's descriptors, as far as they are ours still. False: the thread is gone. */
 bool ring_files_close(struct remote *remote, const struct ring_files *files);
-/* Close our own. */
+/* Close our own descriptors. */
 void ring_files_put(struct ring_files *files);
 
 #endif

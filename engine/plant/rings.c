@@ -312,14 +312,6 @@ void rings_add_thread(const struct held *held)
 		note_thread(ps, t, thread_pointer);
 }
 
-void rings_drop_thread(struct space *space, pid_t tid)
-{
-	struct plant_space *ps = space->plant;
-
-	if (ps && ps->ring.rings)
-		ring_space_drop(ps->ring.rings, tid);
-}
-
 void rings_set_stack(const struct tracee *t, uint64_t lo, uint64_t end)
 {
 	const struct plant_space *ps = t->process->space->plant;
@@ -339,7 +331,8 @@ void rings_thread_gone(struct tracee *t)
 		return;
 	forget_pointer(ps, t);
 	t->probes->thread_pointer = 0;
-	rings_drop_thread(t->process->space, t->tid);
+	if (ps->ring.rings)
+		ring_space_drop(ps->ring.rings, t->tid);
 }
 
 /* --- what may be read -------------------------------------------------------------- */

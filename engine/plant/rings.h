@@ -38,9 +38,6 @@ int rings_provide(struct plant *plant, const struct held *held, const struct map
  */
 int rings_grow(const struct plant *plant, const struct held *held, struct ubp_err *err);
 
-/* Bytes that may be mapped into a process at a time: little of what RLIMIT_AS leaves to it. */
-uint64_t rings_allowance(pid_t pid);
-
 /* Entries of a table, a power of two: @most, or fewer where a limit leaves little room. */
 uint64_t rings_fit_table(pid_t pid, uint64_t most, uint64_t entry_len);
 
@@ -68,9 +65,6 @@ void rings_add_thread(const struct held *held);
 
 /* Its stack, from @lo to @end, for detours that look through it; no more of it than they do. */
 void rings_set_stack(const struct tracee *t, uint64_t lo, uint64_t end);
-
-/* It shares its thread pointer with a child from now on. */
-void rings_drop_thread(struct space *space, pid_t tid);
 
 /* It has ended. */
 void rings_thread_gone(struct tracee *t);

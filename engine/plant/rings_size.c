@@ -27,7 +27,8 @@
 /* Of what a limit leaves to the process: 1 / PART at a time. */
 #define PART 8
 
-uint64_t rings_allowance(pid_t pid)
+/* Bytes that may be mapped into a process at a time: little of what RLIMIT_AS leaves to it. */
+static uint64_t allowance(pid_t pid)
 {
 	uint64_t left = task_room_left(pid);
 
@@ -36,7 +37,7 @@ uint64_t rings_allowance(pid_t pid)
 
 uint64_t rings_fit_table(pid_t pid, uint64_t most, uint64_t entry_len)
 {
-	uint64_t allowed = rings_allowance(pid) / 2, n = most;
+	uint64_t allowed = allowance(pid) / 2, n = most;
 
 	while (n > UBP_RETURNS_LEAST && n * entry_len > allowed)
 		n /= 2;
@@ -45,7 +46,7 @@ uint64_t rings_fit_table(pid_t pid, uint64_t most, uint64_t entry_len)
 
 size_t rings_first_part(const struct plant *plant, const struct tracee *t, size_t most)
 {
-	size_t n = t->process->n_tracees, allowed = rings_allowance(t->process->pid);
+	size_t n = t->process->n_tracees, allowed = allowance(t->process->pid);
 
 	n += n / 4 + 1;
 	while (n > 1 && ring_region_part(plant->opt.rings, n) > allowed)
@@ -93,7 +94,7 @@ int rings_grow(const struct plant *plant, const struct held *held, struct ubp_er
 	pid_t tid = t->tid;
 	int rc;
 
-	if (len <= ps->ring.mapped || len - ps->ring.mapped > rings_allowance(t->process->pid))
+	if (len <= ps->ring.mapped || len - ps->ring.mapped > allowance(t->process->pid))
 		return ubp_fail(err, ENOMEM, "no room for more rings");
 	rc = map_more(held, len, err);
 	if (rc < 0 || !held_lasts(held))

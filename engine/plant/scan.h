@@ -22,7 +22,7 @@ struct tracee;
  */
 bool scan_look(struct plant *plant, const struct space *space, pid_t pid);
 
-/* May it become one, or is it? */
+/* Is @site a jump that scans the stack, or may it become one? */
 bool scan_is_one(const struct site *site);
 
 /* @t, at @sp, has found its way to the tracer though nothing was there: it may need to know its

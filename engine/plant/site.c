@@ -323,7 +323,7 @@ void site_drop_exits(struct site *site, const struct uprobe *probe, uint64_t fun
 	site->n_exits = kept;
 }
 
-void site_free(struct site *site)
+static void free_site(struct site *site)
 {
 	if (site) {
 		forget_probes(site);
@@ -379,7 +379,7 @@ static unsigned numbers_of(const struct site *site)
 	return n;
 }
 
-struct site *site_copy(const struct site *site)
+static struct site *copy_site(const struct site *site)
 {
 	struct site *copy = malloc(sizeof(*copy));
 
@@ -392,7 +392,7 @@ struct site *site_copy(const struct site *site)
 	copy->probes = calloc(site->n_probes + 1, sizeof(struct uprobe *));
 	copy->exits = calloc(site->n_exits + 1, sizeof(*copy->exits));
 	if (!copy->probes || !copy->exits || jump_copy(site, copy) < 0) {
-		site_free(copy);
+		free_site(copy);
 		return NULL;
 	}
 	for (; copy->n_exits < site->n_exits; copy->n_exits++) {
@@ -491,10 +491,10 @@ int sites_copy(const struct part_copied *c)
 	void *value;
 
 	while (map_next(&c->from->sites, &pos, NULL, &value)) {
-		struct site *copy = site_copy(value);
+		struct site *copy = copy_site(value);
 
 		if (!copy || map_put(&c->to->sites, copy->vaddr, copy) < 0) {
-			site_free(copy);
+			free_site(copy);
 			return -ENOMEM;
 		}
 	}
@@ -518,11 +518,11 @@ void sites_forget(struct plant_space *ps)
 	void *value;
 
 	while (map_next(&ps->sites, &pos, NULL, &value))
-		site_free(value);
+		free_site(value);
 	while (ps->dead) {
 		struct site *next = ps->dead->next_dead;
 
-		site_free(ps->dead);
+		free_site(ps->dead);
 		ps->dead = next;
 	}
 	map_free(&ps->sites);

@@ -102,8 +102,6 @@ int site_unplant(const struct space *space, pid_t tid, const struct site *site);
 /* The same for all that are planted: those that are jumps to the guard, or all others. */
 void site_unplant_all(const struct plant_space *owner, struct undo *undo, pid_t tid,
 		      bool patched);
-void site_free(struct site *site);
-struct site *site_copy(const struct site *site);
 
 /* struct part: the sites of a space and their slots; what stands at them is taken out. */
 int sites_copy(const struct part_copied *c);

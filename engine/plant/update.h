@@ -22,8 +22,8 @@ struct update {
 	pid_t tid;        /* a thread of it */
 	struct held held; /* that thread; .t NULL: plant_look_ahead() */
 	struct ubp_regs at;
-	bool is_stopped_at; /* .at is the caller's: in a stop of ours, not anywhere */
-	bool is_attaching;  /* struct plant's, which is for this call alone */
+	bool is_stopped_at; /* .at was told by the caller: the thread is in a stop of ours */
+	bool is_attaching;  /* what struct plant says, which is for this call alone */
 	struct maps maps;
 	struct added *added; /* probes joined to sites by this call */
 	size_t n_added;
@@ -47,7 +47,7 @@ struct added {
 /* The probes that this process should carry and does not yet, joined to sites; nothing is
  * written. Without a thread that is held: only those that can be told by then. */
 int update_collect_probes(struct update *u, struct ubp_err *err);
-/* ... and with them what is watched for our own sake. The thread is held. */
+/* update_collect_probes(), and sites that are watched for our own sake. The thread is held. */
 int update_collect(struct update *u, struct ubp_err *err);
 /* Every process in the memory gets the guard: a thread of each is held (attach_hold_each()). -EINPROGRESS: they have it,
  * and plant_settle() is next. */

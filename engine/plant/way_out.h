@@ -3,7 +3,7 @@
 
 /*
  * Everything is taken out, in the one order there is for that: jumps, then breakpoints and return addresses; when no trap of ours
- * can come any more, the guards. Stops are handled meanwhile. What stays is noted (engine/space/left.h).
+ * can come any more, the guards. Stops are handled meanwhile. What stays is noted (engine/space/left_behind.h).
  */
 
 #ifndef UBP_PLANT_WAY_OUT_H
@@ -17,10 +17,10 @@ struct process;
 struct tracee;
 struct tracer;
 
-/* Of all processes. */
+/* Take all out of all processes. */
 void way_out_all(struct tracer *tracer);
 /*
- * Of these, which live in memory of their own, or are all that live in theirs: nothing more is planted in them. Some may end
+ * Take all out of these processes, which share their memory with no others. Nothing more is planted in them. Some may end
  * meanwhile. Threads that are parked stand in the program's own code then.
  */
 void way_out_some(struct tracer *tracer, const pid_t *pids, size_t n);

@@ -52,7 +52,7 @@ bool kernel_may_be_misled(const struct plant *plant, const struct site *site)
 		if (probe->kind != PROBE_RETURN)
 			continue;
 		if (probe->exits_due)
-			plant->opt.find_exits(plant->opt.files, probe);
+			plant->opt.find_exits(probe);
 		if (probe->jumps_out)
 			return true;
 	}

@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* No frame is as large as this: what is further away is on another stack ... */
+/* No frame is as large as this: what is further away is on another stack. */
 #define FRAME_MAX 0x100000ULL
-/* ... and no thread's stack as this. */
+/* No thread's stack is as large as this. */
 #define THREAD_STACK_MAX 0x10000000ULL
 /* How far above its word a callee may leave the stack pointer ("ret 16"). */
 #define RET_POPS_MAX 4096

@@ -44,7 +44,7 @@ struct return_ops {
 	/* Find where it is to return to. False: that can't be replaced. */
 	bool (*find)(const struct tracee *t, const struct ubp_regs *regs,
 		     uint64_t *ret_address);
-	/* The same to be told, without a signature. False: it can't be read. */
+	/* Where it is to return to, without a signature, to be told. False: it can't be read. */
 	bool (*read)(const struct tracee *t, const struct ubp_regs *regs,
 		     uint64_t *ret_address);
 	/* What stands there is a detour's: it becomes the tracer's, as by hijack_take(). */
@@ -107,9 +107,9 @@ struct return_ops {
 	/* Does somebody come home by the guard's table only? */
 	bool (*needs_table)(const struct plant_space *ps);
 
-	/* Those that detours replaced in the stacks of stopped thread @t become the tracer's ... */
+	/* Return addresses that detours replaced in the stacks of stopped thread @t become the tracer's. */
 	void (*take_own)(struct tracee *t);
-	/* ... or stay what they are, and are dealt with. */
+	/* Those of .take_own() stay the detours', and are dealt with as @what says. */
 	void (*look_at_own)(struct tracee *t, enum with_open what);
 	/*
 	 * Where a signal's frame may be written over the word that a thread has just returned by (there is

@@ -14,9 +14,9 @@
 #include "engine/event/record.h"
 #include "engine/fetch/fetch.h"
 #include "engine/plant/change.h"
-#include "engine/session/defined.h"
 #include "engine/session/inside.h"
 #include "engine/session/mail.h"
+#include "engine/session/session_definitions.h"
 #include "engine/space/uprobe.h"
 #include "engine/spec/filter.h"
 
@@ -157,7 +157,7 @@ static int define(const struct ubp_session *s, const char *definition, const cha
 		  struct definitions **ret_made, struct ubp_err *err)
 {
 	struct definitions *made;
-	int rc = defined_new(s, &made, err);
+	int rc = session_definitions_new(s, &made, err);
 
 	if (rc < 0)
 		return rc;

@@ -342,7 +342,7 @@ static bool hold_file(const struct ubp_session *s, const struct defined_file *fi
 static void hold_files(struct ubp_session *s)
 {
 	struct defined_file file;
-	const void *pos = NULL;
+	const struct definition_file *pos = NULL;
 	size_t n = 0, n_held = 0;
 
 	/* To be seized at once, where anybody may be. */
@@ -361,7 +361,7 @@ static int watch_opened(const struct ubp_session *s)
 {
 	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	struct defined_file file;
-	const void *pos = NULL;
+	const struct definition_file *pos = NULL;
 
 	while (fd >= 0 && definitions_next_file(s->defined, &pos, &file))
 		(void)inotify_add_watch(fd, file.path, IN_OPEN);

@@ -17,9 +17,9 @@
 #include "engine/base/cancel.h"
 #include "engine/base/err.h"
 #include "engine/define/definitions.h"
-#include "engine/plant/hidden.h"
 #include "engine/plant/plant.h"
 #include "engine/plant/setup.h"
+#include "engine/plant/taken_sites.h"
 #include "engine/plant/upgrade.h"
 #include "engine/plant/way_out.h"
 #include "engine/session/inside.h"
@@ -81,7 +81,7 @@ static int begin_planting(struct ubp_session *s)
 		.rings = s->out.rings,
 		.find_exits = definitions_find_exits,
 		.find_lead = definitions_find_lead,
-		.files = s->defined,
+		.defs = s->defined,
 		.object_of = definitions_object_of,
 		.rings_made = stacks_mapped,
 		.ctx = s,
@@ -156,7 +156,7 @@ static void tear_down(struct ubp_session *s)
 	if (s->n_released > 1)
 		session_warn(s, "%u processes in all had other tracers", s->n_released);
 	release_pass(s);
-	hidden_look(&s->plant);
+	taken_sites_look(&s->plant);
 	while (map_next(&s->tracer.processes, &pos, NULL, &value))
 		tell_hidden(s, value);
 	way_out_all(&s->tracer);

@@ -23,12 +23,12 @@
 #include "engine/base/quiet_thread.h"
 #include "engine/define/definitions.h"
 #include "engine/plant/setup.h"
-#include "engine/session/defined.h"
 #include "engine/session/live.h"
 #include "engine/session/mail.h"
+#include "engine/session/session_definitions.h"
 #include "engine/session/tell.h"
 #include "engine/trace/exec_hold.h"
-#include "engine/trace/named.h"
+#include "engine/trace/named_pids.h"
 #include "engine/trace/task.h"
 #include "engine/trace/wait.h"
 
@@ -82,7 +82,7 @@ static int take_options(struct ubp_session *s, struct ubp_err *err)
 	if (s->opt.n_pids)
 		memcpy(s->pids, s->opt.pids, s->opt.n_pids * sizeof(*s->pids));
 	s->opt.pids = s->pids;
-	if (named_take(s->pids, &s->opt.n_pids, tell_ended, s, err) < 0)
+	if (named_pids_take(s->pids, &s->opt.n_pids, tell_ended, s, err) < 0)
 		return -err->code;
 	if (s->opt.tid && task_state(s->opt.tid) == 0)
 		return ubp_fail(err, ESRCH, "no thread %d", (int)s->opt.tid);
@@ -127,7 +127,7 @@ int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_sess
 	if (rc == 0)
 		rc = stacks_init(s, err);
 	if (rc == 0)
-		rc = defined_init(s, err);
+		rc = session_definitions_init(s, err);
 	if (rc < 0) {
 		ubp_session_free(s);
 		return rc;

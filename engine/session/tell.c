@@ -12,7 +12,7 @@
 
 #include "engine/base/again.h"
 #include "engine/base/escape.h"
-#include "engine/plant/hidden.h"
+#include "engine/plant/taken_sites.h"
 #include "engine/returns/returns.h"
 #include "engine/session/state.h"
 #include "engine/session/tell.h"
@@ -151,7 +151,7 @@ void tell_all_left(struct ubp_session *s)
 void tell_hidden(struct ubp_session *s, const struct process *p)
 {
 	const struct uprobe *first = NULL;
-	unsigned n = hidden_count(p->space, &first);
+	unsigned n = taken_sites_count(p->space, &first);
 
 	if (!n)
 		return;

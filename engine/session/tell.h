@@ -27,11 +27,11 @@ void session_mark_failed(struct ubp_session *s);
 void tell_planted(struct ubp_session *s, const struct process *p, bool was_unguarded);
 /* What could not be taken out of a process, which is a failure. @left: or NULL. */
 void tell_left(struct ubp_session *s, pid_t pid, const struct plant_left *left);
-/* The same for all processes. */
+/* tell_left() for all processes. */
 void tell_all_left(struct ubp_session *s);
 /* hit_options.not_stepped; @ctx: the session. */
 void tell_not_stepped(void *ctx, const struct tracee *t, uint64_t vaddr);
-/* Before anything is taken out: places of a process that others have taken, behind hidden_look(). */
+/* Before anything is taken out: places of a process that others have taken, behind taken_sites_look(). */
 void tell_hidden(struct ubp_session *s, const struct process *p);
 /* What the tracer had no memory for, which is a failure. */
 void tell_untaken(struct ubp_session *s);

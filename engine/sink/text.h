@@ -2,7 +2,7 @@
 /* Copyright the ubp authors */
 
 /*
- * Records as the kernel's tracer prints them (fetchargs 6 and 7).
+ * Records as the kernel's tracer prints them.
  */
 
 #ifndef UBP_SINK_TEXT_H

@@ -28,7 +28,7 @@ size_t sink_n_values(const struct spec_arg *arg);
 /* Element @i of a numeric or char arg, zero-extended. Outside of the data: 0. */
 uint64_t sink_value(const struct event_record *record, const struct spec_arg *arg, size_t i);
 
-/* The same, sign-extended from the type's size. */
+/* Element @i of a numeric or char arg, sign-extended from the type's size. */
 int64_t sink_signed_value(const struct event_record *record, const struct spec_arg *arg,
 			  size_t i);
 

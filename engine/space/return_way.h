@@ -19,11 +19,11 @@ struct return_facts {
 	bool is_go;              /* the function's file is a Go program */
 	bool hides_unwinder;     /* exceptions may pass, and nobody can tell when */
 	bool shadow_stack;       /* a thread of the process has a shadow stack */
-	bool wants_shadow_stack; /* the program is made for one ... */
-	bool can_shadow_stack;   /* ... and kernel and processor have them */
-	bool takes_return; /* the function takes it off the stack (ubp_arch.takes_return) */
-	bool uses_return;  /* ... it asks it who calls (return_way_uses_return()) */
-	bool cannot_sign;  /* frames may hold it signed, and no call may be made to sign */
+	bool wants_shadow_stack; /* the program is made for a shadow stack */
+	bool can_shadow_stack;   /* kernel and processor have shadow stacks */
+	bool takes_return; /* the function takes its return address off the stack (insn.takes_return) */
+	bool uses_return; /* the function asks its return address who calls (return_way_uses_return()) */
+	bool cannot_sign; /* frames may hold return addresses signed, and no call may be made to sign */
 };
 
 /* The way, and why it is not the other: *ret_why may be NULL, or set to NULL. */

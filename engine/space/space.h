@@ -13,7 +13,7 @@
 
 #include "arch/arch.h"
 #include "engine/base/map.h"
-#include "engine/space/left.h"
+#include "engine/space/left_behind.h"
 #include "engine/space/thread.h"
 #include "engine/space/uprobe.h"
 #include "engine/trace/process.h"
@@ -44,7 +44,7 @@ enum site_watch {
 	WATCH_OWN_STACK = 512, /* of an unwinder: it begins on the stack of who comes here */
 	WATCH_EXEC = 1024,     /* the program is about to execute another */
 };
-/* Those at calls of the kernel, which are left out where they cannot be. */
+/* Watches at calls of the kernel. A site with one of these alone is left out where it cannot be planted. */
 #define WATCH_CALLS (WATCH_PTRACE | WATCH_PTRACER | WATCH_EXEC)
 
 /* A probed function that is left at a site. */
@@ -60,25 +60,27 @@ struct site {
 	uint64_t foffset;
 	enum site_rung rung;
 	bool planted;     /* the breakpoint is in place */
-	bool rests;       /* it is not, for now (watch.c) */
+	bool rests;       /* it is out for now: nobody needs it (watch.c) */
 	unsigned watches; /* enum site_watch: what it tells ubp itself */
 	struct displaced_insn insn;
 	uint64_t slot; /* 0: none (in place) */
 	struct slot_code code;
-	uint8_t patch[UBP_INSN_MAX]; /* a jump that stands here instead of a breakpoint ... */
-	uint8_t patch_len;           /* ... (WATCH_SIGACTION); 0: none */
-	bool is_patched;
-	bool is_spared; /* neither can stand here */
-	bool is_first;  /* its probes are here, though they have leads (first.c) ... */
-	bool is_moved;  /* ... that were in front of this one: nothing stands here */
-	/* In a copy of a memory: probes since then have come here, the others with the copy. */
+	/* WATCH_SIGACTION: the jump to the guard's code that is to stand here instead of a breakpoint. */
+	uint8_t patch[UBP_INSN_MAX];
+	uint8_t patch_len; /* 0: there is no such jump */
+	bool is_patched;   /* that jump is in place */
+	bool is_spared;    /* neither that jump nor a breakpoint can stand here */
+	bool is_first; /* its probes have leads, and yet a breakpoint stands at the lead (first.c) */
+	bool is_moved; /* its probes went to the site at their lead: nothing stands here */
+	/* In a copy of a memory: probes from this number on were planted here, the others came with the copy. */
 	unsigned n_copied;
 	struct site_jump *jump; /* NULL: none was made */
-	/* For other probes, the newest first: no jump leads there, but somebody may be in them. */
+	/* Detours for the probes of before, the newest first: no jump leads there, but threads may be in them. */
 	struct site_jump *old_jumps;
-	/* For a jump that scans the stack (scan.c); NULL: not yet. */
+	/* The window of a jump that scans the stack (scan.c); NULL: none was looked for. */
 	const struct uprobe_window *scan;
-	const char *no_jump;    /* why not, for good; NULL: it is one, or may be */
+	/* Why it is no jump, for good; NULL: it is one, or may become one. */
+	const char *no_jump;
 	struct uprobe **probes; /* in order of definition, with a reference to each */
 	size_t n_probes;
 	struct site_exit *exits; /* in order of their probes' definition, with a reference */
@@ -102,8 +104,8 @@ struct area {
 struct return_entry {
 	struct site *site;
 	uint64_t entered_ns; /* in CLOCK_KIND_MONO */
-	unsigned
-		n_numbers; /* probes that came later (uprobe_is_since()) do not tell its return */
+	/* Probes that came later (uprobe_is_since()) do not tell its return. */
+	unsigned n_numbers;
 };
 
 /* How far @site stands behind the place of @probe, one of its own: the probe's lead is in between (arch/detour.h). */
@@ -126,14 +128,14 @@ struct return_instance {
 	uint64_t disarm_sp;     /* put back for an unwinder that was entered with this
 			      * stack pointer; 0: hijacked */
 	uint64_t outer;         /* stack word put back further out on its stack; 0: none */
-	bool far;               /* put back, and on another stack than the unwinder's */
+	bool far;               /* it was put back, and is on another stack than the unwinder */
 	enum missed_why missed; /* counted as missed for that; MISSED_N: not counted */
 	bool uncounted;         /* the parent process entered: counted there */
 	uint64_t index;         /* of its entry in the target's return table, + 1; 0: none */
-	/* In a register at entry (RETURN_IN_REGISTER), and put back: the word where it was found, what
-	 * stood there, what was put there. 0: it was in the register still. */
+	/* RETURN_IN_REGISTER, of one that was put back: the word where it was found, what stood there,
+	 * what was put there. 0: it was in the register still. */
 	uint64_t word_vaddr, word_was, word_is;
-	bool is_sure; /* the frame record says that it is that word */
+	bool is_sure; /* the frame record says that .word_vaddr is the word */
 	/* An instance of the same stack pointer that was entered before, and is not left yet; in no list. */
 	struct return_instance *under;
 	struct return_list *list;
@@ -145,45 +147,46 @@ struct return_instance {
 /* What keeps the process alive if ubp is killed, and what an earlier one left. */
 struct space_guard {
 	uint64_t stub;
-	uint64_t data;          /* of the guard (struct guard_data); 0: none */
-	bool looked;            /* for what a killed tracer has left */
-	bool is_taken_over;     /* it had left a guard */
-	bool is_settled;        /* all in the memory have the guard: who is born, too */
+	uint64_t data;      /* of the guard (struct guard_data); 0: none */
+	bool looked;        /* we have looked for what a killed tracer had left */
+	bool is_taken_over; /* a killed tracer had left a guard, which is ours now */
+	bool is_settled; /* all processes in the memory have the guard, those to be born too */
 	unsigned n_leftovers;   /* breakpoints that a killed tracer had left, taken out */
 	unsigned n_left_raised; /* reference counters, decremented */
-	bool unguarded;         /* --force: nothing could be mapped for some site ... */
-	const char *no_room;    /* ... for this reason; NULL: that is not why */
-	bool is_kept;           /* some process in it, which may call it then */
-	bool is_unhooked;       /* plant_unhook() was called */
+	bool unguarded;      /* --force: there are sites for which no guard could be mapped */
+	const char *no_room; /* why nothing could be mapped; NULL: that is not why */
+	bool is_kept;        /* some process could not be rid of the handler, which calls it */
+	bool is_unhooked;    /* plant_unhook() was called */
 };
 
 /* Hijacked return addresses. */
 struct space_returns {
 	struct map by_slot;      /* slot_vaddr -> struct return_instance */
 	struct return_list lost; /* those of no thread's list: left behind, it seems */
-	size_t sweep_at;         /* so many of them: look which are still there */
+	size_t sweep_at;         /* with so many instances it is looked which are still there */
 	struct map indexes;      /* of the return table, + 1 -> struct return_instance */
 	uint64_t kernel_return;  /* kernel.h: where uretprobes return to; 0: not known */
-	struct map pages;        /* return addresses that look like it, and are none */
-	uint64_t table, mask;    /* vaddr, entries - 1; 0: none */
-	uint64_t over;           /* entry, + 1, of the last that is over; 0: none */
-	uint64_t n_ever;         /* ever hijacked */
-	uint64_t trampoline;     /* 0: no area yet */
-	bool has_told;           /* plant_lost_returns() has told */
+	struct map pages;     /* return addresses that look like .kernel_return, and are none */
+	uint64_t table, mask; /* vaddr, entries - 1; 0: none */
+	uint64_t over;        /* entry, + 1, of the last that is over; 0: none */
+	uint64_t n_ever;      /* ever hijacked */
+	uint64_t trampoline;  /* 0: no area yet */
+	bool has_told;        /* plant_lost_returns() has told */
 	bool wait; /* a return address may come back with its stack: the table stays */
 };
 
-/* Those that detours replace. */
+/* Return addresses that detours replace. */
 struct space_hijacks {
 	uint64_t table, mask; /* table of struct guard_hijack: vaddr; 0: none */
-	bool is_copy;         /* made by fork(): there are its parent's, too */
-	struct map inherited; /* those, where there are link registers: hijack_open.c */
+	bool is_copy;         /* made by fork(): the table has its parent's entries, too */
+	/* The parent's entries, where there are link registers: hijack_open.c. */
+	struct map inherited;
 	struct guard_hijack *open_at_exec; /* what is to be counted if the exec succeeds */
 	size_t n_open_at_exec;
-	bool is_returning;   /* jump_undo.c: somebody is in that code */
-	uint64_t code_vaddr; /* what such return addresses are replaced by */
-	uint64_t room;       /* where an earlier session had that; 0: nowhere */
-	uint64_t ns_factor;  /* of their times, detour_ns(); 0: nobody asked */
+	bool is_returning;   /* jump_undo.c: a thread is in the code at .code_vaddr */
+	uint64_t code_vaddr; /* the code that return addresses are replaced by */
+	uint64_t room;       /* where such code stood before (hijack_room.c); 0: nowhere */
+	uint64_t ns_factor;  /* of entries' times, detour_ns(); 0: nobody asked */
 };
 
 /* watch.c: breakpoints that stand where unwinders begin, and end. */
@@ -197,41 +200,43 @@ struct space_jumps {
 	bool at_returns;      /* return probes may be made jumps from now on */
 	struct map blocks;    /* site's vaddr -> a block that nobody is in any more */
 	struct map traps;     /* vaddr of a breakpoint in a detour -> its site */
-	unsigned n_written;   /* written, ever */
+	unsigned n_written;   /* jumps that were ever written */
 	bool due;             /* sites may be made jumps */
-	unsigned n_lent;      /* plant_lend() */
-	uint64_t lent_gate;   /* what the gate was then */
-	unsigned hits_before; /* at breakpoints, until that is worth a stop */
+	unsigned n_lent;      /* plant_lend() was called so often, plant_take_back() not yet */
+	uint64_t lent_gate;   /* what the gate was at the first plant_lend() */
+	unsigned hits_before; /* hits that are to come before jumps are worth a stop */
 	/* plant/renew.c: */
 	bool renew_due;    /* jumps are to be taken back whose sites have other probes now */
-	bool sweep_due;    /* there are old ones that somebody may be in */
-	uint64_t renew_ns; /* not again before ... */
-	uint64_t renew_wait_ns;  /* ... how long it was waited last */
-	bool failed;             /* it can't have rings */
-	uint64_t tried_ns;       /* when that was tried last ... */
-	uint64_t wait_ns;        /* ... and how long not to try again */
-	unsigned n_detour_traps; /* without rings, so far */
+	bool sweep_due;    /* there are old detours that threads may be in */
+	uint64_t renew_ns; /* jumps are not renewed before this time */
+	uint64_t renew_wait_ns; /* how long that was to wait, when it was set */
+	/* upgrade.c: */
+	bool failed;             /* the space can't have rings */
+	uint64_t tried_ns;       /* when making jumps was tried last */
+	uint64_t wait_ns;        /* from .tried_ns on, how long not to try again */
+	unsigned n_detour_traps; /* traps of detours, so far, while there are no rings */
 };
 
 /* Rings, and what detours may read. */
 struct space_rings {
-	struct ring_space *rings;   /* NULL: none */
-	uint64_t base;              /* vaddr; 0: none mapped */
-	size_t mapped;              /* bytes from there on that the target has mapped ... */
-	size_t most;                /* ... and how many that may become */
-	bool is_full;               /* no more of them can be mapped */
+	struct ring_space *rings; /* NULL: none */
+	uint64_t base;            /* vaddr; 0: none mapped */
+	size_t mapped;            /* bytes from .base on that the target has mapped */
+	size_t most;              /* the most that .mapped may become */
+	bool is_full; /* no more can be mapped, though there are threads without a ring */
 	struct map thread_pointers; /* -> tid that has a ring by it, RINGS_SHARED: several */
 	uint64_t *ranges;           /* what detours may read (base/ring.h) */
 	size_t n_ranges;
 	uint32_t maps_last;   /* the last .maps_number that was not 0 */
 	uint32_t maps_number; /* of its mappings (stack/maps_set.h); 0: they may have changed */
-	uint64_t ranges_ns;   /* when that was looked at last */
+	uint64_t ranges_ns;   /* when .ranges were looked up last */
 };
 
 /* Semaphores that are incremented. */
 struct space_semaphores {
 	struct guard_semaphore *v; /* those we incremented */
-	uint16_t *lowered;         /* what they were without us; NULL: not yet decremented */
+	/* Of each, what it was without us when it was decremented; NULL: not yet. */
+	uint16_t *lowered;
 	size_t n;
 };
 
@@ -243,9 +248,9 @@ struct plant_space {
 	unsigned list_version; /* of the list of probes that was planted last */
 	/* When breakpoints or jumps were written or taken out last; 0: none yet. */
 	uint64_t changed_ns;
-	bool forgot;            /* plant_forgot() */
-	bool closing;           /* breakpoints are being taken out: plant no more */
-	struct site *dead;      /* no longer mapped; kept, return instances name them */
+	bool forgot;       /* plant_forgot() */
+	bool closing;      /* breakpoints are being taken out: nothing is planted any more */
+	struct site *dead; /* sites that are no longer mapped: return instances name them */
 	struct plant_left left; /* what could not be taken out */
 	struct space_guard guard;
 	struct space_returns ret;
@@ -257,8 +262,8 @@ struct plant_space {
 };
 
 /*
- * Were there breakpoints in it that are no sites any more? A child that was born before may
- * have them, and be reported after: what the guard's own table tells is to be taken out.
+ * Were there breakpoints in @space that are no sites any more? A child may have been born before they were taken out,
+ * and be reported afterwards: then what the guard's own table tells is to be taken out of the child.
  */
 static inline bool plant_forgot(const struct space *space)
 {
@@ -267,7 +272,7 @@ static inline bool plant_forgot(const struct space *space)
 	return ps && ps->forgot;
 }
 
-/* Were its breakpoints taken out, by plant_remove()? */
+/* Were the breakpoints of @space taken out, by plant_remove()? */
 static inline bool plant_is_closing(const struct space *space)
 {
 	const struct plant_space *ps = space->plant;
@@ -275,7 +280,7 @@ static inline bool plant_is_closing(const struct space *space)
 	return ps && ps->closing;
 }
 
-/* What could not be taken out of it, by all of these; NULL: nothing stays. */
+/* What could not be taken out of @space so far; NULL: nothing stays. */
 static inline const struct plant_left *plant_left(const struct space *space)
 {
 	const struct plant_space *ps = space->plant;
@@ -283,7 +288,7 @@ static inline const struct plant_left *plant_left(const struct space *space)
 	return ps && ps->left.n ? &ps->left : NULL;
 }
 
-/* Has it probes that would kill it if ubp were killed? Only with --force. */
+/* Has @space probes that would kill its processes if ubp were killed? Only with --force. */
 static inline bool plant_is_unguarded(const struct space *space)
 {
 	const struct plant_space *ps = space->plant;

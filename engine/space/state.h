@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 struct call_file;
+struct definitions;
 struct hook_file;
 struct plant_ahead;
 struct probe_list;
@@ -34,10 +35,10 @@ struct plant_options {
 	unsigned frames;            /* of stacks that jumps take; 0: none */
 	struct ring_set *rings;     /* NULL: no jumps */
 	/* Look for the exits of a return probe: sets .exits or .no_exits. */
-	void (*find_exits)(void *files, struct uprobe *probe);
-	/* Look for the lead of a probe whose sites stand at it: sets .window.lead, or not. */
-	void (*find_lead)(void *files, struct uprobe *probe);
-	void *files; /* of both */
+	void (*find_exits)(struct uprobe *probe);
+	/* Look for the lead of a probe whose sites stand at it, by .defs: sets .window.lead, or not. */
+	void (*find_lead)(const struct definitions *defs, struct uprobe *probe);
+	const struct definitions *defs;
 	/* The file that a probe is in. */
 	struct object *(*object_of)(const struct uprobe *probe);
 	/* The memory of @t has rings now, or more of them. */

@@ -45,20 +45,20 @@ struct thread_probes {
 	/* Where on its stacks it was when signals came, the last time on each; 0: none. */
 	uint64_t interrupted_sp[STACKS_MAX];
 	unsigned last_interrupted;
-	uint64_t good_mask;      /* signal mask of a hit after which the guard was there ... */
-	bool has_good_mask;      /* ... if there was one */
-	uint64_t open_mask;      /* the thread had SIGTRAP blocked, and this beside it ... */
-	bool trap_opened;        /* ... and has it no more, because of us */
+	uint64_t good_mask; /* the signal mask at a hit behind which the guard was in place */
+	bool has_good_mask; /* .good_mask is known */
+	uint64_t open_mask; /* .trap_opened: the other signals that it had blocked */
+	bool trap_opened;   /* it had SIGTRAP blocked, and we have unblocked it */
 	uint64_t thread_pointer; /* when it was looked at last; 0: never */
 	/* Registers it had at its last trap, if it was let go on from there; pc 0: it was not. */
 	struct ubp_regs let_go;
 };
 
 struct process_probes {
-	bool is_guarded;        /* our SIGTRAP handler is installed */
-	bool loses_guard;       /* it has lost it before: look at each hit */
-	bool ends_by_trap;      /* a SIGTRAP came whose default action it dies of */
-	uint64_t guard_seen_ns; /* when it was last seen to be there */
+	bool is_guarded;   /* our SIGTRAP handler is installed */
+	bool loses_guard;  /* it has lost our handler before: it is looked for at each hit */
+	bool ends_by_trap; /* a SIGTRAP came whose default action it dies of */
+	uint64_t guard_seen_ns; /* when our handler was last seen to be there */
 };
 
 #endif

@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 #include "engine/os/maps.h"
-#include "engine/space/left.h"
+#include "engine/space/left_behind.h"
 #include "engine/space/space.h"
 
 struct plant_space;

@@ -21,6 +21,7 @@
 #include "engine/base/probe_kind.h"
 #include "engine/space/return_way.h"
 
+struct defined_probe;
 struct filter;
 
 /* Why a return can't come, or can't be seen. */
@@ -66,22 +67,24 @@ struct uprobe_exit {
 struct uprobe_window {
 	uint8_t len;     /* bytes of the instructions; 0: no */
 	uint8_t padding; /* bytes of fill behind them that the jump may take, too */
-	const char *why; /* not; or NULL */
+	const char *why; /* why there can be none; or NULL */
 	/* What the first instruction does, if a hit can be told behind it; .len 0: it can't. */
 	struct lead lead;
-	bool is_behind;      /* so the window begins there, and the probe's sites stand there */
-	bool lead_due;       /* nobody has looked for it: plant_options.find_lead */
+	bool is_behind; /* the window begins behind .lead, and the probe's sites stand there */
+	bool lead_due;  /* nobody has looked for it: plant_options.find_lead */
 	bool is_unwanted;    /* it could be a jump at the first instruction (--beside-kernel) */
 	const char *no_lead; /* why it begins behind nothing; or NULL */
-	struct file_code code; /* as of the probe, behind the lead: what is there ... */
+	/* Of the place behind the lead: its bytes in the file, and its instruction. */
+	struct file_code code;
 	struct displaced_insn insn;
 };
 
 /* When it came and went, by versions of the list; the tracing thread's, once it is in one. */
 struct uprobe_life {
-	unsigned since;           /* the number of the first whose place it has, or its own */
-	bool is_retired;          /* it is in no list any more ... */
-	struct uprobe *successor; /* ... and this has its place: a reference; or NULL */
+	unsigned since;  /* the number of the first whose place it has, or its own */
+	bool is_retired; /* it is in no list any more */
+	struct uprobe *
+		successor; /* .is_retired: the probe that has its place, a reference; or NULL */
 };
 
 struct uprobe {
@@ -89,13 +92,13 @@ struct uprobe {
 	unsigned number; /* in the session; no other probe of it ever has this */
 	enum probe_kind kind;
 	uint64_t dev, ino;           /* the file, as /proc/PID/maps has it */
-	uint64_t stat_dev, stat_ino; /* the same as stat() has it */
+	uint64_t stat_dev, stat_ino; /* the file, as stat() has it */
 	const struct ubp_arch *arch; /* what it is for */
 	uint64_t foffset;
-	uint64_t ref;               /* REF_CTR: offset of a 16-bit semaphore, 0: none */
-	bool ref_in_bss;            /* that is behind the segment's bytes in the file */
-	struct file_code code;      /* at foffset */
-	struct displaced_insn insn; /* the same decoded; .vaddr is as linked */
+	uint64_t ref;          /* REF_CTR: offset of a 16-bit semaphore, 0: none */
+	bool ref_in_bss;       /* the semaphore is behind the segment's bytes in the file */
+	struct file_code code; /* at foffset */
+	struct displaced_insn insn; /* .code, decoded; .vaddr is as linked */
 	/* Of a return probe: what its file says about the way; the function's exits,
 	 * or why they are not known. */
 	struct return_facts facts;
@@ -106,15 +109,15 @@ struct uprobe {
 	char *no_exits;
 	char *what;      /* "bash:readline" or so, for messages */
 	char *no_window; /* what .window.why is, or NULL */
-	char *no_lead;   /* the same for .window.no_lead */
+	char *no_lead;   /* what .window.no_lead is, or NULL */
 	struct uprobe_life life;
-	/* What .find_exits and .find_lead of plant_options find the file by, there as long as this is. */
-	void *origin;
+	/* Its definition, which knows its file; it is there as long as this is. */
+	struct defined_probe *origin;
 	bool is_taken; /* a uprobe of the kernel's was seen there, at the end */
 	struct uprobe_window window;
 	struct fetch_program *program;
 	struct filter *filter; /* NULL: none */
-	bool asks_name;        /* ... of the thread, one of the two does: detour_stops() */
+	bool asks_name; /* .program or .filter asks for the thread's name: detour_stops() */
 	struct uprobe_stats stats;
 };
 

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/spec/env.h"
 #include "engine/spec/index.h"
 #include "engine/spec/probe.h"
 
@@ -15,11 +14,6 @@
 
 /* The same for what a pattern finds: long names of C++ are equal where they are cut. */
 #define NUMBERS_MAX 100000
-
-static bool is_taken(const struct spec_env *env, const struct spec_probe *probe)
-{
-	return env->event_taken && env->event_taken(env->ctx, probe->group, probe->event);
-}
 
 /* Column of word @i, also of the one that would come behind the last. */
 static size_t word_col(const struct spec_parse *p, size_t i)
@@ -39,9 +33,6 @@ int spec_conflict_check(const struct spec_parse *p, const struct spec_index *oth
 	/* A place has one reference counter, and none counts as one. */
 	if (there && there->ref != probe->ref)
 		return spec_fail_unlogged(p, EINVAL, 0, "Reference counter offset mismatch");
-	if (!event && is_taken(p->env, probe))
-		return spec_fail(p, EEXIST, 0,
-				 "Given group/event name is already used by another event");
 	if (!event)
 		return 0;
 	if (event->kind != probe->kind)
@@ -55,8 +46,7 @@ int spec_conflict_check(const struct spec_parse *p, const struct spec_index *oth
 	return 0;
 }
 
-void spec_conflict_rename(const struct spec_parse *p, const struct spec_index *others,
-			  struct spec_probe *probe)
+void spec_conflict_rename(const struct spec_index *others, struct spec_probe *probe)
 {
 	char wanted[SPEC_NAME_MAX + 1];
 
@@ -64,22 +54,20 @@ void spec_conflict_rename(const struct spec_parse *p, const struct spec_index *o
 	for (unsigned k = 1; k <= RENAMES_MAX; k++) {
 		const struct spec_probe *event = spec_index_event(others, probe);
 
-		if (event ? event->kind == probe->kind &&
-				    spec_probe_differing_arg(event, probe) == 0
-			  : !is_taken(p->env, probe))
+		if (!event ||
+		    (event->kind == probe->kind && spec_probe_differing_arg(event, probe) == 0))
 			return;
 		spec_name_number(wanted, k, probe->event);
 	}
 }
 
-void spec_conflict_number(const struct spec_parse *p, const struct spec_index *others,
-			  struct spec_probe *probe)
+void spec_conflict_number(const struct spec_index *others, struct spec_probe *probe)
 {
 	char wanted[SPEC_NAME_MAX + 1];
 
 	memcpy(wanted, probe->event, sizeof(wanted));
 	for (unsigned k = 1; k <= NUMBERS_MAX; k++) {
-		if (!spec_index_event(others, probe) && !is_taken(p->env, probe))
+		if (!spec_index_event(others, probe))
 			return;
 		spec_name_number(wanted, k, probe->event);
 	}

@@ -20,11 +20,9 @@ int spec_conflict_check(const struct spec_parse *p, const struct spec_index *oth
  * Extended grammar: an event name that was made up gets a number behind it when
  * an event with that name is there that @probe cannot join.
  */
-void spec_conflict_rename(const struct spec_parse *p, const struct spec_index *others,
-			  struct spec_probe *probe);
+void spec_conflict_rename(const struct spec_index *others, struct spec_probe *probe);
 
 /* The event of a function that a pattern has found gets a number if there is one of that name. */
-void spec_conflict_number(const struct spec_parse *p, const struct spec_index *others,
-			  struct spec_probe *probe);
+void spec_conflict_number(const struct spec_index *others, struct spec_probe *probe);
 
 #endif

@@ -32,12 +32,6 @@ struct spec_env {
 	const struct ubp_arch *(*arch_of)(void *ctx, uint64_t dev, uint64_t ino);
 
 	/*
-	 * Is GRP/EVENT the name of an event that is none of the table's? Such
-	 * names are refused. May be NULL: there are no others.
-	 */
-	bool (*event_taken)(void *ctx, const char *group, const char *event);
-
-	/*
 	 * Call @each for every function that pattern @probe (.symbol, in the file that
 	 * find_file() found) stands for: its name and file offset (symbol_off is added here;
 	 * with one there must be a single function), no offset twice.

@@ -64,9 +64,9 @@ size_t spec_col(const struct spec_parse *p, const char *s);
  */
 int spec_parse_line(const struct spec_parse *p, struct spec_probe **ret_probe);
 
-/* The same in the perf-tools form. */
 /* Is this the perf-tools form, in one word? (extended grammar) */
 bool spec_is_short(const struct spec_parse *p);
+/* spec_parse_line() of a definition in that form. */
 int spec_parse_short(const struct spec_parse *p, struct spec_probe **ret_probe);
 
 /* TARGET:OFFSET[%return][(REF)], target.c. *ret_target is what stood before ':'. */

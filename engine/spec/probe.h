@@ -26,7 +26,7 @@ bool spec_probe_same_place(const struct spec_probe *a, const struct spec_probe *
  */
 size_t spec_probe_differing_arg(const struct spec_probe *a, const struct spec_probe *b);
 
-/* The same texts of all args; for probes without a differing arg. */
+/* Have all args the same texts? For probes without a differing arg. */
 bool spec_probe_same_texts(const struct spec_probe *a, const struct spec_probe *b);
 
 /* Second word of the listing, as snprintf. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/base/vec.h"
 #include "engine/spec/conflict.h"
 #include "engine/spec/index.h"
 #include "engine/spec/parse.h"
@@ -49,18 +50,9 @@ void spec_table_free(struct spec_table *table)
 
 static bool reserve(struct spec_table *table, size_t n)
 {
-	size_t capacity = table->capacity > 0 ? table->capacity : 8;
-	struct spec_probe **probes;
-
-	while (capacity < n)
-		capacity *= 2;
-	if (capacity == table->capacity)
-		return true;
-	probes = reallocarray(table->probes, capacity, sizeof(struct spec_probe *));
-	if (!probes)
-		return false;
-	table->probes = probes;
-	table->capacity = capacity;
+	while (table->capacity < n)
+		if (VEC_ROOM(table->probes, &table->capacity, table->capacity) < 0)
+			return false;
 	return true;
 }
 
@@ -82,7 +74,7 @@ static int add_probe(struct spec_table *table, const struct spec_parse *p,
 	int rc = index_all(table) ? 0 : spec_fail_memory(p);
 
 	if (rc == 0 && may_rename && probe->auto_event)
-		spec_conflict_rename(p, &table->index, probe);
+		spec_conflict_rename(&table->index, probe);
 	if (rc == 0)
 		rc = spec_conflict_check(p, &table->index, probe);
 	if (rc == 0 && !reserve(table, table->n + 1))
@@ -121,9 +113,9 @@ static int add_match(void *ctx, const char *symbol, uint64_t offset)
 		return spec_fail_memory(x->p);
 	}
 	if (probe->auto_event && may_join)
-		spec_conflict_rename(x->p, &x->table->index, probe);
+		spec_conflict_rename(&x->table->index, probe);
 	else if (probe->auto_event)
-		spec_conflict_number(x->p, &x->table->index, probe);
+		spec_conflict_number(&x->table->index, probe);
 	return add_probe(x->table, x->p, probe, false);
 }
 

@@ -25,7 +25,7 @@ struct spec_table *spec_table_new(const struct spec_env *env);
 void spec_table_free(struct spec_table *table);
 
 /*
- * Carry out one write(2) of @len bytes, as fetchargs 2 describes: lines run in
+ * Carry out one write(2) of @len bytes, as uprobe_events does: lines run in
  * order, the first failing line ends the write and earlier lines stay in force.
  * Returns 0 or a negative errno; *err then holds the kernel's message with
  * caret, or a text of ours where the kernel logs nothing
@@ -35,7 +35,7 @@ int spec_table_write(struct spec_table *table, const char *text, size_t len,
 		     struct ubp_err *err);
 
 /*
- * The same, but a failing line leaves nothing of the write in force: for the
+ * spec_table_write() where a failing line leaves nothing of the write in force: for the
  * command line, where half a file of definitions must never be planted.
  */
 int spec_table_write_all(struct spec_table *table, const char *text, size_t len,

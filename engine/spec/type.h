@@ -37,7 +37,7 @@ bool spec_type_find(const struct spec_body *body, bool strict, struct spec_type 
  */
 bool spec_type_bitfield(const struct spec_body *body, struct spec_type *type);
 
-/* The same type to the kernel, which sees no difference between u8 and b1@0/8. */
+/* Are both one type to the kernel, which sees no difference between u8 and b1@0/8? */
 bool spec_type_equal(const struct spec_type *a, const struct spec_type *b);
 
 #endif

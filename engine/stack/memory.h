@@ -39,7 +39,7 @@ struct stack_memory {
 /* A new stack: thread @tid is stopped with stack pointer @sp. @mem as of mem_read(). */
 void stack_memory_begin(struct stack_memory *memory, const struct trace_mem *mem, pid_t tid,
 			uint64_t sp);
-/* The same, and nothing is read yet. */
+/* Forget all that was read: a new stack, of which nothing is read yet. */
 void stack_memory_forget(struct stack_memory *memory, const struct trace_mem *mem, pid_t tid);
 /* As many system calls may be made once more. */
 void stack_memory_again(struct stack_memory *memory);

@@ -8,7 +8,7 @@
 
 /* "ns::f(int)" of "_ZN2ns1fEi", for free(); NULL: it is not mangled, or memory is short. */
 char *demangle(const char *name);
-/* The same without parameters, return type and, of Rust, hash: "ns::f". */
+/* demangle() without parameters, return type and, of Rust, hash: "ns::f". */
 char *demangle_short(const char *name);
 
 #endif

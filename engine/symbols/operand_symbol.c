@@ -89,7 +89,7 @@ static int find_symbol(struct object *object, const char *name, size_t len, uint
 	return 0;
 }
 
-/* How far before the thread's pointer the variables of a program begin, on x86. */
+/* How far below the thread pointer the variables of a program begin, where an instruction set has them below it. */
 static int tls_size(const struct object *object, uint64_t *ret_size)
 {
 	for (size_t i = 0; i < object->ehdr.e_phnum; i++) {

@@ -31,10 +31,10 @@ struct mem_care {
 	uint64_t serial;             /* no other has it: (++stand_in->n_serials) */
 	uint64_t sure_until_ns;      /* all of it answers, and may be touched by us */
 	uint64_t care_until_ns;      /* it is suspect: no new look before */
-	uint64_t mute_until_ns;      /* not to be asked before that */
-	uint64_t mute_ns;            /* how long it was, the last time; 0: never */
-	uint64_t n_unanswered;       /* pieces that were not read */
-	enum silent_why why;         /* the last one */
+	uint64_t mute_until_ns;      /* it is not asked before this time */
+	uint64_t mute_ns;      /* for how long it was not asked, the last time; 0: never */
+	uint64_t n_unanswered; /* pieces that were not read */
+	enum silent_why why;   /* the last one */
 	/* Pages that were looked at lately: who looks at one of them looks at others soon. */
 	uint64_t pages[CARE_PAGES];
 	unsigned n_pages; /* the next one stands at .n_pages % CARE_PAGES */
@@ -90,7 +90,7 @@ bool care_may_be_touched(struct mem_care *care, pid_t tid, uint64_t vaddr, uint6
 /* As mem_is_gone(). False also where nobody can tell. */
 bool care_is_gone(struct mem_care *care);
 
-/* It is asked at once, though it has not answered: what is ours is about to be taken out of it. */
+/* Ask the memory again at once, though it has not answered: what is ours is about to be taken out of it. */
 void care_ask_again(struct mem_care *care);
 
 /* Memory that is copied by a fork: what is known of it. */

@@ -25,7 +25,7 @@ struct stop;
 struct tracee;
 struct tracer;
 
-/* @parent stands in its event (PTRACE_EVENT_FORK, ...): it goes on, or is let go with its child. */
+/* @parent has stopped for @event (PTRACE_EVENT_FORK or another birth): it goes on, or is let go with its child. */
 void children_born(struct tracer *tracer, struct tracee *parent, int event);
 
 /*
@@ -48,10 +48,10 @@ void children_orphaned(struct tracer *tracer, struct process *parent);
  * something, and is taken up then.
  */
 void children_note_unseen(struct tracer *tracer, pid_t tid);
-/* The same of one that has stopped for its birth, and is let go on. */
+/* children_note_unseen() of a thread that has stopped for its birth: it goes on. */
 void children_let_run_unseen(struct tracer *tracer, pid_t tid);
 
-/* Does no such thread live in @space? */
+/* Does no unseen thread live in @space? */
 bool children_all_seen(const struct tracer *tracer, const struct space *space);
 
 #endif

@@ -13,7 +13,7 @@ struct tracer;
 /* Handle a stop, or an end, and let the thread go on unless it is held. */
 void tracer_dispatch(struct tracer *tracer, const struct stop *stop);
 
-/* The same for any stop that was waited for, of the waker, too. */
+/* tracer_dispatch() for any stop that was waited for, which may be the waker's. */
 void tracer_handle(struct tracer *tracer, const struct stop *stop);
 
 /* Handle the stops that wait, @max at most, and do not wait for more. */
@@ -28,7 +28,7 @@ int tracer_await(struct tracer *tracer, struct tracee *t, unsigned limit_ms,
 		 struct stop *ret_stop);
 
 /*
- * Who has made a remote call and was let go stops once more, on its way out of the system call that it was in
+ * A thread that made a remote call and was let go stops once more, on its way out of the system call that it was in
  * (tracee_leave_stub()). Wait for those stops and handle them, for @limit_ms at most.
  */
 void tracer_settle(struct tracer *tracer, unsigned limit_ms);

@@ -41,7 +41,7 @@ struct finder_ops {
 	/* Thread @tid is about to execute a probed program, and waits until it is seized (or not:
 	 * it is reported as a new process, too). */
 	void (*executes)(void *ctx, pid_t tid);
-	/* The same for one that opens a probed library in order to map it. */
+	/* Told of a thread that opens a probed library in order to map it, and is held as well. */
 	void (*loads)(void *ctx, pid_t tid);
 };
 

@@ -48,7 +48,7 @@ void follow_cpu(struct tracer *tracer, unsigned cpu)
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
 	tracer->follow.same_cpu = 0;
-	if (tracer->follow.all_cpus && CPU_ISSET(cpu, (cpu_set_t *)tracer->follow.all_cpus) &&
+	if (tracer->follow.all_cpus && CPU_ISSET(cpu, tracer->follow.all_cpus) &&
 	    sched_setaffinity(0, sizeof(one), &one) == 0)
 		tracer->follow.cpu = (int)cpu;
 }

@@ -100,7 +100,7 @@ bool mem_is_gone(const struct trace_mem *mem)
 
 size_t mem_view_peek(struct mem_view *view, uint64_t vaddr, void *buf, size_t len)
 {
-	uint64_t page = vaddr / MEM_VIEW_PAGE * MEM_VIEW_PAGE;
+	uint64_t page = vaddr / PAGE * PAGE;
 	size_t at = (size_t)(vaddr - page);
 
 	if (len > MEM_VIEW_MORE)
@@ -177,7 +177,7 @@ static int poke_somehow(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, 
 	int fd = direct_fd(&mem->file), rc = tid ? poke(fd, tid, vaddr, buf, len) : -ESRCH;
 
 	/* None, or it is not stopped. */
-	if (rc == -ESRCH && pokes && (tid = pokes->stop_one(pokes->ctx, mem->space)))
+	if (rc == -ESRCH && pokes && (tid = pokes->stop_one(mem->space)))
 		rc = poke(fd, tid, vaddr, buf, len);
 	direct_fd_done(&mem->file, fd);
 	if (rc == 0 && pokes)
@@ -194,7 +194,7 @@ static bool may_poke(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, siz
 	tid = tid ? tid : mem->file.pid;
 	if (care_may_poke(mem->care, tid, vaddr, len, &needs_stop))
 		return true;
-	return needs_stop && pokes && pokes->stop_all(pokes->ctx, mem->space) &&
+	return needs_stop && pokes && pokes->stop_all(pokes->tracer, mem->space) &&
 	       care_may_poke(mem->care, tid, vaddr, len, NULL);
 }
 

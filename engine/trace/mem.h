@@ -11,10 +11,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "engine/base/page.h"
 #include "engine/fetch/fetch.h"
 #include "engine/trace/care.h"
 #include "engine/trace/direct.h"
 
+struct space;
+struct tracer;
 struct ubp_err;
 
 /*
@@ -26,19 +29,19 @@ struct mem_pokes {
 	bool needed; /* seen: a write does not come whole */
 	/* A thread of @space that is in a stop, and stays so until the tracer next waits; one
 	 * is stopped if none is. 0: none can be had. */
-	pid_t (*stop_one)(void *ctx, const void *space);
+	pid_t (*stop_one)(const struct space *space);
 	/* All threads in the memory of @space are in a stop, and stay so until the tracer next waits: nobody
 	 * maps anything there. False: that cannot be had. */
-	bool (*stop_all)(void *ctx, const void *space);
-	void *ctx;
+	bool (*stop_all)(const struct tracer *tracer, const struct space *space);
+	const struct tracer *tracer;
 };
 
 /* Access to one address space. Outlives an exec: it stays with the old image. */
 struct trace_mem {
 	struct mem_file file;
-	struct mem_pokes *pokes; /* NULL: through the threads named to mem_write() alone */
-	const void *space;       /* for .pokes */
-	struct mem_care *care;   /* NULL: all of it answers whoever touches it (care.h) */
+	struct mem_pokes *pokes;   /* NULL: through the threads named to mem_write() alone */
+	const struct space *space; /* for .pokes */
+	struct mem_care *care;     /* NULL: all of it answers whoever touches it (care.h) */
 };
 
 /* As direct_open(). */
@@ -95,7 +98,6 @@ bool mem_is_gone(const struct trace_mem *mem);
  * order. Zero-initialise, but for .mem. What was read may be read again: begin a new one
  * after a write.
  */
-#define MEM_VIEW_PAGE 4096
 #define MEM_VIEW_MORE 64 /* at most so many bytes at a time */
 
 struct mem_view {
@@ -103,7 +105,7 @@ struct mem_view {
 	uint64_t ahead; /* of mem_peek_ahead() */
 	uint64_t vaddr; /* of buf */
 	size_t len;
-	uint8_t buf[MEM_VIEW_PAGE + MEM_VIEW_MORE];
+	uint8_t buf[PAGE + MEM_VIEW_MORE];
 };
 
 size_t mem_view_peek(struct mem_view *view, uint64_t vaddr, void *buf, size_t len);

@@ -40,7 +40,7 @@ enum seccomp_way seccomp_choose(const struct seccomp_state *target,
  */
 int seccomp_check(const struct tracee *t, enum seccomp_way *ret_way, struct ubp_err *err);
 
-/* The same, by the text of its status (proc_read_status(); NULL: it can't be read). */
+/* seccomp_check() by the text of its status (proc_read_status(); NULL: it can't be read). */
 int seccomp_check_status(const struct tracee *t, const char *status, enum seccomp_way *ret_way,
 			 struct ubp_err *err);
 

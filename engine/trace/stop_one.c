@@ -54,11 +54,9 @@ static bool try_stop(struct tracee *t)
 	return wait_one(t->tid, STOP_LIMIT_MS, &stop) == 1 && !stop.exited;
 }
 
-pid_t stop_one(void *ctx, const void *space)
+pid_t stop_one(const struct space *space)
 {
 	int tries = 0;
-
-	(void)ctx;
 
 	for (enum turn turn = TURN_HELD; turn <= TURN_ANY; turn++) {
 		struct tracee *t = NULL;
@@ -122,10 +120,9 @@ static bool are_all_stopped(const struct tracer *tracer, pid_t pid)
 	return dir && are;
 }
 
-bool stop_all(void *ctx, const void *space)
+bool stop_all(const struct tracer *tracer, const struct space *space)
 {
-	const struct tracer *tracer = ctx;
-	const struct process *p = ((const struct space *)space)->processes;
+	const struct process *p = space->processes;
 
 	if (!p || !are_known_stopped(space) || sharers_are_at_large(tracer, space))
 		return false;

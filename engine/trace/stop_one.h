@@ -9,8 +9,11 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* For struct mem_pokes. @ctx: the tracer; @space: a struct space. */
-pid_t stop_one(void *ctx, const void *space);
-bool stop_all(void *ctx, const void *space);
+struct space;
+struct tracer;
+
+/* For struct mem_pokes. */
+pid_t stop_one(const struct space *space);
+bool stop_all(const struct tracer *tracer, const struct space *space);
 
 #endif

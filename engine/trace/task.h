@@ -35,7 +35,7 @@ int task_compare_memory(pid_t a, pid_t b);
  * runs, or is stopped, or /proc does not tell.
  */
 bool task_asleep(pid_t tid, uint64_t *ret_pc, uint64_t *ret_sp);
-/* And in which system call: its number, of the program's own instruction set; -1: in none. */
+/* task_asleep(), and *ret_nr: the system call it sleeps in, by the numbers of the program's own instruction set; -1: none. */
 bool task_asleep_in(pid_t tid, uint64_t *ret_pc, uint64_t *ret_sp, long *ret_nr);
 
 /* Does the process keep memory locked (mlock(), mlockall())? */

@@ -15,6 +15,7 @@
 #ifndef UBP_TRACE_TRACER_H
 #define UBP_TRACE_TRACER_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -58,7 +59,7 @@ struct ids_room {
 /* Where the tracer runs (engine/trace/follow.c). */
 struct tracer_follow {
 	int cpu, next_cpu, same_cpu;
-	void *all_cpus;
+	cpu_set_t *all_cpus; /* it may run on; NULL: they are not known */
 };
 
 struct tracer {

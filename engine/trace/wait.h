@@ -19,7 +19,7 @@ struct stop {
 	int sig, event;
 };
 
-/* As waitid() says it. */
+/* Fill @stop with what waitid() said. */
 void wait_fill(struct stop *stop, const siginfo_t *si);
 
 /* For waitid(): of any kind of child, and nothing is consumed. */
@@ -34,7 +34,7 @@ int wait_one(pid_t tid, unsigned limit_ms, struct stop *ret_stop);
 /* As wait_one(), without waiting. */
 int wait_look(pid_t tid, struct stop *ret_stop);
 
-/* A stop of any thread that there is already. */
+/* A stop, of any thread, that has come already. */
 bool wait_poll(struct stop *ret_stop);
 
 /*

@@ -26,8 +26,9 @@ int tracer_init(struct tracer *tracer, const struct tracer_ops *ops, void *ctx,
 				   .ctx = ctx,
 				   .options = TRACER_OPTIONS,
 				   .follow = { .cpu = -1, .next_cpu = -1 } };
-	tracer->pokes =
-		(struct mem_pokes){ .stop_one = stop_one, .stop_all = stop_all, .ctx = tracer };
+	tracer->pokes = (struct mem_pokes){ .stop_one = stop_one,
+					    .stop_all = stop_all,
+					    .tracer = tracer };
 	tracer->waker = waker_start(err);
 	if (tracer->waker < 0)
 		return tracer->waker;

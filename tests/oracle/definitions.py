@@ -19,7 +19,6 @@ from spec_client import Client  # noqa: E402
 
 TRACEFS = "/sys/kernel/tracing"
 TOKEN = f"ubpd_{os.getpid()}"
-TAKEN = "sched/sched_switch"
 BATCH = 40       # probes that may stand at one time
 SHOWN = 20       # differences that are printed
 
@@ -124,9 +123,7 @@ class Generator:
         if self.rng.random() < 0.06:
             event = self.one("", "1x", "a-b", "a.b", "é", "x" * 63, "x" * 64, "_", "a/b")
         if self.rng.random() < 0.06:
-            group = self.one("", "1g", "-g", "g" * 63, "g" * 64, "a+b", "sched")
-            if group == "sched":
-                event = self.one("sched_switch", event)
+            group = self.one("", "1g", "-g", "g" * 63, "g" * 64, "a+b")
         return self.one(f"{group}/{event}", f"{group}/{event}", f"{group}/{event}",
                         f"{group}.{event}", event, f"{group}/", "")
 
@@ -316,7 +313,7 @@ def main():
     files = make_files()
     kernel = Kernel()
     check_version(kernel, files[0])
-    client = Client(["-s", "-t", TAKEN])
+    client = Client(["-s"])
     generator = Generator(random.Random(seed), files)
     failed = accepted = 0
     messages = set()

@@ -4,7 +4,7 @@
 /*
  * Runs definitions through a table, for tests written in Python.
  *
- *   spec_dump [-s] [-t GRP/EVENT]...    -s: strict grammar; -t: a name that is taken
+ *   spec_dump [-s]    -s: strict grammar
  *
  * Requests on stdin, "VERB NUMBER\n", for the first three followed by as many bytes:
  *   write N, all N, short N   one write; one write, all or nothing; the short form
@@ -25,13 +25,6 @@
 #include "engine/spec/format.h"
 #include "engine/spec/table.h"
 
-#define TAKEN_MAX 8
-
-struct dump {
-	const char *taken[TAKEN_MAX];
-	size_t n_taken;
-};
-
 static int find_file(void *ctx, const char *path, uint64_t *ret_dev, uint64_t *ret_ino,
 		     char **ret_path, struct ubp_err *err)
 {
@@ -47,18 +40,6 @@ static int find_file(void *ctx, const char *path, uint64_t *ret_dev, uint64_t *r
 	*ret_dev = st.st_dev;
 	*ret_ino = st.st_ino;
 	return 0;
-}
-
-static bool event_taken(void *ctx, const char *group, const char *event)
-{
-	const struct dump *dump = ctx;
-	char name[2 * SPEC_NAME_MAX + 2];
-
-	snprintf(name, sizeof(name), "%s/%s", group, event);
-	for (size_t i = 0; i < dump->n_taken; i++)
-		if (strcmp(dump->taken[i], name) == 0)
-			return true;
-	return false;
 }
 
 static void put_field(const char *key, const char *value, size_t len)
@@ -174,20 +155,15 @@ static void run(const struct spec_env *env)
 
 int main(int argc, char **argv)
 {
-	struct dump dump = { 0 };
 	struct spec_env env = {
 		.arch = ubp_arch_by_name("x86_64"),
 		.find_file = find_file,
-		.event_taken = event_taken,
-		.ctx = &dump,
 	};
 	int opt;
 
-	while ((opt = getopt(argc, argv, "st:")) != -1) {
+	while ((opt = getopt(argc, argv, "s")) != -1) {
 		if (opt == 's')
 			env.strict = true;
-		else if (opt == 't' && dump.n_taken < TAKEN_MAX)
-			dump.taken[dump.n_taken++] = optarg;
 		else
 			return 2;
 	}

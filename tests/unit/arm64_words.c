@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "arch/arm64/decode.h"
+#include "arch/insn_word.h"
 #include "engine/base/err.h"
 
 const struct ubp_arch *words_arch(void)
@@ -18,7 +19,7 @@ int words_analyze(uint32_t word, uint64_t vaddr, struct displaced_insn *insn,
 {
 	uint8_t bytes[ARM64_INSN];
 
-	arm64_put_word(bytes, word);
+	insn_put_word(bytes, word);
 	ubp_err_reset(err);
 	return words_arch()->insn.analyze(bytes, sizeof(bytes), vaddr, insn, err);
 }
@@ -29,6 +30,6 @@ size_t words_parse(const char *text, uint8_t *code)
 	char *end;
 
 	for (; *text; text = *end ? end + 1 : end, n += ARM64_INSN)
-		arm64_put_word(code + n, (uint32_t)strtoul(text, &end, 16));
+		insn_put_word(code + n, (uint32_t)strtoul(text, &end, 16));
 	return n;
 }

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "arch/insn_word.h"
 #include "arch/ppc64el/decode.h"
 #include "engine/base/err.h"
 
@@ -19,7 +20,7 @@ size_t p64_parse(const char *text, uint8_t *code)
 	char *end;
 
 	for (; *text; text = *end ? end + 1 : end, n += PPC64EL_INSN)
-		ppc64el_put_word(code + n, (uint32_t)strtoul(text, &end, 16));
+		insn_put_word(code + n, (uint32_t)strtoul(text, &end, 16));
 	return n;
 }
 

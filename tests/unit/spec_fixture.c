@@ -64,19 +64,12 @@ static int find_file(void *ctx, const char *path, uint64_t *ret_dev, uint64_t *r
 	return 0;
 }
 
-static bool event_taken(void *ctx, const char *group, const char *event)
-{
-	(void)ctx;
-	return strcmp(group, "uprobes") == 0 && strcmp(event, "taken") == 0;
-}
-
 struct spec_env fixture_env(bool strict)
 {
 	return (struct spec_env){
 		.arch = &arch,
 		.strict = strict,
 		.find_file = find_file,
-		.event_taken = event_taken,
 	};
 }
 

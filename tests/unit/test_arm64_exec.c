@@ -26,6 +26,7 @@
 #include "arch/arch.h"
 #include "arch/arm64/decode.h"
 #include "arch/arm64/regs.h"
+#include "arch/insn_word.h"
 #include "engine/base/err.h"
 #include "tests/unit/arm64_run.h"
 
@@ -384,7 +385,7 @@ static int run_form(const char *name, const struct start *s, unsigned *n_stops)
 	int rc;
 
 	ubp_err_reset(&err);
-	arm64_put_word(bytes, s->word);
+	insn_put_word(bytes, s->word);
 	rc = arch()->insn.analyze(bytes, sizeof(bytes), SITE, &insn, &err);
 	if (rc < 0)
 		return rc;

@@ -21,6 +21,7 @@
 #include "arch/arm64/decode.h"
 #include "arch/arm64/regs.h"
 #include "arch/detour.h"
+#include "arch/insn_word.h"
 #include "engine/base/err.h"
 #include "engine/fetch/fetch.h"
 #include "tests/unit/probe_make.h"
@@ -116,8 +117,8 @@ static bool find(uint32_t word, struct lead *lead)
 {
 	uint8_t code[2 * ARM64_INSN];
 
-	arm64_put_word(code, word);
-	arm64_put_word(code + ARM64_INSN, ARM64_RET);
+	insn_put_word(code, word);
+	insn_put_word(code + ARM64_INSN, ARM64_RET);
 	return arch()->lead.find(code, sizeof(code), lead);
 }
 
@@ -200,11 +201,11 @@ static void stands(void **state)
 	(void)state;
 	assert_true(find(0xa9be53f3, &lead));
 	assert_true(arch()->lead.stands(&lead, lead.bytes));
-	arm64_put_word(now, 0xd42000a0); /* the kernel's */
+	insn_put_word(now, 0xd42000a0); /* the kernel's */
 	assert_true(arch()->lead.stands(&lead, now));
-	arm64_put_word(now, 0xd503201f);
+	insn_put_word(now, 0xd503201f);
 	assert_false(arch()->lead.stands(&lead, now));
-	arm64_put_word(now, 0xa9be53f4);
+	insn_put_word(now, 0xa9be53f4);
 	assert_false(arch()->lead.stands(&lead, now));
 }
 

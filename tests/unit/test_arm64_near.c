@@ -21,6 +21,7 @@
 #include "arch/arm64/decode.h"
 #include "arch/arm64/regs.h"
 #include "arch/detour.h"
+#include "arch/insn_word.h"
 #include "engine/base/err.h"
 #include "tests/unit/arm64_words.h"
 
@@ -203,8 +204,8 @@ static void test_window(void **state)
 		struct displaced_insn insn;
 		struct slot_code slot;
 
-		arm64_put_word(code, windows[i]);
-		arm64_put_word(code + 4, 0xd65f03c0);
+		insn_put_word(code, windows[i]);
+		insn_put_word(code + 4, 0xd65f03c0);
 		assert_int_equal(words_arch()->jump.find(code, 8, 0, A, &window, &err),
 				 0);
 		assert_int_equal(window.n, 1);
@@ -225,14 +226,14 @@ static void test_window(void **state)
 		}
 	}
 	assert_int_equal(words_arch()->jump.build(&window, A, S, jump, &err), 0);
-	assert_int_equal(arm64_word(jump), 0x14000000 | (((S - A) >> 2) & 0x3ffffff));
+	assert_int_equal(insn_word(jump), 0x14000000 | (((S - A) >> 2) & 0x3ffffff));
 	assert_int_equal(words_arch()->jump.build(&window, A, A + 0x7fffffc, jump, &err), 0);
 	assert_int_equal(words_arch()->jump.build(&window, A, A - 0x8000000, jump, &err), 0);
 	assert_int_equal(words_arch()->jump.build(&window, A, A + 0x8000000, jump, &err),
 			 -ERANGE);
 	assert_int_equal(words_arch()->jump.build(&window, A, A - 0x8000004, jump, &err),
 			 -ERANGE);
-	arm64_put_word(code, ARM64_BRK);
+	insn_put_word(code, ARM64_BRK);
 	assert_int_equal(words_arch()->jump.find(code, 8, 0, A, &window, &err),
 			 -EOPNOTSUPP);
 	assert_int_equal(window.why, WINDOW_INSN);
@@ -379,12 +380,12 @@ static void test_breakpoint(void **state)
 	struct ubp_err err;
 
 	(void)state;
-	assert_int_equal(arm64_word(words_arch()->swbp.code), ARM64_SWBP);
+	assert_int_equal(insn_word(words_arch()->swbp.code), ARM64_SWBP);
 	assert_int_equal(words_analyze(ARM64_SWBP, A, &insn, &err), -EOPNOTSUPP);
-	assert_int_equal(arm64_word(words_arch()->swbp.nop), ARM64_NOP);
+	assert_int_equal(insn_word(words_arch()->swbp.nop), ARM64_NOP);
 	/* Returns come to one. */
 	assert_int_equal(words_arch()->trampoline.build(&code), 0);
-	assert_int_equal(arm64_word(code.code), ARM64_SWBP);
+	assert_int_equal(insn_word(code.code), ARM64_SWBP);
 }
 
 int main(void)

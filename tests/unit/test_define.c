@@ -159,7 +159,7 @@ static void files_are_known_once(void **state)
 {
 	struct definitions *defs = make_plain();
 	struct defined_file file;
-	const void *pos = NULL;
+	const struct definition_file *pos = NULL;
 	const struct object *object;
 
 	(void)state;

@@ -14,6 +14,7 @@
 
 #include "arch/arch.h"
 #include "engine/base/err.h"
+#include "engine/base/probe_kind.h"
 #include "engine/fetch/fetch.h"
 #include "engine/fetch/match.h"
 #include "engine/sink/text.h"
@@ -77,7 +78,7 @@ static bool printed(const char *definition, uint64_t duration_ns, const char *wa
 	assert_int_equal(1, program->needs_duration);
 	regs.r[in.arch->reg.retval] = 7;
 	record->data_len =
-		(uint32_t)fetch_run(program, &in, scratch, EVENT_HEAD_RETURN, record->data);
+		(uint32_t)fetch_run(program, &in, scratch, probe_kind_head(PROBE_RETURN), record->data);
 	assert_int_equal(probe->fixed_size, record->data_len);
 	sink_text_args(&text, probe, record, &(struct sink_text_options){ 0 });
 	sink_buf_add(&text, "", 1);

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "engine/base/err.h"
+#include "engine/base/probe_kind.h"
 #include "engine/fetch/fetch.h"
 #include "engine/sink/text.h"
 #include "tests/unit/fake_memory.h"
@@ -236,7 +237,7 @@ static void check_each(struct fixture *f, const struct vector *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++, v++) {
 		struct fetch_program *program = compile(f, v->args);
-		int len = run(f, program, v->di, v->si, EVENT_HEAD_ENTRY);
+		int len = run(f, program, v->di, v->si, probe_kind_head(PROBE_ENTRY));
 		const char *got = len >= 0 ? f->text.data : NULL;
 
 		if (!v->want != !got || (got && strcmp(v->want, got) != 0))
@@ -278,13 +279,13 @@ static void guess_stays_in_page(void **state)
 	struct fixture *f = *state;
 	struct fetch_program *program = compile(f, "+0(%di):string");
 
-	run(f, program, MID - 6, 0, EVENT_HEAD_ENTRY);
+	run(f, program, MID - 6, 0, probe_kind_head(PROBE_ENTRY));
 	assert_string_equal(" arg1=\"-end!\"", f->text.data);
 	assert_int_equal(MID - 1, f->memory.highest);
 	/* ... and is read on there only without a NUL. */
 	fake_memory_put(&f->memory, MID - 1, "?", 1);
 	fake_memory_put_text(&f->memory, MID, "over");
-	run(f, program, MID - 6, 0, EVENT_HEAD_ENTRY);
+	run(f, program, MID - 6, 0, probe_kind_head(PROBE_ENTRY));
 	assert_string_equal(" arg1=\"-end!?over\"", f->text.data);
 	assert_int_equal(2, f->memory.n_batches);
 	free(program);
@@ -300,7 +301,7 @@ static void file_offsets(void **state)
 	probe_make(&f->make, false, "s=@+0x10:string n=@+-0xff8:u8 p=+8(@+0x1000)");
 	f->make.probe.offset = 0x1123; /* so that offset 0 is at PAGES */
 	assert_int_equal(0, fetch_compile(&f->make.probe, &program, &err));
-	run(f, program, 0, 0, EVENT_HEAD_ENTRY);
+	run(f, program, 0, 0, probe_kind_head(PROBE_ENTRY));
 	assert_string_equal(" s=\"second\" n=0 p=0x1234", f->text.data);
 	assert_int_equal(2, f->memory.n_batches);
 	free(program);
@@ -313,11 +314,11 @@ static void record_limit(void **state)
 	struct fetch_program *program = compile(f, "+0(%di):string");
 
 	/* The string at LONGS + 5 is 4051 bytes and a NUL. */
-	assert_int_equal(4056, run(f, program, LONGS + 5, 0, EVENT_HEAD_ENTRY));
+	assert_int_equal(4056, run(f, program, LONGS + 5, 0, probe_kind_head(PROBE_ENTRY)));
 	assert_int_equal(4051 + 8, strlen(f->text.data));
-	assert_int_equal(-E2BIG, run(f, program, LONGS + 4, 0, EVENT_HEAD_ENTRY));
-	assert_int_equal(-E2BIG, run(f, program, LONGS + 5, 0, EVENT_HEAD_RETURN));
-	assert_int_equal(4048, run(f, program, LONGS + 13, 0, EVENT_HEAD_RETURN));
+	assert_int_equal(-E2BIG, run(f, program, LONGS + 4, 0, probe_kind_head(PROBE_ENTRY)));
+	assert_int_equal(-E2BIG, run(f, program, LONGS + 5, 0, probe_kind_head(PROBE_RETURN)));
+	assert_int_equal(4048, run(f, program, LONGS + 13, 0, probe_kind_head(PROBE_RETURN)));
 	free(program);
 }
 
@@ -333,7 +334,7 @@ static void largest_programs(void **state)
 	program = compile(f, args);
 	assert_int_equal(FETCH_STRINGS_MAX, program->has_strings);
 	/* All pointers are "LLLLLLLL": nothing there. */
-	assert_int_equal(FETCH_FIXED_MAX, run(f, program, LONGS, 0, EVENT_HEAD_ENTRY));
+	assert_int_equal(FETCH_FIXED_MAX, run(f, program, LONGS, 0, probe_kind_head(PROBE_ENTRY)));
 	assert_int_equal(2, f->memory.n_batches);
 	assert_int_equal(12 + 768, f->memory.n_spans);
 	free(program);
@@ -341,7 +342,7 @@ static void largest_programs(void **state)
 	for (int i = 0; i < 128; i++)
 		strcat(args, " +0(+0(%di)):x8");
 	program = compile(f, args);
-	assert_int_equal(128, run(f, program, MID, 0, EVENT_HEAD_ENTRY));
+	assert_int_equal(128, run(f, program, MID, 0, probe_kind_head(PROBE_ENTRY)));
 	assert_int_equal(2, f->memory.n_batches);
 	free(program);
 }

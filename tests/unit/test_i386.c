@@ -20,6 +20,7 @@
 #include "arch/guard.h"
 #include "arch/x86/regs.h"
 #include "engine/base/err.h"
+#include "engine/base/probe_kind.h"
 #include "tests/unit/fake_memory.h"
 #include "tests/unit/probe_make.h"
 
@@ -409,7 +410,7 @@ static void run_args(const char *args, const struct ubp_regs *regs, struct fake_
 	assert_non_null(make);
 	probe_make(make, false, args);
 	assert_int_equal(fetch_compile(&make->probe, &program, &err), 0);
-	assert_true(fetch_run(program, &in, scratch, EVENT_HEAD_ENTRY, data) > 0);
+	assert_true(fetch_run(program, &in, scratch, probe_kind_head(PROBE_ENTRY), data) > 0);
 	free(program);
 	free(make);
 	fetch_scratch_free(scratch);

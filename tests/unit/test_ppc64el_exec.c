@@ -23,6 +23,7 @@
 #include <cmocka.h>
 
 #include "arch/arch.h"
+#include "arch/insn_word.h"
 #include "arch/ppc64el/decode.h"
 #include "arch/ppc64el/regs.h"
 #include "engine/base/err.h"
@@ -163,7 +164,7 @@ static void put_code(uint64_t vaddr, const uint8_t *code, size_t len)
 static void put_traps(uint64_t vaddr, size_t len)
 {
 	for (size_t at = 0; at < len; at += PPC64EL_INSN)
-		ppc64el_put_word((uint8_t *)vaddr + at, PPC64EL_SWBP);
+		insn_put_word((uint8_t *)vaddr + at, PPC64EL_SWBP);
 	__builtin___clear_cache((char *)vaddr, (char *)vaddr + len);
 }
 
@@ -199,7 +200,7 @@ static size_t make_insn(const struct form *form, struct state *s, uint8_t *code)
 				word = (word & ~(RA | RT)) | 5 << 16 | 6 << 21;
 			s->r[word >> 16 & 31] = DATA + 0x1000 + (any() & 0xff8);
 		}
-		ppc64el_put_word(code + i * PPC64EL_INSN, word);
+		insn_put_word(code + i * PPC64EL_INSN, word);
 	}
 	return n * PPC64EL_INSN;
 }

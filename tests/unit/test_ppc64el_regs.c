@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "arch/insn_word.h"
 #include "arch/ppc64el/decode.h"
 #include "arch/ppc64el/regs.h"
 #include "tests/unit/ppc64el_words.h"
@@ -59,8 +60,8 @@ static void test_table(void **state)
 	assert_ptr_equal(ubp_arch_find(EM_PPC64, ELFCLASS64), arch);
 	assert_true(arch->reg.n <= UBP_REGS_MAX && arch->unwind.n_regs <= UBP_DWARF_REGS_MAX);
 	assert_int_equal(arch->return_in, RETURN_IN_REGISTER);
-	assert_int_equal(ppc64el_word(arch->swbp.code), 0x7fe00008);
-	assert_int_equal(ppc64el_word(arch->swbp.nop), 0x60000000);
+	assert_int_equal(insn_word(arch->swbp.code), 0x7fe00008);
+	assert_int_equal(insn_word(arch->swbp.nop), 0x60000000);
 	assert_int_equal(arch->insn.fill_len(arch->swbp.nop, 4), 4);
 	assert_int_equal(arch->insn.fill_len(arch->swbp.code, 4), 4);
 }

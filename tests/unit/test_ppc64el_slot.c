@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "arch/detour.h"
+#include "arch/insn_word.h"
 #include "arch/ppc64el/decode.h"
 #include "arch/ppc64el/regs.h"
 #include "engine/base/err.h"
@@ -92,7 +93,7 @@ static void check_vector(void **state)
 	assert_int_equal(p64_arch()->slot.build(&insn, S, &code, &err), 0);
 	assert_int_equal(code.len, len);
 	for (size_t i = 0; i < len; i += 4)
-		assert_int_equal(ppc64el_word(code.code + i), ppc64el_word(out + i));
+		assert_int_equal(insn_word(code.code + i), insn_word(out + i));
 	assert_int_equal(code.done_at, v->done_at);
 	assert_int_equal(code.taken_at, v->taken_at);
 	/* Whatever leads back, or on, can't from there. */
@@ -343,7 +344,7 @@ static void test_window(void **state)
 	assert_int_equal(copy.len, 12);
 	assert_int_equal(copy.at[1], 8);
 	assert_int_equal(p64_arch()->jump.build(&window, A, S, jump, &err), 0);
-	assert_int_equal(ppc64el_word(jump), 0x4bab0040);
+	assert_int_equal(insn_word(jump), 0x4bab0040);
 	assert_int_equal(p64_arch()->jump.build(&window, A, FAR, jump, &err), -ERANGE);
 	assert_int_equal(p64_arch()->jump.find(code, 0, 0, A, &window, &err),
 			 -EOPNOTSUPP);

@@ -22,6 +22,7 @@
 
 #include "arch/arch.h"
 #include "engine/base/err.h"
+#include "engine/base/probe_kind.h"
 #include "engine/fetch/fetch.h"
 #include "engine/fetch/match.h"
 #include "engine/sink/json.h"
@@ -342,7 +343,7 @@ static void sources(void **state)
 		assert_int_equal(program->needs_vectors, is_vector);
 		in.vectors = is_vector ? &vectors : NULL;
 		asked = 0;
-		fetch_run(program, &in, scratch, EVENT_HEAD_ENTRY, p->record->data);
+		fetch_run(program, &in, scratch, probe_kind_head(PROBE_ENTRY), p->record->data);
 		assert_string_equal(text_of(p), cases[i].want);
 		assert_int_equal(asked, cases[i].asked);
 		free(program);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-#include "engine/plant/count.h"
+#include "engine/plant/site_counts.h"
 
 #include <stdint.h>
 

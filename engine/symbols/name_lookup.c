@@ -26,8 +26,6 @@
 #define PLACES_MAX  4
 #define ANSWERS_MAX 64
 
-#define NEAR_EDITS 3
-
 /* What was asked for: "name", "name@VERSION", "name@@VERSION", "name@FILE". */
 struct wanted {
 	const char *name;
@@ -229,7 +227,7 @@ static int fail_unknown(struct object *object, const struct symtab *symtab,
 			"demangled they take more than %u MiB",
 			(int)wanted->len, wanted->name, object->path,
 			(unsigned)(names_text_max(symtab) >> 20));
-	nearest_init(&nearest, wanted->name, wanted->len, NEAR_EDITS);
+	nearest_init(&nearest, wanted->name, wanted->len, NEAREST_EDITS);
 	offer_names(object, symtab, &nearest);
 	nearest_text(&nearest, near_text, sizeof(near_text));
 	if (symtab->has_symtab)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-#include "engine/space/left.h"
+#include "engine/space/left_behind.h"
 
 void plant_left_note(struct plant_left *left, const char *what, uint64_t vaddr, int rc)
 {

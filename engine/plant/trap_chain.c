@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-#include "engine/plant/chain.h"
+#include "engine/plant/trap_chain.h"
 
 #include <errno.h>
 #include <stddef.h>

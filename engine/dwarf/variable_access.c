@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-#include "engine/dwarf/variable_part.h"
+#include "engine/dwarf/variable_access.h"
 
 #include <errno.h>
 #include <inttypes.h>

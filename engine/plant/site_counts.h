@@ -6,8 +6,8 @@
  * has from its parent are not.
  */
 
-#ifndef UBP_PLANT_COUNT_H
-#define UBP_PLANT_COUNT_H
+#ifndef UBP_PLANT_SITE_COUNTS_H
+#define UBP_PLANT_SITE_COUNTS_H
 
 #include <stdbool.h>
 

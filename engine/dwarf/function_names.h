@@ -3,8 +3,8 @@
 
 /* Functions by name: all DIEs that are one function, in whichever unit. */
 
-#ifndef UBP_DWARF_BY_NAME_H
-#define UBP_DWARF_BY_NAME_H
+#ifndef UBP_DWARF_FUNCTION_NAMES_H
+#define UBP_DWARF_FUNCTION_NAMES_H
 
 #include "engine/dwarf/dwarf_priv.h"
 

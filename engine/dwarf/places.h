@@ -3,8 +3,8 @@
 
 /* Lists of places. */
 
-#ifndef UBP_DWARF_PLACE_LIST_H
-#define UBP_DWARF_PLACE_LIST_H
+#ifndef UBP_DWARF_PLACES_H
+#define UBP_DWARF_PLACES_H
 
 #include "engine/dwarf/dwarf_priv.h"
 

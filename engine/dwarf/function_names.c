@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-#include "engine/dwarf/by_name.h"
+#include "engine/dwarf/function_names.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,8 +17,7 @@
 #include "engine/elf/object.h"
 #include "engine/symbols/functions.h"
 
-#define NEAR_EDITS 3
-#define NO_NODE    UINT32_MAX
+#define NO_NODE UINT32_MAX
 
 /* Which of all functions of all units. */
 struct which {
@@ -327,7 +326,7 @@ static void offer_names(struct dwarf *d, const char *name, struct nearest *near)
 	size_t len = strlen(name);
 	const char *last = last_part(name, len);
 
-	nearest_init(near, last, (size_t)(name + len - last), NEAR_EDITS);
+	nearest_init(near, last, (size_t)(name + len - last), NEAREST_EDITS);
 	for (size_t i = 0; i < names->n_nodes; i++) {
 		const char *other = function_of(d, names->nodes[i].which)->name;
 

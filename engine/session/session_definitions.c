@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-#include "engine/session/defined.h"
+#include "engine/session/session_definitions.h"
 
 #include "arch/host.h"
 #include "engine/define/definitions.h"
 #include "engine/session/inside.h"
 #include "engine/spec/probe.h"
 
-int defined_new(const struct ubp_session *s, struct definitions **ret_defs, struct ubp_err *err)
+int session_definitions_new(const struct ubp_session *s, struct definitions **ret_defs,
+			    struct ubp_err *err)
 {
 	const struct ubp_options *o = &s->opt;
 	const struct definitions_options opt = {
@@ -35,9 +36,9 @@ int defined_new(const struct ubp_session *s, struct definitions **ret_defs, stru
 	return definitions_new(&opt, ret_defs, err);
 }
 
-int defined_init(struct ubp_session *s, struct ubp_err *err)
+int session_definitions_init(struct ubp_session *s, struct ubp_err *err)
 {
-	return defined_new(s, &s->defined, err);
+	return session_definitions_new(s, &s->defined, err);
 }
 
 /* --- adding ------------------------------------------------------------------------ */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-#include "engine/dwarf/place_list.h"
+#include "engine/dwarf/places.h"
 
 #include <dwarf.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
  * tells us so in time, but at the end it is looked for.
  */
 
-#include "engine/plant/hidden.h"
+#include "engine/plant/taken_sites.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static bool is_hidden(const struct space *space, struct mem_view *view, const st
 }
 
 /* By place: many are in one page. */
-void hidden_look(const struct plant *plant)
+void taken_sites_look(const struct plant *plant)
 {
 	const struct probe_list *list = probe_list(plant);
 	struct object_page page = { 0 };
@@ -57,7 +57,7 @@ void hidden_look(const struct plant *plant)
 	}
 }
 
-unsigned hidden_count(struct space *space, const struct uprobe **ret_first)
+unsigned taken_sites_count(struct space *space, const struct uprobe **ret_first)
 {
 	const struct plant_space *ps = space->plant;
 	struct mem_view view = { .mem = &space->mem };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-#include "engine/trace/named.h"
+#include "engine/trace/named_pids.h"
 
 #include <errno.h>
 #include <string.h>
@@ -36,8 +36,8 @@ static int drop_ended(pid_t *pids, size_t *n, void (*gone)(void *ctx, pid_t pid)
 	return 0;
 }
 
-int named_take(pid_t *pids, size_t *n, void (*gone)(void *ctx, pid_t pid), void *ctx,
-	       struct ubp_err *err)
+int named_pids_take(pid_t *pids, size_t *n, void (*gone)(void *ctx, pid_t pid), void *ctx,
+		    struct ubp_err *err)
 {
 	int rc = drop_ended(pids, n, gone, ctx, err);
 

@@ -3,8 +3,8 @@
 
 /* A variable, or a part of one: where it is, and how a fetch arg gets it. */
 
-#ifndef UBP_DWARF_VARIABLE_PART_H
-#define UBP_DWARF_VARIABLE_PART_H
+#ifndef UBP_DWARF_VARIABLE_ACCESS_H
+#define UBP_DWARF_VARIABLE_ACCESS_H
 
 #include "engine/dwarf/lookup.h"
 #include "engine/dwarf/type.h"
@@ -23,14 +23,14 @@ struct part {
 
 /* What the pointer @part points to; .type stays to be set. */
 int part_follow(struct part *part, const struct location_at *at, struct ubp_err *err);
-/* @bytes further on. */
+/* Make of @part what lies @bytes further on. */
 int part_move(struct part *part, const struct location_at *at, int64_t bytes,
 	      struct ubp_err *err);
 
 /* A number or pointer, as @facts of its type say. */
 int part_scalar(const struct part *part, const struct type_facts *facts,
 		struct dwarf_value *ret_value, struct ubp_err *err);
-/* The same of @size bytes (0: nobody knows) with a type that was given: "x32"; -EINVAL: it has more. */
+/* A number of @size bytes (0: nobody knows) with a type that was given: "x32"; -EINVAL: the type has more. */
 int part_typed(const struct part *part, unsigned size, const char *type,
 	       struct dwarf_value *ret_value, struct ubp_err *err);
 /* What must stand in memory: "string", "u8[4]". */
@@ -38,7 +38,7 @@ int part_memory(const struct part *part, const char *type, struct dwarf_value *r
 		struct ubp_err *err);
 /* Its address. */
 int part_address(const struct part *part, struct dwarf_value *ret_value, struct ubp_err *err);
-/* The same, less *ret_addend. */
+/* Its address, less *ret_addend. */
 int part_base(const struct part *part, struct dwarf_value *ret_value, int64_t *ret_addend,
 	      struct ubp_err *err);
 

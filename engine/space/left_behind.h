@@ -3,8 +3,8 @@
 
 /* What could not be taken out of a target. */
 
-#ifndef UBP_SPACE_LEFT_H
-#define UBP_SPACE_LEFT_H
+#ifndef UBP_SPACE_LEFT_BEHIND_H
+#define UBP_SPACE_LEFT_BEHIND_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@ struct plant_left {
 
 /* One more, at @vaddr (0: at no place), that stays because of -@rc. */
 void plant_left_note(struct plant_left *left, const char *what, uint64_t vaddr, int rc);
-/* The same for what threads may run into. */
+/* plant_left_note() of something that threads may run into. */
 void plant_left_live(struct plant_left *left, const char *what, uint64_t vaddr, int rc);
 
 #endif

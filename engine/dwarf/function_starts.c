@@ -5,10 +5,10 @@
 
 #include <errno.h>
 
-#include "engine/dwarf/by_name.h"
 #include "engine/dwarf/die.h"
 #include "engine/dwarf/entry.h"
-#include "engine/dwarf/place_list.h"
+#include "engine/dwarf/function_names.h"
+#include "engine/dwarf/places.h"
 #include "engine/dwarf/rows.h"
 #include "engine/dwarf/scopes.h"
 #include "engine/dwarf/unlimited.h"

@@ -3,8 +3,8 @@
 
 /* Locations of variables: the pieces that they consist of. */
 
-#ifndef UBP_DWARF_PIECE_H
-#define UBP_DWARF_PIECE_H
+#ifndef UBP_DWARF_LOCATION_PIECES_H
+#define UBP_DWARF_LOCATION_PIECES_H
 
 #include "engine/dwarf/dwarf_priv.h"
 #include "engine/dwarf/sum.h"

@@ -7,8 +7,8 @@
  * struct guard_sharer; one for which there is no room has the first one's.
  */
 
-#ifndef UBP_PLANT_CHAIN_H
-#define UBP_PLANT_CHAIN_H
+#ifndef UBP_PLANT_TRAP_CHAIN_H
+#define UBP_PLANT_TRAP_CHAIN_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,9 +30,9 @@ int chain_keep(const struct process *p, const struct action *action);
  * there for a moment only (vfork()), or there is no room to note it.
  */
 void chain_born(const struct process *p);
-/* Has it one already? */
+/* Has @p a place of its own already? */
 bool chain_is_kept(const struct process *p);
-/* It has its own action again. */
+/* @p has its own action again: it needs its place no more. */
 void chain_drop(const struct process *p);
 /* @child is a copy of the memory that @mother is in: @p's action is what hers was. It is alone there. */
 void chain_copied(const struct space *child, pid_t mother, const struct process *p);
