@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "cli/bench/session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/common/message.h"
+#include "engine/base/err.h"
+#include "engine/ubp_event.h"
+#include "engine/ubp_stats.h"
+
+#define RING_MIN 16384U /* and of queues, too */
+
+size_t bench_power_of_two(size_t bytes)
+{
+	size_t power = RING_MIN;
+
+	while (power < bytes)
+		power *= 2;
+	return power;
+}
+
+int bench_session_open(struct bench_session *s, enum ubp_mode mode, pid_t pid,
+		       const struct bench_room *room, bool count_dropped, struct ubp_err *err)
+{
+	struct ubp_options opt = UBP_OPTIONS_INIT;
+
+	memset(s, 0, sizeof(*s));
+	opt.mode = mode;
+	opt.pids = &pid;
+	opt.n_pids = pid ? 1 : 0;
+	opt.warn = cli_warn;
+	opt.count_dropped = count_dropped;
+	opt.queue_bytes = bench_power_of_two(room->queue);
+	opt.ring_bytes = room->ring;
+	return ubp_session_new(&opt, &s->session, err);
+}
+
+void bench_session_close(struct bench_session *s)
+{
+	ubp_session_free(s->session);
+	s->session = NULL;
+}
+
+static void on_event(void *ctx, const struct ubp_event *event)
+{
+	struct bench_session *s = ctx;
+	size_t len = 0;
+
+	if (ubp_event_probe(event) < 0) {
+		s->lost += ubp_event_lost(event);
+		return;
+	}
+	s->taken++;
+	if (s->format && ubp_event_line(event, &len))
+		s->n_bytes += len;
+}
+
+void bench_session_take(void *ctx)
+{
+	struct bench_session *s = ctx;
+	struct ubp_err err;
+
+	/* A failure comes again at the end. */
+	(void)ubp_dispatch(s->session, on_event, s, &err);
+}
+
+static void count_sites(const struct bench_session *s, struct bench_figures *figures)
+{
+	memset(&figures->sites, 0, sizeof(figures->sites));
+	for (size_t i = 0; i < ubp_n_probes(s->session); i++) {
+		struct ubp_probe_stats st = { 0 };
+
+		ubp_probe_stats(s->session, i, &st);
+		figures->sites.jumped += st.jumped;
+		figures->sites.boosted += st.boosted;
+		figures->sites.stepped += st.stepped;
+		figures->sites.in_place += st.in_place;
+	}
+}
+
+int bench_session_end(struct bench_session *s, struct bench_figures *figures,
+		      struct ubp_err *err)
+{
+	uint64_t passed = 0, lost = 0;
+	struct ubp_stats all = { 0 };
+	int n;
+
+	ubp_stop(s->session);
+	do {
+		n = ubp_dispatch(s->session, on_event, s, err);
+	} while (n > 0);
+	if (n < 0)
+		return n;
+	count_sites(s, figures);
+	for (size_t i = 0; i < ubp_n_probes(s->session); i++) {
+		struct ubp_probe_stats st = { 0 };
+
+		ubp_probe_stats(s->session, i, &st);
+		figures->hits += st.hits;
+		passed += st.passed;
+		lost += st.lost;
+	}
+	ubp_stats(s->session, &all);
+	if (ubp_n_probes(s->session) > 1) {
+		/* Whose they were is not known: no probe's. */
+		figures->hits += all.ring_lost;
+		passed += all.ring_lost;
+		lost += all.ring_lost;
+	}
+	if (s->taken + lost != passed || lost != s->lost)
+		return ubp_fail(err, EPROTO,
+				"%" PRIu64 " events were to come, %" PRIu64 " came, %" PRIu64
+				" were lost, %" PRIu64 " by the stream's count",
+				passed, s->taken, lost, s->lost);
+	figures->recorded += passed;
+	figures->lost += lost;
+	return 0;
+}

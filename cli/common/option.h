@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Command lines from a table: one table of options parses the arguments and
+ * prints the help, so that the two cannot disagree.
+ */
+
+#ifndef UBP_CLI_COMMON_OPTION_H
+#define UBP_CLI_COMMON_OPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cli_option {
+	int letter;       /* short option, 0: none */
+	const char *name; /* long option, NULL: none */
+	const char *arg;  /* what --help calls its argument, NULL: it takes none */
+	bool is_optional; /* .arg is the next word, unless that begins with '-' or is missing: NULL */
+	const char *help; /* lines after the first are printed below it */
+	/* Exactly one of these. The flag is a bool in the caller's structure. */
+	bool is_flag;
+	size_t flag; /* its offsetof() */
+	/* Returns CLI_OK, or the exit status after it said what is wrong. */
+	int (*set)(void *into, const char *arg);
+	/* Is handed the option's own name: one of several that exclude each other. */
+	int (*choose)(void *into, const char *name);
+};
+
+struct cli_syntax {
+	const char *usage; /* after "Usage: NAME ", newline-ended lines */
+	const char *about; /* below the options */
+	const struct cli_option *options;
+	size_t n_options;
+	const struct cli_option
+		*common; /* those that other commands have, too, behind the others; of
+			  * the same names, those above count */
+	size_t n_common;
+	/* A word that is no option. As .set above. */
+	int (*positional)(void *into, const char *word);
+};
+
+/*
+ * Parse. Options may stand before and after other words; "--" ends them.
+ * *ret_rest: the arguments after "--" (ending in NULL), or NULL if there was no
+ * "--". Returns CLI_OK, or the exit status after it said what is wrong.
+ */
+int cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *into,
+	      char ***ret_rest);
+
+/* Usage, options and about, on standard output. */
+void cli_print_help(const struct cli_syntax *syntax);
+
+/* A decimal number in min..max and nothing else; false: it is not. */
+bool cli_number(const char *text, uint64_t min, uint64_t max, uint64_t *ret_value);
+
+/* "1.5": seconds, more than 0, as nanoseconds. */
+bool cli_seconds(const char *text, uint64_t *ret_ns);
+
+#endif

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "cli/common/trace_options.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/common/message.h"
+#include "engine/base/vec.h"
+
+#define FRAMES_MAX 127
+
+int trace_options_add_definition(struct trace_options *o, enum definition_kind kind,
+				 const char *text)
+{
+	if (VEC_FIT(o->definitions, o->n_definitions + 1) < 0)
+		return cli_error("out of memory");
+	o->definitions[o->n_definitions++] =
+		(struct trace_definition){ .kind = kind, .text = text };
+	return CLI_OK;
+}
+
+int trace_options_set_event(void *into, const char *arg)
+{
+	return trace_options_add_definition(into, DEFINITION_EVENTS, arg);
+}
+
+static int set_form(void *into, const char *name)
+{
+	struct trace_options *o = into;
+
+	if (o->form.is_data && strcmp(o->form.name, name) != 0)
+		return cli_usage_error("--%s has a form of its own: it excludes --%s", name,
+				       o->form.name);
+	(void)ubp_sink_form(name, &o->form);
+	return CLI_OK;
+}
+
+static int set_filter(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+	struct trace_definition *last;
+
+	if (o->n_definitions == 0)
+		return cli_usage_error("a filter comes after the definition it is for");
+	last = &o->definitions[o->n_definitions - 1];
+	if (last->filter)
+		return cli_usage_error("more than one filter for '%s'", last->text);
+	last->filter = arg;
+	return CLI_OK;
+}
+
+/* bpftrace's form of a probe, with a path behind it. */
+static int check_form(const char *word)
+{
+	static const struct {
+		const char *there, *here;
+	} forms[] = { { "uprobe:", "p:" }, { "uretprobe:", "r:" }, { "usdt:", "" } };
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		size_t len = strlen(forms[i].there);
+
+		if (strncmp(word, forms[i].there, len) != 0 ||
+		    (word[len] != '/' && word[len] != '.'))
+			continue;
+		return cli_usage_error("'%.*s' is bpftrace's; here it is '%s%.*s'",
+				       (int)strcspn(word, " {"), word, forms[i].here,
+				       (int)strcspn(word + len, " {"), word + len);
+	}
+	return CLI_OK;
+}
+
+/* perf-tools: a definition, then perhaps its filter. */
+int trace_options_add_word(void *into, const char *word)
+{
+	struct trace_options *o = into;
+
+	if (check_form(word) != CLI_OK)
+		return CLI_USAGE;
+	switch (o->n_words++) {
+	case 0:
+		return trace_options_add_definition(o, DEFINITION_WORD, word);
+	case 1:
+		if (o->definitions[o->n_definitions - 1].kind == DEFINITION_WORD)
+			return set_filter(o, word);
+		break;
+	}
+	return cli_usage_error(
+		"'%s' is one word too many (a definition with arguments is quoted "
+		"as one word)",
+		word);
+}
+
+static int set_pids(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+
+	for (const char *p = arg;;) {
+		size_t len = strcspn(p, ",");
+		char digits[16];
+		uint64_t pid;
+
+		(void)snprintf(digits, sizeof(digits), "%.*s", (int)(len < 15 ? len : 15), p);
+		if (!cli_number(digits, 1, INT_MAX, &pid))
+			return cli_usage_error("-p takes process ids, not '%s'", arg);
+		if (VEC_FIT(o->who.pids, o->who.n_pids + 1) < 0)
+			return cli_error("out of memory");
+		o->who.pids[o->who.n_pids++] = (pid_t)pid;
+		if (!p[len])
+			return CLI_OK;
+		p += len + 1;
+	}
+}
+
+int trace_options_set_tid(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+	uint64_t tid;
+
+	if (!cli_number(arg, 1, INT_MAX, &tid))
+		return cli_usage_error("a thread id is a number, not '%s'", arg);
+	if (o->who.tid)
+		return cli_usage_error("a thread is given twice");
+	o->who.tid = (pid_t)tid;
+	return CLI_OK;
+}
+
+static int set_duration(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+
+	if (!cli_seconds(arg, &o->ends.duration_ns))
+		return cli_usage_error("-d takes seconds, not '%s'", arg);
+	o->ends.duration = arg;
+	return CLI_OK;
+}
+
+static int set_count(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+
+	if (!cli_number(arg, 1, UINT64_MAX, &o->ends.count))
+		return cli_usage_error("-n takes a number of events, not '%s'", arg);
+	return CLI_OK;
+}
+
+int trace_options_set_list(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+
+	o->lists.is_list = true;
+	o->lists.list = arg;
+	return CLI_OK;
+}
+
+static int set_output(void *into, const char *arg)
+{
+	((struct trace_options *)into)->output = arg;
+	return CLI_OK;
+}
+
+static int set_mode(void *into, const char *arg)
+{
+	static const char *const names[] = {
+		[UBP_MODE_AUTO] = "auto",
+		[UBP_MODE_JUMP] = "jump",
+		[UBP_MODE_TRAP] = "trap",
+		[UBP_MODE_STEP] = "step",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(arg, names[i]) == 0) {
+			((struct trace_options *)into)->mode = (enum ubp_mode)i;
+			return CLI_OK;
+		}
+	}
+	return cli_usage_error("--mode takes auto, jump, trap or step, not '%s'", arg);
+}
+
+static int set_clock(void *into, const char *arg)
+{
+	static const char *const names[] = { "mono", "mono_raw", "boot", "real" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(arg, names[i]) == 0) {
+			((struct trace_options *)into)->clock = arg;
+			return CLI_OK;
+		}
+	}
+	return cli_usage_error("--clock takes mono, mono_raw, boot or real, not '%s'", arg);
+}
+
+/* The next power of two serves. */
+static int set_buffer_size(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+	uint64_t kib;
+
+	if (!cli_number(arg, 1, 1 << 20, &kib))
+		return cli_usage_error("--buffer-size takes KiB from 1 to 1048576, not '%s'",
+				       arg);
+	o->ring_bytes = 16384;
+	while (o->ring_bytes < kib * 1024)
+		o->ring_bytes *= 2;
+	return CLI_OK;
+}
+
+static int set_ready_fd(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+	uint64_t fd;
+
+	if (!cli_number(arg, 0, INT_MAX, &fd) || fcntl((int)fd, F_GETFD) < 0)
+		return cli_usage_error("--ready-fd takes an open descriptor, not '%s'", arg);
+	o->ready_fd = (int)fd;
+	return CLI_OK;
+}
+
+static int set_stack_kind(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+
+	if (strcmp(arg, "cfi") == 0)
+		o->stacks.kind = UBP_STACK_CFI;
+	else if (strcmp(arg, "unwind") == 0)
+		o->stacks.kind = UBP_STACK_UNWIND;
+	else if (strcmp(arg, "fp") == 0)
+		o->stacks.kind = UBP_STACK_FP;
+	else
+		return cli_usage_error("--stack takes cfi, unwind or fp, not '%s'", arg);
+	return CLI_OK;
+}
+
+static int set_frames(void *into, const char *arg)
+{
+	if (!cli_number(arg, 1, FRAMES_MAX, &((struct trace_options *)into)->stacks.frames))
+		return cli_usage_error("--frames takes a number from 1 to %d, not '%s'",
+				       FRAMES_MAX, arg);
+	return CLI_OK;
+}
+
+static int add_exclude(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+
+	if (VEC_FIT(o->exclude, o->n_exclude + 2) < 0)
+		return cli_error("out of memory");
+	o->exclude[o->n_exclude++] = arg;
+	o->exclude[o->n_exclude] = NULL;
+	return CLI_OK;
+}
+
+static int add_debug_dir(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+	char *dirs = NULL;
+
+	if (asprintf(&dirs, "%s%s%s", o->debug.dirs ? o->debug.dirs : "",
+		     o->debug.dirs ? ":" : "", arg) < 0)
+		return cli_error("out of memory");
+	free(o->debug.dirs);
+	o->debug.dirs = dirs;
+	return CLI_OK;
+}
+
+static int set_symbols(void *into, const char *arg)
+{
+	((struct trace_options *)into)->debug.symbols = arg;
+	return CLI_OK;
+}
+
+#define FLAG(member) .is_flag = true, .flag = offsetof(struct trace_options, member)
+
+static const struct cli_option table[] = {
+	{ 'e', "event", "DEF", .set = trace_options_set_event,
+	  .help = "trace DEF, in the grammar of uprobe_events; repeatable.\n"
+		  "The offset may also be SYMBOL, SYMBOL+OFF or a pattern of symbols" },
+	{ 0, "filter", "EXPR", .set = set_filter,
+	  .help = "only hits for which EXPR is true, of the -e or -f before it" },
+	{ 'p', "pid", "PID[,PID]", .set = set_pids, .help = "only these processes" },
+	{ 0, "follow", FLAG(follow),
+	  .help = "with -p: also the processes that these give birth to" },
+	{ 0, "no-follow", FLAG(no_follow),
+	  .help = "with a command: not the processes that it gives birth to" },
+	{ 'd', "duration", "SECS", .set = set_duration,
+	  .help = "trace for SECS seconds, keep the events in memory, then print" },
+	{ 'n', "count", "COUNT", .set = set_count, .help = "end after COUNT events" },
+	{ 's', NULL, FLAG(stacks.asked), .help = "print the user stack of each event" },
+	{ 0, "stack", "KIND", .set = set_stack_kind,
+	  .help = "the same by call frame information (cfi, default), by libunwind\n"
+		  "(unwind), or by frame pointers (fp), which needs no stop where there\n"
+		  "is a jump" },
+	{ 0, "frames", "N", .set = set_frames, .help = "at most N entries of each stack" },
+	{ 0, "lines", FLAG(stacks.lines),
+	  .help = "source lines and inlined functions in stacks" },
+	{ 0, "stack-raw", FLAG(stacks.raw),
+	  .help = "addresses in stacks, as the kernel has them" },
+	{ 0, "folded", .choose = set_form,
+	  .help = "count equal stacks, print them at the end, a line each, for\n"
+		  "flame graphs" },
+	{ 'H', "header", FLAG(header), .help = "print the column header first" },
+	{ 0, "json", .choose = set_form,
+	  .help = "print a JSON object for each event, a line each" },
+	{ 'o', "output", "FILE", .set = set_output, .help = "write the events to FILE" },
+	{ 0, "clock", "NAME", .set = set_clock,
+	  .help = "time stamps of mono (default), mono_raw, boot or real" },
+	{ 'v', "view-format", FLAG(only.format),
+	  .help = "print the format of the events, trace nothing" },
+	{ 0, "check", FLAG(only.check),
+	  .help = "print the definitions as uprobe_events lists them,\ntrace nothing" },
+	{ 0, "definition", FLAG(only.definition),
+	  .help = "print the definitions as any kernel takes them, trace nothing" },
+	{ 0, "explain", FLAG(only.explain),
+	  .help = "print how each place would be probed, and why not better,\ntrace nothing" },
+	{ 0, "exclude", "PATTERN", .set = add_exclude,
+	  .help = "names that patterns and lists leave out; repeatable" },
+	{ 0, "debug-dir", "DIR", .set = add_debug_dir,
+	  .help = "separate debug information is sought in DIR, too; repeatable" },
+	{ 0, "symbols", "FILE", .set = set_symbols,
+	  .help = "FILE has the symbols of the program that is traced" },
+	{ 0, "mode", "MODE", .set = set_mode,
+	  .help = "how to probe at best: auto (default), jump, trap or step" },
+	{ 0, "lossless", FLAG(lossless), .help = "let targets wait rather than lose events" },
+	{ 0, "buffer-size", "KIB", .set = set_buffer_size,
+	  .help = "events recorded without a stop wait in so much memory for each\n"
+		  "thread of a target (default 1024)" },
+	{ 0, "force", FLAG(force),
+	  .help = "probe where it is refused, if that can make sense" },
+	{ 0, "beside-kernel", FLAG(beside_kernel),
+	  .help = "no jump where a kernel's uprobe that comes later would\n"
+		  "break it: a breakpoint, behind the first instruction\n"
+		  "if that can be" },
+	{ 'F', NULL, FLAG(no_version_check), .help = "does nothing; for scripts that pass it" },
+	{ 0, "stats", FLAG(stats), .help = "at the end, print counts on standard error" },
+	{ 0, "ready-fd", "N", .set = set_ready_fd,
+	  .help = "write \"ready\" to descriptor N when all is planted" },
+	{ 'h', "help", FLAG(help), .help = "print this" },
+	{ 0, "version", FLAG(version), .help = "print the version" },
+};
+
+/* --- what makes sense ------------------------------------------------------------ */
+
+static bool only_prints(const struct trace_options *o)
+{
+	return o->only.format || o->only.check || o->only.explain || o->only.definition;
+}
+
+/* -l stands alone, but for -p, what it is about, and what perf-tools scripts pass blindly. */
+int trace_options_check_list(const struct trace_options *o)
+{
+	if (o->n_definitions || o->command || o->who.tid || o->ends.duration || o->ends.count ||
+	    o->only.format || o->only.check || o->only.definition || o->form.is_data)
+		return cli_usage_error("-l takes a target, and perhaps a pattern, only");
+	if (o->who.n_pids > 1)
+		return cli_usage_error("-l takes one process");
+	return CLI_OK;
+}
+
+/* "name=...", but not "name==..." or "name=~...". */
+static bool is_assignment(const char *word)
+{
+	size_t len =
+		strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+
+	return len && word[len] == '=' && word[len + 1] && !strchr("=~ ", word[len + 1]);
+}
+
+/*
+ * What is no filter, but was typed as one: arguments outside of the definition's quotes, or a command
+ * without "--" in front. A filter has an operator behind a name.
+ */
+static int check_filter_word(const struct trace_options *o)
+{
+	const struct trace_definition *d = &o->definitions[0];
+	const char *word = d->filter;
+
+	if (o->n_words < 2 || d->kind != DEFINITION_WORD || !word)
+		return CLI_OK;
+	if (strchr("+-%$@\\", *word) || strspn(word, "&*") || is_assignment(word))
+		return cli_usage_error("'%s' is no filter; arguments stand in the definition's "
+				       "quotes: '%s %s'",
+				       word, d->text, word);
+	if (*word && !strpbrk(word, "=!<>~&()"))
+		return cli_usage_error("'%s' is no filter; arguments stand in the definition's "
+				       "quotes, a command behind '--'",
+				       word);
+	return CLI_OK;
+}
+
+int trace_options_check(const struct trace_options *o)
+{
+	if (o->n_definitions == 0)
+		return cli_usage_error("no definition is given");
+	if (o->command && !o->command[0])
+		return cli_usage_error("no command after '--'");
+	if (o->command && (o->who.n_pids || o->who.tid))
+		return cli_usage_error("a command excludes -p and -L");
+	if (o->follow && o->no_follow)
+		return cli_usage_error("--follow excludes --no-follow");
+	if (o->follow && (o->who.tid || !(o->who.n_pids || o->command)))
+		return cli_usage_error("--follow is for -p");
+	if (o->no_follow && !(o->who.n_pids || o->who.tid || o->command))
+		return cli_usage_error("--no-follow is for a command, or -p");
+	if (o->ends.duration && only_prints(o))
+		return cli_usage_error("-d is for tracing: it excludes -v, --check, "
+				       "--definition and --explain");
+	if (o->header && !o->form.has_header)
+		return cli_usage_error("-H is for text: it excludes --%s", o->form.name);
+	return check_filter_word(o);
+}
+
+/* With -l, a word is a pattern; of two, if -l had none, the first is its target. */
+static void take_pattern(struct trace_options *o)
+{
+	const struct trace_definition *d = o->definitions;
+
+	if (!o->lists.is_list || o->n_definitions != 1 || d->kind != DEFINITION_WORD ||
+	    (d->filter && o->lists.list))
+		return;
+	if (d->filter)
+		o->lists.list = d->text;
+	o->lists.pattern = d->filter ? d->filter : d->text;
+	o->n_definitions = 0;
+}
+
+int trace_options_parse(const struct cli_syntax *syntax, int argc, char **argv,
+			struct trace_options *o, int (*check)(const struct trace_options *o),
+			bool *ret_done)
+{
+	struct cli_syntax whole = *syntax;
+	int status;
+
+	whole.common = table;
+	whole.n_common = sizeof(table) / sizeof(table[0]);
+	o->ready_fd = -1;
+	(void)ubp_sink_form("text", &o->form);
+	*ret_done = true;
+	status = cli_parse(&whole, argc, argv, o, &o->command);
+	if (status != CLI_OK)
+		return status;
+	if (o->help) {
+		cli_print_help(&whole);
+	} else if (o->version) {
+		printf("%s " UBP_VERSION "\n", cli_program);
+	} else {
+		take_pattern(o);
+		status = check(o);
+		*ret_done = status != CLI_OK;
+	}
+	return status;
+}
+
+void trace_options_free(struct trace_options *o)
+{
+	free(o->definitions);
+	free(o->who.pids);
+	free(o->exclude);
+	free(o->debug.dirs);
+}

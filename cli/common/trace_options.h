@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* The options that all commands that trace have in common. */
+
+#ifndef UBP_CLI_COMMON_TRACE_OPTIONS_H
+#define UBP_CLI_COMMON_TRACE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cli/common/option.h"
+#include "engine/ubp.h"
+#include "engine/ubp_sink.h"
+
+enum definition_kind {
+	DEFINITION_WORD,   /* a word without option */
+	DEFINITION_EVENTS, /* -e */
+	DEFINITION_FILE,   /* -f */
+};
+
+struct trace_definition {
+	enum definition_kind kind;
+	const char *text; /* of the definition, or the file's name */
+	const char *filter;
+};
+
+/* -l: what is to be listed. */
+struct list_options {
+	bool is_list;        /* -l was given */
+	const char *list;    /* its TARGET; NULL: all that the process maps */
+	const char *pattern; /* of names to be listed; NULL: all */
+};
+
+/* Stacks of events. */
+struct stack_options {
+	enum ubp_stack kind;    /* --stack; UBP_STACK_NONE: not given */
+	uint64_t frames;        /* --frames; 0: not given */
+	bool asked, raw, lines; /* -s, --stack-raw, --lines */
+};
+
+/* When tracing ends by itself. */
+struct end_options {
+	const char *duration; /* -d as typed, and in nanoseconds; NULL, 0: none */
+	uint64_t duration_ns;
+	uint64_t count; /* -n; 0: none */
+};
+
+/* What is printed in place of tracing. */
+struct print_options {
+	bool format, check, explain, definition;
+};
+
+/* Whose hits are traced. */
+struct target_options {
+	pid_t *pids;
+	size_t n_pids;
+	pid_t tid;
+};
+
+/* Where debug information is sought beside the usual places. */
+struct debug_options {
+	char *dirs; /* --debug-dir, joined by ':'; NULL: none */
+	const char *symbols;
+};
+
+/* All strings are borrowed from argv, but debug_dirs. */
+struct trace_options {
+	const char *what; /* "uprobe": what banners call a probe */
+	struct trace_definition *definitions;
+	size_t n_definitions;
+	size_t n_words;       /* words that were no options: a definition, its filter */
+	char **command;       /* NULL: none */
+	const char **exclude; /* --exclude, NULL-ended; NULL: none */
+	size_t n_exclude;
+	struct ubp_sink_form form; /* --json, --folded, or text */
+	const char *output;
+	const char *clock;
+	size_t ring_bytes; /* --buffer-size; 0: default */
+	enum ubp_mode mode;
+	int ready_fd; /* -1: none */
+	bool help, version, header;
+	bool stats, strict, lossless, force, beside_kernel;
+	bool follow, no_follow;
+	bool no_version_check; /* -F of perf-tools: accepted, means nothing */
+	struct list_options lists;
+	struct stack_options stacks;
+	struct end_options ends;
+	struct print_options only;
+	struct target_options who;
+	struct debug_options debug;
+};
+
+/* For rows and words of the commands' own. As .set of struct cli_option. */
+int trace_options_add_definition(struct trace_options *o, enum definition_kind kind,
+				 const char *text);
+int trace_options_add_word(void *into, const char *word);
+int trace_options_set_list(void *into, const char *arg);
+int trace_options_set_event(void *into, const char *arg);
+int trace_options_set_tid(void *into, const char *arg);
+
+/*
+ * Parse by @syntax, to which the common rows are added; they write into a struct that begins
+ * with *@o, zeroed. --help and --version are obeyed here. Then
+ * @check looks at what was given. Returns CLI_OK, or the exit status to leave with; *ret_done
+ * then or when there is nothing more to do.
+ */
+int trace_options_parse(const struct cli_syntax *syntax, int argc, char **argv,
+			struct trace_options *o, int (*check)(const struct trace_options *o),
+			bool *ret_done);
+/* What makes no sense together, whichever command it is. CLI_OK, or said why not. */
+int trace_options_check(const struct trace_options *o);
+int trace_options_check_list(const struct trace_options *o);
+void trace_options_free(struct trace_options *o);
+
+#endif

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Order of the end, whatever the reason: probes out first, then what waits in
+ * the queue, then the last words, then the command if there is one. Once the
+ * probes are out a second signal ends the wait for a slow reader or command.
+ */
+
+#include "cli/common/trace_run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/common/message.h"
+#include "cli/common/output.h"
+#include "cli/common/signals.h"
+#include "cli/common/stats.h"
+#include "engine/base/again.h"
+#include "engine/ubp_event.h"
+
+#define BATCH_BYTES (64 * 1024)        /* written at once, at most about this much */
+#define HOLD_BYTES  (64 * 1024 * 1024) /* -d: text kept in memory */
+
+struct run {
+	const struct trace_options *opt;
+	struct ubp_session *session;
+	struct output out;
+	struct ubp_sink *sink;
+	int signal_fd;
+	uint64_t deadline_ns; /* 0: none */
+	uint64_t n_events;
+	uint64_t n_dropped; /* over HOLD_BYTES */
+	bool ending;        /* asked to end by a signal */
+	int signal;         /* that is to be handed on to the command, 0: none */
+	bool failed;        /* said so; the exit status will tell */
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* --- what is printed -------------------------------------------------------- */
+
+/* A line: banners stand in the trace as perf-tools has it, but never in data or beside a
+ * command's own output. */
+__attribute__((format(printf, 2, 3))) static void say(struct run *run, const char *fmt, ...)
+{
+	bool in_trace = !run->opt->form.is_data && !run->opt->output && !run->opt->command;
+	char *text;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	if (in_trace)
+		output_line(&run->out, "%s", text);
+	else
+		cli_line(text);
+	free(text);
+}
+
+/*
+ * "p:NAME /path:0xOFF ARGS", what perf-tools says it traces, from the line that
+ * uprobe_events would list. Allocated; NULL: out of memory.
+ */
+static char *banner_text(const char *listing)
+{
+	const char *name = listing + 2, *space = strchr(listing, ' ');
+	const char *offset = space, *digits;
+	char *text;
+
+	/* "uprobes" is the group of whoever named none. */
+	if (strncmp(name, "uprobes/", 8) == 0)
+		name += 8;
+	/* PATH:0x and 16 digits; a path may hold most of that, but not all. */
+	for (;;) {
+		offset = offset ? strstr(offset, ":0x") : NULL;
+		if (!offset)
+			return strdup(listing);
+		offset += 3;
+		if (strspn(offset, "0123456789abcdef") == 16)
+			break;
+	}
+	digits = offset + strspn(offset, "0");
+	if (digits > offset + 15)
+		digits = offset + 15;
+	if (asprintf(&text, "%.2s%.*s%s", listing, (int)(offset - name), name, digits) < 0)
+		return NULL;
+	return text;
+}
+
+/* One event, though it may have several places. */
+static bool is_one_event(struct ubp_session *session)
+{
+	for (size_t i = 1; i < ubp_n_probes(session); i++)
+		if (strcmp(ubp_probe_event(session, i), ubp_probe_event(session, 0)) != 0 ||
+		    strcmp(ubp_probe_group(session, i), ubp_probe_group(session, 0)) != 0)
+			return false;
+	return true;
+}
+
+/* With a command there is none: what it prints must stay what it is. */
+static void say_banner(struct run *run)
+{
+	size_t n = ubp_n_probes(run->session);
+	const char *event = ubp_probe_event(run->session, 0), *what = run->opt->what;
+	bool is_one = is_one_event(run->session);
+	char *text, more[48] = "";
+
+	if (n > 1)
+		(void)snprintf(more, sizeof(more), " and at %zu more", n - 1);
+	if (run->opt->ends.duration && is_one) {
+		say(run, "Tracing %s %s for %s seconds (buffered)...", what, event,
+		    run->opt->ends.duration);
+	} else if (run->opt->ends.duration) {
+		say(run, "Tracing %zu %ss for %s seconds (buffered)...", n, what,
+		    run->opt->ends.duration);
+	} else if (is_one) {
+		text = banner_text(ubp_probe_listing(run->session, 0));
+		say(run, "Tracing %s %s (%s%s). Ctrl-C to end.", what, event,
+		    text ? text : event, more);
+		free(text);
+	} else {
+		say(run, "Tracing %zu %ss. Ctrl-C to end.", n, what);
+	}
+}
+
+static void say_end(struct run *run)
+{
+	say(run, "%s", "");
+	say(run, "Ending tracing...");
+}
+
+/* What the trace itself has no place for. */
+static void tell_untold(struct run *run)
+{
+	uint64_t n = ubp_sink_untold(run->sink);
+	char text[80];
+
+	if (ubp_sink_is_short(run->sink))
+		cli_warn(NULL, run->opt->form.needs_stack
+				       ? "out of memory: some stacks are not counted"
+				       : "out of memory: some events are not printed");
+	if (!n)
+		return;
+	(void)snprintf(text, sizeof(text), "%" PRIu64 " event%s lost and not counted", n,
+		       n == 1 ? " was" : "s were");
+	cli_warn(NULL, text);
+}
+
+static void on_event(void *ctx, const struct ubp_event *event)
+{
+	struct run *run = ctx;
+	const char *line;
+	size_t len;
+
+	if (run->opt->ends.count && run->n_events == run->opt->ends.count)
+		return;
+	if (ubp_event_probe(event) >= 0)
+		run->n_events++;
+	if (run->out.error)
+		return;
+	line = ubp_sink_event(run->sink, event, &len);
+	if (run->out.hold && run->out.len + len > HOLD_BYTES) {
+		run->n_dropped += ubp_event_probe(event) >= 0 ? 1 : ubp_event_lost(event);
+		return;
+	}
+	output_add(&run->out, line, len);
+	if (output_pending(&run->out) >= BATCH_BYTES)
+		(void)output_flush(&run->out);
+}
+
+static bool has_count(const struct run *run)
+{
+	return run->opt->ends.count && run->n_events >= run->opt->ends.count;
+}
+
+/* Take what waits. False: tracing has failed, which is said here. */
+static int take_events(struct run *run)
+{
+	struct ubp_err err;
+	int n;
+
+	ubp_err_reset(&err);
+	n = ubp_dispatch(run->session, on_event, run, &err);
+	if (n < 0 && !run->failed) {
+		run->failed = true;
+		(void)cli_error_record(&err);
+	}
+	return n;
+}
+
+/* --- waiting ---------------------------------------------------------------- */
+
+static void take_signals(struct run *run)
+{
+	struct signals_one one = { 0 };
+
+	while (signals_read(run->signal_fd, &one)) {
+		/* Keys are the command's business: it may be a shell. */
+		if (run->opt->command && one.from_terminal &&
+		    (one.number == SIGINT || one.number == SIGQUIT))
+			continue;
+		run->ending = true;
+		if (!one.from_terminal)
+			run->signal = one.number;
+	}
+	if (!one.failed)
+		return;
+	if (!run->failed)
+		cli_warn(NULL, "signals cannot be read: tracing ends");
+	run->ending = run->failed = true;
+}
+
+/*
+ * Wait for a signal, our reader, @fd (-1: none) or @timeout_ms (-1: for ever).
+ * Nothing new is taken while the reader is behind by more than a batch.
+ */
+static void wait_for_something(struct run *run, int fd, int timeout_ms)
+{
+	size_t pending = output_pending(&run->out);
+	struct pollfd p[3] = {
+		{ .fd = run->signal_fd, .events = POLLIN },
+		{ .fd = run->out.can_vanish ? run->out.fd : -1,
+		  .events = pending ? POLLOUT : 0 },
+		{ .fd = pending < BATCH_BYTES ? fd : -1, .events = POLLIN },
+	};
+
+	if (run->out.error)
+		p[1].fd = -1;
+	if (poll(p, 3, timeout_ms) <= 0)
+		return;
+	if (p[0].revents)
+		take_signals(run);
+	if (p[1].revents)
+		output_polled(&run->out, p[1].revents);
+}
+
+static int time_left_ms(const struct run *run)
+{
+	uint64_t now = now_ns();
+
+	if (!run->deadline_ns)
+		return -1;
+	if (now >= run->deadline_ns)
+		return 0;
+	if (run->deadline_ns - now > 3600 * 1000000000ULL)
+		return 3600 * 1000;
+	return (int)((run->deadline_ns - now + 999999) / 1000000);
+}
+
+static void trace(struct run *run)
+{
+	int left;
+
+	for (;;) {
+		if (output_pending(&run->out) < BATCH_BYTES && take_events(run) < 0)
+			return;
+		if (!output_flush(&run->out) || run->ending || has_count(run))
+			return;
+		left = time_left_ms(run);
+		if (left == 0 || ubp_is_done(run->session))
+			return;
+		wait_for_something(run, ubp_fd(run->session), left);
+	}
+}
+
+/* --- the end ---------------------------------------------------------------- */
+
+/* Write all that waits, as slowly as the reader wants it. False: there is no more
+ * use in writing. */
+static bool drain(struct run *run)
+{
+	while (output_flush(&run->out) && output_pending(&run->out) && !run->ending)
+		wait_for_something(run, -1, -1);
+	return !run->out.error && !output_pending(&run->out);
+}
+
+static void add_lost(struct run *run)
+{
+	size_t len;
+	const char *text = ubp_sink_lost(run->sink, run->n_dropped, &len);
+
+	output_add(&run->out, text, len);
+}
+
+static void print_rest(struct run *run)
+{
+	const char *text;
+	size_t len;
+
+	while (!has_count(run) && drain(run) && take_events(run) > 0)
+		;
+	run->out.hold = false;
+	if (run->n_dropped)
+		add_lost(run);
+	text = ubp_sink_end(run->sink, &len);
+	output_add(&run->out, text, len);
+	tell_untold(run);
+	if (!run->opt->command)
+		say_end(run);
+	(void)drain(run);
+}
+
+/*
+ * The command goes on without probes; so do we, to have its status. A signal meant
+ * for us is handed on to it once; a second one ends the wait.
+ */
+static int wait_for_command(struct run *run)
+{
+	pid_t pid = ubp_command_pid(run->session);
+	int fd = -1, handed_on = 0, status;
+
+	while (!ubp_command_status(run->session, &status)) {
+		if (run->signal && handed_on)
+			return 128 + run->signal;
+		if (run->signal && pid > 0)
+			(void)kill(pid, run->signal);
+		handed_on = handed_on ? handed_on : run->signal;
+		run->signal = 0;
+		if (fd < 0 && pid > 0)
+			fd = (int)syscall(SYS_pidfd_open, pid, 0);
+		/* No pidfds before Linux 5.3: look now and then. */
+		wait_for_something(run, fd, fd < 0 ? 100 : -1);
+	}
+	if (fd >= 0)
+		(void)close(fd);
+	if (run->failed)
+		return CLI_FAILED;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void tell_ready(int fd)
+{
+	static const char text[] = "ready\n";
+
+	if (fd < 0)
+		return;
+	if (again_write(fd, text, sizeof(text) - 1) < 0)
+		cli_warn(NULL, "--ready-fd: could not write");
+	(void)close(fd);
+}
+
+static int run_started(struct run *run)
+{
+	const char *text;
+	size_t len;
+
+	output_begin(&run->out);
+	if (!run->opt->command)
+		say_banner(run);
+	text = ubp_sink_begin(run->sink, &len);
+	output_add(&run->out, text, len);
+	(void)output_flush(&run->out);
+	tell_ready(run->opt->ready_fd);
+	run->out.hold = run->opt->ends.duration != NULL;
+	if (run->opt->ends.duration)
+		run->deadline_ns = now_ns() + run->opt->ends.duration_ns;
+	trace(run);
+	ubp_stop(run->session);
+	run->ending = false;
+	print_rest(run);
+	if (ubp_has_failed(run->session))
+		run->failed = true;
+	if (output_finish(&run->out) != CLI_OK)
+		run->failed = true;
+	cli_tell_missed(run->session);
+	if (run->opt->stats)
+		cli_print_stats(run->session, run->n_dropped);
+	if (run->opt->command)
+		return wait_for_command(run);
+	return run->failed ? CLI_FAILED : CLI_OK;
+}
+
+static void no_event(void *ctx, const struct ubp_event *event)
+{
+	(void)ctx;
+	(void)event;
+}
+
+/* struct ubp_until: a signal is not for the command alone. */
+static bool is_asked_to_end(void *ctx)
+{
+	struct run *run = ctx;
+
+	take_signals(run);
+	return run->ending;
+}
+
+static void say_failed_start(const struct run *run, const struct ubp_err *err)
+{
+	struct ubp_err ignored;
+
+	(void)cli_error_record(err);
+	/* What there is to warn of. */
+	ubp_err_reset(&ignored);
+	(void)ubp_dispatch(run->session, no_event, NULL, &ignored);
+}
+
+int trace_run(struct ubp_session *session, const struct trace_options *options)
+{
+	struct run run = { .opt = options, .session = session, .signal_fd = -1 };
+	struct ubp_until until = { .is_over = is_asked_to_end, .ctx = &run };
+	struct ubp_sink_options how = { .form = options->form.name, .header = options->header };
+	struct ubp_err err;
+	int status = CLI_FAILED;
+
+	ubp_err_reset(&err);
+	if (output_open(&run.out, options->output, &err) < 0)
+		return cli_error_record(&err);
+	output_raw(&run.out, options->strict);
+	how.raw = run.out.raw;
+	if (ubp_sink_new(session, &how, &run.sink, &err) < 0) {
+		output_close(&run.out);
+		return cli_error_record(&err);
+	}
+	if (!options->command)
+		signals_no_stop();
+	run.signal_fd = signals_open(&err);
+	until.fd = run.signal_fd;
+	if (run.signal_fd < 0 || ubp_start_until(session, &until, &err) < 0)
+		say_failed_start(&run, &err);
+	else
+		status = run_started(&run);
+	output_close(&run.out);
+	ubp_sink_free(run.sink);
+	if (run.signal_fd >= 0)
+		(void)close(run.signal_fd);
+	return status;
+}

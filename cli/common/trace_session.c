@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "cli/common/trace_session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/common/message.h"
+#include "cli/common/output.h"
+#include "cli/common/signals.h"
+#include "cli/common/trace_run.h"
+
+static int print_definition(struct output *out, struct ubp_session *session, size_t i)
+{
+	const char *why, *line = ubp_probe_definition(session, i, &why);
+
+	if (!line)
+		return cli_error("no kernel takes this definition: %s", why);
+	output_line(out, "%s", line);
+	return CLI_OK;
+}
+
+static int describe(struct ubp_session *session, const struct trace_options *o)
+{
+	struct output out;
+	struct ubp_err err;
+	int status = CLI_OK;
+
+	ubp_err_reset(&err);
+	signals_no_pipe();
+	if (output_open(&out, o->output, &err) < 0)
+		return cli_error_record(&err);
+	output_raw(&out, o->strict);
+	output_begin(&out);
+	for (size_t i = 0; i < ubp_n_probes(session); i++) {
+		if (o->only.check)
+			output_line(&out, "%s", ubp_probe_listing(session, i));
+		if (o->only.format)
+			output_printf(&out, "%s", ubp_probe_format(session, i));
+		if (o->only.definition)
+			status |= print_definition(&out, session, i);
+		if (o->only.explain)
+			output_line(&out, "%s", ubp_probe_explain(session, i));
+	}
+	return output_wait(&out) == CLI_OK ? status : CLI_FAILED;
+}
+
+static int use_session(struct ubp_session *session, const struct trace_options *o,
+		       trace_session_add_fn *add)
+{
+	struct ubp_err err;
+
+	ubp_err_reset(&err);
+	/* First: definitions without a target may be about it. */
+	if (o->command && ubp_run_command(session, o->command, &err) < 0)
+		return cli_error_record(&err);
+	for (size_t i = 0; i < o->n_definitions; i++)
+		if (add(session, &o->definitions[i], &err) < 0)
+			return cli_error_record(&err);
+	if (ubp_n_probes(session) == 0)
+		return cli_error("no definition is given");
+	if (o->only.check || o->only.format || o->only.explain || o->only.definition)
+		return describe(session, o);
+	if (o->ready_fd >= 0)
+		(void)fcntl(o->ready_fd, F_SETFD, FD_CLOEXEC);
+	return trace_run(session, o);
+}
+
+static enum ubp_stack stack_kind(const struct trace_options *o)
+{
+	if (o->stacks.kind != UBP_STACK_NONE)
+		return o->stacks.kind;
+	return o->stacks.asked || o->stacks.raw || o->stacks.lines || o->stacks.frames ||
+			       o->form.needs_stack
+		       ? UBP_STACK_CFI
+		       : UBP_STACK_NONE;
+}
+
+int trace_session(const struct trace_options *o, trace_session_add_fn *add)
+{
+	struct ubp_options opt = UBP_OPTIONS_INIT;
+	struct ubp_session *session;
+	struct ubp_err err;
+	int status;
+
+	opt.pids = o->who.pids;
+	opt.n_pids = o->who.n_pids;
+	opt.tid = o->who.tid;
+	opt.strict = o->strict;
+	opt.lossless = o->lossless;
+	opt.ring_bytes = o->ring_bytes;
+	opt.count_dropped = o->stats;
+	opt.force = o->force;
+	opt.beside_kernel = o->beside_kernel;
+	opt.stack = stack_kind(o);
+	opt.frames = (unsigned)o->stacks.frames;
+	opt.stack_raw = o->stacks.raw;
+	opt.stack_lines = o->stacks.lines;
+	opt.debug = (struct ubp_debug_options){ o->debug.dirs, o->debug.symbols };
+	opt.exclude = o->exclude;
+	opt.files_only =
+		o->only.check || o->only.format || o->only.explain || o->only.definition;
+	opt.mode = o->mode;
+	opt.follow = o->follow      ? UBP_FOLLOW_YES
+		     : o->no_follow ? UBP_FOLLOW_NO
+				    : UBP_FOLLOW_AUTO;
+	opt.clock = o->clock;
+	opt.warn = cli_warn;
+	opt.tell = cli_tell;
+	ubp_err_reset(&err);
+	if (ubp_session_new(&opt, &session, &err) < 0)
+		return cli_error_record(&err);
+	status = use_session(session, o, add);
+	ubp_session_free(session);
+	return status;
+}
+
+struct ubp_target trace_session_target(const struct trace_options *o, const char *name)
+{
+	return (struct ubp_target){
+		.name = name,
+		.pid = o->who.n_pids ? o->who.pids[0] : 0,
+		.debug = { o->debug.dirs, o->debug.symbols },
+		.pattern = o->lists.pattern,
+		.exclude = o->exclude,
+		.explain = o->only.explain,
+	};
+}
+
+int trace_session_list(const struct trace_options *o, trace_session_list_fn *list,
+		       const struct ubp_target *target, const void *what)
+{
+	struct output out;
+	struct ubp_err err;
+
+	ubp_err_reset(&err);
+	signals_no_pipe();
+	if (output_open(&out, o->output, &err) < 0)
+		return cli_error_record(&err);
+	output_raw(&out, o->strict);
+	if (list(&out, target, what, &err) < 0) {
+		output_close(&out);
+		return cli_error_record(&err);
+	}
+	output_begin(&out);
+	return output_wait(&out);
+}
+
+/*
+ * Where a standard descriptor is closed, the next file opened would take its number,
+ * and messages would be written into it. What holds the place fails when it is used,
+ * and is closed again for a command of ours.
+ */
+void trace_session_hold_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)open("/dev/null",
+				   (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+}
+
+int trace_session_end(int status)
+{
+	bool failed = ferror(stdout);
+
+	if (fflush(stdout) == 0 && !failed)
+		return status;
+	return errno == EPIPE ? status : cli_error("standard output: %s", strerror(errno));
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* uprobe: trace functions of running programs. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/common/message.h"
+#include "cli/common/output.h"
+#include "cli/common/trace_session.h"
+#include "cli/uprobe/options.h"
+#include "engine/base/err.h"
+#include "engine/ubp_files.h"
+
+#define FILE_MAX (16 * 1024 * 1024)
+
+const char cli_program[] = "uprobe";
+
+/* --- definitions ------------------------------------------------------------ */
+
+/* All of @fd, allocated. */
+static int read_all(int fd, char **ret_text, size_t *ret_len, struct ubp_err *err)
+{
+	size_t len = 0, cap = 0;
+	char *text = NULL;
+
+	for (;;) {
+		ssize_t n;
+
+		if (len == cap) {
+			char *more = NULL;
+
+			cap = cap ? 2 * cap : 4096;
+			if (cap <= FILE_MAX)
+				more = realloc(text, cap);
+			if (!more) {
+				free(text);
+				return ubp_fail(err, ENOMEM, "too long for definitions");
+			}
+			text = more;
+		}
+		n = read(fd, text + len, cap - len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			free(text);
+			return ubp_fail_sys(err, "read");
+		}
+		if (n == 0)
+			break;
+		len += (size_t)n;
+	}
+	*ret_text = text;
+	*ret_len = len;
+	return 0;
+}
+
+static int add_file(struct ubp_session *session, const struct trace_definition *d,
+		    struct ubp_err *err)
+{
+	bool is_stdin = strcmp(d->text, "-") == 0;
+	const char *name = is_stdin ? "standard input" : d->text;
+	int rc, fd = is_stdin ? STDIN_FILENO : open(d->text, O_RDONLY | O_CLOEXEC);
+	char *text = NULL;
+	size_t len = 0;
+
+	if (fd < 0)
+		return ubp_fail_sys(err, "%s", name);
+	rc = read_all(fd, &text, &len, err);
+	if (!is_stdin)
+		(void)close(fd);
+	if (rc == 0)
+		rc = ubp_add_events(session, text, len, d->filter, err);
+	free(text);
+	if (rc < 0 && err->line)
+		return ubp_context(err, "%s:%u", name, err->line);
+	return rc < 0 ? ubp_context(err, "%s", name) : 0;
+}
+
+static int add(struct ubp_session *session, const struct trace_definition *d,
+	       struct ubp_err *err)
+{
+	switch (d->kind) {
+	case DEFINITION_WORD:
+		return ubp_add(session, d->text, d->filter, err);
+	case DEFINITION_EVENTS:
+		return ubp_add_events(session, d->text, strlen(d->text), d->filter, err);
+	case DEFINITION_FILE:
+		break;
+	}
+	return add_file(session, d, err);
+}
+
+/* --- what only prints -------------------------------------------------------- */
+
+static int print_function(void *ctx, const char *name, uint64_t offset, const char *explain)
+{
+	struct output *out = ctx;
+
+	(void)offset;
+	output_line(out, "%s%s%s", name, explain ? "  " : "", explain ? explain : "");
+	return 0;
+}
+
+static int list_functions(struct output *out, const struct ubp_target *target, const void *what,
+			  struct ubp_err *err)
+{
+	(void)what;
+	return ubp_list_functions(target, print_function, out, err);
+}
+
+static int print_line(void *ctx, const char *line)
+{
+	struct output *out = ctx;
+
+	output_line(out, "%s", line);
+	return 0;
+}
+
+static int list_lines(struct output *out, const struct ubp_target *target, const void *what,
+		      struct ubp_err *err)
+{
+	return ubp_list_lines(target, what, print_line, out, err);
+}
+
+static int list_variables(struct output *out, const struct ubp_target *target, const void *what,
+			  struct ubp_err *err)
+{
+	return ubp_list_variables(target, what, print_line, out, err);
+}
+
+static int run(const struct uprobe_options *o)
+{
+	struct ubp_target target;
+
+	if (o->lines_of) {
+		target = trace_session_target(&o->trace, o->trace.definitions[0].text);
+		return trace_session_list(&o->trace, list_lines, &target, o->lines_of);
+	}
+	if (o->vars) {
+		target = trace_session_target(&o->trace, o->trace.definitions[0].text);
+		return trace_session_list(&o->trace, list_variables, &target, o->vars);
+	}
+	if (!o->trace.lists.is_list)
+		return trace_session(&o->trace, add);
+	target = trace_session_target(&o->trace, o->trace.lists.list);
+	return trace_session_list(&o->trace, list_functions, &target, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	struct uprobe_options options;
+	bool done;
+	int status;
+
+	trace_session_hold_descriptors();
+	status = uprobe_options_parse(argc, argv, &options, &done);
+	if (!done)
+		status = run(&options);
+	uprobe_options_free(&options);
+	return trace_session_end(status);
+}
