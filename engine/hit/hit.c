@@ -104,7 +104,7 @@ static bool has_lost_trap(const struct tracee *t, const struct site *site, uint6
 	if (site)
 		return site->insn.len != arch->swbp.pc_advance ||
 		       !looks_done(t, &site->insn, regs);
-	return (ps->ret.trampoline && vaddr == ps->ret.trampoline) ||
+	return returns_at_trampoline(ps, vaddr) ||
 	       jump_of_trap(t->process->space, vaddr, &detoured, &first, &is_return);
 }
 
@@ -144,7 +144,6 @@ static void entry_probes(struct hit *hit, struct moment *m, struct site *site,
 			 struct ubp_regs *regs)
 {
 	struct space *space = m->t->process->space;
-	struct plant_space *ps = space->plant;
 	const struct uprobe *returning = NULL;
 
 	for (size_t i = 0; i < site->n_probes; i++) {
@@ -161,9 +160,7 @@ static void entry_probes(struct hit *hit, struct moment *m, struct site *site,
 	}
 	if (returning)
 		entry_return(hit, m, site, returning, regs);
-	if (ps->jump.at_returns)
-		upgrade_due(hit->plant, hit->tracer, space, false);
-	ps->jump.at_returns = false;
+	upgrade_returns(hit->plant, hit->tracer, space);
 }
 
 /*
@@ -238,8 +235,7 @@ static enum trap_verdict at_site(struct hit *hit, struct tracee *t, struct site 
 	pid_t tid;
 
 	wait_note_hot(hit->tracer, t);
-	if (ps->jump.hits_before)
-		ps->jump.hits_before--;
+	upgrade_hit(ps);
 	if (ps->closing) {
 		carry_on(hit, t, site, regs);
 		return TRAP_OURS;
@@ -349,7 +345,7 @@ static bool is_step_done(struct tracee *t, int si_code)
  */
 static bool is_earlier_scan(const struct plant_space *ps, uint64_t vaddr)
 {
-	return area_has_entry(ps, vaddr) && !map_get(&ps->jump.traps, vaddr);
+	return area_has_entry(ps, vaddr) && !jump_has_trap(ps, vaddr);
 }
 
 enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
@@ -387,7 +383,7 @@ enum trap_verdict hit_trap(struct hit *hit, struct tracee *t)
 			t->probes->let_go.r[arch->reg.pc] = 0;
 		if (site)
 			return at_site(hit, t, site, &regs);
-		if (ps->ret.trampoline && vaddr == ps->ret.trampoline)
+		if (returns_at_trampoline(ps, vaddr))
 			return at_trampoline(hit, t, &regs);
 	}
 	/* Threads are in slots most of the time when they go on: a signal that was sent finds
@@ -408,7 +404,7 @@ bool hit_pc_has_trap(const struct tracee *t, uint64_t pc)
 	uint64_t vaddr = pc - space->arch->swbp.pc_advance;
 
 	/* Not yet looked for what a killed tracer left: any trap may be one of that. */
-	if (!ps || !ps->guard.looked)
+	if (!ps || !guard_has_looked(ps))
 		return task_signal_pending(t->tid, SIGTRAP);
 	/* Behind a breakpoint a thread may also stand because its trap was handled
 	 * (at the trampoline, before what is left of a nop), or for other reasons. */

@@ -271,6 +271,33 @@ int guard_provide_returns(const struct held *held, struct ubp_err *err)
 	return 0;
 }
 
+bool guard_has_looked(const struct plant_space *ps)
+{
+	return ps->guard.looked;
+}
+
+bool plant_is_unguarded(const struct space *space)
+{
+	return space->plant && space->plant->guard.unguarded;
+}
+
+const char *guard_no_room(const struct plant_space *ps)
+{
+	return ps->guard.no_room;
+}
+
+struct guard_found guard_take_found(struct space *space)
+{
+	struct plant_space *ps = space->plant;
+	struct guard_found found = { 0 };
+
+	if (!ps)
+		return found;
+	found = (struct guard_found){ ps->guard.n_leftovers, ps->guard.n_left_raised };
+	ps->guard.n_leftovers = ps->guard.n_left_raised = 0;
+	return found;
+}
+
 int guard_copy(const struct part_copied *c)
 {
 	const struct space_guard *from = &c->from->guard;

@@ -347,6 +347,11 @@ int plant_copy(const struct space *parent, struct space *child, struct tracee *f
 	return c.to ? parts_copy(&c) : -ENOMEM;
 }
 
+void plant_left_told(struct space *space)
+{
+	space->plant->left.n = 0;
+}
+
 void plant_forget(struct space *space)
 {
 	if (!space->plant)

@@ -577,3 +577,18 @@ int plant_update(struct plant *plant, const struct held *held, size_t *ret_n,
 	maps_free(&u.maps);
 	return rc;
 }
+
+bool plant_lacks(const struct plant *plant, const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+
+	return !ps || ps->list_version != probe_list(plant)->version;
+}
+
+void plant_tried(const struct plant *plant, struct space *space)
+{
+	struct plant_space *ps = plant_space_get(space);
+
+	if (ps)
+		ps->list_version = probe_list(plant)->version;
+}

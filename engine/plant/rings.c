@@ -445,6 +445,37 @@ void rings_look_around(struct space *space, pid_t tid, const uint64_t *wanted, s
 	ring_space_set_ranges(ps->ring.rings, ps->ring.ranges, ps->ring.n_ranges);
 }
 
+uint64_t rings_looked_ns(const struct plant_space *ps)
+{
+	return ps->ring.ranges_ns;
+}
+
+bool rings_are_made(const struct plant_space *ps)
+{
+	return ps->ring.rings;
+}
+
+bool rings_has_thread(const struct plant_space *ps, pid_t tid)
+{
+	return ring_space_has(ps->ring.rings, tid);
+}
+
+bool rings_wants_more(const struct plant_space *ps)
+{
+	return ring_space_wants_more(ps->ring.rings) && !ps->ring.is_full;
+}
+
+void rings_note_cpu(const struct plant_space *ps, struct tracee *t)
+{
+	if (!ring_space_has_cpu(ps->ring.rings, t->tid))
+		ring_space_set_cpu(ps->ring.rings, t->tid, task_rseq_cpu_vaddr(t));
+}
+
+void rings_set_maps(const struct plant_space *ps, uint32_t number)
+{
+	ring_space_set_maps(ps->ring.rings, number);
+}
+
 void rings_forget(struct plant_space *ps)
 {
 	if (ps->ring.rings)

@@ -83,6 +83,19 @@ void rings_look_around(struct space *space, pid_t tid, const uint64_t *wanted, s
 
 /* May they read this address already? */
 bool rings_may_read(const struct plant_space *ps, uint64_t vaddr);
+/* When it was last looked at what they may read: CLOCK_KIND_MONO. */
+uint64_t rings_looked_ns(const struct plant_space *ps);
+
+/* Has it rings? What follows is for one that has them. */
+bool rings_are_made(const struct plant_space *ps);
+bool rings_has_thread(const struct plant_space *ps, pid_t tid);
+/* Are there threads without one, for which more can be mapped? */
+bool rings_wants_more(const struct plant_space *ps);
+/* Detours read the number of the CPU where the kernel keeps it for @t, once the thread has said where. */
+void rings_note_cpu(const struct plant_space *ps, struct tracee *t);
+/* The number of what is mapped (stack/maps_now.h), for the records of stacks. */
+void rings_set_maps(const struct plant_space *ps, uint32_t number);
+
 void rings_forget(struct plant_space *ps);
 
 /* struct part: the parent's rings are not its child's, whose detours take their traps; a copy that is left has its gate

@@ -198,7 +198,7 @@ void scan_note_stack(struct tracee *t, uint64_t sp)
 	struct maps maps;
 	uint64_t end = 0;
 
-	if (!ps->ring.rings || n < VAIN_LEAST || (n & (n - 1)) != 0)
+	if (!rings_are_made(ps) || n < VAIN_LEAST || (n & (n - 1)) != 0)
 		return;
 	if (maps_read(t->tid, &maps, &ignored) == 0) {
 		m = maps_at(&maps, sp);

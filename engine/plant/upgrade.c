@@ -24,6 +24,8 @@
 #define HITS_BEFORE_JUMPS 16
 /* Handled between the work on two processes. */
 #define STOPS_BETWEEN 64
+/* A process that lives for a few hits only does without rings. */
+#define TRAPS_BEFORE_RINGS 8
 
 void upgrade_due(struct plant *plant, struct tracer *tracer, struct space *space, bool is_new)
 {
@@ -41,6 +43,26 @@ void upgrade_due(struct plant *plant, struct tracer *tracer, struct space *space
 		ps->jump.hits_before = HITS_BEFORE_JUMPS;
 	plant->upgrades_due = true;
 	tracer_end_turn(tracer);
+}
+
+void upgrade_hit(struct plant_space *ps)
+{
+	if (ps->jump.hits_before)
+		ps->jump.hits_before--;
+}
+
+void upgrade_returns(struct plant *plant, struct tracer *tracer, struct space *space)
+{
+	struct plant_space *ps = space->plant;
+
+	if (ps->jump.at_returns)
+		upgrade_due(plant, tracer, space, false);
+	ps->jump.at_returns = false;
+}
+
+bool upgrade_wants_rings(struct plant_space *ps)
+{
+	return !ps->jump.failed && ++ps->jump.n_detour_traps >= TRAPS_BEFORE_RINGS;
 }
 
 /* A held thread of @p, and back: what is between is no business of the program's. */

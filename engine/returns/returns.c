@@ -33,6 +33,16 @@
  * one of them, again and again left by longjmp(). */
 #define UNDER_MAX 4
 
+uint64_t returns_trampoline(const struct plant_space *ps)
+{
+	return ps->ret.trampoline;
+}
+
+bool returns_at_trampoline(const struct plant_space *ps, uint64_t vaddr)
+{
+	return vaddr && vaddr == ps->ret.trampoline;
+}
+
 const struct uprobe *plant_lost_returns(const struct space *space, size_t *ret_more)
 {
 	struct plant_space *ps = space->plant;

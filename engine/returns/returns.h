@@ -28,6 +28,10 @@ struct uprobe;
  */
 const struct uprobe *plant_lost_returns(const struct space *space, size_t *ret_more);
 
+/* What replaces return addresses in it; 0: nothing does yet. Is it at @vaddr? */
+uint64_t returns_trampoline(const struct plant_space *ps);
+bool returns_at_trampoline(const struct plant_space *ps, uint64_t vaddr);
+
 /*
  * What @word, a return address, stands for, if it is one that we put there: read at @at. @sp:
  * the stack pointer of its caller behind the return, which tells exactly whose it is where a

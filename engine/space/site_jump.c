@@ -52,6 +52,11 @@ struct site_jump *jump_of_trap(const struct space *space, uint64_t vaddr,
 	return NULL;
 }
 
+bool jump_has_trap(const struct plant_space *ps, uint64_t vaddr)
+{
+	return map_get(&ps->jump.traps, vaddr);
+}
+
 uint64_t jump_fixup(const struct site_jump *jump, uint64_t at)
 {
 	const struct detour *d = &jump->detour;

@@ -44,6 +44,8 @@ struct site_jump {
  * is the tracer's. *ret_is_return: it is in the return code. NULL: it is none. */
 struct site_jump *jump_of_trap(const struct space *space, uint64_t vaddr,
 			       struct site **ret_site, size_t *ret_first, bool *ret_is_return);
+/* Is a breakpoint of some detour of this session there? */
+bool jump_has_trap(const struct plant_space *ps, uint64_t vaddr);
 /* The site's detour, now or before its probes changed, that @vaddr is in. *ret_at: where, from the copy's start. NULL:
  * none is. */
 struct site_jump *jump_at(const struct site *site, uint64_t vaddr, uint64_t *ret_at);

@@ -14,6 +14,7 @@
 #include "arch/arch.h"
 #include "engine/base/map.h"
 #include "engine/space/left.h"
+#include "engine/space/mapped_part.h"
 #include "engine/space/thread.h"
 #include "engine/space/uprobe.h"
 #include "engine/trace/process.h"
@@ -223,9 +224,7 @@ struct space_rings {
 	struct map thread_pointers; /* -> tid that has a ring by it, RINGS_SHARED: several */
 	uint64_t *ranges;           /* what detours may read (base/ring.h) */
 	size_t n_ranges;
-	uint32_t maps_last;   /* the last .maps_number that was not 0 */
-	uint32_t maps_number; /* of its mappings (stack/maps_set.h); 0: they may have changed */
-	uint64_t ranges_ns;   /* when that was looked at last */
+	uint64_t ranges_ns; /* when that was looked at last */
 };
 
 /* Semaphores that are incremented. */
@@ -254,6 +253,7 @@ struct plant_space {
 	struct space_jumps jump;
 	struct space_rings ring;
 	struct space_semaphores semaphore;
+	struct space_mapped mapped;
 };
 
 /*
@@ -281,14 +281,6 @@ static inline const struct plant_left *plant_left(const struct space *space)
 	const struct plant_space *ps = space->plant;
 
 	return ps && ps->left.n ? &ps->left : NULL;
-}
-
-/* Has it probes that would kill it if ubp were killed? Only with --force. */
-static inline bool plant_is_unguarded(const struct space *space)
-{
-	const struct plant_space *ps = space->plant;
-
-	return ps && ps->guard.unguarded;
 }
 
 /* The space's plant_space, made if there is none. NULL: out of memory. */
