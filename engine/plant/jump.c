@@ -148,7 +148,7 @@ static bool has_return(const struct site *site)
 static int collect(struct plant_space *ps, struct jump_batch *batch)
 {
 	/* See watch.c: a breakpoint first, until one of them is hit. */
-	bool no_returns = !ps->watch.begins_awake && watch_has_unwinders(ps);
+	bool no_returns = !watch_begins_awake(ps) && watch_has_unwinders(ps);
 	size_t pos = 0;
 	void *value;
 

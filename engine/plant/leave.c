@@ -357,7 +357,6 @@ void plant_forget(struct space *space)
 	if (!space->plant)
 		return;
 	parts_forget(space->plant);
-	free(space->plant);
-	space->plant = NULL;
+	plant_space_free(space);
 	space->batch = 0;
 }

@@ -16,6 +16,7 @@
 #include "engine/plant/area.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/semaphore.h"
+#include "engine/plant/watch.h"
 #include "engine/returns/returns.h"
 #include "engine/space/space.h"
 #include "engine/space/uprobe.h"
@@ -154,7 +155,7 @@ int leftover_watch(struct adoption *a)
 {
 	struct plant_space *ps = a->space->plant;
 
-	ps->watch.begins_awake = ps->watch.ends_awake = ps->ret.by_slot.n || ps->hijack.table;
+	watch_begin(ps, ps->ret.by_slot.n || ps->hijack.table);
 	return 0;
 }
 

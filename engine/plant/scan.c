@@ -143,7 +143,7 @@ bool scan_look(struct plant *plant, const struct space *space, pid_t pid)
 	size_t pos = 0;
 	void *value;
 
-	if (!space->arch->detour.scans || plant->opt.beside_kernel || !ps->watch.begins_awake)
+	if (!space->arch->detour.scans || plant->opt.beside_kernel || !watch_begins_awake(ps))
 		return true;
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		struct site *site = value;

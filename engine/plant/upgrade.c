@@ -12,6 +12,7 @@
 #include "engine/os/maps.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/rings.h"
+#include "engine/plant/watch.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
 #include "engine/trace/attach.h"
@@ -53,11 +54,8 @@ void upgrade_hit(struct plant_space *ps)
 
 void upgrade_returns(struct plant *plant, struct tracer *tracer, struct space *space)
 {
-	struct plant_space *ps = space->plant;
-
-	if (ps->jump.at_returns)
+	if (watch_take_woken(space->plant))
 		upgrade_due(plant, tracer, space, false);
-	ps->jump.at_returns = false;
 }
 
 bool upgrade_wants_rings(struct plant_space *ps)

@@ -28,7 +28,7 @@ void upgrade_due(struct plant *plant, struct tracer *tracer, struct space *space
 void upgrade_planted(struct plant *plant, const struct held *held);
 /* A breakpoint was hit: in a program that has just been started, jumps wait for some of these. */
 void upgrade_hit(struct plant_space *ps);
-/* The breakpoints at unwinders stand since the last call, so return probes may be made jumps. */
+/* Breakpoints at unwinders may have come to stand (watch_take_woken()): return probes may be made jumps then. */
 void upgrade_returns(struct plant *plant, struct tracer *tracer, struct space *space);
 /* A detour without rings came to its breakpoint: is it time for them? */
 bool upgrade_wants_rings(struct plant_space *ps);

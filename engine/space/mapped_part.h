@@ -2,10 +2,11 @@
 /* Copyright the ubp authors */
 
 /*
- * The part "mapped" of an address space: which set of mappings the records of its stacks are to be read with.
+ * The part "mapped" of what is known of an address space: which set of mappings the records of its stacks are to be read
+ * with.
  *
- * Owner: engine/stack/maps_now.c, which alone looks inside. It is made with the space's other parts, says "not known"
- * then, and in a copy that fork() makes as well; it is forgotten with them.
+ * Owner: engine/stack/maps_now.c, which alone looks inside. It is made with the other parts (plant_space_get()) and says
+ * "not known" then, in a copy that fork() makes as well. It is forgotten with the space.
  */
 
 #ifndef UBP_SPACE_MAPPED_PART_H

@@ -5,13 +5,38 @@
 
 #include <stdlib.h>
 
+#include "engine/space/mapped_part.h"
+#include "engine/space/semaphore_part.h"
+#include "engine/space/watch_part.h"
 #include "engine/trace/process.h"
+
+/* In one piece: no part is ever missing. */
+struct whole {
+	struct plant_space ps; /* space->plant */
+	struct space_watch watch;
+	struct space_semaphores semaphore;
+	struct space_mapped mapped;
+};
 
 struct plant_space *plant_space_get(struct space *space)
 {
-	if (!space->plant)
-		space->plant = calloc(1, sizeof(struct plant_space));
-	return space->plant;
+	struct whole *whole;
+
+	if (space->plant)
+		return space->plant;
+	whole = calloc(1, sizeof(*whole));
+	if (!whole)
+		return NULL;
+	whole->ps.watch = &whole->watch;
+	whole->ps.semaphore = &whole->semaphore;
+	whole->ps.mapped = &whole->mapped;
+	return space->plant = &whole->ps;
+}
+
+void plant_space_free(struct space *space)
+{
+	free(space->plant);
+	space->plant = NULL;
 }
 
 struct area *area_of(const struct plant_space *ps, uint64_t vaddr)

@@ -14,15 +14,16 @@
 #include "arch/arch.h"
 #include "engine/base/map.h"
 #include "engine/space/left.h"
-#include "engine/space/mapped_part.h"
 #include "engine/space/thread.h"
 #include "engine/space/uprobe.h"
 #include "engine/trace/process.h"
 
 struct guard_hijack;
-struct guard_semaphore;
 struct ring_space;
 struct site_jump;
+struct space_mapped;
+struct space_semaphores;
+struct space_watch;
 
 enum site_rung {
 	SITE_JUMPED,   /* no stop: a jump to a detour (jump.h) */
@@ -187,15 +188,8 @@ struct space_hijacks {
 	uint64_t ns_factor;  /* of their times, detour_ns(); 0: nobody asked */
 };
 
-/* watch.c: breakpoints that stand where unwinders begin, and end. */
-struct space_watch {
-	bool begins_awake, ends_awake;
-	unsigned begins_in_vain, ends_in_vain; /* how often met lately, with nothing to do */
-};
-
 /* Jumps. */
 struct space_jumps {
-	bool at_returns;      /* return probes may be made jumps from now on */
 	struct map blocks;    /* site's vaddr -> a block that nobody is in any more */
 	struct map traps;     /* vaddr of a breakpoint in a detour -> its site */
 	unsigned n_written;   /* written, ever */
@@ -227,14 +221,7 @@ struct space_rings {
 	uint64_t ranges_ns; /* when that was looked at last */
 };
 
-/* Semaphores that are incremented. */
-struct space_semaphores {
-	struct guard_semaphore *v; /* those we incremented */
-	uint16_t *lowered;         /* what they were without us; NULL: not yet decremented */
-	size_t n;
-};
-
-/* Per address space; space->plant. */
+/* Per address space; space->plant. Each part is for its owner alone, whom the part's header names. */
 struct plant_space {
 	struct map sites;      /* vaddr -> struct site */
 	struct map slots;      /* vaddr -> its slot's vaddr, for ever: a thread may be in it */
@@ -249,11 +236,11 @@ struct plant_space {
 	struct space_guard guard;
 	struct space_returns ret;
 	struct space_hijacks hijack;
-	struct space_watch watch;
+	struct space_watch *watch; /* watch_part.h */
 	struct space_jumps jump;
 	struct space_rings ring;
-	struct space_semaphores semaphore;
-	struct space_mapped mapped;
+	struct space_semaphores *semaphore; /* semaphore_part.h */
+	struct space_mapped *mapped;        /* mapped_part.h */
 };
 
 /*
@@ -283,8 +270,10 @@ static inline const struct plant_left *plant_left(const struct space *space)
 	return ps && ps->left.n ? &ps->left : NULL;
 }
 
-/* The space's plant_space, made if there is none. NULL: out of memory. */
+/* The space's plant_space, made with all its parts if there is none. NULL: out of memory. */
 struct plant_space *plant_space_get(struct space *space);
+/* The parts are forgotten already. */
+void plant_space_free(struct space *space);
 
 static inline struct site *plant_site_at(const struct space *space, uint64_t vaddr)
 {
