@@ -209,7 +209,7 @@ static void give_rings(struct giving *g, const struct look *look)
 		return;
 	put_words(g, ps->guard.data + DATA(rings), none, 2);
 	give(g, look->rings, look->rings_len);
-	ps->ring.base = 0;
+	rings_given_back(ps);
 }
 
 static void give_returns(struct giving *g)

@@ -407,7 +407,7 @@ static void write_all(struct space *space, struct jump_batch *batch)
 		return;
 	}
 	edits->code.mem = edits->slots.mem = &space->mem;
-	(void)rings_set_gate(space, space, 0, ps->ring.base);
+	(void)rings_open_gate(space, 0);
 	take_step(space, edits, batch, STEP_SLOT);
 	take_step(space, edits, batch, STEP_TAIL);
 	take_step(space, edits, batch, STEP_FIRST);

@@ -23,6 +23,7 @@
 #include "engine/os/maps.h"
 #include "engine/plant/ring_files.h"
 #include "engine/space/part.h"
+#include "engine/space/ring_part.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
 #include "engine/trace/held.h"
@@ -192,7 +193,7 @@ int rings_provide(struct plant *plant, const struct held *held, const struct map
 	uint64_t place;
 	int rc;
 
-	if (ps->ring.rings)
+	if (ps->ring->rings)
 		return 0;
 	/* mlockall(MCL_FUTURE) would fetch all of a mapping that is to stay almost empty. */
 	if (task_locks_memory(t->tid))
@@ -213,10 +214,10 @@ int rings_provide(struct plant *plant, const struct held *held, const struct map
 		if (rings)
 			ring_space_close(rings);
 	} else {
-		ps->ring.rings = rings;
-		ps->ring.base = place + RING_CONTROL_LEN;
-		ps->ring.mapped = part;
-		ps->ring.most = len - RING_CONTROL_LEN;
+		ps->ring->rings = rings;
+		ps->ring->base = place + RING_CONTROL_LEN;
+		ps->ring->mapped = part;
+		ps->ring->most = len - RING_CONTROL_LEN;
 		ring_space_set_mapped(rings, part);
 	}
 	if (rc != -ESRCH)
@@ -243,20 +244,20 @@ static void *tid_value(pid_t tid)
 
 static void forget_pointer(struct plant_space *ps, const struct tracee *t)
 {
-	void *who = map_get(&ps->ring.thread_pointers, t->probes->thread_pointer);
+	void *who = map_get(&ps->ring->thread_pointers, t->probes->thread_pointer);
 
 	if (t->probes->thread_pointer && (who == tid_value(t->tid) || who == RINGS_SHARED))
-		map_remove(&ps->ring.thread_pointers, t->probes->thread_pointer);
+		map_remove(&ps->ring->thread_pointers, t->probes->thread_pointer);
 }
 
 static void note_thread(struct plant_space *ps, struct tracee *t, uint64_t thread_pointer)
 {
 	/* What is known of its stack is gone with its ring. */
-	if (!ring_space_has(ps->ring.rings, t->tid))
+	if (!ring_space_has(ps->ring->rings, t->tid))
 		t->probes->scans_in_vain = 0;
-	if (ring_space_add(ps->ring.rings, t->process->pid, t->tid, thread_pointer,
+	if (ring_space_add(ps->ring->rings, t->process->pid, t->tid, thread_pointer,
 			   t->process->silent) == 0)
-		ring_space_set_cpu(ps->ring.rings, t->tid, task_rseq_cpu_vaddr(t));
+		ring_space_set_cpu(ps->ring->rings, t->tid, task_rseq_cpu_vaddr(t));
 }
 
 /*
@@ -292,9 +293,9 @@ void rings_add_thread(const struct held *held)
 	if (t->probes->thread_pointer != thread_pointer)
 		forget_pointer(ps, t);
 	t->probes->thread_pointer = thread_pointer;
-	if (!ps->ring.rings || !thread_pointer)
+	if (!ps->ring->rings || !thread_pointer)
 		return;
-	who = map_get(&ps->ring.thread_pointers, thread_pointer);
+	who = map_get(&ps->ring->thread_pointers, thread_pointer);
 	other = who && who != RINGS_SHARED
 			? map_get(&held->tracer->tracees, (uint64_t)(uintptr_t)who)
 			: NULL;
@@ -303,12 +304,12 @@ void rings_add_thread(const struct held *held)
 	if (other && other != t && other->process->space == t->process->space &&
 	    other->probes->thread_pointer == thread_pointer) {
 		/* Born without one of its own: nobody can tell the two from each other. */
-		ring_space_drop(ps->ring.rings, other->tid);
-		(void)map_put(&ps->ring.thread_pointers, thread_pointer, RINGS_SHARED);
+		ring_space_drop(ps->ring->rings, other->tid);
+		(void)map_put(&ps->ring->thread_pointers, thread_pointer, RINGS_SHARED);
 		return;
 	}
 	if (!may_be_anothers(t) &&
-	    map_put(&ps->ring.thread_pointers, thread_pointer, tid_value(t->tid)) == 0)
+	    map_put(&ps->ring->thread_pointers, thread_pointer, tid_value(t->tid)) == 0)
 		note_thread(ps, t, thread_pointer);
 }
 
@@ -316,19 +317,19 @@ void rings_drop_thread(struct space *space, pid_t tid)
 {
 	struct plant_space *ps = space->plant;
 
-	if (ps && ps->ring.rings)
-		ring_space_drop(ps->ring.rings, tid);
+	if (ps && ps->ring->rings)
+		ring_space_drop(ps->ring->rings, tid);
 }
 
 void rings_set_stack(const struct tracee *t, uint64_t lo, uint64_t end)
 {
 	const struct plant_space *ps = t->process->space->plant;
 
-	if (!ps->ring.rings || end <= lo)
+	if (!ps->ring->rings || end <= lo)
 		return;
 	if (end - lo > UBP_SCAN_MAX)
 		lo = end - UBP_SCAN_MAX;
-	ring_space_set_stack(ps->ring.rings, t->tid, lo, end);
+	ring_space_set_stack(ps->ring->rings, t->tid, lo, end);
 }
 
 void rings_thread_gone(struct tracee *t)
@@ -348,9 +349,9 @@ bool rings_may_read(const struct plant_space *ps, uint64_t vaddr)
 {
 	uint64_t page = vaddr >> RING_PAGE_SHIFT;
 
-	for (size_t i = 0; i < ps->ring.n_ranges; i++)
-		if (page - (ps->ring.ranges[i] >> RING_RANGE_BITS) <
-		    (ps->ring.ranges[i] & ((1ULL << RING_RANGE_BITS) - 1)))
+	for (size_t i = 0; i < ps->ring->n_ranges; i++)
+		if (page - (ps->ring->ranges[i] >> RING_RANGE_BITS) <
+		    (ps->ring->ranges[i] & ((1ULL << RING_RANGE_BITS) - 1)))
 			return true;
 	return false;
 }
@@ -417,7 +418,7 @@ static void note_ranges(const struct space *space, pid_t tid, const struct maps 
 	mem_answers_all(&space->mem, tid, ranges, n);
 	for (size_t i = 0; i < n; i++)
 		if (ranges[i].answers)
-			ps->ring.ranges[ps->ring.n_ranges++] =
+			ps->ring->ranges[ps->ring->n_ranges++] =
 				RING_RANGE(ranges[i].start >> RING_PAGE_SHIFT,
 					   ranges[i].len >> RING_PAGE_SHIFT);
 }
@@ -428,63 +429,78 @@ void rings_look_around(struct space *space, pid_t tid, const uint64_t *wanted, s
 	struct ubp_err err;
 	struct maps maps;
 
-	if (!ps->ring.rings)
+	if (!ps->ring->rings)
 		return;
-	if (!ps->ring.ranges)
-		ps->ring.ranges = calloc(RING_RANGES, sizeof(*ps->ring.ranges));
-	if (!ps->ring.ranges)
+	if (!ps->ring->ranges)
+		ps->ring->ranges = calloc(RING_RANGES, sizeof(*ps->ring->ranges));
+	if (!ps->ring->ranges)
 		return;
-	ps->ring.ranges_ns = event_clock_now(CLOCK_KIND_MONO);
-	ps->ring.n_ranges = 0;
+	ps->ring->ranges_ns = event_clock_now(CLOCK_KIND_MONO);
+	ps->ring->n_ranges = 0;
 	/* What is unmapped later would be a fault, of which they would lose their setting. */
 	if (!task_ignores(tid, SIGSEGV) && !task_ignores(tid, SIGBUS)) {
 		if (maps_read(tid, &maps, &err) == 0)
 			note_ranges(space, tid, &maps, wanted, n);
 		maps_free(&maps);
 	}
-	ring_space_set_ranges(ps->ring.rings, ps->ring.ranges, ps->ring.n_ranges);
+	ring_space_set_ranges(ps->ring->rings, ps->ring->ranges, ps->ring->n_ranges);
+}
+
+int rings_open_gate(const struct space *space, pid_t tid)
+{
+	return rings_set_gate(space, space, tid, space->plant->ring->base);
 }
 
 uint64_t rings_looked_ns(const struct plant_space *ps)
 {
-	return ps->ring.ranges_ns;
+	return ps->ring->ranges_ns;
 }
 
 bool rings_are_made(const struct plant_space *ps)
 {
-	return ps->ring.rings;
+	return ps->ring->rings;
 }
 
 bool rings_has_thread(const struct plant_space *ps, pid_t tid)
 {
-	return ring_space_has(ps->ring.rings, tid);
+	return ring_space_has(ps->ring->rings, tid);
 }
 
 bool rings_wants_more(const struct plant_space *ps)
 {
-	return ring_space_wants_more(ps->ring.rings) && !ps->ring.is_full;
+	return ring_space_wants_more(ps->ring->rings) && !ps->ring->is_full;
 }
 
 void rings_note_cpu(const struct plant_space *ps, struct tracee *t)
 {
-	if (!ring_space_has_cpu(ps->ring.rings, t->tid))
-		ring_space_set_cpu(ps->ring.rings, t->tid, task_rseq_cpu_vaddr(t));
+	if (!ring_space_has_cpu(ps->ring->rings, t->tid))
+		ring_space_set_cpu(ps->ring->rings, t->tid, task_rseq_cpu_vaddr(t));
+}
+
+void rings_note_full(const struct plant_space *ps)
+{
+	ps->ring->is_full = true;
+}
+
+void rings_given_back(const struct plant_space *ps)
+{
+	ps->ring->base = 0;
 }
 
 void rings_set_maps(const struct plant_space *ps, uint32_t number)
 {
-	ring_space_set_maps(ps->ring.rings, number);
+	ring_space_set_maps(ps->ring->rings, number);
 }
 
 void rings_forget(struct plant_space *ps)
 {
-	if (ps->ring.rings)
-		ring_space_close(ps->ring.rings);
-	ps->ring.rings = NULL;
-	map_free(&ps->ring.thread_pointers);
-	free(ps->ring.ranges);
-	ps->ring.ranges = NULL;
-	ps->ring.n_ranges = 0;
+	if (ps->ring->rings)
+		ring_space_close(ps->ring->rings);
+	ps->ring->rings = NULL;
+	map_free(&ps->ring->thread_pointers);
+	free(ps->ring->ranges);
+	ps->ring->ranges = NULL;
+	ps->ring->n_ranges = 0;
 }
 
 int rings_copy(const struct part_copied *c)

@@ -63,6 +63,9 @@ int rings_note_place(const struct space *space, pid_t tid, uint64_t at, uint64_t
 int rings_set_gate(const struct space *owner, const struct space *space, pid_t tid,
 		   uint64_t value);
 
+/* They record into the rings that are mapped; where none are, their gate is shut. */
+int rings_open_gate(const struct space *space, pid_t tid);
+
 /* A stopped thread has this thread pointer: a ring for it, if nobody else has the same. */
 void rings_add_thread(const struct held *held);
 
@@ -93,6 +96,10 @@ bool rings_has_thread(const struct plant_space *ps, pid_t tid);
 bool rings_wants_more(const struct plant_space *ps);
 /* Detours read the number of the CPU where the kernel keeps it for @t, once the thread has said where. */
 void rings_note_cpu(const struct plant_space *ps, struct tracee *t);
+/* No more of them can be mapped. */
+void rings_note_full(const struct plant_space *ps);
+/* The target has given back what was mapped for them. */
+void rings_given_back(const struct plant_space *ps);
 /* The number of what is mapped (stack/maps_now.h), for the records of stacks. */
 void rings_set_maps(const struct plant_space *ps, uint32_t number);
 

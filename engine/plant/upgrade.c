@@ -201,7 +201,7 @@ static void note_thread(struct tracer *tracer, struct tracee *t)
 	struct ubp_regs regs;
 	struct held held;
 
-	if (!ps || !ps->ring.rings || ubp_host_get_regs(t->tid, &regs) < 0)
+	if (!ps || !rings_are_made(ps) || ubp_host_get_regs(t->tid, &regs) < 0)
 		return;
 	held = held_thread(tracer, t, &regs);
 	rings_add_thread(&held);
@@ -229,7 +229,7 @@ void upgrade_rings(struct plant *plant, struct tracer *tracer, struct tracee *t,
 	pid_t tid = t->tid;
 	struct ubp_err err;
 	struct maps maps;
-	bool is_first = !ps->ring.rings;
+	bool is_first = !rings_are_made(ps);
 	int rc = maps_read(tid, &maps, &err);
 
 	if (rc == 0)
@@ -241,11 +241,12 @@ void upgrade_rings(struct plant *plant, struct tracer *tracer, struct tracee *t,
 	t->held = false; /* by the remote call: the hit goes on as if there had been none */
 	if (rc < 0) {
 		ps->jump.failed |= is_first;
-		ps->ring.is_full |= !is_first;
+		if (!is_first)
+			rings_note_full(ps);
 		return;
 	}
 	plant->opt.rings_made(plant->opt.ctx, t);
 	rings_add_thread(&held);
 	rings_look_around(space, tid, seen, n);
-	(void)rings_set_gate(space, space, tid, ps->ring.base);
+	(void)rings_open_gate(space, tid);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "engine/space/mapped_part.h"
+#include "engine/space/ring_part.h"
 #include "engine/space/semaphore_part.h"
 #include "engine/space/watch_part.h"
 #include "engine/trace/process.h"
@@ -14,6 +15,7 @@
 struct whole {
 	struct plant_space ps; /* space->plant */
 	struct space_watch watch;
+	struct space_rings ring;
 	struct space_semaphores semaphore;
 	struct space_mapped mapped;
 };
@@ -28,6 +30,7 @@ struct plant_space *plant_space_get(struct space *space)
 	if (!whole)
 		return NULL;
 	whole->ps.watch = &whole->watch;
+	whole->ps.ring = &whole->ring;
 	whole->ps.semaphore = &whole->semaphore;
 	whole->ps.mapped = &whole->mapped;
 	return space->plant = &whole->ps;

@@ -19,9 +19,9 @@
 #include "engine/trace/process.h"
 
 struct guard_hijack;
-struct ring_space;
 struct site_jump;
 struct space_mapped;
+struct space_rings;
 struct space_semaphores;
 struct space_watch;
 
@@ -208,19 +208,6 @@ struct space_jumps {
 	unsigned n_detour_traps; /* without rings, so far */
 };
 
-/* Rings, and what detours may read. */
-struct space_rings {
-	struct ring_space *rings;   /* NULL: none */
-	uint64_t base;              /* vaddr; 0: none mapped */
-	size_t mapped;              /* bytes from there on that the target has mapped ... */
-	size_t most;                /* ... and how many that may become */
-	bool is_full;               /* no more of them can be mapped */
-	struct map thread_pointers; /* -> tid that has a ring by it, RINGS_SHARED: several */
-	uint64_t *ranges;           /* what detours may read (base/ring.h) */
-	size_t n_ranges;
-	uint64_t ranges_ns; /* when that was looked at last */
-};
-
 /* Per address space; space->plant. Each part is for its owner alone, whom the part's header names. */
 struct plant_space {
 	struct map sites;      /* vaddr -> struct site */
@@ -238,7 +225,7 @@ struct plant_space {
 	struct space_hijacks hijack;
 	struct space_watch *watch; /* watch_part.h */
 	struct space_jumps jump;
-	struct space_rings ring;
+	struct space_rings *ring;           /* ring_part.h */
 	struct space_semaphores *semaphore; /* semaphore_part.h */
 	struct space_mapped *mapped;        /* mapped_part.h */
 };
