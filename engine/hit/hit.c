@@ -31,6 +31,7 @@
 #include "engine/returns/returns.h"
 #include "engine/returns/word.h"
 #include "engine/space/probe_list.h"
+#include "engine/space/return_instance.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/trace/held.h"

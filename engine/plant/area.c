@@ -24,6 +24,7 @@
 #include "engine/os/maps.h"
 #include "engine/plant/areas.h"
 #include "engine/plant/cave.h"
+#include "engine/returns/returns.h"
 #include "engine/space/part.h"
 #include "engine/space/space.h"
 #include "engine/trace/held.h"
@@ -468,7 +469,7 @@ static int found(struct space *space, struct area *area, struct guard_head *head
 		return 0;
 	}
 	ps->areas = area;
-	ps->ret.trampoline = area->vaddr + UBP_AREA_TRAMPOLINE;
+	returns_set_trampoline(ps, area->vaddr + UBP_AREA_TRAMPOLINE);
 	ps->guard.stub = area->vaddr + UBP_AREA_STUB;
 	area_allow_batch(space);
 	return 0;

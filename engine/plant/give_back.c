@@ -25,6 +25,7 @@
 #include "engine/plant/site.h"
 #include "engine/returns/hijack.h"
 #include "engine/returns/ops.h"
+#include "engine/returns/returns.h"
 #include "engine/returns/stack_words.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -215,28 +216,29 @@ static void give_rings(struct giving *g, const struct look *look)
 static void give_returns(struct giving *g)
 {
 	struct plant_space *ps = g->space->plant;
+	const struct return_place at = return_place(ps);
 	const uint64_t none[2] = { 0 };
 
-	if (!ps->ret.table)
+	if (!at.table)
 		return;
 	put_words(g, ps->areas->vaddr + HEAD(returns), none, 2);
-	give(g, ps->ret.table, (ps->ret.mask + 1) * sizeof(struct guard_return));
-	ps->ret.table = 0;
+	give(g, at.table, (at.mask + 1) * sizeof(struct guard_return));
+	returns_set_place(ps, (struct return_place){ 0, at.mask });
 }
 
 /* The place of the code for it is told on, to be used again. */
 static void give_hijacks(struct giving *g)
 {
 	struct plant_space *ps = g->space->plant;
+	const struct hijack_place at = hijack_place(ps);
 	const uint64_t none[2] = { 0 };
 
-	if (!ps->hijack.table)
+	if (!at.table)
 		return;
 	put_words(g, ps->guard.data + DATA(hijacks), none, 2);
-	give(g, ps->hijack.table, (ps->hijack.mask + 1) * sizeof(struct guard_hijack));
-	ps->hijack.table = 0;
-	ps->hijack.room = ps->hijack.code_vaddr;
-	ps->hijack.code_vaddr = 0;
+	give(g, at.table, (at.mask + 1) * sizeof(struct guard_hijack));
+	hijack_set_place(ps, (struct hijack_place){ .mask = at.mask });
+	hijack_set_room(ps, at.code);
 }
 
 /* All but the first, and those that are no mappings of their own (area_in_file.c). */
@@ -255,7 +257,7 @@ static void give_areas(struct giving *g)
 			continue;
 		}
 		put_words(g, last->vaddr + HEAD(next), &next, 1);
-		if (area_of(ps, ps->hijack.room) == a)
+		if (area_of(ps, hijack_room(ps)) == a)
 			put_words(g, ps->guard.data + DATA(return_vaddr), &none, 1);
 		give(g, a->vaddr, a->len);
 		last->next = a->next;
@@ -281,7 +283,8 @@ static void choose(struct giving *g, const struct look *look)
 	 */
 	if (!look->in_detour && !look->in_guard && !waits)
 		give_areas(g);
-	if (!look->in_guard && !ps->ret.wait && !return_ops(g->space)->needs_table(ps))
+	if (!look->in_guard && !returns_may_come_back(ps) &&
+	    !return_ops(g->space)->needs_table(ps))
 		give_returns(g);
 }
 
@@ -291,7 +294,7 @@ static bool has_more_than_the_guard(const struct space *space)
 	uint64_t rings = 0;
 
 	(void)mem_peek(&space->mem, ps->guard.data + DATA(rings), &rings, sizeof(rings));
-	return rings || ps->hijack.table || ps->ret.table || ps->areas->next;
+	return rings || hijack_place(ps).table || return_place(ps).table || ps->areas->next;
 }
 
 static size_t count_areas(const struct plant_space *ps)

@@ -31,6 +31,7 @@
 #include "engine/plant/area.h"
 #include "engine/plant/chain.h"
 #include "engine/plant/rings.h"
+#include "engine/returns/returns.h"
 #include "engine/space/part.h"
 #include "engine/space/space.h"
 #include "engine/trace/attach.h"
@@ -247,7 +248,7 @@ int guard_provide_returns(const struct held *held, struct ubp_err *err)
 	uint64_t len = n * sizeof(struct guard_return), vaddr;
 	int rc;
 
-	if (ps->ret.table)
+	if (return_place(ps).table)
 		return 0;
 	/* Behind the first area, which was put into a wide gap: anywhere else, and the
 	 * program's own mappings to come would be moved. */
@@ -266,8 +267,7 @@ int guard_provide_returns(const struct held *held, struct ubp_err *err)
 			      ps->areas->vaddr + offsetof(struct guard_head, returns), vaddr);
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to the SSOL area: %s", strerror(-rc));
-	ps->ret.table = vaddr;
-	ps->ret.mask = n - 1;
+	returns_set_place(ps, (struct return_place){ vaddr, n - 1 });
 	return 0;
 }
 

@@ -17,7 +17,9 @@
 #include "engine/plant/area.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/rings.h"
+#include "engine/returns/hijack.h"
 #include "engine/returns/kernel.h"
+#include "engine/returns/returns.h"
 #include "engine/space/probe_list.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -73,10 +75,10 @@ static size_t fill_probes(const struct plant *plant, const struct site *site, ui
 static uint64_t ns_factor(const struct plant *plant, struct plant_space *ps,
 			  const struct detour_plan *plan)
 {
-	for (size_t i = 0; i < plan->n_probes && !ps->hijack.ns_factor; i++)
+	for (size_t i = 0; i < plan->n_probes && !hijack_ns_factor(ps); i++)
 		if (plan->probes[i].program->needs_duration)
-			ps->hijack.ns_factor = ring_set_ns_factor(plant->opt.rings);
-	return ps->hijack.ns_factor;
+			hijack_set_ns_factor(ps, ring_set_ns_factor(plant->opt.rings));
+	return hijack_ns_factor(ps);
 }
 
 /* As much of a function is shown to who makes its detour. */
@@ -92,6 +94,7 @@ static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 	uint8_t code[CODE_MAX];
 	struct window window;
 	bool scans = !site->n_probes;
+	const struct hijack_place hijacks = hijack_place(ps);
 	struct detour_plan plan = {
 		.site = scans ? site->vaddr : site_probed(site, site->probes[0]),
 		.lead = !scans && uprobe_behind(site->probes[0]) ? &site->probes[0]->window.lead
@@ -106,10 +109,10 @@ static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 		.lossless = plant->opt.lossless,
 		.count_dropped = plant->opt.count_dropped,
 		.frames = (uint8_t)plant->opt.frames,
-		.trampoline = ps->ret.trampoline,
-		.hijacks = ps->hijack.table,
-		.hijacks_mask = ps->hijack.mask,
-		.return_vaddr = ps->hijack.code_vaddr,
+		.trampoline = returns_trampoline(ps),
+		.hijacks = hijacks.table,
+		.hijacks_mask = hijacks.mask,
+		.return_vaddr = hijacks.code,
 		.has = plant->code_has,
 	};
 	int rc = find_window(b->space, &b->view, site, &window, err);

@@ -23,6 +23,7 @@
 #include "engine/plant/page_edit.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/site.h"
+#include "engine/returns/hijack.h"
 #include "engine/returns/ops.h"
 #include "engine/returns/stack_words.h"
 #include "engine/space/part.h"
@@ -291,7 +292,7 @@ static bool put_returns_back(struct tracer *tracer, struct space *space)
 	struct plant_space *ps = space->plant;
 	struct who who;
 
-	who_hold(tracer, space, ps->hijack.table != 0, &who);
+	who_hold(tracer, space, hijack_place(ps).table != 0, &who);
 	if (space->plant == ps) {
 		keep_from_hijacking(space);
 		return_ops(space)->save_returning(space);

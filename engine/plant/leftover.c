@@ -25,7 +25,9 @@
 #include "engine/plant/guard_wait.h"
 #include "engine/plant/leftover_parts.h"
 #include "engine/plant/parts.h"
+#include "engine/returns/hijack.h"
 #include "engine/returns/ops.h"
+#include "engine/returns/returns.h"
 #include "engine/space/space.h"
 #include "engine/trace/held.h"
 #include "engine/trace/hold.h"
@@ -72,9 +74,11 @@ static void forget(struct plant_space *ps)
 	ps->areas = NULL;
 	map_free(&ps->slots);
 	map_free(&ps->jump.blocks);
-	ps->ret.trampoline = ps->guard.stub = ps->guard.data = 0;
-	ps->ret.table = ps->ret.mask = 0;
-	ps->hijack.table = ps->hijack.mask = ps->hijack.code_vaddr = ps->hijack.room = 0;
+	ps->guard.stub = ps->guard.data = 0;
+	returns_set_trampoline(ps, 0);
+	returns_set_place(ps, (struct return_place){ 0 });
+	hijack_set_place(ps, (struct hijack_place){ 0 });
+	hijack_set_room(ps, 0);
 	ps->guard.is_taken_over = ps->guard.looked = false;
 }
 
@@ -110,7 +114,7 @@ static int adopt(const struct held *held, const struct maps *maps, unsigned *n_r
 				"process %d shares its memory with another that is traced",
 				pid);
 	rc = parts_take_over(&a);
-	if (rc == 0 && ps->hijack.table && ps->guard.is_taken_over)
+	if (rc == 0 && hijack_place(ps).table && ps->guard.is_taken_over)
 		rc = put_hijacked_back(&a, ps);
 	if (a.holds)
 		hold_end(tracer, space, t);

@@ -18,6 +18,7 @@
 #include "engine/plant/area.h"
 #include "engine/plant/areas.h"
 #include "engine/plant/site.h"
+#include "engine/returns/returns.h"
 #include "engine/space/space.h"
 #include "engine/trace/hold.h"
 #include "engine/trace/mem.h"
@@ -27,9 +28,6 @@
 /* So many entries of a site table without a gap: a look-up may go past all of them. The smallest
  * tables may be full. */
 #define RUN_MAX 8192
-/* Others in the way of a key in a map of ours: the target may have chosen its keys so. */
-#define KEY_LOOKS 1024
-
 static bool read_head(const struct space *space, const struct maps *maps, uint64_t vaddr,
 		      struct guard_head *ret_head)
 {
@@ -71,11 +69,14 @@ int leftover_is_damaged(struct adoption *a, const char *why)
 	return -EBADMSG;
 }
 
+int leftover_noted(struct adoption *a, int rc)
+{
+	return rc == -ELOOP ? leftover_is_damaged(a, "no honest addresses") : rc;
+}
+
 int leftover_note_key(struct adoption *a, struct map *map, uint64_t key, void *value)
 {
-	int rc = map_put_within(map, key, value, KEY_LOOKS);
-
-	return rc == -ELOOP ? leftover_is_damaged(a, "no honest addresses") : rc;
+	return leftover_noted(a, map_put_within(map, key, value, LEFTOVER_KEY_LOOKS));
 }
 
 /* An entry of the table: its slot is known from now on. */
@@ -317,7 +318,7 @@ int leftover_areas(struct adoption *a)
 	if (rc < 0)
 		return rc;
 	clear_tables(a);
-	ps->ret.trampoline = a->vaddr + UBP_AREA_TRAMPOLINE;
+	returns_set_trampoline(ps, a->vaddr + UBP_AREA_TRAMPOLINE);
 	ps->guard.stub = a->vaddr + UBP_AREA_STUB;
 	return 0;
 }

@@ -20,6 +20,8 @@
 #include "engine/base/err.h"
 #include "engine/plant/area.h"
 #include "engine/plant/site.h"
+#include "engine/returns/hijack.h"
+#include "engine/returns/returns.h"
 #include "engine/space/part.h"
 #include "engine/space/space.h"
 #include "engine/space/watch_part.h"
@@ -177,7 +179,7 @@ void watch_met(struct tracee *t, const struct site *site)
 		ps->watch->begins_in_vain = ps->watch->ends_in_vain = 0;
 		return;
 	}
-	if (begins && !ps->ret.by_slot.n && !ps->hijack.table &&
+	if (begins && !returns_n(ps) && !hijack_place(ps).table &&
 	    ++ps->watch->begins_in_vain >= VAIN_MAX) {
 		ps->watch->begins_in_vain = 0;
 		ps->watch->begins_awake = false;

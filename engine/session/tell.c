@@ -63,7 +63,8 @@ void session_mark_failed(struct ubp_session *s)
 static void tell_lost_returns(struct ubp_session *s, const struct process *p)
 {
 	size_t more = 0;
-	const struct uprobe *lost = plant_lost_returns(p->space, &more);
+	const char *why = p->space->plant ? guard_no_room(p->space->plant) : NULL;
+	const struct uprobe *lost = why ? plant_lost_returns(p->space, &more) : NULL;
 	char others[48] = "";
 
 	if (!lost)
@@ -71,8 +72,7 @@ static void tell_lost_returns(struct ubp_session *s, const struct process *p)
 	if (more)
 		(void)snprintf(others, sizeof(others), " (and %zu more)", more);
 	session_warn(s, "returns of %s%s cannot be caught in process %d: %s",
-		     lost->what ? lost->what : "a function", others, (int)p->pid,
-		     guard_no_room(p->space->plant));
+		     lost->what ? lost->what : "a function", others, (int)p->pid, why);
 }
 
 void tell_planted(struct ubp_session *s, const struct process *p, bool was_unguarded)

@@ -180,5 +180,5 @@ void jump_forget_users(struct plant_space *ps, bool is_known)
 		while ((jump = jump_next(value, jump)))
 			jump->in_use = !is_known;
 	}
-	ps->hijack.is_returning = false;
+	ps->jump.is_returning = false;
 }

@@ -5,7 +5,9 @@
 
 #include <stdlib.h>
 
+#include "engine/space/hijack_part.h"
 #include "engine/space/mapped_part.h"
+#include "engine/space/return_part.h"
 #include "engine/space/ring_part.h"
 #include "engine/space/semaphore_part.h"
 #include "engine/space/watch_part.h"
@@ -14,6 +16,8 @@
 /* In one piece: no part is ever missing. */
 struct whole {
 	struct plant_space ps; /* space->plant */
+	struct space_returns ret;
+	struct space_hijacks hijack;
 	struct space_watch watch;
 	struct space_rings ring;
 	struct space_semaphores semaphore;
@@ -29,6 +33,8 @@ struct plant_space *plant_space_get(struct space *space)
 	whole = calloc(1, sizeof(*whole));
 	if (!whole)
 		return NULL;
+	whole->ps.ret = &whole->ret;
+	whole->ps.hijack = &whole->hijack;
 	whole->ps.watch = &whole->watch;
 	whole->ps.ring = &whole->ring;
 	whole->ps.semaphore = &whole->semaphore;

@@ -18,9 +18,10 @@
 #include "engine/space/uprobe.h"
 #include "engine/trace/process.h"
 
-struct guard_hijack;
 struct site_jump;
+struct space_hijacks;
 struct space_mapped;
+struct space_returns;
 struct space_rings;
 struct space_semaphores;
 struct space_watch;
@@ -100,14 +101,6 @@ struct area {
 	struct area *next;
 };
 
-/* A function that was entered and has not returned. */
-struct return_entry {
-	struct site *site;
-	uint64_t entered_ns; /* in CLOCK_KIND_MONO */
-	unsigned
-		n_numbers; /* probes that came later (uprobe_is_since()) do not tell its return */
-};
-
 /* How far @site stands behind the place of @probe, one of its own: the probe's lead is in between (arch/detour.h). */
 static inline unsigned site_behind(const struct site *site, const struct uprobe *probe)
 {
@@ -118,31 +111,6 @@ static inline uint64_t site_probed(const struct site *site, const struct uprobe 
 {
 	return site->vaddr - site_behind(site, probe);
 }
-
-/* A hijacked return address. */
-struct return_instance {
-	uint64_t slot_vaddr;    /* its stack word (arch/guard.h) */
-	uint64_t real;          /* what stood there */
-	pid_t tid;              /* who entered; 0: a thread that is gone */
-	uint64_t serial;        /* counts up: the newest of a thread is the highest */
-	uint64_t disarm_sp;     /* put back for an unwinder that was entered with this
-			      * stack pointer; 0: hijacked */
-	uint64_t outer;         /* stack word put back further out on its stack; 0: none */
-	bool far;               /* put back, and on another stack than the unwinder's */
-	enum missed_why missed; /* counted as missed for that; MISSED_N: not counted */
-	bool uncounted;         /* the parent process entered: counted there */
-	uint64_t index;         /* of its entry in the target's return table, + 1; 0: none */
-	/* In a register at entry (RETURN_IN_REGISTER), and put back: the word where it was found, what
-	 * stood there, what was put there. 0: it was in the register still. */
-	uint64_t word_vaddr, word_was, word_is;
-	bool is_sure; /* the frame record says that it is that word */
-	/* An instance of the same stack pointer that was entered before, and is not left yet; in no list. */
-	struct return_instance *under;
-	struct return_list *list;
-	struct return_instance *newer, *older;
-	uint32_t n_entries, cap;
-	struct return_entry *entries; /* functions that return there; a tail call adds one */
-};
 
 /* What keeps the process alive if ubp is killed, and what an earlier one left. */
 struct space_guard {
@@ -159,39 +127,11 @@ struct space_guard {
 	bool is_unhooked;       /* plant_unhook() was called */
 };
 
-/* Hijacked return addresses. */
-struct space_returns {
-	struct map by_slot;      /* slot_vaddr -> struct return_instance */
-	struct return_list lost; /* those of no thread's list: left behind, it seems */
-	size_t sweep_at;         /* so many of them: look which are still there */
-	struct map indexes;      /* of the return table, + 1 -> struct return_instance */
-	uint64_t kernel_return;  /* kernel.h: where uretprobes return to; 0: not known */
-	struct map pages;        /* return addresses that look like it, and are none */
-	uint64_t table, mask;    /* vaddr, entries - 1; 0: none */
-	uint64_t over;           /* entry, + 1, of the last that is over; 0: none */
-	uint64_t n_ever;         /* ever hijacked */
-	uint64_t trampoline;     /* 0: no area yet */
-	bool has_told;           /* plant_lost_returns() has told */
-	bool wait; /* a return address may come back with its stack: the table stays */
-};
-
-/* Those that detours replace. */
-struct space_hijacks {
-	uint64_t table, mask; /* table of struct guard_hijack: vaddr; 0: none */
-	bool is_copy;         /* made by fork(): there are its parent's, too */
-	struct map inherited; /* those, where there are link registers: hijack_open.c */
-	struct guard_hijack *open_at_exec; /* what is to be counted if the exec succeeds */
-	size_t n_open_at_exec;
-	bool is_returning;   /* jump_undo.c: somebody is in that code */
-	uint64_t code_vaddr; /* what such return addresses are replaced by */
-	uint64_t room;       /* where an earlier session had that; 0: nowhere */
-	uint64_t ns_factor;  /* of their times, detour_ns(); 0: nobody asked */
-};
-
 /* Jumps. */
 struct space_jumps {
-	struct map blocks;    /* site's vaddr -> a block that nobody is in any more */
-	struct map traps;     /* vaddr of a breakpoint in a detour -> its site */
+	struct map blocks; /* site's vaddr -> a block that nobody is in any more */
+	struct map traps;  /* vaddr of a breakpoint in a detour -> its site */
+	bool is_returning; /* somebody is in the code that hijacked returns go by (plant/jump_who.c) */
 	unsigned n_written;   /* written, ever */
 	bool due;             /* sites may be made jumps */
 	unsigned n_lent;      /* plant_lend() */
@@ -221,9 +161,9 @@ struct plant_space {
 	struct site *dead;      /* no longer mapped; kept, return instances name them */
 	struct plant_left left; /* what could not be taken out */
 	struct space_guard guard;
-	struct space_returns ret;
-	struct space_hijacks hijack;
-	struct space_watch *watch; /* watch_part.h */
+	struct space_returns *ret;    /* return_part.h */
+	struct space_hijacks *hijack; /* hijack_part.h */
+	struct space_watch *watch;    /* watch_part.h */
 	struct space_jumps jump;
 	struct space_rings *ring;           /* ring_part.h */
 	struct space_semaphores *semaphore; /* semaphore_part.h */

@@ -14,6 +14,10 @@
 
 #include "engine/returns/ops.h"
 #include "engine/returns/returns.h"
+#include "engine/space/hijack_part.h"
+#include "engine/space/return_instance.h"
+#include "engine/space/return_part.h"
+#include "engine/space/space.h"
 #include "engine/trace/process.h"
 
 #define TRAMPOLINE UINT64_C(0x7000000)
@@ -39,7 +43,7 @@ static void make(struct fixture *f, const char *name)
 	f->space.arch = ubp_arch_by_name(name);
 	f->ps = plant_space_get(&f->space);
 	assert_non_null(f->ps);
-	f->ps->ret.trampoline = TRAMPOLINE;
+	f->ps->ret->trampoline = TRAMPOLINE;
 	f->process.space = &f->space;
 	f->t.process = &f->process;
 	f->t.tid = 7;
@@ -100,7 +104,7 @@ static void test_in_stack(void **state)
 		assert_int_equal(word.is, REAL);
 		assert_false(ops->wants_stacks(f.ps));
 		assert_false(ops->needs_table(f.ps));
-		f.ps->hijack.table = f.ps->hijack.code_vaddr = 0x1000;
+		f.ps->hijack->table = f.ps->hijack->code_vaddr = 0x1000;
 		assert_true(ops->wants_stacks(f.ps));
 		assert_false(ops->keeps_hijacks(f.ps));
 		returns_free(f.ps);
