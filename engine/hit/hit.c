@@ -18,6 +18,7 @@
 #include "engine/plant/area.h"
 #include "engine/plant/first.h"
 #include "engine/plant/guard.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
 #include "engine/plant/site.h"

@@ -11,6 +11,7 @@
 #include "engine/plant/area.h"
 #include "engine/plant/chain.h"
 #include "engine/plant/guard.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/leave.h"
 #include "engine/plant/site.h"
 #include "engine/plant/upgrade.h"
@@ -100,7 +101,7 @@ static enum birth copied_whole(struct tracer *tracer, struct process *parent,
 	if (copied && !first->process->silent) {
 		hijack_adopt(first);
 		of_parent = parent->space->plant;
-		if (of_parent->changed_ns || of_parent->guard.unguarded)
+		if (of_parent->changed_ns || guard_is_missing(of_parent))
 			return BIRTH_KEPT;
 		/* The guard is there, and the breakpoints are still to come. It may lack the guard itself: that is
 		 * found out by installing it. */
@@ -168,7 +169,7 @@ int births_share(struct tracer *tracer, const struct process *parent, struct tra
 	p->probes->is_guarded = parent->probes->is_guarded;
 	upgrade_born(tracer, p->born_of, first);
 	/* Born before the guard, it has none. */
-	p->probes->is_guarded = p->probes->is_guarded && ps && ps->guard.is_settled &&
+	p->probes->is_guarded = p->probes->is_guarded && ps && guard_is_settled(ps) &&
 				task_catches(first->tid, SIGTRAP);
 	chain_born(p);
 	return plant_guard(&held, err);

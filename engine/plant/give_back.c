@@ -21,6 +21,7 @@
 #include "engine/base/ring.h"
 #include "engine/os/maps.h"
 #include "engine/plant/areas.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/site.h"
 #include "engine/returns/hijack.h"
@@ -208,7 +209,7 @@ static void give_rings(struct giving *g, const struct look *look)
 
 	if (!look->rings)
 		return;
-	put_words(g, ps->guard.data + DATA(rings), none, 2);
+	put_words(g, guard_data(ps) + DATA(rings), none, 2);
 	give(g, look->rings, look->rings_len);
 	rings_given_back(ps);
 }
@@ -235,7 +236,7 @@ static void give_hijacks(struct giving *g)
 
 	if (!at.table)
 		return;
-	put_words(g, ps->guard.data + DATA(hijacks), none, 2);
+	put_words(g, guard_data(ps) + DATA(hijacks), none, 2);
 	give(g, at.table, (at.mask + 1) * sizeof(struct guard_hijack));
 	hijack_set_place(ps, (struct hijack_place){ .mask = at.mask });
 	hijack_set_room(ps, at.code);
@@ -258,7 +259,7 @@ static void give_areas(struct giving *g)
 		}
 		put_words(g, last->vaddr + HEAD(next), &next, 1);
 		if (area_of(ps, hijack_room(ps)) == a)
-			put_words(g, ps->guard.data + DATA(return_vaddr), &none, 1);
+			put_words(g, guard_data(ps) + DATA(return_vaddr), &none, 1);
 		give(g, a->vaddr, a->len);
 		last->next = a->next;
 		a->next = NULL;
@@ -293,7 +294,7 @@ static bool has_more_than_the_guard(const struct space *space)
 	const struct plant_space *ps = space->plant;
 	uint64_t rings = 0;
 
-	(void)mem_peek(&space->mem, ps->guard.data + DATA(rings), &rings, sizeof(rings));
+	(void)mem_peek(&space->mem, guard_data(ps) + DATA(rings), &rings, sizeof(rings));
 	return rings || hijack_place(ps).table || return_place(ps).table || ps->areas->next;
 }
 
@@ -316,7 +317,7 @@ static void unmap(const struct held *held, const struct giving *g)
 	size_t n_made;
 	int rc = 0;
 
-	if (!g->n || remote_begin(&remote, held, ps->guard.stub, &ignored) < 0)
+	if (!g->n || remote_begin(&remote, held, ps->stub, &ignored) < 0)
 		return;
 	/* One that fails ends the row. */
 	for (size_t done = 0; done < g->n && rc == 0; done += n_made) {
@@ -367,8 +368,8 @@ static bool look_around(struct tracer *tracer, struct space *space, const struct
 /* Somebody who lives in this memory, too, may be traced by another now. @n_refs: all that there should be. */
 static bool may_give(const struct space *space, const struct plant_space *ps, unsigned n_refs)
 {
-	return space->plant == ps && ps->guard.stub && ps->guard.data &&
-	       space->refs == n_refs && !ps->jump.n_lent;
+	return space->plant == ps && ps->stub && guard_data(ps) && space->refs == n_refs &&
+	       !ps->jump.n_lent;
 }
 
 static void choose_and_unmap(const struct held *held, const struct look *look)

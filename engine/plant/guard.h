@@ -11,9 +11,7 @@
 struct held;
 struct maps;
 struct part_copied;
-struct plant_space;
 struct process;
-struct space;
 struct tracee;
 struct ubp_err;
 struct ubp_regs;
@@ -66,23 +64,6 @@ int guard_install(const struct held *held, struct ubp_err *err);
 
 /* Room for hijacked return addresses. */
 int guard_provide_returns(const struct held *held, struct ubp_err *err);
-
-/* Was it looked for what a killed tracer has left there? */
-bool guard_has_looked(const struct plant_space *ps);
-
-/* Has it probes that would kill it if ubp were killed? Only with --force. */
-bool plant_is_unguarded(const struct space *space);
-
-/* Why no memory could be had in it for some site, if that is why it is not guarded; or NULL. */
-const char *guard_no_room(const struct plant_space *ps);
-
-/* What a killed tracer had left in it, and was put right. */
-struct guard_found {
-	unsigned n_breakpoints; /* taken out */
-	unsigned n_raised;      /* reference counters, decremented */
-};
-/* It is told once: none the next time. */
-struct guard_found guard_take_found(struct space *space);
 
 /* struct part: the copy's guard is told that it is the child's. */
 int guard_copy(const struct part_copied *c);

@@ -10,6 +10,7 @@
 #include "arch/guard.h"
 #include "engine/base/err.h"
 #include "engine/plant/area.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/rings.h"
 #include "engine/returns/hijack.h"
 #include "engine/returns/returns.h"
@@ -28,8 +29,7 @@ static int map_table(const struct held *held, const struct maps *maps, uint64_t 
 	hint = rings_find_room(held->t->process->space->arch, maps, ps->areas->vaddr, len);
 	if (!hint)
 		return ubp_fail(err, ENOMEM, "no room for a table");
-	return area_map(held, ps->guard.stub, hint, len, PROT_READ | PROT_WRITE, ret_vaddr,
-			err);
+	return area_map(held, ps->stub, hint, len, PROT_READ | PROT_WRITE, ret_vaddr, err);
 }
 
 /* Where it was before, or in the first area with room for it: any is as good. */
@@ -74,7 +74,7 @@ int hijack_provide(const struct held *held, const struct maps *maps, struct ubp_
 		rc = write_code(space, t->tid, place[0], place[1], &place[2], err);
 	if (rc == 0)
 		rc = mem_write(&space->mem, t->tid,
-			       ps->guard.data + offsetof(struct guard_data, hijacks), place,
+			       guard_data(ps) + offsetof(struct guard_data, hijacks), place,
 			       sizeof(place));
 	if (rc < 0)
 		return rc;

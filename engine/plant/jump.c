@@ -14,6 +14,7 @@
 #include "engine/event/ring.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/hijack_room.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/rings.h"
@@ -292,8 +293,8 @@ void jump_refuse_all(struct plant_space *ps)
 
 		if (!site->n_probes || !site->planted || site->is_patched || site->no_jump)
 			continue;
-		if (ps->guard.no_room)
-			jump_refuse(site, ps->guard.no_room);
+		if (guard_no_room(ps))
+			jump_refuse(site, guard_no_room(ps));
 		else
 			jump_refuse(site, site->rung == SITE_IN_PLACE
 						  ? "there is no free memory near it"
@@ -310,8 +311,9 @@ struct jump_batch *jump_collect(struct plant *plant, const struct space *space)
 	if (!ps)
 		return NULL;
 	ps->jump.due = false;
-	if (!plant->opt.rings || ps->closing || ps->jump.failed || !ps->guard.data ||
-	    !ps->areas || !ps->areas->keys || ps->guard.unguarded || !space->arch->detour.build)
+	if (!plant->opt.rings || ps->closing || ps->jump.failed || !guard_data(ps) ||
+	    !ps->areas || !ps->areas->keys || guard_is_missing(ps) ||
+	    !space->arch->detour.build)
 		return NULL;
 	if (!scan_look(plant, space, space->mem.file.pid))
 		jump_later(ps);

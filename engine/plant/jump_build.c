@@ -3,6 +3,7 @@
 
 /* The detours of a pass of upgrades: generated, and written into the areas, while all run. */
 
+#include "engine/plant/guard_state.h"
 #include "engine/plant/jump.h"
 
 #include <errno.h>
@@ -101,7 +102,7 @@ static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 								 : NULL,
 		.scans = scans,
 		.vaddr = vaddr,
-		.gate = ps->guard.data + offsetof(struct guard_data, gate),
+		.gate = guard_data(ps) + offsetof(struct guard_data, gate),
 		.window = &window,
 		.code = code,
 		.code_len = mem_view_peek(&b->view, site->vaddr, code, sizeof(code)),

@@ -21,6 +21,7 @@
 #include "engine/plant/area.h"
 #include "engine/plant/give_back.h"
 #include "engine/plant/guard.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/leftover.h"
 #include "engine/plant/parts.h"
 #include "engine/plant/rings.h"
@@ -101,8 +102,8 @@ void plant_lend(struct space *space, pid_t tid)
 			(void)site_unplant(space, tid, value);
 	area_note_change(space, tid);
 	ps->jump.lent_gate = RING_GATE_OFF;
-	if (ps->guard.data)
-		(void)mem_peek(&space->mem, ps->guard.data + offsetof(struct guard_data, gate),
+	if (guard_data(ps))
+		(void)mem_peek(&space->mem, guard_data(ps) + offsetof(struct guard_data, gate),
 			       &ps->jump.lent_gate, sizeof(ps->jump.lent_gate));
 	(void)rings_set_gate(space, space, tid, RING_GATE_OFF);
 }
@@ -130,20 +131,22 @@ int plant_clean_partly(const struct held *held, struct plant_left *left, struct 
 	struct space *space = t->process->space;
 	struct plant_space *ps;
 	struct maps maps;
+	unsigned n_removed = 0;
 	int rc;
 
 	plant_forget(space);
 	ps = plant_space_get(space);
 	if (!ps)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	ps->guard.looked = true;
+	guard_note_look(ps);
 	rc = maps_read(t->tid, &maps, err);
 	if (rc == 0)
-		rc = leftover_adopt(held, &maps, &ps->guard.n_leftovers, err);
+		rc = leftover_adopt(held, &maps, &n_removed, err);
 	maps_free(&maps);
 	if (rc == -ESRCH)
 		return rc; /* the space may be gone, too */
-	ps->guard.n_leftovers = ps->guard.n_left_raised = 0;
+	/* Nobody is told of a copy. */
+	(void)guard_take_found(space);
 	if (rc == 0 && left)
 		remove_from(space, space, t->process->pid, t->tid, left);
 	return rc;
@@ -201,7 +204,7 @@ static void leave_process(struct tracer *tracer, struct process *p)
 		held = held_thread(tracer, t, &regs);
 		rc = guard_uninstall(&held, &err);
 	}
-	ps->guard.is_kept |= rc < 0 && rc != -ESRCH;
+	ps->keeps_guard |= rc < 0 && rc != -ESRCH;
 	/* A filter of late lets nothing be asked of it: then the guard hands on to the program's own
 	 * handler, as uprobe(1) has it. */
 	if (rc < 0 && rc != -ESRCH && rc != -EACCES)
@@ -210,7 +213,7 @@ static void leave_process(struct tracer *tracer, struct process *p)
 	gives = rc == 0 && space->plant == ps && space->refs == 2;
 	if (gives) {
 		plant_unhook(space, pid, tid, &ps->left);
-		ps->guard.is_unhooked = true;
+		ps->is_unhooked = true;
 		gives = !p->probes->is_guarded && !ps->left.n;
 	}
 	space_put(tracer, space);
@@ -233,7 +236,7 @@ static void unhook(struct tracer *tracer, struct process *p)
 	pid_t pid = p->pid, tid = 0;
 	struct ubp_err err;
 
-	if (!ps || ps->left.is_live || ps->guard.is_kept)
+	if (!ps || ps->left.is_live || ps->keeps_guard)
 		return;
 	space->refs++;
 	/* Words are poked through a thread that is let go of afterwards. */
@@ -276,9 +279,9 @@ static void unhook_all(struct tracer *tracer, const struct process *only)
 		struct process *p = value;
 		struct plant_space *ps = p->space->plant;
 
-		if (!ps || ps->guard.is_unhooked || (only && p != only) || is_guarded(p->space))
+		if (!ps || ps->is_unhooked || (only && p != only) || is_guarded(p->space))
 			continue;
-		ps->guard.is_unhooked = true;
+		ps->is_unhooked = true;
 		unhook(tracer, p);
 		pos = 0; /* the table may have changed */
 	}

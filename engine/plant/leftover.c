@@ -22,6 +22,7 @@
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
 #include "engine/plant/areas.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/guard_wait.h"
 #include "engine/plant/leftover_parts.h"
 #include "engine/plant/parts.h"
@@ -61,9 +62,9 @@ static void forget_noted(const struct space *space, pid_t tid)
 	const struct plant_space *ps = space->plant;
 	const uint64_t no_live[2] = { 0 };
 
-	if (ps->guard.data)
+	if (guard_data(ps))
 		(void)mem_write(&space->mem, tid,
-				ps->guard.data + offsetof(struct guard_data, live_lo), no_live,
+				guard_data(ps) + offsetof(struct guard_data, live_lo), no_live,
 				sizeof(no_live));
 }
 
@@ -74,12 +75,12 @@ static void forget(struct plant_space *ps)
 	ps->areas = NULL;
 	map_free(&ps->slots);
 	map_free(&ps->jump.blocks);
-	ps->guard.stub = ps->guard.data = 0;
+	ps->stub = 0;
 	returns_set_trampoline(ps, 0);
 	returns_set_place(ps, (struct return_place){ 0 });
 	hijack_set_place(ps, (struct hijack_place){ 0 });
 	hijack_set_room(ps, 0);
-	ps->guard.is_taken_over = ps->guard.looked = false;
+	guard_forget_look(ps);
 }
 
 /* A detour's code says whose the hit was: nobody may come back by that. */
@@ -114,7 +115,7 @@ static int adopt(const struct held *held, const struct maps *maps, unsigned *n_r
 				"process %d shares its memory with another that is traced",
 				pid);
 	rc = parts_take_over(&a);
-	if (rc == 0 && hijack_place(ps).table && ps->guard.is_taken_over)
+	if (rc == 0 && hijack_place(ps).table && guard_is_taken_over(ps))
 		rc = put_hijacked_back(&a, ps);
 	if (a.holds)
 		hold_end(tracer, space, t);

@@ -319,6 +319,6 @@ int leftover_areas(struct adoption *a)
 		return rc;
 	clear_tables(a);
 	returns_set_trampoline(ps, a->vaddr + UBP_AREA_TRAMPOLINE);
-	ps->guard.stub = a->vaddr + UBP_AREA_STUB;
+	ps->stub = a->vaddr + UBP_AREA_STUB;
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include "engine/base/ring.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/semaphore.h"
 #include "engine/plant/watch.h"
@@ -34,8 +35,8 @@ int leftover_guard(struct adoption *a)
 	    mem_peek(&a->space->mem, vaddr, &a->data, sizeof(a->data)) != sizeof(a->data))
 		return 0;
 	a->has_data = true;
-	ps->guard.data = vaddr;
-	ps->guard.is_taken_over = !a->data.retired;
+	guard_set_data(ps, vaddr);
+	guard_take_over(ps, !a->data.retired);
 	return 0;
 }
 
@@ -143,12 +144,14 @@ int leftover_watch(struct adoption *a)
 int leftover_semaphores(struct adoption *a)
 {
 	struct plant_space *ps = a->space->plant;
+	struct guard_found found = { 0 };
 
 	if (!a->has_data)
 		return 0;
 	for (uint64_t i = 0; i < a->data.n_semaphores && i < UBP_GUARD_SEMAPHORES; i++)
-		ps->guard.n_left_raised +=
+		found.n_raised +=
 			semaphore_drop(a->space, a->maps, a->tid, &a->data.semaphores[i]);
+	guard_note_found(ps, found);
 	semaphore_note_none(ps, a->space, a->tid);
 	return 0;
 }

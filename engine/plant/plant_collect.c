@@ -14,7 +14,7 @@
 
 #include "engine/base/err.h"
 #include "engine/base/vec.h"
-#include "engine/plant/guard.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/hooks.h"
 #include "engine/plant/plant.h"
 #include "engine/plant/sigaction.h"

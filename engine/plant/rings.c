@@ -21,6 +21,7 @@
 #include "engine/event/clock.h"
 #include "engine/event/ring.h"
 #include "engine/os/maps.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/ring_files.h"
 #include "engine/space/part.h"
 #include "engine/space/ring_part.h"
@@ -113,7 +114,7 @@ uint64_t rings_place(const struct space *space, const struct maps *maps, uint64_
 {
 	const struct plant_space *ps = space->plant;
 	uint64_t at = 0;
-	bool is_told = mem_peek(&space->mem, ps->guard.data + DATA(rings), &at, sizeof(at)) ==
+	bool is_told = mem_peek(&space->mem, guard_data(ps) + DATA(rings), &at, sizeof(at)) ==
 		       sizeof(at);
 	const struct mapping *control = is_told && at ? maps_at(maps, at) : NULL;
 	const struct mapping *region = control ? maps_at(maps, control->end) : NULL;
@@ -150,7 +151,7 @@ int rings_note_place(const struct space *space, pid_t tid, uint64_t at, uint64_t
 	const struct plant_space *ps = space->plant;
 	uint64_t place[2] = { at, len };
 
-	return mem_write(&space->mem, tid, ps->guard.data + DATA(rings), place, sizeof(place));
+	return mem_write(&space->mem, tid, guard_data(ps) + DATA(rings), place, sizeof(place));
 }
 
 /* In the target, @part of them mapped, and here: rings that nobody records into yet. */
@@ -161,7 +162,7 @@ static int make_rings(struct plant *plant, struct remote *remote, uint64_t place
 	const struct space *space = remote->t->process->space;
 	const struct plant_space *ps = space->plant;
 	struct ring_files files;
-	int rc = ring_files_make(remote, ps->guard.data + DATA(name), &files, err);
+	int rc = ring_files_make(remote, guard_data(ps) + DATA(name), &files, err);
 
 	if (rc == 0)
 		rc = ring_space_new(plant->opt.rings, files.control.taken.fd,
@@ -203,10 +204,10 @@ int rings_provide(struct plant *plant, const struct held *held, const struct map
 		return ubp_fail(err, ENOMEM, "no room for rings");
 	if (!part)
 		return ubp_fail(err, ENOMEM, "%s", UBP_NO_MEMORY);
-	rc = mem_write(&space->mem, t->tid, ps->guard.data + DATA(name), name, sizeof(name));
+	rc = mem_write(&space->mem, t->tid, guard_data(ps) + DATA(name), name, sizeof(name));
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to process %d", (int)t->process->pid);
-	rc = remote_begin(&remote, held, ps->guard.stub, err);
+	rc = remote_begin(&remote, held, ps->stub, err);
 	if (rc < 0)
 		return rc;
 	rc = make_rings(plant, &remote, place, len, part, flags, &rings, err);
@@ -230,7 +231,7 @@ int rings_set_gate(const struct space *owner, const struct space *space, pid_t t
 {
 	const struct plant_space *ps = owner->plant;
 
-	return ps->guard.data ? mem_write(&space->mem, tid, ps->guard.data + DATA(gate), &value,
+	return guard_data(ps) ? mem_write(&space->mem, tid, guard_data(ps) + DATA(gate), &value,
 					  sizeof(value))
 			      : -ENXIO;
 }

@@ -75,8 +75,8 @@ static int map_more(const struct held *held, uint64_t len, struct ubp_err *err)
 	const struct plant_space *ps = held->t->process->space->plant;
 	const uint64_t args[6] = { ps->ring->base, ps->ring->mapped, len };
 	int64_t result;
-	int rc = area_call(held, ps->guard.stub, held->t->process->space->arch->call.nr_mremap,
-			   args, &result, err);
+	int rc = area_call(held, ps->stub, held->t->process->space->arch->call.nr_mremap, args,
+			   &result, err);
 
 	if (rc < 0)
 		return rc;

@@ -25,6 +25,7 @@
 #include "engine/base/vec.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
+#include "engine/plant/guard_state.h"
 #include "engine/space/part.h"
 #include "engine/space/probe_list.h"
 #include "engine/space/semaphore_part.h"
@@ -40,16 +41,16 @@
 static int note(const struct plant_space *ps, const struct space *space, pid_t tid,
 		const struct guard_semaphore *notes, size_t n)
 {
-	uint64_t at = ps->guard.data + offsetof(struct guard_data, semaphores);
+	uint64_t at = guard_data(ps) + offsetof(struct guard_data, semaphores);
 	uint64_t count = n < UBP_GUARD_SEMAPHORES ? n : UBP_GUARD_SEMAPHORES;
 	int rc = 0;
 
-	if (!ps->guard.data)
+	if (!guard_data(ps))
 		return 0;
 	if (count)
 		rc = mem_write(&space->mem, tid, at, notes, count * sizeof(*notes));
 	return rc == 0 ? mem_write(&space->mem, tid,
-				   ps->guard.data + offsetof(struct guard_data, n_semaphores),
+				   guard_data(ps) + offsetof(struct guard_data, n_semaphores),
 				   &count, sizeof(count))
 		       : rc;
 }

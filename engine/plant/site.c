@@ -14,6 +14,7 @@
 #include "engine/base/vec.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
+#include "engine/plant/guard_state.h"
 #include "engine/space/part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -451,7 +452,7 @@ static int prepare_in_place(const struct space *space, pid_t tid, struct site *s
 			"(--force), but its memory may not answer, as that of a stranger",
 			(int)space->mem.file.pid, site->insn.text, ul(site->vaddr));
 	site->rung = SITE_IN_PLACE;
-	ps->guard.unguarded = true;
+	guard_set_missing(ps);
 	return 0;
 }
 

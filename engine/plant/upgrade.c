@@ -10,6 +10,7 @@
 #include "engine/base/ring.h"
 #include "engine/event/clock.h"
 #include "engine/os/maps.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/watch.h"
@@ -34,7 +35,7 @@ void upgrade_due(struct plant *plant, struct tracer *tracer, struct space *space
 
 	if (!plant->opt.rings || !ps || ps->jump.failed)
 		return;
-	if (ps->guard.unguarded) {
+	if (guard_is_missing(ps)) {
 		jump_refuse_all(ps);
 		return;
 	}

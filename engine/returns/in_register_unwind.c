@@ -310,7 +310,7 @@ bool in_register_disarm_signed(const struct held *held)
 		ri = ri->older;
 	if (!ri)
 		return true;
-	if (remote_begin(&remote, held, ps->guard.stub, &err) < 0)
+	if (remote_begin(&remote, held, ps->stub, &err) < 0)
 		return held_lasts(held);
 	/* Only its own stops can end a thread that is held, and nobody takes one from its list. */
 	for (; ri && remote.t; ri = ri->older)

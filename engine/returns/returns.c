@@ -414,8 +414,7 @@ static void send_home(struct part_left *l)
 	if (!ps->ret->trampoline)
 		return;
 	rc = mem_write(&space->mem, l->tid, ps->ret->trampoline,
-		       ps->guard.stub ? arch->trampoline.way_home : arch->swbp.nop,
-		       arch->swbp.len);
+		       ps->stub ? arch->trampoline.way_home : arch->swbp.nop, arch->swbp.len);
 	if (rc < 0 && !undo_is_gone(&l->undo, ps->ret->trampoline, 0, 0))
 		plant_left_live(l->undo.left, "a breakpoint", ps->ret->trampoline, rc);
 }

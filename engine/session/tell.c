@@ -12,7 +12,7 @@
 
 #include "engine/base/again.h"
 #include "engine/base/escape.h"
-#include "engine/plant/guard.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/hidden.h"
 #include "engine/plant/leave.h"
 #include "engine/returns/returns.h"

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "engine/space/guard_part.h"
 #include "engine/space/hijack_part.h"
 #include "engine/space/mapped_part.h"
 #include "engine/space/return_part.h"
@@ -16,6 +17,7 @@
 /* In one piece: no part is ever missing. */
 struct whole {
 	struct plant_space ps; /* space->plant */
+	struct space_guard guard;
 	struct space_returns ret;
 	struct space_hijacks hijack;
 	struct space_watch watch;
@@ -33,6 +35,7 @@ struct plant_space *plant_space_get(struct space *space)
 	whole = calloc(1, sizeof(*whole));
 	if (!whole)
 		return NULL;
+	whole->ps.guard = &whole->guard;
 	whole->ps.ret = &whole->ret;
 	whole->ps.hijack = &whole->hijack;
 	whole->ps.watch = &whole->watch;

@@ -19,6 +19,7 @@
 #include "engine/trace/process.h"
 
 struct site_jump;
+struct space_guard;
 struct space_hijacks;
 struct space_mapped;
 struct space_returns;
@@ -112,21 +113,6 @@ static inline uint64_t site_probed(const struct site *site, const struct uprobe 
 	return site->vaddr - site_behind(site, probe);
 }
 
-/* What keeps the process alive if ubp is killed, and what an earlier one left. */
-struct space_guard {
-	uint64_t stub;
-	uint64_t data;          /* of the guard (struct guard_data); 0: none */
-	bool looked;            /* for what a killed tracer has left */
-	bool is_taken_over;     /* it had left a guard */
-	bool is_settled;        /* all in the memory have the guard: who is born, too */
-	unsigned n_leftovers;   /* breakpoints that a killed tracer had left, taken out */
-	unsigned n_left_raised; /* reference counters, decremented */
-	bool unguarded;         /* --force: nothing could be mapped for some site ... */
-	const char *no_room;    /* ... for this reason; NULL: that is not why */
-	bool is_kept;           /* some process in it, which may call it then */
-	bool is_unhooked;       /* plant_unhook() was called */
-};
-
 /* Jumps. */
 struct space_jumps {
 	struct map blocks; /* site's vaddr -> a block that nobody is in any more */
@@ -153,6 +139,7 @@ struct plant_space {
 	struct map sites;      /* vaddr -> struct site */
 	struct map slots;      /* vaddr -> its slot's vaddr, for ever: a thread may be in it */
 	struct area *areas;    /* the first is the guard's */
+	uint64_t stub;         /* there: what remote calls run; 0: none */
 	unsigned list_version; /* of the list of probes that was planted last */
 	/* When breakpoints or jumps were written or taken out last; 0: none yet. */
 	uint64_t changed_ns;
@@ -160,7 +147,9 @@ struct plant_space {
 	bool closing;           /* breakpoints are being taken out: plant no more */
 	struct site *dead;      /* no longer mapped; kept, return instances name them */
 	struct plant_left left; /* what could not be taken out */
-	struct space_guard guard;
+	bool keeps_guard; /* some process in it could not give it back, and may call it (leave.c) */
+	bool is_unhooked;             /* plant_unhook() was called (leave.c) */
+	struct space_guard *guard;    /* guard_part.h */
 	struct space_returns *ret;    /* return_part.h */
 	struct space_hijacks *hijack; /* hijack_part.h */
 	struct space_watch *watch;    /* watch_part.h */

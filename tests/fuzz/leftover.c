@@ -22,6 +22,7 @@
 #include "engine/plant/leave.h"
 #include "engine/plant/leftover.h"
 #include "engine/returns/hijack.h"
+#include "engine/space/guard_part.h"
 #include "engine/space/hijack_part.h"
 #include "engine/space/return_part.h"
 #include "engine/space/space.h"
@@ -300,8 +301,8 @@ static void adopt(struct maps *maps)
 	} else {
 		const struct plant_space *ps = space.plant;
 
-		CLAIM(err.text[0] && !ps->areas && !ps->slots.n && !ps->guard.data &&
-		      !ps->guard.stub);
+		CLAIM(err.text[0] && !ps->areas && !ps->slots.n && !ps->guard->data &&
+		      !ps->stub);
 	}
 	plant_forget(&space);
 }
