@@ -369,7 +369,7 @@ static bool look_around(struct tracer *tracer, struct space *space, const struct
 static bool may_give(const struct space *space, const struct plant_space *ps, unsigned n_refs)
 {
 	return space->plant == ps && ps->stub && guard_data(ps) && space->refs == n_refs &&
-	       !ps->jump.n_lent;
+	       !ps->n_lent;
 }
 
 static void choose_and_unmap(const struct held *held, const struct look *look)

@@ -20,6 +20,7 @@
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
 #include "engine/plant/watch.h"
+#include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
@@ -277,7 +278,7 @@ static void give_up(struct plant_space *ps, const char *why)
 	size_t pos = 0;
 	void *value;
 
-	ps->jump.failed = true;
+	ps->jump->failed = true;
 	while (map_next(&ps->sites, &pos, NULL, &value))
 		if (is_candidate(value))
 			jump_refuse(value, why);
@@ -310,8 +311,8 @@ struct jump_batch *jump_collect(struct plant *plant, const struct space *space)
 
 	if (!ps)
 		return NULL;
-	ps->jump.due = false;
-	if (!plant->opt.rings || ps->closing || ps->jump.failed || !guard_data(ps) ||
+	ps->jump->due = false;
+	if (!plant->opt.rings || ps->closing || ps->jump->failed || !guard_data(ps) ||
 	    !ps->areas || !ps->areas->keys || guard_is_missing(ps) ||
 	    !space->arch->detour.build)
 		return NULL;

@@ -21,6 +21,7 @@
 #include "engine/returns/hijack.h"
 #include "engine/returns/kernel.h"
 #include "engine/returns/returns.h"
+#include "engine/space/jump_part.h"
 #include "engine/space/probe_list.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -172,7 +173,7 @@ static uint64_t old_block(const struct space *space, const struct batch_area *a,
 			  const struct site *site, size_t *ret_len)
 {
 	struct plant_space *ps = space->plant;
-	uint64_t block = (uint64_t)(uintptr_t)map_remove(&ps->jump.blocks, site->vaddr);
+	uint64_t block = (uint64_t)(uintptr_t)map_remove(&ps->jump->blocks, site->vaddr);
 	const struct area *area = block ? area_of(ps, block) : NULL;
 	uint64_t from = area && area->vaddr < a->lo ? area->vaddr : a->lo;
 	uint64_t to = area && area->vaddr + area->len > a->hi ? area->vaddr + area->len : a->hi;

@@ -10,6 +10,7 @@
 #include "engine/plant/jump_priv.h"
 #include "engine/returns/hijack.h"
 #include "engine/returns/stack_words.h"
+#include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/trace/attach.h"
@@ -30,7 +31,7 @@ void who_note_word(void *ctx, uint64_t vaddr)
 
 	/* Past its start: it may know its entry already, and so the detour. */
 	if (hijacks.code && vaddr > hijacks.code && vaddr - hijacks.code < UBP_RETURN_CODE_MAX)
-		owner->jump.is_returning = true;
+		owner->jump->is_returning = true;
 	jump = site ? jump_at(site, vaddr, &at) : NULL;
 	if (jump)
 		jump->in_use = true;
@@ -54,12 +55,12 @@ void who_note_pc(struct plant_space *owner, uint64_t pc)
 
 	who_note_word(owner, pc);
 	if (code && pc == code)
-		owner->jump.is_returning = true;
+		owner->jump->is_returning = true;
 }
 
 bool who_uses(const struct plant_space *owner, const struct site_jump *jump)
 {
-	return jump->in_use || (jump->detour.return_at && owner->jump.is_returning);
+	return jump->in_use || (jump->detour.return_at && owner->jump->is_returning);
 }
 
 static void who_begin(struct who *who, struct space *space)

@@ -95,16 +95,16 @@ void plant_lend(struct space *space, pid_t tid)
 	size_t pos = 0;
 	void *value;
 
-	if (!ps || ps->jump.n_lent++)
+	if (!ps || ps->n_lent++)
 		return;
 	while (map_next(&ps->sites, &pos, NULL, &value))
 		if (is_lent(value))
 			(void)site_unplant(space, tid, value);
 	area_note_change(space, tid);
-	ps->jump.lent_gate = RING_GATE_OFF;
+	ps->lent_gate = RING_GATE_OFF;
 	if (guard_data(ps))
 		(void)mem_peek(&space->mem, guard_data(ps) + offsetof(struct guard_data, gate),
-			       &ps->jump.lent_gate, sizeof(ps->jump.lent_gate));
+			       &ps->lent_gate, sizeof(ps->lent_gate));
 	(void)rings_set_gate(space, space, tid, RING_GATE_OFF);
 }
 
@@ -115,9 +115,9 @@ void plant_take_back(struct space *space, pid_t tid)
 	size_t pos = 0;
 	void *value;
 
-	if (!ps || !ps->jump.n_lent || --ps->jump.n_lent || ps->closing)
+	if (!ps || !ps->n_lent || --ps->n_lent || ps->closing)
 		return;
-	(void)rings_set_gate(space, space, tid, ps->jump.lent_gate);
+	(void)rings_set_gate(space, space, tid, ps->lent_gate);
 	hold_forget_looks(space);
 	while (map_next(&ps->sites, &pos, NULL, &value))
 		if (is_lent(value))

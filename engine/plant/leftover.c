@@ -29,6 +29,7 @@
 #include "engine/returns/hijack.h"
 #include "engine/returns/ops.h"
 #include "engine/returns/returns.h"
+#include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/trace/held.h"
 #include "engine/trace/hold.h"
@@ -74,7 +75,7 @@ static void forget(struct plant_space *ps)
 	area_free_all(ps->areas);
 	ps->areas = NULL;
 	map_free(&ps->slots);
-	map_free(&ps->jump.blocks);
+	jump_forget_blocks(ps);
 	ps->stub = 0;
 	returns_set_trampoline(ps, 0);
 	returns_set_place(ps, (struct return_place){ 0 });

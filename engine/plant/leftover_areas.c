@@ -19,6 +19,7 @@
 #include "engine/plant/areas.h"
 #include "engine/plant/site.h"
 #include "engine/returns/returns.h"
+#include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/trace/hold.h"
 #include "engine/trace/mem.h"
@@ -146,7 +147,6 @@ void leftover_keep_room(struct area *area, uint64_t at, uint64_t len)
 static int adopt_block(struct adoption *a, struct area *area, struct mem_view *view,
 		       const struct guard_site *entry)
 {
-	struct plant_space *ps = a->space->plant;
 	uint64_t copy = area->vaddr + (entry->slot & ~UBP_SLOT_FLAGS);
 	uint64_t block = copy - UBP_SLOT_SIZE;
 	struct guard_jump head;
@@ -162,7 +162,8 @@ static int adopt_block(struct adoption *a, struct area *area, struct mem_view *v
 	rc = take_out_jump(a, &head, copy);
 	if (rc < 0 || head.magic == UBP_JUMP_MAGIC)
 		return rc;
-	return leftover_note_key(a, &ps->jump.blocks, head.vaddr, (void *)(uintptr_t)block);
+	return leftover_noted(
+		a, jump_keep_block(a->space->plant, head.vaddr, block, LEFTOVER_KEY_LOOKS));
 }
 
 /* The breakpoint of a tracer that was killed. */

@@ -280,8 +280,8 @@ void site_bury(struct plant_space *ps, struct site *site)
 	site->is_patched = false;
 	/* Who was in its detour came from code that is gone: the block is free. */
 	if (site->jump && !site->jump->scans)
-		(void)map_put(&ps->jump.blocks, site->vaddr,
-			      (void *)(uintptr_t)(site->jump->copy - UBP_SLOT_SIZE));
+		(void)jump_keep_block(ps, site->vaddr, site->jump->copy - UBP_SLOT_SIZE,
+				      SIZE_MAX);
 	jump_free_all(site);
 	site->no_jump = NULL;
 	site->next_dead = ps->dead;

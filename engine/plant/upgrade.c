@@ -14,6 +14,7 @@
 #include "engine/plant/jump.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/watch.h"
+#include "engine/space/jump_part.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
 #include "engine/trace/attach.h"
@@ -33,24 +34,24 @@ void upgrade_due(struct plant *plant, struct tracer *tracer, struct space *space
 {
 	struct plant_space *ps = space->plant;
 
-	if (!plant->opt.rings || !ps || ps->jump.failed)
+	if (!plant->opt.rings || !ps || ps->jump->failed)
 		return;
 	if (guard_is_missing(ps)) {
 		jump_refuse_all(ps);
 		return;
 	}
-	ps->jump.due = true;
+	ps->jump->due = true;
 	/* Most programs that are started end soon. */
-	if (is_new && !ps->jump.n_written && !plant->opt.eager)
-		ps->jump.hits_before = HITS_BEFORE_JUMPS;
+	if (is_new && !ps->jump->n_written && !plant->opt.eager)
+		ps->jump->hits_before = HITS_BEFORE_JUMPS;
 	plant->upgrades_due = true;
 	tracer_end_turn(tracer);
 }
 
 void upgrade_hit(struct plant_space *ps)
 {
-	if (ps->jump.hits_before)
-		ps->jump.hits_before--;
+	if (ps->jump->hits_before)
+		ps->jump->hits_before--;
 }
 
 void upgrade_returns(struct plant *plant, struct tracer *tracer, struct space *space)
@@ -61,7 +62,7 @@ void upgrade_returns(struct plant *plant, struct tracer *tracer, struct space *s
 
 bool upgrade_wants_rings(struct plant_space *ps)
 {
-	return !ps->jump.failed && ++ps->jump.n_detour_traps >= TRAPS_BEFORE_RINGS;
+	return !ps->jump->failed && ++ps->jump->n_detour_traps >= TRAPS_BEFORE_RINGS;
 }
 
 /* A held thread of @p, and back: what is between is no business of the program's. */
@@ -120,7 +121,7 @@ static void upgrade_held(struct plant *plant, const struct held *held)
 
 	if (!batch)
 		return;
-	space->plant->jump.tried_ns = event_clock_now(CLOCK_KIND_MONO);
+	space->plant->jump->tried_ns = event_clock_now(CLOCK_KIND_MONO);
 	tracer_stop_begin(held->tracer);
 	rc = jump_prepare(plant, held, batch, &err);
 	if (held_lasts(held)) {
@@ -143,7 +144,7 @@ void upgrade_planted(struct plant *plant, const struct held *held)
 
 	upgrade_due(plant, held->tracer, p->space, is_new);
 	if (plant->opt.eager && (is_new || p->pid == held->tracer->command) &&
-	    p->space->plant && p->space->plant->jump.due)
+	    p->space->plant && p->space->plant->jump->due)
 		upgrade_held(plant, held);
 }
 
@@ -161,16 +162,16 @@ bool upgrade_pass(struct plant *plant, struct tracer *tracer, uint64_t limit_ns)
 		struct process *p = value;
 		struct plant_space *ps = p->space->plant;
 
-		if (!ps || !ps->jump.due || ps->closing)
+		if (!ps || !ps->jump->due || ps->closing)
 			continue;
 		plant->upgrades_due = true;
 		/* Each once: while one is seen to, others, or it again, may become due. */
-		if (ps->jump.hits_before || ps->jump.tried_ns >= now ||
-		    now - ps->jump.tried_ns < ps->jump.wait_ns)
+		if (ps->jump->hits_before || ps->jump->tried_ns >= now ||
+		    now - ps->jump->tried_ns < ps->jump->wait_ns)
 			continue;
 		if (event_clock_now(CLOCK_KIND_MONO) - now > limit_ns)
 			return false;
-		ps->jump.tried_ns = now;
+		ps->jump->tried_ns = now;
 		upgrade(plant, tracer, p);
 		/* It stops once more, and others may have met a breakpoint. */
 		tracer_poll(tracer, STOPS_BETWEEN);
@@ -188,7 +189,7 @@ void upgrade_end(struct tracer *tracer)
 		struct space *space = ((struct process *)value)->space;
 		const struct plant_space *ps = space->plant;
 
-		if (!ps || ps->closing || !ps->jump.n_written)
+		if (!ps || ps->closing || !ps->jump->n_written)
 			continue;
 		jump_remove(tracer, space);
 		tracer_poll(tracer, STOPS_BETWEEN);
@@ -241,7 +242,7 @@ void upgrade_rings(struct plant *plant, struct tracer *tracer, struct tracee *t,
 		return;
 	t->held = false; /* by the remote call: the hit goes on as if there had been none */
 	if (rc < 0) {
-		ps->jump.failed |= is_first;
+		ps->jump->failed |= is_first;
 		if (!is_first)
 			rings_note_full(ps);
 		return;

@@ -66,6 +66,13 @@ bool jump_is_stale(const struct site *site);
 /* The next of a site's jumps, NULL begins: the one that stands, then old ones. NULL: there is none. */
 struct site_jump *jump_next(const struct site *site, const struct site_jump *jump);
 
+/*
+ * The block at @block, of a detour that nobody is in any more, may be the next one's of the site at @vaddr. @looks: as for
+ * map_put_within(), and it returns what that does.
+ */
+int jump_keep_block(const struct plant_space *ps, uint64_t vaddr, uint64_t block, size_t looks);
+void jump_forget_blocks(const struct plant_space *ps);
+
 /* Whether somebody is in a detour, or will come back to it, is to be looked for: nobody has been found so far in any
  * (@is_known), or nothing is known, so that somebody may be in each. */
 void jump_forget_users(struct plant_space *ps, bool is_known);

@@ -7,6 +7,7 @@
 
 #include "engine/space/guard_part.h"
 #include "engine/space/hijack_part.h"
+#include "engine/space/jump_part.h"
 #include "engine/space/mapped_part.h"
 #include "engine/space/return_part.h"
 #include "engine/space/ring_part.h"
@@ -21,6 +22,7 @@ struct whole {
 	struct space_returns ret;
 	struct space_hijacks hijack;
 	struct space_watch watch;
+	struct space_jumps jump;
 	struct space_rings ring;
 	struct space_semaphores semaphore;
 	struct space_mapped mapped;
@@ -39,6 +41,7 @@ struct plant_space *plant_space_get(struct space *space)
 	whole->ps.ret = &whole->ret;
 	whole->ps.hijack = &whole->hijack;
 	whole->ps.watch = &whole->watch;
+	whole->ps.jump = &whole->jump;
 	whole->ps.ring = &whole->ring;
 	whole->ps.semaphore = &whole->semaphore;
 	whole->ps.mapped = &whole->mapped;

@@ -21,6 +21,7 @@
 struct site_jump;
 struct space_guard;
 struct space_hijacks;
+struct space_jumps;
 struct space_mapped;
 struct space_returns;
 struct space_rings;
@@ -113,27 +114,6 @@ static inline uint64_t site_probed(const struct site *site, const struct uprobe 
 	return site->vaddr - site_behind(site, probe);
 }
 
-/* Jumps. */
-struct space_jumps {
-	struct map blocks; /* site's vaddr -> a block that nobody is in any more */
-	struct map traps;  /* vaddr of a breakpoint in a detour -> its site */
-	bool is_returning; /* somebody is in the code that hijacked returns go by (plant/jump_who.c) */
-	unsigned n_written;   /* written, ever */
-	bool due;             /* sites may be made jumps */
-	unsigned n_lent;      /* plant_lend() */
-	uint64_t lent_gate;   /* what the gate was then */
-	unsigned hits_before; /* at breakpoints, until that is worth a stop */
-	/* plant/renew.c: */
-	bool renew_due;    /* jumps are to be taken back whose sites have other probes now */
-	bool sweep_due;    /* there are old ones that somebody may be in */
-	uint64_t renew_ns; /* not again before ... */
-	uint64_t renew_wait_ns;  /* ... how long it was waited last */
-	bool failed;             /* it can't have rings */
-	uint64_t tried_ns;       /* when that was tried last ... */
-	uint64_t wait_ns;        /* ... and how long not to try again */
-	unsigned n_detour_traps; /* without rings, so far */
-};
-
 /* Per address space; space->plant. Each part is for its owner alone, whom the part's header names. */
 struct plant_space {
 	struct map sites;      /* vaddr -> struct site */
@@ -148,12 +128,14 @@ struct plant_space {
 	struct site *dead;      /* no longer mapped; kept, return instances name them */
 	struct plant_left left; /* what could not be taken out */
 	bool keeps_guard; /* some process in it could not give it back, and may call it (leave.c) */
-	bool is_unhooked;             /* plant_unhook() was called (leave.c) */
-	struct space_guard *guard;    /* guard_part.h */
-	struct space_returns *ret;    /* return_part.h */
-	struct space_hijacks *hijack; /* hijack_part.h */
-	struct space_watch *watch;    /* watch_part.h */
-	struct space_jumps jump;
+	bool is_unhooked;                   /* plant_unhook() was called (leave.c) */
+	unsigned n_lent;                    /* plant_lend() */
+	uint64_t lent_gate;                 /* what the gate was then */
+	struct space_guard *guard;          /* guard_part.h */
+	struct space_returns *ret;          /* return_part.h */
+	struct space_hijacks *hijack;       /* hijack_part.h */
+	struct space_watch *watch;          /* watch_part.h */
+	struct space_jumps *jump;           /* jump_part.h */
 	struct space_rings *ring;           /* ring_part.h */
 	struct space_semaphores *semaphore; /* semaphore_part.h */
 	struct space_mapped *mapped;        /* mapped_part.h */

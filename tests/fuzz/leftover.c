@@ -24,6 +24,7 @@
 #include "engine/returns/hijack.h"
 #include "engine/space/guard_part.h"
 #include "engine/space/hijack_part.h"
+#include "engine/space/jump_part.h"
 #include "engine/space/return_part.h"
 #include "engine/space/space.h"
 #include "engine/trace/held.h"
@@ -238,14 +239,14 @@ static void check_maps(const struct plant_space *ps)
 	uint64_t key;
 	void *value;
 
-	CLAIM(ps->slots.n + ps->jump.blocks.n <= UBP_SITES_MAX);
+	CLAIM(ps->slots.n + ps->jump->blocks.n <= UBP_SITES_MAX);
 	while (map_next(&ps->slots, &pos, &key, &value)) {
 		CLAIM(area_holds(area_of(ps, (uintptr_t)value), (uintptr_t)value,
 				 UBP_SLOT_SIZE));
 		(void)area_has_entry(ps, key);
 	}
 	pos = 0;
-	while (map_next(&ps->jump.blocks, &pos, &key, &value))
+	while (map_next(&ps->jump->blocks, &pos, &key, &value))
 		CLAIM(area_holds(area_of(ps, (uintptr_t)value), (uintptr_t)value,
 				 2 * UBP_SLOT_SIZE));
 	CLAIM(ps->ret->by_slot.n == ps->ret->indexes.n &&
