@@ -16,6 +16,8 @@ check-shape.py [--list] reads engine/, arch/ and cli/ and fails where
               space_keep())
     link      code asks where an instruction set's calls leave return addresses (ubp_arch.return_in, arch_reg.link) outside
               arch/ and the tables of operations for that, RETURN_TABLES
+    part      a file looks into a part of what is known of an address space (engine/space/NAME_part.h) that is not among the
+              part's owners, PARTS: it includes the header, or touches members
 
 What is older than the rule is in .ci/shape.allowed, a line "RULE NAME NUMBER" for each: no number may grow, and
 an entry that is no longer needed fails as well, so the list gets shorter only. --list prints it as it would be today.
@@ -32,6 +34,19 @@ ASKS_LINK = re.compile(r"\b(?:arch_has_link|return_in|RETURN_IN_[A-Z]+|reg\.link
 BY_HAND = re.compile(r"\btracer_has ?\(|\bn_execs\b|->held =(?!=)|\brefs ?(?:\+\+|--|[-+]=)")
 RETURN_TABLES = {"engine/returns/" + f for f in ("ops.h", "ops.c", "in_stack.c", "in_register.c", "in_register_unwind.c")}
 RETURN_TABLES.add("engine/stack/frame_return.c")
+# The member of struct plant_space by which a part is reached, its header, and the files that own it. Those that own none of
+# it ask by functions. engine/space/space.c makes all parts.
+PARTS = {
+    "guard": ("guard", ("engine/plant/guard.c", "engine/plant/guard_state.c")),
+    "ret": ("return", ("engine/returns/",)),
+    "hijack": ("hijack", ("engine/returns/",)),
+    "watch": ("watch", ("engine/plant/watch.c",)),
+    "jump": ("jump", ("engine/plant/jump", "engine/plant/renew.c", "engine/plant/upgrade.c", "engine/space/site_jump.c")),
+    "ring": ("ring", ("engine/plant/rings.c", "engine/plant/rings_size.c")),
+    "semaphore": ("semaphore", ("engine/plant/semaphore.c",)),
+    "mapped": ("mapped", ("engine/stack/maps_now.c",)),
+}
+PARTS_MADE_IN = "engine/space/space.c"
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 
 
@@ -116,6 +131,21 @@ def functions(path, text):
             yield "function", f"{path}:{name[0]}", lines
 
 
+def touches(path, raw, text):
+    """How often @path looks into each part that it does not own."""
+    header = re.fullmatch(r"engine/space/(\w+)_part\.h", path)
+    if header and header[1] not in (name for name, _ in PARTS.values()):
+        yield "part", f"{path}:nobody's", 1
+    if path == PARTS_MADE_IN:
+        return
+    for member, (name, owners) in PARTS.items():
+        if path.startswith(owners):
+            continue
+        n = len(re.findall(r"\b(?:ps|plant|owner|from|to|of_parent)->%s->" % member, text))
+        n += len(re.findall(r'^#include "engine/space/%s_part\.h"' % name, raw, re.M))
+        yield "part", f"{path}:{member}", n
+
+
 def circles(includes):
     """The groups of files, headers taken together with their sources, that include each other."""
     index, low, stack, found = {}, {}, [], []
@@ -154,6 +184,7 @@ def look():
         includes.setdefault(stem, set()).update(u for u in used if os.path.dirname(u) == folder and u != stem)
         found += structs(path, text)
         found.append(("file", path, raw.count("\n")))
+        found += touches(path, raw, text)
         if not path.startswith("arch/") and path not in RETURN_TABLES:
             found.append(("link", path, len(ASKS_LINK.findall(text))))
         if not path.startswith("engine/trace/"):

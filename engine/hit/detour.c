@@ -28,9 +28,6 @@
 #include "engine/trace/process.h"
 #include "engine/trace/tracee_task.h"
 
-/* A process that lives for a few hits only does without rings. */
-#define TRAPS_BEFORE_RINGS 8
-
 /* How long what may be read is believed to be what it was. */
 #define LOOK_AGAIN_NS 1000000
 
@@ -84,22 +81,20 @@ static void catch_up(struct hit *hit, const struct held *held)
 	struct plant_space *ps = space->plant;
 	uint64_t pointer;
 
-	if (!ps->ring.rings) {
-		if (!ps->jump.failed && ++ps->jump.n_detour_traps >= TRAPS_BEFORE_RINGS)
+	if (!rings_are_made(ps)) {
+		if (upgrade_wants_rings(ps))
 			want_rings(hit, held);
-	} else if (!ring_space_has(ps->ring.rings, t->tid) ||
+	} else if (!rings_has_thread(ps, t->tid) ||
 		   ubp_host_get_thread_pointer(space->arch, t->tid, held->at, &pointer) < 0 ||
 		   t->probes->thread_pointer != pointer) {
 		rings_add_thread(held);
-		if (!ring_space_has(ps->ring.rings, t->tid) &&
-		    ring_space_wants_more(ps->ring.rings) && !ps->ring.is_full)
+		if (!rings_has_thread(ps, t->tid) && rings_wants_more(ps))
 			want_rings(hit, held);
 	} else {
 		/* A thread says where that stands some time after its start. */
-		if (!ring_space_has_cpu(ps->ring.rings, t->tid))
-			ring_space_set_cpu(ps->ring.rings, t->tid, task_rseq_cpu_vaddr(t));
+		rings_note_cpu(ps, t);
 		if (saw_something_new(hit, ps) &&
-		    event_clock_now(CLOCK_KIND_MONO) - ps->ring.ranges_ns > LOOK_AGAIN_NS)
+		    event_clock_now(CLOCK_KIND_MONO) - rings_looked_ns(ps) > LOOK_AGAIN_NS)
 			rings_look_around(space, t->tid, hit->seen, hit->n_seen);
 	}
 }

@@ -18,6 +18,7 @@
 #include "engine/plant/area.h"
 #include "engine/plant/first.h"
 #include "engine/plant/guard.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
 #include "engine/plant/site.h"
@@ -31,6 +32,7 @@
 #include "engine/returns/returns.h"
 #include "engine/returns/word.h"
 #include "engine/space/probe_list.h"
+#include "engine/space/return_instance.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/trace/held.h"
@@ -104,7 +106,7 @@ static bool has_lost_trap(const struct tracee *t, const struct site *site, uint6
 	if (site)
 		return site->insn.len != arch->swbp.pc_advance ||
 		       !looks_done(t, &site->insn, regs);
-	return (ps->ret.trampoline && vaddr == ps->ret.trampoline) ||
+	return returns_at_trampoline(ps, vaddr) ||
 	       jump_of_trap(t->process->space, vaddr, &detoured, &first, &is_return);
 }
 
@@ -144,7 +146,6 @@ static void entry_probes(struct hit *hit, struct moment *m, struct site *site,
 			 struct ubp_regs *regs)
 {
 	struct space *space = m->t->process->space;
-	struct plant_space *ps = space->plant;
 	const struct uprobe *returning = NULL;
 
 	for (size_t i = 0; i < site->n_probes; i++) {
@@ -161,9 +162,7 @@ static void entry_probes(struct hit *hit, struct moment *m, struct site *site,
 	}
 	if (returning)
 		entry_return(hit, m, site, returning, regs);
-	if (ps->jump.at_returns)
-		upgrade_due(hit->plant, hit->tracer, space, false);
-	ps->jump.at_returns = false;
+	upgrade_returns(hit->plant, hit->tracer, space);
 }
 
 /*
@@ -240,8 +239,7 @@ static enum trap_verdict at_site(struct hit *hit, const struct held *held, struc
 	bool in_place, sent;
 
 	wait_note_hot(hit->tracer, t);
-	if (ps->jump.hits_before)
-		ps->jump.hits_before--;
+	upgrade_hit(ps);
 	if (ps->closing) {
 		carry_on(hit, held, site);
 		return TRAP_OURS;
@@ -352,7 +350,7 @@ static bool is_step_done(struct tracee *t, int si_code)
  */
 static bool is_earlier_scan(const struct plant_space *ps, uint64_t vaddr)
 {
-	return area_has_entry(ps, vaddr) && !map_get(&ps->jump.traps, vaddr);
+	return area_has_entry(ps, vaddr) && !jump_has_trap(ps, vaddr);
 }
 
 enum trap_verdict hit_trap(struct hit *hit, const struct held *held)
@@ -392,7 +390,7 @@ enum trap_verdict hit_trap(struct hit *hit, const struct held *held)
 			t->probes->let_go.r[arch->reg.pc] = 0;
 		if (site)
 			return at_site(hit, &there, site, &regs);
-		if (ps->ret.trampoline && vaddr == ps->ret.trampoline)
+		if (returns_at_trampoline(ps, vaddr))
 			return at_trampoline(hit, &there, &regs);
 	}
 	/* Threads are in slots most of the time when they go on: a signal that was sent finds
@@ -413,7 +411,7 @@ bool hit_pc_has_trap(const struct tracee *t, uint64_t pc)
 	uint64_t vaddr = pc - space->arch->swbp.pc_advance;
 
 	/* Not yet looked for what a killed tracer left: any trap may be one of that. */
-	if (!ps || !ps->guard.looked)
+	if (!ps || !guard_has_looked(ps))
 		return task_signal_pending(t->tid, SIGTRAP);
 	/* Behind a breakpoint a thread may also stand because its trap was handled
 	 * (at the trampoline, before what is left of a nop), or for other reasons. */

@@ -10,6 +10,7 @@
 
 #include "arch/guard.h"
 #include "engine/base/err.h"
+#include "engine/plant/guard_state.h"
 #include "engine/space/space.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
@@ -91,7 +92,7 @@ static int install(struct remote *remote, int sig, const struct action *a,
 {
 	const struct tracee *t = remote->t;
 	const struct plant_space *ps = t->process->space->plant;
-	uint64_t vaddr = ps->guard.data + offsetof(struct guard_data, action);
+	uint64_t vaddr = guard_data(ps) + offsetof(struct guard_data, action);
 	int rc = mem_write(&t->process->space->mem, t->tid, vaddr, a, sizeof(*a));
 
 	return rc < 0 ? ubp_fail(err, -rc, "cannot write to process %d", (int)t->process->pid)
@@ -103,7 +104,7 @@ static int note(const struct remote *remote, uint64_t masked, struct ubp_err *er
 	const struct tracee *t = remote->t;
 	const struct plant_space *ps = t->process->space->plant;
 	int rc = mem_write(&t->process->space->mem, t->tid,
-			   ps->guard.data + offsetof(struct guard_data, masked), &masked,
+			   guard_data(ps) + offsetof(struct guard_data, masked), &masked,
 			   sizeof(masked));
 
 	return rc < 0 ? ubp_fail(err, -rc, "cannot write to process %d", (int)t->process->pid)
@@ -116,7 +117,7 @@ static int noted(const struct remote *remote, uint64_t *ret_masked, struct ubp_e
 	const struct plant_space *ps = t->process->space->plant;
 
 	return mem_peek(&t->process->space->mem,
-			ps->guard.data + offsetof(struct guard_data, masked), ret_masked,
+			guard_data(ps) + offsetof(struct guard_data, masked), ret_masked,
 			sizeof(*ret_masked)) == sizeof(*ret_masked)
 		       ? 0
 		       : ubp_fail(err, EFAULT, "cannot read process %d", (int)t->process->pid);

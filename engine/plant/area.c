@@ -24,6 +24,7 @@
 #include "engine/os/maps.h"
 #include "engine/plant/areas.h"
 #include "engine/plant/cave.h"
+#include "engine/returns/returns.h"
 #include "engine/space/part.h"
 #include "engine/space/space.h"
 #include "engine/trace/held.h"
@@ -404,7 +405,7 @@ void area_allow_batch(struct space *space)
 {
 	const struct plant_space *ps = space->plant;
 
-	space->batch = ps && ps->guard.stub ? ps->areas->vaddr + UBP_AREA_BATCH : 0;
+	space->batch = ps && ps->stub ? ps->areas->vaddr + UBP_AREA_BATCH : 0;
 }
 
 /* The area that a space's own words stand in. NULL: there is none (area_in_file.c). */
@@ -468,8 +469,8 @@ static int found(struct space *space, struct area *area, struct guard_head *head
 		return 0;
 	}
 	ps->areas = area;
-	ps->ret.trampoline = area->vaddr + UBP_AREA_TRAMPOLINE;
-	ps->guard.stub = area->vaddr + UBP_AREA_STUB;
+	returns_set_trampoline(ps, area->vaddr + UBP_AREA_TRAMPOLINE);
+	ps->stub = area->vaddr + UBP_AREA_STUB;
 	area_allow_batch(space);
 	return 0;
 }
@@ -491,7 +492,7 @@ static int make_area(struct plant *plant, const struct held *held, const struct 
 	if (is_first)
 		rc = cave_open(plant, t, maps, &cave, err);
 	if (rc == 0)
-		rc = area_map(held, is_first ? cave.vaddr : ps->guard.stub, hint,
+		rc = area_map(held, is_first ? cave.vaddr : ps->stub, hint,
 			      head->len + (is_first ? PAGE : 0), PROT_READ | PROT_EXEC, &vaddr,
 			      err);
 	if (rc == 0) {
@@ -530,7 +531,7 @@ int area_provide(struct plant *plant, const struct held *held, const struct maps
 			*ret_area = area;
 			return 0;
 		}
-	if (ps->areas && !ps->guard.stub)
+	if (ps->areas && !ps->stub)
 		return ubp_fail(err, EACCES, "process %d may not be made to map memory",
 				(int)t->process->pid);
 	head = lay_out(n);

@@ -19,6 +19,7 @@
 #include "engine/os/maps.h"
 #include "engine/plant/areas.h"
 #include "engine/plant/hooks.h"
+#include "engine/returns/returns.h"
 #include "engine/space/space.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
@@ -77,14 +78,14 @@ static int furnish(struct space *space, struct plant_space *ps, struct area *are
 	int rc;
 
 	/* There is no guard here. */
-	if (ps->ret.trampoline || space->arch->trampoline.needs_guard)
+	if (returns_trampoline(ps) || space->arch->trampoline.needs_guard)
 		return 0;
 	space->arch->trampoline.build(&code);
 	rc = mem_write(&space->mem, tid, area->vaddr, code.code, code.len);
 	if (rc < 0)
 		return rc;
 	area->used = UBP_SLOT_SIZE;
-	ps->ret.trampoline = area->vaddr;
+	returns_set_trampoline(ps, area->vaddr);
 	return 0;
 }
 

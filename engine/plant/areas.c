@@ -108,6 +108,7 @@ int areas_copy(const struct part_copied *c)
 		if (copy_tables(a, copy, &c->to->sites) < 0)
 			return -ENOMEM;
 	}
+	c->to->stub = c->from->stub;
 	return 0;
 }
 

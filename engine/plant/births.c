@@ -10,6 +10,7 @@
 #include "engine/base/err.h"
 #include "engine/plant/area.h"
 #include "engine/plant/guard.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/leave.h"
 #include "engine/plant/site.h"
 #include "engine/plant/trap_chain.h"
@@ -90,7 +91,7 @@ static enum birth copied_whole(const struct space *of_parent, const struct held 
 	/* Born while breakpoints are taken out, it may have copies of them. */
 	if (copied && !p->silent) {
 		hijack_adopt(first->t);
-		if (of_parent->plant->changed_ns || of_parent->plant->guard.unguarded)
+		if (of_parent->plant->changed_ns || guard_is_missing(of_parent->plant))
 			return BIRTH_KEPT;
 		/* The guard is there, and the breakpoints are still to come. It may lack the guard itself: that is
 		 * found out by installing it. */
@@ -159,7 +160,7 @@ int births_share(const struct process *parent, const struct held *first, struct 
 	p->probes->is_guarded = parent->probes->is_guarded;
 	upgrade_born(p->born_of, first);
 	/* Born before the guard, it has none. */
-	p->probes->is_guarded = p->probes->is_guarded && ps && ps->guard.is_settled &&
+	p->probes->is_guarded = p->probes->is_guarded && ps && guard_is_settled(ps) &&
 				task_catches(first->tid, SIGTRAP);
 	chain_born(p);
 	return plant_guard(first, err);

@@ -130,8 +130,8 @@ void cave_close(const struct held *held, const struct cave *cave)
 	struct ubp_regs regs = *held->at;
 	int rc;
 
-	if (ps->guard.stub) {
-		rc = ubp_host_set_pc(t->tid, ps->guard.stub + arch->stub.syscall_end);
+	if (ps->stub) {
+		rc = ubp_host_set_pc(t->tid, ps->stub + arch->stub.syscall_end);
 	} else {
 		arch->call.restart(&regs);
 		rc = ubp_host_set_regs(t->tid, &regs);

@@ -21,10 +21,12 @@
 #include "engine/base/ring.h"
 #include "engine/os/maps.h"
 #include "engine/plant/areas.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/site.h"
 #include "engine/returns/hijack.h"
 #include "engine/returns/ops.h"
+#include "engine/returns/returns.h"
 #include "engine/returns/stack_words.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -206,36 +208,37 @@ static void give_rings(struct giving *g, const struct look *look)
 
 	if (!look->rings)
 		return;
-	put_words(g, ps->guard.data + DATA(rings), none, 2);
+	put_words(g, guard_data(ps) + DATA(rings), none, 2);
 	give(g, look->rings, look->rings_len);
-	ps->ring.base = 0;
+	rings_given_back(ps);
 }
 
 static void give_returns(struct giving *g)
 {
 	struct plant_space *ps = g->space->plant;
+	const struct return_place at = return_place(ps);
 	const uint64_t none[2] = { 0 };
 
-	if (!ps->ret.table)
+	if (!at.table)
 		return;
 	put_words(g, ps->areas->vaddr + HEAD(returns), none, 2);
-	give(g, ps->ret.table, (ps->ret.mask + 1) * sizeof(struct guard_return));
-	ps->ret.table = 0;
+	give(g, at.table, (at.mask + 1) * sizeof(struct guard_return));
+	returns_set_place(ps, (struct return_place){ 0, at.mask });
 }
 
 /* The place of the code for it is told on, to be used again. */
 static void give_hijacks(struct giving *g)
 {
 	struct plant_space *ps = g->space->plant;
+	const struct hijack_place at = hijack_place(ps);
 	const uint64_t none[2] = { 0 };
 
-	if (!ps->hijack.table)
+	if (!at.table)
 		return;
-	put_words(g, ps->guard.data + DATA(hijacks), none, 2);
-	give(g, ps->hijack.table, (ps->hijack.mask + 1) * sizeof(struct guard_hijack));
-	ps->hijack.table = 0;
-	ps->hijack.room = ps->hijack.code_vaddr;
-	ps->hijack.code_vaddr = 0;
+	put_words(g, guard_data(ps) + DATA(hijacks), none, 2);
+	give(g, at.table, (at.mask + 1) * sizeof(struct guard_hijack));
+	hijack_set_place(ps, (struct hijack_place){ .mask = at.mask });
+	hijack_set_room(ps, at.code);
 }
 
 /* All but the first, and those that are no mappings of their own (area_in_file.c). */
@@ -254,8 +257,8 @@ static void give_areas(struct giving *g)
 			continue;
 		}
 		put_words(g, last->vaddr + HEAD(next), &next, 1);
-		if (area_of(ps, ps->hijack.room) == a)
-			put_words(g, ps->guard.data + DATA(return_vaddr), &none, 1);
+		if (area_of(ps, hijack_room(ps)) == a)
+			put_words(g, guard_data(ps) + DATA(return_vaddr), &none, 1);
 		give(g, a->vaddr, a->len);
 		last->next = a->next;
 		a->next = NULL;
@@ -280,7 +283,8 @@ static void choose(struct giving *g, const struct look *look)
 	 */
 	if (!look->in_detour && !look->in_guard && !waits)
 		give_areas(g);
-	if (!look->in_guard && !ps->ret.wait && !return_ops(g->space)->needs_table(ps))
+	if (!look->in_guard && !returns_may_come_back(ps) &&
+	    !return_ops(g->space)->needs_table(ps))
 		give_returns(g);
 }
 
@@ -289,8 +293,8 @@ static bool has_more_than_the_guard(const struct space *space)
 	const struct plant_space *ps = space->plant;
 	uint64_t rings = 0;
 
-	(void)mem_peek(&space->mem, ps->guard.data + DATA(rings), &rings, sizeof(rings));
-	return rings || ps->hijack.table || ps->ret.table || ps->areas->next;
+	(void)mem_peek(&space->mem, guard_data(ps) + DATA(rings), &rings, sizeof(rings));
+	return rings || hijack_place(ps).table || return_place(ps).table || ps->areas->next;
 }
 
 static size_t count_areas(const struct plant_space *ps)
@@ -312,7 +316,7 @@ static void unmap(const struct held *held, const struct giving *g)
 	size_t n_made;
 	int rc = 0;
 
-	if (!g->n || remote_begin(&remote, held, ps->guard.stub, &ignored) < 0)
+	if (!g->n || remote_begin(&remote, held, ps->stub, &ignored) < 0)
 		return;
 	/* One that fails ends the row. */
 	for (size_t done = 0; done < g->n && rc == 0; done += n_made) {
@@ -360,7 +364,7 @@ static bool look_around(struct tracer *tracer, struct space *space, const struct
 /* Somebody who lives in this memory, too, may be traced by another now. @n_refs: all that there should be. */
 static bool may_give(const struct space *space, const struct plant_space *ps, unsigned n_refs)
 {
-	return ps->guard.stub && ps->guard.data && space->refs == n_refs && !ps->jump.n_lent;
+	return ps->stub && guard_data(ps) && space->refs == n_refs && !ps->n_lent;
 }
 
 static void choose_and_unmap(const struct held *held, const struct look *look)

@@ -31,6 +31,8 @@
 #include "engine/plant/area.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/trap_chain.h"
+#include "engine/returns/returns.h"
+#include "engine/space/guard_part.h"
 #include "engine/space/part.h"
 #include "engine/space/space.h"
 #include "engine/trace/attach.h"
@@ -88,14 +90,14 @@ static int make_data(const struct held *held, struct ubp_err *err)
 	uint64_t args[6] = { data, UBP_GUARD_DATA_LEN, PROT_READ | PROT_WRITE };
 	int pid = (int)t->process->pid;
 	int64_t result;
-	int rc = area_call(held, ps->guard.stub, t->process->space->arch->call.nr_mprotect,
-			   args, &result, err);
+	int rc = area_call(held, ps->stub, t->process->space->arch->call.nr_mprotect, args,
+			   &result, err);
 
 	if (rc == 0 && result < 0)
 		rc = ubp_fail(err, (int)-result, "process %d cannot make memory writable: %s",
 			      pid, strerror((int)-result));
 	if (rc == 0)
-		ps->guard.data = data;
+		ps->guard->data = data;
 	return rc;
 }
 
@@ -104,12 +106,12 @@ int guard_prepare(const struct held *held, struct ubp_err *err)
 	struct tracee *t = held->t;
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
-	int rc = ps->guard.data ? 0 : make_data(held, err);
+	int rc = ps->guard->data ? 0 : make_data(held, err);
 
-	if (rc < 0 || t->process->probes->is_guarded || ps->guard.is_taken_over ||
+	if (rc < 0 || t->process->probes->is_guarded || ps->guard->is_taken_over ||
 	    shares_guard(t->process))
 		return rc;
-	rc = put_word(space, t->tid, ps->guard.data + offsetof(struct guard_data, retired), 1);
+	rc = put_word(space, t->tid, ps->guard->data + offsetof(struct guard_data, retired), 1);
 	return rc == 0 ? 0
 		       : ubp_fail(err, -rc, "cannot write to process %d", (int)t->process->pid);
 }
@@ -122,11 +124,11 @@ static int keep_chain(const struct space *space, pid_t pid, const struct action 
 
 	if (action_handler(old, space) == own_handler(space))
 		return put_word(space, pid,
-				ps->guard.data + offsetof(struct guard_data, retired), 0);
+				ps->guard->data + offsetof(struct guard_data, retired), 0);
 	memset(&data, 0, offsetof(struct guard_data, gate));
 	memcpy(data.chain[0], old, sizeof(*old));
 	data.owner = (uint64_t)task_own_pid(pid);
-	return mem_write(&space->mem, pid, ps->guard.data, &data,
+	return mem_write(&space->mem, pid, ps->guard->data, &data,
 			 offsetof(struct guard_data, gate));
 }
 
@@ -170,7 +172,7 @@ int guard_install(const struct held *held, struct ubp_err *err)
 
 	if (p->probes->is_guarded)
 		return 0;
-	rc = remote_begin(&remote, held, ps->guard.stub, err);
+	rc = remote_begin(&remote, held, ps->stub, err);
 	if (rc < 0)
 		return rc;
 	/* Of what is known there is nothing to ask; how it stands is told by the call that replaces it. */
@@ -207,11 +209,11 @@ int guard_uninstall(const struct held *held, struct ubp_err *err)
 	uint64_t chain;
 	int rc;
 
-	if (!p->probes->is_guarded || !ps->guard.stub || !ps->guard.data)
+	if (!p->probes->is_guarded || !ps->stub || !ps->guard->data)
 		return 0;
 	/* Under a filter of late nothing can be asked of it: our handler stays, with the
 	 * jumps to it, and hands on to the program's own. */
-	rc = remote_begin(&remote, held, ps->guard.stub, err);
+	rc = remote_begin(&remote, held, ps->stub, err);
 	if (rc < 0)
 		return rc;
 	chain = chain_vaddr(p);
@@ -223,7 +225,7 @@ int guard_uninstall(const struct held *held, struct ubp_err *err)
 		rc = action_swap(&remote, SIGTRAP, chain, &now, err);
 		/* From now on the program's calls go to the kernel again. */
 		(void)put_word(space, p->pid,
-			       ps->guard.data + offsetof(struct guard_data, retired), 1);
+			       ps->guard->data + offsetof(struct guard_data, retired), 1);
 		if (rc == 0 && chain_vaddr(p) != chain)
 			rc = action_swap(&remote, SIGTRAP, chain_vaddr(p), &now, err);
 	}
@@ -247,15 +249,14 @@ int guard_provide_returns(const struct held *held, struct ubp_err *err)
 	uint64_t len = n * sizeof(struct guard_return), vaddr;
 	int rc;
 
-	if (ps->ret.table)
+	if (return_place(ps).table)
 		return 0;
 	/* Behind the first area, which was put into a wide gap: anywhere else, and the
 	 * program's own mappings to come would be moved. */
-	rc = area_map(held, ps->guard.stub, ps->guard.data + UBP_GUARD_DATA_LEN, len,
+	rc = area_map(held, ps->stub, ps->guard->data + UBP_GUARD_DATA_LEN, len,
 		      PROT_READ | PROT_WRITE, &vaddr, err);
 	if (rc == -EEXIST)
-		rc = area_map(held, ps->guard.stub, 0, len, PROT_READ | PROT_WRITE, &vaddr,
-			      err);
+		rc = area_map(held, ps->stub, 0, len, PROT_READ | PROT_WRITE, &vaddr, err);
 	if (rc < 0)
 		return rc;
 	/* The mask first: a table without entries is none. */
@@ -266,21 +267,19 @@ int guard_provide_returns(const struct held *held, struct ubp_err *err)
 			      ps->areas->vaddr + offsetof(struct guard_head, returns), vaddr);
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to the SSOL area: %s", strerror(-rc));
-	ps->ret.table = vaddr;
-	ps->ret.mask = n - 1;
+	returns_set_place(ps, (struct return_place){ vaddr, n - 1 });
 	return 0;
 }
 
 int guard_copy(const struct part_copied *c)
 {
-	const struct space_guard *from = &c->from->guard;
+	const struct space_guard *from = c->from->guard;
 	const struct process *p = c->first->process;
 
-	c->to->guard = (struct space_guard){ .looked = true,
-					     .stub = from->stub,
-					     .data = from->data,
-					     .unguarded = from->unguarded,
-					     .no_room = from->no_room };
+	*c->to->guard = (struct space_guard){ .looked = true,
+					      .data = from->data,
+					      .unguarded = from->unguarded,
+					      .no_room = from->no_room };
 	if (from->data)
 		chain_copied(c->child, p->born_of ? task_tgid(p->born_of) : 0, p);
 	return 0;
@@ -441,7 +440,7 @@ int guard_reinstall(const struct held *held)
 	rc = mem_write(&space->mem, t->tid, sp, frame, len);
 	if (rc < 0)
 		return rc;
-	arch->stub.regs(&in_stub, ps->guard.stub, sp);
+	arch->stub.regs(&in_stub, ps->stub, sp);
 	return ubp_host_set_regs(t->tid, &in_stub);
 }
 
@@ -494,7 +493,7 @@ bool guard_defer(const struct held *held, bool at_site)
 	}
 	there.at = &regs;
 	if (task_catches(tid, SIGTRAP) || ubp_host_get_regs(tid, &regs) < 0 ||
-	    remote_begin(&remote, &there, ps->guard.stub, &err) < 0)
+	    remote_begin(&remote, &there, ps->stub, &err) < 0)
 		return false;
 	args[1] = own_action(ps);
 	remote.deliver = SIGTRAP;

@@ -8,6 +8,7 @@
 
 #include "arch/guard.h"
 #include "engine/base/err.h"
+#include "engine/plant/guard_state.h"
 #include "engine/space/space.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/held.h"
@@ -109,7 +110,7 @@ int guard_wait(const struct held *held, struct ubp_err *err)
 	pid_t pid = t->process->pid, tid;
 	int rc;
 
-	if (!ps->guard.is_taken_over)
+	if (!guard_is_taken_over(ps))
 		return 0;
 	rc = wait_for_own(held, &looks, err);
 	while (rc == 0) {

@@ -10,7 +10,10 @@
 #include "arch/guard.h"
 #include "engine/base/err.h"
 #include "engine/plant/area.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/rings.h"
+#include "engine/returns/hijack.h"
+#include "engine/returns/returns.h"
 #include "engine/space/space.h"
 #include "engine/trace/held.h"
 #include "engine/trace/mem.h"
@@ -26,8 +29,7 @@ static int map_table(const struct held *held, const struct maps *maps, uint64_t 
 	hint = rings_find_room(held->t->process->space->arch, maps, ps->areas->vaddr, len);
 	if (!hint)
 		return ubp_fail(err, ENOMEM, "no room for a table");
-	return area_map(held, ps->guard.stub, hint, len, PROT_READ | PROT_WRITE, ret_vaddr,
-			err);
+	return area_map(held, ps->stub, hint, len, PROT_READ | PROT_WRITE, ret_vaddr, err);
 }
 
 /* Where it was before, or in the first area with room for it: any is as good. */
@@ -37,12 +39,12 @@ static int write_code(const struct space *space, pid_t tid, uint64_t table, uint
 	struct plant_space *ps = space->plant;
 	uint8_t code[UBP_RETURN_CODE_MAX];
 	size_t len = 0;
-	int rc = space->arch->detour.build_return_code(table, mask, ps->ret.trampoline, code,
-						       sizeof(code), &len, err);
+	int rc = space->arch->detour.build_return_code(table, mask, returns_trampoline(ps),
+						       code, sizeof(code), &len, err);
 
 	if (rc < 0)
 		return rc;
-	*ret_vaddr = ps->hijack.room;
+	*ret_vaddr = hijack_room(ps);
 	if (*ret_vaddr)
 		return mem_write(&space->mem, tid, *ret_vaddr, code, len);
 	for (struct area *a = ps->areas; a; a = a->next) {
@@ -63,7 +65,7 @@ int hijack_provide(const struct held *held, const struct maps *maps, struct ubp_
 	uint64_t place[3] = { 0, n - 1, 0 }; /* as in struct guard_data */
 	int rc;
 
-	if (ps->hijack.table)
+	if (hijack_place(ps).table)
 		return 0;
 	if (!space->arch->detour.build_return_code)
 		return ubp_fail(err, ENOTSUP, "no code for returns");
@@ -72,12 +74,10 @@ int hijack_provide(const struct held *held, const struct maps *maps, struct ubp_
 		rc = write_code(space, t->tid, place[0], place[1], &place[2], err);
 	if (rc == 0)
 		rc = mem_write(&space->mem, t->tid,
-			       ps->guard.data + offsetof(struct guard_data, hijacks), place,
+			       guard_data(ps) + offsetof(struct guard_data, hijacks), place,
 			       sizeof(place));
 	if (rc < 0)
 		return rc;
-	ps->hijack.table = place[0];
-	ps->hijack.mask = place[1];
-	ps->hijack.code_vaddr = place[2];
+	hijack_set_place(ps, (struct hijack_place){ place[0], place[1], place[2] });
 	return 0;
 }

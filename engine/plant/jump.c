@@ -14,11 +14,13 @@
 #include "engine/event/ring.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/hijack_room.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
 #include "engine/plant/watch.h"
+#include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
@@ -148,7 +150,7 @@ static bool has_return(const struct site *site)
 static int collect(struct plant_space *ps, struct jump_batch *batch)
 {
 	/* See watch.c: a breakpoint first, until one of them is hit. */
-	bool no_returns = !ps->watch.begins_awake && watch_has_unwinders(ps);
+	bool no_returns = !watch_begins_awake(ps) && watch_has_unwinders(ps);
 	size_t pos = 0;
 	void *value;
 
@@ -276,7 +278,7 @@ static void give_up(struct plant_space *ps, const char *why)
 	size_t pos = 0;
 	void *value;
 
-	ps->jump.failed = true;
+	ps->jump->failed = true;
 	while (map_next(&ps->sites, &pos, NULL, &value))
 		if (is_candidate(value))
 			jump_refuse(value, why);
@@ -292,8 +294,8 @@ void jump_refuse_all(struct plant_space *ps)
 
 		if (!site->n_probes || !site->planted || site->is_patched || site->no_jump)
 			continue;
-		if (ps->guard.no_room)
-			jump_refuse(site, ps->guard.no_room);
+		if (guard_no_room(ps))
+			jump_refuse(site, guard_no_room(ps));
 		else
 			jump_refuse(site, site->rung == SITE_IN_PLACE
 						  ? "there is no free memory near it"
@@ -309,9 +311,10 @@ struct jump_batch *jump_collect(struct plant *plant, const struct space *space)
 
 	if (!ps)
 		return NULL;
-	ps->jump.due = false;
-	if (!plant->opt.rings || ps->closing || ps->jump.failed || !ps->guard.data ||
-	    !ps->areas || !ps->areas->keys || ps->guard.unguarded || !space->arch->detour.build)
+	ps->jump->due = false;
+	if (!plant->opt.rings || ps->closing || ps->jump->failed || !guard_data(ps) ||
+	    !ps->areas || !ps->areas->keys || guard_is_missing(ps) ||
+	    !space->arch->detour.build)
 		return NULL;
 	if (!scan_look(plant, space, space->mem.file.pid))
 		jump_later(ps);

@@ -3,6 +3,7 @@
 
 /* The detours of a pass of upgrades: generated, and written into the areas, while all run. */
 
+#include "engine/plant/guard_state.h"
 #include "engine/plant/jump.h"
 
 #include <errno.h>
@@ -17,7 +18,10 @@
 #include "engine/plant/area.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/rings.h"
+#include "engine/returns/hijack.h"
 #include "engine/returns/kernel.h"
+#include "engine/returns/returns.h"
+#include "engine/space/jump_part.h"
 #include "engine/space/probe_list.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -73,10 +77,10 @@ static size_t fill_probes(const struct plant *plant, const struct site *site, ui
 static uint64_t ns_factor(const struct plant *plant, struct plant_space *ps,
 			  const struct detour_plan *plan)
 {
-	for (size_t i = 0; i < plan->n_probes && !ps->hijack.ns_factor; i++)
+	for (size_t i = 0; i < plan->n_probes && !hijack_ns_factor(ps); i++)
 		if (plan->probes[i].program->needs_duration)
-			ps->hijack.ns_factor = ring_set_ns_factor(plant->opt.rings);
-	return ps->hijack.ns_factor;
+			hijack_set_ns_factor(ps, ring_set_ns_factor(plant->opt.rings));
+	return hijack_ns_factor(ps);
 }
 
 /* As much of a function is shown to who makes its detour. */
@@ -92,13 +96,14 @@ static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 	uint8_t code[CODE_MAX];
 	struct window window;
 	bool scans = !site->n_probes;
+	const struct hijack_place hijacks = hijack_place(ps);
 	struct detour_plan plan = {
 		.site = scans ? site->vaddr : site_probed(site, site->probes[0]),
 		.lead = !scans && uprobe_behind(site->probes[0]) ? &site->probes[0]->window.lead
 								 : NULL,
 		.scans = scans,
 		.vaddr = vaddr,
-		.gate = ps->guard.data + offsetof(struct guard_data, gate),
+		.gate = guard_data(ps) + offsetof(struct guard_data, gate),
 		.window = &window,
 		.code = code,
 		.code_len = mem_view_peek(&b->view, site->vaddr, code, sizeof(code)),
@@ -106,10 +111,10 @@ static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 		.lossless = plant->opt.lossless,
 		.count_dropped = plant->opt.count_dropped,
 		.frames = (uint8_t)plant->opt.frames,
-		.trampoline = ps->ret.trampoline,
-		.hijacks = ps->hijack.table,
-		.hijacks_mask = ps->hijack.mask,
-		.return_vaddr = ps->hijack.code_vaddr,
+		.trampoline = returns_trampoline(ps),
+		.hijacks = hijacks.table,
+		.hijacks_mask = hijacks.mask,
+		.return_vaddr = hijacks.code,
 		.has = plant->code_has,
 	};
 	int rc = find_window(b->space, &b->view, site, &window, err);
@@ -168,7 +173,7 @@ static uint64_t old_block(const struct space *space, const struct batch_area *a,
 			  const struct site *site, size_t *ret_len)
 {
 	struct plant_space *ps = space->plant;
-	uint64_t block = (uint64_t)(uintptr_t)map_remove(&ps->jump.blocks, site->vaddr);
+	uint64_t block = (uint64_t)(uintptr_t)map_remove(&ps->jump->blocks, site->vaddr);
 	const struct area *area = block ? area_of(ps, block) : NULL;
 	uint64_t from = area && area->vaddr < a->lo ? area->vaddr : a->lo;
 	uint64_t to = area && area->vaddr + area->len > a->hi ? area->vaddr + area->len : a->hi;

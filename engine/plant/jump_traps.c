@@ -4,12 +4,13 @@
 /* Where the breakpoints of detours are, for the hit path. */
 
 #include "engine/plant/jump_priv.h"
+#include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 
 int jump_note_traps(struct plant_space *ps, struct site *site, const struct site_jump *jump)
 {
-	struct map *traps = &ps->jump.traps;
+	struct map *traps = &ps->jump->traps;
 	uint64_t copy = jump->copy;
 	int rc = jump->scans ? map_put(traps, copy + jump->detour.trap_at[0], site) : 0;
 
@@ -25,7 +26,7 @@ int jump_note_traps(struct plant_space *ps, struct site *site, const struct site
 void jump_forget_traps(struct plant_space *ps, const struct site_jump *jump)
 {
 	for (size_t i = 0; i < UBP_DETOUR_PROBES; i++) {
-		map_remove(&ps->jump.traps, jump->copy + jump->detour.trap_at[i]);
-		map_remove(&ps->jump.traps, jump->copy + jump->detour.ret_trap_at[i]);
+		map_remove(&ps->jump->traps, jump->copy + jump->detour.trap_at[i]);
+		map_remove(&ps->jump->traps, jump->copy + jump->detour.ret_trap_at[i]);
 	}
 }

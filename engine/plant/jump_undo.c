@@ -23,8 +23,10 @@
 #include "engine/plant/rings.h"
 #include "engine/plant/site.h"
 #include "engine/plant/site_counts.h"
+#include "engine/returns/hijack.h"
 #include "engine/returns/ops.h"
 #include "engine/returns/stack_words.h"
+#include "engine/space/jump_part.h"
 #include "engine/space/part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -164,7 +166,7 @@ static void defuse(const struct plant_space *owner, const struct space *space, p
 	size_t pos = 0;
 	uint64_t at;
 
-	while (map_next(&owner->jump.traps, &pos, &at, &value)) {
+	while (map_next(&owner->jump->traps, &pos, &at, &value)) {
 		uint64_t from;
 		const struct site_jump *jump = jump_at(value, at, &from);
 
@@ -207,7 +209,7 @@ static void clean_copy(struct plant_space *owner, const struct space *space, pid
 	struct ubp_err err;
 	bool known;
 
-	if (!owner->jump.n_written)
+	if (!owner->jump->n_written)
 		return;
 	unwrite(owner, space, tid, false);
 	unwrite_rest(owner, space, tid, false);
@@ -285,11 +287,11 @@ static bool put_returns_back(struct tracer *tracer, struct space *space)
 	struct plant_space *ps = space->plant;
 	struct who who;
 
-	who_hold(tracer, space, ps->hijack.table != 0, &who);
+	who_hold(tracer, space, hijack_place(ps).table != 0, &who);
 	keep_from_hijacking(space);
 	return_ops(space)->save_returning(space);
 	return_ops(space)->put_back_hijacks(ps, space, 0, &ps->left);
-	ps->jump.n_written = 0;
+	ps->jump->n_written = 0;
 	hold_end(tracer, space, NULL);
 	return who_end(&who);
 }
@@ -298,7 +300,7 @@ void jump_remove(struct tracer *tracer, struct space *space)
 {
 	const struct plant_space *ps = space->plant;
 
-	if (!ps || ps->closing || !ps->jump.n_written)
+	if (!ps || ps->closing || !ps->jump->n_written)
 		return;
 	space_keep(space);
 	take_out(tracer, space);
@@ -357,15 +359,15 @@ int jumps_copy(const struct part_copied *c)
 	uint64_t vaddr;
 	void *value;
 
-	while (map_next(&c->from->jump.traps, &pos, &vaddr, &value)) {
+	while (map_next(&c->from->jump->traps, &pos, &vaddr, &value)) {
 		void *site = map_get(&c->to->sites, ((struct site *)value)->vaddr);
 
-		if (site && map_put(&c->to->jump.traps, vaddr, site) < 0)
+		if (site && map_put(&c->to->jump->traps, vaddr, site) < 0)
 			return -ENOMEM;
 	}
-	c->to->jump.n_written = c->from->jump.n_written;
-	c->to->jump.renew_due = c->from->jump.renew_due;
-	c->to->jump.sweep_due = c->from->jump.sweep_due;
+	c->to->jump->n_written = c->from->jump->n_written;
+	c->to->jump->renew_due = c->from->jump->renew_due;
+	c->to->jump->sweep_due = c->from->jump->sweep_due;
 	return 0;
 }
 
@@ -377,6 +379,6 @@ void jumps_leave(struct part_left *l)
 
 void jumps_forget(struct plant_space *ps)
 {
-	map_free(&ps->jump.traps);
-	map_free(&ps->jump.blocks);
+	map_free(&ps->jump->traps);
+	map_free(&ps->jump->blocks);
 }

@@ -8,7 +8,9 @@
 #include "engine/base/err.h"
 #include "engine/plant/area.h"
 #include "engine/plant/jump_priv.h"
+#include "engine/returns/hijack.h"
 #include "engine/returns/stack_words.h"
+#include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/trace/attach.h"
@@ -21,15 +23,15 @@
 void who_note_word(void *ctx, uint64_t vaddr)
 {
 	struct plant_space *owner = ctx;
+	const struct hijack_place hijacks = hijack_place(owner);
 	const struct area *area = area_of(owner, vaddr);
 	const struct site *site = area ? *area_owner(area, vaddr) : NULL;
 	struct site_jump *jump;
 	uint64_t at;
 
 	/* Past its start: it may know its entry already, and so the detour. */
-	if (owner->hijack.code_vaddr && vaddr > owner->hijack.code_vaddr &&
-	    vaddr - owner->hijack.code_vaddr < UBP_RETURN_CODE_MAX)
-		owner->hijack.is_returning = true;
+	if (hijacks.code && vaddr > hijacks.code && vaddr - hijacks.code < UBP_RETURN_CODE_MAX)
+		owner->jump->is_returning = true;
 	jump = site ? jump_at(site, vaddr, &at) : NULL;
 	if (jump)
 		jump->in_use = true;
@@ -49,14 +51,16 @@ static bool is_recording(const struct space *space, uint64_t pc)
 /* At the start of the return code it will know its entry soon. */
 void who_note_pc(struct plant_space *owner, uint64_t pc)
 {
+	const uint64_t code = hijack_place(owner).code;
+
 	who_note_word(owner, pc);
-	if (owner->hijack.code_vaddr && pc == owner->hijack.code_vaddr)
-		owner->hijack.is_returning = true;
+	if (code && pc == code)
+		owner->jump->is_returning = true;
 }
 
 bool who_uses(const struct plant_space *owner, const struct site_jump *jump)
 {
-	return jump->in_use || (jump->detour.return_at && owner->hijack.is_returning);
+	return jump->in_use || (jump->detour.return_at && owner->jump->is_returning);
 }
 
 static void who_begin(struct who *who, struct space *space)
@@ -155,7 +159,7 @@ static void hold_hijacked(struct tracer *tracer, const struct space *space)
 
 	for (size_t i = 0; tids && i < n; i++) {
 		struct tracee *t = map_get(&tracer->tracees, (uint64_t)tids[i]);
-		struct search s = { .word = ps->hijack.code_vaddr };
+		struct search s = { .word = hijack_place(ps).code };
 
 		if (!t || t->process->space != space || t->held)
 			continue;

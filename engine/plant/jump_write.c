@@ -20,6 +20,7 @@
 #include "engine/plant/rings.h"
 #include "engine/plant/site_counts.h"
 #include "engine/returns/stack_words.h"
+#include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/trace/held.h"
@@ -89,7 +90,7 @@ static void put_off(struct plant_space *ps, struct jump_try *try, const char *wh
 	jump_free(try->site->jump);
 	try->site->jump = try->jump;
 	try->jump = NULL;
-	ps->jump.due = true;
+	ps->jump->due = true;
 }
 
 /* Where in the copy a thread in the window, or in the slot, is to go on. 0: not known. */
@@ -405,7 +406,7 @@ static void write_all(struct space *space, struct jump_batch *batch)
 		return;
 	}
 	edits->code.mem = edits->slots.mem = &space->mem;
-	(void)rings_set_gate(space, space, 0, ps->ring.base);
+	(void)rings_open_gate(space, 0);
 	take_step(space, edits, batch, STEP_SLOT);
 	take_step(space, edits, batch, STEP_TAIL);
 	take_step(space, edits, batch, STEP_FIRST);
@@ -420,7 +421,7 @@ static void write_all(struct space *space, struct jump_batch *batch)
 		site->rung = SITE_JUMPED;
 		site->jump->is_written = true;
 		count_jump(site, true);
-		ps->jump.n_written++;
+		ps->jump->n_written++;
 	}
 	area_note_change(space, 0);
 	free(edits);
@@ -429,18 +430,18 @@ static void write_all(struct space *space, struct jump_batch *batch)
 /* Each stop costs the target time: what does not work soon is tried ever more seldom. */
 static void wait_longer(struct plant_space *ps, uint64_t least, uint64_t most)
 {
-	ps->jump.wait_ns *= 2;
-	if (!ps->jump.due)
-		ps->jump.wait_ns = 0;
-	else if (ps->jump.wait_ns < least)
-		ps->jump.wait_ns = least;
-	else if (ps->jump.wait_ns > most)
-		ps->jump.wait_ns = most;
+	ps->jump->wait_ns *= 2;
+	if (!ps->jump->due)
+		ps->jump->wait_ns = 0;
+	else if (ps->jump->wait_ns < least)
+		ps->jump->wait_ns = least;
+	else if (ps->jump->wait_ns > most)
+		ps->jump->wait_ns = most;
 }
 
 void jump_later(struct plant_space *ps)
 {
-	ps->jump.due = true;
+	ps->jump->due = true;
 	wait_longer(ps, AGAIN_LEAST_NS, AGAIN_MOST_NS);
 }
 
@@ -449,7 +450,7 @@ void jump_put_back(struct space *space, struct jump_batch *batch)
 	struct plant_space *ps = space->plant;
 
 	put_all_off(ps, batch, why_not_stopped);
-	ps->jump.due = true;
+	ps->jump->due = true;
 	wait_longer(ps, STUCK_LEAST_NS, STUCK_MOST_NS);
 	jump_batch_free(batch);
 }

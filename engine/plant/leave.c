@@ -21,6 +21,7 @@
 #include "engine/plant/area.h"
 #include "engine/plant/give_back.h"
 #include "engine/plant/guard.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/leftover.h"
 #include "engine/plant/parts.h"
 #include "engine/plant/rings.h"
@@ -94,16 +95,16 @@ void plant_lend(struct space *space, pid_t tid)
 	size_t pos = 0;
 	void *value;
 
-	if (!ps || ps->jump.n_lent++)
+	if (!ps || ps->n_lent++)
 		return;
 	while (map_next(&ps->sites, &pos, NULL, &value))
 		if (is_lent(value))
 			(void)site_unplant(space, tid, value);
 	area_note_change(space, tid);
-	ps->jump.lent_gate = RING_GATE_OFF;
-	if (ps->guard.data)
-		(void)mem_peek(&space->mem, ps->guard.data + offsetof(struct guard_data, gate),
-			       &ps->jump.lent_gate, sizeof(ps->jump.lent_gate));
+	ps->lent_gate = RING_GATE_OFF;
+	if (guard_data(ps))
+		(void)mem_peek(&space->mem, guard_data(ps) + offsetof(struct guard_data, gate),
+			       &ps->lent_gate, sizeof(ps->lent_gate));
 	(void)rings_set_gate(space, space, tid, RING_GATE_OFF);
 }
 
@@ -114,9 +115,9 @@ void plant_take_back(struct space *space, pid_t tid)
 	size_t pos = 0;
 	void *value;
 
-	if (!ps || !ps->jump.n_lent || --ps->jump.n_lent || ps->closing)
+	if (!ps || !ps->n_lent || --ps->n_lent || ps->closing)
 		return;
-	(void)rings_set_gate(space, space, tid, ps->jump.lent_gate);
+	(void)rings_set_gate(space, space, tid, ps->lent_gate);
 	hold_forget_looks(space);
 	while (map_next(&ps->sites, &pos, NULL, &value))
 		if (is_lent(value))
@@ -130,20 +131,22 @@ int plant_clean_partly(const struct held *held, struct plant_left *left, struct 
 	struct space *space = t->process->space;
 	struct plant_space *ps;
 	struct maps maps;
+	unsigned n_removed = 0;
 	int rc;
 
 	plant_forget(space);
 	ps = plant_space_get(space);
 	if (!ps)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	ps->guard.looked = true;
+	guard_note_look(ps);
 	rc = maps_read(t->tid, &maps, err);
 	if (rc == 0)
-		rc = leftover_adopt(held, &maps, &ps->guard.n_leftovers, err);
+		rc = leftover_adopt(held, &maps, &n_removed, err);
 	maps_free(&maps);
 	if (rc == -ESRCH)
 		return rc; /* the space may be gone, too */
-	ps->guard.n_leftovers = ps->guard.n_left_raised = 0;
+	/* Nobody is told of a copy. */
+	(void)guard_take_found(space);
 	if (rc == 0 && left)
 		remove_from(space, space, t->process->pid, t->tid, left);
 	return rc;
@@ -199,7 +202,7 @@ static void leave_process(struct tracer *tracer, struct process *p)
 	}
 	if (rc == 0)
 		rc = guard_uninstall(&held, &err);
-	ps->guard.is_kept |= rc < 0 && rc != -ESRCH;
+	ps->keeps_guard |= rc < 0 && rc != -ESRCH;
 	/* A filter of late lets nothing be asked of it: then the guard hands on to the program's own
 	 * handler, as uprobe(1) has it. */
 	if (rc < 0 && rc != -ESRCH && rc != -EACCES)
@@ -208,7 +211,7 @@ static void leave_process(struct tracer *tracer, struct process *p)
 	gives = rc == 0 && space->refs == 2;
 	if (gives) {
 		plant_unhook(space, pid, held.tid, &ps->left);
-		ps->guard.is_unhooked = true;
+		ps->is_unhooked = true;
 		gives = !p->probes->is_guarded && !ps->left.n;
 	}
 	space_put(tracer, space);
@@ -232,7 +235,7 @@ static void unhook(struct tracer *tracer, struct process *p)
 	struct ubp_err err;
 	bool is_held;
 
-	if (!ps || ps->left.is_live || ps->guard.is_kept)
+	if (!ps || ps->left.is_live || ps->keeps_guard)
 		return;
 	space_keep(space);
 	/* Words are poked through a thread that is let go of afterwards. */
@@ -273,9 +276,9 @@ static void unhook_all(struct tracer *tracer, const struct process *only)
 		struct process *p = value;
 		struct plant_space *ps = p->space->plant;
 
-		if (!ps || ps->guard.is_unhooked || (only && p != only) || is_guarded(p->space))
+		if (!ps || ps->is_unhooked || (only && p != only) || is_guarded(p->space))
 			continue;
-		ps->guard.is_unhooked = true;
+		ps->is_unhooked = true;
 		unhook(tracer, p);
 		pos = 0; /* the table may have changed */
 	}
@@ -344,12 +347,16 @@ int plant_copy(const struct space *parent, struct space *child, struct tracee *f
 	return c.to ? parts_copy(&c) : -ENOMEM;
 }
 
+void plant_left_told(struct space *space)
+{
+	space->plant->left.n = 0;
+}
+
 void plant_forget(struct space *space)
 {
 	if (!space->plant)
 		return;
 	parts_forget(space->plant);
-	free(space->plant);
-	space->plant = NULL;
+	plant_space_free(space);
 	space->batch = 0;
 }

@@ -71,6 +71,9 @@ void plant_leave(struct tracer *tracer, const struct process *only);
 void plant_lend(struct space *space, pid_t tid);
 void plant_take_back(struct space *space, pid_t tid);
 
+/* What stays (plant_left()) was told: it is not told again. */
+void plant_left_told(struct space *space);
+
 /* Forget, without touching the target. space->plant may be NULL. */
 void plant_forget(struct space *space);
 

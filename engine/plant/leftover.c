@@ -22,10 +22,14 @@
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
 #include "engine/plant/areas.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/guard_wait.h"
 #include "engine/plant/leftover_parts.h"
 #include "engine/plant/parts.h"
+#include "engine/returns/hijack.h"
 #include "engine/returns/ops.h"
+#include "engine/returns/returns.h"
+#include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/trace/held.h"
 #include "engine/trace/hold.h"
@@ -59,9 +63,9 @@ static void forget_noted(const struct space *space, pid_t tid)
 	const struct plant_space *ps = space->plant;
 	const uint64_t no_live[2] = { 0 };
 
-	if (ps->guard.data)
+	if (guard_data(ps))
 		(void)mem_write(&space->mem, tid,
-				ps->guard.data + offsetof(struct guard_data, live_lo), no_live,
+				guard_data(ps) + offsetof(struct guard_data, live_lo), no_live,
 				sizeof(no_live));
 }
 
@@ -71,11 +75,13 @@ static void forget(struct plant_space *ps)
 	area_free_all(ps->areas);
 	ps->areas = NULL;
 	map_free(&ps->slots);
-	map_free(&ps->jump.blocks);
-	ps->ret.trampoline = ps->guard.stub = ps->guard.data = 0;
-	ps->ret.table = ps->ret.mask = 0;
-	ps->hijack.table = ps->hijack.mask = ps->hijack.code_vaddr = ps->hijack.room = 0;
-	ps->guard.is_taken_over = ps->guard.looked = false;
+	jump_forget_blocks(ps);
+	ps->stub = 0;
+	returns_set_trampoline(ps, 0);
+	returns_set_place(ps, (struct return_place){ 0 });
+	hijack_set_place(ps, (struct hijack_place){ 0 });
+	hijack_set_room(ps, 0);
+	guard_forget_look(ps);
 }
 
 /* A detour's code says whose the hit was: nobody may come back by that. */
@@ -110,7 +116,7 @@ static int adopt(const struct held *held, const struct maps *maps, unsigned *n_r
 				"process %d shares its memory with another that is traced",
 				pid);
 	rc = parts_take_over(&a);
-	if (rc == 0 && ps->hijack.table && ps->guard.is_taken_over)
+	if (rc == 0 && hijack_place(ps).table && guard_is_taken_over(ps))
 		rc = put_hijacked_back(&a, ps);
 	if (a.holds)
 		hold_end(tracer, space, held);

@@ -19,6 +19,8 @@
 #include "engine/plant/area.h"
 #include "engine/plant/areas.h"
 #include "engine/plant/site.h"
+#include "engine/returns/returns.h"
+#include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/trace/hold.h"
 #include "engine/trace/mem.h"
@@ -28,9 +30,6 @@
 /* So many entries of a site table without a gap: a look-up may go past all of them. The smallest
  * tables may be full. */
 #define RUN_MAX 8192
-/* Others in the way of a key in a map of ours: the target may have chosen its keys so. */
-#define KEY_LOOKS 1024
-
 static bool read_head(const struct space *space, const struct maps *maps, uint64_t vaddr,
 		      struct guard_head *ret_head)
 {
@@ -73,11 +72,14 @@ static int is_damaged(struct adoption *a, const char *why)
 	return -EBADMSG;
 }
 
+int leftover_noted(struct adoption *a, int rc)
+{
+	return rc == -ELOOP ? is_damaged(a, "no honest addresses") : rc;
+}
+
 int leftover_note_key(struct adoption *a, struct map *map, uint64_t key, void *value)
 {
-	int rc = map_put_within(map, key, value, KEY_LOOKS);
-
-	return rc == -ELOOP ? is_damaged(a, "no honest addresses") : rc;
+	return leftover_noted(a, map_put_within(map, key, value, LEFTOVER_KEY_LOOKS));
 }
 
 /* An entry of the table: its slot is known from now on. */
@@ -147,7 +149,6 @@ void leftover_keep_room(struct area *area, uint64_t at, uint64_t len)
 static int adopt_block(struct adoption *a, struct area *area, struct mem_view *view,
 		       const struct guard_site *entry)
 {
-	struct plant_space *ps = a->space->plant;
 	uint64_t copy = area->vaddr + (entry->slot & ~UBP_SLOT_FLAGS);
 	uint64_t block = copy - UBP_SLOT_SIZE;
 	struct guard_jump head;
@@ -163,7 +164,8 @@ static int adopt_block(struct adoption *a, struct area *area, struct mem_view *v
 	rc = take_out_jump(a, &head, copy);
 	if (rc < 0 || head.magic == UBP_JUMP_MAGIC)
 		return rc;
-	return leftover_note_key(a, &ps->jump.blocks, head.vaddr, (void *)(uintptr_t)block);
+	return leftover_noted(
+		a, jump_keep_block(a->space->plant, head.vaddr, block, LEFTOVER_KEY_LOOKS));
 }
 
 /* The breakpoint of a tracer that was killed. */
@@ -311,7 +313,7 @@ int leftover_areas(struct adoption *a)
 	if (rc < 0)
 		return rc;
 	clear_tables(a);
-	ps->ret.trampoline = a->vaddr + UBP_AREA_TRAMPOLINE;
-	ps->guard.stub = a->vaddr + UBP_AREA_STUB;
+	returns_set_trampoline(ps, a->vaddr + UBP_AREA_TRAMPOLINE);
+	ps->stub = a->vaddr + UBP_AREA_STUB;
 	return 0;
 }

@@ -14,8 +14,11 @@
 #include "engine/base/ring.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/semaphore.h"
+#include "engine/plant/watch.h"
+#include "engine/returns/hijack.h"
 #include "engine/returns/returns.h"
 #include "engine/space/space.h"
 #include "engine/space/uprobe.h"
@@ -32,8 +35,8 @@ int leftover_guard(struct adoption *a)
 	    mem_peek(&a->space->mem, vaddr, &a->data, sizeof(a->data)) != sizeof(a->data))
 		return 0;
 	a->has_data = true;
-	ps->guard.data = vaddr;
-	ps->guard.is_taken_over = !a->data.retired;
+	guard_set_data(ps, vaddr);
+	guard_take_over(ps, !a->data.retired);
 	return 0;
 }
 
@@ -68,13 +71,12 @@ static void adopt_hijacks(struct plant_space *ps, const struct maps *maps,
 	 * the room is taken. */
 	leftover_keep_room(area, data->return_vaddr - area->vaddr, UBP_RETURN_CODE_MAX);
 	if (!data->hijacks)
-		ps->hijack.room = data->return_vaddr;
+		hijack_set_room(ps, data->return_vaddr);
 	if (!is_table(maps, data->hijacks, data->hijacks_mask, sizeof(struct guard_hijack),
 		      UBP_HIJACKS_MOST))
 		return;
-	ps->hijack.table = data->hijacks;
-	ps->hijack.mask = data->hijacks_mask;
-	ps->hijack.code_vaddr = data->return_vaddr;
+	hijack_set_place(ps, (struct hijack_place){ data->hijacks, data->hijacks_mask,
+						    data->return_vaddr });
 }
 
 int leftover_hijacks(struct adoption *a)
@@ -92,31 +94,13 @@ int leftover_hijacks(struct adoption *a)
 static int adopt_return(struct adoption *a, const struct guard_return *entry, uint64_t index)
 {
 	const struct space *space = a->space;
-	struct plant_space *ps = space->plant;
 	size_t size = space->arch->addr_size;
-	struct return_instance *ri;
-	int rc;
 	uint64_t now = 0;
 
 	if (entry->word < PAGE || !entry->real ||
-	    mem_peek(&space->mem, entry->word, &now, size) != size ||
-	    map_get(&ps->ret.by_slot, entry->word))
+	    mem_peek(&space->mem, entry->word, &now, size) != size)
 		return 0;
-	ri = calloc(1, sizeof(*ri));
-	if (!ri)
-		return -ENOMEM;
-	ri->slot_vaddr = entry->word;
-	ri->real = entry->real;
-	ri->index = index + 1;
-	ri->missed = MISSED_N;
-	returns_link(&ps->ret.lost, ri);
-	rc = leftover_note_key(a, &ps->ret.by_slot, ri->slot_vaddr, ri);
-	if (rc == 0 && map_put(&ps->ret.indexes, ri->index, ri) == 0)
-		return 0;
-	map_remove(&ps->ret.by_slot, ri->slot_vaddr);
-	returns_unlink(ri);
-	free(ri);
-	return rc < 0 ? rc : -ENOMEM;
+	return leftover_noted(a, returns_adopt(space->plant, entry, index, LEFTOVER_KEY_LOOKS));
 }
 
 int leftover_returns(struct adoption *a)
@@ -145,8 +129,7 @@ int leftover_returns(struct adoption *a)
 	}
 	free(some);
 	returns_sweep_later(ps);
-	ps->ret.table = head->returns;
-	ps->ret.mask = head->returns_mask;
+	returns_set_place(ps, (struct return_place){ head->returns, head->returns_mask });
 	return rc;
 }
 
@@ -154,19 +137,21 @@ int leftover_watch(struct adoption *a)
 {
 	struct plant_space *ps = a->space->plant;
 
-	ps->watch.begins_awake = ps->watch.ends_awake = ps->ret.by_slot.n || ps->hijack.table;
+	watch_begin(ps, returns_n(ps) || hijack_place(ps).table);
 	return 0;
 }
 
 int leftover_semaphores(struct adoption *a)
 {
 	struct plant_space *ps = a->space->plant;
+	struct guard_found found = { 0 };
 
 	if (!a->has_data)
 		return 0;
 	for (uint64_t i = 0; i < a->data.n_semaphores && i < UBP_GUARD_SEMAPHORES; i++)
-		ps->guard.n_left_raised +=
+		found.n_raised +=
 			semaphore_drop(a->space, a->maps, a->tid, &a->data.semaphores[i]);
+	guard_note_found(ps, found);
 	semaphore_note_none(ps, a->space, a->tid);
 	return 0;
 }

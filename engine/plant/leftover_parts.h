@@ -44,9 +44,15 @@ struct adoption {
 /* Entries of a table read at once. */
 #define LEFTOVER_CHUNK 4096
 
+/* Others in the way of a key in a map of ours: the target may have chosen its keys so. */
+#define LEFTOVER_KEY_LOOKS 1024
+
 /* The first area of those that were left, or 0. */
 uint64_t leftover_find(const struct space *space, const struct maps *maps,
 		       struct guard_head *ret_head);
+/* What map_put_within() has returned, with LEFTOVER_KEY_LOOKS: -ELOOP says that the target has chosen its keys. 0 or
+ * -errno. */
+int leftover_noted(struct adoption *a, int rc);
 /* Enter what the target tells into a map of ours: it may have chosen its keys. 0 or -errno. */
 int leftover_note_key(struct adoption *a, struct map *map, uint64_t key, void *value);
 /* So many bytes of an area are taken. */

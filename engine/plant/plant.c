@@ -18,6 +18,7 @@
 #include "engine/plant/area_in_file.h"
 #include "engine/plant/cave.h"
 #include "engine/plant/guard.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/leftover.h"
 #include "engine/plant/page_edit.h"
 #include "engine/plant/renew.h"
@@ -134,8 +135,7 @@ static int find_area(struct update *u, const struct site *site, struct area **re
 	if (rc < 0 && rc != -ESRCH && u->plant->opt.force) {
 		struct plant_space *ps = u->space->plant;
 
-		ps->guard.unguarded = true;
-		ps->guard.no_room = why_no_room(rc);
+		guard_set_no_room(ps, why_no_room(rc));
 		/* It may not be made to map anything: what is mapped already has to do. */
 		if (rc != -EACCES || area_in_file_provide(u->plant, u->held.t, &u->maps, lo, hi,
 							  ret_area, err) < 0)
@@ -248,7 +248,7 @@ static int protect(struct update *u, struct ubp_err *err)
 	bool was_guarded = u->held.t->process->probes->is_guarded;
 	int rc;
 
-	if (!u->space->arch->guard.code || !ps->guard.stub || !ps->sites.n)
+	if (!u->space->arch->guard.code || !ps->stub || !ps->sites.n)
 		return 0;
 	rc = guard_prepare(&u->held, err);
 	/* First the jumps to the guard: from when it stands the program must not
@@ -257,11 +257,12 @@ static int protect(struct update *u, struct ubp_err *err)
 		rc = plant_hooks(u, err);
 	if (rc == 0)
 		rc = u->is_attaching ? sharers_guard(u, err) : guard_install(&u->held, err);
-	ps->guard.is_settled |= rc == 0;
+	if (rc == 0)
+		guard_set_settled(ps);
 	if (rc == 0 && probe_list(u->plant)->has_returns)
 		rc = guard_provide_returns(&u->held, err);
 	if (rc < 0 && rc != -ESRCH && rc != -EINPROGRESS && u->plant->opt.force) {
-		ps->guard.unguarded = true;
+		guard_set_missing(ps);
 		return 0;
 	}
 	if (rc == 0 && !was_guarded)
@@ -474,12 +475,15 @@ static int look(struct update *u, struct ubp_err *err)
 	file_cost_renew(&u->space->cost);
 	if (rc == 0)
 		rc = cave_provide_frames(u->plant, u->held.t, &u->maps, &u->at, err);
-	if (rc == 0 && !ps->guard.looked) {
-		ps->guard.looked = true;
-		rc = leftover_adopt(&u->held, &u->maps, &ps->guard.n_leftovers, err);
+	if (rc == 0 && !guard_has_looked(ps)) {
+		unsigned n = 0;
+
+		guard_note_look(ps);
+		rc = leftover_adopt(&u->held, &u->maps, &n, err);
 		if (rc == -ESRCH)
 			return rc; /* the space may be gone, too */
-		ps->forgot |= ps->guard.n_leftovers > 0;
+		guard_note_found(ps, (struct guard_found){ .n_breakpoints = n });
+		ps->forgot |= n > 0;
 		/* It may have gone on, out of the guard. */
 		if (rc == 0 && !u->is_stopped_at)
 			rc = ubp_host_get_regs(u->tid, &u->at);
@@ -576,4 +580,19 @@ int plant_update(struct plant *plant, const struct held *held, size_t *ret_n,
 	free(u.added);
 	maps_free(&u.maps);
 	return rc;
+}
+
+bool plant_lacks(const struct plant *plant, const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+
+	return !ps || ps->list_version != probe_list(plant)->version;
+}
+
+void plant_tried(const struct plant *plant, struct space *space)
+{
+	struct plant_space *ps = plant_space_get(space);
+
+	if (ps)
+		ps->list_version = probe_list(plant)->version;
 }

@@ -48,6 +48,11 @@ int plant_update(struct plant *plant, const struct held *held, size_t *ret_n,
 void plant_look_ahead(struct plant *plant, struct space *space, pid_t tid);
 void plant_forget_ahead(struct plant *plant);
 
+/* Was @space not brought up to date yet since the list of probes changed? */
+bool plant_lacks(const struct plant *plant, const struct space *space);
+/* It was tried, whatever has come of it. */
+void plant_tried(const struct plant *plant, struct space *space);
+
 /* Does a process with these mappings have a place for a probe? */
 bool plant_wants(const struct probe_list *list, const struct maps *maps);
 

@@ -14,6 +14,7 @@
 
 #include "engine/base/err.h"
 #include "engine/base/vec.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/hooks.h"
 #include "engine/plant/plant.h"
 #include "engine/plant/sigaction.h"
@@ -21,6 +22,7 @@
 #include "engine/plant/update.h"
 #include "engine/plant/watch.h"
 #include "engine/returns/ops.h"
+#include "engine/returns/returns.h"
 #include "engine/space/probe_list.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
@@ -321,7 +323,7 @@ static bool has_returns(const struct space *space)
 {
 	const struct plant_space *ps = space->plant;
 
-	return ps->ret.by_slot.n || return_ops(space)->keeps_hijacks(ps);
+	return returns_n(ps) || return_ops(space)->keeps_hijacks(ps);
 }
 
 static int expect_hook(void *ctx, const struct mapping *m, uint64_t vaddr, unsigned watches)

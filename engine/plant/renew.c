@@ -16,6 +16,7 @@
 #include "engine/plant/site_counts.h"
 #include "engine/plant/update.h"
 #include "engine/returns/hijack.h"
+#include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
@@ -33,8 +34,8 @@
 void renew_due(struct plant *plant, struct plant_space *ps)
 {
 	plant->renews = true;
-	ps->jump.renew_due = true;
-	ps->jump.renew_ns = ps->jump.renew_wait_ns = 0;
+	ps->jump->renew_due = true;
+	ps->jump->renew_ns = ps->jump->renew_wait_ns = 0;
 }
 
 /* --- probes of sites -------------------------------------------------------------------- */
@@ -116,7 +117,7 @@ static void drop_at(struct plant_space *ps, struct site *site)
 	if (!change_site(site))
 		return;
 	site->no_jump = NULL;
-	ps->jump.due = true;
+	ps->jump->due = true;
 }
 
 void renew_drop(struct plant *plant, struct plant_space *ps)
@@ -155,8 +156,8 @@ static int take_jump_back(const struct space *space, struct site *site, const st
 	site->jump = NULL;
 	(void)change_site(site);
 	site->no_jump = NULL;
-	ps->jump.sweep_due = true;
-	ps->jump.due = true;
+	ps->jump->sweep_due = true;
+	ps->jump->due = true;
 	return 0;
 }
 
@@ -245,7 +246,7 @@ static int renew(struct tracer *tracer, struct space *space)
 	if (rc == 0)
 		rc = take_idle_out(space);
 	area_note_change(space, 0);
-	ps->jump.renew_due = rc < 0;
+	ps->jump->renew_due = rc < 0;
 	return rc;
 }
 
@@ -337,9 +338,9 @@ static void free_old(const struct space *space, const struct site *site, struct 
 	const uint64_t magic = UBP_JUMP_FREE;
 
 	jump_forget_traps(ps, old);
-	if (!map_get(&ps->jump.blocks, site->vaddr) &&
+	if (!map_get(&ps->jump->blocks, site->vaddr) &&
 	    mem_write(&space->mem, 0, block, &magic, sizeof(magic)) == 0)
-		(void)map_put(&ps->jump.blocks, site->vaddr, (void *)(uintptr_t)block);
+		(void)map_put(&ps->jump->blocks, site->vaddr, (void *)(uintptr_t)block);
 	jump_free(old);
 }
 
@@ -391,7 +392,7 @@ static void sweep(struct tracer *tracer, struct space *space)
 
 	hijack_note_awaited(space);
 	if (hold(tracer, space, &who) == 0 && who.known)
-		ps->jump.sweep_due = sweep_sites(space);
+		ps->jump->sweep_due = sweep_sites(space);
 	hold_end(tracer, space, NULL);
 	(void)who_end(&who);
 }
@@ -400,14 +401,14 @@ static void sweep(struct tracer *tracer, struct space *space)
 
 static void wait_longer(struct plant_space *ps, uint64_t now)
 {
-	uint64_t least = ps->jump.renew_due ? RENEW_LEAST_NS : SWEEP_LEAST_NS;
+	uint64_t least = ps->jump->renew_due ? RENEW_LEAST_NS : SWEEP_LEAST_NS;
 
-	ps->jump.renew_wait_ns *= 2;
-	if (ps->jump.renew_wait_ns < least)
-		ps->jump.renew_wait_ns = least;
-	if (ps->jump.renew_wait_ns > WAIT_MOST_NS)
-		ps->jump.renew_wait_ns = WAIT_MOST_NS;
-	ps->jump.renew_ns = now + ps->jump.renew_wait_ns;
+	ps->jump->renew_wait_ns *= 2;
+	if (ps->jump->renew_wait_ns < least)
+		ps->jump->renew_wait_ns = least;
+	if (ps->jump->renew_wait_ns > WAIT_MOST_NS)
+		ps->jump->renew_wait_ns = WAIT_MOST_NS;
+	ps->jump->renew_ns = now + ps->jump->renew_wait_ns;
 }
 
 static void renew_space(struct tracer *tracer, struct space *space, uint64_t now)
@@ -415,7 +416,7 @@ static void renew_space(struct tracer *tracer, struct space *space, uint64_t now
 	struct plant_space *ps = space->plant;
 
 	space_keep(space);
-	if (ps->jump.renew_due)
+	if (ps->jump->renew_due)
 		(void)renew(tracer, space);
 	else
 		sweep(tracer, space);
@@ -425,8 +426,8 @@ static void renew_space(struct tracer *tracer, struct space *space, uint64_t now
 
 static bool is_due(const struct plant_space *ps, uint64_t now)
 {
-	return ps && !ps->closing && (ps->jump.renew_due || ps->jump.sweep_due) &&
-	       now >= ps->jump.renew_ns;
+	return ps && !ps->closing && (ps->jump->renew_due || ps->jump->sweep_due) &&
+	       now >= ps->jump->renew_ns;
 }
 
 bool renew_pass(struct plant *plant, struct tracer *tracer)
@@ -456,8 +457,8 @@ bool renew_pass(struct plant *plant, struct tracer *tracer)
 
 		if (!ps || ps->closing)
 			continue;
-		done &= !ps->jump.renew_due;
-		plant->renews |= ps->jump.renew_due || ps->jump.sweep_due;
+		done &= !ps->jump->renew_due;
+		plant->renews |= ps->jump->renew_due || ps->jump->sweep_due;
 	}
 	return done;
 }

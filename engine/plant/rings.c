@@ -21,8 +21,10 @@
 #include "engine/event/clock.h"
 #include "engine/event/ring.h"
 #include "engine/os/maps.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/ring_files.h"
 #include "engine/space/part.h"
+#include "engine/space/ring_part.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
 #include "engine/trace/held.h"
@@ -112,7 +114,7 @@ uint64_t rings_place(const struct space *space, const struct maps *maps, uint64_
 {
 	const struct plant_space *ps = space->plant;
 	uint64_t at = 0;
-	bool is_told = mem_peek(&space->mem, ps->guard.data + DATA(rings), &at, sizeof(at)) ==
+	bool is_told = mem_peek(&space->mem, guard_data(ps) + DATA(rings), &at, sizeof(at)) ==
 		       sizeof(at);
 	const struct mapping *control = is_told && at ? maps_at(maps, at) : NULL;
 	const struct mapping *region = control ? maps_at(maps, control->end) : NULL;
@@ -149,7 +151,7 @@ int rings_note_place(const struct space *space, pid_t tid, uint64_t at, uint64_t
 	const struct plant_space *ps = space->plant;
 	uint64_t place[2] = { at, len };
 
-	return mem_write(&space->mem, tid, ps->guard.data + DATA(rings), place, sizeof(place));
+	return mem_write(&space->mem, tid, guard_data(ps) + DATA(rings), place, sizeof(place));
 }
 
 /* In the target, @part of them mapped, and here: rings that nobody records into yet. */
@@ -160,7 +162,7 @@ static int make_rings(struct plant *plant, struct remote *remote, uint64_t place
 	const struct space *space = remote->t->process->space;
 	const struct plant_space *ps = space->plant;
 	struct ring_files files;
-	int rc = ring_files_make(remote, ps->guard.data + DATA(name), &files, err);
+	int rc = ring_files_make(remote, guard_data(ps) + DATA(name), &files, err);
 
 	if (rc == 0)
 		rc = ring_space_new(plant->opt.rings, files.control.taken.fd,
@@ -192,7 +194,7 @@ int rings_provide(struct plant *plant, const struct held *held, const struct map
 	uint64_t place;
 	int rc;
 
-	if (ps->ring.rings)
+	if (ps->ring->rings)
 		return 0;
 	/* mlockall(MCL_FUTURE) would fetch all of a mapping that is to stay almost empty. */
 	if (task_locks_memory(t->tid))
@@ -202,10 +204,10 @@ int rings_provide(struct plant *plant, const struct held *held, const struct map
 		return ubp_fail(err, ENOMEM, "no room for rings");
 	if (!part)
 		return ubp_fail(err, ENOMEM, "%s", UBP_NO_MEMORY);
-	rc = mem_write(&space->mem, t->tid, ps->guard.data + DATA(name), name, sizeof(name));
+	rc = mem_write(&space->mem, t->tid, guard_data(ps) + DATA(name), name, sizeof(name));
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to process %d", (int)t->process->pid);
-	rc = remote_begin(&remote, held, ps->guard.stub, err);
+	rc = remote_begin(&remote, held, ps->stub, err);
 	if (rc < 0)
 		return rc;
 	rc = make_rings(plant, &remote, place, len, part, flags, &rings, err);
@@ -213,10 +215,10 @@ int rings_provide(struct plant *plant, const struct held *held, const struct map
 		if (rings)
 			ring_space_close(rings);
 	} else {
-		ps->ring.rings = rings;
-		ps->ring.base = place + RING_CONTROL_LEN;
-		ps->ring.mapped = part;
-		ps->ring.most = len - RING_CONTROL_LEN;
+		ps->ring->rings = rings;
+		ps->ring->base = place + RING_CONTROL_LEN;
+		ps->ring->mapped = part;
+		ps->ring->most = len - RING_CONTROL_LEN;
 		ring_space_set_mapped(rings, part);
 	}
 	if (rc != -ESRCH)
@@ -229,7 +231,7 @@ int rings_set_gate(const struct space *owner, const struct space *space, pid_t t
 {
 	const struct plant_space *ps = owner->plant;
 
-	return ps->guard.data ? mem_write(&space->mem, tid, ps->guard.data + DATA(gate), &value,
+	return guard_data(ps) ? mem_write(&space->mem, tid, guard_data(ps) + DATA(gate), &value,
 					  sizeof(value))
 			      : -ENXIO;
 }
@@ -243,20 +245,20 @@ static void *tid_value(pid_t tid)
 
 static void forget_pointer(struct plant_space *ps, const struct tracee *t)
 {
-	void *who = map_get(&ps->ring.thread_pointers, t->probes->thread_pointer);
+	void *who = map_get(&ps->ring->thread_pointers, t->probes->thread_pointer);
 
 	if (t->probes->thread_pointer && (who == tid_value(t->tid) || who == RINGS_SHARED))
-		map_remove(&ps->ring.thread_pointers, t->probes->thread_pointer);
+		map_remove(&ps->ring->thread_pointers, t->probes->thread_pointer);
 }
 
 static void note_thread(struct plant_space *ps, struct tracee *t, uint64_t thread_pointer)
 {
 	/* What is known of its stack is gone with its ring. */
-	if (!ring_space_has(ps->ring.rings, t->tid))
+	if (!ring_space_has(ps->ring->rings, t->tid))
 		t->probes->scans_in_vain = 0;
-	if (ring_space_add(ps->ring.rings, t->process->pid, t->tid, thread_pointer,
+	if (ring_space_add(ps->ring->rings, t->process->pid, t->tid, thread_pointer,
 			   t->process->silent) == 0)
-		ring_space_set_cpu(ps->ring.rings, t->tid, task_rseq_cpu_vaddr(t));
+		ring_space_set_cpu(ps->ring->rings, t->tid, task_rseq_cpu_vaddr(t));
 }
 
 /*
@@ -292,9 +294,9 @@ void rings_add_thread(const struct held *held)
 	if (t->probes->thread_pointer != thread_pointer)
 		forget_pointer(ps, t);
 	t->probes->thread_pointer = thread_pointer;
-	if (!ps->ring.rings || !thread_pointer)
+	if (!ps->ring->rings || !thread_pointer)
 		return;
-	who = map_get(&ps->ring.thread_pointers, thread_pointer);
+	who = map_get(&ps->ring->thread_pointers, thread_pointer);
 	other = who && who != RINGS_SHARED
 			? map_get(&held->tracer->tracees, (uint64_t)(uintptr_t)who)
 			: NULL;
@@ -303,12 +305,12 @@ void rings_add_thread(const struct held *held)
 	if (other && other != t && other->process->space == t->process->space &&
 	    other->probes->thread_pointer == thread_pointer) {
 		/* Born without one of its own: nobody can tell the two from each other. */
-		ring_space_drop(ps->ring.rings, other->tid);
-		(void)map_put(&ps->ring.thread_pointers, thread_pointer, RINGS_SHARED);
+		ring_space_drop(ps->ring->rings, other->tid);
+		(void)map_put(&ps->ring->thread_pointers, thread_pointer, RINGS_SHARED);
 		return;
 	}
 	if (!may_be_anothers(t) &&
-	    map_put(&ps->ring.thread_pointers, thread_pointer, tid_value(t->tid)) == 0)
+	    map_put(&ps->ring->thread_pointers, thread_pointer, tid_value(t->tid)) == 0)
 		note_thread(ps, t, thread_pointer);
 }
 
@@ -316,11 +318,11 @@ void rings_set_stack(const struct tracee *t, uint64_t lo, uint64_t end)
 {
 	const struct plant_space *ps = t->process->space->plant;
 
-	if (!ps->ring.rings || end <= lo)
+	if (!ps->ring->rings || end <= lo)
 		return;
 	if (end - lo > UBP_SCAN_MAX)
 		lo = end - UBP_SCAN_MAX;
-	ring_space_set_stack(ps->ring.rings, t->tid, lo, end);
+	ring_space_set_stack(ps->ring->rings, t->tid, lo, end);
 }
 
 void rings_thread_gone(struct tracee *t)
@@ -331,8 +333,8 @@ void rings_thread_gone(struct tracee *t)
 		return;
 	forget_pointer(ps, t);
 	t->probes->thread_pointer = 0;
-	if (ps->ring.rings)
-		ring_space_drop(ps->ring.rings, t->tid);
+	if (ps->ring->rings)
+		ring_space_drop(ps->ring->rings, t->tid);
 }
 
 /* --- what may be read -------------------------------------------------------------- */
@@ -341,9 +343,9 @@ bool rings_may_read(const struct plant_space *ps, uint64_t vaddr)
 {
 	uint64_t page = vaddr >> RING_PAGE_SHIFT;
 
-	for (size_t i = 0; i < ps->ring.n_ranges; i++)
-		if (page - (ps->ring.ranges[i] >> RING_RANGE_BITS) <
-		    (ps->ring.ranges[i] & ((1ULL << RING_RANGE_BITS) - 1)))
+	for (size_t i = 0; i < ps->ring->n_ranges; i++)
+		if (page - (ps->ring->ranges[i] >> RING_RANGE_BITS) <
+		    (ps->ring->ranges[i] & ((1ULL << RING_RANGE_BITS) - 1)))
 			return true;
 	return false;
 }
@@ -410,7 +412,7 @@ static void note_ranges(const struct space *space, pid_t tid, const struct maps 
 	mem_answers_all(&space->mem, tid, ranges, n);
 	for (size_t i = 0; i < n; i++)
 		if (ranges[i].answers)
-			ps->ring.ranges[ps->ring.n_ranges++] =
+			ps->ring->ranges[ps->ring->n_ranges++] =
 				RING_RANGE(ranges[i].start >> RING_PAGE_SHIFT,
 					   ranges[i].len >> RING_PAGE_SHIFT);
 }
@@ -421,32 +423,78 @@ void rings_look_around(struct space *space, pid_t tid, const uint64_t *wanted, s
 	struct ubp_err err;
 	struct maps maps;
 
-	if (!ps->ring.rings)
+	if (!ps->ring->rings)
 		return;
-	if (!ps->ring.ranges)
-		ps->ring.ranges = calloc(RING_RANGES, sizeof(*ps->ring.ranges));
-	if (!ps->ring.ranges)
+	if (!ps->ring->ranges)
+		ps->ring->ranges = calloc(RING_RANGES, sizeof(*ps->ring->ranges));
+	if (!ps->ring->ranges)
 		return;
-	ps->ring.ranges_ns = event_clock_now(CLOCK_KIND_MONO);
-	ps->ring.n_ranges = 0;
+	ps->ring->ranges_ns = event_clock_now(CLOCK_KIND_MONO);
+	ps->ring->n_ranges = 0;
 	/* What is unmapped later would be a fault, of which they would lose their setting. */
 	if (!task_ignores(tid, SIGSEGV) && !task_ignores(tid, SIGBUS)) {
 		if (maps_read(tid, &maps, &err) == 0)
 			note_ranges(space, tid, &maps, wanted, n);
 		maps_free(&maps);
 	}
-	ring_space_set_ranges(ps->ring.rings, ps->ring.ranges, ps->ring.n_ranges);
+	ring_space_set_ranges(ps->ring->rings, ps->ring->ranges, ps->ring->n_ranges);
+}
+
+int rings_open_gate(const struct space *space, pid_t tid)
+{
+	return rings_set_gate(space, space, tid, space->plant->ring->base);
+}
+
+uint64_t rings_looked_ns(const struct plant_space *ps)
+{
+	return ps->ring->ranges_ns;
+}
+
+bool rings_are_made(const struct plant_space *ps)
+{
+	return ps->ring->rings;
+}
+
+bool rings_has_thread(const struct plant_space *ps, pid_t tid)
+{
+	return ring_space_has(ps->ring->rings, tid);
+}
+
+bool rings_wants_more(const struct plant_space *ps)
+{
+	return ring_space_wants_more(ps->ring->rings) && !ps->ring->is_full;
+}
+
+void rings_note_cpu(const struct plant_space *ps, struct tracee *t)
+{
+	if (!ring_space_has_cpu(ps->ring->rings, t->tid))
+		ring_space_set_cpu(ps->ring->rings, t->tid, task_rseq_cpu_vaddr(t));
+}
+
+void rings_note_full(const struct plant_space *ps)
+{
+	ps->ring->is_full = true;
+}
+
+void rings_given_back(const struct plant_space *ps)
+{
+	ps->ring->base = 0;
+}
+
+void rings_set_maps(const struct plant_space *ps, uint32_t number)
+{
+	ring_space_set_maps(ps->ring->rings, number);
 }
 
 void rings_forget(struct plant_space *ps)
 {
-	if (ps->ring.rings)
-		ring_space_close(ps->ring.rings);
-	ps->ring.rings = NULL;
-	map_free(&ps->ring.thread_pointers);
-	free(ps->ring.ranges);
-	ps->ring.ranges = NULL;
-	ps->ring.n_ranges = 0;
+	if (ps->ring->rings)
+		ring_space_close(ps->ring->rings);
+	ps->ring->rings = NULL;
+	map_free(&ps->ring->thread_pointers);
+	free(ps->ring->ranges);
+	ps->ring->ranges = NULL;
+	ps->ring->n_ranges = 0;
 }
 
 int rings_copy(const struct part_copied *c)

@@ -60,6 +60,9 @@ int rings_note_place(const struct space *space, pid_t tid, uint64_t at, uint64_t
 int rings_set_gate(const struct space *owner, const struct space *space, pid_t tid,
 		   uint64_t value);
 
+/* They record into the rings that are mapped; where none are, their gate is shut. */
+int rings_open_gate(const struct space *space, pid_t tid);
+
 /* A stopped thread has this thread pointer: a ring for it, if nobody else has the same. */
 void rings_add_thread(const struct held *held);
 
@@ -77,6 +80,23 @@ void rings_look_around(struct space *space, pid_t tid, const uint64_t *wanted, s
 
 /* May they read this address already? */
 bool rings_may_read(const struct plant_space *ps, uint64_t vaddr);
+/* When it was last looked at what they may read: CLOCK_KIND_MONO. */
+uint64_t rings_looked_ns(const struct plant_space *ps);
+
+/* Has it rings? What follows is for one that has them. */
+bool rings_are_made(const struct plant_space *ps);
+bool rings_has_thread(const struct plant_space *ps, pid_t tid);
+/* Are there threads without one, for which more can be mapped? */
+bool rings_wants_more(const struct plant_space *ps);
+/* Detours read the number of the CPU where the kernel keeps it for @t, once the thread has said where. */
+void rings_note_cpu(const struct plant_space *ps, struct tracee *t);
+/* No more of them can be mapped. */
+void rings_note_full(const struct plant_space *ps);
+/* The target has given back what was mapped for them. */
+void rings_given_back(const struct plant_space *ps);
+/* The number of what is mapped (stack/maps_now.h), for the records of stacks. */
+void rings_set_maps(const struct plant_space *ps, uint32_t number);
+
 void rings_forget(struct plant_space *ps);
 
 /* struct part: the parent's rings are not its child's, whose detours take their traps; a copy that is left has its gate

@@ -18,6 +18,7 @@
 #include "engine/event/ring.h"
 #include "engine/plant/area.h"
 #include "engine/plant/rings.h"
+#include "engine/space/ring_part.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
 #include "engine/trace/held.h"
@@ -65,22 +66,22 @@ static size_t next_part(const struct plant *plant, const struct tracee *t)
 	size_t threads = t->process->n_tracees;
 	size_t len = ring_region_part(plant->opt.rings, threads + threads / 4 + 1);
 
-	if (len < 2 * ps->ring.mapped)
-		len = 2 * ps->ring.mapped;
-	return len < ps->ring.most ? len : ps->ring.most;
+	if (len < 2 * ps->ring->mapped)
+		len = 2 * ps->ring->mapped;
+	return len < ps->ring->most ? len : ps->ring->most;
 }
 
 static int map_more(const struct held *held, uint64_t len, struct ubp_err *err)
 {
 	const struct plant_space *ps = held->t->process->space->plant;
-	const uint64_t args[6] = { ps->ring.base, ps->ring.mapped, len };
+	const uint64_t args[6] = { ps->ring->base, ps->ring->mapped, len };
 	int64_t result;
-	int rc = area_call(held, ps->guard.stub, held->t->process->space->arch->call.nr_mremap,
-			   args, &result, err);
+	int rc = area_call(held, ps->stub, held->t->process->space->arch->call.nr_mremap, args,
+			   &result, err);
 
 	if (rc < 0)
 		return rc;
-	return (uint64_t)result == ps->ring.base
+	return (uint64_t)result == ps->ring->base
 		       ? 0
 		       : ubp_fail(err, ENOMEM, "no room for more rings");
 }
@@ -94,13 +95,13 @@ int rings_grow(const struct plant *plant, const struct held *held, struct ubp_er
 	pid_t tid = t->tid;
 	int rc;
 
-	if (len <= ps->ring.mapped || len - ps->ring.mapped > allowance(t->process->pid))
+	if (len <= ps->ring->mapped || len - ps->ring->mapped > allowance(t->process->pid))
 		return ubp_fail(err, ENOMEM, "no room for more rings");
 	rc = map_more(held, len, err);
 	if (rc < 0 || !held_lasts(held))
 		return rc < 0 ? rc : ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
-	ps->ring.mapped = len;
-	ring_space_set_mapped(ps->ring.rings, len);
-	return rings_note_place(space, tid, ps->ring.base - RING_CONTROL_LEN,
+	ps->ring->mapped = len;
+	ring_space_set_mapped(ps->ring->rings, len);
+	return rings_note_place(space, tid, ps->ring->base - RING_CONTROL_LEN,
 				len + RING_CONTROL_LEN);
 }

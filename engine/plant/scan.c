@@ -143,7 +143,7 @@ bool scan_look(struct plant *plant, const struct space *space, pid_t pid)
 	size_t pos = 0;
 	void *value;
 
-	if (!space->arch->detour.scans || plant->opt.beside_kernel || !ps->watch.begins_awake)
+	if (!space->arch->detour.scans || plant->opt.beside_kernel || !watch_begins_awake(ps))
 		return true;
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		struct site *site = value;
@@ -198,7 +198,7 @@ void scan_note_stack(struct tracee *t, uint64_t sp)
 	struct maps maps;
 	uint64_t end = 0;
 
-	if (!ps->ring.rings || n < VAIN_LEAST || (n & (n - 1)) != 0)
+	if (!rings_are_made(ps) || n < VAIN_LEAST || (n & (n - 1)) != 0)
 		return;
 	if (maps_read(t->tid, &maps, &ignored) == 0) {
 		m = maps_at(&maps, sp);

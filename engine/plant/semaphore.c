@@ -25,8 +25,10 @@
 #include "engine/base/vec.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
+#include "engine/plant/guard_state.h"
 #include "engine/space/part.h"
 #include "engine/space/probe_list.h"
+#include "engine/space/semaphore_part.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
 #include "engine/space/undo.h"
@@ -39,16 +41,16 @@
 static int note(const struct plant_space *ps, const struct space *space, pid_t tid,
 		const struct guard_semaphore *notes, size_t n)
 {
-	uint64_t at = ps->guard.data + offsetof(struct guard_data, semaphores);
+	uint64_t at = guard_data(ps) + offsetof(struct guard_data, semaphores);
 	uint64_t count = n < UBP_GUARD_SEMAPHORES ? n : UBP_GUARD_SEMAPHORES;
 	int rc = 0;
 
-	if (!ps->guard.data)
+	if (!guard_data(ps))
 		return 0;
 	if (count)
 		rc = mem_write(&space->mem, tid, at, notes, count * sizeof(*notes));
 	return rc == 0 ? mem_write(&space->mem, tid,
-				   ps->guard.data + offsetof(struct guard_data, n_semaphores),
+				   guard_data(ps) + offsetof(struct guard_data, n_semaphores),
 				   &count, sizeof(count))
 		       : rc;
 }
@@ -121,27 +123,27 @@ static void forget_unmapped(struct plant_space *ps, const struct maps *maps)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < ps->semaphore.n; i++)
-		if (is_there_yet(maps, &ps->semaphore.v[i]))
-			ps->semaphore.v[kept++] = ps->semaphore.v[i];
-	ps->semaphore.n = kept;
+	for (size_t i = 0; i < ps->semaphore->n; i++)
+		if (is_there_yet(maps, &ps->semaphore->v[i]))
+			ps->semaphore->v[kept++] = ps->semaphore->v[i];
+	ps->semaphore->n = kept;
 }
 
 /* --- up ------------------------------------------------------------------------------- */
 
 static bool is_counted(const struct plant_space *ps, uint64_t vaddr)
 {
-	for (size_t i = 0; i < ps->semaphore.n; i++)
-		if (ps->semaphore.v[i].vaddr == vaddr)
+	for (size_t i = 0; i < ps->semaphore->n; i++)
+		if (ps->semaphore->v[i].vaddr == vaddr)
 			return true;
 	return false;
 }
 
 static int append(struct plant_space *ps, uint64_t vaddr, uint32_t place)
 {
-	if (VEC_FIT(ps->semaphore.v, ps->semaphore.n + 1) < 0)
+	if (VEC_FIT(ps->semaphore->v, ps->semaphore->n + 1) < 0)
 		return -ENOMEM;
-	ps->semaphore.v[ps->semaphore.n++] = (struct guard_semaphore){ vaddr, place, 0, 0 };
+	ps->semaphore->v[ps->semaphore->n++] = (struct guard_semaphore){ vaddr, place, 0, 0 };
 	return 0;
 }
 
@@ -166,10 +168,10 @@ static int find_new(const struct plant *plant, struct plant_space *ps, const str
 
 static struct guard_semaphore *notes_of(const struct plant_space *ps)
 {
-	struct guard_semaphore *notes = calloc(ps->semaphore.n + 1, sizeof(*notes));
+	struct guard_semaphore *notes = calloc(ps->semaphore->n + 1, sizeof(*notes));
 
-	if (notes && ps->semaphore.n)
-		memcpy(notes, ps->semaphore.v, ps->semaphore.n * sizeof(*notes));
+	if (notes && ps->semaphore->n)
+		memcpy(notes, ps->semaphore->v, ps->semaphore->n * sizeof(*notes));
 	return notes;
 }
 
@@ -177,7 +179,7 @@ static struct guard_semaphore *notes_of(const struct plant_space *ps)
 static int raise_new(struct space *space, pid_t tid, size_t from)
 {
 	struct plant_space *ps = space->plant;
-	size_t n = ps->semaphore.n, done;
+	size_t n = ps->semaphore->n, done;
 	struct guard_semaphore *notes = notes_of(ps);
 	int rc = notes ? 0 : -ENOMEM;
 
@@ -191,8 +193,8 @@ static int raise_new(struct space *space, pid_t tid, size_t from)
 	for (done = from; done < n && rc == 0; done++)
 		rc = put(space, tid, notes[done].vaddr, (uint16_t)(notes[done].without + 1));
 	if (rc < 0)
-		ps->semaphore.n = done > from ? done - 1 : from;
-	(void)note(ps, space, tid, ps->semaphore.v, ps->semaphore.n);
+		ps->semaphore->n = done > from ? done - 1 : from;
+	(void)note(ps, space, tid, ps->semaphore->v, ps->semaphore->n);
 	free(notes);
 	return rc;
 }
@@ -201,18 +203,18 @@ int semaphore_update(const struct plant *plant, struct space *space, pid_t tid,
 		     const struct maps *maps)
 {
 	struct plant_space *ps = space->plant;
-	size_t before = ps->semaphore.n, known;
+	size_t before = ps->semaphore->n, known;
 	int rc;
 
 	forget_unmapped(ps, maps);
-	known = ps->semaphore.n;
+	known = ps->semaphore->n;
 	rc = find_new(plant, ps, maps);
 	if (rc < 0)
-		ps->semaphore.n = known;
-	else if (ps->semaphore.n > known)
+		ps->semaphore->n = known;
+	else if (ps->semaphore->n > known)
 		rc = raise_new(space, tid, known);
 	else if (known != before)
-		(void)note(ps, space, tid, ps->semaphore.v, known);
+		(void)note(ps, space, tid, ps->semaphore->v, known);
 	return rc;
 }
 
@@ -225,16 +227,16 @@ int semaphore_update(const struct plant *plant, struct space *space, pid_t tid,
 static int look(struct plant_space *owner, const struct space *space, const struct maps *maps,
 		size_t i, uint16_t *ret_without)
 {
-	const struct guard_semaphore *s = &owner->semaphore.v[i];
+	const struct guard_semaphore *s = &owner->semaphore->v[i];
 	bool is_own = space->plant == owner, is_there = !maps || is_there_yet(maps, s);
 	uint16_t now = 0;
 
 	if (is_there && !get(space, s->vaddr, &now))
 		return maps || !mem_is_gone(&space->mem) ? -EFAULT : 0;
-	if (is_own && owner->semaphore.lowered)
-		owner->semaphore.lowered[i] = (uint16_t)(now ? now - 1 : 0);
+	if (is_own && owner->semaphore->lowered)
+		owner->semaphore->lowered[i] = (uint16_t)(now ? now - 1 : 0);
 	/* A child born behind that has it from its parent. */
-	if (now && !is_own && owner->semaphore.lowered && now <= owner->semaphore.lowered[i])
+	if (now && !is_own && owner->semaphore->lowered && now <= owner->semaphore->lowered[i])
 		return 0;
 	*ret_without = (uint16_t)(now ? now - 1 : 0);
 	return now != 0;
@@ -266,15 +268,15 @@ void semaphores_leave(struct part_left *l)
 {
 	struct plant_space *owner = l->ps;
 	const struct space *space = l->undo.space;
-	size_t n = owner->semaphore.n, n_up = 0, max = n;
+	size_t n = owner->semaphore->n, n_up = 0, max = n;
 	struct guard_semaphore few[FEW], *notes, *to;
 	struct maps maps;
 	bool is_known;
 
 	if (n == 0)
 		return;
-	if (space->plant == owner && !owner->semaphore.lowered)
-		owner->semaphore.lowered = calloc(n + 1, sizeof(*owner->semaphore.lowered));
+	if (space->plant == owner && !owner->semaphore->lowered)
+		owner->semaphore->lowered = calloc(n + 1, sizeof(*owner->semaphore->lowered));
 	notes = calloc(n, sizeof(*notes));
 	if (!notes)
 		max = FEW;
@@ -283,7 +285,7 @@ void semaphores_leave(struct part_left *l)
 	for (size_t i = 0; i < n; i++) {
 		int rc;
 
-		to[n_up] = owner->semaphore.v[i];
+		to[n_up] = owner->semaphore->v[i];
 		rc = look(owner, space, is_known ? &maps : NULL, i, &to[n_up].without);
 		to[n_up].changing = rc > 0;
 		n_up += rc != 0;
@@ -312,10 +314,10 @@ static size_t sort_out(const struct plant *plant, const struct space *space,
 		       const struct maps *maps, struct guard_semaphore *notes)
 {
 	const struct plant_space *ps = space->plant;
-	size_t kept = 0, end = ps->semaphore.n;
+	size_t kept = 0, end = ps->semaphore->n;
 
-	for (size_t i = 0; i < ps->semaphore.n; i++) {
-		struct guard_semaphore s = ps->semaphore.v[i];
+	for (size_t i = 0; i < ps->semaphore->n; i++) {
+		struct guard_semaphore s = ps->semaphore->v[i];
 		uint16_t now = 0;
 
 		if (is_wanted(probe_list(plant), maps, s.vaddr) || !get(space, s.vaddr, &now) ||
@@ -336,7 +338,7 @@ void semaphore_retire(const struct plant *plant, struct space *space, pid_t pid)
 	struct guard_semaphore *notes;
 	struct ubp_err ignored;
 	struct maps maps = { 0 };
-	size_t n = ps->semaphore.n, first, kept;
+	size_t n = ps->semaphore->n, first, kept;
 	bool is_noted;
 
 	notes = n ? notes_of(ps) : NULL;
@@ -351,10 +353,10 @@ void semaphore_retire(const struct plant *plant, struct space *space, pid_t pid)
 		if (!is_noted || put(space, 0, notes[i].vaddr, notes[i].without) < 0)
 			notes[kept++] = (struct guard_semaphore){ notes[i].vaddr,
 								  notes[i].place, 0, 0 };
-	memcpy(ps->semaphore.v, notes, kept * sizeof(*notes));
-	ps->semaphore.n = kept;
+	memcpy(ps->semaphore->v, notes, kept * sizeof(*notes));
+	ps->semaphore->n = kept;
 	if (first < n) {
-		(void)note(ps, space, 0, ps->semaphore.v, kept);
+		(void)note(ps, space, 0, ps->semaphore->v, kept);
 		/* A child that was born before it has them as they were. */
 		area_note_change(space, 0);
 	}
@@ -378,8 +380,8 @@ bool semaphore_drop(const struct space *space, const struct maps *maps, pid_t ti
 
 int semaphores_copy(const struct part_copied *c)
 {
-	const struct space_semaphores *from = &c->from->semaphore;
-	struct space_semaphores *to = &c->to->semaphore;
+	const struct space_semaphores *from = c->from->semaphore;
+	struct space_semaphores *to = c->to->semaphore;
 
 	to->v = malloc((from->n + 1) * sizeof(*to->v));
 	if (!to->v)
@@ -392,6 +394,6 @@ int semaphores_copy(const struct part_copied *c)
 
 void semaphores_forget(struct plant_space *ps)
 {
-	free(ps->semaphore.v);
-	free(ps->semaphore.lowered);
+	free(ps->semaphore->v);
+	free(ps->semaphore->lowered);
 }

@@ -18,6 +18,7 @@
 #include "engine/event/clock.h"
 #include "engine/os/maps.h"
 #include "engine/plant/guard.h"
+#include "engine/plant/guard_state.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
 #include "engine/trace/attach.h"
@@ -160,11 +161,11 @@ int plant_settle(const struct plant *plant, struct tracer *tracer, const struct 
 	if (rc == 0)
 		rc = see_all(&s, err);
 	if (rc == -ETIMEDOUT && plant->opt.force) {
-		ps->guard.unguarded = true;
+		guard_set_missing(ps);
 		rc = 0;
 	}
 	if (rc == 0)
-		ps->guard.is_settled = true;
+		guard_set_settled(ps);
 	space_put(tracer, space);
 	maps_free(&s.maps);
 	map_free(&s.seen);

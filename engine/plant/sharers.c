@@ -13,6 +13,7 @@
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
 #include "engine/plant/guard.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/update.h"
 #include "engine/space/space.h"
 #include "engine/trace/attach.h"
@@ -96,7 +97,7 @@ static bool is_settled(const struct space *space)
 {
 	const struct plant_space *ps = space->plant;
 
-	return ps->guard.is_settled;
+	return guard_is_settled(ps);
 }
 
 static int guard(const struct update *u, struct process *p, struct ubp_err *err)
@@ -176,7 +177,7 @@ int plant_guard(const struct held *held, struct ubp_err *err)
 	int rc;
 
 	/* Nothing is planted yet: it is among those that get it then. */
-	if (!ps || !ps->guard.stub || !ps->guard.data || ps->closing ||
+	if (!ps || !ps->stub || !guard_data(ps) || ps->closing ||
 	    t->process->probes->is_guarded)
 		return 0;
 	rc = maps_read(t->tid, &maps, err);

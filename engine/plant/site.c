@@ -14,6 +14,7 @@
 #include "engine/base/vec.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
+#include "engine/plant/guard_state.h"
 #include "engine/space/part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -279,8 +280,8 @@ void site_bury(struct plant_space *ps, struct site *site)
 	site->is_patched = false;
 	/* Who was in its detour came from code that is gone: the block is free. */
 	if (site->jump && !site->jump->scans)
-		(void)map_put(&ps->jump.blocks, site->vaddr,
-			      (void *)(uintptr_t)(site->jump->copy - UBP_SLOT_SIZE));
+		(void)jump_keep_block(ps, site->vaddr, site->jump->copy - UBP_SLOT_SIZE,
+				      SIZE_MAX);
 	jump_free_all(site);
 	site->no_jump = NULL;
 	site->next_dead = ps->dead;
@@ -451,7 +452,7 @@ static int prepare_in_place(const struct space *space, pid_t tid, struct site *s
 			"(--force), but its memory may not answer, as that of a stranger",
 			(int)space->mem.file.pid, site->insn.text, ul(site->vaddr));
 	site->rung = SITE_IN_PLACE;
-	ps->guard.unguarded = true;
+	guard_set_missing(ps);
 	return 0;
 }
 

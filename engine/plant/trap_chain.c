@@ -9,6 +9,7 @@
 
 #include "arch/guard.h"
 #include "engine/plant/action.h"
+#include "engine/plant/guard_state.h"
 #include "engine/space/space.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
@@ -26,7 +27,7 @@ _Static_assert(DATA(sharers) == DATA(n_sharers) + offsetof(struct table, v), "re
 
 static uint64_t data_of(const struct space *space)
 {
-	return space->plant->guard.data;
+	return guard_data(space->plant);
 }
 
 static uint64_t place(const struct space *space, int i)
@@ -176,6 +177,6 @@ void chain_born(const struct process *p)
 {
 	const struct plant_space *ps = p->space->plant;
 
-	if (p->probes->is_guarded && !p->is_vforked && ps && ps->guard.data)
+	if (p->probes->is_guarded && !p->is_vforked && ps && guard_data(ps))
 		(void)chain_keep(p, NULL);
 }

@@ -10,8 +10,11 @@
 #include "engine/base/ring.h"
 #include "engine/event/clock.h"
 #include "engine/os/maps.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/rings.h"
+#include "engine/plant/watch.h"
+#include "engine/space/jump_part.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
 #include "engine/trace/attach.h"
@@ -24,23 +27,42 @@
 #define HITS_BEFORE_JUMPS 16
 /* Handled between the work on two processes. */
 #define STOPS_BETWEEN 64
+/* A process that lives for a few hits only does without rings. */
+#define TRAPS_BEFORE_RINGS 8
 
 void upgrade_due(struct plant *plant, struct tracer *tracer, struct space *space, bool is_new)
 {
 	struct plant_space *ps = space->plant;
 
-	if (!plant->opt.rings || !ps || ps->jump.failed)
+	if (!plant->opt.rings || !ps || ps->jump->failed)
 		return;
-	if (ps->guard.unguarded) {
+	if (guard_is_missing(ps)) {
 		jump_refuse_all(ps);
 		return;
 	}
-	ps->jump.due = true;
+	ps->jump->due = true;
 	/* Most programs that are started end soon. */
-	if (is_new && !ps->jump.n_written && !plant->opt.eager)
-		ps->jump.hits_before = HITS_BEFORE_JUMPS;
+	if (is_new && !ps->jump->n_written && !plant->opt.eager)
+		ps->jump->hits_before = HITS_BEFORE_JUMPS;
 	plant->upgrades_due = true;
 	tracer_end_turn(tracer);
+}
+
+void upgrade_hit(struct plant_space *ps)
+{
+	if (ps->jump->hits_before)
+		ps->jump->hits_before--;
+}
+
+void upgrade_returns(struct plant *plant, struct tracer *tracer, struct space *space)
+{
+	if (watch_take_woken(space->plant))
+		upgrade_due(plant, tracer, space, false);
+}
+
+bool upgrade_wants_rings(struct plant_space *ps)
+{
+	return !ps->jump->failed && ++ps->jump->n_detour_traps >= TRAPS_BEFORE_RINGS;
 }
 
 /* A held thread of @p, and back: what is between is no business of the program's. */
@@ -97,7 +119,7 @@ static void upgrade_held(struct plant *plant, const struct held *held)
 
 	if (!batch)
 		return;
-	space->plant->jump.tried_ns = event_clock_now(CLOCK_KIND_MONO);
+	space->plant->jump->tried_ns = event_clock_now(CLOCK_KIND_MONO);
 	tracer_stop_begin(held->tracer);
 	rc = jump_prepare(plant, held, batch, &err);
 	if (held_lasts(held)) {
@@ -120,7 +142,7 @@ void upgrade_planted(struct plant *plant, const struct held *held)
 
 	upgrade_due(plant, held->tracer, p->space, is_new);
 	if (plant->opt.eager && (is_new || p->pid == held->tracer->command) &&
-	    p->space->plant && p->space->plant->jump.due)
+	    p->space->plant && p->space->plant->jump->due)
 		upgrade_held(plant, held);
 }
 
@@ -138,16 +160,16 @@ bool upgrade_pass(struct plant *plant, struct tracer *tracer, uint64_t limit_ns)
 		struct process *p = value;
 		struct plant_space *ps = p->space->plant;
 
-		if (!ps || !ps->jump.due || ps->closing)
+		if (!ps || !ps->jump->due || ps->closing)
 			continue;
 		plant->upgrades_due = true;
 		/* Each once: while one is seen to, others, or it again, may become due. */
-		if (ps->jump.hits_before || ps->jump.tried_ns >= now ||
-		    now - ps->jump.tried_ns < ps->jump.wait_ns)
+		if (ps->jump->hits_before || ps->jump->tried_ns >= now ||
+		    now - ps->jump->tried_ns < ps->jump->wait_ns)
 			continue;
 		if (event_clock_now(CLOCK_KIND_MONO) - now > limit_ns)
 			return false;
-		ps->jump.tried_ns = now;
+		ps->jump->tried_ns = now;
 		upgrade(plant, tracer, p);
 		/* It stops once more, and others may have met a breakpoint. */
 		tracer_poll(tracer, STOPS_BETWEEN);
@@ -165,7 +187,7 @@ void upgrade_end(struct tracer *tracer)
 		struct space *space = ((struct process *)value)->space;
 		const struct plant_space *ps = space->plant;
 
-		if (!ps || ps->closing || !ps->jump.n_written)
+		if (!ps || ps->closing || !ps->jump->n_written)
 			continue;
 		jump_remove(tracer, space);
 		tracer_poll(tracer, STOPS_BETWEEN);
@@ -179,7 +201,7 @@ static void note_thread(const struct held *held)
 	struct held there = *held;
 	struct ubp_regs regs;
 
-	if (!ps || !ps->ring.rings || ubp_host_get_regs(held->tid, &regs) < 0)
+	if (!ps || !rings_are_made(ps) || ubp_host_get_regs(held->tid, &regs) < 0)
 		return;
 	there.at = &regs;
 	rings_add_thread(&there);
@@ -208,7 +230,7 @@ void upgrade_rings(struct plant *plant, const struct held *held, const uint64_t 
 	struct plant_space *ps = space->plant;
 	struct ubp_err err;
 	struct maps maps;
-	bool is_first = !ps->ring.rings;
+	bool is_first = !rings_are_made(ps);
 	int rc = maps_read(held->tid, &maps, &err);
 
 	if (rc == 0)
@@ -219,12 +241,13 @@ void upgrade_rings(struct plant *plant, const struct held *held, const uint64_t 
 		return;
 	held_keep(held, false); /* the hit goes on as if there had been no remote call */
 	if (rc < 0) {
-		ps->jump.failed |= is_first;
-		ps->ring.is_full |= !is_first;
+		ps->jump->failed |= is_first;
+		if (!is_first)
+			rings_note_full(ps);
 		return;
 	}
 	plant->opt.rings_made(plant->opt.ctx, held->t);
 	rings_add_thread(held);
 	rings_look_around(space, held->tid, seen, n);
-	(void)rings_set_gate(space, space, held->tid, ps->ring.base);
+	(void)rings_open_gate(space, held->tid);
 }

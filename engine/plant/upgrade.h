@@ -13,6 +13,7 @@
 
 struct held;
 struct plant;
+struct plant_space;
 struct space;
 struct tracer;
 
@@ -23,6 +24,12 @@ void upgrade_due(struct plant *plant, struct tracer *tracer, struct space *space
  * started; the thread stays held.
  */
 void upgrade_planted(struct plant *plant, const struct held *held);
+/* A breakpoint was hit: in a program that has just been started, jumps wait for some of these. */
+void upgrade_hit(struct plant_space *ps);
+/* Breakpoints at unwinders may have come to stand (watch_take_woken()): return probes may be made jumps then. */
+void upgrade_returns(struct plant *plant, struct tracer *tracer, struct space *space);
+/* A detour without rings came to its breakpoint: is it time for them? */
+bool upgrade_wants_rings(struct plant_space *ps);
 /* Make jumps where that is due. Stops are handled meanwhile. False: there are more, but it has taken @limit_ns already. */
 bool upgrade_pass(struct plant *plant, struct tracer *tracer, uint64_t limit_ns);
 /* End all jumps. Stops are handled meanwhile. */

@@ -20,8 +20,11 @@
 #include "engine/base/err.h"
 #include "engine/plant/area.h"
 #include "engine/plant/site.h"
+#include "engine/returns/hijack.h"
+#include "engine/returns/returns.h"
 #include "engine/space/part.h"
 #include "engine/space/space.h"
+#include "engine/space/watch_part.h"
 #include "engine/trace/hold.h"
 #include "engine/trace/process.h"
 
@@ -45,7 +48,25 @@ static bool is_begin(const struct site *site)
 
 static bool is_awake(const struct plant_space *ps, const struct site *site)
 {
-	return is_begin(site) ? ps->watch.begins_awake : ps->watch.ends_awake;
+	return is_begin(site) ? ps->watch->begins_awake : ps->watch->ends_awake;
+}
+
+bool watch_begins_awake(const struct plant_space *ps)
+{
+	return ps->watch->begins_awake;
+}
+
+void watch_begin(const struct plant_space *ps, bool are_awake)
+{
+	ps->watch->begins_awake = ps->watch->ends_awake = are_awake;
+}
+
+bool watch_take_woken(const struct plant_space *ps)
+{
+	bool has_woken = ps->watch->has_woken;
+
+	ps->watch->has_woken = false;
+	return has_woken;
 }
 
 void watch_decide(const struct plant_space *ps, struct site *site)
@@ -97,13 +118,13 @@ int watch_wake_begins(struct space *space, pid_t tid)
 	struct plant_space *ps = space->plant;
 	int rc;
 
-	ps->watch.begins_in_vain = 0;
-	if (ps->watch.begins_awake)
+	ps->watch->begins_in_vain = 0;
+	if (ps->watch->begins_awake)
 		return 0;
-	ps->watch.begins_awake = true;
+	ps->watch->begins_awake = true;
 	rc = wake(space, tid);
-	ps->watch.begins_awake = rc == 0;
-	ps->jump.at_returns |= rc == 0;
+	ps->watch->begins_awake = rc == 0;
+	ps->watch->has_woken |= rc == 0;
 	return rc;
 }
 
@@ -111,10 +132,10 @@ void watch_wake_ends(struct space *space, pid_t tid)
 {
 	struct plant_space *ps = space->plant;
 
-	ps->watch.ends_in_vain = 0;
-	if (ps->watch.ends_awake)
+	ps->watch->ends_in_vain = 0;
+	if (ps->watch->ends_awake)
 		return;
-	ps->watch.ends_awake = true;
+	ps->watch->ends_awake = true;
 	/* Where one cannot stand, the stack pointer of the next hit tells. */
 	(void)wake(space, tid);
 }
@@ -155,25 +176,25 @@ void watch_met(struct tracee *t, const struct site *site)
 	bool begins = is_begin(site);
 
 	if (t->probes->n_unwinders || ps->closing) {
-		ps->watch.begins_in_vain = ps->watch.ends_in_vain = 0;
+		ps->watch->begins_in_vain = ps->watch->ends_in_vain = 0;
 		return;
 	}
-	if (begins && !ps->ret.by_slot.n && !ps->hijack.table &&
-	    ++ps->watch.begins_in_vain >= VAIN_MAX) {
-		ps->watch.begins_in_vain = 0;
-		ps->watch.begins_awake = false;
+	if (begins && !returns_n(ps) && !hijack_place(ps).table &&
+	    ++ps->watch->begins_in_vain >= VAIN_MAX) {
+		ps->watch->begins_in_vain = 0;
+		ps->watch->begins_awake = false;
 		put_to_rest(space, t->tid);
 	}
-	if (!begins && ++ps->watch.ends_in_vain >= VAIN_MAX) {
-		ps->watch.ends_in_vain = 0;
-		ps->watch.ends_awake = is_unwinding(space);
+	if (!begins && ++ps->watch->ends_in_vain >= VAIN_MAX) {
+		ps->watch->ends_in_vain = 0;
+		ps->watch->ends_awake = is_unwinding(space);
 		put_to_rest(space, t->tid);
 	}
 }
 
 int watch_copy(const struct part_copied *c)
 {
-	c->to->watch.begins_awake = c->from->watch.begins_awake;
-	c->to->watch.ends_awake = c->from->watch.ends_awake;
+	c->to->watch->begins_awake = c->from->watch->begins_awake;
+	c->to->watch->ends_awake = c->from->watch->ends_awake;
 	return 0;
 }

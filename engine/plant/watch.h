@@ -15,6 +15,13 @@ struct site;
 struct space;
 struct tracee;
 
+/* Do breakpoints stand where unwinders begin? */
+bool watch_begins_awake(const struct plant_space *ps);
+/* Have they come to stand since the last call? Return probes may be made jumps then. */
+bool watch_take_woken(const struct plant_space *ps);
+/* All at unwinders stood, or none, when an earlier ubp was killed. */
+void watch_begin(const struct plant_space *ps, bool are_awake);
+
 /* A site that was just made, or has other probes and watches now: is it to rest? */
 void watch_decide(const struct plant_space *ps, struct site *site);
 

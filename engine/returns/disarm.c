@@ -9,6 +9,8 @@
 #include "engine/returns/ops.h"
 #include "engine/returns/returns.h"
 #include "engine/returns/word.h"
+#include "engine/space/return_instance.h"
+#include "engine/space/return_part.h"
 #include "engine/space/space.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
@@ -115,7 +117,7 @@ static void rearm(struct tracee *t, struct return_instance *ri)
 static struct return_instance *disarmed_at(const struct tracee *t, uint64_t slot_vaddr)
 {
 	const struct plant_space *ps = t->process->space->plant;
-	struct return_instance *ri = slot_vaddr ? map_get(&ps->ret.by_slot, slot_vaddr) : NULL;
+	struct return_instance *ri = slot_vaddr ? map_get(&ps->ret->by_slot, slot_vaddr) : NULL;
 
 	return ri && ri->disarm_sp ? ri : NULL;
 }

@@ -5,6 +5,9 @@
 
 #include "engine/returns/hijack_open.h"
 #include "engine/returns/returns.h"
+#include "engine/space/hijack_part.h"
+#include "engine/space/return_instance.h"
+#include "engine/space/return_part.h"
 #include "engine/space/space.h"
 #include "engine/trace/process.h"
 
@@ -27,7 +30,7 @@ static bool has_hijacks(const struct tracee *t)
 	const struct space *space = t->process->space;
 	const struct plant_space *ps = space->plant;
 
-	return ps && ps->hijack.table && !ps->closing && !t->process->is_vforked;
+	return ps && ps->hijack->table && !ps->closing && !t->process->is_vforked;
 }
 
 void return_thread_ends(struct tracee *t)
@@ -80,7 +83,7 @@ void return_thread_ended(struct tracee *t)
 			returns_count_all(ri, why);
 		ri->tid = 0;
 		returns_unlink(ri);
-		returns_link(&ps->ret.lost, ri);
+		returns_link(&ps->ret->lost, ri);
 	}
 	while ((ri = t->probes->disarmed.newest)) {
 		if (!ps->closing)

@@ -9,6 +9,9 @@
 #include "engine/returns/limits.h"
 #include "engine/returns/ops.h"
 #include "engine/returns/returns.h"
+#include "engine/space/hijack_part.h"
+#include "engine/space/return_instance.h"
+#include "engine/space/return_part.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
 #include "engine/trace/process.h"
@@ -26,14 +29,14 @@ static struct return_instance *instance_over(struct space *space, uint64_t sp,
 	returns_drop_oldest(old);
 	ri = returns_new(ps, sp);
 	if (!ri) {
-		(void)map_put(&ps->ret.by_slot, sp, old);
+		(void)map_put(&ps->ret->by_slot, sp, old);
 		return NULL;
 	}
 	returns_unlink(old);
 	ri->under = old;
 	ri->index = old->index;
 	if (ri->index)
-		(void)map_put(&ps->ret.indexes, ri->index, ri);
+		(void)map_put(&ps->ret->indexes, ri->index, ri);
 	return ri;
 }
 
@@ -41,7 +44,7 @@ static struct return_instance *instance_over(struct space *space, uint64_t sp,
 static struct return_instance *instance_at(struct space *space, pid_t tid, uint64_t sp)
 {
 	struct plant_space *ps = space->plant;
-	struct return_instance *ri = map_get(&ps->ret.by_slot, sp);
+	struct return_instance *ri = map_get(&ps->ret->by_slot, sp);
 
 	if (ri && return_ops(space)->may_lie_under(ri, tid))
 		return instance_over(space, sp, ri);
@@ -54,7 +57,7 @@ static struct return_instance *instance_at(struct space *space, pid_t tid, uint6
 		returns_unlink(ri);
 		ri->n_entries = 0;
 	} else {
-		if (ps->ret.by_slot.n >= ps->ret.sweep_at)
+		if (ps->ret->by_slot.n >= ps->ret->sweep_at)
 			return_ops(space)->sweep(space);
 		return returns_new(ps, sp);
 	}
@@ -78,7 +81,7 @@ static void set_aside_below(struct tracee *t, uint64_t sp)
 	       sp - ri->slot_vaddr < FRAME_MAX) {
 		returns_count_all(ri, MISSED_SKIPPED);
 		returns_unlink(ri);
-		returns_link(&ps->ret.lost, ri);
+		returns_link(&ps->ret->lost, ri);
 	}
 }
 
@@ -86,7 +89,7 @@ static void set_aside_below(struct tracee *t, uint64_t sp)
 static bool may_be_tail_call(const struct plant *plant, const struct space *space, uint64_t sp)
 {
 	const struct plant_space *ps = space->plant;
-	const struct return_instance *ri = map_get(&ps->ret.by_slot, sp);
+	const struct return_instance *ri = map_get(&ps->ret->by_slot, sp);
 	const struct site *site;
 
 	for (uint32_t i = 0; ri && i < ri->n_entries; i++)
@@ -107,8 +110,8 @@ static bool is_for_kernel(const struct plant *plant, const struct tracee *t,
 
 static bool is_ours(const struct plant_space *ps, uint64_t address)
 {
-	return address == ps->ret.trampoline ||
-	       (ps->hijack.code_vaddr && address == ps->hijack.code_vaddr);
+	return address == ps->ret->trampoline ||
+	       (ps->hijack->code_vaddr && address == ps->hijack->code_vaddr);
 }
 
 void return_hijack(const struct plant *plant, struct tracee *t, struct site *site,
@@ -120,7 +123,7 @@ void return_hijack(const struct plant *plant, struct tracee *t, struct site *sit
 	uint64_t sp = regs->r[space->arch->reg.sp], real = 0;
 	struct return_instance *ri;
 
-	if (!ps->ret.trampoline || !ops->find(t, regs, &real)) {
+	if (!ps->ret->trampoline || !ops->find(t, regs, &real)) {
 		returns_count_site(site, MISSED_NO_ROOM);
 		return;
 	}
@@ -130,8 +133,8 @@ void return_hijack(const struct plant *plant, struct tracee *t, struct site *sit
 		return;
 	}
 	if (is_ours(ps, real)) {
-		ri = real == ps->ret.trampoline ? map_get(&ps->ret.by_slot, sp)
-						: ops->take_over(t, sp);
+		ri = real == ps->ret->trampoline ? map_get(&ps->ret->by_slot, sp)
+						 : ops->take_over(t, sp);
 		if (!ri || returns_add_entry(ri, site, now_ns, n_numbers) < 0)
 			returns_count_site(site, MISSED_NO_ROOM);
 		if (ri)
@@ -148,7 +151,7 @@ void return_hijack(const struct plant *plant, struct tracee *t, struct site *sit
 	}
 	ri->real = real;
 	ri->tid = t->tid;
-	ri->serial = ++ps->ret.n_ever;
+	ri->serial = ++ps->ret->n_ever;
 	if (plant->wake_unwinders(space, t->tid) < 0 || returns_arm(space, ri, t->tid) < 0) {
 		returns_count(ri, MISSED_NO_ROOM);
 		returns_drop(ps, ri);
@@ -181,7 +184,7 @@ static void uncover(struct tracee *t, struct return_instance *ri)
 	if (!under)
 		return;
 	under->index = 0;
-	if (map_put(&ps->ret.by_slot, under->slot_vaddr, under) < 0 ||
+	if (map_put(&ps->ret->by_slot, under->slot_vaddr, under) < 0 ||
 	    returns_arm(t->process->space, under, t->tid) < 0) {
 		returns_drop(ps, under);
 		return;
@@ -211,7 +214,7 @@ struct return_instance *return_take(struct tracee *t, struct ubp_regs *regs)
 	}
 	returns_uncount(ri);
 	returns_unlink(ri);
-	map_remove(&ps->ret.by_slot, ri->slot_vaddr);
+	map_remove(&ps->ret->by_slot, ri->slot_vaddr);
 	index = ri->index;
 	returns_forget(ps, ri);
 	ri->index = index; /* for returns_over() */
@@ -230,8 +233,8 @@ bool return_address(const struct tracee *t, const struct ubp_regs *regs, uint64_
 
 	if (!return_ops(t->process->space)->read(t, regs, ret_address))
 		return false;
-	if (ps->ret.trampoline && *ret_address == ps->ret.trampoline) {
-		ri = map_get(&ps->ret.by_slot, sp);
+	if (ps->ret->trampoline && *ret_address == ps->ret->trampoline) {
+		ri = map_get(&ps->ret->by_slot, sp);
 		*ret_address = ri ? ri->real : *ret_address;
 	} else {
 		*ret_address = hijack_real(t->process->space, sp, *ret_address);

@@ -21,7 +21,10 @@
 #include "engine/returns/limits.h"
 #include "engine/returns/ops.h"
 #include "engine/returns/returns.h"
+#include "engine/space/hijack_part.h"
 #include "engine/space/part.h"
+#include "engine/space/return_instance.h"
+#include "engine/space/return_part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/trace/mem.h"
@@ -36,15 +39,15 @@ struct guard_hijack hijack_find(const struct space *space, uint64_t slot_vaddr,
 {
 	const struct plant_space *ps = space->plant;
 	struct guard_hijack some[LOOKS_AT_ONCE];
-	uint64_t index = (slot_vaddr >> 3) & ps->hijack.mask;
+	uint64_t index = (slot_vaddr >> 3) & ps->hijack->mask;
 
-	for (size_t i = 0, n; ps->hijack.table && i < UBP_HIJACK_LOOKS; i += n) {
-		uint64_t at = ps->hijack.table + index * sizeof(some[0]);
+	for (size_t i = 0, n; ps->hijack->table && i < UBP_HIJACK_LOOKS; i += n) {
+		uint64_t at = ps->hijack->table + index * sizeof(some[0]);
 
 		/* The first one mostly is it. */
 		n = i ? LOOKS_AT_ONCE : 1;
-		if (n > ps->hijack.mask + 1 - index)
-			n = ps->hijack.mask + 1 - index;
+		if (n > ps->hijack->mask + 1 - index)
+			n = ps->hijack->mask + 1 - index;
 		if (mem_peek(&space->mem, at, some, n * sizeof(some[0])) != n * sizeof(some[0]))
 			break;
 		for (size_t k = 0; k < n; k++) {
@@ -52,7 +55,7 @@ struct guard_hijack hijack_find(const struct space *space, uint64_t slot_vaddr,
 			if (some[k].word == slot_vaddr || !some[k].word)
 				return some[k];
 		}
-		index = (index + n) & ps->hijack.mask;
+		index = (index + n) & ps->hijack->mask;
 	}
 	return (struct guard_hijack){ 0 };
 }
@@ -62,7 +65,7 @@ static uint64_t time_of(const struct plant_space *ps, uint64_t ticks)
 {
 	uint64_t now_ns = event_clock_now(CLOCK_KIND_MONO), now = ubp_host_ticks();
 
-	return ticks < now ? now_ns - detour_ns(now - ticks, ps->hijack.ns_factor) : now_ns;
+	return ticks < now ? now_ns - detour_ns(now - ticks, ps->hijack->ns_factor) : now_ns;
 }
 
 uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t word)
@@ -71,7 +74,7 @@ uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t wo
 	struct guard_hijack entry;
 	uint64_t at;
 
-	if (!ps->hijack.code_vaddr || word != ps->hijack.code_vaddr)
+	if (!ps->hijack->code_vaddr || word != ps->hijack->code_vaddr)
 		return word;
 	entry = hijack_find(space, slot_vaddr, &at);
 	return entry.word && entry.real ? entry.real : word;
@@ -132,7 +135,7 @@ struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr)
 	struct guard_hijack entry = hijack_find(space, slot_vaddr, &at);
 	struct site *site =
 		entry.word && entry.real ? plant_site_of_slot(space, entry.back) : NULL;
-	struct return_instance *ri = site ? map_get(&ps->ret.by_slot, slot_vaddr) : NULL;
+	struct return_instance *ri = site ? map_get(&ps->ret->by_slot, slot_vaddr) : NULL;
 
 	if (!site)
 		return NULL;
@@ -152,14 +155,14 @@ struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr)
 		return NULL; /* it stays what it is: its detour brings it home */
 	ri->real = real;
 	ri->tid = t->tid;
-	ri->serial = ++ps->ret.n_ever;
+	ri->serial = ++ps->ret->n_ever;
 	if (returns_arm(space, ri, t->tid) < 0) {
 		returns_forget(ps, ri);
-		map_remove(&ps->ret.by_slot, slot_vaddr);
+		map_remove(&ps->ret->by_slot, slot_vaddr);
 		returns_free_one(ri);
 		return NULL;
 	}
-	hijack_set_given_back(space, t->tid, at, ps->ret.trampoline);
+	hijack_set_given_back(space, t->tid, at, ps->ret->trampoline);
 	returns_link_in_place(&t->probes->returns, ri);
 	return ri;
 }
@@ -181,13 +184,13 @@ uint64_t hijack_nearest(const struct space *space, uint64_t vaddr)
 	struct guard_hijack some[NEAREST_CHUNK];
 	uint64_t best = UINT64_MAX, first = (vaddr >> 3) + 1;
 
-	if (!ps->hijack.table)
+	if (!ps->hijack->table)
 		return 0;
 	/* In the table they are in the order of their words, or soon behind their place. */
 	for (uint64_t i = 0; i < FRAME_MAX / 8 && best - vaddr > i * 8; i += NEAREST_CHUNK) {
-		uint64_t index = (first + i) & ps->hijack.mask & ~(NEAREST_CHUNK - 1);
+		uint64_t index = (first + i) & ps->hijack->mask & ~(NEAREST_CHUNK - 1);
 
-		if (mem_peek(&space->mem, ps->hijack.table + index * sizeof(some[0]), some,
+		if (mem_peek(&space->mem, ps->hijack->table + index * sizeof(some[0]), some,
 			     sizeof(some)) != sizeof(some))
 			break;
 		for (size_t k = 0; k < NEAREST_CHUNK; k++)
@@ -220,11 +223,11 @@ static bool each_in_use(const struct space *space,
 {
 	const struct plant_space *ps = space->plant;
 	size_t len = CHUNK * sizeof(struct guard_hijack);
-	struct guard_hijack *some = ps->hijack.table ? malloc(len) : NULL;
-	bool goes_on = some || !ps->hijack.table;
+	struct guard_hijack *some = ps->hijack->table ? malloc(len) : NULL;
+	bool goes_on = some || !ps->hijack->table;
 
-	for (uint64_t at = 0; some && at <= ps->hijack.mask && goes_on; at += CHUNK) {
-		goes_on = mem_peek(&space->mem, ps->hijack.table + at * sizeof(*some), some,
+	for (uint64_t at = 0; some && at <= ps->hijack->mask && goes_on; at += CHUNK) {
+		goes_on = mem_peek(&space->mem, ps->hijack->table + at * sizeof(*some), some,
 				   len) == len;
 		for (size_t i = 0; i < CHUNK && goes_on; i++)
 			if (some[i].word && some[i].real)
@@ -245,22 +248,55 @@ bool hijack_waits(const struct space *space)
 	return !each_in_use(space, is_none, NULL);
 }
 
+struct hijack_place hijack_place(const struct plant_space *ps)
+{
+	return (struct hijack_place){ ps->hijack->table, ps->hijack->mask,
+				      ps->hijack->code_vaddr };
+}
+
+void hijack_set_place(const struct plant_space *ps, struct hijack_place place)
+{
+	ps->hijack->table = place.table;
+	ps->hijack->mask = place.mask;
+	ps->hijack->code_vaddr = place.code;
+}
+
+uint64_t hijack_room(const struct plant_space *ps)
+{
+	return ps->hijack->room;
+}
+
+void hijack_set_room(const struct plant_space *ps, uint64_t vaddr)
+{
+	ps->hijack->room = vaddr;
+}
+
+uint64_t hijack_ns_factor(const struct plant_space *ps)
+{
+	return ps->hijack->ns_factor;
+}
+
+void hijack_set_ns_factor(const struct plant_space *ps, uint64_t factor)
+{
+	ps->hijack->ns_factor = factor;
+}
+
 int hijacks_copy(const struct part_copied *c)
 {
-	const struct space_hijacks *from = &c->from->hijack;
+	const struct space_hijacks *from = c->from->hijack;
 
-	c->to->hijack = (struct space_hijacks){ .table = from->table,
-						.mask = from->mask,
-						.code_vaddr = from->code_vaddr,
-						.ns_factor = from->ns_factor,
-						.is_copy = true };
+	*c->to->hijack = (struct space_hijacks){ .table = from->table,
+						 .mask = from->mask,
+						 .code_vaddr = from->code_vaddr,
+						 .ns_factor = from->ns_factor,
+						 .is_copy = true };
 	return 0;
 }
 
 void hijacks_forget(struct plant_space *ps)
 {
-	map_free(&ps->hijack.inherited);
-	free(ps->hijack.open_at_exec);
+	map_free(&ps->hijack->inherited);
+	free(ps->hijack->open_at_exec);
 }
 
 /* --- old detours ------------------------------------------------------------------------- */

@@ -65,6 +65,20 @@ void hijack_set_free(const struct space *space, pid_t tid, uint64_t entry);
 /* May somebody return by one that is still replaced, or was not found where it had stood? */
 bool hijack_waits(const struct space *space);
 
+/* Where detours find them: the table and its mask, and the code that such return addresses are replaced by. .table 0: there
+ * is none. */
+struct hijack_place {
+	uint64_t table, mask, code;
+};
+struct hijack_place hijack_place(const struct plant_space *ps);
+void hijack_set_place(const struct plant_space *ps, struct hijack_place place);
+/* Where that code was of a table that is gone; 0: nowhere. */
+uint64_t hijack_room(const struct plant_space *ps);
+void hijack_set_room(const struct plant_space *ps, uint64_t vaddr);
+/* Of the times in the table, for detour_ns(); 0: nobody asked for them. */
+uint64_t hijack_ns_factor(const struct plant_space *ps);
+void hijack_set_ns_factor(const struct plant_space *ps, uint64_t factor);
+
 /* struct part */
 int hijacks_copy(const struct part_copied *c);
 void hijacks_forget(struct plant_space *ps);

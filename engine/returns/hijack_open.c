@@ -20,6 +20,8 @@
 #include "engine/base/vec.h"
 #include "engine/returns/hijack.h"
 #include "engine/returns/limits.h"
+#include "engine/space/hijack_part.h"
+#include "engine/space/return_instance.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/trace/mem.h"
@@ -42,15 +44,15 @@ static bool read_more(struct walk *w)
 	const struct plant_space *ps = w->space->plant;
 	uint64_t n = CHUNK;
 
-	if (n > ps->hijack.mask + 1 - w->index)
-		n = ps->hijack.mask + 1 - w->index;
+	if (n > ps->hijack->mask + 1 - w->index)
+		n = ps->hijack->mask + 1 - w->index;
 	if (n > w->left)
 		n = w->left;
-	w->vaddr = ps->hijack.table + w->index * sizeof(w->some[0]);
+	w->vaddr = ps->hijack->table + w->index * sizeof(w->some[0]);
 	if (!n || mem_peek(&w->space->mem, w->vaddr, w->some, n * sizeof(w->some[0])) !=
 			  n * sizeof(w->some[0]))
 		return false;
-	w->index = (w->index + n) & ps->hijack.mask;
+	w->index = (w->index + n) & ps->hijack->mask;
 	w->left -= n;
 	w->n = n;
 	w->i = 0;
@@ -79,7 +81,7 @@ static void walk_all(struct walk *w, const struct space *space)
 {
 	w->space = space;
 	w->index = w->from = w->to = w->i = w->n = 0;
-	w->left = space->plant->hijack.mask + 1;
+	w->left = space->plant->hijack->mask + 1;
 }
 
 /* Those of functions that were entered on this stack of @t, at @sp by now. */
@@ -94,7 +96,7 @@ static void walk_stack(struct walk *w, struct tracee *t, const struct ubp_regs *
 	(void)ubp_host_get_thread_pointer(space->arch, t->tid, regs, &end);
 	w->from = sp;
 	w->to = end - sp < THREAD_STACK_MAX ? end : sp + THREAD_STACK_MAX;
-	w->index = (sp >> 3) & space->plant->hijack.mask;
+	w->index = (sp >> 3) & space->plant->hijack->mask;
 	if ((w->to - sp) / 8 + UBP_HIJACK_LOOKS < w->left)
 		w->left = (w->to - sp) / 8 + UBP_HIJACK_LOOKS;
 }
@@ -119,13 +121,13 @@ static void *mark_of(const struct guard_hijack *entry)
 
 static bool is_inherited(const struct space *space, const struct guard_hijack *entry)
 {
-	return map_get(&space->plant->hijack.inherited, entry->word) == mark_of(entry);
+	return map_get(&space->plant->hijack->inherited, entry->word) == mark_of(entry);
 }
 
 static void note(struct plant_space *ps, const struct guard_hijack *entry)
 {
-	if (VEC_DOUBLE(ps->hijack.open_at_exec, ps->hijack.n_open_at_exec) == 0)
-		ps->hijack.open_at_exec[ps->hijack.n_open_at_exec++] = *entry;
+	if (VEC_DOUBLE(ps->hijack->open_at_exec, ps->hijack->n_open_at_exec) == 0)
+		ps->hijack->open_at_exec[ps->hijack->n_open_at_exec++] = *entry;
 }
 
 static void deal_with(struct tracee *t, const struct guard_hijack *entry, uint64_t vaddr,
@@ -134,7 +136,7 @@ static void deal_with(struct tracee *t, const struct guard_hijack *entry, uint64
 	struct space *space = t->process->space;
 
 	if (what == LEAVE_UNCOUNTED) {
-		(void)map_put(&space->plant->hijack.inherited, entry->word, mark_of(entry));
+		(void)map_put(&space->plant->hijack->inherited, entry->word, mark_of(entry));
 		return;
 	}
 	if (is_inherited(space, entry))
@@ -170,7 +172,7 @@ void hijack_look_at_own(struct tracee *t, enum with_open what)
 	struct ubp_regs regs;
 	uint64_t sp;
 
-	if (!space->plant->hijack.table || ubp_host_get_regs(t->tid, &regs) < 0)
+	if (!space->plant->hijack->table || ubp_host_get_regs(t->tid, &regs) < 0)
 		return;
 	sp = regs.r[space->arch->reg.sp];
 	look_through(t, &regs, sp, what);
@@ -188,7 +190,7 @@ static void count_all(const struct space *space)
 	uint64_t vaddr;
 	struct walk w;
 
-	if (space->plant->hijack.is_copy)
+	if (space->plant->hijack->is_copy)
 		return; /* they may be its parent's */
 	walk_all(&w, space);
 	while ((entry = next_in_use(&w, &vaddr)))
@@ -214,10 +216,10 @@ void hijack_note_exec(struct tracee *t, bool is_alone, bool is_in_it)
 
 	return_ops(space)->take_own(t);
 	/* Where it is in the exec already nothing tells where its stack is: what was noted stays. */
-	if (space->plant->hijack.is_copy && is_in_it)
+	if (space->plant->hijack->is_copy && is_in_it)
 		return;
-	space->plant->hijack.n_open_at_exec = 0;
-	if (!is_alone || space->plant->hijack.is_copy) {
+	space->plant->hijack->n_open_at_exec = 0;
+	if (!is_alone || space->plant->hijack->is_copy) {
 		return_ops(space)->look_at_own(t, NOTE);
 		return;
 	}
@@ -230,9 +232,9 @@ void hijack_count_exec(struct space *space)
 {
 	struct plant_space *ps = space->plant;
 
-	for (size_t i = 0; i < ps->hijack.n_open_at_exec; i++)
-		hijack_count(space, &ps->hijack.open_at_exec[i], MISSED_EXITED);
-	ps->hijack.n_open_at_exec = 0;
+	for (size_t i = 0; i < ps->hijack->n_open_at_exec; i++)
+		hijack_count(space, &ps->hijack->open_at_exec[i], MISSED_EXITED);
+	ps->hijack->n_open_at_exec = 0;
 }
 
 void hijack_adopt(struct tracee *first)

@@ -17,6 +17,9 @@
 #include "engine/returns/limits.h"
 #include "engine/returns/ops.h"
 #include "engine/returns/returns.h"
+#include "engine/space/hijack_part.h"
+#include "engine/space/return_instance.h"
+#include "engine/space/return_part.h"
 #include "engine/space/site_jump.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
@@ -42,17 +45,17 @@ static struct return_instance *take_over(struct tracee *t, uint64_t sp)
 {
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
-	struct return_instance *old = map_get(&ps->ret.by_slot, sp), *ri;
+	struct return_instance *old = map_get(&ps->ret->by_slot, sp), *ri;
 
 	if (!old || old->tid != t->tid || old->disarm_sp ||
-	    hijack_real(space, sp, ps->hijack.code_vaddr) == ps->hijack.code_vaddr)
+	    hijack_real(space, sp, ps->hijack->code_vaddr) == ps->hijack->code_vaddr)
 		return hijack_take(t, sp);
 	returns_drop_oldest(old);
 	returns_forget(ps, old);
-	map_remove(&ps->ret.by_slot, sp);
+	map_remove(&ps->ret->by_slot, sp);
 	ri = hijack_take(t, sp);
 	if (!ri) {
-		(void)map_put(&ps->ret.by_slot, sp, old);
+		(void)map_put(&ps->ret->by_slot, sp, old);
 		(void)returns_arm(space, old, t->tid);
 		return NULL;
 	}
@@ -85,7 +88,7 @@ static void replace(const struct space *space, struct ubp_regs *regs)
 {
 	const struct plant_space *ps = space->plant;
 
-	regs->r[space->arch->reg.link] = ps->ret.trampoline;
+	regs->r[space->arch->reg.link] = ps->ret->trampoline;
 }
 
 static void copy(const struct ubp_arch *arch, struct ubp_regs *regs,
@@ -108,7 +111,7 @@ static const struct return_instance *nearest(const struct plant_space *ps, uint6
 	size_t pos = 0;
 	void *value;
 
-	while (map_next(&ps->ret.by_slot, &pos, NULL, &value)) {
+	while (map_next(&ps->ret->by_slot, &pos, NULL, &value)) {
 		const struct return_instance *ri = value;
 
 		if (ri->slot_vaddr > vaddr && ri->slot_vaddr - vaddr < FRAME_MAX &&
@@ -126,11 +129,11 @@ static uint64_t real(const struct space *space, uint64_t at, uint64_t sp, uint64
 	word &= UBP_ADDRESS_MASK;
 	if (!ps)
 		return word;
-	if (ps->hijack.code_vaddr && word == ps->hijack.code_vaddr)
+	if (ps->hijack->code_vaddr && word == ps->hijack->code_vaddr)
 		return hijack_real(space, sp ? sp : hijack_nearest(space, at), word);
-	if (!ps->ret.trampoline || word != ps->ret.trampoline)
+	if (!ps->ret->trampoline || word != ps->ret->trampoline)
 		return word;
-	ri = sp ? map_get(&ps->ret.by_slot, sp) : nearest(ps, at);
+	ri = sp ? map_get(&ps->ret->by_slot, sp) : nearest(ps, at);
 	return ri ? ri->real : word;
 }
 
@@ -144,7 +147,7 @@ static struct return_instance *find_returned(const struct space *space, uint64_t
 {
 	const struct plant_space *ps = space->plant;
 
-	return map_get(&ps->ret.by_slot, sp);
+	return map_get(&ps->ret->by_slot, sp);
 }
 
 static bool put_real(const struct tracee *t, struct ubp_regs *regs, uint64_t real_address)
@@ -182,7 +185,7 @@ static bool is_left(uint64_t entry_sp, uint64_t sp)
 
 static bool wants_stacks(const struct plant_space *ps)
 {
-	return ps->hijack.code_vaddr || ps->ret.by_slot.n;
+	return ps->hijack->code_vaddr || ps->ret->by_slot.n;
 }
 
 /* --- a thread, or the tracing, ends --------------------------------------------------- */
@@ -192,7 +195,7 @@ static void sweep(struct space *space)
 {
 	struct plant_space *ps = space->plant;
 
-	ps->ret.sweep_at = UINT32_MAX;
+	ps->ret->sweep_at = UINT32_MAX;
 }
 
 /* The guard's code behind the trampoline does the rest. */
@@ -203,7 +206,7 @@ static void put_back(struct plant_space *owner, struct undo *undo, pid_t tid)
 
 static bool needs_table(const struct plant_space *ps)
 {
-	return ps->ret.by_slot.n;
+	return ps->ret->by_slot.n;
 }
 
 /* Nothing tells where they are: .look_at_own(). */
@@ -232,7 +235,7 @@ static void note_blocks(const struct space *space)
 
 static bool keeps_hijacks(const struct plant_space *ps)
 {
-	return ps->hijack.table;
+	return ps->hijack->table;
 }
 
 const struct return_ops return_in_register = {

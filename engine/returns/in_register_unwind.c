@@ -21,6 +21,9 @@
 #include "engine/returns/limits.h"
 #include "engine/returns/returns.h"
 #include "engine/returns/word.h"
+#include "engine/space/hijack_part.h"
+#include "engine/space/return_instance.h"
+#include "engine/space/return_part.h"
 #include "engine/space/space.h"
 #include "engine/trace/held.h"
 #include "engine/trace/mem.h"
@@ -66,8 +69,8 @@ static void collect(const struct plant_space *ps, struct hijacked *all)
 	void *value;
 
 	all->n = 0;
-	all->v = malloc((ps->ret.by_slot.n + 1) * sizeof(struct return_instance *));
-	while (all->v && map_next(&ps->ret.by_slot, &pos, NULL, &value))
+	all->v = malloc((ps->ret->by_slot.n + 1) * sizeof(struct return_instance *));
+	while (all->v && map_next(&ps->ret->by_slot, &pos, NULL, &value))
 		if (!((struct return_instance *)value)->disarm_sp)
 			all->v[all->n++] = value;
 	if (all->n)
@@ -107,7 +110,7 @@ static uint64_t end_of(const struct hijacked *all, uint64_t sp)
 static struct return_instance *entered_at(const struct search *s, uint64_t key, bool is_detours)
 {
 	const struct plant_space *ps = s->t->process->space->plant;
-	struct return_instance *ri = map_get(&ps->ret.by_slot, key);
+	struct return_instance *ri = map_get(&ps->ret->by_slot, key);
 
 	if (ri && ri->disarm_sp)
 		return ri->disarm_sp == s->sp ? ri : NULL;
@@ -179,7 +182,7 @@ static void note(const struct search *s, const struct found *f)
 		return;
 	ri->is_sure = f->is_sure;
 	ri->word_vaddr = f->at;
-	ri->word_was = is_signed ? f->word : ps->ret.trampoline;
+	ri->word_was = is_signed ? f->word : ps->ret->trampoline;
 	ri->word_is = is_signed ? 0 : ri->real;
 	returns_unlink(ri);
 	returns_link(s->here, ri);
@@ -192,8 +195,8 @@ static void look_at(const struct search *s, uint64_t at, uint64_t word)
 	uint64_t address = word & UBP_ADDRESS_MASK;
 	struct found f = { .at = at, .word = word };
 
-	f.is_detours = ps->hijack.code_vaddr && address == ps->hijack.code_vaddr;
-	if (address != ps->ret.trampoline && !f.is_detours)
+	f.is_detours = ps->hijack->code_vaddr && address == ps->hijack->code_vaddr;
+	if (address != ps->ret->trampoline && !f.is_detours)
 		return;
 	f.is_sure = find_by_record(s, &f);
 	if (!f.is_sure)
@@ -227,9 +230,9 @@ static void look_at_register(struct search *s, struct ubp_regs *regs)
 	uint64_t *link = &regs->r[s->t->process->space->arch->reg.link];
 	struct return_instance *ri = NULL;
 
-	if (*link == ps->ret.trampoline)
-		ri = map_get(&ps->ret.by_slot, s->sp);
-	else if (ps->hijack.code_vaddr && *link == ps->hijack.code_vaddr)
+	if (*link == ps->ret->trampoline)
+		ri = map_get(&ps->ret->by_slot, s->sp);
+	else if (ps->hijack->code_vaddr && *link == ps->hijack->code_vaddr)
 		ri = hijack_take(s->t, s->sp);
 	if (!ri || ri->disarm_sp)
 		return;
@@ -248,10 +251,10 @@ void in_register_disarm(struct tracee *t, struct ubp_regs *regs, unsigned watche
 	struct search s = { .t = t,
 			    .here = here,
 			    .sp = regs->r[t->process->space->arch->reg.sp],
-			    .with_detours = ps->hijack.code_vaddr };
+			    .with_detours = ps->hijack->code_vaddr };
 
 	(void)watches, (void)far;
-	if (!ps->ret.by_slot.n && !s.with_detours)
+	if (!ps->ret->by_slot.n && !s.with_detours)
 		return;
 	look_at_register(&s, regs);
 	collect(ps, &s.all);
@@ -280,8 +283,8 @@ static void sign_one(struct remote *remote, const struct plant_space *ps,
 		key++;
 	if (key == 2 || remote_sign(remote, ri->real, ri->slot_vaddr, key, &real, &ignored) < 0)
 		return;
-	if (address != ps->ret.trampoline &&
-	    remote_sign(remote, ps->ret.trampoline, ri->slot_vaddr, key, &ours, &ignored) < 0)
+	if (address != ps->ret->trampoline &&
+	    remote_sign(remote, ps->ret->trampoline, ri->slot_vaddr, key, &ours, &ignored) < 0)
 		return;
 	if (write_word(remote->t, ri->word_vaddr, real) < 0)
 		return;
@@ -307,7 +310,7 @@ bool in_register_disarm_signed(const struct held *held)
 		ri = ri->older;
 	if (!ri)
 		return true;
-	if (remote_begin(&remote, held, ps->guard.stub, &err) < 0)
+	if (remote_begin(&remote, held, ps->stub, &err) < 0)
 		return held_lasts(held);
 	/* Only its own stops can end a thread that is held, and nobody takes one from its list. */
 	for (; ri && remote.t; ri = ri->older)

@@ -20,6 +20,9 @@
 #include "engine/returns/ops.h"
 #include "engine/returns/returns.h"
 #include "engine/returns/word.h"
+#include "engine/space/hijack_part.h"
+#include "engine/space/return_instance.h"
+#include "engine/space/return_part.h"
 #include "engine/space/undo.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
@@ -52,7 +55,7 @@ static int write_trampoline(const struct space *space, const struct return_insta
 {
 	const struct plant_space *ps = space->plant;
 
-	return mem_write(&space->mem, tid, ri->slot_vaddr, &ps->ret.trampoline,
+	return mem_write(&space->mem, tid, ri->slot_vaddr, &ps->ret->trampoline,
 			 space->arch->addr_size);
 }
 
@@ -63,7 +66,7 @@ static int write_entry(const struct space *space, const struct return_instance *
 	struct plant_space *ps = space->plant;
 	struct guard_return words = { ri->slot_vaddr, ri->real };
 	const struct iovec from[2] = { { &words, sizeof(words) },
-				       { &ps->ret.trampoline, space->arch->addr_size } };
+				       { &ps->ret->trampoline, space->arch->addr_size } };
 	const struct iovec to[2] = { { (void *)(uintptr_t)entry, sizeof(words) },
 				     { (void *)(uintptr_t)ri->slot_vaddr,
 				       space->arch->addr_size } };
@@ -106,9 +109,9 @@ static uint64_t real(const struct space *space, uint64_t at, uint64_t sp, uint64
 	(void)sp;
 	if (!ps)
 		return word;
-	if (!ps->ret.trampoline || word != ps->ret.trampoline)
+	if (!ps->ret->trampoline || word != ps->ret->trampoline)
 		return hijack_real(space, at, word);
-	ri = map_get(&ps->ret.by_slot, at);
+	ri = map_get(&ps->ret->by_slot, at);
 	return ri ? ri->real : word;
 }
 
@@ -124,7 +127,7 @@ static struct return_instance *find_returned(const struct space *space, uint64_t
 	size_t word = space->arch->addr_size;
 
 	for (uint64_t down = word; down <= RET_POPS_MAX; down += word) {
-		struct return_instance *ri = map_get(&ps->ret.by_slot, sp - down);
+		struct return_instance *ri = map_get(&ps->ret->by_slot, sp - down);
 
 		if (ri)
 			return ri;
@@ -169,7 +172,7 @@ static bool disarm_signed(const struct held *held)
 static struct return_word word_of(const struct plant_space *ps,
 				  const struct return_instance *ri)
 {
-	return (struct return_word){ ri->slot_vaddr, ps->ret.trampoline, ri->real };
+	return (struct return_word){ ri->slot_vaddr, ps->ret->trampoline, ri->real };
 }
 
 static bool is_left(uint64_t entry_sp, uint64_t sp)
@@ -179,7 +182,7 @@ static bool is_left(uint64_t entry_sp, uint64_t sp)
 
 static bool wants_stacks(const struct plant_space *ps)
 {
-	return ps->hijack.code_vaddr;
+	return ps->hijack->code_vaddr;
 }
 
 /* --- a thread, or the tracing, ends --------------------------------------------------- */
@@ -191,7 +194,7 @@ static bool stands_there(const struct plant_space *ps, const struct space *space
 	uint64_t now = 0;
 
 	return mem_peek(&space->mem, ri->slot_vaddr, &now, size) == size &&
-	       now == (ri->disarm_sp ? ri->real : ps->ret.trampoline);
+	       now == (ri->disarm_sp ? ri->real : ps->ret->trampoline);
 }
 
 static void sweep(struct space *space)
@@ -201,7 +204,7 @@ static void sweep(struct space *space)
 	size_t pos = 0;
 	void *value;
 
-	while (map_next(&ps->ret.by_slot, &pos, NULL, &value)) {
+	while (map_next(&ps->ret->by_slot, &pos, NULL, &value)) {
 		struct return_instance *ri = value;
 
 		/* The newest of a thread may be on its way: popped, not yet jumped to. */
@@ -229,7 +232,7 @@ static int put_back_one(struct plant_space *owner, struct undo *undo, pid_t tid,
 	 * and sends the thread there. The guard knows its way on. */
 	if (kernel_returns_by(owner, undo->pid, now))
 		undo->left->is_live = true;
-	if (now == owner->ret.trampoline)
+	if (now == owner->ret->trampoline)
 		return mem_write(&space->mem, tid, ri->slot_vaddr, &ri->real, size);
 	/* Skipped by a longjmp(), it may be somebody else's data by now. Or its stack was copied
 	 * away, and will come back with our address. */
@@ -242,7 +245,7 @@ static void put_back(struct plant_space *owner, struct undo *undo, pid_t tid)
 	size_t pos = 0;
 	void *value;
 
-	while (map_next(&owner->ret.by_slot, &pos, NULL, &value)) {
+	while (map_next(&owner->ret->by_slot, &pos, NULL, &value)) {
 		const struct return_instance *ri = value;
 		int rc = ri->disarm_sp ? 0 : put_back_one(owner, undo, tid, ri);
 

@@ -12,6 +12,8 @@
 #include "engine/returns/hijack.h"
 #include "engine/returns/hijack_open.h"
 #include "engine/returns/limits.h"
+#include "engine/space/hijack_part.h"
+#include "engine/space/return_part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/space/undo.h"
@@ -43,7 +45,7 @@ static void take_stack(struct tracee *t, uint64_t sp, uint64_t end)
 		len = len < end - at ? len : end - at;
 		got = mem_read(&t->process->space->mem, t->tid, at, words, len);
 		for (size_t i = 0; i + size <= got; i += size)
-			if (memcmp(words + i, &ps->hijack.code_vaddr, size) == 0 &&
+			if (memcmp(words + i, &ps->hijack->code_vaddr, size) == 0 &&
 			    hijack_take(t, at + i))
 				last = at + i;
 		if (got < len)
@@ -66,7 +68,7 @@ void in_stack_take_own(struct tracee *t)
 	uint64_t pointer = 0;
 	struct ubp_regs regs;
 
-	if (!ps->hijack.table || ubp_host_get_regs(t->tid, &regs) < 0)
+	if (!ps->hijack->table || ubp_host_get_regs(t->tid, &regs) < 0)
 		return;
 	(void)ubp_host_get_thread_pointer(space->arch, t->tid, &regs, &pointer);
 	take_stack(t, regs.r[space->arch->reg.sp], pointer);
@@ -92,7 +94,7 @@ static uint64_t find_returned_by(const struct space *space, uint64_t sp, uint64_
 
 		if (mem_peek(&space->mem, sp - down, &word, size) != size)
 			return 0;
-		if (word != ps->hijack.code_vaddr)
+		if (word != ps->hijack->code_vaddr)
 			continue;
 		entry = hijack_find(space, sp - down, &at);
 		*ret_real = entry.real;
@@ -115,14 +117,14 @@ void in_stack_save_returning(const struct space *space)
 		uint64_t entry, real;
 
 		if (!t->held || t->remote.called || hold_get_regs(t, &regs) < 0 ||
-		    regs.r[arch->reg.pc] != ps->hijack.code_vaddr)
+		    regs.r[arch->reg.pc] != ps->hijack->code_vaddr)
 			continue;
 		entry = find_returned_by(space, regs.r[arch->reg.sp], &real);
 		if (!entry ||
 		    mem_write(&space->mem, t->tid, regs.r[arch->reg.sp] - arch->addr_size,
 			      &real, arch->addr_size) < 0)
 			continue;
-		regs.r[arch->reg.pc] = ps->ret.trampoline + arch->swbp.len;
+		regs.r[arch->reg.pc] = ps->ret->trampoline + arch->swbp.len;
 		arch->trampoline.leave(&regs);
 		if (ubp_host_set_regs(t->tid, &regs) == 0)
 			hijack_set_free(space, t->tid, entry);
@@ -140,7 +142,7 @@ static int put_back_one(const struct plant_space *owner, const struct space *spa
 	if (mem_peek(&space->mem, entry->word, &now, size) != size)
 		return -EFAULT;
 	/* Skipped by a longjmp(), it may be somebody else's data by now. */
-	if (now != owner->hijack.code_vaddr)
+	if (now != owner->hijack->code_vaddr)
 		return 0;
 	rc = mem_write(&space->mem, tid, entry->word, &entry->real, size);
 	if (rc < 0)
@@ -181,12 +183,12 @@ void in_stack_put_back(struct plant_space *owner, const struct space *space, pid
 	struct guard_hijack few[CHUNK_FEW], *some;
 	size_t n;
 
-	if (!owner->hijack.table)
+	if (!owner->hijack->table)
 		return;
 	some = malloc(CHUNK * sizeof(*some));
 	n = some ? CHUNK : CHUNK_FEW;
-	for (uint64_t at = 0; at <= owner->hijack.mask; at += n) {
-		uint64_t vaddr = owner->hijack.table + at * sizeof(*some);
+	for (uint64_t at = 0; at <= owner->hijack->mask; at += n) {
+		uint64_t vaddr = owner->hijack->table + at * sizeof(*some);
 		struct guard_hijack *to = some ? some : few;
 
 		if (mem_peek(&space->mem, vaddr, to, n * sizeof(*to)) == n * sizeof(*to)) {

@@ -9,6 +9,9 @@
 #include "engine/returns/limits.h"
 #include "engine/returns/returns.h"
 #include "engine/returns/word.h"
+#include "engine/space/hijack_part.h"
+#include "engine/space/return_instance.h"
+#include "engine/space/return_part.h"
 #include "engine/space/space.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
@@ -44,9 +47,9 @@ static void disarm_stack(struct tracee *t, uint64_t sp, struct return_list *list
 		for (size_t i = 0; i + size <= got; i += size) {
 			struct return_instance *ri;
 
-			if (memcmp(words + i, &ps->ret.trampoline, size) != 0)
+			if (memcmp(words + i, &ps->ret->trampoline, size) != 0)
 				continue;
-			ri = map_get(&ps->ret.by_slot, at + i);
+			ri = map_get(&ps->ret->by_slot, at + i);
 			if (ri && !ri->disarm_sp)
 				disarm_one(t, ri, sp, list);
 		}
@@ -76,7 +79,7 @@ static void disarm_own(struct tracee *t, uint64_t sp, struct return_list *here,
 			continue;
 		if (is_here)
 			last = ri->slot_vaddr;
-		if (read_word(t, ri->slot_vaddr, &now) == 0 && now == ps->ret.trampoline)
+		if (read_word(t, ri->slot_vaddr, &now) == 0 && now == ps->ret->trampoline)
 			disarm_one(t, ri, sp, is_here ? here : far);
 	}
 }
@@ -88,10 +91,10 @@ void in_stack_disarm(struct tracee *t, struct ubp_regs *regs, unsigned watches,
 	uint64_t sp = regs->r[t->process->space->arch->reg.sp];
 
 	/* What is resumed has come by here before. */
-	if (ps->hijack.code_vaddr && !(watches & WATCH_RESUME))
+	if (ps->hijack->code_vaddr && !(watches & WATCH_RESUME))
 		in_stack_take_stacks(t, sp);
 	if (!(watches & WATCH_RESUME) &&
-	    ps->ret.by_slot.n > t->probes->returns.n + t->probes->disarmed.n)
+	    ps->ret->by_slot.n > t->probes->returns.n + t->probes->disarmed.n)
 		disarm_stack(t, sp, here);
 	disarm_own(t, sp, here, far);
 }

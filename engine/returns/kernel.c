@@ -8,6 +8,7 @@
 #include "arch/detour.h"
 #include "engine/base/err.h"
 #include "engine/os/maps.h"
+#include "engine/space/return_part.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
 
@@ -32,16 +33,16 @@ bool kernel_returns_by(struct plant_space *ps, pid_t pid, uint64_t word)
 {
 	if (!word || word & UBP_KERNEL_RETURN_MASK)
 		return false;
-	if (ps->ret.kernel_return)
-		return word == ps->ret.kernel_return;
+	if (ps->ret->kernel_return)
+		return word == ps->ret->kernel_return;
 	/* A page that begins behind a call of the program's own. */
-	if (map_get(&ps->ret.pages, word))
+	if (map_get(&ps->ret->pages, word))
 		return false;
 	if (is_its_page(pid, word))
-		ps->ret.kernel_return = word;
+		ps->ret->kernel_return = word;
 	else
-		(void)map_put(&ps->ret.pages, word, ps);
-	return ps->ret.kernel_return == word;
+		(void)map_put(&ps->ret->pages, word, ps);
+	return ps->ret->kernel_return == word;
 }
 
 bool kernel_may_be_misled(const struct plant *plant, const struct site *site)

@@ -18,8 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/guard.h"
 #include "engine/returns/ops.h"
 #include "engine/space/part.h"
+#include "engine/space/return_instance.h"
+#include "engine/space/return_part.h"
 #include "engine/space/space.h"
 #include "engine/space/undo.h"
 #include "engine/trace/process.h"
@@ -33,6 +36,67 @@
  * one of them, again and again left by longjmp(). */
 #define UNDER_MAX 4
 
+uint64_t returns_trampoline(const struct plant_space *ps)
+{
+	return ps->ret->trampoline;
+}
+
+bool returns_at_trampoline(const struct plant_space *ps, uint64_t vaddr)
+{
+	return vaddr && vaddr == ps->ret->trampoline;
+}
+
+void returns_set_trampoline(const struct plant_space *ps, uint64_t vaddr)
+{
+	ps->ret->trampoline = vaddr;
+}
+
+struct return_place return_place(const struct plant_space *ps)
+{
+	return (struct return_place){ ps->ret->table, ps->ret->mask };
+}
+
+void returns_set_place(const struct plant_space *ps, struct return_place place)
+{
+	ps->ret->table = place.table;
+	ps->ret->mask = place.mask;
+}
+
+size_t returns_n(const struct plant_space *ps)
+{
+	return ps->ret->by_slot.n;
+}
+
+bool returns_may_come_back(const struct plant_space *ps)
+{
+	return ps->ret->wait;
+}
+
+int returns_adopt(struct plant_space *ps, const struct guard_return *entry, uint64_t index,
+		  unsigned looks)
+{
+	struct return_instance *ri;
+	int rc;
+
+	if (map_get(&ps->ret->by_slot, entry->word))
+		return 0;
+	ri = calloc(1, sizeof(*ri));
+	if (!ri)
+		return -ENOMEM;
+	ri->slot_vaddr = entry->word;
+	ri->real = entry->real;
+	ri->index = index + 1;
+	ri->missed = MISSED_N;
+	returns_link(&ps->ret->lost, ri);
+	rc = map_put_within(&ps->ret->by_slot, ri->slot_vaddr, ri, looks);
+	if (rc == 0 && map_put(&ps->ret->indexes, ri->index, ri) == 0)
+		return 0;
+	map_remove(&ps->ret->by_slot, ri->slot_vaddr);
+	returns_unlink(ri);
+	free(ri);
+	return rc < 0 ? rc : -ENOMEM;
+}
+
 const struct uprobe *plant_lost_returns(const struct space *space, size_t *ret_more)
 {
 	struct plant_space *ps = space->plant;
@@ -40,7 +104,7 @@ const struct uprobe *plant_lost_returns(const struct space *space, size_t *ret_m
 	size_t pos = 0, n = 0;
 	void *value;
 
-	if (!ps || ps->ret.trampoline || !ps->guard.no_room || ps->ret.has_told)
+	if (ps->ret->trampoline || ps->ret->has_told)
 		return NULL;
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		const struct site *site = value;
@@ -55,7 +119,7 @@ const struct uprobe *plant_lost_returns(const struct space *space, size_t *ret_m
 			n++;
 		}
 	}
-	ps->ret.has_told = first != NULL;
+	ps->ret->has_told = first != NULL;
 	*ret_more = n ? n - 1 : 0;
 	return first;
 }
@@ -97,7 +161,7 @@ struct return_instance *returns_new(struct plant_space *ps, uint64_t slot_vaddr)
 {
 	struct return_instance *ri = calloc(1, sizeof(*ri));
 
-	if (!ri || map_put(&ps->ret.by_slot, slot_vaddr, ri) < 0) {
+	if (!ri || map_put(&ps->ret->by_slot, slot_vaddr, ri) < 0) {
 		free(ri);
 		return NULL;
 	}
@@ -199,7 +263,7 @@ void returns_drop(struct plant_space *ps, struct return_instance *ri)
 	returns_count_all(ri, MISSED_SKIPPED);
 	returns_unlink(ri);
 	returns_forget(ps, ri);
-	map_remove(&ps->ret.by_slot, ri->slot_vaddr);
+	map_remove(&ps->ret->by_slot, ri->slot_vaddr);
 	returns_free_one(ri);
 }
 
@@ -214,9 +278,9 @@ void returns_drop_oldest(struct return_instance *ri)
 
 void returns_sweep_later(struct plant_space *ps)
 {
-	ps->ret.sweep_at = ps->ret.by_slot.n * SWEEP_GROWS;
-	if (ps->ret.sweep_at < SWEEP_FIRST)
-		ps->ret.sweep_at = SWEEP_FIRST;
+	ps->ret->sweep_at = ps->ret->by_slot.n * SWEEP_GROWS;
+	if (ps->ret->sweep_at < SWEEP_FIRST)
+		ps->ret->sweep_at = SWEEP_FIRST;
 }
 
 struct return_instance *returns_clone(const struct return_instance *ri)
@@ -276,7 +340,7 @@ static void adopt(struct return_instance *ri, struct plant_space *to, struct tra
 	if (!is_own) {
 		/* In the parent an unwinder may be at work in another thread: not here. */
 		ri->disarm_sp = 0;
-		returns_link(&to->ret.lost, ri);
+		returns_link(&to->ret->lost, ri);
 	} else if (ri->disarm_sp) {
 		returns_link(&first->probes->disarmed, ri);
 	} else {
@@ -293,19 +357,19 @@ int returns_copy(const struct part_copied *c)
 	void *value;
 	int rc = 0;
 
-	to->ret.trampoline = from->ret.trampoline;
-	to->ret.table = from->ret.table;
-	to->ret.mask = from->ret.mask;
-	to->ret.has_told = from->ret.has_told;
-	copies = malloc((from->ret.by_slot.n + 1) * sizeof(struct return_instance *));
+	to->ret->trampoline = from->ret->trampoline;
+	to->ret->table = from->ret->table;
+	to->ret->mask = from->ret->mask;
+	to->ret->has_told = from->ret->has_told;
+	copies = malloc((from->ret->by_slot.n + 1) * sizeof(struct return_instance *));
 	if (!copies)
 		return -ENOMEM;
-	while (rc == 0 && map_next(&from->ret.by_slot, &pos, NULL, &value)) {
+	while (rc == 0 && map_next(&from->ret->by_slot, &pos, NULL, &value)) {
 		struct return_instance *copy = copy_one(value, to);
 
-		if (!copy || map_put(&to->ret.by_slot, copy->slot_vaddr, copy) < 0 ||
-		    (copy->index && map_put(&to->ret.indexes, copy->index, copy) < 0)) {
-			map_remove(&to->ret.by_slot,
+		if (!copy || map_put(&to->ret->by_slot, copy->slot_vaddr, copy) < 0 ||
+		    (copy->index && map_put(&to->ret->indexes, copy->index, copy) < 0)) {
+			map_remove(&to->ret->by_slot,
 				   ((struct return_instance *)value)->slot_vaddr);
 			returns_free_one(copy);
 			rc = -ENOMEM;
@@ -317,7 +381,7 @@ int returns_copy(const struct part_copied *c)
 	for (size_t i = 0; i < n; i++)
 		adopt(copies[i], to, c->first);
 	free(copies);
-	to->ret.n_ever = from->ret.n_ever;
+	to->ret->n_ever = from->ret->n_ever;
 	return rc;
 }
 
@@ -327,12 +391,12 @@ void returns_free(struct plant_space *ps)
 	void *value;
 
 	/* Lists of threads are empty by now, or end with them. */
-	while (map_next(&ps->ret.by_slot, &pos, NULL, &value))
+	while (map_next(&ps->ret->by_slot, &pos, NULL, &value))
 		returns_free_one(value);
-	map_free(&ps->ret.by_slot);
-	map_free(&ps->ret.indexes);
-	map_free(&ps->ret.pages);
-	ps->ret.lost = (struct return_list){ 0 };
+	map_free(&ps->ret->by_slot);
+	map_free(&ps->ret->indexes);
+	map_free(&ps->ret->pages);
+	ps->ret->lost = (struct return_list){ 0 };
 }
 
 /*
@@ -347,13 +411,12 @@ static void send_home(struct part_left *l)
 	const struct ubp_arch *arch = space->arch;
 	int rc;
 
-	if (!ps->ret.trampoline)
+	if (!ps->ret->trampoline)
 		return;
-	rc = mem_write(&space->mem, l->tid, ps->ret.trampoline,
-		       ps->guard.stub ? arch->trampoline.way_home : arch->swbp.nop,
-		       arch->swbp.len);
-	if (rc < 0 && !undo_is_gone(&l->undo, ps->ret.trampoline, 0, 0))
-		plant_left_live(l->undo.left, "a breakpoint", ps->ret.trampoline, rc);
+	rc = mem_write(&space->mem, l->tid, ps->ret->trampoline,
+		       ps->stub ? arch->trampoline.way_home : arch->swbp.nop, arch->swbp.len);
+	if (rc < 0 && !undo_is_gone(&l->undo, ps->ret->trampoline, 0, 0))
+		plant_left_live(l->undo.left, "a breakpoint", ps->ret->trampoline, rc);
 }
 
 void returns_leave(struct part_left *l)
@@ -366,5 +429,5 @@ void returns_leave(struct part_left *l)
 	if (left->n == n_before && !left->is_live)
 		send_home(l);
 	if (l->owner == l->undo.space)
-		l->ps->ret.wait |= l->undo.is_away;
+		l->ps->ret->wait |= l->undo.is_away;
 }

@@ -12,6 +12,7 @@
 
 #include "engine/space/uprobe.h"
 
+struct guard_return;
 struct part_copied;
 struct part_left;
 struct plant_space;
@@ -22,11 +23,34 @@ struct space;
 struct uprobe;
 
 /*
- * --force: probes whose returns cannot be caught there, for there is no room for what catches
- * them (plant_space.no_room). Returns the first by number, and in *@ret_more how many sites
+ * --force, of a space with sites: probes whose returns cannot be caught there, for there is no room for what catches
+ * them (guard_no_room()). Returns the first by number, and in *@ret_more how many sites
  * of such there are beside; NULL: none, or it was asked before.
  */
 const struct uprobe *plant_lost_returns(const struct space *space, size_t *ret_more);
+
+/* What replaces return addresses in it; 0: nothing does yet. Is it at @vaddr? */
+uint64_t returns_trampoline(const struct plant_space *ps);
+bool returns_at_trampoline(const struct plant_space *ps, uint64_t vaddr);
+void returns_set_trampoline(const struct plant_space *ps, uint64_t vaddr);
+
+/* The table that tells the guard of them: its mask is the number of its entries - 1. .table 0: there is none. */
+struct return_place {
+	uint64_t table, mask;
+};
+struct return_place return_place(const struct plant_space *ps);
+void returns_set_place(const struct plant_space *ps, struct return_place place);
+
+/* How many are replaced. */
+size_t returns_n(const struct plant_space *ps);
+/* After returns_leave(): may one come back with its stack, which was copied away? */
+bool returns_may_come_back(const struct plant_space *ps);
+/*
+ * Entry @index of an earlier ubp's table says that one stands at a word: it is known from now on, and nobody's probe any
+ * more. 0, -ENOMEM, or what map_put_within() fails with, that looks @looks times.
+ */
+int returns_adopt(struct plant_space *ps, const struct guard_return *entry, uint64_t index,
+		  unsigned looks);
 
 /*
  * What @word, a return address, stands for, if it is one that we put there: read at @at. @sp:

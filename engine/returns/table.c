@@ -12,6 +12,8 @@
 #include "arch/guard.h"
 #include "engine/returns/ops.h"
 #include "engine/returns/returns.h"
+#include "engine/space/return_instance.h"
+#include "engine/space/return_part.h"
 #include "engine/space/space.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
@@ -21,9 +23,9 @@
 /* An entry for @ri, + 1; 0: there is none near its place. */
 static uint64_t find_index(const struct plant_space *ps, const struct return_instance *ri)
 {
-	for (uint64_t i = 0; i < LOOK_MAX && i <= ps->ret.mask; i++) {
-		uint64_t index = (((ri->slot_vaddr >> 3) + i) & ps->ret.mask) + 1;
-		const struct return_instance *other = map_get(&ps->ret.indexes, index);
+	for (uint64_t i = 0; i < LOOK_MAX && i <= ps->ret->mask; i++) {
+		uint64_t index = (((ri->slot_vaddr >> 3) + i) & ps->ret->mask) + 1;
+		const struct return_instance *other = map_get(&ps->ret->indexes, index);
 
 		if (!other || other == ri)
 			return index;
@@ -40,11 +42,11 @@ static int choose(struct plant_space *ps, struct return_instance *ri, uint64_t *
 		return -ENOSPC;
 	if (index != ri->index) {
 		returns_forget(ps, ri);
-		if (map_put(&ps->ret.indexes, index, ri) < 0)
+		if (map_put(&ps->ret->indexes, index, ri) < 0)
 			return -ENOMEM;
 		ri->index = index;
 	}
-	*ret_entry = ps->ret.table + (index - 1) * sizeof(struct guard_return);
+	*ret_entry = ps->ret->table + (index - 1) * sizeof(struct guard_return);
 	return 0;
 }
 
@@ -52,7 +54,7 @@ int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid
 {
 	struct plant_space *ps = space->plant;
 	uint64_t entry = 0;
-	int rc = ps->ret.table ? choose(ps, ri, &entry) : 0;
+	int rc = ps->ret->table ? choose(ps, ri, &entry) : 0;
 
 	return rc < 0 ? rc : return_ops(space)->write(space, ri, tid, entry);
 }
@@ -64,9 +66,9 @@ static void clear_entry(const struct space *space, uint64_t index, pid_t tid)
 	const uint64_t none = 0;
 
 	/* Else somebody else has it already. */
-	if (index && !map_get(&ps->ret.indexes, index))
+	if (index && !map_get(&ps->ret->indexes, index))
 		(void)mem_write(&space->mem, tid,
-				ps->ret.table + (index - 1) * sizeof(struct guard_return) +
+				ps->ret->table + (index - 1) * sizeof(struct guard_return) +
 					offsetof(struct guard_return, real),
 				&none, sizeof(none));
 }
@@ -79,10 +81,10 @@ void returns_over(const struct space *space, const struct return_instance *ri, p
 	/* The thread goes on from the trampoline itself, and has not yet: should we be killed now, the
 	 * guard looks for this entry. The thread of the one before has gone on by now. */
 	if (!space->arch->trampoline.leave) {
-		if (ps->ret.over == ri->index)
+		if (ps->ret->over == ri->index)
 			return;
-		over = ps->ret.over;
-		ps->ret.over = ri->index;
+		over = ps->ret->over;
+		ps->ret->over = ri->index;
 	}
 	clear_entry(space, over, tid);
 }
@@ -91,13 +93,13 @@ void returns_gone_on(const struct space *space, pid_t tid)
 {
 	struct plant_space *ps = space->plant;
 
-	clear_entry(space, ps->ret.over, tid);
-	ps->ret.over = 0;
+	clear_entry(space, ps->ret->over, tid);
+	ps->ret->over = 0;
 }
 
 void returns_forget(struct plant_space *ps, struct return_instance *ri)
 {
 	if (ri->index)
-		map_remove(&ps->ret.indexes, ri->index);
+		map_remove(&ps->ret->indexes, ri->index);
 	ri->index = 0;
 }

@@ -17,6 +17,7 @@
 #include "engine/base/cancel.h"
 #include "engine/base/err.h"
 #include "engine/define/definitions.h"
+#include "engine/plant/guard_state.h"
 #include "engine/plant/plant.h"
 #include "engine/plant/setup.h"
 #include "engine/plant/taken_sites.h"

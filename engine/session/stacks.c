@@ -7,9 +7,9 @@
 
 #include "engine/base/err.h"
 #include "engine/define/definitions.h"
+#include "engine/plant/rings.h"
 #include "engine/session/inside.h"
 #include "engine/session/tell.h"
-#include "engine/space/space.h"
 #include "engine/stack/maps_now.h"
 #include "engine/stack/maps_set.h"
 #include "engine/stack/symbolise.h"
@@ -108,22 +108,20 @@ void stacks_tidy(struct ubp_session *s)
 
 void stacks_space_gone(struct ubp_session *s, const struct space *space)
 {
-	const struct plant_space *ps = space->plant;
-
 	if (s->stacks.unwinder)
 		stack_unwinder_forget(s->stacks.unwinder, space);
-	if (s->stacks.maps && ps && ps->ring.maps_last)
-		stack_maps_set_gone(s->stacks.maps, ps->ring.maps_last);
+	if (s->stacks.maps)
+		stack_maps_gone(s->stacks.maps, space);
 }
 
 void stacks_mapped(void *ctx, struct tracee *t)
 {
 	struct ubp_session *s = ctx;
-	struct plant_space *ps = t->process->space->plant;
+	struct space *space = t->process->space;
 
-	if (!ps || !s->stacks.maps)
+	if (!space->plant || !s->stacks.maps)
 		return;
-	ps->ring.maps_number = 0;
-	if (s->opt.stack == UBP_STACK_FP && ps->ring.rings)
-		ring_space_set_maps(ps->ring.rings, stack_maps_now(s->stacks.maps, t));
+	stack_maps_changed(space);
+	if (s->opt.stack == UBP_STACK_FP && rings_are_made(space->plant))
+		rings_set_maps(space->plant, stack_maps_now(s->stacks.maps, t));
 }

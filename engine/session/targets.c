@@ -407,19 +407,17 @@ static struct process *find_planted(const struct ubp_session *s, pid_t pid)
 bool targets_lacks_new(const struct ubp_session *s, pid_t pid)
 {
 	const struct process *p = find_planted(s, pid);
-	const struct plant_space *ps = p ? p->space->plant : NULL;
 
-	return p && (!ps || ps->list_version != probe_list(&s->plant)->version);
+	return p && plant_lacks(&s->plant, p->space);
 }
 
 /* Whatever has come of it, it was tried. */
 static void note_tried(const struct ubp_session *s, pid_t pid)
 {
 	const struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
-	struct plant_space *ps = p ? plant_space_get(p->space) : NULL;
 
-	if (ps)
-		ps->list_version = probe_list(&s->plant)->version;
+	if (p)
+		plant_tried(&s->plant, p->space);
 }
 
 int targets_plant_again(struct ubp_session *s, pid_t pid, struct ubp_err *err)

@@ -12,6 +12,8 @@
 
 #include "engine/base/again.h"
 #include "engine/base/escape.h"
+#include "engine/plant/guard_state.h"
+#include "engine/plant/leave.h"
 #include "engine/plant/taken_sites.h"
 #include "engine/returns/returns.h"
 #include "engine/session/state.h"
@@ -60,9 +62,9 @@ void session_mark_failed(struct ubp_session *s)
 
 static void tell_lost_returns(struct ubp_session *s, const struct process *p)
 {
-	const struct plant_space *ps = p->space->plant;
 	size_t more = 0;
-	const struct uprobe *lost = ps ? plant_lost_returns(p->space, &more) : NULL;
+	const char *why = p->space->plant ? guard_no_room(p->space->plant) : NULL;
+	const struct uprobe *lost = why ? plant_lost_returns(p->space, &more) : NULL;
 	char others[48] = "";
 
 	if (!lost)
@@ -70,26 +72,21 @@ static void tell_lost_returns(struct ubp_session *s, const struct process *p)
 	if (more)
 		(void)snprintf(others, sizeof(others), " (and %zu more)", more);
 	session_warn(s, "returns of %s%s cannot be caught in process %d: %s",
-		     lost->what ? lost->what : "a function", others, (int)p->pid,
-		     ps->guard.no_room);
+		     lost->what ? lost->what : "a function", others, (int)p->pid, why);
 }
 
 void tell_planted(struct ubp_session *s, const struct process *p, bool was_unguarded)
 {
-	struct plant_space *ps = p->space->plant;
+	const struct guard_found found = guard_take_found(p->space);
 
-	if (ps && ps->guard.n_leftovers)
-		session_warn(s,
-			     "process %d: %u breakpoint%s taken out that a killed ubp had left",
-			     (int)p->pid, ps->guard.n_leftovers,
-			     ps->guard.n_leftovers == 1 ? "" : "s");
-	if (ps && ps->guard.n_left_raised)
+	if (found.n_breakpoints)
+		session_warn(
+			s, "process %d: %u breakpoint%s taken out that a killed ubp had left",
+			(int)p->pid, found.n_breakpoints, found.n_breakpoints == 1 ? "" : "s");
+	if (found.n_raised)
 		session_warn(s,
 			     "process %d: %u semaphore%s lowered that a killed ubp had raised",
-			     (int)p->pid, ps->guard.n_left_raised,
-			     ps->guard.n_left_raised == 1 ? "" : "s");
-	if (ps)
-		ps->guard.n_leftovers = ps->guard.n_left_raised = 0;
+			     (int)p->pid, found.n_raised, found.n_raised == 1 ? "" : "s");
 	tell_lost_returns(s, p);
 	if (was_unguarded || !plant_is_unguarded(p->space))
 		return;
@@ -144,7 +141,7 @@ void tell_all_left(struct ubp_session *s)
 			continue;
 		tell_left(s, p->pid, plant_left(p->space));
 		/* Once, whoever else lives in that memory. */
-		p->space->plant->left.n = 0;
+		plant_left_told(p->space);
 	}
 }
 

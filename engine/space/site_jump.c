@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/space/jump_part.h"
 #include "engine/space/space.h"
 #include "engine/space/uprobe.h"
 #include "engine/trace/process.h"
@@ -34,7 +35,7 @@ struct site_jump *jump_of_trap(const struct space *space, uint64_t vaddr,
 			       struct site **ret_site, size_t *ret_first, bool *ret_is_return)
 {
 	const struct plant_space *ps = space->plant;
-	struct site *site = ps ? map_get(&ps->jump.traps, vaddr) : NULL;
+	struct site *site = ps ? map_get(&ps->jump->traps, vaddr) : NULL;
 	uint64_t at;
 	struct site_jump *jump = site ? jump_at(site, vaddr, &at) : NULL;
 
@@ -50,6 +51,11 @@ struct site_jump *jump_of_trap(const struct space *space, uint64_t vaddr,
 			return jump;
 	}
 	return NULL;
+}
+
+bool jump_has_trap(const struct plant_space *ps, uint64_t vaddr)
+{
+	return map_get(&ps->jump->traps, vaddr);
 }
 
 uint64_t jump_fixup(const struct site_jump *jump, uint64_t at)
@@ -164,6 +170,16 @@ void jump_free_all(struct site *site)
 	site->jump = NULL;
 }
 
+int jump_keep_block(const struct plant_space *ps, uint64_t vaddr, uint64_t block, size_t looks)
+{
+	return map_put_within(&ps->jump->blocks, vaddr, (void *)(uintptr_t)block, looks);
+}
+
+void jump_forget_blocks(const struct plant_space *ps)
+{
+	map_free(&ps->jump->blocks);
+}
+
 void jump_forget_users(struct plant_space *ps, bool is_known)
 {
 	size_t pos = 0;
@@ -175,5 +191,5 @@ void jump_forget_users(struct plant_space *ps, bool is_known)
 		while ((jump = jump_next(value, jump)))
 			jump->in_use = !is_known;
 	}
-	ps->hijack.is_returning = false;
+	ps->jump->is_returning = false;
 }

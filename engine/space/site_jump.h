@@ -44,6 +44,8 @@ struct site_jump {
  * is the tracer's. *ret_is_return: it is in the return code. NULL: it is none. */
 struct site_jump *jump_of_trap(const struct space *space, uint64_t vaddr,
 			       struct site **ret_site, size_t *ret_first, bool *ret_is_return);
+/* Is a breakpoint of some detour of this session there? */
+bool jump_has_trap(const struct plant_space *ps, uint64_t vaddr);
 /* The site's detour, now or before its probes changed, that @vaddr is in. *ret_at: where, from the copy's start. NULL:
  * none is. */
 struct site_jump *jump_at(const struct site *site, uint64_t vaddr, uint64_t *ret_at);
@@ -63,6 +65,13 @@ int jump_take_probes(struct site_jump *jump, const struct site *site);
 bool jump_is_stale(const struct site *site);
 /* The next of a site's jumps, NULL begins: the one that stands, then old ones. NULL: there is none. */
 struct site_jump *jump_next(const struct site *site, const struct site_jump *jump);
+
+/*
+ * The block at @block, of a detour that nobody is in any more, may be the next one's of the site at @vaddr. @looks: as for
+ * map_put_within(), and it returns what that does.
+ */
+int jump_keep_block(const struct plant_space *ps, uint64_t vaddr, uint64_t block, size_t looks);
+void jump_forget_blocks(const struct plant_space *ps);
 
 /* Whether somebody is in a detour, or will come back to it, is to be looked for: nobody has been found so far in any
  * (@is_known), or nothing is known, so that somebody may be in each. */

@@ -18,10 +18,15 @@
 #include "engine/space/uprobe.h"
 #include "engine/trace/process.h"
 
-struct guard_hijack;
-struct guard_semaphore;
-struct ring_space;
 struct site_jump;
+struct space_guard;
+struct space_hijacks;
+struct space_jumps;
+struct space_mapped;
+struct space_returns;
+struct space_rings;
+struct space_semaphores;
+struct space_watch;
 
 enum site_rung {
 	SITE_JUMPED,   /* no stop: a jump to a detour (jump.h) */
@@ -100,14 +105,6 @@ struct area {
 	struct area *next;
 };
 
-/* A function that was entered and has not returned. */
-struct return_entry {
-	struct site *site;
-	uint64_t entered_ns; /* in CLOCK_KIND_MONO */
-	/* Probes that came later (uprobe_is_since()) do not tell its return. */
-	unsigned n_numbers;
-};
-
 /* How far @site stands behind the place of @probe, one of its own: the probe's lead is in between (arch/detour.h). */
 static inline unsigned site_behind(const struct site *site, const struct uprobe *probe)
 {
@@ -119,132 +116,12 @@ static inline uint64_t site_probed(const struct site *site, const struct uprobe 
 	return site->vaddr - site_behind(site, probe);
 }
 
-/* A hijacked return address. */
-struct return_instance {
-	uint64_t slot_vaddr;    /* its stack word (arch/guard.h) */
-	uint64_t real;          /* what stood there */
-	pid_t tid;              /* who entered; 0: a thread that is gone */
-	uint64_t serial;        /* counts up: the newest of a thread is the highest */
-	uint64_t disarm_sp;     /* put back for an unwinder that was entered with this
-			      * stack pointer; 0: hijacked */
-	uint64_t outer;         /* stack word put back further out on its stack; 0: none */
-	bool far;               /* it was put back, and is on another stack than the unwinder */
-	enum missed_why missed; /* counted as missed for that; MISSED_N: not counted */
-	bool uncounted;         /* the parent process entered: counted there */
-	uint64_t index;         /* of its entry in the target's return table, + 1; 0: none */
-	/* RETURN_IN_REGISTER, of one that was put back: the word where it was found, what stood there,
-	 * what was put there. 0: it was in the register still. */
-	uint64_t word_vaddr, word_was, word_is;
-	bool is_sure; /* the frame record says that .word_vaddr is the word */
-	/* An instance of the same stack pointer that was entered before, and is not left yet; in no list. */
-	struct return_instance *under;
-	struct return_list *list;
-	struct return_instance *newer, *older;
-	uint32_t n_entries, cap;
-	struct return_entry *entries; /* functions that return there; a tail call adds one */
-};
-
-/* What keeps the process alive if ubp is killed, and what an earlier one left. */
-struct space_guard {
-	uint64_t stub;
-	uint64_t data;      /* of the guard (struct guard_data); 0: none */
-	bool looked;        /* we have looked for what a killed tracer had left */
-	bool is_taken_over; /* a killed tracer had left a guard, which is ours now */
-	bool is_settled; /* all processes in the memory have the guard, those to be born too */
-	unsigned n_leftovers;   /* breakpoints that a killed tracer had left, taken out */
-	unsigned n_left_raised; /* reference counters, decremented */
-	bool unguarded;      /* --force: there are sites for which no guard could be mapped */
-	const char *no_room; /* why nothing could be mapped; NULL: that is not why */
-	bool is_kept;        /* some process could not be rid of the handler, which calls it */
-	bool is_unhooked;    /* plant_unhook() was called */
-};
-
-/* Hijacked return addresses. */
-struct space_returns {
-	struct map by_slot;      /* slot_vaddr -> struct return_instance */
-	struct return_list lost; /* those of no thread's list: left behind, it seems */
-	size_t sweep_at;         /* with so many instances it is looked which are still there */
-	struct map indexes;      /* of the return table, + 1 -> struct return_instance */
-	uint64_t kernel_return;  /* kernel.h: where uretprobes return to; 0: not known */
-	struct map pages;     /* return addresses that look like .kernel_return, and are none */
-	uint64_t table, mask; /* vaddr, entries - 1; 0: none */
-	uint64_t over;        /* entry, + 1, of the last that is over; 0: none */
-	uint64_t n_ever;      /* ever hijacked */
-	uint64_t trampoline;  /* 0: no area yet */
-	bool has_told;        /* plant_lost_returns() has told */
-	bool wait; /* a return address may come back with its stack: the table stays */
-};
-
-/* Return addresses that detours replace. */
-struct space_hijacks {
-	uint64_t table, mask; /* table of struct guard_hijack: vaddr; 0: none */
-	bool is_copy;         /* made by fork(): the table has its parent's entries, too */
-	/* The parent's entries, where there are link registers: hijack_open.c. */
-	struct map inherited;
-	struct guard_hijack *open_at_exec; /* what is to be counted if the exec succeeds */
-	size_t n_open_at_exec;
-	bool is_returning;   /* jump_undo.c: a thread is in the code at .code_vaddr */
-	uint64_t code_vaddr; /* the code that return addresses are replaced by */
-	uint64_t room;       /* where such code stood before (hijack_room.c); 0: nowhere */
-	uint64_t ns_factor;  /* of entries' times, detour_ns(); 0: nobody asked */
-};
-
-/* watch.c: breakpoints that stand where unwinders begin, and end. */
-struct space_watch {
-	bool begins_awake, ends_awake;
-	unsigned begins_in_vain, ends_in_vain; /* how often met lately, with nothing to do */
-};
-
-/* Jumps. */
-struct space_jumps {
-	bool at_returns;      /* return probes may be made jumps from now on */
-	struct map blocks;    /* site's vaddr -> a block that nobody is in any more */
-	struct map traps;     /* vaddr of a breakpoint in a detour -> its site */
-	unsigned n_written;   /* jumps that were ever written */
-	bool due;             /* sites may be made jumps */
-	unsigned n_lent;      /* plant_lend() was called so often, plant_take_back() not yet */
-	uint64_t lent_gate;   /* what the gate was at the first plant_lend() */
-	unsigned hits_before; /* hits that are to come before jumps are worth a stop */
-	/* plant/renew.c: */
-	bool renew_due;    /* jumps are to be taken back whose sites have other probes now */
-	bool sweep_due;    /* there are old detours that threads may be in */
-	uint64_t renew_ns; /* jumps are not renewed before this time */
-	uint64_t renew_wait_ns; /* how long that was to wait, when it was set */
-	/* upgrade.c: */
-	bool failed;             /* the space can't have rings */
-	uint64_t tried_ns;       /* when making jumps was tried last */
-	uint64_t wait_ns;        /* from .tried_ns on, how long not to try again */
-	unsigned n_detour_traps; /* traps of detours, so far, while there are no rings */
-};
-
-/* Rings, and what detours may read. */
-struct space_rings {
-	struct ring_space *rings; /* NULL: none */
-	uint64_t base;            /* vaddr; 0: none mapped */
-	size_t mapped;            /* bytes from .base on that the target has mapped */
-	size_t most;              /* the most that .mapped may become */
-	bool is_full; /* no more can be mapped, though there are threads without a ring */
-	struct map thread_pointers; /* -> tid that has a ring by it, RINGS_SHARED: several */
-	uint64_t *ranges;           /* what detours may read (base/ring.h) */
-	size_t n_ranges;
-	uint32_t maps_last;   /* the last .maps_number that was not 0 */
-	uint32_t maps_number; /* of its mappings (stack/maps_set.h); 0: they may have changed */
-	uint64_t ranges_ns;   /* when .ranges were looked up last */
-};
-
-/* Semaphores that are incremented. */
-struct space_semaphores {
-	struct guard_semaphore *v; /* those we incremented */
-	/* Of each, what it was without us when it was decremented; NULL: not yet. */
-	uint16_t *lowered;
-	size_t n;
-};
-
-/* Per address space; space->plant. */
+/* Per address space; space->plant. Each part is for its owner alone, whom the part's header names. */
 struct plant_space {
 	struct map sites;      /* vaddr -> struct site */
 	struct map slots;      /* vaddr -> its slot's vaddr, for ever: a thread may be in it */
 	struct area *areas;    /* the first is the guard's */
+	uint64_t stub;         /* there: what remote calls run; 0: none */
 	unsigned list_version; /* of the list of probes that was planted last */
 	/* When breakpoints or jumps were written or taken out last; 0: none yet. */
 	uint64_t changed_ns;
@@ -252,13 +129,18 @@ struct plant_space {
 	bool closing;      /* breakpoints are being taken out: nothing is planted any more */
 	struct site *dead; /* sites that are no longer mapped: return instances name them */
 	struct plant_left left; /* what could not be taken out */
-	struct space_guard guard;
-	struct space_returns ret;
-	struct space_hijacks hijack;
-	struct space_watch watch;
-	struct space_jumps jump;
-	struct space_rings ring;
-	struct space_semaphores semaphore;
+	bool keeps_guard; /* some process in it could not give it back, and may call it (leave.c) */
+	bool is_unhooked;                   /* plant_unhook() was called (leave.c) */
+	unsigned n_lent;                    /* plant_lend() */
+	uint64_t lent_gate;                 /* what the gate was then */
+	struct space_guard *guard;          /* guard_part.h */
+	struct space_returns *ret;          /* return_part.h */
+	struct space_hijacks *hijack;       /* hijack_part.h */
+	struct space_watch *watch;          /* watch_part.h */
+	struct space_jumps *jump;           /* jump_part.h */
+	struct space_rings *ring;           /* ring_part.h */
+	struct space_semaphores *semaphore; /* semaphore_part.h */
+	struct space_mapped *mapped;        /* mapped_part.h */
 };
 
 /*
@@ -288,16 +170,10 @@ static inline const struct plant_left *plant_left(const struct space *space)
 	return ps && ps->left.n ? &ps->left : NULL;
 }
 
-/* Has @space probes that would kill its processes if ubp were killed? Only with --force. */
-static inline bool plant_is_unguarded(const struct space *space)
-{
-	const struct plant_space *ps = space->plant;
-
-	return ps && ps->guard.unguarded;
-}
-
-/* The space's plant_space, made if there is none. NULL: out of memory. */
+/* The space's plant_space, made with all its parts if there is none. NULL: out of memory. */
 struct plant_space *plant_space_get(struct space *space);
+/* The parts are forgotten already. */
+void plant_space_free(struct space *space);
 
 static inline struct site *plant_site_at(const struct space *space, uint64_t vaddr)
 {

@@ -195,10 +195,9 @@ static void leave_detour(struct stack_frame *frame, const struct site *site,
 static bool leave_trampoline(struct stack_frame *frame)
 {
 	const struct frame_return *by = frame_return_of(frame);
-	const struct plant_space *ps = frame->space->plant;
-	uint64_t value;
+	uint64_t trampoline = returns_trampoline(frame->space->plant), value;
 
-	if (!ps->ret.trampoline || !by->is_in_trampoline(frame, ps->ret.trampoline))
+	if (!trampoline || !by->is_in_trampoline(frame, trampoline))
 		return false;
 	if (by->find_in_trampoline(frame, &value))
 		frame->pc = value;

@@ -6,6 +6,7 @@
 #include "engine/base/err.h"
 #include "engine/files/file_root.h"
 #include "engine/os/maps.h"
+#include "engine/space/mapped_part.h"
 #include "engine/space/space.h"
 #include "engine/stack/maps_set.h"
 #include "engine/trace/process.h"
@@ -18,15 +19,27 @@ uint32_t stack_maps_now(struct stack_maps_set *set, const struct tracee *t)
 
 	if (!ps)
 		return 0;
-	if (ps->ring.maps_number)
-		return ps->ring.maps_number;
+	if (ps->mapped->number)
+		return ps->mapped->number;
 	if (maps_read(t->tid, &maps, &ignored) == 0) {
 		maps.is_our_root = file_root_is_ours(t->tid);
-		ps->ring.maps_number = stack_maps_set_add(set, t->process->pid, &maps);
+		ps->mapped->number = stack_maps_set_add(set, t->process->pid, &maps);
 	} else {
 		maps_free(&maps);
 	}
-	if (ps->ring.maps_number)
-		ps->ring.maps_last = ps->ring.maps_number;
-	return ps->ring.maps_number;
+	if (ps->mapped->number)
+		ps->mapped->last = ps->mapped->number;
+	return ps->mapped->number;
+}
+
+void stack_maps_changed(struct space *space)
+{
+	if (space->plant)
+		space->plant->mapped->number = 0;
+}
+
+void stack_maps_gone(struct stack_maps_set *set, const struct space *space)
+{
+	if (space->plant && space->plant->mapped->last)
+		stack_maps_set_gone(set, space->plant->mapped->last);
 }

@@ -147,13 +147,13 @@ static struct known_space *space_of(struct stack_unwinder *u, const struct trace
 static const struct mapping *look_again(struct stack_unwinder *u, const struct tracee *t,
 					struct known_space *known, uint64_t pc)
 {
-	struct plant_space *ps = t->process->space->plant;
+	struct space *space = t->process->space;
 	uint64_t now_ns = event_clock_now(CLOCK_KIND_MONO);
 	const struct mapping *m;
 
-	if (!ps || now_ns - known->looked_ns < known->wait_ns)
+	if (!space->plant || now_ns - known->looked_ns < known->wait_ns)
 		return NULL;
-	ps->ring.maps_number = 0;
+	stack_maps_changed(space);
 	m = take(u, known, stack_maps_now(u->maps, t)) ? maps_at(known->maps, pc) : NULL;
 	known->looked_ns = now_ns;
 	known->wait_ns = m                                    ? 0

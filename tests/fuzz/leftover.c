@@ -22,6 +22,10 @@
 #include "engine/plant/leave.h"
 #include "engine/plant/leftover.h"
 #include "engine/returns/hijack.h"
+#include "engine/space/guard_part.h"
+#include "engine/space/hijack_part.h"
+#include "engine/space/jump_part.h"
+#include "engine/space/return_part.h"
 #include "engine/space/space.h"
 #include "engine/trace/held.h"
 #include "engine/trace/mem.h"
@@ -235,21 +239,21 @@ static void check_maps(const struct plant_space *ps)
 	uint64_t key;
 	void *value;
 
-	CLAIM(ps->slots.n + ps->jump.blocks.n <= UBP_SITES_MAX);
+	CLAIM(ps->slots.n + ps->jump->blocks.n <= UBP_SITES_MAX);
 	while (map_next(&ps->slots, &pos, &key, &value)) {
 		CLAIM(area_holds(area_of(ps, (uintptr_t)value), (uintptr_t)value,
 				 UBP_SLOT_SIZE));
 		(void)area_has_entry(ps, key);
 	}
 	pos = 0;
-	while (map_next(&ps->jump.blocks, &pos, &key, &value))
+	while (map_next(&ps->jump->blocks, &pos, &key, &value))
 		CLAIM(area_holds(area_of(ps, (uintptr_t)value), (uintptr_t)value,
 				 2 * UBP_SLOT_SIZE));
-	CLAIM(ps->ret.by_slot.n == ps->ret.indexes.n && ps->ret.by_slot.n == ps->ret.lost.n &&
-	      ps->ret.by_slot.n <= UBP_RETURNS_MOST);
-	CLAIM(!ps->hijack.table ||
-	      (ps->hijack.mask < UBP_HIJACKS_MOST && ps->hijack.mask + 1 >= UBP_RETURNS_LEAST));
-	CLAIM(!ps->ret.table || ps->ret.mask < UBP_RETURNS_MOST);
+	CLAIM(ps->ret->by_slot.n == ps->ret->indexes.n &&
+	      ps->ret->by_slot.n == ps->ret->lost.n && ps->ret->by_slot.n <= UBP_RETURNS_MOST);
+	CLAIM(!ps->hijack->table || (ps->hijack->mask < UBP_HIJACKS_MOST &&
+				     ps->hijack->mask + 1 >= UBP_RETURNS_LEAST));
+	CLAIM(!ps->ret->table || ps->ret->mask < UBP_RETURNS_MOST);
 }
 
 /* What a session goes on to do with it. */
@@ -270,8 +274,8 @@ static void use(struct space *space)
 	(void)area_has_entry(ps, 4096);
 	for (uint64_t at = 0; at < PAGES * PAGE; at += PAGES / 4 * PAGE)
 		(void)hijack_nearest(space, at);
-	(void)hijack_real(space, ps->hijack.table, ps->hijack.code_vaddr);
-	(void)hijack_duration(space, ps->hijack.table, ps->hijack.code_vaddr);
+	(void)hijack_real(space, ps->hijack->table, ps->hijack->code_vaddr);
+	(void)hijack_duration(space, ps->hijack->table, ps->hijack->code_vaddr);
 }
 
 static void adopt(struct maps *maps)
@@ -298,8 +302,8 @@ static void adopt(struct maps *maps)
 	} else {
 		const struct plant_space *ps = space.plant;
 
-		CLAIM(err.text[0] && !ps->areas && !ps->slots.n && !ps->guard.data &&
-		      !ps->guard.stub);
+		CLAIM(err.text[0] && !ps->areas && !ps->slots.n && !ps->guard->data &&
+		      !ps->stub);
 	}
 	plant_forget(&space);
 }

@@ -71,8 +71,7 @@ int main(int argc, char **argv)
 {
 	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 10000;
 	unsigned frames = argc > 2 ? (unsigned)atoi(argv[2]) : 10;
-	struct plant_space ps = { 0 };
-	struct space space = { .arch = ubp_host_arch(), .plant = &ps };
+	struct space space = { .arch = ubp_host_arch() };
 	struct process process = { .space = &space };
 	struct tracee t = { .process = &process };
 	struct ubp_err err;
@@ -86,11 +85,12 @@ int main(int argc, char **argv)
 		_exit(descend((int)frames) < 0);
 	}
 	if (t.tid < 0 || waitpid(t.tid, &status, 0) != t.tid || !WIFSTOPPED(status) ||
-	    mem_open(&space.mem, t.tid, &err) < 0)
+	    mem_open(&space.mem, t.tid, &err) < 0 || !plant_space_get(&space))
 		return fail("cannot trace a child");
 	rc = measure(&t, rounds, frames, argc > 3 && strcmp(argv[3], "unwind") == 0);
 	kill(t.tid, SIGKILL);
 	waitpid(t.tid, &status, 0);
+	plant_space_free(&space);
 	mem_close(&space.mem);
 	return rc;
 }

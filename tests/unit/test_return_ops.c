@@ -14,6 +14,10 @@
 
 #include "engine/returns/ops.h"
 #include "engine/returns/returns.h"
+#include "engine/space/hijack_part.h"
+#include "engine/space/return_instance.h"
+#include "engine/space/return_part.h"
+#include "engine/space/space.h"
 #include "engine/trace/process.h"
 
 #define TRAMPOLINE UINT64_C(0x7000000)
@@ -25,8 +29,8 @@ static const char *const names[] = { "x86_64", "i386", "arm64", "ppc64el" };
 
 /* A thread of a memory whose return address at SLOT was replaced. */
 struct fixture {
-	struct plant_space ps;
 	struct space space;
+	struct plant_space *ps; /* .space's */
 	struct process process;
 	struct tracee t;
 	struct return_instance *ri;
@@ -36,13 +40,14 @@ struct fixture {
 static void make(struct fixture *f, const char *name)
 {
 	memset(f, 0, sizeof(*f));
-	f->ps.ret.trampoline = TRAMPOLINE;
 	f->space.arch = ubp_arch_by_name(name);
-	f->space.plant = &f->ps;
+	f->ps = plant_space_get(&f->space);
+	assert_non_null(f->ps);
+	f->ps->ret->trampoline = TRAMPOLINE;
 	f->process.space = &f->space;
 	f->t.process = &f->process;
 	f->t.tid = 7;
-	f->ri = returns_new(&f->ps, SLOT);
+	f->ri = returns_new(f->ps, SLOT);
 	assert_non_null(f->ri);
 	f->ri->real = REAL;
 	f->ri->tid = 7;
@@ -93,16 +98,17 @@ static void test_in_stack(void **state)
 		assert_false(ops->is_left(SLOT, SLOT));
 		assert_true(ops->is_left(SLOT, SLOT + size));
 		assert_false(ops->may_lie_under(f.ri, 7));
-		word = ops->word(&f.ps, f.ri);
+		word = ops->word(f.ps, f.ri);
 		assert_int_equal(word.at, SLOT);
 		assert_int_equal(word.was, TRAMPOLINE);
 		assert_int_equal(word.is, REAL);
-		assert_false(ops->wants_stacks(&f.ps));
-		assert_false(ops->needs_table(&f.ps));
-		f.ps.hijack.table = f.ps.hijack.code_vaddr = 0x1000;
-		assert_true(ops->wants_stacks(&f.ps));
-		assert_false(ops->keeps_hijacks(&f.ps));
-		returns_free(&f.ps);
+		assert_false(ops->wants_stacks(f.ps));
+		assert_false(ops->needs_table(f.ps));
+		f.ps->hijack->table = f.ps->hijack->code_vaddr = 0x1000;
+		assert_true(ops->wants_stacks(f.ps));
+		assert_false(ops->keeps_hijacks(f.ps));
+		returns_free(f.ps);
+		plant_space_free(&f.space);
 	}
 }
 
@@ -157,14 +163,15 @@ static void test_in_register(void **state)
 		f.ri->disarm_sp = 1;
 		assert_false(ops->may_lie_under(f.ri, 7));
 		f.ri->word_vaddr = 1, f.ri->word_was = 2, f.ri->word_is = 3;
-		word = ops->word(&f.ps, f.ri);
+		word = ops->word(f.ps, f.ri);
 		assert_true(word.at == 1 && word.was == 2 && word.is == 3);
-		assert_true(ops->wants_stacks(&f.ps));
-		assert_true(ops->needs_table(&f.ps));
-		assert_false(ops->keeps_hijacks(&f.ps));
+		assert_true(ops->wants_stacks(f.ps));
+		assert_true(ops->needs_table(f.ps));
+		assert_false(ops->keeps_hijacks(f.ps));
 		ops->sweep(&f.space);
 		assert_ptr_equal(ops->find_returned(&f.space, SLOT), f.ri);
-		returns_free(&f.ps);
+		returns_free(f.ps);
+		plant_space_free(&f.space);
 	}
 }
 

@@ -27,6 +27,7 @@
 #include "engine/plant/hooks.h"
 #include "engine/plant/scan.h"
 #include "engine/plant/sigaction.h"
+#include "engine/plant/watch.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
 #include "tests/unit/short_memory.h"
@@ -150,7 +151,7 @@ static void calls_are_found(void **state)
 /* --- windows ------------------------------------------------------------------------------ */
 
 /* A space with one site, where an unwinder begins. */
-static void make_site(struct site *site, struct plant_space *ps)
+static void make_site(struct site *site, struct space *space)
 {
 	void *unwinder = dlsym(dlopen("libgcc_s.so.1", RTLD_NOW), "_Unwind_RaiseException");
 	const struct mapping *m;
@@ -169,22 +170,22 @@ static void make_site(struct site *site, struct plant_space *ps)
 			       .planted = true,
 			       .watches = WATCH_UNWIND | WATCH_OWN_STACK };
 	maps_free(&maps);
-	*ps = (struct plant_space){ .watch.begins_awake = true };
-	assert_int_equal(map_put(&ps->sites, site->vaddr, site), 0);
+	assert_non_null(plant_space_get(space));
+	watch_begin(space->plant, true);
+	assert_int_equal(map_put(&space->plant->sites, site->vaddr, site), 0);
 }
 
 static void windows_are_found(void **state)
 {
 	struct plant plant = { 0 };
-	struct plant_space ps;
-	struct space space = { .arch = ubp_host_arch(), .plant = &ps };
+	struct space space = { .arch = ubp_host_arch() };
 	struct site site;
 	unsigned n = 0;
 
 	(void)state;
 	if (!ubp_host_arch()->detour.scans)
 		skip();
-	make_site(&site, &ps);
+	make_site(&site, &space);
 	assert_true(scan_look(&plant, &space, getpid()));
 	assert_non_null(site.scan);
 	assert_null(site.scan->why);
@@ -207,7 +208,8 @@ static void windows_are_found(void **state)
 	}
 	assert_true(n > 10);
 	forget(&plant);
-	map_free(&ps.sites);
+	map_free(&space.plant->sites);
+	plant_space_free(&space);
 }
 
 int main(void)

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * The part "ring" of what is known of an address space: rings that are mapped there, and what detours may read.
+ *
+ * Owner: engine/plant/rings.c and rings_size.c, which alone look inside. It is made with the other parts
+ * (plant_space_get()) and has no rings then: they come with the first jump (rings_provide()), and are closed when the space
+ * is forgotten. A copy that fork() makes has none.
+ */
+
+#ifndef UBP_SPACE_RING_PART_H
+#define UBP_SPACE_RING_PART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/map.h"
+
+struct ring_space;
+
+struct space_rings {
+	struct ring_space *rings;   /* NULL: none */
+	uint64_t base;              /* vaddr; 0: none mapped */
+	size_t mapped;              /* bytes from there on that the target has mapped ... */
+	size_t most;                /* ... and how many that may become */
+	bool is_full;               /* no more of them can be mapped */
+	struct map thread_pointers; /* -> tid that has a ring by it, RINGS_SHARED: several */
+	uint64_t *ranges;           /* what detours may read (base/ring.h) */
+	size_t n_ranges;
+	uint64_t ranges_ns; /* when that was looked at last */
+};
+
+#endif
