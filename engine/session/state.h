@@ -95,6 +95,8 @@ struct session_newcomers {
 	struct pid_list loaders;    /* ... or open a probed library */
 	pid_t waiting[WAITING_MAX]; /* newcomers in the order of their turn; most are stopped */
 	size_t n_waiting;
+	pid_t *trying; /* those whose turn it is (targets_try()); 0: it has ended, and was counted */
+	size_t n_trying;
 	bool is_seizing;         /* ... one more of them is just being seized */
 	unsigned n_held;         /* processes that were seized so, before they ran it */
 	const char *finder_kind; /* how later processes are found; NULL: not at all */

@@ -49,6 +49,13 @@ int targets_plant_again(struct ubp_session *s, pid_t pid, struct ubp_err *err);
 /* Those that are not traced yet may map what is new. */
 void targets_look_again(struct ubp_session *s);
 
+/* planting.c, on that thread: plant in @p, which is seized; it is let go of if that fails. */
+int targets_plant_in(struct ubp_session *s, struct process *p, struct ubp_err *err);
+/* One that has probes already, or nothing yet that needs the guard; it stays, whatever comes of it. */
+int targets_plant_more(struct ubp_session *s, struct process *p, struct ubp_err *err);
+/* The other processes in the memory of @pid are to have the guard, too. */
+void targets_plant_in_sharers(struct ubp_session *s, pid_t pid);
+
 /* targets.c, on that thread: attach to what the options ask for. */
 int targets_begin(struct ubp_session *s, struct ubp_err *err);
 /* Those that map a probed file. What may not be traced is counted and passed over; the list is
