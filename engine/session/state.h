@@ -16,6 +16,7 @@
 #include "engine/event/queue.h"
 #include "engine/event/ring.h"
 #include "engine/hit/hit.h"
+#include "engine/session/alarm.h"
 #include "engine/sink/buf.h"
 #include "engine/sink/frame.h"
 #include "engine/space/state.h"
@@ -102,6 +103,13 @@ struct session_newcomers {
 	const char *finder_kind; /* how later processes are found; NULL: not at all */
 };
 
+/* Looks at what is mapped, where libraries are loaded: loader.c. */
+struct session_loader {
+	struct pid_list kept; /* threads that wait for credit */
+	uint64_t looked_ns;   /* processor time of all looks */
+	struct alarm_clock alarm;
+};
+
 /* Records on their way to the caller. */
 struct session_out {
 	struct event_queue *queue;
@@ -174,6 +182,7 @@ struct ubp_session {
 	struct session_counts count;
 	struct session_warnings warning;
 	struct session_newcomers newcomer;
+	struct session_loader loader;
 	struct session_out out;
 	struct session_stacks stacks;
 };

@@ -165,9 +165,9 @@ static enum keep_verdict on_execed(void *ctx, struct tracee *t)
 	return KEEP_TRACING;
 }
 
-void session_mappings_changed(void *ctx, struct tracee *t, const struct ubp_regs *at)
+void session_mappings_changed(struct ubp_session *s, struct tracee *t,
+			      const struct ubp_regs *at)
 {
-	struct ubp_session *s = ctx;
 	struct held held = held_thread(&s->tracer, t, at);
 
 	plant_and_tell(s, t, at);

@@ -22,8 +22,15 @@ void session_end(struct ubp_session *s);
 
 /* tracer_ops.c, on the tracing thread: what the tracer asks; its context is the session. */
 extern const struct tracer_ops session_tracer_ops;
-/* hit_options.loader */
-void session_mappings_changed(void *ctx, struct tracee *t, const struct ubp_regs *at);
+/* loader.c: hit_options.loader; @ctx: the session. */
+void loader_stopped(void *ctx, struct tracee *t, const struct ubp_regs *at);
+/* Those that were kept in their stops, and have credit now, are looked at and go on: one at each call. */
+void loader_pass(struct ubp_session *s);
+/* The session ends: they go on, and nobody is kept any more. */
+void loader_end(struct ubp_session *s);
+/* tracer_ops.c: the mappings of @t's process have changed: look at them, and plant what is new. @at: as in hit_options.loader. */
+void session_mappings_changed(struct ubp_session *s, struct tracee *t,
+			      const struct ubp_regs *at);
 /* Are processes to be kept that a traced one gives birth to? */
 bool session_follows_children(const struct ubp_session *s);
 
