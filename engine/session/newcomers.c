@@ -112,22 +112,84 @@ static bool is_young(struct ubp_session *s, pid_t pid)
 	return young;
 }
 
+/* Has it ended just now? */
+static bool is_gone(struct ubp_session *s, pid_t pid)
+{
+	bool gone;
+
+	pthread_mutex_lock(&s->lock);
+	gone = is_fresh(&s->found.gone, pid);
+	pthread_mutex_unlock(&s->lock);
+	return gone;
+}
+
+/* What the finder has told, into the lists of the tracing thread. */
+static void read_mail(struct ubp_session *s)
+{
+	struct session_newcomers *n = &s->newcomer;
+	struct mailbox_message message;
+
+	while (mailbox_take(s->mail, MAIL_NEWCOMERS, &message)) {
+		pid_t id = (pid_t)message.value;
+		struct pid_list *list = message.kind == MAIL_FOUND      ? &n->candidates
+					: message.kind == MAIL_EXECUTES ? &n->executors
+									: &n->loaders;
+
+		/* Whom there is no memory for the finder tells again. */
+		if (message.kind != MAIL_FOUND || !is_gone(s, id))
+			(void)pid_list_add(list, id);
+	}
+}
+
+/* Returns how many are left. */
+static size_t leave_out(pid_t *pids, size_t n, pid_t pid)
+{
+	size_t n_left = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (pids[i] != pid)
+			pids[n_left++] = pids[i];
+	return n_left;
+}
+
+/*
+ * @pid has ended, and was counted: so it must not be met again. It may have been found several times, and
+ * under load its next turn comes only when nobody remembers any more that it is gone.
+ */
+static void forget_found(struct ubp_session *s, pid_t pid)
+{
+	struct session_newcomers *n = &s->newcomer;
+
+	read_mail(s);
+	n->candidates.n = leave_out(n->candidates.v, n->candidates.n, pid);
+	n->n_waiting = leave_out(n->waiting, n->n_waiting, pid);
+	for (size_t i = 0; i < n->n_trying; i++)
+		if (n->trying[i] == pid)
+			n->trying[i] = 0;
+}
+
 void session_mark_gone(struct ubp_session *s, pid_t pid)
 {
+	bool was_known;
+
 	pthread_mutex_lock(&s->lock);
-	if (map_remove(&s->found.known, (uint64_t)pid))
+	was_known = map_remove(&s->found.known, (uint64_t)pid);
+	if (was_known)
 		note_time(s, &s->found.gone, pid);
 	pthread_mutex_unlock(&s->lock);
+	if (was_known)
+		forget_found(s, pid);
 }
 
 void session_count_late(struct ubp_session *s, pid_t pid)
 {
 	pthread_mutex_lock(&s->lock);
-	if (!is_fresh(&s->found.gone, pid)) { /* it may have been found several times */
+	if (!is_fresh(&s->found.gone, pid)) {
 		s->count.n_too_late++;
 		note_time(s, &s->found.gone, pid);
 	}
 	pthread_mutex_unlock(&s->lock);
+	forget_found(s, pid);
 }
 
 bool session_leave_alone(struct ubp_session *s, pid_t pid, const struct ubp_err *err)
@@ -227,22 +289,6 @@ enum finder_verdict newcomers_wants(void *ctx, pid_t pid)
 	return found ? FINDER_WANTED : FINDER_NOT_YET;
 }
 
-/* What the finder has told, into the lists of the tracing thread. */
-static void read_mail(struct ubp_session *s)
-{
-	struct session_newcomers *n = &s->newcomer;
-	struct mailbox_message message;
-
-	while (mailbox_take(s->mail, MAIL_NEWCOMERS, &message)) {
-		struct pid_list *list = message.kind == MAIL_FOUND      ? &n->candidates
-					: message.kind == MAIL_EXECUTES ? &n->executors
-									: &n->loaders;
-
-		/* Whom there is no memory for the finder tells again. */
-		(void)pid_list_add(list, (pid_t)message.value);
-	}
-}
-
 /* All of it, and it is empty then. To be freed. */
 static struct pid_list take(struct pid_list *list)
 {
@@ -264,6 +310,12 @@ static pid_t take_one(struct pid_list *list, bool newest)
 			memmove(list->v, list->v + 1, list->n * sizeof(*list->v));
 	}
 	return pid;
+}
+
+static void add_waiting(struct session_newcomers *n, pid_t pid)
+{
+	n->n_waiting = leave_out(n->waiting, n->n_waiting, pid);
+	n->waiting[n->n_waiting++] = pid;
 }
 
 static void found(void *ctx, pid_t pid)
@@ -451,15 +503,15 @@ static bool take_loader(struct ubp_session *s)
 	if (!tid)
 		return false;
 	exec_hold_taking(s->newcomer.hold, tid);
+	if (pid)
+		add_waiting(&s->newcomer, pid);
 	if (!s->is_ending && pid && !is_ubp(s, tid))
 		rc = targets_stop_soon(s, pid, tid);
 	exec_hold_done(s->newcomer.hold, tid);
-	if (rc == -ESRCH) {
+	if (rc == -ESRCH)
 		count_gone(s, tid, pid);
-	} else {
+	else
 		count_held(s, pid);
-		s->newcomer.waiting[s->newcomer.n_waiting++] = pid;
-	}
 	return true;
 }
 
@@ -475,9 +527,9 @@ static bool take_found(struct ubp_session *s, bool oldest)
 		pid = take_one(&s->newcomer.candidates, !oldest);
 	if (!pid)
 		return false;
+	add_waiting(&s->newcomer, pid); /* it may end meanwhile, and is counted then */
 	if (is_young(s, pid))
 		(void)targets_stop_soon(s, pid, 0);
-	s->newcomer.waiting[s->newcomer.n_waiting++] = pid;
 	return true;
 }
 

@@ -63,9 +63,12 @@ static struct tracee *next_parked(const struct tracer *tracer)
 	size_t pos = 0;
 	void *value;
 
-	while (map_next(&tracer->tracees, &pos, NULL, &value))
-		if (((struct tracee *)value)->parked)
+	while (map_next(&tracer->tracees, &pos, NULL, &value)) {
+		const struct tracee *t = value;
+
+		if (t->parked && !t->kept)
 			return value;
+	}
 	return NULL;
 }
 

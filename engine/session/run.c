@@ -110,7 +110,7 @@ static int begin_hits(struct ubp_session *s)
 		.frames = stacks_frames(s),
 		.maps = s->stacks.maps,
 		.unwinder = s->stacks.unwinder,
-		.loader = session_mappings_changed,
+		.loader = loader_stopped,
 		.tracing = release_for_tracing,
 		.not_stepped = tell_not_stepped,
 		.ctx = s,
@@ -154,6 +154,7 @@ static void tear_down(struct ubp_session *s)
 
 	s->is_ending = true;
 	cancel_by(NULL);
+	loader_end(s);
 	if (s->n_released > 1)
 		session_warn(s, "%u processes in all had other tracers", s->n_released);
 	release_pass(s);
@@ -249,6 +250,7 @@ void *run_thread(void *arg)
 	while (!must_stop(s) && !is_lost(s)) {
 		release_pass(s);
 		changes_pass(s);
+		loader_pass(s);
 		/* Hits do not wait while jumps are made in many processes. */
 		if (upgrade_pass(&s->plant, &s->tracer, JUMPS_TURN_NS))
 			(void)tracer_run(&s->tracer, STOPS_PER_TURN);

@@ -16,6 +16,7 @@
 #include "engine/event/queue.h"
 #include "engine/event/ring.h"
 #include "engine/hit/hit.h"
+#include "engine/session/alarm.h"
 #include "engine/sink/buf.h"
 #include "engine/sink/frame.h"
 #include "engine/space/state.h"
@@ -95,9 +96,18 @@ struct session_newcomers {
 	struct pid_list loaders;    /* ... or open a probed library */
 	pid_t waiting[WAITING_MAX]; /* newcomers in the order of their turn; most are stopped */
 	size_t n_waiting;
+	pid_t *trying; /* those whose turn it is (targets_try()); 0: it has ended, and was counted */
+	size_t n_trying;
 	bool is_seizing;         /* ... one more of them is just being seized */
 	unsigned n_held;         /* processes that were seized so, before they ran it */
 	const char *finder_kind; /* how later processes are found; NULL: not at all */
+};
+
+/* Looks at what is mapped, where libraries are loaded: loader.c. */
+struct session_loader {
+	struct pid_list kept; /* threads that wait for credit */
+	uint64_t looked_ns;   /* processor time of all looks */
+	struct alarm_clock alarm;
 };
 
 /* Records on their way to the caller. */
@@ -172,6 +182,7 @@ struct ubp_session {
 	struct session_counts count;
 	struct session_warnings warning;
 	struct session_newcomers newcomer;
+	struct session_loader loader;
 	struct session_out out;
 	struct session_stacks stacks;
 };

@@ -19,7 +19,6 @@
 #include "engine/os/maps.h"
 #include "engine/plant/births.h"
 #include "engine/plant/plant.h"
-#include "engine/plant/settle.h"
 #include "engine/session/inside.h"
 #include "engine/session/tell.h"
 #include "engine/session/tracing.h"
@@ -36,134 +35,6 @@
 #define ATTACH_TRIES  20
 #define STOPS_AT_ONCE 64
 #define LOOKS_AT_ONCE 16 /* at mappings */
-
-/* Is it traced for the sake of other probes, so that it stays if a new one cannot be planted? */
-static bool is_to_stay(const struct ubp_session *s, pid_t pid)
-{
-	return pid == s->change.pid;
-}
-
-/* Nothing may stay in it: the thread and its process are given up. */
-static void plant_failed(struct ubp_session *s, const struct held *held)
-{
-	struct process *p = held->t->process;
-	pid_t pid = p->pid;
-
-	held_let_go(held);
-	/* Unless the breakpoints in its memory are those of other processes, too. */
-	if (!is_to_stay(s, pid) && !space_is_shared(p->space))
-		release_process(s, pid);
-}
-
-static int plant_by(struct ubp_session *s, const struct held *held, struct ubp_err *err)
-{
-	int rc;
-
-	s->plant.is_attaching = true;
-	rc = session_plant(s, held, err);
-	s->plant.is_attaching = false;
-	return rc;
-}
-
-/* -EINPROGRESS: plant_settle() is next, while nobody stands still for that. */
-static int hold_and_plant(struct ubp_session *s, struct process *p, struct ubp_err *err)
-{
-	pid_t pid = p->pid, *others;
-	bool stays = p->stays; /* it must not run without breakpoints */
-	struct held held;
-	size_t n_others;
-	int rc;
-
-	plant_look_ahead(&s->plant, p->space, task_live_thread(pid));
-	rc = attach_hold_each(&s->tracer, p, &held, &others, &n_others, err);
-	if (rc == -ETIMEDOUT && s->opt.force)
-		rc = attach_hold_one(&s->tracer, p, &held, err);
-	if (rc < 0) {
-		bool is_there = map_get(&s->tracer.processes, (uint64_t)pid) == p &&
-				!space_is_shared(p->space) && !is_to_stay(s, pid);
-
-		/* Its exec's stop may have come meanwhile, and on_execed() has planted. */
-		if (is_there && p->probes->is_guarded)
-			release_process(s, pid);
-		else if (is_there)
-			attach_undo(&s->tracer, pid);
-		return rc;
-	}
-	rc = plant_by(s, &held, err);
-	if (rc == -EINPROGRESS && stays) {
-		rc = plant_settle(&s->plant, &s->tracer, p, err);
-		if (rc == 0 && held_lasts(&held))
-			rc = plant_by(s, &held, err);
-	}
-	attach_let_others_go(&s->tracer, others, n_others);
-	if (held_has_executed(&held))
-		return 0; /* seen to by on_execed() */
-	if (!held_lasts(&held))
-		return rc < 0 ? rc : ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
-	if (rc < 0 && rc != -EINPROGRESS) {
-		plant_failed(s, &held);
-		return rc;
-	}
-	held_let_go(&held);
-	return rc;
-}
-
-/* One that has probes already, or nothing yet that needs the guard; it stays, whatever comes of it. */
-static int plant_more(struct ubp_session *s, struct process *p, struct ubp_err *err)
-{
-	struct held held;
-	int rc = attach_hold_one(&s->tracer, p, &held, err);
-
-	if (rc < 0)
-		return rc;
-	rc = session_plant(s, &held, err);
-	held_let_go(&held);
-	return rc;
-}
-
-static int plant_in(struct ubp_session *s, struct process *p, struct ubp_err *err)
-{
-	pid_t pid = p->pid;
-	int rc = hold_and_plant(s, p, err);
-
-	/* More than once: it may have executed a program, and have threads again. */
-	for (int tries = 0; rc == -EINPROGRESS && tries < ATTACH_TRIES; tries++) {
-		p = map_get(&s->tracer.processes, (uint64_t)pid);
-		rc = p ? plant_settle(&s->plant, &s->tracer, p, err) : -ESRCH;
-		p = map_get(&s->tracer.processes, (uint64_t)pid);
-		if (!p)
-			return ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
-		if (rc == 0)
-			rc = hold_and_plant(s, p, err);
-		else if (!space_is_shared(p->space) && !is_to_stay(s, pid))
-			release_process(s, pid);
-	}
-	return rc;
-}
-
-/* The other processes in @p's memory are to have the guard, too. */
-static void plant_in_sharers(struct ubp_session *s, pid_t pid)
-{
-	struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
-	size_t pos = 0;
-	uint64_t other;
-	void *value;
-	struct ubp_err err;
-
-	while (p && space_is_shared(p->space) &&
-	       map_next(&s->tracer.processes, &pos, &other, &value)) {
-		struct process *sharer = value;
-
-		if (sharer == p || sharer->space != p->space || map_get(&s->found.known, other))
-			continue;
-		session_mark_known(s, sharer->pid, true);
-		sharer->silent = sharer->silent && !session_follows_children(s);
-		if (!sharer->probes->is_guarded)
-			(void)plant_in(s, sharer, &err);
-		p = map_get(&s->tracer.processes, (uint64_t)pid);
-		pos = 0; /* the table may have changed */
-	}
-}
 
 /* One more thing that is traced. 0: it is seized; 1: it was traced already. */
 static int seize(struct ubp_session *s, pid_t pid, struct ubp_err *err)
@@ -183,14 +54,14 @@ static int seize(struct ubp_session *s, pid_t pid, struct ubp_err *err)
 static int plant_in_seized(struct ubp_session *s, pid_t pid, struct ubp_err *err)
 {
 	struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
-	int rc = p ? plant_in(s, p, err)
+	int rc = p ? targets_plant_in(s, p, err)
 		   : ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
 
 	if (rc < 0)
 		return rc;
 	session_mark_known(s, pid, true);
 	session_count_process(s);
-	plant_in_sharers(s, pid);
+	targets_plant_in_sharers(s, pid);
 	return 0;
 }
 
@@ -220,11 +91,14 @@ static void find_sharers(struct batch *b)
 	pid_t *seized = malloc((b->n + 1) * sizeof(*seized));
 	size_t n = 0;
 
-	for (size_t i = 0; seized && i < b->n; i++)
-		if (b->rcs[i] == 0 && newcomers_has_executed(b->s, b->pids[i]))
-			attach_sharers_since_exec(&b->s->tracer, b->pids[i], sharer_refused, b);
-		else if (b->rcs[i] == 0)
-			seized[n++] = b->pids[i];
+	for (size_t i = 0; seized && i < b->n; i++) {
+		pid_t pid = b->rcs[i] == 0 ? b->pids[i] : 0;
+
+		if (pid && newcomers_has_executed(b->s, pid))
+			attach_sharers_since_exec(&b->s->tracer, pid, sharer_refused, b);
+		else if (pid)
+			seized[n++] = pid;
+	}
 	if (seized)
 		attach_sharers(&b->s->tracer, seized, n, sharer_refused, b);
 	free(seized);
@@ -278,7 +152,8 @@ static void let_newcomer_go(const struct ubp_session *s, pid_t pid)
 /*
  * First all are seized, which stops nobody; then it takes one look at all processes to find
  * who else lives in their memories; then each is planted in. Stops are handled in between: what
- * is traced already may run into one at any time. @done is told of each in turn, and may end it.
+ * is traced already may run into one at any time. @done is told of each in turn, and may end it. One of @pids
+ * that ends meanwhile and is counted becomes 0 (.trying), and is passed over.
  */
 static int attach_many(struct ubp_session *s, const pid_t *pids, size_t n,
 		       int (*done)(struct ubp_session *s, pid_t pid, int rc,
@@ -291,7 +166,7 @@ static int attach_many(struct ubp_session *s, const pid_t *pids, size_t n,
 	if (!rcs)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	for (size_t i = 0; i < n && !tracer_is_cancelled(&s->tracer); i++) {
-		rcs[i] = seize(s, pids[i], err);
+		rcs[i] = pids[i] ? seize(s, pids[i], err) : 0;
 		if (i % STOPS_AT_ONCE == 0)
 			handle_stops(s);
 	}
@@ -299,16 +174,21 @@ static int attach_many(struct ubp_session *s, const pid_t *pids, size_t n,
 		b.n = n = 0; /* not all have a result; what is seized is let go in the end */
 	find_sharers(&b);
 	for (size_t i = 0; i < n && rc == 0; i++) {
-		int one = rcs[i] == 0 ? plant_in_seized(s, pids[i], err) : rcs[i];
+		pid_t pid = pids[i];
+		int one = rcs[i];
 
+		if (!pid)
+			continue;
+		if (one == 0)
+			one = plant_in_seized(s, pid, err);
 		/* For the reason of a refusal; or it was in the middle of an exec. */
 		if (rcs[i] < 0 || one == -ESRCH)
-			one = attach_and_plant(s, pids[i], err);
-		if (!tracer_is_cancelled(&s->tracer))
-			rc = done(s, pids[i], one < 0 ? one : 0, err);
-		else
+			one = attach_and_plant(s, pid, err);
+		if (tracer_is_cancelled(&s->tracer))
 			rc = one == -EINTR ? one : tracer_give_up(err);
-		let_newcomer_go(s, pids[i]);
+		else if (pids[i])
+			rc = done(s, pid, one < 0 ? one : 0, err);
+		let_newcomer_go(s, pid);
 		handle_stops(s);
 	}
 	free(rcs);
@@ -383,15 +263,22 @@ void targets_try(struct ubp_session *s, pid_t *pids, size_t n)
 	struct ubp_err err;
 	size_t n_new = 0;
 
+	s->newcomer.trying = pids;
+	s->newcomer.n_trying = n;
 	handle_stops(s); /* some are about to tell of their exec */
-	for (size_t i = 0; i < n; i++)
-		if (is_to_try(s, pids[i]))
-			pids[n_new++] = pids[i];
+	for (size_t i = 0; i < n; i++) {
+		pid_t pid = pids[i];
+
+		pids[i] = 0;
+		pids[n_new] = pid;
+		n_new += pid && is_to_try(s, pid) && pids[n_new];
+	}
 	if (n_new && attach_many(s, pids, n_new, pass_over, &err) < 0 && err.code != EINTR)
 		session_warn(s, "%s", err.text);
 	/* Also where there was no memory for their turn. */
 	for (size_t i = 0; i < n_new; i++)
 		let_newcomer_go(s, pids[i]);
+	s->newcomer.n_trying = 0;
 }
 
 /* Those that wait have their turn. */
@@ -428,7 +315,8 @@ int targets_plant_again(struct ubp_session *s, pid_t pid, struct ubp_err *err)
 	ubp_err_reset(err);
 	if (!p)
 		return 0;
-	rc = p->probes->is_guarded ? plant_more(s, p, err) : plant_in(s, p, err);
+	rc = p->probes->is_guarded ? targets_plant_more(s, p, err)
+				   : targets_plant_in(s, p, err);
 	if (rc == -ESRCH || rc == -EINTR)
 		rc = 0;
 	if (rc < 0)

@@ -163,9 +163,8 @@ static enum keep_verdict on_execed(void *ctx, const struct held *held)
 	return KEEP_TRACING;
 }
 
-void session_mappings_changed(void *ctx, const struct held *held)
+void session_mappings_changed(struct ubp_session *s, const struct held *held)
 {
-	struct ubp_session *s = ctx;
 
 	plant_and_tell(s, held);
 	if (held_lasts(held))

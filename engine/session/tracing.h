@@ -21,8 +21,14 @@ void session_end(struct ubp_session *s);
 
 /* tracer_ops.c, on the tracing thread: what the tracer asks; its context is the session. */
 extern const struct tracer_ops session_tracer_ops;
-/* hit_options.loader */
-void session_mappings_changed(void *ctx, const struct held *held);
+/* loader.c: hit_options.loader; @ctx: the session. */
+void loader_stopped(void *ctx, const struct held *held);
+/* Those that were kept in their stops, and have credit now, are looked at and go on: one at each call. */
+void loader_pass(struct ubp_session *s);
+/* The session ends: they go on, and nobody is kept any more. */
+void loader_end(struct ubp_session *s);
+/* tracer_ops.c: the mappings of a process have changed: look at them, and plant what is new. */
+void session_mappings_changed(struct ubp_session *s, const struct held *held);
 /* Are processes to be kept that a traced one gives birth to? */
 bool session_follows_children(const struct ubp_session *s);
 
@@ -46,6 +52,13 @@ bool targets_lacks_new(const struct ubp_session *s, pid_t pid);
 int targets_plant_again(struct ubp_session *s, pid_t pid, struct ubp_err *err);
 /* Those that are not traced yet may map what is new. */
 void targets_look_again(struct ubp_session *s);
+
+/* planting.c, on that thread: plant in @p, which is seized; it is let go of if that fails. */
+int targets_plant_in(struct ubp_session *s, struct process *p, struct ubp_err *err);
+/* One that has probes already, or nothing yet that needs the guard; it stays, whatever comes of it. */
+int targets_plant_more(struct ubp_session *s, struct process *p, struct ubp_err *err);
+/* The other processes in the memory of @pid are to have the guard, too. */
+void targets_plant_in_sharers(struct ubp_session *s, pid_t pid);
 
 /* targets.c, on that thread: attach to what the options ask for. */
 int targets_begin(struct ubp_session *s, struct ubp_err *err);

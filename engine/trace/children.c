@@ -303,6 +303,7 @@ void children_execed(struct tracer *tracer, struct tracee *t)
 	process_move(tracer, p, space);
 	space_settle_exec(space, t->tid);
 	task_forget(t);
+	tracer_forget_parked(tracer, t);
 	t->n_execs++;
 	t->held = true;
 	t->stepping = false;

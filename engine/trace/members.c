@@ -171,7 +171,7 @@ void tracer_drop_tracee(struct tracer *tracer, struct tracee *t)
 
 	tracer->ops->tracee_gone(tracer->ctx, t);
 	wait_forget(tracer, t);
-	tracer->n_parked -= t->parked;
+	tracer_forget_parked(tracer, t);
 	map_remove(&tracer->tracees, (uint64_t)t->tid);
 	if (t->next)
 		t->next->before_it = t->before_it;

@@ -18,6 +18,7 @@
 
 #include "arch/arch.h"
 #include "arch/host.h"
+#include "engine/base/credit.h"
 #include "engine/base/file_cost.h"
 #include "engine/trace/mem.h"
 
@@ -32,6 +33,8 @@ struct space {
 	struct trace_mem mem;
 	struct mem_care care;  /* .mem's */
 	struct file_cost cost; /* what its files have cost so far */
+	struct credit looks;   /* for the looks at what it maps, where it loads libraries */
+	bool looks_told;       /* that it waits for them */
 	const struct ubp_arch *arch;
 	/* The owner's (engine/space/space.h); NULL until it sets it. */
 	struct plant_space *plant;
@@ -105,6 +108,7 @@ struct tracee {
 	struct tracee *next, *before_it; /* in its process */
 	bool held;                       /* stopped, and kept so by us */
 	bool parked;           /* kept in its stop, whoever lets it go: tracer_park() */
+	bool kept;             /* ... by tracer_keep() */
 	pid_t parked_for;      /* process that its owner has to see to first */
 	bool asks;             /* parked for another tracer's sake */
 	bool listening;        /* in a group stop (job control) */

@@ -111,6 +111,23 @@ void tracer_unpark(struct tracer *tracer, pid_t tid)
 	tracee_resume(t, 0);
 }
 
+void tracer_keep(struct tracee *t)
+{
+	tracee_consume(t);
+	t->held = t->parked = t->kept = true;
+}
+
+void tracer_keep_no_more(struct tracee *t)
+{
+	t->parked = t->kept = false;
+}
+
+void tracer_forget_parked(struct tracer *tracer, struct tracee *t)
+{
+	tracer->n_parked -= t->parked && !t->kept;
+	t->parked = t->kept = false;
+}
+
 bool tracee_has_trap(struct tracer *tracer, struct tracee *t)
 {
 	uint64_t pc;

@@ -25,6 +25,15 @@ void tracer_park(struct tracer *tracer, struct tracee *t, pid_t pid);
 void tracer_unpark(struct tracer *tracer, pid_t tid);
 
 /*
+ * As tracer_park(), but nobody hurries: tracer_run() goes on with others. Until tracer_keep_no_more(); then @t is
+ * held, for tracee_resume().
+ */
+void tracer_keep(struct tracee *t);
+void tracer_keep_no_more(struct tracee *t);
+/* It is not in that stop any more: it executes another program, or has ended. */
+void tracer_forget_parked(struct tracer *tracer, struct tracee *t);
+
+/*
  * An event stop may overtake the SIGTRAP of a breakpoint that was just hit, or of
  * a step. Does @t, in such a stop, still have one to report?
  */
