@@ -14,13 +14,13 @@
 
 #include "arch/arch.h"
 #include "engine/base/err.h"
+#include "engine/base/page.h"
 #include "engine/event/record.h"
 #include "engine/fetch/fetch.h"
 #include "engine/sink/json.h"
 #include "engine/sink/text.h"
 #include "tests/fuzz/table.h"
 
-#define PAGE 4096u
 /* Levels of dereferences, then pieces of strings and arrays: far from endless. */
 #define BATCHES_MAX 64
 

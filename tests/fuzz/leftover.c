@@ -17,6 +17,7 @@
 
 #include "arch/guard.h"
 #include "engine/base/err.h"
+#include "engine/base/page.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
 #include "engine/plant/leave.h"
@@ -32,7 +33,6 @@
 #include "engine/trace/process.h"
 #include "engine/trace/tracer.h"
 
-#define PAGE   4096ULL
 #define PAGES  4096ULL
 #define N_MAPS 12
 #define TID    1 /* not traced by us: what ptrace is asked of it fails */

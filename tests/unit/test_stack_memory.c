@@ -16,10 +16,10 @@
 
 #include <cmocka.h>
 
+#include "engine/base/page.h"
 #include "engine/stack/memory.h"
 #include "engine/trace/mem.h"
 
-#define PAGE 4096
 
 static struct stack_memory memory;
 

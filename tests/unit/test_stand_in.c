@@ -20,10 +20,10 @@
 
 #include <cmocka.h>
 
+#include "engine/base/page.h"
 #include "engine/trace/care.h"
 #include "engine/trace/mem.h"
 
-#define PAGE 4096
 
 /* This process, seen as another one. */
 static struct stand_in stand_in;

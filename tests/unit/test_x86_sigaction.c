@@ -26,6 +26,7 @@
 #include "arch/arch.h"
 #include "arch/guard.h"
 #include "engine/base/err.h"
+#include "engine/base/page.h"
 #include "tests/unit/x86_area.h"
 
 static void test_reach(void **state)
@@ -240,7 +241,6 @@ static void test_registers(void **state)
 /* --- beside the kernel ---------------------------------------------------------------- */
 
 static uint8_t *edge; /* two pages, then nothing; the second one can only be read */
-#define PAGE 4096
 
 static void *place(uint64_t random, void *good)
 {
