@@ -46,7 +46,7 @@ marked_hard() {
 		[ -n "$without" ] || [ "$(marked "$f")" = 1 ] || fail "$f has not the mark 'IBT, SHSTK'"
 	done
 	[ -z "$without" ] || echo "no program is marked: these, which others made, are not:$without"
-	for f in "$UBP_BUILD"/cli/*.o "$UBP_BUILD"/cli/*/*.o; do
+	for f in "$UBP_BUILD"/cli/*/*.o "$UBP_BUILD"/cli/*/*/*.o; do
 		[ "$(marked "$f")" = 1 ] || fail "$f has not the mark 'IBT, SHSTK'"
 	done
 }

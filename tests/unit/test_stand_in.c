@@ -3,6 +3,7 @@
 
 /* Memory that may not answer: how it is told, and the process that reads in the tracer's place. */
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <setjmp.h>
@@ -23,7 +24,6 @@
 #include "engine/base/page.h"
 #include "engine/trace/care.h"
 #include "engine/trace/mem.h"
-
 
 /* This process, seen as another one. */
 static struct stand_in stand_in;
@@ -73,6 +73,16 @@ static void ranges_overlap(void **state)
 	assert_int_equal(silent_in(&map, 0x2000, 0x5000), SILENT_FILE);
 }
 
+/* One that was killed may need a moment to end, beside others that want the processor; nobody else is left. */
+static void all_are_killed(void)
+{
+	int status;
+
+	while (waitpid(-1, &status, __WALL) > 0)
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	assert_int_equal(errno, ECHILD);
+}
+
 static void reads_like_anybody(void **state)
 {
 	static uint8_t large[40 * PAGE], got[sizeof(large)];
@@ -101,7 +111,7 @@ static void reads_like_anybody(void **state)
 	assert_true(care_answers(&care, getpid(), (uintptr_t)large, sizeof(large)));
 	assert_int_equal(care.n_unanswered, 0);
 	stand_in_end(&stand_in);
-	assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
+	all_are_killed();
 	munmap(two, 2 * PAGE);
 }
 
@@ -229,8 +239,7 @@ static void others_are_shown_behind_one_that_waits(void **state)
 
 	(void)state;
 	assert_ptr_not_equal(pages, MAP_FAILED);
-	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) < 0 ||
-	    ioctl(fd, UFFDIO_REGISTER, &waits) < 0)
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) < 0 || ioctl(fd, UFFDIO_REGISTER, &waits) < 0)
 		skip();
 	ask_stand_in();
 	pages[PAGE] = 1;
@@ -271,7 +280,7 @@ static void stuck_ones_are_given_up(void **state)
 	assert_int_equal(span.got, 8);
 	assert_int_equal(other.n_unanswered, 0);
 	stand_in_end(&stand_in);
-	assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
+	all_are_killed();
 }
 
 /* Who is killed by somebody else does not cost the process that it was asked about anything. */
@@ -301,7 +310,7 @@ static void killed_ones_are_replaced(void **state)
 	assert_int_equal(care.n_unanswered, 0);
 	assert_int_equal(care.mute_ns, 0);
 	stand_in_end(&stand_in);
-	assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
+	all_are_killed();
 }
 
 #define MS 1000000ULL
