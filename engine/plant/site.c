@@ -14,6 +14,7 @@
 #include "engine/base/vec.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
+#include "engine/plant/hop.h"
 #include "engine/space/part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -71,6 +72,20 @@ static void put_original(const struct space *space, const struct site *site, uin
 			buf[site->vaddr + k - vaddr] = orig[k];
 }
 
+static void put_original_hops(const struct space *space, uint64_t vaddr, uint8_t *buf,
+			      size_t got)
+{
+	const struct map *hops = &((const struct plant_space *)space->plant)->jump.hops;
+
+	for (uint64_t at = vaddr - UBP_HOP_LEN; hops->n && at < vaddr + got; at++) {
+		const struct site *site = map_get(hops, at);
+
+		for (size_t k = 0; site && site->hop.stands && k < UBP_HOP_LEN; k++)
+			if (at + k - vaddr < got)
+				buf[at + k - vaddr] = site->hop.orig[k];
+	}
+}
+
 /* The bytes at @vaddr as they were before us. */
 static size_t read_original(const struct space *space, struct mem_view *view, uint64_t vaddr,
 			    uint8_t *buf, size_t len)
@@ -82,6 +97,7 @@ static size_t read_original(const struct space *space, struct mem_view *view, ui
 	see_through_jump(space, vaddr, buf, got);
 	for (uint64_t at = vaddr - UBP_INSN_MAX; at < vaddr + got; at++)
 		put_original(space, plant_site_at(space, at), vaddr, buf, got);
+	put_original_hops(space, vaddr, buf, got);
 	return got;
 }
 
@@ -282,6 +298,7 @@ void site_bury(struct plant_space *ps, struct site *site)
 		(void)map_put(&ps->jump.blocks, site->vaddr,
 			      (void *)(uintptr_t)(site->jump->copy - UBP_SLOT_SIZE));
 	jump_free_all(site);
+	hop_forget(ps, site);
 	site->no_jump = NULL;
 	site->next_dead = ps->dead;
 	ps->dead = site;

@@ -172,6 +172,7 @@ void jump_forget_users(struct plant_space *ps, bool is_known)
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		struct site_jump *jump = NULL;
 
+		((struct site *)value)->hop.in_use = !is_known;
 		while ((jump = jump_next(value, jump)))
 			jump->in_use = !is_known;
 	}

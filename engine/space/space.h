@@ -54,6 +54,15 @@ struct site_exit {
 	bool is_jump;
 };
 
+/* Where a short jump of a site leads to, and one from there to its detour (plant/hop.h). */
+struct site_hop {
+	uint64_t vaddr; /* 0: it has none */
+	uint64_t to;    /* the entry of the detour, once .stands */
+	uint8_t orig[UBP_HOP_LEN], bytes[UBP_HOP_LEN];
+	bool stands; /* some of .bytes may be there, or all of them */
+	bool in_use; /* somebody may come back to it, from a signal handler */
+};
+
 struct site {
 	uint64_t vaddr;
 	uint64_t dev, ino; /* of the file mapped there */
@@ -78,6 +87,7 @@ struct site {
 	struct site_jump *old_jumps;
 	/* For a jump that scans the stack (scan.c); NULL: not yet. */
 	const struct uprobe_window *scan;
+	struct site_hop hop;
 	const char *no_jump;    /* why not, for good; NULL: it is one, or may be */
 	struct uprobe **probes; /* in order of definition, with a reference to each */
 	size_t n_probes;
@@ -197,6 +207,7 @@ struct space_jumps {
 	bool at_returns;      /* return probes may be made jumps from now on */
 	struct map blocks;    /* site's vaddr -> a block that nobody is in any more */
 	struct map traps;     /* vaddr of a breakpoint in a detour -> its site */
+	struct map hops;      /* vaddr -> the site that has it */
 	unsigned n_written;   /* written, ever */
 	bool due;             /* sites may be made jumps */
 	unsigned n_lent;      /* plant_lend() */
