@@ -25,9 +25,9 @@ struct space;
 bool hop_is_needed(const struct site *site);
 /* Choose one for @site, unless it has one. False: others have them, or there is no fill any more. */
 bool hop_choose(struct plant_space *ps, struct mem_view *view, struct site *site);
-/* It is nobody's any more, and does not stand. */
-void hop_forget(struct plant_space *ps, struct site *site);
 
+/* Does any stand yet? */
+bool hop_any(const struct plant_space *ps);
 /* The site that has a hop in [@vaddr, @vaddr + @len), or NULL. */
 struct site *hop_near(const struct plant_space *ps, uint64_t vaddr, size_t len);
 

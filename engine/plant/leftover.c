@@ -72,6 +72,7 @@ static void forget(struct plant_space *ps)
 	ps->areas = NULL;
 	map_free(&ps->slots);
 	map_free(&ps->jump.blocks);
+	map_free(&ps->jump.hops);
 	ps->ret.trampoline = ps->guard.stub = ps->guard.data = 0;
 	ps->ret.table = ps->ret.mask = 0;
 	ps->hijack.table = ps->hijack.mask = ps->hijack.code_vaddr = ps->hijack.room = 0;

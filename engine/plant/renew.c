@@ -154,8 +154,6 @@ static int take_jump_back(const struct space *space, struct site *site, const st
 	jump->older = site->old_jumps;
 	site->old_jumps = jump;
 	site->jump = NULL;
-	if (who->known)
-		(void)hop_take_out(space, site); /* or later */
 	(void)change_site(site);
 	site->no_jump = NULL;
 	ps->jump.sweep_due = true;
@@ -178,7 +176,7 @@ static int take_breakpoint_out(struct space *space, struct site *site)
 		return rc;
 	site->planted = false;
 	if (!site->hop.stands)
-		hop_forget(space->plant, site);
+		jump_forget_hop(space->plant, site);
 	return 0;
 }
 
@@ -310,6 +308,28 @@ static bool is_in_the_way(const struct update *u)
 	return false;
 }
 
+/*
+ * Hops that what was taken back led to. Who was asleep when all were looked at may have come there
+ * since: so this is another hold's.
+ */
+static int clear_hops(const struct update *u, const struct who *who)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < u->n_added && rc == 0; i++) {
+		struct site *hop = u->added[i].is_new
+					   ? hop_over(u->space->plant, u->added[i].site->vaddr)
+					   : NULL;
+
+		if (hop && who->known)
+			rc = hop_take_out(u->space, hop);
+		/* Somebody may come back to it. */
+		if (rc == 0 && hop && hop->hop.stands)
+			rc = -EBUSY;
+	}
+	return rc;
+}
+
 static int clear_way(const struct update *u, const struct who *who)
 {
 	struct site *other;
@@ -321,23 +341,37 @@ static int clear_way(const struct update *u, const struct who *who)
 		while (rc == 0 && u->added[i].is_new &&
 		       (other = jump_over(u->space->plant, vaddr)))
 			rc = take_jump_back(u->space, other, who);
-		other = rc == 0 && u->added[i].is_new ? hop_over(u->space->plant, vaddr) : NULL;
-		if (other && who->known)
-			rc = hop_take_out(u->space, other);
-		/* Somebody may come back to it. */
-		if (rc == 0 && other && other->hop.stands)
-			rc = -EBUSY;
 	}
 	area_note_change(u->space, 0);
 	return rc;
 }
 
-int renew_make_way(struct update *u, struct ubp_err *err)
+/* -ESRCH also: the thread has ended. */
+static int clear_held(struct update *u, int (*clear)(const struct update *, const struct who *))
 {
 	struct held *held = &u->held;
 	struct space *space = u->space;
 	bool was_held = held->t->held;
 	struct who who;
+	int rc;
+
+	held->t->held = true;
+	rc = hold(held->tracer, space, &who);
+	if (rc == 0)
+		rc = clear(u, &who);
+	hold_end(held->tracer, space,
+		 tracer_has(held->tracer, held->t, held->tid) ? held->t : NULL);
+	(void)who_end(&who);
+	if (!held_lasts(held))
+		return -ESRCH;
+	held->t->held = was_held;
+	return rc;
+}
+
+int renew_make_way(struct update *u, struct ubp_err *err)
+{
+	const struct held *held = &u->held;
+	struct space *space = u->space;
 	int rc;
 
 	for (size_t i = 0; i < u->n_added; i++)
@@ -348,18 +382,12 @@ int renew_make_way(struct update *u, struct ubp_err *err)
 	if (!is_in_the_way(u))
 		return 0;
 	space->refs++;
-	held->t->held = true;
-	rc = hold(held->tracer, space, &who);
 	u->plant->renews = true;
-	if (rc == 0)
-		rc = clear_way(u, &who);
-	hold_end(held->tracer, space,
-		 tracer_has(held->tracer, held->t, held->tid) ? held->t : NULL);
-	(void)who_end(&who);
+	rc = clear_held(u, clear_way);
+	if (rc == 0 && is_in_the_way(u))
+		rc = clear_held(u, clear_hops);
 	if (!held_lasts(held))
 		rc = ubp_fail(err, ESRCH, "thread %d has ended", (int)held->tid);
-	else
-		held->t->held = was_held;
 	space_put(held->tracer, space);
 	if (rc == 0 || rc == -ESRCH)
 		return rc;

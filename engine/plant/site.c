@@ -14,7 +14,6 @@
 #include "engine/base/vec.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
-#include "engine/plant/hop.h"
 #include "engine/space/part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -298,7 +297,7 @@ void site_bury(struct plant_space *ps, struct site *site)
 		(void)map_put(&ps->jump.blocks, site->vaddr,
 			      (void *)(uintptr_t)(site->jump->copy - UBP_SLOT_SIZE));
 	jump_free_all(site);
-	hop_forget(ps, site);
+	jump_forget_hop(ps, site);
 	site->no_jump = NULL;
 	site->next_dead = ps->dead;
 	ps->dead = site;

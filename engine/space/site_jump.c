@@ -164,6 +164,13 @@ void jump_free_all(struct site *site)
 	site->jump = NULL;
 }
 
+void jump_forget_hop(struct plant_space *ps, struct site *site)
+{
+	if (site->hop.vaddr)
+		map_remove(&ps->jump.hops, site->hop.vaddr);
+	site->hop = (struct site_hop){ 0 };
+}
+
 void jump_forget_users(struct plant_space *ps, bool is_known)
 {
 	size_t pos = 0;
@@ -172,9 +179,11 @@ void jump_forget_users(struct plant_space *ps, bool is_known)
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		struct site_jump *jump = NULL;
 
-		((struct site *)value)->hop.in_use = !is_known;
 		while ((jump = jump_next(value, jump)))
 			jump->in_use = !is_known;
 	}
+	pos = 0;
+	while (map_next(&ps->jump.hops, &pos, NULL, &value))
+		((struct site *)value)->hop.in_use = !is_known;
 	ps->hijack.is_returning = false;
 }
