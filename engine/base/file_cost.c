@@ -6,18 +6,19 @@
 #include <time.h>
 
 #include "engine/base/cancel.h"
+#include "engine/base/proc.h"
 
-static uint64_t now_ns(clockid_t clock)
+static uint64_t now_ns(void)
 {
 	struct timespec now = { 0 };
 
-	(void)clock_gettime(clock, &now);
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 void file_cost_renew(struct file_cost *cost)
 {
-	const uint64_t now = now_ns(CLOCK_MONOTONIC);
+	const uint64_t now = now_ns();
 	const uint64_t again =
 		(now - cost->since_ns) / (FILE_COST_REFILL_NS / FILE_COST_LIMIT_NS);
 
@@ -32,14 +33,14 @@ bool file_cost_begin(struct file_cost *cost, bool is_costly)
 		cost->is_late = true;
 		return false;
 	}
-	cost->begun_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	cost->begun_ns = proc_cpu_ns();
 	cancel_at(cost->begun_ns + (FILE_COST_LIMIT_NS - cost->spent_ns));
 	return true;
 }
 
 bool file_cost_end(struct file_cost *cost, bool *ret_is_costly)
 {
-	const uint64_t took = now_ns(CLOCK_THREAD_CPUTIME_ID) - cost->begun_ns;
+	const uint64_t took = proc_cpu_ns() - cost->begun_ns;
 
 	cost->spent_ns += took;
 	cost->is_late = cancel_is_late();

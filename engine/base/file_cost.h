@@ -6,7 +6,7 @@
  * tracing thread reads them all others that stop wait for it: so there is a limit, behind which the process
  * is refused.
  *
- * Code is searched at 1 GiB in a second,; 227 MiB in 32 files, of which two are libLLVM,
+ * Code is searched at 1 GiB in a second; 227 MiB in 32 files, of which two are libLLVM,
  * take 0.2 s with their symbols. Most of what node takes, 0.25 s, are symbols.
  */
 

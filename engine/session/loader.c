@@ -9,9 +9,10 @@
  */
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "engine/base/credit.h"
+#include "engine/base/proc.h"
+#include "engine/event/clock.h"
 #include "engine/session/state.h"
 #include "engine/session/tell.h"
 #include "engine/session/tracing.h"
@@ -20,26 +21,18 @@
 #include "engine/trace/resume.h"
 #include "engine/trace/tracer.h"
 
-static uint64_t now_ns(clockid_t clock)
-{
-	struct timespec now = { 0 };
-
-	(void)clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t wait_of(const struct tracee *t)
 {
-	return credit_wait(&t->process->space->looks, now_ns(CLOCK_MONOTONIC));
+	return credit_wait(&t->process->space->looks, event_clock_now(CLOCK_KIND_MONO));
 }
 
 /* Others may stop meanwhile, and be looked at: that is on their accounts. */
 static void look(struct ubp_session *s, const struct held *held)
 {
-	uint64_t before = s->loader.looked_ns, begun = now_ns(CLOCK_THREAD_CPUTIME_ID), took;
+	uint64_t before = s->loader.looked_ns, begun = proc_cpu_ns(), took;
 
 	session_mappings_changed(s, held);
-	took = now_ns(CLOCK_THREAD_CPUTIME_ID) - begun - (s->loader.looked_ns - before);
+	took = proc_cpu_ns() - begun - (s->loader.looked_ns - before);
 	s->loader.looked_ns += took;
 	if (held_lasts(held))
 		credit_charge(&held->t->process->space->looks, took);
