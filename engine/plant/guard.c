@@ -37,6 +37,7 @@
 #include "engine/space/space.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/held.h"
+#include "engine/trace/hold.h"
 #include "engine/trace/ids.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
@@ -296,9 +297,23 @@ static bool is_sigreturn(const struct space *space, const struct maps *maps, uin
 }
 
 /*
- * Is a frame of a signal handler on the thread's stack? Its return address is that
- * of code which calls rt_sigreturn(), which puts the mask back by itself.
+ * Is the address of code which calls rt_sigreturn() where a handler that has not returned keeps it, in a
+ * register or on the stack, or is the thread in such code? That call puts the mask back by itself.
  */
+static bool is_in_sigreturn(const struct space *space, const struct maps *maps,
+			    const struct ubp_regs *regs)
+{
+	const struct ubp_arch *arch = space->arch;
+
+	for (unsigned i = 0; i < arch->reg.n; i++)
+		if (is_sigreturn(space, maps, regs->r[i]))
+			return true;
+	for (uint64_t passed = 1; passed < UBP_SIGRETURN_MAX; passed++)
+		if (is_sigreturn(space, maps, regs->r[arch->reg.pc] - passed))
+			return true;
+	return false;
+}
+
 static bool is_in_handler(const struct tracee *t, const struct maps *maps)
 {
 	const struct space *space = t->process->space;
@@ -307,7 +322,7 @@ static bool is_in_handler(const struct tracee *t, const struct maps *maps)
 	uint8_t piece[STACK_LEN / 8];
 	size_t n = sizeof(piece);
 
-	if (ubp_host_get_regs(t->tid, &regs) < 0)
+	if (hold_get_regs(t, &regs) < 0 || is_in_sigreturn(space, maps, &regs))
 		return true;
 	for (size_t from = 0; from < STACK_LEN && n == sizeof(piece); from += n) {
 		n = mem_peek(&space->mem, regs.r[arch->reg.sp] + from, piece, sizeof(piece));
