@@ -54,13 +54,17 @@ def main():
             if kind in ("peek", "poke") and counts[FailAt.HIT]]
     if not {"peek", "poke"} <= {kind for kind, _ in seen}:
         sys.exit("nothing is read or written: nothing is shown by this")
+    failed = set()
     for kind, chain in seen:
         failat.arm(FailAt.HIT, 1, (kind,), chain=chain)
         told, missed = session(target, failat)
-        if not failat.failed():
-            sys.exit(f"no {kind} has failed: nothing is shown by this")
+        # When uprobe is never idle between two hits, what it does then is not done.
+        if failat.failed():
+            failed.add(kind)
         if (told, missed) != (CALLS, 0):
             sys.exit(f"{told} events and {missed} missed of {CALLS} when a {kind} fails at {names(failat.stack())}")
+    if failed != {"peek", "poke"}:
+        sys.exit(f"only of {sorted(failed)} one has failed: nothing is shown by this")
     target.stdin.close()
     return target.wait(WAIT)
 
