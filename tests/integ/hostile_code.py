@@ -9,6 +9,7 @@ import platform
 import signal
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["UBP_SRC"], "tests", "integ", "lib"))
@@ -116,14 +117,27 @@ def found(*files):
         fail(f"{files}: {err}")
 
 
+def others_go_on(files, n_calls):
+    """Behind all calls so far, which are told of, somebody else's hit is told of, too."""
+    end = time.monotonic() + LIMIT
+    while time.monotonic() < end:
+        with open("out.txt", encoding="ascii") as file:
+            before, _, behind = file.read().rpartition(" touch: ")
+        if before.count(" touch: ") == n_calls - 1 and " step: " in behind:
+            return
+        time.sleep(0.01)
+    fail(f"{files}: nobody else goes on")
+
+
 def later(*files):
     """Mapped by one that is traced already, which then loads libraries: it keeps its probes."""
     target, busy = Target(TARGET, "later", *files), Busy()
     p = started("-p", f"{target.pid},{busy.pid}", "-e", STEP, "-e", TOUCH)
     # All events are read, so that nobody waits for that.
     with open("out.txt", "w", encoding="ascii") as file, subprocess.Popen("cat", stdin=p.stdout, stdout=file) as cat:
-        for _ in range(5):
+        for n in range(5):
             target.call()
+            others_go_on(files, n + 1)
         p.stdout.close()
         p.stdout = None
         _, err = ended(p)
