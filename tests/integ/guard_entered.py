@@ -4,7 +4,6 @@
 next uprobe is told so and leaves all as it is: what the guard is about to look up must be there still. Once the thread
 has gone on, uprobe comes and goes."""
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -13,17 +12,11 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["UBP_SRC"], "tests", "integ", "lib"))
 import tracer  # noqa: E402
+from ptrace import ptrace  # noqa: E402
 
 HELLO = os.path.join(os.environ["FIXTURES"], "hello")
 WAIT = int(os.environ.get("TIMEOUT", "60"))
 CONT, SINGLESTEP, DETACH, SEIZE = 7, 9, 17, 0x4206
-libc = ctypes.CDLL(None, use_errno=True)
-libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
-
-
-def ptrace(request, pid, sig=0):
-    if libc.ptrace(request, pid, None, sig) < 0:
-        sys.exit(f"ptrace({request}): {os.strerror(ctypes.get_errno())}")
 
 
 def stops_for(pid, sig):
