@@ -100,7 +100,7 @@ struct detour_probe {
 
 #define UBP_DETOUR_PROBES 8
 
-#define UBP_RETURN_CODE_MAX 768
+#define UBP_RETURN_CODE_MAX 960
 #define UBP_TICKS_SHIFT     32
 
 /* Where uretprobes return to is the start of a page. */

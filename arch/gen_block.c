@@ -234,6 +234,8 @@ static void put_return(struct gen *g, label_t back)
 	label_t gone = emit_label(&g->e);
 
 	begin(g, &ways, isa->regs);
+	/* What leads here has numbers in the lowest bits (guard_hijack.back). */
+	emit_fill(&g->e, sizeof(uint64_t), g->isa->fill);
 	g->out->return_at = (uint32_t)g->e.len;
 	emit_set(&g->e, back);
 	g->clobbered = isa->regs;

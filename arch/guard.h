@@ -37,7 +37,7 @@
 #include <stdint.h>
 
 #define UBP_GUARD_MAGIC   0x44524155472d4255ULL /* "UB-GUARD" in memory, little-endian */
-#define UBP_GUARD_VERSION 8
+#define UBP_GUARD_VERSION 9
 
 #define UBP_AREA_TRAMPOLINE 0x100
 #define UBP_AREA_STUB       0x140
@@ -122,16 +122,26 @@ struct guard_jump {
  * A return address that a detour replaced, by its stack word: from (word >> 3) &
  * mask upwards, wrapping around, to an entry with word 0. Entries stay: .real is 0
  * while there is nothing to go back to. Private to each process.
+ *
+ * Where return addresses are in the stack, a function that was left by a jump to another one has a
+ * chain: the word is replaced already when that is entered, and its entry tells how many have been
+ * entered so. Each of those has an entry of its own, with the same .real: by the word + 1, the
+ * next one's by the word + 2. They return in the reverse order. One whose level is above what the word's entry
+ * tells was left by a longjmp(), or returns just now.
  */
 struct guard_hijack {
-	uint64_t word;
+	uint64_t word; /* + its level, for one of a chain */
 	uint64_t real;
-	uint64_t back; /* vaddr of the detour's return code */
+	uint64_t back; /* vaddr of the detour's return code, aligned; + how long its chain is */
 	/* Where somebody asks how long it takes: ticks at entry; once .real is 0 again,
 	 * nanoseconds from there to the return. Once the word was given back another address,
 	 * that one ^ UBP_GIVEN_BACK: who is on the way from it already finds it by that. */
 	uint64_t time;
 };
+
+/* Words are aligned: so long is a chain at most. */
+#define UBP_CHAIN_MOST(word_size) ((word_size)-1u)
+#define UBP_CHAIN_MAX             UBP_CHAIN_MOST(sizeof(uint64_t))
 
 /* No time, and no address. */
 #define UBP_GIVEN_BACK 0x7562702d00000000ULL

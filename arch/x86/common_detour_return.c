@@ -12,6 +12,10 @@
  *   return code      the real address from the entry, which is free again, to the word
  *                    below the stack pointer, where the way home goes by
  *
+ * Where the word is replaced already, the function was entered by a jump: it gets an entry of the next level,
+ * which the last store makes part of the word's chain. The common code goes to the last of
+ * a chain, whose return code has the common code for its way home.
+ *
  * A signal handler that interrupts this uses other stack words, and no entry changes its
  * word. Only it can't be told from a frame that a longjmp() left whether the real address of
  * an entry is still wanted: the tracer decides, by the trap.
@@ -23,9 +27,8 @@
 
 #include "arch/guard.h"
 #include "arch/x86/common_detour.h"
-#include "engine/base/page.h"
 
-#define UD2 "\x0f\x0b"
+#define OP_XCHG 0x87 /* with memory: as if it had a lock */
 
 /* Entries that are looked at for a word. */
 #define LOOKS UBP_HIJACK_LOOKS
@@ -63,14 +66,12 @@ void x86_compare_address(struct gen *g, uint64_t address)
 	}
 }
 
-/* Member of an entry, by its offset in the table. */
-static struct emit_mem entry_mem(const struct gen *g, uint64_t table, size_t member)
+struct emit_mem x86_entry_mem(const struct gen *g, uint64_t table, size_t member)
 {
 	return x86_hijack_mem(g, table, x86_gen(g)->returns->hijack, member);
 }
 
-/* ... of one that was found. */
-static struct emit_mem found_mem(const struct gen *g, size_t member)
+struct emit_mem x86_found_mem(const struct gen *g, size_t member)
 {
 	const struct x86_returns *r = x86_gen(g)->returns;
 
@@ -78,8 +79,7 @@ static struct emit_mem found_mem(const struct gen *g, size_t member)
 				  : MEM_X(r->table, r->hijack, 0, member);
 }
 
-/* .hijack: offset of the first entry to look at for .word. */
-static void first_entry(struct gen *g, uint64_t mask)
+void x86_first_entry(struct gen *g, uint64_t mask)
 {
 	const struct x86_returns *r = x86_gen(g)->returns;
 
@@ -87,13 +87,12 @@ static void first_entry(struct gen *g, uint64_t mask)
 	x86_hijack_offset(g, mask, r->hijack);
 }
 
-static void next_entry(struct gen *g, uint64_t mask)
+void x86_next_entry(struct gen *g, uint64_t mask)
 {
 	x86_hijack_next(g, mask, x86_gen(g)->returns->hijack);
 }
 
-/* One was found: its address, if that is what found_mem() wants. */
-static void make_found(struct gen *g, uint64_t table)
+void x86_make_found(struct gen *g, uint64_t table)
 {
 	const struct x86_returns *r = x86_gen(g)->returns;
 
@@ -108,13 +107,13 @@ static void provide_entry(struct gen *g, label_t trap)
 {
 	uint64_t mask = g->plan->hijacks_mask, table = g->plan->hijacks;
 	const struct x86_returns *r = x86_gen(g)->returns;
-	struct emit_mem word = entry_mem(g, table, offsetof(struct guard_hijack, word));
+	struct emit_mem word = x86_entry_mem(g, table, offsetof(struct guard_hijack, word));
 	struct emit *e = &g->e;
 	label_t look, next = emit_label(e), found = emit_label(e);
 
 	if (r->table != G_NONE)
 		emit_imm(e, r->table, table);
-	first_entry(g, mask);
+	x86_first_entry(g, mask);
 	emit_imm(e, G_CX, LOOKS);
 	look = emit_here(e);
 	gen_may_fault(g, trap);
@@ -127,19 +126,19 @@ static void provide_entry(struct gen *g, label_t trap)
 	emit_rm(e, OP_CMPXCHG | OP_W | OP_LOCK, r->word, word);
 	emit_jcc(e, COND_E, found);
 	emit_set(e, next);
-	next_entry(g, mask);
+	x86_next_entry(g, mask);
 	emit_alu(e, 0, ALU_SUB, G_CX, 1);
 	emit_jcc(e, COND_NE, look);
 	emit_jmp(e, trap);
 	emit_set(e, found);
-	make_found(g, table);
+	x86_make_found(g, table);
 }
 
 /* rax to an entry that was found. */
 static void store(struct gen *g, label_t trap, size_t member)
 {
 	gen_may_fault(g, trap);
-	emit_rm(&g->e, OP_STORE | OP_W, G_AX, found_mem(g, member));
+	emit_rm(&g->e, OP_STORE | OP_W, G_AX, x86_found_mem(g, member));
 }
 
 /* To @trap if the word, which is in rax, holds this already. */
@@ -169,45 +168,164 @@ static void replace(struct gen *g, label_t trap)
 	}
 }
 
+/* On entry: the address of the word's entry, of a function that was entered by a jump; else 0. */
+static struct emit_mem first_of_chain(const struct gen *g)
+{
+	return MEM(G_SP, x86_gen(g)->frame.real);
+}
+
+/* The entry of .word, or to @trap. */
+static void find_entry(struct gen *g, label_t trap)
+{
+	uint64_t mask = g->plan->hijacks_mask, table = g->plan->hijacks;
+	const struct x86_returns *r = x86_gen(g)->returns;
+	struct emit *e = &g->e;
+	label_t look, found = emit_label(e);
+
+	if (r->table != G_NONE)
+		emit_imm(e, r->table, table);
+	x86_first_entry(g, mask);
+	emit_imm(e, G_CX, LOOKS);
+	look = emit_here(e);
+	gen_may_fault(g, trap);
+	emit_rm(e, OP_CMP | OP_W, r->word,
+		x86_entry_mem(g, table, offsetof(struct guard_hijack, word)));
+	emit_jcc(e, COND_E, found);
+	x86_next_entry(g, mask);
+	emit_alu(e, 0, ALU_SUB, G_CX, 1);
+	emit_jcc(e, COND_NE, look);
+	emit_jmp(e, trap);
+	emit_set(e, found);
+	x86_make_found(g, table);
+}
+
+/* The word, whose address is in .word, is replaced: .word becomes that of the next in its chain. */
+static void next_of_chain(struct gen *g, label_t trap)
+{
+	const int word = x86_gen(g)->returns->word;
+	const int32_t most = UBP_CHAIN_MOST((uint32_t)x86_word(g));
+	struct emit *e = &g->e;
+
+	find_entry(g, trap);
+	emit_rm(e, OP_LEA, G_CX, x86_found_mem(g, 0));
+	emit_rm(e, OP_STORE | OP_W, G_CX, first_of_chain(g));
+	gen_may_fault(g, trap);
+	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(G_CX, offsetof(struct guard_hijack, back)));
+	emit_alu(e, OP_W, ALU_AND, G_AX, most);
+	emit_alu(e, OP_W, ALU_CMP, G_AX, most);
+	emit_jcc(e, COND_E, trap);
+	emit_rm(e, OP_LEA, word, MEM_X(word, G_AX, 0, 1));
+}
+
+/* The entry that was found, if it is of the next one, becomes part of the chain: then to @done. */
+static void add_to_chain(struct gen *g, label_t trap, label_t done)
+{
+	struct emit *e = &g->e;
+	label_t alone = emit_label(e);
+
+	emit_rm(e, OP_LOAD | OP_W, G_CX, first_of_chain(g));
+	emit_rr(e, OP_TEST | OP_W, G_CX, G_CX);
+	emit_jcc(e, COND_E, alone);
+	gen_may_fault(g, trap);
+	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(G_CX, offsetof(struct guard_hijack, real)));
+	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
+	emit_jcc(e, COND_E, trap);
+	store(g, trap, offsetof(struct guard_hijack, real));
+	gen_may_fault(g, trap);
+	emit_alu_mem(e, OP_W, ALU_ADD, MEM(G_CX, offsetof(struct guard_hijack, back)), 1);
+	emit_jmp(e, done);
+	emit_set(e, alone);
+}
+
+/* .word, and the word in rax; to @trap if it can't be replaced. */
+static void look_at_word(struct gen *g, label_t trap)
+{
+	const bool chains = x86_gen(g)->returns->chains;
+	const int word = x86_gen(g)->returns->word;
+	label_t first = emit_label(&g->e), known = emit_label(&g->e);
+	struct emit *e = &g->e;
+
+	emit_rm(e, OP_LEA, word, x86_stack(g, 0));
+	gen_may_fault(g, trap);
+	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(word, 0));
+	refuse(g, g->plan->trampoline, trap);
+	if (chains) {
+		/* A stack as no compiler makes it: the lowest bits are not free. */
+		emit_test(e, 0, word, x86_word(g) - 1);
+		emit_jcc(e, COND_NE, trap);
+		x86_compare_address(g, g->plan->return_vaddr);
+		emit_jcc(e, COND_NE, first);
+		next_of_chain(g, trap);
+		emit_jmp(e, known);
+		emit_set(e, first);
+	} else {
+		refuse(g, g->plan->return_vaddr, trap);
+	}
+	if (g->plan->leaves_kernel_return) {
+		emit_test(e, 0, G_AX, UBP_KERNEL_RETURN_MASK);
+		emit_jcc(e, COND_E, trap);
+	}
+	if (chains)
+		emit_store_imm(e, OP_W, first_of_chain(g), 0);
+	emit_set(e, known);
+}
+
 void x86_hijack(struct gen *g, label_t back, label_t trap, label_t leave)
 {
 	const struct x86_gen *x = x86_gen(g);
 	struct emit *e = &g->e;
+	label_t done = emit_label(e);
 
 	x->gate(g, G_AX, trap);
 	g->out->hijack_at = (uint32_t)e->len;
 	emit_rr(e, OP_CMP | OP_W, G_AX, x->regs.base);
 	emit_jcc(e, COND_NE, leave);
-	gen_may_fault(g, trap);
-	emit_rm(e, OP_LOAD | OP_W, G_AX, x86_stack(g, 0));
-	refuse(g, g->plan->return_vaddr, trap);
-	refuse(g, g->plan->trampoline, trap);
-	if (g->plan->leaves_kernel_return) {
-		emit_test(e, 0, G_AX, UBP_KERNEL_RETURN_MASK);
-		emit_jcc(e, COND_E, trap);
-	}
-	emit_rm(e, OP_LEA, x->returns->word, x86_stack(g, 0));
+	look_at_word(g, trap);
 	provide_entry(g, trap);
 	gen_may_fault(g, trap);
-	emit_alu_mem(e, OP_W, ALU_CMP, found_mem(g, offsetof(struct guard_hijack, real)), 0);
+	emit_alu_mem(e, OP_W, ALU_CMP, x86_found_mem(g, offsetof(struct guard_hijack, real)),
+		     0);
 	emit_jcc(e, COND_NE, trap);
 	if (detour_needs_duration(g->plan))
 		x->returns->note_entry(g, trap);
 	emit_label_address(e, G_AX, back);
 	store(g, trap, offsetof(struct guard_hijack, back));
+	if (x->returns->chains)
+		add_to_chain(g, trap, done);
 	/* From here on it is one to come back by. */
 	emit_rm(e, OP_LOAD | OP_W, G_AX, stack_word(g));
 	store(g, trap, offsetof(struct guard_hijack, real));
 	replace(g, trap);
+	emit_set(e, done);
 	g->out->hijack_end = (uint32_t)e->len;
 }
 
 /* --- on return ----------------------------------------------------------------------- */
 
-/* The word where the way home goes by. */
-static struct emit_mem way_home(const struct gen *g)
+struct emit_mem x86_way_home(const struct gen *g)
 {
 	return x86_stack(g, -x86_word(g));
+}
+
+/*
+ * rax = the real address, which was put to where the way home goes by. If the entry is one of a
+ * chain, the way is to the common code once more, whose address is in rcx; unless the entry is given back by then:
+ * then so was the word before, perhaps where this has just been written.
+ */
+static void chain_home(struct gen *g, struct emit_mem real)
+{
+	const int hijack = x86_gen(g)->returns->hijack;
+	label_t alone = emit_label(&g->e);
+	struct emit *e = &g->e;
+
+	emit_rm(e, OP_LOAD, G_DX, MEM(hijack, offsetof(struct guard_hijack, word)));
+	emit_test(e, 0, G_DX, x86_word(g) - 1);
+	emit_jcc(e, COND_E, alone);
+	emit_rm(e, OP_XCHG | OP_W, G_CX, x86_way_home(g));
+	emit_alu_mem(e, OP_W, ALU_CMP, real, 0);
+	emit_jcc(e, COND_NE, alone);
+	emit_rm(e, OP_STORE | OP_W, G_AX, x86_way_home(g));
+	emit_set(e, alone);
 }
 
 void x86_come_back(struct gen *g, label_t gone)
@@ -222,212 +340,17 @@ void x86_come_back(struct gen *g, label_t gone)
 	emit_jcc(e, COND_NE, live);
 	/* Over since it was looked up: what was put back into the word. */
 	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(hijack, offsetof(struct guard_hijack, word)));
+	if (x86_gen(g)->returns->chains)
+		emit_alu(e, OP_W, ALU_AND, G_AX, -x86_word(g));
 	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(G_AX, 0));
-	emit_rm(e, OP_STORE | OP_W, G_AX, way_home(g));
+	emit_rm(e, OP_STORE | OP_W, G_AX, x86_way_home(g));
 	emit_jmp(e, gone);
 	emit_set(e, live);
 	emit_rm(e, OP_STORE | OP_W, G_AX, MEM(G_SP, x86_gen(g)->frame.real));
-	emit_rm(e, OP_STORE | OP_W, G_AX, way_home(g));
+	emit_rm(e, OP_STORE | OP_W, G_AX, x86_way_home(g));
+	if (x86_gen(g)->returns->chains)
+		chain_home(g, real);
 	emit_store_imm(e, OP_W, real, 0);
-}
-
-/* --- the common code ------------------------------------------------------------------- */
-
-/* Which words below the stack pointer may be the one that was returned by. */
-enum look {
-	LOOK_OURS_FIRST, /* the first, if it holds our address, and has an entry in use */
-	LOOK_KERNEL, /* the first, if it holds what may be the kernel's, and has an entry in use */
-	LOOK_OURS,     /* that holds our address, and has an entry in use */
-	LOOK_PUT_BACK, /* that holds what its entry says it was given back */
-	LOOK_ANY,      /* that has an entry in use, down to .pops_max */
-};
-
-/* What the common code is made for. */
-struct table {
-	uint64_t vaddr, mask;
-	label_t home;
-};
-
-/* To the return code of the entry that was found. */
-static void go_back(struct gen *g)
-{
-	const int hijack = x86_gen(g)->returns->hijack;
-	struct emit *e = &g->e;
-
-	if (x86_gen(g)->returns->table != G_NONE)
-		emit_rm(e, OP_LEA, hijack, found_mem(g, 0));
-	emit_rm(e, 0xff, 4, MEM(hijack, offsetof(struct guard_hijack, back))); /* jmp */
-}
-
-/*
- * Behind a comparison of the found entry's .real with 0. It is in use, and the word holds that: on to its
- * return code. It is over, and the word holds what it says was given back: to @home, with the word in
- * rax. Else to @none, or behind this.
- */
-static void check_put_back(struct gen *g, label_t home, label_t none)
-{
-	struct emit_mem given = found_mem(g, offsetof(struct guard_hijack, time));
-	struct emit_mem real = found_mem(g, offsetof(struct guard_hijack, real));
-	const struct x86_returns *r = x86_gen(g)->returns;
-	label_t over = emit_label(&g->e);
-	struct emit *e = &g->e;
-
-	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(r->word, 0));
-	emit_jcc(e, COND_E, over);
-	emit_rm(e, OP_CMP | OP_W, G_AX, real);
-	emit_jcc(e, COND_NE, none);
-	go_back(g);
-	emit_set(e, over);
-	if (g->isa->bits == 32) {
-		_Static_assert((uint32_t)UBP_GIVEN_BACK == 0, "an address is the lower half");
-		emit_alu_mem(e, 0, ALU_CMP, x86_upper(given), (int32_t)(UBP_GIVEN_BACK >> 32));
-		emit_jcc(e, COND_NE, none);
-		emit_rm(e, OP_CMP, G_AX, given);
-	} else {
-		emit_imm(e, G_AX, UBP_GIVEN_BACK);
-		emit_rm(e, OP_XOR | OP_W, G_AX, given);
-		emit_rm(e, OP_CMP | OP_W, G_AX, MEM(r->word, 0));
-	}
-	emit_jcc(e, COND_E, home);
-}
-
-/*
- * If .word has an entry that is in use, on to its return code; if that is over, but is
- * what is looked for, to .home, with the way in rax. Else behind this. Uses rax.
- */
-static void look_up(struct gen *g, const struct table *table, enum look which)
-{
-	const size_t at_word = offsetof(struct guard_hijack, word);
-	struct emit_mem word = entry_mem(g, table->vaddr, at_word);
-	struct emit *e = &g->e;
-	label_t look, found = emit_label(e), none = emit_label(e);
-
-	first_entry(g, table->mask);
-	emit_imm(e, G_AX, LOOKS);
-	look = emit_here(e);
-	emit_rm(e, OP_CMP | OP_W, x86_gen(g)->returns->word, word);
-	emit_jcc(e, COND_E, found);
-	emit_alu_mem(e, OP_W, ALU_CMP, word, 0);
-	emit_jcc(e, COND_E, none);
-	next_entry(g, table->mask);
-	emit_alu(e, 0, ALU_SUB, G_AX, 1);
-	emit_jcc(e, COND_NE, look);
-	emit_jmp(e, none);
-	emit_set(e, found);
-	make_found(g, table->vaddr);
-	emit_alu_mem(e, OP_W, ALU_CMP, found_mem(g, offsetof(struct guard_hijack, real)), 0);
-	if (which == LOOK_PUT_BACK) {
-		check_put_back(g, table->home, none);
-	} else {
-		emit_jcc(e, COND_E, none);
-		go_back(g);
-	}
-	emit_set(e, none);
-}
-
-/* To @next if the word can't be one that is looked for. @which is one that asks for what it holds. */
-static void check_word(struct gen *g, enum look which, label_t next)
-{
-	const int word = x86_gen(g)->returns->word;
-	struct emit *e = &g->e;
-
-	if (which == LOOK_OURS || which == LOOK_OURS_FIRST) {
-		emit_rm(e, OP_CMP | OP_W, G_CX, MEM(word, 0));
-		emit_jcc(e, COND_NE, next);
-	}
-	if (which == LOOK_KERNEL) {
-		emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(word, 0));
-		emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
-		emit_jcc(e, COND_E, next);
-		emit_test(e, 0, G_AX, UBP_KERNEL_RETURN_MASK);
-		emit_jcc(e, COND_NE, next);
-	}
-}
-
-/* rax = the last word to look at. */
-static void look_until(struct gen *g, enum look which)
-{
-	const int pops = x86_gen(g)->returns->pops_max;
-	struct emit *e = &g->e;
-
-	if (which == LOOK_PUT_BACK) {
-		emit_rm(e, OP_LEA, G_AX, x86_stack(g, -X86_DISTANCE));
-		return;
-	}
-	if (which == LOOK_ANY) {
-		emit_rm(e, OP_LEA, G_AX, x86_stack(g, -x86_word(g) - pops));
-		return;
-	}
-	/* The page that our frame ends in is there; the one below it may be the stack's guard. */
-	if (g->isa->bits == 32)
-		emit_rr(e, OP_LOAD, G_AX, G_SP);
-	else
-		emit_rm(e, OP_LEA, G_AX, MEM(G_SP, 0));
-	emit_alu(e, OP_W, ALU_AND, G_AX, -(int32_t)PAGE);
-}
-
-/* Words from the one below the stack pointer down. */
-static void look_below(struct gen *g, const struct table *table, enum look which)
-{
-	const struct x86_returns *r = x86_gen(g)->returns;
-	struct emit *e = &g->e;
-	label_t word, next = emit_label(e);
-
-	emit_rm(e, OP_LEA, r->word, way_home(g));
-	word = emit_here(e);
-	check_word(g, which, next);
-	look_up(g, table, which);
-	emit_set(e, next);
-	if (which == LOOK_OURS_FIRST || which == LOOK_KERNEL ||
-	    (which == LOOK_ANY && !r->pops_max))
-		return;
-	emit_alu(e, OP_W, ALU_SUB, r->word, x86_word(g));
-	look_until(g, which);
-	emit_rr(e, OP_CMP | OP_W, r->word, G_AX);
-	emit_jcc(e, COND_AE, word);
-}
-
-/*
- * The word that was returned by is the one below the stack pointer, or further down
- * if the callee popped arguments: then what is in between is none that holds our address.
- * It need not hold it: where there is no red zone, a signal's frame may have come to lie there just now,
- * before the frame protected it; and while a handler ran here, an unwinder in it, or the tracer at its
- * end, may have put the real address back. If the entry is over, too, what stands in the word now
- * is the way home, or to the tracer's own trampoline.
- * A function that was entered by a jump from ours, with a uretprobe on it, came here from the kernel,
- * whose address may stand in the word: that is looked for before all others, but for our own in
- * that very word, which is nearly always there.
- */
-void x86_return_code(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t trampoline)
-{
-	const struct x86_returns *r = x86_gen(g)->returns;
-	const uint32_t regs = g->isa->returns->regs;
-	struct emit *e = &g->e;
-	label_t start = emit_here(e), lost = emit_label(e), leave = emit_label(e);
-	struct table table = { hijacks, mask, emit_label(e) };
-
-	(void)trampoline; /* the word that was returned by leads there itself */
-	x86_begin(g, regs);
-	if (r->table != G_NONE)
-		emit_imm(e, r->table, hijacks);
-	r->find_self(g, start);
-	look_below(g, &table, LOOK_OURS_FIRST);
-	look_below(g, &table, LOOK_KERNEL);
-	look_below(g, &table, LOOK_OURS);
-	look_below(g, &table, LOOK_PUT_BACK);
-	look_below(g, &table, LOOK_ANY);
-	emit_rm(e, OP_CMP | OP_W, G_CX, way_home(g));
-	emit_jcc(e, COND_E, lost);
-	emit_jmp(e, leave);
-	emit_set(e, table.home);
-	emit_rm(e, OP_STORE | OP_W, G_AX, way_home(g));
-	emit_set(e, leave);
-	x86_restore(g, regs, GEN_RETURN);
-	g->isa->go_home(e);
-	emit_set(e, lost);
-	x86_restore(g, regs, GEN_TRAP);
-	emit_u8(e, INT3);
-	emit_bytes(e, UD2, 2);
 }
 
 /* --- what can't be done ------------------------------------------------------------------ */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* Detours of both widths: return probes (struct gen_returns). */
+/* Detours of both widths: return probes (struct gen_returns). common_return_code.c has x86_return_code(). */
 
 #ifndef UBP_ARCH_X86_COMMON_DETOUR_RETURN_H
 #define UBP_ARCH_X86_COMMON_DETOUR_RETURN_H
@@ -30,6 +30,16 @@ struct emit_mem x86_hijack_mem(const struct gen *g, uint64_t table, int at, size
  * offset, the next one. */
 void x86_hijack_offset(struct gen *g, uint64_t mask, int at);
 void x86_hijack_next(struct gen *g, uint64_t mask, int at);
+/* Member of an entry, by .hijack (struct x86_returns), its offset in the table; of one that was found. */
+struct emit_mem x86_entry_mem(const struct gen *g, uint64_t table, size_t member);
+struct emit_mem x86_found_mem(const struct gen *g, size_t member);
+/* .hijack: offset of the first entry to look at for .word; of the next one. */
+void x86_first_entry(struct gen *g, uint64_t mask);
+void x86_next_entry(struct gen *g, uint64_t mask);
+/* One was found: .hijack becomes its address, if that is what x86_found_mem() wants. */
+void x86_make_found(struct gen *g, uint64_t table);
+/* The word where the way home goes by. */
+struct emit_mem x86_way_home(const struct gen *g);
 /* Compare rax with @address. Clobbers rcx in 64 bits. */
 void x86_compare_address(struct gen *g, uint64_t address);
 

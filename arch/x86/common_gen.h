@@ -39,6 +39,8 @@ struct x86_returns {
 	/* Where no word tells which one was returned by: so many bytes the callee may have
 	 * taken off the stack. */
 	int pops_max;
+	/* Functions that were entered by jumps get entries of a chain, else they take the trap. */
+	bool chains;
 	/* Note when the function was entered. Clobbers rax and rdx. */
 	void (*note_entry)(struct gen *g, label_t trap);
 	/* rcx = where the common code stands, which began at @start. Clobbers rax. */

@@ -20,6 +20,7 @@ const struct x86_returns gen64_return_parts = {
 	.hijack = GEN_HIJACK,
 	.word = G_SI,
 	.table = G_DX,
+	.chains = true,
 	.note_entry = gen64_note_entry,
 	.find_self = find_self,
 };

@@ -327,7 +327,7 @@ of_other_word:
 	note_other
 6:	sub	$1, %rbp
 	jnc	3b
-	/* And those that detours have hijacked: one entry for each word. */
+	/* And those that detours have hijacked: one entry for each word, beside those of its chain. */
 7:	mov	HEAD_DATA(%r9), %rcx
 	test	%rcx, %rcx
 	jz	leave
@@ -342,6 +342,8 @@ of_other_word:
 	mov	HIJACK_REAL(%rbx,%r12), %rdi
 	test	%rdi, %rdi
 	jz	9f
+	test	$7, %sil
+	jnz	9f
 	cmp	%r8, %rsi
 	jb	of_other_hijack
 	cmp	%r14, %rsi

@@ -19,6 +19,7 @@
 #include "engine/returns/disarm.h"
 #include "engine/returns/entry.h"
 #include "engine/returns/hijack.h"
+#include "engine/returns/hijack_chain.h"
 #include "engine/returns/ops.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"

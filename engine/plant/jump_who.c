@@ -33,8 +33,12 @@ void who_note_word(void *ctx, uint64_t vaddr)
 	if (hijacks.code && vaddr > hijacks.code && vaddr - hijacks.code < UBP_RETURN_CODE_MAX)
 		owner->jump->is_returning = true;
 	jump = site ? jump_at(site, vaddr, &at) : NULL;
-	if (jump)
-		jump->in_use = true;
+	if (!jump)
+		return;
+	jump->in_use = true;
+	/* The way home may be by that code once more (struct guard_hijack has chains). */
+	if (jump->detour.return_at && at >= jump->detour.return_at)
+		owner->jump->is_returning = true;
 }
 
 /* In what records, not in the copy: it may come to a breakpoint, or read for us. */

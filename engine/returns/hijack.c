@@ -10,14 +10,10 @@
 
 #include "engine/returns/hijack.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "arch/guard.h"
-#include "arch/host.h"
-#include "engine/event/clock.h"
 #include "engine/returns/limits.h"
 #include "engine/returns/ops.h"
 #include "engine/returns/returns.h"
@@ -34,10 +30,9 @@
 #define CHUNK         1024
 #define NEAREST_CHUNK 256ULL
 
-struct guard_hijack hijack_find(const struct space *space, uint64_t slot_vaddr,
-				uint64_t *ret_vaddr)
+struct guard_hijack hijack_find_in(const struct plant_space *ps, const struct space *space,
+				   uint64_t slot_vaddr, uint64_t *ret_vaddr)
 {
-	const struct plant_space *ps = space->plant;
 	struct guard_hijack some[LOOKS_AT_ONCE];
 	uint64_t index = (slot_vaddr >> 3) & ps->hijack->mask;
 
@@ -60,12 +55,10 @@ struct guard_hijack hijack_find(const struct space *space, uint64_t slot_vaddr,
 	return (struct guard_hijack){ 0 };
 }
 
-/* The ticks of a detour as nanoseconds of CLOCK_KIND_MONO. */
-static uint64_t time_of(const struct plant_space *ps, uint64_t ticks)
+struct guard_hijack hijack_find(const struct space *space, uint64_t slot_vaddr,
+				uint64_t *ret_vaddr)
 {
-	uint64_t now_ns = event_clock_now(CLOCK_KIND_MONO), now = ubp_host_ticks();
-
-	return ticks < now ? now_ns - detour_ns(now - ticks, ps->hijack->ns_factor) : now_ns;
+	return hijack_find_in(space->plant, space, slot_vaddr, ret_vaddr);
 }
 
 uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t word)
@@ -107,66 +100,6 @@ bool hijack_has(const struct space *space, uint64_t slot_vaddr, const struct sit
 	return entry.word && entry.real;
 }
 
-const struct site *hijack_drop(const struct space *space, pid_t tid, uint64_t slot_vaddr)
-{
-	uint64_t at = 0;
-	struct guard_hijack entry = hijack_find(space, slot_vaddr, &at);
-
-	if (!entry.word || !entry.real)
-		return NULL;
-	hijack_set_free(space, tid, at);
-	return plant_site_of_slot(space, entry.back);
-}
-
-/* How many there had been when the detour was made that goes on at @back. */
-static unsigned numbers_of(const struct site *site, uint64_t back)
-{
-	uint64_t at;
-	const struct site_jump *jump = jump_at(site, back, &at);
-
-	return jump ? jump->n_numbers : UINT_MAX;
-}
-
-struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr)
-{
-	struct space *space = t->process->space;
-	struct plant_space *ps = space->plant;
-	uint64_t at = 0, real;
-	struct guard_hijack entry = hijack_find(space, slot_vaddr, &at);
-	struct site *site =
-		entry.word && entry.real ? plant_site_of_slot(space, entry.back) : NULL;
-	struct return_instance *ri = site ? map_get(&ps->ret->by_slot, slot_vaddr) : NULL;
-
-	if (!site)
-		return NULL;
-	real = entry.real;
-	/* One of ours that was left here long ago. */
-	if (ri) {
-		returns_count(ri, MISSED_SKIPPED);
-		returns_unlink(ri);
-		ri->n_entries = 0;
-		ri->missed = MISSED_N;
-		ri->disarm_sp = ri->outer = 0;
-	} else {
-		ri = returns_new(ps, slot_vaddr);
-	}
-	if (!ri || returns_add_entry(ri, site, time_of(ps, entry.time),
-				     numbers_of(site, entry.back)) < 0)
-		return NULL; /* it stays what it is: its detour brings it home */
-	ri->real = real;
-	ri->tid = t->tid;
-	ri->serial = ++ps->ret->n_ever;
-	if (returns_arm(space, ri, t->tid) < 0) {
-		returns_forget(ps, ri);
-		map_remove(&ps->ret->by_slot, slot_vaddr);
-		returns_free_one(ri);
-		return NULL;
-	}
-	hijack_set_given_back(space, t->tid, at, ps->ret->trampoline);
-	returns_link_in_place(&t->probes->returns, ri);
-	return ri;
-}
-
 void hijack_note_stack(struct tracee *t, uint64_t sp)
 {
 	unsigned i = 0;
@@ -199,22 +132,6 @@ uint64_t hijack_nearest(const struct space *space, uint64_t vaddr)
 				best = some[k].word;
 	}
 	return best == UINT64_MAX ? 0 : best;
-}
-
-uint64_t hijack_duration(const struct space *space, uint64_t sp, uint64_t back)
-{
-	size_t word = space->arch->addr_size;
-
-	/* Right below the stack pointer, unless the callee popped its arguments; or at it. */
-	for (uint64_t down = return_ops(space)->word_below(space->arch); down <= RET_POPS_MAX;
-	     down += word) {
-		uint64_t at;
-		struct guard_hijack entry = hijack_find(space, sp - down, &at);
-
-		if (entry.word && !entry.real && entry.back == back)
-			return entry.time;
-	}
-	return 0;
 }
 
 /* @each of those that are in use, until it returns false. False: that, or not all of the table could be read. */

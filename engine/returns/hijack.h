@@ -23,27 +23,11 @@ struct tracee;
 /* What stands at a stack word, really: @word is what was read there. */
 uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t word);
 
-/*
- * The one at this stack word becomes the tracer's (struct return_instance), its probes'
- * sites with it. NULL: there is none.
- */
-struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr);
-
 /* Is an entry of this stack word in use? *ret_site: whose; NULL: that is not known. */
 bool hijack_has(const struct space *space, uint64_t slot_vaddr, const struct site **ret_site);
 
-/* The stack word holds something else by now: the one that was there will not return. Its site;
- * NULL: there was none. */
-const struct site *hijack_drop(const struct space *space, pid_t tid, uint64_t slot_vaddr);
-
 /* The stack word of the nearest one above @vaddr; 0: there is none. */
 uint64_t hijack_nearest(const struct space *space, uint64_t vaddr);
-
-/*
- * How long the call took, of a thread in the return code at @back (guard_hijack.back) that
- * asked for it, ns; @sp: its caller's stack pointer.
- */
-uint64_t hijack_duration(const struct space *space, uint64_t sp, uint64_t back);
 
 /* A signal comes while it is there: its handler may run on another stack. */
 void hijack_note_stack(struct tracee *t, uint64_t sp);
@@ -58,6 +42,9 @@ void hijack_set_given_back(const struct space *space, pid_t tid, uint64_t entry,
  */
 struct guard_hijack hijack_find(const struct space *space, uint64_t slot_vaddr,
 				uint64_t *ret_vaddr);
+/* The same in @ps's table, as it is in the memory of @space, a copy. */
+struct guard_hijack hijack_find_in(const struct plant_space *ps, const struct space *space,
+				   uint64_t slot_vaddr, uint64_t *ret_vaddr);
 
 /* Its frame is over: the next one that uses the word may have the entry. */
 void hijack_set_free(const struct space *space, pid_t tid, uint64_t entry);

@@ -12,6 +12,7 @@
 #include "arch/guard.h"
 #include "arch/host.h"
 #include "engine/returns/hijack.h"
+#include "engine/returns/hijack_chain.h"
 #include "engine/returns/hijack_open.h"
 #include "engine/returns/in_register_unwind.h"
 #include "engine/returns/limits.h"

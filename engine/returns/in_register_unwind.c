@@ -18,6 +18,7 @@
 
 #include "engine/base/err.h"
 #include "engine/returns/hijack.h"
+#include "engine/returns/hijack_chain.h"
 #include "engine/returns/limits.h"
 #include "engine/returns/returns.h"
 #include "engine/returns/word.h"

@@ -13,6 +13,7 @@
 #include "arch/guard.h"
 #include "arch/host.h"
 #include "engine/returns/hijack.h"
+#include "engine/returns/hijack_chain.h"
 #include "engine/returns/in_stack_hijacks.h"
 #include "engine/returns/in_stack_unwind.h"
 #include "engine/returns/kernel.h"
@@ -151,7 +152,18 @@ static bool put_real(const struct tracee *t, struct ubp_regs *regs, uint64_t rea
 static bool read_returned(const struct tracee *t, const struct ubp_regs *regs,
 			  uint64_t *ret_real)
 {
-	return read_word(t, popped(t, regs), ret_real) == 0;
+	const struct space *space = t->process->space;
+	const struct plant_space *ps = space->plant;
+	uint64_t at = popped(t, regs), real_address;
+
+	if (read_word(t, at, ret_real) < 0)
+		return false;
+	/* Of a function that was entered by a jump, the way home is by the return code once more. */
+	*ret_real = real(space, at, 0, *ret_real);
+	if (ps->hijack->code_vaddr && *ret_real == ps->hijack->code_vaddr &&
+	    in_stack_find_returned_by(space, regs->r[space->arch->reg.sp], &real_address))
+		*ret_real = real_address;
+	return true;
 }
 
 static void send_on(struct tracee *t, const struct ubp_regs *regs)

@@ -10,6 +10,7 @@
 #include "arch/guard.h"
 #include "arch/host.h"
 #include "engine/returns/hijack.h"
+#include "engine/returns/hijack_chain.h"
 #include "engine/returns/hijack_open.h"
 #include "engine/returns/limits.h"
 #include "engine/space/hijack_part.h"
@@ -81,8 +82,7 @@ void in_stack_take_stacks(struct tracee *t, uint64_t sp)
 	take_interrupted(t, sp);
 }
 
-/* The entry in use of the word that somebody has just returned by, 0: there is none. */
-static uint64_t find_returned_by(const struct space *space, uint64_t sp, uint64_t *ret_real)
+uint64_t in_stack_find_returned_by(const struct space *space, uint64_t sp, uint64_t *ret_real)
 {
 	const struct plant_space *ps = space->plant;
 	size_t size = space->arch->addr_size;
@@ -119,7 +119,7 @@ void in_stack_save_returning(const struct space *space)
 		if (!t->held || t->remote.called || hold_get_regs(t, &regs) < 0 ||
 		    regs.r[arch->reg.pc] != ps->hijack->code_vaddr)
 			continue;
-		entry = find_returned_by(space, regs.r[arch->reg.sp], &real);
+		entry = in_stack_find_returned_by(space, regs.r[arch->reg.sp], &real);
 		if (!entry ||
 		    mem_write(&space->mem, t->tid, regs.r[arch->reg.sp] - arch->addr_size,
 			      &real, arch->addr_size) < 0)
@@ -131,19 +131,34 @@ void in_stack_save_returning(const struct space *space)
 	}
 }
 
+/* 1: it holds our address; 0: it does not; -errno. */
+static int holds_ours(const struct plant_space *owner, const struct space *space, uint64_t word)
+{
+	size_t size = space->arch->addr_size;
+	uint64_t now = 0;
+
+	if (mem_peek(&space->mem, word, &now, size) != size)
+		return -EFAULT;
+	return now == owner->hijack->code_vaddr;
+}
+
 /* 1: its frame was there still, and is put back; 0: it was not; -errno. */
 static int put_back_one(const struct plant_space *owner, const struct space *space, pid_t tid,
 			const struct guard_hijack *entry, uint64_t at)
 {
 	size_t size = space->arch->addr_size;
-	uint64_t now = 0;
-	int rc;
+	struct hijack_chain chain;
+	int rc = holds_ours(owner, space, entry->word);
 
-	if (mem_peek(&space->mem, entry->word, &now, size) != size)
-		return -EFAULT;
 	/* Skipped by a longjmp(), it may be somebody else's data by now. */
-	if (now != owner->hijack->code_vaddr)
-		return 0;
+	if (rc <= 0)
+		return rc;
+	hijack_read_chain(owner, space, entry, &chain);
+	hijack_end_chain(space, tid, &chain, space->plant == owner);
+	/* Who returns from a function of the chain has it in the word by now, or will not put it there any more. */
+	rc = holds_ours(owner, space, entry->word);
+	if (rc <= 0)
+		return rc;
 	rc = mem_write(&space->mem, tid, entry->word, &entry->real, size);
 	if (rc < 0)
 		return rc;
@@ -161,13 +176,42 @@ static void leave_hijack(struct undo *undo, const struct guard_hijack *entry, in
 	plant_left_live(undo->left, "a return address", entry->word, rc);
 }
 
+/*
+ * One of a chain, as it was read a while ago. By now it is over with its word's, or that one stays, and it with that; or it was
+ * left behind alone. As put_back_one().
+ */
+static int put_back_level(const struct plant_space *owner, const struct space *space, pid_t tid,
+			  uint64_t word, uint64_t at)
+{
+	const uint64_t most = UBP_CHAIN_MOST(space->arch->addr_size);
+	struct guard_hijack now, first;
+	uint64_t first_at;
+
+	if (mem_peek(&space->mem, at, &now, sizeof(now)) != sizeof(now))
+		return -EFAULT;
+	if (now.word != word || !now.real)
+		return 1;
+	first = hijack_find_in(owner, space, word & ~most, &first_at);
+	if (!first.word || !first.real)
+		hijack_set_free(space, tid, at);
+	return 0;
+}
+
+static int put_back_any(const struct plant_space *owner, const struct space *space, pid_t tid,
+			const struct guard_hijack *entry, uint64_t at)
+{
+	if (!entry->word || !entry->real)
+		return 1;
+	return hijack_is_level(space, entry->word)
+		       ? put_back_level(owner, space, tid, entry->word, at)
+		       : put_back_one(owner, space, tid, entry, at);
+}
+
 static void put_back_some(struct plant_space *owner, struct undo *undo, pid_t tid,
 			  const struct guard_hijack *some, size_t n, uint64_t vaddr)
 {
 	for (size_t i = 0; i < n; i++, vaddr += sizeof(*some)) {
-		int rc = some[i].word && some[i].real
-				 ? put_back_one(owner, undo->space, tid, &some[i], vaddr)
-				 : 1;
+		int rc = put_back_any(owner, undo->space, tid, &some[i], vaddr);
 
 		if (rc < 0)
 			leave_hijack(undo, &some[i], rc);

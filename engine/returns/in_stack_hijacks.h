@@ -20,6 +20,9 @@ void in_stack_take_stacks(struct tracee *t, uint64_t sp);
 /* The same for a stopped thread and all of its stack, from where it is: return_ops.take_own(). */
 void in_stack_take_own(struct tracee *t);
 
+/* The entry in use of the word that somebody at @sp has just returned by, and its real address; 0: there is none. */
+uint64_t in_stack_find_returned_by(const struct space *space, uint64_t sp, uint64_t *ret_real);
+
 /* return_ops.save_returning() */
 void in_stack_save_returning(const struct space *space);
 

@@ -79,7 +79,7 @@ static void refuses_who_pops_it(void **state)
 
 		ubp_err_reset(&err);
 		assert_int_equal(lab.arch->jump.find(code, i == 2 ? 5 : 6, 0, LAB_SITE,
-							    &lab.window, &err),
+						     &lab.window, &err),
 				 0);
 		assert_int_equal(lab_build(1, &err),
 				 functions[i].refused && !is_lower ? -EOPNOTSUPP : 0);
@@ -141,32 +141,146 @@ static void calls_itself(void **state)
 	lab_expect_nothing(head);
 }
 
+/* How long a chain is at most. */
+#define LEVELS (RUN_BITS == 32 ? 0u : RUN_WORD - 1u)
+
+/* The function jumps to itself %rcx times, and then takes @pops bytes of arguments off. */
+static void body_jumps(uint8_t pops)
+{
+#if RUN_BITS == 32
+	/* jecxz 1f; lea -1(%ecx),%ecx; jmp LAB_SITE; 1: ret $n */
+	uint8_t code[] = { 0xe3, 0x08, 0x8d, 0x49, 0xff, 0xe9, 0, 0, 0, 0, 0xc2, pops, 0 };
+	const size_t jump = 6;
+#else
+	/* jrcxz 1f; lea -1(%rcx),%rcx; jmp LAB_SITE; 1: ret $n */
+	uint8_t code[] = {
+		0xe3, 0x09, 0x48, 0x8d, 0x49, 0xff, 0xe9, 0, 0, 0, 0, 0xc2, pops, 0
+	};
+	const size_t jump = 7;
+#endif
+	int32_t disp = (int32_t)(lab_start() - (LAB_BODY + jump + 4));
+
+	memcpy(code + jump, &disp, sizeof(disp));
+	body(code, sizeof(code));
+	after.gpr[CX] = 0;
+	after.gpr[SP] = before.gpr[SP] + RUN_WORD + pops;
+}
+
+static void start_chain(unsigned depth, uint8_t pops)
+{
+	run_word home = LAB_HOME;
+
+	run_write(before.gpr[SP], &home, sizeof(home));
+	memset(lab.hijacks, 0, LAB_HIJACKS_LEN);
+	body_jumps(pops);
+	before.gpr[CX] = depth;
+}
+
+/* Nothing is in use, but what is at @but. */
+static void assert_all_over(uint64_t but)
+{
+	for (size_t i = 0; i < LAB_HIJACKS; i++)
+		if (lab.hijacks[i].word != but)
+			assert_int_equal(lab.hijacks[i].real, 0);
+}
+
+static void expect_chain(unsigned depth, uint8_t pops)
+{
+	uint64_t head = lab.thread->head;
+	unsigned n = 0;
+
+	start_chain(depth, pops);
+	assert_int_equal(go("a chain", NULL, NULL), -1);
+	assert_int_equal(end.exit, 0);
+	for (; head < lab.thread->head; n++) {
+		const struct ring_record *record = lab_record_at(head);
+
+		assert_non_null(record);
+		assert_int_equal(record->ret, LAB_HOME);
+		head += record->size;
+	}
+	assert_int_equal(n, depth + 1);
+	assert_all_over(0);
+}
+
 static void jumps_to_itself(void **state)
 {
-	/* jmp LAB_SITE */
-	uint8_t code[5] = { 0xe9 };
-	int32_t disp = (int32_t)(lab_start() - (LAB_BODY + 5));
+	(void)state;
+	for (uint8_t pops = 0; pops <= 3 * RUN_WORD; pops += RUN_WORD)
+		for (unsigned depth = 0; depth <= LEVELS; depth++) {
+			start(state);
+			lab_function_build(1);
+			expect_chain(depth, pops);
+		}
+}
+
+/* The tracer has it then, and all the chain with it. */
+static void jumps_too_often(void **state)
+{
 	uint64_t head = lab.thread->head;
-	struct guard_hijack was;
 
 	(void)state;
-	memcpy(code + 1, &disp, sizeof(disp));
-	body(code, sizeof(code));
 	lab_function_build(1);
+	start_chain(LEVELS + 1, 0);
 	after.gpr[SP] = before.gpr[SP];
-	assert_int_equal(go("tail call", NULL, NULL), 0);
+	assert_int_equal(go("tail calls", NULL, NULL), 0);
 	assert_int_equal(word_at(before.gpr[SP]), LAB_RETURN_CODE);
-	assert_int_equal(lab_hijack_of(before.gpr[SP])->real, LAB_HOME);
-	assert_int_equal(lab_hijack_of(before.gpr[SP])->back, RUN_BLOCK + lab.detour.return_at);
-	/* The tracer's own is left alone, too. */
-	memset(lab.hijacks, 0, LAB_HIJACKS_LEN);
+	assert_int_equal(lab_hijack_of(before.gpr[SP])->back,
+			 RUN_BLOCK + lab.detour.return_at + LEVELS);
+	for (unsigned i = 0; i <= LEVELS; i++)
+		assert_int_equal(lab_hijack_of(before.gpr[SP] + i)->real, LAB_HOME);
+	lab_expect_nothing(head);
+}
+
+/* What is not a chain of detours only is the tracer's. */
+static void leaves_to_tracer(void **state)
+{
+	struct guard_hijack was;
+	uint64_t head = lab.thread->head;
+
+	(void)state;
+	lab_function_build(1);
+	start_chain(0, 0);
+	after.gpr[SP] = before.gpr[SP];
+	/* The tracer's own is left alone. */
 	was = lab.hijacks[0];
 	run_write(before.gpr[SP], &lab.plan.trampoline, RUN_WORD);
 	assert_int_equal(go("tracer's", NULL, NULL), 0);
 	assert_int_equal(word_at(before.gpr[SP]), LAB_TRAMPOLINE);
 	assert_null(lab_hijack_of(before.gpr[SP]));
 	assert_memory_equal(&was, &lab.hijacks[0], sizeof(was));
+	/* Our address, and no entry, or one that is over. */
+	run_write(before.gpr[SP], &lab.plan.return_vaddr, RUN_WORD);
+	assert_int_equal(go("no entry", NULL, NULL), 0);
+	lab.hijacks[before.gpr[SP] / 8 % LAB_HIJACKS].word = before.gpr[SP];
+	assert_int_equal(go("over", NULL, NULL), 0);
+	/* The next level was left by a longjmp(). */
+	lab.hijacks[before.gpr[SP] / 8 % LAB_HIJACKS].real = LAB_HOME;
+	lab.hijacks[before.gpr[SP] / 8 % LAB_HIJACKS + 1] =
+		(struct guard_hijack){ .word = before.gpr[SP] + 1, .real = LAB_HOME };
+	assert_int_equal(go("left", NULL, NULL), 0);
+	assert_int_equal(word_at(before.gpr[SP]), LAB_RETURN_CODE);
 	lab_expect_nothing(head);
+}
+
+/* A stack that no compiler makes: its lowest bits would be a level. */
+static void stands_across(void **state)
+{
+	struct run_regs was = before, then = after;
+	uint64_t head = lab.thread->head;
+	run_word home = LAB_HOME;
+
+	(void)state;
+	lab_function_build(1);
+	before.gpr[SP] -= 1;
+	after = before;
+	run_write(before.gpr[SP], &home, sizeof(home));
+	if (LEVELS)
+		assert_int_equal(go("across", NULL, NULL), 0);
+	lab_expect_nothing(head);
+	assert_all_over(0);
+	before = was;
+	after = then;
 }
 
 /* --- the stack --------------------------------------------------------------------------------- */
@@ -316,6 +430,14 @@ struct interruption {
 	bool done, changed;
 };
 
+/* What the tracer does when it takes the word's entry: nothing of its chain is left. */
+static void end_chain(void)
+{
+	for (uint64_t level = 1; level <= LEVELS; level++)
+		if (lab_hijack_of(before.gpr[SP] + level))
+			lab_hijack_of(before.gpr[SP] + level)->real = 0;
+}
+
 /* In the handler of the single step. */
 static void interrupt(struct ubp_regs *regs, void *arg)
 {
@@ -335,6 +457,8 @@ static void interrupt(struct ubp_regs *regs, void *arg)
 	}
 	if (*word != LAB_RETURN_CODE || !entry || !entry->real)
 		return;
+	if (in->what != PUTS_BACK)
+		end_chain();
 	*word = in->what == TAKES ? LAB_TRAMPOLINE : entry->real;
 	if (in->what != PUTS_BACK) {
 		entry->time = *word ^ UBP_GIVEN_BACK;
@@ -425,6 +549,73 @@ static void is_unwound_anywhere(void **state)
 	}
 }
 
+/* The same with a chain of @depth jumps. What was put back returns to nobody of ours. */
+static void interrupt_chain(enum in_handler what, unsigned depth, uint8_t pops)
+{
+	unsigned n = 0, n_changed = 0, n_all = 0, outer, nested;
+
+	lab_set_probe(0, true, "a=%di:s64", NULL);
+	before.gpr[DI] = after.gpr[DI] = LAB_OUTER;
+	lab_function_build(1);
+	for (bool more = true; more; n++) {
+		struct interruption in = { .at = n, .what = what };
+		uint64_t head = lab.thread->head;
+		int trap;
+
+		lab.thread->limit = head + LAB_CAPACITY - RING_SLACK;
+		start_chain(depth, pops);
+		lab_run_steps(&before, interrupt, &in, &end);
+		trap = lab_trap(&end);
+		if (end.exit < 0 && trap < 0)
+			fail_msg("%u: signal %d at 0x%llx", n, end.signo,
+				 (unsigned long long)end.pc);
+		more = in.done;
+		lab_count_calls(head, &outer, &nested);
+		/* A function that was entered at that moment finds what it can't tell. */
+		if (trap >= 0) {
+			assert_true(in.changed);
+			continue;
+		}
+		lab_assert_kept("a chain", &after, NULL, &end);
+		assert_int_equal(nested, what == CALLS && in.done ? 1 : 0);
+		assert_in_range(outer, in.changed ? 0 : depth + 1, depth + 1);
+		assert_int_equal(end.exit, what == TAKES && in.changed &&
+						   word_at(before.gpr[SP]) == LAB_TRAMPOLINE);
+		n_changed += in.changed;
+		n_all += in.changed && outer == depth + 1;
+		if (what == CALLS)
+			assert_all_over(0);
+	}
+	print_message(
+		"a chain of %u interrupted at %u instructions, changed %u, all there %u\n",
+		depth, n, n_changed, n_all);
+	assert_true(n > 100);
+	assert_int_equal(lab.thread->lost, 0);
+	assert_true(what == CALLS || n_changed > 10);
+}
+
+static void chain_is_interrupted_anywhere(void **state)
+{
+	if (LEVELS) {
+		start(state);
+		interrupt_chain(CALLS, 2, 0);
+	}
+}
+
+static void chain_is_unwound_anywhere(void **state)
+{
+	run_plant_exit(LAB_TRAMPOLINE, 1);
+	for (uint8_t pops = 0; LEVELS && pops <= 3 * RUN_WORD; pops += 3 * RUN_WORD) {
+		start(state);
+		interrupt_chain(PUTS_BACK, 1, pops);
+		start(state);
+		if (!pops)
+			interrupt_chain(TAKES, 2, pops);
+		start(state);
+		interrupt_chain(TAKES_BACK, pops ? 1 : 2, pops);
+	}
+}
+
 /* --- all of it ------------------------------------------------------------------------------------ */
 
 int main(void)
@@ -433,12 +624,17 @@ int main(void)
 		cmocka_unit_test_setup(refuses_who_pops_it, start),
 		cmocka_unit_test_setup(calls_itself, start),
 		cmocka_unit_test_setup(jumps_to_itself, start),
+		cmocka_unit_test_setup(jumps_too_often, start),
+		cmocka_unit_test_setup(leaves_to_tracer, start),
+		cmocka_unit_test_setup(stands_across, start),
 		cmocka_unit_test_setup(pops_arguments, start),
 		cmocka_unit_test_setup(is_lost, start),
 		cmocka_unit_test_setup_teardown(leaves_what_may_be_the_kernels, start, stop),
 		cmocka_unit_test_setup(comes_from_the_kernel, start),
 		cmocka_unit_test_setup(is_interrupted_anywhere, start),
 		cmocka_unit_test_setup(is_unwound_anywhere, start),
+		cmocka_unit_test_setup(chain_is_interrupted_anywhere, start),
+		cmocka_unit_test_setup(chain_is_unwound_anywhere, start),
 	};
 
 	return cmocka_run_group_tests_name("x86_detour_return", tests, lab_set_up,
