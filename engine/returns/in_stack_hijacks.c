@@ -194,6 +194,8 @@ static int put_back_level(const struct plant_space *owner, const struct space *s
 	first = hijack_find_in(owner, space, word & ~most, &first_at);
 	if (!first.word || !first.real)
 		hijack_set_free(space, tid, at);
+	else if (space->plant == owner)
+		hijack_note_block(space, now.back);
 	return 0;
 }
 

@@ -20,9 +20,11 @@ WAIT = int(os.environ.get("TIMEOUT", "60"))
 CALLS = 3000000  # of step(), more of them at once than uprobe needs to see for a jump
 # arch/guard.h: struct guard_head, struct guard_data.
 MAGIC, HEAD_LEN, HEAD_DATA, DATA_RETURN = b"UB-GUARD", 16, 48, 128
-TABLE, RETURN_CODE = 0x1000, 384
-# In the code that returns lead to: lea (%rdx,%r11),%r11; jmp *16(%r11), .back of struct guard_hijack.
-FIND, JUMP = bytes.fromhex("4e8d1c1a"), bytes.fromhex("41ff6310")
+TABLE, RETURN_CODE = 0x1000, 960
+# In the code that returns lead to: lea (%rdx,%r11),%r11; mov 16(%r11),%rax; and $7,%rax; jne; jmp *16(%r11), which is .back
+# of struct guard_hijack.
+FIND = [bytes.fromhex(insn) for insn in ("4e8d1c1a", "498b4310", "4883e007", "0f85", "41ff6310")]
+DISPLACEMENT = 4  # of that jne
 
 
 class Target:
@@ -92,8 +94,12 @@ def on_the_way(target, pc):
     areas, returns = target.areas()
     if len(areas) < 2 or not returns or not returns < pc < returns + RETURN_CODE:
         return False
-    jump = target.read(returns, RETURN_CODE).find(FIND + JUMP)
-    return jump >= 0 and pc <= returns + jump + len(FIND)
+    code = target.read(returns, RETURN_CODE)
+    at = code.find(b"".join(FIND[:4]))
+    end = at + sum(map(len, FIND[:4])) + DISPLACEMENT
+    if at < 0 or not code[end:].startswith(FIND[4]):
+        sys.exit("the code that returns lead to is another one")
+    return pc <= returns + end
 
 
 def in_detour(target, pc):
