@@ -88,5 +88,16 @@ def strings():
     return compare(probes, [f, *words], len(words))
 
 
+def tail_calls(n):
+    """Functions that are left by jumps: each return is told, the inner ones first."""
+    f = fixture("tail_chain")
+    if not os.path.exists(f):
+        return True
+    probes = [(f"{kind}:{kind}{name[-1]} {f}:{name} {args}", None)
+              for name in ("chain_h", "chain_f", "chain_g")
+              for kind, args in (("r", "v=$retval:s64"), ("p", "n=%di:s64"))]
+    return compare(probes, [f, str(n), "1", "0", "plain"], n)
+
+
 if __name__ == "__main__":
-    oracle.done([numbers(200), strings()])
+    oracle.done([numbers(200), strings(), tail_calls(600)])
