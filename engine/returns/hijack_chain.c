@@ -162,8 +162,14 @@ struct return_instance *hijack_take(struct tracee *t, uint64_t slot_vaddr)
 		return NULL;
 	hijack_read_chain(ps, space, &entry, &chain);
 	ri = instance_at(ps, slot_vaddr);
-	if (!ri || add_entry(space, ri, &entry) < 0 || add_chain(space, ri, &chain) < 0)
-		return NULL; /* it stays what it is: its detour brings it home */
+	if (!ri)
+		return NULL;
+	if (add_entry(space, ri, &entry) < 0 || add_chain(space, ri, &chain) < 0) {
+		/* It stays what it is: its detour brings it home. */
+		ri->uncounted = true;
+		returns_drop(ps, ri);
+		return NULL;
+	}
 	ri->real = entry.real;
 	ri->tid = t->tid;
 	ri->serial = ++ps->ret->n_ever;

@@ -73,13 +73,14 @@ check long
 
 # Whoever comes and goes, is killed or not, in the middle of a chain: the program does not notice, and who comes last has
 # all from there on.
-start tail_chain $((N * 10)) $THREADS
+start tail_chain 0 $THREADS
 go
 for sig in INT KILL INT KILL KILL INT; do
 	trace -p "$PID" -e "r:t/a $F:chain_f" -e "r:t/b $F:chain_h" -e "r:t/c $F:deep" -e "r:t/d $F:chain_g"
 	kill -"$sig" "$UBP_PID"
 	wait "$UBP_PID" 2> /dev/null
 	UBP_PID=
-	kill -0 "$PID" 2> /dev/null || break
+	alive
 done
+go
 finish

@@ -54,6 +54,7 @@ def definitions(variant, argv):
     defs = [f"p:k/mix {f}:mix i={ARG1}:s64 s=+0({ARG2}):string", f"p:k/leaf {f}:leaf i={ARG1}:s64",
             f"r:k/leaf_ret {f}:leaf $retval:s64", f"r:k/outer {f}:outer $retval:s64",
             f"p:k/half {f}:half"]
+    defs += [f"r:k/{s} {f}:{s} $retval:s64" for s in ("tail_a", "tail_b", "tail_c")]
     if variant == "deep":
         defs += [f"r:k/deep {f}:deep $retval:s64"]
     if variant == "spawn":
