@@ -485,6 +485,16 @@ struct arch_jump {
 	int (*find)(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
 		    struct window *ret_window, struct ubp_err *err);
 	/*
+	 * The same for a jump that leads to a hop only (struct hop): one instruction. NULL: there
+	 * are no such jumps, or no need of them.
+	 */
+	int (*find_short)(const uint8_t *code, size_t len, uint64_t vaddr,
+			  struct window *ret_window, struct ubp_err *err);
+	/* How far from a window's start a hop may begin: [-short_back, short_on]. */
+	uint8_t short_back, short_on;
+	/* Does nothing that stands behind @insn run, unless somebody jumps there? Where there is .find_short. */
+	bool (*ends_flow)(const struct displaced_insn *insn);
+	/*
 	 * Is the window's first instruction one that indirect branches may have to lead to, and
 	 * no other? Then a jump must not stand there in a file that asks for it. NULL: there
 	 * are none.
@@ -499,7 +509,7 @@ struct arch_jump {
 	 */
 	bool (*copy_leave)(const struct window *window, const struct window_copy *copy,
 			   uint64_t vaddr, struct ubp_regs *regs);
-	/* The jump at @site to @target, window->jump_len bytes. -ERANGE: too far. */
+	/* The jump at @site to @target, window->jump_len bytes; a hop's has UBP_HOP_LEN. -ERANGE: too far. */
 	int (*build)(const struct window *window, uint64_t site, uint64_t target,
 		     uint8_t *ret_jump, struct ubp_err *err);
 };

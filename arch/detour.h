@@ -48,7 +48,20 @@ enum window_refusal {
 	WINDOW_LANDING, /* other code may jump to what is under the jump */
 	WINDOW_GO,      /* what Go's runtime does */
 	WINDOW_LEAD,    /* there is no lead */
+	WINDOW_FILL,    /* there is no fill near by for a hop */
 	WINDOW_N,
+};
+
+/*
+ * A hop: fill near by that nobody comes to, where a jump to the detour stands. A jump of few bytes
+ * leads there, from where one that reaches the detour has no room.
+ */
+#define UBP_HOP_LEN 5
+#define UBP_HOPS    4
+
+struct hop {
+	int16_t at; /* from the window's start */
+	uint8_t orig[UBP_HOP_LEN];
 };
 
 /* Whole instructions under a jump. */
@@ -58,6 +71,8 @@ struct window {
 	uint8_t len; /* bytes of the instructions; less than the jump's where padding follows */
 	uint8_t jump_len; /* bytes that the jump takes */
 	uint8_t why;      /* enum window_refusal, when there is none */
+	uint8_t n_hops;   /* where its jump may lead to; 0: it leads to the detour itself */
+	struct hop hops[UBP_HOPS];
 };
 
 /*

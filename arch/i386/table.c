@@ -72,6 +72,12 @@ static int find_window(const uint8_t *code, size_t len, size_t padding, uint64_t
 	return x86_window(32, code, len, padding, vaddr, ret_window, err);
 }
 
+static int find_short(const uint8_t *code, size_t len, uint64_t vaddr,
+		      struct window *ret_window, struct ubp_err *err)
+{
+	return x86_short_window(32, code, len, vaddr, ret_window, err);
+}
+
 static int operand_parse_place(const char **at, struct operand *operand, struct ubp_err *err)
 {
 	return x86_operand_parse(false, at, operand, err);
@@ -159,6 +165,7 @@ const struct ubp_arch ubp_arch_i386 = {
 	.hook.call_at = i386_sigaction_call_at,
 	.hook.build = i386_build_sigaction_hook,
 	.jump.find = find_window,
+	.jump.find_short = find_short,
 	.lead.find = find_lead,
 	.lead.stands = lead_stands,
 	.slot.build_jump = build_slot_jump,

@@ -47,6 +47,9 @@
 	.call.len = 2, \
 	.guard.flags = X86_GUARD_FLAGS, \
 	.insn.takes_return = x86_takes_return, \
+	.jump.short_back = X86_SHORT_BACK, \
+	.jump.short_on = X86_SHORT_ON, \
+	.jump.ends_flow = x86_ends_flow, \
 	.jump.build_copy = x86_build_copy, \
 	.jump.copy_leave = x86_copy_leave, \
 	.jump.build = x86_build_jump, \

@@ -80,13 +80,42 @@ void x86_scan_refs(const uint8_t *code, size_t len, uint64_t vaddr, unsigned kin
 	}
 }
 
+/* A lea that leaves its register as it is, as assemblers fill 32-bit code. Returns its length, or 0. */
+static size_t idle_lea(unsigned bits, const uint8_t *code, size_t len)
+{
+	size_t start = len > 0 && code[0] == 0x2e, at = start + 2, end;
+	uint8_t modrm, base;
+
+	if (bits != 32 || len < at + 2 || code[start] != 0x8d)
+		return 0;
+	modrm = code[start + 1];
+	base = modrm & 7;
+	if (base == 4) {
+		/* No index. */
+		if ((code[at] >> 3 & 7) != 4)
+			return 0;
+		base = code[at++] & 7;
+	}
+	end = at + (modrm >> 6 == 1 ? 1 : 4);
+	if ((modrm >> 6 != 1 && modrm >> 6 != 2) || base != (modrm >> 3 & 7) || end > len)
+		return 0;
+	while (at < end && code[at] == 0)
+		at++;
+	return at == end ? at : 0;
+}
+
 size_t x86_fill(unsigned bits, const uint8_t *code, size_t len)
 {
 	size_t at = 0;
 
 	while (at < len) {
 		struct x86_parts p;
+		size_t lea = idle_lea(bits, code + at, len - at);
 
+		if (lea) {
+			at += lea;
+			continue;
+		}
 		if (code[at] == 0x00 || code[at] == 0xcc || code[at] == 0x90) {
 			at++;
 			continue;

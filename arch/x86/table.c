@@ -113,6 +113,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.hook.patch_len = X86_SIGACTION_PATCH_LEN,
 	.hook.build = x86_build_sigaction_hook,
 	.jump.find = x86_find_window,
+	.jump.find_short = x86_find_short,
 	.lead.find = x86_find_lead,
 	.lead.stands = x86_lead_stands,
 	.slot.build_jump = x86_build_slot_jump,

@@ -23,15 +23,16 @@
 #include "arch/x86/slot.h"
 #include "engine/base/err.h"
 
-#define JUMP_LEN 5 /* jmp rel32 */
-#define NONE     0xff
+#define JUMP_LEN   5 /* jmp rel32 */
+#define SHORT_JUMP 2 /* jmp rel8 */
+#define NONE       0xff
 
+_Static_assert(UBP_HOP_LEN == JUMP_LEN, "what stands there");
 _Static_assert(UBP_WINDOW_INSNS >= JUMP_LEN, "an instruction in each byte");
 _Static_assert(UBP_WINDOW_MAX >= JUMP_LEN - 1 + 15, "the longest instruction at the last");
 _Static_assert(UBP_COPY_MAX >= (JUMP_LEN + 1) * UBP_SLOT_SIZE, "a slot's code for each");
 
-/* Does nothing that stands behind it run, unless somebody jumps there? */
-static bool ends_flow(const struct displaced_insn *insn)
+bool x86_ends_flow(const struct displaced_insn *insn)
 {
 	struct x86_parts p;
 
@@ -49,9 +50,11 @@ static bool is_direct(const struct displaced_insn *insn)
 }
 
 /* Is it a place under the jump where nothing will start? */
-static bool is_under(uint64_t vaddr, uint64_t site)
+static bool is_under(uint64_t vaddr, const struct window *w)
 {
-	return vaddr > site && vaddr - site < JUMP_LEN;
+	uint64_t site = w->insns[0].vaddr;
+
+	return vaddr > site && vaddr - site < w->jump_len;
 }
 
 static int refuse(struct window *w, enum window_refusal why, const char *text,
@@ -73,7 +76,7 @@ static int add_insn(unsigned bits, struct window *w, const uint8_t *code, size_t
 		w->why = WINDOW_SHORT;
 		return ubp_fail(err, EOPNOTSUPP,
 				"its function ends %d bytes on, a jump takes %d", w->len,
-				JUMP_LEN);
+				w->jump_len);
 	}
 	rc = x86_analyze(bits, code + w->len, len - w->len, vaddr + w->len, insn, err);
 	if (rc < 0)
@@ -88,7 +91,7 @@ static int add_insn(unsigned bits, struct window *w, const uint8_t *code, size_t
 		return refuse(w, WINDOW_KERNEL,
 			      "a call of the kernel that is restarted would start under it",
 			      err);
-	if (insn->is_call && w->len < JUMP_LEN)
+	if (insn->is_call && w->len < w->jump_len)
 		return refuse(w, WINDOW_CALL, "it would return to under the jump", err);
 	return 0;
 }
@@ -99,8 +102,7 @@ static int check_targets(struct window *w, struct ubp_err *err)
 	for (size_t i = 0; i < w->n; i++) {
 		const struct displaced_insn *insn = &w->insns[i];
 
-		if ((is_direct(insn) || insn->pc_relative) &&
-		    is_under(insn->target, w->insns[0].vaddr)) {
+		if ((is_direct(insn) || insn->pc_relative) && is_under(insn->target, w)) {
 			w->why = WINDOW_SELF;
 			return ubp_fail(err, EOPNOTSUPP,
 					"can't put a jump on '%s': it refers to what would be "
@@ -124,7 +126,7 @@ int x86_window(unsigned bits, const uint8_t *code, size_t len, size_t padding, u
 
 		if (rc < 0)
 			return rc;
-		if (w->len >= JUMP_LEN || !ends_flow(&w->insns[w->n - 1]))
+		if (w->len >= JUMP_LEN || !x86_ends_flow(&w->insns[w->n - 1]))
 			continue;
 		/* What follows may be anybody's, if it is not fill. */
 		fill = x86_fill(bits, code + w->len, len - w->len);
@@ -138,6 +140,31 @@ int x86_window(unsigned bits, const uint8_t *code, size_t len, size_t padding, u
 				w->insns[w->n - 1].text, w->len, JUMP_LEN);
 	}
 	return check_targets(w, err);
+}
+
+int x86_short_window(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr,
+		     struct window *ret_window, struct ubp_err *err)
+{
+	struct window *w = ret_window;
+	int rc;
+
+	memset(w, 0, sizeof(*w));
+	w->jump_len = SHORT_JUMP;
+	rc = add_insn(bits, w, code, len, vaddr, err);
+	if (rc < 0)
+		return rc;
+	if (w->len < SHORT_JUMP) {
+		w->why = WINDOW_SHORT;
+		return ubp_fail(err, EOPNOTSUPP, "'%s' has %d byte, a short jump takes %d",
+				w->insns[0].text, w->len, SHORT_JUMP);
+	}
+	return check_targets(w, err);
+}
+
+int x86_find_short(const uint8_t *code, size_t len, uint64_t vaddr, struct window *ret_window,
+		   struct ubp_err *err)
+{
+	return x86_short_window(64, code, len, vaddr, ret_window, err);
 }
 
 int x86_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
@@ -180,8 +207,6 @@ static void put_jump(struct writer *w, uint64_t target)
  * branch over that jump, which is @back_len bytes long), then a short jump over the
  * jump to the target.
  */
-#define SHORT_JUMP 2
-
 static void put_branch(struct writer *w, const struct displaced_insn *insn,
 		       const struct slot_code *slot)
 {
@@ -236,7 +261,7 @@ int x86_build_copy(const struct window *window, uint64_t vaddr, struct window_co
 	ret_copy->at[window->n] = ret_copy->len;
 	last = &window->insns[window->n - 1];
 	/* An imitated call comes back to the program by itself. */
-	if (!ends_flow(last) && !last->is_call)
+	if (!x86_ends_flow(last) && !last->is_call)
 		put_jump(&w, last->vaddr + last->len);
 	return 0;
 }
@@ -270,12 +295,30 @@ bool x86_copy_leave(const struct window *window, const struct window_copy *copy,
 	return x86_slot_leave(insn, &slot, vaddr + copy->at[i], regs);
 }
 
+static int build_short(const struct window *window, uint64_t site, uint64_t target,
+		       uint8_t *ret_jump, struct ubp_err *err)
+{
+	int64_t rel = (int64_t)(target - (site + SHORT_JUMP));
+	int8_t near = (int8_t)rel;
+
+	if (rel != near)
+		return ubp_fail(err, ERANGE,
+				"'%s': 0x%llx is out of reach of a short jump at 0x%llx",
+				window->insns[0].text, (unsigned long long)target,
+				(unsigned long long)site);
+	ret_jump[0] = 0xeb;
+	memcpy(ret_jump + 1, &near, sizeof(near));
+	return 0;
+}
+
 int x86_build_jump(const struct window *window, uint64_t site, uint64_t target,
 		   uint8_t *ret_jump, struct ubp_err *err)
 {
 	int64_t rel = (int64_t)(target - (site + JUMP_LEN));
 	int32_t near = (int32_t)rel;
 
+	if (window->jump_len == SHORT_JUMP)
+		return build_short(window, site, target, ret_jump, err);
 	if (rel != near && window->insns[0].bits == 64)
 		return ubp_fail(err, ERANGE, "'%s': 0x%llx is out of reach of a jump at 0x%llx",
 				window->insns[0].text, (unsigned long long)target,

@@ -19,9 +19,22 @@
 int x86_window(unsigned bits, const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
 	       struct window *ret_window, struct ubp_err *err);
 
+/* The same of x86_find_short(). */
+int x86_short_window(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr,
+		     struct window *ret_window, struct ubp_err *err);
+
+/* How far from its window a short jump leads. */
+#define X86_SHORT_BACK 126
+#define X86_SHORT_ON   129
+
 /* The instructions that a jump at @vaddr takes the place of. */
 int x86_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
 		    struct window *ret_window, struct ubp_err *err);
+/* The one that a short jump takes the place of. */
+int x86_find_short(const uint8_t *code, size_t len, uint64_t vaddr, struct window *ret_window,
+		   struct ubp_err *err);
+/* Does nothing that stands behind it run, unless somebody jumps there? */
+bool x86_ends_flow(const struct displaced_insn *insn);
 /* The copy: the window's instructions, for another place. */
 int x86_build_copy(const struct window *window, uint64_t vaddr, struct window_copy *ret_copy,
 		   struct ubp_err *err);

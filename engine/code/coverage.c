@@ -113,7 +113,7 @@ static int find_window(struct object *object, uint64_t foffset, struct window *w
 	if (rc != -EOPNOTSUPP)
 		return rc;
 	ubp_err_reset(err);
-	return object_window(object, foffset, window, err);
+	return object_window_first(object, foffset, window, err);
 }
 
 static int count(struct object *object, uint64_t elf_vaddr, struct coverage_counts *counts,
@@ -131,6 +131,7 @@ static int count(struct object *object, uint64_t elf_vaddr, struct coverage_coun
 	counts->n++;
 	if (rc == 0) {
 		counts->one += window.n == 1;
+		counts->hops += window.n_hops != 0;
 		counts->several += window.n > 1;
 		return 0;
 	}
@@ -210,6 +211,7 @@ const char *object_refusal_name(enum window_refusal why)
 		[WINDOW_UNKNOWN] = "no known function or instruction",
 		[WINDOW_LANDING] = "others may jump into it",
 		[WINDOW_GO] = "Go",
+		[WINDOW_FILL] = "no unused bytes for a short jump",
 		[WINDOW_LEAD] = "first instruction cannot be taken back",
 	};
 

@@ -11,8 +11,10 @@
 #include "arch/detour.h"
 #include "engine/base/err.h"
 #include "engine/code/decoded.h"
+#include "engine/code/hops.h"
 #include "engine/code/landing_set.h"
 #include "engine/code/landings.h"
+#include "engine/code/led_to.h"
 #include "engine/code/refusals.h"
 #include "engine/elf/object_priv.h"
 #include "engine/elf/properties.h"
@@ -37,24 +39,11 @@ static int refuse(const struct site *s, enum window_refusal why, const char *tex
 	return ubp_fail(s->err, EOPNOTSUPP, "%s", text);
 }
 
-static ssize_t read_code(const struct site *s, uint64_t elf_vaddr, uint8_t *code, size_t len)
-{
-	const struct segment *segment = object_segment_of(s->object, elf_vaddr);
-	uint64_t at;
-
-	if (!segment)
-		return -ENOENT;
-	at = elf_vaddr - segment->elf_vaddr;
-	if (len > segment->file_len - at)
-		len = segment->file_len - at;
-	return object_read(s->object, segment->foffset + at, code, len);
-}
-
 /* Bytes of fill behind the function, that are nobody's. */
 static size_t find_padding(const struct site *s)
 {
 	uint8_t code[UBP_WINDOW_MAX];
-	ssize_t len = read_code(s, s->end, code, sizeof(code));
+	ssize_t len = code_read(s->object, s->end, code, sizeof(code));
 	size_t fill, n = 0;
 
 	if (len <= 0)
@@ -93,7 +82,7 @@ static int find_function(struct site *s, uint64_t foffset)
 static int find_window(struct site *s)
 {
 	uint8_t code[UBP_WINDOW_MAX];
-	ssize_t len = read_code(s, s->vaddr, code, sizeof(code));
+	ssize_t len = code_read(s->object, s->vaddr, code, sizeof(code));
 	uint64_t left = s->end - s->vaddr;
 
 	if (len <= 0)
@@ -107,7 +96,7 @@ static int find_window(struct site *s)
 static int find_insn(struct site *s)
 {
 	uint8_t code[UBP_INSN_MAX];
-	ssize_t len = read_code(s, s->vaddr, code, sizeof(code));
+	ssize_t len = code_read(s->object, s->vaddr, code, sizeof(code));
 	int rc;
 
 	if (len <= 0)
@@ -137,7 +126,7 @@ static int find_lead(struct site *s, struct lead *lead)
 {
 	uint8_t code[UBP_WINDOW_MAX];
 	uint64_t left = s->end - s->vaddr;
-	ssize_t len = read_code(s, s->vaddr, code, sizeof(code));
+	ssize_t len = code_read(s->object, s->vaddr, code, sizeof(code));
 
 	memset(lead, 0, sizeof(*lead));
 	if (len > 0 && left < (uint64_t)len)
@@ -166,7 +155,7 @@ static int check_go(const struct site *s)
 
 	if (!s->object->is_go)
 		return 0;
-	len = read_code(s, s->start, code, sizeof(code));
+	len = code_read(s->object, s->start, code, sizeof(code));
 	check = len > 0 && s->arch->insn.go_check_len
 			? s->arch->insn.go_check_len(code, (size_t)len)
 			: 0;
@@ -179,128 +168,7 @@ static int check_go(const struct site *s)
 	return 0;
 }
 
-/* --- branches with a displacement of one byte ---------------------------------------- */
-
-struct branches {
-	uint64_t from, to; /* what they must not lead to */
-	uint64_t at[2 * UBP_SHORT_REACH];
-	uint64_t target[2 * UBP_SHORT_REACH];
-	size_t n;
-};
-
-static void see_short(void *ctx, uint64_t at, uint64_t target, enum code_ref kind)
-{
-	struct branches *b = ctx;
-
-	(void)kind;
-	if (target < b->from || target >= b->to || b->n == sizeof(b->at) / sizeof(b->at[0]))
-		return;
-	b->at[b->n] = at;
-	b->target[b->n++] = target;
-}
-
-/* Two bytes at @at would go to @target. Are they an instruction, or the end of one? */
-static bool is_branch(const struct site *s, uint64_t at, uint64_t target)
-{
-	struct displaced_insn branch;
-	struct decoded_insn insn;
-	struct ubp_err ignored;
-
-	ubp_err_reset(&ignored);
-	if (decoded_at(s->object, at, &insn) < 0)
-		return true; /* who knows */
-	if (insn.start + insn.len != at + 2)
-		return false;
-	if (s->arch->insn.analyze(insn.code, insn.len, insn.start, &branch, &ignored) < 0)
-		return true;
-	return branch.leave == LEAVE_JUMP && branch.target == target;
-}
-
-static bool is_branched_into(const struct site *s)
-{
-	const struct segment *segment = object_segment_of(s->object, s->vaddr);
-	uint8_t code[3 * UBP_SHORT_REACH];
-	struct branches b = { .from = s->first, .to = s->vaddr + s->window->jump_len };
-	uint64_t before = s->vaddr - segment->elf_vaddr;
-	ssize_t len;
-
-	if (before > UBP_SHORT_REACH)
-		before = UBP_SHORT_REACH;
-	len = read_code(s, s->vaddr - before, code,
-			before + s->window->jump_len + UBP_SHORT_REACH);
-	if (len <= 0)
-		return true;
-	s->arch->insn.scan_refs(code, (size_t)len, s->vaddr - before, REF_SHORT, see_short, &b);
-	for (size_t i = 0; i < b.n; i++)
-		if (is_branch(s, b.at[i], b.target[i]))
-			return true;
-	return false;
-}
-
-/* --- addresses in code ------------------------------------------------------------------ */
-
-#define MENTIONS_MAX 64 /* that are looked at */
-
-/* Are the 4 bytes an operand, and not the distance to one? */
-static bool is_operand(const struct site *s, uint64_t at)
-{
-	struct displaced_insn insn;
-	struct decoded_insn found;
-	struct ubp_err ignored;
-
-	ubp_err_reset(&ignored);
-	if (decoded_at(s->object, at, &found) < 0)
-		return true; /* who knows */
-	if (at + 4 > found.start + found.len || at == found.start)
-		return false;
-	if (s->arch->insn.analyze(found.code, found.len, found.start, &insn, &ignored) < 0)
-		return true;
-	if (insn.pc_relative && insn.disp_at == at - found.start)
-		return false;
-	/* A direct branch has no constants but its distance. */
-	return insn.target == 0 || insn.pc_relative;
-}
-
-/* Is it an instruction that makes this address, and not a part of another one? */
-static bool makes_address(const struct site *s, const struct mention *m)
-{
-	struct displaced_insn insn;
-	struct decoded_insn found;
-	struct ubp_err ignored;
-
-	ubp_err_reset(&ignored);
-	if (decoded_at(s->object, m->at, &found) < 0 ||
-	    s->arch->insn.analyze(found.code, found.len, found.start, &insn, &ignored) < 0)
-		return true; /* who knows */
-	return insn.pc_relative && insn.target == m->target;
-}
-
-/* Is an address in @from..@to, exclusive, made by any code? */
-static bool is_made(const struct site *s, const struct landings *landings, uint64_t from,
-		    uint64_t to)
-{
-	size_t n;
-	const struct mention *m = landings_mentions(landings, MENTION_ADDRESS, from, to, &n);
-
-	for (size_t i = 0; i < n; i++)
-		if (i == MENTIONS_MAX || makes_address(s, &m[i]))
-			return true;
-	return false;
-}
-
-/* Is an address in @from..@to, exclusive, a constant of code in @at_from..@at_to? */
-static bool is_constant(const struct site *s, const struct landings *landings, uint64_t from,
-			uint64_t to, uint64_t at_from, uint64_t at_to)
-{
-	size_t n, looked_at = 0;
-	const struct mention *c = landings_mentions(landings, MENTION_CONSTANT, from, to, &n);
-
-	for (size_t i = 0; i < n; i++)
-		if (c[i].at >= at_from && c[i].at < at_to &&
-		    (++looked_at > MENTIONS_MAX || is_operand(s, c[i].at)))
-			return true;
-	return false;
-}
+/* --- who leads there -------------------------------------------------------------------- */
 
 /* Indirect branches lead there. */
 static int check_pad(const struct site *s)
@@ -334,14 +202,14 @@ static int check_landings(const struct site *s)
 				(int)(at - s->vaddr));
 	}
 	/* Tables of distances between labels look like nothing. */
-	if (is_made(s, landings, s->start + 1, s->end) ||
-	    is_constant(s, landings, s->start + 1, s->end, s->start, s->end))
+	if (led_by_address(s->object, landings, s->start + 1, s->end) ||
+	    led_by_constant(s->object, landings, s->start + 1, s->end, s->start, s->end))
 		return refuse(s, WINDOW_LANDING,
 			      "its function computes addresses of its own code");
-	if (is_constant(s, landings, s->first, to, 0, UINT64_MAX))
+	if (led_by_constant(s->object, landings, s->first, to, 0, UINT64_MAX))
 		return refuse(s, WINDOW_LANDING,
 			      "an address under the jump is a constant in code");
-	if (is_branched_into(s))
+	if (led_by_branch(s->object, s->first, to))
 		return refuse(s, WINDOW_LANDING, "a branch near by leads to under the jump");
 	return 0;
 }
@@ -401,6 +269,69 @@ int object_lead(struct object *object, uint64_t foffset, struct lead *ret_lead,
 	if (rc == 0)
 		rc = find_insn(&s);
 	return rc == 0 ? check_landings(&s) : rc;
+}
+
+/* What is refused for a longer jump is refused by look() already. */
+static int look_short(struct site *s, uint64_t foffset)
+{
+	uint8_t code[UBP_WINDOW_MAX];
+	uint64_t left;
+	ssize_t len;
+	int rc = find_start(s, foffset, NULL);
+
+	if (rc < 0)
+		return rc;
+	left = s->end - s->vaddr;
+	len = code_read(s->object, s->vaddr, code, sizeof(code));
+	if (len <= 0)
+		return ubp_fail(s->err, EIO, "cannot read the code of %s", s->object->path);
+	rc = s->arch->jump.find_short(code, left < (size_t)len ? left : (size_t)len, s->vaddr,
+				      s->window, s->err);
+	if (rc == 0 && s->object->is_go)
+		return refuse(s, WINDOW_GO, "goroutines may be parked at what a jump leads to");
+	if (rc == 0)
+		rc = check_landings(s);
+	if (rc == 0)
+		rc = hops_find(s->object, s->vaddr, s->window, s->err);
+	if (rc == 0 && !s->window->n_hops)
+		return refuse(s, WINDOW_FILL, "no unused bytes are near by for a short one");
+	return rc;
+}
+
+int object_window_short(struct object *object, uint64_t foffset, struct window *ret_window,
+			struct ubp_err *err)
+{
+	struct site s = {
+		.object = object, .arch = object->arch, .window = ret_window, .err = err
+	};
+
+	memset(ret_window, 0, sizeof(*ret_window));
+	if (!s.arch || !s.arch->jump.find_short)
+		return refuse(&s, WINDOW_INSN, "no short jumps for this instruction set");
+	return look_short(&s, foffset);
+}
+
+int object_window_first(struct object *object, uint64_t foffset, struct window *ret_window,
+			struct ubp_err *err)
+{
+	struct window window;
+	struct ubp_err why;
+	int rc = object_window(object, foffset, ret_window, err);
+
+	if (rc != -EOPNOTSUPP || !object->arch || !object->arch->jump.find_short)
+		return rc;
+	ubp_err_reset(&why);
+	rc = object_window_short(object, foffset, &window, &why);
+	if (rc == 0) {
+		*ret_window = window;
+		return 0;
+	}
+	if (rc == -EOPNOTSUPP && window.why == WINDOW_FILL) {
+		struct ubp_err first = *err;
+
+		return ubp_fail(err, EOPNOTSUPP, "%s, and %s", first.text, why.text);
+	}
+	return -EOPNOTSUPP;
 }
 
 int object_window(struct object *object, uint64_t foffset, struct window *ret_window,

@@ -26,6 +26,17 @@ int object_window(struct object *object, uint64_t foffset, struct window *ret_wi
 		  struct ubp_err *err);
 
 /*
+ * A window of one instruction, of two bytes or more, whose jump leads to one of ret_window->hops. Errors as
+ * of object_window().
+ */
+int object_window_short(struct object *object, uint64_t foffset, struct window *ret_window,
+			struct ubp_err *err);
+
+/* At the first instruction: what object_window() finds, else object_window_short(). */
+int object_window_first(struct object *object, uint64_t foffset, struct window *ret_window,
+			struct ubp_err *err);
+
+/*
  * Can a jump stand behind the lead (arch/detour.h) of what is at @foffset? Errors as of
  * object_window(); nobody but the lead may lead to the window, its first byte included. The window's
  * vaddrs begin behind the lead.

@@ -202,6 +202,99 @@ static void test_go(void **state)
 	check_rows("obj_windows_go", rows, N_ELEMS(rows));
 }
 
+/* --- short jumps ------------------------------------------------------------------------ */
+
+/* A place that a longer jump is refused at, and where the first hops are, from there. */
+struct short_row {
+	const char *symbol;
+	enum window_refusal why;
+	uint8_t len, n_hops;
+	int16_t first, last;
+	const char *says;
+};
+
+static void check_short(struct object *object, const struct short_row *row)
+{
+	uint64_t foffset = foffset_of(object, row->symbol);
+	struct window window;
+	int rc;
+
+	ubp_err_reset(&err);
+	assert_int_equal(object_window(object, foffset, &window, &err), -EOPNOTSUPP);
+	ubp_err_reset(&err);
+	rc = object_window_short(object, foffset, &window, &err);
+	if (rc != (row->why == WINDOW_OK ? 0 : -EOPNOTSUPP) || window.why != row->why)
+		fail_msg("%s: %d, kind %d, '%s'", row->symbol, rc, window.why, err.text);
+	assert_int_equal(object_window_first(object, foffset, &window, &err), rc);
+	if (rc < 0) {
+		if (!strstr(err.text, row->says))
+			fail_msg("%s: '%s' should say '%s'", row->symbol, err.text, row->says);
+		return;
+	}
+	if (window.n != 1 || window.len != row->len || window.jump_len != 2 ||
+	    window.n_hops != row->n_hops || window.hops[0].at != row->first ||
+	    window.hops[row->n_hops - 1].at != row->last)
+		fail_msg("%s: %d instructions, %d bytes, %d hops, at %d to %d", row->symbol,
+			 window.n, window.len, window.n_hops, window.hops[0].at,
+			 window.hops[window.n_hops - 1].at);
+	for (size_t i = 0; i < window.n_hops; i++) {
+		uint8_t now[UBP_HOP_LEN];
+
+		assert_int_equal(object_read(object,
+					     foffset + (uint64_t)(int64_t)window.hops[i].at,
+					     now, sizeof(now)),
+				 sizeof(now));
+		assert_memory_equal(now, window.hops[i].orig, sizeof(now));
+	}
+}
+
+static void test_short(void **state)
+{
+	static const struct short_row rows[] = {
+		{ "after_ret", WINDOW_OK, 3, 3, -5, -15, NULL },
+		{ "has_int3", WINDOW_OK, 3, 3, -5, -15, NULL },
+		{ "has_zeros", WINDOW_FILL, 0, 0, 0, 0,
+		  "may lead to 3 bytes on, under the jump, and no" },
+		{ "has_code", WINDOW_FILL, 0, 0, 0, 0, "no unused bytes" },
+		{ "has_symbol", WINDOW_FILL, 0, 0, 0, 0, "no unused bytes" },
+		{ "branched_into", WINDOW_FILL, 0, 0, 0, 0, "no unused bytes" },
+		{ "after_fall", WINDOW_FILL, 0, 0, 0, 0, "no unused bytes" },
+		{ "after_call", WINDOW_FILL, 0, 0, 0, 0, "no unused bytes" },
+		{ "led_short", WINDOW_FILL, 0, 0, 0, 0, "no unused bytes" },
+		{ "before_all", WINDOW_OK, 3, 1, 11, 11, NULL },
+		{ "too_short", WINDOW_FILL, 0, 0, 0, 0, "no unused bytes" },
+		{ "one_byte", WINDOW_SHORT, 0, 0, 0, 0, "to 1 bytes on" },
+		{ "past_prefix", WINDOW_LANDING, 0, 0, 0, 0, "to 1 bytes on" },
+		{ "calls", WINDOW_OK, 2, 3, -37, -47, NULL },
+		{ "loops_to_itself", WINDOW_OK, 2, 3, -53, -63, NULL },
+	};
+	struct object *object = open_fixture("obj_windows_short");
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMS(rows); i++)
+		check_short(object, &rows[i]);
+	object_free(object);
+}
+
+/* Where a longer one fits there is no need of it, and Go's runtime looks at where its threads are. */
+static void test_no_short(void **state)
+{
+	struct object *object = open_fixture("obj_windows");
+	struct window window;
+
+	(void)state;
+	assert_int_equal(
+		object_window_first(object, foffset_of(object, "single"), &window, &err), 0);
+	assert_int_equal(window.n_hops, 0);
+	assert_int_equal(window.jump_len, 5);
+	object_free(object);
+	object = open_fixture("obj_windows_go");
+	assert_int_equal(
+		object_window_short(object, foffset_of(object, "middle"), &window, &err),
+		-EOPNOTSUPP);
+	object_free(object);
+}
+
 /* --- whole files ------------------------------------------------------------------------ */
 
 static uint64_t refused(const struct coverage_counts *counts)
@@ -216,6 +309,7 @@ static uint64_t refused(const struct coverage_counts *counts)
 static void adds_up(const struct coverage_counts *counts)
 {
 	assert_int_equal(counts->n, counts->one + counts->several + refused(counts));
+	assert_true(counts->hops <= counts->one);
 	assert_int_equal(refused(counts), counts->breakpoint + counts->refused);
 }
 
@@ -364,6 +458,7 @@ int main(void)
 		cmocka_unit_test(test_landings), cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_bad_pads), cmocka_unit_test(test_fixed),
 		cmocka_unit_test(test_entry),    cmocka_unit_test(test_go),
+		cmocka_unit_test(test_short),    cmocka_unit_test(test_no_short),
 		cmocka_unit_test(test_coverage), cmocka_unit_test(test_all_insns),
 		cmocka_unit_test(test_notes),    cmocka_unit_test(test_reloc_info),
 	};

@@ -233,8 +233,7 @@ static void find(const struct sample *s, struct window *ret_window)
 	struct ubp_err err;
 
 	ubp_err_reset(&err);
-	if (arch()->jump.find(s->code, s->len, s->padding, s->vaddr, ret_window, &err) <
-	    0)
+	if (arch()->jump.find(s->code, s->len, s->padding, s->vaddr, ret_window, &err) < 0)
 		fail_msg("%s: %s", s->names, err.text);
 	assert_int_equal(ret_window->len, s->len);
 	assert_int_equal(ret_window->jump_len, 5);
@@ -374,6 +373,112 @@ static void test_runs(void **state)
 		      several, WINDOWS, short_, far, ends[0], ends[1], ends[2], ends[3]);
 	assert_true(several > WINDOWS / 2 && short_ > 10 && far > 1000);
 	assert_true(ends[0] > 1000 && ends[1] > 500 && ends[2] > 100 && ends[3] > 50);
+}
+
+/* --- short jumps ---------------------------------------------------------------------- */
+
+#define HOP_AT (RUN_CODE - 20) /* in front of the longest instruction, behind an exit */
+
+/* Each form alone, by a short jump to one that leads to its copy. */
+static void run_short(const struct form *f, unsigned *n)
+{
+	static struct run_end right, got;
+	struct sample s = { .len = (size_t)(f->end - f->start), .prepare = f };
+	struct trial t = { .sample = &s, .vaddr = RUN_SLOT };
+	struct window at_hop = { .jump_len = UBP_HOP_LEN };
+	uint8_t jump[2], hop[UBP_HOP_LEN];
+	struct run_regs regs;
+	struct ubp_err err;
+
+	s.vaddr = RUN_CODE - s.len;
+	memcpy(s.code, f->start, s.len);
+	retarget(&s, 0, s.len);
+	snprintf(t.what, sizeof(t.what), "%s", f->name);
+	s.has_call = strncmp(f->name, "call", 4) == 0;
+	ubp_err_reset(&err);
+	if (arch()->jump.find_short(s.code, s.len, s.vaddr, &t.window, &err) < 0)
+		return;
+	assert_true(t.window.n == 1 && t.window.len == s.len && t.window.jump_len == 2);
+	assert_int_equal(arch()->jump.build_copy(&t.window, t.vaddr, &t.copy, &err), 0);
+	assert_int_equal(arch()->jump.build(&t.window, s.vaddr, HOP_AT, jump, &err), 0);
+	at_hop.insns[0] = t.window.insns[0];
+	assert_int_equal(arch()->jump.build(&at_hop, HOP_AT, t.vaddr, hop, &err), 0);
+	run_in_place(&s, 1, NULL, NULL, &right);
+	form_prepare(f, 1, &regs);
+	plant_exits();
+	memset((void *)HOP_AT, 0xcc, RUN_CODE - HOP_AT);
+	run_write(s.vaddr, jump, sizeof(jump));
+	run_write(HOP_AT, hop, sizeof(hop));
+	run_write(t.vaddr, t.copy.code, t.copy.len);
+	run_code(s.vaddr, &regs, 1, NULL, NULL, &got);
+	check_fault(&t, &right, &got);
+	forget_below_call(&s, &right, &got);
+	run_assert_same(t.what, &right, &got, NULL);
+	++*n;
+}
+
+static void test_short_runs(void **state)
+{
+	unsigned n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < n_forms; i++)
+		if (form_runs(&forms[i]) && !forms[i].varies &&
+		    forms[i].prepare != PREPARE_GETPID)
+			run_short(&forms[i], &n);
+	print_message("%u forms by short jumps\n", n);
+	assert_true(n > 100);
+}
+
+static void test_short_refused(void **state)
+{
+	static const struct {
+		const char *code;
+		enum window_refusal why;
+	} rows[] = {
+		{ "\x55\x53\x90", WINDOW_SHORT },  /* push */
+		{ "\x48\x89\xf8", WINDOW_OK },     /* mov %rdi, %rax */
+		{ "\x0f\x05\x90", WINDOW_KERNEL }, /* syscall */
+		{ "\xff\xd0\x90", WINDOW_OK },     /* call *%rax */
+		{ "\xeb\xff\xc0", WINDOW_SELF },   /* jmp to its own second byte */
+		{ "\xeb\xfe\x90", WINDOW_OK },     /* jmp to itself */
+		{ "\xcd\x03\x90", WINDOW_INSN },   /* int $3 */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMS(rows); i++) {
+		struct window w;
+		struct ubp_err err;
+
+		ubp_err_reset(&err);
+		assert_int_equal(arch()->jump.find_short((const uint8_t *)rows[i].code, 3,
+							 0x1000, &w, &err),
+				 rows[i].why == WINDOW_OK ? 0 : -EOPNOTSUPP);
+		assert_int_equal(w.why, rows[i].why);
+	}
+}
+
+/* The table's own figures are how far it leads. */
+static void test_short_reach(void **state)
+{
+	const char *const names[] = { "x86_64", "i386" };
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMS(names); i++) {
+		const struct ubp_arch *a = ubp_arch_by_name(names[i]);
+		struct window w = { .jump_len = 2 };
+		uint64_t at = 0x10000, on = a->jump.short_on, back = a->jump.short_back;
+		struct ubp_err err;
+		uint8_t jump[2];
+
+		ubp_err_reset(&err);
+		assert_int_equal(a->jump.build(&w, at, at + on, jump, &err), 0);
+		assert_memory_equal(jump, "\xeb\x7f", 2);
+		assert_int_equal(a->jump.build(&w, at, at - back, jump, &err), 0);
+		assert_memory_equal(jump, "\xeb\x80", 2);
+		assert_int_equal(a->jump.build(&w, at, at + on + 1, jump, &err), -ERANGE);
+		assert_int_equal(a->jump.build(&w, at, at - back - 1, jump, &err), -ERANGE);
+	}
 }
 
 /* --- stepping through copies ---------------------------------------------------------- */
@@ -531,7 +636,7 @@ static void test_finds(void **state)
 
 		ubp_err_reset(&err);
 		rc = arch()->jump.find((const uint8_t *)windows[i].bytes, windows[i].len,
-					      windows[i].padding, 0x401000, &window, &err);
+				       windows[i].padding, 0x401000, &window, &err);
 		if (windows[i].says) {
 			if (rc != -EOPNOTSUPP || !strstr(err.text, windows[i].says))
 				fail_msg("%zu: %d '%s', should say '%s'", i, rc, err.text,
@@ -568,9 +673,8 @@ static void test_copy_ends(void **state)
 		struct ubp_err err;
 
 		ubp_err_reset(&err);
-		assert_int_equal(arch()->jump.find((const uint8_t *)rows[i].bytes,
-							  rows[i].len, 0, 0x401000, &window,
-							  &err),
+		assert_int_equal(arch()->jump.find((const uint8_t *)rows[i].bytes, rows[i].len,
+						   0, 0x401000, &window, &err),
 				 0);
 		assert_int_equal(arch()->jump.build_copy(&window, 0x10000000, &copy, &err), 0);
 		assert_int_equal(copy.len, rows[i].copy_len);
@@ -581,9 +685,9 @@ static void test_copy_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_finds),
-		cmocka_unit_test(test_copy_ends),
-		cmocka_unit_test(test_runs),
+		cmocka_unit_test(test_finds),         cmocka_unit_test(test_copy_ends),
+		cmocka_unit_test(test_runs),          cmocka_unit_test(test_short_runs),
+		cmocka_unit_test(test_short_refused), cmocka_unit_test(test_short_reach),
 		cmocka_unit_test(test_steps),
 	};
 

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/code/led_to.h"
+
+#include <errno.h>
+
+#include "arch/arch.h"
+#include "engine/base/err.h"
+#include "engine/code/decoded.h"
+#include "engine/code/landing_set.h"
+#include "engine/elf/object_priv.h"
+#include "engine/elf/segments.h"
+
+ssize_t code_read(struct object *object, uint64_t elf_vaddr, uint8_t *code, size_t len)
+{
+	const struct segment *segment = object_segment_of(object, elf_vaddr);
+	uint64_t at;
+
+	if (!segment)
+		return -ENOENT;
+	at = elf_vaddr - segment->elf_vaddr;
+	if (at >= segment->file_len)
+		return 0;
+	if (len > segment->file_len - at)
+		len = segment->file_len - at;
+	return object_read(object, segment->foffset + at, code, len);
+}
+
+/* --- branches with a displacement of one byte ---------------------------------------- */
+
+#define BRANCH_LEN 2
+#define N_BRANCHES ((size_t)2 * UBP_SHORT_REACH)
+
+struct branches {
+	uint64_t from, to; /* what they must not lead to */
+	uint64_t at[N_BRANCHES];
+	uint64_t target[N_BRANCHES];
+	size_t n;
+};
+
+static void see_short(void *ctx, uint64_t at, uint64_t target, enum code_ref kind)
+{
+	struct branches *b = ctx;
+
+	(void)kind;
+	if (target < b->from || target >= b->to || b->n == N_BRANCHES)
+		return;
+	b->at[b->n] = at;
+	b->target[b->n++] = target;
+}
+
+/* Two bytes at @at would go to @target. Are they an instruction, or the end of one? */
+static bool is_branch(struct object *object, uint64_t at, uint64_t target)
+{
+	struct displaced_insn branch;
+	struct decoded_insn insn;
+	struct ubp_err ignored;
+
+	ubp_err_reset(&ignored);
+	if (decoded_at(object, at, &insn) < 0)
+		return true; /* who knows */
+	if (insn.start + insn.len != at + 2)
+		return false;
+	if (object->arch->insn.analyze(insn.code, insn.len, insn.start, &branch, &ignored) < 0)
+		return true;
+	return branch.leave == LEAVE_JUMP && branch.target == target;
+}
+
+bool led_by_branch(struct object *object, uint64_t from, uint64_t to)
+{
+	const struct segment *segment = object_segment_of(object, from);
+	uint8_t code[3 * UBP_SHORT_REACH];
+	struct branches b = { .from = from, .to = to };
+	uint64_t before;
+	ssize_t len;
+
+	if (!segment || to - from > UBP_SHORT_REACH - BRANCH_LEN)
+		return true;
+	before = from - segment->elf_vaddr;
+	if (before > UBP_SHORT_REACH + BRANCH_LEN)
+		before = UBP_SHORT_REACH + BRANCH_LEN;
+	len = code_read(object, from - before, code, before + (to - from) + UBP_SHORT_REACH);
+	if (len <= 0)
+		return true;
+	object->arch->insn.scan_refs(code, (size_t)len, from - before, REF_SHORT, see_short,
+				     &b);
+	for (size_t i = 0; i < b.n; i++)
+		if (is_branch(object, b.at[i], b.target[i]))
+			return true;
+	return b.n == N_BRANCHES;
+}
+
+/* --- addresses in code ------------------------------------------------------------------ */
+
+#define MENTIONS_MAX 64 /* that are looked at */
+
+/* Are the 4 bytes an operand, and not the distance to one? */
+static bool is_operand(struct object *object, uint64_t at)
+{
+	struct displaced_insn insn;
+	struct decoded_insn found;
+	struct ubp_err ignored;
+
+	ubp_err_reset(&ignored);
+	if (decoded_at(object, at, &found) < 0)
+		return true; /* who knows */
+	if (at + 4 > found.start + found.len || at == found.start)
+		return false;
+	if (object->arch->insn.analyze(found.code, found.len, found.start, &insn, &ignored) < 0)
+		return true;
+	if (insn.pc_relative && insn.disp_at == at - found.start)
+		return false;
+	/* A direct branch has no constants but its distance. */
+	return insn.target == 0 || insn.pc_relative;
+}
+
+/* Is it an instruction that makes this address, and not a part of another one? */
+static bool makes_address(struct object *object, const struct mention *m)
+{
+	struct displaced_insn insn;
+	struct decoded_insn found;
+	struct ubp_err ignored;
+
+	ubp_err_reset(&ignored);
+	if (decoded_at(object, m->at, &found) < 0 ||
+	    object->arch->insn.analyze(found.code, found.len, found.start, &insn, &ignored) < 0)
+		return true; /* who knows */
+	return insn.pc_relative && insn.target == m->target;
+}
+
+bool led_by_address(struct object *object, const struct landings *landings, uint64_t from,
+		    uint64_t to)
+{
+	size_t n;
+	const struct mention *m = landings_mentions(landings, MENTION_ADDRESS, from, to, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (i == MENTIONS_MAX || makes_address(object, &m[i]))
+			return true;
+	return false;
+}
+
+bool led_by_constant(struct object *object, const struct landings *landings, uint64_t from,
+		     uint64_t to, uint64_t at_from, uint64_t at_to)
+{
+	size_t n, looked_at = 0;
+	const struct mention *c = landings_mentions(landings, MENTION_CONSTANT, from, to, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (c[i].at >= at_from && c[i].at < at_to &&
+		    (++looked_at > MENTIONS_MAX || is_operand(object, c[i].at)))
+			return true;
+	return false;
+}
