@@ -41,6 +41,7 @@ struct ubp_probe_stats {
 	 * uprobe would break them; breakpoints in place of such a jump (beside_kernel); those that
 	 * a kernel's uprobe was found to have taken over, at the end: its hits are not seen. */
 	unsigned behind, at_first, beside_kernel, hidden;
+	unsigned by_short; /* of the jumps: short ones, each to another in unused bytes near by */
 	const char
 		*no_jump; /* why one of them is no jump; NULL: all are. Lasts as the session */
 	unsigned hijacked, at_rets; /* return probes: of these sites, entries where the return

@@ -35,6 +35,8 @@ static void add_probe(FILE *line, struct ubp_session *session, size_t i)
 			      st.missed_kernel);
 	(void)fprintf(line, " behind=%u at_first=%u beside_kernel=%u hidden=%u", st.behind,
 		      st.at_first, st.beside_kernel, st.hidden);
+	if (st.by_short)
+		(void)fprintf(line, " by_short=%u", st.by_short);
 	if (st.unanswered)
 		(void)fprintf(line, " unanswered=%" PRIu64 " why_unanswered=\"%s\"",
 			      st.unanswered, st.why_unanswered ? st.why_unanswered : "");

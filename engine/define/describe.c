@@ -104,6 +104,13 @@ static char *explain_rung(const struct definitions *defs, const struct uprobe *u
 		n = asprintf(&text,
 			     "jump (over %u bytes behind the first %u, to a detour: no stop)",
 			     u->window.len, uprobe_behind(u));
+	else if (u->window.n_hops)
+		n = asprintf(
+			&text,
+			"jump (short, over %u bytes, to another in unused bytes near by, and "
+			"from there to a detour: no stop; not safe beside a kernel's uprobe "
+			"there: %s)",
+			u->window.len, u->window.no_lead ? u->window.no_lead : "?");
 	else
 		n = asprintf(&text,
 			     "jump (over %u bytes, to a detour: no stop; not safe beside a "

@@ -75,8 +75,12 @@ const char *explaining_text(struct explaining *x, uint64_t foffset,
 	if (object_window_behind(x->object, spec.offset, &lead, &window, &err) == 0)
 		return "jump";
 	ubp_err_reset(&err);
-	if (object_window(x->object, spec.offset, &window, &err) == 0)
-		return "jump (at the first instruction: not safe beside a kernel's uprobe)";
+	if (object_window_first(x->object, spec.offset, &window, &err) == 0)
+		return window.n_hops
+			       ? "jump (by a second one, in unused bytes near by; at the first "
+				 "instruction: not safe beside a kernel's uprobe)"
+			       : "jump (at the first instruction: not safe beside a kernel's "
+				 "uprobe)";
 	snprintf(x->text, sizeof(x->text), "breakpoint: %s", err.text);
 	return x->text;
 }

@@ -35,6 +35,8 @@ static void set_window(struct uprobe_window *w, const struct window *window)
 {
 	w->len = window->len;
 	w->padding = window->jump_len > window->len ? window->jump_len - window->len : 0;
+	w->n_hops = window->n_hops;
+	memcpy(w->hops, window->hops, sizeof(w->hops));
 }
 
 static int read_behind(const struct object *object, const struct uprobe *u,
@@ -121,7 +123,7 @@ static int find_first(const struct definitions *defs, struct defined_probe *p,
 	if (keep_text(&p->uprobe->no_lead, no_lead, &w->no_lead) < 0)
 		return -ENOMEM;
 	ubp_err_reset(&why);
-	if (object_window(p->object, p->uprobe->foffset, &window, &why) < 0)
+	if (object_window_first(p->object, p->uprobe->foffset, &window, &why) < 0)
 		return keep_text(&p->uprobe->no_window, why.text, &w->why);
 	w->is_unwanted = defs->opt.beside_kernel;
 	if (w->is_unwanted)

@@ -171,7 +171,7 @@ static bool all_are_out(const struct space *space, pid_t pid)
 	bool all = sites != NULL;
 
 	for (size_t i = 0; i < n && all; i++)
-		all = site_is_out(space, &view, sites[i]) ||
+		all = (!sites[i]->hop.stands && site_is_out(space, &view, sites[i])) ||
 		      undo_is_gone(&undo, sites[i]->vaddr, sites[i]->dev, sites[i]->ino);
 	undo_end(&undo);
 	free(sites);

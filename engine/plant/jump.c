@@ -16,6 +16,7 @@
 #include "engine/plant/area.h"
 #include "engine/plant/guard_state.h"
 #include "engine/plant/hijack_room.h"
+#include "engine/plant/hop.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
@@ -47,6 +48,8 @@ void jump_batch_free(struct jump_batch *batch)
 /* Another site in the way of a jump over [vaddr, vaddr + len). */
 static const char *neighbour(const struct plant_space *ps, const struct site *site, size_t len)
 {
+	if (hop_near(ps, site->vaddr, len))
+		return "the jump of another probe is in bytes that it would replace";
 	for (uint64_t at = site->vaddr + 1; at < site->vaddr + len + UBP_INSN_MAX; at++) {
 		const struct site *other = map_get(&ps->sites, at);
 

@@ -16,6 +16,7 @@
 #include "engine/base/ring.h"
 #include "engine/event/ring.h"
 #include "engine/plant/area.h"
+#include "engine/plant/hop.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/rings.h"
 #include "engine/returns/hijack.h"
@@ -29,6 +30,8 @@
 #include "engine/space/uprobe.h"
 
 static const char why_not_written[] = "its detour cannot be written";
+static const char why_no_hop[] =
+	"others have the unused bytes near by that its short jump could lead to";
 
 /* What all detours of a batch are made with. */
 struct build {
@@ -52,6 +55,8 @@ static int find_window(const struct space *space, struct mem_view *view,
 	got = mem_view_peek(view, site->vaddr, code, w->len);
 	/* Its first bytes are a breakpoint's. */
 	memcpy(code, site->insn.bytes, site->insn.len < got ? site->insn.len : got);
+	if (w->n_hops)
+		return space->arch->jump.find_short(code, got, site->vaddr, ret_window, err);
 	return space->arch->jump.find(code, got, w->padding, site->vaddr, ret_window, err);
 }
 
@@ -85,6 +90,22 @@ static uint64_t ns_factor(const struct plant *plant, struct plant_space *ps,
 
 /* As much of a function is shown to who makes its detour. */
 #define CODE_MAX 64
+
+/* The jump, and the one at its hop. */
+static int build_jump(const struct ubp_arch *arch, const struct window *window,
+		      const struct site *site, struct site_jump *jump, struct ubp_err *err)
+{
+	struct window at_hop = { .jump_len = UBP_HOP_LEN };
+	uint64_t entry = jump->copy + jump->detour.entry_at;
+	int rc;
+
+	jump->is_short = hop_is_needed(site);
+	if (!jump->is_short)
+		return arch->jump.build(window, site->vaddr, entry, jump->bytes, err);
+	at_hop.insns[0] = window->insns[0];
+	rc = arch->jump.build(window, site->vaddr, site->hop.vaddr, jump->bytes, err);
+	return rc < 0 ? rc : arch->jump.build(&at_hop, site->hop.vaddr, entry, jump->hop, err);
+}
 
 static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 		    struct site_jump *jump, struct ubp_err *err)
@@ -145,8 +166,7 @@ static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 			  window.jump_len - window.len) !=
 		    (size_t)(window.jump_len - window.len))
 		return ubp_fail(err, EFAULT, "it cannot be read");
-	return arch->jump.build(&window, site->vaddr, vaddr + jump->detour.entry_at,
-				jump->bytes, err);
+	return build_jump(arch, &window, site, jump, err);
 }
 
 /* The block: what a later session needs to know, then the code. */
@@ -164,6 +184,10 @@ static void write_block(struct mem_writes *writes, const struct site *site,
 
 	_Static_assert(sizeof(head) <= UBP_SLOT_SIZE, "in front of the copy");
 	memcpy(head.orig, jump->orig, head.n_orig);
+	if (jump->is_short) {
+		head.hop = site->hop.vaddr;
+		memcpy(head.orig + head.n_orig, site->hop.orig, UBP_HOP_LEN);
+	}
 	mem_writes_add(writes, block, &head, sizeof(head));
 	mem_writes_add(writes, jump->copy, jump->detour.code, jump->len);
 }
@@ -226,6 +250,10 @@ static const char *build_one(struct build *b, struct batch_area *a, struct site 
 
 	if (!jump)
 		return "out of memory";
+	if (hop_is_needed(site) && !hop_choose(ps, &b->view, site)) {
+		jump_free(jump);
+		return why_no_hop;
+	}
 	why = make_block(b, a, site, jump, &block);
 	area = area_of(ps, block);
 	if (!why) {

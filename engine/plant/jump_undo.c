@@ -16,6 +16,7 @@
 #include "engine/event/clock.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
+#include "engine/plant/hop.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/jump_who.h"
@@ -199,6 +200,38 @@ static void keep_from_hijacking(const struct space *space)
 	}
 }
 
+/* Nobody comes to them any more: those that nobody may come back to go, too. */
+static void take_out_hops(const struct space *space)
+{
+	struct plant_space *ps = space->plant;
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->jump->hops, &pos, NULL, &value)) {
+		struct site *site = value;
+		int rc = hop_take_out(space, site);
+
+		if (rc < 0)
+			plant_left_live(&ps->left, "a jump", site->hop.vaddr, rc);
+	}
+}
+
+static void clean_hops(const struct plant_space *owner, const struct space *copy, pid_t tid,
+		       struct plant_left *left)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&owner->jump->hops, &pos, NULL, &value)) {
+		const struct site *site = value;
+		int rc = site->hop.stands && !site->hop.in_use ? hop_put_back(copy, tid, site)
+							       : 0;
+
+		if (rc < 0)
+			plant_left_live(left, "a jump", site->hop.vaddr, rc);
+	}
+}
+
 /* In a copy of @owner's memory, whose only thread @tid is stopped. */
 static void clean_copy(struct plant_space *owner, const struct space *space, pid_t tid,
 		       struct plant_left *left)
@@ -209,7 +242,7 @@ static void clean_copy(struct plant_space *owner, const struct space *space, pid
 	struct ubp_err err;
 	bool known;
 
-	if (!owner->jump->n_written)
+	if (!owner->jump->n_written && !owner->jump->hops.n)
 		return;
 	unwrite(owner, space, tid, false);
 	unwrite_rest(owner, space, tid, false);
@@ -222,6 +255,7 @@ static void clean_copy(struct plant_space *owner, const struct space *space, pid
 			jump_forget_users(owner, false);
 	}
 	maps_free(&maps);
+	clean_hops(owner, space, tid, left);
 	defuse(owner, space, tid, true);
 	return_ops(space)->put_back_hijacks(owner, space, tid, left);
 }
@@ -240,7 +274,8 @@ static void free_blocks(const struct space *space)
 
 		/* What scans has an entry of the guard's, for good. */
 		while ((jump = jump_next(value, jump)))
-			if (!jump->is_left && !jump->scans && !who_uses(ps, jump))
+			if (!jump->is_left && !jump->scans && !who_uses(ps, jump) &&
+			    !(jump->is_short && ((struct site *)value)->hop.stands))
 				mem_writes_add(&writes, jump->copy - UBP_SLOT_SIZE, &magic,
 					       sizeof(magic));
 	}
@@ -291,6 +326,7 @@ static bool put_returns_back(struct tracer *tracer, struct space *space)
 	keep_from_hijacking(space);
 	return_ops(space)->save_returning(space);
 	return_ops(space)->put_back_hijacks(ps, space, 0, &ps->left);
+	take_out_hops(space);
 	ps->jump->n_written = 0;
 	hold_end(tracer, space, NULL);
 	return who_end(&who);
@@ -300,7 +336,7 @@ void jump_remove(struct tracer *tracer, struct space *space)
 {
 	const struct plant_space *ps = space->plant;
 
-	if (!ps || ps->closing || !ps->jump->n_written)
+	if (!ps || ps->closing || (!ps->jump->n_written && !ps->jump->hops.n))
 		return;
 	space_keep(space);
 	take_out(tracer, space);
@@ -365,6 +401,13 @@ int jumps_copy(const struct part_copied *c)
 		if (site && map_put(&c->to->jump->traps, vaddr, site) < 0)
 			return -ENOMEM;
 	}
+	pos = 0;
+	while (map_next(&c->from->jump->hops, &pos, &vaddr, &value)) {
+		void *site = map_get(&c->to->sites, ((struct site *)value)->vaddr);
+
+		if (site && map_put(&c->to->jump->hops, vaddr, site) < 0)
+			return -ENOMEM;
+	}
 	c->to->jump->n_written = c->from->jump->n_written;
 	c->to->jump->renew_due = c->from->jump->renew_due;
 	c->to->jump->sweep_due = c->from->jump->sweep_due;
@@ -381,4 +424,5 @@ void jumps_forget(struct plant_space *ps)
 {
 	map_free(&ps->jump->traps);
 	map_free(&ps->jump->blocks);
+	map_free(&ps->jump->hops);
 }

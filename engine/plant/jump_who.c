@@ -20,6 +20,30 @@
 #include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
 
+/* Somebody will come by a hop into the detour that it leads to. */
+static void note_hop(const struct plant_space *owner, uint64_t vaddr)
+{
+	struct site *site = owner->jump->hops.n ? map_get(&owner->jump->hops, vaddr) : NULL;
+	struct site_jump *jump;
+	uint64_t at;
+
+	if (!site || !site->hop.stands)
+		return;
+	site->hop.in_use = true;
+	jump = jump_at(site, site->hop.to, &at);
+	if (jump)
+		jump->in_use = true;
+}
+
+/* A held thread that is at a hop goes on where that leads to: so the hop may be taken out. */
+static void leave_hop(const struct plant_space *ps, struct tracee *t, uint64_t *pc)
+{
+	const struct site *site = ps->jump->hops.n ? map_get(&ps->jump->hops, *pc) : NULL;
+
+	if (site && site->hop.stands && hold_set_pc(t, site->hop.to) == 0)
+		*pc = site->hop.to;
+}
+
 void who_note_word(void *ctx, uint64_t vaddr)
 {
 	struct plant_space *owner = ctx;
@@ -29,6 +53,7 @@ void who_note_word(void *ctx, uint64_t vaddr)
 	struct site_jump *jump;
 	uint64_t at;
 
+	note_hop(owner, vaddr);
 	/* Past its start: it may know its entry already, and so the detour. */
 	if (hijacks.code && vaddr > hijacks.code && vaddr - hijacks.code < UBP_RETURN_CODE_MAX)
 		owner->jump->is_returning = true;
@@ -112,20 +137,23 @@ static void look_at_rest(struct who *who)
 	maps_free(&who->maps);
 	if (!first || maps_read(first->tid, &who->maps, &err) < 0)
 		nobody_knows(who);
-	for (const struct tracee *t = NULL; who->known && (t = space_next(who->space, t));) {
+	for (struct tracee *t = NULL; who->known && (t = space_next(who->space, t));) {
 		struct ubp_regs regs;
+		uint64_t *pc = &regs.r[arch->reg.pc];
 
 		if (t->left_alone == LEFT_LOOKED_AT)
 			continue;
 		if (t->held ? hold_get_regs(t, &regs) < 0
-			    : !task_asleep(t->tid, &regs.r[arch->reg.pc],
-					   &regs.r[arch->reg.sp])) {
+			    : !task_asleep(t->tid, pc, &regs.r[arch->reg.sp])) {
 			/* It has ended, or woken up, and may be anywhere. */
 			nobody_knows(who);
 			who->recording = true;
-		} else if (!note_thread(who, t, regs.r[arch->reg.pc], regs.r[arch->reg.sp])) {
-			nobody_knows(who);
+			continue;
 		}
+		if (t->held)
+			leave_hop(who->ps, t, pc);
+		if (!note_thread(who, t, *pc, regs.r[arch->reg.sp]))
+			nobody_knows(who);
 	}
 }
 

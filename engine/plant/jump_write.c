@@ -14,6 +14,7 @@
 #include "engine/base/ring.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
+#include "engine/plant/hop.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/page_edit.h"
@@ -82,6 +83,32 @@ static struct jump_try *try_of_slot(const struct space *space, const struct jump
 	return try;
 }
 
+/* Its hop stands for an earlier jump, and is to lead elsewhere. */
+static struct jump_try *try_of_hop(const struct space *space, const struct jump_batch *batch,
+				   uint64_t vaddr)
+{
+	const struct plant_space *ps = space->plant;
+	const struct site *site = ps->jump->hops.n ? map_get(&ps->jump->hops, vaddr) : NULL;
+	struct jump_try *try = site && site->hop.stands ? try_of(batch, site->vaddr) : NULL;
+
+	return try && try->site == site ?
+	try : NULL
+		;
+}
+
+/* The one that a thread at @vaddr is in the way of. */
+static struct jump_try *try_at(const struct space *space, const struct jump_batch *batch,
+			       uint64_t vaddr)
+{
+	struct jump_try *try = try_of(batch, vaddr);
+
+	if (!try)
+		try = try_of_slot(space, batch, vaddr);
+	return try ?
+	try : try_of_hop(space, batch, vaddr)
+		;
+}
+
 static void put_off(struct plant_space *ps, struct jump_try *try, const char *why)
 {
 	if (!try->jump)
@@ -119,9 +146,7 @@ static void clear_pc(const struct space *space, struct jump_batch *batch, struct
 
 	if (hold_get_pc(t, &pc) < 0)
 		return;
-	try = try_of(batch, pc);
-	if (!try)
-		try = try_of_slot(space, batch, pc);
+	try = try_at(space, batch, pc);
 	if (!try)
 		return;
 	to = in_copy(try, pc);
@@ -153,6 +178,8 @@ static void clear_word(void *ctx, uint64_t word)
 				       ? try_of(c->batch, word)
 				       : try_of_slot(c->space, c->batch, word);
 
+	if (!try)
+		try = try_of_hop(c->space, c->batch, word);
 	if (try)
 		put_off(c->space->plant, try, why_in_it);
 }
@@ -166,10 +193,8 @@ static void put_all_off(struct plant_space *ps, struct jump_batch *batch, const 
 /* One that is asleep, and was left alone: it must not be in the way, for nobody moves it. */
 static void clear_sleeper(struct clearing *c, pid_t tid, uint64_t pc, uint64_t sp)
 {
-	struct jump_try *try = try_of(c->batch, pc);
+	struct jump_try *try = try_at(c->space, c->batch, pc);
 
-	if (!try)
-		try = try_of_slot(c->space, c->batch, pc);
 	if (try)
 		put_off(c->space->plant, try, why_in_it);
 	if (!stack_words(&c->maps, &c->space->mem, tid, sp, c->space->arch->addr_size,
@@ -247,10 +272,10 @@ static bool clear_threads(struct tracer *tracer, struct space *space, struct jum
 
 /*
  * A sleeper may wake up meanwhile, and we may be killed. So the breakpoint stays until all
- * else stands: what it leads to becomes the copy of the whole window, then come the
- * bytes behind the breakpoint, then its own. Each step is made for all sites before the next.
+ * else stands: the hop of a short jump, where nobody is; what the breakpoint leads to becomes the copy of the whole window;
+ * then come the bytes behind the breakpoint, then its own. Each step is made for all sites before the next.
  */
-enum step { STEP_SLOT, STEP_TAIL, STEP_FIRST };
+enum step { STEP_HOP, STEP_SLOT, STEP_TAIL, STEP_FIRST };
 
 /* Sites lie in the order of their addresses, and so do their slots: two pages at a time. */
 struct edits {
@@ -280,7 +305,7 @@ static bool write_bytes(const struct space *space, struct page_edit *edit, uint6
 	return true;
 }
 
-static bool write_step(const struct space *space, struct edits *edits, const struct site *site,
+static bool write_step(const struct space *space, struct edits *edits, struct site *site,
 		       const struct site_jump *jump, enum step step)
 {
 	struct page_edit *code = &edits->code;
@@ -289,6 +314,8 @@ static bool write_step(const struct space *space, struct edits *edits, const str
 	struct slot_code slot;
 
 	switch (step) {
+	case STEP_HOP:
+		return !jump->is_short || hop_write(space, site, jump) == 0;
 	case STEP_SLOT:
 		/* One instruction leads behind the jump by itself. */
 		if (jump->n == 1)
@@ -351,6 +378,8 @@ static bool is_done(const struct space *space, const struct jump_try *try, enum 
 	struct slot_code code;
 
 	switch (step) {
+	case STEP_HOP:
+		return !jump->is_short || hop_stands(space, try->site, jump);
 	case STEP_SLOT:
 		arch->slot.build_jump(try->site->slot, jump->copy, &code);
 		return jump->n == 1 ||
@@ -383,7 +412,7 @@ static void take_step(struct space *space, struct edits *edits, struct jump_batc
 			give_up(space, try, why_in_it);
 			continue;
 		}
-		try->jump->is_begun |= step != STEP_SLOT;
+		try->jump->is_begun |= step >= STEP_TAIL;
 		if (!write_step(space, edits, try->site, try->jump, step)) {
 			edits_end(edits);
 			give_up(space, try, why_not_written);
@@ -407,6 +436,7 @@ static void write_all(struct space *space, struct jump_batch *batch)
 	}
 	edits->code.mem = edits->slots.mem = &space->mem;
 	(void)rings_open_gate(space, 0);
+	take_step(space, edits, batch, STEP_HOP);
 	take_step(space, edits, batch, STEP_SLOT);
 	take_step(space, edits, batch, STEP_TAIL);
 	take_step(space, edits, batch, STEP_FIRST);

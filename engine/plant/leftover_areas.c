@@ -113,7 +113,8 @@ static int take_out_jump(struct adoption *a, const struct guard_jump *head, uint
 	if (!m || !m->exec || !m->ino || !space->arch->jump.build || head->jump_len < n ||
 	    head->jump_len > sizeof(now) || head->n_orig < head->jump_len ||
 	    head->n_orig > sizeof(head->orig) ||
-	    space->arch->jump.build(&window, head->vaddr, copy + head->entry, jump, &err) < 0)
+	    space->arch->jump.build(&window, head->vaddr,
+				    head->hop ? head->hop : copy + head->entry, jump, &err) < 0)
 		return 0;
 	if (mem_peek(&space->mem, head->vaddr, now, head->jump_len) != head->jump_len)
 		return -EFAULT;
@@ -162,6 +163,8 @@ static int adopt_block(struct adoption *a, struct area *area, struct mem_view *v
 	leftover_keep_room(area, block - area->vaddr, head.len);
 	/* Of one that is said to be free, too: its tracer may have been wrong. */
 	rc = take_out_jump(a, &head, copy);
+	if (rc == 0)
+		rc = leftover_note_hop(a, &head, copy);
 	if (rc < 0 || head.magic == UBP_JUMP_MAGIC)
 		return rc;
 	return leftover_noted(
@@ -313,6 +316,7 @@ int leftover_areas(struct adoption *a)
 	if (rc < 0)
 		return rc;
 	clear_tables(a);
+	leftover_hops(a);
 	returns_set_trampoline(ps, a->vaddr + UBP_AREA_TRAMPOLINE);
 	ps->stub = a->vaddr + UBP_AREA_STUB;
 	return 0;

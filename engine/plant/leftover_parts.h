@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "arch/detour.h"
 #include "arch/guard.h"
 
 struct area;
@@ -21,6 +22,14 @@ struct map;
 struct maps;
 struct space;
 struct tracer;
+
+/* A hop that stands (leftover_hops.c). */
+struct left_hop {
+	uint64_t vaddr, to;
+	uint64_t site; /* of the jump that led there */
+	uint8_t orig[UBP_HOP_LEN];
+	bool in_use; /* somebody may come back to it */
+};
 
 /* What is in the middle of being taken over: all threads are held once a jump was found. */
 struct adoption {
@@ -37,6 +46,8 @@ struct adoption {
 	unsigned n_removed;         /* breakpoints that were taken out */
 	struct guard_site *entries; /* of all tables */
 	size_t n_entries, cap_entries;
+	struct left_hop *hops;
+	size_t n_hops, cap_hops;
 	uint64_t len;    /* of all areas */
 	const char *why; /* it is damaged; NULL: it is not */
 };
@@ -57,6 +68,11 @@ int leftover_noted(struct adoption *a, int rc);
 int leftover_note_key(struct adoption *a, struct map *map, uint64_t key, void *value);
 /* So many bytes of an area are taken. */
 void leftover_keep_room(struct area *area, uint64_t at, uint64_t len);
+
+/* The hop of a block whose copy is at @copy, if it stands: 0 or -errno. */
+int leftover_note_hop(struct adoption *a, const struct guard_jump *head, uint64_t copy);
+/* Those that were noted are taken out, when no jump leads there any more. */
+void leftover_hops(struct adoption *a);
 
 int leftover_areas(struct adoption *a);
 int leftover_guard(struct adoption *a);

@@ -10,6 +10,7 @@
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
 #include "engine/plant/area.h"
+#include "engine/plant/hop.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/jump_who.h"
 #include "engine/plant/site.h"
@@ -154,6 +155,8 @@ static int take_jump_back(const struct space *space, struct site *site, const st
 	jump->older = site->old_jumps;
 	site->old_jumps = jump;
 	site->jump = NULL;
+	if (who->known)
+		(void)hop_take_out(space, site); /* or later */
 	(void)change_site(site);
 	site->no_jump = NULL;
 	ps->jump->sweep_due = true;
@@ -175,6 +178,8 @@ static int take_breakpoint_out(struct space *space, struct site *site)
 	if (rc < 0)
 		return rc;
 	site->planted = false;
+	if (!site->hop.stands)
+		hop_forget(space->plant, site);
 	return 0;
 }
 
@@ -255,6 +260,8 @@ static int renew(struct tracer *tracer, struct space *space)
 /* The site whose jump reaches over @vaddr. NULL: none does. */
 static struct site *jump_over(const struct plant_space *ps, uint64_t vaddr)
 {
+	struct site *hop;
+
 	for (uint64_t back = 1; back < UBP_WINDOW_MAX; back++) {
 		struct site *other = map_get(&ps->sites, vaddr - back);
 
@@ -262,7 +269,8 @@ static struct site *jump_over(const struct plant_space *ps, uint64_t vaddr)
 		    other->jump->jump_len > back)
 			return other;
 	}
-	return NULL;
+	hop = hop_near(ps, vaddr, 1);
+	return hop && hop->jump && hop->jump->is_begun ? hop : NULL;
 }
 
 static bool is_under_hook(const struct plant_space *ps, uint64_t vaddr)
@@ -276,11 +284,23 @@ static bool is_under_hook(const struct plant_space *ps, uint64_t vaddr)
 	return false;
 }
 
+/* The site whose hop stands there. NULL: none does. */
+static struct site *hop_over(const struct plant_space *ps, uint64_t vaddr)
+{
+	struct site *site = hop_near(ps, vaddr, 1);
+
+	return site && site->hop.stands ? site : NULL;
+}
+
 static bool is_in_the_way(const struct update *u)
 {
-	for (size_t i = 0; i < u->n_added; i++)
-		if (u->added[i].is_new && jump_over(u->space->plant, u->added[i].site->vaddr))
+	for (size_t i = 0; i < u->n_added; i++) {
+		uint64_t vaddr = u->added[i].site->vaddr;
+
+		if (u->added[i].is_new &&
+		    (jump_over(u->space->plant, vaddr) || hop_over(u->space->plant, vaddr)))
 			return true;
+	}
 	return false;
 }
 
@@ -289,10 +309,19 @@ static int clear_way(const struct update *u, const struct who *who)
 	struct site *other;
 	int rc = 0;
 
-	for (size_t i = 0; i < u->n_added && rc == 0; i++)
+	for (size_t i = 0; i < u->n_added && rc == 0; i++) {
+		uint64_t vaddr = u->added[i].site->vaddr;
+
 		while (rc == 0 && u->added[i].is_new &&
-		       (other = jump_over(u->space->plant, u->added[i].site->vaddr)))
+		       (other = jump_over(u->space->plant, vaddr)))
 			rc = take_jump_back(u->space, other, who);
+		other = rc == 0 && u->added[i].is_new ? hop_over(u->space->plant, vaddr) : NULL;
+		if (other && who->known)
+			rc = hop_take_out(u->space, other);
+		/* Somebody may come back to it. */
+		if (rc == 0 && other && other->hop.stands)
+			rc = -EBUSY;
+	}
 	area_note_change(u->space, 0);
 	return rc;
 }
@@ -344,19 +373,28 @@ static void free_old(const struct space *space, const struct site *site, struct 
 	jump_free(old);
 }
 
+/* Does its hop lead there yet? */
+static bool leads_to(const struct site *site, const struct site_jump *jump)
+{
+	return site->hop.stands && site->hop.to - jump->copy < jump->len;
+}
+
 /* True: some are left, and may go later. */
 static bool sweep_site(const struct space *space, struct site *site)
 {
 	const struct plant_space *ps = space->plant;
 	struct site_jump **at = &site->old_jumps;
-	bool left = false;
+	bool left;
 
+	if (!site->jump || !site->jump->is_begun)
+		(void)hop_take_out(space, site);
+	left = site->hop.stands && !site->jump;
 	while (*at) {
 		struct site_jump *old = *at;
 		bool is_used = who_uses(ps, old);
 
 		/* What scans has an entry of the guard's, for good. */
-		if (old->scans || is_used ||
+		if (old->scans || is_used || leads_to(site, old) ||
 		    (old->detour.return_at && (!old->is_quiet || old->is_awaited))) {
 			old->is_quiet |= !is_used;
 			left |= !old->scans;

@@ -121,6 +121,7 @@ static void copy_counts(struct ubp_coverage_counts *ret, const struct coverage_c
 	ret->n = counts->n;
 	ret->one = counts->one;
 	ret->several = counts->several;
+	ret->by_short = counts->hops;
 	ret->beside = counts->beside;
 	ret->beside_args = counts->beside_args;
 	ret->breakpoint = counts->breakpoint;

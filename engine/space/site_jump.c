@@ -175,6 +175,11 @@ int jump_keep_block(const struct plant_space *ps, uint64_t vaddr, uint64_t block
 	return map_put_within(&ps->jump->blocks, vaddr, (void *)(uintptr_t)block, looks);
 }
 
+void jump_drop_block(const struct plant_space *ps, uint64_t vaddr)
+{
+	(void)map_remove(&ps->jump->blocks, vaddr);
+}
+
 void jump_forget_blocks(const struct plant_space *ps)
 {
 	map_free(&ps->jump->blocks);
@@ -188,6 +193,7 @@ void jump_forget_users(struct plant_space *ps, bool is_known)
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		struct site_jump *jump = NULL;
 
+		((struct site *)value)->hop.in_use = !is_known;
 		while ((jump = jump_next(value, jump)))
 			jump->in_use = !is_known;
 	}

@@ -59,6 +59,15 @@ struct site_exit {
 	bool is_jump;
 };
 
+/* Where a short jump of a site leads to, and one from there to its detour (plant/hop.h). */
+struct site_hop {
+	uint64_t vaddr; /* 0: it has none */
+	uint64_t to;    /* the entry of the detour, once .stands */
+	uint8_t orig[UBP_HOP_LEN], bytes[UBP_HOP_LEN];
+	bool stands; /* some of .bytes may be there, or all of them */
+	bool in_use; /* somebody may come back to it, from a signal handler */
+};
+
 struct site {
 	uint64_t vaddr;
 	uint64_t dev, ino; /* of the file mapped there */
@@ -84,6 +93,7 @@ struct site {
 	struct site_jump *old_jumps;
 	/* The window of a jump that scans the stack (scan.c); NULL: none was looked for. */
 	const struct uprobe_window *scan;
+	struct site_hop hop;
 	/* Why it is no jump, for good; NULL: it is one, or may become one. */
 	const char *no_jump;
 	struct uprobe **probes; /* in order of definition, with a reference to each */

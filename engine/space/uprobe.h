@@ -47,6 +47,7 @@ struct uprobe_stats {
 	/* Of the sites: behind the first instruction; jumps that begin at it; breakpoints where such
 	 * a jump is not wanted; those that a uprobe of the kernel's has taken over (returns/kernel.h). */
 	uint32_t behind, at_first, beside_kernel, hidden;
+	uint32_t by_short; /* of the jumps: short ones, each to another in a hop (arch/detour.h) */
 	uint32_t hijacked, at_rets; /* of the sites, which way a return is caught */
 };
 
@@ -67,6 +68,9 @@ struct uprobe_exit {
 struct uprobe_window {
 	uint8_t len;     /* bytes of the instructions; 0: no */
 	uint8_t padding; /* bytes of fill behind them that the jump may take, too */
+	/* Where a short jump may lead to; 0: it is a jump to the detour itself. */
+	uint8_t n_hops;
+	struct hop hops[UBP_HOPS];
 	const char *why; /* why there can be none; or NULL */
 	/* What the first instruction does, if a hit can be told behind it; .len 0: it can't. */
 	struct lead lead;

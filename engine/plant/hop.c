@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/plant/hop.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "engine/plant/site.h"
+#include "engine/space/jump_part.h"
+#include "engine/space/site_jump.h"
+#include "engine/space/space.h"
+#include "engine/space/uprobe.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
+
+#define TRIES_MAX 4 /* to put one back */
+
+static const struct uprobe_window *window_of(const struct site *site)
+{
+	return site->n_probes ? &site->probes[0]->window : NULL;
+}
+
+bool hop_is_needed(const struct site *site)
+{
+	const struct uprobe_window *w = window_of(site);
+
+	return w && w->n_hops;
+}
+
+struct site *hop_near(const struct plant_space *ps, uint64_t vaddr, size_t len)
+{
+	struct site *site = NULL;
+
+	if (!ps->jump->hops.n)
+		return NULL;
+	for (uint64_t at = vaddr - UBP_HOP_LEN + 1; at < vaddr + len && !site; at++)
+		site = map_get(&ps->jump->hops, at);
+	return site;
+}
+
+/* So many bytes from its start on are those of its instruction, its jump, or the jump that it may get. */
+static size_t reach(const struct site *site)
+{
+	const struct uprobe_window *w = site->n_probes ? window_of(site) : site->scan;
+	size_t len = site->insn.len;
+
+	if (w && (size_t)w->len + w->padding > len)
+		len = (size_t)w->len + w->padding;
+	if (site->is_patched && site->patch_len > len)
+		len = site->patch_len;
+	return len;
+}
+
+static bool is_taken(const struct plant_space *ps, const struct site *site, uint64_t vaddr)
+{
+	const struct site *other = hop_near(ps, vaddr, UBP_HOP_LEN);
+
+	if (other && other != site)
+		return true;
+	for (uint64_t at = vaddr - UBP_WINDOW_MAX; at < vaddr + UBP_HOP_LEN; at++) {
+		other = map_get(&ps->sites, at);
+		if (other && (at >= vaddr || vaddr - at < reach(other)))
+			return true;
+	}
+	return false;
+}
+
+bool hop_choose(struct plant_space *ps, struct mem_view *view, struct site *site)
+{
+	const struct uprobe_window *w = window_of(site);
+
+	if (site->hop.vaddr)
+		return true;
+	for (size_t i = 0; w && i < w->n_hops; i++) {
+		const struct hop *hop = &w->hops[i];
+		uint64_t vaddr = site->vaddr + (uint64_t)(int64_t)hop->at;
+		uint8_t now[UBP_HOP_LEN];
+
+		if (is_taken(ps, site, vaddr) ||
+		    mem_view_peek(view, vaddr, now, UBP_HOP_LEN) != UBP_HOP_LEN ||
+		    memcmp(now, hop->orig, UBP_HOP_LEN) != 0 ||
+		    map_put(&ps->jump->hops, vaddr, site) < 0)
+			continue;
+		site->hop = (struct site_hop){ .vaddr = vaddr };
+		memcpy(site->hop.orig, hop->orig, UBP_HOP_LEN);
+		return true;
+	}
+	return false;
+}
+
+void hop_forget(struct plant_space *ps, struct site *site)
+{
+	if (site->hop.vaddr)
+		map_remove(&ps->jump->hops, site->hop.vaddr);
+	site->hop = (struct site_hop){ 0 };
+}
+
+void hop_show_original(const struct space *space, uint64_t vaddr, uint8_t *buf, size_t got)
+{
+	const struct map *hops = &space->plant->jump->hops;
+
+	for (uint64_t at = vaddr - UBP_HOP_LEN; hops->n && at < vaddr + got; at++) {
+		const struct site *site = map_get(hops, at);
+
+		for (size_t k = 0; site && site->hop.stands && k < UBP_HOP_LEN; k++)
+			if (at + k - vaddr < got)
+				buf[at + k - vaddr] = site->hop.orig[k];
+	}
+}
+
+bool hop_stands(const struct space *space, const struct site *site,
+		const struct site_jump *jump)
+{
+	uint8_t now[UBP_HOP_LEN];
+
+	return mem_peek(&space->mem, site->hop.vaddr, now, UBP_HOP_LEN) == UBP_HOP_LEN &&
+	       memcmp(now, jump->hop, UBP_HOP_LEN) == 0;
+}
+
+int hop_write(const struct space *space, struct site *site, const struct site_jump *jump)
+{
+	struct site_hop *hop = &site->hop;
+
+	if (!hop->vaddr || is_taken(space->plant, site, hop->vaddr))
+		return -EBUSY;
+	/* Whatever comes of it, it is to be taken out. */
+	hop->stands = true;
+	hop->to = jump->copy + jump->detour.entry_at;
+	memcpy(hop->bytes, jump->hop, UBP_HOP_LEN);
+	return mem_write(&space->mem, 0, hop->vaddr, hop->bytes, UBP_HOP_LEN);
+}
+
+int hop_put_back(const struct space *space, pid_t tid, const struct site *site)
+{
+	const struct site_hop *hop = &site->hop;
+	uint8_t now[UBP_HOP_LEN];
+	int rc = -EIO;
+
+	for (int i = 0; i < TRIES_MAX; i++) {
+		if (mem_peek(&space->mem, hop->vaddr, now, UBP_HOP_LEN) != UBP_HOP_LEN)
+			return -EFAULT;
+		if (!site_is_ours(space->arch, hop->bytes, hop->orig, UBP_HOP_LEN, now))
+			return 0;
+		rc = mem_write(&space->mem, tid, hop->vaddr, hop->orig, UBP_HOP_LEN);
+	}
+	return rc < 0 ? rc : -EIO;
+}
+
+int hop_take_out(const struct space *space, struct site *site)
+{
+	int rc;
+
+	if (!site->hop.stands || site->hop.in_use)
+		return 0;
+	rc = hop_put_back(space, 0, site);
+	site->hop.stands = rc < 0;
+	return rc;
+}

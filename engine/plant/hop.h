@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Hops (arch/detour.h): a site whose jump has no room leads to one, where a jump to its detour stands. It has
+ * it for as long as it is probed. Nobody else comes there, so a hop is written before what leads to it, and taken out
+ * after that, once nobody is about to come back to it from a signal handler.
+ */
+
+#ifndef UBP_PLANT_HOP_H
+#define UBP_PLANT_HOP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct mem_view;
+struct plant_space;
+struct site;
+struct site_jump;
+struct space;
+
+/* Does the window of its probes need one? */
+bool hop_is_needed(const struct site *site);
+/* Choose one for @site, unless it has one. False: others have them, or there is no fill any more. */
+bool hop_choose(struct plant_space *ps, struct mem_view *view, struct site *site);
+/* It is nobody's any more, and does not stand. */
+void hop_forget(struct plant_space *ps, struct site *site);
+
+/* The site that has a hop in [@vaddr, @vaddr + @len), or NULL. */
+struct site *hop_near(const struct plant_space *ps, uint64_t vaddr, size_t len);
+
+/* Write @site's, for @jump: nobody leads there, or all that do lead there by this jump. 0 or -errno. */
+int hop_write(const struct space *space, struct site *site, const struct site_jump *jump);
+/* Does it stand there? */
+bool hop_stands(const struct space *space, const struct site *site,
+		const struct site_jump *jump);
+
+/* Of what was read at @vaddr (@got bytes in @buf): what stands where hops are is the fill of before. */
+void hop_show_original(const struct space *space, uint64_t vaddr, uint8_t *buf, size_t got);
+
+/* Fill again, in @space: the site's memory, or a copy of it. 0: nothing of ours stands there; or -errno. */
+int hop_put_back(const struct space *space, pid_t tid, const struct site *site);
+/* No jump leads there, and who does (.in_use) is known. 0: it is out, or somebody may come back to it; or -errno. */
+int hop_take_out(const struct space *space, struct site *site);
+
+#endif

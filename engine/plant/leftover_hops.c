@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Hops (arch/detour.h) that a killed tracer has left. What led to them is out by then; one that somebody may
+ * come back to from a signal handler stays, with its block.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "arch/detour.h"
+#include "engine/base/err.h"
+#include "engine/base/map.h"
+#include "engine/base/vec.h"
+#include "engine/os/maps.h"
+#include "engine/plant/leftover_parts.h"
+#include "engine/plant/site.h"
+#include "engine/returns/stack_words.h"
+#include "engine/space/space.h"
+#include "engine/trace/hold.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
+#include "engine/trace/task.h"
+#include "engine/trace/tracer.h"
+
+#define HOLD_MS 20
+
+/* Within reach of a short jump, and where a file's code is. */
+static bool is_place(const struct adoption *a, const struct guard_jump *head)
+{
+	const struct arch_jump *jump = &a->space->arch->jump;
+	const struct mapping *m = maps_at(a->maps, head->hop);
+
+	return head->hop && m && m->exec && m->ino && jump->find_short &&
+	       head->hop - head->vaddr + jump->short_back <=
+		       (uint64_t)jump->short_back + jump->short_on &&
+	       head->n_orig <= sizeof(head->orig) - UBP_HOP_LEN;
+}
+
+int leftover_note_hop(struct adoption *a, const struct guard_jump *head, uint64_t copy)
+{
+	const struct space *space = a->space;
+	struct window window = { .jump_len = UBP_HOP_LEN };
+	struct left_hop hop = { .vaddr = head->hop,
+				.to = copy + head->entry,
+				.site = head->vaddr };
+	uint8_t bytes[UBP_INSN_MAX], now[UBP_HOP_LEN];
+	struct ubp_err ignored;
+
+	ubp_err_reset(&ignored);
+	if (!is_place(a, head) ||
+	    space->arch->jump.build(&window, hop.vaddr, hop.to, bytes, &ignored) < 0)
+		return 0;
+	memcpy(hop.orig, head->orig + head->n_orig, UBP_HOP_LEN);
+	if (mem_peek(&space->mem, hop.vaddr, now, UBP_HOP_LEN) != UBP_HOP_LEN)
+		return -EFAULT;
+	if (!site_is_ours(space->arch, bytes, hop.orig, UBP_HOP_LEN, now))
+		return 0;
+	if (VEC_ROOM(a->hops, &a->cap_hops, a->n_hops) < 0)
+		return -ENOMEM;
+	a->hops[a->n_hops++] = hop;
+	return 0;
+}
+
+static struct left_hop *hop_of(const struct adoption *a, uint64_t vaddr)
+{
+	for (size_t i = 0; i < a->n_hops; i++)
+		if (a->hops[i].vaddr == vaddr)
+			return &a->hops[i];
+	return NULL;
+}
+
+static int compare_words(const void *pa, const void *pb)
+{
+	const struct left_hop *a = pa, *b = pb;
+
+	return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
+}
+
+static void note_word(void *ctx, uint64_t word)
+{
+	struct adoption *a = ctx;
+	struct left_hop key = { .vaddr = word };
+	struct left_hop *hop;
+
+	if (word < a->hops[0].vaddr || word > a->hops[a->n_hops - 1].vaddr)
+		return;
+	hop = bsearch(&key, a->hops, a->n_hops, sizeof(key), compare_words);
+	if (hop)
+		hop->in_use = true;
+}
+
+/* A held one that is at a hop goes on where that leads to. False: nobody knows where it is. */
+static bool look_at(struct adoption *a, struct tracee *t)
+{
+	const struct space *space = a->space;
+	const struct ubp_arch *arch = space->arch;
+	const struct left_hop *hop;
+	struct ubp_regs regs;
+
+	if (t->held ? hold_get_regs(t, &regs) < 0
+		    : !task_asleep(t->tid, &regs.r[arch->reg.pc], &regs.r[arch->reg.sp]))
+		return false;
+	hop = hop_of(a, regs.r[arch->reg.pc]);
+	if (hop && !(t->held && hold_set_pc(t, hop->to) == 0))
+		return false;
+	return stack_words(a->maps, &space->mem, t->tid, regs.r[arch->reg.sp], arch->addr_size,
+			   note_word, a);
+}
+
+void leftover_hops(struct adoption *a)
+{
+	struct tracee *t = NULL;
+	bool known;
+
+	if (!a->n_hops)
+		return;
+	qsort(a->hops, a->n_hops, sizeof(*a->hops), compare_words);
+	known = hold_running(a->tracer, a->space, HOLD_MS);
+	a->holds = true;
+	while (known && (t = space_next(a->space, t)))
+		known = look_at(a, t);
+	for (size_t i = 0; i < a->n_hops; i++) {
+		const struct left_hop *hop = &a->hops[i];
+
+		if (!known || hop->in_use ||
+		    mem_write(&a->space->mem, a->tid, hop->vaddr, hop->orig, UBP_HOP_LEN) < 0)
+			jump_drop_block(a->space->plant, hop->site);
+	}
+}
