@@ -22,6 +22,7 @@
 #include "engine/os/maps.h"
 #include "engine/plant/areas.h"
 #include "engine/plant/guard_state.h"
+#include "engine/plant/hop.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/site.h"
 #include "engine/returns/hijack.h"
@@ -168,10 +169,10 @@ static bool all_are_out(const struct space *space, pid_t pid)
 	struct undo undo = { .space = space, .pid = pid };
 	size_t n;
 	struct site **sites = plant_sites_by_place(ps, &n);
-	bool all = sites != NULL;
+	bool all = sites != NULL && !hop_any(ps);
 
 	for (size_t i = 0; i < n && all; i++)
-		all = (!sites[i]->hop.stands && site_is_out(space, &view, sites[i])) ||
+		all = site_is_out(space, &view, sites[i]) ||
 		      undo_is_gone(&undo, sites[i]->vaddr, sites[i]->dev, sites[i]->ino);
 	undo_end(&undo);
 	free(sites);

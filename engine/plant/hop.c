@@ -39,6 +39,17 @@ struct site *hop_near(const struct plant_space *ps, uint64_t vaddr, size_t len)
 	return site;
 }
 
+bool hop_any(const struct plant_space *ps)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->jump->hops, &pos, NULL, &value))
+		if (((const struct site *)value)->hop.stands)
+			return true;
+	return false;
+}
+
 /* So many bytes from its start on are those of its instruction, its jump, or the jump that it may get. */
 static size_t reach(const struct site *site)
 {
@@ -89,26 +100,6 @@ bool hop_choose(struct plant_space *ps, struct mem_view *view, struct site *site
 	return false;
 }
 
-void hop_forget(struct plant_space *ps, struct site *site)
-{
-	if (site->hop.vaddr)
-		map_remove(&ps->jump->hops, site->hop.vaddr);
-	site->hop = (struct site_hop){ 0 };
-}
-
-void hop_show_original(const struct space *space, uint64_t vaddr, uint8_t *buf, size_t got)
-{
-	const struct map *hops = &space->plant->jump->hops;
-
-	for (uint64_t at = vaddr - UBP_HOP_LEN; hops->n && at < vaddr + got; at++) {
-		const struct site *site = map_get(hops, at);
-
-		for (size_t k = 0; site && site->hop.stands && k < UBP_HOP_LEN; k++)
-			if (at + k - vaddr < got)
-				buf[at + k - vaddr] = site->hop.orig[k];
-	}
-}
-
 bool hop_stands(const struct space *space, const struct site *site,
 		const struct site_jump *jump)
 {
@@ -118,11 +109,21 @@ bool hop_stands(const struct space *space, const struct site *site,
 	       memcmp(now, jump->hop, UBP_HOP_LEN) == 0;
 }
 
+/* As it was when it was chosen? */
+static bool is_fill(const struct space *space, const struct site_hop *hop)
+{
+	uint8_t now[UBP_HOP_LEN];
+
+	return mem_peek(&space->mem, hop->vaddr, now, UBP_HOP_LEN) == UBP_HOP_LEN &&
+	       memcmp(now, hop->orig, UBP_HOP_LEN) == 0;
+}
+
 int hop_write(const struct space *space, struct site *site, const struct site_jump *jump)
 {
 	struct site_hop *hop = &site->hop;
 
-	if (!hop->vaddr || is_taken(space->plant, site, hop->vaddr))
+	if (hop->vaddr != jump->hop_at || is_taken(space->plant, site, hop->vaddr) ||
+	    (!hop->stands && !is_fill(space, hop)))
 		return -EBUSY;
 	/* Whatever comes of it, it is to be taken out. */
 	hop->stands = true;

@@ -25,9 +25,9 @@ struct space;
 bool hop_is_needed(const struct site *site);
 /* Choose one for @site, unless it has one. False: others have them, or there is no fill any more. */
 bool hop_choose(struct plant_space *ps, struct mem_view *view, struct site *site);
-/* It is nobody's any more, and does not stand. */
-void hop_forget(struct plant_space *ps, struct site *site);
 
+/* Does any stand yet? */
+bool hop_any(const struct plant_space *ps);
 /* The site that has a hop in [@vaddr, @vaddr + @len), or NULL. */
 struct site *hop_near(const struct plant_space *ps, uint64_t vaddr, size_t len);
 
@@ -36,9 +36,6 @@ int hop_write(const struct space *space, struct site *site, const struct site_ju
 /* Does it stand there? */
 bool hop_stands(const struct space *space, const struct site *site,
 		const struct site_jump *jump);
-
-/* Of what was read at @vaddr (@got bytes in @buf): what stands where hops are is the fill of before. */
-void hop_show_original(const struct space *space, uint64_t vaddr, uint8_t *buf, size_t got);
 
 /* Fill again, in @space: the site's memory, or a copy of it. 0: nothing of ours stands there; or -errno. */
 int hop_put_back(const struct space *space, pid_t tid, const struct site *site);

@@ -99,8 +99,8 @@ static int build_jump(const struct ubp_arch *arch, const struct window *window,
 	uint64_t entry = jump->copy + jump->detour.entry_at;
 	int rc;
 
-	jump->is_short = hop_is_needed(site);
-	if (!jump->is_short)
+	jump->hop_at = hop_is_needed(site) ? site->hop.vaddr : 0;
+	if (!jump->hop_at)
 		return arch->jump.build(window, site->vaddr, entry, jump->bytes, err);
 	at_hop.insns[0] = window->insns[0];
 	rc = arch->jump.build(window, site->vaddr, site->hop.vaddr, jump->bytes, err);
@@ -184,7 +184,7 @@ static void write_block(struct mem_writes *writes, const struct site *site,
 
 	_Static_assert(sizeof(head) <= UBP_SLOT_SIZE, "in front of the copy");
 	memcpy(head.orig, jump->orig, head.n_orig);
-	if (jump->is_short) {
+	if (jump->hop_at) {
 		head.hop = site->hop.vaddr;
 		memcpy(head.orig + head.n_orig, site->hop.orig, UBP_HOP_LEN);
 	}

@@ -39,6 +39,8 @@
 
 /* Those who never run get no further anyway. */
 #define RECORD_MAX_NS 100000000L
+/* So often it is looked for who may come back to a hop, ever longer after the last time. */
+#define HOP_TRIES 8
 
 /*
  * As it was written (jump_write.c), backwards: a breakpoint first, whose slot leads to the
@@ -200,8 +202,11 @@ static void keep_from_hijacking(const struct space *space)
 	}
 }
 
-/* Nobody comes to them any more: those that nobody may come back to go, too. */
-static void take_out_hops(const struct space *space)
+/*
+ * Nobody comes to them any more: those that nobody may come back to go, too. @is_last: what cannot be written is not
+ * tried again.
+ */
+static void take_out_hops(const struct space *space, bool is_last)
 {
 	struct plant_space *ps = space->plant;
 	size_t pos = 0;
@@ -211,7 +216,8 @@ static void take_out_hops(const struct space *space)
 		struct site *site = value;
 		int rc = hop_take_out(space, site);
 
-		if (rc < 0)
+		/* What an earlier session left may be unmapped by now. */
+		if (rc < 0 && is_last && site->vaddr)
 			plant_left_live(&ps->left, "a jump", site->hop.vaddr, rc);
 	}
 }
@@ -275,7 +281,7 @@ static void free_blocks(const struct space *space)
 		/* What scans has an entry of the guard's, for good. */
 		while ((jump = jump_next(value, jump)))
 			if (!jump->is_left && !jump->scans && !who_uses(ps, jump) &&
-			    !(jump->is_short && ((struct site *)value)->hop.stands))
+			    !(jump->hop_at && ((struct site *)value)->hop.stands))
 				mem_writes_add(&writes, jump->copy - UBP_SLOT_SIZE, &magic,
 					       sizeof(magic));
 	}
@@ -299,6 +305,26 @@ static void wait_until_recorded(struct tracer *tracer, struct space *space)
 		who_hold(tracer, space, false, &who);
 		hold_end(tracer, space, NULL);
 		recording = who_end(&who);
+	}
+}
+
+/*
+ * Hops that somebody was about to come back to, or may have been: a signal handler is over soon, mostly. What stays
+ * is the next session's.
+ */
+static void wait_for_hops(struct tracer *tracer, struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+
+	for (int i = 0; i < HOP_TRIES && hop_any(ps); i++) {
+		struct timespec a_while = { .tv_nsec = RECORD_MAX_NS >> (HOP_TRIES - i) };
+		struct who who;
+
+		(void)nanosleep(&a_while, NULL);
+		who_hold(tracer, space, false, &who);
+		take_out_hops(space, i + 1 == HOP_TRIES);
+		hold_end(tracer, space, NULL);
+		(void)who_end(&who);
 	}
 }
 
@@ -326,7 +352,7 @@ static bool put_returns_back(struct tracer *tracer, struct space *space)
 	keep_from_hijacking(space);
 	return_ops(space)->save_returning(space);
 	return_ops(space)->put_back_hijacks(ps, space, 0, &ps->left);
-	take_out_hops(space);
+	take_out_hops(space, false);
 	ps->jump->n_written = 0;
 	hold_end(tracer, space, NULL);
 	return who_end(&who);
@@ -342,6 +368,7 @@ void jump_remove(struct tracer *tracer, struct space *space)
 	take_out(tracer, space);
 	if (put_returns_back(tracer, space))
 		wait_until_recorded(tracer, space);
+	wait_for_hops(tracer, space);
 	defuse(ps, space, 0, false);
 	return_ops(space)->note_blocks(space);
 	free_blocks(space);

@@ -89,24 +89,27 @@ static struct jump_try *try_of_hop(const struct space *space, const struct jump_
 {
 	const struct plant_space *ps = space->plant;
 	const struct site *site = ps->jump->hops.n ? map_get(&ps->jump->hops, vaddr) : NULL;
-	struct jump_try *try = site && site->hop.stands ? try_of(batch, site->vaddr) : NULL;
+	struct jump_try *found;
 
-	return try && try->site == site ?
-	try : NULL
-		;
+	if (!site || !site->hop.stands)
+		return NULL;
+	found = try_of(batch, site->vaddr);
+	if (found && found->site != site)
+		return NULL;
+	return found;
 }
 
 /* The one that a thread at @vaddr is in the way of. */
 static struct jump_try *try_at(const struct space *space, const struct jump_batch *batch,
 			       uint64_t vaddr)
 {
-	struct jump_try *try = try_of(batch, vaddr);
+	struct jump_try *found = try_of(batch, vaddr);
 
-	if (!try)
-		try = try_of_slot(space, batch, vaddr);
-	return try ?
-	try : try_of_hop(space, batch, vaddr)
-		;
+	if (!found)
+		found = try_of_slot(space, batch, vaddr);
+	if (!found)
+		found = try_of_hop(space, batch, vaddr);
+	return found;
 }
 
 static void put_off(struct plant_space *ps, struct jump_try *try, const char *why)
@@ -315,7 +318,7 @@ static bool write_step(const struct space *space, struct edits *edits, struct si
 
 	switch (step) {
 	case STEP_HOP:
-		return !jump->is_short || hop_write(space, site, jump) == 0;
+		return !jump->hop_at || hop_write(space, site, jump) == 0;
 	case STEP_SLOT:
 		/* One instruction leads behind the jump by itself. */
 		if (jump->n == 1)
@@ -379,7 +382,7 @@ static bool is_done(const struct space *space, const struct jump_try *try, enum 
 
 	switch (step) {
 	case STEP_HOP:
-		return !jump->is_short || hop_stands(space, try->site, jump);
+		return !jump->hop_at || hop_stands(space, try->site, jump);
 	case STEP_SLOT:
 		arch->slot.build_jump(try->site->slot, jump->copy, &code);
 		return jump->n == 1 ||

@@ -76,6 +76,7 @@ static void forget(struct plant_space *ps)
 	ps->areas = NULL;
 	map_free(&ps->slots);
 	jump_forget_blocks(ps);
+	jump_forget_hops(ps);
 	ps->stub = 0;
 	returns_set_trampoline(ps, 0);
 	returns_set_place(ps, (struct return_place){ 0 });

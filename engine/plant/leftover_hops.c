@@ -3,7 +3,7 @@
 
 /*
  * Hops (arch/detour.h) that a killed tracer has left. What led to them is out by then; one that somebody may
- * come back to from a signal handler stays, with its block.
+ * come back to from a signal handler stays, with its block: it is this session's to take out at its end.
  */
 
 #include <errno.h>
@@ -19,6 +19,7 @@
 #include "engine/plant/leftover_parts.h"
 #include "engine/plant/site.h"
 #include "engine/returns/stack_words.h"
+#include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/trace/hold.h"
 #include "engine/trace/mem.h"
@@ -27,6 +28,9 @@
 #include "engine/trace/tracer.h"
 
 #define HOLD_MS 20
+/* Who is left alone may wake up while one looks. */
+#define TRIES 8
+/* Others in the way of a key in a map of ours: the target may have chosen its keys so. */
 
 /* Within reach of a short jump, and where a file's code is. */
 static bool is_place(const struct adoption *a, const struct guard_jump *head)
@@ -34,7 +38,8 @@ static bool is_place(const struct adoption *a, const struct guard_jump *head)
 	const struct arch_jump *jump = &a->space->arch->jump;
 	const struct mapping *m = maps_at(a->maps, head->hop);
 
-	return head->hop && m && m->exec && m->ino && jump->find_short &&
+	return head->hop && head->entry < head->len - UBP_SLOT_SIZE && m && m->exec && m->ino &&
+	       jump->find_short &&
 	       head->hop - head->vaddr + jump->short_back <=
 		       (uint64_t)jump->short_back + jump->short_on &&
 	       head->n_orig <= sizeof(head->orig) - UBP_HOP_LEN;
@@ -55,6 +60,7 @@ int leftover_note_hop(struct adoption *a, const struct guard_jump *head, uint64_
 	    space->arch->jump.build(&window, hop.vaddr, hop.to, bytes, &ignored) < 0)
 		return 0;
 	memcpy(hop.orig, head->orig + head->n_orig, UBP_HOP_LEN);
+	memcpy(hop.bytes, bytes, UBP_HOP_LEN);
 	if (mem_peek(&space->mem, hop.vaddr, now, UBP_HOP_LEN) != UBP_HOP_LEN)
 		return -EFAULT;
 	if (!site_is_ours(space->arch, bytes, hop.orig, UBP_HOP_LEN, now))
@@ -111,23 +117,53 @@ static bool look_at(struct adoption *a, struct tracee *t)
 			   note_word, a);
 }
 
-void leftover_hops(struct adoption *a)
+/* All of its threads stand still that are not asleep elsewhere. False: not all. */
+static bool look_at_all(struct adoption *a)
 {
 	struct tracee *t = NULL;
-	bool known;
+	bool known = hold_running(a->tracer, a->space, HOLD_MS);
+
+	for (size_t i = 0; i < a->n_hops; i++)
+		a->hops[i].in_use = false;
+	while (known && (t = space_next(a->space, t)))
+		known = look_at(a, t);
+	return known;
+}
+
+/* A site that stands nowhere has it, until it is out. Without memory for that it is for a later session. */
+static void keep(struct plant_space *ps, const struct left_hop *hop)
+{
+	struct site *site = calloc(1, sizeof(*site));
+
+	jump_drop_block(ps, hop->site);
+	if (!site || jump_keep_hop(ps, hop->vaddr, site, LEFTOVER_KEY_LOOKS) < 0) {
+		free(site);
+		return;
+	}
+	site->hop = (struct site_hop){ .vaddr = hop->vaddr, .to = hop->to, .stands = true };
+	memcpy(site->hop.orig, hop->orig, UBP_HOP_LEN);
+	memcpy(site->hop.bytes, hop->bytes, UBP_HOP_LEN);
+	site->next_dead = ps->dead;
+	ps->dead = site;
+}
+
+void leftover_hops(struct adoption *a)
+{
+	bool known = false;
 
 	if (!a->n_hops)
 		return;
 	qsort(a->hops, a->n_hops, sizeof(*a->hops), compare_words);
-	known = hold_running(a->tracer, a->space, HOLD_MS);
-	a->holds = true;
-	while (known && (t = space_next(a->space, t)))
-		known = look_at(a, t);
+	for (int i = 0; i < TRIES && !known; i++) {
+		/* Those that it counts already stay held. */
+		known = look_at_all(a);
+		a->holds = true;
+	}
 	for (size_t i = 0; i < a->n_hops; i++) {
 		const struct left_hop *hop = &a->hops[i];
 
 		if (!known || hop->in_use ||
 		    mem_write(&a->space->mem, a->tid, hop->vaddr, hop->orig, UBP_HOP_LEN) < 0)
-			jump_drop_block(a->space->plant, hop->site);
+			keep(a->space->plant, hop);
 	}
 }

@@ -27,7 +27,7 @@ struct tracer;
 struct left_hop {
 	uint64_t vaddr, to;
 	uint64_t site; /* of the jump that led there */
-	uint8_t orig[UBP_HOP_LEN];
+	uint8_t orig[UBP_HOP_LEN], bytes[UBP_HOP_LEN];
 	bool in_use; /* somebody may come back to it */
 };
 

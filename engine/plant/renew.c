@@ -155,8 +155,6 @@ static int take_jump_back(const struct space *space, struct site *site, const st
 	jump->older = site->old_jumps;
 	site->old_jumps = jump;
 	site->jump = NULL;
-	if (who->known)
-		(void)hop_take_out(space, site); /* or later */
 	(void)change_site(site);
 	site->no_jump = NULL;
 	ps->jump->sweep_due = true;
@@ -179,7 +177,7 @@ static int take_breakpoint_out(struct space *space, struct site *site)
 		return rc;
 	site->planted = false;
 	if (!site->hop.stands)
-		hop_forget(space->plant, site);
+		jump_forget_hop(space->plant, site);
 	return 0;
 }
 
@@ -304,6 +302,28 @@ static bool is_in_the_way(const struct update *u)
 	return false;
 }
 
+/*
+ * Hops that what was taken back led to. Who was asleep when all were looked at may have come there
+ * since: so this is another hold's.
+ */
+static int clear_hops(const struct update *u, const struct who *who)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < u->n_added && rc == 0; i++) {
+		struct site *hop = u->added[i].is_new
+					   ? hop_over(u->space->plant, u->added[i].site->vaddr)
+					   : NULL;
+
+		if (hop && who->known)
+			rc = hop_take_out(u->space, hop);
+		/* Somebody may come back to it. */
+		if (rc == 0 && hop && hop->hop.stands)
+			rc = -EBUSY;
+	}
+	return rc;
+}
+
 static int clear_way(const struct update *u, const struct who *who)
 {
 	struct site *other;
@@ -315,23 +335,35 @@ static int clear_way(const struct update *u, const struct who *who)
 		while (rc == 0 && u->added[i].is_new &&
 		       (other = jump_over(u->space->plant, vaddr)))
 			rc = take_jump_back(u->space, other, who);
-		other = rc == 0 && u->added[i].is_new ? hop_over(u->space->plant, vaddr) : NULL;
-		if (other && who->known)
-			rc = hop_take_out(u->space, other);
-		/* Somebody may come back to it. */
-		if (rc == 0 && other && other->hop.stands)
-			rc = -EBUSY;
 	}
 	area_note_change(u->space, 0);
 	return rc;
 }
 
-int renew_make_way(struct update *u, struct ubp_err *err)
+/* -ESRCH also: the thread has ended. */
+static int clear_held(struct update *u, int (*clear)(const struct update *, const struct who *))
 {
-	struct held *held = &u->held;
-	struct space *space = u->space;
+	const struct held *held = &u->held;
 	struct hold_scope scope;
 	struct who who;
+	int rc;
+
+	hold_scope_begin(&scope, held);
+	rc = hold(held->tracer, u->space, &who);
+	if (rc == 0)
+		rc = clear(u, &who);
+	hold_end(held->tracer, u->space, held);
+	(void)who_end(&who);
+	if (!hold_scope_lasts(&scope))
+		rc = -ESRCH;
+	hold_scope_end(&scope);
+	return rc;
+}
+
+int renew_make_way(struct update *u, struct ubp_err *err)
+{
+	const struct held *held = &u->held;
+	struct space *space = u->space;
 	int rc;
 
 	for (size_t i = 0; i < u->n_added; i++)
@@ -341,16 +373,12 @@ int renew_make_way(struct update *u, struct ubp_err *err)
 					(int)held->tid, (unsigned long)u->added[i].site->vaddr);
 	if (!is_in_the_way(u))
 		return 0;
-	hold_scope_begin(&scope, held);
-	rc = hold(held->tracer, space, &who);
 	u->plant->renews = true;
-	if (rc == 0)
-		rc = clear_way(u, &who);
-	hold_end(held->tracer, space, held);
-	(void)who_end(&who);
-	if (!hold_scope_lasts(&scope))
+	rc = clear_held(u, clear_way);
+	if (rc == 0 && is_in_the_way(u))
+		rc = clear_held(u, clear_hops);
+	if (rc == -ESRCH)
 		rc = ubp_fail(err, ESRCH, "thread %d has ended", (int)held->tid);
-	hold_scope_end(&scope);
 	if (rc == 0 || rc == -ESRCH)
 		return rc;
 	return ubp_fail(err, -rc, "process %d: a jump cannot be taken back: %s", (int)held->tid,

@@ -15,7 +15,6 @@
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
 #include "engine/plant/guard_state.h"
-#include "engine/plant/hop.h"
 #include "engine/space/part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -84,7 +83,7 @@ static size_t read_original(const struct space *space, struct mem_view *view, ui
 	see_through_jump(space, vaddr, buf, got);
 	for (uint64_t at = vaddr - UBP_INSN_MAX; at < vaddr + got; at++)
 		put_original(space, plant_site_at(space, at), vaddr, buf, got);
-	hop_show_original(space, vaddr, buf, got);
+	jump_show_under_hops(space->plant, vaddr, buf, got);
 	return got;
 }
 
@@ -285,7 +284,7 @@ void site_bury(struct plant_space *ps, struct site *site)
 		(void)jump_keep_block(ps, site->vaddr, site->jump->copy - UBP_SLOT_SIZE,
 				      SIZE_MAX);
 	jump_free_all(site);
-	hop_forget(ps, site);
+	jump_forget_hop(ps, site);
 	site->no_jump = NULL;
 	site->next_dead = ps->dead;
 	ps->dead = site;

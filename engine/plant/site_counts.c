@@ -53,7 +53,7 @@ void count_jump(const struct site *site, bool up)
 		add(&probe->stats.jumped, up);
 		if (!site_behind(site, probe))
 			add(&probe->stats.at_first, up);
-		if (jump->is_short)
+		if (jump->hop_at)
 			add(&probe->stats.by_short, up);
 		add(&probe->stats.boosted, !up);
 	}

@@ -185,6 +185,36 @@ void jump_forget_blocks(const struct plant_space *ps)
 	map_free(&ps->jump->blocks);
 }
 
+void jump_forget_hop(const struct plant_space *ps, struct site *site)
+{
+	if (site->hop.vaddr)
+		map_remove(&ps->jump->hops, site->hop.vaddr);
+	site->hop = (struct site_hop){ 0 };
+}
+
+void jump_forget_hops(const struct plant_space *ps)
+{
+	map_free(&ps->jump->hops);
+}
+
+int jump_keep_hop(const struct plant_space *ps, uint64_t vaddr, struct site *site, size_t looks)
+{
+	return map_put_within(&ps->jump->hops, vaddr, site, looks);
+}
+
+void jump_show_under_hops(const struct plant_space *ps, uint64_t vaddr, uint8_t *buf, size_t got)
+{
+	const struct map *hops = &ps->jump->hops;
+
+	for (uint64_t at = vaddr - UBP_HOP_LEN; hops->n && at < vaddr + got; at++) {
+		const struct site *site = map_get(hops, at);
+
+		for (size_t k = 0; site && site->hop.stands && k < UBP_HOP_LEN; k++)
+			if (at + k - vaddr < got)
+				buf[at + k - vaddr] = site->hop.orig[k];
+	}
+}
+
 void jump_forget_users(struct plant_space *ps, bool is_known)
 {
 	size_t pos = 0;
@@ -193,9 +223,11 @@ void jump_forget_users(struct plant_space *ps, bool is_known)
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		struct site_jump *jump = NULL;
 
-		((struct site *)value)->hop.in_use = !is_known;
 		while ((jump = jump_next(value, jump)))
 			jump->in_use = !is_known;
 	}
+	pos = 0;
+	while (map_next(&ps->jump->hops, &pos, NULL, &value))
+		((struct site *)value)->hop.in_use = !is_known;
 	ps->jump->is_returning = false;
 }

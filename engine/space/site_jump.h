@@ -25,13 +25,14 @@ struct site_jump {
 	uint8_t from[UBP_WINDOW_INSNS + 1]; /* where they start; the last: behind them */
 	uint8_t orig[UBP_WINDOW_MAX], bytes[UBP_INSN_MAX];
 	uint8_t jump_len;
-	uint8_t hop[UBP_HOP_LEN]; /* what stands at the site's hop, if .is_short */
-	bool is_short;            /* it leads to the site's hop, and that to the detour */
-	bool is_begun;            /* some of it may stand behind the breakpoint, or all of it */
-	bool is_written;          /* all of it stands */
-	bool is_left;             /* it could not be taken out again */
-	bool in_use;              /* somebody is in its code */
-	bool scans;               /* the detour scans the stack (detour_plan.scans) */
+	uint8_t hop[UBP_HOP_LEN]; /* what is to stand at the site's hop ... */
+	uint64_t
+		hop_at; /* ... where that was when it was made; 0: it leads to the detour itself */
+	bool is_begun;   /* some of it may stand behind the breakpoint, or all of it */
+	bool is_written; /* all of it stands */
+	bool is_left;    /* it could not be taken out again */
+	bool in_use;     /* somebody is in its code */
+	bool scans;      /* the detour scans the stack (detour_plan.scans) */
 	bool is_awaited; /* of an old one: a return address that it has replaced may bring somebody back */
 	bool is_quiet; /* of an old one: nobody was in it at a look, so it replaces no return address any more */
 	/* What it records, in this order: those of its site when it was made, with a reference to each. */
@@ -76,6 +77,14 @@ int jump_keep_block(const struct plant_space *ps, uint64_t vaddr, uint64_t block
 /* Not any more. */
 void jump_drop_block(const struct plant_space *ps, uint64_t vaddr);
 void jump_forget_blocks(const struct plant_space *ps);
+
+/* The site's hop is nobody's any more, and does not stand. */
+void jump_forget_hop(const struct plant_space *ps, struct site *site);
+void jump_forget_hops(const struct plant_space *ps);
+/* A hop stands at @vaddr, and is @site's. @looks: as for map_put_within(), and it returns what that does. */
+int jump_keep_hop(const struct plant_space *ps, uint64_t vaddr, struct site *site, size_t looks);
+/* Of what was read at @vaddr (@got bytes in @buf): where hops stand, put what stood there before. */
+void jump_show_under_hops(const struct plant_space *ps, uint64_t vaddr, uint8_t *buf, size_t got);
 
 /* Whether somebody is in a detour, or will come back to it, is to be looked for: nobody has been found so far in any
  * (@is_known), or nothing is known, so that somebody may be in each. */
