@@ -135,9 +135,37 @@ static void put_block(struct fuzz_input *in)
 	head.entry = (uint32_t)fuzz_number(in, 2);
 	head.jump_len = (uint8_t)fuzz_number(in, 1);
 	head.n_orig = (uint8_t)fuzz_number(in, 1);
+	head.hop = odd(in, head.vaddr + fuzz_number(in, 1) - 128);
 	site.slot = (uint32_t)(site.vaddr - base) | UBP_SLOT_JUMP;
 	put(block, &head, sizeof(head));
 	put(base + UBP_AREA_TABLE + fuzz_number(in, 1) * sizeof(site), &site, sizeof(site));
+}
+
+/* A short jump, its hop, and the block that they lead to, as they would be. */
+static void put_short(struct fuzz_input *in)
+{
+	uint64_t base = page(in), block = base + fuzz_number(in, 2) * UBP_SLOT_SIZE;
+	struct guard_jump head = { .magic = fuzz_number(in, 1) & 1 ? UBP_JUMP_MAGIC
+								   : UBP_JUMP_FREE,
+				   .vaddr = page(in) + 128 + fuzz_number(in, 1),
+				   .len = 1024,
+				   .entry = 64,
+				   .jump_len = 2,
+				   .n_orig = 2 };
+	struct guard_site site = { .vaddr = block + UBP_SLOT_SIZE };
+	uint8_t back = (uint8_t)(fuzz_number(in, 1) % 120 + 5), jump[2] = { 0xeb, 0 };
+	uint8_t hop[5] = { 0xe9 };
+	uint32_t to;
+
+	head.hop = odd(in, head.vaddr - back);
+	to = (uint32_t)(site.vaddr + head.entry - (head.hop + sizeof(hop)));
+	jump[1] = (uint8_t)(-back - 2);
+	memcpy(hop + 1, &to, sizeof(to));
+	site.slot = (uint32_t)(site.vaddr - base) | UBP_SLOT_JUMP;
+	put(block, &head, sizeof(head));
+	put(base + UBP_AREA_TABLE + fuzz_number(in, 1) * sizeof(site), &site, sizeof(site));
+	put(head.vaddr, jump, sizeof(jump));
+	put(head.hop, hop, fuzz_number(in, 1) % (sizeof(hop) + 1));
 }
 
 static void put_jump(struct fuzz_input *in)
@@ -210,8 +238,11 @@ static void fill(struct fuzz_input *in)
 		put_returns, put_hijacks, put_data,  put_bytes,
 	};
 
-	while (in->left)
-		parts[fuzz_number(in, 1) % 8](in);
+	while (in->left) {
+		uint64_t n = fuzz_number(in, 1);
+
+		(n >= 224 ? put_short : parts[n % 8])(in);
+	}
 }
 
 static void check_areas(const struct plant_space *ps, const struct maps *maps)
@@ -244,6 +275,12 @@ static void check_maps(const struct plant_space *ps)
 		CLAIM(area_holds(area_of(ps, (uintptr_t)value), (uintptr_t)value,
 				 UBP_SLOT_SIZE));
 		(void)area_has_entry(ps, key);
+	}
+	pos = 0;
+	while (map_next(&ps->jump->hops, &pos, &key, &value)) {
+		const struct site *site = value;
+
+		CLAIM(site->hop.vaddr == key && site->hop.stands && area_of(ps, site->hop.to));
 	}
 	pos = 0;
 	while (map_next(&ps->jump->blocks, &pos, &key, &value))

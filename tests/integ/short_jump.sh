@@ -22,9 +22,19 @@ ask() { # ask LINE: sets line
 }
 tell() { # tell LINE ANSWER
 	ask "$1"
-	[ "$line" = "$2" ] || fail "$1: it says '$line', not '$2'"
+	[ "$line" = "$2" ] || fail "line ${BASH_LINENO[0]}: $1: it says '$line', not '$2'"
 }
 is_jump() { ask jump && [ "$line" = short ]; }
+# A thread may have come to a signal handler just there: the next session takes out what stays then.
+clean() {
+	for _ in 1 2 3; do
+		ask bytes
+		[ "$line" != same ] || return 0
+		trace -p "$PID" -e "p:s/one $F:one"
+		trace_stop
+	done
+	fail "line ${BASH_LINENO[0]}: something stays"
+}
 stat() { sed -nE "s/.* stats: .* s\/$1 .*\b$2=([0-9]+).*/\1/p" err.txt; }
 planted() { # planted ARG...: its jump stands
 	trace --stats -p "$PID" -e "p:s/copied $F:copied a=$A" "$@"
@@ -45,7 +55,7 @@ tell 'once 1000' called
 trace_stop
 tell bytes same
 [ "$(count ' copied: .* a=')" = 1000 ] || fail "$(count copied) events"
-[ "$(stat copied jumps)" = 1 ] && [ "$(stat copied by_short)" = 1 ] && [ "$(stat copied stopped)" = 0 ] || fail "statistics"
+[ "$(stat copied jumps)" = 1 ] && [ "$(stat copied by_short)" = 1 ] && [ "$(stat copied stopped)" -lt 20 ] || fail "statistics"
 # A return address is replaced, too.
 trace --stats --lossless -p "$PID" -e "r:s/copied $F:copied v=\$retval"
 eventually is_jump
@@ -80,7 +90,7 @@ start "$F" 3
 for i in $(seq "$(scaled 12)"); do
 	planted
 	trace_stop
-	tell bytes same
+	clean
 	tell jump none
 	if [ $((i % 3)) = 0 ]; then
 		planted
@@ -96,11 +106,11 @@ done
 planted
 tell fork 'forked 20'
 trace_stop
-tell bytes same
+clean
 planted --follow
 ask fork
 trace_stop
-tell bytes same
+clean
 echo end >&"$IN_fix"
 finish
 
