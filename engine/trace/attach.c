@@ -130,25 +130,20 @@ static bool ask_to_stop(struct tracee *t)
 	return t->want_interrupt = again_ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) == 0;
 }
 
-/* Stop @t. 1: it is held; 0: not now; -ESRCH: it is gone. */
-static int hold(struct tracer *tracer, struct tracee *t, unsigned limit_ms)
+/* @t, which was asked to stop (@asked), does so. As hold(). */
+static int await_held(struct tracer *tracer, struct tracee *t, const struct held *asked,
+		      unsigned limit_ms)
 {
-	struct held asked = held_thread(tracer, t, NULL);
 	struct stop stop;
 	int rc;
 
-	if (t->parked || (t->held && t->process->stays))
-		return 1;
-	ubp_host_note_call(asked.tid, &t->remote.call);
-	if (!ask_to_stop(t))
-		return 0;
 	while ((rc = tracer_await(tracer, t, limit_ms, &stop)) == 1) {
 		if (stop.exited || stop.event != PTRACE_EVENT_STOP) {
 			tracer_dispatch(tracer, &stop);
-			if (!tracer_has(tracer, t, asked.tid))
+			if (!tracer_has(tracer, t, asked->tid))
 				return -ESRCH;
 			/* It goes on in a new image. Else a call that its owner had it make may have taken the stop. */
-			if (!held_lasts(&asked) ||
+			if (!held_lasts(asked) ||
 			    (!t->want_interrupt && !t->held && !ask_to_stop(t)))
 				break;
 			continue;
@@ -168,6 +163,22 @@ static int hold(struct tracer *tracer, struct tracee *t, unsigned limit_ms)
 	if (rc >= 0)
 		t->want_interrupt = false; /* its stop will come and be passed over */
 	return rc < 0 ? rc : 0;
+}
+
+static bool is_held(const struct tracee *t)
+{
+	return t->parked || (t->held && t->process->stays);
+}
+
+/* Stop @t. 1: it is held; 0: not now; -ESRCH: it is gone. */
+static int hold(struct tracer *tracer, struct tracee *t, unsigned limit_ms)
+{
+	struct held asked = held_thread(tracer, t, NULL);
+
+	if (is_held(t))
+		return 1;
+	ubp_host_note_call(asked.tid, &t->remote.call);
+	return ask_to_stop(t) ? await_held(tracer, t, &asked, limit_ms) : 0;
 }
 
 int attach_to_wait(struct tracer *tracer, pid_t pid, pid_t tid, struct ubp_err *err)
@@ -202,8 +213,39 @@ int attach_hold(struct tracer *tracer, struct tracee *t)
 	return t->held ? 1 : hold(tracer, t, STOP_LIMIT_MS);
 }
 
+/* All at once, so that those which wait in the kernel do so together. */
+static void ask_all(struct tracer *tracer, const pid_t *tids, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct tracee *t = map_get(&tracer->tracees, (uint64_t)tids[i]);
+
+		if (!t || t->held || t->want_interrupt)
+			continue;
+		ubp_host_note_call(t->tid, &t->remote.call);
+		(void)ask_to_stop(t);
+	}
+}
+
+/* @t is one of those, which have until @until_ns in all; later only who has stopped already is held. */
+static int hold_asked(struct tracer *tracer, struct tracee *t, uint64_t until_ns)
+{
+	const struct held asked = held_thread(tracer, t, NULL);
+	uint64_t now = event_clock_now(CLOCK_KIND_MONO);
+	unsigned left_ms = now < until_ns ? (unsigned)((until_ns - now) / 1000000) + 1 : 0;
+	struct stop stop;
+
+	if (t->held || is_held(t))
+		return 1;
+	if (!left_ms && wait_look(t->tid, &stop) == 1)
+		left_ms = ONE_TURN_MS;
+	/* Who handled stops meanwhile may have let it go on. */
+	return t->want_interrupt ? await_held(tracer, t, &asked, left_ms)
+				 : hold(tracer, t, left_ms);
+}
+
 void attach_undo(struct tracer *tracer, pid_t pid)
 {
+	uint64_t until = event_clock_now(CLOCK_KIND_MONO) + STOP_LIMIT_MS * 1000000ULL;
 	struct process *p = map_get(&tracer->processes, (uint64_t)pid);
 	size_t n = 0;
 	pid_t *tids = p ? space_ids(tracer, p->space, p, &n) : NULL;
@@ -213,10 +255,12 @@ void attach_undo(struct tracer *tracer, pid_t pid)
 	/* Detaching needs a stop, and a stop may disturb: only where it can't be
 	 * avoided, and it is the exception that brings us here. What can't be stopped
 	 * stays traced: let go of in the wrong way, it would stop for ever. */
+	if (tids)
+		ask_all(tracer, tids, n);
 	for (size_t i = 0; tids && i < n; i++) {
 		struct tracee *t = map_get(&tracer->tracees, (uint64_t)tids[i]);
 
-		if (t && attach_hold(tracer, t) == 1)
+		if (t && hold_asked(tracer, t, until) == 1)
 			tracer_detach(tracer, t);
 	}
 	ids_give(tracer, tids);
