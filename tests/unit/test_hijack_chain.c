@@ -17,6 +17,7 @@
 #include "engine/returns/hijack.h"
 #include "engine/returns/hijack_chain.h"
 #include "engine/returns/ops.h"
+#include "engine/space/hijack_part.h"
 #include "engine/space/undo.h"
 #include "engine/trace/mem.h"
 
@@ -28,6 +29,7 @@
 static struct guard_hijack table[N];
 static uint64_t stack[8];
 static struct plant_space ps;
+static struct space_hijacks hijacks;
 static struct space space;
 
 static uint64_t word(void)
@@ -64,9 +66,10 @@ static int start(void **state)
 	memset(stack, 0, sizeof(stack));
 	memset(&ps, 0, sizeof(ps));
 	memset(&space, 0, sizeof(space));
-	ps.hijack.table = (uintptr_t)table;
-	ps.hijack.mask = N - 1;
-	ps.hijack.code_vaddr = OURS;
+	hijacks = (struct space_hijacks){ .table = (uintptr_t)table,
+					  .mask = N - 1,
+					  .code_vaddr = OURS };
+	ps.hijack = &hijacks;
 	space.plant = &ps;
 	space.arch = ubp_arch_by_name("x86_64");
 	ubp_err_reset(&err);
