@@ -16,6 +16,9 @@
 extern "C" {
 #endif
 
+/* How many reasons there are for which a thread may be stopped at a hit. */
+#define UBP_STOPS 8
+
 struct ubp_probe_stats {
 	uint64_t hits;             /* before filtering, as uprobe_profile counts */
 	uint64_t stopped;          /* of these, the thread was stopped for: all without jumps */
@@ -41,9 +44,13 @@ struct ubp_probe_stats {
 	 * uprobe would break them; breakpoints in place of such a jump (beside_kernel); those that
 	 * a kernel's uprobe was found to have taken over, at the end: its hits are not seen. */
 	unsigned behind, at_first, beside_kernel, hidden;
-	unsigned by_short; /* of the jumps: short ones, each to another in unused bytes near by */
+	unsigned
+		by_short; /* of the jumps: short ones, each to another in unused bytes near by */
 	const char
 		*no_jump; /* why one of them is no jump; NULL: all are. Lasts as the session */
+	/* How often threads were stopped for it, by ubp_stop_name()'s reasons. Of several probes that
+	 * one stop serves, the first counts it. */
+	uint64_t stops[UBP_STOPS];
 	unsigned hijacked, at_rets; /* return probes: of these sites, entries where the return
 				     * address is replaced; breakpoints where one returns */
 };
@@ -51,6 +58,9 @@ struct ubp_probe_stats {
 /* Of probe @i until now; at any time, also after ubp_stop(). */
 void ubp_probe_stats(const struct ubp_session *session, size_t i,
 		     struct ubp_probe_stats *ret_stats);
+
+/* A word for each of the reasons that stops are counted by: @why is an index of .stops. */
+const char *ubp_stop_name(unsigned why);
 
 struct ubp_stats {
 	unsigned processes; /* traced at any time */

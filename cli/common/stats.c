@@ -11,6 +11,21 @@
 #include "engine/ubp.h"
 #include "engine/ubp_stats.h"
 
+/* Which stops there were: " stops=\"memory:3 thread:1\"". */
+static void add_stops(FILE *line, const struct ubp_probe_stats *st)
+{
+	const char *before = " stops=\"", *end = "";
+
+	for (unsigned why = 0; why < UBP_STOPS; why++)
+		if (st->stops[why]) {
+			(void)fprintf(line, "%s%s:%" PRIu64, before, ubp_stop_name(why),
+				      st->stops[why]);
+			before = " ";
+			end = "\"";
+		}
+	(void)fputs(end, line);
+}
+
 static void add_probe(FILE *line, struct ubp_session *session, size_t i)
 {
 	struct ubp_probe_stats st = { 0 };
@@ -40,6 +55,7 @@ static void add_probe(FILE *line, struct ubp_session *session, size_t i)
 	if (st.unanswered)
 		(void)fprintf(line, " unanswered=%" PRIu64 " why_unanswered=\"%s\"",
 			      st.unanswered, st.why_unanswered ? st.why_unanswered : "");
+	add_stops(line, &st);
 	if (st.no_jump)
 		(void)fprintf(line, " no_jump=\"%s\"", st.no_jump);
 }

@@ -9,6 +9,7 @@
 #include "engine/event/ring.h"
 #include "engine/hit/fault.h"
 #include "engine/hit/record.h"
+#include "engine/hit/stop_count.h"
 #include "engine/plant/first.h"
 #include "engine/plant/guard.h"
 #include "engine/plant/jump.h"
@@ -57,14 +58,6 @@ static void record_from(struct hit *hit, struct tracee *t, struct site *site,
 	moment_end(hit, &m);
 }
 
-static bool saw_something_new(const struct hit *hit, const struct plant_space *ps)
-{
-	for (size_t i = 0; i < hit->n_seen; i++)
-		if (!rings_may_read(ps, hit->seen[i]))
-			return true;
-	return false;
-}
-
 /* While it gets them others are hit, and see something else. */
 static void want_rings(const struct hit *hit, const struct held *held)
 {
@@ -94,7 +87,7 @@ static void catch_up(struct hit *hit, const struct held *held)
 	} else {
 		/* A thread says where that stands some time after its start. */
 		rings_note_cpu(ps, t);
-		if (saw_something_new(hit, ps) &&
+		if (stop_saw_new_memory(hit, ps) &&
 		    event_clock_now(CLOCK_KIND_MONO) - rings_looked_ns(ps) > LOOK_AGAIN_NS)
 			rings_look_around(space, t->tid, hit->seen, hit->n_seen);
 	}
@@ -149,7 +142,7 @@ enum trap_verdict detour_trap(struct hit *hit, const struct held *held, struct u
 	const struct plant_space *ps = t->process->space->plant;
 	const struct ubp_arch *arch = t->process->space->arch;
 	uint64_t behind = vaddr + arch->swbp.len;
-	bool is_return = false;
+	bool is_return = false, is_tail = false;
 	size_t first = 0;
 	struct site *site = NULL;
 	const struct site_jump *jump =
@@ -175,8 +168,11 @@ enum trap_verdict detour_trap(struct hit *hit, const struct held *held, struct u
 		record_return(hit, t, site, jump, first, regs);
 		regs->r[arch->reg.sp] -= jump->detour.ret_below;
 	} else {
+		is_tail = jump->probes[first]->kind == PROBE_RETURN && stop_is_tail(held);
 		record_from(hit, t, site, jump, first, regs);
 	}
+	if (!jump->scans)
+		stop_count_detour(hit, held, jump, first, is_tail);
 	regs->r[arch->reg.pc] = behind;
 	if (guard_is_lost(t) && guard_reinstall(held) == 0)
 		return TRAP_OURS;

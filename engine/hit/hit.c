@@ -15,6 +15,7 @@
 #include "engine/hit/fault.h"
 #include "engine/hit/in_place.h"
 #include "engine/hit/record.h"
+#include "engine/hit/stop_count.h"
 #include "engine/plant/area.h"
 #include "engine/plant/first.h"
 #include "engine/plant/guard.h"
@@ -246,8 +247,10 @@ static enum trap_verdict at_site(struct hit *hit, const struct held *held, struc
 	}
 	if (t->probes->n_unwinders && !(site->watches & (WATCH_UNWIND | WATCH_UNWOUND)))
 		return_look_landed(t, regs->r[arch->reg.sp]);
-	if (site_is_probed(site) && !site->is_moved)
+	if (site_is_probed(site) && !site->is_moved) {
+		stop_count_site(site);
 		probes_at(hit, t, site, regs);
+	}
 	if (site->watches & WATCH_UNWIND && return_disarm(t, regs, site->watches))
 		watch_wake_ends(t->process->space, t->tid);
 	if (site->watches & WATCH_UNWOUND)
@@ -308,6 +311,7 @@ static enum trap_verdict at_trampoline(struct hit *hit, const struct held *held,
 	if (!ri)
 		return TRAP_FOREIGN;
 	wait_note_hot(hit->tracer, t);
+	stop_count_return(ri);
 	moment_begin(hit, &m, t, regs);
 	now_ns = moment_mono_ns(hit, &m);
 	regs->r[arch->reg.pc] = ri->real;

@@ -315,9 +315,17 @@ void ubp_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_sta
 		.hijacked = __atomic_load_n(&u->hijacked, __ATOMIC_RELAXED),
 		.at_rets = __atomic_load_n(&u->at_rets, __ATOMIC_RELAXED),
 	};
+	_Static_assert(STOP_N == UBP_STOPS, "each reason is told");
+	for (unsigned why = 0; why < STOP_N; why++)
+		ret_stats->stops[why] = load(&u->stops[why]);
 	for (unsigned why = 0; why < MISSED_N; why++)
 		ret_stats->missed += load(&u->missed[why]);
 	rings_add_stats(s, i, ret_stats);
+}
+
+const char *ubp_stop_name(unsigned why)
+{
+	return why < STOP_N ? stop_why_name(why) : "";
 }
 
 void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats)

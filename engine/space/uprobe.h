@@ -20,6 +20,7 @@
 #include "engine/base/fetch_op.h"
 #include "engine/base/probe_kind.h"
 #include "engine/space/return_way.h"
+#include "engine/space/stop_why.h"
 
 struct defined_probe;
 struct filter;
@@ -39,6 +40,7 @@ enum missed_why {
 struct uprobe_stats {
 	uint64_t hits, passed, lost, too_big;
 	uint64_t missed[MISSED_N];
+	uint64_t stops[STOP_N]; /* of threads, for this probe first */
 	uint64_t unanswered;    /* hits with memory that was not read: it might not answer */
 	const char *why_silent; /* why, of the last such hit; or NULL */
 	uint64_t ring_hits, ring_passed; /* by detours; the delivering thread writes them */
@@ -47,7 +49,8 @@ struct uprobe_stats {
 	/* Of the sites: behind the first instruction; jumps that begin at it; breakpoints where such
 	 * a jump is not wanted; those that a uprobe of the kernel's has taken over (returns/kernel.h). */
 	uint32_t behind, at_first, beside_kernel, hidden;
-	uint32_t by_short; /* of the jumps: short ones, each to another in a hop (arch/detour.h) */
+	uint32_t
+		by_short; /* of the jumps: short ones, each to another in a hop (arch/detour.h) */
 	uint32_t hijacked, at_rets; /* of the sites, which way a return is caught */
 };
 
