@@ -221,44 +221,26 @@ static int add_probes(const struct command *c, struct ubp_session *session, stru
 	return rc;
 }
 
-static int run_session(struct command *c, struct bench_session *s, double *ret_ns,
-		       struct ubp_err *err)
-{
-	struct bench_meanwhile reader = { ubp_fd(s->session), bench_session_take, s };
-	uint64_t from;
-	pid_t pid;
-	int status = 0, rc;
-
-	s->format = c->reader;
-	rc = add_probes(c, s->session, err);
-	if (rc == 0)
-		rc = bench_run_command(s->session, c->bench->opt->command, err);
-	from = bench_now_ns();
-	if (rc == 0)
-		rc = ubp_start(s->session, err);
-	pid = ubp_command_pid(s->session);
-	if (rc == 0 && pid > 0)
-		rc = bench_wait_for_process(pid, c->bench->signal_fd,
-					    c->reader ? &reader : NULL, err);
-	while (rc == 0 && !ubp_command_status(s->session, &status)) {
-		rc = bench_wait(ubp_fd(s->session), c->bench->signal_fd, NULL, err);
-		bench_session_take(s);
-	}
-	*ret_ns = (double)(bench_now_ns() - from);
-	return rc < 0 ? rc : check_status(c, bench_exit_status(status), err);
-}
-
 static int run_ubp(void *ctx, size_t i, struct bench_figures *figures, double *ret_ns,
 		   struct ubp_err *err)
 {
 	static const struct bench_room room = { QUEUE_BYTES, RING_BYTES };
 	struct command *c = ctx;
+	struct bench_run run = { .argv = c->bench->opt->command,
+				 .signal_fd = c->bench->signal_fd,
+				 .takes = c->reader,
+				 .reader = c->reader };
 	struct bench_session s;
 	int rc = bench_session_open(&s, c->bench->opt->modes[i].mode, 0, &room, false, err);
 
 	if (rc < 0)
 		return rc;
-	rc = run_session(c, &s, ret_ns, err);
+	rc = add_probes(c, s.session, err);
+	if (rc == 0)
+		rc = bench_session_run(&s, &run, err);
+	*ret_ns = run.ns;
+	if (rc == 0)
+		rc = check_status(c, run.status, err);
 	if (rc == 0)
 		rc = bench_session_end(&s, figures, err);
 	bench_session_close(&s);

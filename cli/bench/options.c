@@ -269,6 +269,9 @@ static const struct cli_option table[] = {
 		  "program or library) can be probed, and how; repeatable" },
 	{ 0, "all", FLAG(all),
 	  .help = "with --coverage: all instructions, too, which takes long" },
+	{ 0, "hot", FLAG(hot),
+	  .help = "with a COMMAND: run it once under ubp, and show at which\n"
+		  "places threads were stopped, how often, and why there" },
 	{ 0, "json", "FILE", .set = set_json,
 	  .help = "write the results to FILE as JSON; '-': to standard\n"
 		  "output, and no table" },
@@ -279,6 +282,8 @@ static const struct cli_option table[] = {
 static const struct cli_syntax syntax = {
 	.usage = "[OPTION]...\n"
 		 "       ubp-bench [OPTION]... -e DEF [--filter EXPR] [-e DEF]... -- COMMAND "
+		 "[ARG]...\n"
+		 "       ubp-bench --hot [--json FILE] [-e DEF [--filter EXPR]]... -- COMMAND "
 		 "[ARG]...\n"
 		 "       ubp-bench [--all] [--json FILE] --coverage FILE...\n"
 		 "\n"
@@ -291,6 +296,7 @@ static const struct cli_syntax syntax = {
 		 "  ubp-bench --case string --first push,endbr64\n"
 		 "  ubp-bench --threads 1,2,4 --no-pin --mode auto\n"
 		 "  ubp-bench -e p:libc:malloc -- python3 -c 'import json'\n"
+		 "  ubp-bench --hot -e 'p:libc:*' -- python3 -c 'import json'\n"
 		 "  ubp-bench --coverage libc --coverage python3\n",
 	.options = table,
 	.n_options = sizeof(table) / sizeof(table[0]),
@@ -358,7 +364,11 @@ static int check(struct bench_options *o)
 		return cli_usage_error("--all is for --coverage");
 	if (o->command && !o->command[0])
 		return cli_usage_error("no command after '--'");
-	if (o->command && !o->n_events)
+	if (o->hot && !o->command)
+		return cli_usage_error("--hot is for a command: --hot -- COMMAND");
+	if (o->hot && (o->n_modes || o->reader || o->kernel != KERNEL_AUTO))
+		return cli_usage_error("--hot excludes --mode, --kernel and --reader");
+	if (o->command && !o->n_events && !o->hot)
 		return cli_usage_error("a command needs definitions (-e)");
 	if (!o->command && o->n_events)
 		return cli_usage_error("-e is for a command: -e DEF -- COMMAND");

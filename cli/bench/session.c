@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/bench/program.h"
 #include "cli/common/message.h"
 #include "engine/base/err.h"
 #include "engine/ubp_event.h"
@@ -66,6 +67,31 @@ void bench_session_take(void *ctx)
 
 	/* A failure comes again at the end. */
 	(void)ubp_dispatch(s->session, on_event, s, &err);
+}
+
+int bench_session_run(struct bench_session *s, struct bench_run *run, struct ubp_err *err)
+{
+	struct bench_meanwhile reader = { ubp_fd(s->session), bench_session_take, s };
+	uint64_t from;
+	pid_t pid;
+	int status = 0, rc;
+
+	s->format = run->reader;
+	rc = bench_run_command(s->session, run->argv, err);
+	from = bench_now_ns();
+	if (rc == 0)
+		rc = ubp_start(s->session, err);
+	pid = ubp_command_pid(s->session);
+	if (rc == 0 && pid > 0)
+		rc = bench_wait_for_process(pid, run->signal_fd, run->takes ? &reader : NULL,
+					    err);
+	while (rc == 0 && !ubp_command_status(s->session, &status)) {
+		rc = bench_wait(ubp_fd(s->session), run->signal_fd, NULL, err);
+		bench_session_take(s);
+	}
+	run->ns = (double)(bench_now_ns() - from);
+	run->status = bench_exit_status(status);
+	return rc;
 }
 
 static void count_sites(const struct bench_session *s, struct bench_figures *figures)

@@ -34,6 +34,18 @@ void bench_session_close(struct bench_session *s);
 /* Take the events there are now. Fits bench_meanwhile. */
 void bench_session_take(void *ctx);
 
+/* What a run of a command is given, and what comes of it. */
+struct bench_run {
+	char *const *argv;
+	int signal_fd;
+	bool takes;  /* events are taken while it runs ... */
+	bool reader; /* ... and become text */
+	int status;  /* as a shell's $? */
+	double ns;
+};
+/* Run the command under the session, whose probes are added, to its end. */
+int bench_session_run(struct bench_session *s, struct bench_run *run, struct ubp_err *err);
+
 /*
  * Remove the probes, take what is left, and count: adds to *figures the hits of all probes, what was
  * to be recorded and lost, and the rungs. Fails if events went astray.

@@ -35,6 +35,8 @@ usage "more than one filter for 'p:libc:malloc'" -e p:libc:malloc --filter 'a ==
 usage 'a command excludes --case, --first, --threads and --idle' --case int -e p:libc:malloc -- true
 usage '--coverage measures nothing: it stands alone' --coverage libc --case int
 usage '--all is for --coverage' --all
+usage '--hot is for a command: --hot -- COMMAND' --hot
+usage '--hot excludes --mode, --kernel and --reader' --hot --mode trap -- true
 
 for opt in -h --help; do
 	"$UBP_BENCH" $opt > help.txt 2> err.txt || fail "$opt: exit status $?"
