@@ -23,6 +23,7 @@
 #include "engine/plant/leave.h"
 #include "engine/plant/leftover.h"
 #include "engine/returns/hijack.h"
+#include "engine/returns/hijack_chain.h"
 #include "engine/space/guard_part.h"
 #include "engine/space/hijack_part.h"
 #include "engine/space/jump_part.h"
