@@ -416,7 +416,7 @@ def by_ubp(definitions, argv, env=None, script=None, stdin=b"go\n", mode="auto",
 
 STATS_LINE = re.compile(rb"(?:uprobe|usdt): stats: [^\n]*\n")
 STATS = re.compile(rb"(?:uprobe|usdt): stats: \S+ [^/ ]+/(?P<name>\w+) (?P<counts>(?:\w+=\d+ ?)+)"
-                   rb"(?:no_jump=\"(?P<why>[^\n]*)\")?\r?\n")
+                   rb"(?:stops=\"[^\"\n]*\" ?)?(?:no_jump=\"(?P<why>[^\n]*)\")?\r?\n")
 
 # Why a place may well be no jump: what its code is like, and other probes. All else is a fault.
 GOOD_REASONS = re.compile(
