@@ -5,8 +5,8 @@
 
 need_arch x86_64
 F=$FIXTURES/args_int
-stats_of() { # stats_of EVENT: from its jumps= on
-	sed -nE "s/.* stats: .* [a-z]+\/$1 .* (jumps=.*) behind=[0-9]+ at_first=[0-9]+ beside_kernel=[0-9]+ hidden=[0-9]+/\1/p" err.txt
+stats_of() { # stats_of EVENT: from its jumps= on, without its stops=
+	sed -nE "s/ stops=\"[^\"]*\"//; s/.* stats: .* [a-z]+\/$1 .* (jumps=.*) behind=[0-9]+ at_first=[0-9]+ beside_kernel=[0-9]+ hidden=[0-9]+/\1/p" err.txt
 }
 is() { # is EVENT REGEX
 	stats_of "$1" | grep -qE -- "$2" || fail "$1: '$(stats_of "$1")' is not like '$2'"
