@@ -101,7 +101,17 @@ struct ubp_options {
 	struct ubp_debug_options debug;
 	const char *const
 		*exclude;   /* functions that patterns leave out: patterns; NULL-ended */
-	bool count_dropped; /* .hits of statistics count what filters drop, in detours too */
+	bool count_dropped; /* .hits of statistics count what filters drop, in detours too; so it is where there are limits: */
+	/*
+	 * A place that costs too much is taken out while tracing goes on, with a warning (.warn) and ubp_probe_stats.taken_out;
+	 * others stay. Each place is judged by itself, in all processes together, by what it had in a
+	 * half second and in the one before that. 0: no limit.
+	 */
+	uint64_t
+		max_rate; /* hits a second of one place, those that its filter drops included */
+	unsigned
+		max_overhead; /* percent of one CPU's time, 1 to 100, for all places together: places go until the
+				* rest costs no more; those that stop threads first, and of these what costs most */
 	enum ubp_mode mode;
 	enum ubp_follow follow;
 	const char *clock;  /* "mono" (default, NULL), "mono_raw", "boot", "real" */

@@ -19,6 +19,13 @@ extern "C" {
 /* How many reasons there are for which a thread may be stopped at a hit. */
 #define UBP_STOPS 8
 
+/* Was a probe taken out while tracing went on (ubp_options.max_rate, .max_overhead)? */
+enum ubp_taken_out {
+	UBP_TAKEN_OUT_NOT,
+	UBP_TAKEN_OUT_RATE,     /* it had more hits than .max_rate */
+	UBP_TAKEN_OUT_OVERHEAD, /* all together cost more than .max_overhead */
+};
+
 struct ubp_probe_stats {
 	uint64_t hits;             /* before filtering, as uprobe_profile counts */
 	uint64_t stopped;          /* of these, the thread was stopped for: all without jumps */
@@ -51,8 +58,9 @@ struct ubp_probe_stats {
 	/* How often threads were stopped for it, by ubp_stop_name()'s reasons. Of several probes that
 	 * one stop serves, the first counts it. */
 	uint64_t stops[UBP_STOPS];
-	unsigned hijacked, at_rets; /* return probes: of these sites, entries where the return
+	unsigned hijacked, at_rets;   /* return probes: of these sites, entries where the return
 				     * address is replaced; breakpoints where one returns */
+	enum ubp_taken_out taken_out; /* what is counted is from before that */
 };
 
 /* Of probe @i until now; at any time, also after ubp_stop(). */

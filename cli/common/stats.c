@@ -56,6 +56,9 @@ static void add_probe(FILE *line, struct ubp_session *session, size_t i)
 		(void)fprintf(line, " unanswered=%" PRIu64 " why_unanswered=\"%s\"",
 			      st.unanswered, st.why_unanswered ? st.why_unanswered : "");
 	add_stops(line, &st);
+	if (st.taken_out)
+		(void)fprintf(line, " taken_out=%s",
+			      st.taken_out == UBP_TAKEN_OUT_RATE ? "rate" : "overhead");
 	if (st.no_jump)
 		(void)fprintf(line, " no_jump=\"%s\"", st.no_jump);
 }

@@ -209,6 +209,21 @@ static int set_buffer_size(void *into, const char *arg)
 	return CLI_OK;
 }
 
+static int set_max_rate(void *into, const char *arg)
+{
+	if (!cli_number(arg, 1, UINT64_MAX, &((struct trace_options *)into)->budget.rate))
+		return cli_usage_error("--max-rate takes hits a second, from 1, not '%s'", arg);
+	return CLI_OK;
+}
+
+static int set_max_overhead(void *into, const char *arg)
+{
+	if (!cli_number(arg, 1, 100, &((struct trace_options *)into)->budget.overhead))
+		return cli_usage_error(
+			"--max-overhead takes percent of a CPU, from 1 to 100, not '%s'", arg);
+	return CLI_OK;
+}
+
 static int set_ready_fd(void *into, const char *arg)
 {
 	struct trace_options *o = into;
@@ -282,9 +297,9 @@ static const struct cli_option table[] = {
 	{ 0, "filter", "EXPR", .set = set_filter,
 	  .help = "only hits for which EXPR is true, of the -e or -f before it" },
 	{ 'p', "pid", "PID[,PID]", .set = set_pids, .help = "only these processes" },
-	{ 0, "follow", FLAG(follow),
+	{ 0, "follow", FLAG(who.follow),
 	  .help = "with -p: also the processes that these give birth to" },
-	{ 0, "no-follow", FLAG(no_follow),
+	{ 0, "no-follow", FLAG(who.no_follow),
 	  .help = "with a command: not the processes that it gives birth to" },
 	{ 'd', "duration", "SECS", .set = set_duration,
 	  .help = "trace for SECS seconds, keep the events in memory, then print" },
@@ -328,6 +343,11 @@ static const struct cli_option table[] = {
 	{ 0, "buffer-size", "KIB", .set = set_buffer_size,
 	  .help = "events recorded without a stop wait in so much memory for each\n"
 		  "thread of a target (default 1024)" },
+	{ 0, "max-rate", "N", .set = set_max_rate,
+	  .help = "take a place out that has more than N hits a second" },
+	{ 0, "max-overhead", "PERCENT", .set = set_max_overhead,
+	  .help = "take out what costs most, stops first, where all probes together\n"
+		  "cost more than so much of one CPU's time" },
 	{ 0, "force", FLAG(force),
 	  .help = "probe where it is refused, if that can make sense" },
 	{ 0, "beside-kernel", FLAG(beside_kernel),
@@ -399,11 +419,11 @@ int trace_options_check(const struct trace_options *o)
 		return cli_usage_error("no command after '--'");
 	if (o->command && (o->who.n_pids || o->who.tid))
 		return cli_usage_error("a command excludes -p and -L");
-	if (o->follow && o->no_follow)
+	if (o->who.follow && o->who.no_follow)
 		return cli_usage_error("--follow excludes --no-follow");
-	if (o->follow && (o->who.tid || !(o->who.n_pids || o->command)))
+	if (o->who.follow && (o->who.tid || !(o->who.n_pids || o->command)))
 		return cli_usage_error("--follow is for -p");
-	if (o->no_follow && !(o->who.n_pids || o->who.tid || o->command))
+	if (o->who.no_follow && !(o->who.n_pids || o->who.tid || o->command))
 		return cli_usage_error("--no-follow is for a command, or -p");
 	if (o->ends.duration && only_prints(o))
 		return cli_usage_error("-d is for tracing: it excludes -v, --check, "

@@ -53,11 +53,17 @@ struct print_options {
 	bool format, check, explain, definition;
 };
 
+/* What costs more is taken out; 0: no limit. */
+struct budget_options {
+	uint64_t rate, overhead; /* hits a second; percent */
+};
+
 /* Whose hits are traced. */
 struct target_options {
 	pid_t *pids;
 	size_t n_pids;
 	pid_t tid;
+	bool follow, no_follow;
 };
 
 /* Where debug information is sought beside the usual places. */
@@ -83,7 +89,6 @@ struct trace_options {
 	int ready_fd; /* -1: none */
 	bool help, version, header;
 	bool stats, strict, lossless, force, beside_kernel;
-	bool follow, no_follow;
 	bool no_version_check; /* -F of perf-tools: accepted, means nothing */
 	struct list_options lists;
 	struct stack_options stacks;
@@ -91,6 +96,7 @@ struct trace_options {
 	struct print_options only;
 	struct target_options who;
 	struct debug_options debug;
+	struct budget_options budget;
 };
 
 /* For rows and words of the commands' own. As .set of struct cli_option. */

@@ -105,10 +105,12 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	opt.exclude = o->exclude;
 	opt.files_only =
 		o->only.check || o->only.format || o->only.explain || o->only.definition;
+	opt.max_rate = o->budget.rate;
+	opt.max_overhead = (unsigned)o->budget.overhead;
 	opt.mode = o->mode;
-	opt.follow = o->follow      ? UBP_FOLLOW_YES
-		     : o->no_follow ? UBP_FOLLOW_NO
-				    : UBP_FOLLOW_AUTO;
+	opt.follow = o->who.follow      ? UBP_FOLLOW_YES
+		     : o->who.no_follow ? UBP_FOLLOW_NO
+					: UBP_FOLLOW_AUTO;
 	opt.clock = o->clock;
 	opt.warn = cli_warn;
 	opt.tell = cli_tell;

@@ -159,6 +159,9 @@ static int deliver_all(struct ubp_session *s, struct rings_batch *batch)
 	}
 	n += rings_deliver(s, ripe, batch);
 	n += rings_deliver_lost(s, batch);
+	if (s->out.rings)
+		__atomic_store_n(&s->out.drained_ns, event_clock_now(CLOCK_KIND_MONO),
+				 __ATOMIC_RELAXED);
 	if (fill > FULL_PERCENT || rings_batch_is_full(batch))
 		session_news(s);
 	if (live_is_waiting(s) && !rings_batch_is_full(batch) &&
@@ -280,6 +283,8 @@ static const char *why_no_jump(const struct ubp_session *s, const struct uprobe_
 		return s->no_jumps;
 	if (!why && __atomic_load_n(&u->at_rets, __ATOMIC_RELAXED))
 		return "returns are caught at ret instructions";
+	if (!why && __atomic_load_n(&u->taken_out, __ATOMIC_RELAXED))
+		return NULL;
 	return why ? why : "there were too few hits, or no time, to make it one";
 }
 
@@ -314,7 +319,12 @@ void ubp_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_sta
 		.no_jump = why_no_jump(s, u),
 		.hijacked = __atomic_load_n(&u->hijacked, __ATOMIC_RELAXED),
 		.at_rets = __atomic_load_n(&u->at_rets, __ATOMIC_RELAXED),
+		.taken_out =
+			(enum ubp_taken_out)__atomic_load_n(&u->taken_out, __ATOMIC_RELAXED),
 	};
+	_Static_assert((int)TAKEN_OUT_RATE == UBP_TAKEN_OUT_RATE &&
+			       (int)TAKEN_OUT_OVERHEAD == UBP_TAKEN_OUT_OVERHEAD,
+		       "both mean the same");
 	_Static_assert(STOP_N == UBP_STOPS, "each reason is told");
 	for (unsigned why = 0; why < STOP_N; why++)
 		ret_stats->stops[why] = load(&u->stops[why]);

@@ -73,7 +73,7 @@ int rings_deliver_lost(struct ubp_session *s, struct rings_batch *batch)
 	record.n_lost = s->out.rings ? ring_set_take_lost(s->out.rings) : 0;
 	if (!record.n_lost)
 		return 0;
-	s->out.ring_lost += record.n_lost;
+	__atomic_store_n(&s->out.ring_lost, s->out.ring_lost + record.n_lost, __ATOMIC_RELAXED);
 	batch->deliver(batch, &record);
 	return 1;
 }

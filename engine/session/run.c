@@ -77,7 +77,7 @@ static int begin_planting(struct ubp_session *s)
 		.lossless = s->opt.lossless,
 		.eager = s->opt.mode == UBP_MODE_JUMP,
 		.beside_kernel = s->opt.beside_kernel,
-		.count_dropped = s->opt.count_dropped,
+		.count_dropped = s->opt.count_dropped || s->opt.max_rate || s->opt.max_overhead,
 		.frames = s->opt.stack == UBP_STACK_FP ? stacks_frames(s) : 0,
 		.rings = s->out.rings,
 		.find_exits = definitions_find_exits,
@@ -155,6 +155,7 @@ static void tear_down(struct ubp_session *s)
 	s->is_ending = true;
 	cancel_by(NULL);
 	loader_end(s);
+	budget_end(s);
 	if (s->n_released > 1)
 		session_warn(s, "%u processes in all had other tracers", s->n_released);
 	release_pass(s);
@@ -246,9 +247,11 @@ void *run_thread(void *arg)
 		announce(s, rc, &err);
 		return NULL;
 	}
+	budget_begin(s);
 	announce(s, 0, &err);
 	while (!must_stop(s) && !is_lost(s)) {
 		release_pass(s);
+		budget_pass(s);
 		changes_pass(s);
 		loader_pass(s);
 		/* Hits do not wait while jumps are made in many processes. */

@@ -17,6 +17,7 @@
 #include "engine/event/ring.h"
 #include "engine/hit/hit.h"
 #include "engine/session/alarm.h"
+#include "engine/session/budget.h"
 #include "engine/sink/buf.h"
 #include "engine/sink/frame.h"
 #include "engine/space/state.h"
@@ -114,8 +115,10 @@ struct session_loader {
 struct session_out {
 	struct event_queue *queue;
 	struct ring_set *rings; /* what detours record into; NULL: no jumps */
-	uint64_t ring_lost;     /* records that did not fit in there */
-	long rest_ns;           /* until rings are looked at again */
+	/* Written by the caller's thread, relaxed: */
+	uint64_t ring_lost;  /* records that did not fit in there */
+	uint64_t drained_ns; /* when rings were read last, CLOCK_MONOTONIC */
+	long rest_ns;        /* until rings are looked at again */
 	int poll_fd, news_fd, timer_fd;
 	struct sink_buf line, arg;
 };
@@ -183,6 +186,7 @@ struct ubp_session {
 	struct session_warnings warning;
 	struct session_newcomers newcomer;
 	struct session_loader loader;
+	struct session_budget budget; /* the tracing thread's */
 	struct session_out out;
 	struct session_stacks stacks;
 };

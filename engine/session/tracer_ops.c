@@ -33,8 +33,10 @@ bool session_follows_children(const struct ubp_session *s)
 static enum trap_verdict on_trap(void *ctx, const struct held *held)
 {
 	struct ubp_session *s = ctx;
+	uint64_t begun_ns = budget_stop_begin(&s->budget);
 	enum trap_verdict verdict = hit_trap(&s->hit, held);
 
+	budget_stop_end(&s->budget, begun_ns);
 	if (verdict == TRAP_FOREIGN)
 		release_if_spared(s, held, SIGTRAP);
 	return verdict;

@@ -36,6 +36,13 @@ enum missed_why {
 	MISSED_N,
 };
 
+/* Why it was taken out while tracing went on. */
+enum taken_out {
+	TAKEN_OUT_NOT,
+	TAKEN_OUT_RATE,     /* too many hits */
+	TAKEN_OUT_OVERHEAD, /* it cost too much */
+};
+
 /* Counters: written by the tracing thread alone, read by anybody, relaxed. */
 struct uprobe_stats {
 	uint64_t hits, passed, lost, too_big;
@@ -51,6 +58,7 @@ struct uprobe_stats {
 	uint32_t behind, at_first, beside_kernel, hidden;
 	uint32_t
 		by_short; /* of the jumps: short ones, each to another in a hop (arch/detour.h) */
+	enum taken_out taken_out;
 	uint32_t hijacked, at_rets; /* of the sites, which way a return is caught */
 };
 
