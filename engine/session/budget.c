@@ -70,13 +70,14 @@ void budget_end(struct ubp_session *s)
 
 /* --- stops ------------------------------------------------------------------------------ */
 
-uint64_t budget_stop_begin(const struct session_budget *b)
+uint64_t budget_stop_begin(const struct ubp_session *s)
 {
-	return b->is_on ? event_clock_now(CLOCK_KIND_MONO) : 0;
+	return s->budget.is_on ? event_clock_now(CLOCK_KIND_MONO) : 0;
 }
 
-void budget_stop_end(struct session_budget *b, uint64_t begun_ns)
+void budget_stop_end(struct ubp_session *s, uint64_t begun_ns)
 {
+	struct session_budget *b = &s->budget;
 	uint64_t took;
 
 	if (!begun_ns)

@@ -11,30 +11,9 @@
 #ifndef UBP_SESSION_BUDGET_H
 #define UBP_SESSION_BUDGET_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include "engine/session/alarm.h"
-
-struct budget_place;
-struct budget_seen;
 struct ubp_session;
-
-/* All zero: there are no limits. */
-struct session_budget {
-	bool is_on;
-	bool was_over; /* all together, at the last look */
-	uint64_t begun_ns, looked_ns, next_ns;
-	uint64_t drained_ns;       /* rings, behind which their counters were seen */
-	uint64_t lost;             /* records without room, of all rings, then */
-	uint64_t stop_ns, n_stops; /* since the last look: how long they were dealt with */
-	struct budget_seen *seen;  /* by a probe's number: its counters at the last look */
-	size_t n_seen;
-	struct budget_place *places;
-	size_t n_places;
-	struct alarm_clock alarm;
-};
 
 /* Tracing begins. Where memory for it, or a timer, is not to be had the user is told. */
 void budget_begin(struct ubp_session *s);
@@ -43,7 +22,7 @@ void budget_end(struct ubp_session *s);
 void budget_pass(struct ubp_session *s);
 
 /* Around what is done at a stop: when it began, 0 where nobody asks. */
-uint64_t budget_stop_begin(const struct session_budget *budget);
-void budget_stop_end(struct session_budget *budget, uint64_t begun_ns);
+uint64_t budget_stop_begin(const struct ubp_session *s);
+void budget_stop_end(struct ubp_session *s, uint64_t begun_ns);
 
 #endif

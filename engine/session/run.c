@@ -23,6 +23,7 @@
 #include "engine/plant/taken_sites.h"
 #include "engine/plant/upgrade.h"
 #include "engine/plant/way_out.h"
+#include "engine/session/budget.h"
 #include "engine/session/inside.h"
 #include "engine/session/mail.h"
 #include "engine/session/tell.h"

@@ -17,7 +17,6 @@
 #include "engine/event/ring.h"
 #include "engine/hit/hit.h"
 #include "engine/session/alarm.h"
-#include "engine/session/budget.h"
 #include "engine/sink/buf.h"
 #include "engine/sink/frame.h"
 #include "engine/space/state.h"
@@ -26,6 +25,8 @@
 #include "engine/trace/tracer.h"
 #include "engine/ubp.h"
 
+struct budget_place;
+struct budget_seen;
 struct definitions;
 struct spec_probe;
 struct ubp_err;
@@ -108,6 +109,21 @@ struct session_newcomers {
 struct session_loader {
 	struct pid_list kept; /* threads that wait for credit */
 	uint64_t looked_ns;   /* processor time of all looks */
+	struct alarm_clock alarm;
+};
+
+/* What probes cost: budget.h. All zero: there are no limits. */
+struct session_budget {
+	bool is_on;
+	bool was_over; /* all together, at the last look */
+	uint64_t begun_ns, looked_ns, next_ns;
+	uint64_t drained_ns;       /* rings, behind which their counters were seen */
+	uint64_t lost;             /* records without room, of all rings, then */
+	uint64_t stop_ns, n_stops; /* since the last look: how long they were dealt with */
+	struct budget_seen *seen;  /* by a probe's number: its counters at the last look */
+	size_t n_seen;
+	struct budget_place *places;
+	size_t n_places;
 	struct alarm_clock alarm;
 };
 

@@ -13,6 +13,7 @@
 #include "engine/plant/leave.h"
 #include "engine/plant/upgrade.h"
 #include "engine/returns/ends.h"
+#include "engine/session/budget.h"
 #include "engine/session/inside.h"
 #include "engine/session/tell.h"
 #include "engine/session/tracing.h"
@@ -33,10 +34,10 @@ bool session_follows_children(const struct ubp_session *s)
 static enum trap_verdict on_trap(void *ctx, const struct held *held)
 {
 	struct ubp_session *s = ctx;
-	uint64_t begun_ns = budget_stop_begin(&s->budget);
+	uint64_t begun_ns = budget_stop_begin(s);
 	enum trap_verdict verdict = hit_trap(&s->hit, held);
 
-	budget_stop_end(&s->budget, begun_ns);
+	budget_stop_end(s, begun_ns);
 	if (verdict == TRAP_FOREIGN)
 		release_if_spared(s, held, SIGTRAP);
 	return verdict;

@@ -86,6 +86,8 @@ static int run(struct outsider *o, const char *definition, struct ubp_err *err)
 
 	options.pids = &o->pid;
 	options.n_pids = 1;
+	options.max_rate = 1000000000;
+	options.max_overhead = 100;
 	rc = ubp_session_new(&options, &o->session, err);
 	if (rc >= 0)
 		rc = ubp_add(o->session, definition, NULL, err);
@@ -96,7 +98,8 @@ static int run(struct outsider *o, const char *definition, struct ubp_err *err)
 	if (rc < 0)
 		return rc;
 	ubp_probe_stats(o->session, 0, &stats);
-	printf("hits %u, lost %u\n", (unsigned)stats.hits, (unsigned)stats.lost);
+	printf("hits %u, lost %u%s\n", (unsigned)stats.hits, (unsigned)stats.lost,
+	       stats.taken_out == UBP_TAKEN_OUT_NOT ? "" : ", taken out");
 	return 0;
 }
 
