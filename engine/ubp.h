@@ -120,8 +120,8 @@ struct ubp_options {
 	/* A warning for the user, e.g. a process that had to be skipped. One line,
 	 * no newline, escaped as .text of an error is. May be NULL. Called on the caller's thread. */
 	void (*warn)(void *ctx, const char *text);
-	/* The same for what is as it should be, but not known to the user: where a probe was
-	 * found that was given without TARGET. */
+	/* The same for what is as it should be, but not known to the user: where a probe was found that was given
+	 * without TARGET; how many places of a pattern stop threads, and which are likely to be hit often. */
 	void (*tell)(void *ctx, const char *text);
 	void *warn_ctx; /* of both */
 	/* For a caller who may want ubp_add() and its like to end before they are done, as where a file does

@@ -15,6 +15,7 @@
 #include "engine/define/files.h"
 #include "engine/define/match.h"
 #include "engine/define/probes.h"
+#include "engine/define/stops.h"
 #include "engine/define/windows.h"
 
 static int take_pids(struct definitions *defs)
@@ -110,6 +111,11 @@ void definitions_end_adding(struct definitions *defs)
 int definitions_check_symbols(struct definitions *defs, struct ubp_err *err)
 {
 	return files_check_symbols(defs, err);
+}
+
+void definitions_tell_stops(const struct definitions *defs)
+{
+	stops_tell(defs);
 }
 
 int definitions_settle(struct definitions *defs)

@@ -312,8 +312,11 @@ int ubp_start_until(struct ubp_session *s, const struct ubp_until *until, struct
 		rc = definitions_check_symbols(s->defined, err);
 	if (rc < 0)
 		return rc;
-	if (live_begin(s) < 0)
+	if (live_begin(s) < 0 || definitions_settle(s->defined) < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
+	/* Who wants breakpoints knows that they stop. */
+	if (s->opt.mode == UBP_MODE_AUTO || s->opt.mode == UBP_MODE_JUMP)
+		definitions_tell_stops(s->defined);
 	definitions_end_adding(s->defined);
 	raise_descriptor_limit(s);
 	rc = start_thread(s, err);
