@@ -27,16 +27,18 @@
 #include "engine/ubp_event.h"
 #include "engine/ubp_stats.h"
 
-__attribute__((noipa)) uint64_t budget_hot(uint64_t n);
-__attribute__((noipa)) uint64_t budget_cold(uint64_t n);
+__attribute__((noinline)) uint64_t budget_hot(uint64_t n);
+__attribute__((noinline)) uint64_t budget_cold(uint64_t n);
 
 uint64_t budget_hot(uint64_t n)
 {
+	__asm__ volatile("" : "+r"(n));
 	return n * 3 + 1;
 }
 
 uint64_t budget_cold(uint64_t n)
 {
+	__asm__ volatile("" : "+r"(n));
 	return n ^ 5;
 }
 
