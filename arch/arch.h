@@ -265,6 +265,16 @@ struct arch_insn {
 			  void (*each)(void *ctx, uint64_t at, uint64_t target,
 				       enum code_ref kind),
 			  void *ctx);
+	/*
+	 * NULL, or: can it have a number of 4 bytes or more that begins at its byte @at: an immediate, or a
+	 * displacement? No: these bytes are parts of several numbers, or of none.
+	 */
+	bool (*has_number_at)(const struct displaced_insn *insn, size_t at);
+	/*
+	 * NULL, or: is the address that the first instruction at @code makes put into memory that is no stack, and is its
+	 * register then lost? So nobody counts from there, as for a table of distances between labels.
+	 */
+	bool (*only_stores_address)(const uint8_t *code, size_t len);
 	/* Bytes of fill at @code, up to @len: nops, breakpoints, zeros. */
 	size_t (*fill_len)(const uint8_t *code, size_t len);
 	/*

@@ -45,10 +45,15 @@ enum window_refusal {
 	WINDOW_CALL,    /* a call would return to under the jump */
 	WINDOW_SELF,    /* its own code refers to what is under the jump */
 	WINDOW_UNKNOWN, /* no function is known there, or no instruction starts there */
-	WINDOW_LANDING, /* other code may jump to what is under the jump */
+	WINDOW_LANDING, /* others may know what is under the jump: by a name, as a landing pad */
 	WINDOW_GO,      /* what Go's runtime does */
 	WINDOW_LEAD,    /* there is no lead */
 	WINDOW_FILL,    /* there is no fill near by for a hop */
+	WINDOW_BRANCH,  /* a branch may lead to what is under the jump */
+	WINDOW_ADDRESS, /* code makes an address under the jump */
+	WINDOW_TABLE,   /* a jump table may lead there */
+	WINDOW_POINTER, /* a pointer may lead there */
+	WINDOW_OWN, /* its function makes addresses of its own code: it may count from there */
 	WINDOW_N,
 };
 

@@ -169,6 +169,7 @@ const struct ubp_arch ubp_arch_i386 = {
 	.lead.find = find_lead,
 	.lead.stands = lead_stands,
 	.slot.build_jump = build_slot_jump,
+	.insn.has_number_at = x86_has_number_at,
 	.insn.fill_len = fill_len,
 	.detour.build = i386_build_detour,
 	.detour.build_return_code = i386_build_return_code,

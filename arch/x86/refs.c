@@ -80,6 +80,85 @@ void x86_scan_refs(const uint8_t *code, size_t len, uint64_t vaddr, unsigned kin
 	}
 }
 
+/* Ends the modrm byte's operand with a displacement of 4 bytes? */
+static bool has_wide_disp(const struct x86_parts *p, const uint8_t *code)
+{
+	unsigned mod = x86_modrm_mod(p), rm = p->modrm & 7;
+
+	if (!p->has_modrm || mod == 1 || mod == 3)
+		return false;
+	if (mod == 2 || rm == 5)
+		return true;
+	/* A sib byte without a base register. */
+	return rm == 4 && (code[p->modrm_at + 1] & 7) == 5;
+}
+
+bool x86_has_number_at(const struct displaced_insn *insn, size_t at)
+{
+	struct x86_parts p;
+
+	/* Addresses of 16 bits have other forms. */
+	if (!x86_split(insn->bits, insn->bytes, insn->len, &p) ||
+	    (insn->bits == 32 && p.prefixes & PREFIX_ADDRSIZE))
+		return true;
+	if (at == p.end)
+		return insn->len - at >= 4;
+	return at + 4 == p.end && has_wide_disp(&p, insn->bytes);
+}
+
+/* Numbers of the registers in the modrm byte. */
+static unsigned reg_of(const struct x86_parts *p)
+{
+	return x86_modrm_reg(p) | (p->rex & 4) << 1;
+}
+
+static unsigned rm_of(const struct x86_parts *p)
+{
+	return (p->modrm & 7u) | (p->rex & 1) << 3;
+}
+
+#define R10 10
+#define R11 11
+
+/* mov %reg,disp(%base), of another base than the stack's and than @kept. */
+static bool is_store(const struct x86_parts *p, unsigned kept)
+{
+	unsigned rm = p->modrm & 7;
+
+	return p->map == MAP_ONE && p->opcode == 0x89 && p->rex & 8 && p->segment == 0 &&
+	       (x86_modrm_mod(p) == 1 || x86_modrm_mod(p) == 2) && rm != 4 && rm_of(p) != 5 &&
+	       rm_of(p) != kept;
+}
+
+/* A call, by another register than @kept. Callees keep neither r10 nor r11. */
+static bool is_call(const struct x86_parts *p, unsigned kept)
+{
+	if (p->map != MAP_ONE)
+		return false;
+	return p->opcode == 0xe8 || (p->opcode == 0xff && x86_modrm_reg(p) == 2 &&
+				     x86_modrm_mod(p) == 3 && rm_of(p) != kept);
+}
+
+/* As V8 keeps where a call is made from: lea (%rip),%r10; mov %r10,off(%r13); mov %rbp,off(%r13); call *%rax */
+bool x86_only_stores_address(const uint8_t *code, size_t len)
+{
+	struct x86_parts p;
+	bool is_stored = false;
+	unsigned kept;
+	size_t at;
+
+	if (!x86_split(64, code, len, &p) || p.map != MAP_ONE || p.opcode != 0x8d ||
+	    !p.rip_relative || !(p.rex & 8) || (reg_of(&p) != R10 && reg_of(&p) != R11))
+		return false;
+	kept = reg_of(&p);
+	for (at = p.end; x86_split(64, code + at, len - at, &p); at += p.end) {
+		if (!is_store(&p, kept))
+			return is_stored && is_call(&p, kept);
+		is_stored |= reg_of(&p) == kept;
+	}
+	return false;
+}
+
 /* A lea that leaves its register as it is, as assemblers fill 32-bit code. Returns its length, or 0. */
 static size_t idle_lea(unsigned bits, const uint8_t *code, size_t len)
 {

@@ -9,6 +9,7 @@
 #ifndef UBP_ARCH_X86_REFS_H
 #define UBP_ARCH_X86_REFS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,5 +26,9 @@ void x86_scan_refs(const uint8_t *code, size_t len, uint64_t vaddr, unsigned kin
 size_t x86_fill_len(const uint8_t *code, size_t len);
 /* Bytes of the check of the stack that Go's functions begin with; 0: none. */
 size_t x86_go_check_len(const uint8_t *code, size_t len);
+/* Has it a number of 4 bytes or more at @at? */
+bool x86_has_number_at(const struct displaced_insn *insn, size_t at);
+/* Is the address of a lea at @code only stored, off the stack, in front of a call? */
+bool x86_only_stores_address(const uint8_t *code, size_t len);
 
 #endif

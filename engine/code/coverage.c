@@ -209,9 +209,14 @@ const char *object_refusal_name(enum window_refusal why)
 		[WINDOW_CALL] = "call would return into it",
 		[WINDOW_SELF] = "refers to itself",
 		[WINDOW_UNKNOWN] = "no known function or instruction",
-		[WINDOW_LANDING] = "others may jump into it",
+		[WINDOW_LANDING] = "a symbol or an exception leads into it",
 		[WINDOW_GO] = "Go",
 		[WINDOW_FILL] = "no unused bytes for a short jump",
+		[WINDOW_BRANCH] = "a branch leads into it",
+		[WINDOW_ADDRESS] = "code makes an address in it",
+		[WINDOW_TABLE] = "a jump table may lead into it",
+		[WINDOW_POINTER] = "a pointer may lead into it",
+		[WINDOW_OWN] = "makes addresses of its own code",
 		[WINDOW_LEAD] = "first instruction cannot be taken back",
 	};
 

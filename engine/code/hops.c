@@ -90,7 +90,7 @@ static bool is_free(struct object *object, const struct landings *landings,
 		    const struct gap *gap)
 {
 	return is_fill(object, gap) && !is_run_into(object, gap) &&
-	       landings_first(landings, gap->start, gap->end) == 0 &&
+	       landings_first(landings, LANDINGS_ALL, gap->start, gap->end) == 0 &&
 	       !led_by_constant(object, landings, gap->start, gap->end, 0, UINT64_MAX) &&
 	       !led_by_branch(object, gap->start, gap->end);
 }

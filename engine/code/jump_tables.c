@@ -215,7 +215,7 @@ static size_t mark_table(struct marking *m, size_t table)
 			find_users(m, table, &o.users);
 		}
 		if (!is_over || may_be_own(m, &o, vaddr, entry))
-			landings_add(m->landings, target);
+			landings_add(m->landings, LANDING_TABLE, target);
 	}
 	return n;
 }

@@ -13,7 +13,7 @@
 /* A bit for each byte of an executable segment. */
 struct text {
 	uint64_t start, len;
-	uint64_t *marks; /* landings */
+	uint64_t *marks[LANDING_N];
 };
 
 /* By target, once they are sorted. */
@@ -44,16 +44,17 @@ int landings_cover(struct landings *l, const struct object *object)
 	for (size_t i = 0; i < object->n_segments; i++) {
 		const struct segment *s = &object->segments[i];
 		struct text *t = &l->texts[l->n];
-		size_t words = s->file_len / 64 + 1;
 
 		if (!s->is_exec || s->file_len == 0)
 			continue;
 		l->n++;
 		t->start = s->elf_vaddr;
 		t->len = s->file_len;
-		t->marks = calloc(words, sizeof(*t->marks));
-		if (!t->marks)
-			return -ENOMEM;
+		for (size_t k = 0; k < LANDING_N; k++) {
+			t->marks[k] = calloc(t->len / 64 + 1, sizeof(*t->marks[k]));
+			if (!t->marks[k])
+				return -ENOMEM;
+		}
 		l->low = t->start < l->low ? t->start : l->low;
 		l->high = t->start + t->len > l->high ? t->start + t->len : l->high;
 	}
@@ -65,7 +66,8 @@ void landings_free(struct landings *landings)
 	if (!landings)
 		return;
 	for (size_t i = 0; i < landings->n; i++)
-		free(landings->texts[i].marks);
+		for (size_t k = 0; k < LANDING_N; k++)
+			free(landings->texts[i].marks[k]);
 	free(landings->texts);
 	for (size_t i = 0; i < MENTION_N; i++)
 		free(landings->mentions[i].v);
@@ -87,12 +89,12 @@ static void set_bit(uint64_t *bits, uint64_t at)
 	bits[at / 64] |= UINT64_C(1) << (at % 64);
 }
 
-bool landings_add(struct landings *l, uint64_t elf_vaddr)
+bool landings_add(struct landings *l, enum landing_kind kind, uint64_t elf_vaddr)
 {
 	struct text *t = text_of(l, elf_vaddr);
 
 	if (t)
-		set_bit(t->marks, elf_vaddr - t->start);
+		set_bit(t->marks[kind], elf_vaddr - t->start);
 	return t;
 }
 
@@ -129,7 +131,16 @@ static uint64_t first_bit(const uint64_t *bits, uint64_t from, uint64_t to)
 	return to;
 }
 
-uint64_t landings_first(const struct landings *l, uint64_t from, uint64_t to)
+/* The first of @kinds in @from <= byte < @to of @t, or @to. */
+static uint64_t first_in(const struct text *t, unsigned kinds, uint64_t from, uint64_t to)
+{
+	for (size_t k = 0; k < LANDING_N; k++)
+		if (kinds >> k & 1)
+			to = first_bit(t->marks[k], from, to);
+	return to;
+}
+
+uint64_t landings_first(const struct landings *l, unsigned kinds, uint64_t from, uint64_t to)
 {
 	if (l->all && from < to)
 		return from;
@@ -141,7 +152,7 @@ uint64_t landings_first(const struct landings *l, uint64_t from, uint64_t to)
 		b = b < t->len ? b : t->len;
 		if (a >= b)
 			continue;
-		at = first_bit(t->marks, a, b);
+		at = first_in(t, kinds, a, b);
 		if (at < b)
 			return t->start + at;
 	}

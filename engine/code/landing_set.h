@@ -25,8 +25,23 @@ void landings_free(struct landings *landings); /* NULL: nothing */
 /* Once: from now on it is about the code of @object. Returns 0 or -ENOMEM. */
 int landings_cover(struct landings *landings, const struct object *object);
 
+/* Who may come there. */
+enum landing_kind {
+	LANDING_NAME,    /* a symbol, or the start of an FDE: who knows it by that */
+	LANDING_PAD,     /* an exception */
+	LANDING_BRANCH,  /* a branch, but for those with a displacement of one byte */
+	LANDING_ADDRESS, /* who has it from code that makes such an address */
+	LANDING_TABLE,   /* who takes a distance from a jump table */
+	LANDING_POINTER, /* who reads a pointer */
+	/* Who reads an address of 4 bytes in a file of 64 bits: only code that was written by hand does. */
+	LANDING_SHORT_POINTER,
+	LANDING_N,
+};
+
+#define LANDINGS_ALL ((1u << LANDING_N) - 1) /* kinds: bit by enum landing_kind */
+
 /* False: that is no code, and nothing is added. */
-bool landings_add(struct landings *landings, uint64_t elf_vaddr);
+bool landings_add(struct landings *landings, enum landing_kind kind, uint64_t elf_vaddr);
 void landings_add_all(struct landings *landings); /* nobody can tell: every byte is one */
 
 /* Is that a byte of code? */
@@ -34,8 +49,9 @@ bool landings_has_code(const struct landings *landings, uint64_t elf_vaddr);
 /* All code is in *ret_low <= elf_vaddr < *ret_high, where other things may be, too. */
 void landings_bounds(const struct landings *landings, uint64_t *ret_low, uint64_t *ret_high);
 
-/* The first landing in @from <= elf_vaddr < @to, or 0: none. */
-uint64_t landings_first(const struct landings *landings, uint64_t from, uint64_t to);
+/* The first landing of @kinds in @from <= elf_vaddr < @to, or 0: none. */
+uint64_t landings_first(const struct landings *landings, unsigned kinds, uint64_t from,
+			uint64_t to);
 
 /* A place in code that may name another place in code. Only a look at the instruction tells. */
 struct mention {
@@ -51,6 +67,8 @@ enum mention_kind {
 	MENTION_CONSTANT,
 	/* Code that may make such an address, relative to the pc: .at is where its opcode would be. */
 	MENTION_ADDRESS,
+	/* A branch to near behind a LANDING_NAME, if .at is an instruction's opcode. */
+	MENTION_BRANCH,
 	MENTION_N,
 };
 

@@ -8,12 +8,14 @@
 #include <string.h>
 
 #include "arch/arch.h"
+#include "arch/detour.h"
 #include "engine/base/err.h"
 #include "engine/code/jump_tables.h"
 #include "engine/code/landing_set.h"
 #include "engine/code/lsda.h"
 #include "engine/elf/image.h"
 #include "engine/elf/object_priv.h"
+#include "engine/elf/relocs.h"
 #include "engine/symbols/operand_symbol.h"
 #include "engine/symbols/symtab.h"
 
@@ -26,25 +28,34 @@ struct scan {
 	int rc;                    /* of adding to these and to the landings' addresses */
 };
 
+/*
+ * Behind the start of a function, where most windows are. Of the branches to there it is kept which they
+ * are, so that somebody may look at them: of all branches that would be too many.
+ */
+static bool is_near_name(const struct landings *landings, uint64_t target)
+{
+	return target > UBP_WINDOW_MAX && landings_first(landings, 1u << LANDING_NAME,
+							 target - UBP_WINDOW_MAX, target) != 0;
+}
+
 static void see_ref(void *ctx, uint64_t at, uint64_t target, enum code_ref kind)
 {
 	struct scan *s = ctx;
-	bool is_code = landings_add(s->landings, target);
+	bool is_address = kind == REF_ADDRESS;
+	bool is_code = landings_add(s->landings, is_address ? LANDING_ADDRESS : LANDING_BRANCH,
+				    target);
 	size_t ignored;
 
-	if (kind != REF_ADDRESS)
-		return;
-	if (is_code && s->rc == 0)
-		s->rc = landings_mention(s->landings, MENTION_ADDRESS, target, at);
-	if (image_at(s->image, target, &ignored) && s->rc == 0)
+	if (is_code && s->rc == 0 && (is_address || is_near_name(s->landings, target)))
+		s->rc = landings_mention(
+			s->landings, is_address ? MENTION_ADDRESS : MENTION_BRANCH, target, at);
+	if (is_address && image_at(s->image, target, &ignored) && s->rc == 0)
 		s->rc = jump_tables_note(&s->tables, target, at);
 }
 
-/*
- * Pointers: every word that could be one. Those of relocations are among them: they
- * stand in the tables of relocations, or in place.
- */
-static void mark_words(struct scan *s, const struct image_part *part, size_t size, size_t step)
+/* Pointers: every word that could be one. */
+static void mark_words(struct scan *s, const struct image_part *part, size_t size, size_t step,
+		       enum landing_kind kind)
 {
 	uint64_t low, high;
 
@@ -57,22 +68,32 @@ static void mark_words(struct scan *s, const struct image_part *part, size_t siz
 		else
 			word = object_number(s->object, part->bytes + at, size);
 		if (word >= low && word < high)
-			landings_add(s->landings, word);
+			landings_add(s->landings, kind, word);
 	}
 }
 
+static void see_pointer(void *ctx, uint64_t target)
+{
+	struct scan *s = ctx;
+
+	landings_add(s->landings, LANDING_POINTER, target);
+}
+
+/* Those of relocations are among the words: they stand in the tables of relocations, or in place. */
 static void mark_pointers(struct scan *s)
 {
 	size_t size = object_is_64bit(s->object) ? 8 : 4;
 
+	if (relocs_each_target(s->object, s->image, see_pointer, s))
+		return;
 	for (size_t i = 0; i < s->image->n; i++) {
 		const struct image_part *part = &s->image->parts[i];
 
 		/* Compilers align pointers to 8; whoever packs them, to 4. */
-		mark_words(s, part, size, 4);
+		mark_words(s, part, size, 4, LANDING_POINTER);
 		/* Where the linker knows addresses, they may be short. */
 		if (!object_is_pie(s->object) && size == 8 && !part->is_exec)
-			mark_words(s, part, 4, 4);
+			mark_words(s, part, 4, 4, LANDING_SHORT_POINTER);
 	}
 }
 
@@ -90,7 +111,7 @@ static void mark_got_words(struct scan *s, const struct image_part *part)
 	for (size_t at = 0; part->len - at >= 4 && at < part->len; at += 4) {
 		uint64_t word = object_number(s->object, part->bytes + at, 4);
 
-		landings_add(s->landings, (uint32_t)(s->got + word));
+		landings_add(s->landings, LANDING_TABLE, (uint32_t)(s->got + word));
 	}
 }
 
@@ -117,7 +138,8 @@ static void mark_own_tables(struct scan *s, const struct image_part *part, uint6
 			--*budget;
 		}
 		for (size_t at = start; end - start >= 4 * RUN_LEAST && at < end; at += 4)
-			landings_add(s->landings, entry_target(s, part, start, at));
+			landings_add(s->landings, LANDING_TABLE,
+				     entry_target(s, part, start, at));
 	}
 }
 
@@ -191,7 +213,8 @@ static int mark_symbols(struct object *object, struct landings *l, struct ubp_er
 		return rc;
 	for (size_t i = 0; i < symtab->n_syms; i++)
 		if (symtab->syms[i].kind != SYM_IMPORT)
-			landings_add(l, symtab->syms[i].elf_vaddr);
+			landings_add(l, LANDING_NAME, symtab->syms[i].elf_vaddr);
+	landings_add(l, LANDING_NAME, object_entry(object));
 	return 0;
 }
 
@@ -213,6 +236,8 @@ static int scan(struct object *object, struct landings *l, struct image *image,
 						     REF_BRANCH | REF_ADDRESS, see_ref, &s);
 	rc = sort_mentions(&s, MENTION_ADDRESS, s.rc, err);
 	if (rc == 0)
+		rc = sort_mentions(&s, MENTION_BRANCH, 0, err);
+	if (rc == 0)
 		rc = jump_tables_mark(&s.tables, object, image, l, err);
 	image_blank_relocs(object, image);
 	if (rc == 0)
@@ -221,7 +246,6 @@ static int scan(struct object *object, struct landings *l, struct image *image,
 	mark_pointers(&s);
 	if (counts_from_got)
 		mark_32(&s);
-	landings_add(l, object_entry(object));
 	return rc;
 }
 
@@ -239,9 +263,9 @@ static int build(struct object *object, struct landings *l, struct ubp_err *err)
 	if (rc == 0)
 		rc = mark_symbols(object, l, err);
 	if (rc == 0)
-		rc = scan(object, l, &image, err);
-	if (rc == 0)
 		lsda_mark(object, &image, l);
+	if (rc == 0)
+		rc = scan(object, l, &image, err);
 	image_free(&image);
 	return rc;
 }

@@ -6,9 +6,9 @@
 #include <errno.h>
 
 #include "arch/arch.h"
+#include "arch/detour.h"
 #include "engine/base/err.h"
 #include "engine/code/decoded.h"
-#include "engine/code/landing_set.h"
 #include "engine/elf/object_priv.h"
 #include "engine/elf/segments.h"
 
@@ -111,6 +111,9 @@ static bool is_operand(struct object *object, uint64_t at)
 		return true;
 	if (insn.pc_relative && insn.disp_at == at - found.start)
 		return false;
+	if (object->arch->insn.has_number_at &&
+	    !object->arch->insn.has_number_at(&insn, (size_t)(at - found.start)))
+		return false;
 	/* A direct branch has no constants but its distance. */
 	return insn.target == 0 || insn.pc_relative;
 }
@@ -129,6 +132,40 @@ static bool makes_address(struct object *object, const struct mention *m)
 	return insn.pc_relative && insn.target == m->target;
 }
 
+/* Is it a branch that leads there, and not a part of another instruction? */
+static bool leads_there(struct object *object, const struct mention *m)
+{
+	struct displaced_insn insn;
+	struct decoded_insn found;
+	struct ubp_err ignored;
+
+	ubp_err_reset(&ignored);
+	if (decoded_at(object, m->at, &found) < 0 ||
+	    object->arch->insn.analyze(found.code, found.len, found.start, &insn, &ignored) < 0)
+		return true; /* who knows */
+	return insn.target == m->target;
+}
+
+bool led_by_landing(struct object *object, const struct landings *landings,
+		    enum landing_kind kind, uint64_t elf_vaddr)
+{
+	size_t n;
+	const struct mention *m;
+
+	/* Where instructions may start is known: each was looked at. */
+	if (object->arch->insn.align > 1)
+		return true;
+	if (kind == LANDING_ADDRESS)
+		return led_by_address(object, landings, elf_vaddr, elf_vaddr + 1);
+	if (kind != LANDING_BRANCH)
+		return true;
+	m = landings_mentions(landings, MENTION_BRANCH, elf_vaddr, elf_vaddr + 1, &n);
+	for (size_t i = 0; i < n; i++)
+		if (i == MENTIONS_MAX || leads_there(object, &m[i]))
+			return true;
+	return n == 0; /* too far from the start of a function: nobody looked */
+}
+
 bool led_by_address(struct object *object, const struct landings *landings, uint64_t from,
 		    uint64_t to)
 {
@@ -137,6 +174,33 @@ bool led_by_address(struct object *object, const struct landings *landings, uint
 
 	for (size_t i = 0; i < n; i++)
 		if (i == MENTIONS_MAX || makes_address(object, &m[i]))
+			return true;
+	return false;
+}
+
+/* May the code that makes an address use it for more than to tell where it is? */
+static bool may_count(struct object *object, const struct mention *m)
+{
+	uint8_t code[UBP_WINDOW_MAX];
+	struct decoded_insn insn;
+	ssize_t len;
+
+	if (!makes_address(object, m))
+		return false;
+	if (!object->arch->insn.only_stores_address || decoded_at(object, m->at, &insn) < 0)
+		return true;
+	len = code_read(object, insn.start, code, sizeof(code));
+	return len <= 0 || !object->arch->insn.only_stores_address(code, (size_t)len);
+}
+
+bool led_by_base(struct object *object, const struct landings *landings, uint64_t from,
+		 uint64_t to)
+{
+	size_t n;
+	const struct mention *m = landings_mentions(landings, MENTION_ADDRESS, from, to, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (i == MENTIONS_MAX || may_count(object, &m[i]))
 			return true;
 	return false;
 }

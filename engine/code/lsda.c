@@ -145,7 +145,7 @@ static bool mark_pads(const struct marker *m, uint64_t start, uint64_t vaddr)
 		pad = plain(&c, form);
 		(void)leb128(&c, false); /* action */
 		if (pad != 0)
-			landings_add(m->landings, pads + pad);
+			landings_add(m->landings, LANDING_PAD, pads + pad);
 	}
 	return !c.failed;
 }
@@ -156,7 +156,7 @@ static void mark_fde(void *ctx, uint64_t start, uint64_t fde_vaddr)
 	struct cursor c = cursor_at(m, fde_vaddr);
 	uint64_t id_vaddr = fde_vaddr + 4, cie_vaddr, lsda;
 
-	landings_add(m->landings, start);
+	landings_add(m->landings, LANDING_NAME, start);
 	if (fixed(&c, 4) == UINT32_MAX) {
 		id_vaddr += 8;
 		(void)fixed(&c, 8);

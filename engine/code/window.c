@@ -181,36 +181,100 @@ static int check_pad(const struct site *s)
 	return 0;
 }
 
+/* How a landing is told. */
+static const struct {
+	enum window_refusal why;
+	const char *who;
+} landing_texts[LANDING_N] = {
+	[LANDING_NAME] = { WINDOW_LANDING, "a symbol or a start of a function" },
+	[LANDING_PAD] = { WINDOW_LANDING, "an exception" },
+	[LANDING_BRANCH] = { WINDOW_BRANCH, "a branch" },
+	[LANDING_ADDRESS] = { WINDOW_ADDRESS, "an address that code makes" },
+	[LANDING_TABLE] = { WINDOW_TABLE, "a jump table" },
+	[LANDING_POINTER] = { WINDOW_POINTER, "a pointer" },
+	[LANDING_SHORT_POINTER] = { WINDOW_POINTER, "a pointer of 4 bytes" },
+};
+
+/* As C++ and Rust make them. */
+static bool is_mangled(const char *name)
+{
+	return strncmp(name, "_Z", 2) == 0 ||
+	       (strncmp(name, "_R", 2) == 0 && name[2] && strchr("CIMNXY", name[2]));
+}
+
+/*
+ * Is its function from a compiler? Names tell. Code that was written by hand can have addresses of 4 bytes; compilers
+ * have 8 for each, or distances.
+ */
+static bool is_compiled(const struct site *s)
+{
+	struct object_symbol symbol;
+	uint64_t foffset;
+
+	return object_is_64bit(s->object) &&
+	       object_vaddr_to_foffset(s->object, s->start, &foffset) == 0 &&
+	       object_function_at(s->object, foffset, &symbol) == 0 && symbol.name &&
+	       symbol.elf_vaddr == s->start && is_mangled(symbol.name);
+}
+
+/* The first landing of @kind that the window must not have, or @to. */
+static uint64_t first_of(const struct site *s, const struct landings *landings,
+			 enum landing_kind kind, uint64_t to)
+{
+	uint64_t at = s->first - 1;
+
+	if (landings_first(landings, 1u << kind, s->first, to) == 0 ||
+	    (kind == LANDING_SHORT_POINTER && is_compiled(s)))
+		return to;
+	do
+		at = landings_first(landings, 1u << kind, at + 1, to);
+	while (at != 0 && !led_by_landing(s->object, landings, kind, at));
+	return at ? at : to;
+}
+
+/* Landings that the file has a list of. */
+static int check_listed(const struct site *s, const struct landings *landings)
+{
+	uint64_t to = s->vaddr + s->window->jump_len, at = to;
+	enum landing_kind kind = LANDING_N;
+
+	for (unsigned k = 0; k < LANDING_N; k++) {
+		uint64_t first = first_of(s, landings, k, at);
+
+		if (first < at)
+			kind = k;
+		at = first;
+	}
+	if (kind == LANDING_N)
+		return 0;
+	s->window->why = (uint8_t)landing_texts[kind].why;
+	if (at == s->vaddr)
+		return ubp_fail(s->err, EOPNOTSUPP,
+				"%s may lead to behind its first instruction",
+				landing_texts[kind].who);
+	return ubp_fail(s->err, EOPNOTSUPP, "%s may lead to %d bytes on, under the jump",
+			landing_texts[kind].who, (int)(at - s->vaddr));
+}
+
 static int check_landings(const struct site *s)
 {
-	uint64_t to = s->vaddr + s->window->jump_len, at;
+	uint64_t to = s->vaddr + s->window->jump_len;
 	const struct landings *landings;
 	int rc = landings_get(s->object, &landings, s->err);
 
+	if (rc == 0)
+		rc = check_listed(s, landings);
 	if (rc < 0)
 		return rc;
-	at = landings_first(landings, s->first, to);
-	if (at != 0 && at == s->vaddr)
-		return refuse(s, WINDOW_LANDING,
-			      "a branch, a pointer, a symbol or an exception may lead to "
-			      "behind its first instruction");
-	if (at != 0) {
-		s->window->why = WINDOW_LANDING;
-		return ubp_fail(s->err, EOPNOTSUPP,
-				"a branch, a pointer, a symbol or an exception may lead to %d "
-				"bytes on, under the jump",
-				(int)(at - s->vaddr));
-	}
 	/* Tables of distances between labels look like nothing. */
-	if (led_by_address(s->object, landings, s->start + 1, s->end) ||
+	if (led_by_base(s->object, landings, s->start + 1, s->end) ||
 	    led_by_constant(s->object, landings, s->start + 1, s->end, s->start, s->end))
-		return refuse(s, WINDOW_LANDING,
-			      "its function computes addresses of its own code");
+		return refuse(s, WINDOW_OWN, "its function computes addresses of its own code");
 	if (led_by_constant(s->object, landings, s->first, to, 0, UINT64_MAX))
-		return refuse(s, WINDOW_LANDING,
+		return refuse(s, WINDOW_ADDRESS,
 			      "an address under the jump is a constant in code");
 	if (led_by_branch(s->object, s->first, to))
-		return refuse(s, WINDOW_LANDING, "a branch near by leads to under the jump");
+		return refuse(s, WINDOW_BRANCH, "a branch near by leads to under the jump");
 	return 0;
 }
 

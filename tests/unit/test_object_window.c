@@ -94,32 +94,42 @@ static void test_landings(void **state)
 	static const struct row rows[] = {
 		{ "plain", 0, WINDOW_OK, 3, 6, NULL },
 		{ "single", 0, WINDOW_OK, 1, 5, NULL },
-		{ "jumped_to", 0, WINDOW_LANDING, 0, 0, "to 1 bytes on" },
-		{ "called_to", 0, WINDOW_LANDING, 0, 0, "to 4 bytes on" },
-		{ "branched_to", 0, WINDOW_LANDING, 0, 0, "to 2 bytes on" },
-		{ "aborted_to", 0, WINDOW_LANDING, 0, 0, "to 3 bytes on" },
+		{ "jumped_to", 0, WINDOW_BRANCH, 0, 0, "to 1 bytes on" },
+		{ "called_to", 0, WINDOW_BRANCH, 0, 0, "to 4 bytes on" },
+		{ "branched_to", 0, WINDOW_BRANCH, 0, 0, "to 2 bytes on" },
+		{ "aborted_to", 0, WINDOW_BRANCH, 0, 0, "to 3 bytes on" },
 		{ "at_start", 0, WINDOW_OK, 5, 5, NULL },
 		{ "at_end", 0, WINDOW_OK, 5, 5, NULL },
-		{ "loops_short", 0, WINDOW_LANDING, 0, 0, "branch near by" },
+		{ "loops_short", 0, WINDOW_BRANCH, 0, 0, "branch near by" },
 		{ "loops_not", 0, WINDOW_OK, 5, 5, NULL },
-		{ "loops_prefixed", 0, WINDOW_LANDING, 0, 0, "branch near by" },
-		{ "has_neighbour", 0, WINDOW_LANDING, 0, 0, "branch near by" },
+		{ "loops_prefixed", 0, WINDOW_BRANCH, 0, 0, "branch near by" },
+		{ "has_neighbour", 0, WINDOW_BRANCH, 0, 0, "branch near by" },
 		{ "has_symbol", 0, WINDOW_LANDING, 0, 0, "to 3 bytes on" },
 		{ "has_fde", 0, WINDOW_LANDING, 0, 0, "to 1 bytes on" },
-		{ "pointed_to", 0, WINDOW_LANDING, 0, 0, "to 4 bytes on" },
-		{ "tabled", 0, WINDOW_LANDING, 0, 0, "to 2 bytes on" },
-		{ "named_by_lea", 0, WINDOW_LANDING, 0, 0, "to 2 bytes on" },
-		{ "knows_itself", 0, WINDOW_LANDING, 0, 0, "its own code" },
+		{ "pointed_to", 0, WINDOW_POINTER, 0, 0, "to 4 bytes on" },
+		{ "tabled", 0, WINDOW_TABLE, 0, 0, "to 2 bytes on" },
+		{ "named_by_lea", 0, WINDOW_ADDRESS, 0, 0, "to 2 bytes on" },
+		{ "knows_itself", 0, WINDOW_OWN, 0, 0, "its own code" },
 		{ "loads", 0, WINDOW_OK, 5, 5, NULL },
 		{ "uses_table", 0, WINDOW_OK, 1, 7, NULL },
 		{ "overrun_to", 0, WINDOW_OK, 5, 5, NULL },
-		{ "uses_second", 0, WINDOW_LANDING, 0, 0, "to 2 bytes on" },
+		{ "uses_second", 0, WINDOW_TABLE, 0, 0, "to 2 bytes on" },
 		{ "overrun_to_too", 0, WINDOW_OK, 5, 5, NULL },
-		{ "uses_whole", 0, WINDOW_LANDING, 0, 0, "to 3 bytes on" },
-		{ "uses_whole.cold", 0, WINDOW_LANDING, 0, 0, "to 2 bytes on" },
+		{ "uses_whole", 0, WINDOW_TABLE, 0, 0, "to 3 bytes on" },
+		{ "uses_whole.cold", 0, WINDOW_TABLE, 0, 0, "to 2 bytes on" },
 		{ "catches", 0, WINDOW_LANDING, 0, 0, "to 4 bytes on" },
 		{ "catches_elsewhere", 0, WINDOW_OK, 5, 5, NULL },
 		{ "caught", 0, WINDOW_LANDING, 0, 0, "to 2 bytes on" },
+		{ "called_not", 0, WINDOW_OK, 5, 5, NULL },
+		{ "named_not", 0, WINDOW_OK, 5, 5, NULL },
+		{ "called_unknown", 0, WINDOW_BRANCH, 0, 0, "a branch may lead to 2 bytes on" },
+		{ "named_unknown", 0, WINDOW_ADDRESS, 0, 0, "code makes may lead to 2 bytes" },
+		{ "keeps_pc", 0, WINDOW_OK, 5, 5, NULL },
+		{ "keeps_spilled", 0, WINDOW_OWN, 0, 0, "its own code" },
+		{ "keeps_in_frame", 0, WINDOW_OWN, 0, 0, "its own code" },
+		{ "keeps_and_adds", 0, WINDOW_OWN, 0, 0, "its own code" },
+		{ "keeps_and_calls", 0, WINDOW_OWN, 0, 0, "its own code" },
+		{ "keeps_kept", 0, WINDOW_OWN, 0, 0, "its own code" },
 	};
 
 	(void)state;
@@ -132,7 +142,7 @@ static void test_ends(void **state)
 		{ "short_padded", 0, WINDOW_OK, 2, 3, NULL },
 		{ "short_followed", 0, WINDOW_SHORT, 0, 0, "ends the code 3 bytes on" },
 		{ "short_filled", 0, WINDOW_OK, 2, 3, NULL },
-		{ "short_jumped", 0, WINDOW_LANDING, 0, 0, "branch near by" },
+		{ "short_jumped", 0, WINDOW_BRANCH, 0, 0, "branch near by" },
 		{ "falls_through", 0, WINDOW_SHORT, 0, 0, "function ends 2 bytes on" },
 		{ "calls", 0, WINDOW_CALL, 0, 0, "return to under the jump" },
 		{ "enters_kernel", 0, WINDOW_KERNEL, 0, 0, "call of the kernel" },
@@ -165,16 +175,104 @@ static void test_bad_pads(void **state)
 static void test_fixed(void **state)
 {
 	static const struct row rows[] = {
-		{ "by_constant", 0, WINDOW_LANDING, 0, 0, "constant in code" },
-		{ "by_word", 0, WINDOW_LANDING, 0, 0, "to 2 bytes on" },
-		{ "by_pointer", 0, WINDOW_LANDING, 0, 0, "to 2 bytes on" },
+		{ "by_constant", 0, WINDOW_ADDRESS, 0, 0, "constant in code" },
+		{ "by_word", 0, WINDOW_POINTER, 0, 0, "to 2 bytes on" },
+		{ "by_pointer", 0, WINDOW_POINTER, 0, 0, "to 2 bytes on" },
 		{ "by_nothing", 0, WINDOW_OK, 5, 5, NULL },
 		{ "uses", 0, WINDOW_OK, 5, 5, NULL },
-		{ "knows_itself", 0, WINDOW_LANDING, 0, 0, "its own code" },
+		{ "by_disp", 0, WINDOW_ADDRESS, 0, 0, "constant in code" },
+		{ "by_wide", 0, WINDOW_ADDRESS, 0, 0, "constant in code" },
+		{ "by_parts", 0, WINDOW_OK, 5, 5, NULL },
+		{ "_ZN7fixture7by_wordEv", 0, WINDOW_OK, 5, 5, NULL },
+		{ "_ZN7fixture10by_pointerEv", 0, WINDOW_POINTER, 0, 0, "a pointer may" },
+		{ "knows_itself", 0, WINDOW_OWN, 0, 0, "its own code" },
 	};
 
 	(void)state;
 	check_rows("obj_windows_fixed", rows, N_ELEMS(rows));
+}
+
+/* An address in memory is one only if the loader puts it there. */
+static enum window_refusal with_number(const struct patient *p, const char *symbol)
+{
+	struct object *object = NULL;
+	struct window window;
+	uint64_t elf_vaddr, foffset;
+
+	assert_int_equal(object_open(p->path, &object, &err), 0);
+	foffset = foffset_of(object, "no_pointer");
+	assert_int_equal(object_symbol_value(object, symbol, &elf_vaddr), 0);
+	object_free(object);
+	elf_vaddr += 2;
+	assert_int_equal(pwrite(p->fd, &elf_vaddr, sizeof(elf_vaddr), (off_t)foffset),
+			 sizeof(elf_vaddr));
+	assert_int_equal(object_open(p->path, &object, &err), 0);
+	(void)object_window(object, foffset_of(object, symbol), &window, &err);
+	object_free(object);
+	return window.why;
+}
+
+/* Make the entry @from of the dynamic section one of kind @to. */
+static void rename_entry(const struct patient *p, uint64_t from, uint64_t to)
+{
+	Elf *elf = elf_begin(p->fd, ELF_C_READ, NULL);
+	uint64_t foffset = 0, tag = 0;
+	GElf_Phdr phdr;
+
+	assert_non_null(elf);
+	for (int i = 0; gelf_getphdr(elf, i, &phdr) && !foffset; i++)
+		if (phdr.p_type == PT_DYNAMIC)
+			foffset = phdr.p_offset;
+	elf_end(elf);
+	for (assert_true(foffset > 0); tag != from; foffset += 16) {
+		assert_int_equal(pread(p->fd, &tag, sizeof(tag), (off_t)foffset), sizeof(tag));
+		assert_true(tag != DT_NULL);
+	}
+	assert_int_equal(pwrite(p->fd, &to, sizeof(to), (off_t)foffset - 16), sizeof(to));
+}
+
+static void test_relocs(void **state)
+{
+	static const uint64_t unread[] = { DT_REL, 0x6000000f, 0x70000012 };
+	struct patient p = patient_admit(fixture_or_skip("obj_windows"));
+
+	(void)state;
+	ubp_err_reset(&err);
+	assert_int_equal(with_number(&p, "plain"), WINDOW_OK);
+	assert_int_equal(with_number(&p, "pointed_to"), WINDOW_POINTER);
+	/* Some are of a form that is not known: any word may be one. */
+	for (size_t i = 0; i < N_ELEMS(unread); i++) {
+		assert_int_equal(pwrite(p.fd, p.bytes, p.len, 0), p.len);
+		rename_entry(&p, DT_RELACOUNT, unread[i]);
+		assert_int_equal(with_number(&p, "called_not"), WINDOW_POINTER);
+	}
+	/* There are none. */
+	assert_int_equal(pwrite(p.fd, p.bytes, p.len, 0), p.len);
+	rename_entry(&p, DT_RELASZ, DT_DEBUG);
+	assert_int_equal(with_number(&p, "called_not"), WINDOW_POINTER);
+	patient_discharge(&p);
+}
+
+static void test_packed_relocs(void **state)
+{
+	static const struct row rows[] = {
+		{ "pointed_first", 0, WINDOW_POINTER, 0, 0, "to 1 bytes on" },
+		{ "pointed_next", 0, WINDOW_POINTER, 0, 0, "to 2 bytes on" },
+		{ "pointed_far", 0, WINDOW_POINTER, 0, 0, "to 3 bytes on" },
+		{ "pointed_not", 0, WINDOW_OK, 5, 5, NULL },
+	};
+	struct patient p = patient_admit(fixture_or_skip("obj_windows_relr"));
+
+	(void)state;
+	check_rows("obj_windows_relr", rows, N_ELEMS(rows));
+	ubp_err_reset(&err);
+	assert_int_equal(with_number(&p, "pointed_not"), WINDOW_OK);
+	assert_int_equal(pwrite(p.fd, p.bytes, p.len, 0), p.len);
+	rename_entry(&p, 37 /* DT_RELRENT */, DT_DEBUG);
+	assert_int_equal(with_number(&p, "pointed_not"), WINDOW_OK);
+	rename_entry(&p, 35 /* DT_RELRSZ */, DT_DEBUG);
+	assert_int_equal(with_number(&p, "pointed_not"), WINDOW_POINTER);
+	patient_discharge(&p);
 }
 
 static void test_entry(void **state)
@@ -264,7 +362,7 @@ static void test_short(void **state)
 		{ "before_all", WINDOW_OK, 3, 1, 11, 11, NULL },
 		{ "too_short", WINDOW_FILL, 0, 0, 0, 0, "no unused bytes" },
 		{ "one_byte", WINDOW_SHORT, 0, 0, 0, 0, "to 1 bytes on" },
-		{ "past_prefix", WINDOW_LANDING, 0, 0, 0, 0, "to 1 bytes on" },
+		{ "past_prefix", WINDOW_BRANCH, 0, 0, 0, 0, "to 1 bytes on" },
 		{ "calls", WINDOW_OK, 2, 3, -37, -47, NULL },
 		{ "loops_to_itself", WINDOW_OK, 2, 3, -53, -63, NULL },
 	};
@@ -405,7 +503,7 @@ static void test_reloc_info(void **state)
 	ubp_err_reset(&err);
 	assert_true(relocs > 0);
 	/* Code that a relocation changes is no place for a jump. */
-	assert_int_equal(with_word(&p, "sees", relocs), WINDOW_LANDING);
+	assert_int_equal(with_word(&p, "sees", relocs), WINDOW_POINTER);
 	/* Its kind and its symbol: a number like any other. */
 	assert_int_equal(with_word(&p, "sees", relocs + 4), WINDOW_OK);
 	patient_discharge(&p);
@@ -461,6 +559,7 @@ int main(void)
 		cmocka_unit_test(test_short),    cmocka_unit_test(test_no_short),
 		cmocka_unit_test(test_coverage), cmocka_unit_test(test_all_insns),
 		cmocka_unit_test(test_notes),    cmocka_unit_test(test_reloc_info),
+		cmocka_unit_test(test_relocs),   cmocka_unit_test(test_packed_relocs),
 	};
 
 	return cmocka_run_group_tests_name("object_window", tests, NULL, NULL);

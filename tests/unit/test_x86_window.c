@@ -458,6 +458,46 @@ static void test_short_refused(void **state)
 	}
 }
 
+/* Where an instruction has a number of 4 bytes or more, and where bytes only look like one. */
+static void test_numbers(void **state)
+{
+	static const struct {
+		const char *code;
+		uint8_t len, at[2]; /* 0: none */
+	} rows[] = {
+		{ "\x48\x83\x79\x48\x00", 5, { 0 } },              /* cmpq $0,72(%rcx) */
+		{ "\xb8\x44\x33\x22\x11", 5, { 1 } },              /* mov $,%eax */
+		{ "\x48\xb8\x44\x33\x22\x11\0\0\0\0", 10, { 2 } }, /* movabs $,%rax */
+		{ "\x48\xa1\x44\x33\x22\x11\0\0\0\0", 10, { 2 } }, /* movabs mem,%rax */
+		{ "\x48\x8d\x87\x44\x33\x22\x11", 7, { 3 } },      /* lea disp(%rdi),%rax */
+		{ "\x48\x8b\x04\xc5\x44\x33\x22\x11", 8, { 4 } },  /* mov disp(,%rax,8),%rax */
+		{ "\x49\x8b\x84\x24\x44\x33\x22\x11", 8, { 4 } },  /* mov disp(%r12),%rax */
+		{ "\x49\x8b\x44\x24\x44\x90", 5, { 0 } },          /* mov disp8(%r12),%rax */
+		{ "\x48\xc7\x87\x44\x33\x22\x11\4\3\2\1",
+		  11,
+		  { 3, 7 } },                                     /* movq $,disp(%rdi) */
+		{ "\x48\x81\x7f\x44\x33\x22\x11\0", 8, { 4 } },   /* cmpq $,68(%rdi) */
+		{ "\xc5\xf8\x10\x87\x44\x33\x22\x11", 8, { 4 } }, /* vmovups disp(%rdi),%xmm0 */
+		{ "\xc4\xe3\x71\x44\x47\x44\x11", 7, { 0 } }, /* vpclmulqdq $17,68(%rdi),.. */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMS(rows); i++) {
+		struct displaced_insn insn;
+		struct ubp_err err;
+
+		ubp_err_reset(&err);
+		if (arch()->insn.analyze((const uint8_t *)rows[i].code, rows[i].len, 0x1000,
+					 &insn, &err) != 0)
+			fail_msg("row %zu: %s", i, err.text);
+		assert_int_equal(insn.len, rows[i].len);
+		for (size_t at = 1; at + 4 <= insn.len; at++)
+			if (arch()->insn.has_number_at(&insn, at) !=
+			    (at == rows[i].at[0] || at == rows[i].at[1]))
+				fail_msg("'%s', at %zu", insn.text, at);
+	}
+}
+
 /* The table's own figures are how far it leads. */
 static void test_short_reach(void **state)
 {
@@ -685,10 +725,10 @@ static void test_copy_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_finds),         cmocka_unit_test(test_copy_ends),
-		cmocka_unit_test(test_runs),          cmocka_unit_test(test_short_runs),
-		cmocka_unit_test(test_short_refused), cmocka_unit_test(test_short_reach),
-		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_finds),       cmocka_unit_test(test_copy_ends),
+		cmocka_unit_test(test_runs),        cmocka_unit_test(test_short_runs),
+		cmocka_unit_test(test_numbers),     cmocka_unit_test(test_short_refused),
+		cmocka_unit_test(test_short_reach), cmocka_unit_test(test_steps),
 	};
 
 	return cmocka_run_group_tests_name("x86_window", tests, init, fini);
