@@ -532,6 +532,8 @@ struct arch_detour {
 	 */
 	int (*build)(const struct detour_plan *plan, struct detour *ret_detour,
 		     struct ubp_err *err);
+	/* Its detours take no trap where nobody traces the process (struct guard_gate). */
+	bool alone;
 	bool scans; /* .build() makes those that scan the stack (detour_plan.scans), too */
 	/*
 	 * The code that hijacked return addresses are replaced by, at any address: finds the

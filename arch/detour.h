@@ -145,7 +145,7 @@ struct detour_plan {
 	/* NULL: none. The window is behind it, and it has been carried out. */
 	const struct lead *lead;
 	uint64_t vaddr; /* where the block's copy will stand: a multiple of UBP_SLOT_SIZE */
-	uint64_t gate;  /* vaddr of the word that says where the rings are */
+	uint64_t gate;  /* vaddr of struct guard_gate (arch/guard.h) */
 	const struct window *window;
 	const uint8_t *code; /* the function's, from the window on, .code_len bytes; may be 0 */
 	size_t code_len;

@@ -115,6 +115,9 @@ struct gen_records {
 	/* No room for it; the filter said no. */
 	void (*count_lost)(struct gen *g);
 	void (*count_dropped)(struct gen *g);
+	/* If nobody would take a trap, the hit is counted as missed, and to @leave; with flags and early registers saved. NULL:
+	 * processes of this kind are never let go of. */
+	void (*unless_alone)(struct gen *g, label_t leave);
 };
 
 /* Numbers and arrays. */

@@ -184,7 +184,12 @@ static label_t put_trap(struct gen *g, const struct ways *ways, size_t i)
 {
 	label_t trap;
 
-	restore(g, ways->at_return ? GEN_RETURN : GEN_TRAP, ways->trap[i], ways->trap_early[i]);
+	emit_set(&g->e, ways->trap[i]);
+	g->isa->move_regs(g, false, g->used & ~g->early);
+	emit_set(&g->e, ways->trap_early[i]);
+	if (g->isa->records->unless_alone)
+		g->isa->records->unless_alone(g, ways->leave_early);
+	g->isa->restore(g, g->early, ways->at_return ? GEN_RETURN : GEN_TRAP);
 	*(ways->at_return ? &g->out->ret_trap_at[i] : &g->out->trap_at[i]) = (uint32_t)g->e.len;
 	trap = emit_here(&g->e);
 	g->isa->breakpoint(&g->e);

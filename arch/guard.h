@@ -18,7 +18,8 @@
  *     0x180  the guard's code             } is zero in further ones
  *     0xf00  its variant for many calls   }
  *     0x1000 site table, a power of two of entries, then slots
- *   data, rw-, the page behind the first area: struct guard_data
+ *   data, rw-, behind the first area: struct guard_data, a page
+ *   gate, rw-, the page behind that: struct guard_gate. A child of fork() finds it zeroed, where the tracer has asked for that.
  *   return table, rw-: a power of two of struct guard_return
  *
  * All words are 8 bytes, in the tracee's byte order, of a 32-bit one too: the upper
@@ -37,7 +38,7 @@
 #include <stdint.h>
 
 #define UBP_GUARD_MAGIC   0x44524155472d4255ULL /* "UB-GUARD" in memory, little-endian */
-#define UBP_GUARD_VERSION 9
+#define UBP_GUARD_VERSION 10
 
 #define UBP_AREA_TRAMPOLINE 0x100
 #define UBP_AREA_STUB       0x140
@@ -164,7 +165,8 @@ struct guard_sharer {
 
 #define UBP_GUARD_SEMAPHORES 192
 #define UBP_GUARD_SHARERS    9
-#define UBP_GUARD_DATA_LEN   4096ULL
+#define UBP_GUARD_GATE       4096ULL /* struct guard_gate, behind the start of the data */
+#define UBP_GUARD_DATA_LEN   8192ULL /* both */
 
 /* What the program, in the guard's own code, may write. */
 struct guard_data {
@@ -176,7 +178,7 @@ struct guard_data {
 	 * vfork() child, which shares the memory but has signal actions of its own. */
 	uint64_t owner;
 	uint64_t retired;   /* 1: the guard is not installed, calls go to the kernel */
-	uint64_t gate;      /* RING_GATE_*, or where the rings are (engine/base/ring.h) */
+	uint64_t unused;
 	uint64_t rings;     /* vaddr of the control page in front of them; 0: none mapped */
 	uint64_t rings_len; /* bytes, from there on */
 	uint64_t hijacks;   /* vaddr of the table of struct guard_hijack; 0: none */
@@ -200,7 +202,13 @@ struct guard_data {
 	uint64_t live_lo, live_end;
 };
 
-_Static_assert(sizeof(struct guard_data) <= UBP_GUARD_DATA_LEN, "one page");
+/* Words that a process does not share with its child, and does not leave to it. */
+struct guard_gate {
+	uint64_t gate;  /* RING_GATE_*, or where the rings are (engine/base/ring.h) */
+	uint64_t alone; /* 1: its tracer has let go of it, so nobody takes a trap */
+};
+
+_Static_assert(sizeof(struct guard_data) <= UBP_GUARD_GATE, "one page");
 _Static_assert(offsetof(struct guard_data, n_sharers) == 3224 &&
 		       offsetof(struct guard_data, masked) == 3992,
 	       "as guard.inc has it");

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "arch/guard.h"
 #include "arch/x86/common_detour.h"
 #include "arch/x86/common_detour_return.h"
 #include "arch/x86/common_detour_stack.h"
@@ -27,22 +28,45 @@ static const int slots[] = {
 
 /* --- the gate ---------------------------------------------------------------------------- */
 
-static void gate(struct gen *g, int reg, label_t trap)
+static void load_word(struct gen *g, int reg, uint64_t vaddr, label_t fixup)
 {
-	uint64_t disp = g->plan->gate - (g->e.vaddr + g->e.len + 7);
+	uint64_t disp = vaddr - (g->e.vaddr + g->e.len + 7);
 	struct emit *e = &g->e;
 
 	if (!emit_fits(disp)) {
-		emit_imm(e, reg, g->plan->gate);
-		gen_may_fault(g, trap);
+		emit_imm(e, reg, vaddr);
+		gen_may_fault(g, fixup);
 		emit_rm(e, OP_LOAD | OP_W, reg, MEM(reg, 0));
 		return;
 	}
-	gen_may_fault(g, trap);
-	emit_u8(e, reg >= G_R8 ? 0x4c : 0x48); /* mov gate(%rip),%reg */
+	gen_may_fault(g, fixup);
+	emit_u8(e, reg >= G_R8 ? 0x4c : 0x48); /* mov word(%rip),%reg */
 	emit_u8(e, 0x8b);
 	emit_u8(e, (uint8_t)(5 | (reg & 7) << 3));
 	emit_u32(e, (uint32_t)disp);
+}
+
+static void gate(struct gen *g, int reg, label_t trap)
+{
+	load_word(g, reg, g->plan->gate + offsetof(struct guard_gate, gate), trap);
+}
+
+void gen64_unless_alone(struct gen *g, label_t leave)
+{
+	label_t on = emit_label(&g->e);
+	struct emit *e = &g->e;
+
+	load_word(g, G_AX, g->plan->gate + offsetof(struct guard_gate, alone), on);
+	emit_test(e, OP_W, G_AX, 1);
+	emit_jcc(e, COND_E, on);
+	load_word(g, G_AX, g->plan->gate + offsetof(struct guard_gate, gate), on);
+	emit_alu(e, OP_W, ALU_CMP, G_AX, RING_GATE_TRAP);
+	emit_jcc(e, COND_BE, leave);
+	gen_may_fault(g, on);
+	emit_rm(e, 0xff | OP_W | OP_LOCK, 0, /* inc */
+		MEM(G_AX, offsetof(struct ring_head, missed)));
+	emit_jmp(e, leave);
+	emit_set(e, on);
 }
 
 /* --- on and home ----------------------------------------------------------------------- */

@@ -105,4 +105,5 @@ const struct gen_records gen64_records = {
 	.give_back = give_back,
 	.count_lost = x86_count_lost,
 	.count_dropped = x86_count_dropped,
+	.unless_alone = gen64_unless_alone,
 };

@@ -61,6 +61,8 @@ enum {
 extern const struct gen_loads gen64_loads;
 extern const struct gen_returns gen64_returns;
 extern const struct gen_records gen64_records;
+/* Its function (detour.c). */
+void gen64_unless_alone(struct gen *g, label_t leave);
 extern const struct gen_numbers gen64_numbers;
 extern const struct gen_scan gen64_scan;
 extern const struct gen_filters gen64_filters;

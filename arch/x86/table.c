@@ -118,6 +118,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.lead.stands = x86_lead_stands,
 	.slot.build_jump = x86_build_slot_jump,
 	.detour.build = x86_build_detour,
+	.detour.alone = true,
 	.detour.build_return_code = x86_build_return_code,
 	.detour.check = x86_detour_check,
 	.insn.has_number_at = x86_has_number_at,

@@ -76,6 +76,9 @@ static void add_session(FILE *line, struct ubp_session *session, uint64_t n_drop
 		      st.processes, st.skipped, st.unguarded, n_dropped, st.ring_lost,
 		      st.stopped_ns / 1000, st.longest_stop_ns / 1000, st.too_late,
 		      st.not_known, st.held, st.early, st.finder ? st.finder : "none");
+	if (st.let_go || st.why_traced)
+		(void)fprintf(line, " let_go=%u traced=\"%s\"", st.let_go,
+			      st.why_traced ? st.why_traced : "");
 	if (st.unanswered_ns)
 		(void)fprintf(line, " unanswered_us=%" PRIu64 " longest_answer_us=%" PRIu64,
 			      st.unanswered_ns / 1000, st.longest_answer_ns / 1000);

@@ -19,7 +19,8 @@
  * Which thread am I? A detour has nothing but its thread pointer (x86-64: the fs base, arm64:
  * TPIDR_EL0), and finds its struct ring_thread by that: from ring_hash(key) upwards, wrapping
  * around, to the entry with its key or to one with key 0. Entries are filled in by ubp, of a
- * thread that is stopped; who finds none takes the detour's trap.
+ * thread that is stopped; who finds none takes the detour's trap. A process that its tracer has let go of takes none: the hit is
+ * counted (.missed), and the thread goes on.
  *
  * A ring belongs to one thread, and to the signal handlers that interrupt it: bytes
  * are reserved by one unlocked add to .head (or by an exclusive pair), if that stays at or
@@ -55,7 +56,8 @@ struct ring_control {
 
 struct ring_head {
 	uint64_t n_ranges;
-	uint64_t pad[7];
+	uint64_t missed; /* hits that would have taken a trap while nobody was there to take it */
+	uint64_t pad[6];
 	uint64_t ranges[RING_RANGES];
 	/* Copies of ranges: each load of a detour has a cell, where it keeps the range
 	 * that it found last, so that it mostly looks there alone. */

@@ -137,7 +137,7 @@ bool ring_set_has_more(const struct ring_set *set);
  * does not come before what is held back. */
 uint64_t ring_set_known_until(const struct ring_set *set);
 /* Records that were lost since the last call: no room, overwritten, not to be understood,
- * or their thread was killed amid writing. */
+ * their thread was killed amid writing, or nobody took its trap (ring_head.missed). */
 uint64_t ring_set_take_lost(struct ring_set *set);
 /* Is there a space at all? Then somebody has to look from time to time. */
 bool ring_set_is_used(const struct ring_set *set);

@@ -67,6 +67,7 @@ struct ring_space {
 	uint32_t n_rings;
 	uint32_t n_mapped; /* of them, by the target */
 	bool wants_more;   /* somebody had none of these */
+	uint64_t missed;   /* of ring_head.missed, told of; under the set's lock */
 	struct ring *rings;
 	struct map slots; /* of the table of threads -> the ring whose entry it is */
 };

@@ -529,7 +529,9 @@ bool hit_signal(struct hit *hit, const struct held *held, int sig)
 void hit_tracee_gone(struct tracee *t)
 {
 	return_thread_ended(t);
-	rings_thread_gone(t);
+	/* One that is let go of goes on to record. */
+	if (!t->process->is_alone)
+		rings_thread_gone(t);
 }
 
 int hit_begin(struct hit *hit, struct tracer *tracer, struct plant *plant,

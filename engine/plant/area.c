@@ -493,7 +493,7 @@ static int make_area(struct plant *plant, const struct held *held, const struct 
 		rc = cave_open(plant, t, maps, &cave, err);
 	if (rc == 0)
 		rc = area_map(held, is_first ? cave.vaddr : ps->stub, hint,
-			      head->len + (is_first ? PAGE : 0), PROT_READ | PROT_EXEC, &vaddr,
+			      head->len + (is_first ? UBP_GUARD_DATA_LEN : 0), PROT_READ | PROT_EXEC, &vaddr,
 			      err);
 	if (rc == 0) {
 		area = area_new(vaddr, head);
@@ -539,7 +539,7 @@ int area_provide(struct plant *plant, const struct held *held, const struct maps
 		return ubp_fail(err, ENOSPC, "process %d has too many probes",
 				(int)t->process->pid);
 	hint = lo == hi ? 0
-			: maps_find_gap(maps, lo, hi, head.len + PAGE, space->arch->near_max);
+			: maps_find_gap(maps, lo, hi, head.len + UBP_GUARD_DATA_LEN, space->arch->near_max);
 	if (!hint && lo != hi)
 		return ubp_fail(err, ERANGE, "no free memory near 0x%lx in process %d",
 				(unsigned long)lo, (int)t->process->pid);

@@ -82,7 +82,7 @@ static int put_word(const struct space *space, pid_t tid, uint64_t vaddr, uint64
 	return mem_write(&space->mem, tid, vaddr, &value, sizeof(value));
 }
 
-/* The page behind the first area, for what the target's side writes. */
+/* The pages behind the first area, for what the target's side writes. */
 static int make_data(const struct held *held, struct ubp_err *err)
 {
 	struct tracee *t = held->t;
@@ -126,11 +126,11 @@ static int keep_chain(const struct space *space, pid_t pid, const struct action 
 	if (action_handler(old, space) == own_handler(space))
 		return put_word(space, pid,
 				ps->guard->data + offsetof(struct guard_data, retired), 0);
-	memset(&data, 0, offsetof(struct guard_data, gate));
+	memset(&data, 0, offsetof(struct guard_data, unused));
 	memcpy(data.chain[0], old, sizeof(*old));
 	data.owner = (uint64_t)task_own_pid(pid);
 	return mem_write(&space->mem, pid, ps->guard->data, &data,
-			 offsetof(struct guard_data, gate));
+			 offsetof(struct guard_data, unused));
 }
 
 /* What the process has set itself: the first one of its memory, or another. @now, that it has, may be the guard. */

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "arch/guard.h"
 #include "engine/space/guard_part.h"
 #include "engine/space/space.h"
 #include "engine/trace/process.h"
@@ -12,6 +13,11 @@
 uint64_t guard_data(const struct plant_space *ps)
 {
 	return ps->guard->data;
+}
+
+uint64_t guard_gate(const struct plant_space *ps)
+{
+	return ps->guard->data ? ps->guard->data + UBP_GUARD_GATE : 0;
 }
 
 void guard_set_data(const struct plant_space *ps, uint64_t vaddr)

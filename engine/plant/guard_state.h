@@ -14,6 +14,8 @@ struct space;
 
 /* Where the guard's data are (struct guard_data); 0: there are none. */
 uint64_t guard_data(const struct plant_space *ps);
+/* Where the words are that detours look at first (struct guard_gate); 0: there are no data. */
+uint64_t guard_gate(const struct plant_space *ps);
 void guard_set_data(const struct plant_space *ps, uint64_t vaddr);
 
 /* Was it looked for what a killed tracer has left there? */

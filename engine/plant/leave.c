@@ -89,40 +89,52 @@ static bool is_lent(const struct site *site)
 	return site->planted && !site->is_patched && site->rung != SITE_JUMPED;
 }
 
-void plant_lend(struct space *space, pid_t tid)
+void plant_rest(struct space *space, pid_t tid)
 {
-	struct plant_space *ps = space->plant;
 	size_t pos = 0;
 	void *value;
 
-	if (!ps || ps->n_lent++)
-		return;
-	while (map_next(&ps->sites, &pos, NULL, &value))
+	while (map_next(&space->plant->sites, &pos, NULL, &value))
 		if (is_lent(value))
 			(void)site_unplant(space, tid, value);
 	area_note_change(space, tid);
+}
+
+void plant_wake(struct space *space, pid_t tid)
+{
+	struct ubp_err ignored;
+	size_t pos = 0;
+	void *value;
+
+	hold_forget_looks(space);
+	while (map_next(&space->plant->sites, &pos, NULL, &value))
+		if (is_lent(value))
+			(void)site_plant(space, tid, value, &ignored);
+	area_note_change(space, tid);
+}
+
+void plant_lend(struct space *space, pid_t tid)
+{
+	struct plant_space *ps = space->plant;
+
+	if (!ps || ps->n_lent++)
+		return;
+	plant_rest(space, tid);
 	ps->lent_gate = RING_GATE_OFF;
 	if (guard_data(ps))
-		(void)mem_peek(&space->mem, guard_data(ps) + offsetof(struct guard_data, gate),
-			       &ps->lent_gate, sizeof(ps->lent_gate));
+		(void)mem_peek(&space->mem, guard_gate(ps), &ps->lent_gate,
+			       sizeof(ps->lent_gate));
 	(void)rings_set_gate(space, space, tid, RING_GATE_OFF);
 }
 
 void plant_take_back(struct space *space, pid_t tid)
 {
 	struct plant_space *ps = space->plant;
-	struct ubp_err ignored;
-	size_t pos = 0;
-	void *value;
 
 	if (!ps || !ps->n_lent || --ps->n_lent || ps->closing)
 		return;
 	(void)rings_set_gate(space, space, tid, ps->lent_gate);
-	hold_forget_looks(space);
-	while (map_next(&ps->sites, &pos, NULL, &value))
-		if (is_lent(value))
-			(void)site_plant(space, tid, value, &ignored);
-	area_note_change(space, tid);
+	plant_wake(space, tid);
 }
 
 int plant_clean_partly(const struct held *held, struct plant_left *left, struct ubp_err *err)

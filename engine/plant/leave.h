@@ -64,6 +64,13 @@ void plant_unhook(struct space *space, pid_t pid, pid_t tid, struct plant_left *
 void plant_leave(struct tracer *tracer, const struct process *only);
 
 /*
+ * Breakpoints of ours are out for a while, those alone: jumps stay. Who has met one meanwhile still finds its site. @tid: a
+ * thread that is stopped, or 0.
+ */
+void plant_rest(struct space *space, pid_t tid);
+void plant_wake(struct space *space, pid_t tid);
+
+/*
  * A child that shares the memory until its exec is to meet no breakpoint, for nobody would handle
  * it: they are out until plant_take_back(), which a thread calls whose registers are not needed:
  * one that waited for the child. Jumps stay, and record nothing. They nest.

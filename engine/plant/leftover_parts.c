@@ -24,13 +24,20 @@
 #include "engine/space/uprobe.h"
 #include "engine/trace/mem.h"
 
+/* What we write to is memory that the target has to itself. */
+static bool is_private(const struct maps *maps, uint64_t vaddr)
+{
+	const struct mapping *m = maps_at(maps, vaddr);
+
+	return m && m->write && !m->exec && !m->shared && !m->ino;
+}
+
 int leftover_guard(struct adoption *a)
 {
 	struct plant_space *ps = a->space->plant;
 	uint64_t vaddr = a->head.data;
-	const struct mapping *m = maps_at(a->maps, vaddr);
 
-	if (!m || !m->write || m->exec || m->shared || m->ino ||
+	if (!is_private(a->maps, vaddr) || !is_private(a->maps, vaddr + UBP_GUARD_GATE) ||
 	    vaddr != ps->areas->vaddr + ps->areas->len ||
 	    mem_peek(&a->space->mem, vaddr, &a->data, sizeof(a->data)) != sizeof(a->data))
 		return 0;

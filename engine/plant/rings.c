@@ -231,9 +231,9 @@ int rings_set_gate(const struct space *owner, const struct space *space, pid_t t
 {
 	const struct plant_space *ps = owner->plant;
 
-	return guard_data(ps) ? mem_write(&space->mem, tid, guard_data(ps) + DATA(gate), &value,
-					  sizeof(value))
-			      : -ENXIO;
+	return guard_data(ps)
+		       ? mem_write(&space->mem, tid, guard_gate(ps), &value, sizeof(value))
+		       : -ENXIO;
 }
 
 /* --- threads ------------------------------------------------------------------------ */
@@ -335,6 +335,24 @@ void rings_thread_gone(struct tracee *t)
 	t->probes->thread_pointer = 0;
 	if (ps->ring->rings)
 		ring_space_drop(ps->ring->rings, t->tid);
+}
+
+void rings_drop_ended(const struct tracer *tracer, const struct plant_space *ps)
+{
+	struct map *pointers = &ps->ring->thread_pointers;
+	uint64_t pointer;
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(pointers, &pos, &pointer, &value)) {
+		pid_t tid = (pid_t)(uintptr_t)value;
+
+		if (value == RINGS_SHARED || map_get(&tracer->tracees, (uint64_t)tid))
+			continue;
+		ring_space_drop(ps->ring->rings, tid);
+		map_remove(pointers, pointer);
+		pos = 0; /* the table may have changed */
+	}
 }
 
 /* --- what may be read -------------------------------------------------------------- */

@@ -19,6 +19,7 @@ struct plant;
 struct plant_space;
 struct space;
 struct tracee;
+struct tracer;
 struct ubp_arch;
 struct ubp_err;
 
@@ -68,6 +69,9 @@ void rings_add_thread(const struct held *held);
 
 /* Its stack, from @lo to @end, for detours that look through it; no more of it than they do. */
 void rings_set_stack(const struct tracee *t, uint64_t lo, uint64_t end);
+
+/* Threads of a process that was not traced for a while: those that have ended have no rings any more. */
+void rings_drop_ended(const struct tracer *tracer, const struct plant_space *ps);
 
 /* It has ended. */
 void rings_thread_gone(struct tracee *t);

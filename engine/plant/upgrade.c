@@ -65,6 +65,13 @@ bool upgrade_wants_rings(struct plant_space *ps)
 	return !ps->jump->failed && ++ps->jump->n_detour_traps >= TRAPS_BEFORE_RINGS;
 }
 
+bool upgrade_is_settled(const struct plant_space *ps)
+{
+	const struct space_jumps *jump = ps->jump;
+
+	return !jump->due && !jump->renew_due && !jump->sweep_due;
+}
+
 /* A held thread of @p, and back: what is between is no business of the program's. */
 static void upgrade(struct plant *plant, struct tracer *tracer, struct process *p)
 {
@@ -195,7 +202,7 @@ void upgrade_end(struct tracer *tracer)
 	}
 }
 
-static void note_thread(const struct held *held)
+void upgrade_note_thread(const struct held *held)
 {
 	const struct plant_space *ps = held->t->process->space->plant;
 	struct held there = *held;
@@ -219,9 +226,9 @@ void upgrade_born(pid_t mother, const struct held *held)
 
 	if (m && m->process->space == held->t->process->space) {
 		of_mother = held_thread(tracer, m, NULL);
-		note_thread(&of_mother);
+		upgrade_note_thread(&of_mother);
 	}
-	note_thread(held);
+	upgrade_note_thread(held);
 }
 
 void upgrade_rings(struct plant *plant, const struct held *held, const uint64_t *seen, size_t n)

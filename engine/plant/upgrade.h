@@ -30,12 +30,16 @@ void upgrade_hit(struct plant_space *ps);
 void upgrade_returns(struct plant *plant, struct tracer *tracer, struct space *space);
 /* A detour without rings came to its breakpoint: is it time for them? */
 bool upgrade_wants_rings(struct plant_space *ps);
+/* Is nothing due there: no jump to be made, or to be made anew, no old detour to be freed? */
+bool upgrade_is_settled(const struct plant_space *ps);
 /* Make jumps where that is due. Stops are handled meanwhile. False: there are more, but it has taken @limit_ns already. */
 bool upgrade_pass(struct plant *plant, struct tracer *tracer, uint64_t limit_ns);
 /* End all jumps. Stops are handled meanwhile. */
 void upgrade_end(struct tracer *tracer);
 /* A new thread, and @mother (0: not known), which made it, both stopped: detours find their rings by what they have. */
 void upgrade_born(pid_t mother, const struct held *held);
+/* It is stopped: detours find its ring from now on. */
+void upgrade_note_thread(const struct held *held);
 /*
  * Detours of the memory of @held's thread took many traps: rings for it, or more of them. @seen: @n addresses that the
  * program let a hit of its read.

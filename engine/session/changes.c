@@ -106,6 +106,15 @@ static void begin(struct ubp_session *s, const struct mailbox_message *message)
 	}
 }
 
+/* A process cannot be traced now: nothing is changed anywhere. */
+static void refuse(struct ubp_session *s, const struct mailbox_message *message,
+		   const struct ubp_err *err)
+{
+	s->change = (struct session_change){ .ticket = message->ticket };
+	plant_change_free(message->object);
+	answer(s, -EBUSY, err->text);
+}
+
 /* What can be told of the change by now, if there is one. */
 static void tell(struct ubp_session *s, bool is_done)
 {
@@ -120,10 +129,15 @@ static void tell(struct ubp_session *s, bool is_done)
 void changes_pass(struct ubp_session *s)
 {
 	struct mailbox_message message;
+	struct ubp_err err;
 
 	while (mailbox_take(s->mail, MAILBOX_KIND(MAIL_NUDGE), &message))
 		;
-	if (!s->change.ticket && mailbox_take(s->mail, MAILBOX_KIND(MAIL_CHANGE), &message))
-		begin(s, &message);
+	if (!s->change.ticket && mailbox_take(s->mail, MAILBOX_KIND(MAIL_CHANGE), &message)) {
+		if (letting_go_take_back(s, &err) == 0)
+			begin(s, &message);
+		else
+			refuse(s, &message, &err);
+	}
 	tell(s, renew_pass(&s->plant, &s->tracer));
 }

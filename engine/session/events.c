@@ -367,6 +367,8 @@ void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats)
 		.frames_by_rows = ways.by_rows,
 		.frames_by_libunwind = ways.by_libunwind,
 		.frames_by_frame_pointer = ways.by_frame_pointer,
+		.let_go = __atomic_load_n(&s->letting.n_alone, __ATOMIC_RELAXED),
+		.why_traced = __atomic_load_n(&s->letting.why, __ATOMIC_RELAXED),
 		.finder = s->newcomer.finder_kind ? s->newcomer.finder_kind : "none",
 	};
 	pthread_mutex_unlock(&s->lock);

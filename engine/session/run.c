@@ -155,6 +155,7 @@ static void tear_down(struct ubp_session *s)
 
 	s->is_ending = true;
 	cancel_by(NULL);
+	letting_go_end(s);
 	loader_end(s);
 	budget_end(s);
 	if (s->n_released > 1)
@@ -256,10 +257,12 @@ void *run_thread(void *arg)
 		changes_pass(s);
 		loader_pass(s);
 		/* Hits do not wait while jumps are made in many processes. */
-		if (upgrade_pass(&s->plant, &s->tracer, JUMPS_TURN_NS))
-			(void)tracer_run(&s->tracer, STOPS_PER_TURN);
-		else
+		if (!upgrade_pass(&s->plant, &s->tracer, JUMPS_TURN_NS)) {
 			tracer_poll(&s->tracer, STOPS_PER_TURN);
+		} else {
+			letting_go_pass(s);
+			(void)tracer_run(&s->tracer, STOPS_PER_TURN);
+		}
 		newcomers_take(s);
 	}
 	if (is_lost(s))

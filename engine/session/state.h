@@ -105,6 +105,16 @@ struct session_newcomers {
 	const char *finder_kind; /* how later processes are found; NULL: not at all */
 };
 
+/* Processes that nobody traces while they record: letting_go.c. */
+struct session_letting {
+	struct alarm_clock alarm;
+	uint64_t next_ns,
+		wait_ns; /* when those that are traced are looked at next; that long after the last time */
+	bool is_over;     /* none is to be looked at any more */
+	const char *why;  /* why one is traced; NULL: none is, or nobody has looked */
+	unsigned n_alone; /* so often one was let go of */
+};
+
 /* Looks at what is mapped, where libraries are loaded: loader.c. */
 struct session_loader {
 	struct pid_list kept; /* threads that wait for credit */
@@ -203,6 +213,7 @@ struct ubp_session {
 	struct session_newcomers newcomer;
 	struct session_loader loader;
 	struct session_budget budget; /* the tracing thread's */
+	struct session_letting letting;
 	struct session_out out;
 	struct session_stacks stacks;
 };

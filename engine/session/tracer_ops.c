@@ -11,6 +11,7 @@
 
 #include "engine/plant/births.h"
 #include "engine/plant/leave.h"
+#include "engine/plant/stand_alone.h"
 #include "engine/plant/upgrade.h"
 #include "engine/returns/ends.h"
 #include "engine/session/budget.h"
@@ -196,7 +197,13 @@ static void on_ending(void *ctx, struct tracee *t)
 
 static void on_tracee_gone(void *ctx, struct tracee *t)
 {
-	(void)ctx;
+	struct ubp_session *s = ctx;
+	struct held held;
+
+	if (t->process->is_alone) {
+		held = held_thread(&s->tracer, t, NULL);
+		upgrade_note_thread(&held);
+	}
 	hit_tracee_gone(t);
 }
 
@@ -205,6 +212,7 @@ static void on_process_gone(void *ctx, struct process *p)
 	struct ubp_session *s = ctx;
 	bool has_ended = false;
 
+	stand_alone_forget(p);
 	session_mark_gone(s, p->pid);
 	/* One whose exec was to be seen, and was not, has not executed anything. */
 	if ((p->at_exec && !p->exec_comes) || p->waits)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "arch/arch.h"
 
@@ -54,7 +55,15 @@ struct thread_probes {
 	struct ubp_regs let_go;
 };
 
+/* A thread whose mask was opened (thread_probes.trap_opened), while nobody traces it. */
+struct opened_mask {
+	pid_t tid;
+	uint64_t mask;
+};
+
 struct process_probes {
+	struct opened_mask *opened; /* stand_alone.c; NULL: none */
+	size_t n_opened;
 	bool is_guarded;   /* our SIGTRAP handler is installed */
 	bool loses_guard;  /* it has lost our handler before: it is looked for at each hit */
 	bool ends_by_trap; /* a SIGTRAP came whose default action it dies of */

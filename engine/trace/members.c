@@ -184,7 +184,7 @@ void tracer_drop_tracee(struct tracer *tracer, struct tracee *t)
 	free(t->remote.before);
 	free(t->remote.more);
 	free(t);
-	if (--p->n_tracees)
+	if (--p->n_tracees || p->is_alone)
 		return;
 	map_remove(&tracer->processes, (uint64_t)p->pid);
 	tracer->ops->process_gone(tracer->ctx, p);

@@ -56,6 +56,7 @@ struct process {
 	bool is_vforked; /* that waits for its exec, or end */
 	bool silent;     /* traced for its memory's sake: nobody asked for its hits */
 	bool execing;    /* its old image is being forgotten */
+	bool is_alone;   /* nobody traces it for now (alone.h) */
 	bool is_leaving; /* it is being let go: nothing is to be planted in it any more */
 	bool stays;      /* attach_to_wait(): a stop that was asked for holds the thread */
 	bool waits;      /* ... and its owner has not seen to it yet */

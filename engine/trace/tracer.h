@@ -27,6 +27,7 @@
 #include "engine/trace/seize_late.h"
 #include "engine/trace/stand_in.h"
 
+struct alone_watch;
 struct reaper;
 struct tracee;
 struct tracer_ops;
@@ -90,6 +91,7 @@ struct tracer {
 	struct tracer_stops stops;
 	struct tracer_follow follow;
 	struct seize_late late; /* processes that keep who seizes them waiting */
+	struct alone_watch *alone; /* NULL: nobody is, so far */
 };
 
 /* Is it to give up what it has begun? Then with -EINTR and this text. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "engine/base/err.h"
+#include "engine/trace/alone.h"
 #include "engine/trace/dispatch.h"
 #include "engine/trace/ids.h"
 #include "engine/trace/members.h"
@@ -65,6 +66,7 @@ void tracer_fini(struct tracer *tracer)
 	while (pos = 0, map_next(&tracer->tracees, &pos, NULL, &value))
 		tracer_drop_tracee(tracer, value);
 	map_free(&tracer->tracees);
+	alone_fini(tracer);
 	map_free(&tracer->processes);
 	map_free(&tracer->limbo);
 	map_free(&tracer->unseen);

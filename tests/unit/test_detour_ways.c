@@ -74,7 +74,8 @@ static void asks_the_gate(void **state)
 	(void)state;
 	for (int far = 0; far < 2; far++) {
 		if (far)
-			lab.gate = (uint64_t *)(LAB_HIGH + 0x1f00);
+			lab.gate = memset((void *)(LAB_HIGH + 0x1f00), 0,
+					  sizeof(struct guard_gate));
 		lab_build_set(1);
 		*lab.gate = RING_GATE_OFF;
 		assert_int_equal(go("off"), -1);
@@ -94,6 +95,36 @@ static void asks_the_gate(void **state)
 		/* The same vectors as without a record. */
 		assert_memory_equal(off.LAB_VECTORS, end.LAB_VECTORS, sizeof(end.LAB_VECTORS));
 	}
+}
+
+/* Nobody traces it: what would take a trap is counted, and goes on. What needs none is recorded. */
+static void takes_no_trap_alone(void **state)
+{
+	struct guard_gate *gate = (struct guard_gate *)lab.gate;
+	uint64_t head = lab.thread->head;
+
+	(void)state;
+	if (!lab.arch->detour.alone)
+		skip();
+	lab_set_probe(1, false, "a=" R0 ":s64", NULL);
+	lab_build_set(2);
+	lab.head->missed = 0;
+	gate->alone = 1;
+	assert_int_equal(go("alone"), -1);
+	head = expect_record(head, 0);
+	head = expect_record(head, 1);
+	lab.thread->key = RING_KEY_GONE;
+	assert_int_equal(go("alone, not known"), -1);
+	lab_expect_nothing(head);
+	assert_int_equal(lab.head->missed, 1);
+	*lab.gate = RING_GATE_TRAP;
+	assert_int_equal(go("alone, no rings"), -1);
+	assert_int_equal(lab.head->missed, 1);
+	*lab.gate = (uint64_t)lab.head;
+	gate->alone = 0;
+	assert_int_equal(go("not known"), 0);
+	lab_expect_nothing(head);
+	lab.thread->key = lab.key;
 }
 
 /* Where threads are told their processor, and where they are not. */
@@ -436,6 +467,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(asks_the_gate, start),
+		cmocka_unit_test_setup(takes_no_trap_alone, start),
 		cmocka_unit_test_setup(knows_threads, start),
 		cmocka_unit_test_setup(counts_what_has_no_room, start),
 		cmocka_unit_test_setup(wraps_around, start),

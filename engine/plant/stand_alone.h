@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What has to be so in a process that nobody traces (trace/alone.h), though its probes stand and record: no thread may
+ * come to a trap that only the tracer deals with, and a child of fork() must not write into its parent's rings.
+ */
+
+#ifndef UBP_PLANT_STAND_ALONE_H
+#define UBP_PLANT_STAND_ALONE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct held;
+struct plant;
+struct plant_space;
+struct process;
+struct space;
+struct tracer;
+struct ubp_err;
+
+/* Why @p has to be traced, a word that stays; NULL: it need not be. *ret_soon: that may be otherwise before long. */
+const char *stand_alone_why_not(const struct plant *plant, const struct process *p,
+				bool *ret_soon);
+
+/* Ask the kernel, by @held's thread, that a child begins with its gate shut. -errno: it cannot be. */
+int stand_alone_prepare(const struct held *held, struct ubp_err *err);
+
+/*
+ * Nobody is about to trace @p: breakpoints of ours are taken out, and traps in detours are not taken any more. To be followed by
+ * drain_traps(). Returns 0 or -errno, and all is as before.
+ */
+int stand_alone_begin(const struct process *p);
+/* Behind that: whose masks were opened is kept until then. -ENOMEM: nothing is. */
+int stand_alone_note(struct process *p);
+/* It is traced again; @tid: a thread. Or it could not be let go of. */
+void stand_alone_end(struct tracer *tracer, struct process *p);
+
+/* It has ended. */
+void stand_alone_forget(struct process *p);
+
+/* Memory of ours there that is never unmapped. */
+uint64_t stand_alone_place(const struct space *space);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * A thread that looks after processes which nobody traces: has one ended, or does it run another program? The
+ * kernel tells of an end by a descriptor of the process; of an exec nobody is told, so it looks whether the old
+ * memory is still there, every ALONE_LOOK_MS.
+ */
+
+#ifndef UBP_TRACE_ALONE_WATCH_H
+#define UBP_TRACE_ALONE_WATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define ALONE_LOOK_MS 20
+
+struct alone_watch;
+
+enum alone_state {
+	ALONE_LASTS,
+	ALONE_EXECUTED, /* what is known of its memory is of the past */
+	ALONE_ENDED,
+};
+
+/* @news, @ctx: called on its thread when something has become of one. NULL: no memory, or no thread. */
+struct alone_watch *alone_watch_start(void (*news)(void *ctx), void *ctx);
+/* It and all that it watches for; NULL is fine. */
+void alone_watch_stop(struct alone_watch *watch);
+
+/* @vaddr: of memory of process @pid that stays until it executes a program. Returns 0 or a negative errno. */
+int alone_watch_add(struct alone_watch *watch, pid_t pid, uint64_t vaddr);
+void alone_watch_drop(struct alone_watch *watch, pid_t pid);
+/* Looks itself. One that is not watched has ended. */
+enum alone_state alone_watch_look(struct alone_watch *watch, pid_t pid);
+/* Has something become of any of them since the last call? */
+bool alone_watch_take_news(struct alone_watch *watch);
+
+#endif
