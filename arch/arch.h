@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/arch_detour.h"
 #include "arch/batch.h"
 #include "arch/file.h"
 
@@ -522,30 +523,6 @@ struct arch_jump {
 	/* The jump at @site to @target, window->jump_len bytes; a hop's has UBP_HOP_LEN. -ERANGE: too far. */
 	int (*build)(const struct window *window, uint64_t site, uint64_t target,
 		     uint8_t *ret_jump, struct ubp_err *err);
-};
-
-/* Detours: the code that a jump leads to (arch/detour.h). */
-struct arch_detour {
-	/*
-	 * The detour for a site. Free ->code and ->loads. -EOPNOTSUPP, with the reason: a
-	 * program that only the interpreter can run. -ERANGE as of slot.build().
-	 */
-	int (*build)(const struct detour_plan *plan, struct detour *ret_detour,
-		     struct ubp_err *err);
-	/* Its detours take no trap where nobody traces the process (struct guard_gate). */
-	bool alone;
-	bool scans; /* .build() makes those that scan the stack (detour_plan.scans), too */
-	/*
-	 * The code that hijacked return addresses are replaced by, at any address: finds the
-	 * entry of struct guard_hijack by the stack word and goes on in the detour's return
-	 * code. A thread that has no entry any more goes to @trampoline (the tracer's), unless its stack
-	 * leads there. A process has one such code. At most @max bytes; UBP_RETURN_CODE_MAX are enough.
-	 */
-	int (*build_return_code)(uint64_t hijacks, uint64_t hijacks_mask, uint64_t trampoline,
-				 uint8_t *code, size_t max, size_t *ret_len,
-				 struct ubp_err *err);
-	/* Why only the interpreter can run @program, words that stay; NULL: a detour can. */
-	const char *(*check)(const struct fetch_program *program);
 };
 
 /* Where a call leaves the return address: engine/returns has a table of operations for each. */
