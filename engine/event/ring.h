@@ -121,6 +121,8 @@ struct ring_offer {
 	bool mute; /* nobody asked for their hits */
 	bool looks; /* nobody tells of threads that end: where rings are short, it is looked who is there */
 	uint32_t n;
+	/* So far from their thread pointers is what ring_space_set_cpu() tells; 0: not known. */
+	int64_t cpu_off;
 };
 void ring_space_offer(struct ring_space *space, const struct ring_offer *offer);
 /* From now on no more of them get one. */

@@ -24,8 +24,9 @@
 struct ring_claims {
 	pid_t pid;
 	bool mute;
-	bool is_over;    /* what the target wrote makes no sense: no more offers */
-	bool looks;      /* nobody tells of threads that end */
+	bool is_over; /* what the target wrote makes no sense: no more offers */
+	bool looks;   /* nobody tells of threads that end */
+	int64_t cpu_off;
 	uint64_t wanted; /* so many are to be there for whoever comes */
 	uint64_t end;    /* that were made */
 	uint64_t seen; /* up to here all are known: who has them, or that ubp took them back */
@@ -149,6 +150,11 @@ static void adopt(struct ring_space *space, struct ring *ring, const struct ring
 		return;
 	}
 	find_comm(ring);
+	/* It had to ask the processor until now, which takes longer than all else. */
+	if (space->claims->cpu_off)
+		__atomic_store_n(&ring_threads(space)[ring->slot].cpu_vaddr,
+				 ring->key - ring_key(0) + (uint64_t)space->claims->cpu_off,
+				 __ATOMIC_RELAXED);
 	atomic_store_explicit(&ring->mute, space->claims->mute || (only && ring->tid != only),
 			      memory_order_relaxed);
 	atomic_store_explicit(&ring->state, RING_LIVE, memory_order_release);
@@ -242,6 +248,7 @@ void ring_space_offer(struct ring_space *space, const struct ring_offer *o)
 	if (space->claims) {
 		space->claims->pid = o->pid;
 		space->claims->mute = o->mute;
+		space->claims->cpu_off = o->cpu_off;
 		space->claims->looks = o->looks;
 		space->claims->wanted = o->n < RING_CLAIMS / 2 ? o->n : RING_CLAIMS / 2;
 		atomic_store_explicit(&space->has_claims, true, memory_order_release);

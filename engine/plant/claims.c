@@ -21,6 +21,7 @@
 #include "engine/trace/held.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
+#include "engine/trace/tracee_task.h"
 
 /* --- the thread's own word ------------------------------------------------------------- */
 
@@ -127,7 +128,7 @@ void claims_provide(const struct held *held, unsigned code_has)
 {
 	struct space *space = held->t->process->space;
 	struct plant_space *ps = space->plant;
-	uint64_t pointer = 0;
+	uint64_t pointer = 0, cpu;
 
 	if (ps->ring->claim_code || ps->ring->self_at ||
 	    !space->arch->detour.build_claim_code ||
@@ -136,6 +137,8 @@ void claims_provide(const struct held *held, unsigned code_has)
 	ps->ring->self_at = find_self(space, held->t, pointer);
 	if (ps->ring->self_at)
 		ps->ring->claim_code = write_code(space, held->tid, code_has);
+	cpu = task_rseq_cpu_vaddr(held->t);
+	ps->ring->cpu_off = cpu ? (int64_t)(cpu - pointer) : 0;
 	claims_look(held->t);
 }
 
@@ -150,9 +153,11 @@ void claims_look(const struct tracee *t)
 		return;
 	ps->ring->offers = may;
 	if (may)
-		ring_space_offer(ps->ring->rings, &(struct ring_offer){ .pid = p->pid,
-									.mute = p->silent,
-									.n = RING_CLAIMS });
+		ring_space_offer(ps->ring->rings,
+				 &(struct ring_offer){ .pid = p->pid,
+						       .mute = p->silent,
+						       .cpu_off = ps->ring->cpu_off,
+						       .n = RING_CLAIMS });
 	else
 		ring_space_end_offers(ps->ring->rings);
 }

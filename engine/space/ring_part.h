@@ -21,15 +21,16 @@
 struct ring_space;
 
 struct space_rings {
-	struct ring_space *rings;   /* NULL: none */
-	uint64_t base;              /* vaddr; 0: none mapped */
-	size_t mapped;              /* bytes from there on that the target has mapped ... */
-	size_t most;                /* ... and how many that may become */
-	int32_t self_at;            /* detour_plan.self_at */
-	uint64_t claim_code;        /* detour_plan.claim */
-	uint64_t claim_room;        /* where that was written, by an earlier session too; 0: nowhere */
-	bool offers;                /* threads may make claims */
-	bool is_full;               /* no more of them can be mapped */
+	struct ring_space *rings; /* NULL: none */
+	uint64_t base;            /* vaddr; 0: none mapped */
+	size_t mapped;            /* bytes from there on that the target has mapped ... */
+	size_t most;              /* ... and how many that may become */
+	int32_t self_at;          /* detour_plan.self_at */
+	int64_t cpu_off;          /* of ring_offer */
+	uint64_t claim_code;      /* detour_plan.claim */
+	uint64_t claim_room; /* where that was written, by an earlier session too; 0: nowhere */
+	bool offers;         /* threads may make claims */
+	bool is_full;        /* no more of them can be mapped */
 	struct map thread_pointers; /* -> tid that has a ring by it, RINGS_SHARED: several */
 	uint64_t *ranges;           /* what detours may read (base/ring.h) */
 	size_t n_ranges;
