@@ -35,6 +35,12 @@ struct arch_detour {
 	int (*build_return_code)(uint64_t hijacks, uint64_t hijacks_mask, uint64_t trampoline,
 				 uint8_t *code, size_t max, size_t *ret_len,
 				 struct ubp_err *err);
+	/*
+	 * The code by which threads claim rings (engine/base/ring.h), at any address, for detours with the same
+	 * .self_at and .has. A process has one such code. NULL: threads make no claims.
+	 */
+	int (*build_claim_code)(int32_t self_at, unsigned has, uint8_t *code, size_t max,
+				size_t *ret_len);
 	/* Why only the interpreter can run @program, words that stay; NULL: a detour can. */
 	const char *(*check)(const struct fetch_program *program);
 };

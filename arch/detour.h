@@ -121,6 +121,7 @@ struct detour_probe {
 #define UBP_DETOUR_PROBES 8
 
 #define UBP_RETURN_CODE_MAX 960
+#define UBP_CLAIM_CODE_MAX  768
 #define UBP_TICKS_SHIFT     32
 
 /* Where uretprobes return to is the start of a page. */
@@ -167,7 +168,14 @@ struct detour_plan {
 	uint64_t trampoline; /* vaddr of the breakpoint that the tracer puts there */
 	/* A return address that may be the kernel's is not to be replaced: the trap. */
 	bool leaves_kernel_return;
-	bool scans;   /* the detour scans the stack, and does nothing else; .n_probes is 0 */
+	bool scans; /* the detour scans the stack, and does nothing else; .n_probes is 0 */
+	/*
+	 * From the thread pointer on so far is a word of 32 bits that tells threads apart whose pointers are the same, one after
+	 * the other: the thread's id, which the C library keeps. 0: not known.
+	 */
+	int32_t self_at;
+	uint64_t
+		claim; /* vaddr of the code by which threads claim rings; 0: they take the trap */
 	unsigned has; /* instructions that not every machine has: ubp_host_code_has() */
 };
 

@@ -31,6 +31,11 @@ struct gen_miss {
 	uint32_t cell;
 };
 
+/* Where a thread without a ring claims one. */
+struct gen_claim {
+	label_t at, found, fail;
+};
+
 /* Bytes behind the code. */
 struct gen_literal {
 	label_t label;
@@ -53,6 +58,8 @@ struct gen {
 	bool needs_words;
 	struct gen_miss *misses;
 	size_t n_misses, cap_misses;
+	struct gen_claim *claims;
+	size_t n_claims, cap_claims;
 	struct gen_literal *literals;
 	size_t n_literals, cap_literals;
 	size_t cap_loads;
@@ -66,6 +73,8 @@ struct gen_loads {
 	void (*miss)(struct gen *g, const struct gen_miss *miss);
 	/* At gen.search, for all of them. */
 	void (*search)(struct gen *g);
+	/* The thread claims a ring, in code that stands @at; gen.fail is what it has then. NULL: it has no plan.self_at. */
+	void (*claim)(struct gen *g, label_t at, label_t found);
 };
 
 /* The way back of return probes. */
@@ -265,6 +274,8 @@ int gen_return_code(const struct gen_isa *isa, uint64_t hijacks, uint64_t hijack
 void gen_may_fault(struct gen *g, label_t fixup);
 /* Bytes that code refers to, 8-aligned. They must live as long as @g. */
 label_t gen_literal(struct gen *g, const void *bytes, size_t len);
+/* What leads to @at claims a ring, and comes to @found or to gen.fail. */
+void gen_claim(struct gen *g, label_t at, label_t found);
 /* A check that may miss. */
 void gen_miss(struct gen *g, const struct gen_miss *miss);
 

@@ -64,6 +64,13 @@ label_t gen_literal(struct gen *g, const void *bytes, size_t len)
 	return label;
 }
 
+void gen_claim(struct gen *g, label_t at, label_t found)
+{
+	if (emit_grow(&g->e, (void **)&g->claims, g->n_claims, &g->cap_claims,
+		      sizeof(g->claims[0])))
+		g->claims[g->n_claims++] = (struct gen_claim){ at, found, g->fail };
+}
+
 void gen_miss(struct gen *g, const struct gen_miss *miss)
 {
 	if (emit_grow(&g->e, (void **)&g->misses, g->n_misses, &g->cap_misses,
@@ -270,6 +277,14 @@ static void put_misses(struct gen *g)
 		g->isa->loads->search(g);
 }
 
+static void put_claims(struct gen *g)
+{
+	for (size_t i = 0; i < g->n_claims; i++) {
+		g->fail = g->claims[i].fail;
+		g->isa->loads->claim(g, g->claims[i].at, g->claims[i].found);
+	}
+}
+
 /* Words are read whole: there must be something behind a literal, too. */
 static void put_literals(struct gen *g)
 {
@@ -323,6 +338,7 @@ static void put_block(struct gen *g)
 	if (detour_has_return(g->plan))
 		put_return(g, back);
 	put_misses(g);
+	put_claims(g);
 	put_literals(g);
 }
 
@@ -403,6 +419,7 @@ int gen_detour(const struct gen_isa *isa, const struct detour_plan *plan,
 	rc = finish(&g, err);
 	emit_free(&g.e);
 	free(g.misses);
+	free(g.claims);
 	free(g.literals);
 	if (rc < 0) {
 		free(ret_detour->loads);

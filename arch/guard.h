@@ -189,7 +189,8 @@ struct guard_data {
 	struct guard_semaphore semaphores[UBP_GUARD_SEMAPHORES];
 	uint64_t n_sharers; /* 0: nobody needs to look for itself among them */
 	struct guard_sharer sharers[UBP_GUARD_SHARERS];
-	uint64_t fill[5];
+	uint64_t claim_code; /* vaddr of the code by which threads claim rings; 0: none */
+	uint64_t fill[4];
 	/* Signals, bit N - 1 for signal N, whose handlers the program wants to run with SIGTRAP blocked.
 	 * They do not: their actions were set without it. */
 	uint64_t masked;

@@ -24,6 +24,27 @@ void gen64_thread_pointer(struct gen *g, int to)
 	emit_bytes(e, "\x25\0\0\0\0", 5); /* 0 */
 }
 
+/* Where it has none, or one that was another thread's, it claims one, out of the way. */
+static void find_own_entry(struct gen *g)
+{
+	bool claims = g->plan->claim && !g->plan->scans;
+	label_t fail = g->fail, claim, found;
+
+	if (!g->plan->self_at) {
+		x86_find_entry(g, G_AX);
+		return;
+	}
+	claim = claims ? emit_label(&g->e) : fail;
+	found = emit_label(&g->e);
+	g->fail = claim;
+	x86_find_entry(g, G_AX);
+	gen64_check_self(g, claim);
+	g->fail = fail;
+	emit_set(&g->e, found);
+	if (claims)
+		gen_claim(g, claim, found);
+}
+
 /* R_THREAD, or gen.fail. */
 static void find_thread(struct gen *g)
 {
@@ -38,7 +59,7 @@ static void find_thread(struct gen *g)
 	emit_imm(e, R_THREAD, RING_HASH_MUL);
 	emit_rr(e, OP_IMUL | OP_W, R_THREAD, G_AX);
 	emit_shift(e, OP_W, SHIFT_R, R_THREAD, RING_HASH_SHIFT - 6);
-	x86_find_entry(g, G_AX);
+	find_own_entry(g);
 }
 
 /* @max bytes: R_RECORD and the frame's position; or to @full. */

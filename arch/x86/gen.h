@@ -72,6 +72,13 @@ extern const struct gen_filters gen64_filters;
 /* The word at %fs:0, to register @to; or g->fail. It is the thread pointer, once a thread was found by it. */
 void gen64_thread_pointer(struct gen *g, int to);
 
+/* --- detour_claim.c ----------------------------------------------------------------- */
+
+/* The entry at R_THREAD is this thread's, or to @other. Clobbers rax. */
+void gen64_check_self(struct gen *g, label_t other);
+/* What stands at @at: the thread claims a ring (detour_plan.claim), goes on at @found or to g->fail. */
+void gen64_claim(struct gen *g, label_t at, label_t found);
+
 /* --- detour_return.c ---------------------------------------------------------------- */
 
 /* What the common return code has saved when it goes on in a detour's; the address of the

@@ -148,13 +148,11 @@ uint64_t proc_cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-bool proc_read_comm(pid_t tid, char comm[16])
+static bool read_comm(const char *path, char comm[16])
 {
-	char path[64], buf[16 + 1];
-	size_t len;
+	char buf[16 + 1];
+	size_t len = proc_read(path, buf, sizeof(buf));
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)tid);
-	len = proc_read(path, buf, sizeof(buf));
 	if (len == 0)
 		return false;
 	if (buf[len - 1] == '\n')
@@ -162,6 +160,22 @@ bool proc_read_comm(pid_t tid, char comm[16])
 	memset(comm, 0, 16);
 	memcpy(comm, buf, strnlen(buf, 15));
 	return true;
+}
+
+bool proc_read_comm(pid_t tid, char comm[16])
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)tid);
+	return read_comm(path, comm);
+}
+
+bool proc_read_thread_comm(pid_t pid, pid_t tid, char comm[16])
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
+	return read_comm(path, comm);
 }
 
 static int look_at_namespace(pid_t pid, const char *kind, struct stat *ret_st)

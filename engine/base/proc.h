@@ -46,6 +46,8 @@ uint64_t proc_cpu_ns(void);
 
 /* The name of a thread, with zeros up to the end of comm[]. False, and comm[] as it was: it has ended. */
 bool proc_read_comm(pid_t tid, char comm[16]);
+/* The same, of a thread of that process alone. */
+bool proc_read_thread_comm(pid_t pid, pid_t tid, char comm[16]);
 
 /*
  * Do two processes (0: we) live in one namespace of this @kind: "pid", "user", ...? 1, 0, or

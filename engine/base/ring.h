@@ -10,6 +10,7 @@
  *   base          struct ring_head        from here on the target may write
  *   + RING_TABLE_AT    RING_THREADS of struct ring_thread
  *   + RING_STACKS_AT   RING_THREADS of struct ring_stack
+ *   + RING_CLAIMS_AT   RING_CLAIMS of struct ring_claim
  *   + RING_RINGS_AT    rings, each of a capacity that is a power of two, with
  *                      RING_SLACK bytes behind it
  *
@@ -19,8 +20,25 @@
  * Which thread am I? A detour has nothing but its thread pointer (x86-64: the fs base, arm64:
  * TPIDR_EL0), and finds its struct ring_thread by that: from ring_hash(key) upwards, wrapping
  * around, to the entry with its key or to one with key 0. Entries are filled in by ubp, of a
- * thread that is stopped; who finds none takes the detour's trap. A process that its tracer has let go of takes none: the hit is
+ * thread that is stopped, or by the thread itself (struct ring_claim); who has none, and gets
+ * none, takes the detour's trap. A process that its tracer has let go of takes none: the hit is
  * counted (.missed), and the thread goes on.
+ *
+ * A thread pointer tells a thread only as long as that lives. Where the C library keeps the thread's id
+ * at a fixed distance from it (the kernel writes it there when the thread is born), detours compare that
+ * word with .self of the entry: one that was another thread's is over. Who shares a thread
+ * pointer with others that live (a child of vfork()) has the same word, too, and is not told from them.
+ *
+ * Claims: rings that nobody has are offered in a row, .claims_end of them so far. A thread
+ *
+ *   1. takes a place in the table: its key becomes ring_key_busy(), by a locked compare, from RING_KEY_NONE
+ *      or RING_KEY_FREE. A handler that interrupts it from now on finds that, and claims nothing;
+ *   2. takes the offer number .claims_next, which it makes one more by a locked compare, if that is
+ *      below .claims_end; if not, the place becomes RING_KEY_FREE;
+ *   3. fills its entry by the offer, says in that who it is, .done last; then it sets its entry's key.
+ *
+ * ubp takes offers back in the same way, as number 2 says. It believes nothing of what a thread says without a look;
+ * where the ring is, and where its positions begin, it knows by itself.
  *
  * A ring belongs to one thread, and to the signal handlers that interrupt it: bytes
  * are reserved by one unlocked add to .head (or by an exclusive pair), if that stays at or
@@ -56,8 +74,11 @@ struct ring_control {
 
 struct ring_head {
 	uint64_t n_ranges;
-	uint64_t missed; /* hits that would have taken a trap while nobody was there to take it */
-	uint64_t pad[6];
+	uint64_t claims_next; /* offers that were taken */
+	uint64_t claims_end;  /* that were made; ubp's */
+	uint64_t
+		missed; /* hits that would have taken a trap while nobody was there to take it */
+	uint64_t pad[4];
 	uint64_t ranges[RING_RANGES];
 	/* Copies of ranges: each load of a detour has a cell, where it keeps the range
 	 * that it found last, so that it mostly looks there alone. */
@@ -72,6 +93,7 @@ struct ring_head {
 /* Never a key: see ring_key(). */
 #define RING_KEY_NONE 0 /* ends a search */
 #define RING_KEY_GONE 2 /* does not */
+#define RING_KEY_FREE 4 /* does not; a thread may take the place */
 
 struct ring_thread {
 	uint64_t key;
@@ -81,7 +103,7 @@ struct ring_thread {
 	uint64_t mask;  /* capacity - 1 */
 	uint64_t lost;  /* records for which there was no room; the target's */
 	uint32_t tid;
-	uint32_t pad;
+	uint32_t self; /* what the thread's word must be, where detours look at that */
 	uint64_t
 		cpu_vaddr; /* of a 32-bit word with the number of its processor; 0: none is known */
 };
@@ -94,10 +116,31 @@ struct ring_stack {
 	uint64_t lo, end;
 };
 
-/* Not 0 and not RING_KEY_GONE, for thread pointers are multiples of 8. */
+/* A ring that is offered to who has none. The place in memory is that of its number modulo RING_CLAIMS. */
+struct ring_claim {
+	uint64_t head, limit, ring, mask; /* of struct ring_thread, to begin with; ubp's */
+	uint64_t key;
+	uint32_t tid;
+	uint32_t slot; /* of the entry in the table */
+	uint32_t done; /* the claim's number + 1: all is there */
+	uint32_t pad;
+	uint64_t pad2;
+};
+
+#define RING_CLAIMS 1024
+
+/* None of the numbers above, for thread pointers are multiples of 8. */
 static inline uint64_t ring_key(uint64_t thread_pointer)
 {
 	return thread_pointer + 1;
+}
+
+#define RING_KEY_IS_BUSY 2
+
+/* The thread with this key is about to fill the entry. */
+static inline uint64_t ring_key_busy(uint64_t key)
+{
+	return key + RING_KEY_IS_BUSY;
 }
 
 #define RING_HASH_MUL   0x9e3779b97f4a7c15ULL
@@ -140,7 +183,8 @@ static inline uint32_t ring_commit(uint64_t position)
 
 #define RING_TABLE_AT  ((sizeof(struct ring_head) + 4095) / 4096 * 4096)
 #define RING_STACKS_AT (RING_TABLE_AT + RING_THREADS * sizeof(struct ring_thread))
-#define RING_RINGS_AT  (RING_STACKS_AT + RING_THREADS * sizeof(struct ring_stack))
+#define RING_CLAIMS_AT (RING_STACKS_AT + RING_THREADS * sizeof(struct ring_stack))
+#define RING_RINGS_AT  (RING_CLAIMS_AT + RING_CLAIMS * sizeof(struct ring_claim))
 
 /* Values of the gate, a word in memory that is the target's own (arch/guard.h), so that a child of fork()
  * has one of its own. Any other value is the base. */

@@ -6,8 +6,8 @@
  * which ring, and what was recorded, as event records in order of time.
  *
  * A ring space is the region of one target address space, a ring set all those of a session.
- * The tracing thread makes spaces, adds and drops threads; the thread that delivers
- * events drains. The target may write anything into a region at any time: nothing in it is
+ * The tracing thread makes spaces, adds and drops threads, and offers rings to those that it does not know of; the thread
+ * that delivers events drains. The target may write anything into a region at any time: nothing in it is
  * used before it was copied and checked, and what makes no sense counts as lost.
  */
 
@@ -87,6 +87,8 @@ void ring_space_close(struct ring_space *space);
  */
 int ring_space_add(struct ring_space *space, pid_t pid, pid_t tid, uint64_t thread_pointer,
 		   bool mute);
+/* What the thread's own word (detour_plan.self_at) has, a stopped thread's; its id, if nothing else is said. */
+void ring_space_set_self(struct ring_space *space, pid_t tid, uint32_t self);
 /*
  * Where in the target stands which processor it is on (rseq). 0: detours ask for it, or, where
  * no instruction tells (arm64), take their traps.
@@ -94,11 +96,11 @@ int ring_space_add(struct ring_space *space, pid_t pid, pid_t tid, uint64_t thre
 void ring_space_set_cpu(struct ring_space *space, pid_t tid, uint64_t vaddr);
 /* The stack of a stopped thread, as detours look through it (struct ring_stack). */
 void ring_space_set_stack(struct ring_space *space, pid_t tid, uint64_t lo, uint64_t end);
-bool ring_space_has_cpu(const struct ring_space *space, pid_t tid);
+bool ring_space_has_cpu(struct ring_space *space, pid_t tid);
 /* Number of what is mapped there (event_record.maps), for records read from now on. */
 void ring_space_set_maps(struct ring_space *space, uint32_t number);
 /* Is there an entry for this thread? */
-bool ring_space_has(const struct ring_space *space, pid_t tid);
+bool ring_space_has(struct ring_space *space, pid_t tid);
 /*
  * The target has mapped the first @len bytes of the region, and no more: rings are given out from
  * there. Without this call it has mapped all of it. @len only grows.
@@ -108,6 +110,26 @@ void ring_space_set_mapped(struct ring_space *space, size_t len);
 bool ring_space_wants_more(const struct ring_space *space);
 /* Take it out again: it has ended, or another thread runs with the same thread pointer. */
 void ring_space_drop(struct ring_space *space, pid_t tid);
+
+/*
+ * From now on threads of one process without a ring may claim one (base/ring.h), each by itself: so many of those that
+ * are mapped are there for them, and when they become less, others that are free by then. ring_space_add() takes one
+ * of these if there is no other. Ids must be those of our pid namespace.
+ */
+struct ring_offer {
+	pid_t pid;
+	bool mute; /* nobody asked for their hits */
+	bool looks; /* nobody tells of threads that end: where rings are short, it is looked who is there */
+	uint32_t n;
+	/* So far from their thread pointers is what ring_space_set_cpu() tells; 0: not known. */
+	int64_t cpu_off;
+};
+void ring_space_offer(struct ring_space *space, const struct ring_offer *offer);
+/* From now on no more of them get one. */
+void ring_space_end_offers(struct ring_space *space);
+/* Who has got one is known now, and the names of those who are there. (Draining does so, too.) */
+void ring_space_look_for_claims(struct ring_space *space);
+
 /* Memory that may be read (RING_RANGE()); copies of others in cells are cleared. */
 void ring_space_set_ranges(struct ring_space *space, const uint64_t *ranges, size_t n);
 /* Hits of probe @number that filters dropped, as far as they were counted. */

@@ -16,19 +16,23 @@
 
 #define RINGS_MAX 1024 /* of a space */
 
+#define RING_NO_SLOT UINT32_MAX
+
 /*
- * Whose a ring is: FREE, the tracing thread's alone; LIVE, a thread of the target writes it, and
- * the delivering thread reads; GONE, nobody writes it, and the delivering thread reads what is
- * left, then makes it FREE.
+ * Whose a ring is: FREE, nobody's; OFFERED, a thread of the target may have taken it; LIVE, a thread of
+ * the target writes it, and the delivering thread reads; GONE, nobody writes it, and the delivering
+ * thread reads what is left, then makes it FREE. All other steps are made under the space's lock.
  */
-enum ring_state { RING_FREE, RING_LIVE, RING_GONE };
+enum ring_state { RING_FREE, RING_OFFERED, RING_LIVE, RING_GONE };
+
+struct ring_claims;
 
 struct ring {
 	_Atomic uint32_t state;
 	atomic_bool mute;
 	/* Set before it becomes LIVE. */
 	struct ring_space *space;
-	uint32_t slot; /* in the table of threads; UINT32_MAX: in none */
+	uint32_t slot; /* in the table of threads, or RING_NO_SLOT */
 	uint8_t *bytes;
 	uint64_t key;
 	pid_t pid, tid;
@@ -62,8 +66,12 @@ struct ring_space {
 	uint8_t *region;
 	size_t region_len;
 	struct ring_owner *owner;
-	struct map by_tid, by_key; /* LIVE rings; the tracing thread's */
-	_Atomic uint32_t n_used;   /* rings that ever were */
+	_Atomic uint32_t n_used; /* rings that ever were */
+	atomic_bool has_claims;
+	/* The tracing thread, and who looks at claims; all below is under this. */
+	pthread_mutex_t lock;
+	struct ring_claims *claims; /* NULL: nobody may make any */
+	struct map by_tid, by_key;  /* LIVE rings */
 	uint32_t n_rings;
 	uint32_t n_mapped; /* of them, by the target */
 	bool wants_more;   /* somebody had none of these */
@@ -132,7 +140,7 @@ static inline struct ring_stack *ring_stacks(const struct ring_space *space)
 void ring_space_free(struct ring_space *space);
 
 /* ring_table.c: where an entry for @key can be made. -ENOSPC: no room. */
-int ring_table_place(const struct ring_space *space, uint64_t key, uint32_t *ret_slot);
+int ring_table_place(struct ring_space *space, uint64_t key, uint32_t *ret_slot);
 /* Nobody has this entry any more. */
 void ring_table_release(struct ring_space *space, uint32_t slot);
 

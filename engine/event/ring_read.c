@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "engine/base/proc.h"
+#include "engine/event/ring_claims.h"
 #include "engine/event/ring_heap.h"
-#include "engine/event/ring_priv.h"
 
 #define COMM_FRESH_NS 10000000   /* a name is read again after that */
 #define HOLD_NS       50000000   /* others wait so long at most for a record to be completed */
@@ -207,7 +207,7 @@ static void look_at_comm(struct ring *ring, uint64_t now)
 	if (ring->is_gone || (ring->comm_ns && now - ring->comm_ns < COMM_FRESH_NS))
 		return;
 	ring->comm_ns = now;
-	if (proc_read_comm(ring->tid, comm))
+	if (proc_read_thread_comm(ring->pid, ring->tid, comm))
 		memcpy(ring->comm, comm, sizeof(comm));
 }
 
@@ -239,7 +239,7 @@ static unsigned look_at(struct ring *ring, uint64_t now)
 	uint64_t head;
 	unsigned fill;
 
-	if (state == RING_FREE)
+	if (state == RING_FREE || state == RING_OFFERED)
 		return 0;
 	ring->is_gone = state == RING_GONE;
 	ring->seen_ns = now;
@@ -267,9 +267,11 @@ static unsigned look_at(struct ring *ring, uint64_t now)
 static unsigned look_at_space(struct ring_space *space, uint64_t now, bool *ret_done)
 {
 	bool closed = atomic_load_explicit(&space->closed, memory_order_acquire);
-	uint32_t n_used = atomic_load_explicit(&space->n_used, memory_order_acquire);
 	unsigned fullest = 0;
+	uint32_t n_used;
 
+	ring_claims_tend(space, now);
+	n_used = atomic_load_explicit(&space->n_used, memory_order_acquire);
 	*ret_done = closed;
 	for (uint32_t i = 0; i < n_used; i++) {
 		struct ring *ring = &space->rings[i];

@@ -14,7 +14,7 @@
 
 #include "engine/base/err.h"
 #include "engine/base/proc.h"
-#include "engine/event/ring_priv.h"
+#include "engine/event/ring_claims.h"
 
 /* Of <linux/memfd.h> and <linux/magic.h>, which not all systems have whole. */
 #ifndef F_SEAL_FUTURE_WRITE
@@ -108,6 +108,7 @@ static struct ring_space *alloc_space(struct ring_set *set, uint64_t base, size_
 	/* For a thousand threads; most processes have a few, and pages nobody writes cost nothing. */
 	space->rings = mmap(NULL, rings_len(space), PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	pthread_mutex_init(&space->lock, NULL);
 	if (space->rings != MAP_FAILED)
 		return space;
 	free(space);
@@ -148,6 +149,8 @@ void ring_space_close(struct ring_space *space)
 
 	ring_owner_give(&space->set->owners, space->owner);
 	space->owner = NULL;
+	pthread_mutex_lock(&space->lock);
+	ring_claims_close(space);
 	for (uint32_t i = 0; i < n_used; i++) {
 		uint32_t live = RING_LIVE;
 
@@ -155,6 +158,7 @@ void ring_space_close(struct ring_space *space)
 	}
 	map_free(&space->by_tid);
 	map_free(&space->by_key);
+	pthread_mutex_unlock(&space->lock);
 	atomic_store(&space->closed, true);
 }
 
@@ -168,6 +172,8 @@ void ring_space_free(struct ring_space *space)
 	map_free(&space->by_tid);
 	map_free(&space->by_key);
 	map_free(&space->slots);
+	free(space->claims);
+	pthread_mutex_destroy(&space->lock);
 	munmap(space->rings, rings_len(space));
 	free(space);
 }
@@ -175,7 +181,7 @@ void ring_space_free(struct ring_space *space)
 /* --- threads --------------------------------------------------------------------------- */
 
 /* One that was used before, so that its memory is used again; its entry is free then, too. */
-static struct ring *find_ring(struct ring_space *space)
+struct ring *ring_find_free(struct ring_space *space)
 {
 	uint32_t n_used = atomic_load_explicit(&space->n_used, memory_order_relaxed);
 	struct ring *ring;
@@ -184,17 +190,29 @@ static struct ring *find_ring(struct ring_space *space)
 		ring = &space->rings[i];
 		if (atomic_load_explicit(&ring->state, memory_order_acquire) != RING_FREE)
 			continue;
-		if (map_get(&space->slots, ring->slot) == ring)
+		if (ring->slot != RING_NO_SLOT && map_get(&space->slots, ring->slot) == ring)
 			ring_table_release(space, ring->slot);
+		ring->slot = RING_NO_SLOT;
 		return ring;
 	}
-	if (n_used >= space->n_mapped) {
-		space->wants_more = n_used < space->n_rings;
+	if (n_used >= space->n_mapped)
 		return NULL;
-	}
 	ring = &space->rings[n_used];
 	ring->space = space;
+	ring->slot = RING_NO_SLOT;
 	ring->bytes = space->region + RING_RINGS_AT + n_used * ring_stride(space->set);
+	return ring;
+}
+
+static struct ring *find_ring(struct ring_space *space)
+{
+	struct ring *ring = ring_find_free(space);
+
+	if (!ring)
+		ring = ring_claims_take_back(space);
+	if (!ring)
+		space->wants_more = atomic_load_explicit(&space->n_used, memory_order_relaxed) <
+				    space->n_rings;
 	return ring;
 }
 
@@ -220,6 +238,7 @@ static void fill_entry(struct ring *ring, uint32_t slot)
 	__atomic_store_n(&entry->mask, space->set->opt.ring_bytes - 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->lost, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->tid, (uint32_t)ring->tid, __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->self, (uint32_t)ring->tid, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->key, ring->key, __ATOMIC_RELEASE);
 }
 
@@ -232,30 +251,44 @@ static void tell_stack(const struct ring_space *space, uint32_t slot, uint64_t l
 	__atomic_store_n(&stack->end, end, __ATOMIC_RELAXED);
 }
 
-static void start_ring(struct ring *ring, uint32_t slot, bool mute)
+void ring_unnamed(struct ring *ring)
 {
-	struct ring_space *space = ring->space;
+	memcpy(ring->comm, "<...>", sizeof("<...>"));
+}
 
-	ring->slot = slot;
+void ring_prepare(struct ring *ring)
+{
 	ring->end = ring->tail = next_start(ring);
-	ring->limit = ring_limit(space->set, ring->tail);
+	ring->limit = ring_limit(ring->space->set, ring->tail);
 	ring->lost = ring->last_ticks = ring->last_ns = ring->seen_ns = 0;
 	ring->comm_ns = ring->stuck_ns = ring->since_ns = 0;
 	ring->is_gone = ring->is_ready = false;
 	memset(ring->comm, 0, sizeof(ring->comm));
-	if (!proc_read_comm(ring->tid, ring->comm))
-		memcpy(ring->comm, "<...>", sizeof("<...>"));
-	tell_stack(space, slot, 0, 0);
-	atomic_store_explicit(&ring->mute, mute, memory_order_relaxed);
-	/* Before anybody looks at it. */
-	fill_entry(ring, slot);
-	atomic_store_explicit(&ring->state, RING_LIVE, memory_order_release);
+}
+
+void ring_publish(struct ring *ring, uint32_t state)
+{
+	struct ring_space *space = ring->space;
+
+	atomic_store_explicit(&ring->state, state, memory_order_release);
 	if (ring == &space->rings[atomic_load_explicit(&space->n_used, memory_order_relaxed)])
 		atomic_fetch_add_explicit(&space->n_used, 1, memory_order_release);
 }
 
+static void start_ring(struct ring *ring, uint32_t slot, bool mute)
+{
+	ring_prepare(ring);
+	if (!proc_read_comm(ring->tid, ring->comm))
+		ring_unnamed(ring);
+	tell_stack(ring->space, slot, 0, 0);
+	atomic_store_explicit(&ring->mute, mute, memory_order_relaxed);
+	/* Before anybody looks at it. */
+	fill_entry(ring, slot);
+	ring_publish(ring, RING_LIVE);
+}
+
 /* The entry goes at once; the ring is another's when it was read to its end. */
-static void drop_ring(struct ring *ring)
+void ring_drop(struct ring *ring)
 {
 	struct ring_space *space = ring->space;
 
@@ -265,15 +298,27 @@ static void drop_ring(struct ring *ring)
 	atomic_store_explicit(&ring->state, RING_GONE, memory_order_release);
 }
 
-int ring_space_add(struct ring_space *space, pid_t pid, pid_t tid, uint64_t thread_pointer,
-		   bool mute)
+int ring_enter(struct ring *ring, uint32_t slot)
 {
-	uint64_t key = ring_key(thread_pointer);
+	struct ring_space *space = ring->space;
+
+	ring->slot = slot;
+	if (map_put(&space->by_tid, (uint64_t)ring->tid, ring) < 0)
+		return -ENOSPC;
+	if (map_put(&space->by_key, ring->key, ring) == 0 &&
+	    map_put(&space->slots, slot, ring) == 0)
+		return 0;
+	(void)map_remove(&space->by_tid, (uint64_t)ring->tid);
+	(void)map_remove(&space->by_key, ring->key);
+	ring->slot = RING_NO_SLOT;
+	return -ENOSPC;
+}
+
+static int add(struct ring_space *space, pid_t pid, pid_t tid, uint64_t key, bool mute)
+{
 	struct ring *ring = map_get(&space->by_tid, (uint64_t)tid);
-	pid_t only = space->set->opt.only_tid;
 	uint32_t slot;
 
-	mute = mute || (only && tid != only);
 	if (ring && ring->key == key) {
 		atomic_store_explicit(&ring->mute, mute, memory_order_relaxed);
 		return 0;
@@ -281,25 +326,47 @@ int ring_space_add(struct ring_space *space, pid_t pid, pid_t tid, uint64_t thre
 	if (key == RING_KEY_NONE || key == RING_KEY_GONE)
 		return -ENOSPC;
 	if (ring)
-		drop_ring(ring);
+		ring_drop(ring);
 	ring = map_get(&space->by_key, key);
 	if (ring)
-		drop_ring(ring);
+		ring_drop(ring);
 	ring = find_ring(space);
 	if (!ring || ring_table_place(space, key, &slot) < 0)
 		return -ENOSPC;
 	ring->key = key;
 	ring->pid = pid;
 	ring->tid = tid;
-	if (map_put(&space->by_tid, (uint64_t)tid, ring) < 0)
-		return -ENOSPC;
-	if (map_put(&space->by_key, key, ring) < 0 || map_put(&space->slots, slot, ring) < 0) {
-		(void)map_remove(&space->by_tid, (uint64_t)tid);
-		(void)map_remove(&space->by_key, key);
+	if (ring_enter(ring, slot) < 0) {
+		ring_table_release(space, slot);
 		return -ENOSPC;
 	}
 	start_ring(ring, slot, mute);
 	return 0;
+}
+
+int ring_space_add(struct ring_space *space, pid_t pid, pid_t tid, uint64_t thread_pointer,
+		   bool mute)
+{
+	pid_t only = space->set->opt.only_tid;
+	int rc;
+
+	pthread_mutex_lock(&space->lock);
+	ring_claims_look(space);
+	rc = add(space, pid, tid, ring_key(thread_pointer), mute || (only && tid != only));
+	pthread_mutex_unlock(&space->lock);
+	return rc;
+}
+
+/* The thread's ring; NULL: it has none. */
+static struct ring *ring_of(struct ring_space *space, pid_t tid)
+{
+	struct ring *ring;
+
+	pthread_mutex_lock(&space->lock);
+	ring_claims_look(space);
+	ring = map_get(&space->by_tid, (uint64_t)tid);
+	pthread_mutex_unlock(&space->lock);
+	return ring;
 }
 
 void ring_space_set_mapped(struct ring_space *space, size_t len)
@@ -315,9 +382,17 @@ bool ring_space_wants_more(const struct ring_space *space)
 	return space->wants_more;
 }
 
+void ring_space_set_self(struct ring_space *space, pid_t tid, uint32_t self)
+{
+	const struct ring *ring = ring_of(space, tid);
+
+	if (ring)
+		__atomic_store_n(&ring_threads(space)[ring->slot].self, self, __ATOMIC_RELAXED);
+}
+
 void ring_space_set_cpu(struct ring_space *space, pid_t tid, uint64_t vaddr)
 {
-	const struct ring *ring = map_get(&space->by_tid, (uint64_t)tid);
+	const struct ring *ring = ring_of(space, tid);
 
 	if (ring)
 		__atomic_store_n(&ring_threads(space)[ring->slot].cpu_vaddr, vaddr,
@@ -326,15 +401,15 @@ void ring_space_set_cpu(struct ring_space *space, pid_t tid, uint64_t vaddr)
 
 void ring_space_set_stack(struct ring_space *space, pid_t tid, uint64_t lo, uint64_t end)
 {
-	const struct ring *ring = map_get(&space->by_tid, (uint64_t)tid);
+	const struct ring *ring = ring_of(space, tid);
 
 	if (ring)
 		tell_stack(space, ring->slot, lo, end);
 }
 
-bool ring_space_has_cpu(const struct ring_space *space, pid_t tid)
+bool ring_space_has_cpu(struct ring_space *space, pid_t tid)
 {
-	const struct ring *ring = map_get(&space->by_tid, (uint64_t)tid);
+	const struct ring *ring = ring_of(space, tid);
 
 	return ring && __atomic_load_n(&ring_threads(space)[ring->slot].cpu_vaddr,
 				       __ATOMIC_RELAXED) != 0;
@@ -345,17 +420,21 @@ void ring_space_set_maps(struct ring_space *space, uint32_t number)
 	atomic_store_explicit(&space->maps, number, memory_order_release);
 }
 
-bool ring_space_has(const struct ring_space *space, pid_t tid)
+bool ring_space_has(struct ring_space *space, pid_t tid)
 {
-	return map_get(&space->by_tid, (uint64_t)tid) != NULL;
+	return ring_of(space, tid) != NULL;
 }
 
 void ring_space_drop(struct ring_space *space, pid_t tid)
 {
-	struct ring *ring = map_get(&space->by_tid, (uint64_t)tid);
+	struct ring *ring;
 
+	pthread_mutex_lock(&space->lock);
+	ring_claims_look(space);
+	ring = map_get(&space->by_tid, (uint64_t)tid);
 	if (ring)
-		drop_ring(ring);
+		ring_drop(ring);
+	pthread_mutex_unlock(&space->lock);
 }
 
 /* --- readable memory ---------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
  */
 
 #include "engine/plant/give_back.h"
+#include "engine/plant/claims.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -260,6 +261,8 @@ static void give_areas(struct giving *g)
 		put_words(g, last->vaddr + HEAD(next), &next, 1);
 		if (area_of(ps, hijack_room(ps)) == a)
 			put_words(g, guard_data(ps) + DATA(return_vaddr), &none, 1);
+		if (area_of(ps, claims_room(ps)) == a)
+			put_words(g, guard_data(ps) + DATA(claim_code), &none, 1);
 		give(g, a->vaddr, a->len);
 		last->next = a->next;
 		a->next = NULL;

@@ -14,6 +14,7 @@
 #include "engine/event/ring.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
+#include "engine/plant/claims.h"
 #include "engine/plant/guard_state.h"
 #include "engine/plant/hijack_room.h"
 #include "engine/plant/hop.h"
@@ -351,6 +352,8 @@ int jump_prepare(struct plant *plant, const struct held *held, struct jump_batch
 		rc = rings_provide(plant, &there, &maps, err);
 	if (rc == 0)
 		rc = provide_areas(plant, &there, &maps, batch, err);
+	if (rc == 0)
+		claims_provide(&there, plant->code_has);
 	if (rc == 0 && !provide_returns(plant, &there, &maps, batch))
 		rc = -ESRCH;
 	maps_free(&maps);

@@ -16,6 +16,7 @@
 #include "engine/base/ring.h"
 #include "engine/event/ring.h"
 #include "engine/plant/area.h"
+#include "engine/plant/claims.h"
 #include "engine/plant/hop.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/rings.h"
@@ -137,6 +138,8 @@ static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 		.hijacks_mask = hijacks.mask,
 		.return_vaddr = hijacks.code,
 		.has = plant->code_has,
+		.self_at = claims_self_at(ps),
+		.claim = claims_code(ps),
 	};
 	int rc = find_window(b->space, &b->view, site, &window, err);
 

@@ -7,6 +7,7 @@
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/plant/area.h"
+#include "engine/plant/claims.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/returns/hijack.h"
 #include "engine/returns/stack_words.h"
@@ -74,6 +75,8 @@ static bool is_recording(const struct space *space, uint64_t pc)
 	uint64_t at;
 
 	jump = site ? jump_at(site, pc, &at) : NULL;
+	if (claims_is_in(space->plant, pc))
+		return true;
 	return jump && at >= jump->detour.copy.len;
 }
 

@@ -4,6 +4,8 @@
 /* What an earlier ubp has left beside its areas: the guard's data, tables of return addresses, reference counters. */
 
 #include "engine/plant/leftover_parts.h"
+#include "arch/detour.h"
+#include "engine/plant/claims.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -49,8 +51,16 @@ int leftover_guard(struct adoption *a)
 
 int leftover_rings(struct adoption *a)
 {
+	struct plant_space *ps = a->space->plant;
+	uint64_t code = a->data.claim_code;
+	struct area *area = a->has_data ? area_of(ps, code) : NULL;
+
 	if (a->has_data)
 		(void)rings_set_gate(a->space, a->space, a->tid, RING_GATE_OFF);
+	if (area && area_holds(area, code, UBP_CLAIM_CODE_MAX)) {
+		leftover_keep_room(area, code - area->vaddr, UBP_CLAIM_CODE_MAX);
+		claims_keep_room(ps, code);
+	}
 	return 0;
 }
 

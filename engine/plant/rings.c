@@ -21,6 +21,7 @@
 #include "engine/event/clock.h"
 #include "engine/event/ring.h"
 #include "engine/os/maps.h"
+#include "engine/plant/claims.h"
 #include "engine/plant/guard_state.h"
 #include "engine/plant/ring_files.h"
 #include "engine/space/part.h"
@@ -259,6 +260,7 @@ static void note_thread(struct plant_space *ps, struct tracee *t, uint64_t threa
 	if (ring_space_add(ps->ring->rings, t->process->pid, t->tid, thread_pointer,
 			   t->process->silent) == 0)
 		ring_space_set_cpu(ps->ring->rings, t->tid, task_rseq_cpu_vaddr(t));
+	claims_note_self(ps, t);
 }
 
 /*
@@ -294,6 +296,7 @@ void rings_add_thread(const struct held *held)
 	if (t->probes->thread_pointer != thread_pointer)
 		forget_pointer(ps, t);
 	t->probes->thread_pointer = thread_pointer;
+	claims_look(t);
 	if (!ps->ring->rings || !thread_pointer)
 		return;
 	who = map_get(&ps->ring->thread_pointers, thread_pointer);
@@ -487,6 +490,7 @@ void rings_note_cpu(const struct plant_space *ps, struct tracee *t)
 {
 	if (!ring_space_has_cpu(ps->ring->rings, t->tid))
 		ring_space_set_cpu(ps->ring->rings, t->tid, task_rseq_cpu_vaddr(t));
+	claims_note_self(t->process->space->plant, t);
 }
 
 void rings_note_full(const struct plant_space *ps)
@@ -517,6 +521,10 @@ void rings_forget(struct plant_space *ps)
 
 int rings_copy(const struct part_copied *c)
 {
+	/* Its detours are its parent's. */
+	c->child->plant->ring->self_at = c->parent->plant->ring->self_at;
+	c->child->plant->ring->claim_code = c->parent->plant->ring->claim_code;
+	c->child->plant->ring->claim_room = c->parent->plant->ring->claim_room;
 	(void)rings_set_gate(c->parent, c->child, c->first->tid, RING_GATE_TRAP);
 	return 0;
 }

@@ -39,6 +39,9 @@ int rings_provide(struct plant *plant, const struct held *held, const struct map
  */
 int rings_grow(const struct plant *plant, const struct held *held, struct ubp_err *err);
 
+/* As many more as threads may want that come while nobody traces the process. */
+int rings_spare(const struct plant *plant, const struct held *held, struct ubp_err *err);
+
 /* Entries of a table, a power of two: @most, or fewer where a limit leaves little room. */
 uint64_t rings_fit_table(pid_t pid, uint64_t most, uint64_t entry_len);
 

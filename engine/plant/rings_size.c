@@ -27,6 +27,8 @@
 
 /* Of what a limit leaves to the process: 1 / PART at a time. */
 #define PART 8
+/* Rings for threads that may come while nobody traces the process. */
+#define SPARE 64
 
 /* Bytes that may be mapped into a process at a time: little of what RLIMIT_AS leaves to it. */
 static uint64_t allowance(pid_t pid)
@@ -86,12 +88,12 @@ static int map_more(const struct held *held, uint64_t len, struct ubp_err *err)
 		       : ubp_fail(err, ENOMEM, "no room for more rings");
 }
 
-int rings_grow(const struct plant *plant, const struct held *held, struct ubp_err *err)
+/* @len of them are to be mapped. */
+static int grow_to(const struct held *held, size_t len, struct ubp_err *err)
 {
 	struct tracee *t = held->t;
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
-	size_t len = next_part(plant, t);
 	pid_t tid = t->tid;
 	int rc;
 
@@ -104,4 +106,20 @@ int rings_grow(const struct plant *plant, const struct held *held, struct ubp_er
 	ring_space_set_mapped(ps->ring->rings, len);
 	return rings_note_place(space, tid, ps->ring->base - RING_CONTROL_LEN,
 				len + RING_CONTROL_LEN);
+}
+
+int rings_grow(const struct plant *plant, const struct held *held, struct ubp_err *err)
+{
+	return grow_to(held, next_part(plant, held->t), err);
+}
+
+int rings_spare(const struct plant *plant, const struct held *held, struct ubp_err *err)
+{
+	const struct plant_space *ps = held->t->process->space->plant;
+	size_t len =
+		ring_region_part(plant->opt.rings, 2 * held->t->process->n_tracees + SPARE);
+
+	if (len > ps->ring->most)
+		len = ps->ring->most;
+	return len > ps->ring->mapped ? grow_to(held, len, err) : 0;
 }

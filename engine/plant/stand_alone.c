@@ -14,6 +14,7 @@
 #include "engine/base/map.h"
 #include "engine/base/vec.h"
 #include "engine/plant/area.h"
+#include "engine/plant/claims.h"
 #include "engine/plant/guard_state.h"
 #include "engine/plant/leave.h"
 #include "engine/plant/rings.h"
@@ -102,14 +103,19 @@ const char *stand_alone_why_not(const struct plant *plant, const struct process 
 	return why ? why : why_threads_stay(p);
 }
 
-int stand_alone_prepare(const struct held *held, struct ubp_err *err)
+int stand_alone_prepare(const struct plant *plant, const struct held *held, struct ubp_err *err)
 {
 	const struct space *space = held->t->process->space;
 	const struct plant_space *ps = space->plant;
 	const uint64_t args[6] = { guard_gate(ps), UBP_GUARD_DATA_LEN - UBP_GUARD_GATE,
 				   MADV_WIPEONFORK };
 	int64_t result;
-	int rc = area_call(held, ps->stub, space->arch->call.nr_madvise, args, &result, err);
+	int rc;
+
+	/* Where there are none to be had, who comes is not recorded, and counted. */
+	if (rings_spare(plant, held, err) == -ESRCH)
+		return -ESRCH;
+	rc = area_call(held, ps->stub, space->arch->call.nr_madvise, args, &result, err);
 
 	if (rc < 0 || result == 0)
 		return rc;
@@ -128,8 +134,10 @@ int stand_alone_begin(const struct process *p)
 {
 	int rc = set_alone(p->space, p->tracees->tid, 1);
 
-	if (rc == 0)
+	if (rc == 0) {
+		claims_set_alone(p, true);
 		plant_rest(p->space, p->tracees->tid);
+	}
 	return rc;
 }
 
@@ -178,6 +186,7 @@ void stand_alone_end(struct tracer *tracer, struct process *p)
 	(void)set_alone(p->space, tid, 0);
 	plant_wake(p->space, tid);
 	rings_drop_ended(tracer, p->space->plant);
+	claims_set_alone(p, false);
 	know_masks_again(tracer, p);
 	stand_alone_forget(p);
 }

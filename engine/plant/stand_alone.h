@@ -24,8 +24,9 @@ struct ubp_err;
 const char *stand_alone_why_not(const struct plant *plant, const struct process *p,
 				bool *ret_soon);
 
-/* Ask the kernel, by @held's thread, that a child begins with its gate shut. -errno: it cannot be. */
-int stand_alone_prepare(const struct held *held, struct ubp_err *err);
+/* Rings for threads to come; and the kernel is asked, by @held's thread, that a child begins with its gate shut. -errno: it cannot be. */
+int stand_alone_prepare(const struct plant *plant, const struct held *held,
+			struct ubp_err *err);
 
 /*
  * Nobody is about to trace @p: breakpoints of ours are taken out, and traps in detours are not taken any more. To be followed by

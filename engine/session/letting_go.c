@@ -51,7 +51,7 @@ static int prepare(struct ubp_session *s, struct process *p, struct ubp_err *err
 	tracer_stop_begin(&s->tracer);
 	rc = ubp_host_get_regs(held.tid, &regs);
 	if (rc == 0)
-		rc = stand_alone_prepare(&held, err);
+		rc = stand_alone_prepare(&s->plant, &held, err);
 	tracer_stop_end(&s->tracer);
 	held_let_go(&held);
 	return rc;

@@ -10,6 +10,7 @@
 #include <signal.h>
 
 #include "engine/plant/births.h"
+#include "engine/plant/claims.h"
 #include "engine/plant/leave.h"
 #include "engine/plant/stand_alone.h"
 #include "engine/plant/upgrade.h"
@@ -192,6 +193,7 @@ static void on_vfork_done(void *ctx, struct tracee *t)
 static void on_ending(void *ctx, struct tracee *t)
 {
 	(void)ctx;
+	claims_thread_ends(t);
 	return_thread_ends(t);
 }
 

@@ -4,7 +4,7 @@
 /*
  * The part "ring" of what is known of an address space: rings that are mapped there, and what detours may read.
  *
- * Owner: engine/plant/rings.c and rings_size.c, which alone look inside. It is made with the other parts
+ * Owner: engine/plant/rings.c, rings_size.c and claims.c, which alone look inside. It is made with the other parts
  * (plant_space_get()) and has no rings then: they come with the first jump (rings_provide()), and are closed when the space
  * is forgotten. A copy that fork() makes has none.
  */
@@ -21,11 +21,16 @@
 struct ring_space;
 
 struct space_rings {
-	struct ring_space *rings;   /* NULL: none */
-	uint64_t base;              /* vaddr; 0: none mapped */
-	size_t mapped;              /* bytes from there on that the target has mapped ... */
-	size_t most;                /* ... and how many that may become */
-	bool is_full;               /* no more of them can be mapped */
+	struct ring_space *rings; /* NULL: none */
+	uint64_t base;            /* vaddr; 0: none mapped */
+	size_t mapped;            /* bytes from there on that the target has mapped ... */
+	size_t most;              /* ... and how many that may become */
+	int32_t self_at;          /* detour_plan.self_at */
+	int64_t cpu_off;          /* of ring_offer */
+	uint64_t claim_code;      /* detour_plan.claim */
+	uint64_t claim_room; /* where that was written, by an earlier session too; 0: nowhere */
+	bool offers;         /* threads may make claims */
+	bool is_full;        /* no more of them can be mapped */
 	struct map thread_pointers; /* -> tid that has a ring by it, RINGS_SHARED: several */
 	uint64_t *ranges;           /* what detours may read (base/ring.h) */
 	size_t n_ranges;

@@ -45,6 +45,7 @@ static void open_space(void)
 	region = mmap(NULL, RING_RINGS_AT + 2 * POINTERS * STRIDE, PROT_READ | PROT_WRITE,
 		      MAP_SHARED, region_fd, 0);
 	CLAIM(region != MAP_FAILED);
+	ring_space_set_mapped(space, RING_RINGS_AT + 2 * POINTERS * STRIDE);
 	close(control_fd);
 	close(region_fd);
 }
@@ -89,6 +90,26 @@ static void put_record(struct fuzz_input *in, uint64_t pointer)
 	r.ret = fuzz_number(in, 1);
 	memcpy(region + ring + (at & (RING - 1)), &r, sizeof(r));
 	entry->head = at + (fuzz_number(in, 1) ? r.size : fuzz_number(in, 2));
+}
+
+/* A thread takes the next offer, and says something of itself. */
+static void put_claim(struct fuzz_input *in, uint64_t pointer)
+{
+	struct ring_head *head = (struct ring_head *)region;
+	uint64_t n = fuzz_number(in, 1) % 8 ? head->claims_next++ : fuzz_number(in, 2);
+	struct ring_claim *claim =
+		(struct ring_claim *)(region + RING_CLAIMS_AT) + n % RING_CLAIMS;
+	struct ring_thread *entry = entry_of(pointer);
+
+	entry->head = claim->head;
+	entry->ring = claim->ring;
+	claim->slot = fuzz_number(in, 1) % 8
+			      ? (uint32_t)(ring_hash(ring_key(pointer)) % RING_THREADS)
+			      : (uint32_t)fuzz_number(in, 4);
+	claim->tid = 100000000 + (uint32_t)fuzz_number(in, 1);
+	claim->key = ring_key(pointer) + fuzz_number(in, 1) / 32;
+	claim->done = (uint32_t)(n + 1);
+	entry->key = claim->key;
 }
 
 static void scribble(struct fuzz_input *in)
@@ -146,6 +167,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			break;
 		case 6:
 			scribble(&in);
+			break;
+		case 7:
+			put_claim(&in, pointer);
+			break;
+		case 8:
+			ring_space_offer(space,
+					 &(struct ring_offer){ .pid = 100000000,
+							       .looks = what & 64,
+							       .n = (uint32_t)what >> 7 });
+			break;
+		case 9:
+			if (what & 64)
+				ring_space_end_offers(space);
+			else
+				((struct ring_head *)region)->claims_next = fuzz_number(&in, 8);
 			break;
 		default:
 			put_record(&in, pointer);

@@ -103,9 +103,12 @@ def what_it_does():
     # A child has its mother's jumps, and records nothing; least of all into her rings.
     target.ask("fork 1000 5000", "7")
     target.ask("open 2 10")
+    # Threads that come while nobody traces it.
+    for i in range(40):
+        target.ask(f"thread 2 {20 + 2 * i}")
     if target.tracer():
         fail("somebody traces it again")
-    want(trace, trace.end(), [1, 2, 3, -1, 10, 11])
+    want(trace, trace.end(), [1, 2, 3, -1, 10, 11, *range(20, 100)])
     if trace.stat("let_go") != "1" or trace.stat("stopped") not in ("0", "1"):
         fail(f"let go, and stopped:\n{trace.err}")
     target.ask("call 3 1")

@@ -107,6 +107,115 @@ struct ring_thread *target_find(const struct ring_target *t, uint64_t thread_poi
 	}
 }
 
+/* --- claims -------------------------------------------------------------------------- */
+
+struct ring_claim *target_claim_at(const struct ring_target *t, uint64_t offer)
+{
+	return (struct ring_claim *)(t->region + RING_CLAIMS_AT) + offer % RING_CLAIMS;
+}
+
+static bool swap_key(struct ring_thread *thread, uint64_t from, uint64_t to)
+{
+	return __atomic_compare_exchange_n(&thread->key, &from, to, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
+}
+
+/* The first place that is nobody's, after a look at all that may be this thread's. NULL: none, or that
+ * there is an entry, which is *ret_own then. */
+static struct ring_thread *look(struct ring_target *t, uint64_t key, uint32_t tid,
+				struct ring_thread **ret_own)
+{
+	struct ring_thread *free = NULL;
+	uint64_t at = ring_hash(key);
+
+	*ret_own = NULL;
+	for (unsigned n = 0; n < RING_THREADS; n++) {
+		struct ring_thread *thread = &target_table(t)[at++ % RING_THREADS];
+		uint64_t there = __atomic_load_n(&thread->key, __ATOMIC_ACQUIRE);
+
+		if (there == ring_key_busy(key))
+			return NULL;
+		if (there == key && thread->self == tid) {
+			*ret_own = thread;
+			return NULL;
+		}
+		if (there == key)
+			(void)swap_key(thread, key, RING_KEY_GONE);
+		if (!free && (there == RING_KEY_FREE || there == RING_KEY_NONE))
+			free = thread;
+		if (there == RING_KEY_NONE)
+			break;
+	}
+	return free;
+}
+
+struct ring_thread *target_take_place(struct ring_target *t, uint64_t thread_pointer,
+				      uint32_t tid)
+{
+	uint64_t key = ring_key(thread_pointer), there;
+	struct ring_thread *thread, *own;
+
+	do {
+		thread = look(t, key, tid, &own);
+		there = thread ? __atomic_load_n(&thread->key, __ATOMIC_RELAXED) : 0;
+	} while (thread && ((there & ~(uint64_t)RING_KEY_FREE) ||
+			    !swap_key(thread, there, ring_key_busy(key))));
+	return thread;
+}
+
+uint64_t target_take_offer(struct ring_target *t)
+{
+	struct ring_head *head = target_head(t);
+	uint64_t next = __atomic_load_n(&head->claims_next, __ATOMIC_RELAXED);
+
+	do
+		if (next >= __atomic_load_n(&head->claims_end, __ATOMIC_ACQUIRE))
+			return UINT64_MAX;
+	while (!__atomic_compare_exchange_n(&head->claims_next, &next, next + 1, false,
+					    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+	return next;
+}
+
+void target_fill_claim(struct ring_target *t, struct ring_thread *thread, uint64_t offer,
+		       uint32_t tid)
+{
+	struct ring_claim *claim = target_claim_at(t, offer);
+	uint64_t key = thread->key - RING_KEY_IS_BUSY;
+
+	thread->head = claim->head;
+	thread->limit = claim->limit;
+	thread->ring = claim->ring;
+	thread->mask = claim->mask;
+	thread->lost = 0;
+	thread->tid = thread->self = tid;
+	thread->cpu_vaddr = 0;
+	claim->slot = (uint32_t)(thread - target_table(t));
+	claim->tid = tid;
+	claim->key = key;
+	__atomic_store_n(&claim->done, (uint32_t)(offer + 1), __ATOMIC_RELEASE);
+	__atomic_store_n(&thread->key, key, __ATOMIC_RELEASE);
+}
+
+struct ring_thread *target_claim(struct ring_target *t, uint64_t thread_pointer, uint32_t tid)
+{
+	struct ring_thread *thread, *own;
+	uint64_t offer;
+
+	(void)look(t, ring_key(thread_pointer), tid, &own);
+	thread = own ? NULL : target_take_place(t, thread_pointer, tid);
+	if (!thread)
+		return own;
+	offer = target_take_offer(t);
+	if (offer == UINT64_MAX) {
+		__atomic_store_n(&thread->key, RING_KEY_FREE, __ATOMIC_RELEASE);
+		return NULL;
+	}
+	target_fill_claim(t, thread, offer, tid);
+	return thread;
+}
+
+/* --- records -------------------------------------------------------------------------- */
+
 static uint64_t size_for(size_t len)
 {
 	return (sizeof(struct ring_record) + len + 7) & ~7ULL;

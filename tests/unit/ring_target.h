@@ -57,6 +57,17 @@ void target_commit(struct target_record *r);
 bool target_write(struct ring_target *target, uint64_t thread_pointer, uint32_t probe,
 		  uint64_t serial, size_t len);
 
+/* The thread claims a ring, as a detour does; NULL: it gets none. Its entry, if it has one. */
+struct ring_thread *target_claim(struct ring_target *target, uint64_t thread_pointer,
+				 uint32_t tid);
+/* The steps of it: a place in the table, one of the offers (UINT64_MAX: there is none), all the rest. */
+struct ring_thread *target_take_place(struct ring_target *target, uint64_t thread_pointer,
+				      uint32_t tid);
+uint64_t target_take_offer(struct ring_target *target);
+void target_fill_claim(struct ring_target *target, struct ring_thread *thread, uint64_t offer,
+		       uint32_t tid);
+struct ring_claim *target_claim_at(const struct ring_target *target, uint64_t offer);
+
 /* Thread pointers as threads have them: pages apart. */
 uint64_t target_pointer(uint64_t i);
 /* A thread of this process; asserts that it gets a ring. */

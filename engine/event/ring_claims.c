@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Rings that threads of the target claim by themselves (base/ring.h): who offers them, and who hears that one was
+ * taken. Both threads of a session do, under the space's lock. What a claim says is the target's word: it is
+ * copied, and checked.
+ */
+
+#include "engine/event/ring_claims.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/base/proc.h"
+
+/* How often those who have ended are looked for, where nobody tells. */
+#define LOOK_AGAIN_NS 100000000
+
+struct ring_claims {
+	pid_t pid;
+	bool mute;
+	bool is_over; /* what the target wrote makes no sense: no more offers */
+	bool looks;   /* nobody tells of threads that end */
+	int64_t cpu_off;
+	uint64_t wanted; /* so many are to be there for whoever comes */
+	uint64_t end;    /* that were made */
+	uint64_t seen; /* up to here all are known: who has them, or that ubp took them back */
+	uint64_t look_ns; /* when it was last looked for those who have ended */
+	struct ring *offered[RING_CLAIMS]; /* by number; NULL: it is known who has it */
+};
+
+static struct ring **offer_of(struct ring_claims *c, uint64_t number)
+{
+	return &c->offered[number % RING_CLAIMS];
+}
+
+static struct ring_claim *claim_at(const struct ring_space *space, uint64_t number)
+{
+	return (struct ring_claim *)(space->region + RING_CLAIMS_AT) + number % RING_CLAIMS;
+}
+
+/* How many were taken; all of them, if that makes no sense. */
+static uint64_t taken(struct ring_space *space)
+{
+	uint64_t next = __atomic_load_n(&ring_head_of(space)->claims_next, __ATOMIC_ACQUIRE);
+	struct ring_claims *c = space->claims;
+
+	if (next - c->seen <= c->end - c->seen)
+		return next;
+	c->is_over = true;
+	return c->end;
+}
+
+/* --- offers ------------------------------------------------------------------------ */
+
+static void offer(struct ring_space *space, struct ring *ring)
+{
+	struct ring_claims *c = space->claims;
+	struct ring_claim *claim = claim_at(space, c->end);
+
+	ring_prepare(ring);
+	ring->slot = RING_NO_SLOT;
+	*claim = (struct ring_claim){
+		.head = ring->tail,
+		.limit = ring->limit,
+		.ring = space->base + (uint64_t)(ring->bytes - space->region),
+		.mask = space->set->opt.ring_bytes - 1,
+	};
+	*offer_of(c, c->end++) = ring;
+	ring_publish(ring, RING_OFFERED);
+	__atomic_store_n(&ring_head_of(space)->claims_end, c->end, __ATOMIC_RELEASE);
+}
+
+static void offer_more(struct ring_space *space)
+{
+	struct ring_claims *c = space->claims;
+	struct ring *ring = NULL;
+
+	while (!c->is_over && c->end - taken(space) < c->wanted &&
+	       c->end - c->seen < RING_CLAIMS && (ring = ring_find_free(space)))
+		offer(space, ring);
+}
+
+struct ring *ring_claims_take_back(struct ring_space *space)
+{
+	struct ring_claims *c = space->claims;
+	struct ring *ring = NULL;
+	uint64_t next;
+
+	if (!c)
+		return NULL;
+	next = taken(space);
+	while (!ring && !c->is_over && next != c->end) {
+		if (__atomic_compare_exchange_n(&ring_head_of(space)->claims_next, &next,
+						next + 1, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_ACQUIRE)) {
+			ring = *offer_of(c, next);
+			*offer_of(c, next) = NULL;
+		}
+		next = taken(space);
+	}
+	if (ring)
+		atomic_store_explicit(&ring->state, RING_FREE, memory_order_release);
+	return ring;
+}
+
+/* --- what was taken ------------------------------------------------------------------ */
+
+static bool is_sane(const struct ring_space *space, const struct ring_claim *claim)
+{
+	return claim->slot < RING_THREADS && !map_get(&space->slots, claim->slot) &&
+	       (claim->key & 7) == ring_key(0) && claim->key != ring_key(0) &&
+	       (int32_t)claim->tid > 0;
+}
+
+/* Its thread may have ended already: then it has the name of its process, as most do. */
+static void find_comm(struct ring *ring)
+{
+	if (!proc_read_thread_comm(ring->pid, ring->tid, ring->comm) &&
+	    !proc_read_comm(ring->pid, ring->comm))
+		ring_unnamed(ring);
+}
+
+static void adopt(struct ring_space *space, struct ring *ring, const struct ring_claim *claim)
+{
+	pid_t only = space->set->opt.only_tid;
+	struct ring *other;
+
+	if (!is_sane(space, claim)) {
+		atomic_store_explicit(&ring->state, RING_FREE, memory_order_release);
+		return;
+	}
+	other = map_get(&space->by_tid, claim->tid);
+	if (other)
+		ring_drop(other);
+	other = map_get(&space->by_key, claim->key);
+	if (other)
+		ring_drop(other);
+	ring->key = claim->key;
+	ring->pid = space->claims->pid;
+	ring->tid = (pid_t)claim->tid;
+	if (ring_enter(ring, claim->slot) < 0) {
+		/* No memory for it: what it records is lost. */
+		atomic_store_explicit(&ring->state, RING_FREE, memory_order_release);
+		return;
+	}
+	find_comm(ring);
+	/* It had to ask the processor until now, which takes longer than all else. */
+	if (space->claims->cpu_off)
+		__atomic_store_n(&ring_threads(space)[ring->slot].cpu_vaddr,
+				 ring->key - ring_key(0) + (uint64_t)space->claims->cpu_off,
+				 __ATOMIC_RELAXED);
+	atomic_store_explicit(&ring->mute, space->claims->mute || (only && ring->tid != only),
+			      memory_order_relaxed);
+	atomic_store_explicit(&ring->state, RING_LIVE, memory_order_release);
+}
+
+void ring_claims_look(struct ring_space *space)
+{
+	struct ring_claims *c = space->claims;
+	uint64_t next = c ? taken(space) : 0;
+
+	for (uint64_t i = c ? c->seen : 0; c && i != next; i++) {
+		const struct ring_claim *there = claim_at(space, i);
+		struct ring *ring = *offer_of(c, i);
+		struct ring_claim claim;
+
+		if (!ring ||
+		    __atomic_load_n(&there->done, __ATOMIC_ACQUIRE) != (uint32_t)(i + 1))
+			continue;
+		memcpy(&claim, there, sizeof(claim));
+		*offer_of(c, i) = NULL;
+		adopt(space, ring, &claim);
+	}
+	/* Who took one and left it, for ever perhaps, must not keep all others from being made. */
+	while (c && c->seen != next &&
+	       (!*offer_of(c, c->seen) || next - c->seen > RING_CLAIMS / 2))
+		*offer_of(c, c->seen++) = NULL;
+}
+
+/* --- those who have ended -------------------------------------------------------------- */
+
+static bool has_ended(const struct ring *ring)
+{
+	return syscall(SYS_tgkill, ring->pid, ring->tid, 0) < 0 && errno == ESRCH;
+}
+
+/* A thread with the same id may be there since: then it has claimed a ring of its own, or will. */
+static void drop_ended(struct ring_space *space, uint64_t now)
+{
+	uint32_t n_used = atomic_load_explicit(&space->n_used, memory_order_relaxed);
+
+	if (now - space->claims->look_ns < LOOK_AGAIN_NS)
+		return;
+	space->claims->look_ns = now;
+	for (uint32_t i = 0; i < n_used; i++) {
+		struct ring *ring = &space->rings[i];
+
+		if (atomic_load_explicit(&ring->state, memory_order_relaxed) == RING_LIVE &&
+		    has_ended(ring))
+			ring_drop(ring);
+	}
+}
+
+/* --- for others ------------------------------------------------------------------------ */
+
+void ring_claims_tend(struct ring_space *space, uint64_t now)
+{
+	struct ring_claims *c;
+
+	if (!atomic_load_explicit(&space->has_claims, memory_order_acquire))
+		return;
+	pthread_mutex_lock(&space->lock);
+	c = space->claims;
+	if (c && !atomic_load_explicit(&space->closed, memory_order_relaxed)) {
+		ring_claims_look(space);
+		offer_more(space);
+		if (c->looks && c->end - taken(space) < c->wanted)
+			drop_ended(space, now);
+	}
+	pthread_mutex_unlock(&space->lock);
+}
+
+void ring_claims_close(struct ring_space *space)
+{
+	uint32_t n_used = atomic_load_explicit(&space->n_used, memory_order_relaxed);
+
+	ring_claims_look(space);
+	for (uint32_t i = 0; i < n_used; i++) {
+		uint32_t offered = RING_OFFERED;
+
+		atomic_compare_exchange_strong(&space->rings[i].state, &offered, RING_FREE);
+	}
+	free(space->claims);
+	space->claims = NULL;
+}
+
+void ring_space_offer(struct ring_space *space, const struct ring_offer *o)
+{
+	pthread_mutex_lock(&space->lock);
+	if (!space->claims)
+		space->claims = calloc(1, sizeof(*space->claims));
+	if (space->claims) {
+		space->claims->pid = o->pid;
+		space->claims->mute = o->mute;
+		space->claims->cpu_off = o->cpu_off;
+		space->claims->looks = o->looks;
+		space->claims->wanted = o->n < RING_CLAIMS / 2 ? o->n : RING_CLAIMS / 2;
+		atomic_store_explicit(&space->has_claims, true, memory_order_release);
+		ring_claims_look(space);
+		offer_more(space);
+	}
+	pthread_mutex_unlock(&space->lock);
+}
+
+void ring_space_end_offers(struct ring_space *space)
+{
+	pthread_mutex_lock(&space->lock);
+	if (space->claims)
+		space->claims->wanted = 0;
+	while (ring_claims_take_back(space))
+		;
+	pthread_mutex_unlock(&space->lock);
+}
+
+void ring_space_look_for_claims(struct ring_space *space)
+{
+	pthread_mutex_lock(&space->lock);
+	ring_claims_look(space);
+	pthread_mutex_unlock(&space->lock);
+}

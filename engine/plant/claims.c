@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/plant/claims.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/detour.h"
+#include "arch/guard.h"
+#include "arch/host.h"
+#include "engine/base/page.h"
+#include "engine/base/proc.h"
+#include "engine/event/ring.h"
+#include "engine/plant/area.h"
+#include "engine/plant/guard_state.h"
+#include "engine/space/ring_part.h"
+#include "engine/space/space.h"
+#include "engine/space/state.h"
+#include "engine/trace/held.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
+#include "engine/trace/tracee_task.h"
+
+/* --- the thread's own word ------------------------------------------------------------- */
+
+static bool in_our_namespace(pid_t tid)
+{
+	char *status = proc_read_status(tid);
+	pid_t own = status ? proc_own_id(status, "\nNSpid:") : 0;
+
+	free(status);
+	return own == tid;
+}
+
+static bool has_word(const struct space *space, const struct tracee *t, uint64_t pointer,
+		     int32_t at)
+{
+	uint32_t word;
+
+	return mem_peek(&space->mem, pointer + (uint64_t)at, &word, sizeof(word)) ==
+		       sizeof(word) &&
+	       word == (uint32_t)t->tid;
+}
+
+/* Do all threads have theirs there whose pointers are known? */
+static bool all_have(struct space *space, int32_t at)
+{
+	for (const struct tracee *t = NULL; (t = space_next(space, t));)
+		if (t->probes->thread_pointer &&
+		    !has_word(space, t, t->probes->thread_pointer, at))
+			return false;
+	return true;
+}
+
+/* The thread's id in the page of its pointer; what stands first is the C library's own. 0: it is not there. */
+static int32_t find_self(struct space *space, const struct tracee *t, uint64_t pointer)
+{
+	uint32_t words[PAGE / sizeof(uint32_t)];
+	size_t n = pointer ? (PAGE - pointer % PAGE) / sizeof(words[0]) : 0;
+
+	if (pointer % sizeof(uint64_t) || !n || !in_our_namespace(t->tid) ||
+	    mem_peek(&space->mem, pointer, words, n * sizeof(words[0])) != n * sizeof(words[0]))
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if (words[i] == (uint32_t)t->tid &&
+		    all_have(space, (int32_t)(i * sizeof(words[0]))))
+			return (int32_t)(i * sizeof(words[0]));
+	return 0;
+}
+
+void claims_note_self(struct plant_space *ps, const struct tracee *t)
+{
+	uint64_t at = t->probes->thread_pointer + (uint64_t)ps->ring->self_at;
+	uint32_t word;
+
+	if (ps->ring->self_at && t->probes->thread_pointer &&
+	    mem_peek(&t->process->space->mem, at, &word, sizeof(word)) == sizeof(word))
+		ring_space_set_self(ps->ring->rings, t->tid, word);
+}
+
+/* --- the code --------------------------------------------------------------------------- */
+
+/* Somebody may be in what an earlier session had: it stays, and serves if it is the same. */
+static bool serves(const struct space *space, uint64_t vaddr, const uint8_t *code, size_t len)
+{
+	uint8_t there[UBP_CLAIM_CODE_MAX];
+
+	return vaddr && mem_peek(&space->mem, vaddr, there, len) == len &&
+	       memcmp(there, code, len) == 0;
+}
+
+static uint64_t new_room(struct plant_space *ps)
+{
+	for (struct area *a = ps->areas; a; a = a->next) {
+		uint64_t vaddr = a->vaddr + a->used;
+
+		if (a->keys && area_take_block(a, UBP_CLAIM_CODE_MAX, NULL))
+			return vaddr;
+	}
+	return 0;
+}
+
+static uint64_t write_code(const struct space *space, pid_t tid, unsigned code_has)
+{
+	const uint64_t told =
+		guard_data(space->plant) + offsetof(struct guard_data, claim_code);
+	struct plant_space *ps = space->plant;
+	uint8_t code[UBP_CLAIM_CODE_MAX];
+	uint64_t vaddr = ps->ring->claim_room;
+	size_t len;
+
+	if (space->arch->detour.build_claim_code(ps->ring->self_at, code_has, code,
+						 sizeof(code), &len) < 0)
+		return 0;
+	if (serves(space, vaddr, code, len))
+		return vaddr;
+	vaddr = new_room(ps);
+	if (!vaddr || mem_write(&space->mem, tid, told, &vaddr, sizeof(vaddr)) < 0 ||
+	    mem_write(&space->mem, tid, vaddr, code, len) < 0)
+		return 0;
+	ps->ring->claim_room = vaddr;
+	return vaddr;
+}
+
+void claims_provide(const struct held *held, unsigned code_has)
+{
+	struct space *space = held->t->process->space;
+	struct plant_space *ps = space->plant;
+	uint64_t pointer = 0, cpu;
+
+	if (ps->ring->claim_code || ps->ring->self_at ||
+	    !space->arch->detour.build_claim_code ||
+	    ubp_host_get_thread_pointer(space->arch, held->tid, held->at, &pointer) < 0)
+		return;
+	ps->ring->self_at = find_self(space, held->t, pointer);
+	if (ps->ring->self_at)
+		ps->ring->claim_code = write_code(space, held->tid, code_has);
+	cpu = task_rseq_cpu_vaddr(held->t);
+	ps->ring->cpu_off = cpu ? (int64_t)(cpu - pointer) : 0;
+	claims_look(held->t);
+}
+
+/* A detour that is told where its processor's number is reads there, and a fault of that is the tracer's to see to. */
+static void offer(const struct process *p, bool is_alone)
+{
+	const struct plant_space *ps = p->space->plant;
+	const struct ring_offer what = { .pid = p->pid,
+					 .mute = p->silent,
+					 .looks = is_alone,
+					 .cpu_off = is_alone ? 0 : ps->ring->cpu_off,
+					 .n = RING_CLAIMS };
+
+	ring_space_offer(ps->ring->rings, &what);
+}
+
+void claims_set_alone(const struct process *p, bool is_alone)
+{
+	const struct plant_space *ps = p->space->plant;
+
+	if (ps->ring->offers)
+		offer(p, is_alone);
+}
+
+void claims_look(const struct tracee *t)
+{
+	const struct process *p = t->process;
+	struct plant_space *ps = p->space->plant;
+	/* Who shares the memory may have the thread pointer, and the word, of another one. */
+	bool may = ps->ring->claim_code && p->space->processes == p && !p->next;
+
+	if (may == ps->ring->offers || !ps->ring->rings)
+		return;
+	ps->ring->offers = may;
+	if (may)
+		offer(p, false);
+	else
+		ring_space_end_offers(ps->ring->rings);
+}
+
+void claims_thread_ends(const struct tracee *t)
+{
+	const struct plant_space *ps = t->process->space->plant;
+
+	if (ps && ps->ring->rings && ps->ring->offers)
+		ring_space_look_for_claims(ps->ring->rings);
+}
+
+int32_t claims_self_at(const struct plant_space *ps)
+{
+	return ps->ring->self_at;
+}
+
+uint64_t claims_code(const struct plant_space *ps)
+{
+	return ps->ring->claim_code;
+}
+
+void claims_keep_room(struct plant_space *ps, uint64_t vaddr)
+{
+	ps->ring->claim_room = vaddr;
+}
+
+uint64_t claims_room(const struct plant_space *ps)
+{
+	return ps->ring->claim_room;
+}
+
+bool claims_is_in(const struct plant_space *ps, uint64_t pc)
+{
+	return ps->ring->claim_code && pc - ps->ring->claim_code < UBP_CLAIM_CODE_MAX;
+}
