@@ -29,7 +29,7 @@ import time
 UPROBE = sys.argv[1] if len(sys.argv) > 1 else "build/uprobe"
 CACHE = os.path.join(os.environ.get("UBP_CACHE", os.path.expanduser("~/.cache/ubp")), "bench-plant")
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
-SAMPLES = 200
+SAMPLES = 32
 QUIET_S = 1.0  # nothing was changed for so long: it is done
 
 CLOCK = r"""
@@ -270,7 +270,7 @@ def watch(target, p, begun):
     was = target.bytes()
     os.set_blocking(p.stdout.fileno(), False)
     while not ready or time.monotonic() - (changed or ready) < QUIET_S:
-        time.sleep(0.002)
+        time.sleep(0.004)
         assert p.poll() is None, p.stderr.read()
         if not traced:
             if target.tracer():
