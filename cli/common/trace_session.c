@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #include "cli/common/output.h"
 #include "cli/common/signals.h"
 #include "cli/common/trace_run.h"
+
+#define TOP_PAD (1 << 20)
 
 static int print_definition(struct output *out, struct ubp_session *session, size_t i)
 {
@@ -81,6 +84,18 @@ static enum ubp_stack stack_kind(const struct trace_options *o)
 		       : UBP_STACK_NONE;
 }
 
+/*
+ * Definitions by the ten thousand are made by a thread, whose memory the C library would have from the kernel page by page;
+ * that of the first thread comes in larger pieces. No thread of ours allocates while a target waits for it.
+ */
+static void prepare_memory(void)
+{
+#ifdef M_ARENA_MAX
+	(void)mallopt(M_ARENA_MAX, 1);
+	(void)mallopt(M_TOP_PAD, TOP_PAD);
+#endif
+}
+
 int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 {
 	struct ubp_options opt = UBP_OPTIONS_INIT;
@@ -88,6 +103,7 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	struct ubp_err err;
 	int status;
 
+	prepare_memory();
 	opt.pids = o->who.pids;
 	opt.n_pids = o->who.n_pids;
 	opt.tid = o->who.tid;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "engine/elf/chunks.h"
 #include "engine/elf/object_priv.h"
 
 void object_free(struct object *object)
@@ -16,6 +17,7 @@ void object_free(struct object *object)
 	elf_end(object->elf);
 	if (object->fd >= 0)
 		close(object->fd);
+	chunks_free(object->chunks);
 	free(object->needed);
 	free(object->interp);
 	free(object->segments);

@@ -13,6 +13,8 @@
 #include "engine/base/annex.h"
 #include "engine/elf/object.h"
 
+struct chunks;
+
 /* A PT_LOAD segment. */
 struct segment {
 	uint64_t foffset, file_len; /* bytes in the file */
@@ -23,6 +25,7 @@ struct segment {
 struct object {
 	char *path;
 	int fd;
+	struct chunks *chunks; /* of fd: what was read last */
 	Elf *elf;
 	uint64_t dev, ino, size;
 	GElf_Ehdr ehdr;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "engine/base/err.h"
+#include "engine/elf/chunks.h"
 #include "engine/elf/elf_size.h"
 #include "engine/elf/header.h"
 #include "engine/elf/object_priv.h"
@@ -159,6 +160,7 @@ int object_open(const char *path, struct object **ret_object, struct ubp_err *er
 	if (!object)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	object->fd = -1;
+	object->chunks = chunks_new();
 	object->path = strdup(path);
 	rc = object->path ? open_file(object, err) : ubp_fail(err, ENOMEM, "out of memory");
 	if (rc == 0)

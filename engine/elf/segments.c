@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "engine/base/page.h"
+#include "engine/elf/chunks.h"
 #include "engine/elf/object_priv.h"
 
 #define CAVE_ALIGN UINT64_C(16)
@@ -95,6 +96,8 @@ ssize_t object_read(const struct object *object, uint64_t foffset, void *buf, si
 
 	if (foffset > INT64_MAX || len > INT64_MAX - foffset)
 		return -EINVAL;
+	if (chunks_read(object->chunks, object->fd, foffset, buf, len) == (ssize_t)len)
+		return (ssize_t)len;
 	while (done < len) {
 		ssize_t n = pread(object->fd, (char *)buf + done, len - done,
 				  (off_t)(foffset + done));

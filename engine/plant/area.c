@@ -182,16 +182,25 @@ static void enter_one(struct mem_writes *writes, struct area *area,
 {
 	uint64_t i = find_entry(area, entry->vaddr);
 
-	write_entry(writes, area, i, entry);
+	/* Nobody looks for a new one yet: it comes whole, as those of enter_many() do. */
+	if (!area->keys[i])
+		mem_writes_add(writes, area->vaddr + UBP_AREA_TABLE + i * sizeof(*entry), entry,
+			       sizeof(*entry));
+	else
+		write_entry(writes, area, i, entry);
 	area->keys[i] = entry->vaddr;
 }
 
-void area_enter_copy(struct mem_writes *writes, struct area *area, uint64_t copy)
+void area_enter_copies(struct mem_writes *writes, struct area *area, const uint64_t *copies,
+		       size_t n)
 {
-	struct guard_site entry = { .vaddr = copy,
-				    .slot = (uint32_t)(copy - area->vaddr) | UBP_SLOT_JUMP };
+	for (size_t i = 0; i < n; i++) {
+		struct guard_site entry = { .vaddr = copies[i],
+					    .slot = (uint32_t)(copies[i] - area->vaddr) |
+						    UBP_SLOT_JUMP };
 
-	enter_one(writes, area, &entry);
+		enter_one(writes, area, &entry);
+	}
 	write_used(writes, area);
 }
 

@@ -34,12 +34,28 @@ static const char why_not_written[] = "its detour cannot be written";
 static const char why_no_hop[] =
 	"others have the unused bytes near by that its short jump could lead to";
 
+#define GATHER_LEN MEM_WRITES_ROOM
+#define GATHER_N   64
+
+/*
+ * Blocks that follow one another in an area: they are written by one call, then they are entered into its table, then it
+ * is told how much of it is used. Whoever comes after a kill finds no entry of a block that is not there.
+ */
+struct gather {
+	struct area *area;
+	uint64_t vaddr; /* of .bytes */
+	size_t len, n;
+	uint64_t copies[GATHER_N];
+	uint8_t bytes[GATHER_LEN];
+};
+
 /* What all detours of a batch are made with. */
 struct build {
 	struct plant *plant;
 	struct space *space;
 	struct mem_view view; /* of the program's code */
 	struct mem_writes writes;
+	struct gather gather;
 	uint32_t cell;
 };
 
@@ -172,8 +188,39 @@ static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 	return build_jump(arch, &window, site, jump, err);
 }
 
+static void gather_end(struct build *b)
+{
+	struct gather *g = &b->gather;
+
+	if (g->len)
+		mem_writes_add(&b->writes, g->vaddr, g->bytes, g->len);
+	if (g->n)
+		area_enter_copies(&b->writes, g->area, g->copies, g->n);
+	g->len = g->n = 0;
+}
+
+/* Room for @len bytes at @block, which are zeros. NULL: they are too many. */
+static uint8_t *gather(struct build *b, struct area *area, uint64_t block, size_t len)
+{
+	struct gather *g = &b->gather;
+	uint8_t *at;
+
+	if (g->n == GATHER_N || g->area != area || g->vaddr + g->len != block ||
+	    len > sizeof(g->bytes) - g->len)
+		gather_end(b);
+	if (len > sizeof(g->bytes))
+		return NULL;
+	if (!g->len)
+		g->vaddr = block;
+	g->area = area;
+	at = g->bytes + g->len;
+	g->len += len;
+	memset(at, 0, len);
+	return at;
+}
+
 /* The block: what a later session needs to know, then the code. */
-static void write_block(struct mem_writes *writes, const struct site *site,
+static void write_block(struct build *b, struct area *area, const struct site *site,
 			const struct site_jump *jump, uint64_t block)
 {
 	struct guard_jump head = {
@@ -184,6 +231,11 @@ static void write_block(struct mem_writes *writes, const struct site *site,
 		.jump_len = jump->jump_len,
 		.n_orig = jump->jump_len,
 	};
+	size_t len = (size_t)jump->len + UBP_SLOT_SIZE;
+	size_t whole = (len + UBP_SLOT_SIZE - 1) / UBP_SLOT_SIZE * UBP_SLOT_SIZE;
+	/* Of a new one all is written, so that the next one follows; of an old one no more than is needed. */
+	bool is_last = block + whole == area->vaddr + area->used;
+	uint8_t *at = gather(b, area, block, is_last ? whole : len);
 
 	_Static_assert(sizeof(head) <= UBP_SLOT_SIZE, "in front of the copy");
 	memcpy(head.orig, jump->orig, head.n_orig);
@@ -191,8 +243,15 @@ static void write_block(struct mem_writes *writes, const struct site *site,
 		head.hop = site->hop.vaddr;
 		memcpy(head.orig + head.n_orig, site->hop.orig, UBP_HOP_LEN);
 	}
-	mem_writes_add(writes, block, &head, sizeof(head));
-	mem_writes_add(writes, jump->copy, jump->detour.code, jump->len);
+	if (at) {
+		memcpy(at, &head, sizeof(head));
+		memcpy(at + UBP_SLOT_SIZE, jump->detour.code, jump->len);
+	} else {
+		mem_writes_add(&b->writes, block, &head, sizeof(head));
+		mem_writes_add(&b->writes, jump->copy, jump->detour.code, jump->len);
+		b->gather.area = area;
+	}
+	b->gather.copies[b->gather.n++] = jump->copy;
 }
 
 /* A block that an earlier session left, if it serves. 0: none. */
@@ -260,14 +319,14 @@ static const char *build_one(struct build *b, struct batch_area *a, struct site 
 	why = make_block(b, a, site, jump, &block);
 	area = area_of(ps, block);
 	if (!why) {
-		write_block(&b->writes, site, jump, block);
+		write_block(b, area, site, jump, block);
+		if (jump->scans)
+			gather_end(b);
 		if ((jump->scans &&
 		     area_enter_trap(&b->writes, area, jump->copy + jump->detour.trap_at[0],
 				     jump->copy) < 0) ||
 		    jump_note_traps(ps, site, jump) < 0)
 			why = why_not_written;
-		else
-			area_enter_copy(&b->writes, area, jump->copy);
 	}
 	free(jump->detour.code);
 	jump->detour.code = NULL;
@@ -318,6 +377,7 @@ void jump_build(struct plant *plant, struct space *space, pid_t pid, struct jump
 		jump_refuse(try->site, build_one(b, &batch->areas[k], try->site, &try->jump));
 		try->is_built = try->jump != NULL;
 	}
+	gather_end(b);
 	if (mem_writes_end(&b->writes) < 0)
 		give_up_all(space->plant, batch);
 	free(b);

@@ -301,12 +301,15 @@ static void use(struct space *space)
 	struct mem_writes writes = { .mem = &space->mem };
 
 	for (struct area *a = ps->areas; a; a = a->next) {
+		uint64_t copy;
 		size_t n = 0;
 
 		while (n < 3 && area_take(a, NULL))
 			n++;
-		if (area_take_block(a, 1000, NULL))
-			area_enter_copy(&writes, a, a->vaddr + a->used - UBP_SLOT_SIZE);
+		if (!area_take_block(a, 1000, NULL))
+			continue;
+		copy = a->vaddr + a->used - UBP_SLOT_SIZE;
+		area_enter_copies(&writes, a, &copy, 1);
 	}
 	(void)mem_writes_end(&writes);
 	(void)area_has_entry(ps, 4096);

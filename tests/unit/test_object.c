@@ -551,9 +551,71 @@ static void test_each_function(void **state)
 	object_free(object);
 }
 
+/* Thousands of small reads, as of who looks at all functions, here and there and across ends of pages. */
+static void test_small_reads(void **state)
+{
+	struct object *object = open_ok("/proc/self/exe");
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	uint64_t size = object_size(object), at = 0;
+	uint8_t bytes[300], real[300];
+
+	(void)state;
+	assert_true(fd >= 0);
+	for (unsigned i = 0; i < 20000; i++) {
+		size_t len = 1 + i * 7 % sizeof(bytes);
+
+		at = i % 3 ? at + len / 2 : at * 31 + 12345;
+		at %= size + 100; /* the file's end, and what is behind it */
+		assert_int_equal(object_read(object, at, bytes, len),
+				 pread(fd, real, len, (off_t)at));
+		if (at < size)
+			assert_memory_equal(bytes, real, len < size - at ? len : size - at);
+	}
+	close(fd);
+	object_free(object);
+}
+
+static void copy_self(int to)
+{
+	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	uint8_t buf[4096];
+	ssize_t n;
+
+	assert_true(from >= 0);
+	while ((n = read(from, buf, sizeof(buf))) > 0)
+		assert_int_equal(write(to, buf, (size_t)n), n);
+	close(from);
+}
+
+/* What was read before is no answer for long: the file may be written to. */
+static void test_small_reads_again(void **state)
+{
+	char path[] = "/tmp/ubp-object-XXXXXX";
+	int fd = mkstemp(path);
+	struct object *object;
+	uint8_t byte = 0, other;
+
+	(void)state;
+	assert_true(fd >= 0);
+	copy_self(fd);
+	object = open_ok(path);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(object_read(object, 5000, &byte, 1), 1);
+	other = (uint8_t)~byte;
+	assert_int_equal(pwrite(fd, &other, 1, 5000), 1);
+	alarm(60); /* a hang is the failure */
+	while (byte != other)
+		assert_int_equal(object_read(object, 5000, &byte, 1), 1);
+	alarm(0);
+	object_free(object);
+	close(fd);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_small_reads),   cmocka_unit_test(test_small_reads_again),
 		cmocka_unit_test(test_no_elf_files),  cmocka_unit_test(test_unreadable),
 		cmocka_unit_test(test_other_machine), cmocka_unit_test(test_i386),
 		cmocka_unit_test(test_headers),       cmocka_unit_test(test_segments),
