@@ -33,8 +33,12 @@
 #include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
 
+/* Whoever ends the session meanwhile, what was planted goes first. */
 static void release_all(struct ubp_session *s, const pid_t *pids, size_t n)
 {
+	const int *cancelled = s->tracer.cancelled;
+
+	s->tracer.cancelled = NULL;
 	way_out_some(&s->tracer, pids, n);
 	for (size_t i = 0; i < n; i++) {
 		const struct process *p = map_get(&s->tracer.processes, (uint64_t)pids[i]);
@@ -43,6 +47,7 @@ static void release_all(struct ubp_session *s, const pid_t *pids, size_t n)
 			tell_left(s, pids[i], plant_left(p->space));
 		attach_undo(&s->tracer, pids[i]);
 	}
+	s->tracer.cancelled = cancelled;
 }
 
 void release_process(struct ubp_session *s, pid_t pid)
