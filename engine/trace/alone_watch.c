@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "engine/base/again.h"
@@ -166,7 +166,7 @@ static int open_one(pid_t pid, struct watched *ret)
 	char path[40];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
-	ret->pid_fd = pidfd_open(pid, 0);
+	ret->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (ret->pid_fd < 0)
 		return -errno;
 	ret->mem_fd = open(path, O_RDONLY | O_CLOEXEC);
