@@ -16,7 +16,8 @@
 #include "cli/common/signals.h"
 #include "cli/common/trace_run.h"
 
-#define TOP_PAD (1 << 20)
+#define TOP_PAD  (1 << 20)
+#define MMAP_MIN (32 << 20)
 
 static int print_definition(struct output *out, struct ubp_session *session, size_t i)
 {
@@ -93,6 +94,9 @@ static void prepare_memory(void)
 #ifdef M_ARENA_MAX
 	(void)mallopt(M_ARENA_MAX, 1);
 	(void)mallopt(M_TOP_PAD, TOP_PAD);
+	/* To set one of these sets all: what was freed once is not fetched page by page again. */
+	(void)mallopt(M_MMAP_THRESHOLD, MMAP_MIN);
+	(void)mallopt(M_TRIM_THRESHOLD, 2 * MMAP_MIN);
 #endif
 }
 
