@@ -15,8 +15,8 @@ from torture import ARG1, ARG2, KillAt, Row, Storm, Target, fixture  # noqa: E40
 
 VARIANTS = ("plain", "own-sigaction", "own-signal", "own-raw", "late-sigaction", "late-signal",
             "late-raw", "ignored", "altstack", "deep", "static", "musl", "blocked", "spawn",
-            "throw")
-SHORT = ("plain", "own-sigaction", "late-raw", "ignored", "altstack", "deep", "blocked", "spawn")
+            "throw", "let-go")
+SHORT = ("plain", "own-sigaction", "late-raw", "ignored", "altstack", "deep", "blocked", "spawn", "let-go")
 
 
 def musl():
@@ -38,6 +38,8 @@ def program(variant):
     if variant == "musl":
         path = musl()
         return [path, "plain"] if path else None
+    if variant == "let-go":
+        return [fixture("storm_kill"), "own-sigaction"]
     return [fixture("storm_kill"), variant]
 
 
@@ -51,6 +53,8 @@ def definitions(variant, argv):
     if variant == "throw":
         return [f"p:k/thrower {f}:thrower i={ARG1}:s64", f"r:k/thrower_ret {f}:thrower $retval",
                 f"r:k/middle {f}:middle $retval"]
+    if variant == "let-go":
+        return [f"p:k/mix {f}:mix i={ARG1}:s64 s=+0({ARG2}):string", f"p:k/leaf {f}:leaf i={ARG1}:s64"]
     defs = [f"p:k/mix {f}:mix i={ARG1}:s64 s=+0({ARG2}):string", f"p:k/leaf {f}:leaf i={ARG1}:s64",
             f"r:k/leaf_ret {f}:leaf $retval:s64", f"r:k/outer {f}:outer $retval:s64",
             f"p:k/half {f}:half"]
@@ -69,8 +73,8 @@ def storm(options, variant, mode, what):
     if not argv:
         row.note = "skipped: needs musl-gcc, which builds for 64 bits"
         return row, None
-    return row, Storm(row, lambda: Target(argv), definitions(variant, argv), [],
-                      options)
+    extra = ["--let-go"] if variant == "let-go" else []
+    return row, Storm(row, lambda: Target(argv), definitions(variant, argv), extra, options)
 
 
 def set_again(variant):
@@ -85,9 +89,9 @@ def random_moments(table, options, variant, mode):
     table.add(row)
 
 
-def single_calls(table, options, mode):
-    """Before the k-th call: each in attach and detach, some in hits. Short: a sample."""
-    row, s = storm(options, "plain", mode, " by call")
+def single_calls(table, options, mode, variant="plain"):
+    """Before the k-th call: each in attach and detach, some in hits, where processes are let go of, too. Short: a sample."""
+    row, s = storm(options, variant, mode, " by call")
     attach, _, detach, _ = s.count_steps()
     step = 1 if options.full else max(1, attach // 8)
     s.run_steps(KillAt.ATTACH, range(1, attach + 1, step))
@@ -105,10 +109,13 @@ def main():
     table = torture.Table(options)
     for mode in options.modes:
         for variant in VARIANTS if options.full or options.only else SHORT:
-            if options.only in f"kill {variant}":
+            # Whoever is stopped at each hit is never let go of.
+            if options.only in f"kill {variant}" and (variant != "let-go" or mode == "auto"):
                 random_moments(table, options, variant, mode)
         if options.only in "kill plain by call" and not options.no_kill:
             single_calls(table, options, mode)
+        if options.only in "kill let-go by call" and not options.no_kill and mode == "auto":
+            single_calls(table, options, mode, "let-go")
     table.done()
 
 
