@@ -114,7 +114,8 @@ def main():
                 random_moments(table, options, variant, mode)
         if options.only in "kill plain by call" and not options.no_kill:
             single_calls(table, options, mode)
-        if options.only in "kill let-go by call" and not options.no_kill and mode == "auto":
+        is_long = options.full or options.only
+        if is_long and options.only in "kill let-go by call" and not options.no_kill and mode == "auto":
             single_calls(table, options, mode, "let-go")
     table.done()
 
