@@ -118,17 +118,25 @@ static bool is_operand(struct object *object, uint64_t at)
 	return insn.target == 0 || insn.pc_relative;
 }
 
-/* Is it an instruction that makes this address, and not a part of another one? */
-static bool makes_address(struct object *object, const struct mention *m)
+/* The instruction that @at is in. False: that is not known. */
+static bool is_decoded(struct object *object, uint64_t at, struct displaced_insn *ret_insn)
 {
-	struct displaced_insn insn;
 	struct decoded_insn found;
 	struct ubp_err ignored;
 
 	ubp_err_reset(&ignored);
-	if (decoded_at(object, m->at, &found) < 0 ||
-	    object->arch->insn.analyze(found.code, found.len, found.start, &insn, &ignored) < 0)
-		return true; /* who knows */
+	return decoded_at(object, at, &found) == 0 &&
+	       object->arch->insn.analyze(found.code, found.len, found.start, ret_insn,
+					  &ignored) >= 0;
+}
+
+/* Is it an instruction that makes this address, and not a part of another one? */
+static bool makes_address(struct object *object, const struct mention *m)
+{
+	struct displaced_insn insn;
+
+	if (!is_decoded(object, m->at, &insn))
+		return true; /* it may be anything */
 	return insn.pc_relative && insn.target == m->target;
 }
 
@@ -136,13 +144,9 @@ static bool makes_address(struct object *object, const struct mention *m)
 static bool leads_there(struct object *object, const struct mention *m)
 {
 	struct displaced_insn insn;
-	struct decoded_insn found;
-	struct ubp_err ignored;
 
-	ubp_err_reset(&ignored);
-	if (decoded_at(object, m->at, &found) < 0 ||
-	    object->arch->insn.analyze(found.code, found.len, found.start, &insn, &ignored) < 0)
-		return true; /* who knows */
+	if (!is_decoded(object, m->at, &insn))
+		return true; /* it may be anything */
 	return insn.target == m->target;
 }
 
