@@ -170,6 +170,11 @@ struct detour_plan {
 	bool leaves_kernel_return;
 	bool scans; /* the detour scans the stack, and does nothing else; .n_probes is 0 */
 	/*
+	 * Where nobody traces the process, the detour asks the tracer to come (ring_head.bell), waits for it some time, and does
+	 * nothing else; .n_probes is 0. .stops: where somebody does, it takes its trap.
+	 */
+	bool asks, stops;
+	/*
 	 * From the thread pointer on so far is a word of 32 bits that tells threads apart whose pointers are the same, one after
 	 * the other: the thread's id, which the C library keeps. 0: not known.
 	 */

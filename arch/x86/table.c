@@ -119,6 +119,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.slot.build_jump = x86_build_slot_jump,
 	.detour.build = x86_build_detour,
 	.detour.alone = true,
+	.detour.asks = true,
 	.detour.build_return_code = x86_build_return_code,
 	.detour.build_claim_code = x86_build_claim_code,
 	.detour.check = x86_detour_check,

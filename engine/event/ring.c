@@ -125,6 +125,11 @@ static uint64_t take_missed(struct ring_set *set)
 	return n;
 }
 
+const uint64_t *ring_space_bell(const struct ring_space *space)
+{
+	return &ring_head_of(space)->bell;
+}
+
 uint64_t ring_set_take_lost(struct ring_set *set)
 {
 	uint64_t lost = set->lost;

@@ -155,13 +155,13 @@ enum trap_verdict detour_trap(struct hit *hit, const struct held *held, struct u
 		return TRAP_OURS;
 	}
 	wait_note_hot(hit->tracer, t);
-	if (t->probes->n_unwinders && !jump->scans)
+	if (t->probes->n_unwinders && !jump->is_watch)
 		return_look_landed(t, regs->r[arch->reg.sp]);
 	hit->n_seen = 0;
 	/* The detour has taken the lead back. */
-	if (!jump->scans)
+	if (!jump->is_watch)
 		regs->r[arch->reg.pc] = site_probed(site, jump->probes[first]);
-	if (jump->scans) {
+	if (jump->is_watch) {
 		begin_unwinding(t, site, regs);
 	} else if (is_return) {
 		regs->r[arch->reg.sp] += jump->detour.ret_below;
@@ -171,7 +171,7 @@ enum trap_verdict detour_trap(struct hit *hit, const struct held *held, struct u
 		is_tail = jump->probes[first]->kind == PROBE_RETURN && stop_is_tail(held);
 		record_from(hit, t, site, jump, first, regs);
 	}
-	if (!jump->scans)
+	if (!jump->is_watch)
 		stop_count_detour(hit, held, jump, first, is_tail);
 	regs->r[arch->reg.pc] = behind;
 	if (guard_is_lost(t) && guard_reinstall(held) == 0)

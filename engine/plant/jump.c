@@ -21,7 +21,9 @@
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
+#include "engine/plant/site.h"
 #include "engine/plant/watch.h"
+#include "engine/plant/watched_windows.h"
 #include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -75,8 +77,8 @@ static const char *why_not(const struct plant_space *ps, const struct site *site
 	size_t len = 0;
 
 	if (!site->n_probes) {
-		len = (size_t)site->scan->len + site->scan->padding;
-		return len ? neighbour(ps, site, len) : site->scan->why;
+		len = (size_t)site->window->len + site->window->padding;
+		return len ? neighbour(ps, site, len) : site->window->why;
 	}
 	if (site->n_probes > UBP_DETOUR_PROBES)
 		return "more probes than a detour has room for";
@@ -138,7 +140,7 @@ void jump_free_reasons(struct plant *plant)
 
 static bool is_candidate(const struct site *site)
 {
-	return (site->n_probes || (site->scan && scan_is_one(site))) && site->planted &&
+	return (site->n_probes || (site->window && !site_is_probed(site))) && site->planted &&
 	       !site->is_patched && !site->is_spared && site->rung == SITE_BOOSTED &&
 	       !site->no_jump;
 }
@@ -180,7 +182,7 @@ static int collect(struct plant_space *ps, struct jump_batch *batch)
 /* Has it to do with return addresses that are replaced? */
 static bool needs_table(const struct site *site)
 {
-	return has_return(site) || !site->n_probes;
+	return has_return(site) || scan_is_one(site);
 }
 
 /* Those that would have to replace return addresses, or to know what was, and can't. */
@@ -320,7 +322,7 @@ struct jump_batch *jump_collect(struct plant *plant, const struct space *space)
 	    !ps->areas || !ps->areas->keys || guard_is_missing(ps) ||
 	    !space->arch->detour.build)
 		return NULL;
-	if (!scan_look(plant, space, space->mem.file.pid))
+	if (!watched_windows_look(plant, space, space->mem.file.pid))
 		jump_later(ps);
 	batch = calloc(1, sizeof(*batch));
 	rc = batch ? collect(ps, batch) : -ENOMEM;

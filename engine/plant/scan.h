@@ -10,24 +10,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct plant;
 struct site;
-struct space;
 struct tracee;
 
 /*
- * A site where an unwinder begins may become a jump to a detour that scans the stack itself, and
- * stops only if something of ours is on it (detour_plan.scans). Finds .scan of those that stand; @pid: a
- * thread of @space. False: of some a file could not be read, and may be later.
+ * Is @site a jump to a detour that scans the stack itself, and stops only if something of ours is on it
+ * (detour_plan.scans), or may it become one?
  */
-bool scan_look(struct plant *plant, const struct space *space, pid_t pid);
-
-/* Is @site a jump that scans the stack, or may it become one? */
 bool scan_is_one(const struct site *site);
 
 /* @t, at @sp, has found its way to the tracer though nothing was there: it may need to know its
  * stack. */
 void scan_note_stack(struct tracee *t, uint64_t sp);
-void scan_free(struct plant *plant);
 
 #endif

@@ -134,6 +134,12 @@ static int search_chunk(struct call_file *f, const struct ubp_arch *arch, const 
 	return rc;
 }
 
+/* In front of an exec, who comes to its number asks for the tracer. */
+static int add_bell(struct call_file *f, const struct ubp_arch *arch, uint64_t foffset, size_t more)
+{
+	return arch->detour.asks && more >= UBP_HOP_LEN ? add_call(f, foffset, WATCH_ASKS) : 0;
+}
+
 /* The same for one of WATCH_CALLS. */
 static int search_tracing(struct call_file *f, const struct ubp_arch *arch,
 			  enum site_watch watch, const uint8_t *buf, size_t len, uint64_t from,
@@ -149,8 +155,17 @@ static int search_tracing(struct call_file *f, const struct ubp_arch *arch,
 
 		if (is_boundary(arch, object, foffset, at[-1]))
 			rc = add_call(f, foffset + more, watch);
+		if (rc == 0 && watch == WATCH_EXEC && is_boundary(arch, object, foffset, at[-1]))
+			rc = add_bell(f, arch, foffset, more);
 	}
 	return rc;
+}
+
+/* Is it one that somebody wants to know of? */
+static bool is_wanted(const struct plant *plant, enum site_watch watch)
+{
+	return watch == WATCH_EXEC ? plant->counts_open
+				   : watch != WATCH_ASKS || plant->opt.let_go;
 }
 
 /*
@@ -264,7 +279,7 @@ int sigaction_each(struct plant *plant, const struct ubp_arch *arch, struct file
 		for (size_t k = 0; rc == 0 && f && k < f->n; k++)
 			if (f->calls[k].foffset >= m->foffset &&
 			    f->calls[k].foffset - m->foffset < m->end - m->start &&
-			    (f->calls[k].watch != WATCH_EXEC || plant->counts_open))
+			    is_wanted(plant, f->calls[k].watch))
 				rc = each(ctx, m, m->start + (f->calls[k].foffset - m->foffset),
 					  f->calls[k].watch);
 	}

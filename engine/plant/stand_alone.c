@@ -14,6 +14,7 @@
 #include "engine/base/map.h"
 #include "engine/base/vec.h"
 #include "engine/plant/area.h"
+#include "engine/plant/bell.h"
 #include "engine/plant/claims.h"
 #include "engine/plant/guard_state.h"
 #include "engine/plant/leave.h"
@@ -98,6 +99,8 @@ const char *stand_alone_why_not(const struct plant *plant, const struct process 
 	if (!mem_is_sure(&space->mem, p->pid))
 		return "its memory may not answer";
 	why = why_sites_stop(ps);
+	if (!why)
+		why = bell_why_not(ps);
 	if (!why && !rings_are_made(ps))
 		why = "it has no rings";
 	return why ? why : why_threads_stay(p);

@@ -11,6 +11,7 @@
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
+#include "engine/plant/bell.h"
 #include "engine/plant/stand_alone.h"
 #include "engine/session/inside.h"
 #include "engine/session/tell.h"
@@ -72,7 +73,8 @@ static int let_go(struct ubp_session *s, struct process *p, struct ubp_err *err)
 		return -EAGAIN;
 	rc = stand_alone_note(p);
 	if (rc == 0)
-		rc = alone_begin(&s->tracer, p, stand_alone_place(space));
+		rc = alone_begin(&s->tracer, p, stand_alone_place(space),
+				 bell_word(space->plant));
 	if (rc < 0 && rc != -ESRCH && p->space == space)
 		stand_alone_end(&s->tracer, p);
 	if (rc == 0)
@@ -86,6 +88,19 @@ static void look_again(struct ubp_session *s)
 	s->letting.is_over = false;
 	s->letting.wait_ns = AGAIN_NS;
 	s->letting.next_ns = event_clock_now(CLOCK_KIND_MONO) + AGAIN_NS;
+}
+
+/* One asked to be traced: who does so often stays traced. */
+static void look_later(struct ubp_session *s)
+{
+	uint64_t now = event_clock_now(CLOCK_KIND_MONO), wait = s->letting.wait_ns;
+
+	if (now - s->letting.rang_ns > LATER_NS || wait < AGAIN_NS)
+		wait = AGAIN_NS;
+	s->letting.rang_ns = now;
+	s->letting.is_over = false;
+	s->letting.wait_ns = wait;
+	s->letting.next_ns = now + wait;
 }
 
 /* --- back again -------------------------------------------------------------------------- */
@@ -133,7 +148,28 @@ static bool take_back(struct ubp_session *s, struct process *p, struct ubp_err *
 	return true;
 }
 
-/* What has ended, or executed a program. */
+/* While it waits for that, one of its threads has mapped a library, or is about to execute a program. */
+static void come(struct ubp_session *s, struct process *p)
+{
+	pid_t pid = p->pid;
+	struct ubp_err err;
+	struct held held;
+
+	if (!take_back(s, p, &err)) {
+		alone_heard(&s->tracer, p);
+		return;
+	}
+	look_later(s);
+	/* It does not wait for long. */
+	p = map_get(&s->tracer.processes, (uint64_t)pid);
+	if (!p || p->is_alone || attach_hold_one(&s->tracer, p, &held, &err) < 0)
+		return;
+	session_mappings_changed(s, &held);
+	if (held_lasts(&held))
+		held_let_go(&held);
+}
+
+/* What has ended, executed a program, or rung. */
 static void look_after(struct ubp_session *s)
 {
 	size_t n;
@@ -150,6 +186,9 @@ static void look_after(struct ubp_session *s)
 			break;
 		case ALONE_EXECUTED:
 			take_executed(s, p);
+			break;
+		case ALONE_RANG:
+			come(s, p);
 			break;
 		case ALONE_LASTS:
 			break;

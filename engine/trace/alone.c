@@ -33,7 +33,7 @@ static void let_all_go(struct tracer *tracer, struct process *p)
 	p->is_leaving = false;
 }
 
-int alone_begin(struct tracer *tracer, struct process *p, uint64_t vaddr)
+int alone_begin(struct tracer *tracer, struct process *p, uint64_t vaddr, const uint64_t *bell)
 {
 	const struct space *space = p->space;
 	struct ubp_err ignored;
@@ -44,7 +44,7 @@ int alone_begin(struct tracer *tracer, struct process *p, uint64_t vaddr)
 		tracer->alone = alone_watch_start(news, tracer);
 	if (!tracer->alone)
 		return -ENOMEM;
-	rc = alone_watch_add(tracer->alone, pid, vaddr);
+	rc = alone_watch_add(tracer->alone, pid, vaddr, bell);
 	if (rc < 0)
 		return rc;
 	let_all_go(tracer, p);
@@ -71,7 +71,7 @@ int alone_end(struct tracer *tracer, struct process *p, struct ubp_err *err)
 	p->is_alone = false;
 	rc = seize_threads(tracer, p, err);
 	/* From now on an exec is reported. */
-	if (rc == 0 && p->n_tracees && alone_watch_look(tracer->alone, pid) == ALONE_LASTS) {
+	if (rc == 0 && p->n_tracees && alone_watch_look(tracer->alone, pid) < ALONE_EXECUTED) {
 		alone_watch_drop(tracer->alone, pid);
 		return 0;
 	}
@@ -84,6 +84,11 @@ int alone_end(struct tracer *tracer, struct process *p, struct ubp_err *err)
 enum alone_state alone_look(const struct tracer *tracer, const struct process *p)
 {
 	return alone_watch_look(tracer->alone, p->pid);
+}
+
+void alone_heard(const struct tracer *tracer, const struct process *p)
+{
+	alone_watch_heard(tracer->alone, p->pid);
 }
 
 bool alone_take_news(struct tracer *tracer)

@@ -4,7 +4,8 @@
 /*
  * A thread that looks after processes which nobody traces: has one ended, or does it run another program? The
  * kernel tells of an end by a descriptor of the process; of an exec nobody is told, so it looks whether the old
- * memory is still there, every ALONE_LOOK_MS.
+ * memory is still there, every ALONE_LOOK_MS. And each ALONE_BELL_MS, at a word in memory that the process shares, which
+ * it changes where it wants to be traced: it makes no system call for that.
  */
 
 #ifndef UBP_TRACE_ALONE_WATCH_H
@@ -15,11 +16,15 @@
 #include <sys/types.h>
 
 #define ALONE_LOOK_MS 20
+#define ALONE_BELL_MS 4
 
 struct alone_watch;
 
 enum alone_state {
+	/* In this order: it is the process of before. */
 	ALONE_LASTS,
+	ALONE_RANG,     /* it wants to be traced */
+	/* It is not. */
 	ALONE_EXECUTED, /* what is known of its memory is of the past */
 	ALONE_ENDED,
 };
@@ -29,9 +34,14 @@ struct alone_watch *alone_watch_start(void (*news)(void *ctx), void *ctx);
 /* It and all that it watches for; NULL is fine. */
 void alone_watch_stop(struct alone_watch *watch);
 
-/* @vaddr: of memory of process @pid that stays until it executes a program. Returns 0 or a negative errno. */
-int alone_watch_add(struct alone_watch *watch, pid_t pid, uint64_t vaddr);
+/*
+ * @vaddr: of memory of process @pid that stays until it executes a program. @bell: the word that it changes, or NULL. Returns 0
+ * or a negative errno.
+ */
+int alone_watch_add(struct alone_watch *watch, pid_t pid, uint64_t vaddr, const uint64_t *bell);
 void alone_watch_drop(struct alone_watch *watch, pid_t pid);
+/* What it has rung for so far is over, and it is alone yet. */
+void alone_watch_heard(struct alone_watch *watch, pid_t pid);
 /* Looks itself. One that is not watched has ended. */
 enum alone_state alone_watch_look(struct alone_watch *watch, pid_t pid);
 /* Has something become of any of them since the last call? */

@@ -102,14 +102,16 @@ def what_it_does():
     target.ask("trap", "1")
     # A child has its mother's jumps, and records nothing; least of all into her rings.
     target.ask("fork 1000 5000", "7")
-    target.ask("open 2 10")
     # Threads that come while nobody traces it.
     for i in range(40):
         target.ask(f"thread 2 {20 + 2 * i}")
     if target.tracer():
         fail("somebody traces it again")
-    want(trace, trace.end(), [1, 2, 3, -1, 10, 11, *range(20, 100)])
-    if trace.stat("let_go") != "1" or trace.stat("stopped") not in ("0", "1"):
+    # It is traced while its loader has mapped a library.
+    target.ask("open 2 10")
+    until("let go again", lambda: target.tracer() == 0)
+    want(trace, trace.end(), [1, 2, 3, -1, *range(20, 100), 10, 11])
+    if trace.stat("let_go") != "2" or trace.stat("stopped") not in ("0", "1"):
         fail(f"let go, and stopped:\n{trace.err}")
     target.ask("call 3 1")
     target.ask("trap", "2")
@@ -121,17 +123,35 @@ def executes():
     trace = Trace(target)
     target.ask("call 2 1")
     target.ask("exec", "ready")
-    # It is seen within some milliseconds; then it is traced, planted in, has jumps after some hits, and is let go of again.
+    n = 0
+
+    # It has asked for that: it is traced when it executes, planted in, has jumps after some hits, and is let go of again.
     def is_let_go():
+        nonlocal n
         target.ask("call 5 100")
+        n += 1
         with open(f"/proc/{target.p.pid}/maps", encoding="ascii") as f:
             return "memfd:ubp" in f.read() and target.tracer() == 0
     until("let go after an exec", is_let_go)
     target.ask("call 2 7")
-    got = trace.end()
-    want(trace, got[:2] + got[-2:], [1, 2, 7, 8])
+    want(trace, trace.end(), [1, 2] + n * [100, 101, 102, 103, 104] + [7, 8])
     if trace.stat("let_go") != "2":
         fail(f"let go twice:\n{trace.err}")
+    target.end()
+
+
+def loads_a_library():
+    target = Target()
+    trace = Trace(target, probe=("-e", PROBE, "-e", "p:libm:cbrt"))
+    target.ask("call 2 1")
+    target.ask("library 30")
+    until("let go, with the library", lambda: target.tracer() == 0)
+    target.ask("library 5")
+    trace.p.send_signal(2)
+    out, trace.err = trace.p.communicate(timeout=WAIT)
+    n = len(re.findall(r"\bcbrt: ", out))
+    if n != 35 or trace.stat("lost") != "0":
+        fail(f"{n} hits in the library that was loaded, not 35\n{trace.err}\n{out}")
     target.end()
 
 
@@ -196,6 +216,7 @@ def stays(why, *args, probe=(PROBE,)):
 
 what_it_does()
 executes()
+loads_a_library()
 traced_by_another()
 killed()
 target_dies()
