@@ -298,11 +298,21 @@ static void put_literals(struct gen *g)
 	}
 }
 
+/* The trap is for the tracer, who comes; if it does not in time, the guard has an entry for it. */
+static void put_bell_of_scan(struct gen *g, label_t at, label_t *ret_trap)
+{
+	label_t trap = emit_label(&g->e);
+
+	emit_set(&g->e, at);
+	g->isa->bell->ring(g, trap, trap);
+	*ret_trap = trap;
+}
+
 /* All of one without probes. Its trap is met as at the site, too. */
 static void put_watch(struct gen *g, label_t copy)
 {
 	const struct gen_scan *scan = g->plan->scans ? g->isa->scan : NULL;
-	uint32_t regs = scan ? scan->regs : g->isa->bell->regs;
+	uint32_t regs = (scan ? scan->regs : 0) | (g->plan->asks ? g->isa->bell->regs : 0);
 	label_t leave = emit_label(&g->e), trap = emit_label(&g->e), at;
 	label_t no_stack = emit_label(&g->e), early = emit_label(&g->e);
 
@@ -316,6 +326,8 @@ static void put_watch(struct gen *g, label_t copy)
 		g->isa->bell->ring(g, g->plan->stops ? trap : leave, leave);
 	restore(g, GEN_LEAVE, leave, early);
 	g->isa->jump(&g->e, copy);
+	if (scan && g->plan->asks)
+		put_bell_of_scan(g, trap, &trap);
 	restore(g, GEN_TRAP, trap, emit_label(&g->e));
 	g->out->trap_at[0] = (uint32_t)g->e.len;
 	at = emit_here(&g->e);
@@ -374,15 +386,17 @@ static int check_plan(const struct gen_isa *isa, const struct detour_plan *plan,
 
 	if (plan->frames > RING_STACK_MAX)
 		return ubp_fail(err, EOPNOTSUPP, "stacks of %u entries", plan->frames);
+	if (plan->asks && !isa->bell)
+		return ubp_fail(err, EOPNOTSUPP, "nothing asks the tracer to come");
 	if (plan->scans)
 		return isa->scan && plan->n_probes == 0 && plan->return_vaddr &&
 				       plan->trampoline && !plan->lead
 			       ? isa->check_plan(plan, err)
 			       : ubp_fail(err, EOPNOTSUPP, "nothing scans the stack");
 	if (plan->asks)
-		return isa->bell && plan->n_probes == 0 && !plan->lead
+		return plan->n_probes == 0 && !plan->lead
 			       ? isa->check_plan(plan, err)
-			       : ubp_fail(err, EOPNOTSUPP, "nothing asks the tracer to come");
+			       : ubp_fail(err, EOPNOTSUPP, "nothing but a place of ubp's own asks");
 	if (plan->n_probes == 0 || plan->n_probes > UBP_DETOUR_PROBES)
 		return ubp_fail(err, EOPNOTSUPP, "%zu probes at one place", plan->n_probes);
 	if (plan->lead && (!isa->lead_again || plan->lead->sp_down > LEAD_DOWN_MAX))

@@ -66,6 +66,12 @@ void gen64_unless_alone(struct gen *g, label_t leave)
 	gen_may_fault(g, on);
 	emit_rm(e, 0xff | OP_W | OP_LOCK, 0, /* inc */
 		MEM(G_AX, offsetof(struct ring_head, missed)));
+	/* What a longjmp() left would be in the way each time: the tracer knows what to do with it. */
+	if (detour_has_return(g->plan)) {
+		gen_may_fault(g, on);
+		emit_rm(e, 0xff | OP_W | OP_LOCK, 0, /* inc */
+			MEM(G_AX, offsetof(struct ring_head, bell)));
+	}
 	emit_jmp(e, leave);
 	emit_set(e, on);
 }

@@ -153,10 +153,10 @@ static bool has_return(const struct site *site)
 	return false;
 }
 
-static int collect(struct plant_space *ps, struct jump_batch *batch)
+static int collect(const struct plant *plant, struct plant_space *ps, struct jump_batch *batch)
 {
-	/* See watch.c: a breakpoint first, until one of them is hit. */
-	bool no_returns = !watch_begins_awake(ps) && watch_has_unwinders(ps);
+	/* See watch.c: a breakpoint first, until one of them is hit. But a process is let go of without that. */
+	bool no_returns = !watch_begins_awake(ps) && watch_has_unwinders(ps) && !plant->opt.let_go;
 	size_t pos = 0;
 	void *value;
 
@@ -254,6 +254,15 @@ static int provide_areas(struct plant *plant, const struct held *held, struct ma
 	return rc;
 }
 
+/* They may become jumps then, in the next pass. */
+static void wake_begins(const struct held *held)
+{
+	struct space *space = held->t->process->space;
+
+	(void)watch_wake_begins(space, held->tid);
+	space->plant->jump->due |= watch_take_woken(space->plant);
+}
+
 /* False: the thread is gone. */
 static bool provide_returns(const struct plant *plant, const struct held *held,
 			    const struct maps *maps, struct jump_batch *batch)
@@ -265,7 +274,7 @@ static bool provide_returns(const struct plant *plant, const struct held *held,
 	while (i < batch->n && !plant->opt.frames && !needs_table(batch->tries[i].site))
 		i++;
 	if (i < batch->n)
-		(void)watch_wake_begins(held->t->process->space, held->tid);
+		wake_begins(held);
 	if (i < batch->n && hijack_provide(held, maps, &err) < 0) {
 		if (!held_lasts(held))
 			return false;
@@ -325,7 +334,7 @@ struct jump_batch *jump_collect(struct plant *plant, const struct space *space)
 	if (!watched_windows_look(plant, space, space->mem.file.pid))
 		jump_later(ps);
 	batch = calloc(1, sizeof(*batch));
-	rc = batch ? collect(ps, batch) : -ENOMEM;
+	rc = batch ? collect(plant, ps, batch) : -ENOMEM;
 	if (rc < 0)
 		jump_later(ps);
 	if (rc < 0 || !batch->n) {

@@ -16,7 +16,6 @@
 #include "engine/base/ring.h"
 #include "engine/event/ring.h"
 #include "engine/plant/area.h"
-#include "engine/plant/bell.h"
 #include "engine/plant/claims.h"
 #include "engine/plant/hop.h"
 #include "engine/plant/jump_priv.h"
@@ -143,7 +142,7 @@ static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 				? &site->probes[0]->window.lead
 				: NULL,
 		.scans = is_watch && scan_is_one(site),
-		.asks = is_watch && bell_is_one(site),
+		.asks = is_watch && plant->opt.let_go && b->space->arch->detour.asks,
 		.stops = site->watches & ~(unsigned)WATCH_ASKS,
 		.vaddr = vaddr,
 		.gate = guard_gate(ps),

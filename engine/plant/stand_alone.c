@@ -20,7 +20,8 @@
 #include "engine/plant/leave.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/upgrade.h"
-#include "engine/space/probe_list.h"
+#include "engine/plant/watch.h"
+#include "engine/returns/returns.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
@@ -32,6 +33,8 @@
 /* Does only a stop tell what @site is probed for? A probe's breakpoint, or a detour's trap that is always taken. */
 static const char *why_stops(const struct site *site)
 {
+	if (site->n_exits)
+		return "returns are caught at instructions of it";
 	if (!site->n_probes || !site->planted)
 		return NULL;
 	if (site->rung != SITE_JUMPED)
@@ -71,8 +74,6 @@ static const char *why_never(const struct plant *plant, const struct process *p)
 		return "its instruction set has no such detours";
 	if (plant->opt.lossless)
 		return "a full ring is to stop it (--lossless)";
-	if (probe_list(plant)->has_returns)
-		return "return addresses are replaced in it";
 	if (guard_is_missing(space->plant))
 		return "it has no guard";
 	return NULL;
@@ -101,6 +102,10 @@ const char *stand_alone_why_not(const struct plant *plant, const struct process 
 	why = why_sites_stop(ps);
 	if (!why)
 		why = bell_why_not(ps);
+	if (!why)
+		why = watch_why_traced(space);
+	if (!why && !returns_find_home(ps))
+		why = "return addresses that were replaced in it have no table";
 	if (!why && !rings_are_made(ps))
 		why = "it has no rings";
 	return why ? why : why_threads_stay(p);
@@ -137,11 +142,11 @@ int stand_alone_begin(const struct process *p)
 {
 	int rc = set_alone(p->space, p->tracees->tid, 1);
 
-	if (rc == 0) {
-		claims_set_alone(p, true);
-		plant_rest(p->space, p->tracees->tid);
-	}
-	return rc;
+	if (rc < 0)
+		return rc;
+	claims_set_alone(p, true);
+	plant_rest(p->space, p->tracees->tid);
+	return returns_set_trap(p->space, p->tracees->tid, false);
 }
 
 int stand_alone_note(struct process *p)
@@ -187,7 +192,9 @@ void stand_alone_end(struct tracer *tracer, struct process *p)
 	pid_t tid = p->tracees ? p->tracees->tid : p->pid;
 
 	(void)set_alone(p->space, tid, 0);
+	(void)returns_set_trap(p->space, tid, true);
 	plant_wake(p->space, tid);
+	returns_drop_home(p->space);
 	rings_drop_ended(tracer, p->space->plant);
 	claims_set_alone(p, false);
 	know_masks_again(tracer, p);

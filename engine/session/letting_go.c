@@ -66,8 +66,12 @@ static int let_go(struct ubp_session *s, struct process *p, struct ubp_err *err)
 
 	if (rc < 0 || map_get(&s->tracer.processes, (uint64_t)pid) != p || p->space != space)
 		return rc < 0 ? rc : -EAGAIN;
-	if (!p->tracees || stand_alone_begin(p) < 0)
+	if (!p->tracees)
 		return -EAGAIN;
+	if (stand_alone_begin(p) < 0) {
+		stand_alone_end(&s->tracer, p);
+		return -EAGAIN;
+	}
 	drain_traps(&s->tracer, p);
 	if (map_get(&s->tracer.processes, (uint64_t)pid) != p || p->space != space)
 		return -EAGAIN;
