@@ -48,7 +48,7 @@ static uint64_t end_of_own(const struct maps *maps, const struct tracee *t,
 	return pointer > sp && maps_at(maps, pointer - 1) == m ? pointer : 0;
 }
 
-void scan_note_stack(struct tracee *t, uint64_t sp)
+void scan_note_stack(struct tracee *t, uint64_t sp, bool at_once)
 {
 	const struct plant_space *ps = t->process->space->plant;
 	unsigned n = ++t->probes->scans_in_vain;
@@ -57,7 +57,7 @@ void scan_note_stack(struct tracee *t, uint64_t sp)
 	struct maps maps;
 	uint64_t end = 0;
 
-	if (!rings_are_made(ps) || n < VAIN_LEAST || (n & (n - 1)) != 0)
+	if (!rings_are_made(ps) || (n < VAIN_LEAST && !at_once) || (n & (n - 1)) != 0)
 		return;
 	if (maps_read(t->tid, &maps, &ignored) == 0) {
 		m = maps_at(&maps, sp);
@@ -67,4 +67,35 @@ void scan_note_stack(struct tracee *t, uint64_t sp)
 			rings_set_stack(t, m->start, end);
 	}
 	maps_free(&maps);
+}
+
+/* The C library has a page below each stack that nobody may use. */
+static bool has_guard_page(const struct maps *maps, const struct mapping *m)
+{
+	const struct mapping *below = maps_at(maps, m->start - 1);
+
+	return below && !below->read && !below->write && !below->exec;
+}
+
+static const struct mapping *stack_of(const struct maps *maps, const struct tracee *t)
+{
+	const struct mapping *m = maps_at(maps, t->probes->thread_pointer - 1);
+
+	if (t->tid != t->process->pid)
+		return m && m->read && m->write && has_guard_page(maps, m) ? m : NULL;
+	for (size_t i = 0; i < maps->n; i++)
+		if (strcmp(maps->v[i].path, "[stack]") == 0)
+			return &maps->v[i];
+	return NULL;
+}
+
+void scan_tell_stacks(const struct process *p, const struct maps *maps)
+{
+	for (const struct tracee *t = p->tracees; t; t = t->next) {
+		const struct mapping *m = t->probes->thread_pointer ? stack_of(maps, t) : NULL;
+		uint64_t end = m ? end_of_own(maps, t, m, m->start) : 0;
+
+		if (end)
+			rings_set_stack(t, m->start, end);
+	}
 }

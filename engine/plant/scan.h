@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct maps;
+struct process;
 struct site;
 struct tracee;
 
@@ -20,7 +22,10 @@ struct tracee;
 bool scan_is_one(const struct site *site);
 
 /* @t, at @sp, has found its way to the tracer though nothing was there: it may need to know its
- * stack. */
-void scan_note_stack(struct tracee *t, uint64_t sp);
+ * stack; @at_once, or when that has happened some times. */
+void scan_note_stack(struct tracee *t, uint64_t sp, bool at_once);
+
+/* The process is about to be let go of: the same of all its threads whose stacks @maps can tell, wherever they are. */
+void scan_tell_stacks(const struct process *p, const struct maps *maps);
 
 #endif

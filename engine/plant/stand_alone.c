@@ -13,12 +13,14 @@
 #include "engine/base/err.h"
 #include "engine/base/map.h"
 #include "engine/base/vec.h"
+#include "engine/os/maps.h"
 #include "engine/plant/area.h"
 #include "engine/plant/bell.h"
 #include "engine/plant/claims.h"
 #include "engine/plant/guard_state.h"
 #include "engine/plant/leave.h"
 #include "engine/plant/rings.h"
+#include "engine/plant/scan.h"
 #include "engine/plant/upgrade.h"
 #include "engine/plant/watch.h"
 #include "engine/returns/returns.h"
@@ -111,6 +113,20 @@ const char *stand_alone_why_not(const struct plant *plant, const struct process 
 	return why ? why : why_threads_stay(p);
 }
 
+/* Not known, it is asked for at each exception. */
+static void tell_stacks(const struct held *held)
+{
+	const struct process *p = held->t->process;
+	struct ubp_err ignored;
+	struct maps maps;
+
+	if (!watch_has_unwinders(p->space->plant))
+		return;
+	if (maps_read(held->tid, &maps, &ignored) == 0)
+		scan_tell_stacks(p, &maps);
+	maps_free(&maps);
+}
+
 int stand_alone_prepare(const struct plant *plant, const struct held *held, struct ubp_err *err)
 {
 	const struct space *space = held->t->process->space;
@@ -123,6 +139,7 @@ int stand_alone_prepare(const struct plant *plant, const struct held *held, stru
 	/* Where there are none to be had, who comes is not recorded, and counted. */
 	if (rings_spare(plant, held, err) == -ESRCH)
 		return -ESRCH;
+	tell_stacks(held);
 	rc = area_call(held, ps->stub, space->arch->call.nr_madvise, args, &result, err);
 
 	if (rc < 0 || result == 0)
