@@ -125,6 +125,15 @@ static uint64_t take_missed(struct ring_set *set)
 	return n;
 }
 
+uint64_t ring_space_take_in_vain(struct ring_space *space)
+{
+	uint64_t now = __atomic_load_n(&ring_head_of(space)->in_vain, __ATOMIC_RELAXED);
+	uint64_t n = now > space->in_vain ? now - space->in_vain : 0;
+
+	space->in_vain = now;
+	return n;
+}
+
 const uint64_t *ring_space_bell(const struct ring_space *space)
 {
 	return &ring_head_of(space)->bell;

@@ -21,10 +21,16 @@ bool bell_is_one(const struct site *site);
 /* One at the number of a call of the kernel? */
 bool bell_is_call(const struct site *site);
 
-/* Why the tracer would miss something that the process does, words that stay; NULL: it would not. */
-const char *bell_why_not(const struct plant_space *ps);
+/*
+ * Why the tracer would miss something that the process does, words that stay; NULL: it would not. @follows: its children count, too.
+ */
+const char *bell_why_not(const struct plant_space *ps, bool follows);
 
 /* The word that counts how often somebody rang, in memory of ours; it lasts as long as its rings. NULL: there are no rings. */
 const uint64_t *bell_word(const struct plant_space *ps);
+/* How often since the last call somebody rang, and nobody came in time. */
+uint64_t bell_take_in_vain(const struct plant_space *ps);
+/* What is in it now; 0: there are no rings. */
+uint64_t bell_count(const struct plant_space *ps);
 
 #endif

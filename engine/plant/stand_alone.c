@@ -18,6 +18,7 @@
 #include "engine/plant/bell.h"
 #include "engine/plant/claims.h"
 #include "engine/plant/guard_state.h"
+#include "engine/plant/hooks.h"
 #include "engine/plant/leave.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
@@ -103,7 +104,7 @@ const char *stand_alone_why_not(const struct plant *plant, const struct process 
 		return "its memory may not answer";
 	why = why_sites_stop(ps);
 	if (!why)
-		why = bell_why_not(ps);
+		why = bell_why_not(ps, plant->opt.follows);
 	if (!why)
 		why = watch_why_traced(space);
 	if (!why && !returns_find_home(ps))
@@ -127,7 +128,19 @@ static void tell_stacks(const struct held *held)
 	maps_free(&maps);
 }
 
-int stand_alone_prepare(const struct plant *plant, const struct held *held, struct ubp_err *err)
+static bool is_go(struct plant *plant, const struct held *held)
+{
+	struct space *space = held->t->process->space;
+	struct ubp_err ignored;
+	struct maps maps;
+	bool is = maps_read(held->tid, &maps, &ignored) < 0 ||
+		  hooks_is_go(plant, &space->cost, held->tid, &maps);
+
+	maps_free(&maps);
+	return is;
+}
+
+int stand_alone_prepare(struct plant *plant, const struct held *held, struct ubp_err *err)
 {
 	const struct space *space = held->t->process->space;
 	const struct plant_space *ps = space->plant;
@@ -136,6 +149,9 @@ int stand_alone_prepare(const struct plant *plant, const struct held *held, stru
 	int64_t result;
 	int rc;
 
+	/* Its runtime makes processes by itself. */
+	if (plant->opt.follows && is_go(plant, held))
+		return ubp_fail(err, ENOTSUP, "children of a Go program would not be seen");
 	/* Where there are none to be had, who comes is not recorded, and counted. */
 	if (rings_spare(plant, held, err) == -ESRCH)
 		return -ESRCH;

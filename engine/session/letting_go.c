@@ -25,15 +25,15 @@
 #include "engine/trace/process.h"
 #include "engine/trace/tracer.h"
 
-/* Until it is looked at again whether those that are traced have to be: twice as long each time. */
+/* Until it is looked at again whether one that is traced has to be: twice as long each time. */
 #define AGAIN_NS 10000000ULL
 #define LATER_NS 1000000000ULL
+/* Until a process is seen that has come meanwhile. */
+#define NEW_NS 50000000ULL
 
 /* Why none of them is let go of; NULL: they may be. */
 static const char *why_all_stay(const struct ubp_session *s)
 {
-	if (session_follows_children(s))
-		return "its children are followed";
 	if (s->opt.tid)
 		return "only one of its threads is traced";
 	return NULL;
@@ -61,6 +61,7 @@ static int prepare(struct ubp_session *s, struct process *p, struct ubp_err *err
 static int let_go(struct ubp_session *s, struct process *p, struct ubp_err *err)
 {
 	struct space *space = p->space;
+	struct alone_bell bell;
 	pid_t pid = p->pid;
 	int rc = prepare(s, p, err);
 
@@ -68,6 +69,7 @@ static int let_go(struct ubp_session *s, struct process *p, struct ubp_err *err)
 		return rc < 0 ? rc : -EAGAIN;
 	if (!p->tracees)
 		return -EAGAIN;
+	bell = (struct alone_bell){ bell_word(space->plant), bell_count(space->plant) };
 	if (stand_alone_begin(p) < 0) {
 		stand_alone_end(&s->tracer, p);
 		return -EAGAIN;
@@ -77,8 +79,7 @@ static int let_go(struct ubp_session *s, struct process *p, struct ubp_err *err)
 		return -EAGAIN;
 	rc = stand_alone_note(p);
 	if (rc == 0)
-		rc = alone_begin(&s->tracer, p, stand_alone_place(space),
-				 bell_word(space->plant));
+		rc = alone_begin(&s->tracer, p, stand_alone_place(space), &bell);
 	if (rc < 0 && rc != -ESRCH && p->space == space)
 		stand_alone_end(&s->tracer, p);
 	if (rc == 0)
@@ -86,25 +87,39 @@ static int let_go(struct ubp_session *s, struct process *p, struct ubp_err *err)
 	return rc;
 }
 
-/* Something has changed: they may be let go of, or not any more. */
-static void look_again(struct ubp_session *s)
+/* --- when ------------------------------------------------------------------------------------ */
+
+static void look_in(struct ubp_session *s, uint64_t now, uint64_t ns)
 {
-	s->letting.is_over = false;
-	s->letting.wait_ns = AGAIN_NS;
-	s->letting.next_ns = event_clock_now(CLOCK_KIND_MONO) + AGAIN_NS;
+	if (s->letting.next_ns <= now + ns)
+		return;
+	s->letting.next_ns = now + ns;
+	if (alarm_begin(&s->letting.alarm, &s->tracer))
+		alarm_in(&s->letting.alarm, ns);
 }
 
-/* One asked to be traced: who does so often stays traced. */
-static void look_later(struct ubp_session *s)
+static void look_at(struct ubp_session *s, const struct process *p, uint64_t now)
 {
-	uint64_t now = event_clock_now(CLOCK_KIND_MONO), wait = s->letting.wait_ns;
+	p->probes->look_ns = now + p->probes->wait_ns;
+	look_in(s, now, p->probes->wait_ns);
+}
 
-	if (now - s->letting.rang_ns > LATER_NS || wait < AGAIN_NS)
-		wait = AGAIN_NS;
-	s->letting.rang_ns = now;
-	s->letting.is_over = false;
-	s->letting.wait_ns = wait;
-	s->letting.next_ns = now + wait;
+/* Something has changed: it may be let go of, or not any more. */
+static void look_again(struct ubp_session *s, const struct process *p)
+{
+	p->probes->wait_ns = AGAIN_NS;
+	look_at(s, p, event_clock_now(CLOCK_KIND_MONO));
+}
+
+/* It has asked to be traced: who does so often stays traced. */
+static void look_later(struct ubp_session *s, const struct process *p)
+{
+	uint64_t now = event_clock_now(CLOCK_KIND_MONO);
+
+	if (now - p->probes->rang_ns > LATER_NS || p->probes->wait_ns < AGAIN_NS)
+		p->probes->wait_ns = AGAIN_NS;
+	p->probes->rang_ns = now;
+	look_at(s, p, now);
 }
 
 /* --- back again -------------------------------------------------------------------------- */
@@ -120,12 +135,25 @@ static void take_executed(struct ubp_session *s, struct process *p)
 		alone_forget(&s->tracer, p);
 		return;
 	}
-	look_again(s);
 	rc = alone_executed(&s->tracer, p, &err);
-	if (rc == 0)
+	if (rc == 0) {
+		look_again(s, p);
 		rc = targets_plant_in(s, p, &err);
+	}
 	if (rc < 0 && rc != -ESRCH && rc != -EINTR)
 		session_warn(s, "process %d: %s", (int)pid, err.text);
+}
+
+/* Once of each process that it does. */
+static void tell_in_vain(struct ubp_session *s, const struct process *p)
+{
+	if (!bell_take_in_vain(p->space->plant) || p->probes->rang_in_vain)
+		return;
+	session_warn(s,
+		     "process %d could not be traced again in time when it asked for that: what it "
+		     "loaded, executed or forked then may have been missed",
+		     (int)p->pid);
+	p->probes->rang_in_vain = true;
 }
 
 /* True: it is traced again, or has ended. */
@@ -141,6 +169,7 @@ static bool take_back(struct ubp_session *s, struct process *p, struct ubp_err *
 	rc = alone_end(&s->tracer, p, &err);
 	if (rc == 0) {
 		stand_alone_end(&s->tracer, p);
+		tell_in_vain(s, p);
 	} else if (rc == -ESTALE) {
 		take_executed(s, p);
 	} else if (alone_look(&s->tracer, p) == ALONE_ENDED) {
@@ -163,10 +192,12 @@ static void come(struct ubp_session *s, struct process *p)
 		alone_heard(&s->tracer, p);
 		return;
 	}
-	look_later(s);
-	/* It does not wait for long. */
 	p = map_get(&s->tracer.processes, (uint64_t)pid);
-	if (!p || p->is_alone || attach_hold_one(&s->tracer, p, &held, &err) < 0)
+	if (!p || p->is_alone)
+		return;
+	look_later(s, p);
+	/* It does not wait for long. */
+	if (attach_hold_one(&s->tracer, p, &held, &err) < 0)
 		return;
 	session_mappings_changed(s, &held);
 	if (held_lasts(&held))
@@ -209,8 +240,7 @@ static void note_why(struct ubp_session *s, const char *why)
 	__atomic_store_n(&s->letting.why, why, __ATOMIC_RELAXED);
 }
 
-/* True: it may be let go of before long. */
-static bool try_one(struct ubp_session *s, struct process *p)
+static void try_one(struct ubp_session *s, struct process *p)
 {
 	struct ubp_err err;
 	bool soon;
@@ -218,24 +248,37 @@ static bool try_one(struct ubp_session *s, struct process *p)
 
 	note_why(s, why);
 	if (why)
-		return soon;
-	return let_go(s, p, &err) < 0;
+		return;
+	ubp_err_reset(&err);
+	if (let_go(s, p, &err) == -ENOTSUP)
+		note_why(s, "its children would not be seen");
 }
 
-static bool try_all(struct ubp_session *s)
+static void try_all(struct ubp_session *s, uint64_t now)
 {
 	size_t n;
 	pid_t *pids = tracer_pids(&s->tracer, &n);
-	bool any = false;
 
+	s->letting.next_ns = now + LATER_NS;
 	for (size_t i = 0; pids && i < n; i++) {
 		struct process *p = map_get(&s->tracer.processes, (uint64_t)pids[i]);
 
-		if (p && !p->is_alone)
-			any |= try_one(s, p);
+		if (!p || p->is_alone)
+			continue;
+		if (p->probes->look_ns <= now) {
+			uint64_t wait = 2 * p->probes->wait_ns;
+
+			p->probes->wait_ns = wait < AGAIN_NS   ? AGAIN_NS
+					     : wait < LATER_NS ? wait
+							       : LATER_NS;
+			p->probes->look_ns = now + p->probes->wait_ns;
+			try_one(s, p);
+			p = map_get(&s->tracer.processes, (uint64_t)pids[i]);
+		}
+		if (p && !p->is_alone && p->probes->look_ns < s->letting.next_ns)
+			s->letting.next_ns = p->probes->look_ns;
 	}
 	ids_give(&s->tracer, pids);
-	return any;
 }
 
 void letting_go_pass(struct ubp_session *s)
@@ -247,20 +290,22 @@ void letting_go_pass(struct ubp_session *s)
 		return;
 	if (alone_take_news(&s->tracer))
 		look_after(s);
-	if (why)
+	if (why) {
 		note_why(s, why);
-	if (why || s->letting.is_over)
 		return;
-	now = event_clock_now(CLOCK_KIND_MONO);
-	if (now >= s->letting.next_ns && !s->change.ticket) {
-		s->letting.wait_ns =
-			s->letting.wait_ns < LATER_NS / 2 ? 2 * s->letting.wait_ns : LATER_NS;
-		s->letting.next_ns = now + s->letting.wait_ns;
-		s->letting.is_over = !try_all(s);
 	}
-	if (!s->letting.is_over && alarm_begin(&s->letting.alarm, &s->tracer))
-		alarm_in(&s->letting.alarm,
-			 s->letting.next_ns > now ? s->letting.next_ns - now : AGAIN_NS);
+	now = event_clock_now(CLOCK_KIND_MONO);
+	if (now < s->letting.next_ns || s->change.ticket)
+		return;
+	try_all(s, now);
+	if (alarm_begin(&s->letting.alarm, &s->tracer))
+		alarm_in(&s->letting.alarm, s->letting.next_ns - now);
+}
+
+void letting_go_soon(struct ubp_session *s)
+{
+	if (s->opt.let_go)
+		look_in(s, event_clock_now(CLOCK_KIND_MONO), NEW_NS);
 }
 
 /* All of them; those that cannot be traced now: to @stays. */
@@ -278,9 +323,11 @@ static void take_all_back(struct ubp_session *s,
 
 		if (p && p->is_alone && !take_back(s, p, &err))
 			stays(s, p, &err, ctx);
+		p = map_get(&s->tracer.processes, (uint64_t)pids[i]);
+		if (p && !p->is_alone)
+			look_again(s, p);
 	}
 	ids_give(&s->tracer, pids);
-	look_again(s);
 }
 
 static void keep_why(struct ubp_session *s, struct process *p, const struct ubp_err *err,

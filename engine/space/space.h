@@ -48,6 +48,7 @@ enum site_watch {
 	WATCH_PTRACER = 256,   /* the program is about to allow another to trace it */
 	WATCH_OWN_STACK = 512, /* of an unwinder: it begins on the stack of who comes here */
 	WATCH_EXEC = 1024,     /* the program is about to execute another */
+	WATCH_FORKS = 4096,    /* with WATCH_ASKS: the program is about to make a process */
 	WATCH_ASKS = 2048,     /* if nobody traces the process by then, the tracer is asked to come (plant/bell.h) */
 };
 /* Watches at calls of the kernel. A site with one of these alone is left out where it cannot be planted. */

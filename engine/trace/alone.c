@@ -33,7 +33,7 @@ static void let_all_go(struct tracer *tracer, struct process *p)
 	p->is_leaving = false;
 }
 
-int alone_begin(struct tracer *tracer, struct process *p, uint64_t vaddr, const uint64_t *bell)
+int alone_begin(struct tracer *tracer, struct process *p, uint64_t vaddr, const struct alone_bell *bell)
 {
 	const struct space *space = p->space;
 	struct ubp_err ignored;

@@ -21,11 +21,10 @@ struct ubp_err;
 
 /*
  * Let go of all threads of @p. Nobody must be about to meet a trap that only the tracer deals with. @vaddr: of
- * memory there that it never unmaps, which tells when it executes another program; @bell: a word that it makes another where it
- * wants to be traced again, as long as it is alone; NULL: there is none. Returns 0; -errno: its
+ * memory there that it never unmaps, which tells when it executes another program; @bell: that it wants to be traced again. Returns 0; -errno: its
  * threads are traced as before; -ESRCH: it has ended. Stops are handled meanwhile, of others, too.
  */
-int alone_begin(struct tracer *tracer, struct process *p, uint64_t vaddr, const uint64_t *bell);
+int alone_begin(struct tracer *tracer, struct process *p, uint64_t vaddr, const struct alone_bell *bell);
 
 /*
  * Seize all threads of @p again. Errors: as attach_process(), and it is alone as before; -ESTALE: it runs

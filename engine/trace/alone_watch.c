@@ -22,8 +22,7 @@ struct watched {
 	int pid_fd;     /* readable when it has ended */
 	int mem_fd;     /* of the memory that it had */
 	uint64_t vaddr; /* there */
-	const uint64_t *bell; /* NULL: it has none */
-	uint64_t rung;        /* what that was at first */
+	struct alone_bell bell;
 	enum alone_state state;
 };
 
@@ -48,7 +47,7 @@ static bool has_gone(const struct watched *w)
 
 static bool has_rung(const struct watched *w)
 {
-	return w->bell && __atomic_load_n(w->bell, __ATOMIC_RELAXED) != w->rung;
+	return w->bell.word && __atomic_load_n(w->bell.word, __ATOMIC_RELAXED) != w->bell.rung;
 }
 
 static enum alone_state look(const struct watched *w)
@@ -191,15 +190,14 @@ static int open_one(pid_t pid, struct watched *ret)
 	return -errno;
 }
 
-int alone_watch_add(struct alone_watch *watch, pid_t pid, uint64_t vaddr, const uint64_t *bell)
+int alone_watch_add(struct alone_watch *watch, pid_t pid, uint64_t vaddr,
+		    const struct alone_bell *bell)
 {
 	struct watched w = {
-		.pid = pid, .vaddr = vaddr, .bell = bell, .state = ALONE_LASTS
+		.pid = pid, .vaddr = vaddr, .bell = *bell, .state = ALONE_LASTS
 	};
 	int rc = open_one(pid, &w);
 
-	if (bell)
-		w.rung = __atomic_load_n(bell, __ATOMIC_RELAXED);
 
 	if (rc < 0)
 		return rc;
@@ -246,7 +244,7 @@ void alone_watch_heard(struct alone_watch *watch, pid_t pid)
 	pthread_mutex_lock(&watch->lock);
 	w = find(watch, pid);
 	if (w && w->state == ALONE_RANG) {
-		w->rung = __atomic_load_n(w->bell, __ATOMIC_RELAXED);
+		w->bell.rung = __atomic_load_n(w->bell.word, __ATOMIC_RELAXED);
 		w->state = ALONE_LASTS;
 	}
 	pthread_mutex_unlock(&watch->lock);

@@ -20,6 +20,13 @@
 
 struct alone_watch;
 
+/* A word that a process makes another where it wants to be traced again, and what it was when nobody could do so yet. .word NULL: there
+ * is none. */
+struct alone_bell {
+	const uint64_t *word;
+	uint64_t rung;
+};
+
 enum alone_state {
 	/* In this order: it is the process of before. */
 	ALONE_LASTS,
@@ -35,10 +42,10 @@ struct alone_watch *alone_watch_start(void (*news)(void *ctx), void *ctx);
 void alone_watch_stop(struct alone_watch *watch);
 
 /*
- * @vaddr: of memory of process @pid that stays until it executes a program. @bell: the word that it changes, or NULL. Returns 0
- * or a negative errno.
+ * @vaddr: of memory of process @pid that stays until it executes a program. Returns 0 or a negative errno.
  */
-int alone_watch_add(struct alone_watch *watch, pid_t pid, uint64_t vaddr, const uint64_t *bell);
+int alone_watch_add(struct alone_watch *watch, pid_t pid, uint64_t vaddr,
+		    const struct alone_bell *bell);
 void alone_watch_drop(struct alone_watch *watch, pid_t pid);
 /* What it has rung for so far is over, and it is alone yet. */
 void alone_watch_heard(struct alone_watch *watch, pid_t pid);

@@ -86,6 +86,24 @@ def loads_a_library(*args):
     target.end()
 
 
+def follows():
+    """It is traced while it makes a process, which is traced, let go of, makes another ... and each executes a program."""
+    target = Target("let_go")
+    trace = Trace(target, "--follow", *PROBE)
+    target.ask("call 2 1")
+    target.ask("thread 2 3")
+    if target.tracer():
+        fail("a thread was followed")
+    target.ask("fork 300 5", "7")
+    trace.until_alone()
+    target.ask("fork 300 305", "7")
+    trace.until_alone()
+    target.ask("exec", "ready")
+    target.ask("fork 300 605", "7")
+    want(trace, trace.end(), [1, 2, 3, 4, *range(5, 905)])
+    target.end()
+
+
 def traced_by_another():
     target = Target("let_go")
     trace = Trace(target, *PROBE)
@@ -146,11 +164,11 @@ what_it_does()
 executes()
 loads_a_library()
 loads_a_library("--follow")
+follows()
 traced_by_another()
 killed()
 target_dies()
 stays("a full ring is to stop it", "--lossless")
-stays("children are followed", "--follow")
 stays("not all of its places are jumps", "--mode", "trap")
 stays("a probe asks for the thread's name", probe=(PROBE[1], 'a > 0 && comm == "let_go"'))
 print("ok")
