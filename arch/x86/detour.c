@@ -52,6 +52,12 @@ static void gate(struct gen *g, int reg, label_t trap)
 	gen64_load_word(g, reg, offsetof(struct guard_gate, gate), trap);
 }
 
+void gen64_inc(struct gen *g, size_t at, label_t fixup)
+{
+	gen_may_fault(g, fixup);
+	emit_rm(&g->e, 0xff | OP_W | OP_LOCK, 0, MEM(R_BASE, at)); /* inc */
+}
+
 void gen64_unless_alone(struct gen *g, label_t leave)
 {
 	label_t on = emit_label(&g->e);
@@ -60,17 +66,14 @@ void gen64_unless_alone(struct gen *g, label_t leave)
 	gen64_load_word(g, G_AX, offsetof(struct guard_gate, alone), on);
 	emit_test(e, OP_W, G_AX, 1);
 	emit_jcc(e, COND_E, on);
-	gen64_load_word(g, G_AX, offsetof(struct guard_gate, gate), on);
-	emit_alu(e, OP_W, ALU_CMP, G_AX, RING_GATE_TRAP);
+	gen64_load_word(g, R_BASE, offsetof(struct guard_gate, gate), on);
+	emit_alu(e, OP_W, ALU_CMP, R_BASE, RING_GATE_TRAP);
 	emit_jcc(e, COND_BE, leave);
-	gen_may_fault(g, on);
-	emit_rm(e, 0xff | OP_W | OP_LOCK, 0, /* inc */
-		MEM(G_AX, offsetof(struct ring_head, missed)));
+	gen64_inc(g, offsetof(struct ring_head, missed), on);
 	/* What a longjmp() left would be in the way each time: the tracer knows what to do with it. */
 	if (detour_has_return(g->plan)) {
-		gen_may_fault(g, on);
-		emit_rm(e, 0xff | OP_W | OP_LOCK, 0, /* inc */
-			MEM(G_AX, offsetof(struct ring_head, bell)));
+		gen64_inc(g, offsetof(struct ring_head, heard), on);
+		gen64_inc(g, offsetof(struct ring_head, bell), on);
 	}
 	emit_jmp(e, leave);
 	emit_set(e, on);

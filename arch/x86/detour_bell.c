@@ -52,7 +52,7 @@ static void unless_thread(struct gen *g, label_t leave)
 static void bell(struct gen *g, label_t traced, label_t leave)
 {
 	struct emit *e = &g->e;
-	label_t again;
+	label_t again, come = emit_label(e);
 
 	x86_find_base(g, traced, leave);
 	gen64_load_word(g, G_AX, offsetof(struct guard_gate, alone), traced);
@@ -60,15 +60,13 @@ static void bell(struct gen *g, label_t traced, label_t leave)
 	emit_jcc(e, COND_E, traced);
 	if (!g->plan->scans)
 		unless_thread(g, leave);
-	gen_may_fault(g, leave);
-	emit_rm(e, 0xff | OP_W | OP_LOCK, 0, /* inc */
-		MEM(R_BASE, offsetof(struct ring_head, bell)));
+	gen64_inc(g, offsetof(struct ring_head, bell), leave);
 	emit_imm(e, G_CX, ROUNDS);
 	again = emit_here(e);
 	emit_bytes(e, "\xf3\x90", 2); /* pause */
 	gen64_load_word(g, G_AX, offsetof(struct guard_gate, alone), leave);
 	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
-	emit_jcc(e, COND_E, traced);
+	emit_jcc(e, COND_E, come);
 	gen_may_fault(g, leave);
 	emit_rm(e, 0xf7, 0, /* test */
 		MEM(R_BASE, -(int)RING_CONTROL_LEN + (int)offsetof(struct ring_control, owner)));
@@ -76,9 +74,13 @@ static void bell(struct gen *g, label_t traced, label_t leave)
 	emit_jcc(e, COND_NE, leave);
 	emit_alu(e, 0, ALU_SUB, G_CX, 1);
 	emit_jcc(e, COND_NE, again);
-	gen_may_fault(g, leave);
-	emit_rm(e, 0xff | OP_W | OP_LOCK, 0, MEM(R_BASE, offsetof(struct ring_head, in_vain)));
+	gen64_inc(g, offsetof(struct ring_head, in_vain), leave);
+	gen64_inc(g, offsetof(struct ring_head, heard), leave);
 	emit_jmp(e, leave);
+	/* Nobody lets go of it again before this is told. */
+	emit_set(e, come);
+	gen64_inc(g, offsetof(struct ring_head, heard), leave);
+	emit_jmp(e, traced);
 }
 
 const struct gen_bell gen64_bell = {

@@ -63,6 +63,8 @@ extern const struct gen_returns gen64_returns;
 extern const struct gen_records gen64_records;
 /* Its function (detour.c). */
 void gen64_unless_alone(struct gen *g, label_t leave);
+/* The word @at of struct ring_head, whose address is in R_BASE, is one more; where it cannot be written, to @fixup (detour.c). */
+void gen64_inc(struct gen *g, size_t at, label_t fixup);
 /* The word @at of struct guard_gate; where it cannot be read, to @fixup (detour.c). */
 void gen64_load_word(struct gen *g, int reg, size_t at, label_t fixup);
 extern const struct gen_numbers gen64_numbers;

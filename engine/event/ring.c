@@ -134,6 +134,14 @@ uint64_t ring_space_take_in_vain(struct ring_space *space)
 	return n;
 }
 
+bool ring_space_waits(const struct ring_space *space)
+{
+	const struct ring_head *head = ring_head_of(space);
+	uint64_t heard = __atomic_load_n(&head->heard, __ATOMIC_ACQUIRE);
+
+	return heard < __atomic_load_n(&head->bell, __ATOMIC_RELAXED);
+}
+
 const uint64_t *ring_space_bell(const struct ring_space *space)
 {
 	return &ring_head_of(space)->bell;

@@ -131,6 +131,8 @@ void ring_space_end_offers(struct ring_space *space);
 void ring_space_look_for_claims(struct ring_space *space);
 /* How often since the last call somebody rang, and nobody came in time. */
 uint64_t ring_space_take_in_vain(struct ring_space *space);
+/* Does somebody wait that rang? */
+bool ring_space_waits(const struct ring_space *space);
 /* ring_head.bell, as long as the space is not closed. */
 const uint64_t *ring_space_bell(const struct ring_space *space);
 

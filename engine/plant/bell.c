@@ -63,3 +63,8 @@ uint64_t bell_take_in_vain(const struct plant_space *ps)
 {
 	return ps->ring->rings ? ring_space_take_in_vain(ps->ring->rings) : 0;
 }
+
+bool bell_waits(const struct plant_space *ps)
+{
+	return ps->ring->rings && ring_space_waits(ps->ring->rings);
+}

@@ -28,6 +28,8 @@ const char *bell_why_not(const struct plant_space *ps, bool follows);
 
 /* The word that counts how often somebody rang, in memory of ours; it lasts as long as its rings. NULL: there are no rings. */
 const uint64_t *bell_word(const struct plant_space *ps);
+/* Does somebody who rang wait still, and has not seen that the tracer is there? */
+bool bell_waits(const struct plant_space *ps);
 /* How often since the last call somebody rang, and nobody came in time. */
 uint64_t bell_take_in_vain(const struct plant_space *ps);
 /* What is in it now; 0: there are no rings. */

@@ -111,6 +111,8 @@ const char *stand_alone_why_not(const struct plant *plant, const struct process 
 		why = "return addresses that were replaced in it have no table";
 	if (!why && !rings_are_made(ps))
 		why = "it has no rings";
+	if (!why && bell_waits(ps))
+		why = "a thread of it has asked to be traced";
 	return why ? why : why_threads_stay(p);
 }
 

@@ -281,6 +281,13 @@ static void try_all(struct ubp_session *s, uint64_t now)
 	ids_give(&s->tracer, pids);
 }
 
+/* While one is looked after news of others may come, whose wake-up wakes nobody then. */
+static void take_news(struct ubp_session *s)
+{
+	while (alone_take_news(&s->tracer))
+		look_after(s);
+}
+
 void letting_go_pass(struct ubp_session *s)
 {
 	const char *why = why_all_stay(s);
@@ -288,8 +295,7 @@ void letting_go_pass(struct ubp_session *s)
 
 	if (!s->opt.let_go)
 		return;
-	if (alone_take_news(&s->tracer))
-		look_after(s);
+	take_news(s);
 	if (why) {
 		note_why(s, why);
 		return;
@@ -298,8 +304,10 @@ void letting_go_pass(struct ubp_session *s)
 	if (now < s->letting.next_ns || s->change.ticket)
 		return;
 	try_all(s, now);
+	take_news(s);
 	if (alarm_begin(&s->letting.alarm, &s->tracer))
-		alarm_in(&s->letting.alarm, s->letting.next_ns - now);
+		alarm_in(&s->letting.alarm,
+			 s->letting.next_ns > now ? s->letting.next_ns - now : AGAIN_NS);
 }
 
 void letting_go_soon(struct ubp_session *s)
