@@ -45,6 +45,15 @@ static bool has_gone(const struct watched *w)
 	return pread(w->mem_fd, &byte, 1, (off_t)w->vaddr) == 0;
 }
 
+/* It has no memory at all: before long the descriptor tells that it has ended. */
+static bool is_at_its_end(const struct watched *w)
+{
+	char path[32], target[1];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)w->pid);
+	return readlink(path, target, sizeof(target)) < 0 && errno == ENOENT;
+}
+
 static bool has_rung(const struct watched *w)
 {
 	return w->bell.word && __atomic_load_n(w->bell.word, __ATOMIC_RELAXED) != w->bell.rung;
@@ -57,7 +66,7 @@ static enum alone_state look(const struct watched *w)
 	if (w->state == ALONE_ENDED || poll(&fd, 1, 0) > 0)
 		return ALONE_ENDED;
 	if (has_gone(w))
-		return ALONE_EXECUTED;
+		return is_at_its_end(w) ? w->state : ALONE_EXECUTED;
 	return has_rung(w) ? ALONE_RANG : ALONE_LASTS;
 }
 
