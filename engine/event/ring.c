@@ -108,19 +108,24 @@ uint64_t ring_set_dropped(struct ring_set *set, unsigned number)
 	return n;
 }
 
-/* Hits that nobody took since the last look. The target writes that number: a smaller one is no news. */
+/* The target writes that number: a smaller one is no news. */
+uint64_t ring_take_missed(struct ring_space *space)
+{
+	uint64_t missed = __atomic_load_n(&ring_head_of(space)->missed, __ATOMIC_RELAXED);
+	uint64_t n = missed > space->missed ? missed - space->missed : 0;
+
+	space->missed = missed;
+	return n;
+}
+
+/* Hits that nobody took since the last look. */
 static uint64_t take_missed(struct ring_set *set)
 {
 	uint64_t n = 0;
 
 	pthread_mutex_lock(&set->lock);
-	for (struct ring_space *space = set->spaces; space; space = space->next) {
-		uint64_t missed =
-			__atomic_load_n(&ring_head_of(space)->missed, __ATOMIC_RELAXED);
-
-		n += missed > space->missed ? missed - space->missed : 0;
-		space->missed = missed;
-	}
+	for (struct ring_space *space = set->spaces; space; space = space->next)
+		n += ring_take_missed(space);
 	pthread_mutex_unlock(&set->lock);
 	return n;
 }

@@ -122,6 +122,9 @@ static inline unsigned ring_fill(const struct ring *ring)
 	return percent < 100 ? (unsigned)percent : 100;
 }
 
+/* Hits that nobody took since the last call; under the set's lock, or for a space that is in no list any more. */
+uint64_t ring_take_missed(struct ring_space *space);
+
 static inline struct ring_head *ring_head_of(const struct ring_space *space)
 {
 	return (struct ring_head *)space->region;

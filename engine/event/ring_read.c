@@ -300,6 +300,7 @@ static void end_space(struct ring_set *set, struct ring_space *space)
 	for (unsigned i = 0; i < n; i++)
 		set->dropped[i] +=
 			__atomic_load_n(&ring_head_of(space)->dropped[i], __ATOMIC_RELAXED);
+	set->lost += ring_take_missed(space);
 	ring_space_free(space);
 	atomic_fetch_sub(&set->n_spaces, 1);
 }

@@ -340,6 +340,50 @@ void rings_thread_gone(struct tracee *t)
 		ring_space_drop(ps->ring->rings, t->tid);
 }
 
+static size_t n_with(const struct process *p, uint64_t pointer)
+{
+	size_t n = 0;
+
+	for (const struct tracee *t = p->tracees; t; t = t->next)
+		n += t->probes->thread_pointer == pointer;
+	return n;
+}
+
+/* Who had the same thread pointer may have ended. False: two have it still. */
+static bool forget_shared(const struct process *p)
+{
+	struct map *pointers = &p->space->plant->ring->thread_pointers;
+	uint64_t pointer;
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(pointers, &pos, &pointer, &value)) {
+		if (value != RINGS_SHARED)
+			continue;
+		if (n_with(p, pointer) > 1)
+			return false;
+		map_remove(pointers, pointer);
+		pos = 0; /* the table has changed */
+	}
+	return true;
+}
+
+const char *rings_why_not_alone(const struct process *p)
+{
+	const struct plant_space *ps = p->space->plant;
+
+	if (!rings_are_made(ps))
+		return "it has no rings";
+	if (!forget_shared(p))
+		return "threads of it cannot be told from each other";
+	if (p->tracees)
+		claims_look(p->tracees);
+	for (const struct tracee *t = p->tracees; t && !ps->ring->offers; t = t->next)
+		if (!rings_has_thread(ps, t->tid))
+			return "a thread of it has no ring";
+	return NULL;
+}
+
 void rings_drop_ended(const struct tracer *tracer, const struct plant_space *ps)
 {
 	struct map *pointers = &ps->ring->thread_pointers;

@@ -17,6 +17,7 @@ struct part_copied;
 struct part_left;
 struct plant;
 struct plant_space;
+struct process;
 struct space;
 struct tracee;
 struct tracer;
@@ -72,6 +73,9 @@ void rings_add_thread(const struct held *held);
 
 /* Its stack, from @lo to @end, for detours that look through it; no more of it than they do. */
 void rings_set_stack(const struct tracee *t, uint64_t lo, uint64_t end);
+
+/* Why hits of @p would not be recorded without a tracer, words that stay; NULL: each of its threads has a ring, or claims one. */
+const char *rings_why_not_alone(const struct process *p);
 
 /* Threads of a process that was not traced for a while: those that have ended have no rings any more. */
 void rings_drop_ended(const struct tracer *tracer, const struct plant_space *ps);

@@ -109,8 +109,8 @@ const char *stand_alone_why_not(const struct plant *plant, const struct process 
 		why = watch_why_traced(space);
 	if (!why && !returns_find_home(ps))
 		why = "return addresses that were replaced in it have no table";
-	if (!why && !rings_are_made(ps))
-		why = "it has no rings";
+	if (!why)
+		why = rings_why_not_alone(p);
 	if (!why && bell_waits(ps))
 		why = "a thread of it has asked to be traced";
 	return why ? why : why_threads_stay(p);
@@ -173,9 +173,14 @@ static int set_alone(const struct space *space, pid_t tid, uint64_t is_alone)
 			 &is_alone, sizeof(is_alone));
 }
 
+int stand_alone_announce(const struct process *p)
+{
+	return set_alone(p->space, p->tracees->tid, GUARD_ALONE_SOON);
+}
+
 int stand_alone_begin(const struct process *p)
 {
-	int rc = set_alone(p->space, p->tracees->tid, 1);
+	int rc = set_alone(p->space, p->tracees->tid, GUARD_ALONE);
 
 	if (rc < 0)
 		return rc;

@@ -30,6 +30,12 @@ int stand_alone_prepare(struct plant *plant, const struct held *held,
 			struct ubp_err *err);
 
 /*
+ * @p is about to be let go of: who will do something that it has to be traced for asks for that from now on, and waits. Behind that drain_traps(),
+ * then who had begun such a thing has done it. Returns 0 or -errno.
+ */
+int stand_alone_announce(const struct process *p);
+
+/*
  * Nobody is about to trace @p: breakpoints of ours are taken out, and traps in detours are not taken any more. To be followed by
  * drain_traps(). Returns 0 or -errno, and all is as before.
  */

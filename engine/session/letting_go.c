@@ -58,6 +58,40 @@ static int prepare(struct ubp_session *s, struct process *p, struct ubp_err *err
 	return rc;
 }
 
+static bool is_there(const struct ubp_session *s, const struct process *p, pid_t pid,
+		     const struct space *space)
+{
+	return map_get(&s->tracer.processes, (uint64_t)pid) == p && p->space == space;
+}
+
+/* Each of its threads is seen to be in the middle of nothing. */
+static int drain(struct ubp_session *s, struct process *p)
+{
+	struct space *space = p->space;
+	pid_t pid = p->pid;
+	bool soon;
+
+	drain_traps(&s->tracer, p);
+	if (!is_there(s, p, pid, space))
+		return -ESRCH;
+	return !p->tracees || stand_alone_why_not(&s->plant, p, &soon) ? -EAGAIN : 0;
+}
+
+static int let_go_begun(struct ubp_session *s, struct process *p,
+			const struct alone_bell *bell)
+{
+	int rc = drain(s, p);
+
+	if (rc == 0)
+		rc = stand_alone_begin(p);
+	if (rc == 0)
+		rc = drain(s, p);
+	if (rc == 0)
+		rc = stand_alone_note(p);
+	return rc < 0 ? rc
+		      : alone_begin(&s->tracer, p, stand_alone_place(p->space), bell);
+}
+
 static int let_go(struct ubp_session *s, struct process *p, struct ubp_err *err)
 {
 	struct space *space = p->space;
@@ -65,21 +99,14 @@ static int let_go(struct ubp_session *s, struct process *p, struct ubp_err *err)
 	pid_t pid = p->pid;
 	int rc = prepare(s, p, err);
 
-	if (rc < 0 || map_get(&s->tracer.processes, (uint64_t)pid) != p || p->space != space)
+	if (rc < 0 || !is_there(s, p, pid, space))
 		return rc < 0 ? rc : -EAGAIN;
 	if (!p->tracees)
 		return -EAGAIN;
 	bell = (struct alone_bell){ bell_word(space->plant), bell_count(space->plant) };
-	if (stand_alone_begin(p) < 0) {
-		stand_alone_end(&s->tracer, p);
-		return -EAGAIN;
-	}
-	drain_traps(&s->tracer, p);
-	if (map_get(&s->tracer.processes, (uint64_t)pid) != p || p->space != space)
-		return -EAGAIN;
-	rc = stand_alone_note(p);
+	rc = stand_alone_announce(p);
 	if (rc == 0)
-		rc = alone_begin(&s->tracer, p, stand_alone_place(space), &bell);
+		rc = let_go_begun(s, p, &bell);
 	if (rc < 0 && rc != -ESRCH && p->space == space)
 		stand_alone_end(&s->tracer, p);
 	if (rc == 0)
@@ -308,6 +335,12 @@ void letting_go_pass(struct ubp_session *s)
 	if (alarm_begin(&s->letting.alarm, &s->tracer))
 		alarm_in(&s->letting.alarm,
 			 s->letting.next_ns > now ? s->letting.next_ns - now : AGAIN_NS);
+}
+
+void letting_go_later(struct ubp_session *s, const struct process *p)
+{
+	if (s->opt.let_go)
+		look_later(s, p);
 }
 
 void letting_go_soon(struct ubp_session *s)

@@ -108,6 +108,7 @@ static enum keep_verdict on_forked(void *ctx, const struct process *parent,
 	pid_t tid = first->tid;
 	enum birth birth;
 
+	letting_go_later(s, parent);
 	if (shares)
 		return forked_sharing(s, parent, first);
 	first->t->process->silent =

@@ -51,6 +51,8 @@ void release_process(struct ubp_session *s, pid_t pid);
 void letting_go_pass(struct ubp_session *s);
 /* Another process is planted in, which may be let go of before long. */
 void letting_go_soon(struct ubp_session *s);
+/* @p did something that it has to be traced for, and may do so again. */
+void letting_go_later(struct ubp_session *s, const struct process *p);
 int letting_go_take_back(struct ubp_session *s, struct ubp_err *err);
 /* The session ends: all are taken back, or left. */
 void letting_go_end(struct ubp_session *s);
