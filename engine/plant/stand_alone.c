@@ -11,8 +11,10 @@
 
 #include "arch/guard.h"
 #include "engine/base/err.h"
+#include "engine/base/fetch_op.h"
 #include "engine/base/map.h"
 #include "engine/base/vec.h"
+#include "engine/event/clock.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
 #include "engine/plant/bell.h"
@@ -28,13 +30,50 @@
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
+#include "engine/space/uprobe.h"
 #include "engine/trace/held.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
 #include "engine/trace/tracer.h"
 
+#define AWAIT_NS 2000000000ULL
+
+/* So far from the stack pointer, a stack is not at its end. */
+#define NEAR_SP 1024
+
+/* Does the arg whose ops begin with @op read memory that the program may unmap at any time? *ret_end: where they end. */
+static bool follows_pointer(const struct ubp_arch *arch, const struct fetch_op *op,
+			    const struct fetch_op **ret_end)
+{
+	const struct fetch_op *source = op;
+	bool is_near = source->code == FETCH_REG && source->reg == arch->reg.sp, follows = false;
+	bool is_static = source->code == FETCH_IMM || source->code == FETCH_FOFF;
+
+	if (source->code == FETCH_STACK)
+		follows = (uint64_t)source->imm >= NEAR_SP / arch->addr_size;
+	for (op++; op->code < FETCH_STORE_VALUE; op++)
+		follows = true; /* a dereference */
+	if (op->code == FETCH_STORE_MEM)
+		follows |= !is_static && !(is_near && (uint64_t)op->imm < NEAR_SP);
+	else
+		follows |= op->code == FETCH_STORE_STRING;
+	*ret_end = op + 1;
+	return follows;
+}
+
+static bool follows_pointers(const struct uprobe *probe)
+{
+	const struct fetch_program *program = probe->program;
+	const struct fetch_op *op = program->ops, *end = op + program->n_ops;
+
+	while (op < end)
+		if (follows_pointer(probe->arch, op, &op))
+			return true;
+	return false;
+}
+
 /* Does only a stop tell what @site is probed for? A probe's breakpoint, or a detour's trap that is always taken. */
-static const char *why_stops(const struct site *site)
+static const char *why_stops(const struct site *site, bool is_forced)
 {
 	if (site->n_exits)
 		return "returns are caught at instructions of it";
@@ -42,20 +81,23 @@ static const char *why_stops(const struct site *site)
 		return NULL;
 	if (site->rung != SITE_JUMPED)
 		return "not all of its places are jumps";
-	for (size_t i = 0; i < site->n_probes; i++)
+	for (size_t i = 0; i < site->n_probes; i++) {
 		if (site->probes[i]->asks_name)
 			return "a probe asks for the thread's name";
+		if (!is_forced && follows_pointers(site->probes[i]))
+			return "a probe follows pointers, to memory that may be gone by then (--force)";
+	}
 	return NULL;
 }
 
-static const char *why_sites_stop(const struct plant_space *ps)
+static const char *why_sites_stop(const struct plant_space *ps, bool is_forced)
 {
 	const char *why = NULL;
 	size_t pos = 0;
 	void *value;
 
 	while (!why && map_next(&ps->sites, &pos, NULL, &value))
-		why = why_stops(value);
+		why = why_stops(value, is_forced);
 	return why;
 }
 
@@ -77,9 +119,26 @@ static const char *why_never(const struct plant *plant, const struct process *p)
 		return "its instruction set has no such detours";
 	if (plant->opt.lossless)
 		return "a full ring is to stop it (--lossless)";
+	/* Nobody is there to make a fault good. */
+	if (!plant->opt.force && plant->opt.frames)
+		return "stacks are read, whose memory may be gone by then (--force)";
 	if (guard_is_missing(space->plant))
 		return "it has no guard";
 	return NULL;
+}
+
+/* Functions that were entered while their places were breakpoints. Some never return, so not for ever. */
+static bool awaits_returns(const struct process *p)
+{
+	uint64_t now = event_clock_now(CLOCK_KIND_MONO), *since = &p->probes->awaits_ns;
+
+	if (!returns_n(p->space->plant)) {
+		*since = 0;
+		return false;
+	}
+	if (!*since)
+		*since = now;
+	return now - *since < AWAIT_NS;
 }
 
 const char *stand_alone_why_not(const struct plant *plant, const struct process *p,
@@ -102,13 +161,15 @@ const char *stand_alone_why_not(const struct plant *plant, const struct process 
 		return "it shares its memory with another process";
 	if (!mem_is_sure(&space->mem, p->pid))
 		return "its memory may not answer";
-	why = why_sites_stop(ps);
+	why = why_sites_stop(ps, plant->opt.force);
 	if (!why)
 		why = bell_why_not(ps, plant->opt.follows);
 	if (!why)
 		why = watch_why_traced(space);
 	if (!why && !returns_find_home(ps))
 		why = "return addresses that were replaced in it have no table";
+	if (!why && awaits_returns(p))
+		why = "returns are awaited that only a tracer sees";
 	if (!why)
 		why = rings_why_not_alone(p);
 	if (!why && bell_waits(ps))

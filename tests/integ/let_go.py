@@ -13,7 +13,8 @@ from let_go import FIXTURES, WAIT, Target, Trace, fail, until  # noqa: E402
 from ptrace import ptrace  # noqa: E402
 
 TARGET = os.path.join(FIXTURES, "let_go")
-PROBE = ("-e", f"p:{TARGET}:called a=%di:s64 s=+0(%si):string")
+PROBE = ("-e", f"p:{TARGET}:called a=%di:s64")
+FOLLOWS = f"p:{TARGET}:called a=%di:s64 s=+0(%si):string"
 PTRACE_SEIZE, PTRACE_DETACH, PTRACE_INTERRUPT = 0x4206, 17, 0x4207
 
 
@@ -104,6 +105,17 @@ def follows():
     target.end()
 
 
+def follows_pointers():
+    """Memory may be gone while nobody can make a fault good: only where that is asked for."""
+    target = Target("let_go")
+    trace = Trace(target, "--force", "-e", FOLLOWS)
+    target.ask("call 2 1")
+    want(trace, trace.end(), [1, 2])
+    if trace.out.count('s="text"') != 2:
+        fail(f"no strings: {trace.out}")
+    target.end()
+
+
 def traced_by_another():
     target = Target("let_go")
     trace = Trace(target, *PROBE)
@@ -165,10 +177,13 @@ executes()
 loads_a_library()
 loads_a_library("--follow")
 follows()
+follows_pointers()
 traced_by_another()
 killed()
 target_dies()
 stays("a full ring is to stop it", "--lossless")
 stays("not all of its places are jumps", "--mode", "trap")
+stays("a probe follows pointers", probe=("-e", FOLLOWS))
+stays("stacks are read", "--stack=fp")
 stays("a probe asks for the thread's name", probe=(PROBE[1], 'a > 0 && comm == "let_go"'))
 print("ok")

@@ -54,7 +54,8 @@ def definitions(variant, argv):
         return [f"p:k/thrower {f}:thrower i={ARG1}:s64", f"r:k/thrower_ret {f}:thrower $retval",
                 f"r:k/middle {f}:middle $retval"]
     if variant == "let-go":
-        return [f"p:k/mix {f}:mix i={ARG1}:s64 s=+0({ARG2}):string", f"p:k/leaf {f}:leaf i={ARG1}:s64"]
+        return [f"p:k/mix {f}:mix i={ARG1}:s64", f"p:k/leaf {f}:leaf i={ARG1}:s64",
+                f"r:k/leaf_ret {f}:leaf $retval:s64", f"r:k/outer {f}:outer $retval:s64"]
     defs = [f"p:k/mix {f}:mix i={ARG1}:s64 s=+0({ARG2}):string", f"p:k/leaf {f}:leaf i={ARG1}:s64",
             f"r:k/leaf_ret {f}:leaf $retval:s64", f"r:k/outer {f}:outer $retval:s64",
             f"p:k/half {f}:half"]
