@@ -98,18 +98,19 @@ struct gen_returns {
 	void (*common)(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t trampoline);
 };
 
-/* Detours that scan the stack (detour_plan.scans). */
-struct gen_scan {
-	uint32_t regs; /* it uses */
-	/* With them saved: to @leave if there is nothing on the stack. */
-	void (*look)(struct gen *g, label_t trap, label_t leave);
-};
-
 /* Detours that ask the tracer to come (detour_plan.asks). */
 struct gen_bell {
 	uint32_t regs; /* it uses */
 	/* With them saved: to @traced if the process is traced, or is traced again by now; to @leave if it is not. */
 	void (*ring)(struct gen *g, label_t traced, label_t leave);
+};
+
+/* Detours that scan the stack (detour_plan.scans). */
+struct gen_scan {
+	uint32_t regs; /* it uses */
+	/* With them saved: to @leave if there is nothing on the stack. */
+	void (*look)(struct gen *g, label_t trap, label_t leave);
+	const struct gen_bell *bell; /* NULL: it makes none that ask */
 };
 
 /* The record (engine/base/ring.h). What is not possible goes to gen.fail. */
@@ -234,7 +235,6 @@ struct gen_isa {
 	const struct gen_strings *strings;
 	const struct gen_stacks *stacks;
 	const struct gen_scan *scan; /* NULL: it makes no such detours */
-	const struct gen_bell *bell; /* NULL: the same */
 	const struct gen_filters *filters;
 	/* --- before anything is written */
 	/* What this instruction set can't do of a plan that is good otherwise. */

@@ -304,7 +304,7 @@ static void put_bell_of_scan(struct gen *g, label_t at, label_t *ret_trap)
 	label_t trap = emit_label(&g->e);
 
 	emit_set(&g->e, at);
-	g->isa->bell->ring(g, trap, trap);
+	g->isa->scan->bell->ring(g, trap, trap);
 	*ret_trap = trap;
 }
 
@@ -312,7 +312,7 @@ static void put_bell_of_scan(struct gen *g, label_t at, label_t *ret_trap)
 static void put_watch(struct gen *g, label_t copy)
 {
 	const struct gen_scan *scan = g->plan->scans ? g->isa->scan : NULL;
-	uint32_t regs = (scan ? scan->regs : 0) | (g->plan->asks ? g->isa->bell->regs : 0);
+	uint32_t regs = (scan ? scan->regs : 0) | (g->plan->asks ? g->isa->scan->bell->regs : 0);
 	label_t leave = emit_label(&g->e), trap = emit_label(&g->e), at;
 	label_t no_stack = emit_label(&g->e), early = emit_label(&g->e);
 
@@ -323,7 +323,7 @@ static void put_watch(struct gen *g, label_t copy)
 	if (scan)
 		scan->look(g, trap, leave);
 	else
-		g->isa->bell->ring(g, g->plan->stops ? trap : leave, leave);
+		g->isa->scan->bell->ring(g, g->plan->stops ? trap : leave, leave);
 	restore(g, GEN_LEAVE, leave, early);
 	g->isa->jump(&g->e, copy);
 	if (scan && g->plan->asks)
@@ -386,7 +386,7 @@ static int check_plan(const struct gen_isa *isa, const struct detour_plan *plan,
 
 	if (plan->frames > RING_STACK_MAX)
 		return ubp_fail(err, EOPNOTSUPP, "stacks of %u entries", plan->frames);
-	if (plan->asks && !isa->bell)
+	if (plan->asks && !(isa->scan && isa->scan->bell))
 		return ubp_fail(err, EOPNOTSUPP, "nothing asks the tracer to come");
 	if (plan->scans)
 		return isa->scan && plan->n_probes == 0 && plan->return_vaddr &&

@@ -55,4 +55,5 @@ const struct gen_scan gen64_scan = {
 	.regs = 1u << G_AX | 1u << G_CX | 1u << G_DX | 1u << R_THREAD | 1u << G_DI |
 		1u << G_R8 | 1u << R_BASE,
 	.look = look,
+	.bell = &gen64_bell,
 };

@@ -5,8 +5,8 @@
 
 #include "engine/base/map.h"
 #include "engine/event/ring.h"
+#include "engine/plant/rings.h"
 #include "engine/plant/site.h"
-#include "engine/space/ring_part.h"
 #include "engine/space/space.h"
 
 bool bell_is_one(const struct site *site)
@@ -49,7 +49,7 @@ const char *bell_why_not(const struct plant_space *ps, bool follows)
 
 const uint64_t *bell_word(const struct plant_space *ps)
 {
-	return ps->ring->rings ? ring_space_bell(ps->ring->rings) : NULL;
+	return rings_of(ps) ? ring_space_bell(rings_of(ps)) : NULL;
 }
 
 uint64_t bell_count(const struct plant_space *ps)
@@ -61,10 +61,10 @@ uint64_t bell_count(const struct plant_space *ps)
 
 uint64_t bell_take_in_vain(const struct plant_space *ps)
 {
-	return ps->ring->rings ? ring_space_take_in_vain(ps->ring->rings) : 0;
+	return rings_of(ps) ? ring_space_take_in_vain(rings_of(ps)) : 0;
 }
 
 bool bell_waits(const struct plant_space *ps)
 {
-	return ps->ring->rings && ring_space_waits(ps->ring->rings);
+	return rings_of(ps) && ring_space_waits(rings_of(ps));
 }

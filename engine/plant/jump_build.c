@@ -125,6 +125,16 @@ static int build_jump(const struct ubp_arch *arch, const struct window *window,
 	return rc < 0 ? rc : arch->jump.build(&at_hop, site->hop.vaddr, entry, jump->hop, err);
 }
 
+/* What it takes of the fill behind the function. */
+static bool read_fill(struct build *b, const struct site *site, const struct window *window,
+		      struct site_jump *jump)
+{
+	size_t len = window->jump_len > window->len ? window->jump_len - window->len : 0;
+
+	return mem_view_peek(&b->view, site->vaddr + window->len, jump->orig + window->len,
+			     len) == len;
+}
+
 static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 		    struct site_jump *jump, struct ubp_err *err)
 {
@@ -183,11 +193,7 @@ static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 		memcpy(jump->orig + jump->from[i], window.insns[i].bytes, window.insns[i].len);
 	}
 	jump->jump_len = window.jump_len;
-	/* What it takes of the fill behind the function. */
-	if (window.jump_len > window.len &&
-	    mem_view_peek(&b->view, site->vaddr + window.len, jump->orig + window.len,
-			  window.jump_len - window.len) !=
-		    (size_t)(window.jump_len - window.len))
+	if (!read_fill(b, site, &window, jump))
 		return ubp_fail(err, EFAULT, "it cannot be read");
 	return build_jump(arch, &window, site, jump, err);
 }

@@ -368,6 +368,11 @@ static bool forget_shared(const struct process *p)
 	return true;
 }
 
+struct ring_space *rings_of(const struct plant_space *ps)
+{
+	return ps->ring->rings;
+}
+
 const char *rings_why_not_alone(const struct process *p)
 {
 	const struct plant_space *ps = p->space->plant;

@@ -18,6 +18,7 @@ struct part_left;
 struct plant;
 struct plant_space;
 struct process;
+struct ring_space;
 struct space;
 struct tracee;
 struct tracer;
@@ -94,6 +95,8 @@ bool rings_may_read(const struct plant_space *ps, uint64_t vaddr);
 /* When it was last looked at what they may read: CLOCK_KIND_MONO. */
 uint64_t rings_looked_ns(const struct plant_space *ps);
 
+/* As the delivering thread knows them; NULL: it has none. */
+struct ring_space *rings_of(const struct plant_space *ps);
 /* Has it rings? What follows is for one that has them. */
 bool rings_are_made(const struct plant_space *ps);
 bool rings_has_thread(const struct plant_space *ps, pid_t tid);

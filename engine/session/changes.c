@@ -11,6 +11,7 @@
 #include "engine/plant/change.h"
 #include "engine/plant/renew.h"
 #include "engine/plant/setup.h"
+#include "engine/session/letting_go.h"
 #include "engine/session/mail.h"
 #include "engine/session/tracing.h"
 #include "engine/space/probe_list.h"

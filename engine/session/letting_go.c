@@ -14,6 +14,7 @@
 #include "engine/plant/bell.h"
 #include "engine/plant/stand_alone.h"
 #include "engine/session/inside.h"
+#include "engine/session/letting_go.h"
 #include "engine/session/tell.h"
 #include "engine/session/tracing.h"
 #include "engine/space/space.h"

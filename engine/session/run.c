@@ -25,6 +25,7 @@
 #include "engine/plant/way_out.h"
 #include "engine/session/budget.h"
 #include "engine/session/inside.h"
+#include "engine/session/letting_go.h"
 #include "engine/session/mail.h"
 #include "engine/session/tell.h"
 #include "engine/session/tracing.h"

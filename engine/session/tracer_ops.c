@@ -17,6 +17,7 @@
 #include "engine/returns/ends.h"
 #include "engine/session/budget.h"
 #include "engine/session/inside.h"
+#include "engine/session/letting_go.h"
 #include "engine/session/tell.h"
 #include "engine/session/tracing.h"
 #include "engine/space/space.h"

@@ -44,19 +44,6 @@ void release_for_tracing(void *ctx, const struct held *held, enum site_watch wat
 /* Take everything out of a process that lives in memory of its own, and let go of it. */
 void release_process(struct ubp_session *s, pid_t pid);
 
-/*
- * letting_go.c, on that thread: processes that need not be traced are let go of, and what became of those is looked after. Before
- * something is changed in all of them they are taken back; -errno: one could not be.
- */
-void letting_go_pass(struct ubp_session *s);
-/* Another process is planted in, which may be let go of before long. */
-void letting_go_soon(struct ubp_session *s);
-/* @p did something that it has to be traced for, and may do so again. */
-void letting_go_later(struct ubp_session *s, const struct process *p);
-int letting_go_take_back(struct ubp_session *s, struct ubp_err *err);
-/* The session ends: all are taken back, or left. */
-void letting_go_end(struct ubp_session *s);
-
 /* changes.c, on that thread, between two of its turns. */
 void changes_pass(struct ubp_session *s);
 /* targets.c: is it traced, and was planted in by an older list of probes? */
