@@ -20,6 +20,7 @@
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
 #include "engine/plant/give_back.h"
+#include "engine/plant/gate_page.h"
 #include "engine/plant/guard.h"
 #include "engine/plant/guard_state.h"
 #include "engine/plant/leftover.h"
@@ -213,7 +214,9 @@ static void leave_process(struct tracer *tracer, struct process *p)
 		rc = ubp_host_get_regs(held.tid, &regs);
 	}
 	if (rc == 0)
-		rc = guard_uninstall(&held, &err);
+		gate_page_keep(&held);
+	if (rc == 0)
+		rc = held_lasts(&held) ? guard_uninstall(&held, &err) : -ESRCH;
 	ps->keeps_guard |= rc < 0 && rc != -ESRCH;
 	/* A filter of late lets nothing be asked of it: then the guard hands on to the program's own
 	 * handler, as uprobe(1) has it. */

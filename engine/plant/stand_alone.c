@@ -19,6 +19,7 @@
 #include "engine/plant/area.h"
 #include "engine/plant/bell.h"
 #include "engine/plant/claims.h"
+#include "engine/plant/gate_page.h"
 #include "engine/plant/guard_state.h"
 #include "engine/plant/hooks.h"
 #include "engine/plant/leave.h"
@@ -205,13 +206,6 @@ static bool is_go(struct plant *plant, const struct held *held)
 
 int stand_alone_prepare(struct plant *plant, const struct held *held, struct ubp_err *err)
 {
-	const struct space *space = held->t->process->space;
-	const struct plant_space *ps = space->plant;
-	const uint64_t args[6] = { guard_gate(ps), UBP_GUARD_DATA_LEN - UBP_GUARD_GATE,
-				   MADV_WIPEONFORK };
-	int64_t result;
-	int rc;
-
 	/* Its runtime makes processes by itself. */
 	if (plant->opt.follows && is_go(plant, held))
 		return ubp_fail(err, ENOTSUP, "children of a Go program would not be seen");
@@ -219,12 +213,7 @@ int stand_alone_prepare(struct plant *plant, const struct held *held, struct ubp
 	if (rings_spare(plant, held, err) == -ESRCH)
 		return -ESRCH;
 	tell_stacks(held);
-	rc = area_call(held, ps->stub, space->arch->call.nr_madvise, args, &result, err);
-
-	if (rc < 0 || result == 0)
-		return rc;
-	return ubp_fail(err, (int)-result, "madvise(MADV_WIPEONFORK): %s",
-			strerror((int)-result));
+	return gate_page_wipe(held, err);
 }
 
 static int set_alone(const struct space *space, pid_t tid, uint64_t is_alone)

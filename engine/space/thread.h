@@ -68,6 +68,7 @@ struct process_probes {
 	 * session/letting_go.c. */
 	uint64_t look_ns, wait_ns, rang_ns;
 	bool rang_in_vain; /* and that was told */
+	bool is_wiped;     /* children find the gate's page wiped (gate_page.c) */
 	uint64_t awaits_ns; /* since when it would be let go of but for returns that only the tracer sees; 0: it would not */
 	bool is_guarded;   /* our SIGTRAP handler is installed */
 	bool loses_guard;  /* it has lost our handler before: it is looked for at each hit */

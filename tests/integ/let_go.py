@@ -44,6 +44,9 @@ def what_it_does():
         fail(f"let go, and stopped:\n{trace.err}")
     target.ask("call 3 1")
     target.ask("trap", "2")
+    with open(f"/proc/{target.p.pid}/smaps", encoding="ascii") as f:
+        if re.search(r"^VmFlags:.* wf\b", f.read(), re.M):
+            fail("a page is wiped on fork still")
     target.end()
 
 
