@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "arch/capstone.h"
+#include "arch/x86/known.h"
 
 #define INSN_LONGEST 15
 
@@ -281,10 +282,13 @@ int x86_len(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr)
 	struct decoder *d = decoder_of(bits);
 	const uint8_t *start = code;
 	size_t start_len = len;
+	struct x86_decoded known;
 	int rc = 0;
 
 	pthread_mutex_lock(&lock);
-	if (!d->fast)
+	if (known_find(bits, code, len, vaddr, &known))
+		rc = known.len;
+	else if (!d->fast)
 		rc = open_handle(bits, false, &d->fast, &d->fast_insn);
 	if (rc == 0 && cs_disasm_iter(d->fast, &code, &len, &vaddr, d->fast_insn))
 		rc = d->fast_insn->size;
@@ -317,9 +321,15 @@ static int disassemble(unsigned bits, const uint8_t *code, size_t len, uint64_t 
 {
 	struct decoder *d = decoder_of(bits);
 	const cs_insn *insn;
+	const uint8_t *start = code;
+	uint64_t at = vaddr;
 	int rc = 0;
 
 	pthread_mutex_lock(&lock);
+	if (known_find(bits, code, len, vaddr, ret)) {
+		pthread_mutex_unlock(&lock);
+		return 0;
+	}
 	if (!d->detailed)
 		rc = open_handle(bits, true, &d->detailed, &d->detailed_insn);
 	insn = d->detailed_insn;
@@ -331,6 +341,7 @@ static int disassemble(unsigned bits, const uint8_t *code, size_t len, uint64_t 
 		ret->rip_relative = has_rip_operand(&insn->detail->x86);
 		snprintf(ret->text, sizeof(ret->text), "%.20s%s%.58s", insn->mnemonic,
 			 insn->op_str[0] ? " " : "", insn->op_str);
+		known_add(bits, start, at, ret);
 	}
 	pthread_mutex_unlock(&lock);
 	return rc;
