@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A detour has some 600 bytes, 30 labels, 20 fixups: they fit, mostly. */
-#define FIRST 1024
+/* A detour has some 600 bytes, which fit, 30 labels, 20 fixups, and few of what is kept with it. */
+#define FIRST_BYTES 1024
+#define FIRST       16
 
 void emit_fail(struct emit *e, int error)
 {
@@ -18,7 +19,7 @@ void emit_fail(struct emit *e, int error)
 
 bool emit_grow(struct emit *e, void **array, size_t n, size_t *cap, size_t size)
 {
-	size_t want = *cap ? 2 * *cap : FIRST / size;
+	size_t want = *cap ? 2 * *cap : size == 1 ? FIRST_BYTES : FIRST;
 	void *bigger;
 
 	if (n < *cap)

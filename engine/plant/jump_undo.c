@@ -13,6 +13,7 @@
 #include "engine/base/err.h"
 #include "engine/base/page.h"
 #include "engine/base/ring.h"
+#include "engine/base/vec.h"
 #include "engine/event/clock.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
@@ -164,20 +165,25 @@ static void defuse(const struct plant_space *owner, const struct space *space, p
 		   bool only_used)
 {
 	const struct ubp_arch *arch = space->arch;
-	struct mem_writes writes = { .mem = &space->mem, .tid = tid, .goes_on = true };
+	const struct map *traps = &owner->jump->traps;
+	uint64_t *places = malloc((traps->n + 1) * sizeof(*places)), one, at;
 	void *value;
-	size_t pos = 0;
-	uint64_t at;
+	size_t pos = 0, n = 0;
 
-	while (map_next(&owner->jump->traps, &pos, &at, &value)) {
+	while (map_next(traps, &pos, &at, &value)) {
 		uint64_t from;
 		const struct site_jump *jump = jump_at(value, at, &from);
 
 		if (only_used && !(jump && who_uses(owner, jump)))
 			continue;
-		mem_writes_add(&writes, at, arch->swbp.nop, arch->swbp.len);
+		/* Without memory for them one by one. */
+		*(places ? &places[n++] : &one) = at;
+		if (!places)
+			page_edit_each(&space->mem, tid, &one, 1, arch->swbp.nop,
+				       arch->swbp.len);
 	}
-	(void)mem_writes_end(&writes);
+	page_edit_each(&space->mem, tid, places, n, arch->swbp.nop, arch->swbp.len);
+	free(places);
 }
 
 /* Who is about to replace its return address must not: nobody would put that back. */
@@ -266,26 +272,32 @@ static void clean_copy(struct plant_space *owner, const struct space *space, pid
 	return_ops(space)->put_back_hijacks(owner, space, tid, left);
 }
 
+static bool is_free(const struct plant_space *ps, const struct site *site,
+		    const struct site_jump *jump)
+{
+	/* What scans has an entry of the guard's, for good. */
+	return !jump->is_left && !jump->scans && !who_uses(ps, jump) &&
+	       !(jump->hop_at && site->hop.stands);
+}
+
 /* Blocks that nobody is in, nor can come to any more, serve the next session. */
 static void free_blocks(const struct space *space)
 {
-	struct mem_writes writes = { .mem = &space->mem, .goes_on = true };
 	const struct plant_space *ps = space->plant;
 	const uint64_t magic = UBP_JUMP_FREE;
-	size_t pos = 0;
+	uint64_t *places = NULL;
+	size_t pos = 0, n = 0;
 	void *value;
 
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		const struct site_jump *jump = NULL;
 
-		/* What scans has an entry of the guard's, for good. */
 		while ((jump = jump_next(value, jump)))
-			if (!jump->is_left && !jump->scans && !who_uses(ps, jump) &&
-			    !(jump->hop_at && ((struct site *)value)->hop.stands))
-				mem_writes_add(&writes, jump->copy - UBP_SLOT_SIZE, &magic,
-					       sizeof(magic));
+			if (is_free(ps, value, jump) && VEC_DOUBLE(places, n) == 0)
+				places[n++] = jump->copy - UBP_SLOT_SIZE;
 	}
-	(void)mem_writes_end(&writes);
+	page_edit_each(&space->mem, 0, places, n, &magic, sizeof(magic));
+	free(places);
 }
 
 /*
