@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "engine/base/err.h"
+#include "engine/plant/cave.h"
 #include "engine/plant/hooks.h"
 #include "engine/plant/leave.h"
 #include "engine/plant/plant.h"
@@ -96,8 +97,10 @@ void plant_look_ahead(struct plant *plant, struct space *space, pid_t tid)
 		if (space->arch->guard.code)
 			(void)sigaction_each(plant, space->arch, &space->cost, tid, &maps,
 					     pass_over, NULL);
-		if (!space->plant)
+		if (!space->plant) {
+			cave_look_ahead(plant, space, tid, &maps);
 			collect_ahead(plant, space, tid, &maps);
+		}
 	}
 	maps_free(&maps);
 }
