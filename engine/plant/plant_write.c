@@ -61,7 +61,7 @@ static int write_one_by_one(struct update *u, struct ubp_err *err)
 {
 	struct space *space = u->space;
 	struct mem_view view = { .mem = &space->mem };
-	struct site **sites = malloc((u->n_added + 1) * sizeof(struct site *));
+	struct site **sites = calloc(u->n_added + 1, sizeof(struct site *));
 	struct ubp_err ignored;
 	size_t n = 0;
 	int rc;
@@ -78,6 +78,9 @@ static int write_one_by_one(struct update *u, struct ubp_err *err)
 		sites[n++] = site;
 	}
 	rc = site_plant_all(space, u->tid, sites, n, err);
+	view.len = view.ahead = 0; /* what was read is of before */
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = site_read_back(space, &view, sites[i], err);
 	free(sites);
 	return rc;
 }
@@ -134,20 +137,12 @@ static int write_many(struct update *u, struct ubp_err *err)
 int update_write(struct update *u, struct ubp_err *err)
 {
 	struct space *space = u->space;
-	struct mem_view view = { .mem = &space->mem };
 	int rc = write_many(u, err);
 
 	if (rc == 0)
 		rc = write_one_by_one(u, err);
 	if (rc < 0)
 		return rc;
-	for (size_t i = 0; i < u->n_added; i++) {
-		rc = u->added[i].is_written
-			     ? site_read_back(space, &view, u->added[i].site, err)
-			     : 0;
-		if (rc < 0)
-			return rc;
-	}
 	rc = semaphore_update(u->plant, space, u->tid, &u->maps);
 	return rc == 0 ? 0
 		       : ubp_fail(err, -rc,
