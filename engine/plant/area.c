@@ -340,17 +340,16 @@ static bool is_too_much(const struct plant_space *ps, const struct guard_head *h
 	return len > UBP_AREAS_LEN_MAX || n > UBP_AREAS_MAX || sites > UBP_SITES_MAX / 2;
 }
 
-/* How an area with room for @n sites is laid out. */
-static struct guard_head lay_out(size_t n)
+static struct guard_head lay_out(struct area_room room)
 {
 	struct guard_head head = { .magic = UBP_GUARD_MAGIC, .version = UBP_GUARD_VERSION };
 	uint64_t entries = TABLE_LEAST;
 
-	while (entries * 3 / 4 < n)
+	while (entries * 3 / 4 < room.entries)
 		entries *= 2;
 	head.table_mask = entries - 1;
 	head.used = UBP_AREA_TABLE + entries * sizeof(struct guard_site);
-	head.len = round_up(head.used + (n + 8) * UBP_SLOT_SIZE, AREA_GOAL);
+	head.len = round_up(head.used + (room.slots + 8) * UBP_SLOT_SIZE, AREA_GOAL);
 	return head;
 }
 
@@ -548,8 +547,16 @@ static int make_area(struct plant *plant, const struct held *held, const struct 
 	return 0;
 }
 
+/* What is promised to others is theirs, though they have not taken it yet. */
+static bool has_room(const struct area *area, struct area_room room)
+{
+	return area->keys &&
+	       area->len - area->used >= (area->promised.slots + room.slots) * UBP_SLOT_SIZE &&
+	       area->table_mask - area->n_entries >= area->promised.entries + room.entries;
+}
+
 int area_provide(struct plant *plant, const struct held *held, const struct maps *maps,
-		 uint64_t lo, uint64_t hi, size_t n, struct area **ret_area,
+		 uint64_t lo, uint64_t hi, struct area_room room, struct area **ret_area,
 		 struct ubp_err *err)
 {
 	struct tracee *t = held->t;
@@ -561,16 +568,14 @@ int area_provide(struct plant *plant, const struct held *held, const struct maps
 	int rc;
 
 	for (area = ps->areas; area; area = area->next)
-		if (area->keys && area->len - area->used >= n * UBP_SLOT_SIZE &&
-		    area->table_mask - area->n_entries >= n &&
-		    within(area, lo, hi, space->arch->near_max)) {
+		if (has_room(area, room) && within(area, lo, hi, space->arch->near_max)) {
 			*ret_area = area;
 			return 0;
 		}
 	if (ps->areas && !ps->stub)
 		return ubp_fail(err, EACCES, "process %d may not be made to map memory",
 				(int)t->process->pid);
-	head = lay_out(n);
+	head = lay_out(room);
 	if (is_too_much(ps, &head))
 		return ubp_fail(err, ENOSPC, "process %d has too many probes",
 				(int)t->process->pid);

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 struct area;
+struct area_room;
 struct held;
 struct maps;
 struct mem_writes;
@@ -30,7 +31,7 @@ struct ubp_err;
  * area_take().
  */
 int area_provide(struct plant *plant, const struct held *held, const struct maps *maps,
-		 uint64_t lo, uint64_t hi, size_t n, struct area **ret_area,
+		 uint64_t lo, uint64_t hi, struct area_room room, struct area **ret_area,
 		 struct ubp_err *err);
 uint64_t area_take(struct area *area, struct site *owner);
 

@@ -380,11 +380,11 @@ void jump_build(struct plant *plant, struct space *space, pid_t pid, struct jump
 	for (size_t i = 0; i < batch->n; i++) {
 		struct jump_try *try = &batch->tries[i];
 
-		while (k < batch->n_areas && try->site->vaddr >= batch->areas[k].hi)
+		while (k < batch->n_areas && try->site->vaddr >= batch->areas[k].until)
 			k++;
 		if (k == batch->n_areas)
 			break;
-		if (try->jump)
+		if (try->jump || !batch->areas[k].area)
 			continue;
 		jump_refuse(try->site, build_one(b, &batch->areas[k], try->site, &try->jump));
 		try->is_built = try->jump != NULL;

@@ -59,7 +59,7 @@ static void bury_unmapped(struct plant_space *ps, const struct maps *maps)
 	}
 }
 
-static size_t count_new_in(const struct update *u, uint64_t lo, uint64_t hi)
+static struct area_room count_new_in(const struct update *u, uint64_t lo, uint64_t hi)
 {
 	const struct plant_space *ps = u->space->plant;
 	size_t n = 0;
@@ -71,7 +71,26 @@ static size_t count_new_in(const struct update *u, uint64_t lo, uint64_t hi)
 		    site->vaddr >= lo && site->vaddr < hi)
 			n++;
 	}
-	return n;
+	return (struct area_room){ n, n };
+}
+
+/* Threads of the process map what they need, and so do we: what was read of the mappings may be old. */
+static int provide(struct update *u, uint64_t lo, uint64_t hi, struct area_room room,
+		   struct area **ret_area, struct ubp_err *err)
+{
+	int rc = -EEXIST;
+
+	for (int i = 0; i < TRIES && rc == -EEXIST; i++) {
+		ubp_err_reset(err);
+		rc = area_provide(u->plant, &u->held, &u->maps, lo, hi, room, ret_area, err);
+		if (rc == -EEXIST) {
+			struct ubp_err ignored;
+
+			maps_free(&u->maps);
+			rc = maps_read(u->tid, &u->maps, &ignored) == 0 ? rc : -ESRCH;
+		}
+	}
+	return rc;
 }
 
 /*
@@ -90,15 +109,13 @@ static int provide_near(struct update *u, const struct site *site, uint64_t lo, 
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]) && rc == -ERANGE; i++) {
 		u->lo = ranges[i][0];
 		u->hi = ranges[i][1];
-		rc = area_provide(u->plant, &u->held, &u->maps, u->lo, u->hi,
-				  count_new_in(u, u->lo, u->hi), ret_area, err);
+		rc = provide(u, u->lo, u->hi, count_new_in(u, u->lo, u->hi), ret_area, err);
 	}
 	if (rc != -ERANGE)
 		return rc;
 	u->lo = lo;
 	u->hi = hi;
-	return area_provide(u->plant, &u->held, &u->maps, 0, 0, count_new_in(u, lo, hi),
-			    ret_area, err);
+	return provide(u, 0, 0, count_new_in(u, lo, hi), ret_area, err);
 }
 
 static const char *why_no_room(int rc)
