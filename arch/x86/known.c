@@ -5,10 +5,11 @@
 
 #include <string.h>
 
-#define INSN_LONGEST 15
-#define KNOWN_N      32768 /* of them, 3.5 MiB; when all are taken it begins anew */
-#define INDEX_N      (2 * KNOWN_N)
-#define KINDS_N      1024
+#include "arch/x86/split.h"
+
+#define KNOWN_N 32768 /* of them, 3.5 MiB; when all are taken it begins anew */
+#define INDEX_N (2 * KNOWN_N)
+#define KINDS_N 1024
 
 /*
  * Bytes decide what an instruction is, and how long, but for direct branches, whose text tells where they lead: of these the
@@ -16,7 +17,7 @@
  */
 struct known {
 	uint64_t place; /* its address + 1; 0: wherever it stands */
-	uint8_t bytes[INSN_LONGEST];
+	uint8_t bytes[X86_INSN_LONGEST];
 	uint8_t bits;
 	struct x86_decoded insn;
 };
@@ -26,8 +27,8 @@ struct known {
  * up by it is compared.
  */
 struct kind {
-	uint8_t bytes[INSN_LONGEST + 1]; /* then the modrm byte, if any */
-	uint8_t bits, imm_len;           /* .bits 0: none */
+	uint8_t bytes[X86_INSN_LONGEST + 1]; /* then the modrm byte, if any */
+	uint8_t bits, imm_len;               /* .bits 0: none */
 };
 
 /* In the order of their coming, so that few pages are touched. */
@@ -73,14 +74,14 @@ static size_t len_of(unsigned bits, const uint8_t *code, size_t len)
 	struct kind kind, *seen;
 	size_t total;
 
-	if (!x86_split(bits, code, len, &p) || p.opcode_at + 1u >= INSN_LONGEST)
+	if (!x86_split(bits, code, len, &p) || p.opcode_at + 1u >= X86_INSN_LONGEST)
 		return 0;
 	kind = kind_of(bits, code, &p);
 	seen = kind_at(&kind);
 	if (!is_same_kind(seen, &kind))
 		return 0;
 	total = (size_t)p.end + seen->imm_len;
-	return total <= len && total <= INSN_LONGEST ? total : 0;
+	return total <= len && total <= X86_INSN_LONGEST ? total : 0;
 }
 
 static uint32_t *index_of(unsigned bits, const uint8_t *bytes, size_t len, uint64_t place)
@@ -151,7 +152,7 @@ void known_add(unsigned bits, const uint8_t *code, uint64_t vaddr,
 	uint32_t *number;
 	uint64_t place;
 
-	if (!x86_split(bits, code, insn->len, &p) || p.opcode_at + 1u >= INSN_LONGEST ||
+	if (!x86_split(bits, code, insn->len, &p) || p.opcode_at + 1u >= X86_INSN_LONGEST ||
 	    p.end > insn->len)
 		return;
 	place = is_direct(&p) ? vaddr + 1 : 0;

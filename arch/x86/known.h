@@ -13,7 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "arch/x86/decode.h"
+/* What an instruction is. */
+struct x86_decoded {
+	uint8_t len;
+	bool rip_relative;
+	char text[80];
+};
 
 /* False: it is not known. */
 bool known_find(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr,
