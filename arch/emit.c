@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A detour has some 600 bytes, which fit, 30 labels, 20 fixups, and few of what is kept with it. */
+#define FIRST_BYTES 1024
+#define FIRST       16
+
 void emit_fail(struct emit *e, int error)
 {
 	if (!e->error)
@@ -15,7 +19,7 @@ void emit_fail(struct emit *e, int error)
 
 bool emit_grow(struct emit *e, void **array, size_t n, size_t *cap, size_t size)
 {
-	size_t want = *cap ? 2 * *cap : 64;
+	size_t want = *cap ? 2 * *cap : size == 1 ? FIRST_BYTES : FIRST;
 	void *bigger;
 
 	if (n < *cap)
@@ -59,29 +63,6 @@ int emit_finish(struct emit *e, emit_fix_fn *fix)
 }
 
 /* --- bytes ------------------------------------------------------------------------ */
-
-void emit_bytes(struct emit *e, const void *bytes, size_t len)
-{
-	if (len == 0 || !emit_grow(e, (void **)&e->code, e->len + len, &e->cap, 1))
-		return;
-	memcpy(e->code + e->len, bytes, len);
-	e->len += len;
-}
-
-void emit_u8(struct emit *e, uint8_t byte)
-{
-	emit_bytes(e, &byte, 1);
-}
-
-void emit_u32(struct emit *e, uint32_t value)
-{
-	emit_bytes(e, &value, sizeof(value));
-}
-
-void emit_u64(struct emit *e, uint64_t value)
-{
-	emit_bytes(e, &value, sizeof(value));
-}
 
 void emit_fill(struct emit *e, size_t size, uint8_t byte)
 {

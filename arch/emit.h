@@ -4,7 +4,7 @@
 /*
  * What all small assemblers share (arch/NAME/emit.h): bytes into a buffer that grows, labels that
  * may be used before they are set. Errors (out of memory, a distance that does not fit) are kept
- * until emit_finish().
+ * until emit_finish(). Thousands of detours are made of single bytes, so putting one is inline.
  */
 
 #ifndef UBP_ARCH_EMIT_H
@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef uint32_t label_t;
 
@@ -48,10 +49,46 @@ int emit_finish(struct emit *e, emit_fix_fn *fix);
 /* Keep an error, if it is the first. */
 void emit_fail(struct emit *e, int error);
 
-void emit_bytes(struct emit *e, const void *bytes, size_t len);
-void emit_u8(struct emit *e, uint8_t byte);
-void emit_u32(struct emit *e, uint32_t value);
-void emit_u64(struct emit *e, uint64_t value);
+/*
+ * Room for one more in an array of @n of @cap elements of @size bytes; false and the error kept
+ * if there is none.
+ */
+bool emit_grow(struct emit *e, void **array, size_t n, size_t *cap, size_t size);
+
+/* Where the next bytes come to stand, @max at most; .len is for the caller to move on. NULL: there is no memory. */
+static inline uint8_t *emit_room(struct emit *e, size_t max)
+{
+	if (e->cap - e->len <= max &&
+	    !emit_grow(e, (void **)&e->code, e->len + max, &e->cap, 1))
+		return NULL;
+	return e->code + e->len;
+}
+
+static inline void emit_bytes(struct emit *e, const void *bytes, size_t len)
+{
+	uint8_t *at = len ? emit_room(e, len) : NULL;
+
+	if (!at)
+		return;
+	memcpy(at, bytes, len);
+	e->len += len;
+}
+
+static inline void emit_u8(struct emit *e, uint8_t byte)
+{
+	emit_bytes(e, &byte, 1);
+}
+
+static inline void emit_u32(struct emit *e, uint32_t value)
+{
+	emit_bytes(e, &value, sizeof(value));
+}
+
+static inline void emit_u64(struct emit *e, uint64_t value)
+{
+	emit_bytes(e, &value, sizeof(value));
+}
+
 /* Fill up to a multiple of @size. */
 void emit_fill(struct emit *e, size_t size, uint8_t byte);
 
@@ -64,11 +101,5 @@ bool emit_is_set(const struct emit *e, label_t label);
 uint32_t emit_at(const struct emit *e, label_t label);
 /* What comes next depends on @label. */
 void emit_fixup(struct emit *e, label_t label, unsigned kind);
-
-/*
- * Room for one more in an array of @n of @cap elements of @size bytes; false and the error kept
- * if there is none.
- */
-bool emit_grow(struct emit *e, void **array, size_t n, size_t *cap, size_t size);
 
 #endif

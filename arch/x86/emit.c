@@ -70,28 +70,34 @@ void emit_jcc(struct emit *e, enum cond cond, label_t label)
 
 /* --- instructions --------------------------------------------------------------------- */
 
+#define OP_MAX 5 /* bytes that put_op() puts */
+
 static void put_op(struct emit *e, unsigned op, int reg, int index, int rm)
 {
 	unsigned rex = 0;
+	uint8_t *at = emit_room(e, OP_MAX), *begin = at;
 
 	if (e->bits == 32) {
 		if (reg >= 8 || index >= 8 || rm >= 8)
 			emit_fail(e, -EINVAL);
 		op &= ~(unsigned)OP_W;
 	}
+	if (!at)
+		return;
 	if (op & OP_LOCK)
-		emit_u8(e, 0xf0);
+		*at++ = 0xf0;
 	if (op & OP_66)
-		emit_u8(e, 0x66);
+		*at++ = 0x66;
 	rex |= op & OP_W ? 8 : 0;
 	rex |= reg >= 8 ? 4 : 0;
 	rex |= index >= 8 ? 2 : 0;
 	rex |= rm >= 8 ? 1 : 0;
 	if (e->bits == 64 && (rex || ((op & OP_BYTE) && (reg >= 4 || rm >= 4))))
-		emit_u8(e, (uint8_t)(0x40 | rex));
+		*at++ = (uint8_t)(0x40 | rex);
 	if (op & OP_0F)
-		emit_u8(e, 0x0f);
-	emit_u8(e, (uint8_t)op);
+		*at++ = 0x0f;
+	*at++ = (uint8_t)op;
+	e->len += (size_t)(at - begin);
 }
 
 static void put_modrm(struct emit *e, unsigned mod, int reg, int rm)

@@ -4,6 +4,7 @@
 #include "cli/common/stats.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -119,19 +120,25 @@ void cli_tell_missed(const struct ubp_session *session)
 
 void cli_print_stats(struct ubp_session *session, uint64_t n_dropped)
 {
-	for (size_t i = 0; i <= ubp_n_probes(session); i++) {
-		char *text = NULL;
-		size_t len;
-		FILE *line = open_memstream(&text, &len);
+	char *text = NULL;
+	size_t len;
+	FILE *line = open_memstream(&text, &len); /* the same for all: there may be thousands */
+	bool good = line != NULL;
 
-		if (line && i < ubp_n_probes(session))
+	for (size_t i = 0; good && i <= ubp_n_probes(session); i++) {
+		rewind(line);
+		if (i < ubp_n_probes(session))
 			add_probe(line, session, i);
-		else if (line)
-			add_session(line, session, n_dropped);
-		if (!line || fclose(line) != 0 || !text)
-			cli_warn(NULL, "out of memory: no statistics");
 		else
+			add_session(line, session, n_dropped);
+		/* It may have been longer before. */
+		good = fputc('\0', line) == '\0' && fflush(line) == 0;
+		if (good)
 			cli_tell(NULL, text);
-		free(text);
 	}
+	if (line && fclose(line) != 0)
+		good = false;
+	if (!good)
+		cli_warn(NULL, "out of memory: no statistics");
+	free(text);
 }

@@ -13,22 +13,21 @@
 #include "engine/base/page.h"
 
 #define CHUNK_LEN (4 * PAGE)
-#define CHUNKS    4 /* code, the end of a function, frames, and one more */
-#define FRESH_NS  20000000
-#define FEW       16 /* whoever reads no more needs no chunks */
+#define CHUNKS                                                                                 \
+	64 /* code, symbols, frames and the table of them, which is searched by halves: 1 MiB, if all are read */
+#define FRESH_NS 20000000
+#define FEW      16 /* whoever reads no more needs no chunks */
 
 struct chunk {
 	uint64_t foffset, read_ns;
-	uint64_t used; /* when, by .now */
-	size_t len;    /* 0: nothing is in it */
-	uint8_t bytes[CHUNK_LEN];
+	size_t len;                                /* 0: nothing is in it */
+	uint8_t bytes[CHUNK_LEN + CHUNK_READ_MAX]; /* what begins in a chunk is in it */
 };
 
 struct chunks {
 	bool in_use;
 	unsigned n_reads; /* up to FEW */
-	uint64_t now;
-	struct chunk *v; /* of CHUNKS, or NULL */
+	struct chunk *v;  /* of CHUNKS, by their places in the file, or NULL */
 };
 
 /* By the kernel's ticks, which is told without a call of it. */
@@ -45,39 +44,23 @@ static bool holds(const struct chunk *c, uint64_t foffset, size_t len)
 	return c->len && foffset >= c->foffset && foffset + len <= c->foffset + c->len;
 }
 
-static struct chunk *choose(struct chunks *chunks, uint64_t foffset, size_t len)
-{
-	struct chunk *oldest = &chunks->v[0];
-
-	for (size_t i = 0; i < CHUNKS; i++) {
-		struct chunk *c = &chunks->v[i];
-
-		if (holds(c, foffset, len))
-			return c;
-		if (c->used < oldest->used)
-			oldest = c;
-	}
-	return oldest;
-}
-
 static ssize_t read_chunk(struct chunks *chunks, int fd, uint64_t foffset, void *buf,
 			  size_t len)
 {
-	struct chunk *c = choose(chunks, foffset, len);
+	struct chunk *c = &chunks->v[foffset / CHUNK_LEN % CHUNKS];
 	uint64_t now = coarse_ns();
 
 	if (!holds(c, foffset, len) || now - c->read_ns > FRESH_NS) {
 		ssize_t n;
 
-		c->foffset = foffset / PAGE * PAGE;
-		n = pread(fd, c->bytes, CHUNK_LEN, (off_t)c->foffset);
+		c->foffset = foffset / CHUNK_LEN * CHUNK_LEN;
+		n = pread(fd, c->bytes, sizeof(c->bytes), (off_t)c->foffset);
 		c->len = n > 0 ? (size_t)n : 0;
 		c->read_ns = now;
 	}
 	/* At the end of the file, or it can't be read. */
 	if (!holds(c, foffset, len))
 		return -EAGAIN;
-	c->used = ++chunks->now;
 	memcpy(buf, c->bytes + (foffset - c->foffset), len);
 	return (ssize_t)len;
 }
@@ -97,7 +80,7 @@ ssize_t chunks_read(struct chunks *chunks, int fd, uint64_t foffset, void *buf, 
 {
 	ssize_t n;
 
-	if (!chunks || len > CHUNK_READ_MAX || foffset > INT64_MAX - CHUNK_LEN ||
+	if (!chunks || len > CHUNK_READ_MAX || foffset > INT64_MAX - 2 * CHUNK_LEN ||
 	    __atomic_exchange_n(&chunks->in_use, true, __ATOMIC_ACQUIRE))
 		return -EAGAIN;
 	n = read_held(chunks, fd, foffset, buf, len);

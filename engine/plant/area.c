@@ -36,6 +36,7 @@
 #define TABLE_LEAST 512
 #define RUN_SLOTS   4096 /* written at once */
 #define FEW_SITES   8    /* each by itself */
+#define FEW_PART    256  /* so many times as many would fill the table: each by itself, too */
 #define GAP_ENTRIES 64   /* of a table between new ones, written with them */
 
 static uint64_t round_up(uint64_t n, uint64_t to)
@@ -191,19 +192,6 @@ static void enter_one(struct mem_writes *writes, struct area *area,
 	area->keys[i] = entry->vaddr;
 }
 
-void area_enter_copies(struct mem_writes *writes, struct area *area, const uint64_t *copies,
-		       size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct guard_site entry = { .vaddr = copies[i],
-					    .slot = (uint32_t)(copies[i] - area->vaddr) |
-						    UBP_SLOT_JUMP };
-
-		enter_one(writes, area, &entry);
-	}
-	write_used(writes, area);
-}
-
 int area_enter_trap(struct mem_writes *writes, struct area *area, uint64_t vaddr, uint64_t copy)
 {
 	struct guard_site entry = { .vaddr = vaddr,
@@ -239,32 +227,80 @@ static void write_table(struct mem_writes *writes, const struct area *area,
 }
 
 /* By way of a copy of the table. */
-static int enter_many(struct mem_writes *writes, const struct space *space, struct area *area,
-		      struct site *const *sites, size_t n)
+static int enter_many(struct mem_writes *writes, struct area *area,
+		      const struct guard_site *entries, size_t n)
 {
 	size_t n_entries = area->table_mask + 1, len = n_entries * sizeof(struct guard_site);
 	struct guard_site *table = malloc(len);
 	bool *is_new = calloc(n_entries, sizeof(*is_new));
 	int rc = table && is_new ? 0 : -ENOMEM;
 
-	if (rc == 0 && mem_peek(&space->mem, area->vaddr + UBP_AREA_TABLE, table, len) != len)
+	if (rc == 0 && mem_peek(writes->mem, area->vaddr + UBP_AREA_TABLE, table, len) != len)
 		rc = -EFAULT;
 	for (size_t k = 0; k < n && rc == 0; k++) {
-		uint64_t i = find_entry(area, sites[k]->vaddr);
-		struct guard_site entry = entry_of(area, sites[k], space->arch->swbp.len);
+		uint64_t i = find_entry(area, entries[k].vaddr);
 
 		/* Of an earlier session: threads may look for it. */
 		if (area->keys[i] && !is_new[i] &&
-		    memcmp(&table[i], &entry, sizeof(entry)) != 0)
-			write_entry(writes, area, i, &entry);
+		    memcmp(&table[i], &entries[k], sizeof(entries[k])) != 0)
+			write_entry(writes, area, i, &entries[k]);
 		is_new[i] |= !area->keys[i];
-		area->keys[i] = sites[k]->vaddr;
-		table[i] = entry;
+		area->keys[i] = entries[k].vaddr;
+		table[i] = entries[k];
 	}
 	if (rc == 0)
 		write_table(writes, area, table, is_new);
 	free(table);
 	free(is_new);
+	return rc;
+}
+
+static int enter_all(struct mem_writes *writes, struct area *area,
+		     const struct guard_site *entries, size_t n)
+{
+	bool many = n > FEW_SITES && n > area->table_mask / FEW_PART;
+	/* The table is read. */
+	int rc = many ? mem_writes_end(writes) : 0;
+
+	if (rc == 0 && many)
+		rc = enter_many(writes, area, entries, n);
+	for (size_t k = 0; k < n && !many; k++)
+		enter_one(writes, area, &entries[k]);
+	if (rc == 0)
+		write_used(writes, area);
+	return rc;
+}
+
+int area_enter_copies(struct mem_writes *writes, struct area *area, const uint64_t *copies,
+		      size_t n)
+{
+	struct guard_site *entries = malloc((n + 1) * sizeof(*entries));
+	int rc;
+
+	if (!entries)
+		return -ENOMEM;
+	for (size_t k = 0; k < n; k++)
+		entries[k] = (struct guard_site){
+			.vaddr = copies[k],
+			.slot = (uint32_t)(copies[k] - area->vaddr) | UBP_SLOT_JUMP,
+		};
+	rc = enter_all(writes, area, entries, n);
+	free(entries);
+	return rc;
+}
+
+static int enter_sites(struct mem_writes *writes, const struct space *space, struct area *area,
+		       struct site *const *sites, size_t n)
+{
+	struct guard_site *entries = malloc((n + 1) * sizeof(*entries));
+	int rc;
+
+	if (!entries)
+		return -ENOMEM;
+	for (size_t k = 0; k < n; k++)
+		entries[k] = entry_of(area, sites[k], space->arch->swbp.len);
+	rc = enter_all(writes, area, entries, n);
+	free(entries);
 	return rc;
 }
 
@@ -280,17 +316,8 @@ int area_enter(const struct space *space, pid_t tid, struct area *area,
 		return rc;
 	if (!area->keys)
 		return mem_writes_end(&writes); /* slack: nothing guards it */
-	if (n > FEW_SITES)
-		rc = enter_many(&writes, space, area, sites, n);
-	for (size_t k = 0; k < n && n <= FEW_SITES; k++) {
-		struct guard_site entry = entry_of(area, sites[k], space->arch->swbp.len);
-
-		enter_one(&writes, area, &entry);
-	}
-	if (rc < 0)
-		return rc;
-	write_used(&writes, area);
-	return mem_writes_end(&writes);
+	rc = enter_sites(&writes, space, area, sites, n);
+	return rc < 0 ? rc : mem_writes_end(&writes);
 }
 
 static bool within(const struct area *a, uint64_t lo, uint64_t hi, uint64_t reach)
@@ -313,17 +340,16 @@ static bool is_too_much(const struct plant_space *ps, const struct guard_head *h
 	return len > UBP_AREAS_LEN_MAX || n > UBP_AREAS_MAX || sites > UBP_SITES_MAX / 2;
 }
 
-/* How an area with room for @n sites is laid out. */
-static struct guard_head lay_out(size_t n)
+static struct guard_head lay_out(struct area_room room)
 {
 	struct guard_head head = { .magic = UBP_GUARD_MAGIC, .version = UBP_GUARD_VERSION };
 	uint64_t entries = TABLE_LEAST;
 
-	while (entries * 3 / 4 < n)
+	while (entries * 3 / 4 < room.entries)
 		entries *= 2;
 	head.table_mask = entries - 1;
 	head.used = UBP_AREA_TABLE + entries * sizeof(struct guard_site);
-	head.len = round_up(head.used + (n + 8) * UBP_SLOT_SIZE, AREA_GOAL);
+	head.len = round_up(head.used + (room.slots + 8) * UBP_SLOT_SIZE, AREA_GOAL);
 	return head;
 }
 
@@ -502,8 +528,8 @@ static int make_area(struct plant *plant, const struct held *held, const struct 
 		rc = cave_open(plant, t, maps, &cave, err);
 	if (rc == 0)
 		rc = area_map(held, is_first ? cave.vaddr : ps->stub, hint,
-			      head->len + (is_first ? UBP_GUARD_DATA_LEN : 0), PROT_READ | PROT_EXEC, &vaddr,
-			      err);
+			      head->len + (is_first ? UBP_GUARD_DATA_LEN : 0),
+			      PROT_READ | PROT_EXEC, &vaddr, err);
 	if (rc == 0) {
 		area = area_new(vaddr, head);
 		if (area)
@@ -521,8 +547,16 @@ static int make_area(struct plant *plant, const struct held *held, const struct 
 	return 0;
 }
 
+/* What is promised to others is theirs, though they have not taken it yet. */
+static bool has_room(const struct area *area, struct area_room room)
+{
+	return area->keys &&
+	       area->len - area->used >= (area->promised.slots + room.slots) * UBP_SLOT_SIZE &&
+	       area->table_mask - area->n_entries >= area->promised.entries + room.entries;
+}
+
 int area_provide(struct plant *plant, const struct held *held, const struct maps *maps,
-		 uint64_t lo, uint64_t hi, size_t n, struct area **ret_area,
+		 uint64_t lo, uint64_t hi, struct area_room room, struct area **ret_area,
 		 struct ubp_err *err)
 {
 	struct tracee *t = held->t;
@@ -534,21 +568,20 @@ int area_provide(struct plant *plant, const struct held *held, const struct maps
 	int rc;
 
 	for (area = ps->areas; area; area = area->next)
-		if (area->keys && area->len - area->used >= n * UBP_SLOT_SIZE &&
-		    area->table_mask - area->n_entries >= n &&
-		    within(area, lo, hi, space->arch->near_max)) {
+		if (has_room(area, room) && within(area, lo, hi, space->arch->near_max)) {
 			*ret_area = area;
 			return 0;
 		}
 	if (ps->areas && !ps->stub)
 		return ubp_fail(err, EACCES, "process %d may not be made to map memory",
 				(int)t->process->pid);
-	head = lay_out(n);
+	head = lay_out(room);
 	if (is_too_much(ps, &head))
 		return ubp_fail(err, ENOSPC, "process %d has too many probes",
 				(int)t->process->pid);
 	hint = lo == hi ? 0
-			: maps_find_gap(maps, lo, hi, head.len + UBP_GUARD_DATA_LEN, space->arch->near_max);
+			: maps_find_gap(maps, lo, hi, head.len + UBP_GUARD_DATA_LEN,
+					space->arch->near_max);
 	if (!hint && lo != hi)
 		return ubp_fail(err, ERANGE, "no free memory near 0x%lx in process %d",
 				(unsigned long)lo, (int)t->process->pid);

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 struct area;
+struct area_room;
 struct held;
 struct maps;
 struct mem_writes;
@@ -30,7 +31,7 @@ struct ubp_err;
  * area_take().
  */
 int area_provide(struct plant *plant, const struct held *held, const struct maps *maps,
-		 uint64_t lo, uint64_t hi, size_t n, struct area **ret_area,
+		 uint64_t lo, uint64_t hi, struct area_room room, struct area **ret_area,
 		 struct ubp_err *err);
 uint64_t area_take(struct area *area, struct site *owner);
 
@@ -40,9 +41,12 @@ bool area_take_block(struct area *area, size_t len, struct site *owner);
 /* A block that was taken before has another owner now. */
 void area_own_block(const struct area *area, uint64_t block, size_t len, struct site *owner);
 
-/* Enter @n blocks, which are written, into the table of their area, by the vaddrs of their copies (UBP_SLOT_JUMP). */
-void area_enter_copies(struct mem_writes *writes, struct area *area, const uint64_t *copies,
-		       size_t n);
+/*
+ * Enter @n blocks, which are written, into the table of their area, by the vaddrs of their copies (UBP_SLOT_JUMP). 0 or
+ * -errno. Thousands go fastest together.
+ */
+int area_enter_copies(struct mem_writes *writes, struct area *area, const uint64_t *copies,
+		      size_t n);
 
 /* The trap at @vaddr of a detour that scans the stack: for the guard it is an unwinder's site whose
  * slot is @copy. For good: nothing else may ever stand in that block. */

@@ -8,10 +8,12 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct held;
 struct maps;
 struct plant;
+struct space;
 struct tracee;
 struct ubp_err;
 struct ubp_regs;
@@ -21,6 +23,10 @@ struct cave {
 	uint8_t saved[256];
 	size_t len;
 };
+
+/* What is looked for in files for cave_open(), while the process still runs. */
+void cave_look_ahead(struct plant *plant, struct space *space, pid_t tid,
+		     const struct maps *maps);
 
 /*
  * Go's stacks have no room for frames, and its functions keep data below their stack pointers: then

@@ -223,32 +223,82 @@ static size_t guess(const struct plant *plant, const struct jump_try *tries, siz
 	return len;
 }
 
-/* One area for each object that has some of them. */
+/* Where some of them may lie: an object with thousands may find no room for all in one piece. */
+#define AREA_TRIES 4096
+/* Others map what they need where we would. */
+#define MAP_TRIES 8
+
+/* @maps is as it is then: what is provided takes up room. */
+static int provide_area(struct plant *plant, const struct held *held, struct maps *maps,
+			struct batch_area *a, struct area_room room, struct ubp_err *err)
+{
+	int rc = -EEXIST;
+
+	for (int i = 0; i < MAP_TRIES && rc == -EEXIST; i++) {
+		struct ubp_err why;
+		int read_rc;
+
+		ubp_err_reset(err);
+		rc = area_provide(plant, held, maps, a->lo, a->hi, room, &a->area, err);
+		maps_free(maps);
+		read_rc = maps_read(held->tid, maps, &why);
+		if (read_rc < 0 && rc == 0)
+			*err = why;
+		rc = read_rc < 0 ? read_rc : rc;
+	}
+	return rc;
+}
+
+static void refuse_some(struct jump_try *tries, size_t n, const char *why)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!tries[i].jump)
+			jump_refuse(tries[i].site, why);
+}
+
+/* For each object that has some of them, one area or several. */
 static int provide_areas(struct plant *plant, const struct held *held, struct maps *maps,
 			 struct jump_batch *batch, struct ubp_err *err)
 {
+	size_t n_found = 0;
 	int rc = 0;
 
 	batch->areas = calloc(batch->n + 1, sizeof(*batch->areas));
 	if (!batch->areas)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	for (size_t i = 0, first = 0; i < batch->n && rc == 0; first = i) {
-		struct batch_area *a = &batch->areas[batch->n_areas];
+		struct batch_area *a = &batch->areas[batch->n_areas++];
 		const struct mapping *m = maps_at(maps, batch->tries[i].site->vaddr);
+		struct area_room room;
 
 		if (!m)
 			return ubp_fail(err, ESRCH, "it is no longer mapped");
 		maps_file_extent(maps, m, &a->lo, &a->hi);
-		while (i < batch->n && batch->tries[i].site->vaddr < a->hi)
+		while (i < batch->n && i - first < AREA_TRIES &&
+		       batch->tries[i].site->vaddr < a->hi)
 			i++;
-		rc = area_provide(plant, held, maps, a->lo, a->hi,
-				  guess(plant, batch->tries + first, i - first) / UBP_SLOT_SIZE,
-				  &a->area, err);
-		batch->n_areas += rc == 0;
+		a->until = i < batch->n ? batch->tries[i].site->vaddr : UINT64_MAX;
+		/* What scans has another entry, for its trap. */
+		room = (struct area_room){ guess(plant, batch->tries + first, i - first) /
+						   UBP_SLOT_SIZE,
+					   2 * (i - first) };
+		rc = provide_area(plant, held, maps, a, room, err);
+		if (rc == -ERANGE) {
+			/* All of the object is too large (.bss counts): what needs its data is refused then. */
+			a->lo = batch->tries[first].site->vaddr;
+			a->hi = batch->tries[i - 1].site->vaddr + UBP_WINDOW_MAX;
+			rc = provide_area(plant, held, maps, a, room, err);
+		}
 		if (rc == 0) {
-			/* It takes up room now. */
-			maps_free(maps);
-			rc = maps_read(held->tid, maps, err);
+			a->area->promised.slots += room.slots;
+			a->area->promised.entries += room.entries;
+			n_found++;
+		} else if (rc == -ERANGE) {
+			/* The others may find some. */
+			refuse_some(batch->tries + first, i - first,
+				    jump_keep_reason(plant, err->text));
+			a->area = NULL;
+			rc = i == batch->n && !n_found ? rc : 0;
 		}
 	}
 	return rc;
@@ -261,6 +311,12 @@ static void wake_begins(const struct held *held)
 
 	(void)watch_wake_begins(space, held->tid);
 	space->plant->jump->due |= watch_take_woken(space->plant);
+}
+
+static void forget_promises(const struct plant_space *ps)
+{
+	for (struct area *area = ps->areas; area; area = area->next)
+		area->promised = (struct area_room){ 0 };
 }
 
 /* False: the thread is gone. */
@@ -363,6 +419,8 @@ int jump_prepare(struct plant *plant, const struct held *held, struct jump_batch
 		rc = rings_provide(plant, &there, &maps, err);
 	if (rc == 0)
 		rc = provide_areas(plant, &there, &maps, batch, err);
+	if (held_lasts(held))
+		forget_promises(held->t->process->space->plant);
 	if (rc == 0)
 		claims_provide(&there, plant->code_has);
 	if (rc == 0 && !provide_returns(plant, &there, &maps, batch))

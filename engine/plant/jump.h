@@ -8,8 +8,9 @@
  *
  *   jump_collect()  all run: which sites there are
  *   jump_prepare()  one thread held: rings and room for detours are mapped
- *   jump_build()    all run: detours are generated and written
- *   jump_write()    all held: nobody is in a window, the jumps are written
+ *   jump_make()     some at a time:
+ *     jump_build()  all run: detours are generated and written
+ *                   all held: nobody is in a window, the jumps are written
  *
  * What somebody is in the middle of stays a breakpoint until the next pass.
  */
@@ -51,11 +52,11 @@ int jump_prepare(struct plant *plant, const struct held *held, struct jump_batch
 void jump_build(struct plant *plant, struct space *space, pid_t pid, struct jump_batch *batch);
 
 /*
- * Write them, with all threads held; the one that the caller holds (@keep; NULL: none) stays so. The batch is
- * freed. The space may be gone afterwards.
+ * Detours are made, and jumps written with all threads held; the one that the caller holds (@keep; NULL: none) stays so.
+ * @tid: as of jump_build(). The batch is freed. The space may be gone afterwards. Stops are handled meanwhile.
  */
-void jump_write(struct tracer *tracer, struct space *space, const struct held *keep,
-		struct jump_batch *batch);
+void jump_make(struct plant *plant, struct tracer *tracer, struct space *space, pid_t tid,
+	       const struct held *keep, struct jump_batch *batch);
 void jump_batch_free(struct jump_batch *batch);
 
 /* At the end of a session: sites and statistics name them no more. */

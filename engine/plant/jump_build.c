@@ -36,17 +36,17 @@ static const char why_no_hop[] =
 	"others have the unused bytes near by that its short jump could lead to";
 
 #define GATHER_LEN MEM_WRITES_ROOM
-#define GATHER_N   64
 
 /*
- * Blocks that follow one another in an area: they are written by one call, then they are entered into its table, then it
- * is told how much of it is used. Whoever comes after a kill finds no entry of a block that is not there.
+ * Blocks that follow one another in an area are written by one call. When all of them are, they are entered into its table,
+ * then it is told how much of it is used. Whoever comes after a kill finds no entry of a block that is not there.
  */
 struct gather {
 	struct area *area;
 	uint64_t vaddr; /* of .bytes */
 	size_t len, n;
-	uint64_t copies[GATHER_N];
+	uint64_t *copies; /* of .n blocks that are to be entered; room for all of a batch */
+	int rc;           /* of entering them */
 	uint8_t bytes[GATHER_LEN];
 };
 
@@ -204,9 +204,17 @@ static void gather_end(struct build *b)
 
 	if (g->len)
 		mem_writes_add(&b->writes, g->vaddr, g->bytes, g->len);
-	if (g->n)
-		area_enter_copies(&b->writes, g->area, g->copies, g->n);
-	g->len = g->n = 0;
+	g->len = 0;
+}
+
+static void enter(struct build *b)
+{
+	struct gather *g = &b->gather;
+
+	gather_end(b);
+	if (g->n && g->rc == 0)
+		g->rc = area_enter_copies(&b->writes, g->area, g->copies, g->n);
+	g->n = 0;
 }
 
 /* Room for @len bytes at @block, which are zeros. NULL: they are too many. */
@@ -215,14 +223,15 @@ static uint8_t *gather(struct build *b, struct area *area, uint64_t block, size_
 	struct gather *g = &b->gather;
 	uint8_t *at;
 
-	if (g->n == GATHER_N || g->area != area || g->vaddr + g->len != block ||
-	    len > sizeof(g->bytes) - g->len)
+	if (g->area != area)
+		enter(b);
+	else if (g->vaddr + g->len != block || len > sizeof(g->bytes) - g->len)
 		gather_end(b);
+	g->area = area;
 	if (len > sizeof(g->bytes))
 		return NULL;
 	if (!g->len)
 		g->vaddr = block;
-	g->area = area;
 	at = g->bytes + g->len;
 	g->len += len;
 	memset(at, 0, len);
@@ -259,7 +268,6 @@ static void write_block(struct build *b, struct area *area, const struct site *s
 	} else {
 		mem_writes_add(&b->writes, block, &head, sizeof(head));
 		mem_writes_add(&b->writes, jump->copy, jump->detour.code, jump->len);
-		b->gather.area = area;
 	}
 	b->gather.copies[b->gather.n++] = jump->copy;
 }
@@ -330,8 +338,9 @@ static const char *build_one(struct build *b, struct batch_area *a, struct site 
 	area = area_of(ps, block);
 	if (!why) {
 		write_block(b, area, site, jump, block);
+		/* Its trap's entry, too, comes behind the block, and to where it is told to be used. */
 		if (jump->is_watch)
-			gather_end(b);
+			enter(b);
 		if ((jump->is_watch &&
 		     area_enter_trap(&b->writes, area, jump->copy + jump->detour.trap_at[0],
 				     jump->copy) < 0) ||
@@ -367,8 +376,11 @@ void jump_build(struct plant *plant, struct space *space, pid_t pid, struct jump
 	struct build *b = calloc(1, sizeof(*b));
 	size_t k = 0;
 
-	if (!b) {
+	if (b)
+		b->gather.copies = malloc((batch->n + 1) * sizeof(*b->gather.copies));
+	if (!b || !b->gather.copies) {
 		jump_later(space->plant);
+		free(b);
 		return;
 	}
 	b->plant = plant;
@@ -378,17 +390,18 @@ void jump_build(struct plant *plant, struct space *space, pid_t pid, struct jump
 	for (size_t i = 0; i < batch->n; i++) {
 		struct jump_try *try = &batch->tries[i];
 
-		while (k < batch->n_areas && try->site->vaddr >= batch->areas[k].hi)
+		while (k < batch->n_areas && try->site->vaddr >= batch->areas[k].until)
 			k++;
 		if (k == batch->n_areas)
 			break;
-		if (try->jump)
+		if (try->jump || !batch->areas[k].area)
 			continue;
 		jump_refuse(try->site, build_one(b, &batch->areas[k], try->site, &try->jump));
 		try->is_built = try->jump != NULL;
 	}
-	gather_end(b);
-	if (mem_writes_end(&b->writes) < 0)
+	enter(b);
+	if (mem_writes_end(&b->writes) < 0 || b->gather.rc < 0)
 		give_up_all(space->plant, batch);
+	free(b->gather.copies);
 	free(b);
 }

@@ -27,8 +27,9 @@ struct jump_batch {
 	struct jump_try *tries;
 	size_t n;
 	struct batch_area {
-		uint64_t lo, hi; /* of the object */
-		struct area *area;
+		uint64_t lo, hi;   /* of the object */
+		uint64_t until;    /* so far it is for the tries in it */
+		struct area *area; /* NULL: none is to be had */
 	} * areas;
 	size_t n_areas;
 };

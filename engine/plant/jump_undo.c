@@ -13,6 +13,7 @@
 #include "engine/base/err.h"
 #include "engine/base/page.h"
 #include "engine/base/ring.h"
+#include "engine/base/vec.h"
 #include "engine/event/clock.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
@@ -31,6 +32,7 @@
 #include "engine/space/part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
+#include "engine/trace/dispatch.h"
 #include "engine/trace/held.h"
 #include "engine/trace/hold.h"
 #include "engine/trace/mem.h"
@@ -79,6 +81,12 @@ static void unwrite_step(const struct space *space, struct page_edit *edit, pid_
 		page_edit_changed(edit);
 }
 
+/* It may have been unmapped since it was looked for. */
+static bool is_begun(const struct site *site)
+{
+	return site->jump && site->jump->is_begun;
+}
+
 /* In the order of their addresses. Allocated; NULL: out of memory. */
 static struct site **written_sites(const struct plant_space *ps, size_t *ret_n)
 {
@@ -87,36 +95,32 @@ static struct site **written_sites(const struct plant_space *ps, size_t *ret_n)
 
 	*ret_n = 0;
 	for (size_t i = 0; i < n; i++)
-		if (sites[i]->jump && sites[i]->jump->is_begun)
+		if (is_begun(sites[i]))
 			sites[(*ret_n)++] = sites[i];
 	return sites;
 }
 
 /*
  * @keeps: jumps that scan the stack become breakpoints, for there may be something on it still. They go
- * when all return addresses are back.
+ * when all return addresses are back. @sites: some of those that were written, in order.
  */
-static void unwrite(const struct plant_space *owner, const struct space *space, pid_t tid,
+static void unwrite(const struct space *space, pid_t tid, struct site *const *sites, size_t n,
 		    bool keeps)
 {
-	struct page_edit *edit;
-	struct site **sites;
-	size_t n;
-
 	/* Without memory for that, site_unplant() takes them out one by one. */
-	edit = calloc(1, sizeof(*edit));
-	sites = written_sites(owner, &n);
-	if (edit && sites) {
-		edit->mem = &space->mem;
-		for (enum step step = STEP_BREAKPOINT; step <= STEP_FIRST; step++) {
-			for (size_t i = 0; i < n; i++)
-				if (!keeps || step != STEP_FIRST || !sites[i]->jump->is_watch)
-					unwrite_step(space, edit, tid, sites[i], step);
-			page_edit_end(edit);
-		}
+	struct page_edit *edit = calloc(1, sizeof(*edit));
+
+	if (!edit)
+		return;
+	edit->mem = &space->mem;
+	for (enum step step = STEP_BREAKPOINT; step <= STEP_FIRST; step++) {
+		for (size_t i = 0; i < n; i++)
+			if (is_begun(sites[i]) &&
+			    (!keeps || step != STEP_FIRST || !sites[i]->jump->is_watch))
+				unwrite_step(space, edit, tid, sites[i], step);
+		page_edit_end(edit);
 	}
 	free(edit);
-	free(sites);
 }
 
 static bool is_breakpoint(const struct space *space, struct mem_view *view,
@@ -133,26 +137,34 @@ static bool is_breakpoint(const struct space *space, struct mem_view *view,
 }
 
 /* What of them stands there yet is put back one by one; what can't be keeps its block. */
-static void unwrite_rest(const struct plant_space *owner, const struct space *space, pid_t tid,
-			 bool keeps)
+static void unwrite_rest(const struct space *space, pid_t tid, struct site *const *sites,
+			 size_t n, bool keeps)
 {
 	struct mem_view view = { .mem = &space->mem };
-	struct site **sites;
-	size_t pos = 0, n;
-	void *value;
 
-	/* Without memory for that in any order. */
-	sites = plant_sites_by_place(owner, &n);
-	for (size_t i = 0; sites ? i < n : map_next(&owner->sites, &pos, NULL, &value); i++) {
-		const struct site *site = sites ? sites[i] : value;
+	for (size_t i = 0; i < n; i++) {
+		const struct site *site = sites[i];
 
-		if (!site->jump || !site->jump->is_begun ||
+		if (!is_begun(site) ||
 		    (keeps && site->jump->is_watch && is_breakpoint(space, &view, site)))
 			continue;
 		site->jump->is_left =
 			!site_is_out(space, &view, site) && site_unplant(space, tid, site) < 0;
 	}
-	free(sites);
+}
+
+/* Without memory for a list of them. */
+static void unwrite_unsorted(const struct plant_space *owner, const struct space *space,
+			     pid_t tid, bool keeps)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&owner->sites, &pos, NULL, &value)) {
+		struct site *site = value;
+
+		unwrite_rest(space, tid, &site, 1, keeps);
+	}
 }
 
 /*
@@ -164,20 +176,25 @@ static void defuse(const struct plant_space *owner, const struct space *space, p
 		   bool only_used)
 {
 	const struct ubp_arch *arch = space->arch;
-	struct mem_writes writes = { .mem = &space->mem, .tid = tid, .goes_on = true };
+	const struct map *traps = &owner->jump->traps;
+	uint64_t *places = malloc((traps->n + 1) * sizeof(*places)), one, at;
 	void *value;
-	size_t pos = 0;
-	uint64_t at;
+	size_t pos = 0, n = 0;
 
-	while (map_next(&owner->jump->traps, &pos, &at, &value)) {
+	while (map_next(traps, &pos, &at, &value)) {
 		uint64_t from;
 		const struct site_jump *jump = jump_at(value, at, &from);
 
 		if (only_used && !(jump && who_uses(owner, jump)))
 			continue;
-		mem_writes_add(&writes, at, arch->swbp.nop, arch->swbp.len);
+		/* Without memory for them one by one. */
+		*(places ? &places[n++] : &one) = at;
+		if (!places)
+			page_edit_each(&space->mem, tid, &one, 1, arch->swbp.nop,
+				       arch->swbp.len);
 	}
-	(void)mem_writes_end(&writes);
+	page_edit_each(&space->mem, tid, places, n, arch->swbp.nop, arch->swbp.len);
+	free(places);
 }
 
 /* Who is about to replace its return address must not: nobody would put that back. */
@@ -246,12 +263,20 @@ static void clean_copy(struct plant_space *owner, const struct space *space, pid
 	struct maps maps = { 0 };
 	struct ubp_regs regs;
 	struct ubp_err err;
+	struct site **sites;
+	size_t n;
 	bool known;
 
 	if (!owner->jump->n_written && !owner->jump->hops.n)
 		return;
-	unwrite(owner, space, tid, false);
-	unwrite_rest(owner, space, tid, false);
+	sites = written_sites(owner, &n);
+	if (sites) {
+		unwrite(space, tid, sites, n, false);
+		unwrite_rest(space, tid, sites, n, false);
+	} else {
+		unwrite_unsorted(owner, space, tid, false);
+	}
+	free(sites);
 	known = ubp_host_get_regs(tid, &regs) == 0 && maps_read(tid, &maps, &err) == 0;
 	jump_forget_users(owner, known);
 	if (known) {
@@ -266,26 +291,32 @@ static void clean_copy(struct plant_space *owner, const struct space *space, pid
 	return_ops(space)->put_back_hijacks(owner, space, tid, left);
 }
 
+static bool is_free(const struct plant_space *ps, const struct site *site,
+		    const struct site_jump *jump)
+{
+	/* What scans has an entry of the guard's, for good. */
+	return !jump->is_left && !jump->is_watch && !who_uses(ps, jump) &&
+	       !(jump->hop_at && site->hop.stands);
+}
+
 /* Blocks that nobody is in, nor can come to any more, serve the next session. */
 static void free_blocks(const struct space *space)
 {
-	struct mem_writes writes = { .mem = &space->mem, .goes_on = true };
 	const struct plant_space *ps = space->plant;
 	const uint64_t magic = UBP_JUMP_FREE;
-	size_t pos = 0;
+	uint64_t *places = NULL;
+	size_t pos = 0, n = 0;
 	void *value;
 
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		const struct site_jump *jump = NULL;
 
-		/* What scans has an entry of the guard's, for good. */
 		while ((jump = jump_next(value, jump)))
-			if (!jump->is_left && !jump->is_watch && !who_uses(ps, jump) &&
-			    !(jump->hop_at && ((struct site *)value)->hop.stands))
-				mem_writes_add(&writes, jump->copy - UBP_SLOT_SIZE, &magic,
-					       sizeof(magic));
+			if (is_free(ps, value, jump) && VEC_DOUBLE(places, n) == 0)
+				places[n++] = jump->copy - UBP_SLOT_SIZE;
 	}
-	(void)mem_writes_end(&writes);
+	page_edit_each(&space->mem, 0, places, n, &magic, sizeof(magic));
+	free(places);
 }
 
 /*
@@ -328,18 +359,40 @@ static void wait_for_hops(struct tracer *tracer, struct space *space)
 	}
 }
 
-/* Nobody comes into a detour any more. */
-static void take_out(struct tracer *tracer, struct space *space)
-{
-	const struct plant_space *ps = space->plant;
+/* So many while threads are held: then they go on for a moment. */
+#define PIECE 2048
+/* Handled meanwhile. */
+#define STOPS_BETWEEN 64
 
-	hold_look(tracer, space, NULL, NULL);
+static void take_out_piece(struct tracer *tracer, struct space *space,
+			   struct site *const *sites, size_t n)
+{
 	(void)hold_rest(tracer, space, JUMP_HOLD_MS);
 	(void)rings_set_gate(space, space, 0, RING_GATE_OFF);
-	unwrite(ps, space, 0, true);
-	unwrite_rest(ps, space, 0, true);
+	if (sites) {
+		unwrite(space, 0, sites, n, true);
+		unwrite_rest(space, 0, sites, n, true);
+	} else {
+		unwrite_unsorted(space->plant, space, 0, true);
+	}
 	area_note_change(space, 0);
 	hold_end(tracer, space, NULL);
+}
+
+/* When this is through nobody comes into a detour any more. */
+static void take_out(struct tracer *tracer, struct space *space)
+{
+	size_t n;
+	struct site **sites = written_sites(space->plant, &n);
+
+	hold_look(tracer, space, NULL, NULL);
+	for (size_t i = 0; i < n || i == 0; i += PIECE) {
+		if (i)
+			tracer_poll(tracer, STOPS_BETWEEN);
+		take_out_piece(tracer, space, sites ? sites + i : NULL,
+			       n - i < PIECE ? n - i : PIECE);
+	}
+	free(sites);
 }
 
 /* True: one records just now, perhaps. */

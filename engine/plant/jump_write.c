@@ -24,6 +24,7 @@
 #include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
+#include "engine/trace/dispatch.h"
 #include "engine/trace/held.h"
 #include "engine/trace/hold.h"
 #include "engine/trace/mem.h"
@@ -335,14 +336,14 @@ static bool write_step(const struct space *space, struct edits *edits, struct si
 	return false;
 }
 
-/* It may have been unmapped while its threads were stopped. */
 static bool is_breakpoint(const struct space *space, struct page_edit *edit,
-			  const struct site *site)
+			  const struct site *site, enum step step)
 {
 	const struct ubp_arch *arch = space->arch;
 	const uint8_t *now;
 
-	if (plant_site_at(space, site->vaddr) != site || !site->planted)
+	/* It may have been unmapped while its threads were stopped; from then on it is there. */
+	if (step == STEP_HOP && (plant_site_at(space, site->vaddr) != site || !site->planted))
 		return false;
 	now = page_edit_at(edit, site->vaddr, arch->swbp.len);
 	return now && memcmp(now, arch->swbp.code, arch->swbp.len) == 0;
@@ -410,7 +411,7 @@ static void take_step(struct space *space, struct edits *edits, struct jump_batc
 
 		if (!try->jump)
 			continue;
-		if (!is_breakpoint(space, &edits->code, try->site)) {
+		if (!is_breakpoint(space, &edits->code, try->site, step)) {
 			edits_end(edits);
 			give_up(space, try, why_in_it);
 			continue;
@@ -496,7 +497,8 @@ static bool has_any(const struct jump_batch *batch)
 	return false;
 }
 
-static void hold_and_write(struct tracer *tracer, struct space *space, const struct held *keep,
+/* False: it can't be had now. */
+static bool hold_and_write(struct tracer *tracer, struct space *space, const struct held *keep,
 			   struct jump_batch *batch)
 {
 	struct plant_space *ps = space->plant;
@@ -508,28 +510,56 @@ static void hold_and_write(struct tracer *tracer, struct space *space, const str
 		all = hold_rest(tracer, space, JUMP_HOLD_MS);
 		all = all && clear_threads(tracer, space, batch);
 	}
-	if (ps->closing) {
-		/* It is given up. */
-	} else if (all) {
+	/* Else it is given up. */
+	if (!ps->closing && all)
 		write_all(space, batch);
-		wait_longer(ps, AGAIN_LEAST_NS, AGAIN_MOST_NS);
-	} else {
+	else if (!ps->closing)
 		put_all_off(ps, batch, why_not_stopped);
-		wait_longer(ps, STUCK_LEAST_NS, STUCK_MOST_NS);
-	}
 	while (tries-- > 1)
 		tracer_stop_end(tracer);
 	hold_end(tracer, space, keep);
+	return all && !ps->closing;
 }
 
-void jump_write(struct tracer *tracer, struct space *space, const struct held *keep,
-		struct jump_batch *batch)
+/*
+ * So many at a time, in the order of their addresses: nobody stands still for all, or waits at a breakpoint
+ * until all detours are made.
+ */
+#define PIECE 1024
+/* Handled between two of them. */
+#define STOPS_BETWEEN 64
+
+static bool make_piece(struct plant *plant, struct tracer *tracer, struct space *space,
+		       pid_t tid, const struct held *keep, struct jump_batch *piece)
 {
+	jump_build(plant, space, tid, piece);
+	if (!has_any(piece))
+		return true;
+	look_at_sleepers(tracer, space, piece);
+	return hold_and_write(tracer, space, keep, piece);
+}
+
+void jump_make(struct plant *plant, struct tracer *tracer, struct space *space, pid_t tid,
+	       const struct held *keep, struct jump_batch *batch)
+{
+	struct plant_space *ps = space->plant;
+	bool good = true;
+
 	space_keep(space); /* it must not go while we look at its threads, and stop them */
-	if (has_any(batch)) {
-		look_at_sleepers(tracer, space, batch);
-		hold_and_write(tracer, space, keep, batch);
+	for (size_t i = 0; i < batch->n && good; i += PIECE) {
+		struct jump_batch piece = *batch;
+
+		piece.tries += i;
+		piece.n = batch->n - i < PIECE ? batch->n - i : PIECE;
+		if (i && !keep)
+			tracer_poll(tracer, STOPS_BETWEEN);
+		good = !ps->closing && make_piece(plant, tracer, space, tid, keep, &piece);
 	}
+	ps->jump->due |= !good;
+	if (good)
+		wait_longer(ps, AGAIN_LEAST_NS, AGAIN_MOST_NS);
+	else if (!ps->closing)
+		wait_longer(ps, STUCK_LEAST_NS, STUCK_MOST_NS);
 	jump_batch_free(batch);
 	space_put(tracer, space);
 }

@@ -20,9 +20,7 @@
 #include "engine/plant/guard.h"
 #include "engine/plant/guard_state.h"
 #include "engine/plant/leftover.h"
-#include "engine/plant/page_edit.h"
 #include "engine/plant/renew.h"
-#include "engine/plant/semaphore.h"
 #include "engine/plant/site.h"
 #include "engine/plant/site_counts.h"
 #include "engine/plant/update.h"
@@ -34,9 +32,7 @@
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
 
-/* From so many on it pays to write breakpoints by the page. */
-#define MANY_SITES 64
-#define TRIES      8
+#define TRIES 8
 
 static bool is_mapped_from(const struct site *site, const struct mapping *m)
 {
@@ -63,7 +59,7 @@ static void bury_unmapped(struct plant_space *ps, const struct maps *maps)
 	}
 }
 
-static size_t count_new_in(const struct update *u, uint64_t lo, uint64_t hi)
+static struct area_room count_new_in(const struct update *u, uint64_t lo, uint64_t hi)
 {
 	const struct plant_space *ps = u->space->plant;
 	size_t n = 0;
@@ -75,7 +71,26 @@ static size_t count_new_in(const struct update *u, uint64_t lo, uint64_t hi)
 		    site->vaddr >= lo && site->vaddr < hi)
 			n++;
 	}
-	return n;
+	return (struct area_room){ n, n };
+}
+
+/* Threads of the process map what they need, and so do we: what was read of the mappings may be old. */
+static int provide(struct update *u, uint64_t lo, uint64_t hi, struct area_room room,
+		   struct area **ret_area, struct ubp_err *err)
+{
+	int rc = -EEXIST;
+
+	for (int i = 0; i < TRIES && rc == -EEXIST; i++) {
+		ubp_err_reset(err);
+		rc = area_provide(u->plant, &u->held, &u->maps, lo, hi, room, ret_area, err);
+		if (rc == -EEXIST) {
+			struct ubp_err ignored;
+
+			maps_free(&u->maps);
+			rc = maps_read(u->tid, &u->maps, &ignored) == 0 ? rc : -ESRCH;
+		}
+	}
+	return rc;
 }
 
 /*
@@ -94,15 +109,13 @@ static int provide_near(struct update *u, const struct site *site, uint64_t lo, 
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]) && rc == -ERANGE; i++) {
 		u->lo = ranges[i][0];
 		u->hi = ranges[i][1];
-		rc = area_provide(u->plant, &u->held, &u->maps, u->lo, u->hi,
-				  count_new_in(u, u->lo, u->hi), ret_area, err);
+		rc = provide(u, u->lo, u->hi, count_new_in(u, u->lo, u->hi), ret_area, err);
 	}
 	if (rc != -ERANGE)
 		return rc;
 	u->lo = lo;
 	u->hi = hi;
-	return area_provide(u->plant, &u->held, &u->maps, 0, 0, count_new_in(u, lo, hi),
-			    ret_area, err);
+	return provide(u, 0, 0, count_new_in(u, lo, hi), ret_area, err);
 }
 
 static const char *why_no_room(int rc)
@@ -273,109 +286,6 @@ static int protect(struct update *u, struct ubp_err *err)
 	return rc;
 }
 
-static bool wants_breakpoint(const struct site *site)
-{
-	return !site->is_spared && !site->rests &&
-	       (!site->planted || (site->is_patched && site_is_probed(site)));
-}
-
-/*
- * The held thread is the only one that could run this memory: many breakpoints of a page
- * are one write. What does not come to stand is written by itself afterwards.
- */
-static void write_pages(struct update *u)
-{
-	const struct ubp_arch *arch = u->space->arch;
-	struct page_edit *edit;
-
-	if (space_is_shared(u->space) || u->held.t->process->n_tracees != 1 ||
-	    u->n_added < MANY_SITES)
-		return;
-	edit = calloc(1, sizeof(*edit));
-	if (!edit)
-		return;
-	edit->mem = &u->space->mem;
-	for (size_t i = 0; i < u->n_added; i++) {
-		struct site *site = u->added[i].site;
-		size_t n = arch->swbp.len;
-		uint8_t *bytes;
-
-		if (site->planted || !wants_breakpoint(site) || site->patch_len)
-			continue;
-		bytes = page_edit_at(edit, site->vaddr, n);
-		if (!bytes || memcmp(bytes, site->insn.bytes, n) != 0)
-			continue;
-		memcpy(bytes, arch->swbp.code, n);
-		page_edit_changed(edit);
-		site->planted = true;
-		u->added[i].is_written = true;
-	}
-	page_edit_end(edit);
-	free(edit);
-}
-
-static int write_one_by_one(struct update *u, struct ubp_err *err)
-{
-	struct space *space = u->space;
-	struct mem_view view = { .mem = &space->mem };
-	struct site **sites = malloc((u->n_added + 1) * sizeof(struct site *));
-	struct ubp_err ignored;
-	size_t n = 0;
-	int rc;
-
-	if (!sites)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	for (size_t i = 0; i < u->n_added; i++) {
-		struct site *site = u->added[i].site;
-
-		if (u->added[i].is_written ? site_read_back(space, &view, site, &ignored) == 0
-					   : !wants_breakpoint(site))
-			continue;
-		u->added[i].is_written = true;
-		sites[n++] = site;
-	}
-	rc = site_plant_all(space, u->tid, sites, n, err);
-	free(sites);
-	return rc;
-}
-
-/* Threads of the process that stop while we wait for another may call plant_update(), too:
- * its library was closed then, and the site buried. */
-static bool is_buried(const struct update *u, const struct site *site)
-{
-	const struct plant_space *ps = u->space->plant;
-
-	return map_get(&ps->sites, site->vaddr) != site;
-}
-
-static int write_breakpoints(struct update *u, struct ubp_err *err)
-{
-	struct space *space = u->space;
-	struct mem_view view = { .mem = &space->mem };
-	int rc;
-
-	for (size_t i = 0; i < u->n_added; i++)
-		if (is_buried(u, u->added[i].site))
-			return ubp_fail(err, EAGAIN, "process %d closes libraries too often",
-					(int)u->held.t->process->pid);
-	write_pages(u);
-	rc = write_one_by_one(u, err);
-	if (rc < 0)
-		return rc;
-	for (size_t i = 0; i < u->n_added; i++) {
-		rc = u->added[i].is_written
-			     ? site_read_back(space, &view, u->added[i].site, err)
-			     : 0;
-		if (rc < 0)
-			return rc;
-	}
-	rc = semaphore_update(u->plant, space, u->tid, &u->maps);
-	return rc == 0 ? 0
-		       : ubp_fail(err, -rc,
-				  "cannot increment a reference counter in process %d: %s",
-				  (int)u->held.t->process->pid, strerror(-rc));
-}
-
 /* It all stands. */
 static void note_done(const struct update *u)
 {
@@ -414,7 +324,7 @@ static void roll_back(struct update *u)
 	while (u->n_added) {
 		struct added *a = &u->added[--u->n_added];
 
-		if (is_buried(u, a->site))
+		if (update_is_buried(u, a->site))
 			continue;
 		/* Who has the guard needs the jumps to it. */
 		if (is_hook(a->site) && a->site->planted)
@@ -508,7 +418,7 @@ static bool is_outdated(const struct update *u)
 		const struct mapping *m = maps_at(&maps, u->added[i].site->vaddr);
 
 		outdated = !m || !is_mapped_from(u->added[i].site, m) ||
-			   is_buried(u, u->added[i].site);
+			   update_is_buried(u, u->added[i].site);
 	}
 	maps_free(&maps);
 	return outdated;
@@ -525,7 +435,7 @@ static int attempt(struct update *u, struct ubp_err *err)
 	if (rc == 0)
 		rc = renew_make_way(u, err);
 	if (rc == 0)
-		rc = write_breakpoints(u, err);
+		rc = update_write(u, err);
 	if (rc == 0)
 		note_done(u);
 	return rc;

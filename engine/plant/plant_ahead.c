@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "engine/base/err.h"
+#include "engine/plant/cave.h"
 #include "engine/plant/hooks.h"
 #include "engine/plant/leave.h"
 #include "engine/plant/plant.h"
@@ -35,6 +36,8 @@ void update_take_ahead(struct update *u)
 	u->space->plant = ahead->space.plant;
 	u->added = ahead->u.added;
 	u->n_added = ahead->u.n_added;
+	u->seen = ahead->u.seen;
+	u->has_passed_over = ahead->u.has_passed_over;
 	u->plant->ahead = NULL;
 	free(ahead);
 }
@@ -75,7 +78,11 @@ static void collect_ahead(struct plant *plant, const struct space *space, pid_t 
 	ahead->space =
 		(struct space){ .mem = space->mem, .arch = space->arch, .cost = space->cost };
 	ahead->u = (struct update){
-		.plant = plant, .space = &ahead->space, .tid = tid, .maps = *maps
+		.plant = plant,
+		.space = &ahead->space,
+		.tid = tid,
+		.maps = *maps,
+		.seen = update_sum(maps),
 	};
 	if (!plant_space_get(&ahead->space) || update_collect_probes(&ahead->u, &err) < 0)
 		plant_forget_ahead(plant);
@@ -96,8 +103,10 @@ void plant_look_ahead(struct plant *plant, struct space *space, pid_t tid)
 		if (space->arch->guard.code)
 			(void)sigaction_each(plant, space->arch, &space->cost, tid, &maps,
 					     pass_over, NULL);
-		if (!space->plant)
+		if (!space->plant) {
+			cave_look_ahead(plant, space, tid, &maps);
 			collect_ahead(plant, space, tid, &maps);
+		}
 	}
 	maps_free(&maps);
 }

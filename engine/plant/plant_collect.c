@@ -311,6 +311,7 @@ int update_collect_probes(struct update *u, struct ubp_err *err)
 			if (probe->arch == u->space->arch)
 				rc = join_probe(u, m, probe, err);
 			/* What can't be had now may be had later. */
+			u->has_passed_over |= rc < 0;
 			if (!u->held.t && rc != -ENOMEM)
 				rc = 0;
 		}
@@ -352,6 +353,29 @@ static int each_hook(struct update *u, int (*each)(void *ctx, const struct mappi
 	return rc;
 }
 
+uint64_t update_sum(const struct maps *maps)
+{
+	uint64_t sum = 1;
+
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
+		const uint64_t words[] = {
+			m->start, m->end, m->foffset, m->dev, m->ino, m->exec
+		};
+
+		for (size_t k = 0; m->ino && k < sizeof(words) / sizeof(words[0]); k++)
+			sum = (sum ^ words[k] ^ sum >> 29) * 0x9e3779b97f4a7c15;
+	}
+	return sum ? sum : 1;
+}
+
+/* Is what was found while all ran all that there is? Of return probes it is asked when the process stands still. */
+static bool is_known(const struct update *u)
+{
+	return u->n_added && !u->has_passed_over && !probe_list(u->plant)->has_returns &&
+	       u->seen == update_sum(&u->maps);
+}
+
 int update_collect(struct update *u, struct ubp_err *err)
 {
 	int rc;
@@ -360,7 +384,7 @@ int update_collect(struct update *u, struct ubp_err *err)
 	/* What it finds out is known from then on. */
 	if (!mem_is_sure(&u->space->mem, u->tid))
 		(void)each_hook(u, expect_hook);
-	rc = update_collect_probes(u, err);
+	rc = is_known(u) ? 0 : update_collect_probes(u, err);
 	if (rc < 0)
 		return rc;
 	rc = each_hook(u, join_hook);

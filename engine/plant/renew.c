@@ -271,15 +271,46 @@ static struct site *jump_over(const struct plant_space *ps, uint64_t vaddr)
 	return hop && hop->jump && hop->jump->is_begun ? hop : NULL;
 }
 
-static bool is_under_hook(const struct plant_space *ps, uint64_t vaddr)
+static bool is_added(const struct update *u, const struct site *site)
 {
-	for (uint64_t back = 1; back < UBP_WINDOW_MAX; back++) {
-		const struct site *other = map_get(&ps->sites, vaddr - back);
-
-		if (other && other->planted && other->is_patched && other->patch_len > back)
-			return true;
-	}
+	for (size_t i = 0; i < u->n_added; i++)
+		if (u->added[i].site == site)
+			return u->added[i].is_new;
 	return false;
+}
+
+/* A new site that @hook, a jump to the guard, reaches over. NULL: there is none. */
+static const struct site *under_hook(const struct update *u, const struct site *hook)
+{
+	for (size_t i = 1; i < hook->patch_len; i++) {
+		const struct site *site = map_get(&u->space->plant->sites, hook->vaddr + i);
+
+		if (site && is_added(u, site))
+			return site;
+	}
+	return NULL;
+}
+
+/* What may reach over a place: of thousands of sites that are new, mostly few jumps to the guard. */
+struct reaching {
+	bool any_jump;
+	const struct site *under_hook;
+};
+
+static struct reaching look_for_reaching(const struct update *u)
+{
+	struct reaching found = { .any_jump = u->space->plant->jump->hops.n > 0 };
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&u->space->plant->sites, &pos, NULL, &value)) {
+		const struct site *site = value;
+
+		found.any_jump |= site->jump && site->jump->is_begun;
+		if (site->planted && site->is_patched && !found.under_hook)
+			found.under_hook = under_hook(u, site);
+	}
+	return found;
 }
 
 /* The site whose hop stands there. NULL: none does. */
@@ -290,13 +321,13 @@ static struct site *hop_over(const struct plant_space *ps, uint64_t vaddr)
 	return site && site->hop.stands ? site : NULL;
 }
 
-static bool is_in_the_way(const struct update *u)
+static bool is_in_the_way(const struct update *u, bool any_jump)
 {
 	for (size_t i = 0; i < u->n_added; i++) {
 		uint64_t vaddr = u->added[i].site->vaddr;
 
-		if (u->added[i].is_new &&
-		    (jump_over(u->space->plant, vaddr) || hop_over(u->space->plant, vaddr)))
+		if (u->added[i].is_new && ((any_jump && jump_over(u->space->plant, vaddr)) ||
+					   hop_over(u->space->plant, vaddr)))
 			return true;
 	}
 	return false;
@@ -363,19 +394,18 @@ static int clear_held(struct update *u, int (*clear)(const struct update *, cons
 int renew_make_way(struct update *u, struct ubp_err *err)
 {
 	const struct held *held = &u->held;
-	struct space *space = u->space;
+	struct reaching reaching = look_for_reaching(u);
 	int rc;
 
-	for (size_t i = 0; i < u->n_added; i++)
-		if (u->added[i].is_new && is_under_hook(space->plant, u->added[i].site->vaddr))
-			return ubp_fail(err, EBUSY,
-					"process %d: a jump of ubp's own reaches over 0x%lx",
-					(int)held->tid, (unsigned long)u->added[i].site->vaddr);
-	if (!is_in_the_way(u))
+	if (reaching.under_hook)
+		return ubp_fail(err, EBUSY,
+				"process %d: a jump of ubp's own reaches over 0x%lx",
+				(int)held->tid, (unsigned long)reaching.under_hook->vaddr);
+	if (!is_in_the_way(u, reaching.any_jump))
 		return 0;
 	u->plant->renews = true;
 	rc = clear_held(u, clear_way);
-	if (rc == 0 && is_in_the_way(u))
+	if (rc == 0 && is_in_the_way(u, true))
 		rc = clear_held(u, clear_hops);
 	if (rc == -ESRCH)
 		rc = ubp_fail(err, ESRCH, "thread %d has ended", (int)held->tid);

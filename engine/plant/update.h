@@ -4,7 +4,7 @@
 /*
  * One call of plant_update(): what it knows and what it has added, for the files that carry it
  * out. plant_collect.c finds out what is to be probed, plant_ahead.c does that early, plant.c
- * writes it. Private to the folder.
+ * prepares it, plant_write.c writes it. Private to the folder.
  */
 
 #ifndef UBP_PLANT_UPDATE_H
@@ -31,7 +31,10 @@ struct update {
 	bool has_facts; /* .facts: what goes for all return probes of the process */
 	struct return_facts facts;
 	struct mem_view view;
-	struct area *area; /* the last one found, for what lies in [lo, hi) */
+	uint64_t
+		seen; /* of mappings that update_collect_probes() has gone through, with all that it found; 0: none */
+	bool has_passed_over; /* it did without a probe that could not be had then */
+	struct area *area;    /* the last one found, for what lies in [lo, hi) */
 	uint64_t lo, hi;
 };
 
@@ -47,8 +50,14 @@ struct added {
 /* The probes that this process should carry and does not yet, joined to sites; nothing is
  * written. Without a thread that is held: only those that can be told by then. */
 int update_collect_probes(struct update *u, struct ubp_err *err);
+/* Not 0, and another if other mappings of files are there. */
+uint64_t update_sum(const struct maps *maps);
 /* update_collect_probes(), and sites that are watched for our own sake. The thread is held. */
 int update_collect(struct update *u, struct ubp_err *err);
+/* Write the breakpoints, and see that they stand; semaphores. What was written is known (.is_written) if that fails. */
+int update_write(struct update *u, struct ubp_err *err);
+/* Has @site's file been unmapped since? Threads of the process that stop while we wait for another may call plant_update(), too. */
+bool update_is_buried(const struct update *u, const struct site *site);
 /* Every process in the memory gets the guard: a thread of each is held (attach_hold_each()). -EINPROGRESS: they have it,
  * and plant_settle() is next. */
 int sharers_guard(struct update *u, struct ubp_err *err);

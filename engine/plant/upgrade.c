@@ -109,8 +109,7 @@ static void upgrade(struct plant *plant, struct tracer *tracer, struct process *
 		jump_batch_free(batch);
 		return;
 	}
-	jump_build(plant, space, held.tid, batch);
-	jump_write(tracer, space, NULL, batch);
+	jump_make(plant, tracer, space, held.tid, NULL, batch);
 }
 
 /*
@@ -133,12 +132,10 @@ static void upgrade_held(struct plant *plant, const struct held *held)
 		plant->opt.rings_made(plant->opt.ctx, held->t);
 		held_keep(held, true);
 	}
-	if (rc == 0 && held_lasts(held)) {
-		jump_build(plant, space, held->tid, batch);
-		jump_write(held->tracer, space, held, batch);
-	} else {
+	if (rc == 0 && held_lasts(held))
+		jump_make(plant, held->tracer, space, held->tid, held, batch);
+	else
 		jump_batch_free(batch);
-	}
 	tracer_stop_end(held->tracer);
 }
 

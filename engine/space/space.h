@@ -105,6 +105,11 @@ struct site {
 	struct site *next_dead;
 };
 
+/* In an area: slots, and entries of its table. A block takes many of the one and one of the other. */
+struct area_room {
+	size_t slots, entries;
+};
+
 /* One mapping of ours in the target, laid out as arch/guard.h says. */
 struct area {
 	uint64_t vaddr, len;
@@ -113,6 +118,7 @@ struct area {
 	uint64_t table_mask, n_entries; /* of the site table */
 	uint64_t *keys;                 /* what stands in the table; NULL: there is none */
 	struct site **owners;           /* of each slot, by number; NULL: none now */
+	struct area_room promised;      /* to the detours that are being made */
 	bool in_use;                    /* give_back.c: somebody is in it */
 	struct area *next;
 };
