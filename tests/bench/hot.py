@@ -29,6 +29,11 @@ SETTLE = 4  # seconds until the rate is taken: planting is over then
 MEASURE = 4
 PORT = 17391
 WORST = 3  # functions that are named
+REASONS = 3  # that are told
+
+# They walk their own stacks by return addresses, and end where these are replaced, by the kernel's uretprobes as well.
+ENTRIES_ONLY = ("libjvm", "node")
+NO_LIBC = ("go",)  # it is not in the program
 
 # Programs that work in rounds and are asked for how many they made in a second. Each one's text is run by the program
 # itself; `settle` and `measure` are its arguments.
@@ -352,11 +357,11 @@ def load(program, folder):
 # --- rows -------------------------------------------------------------------------------------
 
 
-def measure(bench, rounds, program, target, folder):
+def measure(bench, rounds, program, kinds, target, folder):
     """The JSON of ubp-bench, and the rates without and with probes."""
     put(f"{folder}/rates", "")
     argv = [bench, "--hot", "--rounds", str(rounds), "--json", f"{folder}/json"]
-    for kind in "pr":
+    for kind in kinds:
         argv += ["-e", f"{kind}:{target}:*"]
     p = subprocess.run([*argv, "--", sys.executable, os.path.abspath(__file__), "--load", program, folder],
                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
@@ -372,9 +377,7 @@ def measure(bench, rounds, program, target, folder):
 def reasons(hot):
     """The reasons of stops, the most frequent first, with the functions that had most of them."""
     texts = []
-    for why, n in sorted(hot["stops"].items(), key=lambda kv: -kv[1]):
-        if n * 1000 < sum(hot["stops"].values()):
-            continue
+    for why, n in sorted(hot["stops"].items(), key=lambda kv: -kv[1])[:REASONS]:
         worst = sorted((p for p in hot["places"] if why in p["stops"]), key=lambda p: -p["stops"][why])[:WORST]
         names = ", ".join(f"{p['type']} `{p['event']}`" + (f" ({p['no_jump']})" if p["no_jump"] else "") for p in worst)
         texts.append(f"{why} {n}: {names}")
@@ -382,13 +385,14 @@ def reasons(hot):
 
 
 def row(bench, rounds, program, name, target, folder):
-    hot, rates = measure(bench, rounds, program, target, folder)
+    kinds = "p" if name in ENTRIES_ONLY else "pr"
+    hot, rates = measure(bench, rounds, program, kinds, target, folder)
     if hot is None:
-        print(f"| {name} | {rates} | | | |", flush=True)
+        print(f"| {name} | {kinds} | {rates} | | | |", flush=True)
         return None
     stops, speeds = sum(hot["stops"].values()), [100 * probed / bare for bare, probed in rates]
     without = 100 * (1 - stops / hot["hits"]) if hot["hits"] else 100
-    print(f"| {name} | {hot['probes']} | {hot['hits']} | {without:.4f} % "
+    print(f"| {name} | {', '.join(kinds)} | {hot['probes']} | {hot['hits']} | {without:.4f} % "
           f"| {statistics.median(speeds):.0f} % ({min(speeds):.0f}-{max(speeds):.0f}) "
           f"| {reasons(hot)} |", flush=True)
     return {"name": name, "speeds": speeds, "rates": rates, **hot}
@@ -406,10 +410,10 @@ def main():
             path = args[1]
         args = args[2:]
     bench, wanted, rows = os.path.abspath(args[0] if args else "build/ubp-bench"), args[1:], []
-    print("| functions | probes | hits | without a stop | speed | stops |")
-    print("|---|---|---|---|---|---|")
+    print("| functions of | kinds | probes | hits | without a stop | speed | stops |")
+    print("|---|---|---|---|---|---|---|")
     for program, (find, prepare, _) in PROGRAMS.items():
-        names = [program, f"libc in {program}"]
+        names = [program] if program in NO_LIBC else [program, f"libc in {program}"]
         if wanted and not any(n in wanted or program in wanted for n in names):
             continue
         with tempfile.TemporaryDirectory(prefix="hot-") as folder:
@@ -419,7 +423,7 @@ def main():
                 continue
             if prepare:
                 prepare(folder)
-            for name, what in zip(names, (target, "libc")):
+            for name, what in zip(names, (target, "libc"), strict=False):
                 if not wanted or name in wanted or program in wanted:
                     rows.append(row(bench, rounds, program, name, what, folder))
     if path:
