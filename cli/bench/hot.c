@@ -337,13 +337,13 @@ static json_t *times_json(const struct times *times)
 static int write_json(const struct hot *hot)
 {
 	json_t *places = json_array();
-	json_t *json = json_pack("{s:s, s:s, s:{s:I, s:I, s:o, s:f, s:f, s:o, s:o, s:o}}",
-				 "schema", "ubp-bench/1", "version", UBP_VERSION, "hot",
-				 "probes", (json_int_t)hot->n_places, "hits",
-				 (json_int_t)hot->hits, "stops", stops_json(hot->stops),
-				 "bare_s", bench_median(&hot->wall.bare), "probed_s",
-				 bench_median(&hot->wall.probed), "wall", times_json(&hot->wall),
-				 "user", times_json(&hot->user), "places", places);
+	json_t *json = json_pack(
+		"{s:s, s:s, s:{s:I, s:I, s:o, s:f, s:f, s:o, s:o, s:o}}", "schema",
+		"ubp-bench/1", "version", UBP_VERSION, "hot", "probes",
+		(json_int_t)hot->n_places, "hits", (json_int_t)hot->hits, "stops",
+		stops_json(hot->stops), "bare_s", bench_median(&hot->wall.bare), "probed_s",
+		bench_median(&hot->wall.probed), "wall", times_json(&hot->wall), "user",
+		times_json(&hot->user), "places", places);
 	int status;
 
 	for (size_t i = 0; i < hot->n_places && hot->places[i].stops; i++)
