@@ -276,6 +276,12 @@ struct arch_insn {
 	 * register then lost? So nobody counts from there, as for a table of distances between labels.
 	 */
 	bool (*only_stores_address)(const uint8_t *code, size_t len);
+	/*
+	 * NULL, or: how many entries of 4 bytes has the table whose address is made at @code + @at? Told where @code
+	 * compares a register with a number, leaves if it is above that, makes the address, and loads the entry by
+	 * that register: *ret_load is where. 0: not told.
+	 */
+	uint64_t (*table_len)(const uint8_t *code, size_t len, size_t at, size_t *ret_load);
 	/* Bytes of fill at @code, up to @len: nops, breakpoints, zeros. */
 	size_t (*fill_len)(const uint8_t *code, size_t len);
 	/*

@@ -38,7 +38,7 @@
 #include <stdint.h>
 
 #define UBP_GUARD_MAGIC   0x44524155472d4255ULL /* "UB-GUARD" in memory, little-endian */
-#define UBP_GUARD_VERSION 10
+#define UBP_GUARD_VERSION 11
 
 #define UBP_AREA_TRAMPOLINE 0x100
 #define UBP_AREA_STUB       0x140
@@ -77,6 +77,9 @@ _Static_assert(sizeof(struct guard_head) <= UBP_AREA_TRAMPOLINE, "in front of wh
 #define UBP_RETURNS_LEAST 4096ULL
 /* How many entries a detour looks at for a word (struct guard_hijack). */
 #define UBP_HIJACK_LOOKS 64
+
+/* The first of them is at this index & mask, for a word of @size bytes and all levels of its chain. */
+#define UBP_HIJACK_INDEX(word, size) ((uint64_t)(word) / (size)*2)
 
 /* In guard_site.slot, whose lowest bits are free: slots are aligned. */
 #define UBP_SLOT_FLAGS  63U
@@ -121,9 +124,13 @@ struct guard_jump {
 };
 
 /*
- * A return address that a detour replaced, by its stack word: from (word >> 3) &
+ * A return address that a detour replaced, by its stack word: from UBP_HIJACK_INDEX() &
  * mask upwards, wrapping around, to an entry with word 0. Entries stay: .real is 0
  * while there is nothing to go back to. Private to each process.
+ *
+ * There are two entries for each word. Where all functions are probed, all words of
+ * the part of the stack that the program works in come to have one, and with one for each, those of
+ * chains would find no room near by.
  *
  * Where return addresses are in the stack, a function that was left by a jump to another one has a
  * chain: the word is replaced already when that is entered, and its entry tells how many have been

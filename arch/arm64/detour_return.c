@@ -51,8 +51,8 @@ static void first_entry(struct emit *e, int64_t up, uint64_t hijacks, uint64_t m
 {
 	a64_add(e, R_WORD, G_SP, up);
 	a64_imm(e, R_TABLE, hijacks);
-	a64_lsr(e, OP_X, R_INDEX, R_WORD, 3);
-	a64_logic(e, OP_AND | OP_X, R_INDEX, R_INDEX, mask);
+	a64_lsr(e, OP_X, R_INDEX, R_WORD, 2); /* UBP_HIJACK_INDEX() */
+	a64_logic(e, OP_AND | OP_X, R_INDEX, R_INDEX, mask & ~1ULL);
 	a64_imm(e, R_LOOKS, LOOKS);
 }
 

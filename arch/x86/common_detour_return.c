@@ -44,8 +44,10 @@ void x86_hijack_offset(struct gen *g, uint64_t mask, int at)
 {
 	_Static_assert(sizeof(struct guard_hijack) == 1 << X86_HIJACK_SHIFT,
 		       "a shift makes offsets");
-	emit_shift(&g->e, OP_W, SHIFT_L, at, X86_HIJACK_SHIFT - 3);
-	emit_alu(&g->e, OP_W, ALU_AND, at, (int32_t)(mask << X86_HIJACK_SHIFT));
+	emit_shift(&g->e, OP_W, SHIFT_L, at,
+		   X86_HIJACK_SHIFT + 1 -
+			   (g->isa->bits == 32 ? 2 : 3)); /* UBP_HIJACK_INDEX() */
+	emit_alu(&g->e, OP_W, ALU_AND, at, (int32_t)((mask & ~1ULL) << X86_HIJACK_SHIFT));
 }
 
 void x86_hijack_next(struct gen *g, uint64_t mask, int at)

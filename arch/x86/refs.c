@@ -159,6 +159,80 @@ bool x86_only_stores_address(const uint8_t *code, size_t len)
 	return false;
 }
 
+/* cmp $n,%reg, of 4 or 8 bytes: one more than the number, which is positive, and its length; or 0. */
+static uint64_t compared_with(const uint8_t *code, size_t len, unsigned *ret_reg,
+			      size_t *ret_len)
+{
+	struct x86_parts p;
+	bool is_byte;
+	int32_t n = 0;
+
+	if (!x86_split(64, code, len, &p) || p.map != MAP_ONE || p.prefixes || p.segment)
+		return 0;
+	is_byte = p.opcode == 0x83;
+	if (p.opcode == 0x3d)
+		*ret_reg = 0;
+	else if ((is_byte || p.opcode == 0x81) && x86_modrm_reg(&p) == 7 &&
+		 x86_modrm_mod(&p) == 3)
+		*ret_reg = rm_of(&p);
+	else
+		return 0;
+	*ret_len = p.end + (is_byte ? 1u : 4u);
+	if (*ret_len > len)
+		return 0;
+	if (is_byte)
+		n = (int8_t)code[p.end];
+	else
+		memcpy(&n, code + p.end, sizeof(n));
+	return n > 0 ? (uint64_t)n + 1 : 0;
+}
+
+/* ja: its length, or 0. */
+static size_t leaves_above(const uint8_t *code, size_t len)
+{
+	struct x86_parts p;
+
+	if (!x86_split(64, code, len, &p) || p.prefixes)
+		return 0;
+	if (p.map == MAP_ONE && p.opcode == 0x77)
+		return p.end + 1u;
+	return p.map == MAP_0F && p.opcode == 0x87 ? p.end + 4u : 0;
+}
+
+/* movslq (%table,%index,4),%any */
+static bool loads_entry(const uint8_t *code, size_t len, unsigned table, unsigned index)
+{
+	struct x86_parts p;
+	uint8_t sib;
+
+	if (!x86_split(64, code, len, &p) || p.map != MAP_ONE || p.opcode != 0x63 ||
+	    !(p.rex & 8) || p.prefixes || p.segment || x86_modrm_mod(&p) != 0 ||
+	    (p.modrm & 7) != 4)
+		return false;
+	sib = code[p.modrm_at + 1];
+	return sib >> 6 == 2 && ((sib >> 3 & 7u) | (p.rex & 2u) << 2) == index &&
+	       (sib & 7) != 5 && ((sib & 7u) | (p.rex & 1u) << 3) == table;
+}
+
+/* As compilers begin a switch: cmp $n,%reg; ja; lea table(%rip),%base; movslq (%base,%reg,4) */
+uint64_t x86_table_len(const uint8_t *code, size_t len, size_t at, size_t *ret_load)
+{
+	struct x86_parts p;
+	unsigned index;
+	size_t compares = 0, leaves;
+	uint64_t n = compared_with(code, len, &index, &compares);
+
+	leaves = n ? leaves_above(code + compares, len - compares) : 0;
+	if (!leaves || compares + leaves != at || at >= len ||
+	    !x86_split(64, code + at, len - at, &p))
+		return 0;
+	if (p.map != MAP_ONE || p.opcode != 0x8d || !p.rip_relative || !(p.rex & 8) ||
+	    p.prefixes || reg_of(&p) == index)
+		return 0;
+	*ret_load = at + p.end;
+	return loads_entry(code + *ret_load, len - *ret_load, reg_of(&p), index) ? n : 0;
+}
+
 /* A lea that leaves its register as it is, as assemblers fill 32-bit code. Returns its length, or 0. */
 static size_t idle_lea(unsigned bits, const uint8_t *code, size_t len)
 {

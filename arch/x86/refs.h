@@ -28,6 +28,8 @@ size_t x86_fill_len(const uint8_t *code, size_t len);
 size_t x86_go_check_len(const uint8_t *code, size_t len);
 /* Has it a number of 4 bytes or more at @at? */
 bool x86_has_number_at(const struct displaced_insn *insn, size_t at);
+/* As in struct arch_insn: how many entries the table has that the lea at @code + @at is about. */
+uint64_t x86_table_len(const uint8_t *code, size_t len, size_t at, size_t *ret_load);
 /* Is the address of a lea at @code only stored, off the stack, in front of a call? */
 bool x86_only_stores_address(const uint8_t *code, size_t len);
 

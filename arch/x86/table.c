@@ -129,6 +129,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.detour.check = x86_detour_check,
 	.insn.has_number_at = x86_has_number_at,
 	.insn.only_stores_address = x86_only_stores_address,
+	.insn.table_len = x86_table_len,
 	.insn.fill_len = x86_fill_len,
 	.insn.go_check_len = x86_go_check_len,
 };

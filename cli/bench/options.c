@@ -13,6 +13,7 @@
 #include "engine/base/vec.h"
 
 #define DEFAULT_ROUNDS 7
+#define HOT_ROUNDS     1
 #define DEFAULT_HITS   50000
 #define LIST_MAX       16
 
@@ -242,7 +243,7 @@ static int add_word(void *into, const char *word)
 
 static const struct cli_option table[] = {
 	{ 0, "rounds", "N", .set = set_rounds,
-	  .help = "measure each N times, alternating (7)" },
+	  .help = "measure each N times, alternating (7; with --hot: 1)" },
 	{ 0, "hits", "N", .set = set_hits,
 	  .help = "calls of a probed function in a run (50000)" },
 	{ 0, "case", "NAME,...", .set = set_case,
@@ -270,8 +271,9 @@ static const struct cli_option table[] = {
 	{ 0, "all", FLAG(all),
 	  .help = "with --coverage: all instructions, too, which takes long" },
 	{ 0, "hot", FLAG(hot),
-	  .help = "with a COMMAND: run it once under ubp, and show at which\n"
-		  "places threads were stopped, how often, and why there" },
+	  .help = "with a COMMAND: run it without and with ubp, and show at\n"
+		  "which places threads were stopped, how often, why there,\n"
+		  "and how fast it was" },
 	{ 0, "json", "FILE", .set = set_json,
 	  .help = "write the results to FILE as JSON; '-': to standard\n"
 		  "output, and no table" },
@@ -283,8 +285,8 @@ static const struct cli_syntax syntax = {
 	.usage = "[OPTION]...\n"
 		 "       ubp-bench [OPTION]... -e DEF [--filter EXPR] [-e DEF]... -- COMMAND "
 		 "[ARG]...\n"
-		 "       ubp-bench --hot [--json FILE] [-e DEF [--filter EXPR]]... -- COMMAND "
-		 "[ARG]...\n"
+		 "       ubp-bench --hot [--rounds N] [--json FILE] [-e DEF [--filter EXPR]]...\n"
+		 "                 -- COMMAND [ARG]...\n"
 		 "       ubp-bench [--all] [--json FILE] --coverage FILE...\n"
 		 "\n"
 		 "What a probe costs, with ubp and with the kernel's uprobes, side by side.\n",
@@ -385,7 +387,6 @@ int bench_options_parse(int argc, char **argv, struct bench_options *ret_options
 	int status;
 
 	memset(o, 0, sizeof(*o));
-	o->rounds = DEFAULT_ROUNDS;
 	o->hits = DEFAULT_HITS;
 	*ret_done = true;
 	status = cli_parse(&syntax, argc, argv, o, &o->command);
@@ -401,6 +402,8 @@ int bench_options_parse(int argc, char **argv, struct bench_options *ret_options
 	}
 	status = check(o);
 	o->pin = !o->no_pin;
+	if (!o->rounds)
+		o->rounds = o->hot ? HOT_ROUNDS : DEFAULT_ROUNDS;
 	if (status == CLI_OK && !o->n_modes)
 		status = set_mode(o, "auto,trap");
 	if (status == CLI_OK && !o->command && !o->coverage)

@@ -207,7 +207,7 @@ static void print_result(const struct bench_report *report, const struct bench_r
 /* --- JSON --------------------------------------------------------------------------- */
 
 /* NULL for no figures: jansson makes a null of it. */
-static json_t *series_json(const struct bench_series *s)
+json_t *bench_series_json(const struct bench_series *s)
 {
 	json_t *values;
 
@@ -223,13 +223,13 @@ static json_t *series_json(const struct bench_series *s)
 static json_t *figures_json(const struct bench_figures *f, bool is_ubp)
 {
 	json_t *o = json_pack("{s:s, s:o, s:o, s:I, s:I, s:I}", "name", f->name, "total_ns",
-			      series_json(&f->total), "over_ns", series_json(&f->over), "hits",
+			      bench_series_json(&f->total), "over_ns", bench_series_json(&f->over), "hits",
 			      (json_int_t)f->hits, "events", (json_int_t)f->recorded, "lost",
 			      (json_int_t)f->lost);
 
 	if (!is_ubp)
 		return o;
-	(void)json_object_set_new(o, "ratio", series_json(&f->ratio));
+	(void)json_object_set_new(o, "ratio", bench_series_json(&f->ratio));
 	(void)json_object_set_new(
 		o, "sites",
 		json_pack("{s:i, s:i, s:i, s:i}", "jumped", (int)f->sites.jumped, "boosted",
@@ -258,7 +258,7 @@ static json_t *result_json(const struct bench_report *report, const struct bench
 	for (size_t i = 0; i < r->n_ubp; i++)
 		(void)json_array_append_new(ubp, figures_json(&r->ubp[i], true));
 	o = json_pack("{s:b, s:o, s:o, s:o}", "reader", (int)r->reader, "bare_ns",
-		      series_json(&r->bare), "kernel",
+		      bench_series_json(&r->bare), "kernel",
 		      r->kernel.total.n ? figures_json(&r->kernel, false) : json_null(), "ubp",
 		      ubp);
 	if (!r->kernel.total.n)

@@ -25,6 +25,8 @@ int bench_report_open(struct bench_report *report, const struct bench *bench, FI
 int bench_report_add(struct bench_report *report, const struct bench_result *result);
 /* Write the JSON where it was asked for ("-": to @out). CLI_OK or CLI_FAILED, which is said. */
 int bench_json_write(json_t *json, const char *path, FILE *out);
+/* null of none. */
+json_t *bench_series_json(const struct bench_series *series);
 int bench_report_finish(struct bench_report *report);
 void bench_report_close(struct bench_report *report);
 

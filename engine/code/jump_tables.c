@@ -8,9 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "engine/base/err.h"
 #include "engine/base/vec.h"
+#include "engine/code/decoded.h"
 #include "engine/code/landing_set.h"
+#include "engine/code/led_to.h"
 #include "engine/elf/image.h"
 #include "engine/elf/object_priv.h"
 #include "engine/elf/segments.h"
@@ -173,6 +176,49 @@ static bool is_others(struct marking *m, size_t *table, uint64_t vaddr, const ui
 	       is_user(&m->others, &f);
 }
 
+/* --- how long a table is ------------------------------------------------------------------ */
+
+/* Its entries, by the code at @at that makes its address; UINT64_MAX: that does not tell. */
+static uint64_t len_told_at(const struct marking *m, uint64_t at)
+{
+	const struct arch_insn *arch = &m->object->arch->insn;
+	unsigned kinds = LANDINGS_ALL & ~(1u << LANDING_ADDRESS);
+	struct decoded_insn insn;
+	uint64_t address, n;
+	const uint8_t *code;
+	size_t len = 0, load;
+
+	if (!arch->table_len || decoded_at(m->object, at, &insn) < 0)
+		return UINT64_MAX;
+	address = insn.start;
+	/* The branch in front of it, and the comparison. */
+	if (decoded_at(m->object, insn.start - 1, &insn) < 0 ||
+	    decoded_at(m->object, insn.start - 1, &insn) < 0)
+		return UINT64_MAX;
+	code = image_at(m->image, insn.start, &len);
+	n = code ? arch->table_len(code, len, (size_t)(address - insn.start), &load) : 0;
+	/* Nobody else comes in between, who may have compared with another number. */
+	if (!n || landings_first(m->landings, kinds, insn.start + 1, insn.start + load + 1) ||
+	    led_by_branch(m->object, insn.start + 1, insn.start + load + 1))
+		return UINT64_MAX;
+	return n;
+}
+
+/* The most that the table may have. */
+static uint64_t len_told(const struct marking *m, size_t table)
+{
+	size_t end = next_table(m->tables, table);
+	uint64_t most = 0;
+
+	for (size_t i = table; i < end && most != UINT64_MAX; i++) {
+		uint64_t n = i - table < USERS_MAX ? len_told_at(m, m->tables->all[i].at)
+						   : UINT64_MAX;
+
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
 /* --- tables ----------------------------------------------------------------------------- */
 
 struct overrun {
@@ -203,6 +249,7 @@ static size_t mark_table(struct marking *m, size_t table)
 	uint64_t end = next < m->tables->n ? m->tables->all[next].vaddr : UINT64_MAX;
 	const uint8_t *bytes = image_at(m->image, o.start, &len);
 	bool is_over = false;
+	uint64_t most = UINT64_MAX;
 
 	for (; bytes && n < TABLE_MAX && len - 4 * n >= 4; n++) {
 		const uint8_t *entry = bytes + 4 * n;
@@ -212,8 +259,11 @@ static size_t mark_table(struct marking *m, size_t table)
 			break;
 		if (vaddr >= end && !is_over) {
 			is_over = true;
+			most = len_told(m, table);
 			find_users(m, table, &o.users);
 		}
+		if (n >= most)
+			break;
 		if (!is_over || may_be_own(m, &o, vaddr, entry))
 			landings_add(m->landings, LANDING_TABLE, target);
 	}

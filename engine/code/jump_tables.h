@@ -33,7 +33,7 @@ int jump_tables_note(struct jump_tables *tables, uint64_t elf_vaddr, uint64_t at
  * Add what they lead to. A table goes on for as long as its entries lead into code, and so into the next table, whose
  * entries count from elsewhere. Behind the start of another one an entry is the other one's, and not counted, if it
  * would lead to a function that does not use this table, by its name, or leads, counted from there, to one that uses the
- * other. Returns 0 or -EFBIG.
+ * other; or if all code that makes the table's address compares the index with a number that is less. Returns 0 or -EFBIG.
  */
 int jump_tables_mark(struct jump_tables *tables, struct object *object,
 		     const struct image *image, struct landings *landings, struct ubp_err *err);

@@ -79,6 +79,7 @@ void ring_time_init(struct ring_time *time, enum event_clock clock, uint64_t (*t
 	time->clock = clock;
 	time->ticks = ticks;
 	time->ns_per_tick = 0;
+	time->line.ticks = 0;
 	time->samples[0] = take_sample(time->clock, time->ticks);
 	time->n = 1;
 }
@@ -88,6 +89,7 @@ uint64_t ring_time_look(struct ring_time *time)
 	struct ring_time_sample now = take_sample(time->clock, time->ticks);
 	struct ring_time_sample *last = &time->samples[time->n - 1];
 
+	time->line.ticks = 0;
 	/* The last one only stands for now, unless it is far enough from the one before. */
 	if (time->n > 1 && ns_between(last - 1, last) < SPACING_NS &&
 	    ns_between(last - 1, last) >= 0) {
@@ -131,7 +133,13 @@ static uint64_t from(const struct ring_time *time, const struct ring_time_sample
 	return at->ns + (uint64_t)(int64_t)ns;
 }
 
-uint64_t ring_time_ns(const struct ring_time *time, uint64_t ticks)
+static uint64_t on_line(const struct ring_time_line *line, uint64_t ticks)
+{
+	return line->begin.ns +
+	       (uint64_t)((double)(ticks - line->begin.ticks) * line->ns_per_tick);
+}
+
+static uint64_t look_up(struct ring_time *time, uint64_t ticks)
 {
 	const struct ring_time_sample *first = &time->samples[0];
 	const struct ring_time_sample *last = &time->samples[time->n - 1];
@@ -145,8 +153,16 @@ uint64_t ring_time_ns(const struct ring_time *time, uint64_t ticks)
 	b = a + 1;
 	if (is_jump(time, a, b))
 		return from(time, b, ticks);
-	return a->ns +
-	       (uint64_t)((double)(ticks - a->ticks) * ns_between(a, b) / ticks_between(a, b));
+	time->line = (struct ring_time_line){ *a, b->ticks - a->ticks,
+					      ns_between(a, b) / ticks_between(a, b) };
+	return on_line(&time->line, ticks);
+}
+
+uint64_t ring_time_ns(struct ring_time *time, uint64_t ticks)
+{
+	if (ticks - time->line.begin.ticks < time->line.ticks)
+		return on_line(&time->line, ticks);
+	return look_up(time, ticks);
 }
 
 /* --- how long something took ---------------------------------------------------------- */

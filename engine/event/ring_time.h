@@ -21,10 +21,18 @@ struct ring_time_sample {
 	uint64_t ticks, ns;
 };
 
+/* Between two readings. Records come in the order of their times: the next one is mostly there, too. */
+struct ring_time_line {
+	struct ring_time_sample begin;
+	uint64_t ticks; /* so many, from the first reading to the second; 0: no line */
+	double ns_per_tick;
+};
+
 struct ring_time {
 	enum event_clock clock;
 	uint64_t (*ticks)(void);
-	double ns_per_tick; /* as last measured; 0: not yet */
+	double ns_per_tick;         /* as last measured; 0: not yet */
+	struct ring_time_line line; /* what was told last was there */
 	size_t n;
 	struct ring_time_sample samples[RING_TIME_SAMPLES];
 };
@@ -38,7 +46,7 @@ static inline uint64_t ring_time_last(const struct ring_time *time)
 	return time->samples[time->n - 1].ticks;
 }
 /* Any ticks at all: what can't be is put at the first or last reading. */
-uint64_t ring_time_ns(const struct ring_time *time, uint64_t ticks);
+uint64_t ring_time_ns(struct ring_time *time, uint64_t ticks);
 
 /* How many nanoseconds of CLOCK_KIND_MONO a tick has been since the beginning. Any thread may ask. */
 struct ring_rate {

@@ -34,7 +34,8 @@ struct guard_hijack hijack_find_in(const struct plant_space *ps, const struct sp
 				   uint64_t slot_vaddr, uint64_t *ret_vaddr)
 {
 	struct guard_hijack some[LOOKS_AT_ONCE];
-	uint64_t index = (slot_vaddr >> 3) & ps->hijack->mask;
+	uint64_t index =
+		UBP_HIJACK_INDEX(slot_vaddr, space->arch->addr_size) & ps->hijack->mask;
 
 	for (size_t i = 0, n; ps->hijack->table && i < UBP_HIJACK_LOOKS; i += n) {
 		uint64_t at = ps->hijack->table + index * sizeof(some[0]);
@@ -115,12 +116,15 @@ uint64_t hijack_nearest(const struct space *space, uint64_t vaddr)
 {
 	const struct plant_space *ps = space->plant;
 	struct guard_hijack some[NEAREST_CHUNK];
-	uint64_t best = UINT64_MAX, first = (vaddr >> 3) + 1;
+	const uint8_t size = space->arch->addr_size;
+	uint64_t best = UINT64_MAX, first = UBP_HIJACK_INDEX(vaddr, size) + 1;
 
 	if (!ps->hijack->table)
 		return 0;
 	/* In the table they are in the order of their words, or soon behind their place. */
-	for (uint64_t i = 0; i < FRAME_MAX / 8 && best - vaddr > i * 8; i += NEAREST_CHUNK) {
+	for (uint64_t i = 0;
+	     i < UBP_HIJACK_INDEX(FRAME_MAX, size) && UBP_HIJACK_INDEX(best - vaddr, size) > i;
+	     i += NEAREST_CHUNK) {
 		uint64_t index = (first + i) & ps->hijack->mask & ~(NEAREST_CHUNK - 1);
 
 		if (mem_peek(&space->mem, ps->hijack->table + index * sizeof(some[0]), some,

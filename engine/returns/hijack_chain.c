@@ -40,7 +40,8 @@ void hijack_read_chain(const struct plant_space *owner, const struct space *spac
 {
 	const uint64_t most = UBP_CHAIN_MOST(space->arch->addr_size);
 	struct guard_hijack some[LOOKS_AT_ONCE];
-	uint64_t index = (first->word >> 3) & owner->hijack->mask;
+	uint64_t index =
+		UBP_HIJACK_INDEX(first->word, space->arch->addr_size) & owner->hijack->mask;
 
 	*ret_chain = (struct hijack_chain){ .n = first->back & most };
 	for (size_t i = 0, n; i < UBP_HIJACK_LOOKS; i += n) {

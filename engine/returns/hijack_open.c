@@ -89,16 +89,16 @@ static void walk_stack(struct walk *w, struct tracee *t, const struct ubp_regs *
 		       uint64_t sp)
 {
 	const struct space *space = t->process->space;
-	uint64_t end = 0;
+	uint64_t end = 0, looks;
 
 	walk_all(w, space);
 	/* A C library has what belongs to a thread behind its stack. */
 	(void)ubp_host_get_thread_pointer(space->arch, t->tid, regs, &end);
 	w->from = sp;
 	w->to = end - sp < THREAD_STACK_MAX ? end : sp + THREAD_STACK_MAX;
-	w->index = (sp >> 3) & space->plant->hijack->mask;
-	if ((w->to - sp) / 8 + UBP_HIJACK_LOOKS < w->left)
-		w->left = (w->to - sp) / 8 + UBP_HIJACK_LOOKS;
+	w->index = UBP_HIJACK_INDEX(sp, space->arch->addr_size) & space->plant->hijack->mask;
+	looks = UBP_HIJACK_INDEX(w->to - sp, space->arch->addr_size) + UBP_HIJACK_LOOKS;
+	w->left = looks < w->left ? looks : w->left;
 }
 
 void hijack_count(const struct space *space, const struct guard_hijack *entry,

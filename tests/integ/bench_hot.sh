@@ -30,7 +30,33 @@ assert hot["stops"]["before_jump"] == stops["before_jump"], hot
 assert sum(hot["stops"].values()) == sum(sum(p["stops"].values()) for p in places.values()), hot
 assert hot["bare_s"] > 0 and hot["probed_s"] > 0, hot
 PY
+# How fast it was.
+python3 - <<'PY' || fail "$(cat out.txt hot.json)"
+import json
+with open("hot.json", encoding="utf-8") as f:
+    hot = json.load(f)["hot"]
+for clock in hot["wall"], hot["user"]:
+    assert all(len(clock[side]["rounds"]) == 1 for side in ("bare_s", "probed_s", "speed")), hot
+    assert clock["probed_s"]["median"] > 0, hot
+    assert abs(clock["speed"]["median"] - clock["bare_s"]["median"] / clock["probed_s"]["median"]) < 1e-9, hot
+assert (hot["bare_s"], hot["probed_s"]) == (hot["wall"]["bare_s"]["median"], hot["wall"]["probed_s"]["median"]), hot
+PY
+grep -Eq '^wall time .* s bare, .* s probed: [0-9.]+ % of its speed$' out.txt &&
+	grep -Eq '^user time .* s bare, .* s probed: [0-9.]+ % of its speed$' out.txt || fail "$(cat out.txt)"
 grep -Eq '^2 probes, 40000 hits, [1-9]' out.txt && grep -Eq '^  p step +[1-9][0-9]* +[1-9][0-9]*  before_jump:[1-9]' out.txt || fail "$(cat out.txt)"
+
+# In turns: hits are those of all rounds, and a place of each is one.
+hot --rounds 3 -e "p:h/step $F:step"
+python3 - <<'PY' || fail "$(cat out.txt hot.json)"
+import json
+with open("hot.json", encoding="utf-8") as f:
+    hot = json.load(f)["hot"]
+assert hot["probes"] == 1 and hot["hits"] == 60000, hot
+(place,) = hot["places"]
+assert place["event"] == "step" and place["stops"] == hot["stops"] and place["stops"]["before_jump"] >= 3, hot
+assert all(len(clock["speed"]["rounds"]) == 3 for clock in (hot["wall"], hot["user"])), hot
+PY
+grep -Eq '^user time .* of its speed \([0-9.]+-[0-9.]+, 3 rounds\)$' out.txt || fail "$(cat out.txt)"
 
 # No jump: each hit is a stop, and --stats says the same.
 start room

@@ -72,7 +72,7 @@ static void returns(void **state)
 		"c=+0(" R1 "):u8[3] " OTHERS,
 		"a=+0(" R1 "):u64 t=$stack1 u=+8(%sp):u64",
 	};
-	uint64_t head = lab.thread->head;
+	uint64_t head = lab.thread->head, entry;
 	static struct run_end off;
 
 	(void)state;
@@ -92,7 +92,8 @@ static void returns(void **state)
 		/* The same vectors as without a record. */
 		assert_memory_equal(off.LAB_VECTORS, end.LAB_VECTORS, sizeof(end.LAB_VECTORS));
 	}
-	assert_int_equal(lab.hijacks[(before.LAB_SP >> 3) % LAB_HIJACKS].word, before.LAB_SP);
+	entry = UBP_HIJACK_INDEX(before.LAB_SP, RUN_WORD) % LAB_HIJACKS;
+	assert_int_equal(lab.hijacks[entry].word, before.LAB_SP);
 }
 
 static void records_both_ways(void **state)
@@ -224,11 +225,12 @@ static void asks_again_on_return(void **state)
 static void finds_a_place(void **state)
 {
 	uint64_t head = lab.thread->head, first = LAB_HIJACKS - 4;
+	const uint64_t around = LAB_HIJACKS / 2 * RUN_WORD;
 
 	(void)state;
 	lab_function_build(1);
 	/* Over its end. */
-	before.LAB_SP = before.LAB_SP / (8 * LAB_HIJACKS) * (8 * LAB_HIJACKS) + 8 * first;
+	before.LAB_SP = before.LAB_SP / around * around + RUN_WORD * first / 2;
 	lab_return_home(&before, &after);
 	for (size_t i = 0; i < LOOKS; i++) {
 		assert_int_equal(go("one more"), -1);

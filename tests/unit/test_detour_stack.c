@@ -108,7 +108,7 @@ static size_t walk(uint64_t pc, const struct run_regs *regs, uint64_t *entries)
 
 static void hijack(uint64_t word, uint64_t to)
 {
-	uint64_t i = word >> 3;
+	uint64_t i = UBP_HIJACK_INDEX(word, RUN_WORD);
 
 	while (lab.hijacks[i % LAB_HIJACKS].word && lab.hijacks[i % LAB_HIJACKS].word != word)
 		i++;

@@ -42,7 +42,7 @@ static int start(void **state)
 
 static struct guard_hijack *entry(void)
 {
-	return &lab.hijacks[(before.LAB_SP >> 3) % LAB_HIJACKS];
+	return &lab.hijacks[UBP_HIJACK_INDEX(before.LAB_SP, RUN_WORD) % LAB_HIJACKS];
 }
 
 /* In the body: the ticks of the entry are looked at, and other ones put there. */

@@ -135,6 +135,35 @@ static void a_clock_that_was_set_makes_no_slope(void **state)
 		    time.samples[0].ns + 5000000);
 }
 
+/* What is told does not depend on what was asked before, nor on readings that are not kept any more. */
+static void tells_the_same_in_any_order(void **state)
+{
+	struct ring_time time = line(100), fresh;
+	uint64_t at = 1;
+
+	(void)state;
+	for (size_t i = 0; i < 100; i++) /* a slope of its own between each two */
+		time.samples[i].ns += i * i * 300;
+	for (int i = 0; i < 20000; i++) {
+		at = at * 6364136223846793005ULL + 1442695040888963407ULL;
+		fresh = time;
+		fresh.line.ticks = 0;
+		assert_int_equal(ring_time_ns(&time, (at >> 33) % 2000000000),
+				 ring_time_ns(&fresh, (at >> 33) % 2000000000));
+	}
+	/* The last reading only stood for now, and another takes its place. */
+	time = line(2);
+	time.samples[1] = (struct ring_time_sample){ 1001000, event_clock_now(time.clock) };
+	time.samples[0].ns = time.samples[1].ns - 1000;
+	ticks_now = 1002000;
+	(void)ring_time_ns(&time, 1000500);
+	(void)ring_time_look(&time);
+	assert_int_equal(time.n, 2);
+	fresh = time;
+	fresh.line.ticks = 0;
+	assert_int_equal(ring_time_ns(&time, 1000500), ring_time_ns(&fresh, 1000500));
+}
+
 /* Many more looks than readings are kept, by a clock of the machine. */
 static void keeps_few_of_many_readings(void **state)
 {
@@ -210,6 +239,7 @@ int main(void)
 		cmocka_unit_test(lies_on_the_line_between_two_readings),
 		cmocka_unit_test(ticks_that_cannot_be_are_put_near_the_readings),
 		cmocka_unit_test(a_clock_that_was_set_makes_no_slope),
+		cmocka_unit_test(tells_the_same_in_any_order),
 		cmocka_unit_test(keeps_few_of_many_readings),
 		cmocka_unit_test(measures_how_long_something_took),
 		cmocka_unit_test(ticks_that_stand_still_measure_nothing),

@@ -184,12 +184,12 @@ static void assert_all_over(uint64_t but)
 			assert_int_equal(lab.hijacks[i].real, 0);
 }
 
-static void expect_chain(unsigned depth, uint8_t pops)
+/* A chain that was started is recorded whole. */
+static void expect_records(unsigned depth)
 {
 	uint64_t head = lab.thread->head;
 	unsigned n = 0;
 
-	start_chain(depth, pops);
 	assert_int_equal(go("a chain", NULL, NULL), -1);
 	assert_int_equal(end.exit, 0);
 	for (; head < lab.thread->head; n++) {
@@ -203,6 +203,12 @@ static void expect_chain(unsigned depth, uint8_t pops)
 	assert_all_over(0);
 }
 
+static void expect_chain(unsigned depth, uint8_t pops)
+{
+	start_chain(depth, pops);
+	expect_records(depth);
+}
+
 static void jumps_to_itself(void **state)
 {
 	(void)state;
@@ -212,6 +218,24 @@ static void jumps_to_itself(void **state)
 			lab_function_build(1);
 			expect_chain(depth, pops);
 		}
+}
+
+/* Where all functions are probed, all words of the stack around have entries that are over. */
+static void jumps_where_all_words_have_entries(void **state)
+{
+	const size_t around = LAB_HIJACKS / 2 * RUN_WORD;
+
+	(void)state;
+	for (unsigned depth = 0; depth <= LEVELS; depth++) {
+		lab_function_build(1);
+		start_chain(depth, 0);
+		for (size_t i = 0; i < around; i += RUN_WORD) {
+			uint64_t word = before.gpr[SP] / around * around + i;
+
+			lab.hijacks[UBP_HIJACK_INDEX(word, RUN_WORD) % LAB_HIJACKS].word = word;
+		}
+		expect_records(depth);
+	}
 }
 
 /* The tracer has it then, and all the chain with it. */
@@ -624,6 +648,7 @@ int main(void)
 		cmocka_unit_test_setup(refuses_who_pops_it, start),
 		cmocka_unit_test_setup(calls_itself, start),
 		cmocka_unit_test_setup(jumps_to_itself, start),
+		cmocka_unit_test_setup(jumps_where_all_words_have_entries, start),
 		cmocka_unit_test_setup(jumps_too_often, start),
 		cmocka_unit_test_setup(leaves_to_tracer, start),
 		cmocka_unit_test_setup(stands_across, start),
