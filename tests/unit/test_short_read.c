@@ -25,7 +25,7 @@
 #include "engine/base/file_cost.h"
 #include "engine/os/maps.h"
 #include "engine/plant/hooks.h"
-#include "engine/plant/scan.h"
+#include "engine/plant/watched_windows.h"
 #include "engine/plant/sigaction.h"
 #include "engine/plant/watch.h"
 #include "engine/space/space.h"
@@ -103,7 +103,7 @@ static void forget(struct plant *plant)
 {
 	hooks_free(plant);
 	sigaction_free(plant);
-	scan_free(plant);
+	watched_windows_free(plant);
 	*plant = (struct plant){ 0 };
 }
 
@@ -186,25 +186,25 @@ static void windows_are_found(void **state)
 	if (!ubp_host_arch()->detour.scans)
 		skip();
 	make_site(&site, &space);
-	assert_true(scan_look(&plant, &space, getpid()));
-	assert_non_null(site.scan);
-	assert_null(site.scan->why);
+	assert_true(watched_windows_look(&plant, &space, getpid()));
+	assert_non_null(site.window);
+	assert_null(site.window->why);
 	has_failed = true;
 	for (unsigned k = 1; has_failed; k = next_number(k), n++) {
 		bool is_known;
 
 		forget(&plant);
-		site.scan = NULL;
+		site.window = NULL;
 		has_failed = false;
 		until_fail = k;
-		is_known = scan_look(&plant, &space, getpid());
+		is_known = watched_windows_look(&plant, &space, getpid());
 		until_fail = 0;
 		/* Else nobody would ask again. */
-		assert_int_equal(is_known, site.scan != NULL);
-		assert_true(scan_look(&plant, &space, getpid()));
-		if (!site.scan || site.scan->why)
+		assert_int_equal(is_known, site.window != NULL);
+		assert_true(watched_windows_look(&plant, &space, getpid()));
+		if (!site.window || site.window->why)
 			fail_msg("allocation %u: %s", k,
-				 site.scan ? site.scan->why : "nothing");
+				 site.window ? site.window->why : "nothing");
 	}
 	assert_true(n > 10);
 	forget(&plant);
