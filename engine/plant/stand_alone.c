@@ -26,6 +26,7 @@
 #include "engine/trace/held.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
+#include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
 
 /* Does only a stop tell what @site is probed for? A probe's breakpoint, or a detour's trap that is always taken. */
@@ -95,7 +96,7 @@ const char *stand_alone_why_not(const struct plant *plant, const struct process 
 		return "its jumps are not made yet";
 	if (space_is_shared(space))
 		return "it shares its memory with another process";
-	if (!mem_is_sure(&space->mem, p->pid))
+	if (!mem_is_sure(&space->mem, task_live_thread(p->pid)))
 		return "its memory may not answer";
 	why = why_sites_stop(ps);
 	if (!why && !rings_are_made(ps))

@@ -21,12 +21,16 @@
 #include "engine/trace/drain.h"
 #include "engine/trace/held.h"
 #include "engine/trace/ids.h"
+#include "engine/trace/members.h"
 #include "engine/trace/process.h"
+#include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
 
 /* Until it is looked at again whether those that are traced have to be: twice as long each time. */
 #define AGAIN_NS 10000000ULL
 #define LATER_NS 1000000000ULL
+
+#define EXEC_TRIES 20
 
 /* Why none of them is let go of; NULL: they may be. */
 static const char *why_all_stay(const struct ubp_session *s)
@@ -57,9 +61,43 @@ static int prepare(struct ubp_session *s, struct process *p, struct ubp_err *err
 	return rc;
 }
 
-static int let_go(struct ubp_session *s, struct process *p, struct ubp_err *err)
+/*
+ * Behind an exec, while others may follow: each ends all threads but one, which takes another's place. It is traced meanwhile, so that the
+ * next one is told of.
+ */
+static void plant_in_executed(struct ubp_session *s, struct process *p)
 {
-	struct space *space = p->space;
+	pid_t pid = p->pid;
+	struct ubp_err err;
+	int rc = -ESRCH;
+
+	s->letting.pid = pid;
+	for (int tries = 0; rc == -ESRCH && p && tries < EXEC_TRIES && task_live_thread(pid);
+	     tries++) {
+		rc = targets_plant_in(s, p, &err);
+		p = map_get(&s->tracer.processes, (uint64_t)pid);
+	}
+	s->letting.pid = 0;
+	if (rc == 0)
+		return;
+	if (p && task_live_thread(pid) && rc != -EINTR)
+		session_warn(s, "process %d: %s", (int)pid, err.text);
+	if (p && !space_is_shared(p->space))
+		release_process(s, pid);
+}
+
+/* It is not let go of after all, and traced; or it has executed a program, in which nothing is planted yet. */
+static void trace_on(struct ubp_session *s, struct process *p, const struct space *space)
+{
+	if (p->space == space)
+		stand_alone_end(&s->tracer, p);
+	else
+		plant_in_executed(s, p);
+}
+
+static int let_go_of(struct ubp_session *s, struct process *p, const struct space *space,
+		     struct ubp_err *err)
+{
 	pid_t pid = p->pid;
 	int rc = prepare(s, p, err);
 
@@ -73,10 +111,21 @@ static int let_go(struct ubp_session *s, struct process *p, struct ubp_err *err)
 	rc = stand_alone_note(p);
 	if (rc == 0)
 		rc = alone_begin(&s->tracer, p, stand_alone_place(space));
-	if (rc < 0 && rc != -ESRCH && p->space == space)
-		stand_alone_end(&s->tracer, p);
+	if (rc < 0 && map_get(&s->tracer.processes, (uint64_t)pid) == p)
+		trace_on(s, p, space);
 	if (rc == 0)
 		__atomic_add_fetch(&s->letting.n_alone, 1, __ATOMIC_RELAXED);
+	return rc;
+}
+
+static int let_go(struct ubp_session *s, struct process *p, struct ubp_err *err)
+{
+	struct space *space = p->space;
+	int rc;
+
+	space_keep(space); /* no other one is to have its address, which tells of an exec */
+	rc = let_go_of(s, p, space, err);
+	space_put(&s->tracer, space);
 	return rc;
 }
 
@@ -101,17 +150,19 @@ static void take_executed(struct ubp_session *s, struct process *p)
 		alone_forget(&s->tracer, p);
 		return;
 	}
-	look_again(s);
 	rc = alone_executed(&s->tracer, p, &err);
+	if (rc != -EBUSY || s->letting.is_over)
+		look_again(s);
 	if (rc == 0)
-		rc = targets_plant_in(s, p, &err);
-	if (rc < 0 && rc != -ESRCH && rc != -EINTR)
+		plant_in_executed(s, p);
+	else if (rc != -ESRCH && rc != -EINTR && rc != -EBUSY)
 		session_warn(s, "process %d: %s", (int)pid, err.text);
 }
 
 /* True: it is traced again, or has ended. */
 static bool take_back(struct ubp_session *s, struct process *p, struct ubp_err *ret_err)
 {
+	pid_t pid = p->pid;
 	struct ubp_err err;
 	int rc;
 
@@ -120,10 +171,14 @@ static bool take_back(struct ubp_session *s, struct process *p, struct ubp_err *
 		return true;
 	}
 	rc = alone_end(&s->tracer, p, &err);
+	if (rc == -ESTALE) {
+		take_executed(s, p);
+		p = map_get(&s->tracer.processes, (uint64_t)pid);
+	}
+	if (rc == -ESTALE && (!p || !p->is_alone))
+		return true;
 	if (rc == 0) {
 		stand_alone_end(&s->tracer, p);
-	} else if (rc == -ESTALE) {
-		take_executed(s, p);
 	} else if (alone_look(&s->tracer, p) == ALONE_ENDED) {
 		alone_forget(&s->tracer, p);
 	} else {
@@ -176,7 +231,10 @@ static bool try_one(struct ubp_session *s, struct process *p)
 	note_why(s, why);
 	if (why)
 		return soon;
-	return let_go(s, p, &err) < 0;
+	if (let_go(s, p, &err) == 0)
+		return false;
+	note_why(s, "its threads could not be let go of");
+	return true;
 }
 
 static bool try_all(struct ubp_session *s)
@@ -188,7 +246,9 @@ static bool try_all(struct ubp_session *s)
 	for (size_t i = 0; pids && i < n; i++) {
 		struct process *p = map_get(&s->tracer.processes, (uint64_t)pids[i]);
 
-		if (p && !p->is_alone)
+		if (p && p->is_alone)
+			any |= alone_look(&s->tracer, p) == ALONE_EXECUTED;
+		else if (p)
 			any |= try_one(s, p);
 	}
 	ids_give(&s->tracer, pids);
@@ -213,6 +273,7 @@ void letting_go_pass(struct ubp_session *s)
 		s->letting.wait_ns =
 			s->letting.wait_ns < LATER_NS / 2 ? 2 * s->letting.wait_ns : LATER_NS;
 		s->letting.next_ns = now + s->letting.wait_ns;
+		look_after(s); /* who could not be seized behind an exec */
 		s->letting.is_over = !try_all(s);
 	}
 	if (!s->letting.is_over && alarm_begin(&s->letting.alarm, &s->tracer))

@@ -113,6 +113,7 @@ struct session_letting {
 	bool is_over;     /* none is to be looked at any more */
 	const char *why;  /* why one is traced; NULL: none is, or nobody has looked */
 	unsigned n_alone; /* so often one was let go of */
+	pid_t pid; /* that has executed a program, and is planted in; 0: none */
 };
 
 /* Looks at what is mapped, where libraries are loaded: loader.c. */

@@ -161,11 +161,11 @@ void alone_watch_stop(struct alone_watch *watch)
 	free(watch);
 }
 
-static int open_one(pid_t pid, struct watched *ret)
+static int open_one(pid_t pid, pid_t live, struct watched *ret)
 {
 	char path[40];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)live);
 	ret->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (ret->pid_fd < 0)
 		return -errno;
@@ -176,10 +176,10 @@ static int open_one(pid_t pid, struct watched *ret)
 	return -errno;
 }
 
-int alone_watch_add(struct alone_watch *watch, pid_t pid, uint64_t vaddr)
+int alone_watch_add(struct alone_watch *watch, pid_t pid, pid_t live, uint64_t vaddr)
 {
 	struct watched w = { .pid = pid, .vaddr = vaddr, .state = ALONE_LASTS };
-	int rc = open_one(pid, &w);
+	int rc = open_one(pid, live, &w);
 
 	if (rc < 0)
 		return rc;

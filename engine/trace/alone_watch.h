@@ -29,8 +29,11 @@ struct alone_watch *alone_watch_start(void (*news)(void *ctx), void *ctx);
 /* It and all that it watches for; NULL is fine. */
 void alone_watch_stop(struct alone_watch *watch);
 
-/* @vaddr: of memory of process @pid that stays until it executes a program. Returns 0 or a negative errno. */
-int alone_watch_add(struct alone_watch *watch, pid_t pid, uint64_t vaddr);
+/*
+ * @vaddr: of memory of process @pid that stays until it executes a program; @live: a thread of it that has not ended.
+ * Returns 0 or a negative errno.
+ */
+int alone_watch_add(struct alone_watch *watch, pid_t pid, pid_t live, uint64_t vaddr);
 void alone_watch_drop(struct alone_watch *watch, pid_t pid);
 /* Looks itself. One that is not watched has ended. */
 enum alone_state alone_watch_look(struct alone_watch *watch, pid_t pid);
