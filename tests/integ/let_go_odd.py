@@ -86,14 +86,15 @@ class Trace:
         return [int(a) for a in re.findall(r"called: .* a=(-?\d+)", out)]
 
 
-def records(target, trace):
+def records(target, trace, lasts=False):
     """What it calls from now on is recorded, and the target lives on behind that."""
     target.ask("call 777")
     got = trace.end()[-777:]
     if got != list(range(777)):
         fail(f"{len(got)} were recorded, from {got[:5]}: {trace.err}")
     target.ask("call 3")
-    target.end()
+    if not lasts:
+        target.end()
 
 
 def executes():
@@ -117,6 +118,24 @@ def first_thread_ends(when):
     records(target, trace)
 
 
+def two_at_once():
+    """The second one is told of the first, as where that traces. Killed, the first one is in nobody's way."""
+    target = Target()
+    trace = Trace(target)
+    trace.wait_let_go(target)
+    other = subprocess.run([UPROBE, "-p", str(target.p.pid), PROBE], capture_output=True, text=True, timeout=WAIT, check=False)
+    if other.returncode != 1 or "another ubp records in process" not in other.stderr:
+        fail(f"the second one ended with {other.returncode}: {other.stderr}")
+    records(target, trace, lasts=True)
+    trace = Trace(target)
+    trace.wait_let_go(target)
+    trace.p.kill()
+    trace.p.wait()
+    trace = Trace(target)
+    records(target, trace)
+
+
+two_at_once()
 for moment in ("before", "traced", "alone"):
     first_thread_ends(moment)
 for _ in range(3):
