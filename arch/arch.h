@@ -412,11 +412,12 @@ struct arch_call {
 	/* Calls that wait, and go on by themselves behind a stop, whatever they wait for; then 0. */
 	uint16_t nr_steady[17];
 	/*
-	 * How code makes a call: an instruction loads the number of ptrace(), or of execve() or execveat(), and behind
-	 * some others stands one of those that call the kernel. .ptracer_option is how code begins a call of
+	 * How code makes a call: an instruction loads the number of ptrace(), of execve() or execveat(), or of one of .nr_births (where
+	 * .detour.asks), and behind some others stands one of those that call the kernel. .ptracer_option is how code begins a call of
 	 * prctl(PR_SET_PTRACER).
 	 */
-	struct ubp_known_insn ptrace_number, exec_numbers[2], kernel_calls[2], ptracer_option;
+	struct ubp_known_insn ptrace_number, exec_numbers[2], birth_numbers[4], kernel_calls[2],
+		ptracer_option;
 };
 
 /* The guard (arch/guard.h). */

@@ -170,6 +170,12 @@ struct detour_plan {
 	bool leaves_kernel_return;
 	bool scans; /* the detour scans the stack, and does nothing else; .n_probes is 0 */
 	/*
+	 * Where nobody traces the process, the detour asks the tracer to come (ring_head.bell), waits for it some time, and does
+	 * nothing else; .n_probes is 0. .stops: where somebody does, it takes its trap. With .scans, the same before the trap; and a child of
+	 * a process that was let go of, whose gate is shut, takes that trap: its guard puts back what its mother's detours replaced.
+	 */
+	bool asks, stops;
+	/*
 	 * From the thread pointer on so far is a word of 32 bits that tells threads apart whose pointers are the same, one after
 	 * the other: the thread's id, which the C library keeps. 0: not known.
 	 */

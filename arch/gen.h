@@ -105,6 +105,13 @@ struct gen_scan {
 	void (*look)(struct gen *g, label_t trap, label_t leave);
 };
 
+/* Detours that ask the tracer to come (detour_plan.asks). */
+struct gen_bell {
+	uint32_t regs; /* it uses */
+	/* With them saved: to @traced if the process is traced, or is traced again by now; to @leave if it is not. */
+	void (*ring)(struct gen *g, label_t traced, label_t leave);
+};
+
 /* The record (engine/base/ring.h). What is not possible goes to gen.fail. */
 struct gen_records {
 	void (*find_thread)(struct gen *g);
@@ -227,6 +234,7 @@ struct gen_isa {
 	const struct gen_strings *strings;
 	const struct gen_stacks *stacks;
 	const struct gen_scan *scan; /* NULL: it makes no such detours */
+	const struct gen_bell *bell; /* NULL: the same */
 	const struct gen_filters *filters;
 	/* --- before anything is written */
 	/* What this instruction set can't do of a plan that is good otherwise. */

@@ -13,7 +13,7 @@
  *   leave:  restore, jump to the copy
  *   trap:   restore, breakpoint, the lead again, jump to the copy
  *
- * One without probes scans the stack instead, and leaves, or takes its trap.
+ * One without probes scans the stack instead, or asks the tracer to come, and leaves, or takes its trap.
  *
  * Return probes: behind the entry probes the return address is replaced; the return code is
  * the same for each of them, with its own ways out, to the real return address.
@@ -298,20 +298,36 @@ static void put_literals(struct gen *g)
 	}
 }
 
-/* All of one that scans the stack. Its trap is met as at the site, too. */
-static void put_scan(struct gen *g, label_t copy)
+/* The trap is for the tracer, who comes; if it does not in time, the guard has an entry for it. */
+static void put_bell_of_scan(struct gen *g, label_t at, label_t *ret_trap)
 {
-	const struct gen_scan *scan = g->isa->scan;
+	label_t trap = emit_label(&g->e);
+
+	emit_set(&g->e, at);
+	g->isa->bell->ring(g, trap, trap);
+	*ret_trap = trap;
+}
+
+/* All of one without probes. Its trap is met as at the site, too. */
+static void put_watch(struct gen *g, label_t copy)
+{
+	const struct gen_scan *scan = g->plan->scans ? g->isa->scan : NULL;
+	uint32_t regs = (scan ? scan->regs : 0) | (g->plan->asks ? g->isa->bell->regs : 0);
 	label_t leave = emit_label(&g->e), trap = emit_label(&g->e), at;
 	label_t no_stack = emit_label(&g->e), early = emit_label(&g->e);
 
-	g->early = g->used = scan->regs;
+	g->early = g->used = regs;
 	g->out->entry_at = (uint32_t)g->e.len;
 	g->isa->enter(g, no_stack);
-	g->isa->save_first(g, scan->regs);
-	scan->look(g, trap, leave);
+	g->isa->save_first(g, regs);
+	if (scan)
+		scan->look(g, trap, leave);
+	else
+		g->isa->bell->ring(g, g->plan->stops ? trap : leave, leave);
 	restore(g, GEN_LEAVE, leave, early);
 	g->isa->jump(&g->e, copy);
+	if (scan && g->plan->asks)
+		put_bell_of_scan(g, trap, &trap);
 	restore(g, GEN_TRAP, trap, emit_label(&g->e));
 	g->out->trap_at[0] = (uint32_t)g->e.len;
 	at = emit_here(&g->e);
@@ -331,8 +347,8 @@ static void put_block(struct gen *g)
 	g->high_bits = emit_label(&g->e);
 	emit_bytes(&g->e, g->out->copy.code, g->out->copy.len);
 	g->isa->align(&g->e);
-	if (g->plan->scans)
-		put_scan(g, copy);
+	if (g->plan->scans || g->plan->asks)
+		put_watch(g, copy);
 	else
 		put_entry(g, copy, back);
 	if (detour_has_return(g->plan))
@@ -370,11 +386,17 @@ static int check_plan(const struct gen_isa *isa, const struct detour_plan *plan,
 
 	if (plan->frames > RING_STACK_MAX)
 		return ubp_fail(err, EOPNOTSUPP, "stacks of %u entries", plan->frames);
+	if (plan->asks && !isa->bell)
+		return ubp_fail(err, EOPNOTSUPP, "nothing asks the tracer to come");
 	if (plan->scans)
 		return isa->scan && plan->n_probes == 0 && plan->return_vaddr &&
 				       plan->trampoline && !plan->lead
 			       ? isa->check_plan(plan, err)
 			       : ubp_fail(err, EOPNOTSUPP, "nothing scans the stack");
+	if (plan->asks)
+		return plan->n_probes == 0 && !plan->lead
+			       ? isa->check_plan(plan, err)
+			       : ubp_fail(err, EOPNOTSUPP, "nothing but a place of ubp's own asks");
 	if (plan->n_probes == 0 || plan->n_probes > UBP_DETOUR_PROBES)
 		return ubp_fail(err, EOPNOTSUPP, "%zu probes at one place", plan->n_probes);
 	if (plan->lead && (!isa->lead_again || plan->lead->sp_down > LEAD_DOWN_MAX))

@@ -130,7 +130,7 @@ static void check_tracer(struct gen *g, label_t trap, label_t leave)
 
 	x86_gen(g)->gate(g, base, trap);
 	emit_alu(e, OP_W, ALU_CMP, base, RING_GATE_TRAP);
-	emit_jcc(e, COND_B, leave);
+	emit_jcc(e, COND_B, g->plan->asks ? trap : leave);
 	emit_jcc(e, COND_E, trap);
 	gen_may_fault(g, trap);
 	emit_rm(e, 0xf7, 0, /* test */

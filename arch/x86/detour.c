@@ -28,8 +28,9 @@ static const int slots[] = {
 
 /* --- the gate ---------------------------------------------------------------------------- */
 
-static void load_word(struct gen *g, int reg, uint64_t vaddr, label_t fixup)
+void gen64_load_word(struct gen *g, int reg, size_t at, label_t fixup)
 {
+	uint64_t vaddr = g->plan->gate + at;
 	uint64_t disp = vaddr - (g->e.vaddr + g->e.len + 7);
 	struct emit *e = &g->e;
 
@@ -48,7 +49,13 @@ static void load_word(struct gen *g, int reg, uint64_t vaddr, label_t fixup)
 
 static void gate(struct gen *g, int reg, label_t trap)
 {
-	load_word(g, reg, g->plan->gate + offsetof(struct guard_gate, gate), trap);
+	gen64_load_word(g, reg, offsetof(struct guard_gate, gate), trap);
+}
+
+void gen64_inc(struct gen *g, size_t at, label_t fixup)
+{
+	gen_may_fault(g, fixup);
+	emit_rm(&g->e, 0xff | OP_W | OP_LOCK, 0, MEM(R_BASE, at)); /* inc */
 }
 
 void gen64_unless_alone(struct gen *g, label_t leave)
@@ -56,15 +63,18 @@ void gen64_unless_alone(struct gen *g, label_t leave)
 	label_t on = emit_label(&g->e);
 	struct emit *e = &g->e;
 
-	load_word(g, G_AX, g->plan->gate + offsetof(struct guard_gate, alone), on);
+	gen64_load_word(g, G_AX, offsetof(struct guard_gate, alone), on);
 	emit_test(e, OP_W, G_AX, 1);
 	emit_jcc(e, COND_E, on);
-	load_word(g, G_AX, g->plan->gate + offsetof(struct guard_gate, gate), on);
-	emit_alu(e, OP_W, ALU_CMP, G_AX, RING_GATE_TRAP);
+	gen64_load_word(g, R_BASE, offsetof(struct guard_gate, gate), on);
+	emit_alu(e, OP_W, ALU_CMP, R_BASE, RING_GATE_TRAP);
 	emit_jcc(e, COND_BE, leave);
-	gen_may_fault(g, on);
-	emit_rm(e, 0xff | OP_W | OP_LOCK, 0, /* inc */
-		MEM(G_AX, offsetof(struct ring_head, missed)));
+	gen64_inc(g, offsetof(struct ring_head, missed), on);
+	/* What a longjmp() left would be in the way each time: the tracer knows what to do with it. */
+	if (detour_has_return(g->plan)) {
+		gen64_inc(g, offsetof(struct ring_head, heard), on);
+		gen64_inc(g, offsetof(struct ring_head, bell), on);
+	}
 	emit_jmp(e, leave);
 	emit_set(e, on);
 }
@@ -145,6 +155,7 @@ static const struct gen_isa isa = {
 	.records = &gen64_records,
 	.numbers = &gen64_numbers,
 	.scan = &gen64_scan,
+	.bell = &gen64_bell,
 	.filters = &gen64_filters,
 	.check_plan = check_plan,
 	.check_program = x86_detour_check,

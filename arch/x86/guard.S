@@ -42,6 +42,13 @@
 	/* struct guard_data */
 	.set	CHAIN_TRIES, 100000	/* how long another setter may take: some 50 ms */
 
+	/* struct guard_gate, behind struct guard_data; the rings */
+	.set	GATE, 4096
+	.set	GATE_ALONE, 4104
+	.set	GATE_TRAP, 1
+	.set	OWNER_BEFORE_BASE, -4096
+	.set	OWNER_DIED, 0x40000000
+
 	/* the kernel's: sigaction, siginfo, ucontext */
 	.set	SA_FLAGS, 8
 	.set	SA_RESTORER_AT, 16
@@ -184,6 +191,7 @@ find_home:
 4:	mov	RETURN_REAL(%rbx,%r11), %r12
 	test	%r12, %r12
 	jz	3b			/* over, and known to be */
+	mov	%r11, %rcx
 	lea	-RED_ZONE(%r8), %rax
 	cmp	%rax, %r10
 	jb	5f
@@ -196,6 +204,7 @@ find_home:
 	cmp	%r12, %r11
 	jne	3b
 5:	mov	%r12, -8(%r8)
+	movq	$0, RETURN_REAL(%rbx,%rcx)
 	ret
 
 /*
@@ -246,7 +255,7 @@ go_back:
 
 /*
  * An unwinder is about to read the stack: every hijacked return address of this
- * stack goes back, where the trampoline still stands in its word. Nobody hijacks any
+ * stack goes back, where the trampoline still stands in its word. As a rule nobody hijacks any
  * more. Other threads' stacks are left alone: they may be unmapped at any moment.
  * This one ends where nothing can be read: each thread's has a guard page below it.
  * Of several entries for a word the first one in its order counts, others are over.
@@ -358,7 +367,15 @@ of_other_hijack:
 	note_other
 9:	sub	$1, %rbp
 	jnc	8b
-looked:	mov	%r10, DATA_LIVE_LO(%rcx)
+	/* In a process that was let go of, detours go on to replace them, as long as its tracer lives. */
+looked:	cmpq	$0, GATE_ALONE(%rcx)
+	je	1f
+	mov	GATE(%rcx), %rax
+	cmp	$GATE_TRAP, %rax
+	jbe	1f
+	testl	$OWNER_DIED, OWNER_BEFORE_BASE(%rax)
+	jz	leave
+1:	mov	%r10, DATA_LIVE_LO(%rcx)
 	mov	%rdx, DATA_LIVE_END(%rcx)
 	ret
 

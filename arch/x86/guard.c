@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "arch/guard.h"
+#include "engine/base/ring.h"
 #include "engine/base/err.h"
 
 const uint8_t x86_guard[X86_GUARD_LEN] = { GUARD_CODE_BYTES };
@@ -52,6 +53,13 @@ _Static_assert(GUARD_CODE_DATA_LIVE_LO == offsetof(struct guard_data, live_lo), 
 _Static_assert(GUARD_CODE_DATA_LIVE_END == offsetof(struct guard_data, live_end), "guard.S");
 _Static_assert(1 << GUARD_CODE_HIJACK_SHIFT == sizeof(struct guard_hijack), "guard.S");
 _Static_assert(GUARD_CODE_HIJACK_REAL == offsetof(struct guard_hijack, real), "guard.S");
+
+_Static_assert(GUARD_CODE_GATE == UBP_GUARD_GATE + offsetof(struct guard_gate, gate),
+	       "guard.S");
+_Static_assert(GUARD_CODE_GATE_ALONE == UBP_GUARD_GATE + offsetof(struct guard_gate, alone),
+	       "guard.S");
+_Static_assert(GUARD_CODE_GATE_TRAP == RING_GATE_TRAP, "guard.S");
+_Static_assert(GUARD_CODE_OWNER_DIED == RING_OWNER_DIED, "guard.S");
 
 const uint8_t x86_sigaction_calls[X86_N_SIGACTION_CALLS][UBP_SIGACTION_CALL_MAX] = {
 	/* mov $13,%eax; syscall: in the C library's sigaction(), in Go's runtime */

@@ -99,6 +99,10 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.call.ptrace_number = { 5, { 0xb8, 101 } },                     /* mov $101,%eax */
 	.call.exec_numbers = { { 5, { 0xb8, 59 } },                     /* mov $59,%eax */
 			       { 5, { 0xb8, 0x42, 0x01 } } },           /* mov $322,%eax */
+	.call.birth_numbers = { { 5, { 0xb8, 57 } }, /* the same of .nr_births */
+				{ 5, { 0xb8, 58 } },
+				{ 5, { 0xb8, 56 } },
+				{ 5, { 0xb8, 0xb3, 0x01 } } },
 	.call.kernel_calls = { { 2, { 0x0f, 0x05 } } },                 /* syscall */
 	.call.ptracer_option = { 5, { 0xbf, 0x61, 0x6d, 0x61, 0x59 } }, /* mov $...,%edi */
 	.call.nr_ptrace = 101,
@@ -119,6 +123,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.slot.build_jump = x86_build_slot_jump,
 	.detour.build = x86_build_detour,
 	.detour.alone = true,
+	.detour.asks = true,
 	.detour.build_return_code = x86_build_return_code,
 	.detour.build_claim_code = x86_build_claim_code,
 	.detour.check = x86_detour_check,

@@ -78,7 +78,10 @@ struct ring_head {
 	uint64_t claims_end;  /* that were made; ubp's */
 	uint64_t
 		missed; /* hits that would have taken a trap while nobody was there to take it */
-	uint64_t pad[4];
+	uint64_t bell;    /* how often a thread has asked the tracer to come back (arch/detour.h) ... */
+	uint64_t heard;   /* ... and does not wait for that any more ... */
+	uint64_t in_vain; /* ... for it did not come in time */
+	uint64_t pad[1];
 	uint64_t ranges[RING_RANGES];
 	/* Copies of ranges: each load of a detour has a cell, where it keeps the range
 	 * that it found last, so that it mostly looks there alone. */

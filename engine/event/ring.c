@@ -125,6 +125,28 @@ static uint64_t take_missed(struct ring_set *set)
 	return n;
 }
 
+uint64_t ring_space_take_in_vain(struct ring_space *space)
+{
+	uint64_t now = __atomic_load_n(&ring_head_of(space)->in_vain, __ATOMIC_RELAXED);
+	uint64_t n = now > space->in_vain ? now - space->in_vain : 0;
+
+	space->in_vain = now;
+	return n;
+}
+
+bool ring_space_waits(const struct ring_space *space)
+{
+	const struct ring_head *head = ring_head_of(space);
+	uint64_t heard = __atomic_load_n(&head->heard, __ATOMIC_ACQUIRE);
+
+	return heard < __atomic_load_n(&head->bell, __ATOMIC_RELAXED);
+}
+
+const uint64_t *ring_space_bell(const struct ring_space *space)
+{
+	return &ring_head_of(space)->bell;
+}
+
 uint64_t ring_set_take_lost(struct ring_set *set)
 {
 	uint64_t lost = set->lost;

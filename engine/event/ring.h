@@ -129,6 +129,12 @@ void ring_space_offer(struct ring_space *space, const struct ring_offer *offer);
 void ring_space_end_offers(struct ring_space *space);
 /* Who has got one is known now, and the names of those who are there. (Draining does so, too.) */
 void ring_space_look_for_claims(struct ring_space *space);
+/* How often since the last call somebody rang, and nobody came in time. */
+uint64_t ring_space_take_in_vain(struct ring_space *space);
+/* Does somebody wait that rang? */
+bool ring_space_waits(const struct ring_space *space);
+/* ring_head.bell, as long as the space is not closed. */
+const uint64_t *ring_space_bell(const struct ring_space *space);
 
 /* Memory that may be read (RING_RANGE()); copies of others in cells are cleared. */
 void ring_space_set_ranges(struct ring_space *space, const uint64_t *ranges, size_t n);

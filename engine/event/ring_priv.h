@@ -76,6 +76,7 @@ struct ring_space {
 	uint32_t n_mapped; /* of them, by the target */
 	bool wants_more;   /* somebody had none of these */
 	uint64_t missed;   /* of ring_head.missed, told of; under the set's lock */
+	uint64_t in_vain;  /* of ring_head.in_vain; the tracing thread's */
 	struct ring *rings;
 	struct map slots; /* of the table of threads -> the ring whose entry it is */
 };

@@ -131,8 +131,18 @@ static void begin_unwinding(struct tracee *t, const struct site *site, struct ub
 	if (return_disarm(t, regs, site->watches))
 		watch_wake_ends(t->process->space, t->tid);
 	watch_met(t, site);
-	if (!t->probes->n_unwinders)
-		scan_note_stack(t, regs->r[t->process->space->arch->reg.sp]);
+}
+
+/* Behind what is watched, @watches; the thread has a ring by then, if it can have one. */
+static void end_watched(const struct hit *hit, const struct held *held, unsigned watches)
+{
+	struct tracee *t = held->t;
+	uint64_t sp = held->at->r[t->process->space->arch->reg.sp];
+
+	if (watches & WATCH_UNWIND && !t->probes->n_unwinders)
+		scan_note_stack(t, sp, hit->plant->opt.let_go);
+	if (watches & WATCH_LOADER)
+		hit->opt.loader(hit->opt.ctx, held);
 }
 
 enum trap_verdict detour_trap(struct hit *hit, const struct held *held, struct ubp_regs *regs,
@@ -144,6 +154,7 @@ enum trap_verdict detour_trap(struct hit *hit, const struct held *held, struct u
 	uint64_t behind = vaddr + arch->swbp.len;
 	bool is_return = false, is_tail = false;
 	size_t first = 0;
+	unsigned watches;
 	struct site *site = NULL;
 	const struct site_jump *jump =
 		jump_of_trap(t->process->space, vaddr, &site, &first, &is_return);
@@ -155,30 +166,33 @@ enum trap_verdict detour_trap(struct hit *hit, const struct held *held, struct u
 		return TRAP_OURS;
 	}
 	wait_note_hot(hit->tracer, t);
-	if (t->probes->n_unwinders && !jump->scans)
+	if (t->probes->n_unwinders && !jump->is_watch)
 		return_look_landed(t, regs->r[arch->reg.sp]);
 	hit->n_seen = 0;
 	/* The detour has taken the lead back. */
-	if (!jump->scans)
+	if (!jump->is_watch)
 		regs->r[arch->reg.pc] = site_probed(site, jump->probes[first]);
-	if (jump->scans) {
+	watches = jump->is_watch ? site->watches : 0;
+	if (watches & WATCH_UNWIND) {
 		begin_unwinding(t, site, regs);
 	} else if (is_return) {
 		regs->r[arch->reg.sp] += jump->detour.ret_below;
 		record_return(hit, t, site, jump, first, regs);
 		regs->r[arch->reg.sp] -= jump->detour.ret_below;
-	} else {
+	} else if (!watches) {
 		is_tail = jump->probes[first]->kind == PROBE_RETURN && stop_is_tail(held);
 		record_from(hit, t, site, jump, first, regs);
 	}
-	if (!jump->scans)
+	if (!jump->is_watch)
 		stop_count_detour(hit, held, jump, first, is_tail);
 	regs->r[arch->reg.pc] = behind;
-	if (guard_is_lost(t) && guard_reinstall(held) == 0)
-		return TRAP_OURS;
-	if (!arch->swbp.pc_advance)
-		(void)ubp_host_move(t->tid, regs, behind);
-	catch_up(hit, held);
+	if (!guard_is_lost(t) || guard_reinstall(held) < 0) {
+		if (!arch->swbp.pc_advance)
+			(void)ubp_host_move(t->tid, regs, behind);
+		catch_up(hit, held);
+	}
+	if (watches && held_lasts(held))
+		end_watched(hit, held, watches);
 	return TRAP_OURS;
 }
 

@@ -17,6 +17,7 @@
 #include "engine/hit/record.h"
 #include "engine/hit/stop_count.h"
 #include "engine/plant/area.h"
+#include "engine/plant/bell.h"
 #include "engine/plant/first.h"
 #include "engine/plant/guard.h"
 #include "engine/plant/guard_state.h"
@@ -220,7 +221,7 @@ static void carry_on(struct hit *hit, const struct held *held, const struct site
 	/* What is left of the instruction behind the breakpoint is a nop. But who stands in the middle of what a
 	 * jump is to replace is in its way. */
 	if (behind && site->insn.kind == INSN_SKIP && site->rung == SITE_BOOSTED &&
-	    !scan_is_one(site)) {
+	    !scan_is_one(site) && !bell_is_one(site)) {
 		returns->write_regs(t, regs, site->vaddr + behind);
 		return;
 	}

@@ -53,7 +53,7 @@ bool hop_any(const struct plant_space *ps)
 /* So many bytes from its start on are those of its instruction, its jump, or the jump that it may get. */
 static size_t reach(const struct site *site)
 {
-	const struct uprobe_window *w = site->n_probes ? window_of(site) : site->scan;
+	const struct uprobe_window *w = site->n_probes ? window_of(site) : site->window;
 	size_t len = site->insn.len;
 
 	if (w && (size_t)w->len + w->padding > len)

@@ -21,7 +21,9 @@
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
+#include "engine/plant/site.h"
 #include "engine/plant/watch.h"
+#include "engine/plant/watched_windows.h"
 #include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -75,8 +77,8 @@ static const char *why_not(const struct plant_space *ps, const struct site *site
 	size_t len = 0;
 
 	if (!site->n_probes) {
-		len = (size_t)site->scan->len + site->scan->padding;
-		return len ? neighbour(ps, site, len) : site->scan->why;
+		len = (size_t)site->window->len + site->window->padding;
+		return len ? neighbour(ps, site, len) : site->window->why;
 	}
 	if (site->n_probes > UBP_DETOUR_PROBES)
 		return "more probes than a detour has room for";
@@ -138,7 +140,7 @@ void jump_free_reasons(struct plant *plant)
 
 static bool is_candidate(const struct site *site)
 {
-	return (site->n_probes || (site->scan && scan_is_one(site))) && site->planted &&
+	return (site->n_probes || (site->window && !site_is_probed(site))) && site->planted &&
 	       !site->is_patched && !site->is_spared && site->rung == SITE_BOOSTED &&
 	       !site->no_jump;
 }
@@ -151,10 +153,10 @@ static bool has_return(const struct site *site)
 	return false;
 }
 
-static int collect(struct plant_space *ps, struct jump_batch *batch)
+static int collect(const struct plant *plant, struct plant_space *ps, struct jump_batch *batch)
 {
-	/* See watch.c: a breakpoint first, until one of them is hit. */
-	bool no_returns = !watch_begins_awake(ps) && watch_has_unwinders(ps);
+	/* See watch.c: a breakpoint first, until one of them is hit. But a process is let go of without that. */
+	bool no_returns = !watch_begins_awake(ps) && watch_has_unwinders(ps) && !plant->opt.let_go;
 	size_t pos = 0;
 	void *value;
 
@@ -180,7 +182,7 @@ static int collect(struct plant_space *ps, struct jump_batch *batch)
 /* Has it to do with return addresses that are replaced? */
 static bool needs_table(const struct site *site)
 {
-	return has_return(site) || !site->n_probes;
+	return has_return(site) || scan_is_one(site);
 }
 
 /* Those that would have to replace return addresses, or to know what was, and can't. */
@@ -252,6 +254,15 @@ static int provide_areas(struct plant *plant, const struct held *held, struct ma
 	return rc;
 }
 
+/* They may become jumps then, in the next pass. */
+static void wake_begins(const struct held *held)
+{
+	struct space *space = held->t->process->space;
+
+	(void)watch_wake_begins(space, held->tid);
+	space->plant->jump->due |= watch_take_woken(space->plant);
+}
+
 /* False: the thread is gone. */
 static bool provide_returns(const struct plant *plant, const struct held *held,
 			    const struct maps *maps, struct jump_batch *batch)
@@ -263,7 +274,7 @@ static bool provide_returns(const struct plant *plant, const struct held *held,
 	while (i < batch->n && !plant->opt.frames && !needs_table(batch->tries[i].site))
 		i++;
 	if (i < batch->n)
-		(void)watch_wake_begins(held->t->process->space, held->tid);
+		wake_begins(held);
 	if (i < batch->n && hijack_provide(held, maps, &err) < 0) {
 		if (!held_lasts(held))
 			return false;
@@ -320,10 +331,10 @@ struct jump_batch *jump_collect(struct plant *plant, const struct space *space)
 	    !ps->areas || !ps->areas->keys || guard_is_missing(ps) ||
 	    !space->arch->detour.build)
 		return NULL;
-	if (!scan_look(plant, space, space->mem.file.pid))
+	if (!watched_windows_look(plant, space, space->mem.file.pid))
 		jump_later(ps);
 	batch = calloc(1, sizeof(*batch));
-	rc = batch ? collect(ps, batch) : -ENOMEM;
+	rc = batch ? collect(plant, ps, batch) : -ENOMEM;
 	if (rc < 0)
 		jump_later(ps);
 	if (rc < 0 || !batch->n) {

@@ -20,6 +20,7 @@
 #include "engine/plant/hop.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/rings.h"
+#include "engine/plant/scan.h"
 #include "engine/returns/hijack.h"
 #include "engine/returns/kernel.h"
 #include "engine/returns/returns.h"
@@ -63,7 +64,7 @@ struct build {
 static int find_window(const struct space *space, struct mem_view *view,
 		       const struct site *site, struct window *ret_window, struct ubp_err *err)
 {
-	const struct uprobe_window *w = site->n_probes ? &site->probes[0]->window : site->scan;
+	const struct uprobe_window *w = site->n_probes ? &site->probes[0]->window : site->window;
 	uint8_t code[UBP_WINDOW_MAX];
 	size_t got;
 
@@ -133,13 +134,16 @@ static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 	struct detour_probe probes[UBP_DETOUR_PROBES];
 	uint8_t code[CODE_MAX];
 	struct window window;
-	bool scans = !site->n_probes;
+	bool is_watch = !site->n_probes;
 	const struct hijack_place hijacks = hijack_place(ps);
 	struct detour_plan plan = {
-		.site = scans ? site->vaddr : site_probed(site, site->probes[0]),
-		.lead = !scans && uprobe_behind(site->probes[0]) ? &site->probes[0]->window.lead
-								 : NULL,
-		.scans = scans,
+		.site = is_watch ? site->vaddr : site_probed(site, site->probes[0]),
+		.lead = !is_watch && uprobe_behind(site->probes[0])
+				? &site->probes[0]->window.lead
+				: NULL,
+		.scans = is_watch && scan_is_one(site),
+		.asks = is_watch && plant->opt.let_go && b->space->arch->detour.asks,
+		.stops = site->watches & ~(unsigned)(WATCH_ASKS | WATCH_FORKS),
 		.vaddr = vaddr,
 		.gate = guard_gate(ps),
 		.window = &window,
@@ -171,7 +175,7 @@ static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 	if (rc < 0)
 		return rc;
 	jump->copy = vaddr;
-	jump->scans = plan.scans;
+	jump->is_watch = is_watch;
 	jump->len = (uint32_t)jump->detour.len;
 	jump->n = window.n;
 	for (size_t i = 0; i < window.n; i++) {
@@ -320,9 +324,9 @@ static const char *build_one(struct build *b, struct batch_area *a, struct site 
 	area = area_of(ps, block);
 	if (!why) {
 		write_block(b, area, site, jump, block);
-		if (jump->scans)
+		if (jump->is_watch)
 			gather_end(b);
-		if ((jump->scans &&
+		if ((jump->is_watch &&
 		     area_enter_trap(&b->writes, area, jump->copy + jump->detour.trap_at[0],
 				     jump->copy) < 0) ||
 		    jump_note_traps(ps, site, jump) < 0)

@@ -110,7 +110,7 @@ static void unwrite(const struct plant_space *owner, const struct space *space, 
 		edit->mem = &space->mem;
 		for (enum step step = STEP_BREAKPOINT; step <= STEP_FIRST; step++) {
 			for (size_t i = 0; i < n; i++)
-				if (!keeps || step != STEP_FIRST || !sites[i]->jump->scans)
+				if (!keeps || step != STEP_FIRST || !sites[i]->jump->is_watch)
 					unwrite_step(space, edit, tid, sites[i], step);
 			page_edit_end(edit);
 		}
@@ -147,7 +147,7 @@ static void unwrite_rest(const struct plant_space *owner, const struct space *sp
 		const struct site *site = sites ? sites[i] : value;
 
 		if (!site->jump || !site->jump->is_begun ||
-		    (keeps && site->jump->scans && is_breakpoint(space, &view, site)))
+		    (keeps && site->jump->is_watch && is_breakpoint(space, &view, site)))
 			continue;
 		site->jump->is_left =
 			!site_is_out(space, &view, site) && site_unplant(space, tid, site) < 0;
@@ -280,7 +280,7 @@ static void free_blocks(const struct space *space)
 
 		/* What scans has an entry of the guard's, for good. */
 		while ((jump = jump_next(value, jump)))
-			if (!jump->is_left && !jump->scans && !who_uses(ps, jump) &&
+			if (!jump->is_left && !jump->is_watch && !who_uses(ps, jump) &&
 			    !(jump->hop_at && ((struct site *)value)->hop.stands))
 				mem_writes_add(&writes, jump->copy - UBP_SLOT_SIZE, &magic,
 					       sizeof(magic));

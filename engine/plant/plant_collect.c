@@ -124,7 +124,8 @@ static int join_hook(void *ctx, const struct mapping *m, uint64_t vaddr, unsigne
 		      &(struct site_origin){ 0 }, false, u->err);
 
 	/* What is not to be had there is no reason to probe nothing. */
-	if (rc < 0 && rc != -ENOMEM && watches & WATCH_CALLS) {
+	if (rc < 0 && rc != -ENOMEM && watches & (WATCH_CALLS | WATCH_ASKS) &&
+	    !(watches & WATCH_LOADER)) {
 		ubp_err_reset(u->err);
 		rc = 0;
 	}

@@ -422,10 +422,10 @@ static bool sweep_site(const struct space *space, struct site *site)
 		bool is_used = who_uses(ps, old);
 
 		/* What scans has an entry of the guard's, for good. */
-		if (old->scans || is_used || leads_to(site, old) ||
+		if (old->is_watch || is_used || leads_to(site, old) ||
 		    (old->detour.return_at && (!old->is_quiet || old->is_awaited))) {
 			old->is_quiet |= !is_used;
-			left |= !old->scans;
+			left |= !old->is_watch;
 			at = &old->older;
 			continue;
 		}

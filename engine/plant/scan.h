@@ -10,24 +10,22 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct plant;
+struct maps;
+struct process;
 struct site;
-struct space;
 struct tracee;
 
 /*
- * A site where an unwinder begins may become a jump to a detour that scans the stack itself, and
- * stops only if something of ours is on it (detour_plan.scans). Finds .scan of those that stand; @pid: a
- * thread of @space. False: of some a file could not be read, and may be later.
+ * Is @site a jump to a detour that scans the stack itself, and stops only if something of ours is on it
+ * (detour_plan.scans), or may it become one?
  */
-bool scan_look(struct plant *plant, const struct space *space, pid_t pid);
-
-/* Is @site a jump that scans the stack, or may it become one? */
 bool scan_is_one(const struct site *site);
 
 /* @t, at @sp, has found its way to the tracer though nothing was there: it may need to know its
- * stack. */
-void scan_note_stack(struct tracee *t, uint64_t sp);
-void scan_free(struct plant *plant);
+ * stack; @at_once, or when that has happened some times. */
+void scan_note_stack(struct tracee *t, uint64_t sp, bool at_once);
+
+/* The process is about to be let go of: the same of all its threads whose stacks @maps can tell, wherever they are. */
+void scan_tell_stacks(const struct process *p, const struct maps *maps);
 
 #endif

@@ -10,7 +10,7 @@
 #include "engine/plant/hooks.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/plant.h"
-#include "engine/plant/scan.h"
+#include "engine/plant/watched_windows.h"
 #include "engine/plant/sigaction.h"
 #include "engine/plant/watch.h"
 #include "engine/space/probe_list.h"
@@ -26,7 +26,7 @@ void plant_init(struct plant *plant)
 void plant_fini(struct plant *plant)
 {
 	hooks_free(plant);
-	scan_free(plant);
+	watched_windows_free(plant);
 	sigaction_free(plant);
 	jump_free_reasons(plant);
 	probe_lists_free(plant);

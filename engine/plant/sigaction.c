@@ -42,7 +42,7 @@ struct call_file {
 	uint64_t dev, ino;
 	struct call {
 		uint64_t foffset;
-		enum site_watch watch;
+		unsigned watches;
 	} * calls;
 	size_t n;
 	unsigned n_unread; /* so often it could not be read; 0 also when it was */
@@ -88,14 +88,14 @@ static struct object *object_of(int fd)
 	return object_open(path, &object, &ignored) == 0 ? object : NULL;
 }
 
-static int add_call(struct call_file *f, uint64_t foffset, enum site_watch watch)
+static int add_call(struct call_file *f, uint64_t foffset, unsigned watches)
 {
 	for (size_t i = 0; i < f->n; i++)
 		if (f->calls[i].foffset == foffset)
 			return 0;
 	if (VEC_FIT(f->calls, f->n + 1) < 0)
 		return -ENOMEM;
-	f->calls[f->n++] = (struct call){ foffset, watch };
+	f->calls[f->n++] = (struct call){ foffset, watches };
 	return 0;
 }
 
@@ -134,6 +134,26 @@ static int search_chunk(struct call_file *f, const struct ubp_arch *arch, const 
 	return rc;
 }
 
+/* In front of an exec and of a fork, who comes to its number asks for the tracer. */
+static int add_bell(struct call_file *f, const struct ubp_arch *arch, enum site_watch watch,
+		    uint64_t foffset, size_t more)
+{
+	if (!arch->detour.asks || more < UBP_HOP_LEN)
+		return 0;
+	return add_call(f, foffset,
+			watch == WATCH_FORKS ? WATCH_ASKS | WATCH_FORKS : WATCH_ASKS);
+}
+
+static int add_found(struct call_file *f, const struct ubp_arch *arch, enum site_watch watch,
+		     uint64_t foffset, size_t more)
+{
+	int rc = watch == WATCH_FORKS ? 0 : add_call(f, foffset + more, watch);
+
+	if (rc == 0 && watch & (WATCH_EXEC | WATCH_FORKS))
+		rc = add_bell(f, arch, watch, foffset, more);
+	return rc;
+}
+
 /* The same for one of WATCH_CALLS. */
 static int search_tracing(struct call_file *f, const struct ubp_arch *arch,
 			  enum site_watch watch, const uint8_t *buf, size_t len, uint64_t from,
@@ -148,9 +168,18 @@ static int search_tracing(struct call_file *f, const struct ubp_arch *arch,
 		uint64_t foffset = from + (uint64_t)(at - buf);
 
 		if (is_boundary(arch, object, foffset, at[-1]))
-			rc = add_call(f, foffset + more, watch);
+			rc = add_found(f, arch, watch, foffset, more);
 	}
 	return rc;
+}
+
+/* Is it one that somebody wants to know of? */
+static bool is_wanted(const struct plant *plant, unsigned watch)
+{
+	if (watch & WATCH_FORKS && !plant->opt.follows)
+		return false;
+	return watch == WATCH_EXEC ? plant->counts_open
+				   : !(watch & WATCH_ASKS) || plant->opt.let_go;
 }
 
 /*
@@ -160,7 +189,8 @@ static int search_tracing(struct call_file *f, const struct ubp_arch *arch,
 static int search(struct call_file *f, const struct ubp_arch *arch, int fd, uint64_t from,
 		  uint64_t to, bool *ret_is_read)
 {
-	static const enum site_watch calls[] = { WATCH_PTRACE, WATCH_PTRACER, WATCH_EXEC };
+	static const enum site_watch calls[] = { WATCH_PTRACE, WATCH_PTRACER, WATCH_EXEC,
+						 WATCH_FORKS };
 	struct object *object = object_of(fd);
 	/* So much of one chunk is in the next, too. */
 	size_t n = UBP_SIGACTION_LOOK;
@@ -247,7 +277,7 @@ static int ask_file(struct plant *plant, const struct ubp_arch *arch, struct fil
 int sigaction_each(struct plant *plant, const struct ubp_arch *arch, struct file_cost *cost,
 		   pid_t pid, const struct maps *maps,
 		   int (*each)(void *ctx, const struct mapping *m, uint64_t vaddr,
-			       enum site_watch watch),
+			       unsigned watches),
 		   void *ctx)
 {
 	int rc = 0;
@@ -264,9 +294,9 @@ int sigaction_each(struct plant *plant, const struct ubp_arch *arch, struct file
 		for (size_t k = 0; rc == 0 && f && k < f->n; k++)
 			if (f->calls[k].foffset >= m->foffset &&
 			    f->calls[k].foffset - m->foffset < m->end - m->start &&
-			    (f->calls[k].watch != WATCH_EXEC || plant->counts_open))
+			    is_wanted(plant, f->calls[k].watches))
 				rc = each(ctx, m, m->start + (f->calls[k].foffset - m->foffset),
-					  f->calls[k].watch);
+					  f->calls[k].watches);
 	}
 	return rc;
 }

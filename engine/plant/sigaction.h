@@ -25,7 +25,7 @@ struct ubp_arch;
 int sigaction_each(struct plant *plant, const struct ubp_arch *arch, struct file_cost *cost,
 		   pid_t pid, const struct maps *maps,
 		   int (*each)(void *ctx, const struct mapping *m, uint64_t vaddr,
-			       enum site_watch watch),
+			       unsigned watches),
 		   void *ctx);
 void sigaction_free(struct plant *plant);
 

@@ -280,7 +280,7 @@ void site_bury(struct plant_space *ps, struct site *site)
 	site->planted = false;
 	site->is_patched = false;
 	/* Who was in its detour came from code that is gone: the block is free. */
-	if (site->jump && !site->jump->scans)
+	if (site->jump && !site->jump->is_watch)
 		(void)jump_keep_block(ps, site->vaddr, site->jump->copy - UBP_SLOT_SIZE,
 				      SIZE_MAX);
 	jump_free_all(site);

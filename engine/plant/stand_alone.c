@@ -13,13 +13,18 @@
 #include "engine/base/err.h"
 #include "engine/base/map.h"
 #include "engine/base/vec.h"
+#include "engine/os/maps.h"
 #include "engine/plant/area.h"
+#include "engine/plant/bell.h"
 #include "engine/plant/claims.h"
 #include "engine/plant/guard_state.h"
+#include "engine/plant/hooks.h"
 #include "engine/plant/leave.h"
 #include "engine/plant/rings.h"
+#include "engine/plant/scan.h"
 #include "engine/plant/upgrade.h"
-#include "engine/space/probe_list.h"
+#include "engine/plant/watch.h"
+#include "engine/returns/returns.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
@@ -32,6 +37,8 @@
 /* Does only a stop tell what @site is probed for? A probe's breakpoint, or a detour's trap that is always taken. */
 static const char *why_stops(const struct site *site)
 {
+	if (site->n_exits)
+		return "returns are caught at instructions of it";
 	if (!site->n_probes || !site->planted)
 		return NULL;
 	if (site->rung != SITE_JUMPED)
@@ -71,8 +78,6 @@ static const char *why_never(const struct plant *plant, const struct process *p)
 		return "its instruction set has no such detours";
 	if (plant->opt.lossless)
 		return "a full ring is to stop it (--lossless)";
-	if (probe_list(plant)->has_returns)
-		return "return addresses are replaced in it";
 	if (guard_is_missing(space->plant))
 		return "it has no guard";
 	return NULL;
@@ -99,12 +104,46 @@ const char *stand_alone_why_not(const struct plant *plant, const struct process 
 	if (!mem_is_sure(&space->mem, task_live_thread(p->pid)))
 		return "its memory may not answer";
 	why = why_sites_stop(ps);
+	if (!why)
+		why = bell_why_not(ps, plant->opt.follows);
+	if (!why)
+		why = watch_why_traced(space);
+	if (!why && !returns_find_home(ps))
+		why = "return addresses that were replaced in it have no table";
 	if (!why && !rings_are_made(ps))
 		why = "it has no rings";
+	if (!why && bell_waits(ps))
+		why = "a thread of it has asked to be traced";
 	return why ? why : why_threads_stay(p);
 }
 
-int stand_alone_prepare(const struct plant *plant, const struct held *held, struct ubp_err *err)
+/* Not known, it is asked for at each exception. */
+static void tell_stacks(const struct held *held)
+{
+	const struct process *p = held->t->process;
+	struct ubp_err ignored;
+	struct maps maps;
+
+	if (!watch_has_unwinders(p->space->plant))
+		return;
+	if (maps_read(held->tid, &maps, &ignored) == 0)
+		scan_tell_stacks(p, &maps);
+	maps_free(&maps);
+}
+
+static bool is_go(struct plant *plant, const struct held *held)
+{
+	struct space *space = held->t->process->space;
+	struct ubp_err ignored;
+	struct maps maps;
+	bool is = maps_read(held->tid, &maps, &ignored) < 0 ||
+		  hooks_is_go(plant, &space->cost, held->tid, &maps);
+
+	maps_free(&maps);
+	return is;
+}
+
+int stand_alone_prepare(struct plant *plant, const struct held *held, struct ubp_err *err)
 {
 	const struct space *space = held->t->process->space;
 	const struct plant_space *ps = space->plant;
@@ -113,9 +152,13 @@ int stand_alone_prepare(const struct plant *plant, const struct held *held, stru
 	int64_t result;
 	int rc;
 
+	/* Its runtime makes processes by itself. */
+	if (plant->opt.follows && is_go(plant, held))
+		return ubp_fail(err, ENOTSUP, "children of a Go program would not be seen");
 	/* Where there are none to be had, who comes is not recorded, and counted. */
 	if (rings_spare(plant, held, err) == -ESRCH)
 		return -ESRCH;
+	tell_stacks(held);
 	rc = area_call(held, ps->stub, space->arch->call.nr_madvise, args, &result, err);
 
 	if (rc < 0 || result == 0)
@@ -135,11 +178,11 @@ int stand_alone_begin(const struct process *p)
 {
 	int rc = set_alone(p->space, p->tracees->tid, 1);
 
-	if (rc == 0) {
-		claims_set_alone(p, true);
-		plant_rest(p->space, p->tracees->tid);
-	}
-	return rc;
+	if (rc < 0)
+		return rc;
+	claims_set_alone(p, true);
+	plant_rest(p->space, p->tracees->tid);
+	return returns_set_trap(p->space, p->tracees->tid, false);
 }
 
 int stand_alone_note(struct process *p)
@@ -185,7 +228,9 @@ void stand_alone_end(struct tracer *tracer, struct process *p)
 	pid_t tid = p->tracees ? p->tracees->tid : p->pid;
 
 	(void)set_alone(p->space, tid, 0);
+	(void)returns_set_trap(p->space, tid, true);
 	plant_wake(p->space, tid);
+	returns_drop_home(p->space);
 	rings_drop_ended(tracer, p->space->plant);
 	claims_set_alone(p, false);
 	know_masks_again(tracer, p);

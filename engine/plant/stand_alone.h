@@ -24,8 +24,9 @@ struct ubp_err;
 const char *stand_alone_why_not(const struct plant *plant, const struct process *p,
 				bool *ret_soon);
 
-/* Rings for threads to come; and the kernel is asked, by @held's thread, that a child begins with its gate shut. -errno: it cannot be. */
-int stand_alone_prepare(const struct plant *plant, const struct held *held,
+/* Rings for threads to come; and the kernel is asked, by @held's thread, that a child begins with its gate shut. -errno: it cannot be;
+ * -ENOTSUP: what it does would not be seen, *err says why. */
+int stand_alone_prepare(struct plant *plant, const struct held *held,
 			struct ubp_err *err);
 
 /*

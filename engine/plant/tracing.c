@@ -10,7 +10,8 @@
  * - where PR_SET_PTRACER is loaded, a number that is nothing else's: LeakSanitizer's tracer is a
  *   thread that it hides from tracers (CLONE_UNTRACED), but it allows it to attach.
  *
- * In the same way, where programs execute others: what detours keep in the memory of one goes with it.
+ * In the same way, where programs execute others: what detours keep in the memory of one goes with it. And where they make processes, in
+ * front of that: one that was let go of has to be traced then (bell.h).
  */
 
 #include "engine/plant/tracing.h"
@@ -63,20 +64,37 @@ static const uint8_t *find(const struct ubp_arch *arch, const struct ubp_known_i
 	return NULL;
 }
 
+/* The first of those with one of @n numbers. */
+static const uint8_t *find_any(const struct ubp_arch *arch, const struct ubp_known_insn *numbers,
+			       size_t n, const uint8_t *at, const uint8_t *end, size_t *ret_more)
+{
+	const uint8_t *first = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t more;
+		const uint8_t *one =
+			find(arch, &numbers[i], false, at, first ? first : end, &more);
+
+		if (!one)
+			continue;
+		first = one;
+		*ret_more = more;
+	}
+	return first;
+}
+
+#define N(array) (sizeof(array) / sizeof((array)[0]))
+
 const uint8_t *tracing_find(const struct ubp_arch *arch, enum site_watch watch,
 			    const uint8_t *at, const uint8_t *end, size_t *ret_more)
 {
-	const uint8_t *first, *second;
-	size_t more;
-
 	if (watch == WATCH_PTRACER)
 		return find(arch, &arch->call.ptracer_option, true, at, end, ret_more);
 	if (watch == WATCH_PTRACE)
 		return find(arch, &arch->call.ptrace_number, false, at, end, ret_more);
-	first = find(arch, &arch->call.exec_numbers[0], false, at, end, ret_more);
-	second = find(arch, &arch->call.exec_numbers[1], false, at, first ? first : end, &more);
-	if (!second)
-		return first;
-	*ret_more = more;
-	return second;
+	if (watch == WATCH_FORKS)
+		return find_any(arch, arch->call.birth_numbers, N(arch->call.birth_numbers), at,
+				end, ret_more);
+	return find_any(arch, arch->call.exec_numbers, N(arch->call.exec_numbers), at, end,
+			ret_more);
 }

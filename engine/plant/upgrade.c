@@ -167,7 +167,7 @@ bool upgrade_pass(struct plant *plant, struct tracer *tracer, uint64_t limit_ns)
 		struct process *p = value;
 		struct plant_space *ps = p->space->plant;
 
-		if (!ps || !ps->jump->due || ps->closing)
+		if (!ps || !ps->jump->due || ps->closing || p->is_alone)
 			continue;
 		plant->upgrades_due = true;
 		/* Each once: while one is seen to, others, or it again, may become due. */

@@ -169,6 +169,25 @@ static bool is_unwinding(const struct space *space)
 	return false;
 }
 
+const char *watch_why_traced(const struct space *space)
+{
+	const struct plant_space *ps = space->plant;
+	size_t pos = 0;
+	void *value;
+
+	if (is_unwinding(space))
+		return "an unwinder is at work in it";
+	if (!returns_n(ps) && !hijack_place(ps).table)
+		return NULL;
+	while (map_next(&ps->sites, &pos, NULL, &value)) {
+		const struct site *site = value;
+
+		if (is_begin(site) && (site->rests || site->rung != SITE_JUMPED))
+			return "an unwinder of it has no jump";
+	}
+	return NULL;
+}
+
 void watch_met(struct tracee *t, const struct site *site)
 {
 	struct space *space = t->process->space;

@@ -38,6 +38,10 @@ void watch_wake_ends(struct space *space, pid_t tid);
 /* Such a breakpoint was met by @t, and handled: perhaps they may rest. */
 void watch_met(struct tracee *t, const struct site *site);
 
+/* Why somebody has to trace @space, a word that stays: unwinders there could meet return addresses that only the tracer puts
+ * back. NULL: they could not. */
+const char *watch_why_traced(const struct space *space);
+
 /* Is that all it is for: to tell that an unwinder begins, or is resumed, or ends? */
 bool watch_is_unwinders(const struct site *site);
 

@@ -76,10 +76,10 @@ void return_thread_ended(struct tracee *t)
 	/*
 	 * The entries stay known: a coroutine that this thread left may go on in
 	 * another. They only count as missed, once. Where it is the tracing that has
-	 * ended, they do not: they can still return.
+	 * ended, for good or for a while, they do not: they can still return.
 	 */
 	while ((ri = t->probes->returns.newest)) {
-		if (!ps->closing)
+		if (!ps->closing && !t->process->is_alone)
 			returns_count_all(ri, why);
 		ri->tid = 0;
 		returns_unlink(ri);

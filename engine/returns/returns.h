@@ -66,6 +66,15 @@ uint64_t returns_real(const struct space *space, uint64_t at, uint64_t sp, uint6
 int returns_arm(const struct space *space, struct return_instance *ri, pid_t tid);
 
 /*
+ * Nobody is about to trace the process, or somebody does again (@traps): who returns to the trampoline meanwhile goes home by the
+ * guard's code, without a trap; returns_find_home() tells whether that knows the way. Returns 0 or -errno. Behind that
+ * returns_drop_home(): those that went home so are known no more, and count as missed.
+ */
+bool returns_find_home(const struct plant_space *ps);
+int returns_set_trap(const struct space *space, pid_t tid, bool traps);
+void returns_drop_home(const struct space *space);
+
+/*
  * What @ri, taken out of all, leaves behind: the guard's table no longer knows of it; where a thread is not
  * on its way before it goes on (arch_trampoline.leave), not before the next one is over.
  */

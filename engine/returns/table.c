@@ -103,3 +103,48 @@ void returns_forget(struct plant_space *ps, struct return_instance *ri)
 		map_remove(&ps->ret->indexes, ri->index);
 	ri->index = 0;
 }
+
+/* --- while nobody traces the process ------------------------------------------------------ */
+
+bool returns_find_home(const struct plant_space *ps)
+{
+	return !ps->ret->by_slot.n || (ps->ret->table && ps->stub);
+}
+
+int returns_set_trap(const struct space *space, pid_t tid, bool traps)
+{
+	const struct plant_space *ps = space->plant;
+	const struct ubp_arch *arch = space->arch;
+
+	if (!ps->ret->trampoline)
+		return 0;
+	return mem_write(&space->mem, tid, ps->ret->trampoline,
+			 traps ? arch->swbp.code : arch->trampoline.way_home, arch->swbp.len);
+}
+
+/* The guard notes whom it has sent home. */
+static bool is_home(const struct space *space, const struct return_instance *ri)
+{
+	struct guard_return entry;
+	uint64_t at = space->plant->ret->table + (ri->index - 1) * sizeof(entry);
+
+	return ri->index && mem_peek(&space->mem, at, &entry, sizeof(entry)) == sizeof(entry) &&
+	       entry.word == ri->slot_vaddr && !entry.real;
+}
+
+void returns_drop_home(const struct space *space)
+{
+	struct plant_space *ps = space->plant;
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->ret->by_slot, &pos, NULL, &value)) {
+		struct return_instance *ri = value;
+
+		if (is_home(space, ri)) {
+			ri->uncounted = false;
+			returns_drop(ps, ri);
+			pos = 0; /* the table has changed */
+		}
+	}
+}

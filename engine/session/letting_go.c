@@ -11,6 +11,7 @@
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
+#include "engine/plant/bell.h"
 #include "engine/plant/stand_alone.h"
 #include "engine/session/inside.h"
 #include "engine/session/tell.h"
@@ -26,17 +27,17 @@
 #include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
 
-/* Until it is looked at again whether those that are traced have to be: twice as long each time. */
+/* Until it is looked at again whether one that is traced has to be: twice as long each time. */
 #define AGAIN_NS 10000000ULL
 #define LATER_NS 1000000000ULL
 
 #define EXEC_TRIES 20
+/* Until a process is seen that has come meanwhile. */
+#define NEW_NS 50000000ULL
 
 /* Why none of them is let go of; NULL: they may be. */
 static const char *why_all_stay(const struct ubp_session *s)
 {
-	if (session_follows_children(s))
-		return "its children are followed";
 	if (s->opt.tid)
 		return "only one of its threads is traced";
 	return NULL;
@@ -98,19 +99,25 @@ static void trace_on(struct ubp_session *s, struct process *p, const struct spac
 static int let_go_of(struct ubp_session *s, struct process *p, const struct space *space,
 		     struct ubp_err *err)
 {
+	struct alone_bell bell;
 	pid_t pid = p->pid;
 	int rc = prepare(s, p, err);
 
 	if (rc < 0 || map_get(&s->tracer.processes, (uint64_t)pid) != p || p->space != space)
 		return rc < 0 ? rc : -EAGAIN;
-	if (!p->tracees || stand_alone_begin(p) < 0)
+	if (!p->tracees)
 		return -EAGAIN;
+	bell = (struct alone_bell){ bell_word(space->plant), bell_count(space->plant) };
+	if (stand_alone_begin(p) < 0) {
+		stand_alone_end(&s->tracer, p);
+		return -EAGAIN;
+	}
 	drain_traps(&s->tracer, p);
 	if (map_get(&s->tracer.processes, (uint64_t)pid) != p || p->space != space)
 		return -EAGAIN;
 	rc = stand_alone_note(p);
 	if (rc == 0)
-		rc = alone_begin(&s->tracer, p, stand_alone_place(space));
+		rc = alone_begin(&s->tracer, p, stand_alone_place(space), &bell);
 	if (rc < 0 && map_get(&s->tracer.processes, (uint64_t)pid) == p)
 		trace_on(s, p, space);
 	if (rc == 0)
@@ -129,12 +136,39 @@ static int let_go(struct ubp_session *s, struct process *p, struct ubp_err *err)
 	return rc;
 }
 
-/* Something has changed: they may be let go of, or not any more. */
-static void look_again(struct ubp_session *s)
+/* --- when ------------------------------------------------------------------------------------ */
+
+static void look_in(struct ubp_session *s, uint64_t now, uint64_t ns)
 {
-	s->letting.is_over = false;
-	s->letting.wait_ns = AGAIN_NS;
-	s->letting.next_ns = event_clock_now(CLOCK_KIND_MONO) + AGAIN_NS;
+	if (s->letting.next_ns <= now + ns)
+		return;
+	s->letting.next_ns = now + ns;
+	if (alarm_begin(&s->letting.alarm, &s->tracer))
+		alarm_in(&s->letting.alarm, ns);
+}
+
+static void look_at(struct ubp_session *s, const struct process *p, uint64_t now)
+{
+	p->probes->look_ns = now + p->probes->wait_ns;
+	look_in(s, now, p->probes->wait_ns);
+}
+
+/* Something has changed: it may be let go of, or not any more. */
+static void look_again(struct ubp_session *s, const struct process *p)
+{
+	p->probes->wait_ns = AGAIN_NS;
+	look_at(s, p, event_clock_now(CLOCK_KIND_MONO));
+}
+
+/* It has asked to be traced: who does so often stays traced. */
+static void look_later(struct ubp_session *s, const struct process *p)
+{
+	uint64_t now = event_clock_now(CLOCK_KIND_MONO);
+
+	if (now - p->probes->rang_ns > LATER_NS || p->probes->wait_ns < AGAIN_NS)
+		p->probes->wait_ns = AGAIN_NS;
+	p->probes->rang_ns = now;
+	look_at(s, p, now);
 }
 
 /* --- back again -------------------------------------------------------------------------- */
@@ -151,12 +185,25 @@ static void take_executed(struct ubp_session *s, struct process *p)
 		return;
 	}
 	rc = alone_executed(&s->tracer, p, &err);
-	if (rc != -EBUSY || s->letting.is_over)
-		look_again(s);
-	if (rc == 0)
+	if (rc == -EBUSY) {
+		look_at(s, p, event_clock_now(CLOCK_KIND_MONO));
+	} else if (rc == 0) {
+		look_again(s, p);
 		plant_in_executed(s, p);
-	else if (rc != -ESRCH && rc != -EINTR && rc != -EBUSY)
+	} else if (rc != -ESRCH && rc != -EINTR)
 		session_warn(s, "process %d: %s", (int)pid, err.text);
+}
+
+/* Once of each process that it does. */
+static void tell_in_vain(struct ubp_session *s, const struct process *p)
+{
+	if (!bell_take_in_vain(p->space->plant) || p->probes->rang_in_vain)
+		return;
+	session_warn(s,
+		     "process %d could not be traced again in time when it asked for that: what it "
+		     "loaded, executed or forked then may have been missed",
+		     (int)p->pid);
+	p->probes->rang_in_vain = true;
 }
 
 /* True: it is traced again, or has ended. */
@@ -179,6 +226,7 @@ static bool take_back(struct ubp_session *s, struct process *p, struct ubp_err *
 		return true;
 	if (rc == 0) {
 		stand_alone_end(&s->tracer, p);
+		tell_in_vain(s, p);
 	} else if (alone_look(&s->tracer, p) == ALONE_ENDED) {
 		alone_forget(&s->tracer, p);
 	} else {
@@ -188,7 +236,30 @@ static bool take_back(struct ubp_session *s, struct process *p, struct ubp_err *
 	return true;
 }
 
-/* What has ended, or executed a program. */
+/* While it waits for that, one of its threads has mapped a library, or is about to execute a program. */
+static void come(struct ubp_session *s, struct process *p)
+{
+	pid_t pid = p->pid;
+	struct ubp_err err;
+	struct held held;
+
+	if (!take_back(s, p, &err)) {
+		alone_heard(&s->tracer, p);
+		return;
+	}
+	p = map_get(&s->tracer.processes, (uint64_t)pid);
+	if (!p || p->is_alone)
+		return;
+	look_later(s, p);
+	/* It does not wait for long. */
+	if (attach_hold_one(&s->tracer, p, &held, &err) < 0)
+		return;
+	session_mappings_changed(s, &held);
+	if (held_lasts(&held))
+		held_let_go(&held);
+}
+
+/* What has ended, executed a program, or rung. */
 static void look_after(struct ubp_session *s)
 {
 	size_t n;
@@ -206,6 +277,9 @@ static void look_after(struct ubp_session *s)
 		case ALONE_EXECUTED:
 			take_executed(s, p);
 			break;
+		case ALONE_RANG:
+			come(s, p);
+			break;
 		case ALONE_LASTS:
 			break;
 		}
@@ -221,8 +295,7 @@ static void note_why(struct ubp_session *s, const char *why)
 	__atomic_store_n(&s->letting.why, why, __ATOMIC_RELAXED);
 }
 
-/* True: it may be let go of before long. */
-static bool try_one(struct ubp_session *s, struct process *p)
+static void try_one(struct ubp_session *s, struct process *p)
 {
 	struct ubp_err err;
 	bool soon;
@@ -230,29 +303,61 @@ static bool try_one(struct ubp_session *s, struct process *p)
 
 	note_why(s, why);
 	if (why)
-		return soon;
-	if (let_go(s, p, &err) == 0)
-		return false;
-	note_why(s, "its threads could not be let go of");
-	return true;
+		return;
+	ubp_err_reset(&err);
+	switch (let_go(s, p, &err)) {
+	case 0:
+		break;
+	case -ENOTSUP:
+		note_why(s, "its children would not be seen");
+		break;
+	default:
+		note_why(s, "its threads could not be let go of");
+		break;
+	}
 }
 
-static bool try_all(struct ubp_session *s)
+/* One that is alone, and has executed a program, could not be seized then. */
+static bool is_to_be_tried(struct ubp_session *s, const struct process *p)
+{
+	return p && (!p->is_alone || alone_look(&s->tracer, p) == ALONE_EXECUTED);
+}
+
+static void try_all(struct ubp_session *s, uint64_t now)
 {
 	size_t n;
 	pid_t *pids = tracer_pids(&s->tracer, &n);
-	bool any = false;
 
+	s->letting.next_ns = now + LATER_NS;
 	for (size_t i = 0; pids && i < n; i++) {
 		struct process *p = map_get(&s->tracer.processes, (uint64_t)pids[i]);
 
-		if (p && p->is_alone)
-			any |= alone_look(&s->tracer, p) == ALONE_EXECUTED;
-		else if (p)
-			any |= try_one(s, p);
+		if (!is_to_be_tried(s, p))
+			continue;
+		if (p->probes->look_ns <= now) {
+			uint64_t wait = 2 * p->probes->wait_ns;
+
+			p->probes->wait_ns = wait < AGAIN_NS   ? AGAIN_NS
+					     : wait < LATER_NS ? wait
+							       : LATER_NS;
+			p->probes->look_ns = now + p->probes->wait_ns;
+			if (p->is_alone)
+				take_executed(s, p);
+			else
+				try_one(s, p);
+			p = map_get(&s->tracer.processes, (uint64_t)pids[i]);
+		}
+		if (is_to_be_tried(s, p) && p->probes->look_ns < s->letting.next_ns)
+			s->letting.next_ns = p->probes->look_ns;
 	}
 	ids_give(&s->tracer, pids);
-	return any;
+}
+
+/* While one is looked after news of others may come, whose wake-up wakes nobody then. */
+static void take_news(struct ubp_session *s)
+{
+	while (alone_take_news(&s->tracer))
+		look_after(s);
 }
 
 void letting_go_pass(struct ubp_session *s)
@@ -262,23 +367,25 @@ void letting_go_pass(struct ubp_session *s)
 
 	if (!s->opt.let_go)
 		return;
-	if (alone_take_news(&s->tracer))
-		look_after(s);
-	if (why)
+	take_news(s);
+	if (why) {
 		note_why(s, why);
-	if (why || s->letting.is_over)
 		return;
-	now = event_clock_now(CLOCK_KIND_MONO);
-	if (now >= s->letting.next_ns && !s->change.ticket) {
-		s->letting.wait_ns =
-			s->letting.wait_ns < LATER_NS / 2 ? 2 * s->letting.wait_ns : LATER_NS;
-		s->letting.next_ns = now + s->letting.wait_ns;
-		look_after(s); /* who could not be seized behind an exec */
-		s->letting.is_over = !try_all(s);
 	}
-	if (!s->letting.is_over && alarm_begin(&s->letting.alarm, &s->tracer))
+	now = event_clock_now(CLOCK_KIND_MONO);
+	if (now < s->letting.next_ns || s->change.ticket)
+		return;
+	try_all(s, now);
+	take_news(s);
+	if (alarm_begin(&s->letting.alarm, &s->tracer))
 		alarm_in(&s->letting.alarm,
 			 s->letting.next_ns > now ? s->letting.next_ns - now : AGAIN_NS);
+}
+
+void letting_go_soon(struct ubp_session *s)
+{
+	if (s->opt.let_go)
+		look_in(s, event_clock_now(CLOCK_KIND_MONO), NEW_NS);
 }
 
 /* All of them; those that cannot be traced now: to @stays. */
@@ -296,9 +403,11 @@ static void take_all_back(struct ubp_session *s,
 
 		if (p && p->is_alone && !take_back(s, p, &err))
 			stays(s, p, &err, ctx);
+		p = map_get(&s->tracer.processes, (uint64_t)pids[i]);
+		if (p && !p->is_alone)
+			look_again(s, p);
 	}
 	ids_give(&s->tracer, pids);
-	look_again(s);
 }
 
 static void keep_why(struct ubp_session *s, struct process *p, const struct ubp_err *err,

@@ -65,6 +65,7 @@ int session_plant(struct ubp_session *s, const struct held *held, struct ubp_err
 	if (rc == 0 && held_lasts(held)) {
 		tell_planted(s, held->t->process, was_unguarded);
 		upgrade_planted(&s->plant, held);
+		letting_go_soon(s);
 	}
 	return rc;
 }
@@ -79,6 +80,8 @@ static int begin_planting(struct ubp_session *s)
 		.eager = s->opt.mode == UBP_MODE_JUMP,
 		.beside_kernel = s->opt.beside_kernel,
 		.count_dropped = s->opt.count_dropped || s->opt.max_rate || s->opt.max_overhead,
+		.let_go = s->opt.let_go,
+		.follows = session_follows_children(s),
 		.frames = s->opt.stack == UBP_STACK_FP ? stacks_frames(s) : 0,
 		.rings = s->out.rings,
 		.find_exits = definitions_find_exits,

@@ -108,9 +108,7 @@ struct session_newcomers {
 /* Processes that nobody traces while they record: letting_go.c. */
 struct session_letting {
 	struct alarm_clock alarm;
-	uint64_t next_ns,
-		wait_ns; /* when those that are traced are looked at next; that long after the last time */
-	bool is_over;     /* none is to be looked at any more */
+	uint64_t next_ns; /* when those that are traced are looked at next */
 	const char *why;  /* why one is traced; NULL: none is, or nobody has looked */
 	unsigned n_alone; /* so often one was let go of */
 	pid_t pid; /* that has executed a program, and is planted in; 0: none */

@@ -49,6 +49,8 @@ void release_process(struct ubp_session *s, pid_t pid);
  * something is changed in all of them they are taken back; -errno: one could not be.
  */
 void letting_go_pass(struct ubp_session *s);
+/* Another process is planted in, which may be let go of before long. */
+void letting_go_soon(struct ubp_session *s);
 int letting_go_take_back(struct ubp_session *s, struct ubp_err *err);
 /* The session ends: all are taken back, or left. */
 void letting_go_end(struct ubp_session *s);

@@ -42,7 +42,7 @@ struct site_jump *jump_of_trap(const struct space *space, uint64_t vaddr,
 	*ret_site = site;
 	*ret_first = 0;
 	*ret_is_return = false;
-	if (jump && jump->scans)
+	if (jump && jump->is_watch)
 		return jump->detour.trap_at[0] == at ? jump : NULL;
 	for (size_t i = 0; jump && i < jump->n_probes; i++) {
 		*ret_first = i;

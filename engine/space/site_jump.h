@@ -32,7 +32,7 @@ struct site_jump {
 	bool is_written; /* all of it stands */
 	bool is_left;    /* it could not be taken out again */
 	bool in_use;     /* somebody is in its code */
-	bool scans;      /* the detour scans the stack (detour_plan.scans) */
+	bool is_watch; /* it has no probes: its detour scans the stack, or asks the tracer to come (detour_plan.scans, .asks) */
 	bool is_awaited; /* of an old one: a return address that it has replaced may bring somebody back */
 	bool is_quiet; /* of an old one: nobody was in it at a look, so it replaces no return address any more */
 	/* What it records, in this order: those of its site when it was made, with a reference to each. */

@@ -48,6 +48,8 @@ enum site_watch {
 	WATCH_PTRACER = 256,   /* the program is about to allow another to trace it */
 	WATCH_OWN_STACK = 512, /* of an unwinder: it begins on the stack of who comes here */
 	WATCH_EXEC = 1024,     /* the program is about to execute another */
+	WATCH_FORKS = 4096,    /* with WATCH_ASKS: the program is about to make a process */
+	WATCH_ASKS = 2048,     /* if nobody traces the process by then, the tracer is asked to come (plant/bell.h) */
 };
 /* Watches at calls of the kernel. A site with one of these alone is left out where it cannot be planted. */
 #define WATCH_CALLS (WATCH_PTRACE | WATCH_PTRACER | WATCH_EXEC)
@@ -91,8 +93,8 @@ struct site {
 	struct site_jump *jump; /* NULL: none was made */
 	/* Detours for the probes of before, the newest first: no jump leads there, but threads may be in them. */
 	struct site_jump *old_jumps;
-	/* The window of a jump that scans the stack (scan.c); NULL: none was looked for. */
-	const struct uprobe_window *scan;
+	/* Of a place that is watched alone, the window of a jump (plant/watched_windows.h); NULL: none was looked for. */
+	const struct uprobe_window *window;
 	struct site_hop hop;
 	/* Why it is no jump, for good; NULL: it is one, or may become one. */
 	const char *no_jump;

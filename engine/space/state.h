@@ -17,11 +17,11 @@ struct hook_file;
 struct plant_ahead;
 struct probe_list;
 struct ring_set;
-struct scan_place;
 struct object;
 struct space;
 struct tracee;
 struct uprobe;
+struct watched_place;
 
 /* Why something cannot be in a process, or some better thing not be done there. */
 #define UBP_NO_MEMORY "no memory can be had in it"
@@ -32,6 +32,8 @@ struct plant_options {
 	bool eager;                 /* jumps are made at once */
 	bool beside_kernel;         /* no jump begins at a first instruction */
 	bool count_dropped;         /* hits that filters drop are counted, too */
+	bool let_go;                /* processes may be let go of (plant/stand_alone.h) */
+	bool follows;               /* children of a process are traced, too */
 	unsigned frames;            /* of stacks that jumps take; 0: none */
 	struct ring_set *rings;     /* NULL: no jumps */
 	/* Look for the exits of a return probe: sets .exits or .no_exits. */
@@ -65,7 +67,7 @@ struct plant {
 	bool is_attaching;            /* a thread of each process in the memory is held */
 	struct hook_file *hook_files; /* hooks.c: what is known of files */
 	struct call_file *call_files; /* sigaction.c: what is known of files */
-	struct scan_place *scans;     /* scan.c: of its own that jump */
+	struct watched_place *watched; /* watched_windows.c: of its own that jump */
 	char unread[256];             /* the file whose reading was given up; "": none */
 	enum { CPU_NOT_ASKED, CPU_PLAIN, CPU_SHADOW_STACK } cpu; /* hooks.c */
 };

@@ -64,6 +64,10 @@ struct opened_mask {
 struct process_probes {
 	struct opened_mask *opened; /* stand_alone.c; NULL: none */
 	size_t n_opened;
+	/* Whether it may be let go of is looked at next then, that long after the last time; when it asked to be traced last.
+	 * session/letting_go.c. */
+	uint64_t look_ns, wait_ns, rang_ns;
+	bool rang_in_vain; /* and that was told */
 	bool is_guarded;   /* our SIGTRAP handler is installed */
 	bool loses_guard;  /* it has lost our handler before: it is looked for at each hit */
 	bool ends_by_trap; /* a SIGTRAP came whose default action it dies of */

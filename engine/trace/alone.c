@@ -107,7 +107,7 @@ static void let_all_go(struct tracer *tracer, struct process *p)
 	p->is_leaving = false;
 }
 
-int alone_begin(struct tracer *tracer, struct process *p, uint64_t vaddr)
+int alone_begin(struct tracer *tracer, struct process *p, uint64_t vaddr, const struct alone_bell *bell)
 {
 	const struct space *space = p->space;
 	struct ubp_err ignored;
@@ -118,15 +118,16 @@ int alone_begin(struct tracer *tracer, struct process *p, uint64_t vaddr)
 		tracer->alone = alone_watch_start(news, tracer);
 	if (!tracer->alone)
 		return -ENOMEM;
-	rc = alone_watch_add(tracer->alone, pid, task_live_thread(pid), vaddr);
+	rc = alone_watch_add(tracer->alone, pid, task_live_thread(pid), vaddr, bell);
 	if (rc < 0)
 		return rc;
 	let_all_go(tracer, p);
 	/* It stays known while it is alone, whatever becomes of its threads. */
 	if (p->n_tracees == 0 && p->space == space)
 		return 0;
-	if (p->space == space && alone_end(tracer, p, &ignored) == 0)
-		return -EBUSY;
+	rc = p->space == space ? alone_end(tracer, p, &ignored) : -ESTALE;
+	if (rc != -ESTALE)
+		return rc == 0 ? -EBUSY : 0;
 	rc = alone_executed(tracer, p, &ignored);
 	if (rc == -EBUSY)
 		return 0;
@@ -147,7 +148,7 @@ int alone_end(struct tracer *tracer, struct process *p, struct ubp_err *err)
 		return has_executed(p, err);
 	rc = seize_all(tracer, p, err);
 	/* From now on an exec is reported. */
-	if (rc == 0 && p->n_tracees && alone_watch_look(tracer->alone, pid) == ALONE_LASTS) {
+	if (rc == 0 && p->n_tracees && alone_watch_look(tracer->alone, pid) < ALONE_EXECUTED) {
 		alone_watch_drop(tracer->alone, pid);
 		return 0;
 	}
@@ -161,6 +162,11 @@ int alone_end(struct tracer *tracer, struct process *p, struct ubp_err *err)
 enum alone_state alone_look(const struct tracer *tracer, const struct process *p)
 {
 	return alone_watch_look(tracer->alone, p->pid);
+}
+
+void alone_heard(const struct tracer *tracer, const struct process *p)
+{
+	alone_watch_heard(tracer->alone, p->pid);
 }
 
 bool alone_take_news(struct tracer *tracer)
@@ -202,6 +208,7 @@ int alone_executed(struct tracer *tracer, struct process *p, struct ubp_err *err
 	space = space_new(tracer, NULL, task_live_thread(pid), err);
 	rc = space ? 0 : -err->code;
 	if (space) {
+		alone_watch_executed(tracer->alone, pid);
 		process_move(tracer, p, space);
 		rc = seize_all(tracer, p, err);
 	}

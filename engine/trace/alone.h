@@ -21,10 +21,10 @@ struct ubp_err;
 
 /*
  * Let go of all threads of @p. Nobody must be about to meet a trap that only the tracer deals with. @vaddr: of
- * memory there that it never unmaps, which tells when it executes another program. Returns 0; -errno: its
+ * memory there that it never unmaps, which tells when it executes another program; @bell: that it wants to be traced again. Returns 0; -errno: its
  * threads are traced as before, or it has another space, of the program that it has executed; -ESRCH: it has ended, and is forgotten. Stops are handled meanwhile, of others, too.
  */
-int alone_begin(struct tracer *tracer, struct process *p, uint64_t vaddr);
+int alone_begin(struct tracer *tracer, struct process *p, uint64_t vaddr, const struct alone_bell *bell);
 
 /*
  * Seize all threads of @p again. Errors: as attach_process(), and it is alone as before; -ESTALE: it runs
@@ -34,6 +34,8 @@ int alone_end(struct tracer *tracer, struct process *p, struct ubp_err *err);
 
 /* What became of @p, as far as the watching thread has seen. */
 enum alone_state alone_look(const struct tracer *tracer, const struct process *p);
+/* It asked for a tracer, and could not have one: it may ask again. */
+void alone_heard(const struct tracer *tracer, const struct process *p);
 /* Has anything become of any of them since the last call? */
 bool alone_take_news(struct tracer *tracer);
 

@@ -22,6 +22,7 @@ struct watched {
 	int pid_fd;     /* readable when it has ended */
 	int mem_fd;     /* of the memory that it had */
 	uint64_t vaddr; /* there */
+	struct alone_bell bell;
 	enum alone_state state;
 };
 
@@ -44,23 +45,46 @@ static bool has_gone(const struct watched *w)
 	return pread(w->mem_fd, &byte, 1, (off_t)w->vaddr) == 0;
 }
 
+/* It has no memory at all: before long the descriptor tells that it has ended. */
+static bool is_at_its_end(const struct watched *w)
+{
+	char path[32], target[1];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)w->pid);
+	return readlink(path, target, sizeof(target)) < 0 && errno == ENOENT;
+}
+
+static bool has_rung(const struct watched *w)
+{
+	return w->bell.word && __atomic_load_n(w->bell.word, __ATOMIC_RELAXED) != w->bell.rung;
+}
+
 static enum alone_state look(const struct watched *w)
 {
 	struct pollfd fd = { .fd = w->pid_fd, .events = POLLIN };
 
 	if (w->state == ALONE_ENDED || poll(&fd, 1, 0) > 0)
 		return ALONE_ENDED;
-	return has_gone(w) ? ALONE_EXECUTED : ALONE_LASTS;
+	if (w->state == ALONE_EXECUTED)
+		return ALONE_EXECUTED;
+	if (has_gone(w))
+		return is_at_its_end(w) ? w->state : ALONE_EXECUTED;
+	return has_rung(w) ? ALONE_RANG : ALONE_LASTS;
 }
 
-/* With the lock. True: there is something to tell. */
-static bool look_at_all(struct alone_watch *watch)
+/* With the lock. True: there is something to tell. @bells: nothing but these is looked at. */
+static bool look_at_all(struct alone_watch *watch, bool bells)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < watch->n; i++) {
 		struct watched *w = &watch->v[i];
-		enum alone_state state = look(w);
+		enum alone_state state = w->state;
+
+		if (!bells)
+			state = look(w);
+		else if (state == ALONE_LASTS && has_rung(w))
+			state = ALONE_RANG;
 
 		any |= state != w->state;
 		w->state = state;
@@ -89,20 +113,21 @@ static void *run(void *arg)
 {
 	struct alone_watch *watch = arg;
 	uint64_t count;
+	unsigned turns = 0;
 
 	pthread_mutex_lock(&watch->lock);
 	while (!watch->ends) {
 		nfds_t n;
 		struct pollfd *fds = descriptors(watch, &n);
-		int limit_ms = watch->n ? ALONE_LOOK_MS : -1;
-		bool any;
+		int limit_ms = watch->n ? ALONE_BELL_MS : -1;
+		bool any, is_told;
 
 		pthread_mutex_unlock(&watch->lock);
-		(void)poll(fds, n, fds ? limit_ms : ALONE_LOOK_MS);
+		is_told = poll(fds, n, fds ? limit_ms : ALONE_BELL_MS) != 0;
 		free(fds);
 		(void)again_read_some(watch->wake_fd, &count, sizeof(count));
 		pthread_mutex_lock(&watch->lock);
-		any = look_at_all(watch);
+		any = look_at_all(watch, !is_told && ++turns % (ALONE_LOOK_MS / ALONE_BELL_MS));
 		pthread_mutex_unlock(&watch->lock);
 		if (any)
 			watch->news(watch->ctx);
@@ -176,9 +201,12 @@ static int open_one(pid_t pid, pid_t live, struct watched *ret)
 	return -errno;
 }
 
-int alone_watch_add(struct alone_watch *watch, pid_t pid, pid_t live, uint64_t vaddr)
+int alone_watch_add(struct alone_watch *watch, pid_t pid, pid_t live, uint64_t vaddr,
+		    const struct alone_bell *bell)
 {
-	struct watched w = { .pid = pid, .vaddr = vaddr, .state = ALONE_LASTS };
+	struct watched w = {
+		.pid = pid, .vaddr = vaddr, .bell = *bell, .state = ALONE_LASTS
+	};
 	int rc = open_one(pid, live, &w);
 
 	if (rc < 0)
@@ -215,6 +243,32 @@ void alone_watch_drop(struct alone_watch *watch, pid_t pid)
 		/* A poll of these descriptors may go on: it tells nothing that is believed. */
 		close_one(w);
 		*w = watch->v[--watch->n];
+	}
+	pthread_mutex_unlock(&watch->lock);
+}
+
+void alone_watch_executed(struct alone_watch *watch, pid_t pid)
+{
+	struct watched *w;
+
+	pthread_mutex_lock(&watch->lock);
+	w = find(watch, pid);
+	if (w && w->state != ALONE_ENDED) {
+		w->bell.word = NULL;
+		w->state = ALONE_EXECUTED;
+	}
+	pthread_mutex_unlock(&watch->lock);
+}
+
+void alone_watch_heard(struct alone_watch *watch, pid_t pid)
+{
+	struct watched *w;
+
+	pthread_mutex_lock(&watch->lock);
+	w = find(watch, pid);
+	if (w && w->state == ALONE_RANG) {
+		w->bell.rung = __atomic_load_n(w->bell.word, __ATOMIC_RELAXED);
+		w->state = ALONE_LASTS;
 	}
 	pthread_mutex_unlock(&watch->lock);
 }

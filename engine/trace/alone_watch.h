@@ -4,7 +4,8 @@
 /*
  * A thread that looks after processes which nobody traces: has one ended, or does it run another program? The
  * kernel tells of an end by a descriptor of the process; of an exec nobody is told, so it looks whether the old
- * memory is still there, every ALONE_LOOK_MS.
+ * memory is still there, every ALONE_LOOK_MS. And each ALONE_BELL_MS, at a word in memory that the process shares, which
+ * it changes where it wants to be traced: it makes no system call for that.
  */
 
 #ifndef UBP_TRACE_ALONE_WATCH_H
@@ -15,11 +16,22 @@
 #include <sys/types.h>
 
 #define ALONE_LOOK_MS 20
+#define ALONE_BELL_MS 4
 
 struct alone_watch;
 
+/* A word that a process makes another where it wants to be traced again, and what it was when nobody could do so yet. .word NULL: there
+ * is none. */
+struct alone_bell {
+	const uint64_t *word;
+	uint64_t rung;
+};
+
 enum alone_state {
+	/* In this order: it is the process of before. */
 	ALONE_LASTS,
+	ALONE_RANG,     /* it wants to be traced */
+	/* It is not. */
 	ALONE_EXECUTED, /* what is known of its memory is of the past */
 	ALONE_ENDED,
 };
@@ -33,8 +45,13 @@ void alone_watch_stop(struct alone_watch *watch);
  * @vaddr: of memory of process @pid that stays until it executes a program; @live: a thread of it that has not ended.
  * Returns 0 or a negative errno.
  */
-int alone_watch_add(struct alone_watch *watch, pid_t pid, pid_t live, uint64_t vaddr);
+int alone_watch_add(struct alone_watch *watch, pid_t pid, pid_t live, uint64_t vaddr,
+		    const struct alone_bell *bell);
 void alone_watch_drop(struct alone_watch *watch, pid_t pid);
+/* It is known that it did: its bell is no more. */
+void alone_watch_executed(struct alone_watch *watch, pid_t pid);
+/* What it has rung for so far is over, and it is alone yet. */
+void alone_watch_heard(struct alone_watch *watch, pid_t pid);
 /* Looks itself. One that is not watched has ended. */
 enum alone_state alone_watch_look(struct alone_watch *watch, pid_t pid);
 /* Has something become of any of them since the last call? */

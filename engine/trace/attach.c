@@ -406,6 +406,8 @@ int attach_hold_one(struct tracer *tracer, struct process *p, struct held *ret_h
 	pid_t pid = p->pid;
 	int n_tries = 0;
 
+	if (p->is_alone)
+		return ubp_fail(err, ESRCH, "process %d is not traced now", (int)pid);
 	for (int pass = 0;
 	     pass < CHOICES || (now - begun < ONE_LIMIT_NS && !again_is_hopeless() &&
 				(now - moved < STUCK_LIMIT_NS || !is_stuck(p)));

@@ -4,89 +4,17 @@
 of before, signals, children, an exec. Others may trace it. uprobe is killed, or cannot come back: the next one clears up."""
 
 import os
-import platform
 import re
-import subprocess
 import sys
-import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["UBP_SRC"], "tests", "integ", "lib"))
+from let_go import FIXTURES, WAIT, Target, Trace, fail, until  # noqa: E402
 from ptrace import ptrace  # noqa: E402
 
-UPROBE, TARGET = os.environ["UPROBE"], os.path.join(os.environ["FIXTURES"], "let_go")
-WAIT = int(os.environ.get("TIMEOUT", "60"))
-PROBE = f"p:{TARGET}:called a=%di:s64 s=+0(%si):string"
+TARGET = os.path.join(FIXTURES, "let_go")
+PROBE = ("-e", f"p:{TARGET}:called a=%di:s64 s=+0(%si):string")
 PTRACE_SEIZE, PTRACE_DETACH, PTRACE_INTERRUPT = 0x4206, 17, 0x4207
-SIGSTOP_EVENT = 128
-
-if platform.machine() != "x86_64":
-    print("skipped: only x86-64 lets go of processes so far")
-    sys.exit(77)
-
-
-def fail(why):
-    sys.exit(f"let_go: {why}")
-
-
-def until(what, holds):
-    """What is waited for comes by itself; that it never does is the failure."""
-    end = time.monotonic() + WAIT
-    while not holds():
-        if time.monotonic() > end:
-            fail(f"{what}: not in {WAIT} s")
-        time.sleep(0.005)
-
-
-class Target:
-    def __init__(self):
-        self.p = subprocess.Popen([TARGET], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
-        self.expect("ready")
-
-    def expect(self, answer):
-        got = self.p.stdout.readline().strip()
-        if got != answer:
-            fail(f"the target said '{got}' in place of '{answer}' (status {self.p.poll()})")
-
-    def ask(self, line, answer="done"):
-        self.p.stdin.write(line + "\n")
-        self.expect(answer)
-
-    def tracer(self):
-        with open(f"/proc/{self.p.pid}/status", encoding="ascii") as f:
-            return int(re.search(r"TracerPid:\s*(\d+)", f.read()).group(1))
-
-    def end(self):
-        self.p.stdin.write("end\n")
-        if self.p.wait(timeout=WAIT) != 0:
-            fail(f"the target ended with {self.p.returncode}")
-
-
-class Trace:
-    """uprobe on TARGET, that has begun to trace."""
-
-    def __init__(self, target, *args, probe=(PROBE,), lets_go=True):
-        read_end, write_end = os.pipe()
-        argv = [UPROBE, "--let-go", "--stats", "--ready-fd", str(write_end), "-p", str(target.p.pid), *args, *probe]
-        self.out = []
-        self.p = subprocess.Popen(argv, pass_fds=[write_end], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        os.close(write_end)
-        if not os.read(read_end, 6):
-            fail(f"uprobe did not begin: {self.p.communicate()[1]}")
-        os.close(read_end)
-        if lets_go:
-            until("nobody traces it", lambda: target.tracer() == 0)
-
-    def end(self, status=0):
-        self.p.send_signal(2)
-        out, self.err = self.p.communicate(timeout=WAIT)
-        if self.p.returncode != status:
-            fail(f"uprobe ended with {self.p.returncode}: {self.err}")
-        return [int(a) for a in re.findall(r"called: .* a=(-?\d+) s=", out)]
-
-    def stat(self, name):
-        found = re.search(rf"\b{name}=\"?([^\" ]*)", self.err)
-        return found.group(1) if found else None
 
 
 def want(trace, got, expected):
@@ -95,21 +23,23 @@ def want(trace, got, expected):
 
 
 def what_it_does():
-    target = Target()
-    trace = Trace(target)
+    target = Target("let_go")
+    trace = Trace(target, *PROBE)
     target.ask("call 3 1")
     target.ask("signal")
     target.ask("trap", "1")
     # A child has its mother's jumps, and records nothing; least of all into her rings.
     target.ask("fork 1000 5000", "7")
-    target.ask("open 2 10")
     # Threads that come while nobody traces it.
     for i in range(40):
         target.ask(f"thread 2 {20 + 2 * i}")
     if target.tracer():
         fail("somebody traces it again")
-    want(trace, trace.end(), [1, 2, 3, -1, 10, 11, *range(20, 100)])
-    if trace.stat("let_go") != "1" or trace.stat("stopped") not in ("0", "1"):
+    # It is traced while its loader has mapped a library.
+    target.ask("open 2 10")
+    until("let go again", lambda: target.tracer() == 0)
+    want(trace, trace.end(), [1, 2, 3, -1, *range(20, 100), 10, 11])
+    if trace.stat("let_go") != "2" or trace.stat("stopped") not in ("0", "1"):
         fail(f"let go, and stopped:\n{trace.err}")
     target.ask("call 3 1")
     target.ask("trap", "2")
@@ -117,27 +47,66 @@ def what_it_does():
 
 
 def executes():
-    target = Target()
-    trace = Trace(target)
+    target = Target("let_go")
+    trace = Trace(target, *PROBE)
     target.ask("call 2 1")
     target.ask("exec", "ready")
-    # It is seen within some milliseconds; then it is traced, planted in, has jumps after some hits, and is let go of again.
+    n = 0
+
+    # It has asked for that: it is traced when it executes, planted in, has jumps after some hits, and is let go of again.
     def is_let_go():
+        nonlocal n
         target.ask("call 5 100")
+        n += 1
         with open(f"/proc/{target.p.pid}/maps", encoding="ascii") as f:
             return "memfd:ubp" in f.read() and target.tracer() == 0
     until("let go after an exec", is_let_go)
     target.ask("call 2 7")
-    got = trace.end()
-    want(trace, got[:2] + got[-2:], [1, 2, 7, 8])
+    want(trace, trace.end(), [1, 2] + n * [100, 101, 102, 103, 104] + [7, 8])
     if trace.stat("let_go") != "2":
         fail(f"let go twice:\n{trace.err}")
     target.end()
 
 
+def loads_a_library(*args):
+    """Seen by a jump at the loader's hook, traced or not."""
+    target = Target("let_go")
+    trace = Trace(target, *args, *PROBE, "-e", "p:libm:cbrt", lets_go=not args)
+    target.ask("call 2 1")
+    if args:
+        until("a jump", lambda: "memfd:ubp" in open(f"/proc/{target.p.pid}/maps", encoding="ascii").read())
+    target.ask("library 30")
+    if not args:
+        trace.until_alone()
+    target.ask("library 5")
+    trace.end()
+    n = len(re.findall(r"\bcbrt: ", trace.out))
+    if n != 35 or trace.stat("lost") != "0":
+        fail(f"{n} hits in the library that was loaded, not 35\n{trace.err}\n{trace.out}")
+    target.end()
+
+
+def follows():
+    """It is traced while it makes a process, which is traced, let go of, makes another ... and each executes a program."""
+    target = Target("let_go")
+    trace = Trace(target, "--follow", *PROBE)
+    target.ask("call 2 1")
+    target.ask("thread 2 3")
+    if target.tracer():
+        fail("a thread was followed")
+    target.ask("fork 300 5", "7")
+    trace.until_alone()
+    target.ask("fork 300 305", "7")
+    trace.until_alone()
+    target.ask("exec", "ready")
+    target.ask("fork 300 605", "7")
+    want(trace, trace.end(), [1, 2, 3, 4, *range(5, 905)])
+    target.end()
+
+
 def traced_by_another():
-    target = Target()
-    trace = Trace(target)
+    target = Target("let_go")
+    trace = Trace(target, *PROBE)
     ptrace(PTRACE_SEIZE, target.p.pid)
     target.ask("call 2 1")
     got = trace.end(status=1)
@@ -149,42 +118,39 @@ def traced_by_another():
     ptrace(PTRACE_INTERRUPT, target.p.pid)
     os.waitpid(target.p.pid, os.WUNTRACED)
     ptrace(PTRACE_DETACH, target.p.pid)
-    trace = Trace(target)
+    trace = Trace(target, *PROBE)
     target.ask("call 2 3")
     want(trace, trace.end(), [3, 4])
     target.end()
 
 
 def killed():
-    target = Target()
-    trace = Trace(target)
+    target = Target("let_go")
+    trace = Trace(target, *PROBE)
     target.ask("call 2 1")
     trace.p.kill()
     trace.p.wait()
     target.ask("call 2 1")
     target.ask("fork 3 3", "7")
     target.ask("trap", "1")
-    trace = Trace(target)
+    trace = Trace(target, *PROBE)
     target.ask("call 2 3")
     want(trace, trace.end(), [3, 4])
     target.end()
 
 
 def target_dies():
-    target = Target()
-    trace = Trace(target)
+    target = Target("let_go")
+    trace = Trace(target, *PROBE)
     target.ask("call 5 1")
     target.p.kill()
     target.p.wait()
-    out, trace.err = trace.p.communicate(timeout=WAIT)
-    if trace.p.returncode != 0:
-        fail(f"uprobe ended with {trace.p.returncode}: {trace.err}")
-    want(trace, [int(a) for a in re.findall(r"called: .* a=(-?\d+) s=", out)], [1, 2, 3, 4, 5])
+    want(trace, trace.end(signal=None), [1, 2, 3, 4, 5])
 
 
-def stays(why, *args, probe=(PROBE,)):
-    target = Target()
-    trace = Trace(target, *args, probe=probe, lets_go=False)
+def stays(why, *args, probe=PROBE):
+    target = Target("let_go")
+    trace = Trace(target, *args, *probe, lets_go=False)
     target.ask("call 3 1")
     if not target.tracer():
         fail(f"let go, though {why}")
@@ -196,12 +162,13 @@ def stays(why, *args, probe=(PROBE,)):
 
 what_it_does()
 executes()
+loads_a_library()
+loads_a_library("--follow")
+follows()
 traced_by_another()
 killed()
 target_dies()
 stays("a full ring is to stop it", "--lossless")
-stays("return addresses are replaced", probe=(f"r:{TARGET}:called",))
-stays("children are followed", "--follow")
 stays("not all of its places are jumps", "--mode", "trap")
-stays("a probe asks for the thread's name", probe=(PROBE, 'a > 0 && comm == "let_go"'))
+stays("a probe asks for the thread's name", probe=(PROBE[1], 'a > 0 && comm == "let_go"'))
 print("ok")

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * A place where the tracer has to be there, in a process that it has let go of (detour_plan.asks): the thread rings
+ * (ring_head.bell), and waits until it is traced again, the tracer has died, or some 20 to 350 ms have passed. It waits without a system call, for
+ * the program may have a filter that allows none.
+ */
+
+#include <stddef.h>
+#include <string.h>
+
+#include "arch/guard.h"
+#include "arch/x86/common_detour.h"
+#include "arch/x86/gen.h"
+
+/*
+ * pause takes some 4 to 70 ns. No clock is read, for the program may have forbidden that, too. A tracer that is alive comes in a
+ * few milliseconds, where it gets a processor.
+ */
+#define ROUNDS 5000000
+
+#define CLONE_THREAD 0x10000
+#define NR_CLONE     56
+#define NR_CLONE3    435
+
+/*
+ * In front of a call that may make a thread, by its number at the window's start: a thread needs no tracer. In rdi are the flags, or a
+ * pointer to them, which the C library has looked at.
+ */
+static void unless_thread(struct gen *g, label_t leave)
+{
+	const struct displaced_insn *insn = &g->plan->window->insns[0];
+	struct emit *e = &g->e;
+	uint32_t number;
+
+	if (insn->len != 5 || insn->bytes[0] != 0xb8) /* mov $number,%eax */
+		return;
+	memcpy(&number, insn->bytes + 1, sizeof(number));
+	if (number == NR_CLONE) {
+		emit_test(e, 0, G_DI, CLONE_THREAD);
+	} else if (number == NR_CLONE3) {
+		gen_may_fault(g, leave);
+		emit_rm(e, 0xf7, 0, MEM(G_DI, 0)); /* test */
+		emit_u32(e, CLONE_THREAD);
+	} else {
+		return;
+	}
+	emit_jcc(e, COND_NE, leave);
+}
+
+static void bell(struct gen *g, label_t traced, label_t leave)
+{
+	struct emit *e = &g->e;
+	label_t again, come = emit_label(e);
+
+	x86_find_base(g, traced, leave);
+	gen64_load_word(g, G_AX, offsetof(struct guard_gate, alone), traced);
+	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
+	emit_jcc(e, COND_E, traced);
+	if (!g->plan->scans)
+		unless_thread(g, leave);
+	gen64_inc(g, offsetof(struct ring_head, bell), leave);
+	emit_imm(e, G_CX, ROUNDS);
+	again = emit_here(e);
+	emit_bytes(e, "\xf3\x90", 2); /* pause */
+	gen64_load_word(g, G_AX, offsetof(struct guard_gate, alone), leave);
+	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
+	emit_jcc(e, COND_E, come);
+	gen_may_fault(g, leave);
+	emit_rm(e, 0xf7, 0, /* test */
+		MEM(R_BASE, -(int)RING_CONTROL_LEN + (int)offsetof(struct ring_control, owner)));
+	emit_u32(e, RING_OWNER_DIED);
+	emit_jcc(e, COND_NE, leave);
+	emit_alu(e, 0, ALU_SUB, G_CX, 1);
+	emit_jcc(e, COND_NE, again);
+	gen64_inc(g, offsetof(struct ring_head, in_vain), leave);
+	gen64_inc(g, offsetof(struct ring_head, heard), leave);
+	emit_jmp(e, leave);
+	/* Nobody lets go of it again before this is told. */
+	emit_set(e, come);
+	gen64_inc(g, offsetof(struct ring_head, heard), leave);
+	emit_jmp(e, traced);
+}
+
+const struct gen_bell gen64_bell = {
+	.regs = 1u << G_AX | 1u << G_CX | 1u << R_BASE,
+	.ring = bell,
+};
