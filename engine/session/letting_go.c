@@ -317,10 +317,10 @@ static void try_one(struct ubp_session *s, struct process *p)
 	}
 }
 
-/* One that is alone, and has executed a program, could not be seized then. */
-static bool is_to_be_tried(struct ubp_session *s, const struct process *p)
+/* One that is alone, and of whose memory nothing is known, could not be seized behind an exec. */
+static bool is_to_be_tried(const struct process *p)
 {
-	return p && (!p->is_alone || alone_look(&s->tracer, p) == ALONE_EXECUTED);
+	return p && (!p->is_alone || !p->space->plant);
 }
 
 static void try_all(struct ubp_session *s, uint64_t now)
@@ -332,7 +332,7 @@ static void try_all(struct ubp_session *s, uint64_t now)
 	for (size_t i = 0; pids && i < n; i++) {
 		struct process *p = map_get(&s->tracer.processes, (uint64_t)pids[i]);
 
-		if (!is_to_be_tried(s, p))
+		if (!is_to_be_tried(p))
 			continue;
 		if (p->probes->look_ns <= now) {
 			uint64_t wait = 2 * p->probes->wait_ns;
@@ -347,7 +347,7 @@ static void try_all(struct ubp_session *s, uint64_t now)
 				try_one(s, p);
 			p = map_get(&s->tracer.processes, (uint64_t)pids[i]);
 		}
-		if (is_to_be_tried(s, p) && p->probes->look_ns < s->letting.next_ns)
+		if (is_to_be_tried(p) && p->probes->look_ns < s->letting.next_ns)
 			s->letting.next_ns = p->probes->look_ns;
 	}
 	ids_give(&s->tracer, pids);

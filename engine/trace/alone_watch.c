@@ -280,8 +280,11 @@ enum alone_state alone_watch_look(struct alone_watch *watch, pid_t pid)
 
 	pthread_mutex_lock(&watch->lock);
 	w = find(watch, pid);
-	if (w)
-		state = w->state = look(w);
+	if (w) {
+		state = look(w);
+		watch->has_news |= state != w->state;
+		w->state = state;
+	}
 	pthread_mutex_unlock(&watch->lock);
 	return state;
 }
