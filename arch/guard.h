@@ -210,13 +210,10 @@ struct guard_data {
 	uint64_t live_lo, live_end;
 };
 
-#define GUARD_ALONE      1
-#define GUARD_ALONE_SOON 2 /* its lowest bit is not set: traps are taken */
-
 /* Words that a process does not share with its child, and does not leave to it. */
 struct guard_gate {
 	uint64_t gate;  /* RING_GATE_*, or where the rings are (engine/base/ring.h) */
-	/* 1: its tracer has let go of it, so nobody takes a trap; 2: it is about to, and who wants to be traced has to ask for that */
+	/* 1: its tracer has let go of it, so nobody takes a trap; 2: it is about to, so traps are taken, but who wants to be traced has to ask for that */
 	uint64_t alone;
 };
 

@@ -58,6 +58,25 @@ static bool is_in_use(const struct tracer *tracer, const struct process *p, uint
 	return false;
 }
 
+/*
+ * No leftover: another ubp lives that has let go of the process, and records in it. Returns its thread; 0: there is none. The word that tells
+ * is the kernel's to change when that thread ends.
+ */
+static pid_t recording_in(const struct adoption *a)
+{
+	struct guard_gate gate;
+	struct ring_control control;
+
+	if (mem_peek(&a->space->mem, a->head.data + UBP_GUARD_GATE, &gate, sizeof(gate)) !=
+		    sizeof(gate) ||
+	    !gate.alone || gate.gate <= RING_GATE_TRAP ||
+	    mem_peek(&a->space->mem, gate.gate - RING_CONTROL_LEN, &control, sizeof(control)) !=
+		    sizeof(control) ||
+	    control.owner & RING_OWNER_DIED || (pid_t)control.owner == gettid())
+		return 0;
+	return (pid_t)control.owner;
+}
+
 static void forget_noted(const struct space *space, pid_t tid)
 {
 	const struct plant_space *ps = space->plant;
@@ -107,11 +126,18 @@ static int adopt(const struct held *held, const struct maps *maps, unsigned *n_r
 	struct plant_space *ps = space->plant;
 	struct adoption a = { .tracer = tracer, .space = space, .maps = maps, .tid = t->tid };
 	int pid = (int)t->process->pid;
+	pid_t other;
 	int rc;
 
 	a.vaddr = leftover_find(space, maps, &a.head);
 	if (!a.vaddr)
 		return 0;
+	other = recording_in(&a);
+	if (other)
+		return ubp_fail(err, EBUSY,
+				"another ubp records in process %d, which it has let go of "
+				"(thread %d)",
+				pid, (int)other);
 	if (is_in_use(tracer, t->process, a.vaddr))
 		return ubp_fail(err, EBUSY,
 				"process %d shares its memory with another that is traced",

@@ -35,7 +35,11 @@
 #include "engine/trace/held.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
+#include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
+
+/* guard_gate.alone */
+enum { ALONE = 1, ALONE_SOON = 2 };
 
 #define AWAIT_NS 2000000000ULL
 
@@ -160,7 +164,7 @@ const char *stand_alone_why_not(const struct plant *plant, const struct process 
 		return "its jumps are not made yet";
 	if (space_is_shared(space))
 		return "it shares its memory with another process";
-	if (!mem_is_sure(&space->mem, p->pid))
+	if (!mem_is_sure(&space->mem, task_live_thread(p->pid)))
 		return "its memory may not answer";
 	why = why_sites_stop(ps, plant->opt.force);
 	if (!why)
@@ -225,12 +229,12 @@ static int set_alone(const struct space *space, pid_t tid, uint64_t is_alone)
 
 int stand_alone_announce(const struct process *p)
 {
-	return set_alone(p->space, p->tracees->tid, GUARD_ALONE_SOON);
+	return set_alone(p->space, p->tracees->tid, ALONE_SOON);
 }
 
 int stand_alone_begin(const struct process *p)
 {
-	int rc = set_alone(p->space, p->tracees->tid, GUARD_ALONE);
+	int rc = set_alone(p->space, p->tracees->tid, ALONE);
 
 	if (rc < 0)
 		return rc;

@@ -23,12 +23,16 @@
 #include "engine/trace/drain.h"
 #include "engine/trace/held.h"
 #include "engine/trace/ids.h"
+#include "engine/trace/members.h"
 #include "engine/trace/process.h"
+#include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
 
 /* Until it is looked at again whether one that is traced has to be: twice as long each time. */
 #define AGAIN_NS 10000000ULL
 #define LATER_NS 1000000000ULL
+
+#define EXEC_TRIES 20
 /* Until a process is seen that has come meanwhile. */
 #define NEW_NS 50000000ULL
 
@@ -83,6 +87,9 @@ static int let_go_begun(struct ubp_session *s, struct process *p,
 {
 	int rc = drain(s, p);
 
+	/* One may have been stopped behind a bell that was silent, in front of its fork(). */
+	if (rc == 0 && session_follows_children(s))
+		rc = drain(s, p);
 	if (rc == 0)
 		rc = stand_alone_begin(p);
 	if (rc == 0)
@@ -93,9 +100,43 @@ static int let_go_begun(struct ubp_session *s, struct process *p,
 		      : alone_begin(&s->tracer, p, stand_alone_place(p->space), bell);
 }
 
-static int let_go(struct ubp_session *s, struct process *p, struct ubp_err *err)
+/*
+ * Behind an exec, while others may follow: each ends all threads but one, which takes another's place. It is traced meanwhile, so that the
+ * next one is told of.
+ */
+static void plant_in_executed(struct ubp_session *s, struct process *p)
 {
-	struct space *space = p->space;
+	pid_t pid = p->pid;
+	struct ubp_err err;
+	int rc = -ESRCH;
+
+	s->letting.pid = pid;
+	for (int tries = 0; rc == -ESRCH && p && tries < EXEC_TRIES && task_live_thread(pid);
+	     tries++) {
+		rc = targets_plant_in(s, p, &err);
+		p = map_get(&s->tracer.processes, (uint64_t)pid);
+	}
+	s->letting.pid = 0;
+	if (rc == 0)
+		return;
+	if (p && task_live_thread(pid) && rc != -EINTR)
+		session_warn(s, "process %d: %s", (int)pid, err.text);
+	if (p && !space_is_shared(p->space))
+		release_process(s, pid);
+}
+
+/* It is not let go of after all, and traced; or it has executed a program, in which nothing is planted yet. */
+static void trace_on(struct ubp_session *s, struct process *p, const struct space *space)
+{
+	if (p->space == space)
+		stand_alone_end(&s->tracer, p);
+	else
+		plant_in_executed(s, p);
+}
+
+static int let_go_of(struct ubp_session *s, struct process *p, const struct space *space,
+		     struct ubp_err *err)
+{
 	struct alone_bell bell;
 	pid_t pid = p->pid;
 	int rc = prepare(s, p, err);
@@ -108,10 +149,21 @@ static int let_go(struct ubp_session *s, struct process *p, struct ubp_err *err)
 	rc = stand_alone_announce(p);
 	if (rc == 0)
 		rc = let_go_begun(s, p, &bell);
-	if (rc < 0 && rc != -ESRCH && p->space == space)
-		stand_alone_end(&s->tracer, p);
+	if (rc < 0 && map_get(&s->tracer.processes, (uint64_t)pid) == p)
+		trace_on(s, p, space);
 	if (rc == 0)
 		__atomic_add_fetch(&s->letting.n_alone, 1, __ATOMIC_RELAXED);
+	return rc;
+}
+
+static int let_go(struct ubp_session *s, struct process *p, struct ubp_err *err)
+{
+	struct space *space = p->space;
+	int rc;
+
+	space_keep(space); /* no other one is to have its address, which tells of an exec */
+	rc = let_go_of(s, p, space, err);
+	space_put(&s->tracer, space);
 	return rc;
 }
 
@@ -164,11 +216,12 @@ static void take_executed(struct ubp_session *s, struct process *p)
 		return;
 	}
 	rc = alone_executed(&s->tracer, p, &err);
-	if (rc == 0) {
+	if (rc == -EBUSY) {
+		look_at(s, p, event_clock_now(CLOCK_KIND_MONO));
+	} else if (rc == 0) {
 		look_again(s, p);
-		rc = targets_plant_in(s, p, &err);
-	}
-	if (rc < 0 && rc != -ESRCH && rc != -EINTR)
+		plant_in_executed(s, p);
+	} else if (rc != -ESRCH && rc != -EINTR)
 		session_warn(s, "process %d: %s", (int)pid, err.text);
 }
 
@@ -187,6 +240,7 @@ static void tell_in_vain(struct ubp_session *s, const struct process *p)
 /* True: it is traced again, or has ended. */
 static bool take_back(struct ubp_session *s, struct process *p, struct ubp_err *ret_err)
 {
+	pid_t pid = p->pid;
 	struct ubp_err err;
 	int rc;
 
@@ -195,11 +249,15 @@ static bool take_back(struct ubp_session *s, struct process *p, struct ubp_err *
 		return true;
 	}
 	rc = alone_end(&s->tracer, p, &err);
+	if (rc == -ESTALE) {
+		take_executed(s, p);
+		p = map_get(&s->tracer.processes, (uint64_t)pid);
+	}
+	if (rc == -ESTALE && (!p || !p->is_alone))
+		return true;
 	if (rc == 0) {
 		stand_alone_end(&s->tracer, p);
 		tell_in_vain(s, p);
-	} else if (rc == -ESTALE) {
-		take_executed(s, p);
 	} else if (alone_look(&s->tracer, p) == ALONE_ENDED) {
 		alone_forget(&s->tracer, p);
 	} else {
@@ -278,8 +336,22 @@ static void try_one(struct ubp_session *s, struct process *p)
 	if (why)
 		return;
 	ubp_err_reset(&err);
-	if (let_go(s, p, &err) == -ENOTSUP)
+	switch (let_go(s, p, &err)) {
+	case 0:
+		break;
+	case -ENOTSUP:
 		note_why(s, "its children would not be seen");
+		break;
+	default:
+		note_why(s, "its threads could not be let go of");
+		break;
+	}
+}
+
+/* One that is alone, and of whose memory nothing is known, could not be seized behind an exec. */
+static bool is_to_be_tried(const struct process *p)
+{
+	return p && (!p->is_alone || !p->space->plant);
 }
 
 static void try_all(struct ubp_session *s, uint64_t now)
@@ -291,7 +363,7 @@ static void try_all(struct ubp_session *s, uint64_t now)
 	for (size_t i = 0; pids && i < n; i++) {
 		struct process *p = map_get(&s->tracer.processes, (uint64_t)pids[i]);
 
-		if (!p || p->is_alone)
+		if (!is_to_be_tried(p))
 			continue;
 		if (p->probes->look_ns <= now) {
 			uint64_t wait = 2 * p->probes->wait_ns;
@@ -300,10 +372,13 @@ static void try_all(struct ubp_session *s, uint64_t now)
 					     : wait < LATER_NS ? wait
 							       : LATER_NS;
 			p->probes->look_ns = now + p->probes->wait_ns;
-			try_one(s, p);
+			if (p->is_alone)
+				take_executed(s, p);
+			else
+				try_one(s, p);
 			p = map_get(&s->tracer.processes, (uint64_t)pids[i]);
 		}
-		if (p && !p->is_alone && p->probes->look_ns < s->letting.next_ns)
+		if (is_to_be_tried(p) && p->probes->look_ns < s->letting.next_ns)
 			s->letting.next_ns = p->probes->look_ns;
 	}
 	ids_give(&s->tracer, pids);

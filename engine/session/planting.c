@@ -18,10 +18,10 @@
 
 #define ATTACH_TRIES 20
 
-/* Is it traced for the sake of other probes, so that it stays if a new one cannot be planted? */
+/* Is it traced for the sake of other probes, or until the next try, so that it stays if nothing can be planted? */
 static bool is_to_stay(const struct ubp_session *s, pid_t pid)
 {
-	return pid == s->change.pid;
+	return pid == s->change.pid || pid == s->letting.pid;
 }
 
 /* Nothing may stay in it: the thread and its process are given up. */

@@ -22,7 +22,7 @@ struct ubp_err;
 /*
  * Let go of all threads of @p. Nobody must be about to meet a trap that only the tracer deals with. @vaddr: of
  * memory there that it never unmaps, which tells when it executes another program; @bell: that it wants to be traced again. Returns 0; -errno: its
- * threads are traced as before; -ESRCH: it has ended. Stops are handled meanwhile, of others, too.
+ * threads are traced as before, or it has another space, of the program that it has executed; -ESRCH: it has ended, and is forgotten. Stops are handled meanwhile, of others, too.
  */
 int alone_begin(struct tracer *tracer, struct process *p, uint64_t vaddr, const struct alone_bell *bell);
 
@@ -41,7 +41,10 @@ bool alone_take_news(struct tracer *tracer);
 
 /* It has ended: its owner is told (tracer_ops.process_gone), and it is forgotten. */
 void alone_forget(struct tracer *tracer, struct process *p);
-/* It runs another program: it is seized again, with a new space. On failure it is forgotten. */
+/*
+ * It runs another program: it is seized again, with a new space. On failure it is forgotten; -EBUSY: but it can't be seized
+ * now, and stays alone until the next try (seize_may_try()).
+ */
 int alone_executed(struct tracer *tracer, struct process *p, struct ubp_err *err);
 
 /* The tracer ends, and has no threads any more: who is alone is forgotten, the watching thread ends. */

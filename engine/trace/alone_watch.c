@@ -65,6 +65,8 @@ static enum alone_state look(const struct watched *w)
 
 	if (w->state == ALONE_ENDED || poll(&fd, 1, 0) > 0)
 		return ALONE_ENDED;
+	if (w->state == ALONE_EXECUTED)
+		return ALONE_EXECUTED;
 	if (has_gone(w))
 		return is_at_its_end(w) ? w->state : ALONE_EXECUTED;
 	return has_rung(w) ? ALONE_RANG : ALONE_LASTS;
@@ -184,11 +186,11 @@ void alone_watch_stop(struct alone_watch *watch)
 	free(watch);
 }
 
-static int open_one(pid_t pid, struct watched *ret)
+static int open_one(pid_t pid, pid_t live, struct watched *ret)
 {
 	char path[40];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)live);
 	ret->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (ret->pid_fd < 0)
 		return -errno;
@@ -199,14 +201,13 @@ static int open_one(pid_t pid, struct watched *ret)
 	return -errno;
 }
 
-int alone_watch_add(struct alone_watch *watch, pid_t pid, uint64_t vaddr,
+int alone_watch_add(struct alone_watch *watch, pid_t pid, pid_t live, uint64_t vaddr,
 		    const struct alone_bell *bell)
 {
 	struct watched w = {
 		.pid = pid, .vaddr = vaddr, .bell = *bell, .state = ALONE_LASTS
 	};
-	int rc = open_one(pid, &w);
-
+	int rc = open_one(pid, live, &w);
 
 	if (rc < 0)
 		return rc;
@@ -246,6 +247,19 @@ void alone_watch_drop(struct alone_watch *watch, pid_t pid)
 	pthread_mutex_unlock(&watch->lock);
 }
 
+void alone_watch_executed(struct alone_watch *watch, pid_t pid)
+{
+	struct watched *w;
+
+	pthread_mutex_lock(&watch->lock);
+	w = find(watch, pid);
+	if (w && w->state != ALONE_ENDED) {
+		w->bell.word = NULL;
+		w->state = ALONE_EXECUTED;
+	}
+	pthread_mutex_unlock(&watch->lock);
+}
+
 void alone_watch_heard(struct alone_watch *watch, pid_t pid)
 {
 	struct watched *w;
@@ -266,8 +280,11 @@ enum alone_state alone_watch_look(struct alone_watch *watch, pid_t pid)
 
 	pthread_mutex_lock(&watch->lock);
 	w = find(watch, pid);
-	if (w)
-		state = w->state = look(w);
+	if (w) {
+		state = look(w);
+		watch->has_news |= state != w->state;
+		w->state = state;
+	}
 	pthread_mutex_unlock(&watch->lock);
 	return state;
 }
