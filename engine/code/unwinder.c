@@ -42,3 +42,19 @@ bool object_hides_unwinder(struct object *object)
 			return false;
 	return true;
 }
+
+bool object_walks_stacks(struct object *object)
+{
+	/* What these define, for those who use them. */
+	static const char *const theirs[] = { "JNI_CreateJavaVM", "_ZN2v87Isolate8AllocateEv" };
+	const struct symtab *symtab;
+	struct ubp_err ignored;
+
+	ubp_err_reset(&ignored);
+	if (symtab_get(object, &symtab, &ignored) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++)
+		if (has_symbol(symtab, theirs[i]))
+			return true;
+	return false;
+}

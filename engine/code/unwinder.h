@@ -17,4 +17,10 @@ struct object;
  */
 bool object_hides_unwinder(struct object *object);
 
+/*
+ * Is it a runtime that walks the stacks of its threads by itself, by their return addresses: a Java virtual machine, a program with V8 in it?
+ * One that finds an address there that it does not know gives up, and its program with it.
+ */
+bool object_walks_stacks(struct object *object);
+
 #endif

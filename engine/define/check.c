@@ -232,6 +232,7 @@ static int find_exits(struct definitions *defs, struct defined_probe *p,
 	if (!file->has_facts) {
 		file->facts.is_go = object_is_go(file->object);
 		file->facts.hides_unwinder = object_hides_unwinder(file->object);
+		file->facts.walks_stacks = object_walks_stacks(file->object);
 		file->has_facts = true;
 	}
 	*facts = file->facts;

@@ -242,6 +242,7 @@ static enum return_way way_of(struct update *u, struct uprobe *probe, const char
 	facts.takes_return = probe->facts.takes_return;
 	facts.uses_return = probe->facts.uses_return;
 	facts.hides_unwinder |= probe->facts.hides_unwinder;
+	facts.walks_stacks = probe->facts.walks_stacks;
 	way = return_way_of(&facts, ret_why);
 	if (way == RETURN_AT_RETS && probe->exits_due)
 		u->plant->opt.find_exits(probe);

@@ -26,6 +26,8 @@ enum return_way return_way_of(const struct return_facts *facts, const char **ret
 		      "back";
 	else if (facts->uses_return)
 		why = "it asks its return address who has called it";
+	else if (facts->walks_stacks)
+		why = "its runtime walks its own stacks, by return addresses";
 	else if (facts->hides_unwinder)
 		why = "exceptions may pass, by an unwinder that has no name (stripped)";
 	if (ret_why)

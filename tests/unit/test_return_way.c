@@ -22,6 +22,7 @@ static const struct {
 	{ { 0 }, RETURN_HIJACKED, NULL },
 	{ { .is_go = true }, RETURN_AT_RETS, "Go" },
 	{ { .hides_unwinder = true }, RETURN_AT_RETS, "no name" },
+	{ { .walks_stacks = true }, RETURN_AT_RETS, "walks its own stacks" },
 	{ { .takes_return = true }, RETURN_AT_RETS, "off the stack" },
 	{ { .uses_return = true }, RETURN_AT_RETS, "who has called it" },
 	{ { .cannot_sign = true }, RETURN_AT_RETS, "sign" },
