@@ -31,7 +31,7 @@ PORT = 17391
 WORST = 3  # functions that are named
 REASONS = 3  # that are told
 
-# They walk their own stacks by return addresses, and end where these are replaced, by the kernel's uretprobes as well.
+# With all returns probed they do not survive: a JVM walks its own stack by return addresses. Node: not looked into.
 ENTRIES_ONLY = ("libjvm", "node")
 NO_LIBC = ("go",)  # it is not in the program
 
