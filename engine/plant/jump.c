@@ -14,6 +14,7 @@
 #include "engine/event/ring.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
+#include "engine/plant/bell.h"
 #include "engine/plant/claims.h"
 #include "engine/plant/guard_state.h"
 #include "engine/plant/hijack_room.h"
@@ -140,8 +141,8 @@ void jump_free_reasons(struct plant *plant)
 
 static bool is_candidate(const struct site *site)
 {
-	return (site->n_probes || (site->window && !site_is_probed(site))) && site->planted &&
-	       !site->is_patched && !site->is_spared && site->rung == SITE_BOOSTED &&
+	return (site->n_probes || (site->window && !site_is_probed(site))) &&
+	       (site->planted || bell_is_call(site)) && !site->is_patched && !site->is_spared && site->rung == SITE_BOOSTED &&
 	       !site->no_jump;
 }
 

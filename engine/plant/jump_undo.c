@@ -17,6 +17,7 @@
 #include "engine/event/clock.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
+#include "engine/plant/bell.h"
 #include "engine/plant/hop.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/jump_priv.h"
@@ -70,8 +71,18 @@ static void unwrite_step(const struct space *space, struct page_edit *edit, pid_
 	}
 	if (!at || memcmp(at, first, n) != 0 ||
 	    (step != STEP_FIRST && memcmp(at + n, jump->bytes + n, len - n) != 0) ||
-	    (step == STEP_FIRST && memcmp(at + n, jump->orig + n, len - n) != 0))
+	    (step == STEP_FIRST && memcmp(at + n, jump->orig + n, len - n) != 0) ||
+	    (step != STEP_BREAKPOINT && bell_is_call(site)))
 		return;
+	if (bell_is_call(site)) {
+		/* No breakpoint stands there for a moment: see jump_write.c. */
+		memcpy(at, jump->orig, len);
+		if (crosses)
+			(void)mem_write(&space->mem, tid, site->vaddr, at, len);
+		else
+			page_edit_changed(edit);
+		return;
+	}
 	memcpy(at + from, step == STEP_BREAKPOINT ? arch->swbp.code : jump->orig + from,
 	       step == STEP_TAIL ? len - n : n);
 	if (crosses)
@@ -433,11 +444,14 @@ int jump_to_breakpoint(const struct space *space, struct site *site)
 	const struct ubp_arch *arch = space->arch;
 	struct site_jump *jump = site->jump;
 	size_t n = arch->swbp.len;
+	bool is_bell = bell_is_call(site);
 	int rc = 0;
 
-	if (jump->is_begun)
+	if (jump->is_begun && is_bell)
+		rc = mem_write(&space->mem, 0, site->vaddr, jump->orig, jump->jump_len);
+	else if (jump->is_begun)
 		rc = mem_write(&space->mem, 0, site->vaddr, arch->swbp.code, n);
-	if (rc == 0 && jump->is_begun && jump->jump_len > n)
+	if (rc == 0 && jump->is_begun && !is_bell && jump->jump_len > n)
 		rc = mem_write(&space->mem, 0, site->vaddr + n, jump->orig + n,
 			       jump->jump_len - n);
 	if (rc == 0)
@@ -447,6 +461,10 @@ int jump_to_breakpoint(const struct space *space, struct site *site)
 	if (site->rung == SITE_JUMPED)
 		count_jump(site, false);
 	site->rung = SITE_BOOSTED;
+	if (is_bell) {
+		site->rests = true;
+		site->planted = false;
+	}
 	jump->is_begun = jump->is_written = false;
 	return 0;
 }

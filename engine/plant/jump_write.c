@@ -14,6 +14,7 @@
 #include "engine/base/ring.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
+#include "engine/plant/bell.h"
 #include "engine/plant/hop.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/jump_priv.h"
@@ -281,6 +282,11 @@ static bool clear_threads(struct tracer *tracer, struct space *space, struct jum
  */
 enum step { STEP_HOP, STEP_SLOT, STEP_TAIL, STEP_FIRST };
 
+/*
+ * A bell in front of a call (bell.h) has no breakpoint. It stands on one instruction, so it is written all at once, in the
+ * last step, as it is taken out.
+ */
+
 /* Sites lie in the order of their addresses, and so do their slots: two pages at a time. */
 struct edits {
 	struct page_edit code, slots;
@@ -328,22 +334,30 @@ static bool write_step(const struct space *space, struct edits *edits, struct si
 		return write_bytes(space, &edits->slots, site->slot, slot.code, slot.len);
 	case STEP_TAIL:
 		/* It may be as long as a breakpoint. */
-		return jump->jump_len == n || write_bytes(space, code, site->vaddr + n,
-							  jump->bytes + n, jump->jump_len - n);
+		return jump->jump_len == n || bell_is_call(site) ||
+		       write_bytes(space, code, site->vaddr + n, jump->bytes + n,
+				   jump->jump_len - n);
 	case STEP_FIRST:
-		return write_bytes(space, code, site->vaddr, jump->bytes, n);
+		return write_bytes(space, code, site->vaddr, jump->bytes,
+				   bell_is_call(site) ? jump->jump_len : n);
 	}
 	return false;
 }
 
-static bool is_breakpoint(const struct space *space, struct page_edit *edit,
-			  const struct site *site, enum step step)
+static bool is_ready(const struct space *space, struct page_edit *edit, const struct site *site,
+		     enum step step)
 {
 	const struct ubp_arch *arch = space->arch;
 	const uint8_t *now;
 
 	/* It may have been unmapped while its threads were stopped; from then on it is there. */
-	if (step == STEP_HOP && (plant_site_at(space, site->vaddr) != site || !site->planted))
+	if (step == STEP_HOP && plant_site_at(space, site->vaddr) != site)
+		return false;
+	if (bell_is_call(site)) {
+		now = page_edit_at(edit, site->vaddr, site->insn.len);
+		return now && memcmp(now, site->insn.bytes, site->insn.len) == 0;
+	}
+	if (step == STEP_HOP && !site->planted)
 		return false;
 	now = page_edit_at(edit, site->vaddr, arch->swbp.len);
 	return now && memcmp(now, arch->swbp.code, arch->swbp.len) == 0;
@@ -357,7 +371,7 @@ static void give_up(const struct space *space, struct jump_try *try, const char 
 {
 	const struct site *site = try->site;
 	struct site_jump *jump = try->jump;
-	size_t n = space->arch->swbp.len;
+	size_t n = bell_is_call(site) ? 0 : space->arch->swbp.len;
 
 	if (!jump->is_begun || plant_site_at(space, site->vaddr) != site ||
 	    jump->jump_len == n ||
@@ -390,10 +404,12 @@ static bool is_done(const struct space *space, const struct jump_try *try, enum 
 		       (mem_peek(&space->mem, try->site->slot, now, code.len) == code.len &&
 			memcmp(now, code.code, code.len) == 0);
 	case STEP_TAIL:
-		return mem_peek(&space->mem, try->site->vaddr + n, now, jump->jump_len - n) ==
-			       jump->jump_len - n &&
-		       memcmp(now, jump->bytes + n, jump->jump_len - n) == 0;
+		return bell_is_call(try->site) ||
+		       (mem_peek(&space->mem, try->site->vaddr + n, now, jump->jump_len - n) ==
+				jump->jump_len - n &&
+			memcmp(now, jump->bytes + n, jump->jump_len - n) == 0);
 	case STEP_FIRST:
+		n = bell_is_call(try->site) ? jump->jump_len : n;
 		return mem_peek(&space->mem, try->site->vaddr, now, n) == n &&
 		       memcmp(now, jump->bytes, n) == 0;
 	}
@@ -411,12 +427,12 @@ static void take_step(struct space *space, struct edits *edits, struct jump_batc
 
 		if (!try->jump)
 			continue;
-		if (!is_breakpoint(space, &edits->code, try->site, step)) {
+		if (!is_ready(space, &edits->code, try->site, step)) {
 			edits_end(edits);
 			give_up(space, try, why_in_it);
 			continue;
 		}
-		try->jump->is_begun |= step >= STEP_TAIL;
+		try->jump->is_begun |= step >= (bell_is_call(try->site) ? STEP_FIRST : STEP_TAIL);
 		if (!write_step(space, edits, try->site, try->jump, step)) {
 			edits_end(edits);
 			give_up(space, try, why_not_written);
@@ -453,6 +469,8 @@ static void write_all(struct space *space, struct jump_batch *batch)
 		site->jump = try->jump;
 		try->jump = NULL;
 		site->rung = SITE_JUMPED;
+		site->planted = true;
+		site->rests = false;
 		site->jump->is_written = true;
 		count_jump(site, true);
 		ps->jump->n_written++;

@@ -19,6 +19,7 @@
 
 #include "engine/base/err.h"
 #include "engine/plant/area.h"
+#include "engine/plant/bell.h"
 #include "engine/plant/site.h"
 #include "engine/returns/hijack.h"
 #include "engine/returns/returns.h"
@@ -71,7 +72,9 @@ bool watch_take_woken(const struct plant_space *ps)
 
 void watch_decide(const struct plant_space *ps, struct site *site)
 {
-	site->rests = !site->planted && watch_is_unwinders(site) && !is_awake(ps, site);
+	/* A call's bell is never a breakpoint: a C library calls with all signals blocked there, and who died then would kill. */
+	site->rests = !site->planted && (bell_is_call(site) ||
+					 (watch_is_unwinders(site) && !is_awake(ps, site)));
 }
 
 bool watch_has_unwinders(const struct plant_space *ps)
@@ -99,7 +102,7 @@ static int wake(struct space *space, pid_t tid)
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		struct site *site = value;
 
-		if (!site->rests || !is_awake(ps, site))
+		if (!site->rests || !watch_is_unwinders(site) || !is_awake(ps, site))
 			continue;
 		if (site_plant(space, tid, site, &ignored) < 0) {
 			rc = -EFAULT;

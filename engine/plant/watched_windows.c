@@ -145,7 +145,7 @@ bool watched_windows_look(struct plant *plant, const struct space *space, pid_t 
 		struct site *site = value;
 		const struct watched_place *place;
 
-		if (site->window || !site->planted || !may_jump(space, site))
+		if (site->window || !(site->planted || bell_is_call(site)) || !may_jump(space, site))
 			continue;
 		if (bell_is_call(site)) {
 			site->window = &call;

@@ -196,6 +196,13 @@ class Target:
         """Is it right that uprobe said this instead of getting ready?"""
         return False
 
+    def wait_alone(self, seconds):
+        """Until nobody traces it, or for so long: who executes or forks all the time is traced most of the time."""
+        end = time.monotonic() + seconds
+        while self.field("TracerPid") not in ("0", None) and time.monotonic() < end:
+            time.sleep(0.001)
+        return self.field("TracerPid") == "0"
+
     def good(self, answer):
         if not answer.startswith("ok"):
             raise Broken(f"says '{answer}'")
@@ -340,6 +347,21 @@ class Server:
             self.destroy()
 
 
+    def wait_alone(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not all(map(self.is_alone, self.pids())):
+            time.sleep(0.001)
+        return all(map(self.is_alone, self.pids()))
+
+    @staticmethod
+    def is_alone(pid):
+        try:
+            with open(f"/proc/{pid}/status") as f:
+                return "TracerPid:\t0\n" in f.read()
+        except OSError:
+            return True
+
+
 class Load:
     """A benchmark run again and again; good(output) says whether nothing failed."""
 
@@ -466,6 +488,7 @@ class Row:
     def __init__(self, storm, mode):
         self.storm, self.mode = storm, mode
         self.rounds = self.kills = self.clean = self.hits = self.documented = 0
+        self.alone = 0  # rounds in which nobody traced the target for a while
         self.note = ""
         self.reports = []
         self.refused = 0  # attaches that gave up with an excuse of the target's
@@ -490,6 +513,8 @@ class Table:
     def add(self, row):
         if row.refused:
             row.note += f"{', ' if row.note else ''}{row.refused} attaches refused"
+        if row.alone:
+            row.note += f"{', ' if row.note else ''}{row.alone} times let go of"
         self.rows.append(row)
         if self.options.json:
             with open(self.options.json, "a") as f:
@@ -535,6 +560,8 @@ def parse(description, add=None):
     p.add_argument("--no-kill", action="store_true", help="clean ends only")
     p.add_argument("--bits", type=int, choices=(32, 64), default=64, help="of the targets")
     p.add_argument("--json", help="append the rows to this file")
+    p.add_argument("--let-go", action="store_true", help="uprobe lets go of the targets")
+    p.add_argument("--follow", action="store_true", help="uprobe follows the targets' children")
     if add:
         add(p)
     o = p.parse_args()
@@ -542,7 +569,9 @@ def parse(description, add=None):
         o.seed = random.randrange(1 << 30) if o.full else 1
     if o.bits == 32:
         use_32_bits()
-    o.modes = MODES if o.mode == "all" or (o.full and not o.mode) else (o.mode or "auto",)
+    # Whoever is stopped at each hit is never let go of.
+    all_modes = o.mode == "all" or (o.full and not o.mode)
+    o.modes = MODES if all_modes and not o.let_go else (o.mode if o.mode != "all" and o.mode else "auto",)
     random.seed(o.seed)
     return o
 
@@ -555,6 +584,13 @@ class Storm:
         self.make = make
         self.defs = defs
         self.options = ["--mode", row.mode, *options]
+        if o.let_go:
+            row.storm += " let-go"
+            self.options += ["--let-go"]
+        if o.follow:
+            row.storm += " follow"
+            self.options += ["--follow"]
+        self.lets_go = "--let-go" in self.options
         self.stop = o.stop
         self.kills = not o.no_kill
         self.target = None
@@ -628,6 +664,11 @@ class Storm:
             self.target.begin_check()
         if after_ready:
             after_ready(self.target)
+        if self.lets_go and random.random() < 0.8:
+            yield "attached, and to be let go of"
+            self.alone()
+            self.target.check()
+            yield "attached, and let go of"
         time.sleep(random.uniform(0, 0.01))
         yield from self.stop_cleanly(u)
 
@@ -657,6 +698,9 @@ class Storm:
             yield "attached"
             if after_ready:
                 after_ready(self.target)
+            if self.lets_go and random.random() < 0.7:
+                yield "attached, and to be let go of"
+                self.alone()
             self.target.begin_check()
             delay = random.uniform(0, 0.015 if moment == "hit" else self.detach_s * 1.2)
         if moment == "detach":
@@ -692,6 +736,9 @@ class Storm:
             pass
 
     # --- parts ---
+
+    def alone(self):
+        self.row.alone += self.target.wait_alone(0.5)
 
     def start(self, killat=None):
         self.target.deserted = killat is not None  # it goes when it pleases
