@@ -828,16 +828,18 @@ def usual(f):
 
 
 def fixture_storms(description, storms, full, short, kind=Target):
-    """Random rounds on each (name, fixture, definitions of its path). Does not return."""
+    """Random rounds on each (name, fixture, definitions of its path, options of uprobe that only mode auto has). Does not return."""
     options = parse(description)
     in_own_folder()
     table = Table(options)
     for mode in options.modes:
-        for name, program, definitions in storms:
+        for name, program, definitions, *extra in storms:
+            if extra and (mode != "auto" or options.only not in name):
+                continue
             path = fixture(program)
             row = Row(name, mode)
             many = full if mode == "auto" else full // 4
-            Storm(row, lambda p=path: kind([p]), definitions(path), [], options).run(
+            Storm(row, lambda p=path: kind([p]), definitions(path), extra, options).run(
                 options.rounds or (many if options.full else short))
             table.add(row)
     table.done()
