@@ -213,7 +213,10 @@ struct guard_data {
 /* Words that a process does not share with its child, and does not leave to it. */
 struct guard_gate {
 	uint64_t gate;  /* RING_GATE_*, or where the rings are (engine/base/ring.h) */
-	/* 1: its tracer has let go of it, so nobody takes a trap; 2: it is about to, so traps are taken, but who wants to be traced has to ask for that */
+	/*
+	 * 1: its tracer has let go of it, so nobody takes a trap; 2: it is about to, so traps are taken, but who wants to be traced has
+	 * to ask for that. Above these bits, how often the tracer could not come.
+	 */
 	uint64_t alone;
 };
 

@@ -39,7 +39,7 @@
 #include "engine/trace/tracer.h"
 
 /* guard_gate.alone */
-enum { ALONE = 1, ALONE_SOON = 2 };
+enum { ALONE = 1, ALONE_SOON = 2, ALONE_REFUSED = 4 };
 
 #define AWAIT_NS 2000000000ULL
 
@@ -230,6 +230,13 @@ static int set_alone(const struct space *space, pid_t tid, uint64_t is_alone)
 int stand_alone_announce(const struct process *p)
 {
 	return set_alone(p->space, p->tracees->tid, ALONE_SOON);
+}
+
+void stand_alone_refuse(struct process *p)
+{
+	uint64_t n = ++p->probes->n_refused;
+
+	(void)set_alone(p->space, p->pid, ALONE + n * ALONE_REFUSED);
 }
 
 int stand_alone_begin(const struct process *p)

@@ -42,6 +42,8 @@ int stand_alone_announce(const struct process *p);
 int stand_alone_begin(const struct process *p);
 /* Behind that: whose masks were opened is kept until then. -ENOMEM: nothing is. */
 int stand_alone_note(struct process *p);
+/* It has asked to be traced, and cannot be now: who waits for that is told. */
+void stand_alone_refuse(struct process *p);
 /* It is traced again; @tid: a thread. Or it could not be let go of. */
 void stand_alone_end(struct tracer *tracer, struct process *p);
 

@@ -276,6 +276,7 @@ static void come(struct ubp_session *s, struct process *p)
 
 	if (!take_back(s, p, &err)) {
 		alone_heard(&s->tracer, p);
+		stand_alone_refuse(p);
 		return;
 	}
 	p = map_get(&s->tracer.processes, (uint64_t)pid);

@@ -98,25 +98,29 @@ static void is_quiet_while_traced(void **state)
 	expect(0, 0, 0);
 }
 
+enum answer { COMES, DIES, REFUSES };
+
 /* The tracer, as soon as somebody rings. */
-static void *come(void *arg)
+static void *answer(void *arg)
 {
+	enum answer what = *(const enum answer *)arg;
+
 	while (__atomic_load_n(&lab.head->bell, __ATOMIC_ACQUIRE) == 0)
 		;
-	if (arg)
+	if (what == DIES)
 		__atomic_store_n(&lab.control->owner, RING_OWNER_DIED, __ATOMIC_RELEASE);
 	else
-		__atomic_store_n(&gate()->alone, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&gate()->alone, what == COMES ? 0 : 5, __ATOMIC_RELEASE);
 	return NULL;
 }
 
-static bool traps_with(void *dies)
+static bool traps_with(enum answer what)
 {
 	pthread_t thread;
 	bool has;
 
 	gate()->alone = 1;
-	assert_int_equal(pthread_create(&thread, NULL, come, dies), 0);
+	assert_int_equal(pthread_create(&thread, NULL, answer, &what), 0);
 	has = traps("alone");
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	return has;
@@ -126,11 +130,11 @@ static void waits_for_the_tracer(void **state)
 {
 	(void)state;
 	build(true);
-	assert_true(traps_with(NULL));
+	assert_true(traps_with(COMES));
 	expect(1, 1, 0);
 	lab.head->bell = lab.head->heard = 0;
 	build(false);
-	assert_false(traps_with(NULL));
+	assert_false(traps_with(COMES));
 	expect(1, 1, 0);
 }
 
@@ -138,10 +142,18 @@ static void waits_for_nobody_dead(void **state)
 {
 	(void)state;
 	build(true);
-	assert_false(traps_with(&end));
+	assert_false(traps_with(DIES));
 	expect(1, 0, 0);
 	assert_false(traps("it is dead already"));
 	expect(1, 0, 0);
+}
+
+static void goes_on_when_refused(void **state)
+{
+	(void)state;
+	build(true);
+	assert_false(traps_with(REFUSES));
+	expect(1, 1, 1);
 }
 
 static void goes_on_in_the_end(void **state)
@@ -192,6 +204,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(is_quiet_while_traced, start, stop),
 		cmocka_unit_test_setup_teardown(waits_for_the_tracer, start, stop),
 		cmocka_unit_test_setup_teardown(waits_for_nobody_dead, start, stop),
+		cmocka_unit_test_setup_teardown(goes_on_when_refused, start, stop),
 		cmocka_unit_test_setup_teardown(goes_on_in_the_end, start, stop),
 		cmocka_unit_test_setup_teardown(is_quiet_for_threads, start, stop),
 	};
