@@ -26,6 +26,7 @@
 
 #include <cmocka.h>
 
+#include "engine/base/ring.h"
 #include "tests/unit/x86_area.h"
 
 #define N_ELEMS(a)  (sizeof(a) / sizeof((a)[0]))
@@ -291,6 +292,32 @@ static void test_unwinder(void **state)
 	words[2] = trampoline + 1;
 	assert_int_equal(call(vaddr), 7);
 	assert_int_equal(words[2], trampoline + 1);
+}
+
+/* Of a process that was let go of: as long as its tracer lives detours may replace others, so no bounds are noted. */
+static void test_unwinder_alone(void **state)
+{
+	const uint8_t code[] = { 0x55, 0x5d, 0xb8, 7, 0, 0, 0, 0xc3 }; /* push, pop, mov, ret */
+	uint64_t vaddr = area_text(0x300, code, sizeof(code));
+	struct guard_gate *gate =
+		(struct guard_gate *)((uint8_t *)area_space.data + UBP_GUARD_GATE);
+	struct ring_control *control =
+		mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t word = 11;
+
+	(void)state;
+	assert_true(control != MAP_FAILED);
+	*gate = (struct guard_gate){ (uintptr_t)control + RING_CONTROL_LEN, 1 };
+	area_plant(0, vaddr);
+	add_flag(vaddr, UBP_SLOT_UNWIND);
+	for (int i = 0; i < 2; i++) {
+		area_hijack(&word);
+		control->owner = i ? RING_OWNER_DIED : 1;
+		assert_int_equal(call(vaddr), 7);
+		assert_int_equal(word, 11);
+		assert_int_equal(area_space.data->live_end != 0, i);
+	}
+	assert_int_equal(munmap(control, 8192), 0);
 }
 
 /* Arguments beyond the red zone: the signal's frame comes over some of them. */
@@ -912,6 +939,7 @@ int main(void)
 		TEST(test_moved),
 		TEST(test_returns),
 		TEST(test_unwinder),
+		TEST(test_unwinder_alone),
 		TEST(test_many_arguments),
 		TEST(test_no_entry),
 		TEST(test_returns_left),

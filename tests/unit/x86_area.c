@@ -50,7 +50,7 @@ static void map_all(void)
 	}
 	s->text_rw = rw + AREA_N * AREA_LEN;
 	s->text = (uint64_t)rx + AREA_N * AREA_LEN;
-	s->data = mmap(NULL, sizeof(*s->data), PROT_READ | PROT_WRITE,
+	s->data = mmap(NULL, UBP_GUARD_DATA_LEN, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	s->returns = mmap(NULL, AREA_RETURNS * sizeof(*s->returns), PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -88,7 +88,7 @@ void area_make(unsigned n_sites)
 
 	if (!s->data)
 		map_all();
-	memset(s->data, 0, sizeof(*s->data));
+	memset(s->data, 0, UBP_GUARD_DATA_LEN);
 	memset(s->returns, 0, AREA_RETURNS * sizeof(*s->returns));
 	memset(s->text_rw, 0xf4, AREA_LEN);
 	s->data->owner = (uint64_t)getpid();
