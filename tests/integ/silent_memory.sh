@@ -107,7 +107,7 @@ cannot*) missing+=" exec" ;;
 	refused "$late" -p "$PID_silent" "p:$T:touch"
 	NAME=other start silent_memory alone
 	trace -o out.txt --stats -e "p:t/touch $T:touch text=+0($ARG1):string"
-	grep -qE "^uprobe: warning: process $PID_silent is not traced now: $late" err.txt || fail "exec: nobody tells who is not traced"
+	wait_for err.txt "^uprobe: warning: process $PID_silent is not traced now: $late"
 	for _ in 1 2 3; do
 		go other
 		called other
