@@ -123,6 +123,7 @@ struct ring_offer {
 	uint32_t n;
 	/* So far from their thread pointers is what ring_space_set_cpu() tells; 0: not known. */
 	int64_t cpu_off;
+	char comm[16]; /* of the process, for threads that have ended before they are looked at; "": not known */
 };
 void ring_space_offer(struct ring_space *space, const struct ring_offer *offer);
 /* From now on no more of them get one. */

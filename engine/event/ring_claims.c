@@ -26,6 +26,7 @@ struct ring_claims {
 	bool mute;
 	bool is_over; /* what the target wrote makes no sense: no more offers */
 	bool looks;   /* nobody tells of threads that end */
+	char comm[16];
 	int64_t cpu_off;
 	uint64_t wanted; /* so many are to be there for whoever comes */
 	uint64_t end;    /* that were made */
@@ -118,11 +119,17 @@ static bool is_sane(const struct ring_space *space, const struct ring_claim *cla
 	       (int32_t)claim->tid > 0;
 }
 
-/* Its thread may have ended already: then it has the name of its process, as most do. */
+/* Its thread may have ended already, and its process, too: then it has the name of that, as most do. */
 static void find_comm(struct ring *ring)
 {
-	if (!proc_read_thread_comm(ring->pid, ring->tid, ring->comm) &&
-	    !proc_read_comm(ring->pid, ring->comm))
+	const struct ring_claims *c = ring->space->claims;
+
+	if (proc_read_thread_comm(ring->pid, ring->tid, ring->comm) ||
+	    proc_read_comm(ring->pid, ring->comm))
+		return;
+	if (c->comm[0])
+		memcpy(ring->comm, c->comm, sizeof(c->comm));
+	else
 		ring_unnamed(ring);
 }
 
@@ -250,6 +257,7 @@ void ring_space_offer(struct ring_space *space, const struct ring_offer *o)
 		space->claims->mute = o->mute;
 		space->claims->cpu_off = o->cpu_off;
 		space->claims->looks = o->looks;
+		memcpy(space->claims->comm, o->comm, sizeof(o->comm));
 		space->claims->wanted = o->n < RING_CLAIMS / 2 ? o->n : RING_CLAIMS / 2;
 		atomic_store_explicit(&space->has_claims, true, memory_order_release);
 		ring_claims_look(space);

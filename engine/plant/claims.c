@@ -146,12 +146,14 @@ void claims_provide(const struct held *held, unsigned code_has)
 static void offer(const struct process *p, bool is_alone)
 {
 	const struct plant_space *ps = p->space->plant;
-	const struct ring_offer what = { .pid = p->pid,
+	struct ring_offer what = { .pid = p->pid,
 					 .mute = p->silent,
 					 .looks = is_alone,
 					 .cpu_off = is_alone ? 0 : ps->ring->cpu_off,
 					 .n = RING_CLAIMS };
 
+	if (!proc_read_comm(p->pid, what.comm))
+		what.comm[0] = '\0';
 	ring_space_offer(ps->ring->rings, &what);
 }
 
