@@ -99,6 +99,15 @@ void x86_restore(struct gen *g, uint32_t which, enum gen_way way)
 
 /* --- is there somebody to record for? --------------------------------------------------- */
 
+void x86_test_owner(struct gen *g, label_t fixup)
+{
+	gen_may_fault(g, fixup);
+	emit_rm(&g->e, 0xf7, 0, /* test */
+		MEM(x86_gen(g)->regs.base,
+		    -(int)RING_CONTROL_LEN + (int)offsetof(struct ring_control, owner)));
+	emit_u32(&g->e, RING_OWNER_DIED);
+}
+
 void x86_find_base(struct gen *g, label_t trap, label_t leave)
 {
 	label_t low = emit_label(&g->e), on = emit_label(&g->e);
@@ -108,10 +117,7 @@ void x86_find_base(struct gen *g, label_t trap, label_t leave)
 	x86_gen(g)->gate(g, base, trap);
 	emit_alu(e, OP_W, ALU_CMP, base, RING_GATE_TRAP);
 	emit_jcc(e, COND_BE, low);
-	gen_may_fault(g, trap);
-	emit_rm(e, 0xf7, 0, /* test */
-		MEM(base, -(int)RING_CONTROL_LEN + (int)offsetof(struct ring_control, owner)));
-	emit_u32(e, RING_OWNER_DIED);
+	x86_test_owner(g, trap);
 	emit_jcc(e, COND_E, on);
 	emit_jmp(e, leave);
 	emit_set(e, low);
@@ -132,10 +138,7 @@ static void check_tracer(struct gen *g, label_t trap, label_t leave)
 	emit_alu(e, OP_W, ALU_CMP, base, RING_GATE_TRAP);
 	emit_jcc(e, COND_B, g->plan->asks ? trap : leave);
 	emit_jcc(e, COND_E, trap);
-	gen_may_fault(g, trap);
-	emit_rm(e, 0xf7, 0, /* test */
-		MEM(base, -(int)RING_CONTROL_LEN + (int)offsetof(struct ring_control, owner)));
-	emit_u32(e, RING_OWNER_DIED);
+	x86_test_owner(g, trap);
 	emit_jcc(e, COND_NE, trap);
 }
 

@@ -22,6 +22,8 @@ void x86_begin(struct gen *g, uint32_t which);
 /* On return the stack pointer is .ret_below what it is to be. */
 void x86_restore(struct gen *g, uint32_t which, enum gen_way way);
 void x86_lead_again(struct gen *g);
+/* Has the tracer died, whose rings are in .regs.base? Then the zero flag is clear; to @fixup where that cannot be read. */
+void x86_test_owner(struct gen *g, label_t fixup);
 void x86_find_base(struct gen *g, label_t trap, label_t leave);
 void x86_jump_if(struct emit *e, unsigned cond, label_t label);
 void x86_breakpoint(struct emit *e);

@@ -67,10 +67,7 @@ static void bell(struct gen *g, label_t traced, label_t leave)
 	gen64_load_word(g, G_AX, offsetof(struct guard_gate, alone), leave);
 	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
 	emit_jcc(e, COND_E, come);
-	gen_may_fault(g, leave);
-	emit_rm(e, 0xf7, 0, /* test */
-		MEM(R_BASE, -(int)RING_CONTROL_LEN + (int)offsetof(struct ring_control, owner)));
-	emit_u32(e, RING_OWNER_DIED);
+	x86_test_owner(g, leave);
 	emit_jcc(e, COND_NE, leave);
 	emit_alu(e, 0, ALU_SUB, G_CX, 1);
 	emit_jcc(e, COND_NE, again);
