@@ -108,14 +108,19 @@ uint64_t ring_set_dropped(struct ring_set *set, unsigned number)
 	return n;
 }
 
-/* The target writes that number: a smaller one is no news. */
+/* How much more than *@told is @count, which the target writes: a smaller number is no news. */
+static uint64_t take_more(const uint64_t *count, uint64_t *told)
+{
+	uint64_t now = __atomic_load_n(count, __ATOMIC_RELAXED);
+	uint64_t n = now > *told ? now - *told : 0;
+
+	*told = now;
+	return n;
+}
+
 uint64_t ring_take_missed(struct ring_space *space)
 {
-	uint64_t missed = __atomic_load_n(&ring_head_of(space)->missed, __ATOMIC_RELAXED);
-	uint64_t n = missed > space->missed ? missed - space->missed : 0;
-
-	space->missed = missed;
-	return n;
+	return take_more(&ring_head_of(space)->missed, &space->missed);
 }
 
 /* Hits that nobody took since the last look. */
@@ -132,11 +137,7 @@ static uint64_t take_missed(struct ring_set *set)
 
 uint64_t ring_space_take_in_vain(struct ring_space *space)
 {
-	uint64_t now = __atomic_load_n(&ring_head_of(space)->in_vain, __ATOMIC_RELAXED);
-	uint64_t n = now > space->in_vain ? now - space->in_vain : 0;
-
-	space->in_vain = now;
-	return n;
+	return take_more(&ring_head_of(space)->in_vain, &space->in_vain);
 }
 
 bool ring_space_waits(const struct ring_space *space)
