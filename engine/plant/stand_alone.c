@@ -146,18 +146,15 @@ static bool awaits_returns(const struct process *p)
 	return now - *since < AWAIT_NS;
 }
 
-const char *stand_alone_why_not(const struct plant *plant, const struct process *p,
-				bool *ret_soon)
+const char *stand_alone_why_not(const struct plant *plant, const struct process *p)
 {
 	const struct space *space = p->space;
 	const struct plant_space *ps = space->plant;
 	const char *why;
 
-	*ret_soon = true;
 	if (!ps || ps->closing || p->is_leaving || p->waits || p->at_exec || p->is_vforked)
 		return "it is in the middle of something";
 	why = why_never(plant, p);
-	*ret_soon = !why;
 	if (why)
 		return why;
 	if (!upgrade_is_settled(ps) || ps->n_lent)

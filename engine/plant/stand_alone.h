@@ -20,9 +20,8 @@ struct space;
 struct tracer;
 struct ubp_err;
 
-/* Why @p has to be traced, a word that stays; NULL: it need not be. *ret_soon: that may be otherwise before long. */
-const char *stand_alone_why_not(const struct plant *plant, const struct process *p,
-				bool *ret_soon);
+/* Why @p has to be traced, a word that stays; NULL: it need not be. */
+const char *stand_alone_why_not(const struct plant *plant, const struct process *p);
 
 /* Rings for threads to come; and the kernel is asked, by @held's thread, that a child begins with its gate shut. -errno: it cannot be;
  * -ENOTSUP: what it does would not be seen, *err says why. */

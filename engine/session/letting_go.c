@@ -74,12 +74,11 @@ static int drain(struct ubp_session *s, struct process *p)
 {
 	struct space *space = p->space;
 	pid_t pid = p->pid;
-	bool soon;
 
 	drain_traps(&s->tracer, p);
 	if (!is_there(s, p, pid, space))
 		return -ESRCH;
-	return !p->tracees || stand_alone_why_not(&s->plant, p, &soon) ? -EAGAIN : 0;
+	return !p->tracees || stand_alone_why_not(&s->plant, p) ? -EAGAIN : 0;
 }
 
 static int let_go_begun(struct ubp_session *s, struct process *p,
@@ -330,8 +329,7 @@ static void note_why(struct ubp_session *s, const char *why)
 static void try_one(struct ubp_session *s, struct process *p)
 {
 	struct ubp_err err;
-	bool soon;
-	const char *why = stand_alone_why_not(&s->plant, p, &soon);
+	const char *why = stand_alone_why_not(&s->plant, p);
 
 	note_why(s, why);
 	if (why)
