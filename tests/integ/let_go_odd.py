@@ -3,38 +3,20 @@
 """--let-go of programs that go against it: they execute others in the very moment, or their first thread has ended."""
 
 import os
-import platform
-import re
 import subprocess
 import sys
 import time
 
-UPROBE, TARGET = os.environ["UPROBE"], os.path.join(os.environ["FIXTURES"], "let_go_odd")
-WAIT = int(os.environ.get("TIMEOUT", "60"))
-PROBE = f"p:{TARGET}:called a=%di:s64"
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["UBP_SRC"], "tests", "integ", "lib"))
+from let_go import FIXTURES, UPROBE, WAIT, Target, Trace, fail  # noqa: E402
 
-if platform.machine() != "x86_64":
-    print("skipped: only x86-64 lets go of processes so far")
-    sys.exit(77)
+PROBE = f"p:{FIXTURES}/let_go_odd:called a=%di:s64"
 
 
-def fail(why):
-    sys.exit(f"let_go_odd: {why}")
-
-
-class Target:
+class Odd(Target):
     def __init__(self):
-        self.p = subprocess.Popen([TARGET], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
-        self.expect("ready")
-
-    def expect(self, answer):
-        got = self.p.stdout.readline().strip()
-        if got != answer:
-            fail(f"the target said '{got}' in place of '{answer}' (status {self.p.poll()})")
-
-    def ask(self, line, answer="done"):
-        self.p.stdin.write(line + "\n")
-        self.expect(answer)
+        super().__init__("let_go_odd")
 
     def is_alone(self):
         """None of its threads that live is traced, and what was planted stands."""
@@ -48,23 +30,10 @@ class Target:
         with open(f"{tasks}/{tids[-1]}/maps", encoding="ascii") as f:
             return "memfd:ubp" in f.read()
 
-    def end(self):
-        self.p.stdin.write("end\n")
-        if self.p.wait(timeout=WAIT) != 0:
-            fail(f"the target ended with {self.p.returncode}")
 
-
-class Trace:
-    """uprobe on TARGET, that has begun to trace."""
-
+class OddTrace(Trace):
     def __init__(self, target):
-        read_end, write_end = os.pipe()
-        argv = [UPROBE, "--let-go", "--stats", "--ready-fd", str(write_end), "-p", str(target.p.pid), PROBE]
-        self.p = subprocess.Popen(argv, pass_fds=[write_end], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        os.close(write_end)
-        if not os.read(read_end, 6):
-            fail(f"uprobe did not begin: {self.p.communicate()[1]}")
-        os.close(read_end)
+        super().__init__(target, "-e", PROBE, lets_go=False)
 
     def wait_let_go(self, target):
         """With hits, of which places become jumps."""
@@ -77,13 +46,6 @@ class Trace:
                 self.end()
                 fail(f"it is not let go of: {self.err}")
             time.sleep(0.005)
-
-    def end(self):
-        self.p.send_signal(2)
-        out, self.err = self.p.communicate(timeout=WAIT)
-        if self.p.returncode != 0:
-            fail(f"uprobe ended with {self.p.returncode}: {self.err}")
-        return [int(a) for a in re.findall(r"called: .* a=(-?\d+)", out)]
 
 
 def records(target, trace, lasts=False):
@@ -98,18 +60,18 @@ def records(target, trace, lasts=False):
 
 
 def executes():
-    target = Target()
-    trace = Trace(target)
+    target = Odd()
+    trace = OddTrace(target)
     target.ask("storm 60", "ready")
     trace.wait_let_go(target)
     records(target, trace)
 
 
 def first_thread_ends(when):
-    target = Target()
+    target = Odd()
     if when == "before":
         target.ask("leave")
-    trace = Trace(target)
+    trace = OddTrace(target)
     if when == "traced":
         target.ask("leave")
     trace.wait_let_go(target)
@@ -120,18 +82,18 @@ def first_thread_ends(when):
 
 def two_at_once():
     """The second one is told of the first, as where that traces. Killed, the first one is in nobody's way."""
-    target = Target()
-    trace = Trace(target)
+    target = Odd()
+    trace = OddTrace(target)
     trace.wait_let_go(target)
     other = subprocess.run([UPROBE, "-p", str(target.p.pid), PROBE], capture_output=True, text=True, timeout=WAIT, check=False)
     if other.returncode != 1 or "another ubp records in process" not in other.stderr:
         fail(f"the second one ended with {other.returncode}: {other.stderr}")
     records(target, trace, lasts=True)
-    trace = Trace(target)
+    trace = OddTrace(target)
     trace.wait_let_go(target)
     trace.p.kill()
     trace.p.wait()
-    trace = Trace(target)
+    trace = OddTrace(target)
     records(target, trace)
 
 
