@@ -87,9 +87,9 @@ struct ubp_options {
 	pid_t tid; /* ... or only this thread; 0: no choice */
 	/* Definitions: the kernel's grammar only. Text of events: its raw bytes, see ubp_event.h. */
 	bool strict;
-	/* Processes whose probes all record by themselves are traced only while something is changed in them: others may trace
-	 * them, and their signals are their own. */
-	bool let_go;
+	/* Processes are traced all the time. Without it, those whose probes all record by themselves are traced only while
+	 * something is changed in them: others may trace them, and their signals are their own. */
+	bool stay;
 	bool lossless; /* wait for the reader rather than lose records */
 	bool force;    /* override refusals where that can make sense */
 	/* No jump where a kernel's uprobe that comes later would break it: a breakpoint. */

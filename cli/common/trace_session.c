@@ -112,7 +112,7 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	opt.n_pids = o->who.n_pids;
 	opt.tid = o->who.tid;
 	opt.strict = o->strict;
-	opt.let_go = o->let_go;
+	opt.stay = o->stay;
 	opt.lossless = o->lossless;
 	opt.ring_bytes = o->ring_bytes;
 	opt.count_dropped = o->stats;

@@ -176,10 +176,8 @@ static int search_tracing(struct call_file *f, const struct ubp_arch *arch,
 /* Is it one that somebody wants to know of? */
 static bool is_wanted(const struct plant *plant, unsigned watch)
 {
-	if (watch & WATCH_FORKS && !plant->opt.follows)
-		return false;
 	return watch == WATCH_EXEC ? plant->counts_open
-				   : !(watch & WATCH_ASKS) || plant->opt.let_go;
+				   : !(watch & WATCH_ASKS) || !plant->opt.stay;
 }
 
 /*

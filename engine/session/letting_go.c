@@ -39,6 +39,8 @@
 /* Why none of them is let go of; NULL: they may be. */
 static const char *why_all_stay(const struct ubp_session *s)
 {
+	if (s->opt.stay)
+		return "it is to stay so (--stay)";
 	if (s->opt.tid)
 		return "only one of its threads is traced";
 	return NULL;
@@ -395,8 +397,10 @@ void letting_go_pass(struct ubp_session *s)
 	const char *why = why_all_stay(s);
 	uint64_t now;
 
-	if (!s->opt.let_go)
+	if (s->opt.stay) {
+		note_why(s, why);
 		return;
+	}
 	take_news(s);
 	if (why) {
 		note_why(s, why);
@@ -414,13 +418,13 @@ void letting_go_pass(struct ubp_session *s)
 
 void letting_go_later(struct ubp_session *s, const struct process *p)
 {
-	if (s->opt.let_go)
+	if (!s->opt.stay)
 		look_later(s, p);
 }
 
 void letting_go_soon(struct ubp_session *s)
 {
-	if (s->opt.let_go)
+	if (!s->opt.stay)
 		look_in(s, event_clock_now(CLOCK_KIND_MONO), NEW_NS);
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
-"""--let-go: nobody traces a process whose probes record by themselves, and nothing that it does is lost by that: its threads
+"""Letting go: nobody traces a process whose probes record by themselves, and nothing that it does is lost by that: its threads
 of before, signals, children, an exec. Others may trace it. uprobe is killed, or cannot come back: the next one clears up."""
 
 import os
@@ -186,6 +186,7 @@ follows_pointers()
 traced_by_another()
 killed()
 target_dies()
+stays("it is to stay so", "--stay")
 stays("a full ring is to stop it", "--lossless")
 stays("not all of its places are jumps", "--mode", "trap")
 stays("a probe follows pointers", probe=("-e", FOLLOWS))

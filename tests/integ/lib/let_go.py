@@ -61,7 +61,7 @@ class Trace:
 
     def __init__(self, target, *args, lets_go=True):
         read_end, write_end = os.pipe()
-        argv = [UPROBE, "--let-go", "--stats", "--ready-fd", str(write_end), "-p", str(target.p.pid), *args]
+        argv = [UPROBE, "--stats", "--ready-fd", str(write_end), "-p", str(target.p.pid), *args]
         self.out = self.err = ""
         self.p = subprocess.Popen(argv, pass_fds=[write_end], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         os.close(write_end)
