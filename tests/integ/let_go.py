@@ -50,6 +50,22 @@ def what_it_does():
     target.end()
 
 
+def shares_its_memory():
+    """A child that would record into its mother's rings: it is traced while there is one. One with memory of its own goes unseen."""
+    target = Target("let_go")
+    trace = Trace(target, *PROBE)
+    target.ask("call 2 1")
+    target.ask("fork 3 100", "7")
+    target.ask("vfork 3 200", "7")
+    target.ask("call 2 3")
+    target.ask("vfork 3 300", "7")
+    until("let go again", lambda: target.tracer() == 0)
+    target.ask("vfork 3 400", "7")
+    target.ask("call 2 5")
+    want(trace, trace.end(), [1, 2, 3, 4, 5, 6])
+    target.end()
+
+
 def executes():
     target = Target("let_go")
     trace = Trace(target, *PROBE)
@@ -178,6 +194,7 @@ def stays(why, *args, probe=PROBE):
 
 
 what_it_does()
+shares_its_memory()
 executes()
 loads_a_library()
 loads_a_library("--follow")
