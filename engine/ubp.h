@@ -202,6 +202,11 @@ const char *ubp_probe_format(struct ubp_session *session, size_t i);
 const char *ubp_probe_definition(struct ubp_session *session, size_t i, const char **ret_why);
 /* --explain: which rung the site will get, and why not a better one. One line. */
 const char *ubp_probe_explain(struct ubp_session *session, size_t i);
+/*
+ * --explain: why processes with all these probes will be traced all the time, as far as files and options tell (a constant text).
+ * NULL: once their probes record by themselves, nobody traces them. Asked before the session starts.
+ */
+const char *ubp_explain_tracing(struct ubp_session *session);
 
 /*
  * Attach and plant. Raises the soft limit of descriptors to the hard one: each

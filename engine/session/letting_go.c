@@ -36,13 +36,14 @@
 /* Until a process is seen that has come meanwhile. */
 #define NEW_NS 50000000ULL
 
-/* Why none of them is let go of; NULL: they may be. */
-static const char *why_all_stay(const struct ubp_session *s)
+const char *letting_go_why_none(const struct ubp_session *s)
 {
 	if (s->opt.stay)
 		return "it is to stay so (--stay)";
 	if (s->opt.tid)
 		return "only one of its threads is traced";
+	if (s->opt.lossless)
+		return "a full ring is to stop it (--lossless)";
 	return NULL;
 }
 
@@ -394,7 +395,7 @@ static void take_news(struct ubp_session *s)
 
 void letting_go_pass(struct ubp_session *s)
 {
-	const char *why = why_all_stay(s);
+	const char *why = letting_go_why_none(s);
 	uint64_t now;
 
 	if (s->opt.stay) {
