@@ -161,8 +161,6 @@ const char *stand_alone_why_not(const struct plant *plant, const struct process 
 		return "its jumps are not made yet";
 	if (space_is_shared(space))
 		return "it shares its memory with another process";
-	if (!mem_is_sure(&space->mem, task_live_thread(p->pid)))
-		return "its memory may not answer";
 	why = why_sites_stop(ps, plant->opt.force);
 	if (!why)
 		why = bell_why_not(ps, plant->opt.follows);
@@ -297,9 +295,4 @@ void stand_alone_end(struct tracer *tracer, struct process *p)
 	claims_set_alone(p, false);
 	know_masks_again(tracer, p);
 	stand_alone_forget(p);
-}
-
-uint64_t stand_alone_place(const struct space *space)
-{
-	return space->plant->areas->vaddr;
 }

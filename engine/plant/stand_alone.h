@@ -49,7 +49,4 @@ void stand_alone_end(struct tracer *tracer, struct process *p);
 /* It has ended. */
 void stand_alone_forget(struct process *p);
 
-/* Memory of ours there that is never unmapped. */
-uint64_t stand_alone_place(const struct space *space);
-
 #endif

@@ -98,8 +98,7 @@ static int let_go_begun(struct ubp_session *s, struct process *p,
 		rc = drain(s, p);
 	if (rc == 0)
 		rc = stand_alone_note(p);
-	return rc < 0 ? rc
-		      : alone_begin(&s->tracer, p, stand_alone_place(p->space), bell);
+	return rc < 0 ? rc : alone_begin(&s->tracer, p, bell);
 }
 
 /*
