@@ -24,6 +24,7 @@
 #include "engine/trace/held.h"
 #include "engine/trace/ids.h"
 #include "engine/trace/members.h"
+#include "engine/trace/permission.h"
 #include "engine/trace/process.h"
 #include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
@@ -36,12 +37,19 @@
 /* Until a process is seen that has come meanwhile. */
 #define NEW_NS 50000000ULL
 
+void letting_go_init(struct ubp_session *s)
+{
+	s->letting.is_bound = !permission_for_all() && permission_yama() > 0;
+}
+
 const char *letting_go_why_none(const struct ubp_session *s)
 {
 	if (s->opt.stay)
 		return "it is to stay so (--stay)";
 	if (s->opt.tid)
 		return "only one of its threads is traced";
+	if (s->letting.is_bound)
+		return "it might not be traced again (kernel.yama.ptrace_scope)";
 	if (s->opt.lossless)
 		return "a full ring is to stop it (--lossless)";
 	return NULL;

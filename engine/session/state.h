@@ -112,6 +112,7 @@ struct session_letting {
 	const char *why;  /* why one is traced; NULL: none is, or nobody has looked */
 	unsigned n_alone; /* so often one was let go of */
 	pid_t pid; /* that has executed a program, and is planted in; 0: none */
+	bool is_bound; /* who may be traced once may be refused later: Yama asks whose child it is */
 };
 
 /* Looks at what is mapped, where libraries are loaded: loader.c. */
