@@ -25,6 +25,7 @@
 #include "engine/plant/leave.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
+#include "engine/plant/ticks.h"
 #include "engine/plant/upgrade.h"
 #include "engine/plant/watch.h"
 #include "engine/returns/returns.h"
@@ -203,11 +204,19 @@ static bool is_go(struct plant *plant, const struct held *held)
 	return is;
 }
 
-int stand_alone_prepare(struct plant *plant, const struct held *held, struct ubp_err *err)
+int stand_alone_prepare(struct plant *plant, const struct held *held, const char **ret_why,
+			struct ubp_err *err)
 {
+	int rc;
+
+	*ret_why = "its children would not be seen";
 	/* Its runtime makes processes by itself. */
 	if (plant->opt.follows && is_go(plant, held))
-		return ubp_fail(err, ENOTSUP, "children of a Go program would not be seen");
+		return ubp_fail(err, ENOTSUP, "%s", *ret_why);
+	*ret_why = "its threads may not read the clock that detours read";
+	rc = ticks_check(held, err);
+	if (rc < 0)
+		return rc;
 	/* Where there are none to be had, who comes is not recorded, and counted. */
 	if (rings_spare(plant, held, err) == -ESRCH)
 		return -ESRCH;

@@ -23,9 +23,11 @@ struct ubp_err;
 /* Why @p has to be traced, a word that stays; NULL: it need not be. */
 const char *stand_alone_why_not(const struct plant *plant, const struct process *p);
 
-/* Rings for threads to come; and the kernel is asked, by @held's thread, that a child begins with its gate shut. -errno: it cannot be;
- * -ENOTSUP: what it does would not be seen, *err says why. */
-int stand_alone_prepare(struct plant *plant, const struct held *held,
+/*
+ * Rings for threads to come; and the kernel is asked, by @held's thread, that a child begins with its gate shut. -errno: it cannot be;
+ * -ENOTSUP: it has to be traced, for what *ret_why says, a word that stays.
+ */
+int stand_alone_prepare(struct plant *plant, const struct held *held, const char **ret_why,
 			struct ubp_err *err);
 
 /*

@@ -55,7 +55,7 @@ const char *letting_go_why_none(const struct ubp_session *s)
 	return NULL;
 }
 
-/* The kernel is asked by a thread of it, which stands still for that. Returns 0 or -errno. */
+/* The kernel is asked by a thread of it, which stands still for that. Returns 0 or -errno; -ENOTSUP: for what .refused says. */
 static int prepare(struct ubp_session *s, struct process *p, struct ubp_err *err)
 {
 	struct held held;
@@ -68,7 +68,7 @@ static int prepare(struct ubp_session *s, struct process *p, struct ubp_err *err
 	tracer_stop_begin(&s->tracer);
 	rc = ubp_host_get_regs(held.tid, &regs);
 	if (rc == 0)
-		rc = stand_alone_prepare(&s->plant, &held, err);
+		rc = stand_alone_prepare(&s->plant, &held, &s->letting.refused, err);
 	tracer_stop_end(&s->tracer);
 	held_let_go(&held);
 	return rc;
@@ -349,7 +349,7 @@ static void try_one(struct ubp_session *s, struct process *p)
 	case 0:
 		break;
 	case -ENOTSUP:
-		note_why(s, "its children would not be seen");
+		note_why(s, s->letting.refused);
 		break;
 	default:
 		note_why(s, "its threads could not be let go of");

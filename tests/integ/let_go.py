@@ -182,8 +182,10 @@ def target_dies():
     want(trace, trace.end(signal=None), [1, 2, 3, 4, 5])
 
 
-def stays(why, *args, probe=PROBE):
+def stays(why, *args, probe=PROBE, first=None):
     target = Target("let_go")
+    if first:
+        target.ask(first)
     trace = Trace(target, *args, *probe, lets_go=False)
     target.ask("call 3 1")
     if not target.tracer():
@@ -211,6 +213,7 @@ killed()
 target_dies()
 stays("it is to stay so", "--stay")
 stays("a full ring is to stop it", "--lossless")
+stays("its threads may not read the clock", first="no_ticks")
 stays("not all of its places are jumps", "--mode", "trap")
 stays("a probe follows pointers", probe=("-e", FOLLOWS))
 stays("stacks are read", "--stack=fp")
