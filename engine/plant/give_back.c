@@ -69,10 +69,23 @@ static bool is_displaced(const struct space *space, uint64_t pc)
 	const struct site_jump *jump;
 	uint64_t at;
 
-	if (!site || pc - site->slot < UBP_SLOT_SIZE)
+	if (!site || site_is_in_slot(site, pc))
 		return site != NULL;
 	jump = jump_at(site, pc, &at);
 	return jump && at < jump->detour.copy.len;
+}
+
+/* From the slot of a place that is a jump it goes on in the copy of the jump's window, which may be in another area. */
+static void note_copies(const struct plant_space *ps, const struct site *site)
+{
+	const struct site_jump *jump = NULL;
+	struct area *area;
+
+	while ((jump = jump_next(site, jump))) {
+		area = jump->n > 1 ? area_of(ps, jump->copy) : NULL;
+		if (area)
+			area->in_use = true;
+	}
 }
 
 static void note(void *ctx, uint64_t word)
@@ -80,10 +93,14 @@ static void note(void *ctx, uint64_t word)
 	struct look *look = ctx;
 	const struct plant_space *ps = look->space->plant;
 	struct area *area = area_of(ps, word);
+	const struct site *site;
 
 	if (!area)
 		return;
 	area->in_use = true;
+	site = plant_site_of_slot(look->space, word);
+	if (site && site_is_in_slot(site, word))
+		note_copies(ps, site);
 	if (area == ps->areas && word - area->vaddr < UBP_AREA_TABLE)
 		look->in_guard = true;
 	else

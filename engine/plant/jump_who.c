@@ -9,6 +9,7 @@
 #include "engine/plant/area.h"
 #include "engine/plant/claims.h"
 #include "engine/plant/jump_priv.h"
+#include "engine/plant/site.h"
 #include "engine/returns/hijack.h"
 #include "engine/returns/stack_words.h"
 #include "engine/space/jump_part.h"
@@ -45,6 +46,15 @@ static void leave_hop(const struct plant_space *ps, struct tracee *t, uint64_t *
 		*pc = site->hop.to;
 }
 
+/* Its slot leads to the copy of a jump's window. */
+static void note_copies(const struct site *site)
+{
+	struct site_jump *jump = NULL;
+
+	while ((jump = jump_next(site, jump)))
+		jump->in_use |= jump->n > 1;
+}
+
 void who_note_word(void *ctx, uint64_t vaddr)
 {
 	struct plant_space *owner = ctx;
@@ -58,6 +68,8 @@ void who_note_word(void *ctx, uint64_t vaddr)
 	/* Past its start: it may know its entry already, and so the detour. */
 	if (hijacks.code && vaddr > hijacks.code && vaddr - hijacks.code < UBP_RETURN_CODE_MAX)
 		owner->jump->is_returning = true;
+	if (site && site_is_in_slot(site, vaddr))
+		note_copies(site);
 	jump = site ? jump_at(site, vaddr, &at) : NULL;
 	if (!jump)
 		return;

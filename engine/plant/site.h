@@ -57,6 +57,11 @@ bool site_is_taken(const struct space *space, struct mem_view *view, uint64_t va
 int site_add_exit(struct site *site, const struct site_exit *exit_);
 bool site_has_exit(const struct site *site, const struct uprobe *probe, uint64_t func_vaddr);
 void site_drop_exits(struct site *site, const struct uprobe *probe, uint64_t func_vaddr);
+/* Not in a block of its jump. */
+static inline bool site_is_in_slot(const struct site *site, uint64_t vaddr)
+{
+	return vaddr - site->slot < UBP_SLOT_SIZE;
+}
 static inline bool site_is_probed(const struct site *site)
 {
 	return site->n_probes || site->n_exits;
