@@ -102,8 +102,8 @@ for i in $(seq "$(scaled 12)"); do
 	fi
 done
 
-# 4. Children: a copy that nobody follows has its own code.
-planted
+# 4. Children: a copy that nobody follows has its own code, while its mother is traced.
+planted --stay
 tell fork 'forked 20'
 trace_stop
 clean
