@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* A thread that has no ring claims one in its detour (arch/x86/detour_claim.c); interrupted at each instruction, too. */
+/* A thread that has no ring claims one in its detour (arch/x86/common_detour_claim.c); interrupted at each instruction, too. */
 
 #ifdef __x86_64__
 
@@ -18,6 +18,14 @@
 
 #define CLAIM_CODE (LAB_RETURN_CODE - UBP_CLAIM_CODE_MAX)
 #define START      (5ull * LAB_CAPACITY)
+
+#if RUN_BITS == 32
+#define NAME   "x86_claim for 32 bits"
+#define OTHERS_TOO "c=%bx d=%bp e=%dx"
+#else
+#define NAME   "x86_claim"
+#define OTHERS_TOO "c=%r10 d=%r9 e=%r8"
+#endif
 
 static struct run_regs before;
 static struct run_end end;
@@ -71,6 +79,9 @@ static int set_up(void **state)
 	size_t len = 0;
 
 	lab_set_up(state);
+#if RUN_BITS == 32
+	*(pid_t *)(uintptr_t)(RUN_TCB + 0x68) = gettid();
+#endif
 	lab.plan.self_at = find_self();
 	lab.plan.claim = CLAIM_CODE;
 	assert_int_equal(lab.arch->detour.build_claim_code(lab.plan.self_at, lab.plan.has, code,
@@ -122,7 +133,7 @@ static void the_first_hit_claims_a_ring_and_the_next_one_has_it(void **state)
 	uint64_t at;
 
 	(void)state;
-	build("a=%di b=%ip c=%r10 d=%r9 e=%r8");
+	build("a=%di b=%ip " OTHERS_TOO);
 	begin(2);
 	stacks[place(2) - lab.table] = (struct ring_stack){ 1, 2 };
 	assert_false(traps("claim"));
@@ -267,7 +278,7 @@ int main(void)
 		cmocka_unit_test(a_handler_may_come_at_any_instruction),
 	};
 
-	return cmocka_run_group_tests_name("x86_claim", tests, set_up, lab_tear_down);
+	return cmocka_run_group_tests_name(NAME, tests, set_up, lab_tear_down);
 }
 
 #else
