@@ -156,6 +156,15 @@ void x86_count_in_head(struct gen *g, size_t at, label_t fixup)
 	x86_count_up(g, OP_LOCK, MEM(x86_gen(g)->regs.base, at), &fixup);
 }
 
+/* Does it read arguments on the stack? */
+static bool looks_near(const struct gen *g)
+{
+	for (size_t i = 0; i < g->n_misses; i++)
+		if (g->misses[i].near)
+			return true;
+	return false;
+}
+
 void x86_unless_alone(struct gen *g, label_t leave)
 {
 	const int base = x86_gen(g)->regs.base;
@@ -169,8 +178,11 @@ void x86_unless_alone(struct gen *g, label_t leave)
 	emit_alu(e, OP_W, ALU_CMP, base, RING_GATE_TRAP);
 	emit_jcc(e, COND_BE, leave);
 	x86_count_in_head(g, offsetof(struct ring_head, missed), on);
-	/* What a longjmp() left would be in the way each time: the tracer knows what to do with it. */
-	if (detour_has_return(g->plan)) {
+	/*
+	 * What a longjmp() left would be in the way each time, and so would a stack that no range tells of: the tracer knows
+	 * what to do with it.
+	 */
+	if (detour_has_return(g->plan) || looks_near(g)) {
 		x86_count_in_head(g, offsetof(struct ring_head, heard), on);
 		x86_count_in_head(g, offsetof(struct ring_head, bell), on);
 	}

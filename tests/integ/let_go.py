@@ -67,6 +67,29 @@ def shares_its_memory():
     target.end()
 
 
+def grows():
+    """Arguments on a stack that has grown while nobody traces it: if that is to be told, the tracer comes back for it."""
+    target = Target("let_go")
+    trace = Trace(target, *PROBE)
+    target.ask("call 2 1")
+    n = 0
+
+    def has_come():
+        nonlocal n
+        n += 1
+        target.ask("deep 2 9000")
+        return target.tracer() != 0 or n == 400
+
+    if FIXTURES.endswith("32"):
+        until("the tracer comes", has_come)
+    until("let go again", lambda: target.tracer() == 0)
+    target.ask("call 1 7777")
+    target.ask("deep 3 9000")
+    got = trace.end()
+    want(trace, got[got.index(7777):], [7777, *65 * [9000, 9001, 9002]])
+    target.end()
+
+
 def executes(*by):
     target = Target("let_go", *by)
     trace = Trace(target, *PROBE)
@@ -196,6 +219,7 @@ def stays(why, *args, probe=PROBE):
 
 what_it_does()
 shares_its_memory()
+grows()
 executes()
 # Another container's, whose memory nobody trusts to answer.
 if subprocess.run(["unshare", "-Ur", "true"], check=False).returncode == 0:
