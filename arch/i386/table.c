@@ -145,10 +145,10 @@ const struct ubp_arch ubp_arch_i386 = {
 	.guard.restorer = I386_GUARD_RESTORER,
 	.guard.action_len = 20,
 	.guard.pack_action = i386_pack_action,
-	.call.ptrace_number = { 5, { 0xb8, 26 } },                      /* mov $26,%eax */
-	.call.exec_numbers = { { 5, { 0xb8, 11 } },                     /* mov $11,%eax */
-			       { 5, { 0xb8, 0x66, 0x01 } } },           /* mov $358,%eax */
-	.call.birth_numbers = { { 5, { 0xb8, 2 } }, /* the same of .nr_births */
+	.call.ptrace_number = { 5, { 0xb8, 26 } },            /* mov $26,%eax */
+	.call.exec_numbers = { { 5, { 0xb8, 11 } },           /* mov $11,%eax */
+			       { 5, { 0xb8, 0x66, 0x01 } } }, /* mov $358,%eax */
+	.call.birth_numbers = { { 5, { 0xb8, 2 } },           /* the same of .nr_births */
 				{ 5, { 0xb8, 190 } },
 				{ 5, { 0xb8, 120 } },
 				{ 5, { 0xb8, 0xb3, 0x01 } } },

@@ -23,7 +23,8 @@
 #define CLONE_THREAD 0x10000
 
 /* To @leave by the @flags of clone() that are in the register, or, @is_deep, in memory at it. */
-static void test_flags(struct gen *g, bool is_deep, uint32_t flags, enum cond cond, label_t leave)
+static void test_flags(struct gen *g, bool is_deep, uint32_t flags, enum cond cond,
+		       label_t leave)
 {
 	const int reg = x86_gen(g)->calls.flags;
 

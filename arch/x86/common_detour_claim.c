@@ -148,7 +148,8 @@ static void copy(struct claim *c, size_t from, size_t to)
 	struct emit *e = &c->g->e;
 
 	for (int i = 0; i < 8; i += step) {
-		emit_rm(e, OP_LOAD | OP_W, c->parts->word, claim_mem(c, G_CX, from + (size_t)i));
+		emit_rm(e, OP_LOAD | OP_W, c->parts->word,
+			claim_mem(c, G_CX, from + (size_t)i));
 		emit_rm(e, OP_STORE | OP_W, c->parts->word, MEM(c->at, to + (size_t)i));
 	}
 }
@@ -197,10 +198,9 @@ static void fill(struct claim *c)
 static void put(struct gen *g, int32_t self_at, unsigned has)
 {
 	const struct x86_gen *x = x86_gen(g);
-	struct claim c = { .g = g,
-			   .parts = x->claim,
-			   .base = x->regs.base,
-			   .at = x->regs.thread };
+	struct claim c = {
+		.g = g, .parts = x->claim, .base = x->regs.base, .at = x->regs.thread
+	};
 	struct emit_mem saved = MEM(G_SP, x->claim->saved);
 	const bool saves = x->claim->saved != X86_STAYS;
 	struct emit *e = &g->e;

@@ -132,7 +132,8 @@ void x86_source(struct gen *g, const struct fetch_op *op)
  */
 static void check(struct gen *g, const struct fetch_op *op, int32_t disp, uint32_t n)
 {
-	bool is_near = op->code == FETCH_STACK || (op[-1].code == FETCH_REG && op[-1].reg == X86_SP);
+	bool is_near =
+		op->code == FETCH_STACK || (op[-1].code == FETCH_REG && op[-1].reg == X86_SP);
 	size_t at = g->n_misses;
 
 	x86_gen(g)->check(g, disp, n, detour_cell(g->probe, op));
