@@ -29,6 +29,9 @@ struct gen_miss {
 	int32_t disp;
 	uint32_t n;
 	uint32_t cell;
+	/* It is of few bytes from the stack pointer on; where to go on if they are known to be there, whatever ranges are. */
+	bool near;
+	label_t on;
 };
 
 /* Where a thread without a ring claims one. */

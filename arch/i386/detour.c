@@ -15,6 +15,7 @@
 #include "arch/i386/gen.h"
 #include "arch/i386/thunk.h"
 #include "arch/x86/common_detour.h"
+#include "arch/x86/common_detour_record.h"
 #include "arch/x86/common_detour_return.h"
 #include "arch/x86/common_detour_stack.h"
 #include "arch/x86/common_detour_string.h"
@@ -33,10 +34,10 @@ static const int slots[] = {
 
 /* --- the gate ---------------------------------------------------------------------------- */
 
-static void gate(struct gen *g, int reg, label_t trap)
+static void gate_word(struct gen *g, int reg, size_t at, label_t fixup)
 {
-	gen_may_fault(g, trap);
-	emit_rm(&g->e, OP_LOAD, reg, MEM_ABSOLUTE(g->plan->gate));
+	gen_may_fault(g, fixup);
+	emit_rm(&g->e, OP_LOAD, reg, MEM_ABSOLUTE(g->plan->gate + at));
 }
 
 /* --- on and home ----------------------------------------------------------------------- */
@@ -84,13 +85,16 @@ static const struct x86_gen differs = {
 		   .array = FRAME_ARRAY,
 		   .stack = FRAME_STACK,
 		   .len = FRAME_ALL },
-	.gate = gate,
+	.gate_word = gate_word,
 	.check = gen32_check,
 	.string_room = gen32_string_room,
 	.find_nul = gen32_find_nul,
 	.sum = gen32_sum,
 	.segment_base = gen32_segment_base,
+	.hash = gen32_hash,
 	.returns = &gen32_return_parts,
+	.claim = &gen32_claim_parts,
+	.calls = { .fork = 2, .clone = 120, .clone3 = 435, .flags = G_BX },
 };
 
 static const struct gen_isa isa = {
@@ -121,4 +125,10 @@ int i386_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint64_t tra
 {
 	return gen_return_code(&isa, hijacks, hijacks_mask, trampoline, code, max, ret_len,
 			       err);
+}
+
+int i386_build_claim_code(int32_t self_at, unsigned has, uint8_t *code, size_t max,
+			  size_t *ret_len)
+{
+	return x86_claim_code(&isa, self_at, has, code, max, ret_len);
 }

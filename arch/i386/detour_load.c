@@ -97,11 +97,53 @@ static void search(struct gen *g)
 	emit_rm(e, 0xff, 4, MEM(G_SP, FRAME_RETURN)); /* jmp */
 }
 
+/* Stacks of threads have more than that below the thread pointer, which they end behind. */
+#define STACK_LEAST 0x2000
+
+/* eax = the page of the address in edx + @more, less that of the frame. */
+static void page_from_frame(struct emit *e, int32_t more)
+{
+	emit_rm(e, OP_LEA, G_AX, MEM(G_DX, more));
+	emit_rr(e, OP_XOR, G_AX, G_CX);
+	emit_test(e, 0, G_AX, -(1 << RING_PAGE_SHIFT));
+}
+
+/*
+ * Arguments of a function lie right above the stack pointer: then on a page that the frame is on, too, where something was
+ * written just now; or between there and the thread pointer, if a thread has not used much of its stack yet. So those of a thread are
+ * known whose stack is new: where nobody traces the process, nobody tells of ranges.
+ */
+static void look_near(struct gen *g, const struct gen_miss *m)
+{
+	struct emit *e = &g->e;
+	label_t far = emit_label(e), none = emit_label(e);
+
+	emit_rm(e, OP_LEA, G_DX, MEM(R_ACC, m->disp));
+	emit_rm(e, OP_LEA, G_CX, MEM(G_SP, FRAME_FLAGS));
+	page_from_frame(e, 0);
+	emit_jcc(e, COND_NE, far);
+	page_from_frame(e, (int32_t)m->n - 1);
+	emit_jcc(e, COND_E, m->on);
+	emit_set(e, far);
+	emit_rr(e, 0x8c, 5, G_AX); /* mov %gs,%eax */
+	emit_test(e, 0, G_AX, 0xfffc);
+	emit_jcc(e, COND_E, none);
+	gen_may_fault(g, m->fail);
+	emit_bytes(e, "\x65\xa1\0\0\0\0", 6); /* mov %gs:0,%eax */
+	emit_rr(e, OP_SUB, G_AX, G_DX);
+	emit_alu(e, 0, ALU_SUB, G_AX, (int32_t)m->n);
+	emit_alu(e, 0, ALU_CMP, G_AX, STACK_LEAST);
+	emit_jcc(e, COND_B, m->on);
+	emit_set(e, none);
+}
+
 static void missed(struct gen *g, const struct gen_miss *m)
 {
 	struct emit *e = &g->e;
 	label_t back = emit_label(e);
 
+	if (m->near)
+		look_near(g, m);
 	emit_store_imm(e, 0, MEM(G_SP, FRAME_CELL), (uint32_t)cell_mem(m->cell).disp);
 	emit_rm(e, OP_LEA, G_DX, MEM(R_ACC, m->disp));
 	emit_imm(e, G_CX, m->n);
@@ -113,4 +155,4 @@ static void missed(struct gen *g, const struct gen_miss *m)
 	emit_jmp(e, m->fail);
 }
 
-const struct gen_loads gen32_loads = { .miss = missed, .search = search };
+const struct gen_loads gen32_loads = { .miss = missed, .search = search, .claim = x86_claim };

@@ -9,31 +9,38 @@
 #include <stddef.h>
 
 #include "arch/i386/gen.h"
+#include "arch/x86/common_detour.h"
 #include "arch/x86/common_detour_record.h"
 
-/* R_THREAD, or gen.fail. Clobbers eax, ecx, edx. */
-static void find_thread(struct gen *g)
+/* ring_hash(): the product of the halves of both; that of the upper ones is too large to matter, and the key has none. */
+void gen32_hash(struct gen *g)
 {
 	struct emit *e = &g->e;
 
 	_Static_assert(sizeof(struct ring_thread) == 64, "a shift makes offsets");
 	_Static_assert(RING_HASH_SHIFT >= 32 + 6, "the hash is in the upper half");
-	/* C libraries keep the thread pointer there, if it has one: else there is no segment. */
-	emit_rr(e, 0x8c, 5, G_AX); /* mov %gs,%eax */
-	emit_test(e, 0, G_AX, 0xfffc);
-	emit_jcc(e, COND_E, g->fail);
-	gen_may_fault(g, g->fail);
-	emit_bytes(e, "\x65\xa1\0\0\0\0", 6); /* mov %gs:0,%eax */
-	emit_alu(e, 0, ALU_ADD, G_AX, 1);
 	emit_rr(e, OP_LOAD, G_CX, G_AX);
-	/* ring_hash() */
 	emit_imm(e, G_DX, RING_HASH_MUL & UINT32_MAX);
 	emit_rr(e, 0xf7, 4, G_DX); /* mul: edx and eax */
 	emit_imm(e, R_THREAD, RING_HASH_MUL >> 32);
 	emit_rr(e, OP_IMUL, R_THREAD, G_CX);
 	emit_rr(e, OP_ADD, R_THREAD, G_DX);
 	emit_shift(e, 0, SHIFT_R, R_THREAD, RING_HASH_SHIFT - 32 - 6);
-	x86_find_entry(g, G_CX);
+	emit_rr(e, OP_LOAD, G_AX, G_CX);
+}
+
+/* R_THREAD, or gen.fail. Clobbers eax, ecx, edx. */
+static void find_thread(struct gen *g)
+{
+	struct emit *e = &g->e;
+
+	/* C libraries keep the thread pointer there, if it has one: else there is no segment. */
+	emit_rr(e, 0x8c, 5, G_AX); /* mov %gs,%eax */
+	emit_test(e, 0, G_AX, 0xfffc);
+	emit_jcc(e, COND_E, g->fail);
+	gen_may_fault(g, g->fail);
+	emit_bytes(e, "\x65\xa1\0\0\0\0", 6); /* mov %gs:0,%eax */
+	x86_find_thread_of(g);
 }
 
 /* If the head is edx, eax, make it ecx, ebx: by one instruction, which a signal handler that
@@ -133,4 +140,5 @@ const struct gen_records gen32_records = {
 	.give_back = give_back,
 	.count_lost = x86_count_lost,
 	.count_dropped = x86_count_dropped,
+	.unless_alone = x86_unless_alone,
 };

@@ -59,7 +59,13 @@ static void look(struct gen *g, label_t trap, label_t leave)
 	x86_scan_next(g, &regs, next);
 }
 
+static const struct gen_bell bell = {
+	.regs = 1u << G_AX | 1u << G_CX | 1u << R_BASE,
+	.ring = x86_bell,
+};
+
 const struct gen_scan gen32_scan = {
 	.regs = ALL_REGS,
 	.look = look,
+	.bell = &bell,
 };

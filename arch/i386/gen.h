@@ -72,6 +72,11 @@ extern const struct gen_numbers gen32_numbers;
 extern const struct gen_scan gen32_scan;
 extern const struct gen_filters gen32_filters;
 
+/* --- detour_record.c, detour_claim.c (struct x86_gen) ------------------------------- */
+
+void gen32_hash(struct gen *g);
+extern const struct x86_claim gen32_claim_parts;
+
 /* --- detour_return.c ---------------------------------------------------------------- */
 
 /* What the common return code has saved when it goes on in a detour's; the address of the

@@ -180,9 +180,11 @@ find_home:
 	ret
 5:	mov	%eax, %esi
 	shl	$SITE_SHIFT, %esi
-	mov	RETURN_REAL(%ecx,%esi), %esi
-	test	%esi, %esi
-	jz	3b
+	cmpl	$0, RETURN_REAL(%ecx,%esi)
+	je	3b
+	lea	RETURN_REAL(%ecx,%esi), %ecx
+	mov	(%ecx), %esi
+	movl	$0, (%ecx)
 	ret
 
 /*
@@ -331,8 +333,16 @@ of_other_hijack:
 	call	note_other
 9:	sub	$(1 << HIJACK_SHIFT), %edx
 	jnc	8b
+	/* In a process that was let go of, detours go on to replace them, as long as its tracer lives. */
 looked:	mov	8(%esp), %ecx
-	mov	(%esp), %eax
+	cmpl	$0, GATE_ALONE(%ecx)
+	je	1f
+	mov	GATE(%ecx), %eax
+	cmp	$GATE_TRAP, %eax
+	jbe	1f
+	testl	$OWNER_DIED, OWNER_BEFORE_BASE(%eax)
+	jz	not_noted
+1:	mov	(%esp), %eax
 	mov	%eax, DATA_LIVE_LO(%ecx)
 	mov	4(%esp), %eax
 	mov	%eax, DATA_LIVE_END(%ecx)

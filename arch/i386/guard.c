@@ -14,6 +14,7 @@
 #include "arch/i386/stub.h"
 #include "arch/x86/decode.h"
 #include "engine/base/err.h"
+#include "engine/base/ring.h"
 
 const uint8_t i386_guard[GUARD32_CODE_END] = { GUARD32_CODE_BYTES };
 
@@ -54,6 +55,13 @@ _Static_assert(GUARD32_CODE_DATA_LIVE_LO == offsetof(struct guard_data, live_lo)
 _Static_assert(GUARD32_CODE_DATA_LIVE_END == offsetof(struct guard_data, live_end), "guard.S");
 _Static_assert(GUARD32_CODE_DATA_MASKED == offsetof(struct guard_data, masked), "guard.S");
 _Static_assert(GUARD32_CODE_HIJACK_REAL == offsetof(struct guard_hijack, real), "guard.S");
+
+_Static_assert(GUARD32_CODE_GATE == UBP_GUARD_GATE + offsetof(struct guard_gate, gate),
+	       "guard.S");
+_Static_assert(GUARD32_CODE_GATE_ALONE == UBP_GUARD_GATE + offsetof(struct guard_gate, alone),
+	       "guard.S");
+_Static_assert(GUARD32_CODE_GATE_TRAP == RING_GATE_TRAP, "guard.S");
+_Static_assert(GUARD32_CODE_OWNER_DIED == RING_OWNER_DIED, "guard.S");
 
 /*
  * How programs call the kernel for these: behind the number in a register are moves into others, then

@@ -146,9 +146,13 @@ const struct ubp_arch ubp_arch_i386 = {
 	.guard.restorer = I386_GUARD_RESTORER,
 	.guard.action_len = 20,
 	.guard.pack_action = i386_pack_action,
-	.call.ptrace_number = { 5, { 0xb8, 26 } },                      /* mov $26,%eax */
-	.call.exec_numbers = { { 5, { 0xb8, 11 } },                     /* mov $11,%eax */
-			       { 5, { 0xb8, 0x66, 0x01 } } },           /* mov $358,%eax */
+	.call.ptrace_number = { 5, { 0xb8, 26 } },            /* mov $26,%eax */
+	.call.exec_numbers = { { 5, { 0xb8, 11 } },           /* mov $11,%eax */
+			       { 5, { 0xb8, 0x66, 0x01 } } }, /* mov $358,%eax */
+	.call.birth_numbers = { { 5, { 0xb8, 2 } },           /* the same of .nr_births */
+				{ 5, { 0xb8, 190 } },
+				{ 5, { 0xb8, 120 } },
+				{ 5, { 0xb8, 0xb3, 0x01 } } },
 	.call.kernel_calls = { { 7, { 0x65, 0xff, 0x15, 0x10 } },       /* call *%gs:16 */
 			       { 2, { 0xcd, 0x80 } } },                 /* int $0x80 */
 	.call.ptracer_option = { 5, { 0x68, 0x61, 0x6d, 0x61, 0x59 } }, /* push $... */
@@ -173,6 +177,9 @@ const struct ubp_arch ubp_arch_i386 = {
 	.insn.has_number_at = x86_has_number_at,
 	.insn.fill_len = fill_len,
 	.detour.build = i386_build_detour,
+	.detour.alone = true,
+	.detour.asks = true,
 	.detour.build_return_code = i386_build_return_code,
+	.detour.build_claim_code = i386_build_claim_code,
 	.detour.check = i386_detour_check,
 };

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 
+#include "arch/guard.h"
 #include "arch/x86/cpu.h"
 #include "engine/base/ring.h"
 
@@ -99,6 +100,11 @@ void x86_restore(struct gen *g, uint32_t which, enum gen_way way)
 
 /* --- is there somebody to record for? --------------------------------------------------- */
 
+void x86_gate(struct gen *g, int reg, label_t fixup)
+{
+	x86_gen(g)->gate_word(g, reg, offsetof(struct guard_gate, gate), fixup);
+}
+
 void x86_test_owner(struct gen *g, label_t fixup)
 {
 	gen_may_fault(g, fixup);
@@ -114,7 +120,7 @@ void x86_find_base(struct gen *g, label_t trap, label_t leave)
 	int base = x86_gen(g)->regs.base;
 	struct emit *e = &g->e;
 
-	x86_gen(g)->gate(g, base, trap);
+	x86_gate(g, base, trap);
 	emit_alu(e, OP_W, ALU_CMP, base, RING_GATE_TRAP);
 	emit_jcc(e, COND_BE, low);
 	x86_test_owner(g, trap);
@@ -122,6 +128,64 @@ void x86_find_base(struct gen *g, label_t trap, label_t leave)
 	emit_jmp(e, leave);
 	emit_set(e, low);
 	emit_jcc(e, COND_E, trap);
+	emit_jmp(e, leave);
+	emit_set(e, on);
+}
+
+/* --- nobody traces the process ------------------------------------------------------------ */
+
+void x86_count_up(struct gen *g, unsigned lock, struct emit_mem mem, const label_t *fixup)
+{
+	label_t done = emit_label(&g->e);
+	struct emit *e = &g->e;
+
+	if (fixup)
+		gen_may_fault(g, *fixup);
+	emit_rm(e, 0xff | OP_W | lock, 0, mem); /* inc */
+	if (x86_takes_two(g, 8)) {
+		emit_jcc(e, COND_NE, done);
+		if (fixup)
+			gen_may_fault(g, *fixup);
+		emit_rm(e, 0xff | lock, 0, x86_upper(mem));
+	}
+	emit_set(e, done);
+}
+
+void x86_count_in_head(struct gen *g, size_t at, label_t fixup)
+{
+	x86_count_up(g, OP_LOCK, MEM(x86_gen(g)->regs.base, at), &fixup);
+}
+
+/* Does it read arguments on the stack? */
+static bool looks_near(const struct gen *g)
+{
+	for (size_t i = 0; i < g->n_misses; i++)
+		if (g->misses[i].near)
+			return true;
+	return false;
+}
+
+void x86_unless_alone(struct gen *g, label_t leave)
+{
+	const int base = x86_gen(g)->regs.base;
+	label_t on = emit_label(&g->e);
+	struct emit *e = &g->e;
+
+	x86_gen(g)->gate_word(g, G_AX, offsetof(struct guard_gate, alone), on);
+	emit_test(e, OP_W, G_AX, 1);
+	emit_jcc(e, COND_E, on);
+	x86_gate(g, base, on);
+	emit_alu(e, OP_W, ALU_CMP, base, RING_GATE_TRAP);
+	emit_jcc(e, COND_BE, leave);
+	x86_count_in_head(g, offsetof(struct ring_head, missed), on);
+	/*
+	 * What a longjmp() left would be in the way each time, and so would a stack that no range tells of: the tracer knows
+	 * what to do with it.
+	 */
+	if (detour_has_return(g->plan) || looks_near(g)) {
+		x86_count_in_head(g, offsetof(struct ring_head, heard), on);
+		x86_count_in_head(g, offsetof(struct ring_head, bell), on);
+	}
 	emit_jmp(e, leave);
 	emit_set(e, on);
 }
@@ -134,7 +198,7 @@ static void check_tracer(struct gen *g, label_t trap, label_t leave)
 	int base = x86_gen(g)->regs.base;
 	struct emit *e = &g->e;
 
-	x86_gen(g)->gate(g, base, trap);
+	x86_gate(g, base, trap);
 	emit_alu(e, OP_W, ALU_CMP, base, RING_GATE_TRAP);
 	emit_jcc(e, COND_B, g->plan->asks ? trap : leave);
 	emit_jcc(e, COND_E, trap);

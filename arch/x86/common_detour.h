@@ -24,6 +24,8 @@ void x86_restore(struct gen *g, uint32_t which, enum gen_way way);
 void x86_lead_again(struct gen *g);
 /* Has the tracer died, whose rings are in .regs.base? Then the zero flag is clear; to @fixup where that cannot be read. */
 void x86_test_owner(struct gen *g, label_t fixup);
+/* The gate, to @reg; where it cannot be read, to @fixup. */
+void x86_gate(struct gen *g, int reg, label_t fixup);
 void x86_find_base(struct gen *g, label_t trap, label_t leave);
 void x86_jump_if(struct emit *e, unsigned cond, label_t label);
 void x86_breakpoint(struct emit *e);
@@ -49,6 +51,20 @@ void x86_align(struct emit *e);
 	.breakpoint = x86_breakpoint, \
 	.align = x86_align
 /* clang-format on */
+
+/* --- nobody traces the process ---------------------------------------------------- */
+
+/*
+ * One more in 64 bits of memory; where that faults, to *@fixup, unless it is NULL. In 32 bits by halves: the upper one when the lower
+ * one is full. Others who do so at the same time, between the two steps, too, make it no other sum.
+ */
+void x86_count_up(struct gen *g, unsigned lock, struct emit_mem mem, const label_t *fixup);
+/* The same, locked, for the word @at of struct ring_head, whose address is in .regs.base. */
+void x86_count_in_head(struct gen *g, size_t at, label_t fixup);
+/* struct gen_records. */
+void x86_unless_alone(struct gen *g, label_t leave);
+/* struct gen_bell (common_detour_bell.c). */
+void x86_bell(struct gen *g, label_t traced, label_t leave);
 
 /* --- the stack that is looked through (struct gen_scan) --------------------------- */
 

@@ -123,12 +123,32 @@ void x86_source(struct gen *g, const struct fetch_op *op)
 	x86_plain_source(g, op, X86_ACC);
 }
 
+/* From the stack pointer on: what is not further away is mostly on a page that is known to be there. */
+#define NEAR_SP 1024
+
+/*
+ * x86_gen.check() for @n bytes at the accumulator + @disp, of an arg's @op. Is it arguments on the stack? A thread that is new has them
+ * there, too, whose stack no range has yet.
+ */
+static void check(struct gen *g, const struct fetch_op *op, int32_t disp, uint32_t n)
+{
+	bool is_near =
+		op->code == FETCH_STACK || (op[-1].code == FETCH_REG && op[-1].reg == X86_SP);
+	size_t at = g->n_misses;
+
+	x86_gen(g)->check(g, disp, n, detour_cell(g->probe, op));
+	if (is_near && disp >= 0 && disp < NEAR_SP && g->n_misses > at) {
+		g->misses[at].near = true;
+		g->misses[at].on = emit_here(&g->e);
+	}
+}
+
 /* acc = word at acc + imm */
 void x86_deref(struct gen *g, const struct fetch_op *op, uint64_t imm)
 {
 	int32_t disp = x86_disp(g, imm);
 
-	x86_gen(g)->check(g, disp, (uint32_t)x86_word(g), detour_cell(g->probe, op));
+	check(g, op, disp, (uint32_t)x86_word(g));
 	x86_load(g, OP_LOAD | OP_W, X86_ACC, MEM(X86_ACC, disp));
 }
 
@@ -145,7 +165,7 @@ void x86_load_value(struct gen *g, const struct fetch_op *store)
 	int32_t disp = x86_disp(g, (uint64_t)store->imm);
 	struct emit_mem from = MEM(X86_ACC, disp);
 
-	x86_gen(g)->check(g, disp, store->size, detour_cell(g->probe, store));
+	check(g, store, disp, store->size);
 	if (x86_takes_two(g, store->size))
 		x86_load(g, OP_LOAD, G_DX, x86_upper(from));
 	x86_load(g, x86_load_op(store->size), G_AX, from);

@@ -23,7 +23,8 @@ struct emit_mem x86_record_mem(const struct gen *g, size_t member)
 	return MEM(x86_gen(g)->regs.record, member);
 }
 
-void x86_find_entry(struct gen *g, int key)
+/* Its entry is .regs.thread, or g->fail. */
+static void find_entry(struct gen *g, int key)
 {
 	const int32_t offset_mask = (RING_THREADS - 1) * (int)sizeof(struct ring_thread);
 	const struct x86_gen *x = x86_gen(g);
@@ -46,6 +47,34 @@ void x86_find_entry(struct gen *g, int key)
 	emit_rm(e, OP_LEA, at, entry);
 	if (x->frame.thread != X86_STAYS)
 		emit_rm(e, OP_STORE, at, MEM(G_SP, x->frame.thread));
+}
+
+/* Where it has none, or one that was another thread's, it claims one, out of the way. */
+static void find_own_entry(struct gen *g)
+{
+	bool claims = g->plan->claim && !g->plan->scans;
+	label_t fail = g->fail, claim, found;
+
+	if (!g->plan->self_at) {
+		find_entry(g, G_AX);
+		return;
+	}
+	claim = claims ? emit_label(&g->e) : fail;
+	found = emit_label(&g->e);
+	g->fail = claim;
+	find_entry(g, G_AX);
+	x86_check_self(g, claim);
+	g->fail = fail;
+	emit_set(&g->e, found);
+	if (claims)
+		gen_claim(g, claim, found);
+}
+
+void x86_find_thread_of(struct gen *g)
+{
+	emit_alu(&g->e, OP_W, ALU_ADD, G_AX, 1);
+	x86_gen(g)->hash(g);
+	find_own_entry(g);
 }
 
 int x86_load_thread(struct gen *g, int to)
@@ -171,30 +200,16 @@ void x86_void(struct gen *g, uint32_t max, label_t then)
 
 /* --- counts ---------------------------------------------------------------------------- */
 
-/* Add 1 to 64 bits. By halves: the upper one when the lower one is full. Others who do so at the
- * same time, between the two steps, too, make it no other sum. */
-static void count_up(struct gen *g, unsigned lock, struct emit_mem mem)
-{
-	label_t done = emit_label(&g->e);
-	struct emit *e = &g->e;
-
-	emit_rm(e, 0xff | OP_W | lock, 0, mem); /* inc */
-	if (x86_takes_two(g, 8)) {
-		emit_jcc(e, COND_NE, done);
-		emit_rm(e, 0xff | lock, 0, x86_upper(mem));
-	}
-	emit_set(e, done);
-}
-
 void x86_count_lost(struct gen *g)
 {
-	count_up(g, 0, x86_thread_mem(g, offsetof(struct ring_thread, lost)));
+	x86_count_up(g, 0, x86_thread_mem(g, offsetof(struct ring_thread, lost)), NULL);
 }
 
 void x86_count_dropped(struct gen *g)
 {
 	const size_t at = offsetof(struct ring_head, dropped);
 
-	count_up(g, OP_LOCK,
-		 MEM(x86_gen(g)->regs.base, at + 8 * (g->probe->number % RING_COUNTS)));
+	x86_count_up(g, OP_LOCK,
+		     MEM(x86_gen(g)->regs.base, at + 8 * (g->probe->number % RING_COUNTS)),
+		     NULL);
 }

@@ -11,8 +11,8 @@
 /* Member of struct ring_thread, of struct ring_record. */
 struct emit_mem x86_thread_mem(const struct gen *g, size_t member);
 struct emit_mem x86_record_mem(const struct gen *g, size_t member);
-/* .find_thread, once .regs.thread has the hash's offset, and the register @key the key. */
-void x86_find_entry(struct gen *g, int key);
+/* .find_thread, once rax has the thread pointer. */
+void x86_find_thread_of(struct gen *g);
 /* Where struct ring_thread is: a register, @to if need be. */
 int x86_load_thread(struct gen *g, int to);
 void x86_record_head(struct gen *g);
@@ -23,5 +23,13 @@ void x86_commit(struct gen *g);
 void x86_void(struct gen *g, uint32_t max, label_t then);
 void x86_count_lost(struct gen *g);
 void x86_count_dropped(struct gen *g);
+
+/* --- common_detour_claim.c -------------------------------------------------------- */
+
+/* The entry at .regs.thread is this thread's, or to @other. Clobbers rax. */
+void x86_check_self(struct gen *g, label_t other);
+/* struct arch_detour, .build_claim_code; for detours of @isa. */
+int x86_claim_code(const struct gen_isa *isa, int32_t self_at, unsigned has, uint8_t *code,
+		   size_t max, size_t *ret_len);
 
 #endif

@@ -278,7 +278,7 @@ void x86_hijack(struct gen *g, label_t back, label_t trap, label_t leave)
 	struct emit *e = &g->e;
 	label_t done = emit_label(e);
 
-	x->gate(g, G_AX, trap);
+	x86_gate(g, G_AX, trap);
 	g->out->hijack_at = (uint32_t)e->len;
 	emit_rr(e, OP_CMP | OP_W, G_AX, x->regs.base);
 	emit_jcc(e, COND_NE, leave);

@@ -47,6 +47,23 @@ struct x86_returns {
 	void (*find_self)(struct gen *g, label_t start);
 };
 
+/* Threads that claim rings (common_detour_claim.c). */
+struct x86_claim {
+	int tid, word; /* registers */
+	/* In the frame: what the program had in .word, or X86_STAYS, if that is there anyway; where to go on. */
+	int saved, way_back;
+	/* rax = the thread pointer, which the thread has; the 32-bit word that is @at behind it. */
+	void (*load_pointer)(struct emit *e, unsigned has);
+	void (*load_self)(struct emit *e, int32_t at);
+};
+
+/* Calls of the kernel that make processes: their numbers, and the register that has the flags of
+ * clone(), and points to those of clone3(). */
+struct x86_calls {
+	uint32_t fork, clone, clone3;
+	int flags;
+};
+
 /* What differs: struct gen_isa, .own. */
 struct x86_gen {
 	struct x86_roles {
@@ -69,8 +86,8 @@ struct x86_gen {
 		int stack;        /* the stack: where it is in the record */
 		int len;          /* with what lies between it and the program's stack */
 	} frame;
-	/* The gate, to @reg. */
-	void (*gate)(struct gen *g, int reg, label_t trap);
+	/* The word @at of struct guard_gate, to @reg; where it cannot be read, to @fixup. */
+	void (*gate_word)(struct gen *g, int reg, size_t at, label_t fixup);
 	/* May @n bytes at the accumulator + @disp be read? Else to gen.fail. */
 	void (*check)(struct gen *g, int32_t disp, uint32_t n, uint32_t cell);
 	/*
@@ -85,7 +102,11 @@ struct x86_gen {
 	void (*sum)(struct gen *g, const struct fetch_op *op, int to);
 	/* Where %fs or %gs begins, to register @to, or to gen.fail. */
 	void (*segment_base)(struct gen *g, unsigned user_reg, int to);
+	/* .regs.thread = how far behind the table's start to look first for the key rax. Clobbers rcx, rdx. */
+	void (*hash)(struct gen *g);
 	const struct x86_returns *returns;
+	const struct x86_claim *claim;
+	struct x86_calls calls;
 };
 
 static inline const struct x86_gen *x86_gen(const struct gen *g)
@@ -117,6 +138,9 @@ static inline struct emit_mem x86_data_at(const struct gen *g, uint32_t at)
 {
 	return MEM(x86_gen(g)->regs.record, RECORD_DATA + (int32_t)at);
 }
+
+/* struct gen_loads (common_detour_claim.c). */
+void x86_claim(struct gen *g, label_t at, label_t found);
 
 /* So far from where the program has its stack pointer. */
 static inline struct emit_mem x86_stack(const struct gen *g, int disp)

@@ -7,8 +7,8 @@
 
 #include <errno.h>
 
-#include "arch/guard.h"
 #include "arch/x86/common_detour.h"
+#include "arch/x86/common_detour_record.h"
 #include "arch/x86/common_detour_return.h"
 #include "arch/x86/common_detour_stack.h"
 #include "arch/x86/common_detour_string.h"
@@ -28,7 +28,7 @@ static const int slots[] = {
 
 /* --- the gate ---------------------------------------------------------------------------- */
 
-void gen64_load_word(struct gen *g, int reg, size_t at, label_t fixup)
+static void gate_word(struct gen *g, int reg, size_t at, label_t fixup)
 {
 	uint64_t vaddr = g->plan->gate + at;
 	uint64_t disp = vaddr - (g->e.vaddr + g->e.len + 7);
@@ -45,38 +45,6 @@ void gen64_load_word(struct gen *g, int reg, size_t at, label_t fixup)
 	emit_u8(e, 0x8b);
 	emit_u8(e, (uint8_t)(5 | (reg & 7) << 3));
 	emit_u32(e, (uint32_t)disp);
-}
-
-static void gate(struct gen *g, int reg, label_t trap)
-{
-	gen64_load_word(g, reg, offsetof(struct guard_gate, gate), trap);
-}
-
-void gen64_inc(struct gen *g, size_t at, label_t fixup)
-{
-	gen_may_fault(g, fixup);
-	emit_rm(&g->e, 0xff | OP_W | OP_LOCK, 0, MEM(R_BASE, at)); /* inc */
-}
-
-void gen64_unless_alone(struct gen *g, label_t leave)
-{
-	label_t on = emit_label(&g->e);
-	struct emit *e = &g->e;
-
-	gen64_load_word(g, G_AX, offsetof(struct guard_gate, alone), on);
-	emit_test(e, OP_W, G_AX, 1);
-	emit_jcc(e, COND_E, on);
-	gen64_load_word(g, R_BASE, offsetof(struct guard_gate, gate), on);
-	emit_alu(e, OP_W, ALU_CMP, R_BASE, RING_GATE_TRAP);
-	emit_jcc(e, COND_BE, leave);
-	gen64_inc(g, offsetof(struct ring_head, missed), on);
-	/* What a longjmp() left would be in the way each time: the tracer knows what to do with it. */
-	if (detour_has_return(g->plan)) {
-		gen64_inc(g, offsetof(struct ring_head, heard), on);
-		gen64_inc(g, offsetof(struct ring_head, bell), on);
-	}
-	emit_jmp(e, leave);
-	emit_set(e, on);
 }
 
 /* --- on and home ----------------------------------------------------------------------- */
@@ -137,13 +105,16 @@ static const struct x86_gen differs = {
 		   .array = FRAME_ARRAY,
 		   .stack = FRAME_STACK,
 		   .len = FRAME_ALL },
-	.gate = gate,
+	.gate_word = gate_word,
 	.check = gen64_check,
 	.string_room = gen64_string_room,
 	.find_nul = gen64_find_nul,
 	.sum = gen64_sum,
 	.segment_base = gen64_segment_base,
+	.hash = gen64_hash,
 	.returns = &gen64_return_parts,
+	.claim = &gen64_claim_parts,
+	.calls = { .fork = 57, .clone = 56, .clone3 = 435, .flags = G_DI },
 };
 
 static const struct gen_isa isa = {
@@ -174,4 +145,10 @@ int x86_build_return_code(uint64_t hijacks, uint64_t hijacks_mask, uint64_t tram
 {
 	return gen_return_code(&isa, hijacks, hijacks_mask, trampoline, code, max, ret_len,
 			       err);
+}
+
+int x86_build_claim_code(int32_t self_at, unsigned has, uint8_t *code, size_t max,
+			 size_t *ret_len)
+{
+	return x86_claim_code(&isa, self_at, has, code, max, ret_len);
 }

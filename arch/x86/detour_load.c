@@ -106,4 +106,4 @@ static void missed(struct gen *g, const struct gen_miss *m)
 	emit_jmp(e, m->fail);
 }
 
-const struct gen_loads gen64_loads = { .miss = missed, .search = search, .claim = gen64_claim };
+const struct gen_loads gen64_loads = { .miss = missed, .search = search, .claim = x86_claim };

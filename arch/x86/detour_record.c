@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "arch/x86/common_detour.h"
 #include "arch/x86/common_detour_record.h"
 #include "arch/x86/cpu.h"
 #include "arch/x86/gen.h"
@@ -24,42 +25,24 @@ void gen64_thread_pointer(struct gen *g, int to)
 	emit_bytes(e, "\x25\0\0\0\0", 5); /* 0 */
 }
 
-/* Where it has none, or one that was another thread's, it claims one, out of the way. */
-static void find_own_entry(struct gen *g)
+void gen64_hash(struct gen *g)
 {
-	bool claims = g->plan->claim && !g->plan->scans;
-	label_t fail = g->fail, claim, found;
+	struct emit *e = &g->e;
 
-	if (!g->plan->self_at) {
-		x86_find_entry(g, G_AX);
-		return;
-	}
-	claim = claims ? emit_label(&g->e) : fail;
-	found = emit_label(&g->e);
-	g->fail = claim;
-	x86_find_entry(g, G_AX);
-	gen64_check_self(g, claim);
-	g->fail = fail;
-	emit_set(&g->e, found);
-	if (claims)
-		gen_claim(g, claim, found);
+	_Static_assert(sizeof(struct ring_thread) == 64, "a shift makes offsets");
+	emit_imm(e, R_THREAD, RING_HASH_MUL);
+	emit_rr(e, OP_IMUL | OP_W, R_THREAD, G_AX);
+	emit_shift(e, OP_W, SHIFT_R, R_THREAD, RING_HASH_SHIFT - 6);
 }
 
 /* R_THREAD, or gen.fail. */
 static void find_thread(struct gen *g)
 {
-	struct emit *e = &g->e;
-
-	_Static_assert(sizeof(struct ring_thread) == 64, "a shift makes offsets");
 	if (g->plan->has & X86_HAS_FSGSBASE)
-		emit_bytes(e, "\xf3\x48\x0f\xae\xc0", 5); /* rdfsbase %rax */
+		emit_bytes(&g->e, "\xf3\x48\x0f\xae\xc0", 5); /* rdfsbase %rax */
 	else
 		gen64_thread_pointer(g, G_AX);
-	emit_alu(e, OP_W, ALU_ADD, G_AX, 1);
-	emit_imm(e, R_THREAD, RING_HASH_MUL);
-	emit_rr(e, OP_IMUL | OP_W, R_THREAD, G_AX);
-	emit_shift(e, OP_W, SHIFT_R, R_THREAD, RING_HASH_SHIFT - 6);
-	find_own_entry(g);
+	x86_find_thread_of(g);
 }
 
 /* @max bytes: R_RECORD and the frame's position; or to @full. */
@@ -126,5 +109,5 @@ const struct gen_records gen64_records = {
 	.give_back = give_back,
 	.count_lost = x86_count_lost,
 	.count_dropped = x86_count_dropped,
-	.unless_alone = gen64_unless_alone,
+	.unless_alone = x86_unless_alone,
 };

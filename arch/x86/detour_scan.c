@@ -51,9 +51,14 @@ static void look(struct gen *g, label_t trap, label_t leave)
 	x86_scan_next(g, &regs, next);
 }
 
+static const struct gen_bell bell = {
+	.regs = 1u << G_AX | 1u << G_CX | 1u << R_BASE,
+	.ring = x86_bell,
+};
+
 const struct gen_scan gen64_scan = {
 	.regs = 1u << G_AX | 1u << G_CX | 1u << G_DX | 1u << R_THREAD | 1u << G_DI |
 		1u << G_R8 | 1u << R_BASE,
 	.look = look,
-	.bell = &gen64_bell,
+	.bell = &bell,
 };

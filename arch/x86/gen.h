@@ -6,7 +6,7 @@
  * takes the rest from struct x86_gen (common_gen.h), which detour.c fills in. detour_fetch.c is numbers,
  * detour_load.c pointers in the program, detour_string.c strings, detour_record.c the record, detour_filter.c
  * predicates, detour_return.c the way back, detour_time.c how long it took, detour_scan.c what unwinders wait
- * for, detour_bell.c asks the tracer to come. In which order all that is done is in arch/gen*.c.
+ * for, detour_claim.c who claims a ring. In which order all that is done is in arch/gen*.c.
  *
  * The frame lies below the red zone; the stack pointer does not move.
  */
@@ -61,28 +61,19 @@ enum {
 extern const struct gen_loads gen64_loads;
 extern const struct gen_returns gen64_returns;
 extern const struct gen_records gen64_records;
-/* Its function (detour.c). */
-void gen64_unless_alone(struct gen *g, label_t leave);
-/* The word @at of struct ring_head, whose address is in R_BASE, is one more; where it cannot be written, to @fixup (detour.c). */
-void gen64_inc(struct gen *g, size_t at, label_t fixup);
-/* The word @at of struct guard_gate; where it cannot be read, to @fixup (detour.c). */
-void gen64_load_word(struct gen *g, int reg, size_t at, label_t fixup);
 extern const struct gen_numbers gen64_numbers;
 extern const struct gen_scan gen64_scan;
-extern const struct gen_bell gen64_bell;
 extern const struct gen_filters gen64_filters;
 
 /* --- detour_record.c ---------------------------------------------------------------- */
 
 /* The word at %fs:0, to register @to; or g->fail. It is the thread pointer, once a thread was found by it. */
 void gen64_thread_pointer(struct gen *g, int to);
+void gen64_hash(struct gen *g);
 
 /* --- detour_claim.c ----------------------------------------------------------------- */
 
-/* The entry at R_THREAD is this thread's, or to @other. Clobbers rax. */
-void gen64_check_self(struct gen *g, label_t other);
-/* What stands at @at: the thread claims a ring (detour_plan.claim), goes on at @found or to g->fail. */
-void gen64_claim(struct gen *g, label_t at, label_t found);
+extern const struct x86_claim gen64_claim_parts;
 
 /* --- detour_return.c ---------------------------------------------------------------- */
 

@@ -42,13 +42,6 @@
 	/* struct guard_data */
 	.set	CHAIN_TRIES, 100000	/* how long another setter may take: some 50 ms */
 
-	/* struct guard_gate, behind struct guard_data; the rings */
-	.set	GATE, 4096
-	.set	GATE_ALONE, 4104
-	.set	GATE_TRAP, 1
-	.set	OWNER_BEFORE_BASE, -4096
-	.set	OWNER_DIED, 0x40000000
-
 	/* the kernel's: sigaction, siginfo, ucontext */
 	.set	SA_FLAGS, 8
 	.set	SA_RESTORER_AT, 16

@@ -56,6 +56,11 @@ static bool is_room(const struct maps *maps, uint64_t at, uint64_t len)
 	return k == maps->n || maps->v[k].start >= at + len + FAR_AWAY / 16;
 }
 
+static bool is_of_rings(const struct mapping *m)
+{
+	return m->shared && strncmp(m->path, "/memfd:ubp", 10) == 0;
+}
+
 /*
  * In 32 bits: in the smallest gap between mappings that has room to spare, since the large one is
  * where the heap and new mappings grow to; else in the middle of that.
@@ -75,7 +80,8 @@ static uint64_t find_room_32(const struct maps *maps, uint64_t len)
 	end = LOWEST_32;
 	for (size_t i = 0; i < maps->n; end = maps->v[i++].end) {
 		uint64_t size = maps->v[i].start > end ? maps->v[i].start - end : 0;
-		bool grows = (i && strcmp(maps->v[i - 1].path, "[heap]") == 0) ||
+		bool grows = (i && (strcmp(maps->v[i - 1].path, "[heap]") == 0 ||
+				    is_of_rings(&maps->v[i - 1]))) ||
 			     strcmp(maps->v[i].path, "[stack]") == 0;
 
 		if (size == largest || grows || size < len + 2 * SPARE_32 || size >= best_size)
@@ -104,11 +110,6 @@ uint64_t rings_find_room(const struct ubp_arch *arch, const struct maps *maps, u
 			return at;
 	}
 	return 0;
-}
-
-static bool is_of_rings(const struct mapping *m)
-{
-	return m->shared && strncmp(m->path, "/memfd:ubp", 10) == 0;
 }
 
 uint64_t rings_place(const struct space *space, const struct maps *maps, uint64_t *ret_len)

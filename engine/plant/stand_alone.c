@@ -301,6 +301,7 @@ void stand_alone_end(struct tracer *tracer, struct process *p)
 	plant_wake(p->space, tid);
 	returns_drop_home(p->space);
 	rings_drop_ended(tracer, p->space->plant);
+	rings_look_around(p->space, tid, NULL, 0); /* what it has mapped meanwhile */
 	claims_set_alone(p, false);
 	know_masks_again(tracer, p);
 	stand_alone_forget(p);

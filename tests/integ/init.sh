@@ -16,7 +16,7 @@ for how in segv blocked bus fpe ill int3 sys abort handler trap; do
 		rm -f -- fix.*
 
 		start init_dies $how $threads
-		trace -p "$WORD" -e "p:i/load $F:load p=$ARG1" -e "r:i/work $F:work" --filter 'common_pid == 0'
+		trace --stay -p "$WORD" -e "p:i/load $F:load p=$ARG1" -e "r:i/work $F:work" --filter 'common_pid == 0'
 		go
 		finish
 		[ "$LAST" = "$want" ] || fail "$how, $threads threads: '$LAST', untraced '$want'"

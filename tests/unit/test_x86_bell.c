@@ -20,6 +20,20 @@
 #include "engine/base/err.h"
 #include "tests/unit/x86_lab.h"
 
+#if RUN_BITS == 32
+#define NAME     "x86_bell for 32 bits"
+#define NR_FORK  2
+#define NR_VFORK 190
+#define NR_CLONE 120
+#define FLAGS_IN gpr[BX]
+#else
+#define NAME     "x86_bell"
+#define NR_FORK  57
+#define NR_VFORK 58
+#define NR_CLONE 56
+#define FLAGS_IN gpr[DI]
+#endif
+
 static struct run_regs before;
 static struct run_end end;
 static uint8_t stack[RUN_STACK_SIZE];
@@ -165,10 +179,10 @@ static void goes_on_in_the_end(void **state)
 	expect(1, 1, 1);
 }
 
-/* In front of clone(), whose flags are in rdi, and of clone3(), where it points to them. */
+/* In front of clone(), whose flags are in rdi, or ebx, and of clone3(), where that points to them. */
 static void is_quiet_for_threads(void **state)
 {
-	static const uint8_t numbers[][4] = { { 56 }, { 0xb3, 1 } };
+	static const uint8_t numbers[][4] = { { NR_CLONE }, { 0xb3, 1 } };
 	uint64_t *flags = (uint64_t *)RUN_DATA;
 	struct window was = lab.window;
 
@@ -180,12 +194,12 @@ static void is_quiet_for_threads(void **state)
 		build(false);
 		lab.head->bell = lab.head->heard = lab.head->in_vain = 0;
 		gate()->alone = 1;
-		before.gpr[DI] = i ? (uint64_t)flags : CLONE_THREAD | 0x11;
+		before.FLAGS_IN = i ? (uint64_t)flags : CLONE_THREAD | 0x11;
 		*flags = CLONE_THREAD;
 		lab_run(&before, &end);
 		assert_int_equal(end.exit, 0);
 		expect(0, 0, 0);
-		before.gpr[DI] = i ? (uint64_t)flags : 0x11;
+		before.FLAGS_IN = i ? (uint64_t)flags : 0x11;
 		*flags = 0x11;
 		lab.control->owner = RING_OWNER_DIED;
 		lab_run(&before, &end);
@@ -207,11 +221,11 @@ static void is_quiet_for_copies(void **state)
 		uint64_t flags;
 		uint64_t rings;
 	} calls[] = {
-		{ { 57 }, false, 0, 0 },
-		{ { 58 }, false, 0, 1 },
-		{ { 56 }, false, CLONE_THREAD | CLONE_VM, 0 },
-		{ { 56 }, false, SIGCHLD, 0 },
-		{ { 56 }, false, CLONE_VM | CLONE_VFORK | SIGCHLD, 1 },
+		{ { NR_FORK }, false, 0, 0 },
+		{ { NR_VFORK }, false, 0, 1 },
+		{ { NR_CLONE }, false, CLONE_THREAD | CLONE_VM, 0 },
+		{ { NR_CLONE }, false, SIGCHLD, 0 },
+		{ { NR_CLONE }, false, CLONE_VM | CLONE_VFORK | SIGCHLD, 1 },
 		{ { 0xb3, 1 }, true, CLONE_THREAD | CLONE_VM, 0 },
 		{ { 0xb3, 1 }, true, CLONE_PIDFD, 0 },
 		{ { 0xb3, 1 }, true, CLONE_VM, 1 },
@@ -227,7 +241,7 @@ static void is_quiet_for_copies(void **state)
 		build(false);
 		lab.head->bell = lab.head->heard = lab.head->in_vain = 0;
 		gate()->alone = 1;
-		before.gpr[DI] = calls[i].is_deep ? (uint64_t)flags : calls[i].flags;
+		before.FLAGS_IN = calls[i].is_deep ? (uint64_t)flags : calls[i].flags;
 		*flags = calls[i].flags;
 		lab_run(&before, &end);
 		assert_int_equal(end.exit, 0);
@@ -249,7 +263,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(is_quiet_for_copies, start, stop),
 	};
 
-	return cmocka_run_group_tests_name("x86_bell", tests, lab_set_up, lab_tear_down);
+	return cmocka_run_group_tests_name(NAME, tests, lab_set_up, lab_tear_down);
 }
 
 #else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* A thread that has no ring claims one in its detour (arch/x86/detour_claim.c); interrupted at each instruction, too. */
+/* A thread that has no ring claims one in its detour (arch/x86/common_detour_claim.c); interrupted at each instruction, too. */
 
 #ifdef __x86_64__
 
@@ -18,6 +18,14 @@
 
 #define CLAIM_CODE (LAB_RETURN_CODE - UBP_CLAIM_CODE_MAX)
 #define START      (5ull * LAB_CAPACITY)
+
+#if RUN_BITS == 32
+#define NAME   "x86_claim for 32 bits"
+#define OTHERS_TOO "c=%bx d=%bp e=%dx"
+#else
+#define NAME   "x86_claim"
+#define OTHERS_TOO "c=%r10 d=%r9 e=%r8"
+#endif
 
 static struct run_regs before;
 static struct run_end end;
@@ -71,6 +79,9 @@ static int set_up(void **state)
 	size_t len = 0;
 
 	lab_set_up(state);
+#if RUN_BITS == 32
+	*(pid_t *)(uintptr_t)(RUN_TCB + 0x68) = gettid();
+#endif
 	lab.plan.self_at = find_self();
 	lab.plan.claim = CLAIM_CODE;
 	assert_int_equal(lab.arch->detour.build_claim_code(lab.plan.self_at, lab.plan.has, code,
@@ -122,7 +133,7 @@ static void the_first_hit_claims_a_ring_and_the_next_one_has_it(void **state)
 	uint64_t at;
 
 	(void)state;
-	build("a=%di b=%ip c=%r10 d=%r9 e=%r8");
+	build("a=%di b=%ip " OTHERS_TOO);
 	begin(2);
 	stacks[place(2) - lab.table] = (struct ring_stack){ 1, 2 };
 	assert_false(traps("claim"));
@@ -203,6 +214,45 @@ static void without_the_code_the_trap_is_taken(void **state)
 	lab.plan.claim = CLAIM_CODE;
 }
 
+#if RUN_BITS == 32
+/* One hit with this stack pointer, and nothing known of what may be read; whether it took the trap. */
+static bool traps_at(const char *args, uint64_t sp)
+{
+	build(args);
+	begin(2);
+	lab_forget_ranges();
+	before.LAB_SP = sp;
+	lab_run(&before, &end);
+	lab_assert_kept(args, &before, NULL, &end);
+	return lab_trap(&end) >= 0;
+}
+
+/* Where all arguments are on the stack, and nobody tells of the stacks of new threads. */
+static void arguments_on_a_new_stack_are_known(void **state)
+{
+	static const char many[] = "a=+4(%sp):s32 b=+12(%sp):u8 c=+1016(%sp):u64 s=+0(+8(%sp)):u8";
+	const uint64_t stack = RUN_STACK + 0x1000, tcb_page = RUN_STACK + 0x2000;
+
+	(void)state;
+	/* The page that the frame is on, up to its end. */
+	assert_false(traps_at("a=+4(%sp):s32 b=+12(%sp):u8 c=$stack1", stack + 0x400));
+	assert_claimed(2, 7);
+	lab_range(RUN_STACK, RUN_STACK_SIZE);
+	lab_expect_record(START, 0, &before);
+	assert_false(traps_at("a=+12(%sp):u32", stack - 16));
+	assert_true(traps_at("a=+13(%sp):u32", stack - 16));
+	/* The next one, from which it is too far to the thread pointer. */
+	assert_true(traps_at("a=+4(%sp):s32", stack + 8));
+	/* It is near by, and above. */
+	assert_true(RUN_TCB - tcb_page < 0x2000);
+	assert_false(traps_at("a=+1016(%sp):u64", tcb_page - 1000));
+	/* What arguments point to is not known, nor what is far from the stack pointer, or below it. */
+	assert_true(traps_at(many, stack + 0x400));
+	assert_true(traps_at("a=+1024(%sp):u8", stack + 0x400));
+	assert_true(traps_at("a=-4(%sp):u8", stack + 0x400));
+}
+#endif
+
 /* --- interrupted ----------------------------------------------------------------------------- */
 
 static unsigned n_nested;
@@ -264,10 +314,13 @@ int main(void)
 		cmocka_unit_test(the_first_place_that_is_nobodys_is_taken),
 		cmocka_unit_test(an_entry_of_who_had_the_pointer_before_is_over),
 		cmocka_unit_test(without_the_code_the_trap_is_taken),
+#if RUN_BITS == 32
+		cmocka_unit_test(arguments_on_a_new_stack_are_known),
+#endif
 		cmocka_unit_test(a_handler_may_come_at_any_instruction),
 	};
 
-	return cmocka_run_group_tests_name("x86_claim", tests, set_up, lab_tear_down);
+	return cmocka_run_group_tests_name(NAME, tests, set_up, lab_tear_down);
 }
 
 #else

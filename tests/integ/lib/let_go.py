@@ -13,7 +13,7 @@ UPROBE, FIXTURES = os.environ["UPROBE"], os.environ["FIXTURES"]
 WAIT = int(os.environ.get("TIMEOUT", "60"))
 
 if platform.machine() != "x86_64":
-    print("skipped: only x86-64 lets go of processes so far")
+    print("skipped: only programs for x86 are let go of so far")
     sys.exit(77)
 
 

@@ -2,7 +2,7 @@
 /* Copyright the ubp authors */
 
 /*
- * A place where the tracer has to be there, in a process that it has let go of (detour_plan.asks): the thread rings
+ * For both widths: a place where the tracer has to be there, in a process that it has let go of (detour_plan.asks): the thread rings
  * (ring_head.bell), and waits until it is traced again, the tracer has died, or some 20 to 350 ms have passed. It waits without a system call, for
  * the program may have a filter that allows none.
  */
@@ -12,7 +12,6 @@
 
 #include "arch/guard.h"
 #include "arch/x86/common_detour.h"
-#include "arch/x86/gen.h"
 
 /*
  * pause takes some 4 to 70 ns. No clock is read, for the program may have forbidden that, too. A tracer that is alive comes in a
@@ -22,76 +21,77 @@
 
 #define CLONE_VM     0x100
 #define CLONE_THREAD 0x10000
-#define NR_CLONE     56
-#define NR_FORK      57
-#define NR_CLONE3    435
 
-/* To @leave by the @flags of clone() that are in edi, or, @is_deep, in memory at rdi. */
-static void test_flags(struct gen *g, bool is_deep, uint32_t flags, enum cond cond, label_t leave)
+/* To @leave by the @flags of clone() that are in the register, or, @is_deep, in memory at it. */
+static void test_flags(struct gen *g, bool is_deep, uint32_t flags, enum cond cond,
+		       label_t leave)
 {
+	const int reg = x86_gen(g)->calls.flags;
+
 	if (is_deep) {
 		gen_may_fault(g, leave);
-		emit_rm(&g->e, 0xf7, 0, MEM(G_DI, 0)); /* test */
+		emit_rm(&g->e, 0xf7, 0, MEM(reg, 0)); /* test */
 		emit_u32(&g->e, flags);
 	} else {
-		emit_test(&g->e, 0, G_DI, (int32_t)flags);
+		emit_test(&g->e, 0, reg, (int32_t)flags);
 	}
 	emit_jcc(&g->e, cond, leave);
 }
 
 /*
- * In front of a call that may make a thread, by its number at the window's start: a thread needs no tracer. In rdi are the flags, or a
- * pointer to them, which the C library has looked at.
+ * In front of a call that may make a thread, by its number at the window's start: a thread needs no tracer. In a register are the flags, or
+ * a pointer to them, which the C library has looked at.
  */
 static void unless_thread(struct gen *g, label_t leave)
 {
 	const struct displaced_insn *insn = &g->plan->window->insns[0];
+	const struct x86_calls *calls = &x86_gen(g)->calls;
 	uint32_t number;
 
 	if (insn->len != 5 || insn->bytes[0] != 0xb8) /* mov $number,%eax */
 		return;
 	memcpy(&number, insn->bytes + 1, sizeof(number));
-	if (number == NR_FORK && g->plan->asks_sharing)
+	if (number == calls->fork && g->plan->asks_sharing)
 		emit_jmp(&g->e, leave);
-	if (number != NR_CLONE && number != NR_CLONE3)
+	if (number != calls->clone && number != calls->clone3)
 		return;
-	test_flags(g, number == NR_CLONE3, CLONE_THREAD, COND_NE, leave);
+	test_flags(g, number == calls->clone3, CLONE_THREAD, COND_NE, leave);
 	if (g->plan->asks_sharing)
-		test_flags(g, number == NR_CLONE3, CLONE_VM, COND_E, leave);
+		test_flags(g, number == calls->clone3, CLONE_VM, COND_E, leave);
 }
 
-static void bell(struct gen *g, label_t traced, label_t leave)
+/* 0, or not, by the flags; or to @fixup. Clobbers rax. */
+static void test_alone(struct gen *g, label_t fixup)
+{
+	x86_gen(g)->gate_word(g, G_AX, offsetof(struct guard_gate, alone), fixup);
+	emit_rr(&g->e, OP_TEST | OP_W, G_AX, G_AX);
+}
+
+void x86_bell(struct gen *g, label_t traced, label_t leave)
 {
 	struct emit *e = &g->e;
 	label_t again, come = emit_label(e);
 
 	x86_find_base(g, traced, leave);
-	gen64_load_word(g, G_AX, offsetof(struct guard_gate, alone), traced);
-	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
+	test_alone(g, traced);
 	emit_jcc(e, COND_E, traced);
 	if (!g->plan->scans)
 		unless_thread(g, leave);
-	gen64_inc(g, offsetof(struct ring_head, bell), leave);
+	x86_count_in_head(g, offsetof(struct ring_head, bell), leave);
 	emit_imm(e, G_CX, ROUNDS);
 	again = emit_here(e);
 	emit_bytes(e, "\xf3\x90", 2); /* pause */
-	gen64_load_word(g, G_AX, offsetof(struct guard_gate, alone), leave);
-	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
+	test_alone(g, leave);
 	emit_jcc(e, COND_E, come);
 	x86_test_owner(g, leave);
 	emit_jcc(e, COND_NE, leave);
 	emit_alu(e, 0, ALU_SUB, G_CX, 1);
 	emit_jcc(e, COND_NE, again);
-	gen64_inc(g, offsetof(struct ring_head, in_vain), leave);
-	gen64_inc(g, offsetof(struct ring_head, heard), leave);
+	x86_count_in_head(g, offsetof(struct ring_head, in_vain), leave);
+	x86_count_in_head(g, offsetof(struct ring_head, heard), leave);
 	emit_jmp(e, leave);
 	/* Nobody lets go of it again before this is told. */
 	emit_set(e, come);
-	gen64_inc(g, offsetof(struct ring_head, heard), leave);
+	x86_count_in_head(g, offsetof(struct ring_head, heard), leave);
 	emit_jmp(e, traced);
 }
-
-const struct gen_bell gen64_bell = {
-	.regs = 1u << G_AX | 1u << G_CX | 1u << R_BASE,
-	.ring = bell,
-};
