@@ -11,6 +11,8 @@
 /* Member of struct ring_thread, of struct ring_record. */
 struct emit_mem x86_thread_mem(const struct gen *g, size_t member);
 struct emit_mem x86_record_mem(const struct gen *g, size_t member);
+/* .unless_off; no register is clobbered. */
+void x86_unless_off(struct gen *g, uint32_t number, label_t off);
 /* .find_thread, once .regs.thread has the hash's offset, and the register @key the key. */
 void x86_find_entry(struct gen *g, int key);
 /* Where struct ring_thread is: a register, @to if need be. */
