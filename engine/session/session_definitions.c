@@ -3,14 +3,9 @@
 
 #include "engine/session/session_definitions.h"
 
-#include <errno.h>
-
 #include "arch/host.h"
-#include "engine/base/err.h"
 #include "engine/define/definitions.h"
 #include "engine/session/inside.h"
-#include "engine/session/live.h"
-#include "engine/space/uprobe.h"
 #include "engine/spec/probe.h"
 
 int session_definitions_new(const struct ubp_session *s, struct definitions **ret_defs,
@@ -76,32 +71,6 @@ int ubp_add_usdt(struct ubp_session *s, const char *definition, const char *filt
 	int rc = check_new(s, err);
 
 	return rc < 0 ? rc : definitions_add_usdt(s->defined, definition, filter, err);
-}
-
-/* --- on and off --------------------------------------------------------------------- */
-
-static int check_probe(const struct ubp_session *s, size_t i, struct ubp_err *err)
-{
-	ubp_err_reset(err);
-	if (definitions_are_given_up(s->defined))
-		return ubp_fail(err, EBUSY, "the session was given up");
-	if (i >= definitions_n(s->defined))
-		return ubp_fail(err, EINVAL, "there is no probe %zu", i);
-	return 0;
-}
-
-int ubp_probe_enable(struct ubp_session *s, size_t i, bool on, struct ubp_err *err)
-{
-	int rc = check_probe(s, i, err);
-
-	if (rc == 0 && live_begin(s) < 0)
-		rc = ubp_fail(err, ENOMEM, "out of memory");
-	return rc < 0 ? rc : live_switch(s, (unsigned)i, on, err);
-}
-
-bool ubp_probe_is_enabled(const struct ubp_session *s, size_t i)
-{
-	return i < definitions_n(s->defined) && uprobe_is_on(definitions_uprobe(s->defined, i));
 }
 
 /* --- what was added ---------------------------------------------------------------- */
