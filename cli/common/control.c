@@ -34,8 +34,9 @@ static bool get_part(const char *spec, bool is_ack, char part[PATH_MAX])
 
 	if (is_ack && !comma)
 		return false;
-	len = is_ack || !comma ? strlen(from = is_ack ? comma + 1 : from)
-			       : (size_t)(comma - from);
+	if (is_ack)
+		from = comma + 1;
+	len = is_ack || !comma ? strlen(from) : (size_t)(comma - from);
 	if (len == 0 || len >= PATH_MAX)
 		return false;
 	memcpy(part, from, len);
