@@ -118,6 +118,8 @@ struct gen_scan {
 
 /* The record (engine/base/ring.h). What is not possible goes to gen.fail. */
 struct gen_records {
+	/* To @off if the probe with this number is switched off (ring_head.off). With the rings known, and early registers saved. */
+	void (*unless_off)(struct gen *g, uint32_t number, label_t off);
 	void (*find_thread)(struct gen *g);
 	/* @max bytes, or to @full. */
 	void (*reserve)(struct gen *g, uint32_t max, label_t full);

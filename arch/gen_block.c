@@ -6,6 +6,7 @@
  *
  *   entry:  a frame; save flags and the registers needed first
  *           gate: 0 -> leave, 1 -> trap; its owner dead -> leave
+ *           the probe is switched off -> leave
  *           what the filter can tell now: no -> leave
  *           only a stop tells the rest (detour_stops()): -> trap
  *           save the other registers, find the thread -> trap
@@ -97,6 +98,7 @@ static void one_probe(struct gen *g, const struct ways *ways, size_t i, bool is_
 	g->probe = &g->plan->probes[i];
 	g->fail = ways->several ? ways->trap[i] : ways->trap_early[i];
 	useful = gen_filter_look(g, g->probe).useful;
+	g->isa->records->unless_off(g, g->probe->number, after_drop);
 	if (useful)
 		gen_filter_early(g, counts ? drop : after_drop);
 	if (detour_stops(g->probe->program, g->probe->filter)) {
@@ -208,6 +210,31 @@ static label_t put_trap(struct gen *g, const struct ways *ways, size_t i)
 
 /* --- the block --------------------------------------------------------------------------------- */
 
+/* The return address is replaced if one of the return probes is on; @first: the first of them. */
+static void put_hijack(struct gen *g, const struct ways *ways, size_t first, label_t back)
+{
+	const struct detour_plan *plan = g->plan;
+	label_t is_on = emit_label(&g->e);
+	size_t last = plan->n_probes - 1;
+
+	while (plan->probes[last].kind != PROBE_RETURN)
+		last--;
+	g->fail = ways->trap[first];
+	for (size_t i = first; i <= last; i++) {
+		label_t next = i == last ? ways->leave : emit_label(&g->e);
+
+		if (plan->probes[i].kind != PROBE_RETURN)
+			continue;
+		g->isa->records->unless_off(g, plan->probes[i].number, next);
+		if (i == last)
+			break;
+		g->isa->jump(&g->e, is_on);
+		emit_set(&g->e, next);
+	}
+	emit_set(&g->e, is_on);
+	g->isa->returns->hijack(g, back, ways->trap[first], ways->leave);
+}
+
 static void put_entry(struct gen *g, label_t copy, label_t back)
 {
 	struct ways ways = { .copy = copy };
@@ -225,7 +252,7 @@ static void put_entry(struct gen *g, label_t copy, label_t back)
 		size_t i = ways.order[k];
 
 		if (g->plan->probes[i].kind == PROBE_RETURN)
-			g->isa->returns->hijack(g, back, ways.trap[i], ways.leave);
+			put_hijack(g, &ways, i, back);
 		else
 			one_probe(g, &ways, i, k == last);
 	}
@@ -312,7 +339,8 @@ static void put_bell_of_scan(struct gen *g, label_t at, label_t *ret_trap)
 static void put_watch(struct gen *g, label_t copy)
 {
 	const struct gen_scan *scan = g->plan->scans ? g->isa->scan : NULL;
-	uint32_t regs = (scan ? scan->regs : 0) | (g->plan->asks ? g->isa->scan->bell->regs : 0);
+	uint32_t regs =
+		(scan ? scan->regs : 0) | (g->plan->asks ? g->isa->scan->bell->regs : 0);
 	label_t leave = emit_label(&g->e), trap = emit_label(&g->e), at;
 	label_t no_stack = emit_label(&g->e), early = emit_label(&g->e);
 
@@ -371,6 +399,8 @@ static int check_probe(const struct gen_isa *isa, const struct detour_plan *plan
 	if (probe->kind == PROBE_RETURN &&
 	    !isa->returns->can_hijack(plan->hijacks, plan->hijacks_mask))
 		return ubp_fail(err, EOPNOTSUPP, "no table for return addresses");
+	if (probe->number >= RING_SWITCHES)
+		return ubp_fail(err, EOPNOTSUPP, "there have been too many probes");
 	if (probe->program->needs_duration && probe->kind != PROBE_RETURN)
 		return ubp_fail(err, EOPNOTSUPP, "$duration of what does not return");
 	if (probe->program->needs_duration && !plan->ns_factor)
@@ -396,7 +426,8 @@ static int check_plan(const struct gen_isa *isa, const struct detour_plan *plan,
 	if (plan->asks)
 		return plan->n_probes == 0 && !plan->lead
 			       ? isa->check_plan(plan, err)
-			       : ubp_fail(err, EOPNOTSUPP, "nothing but a place of ubp's own asks");
+			       : ubp_fail(err, EOPNOTSUPP,
+					  "nothing but a place of ubp's own asks");
 	if (plan->n_probes == 0 || plan->n_probes > UBP_DETOUR_PROBES)
 		return ubp_fail(err, EOPNOTSUPP, "%zu probes at one place", plan->n_probes);
 	if (plan->lead && (!isa->lead_again || plan->lead->sp_down > LEAD_DOWN_MAX))

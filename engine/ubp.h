@@ -225,6 +225,23 @@ int ubp_start(struct ubp_session *session, struct ubp_err *err);
 int ubp_start_until(struct ubp_session *session, const struct ubp_until *until,
 		    struct ubp_err *err);
 
+/*
+ * Switch probe @i off, or on again: before ubp_start(), so that tracing begins without it, or at any time while the session
+ * runs. It stays planted. No thread is stopped for it, and nothing is written to the code of any process: a word in memory
+ * that is shared with all targets says whether it records, those that are not traced any more (.let_go) included. Probes at one place
+ * are switched each by itself.
+ *
+ * While a probe is off its hits are not recorded and not counted, its filter is not looked at, and no return address
+ * is replaced for it. A return is recorded if the probe is on when the function is entered and when it returns. What was
+ * recorded before is delivered all the same, perhaps with the hits that threads are amid recording during the call. A breakpoint stops
+ * its thread as before; a reference counter stays as it is.
+ *
+ * Errors: -EINVAL: there is no probe @i; -EBUSY: the session was given up; -ENOMEM.
+ */
+int ubp_probe_enable(struct ubp_session *session, size_t i, bool on, struct ubp_err *err);
+/* Is it on? */
+bool ubp_probe_is_enabled(const struct ubp_session *session, size_t i);
+
 /* Becomes readable when ubp_dispatch() has something to do or ubp_is_done()
  * has become true. */
 int ubp_fd(const struct ubp_session *session);

@@ -26,6 +26,19 @@ static struct emit_mem record_mem(size_t member)
 	return MEM(R_RECORD, member);
 }
 
+/* Clobbers R_A. */
+static void unless_off(struct gen *g, uint32_t number, label_t off)
+{
+	struct emit *e = &g->e;
+	struct emit_mem mem = a64_reach(
+		e, OP_LDR8, MEM(R_BASE, (int64_t)offsetof(struct ring_head, off) + number / 8));
+
+	gen_may_fault(g, g->fail);
+	a64_ldst(e, OP_LDR8, R_A, mem);
+	a64_logic(e, OP_ANDS, G_ZR, R_A, 1u << number % 8);
+	a64_bcond(e, COND_NE, off);
+}
+
 /* @reg = the address of its .head */
 static void head_address(struct emit *e, int reg)
 {
@@ -244,6 +257,7 @@ static void count_dropped(struct gen *g)
 }
 
 const struct gen_records make_records = {
+	.unless_off = unless_off,
 	.find_thread = find_thread,
 	.reserve = reserve,
 	.head = record_head,

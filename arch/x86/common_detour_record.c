@@ -23,6 +23,17 @@ struct emit_mem x86_record_mem(const struct gen *g, size_t member)
 	return MEM(x86_gen(g)->regs.record, member);
 }
 
+void x86_unless_off(struct gen *g, uint32_t number, label_t off)
+{
+	const size_t at = offsetof(struct ring_head, off);
+
+	gen_may_fault(g, g->fail);
+	emit_rm(&g->e, 0xf6, 0, /* test, of bytes */
+		MEM(x86_gen(g)->regs.base, at + number / 8));
+	emit_u8(&g->e, (uint8_t)(1u << number % 8));
+	emit_jcc(&g->e, COND_NE, off);
+}
+
 /* Its entry is .regs.thread, or g->fail. */
 static void find_entry(struct gen *g, int key)
 {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/common/control.h"
 #include "cli/common/message.h"
 #include "engine/base/vec.h"
 
@@ -231,7 +232,26 @@ static int set_ready_fd(void *into, const char *arg)
 
 	if (!cli_number(arg, 0, INT_MAX, &fd) || fcntl((int)fd, F_GETFD) < 0)
 		return cli_usage_error("--ready-fd takes an open descriptor, not '%s'", arg);
-	o->ready_fd = (int)fd;
+	o->steer.ready_fd = (int)fd;
+	return CLI_OK;
+}
+
+static int set_control(void *into, const char *arg)
+{
+	((struct trace_options *)into)->steer.control = arg;
+	return control_check(arg);
+}
+
+/* As perf record has it. */
+static int set_delay(void *into, const char *arg)
+{
+	struct steer_options *steer = &((struct trace_options *)into)->steer;
+	uint64_t ms = 0;
+
+	if (strcmp(arg, "-1") != 0 && !cli_number(arg, 0, INT_MAX, &ms))
+		return cli_usage_error("-D takes milliseconds, or -1, not '%s'", arg);
+	steer->is_off = ms || *arg == '-';
+	steer->delay_ns = ms * 1000000;
 	return CLI_OK;
 }
 
@@ -303,6 +323,8 @@ static const struct cli_option table[] = {
 	  .help = "with a command: not the processes that it gives birth to" },
 	{ 'd', "duration", "SECS", .set = set_duration,
 	  .help = "trace for SECS seconds, keep the events in memory, then print" },
+	{ 'D', "delay", "MS", .set = set_delay,
+	  .help = "record nothing for MS milliseconds; -1: until --control says so" },
 	{ 'n', "count", "COUNT", .set = set_count, .help = "end after COUNT events" },
 	{ 's', NULL, FLAG(stacks.asked), .help = "print the user stack of each event" },
 	{ 0, "stack", "KIND", .set = set_stack_kind,
@@ -360,6 +382,9 @@ static const struct cli_option table[] = {
 	{ 0, "stats", FLAG(stats), .help = "at the end, print counts on standard error" },
 	{ 0, "ready-fd", "N", .set = set_ready_fd,
 	  .help = "write \"ready\" to descriptor N when all is planted" },
+	{ 0, "control", "fifo:CTL[,ACK]", .set = set_control,
+	  .help = "obey lines that somebody writes into the FIFO CTL, as perf does:\n"
+		  "enable [EVENT], disable [EVENT], ping, stop; ACK gets the answers" },
 	{ 'h', "help", FLAG(help), .help = "print this" },
 	{ 0, "version", FLAG(version), .help = "print the version" },
 };
@@ -430,6 +455,12 @@ int trace_options_check(const struct trace_options *o)
 	if (o->ends.duration && only_prints(o))
 		return cli_usage_error("-d is for tracing: it excludes -v, --check, "
 				       "--definition and --explain");
+	if (o->steer.is_off && !o->steer.delay_ns && !o->steer.control)
+		return cli_usage_error("-D -1 takes --control: nothing else switches the "
+				       "probes on");
+	if (o->steer.control && only_prints(o))
+		return cli_usage_error("--control is for tracing: it excludes -v, --check, "
+				       "--definition and --explain");
 	if (o->header && !o->form.has_header)
 		return cli_usage_error("-H is for text: it excludes --%s", o->form.name);
 	return check_filter_word(o);
@@ -458,7 +489,7 @@ int trace_options_parse(const struct cli_syntax *syntax, int argc, char **argv,
 
 	whole.common = table;
 	whole.n_common = sizeof(table) / sizeof(table[0]);
-	o->ready_fd = -1;
+	o->steer.ready_fd = -1;
 	(void)ubp_sink_form("text", &o->form);
 	*ret_done = true;
 	status = cli_parse(&whole, argc, argv, o, &o->command);

@@ -72,6 +72,14 @@ struct debug_options {
 	const char *symbols;
 };
 
+/* What goes on between the command and who has started it. */
+struct steer_options {
+	int ready_fd;        /* --ready-fd; -1: none */
+	const char *control; /* --control; NULL: none */
+	bool is_off;         /* -D: all probes are off at the start ... */
+	uint64_t delay_ns;   /* ... for so long; 0: until they are switched on */
+};
+
 /* All strings are borrowed from argv, but debug_dirs. */
 struct trace_options {
 	const char *what; /* "uprobe": what banners call a probe */
@@ -86,13 +94,13 @@ struct trace_options {
 	const char *clock;
 	size_t ring_bytes; /* --buffer-size; 0: default */
 	enum ubp_mode mode;
-	int ready_fd; /* -1: none */
 	bool help, version, header;
 	bool stats, strict, stay, lossless, force, beside_kernel;
 	bool no_version_check; /* -F of perf-tools: accepted, means nothing */
 	struct list_options lists;
 	struct stack_options stacks;
 	struct end_options ends;
+	struct steer_options steer;
 	struct print_options only;
 	struct target_options who;
 	struct debug_options debug;

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/common/control.h"
 #include "cli/common/message.h"
 #include "cli/common/output.h"
 #include "cli/common/signals.h"
@@ -38,7 +39,9 @@ struct run {
 	struct output out;
 	struct ubp_sink *sink;
 	int signal_fd;
+	struct control control;
 	uint64_t deadline_ns; /* 0: none */
+	uint64_t delay_ns;    /* when probes that are off are switched on; 0: no more */
 	uint64_t n_events;
 	uint64_t n_dropped; /* over HOLD_BYTES */
 	bool ending;        /* asked to end by a signal */
@@ -237,49 +240,68 @@ static void take_signals(struct run *run)
 static void wait_for_something(struct run *run, int fd, int timeout_ms)
 {
 	size_t pending = output_pending(&run->out);
-	struct pollfd p[3] = {
+	struct pollfd p[4] = {
 		{ .fd = run->signal_fd, .events = POLLIN },
 		{ .fd = run->out.can_vanish ? run->out.fd : -1,
 		  .events = pending ? POLLOUT : 0 },
 		{ .fd = pending < BATCH_BYTES ? fd : -1, .events = POLLIN },
+		{ .fd = run->control.fd, .events = POLLIN },
 	};
 
 	if (run->out.error)
 		p[1].fd = -1;
-	if (poll(p, 3, timeout_ms) <= 0)
+	if (poll(p, 4, timeout_ms) <= 0)
 		return;
 	if (p[0].revents)
 		take_signals(run);
 	if (p[1].revents)
 		output_polled(&run->out, p[1].revents);
+	if (p[3].revents && control_take(&run->control, run->session))
+		run->ending = true;
 }
 
-static int time_left_ms(const struct run *run)
+/* -1: for ever. */
+static int time_left_ms(uint64_t until_ns)
 {
 	uint64_t now = now_ns();
 
-	if (!run->deadline_ns)
+	if (!until_ns)
 		return -1;
-	if (now >= run->deadline_ns)
+	if (now >= until_ns)
 		return 0;
-	if (run->deadline_ns - now > 3600 * 1000000000ULL)
+	if (until_ns - now > 3600 * 1000000000ULL)
 		return 3600 * 1000;
-	return (int)((run->deadline_ns - now + 999999) / 1000000);
+	return (int)((until_ns - now + 999999) / 1000000);
+}
+
+/* Probes are switched on if their time has come; else, how long that takes. */
+static int look_at_delay(struct run *run)
+{
+	int left = time_left_ms(run->delay_ns);
+
+	if (left != 0)
+		return left;
+	run->delay_ns = 0;
+	if (control_enable_all(run->session, true) != CLI_OK)
+		run->failed = true;
+	return -1;
 }
 
 static void trace(struct run *run)
 {
-	int left;
+	int left, delay;
 
 	for (;;) {
+		delay = look_at_delay(run);
 		if (output_pending(&run->out) < BATCH_BYTES && take_events(run) < 0)
 			return;
 		if (!output_flush(&run->out) || run->ending || has_count(run))
 			return;
-		left = time_left_ms(run);
+		left = time_left_ms(run->deadline_ns);
 		if (left == 0 || ubp_is_done(run->session))
 			return;
-		wait_for_something(run, ubp_fd(run->session), left);
+		wait_for_something(run, ubp_fd(run->session),
+				   delay >= 0 && (left < 0 || delay < left) ? delay : left);
 	}
 }
 
@@ -370,11 +392,14 @@ static int run_started(struct run *run)
 	text = ubp_sink_begin(run->sink, &len);
 	output_add(&run->out, text, len);
 	(void)output_flush(&run->out);
-	tell_ready(run->opt->ready_fd);
+	tell_ready(run->opt->steer.ready_fd);
 	run->out.hold = run->opt->ends.duration != NULL;
 	if (run->opt->ends.duration)
 		run->deadline_ns = now_ns() + run->opt->ends.duration_ns;
+	if (run->opt->steer.delay_ns)
+		run->delay_ns = now_ns() + run->opt->steer.delay_ns;
 	trace(run);
+	control_close(&run->control);
 	ubp_stop(run->session);
 	run->ending = false;
 	print_rest(run);
@@ -415,34 +440,58 @@ static void say_failed_start(const struct run *run, const struct ubp_err *err)
 	(void)ubp_dispatch(run->session, no_event, NULL, &ignored);
 }
 
-int trace_run(struct ubp_session *session, const struct trace_options *options)
+/* Its output is open. */
+static int run_session(struct run *run)
 {
-	struct run run = { .opt = options, .session = session, .signal_fd = -1 };
-	struct ubp_until until = { .is_over = is_asked_to_end, .ctx = &run };
-	struct ubp_sink_options how = { .form = options->form.name, .header = options->header };
+	struct ubp_until until = { .is_over = is_asked_to_end, .ctx = run };
 	struct ubp_err err;
 	int status = CLI_FAILED;
 
 	ubp_err_reset(&err);
-	if (output_open(&run.out, options->output, &err) < 0)
-		return cli_error_record(&err);
-	output_raw(&run.out, options->strict);
-	how.raw = run.out.raw;
-	if (ubp_sink_new(session, &how, &run.sink, &err) < 0) {
-		output_close(&run.out);
-		return cli_error_record(&err);
-	}
-	if (!options->command)
+	if (run->opt->steer.is_off && control_enable_all(run->session, false) != CLI_OK)
+		return CLI_FAILED;
+	if (!run->opt->command)
 		signals_no_stop();
-	run.signal_fd = signals_open(&err);
-	until.fd = run.signal_fd;
-	if (run.signal_fd < 0 || ubp_start_until(session, &until, &err) < 0)
-		say_failed_start(&run, &err);
+	run->signal_fd = signals_open(&err);
+	until.fd = run->signal_fd;
+	if (run->signal_fd < 0 || ubp_start_until(run->session, &until, &err) < 0)
+		say_failed_start(run, &err);
 	else
-		status = run_started(&run);
-	output_close(&run.out);
-	ubp_sink_free(run.sink);
-	if (run.signal_fd >= 0)
-		(void)close(run.signal_fd);
+		status = run_started(run);
+	if (run->signal_fd >= 0)
+		(void)close(run->signal_fd);
+	return status;
+}
+
+static int run_to(struct run *run)
+{
+	struct ubp_sink_options how = { .form = run->opt->form.name,
+					.header = run->opt->header };
+	struct ubp_err err;
+	int status;
+
+	ubp_err_reset(&err);
+	if (output_open(&run->out, run->opt->output, &err) < 0)
+		return cli_error_record(&err);
+	output_raw(&run->out, run->opt->strict);
+	how.raw = run->out.raw;
+	if (ubp_sink_new(run->session, &how, &run->sink, &err) < 0)
+		status = cli_error_record(&err);
+	else
+		status = run_session(run);
+	output_close(&run->out);
+	ubp_sink_free(run->sink);
+	return status;
+}
+
+int trace_run(struct ubp_session *session, const struct trace_options *options)
+{
+	struct run run = { .opt = options, .session = session, .signal_fd = -1 };
+	int status = control_open(&run.control, options->steer.control);
+
+	if (status != CLI_OK)
+		return status;
+	status = run_to(&run);
+	control_close(&run.control);
 	return status;
 }

@@ -82,8 +82,8 @@ static int use_session(struct ubp_session *session, const struct trace_options *
 		return cli_error("no definition is given");
 	if (o->only.check || o->only.format || o->only.explain || o->only.definition)
 		return describe(session, o);
-	if (o->ready_fd >= 0)
-		(void)fcntl(o->ready_fd, F_SETFD, FD_CLOEXEC);
+	if (o->steer.ready_fd >= 0)
+		(void)fcntl(o->steer.ready_fd, F_SETFD, FD_CLOEXEC);
 	return trace_run(session, o);
 }
 

@@ -71,6 +71,8 @@ struct ring_control {
 #define RING_CELLS                 32768
 #define RING_COUNTS                32768
 #define RING_RANGE(start, n_pages) ((uint64_t)(start) << RING_RANGE_BITS | (uint64_t)(n_pages))
+/* Probes that a detour can have have numbers below this: each has a bit in ring_head.off. */
+#define RING_SWITCHES (1U << 20)
 
 struct ring_head {
 	uint64_t n_ranges;
@@ -78,7 +80,8 @@ struct ring_head {
 	uint64_t claims_end;  /* that were made; ubp's */
 	uint64_t
 		missed; /* hits that would have taken a trap while nobody was there to take it */
-	uint64_t bell;    /* how often a thread has asked the tracer to come back (arch/detour.h) ... */
+	uint64_t
+		bell; /* how often a thread has asked the tracer to come back (arch/detour.h) ... */
 	uint64_t heard;   /* ... and does not wait for that any more ... */
 	uint64_t in_vain; /* ... for it did not come in time */
 	uint64_t pad[1];
@@ -89,6 +92,12 @@ struct ring_head {
 	/* Hits that a filter dropped before anything was written, by number of the probe
 	 * modulo RING_COUNTS; only counted where the plan says so, by locked adds. */
 	uint64_t dropped[RING_COUNTS];
+	/*
+	 * Probes that are switched off, bit by number: byte number / 8, bit number % 8. Detours look there before they do anything
+	 * for a probe, so that one is switched on and off by one store of ubp's. Where its bit is 1 nothing is
+	 * recorded, nothing is counted, and no return address is replaced.
+	 */
+	uint8_t off[RING_SWITCHES / 8];
 };
 
 #define RING_THREADS 4096

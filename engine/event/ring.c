@@ -33,7 +33,8 @@ int ring_set_new(const struct ring_options *options, struct ring_set **ret_set,
 			       : RINGS_MAX;
 	set->record = calloc(1, sizeof(*set->record) + EVENT_DATA_MAX + 8 + 8 * RING_STACK_MAX);
 	set->dropped = calloc(RING_COUNTS, sizeof(*set->dropped));
-	if (!set->record || !set->dropped) {
+	set->off = calloc(1, RING_SWITCHES / 8);
+	if (!set->record || !set->dropped || !set->off) {
 		ring_set_free(set);
 		return ubp_fail(err, ENOMEM, "rings: out of memory");
 	}
@@ -59,7 +60,38 @@ void ring_set_free(struct ring_set *set)
 	free(set->heap);
 	free(set->record);
 	free(set->dropped);
+	free(set->off);
 	free(set);
+}
+
+/* Of eight probes, by one store: others that detours look at do not change in between. */
+static void tell_off(const struct ring_set *set, struct ring_space *space, size_t byte)
+{
+	__atomic_store_n(&ring_head_of(space)->off[byte], set->off[byte], __ATOMIC_RELEASE);
+}
+
+void ring_set_switch(struct ring_set *set, unsigned number, bool on)
+{
+	uint8_t bit = (uint8_t)(1u << number % 8);
+
+	if (number >= RING_SWITCHES)
+		return;
+	pthread_mutex_lock(&set->lock);
+	set->off[number / 8] =
+		(uint8_t)(on ? set->off[number / 8] & ~bit : set->off[number / 8] | bit);
+	if (number / 8 >= set->n_off)
+		set->n_off = number / 8 + 1;
+	for (struct ring_space *space = set->spaces; space; space = space->next)
+		tell_off(set, space, number / 8);
+	pthread_mutex_unlock(&set->lock);
+}
+
+/* What is on was never written: a page of it that nobody looks at takes no memory. */
+void ring_switches_begin(struct ring_space *space)
+{
+	for (size_t i = 0; i < space->set->n_off; i++)
+		if (space->set->off[i])
+			tell_off(space->set, space, i);
 }
 
 void ring_set_n_probes(struct ring_set *set, unsigned n_probes)

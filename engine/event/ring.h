@@ -51,6 +51,11 @@ void ring_set_free(struct ring_set *set);
 /* Records of probes with higher numbers are not believed. The tracing thread's; it only grows, before a detour is made that has
  * such a number. */
 void ring_set_n_probes(struct ring_set *set, unsigned n_probes);
+/*
+ * From any thread: switch probe @number off, or on, in all spaces, those that come later too (ring_head.off). Numbers from
+ * RING_SWITCHES on have no detours.
+ */
+void ring_set_switch(struct ring_set *set, unsigned number, bool on);
 /* Detours use cells (struct ring_head) up to the @n_cells'th. Before one is written. */
 void ring_set_use_cells(struct ring_set *set, uint32_t n_cells);
 

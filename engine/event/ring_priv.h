@@ -101,6 +101,8 @@ struct ring_set {
 	uint64_t hold_from_ns; /* what is older than that waits for nobody */
 	uint64_t lost;
 	uint64_t *dropped; /* RING_COUNTS, of spaces that are gone */
+	uint8_t *off;      /* as ring_head.off: what new spaces begin with; under .lock */
+	size_t n_off;      /* bytes of .off that have ever been other than 0 end there */
 	struct event_record *record;
 };
 
@@ -139,6 +141,9 @@ static inline struct ring_stack *ring_stacks(const struct ring_space *space)
 {
 	return (struct ring_stack *)(space->region + RING_STACKS_AT);
 }
+
+/* ring.c: of a new space, in no list yet; under the set's lock. */
+void ring_switches_begin(struct ring_space *space);
 
 /* ring_space.c: by the delivering thread, or at the very end. */
 void ring_space_free(struct ring_space *space);

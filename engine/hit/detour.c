@@ -47,7 +47,7 @@ static void record_from(struct hit *hit, struct tracee *t, struct site *site,
 	moment_begin(hit, &m, t, regs);
 	for (size_t i = 0; i < jump->n_probes; i++) {
 		if (jump->probes[i]->kind == PROBE_RETURN)
-			wants_return = true;
+			wants_return |= uprobe_is_on(jump->probes[i]);
 		else if (i >= first && !at_return)
 			record_hit(hit, &m, jump->probes[i], site_probed(site, jump->probes[i]),
 				   0);

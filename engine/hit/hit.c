@@ -155,7 +155,7 @@ static void entry_probes(struct hit *hit, struct moment *m, struct site *site,
 		struct ubp_regs before;
 
 		if (probe->kind == PROBE_RETURN) {
-			returning = probe;
+			returning = uprobe_is_on(probe) ? probe : returning;
 			continue;
 		}
 		m->regs = regs_before(site, probe, regs, &before);
@@ -179,7 +179,8 @@ static void exit_probes(struct hit *hit, const struct moment *m, const struct si
 	uint64_t to = 0;
 
 	for (size_t i = 0; i < site->n_exits; i++)
-		if (site->exits[i].is_jump && arch->insn.is_taken(&site->insn, m->regs))
+		if (site->exits[i].is_jump && uprobe_is_on(site->exits[i].probe) &&
+		    arch->insn.is_taken(&site->insn, m->regs))
 			uprobe_count(&site->exits[i].probe->stats.missed[MISSED_TAIL_JUMP]);
 	if (site->insn.leave != LEAVE_RET || !arch->insn.is_taken(&site->insn, m->regs) ||
 	    !return_address(m->t, m->regs, &to))

@@ -239,7 +239,8 @@ void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_
 	size_t size;
 	int len;
 
-	if (m->t->process->silent || (hit->opt.only_tid && m->t->tid != hit->opt.only_tid))
+	if (!uprobe_is_on(probe) || m->t->process->silent ||
+	    (hit->opt.only_tid && m->t->tid != hit->opt.only_tid))
 		return;
 	uprobe_count(&probe->stats.hits);
 	r = reserve(hit);

@@ -241,7 +241,7 @@ void returns_count(struct return_instance *ri, enum missed_why why)
 void returns_count_site(const struct site *site, enum missed_why why)
 {
 	for (size_t i = 0; i < site->n_probes; i++)
-		if (site->probes[i]->kind == PROBE_RETURN)
+		if (site->probes[i]->kind == PROBE_RETURN && uprobe_is_on(site->probes[i]))
 			uprobe_count(&site->probes[i]->stats.missed[why]);
 }
 

@@ -242,6 +242,13 @@ static int make_filtered(const struct spec_probe *spec, const char *filter,
 	return 0;
 }
 
+static void switch_one(struct ubp_session *s, struct uprobe *probe, bool on)
+{
+	uprobe_switch(probe, on);
+	if (s->out.rings)
+		ring_set_switch(s->out.rings, probe->number, on);
+}
+
 int live_filter(struct ubp_session *s, unsigned number, const char *filter,
 		unsigned *ret_number, uint64_t *ret_ticket, struct ubp_err *err)
 {
@@ -265,6 +272,7 @@ int live_filter(struct ubp_session *s, unsigned number, const char *filter,
 		plant_change_free(change);
 		return ubp_fail(err, ENOMEM, "out of memory");
 	}
+	switch_one(s, entry.uprobe, uprobe_is_on(s->numbers.v[number].uprobe));
 	change->added[change->n_added] = uprobe_get(entry.uprobe);
 	change->replaced[change->n_added++] = number;
 	change->retired[change->n_retired++] = number;
@@ -274,6 +282,18 @@ int live_filter(struct ubp_session *s, unsigned number, const char *filter,
 	else
 		forget_last(s, 1);
 	return rc;
+}
+
+int live_switch(struct ubp_session *s, unsigned number, bool on, struct ubp_err *err)
+{
+	int rc;
+
+	ubp_err_reset(err);
+	rc = find_live(s, number, err);
+	if (rc < 0)
+		return rc;
+	switch_one(s, s->numbers.v[number].uprobe, on);
+	return 0;
 }
 
 /* What was to be retired by a change that has failed stays. */

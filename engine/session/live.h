@@ -24,7 +24,7 @@ struct ubp_err;
 struct ubp_session;
 struct uprobe;
 
-/* What was defined gets its numbers: before the tracing thread is there. 0 or -ENOMEM. */
+/* What was defined, and has none, gets its numbers: before the tracing thread is there. 0 or -ENOMEM. */
 int live_begin(struct ubp_session *s);
 void live_free(struct ubp_session *s);
 
@@ -41,6 +41,11 @@ int live_remove(struct ubp_session *s, unsigned number, uint64_t *ret_ticket,
 /* Another filter (NULL: none) for a probe, which has another number then. No hit is lost between the two, nor told twice. */
 int live_filter(struct ubp_session *s, unsigned number, const char *filter,
 		unsigned *ret_number, uint64_t *ret_ticket, struct ubp_err *err);
+/*
+ * A probe is switched off, or on, in all processes, at once: without a change, nobody is stopped, there is nothing to wait
+ * for. One that takes its place later is what it is.
+ */
+int live_switch(struct ubp_session *s, unsigned number, bool on, struct ubp_err *err);
 /*
  * True: it is answered, which is told once: *ret_answer. Its .code is 0: done; above 0: done, but in so many processes what is
  * new could not be planted, and .text tells why in one of them: nothing that comes later can be there, until it is removed; -errno: a failed change has changed nothing, but for

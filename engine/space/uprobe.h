@@ -94,12 +94,13 @@ struct uprobe_window {
 	struct displaced_insn insn;
 };
 
-/* When it came and went, by versions of the list; the tracing thread's, once it is in one. */
+/* When it came and went, by versions of the list; the tracing thread's, once it is in one, but for .is_off. */
 struct uprobe_life {
 	unsigned since;  /* the number of the first whose place it has, or its own */
 	bool is_retired; /* it is in no list any more */
 	struct uprobe *
 		successor; /* .is_retired: the probe that has its place, a reference; or NULL */
+	bool is_off; /* switched off: nothing is recorded; the caller's thread writes it, relaxed */
 };
 
 struct uprobe {
@@ -167,6 +168,17 @@ static inline bool uprobe_is_since(const struct uprobe *probe, unsigned n_number
 static inline unsigned uprobe_behind(const struct uprobe *probe)
 {
 	return probe->window.is_behind ? probe->window.lead.len : 0;
+}
+
+/* Does it record? Detours look by themselves (ring_head.off). */
+static inline bool uprobe_is_on(const struct uprobe *probe)
+{
+	return !__atomic_load_n(&probe->life.is_off, __ATOMIC_RELAXED);
+}
+
+static inline void uprobe_switch(struct uprobe *probe, bool on)
+{
+	__atomic_store_n(&probe->life.is_off, !on, __ATOMIC_RELAXED);
 }
 
 static inline void uprobe_count(uint64_t *counter)

@@ -174,6 +174,39 @@ static void a_closed_space_is_read_to_its_end(void **state)
 	target_close(&b);
 }
 
+static void switches_are_everywhere(void **state)
+{
+	struct ring_options options = { .ring_bytes = SMALL, .ticks = ubp_host_ticks };
+	const size_t last = (RING_SWITCHES - 1) / 8;
+	struct ring_target a, b;
+	struct ring_set *set;
+	struct ubp_err err;
+
+	(void)state;
+	assert_int_equal(ring_set_new(&options, &set, &err), 0);
+	target_open_in(&a, set);
+	ring_set_switch(set, 10, false);
+	ring_set_switch(set, 15, false);
+	ring_set_switch(set, RING_SWITCHES - 1, false);
+	assert_int_equal(target_head(&a)->off[1], 0x84);
+	assert_int_equal(target_head(&a)->off[last], 0x80);
+	/* There are no detours that would look. */
+	ring_set_switch(set, RING_SWITCHES, false);
+	ring_set_switch(set, UINT32_MAX, false);
+	/* One that comes later begins as the others are, whatever stands in them. */
+	target_head(&a)->off[1] = 0xff;
+	target_open_in(&b, set);
+	assert_int_equal(target_head(&b)->off[0], 0);
+	assert_int_equal(target_head(&b)->off[1], 0x84);
+	assert_int_equal(target_head(&b)->off[last], 0x80);
+	ring_set_switch(set, 10, true);
+	assert_int_equal(target_head(&a)->off[1], 0x80);
+	assert_int_equal(target_head(&b)->off[1], 0x80);
+	target_unmap(&a);
+	a.space = NULL;
+	target_close(&b);
+}
+
 /* --- records -------------------------------------------------------------------------- */
 
 static void a_record_says_where_and_when(void **state)
@@ -536,6 +569,7 @@ int main(void)
 		cmocka_unit_test(the_target_cannot_take_memory_away),
 		cmocka_unit_test(files_that_cannot_be_sealed_are_refused),
 		cmocka_unit_test(a_closed_space_is_read_to_its_end),
+		cmocka_unit_test(switches_are_everywhere),
 		cmocka_unit_test(a_record_says_where_and_when),
 		cmocka_unit_test(keeps_all_across_the_end),
 		cmocka_unit_test(a_full_ring_counts_and_goes_on),
