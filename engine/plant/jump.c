@@ -20,6 +20,7 @@
 #include "engine/plant/hijack_room.h"
 #include "engine/plant/hop.h"
 #include "engine/plant/jump_priv.h"
+#include "engine/plant/mirror.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
 #include "engine/plant/site.h"
@@ -420,6 +421,8 @@ int jump_prepare(struct plant *plant, const struct held *held, struct jump_batch
 		rc = rings_provide(plant, &there, &maps, err);
 	if (rc == 0)
 		rc = provide_areas(plant, &there, &maps, batch, err);
+	if (rc == 0 && plant->opt.let_go)
+		rc = mirror_provide(&there, &maps, batch, err);
 	if (held_lasts(held))
 		forget_promises(held->t->process->space->plant);
 	if (rc == 0)
