@@ -87,7 +87,7 @@ bool mirror_choose(const struct plant_space *ps, const struct ubp_arch *arch,
 	if (site->hop.vaddr)
 		return site->hop.is_own;
 	for (; window->n > 1 && mirror && *mirror; mirror++) {
-		uint64_t at = site->vaddr + (uint64_t)*mirror;
+		uint64_t at = site->vaddr + window->jump_len + (uint64_t)*mirror;
 
 		if (!is_in_mirror(ps, at) || map_get(&ps->jump->hops, at) ||
 		    !serves(arch, window, site->vaddr, at) ||
@@ -153,8 +153,9 @@ static bool provide(const struct held *held, const struct maps *maps, const stru
 
 	for (; *mirror && rc < 0 && held_lasts(held); mirror++) {
 		uint64_t from = (code->start + (uint64_t)*mirror) / PAGE * PAGE;
-		uint64_t to = (code->end + (uint64_t)*mirror + PAGE - 1) / PAGE * PAGE;
+		uint64_t to = code->end + UBP_HOP_LEN + (uint64_t)*mirror;
 
+		to = (to + PAGE - 1) / PAGE * PAGE;
 		/* Nothing is below. */
 		if (*mirror < 0 && code->start < (uint64_t)-*mirror + LOWEST + HEAD_LEN)
 			continue;
