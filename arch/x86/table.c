@@ -43,7 +43,7 @@ static const char *dwarf_register(unsigned number, bool *ret_is_vector)
  */
 static const int64_t mirrors[] = {
 	(int32_t)0xcccccccc, (int32_t)0xffcccccc, (int32_t)0xfecccccc, (int32_t)0xfccccccc,
-	(int32_t)0xf0cccccc, 0x6ccccccc,	  0x4ccccccc,	       0,
+	(int32_t)0xf0cccccc, 0x6ccccccc,          0x4ccccccc,          0,
 };
 
 extern const struct ubp_arch ubp_arch_x86_64;

@@ -137,8 +137,8 @@ static bool starts_at(const struct window *w, size_t at)
  */
 static void choose_jump(unsigned bits, struct window *w)
 {
-	if (bits != 64 || w->len < LONG_JUMP || !starts_at(w, JUMP_LEN - 1) || starts_at(w, 1) ||
-	    starts_at(w, LONG_JUMP - 1))
+	if (bits != 64 || w->len < LONG_JUMP || !starts_at(w, JUMP_LEN - 1) ||
+	    starts_at(w, 1) || starts_at(w, LONG_JUMP - 1))
 		return;
 	w->jump_len = LONG_JUMP;
 	if (leads_under(w))

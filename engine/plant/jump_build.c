@@ -146,8 +146,8 @@ static bool read_fill(struct build *b, const struct site *site, const struct win
 			     len) == len;
 }
 
-static int generate(struct build *b, struct site *site, uint64_t vaddr,
-		    struct site_jump *jump, struct ubp_err *err)
+static int generate(struct build *b, struct site *site, uint64_t vaddr, struct site_jump *jump,
+		    struct ubp_err *err)
 {
 	const struct plant *plant = b->plant;
 	struct plant_space *ps = b->space->plant;

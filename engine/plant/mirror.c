@@ -15,8 +15,6 @@
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
 #include "engine/plant/areas.h"
-#include "engine/plant/bell.h"
-#include "engine/plant/jump_priv.h"
 #include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -144,8 +142,8 @@ static bool is_there(const struct plant_space *ps, uint64_t from, uint64_t to)
 }
 
 /* Of @code, the first that there is room for. True: it was not there before. */
-static bool provide(const struct held *held, const struct maps *maps, const struct mapping *code,
-		   struct ubp_err *err)
+static bool provide(const struct held *held, const struct maps *maps,
+		    const struct mapping *code, struct ubp_err *err)
 {
 	const struct space *space = held->t->process->space;
 	const int64_t *mirror = space->arch->jump.mirrors;
@@ -157,7 +155,7 @@ static bool provide(const struct held *held, const struct maps *maps, const stru
 
 		to = (to + PAGE - 1) / PAGE * PAGE;
 		/* Nothing is below. */
-		if (*mirror < 0 && code->start < (uint64_t)-*mirror + LOWEST + HEAD_LEN)
+		if (*mirror < 0 && code->start < (uint64_t) - *mirror + LOWEST + HEAD_LEN)
 			continue;
 		if (is_there(space->plant, from, to))
 			return false;
@@ -166,35 +164,22 @@ static bool provide(const struct held *held, const struct maps *maps, const stru
 	return rc == 0;
 }
 
-int mirror_provide(const struct held *held, struct maps *maps, const struct jump_batch *batch,
-		   struct ubp_err *err)
+int mirror_provide(const struct held *held, struct maps *maps, uint64_t vaddr,
+		   uint64_t *ret_end, struct ubp_err *err)
 {
 	const struct space *space = held->t->process->space;
-	uint64_t done = 0;
+	const struct mapping *code = maps_at(maps, vaddr);
 	struct ubp_err ignored;
-	int rc = 0;
 
-	if (!space->arch->jump.mirrors || !space->plant->stub)
+	*ret_end = code ? code->end : vaddr + 1;
+	if (!code || !space->arch->jump.mirrors || !space->plant->stub)
 		return 0;
-	for (size_t i = 0; i < batch->n && rc == 0; i++) {
-		const struct mapping *code;
-		uint64_t vaddr = batch->tries[i].site->vaddr;
-
-		/* It is as long as a jump. */
-		if (vaddr < done || bell_is_call(batch->tries[i].site))
-			continue;
-		code = maps_at(maps, vaddr);
-		if (!code)
-			continue;
-		done = code->end;
-		ubp_err_reset(&ignored);
-		/* Without one, the process is not let go of. */
-		if (!provide(held, maps, code, &ignored) && held_lasts(held))
-			continue;
-		if (!held_lasts(held))
-			return ubp_fail(err, ESRCH, "the thread has ended");
-		maps_free(maps);
-		rc = maps_read(held->tid, maps, err);
-	}
-	return rc;
+	ubp_err_reset(&ignored);
+	/* Without one, the process is not let go of. */
+	if (!provide(held, maps, code, &ignored) && held_lasts(held))
+		return 0;
+	if (!held_lasts(held))
+		return ubp_fail(err, ESRCH, "the thread has ended");
+	maps_free(maps);
+	return maps_read(held->tid, maps, err);
 }

@@ -15,9 +15,9 @@
 #define UBP_PLANT_MIRROR_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct held;
-struct jump_batch;
 struct maps;
 struct plant_space;
 struct site;
@@ -26,9 +26,12 @@ struct ubp_arch;
 struct ubp_err;
 struct window;
 
-/* Mirrors of all code that sites of @batch are in, where there is room. 0; or -errno: the thread is gone, say. @maps is as it is then. */
-int mirror_provide(const struct held *held, struct maps *maps, const struct jump_batch *batch,
-		   struct ubp_err *err);
+/*
+ * A mirror of the code that is mapped at @vaddr, up to *ret_end, where there is room for one. 0; or -errno: the thread is gone, say.
+ * @maps is as it is then.
+ */
+int mirror_provide(const struct held *held, struct maps *maps, uint64_t vaddr,
+		   uint64_t *ret_end, struct ubp_err *err);
 
 /* Has the jump at @site, over @window, a place in a mirror that serves, or is one found? It is the site's hop then. */
 bool mirror_choose(const struct plant_space *ps, const struct ubp_arch *arch,

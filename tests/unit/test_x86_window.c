@@ -774,10 +774,11 @@ static void test_copy_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_finds), cmocka_unit_test(test_jump_len),       cmocka_unit_test(test_copy_ends),
-		cmocka_unit_test(test_runs),        cmocka_unit_test(test_short_runs),
-		cmocka_unit_test(test_numbers),     cmocka_unit_test(test_short_refused),
-		cmocka_unit_test(test_short_reach), cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_finds),         cmocka_unit_test(test_jump_len),
+		cmocka_unit_test(test_copy_ends),     cmocka_unit_test(test_runs),
+		cmocka_unit_test(test_short_runs),    cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_short_refused), cmocka_unit_test(test_short_reach),
+		cmocka_unit_test(test_steps),
 	};
 
 	return cmocka_run_group_tests_name("x86_window", tests, init, fini);
