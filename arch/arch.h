@@ -530,6 +530,11 @@ struct arch_jump {
 	/* The jump at @site to @target, window->jump_len bytes; a hop's has UBP_HOP_LEN. -ERANGE: too far. */
 	int (*build)(const struct window *window, uint64_t site, uint64_t target,
 		     uint8_t *ret_jump, struct ubp_err *err);
+	/*
+	 * From behind a jump to where it may lead, the best first, up to a 0: the bytes of such a jump behind its first one are those of
+	 * breakpoints, the more the better. NULL: a jump takes the place of one instruction always.
+	 */
+	const int64_t *mirrors;
 };
 
 /* Where a call leaves the return address: engine/returns has a table of operations for each. */

@@ -37,6 +37,15 @@ static const char *dwarf_register(unsigned number, bool *ret_is_vector)
 	return x86_dwarf_register(true, number, ret_is_vector);
 }
 
+/*
+ * The bytes of the jump's distance: the first one's are all those of breakpoints, the others' all but the highest. Those are for
+ * programs in low memory: below them, or far above their heap.
+ */
+static const int64_t mirrors[] = {
+	(int32_t)0xcccccccc, (int32_t)0xffcccccc, (int32_t)0xfecccccc, (int32_t)0xfccccccc,
+	(int32_t)0xf0cccccc, 0x6ccccccc,          0x4ccccccc,          0,
+};
+
 extern const struct ubp_arch ubp_arch_x86_64;
 
 const struct ubp_arch ubp_arch_x86_64 = {
@@ -119,6 +128,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.hook.build = x86_build_sigaction_hook,
 	.jump.find = x86_find_window,
 	.jump.find_short = x86_find_short,
+	.jump.mirrors = mirrors,
 	.lead.find = x86_find_lead,
 	.lead.stands = x86_lead_stands,
 	.slot.build_jump = x86_build_slot_jump,

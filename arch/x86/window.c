@@ -25,6 +25,7 @@
 
 #define JUMP_LEN   5 /* jmp rel32 */
 #define SHORT_JUMP 2 /* jmp rel8 */
+#define LONG_JUMP  6 /* cs jmp rel32: the prefix does nothing */
 #define NONE       0xff
 
 _Static_assert(UBP_HOP_LEN == JUMP_LEN, "what stands there");
@@ -96,21 +97,52 @@ static int add_insn(unsigned bits, struct window *w, const uint8_t *code, size_t
 	return 0;
 }
 
-/* Branches and operands of the window's own that lead under the jump. */
-static int check_targets(struct window *w, struct ubp_err *err)
+/* The first whose branch, or operand, leads under the jump. NULL: none does. */
+static const struct displaced_insn *leads_under(const struct window *w)
 {
 	for (size_t i = 0; i < w->n; i++) {
 		const struct displaced_insn *insn = &w->insns[i];
 
-		if ((is_direct(insn) || insn->pc_relative) && is_under(insn->target, w)) {
-			w->why = WINDOW_SELF;
-			return ubp_fail(err, EOPNOTSUPP,
-					"can't put a jump on '%s': it refers to what would be "
-					"under it",
-					insn->text);
-		}
+		if ((is_direct(insn) || insn->pc_relative) && is_under(insn->target, w))
+			return insn;
 	}
-	return 0;
+	return NULL;
+}
+
+static int check_targets(struct window *w, struct ubp_err *err)
+{
+	const struct displaced_insn *insn = leads_under(w);
+
+	if (!insn)
+		return 0;
+	w->why = WINDOW_SELF;
+	return ubp_fail(err, EOPNOTSUPP,
+			"can't put a jump on '%s': it refers to what would be under it",
+			insn->text);
+}
+
+static bool starts_at(const struct window *w, size_t at)
+{
+	uint64_t vaddr = w->insns[0].vaddr + at;
+	bool starts = false;
+
+	for (size_t i = 1; i < w->n; i++)
+		starts |= w->insns[i].vaddr == vaddr;
+	return starts;
+}
+
+/*
+ * A jump whose bytes are breakpoints where instructions start (plant/mirror.h) leads far down if the highest byte of its distance is one:
+ * from low memory to nowhere. A longer one has another byte there.
+ */
+static void choose_jump(unsigned bits, struct window *w)
+{
+	if (bits != 64 || w->len < LONG_JUMP || !starts_at(w, JUMP_LEN - 1) ||
+	    starts_at(w, 1) || starts_at(w, LONG_JUMP - 1))
+		return;
+	w->jump_len = LONG_JUMP;
+	if (leads_under(w))
+		w->jump_len = JUMP_LEN;
 }
 
 int x86_window(unsigned bits, const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
@@ -139,7 +171,10 @@ int x86_window(unsigned bits, const uint8_t *code, size_t len, size_t padding, u
 				"'%s' ends the code %d bytes on, a jump takes %d",
 				w->insns[w->n - 1].text, w->len, JUMP_LEN);
 	}
-	return check_targets(w, err);
+	if (check_targets(w, err) < 0)
+		return -EOPNOTSUPP;
+	choose_jump(bits, w);
+	return 0;
 }
 
 int x86_short_window(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr,
@@ -314,7 +349,8 @@ static int build_short(const struct window *window, uint64_t site, uint64_t targ
 int x86_build_jump(const struct window *window, uint64_t site, uint64_t target,
 		   uint8_t *ret_jump, struct ubp_err *err)
 {
-	int64_t rel = (int64_t)(target - (site + JUMP_LEN));
+	bool is_long = window->jump_len == LONG_JUMP;
+	int64_t rel = (int64_t)(target - (site + (is_long ? LONG_JUMP : JUMP_LEN)));
 	int32_t near = (int32_t)rel;
 
 	if (window->jump_len == SHORT_JUMP)
@@ -323,6 +359,8 @@ int x86_build_jump(const struct window *window, uint64_t site, uint64_t target,
 		return ubp_fail(err, ERANGE, "'%s': 0x%llx is out of reach of a jump at 0x%llx",
 				window->insns[0].text, (unsigned long long)target,
 				(unsigned long long)site);
+	if (is_long)
+		*ret_jump++ = 0x2e;
 	ret_jump[0] = 0xe9;
 	memcpy(ret_jump + 1, &near, sizeof(near));
 	return 0;

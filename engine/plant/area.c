@@ -328,8 +328,7 @@ static bool within(const struct area *a, uint64_t lo, uint64_t hi, uint64_t reac
 	return lo == hi || to - from < reach;
 }
 
-/* Is there so much of areas that a later session would not believe it? */
-static bool is_too_much(const struct plant_space *ps, const struct guard_head *head)
+bool area_is_too_much(const struct plant_space *ps, const struct guard_head *head)
 {
 	uint64_t len = head->len, sites = 0, n = 1;
 
@@ -475,9 +474,8 @@ bool area_is_whole_copy(const struct space *parent, const struct space *child)
 		here.magic == there.magic && here.changed_ns == there.changed_ns);
 }
 
-/* Join @area, mapped and empty, to the space: its head, and what the first has. */
-static int found(struct space *space, struct area *area, struct guard_head *head, pid_t tid,
-		 struct ubp_err *err)
+int area_join(struct space *space, struct area *area, struct guard_head *head, pid_t tid,
+	      struct ubp_err *err)
 {
 	struct plant_space *ps = space->plant;
 	struct mem_writes writes = { .mem = &space->mem, .tid = tid };
@@ -534,7 +532,7 @@ static int make_area(struct plant *plant, const struct held *held, const struct 
 		area = area_new(vaddr, head);
 		if (area)
 			area->fresh = area->used;
-		rc = area ? found(space, area, head, t->tid, err)
+		rc = area ? area_join(space, area, head, t->tid, err)
 			  : ubp_fail(err, ENOMEM, "out of memory");
 	}
 	if (cave.vaddr && rc != -ESRCH)
@@ -576,7 +574,7 @@ int area_provide(struct plant *plant, const struct held *held, const struct maps
 		return ubp_fail(err, EACCES, "process %d may not be made to map memory",
 				(int)t->process->pid);
 	head = lay_out(room);
-	if (is_too_much(ps, &head))
+	if (area_is_too_much(ps, &head))
 		return ubp_fail(err, ENOSPC, "process %d has too many probes",
 				(int)t->process->pid);
 	hint = lo == hi ? 0

@@ -16,6 +16,7 @@
 
 struct area;
 struct area_room;
+struct guard_head;
 struct held;
 struct maps;
 struct mem_writes;
@@ -83,6 +84,12 @@ void area_allow_batch(struct space *space);
 void area_note_change(const struct space *space, pid_t tid);
 /* Was @child, a copy of the memory of @parent, made since the last change there? Then it has all that @parent has. */
 bool area_is_whole_copy(const struct space *parent, const struct space *child);
+
+/* Is there so much of areas, with one more, that a later session would not believe it? */
+bool area_is_too_much(const struct plant_space *ps, const struct guard_head *head);
+/* Join @area, mapped and empty, to the space: its head, and what the first has. 0 or -errno. */
+int area_join(struct space *space, struct area *area, struct guard_head *head, pid_t tid,
+	      struct ubp_err *err);
 
 /* One remote system call. */
 int area_call(const struct held *held, uint64_t stub, int nr, const uint64_t args[6],

@@ -118,18 +118,19 @@ static bool is_fill(const struct space *space, const struct site_hop *hop)
 	       memcmp(now, hop->orig, UBP_HOP_LEN) == 0;
 }
 
-int hop_write(const struct space *space, struct site *site, const struct site_jump *jump)
+int hop_begin(const struct space *space, struct site *site, const struct site_jump *jump)
 {
 	struct site_hop *hop = &site->hop;
 
-	if (hop->vaddr != jump->hop_at || is_taken(space->plant, site, hop->vaddr) ||
-	    (!hop->stands && !is_fill(space, hop)))
+	if (hop->vaddr != jump->hop_at ||
+	    (!hop->is_own && (is_taken(space->plant, site, hop->vaddr) ||
+			      (!hop->stands && !is_fill(space, hop)))))
 		return -EBUSY;
 	/* Whatever comes of it, it is to be taken out. */
 	hop->stands = true;
 	hop->to = jump->copy + jump->detour.entry_at;
 	memcpy(hop->bytes, jump->hop, UBP_HOP_LEN);
-	return mem_write(&space->mem, 0, hop->vaddr, hop->bytes, UBP_HOP_LEN);
+	return 0;
 }
 
 int hop_put_back(const struct space *space, pid_t tid, const struct site *site)
@@ -138,6 +139,8 @@ int hop_put_back(const struct space *space, pid_t tid, const struct site *site)
 	uint8_t now[UBP_HOP_LEN];
 	int rc = -EIO;
 
+	if (hop->is_own)
+		return 0;
 	for (int i = 0; i < TRIES_MAX; i++) {
 		if (mem_peek(&space->mem, hop->vaddr, now, UBP_HOP_LEN) != UBP_HOP_LEN)
 			return -EFAULT;

@@ -31,8 +31,8 @@ bool hop_any(const struct plant_space *ps);
 /* The site that has a hop in [@vaddr, @vaddr + @len), or NULL. */
 struct site *hop_near(const struct plant_space *ps, uint64_t vaddr, size_t len);
 
-/* Write @site's, for @jump: nobody leads there, or all that do lead there by this jump. 0 or -errno. */
-int hop_write(const struct space *space, struct site *site, const struct site_jump *jump);
+/* @site's is about to be written, jump->hop, for @jump: nobody leads there, or all that do lead there by this jump. 0 or -errno. */
+int hop_begin(const struct space *space, struct site *site, const struct site_jump *jump);
 /* Does it stand there? */
 bool hop_stands(const struct space *space, const struct site *site,
 		const struct site_jump *jump);

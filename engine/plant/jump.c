@@ -20,6 +20,7 @@
 #include "engine/plant/hijack_room.h"
 #include "engine/plant/hop.h"
 #include "engine/plant/jump_priv.h"
+#include "engine/plant/mirror.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
 #include "engine/plant/site.h"
@@ -305,6 +306,23 @@ static int provide_areas(struct plant *plant, const struct held *held, struct ma
 	return rc;
 }
 
+/* For debuggers that come when the process is let go of. */
+static int provide_mirrors(const struct held *held, struct maps *maps,
+			   const struct jump_batch *batch, struct ubp_err *err)
+{
+	uint64_t done = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < batch->n && rc == 0; i++) {
+		const struct site *site = batch->tries[i].site;
+
+		/* A bell stands on an instruction that is as long as a jump. */
+		if (site->vaddr >= done && !bell_is_call(site))
+			rc = mirror_provide(held, maps, site->vaddr, &done, err);
+	}
+	return rc;
+}
+
 /* They may become jumps then, in the next pass. */
 static void wake_begins(const struct held *held)
 {
@@ -420,6 +438,8 @@ int jump_prepare(struct plant *plant, const struct held *held, struct jump_batch
 		rc = rings_provide(plant, &there, &maps, err);
 	if (rc == 0)
 		rc = provide_areas(plant, &there, &maps, batch, err);
+	if (rc == 0 && !plant->opt.stay)
+		rc = provide_mirrors(&there, &maps, batch, err);
 	if (held_lasts(held))
 		forget_promises(held->t->process->space->plant);
 	if (rc == 0)

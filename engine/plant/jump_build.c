@@ -19,6 +19,7 @@
 #include "engine/plant/claims.h"
 #include "engine/plant/hop.h"
 #include "engine/plant/jump_priv.h"
+#include "engine/plant/mirror.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
 #include "engine/returns/hijack.h"
@@ -110,19 +111,29 @@ static uint64_t ns_factor(const struct plant *plant, struct plant_space *ps,
 #define CODE_MAX 64
 
 /* The jump, and the one at its hop. */
-static int build_jump(const struct ubp_arch *arch, const struct window *window,
-		      const struct site *site, struct site_jump *jump, struct ubp_err *err)
+static int build_jump(const struct plant_space *ps, const struct ubp_arch *arch,
+		      const struct window *window, struct site *site, struct site_jump *jump,
+		      struct ubp_err *err)
 {
 	struct window at_hop = { .jump_len = UBP_HOP_LEN };
 	uint64_t entry = jump->copy + jump->detour.entry_at;
 	int rc;
 
-	jump->hop_at = hop_is_needed(site) ? site->hop.vaddr : 0;
+	jump->hop_at = hop_is_needed(site) || mirror_choose(ps, arch, window, site)
+			       ? site->hop.vaddr
+			       : 0;
 	if (!jump->hop_at)
 		return arch->jump.build(window, site->vaddr, entry, jump->bytes, err);
 	at_hop.insns[0] = window->insns[0];
 	rc = arch->jump.build(window, site->vaddr, site->hop.vaddr, jump->bytes, err);
-	return rc < 0 ? rc : arch->jump.build(&at_hop, site->hop.vaddr, entry, jump->hop, err);
+	if (rc == 0)
+		rc = arch->jump.build(&at_hop, site->hop.vaddr, entry, jump->hop, err);
+	if (rc == 0 || !site->hop.is_own || site->hop.stands)
+		return rc;
+	/* The detour is too far from there. */
+	jump_forget_hop(ps, site);
+	jump->hop_at = 0;
+	return arch->jump.build(window, site->vaddr, entry, jump->bytes, err);
 }
 
 /* What it takes of the fill behind the function. */
@@ -135,8 +146,8 @@ static bool read_fill(struct build *b, const struct site *site, const struct win
 			     len) == len;
 }
 
-static int generate(struct build *b, const struct site *site, uint64_t vaddr,
-		    struct site_jump *jump, struct ubp_err *err)
+static int generate(struct build *b, struct site *site, uint64_t vaddr, struct site_jump *jump,
+		    struct ubp_err *err)
 {
 	const struct plant *plant = b->plant;
 	struct plant_space *ps = b->space->plant;
@@ -196,7 +207,7 @@ static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 	jump->jump_len = window.jump_len;
 	if (!read_fill(b, site, &window, jump))
 		return ubp_fail(err, EFAULT, "it cannot be read");
-	return build_jump(arch, &window, site, jump, err);
+	return build_jump(ps, arch, &window, site, jump, err);
 }
 
 static void gather_end(struct build *b)

@@ -325,7 +325,9 @@ static bool write_step(const struct space *space, struct edits *edits, struct si
 
 	switch (step) {
 	case STEP_HOP:
-		return !jump->hop_at || hop_write(space, site, jump) == 0;
+		return !jump->hop_at || (hop_begin(space, site, jump) == 0 &&
+					 write_bytes(space, &edits->slots, jump->hop_at,
+						     jump->hop, UBP_HOP_LEN));
 	case STEP_SLOT:
 		/* One instruction leads behind the jump by itself. */
 		if (jump->n == 1)

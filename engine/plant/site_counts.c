@@ -53,7 +53,7 @@ void count_jump(const struct site *site, bool up)
 		add(&probe->stats.jumped, up);
 		if (!site_behind(site, probe))
 			add(&probe->stats.at_first, up);
-		if (jump->hop_at)
+		if (jump->hop_at && !site->hop.is_own)
 			add(&probe->stats.by_short, up);
 		add(&probe->stats.boosted, !up);
 	}

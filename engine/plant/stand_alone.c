@@ -23,6 +23,7 @@
 #include "engine/plant/guard_state.h"
 #include "engine/plant/hooks.h"
 #include "engine/plant/leave.h"
+#include "engine/plant/mirror.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
 #include "engine/plant/ticks.h"
@@ -79,8 +80,12 @@ static bool follows_pointers(const struct uprobe *probe)
 }
 
 /* Does only a stop tell what @site is probed for? A probe's breakpoint, or a detour's trap that is always taken. */
-static const char *why_stops(const struct site *site, bool is_forced)
+static const char *why_stops(const struct ubp_arch *arch, const struct site *site,
+			     bool is_forced)
 {
+	if (!is_forced && site->rung == SITE_JUMPED && site->jump &&
+	    !mirror_takes_breakpoints(arch, site->jump))
+		return "a debugger's breakpoint could break one of its jumps (--force)";
 	if (site->n_exits)
 		return "returns are caught at instructions of it";
 	if (!site->n_probes || !site->planted)
@@ -96,14 +101,15 @@ static const char *why_stops(const struct site *site, bool is_forced)
 	return NULL;
 }
 
-static const char *why_sites_stop(const struct plant_space *ps, bool is_forced)
+static const char *why_sites_stop(const struct space *space, bool is_forced)
 {
+	const struct plant_space *ps = space->plant;
 	const char *why = NULL;
 	size_t pos = 0;
 	void *value;
 
 	while (!why && map_next(&ps->sites, &pos, NULL, &value))
-		why = why_stops(value, is_forced);
+		why = why_stops(space->arch, value, is_forced);
 	return why;
 }
 
@@ -162,7 +168,7 @@ const char *stand_alone_why_not(const struct plant *plant, const struct process 
 		return "its jumps are not made yet";
 	if (space_is_shared(space))
 		return "it shares its memory with another process";
-	why = why_sites_stop(ps, plant->opt.force);
+	why = why_sites_stop(space, plant->opt.force);
 	if (!why)
 		why = bell_why_not(ps, plant->opt.follows);
 	if (!why)

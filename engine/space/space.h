@@ -68,6 +68,7 @@ struct site_hop {
 	uint8_t orig[UBP_HOP_LEN], bytes[UBP_HOP_LEN];
 	bool stands; /* some of .bytes may be there, or all of them */
 	bool in_use; /* somebody may come back to it, from a signal handler */
+	bool is_own; /* it stands in memory of ours: nothing has to be put back there (plant/mirror.h) */
 };
 
 struct site {

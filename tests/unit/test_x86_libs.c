@@ -83,7 +83,7 @@ static void walk_entry(struct walk *w, const uint8_t *code, size_t size, uint64_
 	struct window_copy copy;
 	struct window window;
 	struct ubp_err err;
-	uint8_t jump[5];
+	uint8_t jump[UBP_INSN_MAX];
 
 	ubp_err_reset(&err);
 	if (arch->jump.find(code, size, 0, vaddr, &window, &err) < 0) {
