@@ -183,6 +183,11 @@ struct detour_plan {
 	uint64_t
 		claim; /* vaddr of the code by which threads claim rings; 0: they take the trap */
 	unsigned has; /* instructions that not every machine has: ubp_host_code_has() */
+	/*
+	 * Where nobody traces the process, memory that is not known to be there is read by a call of the kernel
+	 * (ring_head.reads). Only where .alone of the instruction set's table says that nobody may.
+	 */
+	bool reads;
 };
 
 /* Nanoseconds that so many ticks are, as detours tell. */

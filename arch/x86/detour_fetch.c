@@ -117,6 +117,7 @@ const struct gen_numbers gen64_numbers = {
 	.cut_size = x86_cut_size,
 	.store = x86_store_value,
 	.store_reg = store_reg,
+	.zero = x86_zero_array,
 	.check_array = x86_check_array,
 	.copy_loop = x86_copy_loop,
 	.copy_piece = x86_copy_piece,

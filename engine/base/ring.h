@@ -81,7 +81,7 @@ struct ring_head {
 	uint64_t bell;    /* how often a thread has asked the tracer to come back (arch/detour.h) ... */
 	uint64_t heard;   /* ... and does not wait for that any more ... */
 	uint64_t in_vain; /* ... for it did not come in time */
-	uint64_t pad[1];
+	uint64_t reads;    /* 1: detours may read memory by a call of the kernel; ubp's */
 	uint64_t ranges[RING_RANGES];
 	/* Copies of ranges: each load of a detour has a cell, where it keeps the range
 	 * that it found last, so that it mostly looks there alone. */
@@ -89,6 +89,11 @@ struct ring_head {
 	/* Hits that a filter dropped before anything was written, by number of the probe
 	 * modulo RING_COUNTS; only counted where the plan says so, by locked adds. */
 	uint64_t dropped[RING_COUNTS];
+	/*
+	 * Calls of the kernel by detours (arch/x86/detour_read.c): how often a thread was about to set a filter for such calls. Once that is not 0
+	 * none is begun. And how many are under way.
+	 */
+	uint64_t filters, reading;
 };
 
 #define RING_THREADS 4096
