@@ -175,6 +175,8 @@ struct detour_plan {
 	 * a process that was let go of, whose gate is shut, takes that trap: its guard puts back what its mother's detours replaced.
 	 */
 	bool asks, stops;
+	/* With .asks: in front of a call of the kernel that may set a filter for such calls (enum ubp_call_kind). If it does, .reads ends. */
+	bool filters;
 	/*
 	 * From the thread pointer on so far is a word of 32 bits that tells threads apart whose pointers are the same, one after
 	 * the other: the thread's id, which the C library keeps. 0: not known.

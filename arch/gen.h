@@ -174,6 +174,7 @@ struct gen_records {
 
 /* Numbers and arrays. */
 struct gen_numbers {
+	unsigned sp; /* the stack pointer's number among registers of the program */
 	/* A source to the accumulator; a word at it + @imm, by @op's cell. */
 	void (*source)(struct gen *g, const struct fetch_op *op);
 	void (*deref)(struct gen *g, const struct fetch_op *op, uint64_t imm);
@@ -261,7 +262,6 @@ enum gen_way {
 
 struct gen_isa {
 	unsigned bits;
-	unsigned sp;       /* the stack pointer's number among registers of the program */
 	uint8_t fill;      /* what stands where nothing does */
 	uint8_t ret_below; /* struct detour */
 	const void *own;   /* what its functions want to know beside this table */

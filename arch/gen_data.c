@@ -25,7 +25,7 @@ static void read_by(struct gen *g, const struct fetch_op *source, const struct f
 		    struct gen_read read)
 {
 	read.store = detour_store_of(op);
-	if (detour_is_near(source, op, g->isa->sp, g->isa->bits / 8))
+	if (detour_is_near(source, op, g->isa->numbers->sp, g->isa->bits / 8))
 		read.kind = GEN_READ_NEAR;
 	g->read = read;
 }

@@ -13,7 +13,6 @@
 #include "arch/x86/common_detour_stack.h"
 #include "arch/x86/common_detour_string.h"
 #include "arch/x86/gen.h"
-#include "arch/x86/regs.h"
 #include "arch/x86/window.h"
 #include "engine/base/err.h"
 
@@ -150,7 +149,6 @@ static const struct x86_gen differs = {
 static const struct gen_isa isa = {
 	X86_GEN_ISA,
 	.bits = 64,
-	.sp = X86_SP,
 	.own = &differs,
 	.loads = &gen64_loads,
 	.returns = &gen64_returns,

@@ -9,8 +9,10 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "arch/guard.h"
+#include "arch/x86/call_kind.h"
 #include "arch/x86/common_detour.h"
 #include "arch/x86/gen.h"
 
@@ -20,7 +22,8 @@
  */
 #define ROUNDS 5000000
 
-#define CLONE_THREAD 0x10000
+#define CLONE_THREAD    0x10000
+#define X86_PR_DISPATCH 59 /* PR_SET_SYSCALL_USER_DISPATCH */
 #define NR_CLONE     56
 #define NR_CLONE3    435
 
@@ -49,24 +52,78 @@ static void unless_thread(struct gen *g, label_t leave)
 	emit_jcc(e, COND_NE, leave);
 }
 
+/* Is it one in front of a call that may set a filter for calls of the kernel, or have another one deal with them? */
+static bool may_filter(const struct gen *g)
+{
+	const struct displaced_insn *insn = &g->plan->window->insns[0];
+
+	return g->plan->filters && insn->len == X86_CALL_FRONT;
+}
+
+/* To @leave if it is no such call. Then no call is begun by a detour any more. */
+static void unless_filter(struct gen *g, label_t leave)
+{
+	const struct displaced_insn *insn = &g->plan->window->insns[0];
+	label_t is_prctl = emit_label(&g->e), sets = emit_label(&g->e);
+	struct emit *e = &g->e;
+
+	if (insn->bytes[0] != 0xb8) { /* the number is in rax */
+		emit_rm(e, OP_LOAD | OP_W, G_AX, x86_slot(g, G_AX));
+		emit_alu(e, 0, ALU_CMP, G_AX, X86_NR_SECCOMP);
+		emit_jcc(e, COND_E, sets);
+		emit_alu(e, 0, ALU_CMP, G_AX, X86_NR_PRCTL);
+		emit_jcc(e, COND_E, is_prctl);
+		emit_jmp(e, leave);
+	}
+	emit_set(e, is_prctl);
+	emit_alu(e, 0, ALU_CMP, G_DI, PR_SET_SECCOMP);
+	emit_jcc(e, COND_E, sets);
+	emit_alu(e, 0, ALU_CMP, G_DI, X86_PR_DISPATCH);
+	emit_jcc(e, COND_NE, leave);
+	emit_set(e, sets);
+	gen64_inc(g, offsetof(struct ring_head, filters), leave);
+}
+
+/* To @then if nobody is in a call of a detour, which a filter could be for. */
+static void if_none_reads(struct gen *g, label_t then)
+{
+	emit_alu_mem(&g->e, OP_W, ALU_CMP, MEM(R_BASE, offsetof(struct ring_head, reading)), 0);
+	emit_jcc(&g->e, COND_E, then);
+}
+
+/* To @then if the process is traced, by the word gate.alone; else on. */
+static void if_traced(struct gen *g, label_t fixup, label_t then)
+{
+	label_t not_yet = emit_label(&g->e);
+	struct emit *e = &g->e;
+
+	gen64_load_word(g, G_AX, offsetof(struct guard_gate, alone), fixup);
+	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
+	if (!may_filter(g)) {
+		emit_jcc(e, COND_E, then);
+		return;
+	}
+	emit_jcc(e, COND_NE, not_yet);
+	if_none_reads(g, then);
+	emit_set(e, not_yet);
+}
+
 static void bell(struct gen *g, label_t traced, label_t leave)
 {
 	struct emit *e = &g->e;
 	label_t again, come = emit_label(e);
 
 	x86_find_base(g, traced, leave);
-	gen64_load_word(g, G_AX, offsetof(struct guard_gate, alone), traced);
-	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
-	emit_jcc(e, COND_E, traced);
+	if (may_filter(g))
+		unless_filter(g, leave);
+	if_traced(g, traced, traced);
 	if (!g->plan->scans)
 		unless_thread(g, leave);
 	gen64_inc(g, offsetof(struct ring_head, bell), leave);
 	emit_imm(e, G_CX, ROUNDS);
 	again = emit_here(e);
 	emit_bytes(e, "\xf3\x90", 2); /* pause */
-	gen64_load_word(g, G_AX, offsetof(struct guard_gate, alone), leave);
-	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
-	emit_jcc(e, COND_E, come);
+	if_traced(g, leave, come);
 	x86_test_owner(g, leave);
 	emit_jcc(e, COND_NE, leave);
 	emit_alu(e, 0, ALU_SUB, G_CX, 1);

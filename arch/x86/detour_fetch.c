@@ -108,6 +108,7 @@ static bool store_reg(struct gen *g, unsigned user_reg, const struct fetch_op *s
 }
 
 const struct gen_numbers gen64_numbers = {
+	.sp = X86_SP,
 	.source = x86_source,
 	.deref = x86_deref,
 	.plain = plain,

@@ -312,7 +312,7 @@ static void read_string(struct gen *g, const struct gen_miss *m)
 	store_frame(e, R_END, FRAME_TO);
 	call(g, m->fail);
 	emit_jcc(e, COND_E, fault);
-	emit_rm(e, OP_SUB_FROM | OP_W, G_AX, MEM(G_SP, FRAME_LEFT));
+	emit_rm(e, 0x29 | OP_W, G_AX, MEM(G_SP, FRAME_LEFT)); /* sub */
 	emit_rm(e, OP_ADD_TO | OP_W, G_AX, MEM(G_SP, FRAME_FROM));
 	string_look(g, found);
 	emit_rr(e, OP_ADD | OP_W, R_END, G_AX);

@@ -71,7 +71,6 @@ enum cond {
 #define OP_CMP        0x3b /* reg with r/m */
 #define OP_TEST       0x85
 #define OP_ADD_TO     0x01 /* reg to r/m */
-#define OP_SUB_FROM   0x29
 #define OP_ADC_TO     0x11
 #define OP_SBB        0x1b           /* r/m to reg */
 #define OP_SHLD       (0xa4 | OP_0F) /* by a number: bits from reg into r/m */

@@ -24,8 +24,8 @@ struct ubp_err;
 const char *stand_alone_why_not(const struct plant *plant, const struct process *p);
 
 /* Rings for threads to come; and the kernel is asked, by @held's thread, that a child begins with its gate shut. -errno: it cannot be;
- * -ENOTSUP: what it does would not be seen, *err says why. */
-int stand_alone_prepare(struct plant *plant, const struct held *held,
+ * -ENOTSUP: *ret_why, a word that stays, says why. */
+int stand_alone_prepare(struct plant *plant, const struct held *held, const char **ret_why,
 			struct ubp_err *err);
 
 /*
@@ -33,6 +33,12 @@ int stand_alone_prepare(struct plant *plant, const struct held *held,
  * then who had begun such a thing has done it. Returns 0 or -errno.
  */
 int stand_alone_announce(const struct process *p);
+
+/*
+ * Behind that: none of its detours is in the middle of a load that may fault later. It may be gone, or have executed a program, when this returns. 0, or
+ * -EAGAIN: a thread did not leave its detour.
+ */
+int stand_alone_settle(struct tracer *tracer, struct process *p);
 
 /*
  * Nobody is about to trace @p: breakpoints of ours are taken out, and traps in detours are not taken any more. To be followed by

@@ -57,7 +57,7 @@ static int prepare(struct ubp_session *s, struct process *p, struct ubp_err *err
 	tracer_stop_begin(&s->tracer);
 	rc = ubp_host_get_regs(held.tid, &regs);
 	if (rc == 0)
-		rc = stand_alone_prepare(&s->plant, &held, err);
+		rc = stand_alone_prepare(&s->plant, &held, &s->letting.refused, err);
 	tracer_stop_end(&s->tracer);
 	held_let_go(&held);
 	return rc;
@@ -81,6 +81,18 @@ static int drain(struct ubp_session *s, struct process *p)
 	return !p->tracees || stand_alone_why_not(&s->plant, p) ? -EAGAIN : 0;
 }
 
+/* What it was not known to do before may have happened meanwhile. */
+static int settle(struct ubp_session *s, struct process *p)
+{
+	struct space *space = p->space;
+	pid_t pid = p->pid;
+	int rc = stand_alone_settle(&s->tracer, p);
+
+	if (!is_there(s, p, pid, space))
+		return -ESRCH;
+	return rc == 0 && (!p->tracees || stand_alone_why_not(&s->plant, p)) ? -EAGAIN : rc;
+}
+
 static int let_go_begun(struct ubp_session *s, struct process *p,
 			const struct alone_bell *bell)
 {
@@ -89,6 +101,8 @@ static int let_go_begun(struct ubp_session *s, struct process *p,
 	/* One may have been stopped behind a bell that was silent, in front of its fork(). */
 	if (rc == 0 && session_follows_children(s))
 		rc = drain(s, p);
+	if (rc == 0)
+		rc = settle(s, p);
 	if (rc == 0)
 		rc = stand_alone_begin(p);
 	if (rc == 0)
@@ -339,7 +353,7 @@ static void try_one(struct ubp_session *s, struct process *p)
 	case 0:
 		break;
 	case -ENOTSUP:
-		note_why(s, "its children would not be seen");
+		note_why(s, s->letting.refused);
 		break;
 	default:
 		note_why(s, "its threads could not be let go of");

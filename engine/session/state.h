@@ -109,6 +109,7 @@ struct session_newcomers {
 struct session_letting {
 	struct alarm_clock alarm;
 	uint64_t next_ns; /* when those that are traced are looked at next */
+	const char *refused; /* why the last one that was tried was not let go of, by what it may do */
 	const char *why;  /* why one is traced; NULL: none is, or nobody has looked */
 	unsigned n_alone; /* so often one was let go of */
 	pid_t pid; /* that has executed a program, and is planted in; 0: none */
