@@ -13,8 +13,9 @@
 #define BEFORE_MAX 48
 #define BETWEEN    8
 
-/* mov 8(%rsp),%r9: the last instruction of glibc's syscall() before the call, whose number is in rax. */
-static const uint8_t any[X86_CALL_FRONT] = { 0x4c, 0x8b, 0x4c, 0x24, 0x08 };
+/* glibc's syscall(), from its start up to the call. A bell stands on the first two instructions. */
+static const uint8_t any[] = { 0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0x48, 0x89, 0xd6, 0x48, 0x89, 0xca,
+			       0x4d, 0x89, 0xc2, 0x4d, 0x89, 0xc8, 0x4c, 0x8b, 0x4c, 0x24, 0x08 };
 
 /* An instruction that sets eax to a number. Returns its length, or 0. */
 static size_t load_len(const uint8_t *at, size_t len, uint32_t *ret_number)
@@ -46,11 +47,12 @@ static bool leads_to(const uint8_t *at, const uint8_t *call)
 	return at == call;
 }
 
-enum ubp_call_kind x86_call_kind(const uint8_t *call, size_t before)
+enum ubp_call_kind x86_call_kind(const uint8_t *call, size_t before, size_t *ret_back)
 {
 	uint32_t number;
 
-	if (before >= X86_CALL_FRONT && memcmp(call - X86_CALL_FRONT, any, sizeof(any)) == 0)
+	*ret_back = sizeof(any);
+	if (before >= sizeof(any) && memcmp(call - sizeof(any), any, sizeof(any)) == 0)
 		return UBP_CALL_ANY;
 	for (size_t back = 2; back <= before && back <= BEFORE_MAX; back++) {
 		size_t len = load_len(call - back, back, &number);
@@ -61,6 +63,7 @@ enum ubp_call_kind x86_call_kind(const uint8_t *call, size_t before)
 			return UBP_CALL_UNKNOWN;
 		if (number != X86_NR_PRCTL)
 			return UBP_CALL_OTHER;
+		*ret_back = back;
 		return back == X86_CALL_FRONT ? UBP_CALL_PRCTL : UBP_CALL_UNKNOWN;
 	}
 	return UBP_CALL_UNKNOWN;

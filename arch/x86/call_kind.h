@@ -14,10 +14,10 @@
 #define X86_NR_PRCTL   157
 #define X86_NR_SECCOMP 317
 
-/* Of the instruction in front of UBP_CALL_PRCTL and UBP_CALL_ANY: as long as a jump. */
+/* Of the instruction in front of UBP_CALL_PRCTL: as long as a jump. */
 #define X86_CALL_FRONT 5
 
 /* struct ubp_arch, .call.kind */
-enum ubp_call_kind x86_call_kind(const uint8_t *call, size_t before);
+enum ubp_call_kind x86_call_kind(const uint8_t *call, size_t before, size_t *ret_back);
 
 #endif

@@ -55,30 +55,28 @@ static void unless_thread(struct gen *g, label_t leave)
 /* Is it one in front of a call that may set a filter for calls of the kernel, or have another one deal with them? */
 static bool may_filter(const struct gen *g)
 {
-	const struct displaced_insn *insn = &g->plan->window->insns[0];
-
-	return g->plan->filters && insn->len == X86_CALL_FRONT;
+	return g->plan->filters;
 }
 
 /* To @leave if it is no such call. Then no call is begun by a detour any more. */
 static void unless_filter(struct gen *g, label_t leave)
 {
 	const struct displaced_insn *insn = &g->plan->window->insns[0];
-	label_t is_prctl = emit_label(&g->e), sets = emit_label(&g->e);
+	label_t sets = emit_label(&g->e);
 	struct emit *e = &g->e;
 
-	if (insn->bytes[0] != 0xb8) { /* the number is in rax */
-		emit_rm(e, OP_LOAD | OP_W, G_AX, x86_slot(g, G_AX));
-		emit_alu(e, 0, ALU_CMP, G_AX, X86_NR_SECCOMP);
+	int option = G_DI;
+
+	if (insn->bytes[0] != 0xb8) { /* syscall() */
+		option = G_SI;
+		emit_alu(e, 0, ALU_CMP, G_DI, X86_NR_SECCOMP);
 		emit_jcc(e, COND_E, sets);
-		emit_alu(e, 0, ALU_CMP, G_AX, X86_NR_PRCTL);
-		emit_jcc(e, COND_E, is_prctl);
-		emit_jmp(e, leave);
+		emit_alu(e, 0, ALU_CMP, G_DI, X86_NR_PRCTL);
+		emit_jcc(e, COND_NE, leave);
 	}
-	emit_set(e, is_prctl);
-	emit_alu(e, 0, ALU_CMP, G_DI, PR_SET_SECCOMP);
+	emit_alu(e, 0, ALU_CMP, option, PR_SET_SECCOMP);
 	emit_jcc(e, COND_E, sets);
-	emit_alu(e, 0, ALU_CMP, G_DI, X86_PR_DISPATCH);
+	emit_alu(e, 0, ALU_CMP, option, X86_PR_DISPATCH);
 	emit_jcc(e, COND_NE, leave);
 	emit_set(e, sets);
 	gen64_inc(g, offsetof(struct ring_head, filters), leave);

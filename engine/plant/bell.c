@@ -17,7 +17,7 @@ bool bell_is_one(const struct site *site)
 
 bool bell_is_call(const struct site *site)
 {
-	return bell_is_one(site) && !(site->watches & WATCH_LOADER);
+	return bell_is_one(site) && !(site->watches & (WATCH_LOADER | WATCH_ANY_CALL));
 }
 
 /*

@@ -17,6 +17,7 @@
 #include "engine/base/map.h"
 #include "engine/base/proc.h"
 #include "engine/os/maps.h"
+#include "engine/plant/bell.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/sigaction.h"
@@ -122,7 +123,7 @@ static bool has_bell(void *ctx, uint64_t vaddr)
 	const struct plant_space *ps = ctx;
 	const struct site *site = map_get(&ps->sites, vaddr);
 
-	return site && site->watches & WATCH_FILTERS && site->rung == SITE_JUMPED;
+	return site && site->watches & WATCH_FILTERS && bell_is_one(site) && site->rung == SITE_JUMPED;
 }
 
 const char *self_read_why_unseen(struct plant *plant, const struct held *held)

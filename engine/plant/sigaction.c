@@ -189,13 +189,16 @@ static int search_kinds(struct call_file *f, const struct ubp_arch *arch, const 
 	while (rc == 0 && f->n < CALLS_MAX && !cancel_is_asked() &&
 	       (at = find_bytes(at + 1, buf + len, call->bytes, call->len))) {
 		uint64_t foffset = from + (uint64_t)(at - buf);
-		enum ubp_call_kind kind = arch->call.kind(at, (size_t)(at - buf));
+		size_t back;
+		enum ubp_call_kind kind = arch->call.kind(at, (size_t)(at - buf), &back);
 
 		if (kind == UBP_CALL_OTHER || !is_boundary(arch, object, foffset, at[-1]))
 			continue;
 		f->kinds |= 1u << kind;
 		if (kind != UBP_CALL_UNKNOWN)
-			rc = add_call(f, foffset - UBP_HOP_LEN, WATCH_ASKS | WATCH_FILTERS);
+			rc = add_call(f, foffset - back,
+				      WATCH_ASKS | WATCH_FILTERS |
+					      (kind == UBP_CALL_ANY ? WATCH_ANY_CALL : 0));
 	}
 	return rc;
 }
