@@ -415,7 +415,7 @@ struct arch_call {
 	/* Result of the system call a thread has just come out of. */
 	int64_t (*result)(const struct ubp_regs *regs);
 	/* Numbers of the system calls that the engine makes remotely. */
-	int nr_mmap, nr_munmap, nr_mremap, nr_mprotect, nr_madvise, nr_rt_sigaction, nr_read,
+	int nr_mmap, nr_munmap, nr_mremap, nr_mprotect, nr_madvise, nr_prctl, nr_rt_sigaction, nr_read,
 		nr_memfd_create, nr_close;
 	int nr_ptrace;
 	uint8_t regs[3]; /* of a call's number and its first two arguments */

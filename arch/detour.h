@@ -173,8 +173,9 @@ struct detour_plan {
 	 * Where nobody traces the process, the detour asks the tracer to come (ring_head.bell), waits for it some time, and does
 	 * nothing else; .n_probes is 0. .stops: where somebody does, it takes its trap. With .scans, the same before the trap; and a child of
 	 * a process that was let go of, whose gate is shut, takes that trap: its guard puts back what its mother's detours replaced.
+	 * .asks_sharing: a call of the kernel that makes a process asks only if that shares the memory, and so the rings.
 	 */
-	bool asks, stops;
+	bool asks, asks_sharing, stops;
 	/* With .asks: in front of a call of the kernel that may set a filter for such calls (enum ubp_call_kind). If it does, .reads ends. */
 	bool filters;
 	/*

@@ -87,9 +87,9 @@ struct ubp_options {
 	pid_t tid; /* ... or only this thread; 0: no choice */
 	/* Definitions: the kernel's grammar only. Text of events: its raw bytes, see ubp_event.h. */
 	bool strict;
-	/* Processes whose probes all record by themselves are traced only while something is changed in them: others may trace
-	 * them, and their signals are their own. */
-	bool let_go;
+	/* Processes are traced all the time. Without it, those whose probes all record by themselves are traced only while
+	 * something is changed in them: others may trace them, and their signals are their own. */
+	bool stay;
 	bool lossless; /* wait for the reader rather than lose records */
 	bool force;    /* override refusals where that can make sense */
 	/* No jump where a kernel's uprobe that comes later would break it: a breakpoint. */
@@ -202,6 +202,11 @@ const char *ubp_probe_format(struct ubp_session *session, size_t i);
 const char *ubp_probe_definition(struct ubp_session *session, size_t i, const char **ret_why);
 /* --explain: which rung the site will get, and why not a better one. One line. */
 const char *ubp_probe_explain(struct ubp_session *session, size_t i);
+/*
+ * --explain: why processes with all these probes will be traced all the time, as far as files and options tell (a constant text).
+ * NULL: once their probes record by themselves, nobody traces them. Asked before the session starts.
+ */
+const char *ubp_explain_tracing(struct ubp_session *session);
 
 /*
  * Attach and plant. Raises the soft limit of descriptors to the hard one: each

@@ -137,6 +137,7 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.call.nr_mremap = 216,
 	.call.nr_rt_sigaction = 134,
 	.call.nr_madvise = 233,
+	.call.nr_prctl = 167,
 	.call.nr_memfd_create = 279,
 	.call.nr_close = 57,
 	.lead.find = arm64_find_lead,

@@ -137,6 +137,7 @@ const struct ubp_arch ubp_arch_i386 = {
 	.call.nr_mremap = I386_NR_MREMAP,
 	.call.nr_rt_sigaction = I386_NR_RT_SIGACTION,
 	.call.nr_madvise = I386_NR_MADVISE,
+	.call.nr_prctl = I386_NR_PRCTL,
 	.call.nr_memfd_create = I386_NR_MEMFD_CREATE,
 	.call.nr_close = I386_NR_CLOSE,
 	.guard.code = i386_guard,

@@ -22,10 +22,25 @@
  */
 #define ROUNDS 5000000
 
+#define CLONE_VM        0x100
 #define CLONE_THREAD    0x10000
 #define X86_PR_DISPATCH 59 /* PR_SET_SYSCALL_USER_DISPATCH */
 #define NR_CLONE     56
+#define NR_FORK      57
 #define NR_CLONE3    435
+
+/* To @leave by the @flags of clone() that are in edi, or, @is_deep, in memory at rdi. */
+static void test_flags(struct gen *g, bool is_deep, uint32_t flags, enum cond cond, label_t leave)
+{
+	if (is_deep) {
+		gen_may_fault(g, leave);
+		emit_rm(&g->e, 0xf7, 0, MEM(G_DI, 0)); /* test */
+		emit_u32(&g->e, flags);
+	} else {
+		emit_test(&g->e, 0, G_DI, (int32_t)flags);
+	}
+	emit_jcc(&g->e, cond, leave);
+}
 
 /*
  * In front of a call that may make a thread, by its number at the window's start: a thread needs no tracer. In rdi are the flags, or a
@@ -34,22 +49,18 @@
 static void unless_thread(struct gen *g, label_t leave)
 {
 	const struct displaced_insn *insn = &g->plan->window->insns[0];
-	struct emit *e = &g->e;
 	uint32_t number;
 
 	if (insn->len != 5 || insn->bytes[0] != 0xb8) /* mov $number,%eax */
 		return;
 	memcpy(&number, insn->bytes + 1, sizeof(number));
-	if (number == NR_CLONE) {
-		emit_test(e, 0, G_DI, CLONE_THREAD);
-	} else if (number == NR_CLONE3) {
-		gen_may_fault(g, leave);
-		emit_rm(e, 0xf7, 0, MEM(G_DI, 0)); /* test */
-		emit_u32(e, CLONE_THREAD);
-	} else {
+	if (number == NR_FORK && g->plan->asks_sharing)
+		emit_jmp(&g->e, leave);
+	if (number != NR_CLONE && number != NR_CLONE3)
 		return;
-	}
-	emit_jcc(e, COND_NE, leave);
+	test_flags(g, number == NR_CLONE3, CLONE_THREAD, COND_NE, leave);
+	if (g->plan->asks_sharing)
+		test_flags(g, number == NR_CLONE3, CLONE_VM, COND_E, leave);
 }
 
 /* Is it one in front of a call that may set a filter for calls of the kernel, or have another one deal with them? */

@@ -91,6 +91,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.call.nr_mremap = 25,
 	.call.nr_rt_sigaction = 13,
 	.call.nr_madvise = 28,
+	.call.nr_prctl = 157,
 	.call.nr_memfd_create = 319,
 	.call.nr_close = 3,
 	.guard.code = x86_guard,

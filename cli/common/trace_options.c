@@ -339,8 +339,8 @@ static const struct cli_option table[] = {
 	  .help = "FILE has the symbols of the program that is traced" },
 	{ 0, "mode", "MODE", .set = set_mode,
 	  .help = "how to probe at best: auto (default), jump, trap or step" },
-	{ 0, "let-go", FLAG(let_go),
-	  .help = "detach from targets that record by themselves" },
+	{ 0, "stay", FLAG(stay),
+	  .help = "trace targets all the time, those that record by themselves, too" },
 	{ 0, "lossless", FLAG(lossless), .help = "let targets wait rather than lose events" },
 	{ 0, "buffer-size", "KIB", .set = set_buffer_size,
 	  .help = "events recorded without a stop wait in so much memory for each\n"

@@ -88,7 +88,7 @@ struct trace_options {
 	enum ubp_mode mode;
 	int ready_fd; /* -1: none */
 	bool help, version, header;
-	bool stats, strict, let_go, lossless, force, beside_kernel;
+	bool stats, strict, stay, lossless, force, beside_kernel;
 	bool no_version_check; /* -F of perf-tools: accepted, means nothing */
 	struct list_options lists;
 	struct stack_options stacks;

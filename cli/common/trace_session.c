@@ -29,6 +29,16 @@ static int print_definition(struct output *out, struct ubp_session *session, siz
 	return CLI_OK;
 }
 
+static void tell_tracing(struct ubp_session *session)
+{
+	const char *why = ubp_explain_tracing(session);
+	char text[256];
+
+	(void)snprintf(text, sizeof(text), "processes are traced %s%s",
+		       why ? "all the time: " : "only while something changes in them", why ? why : "");
+	cli_tell(NULL, text);
+}
+
 static int describe(struct ubp_session *session, const struct trace_options *o)
 {
 	struct output out;
@@ -51,6 +61,8 @@ static int describe(struct ubp_session *session, const struct trace_options *o)
 		if (o->only.explain)
 			output_line(&out, "%s", ubp_probe_explain(session, i));
 	}
+	if (o->only.explain)
+		tell_tracing(session);
 	return output_wait(&out) == CLI_OK ? status : CLI_FAILED;
 }
 
@@ -112,7 +124,7 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	opt.n_pids = o->who.n_pids;
 	opt.tid = o->who.tid;
 	opt.strict = o->strict;
-	opt.let_go = o->let_go;
+	opt.stay = o->stay;
 	opt.lossless = o->lossless;
 	opt.ring_bytes = o->ring_bytes;
 	opt.count_dropped = o->stats;

@@ -168,6 +168,11 @@ const char *definitions_explain(struct definitions *defs, size_t i)
 	return describe_explain(defs, i);
 }
 
+const char *definitions_stop(struct definitions *defs, size_t i)
+{
+	return describe_stop(defs, i);
+}
+
 const char *definitions_for_kernel(struct definitions *defs, size_t i, const char **ret_why)
 {
 	return describe_for_kernel(defs, i, ret_why);

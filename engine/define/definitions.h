@@ -77,6 +77,8 @@ struct object *definitions_object(const struct definitions *defs, size_t i);
 const char *definitions_listing(struct definitions *defs, size_t i);
 const char *definitions_format(struct definitions *defs, size_t i);
 const char *definitions_explain(struct definitions *defs, size_t i);
+/* Why it stops threads, though there are jumps; NULL: it does not. */
+const char *definitions_stop(struct definitions *defs, size_t i);
 /* NULL: no kernel takes it, *ret_why says what for. */
 const char *definitions_for_kernel(struct definitions *defs, size_t i, const char **ret_why);
 

@@ -137,6 +137,17 @@ const char *describe_explain(struct definitions *defs, size_t i)
 	return p->explain ? p->explain : "";
 }
 
+const char *describe_stop(struct definitions *defs, size_t i)
+{
+	const struct uprobe *u = defs->probes[i]->uprobe;
+
+	if (is_at_rets(u))
+		return "returns are caught at instructions of a function";
+	if (defs->opt.no_jumps || windows_settle(defs) < 0 || u->window.why || !u->window.len)
+		return "not all of the places are jumps";
+	return NULL;
+}
+
 /* The parser knows what is the kernel's: that is what --strict is for. */
 static int parse_strictly(struct definitions *defs, const char *line, struct ubp_err *err)
 {

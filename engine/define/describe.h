@@ -13,6 +13,7 @@ struct definitions;
 const char *describe_listing(struct definitions *defs, size_t i);
 const char *describe_format(struct definitions *defs, size_t i);
 const char *describe_explain(struct definitions *defs, size_t i);
+const char *describe_stop(struct definitions *defs, size_t i);
 const char *describe_for_kernel(struct definitions *defs, size_t i, const char **ret_why);
 
 #endif

@@ -140,7 +140,7 @@ static void end_watched(const struct hit *hit, const struct held *held, unsigned
 	uint64_t sp = held->at->r[t->process->space->arch->reg.sp];
 
 	if (watches & WATCH_UNWIND && !t->probes->n_unwinders)
-		scan_note_stack(t, sp, hit->plant->opt.let_go);
+		scan_note_stack(t, sp, !hit->plant->opt.stay);
 	if (watches & WATCH_LOADER)
 		hit->opt.loader(hit->opt.ctx, held);
 }

@@ -326,7 +326,7 @@ int hooks_each(struct plant *plant, struct file_cost *cost, pid_t pid, const str
 			return cancel_is_asked() ? -EINTR : cost->is_late ? -ETIME : -ENOMEM;
 		if (is_loader)
 			rc = each_at(&each, f->loader,
-				     WATCH_LOADER | (plant->opt.let_go ? WATCH_ASKS : 0));
+				     WATCH_LOADER | (!plant->opt.stay ? WATCH_ASKS : 0));
 		for (size_t k = 0; unwind && k < N_UNWINDERS && rc == 0; k++)
 			rc = each_unwinder(&each, f, k);
 	}

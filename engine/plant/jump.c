@@ -157,7 +157,7 @@ static bool has_return(const struct site *site)
 static int collect(const struct plant *plant, struct plant_space *ps, struct jump_batch *batch)
 {
 	/* See watch.c: a breakpoint first, until one of them is hit. But a process is let go of without that. */
-	bool no_returns = !watch_begins_awake(ps) && watch_has_unwinders(ps) && !plant->opt.let_go;
+	bool no_returns = !watch_begins_awake(ps) && watch_has_unwinders(ps) && plant->opt.stay;
 	size_t pos = 0;
 	void *value;
 

@@ -30,7 +30,9 @@
 #include "engine/space/state.h"
 #include "engine/trace/held.h"
 #include "engine/trace/mem.h"
+#include "engine/trace/members.h"
 #include "engine/trace/process.h"
+#include "engine/trace/tracer.h"
 
 #define TRIES 8
 
@@ -390,8 +392,6 @@ static int look(struct update *u, struct ubp_err *err)
 
 		guard_note_look(ps);
 		rc = leftover_adopt(&u->held, &u->maps, &n, err);
-		if (rc == -ESRCH)
-			return rc; /* the space may be gone, too */
 		guard_note_found(ps, (struct guard_found){ .n_breakpoints = n });
 		ps->forgot |= n > 0;
 		/* It may have gone on, out of the guard. */
@@ -441,6 +441,30 @@ static int attempt(struct update *u, struct ubp_err *err)
 	return rc;
 }
 
+/* A thread of the process, if it has not executed another program; 0: there is none. */
+static pid_t thread_in(const struct tracer *tracer, const struct space *space)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&tracer->processes, &pos, NULL, &value)) {
+		const struct process *p = value;
+
+		if (p->space == space && p->tracees)
+			return p->tracees->tid;
+	}
+	return 0;
+}
+
+/* What was added goes again, by another thread if the one that was held has ended; with the last one's end it is gone. */
+static void undo(struct update *u)
+{
+	if (!held_lasts(&u->held))
+		u->tid = thread_in(u->held.tracer, u->space);
+	if (u->tid)
+		roll_back(u);
+}
+
 int plant_update(struct plant *plant, const struct held *held, size_t *ret_n,
 		 struct ubp_err *err)
 {
@@ -453,13 +477,16 @@ int plant_update(struct plant *plant, const struct held *held, size_t *ret_n,
 	int rc;
 
 	u.held.at = &u.at;
+	space_keep(u.space); /* whoever ends meanwhile */
 	/* What others stop for meanwhile is no attaching. */
 	u.is_attaching = plant->is_attaching;
 	plant->is_attaching = false;
 	update_take_ahead(&u);
 	ps = plant_space_get(u.space);
-	if (!ps)
+	if (!ps) {
+		space_put(held->tracer, u.space);
 		return ubp_fail(err, ENOMEM, "out of memory");
+	}
 	u.is_stopped_at = held->at;
 	if (held->at)
 		u.at = *held->at;
@@ -480,15 +507,13 @@ int plant_update(struct plant *plant, const struct held *held, size_t *ret_n,
 	if (rc < 0 && rc != -ESRCH && held_lasts(held) &&
 	    ubp_host_get_regs(tid, &u.at) == -ESRCH)
 		rc = ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
-	/* After -ESRCH the thread, perhaps the whole space, is gone. */
-	if (rc == -ESRCH && !held_lasts(held))
-		u.n_added = 0;
-	else if (rc < 0)
-		roll_back(&u);
+	if (rc < 0)
+		undo(&u);
 	else
 		*ret_n = count_probe_sites(ps);
 	free(u.added);
 	maps_free(&u.maps);
+	space_put(held->tracer, u.space);
 	return rc;
 }
 

@@ -5,7 +5,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/ptrace.h>
 #include <time.h>
 
@@ -15,7 +14,6 @@
 #include "engine/base/err.h"
 #include "engine/base/fetch_op.h"
 #include "engine/base/map.h"
-#include "engine/base/proc.h"
 #include "engine/os/maps.h"
 #include "engine/plant/bell.h"
 #include "engine/plant/jump_priv.h"
@@ -85,17 +83,18 @@ bool self_read_is_wanted(const struct process *p)
 /* One that has ended has none. */
 static bool is_filtered(pid_t tid)
 {
-	char *status = proc_read_status(tid);
-	bool is = status && proc_number(status, "\nSeccomp:") > 0;
+	long n_filters;
 
-	free(status);
-	return is;
+	return task_seccomp(tid, &n_filters) > 0;
 }
 
 const char *self_read_why_not(const struct process *p)
 {
 	if (rings_are_filtered(p->space->plant))
 		return "a probe follows pointers, and it has filtered its system calls, or was about to";
+	/* A thread would wait for it in its detour. */
+	if (!mem_is_sure(&p->space->mem, task_live_thread(p->pid)))
+		return "a probe follows pointers, and its memory may not answer";
 	for (const struct tracee *t = p->tracees; t; t = t->next)
 		if (is_filtered(t->tid))
 			return "a probe follows pointers, and its system calls are filtered";

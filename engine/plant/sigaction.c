@@ -206,10 +206,8 @@ static int search_kinds(struct call_file *f, const struct ubp_arch *arch, const 
 /* Is it one that somebody wants to know of? */
 static bool is_wanted(const struct plant *plant, unsigned watch)
 {
-	if (watch & WATCH_FORKS && !plant->opt.follows)
-		return false;
 	return watch == WATCH_EXEC ? plant->counts_open
-				   : !(watch & WATCH_ASKS) || plant->opt.let_go;
+				   : !(watch & WATCH_ASKS) || !plant->opt.stay;
 }
 
 /*
@@ -293,7 +291,7 @@ static int ask_file(struct plant *plant, const struct ubp_arch *arch, struct fil
 		f->n = 0;
 		f->kinds = 0;
 		rc = search(f, arch, fd, m->foffset, m->foffset + (m->end - m->start),
-			    plant->opt.let_go && arch->call.kind, &is_read);
+			    !plant->opt.stay && arch->call.kind, &is_read);
 		close(fd);
 	}
 	if (!file_cost_end(cost, &f->is_costly))

@@ -25,6 +25,7 @@
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
 #include "engine/plant/self_read.h"
+#include "engine/plant/ticks.h"
 #include "engine/plant/upgrade.h"
 #include "engine/plant/watch.h"
 #include "engine/returns/returns.h"
@@ -125,8 +126,6 @@ const char *stand_alone_why_not(const struct plant *plant, const struct process 
 		return "its jumps are not made yet";
 	if (space_is_shared(space))
 		return "it shares its memory with another process";
-	if (!mem_is_sure(&space->mem, task_live_thread(p->pid)))
-		return "its memory may not answer";
 	why = why_sites_stop(ps);
 	if (!why)
 		why = bell_why_not(ps, plant->opt.follows);
@@ -172,26 +171,41 @@ static bool is_go(struct plant *plant, const struct held *held)
 	return is;
 }
 
+/* With --force a fault is the program's. */
+static const char *why_reads_stay(struct plant *plant, const struct held *held,
+				  struct process *p)
+{
+	const char *why = NULL;
+
+	p->probes->reads = self_read_is_wanted(p);
+	if (p->probes->reads)
+		why = self_read_why_not(p);
+	if (p->probes->reads && !why)
+		why = self_read_why_unseen(plant, held);
+	if (!why || !plant->opt.force)
+		return why;
+	p->probes->reads = false;
+	return NULL;
+}
+
 int stand_alone_prepare(struct plant *plant, const struct held *held, const char **ret_why,
 			struct ubp_err *err)
 {
 	struct process *p = held->t->process;
+	int rc;
 
 	*ret_why = NULL;
 	/* Its runtime makes processes by itself. */
 	if (plant->opt.follows && is_go(plant, held))
 		*ret_why = "its children would not be seen";
-	p->probes->reads = !*ret_why && self_read_is_wanted(p);
-	if (p->probes->reads)
-		*ret_why = self_read_why_not(p);
-	if (p->probes->reads && !*ret_why)
-		*ret_why = self_read_why_unseen(plant, held);
-	if (p->probes->reads && *ret_why && plant->opt.force) {
-		p->probes->reads = false;
-		*ret_why = NULL;
-	}
+	else
+		*ret_why = why_reads_stay(plant, held, p);
 	if (*ret_why)
 		return ubp_fail(err, ENOTSUP, "%s", *ret_why);
+	*ret_why = "its threads may not read the clock that detours read";
+	rc = ticks_check(held, err);
+	if (rc < 0)
+		return rc;
 	/* Where there are none to be had, who comes is not recorded, and counted. */
 	if (rings_spare(plant, held, err) == -ESRCH)
 		return -ESRCH;
@@ -285,9 +299,4 @@ void stand_alone_end(struct tracer *tracer, struct process *p)
 	claims_set_alone(p, false);
 	know_masks_again(tracer, p);
 	stand_alone_forget(p);
-}
-
-uint64_t stand_alone_place(const struct space *space)
-{
-	return space->plant->areas->vaddr;
 }

@@ -23,8 +23,10 @@ struct ubp_err;
 /* Why @p has to be traced, a word that stays; NULL: it need not be. */
 const char *stand_alone_why_not(const struct plant *plant, const struct process *p);
 
-/* Rings for threads to come; and the kernel is asked, by @held's thread, that a child begins with its gate shut. -errno: it cannot be;
- * -ENOTSUP: *ret_why, a word that stays, says why. */
+/*
+ * Rings for threads to come; and the kernel is asked, by @held's thread, that a child begins with its gate shut. -errno: it cannot be;
+ * -ENOTSUP: it has to be traced, for what *ret_why says, a word that stays.
+ */
 int stand_alone_prepare(struct plant *plant, const struct held *held, const char **ret_why,
 			struct ubp_err *err);
 
@@ -54,8 +56,5 @@ void stand_alone_end(struct tracer *tracer, struct process *p);
 
 /* It has ended. */
 void stand_alone_forget(struct process *p);
-
-/* Memory of ours there that is never unmapped. */
-uint64_t stand_alone_place(const struct space *space);
 
 #endif

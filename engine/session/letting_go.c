@@ -24,6 +24,7 @@
 #include "engine/trace/held.h"
 #include "engine/trace/ids.h"
 #include "engine/trace/members.h"
+#include "engine/trace/permission.h"
 #include "engine/trace/process.h"
 #include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
@@ -36,15 +37,25 @@
 /* Until a process is seen that has come meanwhile. */
 #define NEW_NS 50000000ULL
 
-/* Why none of them is let go of; NULL: they may be. */
-static const char *why_all_stay(const struct ubp_session *s)
+void letting_go_init(struct ubp_session *s)
 {
+	s->letting.is_bound = !permission_for_all() && permission_yama() > 0;
+}
+
+const char *letting_go_why_none(const struct ubp_session *s)
+{
+	if (s->opt.stay)
+		return "it is to stay so (--stay)";
 	if (s->opt.tid)
 		return "only one of its threads is traced";
+	if (s->letting.is_bound)
+		return "it might not be traced again (kernel.yama.ptrace_scope)";
+	if (s->opt.lossless)
+		return "a full ring is to stop it (--lossless)";
 	return NULL;
 }
 
-/* The kernel is asked by a thread of it, which stands still for that. Returns 0 or -errno. */
+/* The kernel is asked by a thread of it, which stands still for that. Returns 0 or -errno; -ENOTSUP: for what .refused says. */
 static int prepare(struct ubp_session *s, struct process *p, struct ubp_err *err)
 {
 	struct held held;
@@ -109,8 +120,7 @@ static int let_go_begun(struct ubp_session *s, struct process *p,
 		rc = drain(s, p);
 	if (rc == 0)
 		rc = stand_alone_note(p);
-	return rc < 0 ? rc
-		      : alone_begin(&s->tracer, p, stand_alone_place(p->space), bell);
+	return rc < 0 ? rc : alone_begin(&s->tracer, p, bell);
 }
 
 /*
@@ -406,11 +416,13 @@ static void take_news(struct ubp_session *s)
 
 void letting_go_pass(struct ubp_session *s)
 {
-	const char *why = why_all_stay(s);
+	const char *why = letting_go_why_none(s);
 	uint64_t now;
 
-	if (!s->opt.let_go)
+	if (s->opt.stay) {
+		note_why(s, why);
 		return;
+	}
 	take_news(s);
 	if (why) {
 		note_why(s, why);
@@ -428,13 +440,13 @@ void letting_go_pass(struct ubp_session *s)
 
 void letting_go_later(struct ubp_session *s, const struct process *p)
 {
-	if (s->opt.let_go)
+	if (!s->opt.stay)
 		look_later(s, p);
 }
 
 void letting_go_soon(struct ubp_session *s)
 {
-	if (s->opt.let_go)
+	if (!s->opt.stay)
 		look_in(s, event_clock_now(CLOCK_KIND_MONO), NEW_NS);
 }
 

@@ -15,6 +15,10 @@ struct ubp_session;
  * something is changed in all of them they are taken back; -errno: one could not be.
  */
 void letting_go_pass(struct ubp_session *s);
+/* What this ubp may do decides, too. */
+void letting_go_init(struct ubp_session *s);
+/* Why none is let go of, whatever is probed; NULL: they may be. */
+const char *letting_go_why_none(const struct ubp_session *s);
 /* Another process is planted in, which may be let go of before long. */
 void letting_go_soon(struct ubp_session *s);
 /* @p did something that it has to be traced for, and may do so again. */

@@ -81,7 +81,7 @@ static int begin_planting(struct ubp_session *s)
 		.eager = s->opt.mode == UBP_MODE_JUMP,
 		.beside_kernel = s->opt.beside_kernel,
 		.count_dropped = s->opt.count_dropped || s->opt.max_rate || s->opt.max_overhead,
-		.let_go = s->opt.let_go,
+		.stay = s->opt.stay,
 		.follows = session_follows_children(s),
 		.frames = s->opt.stack == UBP_STACK_FP ? stacks_frames(s) : 0,
 		.rings = s->out.rings,

@@ -4,6 +4,7 @@
 /* A session: made, started, stopped, freed. */
 
 #include "engine/session/inside.h"
+#include "engine/session/letting_go.h"
 #include "engine/session/tracing.h"
 
 #include <errno.h>
@@ -118,6 +119,7 @@ int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_sess
 	s->out.poll_fd = s->out.news_fd = s->out.timer_fd = s->command.fd =
 		s->tracing.started_fd = -1;
 	s->warning.last = &s->warning.first;
+	letting_go_init(s);
 	pthread_mutex_init(&s->lock, NULL);
 	plant_init(&s->plant);
 	rc = take_options(s, err);

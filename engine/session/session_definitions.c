@@ -6,6 +6,7 @@
 #include "arch/host.h"
 #include "engine/define/definitions.h"
 #include "engine/session/inside.h"
+#include "engine/session/letting_go.h"
 #include "engine/spec/probe.h"
 
 int session_definitions_new(const struct ubp_session *s, struct definitions **ret_defs,
@@ -93,6 +94,15 @@ const char *ubp_probe_format(struct ubp_session *s, size_t i)
 const char *ubp_probe_explain(struct ubp_session *s, size_t i)
 {
 	return definitions_explain(s->defined, i);
+}
+
+const char *ubp_explain_tracing(struct ubp_session *s)
+{
+	const char *why = letting_go_why_none(s);
+
+	for (size_t i = 0; !why && i < definitions_n(s->defined); i++)
+		why = definitions_stop(s->defined, i);
+	return why;
 }
 
 const char *ubp_probe_definition(struct ubp_session *s, size_t i, const char **ret_why)

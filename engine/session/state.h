@@ -109,10 +109,11 @@ struct session_newcomers {
 struct session_letting {
 	struct alarm_clock alarm;
 	uint64_t next_ns; /* when those that are traced are looked at next */
-	const char *refused; /* why the last one that was tried was not let go of, by what it may do */
 	const char *why;  /* why one is traced; NULL: none is, or nobody has looked */
 	unsigned n_alone; /* so often one was let go of */
+	const char *refused; /* why the last one could not be, once it was asked */
 	pid_t pid; /* that has executed a program, and is planted in; 0: none */
+	bool is_bound; /* who may be traced once may be refused later: Yama asks whose child it is */
 };
 
 /* Looks at what is mapped, where libraries are loaded: loader.c. */

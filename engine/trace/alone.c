@@ -107,7 +107,7 @@ static void let_all_go(struct tracer *tracer, struct process *p)
 	p->is_leaving = false;
 }
 
-int alone_begin(struct tracer *tracer, struct process *p, uint64_t vaddr, const struct alone_bell *bell)
+int alone_begin(struct tracer *tracer, struct process *p, const struct alone_bell *bell)
 {
 	const struct space *space = p->space;
 	struct ubp_err ignored;
@@ -118,7 +118,7 @@ int alone_begin(struct tracer *tracer, struct process *p, uint64_t vaddr, const 
 		tracer->alone = alone_watch_start(news, tracer);
 	if (!tracer->alone)
 		return -ENOMEM;
-	rc = alone_watch_add(tracer->alone, pid, task_live_thread(pid), vaddr, bell);
+	rc = alone_watch_add(tracer->alone, pid, task_live_thread(pid), bell);
 	if (rc < 0)
 		return rc;
 	let_all_go(tracer, p);

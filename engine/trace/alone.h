@@ -20,11 +20,11 @@ struct tracer;
 struct ubp_err;
 
 /*
- * Let go of all threads of @p. Nobody must be about to meet a trap that only the tracer deals with. @vaddr: of
- * memory there that it never unmaps, which tells when it executes another program; @bell: that it wants to be traced again. Returns 0; -errno: its
+ * Let go of all threads of @p. Nobody must be about to meet a trap that only the tracer deals with. @bell tells that it
+ * wants to be traced again. Returns 0; -errno: its
  * threads are traced as before, or it has another space, of the program that it has executed; -ESRCH: it has ended, and is forgotten. Stops are handled meanwhile, of others, too.
  */
-int alone_begin(struct tracer *tracer, struct process *p, uint64_t vaddr, const struct alone_bell *bell);
+int alone_begin(struct tracer *tracer, struct process *p, const struct alone_bell *bell);
 
 /*
  * Seize all threads of @p again. Errors: as attach_process(), and it is alone as before; -ESTALE: it runs

@@ -20,8 +20,7 @@
 struct watched {
 	pid_t pid;
 	int pid_fd;     /* readable when it has ended */
-	int mem_fd;     /* of the memory that it had */
-	uint64_t vaddr; /* there */
+	int memory_fd;  /* /proc/PID/pagemap of the memory that it had */
 	struct alone_bell bell;
 	enum alone_state state;
 };
@@ -37,12 +36,15 @@ struct alone_watch {
 	bool has_news, ends;
 };
 
-/* The memory's last user has gone: nothing can be read any more, whatever stands there. */
+/*
+ * The memory's last user has gone. A read of pagemap asks for that first, then whether its length is one of whole entries, which
+ * this is not: so nothing is read, and no lock is waited for that a program may hold as long as it likes.
+ */
 static bool has_gone(const struct watched *w)
 {
 	uint8_t byte;
 
-	return pread(w->mem_fd, &byte, 1, (off_t)w->vaddr) == 0;
+	return pread(w->memory_fd, &byte, 1, 0) == 0;
 }
 
 /* It has no memory at all: before long the descriptor tells that it has ended. */
@@ -166,7 +168,7 @@ struct alone_watch *alone_watch_start(void (*news)(void *ctx), void *ctx)
 static void close_one(const struct watched *w)
 {
 	close(w->pid_fd);
-	close(w->mem_fd);
+	close(w->memory_fd);
 }
 
 void alone_watch_stop(struct alone_watch *watch)
@@ -190,23 +192,21 @@ static int open_one(pid_t pid, pid_t live, struct watched *ret)
 {
 	char path[40];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)live);
+	(void)snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)live);
 	ret->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (ret->pid_fd < 0)
 		return -errno;
-	ret->mem_fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (ret->mem_fd >= 0)
+	ret->memory_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (ret->memory_fd >= 0)
 		return 0;
 	close(ret->pid_fd);
 	return -errno;
 }
 
-int alone_watch_add(struct alone_watch *watch, pid_t pid, pid_t live, uint64_t vaddr,
+int alone_watch_add(struct alone_watch *watch, pid_t pid, pid_t live,
 		    const struct alone_bell *bell)
 {
-	struct watched w = {
-		.pid = pid, .vaddr = vaddr, .bell = *bell, .state = ALONE_LASTS
-	};
+	struct watched w = { .pid = pid, .bell = *bell, .state = ALONE_LASTS };
 	int rc = open_one(pid, live, &w);
 
 	if (rc < 0)

@@ -42,10 +42,10 @@ struct alone_watch *alone_watch_start(void (*news)(void *ctx), void *ctx);
 void alone_watch_stop(struct alone_watch *watch);
 
 /*
- * @vaddr: of memory of process @pid that stays until it executes a program; @live: a thread of it that has not ended.
+ * @live: a thread of process @pid that has not ended.
  * Returns 0 or a negative errno.
  */
-int alone_watch_add(struct alone_watch *watch, pid_t pid, pid_t live, uint64_t vaddr,
+int alone_watch_add(struct alone_watch *watch, pid_t pid, pid_t live,
 		    const struct alone_bell *bell);
 void alone_watch_drop(struct alone_watch *watch, pid_t pid);
 /* It is known that it did: its bell is no more. */

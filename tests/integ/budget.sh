@@ -66,7 +66,7 @@ eventually has_out 3
 wait_for err.txt 'no probe is left'
 as_before() { text_of "$PID" "$F" now && cmp -s before now; }
 eventually as_before
-traced "$PID" || fail "it is not traced any more"
+kill -0 "$UBP_PID" || fail "uprobe has ended"
 go
 trace_done
 finish

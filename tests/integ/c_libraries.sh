@@ -76,6 +76,7 @@ for f in "${made[@]}"; do
 	done
 	trace -p "$target" "${defs[@]}"
 	wait_for err.txt 'taken out that a killed ubp had left'
+	wait_for out.txt ' work: '
 	wait_for out.txt ' outer_back: '
 	trace_stop
 	eventually leaves_clean

@@ -25,6 +25,12 @@ assert f":0x{want:016x} " in open("out.txt").read()
 PY
 "$UPROBE" --explain -e "p:g/e $F:area" > out.txt 2> err.txt || fail "--explain: $?"
 [ "$(wc -l < out.txt)" = 1 ] || fail "--explain: not one line"
+grep -q 'traced only while something changes' err.txt || fail "--explain does not say that it lets go: $(cat err.txt)"
+says() { "$UPROBE" --explain "${@:2}" 2>&1 > out.txt | grep -qF "traced all the time: $1" || fail "--explain ${*:2} does not say '$1'"; }
+says 'it is to stay so' --stay -e "p:g/e $F:area"
+says 'a full ring is to stop it' --lossless -e "p:g/e $F:area"
+says 'not all of the places are jumps' -e "p:g/e $F:area" -e "p:g/f $F:area c=\$comm"
+says 'not all of the places are jumps' --mode trap -e "p:g/e $F:area"
 "$UPROBE" -v -e "p:g/e $F:area w=$ARG1:s32" > out.txt 2> err.txt || fail "-v: $?"
 grep -qP '^\tfield:s32 w;\toffset:16;\tsize:4;\tsigned:1;$' out.txt || fail "-v: format"
 text_of "$PID" "$F" after

@@ -34,7 +34,7 @@ diff -u want.txt out.txt || fail "another listing"
 grep -qx 'name: greet' out.txt && grep -qx '	field:u8 a;	offset:16;	size:1;	signed:0;' out.txt &&
 	grep -q '^print fmt: "(%lx) a=%u s=' out.txt || fail "another format"
 
-"$UPROBE" --explain "p:$hello:greet" -- touch ran > out.txt || fail "--explain: exit status $?"
+"$UPROBE" --explain "p:$hello:greet" -- touch ran > out.txt 2> err.txt || fail "--explain: exit status $?"
 [ "$(wc -l < out.txt)" = 1 ] || fail "--explain is one line for each probe"
 [ ! -e ran ] || fail "the command was run"
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
-"""--let-go: nobody traces a process whose probes record by themselves, and nothing that it does is lost by that: its threads
+"""Letting go: nobody traces a process whose probes record by themselves, and nothing that it does is lost by that: its threads
 of before, signals, children, an exec. Others may trace it. uprobe is killed, or cannot come back: the next one clears up."""
 
 import os
 import re
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -50,8 +51,24 @@ def what_it_does():
     target.end()
 
 
-def executes():
+def shares_its_memory():
+    """A child that would record into its mother's rings: it is traced while there is one. One with memory of its own goes unseen."""
     target = Target("let_go")
+    trace = Trace(target, *PROBE)
+    target.ask("call 2 1")
+    target.ask("fork 3 100", "7")
+    target.ask("vfork 3 200", "7")
+    target.ask("call 2 3")
+    target.ask("vfork 3 300", "7")
+    until("let go again", lambda: target.tracer() == 0)
+    target.ask("vfork 3 400", "7")
+    target.ask("call 2 5")
+    want(trace, trace.end(), [1, 2, 3, 4, 5, 6])
+    target.end()
+
+
+def executes(*by):
+    target = Target("let_go", *by)
     trace = Trace(target, *PROBE)
     target.ask("call 2 1")
     target.ask("exec", "ready")
@@ -165,8 +182,10 @@ def target_dies():
     want(trace, trace.end(signal=None), [1, 2, 3, 4, 5])
 
 
-def stays(why, *args, probe=PROBE):
+def stays(why, *args, probe=PROBE, first=None):
     target = Target("let_go")
+    if first:
+        target.ask(first)
     trace = Trace(target, *args, *probe, lets_go=False)
     target.ask("call 3 1")
     if not target.tracer():
@@ -178,7 +197,13 @@ def stays(why, *args, probe=PROBE):
 
 
 what_it_does()
+shares_its_memory()
 executes()
+# Another container's, whose memory nobody trusts to answer.
+if subprocess.run(["unshare", "-Ur", "true"], check=False).returncode == 0:
+    executes("unshare", "-Ur")
+else:
+    print("no user namespace can be had: not tried with a stranger")
 loads_a_library()
 loads_a_library("--follow")
 follows()
@@ -186,9 +211,10 @@ follows_pointers()
 traced_by_another()
 killed()
 target_dies()
+stays("it is to stay so", "--stay")
 stays("a full ring is to stop it", "--lossless")
+stays("its threads may not read the clock", first="no_ticks")
 stays("not all of its places are jumps", "--mode", "trap")
-stays("a probe follows pointers", probe=("-e", FOLLOWS))
 stays("stacks are read", "--stack=fp")
 stays("a probe asks for the thread's name", probe=(PROBE[1], 'a > 0 && comm == "let_go"'))
 print("ok")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
-"""--let-go of programs that go against it: they execute others in the very moment, or their first thread has ended."""
+"""Letting go of programs that go against it: they execute others in the very moment, or their first thread has ended."""
 
 import os
 import subprocess

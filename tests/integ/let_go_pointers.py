@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
-"""--let-go where probes follow pointers: a detour asks the kernel for memory that may be gone. What is recorded is what it is with a tracer;
+"""Processes that nobody traces, and whose probes follow pointers: a detour asks the kernel for memory that may be gone. What is recorded is what it is with a tracer;
 memory comes and goes meanwhile, and the target never notices. Where the kernel may not be asked, the process is traced."""
 
 import os
@@ -40,7 +40,7 @@ def recorded(trace):
 def run(lets_go, args, condition, line, n):
     target = Target(NAME)
     trace = Trace(target, *defs(args, condition), "--buffer-size", "16384") if lets_go else \
-        Trace(target, *defs(args, condition), "--buffer-size", "16384", "--mode", "trap", lets_go=False)
+        Trace(target, *defs(args, condition), "--buffer-size", "16384", "--stay", "--mode", "trap", lets_go=False)
     target.ask(line)
     if lets_go and target.tracer():
         fail(f"somebody traces it again: {args}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
-"""--let-go with return probes: nobody traces the process while its detours replace return addresses. Unwinders that meet one have the
+"""Letting go with return probes: nobody traces the process while its detours replace return addresses. Unwinders that meet one have the
 tracer come back, those of a child have the guard; what ubp replaced itself before comes home without it."""
 
 import os

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
 # Functions that have not returned when their thread or process ends, or executes a program, count as missed: so
-# many, whether a breakpoint of the tracer's or a detour has replaced their return addresses.
+# many, whether a breakpoint of the tracer's or a detour has replaced their return addresses. Traced all the time: of a process that
+# nobody traces they are not known.
 . "${0%/*}/lib.bash"
 in_modes auto trap step
 f=$FIXTURES/open_at_exit
@@ -9,7 +10,7 @@ f=$FIXTURES/open_at_exit
 # check WAY OPEN RETURNS STATUS
 check() {
 	local rc n=0 missed
-	echo go | "$UPROBE" --stats -o out.txt -e "r:k/outer $f:outer v=\$retval:s64" -e "r:k/inner $f:inner" \
+	echo go | "$UPROBE" --stay --stats -o out.txt -e "r:k/outer $f:outer v=\$retval:s64" -e "r:k/inner $f:inner" \
 		-- "$f" "$1" > said.txt 2> err.txt
 	rc=$?
 	[ $rc = "$4" ] || fail "$1: ended with $rc"

@@ -49,15 +49,15 @@ def wait_for_rings(pids):
         fail(f"{len(pids)} processes have no jumps")
 
 
-def run(what, n, n_busy=0, mode="jump"):
-    """Attach to @n of them, and let go: what was counted."""
+def run(what, n, n_busy=0, mode="jump", stay=("--stay",)):
+    """Attach to @n of them, and leave them: what was counted. Without @stay they are let go of between, at some time."""
     args = (str(n), "1", str(n_busy)) if what == "processes" else ("1", str(n), str(n_busy))
     target = subprocess.Popen([FIXTURE, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     if target.stdout.readline() != "ready\n":
         fail(f"crowd {args} does not start")
     failat = FailAt()
     pids = ",".join([str(target.pid), *children(target.pid)])
-    p = subprocess.Popen([UPROBE, "--mode", mode, "--ready-fd", "1", "--stats", "-o", "/dev/null", "-p", pids,
+    p = subprocess.Popen([UPROBE, "--mode", mode, *stay, "--ready-fd", "1", "--stats", "-o", "/dev/null", "-p", pids,
                           "-e", f"p:s/tick {FIXTURE}:tick"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                          env={**os.environ, **failat.env})
     if p.stdout.readline() != "ready\n":
@@ -124,6 +124,11 @@ def check_ptrace():
     print(f"ptrace() calls for each process: attach {each[0]:.1f}, detach {each[1]:.1f}")
     if each[0] > 60 or each[1] > 24:
         fail(f"ptrace() calls for each process: attach {each[0]:.1f}, detach {each[1]:.1f}")
+    failat = run("processes", 50, stay=())
+    both = sum(failat.count(phase, "ptrace") for phase in (FailAt.ATTACH, FailAt.DETACH)) / 50
+    print(f"let go of between: {both:.1f}")
+    if both > 120:
+        fail(f"ptrace() calls for each process that is let go of: {both:.1f}")
 
 
 check_ptrace()

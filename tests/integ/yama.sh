@@ -37,6 +37,8 @@ UPROBE=$UPROBE_AS_USER
 case $scope in
 1)
 	traces_command
+	"$UPROBE" --explain "${def[@]}" 2>&1 | grep -q 'all the time: it might not be traced again (kernel.yama' ||
+		fail "it does not say that processes stay traced"
 	refuses_process 'kernel.yama.ptrace_scope is 1.*as a command of ubp'
 	;;
 2)

@@ -79,14 +79,14 @@ def compare(row, name, argv, defs, env, look_at_output):
     if alone[0] == "does not end":
         row.note += f" {name} does not end alone"
         return
-    rc, out, err = run(argv, env, [UPROBE, "--mode", row.mode, "--stats", "-o", "/dev/null",
+    rc, out, err = run(argv, env, [UPROBE, *torture.mode_options(row.mode), "--stats", "-o", "/dev/null",
                                    "-f", "defs", "--"])
     row.clean += 1
     row.hits += sum(int(n) for n in re.findall(r" hits=(\d+)", err))
     jumps = len(re.findall(r" jumps=[1-9]", err))
     if rc != alone[0] or (look_at_output and out != alone[1]):
         row.fail(f"{name}: ends with {rc}, alone with {alone[0]}: {difference(out, alone[1])}; {err[-300:]}")
-    elif row.mode == "auto" and jumps < len(defs) * 9 // 10:
+    elif row.mode in ("auto", "stay") and jumps < len(defs) * 9 // 10:
         row.fail(f"{name}: {jumps} jumps for {len(defs)} functions")
 
 

@@ -74,8 +74,7 @@ def storm(options, variant, mode, what):
     if not argv:
         row.note = "skipped: needs musl-gcc, which builds for 64 bits"
         return row, None
-    extra = ["--let-go"] if variant == "let-go" else []
-    return row, Storm(row, lambda: Target(argv), definitions(variant, argv), extra, options)
+    return row, Storm(row, lambda: Target(argv), definitions(variant, argv), [], options)
 
 
 def set_again(variant):
@@ -85,7 +84,7 @@ def set_again(variant):
 def random_moments(table, options, variant, mode):
     row, s = storm(options, variant, mode, "")
     if s:
-        many = 160 if mode == "auto" else 40
+        many = 160 if mode in ("auto", "stay") else 40
         s.run(options.rounds or (many if options.full else 12), set_again(variant))
     table.add(row)
 

@@ -19,4 +19,4 @@ def definitions(f):
 if __name__ == "__main__":
     # Once more with bells where a C library makes threads, all signals blocked.
     torture.fixture_storms(__doc__, [("threads", "storm_threads", definitions),
-                                     ("threads asked", "storm_threads", definitions, "--let-go", "--follow")], 200, 20)
+                                     ("threads asked", "storm_threads", definitions, "--follow")], 200, 20)

@@ -198,6 +198,45 @@ static void is_quiet_for_threads(void **state)
 	lab.window = was;
 }
 
+/* Where children are not traced: who does not share the memory is nobody's business. */
+static void is_quiet_for_copies(void **state)
+{
+	static const struct {
+		uint8_t number[4];
+		bool is_deep;
+		uint64_t flags;
+		uint64_t rings;
+	} calls[] = {
+		{ { 57 }, false, 0, 0 },
+		{ { 58 }, false, 0, 1 },
+		{ { 56 }, false, CLONE_THREAD | CLONE_VM, 0 },
+		{ { 56 }, false, SIGCHLD, 0 },
+		{ { 56 }, false, CLONE_VM | CLONE_VFORK | SIGCHLD, 1 },
+		{ { 0xb3, 1 }, true, CLONE_THREAD | CLONE_VM, 0 },
+		{ { 0xb3, 1 }, true, CLONE_PIDFD, 0 },
+		{ { 0xb3, 1 }, true, CLONE_VM, 1 },
+	};
+	uint64_t *flags = (uint64_t *)RUN_DATA;
+	struct window was = lab.window;
+
+	(void)state;
+	lab.plan.asks_sharing = true;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		lab.window.insns[0].bytes[0] = 0xb8;
+		memcpy(lab.window.insns[0].bytes + 1, calls[i].number, 4);
+		build(false);
+		lab.head->bell = lab.head->heard = lab.head->in_vain = 0;
+		gate()->alone = 1;
+		before.gpr[DI] = calls[i].is_deep ? (uint64_t)flags : calls[i].flags;
+		*flags = calls[i].flags;
+		lab_run(&before, &end);
+		assert_int_equal(end.exit, 0);
+		expect(calls[i].rings, calls[i].rings, calls[i].rings);
+	}
+	lab.plan.asks_sharing = false;
+	lab.window = was;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -207,6 +246,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(goes_on_when_refused, start, stop),
 		cmocka_unit_test_setup_teardown(goes_on_in_the_end, start, stop),
 		cmocka_unit_test_setup_teardown(is_quiet_for_threads, start, stop),
+		cmocka_unit_test_setup_teardown(is_quiet_for_copies, start, stop),
 	};
 
 	return cmocka_run_group_tests_name("x86_bell", tests, lab_set_up, lab_tear_down);

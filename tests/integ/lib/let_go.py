@@ -33,8 +33,9 @@ def until(what, holds):
 class Target:
     """A fixture that obeys lines, and answers each."""
 
-    def __init__(self, name):
-        self.p = subprocess.Popen([os.path.join(FIXTURES, name)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+    def __init__(self, name, *by):
+        """@by: a command that executes it."""
+        self.p = subprocess.Popen([*by, os.path.join(FIXTURES, name)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.expect("ready")
 
     def expect(self, answer):
@@ -61,7 +62,7 @@ class Trace:
 
     def __init__(self, target, *args, lets_go=True):
         read_end, write_end = os.pipe()
-        argv = [UPROBE, "--let-go", "--stats", "--ready-fd", str(write_end), "-p", str(target.p.pid), *args]
+        argv = [UPROBE, "--stats", "--ready-fd", str(write_end), "-p", str(target.p.pid), *args]
         self.out = self.err = ""
         self.p = subprocess.Popen(argv, pass_fds=[write_end], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         os.close(write_end)

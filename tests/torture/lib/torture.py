@@ -32,7 +32,13 @@ FIXTURES = os.environ["FIXTURES"]
 BUILD = os.environ["UBP_BUILD"]
 SRC = os.environ["UBP_SRC"]
 ANSWER = int(os.environ.get("TORTURE_ANSWER", "120"))  # s for one answer, in case that none comes at all
-MODES = ("auto", "trap", "step")
+# stay: as auto, and nobody is let go of.
+MODES = ("auto", "stay", "trap", "step")
+
+
+def mode_options(mode):
+    return ["--mode", "auto", "--stay"] if mode == "stay" else ["--mode", mode]
+
 # Where functions find their first two arguments.
 ARG1, ARG2 = {"aarch64": ("%x0", "%x1")}.get(os.uname().machine, ("%di", "%si"))
 
@@ -551,7 +557,7 @@ class Table:
 def parse(description, add=None):
     p = argparse.ArgumentParser(description=description)
     p.add_argument("--full", action="store_true", help="as many rounds as `make torture` does")
-    p.add_argument("--mode", choices=(*MODES, "all"), help="uprobe's --mode (short form: auto)")
+    p.add_argument("--mode", choices=(*MODES, "all"), help="uprobe's --mode, or stay: auto with --stay (short form: auto)")
     p.add_argument("--rounds", type=int, help="so many in each row of the table")
     p.add_argument("--only", default="", help="rows whose name has this in it")
     p.add_argument("--seed", type=int, default=None, help="of the random moments")
@@ -560,7 +566,6 @@ def parse(description, add=None):
     p.add_argument("--no-kill", action="store_true", help="clean ends only")
     p.add_argument("--bits", type=int, choices=(32, 64), default=64, help="of the targets")
     p.add_argument("--json", help="append the rows to this file")
-    p.add_argument("--let-go", action="store_true", help="uprobe lets go of the targets")
     p.add_argument("--follow", action="store_true", help="uprobe follows the targets' children")
     if add:
         add(p)
@@ -569,9 +574,8 @@ def parse(description, add=None):
         o.seed = random.randrange(1 << 30) if o.full else 1
     if o.bits == 32:
         use_32_bits()
-    # Whoever is stopped at each hit is never let go of.
     all_modes = o.mode == "all" or (o.full and not o.mode)
-    o.modes = MODES if all_modes and not o.let_go else (o.mode if o.mode != "all" and o.mode else "auto",)
+    o.modes = MODES if all_modes else (o.mode or "auto",)
     random.seed(o.seed)
     return o
 
@@ -583,14 +587,12 @@ class Storm:
         self.row = row
         self.make = make
         self.defs = defs
-        self.options = ["--mode", row.mode, *options]
-        if o.let_go:
-            row.storm += " let-go"
-            self.options += ["--let-go"]
+        self.options = [*mode_options(row.mode), *options]
         if o.follow:
             row.storm += " follow"
             self.options += ["--follow"]
-        self.lets_go = "--let-go" in self.options
+        # Whoever is stopped at each hit is never let go of.
+        self.lets_go = row.mode == "auto"
         self.stop = o.stop
         self.kills = not o.no_kill
         self.target = None
@@ -770,7 +772,7 @@ class Storm:
         if e.documented:
             self.row.documented += 1
         else:
-            self.row.fail(f"{self.row.storm} --mode {self.row.mode}, {when}: {e}")
+            self.row.fail(f"{self.row.storm} mode {self.row.mode}, {when}: {e}")
 
     def killed(self, u):
         rc = u.wait()
@@ -838,7 +840,7 @@ def fixture_storms(description, storms, full, short, kind=Target):
                 continue
             path = fixture(program)
             row = Row(name, mode)
-            many = full if mode == "auto" else full // 4
+            many = full if mode in ("auto", "stay") else full // 4
             Storm(row, lambda p=path: kind([p]), definitions(path), extra, options).run(
                 options.rounds or (many if options.full else short))
             table.add(row)
