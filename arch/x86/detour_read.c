@@ -24,6 +24,12 @@
 #define NR_GETTID 186
 #define NR_READ   310
 
+/*
+ * A call takes some 50 times as long as a load. So who makes many asks the tracer to come, and does not wait for that: a process that asks
+ * often is traced most of the time (engine/session/letting_go.c).
+ */
+#define OFTEN 4096 /* a power of two */
+
 /* So much of a string is read at once. */
 #define PIECE 256
 
@@ -66,6 +72,23 @@ static void copy(struct gen *g)
 	system_call(e, NR_READ);
 }
 
+/* Clobbers rcx. */
+static void ask_often(struct gen *g, label_t fixup)
+{
+	label_t seldom = emit_label(&g->e);
+	struct emit *e = &g->e;
+
+	emit_imm(e, G_CX, 1);
+	emit_rm(e, OP_XADD | OP_W | OP_LOCK, G_CX,
+		MEM(R_BASE, offsetof(struct ring_head, n_reads)));
+	emit_alu(e, 0, ALU_AND, G_CX, OFTEN - 1);
+	emit_alu(e, 0, ALU_CMP, G_CX, OFTEN - 1);
+	emit_jcc(e, COND_NE, seldom);
+	gen64_inc(g, offsetof(struct ring_head, heard), fixup);
+	gen64_inc(g, offsetof(struct ring_head, bell), fixup);
+	emit_set(e, seldom);
+}
+
 void gen64_put_read(struct gen *g)
 {
 	struct emit *e = &g->e;
@@ -85,6 +108,7 @@ void gen64_put_read(struct gen *g)
 	move_all(g, false);
 	emit_rm(e, 0xff | OP_W | OP_LOCK, 1, /* dec */
 		MEM(R_BASE, offsetof(struct ring_head, reading)));
+	ask_often(g, fault);
 	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
 	emit_jcc(e, COND_NS, out);
 	emit_alu(e, OP_W, ALU_CMP, G_AX, -EFAULT);

@@ -91,9 +91,9 @@ struct ring_head {
 	uint64_t dropped[RING_COUNTS];
 	/*
 	 * Calls of the kernel by detours (arch/x86/detour_read.c): how often a thread was about to set a filter for such calls. Once that is not 0
-	 * none is begun. And how many are under way.
+	 * none is begun. How many are under way; and how many there have been.
 	 */
-	uint64_t filters, reading;
+	uint64_t filters, reading, n_reads;
 };
 
 #define RING_THREADS 4096
