@@ -25,7 +25,7 @@
 #define NR_READ   310
 
 /*
- * A call takes some 50 times as long as a load. So who makes many asks the tracer to come, and does not wait for that: a process that asks
+ * A call takes some 20 times as long as a load. So who makes many asks the tracer to come, and does not wait for that: a process that asks
  * often is traced most of the time (engine/session/letting_go.c).
  */
 #define OFTEN 4096 /* a power of two */

@@ -196,9 +196,8 @@ static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 		memcpy(jump->orig + jump->from[i], window.insns[i].bytes, window.insns[i].len);
 	}
 	jump->jump_len = window.jump_len;
-	if (!read_fill(b, site, &window, jump))
-		return ubp_fail(err, EFAULT, "it cannot be read");
-	return build_jump(arch, &window, site, jump, err);
+	return read_fill(b, site, &window, jump) ? build_jump(arch, &window, site, jump, err)
+						 : ubp_fail(err, EFAULT, "it cannot be read");
 }
 
 static void gather_end(struct build *b)
