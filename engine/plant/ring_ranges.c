@@ -138,7 +138,9 @@ void rings_trust(struct plant_space *ps)
 		return;
 	ps->ring->is_distrusted = false;
 	ring_space_set_reads(ps->ring->rings, false);
-	ring_space_set_ranges(ps->ring->rings, ps->ring->ranges, ps->ring->n_ranges);
+	/* What there was may be gone: the next stop looks again. */
+	ps->ring->n_ranges = 0;
+	ps->ring->ranges_ns = 0;
 }
 
 void rings_let_read(const struct plant_space *ps)
