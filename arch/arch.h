@@ -52,6 +52,12 @@ struct window_copy;
 #define UBP_SIGACTION_LOOK     80
 #define UBP_SIGRETURN_MAX      16
 
+/*
+ * Calls of the kernel, by what may set a filter for them. UBP_CALL_PRCTL is behind an instruction as long as a jump; UBP_CALL_ANY is in the C
+ * library's syscall(), at whose start a number and its arguments are those of a function.
+ */
+enum ubp_call_kind { UBP_CALL_OTHER, UBP_CALL_UNKNOWN, UBP_CALL_PRCTL, UBP_CALL_ANY };
+
 /* A whole instruction, by its bytes. len 0: there is none. */
 struct ubp_known_insn {
 	uint8_t len;
@@ -422,6 +428,9 @@ struct arch_call {
 	 * .detour.asks), and behind some others stands one of those that call the kernel. .ptracer_option is how code begins a call of
 	 * prctl(PR_SET_PTRACER).
 	 */
+	/* What the call of the kernel at @call does, behind @before bytes of code that may be read. *ret_back: so far in front of it a
+	 * bell may stand. NULL: that cannot be told. */
+	enum ubp_call_kind (*kind)(const uint8_t *call, size_t before, size_t *ret_back);
 	struct ubp_known_insn ptrace_number, exec_numbers[2], birth_numbers[4], kernel_calls[2],
 		ptracer_option;
 };

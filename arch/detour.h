@@ -176,6 +176,8 @@ struct detour_plan {
 	 * .asks_sharing: a call of the kernel that makes a process asks only if that shares the memory, and so the rings.
 	 */
 	bool asks, asks_sharing, stops;
+	/* With .asks: in front of a call of the kernel that may set a filter for such calls (enum ubp_call_kind). If it does, .reads ends. */
+	bool filters;
 	/*
 	 * From the thread pointer on so far is a word of 32 bits that tells threads apart whose pointers are the same, one after
 	 * the other: the thread's id, which the C library keeps. 0: not known.
@@ -184,6 +186,11 @@ struct detour_plan {
 	uint64_t
 		claim; /* vaddr of the code by which threads claim rings; 0: they take the trap */
 	unsigned has; /* instructions that not every machine has: ubp_host_code_has() */
+	/*
+	 * Where nobody traces the process, memory that is not known to be there is read by a call of the kernel
+	 * (ring_head.reads). Only where .alone of the instruction set's table says that nobody may.
+	 */
+	bool reads;
 };
 
 /* Nanoseconds that so many ticks are, as detours tell. */

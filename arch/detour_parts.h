@@ -62,6 +62,16 @@ uint32_t detour_cell(const struct detour_probe *probe, const struct fetch_op *op
 /* Is there more than what goes from a register or an immediate right into the record? */
 bool detour_needs_acc(const struct fetch_program *program);
 
+/* So far from the stack pointer, a stack is not at its end. */
+#define DETOUR_NEAR_SP 1024
+
+/*
+ * Does @op read from the stack, so near to the stack pointer that there is no doubt that it can? It is @source, the arg's first op, or one behind
+ * it. @sp: the stack pointer's number; @word: bytes of an address.
+ */
+bool detour_is_near(const struct fetch_op *source, const struct fetch_op *op, unsigned sp,
+		    unsigned word);
+
 /* Bytes to reserve for a record. */
 uint32_t detour_record_max(const struct fetch_program *program, enum probe_kind kind);
 

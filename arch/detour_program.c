@@ -160,3 +160,13 @@ uint32_t detour_record_max(const struct fetch_program *program, enum probe_kind 
 	/* The last word of a string may be written whole. */
 	return (uint32_t)(RECORD_DATA + len + (program->has_strings ? 16 : 0) + 7) & ~7u;
 }
+
+bool detour_is_near(const struct fetch_op *source, const struct fetch_op *op, unsigned sp,
+		    unsigned word)
+{
+	if (op == source)
+		return op->code == FETCH_STACK && (uint64_t)op->imm < DETOUR_NEAR_SP / word;
+	return op == source + 1 && source->code == FETCH_REG && source->reg == sp &&
+	       (op->code == FETCH_DEREF || op->code == FETCH_STORE_MEM) &&
+	       (uint64_t)op->imm < DETOUR_NEAR_SP;
+}

@@ -23,9 +23,30 @@
 
 struct ubp_err;
 
+/* What a pointer is followed for: how that is done where nobody would make a fault good (detour_plan.reads). */
+enum gen_read_kind {
+	GEN_READ_NOT,    /* not at all: gen.fail */
+	GEN_READ_NEAR,   /* the memory is there: a load */
+	GEN_READ_WORD,   /* a word, to be followed; or .fault, with a number of 0 */
+	GEN_READ_STACK,  /* the same; what cannot be read is 0 */
+	GEN_READ_VALUE,  /* what cannot be read of it is 0 */
+	GEN_READ_ARRAY,  /* the same of each element of .store, right into the record */
+	GEN_READ_STRING, /* right into the record; then to .done */
+	GEN_READ_STRINGS, /* an array of them, noted by gen_strings.array: to .done, which reads one by one */
+};
+
+struct gen_read {
+	enum gen_read_kind kind;
+	const struct fetch_op *store;
+	label_t fault, done;
+};
+
 /* A check of a pointer that did not find its range in its cell. */
 struct gen_miss {
 	label_t at, retry, fail;
+	label_t done; /* behind the check */
+	struct gen_read read;
+	const struct detour_probe *probe;
 	int32_t disp;
 	uint32_t n;
 	uint32_t cell;
@@ -37,6 +58,13 @@ struct gen_miss {
 /* Where a thread without a ring claims one. */
 struct gen_claim {
 	label_t at, found, fail;
+};
+
+/* Where an arg's data is made that of a fault, or an array's strings are read by calls; then to .next. */
+struct gen_fault {
+	label_t at, strings, next, fail;
+	const struct fetch_op *store;
+	const struct detour_probe *probe;
 };
 
 /* Bytes behind the code. */
@@ -57,12 +85,16 @@ struct gen {
 	uint32_t clobbered; /* those whose value is in the frame now */
 	label_t fail;       /* where what can't be done leads now */
 	label_t search;
+	label_t read_call;    /* the call that reads, for all */
+	struct gen_read read; /* of the next check */
 	label_t low_bits, high_bits; /* words that an instruction set wants behind the code */
 	bool needs_words;
 	struct gen_miss *misses;
 	size_t n_misses, cap_misses;
 	struct gen_claim *claims;
 	size_t n_claims, cap_claims;
+	struct gen_fault *faults;
+	size_t n_faults, cap_faults;
 	struct gen_literal *literals;
 	size_t n_literals, cap_literals;
 	size_t cap_loads;
@@ -76,6 +108,9 @@ struct gen_loads {
 	void (*miss)(struct gen *g, const struct gen_miss *miss);
 	/* At gen.search, for all of them. */
 	void (*search)(struct gen *g);
+	/* An array's pointer whose turn it is, to the accumulator, or to @fault; a string there. By calls of the kernel. NULL: as .zero. */
+	void (*element)(struct gen *g, label_t fault);
+	void (*string)(struct gen *g);
 	/* The thread claims a ring, in code that stands @at; gen.fail is what it has then. NULL: it has no plan.self_at. */
 	void (*claim)(struct gen *g, label_t at, label_t found);
 };
@@ -144,6 +179,7 @@ struct gen_records {
 
 /* Numbers and arrays. */
 struct gen_numbers {
+	unsigned sp; /* the stack pointer's number among registers of the program */
 	/* A source to the accumulator; a word at it + @imm, by @op's cell. */
 	void (*source)(struct gen *g, const struct fetch_op *op);
 	void (*deref)(struct gen *g, const struct fetch_op *op, uint64_t imm);
@@ -157,6 +193,8 @@ struct gen_numbers {
 	void (*store)(struct gen *g, const struct fetch_op *store);
 	/* From a register right into the record; false: not done. */
 	bool (*store_reg)(struct gen *g, unsigned user_reg, const struct fetch_op *store);
+	/* All of it is 0. NULL: .reads of a plan is not for this instruction set. */
+	void (*zero)(struct gen *g, const struct fetch_op *store);
 	/* May an array of @len bytes be read? Returns the displacement it is at then. */
 	int32_t (*check_array)(struct gen *g, const struct fetch_op *store, uint32_t len);
 	/* Copy @n elements of @size bytes, bit-fields cut; @size bytes that are @at behind its start. */
@@ -291,6 +329,8 @@ label_t gen_literal(struct gen *g, const void *bytes, size_t len);
 void gen_claim(struct gen *g, label_t at, label_t found);
 /* A check that may miss. */
 void gen_miss(struct gen *g, const struct gen_miss *miss);
+/* Code for an arg, by its labels .at, .strings and .next. */
+void gen_fault(struct gen *g, const struct gen_fault *fault);
 
 /* --- gen_record.c --------------------------------------------------------------------- */
 
@@ -305,6 +345,8 @@ void gen_record(struct gen *g, label_t done, label_t trap, size_t i);
 void gen_value(struct gen *g, const struct fetch_op *op);
 /* All data of the record. */
 void gen_data(struct gen *g);
+/* What gen_fault() was told. */
+void gen_put_faults(struct gen *g);
 
 /* --- gen_filter.c --------------------------------------------------------------------- */
 

@@ -79,6 +79,13 @@ void gen_miss(struct gen *g, const struct gen_miss *miss)
 		g->misses[g->n_misses++] = *miss;
 }
 
+void gen_fault(struct gen *g, const struct gen_fault *fault)
+{
+	if (emit_grow(&g->e, (void **)&g->faults, g->n_faults, &g->cap_faults,
+		      sizeof(g->faults[0])))
+		g->faults[g->n_faults++] = *fault;
+}
+
 static void save(struct gen *g, uint32_t which)
 {
 	g->isa->move_regs(g, true, which & ~g->clobbered);
@@ -297,6 +304,7 @@ static void put_misses(struct gen *g)
 {
 	for (size_t i = 0; i < g->n_misses; i++) {
 		emit_set(&g->e, g->misses[i].at);
+		g->probe = g->misses[i].probe;
 		g->isa->loads->miss(g, &g->misses[i]);
 	}
 	emit_set(&g->e, g->search);
@@ -371,6 +379,7 @@ static void put_block(struct gen *g)
 	label_t copy = emit_here(&g->e), back = emit_label(&g->e);
 
 	g->search = emit_label(&g->e);
+	g->read_call = emit_label(&g->e);
 	g->low_bits = emit_label(&g->e);
 	g->high_bits = emit_label(&g->e);
 	emit_bytes(&g->e, g->out->copy.code, g->out->copy.len);
@@ -382,6 +391,7 @@ static void put_block(struct gen *g)
 	if (detour_has_return(g->plan))
 		put_return(g, back);
 	put_misses(g);
+	gen_put_faults(g);
 	put_claims(g);
 	put_literals(g);
 }
@@ -473,6 +483,7 @@ int gen_detour(const struct gen_isa *isa, const struct detour_plan *plan,
 	emit_free(&g.e);
 	free(g.misses);
 	free(g.claims);
+	free(g.faults);
 	free(g.literals);
 	if (rc < 0) {
 		free(ret_detour->loads);

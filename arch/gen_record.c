@@ -18,6 +18,7 @@ static void put_stack(struct gen *g)
 	label_t done = emit_label(&g->e);
 
 	isa->begin(g);
+	g->read = (struct gen_read){ .kind = GEN_READ_NOT };
 	if (g->plan->frames > 1)
 		isa->walk(g, cell, done);
 	emit_set(&g->e, done);

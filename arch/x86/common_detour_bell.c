@@ -9,8 +9,10 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "arch/guard.h"
+#include "arch/x86/call_kind.h"
 #include "arch/x86/common_detour.h"
 
 /*
@@ -19,8 +21,10 @@
  */
 #define ROUNDS 5000000
 
-#define CLONE_VM     0x100
-#define CLONE_THREAD 0x10000
+#define CLONE_VM        0x100
+#define CLONE_THREAD    0x10000
+#define X86_PR_TSC      26 /* PR_SET_TSC */
+#define X86_PR_DISPATCH 59 /* PR_SET_SYSCALL_USER_DISPATCH */
 
 /* To @leave by the @flags of clone() that are in the register, or, @is_deep, in memory at it. */
 static void test_flags(struct gen *g, bool is_deep, uint32_t flags, enum cond cond,
@@ -67,22 +71,68 @@ static void test_alone(struct gen *g, label_t fixup)
 	emit_rr(&g->e, OP_TEST | OP_W, G_AX, G_AX);
 }
 
+/*
+ * In front of a call that may set a filter for calls of the kernel, or have another one deal with them (detour_plan.filters, in 64 bits
+ * alone): to @leave if it is no such call. Then no call is begun by a detour any more.
+ */
+static void unless_filter(struct gen *g, label_t leave)
+{
+	const struct displaced_insn *insn = &g->plan->window->insns[0];
+	label_t sets = emit_label(&g->e);
+	struct emit *e = &g->e;
+	int option = G_DI;
+
+	if (insn->bytes[0] != 0xb8) { /* syscall() */
+		option = G_SI;
+		emit_alu(e, 0, ALU_CMP, G_DI, X86_NR_SECCOMP);
+		emit_jcc(e, COND_E, sets);
+		emit_alu(e, 0, ALU_CMP, G_DI, X86_NR_PRCTL);
+		emit_jcc(e, COND_NE, leave);
+	}
+	emit_alu(e, 0, ALU_CMP, option, PR_SET_SECCOMP);
+	emit_jcc(e, COND_E, sets);
+	emit_alu(e, 0, ALU_CMP, option, X86_PR_TSC);
+	emit_jcc(e, COND_E, sets);
+	emit_alu(e, 0, ALU_CMP, option, X86_PR_DISPATCH);
+	emit_jcc(e, COND_NE, leave);
+	emit_set(e, sets);
+	x86_count_in_head(g, offsetof(struct ring_head, filters), leave);
+}
+
+/* To @then if the process is traced, by the word gate.alone, and nobody is in a call of a detour that a filter could be for; else on. */
+static void if_traced(struct gen *g, label_t fixup, label_t then)
+{
+	label_t not_yet = emit_label(&g->e);
+	struct emit *e = &g->e;
+
+	test_alone(g, fixup);
+	if (!g->plan->filters) {
+		emit_jcc(e, COND_E, then);
+		return;
+	}
+	emit_jcc(e, COND_NE, not_yet);
+	emit_alu_mem(e, OP_W, ALU_CMP,
+		     MEM(x86_gen(g)->regs.base, offsetof(struct ring_head, reading)), 0);
+	emit_jcc(e, COND_E, then);
+	emit_set(e, not_yet);
+}
+
 void x86_bell(struct gen *g, label_t traced, label_t leave)
 {
 	struct emit *e = &g->e;
 	label_t again, come = emit_label(e);
 
 	x86_find_base(g, traced, leave);
-	test_alone(g, traced);
-	emit_jcc(e, COND_E, traced);
+	if (g->plan->filters)
+		unless_filter(g, leave);
+	if_traced(g, traced, traced);
 	if (!g->plan->scans)
 		unless_thread(g, leave);
 	x86_count_in_head(g, offsetof(struct ring_head, bell), leave);
 	emit_imm(e, G_CX, ROUNDS);
 	again = emit_here(e);
 	emit_bytes(e, "\xf3\x90", 2); /* pause */
-	test_alone(g, leave);
-	emit_jcc(e, COND_E, come);
+	if_traced(g, leave, come);
 	x86_test_owner(g, leave);
 	emit_jcc(e, COND_NE, leave);
 	emit_alu(e, 0, ALU_SUB, G_CX, 1);

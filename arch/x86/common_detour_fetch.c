@@ -193,6 +193,20 @@ void x86_store_value(struct gen *g, const struct fetch_op *store)
 
 /* --- arrays -------------------------------------------------------------------------- */
 
+void x86_zero_array(struct gen *g, const struct fetch_op *op)
+{
+	struct emit_mem to = x86_data_at(g, op->at);
+	struct emit *e = &g->e;
+	label_t loop;
+
+	emit_rr(e, OP_XOR, G_AX, G_AX);
+	emit_imm(e, G_CX, op->size * (uint64_t)(op->count ? op->count : 1));
+	loop = emit_here(e);
+	emit_alu(e, 0, ALU_SUB, G_CX, 1);
+	emit_rm(e, OP_STORE8, G_AX, MEM_X(to.base, G_CX, 0, to.disp));
+	emit_jcc(e, COND_NE, loop);
+}
+
 int32_t x86_check_array(struct gen *g, const struct fetch_op *op, uint32_t len)
 {
 	int32_t disp = x86_disp(g, (uint64_t)op->imm);

@@ -22,6 +22,7 @@ void x86_cut_size(struct emit *e, unsigned size);
 void x86_load_value(struct gen *g, const struct fetch_op *store);
 void x86_address_value(struct gen *g, const struct fetch_op *store);
 void x86_store_value(struct gen *g, const struct fetch_op *store);
+void x86_zero_array(struct gen *g, const struct fetch_op *op);
 int32_t x86_check_array(struct gen *g, const struct fetch_op *op, uint32_t len);
 void x86_copy_piece(struct gen *g, int32_t disp, const struct fetch_op *op, uint32_t at,
 		    unsigned size);

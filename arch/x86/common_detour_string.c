@@ -110,6 +110,7 @@ static void copy(struct gen *g, uint64_t imm, uint32_t cell)
 	tail = emit_label(e);
 	next = emit_label(e);
 	done = emit_label(e);
+	g->read.done = done;
 	x->check(g, disp, 1, cell);
 	x86_load_end(g);
 	x->string_room(g, RECORD_DATA + DATA_MAX(g->probe->kind));

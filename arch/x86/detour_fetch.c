@@ -108,6 +108,7 @@ static bool store_reg(struct gen *g, unsigned user_reg, const struct fetch_op *s
 }
 
 const struct gen_numbers gen64_numbers = {
+	.sp = X86_SP,
 	.source = x86_source,
 	.deref = x86_deref,
 	.plain = plain,
@@ -117,6 +118,7 @@ const struct gen_numbers gen64_numbers = {
 	.cut_size = x86_cut_size,
 	.store = x86_store_value,
 	.store_reg = store_reg,
+	.zero = x86_zero_array,
 	.check_array = x86_check_array,
 	.copy_loop = x86_copy_loop,
 	.copy_piece = x86_copy_piece,

@@ -4,7 +4,8 @@
 /*
  * Loads of the program's memory: is the pointer known to lead to something that can be read?
  * The range that held the last one is in a cell of its own for each load; only if that is not
- * the one, all ranges are searched, in code at the end of the block.
+ * the one, all ranges are searched, in code at the end of the block. While nobody traces the process there are no ranges, and
+ * detour_read.c has the rest.
  */
 
 #include "arch/x86/gen.h"
@@ -30,7 +31,8 @@ void gen64_check(struct gen *g, int32_t disp, uint32_t n, uint32_t cell)
 {
 	struct emit *e = &g->e;
 	struct gen_miss miss = {
-		.at = emit_label(e), .fail = g->fail, .disp = disp, .n = n, .cell = cell
+		.at = emit_label(e), .fail = g->fail, .read = g->read,
+		.probe = g->probe, .disp = disp, .n = n, .cell = cell
 	};
 
 	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(R_BASE, cell_at(cell)));
@@ -40,6 +42,7 @@ void gen64_check(struct gen *g, int32_t disp, uint32_t n, uint32_t cell)
 	emit_rr(e, OP_SUB | OP_W, G_DX, G_AX);
 	emit_rr(e, OP_CMP | OP_W, G_DX, G_CX);
 	emit_jcc(e, COND_A, miss.at);
+	miss.done = emit_here(e);
 	gen_miss(g, &miss);
 }
 
@@ -48,7 +51,7 @@ void gen64_check(struct gen *g, int32_t disp, uint32_t n, uint32_t cell)
  * holds the bytes is put into the cell; rax: the range, or 0. In: rdx the address, ecx
  * the bytes, FRAME_CELL where the cell is. R_RETURN: where to go then.
  */
-static void search(struct gen *g)
+void gen64_search(struct gen *g)
 {
 	struct emit *e = &g->e;
 	label_t next, give_up = emit_label(e), out = emit_label(e);
@@ -86,9 +89,11 @@ static void search(struct gen *g)
 	emit_rm(e, OP_LOAD | OP_W, G_R8, MEM(G_SP, FRAME_T8));
 	emit_rm(e, OP_LOAD | OP_W, G_R9, MEM(G_SP, FRAME_T9));
 	emit_rr(e, 0xff, 4, R_RETURN); /* jmp *%r10 */
+	if (g->plan->reads)
+		gen64_put_read(g);
 }
 
-static void missed(struct gen *g, const struct gen_miss *m)
+void gen64_missed(struct gen *g, const struct gen_miss *m)
 {
 	struct emit *e = &g->e;
 	label_t back = emit_label(e);
@@ -103,7 +108,8 @@ static void missed(struct gen *g, const struct gen_miss *m)
 	emit_rm(e, OP_LOAD | OP_W, G_R10, MEM(G_SP, FRAME_T10));
 	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
 	emit_jcc(e, COND_NE, m->retry);
-	emit_jmp(e, m->fail);
+	if (g->plan->reads)
+		gen64_read_alone(g, m);
+	else
+		emit_jmp(e, m->fail);
 }
-
-const struct gen_loads gen64_loads = { .miss = missed, .search = search, .claim = x86_claim };

@@ -30,7 +30,7 @@
 #define R_END    G_R9  /* where the next string goes */
 #define R_RETURN G_R10 /* search only: where it goes on */
 
-/* The frame, 136 bytes. The first store is to its lowest word: if there is no stack, that
+/* The frame, 232 bytes. The first store is to its lowest word: if there is no stack, that
  * one faults. */
 enum {
 	FRAME_AX = 0,
@@ -52,7 +52,17 @@ enum {
 	FRAME_T9 = 112,
 	FRAME_CELL = 120,
 	FRAME_DURATION = 128, /* return: nanoseconds since entry */
-	FRAME_LEN = 136,
+	FRAME_TSI = 136, /* a call of the kernel: registers; what it is to copy, and where to */
+	FRAME_TDI = 144,
+	FRAME_T11 = 152,
+	FRAME_FROM = 160,
+	FRAME_TO = 176,
+	FRAME_WORD = 192,  /* a number that was copied */
+	FRAME_GONE = 200,  /* bytes of it that were looked at */
+	FRAME_START = 208, /* a string: where it begins, how much of it may be read still, is there more than fits? */
+	FRAME_LEFT = 216,
+	FRAME_OVER = 224,
+	FRAME_LEN = 232,
 };
 
 #define RED_ZONE  X86_DISTANCE
@@ -104,6 +114,16 @@ void gen64_segment_base(struct gen *g, unsigned user_reg, int to);
  * lie behind the start of the range, in rcx its length less @n. Clobbers rax.
  */
 void gen64_check(struct gen *g, int32_t disp, uint32_t n, uint32_t cell);
+/* As gen_loads has them. */
+void gen64_missed(struct gen *g, const struct gen_miss *m);
+void gen64_search(struct gen *g);
+
+/* --- detour_read.c ------------------------------------------------------------------ */
+
+/* Behind a miss, with the program's r10 in FRAME_T10: if nobody traces the process, read by a call of the kernel; else to its .fail. */
+void gen64_read_alone(struct gen *g, const struct gen_miss *m);
+/* What is at gen.read_call. */
+void gen64_put_read(struct gen *g);
 
 /* --- detour_string.c (struct x86_gen) ------------------------------------------------- */
 

@@ -14,6 +14,7 @@
 #include <elf.h>
 
 #include "arch/x86/classify.h"
+#include "arch/x86/call_kind.h"
 #include "arch/x86/common_table.h"
 #include "arch/x86/decode.h"
 #include "arch/x86/detour.h"
@@ -115,6 +116,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 				{ 5, { 0xb8, 0xb3, 0x01 } } },
 	.call.kernel_calls = { { 2, { 0x0f, 0x05 } } },                 /* syscall */
 	.call.ptracer_option = { 5, { 0xbf, 0x61, 0x6d, 0x61, 0x59 } }, /* mov $...,%edi */
+	.call.kind = x86_call_kind,
 	.call.nr_ptrace = 101,
 	.call.regs = { X86_AX, X86_DI, X86_SI },
 	.call.nr_births = { 57, 58, 56, 435 },

@@ -84,7 +84,7 @@ struct ring_head {
 		bell; /* how often a thread has asked the tracer to come back (arch/detour.h) ... */
 	uint64_t heard;   /* ... and does not wait for that any more ... */
 	uint64_t in_vain; /* ... for it did not come in time */
-	uint64_t pad[1];
+	uint64_t reads;    /* 1: detours may read memory by a call of the kernel; ubp's */
 	uint64_t ranges[RING_RANGES];
 	/* Copies of ranges: each load of a detour has a cell, where it keeps the range
 	 * that it found last, so that it mostly looks there alone. */
@@ -98,6 +98,11 @@ struct ring_head {
 	 * recorded, nothing is counted, and no return address is replaced.
 	 */
 	uint8_t off[RING_SWITCHES / 8];
+	/*
+	 * Calls of the kernel by detours (arch/x86/detour_read.c): how often a thread was about to set a filter for such calls. Once that is not 0
+	 * none is begun. How many are under way; and how many there have been.
+	 */
+	uint64_t filters, reading, n_reads;
 };
 
 #define RING_THREADS 4096

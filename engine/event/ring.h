@@ -144,6 +144,9 @@ const uint64_t *ring_space_bell(const struct ring_space *space);
 
 /* Memory that may be read (RING_RANGE()); copies of others in cells are cleared. */
 void ring_space_set_ranges(struct ring_space *space, const uint64_t *ranges, size_t n);
+/* ring_head.reads, and .filters: is it not 0? */
+void ring_space_set_reads(struct ring_space *space, bool reads);
+bool ring_space_filters(const struct ring_space *space);
 /* Hits of probe @number that filters dropped, as far as they were counted. */
 uint64_t ring_set_dropped(struct ring_set *set, unsigned number);
 

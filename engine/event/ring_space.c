@@ -468,3 +468,13 @@ void ring_space_set_ranges(struct ring_space *space, const uint64_t *ranges, siz
 			__atomic_store_n(&head->cells[i], 0, __ATOMIC_RELAXED);
 	}
 }
+
+void ring_space_set_reads(struct ring_space *space, bool reads)
+{
+	__atomic_store_n(&ring_head_of(space)->reads, reads, __ATOMIC_SEQ_CST);
+}
+
+bool ring_space_filters(const struct ring_space *space)
+{
+	return __atomic_load_n(&ring_head_of(space)->filters, __ATOMIC_SEQ_CST);
+}

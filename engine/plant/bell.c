@@ -12,12 +12,12 @@
 bool bell_is_one(const struct site *site)
 {
 	return site->watches & WATCH_ASKS && !site_is_probed(site) &&
-	       !(site->watches & ~(unsigned)(WATCH_ASKS | WATCH_FORKS | WATCH_LOADER));
+	       !(site->watches & ~(unsigned)(WATCH_BELLS | WATCH_LOADER));
 }
 
 bool bell_is_call(const struct site *site)
 {
-	return bell_is_one(site) && !(site->watches & WATCH_LOADER);
+	return bell_is_one(site) && !(site->watches & (WATCH_LOADER | WATCH_ANY_CALL));
 }
 
 /*

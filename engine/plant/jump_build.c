@@ -165,7 +165,9 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 		.scans = is_watch && scan_is_one(site),
 		.asks = is_watch && !plant->opt.stay && b->space->arch->detour.asks,
 		.asks_sharing = !plant->opt.follows,
-		.stops = site->watches & ~(unsigned)(WATCH_ASKS | WATCH_FORKS),
+		.stops = site->watches & ~(unsigned)WATCH_BELLS,
+		.filters = site->watches & WATCH_FILTERS,
+		.reads = !plant->opt.stay && arch->detour.alone,
 		.vaddr = vaddr,
 		.gate = guard_gate(ps),
 		.window = &window,
@@ -205,9 +207,8 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 		memcpy(jump->orig + jump->from[i], window.insns[i].bytes, window.insns[i].len);
 	}
 	jump->jump_len = window.jump_len;
-	if (!read_fill(b, site, &window, jump))
-		return ubp_fail(err, EFAULT, "it cannot be read");
-	return build_jump(ps, arch, &window, site, jump, err);
+	return read_fill(b, site, &window, jump) ? build_jump(ps, arch, &window, site, jump, err)
+						 : ubp_fail(err, EFAULT, "it cannot be read");
 }
 
 static void gather_end(struct build *b)

@@ -95,6 +95,14 @@ bool rings_may_read(const struct plant_space *ps, uint64_t vaddr);
 /* When it was last looked at what they may read: CLOCK_KIND_MONO. */
 uint64_t rings_looked_ns(const struct plant_space *ps);
 
+/* No memory of the program is known to be there any more, until rings_trust(): a detour that has not begun by then reads none by itself. */
+void rings_distrust(struct plant_space *ps);
+void rings_trust(struct plant_space *ps);
+/* Meanwhile: it may, by calls of the kernel (detour_plan.reads). */
+void rings_let_read(const struct plant_space *ps);
+/* Was a thread about to set a filter for such calls, at some time? */
+bool rings_are_filtered(const struct plant_space *ps);
+
 /* As the delivering thread knows them; NULL: it has none. */
 struct ring_space *rings_of(const struct plant_space *ps);
 /* Has it rings? What follows is for one that has them. */

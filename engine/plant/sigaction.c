@@ -25,6 +25,7 @@
 #include "engine/base/cancel.h"
 #include "engine/base/err.h"
 #include "engine/base/file_cost.h"
+#include "engine/base/find_bytes.h"
 #include "engine/base/vec.h"
 #include "engine/code/boundary.h"
 #include "engine/code/hook_call.h"
@@ -47,6 +48,7 @@ struct call_file {
 	size_t n;
 	unsigned n_unread; /* so often it could not be read; 0 also when it was */
 	bool is_costly;    /* file_cost_end() */
+	unsigned kinds;    /* of calls of the kernel: bits 1 << enum ubp_call_kind; but for UBP_CALL_OTHER */
 	struct call_file *next;
 };
 
@@ -173,6 +175,34 @@ static int search_tracing(struct call_file *f, const struct ubp_arch *arch,
 	return rc;
 }
 
+/* More is not looked at in front of a call to tell what kind it is. */
+#define KIND_BEFORE 64
+
+/* Calls that may set a filter for calls of the kernel: those that can be told have a bell in front. */
+static int search_kinds(struct call_file *f, const struct ubp_arch *arch, const uint8_t *buf,
+			size_t len, uint64_t from, bool is_first, struct object *object)
+{
+	const struct ubp_known_insn *call = &arch->call.kernel_calls[0];
+	const uint8_t *at = buf + (is_first ? 1 : KIND_BEFORE) - 1;
+	int rc = 0;
+
+	while (rc == 0 && f->n < CALLS_MAX && !cancel_is_asked() &&
+	       (at = find_bytes(at + 1, buf + len, call->bytes, call->len))) {
+		uint64_t foffset = from + (uint64_t)(at - buf);
+		size_t back;
+		enum ubp_call_kind kind = arch->call.kind(at, (size_t)(at - buf), &back);
+
+		if (kind == UBP_CALL_OTHER || !is_boundary(arch, object, foffset, at[-1]))
+			continue;
+		f->kinds |= 1u << kind;
+		if (kind != UBP_CALL_UNKNOWN)
+			rc = add_call(f, foffset - back,
+				      WATCH_ASKS | WATCH_FILTERS |
+					      (kind == UBP_CALL_ANY ? WATCH_ANY_CALL : 0));
+	}
+	return rc;
+}
+
 /* Is it one that somebody wants to know of? */
 static bool is_wanted(const struct plant *plant, unsigned watch)
 {
@@ -185,7 +215,7 @@ static bool is_wanted(const struct plant *plant, unsigned watch)
  * there is.
  */
 static int search(struct call_file *f, const struct ubp_arch *arch, int fd, uint64_t from,
-		  uint64_t to, bool *ret_is_read)
+		  uint64_t to, bool has_kinds, bool *ret_is_read)
 {
 	static const enum site_watch calls[] = { WATCH_PTRACE, WATCH_PTRACER, WATCH_EXEC,
 						 WATCH_FORKS };
@@ -194,6 +224,7 @@ static int search(struct call_file *f, const struct ubp_arch *arch, int fd, uint
 	size_t n = UBP_SIGACTION_LOOK;
 	uint8_t *buf = malloc(CHUNK + n);
 	int rc = buf ? 0 : -ENOMEM;
+	bool is_first = true;
 
 	while (rc == 0 && from + n < to && !cancel_is_asked()) {
 		size_t want = to - from < CHUNK + n ? to - from : CHUNK + n;
@@ -206,6 +237,9 @@ static int search(struct call_file *f, const struct ubp_arch *arch, int fd, uint
 					  object);
 		for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]) && rc == 0; i++)
 			rc = search_tracing(f, arch, calls[i], buf, (size_t)got, from, object);
+		if (has_kinds && rc == 0)
+			rc = search_kinds(f, arch, buf, (size_t)got, from, is_first, object);
+		is_first = false;
 		from += (uint64_t)got - n;
 	}
 	*ret_is_read = object;
@@ -255,8 +289,9 @@ static int ask_file(struct plant *plant, const struct ubp_arch *arch, struct fil
 	if (fd >= 0) {
 		/* What was found before is found again. */
 		f->n = 0;
+		f->kinds = 0;
 		rc = search(f, arch, fd, m->foffset, m->foffset + (m->end - m->start),
-			    &is_read);
+			    !plant->opt.stay && arch->call.kind, &is_read);
 		close(fd);
 	}
 	if (!file_cost_end(cost, &f->is_costly))
@@ -297,6 +332,52 @@ int sigaction_each(struct plant *plant, const struct ubp_arch *arch, struct file
 					  f->calls[k].watches);
 	}
 	return rc;
+}
+
+/* It has a function for any call, and bells in front of those that count. */
+static bool is_c_library(const struct call_file *f)
+{
+	const unsigned both = 1u << UBP_CALL_PRCTL | 1u << UBP_CALL_ANY;
+
+	return (f->kinds & both) == both;
+}
+
+static const char *why_unseen(const struct call_file *f, const struct mapping *m, bool is_trusted,
+			      bool (*stands)(void *ctx, uint64_t vaddr), void *ctx)
+{
+	if (f->n_unread || f->n == CALLS_MAX)
+		return "a probe follows pointers, and some of its code could not be read";
+	if (f->kinds & 1u << UBP_CALL_UNKNOWN && !is_trusted)
+		return "a probe follows pointers, and code of it may call the kernel in any way";
+	for (size_t k = 0; k < f->n; k++)
+		if (f->calls[k].watches & WATCH_FILTERS && f->calls[k].foffset >= m->foffset &&
+		    f->calls[k].foffset - m->foffset < m->end - m->start &&
+		    !stands(ctx, m->start + (f->calls[k].foffset - m->foffset)))
+			return "a probe follows pointers, and a call that may filter others has no jump";
+	return NULL;
+}
+
+const char *sigaction_why_filters(struct plant *plant, const struct ubp_arch *arch,
+				  struct file_cost *cost, pid_t pid, const struct maps *maps,
+				  const struct mapping *loader,
+				  bool (*stands)(void *ctx, uint64_t vaddr), void *ctx)
+{
+	const char *why = NULL;
+
+	for (size_t i = 0; i < maps->n && !why; i++) {
+		const struct mapping *m = &maps->v[i];
+		bool is_loader = loader && loader->ino == m->ino && loader->dev == m->dev;
+		bool is_program = m->ino == maps->v[0].ino && m->dev == maps->v[0].dev;
+		struct call_file *f;
+
+		if (!m->exec || !m->ino || strncmp(m->path, "/memfd:ubp", 10) == 0)
+			continue;
+		if (!m->read || ask_file(plant, arch, cost, pid, m, &f) < 0)
+			return "a probe follows pointers, and some of its code cannot be read";
+		why = why_unseen(f, m, is_loader || (!is_program && is_c_library(f)), stands,
+				 ctx);
+	}
+	return why;
 }
 
 void sigaction_free(struct plant *plant)

@@ -27,6 +27,14 @@ int sigaction_each(struct plant *plant, const struct ubp_arch *arch, struct file
 		   int (*each)(void *ctx, const struct mapping *m, uint64_t vaddr,
 			       unsigned watches),
 		   void *ctx);
+/*
+ * Why it could not be seen that the process sets a filter for calls of the kernel, words that stay; NULL: there are bells in front of all such
+ * calls. @loader: its mapping of the loader, or NULL. @stands: is there one?
+ */
+const char *sigaction_why_filters(struct plant *plant, const struct ubp_arch *arch,
+				  struct file_cost *cost, pid_t pid, const struct maps *maps,
+				  const struct mapping *loader,
+				  bool (*stands)(void *ctx, uint64_t vaddr), void *ctx);
 void sigaction_free(struct plant *plant);
 
 #endif

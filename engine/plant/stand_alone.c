@@ -11,7 +11,6 @@
 
 #include "arch/guard.h"
 #include "engine/base/err.h"
-#include "engine/base/fetch_op.h"
 #include "engine/base/map.h"
 #include "engine/base/vec.h"
 #include "engine/event/clock.h"
@@ -26,6 +25,7 @@
 #include "engine/plant/mirror.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
+#include "engine/plant/self_read.h"
 #include "engine/plant/ticks.h"
 #include "engine/plant/upgrade.h"
 #include "engine/plant/watch.h"
@@ -45,40 +45,6 @@ enum { ALONE = 1, ALONE_SOON = 2, ALONE_REFUSED = 4 };
 
 #define AWAIT_NS 2000000000ULL
 
-/* So far from the stack pointer, a stack is not at its end. */
-#define NEAR_SP 1024
-
-/* Does the arg whose ops begin with @op read memory that the program may unmap at any time? *ret_end: where they end. */
-static bool follows_pointer(const struct ubp_arch *arch, const struct fetch_op *op,
-			    const struct fetch_op **ret_end)
-{
-	const struct fetch_op *source = op;
-	bool is_near = source->code == FETCH_REG && source->reg == arch->reg.sp, follows = false;
-	bool is_static = source->code == FETCH_IMM || source->code == FETCH_FOFF;
-
-	if (source->code == FETCH_STACK)
-		follows = (uint64_t)source->imm >= NEAR_SP / arch->addr_size;
-	for (op++; op->code < FETCH_STORE_VALUE; op++)
-		follows = true; /* a dereference */
-	if (op->code == FETCH_STORE_MEM)
-		follows |= !is_static && !(is_near && (uint64_t)op->imm < NEAR_SP);
-	else
-		follows |= op->code == FETCH_STORE_STRING;
-	*ret_end = op + 1;
-	return follows;
-}
-
-static bool follows_pointers(const struct uprobe *probe)
-{
-	const struct fetch_program *program = probe->program;
-	const struct fetch_op *op = program->ops, *end = op + program->n_ops;
-
-	while (op < end)
-		if (follows_pointer(probe->arch, op, &op))
-			return true;
-	return false;
-}
-
 /* Does only a stop tell what @site is probed for? A probe's breakpoint, or a detour's trap that is always taken. */
 static const char *why_stops(const struct ubp_arch *arch, const struct site *site,
 			     bool is_forced)
@@ -95,8 +61,6 @@ static const char *why_stops(const struct ubp_arch *arch, const struct site *sit
 	for (size_t i = 0; i < site->n_probes; i++) {
 		if (site->probes[i]->asks_name)
 			return "a probe asks for the thread's name";
-		if (!is_forced && follows_pointers(site->probes[i]))
-			return "a probe follows pointers, to memory that may be gone by then (--force)";
 	}
 	return NULL;
 }
@@ -181,6 +145,9 @@ const char *stand_alone_why_not(const struct plant *plant, const struct process 
 		why = rings_why_not_alone(p);
 	if (!why && bell_waits(ps))
 		why = "a thread of it has asked to be traced";
+	/* With --force a fault is the program's. */
+	if (!why && !plant->opt.force && self_read_is_wanted(p))
+		why = self_read_why_not(p);
 	return why ? why : why_threads_stay(p);
 }
 
@@ -210,14 +177,36 @@ static bool is_go(struct plant *plant, const struct held *held)
 	return is;
 }
 
+/* With --force a fault is the program's. */
+static const char *why_reads_stay(struct plant *plant, const struct held *held,
+				  struct process *p)
+{
+	const char *why = NULL;
+
+	p->probes->reads = self_read_is_wanted(p);
+	if (p->probes->reads)
+		why = self_read_why_not(p);
+	if (p->probes->reads && !why)
+		why = self_read_why_unseen(plant, held);
+	if (!why || !plant->opt.force)
+		return why;
+	p->probes->reads = false;
+	return NULL;
+}
+
 int stand_alone_prepare(struct plant *plant, const struct held *held, const char **ret_why,
 			struct ubp_err *err)
 {
+	struct process *p = held->t->process;
 	int rc;
 
-	*ret_why = "its children would not be seen";
+	*ret_why = NULL;
 	/* Its runtime makes processes by itself. */
 	if (plant->opt.follows && is_go(plant, held))
+		*ret_why = "its children would not be seen";
+	else
+		*ret_why = why_reads_stay(plant, held, p);
+	if (*ret_why)
 		return ubp_fail(err, ENOTSUP, "%s", *ret_why);
 	*ret_why = "its threads may not read the clock that detours read";
 	rc = ticks_check(held, err);
@@ -247,6 +236,11 @@ void stand_alone_refuse(struct process *p)
 	uint64_t n = ++p->probes->n_refused;
 
 	(void)set_alone(p->space, p->pid, ALONE + n * ALONE_REFUSED);
+}
+
+int stand_alone_settle(struct tracer *tracer, struct process *p)
+{
+	return p->probes->reads ? self_read_begin(tracer, p) : 0;
 }
 
 int stand_alone_begin(const struct process *p)
@@ -303,6 +297,7 @@ void stand_alone_end(struct tracer *tracer, struct process *p)
 	pid_t tid = p->tracees ? p->tracees->tid : p->pid;
 
 	(void)set_alone(p->space, tid, 0);
+	self_read_end(p);
 	(void)returns_set_trap(p->space, tid, true);
 	plant_wake(p->space, tid);
 	returns_drop_home(p->space);

@@ -37,6 +37,12 @@ int stand_alone_prepare(struct plant *plant, const struct held *held, const char
 int stand_alone_announce(const struct process *p);
 
 /*
+ * Behind that: none of its detours is in the middle of a load that may fault later. It may be gone, or have executed a program, when this returns. 0, or
+ * -EAGAIN: a thread did not leave its detour.
+ */
+int stand_alone_settle(struct tracer *tracer, struct process *p);
+
+/*
  * Nobody is about to trace @p: breakpoints of ours are taken out, and traps in detours are not taken any more. To be followed by
  * drain_traps(). Returns 0 or -errno, and all is as before.
  */

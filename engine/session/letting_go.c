@@ -92,6 +92,18 @@ static int drain(struct ubp_session *s, struct process *p)
 	return !p->tracees || stand_alone_why_not(&s->plant, p) ? -EAGAIN : 0;
 }
 
+/* What it was not known to do before may have happened meanwhile. */
+static int settle(struct ubp_session *s, struct process *p)
+{
+	struct space *space = p->space;
+	pid_t pid = p->pid;
+	int rc = stand_alone_settle(&s->tracer, p);
+
+	if (!is_there(s, p, pid, space))
+		return -ESRCH;
+	return rc == 0 && (!p->tracees || stand_alone_why_not(&s->plant, p)) ? -EAGAIN : rc;
+}
+
 static int let_go_begun(struct ubp_session *s, struct process *p,
 			const struct alone_bell *bell)
 {
@@ -100,6 +112,8 @@ static int let_go_begun(struct ubp_session *s, struct process *p,
 	/* One may have been stopped behind a bell that was silent, in front of its fork(). */
 	if (rc == 0 && session_follows_children(s))
 		rc = drain(s, p);
+	if (rc == 0)
+		rc = settle(s, p);
 	if (rc == 0)
 		rc = stand_alone_begin(p);
 	if (rc == 0)

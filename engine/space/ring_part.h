@@ -4,7 +4,7 @@
 /*
  * The part "ring" of what is known of an address space: rings that are mapped there, and what detours may read.
  *
- * Owner: engine/plant/rings.c, rings_size.c and claims.c, which alone look inside. It is made with the other parts
+ * Owner: engine/plant/rings.c, ring_ranges.c, rings_size.c and claims.c, which alone look inside. It is made with the other parts
  * (plant_space_get()) and has no rings then: they come with the first jump (rings_provide()), and are closed when the space
  * is forgotten. A copy that fork() makes has none.
  */
@@ -35,6 +35,7 @@ struct space_rings {
 	uint64_t *ranges;           /* what detours may read (base/ring.h) */
 	size_t n_ranges;
 	uint64_t ranges_ns; /* when that was looked at last */
+	bool is_distrusted; /* they may read none of it now (ring_ranges.c) */
 };
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "engine/base/again.h"
@@ -297,4 +298,12 @@ bool mem_is_whole(const struct trace_mem *mem, uint64_t vaddr, size_t len)
 	size_t unit = mem->pokes && mem->pokes->needed ? sizeof(long) : PAGE;
 
 	return vaddr % unit + len <= unit;
+}
+
+bool mem_has_call(void)
+{
+	char from = 0, to = 0;
+	struct iovec local = { &to, 1 }, remote = { &from, 1 };
+
+	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1;
 }

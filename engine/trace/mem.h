@@ -157,4 +157,7 @@ int mem_writes_end(struct mem_writes *writes);
  */
 bool mem_is_whole(const struct trace_mem *mem, uint64_t vaddr, size_t len);
 
+/* Does this kernel have process_vm_readv()? It may have been built without. */
+bool mem_has_call(void);
+
 #endif
