@@ -38,7 +38,7 @@
 #include <stdint.h>
 
 #define UBP_GUARD_MAGIC   0x44524155472d4255ULL /* "UB-GUARD" in memory, little-endian */
-#define UBP_GUARD_VERSION 11
+#define UBP_GUARD_VERSION 12
 
 #define UBP_AREA_TRAMPOLINE 0x100
 #define UBP_AREA_STUB       0x140
@@ -118,7 +118,9 @@ struct guard_jump {
 	uint32_t entry;   /* offset of the detour's entry from the copy */
 	uint8_t jump_len; /* bytes of the jump */
 	uint8_t n_orig;   /* bytes of .orig */
-	uint8_t orig[30]; /* what stood there; behind it, what stood at the hop */
+	uint8_t n_fixed;  /* bytes behind those of the jump that it has, too (struct pun, arch/detour.h) ... */
+	uint8_t n_prefix; /* ... and those in front of its opcode */
+	uint8_t orig[28]; /* what stood there; behind it, what stood at the hop */
 	uint64_t
 		hop; /* vaddr of what it leads to, in place of the entry: UBP_HOP_LEN bytes; 0: none */
 };

@@ -24,6 +24,10 @@
 #define ROOM       0x30000000ULL
 #define STACK_ROOM (8ULL << 30)
 #define HEAP_ROOM  (UINT64_C(1) << 36) /* no break comes up to the middle of so much */
+/* Where the place cannot be chosen: who wants more of the break than that maps memory instead. */
+#define HEAP_LEAST  0x10000000ULL
+#define BREAK_START 0x40000000ULL /* so far behind the program the break begins at most */
+#define STACK_LEAST 0x40000000ULL
 
 /* All of a /proc file, NUL-ended. Its size is not known in advance. */
 static char *read_whole(const char *path, int *ret_errno)
@@ -285,6 +289,49 @@ uint64_t maps_find_gap(const struct maps *maps, uint64_t lo, uint64_t hi, uint64
 		}
 	}
 	return best;
+}
+
+/* Behind the program, from where on no break comes soon. 0: it has begun, and is a mapping. */
+static uint64_t break_end(const struct maps *maps)
+{
+	const struct mapping *first = NULL;
+	uint64_t lo, hi;
+
+	for (size_t i = 0; i < maps->n; i++) {
+		if (strcmp(maps->v[i].path, "[heap]") == 0)
+			return 0;
+		if (!first && maps->v[i].ino)
+			first = &maps->v[i];
+	}
+	if (!first)
+		return 0;
+	maps_file_extent(maps, first, &lo, &hi);
+	return hi + BREAK_START + HEAP_LEAST;
+}
+
+uint64_t maps_find_within(const struct maps *maps, uint64_t low, uint64_t high, uint64_t len)
+{
+	uint64_t no_break = break_end(maps);
+
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct mapping *below = i ? &maps->v[i - 1] : NULL, *above = &maps->v[i];
+		uint64_t from = below ? below->end : USER_MIN, to = above->start, at;
+
+		if (strcmp(above->path, "[vsyscall]") == 0)
+			break;
+		if (below && strcmp(below->path, "[heap]") == 0)
+			from += HEAP_LEAST;
+		if (below && below->end < no_break && from < no_break)
+			from = no_break;
+		if (strcmp(above->path, "[stack]") == 0)
+			to = to > STACK_LEAST ? to - STACK_LEAST : 0;
+		/* A page between it and its neighbours. */
+		from += PAGE;
+		at = from > low ? from : low;
+		if (at <= high && at < to && to - at >= len + PAGE)
+			return at;
+	}
+	return 0;
 }
 
 void maps_file_extent(const struct maps *maps, const struct mapping *m, uint64_t *ret_lo,

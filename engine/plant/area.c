@@ -328,8 +328,7 @@ static bool within(const struct area *a, uint64_t lo, uint64_t hi, uint64_t reac
 	return lo == hi || to - from < reach;
 }
 
-/* Is there so much of areas that a later session would not believe it? */
-static bool is_too_much(const struct plant_space *ps, const struct guard_head *head)
+bool area_is_too_much(const struct plant_space *ps, const struct guard_head *head)
 {
 	uint64_t len = head->len, sites = 0, n = 1;
 
@@ -340,7 +339,7 @@ static bool is_too_much(const struct plant_space *ps, const struct guard_head *h
 	return len > UBP_AREAS_LEN_MAX || n > UBP_AREAS_MAX || sites > UBP_SITES_MAX / 2;
 }
 
-static struct guard_head lay_out(struct area_room room)
+struct guard_head area_lay_out(struct area_room room)
 {
 	struct guard_head head = { .magic = UBP_GUARD_MAGIC, .version = UBP_GUARD_VERSION };
 	uint64_t entries = TABLE_LEAST;
@@ -510,10 +509,10 @@ static int found(struct space *space, struct area *area, struct guard_head *head
 	return 0;
 }
 
-/* Map an area; for the first one of a space the stub has to be put up first. */
-static int make_area(struct plant *plant, const struct held *held, const struct maps *maps,
-		     uint64_t hint, struct guard_head *head, struct area **ret_area,
-		     struct ubp_err *err)
+/* For the first one of a space the stub has to be put up first. */
+int area_make(struct plant *plant, const struct held *held, const struct maps *maps,
+	      uint64_t hint, struct guard_head *head, struct area **ret_area,
+	      struct ubp_err *err)
 {
 	struct tracee *t = held->t;
 	struct space *space = t->process->space;
@@ -575,8 +574,8 @@ int area_provide(struct plant *plant, const struct held *held, const struct maps
 	if (ps->areas && !ps->stub)
 		return ubp_fail(err, EACCES, "process %d may not be made to map memory",
 				(int)t->process->pid);
-	head = lay_out(room);
-	if (is_too_much(ps, &head))
+	head = area_lay_out(room);
+	if (area_is_too_much(ps, &head))
 		return ubp_fail(err, ENOSPC, "process %d has too many probes",
 				(int)t->process->pid);
 	hint = lo == hi ? 0
@@ -585,7 +584,7 @@ int area_provide(struct plant *plant, const struct held *held, const struct maps
 	if (!hint && lo != hi)
 		return ubp_fail(err, ERANGE, "no free memory near 0x%lx in process %d",
 				(unsigned long)lo, (int)t->process->pid);
-	rc = make_area(plant, held, maps, hint, &head, &area, err);
+	rc = area_make(plant, held, maps, hint, &head, &area, err);
 	if (rc < 0)
 		return rc;
 	assert(area);

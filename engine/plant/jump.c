@@ -20,6 +20,7 @@
 #include "engine/plant/hijack_room.h"
 #include "engine/plant/hop.h"
 #include "engine/plant/jump_priv.h"
+#include "engine/plant/pun.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
 #include "engine/plant/site.h"
@@ -67,7 +68,7 @@ static const char *neighbour(const struct plant_space *ps, const struct site *si
 		const struct site *other = map_get(&ps->sites, site->vaddr - back);
 
 		if (other && ((other->is_patched && other->patch_len > back) ||
-			      (other->jump && other->jump->jump_len > back)))
+			      (other->jump && other->jump->reach > back)))
 			return "the jump of another probe reaches over it";
 	}
 	return NULL;
@@ -305,6 +306,16 @@ static int provide_areas(struct plant *plant, const struct held *held, struct ma
 	return rc;
 }
 
+/* Those that get none stay breakpoints. -ESRCH: the thread has ended. */
+static int provide_puns(struct plant *plant, const struct held *held, struct maps *maps,
+			struct jump_batch *batch, struct ubp_err *err)
+{
+	for (size_t i = 0; i < batch->n; i++)
+		if (pun_provide(plant, held, maps, batch->tries[i].site) == -ESRCH)
+			return ubp_fail(err, ESRCH, "thread %d has ended", (int)held->tid);
+	return 0;
+}
+
 /* They may become jumps then, in the next pass. */
 static void wake_begins(const struct held *held)
 {
@@ -420,6 +431,8 @@ int jump_prepare(struct plant *plant, const struct held *held, struct jump_batch
 		rc = rings_provide(plant, &there, &maps, err);
 	if (rc == 0)
 		rc = provide_areas(plant, &there, &maps, batch, err);
+	if (rc == 0)
+		rc = provide_puns(plant, &there, &maps, batch, err);
 	if (held_lasts(held))
 		forget_promises(held->t->process->space->plant);
 	if (rc == 0)

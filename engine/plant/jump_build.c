@@ -19,6 +19,7 @@
 #include "engine/plant/claims.h"
 #include "engine/plant/hop.h"
 #include "engine/plant/jump_priv.h"
+#include "engine/plant/pun.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
 #include "engine/returns/hijack.h"
@@ -60,6 +61,24 @@ struct build {
 	uint32_t cell;
 };
 
+/* Of @code, @got bytes, that a punned jump is to stand on. What follows has to be what the file says. */
+static int find_punned(const struct space *space, const struct site *site,
+		       const struct uprobe_window *w, const uint8_t *code, size_t got,
+		       struct window *ret_window, struct ubp_err *err)
+{
+	const struct arch_jump *arch = &space->arch->jump;
+	size_t jump_len = (size_t)w->pun.n_prefix + UBP_HOP_LEN - w->pun.n_fixed;
+	int rc;
+
+	if (got < jump_len + w->pun.n_fixed ||
+	    memcmp(code + jump_len, w->pun.fixed, w->pun.n_fixed) != 0)
+		return ubp_fail(err, EBUSY, "what follows it is not what the file has there");
+	rc = arch->find_punned(code, got < w->len ? got : w->len, (uint8_t)jump_len, site->vaddr,
+			       ret_window, err);
+	ret_window->pun = w->pun;
+	return rc;
+}
+
 /* What the program itself has there. */
 static int find_window(const struct space *space, struct mem_view *view,
 		       const struct site *site, struct window *ret_window, struct ubp_err *err)
@@ -70,9 +89,12 @@ static int find_window(const struct space *space, struct mem_view *view,
 
 	if (!w)
 		return ubp_fail(err, EINVAL, "nothing is known of its window");
-	got = mem_view_peek(view, site->vaddr, code, w->len);
+	got = mem_view_peek(view, site->vaddr, code,
+			    w->pun.n_fixed ? (size_t)w->len + w->padding : w->len);
 	/* Its first bytes are a breakpoint's. */
 	memcpy(code, site->insn.bytes, site->insn.len < got ? site->insn.len : got);
+	if (w->pun.n_fixed)
+		return find_punned(space, site, w, code, got, ret_window, err);
 	if (w->n_hops)
 		return space->arch->jump.find_short(code, got, site->vaddr, ret_window, err);
 	return space->arch->jump.find(code, got, w->padding, site->vaddr, ret_window, err);
@@ -193,6 +215,8 @@ static int generate(struct build *b, const struct site *site, uint64_t vaddr,
 		memcpy(jump->orig + jump->from[i], window.insns[i].bytes, window.insns[i].len);
 	}
 	jump->jump_len = window.jump_len;
+	jump->n_prefix = window.pun.n_prefix;
+	jump->reach = (uint8_t)(window.jump_len + window.pun.n_fixed);
 	if (!read_fill(b, site, &window, jump))
 		return ubp_fail(err, EFAULT, "it cannot be read");
 	return build_jump(arch, &window, site, jump, err);
@@ -249,6 +273,8 @@ static void write_block(struct build *b, struct area *area, const struct site *s
 		.entry = jump->detour.entry_at,
 		.jump_len = jump->jump_len,
 		.n_orig = jump->jump_len,
+		.n_fixed = jump->reach - jump->jump_len,
+		.n_prefix = jump->n_prefix,
 	};
 	size_t len = (size_t)jump->len + UBP_SLOT_SIZE;
 	size_t whole = (len + UBP_SLOT_SIZE - 1) / UBP_SLOT_SIZE * UBP_SLOT_SIZE;
@@ -332,7 +358,7 @@ static const char *build_one(struct build *b, struct batch_area *a, struct site 
 		return "out of memory";
 	if (hop_is_needed(site) && !hop_choose(ps, &b->view, site)) {
 		jump_free(jump);
-		return why_no_hop;
+		return site->probes[0]->window.pun.n_fixed ? pun_why_none : why_no_hop;
 	}
 	why = make_block(b, a, site, jump, &block);
 	area = area_of(ps, block);
