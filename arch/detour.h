@@ -79,7 +79,7 @@ struct hop {
 struct pun {
 	uint8_t n_fixed;  /* bytes behind those of the window's jump that are read as a part of it; 0: it is none */
 	uint8_t n_prefix; /* bytes in front of its opcode, that do nothing */
-	uint8_t fixed[UBP_PUN_FIXED];
+	uint8_t fixed[UBP_PUN_FIXED]; /* these, and what follows */
 	uint32_t n;  /* addresses that it may lead to, one behind the other ... */
 	int64_t low; /* ... the first, from the window's start */
 };

@@ -188,7 +188,7 @@ bool x86_take_pun(struct window *window, uint8_t n_prefix, const uint8_t *behind
 	if (n_free < 0 || n_free >= UBP_PUN_FIXED)
 		return false;
 	*pun = (struct pun){ .n_prefix = n_prefix, .n_fixed = (uint8_t)(UBP_PUN_FIXED - n_free) };
-	memcpy(pun->fixed, behind, pun->n_fixed);
+	memcpy(pun->fixed, behind, sizeof(pun->fixed));
 	for (int i = n_free; i < UBP_PUN_FIXED; i++)
 		distance |= (uint32_t)behind[i - n_free] << 8 * i;
 	pun->n = UINT32_C(1) << 8 * n_free;

@@ -124,13 +124,12 @@ static bool is_fill(const struct space *space, const struct site_hop *hop)
 static bool is_followed(const struct space *space, const struct site *site,
 			const struct site_jump *jump)
 {
-	const struct uprobe_window *w = window_of(site);
 	uint8_t now[UBP_PUN_FIXED];
 	size_t n = (size_t)jump->reach - jump->jump_len;
 
-	return n == 0 || (w && w->pun.n_fixed == n &&
+	return n == 0 || (site->hop.pun.n_fixed == n &&
 			  mem_peek(&space->mem, site->vaddr + jump->jump_len, now, n) == n &&
-			  memcmp(now, w->pun.fixed, n) == 0);
+			  memcmp(now, site->hop.pun.fixed, n) == 0);
 }
 
 int hop_write(const struct space *space, struct site *site, const struct site_jump *jump)

@@ -50,8 +50,7 @@ void jump_batch_free(struct jump_batch *batch)
 
 /* --- which sites ----------------------------------------------------------------- */
 
-/* Another site in the way of a jump over [vaddr, vaddr + len). */
-static const char *neighbour(const struct plant_space *ps, const struct site *site, size_t len)
+const char *jump_neighbour(const struct plant_space *ps, const struct site *site, size_t len)
 {
 	if (hop_near(ps, site->vaddr, len))
 		return "the jump of another probe is in bytes that it would replace";
@@ -80,7 +79,7 @@ static const char *why_not(const struct plant_space *ps, const struct site *site
 
 	if (!site->n_probes) {
 		len = (size_t)site->window->len + site->window->padding;
-		return len ? neighbour(ps, site, len) : site->window->why;
+		return len ? jump_neighbour(ps, site, len) : site->window->why;
 	}
 	if (site->n_probes > UBP_DETOUR_PROBES)
 		return "more probes than a detour has room for";
@@ -99,7 +98,7 @@ static const char *why_not(const struct plant_space *ps, const struct site *site
 			return "another probe stands on the instruction behind the probed one";
 		len = probe->window.len + probe->window.padding;
 	}
-	return neighbour(ps, site, len);
+	return jump_neighbour(ps, site, len);
 }
 
 void jump_tell_why(const struct site *site, const char *why)

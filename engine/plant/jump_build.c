@@ -67,15 +67,16 @@ static int find_punned(const struct space *space, const struct site *site,
 		       struct window *ret_window, struct ubp_err *err)
 {
 	const struct arch_jump *arch = &space->arch->jump;
-	size_t jump_len = (size_t)w->pun.n_prefix + UBP_HOP_LEN - w->pun.n_fixed;
+	const struct pun *pun = &site->hop.pun;
+	size_t jump_len = (size_t)pun->n_prefix + UBP_HOP_LEN - pun->n_fixed;
 	int rc;
 
-	if (got < jump_len + w->pun.n_fixed ||
-	    memcmp(code + jump_len, w->pun.fixed, w->pun.n_fixed) != 0)
+	if (got < jump_len + pun->n_fixed ||
+	    memcmp(code + jump_len, pun->fixed, pun->n_fixed) != 0)
 		return ubp_fail(err, EBUSY, "what follows it is not what the file has there");
 	rc = arch->find_punned(code, got < w->len ? got : w->len, (uint8_t)jump_len, site->vaddr,
 			       ret_window, err);
-	ret_window->pun = w->pun;
+	ret_window->pun = *pun;
 	return rc;
 }
 
@@ -90,7 +91,7 @@ static int find_window(const struct space *space, struct mem_view *view,
 	if (!w)
 		return ubp_fail(err, EINVAL, "nothing is known of its window");
 	got = mem_view_peek(view, site->vaddr, code,
-			    w->pun.n_fixed ? (size_t)w->len + w->padding : w->len);
+			    w->pun.n_fixed ? sizeof(code) : w->len);
 	/* Its first bytes are a breakpoint's. */
 	memcpy(code, site->insn.bytes, site->insn.len < got ? site->insn.len : got);
 	if (w->pun.n_fixed)

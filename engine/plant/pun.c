@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
+#include "arch/detour.h"
 #include "arch/guard.h"
 #include "engine/base/err.h"
 #include "engine/base/map.h"
@@ -17,6 +18,7 @@
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
 #include "engine/plant/hop.h"
+#include "engine/plant/jump_priv.h"
 #include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -25,8 +27,8 @@
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
 
-/* 8 MiB of addresses, 1 MiB of memory; and whoever looks for an area looks at all. */
-#define AREAS_MAX 128
+/* 16 MiB of addresses, 2 MiB of memory; and whoever looks for an area looks at all. */
+#define AREAS_MAX 256
 /* So much of an area may be lost in front of a hop. */
 #define SKIP_MAX PAGE
 
@@ -111,7 +113,7 @@ static int make_area(struct plant *plant, const struct held *held, struct maps *
 	if (high < head.used)
 		return -ERANGE;
 	low = low > head.used ? low - head.used : 0;
-	hint = maps_find_within(maps, low, high - head.used, head.len);
+	hint = maps_find_within(maps, held->tid, low, high - head.used, head.len);
 	if (!hint)
 		return -ERANGE;
 	rc = area_make(plant, held, maps, hint, &head, ret_area, &ignored);
@@ -143,17 +145,15 @@ static int take(struct plant *plant, const struct held *held, struct maps *maps,
 	return rc < 0 || *ret_vaddr ? rc : -ENOSPC;
 }
 
-int pun_provide(struct plant *plant, const struct held *held, struct maps *maps,
-		struct site *site)
+/* With so many bytes in front of its opcode. */
+static int provide(struct plant *plant, const struct held *held, struct maps *maps,
+		   struct site *site, const struct pun *pun)
 {
 	struct plant_space *ps = held->t->process->space->plant;
-	const struct pun *pun = site->n_probes ? &site->probes[0]->window.pun : NULL;
 	struct range r;
 	uint64_t vaddr;
 	int rc;
 
-	if (!pun || !pun->n_fixed || site->hop.vaddr)
-		return 0;
 	if (!range_of(site, pun, &r))
 		return -ERANGE;
 	rc = take(plant, held, maps, &r, site, &vaddr);
@@ -163,6 +163,30 @@ int pun_provide(struct plant *plant, const struct held *held, struct maps *maps,
 	    map_put(&ps->jump->hops, vaddr, site) < 0)
 		return -ENOMEM;
 	/* It is nobody's memory: zeros stand there. */
-	site->hop = (struct site_hop){ .vaddr = vaddr };
+	site->hop = (struct site_hop){ .vaddr = vaddr, .pun = *pun };
 	return 0;
+}
+
+int pun_provide(struct plant *plant, const struct held *held, struct maps *maps,
+		struct site *site)
+{
+	const struct space *space = held->t->process->space;
+	const struct arch_jump *arch = &space->arch->jump;
+	const struct pun *pun = site->n_probes ? &site->probes[0]->window.pun : NULL;
+	struct window window = { 0 };
+	int rc = -ERANGE;
+
+	if (!pun || !pun->n_fixed || site->hop.vaddr || !arch->take_pun)
+		return 0;
+	window.jump_len = (uint8_t)(pun->n_prefix + UBP_HOP_LEN - pun->n_fixed);
+	for (uint8_t n = pun->n_prefix; n < window.jump_len && rc < 0 && rc != -ESRCH; n++) {
+		/* More of what follows is a part of it then. */
+		if (!arch->take_pun(&window, n, pun->fixed) ||
+		    (n > pun->n_prefix &&
+		     jump_neighbour(space->plant, site,
+				    (size_t)window.jump_len + window.pun.n_fixed)))
+			break;
+		rc = provide(plant, held, maps, site, &window.pun);
+	}
+	return rc;
 }

@@ -68,6 +68,7 @@ struct site_hop {
 	uint8_t orig[UBP_HOP_LEN], bytes[UBP_HOP_LEN];
 	bool stands; /* some of .bytes may be there, or all of them */
 	bool in_use; /* somebody may come back to it, from a signal handler */
+	struct pun pun; /* of the punned jump that leads there */
 };
 
 struct site {
