@@ -319,6 +319,34 @@ static uint64_t old_block(const struct space *space, const struct batch_area *a,
 	return block;
 }
 
+/* At the end of what is used of @area. */
+static const char *make_block_in(struct build *b, struct area *area, struct site *site,
+				 struct site_jump *jump, uint64_t *ret_block)
+{
+	uint64_t block = area->vaddr + area->used;
+	struct ubp_err err;
+
+	ubp_err_reset(&err);
+	if (generate(b, site, block + UBP_SLOT_SIZE, jump, &err) < 0)
+		return jump_keep_reason(b->plant, err.text);
+	*ret_block = block;
+	jump->room = jump->len;
+	return area_take_block(area, jump->len + UBP_SLOT_SIZE, site) ? NULL : "its area is full";
+}
+
+/* The hop of a punned jump may be too far from that area: its own is as near to the site. */
+static const char *make_new_block(struct build *b, struct area *area, struct site *site,
+				  struct site_jump *jump, uint64_t *ret_block)
+{
+	const char *why = make_block_in(b, area, site, jump, ret_block);
+	struct area *own = site->hop.pun.n_fixed ? area_of(b->space->plant, site->hop.vaddr) : NULL;
+
+	if (!why || !own || !own->keys || own == area)
+		return why;
+	jump_clear(jump);
+	return make_block_in(b, own, site, jump, ret_block);
+}
+
 /* Its detour, in a block that was there before or a new one. Returns why not, or NULL. */
 static const char *make_block(struct build *b, struct batch_area *a, struct site *site,
 			      struct site_jump *jump, uint64_t *ret_block)
@@ -337,13 +365,7 @@ static const char *make_block(struct build *b, struct batch_area *a, struct site
 		return NULL;
 	}
 	jump_clear(jump);
-	block = a->area->vaddr + a->area->used;
-	if (generate(b, site, block + UBP_SLOT_SIZE, jump, &err) < 0)
-		return jump_keep_reason(b->plant, err.text);
-	*ret_block = block;
-	jump->room = jump->len;
-	return area_take_block(a->area, jump->len + UBP_SLOT_SIZE, site) ? NULL
-									 : "its area is full";
+	return make_new_block(b, a->area, site, jump, ret_block);
 }
 
 static const char *build_one(struct build *b, struct batch_area *a, struct site *site,
