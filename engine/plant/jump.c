@@ -18,8 +18,8 @@
 #include "engine/plant/claims.h"
 #include "engine/plant/guard_state.h"
 #include "engine/plant/hijack_room.h"
-#include "engine/plant/hop.h"
 #include "engine/plant/jump_priv.h"
+#include "engine/plant/neighbour.h"
 #include "engine/plant/pun.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
@@ -50,36 +50,13 @@ void jump_batch_free(struct jump_batch *batch)
 
 /* --- which sites ----------------------------------------------------------------- */
 
-const char *jump_neighbour(const struct plant_space *ps, const struct site *site, size_t len)
-{
-	if (hop_near(ps, site->vaddr, len))
-		return "the jump of another probe is in bytes that it would replace";
-	for (uint64_t at = site->vaddr + 1; at < site->vaddr + len + UBP_INSN_MAX; at++) {
-		const struct site *other = map_get(&ps->sites, at);
-
-		/* It may stand behind the probe. */
-		if (other && at - (other->n_probes ? site_behind(other, other->probes[0]) : 0) <
-				     site->vaddr + len)
-			return "another probe stands on the instructions that a jump would "
-			       "replace";
-	}
-	for (uint64_t back = 1; back < UBP_WINDOW_MAX; back++) {
-		const struct site *other = map_get(&ps->sites, site->vaddr - back);
-
-		if (other && ((other->is_patched && other->patch_len > back) ||
-			      (other->jump && other->jump->reach > back)))
-			return "the jump of another probe reaches over it";
-	}
-	return NULL;
-}
-
 static const char *why_not(const struct plant_space *ps, const struct site *site)
 {
 	size_t len = 0;
 
 	if (!site->n_probes) {
 		len = (size_t)site->window->len + site->window->padding;
-		return len ? jump_neighbour(ps, site, len) : site->window->why;
+		return len ? neighbour_of(ps, site, len) : site->window->why;
 	}
 	if (site->n_probes > UBP_DETOUR_PROBES)
 		return "more probes than a detour has room for";
@@ -98,7 +75,7 @@ static const char *why_not(const struct plant_space *ps, const struct site *site
 			return "another probe stands on the instruction behind the probed one";
 		len = probe->window.len + probe->window.padding;
 	}
-	return jump_neighbour(ps, site, len);
+	return neighbour_of(ps, site, len);
 }
 
 void jump_tell_why(const struct site *site, const char *why)

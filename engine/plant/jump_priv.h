@@ -37,8 +37,6 @@ struct jump_batch {
 /* The limit of hold_running() and hold_all(). */
 #define JUMP_HOLD_MS 20
 
-/* Another site in the way of a jump over @len bytes at @site: what is told of that. NULL: there is none. */
-const char *jump_neighbour(const struct plant_space *ps, const struct site *site, size_t len);
 /* It stays a breakpoint, for good. @why: NULL, or a text that stays. */
 void jump_refuse(struct site *site, const char *why);
 /* Why @site is a breakpoint for now: what is told of it until it is a jump. */

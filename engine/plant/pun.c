@@ -18,7 +18,7 @@
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
 #include "engine/plant/hop.h"
-#include "engine/plant/jump_priv.h"
+#include "engine/plant/neighbour.h"
 #include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -183,7 +183,7 @@ int pun_provide(struct plant *plant, const struct held *held, struct maps *maps,
 		/* More of what follows is a part of it then. */
 		if (!arch->take_pun(&window, n, pun->fixed) ||
 		    (n > pun->n_prefix &&
-		     jump_neighbour(space->plant, site,
+		     neighbour_of(space->plant, site,
 				    (size_t)window.jump_len + window.pun.n_fixed)))
 			break;
 		rc = provide(plant, held, maps, site, &window.pun);
