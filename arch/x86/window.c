@@ -115,8 +115,8 @@ static int check_targets(struct window *w, struct ubp_err *err)
 }
 
 /* Whole instructions for @jump_len bytes of a jump. */
-static int find(unsigned bits, const uint8_t *code, size_t len, size_t padding, uint8_t jump_len,
-		uint64_t vaddr, struct window *w, struct ubp_err *err)
+static int find(unsigned bits, const uint8_t *code, size_t len, size_t padding,
+		uint8_t jump_len, uint64_t vaddr, struct window *w, struct ubp_err *err)
 {
 	memset(w, 0, sizeof(*w));
 	w->jump_len = jump_len;
@@ -187,7 +187,8 @@ bool x86_take_pun(struct window *window, uint8_t n_prefix, const uint8_t *behind
 
 	if (n_free < 0 || n_free >= UBP_PUN_FIXED)
 		return false;
-	*pun = (struct pun){ .n_prefix = n_prefix, .n_fixed = (uint8_t)(UBP_PUN_FIXED - n_free) };
+	*pun = (struct pun){ .n_prefix = n_prefix,
+			     .n_fixed = (uint8_t)(UBP_PUN_FIXED - n_free) };
 	memcpy(pun->fixed, behind, sizeof(pun->fixed));
 	for (int i = n_free; i < UBP_PUN_FIXED; i++)
 		distance |= (uint32_t)behind[i - n_free] << 8 * i;

@@ -38,7 +38,8 @@ static bool may_be_free(const struct object *object, uint64_t elf_vaddr, const s
 		return true;
 	/* Where it is linked to is where it is loaded. */
 	if (!object_is_pie(object))
-		return start > ROOM && low < (int64_t)(start - ROOM) && high > (int64_t)USER_MIN;
+		return start > ROOM && low < (int64_t)(start - ROOM) &&
+		       high > (int64_t)USER_MIN;
 	return low < (int64_t)start - (int64_t)ROOM;
 }
 

@@ -25,9 +25,9 @@
 #define STACK_ROOM (8ULL << 30)
 #define HEAP_ROOM  (UINT64_C(1) << 36) /* no break comes up to the middle of so much */
 /* Where the place cannot be chosen: who wants more of the break than that maps memory instead. */
-#define HEAP_LEAST  0x10000000ULL
-#define BREAK_START 0x40000000ULL /* so far behind the program the break begins at most */
-#define STACK_LEAST 0x40000000ULL
+#define HEAP_LEAST     0x10000000ULL
+#define BREAK_START    0x40000000ULL /* so far behind the program the break begins at most */
+#define STACK_LEAST    0x40000000ULL
 #define STAT_START_BRK 47 /* of /proc/PID/stat */
 
 /* All of a /proc file, NUL-ended. Its size is not known in advance. */

@@ -74,8 +74,8 @@ static int find_punned(const struct space *space, const struct site *site,
 	if (got < jump_len + pun->n_fixed ||
 	    memcmp(code + jump_len, pun->fixed, pun->n_fixed) != 0)
 		return ubp_fail(err, EBUSY, "what follows it is not what the file has there");
-	rc = arch->find_punned(code, got < w->len ? got : w->len, (uint8_t)jump_len, site->vaddr,
-			       ret_window, err);
+	rc = arch->find_punned(code, got < w->len ? got : w->len, (uint8_t)jump_len,
+			       site->vaddr, ret_window, err);
 	ret_window->pun = *pun;
 	return rc;
 }
@@ -84,14 +84,14 @@ static int find_punned(const struct space *space, const struct site *site,
 static int find_window(const struct space *space, struct mem_view *view,
 		       const struct site *site, struct window *ret_window, struct ubp_err *err)
 {
-	const struct uprobe_window *w = site->n_probes ? &site->probes[0]->window : site->window;
+	const struct uprobe_window *w =
+		site->n_probes ? &site->probes[0]->window : site->window;
 	uint8_t code[UBP_WINDOW_MAX];
 	size_t got;
 
 	if (!w)
 		return ubp_fail(err, EINVAL, "nothing is known of its window");
-	got = mem_view_peek(view, site->vaddr, code,
-			    w->pun.n_fixed ? sizeof(code) : w->len);
+	got = mem_view_peek(view, site->vaddr, code, w->pun.n_fixed ? sizeof(code) : w->len);
 	/* Its first bytes are a breakpoint's. */
 	memcpy(code, site->insn.bytes, site->insn.len < got ? site->insn.len : got);
 	if (w->pun.n_fixed)
@@ -331,7 +331,8 @@ static const char *make_block_in(struct build *b, struct area *area, struct site
 		return jump_keep_reason(b->plant, err.text);
 	*ret_block = block;
 	jump->room = jump->len;
-	return area_take_block(area, jump->len + UBP_SLOT_SIZE, site) ? NULL : "its area is full";
+	return area_take_block(area, jump->len + UBP_SLOT_SIZE, site) ? NULL
+								      : "its area is full";
 }
 
 /* The hop of a punned jump may be too far from that area: its own is as near to the site. */
@@ -339,7 +340,8 @@ static const char *make_new_block(struct build *b, struct area *area, struct sit
 				  struct site_jump *jump, uint64_t *ret_block)
 {
 	const char *why = make_block_in(b, area, site, jump, ret_block);
-	struct area *own = site->hop.pun.n_fixed ? area_of(b->space->plant, site->hop.vaddr) : NULL;
+	struct area *own =
+		site->hop.pun.n_fixed ? area_of(b->space->plant, site->hop.vaddr) : NULL;
 
 	if (!why || !own || !own->keys || own == area)
 		return why;

@@ -184,7 +184,7 @@ int pun_provide(struct plant *plant, const struct held *held, struct maps *maps,
 		if (!arch->take_pun(&window, n, pun->fixed) ||
 		    (n > pun->n_prefix &&
 		     neighbour_of(space->plant, site,
-				    (size_t)window.jump_len + window.pun.n_fixed)))
+				  (size_t)window.jump_len + window.pun.n_fixed)))
 			break;
 		rc = provide(plant, held, maps, site, &window.pun);
 	}

@@ -122,7 +122,7 @@ static void within(void **state)
 		uint64_t low, high, at;
 	} rows[] = {
 		{ 0x20000, 0x20000, 0x20000 },
-		{ 0, 0x100000, 0x11000 }, /* what may be mapped, and a page */
+		{ 0, 0x100000, 0x11000 },  /* what may be mapped, and a page */
 		{ 0x3f1000, 0x3f1000, 0 }, /* no page in front of the program */
 		{ 0x3ef000, 0x3ef000, 0x3ef000 },
 		{ 0x500000, 0x700000, 0 },

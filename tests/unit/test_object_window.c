@@ -400,12 +400,11 @@ static void check_punned(const struct punned_row *row)
 	if (rc != (row->why == WINDOW_OK ? 0 : -EOPNOTSUPP) || window.why != row->why)
 		fail_msg("%s: %d, kind %d, '%s'", row->symbol, rc, window.why, err.text);
 	ubp_err_reset(&err);
-	if (rc == 0 &&
-	    (window.n != row->n || window.jump_len != row->jump_len ||
-	     pun->n_prefix != row->n_prefix || pun->n_fixed != row->n_fixed ||
-	     memcmp(pun->fixed, row->fixed, row->n_fixed) != 0))
-		fail_msg("%s: %d instructions, %d bytes with %d in front, %d fixed", row->symbol,
-			 window.n, window.jump_len, pun->n_prefix, pun->n_fixed);
+	if (rc == 0 && (window.n != row->n || window.jump_len != row->jump_len ||
+			pun->n_prefix != row->n_prefix || pun->n_fixed != row->n_fixed ||
+			memcmp(pun->fixed, row->fixed, row->n_fixed) != 0))
+		fail_msg("%s: %d instructions, %d bytes with %d in front, %d fixed",
+			 row->symbol, window.n, window.jump_len, pun->n_prefix, pun->n_fixed);
 	if (rc == 0) {
 		assert_int_equal(object_window_first(object, foffset, &first, &err), 0);
 		/* Unused bytes near by come first. */
@@ -423,7 +422,8 @@ static void test_punned(void **state)
 		{ "obj_windows_short", "has_zeros", WINDOW_OK, 1, 3, 0, 2, "\x48\x01" },
 		{ "obj_windows_short", "one_byte", WINDOW_OK, 1, 1, 0, 4, "\x53\x90\x90\x90" },
 		/* Who comes by its middle finds that as it was. */
-		{ "obj_windows_short", "past_prefix", WINDOW_OK, 1, 1, 0, 4, "\xff\x07\x90\x90" },
+		{ "obj_windows_short", "past_prefix", WINDOW_OK, 1, 1, 0, 4,
+		  "\xff\x07\x90\x90" },
 		{ "obj_windows_fixed", "far_below", WINDOW_FILL, 0, 0, 0, 0, NULL },
 		{ "obj_windows_fixed", "below_or_above", WINDOW_OK, 1, 3, 2, 4,
 		  "\x48\x89\xd0\x01" },
@@ -614,14 +614,14 @@ static void test_notes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_landings), cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_bad_pads), cmocka_unit_test(test_fixed),
-		cmocka_unit_test(test_entry),    cmocka_unit_test(test_go),
-		cmocka_unit_test(test_short),    cmocka_unit_test(test_no_short),
-		cmocka_unit_test(test_punned),
-		cmocka_unit_test(test_coverage), cmocka_unit_test(test_all_insns),
-		cmocka_unit_test(test_notes),    cmocka_unit_test(test_reloc_info),
-		cmocka_unit_test(test_relocs),   cmocka_unit_test(test_packed_relocs),
+		cmocka_unit_test(test_landings),      cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_bad_pads),      cmocka_unit_test(test_fixed),
+		cmocka_unit_test(test_entry),         cmocka_unit_test(test_go),
+		cmocka_unit_test(test_short),         cmocka_unit_test(test_no_short),
+		cmocka_unit_test(test_punned),        cmocka_unit_test(test_coverage),
+		cmocka_unit_test(test_all_insns),     cmocka_unit_test(test_notes),
+		cmocka_unit_test(test_reloc_info),    cmocka_unit_test(test_relocs),
+		cmocka_unit_test(test_packed_relocs),
 	};
 
 	return cmocka_run_group_tests_name("object_window", tests, NULL, NULL);

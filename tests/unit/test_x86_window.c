@@ -461,7 +461,8 @@ static void test_short_refused(void **state)
 /* --- punned jumps ---------------------------------------------------------------------- */
 
 /* What is written, and what follows, is one jump, to each place that it is said to lead to. */
-static void check_pun(const struct window *w, uint64_t site, uint64_t target, const uint8_t *behind)
+static void check_pun(const struct window *w, uint64_t site, uint64_t target,
+		      const uint8_t *behind)
 {
 	uint8_t code[UBP_WINDOW_MAX] = { 0 };
 	struct displaced_insn insn;
