@@ -29,6 +29,8 @@
 
 /* 16 MiB of addresses, 2 MiB of memory; and whoever looks for an area looks at all. */
 #define AREAS_MAX 256
+/* A process that has more mappings may need all that it is allowed (vm.max_map_count, mostly 65530). */
+#define MAPPINGS_MAX 32768
 /* So much of an area may be lost in front of a hop. */
 #define SKIP_MAX PAGE
 
@@ -108,7 +110,8 @@ static int make_area(struct plant *plant, const struct held *held, struct maps *
 	int rc;
 
 	ubp_err_reset(&ignored);
-	if (ps->jump->n_pun_areas >= AREAS_MAX || area_is_too_much(ps, &head) || !ps->stub)
+	if (ps->jump->n_pun_areas >= AREAS_MAX || maps->n > MAPPINGS_MAX ||
+	    area_is_too_much(ps, &head) || !ps->stub)
 		return -ENOSPC;
 	if (high < head.used)
 		return -ERANGE;
