@@ -519,6 +519,16 @@ struct arch_jump {
 			  struct window *ret_window, struct ubp_err *err);
 	/* How far from a window's start a hop may begin: [-short_back, short_on]. */
 	uint8_t short_back, short_on;
+	/*
+	 * The same as .find() for a jump of which @jump_len bytes are written, fewer than it has (struct pun). NULL: there
+	 * are no such jumps, or no need of them.
+	 */
+	int (*find_punned)(const uint8_t *code, size_t len, uint8_t jump_len, uint64_t vaddr,
+			   struct window *ret_window, struct ubp_err *err);
+	/* Sets the rest of such a window: ->pun, with @n_prefix and UBP_PUN_FIXED bytes that stand behind the jump. False: that
+	 * is not to be had. */
+	bool (*take_pun)(struct window *window, uint8_t n_prefix,
+			 const uint8_t *behind);
 	/* Does nothing that stands behind @insn run, unless somebody jumps there? Where there is .find_short. */
 	bool (*ends_flow)(const struct displaced_insn *insn);
 	/*
@@ -536,7 +546,8 @@ struct arch_jump {
 	 */
 	bool (*copy_leave)(const struct window *window, const struct window_copy *copy,
 			   uint64_t vaddr, struct ubp_regs *regs);
-	/* The jump at @site to @target, window->jump_len bytes; a hop's has UBP_HOP_LEN. -ERANGE: too far. */
+	/* The jump at @site to @target, window->jump_len bytes; a hop's has UBP_HOP_LEN. -ERANGE: too far. Whether what
+	 * follows one that is punned leads there is not its question. */
 	int (*build)(const struct window *window, uint64_t site, uint64_t target,
 		     uint8_t *ret_jump, struct ubp_err *err);
 	/*

@@ -69,6 +69,21 @@ struct hop {
 	uint8_t orig[UBP_HOP_LEN];
 };
 
+/*
+ * A punned jump, where there is neither room for a whole one nor a hop: its first bytes are written, and what stands behind
+ * them, which stays, is the high part of its distance. So it leads to one of few addresses, where a hop stands in memory
+ * that is mapped for that.
+ */
+#define UBP_PUN_FIXED 4
+
+struct pun {
+	uint8_t n_fixed;  /* bytes behind those of the window's jump that are read as a part of it; 0: it is none */
+	uint8_t n_prefix; /* bytes in front of its opcode, that do nothing */
+	uint8_t fixed[UBP_PUN_FIXED]; /* these, and what follows */
+	uint32_t n;  /* addresses that it may lead to, one behind the other ... */
+	int64_t low; /* ... the first, from the window's start */
+};
+
 /* Whole instructions under a jump. */
 struct window {
 	struct displaced_insn insns[UBP_WINDOW_INSNS];
@@ -78,6 +93,7 @@ struct window {
 	uint8_t why;      /* enum window_refusal, when there is none */
 	uint8_t n_hops;   /* where its jump may lead to; 0: it leads to the detour itself */
 	struct hop hops[UBP_HOPS];
+	struct pun pun;
 };
 
 /*

@@ -118,7 +118,9 @@ struct guard_jump {
 	uint32_t entry;   /* offset of the detour's entry from the copy */
 	uint8_t jump_len; /* bytes of the jump */
 	uint8_t n_orig;   /* bytes of .orig */
-	uint8_t orig[30]; /* what stood there; behind it, what stood at the hop */
+	uint8_t n_fixed;  /* bytes behind those of the jump that it has, too (struct pun, arch/detour.h) ... */
+	uint8_t n_prefix; /* ... and those in front of its opcode */
+	uint8_t orig[28]; /* what stood there; behind it, what stood at the hop */
 	uint64_t
 		hop; /* vaddr of what it leads to, in place of the entry: UBP_HOP_LEN bytes; 0: none */
 };

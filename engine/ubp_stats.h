@@ -53,6 +53,7 @@ struct ubp_probe_stats {
 	unsigned behind, at_first, beside_kernel, hidden;
 	unsigned
 		by_short; /* of the jumps: short ones, each to another in unused bytes near by */
+	unsigned by_punned; /* of the jumps: part of them is the program's own bytes */
 	const char
 		*no_jump; /* why one of them is no jump; NULL: all are. Lasts as the session */
 	/* How often threads were stopped for it, by ubp_stop_name()'s reasons. Of several probes that

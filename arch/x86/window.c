@@ -27,6 +27,7 @@
 #define SHORT_JUMP 2 /* jmp rel8 */
 #define LONG_JUMP  6 /* cs jmp rel32: the prefix does nothing */
 #define NONE       0xff
+#define PREFIX     0x2e /* of a code segment, which means nothing in 64-bit code */
 
 _Static_assert(UBP_HOP_LEN == JUMP_LEN, "what stands there");
 _Static_assert(UBP_WINDOW_INSNS >= JUMP_LEN, "an instruction in each byte");
@@ -145,36 +146,42 @@ static void choose_jump(unsigned bits, struct window *w)
 		w->jump_len = JUMP_LEN;
 }
 
-int x86_window(unsigned bits, const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
-	       struct window *ret_window, struct ubp_err *err)
+/* Whole instructions for @jump_len bytes of a jump. */
+static int find(unsigned bits, const uint8_t *code, size_t len, size_t padding,
+		uint8_t jump_len, uint64_t vaddr, struct window *w, struct ubp_err *err)
 {
-	struct window *w = ret_window;
-
 	memset(w, 0, sizeof(*w));
-	w->jump_len = JUMP_LEN;
-	while (w->len < JUMP_LEN) {
+	w->jump_len = jump_len;
+	while (w->len < jump_len) {
 		size_t fill;
 		int rc = add_insn(bits, w, code, len, vaddr, err);
 
 		if (rc < 0)
 			return rc;
-		if (w->len >= JUMP_LEN || !x86_ends_flow(&w->insns[w->n - 1]))
+		if (w->len >= jump_len || !x86_ends_flow(&w->insns[w->n - 1]))
 			continue;
 		/* What follows may be anybody's, if it is not fill. */
 		fill = x86_fill(bits, code + w->len, len - w->len);
 		if (w->len + fill == len)
 			fill += padding;
-		if (w->len + fill >= JUMP_LEN)
+		if (w->len + fill >= jump_len)
 			break;
 		w->why = WINDOW_SHORT;
 		return ubp_fail(err, EOPNOTSUPP,
 				"'%s' ends the code %d bytes on, a jump takes %d",
-				w->insns[w->n - 1].text, w->len, JUMP_LEN);
+				w->insns[w->n - 1].text, w->len, jump_len);
 	}
-	if (check_targets(w, err) < 0)
-		return -EOPNOTSUPP;
-	choose_jump(bits, w);
-	return 0;
+	return check_targets(w, err);
+}
+
+int x86_window(unsigned bits, const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
+	       struct window *ret_window, struct ubp_err *err)
+{
+	int rc = find(bits, code, len, padding, JUMP_LEN, vaddr, ret_window, err);
+
+	if (rc == 0)
+		choose_jump(bits, ret_window);
+	return rc;
 }
 
 int x86_short_window(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr,
@@ -200,6 +207,30 @@ int x86_find_short(const uint8_t *code, size_t len, uint64_t vaddr, struct windo
 		   struct ubp_err *err)
 {
 	return x86_short_window(64, code, len, vaddr, ret_window, err);
+}
+
+int x86_find_punned(const uint8_t *code, size_t len, uint8_t jump_len, uint64_t vaddr,
+		    struct window *ret_window, struct ubp_err *err)
+{
+	return find(64, code, len, 0, jump_len, vaddr, ret_window, err);
+}
+
+bool x86_take_pun(struct window *window, uint8_t n_prefix, const uint8_t *behind)
+{
+	struct pun *pun = &window->pun;
+	int n_free = window->jump_len - n_prefix - 1;
+	uint32_t distance = 0;
+
+	if (n_free < 0 || n_free >= UBP_PUN_FIXED)
+		return false;
+	*pun = (struct pun){ .n_prefix = n_prefix,
+			     .n_fixed = (uint8_t)(UBP_PUN_FIXED - n_free) };
+	memcpy(pun->fixed, behind, sizeof(pun->fixed));
+	for (int i = n_free; i < UBP_PUN_FIXED; i++)
+		distance |= (uint32_t)behind[i - n_free] << 8 * i;
+	pun->n = UINT32_C(1) << 8 * n_free;
+	pun->low = (int64_t)n_prefix + JUMP_LEN + (int32_t)distance;
+	return true;
 }
 
 int x86_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
@@ -349,19 +380,20 @@ static int build_short(const struct window *window, uint64_t site, uint64_t targ
 int x86_build_jump(const struct window *window, uint64_t site, uint64_t target,
 		   uint8_t *ret_jump, struct ubp_err *err)
 {
-	bool is_long = window->jump_len == LONG_JUMP;
-	int64_t rel = (int64_t)(target - (site + (is_long ? LONG_JUMP : JUMP_LEN)));
+	bool is_long = window->jump_len == LONG_JUMP && !window->pun.n_fixed;
+	size_t n_prefix = is_long ? LONG_JUMP - JUMP_LEN : window->pun.n_prefix;
+	int64_t rel = (int64_t)(target - (site + n_prefix + JUMP_LEN));
 	int32_t near = (int32_t)rel;
 
-	if (window->jump_len == SHORT_JUMP)
+	if (window->jump_len == SHORT_JUMP && !window->pun.n_fixed)
 		return build_short(window, site, target, ret_jump, err);
 	if (rel != near && window->insns[0].bits == 64)
 		return ubp_fail(err, ERANGE, "'%s': 0x%llx is out of reach of a jump at 0x%llx",
 				window->insns[0].text, (unsigned long long)target,
 				(unsigned long long)site);
-	if (is_long)
-		*ret_jump++ = 0x2e;
-	ret_jump[0] = 0xe9;
-	memcpy(ret_jump + 1, &near, sizeof(near));
+	memset(ret_jump, PREFIX, n_prefix);
+	ret_jump[n_prefix] = 0xe9;
+	memcpy(ret_jump + n_prefix + 1, &near,
+	       window->pun.n_fixed ? (size_t)window->jump_len - n_prefix - 1 : sizeof(near));
 	return 0;
 }

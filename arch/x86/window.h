@@ -33,6 +33,10 @@ int x86_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t va
 /* The one that a short jump takes the place of. */
 int x86_find_short(const uint8_t *code, size_t len, uint64_t vaddr, struct window *ret_window,
 		   struct ubp_err *err);
+/* Those that a part of a jump, @jump_len bytes, takes the place of. */
+int x86_find_punned(const uint8_t *code, size_t len, uint8_t jump_len, uint64_t vaddr,
+		    struct window *ret_window, struct ubp_err *err);
+bool x86_take_pun(struct window *window, uint8_t n_prefix, const uint8_t *behind);
 /* Does nothing that stands behind it run, unless somebody jumps there? */
 bool x86_ends_flow(const struct displaced_insn *insn);
 /* The copy: the window's instructions, for another place. */

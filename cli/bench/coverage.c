@@ -47,6 +47,7 @@ static const char *const rungs[] = {
 	"  in the place of one instruction",
 	"    by a short jump to another",
 	"  in the place of several",
+	"  by a part of a jump",
 	"  beside a kernel's uprobe",
 	"    whatever is asked for",
 	"breakpoint",
@@ -55,9 +56,9 @@ static const char *const rungs[] = {
 
 static uint64_t get_rung(const struct ubp_coverage_counts *c, unsigned i)
 {
-	const uint64_t counts[] = { c->one + c->several, c->one,    c->by_short,
-				    c->several,          c->beside, c->beside_args,
-				    c->breakpoint,       c->refused };
+	const uint64_t counts[] = { c->one + c->several, c->one,        c->by_short,
+				    c->several,          c->by_punned,  c->beside,
+				    c->beside_args,      c->breakpoint, c->refused };
 
 	return counts[i];
 }
@@ -108,12 +109,13 @@ static json_t *counts_json(const struct ubp_coverage_counts *c)
 		if (c->why[i] && ubp_coverage_why(i))
 			(void)json_object_set_new(why, ubp_coverage_why(i),
 						  json_integer((json_int_t)c->why[i]));
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "places",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "places",
 			 (json_int_t)c->n, "jump_one", (json_int_t)c->one, "jump_several",
 			 (json_int_t)c->several, "jump_short", (json_int_t)c->by_short,
-			 "beside_kernel", (json_int_t)c->beside, "beside_kernel_any",
-			 (json_int_t)c->beside_args, "breakpoint", (json_int_t)c->breakpoint,
-			 "refused", (json_int_t)c->refused, "no_jump_because", why);
+			 "jump_punned", (json_int_t)c->by_punned, "beside_kernel",
+			 (json_int_t)c->beside, "beside_kernel_any", (json_int_t)c->beside_args,
+			 "breakpoint", (json_int_t)c->breakpoint, "refused",
+			 (json_int_t)c->refused, "no_jump_because", why);
 }
 
 static json_t *coverage_json(const char *file, const struct ubp_coverage *coverage, bool insns)

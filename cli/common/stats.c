@@ -53,6 +53,8 @@ static void add_probe(FILE *line, struct ubp_session *session, size_t i)
 		      st.at_first, st.beside_kernel, st.hidden);
 	if (st.by_short)
 		(void)fprintf(line, " by_short=%u", st.by_short);
+	if (st.by_punned)
+		(void)fprintf(line, " by_punned=%u", st.by_punned);
 	if (st.unanswered)
 		(void)fprintf(line, " unanswered=%" PRIu64 " why_unanswered=\"%s\"",
 			      st.unanswered, st.why_unanswered ? st.why_unanswered : "");

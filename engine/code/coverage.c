@@ -132,6 +132,7 @@ static int count(struct object *object, uint64_t elf_vaddr, struct coverage_coun
 	if (rc == 0) {
 		counts->one += window.n == 1;
 		counts->hops += window.n_hops != 0;
+		counts->puns += window.pun.n_fixed != 0;
 		counts->several += window.n > 1;
 		return 0;
 	}

@@ -18,6 +18,7 @@ struct coverage_counts {
 	uint64_t n;
 	uint64_t one, several; /* a jump, in the place of so many instructions */
 	uint64_t hops;         /* of those, by a short jump to a hop (arch/detour.h) */
+	uint64_t puns;         /* by a punned one */
 	uint64_t beside;       /* of those, behind the first instruction ... */
 	uint64_t beside_args;  /* ... which leaves memory and args as they were */
 	uint64_t breakpoint;   /* no jump, by .why */

@@ -15,6 +15,7 @@
 #include "engine/code/landing_set.h"
 #include "engine/code/landings.h"
 #include "engine/code/led_to.h"
+#include "engine/code/puns.h"
 #include "engine/code/refusals.h"
 #include "engine/elf/object_priv.h"
 #include "engine/elf/properties.h"
@@ -266,9 +267,12 @@ static int check_landings(const struct site *s)
 		rc = check_listed(s, landings);
 	if (rc < 0)
 		return rc;
-	/* Tables of distances between labels look like nothing. */
-	if (led_by_base(s->object, landings, s->start + 1, s->end) ||
-	    led_by_constant(s->object, landings, s->start + 1, s->end, s->start, s->end))
+	if (to <= s->first)
+		return 0;
+	/* Tables of distances between labels look like nothing; but no label is in the middle of an instruction. */
+	if ((s->first == s->vaddr || s->window->jump_len > s->window->insns[0].len) &&
+	    (led_by_base(s->object, landings, s->start + 1, s->end) ||
+	     led_by_constant(s->object, landings, s->start + 1, s->end, s->start, s->end)))
 		return refuse(s, WINDOW_OWN, "its function computes addresses of its own code");
 	if (led_by_constant(s->object, landings, s->first, to, 0, UINT64_MAX))
 		return refuse(s, WINDOW_ADDRESS,
@@ -375,6 +379,53 @@ int object_window_short(struct object *object, uint64_t foffset, struct window *
 	return look_short(&s, foffset);
 }
 
+/* In a jump for @jump_len bytes. */
+static int look_punned(struct site *s, uint64_t foffset, uint8_t jump_len)
+{
+	uint8_t code[UBP_WINDOW_MAX];
+	uint64_t left;
+	ssize_t len;
+	int rc = find_start(s, foffset, NULL);
+
+	if (rc < 0)
+		return rc;
+	left = s->end - s->vaddr;
+	len = code_read(s->object, s->vaddr, code, sizeof(code));
+	if (len <= 0)
+		return ubp_fail(s->err, EIO, "cannot read the code of %s", s->object->path);
+	rc = s->arch->jump.find_punned(code, left < (size_t)len ? left : (size_t)len, jump_len,
+				       s->vaddr, s->window, s->err);
+	if (rc == 0 && s->object->is_go)
+		return refuse(s, WINDOW_GO, "goroutines may be parked at what a jump leads to");
+	if (rc == 0)
+		rc = check_landings(s);
+	if (rc == 0 && !puns_choose(s->object, s->vaddr, code, (size_t)len, s->window))
+		return refuse(s, WINDOW_FILL,
+			      "what stands there lets a part of a jump lead to no free memory");
+	return rc;
+}
+
+int object_window_punned(struct object *object, uint64_t foffset, struct window *ret_window,
+			 struct ubp_err *err)
+{
+	struct site s = {
+		.object = object, .arch = object->arch, .window = ret_window, .err = err
+	};
+	int rc = -EOPNOTSUPP;
+
+	memset(ret_window, 0, sizeof(*ret_window));
+	if (!s.arch || !s.arch->jump.find_punned)
+		return refuse(&s, WINDOW_INSN, "no punned jumps for this instruction set");
+	/* The more bytes of it are written, the more places are there that it may lead to. */
+	for (uint8_t n = UBP_PUN_FIXED; n > 0 && rc == -EOPNOTSUPP; n--) {
+		ubp_err_reset(err);
+		rc = look_punned(&s, foffset, n);
+		if (rc < 0 && ret_window->why == WINDOW_FILL)
+			break;
+	}
+	return rc;
+}
+
 int object_window_first(struct object *object, uint64_t foffset, struct window *ret_window,
 			struct ubp_err *err)
 {
@@ -389,6 +440,16 @@ int object_window_first(struct object *object, uint64_t foffset, struct window *
 	if (rc == 0) {
 		*ret_window = window;
 		return 0;
+	}
+	if (rc == -EOPNOTSUPP && object->arch->jump.find_punned) {
+		struct window punned;
+		struct ubp_err ignored;
+
+		ubp_err_reset(&ignored);
+		if (object_window_punned(object, foffset, &punned, &ignored) == 0) {
+			*ret_window = punned;
+			return 0;
+		}
 	}
 	if (rc == -EOPNOTSUPP && window.why == WINDOW_FILL) {
 		struct ubp_err first = *err;

@@ -32,7 +32,14 @@ int object_window(struct object *object, uint64_t foffset, struct window *ret_wi
 int object_window_short(struct object *object, uint64_t foffset, struct window *ret_window,
 			struct ubp_err *err);
 
-/* At the first instruction: what object_window() finds, else object_window_short(). */
+/*
+ * A window whose jump is a punned one (ret_window->pun), which leads to a hop in memory of ours. Errors as of
+ * object_window().
+ */
+int object_window_punned(struct object *object, uint64_t foffset, struct window *ret_window,
+			 struct ubp_err *err);
+
+/* At the first instruction: what object_window() finds, else object_window_short(), else object_window_punned(). */
 int object_window_first(struct object *object, uint64_t foffset, struct window *ret_window,
 			struct ubp_err *err);
 

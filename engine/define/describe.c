@@ -111,6 +111,15 @@ static char *explain_rung(const struct definitions *defs, const struct uprobe *u
 			"from there to a detour: no stop; not safe beside a kernel's uprobe "
 			"there: %s)",
 			u->window.len, u->window.no_lead ? u->window.no_lead : "?");
+	else if (u->window.pun.n_fixed)
+		n = asprintf(
+			&text,
+			"jump (over %u bytes, of which the next %u are a part, to another in "
+			"memory "
+			"that is mapped for it, and from there to a detour: no stop; not safe "
+			"beside a kernel's uprobe there: %s)",
+			(unsigned)u->window.pun.n_prefix + UBP_HOP_LEN - u->window.pun.n_fixed,
+			u->window.pun.n_fixed, u->window.no_lead ? u->window.no_lead : "?");
 	else
 		n = asprintf(&text,
 			     "jump (over %u bytes, to a detour: no stop; not safe beside a "

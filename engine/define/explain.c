@@ -75,7 +75,11 @@ const char *explaining_text(struct explaining *x, uint64_t foffset,
 	if (object_window_behind(x->object, spec.offset, &lead, &window, &err) == 0)
 		return "jump";
 	ubp_err_reset(&err);
-	if (object_window_first(x->object, spec.offset, &window, &err) == 0)
+	rc = object_window_first(x->object, spec.offset, &window, &err);
+	if (rc == 0 && window.pun.n_fixed)
+		return "jump (by a second one, in memory that is mapped for it; what follows is a part "
+		       "of the first: not safe beside a kernel's uprobe)";
+	if (rc == 0)
 		return window.n_hops
 			       ? "jump (by a second one, in unused bytes near by; at the first "
 				 "instruction: not safe beside a kernel's uprobe)"

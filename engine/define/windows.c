@@ -33,8 +33,11 @@ static const char why_name_there[] =
 
 static void set_window(struct uprobe_window *w, const struct window *window)
 {
+	unsigned reach = window->jump_len + window->pun.n_fixed;
+
 	w->len = window->len;
-	w->padding = window->jump_len > window->len ? window->jump_len - window->len : 0;
+	w->padding = (uint8_t)(reach > window->len ? reach - window->len : 0);
+	w->pun = window->pun;
 	w->n_hops = window->n_hops;
 	memcpy(w->hops, window->hops, sizeof(w->hops));
 }

@@ -24,6 +24,11 @@
 #define ROOM       0x30000000ULL
 #define STACK_ROOM (8ULL << 30)
 #define HEAP_ROOM  (UINT64_C(1) << 36) /* no break comes up to the middle of so much */
+/* Where the place cannot be chosen: who wants more of the break than that maps memory instead. */
+#define HEAP_LEAST     0x10000000ULL
+#define BREAK_START    0x40000000ULL /* so far behind the program the break begins at most */
+#define STACK_LEAST    0x40000000ULL
+#define STAT_START_BRK 47 /* of /proc/PID/stat */
 
 /* All of a /proc file, NUL-ended. Its size is not known in advance. */
 static char *read_whole(const char *path, int *ret_errno)
@@ -185,6 +190,25 @@ int maps_read(pid_t pid, struct maps *ret_maps, struct ubp_err *err)
 	return code;
 }
 
+/* Where the break of a process begins, by /proc/PID/stat. 0: it is not told. */
+static uint64_t break_start(pid_t pid)
+{
+	char path[64], *text, *at;
+	uint64_t start = 0;
+	int code;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	text = read_whole(path, &code);
+	/* A name may have anything in it; the third field is behind that. */
+	at = text ? strrchr(text, ')') : NULL;
+	for (int field = 3; at && field <= STAT_START_BRK; field++)
+		at = strchr(at + 1, ' ');
+	if (at)
+		start = strtoull(at, NULL, 10);
+	free(text);
+	return start;
+}
+
 void maps_free(struct maps *maps)
 {
 	free(maps->v);
@@ -285,6 +309,65 @@ uint64_t maps_find_gap(const struct maps *maps, uint64_t lo, uint64_t hi, uint64
 		}
 	}
 	return best;
+}
+
+/* The heap, or where it will be, and so much behind it that it hardly comes further. @pid: 0, or whose mappings these are. */
+static void find_break(const struct maps *maps, pid_t pid, uint64_t *ret_from, uint64_t *ret_to)
+{
+	const struct mapping *first = NULL;
+	uint64_t start = pid ? break_start(pid) : 0, lo, hi;
+
+	*ret_from = *ret_to = 0;
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
+
+		if (strcmp(m->path, "[heap]") == 0) {
+			*ret_from = m->start;
+			*ret_to = m->end + HEAP_LEAST;
+			return;
+		}
+		if (!first && m->ino)
+			first = m;
+	}
+	if (start) {
+		*ret_from = start;
+		*ret_to = start + HEAP_LEAST;
+	} else if (first) {
+		maps_file_extent(maps, first, &lo, &hi);
+		*ret_from = hi;
+		*ret_to = hi + BREAK_START + HEAP_LEAST;
+	}
+}
+
+/* The lowest of [low, high] in [from, to). 0: none. */
+static uint64_t fit(uint64_t from, uint64_t to, uint64_t low, uint64_t high, uint64_t len)
+{
+	uint64_t at = from > low ? from : low;
+
+	return at <= high && at < to && to - at >= len ? at : 0;
+}
+
+uint64_t maps_find_within(const struct maps *maps, pid_t pid, uint64_t low, uint64_t high,
+			  uint64_t len)
+{
+	uint64_t no_from, no_to, found = 0;
+
+	find_break(maps, pid, &no_from, &no_to);
+	for (size_t i = 0; i < maps->n && !found; i++) {
+		const struct mapping *above = &maps->v[i];
+		/* A page between it and its neighbours. */
+		uint64_t from = (i ? maps->v[i - 1].end : USER_MIN) + PAGE;
+		uint64_t to = above->start - PAGE;
+
+		if (strcmp(above->path, "[vsyscall]") == 0)
+			break;
+		if (strcmp(above->path, "[stack]") == 0)
+			to = to > STACK_LEAST ? to - STACK_LEAST : 0;
+		found = fit(from, to < no_from ? to : no_from, low, high, len);
+		if (!found)
+			found = fit(from > no_to ? from : no_to, to, low, high, len);
+	}
+	return found;
 }
 
 void maps_file_extent(const struct maps *maps, const struct mapping *m, uint64_t *ret_lo,

@@ -52,6 +52,13 @@ int maps_identity(int fd, uint64_t *ret_dev, uint64_t *ret_ino);
 /* Does the process map this file with execute permission? */
 bool maps_has_file(const struct maps *maps, uint64_t dev, uint64_t ino);
 
+/*
+ * The lowest of [low, high], all multiples of the page size, that @len free bytes begin at, with a page around them: far enough
+ * from the heap and the stack that these hardly come there. @pid: whose mappings these are; 0: that is not known. 0: there is none.
+ */
+uint64_t maps_find_within(const struct maps *maps, pid_t pid, uint64_t low, uint64_t high,
+			  uint64_t len);
+
 /* From where to where is its file mapped around mapping @m, without a gap? */
 void maps_file_extent(const struct maps *maps, const struct mapping *m, uint64_t *ret_lo,
 		      uint64_t *ret_hi);

@@ -339,7 +339,7 @@ bool area_is_too_much(const struct plant_space *ps, const struct guard_head *hea
 	return len > UBP_AREAS_LEN_MAX || n > UBP_AREAS_MAX || sites > UBP_SITES_MAX / 2;
 }
 
-static struct guard_head lay_out(struct area_room room)
+struct guard_head area_lay_out(struct area_room room)
 {
 	struct guard_head head = { .magic = UBP_GUARD_MAGIC, .version = UBP_GUARD_VERSION };
 	uint64_t entries = TABLE_LEAST;
@@ -508,10 +508,10 @@ int area_join(struct space *space, struct area *area, struct guard_head *head, p
 	return 0;
 }
 
-/* Map an area; for the first one of a space the stub has to be put up first. */
-static int make_area(struct plant *plant, const struct held *held, const struct maps *maps,
-		     uint64_t hint, struct guard_head *head, struct area **ret_area,
-		     struct ubp_err *err)
+/* For the first one of a space the stub has to be put up first. */
+int area_make(struct plant *plant, const struct held *held, const struct maps *maps,
+	      uint64_t hint, struct guard_head *head, struct area **ret_area,
+	      struct ubp_err *err)
 {
 	struct tracee *t = held->t;
 	struct space *space = t->process->space;
@@ -573,7 +573,7 @@ int area_provide(struct plant *plant, const struct held *held, const struct maps
 	if (ps->areas && !ps->stub)
 		return ubp_fail(err, EACCES, "process %d may not be made to map memory",
 				(int)t->process->pid);
-	head = lay_out(room);
+	head = area_lay_out(room);
 	if (area_is_too_much(ps, &head))
 		return ubp_fail(err, ENOSPC, "process %d has too many probes",
 				(int)t->process->pid);
@@ -583,7 +583,7 @@ int area_provide(struct plant *plant, const struct held *held, const struct maps
 	if (!hint && lo != hi)
 		return ubp_fail(err, ERANGE, "no free memory near 0x%lx in process %d",
 				(unsigned long)lo, (int)t->process->pid);
-	rc = make_area(plant, held, maps, hint, &head, &area, err);
+	rc = area_make(plant, held, maps, hint, &head, &area, err);
 	if (rc < 0)
 		return rc;
 	assert(area);

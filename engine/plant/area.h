@@ -36,6 +36,15 @@ int area_provide(struct plant *plant, const struct held *held, const struct maps
 		 struct ubp_err *err);
 uint64_t area_take(struct area *area, struct site *owner);
 
+/* An area, as it is laid out with so much room. */
+struct guard_head area_lay_out(struct area_room room);
+/* With it, is there so much of areas that a later session would not believe it? */
+bool area_is_too_much(const struct plant_space *ps, const struct guard_head *head);
+/* Map an area at @hint, and nowhere else if that is not 0. -EEXIST: something is there. */
+int area_make(struct plant *plant, const struct held *held, const struct maps *maps,
+	      uint64_t hint, struct guard_head *head, struct area **ret_area,
+	      struct ubp_err *err);
+
 /* A block of @len bytes, at the end of what is used. False: there is no room. */
 bool area_take_block(struct area *area, size_t len, struct site *owner);
 

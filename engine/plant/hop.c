@@ -25,7 +25,7 @@ bool hop_is_needed(const struct site *site)
 {
 	const struct uprobe_window *w = window_of(site);
 
-	return w && w->n_hops;
+	return w && (w->n_hops || w->pun.n_fixed);
 }
 
 struct site *hop_near(const struct plant_space *ps, uint64_t vaddr, size_t len)
@@ -60,6 +60,8 @@ static size_t reach(const struct site *site)
 		len = (size_t)w->len + w->padding;
 	if (site->is_patched && site->patch_len > len)
 		len = site->patch_len;
+	if (site->jump && site->jump->reach > len)
+		len = site->jump->reach;
 	return len;
 }
 
@@ -118,10 +120,24 @@ static bool is_fill(const struct space *space, const struct site_hop *hop)
 	       memcmp(now, hop->orig, UBP_HOP_LEN) == 0;
 }
 
+/* Does what follows a punned jump lead there still? */
+static bool is_followed(const struct space *space, const struct site *site,
+			const struct site_jump *jump)
+{
+	uint8_t now[UBP_PUN_FIXED];
+	size_t n = (size_t)jump->reach - jump->jump_len;
+
+	return n == 0 || (site->hop.pun.n_fixed == n &&
+			  mem_peek(&space->mem, site->vaddr + jump->jump_len, now, n) == n &&
+			  memcmp(now, site->hop.pun.fixed, n) == 0);
+}
+
 int hop_begin(const struct space *space, struct site *site, const struct site_jump *jump)
 {
 	struct site_hop *hop = &site->hop;
 
+	if (!is_followed(space, site, jump))
+		return -EBUSY;
 	if (hop->vaddr != jump->hop_at ||
 	    (!hop->is_own && (is_taken(space->plant, site, hop->vaddr) ||
 			      (!hop->stands && !is_fill(space, hop)))))

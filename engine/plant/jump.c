@@ -18,9 +18,10 @@
 #include "engine/plant/claims.h"
 #include "engine/plant/guard_state.h"
 #include "engine/plant/hijack_room.h"
-#include "engine/plant/hop.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/mirror.h"
+#include "engine/plant/neighbour.h"
+#include "engine/plant/pun.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
 #include "engine/plant/site.h"
@@ -50,37 +51,13 @@ void jump_batch_free(struct jump_batch *batch)
 
 /* --- which sites ----------------------------------------------------------------- */
 
-/* Another site in the way of a jump over [vaddr, vaddr + len). */
-static const char *neighbour(const struct plant_space *ps, const struct site *site, size_t len)
-{
-	if (hop_near(ps, site->vaddr, len))
-		return "the jump of another probe is in bytes that it would replace";
-	for (uint64_t at = site->vaddr + 1; at < site->vaddr + len + UBP_INSN_MAX; at++) {
-		const struct site *other = map_get(&ps->sites, at);
-
-		/* It may stand behind the probe. */
-		if (other && at - (other->n_probes ? site_behind(other, other->probes[0]) : 0) <
-				     site->vaddr + len)
-			return "another probe stands on the instructions that a jump would "
-			       "replace";
-	}
-	for (uint64_t back = 1; back < UBP_WINDOW_MAX; back++) {
-		const struct site *other = map_get(&ps->sites, site->vaddr - back);
-
-		if (other && ((other->is_patched && other->patch_len > back) ||
-			      (other->jump && other->jump->jump_len > back)))
-			return "the jump of another probe reaches over it";
-	}
-	return NULL;
-}
-
 static const char *why_not(const struct plant_space *ps, const struct site *site)
 {
 	size_t len = 0;
 
 	if (!site->n_probes) {
 		len = (size_t)site->window->len + site->window->padding;
-		return len ? neighbour(ps, site, len) : site->window->why;
+		return len ? neighbour_of(ps, site, len) : site->window->why;
 	}
 	if (site->n_probes > UBP_DETOUR_PROBES)
 		return "more probes than a detour has room for";
@@ -99,7 +76,7 @@ static const char *why_not(const struct plant_space *ps, const struct site *site
 			return "another probe stands on the instruction behind the probed one";
 		len = probe->window.len + probe->window.padding;
 	}
-	return neighbour(ps, site, len);
+	return neighbour_of(ps, site, len);
 }
 
 void jump_tell_why(const struct site *site, const char *why)
@@ -323,6 +300,16 @@ static int provide_mirrors(const struct held *held, struct maps *maps,
 	return rc;
 }
 
+/* Those that get none stay breakpoints. -ESRCH: the thread has ended. */
+static int provide_puns(struct plant *plant, const struct held *held, struct maps *maps,
+			struct jump_batch *batch, struct ubp_err *err)
+{
+	for (size_t i = 0; i < batch->n; i++)
+		if (pun_provide(plant, held, maps, batch->tries[i].site) == -ESRCH)
+			return ubp_fail(err, ESRCH, "thread %d has ended", (int)held->tid);
+	return 0;
+}
+
 /* They may become jumps then, in the next pass. */
 static void wake_begins(const struct held *held)
 {
@@ -438,6 +425,8 @@ int jump_prepare(struct plant *plant, const struct held *held, struct jump_batch
 		rc = rings_provide(plant, &there, &maps, err);
 	if (rc == 0)
 		rc = provide_areas(plant, &there, &maps, batch, err);
+	if (rc == 0)
+		rc = provide_puns(plant, &there, &maps, batch, err);
 	if (rc == 0 && !plant->opt.stay)
 		rc = provide_mirrors(&there, &maps, batch, err);
 	if (held_lasts(held))

@@ -20,6 +20,7 @@
 #include "engine/plant/hop.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/mirror.h"
+#include "engine/plant/pun.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
 #include "engine/returns/hijack.h"
@@ -61,19 +62,41 @@ struct build {
 	uint32_t cell;
 };
 
+/* Of @code, @got bytes, that a punned jump is to stand on. What follows has to be what the file says. */
+static int find_punned(const struct space *space, const struct site *site,
+		       const struct uprobe_window *w, const uint8_t *code, size_t got,
+		       struct window *ret_window, struct ubp_err *err)
+{
+	const struct arch_jump *arch = &space->arch->jump;
+	const struct pun *pun = &site->hop.pun;
+	size_t jump_len = (size_t)pun->n_prefix + UBP_HOP_LEN - pun->n_fixed;
+	int rc;
+
+	if (got < jump_len + pun->n_fixed ||
+	    memcmp(code + jump_len, pun->fixed, pun->n_fixed) != 0)
+		return ubp_fail(err, EBUSY, "what follows it is not what the file has there");
+	rc = arch->find_punned(code, got < w->len ? got : w->len, (uint8_t)jump_len,
+			       site->vaddr, ret_window, err);
+	ret_window->pun = *pun;
+	return rc;
+}
+
 /* What the program itself has there. */
 static int find_window(const struct space *space, struct mem_view *view,
 		       const struct site *site, struct window *ret_window, struct ubp_err *err)
 {
-	const struct uprobe_window *w = site->n_probes ? &site->probes[0]->window : site->window;
+	const struct uprobe_window *w =
+		site->n_probes ? &site->probes[0]->window : site->window;
 	uint8_t code[UBP_WINDOW_MAX];
 	size_t got;
 
 	if (!w)
 		return ubp_fail(err, EINVAL, "nothing is known of its window");
-	got = mem_view_peek(view, site->vaddr, code, w->len);
+	got = mem_view_peek(view, site->vaddr, code, w->pun.n_fixed ? sizeof(code) : w->len);
 	/* Its first bytes are a breakpoint's. */
 	memcpy(code, site->insn.bytes, site->insn.len < got ? site->insn.len : got);
+	if (w->pun.n_fixed)
+		return find_punned(space, site, w, code, got, ret_window, err);
 	if (w->n_hops)
 		return space->arch->jump.find_short(code, got, site->vaddr, ret_window, err);
 	return space->arch->jump.find(code, got, w->padding, site->vaddr, ret_window, err);
@@ -207,8 +230,11 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 		memcpy(jump->orig + jump->from[i], window.insns[i].bytes, window.insns[i].len);
 	}
 	jump->jump_len = window.jump_len;
-	return read_fill(b, site, &window, jump) ? build_jump(ps, arch, &window, site, jump, err)
-						 : ubp_fail(err, EFAULT, "it cannot be read");
+	jump->n_prefix = window.pun.n_prefix;
+	jump->reach = (uint8_t)(window.jump_len + window.pun.n_fixed);
+	if (!read_fill(b, site, &window, jump))
+		return ubp_fail(err, EFAULT, "it cannot be read");
+	return build_jump(ps, arch, &window, site, jump, err);
 }
 
 static void gather_end(struct build *b)
@@ -262,6 +288,8 @@ static void write_block(struct build *b, struct area *area, const struct site *s
 		.entry = jump->detour.entry_at,
 		.jump_len = jump->jump_len,
 		.n_orig = jump->jump_len,
+		.n_fixed = jump->reach - jump->jump_len,
+		.n_prefix = jump->n_prefix,
 	};
 	size_t len = (size_t)jump->len + UBP_SLOT_SIZE;
 	size_t whole = (len + UBP_SLOT_SIZE - 1) / UBP_SLOT_SIZE * UBP_SLOT_SIZE;
@@ -305,6 +333,36 @@ static uint64_t old_block(const struct space *space, const struct batch_area *a,
 	return block;
 }
 
+/* At the end of what is used of @area. */
+static const char *make_block_in(struct build *b, struct area *area, struct site *site,
+				 struct site_jump *jump, uint64_t *ret_block)
+{
+	uint64_t block = area->vaddr + area->used;
+	struct ubp_err err;
+
+	ubp_err_reset(&err);
+	if (generate(b, site, block + UBP_SLOT_SIZE, jump, &err) < 0)
+		return jump_keep_reason(b->plant, err.text);
+	*ret_block = block;
+	jump->room = jump->len;
+	return area_take_block(area, jump->len + UBP_SLOT_SIZE, site) ? NULL
+								      : "its area is full";
+}
+
+/* The hop of a punned jump may be too far from that area: its own is as near to the site. */
+static const char *make_new_block(struct build *b, struct area *area, struct site *site,
+				  struct site_jump *jump, uint64_t *ret_block)
+{
+	const char *why = make_block_in(b, area, site, jump, ret_block);
+	struct area *own =
+		site->hop.pun.n_fixed ? area_of(b->space->plant, site->hop.vaddr) : NULL;
+
+	if (!why || !own || !own->keys || own == area)
+		return why;
+	jump_clear(jump);
+	return make_block_in(b, own, site, jump, ret_block);
+}
+
 /* Its detour, in a block that was there before or a new one. Returns why not, or NULL. */
 static const char *make_block(struct build *b, struct batch_area *a, struct site *site,
 			      struct site_jump *jump, uint64_t *ret_block)
@@ -323,13 +381,7 @@ static const char *make_block(struct build *b, struct batch_area *a, struct site
 		return NULL;
 	}
 	jump_clear(jump);
-	block = a->area->vaddr + a->area->used;
-	if (generate(b, site, block + UBP_SLOT_SIZE, jump, &err) < 0)
-		return jump_keep_reason(b->plant, err.text);
-	*ret_block = block;
-	jump->room = jump->len;
-	return area_take_block(a->area, jump->len + UBP_SLOT_SIZE, site) ? NULL
-									 : "its area is full";
+	return make_new_block(b, a->area, site, jump, ret_block);
 }
 
 static const char *build_one(struct build *b, struct batch_area *a, struct site *site,
@@ -345,7 +397,7 @@ static const char *build_one(struct build *b, struct batch_area *a, struct site 
 		return "out of memory";
 	if (hop_is_needed(site) && !hop_choose(ps, &b->view, site)) {
 		jump_free(jump);
-		return why_no_hop;
+		return site->probes[0]->window.pun.n_fixed ? pun_why_none : why_no_hop;
 	}
 	why = make_block(b, a, site, jump, &block);
 	area = area_of(ps, block);

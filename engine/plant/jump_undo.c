@@ -506,6 +506,11 @@ int jumps_copy(const struct part_copied *c)
 		if (site && map_put(&c->to->jump->hops, vaddr, site) < 0)
 			return -ENOMEM;
 	}
+	pos = 0;
+	while (map_next(&c->from->jump->puns, &pos, &vaddr, &value))
+		if (map_put(&c->to->jump->puns, vaddr, value) < 0)
+			return -ENOMEM;
+	c->to->jump->n_pun_areas = c->from->jump->n_pun_areas;
 	c->to->jump->n_written = c->from->jump->n_written;
 	c->to->jump->renew_due = c->from->jump->renew_due;
 	c->to->jump->sweep_due = c->from->jump->sweep_due;
@@ -523,4 +528,5 @@ void jumps_forget(struct plant_space *ps)
 	map_free(&ps->jump->traps);
 	map_free(&ps->jump->blocks);
 	map_free(&ps->jump->hops);
+	map_free(&ps->jump->puns);
 }

@@ -103,7 +103,7 @@ static int take_out_jump(struct adoption *a, const struct guard_jump *head, uint
 {
 	const struct space *space = a->space;
 	const struct mapping *m = maps_at(a->maps, head->vaddr);
-	struct window window = { .jump_len = head->jump_len };
+	struct window window = { .jump_len = head->jump_len, .pun = leftover_pun(head) };
 	uint8_t now[UBP_INSN_MAX], jump[UBP_INSN_MAX] = { 0 };
 	const uint8_t *swbp = space->arch->swbp.code;
 	size_t n = space->arch->swbp.len;
@@ -111,7 +111,8 @@ static int take_out_jump(struct adoption *a, const struct guard_jump *head, uint
 	int rc;
 
 	if (!m || !m->exec || !m->ino || !space->arch->jump.build || head->jump_len < n ||
-	    head->jump_len > sizeof(now) || head->n_orig < head->jump_len ||
+	    head->jump_len > sizeof(now) || !leftover_is_jump(space, head) ||
+	    head->n_orig < head->jump_len ||
 	    head->n_orig > sizeof(head->orig) ||
 	    space->arch->jump.build(&window, head->vaddr,
 				    head->hop ? head->hop : copy + head->entry, jump, &err) < 0)

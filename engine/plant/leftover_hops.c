@@ -32,6 +32,30 @@
 #define TRIES 8
 /* Others in the way of a key in a map of ours: the target may have chosen its keys so. */
 
+struct pun leftover_pun(const struct guard_jump *head)
+{
+	return (struct pun){ .n_fixed = head->n_fixed, .n_prefix = head->n_prefix };
+}
+
+bool leftover_is_jump(const struct space *space, const struct guard_jump *head)
+{
+	if (!head->n_fixed)
+		return !head->n_prefix;
+	return space->arch->jump.find_punned && head->hop && head->n_fixed <= UBP_PUN_FIXED &&
+	       head->n_prefix < head->jump_len &&
+	       head->jump_len + head->n_fixed == head->n_prefix + UBP_HOP_LEN;
+}
+
+/* Of a punned jump: in memory that may be an area's, which are not all known yet. */
+static bool is_pun_place(const struct adoption *a, const struct guard_jump *head)
+{
+	const struct mapping *m = maps_at(a->maps, head->hop);
+
+	return head->entry < head->len - UBP_SLOT_SIZE && m && m->exec && !m->write &&
+	       !m->shared && !m->ino && leftover_is_jump(a->space, head) &&
+	       head->n_orig <= sizeof(head->orig) - UBP_HOP_LEN;
+}
+
 /* Within reach of a short jump, and where a file's code is. */
 static bool is_place(const struct adoption *a, const struct guard_jump *head)
 {
@@ -54,10 +78,17 @@ int leftover_note_hop(struct adoption *a, const struct guard_jump *head, uint64_
 				.site = head->vaddr };
 	uint8_t bytes[UBP_INSN_MAX], now[UBP_HOP_LEN];
 	struct ubp_err ignored;
+	int rc;
 
 	ubp_err_reset(&ignored);
-	if (!is_place(a, head) ||
-	    space->arch->jump.build(&window, hop.vaddr, hop.to, bytes, &ignored) < 0)
+	if (head->n_fixed ? !is_pun_place(a, head) : !is_place(a, head))
+		return 0;
+	rc = head->n_fixed ? leftover_noted(a, jump_keep_pun(space->plant, head->hop,
+							     LEFTOVER_KEY_LOOKS))
+			   : 0;
+	if (rc < 0)
+		return rc;
+	if (space->arch->jump.build(&window, hop.vaddr, hop.to, bytes, &ignored) < 0)
 		return 0;
 	memcpy(hop.orig, head->orig + head->n_orig, UBP_HOP_LEN);
 	memcpy(hop.bytes, bytes, UBP_HOP_LEN);

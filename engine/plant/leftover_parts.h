@@ -69,6 +69,9 @@ int leftover_note_key(struct adoption *a, struct map *map, uint64_t key, void *v
 /* So many bytes of an area are taken. */
 void leftover_keep_room(struct area *area, uint64_t at, uint64_t len);
 
+/* What of its jump is the program's own; and can that be, in a jump of ours? */
+struct pun leftover_pun(const struct guard_jump *head);
+bool leftover_is_jump(const struct space *space, const struct guard_jump *head);
 /* The hop of a block whose copy is at @copy, if it stands: 0 or -errno. */
 int leftover_note_hop(struct adoption *a, const struct guard_jump *head, uint64_t copy);
 /* Those that were noted are taken out, when no jump leads there any more. */

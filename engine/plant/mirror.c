@@ -38,7 +38,8 @@ static bool is_breakpoint(const struct ubp_arch *arch, const uint8_t *jump, size
 
 bool mirror_takes_breakpoints(const struct ubp_arch *arch, const struct site_jump *jump)
 {
-	bool takes = true;
+	/* Behind a punned jump instructions begin that are part of it. */
+	bool takes = jump->reach <= jump->jump_len;
 
 	for (size_t i = 1; i < jump->n; i++)
 		takes &= is_breakpoint(arch, jump->bytes, jump->jump_len, jump->from[i]);

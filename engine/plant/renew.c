@@ -264,7 +264,7 @@ static struct site *jump_over(const struct plant_space *ps, uint64_t vaddr)
 		struct site *other = map_get(&ps->sites, vaddr - back);
 
 		if (other && other->jump && other->jump->is_begun &&
-		    other->jump->jump_len > back)
+		    other->jump->reach > back)
 			return other;
 	}
 	hop = hop_near(ps, vaddr, 1);

@@ -54,7 +54,9 @@ void count_jump(const struct site *site, bool up)
 		if (!site_behind(site, probe))
 			add(&probe->stats.at_first, up);
 		if (jump->hop_at && !site->hop.is_own)
-			add(&probe->stats.by_short, up);
+			add(jump->reach > jump->jump_len ? &probe->stats.by_punned
+							 : &probe->stats.by_short,
+			    up);
 		add(&probe->stats.boosted, !up);
 	}
 }

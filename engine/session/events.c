@@ -316,6 +316,7 @@ void ubp_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_sta
 		.beside_kernel = __atomic_load_n(&u->beside_kernel, __ATOMIC_RELAXED),
 		.hidden = __atomic_load_n(&u->hidden, __ATOMIC_RELAXED),
 		.by_short = __atomic_load_n(&u->by_short, __ATOMIC_RELAXED),
+		.by_punned = __atomic_load_n(&u->by_punned, __ATOMIC_RELAXED),
 		.no_jump = why_no_jump(s, u),
 		.hijacked = __atomic_load_n(&u->hijacked, __ATOMIC_RELAXED),
 		.at_rets = __atomic_load_n(&u->at_rets, __ATOMIC_RELAXED),

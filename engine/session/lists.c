@@ -122,6 +122,7 @@ static void copy_counts(struct ubp_coverage_counts *ret, const struct coverage_c
 	ret->one = counts->one;
 	ret->several = counts->several;
 	ret->by_short = counts->hops;
+	ret->by_punned = counts->puns;
 	ret->beside = counts->beside;
 	ret->beside_args = counts->beside_args;
 	ret->breakpoint = counts->breakpoint;

@@ -195,11 +195,17 @@ void jump_forget_hop(const struct plant_space *ps, struct site *site)
 void jump_forget_hops(const struct plant_space *ps)
 {
 	map_free(&ps->jump->hops);
+	map_free(&ps->jump->puns);
 }
 
 int jump_keep_hop(const struct plant_space *ps, uint64_t vaddr, struct site *site, size_t looks)
 {
 	return map_put_within(&ps->jump->hops, vaddr, site, looks);
+}
+
+int jump_keep_pun(const struct plant_space *ps, uint64_t vaddr, size_t looks)
+{
+	return map_put_within(&ps->jump->puns, vaddr, ps->jump, looks);
 }
 
 void jump_show_under_hops(const struct plant_space *ps, uint64_t vaddr, uint8_t *buf, size_t got)

@@ -25,6 +25,8 @@ struct site_jump {
 	uint8_t from[UBP_WINDOW_INSNS + 1]; /* where they start; the last: behind them */
 	uint8_t orig[UBP_WINDOW_MAX], bytes[UBP_INSN_MAX];
 	uint8_t jump_len;
+	uint8_t n_prefix; /* of them (struct pun) */
+	uint8_t reach; /* bytes that are read as the jump: more, if it is a punned one */
 	uint8_t hop[UBP_HOP_LEN]; /* what is to stand at the site's hop ... */
 	uint64_t
 		hop_at; /* ... where that was when it was made; 0: it leads to the detour itself */
@@ -83,6 +85,8 @@ void jump_forget_hop(const struct plant_space *ps, struct site *site);
 void jump_forget_hops(const struct plant_space *ps);
 /* A hop stands at @vaddr, and is @site's. @looks: as for map_put_within(), and it returns what that does. */
 int jump_keep_hop(const struct plant_space *ps, uint64_t vaddr, struct site *site, size_t looks);
+/* Hops of punned jumps may stand there. As jump_keep_hop(). */
+int jump_keep_pun(const struct plant_space *ps, uint64_t vaddr, size_t looks);
 /* Of what was read at @vaddr (@got bytes in @buf): where hops stand, put what stood there before. */
 void jump_show_under_hops(const struct plant_space *ps, uint64_t vaddr, uint8_t *buf, size_t got);
 

@@ -73,6 +73,7 @@ struct site_hop {
 	bool stands; /* some of .bytes may be there, or all of them */
 	bool in_use; /* somebody may come back to it, from a signal handler */
 	bool is_own; /* it stands in memory of ours: nothing has to be put back there (plant/mirror.h) */
+	struct pun pun; /* of the punned jump that leads there */
 };
 
 struct site {

@@ -58,6 +58,7 @@ struct uprobe_stats {
 	uint32_t behind, at_first, beside_kernel, hidden;
 	uint32_t
 		by_short; /* of the jumps: short ones, each to another in a hop (arch/detour.h) */
+	uint32_t by_punned; /* punned ones */
 	enum taken_out taken_out;
 	uint32_t hijacked, at_rets; /* of the sites, which way a return is caught */
 };
@@ -82,6 +83,7 @@ struct uprobe_window {
 	/* Where a short jump may lead to; 0: it is a jump to the detour itself. */
 	uint8_t n_hops;
 	struct hop hops[UBP_HOPS];
+	struct pun pun; /* .n_fixed: it is a punned jump. Its bytes count as padding */
 	const char *why; /* why there can be none; or NULL */
 	/* What the first instruction does, if a hit can be told behind it; .len 0: it can't. */
 	struct lead lead;

@@ -136,6 +136,10 @@ static void put_block(struct fuzz_input *in)
 	head.entry = (uint32_t)fuzz_number(in, 2);
 	head.jump_len = (uint8_t)fuzz_number(in, 1);
 	head.n_orig = (uint8_t)fuzz_number(in, 1);
+	/* Of a punned jump, in the half of them. */
+	head.n_fixed = head.n_orig & 0x80 ? head.n_orig & 7 : 0;
+	head.n_prefix = head.n_orig & 0x80 ? head.n_orig >> 3 & 3 : 0;
+	head.n_orig &= 0x7f;
 	head.hop = odd(in, head.vaddr + fuzz_number(in, 1) - 128);
 	site.slot = (uint32_t)(site.vaddr - base) | UBP_SLOT_JUMP;
 	put(block, &head, sizeof(head));

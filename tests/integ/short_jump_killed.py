@@ -13,7 +13,9 @@ sys.path.insert(0, os.path.join(os.environ["UBP_SRC"], "tests", "torture", "lib"
 from failat import FailAt  # noqa: E402
 from killat import KillAt  # noqa: E402
 
-UPROBE, TARGET = os.environ["UPROBE"], os.path.join(os.environ["FIXTURES"], "short_jump")
+# Punned ones the same, with KIND=punned in the environment (pun_jump_killed.sh).
+NAME = "pun_jump" if os.environ.get("KIND") == "punned" else "short_jump"
+UPROBE, TARGET = os.environ["UPROBE"], os.path.join(os.environ["FIXTURES"], NAME)
 WAIT = int(os.environ.get("TIMEOUT", "60"))
 STEP = 23 if os.environ.get("UBP_SLOWER", "1") == "1" else 97
 MOST = 4000

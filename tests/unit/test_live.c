@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,8 +52,15 @@ uint64_t live_2(uint64_t n, uint64_t odd);
 	__asm__(".text\n.p2align 4\n.globl " name "\n.type " name ",@function\n" name ":\n"    \
 		"push %rbp\nmov %rsp,%rbp\nmov %rdi,%rax\npop %rbp\nret\nnop\nnop\nnop\n"      \
 		".size " name ",.-" name "\n")
+#define WALL(name)                                                                             \
+	__asm__(".text\n.type " name ",@function\n" name ": .fill 160,1,0xf4\nret\n.size " name  \
+		",.-" name "\n")
 FUNCTION("live_0");
-FUNCTION("live_1");
+/* A punned jump: others enter it at its second instruction. What is at 4 is a part of where it leads, which is far below. */
+WALL("live_wall_1");
+__asm__(".text\n.globl live_1\n.type live_1,@function\nlive_1:\n"
+	"mov %rdi,%rax\n1: nop\nmov %eax,%eax\nret\njmp 1b\n.size live_1,.-live_1\n");
+WALL("live_wall_2");
 FUNCTION("live_2");
 #else
 #define FUNCTION(name)                                                                         \
@@ -335,6 +343,15 @@ static void refilter(struct run *run, unsigned number)
 	p->is_there = false;
 }
 
+/* Is live_1() a punned jump now? */
+static bool is_punned(pid_t pid)
+{
+	uint8_t first = 0;
+	struct iovec here = { &first, 1 }, there = { (void *)(uintptr_t)live_1, 1 };
+
+	return process_vm_readv(pid, &here, 1, &there, 1, 0) == 1 && first == 0xe9;
+}
+
 /* One that is there and has come while the program ran. -1: none. */
 static int pick(struct run *run)
 {
@@ -480,6 +497,7 @@ static void changes_while_it_runs(enum ubp_mode mode)
 	struct ubp_options options = UBP_OPTIONS_INIT;
 	struct run *run = calloc(1, sizeof(*run));
 	pid_t pid = start_program();
+	unsigned n_punned = 0;
 	char definition[600];
 	struct ubp_err err;
 	ssize_t n;
@@ -504,6 +522,7 @@ static void changes_while_it_runs(enum ubp_mode mode)
 	for (unsigned i = 0; i < rounds() && run->n_probes < PROBES - 1; i++) {
 		change(run);
 		dispatch(run);
+		n_punned += is_punned(pid);
 	}
 	__atomic_store_n(&told->stop, 1, __ATOMIC_RELAXED);
 	while (!__atomic_load_n(&told->has_stopped, __ATOMIC_SEQ_CST))
@@ -512,8 +531,8 @@ static void changes_while_it_runs(enum ubp_mode mode)
 	ubp_stop(run->session);
 	while (ubp_dispatch(run->session, on_event, run, &err) > 0)
 		;
-	printf("%llu changes, %llu events, %llu of %llu children\n",
-	       (unsigned long long)run->n_changes, (unsigned long long)run->n_events,
+	printf("%llu changes, a punned jump seen %u times, %llu events, %llu of %llu children\n",
+	       (unsigned long long)run->n_changes, n_punned, (unsigned long long)run->n_events,
 	       (unsigned long long)run->n_child_events, (unsigned long long)told->n_children);
 	assert_int_equal(run->n_lost, 0);
 	check_all(run);

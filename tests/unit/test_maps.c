@@ -104,6 +104,54 @@ static void check_gap(void **state)
 	assert_true(at + LEN <= v->lo ? v->hi - at < REACH : at + LEN - v->lo < REACH);
 }
 
+/* Where the place cannot be chosen: around what is mapped, and far from what grows. */
+static void within(void **state)
+{
+	static struct mapping v[] = {
+		{ .start = 0x400000, .end = 0x800000, .ino = 7, .path = "/program" },
+		{ .start = 0x10000000, .end = 0x11000000, .path = "[heap]" },
+		{ .start = 0x50000000, .end = 0x50001000, .path = "" },
+		{ .start = 0x7fff00000000, .end = 0x7fff00021000, .path = "[stack]" },
+		{ .start = 0x7fffff000000, .end = 0x7fffff001000, .path = "[vdso]" },
+	};
+	static struct mapping no_heap[] = {
+		{ .start = 0x400000, .end = 0x800000, .ino = 7, .path = "/program" },
+		{ .start = 0x7f0000000000, .end = 0x7f0000001000, .path = "" },
+	};
+	static const struct {
+		uint64_t low, high, at;
+	} rows[] = {
+		{ 0x20000, 0x20000, 0x20000 },
+		{ 0, 0x100000, 0x11000 },  /* what may be mapped, and a page */
+		{ 0x3f1000, 0x3f1000, 0 }, /* no page in front of the program */
+		{ 0x3ef000, 0x3ef000, 0x3ef000 },
+		{ 0x500000, 0x700000, 0 },
+		{ 0x700000, 0x900000, 0x801000 },
+		{ 0xffee000, 0xfffe000, 0xffee000 },
+		{ 0x11001000, 0x20fff000, 0 }, /* the break comes there */
+		{ 0x11001000, 0x21002000, 0x21000000 },
+		{ 0x4fff0000, 0x50001000, 0 },
+		{ 0x4fff0000, 0x50002000, 0x50002000 },
+		{ 0x7ffec0000000, 0x7ffeffff0000, 0 }, /* the stack */
+		{ 0x7ffe80000000, 0x7ffe80000000, 0x7ffe80000000 },
+		{ 0x7fffff002000, 0x7fffff003000, 0 }, /* nothing of ours is above the last */
+		{ UINT64_MAX - 0xfff, UINT64_MAX - 0xfff, 0 },
+	};
+	const struct maps maps = { .v = v, .n = 5 }, other = { .v = no_heap, .n = 2 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (maps_find_within(&maps, 0, rows[i].low, rows[i].high, LEN) != rows[i].at)
+			fail_msg("[0x%lx, 0x%lx]: 0x%lx, not 0x%lx", (unsigned long)rows[i].low,
+				 (unsigned long)rows[i].high,
+				 (unsigned long)maps_find_within(&maps, 0, rows[i].low,
+								 rows[i].high, LEN),
+				 (unsigned long)rows[i].at);
+	/* It may begin anywhere in the gigabyte behind the program. */
+	assert_int_equal(maps_find_within(&other, 0, 0x900000, 0x50000000, LEN), 0);
+	assert_int_equal(maps_find_within(&other, 0, 0x900000, 0x60000000, LEN), 0x50800000);
+}
+
 static void own_maps(void **state)
 {
 	const struct mapping *m;
@@ -146,7 +194,7 @@ static void maps_of_a_zombie(void **state)
 
 int main(void)
 {
-	struct CMUnitTest tests[sizeof(vectors) / sizeof(vectors[0]) + 2];
+	struct CMUnitTest tests[sizeof(vectors) / sizeof(vectors[0]) + 3];
 	size_t n = sizeof(vectors) / sizeof(vectors[0]);
 
 	for (size_t i = 0; i < n; i++)
@@ -157,5 +205,6 @@ int main(void)
 		};
 	tests[n] = (struct CMUnitTest)cmocka_unit_test(own_maps);
 	tests[n + 1] = (struct CMUnitTest)cmocka_unit_test(maps_of_a_zombie);
+	tests[n + 2] = (struct CMUnitTest)cmocka_unit_test(within);
 	return cmocka_run_group_tests_name("maps", tests, NULL, NULL);
 }

@@ -328,12 +328,12 @@ static void check_short(struct object *object, const struct short_row *row)
 	rc = object_window_short(object, foffset, &window, &err);
 	if (rc != (row->why == WINDOW_OK ? 0 : -EOPNOTSUPP) || window.why != row->why)
 		fail_msg("%s: %d, kind %d, '%s'", row->symbol, rc, window.why, err.text);
-	assert_int_equal(object_window_first(object, foffset, &window, &err), rc);
 	if (rc < 0) {
 		if (!strstr(err.text, row->says))
 			fail_msg("%s: '%s' should say '%s'", row->symbol, err.text, row->says);
 		return;
 	}
+	assert_int_equal(object_window_first(object, foffset, &window, &err), rc);
 	if (window.n != 1 || window.len != row->len || window.jump_len != 2 ||
 	    window.n_hops != row->n_hops || window.hops[0].at != row->first ||
 	    window.hops[row->n_hops - 1].at != row->last)
@@ -356,8 +356,7 @@ static void test_short(void **state)
 	static const struct short_row rows[] = {
 		{ "after_ret", WINDOW_OK, 3, 3, -5, -15, NULL },
 		{ "has_int3", WINDOW_OK, 3, 3, -5, -15, NULL },
-		{ "has_zeros", WINDOW_FILL, 0, 0, 0, 0,
-		  "may lead to 3 bytes on, under the jump, and no" },
+		{ "has_zeros", WINDOW_FILL, 0, 0, 0, 0, "no unused bytes" },
 		{ "has_code", WINDOW_FILL, 0, 0, 0, 0, "no unused bytes" },
 		{ "has_symbol", WINDOW_FILL, 0, 0, 0, 0, "no unused bytes" },
 		{ "branched_into", WINDOW_FILL, 0, 0, 0, 0, "no unused bytes" },
@@ -366,7 +365,7 @@ static void test_short(void **state)
 		{ "led_short", WINDOW_FILL, 0, 0, 0, 0, "no unused bytes" },
 		{ "before_all", WINDOW_OK, 3, 1, 11, 11, NULL },
 		{ "too_short", WINDOW_FILL, 0, 0, 0, 0, "no unused bytes" },
-		{ "one_byte", WINDOW_SHORT, 0, 0, 0, 0, "to 1 bytes on" },
+		{ "one_byte", WINDOW_SHORT, 0, 0, 0, 0, "has 1 byte" },
 		{ "past_prefix", WINDOW_BRANCH, 0, 0, 0, 0, "to 1 bytes on" },
 		{ "calls", WINDOW_OK, 2, 3, -37, -47, NULL },
 		{ "loops_to_itself", WINDOW_OK, 2, 3, -53, -63, NULL },
@@ -377,6 +376,62 @@ static void test_short(void **state)
 	for (size_t i = 0; i < N_ELEMS(rows); i++)
 		check_short(object, &rows[i]);
 	object_free(object);
+}
+
+/* --- punned jumps ----------------------------------------------------------------------- */
+
+struct punned_row {
+	const char *file, *symbol;
+	enum window_refusal why;
+	uint8_t n, jump_len, n_prefix, n_fixed;
+	const char *fixed;
+};
+
+static void check_punned(const struct punned_row *row)
+{
+	struct object *object = open_fixture(row->file);
+	uint64_t foffset = foffset_of(object, row->symbol);
+	struct window window, first;
+	const struct pun *pun = &window.pun;
+	int rc;
+
+	ubp_err_reset(&err);
+	rc = object_window_punned(object, foffset, &window, &err);
+	if (rc != (row->why == WINDOW_OK ? 0 : -EOPNOTSUPP) || window.why != row->why)
+		fail_msg("%s: %d, kind %d, '%s'", row->symbol, rc, window.why, err.text);
+	ubp_err_reset(&err);
+	if (rc == 0 && (window.n != row->n || window.jump_len != row->jump_len ||
+			pun->n_prefix != row->n_prefix || pun->n_fixed != row->n_fixed ||
+			memcmp(pun->fixed, row->fixed, row->n_fixed) != 0))
+		fail_msg("%s: %d instructions, %d bytes with %d in front, %d fixed",
+			 row->symbol, window.n, window.jump_len, pun->n_prefix, pun->n_fixed);
+	if (rc == 0) {
+		assert_int_equal(object_window_first(object, foffset, &first, &err), 0);
+		/* Unused bytes near by come first. */
+		assert_int_equal(first.pun.n_fixed, first.n_hops ? 0 : row->n_fixed);
+		assert_int_equal(first.pun.low, first.n_hops ? 0 : pun->low);
+	} else {
+		assert_non_null(strstr(object_refusal_name(window.why), "unused"));
+	}
+	object_free(object);
+}
+
+static void test_punned(void **state)
+{
+	static const struct punned_row rows[] = {
+		{ "obj_windows_short", "has_zeros", WINDOW_OK, 1, 3, 0, 2, "\x48\x01" },
+		{ "obj_windows_short", "one_byte", WINDOW_OK, 1, 1, 0, 4, "\x53\x90\x90\x90" },
+		/* Who comes by its middle finds that as it was. */
+		{ "obj_windows_short", "past_prefix", WINDOW_OK, 1, 1, 0, 4,
+		  "\xff\x07\x90\x90" },
+		{ "obj_windows_fixed", "far_below", WINDOW_FILL, 0, 0, 0, 0, NULL },
+		{ "obj_windows_fixed", "below_or_above", WINDOW_OK, 1, 3, 2, 4,
+		  "\x48\x89\xd0\x01" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMS(rows); i++)
+		check_punned(&rows[i]);
 }
 
 /* Where a longer one fits there is no need of it, and Go's runtime looks at where its threads are. */
@@ -413,6 +468,7 @@ static void adds_up(const struct coverage_counts *counts)
 {
 	assert_int_equal(counts->n, counts->one + counts->several + refused(counts));
 	assert_true(counts->hops <= counts->one);
+	assert_true(counts->puns <= counts->one + counts->several);
 	assert_int_equal(refused(counts), counts->breakpoint + counts->refused);
 }
 
@@ -558,13 +614,14 @@ static void test_notes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_landings), cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_bad_pads), cmocka_unit_test(test_fixed),
-		cmocka_unit_test(test_entry),    cmocka_unit_test(test_go),
-		cmocka_unit_test(test_short),    cmocka_unit_test(test_no_short),
-		cmocka_unit_test(test_coverage), cmocka_unit_test(test_all_insns),
-		cmocka_unit_test(test_notes),    cmocka_unit_test(test_reloc_info),
-		cmocka_unit_test(test_relocs),   cmocka_unit_test(test_packed_relocs),
+		cmocka_unit_test(test_landings),      cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_bad_pads),      cmocka_unit_test(test_fixed),
+		cmocka_unit_test(test_entry),         cmocka_unit_test(test_go),
+		cmocka_unit_test(test_short),         cmocka_unit_test(test_no_short),
+		cmocka_unit_test(test_punned),        cmocka_unit_test(test_coverage),
+		cmocka_unit_test(test_all_insns),     cmocka_unit_test(test_notes),
+		cmocka_unit_test(test_reloc_info),    cmocka_unit_test(test_relocs),
+		cmocka_unit_test(test_packed_relocs),
 	};
 
 	return cmocka_run_group_tests_name("object_window", tests, NULL, NULL);

@@ -473,6 +473,95 @@ static void test_short_refused(void **state)
 	}
 }
 
+/* --- punned jumps ---------------------------------------------------------------------- */
+
+/* What is written, and what follows, is one jump, to each place that it is said to lead to. */
+static void check_pun(const struct window *w, uint64_t site, uint64_t target,
+		      const uint8_t *behind)
+{
+	uint8_t code[UBP_WINDOW_MAX] = { 0 };
+	struct displaced_insn insn;
+	struct ubp_err err;
+
+	ubp_err_reset(&err);
+	memset(code, 0xcc, sizeof(code));
+	assert_int_equal(arch()->jump.build(w, site, target, code, &err), 0);
+	for (size_t i = w->jump_len; i < sizeof(code); i++)
+		assert_int_equal(code[i], 0xcc);
+	memcpy(code + w->jump_len, behind, UBP_PUN_FIXED);
+	assert_int_equal(arch()->insn.analyze(code, sizeof(code), site, &insn, &err), 0);
+	assert_int_equal(insn.len, w->jump_len + w->pun.n_fixed);
+	assert_true(arch()->jump.ends_flow(&insn));
+	assert_int_equal(insn.target, target);
+}
+
+static void test_puns(void **state)
+{
+	static const uint8_t push[] = { 0x55, 0x53, 0x55, 0x53, 0x55 };
+	static const uint8_t ends[] = { 0, 1, 0x7f, 0x80, 0xcc, 0xff };
+	unsigned n = 0;
+
+	(void)state;
+	for (uint8_t jump_len = 1; jump_len <= 4; jump_len++)
+		for (uint8_t n_prefix = 0; n_prefix <= jump_len; n_prefix++)
+			for (size_t i = 0; i < N_ELEMS(ends); i++) {
+				uint8_t behind[UBP_PUN_FIXED] = { 0x12, 0x92, 0x48, 0x89 };
+				uint64_t site = 0x7f0012345678, low;
+				struct window w;
+				struct ubp_err err;
+
+				ubp_err_reset(&err);
+				assert_int_equal(arch()->jump.find_punned(push, sizeof(push),
+									  jump_len, site, &w,
+									  &err),
+						 0);
+				assert_true(w.n == jump_len && w.jump_len == jump_len);
+				behind[n_prefix + UBP_PUN_FIXED - jump_len] = ends[i];
+				assert_int_equal(arch()->jump.take_pun(&w, n_prefix, behind),
+						 n_prefix < jump_len);
+				if (n_prefix == jump_len)
+					break;
+				low = site + (uint64_t)w.pun.low;
+				assert_int_equal(w.pun.n, 1u << 8 * (jump_len - n_prefix - 1));
+				check_pun(&w, site, low, behind);
+				check_pun(&w, site, low + w.pun.n / 2, behind);
+				check_pun(&w, site, low + w.pun.n - 1, behind);
+				n++;
+			}
+	assert_int_equal(n, (1 + 2 + 3 + 4) * N_ELEMS(ends));
+}
+
+static void test_puns_refused(void **state)
+{
+	static const struct {
+		const char *code;
+		uint8_t len, jump_len;
+		enum window_refusal why;
+	} rows[] = {
+		{ "\x31\xc0\xc3", 3, 3, WINDOW_OK },    /* xor, ret: all of the function */
+		{ "\x31\xc0\xc3", 3, 4, WINDOW_SHORT }, /* and what follows is another's */
+		{ "\x31\xc0", 2, 3, WINDOW_SHORT },
+		{ "\xff\xd0\x90", 3, 2, WINDOW_OK }, /* call *%rax */
+		{ "\xff\xd0\x90", 3, 3, WINDOW_CALL },
+		{ "\x0f\x05\x90", 3, 1, WINDOW_KERNEL },
+		{ "\xeb\xff\xc0", 3, 2, WINDOW_SELF }, /* jmp to its own second byte ... */
+		{ "\xeb\xff\xc0", 3, 1, WINDOW_OK },   /* ... which stays */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMS(rows); i++) {
+		struct window w;
+		struct ubp_err err;
+
+		ubp_err_reset(&err);
+		assert_int_equal(arch()->jump.find_punned((const uint8_t *)rows[i].code,
+							  rows[i].len, rows[i].jump_len, 0x1000,
+							  &w, &err),
+				 rows[i].why == WINDOW_OK ? 0 : -EOPNOTSUPP);
+		assert_int_equal(w.why, rows[i].why);
+	}
+}
+
 /* Where an instruction has a number of 4 bytes or more, and where bytes only look like one. */
 static void test_numbers(void **state)
 {
@@ -779,6 +868,7 @@ int main(void)
 		cmocka_unit_test(test_short_runs),    cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_short_refused), cmocka_unit_test(test_short_reach),
 		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_puns),          cmocka_unit_test(test_puns_refused),
 	};
 
 	return cmocka_run_group_tests_name("x86_window", tests, init, fini);

@@ -423,7 +423,7 @@ GOOD_REASONS = re.compile(
     r"only a stop tells|another probe stands|the jump of another probe|more probes than a detour|"
     r"returns are caught|ubp itself watches|"
     r"an instruction under the jump made a fault|a thread was in the middle of it|"
-    r"a thread could not be stopped")
+    r"a thread could not be stopped|there is no free memory where its jump would lead")
 
 
 class Stats:

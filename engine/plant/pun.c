@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/plant/pun.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "arch/detour.h"
+#include "arch/guard.h"
+#include "engine/base/err.h"
+#include "engine/base/map.h"
+#include "engine/base/page.h"
+#include "engine/os/maps.h"
+#include "engine/plant/area.h"
+#include "engine/plant/hop.h"
+#include "engine/plant/neighbour.h"
+#include "engine/space/jump_part.h"
+#include "engine/space/site_jump.h"
+#include "engine/space/space.h"
+#include "engine/space/uprobe.h"
+#include "engine/trace/held.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
+
+/* 16 MiB of addresses, 2 MiB of memory; and whoever looks for an area looks at all. */
+#define AREAS_MAX 256
+/* A process that has more mappings may need all that it is allowed (vm.max_map_count, mostly 65530). */
+#define MAPPINGS_MAX 32768
+/* So much of an area may be lost in front of a hop. */
+#define SKIP_MAX PAGE
+
+const char pun_why_none[] = "there is no free memory where its jump would lead";
+
+/* Where the jump of a site may lead, the ends included. */
+struct range {
+	uint64_t low, high;
+};
+
+static bool range_of(const struct site *site, const struct pun *pun, struct range *ret)
+{
+	ret->low = site->vaddr + (uint64_t)pun->low;
+	ret->high = ret->low + pun->n - 1;
+	/* Around address 0. */
+	if (ret->high < ret->low)
+		ret->low = 0;
+	return (int64_t)ret->high > 0;
+}
+
+static bool is_in(const struct range *r, uint64_t vaddr)
+{
+	return vaddr >= r->low && vaddr <= r->high;
+}
+
+/* One that was made before, and nobody has. 0: none. */
+static uint64_t find_old(const struct space *space, const struct range *r)
+{
+	static const uint8_t nothing[UBP_HOP_LEN];
+	const struct plant_space *ps = space->plant;
+	uint8_t now[UBP_HOP_LEN];
+	uint64_t vaddr;
+	size_t pos = 0;
+
+	while (map_next(&ps->jump->puns, &pos, &vaddr, NULL))
+		if (is_in(r, vaddr) && area_of(ps, vaddr) &&
+		    area_of(ps, vaddr) == area_of(ps, vaddr + UBP_HOP_LEN - 1) &&
+		    !hop_near(ps, vaddr, UBP_HOP_LEN) &&
+		    mem_peek(&space->mem, vaddr, now, UBP_HOP_LEN) == UBP_HOP_LEN &&
+		    memcmp(now, nothing, UBP_HOP_LEN) == 0)
+			return vaddr;
+	return 0;
+}
+
+/* In what is not used yet of @area. 0: there is no room. */
+static uint64_t take_in(const struct held *held, struct area *area, const struct range *r,
+			struct site *site)
+{
+	const struct space *space = held->t->process->space;
+	uint64_t from = area->vaddr + area->used, vaddr = from > r->low ? from : r->low;
+	uint64_t slot = vaddr / UBP_SLOT_SIZE * UBP_SLOT_SIZE;
+	uint64_t end = area->vaddr + area->len - area->promised.slots * UBP_SLOT_SIZE;
+	uint64_t used = area->used;
+
+	if (!area->keys || !is_in(r, vaddr) || slot - from > SKIP_MAX ||
+	    end - area->vaddr > area->len || vaddr + UBP_HOP_LEN > end)
+		return 0;
+	area->used = slot - area->vaddr;
+	if (!area_take_block(area, (size_t)(vaddr - slot) + UBP_HOP_LEN, site)) {
+		area->used = used;
+		return 0;
+	}
+	/* A later session is to leave it alone. */
+	(void)mem_write(&space->mem, held->tid, area->vaddr + offsetof(struct guard_head, used),
+			&area->used, sizeof(area->used));
+	return vaddr;
+}
+
+/* An area whose first slots are in the range. */
+static int make_area(struct plant *plant, const struct held *held, struct maps *maps,
+		     const struct range *r, struct area **ret_area)
+{
+	struct plant_space *ps = held->t->process->space->plant;
+	struct guard_head head = area_lay_out((struct area_room){ 0 });
+	uint64_t low = r->low / PAGE * PAGE, high = r->high / PAGE * PAGE, hint;
+	struct ubp_err ignored;
+	int rc;
+
+	ubp_err_reset(&ignored);
+	if (ps->jump->n_pun_areas >= AREAS_MAX || maps->n > MAPPINGS_MAX ||
+	    area_is_too_much(ps, &head) || !ps->stub)
+		return -ENOSPC;
+	if (high < head.used)
+		return -ERANGE;
+	low = low > head.used ? low - head.used : 0;
+	hint = maps_find_within(maps, held->tid, low, high - head.used, head.len);
+	if (!hint)
+		return -ERANGE;
+	rc = area_make(plant, held, maps, hint, &head, ret_area, &ignored);
+	if (rc == 0)
+		ps->jump->n_pun_areas++;
+	if (held_lasts(held)) {
+		maps_free(maps);
+		if (maps_read(held->tid, maps, &ignored) < 0)
+			rc = -ESRCH;
+	}
+	return held_lasts(held) ? rc : -ESRCH;
+}
+
+static int take(struct plant *plant, const struct held *held, struct maps *maps,
+		const struct range *r, struct site *site, uint64_t *ret_vaddr)
+{
+	const struct space *space = held->t->process->space;
+	struct area *area;
+	int rc;
+
+	*ret_vaddr = find_old(space, r);
+	for (area = space->plant->areas; area && !*ret_vaddr; area = area->next)
+		*ret_vaddr = take_in(held, area, r, site);
+	if (*ret_vaddr)
+		return 0;
+	rc = make_area(plant, held, maps, r, &area);
+	if (rc == 0)
+		*ret_vaddr = take_in(held, area, r, site);
+	return rc < 0 || *ret_vaddr ? rc : -ENOSPC;
+}
+
+/* With so many bytes in front of its opcode. */
+static int provide(struct plant *plant, const struct held *held, struct maps *maps,
+		   struct site *site, const struct pun *pun)
+{
+	struct plant_space *ps = held->t->process->space->plant;
+	struct range r;
+	uint64_t vaddr;
+	int rc;
+
+	if (!range_of(site, pun, &r))
+		return -ERANGE;
+	rc = take(plant, held, maps, &r, site, &vaddr);
+	if (rc < 0)
+		return rc;
+	if (map_put(&ps->jump->puns, vaddr, ps->jump) < 0 ||
+	    map_put(&ps->jump->hops, vaddr, site) < 0)
+		return -ENOMEM;
+	/* It is nobody's memory: zeros stand there. */
+	site->hop = (struct site_hop){ .vaddr = vaddr, .pun = *pun };
+	return 0;
+}
+
+int pun_provide(struct plant *plant, const struct held *held, struct maps *maps,
+		struct site *site)
+{
+	const struct space *space = held->t->process->space;
+	const struct arch_jump *arch = &space->arch->jump;
+	const struct pun *pun = site->n_probes ? &site->probes[0]->window.pun : NULL;
+	struct window window = { 0 };
+	int rc = -ERANGE;
+
+	if (!pun || !pun->n_fixed || site->hop.vaddr || !arch->take_pun)
+		return 0;
+	window.jump_len = (uint8_t)(pun->n_prefix + UBP_HOP_LEN - pun->n_fixed);
+	for (uint8_t n = pun->n_prefix; n < window.jump_len && rc < 0 && rc != -ESRCH; n++) {
+		/* More of what follows is a part of it then. */
+		if (!arch->take_pun(&window, n, pun->fixed) ||
+		    (n > pun->n_prefix &&
+		     neighbour_of(space->plant, site,
+				  (size_t)window.jump_len + window.pun.n_fixed)))
+			break;
+		rc = provide(plant, held, maps, site, &window.pun);
+	}
+	return rc;
+}
