@@ -138,6 +138,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.slot.build_jump = x86_build_slot_jump,
 	.detour.build = x86_build_detour,
 	.detour.alone = true,
+	.detour.reads = true,
 	.detour.asks = true,
 	.detour.build_return_code = x86_build_return_code,
 	.detour.build_claim_code = x86_build_claim_code,

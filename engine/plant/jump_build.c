@@ -190,7 +190,7 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 		.asks_sharing = !plant->opt.follows,
 		.stops = site->watches & ~(unsigned)WATCH_BELLS,
 		.filters = site->watches & WATCH_FILTERS,
-		.reads = !plant->opt.stay && arch->detour.alone,
+		.reads = !plant->opt.stay && arch->detour.reads,
 		.vaddr = vaddr,
 		.gate = guard_gate(ps),
 		.window = &window,
