@@ -66,8 +66,13 @@ int emit_finish(struct emit *e, emit_fix_fn *fix)
 
 void emit_fill(struct emit *e, size_t size, uint8_t byte)
 {
-	while (e->len % size != 0 && !e->error)
-		emit_u8(e, byte);
+	size_t n = (size - e->len % size) % size;
+	uint8_t *at = n && !e->error ? emit_room(e, n) : NULL;
+
+	if (!at)
+		return;
+	memset(at, byte, n);
+	e->len += n;
 }
 
 /* --- labels ------------------------------------------------------------------------- */

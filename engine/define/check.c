@@ -321,7 +321,7 @@ static int refuse_inside(struct definition_file *file, const struct spec_probe *
 		 "offset 0x%lx of %s is inside the instruction at 0x%lx (%s%s%s): a breakpoint "
 		 "there would change it",
 		 ul(spec->offset), spec->path, ul(start), at ? at : "", at ? ": " : "",
-		 insn.text);
+		 insn_text(arch, &insn).s);
 	free(at);
 	return -EINVAL;
 }
@@ -367,7 +367,7 @@ static int check_insn(struct defined_probe *p, struct definition_file *file,
 	rc = arch->insn.analyze(code->bytes, code->len, elf_vaddr, insn, err);
 	why = rc < 0 ? NULL : object_refuse_at(file->object, spec->offset);
 	if (why)
-		rc = ubp_fail(err, EOPNOTSUPP, "can't probe '%s': %s", insn->text, why);
+		rc = ubp_fail(err, EOPNOTSUPP, "can't probe '%s': %s", insn_text(arch, insn).s, why);
 	return rc < 0 ? ubp_context(err, "%s", p->uprobe->what) : 0;
 }
 
