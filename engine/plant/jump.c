@@ -49,37 +49,51 @@ void jump_batch_free(struct jump_batch *batch)
 
 /* --- which sites ----------------------------------------------------------------- */
 
+/* All sites, by their places, and one of them. */
+struct place {
+	struct site *const *sites;
+	size_t n, i;
+};
+
 /* Another site in the way of a jump over [vaddr, vaddr + len). */
-static const char *neighbour(const struct plant_space *ps, const struct site *site, size_t len)
+static const char *neighbour(const struct plant_space *ps, const struct place *at, size_t len)
 {
+	const struct site *site = at->sites[at->i];
+	uint64_t end = site->vaddr + len;
+
 	if (hop_near(ps, site->vaddr, len))
 		return "the jump of another probe is in bytes that it would replace";
-	for (uint64_t at = site->vaddr + 1; at < site->vaddr + len + UBP_INSN_MAX; at++) {
-		const struct site *other = map_get(&ps->sites, at);
+	for (size_t i = at->i + 1; i < at->n && at->sites[i]->vaddr < end + UBP_INSN_MAX; i++) {
+		const struct site *other = at->sites[i];
 
 		/* It may stand behind the probe. */
-		if (other && at - (other->n_probes ? site_behind(other, other->probes[0]) : 0) <
-				     site->vaddr + len)
+		if (other->vaddr -
+			    (other->n_probes ? site_behind(other, other->probes[0]) : 0) <
+		    end)
 			return "another probe stands on the instructions that a jump would "
 			       "replace";
 	}
-	for (uint64_t back = 1; back < UBP_WINDOW_MAX; back++) {
-		const struct site *other = map_get(&ps->sites, site->vaddr - back);
+	for (size_t i = at->i; i > 0; i--) {
+		const struct site *other = at->sites[i - 1];
+		uint64_t back = site->vaddr - other->vaddr;
 
-		if (other && ((other->is_patched && other->patch_len > back) ||
-			      (other->jump && other->jump->jump_len > back)))
+		if (back >= UBP_WINDOW_MAX)
+			break;
+		if ((other->is_patched && other->patch_len > back) ||
+		    (other->jump && other->jump->jump_len > back))
 			return "the jump of another probe reaches over it";
 	}
 	return NULL;
 }
 
-static const char *why_not(const struct plant_space *ps, const struct site *site)
+static const char *why_not(const struct plant_space *ps, const struct place *at)
 {
+	const struct site *site = at->sites[at->i];
 	size_t len = 0;
 
 	if (!site->n_probes) {
 		len = (size_t)site->window->len + site->window->padding;
-		return len ? neighbour(ps, site, len) : site->window->why;
+		return len ? neighbour(ps, at, len) : site->window->why;
 	}
 	if (site->n_probes > UBP_DETOUR_PROBES)
 		return "more probes than a detour has room for";
@@ -98,7 +112,7 @@ static const char *why_not(const struct plant_space *ps, const struct site *site
 			return "another probe stands on the instruction behind the probed one";
 		len = probe->window.len + probe->window.padding;
 	}
-	return neighbour(ps, site, len);
+	return neighbour(ps, at, len);
 }
 
 void jump_tell_why(const struct site *site, const char *why)
@@ -154,22 +168,26 @@ static bool has_return(const struct site *site)
 	return false;
 }
 
+/* In the order of their places. */
 static int collect(const struct plant *plant, struct plant_space *ps, struct jump_batch *batch)
 {
 	/* See watch.c: a breakpoint first, until one of them is hit. But a process is let go of without that. */
 	bool no_returns = !watch_begins_awake(ps) && watch_has_unwinders(ps) && !plant->opt.let_go;
-	size_t pos = 0;
-	void *value;
+	struct place at = { 0 };
+	struct site **sites = plant_sites_by_place(ps, &at.n);
 
-	batch->tries = calloc(ps->sites.n + 1, sizeof(*batch->tries));
-	if (!batch->tries)
+	at.sites = sites;
+	batch->tries = calloc(at.n + 1, sizeof(*batch->tries));
+	if (!sites || !batch->tries) {
+		free(sites);
 		return -ENOMEM;
-	while (map_next(&ps->sites, &pos, NULL, &value)) {
-		struct site *site = value;
+	}
+	for (; at.i < at.n; at.i++) {
+		struct site *site = sites[at.i];
 
 		if (!is_candidate(site) || (no_returns && has_return(site)))
 			continue;
-		jump_refuse(site, why_not(ps, site));
+		jump_refuse(site, why_not(ps, &at));
 		if (site->no_jump || jump_is_stale(site))
 			continue;
 		/* Made before, and put off. */
@@ -177,6 +195,7 @@ static int collect(const struct plant *plant, struct plant_space *ps, struct jum
 			(struct jump_try){ .site = site, .jump = site->jump };
 		site->jump = NULL;
 	}
+	free(sites);
 	return 0;
 }
 
@@ -200,13 +219,6 @@ static void refuse_returns(struct jump_batch *batch, bool all, const char *why)
 			batch->tries[kept++] = *try;
 	}
 	batch->n = kept;
-}
-
-static int compare_tries(const void *pa, const void *pb)
-{
-	const struct jump_try *a = pa, *b = pb;
-
-	return (a->site->vaddr > b->site->vaddr) - (a->site->vaddr < b->site->vaddr);
 }
 
 /* --- room for their detours --------------------------------------------------------- */
@@ -398,7 +410,6 @@ struct jump_batch *jump_collect(struct plant *plant, const struct space *space)
 		jump_batch_free(batch);
 		return NULL;
 	}
-	qsort(batch->tries, batch->n, sizeof(*batch->tries), compare_tries);
 	return batch;
 }
 
