@@ -9,7 +9,7 @@
 
 /* A detour has some 600 bytes, which fit, 30 labels, 20 fixups, and few of what is kept with it. */
 #define FIRST_BYTES 1024
-#define FIRST       16
+#define FIRST       32
 
 void emit_fail(struct emit *e, int error)
 {
