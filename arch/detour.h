@@ -141,6 +141,12 @@ struct detour_probe {
  */
 #define UBP_SCAN_MAX 0x20000 /* bytes; more would take as long as a trap */
 
+/* The last detour that was made with it: one that is like that takes less time. */
+struct detour_like;
+
+struct detour_like *detour_like_new(void); /* NULL: out of memory */
+void detour_like_free(struct detour_like *like);
+
 struct detour_plan {
 	uint64_t site; /* vaddr of what is probed: of the window, or of its lead */
 	/* NULL: none. The window is behind it, and it has been carried out. */
@@ -183,6 +189,7 @@ struct detour_plan {
 	uint64_t
 		claim; /* vaddr of the code by which threads claim rings; 0: they take the trap */
 	unsigned has; /* instructions that not every machine has: ubp_host_code_has() */
+	struct detour_like *like; /* of those that are made one after the other; NULL: of none */
 };
 
 /* Nanoseconds that so many ticks are, as detours tell. */

@@ -118,3 +118,17 @@ void emit_fixup(struct emit *e, label_t label, unsigned kind)
 								.label = label,
 								.kind = kind };
 }
+
+/* --- marks -------------------------------------------------------------------------- */
+
+void emit_mark(struct emit *e, unsigned kind)
+{
+	if (e->n_marks < EMIT_MARKS && e->len >= 4)
+		e->marks[e->n_marks] = (struct emit_mark){ (uint32_t)e->len - 4, kind };
+	e->n_marks += e->n_marks <= EMIT_MARKS;
+}
+
+void emit_unlike(struct emit *e)
+{
+	e->n_marks = EMIT_MARKS + 1;
+}

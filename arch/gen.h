@@ -224,6 +224,7 @@ enum gen_way {
 
 struct gen_isa {
 	unsigned bits;
+	bool has_marks;    /* it says all that changes from one detour to the next (emit_mark()) */
 	uint8_t fill;      /* what stands where nothing does */
 	uint8_t ret_below; /* struct detour */
 	const void *own;   /* what its functions want to know beside this table */

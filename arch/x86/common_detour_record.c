@@ -121,6 +121,7 @@ void x86_record_head(struct gen *g)
 	emit_rm(e, OP_STORE, G_CX, x86_record_mem(g, offsetof(struct ring_record, cpu)));
 	emit_store_imm(e, 0, x86_record_mem(g, offsetof(struct ring_record, probe)),
 		       g->probe->number);
+	emit_mark(e, MARK_NUMBER);
 	store_site(g);
 	store_return(g);
 }

@@ -35,6 +35,7 @@ void gen64_load_word(struct gen *g, int reg, size_t at, label_t fixup)
 	struct emit *e = &g->e;
 
 	if (!emit_fits(disp)) {
+		emit_unlike(e);
 		emit_imm(e, reg, vaddr);
 		gen_may_fault(g, fixup);
 		emit_rm(e, OP_LOAD | OP_W, reg, MEM(reg, 0));
@@ -45,6 +46,7 @@ void gen64_load_word(struct gen *g, int reg, size_t at, label_t fixup)
 	emit_u8(e, 0x8b);
 	emit_u8(e, (uint8_t)(5 | (reg & 7) << 3));
 	emit_u32(e, (uint32_t)disp);
+	emit_mark(e, MARK_DISTANCE);
 }
 
 static void gate(struct gen *g, int reg, label_t trap)
@@ -149,6 +151,7 @@ static const struct x86_gen differs = {
 static const struct gen_isa isa = {
 	X86_GEN_ISA,
 	.bits = 64,
+	.has_marks = true,
 	.own = &differs,
 	.loads = &gen64_loads,
 	.returns = &gen64_returns,

@@ -240,10 +240,12 @@ void emit_address(struct emit *e, int reg, uint64_t vaddr)
 	uint64_t disp = vaddr - (e->vaddr + e->len + 7);
 
 	if (e->bits == 32 || !emit_fits(disp) || vaddr <= UINT32_MAX) {
+		emit_unlike(e);
 		emit_imm(e, reg, vaddr);
 		return;
 	}
 	emit_rm(e, OP_LEA, reg, MEM_ABSOLUTE(disp));
+	emit_mark(e, MARK_DISTANCE);
 }
 
 void emit_label_address(struct emit *e, int reg, label_t label)
