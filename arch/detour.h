@@ -141,7 +141,7 @@ struct detour_probe {
  */
 #define UBP_SCAN_MAX 0x20000 /* bytes; more would take as long as a trap */
 
-/* The last detour that was made with it: one that is like that takes less time. */
+/* The last detours that were made with it: one that is like one of them takes less time. */
 struct detour_like;
 
 struct detour_like *detour_like_new(void); /* NULL: out of memory */

@@ -12,7 +12,10 @@
 
 #define OPS_MAX 32
 
-struct detour_like {
+#define KINDS 64 /* of leads, and lengths of copies, in turn */
+
+/* One that was made. */
+struct made {
 	struct detour_plan plan; /* what it points to is gone, but for these: */
 	struct lead lead;
 	uint32_t number;
@@ -23,23 +26,44 @@ struct detour_like {
 	size_t n_marks;
 };
 
+struct detour_like {
+	struct made made[KINDS];
+};
+
 struct detour_like *detour_like_new(void)
 {
 	return calloc(1, sizeof(struct detour_like));
 }
 
-static void forget(struct detour_like *like)
+static void forget(struct made *made)
 {
-	free(like->detour.code);
-	free(like->detour.loads);
-	like->detour = (struct detour){ 0 };
+	free(made->detour.code);
+	free(made->detour.loads);
+	made->detour = (struct detour){ 0 };
 }
 
 void detour_like_free(struct detour_like *like)
 {
-	if (like)
-		forget(like);
+	for (size_t i = 0; like && i < KINDS; i++)
+		forget(&like->made[i]);
 	free(like);
+}
+
+static size_t aligned(size_t len)
+{
+	return (len + UBP_SLOT_SIZE - 1) / UBP_SLOT_SIZE * UBP_SLOT_SIZE;
+}
+
+/* Where one of this kind is kept: what makes them differ in turn tells. */
+static struct made *made_of(struct detour_like *like, const struct detour_plan *plan,
+			    size_t copy_len)
+{
+	uint64_t hash = aligned(copy_len) / UBP_SLOT_SIZE;
+
+	for (size_t i = 0; plan->lead && plan->lead->is_push && i < plan->lead->len; i++)
+		hash = hash * 31 + plan->lead->bytes[i];
+	hash = hash * 31 + (plan->lead ? 1 + plan->lead->sp_down : 0);
+	return &like->made[(hash ^ hash >> 6) % KINDS];
 }
 
 /* Is all that its code depends on in what is compared, or in a mark? */
@@ -52,7 +76,7 @@ static bool is_plain(const struct detour_plan *plan)
 	       !plan->frames && !plan->scans && !plan->asks && !plan->stops;
 }
 
-static bool is_same_program(const struct detour_like *like, const struct fetch_program *p)
+static bool is_same_program(const struct made *like, const struct fetch_program *p)
 {
 	const struct fetch_program *q = &like->program;
 
@@ -64,18 +88,23 @@ static bool is_same_program(const struct detour_like *like, const struct fetch_p
 	       memcmp(p->ops, like->ops, p->n_ops * sizeof(p->ops[0])) == 0;
 }
 
-static bool is_same_lead(const struct detour_like *like, const struct lead *lead)
+static bool is_same_lead(const struct made *like, const struct lead *lead)
 {
+	const struct lead *its = &like->lead;
+
 	if (!lead || !like->plan.lead)
 		return !lead && !like->plan.lead;
-	return memcmp(lead, &like->lead, sizeof(*lead)) == 0;
+	/* What pushes is carried out again, of others the way down is all that counts. */
+	return lead->is_push == its->is_push && lead->sp_down == its->sp_down &&
+	       (!lead->is_push ||
+		(lead->len == its->len && memcmp(lead->bytes, its->bytes, its->len) == 0));
 }
 
-static bool is_like(const struct detour_like *like, const struct detour_plan *b)
+static bool is_like(const struct made *like, const struct detour_plan *b)
 {
 	const struct detour_plan *a = &like->plan;
 
-	return like->detour.code && is_plain(b) && a->gate == b->gate &&
+	return like->detour.code && a->gate == b->gate &&
 	       a->lossless == b->lossless && a->count_dropped == b->count_dropped &&
 	       a->hijacks == b->hijacks && a->hijacks_mask == b->hijacks_mask &&
 	       a->return_vaddr == b->return_vaddr && a->ns_factor == b->ns_factor &&
@@ -85,13 +114,8 @@ static bool is_like(const struct detour_like *like, const struct detour_plan *b)
 	       is_same_lead(like, b->lead) && is_same_program(like, b->probes->program);
 }
 
-static size_t aligned(size_t len)
-{
-	return (len + UBP_SLOT_SIZE - 1) / UBP_SLOT_SIZE * UBP_SLOT_SIZE;
-}
-
 /* Addresses are those of before, but for the site's. False: too far. */
-static bool set_mark(const struct detour_like *like, const struct detour_plan *plan,
+static bool set_mark(const struct made *like, const struct detour_plan *plan,
 		     uint8_t *code, const struct emit_mark *mark)
 {
 	uint64_t end = mark->at + 4u, target, rel;
@@ -131,14 +155,17 @@ static bool copy_all(const struct detour *from, struct detour *to)
 bool gen_like(const struct gen_isa *isa, const struct detour_plan *plan,
 	      struct detour *ret_detour)
 {
-	const struct detour_like *like = plan->like;
+	struct made *like;
 	struct window_copy copy;
 	struct ubp_err ignored;
 	size_t room;
 	bool fits = true;
 
-	if (!like || !isa->has_marks || !is_like(like, plan) ||
+	if (!plan->like || !isa->has_marks || !is_plain(plan) ||
 	    isa->build_copy(plan->window, plan->vaddr, &copy, &ignored) < 0)
+		return false;
+	like = made_of(plan->like, plan, copy.len);
+	if (!is_like(like, plan))
 		return false;
 	room = aligned(copy.len);
 	if (room != aligned(like->detour.copy.len) || !copy_all(&like->detour, ret_detour))
@@ -158,10 +185,11 @@ bool gen_like(const struct gen_isa *isa, const struct detour_plan *plan,
 void gen_like_keep(const struct gen *g, const struct detour *detour)
 {
 	const struct detour_plan *plan = g->plan;
-	struct detour_like *like = plan->like;
+	struct made *like;
 
-	if (!like)
+	if (!plan->like)
 		return;
+	like = made_of(plan->like, plan, detour->copy.len);
 	forget(like);
 	if (!g->isa->has_marks || g->e.n_marks > EMIT_MARKS || !is_plain(plan) ||
 	    !copy_all(detour, &like->detour)) {

@@ -14,7 +14,7 @@
 #include "arch/gen.h"
 
 /*
- * One like the last one with @plan->like, byte for byte what gen_detour() would make. False: there is none, or something is not as it was there;
+ * One like those that were made with @plan->like, byte for byte what gen_detour() would make. False: there is none, or something is not as it was there;
  * nothing is made then.
  */
 bool gen_like(const struct gen_isa *isa, const struct detour_plan *plan,
