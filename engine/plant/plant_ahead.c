@@ -82,7 +82,9 @@ static void collect_ahead(struct plant *plant, const struct space *space, pid_t 
 		.maps = *maps,
 		.seen = update_sum(maps),
 	};
-	if (!plant_space_get(&ahead->space) || update_collect_probes(&ahead->u, &err) < 0)
+	/* Room for their slots, too, so that nobody stands still for that. */
+	if (!plant_space_get(&ahead->space) || update_collect_probes(&ahead->u, &err) < 0 ||
+	    map_keep_room(&ahead->space.plant->slots, ahead->u.n_added) < 0)
 		plant_forget_ahead(plant);
 }
 
