@@ -115,6 +115,7 @@ struct gen_scan {
 
 /* The record (engine/base/ring.h). What is not possible goes to gen.fail. */
 struct gen_records {
+	bool has_marks; /* what changes from one detour to the next is said (emit_mark()), all of it */
 	void (*find_thread)(struct gen *g);
 	/* @max bytes, or to @full. */
 	void (*reserve)(struct gen *g, uint32_t max, label_t full);
@@ -224,7 +225,6 @@ enum gen_way {
 
 struct gen_isa {
 	unsigned bits;
-	bool has_marks;    /* it says all that changes from one detour to the next (emit_mark()) */
 	uint8_t fill;      /* what stands where nothing does */
 	uint8_t ret_below; /* struct detour */
 	const void *own;   /* what its functions want to know beside this table */

@@ -161,7 +161,7 @@ bool gen_like(const struct gen_isa *isa, const struct detour_plan *plan,
 	size_t room;
 	bool fits = true;
 
-	if (!plan->like || !isa->has_marks || !is_plain(plan) ||
+	if (!plan->like || !isa->records->has_marks || !is_plain(plan) ||
 	    isa->build_copy(plan->window, plan->vaddr, &copy, &ignored) < 0)
 		return false;
 	like = made_of(plan->like, plan, copy.len);
@@ -191,7 +191,7 @@ void gen_like_keep(const struct gen *g, const struct detour *detour)
 		return;
 	like = made_of(plan->like, plan, detour->copy.len);
 	forget(like);
-	if (!g->isa->has_marks || g->e.n_marks > EMIT_MARKS || !is_plain(plan) ||
+	if (!g->isa->records->has_marks || g->e.n_marks > EMIT_MARKS || !is_plain(plan) ||
 	    !copy_all(detour, &like->detour)) {
 		like->detour = (struct detour){ 0 };
 		return;

@@ -151,7 +151,6 @@ static const struct x86_gen differs = {
 static const struct gen_isa isa = {
 	X86_GEN_ISA,
 	.bits = 64,
-	.has_marks = true,
 	.own = &differs,
 	.loads = &gen64_loads,
 	.returns = &gen64_returns,
