@@ -121,7 +121,7 @@ struct displaced_insn {
 	 * would see it, or it leaves the slot, so that a step left by a tracer that was
 	 * killed would end anywhere. */
 	bool no_step;
-	char text[80];   /* disassembly, for messages and --explain */
+	char text[80]; /* disassembly, for messages and --explain; where it is empty insn_text() has it */
 	uint64_t target; /* of a direct branch, or of a pc-relative operand */
 	/* Bytes that it loads from .target, where the compiler has put them among the code;
 	 * 0: none, or not known. */
@@ -131,6 +131,10 @@ struct displaced_insn {
 	uint8_t disp_at; /* offset in bytes[] of the pc-relative displacement */
 	uint8_t bits;    /* of the mode it runs in: 32 or 64 */
 	bool addr_half;  /* addresses are computed in half of that */
+};
+
+struct insn_text {
+	char s[80];
 };
 
 /* What bytes may mean, if they are instructions: arch->insn.scan_refs(). */
@@ -251,6 +255,8 @@ struct arch_insn {
 	bool (*takes_return)(const uint8_t *code, size_t len);
 	/* Make of @insn the instruction that its bytes are at @vaddr. Its text stays as it is. */
 	void (*move)(struct displaced_insn *insn, uint64_t vaddr);
+	/* NULL: .text of an instruction is never empty. */
+	struct insn_text (*text)(const struct displaced_insn *insn);
 	/*
 	 * Would the jump @insn (LEAVE_JUMP), or the return (LEAVE_RET), be taken by a thread
 	 * with these registers?
@@ -601,6 +607,9 @@ struct ubp_arch {
 /* Of a word with a program's address: behind these bits are tags, and signatures of return
  * addresses in registers. */
 #define UBP_ADDRESS_MASK ((1ULL << 48) - 1)
+
+/* What @insn is called. */
+struct insn_text insn_text(const struct ubp_arch *arch, const struct displaced_insn *insn);
 
 /* Table for an ELF machine and class, or NULL. Static storage. */
 const struct ubp_arch *ubp_arch_find(uint16_t e_machine, uint8_t elf_class);

@@ -157,6 +157,12 @@ struct detour_probe {
  */
 #define UBP_SCAN_MAX 0x20000 /* bytes; more would take as long as a trap */
 
+/* The last detours that were made with it: one that is like one of them takes less time. */
+struct detour_like;
+
+struct detour_like *detour_like_new(void); /* NULL: out of memory */
+void detour_like_free(struct detour_like *like);
+
 struct detour_plan {
 	uint64_t site; /* vaddr of what is probed: of the window, or of its lead */
 	/* NULL: none. The window is behind it, and it has been carried out. */
@@ -207,6 +213,7 @@ struct detour_plan {
 	 * (ring_head.reads). Only where .alone of the instruction set's table says that nobody may.
 	 */
 	bool reads;
+	struct detour_like *like; /* of those that are made one after the other; NULL: of none */
 };
 
 /* Nanoseconds that so many ticks are, as detours tell. */

@@ -9,7 +9,7 @@
 
 /* A detour has some 600 bytes, which fit, 30 labels, 20 fixups, and few of what is kept with it. */
 #define FIRST_BYTES 1024
-#define FIRST       16
+#define FIRST       32
 
 void emit_fail(struct emit *e, int error)
 {
@@ -66,8 +66,13 @@ int emit_finish(struct emit *e, emit_fix_fn *fix)
 
 void emit_fill(struct emit *e, size_t size, uint8_t byte)
 {
-	while (e->len % size != 0 && !e->error)
-		emit_u8(e, byte);
+	size_t n = (size - e->len % size) % size;
+	uint8_t *at = n && !e->error ? emit_room(e, n) : NULL;
+
+	if (!at)
+		return;
+	memset(at, byte, n);
+	e->len += n;
 }
 
 /* --- labels ------------------------------------------------------------------------- */
@@ -112,4 +117,18 @@ void emit_fixup(struct emit *e, label_t label, unsigned kind)
 		e->fixups[e->n_fixups++] = (struct emit_fixup){ .at = (uint32_t)e->len,
 								.label = label,
 								.kind = kind };
+}
+
+/* --- marks -------------------------------------------------------------------------- */
+
+void emit_mark(struct emit *e, unsigned kind)
+{
+	if (e->n_marks < EMIT_MARKS && e->len >= 4)
+		e->marks[e->n_marks] = (struct emit_mark){ (uint32_t)e->len - 4, kind };
+	e->n_marks += e->n_marks <= EMIT_MARKS;
+}
+
+void emit_unlike(struct emit *e)
+{
+	e->n_marks = EMIT_MARKS + 1;
 }

@@ -24,6 +24,15 @@ struct emit_fixup {
 	unsigned kind; /* the instruction set knows */
 };
 
+/* 4 bytes that another code like this one has otherwise (arch/gen_like.h): a distance from behind them, a probe's number; where its switch
+ * is in struct ring_head, with the switch's bit in the byte behind. */
+struct emit_mark {
+	uint32_t at;
+	enum { MARK_DISTANCE, MARK_NUMBER, MARK_SWITCH } kind;
+};
+
+#define EMIT_MARKS 16
+
 struct emit {
 	unsigned bits;  /* of addresses: 64, 32 */
 	uint64_t vaddr; /* of code[0] */
@@ -36,6 +45,8 @@ struct emit {
 	size_t n_labels, cap_labels;
 	struct emit_fixup *fixups;
 	size_t n_fixups, cap_fixups;
+	struct emit_mark marks[EMIT_MARKS];
+	size_t n_marks; /* more than there is room for: no other code is made like this one */
 	int error; /* 0, -ENOMEM, -ERANGE; -EINVAL: what the instruction set does not have */
 };
 
@@ -99,6 +110,10 @@ label_t emit_here(struct emit *e);
 bool emit_is_set(const struct emit *e, label_t label);
 /* Offset of a label that is set; 0 if it is not. */
 uint32_t emit_at(const struct emit *e, label_t label);
+/* The last 4 bytes are such ones. */
+void emit_mark(struct emit *e, unsigned kind);
+/* It depends on its place in a way that no mark tells. */
+void emit_unlike(struct emit *e);
 /* What comes next depends on @label. */
 void emit_fixup(struct emit *e, label_t label, unsigned kind);
 

@@ -155,6 +155,7 @@ struct gen_scan {
 struct gen_records {
 	/* To @off if the probe with this number is switched off (ring_head.off). With the rings known, and early registers saved. */
 	void (*unless_off)(struct gen *g, uint32_t number, label_t off);
+	bool has_marks; /* what changes from one detour to the next is said (emit_mark()), all of it */
 	void (*find_thread)(struct gen *g);
 	/* @max bytes, or to @full. */
 	void (*reserve)(struct gen *g, uint32_t max, label_t full);

@@ -29,6 +29,7 @@
 #include <string.h>
 
 #include "arch/gen.h"
+#include "arch/gen_like.h"
 #include "engine/base/err.h"
 
 /* Ways out of the code for probes that are hit at one end of a function: on entry, or the return code. */
@@ -469,6 +470,8 @@ int gen_detour(const struct gen_isa *isa, const struct detour_plan *plan,
 	struct gen g = { .isa = isa, .plan = plan, .out = ret_detour };
 	int rc;
 
+	if (gen_like(isa, plan, ret_detour))
+		return 0;
 	memset(ret_detour, 0, sizeof(*ret_detour));
 	ret_detour->ret_below = isa->ret_below;
 	rc = check_plan(isa, plan, err);
@@ -480,6 +483,8 @@ int gen_detour(const struct gen_isa *isa, const struct detour_plan *plan,
 	emit_init(&g.e, isa->bits, plan->vaddr);
 	put_block(&g);
 	rc = finish(&g, err);
+	if (rc == 0)
+		gen_like_keep(&g, ret_detour);
 	emit_free(&g.e);
 	free(g.misses);
 	free(g.claims);

@@ -35,6 +35,8 @@ int x86_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
 		     struct displaced_insn *ret_insn, struct ubp_err *err);
 /* Make of @insn the instruction that its bytes are at @vaddr. */
 void x86_move_insn(struct displaced_insn *insn, uint64_t vaddr);
+/* What it is called. */
+struct insn_text x86_insn_text(const struct displaced_insn *insn);
 /* Would the jump, or the return, be taken by a thread with these registers? */
 bool x86_is_taken(const struct displaced_insn *insn, const struct ubp_regs *regs);
 

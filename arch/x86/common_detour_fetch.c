@@ -98,6 +98,7 @@ void x86_plain_source(struct gen *g, const struct fetch_op *op, int to)
 		emit_imm(e, to, (uint64_t)op->imm);
 		break;
 	case FETCH_FOFF:
+		emit_unlike(e);
 		emit_imm(e, to, g->plan->site - g->probe->program->offset + (uint64_t)op->imm);
 		break;
 	case FETCH_DURATION:

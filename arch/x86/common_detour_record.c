@@ -30,6 +30,7 @@ void x86_unless_off(struct gen *g, uint32_t number, label_t off)
 	gen_may_fault(g, g->fail);
 	emit_rm(&g->e, 0xf6, 0, /* test, of bytes */
 		MEM(x86_gen(g)->regs.base, at + number / 8));
+	emit_mark(&g->e, MARK_SWITCH);
 	emit_u8(&g->e, (uint8_t)(1u << number % 8));
 	emit_jcc(&g->e, COND_NE, off);
 }
@@ -161,6 +162,7 @@ void x86_record_head(struct gen *g)
 	emit_rm(e, OP_STORE, G_CX, x86_record_mem(g, offsetof(struct ring_record, cpu)));
 	emit_store_imm(e, 0, x86_record_mem(g, offsetof(struct ring_record, probe)),
 		       g->probe->number);
+	emit_mark(e, MARK_NUMBER);
 	store_site(g);
 	store_return(g);
 }

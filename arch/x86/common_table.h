@@ -38,6 +38,7 @@
 	.reg.link = X86_N_REGS, \
 	.return_in = RETURN_IN_STACK, \
 	.insn.move = x86_move_insn, \
+	.insn.text = x86_insn_text, \
 	.slot.build = x86_build_slot, \
 	.insn.is_taken = x86_is_taken, \
 	.insn.looks_done = x86_looks_done, \

@@ -98,12 +98,14 @@ int x86_len(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr)
 	const uint8_t *start = code;
 	size_t start_len = len;
 	struct x86_decoded known;
-	int rc = 0;
+	struct x86_parts parts;
+	int rc;
 
 	pthread_mutex_lock(&lock);
-	if (known_find(bits, code, len, vaddr, &known))
+	rc = known_len(bits, code, len, &parts);
+	if (rc == 0 && known_find(bits, code, len, vaddr, &known))
 		rc = known.len;
-	else if (!d->fast)
+	else if (rc == 0 && !d->fast)
 		rc = open_handle(bits, false, &d->fast, &d->fast_insn);
 	if (rc == 0 && cs_disasm_iter(d->fast, &code, &len, &vaddr, d->fast_insn))
 		rc = d->fast_insn->size;
@@ -160,6 +162,17 @@ static int disassemble(unsigned bits, const uint8_t *code, size_t len, uint64_t 
 	}
 	pthread_mutex_unlock(&lock);
 	return rc;
+}
+
+bool x86_decode_known(unsigned bits, const uint8_t *code, size_t len,
+		      struct x86_decoded *ret_insn, struct x86_parts *ret_parts)
+{
+	pthread_mutex_lock(&lock);
+	ret_insn->len = known_len(bits, code, len, ret_parts);
+	pthread_mutex_unlock(&lock);
+	ret_insn->rip_relative = ret_parts->rip_relative;
+	ret_insn->text[0] = '\0';
+	return ret_insn->len;
 }
 
 int x86_decode(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr,

@@ -17,6 +17,10 @@
 int x86_decode(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr,
 	       struct x86_decoded *ret_insn, struct x86_parts *ret_parts);
 
+/* The same of an instruction that one like it was decoded of, without the text, which is empty. False: none was. */
+bool x86_decode_known(unsigned bits, const uint8_t *code, size_t len,
+		      struct x86_decoded *ret_insn, struct x86_parts *ret_parts);
+
 /* As x86_insn_len(), of code for @bits bits. */
 int x86_len(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr);
 /* Bytes of the instruction; 0: it is none. */

@@ -35,6 +35,7 @@ static void gate_word(struct gen *g, int reg, size_t at, label_t fixup)
 	struct emit *e = &g->e;
 
 	if (!emit_fits(disp)) {
+		emit_unlike(e);
 		emit_imm(e, reg, vaddr);
 		gen_may_fault(g, fixup);
 		emit_rm(e, OP_LOAD | OP_W, reg, MEM(reg, 0));
@@ -45,6 +46,7 @@ static void gate_word(struct gen *g, int reg, size_t at, label_t fixup)
 	emit_u8(e, 0x8b);
 	emit_u8(e, (uint8_t)(5 | (reg & 7) << 3));
 	emit_u32(e, (uint32_t)disp);
+	emit_mark(e, MARK_DISTANCE);
 }
 
 /* --- on and home ----------------------------------------------------------------------- */

@@ -100,6 +100,7 @@ static void give_back(struct gen *g, uint32_t max, label_t then)
 
 const struct gen_records gen64_records = {
 	.unless_off = x86_unless_off,
+	.has_marks = true,
 	.find_thread = find_thread,
 	.reserve = reserve,
 	.head = x86_record_head,

@@ -70,20 +70,19 @@ void emit_jcc(struct emit *e, enum cond cond, label_t label)
 
 /* --- instructions --------------------------------------------------------------------- */
 
-#define OP_MAX 5 /* bytes that put_op() puts */
+#define INSN_ROOM 16 /* bytes that one has at most */
 
-static void put_op(struct emit *e, unsigned op, int reg, int index, int rm)
+/* Of all that comes in thousands of detours most is this: one look for room, then bytes. */
+static inline uint8_t *put_op(struct emit *e, uint8_t *at, unsigned op, int reg, int index,
+			      int rm)
 {
 	unsigned rex = 0;
-	uint8_t *at = emit_room(e, OP_MAX), *begin = at;
 
 	if (e->bits == 32) {
 		if (reg >= 8 || index >= 8 || rm >= 8)
 			emit_fail(e, -EINVAL);
 		op &= ~(unsigned)OP_W;
 	}
-	if (!at)
-		return;
 	if (op & OP_LOCK)
 		*at++ = 0xf0;
 	if (op & OP_66)
@@ -97,12 +96,24 @@ static void put_op(struct emit *e, unsigned op, int reg, int index, int rm)
 	if (op & OP_0F)
 		*at++ = 0x0f;
 	*at++ = (uint8_t)op;
-	e->len += (size_t)(at - begin);
+	return at;
 }
 
-static void put_modrm(struct emit *e, unsigned mod, int reg, int rm)
+static inline uint8_t modrm(unsigned mod, int reg, int rm)
 {
-	emit_u8(e, (uint8_t)(mod << 6 | ((unsigned)reg & 7) << 3 | ((unsigned)rm & 7)));
+	return (uint8_t)(mod << 6 | ((unsigned)reg & 7) << 3 | ((unsigned)rm & 7));
+}
+
+static inline uint8_t *put_u32(uint8_t *at, uint32_t value)
+{
+	memcpy(at, &value, sizeof(value));
+	return at + sizeof(value);
+}
+
+/* What was put from the room on. */
+static inline void put_end(struct emit *e, const uint8_t *at)
+{
+	e->len = (size_t)(at - e->code);
 }
 
 /* A byte of such a register is another's in 32 bits. */
@@ -112,11 +123,41 @@ static void need_byte(struct emit *e, unsigned op, int reg)
 		emit_fail(e, -EINVAL);
 }
 
+/* The opcode alone, with a register of its own. */
+static void emit_op(struct emit *e, unsigned op, int rm)
+{
+	uint8_t *at = emit_room(e, INSN_ROOM);
+
+	if (at)
+		put_end(e, put_op(e, at, op, 0, G_NONE, rm));
+}
+
 void emit_rr(struct emit *e, unsigned op, int reg, int rm)
 {
+	uint8_t *at = emit_room(e, INSN_ROOM);
+
 	need_byte(e, op, rm);
-	put_op(e, op, reg, G_NONE, rm);
-	put_modrm(e, 3, reg, rm);
+	if (!at)
+		return;
+	at = put_op(e, at, op, reg, G_NONE, rm);
+	*at++ = modrm(3, reg, rm);
+	put_end(e, at);
+}
+
+/* At a label, or at an address. */
+static void put_at(struct emit *e, unsigned op, int reg, const struct emit_mem *mem)
+{
+	uint8_t *at = emit_room(e, INSN_ROOM);
+
+	if (!at)
+		return;
+	at = put_op(e, at, op, reg, mem->index, mem->base);
+	*at++ = modrm(0, reg, G_BP);
+	put_end(e, at);
+	if (mem->base == G_NONE)
+		put_fixup(e, mem->label, e->bits == 32 ? FIX_ADDRESS : FIX_DISP);
+	else
+		emit_u32(e, (uint32_t)mem->disp);
 }
 
 void emit_rm(struct emit *e, unsigned op, int reg, struct emit_mem mem)
@@ -124,28 +165,26 @@ void emit_rm(struct emit *e, unsigned op, int reg, struct emit_mem mem)
 	bool needs_disp = mem.disp != 0 || (mem.base & 7) == G_BP;
 	unsigned mod = !needs_disp ? 0 : mem.disp == (int8_t)mem.disp ? 1 : 2;
 	bool needs_sib = mem.index != G_NONE || (mem.base & 7) == G_SP;
+	uint8_t *at;
 
 	if (op == OP_STORE8)
 		need_byte(e, op, reg);
-	put_op(e, op, reg, mem.index, mem.base);
 	if (mem.base == G_NONE || mem.base == G_ABSOLUTE) {
-		put_modrm(e, 0, reg, G_BP);
-		if (mem.base == G_NONE)
-			put_fixup(e, mem.label, e->bits == 32 ? FIX_ADDRESS : FIX_DISP);
-		else
-			emit_u32(e, (uint32_t)mem.disp);
+		put_at(e, op, reg, &mem);
 		return;
 	}
-	put_modrm(e, mod, reg, needs_sib ? G_SP : mem.base);
+	at = emit_room(e, INSN_ROOM);
+	if (!at)
+		return;
+	at = put_op(e, at, op, reg, mem.index, mem.base);
+	*at++ = modrm(mod, reg, needs_sib ? G_SP : mem.base);
 	if (needs_sib)
-		emit_u8(e, (uint8_t)(mem.scale << 6 |
-				     ((unsigned)(mem.index == G_NONE ? G_SP : mem.index) & 7)
-					     << 3 |
-				     ((unsigned)mem.base & 7)));
+		*at++ = modrm(mem.scale, mem.index == G_NONE ? G_SP : mem.index, mem.base);
 	if (mod == 1)
-		emit_u8(e, (uint8_t)mem.disp);
+		*at++ = (uint8_t)mem.disp;
 	else if (mod == 2)
-		emit_u32(e, (uint32_t)mem.disp);
+		at = put_u32(at, (uint32_t)mem.disp);
+	put_end(e, at);
 }
 
 void emit_alu(struct emit *e, unsigned w, enum alu alu, int reg, int32_t imm)
@@ -185,13 +224,13 @@ void emit_test(struct emit *e, unsigned w, int reg, int32_t imm)
 void emit_imm(struct emit *e, int reg, uint64_t imm)
 {
 	if (imm <= UINT32_MAX || e->bits == 32) {
-		put_op(e, 0xb8u | ((unsigned)reg & 7), 0, G_NONE, reg);
+		emit_op(e, 0xb8u | ((unsigned)reg & 7), reg);
 		emit_u32(e, (uint32_t)imm);
 	} else if (emit_fits(imm)) {
 		emit_rr(e, 0xc7 | OP_W, 0, reg);
 		emit_u32(e, (uint32_t)imm);
 	} else {
-		put_op(e, 0xb8u | ((unsigned)reg & 7) | OP_W, 0, G_NONE, reg);
+		emit_op(e, 0xb8u | ((unsigned)reg & 7) | OP_W, reg);
 		emit_u64(e, imm);
 	}
 }
@@ -201,12 +240,12 @@ void emit_address(struct emit *e, int reg, uint64_t vaddr)
 	uint64_t disp = vaddr - (e->vaddr + e->len + 7);
 
 	if (e->bits == 32 || !emit_fits(disp) || vaddr <= UINT32_MAX) {
+		emit_unlike(e);
 		emit_imm(e, reg, vaddr);
 		return;
 	}
-	put_op(e, OP_LEA, reg, G_NONE, 0);
-	put_modrm(e, 0, reg, G_BP);
-	emit_u32(e, (uint32_t)disp);
+	emit_rm(e, OP_LEA, reg, MEM_ABSOLUTE(disp));
+	emit_mark(e, MARK_DISTANCE);
 }
 
 void emit_label_address(struct emit *e, int reg, label_t label)
@@ -215,7 +254,7 @@ void emit_label_address(struct emit *e, int reg, label_t label)
 		emit_rm(e, OP_LEA, reg, MEM_LABEL(label));
 		return;
 	}
-	put_op(e, 0xb8u | ((unsigned)reg & 7), 0, G_NONE, reg);
+	emit_op(e, 0xb8u | ((unsigned)reg & 7), reg);
 	put_fixup(e, label, FIX_ADDRESS);
 }
 

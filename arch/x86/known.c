@@ -68,20 +68,32 @@ static bool is_same_kind(const struct kind *a, const struct kind *b)
 }
 
 /* Bytes of the instruction, if it is of a kind that was seen; or 0. */
-static size_t len_of(unsigned bits, const uint8_t *code, size_t len)
+static size_t len_of(unsigned bits, const uint8_t *code, size_t len, struct x86_parts *p)
 {
-	struct x86_parts p;
 	struct kind kind, *seen;
 	size_t total;
 
-	if (!x86_split(bits, code, len, &p) || p.opcode_at + 1u >= X86_INSN_LONGEST)
+	if (!x86_split(bits, code, len, p) || p->opcode_at + 1u >= X86_INSN_LONGEST)
 		return 0;
-	kind = kind_of(bits, code, &p);
+	kind = kind_of(bits, code, p);
 	seen = kind_at(&kind);
 	if (!is_same_kind(seen, &kind))
 		return 0;
-	total = (size_t)p.end + seen->imm_len;
+	total = (size_t)p->end + seen->imm_len;
 	return total <= len && total <= X86_INSN_LONGEST ? total : 0;
+}
+
+/* Do displacement and immediate tell nothing but where, and how much? Of vector instructions they may tell what is done. */
+static bool is_plain(const struct x86_parts *p)
+{
+	return p->map == MAP_ONE || (p->map == MAP_0F && (p->opcode & 0xf0) == 0x80);
+}
+
+uint8_t known_len(unsigned bits, const uint8_t *code, size_t len, struct x86_parts *ret_parts)
+{
+	size_t n = len_of(bits, code, len, ret_parts);
+
+	return n && is_plain(ret_parts) ? (uint8_t)n : 0;
 }
 
 static uint32_t *index_of(unsigned bits, const uint8_t *bytes, size_t len, uint64_t place)
@@ -104,7 +116,8 @@ static uint32_t *index_of(unsigned bits, const uint8_t *bytes, size_t len, uint6
 bool known_find(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr,
 		struct x86_decoded *ret_insn)
 {
-	size_t n = len_of(bits, code, len);
+	struct x86_parts p;
+	size_t n = len_of(bits, code, len, &p);
 	uint32_t number;
 
 	if (!n)

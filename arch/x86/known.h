@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/x86/split.h"
+
 /* What an instruction is. */
 struct x86_decoded {
 	uint8_t len;
@@ -20,6 +22,11 @@ struct x86_decoded {
 	char text[80];
 };
 
+/*
+ * How long it is, and its parts, if one like it is known: with the same prefixes, opcode and modrm byte, and of those whose numbers
+ * change nothing else. 0: none is.
+ */
+uint8_t known_len(unsigned bits, const uint8_t *code, size_t len, struct x86_parts *ret_parts);
 /* False: it is not known. */
 bool known_find(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr,
 		struct x86_decoded *ret_insn);

@@ -45,12 +45,29 @@ static uint8_t byte_at(const struct scan *s, size_t at)
 	return at < s->len ? s->code[at] : 0;
 }
 
+static bool is_short_opcode(uint8_t byte)
+{
+	return (byte & 0xf0) == 0x70 || (byte & 0xfc) == 0xe0 || byte == 0xeb;
+}
+
+/* Of REF_SHORT alone. */
+static void scan_short(const struct scan *s)
+{
+	for (size_t i = 0; i + 1 < s->len; i++)
+		if (is_short_opcode(s->code[i]))
+			found_short(s, i);
+}
+
 void x86_scan_refs(const uint8_t *code, size_t len, uint64_t vaddr, unsigned kinds,
 		   void (*each)(void *ctx, uint64_t at, uint64_t target, enum code_ref kind),
 		   void *ctx)
 {
 	const struct scan s = { code, len, vaddr, kinds, each, ctx };
 
+	if (kinds == REF_SHORT) {
+		scan_short(&s);
+		return;
+	}
 	for (size_t i = 0; i < len; i++) {
 		switch (code[i]) {
 		case 0x70 ... 0x7f: /* jcc */

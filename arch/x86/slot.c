@@ -106,7 +106,7 @@ static int relocate(struct writer *w, size_t start, size_t disp_at,
 
 	if (!insn->addr_half && !is_rel32(rel))
 		return ubp_fail(err, ERANGE, "'%s': 0x%llx is out of reach of a slot at 0x%llx",
-				insn->text, (unsigned long long)insn->target,
+				x86_insn_text(insn).s, (unsigned long long)insn->target,
 				(unsigned long long)w->vaddr);
 	memcpy(w->out->code + start + disp_at, &disp, sizeof(disp));
 	return 0;
@@ -258,7 +258,7 @@ int x86_build_slot(const struct displaced_insn *insn, uint64_t slot_vaddr,
 	ret_code->done_at = NONE;
 	ret_code->taken_at = NONE;
 	if (!x86_split(insn->bits, insn->bytes, insn->len, &p))
-		return ubp_fail(err, EILSEQ, "'%s' was not analyzed", insn->text);
+		return ubp_fail(err, EILSEQ, "'%s' was not analyzed", x86_insn_text(insn).s);
 	switch ((enum x86_form)insn->form) {
 	case FORM_COPY:
 		rc = put_copy(&w, insn, err);
@@ -284,7 +284,7 @@ int x86_build_slot(const struct displaced_insn *insn, uint64_t slot_vaddr,
 		put_syscall(&w, insn);
 		return 0;
 	}
-	return ubp_fail(err, EILSEQ, "'%s' was not analyzed", insn->text);
+	return ubp_fail(err, EILSEQ, "'%s' was not analyzed", x86_insn_text(insn).s);
 }
 
 void x86_slot_jump(unsigned bits, uint64_t slot_vaddr, uint64_t target,

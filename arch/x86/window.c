@@ -64,7 +64,7 @@ static int refuse(struct window *w, enum window_refusal why, const char *text,
 {
 	w->why = (uint8_t)why;
 	return ubp_fail(err, EOPNOTSUPP, "can't put a jump on '%s': %s",
-			w->insns[w->n - 1].text, text);
+			x86_insn_text(&w->insns[w->n - 1]).s, text);
 }
 
 /* Analyze one more instruction. */
@@ -119,7 +119,7 @@ static int check_targets(struct window *w, struct ubp_err *err)
 	w->why = WINDOW_SELF;
 	return ubp_fail(err, EOPNOTSUPP,
 			"can't put a jump on '%s': it refers to what would be under it",
-			insn->text);
+			x86_insn_text(insn).s);
 }
 
 static bool starts_at(const struct window *w, size_t at)
@@ -169,7 +169,7 @@ static int find(unsigned bits, const uint8_t *code, size_t len, size_t padding,
 		w->why = WINDOW_SHORT;
 		return ubp_fail(err, EOPNOTSUPP,
 				"'%s' ends the code %d bytes on, a jump takes %d",
-				w->insns[w->n - 1].text, w->len, jump_len);
+				x86_insn_text(&w->insns[w->n - 1]).s, w->len, jump_len);
 	}
 	return check_targets(w, err);
 }
@@ -198,7 +198,7 @@ int x86_short_window(unsigned bits, const uint8_t *code, size_t len, uint64_t va
 	if (w->len < SHORT_JUMP) {
 		w->why = WINDOW_SHORT;
 		return ubp_fail(err, EOPNOTSUPP, "'%s' has %d byte, a short jump takes %d",
-				w->insns[0].text, w->len, SHORT_JUMP);
+				x86_insn_text(&w->insns[0]).s, w->len, SHORT_JUMP);
 	}
 	return check_targets(w, err);
 }
@@ -370,7 +370,7 @@ static int build_short(const struct window *window, uint64_t site, uint64_t targ
 	if (rel != near)
 		return ubp_fail(err, ERANGE,
 				"'%s': 0x%llx is out of reach of a short jump at 0x%llx",
-				window->insns[0].text, (unsigned long long)target,
+				x86_insn_text(&window->insns[0]).s, (unsigned long long)target,
 				(unsigned long long)site);
 	ret_jump[0] = 0xeb;
 	memcpy(ret_jump + 1, &near, sizeof(near));
@@ -389,7 +389,7 @@ int x86_build_jump(const struct window *window, uint64_t site, uint64_t target,
 		return build_short(window, site, target, ret_jump, err);
 	if (rel != near && window->insns[0].bits == 64)
 		return ubp_fail(err, ERANGE, "'%s': 0x%llx is out of reach of a jump at 0x%llx",
-				window->insns[0].text, (unsigned long long)target,
+				x86_insn_text(&window->insns[0]).s, (unsigned long long)target,
 				(unsigned long long)site);
 	memset(ret_jump, PREFIX, n_prefix);
 	ret_jump[n_prefix] = 0xe9;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/base/vec.h"
 #include "engine/code/boundary.h"
 #include "engine/code/exits.h"
 #include "engine/code/refusals.h"
@@ -54,6 +55,47 @@ void check_free_probe(struct defined_probe *p)
 	free(p->no_definition);
 	free(p);
 }
+
+/* --- what patterns have found -------------------------------------------------------------- */
+
+void check_keep(struct definitions *defs, struct definition_file *file, uint64_t foffset,
+		struct defined_probe *p)
+{
+	struct checked *c = &defs->checked;
+
+	if (VEC_DOUBLE(c->v, c->n) < 0) {
+		check_free_probe(p);
+		return;
+	}
+	p->file = file;
+	p->uprobe->foffset = foffset;
+	c->v[c->n++] = p;
+}
+
+struct defined_probe *check_take(struct definitions *defs, const struct spec_probe *spec,
+				 const struct definition_file *file)
+{
+	struct checked *c = &defs->checked;
+	struct defined_probe *p = c->n_taken < c->n ? c->v[c->n_taken] : NULL;
+
+	if (!p || p->file != file || p->uprobe->foffset != spec->offset ||
+	    spec->kind == PROBE_RETURN)
+		return NULL;
+	c->n_taken++;
+	return p;
+}
+
+void check_forget(struct definitions *defs)
+{
+	struct checked *c = &defs->checked;
+
+	while (c->n > c->n_taken)
+		check_free_probe(c->v[--c->n]);
+	free(c->v);
+	*c = (struct checked){ 0 };
+}
+
+/* --- places --------------------------------------------------------------------------------- */
 
 static const char *base_name(const char *path)
 {
@@ -321,7 +363,7 @@ static int refuse_inside(struct definition_file *file, const struct spec_probe *
 		 "offset 0x%lx of %s is inside the instruction at 0x%lx (%s%s%s): a breakpoint "
 		 "there would change it",
 		 ul(spec->offset), spec->path, ul(start), at ? at : "", at ? ": " : "",
-		 insn.text);
+		 insn_text(arch, &insn).s);
 	free(at);
 	return -EINVAL;
 }
@@ -367,7 +409,7 @@ static int check_insn(struct defined_probe *p, struct definition_file *file,
 	rc = arch->insn.analyze(code->bytes, code->len, elf_vaddr, insn, err);
 	why = rc < 0 ? NULL : object_refuse_at(file->object, spec->offset);
 	if (why)
-		rc = ubp_fail(err, EOPNOTSUPP, "can't probe '%s': %s", insn->text, why);
+		rc = ubp_fail(err, EOPNOTSUPP, "can't probe '%s': %s", insn_text(arch, insn).s, why);
 	return rc < 0 ? ubp_context(err, "%s", p->uprobe->what) : 0;
 }
 

@@ -31,6 +31,13 @@ int check_arch(const struct definitions *defs, const struct definition_file *fil
 int check_probe(struct definitions *defs, const struct spec_probe *spec,
 		struct definition_file *file, struct defined_probe *p,
 		enum place_refusal *ret_why, struct ubp_err *err);
+/* @p has passed that: it is kept for check_take(), which takes over. What does not fit is freed. */
+void check_keep(struct definitions *defs, struct definition_file *file, uint64_t foffset,
+		struct defined_probe *p);
+/* One that has passed it for this, or NULL: it is to be looked at. */
+struct defined_probe *check_take(struct definitions *defs, const struct spec_probe *spec,
+				 const struct definition_file *file);
+void check_forget(struct definitions *defs);
 /* Where the function of @probe is left, which takes time for a long one: definitions_find_exits(). */
 void check_find_exits(struct uprobe *probe);
 /* With a probe of its own. NULL: out of memory. */

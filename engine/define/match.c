@@ -24,6 +24,7 @@ struct found {
 	const char *name;
 	uint64_t foffset;
 	bool is_taken; /* it is one of those to be probed */
+	struct defined_probe *probe; /* .is_taken: what was found out of it; or NULL */
 };
 
 struct matching {
@@ -35,8 +36,9 @@ struct matching {
 	size_t n, n_taken; /* functions; those to be probed */
 };
 
-/* Would a definition that names this place be taken? */
-static bool can_be_probed(struct matching *m, uint64_t foffset)
+/* Would a definition that names this place be taken? *ret_probe: what was found out of it then; or NULL. */
+static bool can_be_probed(struct matching *m, uint64_t foffset,
+			  struct defined_probe **ret_probe)
 {
 	struct defined_probe *p = check_new_probe();
 	struct spec_probe spec = *m->pattern;
@@ -49,8 +51,12 @@ static bool can_be_probed(struct matching *m, uint64_t foffset)
 	spec.offset = foffset + spec.symbol_off;
 	if (p)
 		rc = check_probe(m->defs, &spec, m->file, p, &why, &ignored);
-	check_free_probe(p);
 	m->n_refused[why] += rc < 0;
+	if (rc < 0 || spec.kind == PROBE_RETURN || spec.symbol_off) {
+		check_free_probe(p);
+		p = NULL;
+	}
+	*ret_probe = p;
 	return rc == 0;
 }
 
@@ -72,7 +78,7 @@ static int take(struct matching *m, const struct object_symbol *symbol, struct f
 	if (map_get(&m->places, found->foffset + 1))
 		return 0;
 	m->n++;
-	found->is_taken = can_be_probed(m, found->foffset);
+	found->is_taken = can_be_probed(m, found->foffset, &found->probe);
 	m->n_taken += found->is_taken;
 	return found->is_taken ? map_put(&m->places, found->foffset + 1, found) : 0;
 }
@@ -213,8 +219,15 @@ int match_each(void *ctx, const struct spec_probe *pattern,
 	else
 		rc = tell(&m, err);
 	for (size_t i = 0; i < n && rc == 0; i++)
-		if (found[i].is_taken)
+		if (found[i].is_taken) {
 			rc = hand_out(&found[i], each, each_ctx);
+			if (rc == 0 && found[i].probe) {
+				check_keep(defs, m.file, found[i].foffset, found[i].probe);
+				found[i].probe = NULL;
+			}
+		}
+	for (size_t i = 0; found && i < n; i++)
+		check_free_probe(found[i].probe);
 	map_free(&m.places);
 	free(found);
 	free(symbols);

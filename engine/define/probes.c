@@ -56,28 +56,35 @@ static int resolve_symbol(struct definitions *defs, size_t i, struct definition_
 	return 0;
 }
 
-static int make_probe(struct definitions *defs, size_t i, const char *filter,
-		      struct defined_probe *p, struct ubp_err *err)
+/* Its file, and where in it. */
+static int resolve(struct definitions *defs, size_t i, struct definition_file **ret_file,
+		   struct ubp_err *err)
 {
 	const struct spec_probe *spec = probes_spec(defs, i);
 	struct definition_file *file = files_by_id(defs, spec->dev, spec->ino);
-	enum place_refusal why;
-	int rc = 0;
+	int rc;
 
 	if (!file)
 		return ubp_fail(err, ENOENT, "%s: the file was replaced", spec->path);
 	rc = check_arch(defs, file, spec->path, err);
 	if (rc == 0 && spec->symbol && !spec->is_resolved)
 		rc = resolve_symbol(defs, i, file, err);
-	if (rc < 0)
-		return rc;
-	spec = probes_spec(defs, i);
-	rc = check_probe(defs, spec, file, p, &why, err);
-	if (rc == 0)
-		rc = fetch_compile(spec, &p->uprobe->program, err);
+	*ret_file = file;
+	return rc;
+}
+
+/* @p has passed check_probe(). */
+static int fill_probe(struct definitions *defs, const struct spec_probe *spec,
+		      struct definition_file *file, const char *filter,
+		      struct defined_probe *p, struct ubp_err *err)
+{
+	int rc = fetch_compile(spec, &p->uprobe->program, err);
+
 	if (rc == 0 && filter)
 		rc = filter_parse(filter, spec, &p->uprobe->filter, err);
-	p->uprobe->asks_name = rc == 0 && detour_stops(p->uprobe->program, p->uprobe->filter);
+	if (rc < 0)
+		return rc;
+	p->uprobe->asks_name = detour_stops(p->uprobe->program, p->uprobe->filter);
 	p->serial = spec->serial;
 	p->object = file->object;
 	p->file = file;
@@ -89,8 +96,33 @@ static int make_probe(struct definitions *defs, size_t i, const char *filter,
 	p->uprobe->ref_in_bss = spec->ref && object_is_bss(file->object, spec->ref);
 	p->uprobe->stat_dev = spec->dev;
 	p->uprobe->stat_ino = spec->ino;
-	if (rc == 0 && windows_find(defs, p) < 0)
-		rc = ubp_fail(err, ENOMEM, "out of memory");
+	return windows_find(defs, p) < 0 ? ubp_fail(err, ENOMEM, "out of memory") : 0;
+}
+
+static int make_probe(struct definitions *defs, size_t i, const char *filter,
+		      struct defined_probe **ret_probe, struct ubp_err *err)
+{
+	struct definition_file *file = NULL;
+	const struct spec_probe *spec;
+	struct defined_probe *p;
+	enum place_refusal why;
+	int rc = resolve(defs, i, &file, err);
+
+	if (rc < 0)
+		return rc;
+	spec = probes_spec(defs, i);
+	p = check_take(defs, spec, file);
+	if (!p) {
+		p = check_new_probe();
+		rc = p ? check_probe(defs, spec, file, p, &why, err)
+		       : ubp_fail(err, ENOMEM, "out of memory");
+	}
+	if (rc == 0)
+		rc = fill_probe(defs, spec, file, filter, p, err);
+	if (rc < 0)
+		check_free_probe(p);
+	else
+		*ret_probe = p;
 	return rc;
 }
 
@@ -133,14 +165,11 @@ static int sync_probes(struct definitions *defs, const char *filter, struct ubp_
 		check_free_probe(defs->probes[old++]);
 	defs->n_probes = kept;
 	while (rc == 0 && defs->n_probes < n) {
-		struct defined_probe *p = check_new_probe();
+		struct defined_probe *p;
 
-		if (!p)
-			return ubp_fail(err, ENOMEM, "out of memory");
-		rc = make_probe(defs, defs->n_probes, filter, p, err);
+		rc = make_probe(defs, defs->n_probes, filter, &p, err);
 		if (rc < 0) {
 			show_definition(probes_spec(defs, defs->n_probes), err);
-			check_free_probe(p);
 			break;
 		}
 		p->uprobe->number = (unsigned)defs->n_probes;
@@ -163,6 +192,7 @@ int probes_take_up(struct definitions *defs, size_t n_before, const char *filter
 {
 	int rc = sync_probes(defs, filter, err);
 
+	check_forget(defs);
 	if (rc < 0)
 		probes_forget(defs, n_before);
 	return rc;
@@ -170,6 +200,7 @@ int probes_take_up(struct definitions *defs, size_t n_before, const char *filter
 
 void probes_free(struct definitions *defs)
 {
+	check_forget(defs);
 	while (defs->n_probes)
 		check_free_probe(defs->probes[--defs->n_probes]);
 	free(defs->probes);

@@ -49,6 +49,15 @@ struct defined_probe {
 	char *no_definition; /* why no kernel would take it */
 };
 
+/*
+ * What a pattern has found and check_probe() has said yes to, in the order in which they will be made. Not of returns: what is asked for
+ * counts there, too.
+ */
+struct checked {
+	struct defined_probe **v;
+	size_t n, n_taken; /* .v[.n_taken] is next */
+};
+
 struct definitions {
 	struct definitions_options opt;
 	pid_t *pids;         /* .opt.pids */
@@ -59,6 +68,7 @@ struct definitions {
 	uint64_t aliases_ns;        /* since when they are good */
 	struct defined_probe **probes;
 	size_t n_probes;
+	struct checked checked;
 	struct adding *adding; /* adding.c; NULL: nothing was added yet, or no more will be */
 	bool is_given_up;      /* while something was added: no more can be done with it */
 	bool is_settled;       /* windows_settle() was here since the last probe came */

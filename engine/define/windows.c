@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/base/sort.h"
 #include "engine/code/window.h"
 #include "engine/define/state.h"
 #include "engine/elf/object.h"
@@ -166,16 +167,18 @@ int windows_find(struct definitions *defs, struct defined_probe *p)
 
 /* --- several at one place --------------------------------------------------------------- */
 
-static int compare(const void *pa, const void *pb)
+static uint64_t key(const void *probe_ptr, unsigned k)
 {
-	const struct uprobe *a = (*(struct defined_probe *const *)pa)->uprobe;
-	const struct uprobe *b = (*(struct defined_probe *const *)pb)->uprobe;
+	const struct uprobe *u = ((const struct defined_probe *)probe_ptr)->uprobe;
+	const uint64_t keys[] = { u->dev, u->ino, u->foffset };
 
-	if (a->dev != b->dev)
-		return a->dev < b->dev ? -1 : 1;
-	if (a->ino != b->ino)
-		return a->ino < b->ino ? -1 : 1;
-	return (a->foffset > b->foffset) - (a->foffset < b->foffset);
+	return keys[k];
+}
+
+static bool is_one_place(const struct defined_probe *a, const struct defined_probe *b)
+{
+	return a->uprobe->dev == b->uprobe->dev && a->uprobe->ino == b->uprobe->ino &&
+	       a->uprobe->foffset == b->uprobe->foffset;
 }
 
 /* Does @next stand where the jump of @p would, or what that begins behind? */
@@ -232,17 +235,26 @@ static int settle_one(const struct definitions *defs, struct defined_probe *cons
 int windows_settle(struct definitions *defs)
 {
 	struct defined_probe **sorted;
+	struct sort_item *items;
 	int rc = 0;
 
 	if (defs->is_settled || (defs->opt.no_jumps && !defs->opt.beside_kernel))
 		return 0;
 	sorted = malloc((defs->n_probes + 1) * sizeof(*sorted));
-	if (!sorted)
+	items = malloc((defs->n_probes + 1) * sizeof(*items));
+	if (!sorted || !items) {
+		free(sorted);
+		free(items);
 		return -ENOMEM;
-	memcpy(sorted, defs->probes, defs->n_probes * sizeof(*sorted));
-	qsort(sorted, defs->n_probes, sizeof(*sorted), compare);
+	}
+	for (size_t i = 0; i < defs->n_probes; i++)
+		items[i].value = defs->probes[i];
+	sort_items_by(items, defs->n_probes, 3, key);
+	for (size_t i = 0; i < defs->n_probes; i++)
+		sorted[i] = items[i].value;
+	free(items);
 	for (size_t i = 0, n; i < defs->n_probes && rc == 0; i += n) {
-		for (n = 1; i + n < defs->n_probes && !compare(&sorted[i], &sorted[i + n]);)
+		for (n = 1; i + n < defs->n_probes && is_one_place(sorted[i], sorted[i + n]);)
 			n++;
 		rc = settle_one(defs, sorted + i, n,
 				i + n < defs->n_probes ? sorted[i + n] : NULL);

@@ -18,7 +18,7 @@ struct object;
 struct chunks;
 
 /* No longer reads are served. */
-#define CHUNK_READ_MAX 256
+#define CHUNK_READ_MAX 512
 
 /* All of @len bytes at @foffset of @fd, always the same file, from any thread. Returns @len, or -EAGAIN: the caller has to read by himself. */
 ssize_t chunks_read(struct chunks *chunks, int fd, uint64_t foffset, void *buf, size_t len);

@@ -51,13 +51,14 @@ void jump_batch_free(struct jump_batch *batch)
 
 /* --- which sites ----------------------------------------------------------------- */
 
-static const char *why_not(const struct plant_space *ps, const struct site *site)
+static const char *why_not(const struct plant_space *ps, const struct place *at)
 {
+	const struct site *site = at->sites[at->i];
 	size_t len = 0;
 
 	if (!site->n_probes) {
 		len = (size_t)site->window->len + site->window->padding;
-		return len ? neighbour_of(ps, site, len) : site->window->why;
+		return len ? neighbour_at(ps, at, len) : site->window->why;
 	}
 	if (site->n_probes > UBP_DETOUR_PROBES)
 		return "more probes than a detour has room for";
@@ -76,7 +77,7 @@ static const char *why_not(const struct plant_space *ps, const struct site *site
 			return "another probe stands on the instruction behind the probed one";
 		len = probe->window.len + probe->window.padding;
 	}
-	return neighbour_of(ps, site, len);
+	return neighbour_at(ps, at, len);
 }
 
 void jump_tell_why(const struct site *site, const char *why)
@@ -132,22 +133,26 @@ static bool has_return(const struct site *site)
 	return false;
 }
 
+/* In the order of their places. */
 static int collect(const struct plant *plant, struct plant_space *ps, struct jump_batch *batch)
 {
 	/* See watch.c: a breakpoint first, until one of them is hit. But a process is let go of without that. */
 	bool no_returns = !watch_begins_awake(ps) && watch_has_unwinders(ps) && plant->opt.stay;
-	size_t pos = 0;
-	void *value;
+	struct place at = { 0 };
+	struct site **sites = plant_sites_by_place(ps, &at.n);
 
-	batch->tries = calloc(ps->sites.n + 1, sizeof(*batch->tries));
-	if (!batch->tries)
+	at.sites = sites;
+	batch->tries = calloc(at.n + 1, sizeof(*batch->tries));
+	if (!sites || !batch->tries) {
+		free(sites);
 		return -ENOMEM;
-	while (map_next(&ps->sites, &pos, NULL, &value)) {
-		struct site *site = value;
+	}
+	for (; at.i < at.n; at.i++) {
+		struct site *site = sites[at.i];
 
 		if (!is_candidate(site) || (no_returns && has_return(site)))
 			continue;
-		jump_refuse(site, why_not(ps, site));
+		jump_refuse(site, why_not(ps, &at));
 		if (site->no_jump || jump_is_stale(site))
 			continue;
 		/* Made before, and put off. */
@@ -155,6 +160,7 @@ static int collect(const struct plant *plant, struct plant_space *ps, struct jum
 			(struct jump_try){ .site = site, .jump = site->jump };
 		site->jump = NULL;
 	}
+	free(sites);
 	return 0;
 }
 
@@ -178,13 +184,6 @@ static void refuse_returns(struct jump_batch *batch, bool all, const char *why)
 			batch->tries[kept++] = *try;
 	}
 	batch->n = kept;
-}
-
-static int compare_tries(const void *pa, const void *pb)
-{
-	const struct jump_try *a = pa, *b = pb;
-
-	return (a->site->vaddr > b->site->vaddr) - (a->site->vaddr < b->site->vaddr);
 }
 
 /* --- room for their detours --------------------------------------------------------- */
@@ -403,7 +402,6 @@ struct jump_batch *jump_collect(struct plant *plant, const struct space *space)
 		jump_batch_free(batch);
 		return NULL;
 	}
-	qsort(batch->tries, batch->n, sizeof(*batch->tries), compare_tries);
 	return batch;
 }
 

@@ -59,6 +59,7 @@ struct build {
 	struct mem_view view; /* of the program's code */
 	struct mem_writes writes;
 	struct gather gather;
+	struct detour_like *like;
 	uint32_t cell;
 };
 
@@ -207,6 +208,7 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 		.has = plant->code_has,
 		.self_at = claims_self_at(ps),
 		.claim = claims_code(ps),
+		.like = b->like,
 	};
 	int rc = find_window(b->space, &b->view, site, &window, err);
 
@@ -451,6 +453,7 @@ void jump_build(struct plant *plant, struct space *space, pid_t pid, struct jump
 	b->plant = plant;
 	b->space = space;
 	b->view.mem = b->writes.mem = &space->mem;
+	b->like = detour_like_new();
 	rings_look_around(space, pid, NULL, 0);
 	for (size_t i = 0; i < batch->n; i++) {
 		struct jump_try *try = &batch->tries[i];
@@ -467,6 +470,7 @@ void jump_build(struct plant *plant, struct space *space, pid_t pid, struct jump
 	enter(b);
 	if (mem_writes_end(&b->writes) < 0 || b->gather.rc < 0)
 		give_up_all(space->plant, batch);
+	detour_like_free(b->like);
 	free(b->gather.copies);
 	free(b);
 }

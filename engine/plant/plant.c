@@ -69,8 +69,8 @@ static struct area_room count_new_in(const struct update *u, uint64_t lo, uint64
 	for (size_t i = 0; i < u->n_added; i++) {
 		const struct site *site = u->added[i].site;
 
-		if (u->added[i].is_new && !map_get(&ps->slots, site->vaddr) &&
-		    site->vaddr >= lo && site->vaddr < hi)
+		if (u->added[i].is_new && site->vaddr >= lo && site->vaddr < hi &&
+		    !(ps->slots.n && map_get(&ps->slots, site->vaddr)))
 			n++;
 	}
 	return (struct area_room){ n, n };
@@ -208,6 +208,7 @@ static int prepare(struct update *u, struct ubp_err *err)
 	struct space *space = u->space;
 	struct plant_space *ps = space->plant;
 	struct mem_view view = { .mem = &space->mem };
+	bool had_slots = ps->slots.n != 0;
 
 	for (size_t i = 0; i < u->n_added; i++) {
 		struct area *area = NULL;
@@ -215,8 +216,9 @@ static int prepare(struct update *u, struct ubp_err *err)
 
 		if (!u->added[i].is_new)
 			continue;
-		area = area_of(
-			ps, (uint64_t)(uintptr_t)map_get(&ps->slots, u->added[i].site->vaddr));
+		if (had_slots)
+			area = area_of(ps, (uint64_t)(uintptr_t)map_get(
+						   &ps->slots, u->added[i].site->vaddr));
 		if (!area)
 			rc = find_area(u, u->added[i].site, &area, err);
 		if (rc == 0)

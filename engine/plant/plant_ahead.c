@@ -15,7 +15,6 @@
 #include "engine/plant/plant.h"
 #include "engine/plant/sigaction.h"
 #include "engine/plant/update.h"
-#include "engine/space/probe_list.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
 #include "engine/trace/process.h"
@@ -67,7 +66,6 @@ void plant_forget_ahead(struct plant *plant)
 static void collect_ahead(struct plant *plant, const struct space *space, pid_t tid,
 			  const struct maps *maps)
 {
-	const struct probe_list *list = probe_list(plant);
 	struct plant_ahead *ahead = calloc(1, sizeof(*ahead));
 	struct ubp_err err;
 
@@ -84,11 +82,10 @@ static void collect_ahead(struct plant *plant, const struct space *space, pid_t 
 		.maps = *maps,
 		.seen = update_sum(maps),
 	};
-	if (!plant_space_get(&ahead->space) || update_collect_probes(&ahead->u, &err) < 0)
+	/* Room for their slots, too, so that nobody stands still for that. */
+	if (!plant_space_get(&ahead->space) || update_collect_probes(&ahead->u, &err) < 0 ||
+	    map_keep_room(&ahead->space.plant->slots, ahead->u.n_added) < 0)
 		plant_forget_ahead(plant);
-	/* The first to write to these since the waker was born copies pages. */
-	for (size_t i = 0; i < list->n; i++)
-		(void)__atomic_fetch_add(&list->v[i]->stats.sites, 0, __ATOMIC_RELAXED);
 }
 
 void plant_look_ahead(struct plant *plant, struct space *space, pid_t tid)

@@ -11,6 +11,7 @@
 
 #include "arch/guard.h"
 #include "engine/base/err.h"
+#include "engine/base/sort.h"
 #include "engine/base/vec.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
@@ -347,24 +348,23 @@ void site_discard(struct plant_space *ps, struct site *site)
 	site_bury(ps, site);
 }
 
-static int compare_places(const void *pa, const void *pb)
-{
-	const struct site *a = *(struct site *const *)pa, *b = *(struct site *const *)pb;
-
-	return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
-}
-
 struct site **plant_sites_by_place(const struct plant_space *ps, size_t *ret_n)
 {
-	struct site **sites = calloc(ps->sites.n + 1, sizeof(struct site *));
-	size_t pos = 0;
-	void *value;
+	struct site **sites = malloc((ps->sites.n + 1) * sizeof(struct site *));
+	struct sort_item *items = malloc((ps->sites.n + 1) * sizeof(*items));
+	size_t pos = 0, n = 0;
 
-	*ret_n = 0;
-	while (sites && map_next(&ps->sites, &pos, NULL, &value))
-		sites[(*ret_n)++] = value;
-	if (sites)
-		qsort(sites, *ret_n, sizeof(struct site *), compare_places);
+	if (!sites || !items) {
+		free(sites);
+		sites = NULL;
+	}
+	while (sites && map_next(&ps->sites, &pos, &items[n].key, &items[n].value))
+		n++;
+	sort_items(items, n);
+	for (size_t i = 0; i < n; i++)
+		sites[i] = items[i].value;
+	free(items);
+	*ret_n = n;
 	return sites;
 }
 
@@ -452,7 +452,7 @@ static int prepare_in_place(const struct space *space, pid_t tid, struct site *s
 			err, EPERM,
 			"process %d: '%s' at 0x%lx would have to be stepped in place "
 			"(--force), but its memory may not answer, as that of a stranger",
-			(int)space->mem.file.pid, site->insn.text, ul(site->vaddr));
+			(int)space->mem.file.pid, insn_text(space->arch, &site->insn).s, ul(site->vaddr));
 	site->rung = SITE_IN_PLACE;
 	guard_set_missing(ps);
 	return 0;
@@ -483,7 +483,7 @@ int site_prepare(const struct plant *plant, struct space *space, pid_t tid,
 				"process %d has no free memory near 0x%lx, where '%s' would "
 				"have to be moved to (--force steps it in place: then killing "
 				"ubp kills the process)",
-				(int)tid, ul(site->vaddr), site->insn.text);
+				(int)tid, ul(site->vaddr), insn_text(space->arch, &site->insn).s);
 	return rc;
 }
 

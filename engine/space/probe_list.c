@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/sort.h"
 #include "engine/space/state.h"
 #include "engine/space/uprobe.h"
 
 static const struct probe_list empty;
 
-/* Of two probes at one place: by number. */
 static int compare(const void *pa, const void *pb)
 {
 	const struct uprobe *a = *(struct uprobe *const *)pa;
@@ -27,6 +27,30 @@ static int compare(const void *pa, const void *pb)
 	if (a->foffset != b->foffset)
 		return a->foffset < b->foffset ? -1 : 1;
 	return (a->number > b->number) - (a->number < b->number);
+}
+
+/* Of two probes at one place: by number. */
+static uint64_t key(const void *probe_ptr, unsigned k)
+{
+	const struct uprobe *probe = probe_ptr;
+	const uint64_t keys[] = { probe->dev, probe->ino, probe->foffset, probe->number };
+
+	return keys[k];
+}
+
+static int sort(struct probe_list *list)
+{
+	struct sort_item *items = malloc((list->n + 1) * sizeof(*items));
+
+	if (!items)
+		return -ENOMEM;
+	for (size_t i = 0; i < list->n; i++)
+		items[i].value = list->v[i];
+	sort_items_by(items, list->n, 4, key);
+	for (size_t i = 0; i < list->n; i++)
+		list->v[i] = items[i].value;
+	free(items);
+	return 0;
 }
 
 int probe_lists_init(struct plant *plant)
@@ -89,7 +113,10 @@ int probe_list_change(struct plant *plant, struct uprobe *const *added, size_t n
 			append(list, old->v[i]);
 	for (size_t i = 0; i < n_added; i++)
 		append(list, added[i]);
-	qsort(list->v, list->n, sizeof(*list->v), compare);
+	if (sort(list) < 0) {
+		probe_list_put(list);
+		return -ENOMEM;
+	}
 	publish(plant, list);
 	return 0;
 }

@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/annex.h"
 #include "engine/elf/object_priv.h"
 #include "engine/elf/segments.h"
 #include "engine/symbols/functions.h"
@@ -156,6 +158,31 @@ static bool open_table(const struct object *object, struct table *t)
 	       (t->len - t->at) - t->n * 2 * t->pc_size >= t->pc_size;
 }
 
+/* What was found out about the table: most files have none, and are asked a hundred thousand times. */
+struct kept_table {
+	struct table t;
+	bool is_there;
+};
+
+static const struct annex_kind table_kind = { .free = free };
+
+/* NULL: there is none. */
+static const struct table *table_of(struct object *object, struct kept_table *scratch)
+{
+	struct kept_table *kept = annex_get(&object->annexes, &table_kind);
+
+	if (!kept) {
+		kept = calloc(1, sizeof(*kept));
+		if (kept && annex_put(&object->annexes, &table_kind, kept) < 0) {
+			free(kept);
+			kept = NULL;
+		}
+		kept = kept ? kept : scratch;
+		kept->is_there = open_table(object, &kept->t);
+	}
+	return kept->is_there ? &kept->t : NULL;
+}
+
 /* Function @i < n, or the end of the last: i == n. */
 static uint64_t start_of(const struct table *t, uint64_t i)
 {
@@ -192,40 +219,42 @@ static int describe(const struct table *t, uint64_t i, struct go_function *ret_f
 		       : -ENOENT;
 }
 
-int gopclntab_at(const struct object *object, uint64_t elf_vaddr,
+int gopclntab_at(struct object *object, uint64_t elf_vaddr,
 		 struct go_function *ret_function)
 {
 	uint64_t low = 0, high;
-	struct table t;
+	struct kept_table scratch;
+	const struct table *t = table_of(object, &scratch);
 
-	if (!open_table(object, &t))
+	if (!t)
 		return -ENOENT;
-	high = t.n;
+	high = t->n;
 	while (low < high) {
 		uint64_t mid = low + (high - low) / 2;
 
-		if (start_of(&t, mid) <= elf_vaddr)
+		if (start_of(t, mid) <= elf_vaddr)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	if (low == 0 || describe(&t, low - 1, ret_function) < 0)
+	if (low == 0 || describe(t, low - 1, ret_function) < 0)
 		return -ENOENT;
 	return elf_vaddr < ret_function->end ? 0 : -ENOENT;
 }
 
-int gopclntab_find(const struct object *object, const char *name,
+int gopclntab_find(struct object *object, const char *name,
 		   struct go_function *ret_function)
 {
-	struct table t;
+	struct kept_table scratch;
+	const struct table *t = table_of(object, &scratch);
 
-	if (!open_table(object, &t))
+	if (!t)
 		return -ENOENT;
-	for (uint64_t i = 0; i < t.n; i++) {
-		const char *its = name_of(&t, i);
+	for (uint64_t i = 0; i < t->n; i++) {
+		const char *its = name_of(t, i);
 
 		if (its && strcmp(its, name) == 0)
-			return describe(&t, i, ret_function);
+			return describe(t, i, ret_function);
 	}
 	return -ENOENT;
 }

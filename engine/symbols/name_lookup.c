@@ -241,7 +241,7 @@ static int fail_unknown(struct object *object, const struct symtab *symtab,
 }
 
 /* What a stripped Go program still knows. */
-static int find_in_go_table(const struct object *object, const char *name,
+static int find_in_go_table(struct object *object, const char *name,
 			    struct object_symbol *ret_symbol)
 {
 	struct go_function function;

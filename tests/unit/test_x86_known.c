@@ -22,6 +22,7 @@
 #define LEN   15
 
 static uint8_t codes[N][LEN];
+static size_t n_known;
 static const uint64_t places[] = { 0x401000, 0x7fff00001234, 0 };
 
 /* What capstone says, asked anew. False: it is none, or one that it does not know well enough. */
@@ -37,6 +38,25 @@ static bool decode(csh handle, cs_insn *insn, unsigned bits, const uint8_t *code
 	snprintf(want->text, sizeof(want->text), "%.20s%s%.58s", insn->mnemonic,
 		 insn->op_str[0] ? " " : "", insn->op_str);
 	return true;
+}
+
+/* What is known by one like it is an instruction to capstone, too, and as long. */
+static void check_known(csh handle, cs_insn *insn, unsigned bits, const uint8_t *code,
+			size_t len)
+{
+	const uint8_t *at = code;
+	struct x86_decoded got;
+	struct x86_parts parts;
+	uint64_t vaddr = places[0];
+	size_t left = len;
+
+	if (!x86_decode_known(bits, code, len, &got, &parts))
+		return;
+	n_known++;
+	if (!cs_disasm_iter(handle, &at, &left, &vaddr, insn) || insn->size != got.len)
+		fail_msg("%u bits: %02x %02x %02x %02x: %d bytes, capstone has '%s', %d", bits,
+			 code[0], code[1], code[2], code[3], got.len, insn->mnemonic,
+			 insn->size);
 }
 
 static void check(csh handle, cs_insn *insn, unsigned bits, const uint8_t *code, size_t len)
@@ -94,13 +114,16 @@ static void test_known(void **state)
 		cs_option(handle, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
 		insn = cs_malloc(handle);
 		assert_non_null(insn);
+		n_known = 0;
 		for (size_t i = 0; i < N; i++) {
+			check_known(handle, insn, bits, codes[i], 1 + (size_t)rand() % LEN);
 			check(handle, insn, bits, codes[i], LEN);
 			if (i >= AGAIN)
 				check(handle, insn, bits, codes[i - AGAIN], LEN);
 			/* Cut short it is none, or the same. */
 			check(handle, insn, bits, codes[i], 1 + (size_t)rand() % LEN);
 		}
+		assert_true(n_known > N / 4);
 		cs_free(insn, 1);
 		cs_close(&handle);
 	}
