@@ -2,6 +2,7 @@
 /* Copyright the ubp authors */
 
 #include "engine/event/ring.h"
+#include "engine/event/ring_alone.h"
 
 #include <errno.h>
 #include <stdlib.h>

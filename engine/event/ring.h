@@ -135,18 +135,9 @@ void ring_space_offer(struct ring_space *space, const struct ring_offer *offer);
 void ring_space_end_offers(struct ring_space *space);
 /* Who has got one is known now, and the names of those who are there. (Draining does so, too.) */
 void ring_space_look_for_claims(struct ring_space *space);
-/* How often since the last call somebody rang, and nobody came in time. */
-uint64_t ring_space_take_in_vain(struct ring_space *space);
-/* Does somebody wait that rang? */
-bool ring_space_waits(const struct ring_space *space);
-/* ring_head.bell, as long as the space is not closed. */
-const uint64_t *ring_space_bell(const struct ring_space *space);
 
 /* Memory that may be read (RING_RANGE()); copies of others in cells are cleared. */
 void ring_space_set_ranges(struct ring_space *space, const uint64_t *ranges, size_t n);
-/* ring_head.reads, and .filters: is it not 0? */
-void ring_space_set_reads(struct ring_space *space, bool reads);
-bool ring_space_filters(const struct ring_space *space);
 /* Hits of probe @number that filters dropped, as far as they were counted. */
 uint64_t ring_set_dropped(struct ring_set *set, unsigned number);
 

@@ -14,6 +14,7 @@
 
 #include "engine/base/err.h"
 #include "engine/base/proc.h"
+#include "engine/event/ring_alone.h"
 #include "engine/event/ring_claims.h"
 
 /* Of <linux/memfd.h> and <linux/magic.h>, which not all systems have whole. */

@@ -5,6 +5,7 @@
 
 #include "engine/base/map.h"
 #include "engine/event/ring.h"
+#include "engine/event/ring_alone.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/site.h"
 #include "engine/space/space.h"

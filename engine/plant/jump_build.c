@@ -170,6 +170,19 @@ static bool read_fill(struct build *b, const struct site *site, const struct win
 			     len) == len;
 }
 
+static void take_window(struct site_jump *jump, const struct window *window)
+{
+	jump->n = window->n;
+	for (size_t i = 0; i < window->n; i++) {
+		jump->from[i + 1] = jump->from[i] + window->insns[i].len;
+		memcpy(jump->orig + jump->from[i], window->insns[i].bytes,
+		       window->insns[i].len);
+	}
+	jump->jump_len = window->jump_len;
+	jump->n_prefix = window->pun.n_prefix;
+	jump->reach = (uint8_t)(window->jump_len + window->pun.n_fixed);
+}
+
 static int generate(struct build *b, struct site *site, uint64_t vaddr, struct site_jump *jump,
 		    struct ubp_err *err)
 {
@@ -226,14 +239,7 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 	jump->copy = vaddr;
 	jump->is_watch = is_watch;
 	jump->len = (uint32_t)jump->detour.len;
-	jump->n = window.n;
-	for (size_t i = 0; i < window.n; i++) {
-		jump->from[i + 1] = jump->from[i] + window.insns[i].len;
-		memcpy(jump->orig + jump->from[i], window.insns[i].bytes, window.insns[i].len);
-	}
-	jump->jump_len = window.jump_len;
-	jump->n_prefix = window.pun.n_prefix;
-	jump->reach = (uint8_t)(window.jump_len + window.pun.n_fixed);
+	take_window(jump, &window);
 	if (!read_fill(b, site, &window, jump))
 		return ubp_fail(err, EFAULT, "it cannot be read");
 	return build_jump(ps, arch, &window, site, jump, err);

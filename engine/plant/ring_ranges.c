@@ -10,6 +10,7 @@
 #include "engine/base/err.h"
 #include "engine/event/clock.h"
 #include "engine/event/ring.h"
+#include "engine/event/ring_alone.h"
 #include "engine/os/maps.h"
 #include "engine/plant/rings.h"
 #include "engine/space/ring_part.h"
