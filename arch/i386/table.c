@@ -88,6 +88,9 @@ static const char *dwarf_register(unsigned number, bool *ret_is_vector)
 	return x86_dwarf_register(false, number, ret_is_vector);
 }
 
+/* As those of x86-64, downwards: above there may be nothing that a program of 32 bits can have. */
+static const int64_t mirrors[] = { (int32_t)0xcccccccc, (int32_t)0xffcccccc, 0 };
+
 extern const struct ubp_arch ubp_arch_i386;
 
 const struct ubp_arch ubp_arch_i386 = {
@@ -170,6 +173,7 @@ const struct ubp_arch ubp_arch_i386 = {
 	.hook.call_at = i386_sigaction_call_at,
 	.hook.build = i386_build_sigaction_hook,
 	.jump.find = find_window,
+	.jump.mirrors = mirrors,
 	.jump.find_short = find_short,
 	.lead.find = find_lead,
 	.lead.stands = lead_stands,

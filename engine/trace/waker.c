@@ -61,10 +61,12 @@ static int sit_still(void *seat_ptr)
 	waker_become_one(seat->parent, -1);
 	sigfillset(&all_but_ring);
 	sigdelset(&all_but_ring, RING);
+	(void)sigprocmask(SIG_SETMASK, &all_but_ring, NULL);
 	__atomic_store_n(&seat->state, SEAT_TAKEN, __ATOMIC_RELEASE);
 	(void)syscall(SYS_futex, &seat->state, FUTEX_WAKE, 1, NULL, NULL, 0);
+	/* The kernel begins this call again by itself behind each stop: no error is told, which would be in the tracing thread's errno. */
 	for (;;)
-		sigsuspend(&all_but_ring);
+		(void)syscall(SYS_futex, &seat->state, FUTEX_WAIT, SEAT_TAKEN, NULL, NULL, 0);
 	return 0;
 }
 

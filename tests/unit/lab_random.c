@@ -413,7 +413,7 @@ static void random_filters(void **state)
 
 static void alone(void **state, void (*test)(void **state))
 {
-	if (!lab.arch->detour.alone)
+	if (!lab.arch->detour.reads)
 		skip();
 	is_alone = true;
 	test(state);

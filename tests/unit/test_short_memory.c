@@ -190,6 +190,7 @@ static struct ubp_session *prepare(const struct target *t, enum ubp_mode mode)
 	options.pids = &t->pid;
 	options.n_pids = 1;
 	options.warn = warn;
+	options.stay = true; /* children of others are nobody's business */
 	ubp_err_reset(&err);
 	if (ubp_session_new(&options, &session, &err) < 0 ||
 	    ubp_add(session, definition, NULL, &err) < 0)
