@@ -52,17 +52,6 @@ static bool follows_pointer(const struct ubp_arch *arch, const struct fetch_op *
 	return follows;
 }
 
-/* Of several strings one that is no address takes its hit with it. */
-static bool has_several_strings(const struct uprobe *probe)
-{
-	const struct fetch_program *program = probe->program;
-	unsigned n = 0;
-
-	for (const struct fetch_op *op = program->ops; op < program->ops + program->n_ops; op++)
-		n += op->code == FETCH_STORE_STRING;
-	return n > 1;
-}
-
 static bool follows_pointers(const struct uprobe *probe)
 {
 	const struct fetch_program *program = probe->program;
@@ -74,7 +63,7 @@ static bool follows_pointers(const struct uprobe *probe)
 	return false;
 }
 
-static bool has_probe(const struct process *p, bool (*is)(const struct uprobe *probe))
+bool self_read_is_wanted(const struct process *p)
 {
 	size_t pos = 0;
 	void *value;
@@ -83,15 +72,10 @@ static bool has_probe(const struct process *p, bool (*is)(const struct uprobe *p
 		const struct site *site = value;
 
 		for (size_t i = 0; site->planted && i < site->n_probes; i++)
-			if (is(site->probes[i]))
+			if (follows_pointers(site->probes[i]))
 				return true;
 	}
 	return false;
-}
-
-bool self_read_is_wanted(const struct process *p)
-{
-	return has_probe(p, follows_pointers);
 }
 
 /* --- may it? -------------------------------------------------------------------------------- */
@@ -108,8 +92,6 @@ const char *self_read_why_not(const struct process *p)
 {
 	if (!p->space->arch->detour.reads)
 		return "a probe follows pointers, to memory that may be gone by then";
-	if (has_probe(p, has_several_strings))
-		return "a probe has several strings, of which one may be no address";
 	if (rings_are_filtered(p->space->plant))
 		return "a probe follows pointers, and it has filtered its system calls, or was about to";
 	/* A thread would wait for it in its detour. */
