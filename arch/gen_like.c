@@ -21,7 +21,9 @@ struct made {
 	struct detour_plan plan; /* what it points to is gone, but for these: */
 	struct lead lead;
 	uint32_t number;
-	struct fetch_program program; /* .ops[] follow */
+	struct {
+		uint32_t n_ops, fixed_size, has_strings, needs_comm, needs_duration, needs_vectors;
+	} program;
 	struct fetch_op ops[OPS_MAX];
 	struct detour detour; /* .code and .loads are its own; .code NULL: there is none */
 	struct emit_mark marks[EMIT_MARKS];
@@ -80,13 +82,12 @@ static bool is_plain(const struct detour_plan *plan)
 
 static bool is_same_program(const struct made *like, const struct fetch_program *p)
 {
-	const struct fetch_program *q = &like->program;
-
 	/* .offset counts for one operator alone, which no other is made like. */
-	return p->n_ops == q->n_ops && p->fixed_size == q->fixed_size &&
-	       p->has_strings == q->has_strings && p->needs_comm == q->needs_comm &&
-	       p->needs_duration == q->needs_duration &&
-	       p->needs_vectors == q->needs_vectors &&
+	return p->n_ops == like->program.n_ops && p->fixed_size == like->program.fixed_size &&
+	       p->has_strings == like->program.has_strings &&
+	       p->needs_comm == like->program.needs_comm &&
+	       p->needs_duration == like->program.needs_duration &&
+	       p->needs_vectors == like->program.needs_vectors &&
 	       memcmp(p->ops, like->ops, p->n_ops * sizeof(p->ops[0])) == 0;
 }
 
@@ -192,6 +193,7 @@ bool gen_like(const struct gen_isa *isa, const struct detour_plan *plan,
 void gen_like_keep(const struct gen *g, const struct detour *detour)
 {
 	const struct detour_plan *plan = g->plan;
+	const struct fetch_program *p;
 	struct made *like;
 
 	if (!plan->like)
@@ -203,12 +205,17 @@ void gen_like_keep(const struct gen *g, const struct detour *detour)
 		like->detour = (struct detour){ 0 };
 		return;
 	}
+	p = plan->probes->program;
 	like->plan = *plan;
 	if (plan->lead)
 		like->lead = *plan->lead;
-	memcpy(&like->program, plan->probes->program, sizeof(like->program));
-	memcpy(like->ops, plan->probes->program->ops,
-	       plan->probes->program->n_ops * sizeof(like->ops[0]));
+	like->program.n_ops = p->n_ops;
+	like->program.fixed_size = p->fixed_size;
+	like->program.has_strings = p->has_strings;
+	like->program.needs_comm = p->needs_comm;
+	like->program.needs_duration = p->needs_duration;
+	like->program.needs_vectors = p->needs_vectors;
+	memcpy(like->ops, p->ops, p->n_ops * sizeof(like->ops[0]));
 	memcpy(like->marks, g->e.marks, g->e.n_marks * sizeof(like->marks[0]));
 	like->n_marks = g->e.n_marks;
 }

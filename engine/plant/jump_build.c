@@ -238,6 +238,7 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 		return rc;
 	jump->copy = vaddr;
 	jump->is_watch = is_watch;
+	jump->claims = is_watch || plan.claim;
 	jump->len = (uint32_t)jump->detour.len;
 	take_window(jump, &window);
 	if (!read_fill(b, site, &window, jump))

@@ -39,6 +39,25 @@ void renew_due(struct plant *plant, struct plant_space *ps)
 	ps->jump->renew_ns = ps->jump->renew_wait_ns = 0;
 }
 
+bool renew_claimless(struct plant *plant, struct plant_space *ps)
+{
+	bool any = false;
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->sites, &pos, NULL, &value)) {
+		const struct site *site = value;
+
+		if (site->rung != SITE_JUMPED || !site->jump || site->jump->claims)
+			continue;
+		site->jump->is_outdated = true;
+		any = true;
+	}
+	if (any)
+		renew_due(plant, ps);
+	return any;
+}
+
 /* --- probes of sites -------------------------------------------------------------------- */
 
 /* Those that are retired; true: there were some. In the place of each is its successor then, if it has one. */

@@ -21,6 +21,11 @@ struct ubp_err;
 struct update;
 
 /*
+ * Jumps that were made before threads could claim rings, in a program that had just begun: others take their place. False: there are
+ * none.
+ */
+bool renew_claimless(struct plant *plant, struct plant_space *ps);
+/*
  * Probes of @ps that are retired leave their sites, or make room for their successors: at once, but where a jump stands. What
  * is in the target is not touched: renew_pass() is due then.
  */

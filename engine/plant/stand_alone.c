@@ -23,6 +23,7 @@
 #include "engine/plant/hooks.h"
 #include "engine/plant/leave.h"
 #include "engine/plant/mirror.h"
+#include "engine/plant/renew.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/scan.h"
 #include "engine/plant/self_read.h"
@@ -212,6 +213,12 @@ int stand_alone_prepare(struct plant *plant, const struct held *held, const char
 	rc = ticks_check(held, err);
 	if (rc < 0)
 		return rc;
+	*ret_why = "its threads could not claim rings by themselves";
+	claims_provide(held, plant->code_has);
+	if (!claims_code(p->space->plant))
+		return ubp_fail(err, ENOTSUP, "%s", *ret_why);
+	if (renew_claimless(plant, p->space->plant))
+		return ubp_fail(err, EAGAIN, "its jumps are made anew");
 	/* Where there are none to be had, who comes is not recorded, and counted. */
 	if (rings_spare(plant, held, err) == -ESRCH)
 		return -ESRCH;

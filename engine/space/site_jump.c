@@ -95,7 +95,7 @@ bool jump_is_stale(const struct site *site)
 	const struct site_jump *jump = site->jump;
 
 	return jump &&
-	       (jump->n_probes != site->n_probes ||
+	       (jump->is_outdated || jump->n_probes != site->n_probes ||
 		(site->n_probes && memcmp(jump->probes, site->probes,
 					  site->n_probes * sizeof(struct uprobe *)) != 0));
 }

@@ -33,6 +33,8 @@ struct site_jump {
 	bool is_begun;   /* some of it may stand behind the breakpoint, or all of it */
 	bool is_written; /* all of it stands */
 	bool is_left;    /* it could not be taken out again */
+	bool claims;     /* threads that it does not know claim rings there; or it records nothing */
+	bool is_outdated; /* another one is to be made in its place */
 	bool in_use;     /* somebody is in its code */
 	bool is_watch; /* it has no probes: its detour scans the stack, or asks the tracer to come (detour_plan.scans, .asks) */
 	bool is_awaited; /* of an old one: a return address that it has replaced may bring somebody back */

@@ -16,7 +16,7 @@ same_state() { # same_state WHEN
 start state
 same_state before
 for mode in auto trap step auto trap step; do
-	trace --mode $mode -p "$PID" -e "p:s/work $F:work i=$ARG1" -e "r:s/ret $F:work"
+	trace --stay --mode $mode -p "$PID" -e "p:s/work $F:work i=$ARG1" -e "r:s/ret $F:work"
 	traced "$PID" || fail "it is not traced: this test shows nothing"
 	wait_for out.txt ' ret: '
 	trace_stop

@@ -516,7 +516,8 @@ static void test_puns(void **state)
 									  &err),
 						 0);
 				assert_true(w.n == jump_len && w.jump_len == jump_len);
-				behind[n_prefix + UBP_PUN_FIXED - jump_len] = ends[i];
+				if (n_prefix < jump_len)
+					behind[n_prefix + UBP_PUN_FIXED - jump_len] = ends[i];
 				assert_int_equal(arch()->jump.take_pun(&w, n_prefix, behind),
 						 n_prefix < jump_len);
 				if (n_prefix == jump_len)
