@@ -91,7 +91,8 @@ trace_stop
 
 # 5. Nobody empties the rings: they get full. What is no jump would wait for a tracer.
 ONLY=jumps
-begin p "a=$N1:x64 s=+0($TEXT):string" --buffer-size 256
+# Traced all the time: who is in the middle of letting go of a process has it wait in its stops.
+begin p "a=$N1:x64 s=+0($TEXT):string" --stay --buffer-size 256
 same_state "once" run 1
 kill -STOP "$UBP_PID"
 same_state "full rings" run $MANY
