@@ -47,7 +47,7 @@ done
 	fail "-L of a program without: $(cat out.txt err.txt)"
 [ "$("$USDT" -l --exclude '*:g*' "$F")" = sema:far ] || fail "-l with --exclude"
 [ "$("$USDT" -l --explain "$F" '*:far')" = 'sema:far  jump' ] ||
-	"$USDT" -l --explain "$F" '*:far' | grep -qE '^sema:far  breakpoint: ' || fail "-l with --explain"
+	"$USDT" -l --explain "$F" '*:far' | grep -qE '^sema:far  (breakpoint: |jump \()' || fail "-l with --explain"
 "$USDT" -L "$F" '*:g*' > out.txt || fail "-L: $?"
 grep -qx "sema:guarded $F" out.txt && grep -qxE ' {4}location 0x0*[1-9a-f][0-9a-f]*, base 0x[0-9a-f]{16}, semaphore 0x0*[1-9a-f][0-9a-f]*' out.txt &&
 	grep -qxE '    arguments (-4@%edi 8@%rsi|-4@[wx]0 8@x1)' out.txt && grep -qx "    arg1 s32 $ARG1" out.txt ||
