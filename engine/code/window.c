@@ -339,10 +339,10 @@ int object_lead(struct object *object, uint64_t foffset, struct lead *ret_lead,
 	return rc == 0 ? check_landings(&s) : rc;
 }
 
-/* What is refused for a longer jump is refused by look() already. */
-static int look_short(struct site *s, uint64_t foffset)
+/* The bytes at @foffset: *ret_len that can be read, and how many of them are the function's. */
+static int read_start(struct site *s, uint64_t foffset, uint8_t code[UBP_WINDOW_MAX],
+		      size_t *ret_len, size_t *ret_own)
 {
-	uint8_t code[UBP_WINDOW_MAX];
 	uint64_t left;
 	ssize_t len;
 	int rc = find_start(s, foffset, NULL);
@@ -350,11 +350,24 @@ static int look_short(struct site *s, uint64_t foffset)
 	if (rc < 0)
 		return rc;
 	left = s->end - s->vaddr;
-	len = code_read(s->object, s->vaddr, code, sizeof(code));
+	len = code_read(s->object, s->vaddr, code, UBP_WINDOW_MAX);
 	if (len <= 0)
 		return ubp_fail(s->err, EIO, "cannot read the code of %s", s->object->path);
-	rc = s->arch->jump.find_short(code, left < (size_t)len ? left : (size_t)len, s->vaddr,
-				      s->window, s->err);
+	*ret_len = (size_t)len;
+	*ret_own = left < *ret_len ? left : *ret_len;
+	return 0;
+}
+
+/* What is refused for a longer jump is refused by look() already. */
+static int look_short(struct site *s, uint64_t foffset)
+{
+	uint8_t code[UBP_WINDOW_MAX];
+	size_t len, own;
+	int rc = read_start(s, foffset, code, &len, &own);
+
+	if (rc < 0)
+		return rc;
+	rc = s->arch->jump.find_short(code, own, s->vaddr, s->window, s->err);
 	if (rc == 0 && s->object->is_go)
 		return refuse(s, WINDOW_GO, "goroutines may be parked at what a jump leads to");
 	if (rc == 0)
@@ -383,23 +396,17 @@ int object_window_short(struct object *object, uint64_t foffset, struct window *
 static int look_punned(struct site *s, uint64_t foffset, uint8_t jump_len)
 {
 	uint8_t code[UBP_WINDOW_MAX];
-	uint64_t left;
-	ssize_t len;
-	int rc = find_start(s, foffset, NULL);
+	size_t len, own;
+	int rc = read_start(s, foffset, code, &len, &own);
 
 	if (rc < 0)
 		return rc;
-	left = s->end - s->vaddr;
-	len = code_read(s->object, s->vaddr, code, sizeof(code));
-	if (len <= 0)
-		return ubp_fail(s->err, EIO, "cannot read the code of %s", s->object->path);
-	rc = s->arch->jump.find_punned(code, left < (size_t)len ? left : (size_t)len, jump_len,
-				       s->vaddr, s->window, s->err);
+	rc = s->arch->jump.find_punned(code, own, jump_len, s->vaddr, s->window, s->err);
 	if (rc == 0 && s->object->is_go)
 		return refuse(s, WINDOW_GO, "goroutines may be parked at what a jump leads to");
 	if (rc == 0)
 		rc = check_landings(s);
-	if (rc == 0 && !puns_choose(s->object, s->vaddr, code, (size_t)len, s->window))
+	if (rc == 0 && !puns_choose(s->object, s->vaddr, code, len, s->window))
 		return refuse(s, WINDOW_FILL,
 			      "what stands there lets a part of a jump lead to no free memory");
 	return rc;

@@ -94,8 +94,6 @@ static const char *why_never(const struct plant *plant, const struct process *p)
 
 	if (!space->arch->detour.alone)
 		return "its instruction set has no such detours";
-	if (plant->opt.lossless)
-		return "a full ring is to stop it (--lossless)";
 	/* Nobody is there to make a fault good. */
 	if (!plant->opt.force && plant->opt.frames)
 		return "stacks are read, whose memory may be gone by then (--force)";
