@@ -62,6 +62,20 @@ int emit_finish(struct emit *e, emit_fix_fn *fix)
 	return e->error;
 }
 
+int emit_take(struct emit *e, emit_fix_fn *fix, uint8_t *code, size_t max, size_t *ret_len)
+{
+	int rc = emit_finish(e, fix);
+
+	if (rc == 0 && e->len > max)
+		rc = -ENOSPC;
+	if (rc == 0) {
+		memcpy(code, e->code, e->len);
+		*ret_len = e->len;
+	}
+	emit_free(e);
+	return rc;
+}
+
 /* --- bytes ------------------------------------------------------------------------ */
 
 void emit_fill(struct emit *e, size_t size, uint8_t byte)

@@ -57,6 +57,8 @@ void emit_init(struct emit *e, unsigned bits, uint64_t vaddr);
 void emit_free(struct emit *e);
 /* Fill in all that depends on labels. Returns 0, or .error; -ERANGE: a label was never set. */
 int emit_finish(struct emit *e, emit_fix_fn *fix);
+/* The same, then the code goes to @code, *ret_len bytes, and @e is freed. Returns 0 or as emit_finish(); -ENOSPC: more than @max. */
+int emit_take(struct emit *e, emit_fix_fn *fix, uint8_t *code, size_t max, size_t *ret_len);
 /* Keep an error, if it is the first. */
 void emit_fail(struct emit *e, int error);
 

@@ -510,13 +510,6 @@ int gen_return_code(const struct gen_isa *isa, uint64_t hijacks, uint64_t hijack
 		return ubp_fail(err, EOPNOTSUPP, "no table for return addresses");
 	emit_init(&g.e, isa->bits, 0);
 	isa->returns->common(&g, hijacks, hijacks_mask, trampoline);
-	rc = emit_finish(&g.e, isa->fix);
-	if (rc == 0 && g.e.len > max)
-		rc = -ENOSPC;
-	if (rc == 0) {
-		memcpy(code, g.e.code, g.e.len);
-		*ret_len = g.e.len;
-	}
-	emit_free(&g.e);
+	rc = emit_take(&g.e, isa->fix, code, max, ret_len);
 	return rc < 0 ? ubp_fail(err, -rc, "no code for returns") : 0;
 }

@@ -230,19 +230,10 @@ int x86_claim_code(const struct gen_isa *isa, int32_t self_at, unsigned has, uin
 		   size_t max, size_t *ret_len)
 {
 	struct gen g = { .isa = isa };
-	int rc;
 
 	emit_init(&g.e, isa->bits, 0);
 	put(&g, self_at, has);
-	rc = emit_finish(&g.e, isa->fix);
-	if (rc == 0 && g.e.len > max)
-		rc = -ENOSPC;
-	if (rc == 0) {
-		memcpy(code, g.e.code, g.e.len);
-		*ret_len = g.e.len;
-	}
-	emit_free(&g.e);
-	return rc;
+	return emit_take(&g.e, isa->fix, code, max, ret_len);
 }
 
 /* --- in a detour ------------------------------------------------------------------------- */
