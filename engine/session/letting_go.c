@@ -10,6 +10,8 @@
 
 #include "arch/host.h"
 #include "engine/base/err.h"
+#include "engine/base/map.h"
+#include "engine/base/spare.h"
 #include "engine/event/clock.h"
 #include "engine/plant/bell.h"
 #include "engine/plant/stand_alone.h"
@@ -238,6 +240,7 @@ static void take_executed(struct ubp_session *s, struct process *p)
 		alone_forget(&s->tracer, p);
 		return;
 	}
+	spare_use(&s->spare);
 	rc = alone_executed(&s->tracer, p, &err);
 	if (rc == -EBUSY) {
 		look_at(s, p, event_clock_now(CLOCK_KIND_MONO));
@@ -267,6 +270,7 @@ static bool take_back(struct ubp_session *s, struct process *p, struct ubp_err *
 	struct ubp_err err;
 	int rc;
 
+	spare_use(&s->spare);
 	if (alone_look(&s->tracer, p) == ALONE_ENDED) {
 		alone_forget(&s->tracer, p);
 		return true;
@@ -350,11 +354,15 @@ static void note_why(struct ubp_session *s, const char *why)
 	__atomic_store_n(&s->letting.why, why, __ATOMIC_RELAXED);
 }
 
+static const char too_few[] = "no descriptors would be left to trace it again";
+
 static void try_one(struct ubp_session *s, struct process *p)
 {
 	struct ubp_err err;
 	const char *why = stand_alone_why_not(&s->plant, p);
 
+	if (!why && !spare_keep(&s->spare))
+		why = too_few;
 	note_why(s, why);
 	if (why)
 		return;
@@ -414,6 +422,29 @@ static void take_news(struct ubp_session *s)
 		look_after(s);
 }
 
+static bool is_any_alone(const struct ubp_session *s)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&s->tracer.processes, &pos, NULL, &value)) {
+		if (((const struct process *)value)->is_alone)
+			return true;
+	}
+	return false;
+}
+
+/* Some were used to look after those that are alone; without them these are traced. */
+static void keep_spare(struct ubp_session *s)
+{
+	struct ubp_err ignored;
+
+	if (s->spare.is_kept || !is_any_alone(s) || spare_keep(&s->spare))
+		return;
+	(void)letting_go_take_back(s, &ignored);
+	note_why(s, too_few);
+}
+
 void letting_go_pass(struct ubp_session *s)
 {
 	const char *why = letting_go_why_none(s);
@@ -424,6 +455,7 @@ void letting_go_pass(struct ubp_session *s)
 		return;
 	}
 	take_news(s);
+	keep_spare(s);
 	if (why) {
 		note_why(s, why);
 		return;

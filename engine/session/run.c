@@ -135,6 +135,8 @@ static int set_up(struct ubp_session *s, struct ubp_err *err)
 	rc = tracer_init(&s->tracer, &session_tracer_ops, s, err);
 	if (rc < 0)
 		return rc;
+	if (!spare_keep(&s->spare))
+		return ubp_fail_sys(err, "descriptors to take probes out with");
 	s->tracer.cancelled = mailbox_urgent(s->mail);
 	plant_set_tracer(&s->plant, &s->tracer);
 	rc = targets_begin(s, err);
@@ -159,6 +161,7 @@ static void tear_down(struct ubp_session *s)
 
 	s->is_ending = true;
 	cancel_by(NULL);
+	spare_use(&s->spare);
 	letting_go_end(s);
 	loader_end(s);
 	budget_end(s);

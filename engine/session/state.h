@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "engine/base/pid_list.h"
+#include "engine/base/spare.h"
 #include "engine/event/queue.h"
 #include "engine/event/ring.h"
 #include "engine/hit/hit.h"
@@ -215,6 +216,7 @@ struct ubp_session {
 	struct session_loader loader;
 	struct session_budget budget; /* the tracing thread's */
 	struct session_letting letting;
+	struct spare spare; /* to trace again, and to take out, what is planted */
 	struct session_out out;
 	struct session_stacks stacks;
 };
