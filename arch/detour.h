@@ -192,8 +192,8 @@ struct detour_plan {
 	bool leaves_kernel_return;
 	bool scans; /* the detour scans the stack, and does nothing else; .n_probes is 0 */
 	/*
-	 * Where nobody traces the process, the detour asks the tracer to come (ring_head.bell), waits for it some time, and does
-	 * nothing else; .n_probes is 0. .stops: where somebody does, it takes its trap. With .scans, the same before the trap; and a child of
+	 * Where nobody traces the process, the detour asks the tracer to come (ring_head.bell), and waits for it some time; then come its
+	 * probes, if it has some. .stops: where somebody does, it takes its trap; .n_probes is 0. With .scans, the same before the trap; and a child of
 	 * a process that was let go of, whose gate is shut, takes that trap: its guard puts back what its mother's detours replaced.
 	 * .asks_sharing: a call of the kernel that makes a process asks only if that shares the memory, and so the rings.
 	 */

@@ -114,6 +114,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 				{ 5, { 0xb8, 58 } },
 				{ 5, { 0xb8, 56 } },
 				{ 5, { 0xb8, 0xb3, 0x01 } } },
+	.call.vfork_begin = { 6, { 0x5f, 0xb8, 58 } },                  /* pop %rdi; mov $58,%eax */
 	.call.kernel_calls = { { 2, { 0x0f, 0x05 } } },                 /* syscall */
 	.call.ptracer_option = { 5, { 0xbf, 0x61, 0x6d, 0x61, 0x59 } }, /* mov $...,%edi */
 	.call.kind = x86_call_kind,

@@ -31,8 +31,10 @@
 #define AREAS_MAX 256
 /* A process that has more mappings may need all that it is allowed (vm.max_map_count, mostly 65530). */
 #define MAPPINGS_MAX 32768
-/* So much of an area may be lost in front of a hop. */
-#define SKIP_MAX PAGE
+/* So much of an area may be lost in front of a hop; it stays untouched memory, and no other area could be mapped there. */
+#define SKIP_MAX (256 * PAGE)
+/* The hops of functions that begin alike are as far from each other as these. */
+#define AREA_LEN (256 * PAGE)
 
 const char pun_why_none[] = "there is no free memory where its jump would lead";
 
@@ -99,24 +101,38 @@ static uint64_t take_in(const struct held *held, struct area *area, const struct
 	return vaddr;
 }
 
+/* Where memory is free for an area whose first slots are in the range. 0: nowhere. */
+static uint64_t find_gap(const struct held *held, struct maps *maps, const struct range *r,
+			 const struct guard_head *head)
+{
+	uint64_t low = r->low / PAGE * PAGE, high = r->high / PAGE * PAGE;
+
+	if (high < head->used)
+		return 0;
+	return maps_find_within(maps, held->tid, low > head->used ? low - head->used : 0,
+				high - head->used, head->len);
+}
+
 /* An area whose first slots are in the range. */
 static int make_area(struct plant *plant, const struct held *held, struct maps *maps,
 		     const struct range *r, struct area **ret_area)
 {
 	struct plant_space *ps = held->t->process->space->plant;
-	struct guard_head head = area_lay_out((struct area_room){ 0 });
-	uint64_t low = r->low / PAGE * PAGE, high = r->high / PAGE * PAGE, hint;
+	struct guard_head head =
+		area_lay_out((struct area_room){ .slots = AREA_LEN / UBP_SLOT_SIZE });
 	struct ubp_err ignored;
+	uint64_t hint;
 	int rc;
 
 	ubp_err_reset(&ignored);
 	if (ps->jump->n_pun_areas >= AREAS_MAX || maps->n > MAPPINGS_MAX ||
 	    area_is_too_much(ps, &head) || !ps->stub)
 		return -ENOSPC;
-	if (high < head.used)
-		return -ERANGE;
-	low = low > head.used ? low - head.used : 0;
-	hint = maps_find_within(maps, held->tid, low, high - head.used, head.len);
+	hint = find_gap(held, maps, r, &head);
+	if (!hint) {
+		head = area_lay_out((struct area_room){ 0 });
+		hint = find_gap(held, maps, r, &head);
+	}
 	if (!hint)
 		return -ERANGE;
 	rc = area_make(plant, held, maps, hint, &head, ret_area, &ignored);
