@@ -74,6 +74,10 @@ struct site_hop {
 	bool in_use; /* somebody may come back to it, from a signal handler */
 	bool is_own; /* it stands in memory of ours: nothing has to be put back there (plant/mirror.h) */
 	struct pun pun; /* of the punned jump that leads there */
+	/* Where it leads with breakpoints of others behind it: jumps to .vaddr stand there, which stay. */
+	uint64_t also[UBP_PUN_ALSO];
+	uint8_t n_also;
+	bool has_all; /* whatever breakpoints */
 };
 
 struct site {
