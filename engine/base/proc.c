@@ -3,6 +3,7 @@
 
 #include "engine/base/proc.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,9 +14,13 @@
 #include <unistd.h>
 
 #include "engine/base/again.h"
+#include "engine/base/pid_list.h"
 
 /* Part of the kernel's interface (PROC_PID_INIT_INO). */
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCU
+
+#define OWN_TID    "\nNSpid:"
+#define STATUS_END "\nnonvoluntary_ctxt_switches:"
 
 /* A text of no more than so much is not read on for its end. */
 #define WHOLE_MAX 2048
@@ -107,7 +112,7 @@ char *proc_read_status(pid_t tid)
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-	return read_all(path, "\nnonvoluntary_ctxt_switches:");
+	return read_all(path, STATUS_END);
 }
 
 long proc_number(const char *status, const char *name)
@@ -129,6 +134,68 @@ pid_t proc_own_id(const char *status, const char *name)
 		at = end;
 	}
 	return (pid_t)number;
+}
+
+pid_t proc_own_tid(pid_t tid)
+{
+	char *status = proc_read_status(tid);
+	pid_t own;
+
+	if (!status)
+		return 0;
+	own = proc_own_id(status, OWN_TID);
+	free(status);
+	return own ? own : tid;
+}
+
+/* There is one number for each namespace from ours on. */
+bool proc_is_below(pid_t pid)
+{
+	char *status = proc_read_status(pid);
+	const char *at = status ? strstr(status, OWN_TID) : NULL;
+	bool is = false;
+
+	if (at) {
+		at += strlen(OWN_TID) + 1;
+		is = at[strcspn(at, "\t\n")] == '\t';
+	}
+	free(status);
+	return is;
+}
+
+static bool is_own_id(pid_t pid, pid_t tid, pid_t own)
+{
+	char path[64], *status;
+	bool is;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
+	status = read_all(path, STATUS_END);
+	is = status && proc_own_id(status, OWN_TID) == own;
+	free(status);
+	return is;
+}
+
+pid_t proc_find_thread(pid_t pid, pid_t own)
+{
+	struct pid_list tids = { 0 };
+	const struct dirent *entry;
+	char path[64];
+	pid_t found = 0;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			(void)pid_list_add(&tids, (pid_t)strtol(entry->d_name, NULL, 10));
+	if (dir)
+		closedir(dir);
+	/* The youngest are the last ones, and mostly it is one of these. */
+	for (size_t i = tids.n; !found && i-- > 0;)
+		if (is_own_id(pid, tids.v[i], own))
+			found = tids.v[i];
+	free(tids.v);
+	return found;
 }
 
 bool proc_bits(const char *status, const char *name, uint64_t *ret_bits)

@@ -26,6 +26,7 @@ struct ring_claims {
 	bool mute;
 	bool is_over; /* what the target wrote makes no sense: no more offers */
 	bool looks;   /* nobody tells of threads that end */
+	bool is_below; /* of ring_offer */
 	char comm[16];
 	int64_t cpu_off;
 	uint64_t wanted; /* so many are to be there for whoever comes */
@@ -119,6 +120,17 @@ static bool is_sane(const struct ring_space *space, const struct ring_claim *cla
 	       (int32_t)claim->tid > 0;
 }
 
+/* A list of threads may pass over one that is there, so a second one is asked for. 0: it has ended. */
+static pid_t who_is(const struct ring_claims *c, pid_t own)
+{
+	pid_t tid;
+
+	if (!c->is_below)
+		return own;
+	tid = proc_find_thread(c->pid, own);
+	return tid ? tid : proc_find_thread(c->pid, own);
+}
+
 /* Its thread may have ended already, and its process, too: then it has the name of that, as most do. */
 static void find_comm(struct ring *ring)
 {
@@ -133,27 +145,38 @@ static void find_comm(struct ring *ring)
 		ring_unnamed(ring);
 }
 
+static void drop_other(const struct map *map, uint64_t key)
+{
+	struct ring *other = map_get(map, key);
+
+	if (other)
+		ring_drop(other);
+}
+
 static void adopt(struct ring_space *space, struct ring *ring, const struct ring_claim *claim)
 {
 	pid_t only = space->set->opt.only_tid;
-	struct ring *other;
 
 	if (!is_sane(space, claim)) {
 		atomic_store_explicit(&ring->state, RING_FREE, memory_order_release);
 		return;
 	}
-	other = map_get(&space->by_tid, claim->tid);
-	if (other)
-		ring_drop(other);
-	other = map_get(&space->by_key, claim->key);
-	if (other)
-		ring_drop(other);
+	ring->tid = who_is(space->claims, (pid_t)claim->tid);
+	drop_other(&space->by_tid, (uint64_t)ring->tid);
+	drop_other(&space->by_key, claim->key);
 	ring->key = claim->key;
 	ring->pid = space->claims->pid;
-	ring->tid = (pid_t)claim->tid;
 	if (ring_enter(ring, claim->slot) < 0) {
 		/* No memory for it: what it records is lost. */
 		atomic_store_explicit(&ring->state, RING_FREE, memory_order_release);
+		return;
+	}
+	atomic_store_explicit(&ring->mute,
+			      space->claims->mute || (only && ring->tid != only),
+			      memory_order_relaxed);
+	if (!ring->tid) {
+		/* Whose lines they would be cannot be told: they are counted. */
+		ring_drop(ring);
 		return;
 	}
 	find_comm(ring);
@@ -162,18 +185,17 @@ static void adopt(struct ring_space *space, struct ring *ring, const struct ring
 		__atomic_store_n(&ring_threads(space)[ring->slot].cpu_vaddr,
 				 ring->key - ring_key(0) + (uint64_t)space->claims->cpu_off,
 				 __ATOMIC_RELAXED);
-	atomic_store_explicit(&ring->mute, space->claims->mute || (only && ring->tid != only),
-			      memory_order_relaxed);
 	atomic_store_explicit(&ring->state, RING_LIVE, memory_order_release);
 }
 
-void ring_claims_look(struct ring_space *space)
+bool ring_claims_look(struct ring_space *space)
 {
 	struct ring_claims *c = space->claims;
 	uint64_t next = c ? taken(space) : 0;
+	bool any = false;
 
 	for (uint64_t i = c ? c->seen : 0; c && i != next; i++) {
-		const struct ring_claim *there = claim_at(space, i);
+		struct ring_claim *there = claim_at(space, i);
 		struct ring *ring = *offer_of(c, i);
 		struct ring_claim claim;
 
@@ -183,11 +205,17 @@ void ring_claims_look(struct ring_space *space)
 		memcpy(&claim, there, sizeof(claim));
 		*offer_of(c, i) = NULL;
 		adopt(space, ring, &claim);
+		__atomic_store_n(&there->known, (uint32_t)(i + 1), __ATOMIC_RELEASE);
+		any = true;
 	}
 	/* Who took one and left it, for ever perhaps, must not keep all others from being made. */
 	while (c && c->seen != next &&
 	       (!*offer_of(c, c->seen) || next - c->seen > RING_CLAIMS / 2))
 		*offer_of(c, c->seen++) = NULL;
+	/* Who has waited in vain has made it 0. */
+	if (c && c->is_below)
+		__atomic_store_n(&ring_head_of(space)->claims_wait, 1, __ATOMIC_RELAXED);
+	return any;
 }
 
 /* --- those who have ended -------------------------------------------------------------- */
@@ -225,7 +253,7 @@ void ring_claims_tend(struct ring_space *space, uint64_t now)
 	pthread_mutex_lock(&space->lock);
 	c = space->claims;
 	if (c && !atomic_load_explicit(&space->closed, memory_order_relaxed)) {
-		ring_claims_look(space);
+		(void)ring_claims_look(space);
 		offer_more(space);
 		if (c->looks && c->end - taken(space) < c->wanted)
 			drop_ended(space, now);
@@ -237,7 +265,7 @@ void ring_claims_close(struct ring_space *space)
 {
 	uint32_t n_used = atomic_load_explicit(&space->n_used, memory_order_relaxed);
 
-	ring_claims_look(space);
+	(void)ring_claims_look(space);
 	for (uint32_t i = 0; i < n_used; i++) {
 		uint32_t offered = RING_OFFERED;
 
@@ -257,10 +285,11 @@ void ring_space_offer(struct ring_space *space, const struct ring_offer *o)
 		space->claims->mute = o->mute;
 		space->claims->cpu_off = o->cpu_off;
 		space->claims->looks = o->looks;
+		space->claims->is_below = o->is_below;
 		memcpy(space->claims->comm, o->comm, sizeof(o->comm));
 		space->claims->wanted = o->n < RING_CLAIMS / 2 ? o->n : RING_CLAIMS / 2;
 		atomic_store_explicit(&space->has_claims, true, memory_order_release);
-		ring_claims_look(space);
+		(void)ring_claims_look(space);
 		offer_more(space);
 	}
 	pthread_mutex_unlock(&space->lock);
@@ -276,9 +305,12 @@ void ring_space_end_offers(struct ring_space *space)
 	pthread_mutex_unlock(&space->lock);
 }
 
-void ring_space_look_for_claims(struct ring_space *space)
+bool ring_space_look_for_claims(struct ring_space *space)
 {
+	bool any;
+
 	pthread_mutex_lock(&space->lock);
-	ring_claims_look(space);
+	any = ring_claims_look(space);
 	pthread_mutex_unlock(&space->lock);
+	return any;
 }

@@ -389,11 +389,13 @@ const struct event_record *ring_set_next(struct ring_set *set, uint64_t until)
 {
 	while (set->n_heap) {
 		struct ring *ring = set->heap[0];
-		bool mute = atomic_load_explicit(&ring->mute, memory_order_relaxed);
+		bool mute = !ring->tid || atomic_load_explicit(&ring->mute, memory_order_relaxed);
 		uint64_t ns = time_of(set, ring);
 
 		if (until != UINT64_MAX && (ns > until || ns > set->hold_ns))
 			return NULL;
+		if (!ring->tid)
+			count_lost(ring, 1);
 		if (!mute)
 			fill_record(set, ring, ns);
 		pass_front(set, ring, ns);

@@ -250,11 +250,15 @@ int stand_alone_settle(struct tracer *tracer, struct process *p)
 
 int stand_alone_begin(const struct process *p)
 {
-	int rc = set_alone(p->space, p->tracees->tid, ALONE);
+	int rc;
 
-	if (rc < 0)
-		return rc;
+	/* Who has no ring can claim one from then on. */
 	claims_set_alone(p, true);
+	rc = set_alone(p->space, p->tracees->tid, ALONE);
+	if (rc < 0) {
+		claims_set_alone(p, false);
+		return rc;
+	}
 	plant_rest(p->space, p->tracees->tid);
 	return returns_set_trap(p->space, p->tracees->tid, false);
 }

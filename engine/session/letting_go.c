@@ -13,7 +13,9 @@
 #include "engine/base/map.h"
 #include "engine/base/spare.h"
 #include "engine/event/clock.h"
+#include "engine/event/ring.h"
 #include "engine/plant/bell.h"
+#include "engine/plant/claims.h"
 #include "engine/plant/stand_alone.h"
 #include "engine/session/inside.h"
 #include "engine/session/letting_go.h"
@@ -159,6 +161,12 @@ static void trace_on(struct ubp_session *s, struct process *p, const struct spac
 		plant_in_executed(s, p);
 }
 
+/* On the watching thread. */
+static bool look_for_claims(void *rings)
+{
+	return ring_space_look_for_claims(rings);
+}
+
 static int let_go_of(struct ubp_session *s, struct process *p, const struct space *space,
 		     struct ubp_err *err)
 {
@@ -170,7 +178,10 @@ static int let_go_of(struct ubp_session *s, struct process *p, const struct spac
 		return rc < 0 ? rc : -EAGAIN;
 	if (!p->tracees)
 		return -EAGAIN;
-	bell = (struct alone_bell){ bell_word(space->plant), bell_count(space->plant) };
+	bell = (struct alone_bell){ .word = bell_word(space->plant),
+				    .rung = bell_count(space->plant),
+				    .ctx = claims_that_wait(p) };
+	bell.tend = bell.ctx ? look_for_claims : NULL;
 	rc = stand_alone_announce(p);
 	if (rc == 0)
 		rc = let_go_begun(s, p, &bell);

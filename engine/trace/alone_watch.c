@@ -34,6 +34,7 @@ struct alone_watch {
 	struct watched *v;
 	size_t n, cap;
 	bool has_news, ends;
+	unsigned tends; /* so often it is looked sooner */
 };
 
 /*
@@ -74,6 +75,11 @@ static enum alone_state look(const struct watched *w)
 	return has_rung(w) ? ALONE_RANG : ALONE_LASTS;
 }
 
+static bool tend(const struct watched *w)
+{
+	return w->bell.tend && w->state < ALONE_EXECUTED && w->bell.tend(w->bell.ctx);
+}
+
 /* With the lock. True: there is something to tell. @bells: nothing but these is looked at. */
 static bool look_at_all(struct alone_watch *watch, bool bells)
 {
@@ -83,6 +89,8 @@ static bool look_at_all(struct alone_watch *watch, bool bells)
 		struct watched *w = &watch->v[i];
 		enum alone_state state = w->state;
 
+		if (tend(w))
+			watch->tends = ALONE_TENDS;
 		if (!bells)
 			state = look(w);
 		else if (state == ALONE_LASTS && has_rung(w))
@@ -111,6 +119,17 @@ static struct pollfd *descriptors(const struct alone_watch *watch, nfds_t *ret_n
 	return fds;
 }
 
+/* With the lock. */
+static int limit_ms(struct alone_watch *watch)
+{
+	if (!watch->n)
+		return -1;
+	if (!watch->tends)
+		return ALONE_BELL_MS;
+	watch->tends--;
+	return ALONE_TEND_MS;
+}
+
 static void *run(void *arg)
 {
 	struct alone_watch *watch = arg;
@@ -121,11 +140,11 @@ static void *run(void *arg)
 	while (!watch->ends) {
 		nfds_t n;
 		struct pollfd *fds = descriptors(watch, &n);
-		int limit_ms = watch->n ? ALONE_BELL_MS : -1;
+		int limit = limit_ms(watch);
 		bool any, is_told;
 
 		pthread_mutex_unlock(&watch->lock);
-		is_told = poll(fds, n, fds ? limit_ms : ALONE_BELL_MS) != 0;
+		is_told = poll(fds, n, fds ? limit : ALONE_BELL_MS) != 0;
 		free(fds);
 		(void)again_read_some(watch->wake_fd, &count, sizeof(count));
 		pthread_mutex_lock(&watch->lock);
@@ -255,6 +274,7 @@ void alone_watch_executed(struct alone_watch *watch, pid_t pid)
 	w = find(watch, pid);
 	if (w && w->state != ALONE_ENDED) {
 		w->bell.word = NULL;
+		w->bell.tend = NULL;
 		w->state = ALONE_EXECUTED;
 	}
 	pthread_mutex_unlock(&watch->lock);
