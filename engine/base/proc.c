@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,6 +20,9 @@
 
 /* Part of the kernel's interface (PROC_PID_INIT_INO). */
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCU
+
+/* NS_GET_PID_FROM_PIDNS of <linux/nsfs.h>, which not all systems have. */
+#define ASK_PID_NAMESPACE _IOR(0xb7, 6, int)
 
 #define OWN_TID    "\nNSpid:"
 #define STATUS_END "\nnonvoluntary_ctxt_switches:"
@@ -175,7 +180,27 @@ static bool is_own_id(pid_t pid, pid_t tid, pid_t own)
 	return is;
 }
 
-pid_t proc_find_thread(pid_t pid, pid_t own)
+/* Linux 6.11 tells at once. False: this one does not. */
+static bool ask_for_thread(pid_t pid, pid_t own, pid_t *ret_tid)
+{
+	char path[64];
+	long tid = -1;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
+	fd = again_open(path, O_RDONLY);
+	if (fd < 0)
+		return false;
+	tid = ioctl(fd, ASK_PID_NAMESPACE, own);
+	*ret_tid = tid > 0 ? (pid_t)tid : 0;
+	close(fd);
+	/* It may be another process's thread, if the one that is meant has ended. */
+	if (tid > 0 && syscall(SYS_tgkill, pid, tid, 0) < 0 && errno == ESRCH)
+		*ret_tid = 0;
+	return tid > 0 || errno == ESRCH;
+}
+
+static pid_t look_for_thread(pid_t pid, pid_t own)
 {
 	struct pid_list tids = { 0 };
 	const struct dirent *entry;
@@ -196,6 +221,17 @@ pid_t proc_find_thread(pid_t pid, pid_t own)
 			found = tids.v[i];
 	free(tids.v);
 	return found;
+}
+
+pid_t proc_find_thread(pid_t pid, pid_t own)
+{
+	pid_t tid;
+
+	if (ask_for_thread(pid, own, &tid))
+		return tid;
+	tid = look_for_thread(pid, own);
+	/* While others end the list may pass over one that lives. */
+	return tid ? tid : look_for_thread(pid, own);
 }
 
 bool proc_bits(const char *status, const char *name, uint64_t *ret_bits)

@@ -42,10 +42,7 @@ pid_t proc_own_id(const char *status, const char *name);
 pid_t proc_own_tid(pid_t tid);
 /* Does a process live in a pid namespace below ours? Threads of it know their ids in there. */
 bool proc_is_below(pid_t pid);
-/*
- * The thread of process @pid that is @own in its own pid namespace. 0: there is none (any more). While others end, a list of
- * threads may pass one over that lives.
- */
+/* The thread of process @pid that is @own in its own pid namespace. 0: there is none (any more). */
 pid_t proc_find_thread(pid_t pid, pid_t own);
 /* The bits behind it, which the kernel writes with 16 as the base. False: there is no such name. */
 bool proc_bits(const char *status, const char *name, uint64_t *ret_bits);

@@ -16,7 +16,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/base/credit.h"
 #include "engine/base/proc.h"
+#include "engine/event/clock.h"
 
 /* How often those who have ended are looked for, where nobody tells. */
 #define LOOK_AGAIN_NS 100000000
@@ -26,7 +28,8 @@ struct ring_claims {
 	bool mute;
 	bool is_over; /* what the target wrote makes no sense: no more offers */
 	bool looks;   /* nobody tells of threads that end */
-	bool is_below; /* of ring_offer */
+	bool is_below; /* of ring_offer ... */
+	struct credit cost; /* ... what it took then to see who they are */
 	char comm[16];
 	int64_t cpu_off;
 	uint64_t wanted; /* so many are to be there for whoever comes */
@@ -120,15 +123,24 @@ static bool is_sane(const struct ring_space *space, const struct ring_claim *cla
 	       (int32_t)claim->tid > 0;
 }
 
-/* A list of threads may pass over one that is there, so a second one is asked for. 0: it has ended. */
-static pid_t who_is(const struct ring_claims *c, pid_t own)
+/* 0: it has ended. */
+static pid_t who_is(struct ring_claims *c, pid_t own)
 {
+	uint64_t begun;
 	pid_t tid;
 
 	if (!c->is_below)
 		return own;
+	begun = proc_cpu_ns();
 	tid = proc_find_thread(c->pid, own);
-	return tid ? tid : proc_find_thread(c->pid, own);
+	credit_charge(&c->cost, proc_cpu_ns() - begun);
+	return tid;
+}
+
+/* A process may make claims all the time: what it costs to see who has made them is bounded. */
+static bool may_look(struct ring_claims *c)
+{
+	return !c->is_below || !credit_wait(&c->cost, event_clock_now(CLOCK_KIND_MONO));
 }
 
 /* Its thread may have ended already, and its process, too: then it has the name of that, as most do. */
@@ -188,19 +200,24 @@ static void adopt(struct ring_space *space, struct ring *ring, const struct ring
 	atomic_store_explicit(&ring->state, RING_LIVE, memory_order_release);
 }
 
+static bool is_made(const struct ring_space *space, uint64_t number)
+{
+	return __atomic_load_n(&claim_at(space, number)->done, __ATOMIC_ACQUIRE) ==
+	       (uint32_t)(number + 1);
+}
+
 bool ring_claims_look(struct ring_space *space)
 {
 	struct ring_claims *c = space->claims;
 	uint64_t next = c ? taken(space) : 0;
 	bool any = false;
 
-	for (uint64_t i = c ? c->seen : 0; c && i != next; i++) {
+	for (uint64_t i = c ? c->seen : 0; c && i != next && may_look(c); i++) {
 		struct ring_claim *there = claim_at(space, i);
 		struct ring *ring = *offer_of(c, i);
 		struct ring_claim claim;
 
-		if (!ring ||
-		    __atomic_load_n(&there->done, __ATOMIC_ACQUIRE) != (uint32_t)(i + 1))
+		if (!ring || !is_made(space, i))
 			continue;
 		memcpy(&claim, there, sizeof(claim));
 		*offer_of(c, i) = NULL;
@@ -210,11 +227,12 @@ bool ring_claims_look(struct ring_space *space)
 	}
 	/* Who took one and left it, for ever perhaps, must not keep all others from being made. */
 	while (c && c->seen != next &&
-	       (!*offer_of(c, c->seen) || next - c->seen > RING_CLAIMS / 2))
+	       (!*offer_of(c, c->seen) ||
+		(next - c->seen > RING_CLAIMS / 2 && !is_made(space, c->seen))))
 		*offer_of(c, c->seen++) = NULL;
 	/* Who has waited in vain has made it 0. */
 	if (c && c->is_below)
-		__atomic_store_n(&ring_head_of(space)->claims_wait, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&ring_head_of(space)->claims_wait, may_look(c), __ATOMIC_RELAXED);
 	return any;
 }
 
