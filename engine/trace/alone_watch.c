@@ -119,36 +119,38 @@ static struct pollfd *descriptors(const struct alone_watch *watch, nfds_t *ret_n
 	return fds;
 }
 
-/* With the lock. */
-static int limit_ms(struct alone_watch *watch)
+/* Until the next look, unless a descriptor tells of something. With the lock. */
+static long pause_ns(struct alone_watch *watch)
 {
-	if (!watch->n)
-		return -1;
 	if (!watch->tends)
-		return ALONE_BELL_MS;
+		return ALONE_BELL_MS * 1000000L;
 	watch->tends--;
-	return ALONE_TEND_MS;
+	return ALONE_TEND_NS;
 }
 
 static void *run(void *arg)
 {
 	struct alone_watch *watch = arg;
 	uint64_t count;
-	unsigned turns = 0;
+	long waited_ns = 0;
 
 	pthread_mutex_lock(&watch->lock);
 	while (!watch->ends) {
 		nfds_t n;
 		struct pollfd *fds = descriptors(watch, &n);
-		int limit = limit_ms(watch);
-		bool any, is_told;
+		struct timespec pause = { .tv_nsec = pause_ns(watch) };
+		bool is_any = watch->n != 0, any, is_told, is_due;
 
 		pthread_mutex_unlock(&watch->lock);
-		is_told = poll(fds, n, fds ? limit : ALONE_BELL_MS) != 0;
+		is_told = ppoll(fds, n, is_any || !fds ? &pause : NULL, NULL) != 0;
 		free(fds);
-		(void)again_read_some(watch->wake_fd, &count, sizeof(count));
+		if (is_told)
+			(void)again_read_some(watch->wake_fd, &count, sizeof(count));
+		waited_ns += pause.tv_nsec;
+		is_due = is_told || waited_ns >= ALONE_LOOK_MS * 1000000L;
+		waited_ns = is_due ? 0 : waited_ns;
 		pthread_mutex_lock(&watch->lock);
-		any = look_at_all(watch, !is_told && ++turns % (ALONE_LOOK_MS / ALONE_BELL_MS));
+		any = look_at_all(watch, !is_due);
 		pthread_mutex_unlock(&watch->lock);
 		if (any)
 			watch->news(watch->ctx);
