@@ -26,9 +26,9 @@
 struct ring_claims {
 	pid_t pid;
 	bool mute;
-	bool is_over; /* what the target wrote makes no sense: no more offers */
-	bool looks;   /* nobody tells of threads that end */
-	bool is_below; /* of ring_offer ... */
+	bool is_over;       /* what the target wrote makes no sense: no more offers */
+	bool looks;         /* nobody tells of threads that end */
+	bool is_below;      /* of ring_offer ... */
 	struct credit cost; /* ... what it took then to see who they are */
 	char comm[16];
 	int64_t cpu_off;
@@ -183,8 +183,7 @@ static void adopt(struct ring_space *space, struct ring *ring, const struct ring
 		atomic_store_explicit(&ring->state, RING_FREE, memory_order_release);
 		return;
 	}
-	atomic_store_explicit(&ring->mute,
-			      space->claims->mute || (only && ring->tid != only),
+	atomic_store_explicit(&ring->mute, space->claims->mute || (only && ring->tid != only),
 			      memory_order_relaxed);
 	if (!ring->tid) {
 		/* Whose lines they would be cannot be told: they are counted. */
@@ -232,7 +231,8 @@ bool ring_claims_look(struct ring_space *space)
 		*offer_of(c, c->seen++) = NULL;
 	/* Who has waited in vain has made it 0. */
 	if (c && c->is_below)
-		__atomic_store_n(&ring_head_of(space)->claims_wait, may_look(c), __ATOMIC_RELAXED);
+		__atomic_store_n(&ring_head_of(space)->claims_wait, may_look(c),
+				 __ATOMIC_RELAXED);
 	return any;
 }
 

@@ -389,7 +389,8 @@ const struct event_record *ring_set_next(struct ring_set *set, uint64_t until)
 {
 	while (set->n_heap) {
 		struct ring *ring = set->heap[0];
-		bool mute = !ring->tid || atomic_load_explicit(&ring->mute, memory_order_relaxed);
+		bool mute =
+			!ring->tid || atomic_load_explicit(&ring->mute, memory_order_relaxed);
 		uint64_t ns = time_of(set, ring);
 
 		if (until != UINT64_MAX && (ns > until || ns > set->hold_ns))

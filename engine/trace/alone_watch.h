@@ -19,7 +19,7 @@
 #define ALONE_LOOK_MS 20
 #define ALONE_BELL_MS 4
 #define ALONE_TEND_NS 250000 /* behind something that was tended ... */
-#define ALONE_TENDS   160 /* ... so often */
+#define ALONE_TENDS   160    /* ... so often */
 
 struct alone_watch;
 

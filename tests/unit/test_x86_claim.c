@@ -341,9 +341,9 @@ static void a_handler_may_come_at_any_instruction(void **state)
 {
 	struct run_regs after;
 	struct lab_interruptions what = { .regs = &before,
-						.start = begin_interrupted,
-						.each = nest,
-						.check = check_interrupted };
+					  .start = begin_interrupted,
+					  .each = nest,
+					  .check = check_interrupted };
 
 	(void)state;
 	lab_set_probe(0, false, "a=%di", NULL);
