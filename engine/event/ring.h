@@ -124,7 +124,7 @@ void ring_space_drop(struct ring_space *space, pid_t tid);
 struct ring_offer {
 	pid_t pid;
 	bool mute; /* nobody asked for their hits */
-	bool looks; /* nobody tells of threads that end: where rings are short, it is looked who is there */
+	bool looks; /* nobody tells of threads that end: where rings are short, or .is_below, it is looked who is there */
 	bool is_below; /* they know their ids in a pid namespace below ours: who claims waits for a look (struct ring_head, .claims_wait) */
 	uint32_t n;
 	/* So far from their thread pointers is what ring_space_set_cpu() tells; 0: not known. */

@@ -21,7 +21,7 @@
 #include "engine/event/clock.h"
 
 /* How often those who have ended are looked for, where nobody tells. */
-#define LOOK_AGAIN_NS 100000000
+#define LOOK_AGAIN_NS 10000000
 
 struct ring_claims {
 	pid_t pid;
@@ -243,12 +243,21 @@ static bool has_ended(const struct ring *ring)
 	return syscall(SYS_tgkill, ring->pid, ring->tid, 0) < 0 && errno == ESRCH;
 }
 
+/* Where that is needed: for others, and where an id that comes again in a namespace below is that of another one here. */
+static bool is_worth(struct ring_space *space)
+{
+	const struct ring_claims *c = space->claims;
+
+	return c->looks && (c->is_below || c->end - taken(space) < c->wanted);
+}
+
 /* A thread with the same id may be there since: then it has claimed a ring of its own, or will. */
-static void drop_ended(struct ring_space *space, uint64_t now)
+static void drop_ended(struct ring_space *space)
 {
 	uint32_t n_used = atomic_load_explicit(&space->n_used, memory_order_relaxed);
+	uint64_t now = event_clock_now(CLOCK_KIND_MONO);
 
-	if (now - space->claims->look_ns < LOOK_AGAIN_NS)
+	if (!is_worth(space) || now - space->claims->look_ns < LOOK_AGAIN_NS)
 		return;
 	space->claims->look_ns = now;
 	for (uint32_t i = 0; i < n_used; i++) {
@@ -262,7 +271,7 @@ static void drop_ended(struct ring_space *space, uint64_t now)
 
 /* --- for others ------------------------------------------------------------------------ */
 
-void ring_claims_tend(struct ring_space *space, uint64_t now)
+void ring_claims_tend(struct ring_space *space)
 {
 	struct ring_claims *c;
 
@@ -273,8 +282,7 @@ void ring_claims_tend(struct ring_space *space, uint64_t now)
 	if (c && !atomic_load_explicit(&space->closed, memory_order_relaxed)) {
 		(void)ring_claims_look(space);
 		offer_more(space);
-		if (c->looks && c->end - taken(space) < c->wanted)
-			drop_ended(space, now);
+		drop_ended(space);
 	}
 	pthread_mutex_unlock(&space->lock);
 }
@@ -329,6 +337,8 @@ bool ring_space_look_for_claims(struct ring_space *space)
 
 	pthread_mutex_lock(&space->lock);
 	any = ring_claims_look(space);
+	if (space->claims)
+		drop_ended(space);
 	pthread_mutex_unlock(&space->lock);
 	return any;
 }

@@ -270,7 +270,7 @@ static unsigned look_at_space(struct ring_space *space, uint64_t now, bool *ret_
 	unsigned fullest = 0;
 	uint32_t n_used;
 
-	ring_claims_tend(space, now);
+	ring_claims_tend(space);
 	n_used = atomic_load_explicit(&space->n_used, memory_order_acquire);
 	*ret_done = closed;
 	for (uint32_t i = 0; i < n_used; i++) {

@@ -293,6 +293,34 @@ static void rings_of_those_who_have_ended_are_offered_where_nobody_tells(void **
 	target_close(&t);
 }
 
+/* Another thread with its pointer may come to have its id in there, and is another one here. */
+static void who_has_ended_below_is_forgotten_with_rings_to_spare(void **state)
+{
+	struct ring_target t;
+	uint64_t begin;
+	int fd;
+	pid_t child = start_child(&fd);
+
+	(void)state;
+	assert_true(child > 0);
+	target_open(&t, SMALL);
+	ring_space_offer(t.space, &(struct ring_offer){
+					  .pid = child, .looks = true, .is_below = true, .n = 2 });
+	assert_non_null(target_claim(&t, target_pointer(1), (uint32_t)child));
+	(void)ring_set_drain(t.set);
+	assert_true(ring_space_has(t.space, child));
+	close(fd);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	begin = event_clock_now(CLOCK_KIND_MONO);
+	do
+		(void)ring_space_look_for_claims(t.space);
+	while (ring_space_has(t.space, child) &&
+	       event_clock_now(CLOCK_KIND_MONO) - begin < 60000000000);
+	assert_false(ring_space_has(t.space, child));
+	assert_null(target_find(&t, target_pointer(1)));
+	target_close(&t);
+}
+
 /* --- nonsense ----------------------------------------------------------------------------- */
 
 static void write_claim(struct ring_target *t, struct ring_claim claim)
@@ -476,6 +504,7 @@ int main(void)
 		cmocka_unit_test(a_thread_makes_one_claim_at_a_time),
 		cmocka_unit_test(who_has_a_dead_threads_pointer_gets_another_ring),
 		cmocka_unit_test(rings_of_those_who_have_ended_are_offered_where_nobody_tells),
+		cmocka_unit_test(who_has_ended_below_is_forgotten_with_rings_to_spare),
 		cmocka_unit_test(claims_without_sense_are_not_believed),
 		cmocka_unit_test(numbers_without_sense_end_the_offers),
 		cmocka_unit_test(one_that_is_never_made_keeps_nobody_from_others),
