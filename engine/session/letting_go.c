@@ -84,7 +84,13 @@ static bool is_there(const struct ubp_session *s, const struct process *p, pid_t
 	return map_get(&s->tracer.processes, (uint64_t)pid) == p && p->space == space;
 }
 
-/* Each of its threads is seen to be in the middle of nothing. */
+/* On the watching thread, too. */
+static bool look_for_claims(void *rings)
+{
+	return ring_space_look_for_claims(rings);
+}
+
+/* Each of its threads is seen to be in the middle of nothing. Who waits for a look at his claim is known then. */
 static int drain(struct ubp_session *s, struct process *p)
 {
 	struct space *space = p->space;
@@ -93,6 +99,8 @@ static int drain(struct ubp_session *s, struct process *p)
 	drain_traps(&s->tracer, p);
 	if (!is_there(s, p, pid, space))
 		return -ESRCH;
+	if (claims_that_wait(p))
+		(void)look_for_claims(claims_that_wait(p));
 	return !p->tracees || stand_alone_why_not(&s->plant, p) ? -EAGAIN : 0;
 }
 
@@ -159,12 +167,6 @@ static void trace_on(struct ubp_session *s, struct process *p, const struct spac
 		stand_alone_end(&s->tracer, p);
 	else
 		plant_in_executed(s, p);
-}
-
-/* On the watching thread. */
-static bool look_for_claims(void *rings)
-{
-	return ring_space_look_for_claims(rings);
 }
 
 static int let_go_of(struct ubp_session *s, struct process *p, const struct space *space,
