@@ -154,11 +154,11 @@ pid_t proc_own_tid(pid_t tid)
 }
 
 /* There is one number for each namespace from ours on. */
-bool proc_is_below(pid_t pid)
+int proc_is_below(pid_t pid)
 {
 	char *status = proc_read_status(pid);
 	const char *at = status ? strstr(status, OWN_TID) : NULL;
-	bool is = false;
+	int is = status ? 0 : -1;
 
 	if (at) {
 		at += strlen(OWN_TID) + 1;

@@ -156,16 +156,20 @@ void claims_provide(const struct held *held, unsigned code_has)
 	claims_look(held->t);
 }
 
-/* Ids of threads of it are others in there than ubp has for them. */
+/* Ids of threads of it are others in there than ubp has for them, or may be. */
 static bool is_below(const struct process *p)
 {
 	struct space_rings *ring = p->space->plant->ring;
+	int is;
 
-	if (ring->whose != p->pid) {
-		ring->is_below = proc_is_below(p->pid);
-		ring->whose = p->pid;
-	}
-	return ring->is_below;
+	if (ring->whose == p->pid)
+		return ring->is_below;
+	is = proc_is_below(p->pid);
+	if (is < 0)
+		return true;
+	ring->whose = p->pid;
+	ring->is_below = is;
+	return is;
 }
 
 /* A detour that is told where its processor's number is reads there, and a fault of that is the tracer's to see to. */
