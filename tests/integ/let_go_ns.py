@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
 """Processes of other pid namespaces are let go of, too. Threads that come then know their ids in there alone, and each line has the id
-that /proc has here, and the thread's name. Children, an exec's like, a uprobe that is stopped or killed meanwhile; the first process of a
-namespace that crashes dies at once. As root and as an ordinary user."""
+that /proc has here, and the thread's name. So have children's, also of a namespace further below, and a uprobe that is stopped or killed
+meanwhile changes nothing. The first process of a namespace that crashes dies at once. As root and as an ordinary user."""
 
 import json
 import os
