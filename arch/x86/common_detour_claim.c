@@ -196,16 +196,19 @@ static void fill(struct claim *c)
 	emit_rm(e, OP_STORE | OP_W, word, OWN(c, key));
 }
 
+/* Once for each thread, and its lines are lost if nobody has looked when it ends: so it waits longer than at a bell. */
+#define ROUNDS (4 * X86_WAIT_ROUNDS)
+
 /* What fill() left: in eax the claim's number + 1, in rcx its offset. */
 static void await_look(struct claim *c)
 {
 	struct emit *e = &c->g->e;
 	label_t again;
 
+	emit_imm(e, G_DX, ROUNDS);
+	again = emit_here(e);
 	emit_alu_mem(e, 0, ALU_CMP, HEAD(c, claims_wait), 0);
 	emit_jcc(e, COND_E, c->out);
-	emit_imm(e, G_DX, X86_WAIT_ROUNDS);
-	again = emit_here(e);
 	emit_bytes(e, "\xf3\x90", 2); /* pause */
 	emit_rm(e, OP_CMP, G_AX, CLAIM(c, G_CX, known));
 	emit_jcc(e, COND_E, c->out);

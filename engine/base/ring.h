@@ -39,7 +39,7 @@
  *
  * Where threads know their ids in another pid namespace than ubp (.claims_wait), a fourth step follows: the thread waits, without a
  * call of the kernel, until ubp has looked who of its threads has that id in there (.known). One that has ended could not be
- * found any more. Its entry is whole by then, so handlers record meanwhile. It waits for some 20 to 350 ms at most, then it
+ * found any more. Its entry is whole by then, so handlers record meanwhile. It waits for some 80 to 1400 ms at most, then it
  * goes on, and makes .claims_wait 0, so that nobody waits before ubp has looked.
  *
  * ubp takes offers back in the same way, as number 2 says. It believes nothing of what a thread says without a look;

@@ -32,12 +32,35 @@ def child_of(pid):
         return int(f.read().split()[0])
 
 
+class Lost(Exception):
+    """The machine was so busy that uprobe did not look in time who has claimed a ring: what is lost is counted."""
+
+
+TARGETS = []
+
+
+def again(scenario, *args):
+    """That is not to be so each time."""
+    for _ in range(5):
+        try:
+            return scenario(*args)
+        except Lost as lost:
+            print(f"{scenario.__name__}{args}: {lost}")
+            for target in TARGETS:
+                os.kill(target.first, signal.SIGKILL)
+                target.p.wait(timeout=WAIT)
+        finally:
+            TARGETS.clear()
+    return fail(f"{scenario.__name__}{args}: each time something is lost")
+
+
 class Boxed(Target):
     """The first process of a pid namespace, the child of what made that."""
 
     def __init__(self, box, name=NAME, *args):
         super().__init__(name, *box)
         self.first = child_of(self.p.pid) if box else self.p.pid
+        TARGETS.append(self)
         self.seen = {}
 
     @property
@@ -79,8 +102,11 @@ def check(trace, target, n_calls, tells_names=True):
             fail(f"not its id, {target.seen.get(key)}: {e}")
     if len(set(tids.values())) != len(tids):
         fail(f"two threads with one id: {tids}")
-    if sum(n.values()) != n_calls or trace.stat("lost") != "0" or trace.stat("ring_lost") != "0":
+    lost = int(trace.stat("ring_lost"))
+    if sum(n.values()) + lost != n_calls:
         fail(f"{sum(n.values())} calls of {n_calls}\n{trace.err}\n{trace.out}")
+    if lost:
+        raise Lost(f"{lost} of {n_calls}")
     for key in target.seen:
         if n.get(key, 0) == 0:
             fail(f"{key}, which is {target.seen[key]} here, called unseen\n{trace.out}")
@@ -230,8 +256,12 @@ def dies_as_it_does(how, n):
     got = target.ends()
     if got != want:
         fail(f"{how}, {n} threads: '{got}', untraced '{want}'")
+    calls = trace.end(signal=None)
+    lost = int(trace.stat("ring_lost"))
+    if lost and len(calls) + lost == 3:
+        raise Lost(f"{lost} of 3")
     # A filter that it sets is a reason to be traced again.
-    if trace.end(signal=None) != [1, 2, 3] or (how != "sys" and "is let go" in trace.err):
+    if calls != [1, 2, 3] or (how != "sys" and "is let go" in trace.err):
         fail(f"{how}, {n} threads: {trace.out}\n{trace.err}")
 
 
@@ -263,17 +293,17 @@ if not boxes:
     print("skipped: no pid namespaces here")
     sys.exit(77)
 for box in boxes:
-    if threads_come(box) != threads_come(box, "--stay"):
+    if again(threads_come, box) != again(threads_come, box, "--stay"):
         fail("not as while it is traced")
-    follows(box)
-    uprobe_is_stopped(box)
-    uprobe_is_killed(box)
-    crashes(box)
+    again(follows, box)
+    again(uprobe_is_stopped, box)
+    again(uprobe_is_killed, box)
+    again(crashes, box)
 if can(*PLAIN):
-    follows((), "unshare")
+    again(follows, (), "unshare")
 for how in ("segv", "blocked", "bus", "fpe", "ill", "int3", "sys", "abort", "handler", "trap"):
     for n in ("0", "2"):
-        dies_as_it_does(how, n)
+        again(dies_as_it_does, how, n)
 if "UBP_AS_USER" not in os.environ and not FIXTURES.endswith("32"):
     as_another_user()
 print("ok")
