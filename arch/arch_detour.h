@@ -43,6 +43,11 @@ struct arch_detour {
 	 */
 	int (*build_claim_code)(int32_t self_at, unsigned has, uint8_t *code, size_t max,
 				size_t *ret_len);
+	/*
+	 * From the thread pointer on so far musl keeps the thread's id, and glibc, which has a random number where musl has that.
+	 * Elsewhere stand other numbers that are as small as the ids of a young pid namespace.
+	 */
+	int32_t own_ids[2];
 	/* Why only the interpreter can run @program, words that stay; NULL: a detour can. */
 	const char *(*check)(const struct fetch_program *program);
 };

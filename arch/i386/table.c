@@ -186,5 +186,6 @@ const struct ubp_arch ubp_arch_i386 = {
 	.detour.asks = true,
 	.detour.build_return_code = i386_build_return_code,
 	.detour.build_claim_code = i386_build_claim_code,
+	.detour.own_ids = { 0x18, 0x68 },
 	.detour.check = i386_detour_check,
 };

@@ -108,6 +108,11 @@ void x86_gate(struct gen *g, int reg, label_t fixup)
 void x86_test_owner(struct gen *g, label_t fixup)
 {
 	gen_may_fault(g, fixup);
+	x86_test_owner_died(g);
+}
+
+void x86_test_owner_died(struct gen *g)
+{
 	emit_rm(&g->e, 0xf7, 0, /* test */
 		MEM(x86_gen(g)->regs.base,
 		    -(int)RING_CONTROL_LEN + (int)offsetof(struct ring_control, owner)));

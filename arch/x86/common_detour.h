@@ -24,6 +24,8 @@ void x86_restore(struct gen *g, uint32_t which, enum gen_way way);
 void x86_lead_again(struct gen *g);
 /* Has the tracer died, whose rings are in .regs.base? Then the zero flag is clear; to @fixup where that cannot be read. */
 void x86_test_owner(struct gen *g, label_t fixup);
+/* The same of one that can be read. */
+void x86_test_owner_died(struct gen *g);
 /* The gate, to @reg; where it cannot be read, to @fixup. */
 void x86_gate(struct gen *g, int reg, label_t fixup);
 void x86_find_base(struct gen *g, label_t trap, label_t leave);
@@ -53,6 +55,12 @@ void x86_align(struct emit *e);
 /* clang-format on */
 
 /* --- nobody traces the process ---------------------------------------------------- */
+
+/*
+ * How often a thread that waits for ubp looks whether it has come; pause takes some 4 to 70 ns in between. No clock is read, for the
+ * program may have forbidden that. Who is alive comes in a few milliseconds, where it gets a processor.
+ */
+#define X86_WAIT_ROUNDS 5000000
 
 /*
  * One more in 64 bits of memory; where that faults, to *@fixup, unless it is NULL. In 32 bits by halves: the upper one when the lower

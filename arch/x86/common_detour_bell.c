@@ -15,12 +15,6 @@
 #include "arch/x86/call_kind.h"
 #include "arch/x86/common_detour.h"
 
-/*
- * pause takes some 4 to 70 ns. No clock is read, for the program may have forbidden that, too. A tracer that is alive comes in a
- * few milliseconds, where it gets a processor.
- */
-#define ROUNDS 5000000
-
 #define CLONE_VM        0x100
 #define CLONE_THREAD    0x10000
 #define X86_PR_TSC      26 /* PR_SET_TSC */
@@ -129,7 +123,7 @@ void x86_bell(struct gen *g, label_t traced, label_t leave)
 	if (!g->plan->scans)
 		unless_thread(g, leave);
 	x86_count_in_head(g, offsetof(struct ring_head, bell), leave);
-	emit_imm(e, G_CX, ROUNDS);
+	emit_imm(e, G_CX, X86_WAIT_ROUNDS);
 	again = emit_here(e);
 	emit_bytes(e, "\xf3\x90", 2); /* pause */
 	if_traced(g, leave, come);

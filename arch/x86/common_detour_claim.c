@@ -6,6 +6,8 @@
  * to. In: .regs.base, and where to go then, in the frame (struct x86_claim, .way_back). Out: .regs.thread,
  * its entry, or 0. Clobbers rax, rcx, rdx, .tid and, but for what is .saved of it, .word.
  *
+ * Where that is told by ring_head.claims_wait it waits in the end until ubp has looked who it is.
+ *
  * It calls nobody: the thread's id is the word that the C library keeps at a fixed distance from the thread pointer. That word
  * is read if it is in the page that the thread pointer is in.
  *
@@ -192,6 +194,29 @@ static void fill(struct claim *c)
 	emit_alu(e, 0, ALU_ADD, G_AX, 1);
 	emit_rm(e, OP_STORE, G_AX, CLAIM(c, G_CX, done));
 	emit_rm(e, OP_STORE | OP_W, word, OWN(c, key));
+}
+
+/* Once for each thread, and its lines are lost if nobody has looked when it ends: so it waits longer than at a bell. */
+#define ROUNDS (4 * X86_WAIT_ROUNDS)
+
+/* What fill() left: in eax the claim's number + 1, in rcx its offset. */
+static void await_look(struct claim *c)
+{
+	struct emit *e = &c->g->e;
+	label_t again;
+
+	emit_imm(e, G_DX, ROUNDS);
+	again = emit_here(e);
+	emit_alu_mem(e, 0, ALU_CMP, HEAD(c, claims_wait), 0);
+	emit_jcc(e, COND_E, c->out);
+	emit_bytes(e, "\xf3\x90", 2); /* pause */
+	emit_rm(e, OP_CMP, G_AX, CLAIM(c, G_CX, known));
+	emit_jcc(e, COND_E, c->out);
+	x86_test_owner_died(c->g);
+	emit_jcc(e, COND_NE, c->out);
+	emit_alu(e, 0, ALU_SUB, G_DX, 1);
+	emit_jcc(e, COND_NE, again);
+	emit_store_imm(e, 0, HEAD(c, claims_wait), 0);
 	emit_jmp(e, c->out);
 }
 
@@ -215,6 +240,7 @@ static void put(struct gen *g, int32_t self_at, unsigned has)
 	search(&c, has);
 	take(&c);
 	fill(&c);
+	await_look(&c);
 	emit_set(e, c.none);
 	emit_rr(e, OP_XOR, c.at, c.at);
 	emit_jmp(e, c.out);

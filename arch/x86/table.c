@@ -145,6 +145,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.detour.asks = true,
 	.detour.build_return_code = x86_build_return_code,
 	.detour.build_claim_code = x86_build_claim_code,
+	.detour.own_ids = { 0x30, 0x2d0 },
 	.detour.check = x86_detour_check,
 	.insn.has_number_at = x86_has_number_at,
 	.insn.only_stores_address = x86_only_stores_address,

@@ -3,19 +3,29 @@
 
 #include "engine/base/proc.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "engine/base/again.h"
+#include "engine/base/pid_list.h"
 
 /* Part of the kernel's interface (PROC_PID_INIT_INO). */
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCU
+
+/* NS_GET_PID_FROM_PIDNS of <linux/nsfs.h>, which not all systems have. */
+#define ASK_PID_NAMESPACE _IOR(0xb7, 6, int)
+
+#define OWN_TID    "\nNSpid:"
+#define STATUS_END "\nnonvoluntary_ctxt_switches:"
 
 /* A text of no more than so much is not read on for its end. */
 #define WHOLE_MAX 2048
@@ -107,7 +117,7 @@ char *proc_read_status(pid_t tid)
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-	return read_all(path, "\nnonvoluntary_ctxt_switches:");
+	return read_all(path, STATUS_END);
 }
 
 long proc_number(const char *status, const char *name)
@@ -129,6 +139,99 @@ pid_t proc_own_id(const char *status, const char *name)
 		at = end;
 	}
 	return (pid_t)number;
+}
+
+pid_t proc_own_tid(pid_t tid)
+{
+	char *status = proc_read_status(tid);
+	pid_t own;
+
+	if (!status)
+		return 0;
+	own = proc_own_id(status, OWN_TID);
+	free(status);
+	return own ? own : tid;
+}
+
+/* There is one number for each namespace from ours on. */
+int proc_is_below(pid_t pid)
+{
+	char *status = proc_read_status(pid);
+	const char *at = status ? strstr(status, OWN_TID) : NULL;
+	int is = status ? 0 : -1;
+
+	if (at) {
+		at += strlen(OWN_TID) + 1;
+		is = at[strcspn(at, "\t\n")] == '\t';
+	}
+	free(status);
+	return is;
+}
+
+static bool is_own_id(pid_t pid, pid_t tid, pid_t own)
+{
+	char path[64], *status;
+	bool is;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
+	status = read_all(path, STATUS_END);
+	is = status && proc_own_id(status, OWN_TID) == own;
+	free(status);
+	return is;
+}
+
+/* Linux 6.11 tells at once. False: this one does not. */
+static bool ask_for_thread(pid_t pid, pid_t own, pid_t *ret_tid)
+{
+	char path[64];
+	long tid = -1;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
+	fd = again_open(path, O_RDONLY);
+	if (fd < 0)
+		return false;
+	tid = ioctl(fd, ASK_PID_NAMESPACE, own);
+	*ret_tid = tid > 0 ? (pid_t)tid : 0;
+	close(fd);
+	/* It may be another process's thread, if the one that is meant has ended. */
+	if (tid > 0 && syscall(SYS_tgkill, pid, tid, 0) < 0 && errno == ESRCH)
+		*ret_tid = 0;
+	return tid > 0 || errno == ESRCH;
+}
+
+static pid_t look_for_thread(pid_t pid, pid_t own)
+{
+	struct pid_list tids = { 0 };
+	const struct dirent *entry;
+	char path[64];
+	pid_t found = 0;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			(void)pid_list_add(&tids, (pid_t)strtol(entry->d_name, NULL, 10));
+	if (dir)
+		closedir(dir);
+	/* The youngest are the last ones, and mostly it is one of these. */
+	for (size_t i = tids.n; !found && i-- > 0;)
+		if (is_own_id(pid, tids.v[i], own))
+			found = tids.v[i];
+	free(tids.v);
+	return found;
+}
+
+pid_t proc_find_thread(pid_t pid, pid_t own)
+{
+	pid_t tid;
+
+	if (ask_for_thread(pid, own, &tid))
+		return tid;
+	tid = look_for_thread(pid, own);
+	/* While others end the list may pass over one that lives. */
+	return tid ? tid : look_for_thread(pid, own);
 }
 
 bool proc_bits(const char *status, const char *name, uint64_t *ret_bits)

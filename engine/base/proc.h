@@ -38,6 +38,12 @@ long proc_number(const char *status, const char *name);
  * in its own. 0: there is none.
  */
 pid_t proc_own_id(const char *status, const char *name);
+/* Id of a thread in its own pid namespace; its own where the kernel has none of these. 0: it has ended. */
+pid_t proc_own_tid(pid_t tid);
+/* Does a process live in a pid namespace below ours? Threads of it know their ids in there. 1, 0; -1: it cannot be told. */
+int proc_is_below(pid_t pid);
+/* The thread of process @pid that is @own in its own pid namespace. 0: there is none (any more). */
+pid_t proc_find_thread(pid_t pid, pid_t own);
 /* The bits behind it, which the kernel writes with 16 as the base. False: there is no such name. */
 bool proc_bits(const char *status, const char *name, uint64_t *ret_bits);
 

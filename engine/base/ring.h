@@ -37,6 +37,11 @@
  *      below .claims_end; if not, the place becomes RING_KEY_FREE;
  *   3. fills its entry by the offer, says in that who it is, .done last; then it sets its entry's key.
  *
+ * Where threads know their ids in another pid namespace than ubp (.claims_wait), a fourth step follows: the thread waits, without a
+ * call of the kernel, until ubp has looked who of its threads has that id in there (.known). One that has ended could not be
+ * found any more. Its entry is whole by then, so handlers record meanwhile. It waits for some 80 to 1400 ms at most, then it
+ * goes on, and makes .claims_wait 0, so that nobody waits before ubp has looked.
+ *
  * ubp takes offers back in the same way, as number 2 says. It believes nothing of what a thread says without a look;
  * where the ring is, and where its positions begin, it knows by itself.
  *
@@ -103,6 +108,7 @@ struct ring_head {
 	 * none is begun. How many are under way; and how many there have been.
 	 */
 	uint64_t filters, reading, n_reads;
+	uint64_t claims_wait; /* 1: who has claimed a ring waits until it is known who that is */
 };
 
 #define RING_THREADS 4096
@@ -140,7 +146,7 @@ struct ring_claim {
 	uint32_t tid;
 	uint32_t slot; /* of the entry in the table */
 	uint32_t done; /* the claim's number + 1: all is there */
-	uint32_t pad;
+	uint32_t known; /* the same, ubp's: it has looked who that is */
 	uint64_t pad2;
 };
 

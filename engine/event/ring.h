@@ -121,12 +121,13 @@ void ring_space_drop_others(struct ring_space *space, pid_t tid, uint64_t thread
 /*
  * From now on threads of one process without a ring may claim one (base/ring.h), each by itself: so many of those that
  * are mapped are there for them, and when they become less, others that are free by then. ring_space_add() takes one
- * of these if there is no other. Ids must be those of our pid namespace.
+ * of these if there is no other.
  */
 struct ring_offer {
 	pid_t pid;
 	bool mute; /* nobody asked for their hits */
-	bool looks; /* nobody tells of threads that end: where rings are short, it is looked who is there */
+	bool looks; /* nobody tells of threads that end: where rings are short, or .is_below, it is looked who is there */
+	bool is_below; /* they know their ids in a pid namespace below ours: who claims waits for a look (struct ring_head, .claims_wait) */
 	uint32_t n;
 	/* So far from their thread pointers is what ring_space_set_cpu() tells; 0: not known. */
 	int64_t cpu_off;
@@ -135,8 +136,8 @@ struct ring_offer {
 void ring_space_offer(struct ring_space *space, const struct ring_offer *offer);
 /* From now on no more of them get one. */
 void ring_space_end_offers(struct ring_space *space);
-/* Who has got one is known now, and the names of those who are there. (Draining does so, too.) */
-void ring_space_look_for_claims(struct ring_space *space);
+/* Who has got one is known now, and the names of those who are there. (Draining does so, too.) True: there was one. */
+bool ring_space_look_for_claims(struct ring_space *space);
 
 /* Memory that may be read (RING_RANGE()); copies of others in cells are cleared. */
 void ring_space_set_ranges(struct ring_space *space, const uint64_t *ranges, size_t n);

@@ -16,16 +16,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/base/credit.h"
 #include "engine/base/proc.h"
+#include "engine/event/clock.h"
 
 /* How often those who have ended are looked for, where nobody tells. */
-#define LOOK_AGAIN_NS 100000000
+#define LOOK_AGAIN_NS 10000000
 
 struct ring_claims {
 	pid_t pid;
 	bool mute;
-	bool is_over; /* what the target wrote makes no sense: no more offers */
-	bool looks;   /* nobody tells of threads that end */
+	bool is_over;       /* what the target wrote makes no sense: no more offers */
+	bool looks;         /* nobody tells of threads that end */
+	bool is_below;      /* of ring_offer ... */
+	struct credit cost; /* ... what it took then to see who they are */
 	char comm[16];
 	int64_t cpu_off;
 	uint64_t wanted; /* so many are to be there for whoever comes */
@@ -119,6 +123,26 @@ static bool is_sane(const struct ring_space *space, const struct ring_claim *cla
 	       (int32_t)claim->tid > 0;
 }
 
+/* 0: it has ended. */
+static pid_t who_is(struct ring_claims *c, pid_t own)
+{
+	uint64_t begun;
+	pid_t tid;
+
+	if (!c->is_below)
+		return own;
+	begun = proc_cpu_ns();
+	tid = proc_find_thread(c->pid, own);
+	credit_charge(&c->cost, proc_cpu_ns() - begun);
+	return tid;
+}
+
+/* A process may make claims all the time: what it costs to see who has made them is bounded. */
+static bool may_look(struct ring_claims *c)
+{
+	return !c->is_below || !credit_wait(&c->cost, event_clock_now(CLOCK_KIND_MONO));
+}
+
 /* Its thread may have ended already, and its process, too: then it has the name of that, as most do. */
 static void find_comm(struct ring *ring)
 {
@@ -133,27 +157,37 @@ static void find_comm(struct ring *ring)
 		ring_unnamed(ring);
 }
 
+static void drop_other(const struct map *map, uint64_t key)
+{
+	struct ring *other = map_get(map, key);
+
+	if (other)
+		ring_drop(other);
+}
+
 static void adopt(struct ring_space *space, struct ring *ring, const struct ring_claim *claim)
 {
 	pid_t only = space->set->opt.only_tid;
-	struct ring *other;
 
 	if (!is_sane(space, claim)) {
 		atomic_store_explicit(&ring->state, RING_FREE, memory_order_release);
 		return;
 	}
-	other = map_get(&space->by_tid, claim->tid);
-	if (other)
-		ring_drop(other);
-	other = map_get(&space->by_key, claim->key);
-	if (other)
-		ring_drop(other);
+	ring->tid = who_is(space->claims, (pid_t)claim->tid);
+	drop_other(&space->by_tid, (uint64_t)ring->tid);
+	drop_other(&space->by_key, claim->key);
 	ring->key = claim->key;
 	ring->pid = space->claims->pid;
-	ring->tid = (pid_t)claim->tid;
 	if (ring_enter(ring, claim->slot) < 0) {
 		/* No memory for it: what it records is lost. */
 		atomic_store_explicit(&ring->state, RING_FREE, memory_order_release);
+		return;
+	}
+	atomic_store_explicit(&ring->mute, space->claims->mute || (only && ring->tid != only),
+			      memory_order_relaxed);
+	if (!ring->tid) {
+		/* Whose lines they would be cannot be told: they are counted. */
+		ring_drop(ring);
 		return;
 	}
 	find_comm(ring);
@@ -162,32 +196,44 @@ static void adopt(struct ring_space *space, struct ring *ring, const struct ring
 		__atomic_store_n(&ring_threads(space)[ring->slot].cpu_vaddr,
 				 ring->key - ring_key(0) + (uint64_t)space->claims->cpu_off,
 				 __ATOMIC_RELAXED);
-	atomic_store_explicit(&ring->mute, space->claims->mute || (only && ring->tid != only),
-			      memory_order_relaxed);
 	atomic_store_explicit(&ring->state, RING_LIVE, memory_order_release);
 }
 
-void ring_claims_look(struct ring_space *space)
+static bool is_made(const struct ring_space *space, uint64_t number)
+{
+	return __atomic_load_n(&claim_at(space, number)->done, __ATOMIC_ACQUIRE) ==
+	       (uint32_t)(number + 1);
+}
+
+bool ring_claims_look(struct ring_space *space)
 {
 	struct ring_claims *c = space->claims;
 	uint64_t next = c ? taken(space) : 0;
+	bool any = false;
 
-	for (uint64_t i = c ? c->seen : 0; c && i != next; i++) {
-		const struct ring_claim *there = claim_at(space, i);
+	for (uint64_t i = c ? c->seen : 0; c && i != next && may_look(c); i++) {
+		struct ring_claim *there = claim_at(space, i);
 		struct ring *ring = *offer_of(c, i);
 		struct ring_claim claim;
 
-		if (!ring ||
-		    __atomic_load_n(&there->done, __ATOMIC_ACQUIRE) != (uint32_t)(i + 1))
+		if (!ring || !is_made(space, i))
 			continue;
 		memcpy(&claim, there, sizeof(claim));
 		*offer_of(c, i) = NULL;
 		adopt(space, ring, &claim);
+		__atomic_store_n(&there->known, (uint32_t)(i + 1), __ATOMIC_RELEASE);
+		any = true;
 	}
 	/* Who took one and left it, for ever perhaps, must not keep all others from being made. */
 	while (c && c->seen != next &&
-	       (!*offer_of(c, c->seen) || next - c->seen > RING_CLAIMS / 2))
+	       (!*offer_of(c, c->seen) ||
+		(next - c->seen > RING_CLAIMS / 2 && !is_made(space, c->seen))))
 		*offer_of(c, c->seen++) = NULL;
+	/* Who has waited in vain has made it 0. */
+	if (c && c->is_below)
+		__atomic_store_n(&ring_head_of(space)->claims_wait, may_look(c),
+				 __ATOMIC_RELAXED);
+	return any;
 }
 
 /* --- those who have ended -------------------------------------------------------------- */
@@ -197,12 +243,21 @@ static bool has_ended(const struct ring *ring)
 	return syscall(SYS_tgkill, ring->pid, ring->tid, 0) < 0 && errno == ESRCH;
 }
 
+/* Where that is needed: for others, and where an id that comes again in a namespace below is that of another one here. */
+static bool is_worth(struct ring_space *space)
+{
+	const struct ring_claims *c = space->claims;
+
+	return c->looks && (c->is_below || c->end - taken(space) < c->wanted);
+}
+
 /* A thread with the same id may be there since: then it has claimed a ring of its own, or will. */
-static void drop_ended(struct ring_space *space, uint64_t now)
+static void drop_ended(struct ring_space *space)
 {
 	uint32_t n_used = atomic_load_explicit(&space->n_used, memory_order_relaxed);
+	uint64_t now = event_clock_now(CLOCK_KIND_MONO);
 
-	if (now - space->claims->look_ns < LOOK_AGAIN_NS)
+	if (!is_worth(space) || now - space->claims->look_ns < LOOK_AGAIN_NS)
 		return;
 	space->claims->look_ns = now;
 	for (uint32_t i = 0; i < n_used; i++) {
@@ -216,7 +271,7 @@ static void drop_ended(struct ring_space *space, uint64_t now)
 
 /* --- for others ------------------------------------------------------------------------ */
 
-void ring_claims_tend(struct ring_space *space, uint64_t now)
+void ring_claims_tend(struct ring_space *space)
 {
 	struct ring_claims *c;
 
@@ -225,10 +280,9 @@ void ring_claims_tend(struct ring_space *space, uint64_t now)
 	pthread_mutex_lock(&space->lock);
 	c = space->claims;
 	if (c && !atomic_load_explicit(&space->closed, memory_order_relaxed)) {
-		ring_claims_look(space);
+		(void)ring_claims_look(space);
 		offer_more(space);
-		if (c->looks && c->end - taken(space) < c->wanted)
-			drop_ended(space, now);
+		drop_ended(space);
 	}
 	pthread_mutex_unlock(&space->lock);
 }
@@ -237,7 +291,7 @@ void ring_claims_close(struct ring_space *space)
 {
 	uint32_t n_used = atomic_load_explicit(&space->n_used, memory_order_relaxed);
 
-	ring_claims_look(space);
+	(void)ring_claims_look(space);
 	for (uint32_t i = 0; i < n_used; i++) {
 		uint32_t offered = RING_OFFERED;
 
@@ -257,10 +311,11 @@ void ring_space_offer(struct ring_space *space, const struct ring_offer *o)
 		space->claims->mute = o->mute;
 		space->claims->cpu_off = o->cpu_off;
 		space->claims->looks = o->looks;
+		space->claims->is_below = o->is_below;
 		memcpy(space->claims->comm, o->comm, sizeof(o->comm));
 		space->claims->wanted = o->n < RING_CLAIMS / 2 ? o->n : RING_CLAIMS / 2;
 		atomic_store_explicit(&space->has_claims, true, memory_order_release);
-		ring_claims_look(space);
+		(void)ring_claims_look(space);
 		offer_more(space);
 	}
 	pthread_mutex_unlock(&space->lock);
@@ -276,9 +331,14 @@ void ring_space_end_offers(struct ring_space *space)
 	pthread_mutex_unlock(&space->lock);
 }
 
-void ring_space_look_for_claims(struct ring_space *space)
+bool ring_space_look_for_claims(struct ring_space *space)
 {
+	bool any;
+
 	pthread_mutex_lock(&space->lock);
-	ring_claims_look(space);
+	any = ring_claims_look(space);
+	if (space->claims)
+		drop_ended(space);
 	pthread_mutex_unlock(&space->lock);
+	return any;
 }

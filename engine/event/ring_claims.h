@@ -8,12 +8,12 @@
 
 #include "engine/event/ring_priv.h"
 
-/* Who has taken an offer since the last look has a ring. */
-void ring_claims_look(struct ring_space *space);
+/* Who has taken an offer since the last look has a ring. True: somebody has. */
+bool ring_claims_look(struct ring_space *space);
 /* One that nobody has taken, FREE now; NULL: there is none. */
 struct ring *ring_claims_take_back(struct ring_space *space);
 /* By the delivering thread, without the lock: a look, and offers anew. */
-void ring_claims_tend(struct ring_space *space, uint64_t now);
+void ring_claims_tend(struct ring_space *space);
 /* The target is gone. */
 void ring_claims_close(struct ring_space *space);
 

@@ -35,7 +35,7 @@ struct ring {
 	uint32_t slot; /* in the table of threads, or RING_NO_SLOT */
 	uint8_t *bytes;
 	uint64_t key;
-	pid_t pid, tid;
+	pid_t pid, tid; /* .tid 0: its thread has ended before it was known who that is */
 	/* The delivering thread's, unless FREE. */
 	uint64_t tail;       /* taken up to here */
 	uint64_t end;        /* reserved up to here, at the last look */

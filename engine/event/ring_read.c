@@ -270,7 +270,7 @@ static unsigned look_at_space(struct ring_space *space, uint64_t now, bool *ret_
 	unsigned fullest = 0;
 	uint32_t n_used;
 
-	ring_claims_tend(space, now);
+	ring_claims_tend(space);
 	n_used = atomic_load_explicit(&space->n_used, memory_order_acquire);
 	*ret_done = closed;
 	for (uint32_t i = 0; i < n_used; i++) {
@@ -389,11 +389,14 @@ const struct event_record *ring_set_next(struct ring_set *set, uint64_t until)
 {
 	while (set->n_heap) {
 		struct ring *ring = set->heap[0];
-		bool mute = atomic_load_explicit(&ring->mute, memory_order_relaxed);
+		bool mute =
+			!ring->tid || atomic_load_explicit(&ring->mute, memory_order_relaxed);
 		uint64_t ns = time_of(set, ring);
 
 		if (until != UINT64_MAX && (ns > until || ns > set->hold_ns))
 			return NULL;
+		if (!ring->tid)
+			count_lost(ring, 1);
 		if (!mute)
 			fill_record(set, ring, ns);
 		pass_front(set, ring, ns);

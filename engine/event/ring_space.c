@@ -353,7 +353,7 @@ int ring_space_add(struct ring_space *space, pid_t pid, pid_t tid, uint64_t thre
 	int rc;
 
 	pthread_mutex_lock(&space->lock);
-	ring_claims_look(space);
+	(void)ring_claims_look(space);
 	rc = add(space, pid, tid, ring_key(thread_pointer), mute || (only && tid != only));
 	pthread_mutex_unlock(&space->lock);
 	return rc;
@@ -365,7 +365,7 @@ static struct ring *ring_of(struct ring_space *space, pid_t tid)
 	struct ring *ring;
 
 	pthread_mutex_lock(&space->lock);
-	ring_claims_look(space);
+	(void)ring_claims_look(space);
 	ring = map_get(&space->by_tid, (uint64_t)tid);
 	pthread_mutex_unlock(&space->lock);
 	return ring;
@@ -444,7 +444,7 @@ void ring_space_drop(struct ring_space *space, pid_t tid)
 	struct ring *ring;
 
 	pthread_mutex_lock(&space->lock);
-	ring_claims_look(space);
+	(void)ring_claims_look(space);
 	ring = map_get(&space->by_tid, (uint64_t)tid);
 	if (ring)
 		ring_drop(ring);

@@ -25,23 +25,19 @@
 
 /* --- the thread's own word ------------------------------------------------------------- */
 
-static bool in_our_namespace(pid_t tid)
-{
-	char *status = proc_read_status(tid);
-	pid_t own = status ? proc_own_id(status, "\nNSpid:") : 0;
-
-	free(status);
-	return own == tid;
-}
+/* Ids below that are other things, too: flags, counts, numbers of processors. */
+#define ODD_ID 4096
 
 static bool has_word(const struct space *space, const struct tracee *t, uint64_t pointer,
 		     int32_t at)
 {
+	pid_t own = proc_own_tid(t->tid);
 	uint32_t word;
 
-	return mem_peek(&space->mem, pointer + (uint64_t)at, &word, sizeof(word)) ==
+	return own &&
+	       mem_peek(&space->mem, pointer + (uint64_t)at, &word, sizeof(word)) ==
 		       sizeof(word) &&
-	       word == (uint32_t)t->tid;
+	       word == (uint32_t)own;
 }
 
 /* Do all threads have theirs there whose pointers are known? */
@@ -54,17 +50,35 @@ static bool all_have(struct space *space, int32_t at)
 	return true;
 }
 
+/* Where C libraries have it that are known. */
+static int32_t find_known_self(struct space *space, const struct tracee *t, uint64_t pointer)
+{
+	const int32_t *known = space->arch->detour.own_ids;
+
+	for (size_t i = 0; i < sizeof(space->arch->detour.own_ids) / sizeof(*known); i++)
+		if (known[i] && pointer % PAGE + (uint32_t)known[i] < PAGE &&
+		    has_word(space, t, pointer, known[i]) && all_have(space, known[i]))
+			return known[i];
+	return 0;
+}
+
 /* The thread's id in the page of its pointer; what stands first is the C library's own. 0: it is not there. */
 static int32_t find_self(struct space *space, const struct tracee *t, uint64_t pointer)
 {
 	uint32_t words[PAGE / sizeof(uint32_t)];
 	size_t n = pointer ? (PAGE - pointer % PAGE) / sizeof(words[0]) : 0;
+	int32_t known;
+	pid_t own;
 
-	if (pointer % sizeof(uint64_t) || !n || !in_our_namespace(t->tid) ||
-	    mem_peek(&space->mem, pointer, words, n * sizeof(words[0])) != n * sizeof(words[0]))
+	if (pointer % sizeof(uint64_t) || !n)
 		return 0;
+	known = find_known_self(space, t, pointer);
+	own = proc_own_tid(t->tid);
+	if (known || own < ODD_ID ||
+	    mem_peek(&space->mem, pointer, words, n * sizeof(words[0])) != n * sizeof(words[0]))
+		return known;
 	for (size_t i = 1; i < n; i++)
-		if (words[i] == (uint32_t)t->tid &&
+		if (words[i] == (uint32_t)own &&
 		    all_have(space, (int32_t)(i * sizeof(words[0]))))
 			return (int32_t)(i * sizeof(words[0]));
 	return 0;
@@ -142,43 +156,86 @@ void claims_provide(const struct held *held, unsigned code_has)
 	claims_look(held->t);
 }
 
-/* A detour that is told where its processor's number is reads there, and a fault of that is the tracer's to see to. */
-static void offer(const struct process *p, bool is_alone)
+/* Ids of threads of it are others in there than ubp has for them, or may be. */
+static bool is_below(const struct process *p)
 {
-	const struct plant_space *ps = p->space->plant;
+	struct space_rings *ring = p->space->plant->ring;
+	int is;
+
+	if (ring->whose == p->pid)
+		return ring->is_below;
+	is = proc_is_below(p->pid);
+	if (is < 0)
+		return true;
+	ring->whose = p->pid;
+	ring->is_below = is;
+	return is;
+}
+
+/* A detour that is told where its processor's number is reads there, and a fault of that is the tracer's to see to. */
+static void offer(const struct process *p)
+{
+	const struct space_rings *ring = p->space->plant->ring;
 	struct ring_offer what = { .pid = p->pid,
-					 .mute = p->silent,
-					 .looks = is_alone,
-					 .cpu_off = is_alone ? 0 : ps->ring->cpu_off,
-					 .n = RING_CLAIMS };
+				   .mute = p->silent,
+				   .looks = ring->is_alone,
+				   .is_below = is_below(p),
+				   .cpu_off = ring->is_alone ? 0 : ring->cpu_off,
+				   .n = RING_CLAIMS };
 
 	if (!proc_read_comm(p->pid, what.comm))
 		what.comm[0] = '\0';
-	ring_space_offer(ps->ring->rings, &what);
+	ring_space_offer(ring->rings, &what);
+}
+
+/*
+ * Who shares the memory may have the thread pointer, and the word, of another one. And who is below waits for a look at the claim, which
+ * takes longer than the trap.
+ */
+static bool may_claim(const struct process *p, bool is_alone)
+{
+	return p->space->plant->ring->claim_code && p->space->processes == p && !p->next &&
+	       (is_alone || !is_below(p));
+}
+
+static void look(const struct process *p)
+{
+	struct space_rings *ring = p->space->plant->ring;
+	bool may = may_claim(p, ring->is_alone);
+
+	if (may == ring->offers || !ring->rings)
+		return;
+	ring->offers = may;
+	if (may)
+		offer(p);
+	else
+		ring_space_end_offers(ring->rings);
 }
 
 void claims_set_alone(const struct process *p, bool is_alone)
 {
-	const struct plant_space *ps = p->space->plant;
+	struct space_rings *ring = p->space->plant->ring;
+	bool had = ring->offers;
 
-	if (ps->ring->offers)
-		offer(p, is_alone);
+	ring->is_alone = is_alone;
+	look(p);
+	if (had && ring->offers)
+		offer(p);
 }
 
 void claims_look(const struct tracee *t)
 {
-	const struct process *p = t->process;
-	struct plant_space *ps = p->space->plant;
-	/* Who shares the memory may have the thread pointer, and the word, of another one. */
-	bool may = ps->ring->claim_code && p->space->processes == p && !p->next;
+	look(t->process);
+}
 
-	if (may == ps->ring->offers || !ps->ring->rings)
-		return;
-	ps->ring->offers = may;
-	if (may)
-		offer(p, false);
-	else
-		ring_space_end_offers(ps->ring->rings);
+bool claims_are_for(const struct process *p)
+{
+	return may_claim(p, true);
+}
+
+struct ring_space *claims_that_wait(const struct process *p)
+{
+	return is_below(p) ? p->space->plant->ring->rings : NULL;
 }
 
 void claims_thread_ends(const struct tracee *t)

@@ -12,12 +12,17 @@
 struct held;
 struct plant_space;
 struct process;
+struct ring_space;
 struct tracee;
 
 /* With rings and areas there, before detours are made, with what detours may have (detour_plan.has). Where nothing tells a thread who it is, none makes claims. */
 void claims_provide(const struct held *held, unsigned code_has);
 /* May threads of @t's process make claims, as things are? From now on they may, or may not. */
 void claims_look(const struct tracee *t);
+/* Could threads of @p make some if nobody traced it? */
+bool claims_are_for(const struct process *p);
+/* The rings in which claims wait for a look while nobody traces it (ring_space_look_for_claims()). NULL: they do not wait. */
+struct ring_space *claims_that_wait(const struct process *p);
 /* Nobody traces it, so nobody tells of threads that end; or somebody does again. */
 void claims_set_alone(const struct process *p, bool is_alone);
 /* A stopped thread has a ring: its entry is known by what its own word is. */

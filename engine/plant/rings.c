@@ -386,7 +386,7 @@ const char *rings_why_not_alone(const struct process *p)
 		return "threads of it cannot be told from each other";
 	if (p->tracees)
 		claims_look(p->tracees);
-	for (const struct tracee *t = p->tracees; t && !ps->ring->offers; t = t->next)
+	for (const struct tracee *t = p->tracees; t && !claims_are_for(p); t = t->next)
 		if (!rings_has_thread(ps, t->tid))
 			return "a thread of it has no ring";
 	return NULL;

@@ -233,6 +233,8 @@ static int set_alone(const struct space *space, pid_t tid, uint64_t is_alone)
 
 int stand_alone_announce(const struct process *p)
 {
+	/* Before anybody is told to go on without a trap: who has looked for an offer in vain takes it yet. */
+	claims_set_alone(p, true);
 	return set_alone(p->space, p->tracees->tid, ALONE_SOON);
 }
 
@@ -254,7 +256,6 @@ int stand_alone_begin(const struct process *p)
 
 	if (rc < 0)
 		return rc;
-	claims_set_alone(p, true);
 	plant_rest(p->space, p->tracees->tid);
 	return returns_set_trap(p->space, p->tracees->tid, false);
 }

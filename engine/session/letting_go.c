@@ -13,7 +13,9 @@
 #include "engine/base/map.h"
 #include "engine/base/spare.h"
 #include "engine/event/clock.h"
+#include "engine/event/ring.h"
 #include "engine/plant/bell.h"
+#include "engine/plant/claims.h"
 #include "engine/plant/stand_alone.h"
 #include "engine/session/inside.h"
 #include "engine/session/letting_go.h"
@@ -82,7 +84,13 @@ static bool is_there(const struct ubp_session *s, const struct process *p, pid_t
 	return map_get(&s->tracer.processes, (uint64_t)pid) == p && p->space == space;
 }
 
-/* Each of its threads is seen to be in the middle of nothing. */
+/* On the watching thread, too. */
+static bool look_for_claims(void *rings)
+{
+	return ring_space_look_for_claims(rings);
+}
+
+/* Each of its threads is seen to be in the middle of nothing. Who waits for a look at his claim is known then. */
 static int drain(struct ubp_session *s, struct process *p)
 {
 	struct space *space = p->space;
@@ -91,6 +99,8 @@ static int drain(struct ubp_session *s, struct process *p)
 	drain_traps(&s->tracer, p);
 	if (!is_there(s, p, pid, space))
 		return -ESRCH;
+	if (claims_that_wait(p))
+		(void)look_for_claims(claims_that_wait(p));
 	return !p->tracees || stand_alone_why_not(&s->plant, p) ? -EAGAIN : 0;
 }
 
@@ -170,7 +180,10 @@ static int let_go_of(struct ubp_session *s, struct process *p, const struct spac
 		return rc < 0 ? rc : -EAGAIN;
 	if (!p->tracees)
 		return -EAGAIN;
-	bell = (struct alone_bell){ bell_word(space->plant), bell_count(space->plant) };
+	bell = (struct alone_bell){ .word = bell_word(space->plant),
+				    .rung = bell_count(space->plant),
+				    .ctx = claims_that_wait(p) };
+	bell.tend = bell.ctx ? look_for_claims : NULL;
 	rc = stand_alone_announce(p);
 	if (rc == 0)
 		rc = let_go_begun(s, p, &bell);

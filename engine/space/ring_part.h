@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "engine/base/map.h"
 
@@ -30,6 +31,9 @@ struct space_rings {
 	uint64_t claim_code;      /* detour_plan.claim */
 	uint64_t claim_room; /* where that was written, by an earlier session too; 0: nowhere */
 	bool offers;         /* threads may make claims */
+	bool is_alone;       /* nobody traces it, or is about to */
+	pid_t whose;         /* of whom is known whether it ... */
+	bool is_below;       /* ... lives in a pid namespace below ours */
 	bool is_full;        /* no more of them can be mapped */
 	struct map thread_pointers; /* -> tid that has a ring by it, RINGS_SHARED: several */
 	uint64_t *ranges;           /* what detours may read (base/ring.h) */

@@ -34,6 +34,7 @@ struct alone_watch {
 	struct watched *v;
 	size_t n, cap;
 	bool has_news, ends;
+	unsigned tends; /* so often it is looked sooner */
 };
 
 /*
@@ -74,6 +75,11 @@ static enum alone_state look(const struct watched *w)
 	return has_rung(w) ? ALONE_RANG : ALONE_LASTS;
 }
 
+static bool tend(const struct watched *w)
+{
+	return w->bell.tend && w->state < ALONE_EXECUTED && w->bell.tend(w->bell.ctx);
+}
+
 /* With the lock. True: there is something to tell. @bells: nothing but these is looked at. */
 static bool look_at_all(struct alone_watch *watch, bool bells)
 {
@@ -83,6 +89,8 @@ static bool look_at_all(struct alone_watch *watch, bool bells)
 		struct watched *w = &watch->v[i];
 		enum alone_state state = w->state;
 
+		if (tend(w))
+			watch->tends = ALONE_TENDS;
 		if (!bells)
 			state = look(w);
 		else if (state == ALONE_LASTS && has_rung(w))
@@ -111,25 +119,38 @@ static struct pollfd *descriptors(const struct alone_watch *watch, nfds_t *ret_n
 	return fds;
 }
 
+/* Until the next look, unless a descriptor tells of something. With the lock. */
+static long pause_ns(struct alone_watch *watch)
+{
+	if (!watch->tends)
+		return ALONE_BELL_MS * 1000000L;
+	watch->tends--;
+	return ALONE_TEND_NS;
+}
+
 static void *run(void *arg)
 {
 	struct alone_watch *watch = arg;
 	uint64_t count;
-	unsigned turns = 0;
+	long waited_ns = 0;
 
 	pthread_mutex_lock(&watch->lock);
 	while (!watch->ends) {
 		nfds_t n;
 		struct pollfd *fds = descriptors(watch, &n);
-		int limit_ms = watch->n ? ALONE_BELL_MS : -1;
-		bool any, is_told;
+		struct timespec pause = { .tv_nsec = pause_ns(watch) };
+		bool is_any = watch->n != 0, any, is_told, is_due;
 
 		pthread_mutex_unlock(&watch->lock);
-		is_told = poll(fds, n, fds ? limit_ms : ALONE_BELL_MS) != 0;
+		is_told = ppoll(fds, n, is_any || !fds ? &pause : NULL, NULL) != 0;
 		free(fds);
-		(void)again_read_some(watch->wake_fd, &count, sizeof(count));
+		if (is_told)
+			(void)again_read_some(watch->wake_fd, &count, sizeof(count));
+		waited_ns += pause.tv_nsec;
+		is_due = is_told || waited_ns >= ALONE_LOOK_MS * 1000000L;
+		waited_ns = is_due ? 0 : waited_ns;
 		pthread_mutex_lock(&watch->lock);
-		any = look_at_all(watch, !is_told && ++turns % (ALONE_LOOK_MS / ALONE_BELL_MS));
+		any = look_at_all(watch, !is_due);
 		pthread_mutex_unlock(&watch->lock);
 		if (any)
 			watch->news(watch->ctx);
@@ -255,6 +276,7 @@ void alone_watch_executed(struct alone_watch *watch, pid_t pid)
 	w = find(watch, pid);
 	if (w && w->state != ALONE_ENDED) {
 		w->bell.word = NULL;
+		w->bell.tend = NULL;
 		w->state = ALONE_EXECUTED;
 	}
 	pthread_mutex_unlock(&watch->lock);

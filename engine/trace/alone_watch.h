@@ -5,7 +5,8 @@
  * A thread that looks after processes which nobody traces: has one ended, or does it run another program? The
  * kernel tells of an end by a descriptor of the process; of an exec nobody is told, so it looks whether the old
  * memory is still there, every ALONE_LOOK_MS. And each ALONE_BELL_MS, at a word in memory that the process shares, which
- * it changes where it wants to be traced: it makes no system call for that.
+ * it changes where it wants to be traced: it makes no system call for that. What else it may wait for its owner looks at as often
+ * (struct alone_bell, .tend), and more often for some time when there was something.
  */
 
 #ifndef UBP_TRACE_ALONE_WATCH_H
@@ -17,14 +18,21 @@
 
 #define ALONE_LOOK_MS 20
 #define ALONE_BELL_MS 4
+#define ALONE_TEND_NS 250000 /* behind something that was tended ... */
+#define ALONE_TENDS   160    /* ... so often */
 
 struct alone_watch;
 
-/* A word that a process makes another where it wants to be traced again, and what it was when nobody could do so yet. .word NULL: there
- * is none. */
+/*
+ * A word that a process makes another where it wants to be traced again, and what it was when nobody could do so yet. .word NULL: there
+ * is none. .tend NULL: there is nothing else; it is called on the watching thread until the process is dropped, or has executed
+ * a program, and tells whether there was something to do. It must not call anything of this.
+ */
 struct alone_bell {
 	const uint64_t *word;
 	uint64_t rung;
+	bool (*tend)(void *ctx);
+	void *ctx;
 };
 
 enum alone_state {

@@ -4,4 +4,4 @@
 . "${0%/*}/lib.bash"
 . "${0%/*}/i386_again.bash"
 
-again let_go let_go_odd let_go_returns
+again let_go let_go_ns let_go_odd let_go_returns

@@ -3,17 +3,23 @@
 
 /* Files of /proc that are longer than one would think, names as long as they may be, namespaces. */
 
+#include <dirent.h>
 #include <errno.h>
 #include <grp.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -143,6 +149,135 @@ static void compares_namespaces(void **state)
 	close(fds[1]);
 }
 
+/* --- ids in a namespace below ---------------------------------------------------------- */
+
+#define NOBODY 3000000
+
+static void *wait_for_ever(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+/* It has a thread that is 2 in there, and a child that is 3. */
+static void be_first(int ready)
+{
+	pthread_t thread;
+	pid_t child = -1;
+
+	if (pthread_create(&thread, NULL, wait_for_ever, NULL) == 0)
+		child = fork();
+	if (child > 0 && write(ready, "", 1) != 1)
+		_exit(1);
+	if (child >= 0)
+		wait_for_ever(NULL);
+	_exit(1);
+}
+
+static void make_first(int told)
+{
+	int ready[2];
+	char byte;
+	pid_t first;
+
+	if (pipe(ready) < 0 ||
+	    (unshare(CLONE_NEWPID) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) < 0))
+		_exit(77);
+	first = fork();
+	if (first == 0)
+		be_first(ready[1]);
+	if (first < 0 || read(ready[0], &byte, 1) != 1 ||
+	    write(told, &first, sizeof(first)) != sizeof(first))
+		_exit(1);
+	_exit(waitpid(first, NULL, 0) != first);
+}
+
+static pid_t second_thread(pid_t pid)
+{
+	const struct dirent *entry;
+	char path[64];
+	pid_t tid = 0;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir)))
+		if (atoi(entry->d_name) > 0 && atoi(entry->d_name) != pid)
+			tid = atoi(entry->d_name);
+	if (dir)
+		closedir(dir);
+	return tid;
+}
+
+static bool are_found(pid_t first)
+{
+	pid_t thread = second_thread(first);
+
+	return thread && proc_is_below(first) == 1 && proc_own_tid(first) == 1 &&
+	       proc_own_tid(thread) == 2 && proc_find_thread(first, 1) == first &&
+	       proc_find_thread(first, 2) == thread && proc_find_thread(first, 3) == 0 &&
+	       proc_find_thread(first, NOBODY) == 0;
+}
+
+/* As where the kernel cannot be asked. */
+static void find_without_asking(pid_t first)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOTTY),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) < 0)
+		_exit(77);
+	_exit(!are_found(first));
+}
+
+static void finds_threads_of_another_namespace(void **state)
+{
+	int told[2], wstatus;
+	pid_t maker, first, finder;
+	ssize_t n;
+
+	(void)state;
+	assert_int_equal(pipe(told), 0);
+	maker = fork();
+	if (maker == 0)
+		make_first(told[1]);
+	close(told[1]);
+	n = read(told[0], &first, sizeof(first));
+	close(told[0]);
+	if (n == sizeof(first)) {
+		assert_true(are_found(first));
+		finder = fork();
+		if (finder == 0)
+			find_without_asking(first);
+		assert_int_equal(waitpid(finder, &wstatus, 0), finder);
+		assert_true(wstatus == 0 || wstatus == 77 << 8);
+		(void)kill(first, SIGKILL);
+	}
+	assert_int_equal(waitpid(maker, &wstatus, 0), maker);
+	if (wstatus == 77 << 8)
+		skip();
+	assert_int_equal(wstatus, 0);
+	assert_int_equal(proc_find_thread(first, 1), 0);
+	assert_int_equal(proc_is_below(first), -1);
+}
+
+static void finds_threads_of_ours(void **state)
+{
+	(void)state;
+	assert_int_equal(proc_is_below(getpid()), 0);
+	assert_int_equal(proc_own_tid(getpid()), getpid());
+	assert_int_equal(proc_find_thread(getpid(), getpid()), getpid());
+	assert_int_equal(proc_find_thread(getpid(), getppid()), 0);
+	assert_int_equal(proc_own_tid(NOBODY), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -151,6 +286,8 @@ int main(void)
 		cmocka_unit_test(tells_what_is_not_there),
 		cmocka_unit_test(reads_names),
 		cmocka_unit_test(compares_namespaces),
+		cmocka_unit_test(finds_threads_of_another_namespace),
+		cmocka_unit_test(finds_threads_of_ours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

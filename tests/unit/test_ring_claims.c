@@ -78,6 +78,45 @@ static void who_claims_is_known_at_the_next_look(void **state)
 	target_close(&t);
 }
 
+/* Where ids are those of another namespace; ours does as well. */
+static void who_claims_below_is_found_or_nobody(void **state)
+{
+	const struct ring_offer below = { .pid = getpid(), .is_below = true, .n = 4 };
+	struct ring_head *head;
+	struct ring_target t;
+
+	(void)state;
+	open_with(&t, 4, 0);
+	head = target_head(&t);
+	assert_int_equal(head->claims_wait, 0);
+	ring_space_offer(t.space, &below);
+	assert_int_equal(head->claims_wait, 1);
+	assert_false(ring_space_look_for_claims(t.space));
+	assert_non_null(target_claim(&t, target_pointer(1), (uint32_t)gettid()));
+	/* It was waited for in vain. */
+	head->claims_wait = 0;
+	assert_int_equal(target_claim_at(&t, 0)->known, 0);
+	assert_true(ring_space_look_for_claims(t.space));
+	assert_int_equal(target_claim_at(&t, 0)->known, 1);
+	assert_int_equal(head->claims_wait, 1);
+	assert_true(ring_space_has(t.space, gettid()));
+	assert_true(target_write(&t, target_pointer(1), 1, 7, 16));
+	/* Its lines are counted, and the ring is for others. */
+	assert_non_null(claim(&t, 2));
+	assert_true(target_write(&t, target_pointer(2), 1, 8, 16));
+	assert_true(target_write(&t, target_pointer(2), 1, 9, 16));
+	(void)ring_set_drain(t.set);
+	assert_int_equal(target_claim_at(&t, 1)->known, 2);
+	assert_null(target_find(&t, target_pointer(2)));
+	take_from(&t, 7, gettid());
+	target_take_nothing(&t);
+	assert_int_equal(ring_set_take_lost(t.set), 2);
+	(void)ring_set_drain(t.set);
+	for (uint64_t i = 3; i <= 5; i++)
+		assert_non_null(claim(&t, i));
+	target_close(&t);
+}
+
 static void nothing_is_claimed_before_it_is_offered(void **state)
 {
 	struct ring_target t;
@@ -251,6 +290,34 @@ static void rings_of_those_who_have_ended_are_offered_where_nobody_tells(void **
 	assert_non_null(target_find(&t, target_pointer(1)));
 	close(fd);
 	assert_int_equal(waitpid(child, NULL, 0), child);
+	target_close(&t);
+}
+
+/* Another thread with its pointer may come to have its id in there, and is another one here. */
+static void who_has_ended_below_is_forgotten_with_rings_to_spare(void **state)
+{
+	struct ring_target t;
+	uint64_t begin;
+	int fd;
+	pid_t child = start_child(&fd);
+
+	(void)state;
+	assert_true(child > 0);
+	target_open(&t, SMALL);
+	ring_space_offer(t.space, &(struct ring_offer){
+					  .pid = child, .looks = true, .is_below = true, .n = 2 });
+	assert_non_null(target_claim(&t, target_pointer(1), (uint32_t)child));
+	(void)ring_set_drain(t.set);
+	assert_true(ring_space_has(t.space, child));
+	close(fd);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	begin = event_clock_now(CLOCK_KIND_MONO);
+	do
+		(void)ring_space_look_for_claims(t.space);
+	while (ring_space_has(t.space, child) &&
+	       event_clock_now(CLOCK_KIND_MONO) - begin < 60000000000);
+	assert_false(ring_space_has(t.space, child));
+	assert_null(target_find(&t, target_pointer(1)));
 	target_close(&t);
 }
 
@@ -430,12 +497,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_claims_is_known_at_the_next_look),
+		cmocka_unit_test(who_claims_below_is_found_or_nobody),
 		cmocka_unit_test(nothing_is_claimed_before_it_is_offered),
 		cmocka_unit_test(offers_are_taken_back_for_who_is_added),
 		cmocka_unit_test(rings_are_claimed_again),
 		cmocka_unit_test(a_thread_makes_one_claim_at_a_time),
 		cmocka_unit_test(who_has_a_dead_threads_pointer_gets_another_ring),
 		cmocka_unit_test(rings_of_those_who_have_ended_are_offered_where_nobody_tells),
+		cmocka_unit_test(who_has_ended_below_is_forgotten_with_rings_to_spare),
 		cmocka_unit_test(claims_without_sense_are_not_believed),
 		cmocka_unit_test(numbers_without_sense_end_the_offers),
 		cmocka_unit_test(one_that_is_never_made_keeps_nobody_from_others),

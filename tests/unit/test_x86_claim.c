@@ -5,6 +5,7 @@
 
 #ifdef __x86_64__
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -253,14 +254,61 @@ static void arguments_on_a_new_stack_are_known(void **state)
 }
 #endif
 
+/* --- it waits until it is known who it is -------------------------------------------------- */
+
+enum answer { LOOKS, DIES };
+
+/* ubp, as soon as there is a claim. */
+static void *answer(void *arg)
+{
+	while (__atomic_load_n(&claim_at(7)->done, __ATOMIC_ACQUIRE) != 8)
+		;
+	if (*(const enum answer *)arg == DIES)
+		__atomic_store_n(&lab.control->owner, RING_OWNER_DIED, __ATOMIC_RELEASE);
+	else
+		__atomic_store_n(&claim_at(7)->known, 8, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void claim_with(enum answer what)
+{
+	pthread_t thread;
+
+	begin(1);
+	lab.head->claims_wait = 1;
+	assert_int_equal(pthread_create(&thread, NULL, answer, &what), 0);
+	assert_false(traps("waits"));
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_claimed(2, 7);
+	lab_expect_record(START, 0, &before);
+	assert_int_equal(lab.head->claims_wait, 1);
+}
+
+static void who_has_to_waits_for_a_look(void **state)
+{
+	(void)state;
+	build("a=%di b=%ip " OTHERS_TOO);
+	claim_with(LOOKS);
+	claim_with(DIES);
+	lab.control->owner = 1;
+	begin(1);
+	lab.head->claims_wait = 1;
+	assert_false(traps("nobody looks"));
+	assert_int_equal(lab.head->claims_wait, 0);
+	assert_claimed(2, 7);
+	lab_expect_record(START, 0, &before);
+}
+
 /* --- interrupted ----------------------------------------------------------------------------- */
 
 static unsigned n_nested;
 
+/* @arg: it would wait, for what is known already. */
 static void begin_interrupted(void *arg)
 {
-	(void)arg;
 	begin(3);
+	lab.head->claims_wait = arg != NULL;
+	claim_at(7)->known = 8;
 	n_nested = 0;
 }
 
@@ -292,10 +340,10 @@ static void check_interrupted(void *arg, const struct run_end *now, bool was_int
 static void a_handler_may_come_at_any_instruction(void **state)
 {
 	struct run_regs after;
-	const struct lab_interruptions what = { .regs = &before,
-						.start = begin_interrupted,
-						.each = nest,
-						.check = check_interrupted };
+	struct lab_interruptions what = { .regs = &before,
+					  .start = begin_interrupted,
+					  .each = nest,
+					  .check = check_interrupted };
 
 	(void)state;
 	lab_set_probe(0, false, "a=%di", NULL);
@@ -304,6 +352,9 @@ static void a_handler_may_come_at_any_instruction(void **state)
 	lab_function_start(&before, &after);
 	lab_function_build(1);
 	assert_true(lab_interrupt(&what) > 100);
+	what.arg = &what;
+	assert_true(lab_interrupt(&what) > 100);
+	lab.head->claims_wait = 0;
 }
 
 int main(void)
@@ -314,6 +365,7 @@ int main(void)
 		cmocka_unit_test(the_first_place_that_is_nobodys_is_taken),
 		cmocka_unit_test(an_entry_of_who_had_the_pointer_before_is_over),
 		cmocka_unit_test(without_the_code_the_trap_is_taken),
+		cmocka_unit_test(who_has_to_waits_for_a_look),
 #if RUN_BITS == 32
 		cmocka_unit_test(arguments_on_a_new_stack_are_known),
 #endif

@@ -47,8 +47,12 @@ class Target:
         self.p.stdin.write(line + "\n")
         self.expect(answer)
 
+    @property
+    def pid(self):
+        return self.p.pid
+
     def tracer(self):
-        with open(f"/proc/{self.p.pid}/status", encoding="ascii") as f:
+        with open(f"/proc/{self.pid}/status", encoding="ascii") as f:
             return int(re.search(r"TracerPid:\s*(\d+)", f.read()).group(1))
 
     def end(self):
@@ -62,7 +66,7 @@ class Trace:
 
     def __init__(self, target, *args, lets_go=True):
         read_end, write_end = os.pipe()
-        argv = [UPROBE, "--stats", "--ready-fd", str(write_end), "-p", str(target.p.pid), *args]
+        argv = [UPROBE, "--stats", "--ready-fd", str(write_end), "-p", str(target.pid), *args]
         self.out = self.err = ""
         self.p = subprocess.Popen(argv, pass_fds=[write_end], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         os.close(write_end)
