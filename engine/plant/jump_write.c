@@ -347,7 +347,7 @@ static bool write_step(const struct space *space, struct edits *edits, struct si
 }
 
 static bool is_ready(const struct space *space, struct page_edit *edit, const struct site *site,
-		     enum step step)
+		     const struct site_jump *jump, enum step step)
 {
 	const struct ubp_arch *arch = space->arch;
 	const uint8_t *now;
@@ -355,6 +355,9 @@ static bool is_ready(const struct space *space, struct page_edit *edit, const st
 	/* It may have been unmapped while its threads were stopped; from then on it is there. */
 	if (step == STEP_HOP && plant_site_at(space, site->vaddr) != site)
 		return false;
+	/* No step of this kind changes code of the program: the next one looks at it. */
+	if (step == STEP_HOP && (!jump->hop_at || site->hop.is_own))
+		return bell_is_call(site) || site->planted;
 	if (bell_is_call(site)) {
 		now = page_edit_at(edit, site->vaddr, site->insn.len);
 		return now && memcmp(now, site->insn.bytes, site->insn.len) == 0;
@@ -429,7 +432,7 @@ static void take_step(struct space *space, struct edits *edits, struct jump_batc
 
 		if (!try->jump)
 			continue;
-		if (!is_ready(space, &edits->code, try->site, step)) {
+		if (!is_ready(space, &edits->code, try->site, try->jump, step)) {
 			edits_end(edits);
 			give_up(space, try, why_in_it);
 			continue;

@@ -6,15 +6,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The page is left, and written with others. */
+/* The pages are left, and written: those that follow one another together. */
 static void put_away(struct page_edit *edit)
 {
 	edit->writes.mem = edit->mem;
 	edit->writes.goes_on = true;
-	if (edit->is_changed)
-		mem_writes_add(&edit->writes, edit->vaddr, edit->bytes, PAGE);
-	edit->is_changed = false;
-	edit->vaddr = 0;
+	for (size_t i = 0, end; i < edit->n; i = end) {
+		for (end = i; end < edit->n && edit->is_changed[end]; end++)
+			edit->is_changed[end] = false;
+		if (end > i)
+			mem_writes_add(&edit->writes, edit->vaddr + i * PAGE,
+				       edit->bytes + i * PAGE, (end - i) * PAGE);
+		else
+			end++;
+	}
+	edit->n = 0;
+}
+
+/* How many are worth reading from @page on: more, the longer it has gone on upwards. Others' pages come ahead by themselves. */
+static size_t pages_from(const struct page_edit *edit, uint64_t page)
+{
+	size_t n = 2 * edit->n;
+
+	if (!n || page != edit->vaddr + edit->n * PAGE || !mem_is_sure(edit->mem, 0))
+		return 1;
+	return n < PAGE_EDIT_RUN ? n : PAGE_EDIT_RUN;
 }
 
 uint8_t *page_edit_at(struct page_edit *edit, uint64_t vaddr, size_t len)
@@ -23,21 +39,27 @@ uint8_t *page_edit_at(struct page_edit *edit, uint64_t vaddr, size_t len)
 
 	if (vaddr - page + len > PAGE)
 		return NULL;
-	if (page != edit->vaddr) {
+	if (page < edit->vaddr || page - edit->vaddr >= edit->n * PAGE) {
+		size_t n = pages_from(edit, page);
+
 		put_away(edit);
 		/* Behind what is still to be written, as it is now. */
 		if (page <= edit->highest)
 			page_edit_end(edit);
-		if (mem_peek_ahead(edit->mem, &edit->ahead, page, edit->bytes, PAGE) != PAGE)
+		edit->n = mem_peek_ahead(edit->mem, &edit->ahead, page, edit->bytes, n * PAGE) /
+			  PAGE;
+		if (!edit->n)
 			return NULL;
-		edit->vaddr = edit->highest = page;
+		edit->vaddr = page;
+		edit->highest = page + (edit->n - 1) * PAGE;
 	}
-	return edit->bytes + (vaddr - page);
+	edit->at = (page - edit->vaddr) / PAGE;
+	return edit->bytes + (vaddr - edit->vaddr);
 }
 
 void page_edit_changed(struct page_edit *edit)
 {
-	edit->is_changed = true;
+	edit->is_changed[edit->at] = true;
 }
 
 void page_edit_end(struct page_edit *edit)

@@ -18,16 +18,21 @@
 #include "engine/base/page.h"
 #include "engine/trace/mem.h"
 
+/* Who goes through memory upwards has so many pages read, and written, by one system call. */
+#define PAGE_EDIT_RUN (MEM_WRITES_ROOM / PAGE)
+
 /* Zero-initialise, but for .mem. */
 struct page_edit {
 	const struct trace_mem *mem;
 	struct mem_writes writes; /* pages that are changed */
 	uint64_t ahead;
-	uint64_t vaddr;   /* of the page; 0: none yet */
-	uint64_t highest; /* that was looked at since the last page_edit_end() */
-	bool is_changed;
+	uint64_t vaddr;   /* of the pages that were read ... */
+	size_t n;         /* ... so many; 0: none yet */
+	size_t at;        /* the one that was looked at last */
+	uint64_t highest; /* that was read since the last page_edit_end() */
+	bool is_changed[PAGE_EDIT_RUN];
 	bool has_failed; /* a page could not be written, ever */
-	uint8_t bytes[PAGE];
+	uint8_t bytes[PAGE_EDIT_RUN * PAGE];
 };
 
 /*

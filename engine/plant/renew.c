@@ -39,6 +39,22 @@ void renew_due(struct plant *plant, struct plant_space *ps)
 	ps->jump->renew_ns = ps->jump->renew_wait_ns = 0;
 }
 
+static bool is_claimless(const struct site *site)
+{
+	return site->rung == SITE_JUMPED && site->jump && !site->jump->claims;
+}
+
+bool renew_has_claimless(const struct plant_space *ps)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->sites, &pos, NULL, &value))
+		if (is_claimless(value))
+			return true;
+	return false;
+}
+
 bool renew_claimless(struct plant *plant, struct plant_space *ps)
 {
 	bool any = false;
@@ -48,7 +64,7 @@ bool renew_claimless(struct plant *plant, struct plant_space *ps)
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		const struct site *site = value;
 
-		if (site->rung != SITE_JUMPED || !site->jump || site->jump->claims)
+		if (!is_claimless(site))
 			continue;
 		site->jump->is_outdated = true;
 		any = true;

@@ -157,8 +157,6 @@ static void tell_stacks(const struct held *held)
 	struct ubp_err ignored;
 	struct maps maps;
 
-	if (!watch_has_unwinders(p->space->plant))
-		return;
 	if (maps_read(held->tid, &maps, &ignored) == 0)
 		scan_tell_stacks(p, &maps);
 	maps_free(&maps);
@@ -178,11 +176,11 @@ static bool is_go(struct plant *plant, const struct held *held)
 
 /* With --force a fault is the program's. */
 static const char *why_reads_stay(struct plant *plant, const struct held *held,
-				  struct process *p)
+				  struct process *p, bool reads)
 {
 	const char *why = NULL;
 
-	p->probes->reads = self_read_is_wanted(p);
+	p->probes->reads = reads;
 	if (p->probes->reads)
 		why = self_read_why_not(p);
 	if (p->probes->reads && !why)
@@ -193,7 +191,16 @@ static const char *why_reads_stay(struct plant *plant, const struct held *held,
 	return NULL;
 }
 
-int stand_alone_prepare(struct plant *plant, const struct held *held, const char **ret_why,
+struct stand_alone_facts stand_alone_look(const struct process *p)
+{
+	const struct plant_space *ps = p->space->plant;
+
+	return (struct stand_alone_facts){ self_read_is_wanted(p), watch_has_unwinders(ps),
+					   renew_has_claimless(ps) };
+}
+
+int stand_alone_prepare(struct plant *plant, const struct held *held,
+			const struct stand_alone_facts *facts, const char **ret_why,
 			struct ubp_err *err)
 {
 	struct process *p = held->t->process;
@@ -204,7 +211,7 @@ int stand_alone_prepare(struct plant *plant, const struct held *held, const char
 	if (plant->opt.follows && is_go(plant, held))
 		*ret_why = "its children would not be seen";
 	else
-		*ret_why = why_reads_stay(plant, held, p);
+		*ret_why = why_reads_stay(plant, held, p, facts->reads);
 	if (*ret_why)
 		return ubp_fail(err, ENOTSUP, "%s", *ret_why);
 	*ret_why = "its threads may not read the clock that detours read";
@@ -215,12 +222,13 @@ int stand_alone_prepare(struct plant *plant, const struct held *held, const char
 	claims_provide(held, plant->code_has);
 	if (!claims_code(p->space->plant))
 		return ubp_fail(err, ENOTSUP, "%s", *ret_why);
-	if (renew_claimless(plant, p->space->plant))
+	if (facts->has_claimless && renew_claimless(plant, p->space->plant))
 		return ubp_fail(err, EAGAIN, "its jumps are made anew");
 	/* Where there are none to be had, who comes is not recorded, and counted. */
 	if (rings_spare(plant, held, err) == -ESRCH)
 		return -ESRCH;
-	tell_stacks(held);
+	if (facts->has_unwinders)
+		tell_stacks(held);
 	return gate_page_wipe(held, err);
 }
 
