@@ -159,6 +159,7 @@ static int collect(const struct plant *plant, struct plant_space *ps, struct jum
 	struct site **sites = plant_sites_by_place(ps, &at.n);
 
 	at.sites = sites;
+	batch->n_buried = ps->n_buried;
 	batch->tries = calloc(at.n + 1, sizeof(*batch->tries));
 	if (!sites || !batch->tries) {
 		free(sites);

@@ -36,6 +36,7 @@ struct jump_batch {
 		struct area *area; /* NULL: none is to be had */
 	} * areas;
 	size_t n_areas;
+	unsigned n_buried; /* of the space's sites, when it was collected */
 };
 
 /* The limit of hold_running() and hold_all(). */

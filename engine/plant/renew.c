@@ -334,10 +334,14 @@ struct reaching {
 
 static struct reaching look_for_reaching(const struct update *u)
 {
-	struct reaching found = { .any_jump = u->space->plant->jump->hops.n > 0 };
+	const struct space_jumps *jump = u->space->plant->jump;
+	struct reaching found = { .any_jump = jump->hops.n > 0 };
 	size_t pos = 0;
 	void *value;
 
+	/* Nothing of theirs is a jump yet, and those to the guard that stand were looked at (plant_get_ready()). */
+	if (u->part >= UPDATE_PIECE && !jump->n_written && !jump->hops.n)
+		return found;
 	while (map_next(&u->space->plant->sites, &pos, NULL, &value)) {
 		const struct site *site = value;
 

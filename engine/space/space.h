@@ -153,6 +153,7 @@ struct plant_space {
 	bool forgot;       /* plant_forgot() */
 	bool closing;      /* breakpoints are being taken out: nothing is planted any more */
 	struct site *dead; /* sites that are no longer mapped: return instances name them */
+	unsigned n_buried; /* of them, ever */
 	struct plant_left left; /* what could not be taken out */
 	bool keeps_guard; /* some process in it could not give it back, and may call it (leave.c) */
 	bool is_unhooked;                   /* plant_unhook() was called (leave.c) */
