@@ -70,51 +70,47 @@ void page_edit_end(struct page_edit *edit)
 	edit->ahead = edit->highest = 0;
 }
 
-static int compare_places(const void *pa, const void *pb)
-{
-	const uint64_t *a = pa, *b = pb;
-
-	return (*a > *b) - (*a < *b);
-}
-
 /* Each by a write of its own: words are poked, or many go by one request. */
-static void write_each(const struct trace_mem *mem, pid_t tid, const uint64_t *places, size_t n,
-		       const void *bytes, size_t len)
+static void write_each(const struct trace_mem *mem, pid_t tid, const struct sort_item *places,
+		       size_t n)
 {
 	struct mem_writes writes = { .mem = mem, .tid = tid, .goes_on = true };
 
-	for (size_t i = 0; i < n; i++)
-		mem_writes_add(&writes, places[i], bytes, len);
+	for (size_t i = 0; i < n; i++) {
+		const struct page_patch *patch = places[i].value;
+
+		mem_writes_add(&writes, places[i].key, patch->bytes, patch->len);
+	}
 	(void)mem_writes_end(&writes);
 }
 
-void page_edit_each(const struct trace_mem *mem, pid_t tid, uint64_t *places, size_t n,
-		    const void *bytes, size_t len)
+void page_edit_each(const struct trace_mem *mem, pid_t tid, struct sort_item *places, size_t n)
 {
 	struct page_edit *edit = n ? calloc(1, sizeof(*edit)) : NULL;
 
 	if (!n)
 		return;
-	qsort(places, n, sizeof(*places), compare_places);
+	sort_items(places, n);
 	if (!edit || (mem->pokes && mem->pokes->needed) || !mem_is_sure(mem, tid)) {
-		write_each(mem, tid, places, n, bytes, len);
+		write_each(mem, tid, places, n);
 		free(edit);
 		return;
 	}
 	edit->mem = mem;
 	for (size_t i = 0; i < n; i++) {
-		uint8_t *at = page_edit_at(edit, places[i], len);
+		const struct page_patch *patch = places[i].value;
+		uint8_t *at = page_edit_at(edit, places[i].key, patch->len);
 
 		if (!at) {
 			page_edit_end(edit);
-			write_each(mem, tid, places + i, 1, bytes, len);
+			write_each(mem, tid, places + i, 1);
 			continue;
 		}
-		memcpy(at, bytes, len);
+		memcpy(at, patch->bytes, patch->len);
 		page_edit_changed(edit);
 	}
 	page_edit_end(edit);
 	if (edit->has_failed)
-		write_each(mem, tid, places, n, bytes, len);
+		write_each(mem, tid, places, n);
 	free(edit);
 }

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "engine/base/page.h"
+#include "engine/base/sort.h"
 #include "engine/trace/mem.h"
 
 /* Who goes through memory upwards has so many pages read, and written, by one system call. */
@@ -41,12 +42,18 @@ struct page_edit {
  */
 uint8_t *page_edit_at(struct page_edit *edit, uint64_t vaddr, size_t len);
 void page_edit_changed(struct page_edit *edit);
+/* What is written at several places. */
+struct page_patch {
+	const void *bytes;
+	size_t len;
+};
+
 /*
- * The same @len bytes at @n places of our own areas, which nobody writes to but us: others may run there meanwhile, since all
- * else stays as it is. @places: they are sorted. What can't be written is passed over.
+ * At @n places of our own areas, which nobody writes to but us: others may run there meanwhile, since all
+ * else stays as it is. @places: vaddr and struct page_patch; they are sorted. What can't be written is passed over.
  */
-void page_edit_each(const struct trace_mem *mem, pid_t tid, uint64_t *places, size_t n,
-		    const void *bytes, size_t len);
+void page_edit_each(const struct trace_mem *mem, pid_t tid, struct sort_item *places,
+		    size_t n);
 /* Write what is left, and forget the page: before it is written to by other ways, too. */
 void page_edit_end(struct page_edit *edit);
 

@@ -66,6 +66,15 @@ static const char *why_stops(const struct ubp_arch *arch, const struct site *sit
 	return NULL;
 }
 
+/*
+ * Were all sites looked at, and none was a reason? Whatever makes one a reason changes the target (area_note_change()), or lets its
+ * jump be renewed first (upgrade_is_settled()).
+ */
+static bool is_as_seen(const struct plant_space *ps)
+{
+	return ps->changed_ns && ps->alone_seen_ns == ps->changed_ns;
+}
+
 static const char *why_sites_stop(const struct space *space, bool is_forced)
 {
 	const struct plant_space *ps = space->plant;
@@ -73,6 +82,8 @@ static const char *why_sites_stop(const struct space *space, bool is_forced)
 	size_t pos = 0;
 	void *value;
 
+	if (is_as_seen(ps))
+		return NULL;
 	while (!why && map_next(&ps->sites, &pos, NULL, &value))
 		why = why_stops(space->arch, value, is_forced);
 	return why;
@@ -119,8 +130,9 @@ static bool awaits_returns(const struct process *p)
 const char *stand_alone_why_not(const struct plant *plant, const struct process *p)
 {
 	const struct space *space = p->space;
-	const struct plant_space *ps = space->plant;
+	struct plant_space *ps = space->plant;
 	const char *why;
+	bool reads;
 
 	if (!ps || ps->closing || p->is_leaving || p->waits || p->at_exec || p->is_vforked)
 		return "it is in the middle of something";
@@ -144,8 +156,11 @@ const char *stand_alone_why_not(const struct plant *plant, const struct process 
 		why = rings_why_not_alone(p);
 	if (!why && bell_waits(ps))
 		why = "a thread of it has asked to be traced";
+	reads = !why && !is_as_seen(ps) && self_read_is_wanted(p);
+	if (!why && !reads)
+		ps->alone_seen_ns = ps->changed_ns;
 	/* With --force a fault is the program's. */
-	if (!why && !plant->opt.force && self_read_is_wanted(p))
+	if (!plant->opt.force && reads)
 		why = self_read_why_not(p);
 	return why ? why : why_threads_stay(p);
 }
@@ -195,7 +210,8 @@ struct stand_alone_facts stand_alone_look(const struct process *p)
 {
 	const struct plant_space *ps = p->space->plant;
 
-	return (struct stand_alone_facts){ self_read_is_wanted(p), watch_has_unwinders(ps),
+	return (struct stand_alone_facts){ !is_as_seen(ps) && self_read_is_wanted(p),
+					   watch_has_unwinders(ps),
 					   renew_has_claimless(ps) };
 }
 

@@ -150,6 +150,7 @@ struct plant_space {
 	unsigned list_version; /* of the list of probes that was planted last */
 	/* When breakpoints or jumps were written or taken out last; 0: none yet. */
 	uint64_t changed_ns;
+	uint64_t alone_seen_ns; /* stand_alone.c: .changed_ns when all sites were seen to need no tracer */
 	bool forgot;       /* plant_forgot() */
 	bool closing;      /* breakpoints are being taken out: nothing is planted any more */
 	struct site *dead; /* sites that are no longer mapped: return instances name them */
